@@ -1,0 +1,145 @@
+#include <config.h>
+
+#include "base/arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ALIGN = 16, FIRST = 32 * 1024, LARGEST = 4 * 1024 * 1024 };
+
+struct chunk {
+    struct chunk *next;
+    size_t used, size;
+    _Alignas(ALIGN) unsigned char bytes[];
+};
+
+struct arena {
+    struct chunk *head;
+    unsigned char *last; /* the newest allocation, which arena_grow can extend in place */
+    jmp_buf guard;
+    bool guarded;
+};
+
+struct arena *arena_new(void)
+{
+    return calloc(1, sizeof(struct arena));
+}
+
+void arena_free(struct arena *a)
+{
+    if (!a)
+        return;
+    for (struct chunk *c = a->head, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    free(a);
+}
+
+jmp_buf *arena_guard(struct arena *a)
+{
+    a->guarded = true;
+    return &a->guard;
+}
+
+void arena_unguard(struct arena *a)
+{
+    a->guarded = false;
+}
+
+static _Noreturn void no_memory(struct arena *a)
+{
+    if (!a->guarded)
+        abort();
+    a->guarded = false;
+    longjmp(a->guard, 1);
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+    if (n > SIZE_MAX / 2)
+        no_memory(a);
+    n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if (n == 0)
+        n = ALIGN;
+    struct chunk *c = a->head;
+    if (!c || c->size - c->used < n) {
+        size_t size = c ? c->size * 2 : FIRST;
+        if (size > LARGEST)
+            size = LARGEST;
+        if (size < n)
+            size = n;
+        struct chunk *fresh = malloc(sizeof *fresh + size);
+        if (!fresh)
+            no_memory(a);
+        fresh->next = c;
+        fresh->used = 0;
+        fresh->size = size;
+        a->head = c = fresh;
+    }
+    unsigned char *p = c->bytes + c->used;
+    c->used += n;
+    a->last = p;
+    return memset(p, 0, n);
+}
+
+void *arena_calloc(struct arena *a, size_t n, size_t size)
+{
+    if (size && n > SIZE_MAX / size)
+        no_memory(a);
+    return arena_alloc(a, n * size);
+}
+
+void *arena_grow(struct arena *a, void *p, size_t old, size_t n)
+{
+    struct chunk *c = a->head;
+    if (p && p == (void *)a->last && n >= old) {
+        size_t start = (size_t)((unsigned char *)p - c->bytes);
+        size_t end = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+        if (n <= SIZE_MAX / 2 && end <= c->size - start) {
+            if (start + end > c->used) {
+                memset(c->bytes + c->used, 0, start + end - c->used);
+                c->used = start + end;
+            }
+            return p;
+        }
+    }
+    void *q = arena_alloc(a, n);
+    if (p)
+        memcpy(q, p, old < n ? old : n);
+    return q;
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+    char *p = arena_alloc(a, n + 1);
+    memcpy(p, s, n);
+    return p;
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+    return arena_strndup(a, s, strlen(s));
+}
+
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    if (n < 0)
+        no_memory(a);
+    char *p = arena_alloc(a, (size_t)n + 1);
+    vsnprintf(p, (size_t)n + 1, fmt, ap);
+    return p;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    char *p = arena_vprintf(a, fmt, ap);
+    va_end(ap);
+    return p;
+}

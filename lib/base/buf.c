@@ -1,0 +1,61 @@
+#include <config.h>
+
+#include "base/buf.h"
+
+#include <stdio.h>
+
+struct buf buf_in(struct arena *a)
+{
+    return (struct buf){.arena = a};
+}
+
+static void reserve(struct buf *b, size_t n)
+{
+    if (b->cap - b->len > n)
+        return;
+    size_t cap = b->cap ? b->cap * 2 : 256;
+    while (cap - b->len <= n)
+        cap *= 2;
+    b->text = arena_grow(b->arena, b->text, b->cap, cap);
+    b->cap = cap;
+}
+
+void buf_add(struct buf *b, const char *s, size_t n)
+{
+    if (n == 0)
+        return;
+    reserve(b, n);
+    memcpy(b->text + b->len, s, n);
+    b->len += n;
+    b->text[b->len] = 0;
+}
+
+void buf_puts(struct buf *b, const char *s)
+{
+    buf_add(b, s, strlen(s));
+}
+
+void buf_putc(struct buf *b, char c)
+{
+    buf_add(b, &c, 1);
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    if (n > 0) {
+        reserve(b, (size_t)n);
+        vsnprintf(b->text + b->len, (size_t)n + 1, fmt, ap);
+        b->len += (size_t)n;
+    }
+    va_end(ap);
+}
+
+const char *buf_text(const struct buf *b)
+{
+    return b->text ? b->text : "";
+}

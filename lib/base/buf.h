@@ -1,0 +1,21 @@
+/* Growable text in an arena: what printers write into. The text is always NUL-terminated. */
+#ifndef KAIO_BASE_BUF_H
+#define KAIO_BASE_BUF_H
+
+#include "base/arena.h"
+
+struct buf {
+    struct arena *arena;
+    char *text; /* NULL until something was written; use buf_text() */
+    size_t len, cap;
+};
+
+struct buf buf_in(struct arena *a);
+void buf_add(struct buf *b, const char *s, size_t n);
+void buf_puts(struct buf *b, const char *s);
+void buf_putc(struct buf *b, char c);
+void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The text so far, never NULL. */
+const char *buf_text(const struct buf *b);
+
+#endif
