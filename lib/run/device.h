@@ -1,0 +1,93 @@
+/* What a device does for the runner: memory, modules, launches, time. lib/cuda (an NVIDIA GPU through its driver) and
+ * lib/sim (the CPU, through the PTX simulator) each implement struct device_ops; nothing else knows which is which.
+ *
+ * Addresses are 64-bit device addresses, never host pointers. Every function that can fail adds an error to d.
+ */
+#ifndef KAIO_RUN_DEVICE_H
+#define KAIO_RUN_DEVICE_H
+
+#include "base/diag.h"
+
+enum device_status {
+    DEVICE_OK,
+    DEVICE_REFUSED, /* the module or the launch is not valid here: bad PTX, a grid over the limit (exit 2) */
+    DEVICE_FAULT,   /* the kernel did something wrong: out of bounds, trap, endless loop (exit 3) */
+    DEVICE_FAILED,  /* the device or its driver failed, or has no memory left (exit 3) */
+    DEVICE_ABSENT,  /* no such device on this machine (exit 77) */
+};
+
+struct device_dim {
+    uint32_t x, y, z;
+};
+
+struct device_info {
+    char name[160];         /* "NVIDIA H100 80GB HBM3", "kaio simulator (2 threads, avx2)" */
+    char kind[8];           /* "cuda" or "cpu" */
+    int ordinal;
+    unsigned sm;            /* 90; the simulator takes the module's target: 0 */
+    uint64_t memory;        /* bytes */
+    unsigned multiprocessors, clock_khz, driver_version; /* 0 where it means nothing */
+};
+
+/* The name and the declared type of a buffer, for reports; strings outlive the buffer. */
+struct device_label {
+    const char *name;       /* the parameter: "x" */
+    const char *type;       /* "f32[n]", or "" */
+    unsigned element_bits;  /* 0: unknown */
+    bool read_only;         /* declared "in": the simulator reports writes to it */
+};
+
+struct device_launch {
+    const char *entry;
+    struct device_dim grid, block, cluster; /* cluster 0,0,0: none */
+    uint32_t shared_bytes;                  /* dynamic */
+    const void *const *args;                /* one pointer per .param of the entry, in order ... */
+    const size_t *arg_bytes;                /* ... and its size in bytes */
+    size_t narg;
+};
+
+struct device_stats {
+    double seconds;             /* of the last launch: events on a GPU, wall time on the CPU */
+    uint64_t thread_instructions; /* executed by the last launch; 0 where it is not counted */
+};
+
+struct device_options {
+    unsigned threads;           /* simulator: worker threads, 0 = one per core */
+    uint64_t max_instructions;  /* simulator: thread-instructions per launch before it is stopped, 0 = no limit */
+    /* Set by a signal handler; a running simulation stops soon after it becomes non-zero. May be NULL. */
+    const volatile int *interrupted;
+};
+
+struct device; /* each implementation's own */
+
+struct device_ops {
+    const char *kind; /* "cuda", "cpu" */
+    /* How many there are; 0 with a note in d why (no driver ...), which is not an error. */
+    int (*count)(struct diags *d);
+    enum device_status (*open)(struct arena *a, int ordinal, const struct device_options *opt,
+                               struct device **dev, struct diags *d);
+    void (*info)(struct device *dev, struct device_info *info);
+    /* Memory is aligned to 256 bytes at least and starts undefined. */
+    enum device_status (*alloc)(struct device *dev, uint64_t bytes, const struct device_label *label,
+                                uint64_t *address, struct diags *d);
+    enum device_status (*release)(struct device *dev, uint64_t address);
+    enum device_status (*write)(struct device *dev, uint64_t address, const void *from, uint64_t bytes,
+                                struct diags *d);
+    enum device_status (*read)(struct device *dev, void *to, uint64_t address, uint64_t bytes,
+                               struct diags *d);
+    /* Device-to-device copy; the stats tell how long it took. */
+    enum device_status (*copy)(struct device *dev, uint64_t to, uint64_t from, uint64_t bytes,
+                               struct device_stats *stats, struct diags *d);
+    /* Loads PTX text (src spans are used for reports; on a GPU the driver's JIT compiles it, and its log is shown when
+     * it refuses). One module at a time; a second load replaces the first. */
+    enum device_status (*load)(struct device *dev, const struct source *ptx, struct diags *d);
+    /* Launches and waits. n > 1 launches n times in a row and reports the time of each in stats[0..n). */
+    enum device_status (*launch)(struct device *dev, const struct device_launch *l, size_t n,
+                                 struct device_stats *stats, struct diags *d);
+    void (*close)(struct device *dev);
+};
+
+extern const struct device_ops cuda_device; /* lib/cuda */
+extern const struct device_ops sim_device;  /* lib/sim */
+
+#endif
