@@ -1,0 +1,2 @@
+lib_libkaiocore_la_SOURCES += \
+	lib/ptx/isa.def lib/ptx/ptx.h

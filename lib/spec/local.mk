@@ -1,0 +1,1 @@
+# sources of lib/spec: append to lib_libkaiocore_la_SOURCES

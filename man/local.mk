@@ -1,0 +1,1 @@
+# manual pages: append to dist_man_MANS

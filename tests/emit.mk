@@ -1,0 +1,1 @@
+# tests of emit: append programs to UNIT_TESTS, scripts to BATS_TESTS, data to EXTRA_DIST

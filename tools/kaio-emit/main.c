@@ -1,0 +1,9 @@
+#include <config.h>
+
+#include <stdio.h>
+
+int main(void)
+{
+    fputs("kaio-emit: not part of this release\n", stderr);
+    return 77;
+}
