@@ -1,0 +1,219 @@
+/* The one expression language: compute:, body:, reference:, functions:, grid expressions, dimensions, requirements.
+ *
+ *   text -> lang_parse_*() -> AST with names as text -> lang_check_*() -> the same AST with types and symbols
+ *
+ * The lexer reads the YAML file's own bytes (a span of the source), so every token's position is the file's.
+ * Layers above: spec (YAML) calls this; lower (PTX) and ref (the oracle) walk the checked AST.
+ */
+#ifndef KAIO_LANG_LANG_H
+#define KAIO_LANG_LANG_H
+
+#include "base/diag.h"
+#include "data/dtype.h"
+
+/* ---- symbols -------------------------------------------------------------------------------------- */
+
+enum lang_symbol_kind {
+    SYM_DIM,      /* a dimension: u32 in body:, grid: and launch expressions, i64 in compute: */
+    SYM_SCALAR,   /* a scalar parameter */
+    SYM_BUFFER,   /* a buffer parameter (in, out, inout) */
+    SYM_TENSOR,   /* compute: an intermediate */
+    SYM_INDEX,    /* compute: an index variable, i64 */
+    SYM_LOCAL,    /* body: a local variable or a function's parameter */
+    SYM_FUNC,     /* functions: a device function */
+};
+enum lang_mode { MODE_IN, MODE_OUT, MODE_INOUT };
+
+struct lang_symbol {
+    enum lang_symbol_kind kind;
+    const char *name;
+    struct span span;           /* where it is declared */
+    enum dtype type;            /* scalar or element type */
+    enum lang_mode mode;        /* buffers */
+    bool is_const;              /* locals declared const */
+    uint32_t rank;              /* buffers and tensors */
+    struct lang_expr **dims;    /* rank extents (buffers, tensors); SYM_INDEX: dims[0] is its extent (range 0..extent) */
+    struct lang_expr *low;      /* SYM_INDEX written  k in a..b : a; else NULL (0). The extent is then b, not b - a. */
+    struct lang_equation *def;  /* SYM_TENSOR and outputs: the equation that defines it */
+    struct lang_func *func;     /* SYM_FUNC */
+    uint32_t id;                /* dense number within its kind: params, dims, locals ... for side tables */
+    bool has_value;             /* SYM_DIM fixed by -D at emission */
+    uint64_t value;
+    bool used;
+};
+
+/* ---- expressions ---------------------------------------------------------------------------------- */
+
+enum lang_expr_kind {
+    E_INT,      /* ival (two's complement in type) */
+    E_FLOAT,    /* fval */
+    E_BOOL,     /* ival 0 or 1 */
+    E_NAME,     /* sym */
+    E_SPECIAL,  /* special: threadIdx.x ... (u32) */
+    E_INDEX,    /* sym[args]; pad != NULL: pad(sym[args], pad); flat: one subscript for any rank */
+    E_UNARY,    /* op args[0] */
+    E_BINARY,   /* args[0] op args[1]; operands already converted to a common type by the checker */
+    E_COND,     /* args[0] ? args[1] : args[2] */
+    E_CAST,     /* args[0] converted to type; implicit ones are inserted by the checker (is_implicit) */
+    E_CALL,     /* call: a builtin (fn) or func */
+    E_REDUCE,   /* reduce over indices of args[0] */
+};
+
+enum lang_op {
+    OP_NEG, OP_NOT /* ! */, OP_BITNOT, OP_PLUS,
+    OP_MUL, OP_DIV, OP_MOD, OP_ADD, OP_SUB, OP_SHL, OP_SHR,
+    OP_LT, OP_GT, OP_LE, OP_GE, OP_EQ, OP_NE,
+    OP_AND /* & */, OP_XOR, OP_OR, OP_LAND, OP_LOR,
+};
+
+enum lang_reduce { RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_ANY, RED_ALL, RED_ARGMAX, RED_ARGMIN };
+
+enum lang_special {
+    SP_TID_X, SP_TID_Y, SP_TID_Z, SP_CTAID_X, SP_CTAID_Y, SP_CTAID_Z,
+    SP_NTID_X, SP_NTID_Y, SP_NTID_Z, SP_NCTAID_X, SP_NCTAID_Y, SP_NCTAID_Z,
+    SP_LANEID, SP_WARPID, SP_COUNT,
+};
+
+/* Builtin functions: rows of lang/builtin.def: BUILTIN(NAME, "name", nargs min, nargs max, kind, accuracy note). */
+enum lang_builtin {
+#define BUILTIN(NAME, text, lo, hi, kind) FN_##NAME,
+#include "lang/builtin.def"
+#undef BUILTIN
+    FN_COUNT
+};
+
+struct lang_expr {
+    enum lang_expr_kind kind;
+    enum dtype type;            /* after checking; DT_BOOL for conditions */
+    struct span span;
+    const char *name;           /* E_NAME, E_INDEX, E_CALL before checking */
+    struct lang_symbol *sym;
+    enum lang_op op;
+    enum lang_special special;
+    enum lang_builtin fn;
+    struct lang_func *func;     /* E_CALL of a function of functions: */
+    enum lang_reduce reduce;
+    uint32_t nindex;            /* E_REDUCE: the indices reduced over */
+    struct lang_symbol **index;
+    uint64_t ival;
+    double fval;
+    bool suffixed;              /* a literal that fixed its own type (1u, 2.0f, 1.0h ...) */
+    bool is_implicit;           /* E_CAST inserted by the checker */
+    bool fast;                  /* E_CALL: the hardware approximation (fast_exp, or math: fast) */
+    uint32_t nargs;
+    struct lang_expr **args;
+    struct lang_expr *pad;      /* E_INDEX */
+};
+
+/* ---- compute: ------------------------------------------------------------------------------------- */
+
+/* sym[index...] = rhs. Index symbols have their extents in dims[0]. */
+struct lang_equation {
+    struct span span;
+    struct lang_symbol *sym;    /* an output or inout buffer, or an intermediate */
+    uint32_t nindex;
+    struct lang_symbol **index;
+    struct lang_expr *rhs;      /* of type sym->type (an implicit cast where the store converts) */
+    uint32_t component;         /* equations that define each other by recurrence share one (reference: only) */
+    bool is_recurrence;
+};
+
+/* Equations in an order in which each comes after all that it reads. */
+struct lang_equations {
+    struct lang_equation **v;
+    size_t n;
+};
+
+/* ---- body: ---------------------------------------------------------------------------------------- */
+
+enum lang_stmt_kind {
+    S_BLOCK,    /* body[] */
+    S_DECL,     /* sym, init (may be NULL) */
+    S_ASSIGN,   /* lhs op= rhs: has_op and op; ++ and -- are  += 1. rhs is already of the lhs's type unless has_op: then
+                 * lhs op rhs is computed in rhs->type and converted back as the checker allowed */
+    S_EXPR,     /* rhs, for its effect */
+    S_IF,       /* cond, body[0], body[1] or NULL */
+    S_FOR,      /* init_stmt, cond (NULL: forever), step, body[0] */
+    S_WHILE,    /* cond, body[0] */
+    S_DO,       /* body[0], cond */
+    S_BREAK, S_CONTINUE, S_RETURN, /* rhs of a function's return */
+};
+
+struct lang_stmt {
+    enum lang_stmt_kind kind;
+    struct span span;
+    struct lang_symbol *sym;
+    struct lang_expr *lhs, *rhs, *cond;
+    bool has_op;
+    enum lang_op op;
+    struct lang_stmt *init, *step;
+    struct lang_stmt **body;
+    uint32_t nbody;
+};
+
+struct lang_func {
+    const char *name;
+    struct span span;
+    enum dtype result;          /* DT_VOID: none */
+    uint32_t nparam;
+    struct lang_symbol **param;
+    struct lang_stmt *body;
+    bool checked;
+};
+
+/* ---- parsing -------------------------------------------------------------------------------------- */
+
+struct lang_equation_syntax;    /* unresolved equations: private to lang */
+
+/* Each parses the bytes of `text` (a span of its source) and reports errors in d; NULL on error. An expression must end
+ * where the text ends. Nesting is bounded (200 levels): deeper is an error, not a crash. */
+struct lang_expr *lang_parse_expr(struct arena *a, struct span text, struct diags *d);
+struct lang_stmt *lang_parse_body(struct arena *a, struct span text, struct diags *d);
+/* "in f32[rows, cols / 2]" | "f32 = 1e-5": a parameter's declaration into sym (dims unresolved) and the
+ * default (NULL: none). */
+bool lang_parse_param(struct arena *a, struct span text, struct lang_symbol *sym,
+                      struct lang_expr **value, struct diags *d);
+
+/* ---- checking ------------------------------------------------------------------------------------- */
+
+/* Where names are looked up, innermost scope first. */
+struct lang_scope {
+    struct lang_scope *up;
+    VEC(struct lang_symbol *) syms;
+};
+struct lang_symbol *lang_find(const struct lang_scope *s, const char *name);
+
+struct lang_options {
+    bool index_is_i64;      /* compute: and reference: (true), body:, grid:, require: (false: dims are u32) */
+    bool allow_recurrence;  /* reference: */
+    bool fast_math;         /* math: fast */
+    unsigned sm;            /* refuse what the target lacks; 0: no target (the reference) */
+};
+
+/* Resolves names, checks types, inserts conversions, folds constants. want = DT_VOID: any type. */
+bool lang_check_expr(struct arena *a, struct lang_scope *scope, const struct lang_options *opt,
+                     struct lang_expr *e, enum dtype want, struct diags *d);
+/* A compute: or reference: text: parse and check, resolve index ranges, order by dependence; every output (mode out or
+ * inout) of `params` must be defined exactly once. */
+bool lang_equations(struct arena *a, struct span text, struct lang_scope *params,
+                    const struct lang_options *opt, struct lang_equations *out, struct diags *d);
+/* A body: kernel statements over params and functions. */
+bool lang_check_body(struct arena *a, struct lang_scope *scope, const struct lang_options *opt,
+                     struct lang_stmt *body, struct diags *d);
+/* functions: definitions are added to the scope. Recursion is an error. */
+bool lang_functions(struct arena *a, struct span text, struct lang_scope *scope,
+                    const struct lang_options *opt, struct diags *d);
+
+/* ---- evaluating dimension expressions ------------------------------------------------------------- */
+
+/* Integer expressions over dimensions and integer scalars, evaluated exactly (128-bit inside); an overflow, a division
+ * by zero or an unbound name is an error at the expression's span. Comparisons and && || ! ?: give 0 or 1.
+ * lookup returns false when the symbol has no value. Floating scalars compare as doubles. */
+typedef bool lang_lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i);
+bool lang_eval_int(const struct lang_expr *e, lang_lookup *lookup, void *ctx, int64_t *value,
+                   struct diags *d);
+
+/* Prints an expression as source text (for contracts and messages). */
+void lang_print_expr(const struct lang_expr *e, struct buf *out);
+
+#endif

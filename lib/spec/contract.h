@@ -1,0 +1,71 @@
+/* The launch contract: what kaio-emit writes in front of the PTX and kaio-run reads, a YAML document behind "//@ ".
+ *
+ *     //@ kaio: 1
+ *     //@ kernel: saxpy
+ *     //@ source: specs/elementwise/saxpy.yaml
+ *     //@ target: sm_80
+ *     //@ params:
+ *     //@   x: in f32[n]
+ *     //@   y: inout f32[n]
+ *     //@   alpha: f32 = 2
+ *     //@ dims: {cols: 4096}          dimensions fixed at emission
+ *     //@ require:
+ *     //@   - n % 4 == 0
+ *     //@ launches:
+ *     //@   - entry: saxpy
+ *     //@     when: n % 4 == 0        optional: the first launch of a group whose condition holds is taken
+ *     //@     grid: [ceil_div(n, 1024)]
+ *     //@     block: [256]
+ *     //@     shared: 0
+ *     //@     args: [x, y, alpha, n, u64 n * 4]
+ *
+ * An argument is a parameter's or dimension's name, or "TYPE expression". Several kernels are several documents
+ * (//@ ---). The grid, block, shared, when and argument expressions are lang expressions over dimensions and integer scalars,
+ * evaluated exactly at launch. Also made from options when PTX has no contract.
+ */
+#ifndef KAIO_SPEC_CONTRACT_H
+#define KAIO_SPEC_CONTRACT_H
+
+#include "spec/spec.h"
+
+struct contract_arg {
+    struct lang_symbol *sym;    /* a buffer, scalar or dimension; or NULL: */
+    struct lang_expr *expr;     /* computed, of .type */
+    enum dtype type;            /* what is passed: scalar's type, u32 for a dimension; u64 address for a buffer */
+    struct span span;
+};
+
+struct contract_launch {
+    const char *entry;
+    struct lang_expr *when;     /* NULL: always */
+    struct lang_expr *grid[3], *block[3], *cluster[3]; /* NULL: 1 (cluster[0] NULL: no cluster) */
+    struct lang_expr *shared;   /* bytes, NULL: 0 */
+    VEC(struct contract_arg) args;
+    struct span span;
+};
+
+struct contract {
+    const char *kernel, *source, *target;
+    VEC(struct spec_param) params;
+    VEC(struct lang_symbol *) dims; /* has_value for those fixed at emission */
+    VEC(struct lang_expr *) require;
+    VEC(struct contract_launch) launches;
+    struct lang_scope scope;
+};
+
+struct contract_file {
+    VEC(struct contract *) v;
+};
+
+/* text: the header without the "//@ " (ptx_module.header) as a source of its own whose name says where it came
+ * from. NULL with errors in d. */
+struct contract_file *contract_read(struct arena *a, const struct source *text, struct diags *d);
+/* Appends one document. */
+void contract_write(const struct contract *c, struct buf *out);
+/* A contract with the spec's parameters, dimensions and requirements and no launches. */
+struct contract *contract_of_spec(struct arena *a, const struct spec *s, const char *target);
+/* Parses an expression in the contract's scope: for lower/, which makes launches out of text
+ * ("ceil_div(n, 1024)"). An error is an internal one: aborts. */
+struct lang_expr *contract_expr(struct arena *a, struct contract *c, const char *text);
+
+#endif

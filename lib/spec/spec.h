@@ -1,0 +1,81 @@
+/* A spec file: YAML -> struct spec, checked as far as it can be without a target.
+ *
+ * The YAML reader keeps every node's span in the file; the strings in it (declarations, equations, bodies, grid
+ * expressions) are parsed by lang from those very bytes, so diagnostics always point into the file. Unknown and duplicate
+ * keys, wrong node kinds, aliases that contain themselves, nesting deeper than 100 and input over 16 MiB are
+ * errors; alias expansion is bounded.
+ */
+#ifndef KAIO_SPEC_SPEC_H
+#define KAIO_SPEC_SPEC_H
+
+#include "lang/lang.h"
+
+enum spec_math { MATH_DEFAULT, MATH_STRICT, MATH_FAST };
+
+struct spec_param {
+    struct lang_symbol *sym;    /* SYM_BUFFER or SYM_SCALAR; sym->id is the index in spec.params */
+    struct span span;           /* the declaration's text */
+    const char *decl;           /* the declaration as written: "in f32[n]" */
+    struct lang_expr *value;    /* a scalar's default, checked; NULL: must be given */
+};
+
+/* A named value bound by a case: a dimension or a scalar. */
+struct spec_binding {
+    const char *name;
+    struct span span;
+    bool is_int;
+    int64_t i;
+    double f;                   /* also set when is_int */
+};
+struct spec_case {
+    const char *name;
+    struct span span;
+    VEC(struct spec_binding) bind;
+};
+
+/* schedule: keys are kept as text here; the strategies in lower/ know which they accept. */
+struct spec_option {
+    const char *key, *value;
+    struct span key_span, value_span;
+};
+
+struct spec {
+    const struct source *src;
+    const char *name;           /* the kernel */
+    struct span name_span;
+    const char *doc;            /* "" if none */
+    VEC(struct spec_param) params;
+    VEC(struct lang_symbol *) dims;     /* in the order of first appearance; sym->id is the index */
+    VEC(struct lang_expr *) require;
+    VEC(struct spec_case) cases;
+    VEC(struct spec_option) schedule;
+    enum spec_math math;
+    struct lang_scope params_scope;     /* parameters and dimensions as body: sees them */
+    bool has_compute;
+    struct lang_equations compute;      /* has_compute */
+    struct lang_stmt *body;             /* NULL when has_compute */
+    struct lang_expr *grid[3], *block[3];  /* body: grid[0] and block[0] not NULL */
+    uint32_t ngrid, nblock;
+    bool has_reference;
+    struct lang_equations reference;    /* compute again for a compute: spec without reference: */
+};
+
+struct spec_define {            /* -D name=value */
+    const char *name;
+    uint64_t value;
+};
+
+/* All the kernels of a stream. `defines` fix dimensions at emission; one that no kernel of the file has is an error.
+ * Returns NULL with errors in d. Empty input is an error. */
+struct spec_file {
+    VEC(struct spec *) specs;
+};
+struct spec_file *spec_read(struct arena *a, const struct source *src, const struct spec_define *defines,
+                            size_t ndefine, struct diags *d);
+struct spec *spec_find(struct spec_file *f, const char *name); /* NULL if absent */
+
+/* The equations that say what the kernel computes: reference: if there is one, else compute:; NULL for a body: without a
+ * reference:. */
+const struct lang_equations *spec_oracle(const struct spec *s);
+
+#endif
