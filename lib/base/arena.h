@@ -1,8 +1,8 @@
 /* Memory: one arena per compilation or run, freed at once.
  *
- * Nothing allocated from an arena is freed on its own. When the machine has no memory left, control goes to
- * the innermost arena_guard() of the arena (see below), so callers never test for NULL; without a
- * guard the process aborts, because a library must not go on with half an allocation.
+ * Nothing allocated from an arena is freed on its own. When the machine has no memory left, control
+ * goes to the innermost arena_guard() of the arena (see below), so callers never test for NULL;
+ * without a guard the process aborts, because a library must not go on with half an allocation.
  */
 #ifndef KAIO_BASE_ARENA_H
 #define KAIO_BASE_ARENA_H
@@ -29,7 +29,8 @@ void *arena_grow(struct arena *a, void *p, size_t old, size_t n);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
 
 /* if (setjmp(*arena_guard(a))) { out of memory } : the one place where "no memory" is handled. Call
  * arena_unguard() before the function that called setjmp returns. Guards do not nest. */
@@ -42,17 +43,17 @@ void arena_unguard(struct arena *a);
 
 /* A growable array in an arena: declare  struct { struct foo *v; size_t n, cap; } foos = {0};
  * VEC_PUSH gives a pointer to a new zeroed element. Pointers to elements die at the next push. */
-#define VEC(type)                                                                                  \
-    struct {                                                                                       \
-        type *v;                                                                                   \
-        size_t n, cap;                                                                             \
+#define VEC(type)      \
+    struct {           \
+        type *v;       \
+        size_t n, cap; \
     }
-#define VEC_PUSH(a, vec)                                                                           \
-    ((vec)->n == (vec)->cap                                                                        \
-         ? (void)((vec)->v = arena_grow((a), (vec)->v, (vec)->cap * sizeof *(vec)->v,              \
-                                        ((vec)->cap ? (vec)->cap * 2 : 8) * sizeof *(vec)->v),     \
-                  (vec)->cap = (vec)->cap ? (vec)->cap * 2 : 8)                                    \
-         : (void)0,                                                                                \
+#define VEC_PUSH(a, vec)                                                                       \
+    ((vec)->n == (vec)->cap                                                                    \
+         ? (void)((vec)->v = arena_grow((a), (vec)->v, (vec)->cap * sizeof *(vec)->v,          \
+                                        ((vec)->cap ? (vec)->cap * 2 : 8) * sizeof *(vec)->v), \
+                  (vec)->cap = (vec)->cap ? (vec)->cap * 2 : 8)                                \
+         : (void)0,                                                                            \
      memset(&(vec)->v[(vec)->n], 0, sizeof *(vec)->v), &(vec)->v[(vec)->n++])
 
 #endif

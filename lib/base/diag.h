@@ -1,9 +1,9 @@
 /* Input text with positions, and diagnostics that point into it.
  *
- * A source is a whole input (a YAML file, a PTX module, a command-line argument); a span is a byte range
- * of it. Every token, AST node and PTX instruction carries the span it came from, so that any later stage
- * can report   file:line:column: error: text   with the line and a caret under it.
- * The library never prints: it adds to a list, and the tool prints the list.
+ * A source is a whole input (a YAML file, a PTX module, a command-line argument); a span is a byte
+ * range of it. Every token, AST node and PTX instruction carries the span it came from, so that any
+ * later stage can report   file:line:column: error: text   with the line and a caret under it. The
+ * library never prints: it adds to a list, and the tool prints the list.
  */
 #ifndef KAIO_BASE_DIAG_H
 #define KAIO_BASE_DIAG_H
@@ -26,7 +26,8 @@ struct span {
 
 /* From the start of a to the end of b (same source). */
 struct span span_join(struct span a, struct span b);
-/* A string that did not come from a file (a command-line argument) as a source. Copies both strings. */
+/* A string that did not come from a file (a command-line argument) as a source. Copies both
+ * strings. */
 const struct source *source_new(struct arena *a, const char *name, const char *text, size_t len);
 struct span source_all(const struct source *src);
 
@@ -63,12 +64,12 @@ void diag_note(struct diags *d, struct span s, const char *fmt, ...)
 static const struct span SPAN_NONE = {0};
 
 /* Everything in the list as text: for each diagnostic the position, the level and the message, then
- * the source line and a caret line. color wraps parts in ANSI sequences. prog ("kaio-emit") stands in
- * for the position where there is none. */
+ * the source line and a caret line. color wraps parts in ANSI sequences. prog ("kaio-emit") stands
+ * in for the position where there is none. */
 void diags_format(const struct diags *d, const char *prog, bool color, struct buf *out);
 
-/* The candidate nearest to name (edit distance at most 2, and less than the name's length), for "did you
- * mean", or NULL. list ends with NULL. */
+/* The candidate nearest to name (edit distance at most 2, and less than the name's length), for
+ * "did you mean", or NULL. list ends with NULL. */
 const char *diag_nearest(const char *name, size_t len, const char *const *list);
 
 #endif

@@ -1,0 +1,38 @@
+/* Files: inputs read whole, outputs that appear whole or not at all. */
+#ifndef KAIO_BASE_IO_H
+#define KAIO_BASE_IO_H
+
+#include "base/diag.h"
+
+enum { IO_TEXT_LIMIT = 64 << 20 }; /* bytes of spec or PTX that are read; more is refused */
+
+/* The whole of a file, or of standard input for "-" (then named "<stdin>"), at most limit bytes.
+ * NULL, with an error in d, when it can't be opened or read, is a directory, or is longer than
+ * limit. */
+const struct source *io_read(struct arena *a, struct diags *d, const char *path, size_t limit);
+
+/* An output in the making. A regular file is written under a temporary name in its directory, and
+ * takes its name (over a file already there, whose mode it keeps) only at io_commit(). Where the
+ * path names something else (/dev/stdout, /dev/full, a FIFO), or is "-", the bytes go straight
+ * there. */
+struct io_out {
+    FILE *file; /* write here; check nothing, io_commit() does */
+    const char *path;
+    char *tmp;    /* NULL: straight through */
+    char *target; /* symbolic links resolved */
+    int slot;     /* in the list of files that a signal removes; -1: none */
+};
+
+/* Memory is the arena's. NULL, with an error in d, when the file can't be created: call it before
+ * long work. */
+struct io_out *io_create(struct arena *a, struct diags *d, const char *path);
+/* Everything written, closed, and in place; false, with an error in d and nothing left behind,
+ * otherwise. */
+bool io_commit(struct io_out *out, struct diags *d);
+/* Closes it and leaves nothing behind. NULL is allowed. */
+void io_discard(struct io_out *out);
+
+/* Removes the temporary files of all outputs not yet committed: for signal handlers. */
+void io_remove_unfinished(void);
+
+#endif
