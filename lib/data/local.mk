@@ -1,2 +1,2 @@
 lib_libkaiocore_la_SOURCES += \
-	lib/data/dtype.def lib/data/dtype.h
+	lib/data/dtype.c lib/data/dtype.def lib/data/dtype.h
