@@ -94,8 +94,8 @@ void diag_note(struct diags *d, struct span s, const char *fmt, ...)
     va_end(ap);
 }
 
-/* The line that holds the span and a caret line under it; tabs become spaces, and a very long line is cut
- * to a window around the span. */
+/* The line that holds the span and a caret line under it; tabs become spaces, and a very long line
+ * is cut to a window around the span. */
 static void format_line(struct span s, bool color, struct buf *out)
 {
     enum { WINDOW = 160 };

@@ -1,0 +1,224 @@
+#include <config.h>
+
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- inputs --- */
+
+static const struct source *read_stream(struct arena *a, struct diags *d, FILE *f, const char *name,
+                                        size_t limit)
+{
+    struct buf text = buf_in(a);
+    char chunk[65536];
+    size_t n;
+    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) {
+        if (n > limit - text.len) {
+            diag_error(d, SPAN_NONE, "'%s' is longer than %zu bytes", name, limit);
+            return NULL;
+        }
+        buf_add(&text, chunk, n);
+    }
+    if (ferror(f)) {
+        diag_error(d, SPAN_NONE, "cannot read '%s': %s", name, strerror(errno));
+        return NULL;
+    }
+    struct source *s = ARENA_NEW(a, struct source);
+    s->name = arena_strdup(a, name);
+    s->text = buf_text(&text);
+    s->len = text.len;
+    return s;
+}
+
+const struct source *io_read(struct arena *a, struct diags *d, const char *path, size_t limit)
+{
+    if (strcmp(path, "-") == 0)
+        return read_stream(a, d, stdin, "<stdin>", limit);
+    FILE *f = fopen(path, "rbe");
+    if (!f) {
+        diag_error(d, SPAN_NONE, "cannot open '%s': %s", path, strerror(errno));
+        return NULL;
+    }
+    const struct source *s = read_stream(a, d, f, path, limit);
+    fclose(f);
+    return s;
+}
+
+/* --- unfinished outputs ---
+ * The one piece of state the library keeps for the process: a signal handler gets no argument.
+ * Slots are taken and given back atomically, so outputs may be made by any thread and a signal may
+ * come at any time. */
+
+enum { LIVE_MAX = 64 };
+static _Atomic(char *) live[LIVE_MAX];
+
+static int live_add(char *tmp)
+{
+    for (int i = 0; i < LIVE_MAX; i++) {
+        char *empty = NULL;
+        if (atomic_compare_exchange_strong(&live[i], &empty, tmp))
+            return i;
+    }
+    return -1; /* so many at once: a signal leaves this one behind */
+}
+
+static void live_remove(int slot)
+{
+    if (slot >= 0)
+        atomic_store(&live[slot], NULL);
+}
+
+void io_remove_unfinished(void)
+{
+    for (int i = 0; i < LIVE_MAX; i++) {
+        char *tmp = atomic_exchange(&live[i], NULL);
+        if (tmp)
+            unlink(tmp);
+    }
+}
+
+/* --- outputs --- */
+
+/* The descriptor that a path such as /dev/stdout or /dev/fd/3 names, or -1. Such a path may lead to
+ * a regular file, but it means the open descriptor: the file must not be replaced under it. */
+static int named_descriptor(const char *path)
+{
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/", NULL};
+    if (strcmp(path, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0)
+        return STDERR_FILENO;
+    for (int i = 0; folders[i]; i++) {
+        size_t n = strlen(folders[i]);
+        const char *digits = path + n;
+        if (strncmp(path, folders[i], n) == 0 && *digits &&
+            strspn(digits, "0123456789") == strlen(digits) && strlen(digits) < 7)
+            return atoi(digits);
+    }
+    return -1;
+}
+
+static FILE *open_descriptor(int fd)
+{
+    if (fd == STDOUT_FILENO)
+        fflush(stdout); /* what was printed before comes first */
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    FILE *f = copy < 0 ? NULL : fdopen(copy, "wb");
+    if (!f && copy >= 0)
+        close(copy);
+    return f;
+}
+
+/* The path with its symbolic links followed, so that a link stays a link; the path itself when
+ * there is nothing at its end yet (or the link dangles: then it is replaced). */
+static char *resolve(struct arena *a, const char *path)
+{
+    char *real = realpath(path, NULL);
+    char *copy = arena_strdup(a, real ? real : path);
+    free(real);
+    return copy;
+}
+
+static bool open_temporary(struct arena *a, struct io_out *o, const struct stat *old)
+{
+    const char *slash = strrchr(o->target, '/');
+    int dir = slash ? (int)(slash - o->target + 1) : 0;
+    char *tmp = arena_printf(a, "%.*s.kaio-XXXXXX", dir, o->target);
+    sigset_t all, before;
+    /* between the file's birth and its place in the list no signal may end the process */
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int fd = mkostemp(tmp, O_CLOEXEC);
+    if (fd >= 0) {
+        o->tmp = tmp;
+        o->slot = live_add(tmp);
+    }
+    int error = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    if (fd < 0)
+        return false;
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(fd, old ? old->st_mode & 0777 : 0666 & ~mask);
+    o->file = fdopen(fd, "wb");
+    if (!o->file)
+        close(fd);
+    return o->file != NULL;
+}
+
+struct io_out *io_create(struct arena *a, struct diags *d, const char *path)
+{
+    struct io_out *o = ARENA_NEW(a, struct io_out);
+    struct stat st;
+    int fd = strcmp(path, "-") == 0 ? STDOUT_FILENO : named_descriptor(path);
+    o->path = arena_strdup(a, fd == STDOUT_FILENO && path[0] == '-' ? "<stdout>" : path);
+    o->slot = -1;
+    if (fd >= 0) {
+        o->file = open_descriptor(fd);
+    } else {
+        bool exists = stat(path, &st) == 0;
+        o->target = resolve(a, path);
+        if (exists && S_ISDIR(st.st_mode))
+            errno = EISDIR;
+        else if (exists && access(path, W_OK) != 0)
+            o->file = NULL; /* rename() would replace a file the user made read-only */
+        else if (exists && !S_ISREG(st.st_mode))
+            o->file = fopen(path, "wbe");
+        else
+            open_temporary(a, o, exists ? &st : NULL);
+    }
+    if (o->file)
+        return o;
+    diag_error(d, SPAN_NONE, "cannot write '%s': %s", o->path, strerror(errno));
+    io_discard(o);
+    return NULL;
+}
+
+bool io_commit(struct io_out *o, struct diags *d)
+{
+    errno = 0;
+    bool good = fflush(o->file) == 0 && !ferror(o->file);
+    int error = errno;
+    if (fclose(o->file) != 0 && good) {
+        good = false;
+        error = errno;
+    }
+    o->file = NULL;
+    if (good && o->tmp) {
+        good = rename(o->tmp, o->target) == 0;
+        error = errno;
+        if (good) {
+            live_remove(o->slot);
+            o->slot = -1;
+            o->tmp = NULL;
+        }
+    }
+    if (good)
+        return true;
+    diag_error(d, SPAN_NONE, "cannot write '%s': %s", o->path, strerror(error ? error : EIO));
+    io_discard(o);
+    return false;
+}
+
+void io_discard(struct io_out *o)
+{
+    if (!o)
+        return;
+    if (o->file)
+        fclose(o->file);
+    o->file = NULL;
+    if (o->tmp) {
+        unlink(o->tmp);
+        live_remove(o->slot);
+    }
+    o->tmp = NULL;
+    o->slot = -1;
+}
