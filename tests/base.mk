@@ -4,3 +4,19 @@ EXTRA_DIST += tests/unit/tap.h
 UNIT_TESTS += tests/unit/base_arena
 tests_unit_base_arena_SOURCES = tests/unit/base_arena.c
 tests_unit_base_arena_LDADD = $(TOOL_LIBS)
+
+UNIT_TESTS += tests/unit/base_num
+tests_unit_base_num_SOURCES = tests/unit/base_num.c
+tests_unit_base_num_LDADD = $(TOOL_LIBS)
+
+UNIT_TESTS += tests/unit/base_json
+tests_unit_base_json_SOURCES = tests/unit/base_json.c
+tests_unit_base_json_LDADD = $(TOOL_LIBS)
+
+UNIT_TESTS += tests/unit/base_diag
+tests_unit_base_diag_SOURCES = tests/unit/base_diag.c
+tests_unit_base_diag_LDADD = $(TOOL_LIBS)
+
+UNIT_TESTS += tests/unit/base_io
+tests_unit_base_io_SOURCES = tests/unit/base_io.c
+tests_unit_base_io_LDADD = $(TOOL_LIBS)

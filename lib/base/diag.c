@@ -133,6 +133,13 @@ static void format_line(struct span s, bool color, struct buf *out)
     buf_puts(out, color ? "\033[0m\n" : "\n");
 }
 
+/* Text that may quote the input, without what a terminal would obey. */
+static void add_printable(struct buf *out, const char *s)
+{
+    for (; *s; s++)
+        buf_putc(out, ((unsigned char)*s < 0x20 && *s != '\n') || *s == 0x7f ? '?' : *s);
+}
+
 void diags_format(const struct diags *d, const char *prog, bool color, struct buf *out)
 {
     static const char *const name[] = {"note", "warning", "error"};
@@ -141,12 +148,15 @@ void diags_format(const struct diags *d, const char *prog, bool color, struct bu
         const struct diag *e = &d->list.v[i];
         if (e->span.src) {
             struct line_col lc = span_line_col(e->span);
-            buf_printf(out, "%s:%zu:%zu: ", e->span.src->name, lc.line, lc.col);
+            add_printable(out, e->span.src->name);
+            buf_printf(out, ":%zu:%zu: ", lc.line, lc.col);
         } else {
             buf_printf(out, "%s: ", prog);
         }
-        buf_printf(out, "%s%s:%s %s\n", color ? paint[e->level] : "", name[e->level],
-                   color ? "\033[0m" : "", e->text);
+        buf_printf(out, "%s%s:%s ", color ? paint[e->level] : "", name[e->level],
+                   color ? "\033[0m" : "");
+        add_printable(out, e->text);
+        buf_putc(out, '\n');
         if (e->span.src && e->span.src->len > 0)
             format_line(e->span, color, out);
     }

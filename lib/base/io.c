@@ -166,7 +166,9 @@ struct io_out *io_create(struct arena *a, struct diags *d, const char *path)
     } else {
         bool exists = stat(path, &st) == 0;
         o->target = resolve(a, path);
-        if (exists && S_ISDIR(st.st_mode))
+        if (!*path)
+            errno = ENOENT;
+        else if (exists && S_ISDIR(st.st_mode))
             errno = EISDIR;
         else if (exists && access(path, W_OK) != 0)
             o->file = NULL; /* rename() would replace a file the user made read-only */

@@ -50,7 +50,7 @@ static bool apply_suffix(struct decimal *d, const char *s, size_t len)
     if (len == 0)
         return true;
     const char *l = s[0] == 'k' ? letters : strchr(letters, s[0]);
-    if (!l || !*l || len > 2 || (len == 2 && s[1] != 'i'))
+    if (!l || !*l || len > 2 || (len == 2 && (s[0] == 'k' || s[1] != 'i')))
         return false;
     int power = (int)(l - letters) + 1;
     if (len == 2)
