@@ -20,3 +20,8 @@ tests_unit_base_diag_LDADD = $(TOOL_LIBS)
 UNIT_TESTS += tests/unit/base_io
 tests_unit_base_io_SOURCES = tests/unit/base_io.c
 tests_unit_base_io_LDADD = $(TOOL_LIBS)
+
+check_PROGRAMS += tests/unit/cli_probe
+tests_unit_cli_probe_SOURCES = tests/unit/cli_probe.c
+tests_unit_cli_probe_LDADD = $(TOOL_LIBS)
+BATS_TESTS += tests/cli/base.bats
