@@ -53,11 +53,15 @@ unsigned ptx_op_min_ptx(enum ptx_op op); /* 60 = PTX ISA 6.0 */
 unsigned ptx_op_min_sm(enum ptx_op op);
 const char *ptx_sreg_text(enum ptx_sreg r);
 enum ptx_mod ptx_sreg_type(enum ptx_sreg r);
+unsigned ptx_sreg_min_ptx(enum ptx_sreg r);
+unsigned ptx_sreg_min_sm(enum ptx_sreg r);
 
 /* Types are modifiers of class TYPE: PTX_PRED, PTX_B8 .. PTX_F64, PTX_F16X2, ... */
 unsigned ptx_type_bits(enum ptx_mod type); /* pred counts as 1 */
 bool ptx_type_is_float(enum ptx_mod type);
 bool ptx_type_is_signed(enum ptx_mod type);
+/* A modifier of class SPACE without its sub-qualifier: PTX_SHARED for .shared::cta, PTX_PARAM for .param::entry. */
+enum ptx_mod ptx_space(enum ptx_mod space);
 
 /* ---- the module ----------------------------------------------------------------------------------- */
 
@@ -116,8 +120,8 @@ enum { PTX_MAX_OPERANDS = 8, PTX_MAX_TYPES = 4 };
 
 struct ptx_inst {
     enum ptx_op op;
-    uint8_t mod[PTX_MC_COUNT];    /* enum ptx_mod by class; mod[PTX_MC_TYPE] is type[0] */
-    uint8_t type[PTX_MAX_TYPES];  /* the TYPE modifiers in the order written */
+    uint16_t mod[PTX_MC_COUNT];   /* enum ptx_mod by class; mod[PTX_MC_TYPE] is type[0] */
+    uint16_t type[PTX_MAX_TYPES]; /* the TYPE modifiers in the order written */
     int32_t guard;                /* predicate register, -1: none */
     bool guard_neg;
     uint8_t noperand;

@@ -1,0 +1,774 @@
+#include <config.h>
+
+#include "ptx/table.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- the constant part ------------------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *text;
+    enum ptx_mod_class cls;
+} mods[PTX_MOD_COUNT] = {
+    [PTX_NONE] = {"", PTX_MC_COUNT},
+#define PTX_MOD(NAME, text, cls) [PTX_##NAME] = {text, PTX_MC_##cls},
+#include "ptx/isa.def"
+};
+
+static const char *const class_names[PTX_MC_COUNT] = {
+#define PTX_CLASS(NAME) [PTX_MC_##NAME] = #NAME,
+#include "ptx/isa.def"
+};
+
+static const struct {
+    const char *text;
+    enum ptx_mod type;
+    uint16_t min_ptx, min_sm;
+} sregs[PTX_SR_COUNT] = {
+#define PTX_SREG(NAME, text, type, ptx, sm) [PTX_SR_##NAME] = {text, PTX_##type, ptx, sm},
+#include "ptx/isa.def"
+};
+
+static const struct {
+    const char *pattern, *operands;
+    uint16_t min_ptx, min_sm;
+} ops[PTX_OP_COUNT] = {
+#define PTX_OP(NAME, pattern, operands, ptx, sm) [PTX_OP_##NAME] = {pattern, operands, ptx, sm},
+#include "ptx/isa.def"
+};
+
+/* ---- the table made from it -------------------------------------------------------------------------------------- */
+
+enum {
+    /* No pattern has more words than half its letters. */
+    PATTERN_BYTES = 0
+#define PTX_OP(NAME, pattern, operands, ptx, sm) +(int)sizeof(pattern)
+#include "ptx/isa.def"
+    ,
+    MAX_ALTS = PATTERN_BYTES / 2,
+    HASH_SIZE = 2048, /* a power of two, well over the number of words, names and special registers */
+    MAX_NAMES = PTX_OP_COUNT
+};
+
+/* Equal text under several classes (and as a mere word) is one word. */
+struct word {
+    const char *text; /* NUL-terminated */
+    size_t len;
+    uint16_t mod; /* the first modifier with that text; further ones through next_mod */
+};
+
+static struct {
+    struct ptx_row row[PTX_OP_COUNT];
+    struct ptx_slot slot[MAX_ALTS];
+    struct ptx_alt alt[MAX_ALTS];
+    size_t nslot, nalt;
+    char text[PATTERN_BYTES]; /* names and mere words, each with its NUL */
+    size_t ntext;
+
+    struct word word[HASH_SIZE]; /* open addressing; the index is the word's number */
+    uint16_t next_mod[PTX_MOD_COUNT];
+
+    struct {
+        const char *text;
+        size_t len;
+        uint16_t first, n; /* rows */
+    } name[HASH_SIZE];     /* open addressing */
+    const char *names[MAX_NAMES + 1];
+
+    uint16_t sreg[HASH_SIZE]; /* open addressing, number + 1 */
+} table;
+static pthread_once_t table_once = PTHREAD_ONCE_INIT;
+
+static unsigned hash(const char *s, size_t n)
+{
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)s[i]) * 16777619u;
+    return (h ^ (h >> 15)) & (HASH_SIZE - 1);
+}
+
+static bool same(const char *a, size_t an, const char *b, size_t bn)
+{
+    return an == bn && memcmp(a, b, an) == 0;
+}
+
+/* The table is wrong: only reached by a mistake in isa.def, which the first run of any test shows. */
+static _Noreturn void broken(const char *pattern, const char *what)
+{
+    fprintf(stderr, "isa.def: %s: %s\n", pattern, what);
+    abort();
+}
+
+static unsigned word_place(const char *text, size_t len)
+{
+    unsigned h = hash(text, len);
+    while (table.word[h].text && !same(table.word[h].text, table.word[h].len, text, len))
+        h = (h + 1) & (HASH_SIZE - 1);
+    return h;
+}
+
+static const char *keep(const char *text, size_t len)
+{
+    char *t = table.text + table.ntext;
+    memcpy(t, text, len);
+    table.ntext += len + 1;
+    return t;
+}
+
+/* The number of the word; a new one's text is copied. */
+static unsigned word_intern(const char *text, size_t len)
+{
+    unsigned h = word_place(text, len);
+    if (!table.word[h].text) {
+        table.word[h].text = keep(text, len);
+        table.word[h].len = len;
+    }
+    return h;
+}
+
+static void make_words(void)
+{
+    /* Backwards, so that the chain of one text is in the order of isa.def. */
+    for (unsigned m = PTX_MOD_COUNT - 1; m > PTX_NONE; m--) {
+        unsigned w = word_place(mods[m].text, strlen(mods[m].text));
+        table.word[w].text = mods[m].text;
+        table.word[w].len = strlen(mods[m].text);
+        table.next_mod[m] = table.word[w].mod;
+        table.word[w].mod = (uint16_t)m;
+    }
+}
+
+static enum ptx_mod mod_in_class(unsigned word, unsigned cls)
+{
+    for (unsigned m = table.word[word].mod; m != PTX_NONE; m = table.next_mod[m])
+        if (mods[m].cls == cls)
+            return (enum ptx_mod)m;
+    return PTX_NONE;
+}
+
+/* The first class that has all words of the slot and is not taken in this row. */
+static unsigned slot_class(const struct ptx_slot *s, const bool *taken)
+{
+    for (unsigned m = table.word[s->alt[0].word].mod; m != PTX_NONE; m = table.next_mod[m]) {
+        unsigned cls = mods[m].cls;
+        if (taken[cls] && cls != PTX_MC_TYPE)
+            continue;
+        bool all = true;
+        for (unsigned i = 1; i < s->nalt && all; i++)
+            all = mod_in_class(s->alt[i].word, cls) != PTX_NONE;
+        if (all)
+            return cls;
+    }
+    return PTX_MC_COUNT;
+}
+
+static unsigned class_find(const char *s, size_t n)
+{
+    for (unsigned c = 0; c < PTX_MC_COUNT; c++)
+        if (same(class_names[c], strlen(class_names[c]), s, n))
+            return c;
+    return PTX_MC_COUNT;
+}
+
+/* One word of a slot, with its own minima behind @; returns where it ends. */
+static const char *make_alt(const char *p, struct ptx_slot *s)
+{
+    size_t n = strcspn(p, "|}.?@");
+    struct ptx_alt *a = &table.alt[table.nalt++];
+    a->word = (uint16_t)word_intern(p, n);
+    s->nalt++;
+    p += n;
+    if (*p == '@') {
+        char *end;
+        a->min_ptx = (uint16_t)strtoul(p + 1, &end, 10);
+        a->min_sm = (uint16_t)strtoul(end + 1, &end, 10);
+        p = end;
+    }
+    return p;
+}
+
+static void make_slots(struct ptx_row *r)
+{
+    bool taken[PTX_MC_COUNT] = {false};
+    struct ptx_slot *first = &table.slot[table.nslot];
+    const char *p = r->pattern + r->name_len;
+    while (*p == '.') {
+        struct ptx_slot *s = &table.slot[table.nslot++];
+        unsigned cls = PTX_MC_COUNT;
+        s->alt = &table.alt[table.nalt];
+        p++;
+        if (*p == '{') {
+            size_t n = strcspn(++p, ":|}");
+            if (p[n] == ':' && p[n + 1] != ':') {
+                cls = class_find(p, n);
+                p += n + 1;
+            }
+            for (p = make_alt(p, s); *p == '|';)
+                p = make_alt(p + 1, s);
+            if (*p++ != '}')
+                broken(r->pattern, "a brace is not closed");
+        } else {
+            p = make_alt(p, s);
+        }
+        if (*p == '?') {
+            s->optional = true;
+            p++;
+        }
+        if (cls == PTX_MC_COUNT)
+            cls = slot_class(s, taken);
+        if (cls == PTX_MC_COUNT && (s->nalt > 1 || s->optional))
+            broken(r->pattern, "a choice between words of different classes");
+        s->cls = (uint8_t)cls;
+        if (cls != PTX_MC_COUNT)
+            taken[cls] = true;
+        for (unsigned i = 0; i < s->nalt && cls != PTX_MC_COUNT; i++) {
+            struct ptx_alt *a = &table.alt[(size_t)(s->alt - table.alt) + i];
+            a->mod = (uint16_t)mod_in_class(a->word, cls);
+        }
+    }
+    if (*p)
+        broken(r->pattern, "something is left over");
+    r->slot = first;
+    r->nslot = (uint8_t)(&table.slot[table.nslot] - first);
+}
+
+static void make_specs(struct ptx_row *r)
+{
+    const char *p = r->operands;
+    while (*p) {
+        struct ptx_spec *s = &r->spec[r->nspec++];
+        if (*p == '=') {
+            s->dest = true;
+            p++;
+        }
+        size_t n = strcspn(p, "*?_,");
+        if (n == 1) {
+            s->kind = *p;
+        } else {
+            s->kind = '=';
+            s->type = (uint16_t)mod_in_class(word_place(p, n), PTX_MC_TYPE);
+            if (s->type == PTX_NONE)
+                broken(r->operands, "unknown operand");
+        }
+        p += n;
+        if (*p == '*') {
+            char *end;
+            s->group = (uint16_t)strtoul(p + 1, &end, 10);
+            p = end;
+        }
+        for (; *p == '?' || *p == '_'; p++)
+            *(*p == '?' ? &s->optional : &s->sink) = true;
+        if (*p == ',')
+            p++;
+    }
+}
+
+static unsigned name_place(const char *name, size_t len)
+{
+    unsigned h = hash(name, len);
+    while (table.name[h].text && !same(table.name[h].text, table.name[h].len, name, len))
+        h = (h + 1) & (HASH_SIZE - 1);
+    return h;
+}
+
+static void make_rows(void)
+{
+    size_t nname = 0;
+    for (unsigned op = 0; op < PTX_OP_COUNT; op++) {
+        struct ptx_row *r = &table.row[op];
+        r->pattern = ops[op].pattern;
+        r->operands = ops[op].operands;
+        r->min_ptx = ops[op].min_ptx;
+        r->min_sm = ops[op].min_sm;
+        r->name_len = strcspn(r->pattern, ".");
+        make_slots(r);
+        make_specs(r);
+
+        unsigned h = name_place(r->pattern, r->name_len);
+        if (!table.name[h].text) {
+            table.name[h].text = keep(r->pattern, r->name_len);
+            table.name[h].len = r->name_len;
+            table.name[h].first = (uint16_t)op;
+            table.names[nname++] = table.name[h].text;
+        } else if (table.name[h].first + table.name[h].n != op) {
+            broken(r->pattern, "the rows of one name are not together");
+        }
+        r->name = table.name[h].text;
+        table.name[h].n++;
+    }
+}
+
+static void make_table(void)
+{
+    make_words();
+    make_rows();
+    for (unsigned r = 0; r < PTX_SR_COUNT; r++) {
+        unsigned h = hash(sregs[r].text, strlen(sregs[r].text));
+        while (table.sreg[h])
+            h = (h + 1) & (HASH_SIZE - 1);
+        table.sreg[h] = (uint16_t)(r + 1);
+    }
+}
+
+static void need_table(void)
+{
+    pthread_once(&table_once, make_table);
+}
+
+/* ---- looking up ------------------------------------------------------------------------------------------------- */
+
+const struct ptx_row *ptx_row(enum ptx_op op)
+{
+    need_table();
+    return &table.row[op];
+}
+
+const char *ptx_mod_text(enum ptx_mod m)
+{
+    return mods[m].text;
+}
+
+enum ptx_mod_class ptx_mod_class(enum ptx_mod m)
+{
+    return mods[m].cls;
+}
+
+const char *ptx_op_name(enum ptx_op op)
+{
+    return ptx_row(op)->name;
+}
+
+const char *ptx_op_pattern(enum ptx_op op)
+{
+    return ops[op].pattern;
+}
+
+const char *ptx_op_operands(enum ptx_op op)
+{
+    return ops[op].operands;
+}
+
+unsigned ptx_op_min_ptx(enum ptx_op op)
+{
+    return ops[op].min_ptx;
+}
+
+unsigned ptx_op_min_sm(enum ptx_op op)
+{
+    return ops[op].min_sm % 1000;
+}
+
+const char *ptx_sreg_text(enum ptx_sreg r)
+{
+    return sregs[r].text;
+}
+
+enum ptx_mod ptx_sreg_type(enum ptx_sreg r)
+{
+    return sregs[r].type;
+}
+
+unsigned ptx_sreg_min_ptx(enum ptx_sreg r)
+{
+    return sregs[r].min_ptx;
+}
+
+unsigned ptx_sreg_min_sm(enum ptx_sreg r)
+{
+    return sregs[r].min_sm;
+}
+
+enum ptx_sreg ptx_sreg_find(const char *name, size_t len)
+{
+    need_table();
+    for (unsigned h = hash(name, len); table.sreg[h]; h = (h + 1) & (HASH_SIZE - 1)) {
+        unsigned r = table.sreg[h] - 1u;
+        if (same(sregs[r].text, strlen(sregs[r].text), name, len))
+            return (enum ptx_sreg)r;
+    }
+    return PTX_SR_COUNT;
+}
+
+enum ptx_mod ptx_mod_find(const char *text, size_t len, enum ptx_mod_class cls)
+{
+    need_table();
+    return mod_in_class(word_place(text, len), cls);
+}
+
+enum ptx_mod ptx_type_find(const char *text, size_t len)
+{
+    return ptx_mod_find(text, len, PTX_MC_TYPE);
+}
+
+bool ptx_name_known(const char *name, size_t len)
+{
+    need_table();
+    return table.name[name_place(name, len)].text != NULL;
+}
+
+/* ---- types ------------------------------------------------------------------------------------------------------ */
+
+unsigned ptx_type_bits(enum ptx_mod type)
+{
+    switch ((int)type) {
+    case PTX_PRED:
+    case PTX_B1: return 1;
+    case PTX_U4:
+    case PTX_S4: return 4;
+    case PTX_B8:
+    case PTX_U8:
+    case PTX_S8:
+    case PTX_E4M3:
+    case PTX_E5M2: return 8;
+    case PTX_B16:
+    case PTX_U16:
+    case PTX_S16:
+    case PTX_F16:
+    case PTX_BF16:
+    case PTX_E4M3X2:
+    case PTX_E5M2X2: return 16;
+    case PTX_B32:
+    case PTX_U32:
+    case PTX_S32:
+    case PTX_F32:
+    case PTX_TF32:
+    case PTX_F16X2:
+    case PTX_BF16X2:
+    case PTX_U16X2:
+    case PTX_S16X2: return 32;
+    case PTX_B64:
+    case PTX_U64:
+    case PTX_S64:
+    case PTX_F64:
+    case PTX_F32X2: return 64;
+    case PTX_B128: return 128;
+    default: return 0;
+    }
+}
+
+bool ptx_type_is_float(enum ptx_mod type)
+{
+    switch ((int)type) {
+    case PTX_F16:
+    case PTX_F16X2:
+    case PTX_BF16:
+    case PTX_BF16X2:
+    case PTX_F32:
+    case PTX_F64:
+    case PTX_F32X2:
+    case PTX_TF32:
+    case PTX_E4M3:
+    case PTX_E5M2:
+    case PTX_E4M3X2:
+    case PTX_E5M2X2: return true;
+    default: return false;
+    }
+}
+
+bool ptx_type_is_signed(enum ptx_mod type)
+{
+    switch ((int)type) {
+    case PTX_S4:
+    case PTX_S8:
+    case PTX_S16:
+    case PTX_S32:
+    case PTX_S64:
+    case PTX_S16X2: return true;
+    default: return ptx_type_is_float(type);
+    }
+}
+
+enum ptx_mod ptx_space(enum ptx_mod space)
+{
+    switch ((int)space) {
+    case PTX_SHARED_CTA:
+    case PTX_SHARED_CLUSTER:
+    case PTX_FROM_SHARED_CTA: return PTX_SHARED;
+    case PTX_PARAM_ENTRY:
+    case PTX_PARAM_FUNC: return PTX_PARAM;
+    case PTX_FROM_GLOBAL: return PTX_GLOBAL;
+    default: return space;
+    }
+}
+
+/* ---- matching --------------------------------------------------------------------------------------------------- */
+
+size_t ptx_split(const char *mnemonic, size_t len, struct ptx_word words[PTX_MAX_WORDS])
+{
+    size_t n = 0;
+    const char *p = mnemonic, *end = mnemonic + len;
+    while (true) {
+        const char *dot = memchr(p, '.', (size_t)(end - p));
+        const char *stop = dot ? dot : end;
+        if (n == PTX_MAX_WORDS)
+            return 0;
+        words[n++] = (struct ptx_word){p, (size_t)(stop - p)};
+        if (!dot)
+            return n;
+        p = dot + 1;
+    }
+}
+
+static const struct ptx_alt *slot_find(const struct ptx_slot *s, unsigned word)
+{
+    for (unsigned i = 0; i < s->nalt; i++)
+        if (s->alt[i].word == word)
+            return &s->alt[i];
+    return NULL;
+}
+
+/* Optional slots are taken when the next word fits them; no row needs more than that. */
+static bool row_fits(const struct ptx_row *r, const uint16_t *id, size_t n, struct ptx_inst *in)
+{
+    size_t w = 0, ntype = 0;
+    memset(in->mod, 0, sizeof in->mod);
+    memset(in->type, 0, sizeof in->type);
+    for (unsigned i = 0; i < r->nslot; i++) {
+        const struct ptx_slot *s = &r->slot[i];
+        const struct ptx_alt *a = w < n ? slot_find(s, id[w]) : NULL;
+        if (!a) {
+            if (s->optional)
+                continue;
+            return false;
+        }
+        w++;
+        if (s->cls == PTX_MC_COUNT)
+            continue;
+        if (s->cls == PTX_MC_TYPE)
+            in->type[ntype++] = a->mod;
+        else
+            in->mod[s->cls] = a->mod;
+    }
+    in->mod[PTX_MC_TYPE] = in->type[0];
+    in->op = (enum ptx_op)(r - table.row);
+    return w == n;
+}
+
+bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct ptx_inst *in)
+{
+    uint16_t id[PTX_MAX_WORDS];
+    need_table();
+    unsigned name = name_place(words[0].text, words[0].len);
+    if (!table.name[name].text)
+        return false;
+    for (size_t i = 1; i < n; i++) {
+        unsigned w = word_place(words[i].text, words[i].len);
+        if (!table.word[w].text)
+            return false;
+        id[i - 1] = (uint16_t)w;
+    }
+    struct ptx_inst first = {0};
+    bool found = false;
+    for (unsigned k = 0; k < table.name[name].n; k++) {
+        struct ptx_inst t = {0};
+        if (!row_fits(&table.row[table.name[name].first + k], id, n - 1, &t))
+            continue;
+        size_t least, most;
+        ptx_operand_range(&t, &least, &most);
+        bool count = noperand == PTX_ANY_COUNT || (noperand >= least && noperand <= most);
+        if (count || !found)
+            first = t;
+        found = true;
+        if (count)
+            break;
+    }
+    if (found) {
+        in->op = first.op;
+        memcpy(in->mod, first.mod, sizeof in->mod);
+        memcpy(in->type, first.type, sizeof in->type);
+    }
+    return found;
+}
+
+bool ptx_spec_applies(const struct ptx_inst *in, const struct ptx_spec *spec)
+{
+    switch (spec->kind) {
+    case 'h': return in->mod[PTX_MC_HINT] != PTX_NONE;
+    case 'y': return in->mod[PTX_MC_BOOLOP] != PTX_NONE;
+    default: return true;
+    }
+}
+
+void ptx_operand_range(const struct ptx_inst *in, size_t *least, size_t *most)
+{
+    const struct ptx_row *r = ptx_row(in->op);
+    *least = *most = 0;
+    for (unsigned i = 0; i < r->nspec; i++) {
+        if (!ptx_spec_applies(in, &r->spec[i]))
+            continue;
+        ++*most;
+        if (!r->spec[i].optional)
+            ++*least;
+    }
+}
+
+bool ptx_operand_specs(const struct ptx_inst *in, const struct ptx_spec *specs[PTX_MAX_OPERANDS])
+{
+    const struct ptx_row *r = ptx_row(in->op);
+    size_t least, most, n = 0;
+    ptx_operand_range(in, &least, &most);
+    if (in->noperand < least || in->noperand > most)
+        return false;
+    size_t extra = in->noperand - least;
+    for (unsigned i = 0; i < r->nspec; i++) {
+        const struct ptx_spec *s = &r->spec[i];
+        if (!ptx_spec_applies(in, s))
+            continue;
+        if (s->optional && extra == 0)
+            continue;
+        if (s->optional)
+            extra--;
+        specs[n++] = s;
+    }
+    return true;
+}
+
+size_t ptx_mnemonic_words(const struct ptx_inst *in, const char *words[PTX_MAX_WORDS])
+{
+    const struct ptx_row *r = ptx_row(in->op);
+    size_t n = 0, ntype = 0;
+    for (unsigned i = 0; i < r->nslot; i++) {
+        const struct ptx_slot *s = &r->slot[i];
+        if (s->cls == PTX_MC_COUNT)
+            words[n++] = table.word[s->alt[0].word].text;
+        else if (s->cls == PTX_MC_TYPE)
+            words[n++] = mods[in->type[ntype++]].text;
+        else if (in->mod[s->cls] != PTX_NONE)
+            words[n++] = mods[in->mod[s->cls]].text;
+    }
+    return n;
+}
+
+/* ---- minima ----------------------------------------------------------------------------------------------------- */
+
+void ptx_inst_needs(const struct ptx_inst *in, struct ptx_needs *needs)
+{
+    const struct ptx_row *r = ptx_row(in->op);
+    size_t ntype = 0;
+    *needs = (struct ptx_needs){.ptx = r->min_ptx, .sm = r->min_sm};
+    for (unsigned i = 0; i < r->nslot; i++) {
+        const struct ptx_slot *s = &r->slot[i];
+        if (s->cls == PTX_MC_COUNT)
+            continue;
+        unsigned m = s->cls == PTX_MC_TYPE ? in->type[ntype++] : in->mod[s->cls];
+        for (unsigned k = 0; k < s->nalt; k++) {
+            if (s->alt[k].mod != m || m == PTX_NONE)
+                continue;
+            if (s->alt[k].min_ptx > needs->ptx)
+                needs->ptx = s->alt[k].min_ptx;
+            if (s->alt[k].min_sm % 1000 > needs->sm % 1000)
+                needs->sm = s->alt[k].min_sm;
+        }
+    }
+}
+
+bool ptx_sm_allows(unsigned min_sm, unsigned sm, char suffix)
+{
+    switch (min_sm / 1000) {
+    case 1: return sm == min_sm % 1000 && suffix == 'a';
+    case 2: return sm >= min_sm % 1000 && suffix;
+    default: return sm >= min_sm;
+    }
+}
+
+const char *ptx_sm_text(struct arena *a, unsigned min_sm)
+{
+    return arena_printf(a, "sm_%u%s", min_sm % 1000, min_sm >= 1000 ? "a" : "");
+}
+
+/* ---- the nearest form ------------------------------------------------------------------------------------------- */
+
+enum { MAX_DISTANCE_TEXT = 80 };
+
+/* Levenshtein's, of texts up to MAX_DISTANCE_TEXT letters. */
+static size_t distance(const char *a, size_t an, const char *b, size_t bn)
+{
+    size_t row[MAX_DISTANCE_TEXT + 1];
+    for (size_t j = 0; j <= bn; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= an; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= bn; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[bn];
+}
+
+/* The row's mnemonic that keeps as many of the words given as it can. */
+static void form_of(const struct ptx_row *r, const struct ptx_word *w, size_t n, struct buf *out)
+{
+    bool used[PTX_MAX_WORDS] = {true};
+    buf_puts(out, r->name);
+    for (unsigned i = 0; i < r->nslot; i++) {
+        const struct ptx_slot *s = &r->slot[i];
+        const struct word *best = NULL;
+        size_t least = SIZE_MAX, by = 0;
+        for (size_t k = 1; k < n; k++) {
+            for (unsigned j = 0; j < s->nalt && !used[k] && w[k].len <= MAX_DISTANCE_TEXT; j++) {
+                const struct word *alt = &table.word[s->alt[j].word];
+                size_t d = distance(w[k].text, w[k].len, alt->text, alt->len);
+                if (d >= least || (d && d * 2 > alt->len && s->optional) || (d && s->optional && d > 1))
+                    continue;
+                least = d;
+                best = alt;
+                by = k;
+            }
+        }
+        if (!best && s->optional)
+            continue;
+        if (best && least <= 2)
+            used[by] = true;
+        else
+            best = &table.word[s->alt[0].word];
+        buf_putc(out, '.');
+        buf_add(out, best->text, best->len);
+    }
+}
+
+const char *ptx_nearest(struct arena *a, const struct ptx_word *words, size_t n)
+{
+    need_table();
+    struct ptx_word w[PTX_MAX_WORDS];
+    memcpy(w, words, n * sizeof *w);
+    if (!ptx_name_known(w[0].text, w[0].len)) {
+        const char *name = diag_nearest(w[0].text, w[0].len, table.names);
+        if (!name)
+            return NULL;
+        w[0] = (struct ptx_word){name, strlen(name)};
+    }
+    char want[MAX_DISTANCE_TEXT];
+    size_t len = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (len + w[i].len + 1 > sizeof want)
+            return NULL;
+        if (i)
+            want[len++] = '.';
+        memcpy(want + len, w[i].text, w[i].len);
+        len += w[i].len;
+    }
+    unsigned name = name_place(w[0].text, w[0].len);
+    size_t least = SIZE_MAX;
+    const char *best = NULL;
+    for (unsigned k = 0; k < table.name[name].n; k++) {
+        struct buf form = buf_in(a);
+        form_of(&table.row[table.name[name].first + k], w, n, &form);
+        if (form.len > MAX_DISTANCE_TEXT)
+            continue;
+        size_t d = distance(want, len, buf_text(&form), form.len);
+        if (d < least) {
+            least = d;
+            best = buf_text(&form);
+        }
+    }
+    return best;
+}
