@@ -67,46 +67,50 @@ enum ptx_mod ptx_space(enum ptx_mod space);
 
 /* A register variable of a function. */
 struct ptx_reg {
-    const char *name;   /* with its %: "%r12" */
-    enum ptx_mod type;  /* as declared: PTX_B32, PTX_F32, PTX_PRED, ... */
-    uint32_t decl;      /* the item that declares it, index into the function's items */
+    const char *name;  /* with its %: "%r12" */
+    enum ptx_mod type; /* as declared: PTX_B32, PTX_F32, PTX_PRED, ... */
+    uint32_t decl; /* the item that declares it, index into the function's items; UINT32_MAX: the
+                         * function's own parameter or result, params/results with that name */
 };
 
 /* A variable in memory: .global .const .shared .local .param, at module level or in a function. */
 struct ptx_var {
     const char *name;
-    enum ptx_mod space;    /* PTX_GLOBAL, PTX_CONST, PTX_SHARED, PTX_LOCAL, PTX_PARAM */
+    enum ptx_mod space; /* PTX_GLOBAL, PTX_CONST, PTX_SHARED, PTX_LOCAL, PTX_PARAM */
     enum ptx_mod type;
-    enum ptx_mod vec;      /* PTX_V2, PTX_V4 or PTX_NONE */
-    uint32_t align;        /* bytes, 0: natural */
+    enum ptx_mod vec; /* PTX_V2, PTX_V4 or PTX_NONE */
+    uint32_t align;   /* bytes, 0: natural */
     bool is_array;
-    uint64_t count;        /* elements when is_array; 0 = unsized (dynamic shared memory, .extern) */
-    const char *linkage;   /* "", ".visible", ".extern", ".weak" */
+    uint64_t count;      /* elements when is_array; 0 = unsized (dynamic shared memory, .extern) */
+    const char *shape;   /* the dimensions as text when there are several ("[4][8]"), or NULL */
+    const char *linkage; /* "", ".visible", ".extern", ".weak", ".common" */
+    const char *attribute; /* the text in .attribute( ), or NULL */
     const char *ptr;       /* the text of a .ptr attribute of an entry parameter, or NULL */
-    const char *init;      /* the initialiser's text after '=', or NULL (parsed again by who needs it) */
+    const char *init; /* the initialiser's text after '=', or NULL (parsed again by who needs it) */
     struct span span;
 };
 uint64_t ptx_var_bytes(const struct ptx_var *v);
 uint32_t ptx_var_align(const struct ptx_var *v);
 
 enum ptx_operand_kind {
-    PTX_O_REG,     /* reg; negated when neg (!%p); reg2 >= 0 for a pair  %p|%q */
-    PTX_O_IMM,     /* bits: a 64-bit two's complement integer */
-    PTX_O_F32,     /* bits: 0fXXXXXXXX */
-    PTX_O_F64,     /* bits: 0dXXXXXXXXXXXXXXXX (decimal float literals are parsed to this kind) */
-    PTX_O_SREG,    /* sreg */
-    PTX_O_SYM,     /* var: the address of a variable, plus bits as an offset */
-    PTX_O_LABEL,   /* label: index into the function's labels */
-    PTX_O_FUNC,    /* name: a function called */
-    PTX_O_MEM,     /* [reg + bits], [var + bits] or [bits]: reg >= 0, or var, or neither */
-    PTX_O_VEC,     /* {elem[0], ...}: nelem operands */
-    PTX_O_SINK,    /* _ */
+    PTX_O_REG, /* reg; negated when neg (!%p); reg2 >= 0 for a pair  %p|%q, where reg is -1 for  _|%q */
+    PTX_O_IMM,   /* bits: a 64-bit two's complement integer */
+    PTX_O_F32,   /* bits: 0fXXXXXXXX */
+    PTX_O_F64,   /* bits: 0dXXXXXXXXXXXXXXXX (decimal float literals are parsed to this kind) */
+    PTX_O_SREG,  /* sreg */
+    PTX_O_SYM,   /* var: the address of a variable, plus bits as an offset */
+    PTX_O_LABEL, /* label: index into the function's labels */
+    PTX_O_FUNC,  /* name: a function called, or whose address is taken */
+    PTX_O_MEM, /* [reg + bits], [var + bits] or [bits]: reg >= 0, or var, or neither. A tensor's coordinates,
+                    * [reg, {x, y}], are in elem */
+    PTX_O_VEC,  /* {elem[0], ...}: nelem operands; a call's results and arguments, ( ) */
+    PTX_O_SINK, /* _ */
 };
 
 struct ptx_operand {
     enum ptx_operand_kind kind;
     bool neg;
-    int32_t reg, reg2;          /* indices into the function's regs; -1: none */
+    int32_t reg, reg2; /* indices into the function's regs; -1: none */
     enum ptx_sreg sreg;
     uint32_t label;
     uint64_t bits;
@@ -117,6 +121,10 @@ struct ptx_operand {
 };
 
 enum { PTX_MAX_OPERANDS = 8, PTX_MAX_TYPES = 4 };
+
+/* The operands of a call are always: [0] the results (PTX_O_VEC, perhaps empty), [1] the function (PTX_O_FUNC, or
+ * PTX_O_REG when indirect), [2] the arguments (PTX_O_VEC), and of an indirect call [3] the label of its prototype.
+ * A literal written as a decimal float has the kind that the instruction's type asks for. */
 
 struct ptx_inst {
     enum ptx_op op;
@@ -139,6 +147,8 @@ enum ptx_item_kind {
     PTX_I_LOC,     /* .loc file line column [, more]: file, line, column, text */
     PTX_I_TEXT,    /* any other directive, kept as text: .pragma, .file, .section ... */
     PTX_I_FUNC,    /* module level only: func */
+    PTX_I_TARGETS, /* .branchtargets of brx.idx: target[0 .. ntarget); its own label is the item before */
+    PTX_I_PROTO, /* text: a .callprototype or .calltargets; its label is the item before */
 };
 
 struct ptx_item {
@@ -147,11 +157,13 @@ struct ptx_item {
     struct ptx_inst inst;
     uint32_t label;
     uint32_t first_reg, nreg;
-    bool reg_range;            /* written as  %r<nreg> : first_reg is number range_from */
+    bool reg_range; /* written as  %r<nreg> : first_reg is number range_from */
     const char *text;
     struct ptx_var *var;
     struct ptx_func *func;
     uint32_t file, line, column;
+    const uint32_t *target; /* labels */
+    uint32_t ntarget;
 };
 
 struct ptx_label {
@@ -162,12 +174,13 @@ struct ptx_label {
 struct ptx_func {
     const char *name;
     bool is_entry;
-    const char *linkage;                       /* ".visible", "", ... */
+    const char *linkage; /* ".visible", "", ... */
     VEC(struct ptx_var *) params;
-    VEC(struct ptx_var *) results;             /* of a .func */
-    uint32_t maxntid[3], reqntid[3];           /* 0: not given */
+    VEC(struct ptx_var *) results;   /* of a .func */
+    uint32_t maxntid[3], reqntid[3]; /* 0: not given */
     uint32_t minnctapersm, maxnreg;
-    const char *directives;                    /* other performance directives, as text */
+    const char *directives; /* other performance directives, one a line, "" if none */
+    bool noreturn;          /* .noreturn */
     VEC(struct ptx_item) items;
     VEC(struct ptx_reg) regs;
     VEC(struct ptx_label) labels;
@@ -177,16 +190,20 @@ struct ptx_func {
 
 struct ptx_module {
     struct arena *arena;
-    const char *header;     /* the launch contract: the text of the leading lines behind "//@ ", "" if none */
-    unsigned version;       /* 80 = PTX ISA 8.0 */
-    unsigned sm;            /* 90 */
-    char sm_suffix;         /* 'a', 'f' or 0 */
-    const char *target_more;/* further words of .target (", debug"), "" if none */
-    unsigned address_size;  /* 64 */
+    const char
+        *header; /* the launch contract: the text of the leading lines behind "//@ ", each with its
+                             * newline; "" if none */
+    unsigned version;        /* 80 = PTX ISA 8.0 */
+    unsigned sm;             /* 90 */
+    char sm_suffix;          /* 'a', 'f' or 0 */
+    const char *target_more; /* further words of .target ("texmode_unified, debug"), "" if none */
+    unsigned address_size;   /* 64 */
     VEC(struct ptx_item) items; /* variables, functions, comments, other directives */
 };
 
 struct ptx_func *ptx_find_entry(const struct ptx_module *m, const char *name); /* NULL if absent */
+struct ptx_func *ptx_find_func(const struct ptx_module *m,
+                               const char *name); /* entries too; NULL if absent */
 
 /* ---- text ----------------------------------------------------------------------------------------- */
 
@@ -204,10 +221,10 @@ bool ptx_validate(const struct ptx_module *m, struct diags *d);
 /* ---- targets -------------------------------------------------------------------------------------- */
 
 struct ptx_target {
-    const char *name;  /* "sm_90a" */
-    unsigned sm;       /* 90 */
-    char suffix;       /* 'a', 'f' or 0 */
-    unsigned min_ptx;  /* the PTX version that introduced it */
+    const char *name;      /* "sm_90a" */
+    unsigned sm;           /* 90 */
+    char suffix;           /* 'a', 'f' or 0 */
+    unsigned min_ptx;      /* the PTX version that introduced it */
     unsigned shared_optin; /* the largest dynamic shared memory of a block, bytes */
     unsigned shared_per_sm, regs_per_sm, threads_per_sm, blocks_per_sm;
 };
@@ -227,14 +244,15 @@ struct ptx_var *ptx_param_new(struct ptx_module *m, struct ptx_func *f, const ch
 struct ptx_builder {
     struct ptx_module *module;
     struct ptx_func *func;
-    struct span span;       /* given to every instruction made; set it as you walk the source */
-    uint32_t counter[16];   /* register numbers by prefix */
+    struct span span;     /* given to every instruction made; set it as you walk the source */
+    uint32_t counter[16]; /* register numbers by prefix */
 };
 struct ptx_builder ptx_builder_new(struct ptx_module *m, struct ptx_func *f);
 /* A fresh register: %p for pred, %rs b16, %r b32, %rd b64, %h f16/bf16 bits (b16), %f f32, %fd f64. The declarations
  * are written by ptx_finish() at the top of the body, one range per type. */
 int32_t ptx_reg_new(struct ptx_builder *b, enum ptx_mod type);
-uint32_t ptx_label_new(struct ptx_builder *b, const char *stem); /* $stem_7, unique in the function */
+uint32_t ptx_label_new(struct ptx_builder *b,
+                       const char *stem); /* $stem_7, unique in the function */
 void ptx_label_here(struct ptx_builder *b, uint32_t label);
 void ptx_comment(struct ptx_builder *b, const char *text);
 
@@ -255,17 +273,18 @@ struct ptx_operand ptx_vec(struct ptx_builder *b, size_t n, const struct ptx_ope
  * emitter is an internal error (abort with the text) in every build. guard < 0: unguarded; guard_neg: @!p. */
 void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *mnemonic, size_t n,
               const struct ptx_operand *operands);
-#define PTX_ARGS(...)                                                                              \
-    sizeof((struct ptx_operand[]){__VA_ARGS__}) / sizeof(struct ptx_operand),                      \
-        (struct ptx_operand[])                                                                     \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
+#define PTX_ARGS(...)                                                         \
+    sizeof((struct ptx_operand[]){__VA_ARGS__}) / sizeof(struct ptx_operand), \
+        (struct ptx_operand[])                                                \
+    {                                                                         \
+        __VA_ARGS__                                                           \
     }
 /* PTX(b, "add.rn.f32", ptx_r(d), ptx_r(x), ptx_immf32(1)); */
-#define PTX(b, mnemonic, ...)            ptx_emit((b), -1, false, (mnemonic), PTX_ARGS(__VA_ARGS__))
-#define PTX0(b, mnemonic)                ptx_emit((b), -1, false, (mnemonic), 0, NULL) /* ret, ... */
-#define PTX_IF(b, pred, mnemonic, ...)   ptx_emit((b), (pred), false, (mnemonic), PTX_ARGS(__VA_ARGS__))
-#define PTX_UNLESS(b, pred, mnemonic, ...)                                                         \
+#define PTX(b, mnemonic, ...) ptx_emit((b), -1, false, (mnemonic), PTX_ARGS(__VA_ARGS__))
+#define PTX0(b, mnemonic)     ptx_emit((b), -1, false, (mnemonic), 0, NULL) /* ret, ... */
+#define PTX_IF(b, pred, mnemonic, ...) \
+    ptx_emit((b), (pred), false, (mnemonic), PTX_ARGS(__VA_ARGS__))
+#define PTX_UNLESS(b, pred, mnemonic, ...) \
     ptx_emit((b), (pred), true, (mnemonic), PTX_ARGS(__VA_ARGS__))
 /* Declares the registers at the top of the body and removes nothing else. Call once per function. */
 void ptx_finish(struct ptx_builder *b);

@@ -48,7 +48,8 @@ enum {
 #include "ptx/isa.def"
     ,
     MAX_ALTS = PATTERN_BYTES / 2,
-    HASH_SIZE = 2048, /* a power of two, well over the number of words, names and special registers */
+    HASH_SIZE =
+        2048, /* a power of two, well over the number of words, names and special registers */
     MAX_NAMES = PTX_OP_COUNT
 };
 
@@ -717,7 +718,8 @@ static void form_of(const struct ptx_row *r, const struct ptx_word *w, size_t n,
             for (unsigned j = 0; j < s->nalt && !used[k] && w[k].len <= MAX_DISTANCE_TEXT; j++) {
                 const struct word *alt = &table.word[s->alt[j].word];
                 size_t d = distance(w[k].text, w[k].len, alt->text, alt->len);
-                if (d >= least || (d && d * 2 > alt->len && s->optional) || (d && s->optional && d > 1))
+                if (d >= least || (d && d * 2 > alt->len && s->optional) ||
+                    (d && s->optional && d > 1))
                     continue;
                 least = d;
                 best = alt;

@@ -26,7 +26,7 @@ struct ptx_slot {
 
 /* One operand of a row; the letters are isa.def's. */
 struct ptx_spec {
-    char kind;      /* a letter, or '=' for a plain value of the given type */
+    char kind; /* a letter, or '=' for a plain value of the given type */
     bool dest;
     bool optional;  /* ? */
     bool sink;      /* _ allowed */
