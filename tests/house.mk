@@ -1,1 +1,2 @@
-# tests of house: append programs to UNIT_TESTS, scripts to BATS_TESTS, data to EXTRA_DIST
+# tests of the tree as a whole: layers, manuals, installation
+BATS_TESTS += tests/layers.bats

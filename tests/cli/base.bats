@@ -121,7 +121,7 @@ Examples:
     esc=$'\033'
     [[ $(probe 'cli_probe -x') == *"$esc"* ]]
     [[ $(NO_COLOR=1 probe 'cli_probe -x') != *"$esc"* ]]
-    [[ $(NO_COLOR= probe 'cli_probe -x') == *"$esc"* ]]
+    [[ $(NO_COLOR='' probe 'cli_probe -x') == *"$esc"* ]]
     [[ $(probe 'TERM=dumb cli_probe -x') != *"$esc"* ]]
     [[ $(probe 'cli_probe --color=never -x') != *"$esc"* ]]
     [[ $(cli_probe -x 2>&1) != *"$esc"* ]]
@@ -206,9 +206,9 @@ interrupt() {
     [ "${COMPREPLY[*]}" = "race" ]
     complete cli_probe --color = n
     [ "${COMPREPLY[*]}" = "never" ]
-    complete cli_probe -o fi
+    complete cli_probe -o fil
     [ "${COMPREPLY[*]}" = "file.yaml" ]
-    complete cli_probe fi
+    complete cli_probe fil
     [ "${COMPREPLY[*]}" = "file.yaml" ]
     ! cli_probe --completion=bash | grep -e --completion | grep -v '^#'
 }
