@@ -1,1 +1,3 @@
 # manual pages: append to dist_man_MANS
+dist_man_MANS += \
+	man/kaio-bench.1

@@ -1,0 +1,43 @@
+# Reads an mdoc page and writes its examples as tests, one record a command:
+#     STATUS <newline> command <newline> expected output, in lines <newline> \034
+#
+# An example is a command in a literal display (.Bd -literal) of any section, as it would be typed after a prompt:
+#
+#     .Bd -literal -offset indent
+#     $ kaio-emit specs/elementwise/saxpy.yaml | kaio-run n=4 x=@arange \e
+#           y=@ones alpha=2
+#     y  f32[4]  1 3 5 7
+#     .Ed
+#
+# The lines that follow are its standard output, up to the next "$ " or the end of the display; "..." in a line stands
+# for any text, and alone on a line for any lines. A command must exit with 0; after the comment line
+#     .\" exit 2
+# it must exit with that, and what follows is its standard error too. All commands of a page run one after the other
+# in one folder, where specs/ is the kernel library. A display that cannot run in the test suite is preceded by
+#     .\" not run: REASON
+
+function plain(s) {
+    gsub(/\\e/, "\\", s)
+    gsub(/\\-/, "-", s)
+    gsub(/\\&/, "", s)
+    gsub(/\\\(aq/, "'", s)
+    gsub(/\\\(dq/, "\"", s)
+    return s
+}
+
+function flush() {
+    if (command != "")
+        printf "%d\n%s\n%s\034\n", status, command, expected
+    command = expected = ""
+    status = 0
+}
+
+/^\.\\" not run:/ { skip = 1; next }
+/^\.\\" exit [0-9]+$/ { flush(); status = $3; next }
+/^\.Bd .*-literal/ { inside = !skip; skip = 0; next }
+/^\.Ed/ { flush(); inside = 0; next }
+!inside || /^\.\\"/ { next }
+/^\$ / { s = status; flush(); status = s; command = plain(substr($0, 3)); more = command ~ /\\$/; next }
+command == "" { next }
+more { command = command "\n" plain($0); more = $0 ~ /\\e$/; next }
+{ expected = expected plain($0) "\n" }

@@ -1,0 +1,91 @@
+# The manual pages say what the tools do: their options are those of --help, and their examples run.
+
+setup() {
+    man=$KAIO_SRCDIR/man
+}
+
+# The options of --help, one a line: -o and --output.
+options_of_help() {
+    "$1" --help | grep -E '^  (-.,|   ) --' | sed -E 's/^ +//; s/ {2,}.*//' | tr -d ',' | tr ' ' '\n' |
+        sed -E 's/\[?=.*//' | sort -u
+}
+
+# The tags of the option lists of a page, in the same form.
+options_of_page() {
+    mandoc -T ascii -O width=400 "$1" | sed 's/.\x08//g' | grep -E '^ {5}-' | sed -E 's/ {3,}[^-].*//' |
+        grep -oE '(^|[ ,])--?[A-Za-z][a-z-]*' | tr -d ' ,' | sort -u
+}
+
+compare_options() {
+    command -v mandoc >/dev/null || skip "mandoc is missing"
+    [ "$(options_of_help "$1" | wc -l)" -ge 5 ]
+    diff <(options_of_help "$1") <(options_of_page "$man/$1.1")
+}
+
+# Whether text $2 is what pattern $1 describes: "..." is any text, alone on a line any lines.
+matches() {
+    local pattern text=$2
+    pattern=$(printf '%s\n' "$1" | sed -E 's/[][\\.*^$+?(){}|]/\\&/g; s/(\\\.){3}/.*/g')
+    pattern=${pattern//$'\n.*\n'/$'\n(.*\n)?'}
+    [[ $text =~ ^$pattern$ ]]
+}
+
+# Runs the examples of a page (tests/examples.awk has the rules).
+run_examples() {
+    local count=0 status want command expected record got
+    cd "$BATS_TEST_TMPDIR"
+    ln -s "$KAIO_SRCDIR/specs" specs
+    while IFS= read -r -d $'\034' record; do
+        record=${record#$'\n'}
+        want=${record%%$'\n'*} record=${record#*$'\n'}
+        # the command ends where no backslash continues it
+        command=
+        while :; do
+            command+=${record%%$'\n'*} record=${record#*$'\n'}
+            [[ $command == *\\ ]] || break
+            command+=$'\n'
+        done
+        expected=${record%$'\n'}
+        status=0
+        if [ "$want" = 0 ]; then
+            got=$(bash -c "$command" 2>stderr </dev/null) || status=$?
+        else
+            got=$(bash -c "$command" 2>&1 </dev/null) || status=$?
+        fi
+        count=$((count + 1))
+        if [ "$status" != "$want" ] || ! matches "$expected" "$got"; then
+            printf '%s\n' "$ $command" "exit status $status, documented is $want" "printed:" "$got" "documented:" "$expected"
+            [ "$want" != 0 ] || cat stderr
+            return 1
+        fi
+    done < <(awk -f "$KAIO_SRCDIR/tests/examples.awk" "$man/$1")
+    [ $count -gt 0 ]
+}
+
+@test "the examples' matcher tells right from wrong" {
+    matches 'a (x) 1.5 [b]' 'a (x) 1.5 [b]'
+    matches 'time: ... us' 'time: 12.5 us'
+    matches $'a\n...\nd' $'a\nb\nc\nd'
+    matches $'a\n...\nd' $'a\nd'
+    matches '...' $'a\nb'
+    ! matches 'a.c' 'abc' || false
+    ! matches 'a' 'ab' || false
+    ! matches $'a\n...\nd' $'a\nb' || false
+    ! matches '' 'x' || false
+}
+
+@test "examples of kaio-bench(1)" { run_examples kaio-bench.1; }
+@test "options of kaio-bench(1)" { compare_options kaio-bench; }
+
+@test "every page is in this file" {
+    for page in "$man"/*.[0-9]; do
+        page=${page##*/}
+        grep -qF "run_examples $page;" "$BATS_TEST_FILENAME" || { echo "$page"; false; }
+        [ "${page##*.}" != 1 ] || grep -qF "compare_options ${page%.1};" "$BATS_TEST_FILENAME" || { echo "$page"; false; }
+    done
+}
+
+@test "the pages are clean mdoc" {
+    command -v mandoc >/dev/null || skip "mandoc is missing"
+    mandoc -T lint -W warning "$man"/*.[0-9]
+}
