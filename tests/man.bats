@@ -12,7 +12,7 @@ options_of_help() {
 
 # The tags of the option lists of a page, in the same form.
 options_of_page() {
-    mandoc -T ascii -O width=400 "$1" | sed 's/.\x08//g' | grep -E '^ {5}-' | sed -E 's/ {3,}[^-].*//' |
+    mandoc -T ascii -O width=400 "$1" | sed 's/.\x08//g' | sed -nE 's/^ {5}(-.*)/\1/p' | sed -E 's/ {3,}.*//' |
         grep -oE '(^|[ ,])--?[A-Za-z][a-z-]*' | tr -d ' ,' | sort -u
 }
 
