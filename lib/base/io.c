@@ -17,8 +17,14 @@ static const struct source *read_stream(struct arena *a, struct diags *d, FILE *
                                         size_t limit)
 {
     struct buf text = buf_in(a);
+    struct stat st;
     char chunk[65536];
     size_t n;
+    /* a tensor may fill half the memory: no copies while it grows */
+    if (fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size < limit) {
+        text.cap = (size_t)st.st_size + 1;
+        text.text = arena_alloc(a, text.cap);
+    }
     while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) {
         if (n > limit - text.len) {
             diag_error(d, SPAN_NONE, "'%s' is longer than %zu bytes", name, limit);
