@@ -6,6 +6,11 @@ setup() {
     cd "$BATS_TEST_TMPDIR"
 }
 
+# script(1) runs a program on a pseudo-terminal
+need_terminal() {
+    script -qec true /dev/null >/dev/null 2>&1 || skip "no pseudo-terminals"
+}
+
 @test "options may stand anywhere, long forms may be shortened" {
     run -0 cli_probe a -o x b --output=y --out z c
     [ "$output" = "--output x
@@ -115,7 +120,7 @@ Examples:
 }
 
 @test "colour: only on a terminal, never with NO_COLOR, and as --color says" {
-    command -v script >/dev/null || skip "script(1) is missing"
+    need_terminal
     probe() { TERM=xterm script -qec "$1" /dev/null; }
     export -f probe
     esc=$'\033'
@@ -181,7 +186,7 @@ interrupt() {
 }
 
 @test "progress shows on a terminal only, after a second, and is wiped" {
-    command -v script >/dev/null || skip "script(1) is missing"
+    need_terminal
     run -0 --separate-stderr cli_probe --slow
     [ "$stderr" = "" ]
     shown=$(TERM=xterm script -qec 'cli_probe --slow' /dev/null)
