@@ -12,3 +12,22 @@ FUZZ_MAIN =
 else
 FUZZ_MAIN = tests/fuzz/replay.c
 endif
+
+# make fuzz FUZZ_SECONDS=600: every target for that long, in a --enable-fuzz build. What it finds worth keeping goes
+# to fuzz-corpus/NAME, a crash to ./crash-*.
+FUZZ_SECONDS = 60
+
+fuzz: $(FUZZ_TARGETS)
+	@for target in $(FUZZ_TARGETS:tests/fuzz/%=%); do \
+	  echo "== $$target"; \
+	  $(MKDIR_P) fuzz-corpus/$$target; \
+	  tests/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+	    fuzz-corpus/$$target $(srcdir)/tests/fuzz/corpus/$$target || exit 1; \
+	done
+.PHONY: fuzz
+
+FUZZ_TARGETS += tests/fuzz/num
+tests_fuzz_num_SOURCES = tests/fuzz/num.c $(FUZZ_MAIN)
+tests_fuzz_num_LDADD = $(TOOL_LIBS)
+tests_fuzz_num_LDFLAGS = $(FUZZ_LDFLAGS)
+EXTRA_DIST += tests/fuzz/corpus/num
