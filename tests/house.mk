@@ -1,3 +1,9 @@
 # tests of the tree as a whole: layers, manuals, installation
 BATS_TESTS += tests/layers.bats tests/man.bats tests/install.bats
 EXTRA_DIST += tests/examples.awk
+EXTRA_DIST += tests/gpu.sh
+
+# The kernel library on a GPU, beside the simulator. Exit status 77: there is no GPU.
+check-gpu: all
+	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/gpu.sh
+.PHONY: check-gpu
