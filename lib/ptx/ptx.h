@@ -157,8 +157,9 @@ struct ptx_item {
     struct ptx_inst inst;
     uint32_t label;
     uint32_t first_reg, nreg;
-    bool reg_range; /* written as  %r<nreg> : first_reg is number range_from */
-    const char *text;
+    bool reg_range;    /* written as  %r<nreg> : first_reg is %r0 */
+    enum ptx_mod type; /* of the registers declared */
+    const char *text;  /* of a PTX_I_REG: the name, of a range without the number */
     struct ptx_var *var;
     struct ptx_func *func;
     uint32_t file, line, column;
@@ -181,6 +182,7 @@ struct ptx_func {
     uint32_t minnctapersm, maxnreg;
     const char *directives; /* other performance directives, one a line, "" if none */
     bool noreturn;          /* .noreturn */
+    const char *attribute;  /* the text in .attribute( ) of a .func, or NULL */
     VEC(struct ptx_item) items;
     VEC(struct ptx_reg) regs;
     VEC(struct ptx_label) labels;
@@ -197,8 +199,9 @@ struct ptx_module {
     unsigned sm;             /* 90 */
     char sm_suffix;          /* 'a', 'f' or 0 */
     const char *target_more; /* further words of .target ("texmode_unified, debug"), "" if none */
-    unsigned address_size;   /* 64 */
-    VEC(struct ptx_item) items; /* variables, functions, comments, other directives */
+    struct span version_span, target_span; /* of .version and .target, for messages */
+    unsigned address_size;                 /* 64 */
+    VEC(struct ptx_item) items;            /* variables, functions, comments, other directives */
 };
 
 struct ptx_func *ptx_find_entry(const struct ptx_module *m, const char *name); /* NULL if absent */
@@ -241,6 +244,9 @@ struct ptx_func *ptx_entry_new(struct ptx_module *m, const char *name);
 struct ptx_var *ptx_param_new(struct ptx_module *m, struct ptx_func *f, const char *name,
                               enum ptx_mod type);
 
+/* A .file directive, for ptx_loc(). */
+void ptx_file(struct ptx_module *m, unsigned number, const char *name);
+
 struct ptx_builder {
     struct ptx_module *module;
     struct ptx_func *func;
@@ -254,7 +260,11 @@ int32_t ptx_reg_new(struct ptx_builder *b, enum ptx_mod type);
 uint32_t ptx_label_new(struct ptx_builder *b,
                        const char *stem); /* $stem_7, unique in the function */
 void ptx_label_here(struct ptx_builder *b, uint32_t label);
-void ptx_comment(struct ptx_builder *b, const char *text);
+void ptx_comment(struct ptx_builder *b, const char *text); /* a comment per line of the text */
+void ptx_loc(struct ptx_builder *b, unsigned file, unsigned line, unsigned column);
+/* Declares an array here: PTX_SHARED, PTX_LOCAL, ... align in bytes, 0: natural. */
+struct ptx_var *ptx_array_new(struct ptx_builder *b, enum ptx_mod space, const char *name,
+                              enum ptx_mod type, uint32_t align, uint64_t count);
 
 struct ptx_operand ptx_r(int32_t reg);
 struct ptx_operand ptx_pair(int32_t reg, int32_t reg2); /* %p|%q */
@@ -267,6 +277,7 @@ struct ptx_operand ptx_sym(const struct ptx_var *v);
 struct ptx_operand ptx_label(uint32_t label);
 struct ptx_operand ptx_mem(int32_t reg, int64_t offset);
 struct ptx_operand ptx_mem_var(const struct ptx_var *v, int64_t offset);
+struct ptx_operand ptx_sink(void); /* _ */
 struct ptx_operand ptx_vec(struct ptx_builder *b, size_t n, const struct ptx_operand *elem);
 
 /* Appends  mnemonic operands;  The mnemonic is matched against isa.def as the parser would, so a typo in the
@@ -286,7 +297,8 @@ void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *
     ptx_emit((b), (pred), false, (mnemonic), PTX_ARGS(__VA_ARGS__))
 #define PTX_UNLESS(b, pred, mnemonic, ...) \
     ptx_emit((b), (pred), true, (mnemonic), PTX_ARGS(__VA_ARGS__))
-/* Declares the registers at the top of the body and removes nothing else. Call once per function. */
+/* Declares the registers at the top of the body and removes nothing else. Call once per function: it renumbers the
+ * registers, so those handed out before mean nothing afterwards. */
 void ptx_finish(struct ptx_builder *b);
 
 #endif

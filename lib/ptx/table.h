@@ -90,4 +90,7 @@ void ptx_inst_needs(const struct ptx_inst *in, struct ptx_needs *needs);
 bool ptx_sm_allows(unsigned min_sm, unsigned sm, char suffix);
 const char *ptx_sm_text(struct arena *a, unsigned min_sm);
 
+/* Like ptx_target_find(), targets too old to emit for included. */
+const struct ptx_target *ptx_target_any(const char *name, size_t len);
+
 #endif

@@ -1,0 +1,425 @@
+/* Making modules. Misuse is a mistake in the program that calls, not in its input: it aborts with the text. */
+#include <config.h>
+
+#include "ptx/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static _Noreturn void misuse(const char *what, const char *text)
+{
+    fprintf(stderr, "kaio: internal error: %s: %s\n", what, text);
+    abort();
+}
+
+/* ---- modules and functions -------------------------------------------------------------------------------------- */
+
+struct ptx_module *ptx_module_new(struct arena *a, const struct ptx_target *t)
+{
+    struct ptx_module *m = ARENA_NEW(a, struct ptx_module);
+    *m = (struct ptx_module){.arena = a,
+                             .header = "",
+                             .version = t->min_ptx,
+                             .sm = t->sm,
+                             .sm_suffix = t->suffix,
+                             .target_more = "",
+                             .address_size = 64};
+    return m;
+}
+
+struct ptx_func *ptx_entry_new(struct ptx_module *m, const char *name)
+{
+    struct ptx_func *f = ARENA_NEW(m->arena, struct ptx_func);
+    f->name = arena_strdup(m->arena, name);
+    f->is_entry = true;
+    f->has_body = true;
+    f->linkage = ".visible";
+    f->directives = "";
+    struct ptx_item *it = VEC_PUSH(m->arena, &m->items);
+    it->kind = PTX_I_FUNC;
+    it->func = f;
+    return f;
+}
+
+struct ptx_var *ptx_param_new(struct ptx_module *m, struct ptx_func *f, const char *name,
+                              enum ptx_mod type)
+{
+    struct ptx_var *v = ARENA_NEW(m->arena, struct ptx_var);
+    *v = (struct ptx_var){
+        .name = arena_strdup(m->arena, name), .space = PTX_PARAM, .type = type, .linkage = ""};
+    *VEC_PUSH(m->arena, &f->params) = v;
+    return v;
+}
+
+void ptx_file(struct ptx_module *m, unsigned number, const char *name)
+{
+    struct buf text = buf_in(m->arena);
+    buf_printf(&text, ".file\t%u \"", number);
+    for (; *name; name++) {
+        if (*name == '"' || *name == '\\')
+            buf_putc(&text, '\\');
+        buf_putc(&text, (unsigned char)*name < ' ' ? '?' : *name);
+    }
+    buf_putc(&text, '"');
+    struct ptx_item *it = VEC_PUSH(m->arena, &m->items);
+    it->kind = PTX_I_TEXT;
+    it->text = buf_text(&text);
+}
+
+static void raise(unsigned *version, unsigned to)
+{
+    if (to > *version)
+        *version = to;
+}
+
+static void settle_operand(unsigned *version, const struct ptx_operand *o)
+{
+    if (o->kind == PTX_O_SREG)
+        raise(version, ptx_sreg_min_ptx(o->sreg));
+    for (uint32_t i = 0; i < o->nelem; i++)
+        settle_operand(version, &o->elem[i]);
+}
+
+static void settle_func(unsigned *version, const struct ptx_func *f)
+{
+    if (strstr(f->directives, "cluster"))
+        raise(version, 78);
+    for (size_t i = 0; i < f->items.n; i++) {
+        const struct ptx_item *it = &f->items.v[i];
+        struct ptx_needs needs;
+        if (it->kind != PTX_I_INST)
+            continue;
+        ptx_inst_needs(&it->inst, &needs);
+        raise(version, needs.ptx);
+        for (unsigned k = 0; k < it->inst.noperand; k++)
+            settle_operand(version, &it->inst.operand[k]);
+    }
+}
+
+void ptx_settle_version(struct ptx_module *m)
+{
+    char name[16];
+    int n = snprintf(name, sizeof name, "sm_%u%.1s", m->sm, &m->sm_suffix);
+    const struct ptx_target *t = ptx_target_any(name, (size_t)n);
+    unsigned version = t ? t->min_ptx : 60;
+    for (size_t i = 0; i < m->items.n; i++)
+        if (m->items.v[i].kind == PTX_I_FUNC)
+            settle_func(&version, m->items.v[i].func);
+    m->version = version;
+}
+
+/* ---- bodies ----------------------------------------------------------------------------------------------------- */
+
+/* The families of registers, in the order that their declarations are written. */
+static const struct family {
+    const char *prefix;
+    enum ptx_mod type;
+} families[] = {
+    {"%p", PTX_PRED}, {"%rs", PTX_B16}, {"%h", PTX_B16},  {"%r", PTX_B32},
+    {"%rd", PTX_B64}, {"%f", PTX_F32},  {"%fd", PTX_F64}, {"%rq", PTX_B128},
+};
+enum { NFAMILY = sizeof families / sizeof *families };
+
+static unsigned family_of(enum ptx_mod type)
+{
+    switch ((int)type) {
+    case PTX_PRED: return 0;
+    case PTX_F16:
+    case PTX_BF16: return 2;
+    case PTX_F32: return 5;
+    case PTX_F64: return 6;
+    default: break;
+    }
+    switch (ptx_type_bits(type)) {
+    case 16: return 1;
+    case 32: return 3;
+    case 64: return 4;
+    case 128: return 7;
+    default: misuse("no register has that type", ptx_mod_text(type));
+    }
+}
+
+struct ptx_builder ptx_builder_new(struct ptx_module *m, struct ptx_func *f)
+{
+    return (struct ptx_builder){.module = m, .func = f};
+}
+
+int32_t ptx_reg_new(struct ptx_builder *b, enum ptx_mod type)
+{
+    unsigned k = family_of(type);
+    struct ptx_reg *r = VEC_PUSH(b->module->arena, &b->func->regs);
+    r->type = families[k].type;
+    r->name = arena_printf(b->module->arena, "%s%u", families[k].prefix, b->counter[k]++);
+    return (int32_t)(b->func->regs.n - 1);
+}
+
+static struct ptx_item *item_new(struct ptx_builder *b, enum ptx_item_kind kind)
+{
+    struct ptx_item *it = VEC_PUSH(b->module->arena, &b->func->items);
+    it->kind = kind;
+    it->span = b->span;
+    return it;
+}
+
+uint32_t ptx_label_new(struct ptx_builder *b, const char *stem)
+{
+    struct ptx_func *f = b->func;
+    struct ptx_label *l = VEC_PUSH(b->module->arena, &f->labels);
+    l->name = arena_printf(b->module->arena, "$%s_%zu", stem, f->labels.n - 1);
+    l->item = UINT32_MAX;
+    return (uint32_t)(f->labels.n - 1);
+}
+
+void ptx_label_here(struct ptx_builder *b, uint32_t label)
+{
+    struct ptx_label *l = &b->func->labels.v[label];
+    if (l->item != UINT32_MAX)
+        misuse("label placed twice", l->name);
+    l->item = (uint32_t)b->func->items.n;
+    item_new(b, PTX_I_LABEL)->label = label;
+}
+
+void ptx_comment(struct ptx_builder *b, const char *text)
+{
+    while (true) {
+        size_t n = strcspn(text, "\n"), keep = n;
+        while (keep > 0 &&
+               (text[keep - 1] == ' ' || text[keep - 1] == '\t' || text[keep - 1] == '\r'))
+            keep--;
+        item_new(b, PTX_I_COMMENT)->text = arena_strndup(b->module->arena, text, keep);
+        if (!text[n])
+            return;
+        text += n + 1;
+    }
+}
+
+void ptx_loc(struct ptx_builder *b, unsigned file, unsigned line, unsigned column)
+{
+    struct ptx_item *it = item_new(b, PTX_I_LOC);
+    it->file = file;
+    it->line = line;
+    it->column = column;
+    it->text = "";
+}
+
+struct ptx_var *ptx_array_new(struct ptx_builder *b, enum ptx_mod space, const char *name,
+                              enum ptx_mod type, uint32_t align, uint64_t count)
+{
+    struct ptx_var *v = ARENA_NEW(b->module->arena, struct ptx_var);
+    *v = (struct ptx_var){.name = arena_strdup(b->module->arena, name),
+                          .space = space,
+                          .type = type,
+                          .align = align,
+                          .is_array = true,
+                          .count = count,
+                          .linkage = "",
+                          .span = b->span};
+    item_new(b, PTX_I_VAR)->var = v;
+    return v;
+}
+
+/* ---- operands --------------------------------------------------------------------------------------------------- */
+
+static struct ptx_operand operand(enum ptx_operand_kind kind)
+{
+    return (struct ptx_operand){.kind = kind, .reg = -1, .reg2 = -1};
+}
+
+struct ptx_operand ptx_r(int32_t reg)
+{
+    struct ptx_operand o = operand(PTX_O_REG);
+    o.reg = reg;
+    return o;
+}
+
+struct ptx_operand ptx_pair(int32_t reg, int32_t reg2)
+{
+    struct ptx_operand o = ptx_r(reg);
+    o.reg2 = reg2;
+    return o;
+}
+
+struct ptx_operand ptx_not(int32_t pred)
+{
+    struct ptx_operand o = ptx_r(pred);
+    o.neg = true;
+    return o;
+}
+
+struct ptx_operand ptx_imm(int64_t v)
+{
+    struct ptx_operand o = operand(PTX_O_IMM);
+    o.bits = (uint64_t)v;
+    return o;
+}
+
+struct ptx_operand ptx_immf32(float v)
+{
+    struct ptx_operand o = operand(PTX_O_F32);
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    o.bits = bits;
+    return o;
+}
+
+struct ptx_operand ptx_immf64(double v)
+{
+    struct ptx_operand o = operand(PTX_O_F64);
+    memcpy(&o.bits, &v, sizeof o.bits);
+    return o;
+}
+
+struct ptx_operand ptx_special(enum ptx_sreg r)
+{
+    struct ptx_operand o = operand(PTX_O_SREG);
+    o.sreg = r;
+    return o;
+}
+
+struct ptx_operand ptx_sym(const struct ptx_var *v)
+{
+    struct ptx_operand o = operand(PTX_O_SYM);
+    o.var = v;
+    return o;
+}
+
+struct ptx_operand ptx_label(uint32_t label)
+{
+    struct ptx_operand o = operand(PTX_O_LABEL);
+    o.label = label;
+    return o;
+}
+
+struct ptx_operand ptx_mem(int32_t reg, int64_t offset)
+{
+    struct ptx_operand o = operand(PTX_O_MEM);
+    o.reg = reg;
+    o.bits = (uint64_t)offset;
+    return o;
+}
+
+struct ptx_operand ptx_mem_var(const struct ptx_var *v, int64_t offset)
+{
+    struct ptx_operand o = operand(PTX_O_MEM);
+    o.var = v;
+    o.bits = (uint64_t)offset;
+    return o;
+}
+
+struct ptx_operand ptx_sink(void)
+{
+    return operand(PTX_O_SINK);
+}
+
+static struct ptx_operand *copy(struct arena *a, size_t n, const struct ptx_operand *from)
+{
+    struct ptx_operand *to = ARENA_ARRAY(a, n, struct ptx_operand);
+    if (n)
+        memcpy(to, from, n * sizeof *to);
+    return to;
+}
+
+struct ptx_operand ptx_vec(struct ptx_builder *b, size_t n, const struct ptx_operand *elem)
+{
+    struct ptx_operand o = operand(PTX_O_VEC);
+    o.elem = copy(b->module->arena, n, elem);
+    o.nelem = (uint32_t)n;
+    return o;
+}
+
+void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *mnemonic, size_t n,
+              const struct ptx_operand *operands)
+{
+    struct ptx_word words[PTX_MAX_WORDS];
+    struct ptx_inst in = {.guard = guard, .guard_neg = guard_neg};
+    size_t nword = ptx_split(mnemonic, strlen(mnemonic), words), least, most;
+    if (nword == 0 || !ptx_match(words, nword, n, &in))
+        misuse("no such instruction", mnemonic);
+    ptx_operand_range(&in, &least, &most);
+    if (n < least || n > most)
+        misuse("wrong number of operands", mnemonic);
+    in.noperand = (uint8_t)n;
+    in.operand = copy(b->module->arena, n, operands);
+    /* A { } group that the caller uses twice becomes two: ptx_finish() renumbers each in its place. */
+    for (size_t i = 0; i < n; i++)
+        in.operand[i].elem = copy(b->module->arena, operands[i].nelem, operands[i].elem);
+    item_new(b, PTX_I_INST)->inst = in;
+}
+
+/* ---- declarations ----------------------------------------------------------------------------------------------- */
+
+static size_t prefix_len(const char *name)
+{
+    return strcspn(name, "0123456789");
+}
+
+static void renumber(struct ptx_operand *o, const int32_t *to)
+{
+    if (o->reg >= 0)
+        o->reg = to[o->reg];
+    if (o->reg2 >= 0)
+        o->reg2 = to[o->reg2];
+    for (uint32_t i = 0; i < o->nelem; i++)
+        renumber(&o->elem[i], to);
+}
+
+/* The registers of one family next to each other, as the ranges that declare them want; operands follow. */
+static size_t group_registers(struct ptx_module *m, struct ptx_func *f, uint32_t count[NFAMILY])
+{
+    struct ptx_reg *sorted = ARENA_ARRAY(m->arena, f->regs.n, struct ptx_reg);
+    int32_t *to = ARENA_ARRAY(m->arena, f->regs.n, int32_t);
+    uint32_t n = 0, decl = 0;
+    for (unsigned k = 0; k < NFAMILY; k++) {
+        size_t len = strlen(families[k].prefix);
+        uint32_t first = n;
+        for (size_t r = 0; r < f->regs.n; r++) {
+            const char *name = f->regs.v[r].name;
+            if (prefix_len(name) != len || memcmp(name, families[k].prefix, len) != 0)
+                continue;
+            to[r] = (int32_t)n;
+            sorted[n] = f->regs.v[r];
+            sorted[n++].decl = decl;
+        }
+        count[k] = n - first;
+        decl += count[k] > 0;
+    }
+    if (f->regs.n)
+        memcpy(f->regs.v, sorted, f->regs.n * sizeof *sorted);
+    for (size_t i = 0; i < f->items.n; i++) {
+        struct ptx_inst *in = &f->items.v[i].inst;
+        if (f->items.v[i].kind != PTX_I_INST)
+            continue;
+        if (in->guard >= 0)
+            in->guard = to[in->guard];
+        for (unsigned k = 0; k < in->noperand; k++)
+            renumber(&in->operand[k], to);
+    }
+    return decl;
+}
+
+void ptx_finish(struct ptx_builder *b)
+{
+    struct ptx_func *f = b->func;
+    uint32_t count[NFAMILY], first = 0;
+    size_t ndecl = group_registers(b->module, f, count), old = f->items.n;
+    for (size_t i = 0; i < f->labels.n; i++) {
+        if (f->labels.v[i].item == UINT32_MAX)
+            misuse("label never placed", f->labels.v[i].name);
+        f->labels.v[i].item += (uint32_t)ndecl;
+    }
+    for (size_t i = 0; i < ndecl; i++)
+        VEC_PUSH(b->module->arena, &f->items);
+    memmove(f->items.v + ndecl, f->items.v, old * sizeof *f->items.v);
+    struct ptx_item *it = f->items.v;
+    for (unsigned k = 0; k < NFAMILY; k++) {
+        if (!count[k])
+            continue;
+        *it++ = (struct ptx_item){.kind = PTX_I_REG,
+                                  .first_reg = first,
+                                  .nreg = count[k],
+                                  .reg_range = true,
+                                  .type = families[k].type,
+                                  .text = families[k].prefix};
+        first += count[k];
+    }
+}
