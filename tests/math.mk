@@ -1,0 +1,19 @@
+# tests of the kernel language's math library, lib/lower/*.k compiled as C; the programs take a step as
+# argument, 1 for an exhaustive run
+MATH_K = lib/lower/convert.k lib/lower/math_f32.k lib/lower/math.def
+MATH_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests
+MATH_CFLAGS = $(BASE_CFLAGS) -O2 -ffp-contract=off
+
+EXTRA_DIST += tests/math/prelude.h tests/math/prelude_end.h tests/math/minimax.py \
+	tests/math/coefficients.py $(MATH_K)
+
+UNIT_TESTS += tests/math/convert
+tests_math_convert_SOURCES = tests/math/convert.c
+tests_math_convert_CPPFLAGS = $(MATH_CPPFLAGS)
+tests_math_convert_CFLAGS = $(MATH_CFLAGS)
+tests_math_convert_LDADD = $(TOOL_LIBS)
+
+UNIT_TESTS += tests/math/math_f32
+tests_math_math_f32_SOURCES = tests/math/math_f32.c
+tests_math_math_f32_CPPFLAGS = $(MATH_CPPFLAGS)
+tests_math_math_f32_CFLAGS = $(MATH_CFLAGS)

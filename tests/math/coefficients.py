@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""The constants of lib/lower/math_f32.k and math_f64.k.
+
+    coefficients.py [NAME...]      all, or those whose name begins with one of NAMES
+
+Needs mpmath, numpy and scipy.  Prints each polynomial with its error relative to the function: what
+minimax could do, and what is left after rounding the coefficients.
+"""
+import sys
+
+from minimax import fit, hexf, mp, mpf, round_to, show
+
+LN2 = mp.log(2)
+wanted = sys.argv[1:]
+
+
+def poly(name, *args, suffix='f', **kw):
+    if not wanted or any(name.startswith(w) for w in wanted):
+        show(name, fit(*args, **kw), suffix)
+
+
+def split(name, value, parts, bits=24, suffix='f'):
+    """value as an unevaluated sum; bits may be a list, one entry a part"""
+    if wanted and not any(name.startswith(w) for w in wanted):
+        return
+    print('%s:' % name)
+    for i in range(parts):
+        h = round_to(value, bits[i] if isinstance(bits, list) else bits)
+        print('    %s' % hexf(h, suffix))
+        value -= h
+
+
+def one_plus(value, bits):
+    """value = 1 + c, c rounded to bits: for x + x (c + ...)"""
+    return 1 + round_to(value - 1, bits)
+
+
+def odd(top):
+    return list(range(1, top + 1, 2))
+
+
+def upto(top, first=0):
+    return list(range(first, top + 1))
+
+
+# ---- f32: exp and what is made of it
+
+split('f32 log2(e)', 1 / LN2, 2)
+split('f32 ln 2', LN2, 2)
+poly('f32 exp', mp.exp, -LN2 / 2 * 1.001, LN2 / 2 * 1.001, upto(6), fixed={0: 1, 1: 1})
+poly('f32 exp2', lambda r: mpf(2)**r, -0.5001, 0.5001, upto(6), fixed={0: 1})
+
+B = 2 * mp.sqrt(2 / mp.pi) * mpf('0.044715')
+split('f32 gelu_tanh g', 1 / mpf('0.044715'), 2, [12, 24])
+split('f32 gelu_tanh b log2(e)', B / LN2, 1)
+split('f32 gelu_tanh ln(2) / b', LN2 / B, 2, [14, 24])
+R = LN2 / 2 / B * 1.002
+poly('f32 gelu_tanh exp(-b r)', lambda r: mp.exp(-B * r), -R, R, upto(6), fixed={0: 1})
+
+poly('f32 tanh', mp.tanh, 1e-9, 1.0, odd(15), fixed={1: 1})
+
+# ---- f32: the error function
+
+poly('f32 erf small', mp.erf, 1e-9, 1.0, odd(13), fixed={1: one_plus(2 / mp.sqrt(mp.pi), 24)})
+poly('f32 erf large', lambda a: mp.log(mp.erfc(a), 2), 1.0, 3.95, upto(6, 1),
+     weight=lambda a: mp.erfc(a) / mp.erf(a) * LN2)
+
+
+def tail(a):
+    return mp.erfc(a / mp.sqrt(2)) / 2
+
+
+def mapped(f, k):
+    """f as a function of u = (a - k) / (a + k)"""
+    return lambda u: f(k * (1 + u) / (1 - u))
+
+
+def upper(a, k):
+    return (a - k) / (a + k)
+
+
+poly('f32 gelu centre', lambda x: mpf(1) / 2 - tail(x), 1e-9, 1.03, odd(11), weight=lambda x: 1 / tail(x))
+K = mpf('1.96875')
+poly('f32 gelu tail', mapped(lambda a: a * tail(a) * mp.exp(a * a / 2), K), upper(mpf('0.98'), K),
+     upper(mpf('14.5'), K), upto(8))
+
+# ---- f32: the circular functions
+
+split('f32 2/pi', 2 / mp.pi, 1)
+split('f32 pi/2', mp.pi / 2, 3)
+poly('f32 sin', mp.sin, 1e-9, 0.7854, odd(7), fixed={1: 1})
+poly('f32 cos', mp.cos, 1e-9, 0.7854, [0, 2, 4, 6, 8], fixed={0: 1, 2: -0.5})
