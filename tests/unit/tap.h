@@ -25,20 +25,27 @@
 
 static int tap_count, tap_failed;
 
-__attribute__((format(printf, 4, 5), unused)) static bool tap_check(bool pass, const char *file,
-                                                                    int line, const char *fmt, ...)
+__attribute__((format(printf, 4, 0), unused)) static bool
+tap_vcheck(bool pass, const char *file, int line, const char *fmt, va_list ap)
 {
-    va_list ap;
-    va_start(ap, fmt);
     printf("%sok %d - ", pass ? "" : "not ", ++tap_count);
     vprintf(fmt, ap);
     putchar('\n');
-    va_end(ap);
     if (!pass) {
         tap_failed++;
         printf("# failed at %s:%d\n", file, line);
     }
     fflush(stdout);
+    return pass;
+}
+
+__attribute__((format(printf, 4, 5), unused)) static bool tap_check(bool pass, const char *file,
+                                                                    int line, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    tap_vcheck(pass, file, line, fmt, ap);
+    va_end(ap);
     return pass;
 }
 
@@ -52,27 +59,6 @@ __attribute__((format(printf, 1, 2), unused)) static void tap_note(const char *f
     va_end(ap);
 }
 
-__attribute__((unused)) static bool tap_int(bool pass, intmax_t got, intmax_t want)
-{
-    if (!pass)
-        tap_note("got %" PRIdMAX ", want %" PRIdMAX, got, want);
-    return pass;
-}
-
-__attribute__((unused)) static bool tap_str(bool pass, const char *got, const char *want)
-{
-    if (!pass)
-        tap_note("got  \"%s\"\n# want \"%s\"", got ? got : "(null)", want ? want : "(null)");
-    return pass;
-}
-
-__attribute__((unused)) static bool tap_dbl(bool pass, double got, double want)
-{
-    if (!pass)
-        tap_note("got %.17g (%a), want %.17g (%a)", got, got, want, want);
-    return pass;
-}
-
 static inline bool tap_same_str(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
@@ -84,17 +70,51 @@ static inline bool tap_same_dbl(double a, double b)
     return isnan(a) ? isnan(b) != 0 : memcmp(&a, &b, sizeof a) == 0;
 }
 
+__attribute__((format(printf, 5, 6), unused)) static bool
+tap_int(intmax_t got, intmax_t want, const char *file, int line, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    bool pass = tap_vcheck(got == want, file, line, fmt, ap);
+    va_end(ap);
+    if (!pass)
+        tap_note("got %" PRIdMAX ", want %" PRIdMAX, got, want);
+    return pass;
+}
+
+__attribute__((format(printf, 5, 6), unused)) static bool
+tap_str(const char *got, const char *want, const char *file, int line, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    bool pass = tap_vcheck(tap_same_str(got, want), file, line, fmt, ap);
+    va_end(ap);
+    if (!pass)
+        tap_note("got  \"%s\"\n# want \"%s\"", got ? got : "(null)", want ? want : "(null)");
+    return pass;
+}
+
+__attribute__((format(printf, 5, 6), unused)) static bool
+tap_dbl(double got, double want, const char *file, int line, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    bool pass = tap_vcheck(tap_same_dbl(got, want), file, line, fmt, ap);
+    va_end(ap);
+    if (!pass)
+        tap_note("got %.17g (%a), want %.17g (%a)", got, got, want, want);
+    return pass;
+}
+
+/* Arguments are evaluated once. */
 #define ok(cond, ...)                                   \
     (tap_check((cond), __FILE__, __LINE__, __VA_ARGS__) \
          ? true                                         \
          : (tap_note("not true: %s", #cond), false))
-#define eq_int(got, want, ...)                                                               \
-    tap_int(tap_check((intmax_t)(got) == (intmax_t)(want), __FILE__, __LINE__, __VA_ARGS__), \
-            (intmax_t)(got), (intmax_t)(want))
-#define eq_str(got, want, ...) \
-    tap_str(tap_check(tap_same_str((got), (want)), __FILE__, __LINE__, __VA_ARGS__), (got), (want))
-#define eq_dbl(got, want, ...) \
-    tap_dbl(tap_check(tap_same_dbl((got), (want)), __FILE__, __LINE__, __VA_ARGS__), (got), (want))
+#define eq_int(got, want, ...) \
+    tap_int((intmax_t)(got), (intmax_t)(want), __FILE__, __LINE__, __VA_ARGS__)
+#define eq_str(got, want, ...) tap_str((got), (want), __FILE__, __LINE__, __VA_ARGS__)
+#define eq_dbl(got, want, ...) tap_dbl((got), (want), __FILE__, __LINE__, __VA_ARGS__)
 
 /* A check that cannot be made here. */
 __attribute__((unused)) static void tap_skip(const char *what, const char *why)
