@@ -26,6 +26,7 @@ struct device_info {
     int ordinal;
     unsigned sm;            /* 90; the simulator takes the module's target: 0 */
     uint64_t memory;        /* bytes */
+    uint64_t l2_bytes;
     unsigned multiprocessors, clock_khz, driver_version; /* 0 where it means nothing */
 };
 

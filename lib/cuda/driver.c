@@ -1,0 +1,349 @@
+/* An NVIDIA GPU as a device (run/device.h), through its driver. */
+#include <config.h>
+
+#include "cuda/api.h"
+
+#include <stdio.h>
+
+#include "cuda/load.h"
+#include "run/device.h"
+
+struct device {
+    struct arena *arena;
+    struct cu_api cu;
+    cu_device ordinal, id;
+    cu_context context;
+    cu_module module; /* NULL until one is loaded */
+    int version;      /* of the driver: 12040 */
+    unsigned sm;
+    unsigned shared_optin; /* largest shared memory of a block, bytes */
+    cu_event start, end;
+};
+
+enum { SHARED_DEFAULT = 48 * 1024, CLUSTER_PORTABLE = 8, LOG_BYTES = 16 * 1024 };
+
+/* What a failed call means to the user. */
+static enum device_status status_of(cu_result r)
+{
+    if (r == CU_INVALID_VALUE || r == CU_LAUNCH_OUT_OF_RESOURCES || r == CU_INVALID_CLUSTER_SIZE ||
+        r == CU_NOT_FOUND)
+        return DEVICE_REFUSED;
+    if (r >= CU_ILLEGAL_ADDRESS && r <= CU_LAUNCH_FAILED)
+        return DEVICE_FAULT;
+    return DEVICE_FAILED;
+}
+
+static enum device_status failed(struct device *dev, struct diags *d, cu_result r,
+                                 const char *doing)
+{
+    diag_error(d, SPAN_NONE, "%s: %s", doing, cu_error_text(&dev->cu, dev->arena, r));
+    return status_of(r);
+}
+
+static int attribute(const struct device *dev, int which)
+{
+    int v = 0;
+    return dev->cu.DeviceGetAttribute(&v, which, dev->id) == CU_SUCCESS && v > 0 ? v : 0;
+}
+
+static int count_devices(struct diags *d)
+{
+    struct cu_api cu;
+    char why[256];
+    int n = 0;
+    if (!cu_open(&cu, why)) {
+        diag_note(d, SPAN_NONE, "%s", why);
+        return 0;
+    }
+    if (cu.DeviceGetCount(&n) != CU_SUCCESS || n < 0)
+        n = 0;
+    if (n == 0)
+        diag_note(d, SPAN_NONE, "the NVIDIA driver sees no GPU");
+    return n;
+}
+
+static void close_device(struct device *dev)
+{
+    struct cu_api *cu = &dev->cu;
+    if (dev->module)
+        cu->ModuleUnload(dev->module);
+    if (dev->start)
+        cu->EventDestroy(dev->start);
+    if (dev->end)
+        cu->EventDestroy(dev->end);
+    if (dev->context)
+        cu->DevicePrimaryCtxRelease(dev->id);
+    dev->module = NULL;
+    dev->start = dev->end = NULL;
+    dev->context = NULL;
+}
+
+static enum device_status start_device(struct device *dev, struct diags *d)
+{
+    struct cu_api *cu = &dev->cu;
+    cu_result r = cu->DeviceGet(&dev->id, dev->ordinal);
+    if (r == CU_SUCCESS)
+        r = cu->DriverGetVersion(&dev->version);
+    if (r == CU_SUCCESS)
+        r = cu->DevicePrimaryCtxRetain(&dev->context, dev->id);
+    if (r == CU_SUCCESS)
+        r = cu->CtxSetCurrent(dev->context);
+    if (r == CU_SUCCESS)
+        r = cu->EventCreate(&dev->start, 0);
+    if (r == CU_SUCCESS)
+        r = cu->EventCreate(&dev->end, 0);
+    if (r != CU_SUCCESS) {
+        failed(dev, d, r, arena_printf(dev->arena, "cannot use GPU %d", dev->ordinal));
+        close_device(dev);
+        return DEVICE_FAILED;
+    }
+    dev->sm = (unsigned)(attribute(dev, CU_ATTR_SM_MAJOR) * 10 + attribute(dev, CU_ATTR_SM_MINOR));
+    dev->shared_optin = (unsigned)attribute(dev, CU_ATTR_SHARED_PER_BLOCK_OPTIN);
+    return DEVICE_OK;
+}
+
+static enum device_status open_device(struct arena *a, int ordinal,
+                                      const struct device_options *opt, struct device **out,
+                                      struct diags *d)
+{
+    struct device *dev = ARENA_NEW(a, struct device);
+    char why[256];
+    int n = 0;
+    (void)opt;
+    dev->arena = a;
+    dev->ordinal = ordinal;
+    if (!cu_open(&dev->cu, why)) {
+        diag_error(d, SPAN_NONE, "%s", why);
+        return DEVICE_ABSENT;
+    }
+    if (dev->cu.DeviceGetCount(&n) != CU_SUCCESS || ordinal < 0 || ordinal >= n) {
+        if (n > 0)
+            diag_error(d, SPAN_NONE, "there is no GPU %d; the driver sees %d, numbered from 0",
+                       ordinal, n);
+        else
+            diag_error(d, SPAN_NONE, "the NVIDIA driver sees no GPU");
+        return DEVICE_ABSENT;
+    }
+    *out = dev;
+    return start_device(dev, d);
+}
+
+static void device_about(struct device *dev, struct device_info *info)
+{
+    size_t bytes = 0;
+    *info = (struct device_info){.kind = "cuda", .ordinal = dev->ordinal, .sm = dev->sm};
+    if (dev->cu.DeviceGetName(info->name, sizeof info->name, dev->id) != CU_SUCCESS)
+        snprintf(info->name, sizeof info->name, "GPU %d", dev->ordinal);
+    dev->cu.DeviceTotalMem(&bytes, dev->id);
+    info->memory = bytes;
+    info->multiprocessors = (unsigned)attribute(dev, CU_ATTR_MULTIPROCESSOR_COUNT);
+    info->clock_khz = (unsigned)attribute(dev, CU_ATTR_CLOCK_RATE);
+    info->l2_bytes = (uint64_t)attribute(dev, CU_ATTR_L2_CACHE_SIZE);
+    info->driver_version = (unsigned)dev->version;
+}
+
+/* ---- memory ---- */
+
+static enum device_status alloc_memory(struct device *dev, uint64_t bytes,
+                                       const struct device_label *label, uint64_t *address,
+                                       struct diags *d)
+{
+    /* an empty buffer has an address too */
+    cu_result r = dev->cu.MemAlloc(address, bytes ? (size_t)bytes : 1);
+    if (r == CU_SUCCESS)
+        return DEVICE_OK;
+    if (r == CU_OUT_OF_MEMORY)
+        diag_error(d, SPAN_NONE, "the GPU has no memory left for the %llu bytes of '%s'",
+                   (unsigned long long)bytes, label && label->name ? label->name : "a buffer");
+    else
+        failed(dev, d, r, "cannot allocate GPU memory");
+    return DEVICE_FAILED;
+}
+
+static enum device_status release_memory(struct device *dev, uint64_t address)
+{
+    return dev->cu.MemFree(address) == CU_SUCCESS ? DEVICE_OK : DEVICE_FAILED;
+}
+
+static enum device_status write_memory(struct device *dev, uint64_t address, const void *from,
+                                       uint64_t bytes, struct diags *d)
+{
+    cu_result r = bytes ? dev->cu.MemcpyHtoD(address, from, (size_t)bytes) : CU_SUCCESS;
+    if (r != CU_SUCCESS)
+        return failed(dev, d, r, "cannot copy to the GPU");
+    return DEVICE_OK;
+}
+
+static enum device_status read_memory(struct device *dev, void *to, uint64_t address,
+                                      uint64_t bytes, struct diags *d)
+{
+    cu_result r = bytes ? dev->cu.MemcpyDtoH(to, address, (size_t)bytes) : CU_SUCCESS;
+    if (r != CU_SUCCESS)
+        return failed(dev, d, r, "cannot copy from the GPU");
+    return DEVICE_OK;
+}
+
+/* Waits for the end event; the time since the start event. */
+static cu_result elapsed(struct device *dev, struct device_stats *stats)
+{
+    float ms = 0;
+    cu_result r = dev->cu.EventSynchronize(dev->end);
+    if (r == CU_SUCCESS)
+        r = dev->cu.EventElapsedTime(&ms, dev->start, dev->end);
+    if (stats)
+        *stats = (struct device_stats){.seconds = (double)ms * 1e-3};
+    return r;
+}
+
+static enum device_status copy_memory(struct device *dev, uint64_t to, uint64_t from,
+                                      uint64_t bytes, struct device_stats *stats, struct diags *d)
+{
+    cu_result r = dev->cu.EventRecord(dev->start, NULL);
+    if (r == CU_SUCCESS && bytes)
+        r = dev->cu.MemcpyDtoDAsync(to, from, (size_t)bytes, NULL);
+    if (r == CU_SUCCESS)
+        r = dev->cu.EventRecord(dev->end, NULL);
+    if (r == CU_SUCCESS)
+        r = elapsed(dev, stats);
+    if (r != CU_SUCCESS)
+        return failed(dev, d, r, "cannot copy on the GPU");
+    return DEVICE_OK;
+}
+
+/* ---- modules ---- */
+
+static enum device_status load_module(struct device *dev, const struct source *ptx, struct diags *d)
+{
+    bool binary = ptx->len >= 4 && memcmp(ptx->text, "\177ELF", 4) == 0;
+    struct cu_header head = binary ? (struct cu_header){0} : cu_header_of(ptx);
+    char *log = arena_alloc(dev->arena, LOG_BYTES + 1);
+    int option[] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
+    void *value[] = {log, (void *)(uintptr_t)LOG_BYTES};
+    cu_module module = NULL;
+    size_t before = d->nerror;
+    if (!cu_header_fits(&head, dev->sm, dev->version, d))
+        return DEVICE_REFUSED;
+    cu_result r = dev->cu.ModuleLoadDataEx(&module, ptx->text, 2, option, value);
+    if (r == CU_SUCCESS) {
+        if (dev->module)
+            dev->cu.ModuleUnload(dev->module);
+        dev->module = module;
+        return DEVICE_OK;
+    }
+    cu_report_log(ptx, log, d);
+    if (d->nerror == before)
+        failed(dev, d, r, arena_printf(dev->arena, "the driver refuses '%s'", ptx->name));
+    return r == CU_OUT_OF_MEMORY ? DEVICE_FAILED : DEVICE_REFUSED;
+}
+
+/* ---- launches ---- */
+
+/* The arguments are as many and as large as the compiled entry's parameters, where the driver can tell. */
+static bool check_params(struct device *dev, cu_function f, const struct device_launch *l,
+                         struct diags *d)
+{
+    size_t offset, size;
+    if (!dev->cu.FuncGetParamInfo)
+        return true;
+    for (size_t i = 0; i < l->narg; i++) {
+        if (dev->cu.FuncGetParamInfo(f, i, &offset, &size) != CU_SUCCESS)
+            return diag_error(d, SPAN_NONE,
+                              "entry '%s' has %zu parameters; %zu arguments are passed", l->entry,
+                              i, l->narg);
+        if (size != l->arg_bytes[i])
+            return diag_error(d, SPAN_NONE,
+                              "parameter %zu of entry '%s' has %zu bytes; %zu are passed", i + 1,
+                              l->entry, size, l->arg_bytes[i]);
+    }
+    if (dev->cu.FuncGetParamInfo(f, l->narg, &offset, &size) == CU_SUCCESS)
+        return diag_error(d, SPAN_NONE,
+                          "entry '%s' has more than the %zu parameters that are passed", l->entry,
+                          l->narg);
+    return true;
+}
+
+static cu_result launch_once(struct device *dev, cu_function f, const struct device_launch *l,
+                             void **args)
+{
+    struct device_dim g = l->grid, b = l->block, c = l->cluster;
+    if (c.x == 0)
+        return dev->cu.LaunchKernel(f, g.x, g.y, g.z, b.x, b.y, b.z, l->shared_bytes, NULL, args,
+                                    NULL);
+    struct cu_launch_attribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                          .value.cluster = {c.x, c.y, c.z}};
+    struct cu_launch_config config = {g.x,  g.y,      g.z, b.x, b.y, b.z, l->shared_bytes,
+                                      NULL, &cluster, 1};
+    return dev->cu.LaunchKernelEx(&config, f, args, NULL);
+}
+
+/* Shared memory beyond the default and clusters beyond the portable size must be asked for. */
+static enum device_status prepare(struct device *dev, cu_function f, const struct device_launch *l,
+                                  struct diags *d)
+{
+    uint64_t cluster = (uint64_t)l->cluster.x * l->cluster.y * l->cluster.z;
+    cu_result r = CU_SUCCESS;
+    if (cluster && (!dev->cu.LaunchKernelEx || dev->sm < 90)) {
+        diag_error(d, SPAN_NONE,
+                   "clusters need sm_90 and a driver of CUDA 11.8; this device is sm_%u", dev->sm);
+        return DEVICE_REFUSED;
+    }
+    if (dev->shared_optin && l->shared_bytes > dev->shared_optin) {
+        diag_error(d, SPAN_NONE,
+                   "entry '%s' asks for %u bytes of dynamic shared memory; this device has %u",
+                   l->entry, l->shared_bytes, dev->shared_optin);
+        return DEVICE_REFUSED;
+    }
+    if (l->shared_bytes > SHARED_DEFAULT)
+        r = dev->cu.FuncSetAttribute(f, CU_FUNC_MAX_DYNAMIC_SHARED, (int)l->shared_bytes);
+    if (r == CU_SUCCESS && cluster > CLUSTER_PORTABLE)
+        r = dev->cu.FuncSetAttribute(f, CU_FUNC_NON_PORTABLE_CLUSTER, 1);
+    if (r != CU_SUCCESS)
+        return failed(dev, d, r, arena_printf(dev->arena, "cannot launch '%s'", l->entry));
+    return DEVICE_OK;
+}
+
+static enum device_status launch(struct device *dev, const struct device_launch *l, size_t n,
+                                 struct device_stats *stats, struct diags *d)
+{
+    cu_function f = NULL;
+    void **args = ARENA_ARRAY(dev->arena, l->narg + 1, void *);
+    cu_result r = dev->module ? dev->cu.ModuleGetFunction(&f, dev->module, l->entry) : CU_NOT_FOUND;
+    if (r == CU_NOT_FOUND) {
+        diag_error(d, SPAN_NONE, "the module has no entry '%s'", l->entry);
+        return DEVICE_REFUSED;
+    }
+    if (r != CU_SUCCESS)
+        return failed(dev, d, r, "cannot find the kernel");
+    if (!check_params(dev, f, l, d))
+        return DEVICE_REFUSED;
+    enum device_status status = prepare(dev, f, l, d);
+    for (size_t i = 0; i < l->narg; i++)
+        args[i] = (void *)(uintptr_t)l->args[i]; /* the driver only reads them */
+    for (size_t i = 0; i < n && status == DEVICE_OK; i++) {
+        r = dev->cu.EventRecord(dev->start, NULL);
+        if (r == CU_SUCCESS)
+            r = launch_once(dev, f, l, args);
+        if (r == CU_SUCCESS)
+            r = dev->cu.EventRecord(dev->end, NULL);
+        if (r == CU_SUCCESS)
+            r = elapsed(dev, stats ? &stats[i] : NULL);
+        if (r != CU_SUCCESS)
+            status = failed(dev, d, r, arena_printf(dev->arena, "kernel '%s' failed", l->entry));
+    }
+    return status;
+}
+
+const struct device_ops cuda_device = {
+    .kind = "cuda",
+    .count = count_devices,
+    .open = open_device,
+    .info = device_about,
+    .alloc = alloc_memory,
+    .release = release_memory,
+    .write = write_memory,
+    .read = read_memory,
+    .copy = copy_memory,
+    .load = load_module,
+    .launch = launch,
+    .close = close_device,
+};

@@ -1,0 +1,332 @@
+/* The CUDA device against tests/fake_cuda.c. */
+#include <config.h>
+
+#include "cuda/load.h"
+#include "run/device.h"
+#include "tap.h"
+
+static const char ptx[] =
+    ".version 8.0\n"
+    ".target sm_80\n"
+    ".address_size 64\n"
+    ".visible .entry saxpy(.param .u64 x, .param .u64 y, .param .f32 alpha, .param .u32 n)\n"
+    "{ ret; }\n"
+    ".visible .entry fault() { ret; }\n"
+    ".visible .entry idle() { ret; }\n";
+
+static const char *fake_path(void)
+{
+    static char path[4096];
+    const char *dir = getenv("KAIO_BUILDDIR");
+    snprintf(path, sizeof path, "%s/tests/.libs/libfakecuda.so", dir ? dir : ".");
+    return path;
+}
+
+/* A machine with the settings NAME=VALUE, ..., NULL and no others. */
+static void machine(const char *first, ...)
+{
+    static const char *const names[] = {
+        "FAKE_CUDA_LOG",     "FAKE_CUDA_FAIL",   "FAKE_CUDA_DEVICES", "FAKE_CUDA_SM",
+        "FAKE_CUDA_VERSION", "FAKE_CUDA_MEMORY", "FAKE_CUDA_JIT_LOG"};
+    va_list ap;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unsetenv(names[i]);
+    setenv("KAIO_CUDA_LIB", fake_path(), 1);
+    va_start(ap, first);
+    for (const char *s = first; s; s = va_arg(ap, const char *)) {
+        char name[64];
+        const char *eq = strchr(s, '=');
+        snprintf(name, sizeof name, "%.*s", (int)(eq - s), s);
+        setenv(name, eq + 1, 1);
+    }
+    va_end(ap);
+}
+
+struct setup {
+    struct arena *a;
+    struct diags *d;
+    struct device *dev;
+    enum device_status status;
+};
+
+static struct setup open_at(int ordinal)
+{
+    struct setup s = {.a = arena_new()};
+    s.d = diags_new(s.a);
+    s.status = cuda_device.open(s.a, ordinal, &(struct device_options){0}, &s.dev, s.d);
+    return s;
+}
+
+static void finish(struct setup *s)
+{
+    if (s->status == DEVICE_OK)
+        cuda_device.close(s->dev);
+    arena_free(s->a);
+}
+
+static const char *first_text(const struct diags *d)
+{
+    return d->list.n ? d->list.v[0].text : "";
+}
+
+static enum device_status load(struct setup *s, const char *text)
+{
+    return cuda_device.load(s->dev, source_new(s->a, "k.ptx", text, strlen(text)), s->d);
+}
+
+static void test_absent(void)
+{
+    struct arena *a = arena_new();
+    struct diags *d = diags_new(a);
+    machine(NULL);
+    setenv("KAIO_CUDA_LIB", "/nonexistent/libcuda.so.1", 1);
+    eq_int(cuda_device.count(d), 0, "no library, no devices");
+    ok(d->nerror == 0 && strstr(first_text(d), "no NVIDIA driver: /nonexistent/libcuda.so.1"),
+       "and a note why");
+    struct setup s = open_at(0);
+    eq_int(s.status, DEVICE_ABSENT, "opening it says that it is absent");
+    finish(&s);
+    d = diags_new(a);
+    setenv("KAIO_CUDA_LIB", "libm.so.6", 1);
+    eq_int(cuda_device.count(d), 0, "another library is not the driver");
+    ok(strstr(first_text(d), "'libm.so.6' has no cuInit"), "and a note says so");
+    d = diags_new(a);
+    machine("FAKE_CUDA_DEVICES=0", NULL);
+    eq_int(cuda_device.count(d), 0, "a driver without a GPU");
+    eq_str(first_text(d), "the NVIDIA driver sees no GPU", "has its note");
+    d = diags_new(a);
+    machine("FAKE_CUDA_FAIL=cuInit:804", NULL);
+    eq_int(cuda_device.count(d), 0, "a driver that does not start");
+    eq_str(first_text(d), "the NVIDIA driver does not start: unknown error (804): no description",
+           "says why");
+    machine("FAKE_CUDA_DEVICES=2", NULL);
+    s = open_at(2);
+    eq_int(s.status, DEVICE_ABSENT, "GPU 2 of two is absent");
+    eq_str(first_text(s.d), "there is no GPU 2; the driver sees 2, numbered from 0",
+           "and the message counts them");
+    finish(&s);
+    machine("FAKE_CUDA_FAIL=cuDevicePrimaryCtxRetain:2", NULL);
+    s = open_at(0);
+    eq_int(s.status, DEVICE_FAILED, "a device that can't be used has failed");
+    eq_str(first_text(s.d), "cannot use GPU 0: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory",
+           "by its name");
+    finish(&s);
+    arena_free(a);
+}
+
+static void test_info(void)
+{
+    struct device_info info;
+    machine("FAKE_CUDA_DEVICES=2", "FAKE_CUDA_SM=90", NULL);
+    struct setup s = open_at(1);
+    cuda_device.info(s.dev, &info);
+    eq_str(info.name, "Fake GPU 1", "the name");
+    eq_int(info.sm, 90, "the compute capability");
+    eq_int(info.memory, 16 << 20, "the memory");
+    eq_int(info.l2_bytes, 1 << 20, "the L2 cache");
+    eq_int(info.driver_version, 13000, "the driver's version");
+    finish(&s);
+}
+
+/* Three floats there and back through a launch. */
+static void test_launch(void)
+{
+    float x[3] = {1, 2, 3}, y[3] = {10, 20, 30}, alpha = 2;
+    uint64_t xa = 0, ya = 0;
+    uint32_t n = 3;
+    struct device_stats stats[2];
+    machine(NULL);
+    struct setup s = open_at(0);
+    eq_int(cuda_device.alloc(s.dev, sizeof x, NULL, &xa, s.d), DEVICE_OK, "memory");
+    cuda_device.alloc(s.dev, sizeof y, NULL, &ya, s.d);
+    ok(xa % 256 == 0 && ya % 256 == 0, "is aligned");
+    cuda_device.write(s.dev, xa, x, sizeof x, s.d);
+    cuda_device.write(s.dev, ya, y, sizeof y, s.d);
+    eq_int(load(&s, ptx), DEVICE_OK, "a module");
+    const void *args[] = {&xa, &ya, &alpha, &n};
+    size_t sizes[] = {8, 8, 4, 4};
+    struct device_launch l = {"saxpy", {1, 1, 1}, {32, 1, 1}, {0, 0, 0}, 0, args, sizes, 4};
+    eq_int(cuda_device.launch(s.dev, &l, 2, stats, s.d), DEVICE_OK, "two launches");
+    cuda_device.read(s.dev, y, ya, sizeof y, s.d);
+    ok(y[0] == 14 && y[1] == 28 && y[2] == 42, "compute");
+    eq_dbl(stats[0].seconds, 0.001, "the first is timed");
+    eq_dbl(stats[1].seconds, 0.001, "and the second");
+    eq_int(cuda_device.copy(s.dev, ya, xa, sizeof x, stats, s.d), DEVICE_OK,
+           "a copy on the device");
+    cuda_device.read(s.dev, y, ya, sizeof y, s.d);
+    ok(memcmp(x, y, sizeof x) == 0 && stats[0].seconds == 0.001, "copies and is timed");
+    l.narg = 3;
+    eq_int(cuda_device.launch(s.dev, &l, 1, NULL, s.d), DEVICE_REFUSED,
+           "an argument short is refused");
+    eq_str(first_text(s.d), "entry 'saxpy' has more than the 3 parameters that are passed",
+           "and said");
+    l.narg = 4;
+    sizes[3] = 8;
+    s.d = diags_new(s.a);
+    eq_int(cuda_device.launch(s.dev, &l, 1, NULL, s.d), DEVICE_REFUSED,
+           "an argument too wide is refused");
+    eq_str(first_text(s.d), "parameter 4 of entry 'saxpy' has 4 bytes; 8 are passed", "and said");
+    l.entry = "saxpi";
+    s.d = diags_new(s.a);
+    eq_int(cuda_device.launch(s.dev, &l, 1, NULL, s.d), DEVICE_REFUSED,
+           "an unknown entry is refused");
+    eq_str(first_text(s.d), "the module has no entry 'saxpi'", "and named");
+    eq_int(cuda_device.release(s.dev, xa), DEVICE_OK, "memory is given back");
+    eq_int(cuda_device.release(s.dev, xa), DEVICE_FAILED, "once");
+    finish(&s);
+}
+
+static void read_log(const char *path, char *text, size_t size)
+{
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, size - 1, f) : 0;
+    text[n] = 0;
+    if (f)
+        fclose(f);
+}
+
+static void test_attributes(void)
+{
+    char path[] = "/tmp/kaio-cuda-XXXXXX", setting[64], text[4096];
+    int fd = mkstemp(path);
+    snprintf(setting, sizeof setting, "FAKE_CUDA_LOG=%s", path);
+    machine(setting, "FAKE_CUDA_SM=90", NULL);
+    struct setup s = open_at(0);
+    load(&s, ptx);
+    struct device_launch l = {"idle", {16, 2, 1}, {64, 1, 1}, {16, 1, 1}, 49153, NULL, NULL, 0};
+    eq_int(cuda_device.launch(s.dev, &l, 1, NULL, s.d), DEVICE_OK,
+           "a large block in a large cluster");
+    finish(&s);
+    read_log(path, text, sizeof text);
+    ok(strstr(text, "attribute 8 = 49153\n"), "shared memory above 48 KiB is asked for");
+    ok(strstr(text, "attribute 14 = 1\n"), "so is a cluster above 8 blocks");
+    ok(strstr(text, "launch 16,2,1 x 64,1,1 shared 49153 cluster 16,1,1\n"),
+       "and the launch has its cluster");
+    ok(strstr(text, "retain 40\n") && strstr(text, "unload\n") && strstr(text, "release 40\n"),
+       "what was taken is given back");
+    remove(path);
+    if (fd >= 0)
+        fclose(fdopen(fd, "r"));
+    machine(NULL);
+    s = open_at(0);
+    load(&s, ptx);
+    eq_int(cuda_device.launch(s.dev, &l, 1, NULL, s.d), DEVICE_REFUSED, "sm_80 has no clusters");
+    l.cluster.x = 0;
+    l.shared_bytes = 200000;
+    eq_int(cuda_device.launch(s.dev, &l, 1, NULL, s.d), DEVICE_REFUSED,
+           "nor 200000 bytes of shared memory");
+    eq_str(s.d->list.n > 1 ? s.d->list.v[1].text : "",
+           "entry 'idle' asks for 200000 bytes of dynamic shared memory; this device has 166912",
+           "and says so");
+    finish(&s);
+}
+
+static void test_failures(void)
+{
+    uint64_t address;
+    struct device_label label = {.name = "x"};
+    machine(NULL);
+    struct setup s = open_at(0);
+    eq_int(cuda_device.alloc(s.dev, 17 << 20, &label, &address, s.d), DEVICE_FAILED,
+           "too much memory");
+    eq_str(first_text(s.d), "the GPU has no memory left for the 17825792 bytes of 'x'",
+           "is said with the buffer");
+    s.d = diags_new(s.a);
+    load(&s, ptx);
+    struct device_launch l = {"fault", {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, 0, NULL, NULL, 0};
+    eq_int(cuda_device.launch(s.dev, &l, 1, NULL, s.d), DEVICE_FAULT,
+           "a kernel that goes wrong is a fault");
+    eq_str(first_text(s.d),
+           "kernel 'fault' failed: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was "
+           "encountered",
+           "by its name");
+    finish(&s);
+}
+
+/* The launch itself fails: the kernel is to blame for some errors, the device for others. */
+static void test_statuses(void)
+{
+    static const struct {
+        const char *setting;
+        enum device_status status;
+    } v[] = {
+        {"FAKE_CUDA_FAIL=cuLaunchKernel:1", DEVICE_REFUSED},
+        {"FAKE_CUDA_FAIL=cuLaunchKernel:701", DEVICE_REFUSED},
+        {"FAKE_CUDA_FAIL=cuLaunchKernel:719", DEVICE_FAULT},
+        {"FAKE_CUDA_FAIL=cuLaunchKernel:2", DEVICE_FAILED},
+        {"FAKE_CUDA_FAIL=cuLaunchKernel:999", DEVICE_FAILED},
+    };
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+        machine(v[i].setting, NULL);
+        struct setup s = open_at(0);
+        load(&s, ptx);
+        struct device_launch l = {"idle", {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, 0, NULL, NULL, 0};
+        eq_int(cuda_device.launch(s.dev, &l, 1, NULL, s.d), v[i].status, "%s", v[i].setting);
+        eq_int(s.d->nerror, 1, "has a message");
+        finish(&s);
+    }
+}
+
+static const struct {
+    const char *text, *setting, *message;
+    size_t line; /* where it points; 0: nowhere */
+} refusals[] = {
+    {".version 8.0\n.target sm_90a\n", "FAKE_CUDA_SM=80",
+     "the module needs sm_90a; this device is sm_80", 2},
+    {".version 8.0\n.target sm_90a\n", "FAKE_CUDA_SM=100",
+     "the module needs sm_90a; this device is sm_100", 2},
+    {"// x\n.version 8.0\n .target sm_86, debug\n", "FAKE_CUDA_SM=80",
+     "the module needs sm_86; this device is sm_80", 3},
+    {".version 8.8\n.target sm_100f\n", "FAKE_CUDA_SM=120",
+     "the module needs sm_100f; this device is sm_120", 2},
+    {".version 8.4\n.target sm_80\n", "FAKE_CUDA_VERSION=12020",
+     "the module is PTX 8.4; this driver (CUDA 12.2) compiles PTX up to 8.2: update the driver", 1},
+    {".version 7.0\n.target sm_80\nadd.f33 x;\n",
+     "FAKE_CUDA_JIT_LOG=ptxas application ptx input, line 3; error   : Unexpected instruction "
+     "types\n"
+     "ptxas fatal   : Ptx assembly aborted due to errors",
+     "the driver's compiler says: Unexpected instruction types", 3},
+    {".version 7.0\n.target sm_80\n", "FAKE_CUDA_FAIL=cuModuleLoadDataEx:218",
+     "the driver refuses 'k.ptx': unknown error (218): no description", 0},
+};
+
+static void test_refusals(void)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        machine(refusals[i].setting, NULL);
+        struct setup s = open_at(0);
+        eq_int(load(&s, refusals[i].text), DEVICE_REFUSED, "refused: %s", refusals[i].message);
+        eq_str(first_text(s.d), refusals[i].message, "so it says");
+        if (refusals[i].line)
+            eq_int(s.d->list.n ? span_line_col(s.d->list.v[0].span).line : 0, refusals[i].line,
+                   "at its line");
+        finish(&s);
+    }
+    machine("FAKE_CUDA_SM=89", NULL);
+    struct setup s = open_at(0);
+    eq_int(load(&s, ".version 7.0\n.target sm_70\n"), DEVICE_OK,
+           "an older target runs on a newer device");
+    finish(&s);
+    machine("FAKE_CUDA_SM=90", "FAKE_CUDA_VERSION=13020", NULL);
+    s = open_at(0);
+    eq_int(load(&s, ".version 9.9\n.target sm_90a\n"), DEVICE_OK,
+           "a driver newer than our table is believed");
+    finish(&s);
+    machine("FAKE_CUDA_SM=103", NULL);
+    s = open_at(0);
+    eq_int(load(&s, ".version 8.8\n.target sm_100f\n"), DEVICE_OK,
+           "a family's module runs on its later members");
+    finish(&s);
+}
+
+int main(void)
+{
+    test_absent();
+    test_info();
+    test_launch();
+    test_attributes();
+    test_failures();
+    test_statuses();
+    test_refusals();
+    return tap_done();
+}
