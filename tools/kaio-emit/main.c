@@ -1,9 +1,324 @@
+/* kaio-emit: YAML specs -> PTX. Options and printing; the work is lib/spec's and lib/lower's. */
 #include <config.h>
 
-#include <stdio.h>
+#include "base/cli.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/num.h"
+#include "lower/lower.h"
+#include "run/device.h"
 
-int main(void)
+#include <ctype.h>
+
+enum {
+    OPT_EXPLAIN = CLI_LONG,
+    OPT_STATS,
+    OPT_FORMAT,
+    OPT_ANNOTATE,
+    OPT_KERNEL,
+    OPT_LIST_TARGETS,
+};
+
+static const struct cli_option options[] = {
+    {.heading = "Code"},
+    {'t', "target", "TARGET", "compile for TARGET: sm_70 to sm_120, or 'native' for this\n"
+     "machine's GPU (default sm_80)", "sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100 native"},
+    {'D', "define", "DIM=N", "fix a dimension, and specialise the code for it", ""},
+    {OPT_KERNEL, "kernel", "NAME", "only the kernel NAME (may be repeated)", ""},
+    {'g', "debug", NULL, "write .file and .loc, so that tools name lines of the spec"},
+    {OPT_ANNOTATE, "annotate", NULL, "write the source lines as comments"},
+    {.heading = "Output"},
+    {'o', "output", "FILE", "write to FILE instead of standard output"},
+    {OPT_EXPLAIN, "explain", NULL, "instead of PTX: which strategy, and why"},
+    {OPT_STATS, "stats", NULL, "instead of PTX: instructions and registers"},
+    {OPT_FORMAT, "format", "FORMAT", "of --stats: text (default) or json", "text json"},
+    {OPT_LIST_TARGETS, "list-targets", NULL, "print the targets and exit"},
+    {0},
+};
+
+static const struct cli_program program = {
+    .name = "kaio-emit",
+    .usage = "[OPTION]... [SPEC]...",
+    .purpose = "Compile kernel specs (YAML) to PTX. Without SPEC, or when it is -, read standard input.",
+    .options = options,
+    .epilogue = "Examples:\n"
+                "  kaio-emit specs/elementwise/saxpy.yaml | kaio-run n=1000 x=@normal y=@ones:y.npy\n"
+                "  kaio-emit -t sm_90 -D cols=4096 -o scale.ptx scale.yaml\n",
+};
+
+struct job {
+    struct cli cli;
+    struct arena *a;
+    struct diags *d;
+    const struct ptx_target *target;
+    const char *output;
+    struct lower_options lower;
+    bool explain, stats, json;
+    VEC(struct spec_define) defines;
+    VEC(const char *) kernels;
+    VEC(struct spec *) specs;
+};
+
+/* ---- options -------------------------------------------------------------------------------------- */
+
+static void list_targets(void)
 {
-    fputs("kaio-emit: not part of this release\n", stderr);
-    return 77;
+    size_t n;
+    const struct ptx_target *t = ptx_targets(&n);
+    for (size_t i = 0; i < n; i++)
+        printf("%-8s PTX %u.%u\n", t[i].name, t[i].min_ptx / 10, t[i].min_ptx % 10);
+}
+
+/* The first GPU's architecture, or the nearest one below it that we know. */
+static const struct ptx_target *native_target(struct job *j, int *status)
+{
+    static const struct device_options none;
+    struct device *dev = NULL;
+    struct device_info info = {0};
+    *status = CLI_NO_DEVICE;
+    if (cuda_device.count(j->d) < 1) {
+        cli_report(&j->cli, j->d);
+        cli_error(&j->cli, "target 'native': there is no GPU here; name one, as in -t sm_80");
+        return NULL;
+    }
+    enum device_status s = cuda_device.open(j->a, 0, &none, &dev, j->d);
+    if (s != DEVICE_OK) {
+        cli_report(&j->cli, j->d);
+        *status = s == DEVICE_ABSENT ? CLI_NO_DEVICE : CLI_DEVICE_FAILED;
+        return NULL;
+    }
+    cuda_device.info(dev, &info);
+    cuda_device.close(dev);
+    size_t n;
+    const struct ptx_target *t = ptx_targets(&n), *best = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (!t[i].suffix && t[i].sm <= info.sm && (!best || t[i].sm > best->sm))
+            best = &t[i];
+    if (!best)
+        cli_error(&j->cli, "target 'native': sm_%u is older than any target", info.sm);
+    *status = CLI_BAD_INPUT;
+    return best;
+}
+
+static void set_target(struct job *j, const char **native)
+{
+    *native = NULL;
+    if (strcmp(j->cli.arg, "native") == 0) {
+        *native = j->cli.arg;
+        return;
+    }
+    j->target = ptx_target_find(j->cli.arg, strlen(j->cli.arg));
+    if (j->target)
+        return;
+    size_t n;
+    const struct ptx_target *t = ptx_targets(&n);
+    struct buf b = buf_in(j->a);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&b, "%s%s", i ? " " : "", t[i].name);
+    cli_usage_error(&j->cli, "unknown target '%s'; there are: %s native", j->cli.arg, buf_text(&b));
+}
+
+static void add_define(struct job *j)
+{
+    const char *s = j->cli.arg, *eq = strchr(s, '=');
+    size_t len = eq ? (size_t)(eq - s) : 0;
+    bool name = len > 0 && !isdigit((unsigned char)s[0]);
+    for (size_t i = 0; i < len; i++)
+        name = name && (isalnum((unsigned char)s[i]) || s[i] == '_');
+    if (!name)
+        cli_usage_error(&j->cli, "-D takes DIM=N, as in -D cols=4096, not '%s'", s);
+    struct spec_define *def = VEC_PUSH(j->a, &j->defines);
+    def->name = arena_strndup(j->a, s, len);
+    if (num_uint(eq + 1, strlen(eq + 1), UINT32_MAX, &def->value) != NUM_OK)
+        cli_usage_error(&j->cli, "dimension '%s' is a number from 0 to 4294967295, not '%s'", def->name,
+                        eq + 1);
+    for (size_t i = 0; i + 1 < j->defines.n; i++)
+        if (strcmp(j->defines.v[i].name, def->name) == 0)
+            cli_usage_error(&j->cli, "dimension '%s' is given twice", def->name);
+}
+
+/* False: nothing more to do, *status is the exit status. */
+static bool read_options(struct job *j, int argc, char **argv, int *status)
+{
+    static const char *const formats[] = {"text", "json", NULL};
+    const char *native = NULL;
+    bool list = false;
+    j->target = ptx_target_find("sm_80", 5);
+    cli_begin(&j->cli, &program, argc, argv);
+    for (int opt; (opt = cli_next(&j->cli)) != CLI_END;)
+        switch (opt) {
+        case 't': set_target(j, &native); break;
+        case 'D': add_define(j); break;
+        case 'g': j->lower.lines = true; break;
+        case 'o': j->output = j->cli.arg; break;
+        case OPT_KERNEL: *VEC_PUSH(j->a, &j->kernels) = j->cli.arg; break;
+        case OPT_EXPLAIN: j->explain = true; break;
+        case OPT_STATS: j->stats = true; break;
+        case OPT_FORMAT: j->json = cli_choice(&j->cli, formats) == 1; break;
+        case OPT_ANNOTATE: j->lower.annotate = true; break;
+        case OPT_LIST_TARGETS: list = true; break;
+        }
+    if (j->json && !j->stats)
+        cli_usage_error(&j->cli, "--format is for --stats");
+    if (j->explain && j->stats)
+        cli_usage_error(&j->cli, "--explain and --stats exclude each other");
+    if (list) {
+        list_targets();
+        *status = CLI_OK;
+        return false;
+    }
+    return !native || (j->target = native_target(j, status)) != NULL;
+}
+
+/* ---- input ---------------------------------------------------------------------------------------- */
+
+static bool wanted(const struct job *j, const char *kernel)
+{
+    for (size_t i = 0; i < j->kernels.n; i++)
+        if (strcmp(j->kernels.v[i], kernel) == 0)
+            return true;
+    return j->kernels.n == 0;
+}
+
+static bool has_dim(const struct spec *s, const char *name)
+{
+    for (size_t i = 0; i < s->dims.n; i++)
+        if (strcmp(s->dims.v[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool read_specs(struct job *j)
+{
+    static char *const input[] = {"-"};
+    int n = j->cli.argc ? j->cli.argc : 1;
+    char *const *paths = j->cli.argc ? j->cli.argv : input;
+    struct spec_file **files = ARENA_ARRAY(j->a, (size_t)n, struct spec_file *);
+    for (int i = 0; i < n; i++) {
+        const struct source *src = io_read(j->a, j->d, paths[i], IO_TEXT_LIMIT);
+        files[i] = src ? spec_read(j->a, src, j->defines.v, j->defines.n, j->d) : NULL;
+        if (!files[i])
+            return false;
+        for (size_t k = 0; k < files[i]->specs.n; k++)
+            if (wanted(j, files[i]->specs.v[k]->name))
+                *VEC_PUSH(j->a, &j->specs) = files[i]->specs.v[k];
+    }
+    return true;
+}
+
+static bool check_selection(struct job *j)
+{
+    for (size_t i = 0; i < j->kernels.n; i++) {
+        bool found = false;
+        for (size_t k = 0; k < j->specs.n; k++)
+            found |= strcmp(j->specs.v[k]->name, j->kernels.v[i]) == 0;
+        if (!found)
+            return diag_error(j->d, SPAN_NONE, "no kernel is named '%s'", j->kernels.v[i]);
+    }
+    for (size_t i = 0; i < j->defines.n; i++) {
+        bool found = false;
+        for (size_t k = 0; k < j->specs.n; k++)
+            found |= has_dim(j->specs.v[k], j->defines.v[i].name);
+        if (!found)
+            return diag_error(j->d, SPAN_NONE, "no kernel has a dimension '%s'", j->defines.v[i].name);
+    }
+    return true;
+}
+
+/* ---- output --------------------------------------------------------------------------------------- */
+
+static void stats_text(const struct lower_stat *s, struct buf *out)
+{
+    buf_printf(out, "%s: %zu instructions\n", s->entry, s->instructions);
+    buf_printf(out, "  registers: %zu pred, %zu b16, %zu b32, %zu b64 (virtual)\n", s->pred, s->b16,
+               s->b32, s->b64);
+    buf_printf(out, "  memory: %llu bytes shared, %llu bytes local\n",
+               (unsigned long long)s->shared_bytes, (unsigned long long)s->local_bytes);
+    for (size_t i = 0; i < s->nmix; i++)
+        buf_printf(out, "  %6zu  %s\n", s->mix[i].count, s->mix[i].name);
+}
+
+static void stats_json(const struct job *j, const struct lower_stat *s, size_t n, struct buf *out)
+{
+    struct json w = json_in(out, 2);
+    json_object(&w, NULL);
+    json_str(&w, "target", j->target->name);
+    json_array(&w, "entries");
+    for (size_t i = 0; i < n; i++) {
+        json_object(&w, NULL);
+        json_str(&w, "entry", s[i].entry);
+        json_uint(&w, "instructions", s[i].instructions);
+        json_object(&w, "registers");
+        json_uint(&w, "pred", s[i].pred);
+        json_uint(&w, "b16", s[i].b16);
+        json_uint(&w, "b32", s[i].b32);
+        json_uint(&w, "b64", s[i].b64);
+        json_end(&w);
+        json_uint(&w, "shared_bytes", s[i].shared_bytes);
+        json_uint(&w, "local_bytes", s[i].local_bytes);
+        json_object(&w, "mix");
+        for (size_t k = 0; k < s[i].nmix; k++)
+            json_uint(&w, s[i].mix[k].name, s[i].mix[k].count);
+        json_end(&w);
+        json_end(&w);
+    }
+    json_end(&w);
+    json_end(&w);
+    buf_putc(out, '\n');
+}
+
+static void format_stats(const struct job *j, const struct ptx_module *m, struct buf *out)
+{
+    size_t n;
+    const struct lower_stat *s = lower_stats(j->a, m, &n);
+    if (j->json) {
+        stats_json(j, s, n, out);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        stats_text(&s[i], out);
+}
+
+static bool emit(struct job *j)
+{
+    struct buf text = buf_in(j->a);
+    if (j->explain)
+        j->lower.explain = &text;
+    const struct ptx_module *m =
+        lower_specs(j->a, j->specs.v, j->specs.n, j->target, &j->lower, j->d);
+    if (!m)
+        return false;
+    if (j->stats)
+        format_stats(j, m, &text);
+    else if (!j->explain)
+        ptx_print(m, &text);
+    if (!j->output) {
+        fwrite(buf_text(&text), 1, text.len, stdout); /* cli_finish() checks */
+        return true;
+    }
+    struct io_out *out = io_create(j->a, j->d, j->output);
+    if (!out)
+        return false;
+    fwrite(buf_text(&text), 1, text.len, out->file);
+    return io_commit(out, j->d);
+}
+
+int main(int argc, char **argv)
+{
+    struct job j = {.a = arena_new()};
+    int status = CLI_BAD_INPUT;
+    if (!j.a || setjmp(*arena_guard(j.a))) {
+        fputs("kaio-emit: error: out of memory\n", stderr);
+        return CLI_BAD_INPUT;
+    }
+    j.d = diags_new(j.a);
+    if (read_options(&j, argc, argv, &status)) {
+        bool good = read_specs(&j) && check_selection(&j) && emit(&j);
+        status = cli_report(&j.cli, j.d);
+        if (!good && status == CLI_OK)
+            status = CLI_BAD_INPUT;
+    }
+    status = cli_finish(&j.cli, status);
+    arena_free(j.a);
+    return status;
 }

@@ -1,0 +1,61 @@
+/* A body: is compiled as it is written: one entry, the grid and the block from the spec. */
+#include <config.h>
+
+#include "lower/cg.h"
+
+static uint64_t constant(const struct lang_expr *e)
+{
+    e = inspect_strip(e);
+    if (e->kind == E_INT)
+        return e->ival;
+    return e->kind == E_NAME && e->sym->kind == SYM_DIM && e->sym->has_value ? e->sym->value : 0;
+}
+
+static bool check_block(struct cg *g)
+{
+    static const uint64_t most[3] = {1024, 1024, 64};
+    const struct spec *s = g->spec;
+    uint64_t threads = 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        g->block[i] = i < s->nblock ? constant(s->block[i]) : 1;
+        if (g->block[i] > most[i])
+            return cg_error(g, s->block[i]->span, "a block has at most %u threads along %c, not %llu",
+                            (unsigned)most[i], "xyz"[i], (unsigned long long)g->block[i]);
+        threads *= g->block[i] ? g->block[i] : 1;
+    }
+    if (threads > 1024)
+        return cg_error(g, s->block[0]->span, "a block has at most 1024 threads, not %llu",
+                        (unsigned long long)threads);
+    return true;
+}
+
+bool body_lower(struct cg *g)
+{
+    const struct spec *s = g->spec;
+    g->in_body = true;
+    cg_begin(g, s->name);
+    if (!check_block(g))
+        return false;
+    inspect_assigned(g, s->body);
+    cg_stmt(g, s->body);
+    if (g->failed)
+        return false;
+
+    bool fixed = true;
+    for (uint32_t i = 0; i < 3; i++)
+        fixed &= g->block[i] != 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        if (fixed)
+            g->func->reqntid[i] = (uint32_t)g->block[i];
+        else
+            g->func->maxntid[i] = i ? 1 : 1024; /* in all */
+    }
+    struct contract_launch *l = cg_launch(g, lang_expr_text(g->a, s->grid[0]),
+                                          lang_expr_text(g->a, s->block[0]));
+    for (uint32_t i = 1; i < s->ngrid; i++)
+        l->grid[i] = contract_expr(g->a, g->contract, lang_expr_text(g->a, s->grid[i]));
+    for (uint32_t i = 1; i < s->nblock; i++)
+        l->block[i] = contract_expr(g->a, g->contract, lang_expr_text(g->a, s->block[i]));
+    cg_end(g, l);
+    return !g->failed;
+}

@@ -1,0 +1,508 @@
+#include <config.h>
+
+#include "lower/cg.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- errors --------------------------------------------------------------------------------------- */
+
+bool cg_error(struct cg *g, struct span s, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = arena_vprintf(g->a, fmt, ap);
+    va_end(ap);
+    g->failed = true;
+    return diag_error(g->d, s, "%s", text);
+}
+
+/* ---- registers and value numbering ---------------------------------------------------------------- */
+
+int32_t cg_new(struct cg *g, enum dtype t)
+{
+    return ptx_reg_new(&g->b, cg_regtype(t));
+}
+
+static uint32_t version_of(const struct cg *g, int32_t reg)
+{
+    return reg >= 0 && (size_t)reg < g->version.n ? g->version.v[reg] : 0;
+}
+
+void cg_assigned(struct cg *g, int32_t reg)
+{
+    while (g->version.n <= (size_t)reg)
+        VEC_PUSH(g->a, &g->version);
+    g->version.v[reg] = ++g->clock;
+}
+
+int32_t cg_new_mutable(struct cg *g, enum dtype t)
+{
+    int32_t reg = cg_new(g, t);
+    cg_assigned(g, reg);
+    return reg;
+}
+
+void cg_loop_head(struct cg *g)
+{
+    g->clock++;
+    for (size_t i = 0; i < g->version.n; i++)
+        if (g->version.v[i])
+            g->version.v[i] = g->clock;
+}
+
+size_t cg_scope_open(struct cg *g)
+{
+    return g->numbers.n;
+}
+
+void cg_scope_close(struct cg *g, size_t mark)
+{
+    while (g->numbers.n > mark) {
+        struct cg_number *n = &g->numbers.v[--g->numbers.n];
+        g->bucket[n->bucket] = n->next;
+    }
+}
+
+static uint32_t mix(uint32_t h, uint64_t v)
+{
+    h = (h ^ (uint32_t)v) * 0x9e3779b1u;
+    h ^= h >> 15;
+    h = (h ^ (uint32_t)(v >> 32)) * 0x85ebca6bu;
+    return h ^ h >> 13;
+}
+
+static struct cg_key make_key(const struct cg *g, const char *mnemonic, size_t n,
+                              const struct ptx_operand *op, uint32_t *hash)
+{
+    struct cg_key k = {.mnemonic = mnemonic, .nop = (uint32_t)n};
+    uint32_t h = 0;
+    for (const char *c = mnemonic; *c; c++)
+        h = (h ^ (unsigned char)*c) * 16777619u;
+    for (size_t i = 0; i < n; i++) {
+        k.op[i] = op[i];
+        h = mix(h, (uint64_t)op[i].kind << 32 | (uint32_t)op[i].reg);
+        h = mix(h, op[i].bits);
+        k.version[i] = op[i].reg >= 0 ? version_of(g, op[i].reg) : 0;
+        h = mix(h, k.version[i]);
+    }
+    *hash = h % CG_BUCKETS;
+    return k;
+}
+
+static bool same_key(const struct cg_key *x, const struct cg_key *y)
+{
+    if (x->nop != y->nop || strcmp(x->mnemonic, y->mnemonic) != 0)
+        return false;
+    for (uint32_t i = 0; i < x->nop; i++) {
+        const struct ptx_operand *p = &x->op[i], *q = &y->op[i];
+        if (p->kind != q->kind || p->neg != q->neg || p->reg != q->reg || p->bits != q->bits ||
+            p->sreg != q->sreg || p->var != q->var || x->version[i] != y->version[i])
+            return false;
+    }
+    return true;
+}
+
+static int32_t find_number(const struct cg *g, const struct cg_key *k, uint32_t h)
+{
+    for (int32_t i = g->bucket[h]; i; i = g->numbers.v[i - 1].next)
+        if (same_key(k, &g->numbers.v[i - 1].key))
+            return g->numbers.v[i - 1].reg;
+    return -1;
+}
+
+static void add_number(struct cg *g, struct cg_key k, uint32_t h, int32_t reg)
+{
+    k.mnemonic = arena_strdup(g->a, k.mnemonic);
+    struct cg_number *e = VEC_PUSH(g->a, &g->numbers);
+    *e = (struct cg_number){.key = k, .bucket = h, .next = g->bucket[h], .reg = reg};
+    g->bucket[h] = (int32_t)g->numbers.n;
+}
+
+int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
+                const struct ptx_operand *op)
+{
+    uint32_t h;
+    struct cg_key k = make_key(g, mnemonic, n, op, &h);
+    int32_t reg = find_number(g, &k, h);
+    if (reg >= 0)
+        return reg;
+    struct ptx_operand all[CG_KEY_MAX + 1];
+    reg = ptx_reg_new(&g->b, rt);
+    all[0] = ptx_r(reg);
+    memcpy(all + 1, op, n * sizeof *op);
+    ptx_emit(&g->b, -1, false, mnemonic, n + 1, all);
+    add_number(g, k, h, reg);
+    return reg;
+}
+
+int32_t cg_recall(struct cg *g, const char *what, size_t n, const struct ptx_operand *op)
+{
+    uint32_t h;
+    struct cg_key k = make_key(g, what, n, op, &h);
+    return find_number(g, &k, h);
+}
+
+void cg_remember(struct cg *g, const char *what, size_t n, const struct ptx_operand *op,
+                 int32_t reg)
+{
+    uint32_t h;
+    struct cg_key k = make_key(g, what, n, op, &h);
+    add_number(g, k, h, reg);
+}
+
+/* ---- control flow --------------------------------------------------------------------------------- */
+
+uint32_t cg_label(struct cg *g, const char *stem)
+{
+    return ptx_label_new(&g->b, stem);
+}
+
+void cg_place(struct cg *g, uint32_t label)
+{
+    ptx_label_here(&g->b, label);
+    g->dead = false;
+}
+
+void cg_jump(struct cg *g, uint32_t label)
+{
+    if (!g->dead)
+        PTX(&g->b, "bra", ptx_label(label));
+    g->dead = true;
+}
+
+void cg_jump_if(struct cg *g, int32_t pred, bool sense, uint32_t label)
+{
+    if (!g->dead)
+        ptx_emit(&g->b, pred, !sense, "bra", PTX_ARGS(ptx_label(label)));
+}
+
+/* ---- positions ------------------------------------------------------------------------------------ */
+
+static void annotate(struct cg *g, struct span s)
+{
+    const struct source *src = s.src;
+    size_t from = s.off, to = s.off;
+    while (from > 0 && src->text[from - 1] != '\n')
+        from--;
+    while (to < src->len && src->text[to] != '\n' && src->text[to] != '\r')
+        to++;
+    while (from < to && src->text[from] == ' ')
+        from++;
+    char *text = arena_printf(g->a, " %zu: %.*s", span_line_col(s).line, (int)(to - from),
+                              src->text + from);
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = ' ';
+    ptx_comment(&g->b, text);
+}
+
+void cg_at(struct cg *g, struct span s)
+{
+    /* the library's own functions are not the user's lines */
+    if (!s.src || s.src != g->spec->src)
+        return;
+    g->b.span = s;
+    if (!g->opt->lines && !g->opt->annotate)
+        return;
+    struct line_col at = span_line_col(s);
+    if (at.line == g->line || g->dead)
+        return;
+    g->line = (uint32_t)at.line;
+    if (g->opt->annotate)
+        annotate(g, s);
+    if (g->opt->lines) {
+        struct ptx_item *it = VEC_PUSH(g->module->arena, &g->func->items);
+        *it = (struct ptx_item){.kind = PTX_I_LOC, .span = s, .file = g->file, .line = g->line,
+                                .column = (uint32_t)at.col, .text = ""};
+    }
+}
+
+/* ---- parameters and special registers ------------------------------------------------------------- */
+
+/* Moves the items made since `from` into the prologue, so that they dominate everything. */
+static void to_prologue(struct cg *g, size_t from, uint32_t order)
+{
+    for (size_t i = from; i < g->func->items.n; i++) {
+        *VEC_PUSH(g->a, &g->prologue) = g->func->items.v[i];
+        *VEC_PUSH(g->a, &g->prologue_order) = order;
+    }
+    g->func->items.n = from;
+}
+
+static const char *param_mnemonic(enum dtype t)
+{
+    switch (t) {
+    case DT_F64: return "ld.param.f64";
+    case DT_F32: return "ld.param.f32";
+    case DT_F16:
+    case DT_BF16: return "ld.param.b16";
+    case DT_E4M3:
+    case DT_E5M2: return "ld.param.u8";
+    case DT_I64: return "ld.param.s64";
+    case DT_U64: return "ld.param.u64";
+    case DT_I32: return "ld.param.s32";
+    case DT_U32: return "ld.param.u32";
+    case DT_I16: return "ld.param.s16";
+    case DT_U16: return "ld.param.u16";
+    case DT_I4:
+    case DT_I8: return "ld.param.s8";
+    case DT_U4:
+    case DT_U8:
+    case DT_BOOL: return "ld.param.u8";
+    case DT_COUNT: break;
+    }
+    abort();
+}
+
+static enum ptx_mod param_type(enum dtype t)
+{
+    switch (t) {
+    case DT_F64: return PTX_F64;
+    case DT_F32: return PTX_F32;
+    case DT_F16:
+    case DT_BF16: return PTX_B16;
+    case DT_I64: return PTX_S64;
+    case DT_U64: return PTX_U64;
+    case DT_I32: return PTX_S32;
+    case DT_U32: return PTX_U32;
+    case DT_I16: return PTX_S16;
+    case DT_U16: return PTX_U16;
+    case DT_I4:
+    case DT_I8: return PTX_S8;
+    case DT_E4M3:
+    case DT_E5M2:
+    case DT_U4:
+    case DT_U8:
+    case DT_BOOL: return PTX_U8;
+    case DT_COUNT: break;
+    }
+    abort();
+}
+
+static struct cg_val load_param(struct cg *g, const struct lang_symbol *sym, const char *name,
+                                const char *text, uint32_t order, enum dtype t)
+{
+    size_t from = g->func->items.n;
+    struct cg_param *p = VEC_PUSH(g->a, &g->params);
+    p->sym = sym;
+    p->text = text;
+    p->order = order;
+    p->var = ptx_param_new(g->module, g->func, name, param_type(t));
+    int32_t reg = t == DT_BOOL ? cg_new(g, DT_U32) : cg_new(g, t);
+    PTX(&g->b, param_mnemonic(t), ptx_r(reg), ptx_mem_var(p->var, 0));
+    if (sym && sym->kind == SYM_BUFFER) {
+        int32_t global = cg_new(g, DT_U64);
+        PTX(&g->b, "cvta.to.global.u64", ptx_r(global), ptx_r(reg));
+        reg = global;
+    } else if (t == DT_BOOL) {
+        int32_t pred = cg_new(g, DT_BOOL);
+        PTX(&g->b, "setp.ne.u32", ptx_r(pred), ptx_r(reg), ptx_imm(0));
+        reg = pred;
+    }
+    p->val = cg_value(t, reg);
+    to_prologue(g, from, order);
+    return g->params.v[g->params.n - 1].val;
+}
+
+struct cg_val cg_param_of(struct cg *g, const struct lang_symbol *sym)
+{
+    for (size_t i = 0; i < g->params.n; i++)
+        if (g->params.v[i].sym == sym)
+            return g->params.v[i].val;
+    bool is_dim = sym->kind == SYM_DIM;
+    uint32_t order = sym->id + (is_dim ? (uint32_t)g->spec->params.n : 0);
+    enum dtype t = sym->kind == SYM_BUFFER ? DT_U64 : is_dim ? DT_U32 : sym->type;
+    return load_param(g, sym, sym->name, sym->name, order, t);
+}
+
+struct cg_val cg_param_computed(struct cg *g, const char *expr)
+{
+    const char *text = arena_printf(g->a, "u64 %s", expr);
+    uint32_t n = 0;
+    for (size_t i = 0; i < g->params.n; i++) {
+        if (!g->params.v[i].sym && strcmp(g->params.v[i].text, text) == 0)
+            return g->params.v[i].val;
+        n += !g->params.v[i].sym;
+    }
+    /* a name that no identifier of the spec can have */
+    const char *name = arena_printf(g->a, "$%u", (unsigned)n);
+    return load_param(g, NULL, name, text, 1000000 + n, DT_U64);
+}
+
+static enum ptx_sreg special_register(enum lang_special s)
+{
+    static const enum ptx_sreg map[SP_COUNT] = {
+        [SP_TID_X] = PTX_SR_TID_X,       [SP_TID_Y] = PTX_SR_TID_Y,
+        [SP_TID_Z] = PTX_SR_TID_Z,       [SP_CTAID_X] = PTX_SR_CTAID_X,
+        [SP_CTAID_Y] = PTX_SR_CTAID_Y,   [SP_CTAID_Z] = PTX_SR_CTAID_Z,
+        [SP_NTID_X] = PTX_SR_NTID_X,     [SP_NTID_Y] = PTX_SR_NTID_Y,
+        [SP_NTID_Z] = PTX_SR_NTID_Z,     [SP_NCTAID_X] = PTX_SR_NCTAID_X,
+        [SP_NCTAID_Y] = PTX_SR_NCTAID_Y, [SP_NCTAID_Z] = PTX_SR_NCTAID_Z,
+        [SP_LANEID] = PTX_SR_LANEID,
+    };
+    return map[s];
+}
+
+/* The number of the warp in its block, from the thread's flat number: %warpid itself may change under way. */
+static struct cg_val warp_number(struct cg *g)
+{
+    struct cg_val z = cg_special(g, SP_TID_Z), y = cg_special(g, SP_TID_Y);
+    struct cg_val t = cg_binary(g, OP_MUL, z, cg_special(g, SP_NTID_Y));
+    t = cg_binary(g, OP_ADD, t, y);
+    t = cg_binary(g, OP_MUL, t, cg_special(g, SP_NTID_X));
+    t = cg_binary(g, OP_ADD, t, cg_special(g, SP_TID_X));
+    return cg_binary(g, OP_SHR, t, cg_int(DT_U32, 5));
+}
+
+struct cg_val cg_special(struct cg *g, enum lang_special s)
+{
+    if (s == SP_WARPID)
+        return warp_number(g);
+    if (s >= SP_NTID_X && s <= SP_NTID_Z && g->block[s - SP_NTID_X])
+        return cg_int(DT_U32, (int64_t)g->block[s - SP_NTID_X]);
+    if (s >= SP_TID_X && s <= SP_TID_Z && g->block[s - SP_TID_X] == 1)
+        return cg_int(DT_U32, 0);
+    if (g->sreg[s] < 0) {
+        size_t from = g->func->items.n;
+        g->sreg[s] = cg_new(g, DT_U32);
+        PTX(&g->b, "mov.u32", ptx_r(g->sreg[s]), ptx_special(special_register(s)));
+        to_prologue(g, from, 2000000 + (uint32_t)s);
+    }
+    return cg_value(DT_U32, g->sreg[s]);
+}
+
+/* ---- bindings ------------------------------------------------------------------------------------- */
+
+struct cg_binding *cg_find(struct cg *g, const struct lang_symbol *sym)
+{
+    for (size_t i = g->bindings.n; i-- > 0;)
+        if (g->bindings.v[i].sym == sym)
+            return &g->bindings.v[i];
+    return NULL;
+}
+
+void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool is_mutable)
+{
+    struct cg_binding *b = VEC_PUSH(g->a, &g->bindings);
+    *b = (struct cg_binding){.sym = sym, .val = v, .is_mutable = is_mutable};
+}
+
+/* ---- an entry ------------------------------------------------------------------------------------- */
+
+void cg_begin(struct cg *g, const char *entry)
+{
+    g->func = ptx_entry_new(g->module, entry);
+    g->b = ptx_builder_new(g->module, g->func);
+    g->b.span = g->spec->name_span;
+    g->params.n = 0;
+    g->prologue.n = g->prologue_order.n = 0;
+    for (int i = 0; i < SP_COUNT; i++)
+        g->sreg[i] = -1;
+    cg_scope_close(g, 0);
+    g->version.n = 0;
+    g->bindings.n = 0;
+    g->loop = NULL;
+    g->ret = NULL;
+    g->dead = false;
+    g->line = 0;
+    g->exit = cg_label(g, "exit");
+    g->exit_used = false;
+}
+
+struct contract_launch *cg_launch(struct cg *g, const char *grid, const char *block)
+{
+    struct contract_launch *l = VEC_PUSH(g->a, &g->contract->launches);
+    l->entry = g->func->name;
+    l->grid[0] = contract_expr(g->a, g->contract, grid);
+    l->block[0] = contract_expr(g->a, g->contract, block);
+    l->span = g->spec->name_span;
+    return l;
+}
+
+static int by_order(const void *x, const void *y)
+{
+    const struct cg_param *p = x, *q = y;
+    return (p->order > q->order) - (p->order < q->order);
+}
+
+static void add_args(struct cg *g, struct contract_launch *l)
+{
+    if (g->params.n)
+        qsort(g->params.v, g->params.n, sizeof *g->params.v, by_order);
+    g->func->params.n = 0;
+    for (size_t i = 0; i < g->params.n; i++) {
+        const struct cg_param *p = &g->params.v[i];
+        *VEC_PUSH(g->module->arena, &g->func->params) = p->var;
+        struct contract_arg *arg = VEC_PUSH(g->a, &l->args);
+        arg->type = p->val.type;
+        arg->span = g->spec->name_span;
+        if (p->sym)
+            arg->sym = lang_find(&g->contract->scope, p->sym->name);
+        else
+            arg->expr = contract_expr(g->a, g->contract, p->text + strlen("u64 "));
+    }
+}
+
+/* Forgets the parameters that nothing reads. */
+static void drop_unread(struct cg *g)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < g->params.n; i++) {
+        bool read = false;
+        for (size_t j = 0; j < g->func->items.n && !read; j++) {
+            const struct ptx_item *it = &g->func->items.v[j];
+            for (unsigned k = 0; it->kind == PTX_I_INST && k < it->inst.noperand; k++)
+                read |= it->inst.operand[k].kind == PTX_O_MEM &&
+                        it->inst.operand[k].var == g->params.v[i].var;
+        }
+        if (read)
+            g->params.v[n++] = g->params.v[i];
+    }
+    g->params.n = n;
+}
+
+/* The prologue, sorted, in front of the body; labels move along. */
+static void place_prologue(struct cg *g)
+{
+    size_t np = g->prologue.n, nb = g->func->items.n;
+    struct ptx_item *v = ARENA_ARRAY(g->module->arena, np + nb + 1, struct ptx_item);
+    size_t n = 0;
+    uint32_t last = 0;
+    bool first = true;
+    /* by ascending order, each order's items as they were made */
+    for (;;) {
+        uint32_t next = UINT32_MAX;
+        for (size_t i = 0; i < np; i++)
+            if ((first || g->prologue_order.v[i] > last) && g->prologue_order.v[i] < next)
+                next = g->prologue_order.v[i];
+        if (next == UINT32_MAX)
+            break;
+        for (size_t i = 0; i < np; i++)
+            if (g->prologue_order.v[i] == next)
+                v[n++] = g->prologue.v[i];
+        last = next;
+        first = false;
+    }
+    for (size_t i = 0; i < nb; i++) {
+        if (g->func->items.v[i].kind == PTX_I_LABEL)
+            g->func->labels.v[g->func->items.v[i].label].item = (uint32_t)n;
+        v[n++] = g->func->items.v[i];
+    }
+    g->func->items.v = v;
+    g->func->items.n = n;
+    g->func->items.cap = np + nb + 1;
+}
+
+void cg_end(struct cg *g, struct contract_launch *launch)
+{
+    if (g->exit_used)
+        cg_place(g, g->exit);
+    g->dead = false;
+    PTX0(&g->b, "ret");
+    place_prologue(g);
+    dce_func(g->a, g->func);
+    drop_unread(g);
+    ptx_finish(&g->b);
+    add_args(g, launch);
+}

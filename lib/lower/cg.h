@@ -1,0 +1,288 @@
+/* The code generator's working state, shared by the strategies. Private to lib/lower.
+ *
+ * A value is an operand (a register or an immediate) with the language's type. How a type sits in registers:
+ *   f64 %fd, f32 %f; f16 bf16 %h (their bits), e4m3 e5m2 %rs (their bits)
+ *   i64 u64 %rd; every narrower integer in %r, sign- or zero-extended to 32 bits
+ *   bool: a predicate; in memory a byte 0 or 1
+ * An i64 index is mostly known to fit 32 bits: it then stays in a %r with `narrow` saying how it extends, and
+ * only what needs 64 bits (addresses) widens it, so that arithmetic stays exact and cheap.
+ *
+ * Pure instructions are value-numbered: the same operation on the same operands gives the same register, within the
+ * region that the first one dominates (cg_scope_open/close). Registers that are assigned more than once (locals,
+ * loop counters, accumulators) carry a version that every assignment advances.
+ */
+#ifndef KAIO_LOWER_CG_H
+#define KAIO_LOWER_CG_H
+
+#include "lower/lower.h"
+#include "spec/contract.h"
+
+enum cg_narrow { CG_FULL, CG_U32, CG_S32 };
+
+struct cg_val {
+    enum dtype type;
+    enum cg_narrow narrow; /* 64-bit integer types only: held in 32 bits */
+    struct ptx_operand op;
+};
+
+enum { CG_KEY_MAX = 5 };
+struct cg_key {
+    const char *mnemonic;
+    uint32_t nop;
+    struct ptx_operand op[CG_KEY_MAX];
+    uint32_t version[CG_KEY_MAX];
+};
+struct cg_number {
+    struct cg_key key;
+    uint32_t bucket;
+    int32_t next; /* index + 1 of the next in the bucket */
+    int32_t reg;
+};
+enum { CG_BUCKETS = 1024 };
+
+/* What a symbol stands for just now: an index, a local, a function's parameter. */
+struct cg_binding {
+    const struct lang_symbol *sym;
+    struct cg_val val;
+    bool is_mutable; /* val.op is a register that assignments write */
+};
+
+/* A parameter of the entry, made when first used. */
+struct cg_param {
+    const struct lang_symbol *sym; /* NULL: computed at launch */
+    const char *text;              /* the contract's argument: a name or "u64 expression" */
+    uint32_t order;                /* as declared; computed ones last */
+    struct ptx_var *var;
+    struct cg_val val;
+};
+
+/* Where break, continue and return go. */
+struct cg_loop {
+    struct cg_loop *up;
+    uint32_t exit, next;
+    bool exit_used, next_used;
+};
+struct cg_return {
+    const struct lang_func *func;
+    uint32_t label;
+    bool label_used;
+    bool has_value;
+    struct cg_val value; /* the result; a mutable register once label_used */
+    const struct lang_stmt *last; /* a return here needs no jump */
+};
+
+struct cg {
+    struct arena *a;
+    struct diags *d;
+    const struct ptx_target *target;
+    const struct lower_options *opt;
+    const struct spec *spec;
+    struct spec *const *specs; /* all of the module */
+    size_t nspecs;
+    uint32_t file; /* the spec's number among the .file directives */
+    struct contract *contract;
+    struct ptx_module *module;
+    struct ptx_func *func;
+    struct ptx_builder b;
+    bool failed;
+
+    VEC(struct cg_param) params;
+    VEC(struct ptx_item) prologue; /* parameter loads and special registers, put in front by cg_end */
+    VEC(uint32_t) prologue_order;
+    int32_t sreg[SP_COUNT];        /* register of each special, -1 = not read yet */
+
+    VEC(struct cg_number) numbers;
+    int32_t bucket[CG_BUCKETS];
+    VEC(uint32_t) version; /* by register; 0 = assigned once */
+    uint32_t clock;        /* the last version given */
+
+    VEC(struct cg_binding) bindings;
+    VEC(const struct lang_symbol *) assigned; /* locals that are assigned after their declaration */
+    VEC(const struct lang_func *) inspected;
+    struct library *library;
+    uint64_t block[3];                        /* threads, 0 where not constant */
+    struct cg_loop *loop;
+    struct cg_return *ret;
+    uint32_t exit; /* the entry's end */
+    bool exit_used;
+    bool dead;      /* nothing reaches this point */
+    bool in_body;   /* body: buffers may change between reads */
+    bool contract_fma;
+    bool fast; /* math: fast */
+    unsigned depth; /* of inlining */
+    uint32_t line;  /* of the last .loc or annotation */
+
+    /* A strategy that has elements in registers already answers reads of tensors here. False: not its. */
+    bool (*read)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+    void *read_ctx;
+    bool preloaded; /* every read is already in registers: nothing is gained by branching around it */
+};
+
+/* ---- cg.c: functions, registers, value numbering ---- */
+
+void cg_begin(struct cg *g, const char *entry);
+/* Ends the entry: dead code out, prologue in front, registers declared; adds the launch's arguments. */
+void cg_end(struct cg *g, struct contract_launch *launch);
+struct contract_launch *cg_launch(struct cg *g, const char *grid, const char *block);
+
+int32_t cg_new(struct cg *g, enum dtype t); /* a register for a value of type t */
+int32_t cg_new_mutable(struct cg *g, enum dtype t);
+void cg_assigned(struct cg *g, int32_t reg); /* reg was just written: advance its version */
+size_t cg_scope_open(struct cg *g);
+void cg_scope_close(struct cg *g, size_t mark);
+void cg_loop_head(struct cg *g); /* every mutable register may have changed here */
+
+/* A pure instruction with one result of PTX type rt, numbered; the register. */
+int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
+                const struct ptx_operand *op);
+#define CG(g, rt, mnemonic, ...) cg_pure((g), (rt), (mnemonic), PTX_ARGS_ONLY(__VA_ARGS__))
+#define PTX_ARGS_ONLY(...)                                                                         \
+    sizeof((struct ptx_operand[]){__VA_ARGS__}) / sizeof(struct ptx_operand),                      \
+        (struct ptx_operand[])                                                                     \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+/* Anything else that is a function of its operands (an intermediate at given subscripts), numbered
+ * by the caller. The register, or -1. */
+int32_t cg_recall(struct cg *g, const char *what, size_t n, const struct ptx_operand *op);
+void cg_remember(struct cg *g, const char *what, size_t n, const struct ptx_operand *op,
+                 int32_t reg);
+uint32_t cg_label(struct cg *g, const char *stem);
+void cg_place(struct cg *g, uint32_t label);
+void cg_jump(struct cg *g, uint32_t label);
+void cg_jump_if(struct cg *g, int32_t pred, bool sense, uint32_t label);
+/* The source that what follows comes from: positions, .loc and annotations. */
+void cg_at(struct cg *g, struct span s);
+
+bool cg_error(struct cg *g, struct span s, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Parameters, at their first use. */
+struct cg_val cg_param_of(struct cg *g, const struct lang_symbol *sym);
+struct cg_val cg_param_computed(struct cg *g, const char *expr); /* a u64 computed at launch */
+struct cg_val cg_special(struct cg *g, enum lang_special s);
+
+struct cg_binding *cg_find(struct cg *g, const struct lang_symbol *sym);
+void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool is_mutable);
+
+/* ---- dce.c ---- */
+
+/* Takes out pure instructions whose results nothing reads, labels that nothing jumps to, and unread ld.param. */
+void dce_func(struct arena *a, struct ptx_func *f);
+
+/* ---- value.c: values and arithmetic with folding ---- */
+
+const char *cg_suffix(enum dtype t);       /* "f32", "s64", "u32" ...: of arithmetic on registers */
+const char *cg_bits_suffix(enum dtype t);  /* "f32", "b32" ...: of mov and selp */
+enum ptx_mod cg_regtype(enum dtype t);
+struct cg_val cg_value(enum dtype t, int32_t reg);
+struct cg_val cg_int(enum dtype t, int64_t v);
+struct cg_val cg_float(struct cg *g, enum dtype t, double v);
+struct cg_val cg_bool(struct cg *g, bool v);
+bool cg_is_const(struct cg_val v, int64_t *i); /* an integer or bool immediate */
+/* The operand for an instruction on the full type; narrow values are widened. */
+struct ptx_operand cg_op(struct cg *g, struct cg_val v);
+int32_t cg_reg(struct cg *g, struct cg_val v); /* the same, in a register */
+void cg_move(struct cg *g, int32_t reg, struct cg_val v); /* assigns a mutable register */
+struct cg_val cg_binary(struct cg *g, enum lang_op op, struct cg_val x, struct cg_val y);
+struct cg_val cg_unary(struct cg *g, enum lang_op op, struct cg_val x);
+struct cg_val cg_fma(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val z);
+struct cg_val cg_select(struct cg *g, int32_t pred, struct cg_val x, struct cg_val y);
+struct cg_val cg_minmax(struct cg *g, bool is_max, struct cg_val x, struct cg_val y);
+/* A value that a later assignment of x's register cannot change. */
+struct cg_val cg_freeze(struct cg *g, struct cg_val x);
+/* x as an i64 (a narrow one where it can be). */
+struct cg_val cg_index(struct cg *g, struct cg_val x);
+/* q = x / y, r = x % y for unsigned x and a divisor that fits 32 bits; 32-bit division where x allows. */
+void cg_divmod(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q, struct cg_val *r);
+
+/* ---- convert.c ---- */
+
+struct cg_val cg_convert(struct cg *g, struct cg_val v, enum dtype to);
+struct cg_val cg_bitcast(struct cg *g, struct cg_val v, enum dtype to);
+
+/* ---- mem.c ---- */
+
+/* Where an element lies. */
+struct cg_place_of {
+    int32_t base;    /* address register */
+    int64_t offset;
+    struct cg_val nibble; /* 4-bit types: 0 or 1 */
+};
+struct cg_val cg_extent(struct cg *g, const struct lang_symbol *t, uint32_t axis); /* i64, narrow */
+struct cg_val cg_flat_index(struct cg *g, const struct lang_symbol *t, uint32_t n,
+                            const struct cg_val *subscript);
+struct cg_place_of cg_address(struct cg *g, const struct lang_symbol *t, struct cg_val flat);
+struct cg_val cg_load(struct cg *g, const struct lang_symbol *t, struct cg_place_of at);
+/* Loads into reg (of the element's type) where pred holds. */
+struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_place_of at,
+                         int32_t pred, struct cg_val otherwise);
+void cg_store(struct cg *g, const struct lang_symbol *t, struct cg_place_of at, struct cg_val v);
+/* n consecutive elements (n a power of two) at base + offset bytes, aligned to all of them or to 16 bytes. */
+void cg_load_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int64_t offset,
+                    unsigned n, struct cg_val *v);
+void cg_store_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int64_t offset,
+                     unsigned n, const struct cg_val *v);
+
+/* ---- expr.c ---- */
+
+struct cg_val cg_expr(struct cg *g, const struct lang_expr *e);
+/* Jumps to label when e is `sense`, else falls through. */
+void cg_branch(struct cg *g, const struct lang_expr *e, bool sense, uint32_t label);
+/* What an expression reads from memory or takes from another equation: false where it is memory. */
+bool cg_is_defined(const struct lang_symbol *sym);
+/* The value that the equation gives its tensor at these subscripts. */
+struct cg_val cg_define(struct cg *g, const struct lang_equation *eq, const struct cg_val *subscript);
+
+/* ---- inspect.c: questions about the syntax tree ---- */
+
+bool inspect_reads(const struct lang_expr *e);  /* memory, or work that only one side of ?: should do */
+bool inspect_reduces(const struct lang_expr *e); /* a reduction, looking through intermediates */
+bool inspect_mentions(const struct lang_expr *e, uint32_t n, struct lang_symbol *const *index);
+bool inspect_same_expr(const struct lang_expr *x, const struct lang_expr *y);
+bool inspect_same_shape(const struct lang_symbol *x, const struct lang_symbol *y);
+void inspect_assigned(struct cg *g, const struct lang_stmt *s);
+void inspect_function(struct cg *g, const struct lang_func *f); /* once for each function */
+bool inspect_is_assigned(const struct cg *g, const struct lang_symbol *sym);
+const struct lang_expr *inspect_strip(const struct lang_expr *e); /* without implicit casts */
+
+/* ---- math.c ---- */
+
+struct cg_val cg_call(struct cg *g, const struct lang_expr *e);
+/* A function of the math library by name, inlined. */
+struct cg_val cg_library(struct cg *g, const char *name, size_t n, const struct cg_val *arg);
+
+/* ---- stmt.c ---- */
+
+void cg_stmt(struct cg *g, const struct lang_stmt *s);
+struct cg_val cg_inline(struct cg *g, const struct lang_func *f, size_t n, const struct cg_val *arg);
+
+/* ---- strategies ---- */
+
+/* What a schedule may set; 0: chosen. */
+struct lower_plan {
+    uint32_t block;  /* threads */
+    uint32_t vector; /* map: elements of each access */
+    uint32_t unroll; /* map: accesses in flight per buffer and thread */
+    struct span vector_span;
+};
+
+/* map.c: one element of every output per thread position, no reductions, nothing read but the element. */
+bool map_fits(struct cg *g, struct buf *why);
+bool map_lower(struct cg *g, const struct lower_plan *plan);
+/* naive.c: one thread per output element. */
+bool naive_fits(struct cg *g, struct buf *why);
+bool naive_lower(struct cg *g, const struct lower_plan *plan);
+/* body.c */
+bool body_lower(struct cg *g);
+
+/* The product of a tensor's dimensions: a constant, a dimension or computed at launch; its text for a grid. */
+struct cg_val shape_total(struct cg *g, const struct lang_symbol *t, uint32_t divide,
+                          const char **text);
+/* ctaid.x * elements_per_block + tid.x * elements_per_thread, an i64. */
+struct cg_val thread_start(struct cg *g, uint32_t per_block, uint32_t per_thread);
+/* "KERNEL_part", made unlike the name of every kernel of the module. */
+const char *lower_entry_name(struct cg *g, const char *part);
+void lower_explain(struct cg *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

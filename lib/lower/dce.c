@@ -1,0 +1,110 @@
+#include <config.h>
+
+#include "lower/cg.h"
+
+#include <string.h>
+
+/* Instructions that do something beside writing their result, or whose result depends on when they run. Everything that
+ * the emitter writes with a destination and that is not here may go when the result is unread. */
+static bool has_effect(const struct ptx_inst *in)
+{
+    static const char *const names[] = {"st",   "bra",  "ret",   "exit",  "trap", "bar",  "barrier",
+                                        "atom", "red",  "fence", "membar", "shfl", "vote", "match",
+                                        "call", "brkpt", "activemask", "redux", NULL};
+    const char *name = ptx_op_name(in->op);
+    for (size_t i = 0; names[i]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool writes(const struct ptx_inst *in, unsigned k)
+{
+    const char *p = ptx_op_operands(in->op);
+    while (k-- && p)
+        p = (p = strchr(p, ',')) ? p + 1 : NULL;
+    return p && *p == '=';
+}
+
+/* Adds n to the count of every register that the operand reads. */
+static void count_reads(const struct ptx_operand *o, bool is_write, uint32_t *reads, uint32_t n)
+{
+    if (o->kind == PTX_O_VEC) {
+        for (uint32_t i = 0; i < o->nelem; i++)
+            count_reads(&o->elem[i], is_write, reads, n);
+        return;
+    }
+    if (o->kind == PTX_O_MEM ? o->reg >= 0 : o->kind == PTX_O_REG && !is_write) {
+        reads[o->reg] += n;
+        if (o->kind == PTX_O_REG && o->reg2 >= 0)
+            reads[o->reg2] += n;
+    }
+}
+
+static bool is_read(const struct ptx_operand *o, const uint32_t *reads)
+{
+    if (o->kind == PTX_O_VEC) {
+        for (uint32_t i = 0; i < o->nelem; i++)
+            if (is_read(&o->elem[i], reads))
+                return true;
+        return false;
+    }
+    return o->kind == PTX_O_REG && (reads[o->reg] || (o->reg2 >= 0 && reads[o->reg2]));
+}
+
+static void count_inst(const struct ptx_inst *in, uint32_t *reads, uint32_t n)
+{
+    for (unsigned k = 0; k < in->noperand; k++)
+        count_reads(&in->operand[k], writes(in, k), reads, n);
+    if (in->guard >= 0)
+        reads[in->guard] += n;
+}
+
+static bool is_dead(const struct ptx_inst *in, const uint32_t *reads)
+{
+    if (has_effect(in))
+        return false;
+    bool any = false;
+    for (unsigned k = 0; k < in->noperand; k++) {
+        if (!writes(in, k))
+            continue;
+        any = true;
+        if (is_read(&in->operand[k], reads))
+            return false;
+    }
+    return any;
+}
+
+void dce_func(struct arena *a, struct ptx_func *f)
+{
+    uint32_t *reads = ARENA_ARRAY(a, f->regs.n, uint32_t);
+    uint32_t *jumps = ARENA_ARRAY(a, f->labels.n, uint32_t);
+    bool *gone = ARENA_ARRAY(a, f->items.n, bool);
+    for (size_t i = 0; i < f->items.n; i++)
+        if (f->items.v[i].kind == PTX_I_INST)
+            count_inst(&f->items.v[i].inst, reads, 1);
+    /* backwards, so that what only fed a dead instruction is dead by the time it is met */
+    for (size_t i = f->items.n; i-- > 0;) {
+        struct ptx_item *it = &f->items.v[i];
+        if (it->kind != PTX_I_INST)
+            continue;
+        if (is_dead(&it->inst, reads)) {
+            gone[i] = true;
+            count_inst(&it->inst, reads, UINT32_MAX); /* minus one */
+            continue;
+        }
+        for (unsigned k = 0; k < it->inst.noperand; k++)
+            if (it->inst.operand[k].kind == PTX_O_LABEL)
+                jumps[it->inst.operand[k].label]++;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < f->items.n; i++) {
+        struct ptx_item it = f->items.v[i];
+        if (gone[i] || (it.kind == PTX_I_LABEL && !jumps[it.label]))
+            continue;
+        if (it.kind == PTX_I_LABEL)
+            f->labels.v[it.label].item = (uint32_t)n;
+        f->items.v[n++] = it;
+    }
+    f->items.n = n;
+}

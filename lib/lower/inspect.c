@@ -1,0 +1,126 @@
+#include <config.h>
+
+#include "lower/cg.h"
+
+static bool any_arg(const struct lang_expr *e, bool (*f)(const struct lang_expr *))
+{
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (f(e->args[i]))
+            return true;
+    return e->pad && f(e->pad);
+}
+
+bool inspect_reads(const struct lang_expr *e)
+{
+    if (e->kind == E_INDEX || e->kind == E_REDUCE || (e->kind == E_CALL && e->func))
+        return true;
+    if (e->kind == E_NAME && (e->sym->kind == SYM_BUFFER || e->sym->kind == SYM_TENSOR))
+        return true;
+    return any_arg(e, inspect_reads);
+}
+
+bool inspect_reduces(const struct lang_expr *e)
+{
+    if (e->kind == E_REDUCE)
+        return true;
+    if ((e->kind == E_INDEX || e->kind == E_NAME) && cg_is_defined(e->sym) &&
+        inspect_reduces(e->sym->def->rhs))
+        return true;
+    return any_arg(e, inspect_reduces);
+}
+
+bool inspect_mentions(const struct lang_expr *e, uint32_t n, struct lang_symbol *const *index)
+{
+    if (e->kind == E_NAME)
+        for (uint32_t i = 0; i < n; i++)
+            if (e->sym == index[i])
+                return true;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (inspect_mentions(e->args[i], n, index))
+            return true;
+    return e->pad && inspect_mentions(e->pad, n, index);
+}
+
+const struct lang_expr *inspect_strip(const struct lang_expr *e)
+{
+    while (e->kind == E_CAST && e->is_implicit)
+        e = e->args[0];
+    return e;
+}
+
+static bool is_constant(const struct lang_expr *e, int64_t *v)
+{
+    if (e->kind == E_INT)
+        return *v = (int64_t)e->ival, true;
+    if (e->kind == E_NAME && e->sym->kind == SYM_DIM && e->sym->has_value)
+        return *v = (int64_t)e->sym->value, true;
+    return false;
+}
+
+bool inspect_same_expr(const struct lang_expr *x, const struct lang_expr *y)
+{
+    int64_t i, j;
+    x = inspect_strip(x);
+    y = inspect_strip(y);
+    if (is_constant(x, &i) && is_constant(y, &j))
+        return i == j;
+    if (x->kind != y->kind || x->nargs != y->nargs)
+        return false;
+    switch (x->kind) {
+    case E_NAME: return x->sym == y->sym;
+    case E_UNARY:
+    case E_BINARY:
+        if (x->op != y->op)
+            return false;
+        break;
+    case E_CALL:
+        if (x->fn != y->fn || x->func != y->func)
+            return false;
+        break;
+    case E_COND: break;
+    default: return false;
+    }
+    for (uint32_t k = 0; k < x->nargs; k++)
+        if (!inspect_same_expr(x->args[k], y->args[k]))
+            return false;
+    return true;
+}
+
+bool inspect_same_shape(const struct lang_symbol *x, const struct lang_symbol *y)
+{
+    if (x->rank != y->rank)
+        return false;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (!inspect_same_expr(x->dims[i], y->dims[i]))
+            return false;
+    return true;
+}
+
+void inspect_assigned(struct cg *g, const struct lang_stmt *s)
+{
+    if (!s)
+        return;
+    if (s->kind == S_ASSIGN && s->lhs->kind == E_NAME && !inspect_is_assigned(g, s->lhs->sym))
+        *VEC_PUSH(g->a, &g->assigned) = s->lhs->sym;
+    inspect_assigned(g, s->init);
+    inspect_assigned(g, s->step);
+    for (uint32_t i = 0; i < s->nbody; i++)
+        inspect_assigned(g, s->body[i]);
+}
+
+void inspect_function(struct cg *g, const struct lang_func *f)
+{
+    for (size_t i = 0; i < g->inspected.n; i++)
+        if (g->inspected.v[i] == f)
+            return;
+    *VEC_PUSH(g->a, &g->inspected) = f;
+    inspect_assigned(g, f->body);
+}
+
+bool inspect_is_assigned(const struct cg *g, const struct lang_symbol *sym)
+{
+    for (size_t i = 0; i < g->assigned.n; i++)
+        if (g->assigned.v[i] == sym)
+            return true;
+    return false;
+}

@@ -1,0 +1,139 @@
+#include <config.h>
+
+#include "lower/lower.h"
+
+#include "lower/cg.h"
+#include "lower/library.h"
+#include "lower/schedule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void lower_explain(struct cg *g, const char *fmt, ...)
+{
+    if (!g->opt->explain)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_puts(g->opt->explain, arena_vprintf(g->a, fmt, ap));
+    va_end(ap);
+}
+
+const char *lower_entry_name(struct cg *g, const char *part)
+{
+    const char *name = arena_printf(g->a, "%s_%s", g->spec->name, part);
+    for (size_t i = 0; i < g->nspecs; i++)
+        if (strcmp(g->specs[i]->name, name) == 0) {
+            name = arena_printf(g->a, "%s_", name);
+            i = (size_t)-1; /* look again from the start */
+        }
+    return name;
+}
+
+static bool lower_one(struct cg *g)
+{
+    const struct spec *s = g->spec;
+    struct lower_plan plan = {0};
+    if (!s->has_compute) {
+        if (s->schedule.n)
+            return cg_error(g, s->schedule.v[0].key_span,
+                            "a schedule is for compute:; a body: says itself how it runs");
+        lower_explain(g, "%s: body, as written\n", s->name);
+        return body_lower(g);
+    }
+    const struct strategy *st = schedule_choose(g, &plan);
+    return st && st->lower(g, &plan);
+}
+
+static void explain_launches(struct cg *g)
+{
+    for (size_t i = 0; i < g->contract->launches.n && g->opt->explain; i++) {
+        const struct contract_launch *l = &g->contract->launches.v[i];
+        lower_explain(g, "  launch %s: grid %s, block %s\n", l->entry,
+                      lang_expr_text(g->a, l->grid[0]), lang_expr_text(g->a, l->block[0]));
+    }
+}
+
+static bool check_names(struct spec *const *specs, size_t n, struct diags *d)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(specs[i]->name, specs[k]->name) == 0) {
+                diag_error(d, specs[i]->name_span, "a second kernel named '%s'", specs[i]->name);
+                diag_note(d, specs[k]->name_span, "the first one is here");
+                return false;
+            }
+    return true;
+}
+
+/* Numbers the sources for .loc, and names each once. */
+static uint32_t file_number(struct arena *a, struct ptx_module *m, struct spec *const *specs, size_t i)
+{
+    uint32_t n = 1;
+    for (size_t k = 0; k < i; k++) {
+        bool again = false;
+        for (size_t j = 0; j < k; j++)
+            again |= specs[j]->src == specs[k]->src;
+        if (specs[k]->src == specs[i]->src)
+            return n;
+        n += !again;
+    }
+    struct buf b = buf_in(a);
+    buf_printf(&b, ".file %u \"", (unsigned)n);
+    for (const char *c = specs[i]->src->name; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            buf_putc(&b, '\\');
+        buf_putc(&b, (unsigned char)*c < ' ' ? '?' : *c);
+    }
+    buf_putc(&b, '"');
+    struct ptx_item *file = VEC_PUSH(a, &m->items);
+    file->kind = PTX_I_TEXT;
+    file->text = buf_text(&b);
+    return n;
+}
+
+/* What the emitter wrote must be valid: anything else is a bug in it, told where it would be seen. */
+static void validate(struct arena *a, const struct ptx_module *m)
+{
+    struct diags *d = diags_new(a);
+    if (ptx_validate(m, d))
+        return;
+    struct buf b = buf_in(a);
+    diags_format(d, "internal error", false, &b);
+    fputs(buf_text(&b), stderr);
+    abort();
+}
+
+struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_t n,
+                               const struct ptx_target *target, const struct lower_options *opt,
+                               struct diags *d)
+{
+    static const struct lower_options none;
+    struct ptx_module *m = ptx_module_new(a, target);
+    struct library *library = library_new(a);
+    struct buf header = buf_in(a);
+    if (!check_names(specs, n, d))
+        return NULL;
+    bool good = true;
+    for (size_t i = 0; i < n; i++) {
+        struct cg *g = ARENA_NEW(a, struct cg);
+        *g = (struct cg){.a = a, .d = d, .target = target, .opt = opt ? opt : &none,
+                         .spec = specs[i], .specs = specs, .nspecs = n, .module = m,
+                         .library = library, .contract_fma = specs[i]->math != MATH_STRICT,
+                         .fast = specs[i]->math == MATH_FAST,
+                         .contract = contract_of_spec(a, specs[i], target->name)};
+        if (g->opt->lines)
+            g->file = file_number(a, m, specs, i);
+        good = lower_one(g) && good;
+        if (good) {
+            explain_launches(g);
+            contract_write(g->contract, &header);
+        }
+    }
+    if (!good)
+        return NULL;
+    m->header = buf_text(&header);
+    ptx_settle_version(m);
+    validate(a, m);
+    return m;
+}

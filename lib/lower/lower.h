@@ -1,0 +1,44 @@
+/* Checked specs -> one PTX module with its launch contract.
+ *
+ *   spec -> a strategy (map, naive, body) -> instructions through cg.h -> ptx_module
+ *
+ * The same input gives the same bytes: nothing depends on addresses, time or the machine. Every float
+ * operation is written with its rounding, and the emitter alone decides where a product and a sum become one fma:
+ * a*b + c, c + a*b, a*b - c and c - a*b of one type, the product written right there (not behind a cast or a
+ * name); of two products the left one. math: strict contracts nothing, math: fast also allows approximations.
+ */
+#ifndef KAIO_LOWER_LOWER_H
+#define KAIO_LOWER_LOWER_H
+
+#include "ptx/ptx.h"
+#include "spec/spec.h"
+
+struct lower_options {
+    bool lines;          /* -g: .file and .loc, so that tools name YAML lines */
+    bool annotate;       /* each group of instructions carries its source line as a comment */
+    struct buf *explain; /* the strategy, why, and the launches, as text; NULL: not wanted */
+};
+
+/* One module for all the specs: entries in the order of the specs, the header their contracts, the version the
+ * lowest that has what is used, validated. NULL with errors in d: an impossible schedule, something
+ * that the target lacks. The module's strings may point into the specs' sources. */
+struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_t n,
+                               const struct ptx_target *target, const struct lower_options *opt,
+                               struct diags *d);
+
+/* Counts for --stats. */
+struct lower_stat {
+    const char *entry;
+    size_t instructions;
+    uint64_t shared_bytes, local_bytes;
+    size_t pred, b16, b32, b64; /* virtual registers by class */
+    struct lower_mix {
+        const char *name; /* "ld.global", "add", ... */
+        size_t count;
+    } *mix; /* most frequent first, ties by name */
+    size_t nmix;
+};
+/* One per entry, in order. */
+struct lower_stat *lower_stats(struct arena *a, const struct ptx_module *m, size_t *n);
+
+#endif

@@ -1,0 +1,274 @@
+#include <config.h>
+
+#include "lower/cg.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- addresses ------------------------------------------------------------------------------------ */
+
+struct cg_val cg_extent(struct cg *g, const struct lang_symbol *t, uint32_t axis)
+{
+    return cg_index(g, cg_expr(g, t->dims[axis]));
+}
+
+struct cg_val cg_flat_index(struct cg *g, const struct lang_symbol *t, uint32_t n,
+                            const struct cg_val *subscript)
+{
+    if (n == 0)
+        return cg_int(DT_I64, 0);
+    struct cg_val flat = cg_index(g, subscript[0]);
+    for (uint32_t i = 1; i < n; i++) {
+        flat = cg_binary(g, OP_MUL, flat, cg_extent(g, t, i));
+        flat = cg_binary(g, OP_ADD, flat, cg_index(g, subscript[i]));
+    }
+    return flat;
+}
+
+struct cg_place_of cg_address(struct cg *g, const struct lang_symbol *t, struct cg_val flat)
+{
+    struct cg_place_of at = {.base = cg_param_of(g, t).op.reg, .nibble = cg_int(DT_U32, 0)};
+    unsigned bits = dtype_bits(t->type);
+    int64_t i;
+    if (bits == 4) {
+        struct cg_val low = cg_convert(g, flat, DT_U32);
+        at.nibble = cg_binary(g, OP_AND, low, cg_int(DT_U32, 1));
+        flat = flat.narrow == CG_U32 ? cg_index(g, cg_binary(g, OP_SHR, low, cg_int(DT_U32, 1)))
+                                     : cg_binary(g, OP_SHR, flat, cg_int(DT_U32, 1));
+        bits = 8;
+    }
+    if (cg_is_const(flat, &i)) {
+        at.offset = (int64_t)((uint64_t)i * (bits / 8));
+        if (at.offset == (int32_t)at.offset)
+            return at;
+        at.offset = 0;
+    }
+    struct cg_val bytes = cg_binary(g, OP_MUL, flat, cg_int(DT_I64, bits / 8));
+    at.base = CG(g, PTX_B64, "add.s64", ptx_r(at.base), cg_op(g, bytes));
+    return at;
+}
+
+/* ---- one element ---------------------------------------------------------------------------------- */
+
+/* Nothing writes to an `in` parameter while the kernel runs, and the contract allows no overlap. */
+static bool is_constant(const struct lang_symbol *t)
+{
+    return t->kind == SYM_BUFFER && t->mode == MODE_IN;
+}
+
+static const char *load_type(enum dtype t)
+{
+    switch (t) {
+    case DT_F64: return "f64";
+    case DT_F32: return "f32";
+    case DT_F16:
+    case DT_BF16: return "b16";
+    case DT_I64:
+    case DT_U64: return "b64";
+    case DT_I32:
+    case DT_U32: return "b32";
+    case DT_I16: return "s16";
+    case DT_U16: return "u16";
+    case DT_I8: return "s8";
+    case DT_E4M3:
+    case DT_E5M2:
+    case DT_U8:
+    case DT_BOOL:
+    case DT_I4:
+    case DT_U4: return "u8";
+    case DT_COUNT: break;
+    }
+    abort();
+}
+
+/* What a loaded register means: the predicate of a bool, the nibble of a packed byte. */
+static struct cg_val finish_load(struct cg *g, enum dtype t, int32_t reg, struct cg_val nibble)
+{
+    if (t == DT_BOOL)
+        return cg_value(t, CG(g, PTX_PRED, "setp.ne.u32", ptx_r(reg), ptx_imm(0)));
+    if (t == DT_I4 || t == DT_U4) {
+        struct cg_val from = cg_binary(g, OP_SHL, nibble, cg_int(DT_U32, 2));
+        return cg_value(t, CG(g, PTX_B32, t == DT_I4 ? "bfe.s32" : "bfe.u32", ptx_r(reg), from.op,
+                              ptx_imm(4)));
+    }
+    return cg_value(t, reg);
+}
+
+static enum ptx_mod load_regtype(enum dtype t)
+{
+    return t == DT_BOOL ? PTX_B32 : cg_regtype(t);
+}
+
+struct cg_val cg_load(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
+{
+    char m[32];
+    bool constant = is_constant(t);
+    snprintf(m, sizeof m, "ld.global%s.%s", constant ? ".nc" : "", load_type(t->type));
+    struct ptx_operand from = ptx_mem(at.base, at.offset);
+    int32_t reg;
+    if (constant || !g->in_body) { /* in compute: an inout is read before anything is written */
+        reg = cg_pure(g, load_regtype(t->type), m, 1, &from);
+    } else {
+        reg = ptx_reg_new(&g->b, load_regtype(t->type));
+        PTX(&g->b, m, ptx_r(reg), from);
+    }
+    return finish_load(g, t->type, reg, at.nibble);
+}
+
+struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_place_of at,
+                         int32_t pred, struct cg_val otherwise)
+{
+    char m[32];
+    enum dtype et = t->type;
+    bool packed = et == DT_I4 || et == DT_U4 || et == DT_BOOL;
+    /* packed elements are taken out of their byte first: the other value is chosen after that */
+    int32_t reg = ptx_reg_new(&g->b, load_regtype(et));
+    cg_assigned(g, reg);
+    if (packed) {
+        PTX(&g->b, "mov.b32", ptx_r(reg), ptx_imm(0));
+    } else {
+        snprintf(m, sizeof m, "mov.%s", cg_bits_suffix(et));
+        PTX(&g->b, m, ptx_r(reg), cg_op(g, otherwise));
+    }
+    snprintf(m, sizeof m, "ld.global%s.%s", is_constant(t) ? ".nc" : "", load_type(et));
+    PTX_IF(&g->b, pred, m, ptx_r(reg), ptx_mem(at.base, at.offset));
+    cg_assigned(g, reg);
+    struct cg_val v = finish_load(g, et, reg, at.nibble);
+    return packed ? cg_select(g, pred, v, otherwise) : v;
+}
+
+void cg_store(struct cg *g, const struct lang_symbol *t, struct cg_place_of at, struct cg_val v)
+{
+    char m[32];
+    if (t->type == DT_BOOL)
+        v = cg_convert(g, v, DT_U32);
+    const char *type = load_type(t->type);
+    snprintf(m, sizeof m, "st.global.%s", type[0] == 's' ? type[1] == '8' ? "u8" : "u16" : type);
+    PTX(&g->b, m, ptx_mem(at.base, at.offset), cg_op(g, v));
+}
+
+/* ---- vectors -------------------------------------------------------------------------------------- */
+
+/* The words that n elements are moved in: f32 and f64 registers as they are, the rest packed into 32 bits (or 64 for
+ * i64), smaller pieces zero-extended. */
+struct words {
+    const char *type; /* of the access */
+    enum ptx_mod rt;
+    unsigned bits, n;
+};
+
+static struct words words_of(enum dtype t, unsigned n)
+{
+    unsigned bits = dtype_bits(t) * n;
+    if (t == DT_F32)
+        return (struct words){"f32", PTX_F32, 32, n};
+    if (t == DT_F64)
+        return (struct words){"f64", PTX_F64, 64, n};
+    if (dtype_bits(t) == 64)
+        return (struct words){"b64", PTX_B64, 64, n};
+    if (bits >= 32)
+        return (struct words){"b32", PTX_B32, 32, bits / 32};
+    return (struct words){bits == 16 ? "u16" : "u8", PTX_B32, bits, 1};
+}
+
+/* Moves w.n words from or to base in accesses of at most 16 bytes. */
+static void move_words(struct cg *g, const char *what, int32_t base, int64_t offset,
+                       struct words w, const struct ptx_operand *reg, bool load)
+{
+    unsigned most = 128 / w.bits > 4 ? 4 : 128 / w.bits;
+    for (unsigned i = 0; i < w.n;) {
+        unsigned k = w.n - i < most ? w.n - i : most;
+        char m[48];
+        snprintf(m, sizeof m, "%s%s.%s", what, k == 4 ? ".v4" : k == 2 ? ".v2" : "", w.type);
+        struct ptx_operand at = ptx_mem(base, offset + (int64_t)i * w.bits / 8);
+        struct ptx_operand v = k == 1 ? reg[i] : ptx_vec(&g->b, k, reg + i);
+        if (load)
+            PTX(&g->b, m, v, at);
+        else
+            PTX(&g->b, m, at, v);
+        i += k;
+    }
+}
+
+static void unpack(struct cg *g, enum dtype t, int32_t word, unsigned first, unsigned n,
+                   struct cg_val *v)
+{
+    unsigned bits = dtype_bits(t);
+    if (t == DT_F16 || t == DT_BF16) {
+        if (n == 1) {
+            v[0] = cg_value(t, CG(g, PTX_F16, "cvt.u16.u32", ptx_r(word)));
+            return;
+        }
+        int32_t lo = cg_new(g, t), hi = cg_new(g, t);
+        struct ptx_operand pair[2] = {ptx_r(lo), ptx_r(hi)};
+        PTX(&g->b, "mov.b32", ptx_vec(&g->b, 2, pair), ptx_r(word));
+        v[0] = cg_value(t, lo);
+        v[1] = cg_value(t, hi);
+        return;
+    }
+    bool is_signed = dtype_class(t) == DTC_I;
+    for (unsigned i = 0; i < n; i++) {
+        int32_t r = CG(g, PTX_B32, is_signed ? "bfe.s32" : "bfe.u32", ptx_r(word),
+                       ptx_imm((int64_t)(first + i) * bits), ptx_imm(bits));
+        if (t == DT_E4M3 || t == DT_E5M2)
+            r = CG(g, PTX_B16, "cvt.u16.u32", ptx_r(r));
+        else if (t == DT_BOOL)
+            r = CG(g, PTX_PRED, "setp.ne.u32", ptx_r(r), ptx_imm(0));
+        v[i] = cg_value(t, r);
+    }
+}
+
+enum { MOST_WORDS = 32 };
+
+void cg_load_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int64_t offset,
+                    unsigned n, struct cg_val *v)
+{
+    struct words w = words_of(t->type, n);
+    struct ptx_operand reg[MOST_WORDS];
+    for (unsigned i = 0; i < w.n; i++)
+        reg[i] = ptx_r(ptx_reg_new(&g->b, w.rt));
+    move_words(g, is_constant(t) ? "ld.global.nc" : "ld.global", base, offset, w, reg, true);
+    unsigned per = n / w.n;
+    for (unsigned i = 0; i < w.n; i++) {
+        if (dtype_bits(t->type) >= 32)
+            v[i] = cg_value(t->type, reg[i].reg);
+        else
+            unpack(g, t->type, reg[i].reg, 0, per, v + (size_t)i * per);
+    }
+}
+
+static struct ptx_operand pack(struct cg *g, enum dtype t, unsigned n, const struct cg_val *v)
+{
+    unsigned bits = dtype_bits(t);
+    if ((t == DT_F16 || t == DT_BF16) && n == 2) {
+        struct ptx_operand pair[2] = {ptx_r(cg_reg(g, v[0])), ptx_r(cg_reg(g, v[1]))};
+        int32_t w = ptx_reg_new(&g->b, PTX_B32);
+        PTX(&g->b, "mov.b32", ptx_r(w), ptx_vec(&g->b, 2, pair));
+        return ptx_r(w);
+    }
+    struct cg_val word = {0};
+    for (unsigned i = 0; i < n; i++) {
+        struct cg_val x = v[i];
+        x = dtype_is_float(t) ? cg_bitcast(g, x, DT_U32) : cg_convert(g, x, DT_U32);
+        if (i == 0)
+            word = bits < 32 && dtype_class(t) == DTC_I
+                       ? cg_binary(g, OP_AND, x, cg_int(DT_U32, (INT64_C(1) << bits) - 1))
+                       : x;
+        else
+            word = cg_value(DT_U32, CG(g, PTX_B32, "bfi.b32", cg_op(g, x), cg_op(g, word),
+                                       ptx_imm((int64_t)i * bits), ptx_imm(bits)));
+    }
+    return ptx_r(cg_reg(g, word));
+}
+
+void cg_store_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int64_t offset,
+                     unsigned n, const struct cg_val *v)
+{
+    struct words w = words_of(t->type, n);
+    struct ptx_operand reg[MOST_WORDS];
+    unsigned per = n / w.n;
+    for (unsigned i = 0; i < w.n; i++)
+        reg[i] = dtype_bits(t->type) >= 32 ? ptx_r(cg_reg(g, v[i]))
+                                           : pack(g, t->type, per, v + (size_t)i * per);
+    move_words(g, "st.global", base, offset, w, reg, false);
+}

@@ -1,0 +1,49 @@
+#include <config.h>
+
+#include "lower/cg.h"
+
+struct cg_val shape_total(struct cg *g, const struct lang_symbol *t, uint32_t divide,
+                          const char **text)
+{
+    struct buf b = buf_in(g->a);
+    int64_t product = 1, one;
+    struct cg_val extent = cg_int(DT_I64, 1);
+    uint32_t unknown = 0;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        struct cg_val x = cg_extent(g, t, i);
+        if (cg_is_const(x, &one)) {
+            if (__builtin_mul_overflow(product, one, &product))
+                cg_error(g, t->span, "'%s' has more than 2^63 elements", t->name);
+            continue;
+        }
+        const char *s = lang_expr_text(g->a, t->dims[i]);
+        bool atom = inspect_strip(t->dims[i])->kind == E_NAME;
+        buf_printf(&b, atom ? "%s%s" : "%s(%s)", unknown ? " * " : "", s);
+        extent = x;
+        unknown++;
+    }
+    if (!unknown) {
+        *text = arena_printf(g->a, "%lld", (long long)(product / divide));
+        return cg_int(DT_I64, product / divide);
+    }
+    if (product != 1)
+        buf_printf(&b, " * %lld", (long long)product);
+    if (divide != 1)
+        buf_printf(&b, " / %u", (unsigned)divide);
+    *text = buf_text(&b);
+    if (unknown == 1 && product == 1 && divide == 1)
+        return extent;
+    struct cg_val v = cg_param_computed(g, *text);
+    v.type = DT_I64;
+    return v;
+}
+
+struct cg_val thread_start(struct cg *g, uint32_t per_block, uint32_t per_thread)
+{
+    struct cg_val block = cg_index(g, cg_special(g, SP_CTAID_X));
+    struct cg_val at = cg_binary(g, OP_MUL, block, cg_int(DT_I64, per_block));
+    if (!per_thread)
+        return at;
+    struct cg_val mine = cg_binary(g, OP_MUL, cg_special(g, SP_TID_X), cg_int(DT_U32, per_thread));
+    return cg_binary(g, OP_ADD, at, cg_index(g, mine));
+}
