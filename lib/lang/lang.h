@@ -14,30 +14,33 @@
 /* ---- symbols -------------------------------------------------------------------------------------- */
 
 enum lang_symbol_kind {
-    SYM_DIM,      /* a dimension: u32 in body:, grid: and launch expressions, i64 in compute: */
-    SYM_SCALAR,   /* a scalar parameter */
-    SYM_BUFFER,   /* a buffer parameter (in, out, inout) */
-    SYM_TENSOR,   /* compute: an intermediate */
-    SYM_INDEX,    /* compute: an index variable, i64 */
-    SYM_LOCAL,    /* body: a local variable or a function's parameter */
-    SYM_FUNC,     /* functions: a device function */
+    SYM_DIM,    /* a dimension: u32 in body:, grid: and launch expressions, i64 in compute: */
+    SYM_SCALAR, /* a scalar parameter */
+    SYM_BUFFER, /* a buffer parameter (in, out, inout) */
+    SYM_TENSOR, /* compute: an intermediate */
+    SYM_INDEX,  /* compute: an index variable, i64 */
+    SYM_LOCAL,  /* body: a local variable or a function's parameter */
+    SYM_FUNC,   /* functions: a device function */
 };
 enum lang_mode { MODE_IN, MODE_OUT, MODE_INOUT };
 
 struct lang_symbol {
     enum lang_symbol_kind kind;
     const char *name;
-    struct span span;           /* where it is declared */
-    enum dtype type;            /* scalar or element type */
-    enum lang_mode mode;        /* buffers */
-    bool is_const;              /* locals declared const */
-    uint32_t rank;              /* buffers and tensors */
-    struct lang_expr **dims;    /* rank extents (buffers, tensors); SYM_INDEX: dims[0] is its extent (range 0..extent) */
-    struct lang_expr *low;      /* SYM_INDEX written  k in a..b : a; else NULL (0). The extent is then b, not b - a. */
-    struct lang_equation *def;  /* SYM_TENSOR and outputs: the equation that defines it */
-    struct lang_func *func;     /* SYM_FUNC */
-    uint32_t id;                /* dense number within its kind: params, dims, locals ... for side tables */
-    bool has_value;             /* SYM_DIM fixed by -D at emission */
+    struct span span;    /* where it is declared */
+    enum dtype type;     /* scalar or element type */
+    enum lang_mode mode; /* buffers */
+    bool is_const;       /* locals declared const */
+    uint32_t rank;       /* buffers and tensors */
+    /* The extents, i64: rank of them for buffers and tensors. A SYM_INDEX runs to dims[0], exclusive, from low, or
+     * from 0 where low is NULL; a reduction's written range may mention outer indices and read tensors. */
+    struct lang_expr **dims;
+    struct lang_expr *low;
+    bool written;              /* SYM_INDEX: its range was written, not taken from a subscript */
+    struct lang_equation *def; /* SYM_TENSOR and outputs: the equation that defines it */
+    struct lang_func *func;    /* SYM_FUNC */
+    uint32_t id;    /* dense number within its kind: params, dims, locals ... for side tables */
+    bool has_value; /* SYM_DIM fixed by -D at emission */
     uint64_t value;
     bool used;
 };
@@ -45,33 +48,65 @@ struct lang_symbol {
 /* ---- expressions ---------------------------------------------------------------------------------- */
 
 enum lang_expr_kind {
-    E_INT,      /* ival (two's complement in type) */
-    E_FLOAT,    /* fval */
-    E_BOOL,     /* ival 0 or 1 */
-    E_NAME,     /* sym */
-    E_SPECIAL,  /* special: threadIdx.x ... (u32) */
-    E_INDEX,    /* sym[args]; pad != NULL: pad(sym[args], pad); flat: one subscript for any rank */
-    E_UNARY,    /* op args[0] */
-    E_BINARY,   /* args[0] op args[1]; operands already converted to a common type by the checker */
-    E_COND,     /* args[0] ? args[1] : args[2] */
-    E_CAST,     /* args[0] converted to type; implicit ones are inserted by the checker (is_implicit) */
-    E_CALL,     /* call: a builtin (fn) or func */
-    E_REDUCE,   /* reduce over indices of args[0] */
+    E_INT,     /* ival (two's complement in type) */
+    E_FLOAT,   /* fval */
+    E_BOOL,    /* ival 0 or 1 */
+    E_NAME,    /* sym */
+    E_SPECIAL, /* special: threadIdx.x ... (u32) */
+    /* sym[args]; with pad: pad(sym[args], pad). In a body one argument will do for any rank (flat). No argument: a
+     * buffer or tensor of rank 0, which is written as its bare name. */
+    E_INDEX,
+    E_UNARY,  /* op args[0] */
+    E_BINARY, /* args[0] op args[1]; operands already converted to a common type by the checker */
+    E_COND,   /* args[0] ? args[1] : args[2] */
+    E_CAST, /* args[0] converted to type; implicit ones are inserted by the checker (is_implicit) */
+    E_CALL, /* call: a builtin (fn) or func */
+    E_REDUCE, /* reduce over indices of args[0] */
 };
 
 enum lang_op {
-    OP_NEG, OP_NOT /* ! */, OP_BITNOT, OP_PLUS,
-    OP_MUL, OP_DIV, OP_MOD, OP_ADD, OP_SUB, OP_SHL, OP_SHR,
-    OP_LT, OP_GT, OP_LE, OP_GE, OP_EQ, OP_NE,
-    OP_AND /* & */, OP_XOR, OP_OR, OP_LAND, OP_LOR,
+    OP_NEG,
+    OP_NOT /* ! */,
+    OP_BITNOT,
+    OP_PLUS,
+    OP_MUL,
+    OP_DIV,
+    OP_MOD,
+    OP_ADD,
+    OP_SUB,
+    OP_SHL,
+    OP_SHR,
+    OP_LT,
+    OP_GT,
+    OP_LE,
+    OP_GE,
+    OP_EQ,
+    OP_NE,
+    OP_AND /* & */,
+    OP_XOR,
+    OP_OR,
+    OP_LAND,
+    OP_LOR,
 };
 
 enum lang_reduce { RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_ANY, RED_ALL, RED_ARGMAX, RED_ARGMIN };
 
 enum lang_special {
-    SP_TID_X, SP_TID_Y, SP_TID_Z, SP_CTAID_X, SP_CTAID_Y, SP_CTAID_Z,
-    SP_NTID_X, SP_NTID_Y, SP_NTID_Z, SP_NCTAID_X, SP_NCTAID_Y, SP_NCTAID_Z,
-    SP_LANEID, SP_WARPID, SP_COUNT,
+    SP_TID_X,
+    SP_TID_Y,
+    SP_TID_Z,
+    SP_CTAID_X,
+    SP_CTAID_Y,
+    SP_CTAID_Z,
+    SP_NTID_X,
+    SP_NTID_Y,
+    SP_NTID_Z,
+    SP_NCTAID_X,
+    SP_NCTAID_Y,
+    SP_NCTAID_Z,
+    SP_LANEID,
+    SP_WARPID,
+    SP_COUNT,
 };
 
 /* Builtin functions: rows of lang/builtin.def: BUILTIN(NAME, "name", nargs min, nargs max, kind, accuracy note). */
@@ -84,37 +119,41 @@ enum lang_builtin {
 
 struct lang_expr {
     enum lang_expr_kind kind;
-    enum dtype type;            /* after checking; DT_BOOL for conditions */
+    enum dtype type; /* after checking; DT_BOOL for conditions */
     struct span span;
-    const char *name;           /* E_NAME, E_INDEX, E_CALL before checking */
+    const char *name; /* E_NAME, E_INDEX, E_CALL before checking */
     struct lang_symbol *sym;
     enum lang_op op;
     enum lang_special special;
-    enum lang_builtin fn;
-    struct lang_func *func;     /* E_CALL of a function of functions: */
+    enum lang_builtin fn;   /* FN_COUNT when func is set */
+    struct lang_func *func; /* E_CALL of a function of functions: */
     enum lang_reduce reduce;
-    uint32_t nindex;            /* E_REDUCE: the indices reduced over */
+    uint32_t nindex; /* E_REDUCE: the indices reduced over */
     struct lang_symbol **index;
     uint64_t ival;
-    double fval;
-    bool suffixed;              /* a literal that fixed its own type (1u, 2.0f, 1.0h ...) */
-    bool is_implicit;           /* E_CAST inserted by the checker */
-    bool fast;                  /* E_CALL: the hardware approximation (fast_exp, or math: fast) */
+    double fval;      /* after checking: a value of type */
+    bool suffixed;    /* a literal that fixed its own type (1u, 2.0f, 1.0h ...) */
+    bool is_implicit; /* E_CAST inserted by the checker */
+    bool fast;        /* E_CALL: the hardware approximation (fast_exp, or math: fast) */
     uint32_t nargs;
     struct lang_expr **args;
-    struct lang_expr *pad;      /* E_INDEX */
+    struct lang_expr *pad; /* E_INDEX; of type */
+    uint32_t height;       /* 1 for a leaf; at most LANG_MAX_HEIGHT, so walkers may recurse */
 };
+enum { LANG_MAX_HEIGHT = 1000, LANG_MAX_NESTING = 200 };
 
 /* ---- compute: ------------------------------------------------------------------------------------- */
 
 /* sym[index...] = rhs. Index symbols have their extents in dims[0]. */
 struct lang_equation {
     struct span span;
-    struct lang_symbol *sym;    /* an output or inout buffer, or an intermediate */
+    struct lang_symbol *sym; /* an output or inout buffer, or an intermediate */
     uint32_t nindex;
     struct lang_symbol **index;
-    struct lang_expr *rhs;      /* of type sym->type (an implicit cast where the store converts) */
-    uint32_t component;         /* equations that define each other by recurrence share one (reference: only) */
+    struct lang_expr *rhs; /* of type sym->type (an implicit cast where the store converts) */
+    /* reference: only: equations that define each other by recurrence share a component and come one after the
+     * other; within a step (one value of the last index) they are evaluated in this order. */
+    uint32_t component;
     bool is_recurrence;
 };
 
@@ -127,16 +166,19 @@ struct lang_equations {
 /* ---- body: ---------------------------------------------------------------------------------------- */
 
 enum lang_stmt_kind {
-    S_BLOCK,    /* body[] */
-    S_DECL,     /* sym, init (may be NULL) */
-    S_ASSIGN,   /* lhs op= rhs: has_op and op; ++ and -- are  += 1. rhs is already of the lhs's type unless has_op: then
-                 * lhs op rhs is computed in rhs->type and converted back as the checker allowed */
-    S_EXPR,     /* rhs, for its effect */
-    S_IF,       /* cond, body[0], body[1] or NULL */
-    S_FOR,      /* init_stmt, cond (NULL: forever), step, body[0] */
-    S_WHILE,    /* cond, body[0] */
-    S_DO,       /* body[0], cond */
-    S_BREAK, S_CONTINUE, S_RETURN, /* rhs of a function's return */
+    S_BLOCK, /* body[] */
+    S_DECL,  /* sym = rhs (NULL: no initialiser) */
+    /* lhs op= rhs: has_op and op; ++ and -- are += 1. rhs is already of the lhs's type unless has_op: then
+     * lhs op rhs is computed in rhs->type and converted back to the lhs's. */
+    S_ASSIGN,
+    S_EXPR,  /* rhs, for its effect */
+    S_IF,    /* cond, body[0], body[1] or NULL */
+    S_FOR,   /* init_stmt, cond (NULL: forever), step, body[0] */
+    S_WHILE, /* cond, body[0] */
+    S_DO,    /* body[0], cond */
+    S_BREAK,
+    S_CONTINUE,
+    S_RETURN, /* rhs of a function's return */
 };
 
 struct lang_stmt {
@@ -149,21 +191,26 @@ struct lang_stmt {
     struct lang_stmt *init, *step;
     struct lang_stmt **body;
     uint32_t nbody;
+    uint32_t nlocal; /* the root of a checked body: its locals' ids are 0 .. nlocal-1 */
+    uint32_t unroll; /* S_FOR, S_WHILE, S_DO: #pragma unroll N; UNROLL_FULL without N; 0: none */
 };
+#define LANG_UNROLL_FULL UINT32_MAX
 
 struct lang_func {
     const char *name;
     struct span span;
-    enum dtype result;          /* DT_VOID: none */
+    enum dtype result; /* DT_VOID: none */
     uint32_t nparam;
     struct lang_symbol **param;
     struct lang_stmt *body;
     bool checked;
+    uint32_t nlocal;        /* the locals' ids, parameters first, are 0 .. nlocal-1 */
+    struct span impure;     /* what makes it unfit for equations (a write, threadIdx); or no src */
+    uint32_t weight, depth; /* calls in it when all is inlined, and how deep; both bounded */
+    struct lang_func_private *priv;
 };
 
 /* ---- parsing -------------------------------------------------------------------------------------- */
-
-struct lang_equation_syntax;    /* unresolved equations: private to lang */
 
 /* Each parses the bytes of `text` (a span of its source) and reports errors in d; NULL on error. An expression must end
  * where the text ends. Nesting is bounded (200 levels): deeper is an error, not a crash. */
@@ -182,12 +229,18 @@ struct lang_scope {
     VEC(struct lang_symbol *) syms;
 };
 struct lang_symbol *lang_find(const struct lang_scope *s, const char *name);
+/* Why a word can't be a name ("a type", "a word of the language"); NULL when it can. */
+const char *lang_reserved(const char *name);
 
 struct lang_options {
-    bool index_is_i64;      /* compute: and reference: (true), body:, grid:, require: (false: dims are u32) */
-    bool allow_recurrence;  /* reference: */
-    bool fast_math;         /* math: fast */
-    unsigned sm;            /* refuse what the target lacks; 0: no target (the reference) */
+    bool
+        index_is_i64; /* compute: and reference: (true); body:, grid:, require: (false: dims are u32) */
+    bool allow_recurrence; /* reference: */
+    bool fast_math;        /* math: fast */
+    /* lang_functions only parses; a function is checked when checked code first calls it, or by lang_check_func
+     * (for a library of which little is used). */
+    bool lazy_functions;
+    unsigned sm; /* refuse what the target lacks; 0: no target (the reference) */
 };
 
 /* Resolves names, checks types, inserts conversions, folds constants. want = DT_VOID: any type. */
@@ -204,6 +257,9 @@ bool lang_check_body(struct arena *a, struct lang_scope *scope, const struct lan
 bool lang_functions(struct arena *a, struct span text, struct lang_scope *scope,
                     const struct lang_options *opt, struct diags *d);
 
+/* Checks a function now; true at once when it is checked already. */
+bool lang_check_func(struct lang_func *f, struct diags *d);
+
 /* ---- evaluating dimension expressions ------------------------------------------------------------- */
 
 /* Integer expressions over dimensions and integer scalars, evaluated exactly (128-bit inside); an overflow, a division
@@ -213,7 +269,18 @@ typedef bool lang_lookup(void *ctx, const struct lang_symbol *sym, double *f, in
 bool lang_eval_int(const struct lang_expr *e, lang_lookup *lookup, void *ctx, int64_t *value,
                    struct diags *d);
 
-/* Prints an expression as source text (for contracts and messages). */
+/* The value of a checked integer expression that needs no launch: literals, and dimensions fixed by -D. */
+bool lang_const_int(const struct lang_expr *e, int64_t *value);
+
+/* Prints an expression as source text (for contracts and messages). Checked or not; printing, parsing and checking
+ * give the same expression again. Implicit casts are not shown. */
 void lang_print_expr(const struct lang_expr *e, struct buf *out);
+/* The same as a string in the arena. */
+const char *lang_expr_text(struct arena *a, const struct lang_expr *e);
+/* "body:" statements as source text, indented by 4 columns a level. */
+void lang_print_stmt(const struct lang_stmt *s, unsigned indent, struct buf *out);
+const char *lang_builtin_name(enum lang_builtin fn);
+const char *lang_special_name(enum lang_special sp);
+const char *lang_reduce_name(enum lang_reduce r);
 
 #endif

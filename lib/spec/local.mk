@@ -1,1 +1,4 @@
-# sources of lib/spec: append to lib_libkaiocore_la_SOURCES
+lib_libkaiocore_la_SOURCES += \
+	lib/spec/spec.h lib/spec/contract.h lib/spec/spec_int.h \
+	lib/spec/yaml.c lib/spec/yaml.h \
+	lib/spec/text.c lib/spec/params.c lib/spec/cases.c lib/spec/spec.c

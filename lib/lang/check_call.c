@@ -1,0 +1,233 @@
+#include <config.h>
+
+#include "lang/lang_int.h"
+
+enum call_kind { FLOAT, ARITH, FLAW, BITS, OTHER };
+
+static const struct {
+    unsigned char lo, hi, kind;
+} rules[FN_COUNT] = {
+#define BUILTIN(NAME, text, lo, hi, kind) {lo, hi, kind},
+#include "lang/builtin.def"
+#undef BUILTIN
+};
+
+static bool wrong_count(struct checker *c, const struct lang_expr *e, unsigned want)
+{
+    return diag_error(c->d, e->span, "%s() takes %u argument%s, not %u", e->name, want,
+                      want == 1 ? "" : "s", (unsigned)e->nargs);
+}
+
+static bool check_arguments(struct checker *c, struct lang_expr *e)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        if (!check_expr(c, e->args[i]))
+            good = false;
+        else if (e->args[i]->type == DT_VOID)
+            good = diag_error(c->d, e->args[i]->span, "this function returns no value");
+    }
+    return good;
+}
+
+static enum dtype common_of(const struct lang_expr *e)
+{
+    enum dtype t = type_promote(e->args[0]->type);
+    for (uint32_t i = 1; i < e->nargs; i++)
+        t = type_common(t, e->args[i]->type);
+    return t;
+}
+
+static void convert_all(struct checker *c, struct lang_expr *e, enum dtype t)
+{
+    for (uint32_t i = 0; i < e->nargs; i++)
+        check_convert(c, e->args[i], t);
+    e->type = t;
+}
+
+static bool ints(struct checker *c, const struct lang_expr *e, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++)
+        if (!dtype_is_int(e->args[i]->type) && e->args[i]->type != DT_BOOL)
+            return diag_error(c->d, e->args[i]->span, "%s() needs an integer here, not %s", e->name,
+                              dtype_name(e->args[i]->type));
+    return true;
+}
+
+static bool float_call(struct checker *c, struct lang_expr *e, bool fast)
+{
+    enum dtype t = common_of(e);
+    if (!dtype_is_float(t))
+        t = DT_F32;
+    convert_all(c, e, t);
+    if (fast && t != DT_F32)
+        return diag_error(c->d, e->span, "%s() is for f32; write %s(...) for %s", e->name,
+                          lang_builtin_name(e->fn), dtype_name(t));
+    e->fast = t == DT_F32 && (fast || c->opt.fast_math);
+    return true;
+}
+
+static bool arith_call(struct checker *c, struct lang_expr *e)
+{
+    convert_all(c, e, common_of(e));
+    if (e->fn == FN_ABS && dtype_class(e->type) == DTC_U)
+        *e = *e->args[0]; /* itself */
+    return true;
+}
+
+static bool flaw_call(struct checker *c, struct lang_expr *e)
+{
+    if (!dtype_is_float(e->args[0]->type))
+        return diag_error(c->d, e->args[0]->span, "%s() is for floats, and this is %s already",
+                          e->name, dtype_name(e->args[0]->type));
+    convert_all(c, e, type_promote(e->args[0]->type));
+    return true;
+}
+
+static bool dp4a_call(struct checker *c, struct lang_expr *e)
+{
+    bool is_unsigned = true;
+    for (uint32_t i = 0; i < 3; i++) {
+        enum dtype t = e->args[i]->type;
+        if (dtype_bits(t) != 32)
+            return diag_error(c->d, e->args[i]->span, "dp4a() takes i32 or u32, not %s",
+                              dtype_name(t));
+        is_unsigned = is_unsigned && dtype_class(t) == DTC_U;
+    }
+    e->type = is_unsigned ? DT_U32 : DT_I32;
+    check_convert(c, e->args[2], e->type);
+    return true;
+}
+
+static bool bits_call(struct checker *c, struct lang_expr *e)
+{
+    if (!ints(c, e, 0, e->nargs))
+        return false;
+    uint32_t values = e->fn == FN_BFE ? 1 : e->fn == FN_BFI ? 2 : e->nargs;
+    if (e->fn == FN_DP4A)
+        return dp4a_call(c, e);
+    enum dtype t = type_promote(e->args[0]->type);
+    for (uint32_t i = 1; i < values; i++)
+        t = type_common(t, e->args[i]->type);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        check_convert(c, e->args[i], i < values ? t : DT_U32);
+    e->type = e->fn == FN_POPC || e->fn == FN_CLZ ? DT_U32 : t;
+    return true;
+}
+
+static enum dtype bit_cast_type(enum lang_builtin fn)
+{
+    switch (fn) {
+    case FN_AS_U32: return DT_U32;
+    case FN_AS_I32: return DT_I32;
+    case FN_AS_F32: return DT_F32;
+    case FN_AS_U64: return DT_U64;
+    case FN_AS_I64: return DT_I64;
+    case FN_AS_F64: return DT_F64;
+    case FN_AS_U16: return DT_U16;
+    case FN_AS_F16: return DT_F16;
+    case FN_AS_BF16: return DT_BF16;
+    default: return DT_VOID;
+    }
+}
+
+static bool bit_cast(struct checker *c, struct lang_expr *e)
+{
+    static const enum dtype of_bits[] = {[2] = DT_U16, [4] = DT_U32, [8] = DT_U64};
+    struct lang_expr *x = e->args[0];
+    e->type = bit_cast_type(e->fn);
+    enum dtype plain = of_bits[dtype_bits(e->type) / 8];
+    if (x->kind == E_INT && !x->suffixed && int_fits(plain, x->type, x->ival))
+        check_convert(c, x, plain);
+    if (x->type == DT_BOOL || dtype_bits(x->type) != dtype_bits(e->type))
+        return diag_error(c->d, x->span, "%s() takes a type of %u bits, not %s", e->name,
+                          dtype_bits(e->type), dtype_name(x->type));
+    return true;
+}
+
+static bool other_call(struct checker *c, struct lang_expr *e)
+{
+    int64_t v;
+    switch (e->fn) {
+    case FN_CEIL_DIV:
+        if (!ints(c, e, 0, 2))
+            return false;
+        convert_all(c, e, common_of(e));
+        if (lang_const_int(e->args[1], &v) && v == 0)
+            return diag_error(c->d, e->args[1]->span, "division by zero");
+        return true;
+    case FN_ISNAN:
+    case FN_ISINF:
+        if (!dtype_is_float(e->args[0]->type))
+            return diag_error(c->d, e->args[0]->span, "%s() is for floats, not %s", e->name,
+                              dtype_name(e->args[0]->type));
+        convert_all(c, e, type_promote(e->args[0]->type));
+        e->type = DT_BOOL;
+        return true;
+    default: return bit_cast(c, e);
+    }
+}
+
+static bool user_call(struct checker *c, struct lang_expr *e, struct lang_func *f)
+{
+    bool good = true;
+    if (e->nargs != f->nparam)
+        return wrong_count(c, e, f->nparam);
+    e->func = f;
+    e->type = f->result;
+    if (c->place == IN_LAUNCH)
+        return diag_error(c->d, e->span, "device functions can't be called at launch");
+    if (!check_arguments(c, e) || !check_func(f, c->calls + 1, c->d))
+        return false;
+    if (c->calls >= LANG_MAX_CALLS || f->depth >= LANG_MAX_CALLS)
+        return diag_error(c->d, e->span, "functions call each other more than %d deep",
+                          LANG_MAX_CALLS);
+    c->weight += f->weight;
+    c->depth = f->depth > c->depth ? f->depth : c->depth;
+    if (c->weight > LANG_MAX_INLINED)
+        return diag_error(c->d, e->span, "inlining these functions makes more than %d calls",
+                          LANG_MAX_INLINED);
+    if (c->func && f->impure.src && !c->func->impure.src)
+        c->func->impure = e->span;
+    if (c->place == IN_COMPUTE && f->impure.src) {
+        diag_error(c->d, e->span, "'%s' can't be called in an equation", f->name);
+        diag_note(c->d, f->impure, "because of this");
+        return false;
+    }
+    if (c->place == IN_COMPUTE && f->result == DT_VOID)
+        return diag_error(c->d, e->span, "'%s' returns no value", f->name);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        good &= check_coerce(c, e->args[i], f->param[i]->type,
+                             arena_printf(c->a, "'%s' of %s()", f->param[i]->name, f->name));
+    return good;
+}
+
+bool check_call(struct checker *c, struct lang_expr *e)
+{
+    bool fast;
+    struct lang_symbol *sym;
+    enum lang_reduce r;
+    e->fn = lang_builtin_parse(e->name, &fast);
+    if (e->fn == FN_COUNT) {
+        sym = lang_find(c->scope, e->name);
+        if (sym && sym->kind == SYM_FUNC) {
+            sym->used = true;
+            return user_call(c, e, sym->func);
+        }
+        if (lang_reduce_parse(e->name, strlen(e->name), &r))
+            return diag_error(c->d, e->span, "the index is missing; write %s[k](...)", e->name);
+        return check_unknown(c, e->span, e->name, true);
+    }
+    if (e->nargs < rules[e->fn].lo || e->nargs > rules[e->fn].hi)
+        return wrong_count(c, e, rules[e->fn].lo);
+    if (!check_arguments(c, e))
+        return false;
+    switch ((enum call_kind)rules[e->fn].kind) {
+    case FLOAT: return float_call(c, e, fast);
+    case ARITH: return arith_call(c, e);
+    case FLAW: return flaw_call(c, e);
+    case BITS: return bits_call(c, e);
+    case OTHER: return other_call(c, e);
+    }
+    return false;
+}

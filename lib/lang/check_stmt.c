@@ -1,0 +1,261 @@
+#include <config.h>
+
+#include "lang/lang_int.h"
+
+static bool check_stmt(struct checker *c, struct lang_stmt *s);
+
+/* ---- declarations ---------------------------------------------------------------------------- */
+
+static bool declare_local(struct checker *c, struct lang_symbol *sym)
+{
+    const struct lang_symbol *other = lang_find(c->scope, sym->name);
+    if (c->nlocal >= LANG_MAX_LOCALS)
+        return diag_error(c->d, sym->span, "more than %d variables", LANG_MAX_LOCALS);
+    /* a local may hide a local outside of its block, but nothing else: that would be read by mistake */
+    if (!other || (other->kind == SYM_LOCAL && other != scope_find_here(c->scope, sym->name)))
+        return true;
+    diag_error(c->d, sym->span, "'%s' is %s already; give the variable another name", sym->name,
+               other->kind == SYM_DIM     ? "a dimension"
+               : other->kind == SYM_LOCAL ? "declared"
+               : other->kind == SYM_FUNC  ? "a function"
+                                          : "a parameter");
+    if (other->span.src)
+        diag_note(c->d, other->span, "'%s' is declared here", sym->name);
+    return false;
+}
+
+static void add_local(struct checker *c, struct lang_symbol *sym)
+{
+    sym->id = c->nlocal++;
+    scope_add(c->a, c->scope, sym);
+}
+
+static bool check_decl(struct checker *c, struct lang_stmt *s)
+{
+    struct lang_symbol *sym = s->sym;
+    bool good = declare_local(c, sym);
+    if (s->rhs) {
+        good &= check_expr(c, s->rhs);
+        if (good && s->rhs->type == DT_VOID)
+            good = diag_error(c->d, s->rhs->span, "this function returns no value");
+        if (sym->type == DT_VOID) { /* auto */
+            enum dtype t = good ? s->rhs->type : DT_F32;
+            sym->type = t == DT_E4M3 || t == DT_E5M2 || dtype_bits(t) < 8 ? type_promote(t) : t;
+        }
+        good = good && check_coerce(c, s->rhs, sym->type, arena_printf(c->a, "'%s'", sym->name));
+    }
+    add_local(c, sym); /* after its initialiser, which does not see it */
+    return good;
+}
+
+/* ---- assignments ----------------------------------------------------------------------------- */
+
+static bool check_target(struct checker *c, struct lang_expr *e)
+{
+    bool was_used;
+    struct lang_symbol *sym = e->name ? lang_find(c->scope, e->name) : NULL;
+    if (e->kind == E_SPECIAL)
+        return diag_error(c->d, e->span, "'%s' can't be changed", lang_special_name(e->special));
+    if (e->kind != E_NAME && e->kind != E_INDEX)
+        return diag_error(c->d, e->span,
+                          "only a variable or a buffer's element can be assigned to");
+    if (e->pad)
+        return diag_error(c->d, e->span, "pad() can be read only");
+    was_used = sym && sym->used;
+    if (!check_expr(c, e))
+        return false;
+    switch (sym->kind) {
+    case SYM_LOCAL:
+        sym->used = was_used; /* a variable that is only assigned is unused */
+        return !sym->is_const ||
+               diag_error(c->d, e->span, "'%s' is const and can't be assigned to", sym->name);
+    case SYM_BUFFER:
+        if (c->func && !c->func->impure.src)
+            c->func->impure = e->span;
+        if (sym->mode != MODE_IN)
+            return true;
+        diag_error(c->d, e->span, "'%s' is an input and can't be written; declare it out or inout",
+                   sym->name);
+        diag_note(c->d, sym->span, "'%s' is declared here", sym->name);
+        return false;
+    case SYM_DIM:
+        return diag_error(c->d, e->span, "'%s' is a dimension and can't be changed", sym->name);
+    case SYM_SCALAR:
+        return diag_error(c->d, e->span,
+                          "'%s' is a parameter and can't be changed; copy it to a variable",
+                          sym->name);
+    default: return diag_error(c->d, e->span, "'%s' can't be assigned to", sym->name);
+    }
+}
+
+/* x op= e: computed in the common type, which must be the target's own (widened, if it is narrow). */
+static bool check_compound(struct checker *c, struct lang_stmt *s)
+{
+    struct lang_expr *l = s->lhs, *r = s->rhs;
+    struct lang_expr *pair[2] = {l, r};
+    bool bits = s->op == OP_AND || s->op == OP_XOR || s->op == OP_OR || s->op == OP_MOD ||
+                s->op == OP_SHL || s->op == OP_SHR;
+    int64_t v;
+    for (int i = 0; bits && i < 2; i++)
+        if (!dtype_is_int(pair[i]->type) && pair[i]->type != DT_BOOL)
+            return check_integer(c, pair[i], i ? "the right side" : "the left side");
+    enum dtype own = type_promote(l->type);
+    bool shift = s->op == OP_SHL || s->op == OP_SHR;
+    enum dtype t = shift ? own : type_common(l->type, r->type);
+    if ((s->op == OP_DIV || s->op == OP_MOD) && dtype_is_int(t) && lang_const_int(r, &v) && v == 0)
+        return diag_error(c->d, r->span, "division by zero");
+    if (shift && lang_const_int(r, &v) && (v < 0 || v >= (int64_t)dtype_bits(own)))
+        return diag_error(c->d, r->span, "a shift of %s is by 0 to %u, not %lld", dtype_name(own),
+                          dtype_bits(own) - 1, (long long)v);
+    if (l->type == DT_BOOL)
+        return diag_error(c->d, s->span, "a bool has no arithmetic; write '%s = ...'",
+                          lang_expr_text(c->a, l));
+    bool same_bits = dtype_is_int(t) && dtype_is_int(own) && dtype_bits(t) == dtype_bits(own);
+    if (t != own && !same_bits) {
+        const char *name = lang_expr_text(c->a, l);
+        return diag_error(c->d, s->span,
+                          "this is computed in %s and '%s' is %s; write '%s = %s(...)'",
+                          dtype_name(t), name, dtype_name(l->type), name, dtype_name(l->type));
+    }
+    check_convert(c, r, t);
+    return true;
+}
+
+static bool check_assign(struct checker *c, struct lang_stmt *s)
+{
+    bool good = check_target(c, s->lhs);
+    good &= check_expr(c, s->rhs);
+    if (!good)
+        return false;
+    if (s->rhs->type == DT_VOID)
+        return diag_error(c->d, s->rhs->span, "this function returns no value");
+    if (s->has_op)
+        return check_compound(c, s);
+    return check_coerce(c, s->rhs, s->lhs->type,
+                        arena_printf(c->a, "'%s'", lang_expr_text(c->a, s->lhs)));
+}
+
+/* ---- control --------------------------------------------------------------------------------- */
+
+static void warn_unused(struct checker *c, const struct lang_scope *scope)
+{
+    for (size_t i = 0; i < scope->syms.n; i++)
+        if (scope->syms.v[i]->kind == SYM_LOCAL && !scope->syms.v[i]->used)
+            diag_warning(c->d, scope->syms.v[i]->span, "'%s' is never used",
+                         scope->syms.v[i]->name);
+}
+
+static bool check_in_scope(struct checker *c, struct lang_stmt *s)
+{
+    struct lang_scope *outer = c->scope;
+    struct lang_scope inner = {.up = outer};
+    bool good = true;
+    c->scope = &inner;
+    if (s->kind == S_BLOCK) {
+        for (uint32_t i = 0; i < s->nbody; i++)
+            good &= check_stmt(c, s->body[i]);
+    } else { /* a for loop: its variable lives in the loop */
+        good = !s->init || check_stmt(c, s->init);
+        if (good && s->cond)
+            good = check_condition(c, s->cond);
+        good = good && (!s->step || check_stmt(c, s->step));
+        c->loops++;
+        good &= check_stmt(c, s->body[0]);
+        c->loops--;
+    }
+    if (good)
+        warn_unused(c, &inner);
+    c->scope = outer;
+    return good;
+}
+
+static bool check_loop(struct checker *c, struct lang_stmt *s)
+{
+    bool good = check_condition(c, s->cond);
+    c->loops++;
+    good &= check_stmt(c, s->body[0]);
+    c->loops--;
+    return good;
+}
+
+static bool check_if(struct checker *c, struct lang_stmt *s)
+{
+    bool good = check_condition(c, s->cond);
+    c->guarded++; /* an index out of range is not an error where it may never be reached */
+    for (uint32_t i = 0; i < s->nbody; i++)
+        good &= check_stmt(c, s->body[i]);
+    c->guarded--;
+    return good;
+}
+
+static bool check_return(struct checker *c, struct lang_stmt *s)
+{
+    enum dtype want = c->func ? c->func->result : DT_VOID;
+    if (!s->rhs)
+        return want == DT_VOID ||
+               diag_error(c->d, s->span, "'%s' returns %s; write 'return value;'", c->func->name,
+                          dtype_name(want));
+    if (want == DT_VOID)
+        return diag_error(c->d, s->rhs->span,
+                          c->func ? "this function returns no value"
+                                  : "a body returns no value; write it to an output");
+    return check_expr(c, s->rhs) && check_coerce(c, s->rhs, want, "the result");
+}
+
+static bool check_stmt(struct checker *c, struct lang_stmt *s)
+{
+    switch (s->kind) {
+    case S_BLOCK:
+    case S_FOR: return check_in_scope(c, s);
+    case S_DECL: return check_decl(c, s);
+    case S_ASSIGN: return check_assign(c, s);
+    case S_EXPR:
+        if (!check_expr(c, s->rhs))
+            return false;
+        if (s->rhs->kind == E_CALL && !s->rhs->func)
+            return diag_error(c->d, s->rhs->span, "the value of %s() is not used; assign it",
+                              s->rhs->name);
+        return true;
+    case S_IF: return check_if(c, s);
+    case S_WHILE:
+    case S_DO: return check_loop(c, s);
+    case S_BREAK:
+    case S_CONTINUE:
+        return c->loops > 0 ||
+               diag_error(c->d, s->span,
+                          "'%s' is outside of any loop; write 'return;' to end the thread",
+                          s->kind == S_BREAK ? "break" : "continue");
+    case S_RETURN: return check_return(c, s);
+    }
+    return false;
+}
+
+static void settle(struct lang_stmt *s)
+{
+    struct lang_expr *const exprs[] = {s->lhs, s->rhs, s->cond};
+    for (size_t i = 0; i < 3; i++)
+        if (exprs[i])
+            expr_settle(exprs[i]);
+    if (s->init)
+        settle(s->init);
+    if (s->step)
+        settle(s->step);
+    for (uint32_t i = 0; i < s->nbody; i++)
+        settle(s->body[i]);
+}
+
+bool check_stmts(struct checker *c, struct lang_stmt *body)
+{
+    if (!check_stmt(c, body))
+        return false;
+    settle(body);
+    body->nlocal = c->nlocal;
+    return flow_check(c->a, body, c->nlocal, c->func, c->d);
+}
+
+bool lang_check_body(struct arena *a, struct lang_scope *scope, const struct lang_options *opt,
+                     struct lang_stmt *body, struct diags *d)
+{
+    struct checker c = {.a = a, .d = d, .scope = scope, .opt = *opt, .place = IN_BODY};
+    return check_stmts(&c, body);
+}

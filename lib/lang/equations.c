@@ -1,0 +1,305 @@
+/* compute: and reference: texts -> checked equations in order. */
+#include <config.h>
+
+#include "lang/equations_int.h"
+
+struct context {
+    struct checker c;
+    struct lang_scope names; /* intermediates, over the parameters */
+    struct equation_text text;
+    size_t *order;
+    uint32_t ntensor;
+};
+
+static bool already_defined(struct context *x, size_t i)
+{
+    const struct equation_syntax *s = &x->text.v.v[i];
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(x->text.v.v[k].name, s->name) == 0) {
+            diag_error(x->c.d, s->name_span, "'%s' is defined twice", s->name);
+            diag_note(x->c.d, x->text.v.v[k].name_span, "the first definition is here");
+            return true;
+        }
+    return false;
+}
+
+static struct lang_symbol *new_tensor(struct context *x, struct equation_syntax *s)
+{
+    struct lang_symbol *sym = ARENA_NEW(x->c.a, struct lang_symbol);
+    sym->kind = SYM_TENSOR;
+    sym->name = s->name;
+    sym->span = s->name_span;
+    sym->type = DT_VOID;
+    sym->rank = s->eq->nindex;
+    sym->id = x->ntensor++;
+    sym->def = s->eq;
+    scope_add(x->c.a, &x->names, sym);
+    return sym;
+}
+
+/* The left side's symbol: an output, or a new intermediate. */
+static bool declare(struct context *x, size_t i)
+{
+    struct equation_syntax *s = &x->text.v.v[i];
+    struct span at = s->name_span;
+    struct diags *d = x->c.d;
+    const char *why = lang_reserved(s->name);
+    if (why)
+        return diag_error(d, at, "'%s' is %s and can't be defined", s->name, why);
+    if (already_defined(x, i))
+        return false;
+    struct lang_symbol *sym = lang_find(x->names.up, s->name);
+    if (!sym) {
+        s->eq->sym = new_tensor(x, s);
+        return true;
+    }
+    if (sym->kind != SYM_BUFFER)
+        return diag_error(d, at, "'%s' is %s and can't be defined by an equation", s->name,
+                          sym->kind == SYM_DIM    ? "a dimension"
+                          : sym->kind == SYM_FUNC ? "a function"
+                                                  : "a scalar parameter");
+    if (sym->mode == MODE_IN) {
+        diag_error(d, at, "'%s' is an input; declare it out or inout to define it", s->name);
+        diag_note(d, sym->span, "'%s' is declared here", s->name);
+        return false;
+    }
+    if (sym->rank != s->eq->nindex)
+        return diag_error(d, at, "'%s' has %u dimension%s, not %u", s->name, (unsigned)sym->rank,
+                          sym->rank == 1 ? "" : "s", (unsigned)s->eq->nindex);
+    s->eq->sym = sym;
+    return true;
+}
+
+static bool declare_left_index(struct context *x, const struct lang_equation *eq, uint32_t k)
+{
+    const struct lang_symbol *s = eq->index[k], *other = lang_find(x->c.scope, s->name);
+    for (uint32_t j = 0; j < k; j++)
+        if (strcmp(eq->index[j]->name, s->name) == 0)
+            return diag_error(x->c.d, s->span,
+                              "the index '%s' is there twice; each dimension needs "
+                              "its own",
+                              s->name);
+    if (!other)
+        return true;
+    diag_error(x->c.d, s->span, "'%s' is the name of %s; give the index another name", s->name,
+               other->kind == SYM_DIM ? "a dimension" : "something else");
+    if (other->span.src)
+        diag_note(x->c.d, other->span, "'%s' is defined here", s->name);
+    return false;
+}
+
+/* Extents of the left side's indices: declared (outputs), written, or found on the right. */
+static bool left_ranges(struct context *x, struct equation_syntax *s)
+{
+    struct lang_equation *eq = s->eq;
+    struct lang_symbol *sym = eq->sym;
+    bool good = true;
+    int64_t low;
+    if (sym->kind == SYM_TENSOR)
+        sym->dims = ARENA_ARRAY(x->c.a, sym->rank, struct lang_expr *);
+    struct lang_expr **dims = sym->dims;
+    if (sym->kind == SYM_TENSOR)
+        sym->dims = NULL; /* its own extents say nothing yet */
+    for (uint32_t k = 0; k < eq->nindex; k++) {
+        struct lang_symbol *i = eq->index[k];
+        i->id = k;
+        if (!declare_left_index(x, eq, k)) {
+            good = false;
+            continue;
+        }
+        if (sym->kind == SYM_BUFFER && !i->written) {
+            i->dims = &sym->dims[k];
+            continue;
+        }
+        if (!check_index_range(&x->c, i, eq->rhs)) {
+            good = false;
+            continue;
+        }
+        if (i->low && (!lang_const_int(i->low, &low) || low != 0))
+            good = diag_error(x->c.d, i->low->span, "a range on the left starts at 0");
+        if (sym->kind == SYM_BUFFER && !expr_same(i->dims[0], sym->dims[k]))
+            good = diag_error(x->c.d, i->dims[0]->span,
+                              "'%s' has %s there, and every element must be defined", sym->name,
+                              lang_expr_text(x->c.a, sym->dims[k]));
+        dims[k] = i->dims[0];
+    }
+    sym->dims = dims;
+    return good;
+}
+
+/* The right side, in a scope with the left side's indices. */
+static bool check_right(struct context *x, struct equation_syntax *s, struct lang_expr *rhs,
+                        struct diags *d)
+{
+    struct lang_scope inner = {.up = &x->names};
+    struct diags *outer = x->c.d;
+    for (uint32_t k = 0; k < s->eq->nindex; k++)
+        scope_add(x->c.a, &inner, s->eq->index[k]);
+    x->c.scope = &inner;
+    x->c.d = d;
+    bool good = check_expr(&x->c, rhs);
+    if (good && rhs->type == DT_VOID)
+        good = diag_error(d, rhs->span, "this function returns no value");
+    x->c.scope = &x->names;
+    x->c.d = outer;
+    return good;
+}
+
+/* The types of a recurrence's tensors: guessed as i32, then as what their right sides come to, until that is stable. */
+static bool recurrence_types(struct context *x, const size_t *member, size_t n)
+{
+    struct arena *a = x->c.a;
+    enum { ROUNDS = 8 };
+    for (size_t i = 0; i < n; i++) {
+        struct lang_symbol *sym = x->text.v.v[member[i]].eq->sym;
+        if (sym->kind == SYM_TENSOR)
+            sym->type = DT_I32;
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        bool stable = true;
+        for (size_t i = 0; i < n; i++) {
+            struct equation_syntax *s = &x->text.v.v[member[i]];
+            struct lang_expr *rhs = expr_clone(a, s->eq->rhs);
+            if (s->eq->sym->kind != SYM_TENSOR)
+                continue;
+            if (!check_right(x, s, rhs, diags_new(a)))
+                return check_right(x, s, s->eq->rhs, x->c.d);
+            stable &= rhs->type == s->eq->sym->type;
+            s->eq->sym->type = rhs->type;
+        }
+        if (stable)
+            return true;
+    }
+    return diag_error(x->c.d, x->text.v.v[member[0]].name_span,
+                      "the type of '%s' can't be found; convert its right side, as in f64(...)",
+                      x->text.v.v[member[0]].name);
+}
+
+static bool check_equation(struct context *x, struct equation_syntax *s)
+{
+    struct lang_equation *eq = s->eq;
+    if (!check_right(x, s, eq->rhs, x->c.d))
+        return false;
+    if (eq->sym->kind == SYM_TENSOR && !eq->is_recurrence)
+        eq->sym->type = eq->rhs->type;
+    if (!check_coerce(&x->c, eq->rhs, eq->sym->type, arena_printf(x->c.a, "'%s'", s->name)))
+        return false;
+    expr_settle(eq->rhs);
+    return true;
+}
+
+/* A recurrence's equations walk along one index together. */
+static bool same_steps(struct context *x, const size_t *member, size_t n)
+{
+    const struct lang_equation *first = x->text.v.v[member[0]].eq;
+    for (size_t i = 0; i < n; i++) {
+        const struct equation_syntax *s = &x->text.v.v[member[i]];
+        if (!expr_same(first->index[first->nindex - 1]->dims[0],
+                       s->eq->index[s->eq->nindex - 1]->dims[0]))
+            return diag_error(x->c.d, s->name_span,
+                              "'%s' and '%s' depend on each other and must have the same number of "
+                              "steps",
+                              s->name, x->text.v.v[member[0]].name);
+    }
+    return true;
+}
+
+/* The equations member[0..n) are one component. */
+static bool check_component(struct context *x, const size_t *member, size_t n)
+{
+    bool good = true;
+    for (size_t i = 0; i < n; i++)
+        good &= left_ranges(x, &x->text.v.v[member[i]]);
+    if (!good)
+        return false;
+    if (x->text.v.v[member[0]].eq->is_recurrence &&
+        (!same_steps(x, member, n) || !recurrence_types(x, member, n)))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        good &= check_equation(x, &x->text.v.v[member[i]]);
+    return good;
+}
+
+/* Does the component read what could not be checked? Its own errors would only be echoes. */
+static bool reads_failed(const struct context *x, const size_t *member, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct equation_syntax *s = &x->text.v.v[member[i]];
+        for (size_t r = 0; r < s->refs.n; r++)
+            if (x->text.v.v[s->refs.v[r].to].failed)
+                return true;
+    }
+    return false;
+}
+
+static bool check_components(struct context *x)
+{
+    bool good = true;
+    for (size_t i = 0, n; i < x->text.v.n; i += n) {
+        unsigned component = x->text.v.v[x->order[i]].component;
+        for (n = 1; i + n < x->text.v.n && x->text.v.v[x->order[i + n]].component == component;)
+            n++;
+        if (reads_failed(x, x->order + i, n) || !check_component(x, x->order + i, n)) {
+            good = false;
+            for (size_t k = 0; k < n; k++)
+                x->text.v.v[x->order[i + k]].failed = true;
+        }
+    }
+    return good;
+}
+
+static bool all_outputs_defined(struct context *x, struct span text)
+{
+    bool good = true;
+    for (struct lang_scope *s = x->names.up; s; s = s->up)
+        for (size_t i = 0; i < s->syms.n; i++) {
+            struct lang_symbol *sym = s->syms.v[i];
+            if (sym->kind != SYM_BUFFER || sym->mode == MODE_IN)
+                continue;
+            bool defined = false;
+            for (size_t k = 0; k < x->text.v.n; k++)
+                defined |= x->text.v.v[k].eq->sym == sym;
+            if (!defined) {
+                good = diag_error(x->c.d, sym->span, "'%s' is %s, but no equation defines it",
+                                  sym->name, sym->mode == MODE_OUT ? "an output" : "inout");
+                diag_note(x->c.d, (struct span){text.src, text.off, 1}, "the equations are here");
+            }
+        }
+    return good;
+}
+
+static void warn_unused(const struct context *x)
+{
+    for (size_t i = 0; i < x->names.syms.n; i++) {
+        const struct lang_symbol *s = x->names.syms.v[i];
+        if (!s->used)
+            diag_warning(x->c.d, s->span, "'%s' is defined but nothing uses it", s->name);
+    }
+}
+
+bool lang_equations(struct arena *a, struct span text, struct lang_scope *params,
+                    const struct lang_options *opt, struct lang_equations *out, struct diags *d)
+{
+    struct context *x = ARENA_NEW(a, struct context);
+    x->c = (struct checker){.a = a, .d = d, .opt = *opt, .place = IN_COMPUTE};
+    x->c.scope = &x->names;
+    x->names.up = params;
+    *out = (struct lang_equations){0};
+    if (!parse_equations(a, text, &x->text, d))
+        return false;
+    bool good = true;
+    for (size_t i = 0; i < x->text.v.n; i++)
+        good &= declare(x, i);
+    good = good && all_outputs_defined(x, text);
+    x->order = ARENA_ARRAY(a, x->text.v.n, size_t);
+    if (!good || !order_equations(a, &x->text, opt, x->order, d) || !check_components(x))
+        return false;
+    warn_unused(x);
+    out->v = ARENA_ARRAY(a, x->text.v.n, struct lang_equation *);
+    for (size_t i = 0; i < x->text.v.n; i++) {
+        struct lang_equation *eq = out->v[i] = x->text.v.v[x->order[i]].eq;
+        eq->sym->def = eq;
+    }
+    out->n = x->text.v.n;
+    return true;
+}

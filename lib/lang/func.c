@@ -1,0 +1,186 @@
+/* functions: definitions, in C's syntax: f32 name(f32 x, i32 n) { ... }. */
+#include <config.h>
+
+#include "lang/lang_int.h"
+
+static bool parse_result(struct parser *p, enum dtype *t)
+{
+    while (tok_is(&p->tok, "static") || tok_is(&p->tok, "inline") || tok_is(&p->tok, "__device__"))
+        parser_next(p);
+    *t = DT_VOID;
+    if (!tok_is(&p->tok, "void") && !parser_at_type(p, t))
+        return parser_error(
+            p, "expected a function, as in 'f32 square(f32 x) { return x * x; }', not %s",
+            tok_text(p->a, &p->tok));
+    parser_next(p);
+    return true;
+}
+
+static bool parse_parameter(struct parser *p, struct lang_symbol *sym)
+{
+    sym->kind = SYM_LOCAL;
+    if (tok_is(&p->tok, "const")) {
+        sym->is_const = true;
+        parser_next(p);
+    }
+    if (!parser_at_type(p, &sym->type))
+        return parser_error(p, "expected a parameter's type, not %s", tok_text(p->a, &p->tok));
+    if (dtype_bits(sym->type) < 8 || sym->type == DT_E4M3 || sym->type == DT_E5M2)
+        return parser_error(p, "a parameter can't be %s; use %s", dtype_name(sym->type),
+                            dtype_is_float(sym->type) ? "f32" : "i32");
+    parser_next(p);
+    if (p->tok.kind == T_MUL || p->tok.kind == T_AND)
+        return parser_error(p,
+                            "there are no pointers; a function sees the kernel's buffers by name");
+    if (p->tok.kind != T_NAME)
+        return parser_error(p, "expected a parameter's name, not %s", tok_text(p->a, &p->tok));
+    sym->name = parser_name(p);
+    sym->span = p->tok.span;
+    const char *why = lang_reserved(sym->name);
+    if (why)
+        return parser_error(p, "'%s' is %s and can't name a parameter", sym->name, why);
+    parser_next(p);
+    if (p->tok.kind == T_LBRACKET)
+        return parser_error(
+            p, "a parameter is a scalar; a function sees the kernel's buffers by name");
+    return true;
+}
+
+static bool parse_parameters(struct parser *p, struct lang_func *f)
+{
+    VEC(struct lang_symbol *) params = {0};
+    if (!parser_expect(p, T_LPAREN, "after the function's name"))
+        return false;
+    if (tok_is(&p->tok, "void"))
+        parser_next(p);
+    if (p->tok.kind != T_RPAREN) {
+        do {
+            struct lang_symbol *sym = ARENA_NEW(p->a, struct lang_symbol);
+            if (!parse_parameter(p, sym))
+                return false;
+            sym->id = (uint32_t)params.n;
+            sym->used = true;
+            for (size_t i = 0; i < params.n; i++)
+                if (strcmp(params.v[i]->name, sym->name) == 0)
+                    return diag_error(p->d, sym->span, "two parameters are called '%s'", sym->name);
+            *VEC_PUSH(p->a, &params) = sym;
+        } while (parser_accept(p, T_COMMA));
+    }
+    f->param = params.v;
+    f->nparam = (uint32_t)params.n;
+    return parser_expect(p, T_RPAREN, "after the parameters");
+}
+
+static struct lang_func *parse_function(struct parser *p)
+{
+    struct lang_func *f = ARENA_NEW(p->a, struct lang_func);
+    if (!parse_result(p, &f->result))
+        return NULL;
+    if (p->tok.kind != T_NAME) {
+        parser_error(p, "expected the function's name, not %s", tok_text(p->a, &p->tok));
+        return NULL;
+    }
+    f->name = parser_name(p);
+    f->span = p->tok.span;
+    const char *why = lang_reserved(f->name);
+    if (why) {
+        parser_error(p, "'%s' is %s and can't name a function", f->name, why);
+        return NULL;
+    }
+    parser_next(p);
+    if (!parse_parameters(p, f))
+        return NULL;
+    if (p->tok.kind != T_LBRACE) {
+        parser_error(p, "expected the body of '%s' in { }, not %s", f->name,
+                     tok_text(p->a, &p->tok));
+        return NULL;
+    }
+    f->body = parse_stmt_block(p);
+    return f->body ? f : NULL;
+}
+
+static bool add_function(struct parser *p, struct lang_func *f, struct lang_scope *scope,
+                         const struct lang_options *opt)
+{
+    const struct lang_symbol *other = lang_find(scope, f->name);
+    bool fast;
+    if (lang_builtin_parse(f->name, &fast) != FN_COUNT)
+        return diag_error(p->d, f->span, "'%s' is a function of the language; choose another name",
+                          f->name);
+    if (other) {
+        diag_error(p->d, f->span, "'%s' is %s already; choose another name", f->name,
+                   other->kind == SYM_FUNC ? "defined" : "a parameter or a dimension");
+        if (other->span.src)
+            diag_note(p->d, other->span, "'%s' is declared here", f->name);
+        return false;
+    }
+    struct lang_symbol *sym = ARENA_NEW(p->a, struct lang_symbol);
+    struct lang_func_private *priv = ARENA_NEW(p->a, struct lang_func_private);
+    sym->kind = SYM_FUNC;
+    sym->name = f->name;
+    sym->span = f->span;
+    sym->type = f->result;
+    sym->func = f;
+    priv->a = p->a;
+    priv->scope = scope;
+    priv->opt = *opt;
+    f->priv = priv;
+    scope_add(p->a, scope, sym);
+    return true;
+}
+
+bool check_func(struct lang_func *f, uint32_t calls, struct diags *d)
+{
+    struct lang_func_private *priv = f->priv;
+    if (f->checked)
+        return !priv->failed;
+    if (calls > LANG_MAX_CALLS)
+        return true; /* the caller reports it */
+    if (priv->checking)
+        return diag_error(d, f->span,
+                          "'%s' calls itself; functions are inlined, so recursion is not possible",
+                          f->name);
+    struct lang_scope params = {.up = priv->scope};
+    struct checker c = {
+        .a = priv->a, .d = d, .scope = &params, .opt = priv->opt, .place = IN_BODY, .func = f};
+    c.opt.index_is_i64 = false;
+    for (uint32_t i = 0; i < f->nparam; i++)
+        scope_add(priv->a, &params, f->param[i]);
+    c.nlocal = f->nparam;
+    c.calls = calls;
+    priv->checking = true;
+    priv->failed = !check_stmts(&c, f->body);
+    priv->checking = false;
+    f->nlocal = c.nlocal;
+    f->weight = c.weight + 1;
+    f->depth = c.depth + 1;
+    f->checked = true;
+    return !priv->failed;
+}
+
+bool lang_check_func(struct lang_func *f, struct diags *d)
+{
+    return check_func(f, 0, d);
+}
+
+bool lang_functions(struct arena *a, struct span text, struct lang_scope *scope,
+                    const struct lang_options *opt, struct diags *d)
+{
+    struct parser p;
+    size_t first = scope->syms.n;
+    bool good = parser_init(&p, a, text, false, d);
+    if (!good)
+        return false;
+    p.body = true;
+    while (p.tok.kind != T_EOF) {
+        if (parser_accept(&p, T_SEMICOLON))
+            continue;
+        struct lang_func *f = parse_function(&p);
+        if (!f)
+            return false;
+        good &= add_function(&p, f, scope, opt);
+    }
+    for (size_t i = first; good && !opt->lazy_functions && i < scope->syms.n; i++)
+        good = check_func(scope->syms.v[i]->func, 0, d);
+    return good;
+}

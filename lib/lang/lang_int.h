@@ -1,0 +1,215 @@
+/* Private to lib/lang: tokens, the parser's and the checker's state. */
+#ifndef KAIO_LANG_LANG_INT_H
+#define KAIO_LANG_LANG_INT_H
+
+#include "lang/lang.h"
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+/* Longest spellings first, so that the lexer's first match is the longest. */
+#define LANG_PUNCTUATION(X) \
+    X(SHL_ASSIGN, "<<=")    \
+    X(SHR_ASSIGN, ">>=")    \
+    X(SHL, "<<")            \
+    X(SHR, ">>")            \
+    X(LE, "<=")             \
+    X(GE, ">=")             \
+    X(EQ, "==")             \
+    X(NE, "!=")             \
+    X(LAND, "&&")           \
+    X(LOR, "||")            \
+    X(INC, "++")            \
+    X(DEC, "--")            \
+    X(ADD_ASSIGN, "+=")     \
+    X(SUB_ASSIGN, "-=")     \
+    X(MUL_ASSIGN, "*=")     \
+    X(DIV_ASSIGN, "/=")     \
+    X(MOD_ASSIGN, "%=")     \
+    X(AND_ASSIGN, "&=")     \
+    X(XOR_ASSIGN, "^=")     \
+    X(OR_ASSIGN, "|=")      \
+    X(ARROW, "->")          \
+    X(DOTDOT, "..")         \
+    X(ADD, "+")             \
+    X(SUB, "-")             \
+    X(MUL, "*")             \
+    X(DIV, "/")             \
+    X(MOD, "%")             \
+    X(LT, "<")              \
+    X(GT, ">")              \
+    X(ASSIGN, "=")          \
+    X(NOT, "!")             \
+    X(BITNOT, "~")          \
+    X(AND, "&")             \
+    X(XOR, "^")             \
+    X(OR, "|")              \
+    X(QUESTION, "?")        \
+    X(COLON, ":")           \
+    X(SEMICOLON, ";")       \
+    X(COMMA, ",")           \
+    X(DOT, ".")             \
+    X(LPAREN, "(")          \
+    X(RPAREN, ")")          \
+    X(LBRACKET, "[")        \
+    X(RBRACKET, "]")        \
+    X(LBRACE, "{")          \
+    X(RBRACE, "}")          \
+    X(HASH, "#")
+
+enum tok_kind {
+    T_EOF,
+    T_NAME,
+    T_INT,
+    T_FLOAT,
+    T_STRING, /* recognised so that it can be refused by name */
+    T_BAD,    /* reported already */
+#define X(NAME, text) T_##NAME,
+    LANG_PUNCTUATION(X)
+#undef X
+};
+
+struct token {
+    enum tok_kind kind;
+    bool newline; /* first of its line */
+    struct span span;
+    uint64_t ival;
+    double fval;
+    enum dtype type; /* a literal's suffix; DT_VOID: none */
+};
+
+struct lexer {
+    struct diags *d; /* NULL: look ahead without reports */
+    const struct source *src;
+    size_t pos, end;
+    bool hash_comments; /* compute: and reference: */
+};
+
+void lex_next(struct lexer *l, struct token *t);
+bool tok_is(const struct token *t, const char *word); /* the name `word` */
+/* "'foo'", "'+='", "the end of the text": for messages. */
+const char *tok_text(struct arena *a, const struct token *t);
+
+/* ---- parsing --------------------------------------------------------------------------------- */
+
+struct parser {
+    struct arena *a;
+    struct diags *d;
+    struct lexer lex;
+    struct token tok;
+    struct span prev; /* the token before tok */
+    unsigned depth;
+    bool body; /* statements and functions: their keywords get their own messages */
+};
+
+enum {
+    LANG_MAX_TEXT = 1 << 20,
+    LANG_MAX_EQUATIONS = 1000,
+    LANG_MAX_RANK = 8,
+    LANG_MAX_LOCALS = 4096,
+    LANG_MAX_CALLS = 32,
+    LANG_MAX_INLINED = 10000
+};
+
+/* False when the text is too long to be a program. */
+bool parser_init(struct parser *p, struct arena *a, struct span text, bool hash_comments,
+                 struct diags *d);
+void parser_next(struct parser *p);
+bool parser_accept(struct parser *p, enum tok_kind k);
+/* what: "after the condition" and the like, may be "". */
+bool parser_expect(struct parser *p, enum tok_kind k, const char *what);
+/* An error at the current token, unless the lexer has already reported it. */
+bool parser_error(struct parser *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool parser_enter(struct parser *p); /* one level deeper; an error past LANG_MAX_NESTING */
+void parser_leave(struct parser *p);
+const char *parser_name(struct parser *p); /* the current T_NAME's text, in the arena */
+/* "f32", "unsigned": is the current token a type's name? */
+bool parser_at_type(const struct parser *p, enum dtype *t);
+
+struct lang_expr *parse_expr(struct parser *p);  /* a whole expression; NULL after an error */
+struct lang_expr *parse_range(struct parser *p); /* one that stops before < and .. */
+/* After a name inside brackets: "< e" or "in e .. e" into the index symbol, or nothing. */
+bool parse_index_range(struct parser *p, struct lang_symbol *index);
+struct lang_symbol *parse_index(struct parser *p);
+struct lang_stmt *parse_stmt_block(struct parser *p); /* at '{' */
+struct lang_expr *expr_new(struct arena *a, enum lang_expr_kind k, struct span s);
+bool expr_finish(struct parser *p, struct lang_expr *e); /* sets height and span's end */
+enum dtype literal_int_type(uint64_t v);
+
+bool lang_reduce_parse(const char *s, size_t n, enum lang_reduce *r);
+bool lang_special_parse(const char *s, size_t n, enum lang_special *sp);
+/* FN_COUNT when there is none; *fast for fast_exp and its like. */
+enum lang_builtin lang_builtin_parse(const char *name, bool *fast);
+/* Names of what a later version has ("__syncthreads", "switch"), for a message that says so. */
+bool lang_is_planned(const char *name);
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+enum lang_place { IN_LAUNCH, IN_COMPUTE, IN_BODY };
+
+struct checker {
+    struct arena *a;
+    struct diags *d;
+    struct lang_scope *scope;
+    struct lang_options opt;
+    enum lang_place place;
+    unsigned guarded;       /* inside a conditional's arm or pad(): a read may be out of range */
+    struct lang_func *func; /* whose body is checked; NULL in the kernel */
+    uint32_t weight, depth; /* inlined calls so far, and how deep they go */
+    uint32_t calls;         /* functions being checked around this one */
+    unsigned loops;
+    uint32_t nlocal;
+};
+
+struct lang_func_private {
+    struct arena *a;
+    struct lang_scope *scope;
+    struct lang_options opt;
+    bool checking, failed;
+};
+
+bool check_expr(struct checker *c, struct lang_expr *e);
+/* Makes e of type `to` as an initialisation or a store does; an error says how to write the conversion. what: what it
+ * is converted for ("'y'", "the argument"). */
+bool check_coerce(struct checker *c, struct lang_expr *e, enum dtype to, const char *what);
+/* The usual conversion of an operand: never an error. */
+void check_convert(struct checker *c, struct lang_expr *e, enum dtype to);
+bool check_condition(struct checker *c, struct lang_expr *e); /* checks, and makes it a bool */
+bool check_integer(struct checker *c, struct lang_expr *e, const char *what);
+bool check_call(struct checker *c, struct lang_expr *e);
+bool check_subscripts(struct checker *c, struct lang_expr *e);
+/* The index's range is checked and its extent, if not written, found in `within`. */
+bool check_index_range(struct checker *c, struct lang_symbol *index,
+                       const struct lang_expr *within);
+bool check_unknown(struct checker *c, struct span s, const char *name, bool function);
+bool check_func(struct lang_func *f, uint32_t calls, struct diags *d);
+
+enum dtype type_promote(enum dtype t);
+enum dtype type_common(enum dtype x, enum dtype y);
+/* Every value of `from` is one of `to`. */
+bool type_contains(enum dtype to, enum dtype from);
+void expr_cast(struct arena *a, struct lang_expr *e, enum dtype to); /* an implicit cast around e */
+bool expr_adapts(const struct lang_expr *e); /* made of literals without suffix only, and a float */
+void expr_retype(struct lang_expr *e, enum dtype to);
+bool expr_same(const struct lang_expr *x, const struct lang_expr *y);
+struct lang_expr *expr_clone(struct arena *a, const struct lang_expr *e);
+void expr_settle(struct lang_expr *e); /* rounds every float literal to its type */
+
+/* Replaces a checked operation on literals by its value; an error where that is undefined. */
+bool fold(struct checker *c, struct lang_expr *e);
+/* v wrapped to an integer type's width, two's complement in 64 bits. */
+uint64_t int_wrap(enum dtype t, uint64_t v);
+bool int_fits(enum dtype to, enum dtype from, uint64_t v);
+double int_to_double(enum dtype t, uint64_t v);
+uint64_t double_to_int(enum dtype t, double v); /* truncates, saturates, NaN is 0 */
+
+void scope_add(struct arena *a, struct lang_scope *s, struct lang_symbol *sym);
+struct lang_symbol *scope_find_here(const struct lang_scope *s, const char *name);
+const char *scope_nearest(struct arena *a, const struct lang_scope *s, const char *name,
+                          bool function);
+
+/* Definite assignment and reachability of a checked body (flow.c). */
+bool flow_check(struct arena *a, const struct lang_stmt *body, uint32_t nlocal,
+                const struct lang_func *func, struct diags *d);
+bool check_stmts(struct checker *c, struct lang_stmt *body);
+
+#endif

@@ -1,0 +1,599 @@
+#include <config.h>
+
+#include "lang/lang_int.h"
+
+#include <math.h>
+
+/* ---- the parser's state ---------------------------------------------------------------------- */
+
+bool parser_init(struct parser *p, struct arena *a, struct span text, bool hash_comments,
+                 struct diags *d)
+{
+    *p = (struct parser){.a = a, .d = d};
+    p->lex = (struct lexer){d, text.src, text.off, text.off + text.len, hash_comments};
+    if (text.len > LANG_MAX_TEXT) {
+        text.len = 1;
+        return diag_error(d, text, "this text is longer than 1 MiB");
+    }
+    p->prev = (struct span){text.src, text.off, 0};
+    lex_next(&p->lex, &p->tok);
+    return true;
+}
+
+void parser_next(struct parser *p)
+{
+    p->prev = p->tok.span;
+    lex_next(&p->lex, &p->tok);
+}
+
+bool parser_accept(struct parser *p, enum tok_kind k)
+{
+    if (p->tok.kind != k)
+        return false;
+    parser_next(p);
+    return true;
+}
+
+bool parser_error(struct parser *p, const char *fmt, ...)
+{
+    if (p->tok.kind == T_BAD)
+        return false;
+    va_list ap;
+    va_start(ap, fmt);
+    diag_error(p->d, p->tok.span, "%s", arena_vprintf(p->a, fmt, ap));
+    va_end(ap);
+    return false;
+}
+
+bool parser_expect(struct parser *p, enum tok_kind k, const char *what)
+{
+    static const char *const text[] = {[T_EOF] = "the end",
+                                       [T_NAME] = "a name",
+                                       [T_INT] = "an integer",
+#define X(NAME, text) [T_##NAME] = "'" text "'",
+                                       LANG_PUNCTUATION(X)
+#undef X
+    };
+    if (parser_accept(p, k))
+        return true;
+    return parser_error(p, "expected %s%s%s, not %s", text[k], *what ? " " : "", what,
+                        tok_text(p->a, &p->tok));
+}
+
+bool parser_enter(struct parser *p)
+{
+    if (p->depth >= LANG_MAX_NESTING)
+        return parser_error(p, "nested more than %d levels deep", LANG_MAX_NESTING);
+    p->depth++;
+    return true;
+}
+
+void parser_leave(struct parser *p)
+{
+    p->depth--;
+}
+
+const char *parser_name(struct parser *p)
+{
+    return arena_strndup(p->a, p->tok.span.src->text + p->tok.span.off, p->tok.span.len);
+}
+
+bool parser_at_type(const struct parser *p, enum dtype *t)
+{
+    const struct span s = p->tok.span;
+    return p->tok.kind == T_NAME && dtype_parse(s.src->text + s.off, s.len, t);
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+struct lang_expr *expr_new(struct arena *a, enum lang_expr_kind k, struct span s)
+{
+    struct lang_expr *e = ARENA_NEW(a, struct lang_expr);
+    e->kind = k;
+    e->span = s;
+    e->type = DT_VOID;
+    e->fn = FN_COUNT;
+    e->height = 1;
+    return e;
+}
+
+static void raise_height(struct lang_expr *e, const struct lang_expr *child)
+{
+    if (child && child->height >= e->height)
+        e->height = child->height + 1;
+}
+
+bool expr_finish(struct parser *p, struct lang_expr *e)
+{
+    for (uint32_t i = 0; i < e->nargs; i++)
+        raise_height(e, e->args[i]);
+    raise_height(e, e->pad);
+    for (uint32_t i = 0; i < e->nindex; i++) {
+        raise_height(e, e->index[i]->dims ? e->index[i]->dims[0] : NULL);
+        raise_height(e, e->index[i]->low);
+    }
+    e->span = span_join(e->span, p->prev);
+    /* half, because the checker may put a cast around every node */
+    if (e->height > LANG_MAX_HEIGHT / 2)
+        return diag_error(p->d, e->span,
+                          "the expression is more than %d operations deep; give parts of it names",
+                          LANG_MAX_HEIGHT / 2);
+    return true;
+}
+
+static struct lang_expr *finish(struct parser *p, struct lang_expr *e)
+{
+    return expr_finish(p, e) ? e : NULL;
+}
+
+static struct lang_expr *node(struct parser *p, enum lang_expr_kind k, struct span s, uint32_t n,
+                              struct lang_expr *const *args)
+{
+    struct lang_expr *e = expr_new(p->a, k, s);
+    e->nargs = n;
+    e->args = ARENA_ARRAY(p->a, n, struct lang_expr *);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!args[i])
+            return NULL;
+        e->args[i] = args[i];
+    }
+    return e;
+}
+
+/* The arguments up to `close`; the opening bracket is already taken. */
+static bool arguments(struct parser *p, struct lang_expr *e, enum tok_kind close)
+{
+    VEC(struct lang_expr *) args = {0};
+    if (p->tok.kind != close) {
+        do {
+            struct lang_expr *arg = parse_expr(p);
+            if (!arg)
+                return false;
+            *VEC_PUSH(p->a, &args) = arg;
+        } while (parser_accept(p, T_COMMA));
+    }
+    e->args = args.v;
+    e->nargs = (uint32_t)args.n;
+    return parser_expect(p, close,
+                         close == T_RBRACKET ? "after the subscripts" : "after the arguments");
+}
+
+/* ---- primaries ------------------------------------------------------------------------------- */
+
+enum dtype literal_int_type(uint64_t v)
+{
+    return v <= INT32_MAX ? DT_I32 : v <= INT64_MAX ? DT_I64 : DT_U64;
+}
+
+static struct lang_expr *literal(struct parser *p)
+{
+    const struct token t = p->tok;
+    struct lang_expr *e = expr_new(p->a, t.kind == T_INT ? E_INT : E_FLOAT, t.span);
+    e->ival = t.ival;
+    e->fval = t.fval;
+    e->suffixed = t.type != DT_VOID;
+    e->type = e->suffixed ? t.type : t.kind == T_INT ? literal_int_type(t.ival) : DT_F32;
+    if (e->type == DT_I64 && t.kind == T_INT && t.ival > INT64_MAX)
+        e->type = DT_U64;
+    parser_next(p);
+    return e;
+}
+
+static struct lang_expr *constant_word(struct parser *p)
+{
+    struct lang_expr *e = NULL;
+    if (tok_is(&p->tok, "true") || tok_is(&p->tok, "false")) {
+        e = expr_new(p->a, E_BOOL, p->tok.span);
+        e->ival = tok_is(&p->tok, "true");
+        e->type = DT_BOOL;
+    } else if (tok_is(&p->tok, "inf") || tok_is(&p->tok, "nan")) {
+        e = expr_new(p->a, E_FLOAT, p->tok.span);
+        e->fval = tok_is(&p->tok, "inf") ? (double)INFINITY : (double)NAN;
+        e->type = DT_F32;
+    }
+    if (e)
+        parser_next(p);
+    return e;
+}
+
+bool parse_index_range(struct parser *p, struct lang_symbol *index)
+{
+    struct lang_expr *low = NULL, *end = NULL;
+    if (parser_accept(p, T_LT)) {
+        end = parse_range(p);
+    } else if (tok_is(&p->tok, "in")) {
+        parser_next(p);
+        low = parse_range(p);
+        if (!low || !parser_expect(p, T_DOTDOT, "in the range, as in 0..n"))
+            return false;
+        end = parse_range(p);
+    } else if (p->tok.kind == T_LE) {
+        return parser_error(p, "a range excludes its end; write '< e + 1' for '<= e'");
+    } else {
+        return true;
+    }
+    if (!end)
+        return false;
+    index->low = low;
+    index->written = true;
+    index->dims = ARENA_NEW(p->a, struct lang_expr *);
+    index->dims[0] = end;
+    return true;
+}
+
+struct lang_symbol *parse_index(struct parser *p)
+{
+    if (p->tok.kind != T_NAME) {
+        parser_error(p, "expected an index's name, not %s", tok_text(p->a, &p->tok));
+        return NULL;
+    }
+    struct lang_symbol *s = ARENA_NEW(p->a, struct lang_symbol);
+    s->kind = SYM_INDEX;
+    s->type = DT_I64;
+    s->name = parser_name(p);
+    s->span = p->tok.span;
+    const char *why = lang_reserved(s->name);
+    if (why) {
+        parser_error(p, "'%s' is %s and can't be an index", s->name, why);
+        return NULL;
+    }
+    parser_next(p);
+    return parse_index_range(p, s) ? s : NULL;
+}
+
+static struct lang_expr *reduction(struct parser *p, enum lang_reduce r)
+{
+    struct lang_expr *e = expr_new(p->a, E_REDUCE, p->tok.span);
+    VEC(struct lang_symbol *) index = {0};
+    e->reduce = r;
+    parser_next(p);
+    parser_next(p); /* [ */
+    do {
+        struct lang_symbol *s = parse_index(p);
+        if (!s)
+            return NULL;
+        *VEC_PUSH(p->a, &index) = s;
+    } while (parser_accept(p, T_COMMA));
+    if (!parser_expect(p, T_RBRACKET, "after the reduction's indices") ||
+        !parser_expect(p, T_LPAREN, "around what is reduced"))
+        return NULL;
+    e->index = index.v;
+    e->nindex = (uint32_t)index.n;
+    e->args = ARENA_NEW(p->a, struct lang_expr *);
+    e->nargs = 1;
+    e->args[0] = parse_expr(p);
+    if (!e->args[0] || !parser_expect(p, T_RPAREN, "after what is reduced"))
+        return NULL;
+    return finish(p, e);
+}
+
+static struct lang_expr *padded(struct parser *p, struct span start)
+{
+    if (!parser_expect(p, T_LPAREN, "after 'pad'"))
+        return NULL;
+    struct span at = p->tok.span;
+    struct lang_expr *e = parse_expr(p);
+    if (!e)
+        return NULL;
+    if (e->kind != E_INDEX || e->pad) {
+        diag_error(p->d, at, "pad() takes an element, as in pad(x[i - 1], 0)");
+        return NULL;
+    }
+    if (!parser_expect(p, T_COMMA, "and the value outside, as in pad(x[i - 1], 0)"))
+        return NULL;
+    e->pad = parse_expr(p);
+    if (!e->pad || !parser_expect(p, T_RPAREN, "after pad's value"))
+        return NULL;
+    e->span = start;
+    return finish(p, e);
+}
+
+/* threadIdx.x, laneid; NULL without an error when it is none of these. */
+static struct lang_expr *special(struct parser *p, bool *failed)
+{
+    static const char *const vectors[] = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
+    struct lang_expr *e = NULL;
+    enum lang_special sp;
+    struct span s = p->tok.span;
+    for (size_t i = 0; i < 4; i++) {
+        if (!tok_is(&p->tok, vectors[i]))
+            continue;
+        parser_next(p);
+        *failed = true;
+        if (p->tok.kind == T_DOT) {
+            parser_next(p);
+            s = span_join(s, p->tok.span);
+        }
+        char text[16];
+        int n = p->tok.kind == T_NAME && p->tok.span.len == 1
+                    ? snprintf(text, sizeof text, "%s.%c", vectors[i],
+                               p->tok.span.src->text[p->tok.span.off])
+                    : 0;
+        if (n <= 0 || !lang_special_parse(text, (size_t)n, &sp)) {
+            diag_error(p->d, s, "'%s' has three parts; write %s.x, %s.y or %s.z", vectors[i],
+                       vectors[i], vectors[i], vectors[i]);
+            return NULL;
+        }
+        *failed = false;
+        e = expr_new(p->a, E_SPECIAL, s);
+    }
+    if (!e && (tok_is(&p->tok, "laneid") || tok_is(&p->tok, "warpid"))) {
+        sp = tok_is(&p->tok, "laneid") ? SP_LANEID : SP_WARPID;
+        e = expr_new(p->a, E_SPECIAL, s);
+    }
+    if (!e)
+        return NULL;
+    parser_next(p);
+    e->special = sp;
+    e->type = DT_U32;
+    return e;
+}
+
+static struct lang_expr *typed_cast(struct parser *p, enum dtype type)
+{
+    struct lang_expr *e = expr_new(p->a, E_CAST, p->tok.span);
+    const char *word = parser_name(p);
+    parser_next(p);
+    e->type = type;
+    if (p->tok.kind != T_LPAREN) {
+        diag_error(p->d, e->span, "'%s' is a type; a conversion is written %s(x)", word, word);
+        return NULL;
+    }
+    parser_next(p);
+    if (!arguments(p, e, T_RPAREN))
+        return NULL;
+    if (e->nargs != 1) {
+        diag_error(p->d, e->span, "a conversion takes one value, not %u", (unsigned)e->nargs);
+        return NULL;
+    }
+    return finish(p, e);
+}
+
+static struct lang_expr *named(struct parser *p)
+{
+    struct span s = p->tok.span;
+    const char *name = parser_name(p);
+    struct lexer ahead = p->lex;
+    struct token next;
+    enum lang_reduce r;
+    ahead.d = NULL;
+    lex_next(&ahead, &next);
+    if (next.kind == T_LBRACKET && lang_reduce_parse(name, strlen(name), &r))
+        return reduction(p, r);
+    parser_next(p);
+    if (strcmp(name, "pad") == 0)
+        return padded(p, s);
+    enum lang_expr_kind k = p->tok.kind == T_LBRACKET ? E_INDEX
+                            : p->tok.kind == T_LPAREN ? E_CALL
+                                                      : E_NAME;
+    struct lang_expr *e = expr_new(p->a, k, s);
+    e->name = name;
+    if (k == E_NAME)
+        return e;
+    parser_next(p);
+    if (!arguments(p, e, k == E_INDEX ? T_RBRACKET : T_RPAREN))
+        return NULL;
+    if (k == E_INDEX && e->nargs == 0) {
+        diag_error(p->d, span_join(s, p->prev), "the subscript is missing");
+        return NULL;
+    }
+    return finish(p, e);
+}
+
+static struct lang_expr *not_an_operand(struct parser *p)
+{
+    const char *text = tok_text(p->a, &p->tok);
+    switch (p->tok.kind) {
+    case T_STRING: parser_error(p, "text has no meaning in an expression"); break;
+    case T_AND:
+        parser_error(p, "taking an address ('&') is not in this version's language; subscript the "
+                        "buffer instead");
+        break;
+    case T_MUL: parser_error(p, "there are no pointers; write x[i] for *x"); break;
+    case T_INC:
+    case T_DEC:
+        parser_error(p, "%s is a statement of its own, not part of an expression", text);
+        break;
+    case T_LBRACE: parser_error(p, "there are no lists in expressions"); break;
+    default: parser_error(p, "expected an operand, not %s", text);
+    }
+    return NULL;
+}
+
+static struct lang_expr *primary(struct parser *p)
+{
+    enum dtype type;
+    bool failed = false;
+    if (p->tok.kind == T_INT || p->tok.kind == T_FLOAT)
+        return literal(p);
+    if (p->tok.kind == T_NAME) {
+        struct lang_expr *e = constant_word(p);
+        if (!e)
+            e = special(p, &failed);
+        if (e || failed)
+            return e;
+        return parser_at_type(p, &type) ? typed_cast(p, type) : named(p);
+    }
+    if (p->tok.kind != T_LPAREN)
+        return not_an_operand(p);
+    struct span s = p->tok.span;
+    parser_next(p);
+    struct lang_expr *e = parse_expr(p);
+    if (!e)
+        return NULL;
+    if (p->tok.kind == T_COMMA) {
+        parser_error(p, "there is no comma operator");
+        return NULL;
+    }
+    if (!parser_expect(p, T_RPAREN, "to close '('"))
+        return NULL;
+    e->span = span_join(s, p->prev);
+    return e;
+}
+
+/* What may follow an operand in C and has no meaning here. */
+static struct lang_expr *postfix(struct parser *p)
+{
+    struct lang_expr *e = primary(p);
+    if (!e)
+        return NULL;
+    if (p->tok.kind == T_DOT || p->tok.kind == T_ARROW) {
+        parser_error(p, "only threadIdx, blockIdx, blockDim and gridDim have parts");
+        return NULL;
+    }
+    if (p->tok.kind == T_LBRACKET && !p->tok.newline) {
+        parser_error(p, e->kind == E_INDEX ? "write all subscripts in one pair of brackets: x[i, j]"
+                                           : "only a buffer or a tensor has elements");
+        return NULL;
+    }
+    return e;
+}
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+/* "(f32)": the type in parentheses; the tokens are taken if so. */
+static bool cast_prefix(struct parser *p, enum dtype *type)
+{
+    struct parser ahead = *p;
+    if (p->tok.kind != T_LPAREN)
+        return false;
+    ahead.lex.d = NULL;
+    parser_next(&ahead);
+    if (!parser_at_type(&ahead, type))
+        return false;
+    parser_next(&ahead);
+    if (ahead.tok.kind != T_RPAREN)
+        return false;
+    parser_next(p);
+    parser_next(p);
+    parser_next(p);
+    return true;
+}
+
+static struct lang_expr *unary(struct parser *p);
+
+static struct lang_expr *operand_of(struct parser *p, enum lang_expr_kind k, struct span s)
+{
+    if (!parser_enter(p))
+        return NULL;
+    struct lang_expr *arg = unary(p);
+    parser_leave(p);
+    return node(p, k, s, 1, &arg);
+}
+
+static struct lang_expr *unary(struct parser *p)
+{
+    struct span s = p->tok.span;
+    struct lang_expr *e;
+    enum dtype type;
+    enum lang_op op;
+    switch (p->tok.kind) {
+    case T_ADD: op = OP_PLUS; break;
+    case T_SUB: op = OP_NEG; break;
+    case T_NOT: op = OP_NOT; break;
+    case T_BITNOT: op = OP_BITNOT; break;
+    default:
+        if (!cast_prefix(p, &type))
+            return postfix(p);
+        e = operand_of(p, E_CAST, s);
+        if (!e)
+            return NULL;
+        e->type = type;
+        return finish(p, e);
+    }
+    parser_next(p);
+    e = operand_of(p, E_UNARY, s);
+    if (!e)
+        return NULL;
+    e->op = op;
+    return finish(p, e);
+}
+
+/* How tightly a binary operator binds; 0: not one. */
+static int precedence(enum tok_kind k, enum lang_op *op)
+{
+    static const struct {
+        enum tok_kind kind;
+        enum lang_op op;
+        int level;
+    } table[] = {{T_LOR, OP_LOR, 1},  {T_LAND, OP_LAND, 2}, {T_OR, OP_OR, 3},   {T_XOR, OP_XOR, 4},
+                 {T_AND, OP_AND, 5},  {T_EQ, OP_EQ, 6},     {T_NE, OP_NE, 6},   {T_LT, OP_LT, 7},
+                 {T_GT, OP_GT, 7},    {T_LE, OP_LE, 7},     {T_GE, OP_GE, 7},   {T_SHL, OP_SHL, 8},
+                 {T_SHR, OP_SHR, 8},  {T_ADD, OP_ADD, 9},   {T_SUB, OP_SUB, 9}, {T_MUL, OP_MUL, 10},
+                 {T_DIV, OP_DIV, 10}, {T_MOD, OP_MOD, 10}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].kind == k) {
+            *op = table[i].op;
+            return table[i].level;
+        }
+    return 0;
+}
+
+static struct lang_expr *binary(struct parser *p, int lowest)
+{
+    struct lang_expr *left = unary(p);
+    enum lang_op op;
+    int level, before = 0;
+    while (left && (level = precedence(p->tok.kind, &op)) >= lowest && level > 0) {
+        if (level == 7 && before == 7) {
+            parser_error(p, "comparisons do not chain; write 'a < b && b < c'");
+            return NULL;
+        }
+        before = level;
+        parser_next(p);
+        struct lang_expr *pair[2] = {left, binary(p, level + 1)};
+        left = node(p, E_BINARY, left->span, 2, pair);
+        if (!left)
+            return NULL;
+        left->op = op;
+        left = finish(p, left);
+    }
+    return left;
+}
+
+struct lang_expr *parse_range(struct parser *p)
+{
+    if (!parser_enter(p))
+        return NULL;
+    struct lang_expr *e = binary(p, 8);
+    parser_leave(p);
+    return e;
+}
+
+static struct lang_expr *conditional(struct parser *p)
+{
+    struct lang_expr *e = binary(p, 1);
+    if (!e || p->tok.kind != T_QUESTION)
+        return e;
+    parser_next(p);
+    struct lang_expr *arm[3] = {e, parse_expr(p)};
+    if (!arm[1] || !parser_expect(p, T_COLON, "between the two values of '? :'"))
+        return NULL;
+    arm[2] = parse_expr(p);
+    e = node(p, E_COND, e->span, 3, arm);
+    return e ? finish(p, e) : NULL;
+}
+
+struct lang_expr *parse_expr(struct parser *p)
+{
+    if (!parser_enter(p))
+        return NULL;
+    struct lang_expr *e = conditional(p);
+    parser_leave(p);
+    return e;
+}
+
+/* ---- entry points ---------------------------------------------------------------------------- */
+
+struct lang_expr *lang_parse_expr(struct arena *a, struct span text, struct diags *d)
+{
+    struct parser p;
+    if (!parser_init(&p, a, text, false, d))
+        return NULL;
+    struct lang_expr *e = parse_expr(&p);
+    if (e && p.tok.kind == T_ASSIGN)
+        parser_error(&p, "'=' has no meaning here; write '==' to compare");
+    else if (e && p.tok.kind != T_EOF)
+        parser_error(&p, "expected an operator or the end, not %s", tok_text(a, &p.tok));
+    return e && p.tok.kind == T_EOF ? e : NULL;
+}

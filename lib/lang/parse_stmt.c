@@ -1,0 +1,538 @@
+/* body: and functions: statements and definitions. */
+#include <config.h>
+
+#include "lang/lang_int.h"
+
+typedef VEC(struct lang_stmt *) stmt_list;
+
+static bool parse_stmt(struct parser *p, stmt_list *out);
+
+static struct lang_stmt *stmt_new(struct parser *p, enum lang_stmt_kind k, struct span s)
+{
+    struct lang_stmt *t = ARENA_NEW(p->a, struct lang_stmt);
+    t->kind = k;
+    t->span = s;
+    return t;
+}
+
+/* ---- recovery -------------------------------------------------------------------------------- */
+
+/* To behind the next ';' of this block, or to its '}'. */
+static void skip_statement(struct parser *p)
+{
+    unsigned depth = 0;
+    while (p->tok.kind != T_EOF) {
+        if (p->tok.kind == T_LBRACE)
+            depth++;
+        if (p->tok.kind == T_RBRACE && depth-- == 0)
+            return;
+        bool end = (p->tok.kind == T_SEMICOLON || p->tok.kind == T_RBRACE) && depth == 0;
+        parser_next(p);
+        if (end)
+            return;
+    }
+}
+
+static bool expect_semicolon(struct parser *p, const char *what)
+{
+    if (parser_accept(p, T_SEMICOLON))
+        return true;
+    if (p->tok.kind == T_BAD)
+        return false;
+    if (p->tok.newline || p->tok.kind == T_EOF || p->tok.kind == T_RBRACE) {
+        struct span after = {p->prev.src, p->prev.off + p->prev.len, 1};
+        return diag_error(p->d, after, "a ';' is missing %s", what);
+    }
+    return parser_error(p, "expected ';' %s, not %s", what, tok_text(p->a, &p->tok));
+}
+
+/* ---- declarations ---------------------------------------------------------------------------- */
+
+static struct token token_after(const struct parser *p)
+{
+    struct lexer ahead = p->lex;
+    struct token t;
+    ahead.d = NULL;
+    lex_next(&ahead, &t);
+    return t;
+}
+
+/* "f32 x", "const", "auto": does a declaration begin here? */
+static bool at_declaration(const struct parser *p)
+{
+    enum dtype t;
+    if (tok_is(&p->tok, "const") || tok_is(&p->tok, "auto"))
+        return true;
+    return parser_at_type(p, &t) && token_after(p).kind != T_LPAREN;
+}
+
+static bool declared_name(struct parser *p, struct lang_symbol *sym)
+{
+    if (p->tok.kind == T_MUL || p->tok.kind == T_AND)
+        return parser_error(p, "there are no pointers; subscript the buffer by its name");
+    if (p->tok.kind != T_NAME)
+        return parser_error(p, "expected the variable's name, not %s", tok_text(p->a, &p->tok));
+    sym->name = parser_name(p);
+    sym->span = p->tok.span;
+    const char *why = lang_reserved(sym->name);
+    if (why)
+        return parser_error(p, "'%s' is %s and can't name a variable", sym->name, why);
+    parser_next(p);
+    if (p->tok.kind == T_LBRACKET)
+        return parser_error(p, "local arrays are not in this version's language");
+    return true;
+}
+
+static bool declarator(struct parser *p, enum dtype type, bool is_const, struct lang_stmt **out)
+{
+    struct lang_stmt *s = *out = stmt_new(p, S_DECL, p->tok.span);
+    s->sym = ARENA_NEW(p->a, struct lang_symbol);
+    s->sym->kind = SYM_LOCAL;
+    s->sym->type = type;
+    s->sym->is_const = is_const;
+    if (!declared_name(p, s->sym))
+        return false;
+    if (p->tok.kind == T_LPAREN)
+        return parser_error(p, "functions are defined in 'functions:', not in a body");
+    if (parser_accept(p, T_ASSIGN)) {
+        if (p->tok.kind == T_LBRACE)
+            return parser_error(p, "local arrays are not in this version's language");
+        s->rhs = parse_expr(p);
+        if (!s->rhs)
+            return false;
+    } else if (type == DT_VOID) {
+        return parser_error(p, "'auto' takes its type from a value; write 'auto %s = ...'",
+                            s->sym->name);
+    } else if (is_const) {
+        return parser_error(p, "a const needs its value; write 'const %s %s = ...'",
+                            dtype_name(type), s->sym->name);
+    }
+    s->span = span_join(s->span, p->prev);
+    return true;
+}
+
+/* "const u32 a = 1, b = 2", without the ';'. */
+static bool declaration(struct parser *p, stmt_list *out)
+{
+    enum dtype type = DT_VOID;
+    bool is_const = false, is_auto = false;
+    for (; tok_is(&p->tok, "const") || tok_is(&p->tok, "auto"); parser_next(p)) {
+        is_const |= tok_is(&p->tok, "const");
+        is_auto |= tok_is(&p->tok, "auto");
+    }
+    if (!is_auto) {
+        if (!parser_at_type(p, &type))
+            return parser_error(p, "expected a type, not %s", tok_text(p->a, &p->tok));
+        if (dtype_bits(type) < 8 || type == DT_E4M3 || type == DT_E5M2)
+            return parser_error(p, "a variable can't be %s; load it into %s", dtype_name(type),
+                                dtype_is_float(type) ? "f32" : "i32");
+        parser_next(p);
+        if (tok_is(&p->tok, "const")) {
+            is_const = true;
+            parser_next(p);
+        }
+        enum dtype second;
+        if (parser_at_type(p, &second))
+            return parser_error(p, "two types in a row; write one, as in 'u32', 'i64' or 'f32'");
+    }
+    do {
+        struct lang_stmt *s;
+        if (!declarator(p, type, is_const, &s))
+            return false;
+        *VEC_PUSH(p->a, out) = s;
+    } while (parser_accept(p, T_COMMA));
+    return true;
+}
+
+/* ---- assignments and calls ------------------------------------------------------------------- */
+
+static bool assignment_op(enum tok_kind k, enum lang_op *op)
+{
+    static const struct {
+        enum tok_kind kind;
+        enum lang_op op;
+    } table[] = {{T_ADD_ASSIGN, OP_ADD}, {T_SUB_ASSIGN, OP_SUB}, {T_MUL_ASSIGN, OP_MUL},
+                 {T_DIV_ASSIGN, OP_DIV}, {T_MOD_ASSIGN, OP_MOD}, {T_AND_ASSIGN, OP_AND},
+                 {T_XOR_ASSIGN, OP_XOR}, {T_OR_ASSIGN, OP_OR},   {T_SHL_ASSIGN, OP_SHL},
+                 {T_SHR_ASSIGN, OP_SHR}, {T_INC, OP_ADD},        {T_DEC, OP_SUB}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].kind == k) {
+            *op = table[i].op;
+            return true;
+        }
+    return false;
+}
+
+static struct lang_expr *literal_one(struct parser *p, struct span s)
+{
+    struct lang_expr *e = expr_new(p->a, E_INT, s);
+    e->type = DT_I32;
+    e->ival = 1;
+    return e;
+}
+
+/* x = e, x += e, x++, ++x, f(x): without the ';'. */
+static struct lang_stmt *simple_statement(struct parser *p)
+{
+    struct lang_stmt *s = stmt_new(p, S_EXPR, p->tok.span);
+    struct span at = p->tok.span;
+    enum lang_op op = OP_ADD;
+    bool prefix = p->tok.kind == T_INC || p->tok.kind == T_DEC;
+    if (prefix) {
+        assignment_op(p->tok.kind, &op);
+        parser_next(p);
+    }
+    struct lang_expr *e = parse_expr(p);
+    if (!e)
+        return NULL;
+    s->rhs = e;
+    bool compound = assignment_op(p->tok.kind, &op);
+    if (prefix || p->tok.kind == T_INC || p->tok.kind == T_DEC) {
+        s->kind = S_ASSIGN;
+        s->lhs = e;
+        s->rhs = literal_one(p, prefix ? at : p->tok.span);
+        s->has_op = true;
+        s->op = op;
+        if (!prefix)
+            parser_next(p);
+    } else if (compound || p->tok.kind == T_ASSIGN) {
+        s->kind = S_ASSIGN;
+        s->lhs = e;
+        s->has_op = compound;
+        s->op = op;
+        parser_next(p);
+        s->rhs = parse_expr(p);
+        if (!s->rhs)
+            return NULL;
+    } else if (e->kind != E_CALL) {
+        if (e->kind == E_NAME && p->tok.kind == T_NAME)
+            parser_error(p, "'%s' is not a type", e->name);
+        else if (p->tok.kind == T_SEMICOLON || p->tok.kind == T_RBRACE)
+            diag_error(p->d, e->span, "this computes a value that nothing uses; assign it");
+        else
+            parser_error(p, "expected '=' or an operator, not %s", tok_text(p->a, &p->tok));
+        return NULL;
+    }
+    s->span = span_join(s->span, p->prev);
+    return s;
+}
+
+/* ---- control --------------------------------------------------------------------------------- */
+
+static struct lang_stmt *as_block(struct parser *p, const stmt_list *list, struct span s)
+{
+    struct lang_stmt *b = stmt_new(p, S_BLOCK, span_join(s, p->prev));
+    b->body = list->v;
+    b->nbody = (uint32_t)list->n;
+    return b;
+}
+
+/* A branch or a loop's body: always a block, so that a declaration in it has its own scope. */
+static struct lang_stmt *branch(struct parser *p)
+{
+    stmt_list list = {0};
+    struct span s = p->tok.span;
+    if (p->tok.kind == T_LBRACE)
+        return parse_stmt_block(p);
+    if (p->tok.kind == T_SEMICOLON) {
+        parser_error(p, "an empty statement here is easily overlooked; write {}");
+        return NULL;
+    }
+    return parse_stmt(p, &list) ? as_block(p, &list, s) : NULL;
+}
+
+static struct lang_expr *parenthesised(struct parser *p, const char *what)
+{
+    if (!parser_expect(p, T_LPAREN, what))
+        return NULL;
+    struct lang_expr *e = parse_expr(p);
+    if (e && p->tok.kind == T_ASSIGN) {
+        parser_error(p, "an assignment is not a condition; write '==' to compare");
+        return NULL;
+    }
+    return e && parser_expect(p, T_RPAREN, "after the condition") ? e : NULL;
+}
+
+static void set_bodies(struct parser *p, struct lang_stmt *s, struct lang_stmt *first,
+                       struct lang_stmt *second)
+{
+    s->body = ARENA_ARRAY(p->a, 2, struct lang_stmt *);
+    s->body[0] = first;
+    s->body[1] = second;
+    s->nbody = second ? 2 : 1;
+    s->span = span_join(s->span, p->prev);
+}
+
+static bool parse_if(struct parser *p, struct lang_stmt *s)
+{
+    struct lang_stmt *no = NULL;
+    parser_next(p);
+    s->cond = parenthesised(p, "after 'if'");
+    struct lang_stmt *yes = s->cond ? branch(p) : NULL;
+    if (!yes)
+        return false;
+    if (tok_is(&p->tok, "else")) {
+        parser_next(p);
+        no = branch(p);
+        if (!no)
+            return false;
+    }
+    set_bodies(p, s, yes, no);
+    return true;
+}
+
+static bool parse_while(struct parser *p, struct lang_stmt *s)
+{
+    parser_next(p);
+    s->cond = parenthesised(p, "after 'while'");
+    struct lang_stmt *body = s->cond ? branch(p) : NULL;
+    if (body)
+        set_bodies(p, s, body, NULL);
+    return body != NULL;
+}
+
+static bool parse_do(struct parser *p, struct lang_stmt *s)
+{
+    parser_next(p);
+    struct lang_stmt *body = branch(p);
+    if (!body)
+        return false;
+    if (!tok_is(&p->tok, "while"))
+        return parser_error(p, "expected 'while' after the body of 'do', not %s",
+                            tok_text(p->a, &p->tok));
+    parser_next(p);
+    s->cond = parenthesised(p, "after 'while'");
+    if (!s->cond || !expect_semicolon(p, "after 'do ... while (...)'"))
+        return false;
+    set_bodies(p, s, body, NULL);
+    return true;
+}
+
+static bool parse_for_head(struct parser *p, struct lang_stmt *s)
+{
+    stmt_list init = {0};
+    if (!parser_expect(p, T_LPAREN, "after 'for'"))
+        return false;
+    if (p->tok.kind != T_SEMICOLON) {
+        if (at_declaration(p)) {
+            if (!declaration(p, &init))
+                return false;
+            if (init.n != 1)
+                return diag_error(p->d, init.v[1]->span,
+                                  "a for loop declares one variable; declare the "
+                                  "others before it");
+            s->init = init.v[0];
+        } else if (!(s->init = simple_statement(p))) {
+            return false;
+        }
+    }
+    if (p->tok.kind == T_COLON || tok_is(&p->tok, "in"))
+        return parser_error(p, "a loop is written for (u32 i = 0; i < n; i++)");
+    if (!parser_expect(p, T_SEMICOLON, "after the loop's start"))
+        return false;
+    if (p->tok.kind != T_SEMICOLON && !(s->cond = parse_expr(p)))
+        return false;
+    if (!parser_expect(p, T_SEMICOLON, "after the loop's condition"))
+        return false;
+    if (p->tok.kind != T_RPAREN && !(s->step = simple_statement(p)))
+        return false;
+    if (p->tok.kind == T_COMMA)
+        return parser_error(p, "a for loop has one step; put the others at the end of its body");
+    return parser_expect(p, T_RPAREN, "after the loop's step");
+}
+
+static bool parse_for(struct parser *p, struct lang_stmt *s)
+{
+    parser_next(p);
+    struct lang_stmt *body = parse_for_head(p, s) ? branch(p) : NULL;
+    if (body)
+        set_bodies(p, s, body, NULL);
+    return body != NULL;
+}
+
+/* "#pragma unroll [N]" in front of a loop. */
+static bool parse_pragma(struct parser *p, uint32_t *unroll)
+{
+    parser_next(p);
+    if (!tok_is(&p->tok, "pragma"))
+        return parser_error(p,
+                            "a comment is written // here; only '#pragma unroll' begins with '#'");
+    parser_next(p);
+    if (!tok_is(&p->tok, "unroll"))
+        return parser_error(p, "unknown pragma; there is '#pragma unroll [N]'");
+    parser_next(p);
+    *unroll = LANG_UNROLL_FULL;
+    if (p->tok.kind == T_INT && !p->tok.newline) {
+        if (p->tok.ival < 1 || p->tok.ival > 1024)
+            return parser_error(p, "a loop is unrolled 1 to 1024 times");
+        *unroll = (uint32_t)p->tok.ival;
+        parser_next(p);
+    }
+    if (!tok_is(&p->tok, "for") && !tok_is(&p->tok, "while") && !tok_is(&p->tok, "do"))
+        return parser_error(p, "'#pragma unroll' stands in front of a loop");
+    return true;
+}
+
+static bool parse_return(struct parser *p, struct lang_stmt *s)
+{
+    parser_next(p);
+    if (p->tok.kind != T_SEMICOLON && !p->tok.newline && !(s->rhs = parse_expr(p)))
+        return false;
+    s->span = span_join(s->span, p->prev);
+    return expect_semicolon(p, "after 'return'");
+}
+
+/* Words of C and CUDA that the language does not have. */
+static bool refused_word(struct parser *p)
+{
+    static const struct {
+        const char *word, *say;
+    } table[] = {
+        {"switch", "'switch' is not in this version's language; write if and else"},
+        {"goto", "there is no goto"},
+        {"shared", "shared memory is not in this version's language"},
+        {"__shared__", "shared memory is not in this version's language"},
+        {"static", "there is no static; declare the variable without it"},
+        {"struct", "there are no structs"},
+        {"loop", "there is no 'loop'; write for (;;) or while"},
+        {"let", "a variable is declared with its type or auto, as in 'auto x = 1;'"},
+        {"var", "a variable is declared with its type or auto, as in 'auto x = 1;'"},
+        {"else", "this 'else' belongs to no 'if'"},
+        {"case", "'switch' is not in this version's language; write if and else"},
+        {"default", "'switch' is not in this version's language; write if and else"},
+        {"void", "functions are defined in 'functions:', not in a body"},
+        {"long", "there is no type 'long'; write i64"},
+        {"char", "there is no type 'char'; write i8"},
+        {"signed", "there is no type 'signed'; write i32"},
+        {"size_t", "there is no type 'size_t'; write u64"},
+        {"printf", "'printf' is not in this version's language"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (tok_is(&p->tok, table[i].word)) {
+            parser_error(p, "%s", table[i].say);
+            return true;
+        }
+    return false;
+}
+
+static bool control(struct parser *p, struct lang_stmt *s, bool *known)
+{
+    static const struct {
+        const char *word;
+        enum lang_stmt_kind kind;
+        bool (*parse)(struct parser *, struct lang_stmt *);
+    } table[] = {{"if", S_IF, parse_if},
+                 {"for", S_FOR, parse_for},
+                 {"while", S_WHILE, parse_while},
+                 {"do", S_DO, parse_do},
+                 {"return", S_RETURN, parse_return}};
+    *known = true;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (tok_is(&p->tok, table[i].word)) {
+            s->kind = table[i].kind;
+            return table[i].parse(p, s);
+        }
+    if (tok_is(&p->tok, "break") || tok_is(&p->tok, "continue")) {
+        bool is_break = tok_is(&p->tok, "break");
+        s->kind = is_break ? S_BREAK : S_CONTINUE;
+        parser_next(p);
+        return expect_semicolon(p, is_break ? "after 'break'" : "after 'continue'");
+    }
+    *known = false;
+    return true;
+}
+
+static bool statement(struct parser *p, stmt_list *out)
+{
+    uint32_t unroll = 0;
+    bool known;
+    if (p->tok.kind == T_HASH && !parse_pragma(p, &unroll))
+        return false;
+    if (parser_accept(p, T_SEMICOLON))
+        return true;
+    if (p->tok.kind == T_LBRACE) {
+        struct lang_stmt *b = parse_stmt_block(p);
+        if (b)
+            *VEC_PUSH(p->a, out) = b;
+        return b != NULL;
+    }
+    if (p->tok.kind == T_NAME && refused_word(p))
+        return false;
+    struct lang_stmt *s = stmt_new(p, S_EXPR, p->tok.span);
+    if (!control(p, s, &known))
+        return false;
+    if (known) {
+        s->unroll = unroll;
+        *VEC_PUSH(p->a, out) = s;
+        return true;
+    }
+    if (at_declaration(p))
+        return declaration(p, out) && expect_semicolon(p, "after the declaration");
+    s = simple_statement(p);
+    if (!s)
+        return false;
+    *VEC_PUSH(p->a, out) = s;
+    return expect_semicolon(p, s->kind == S_EXPR ? "after the call" : "after the assignment");
+}
+
+static bool parse_stmt(struct parser *p, stmt_list *out)
+{
+    if (!parser_enter(p))
+        return false;
+    bool good = statement(p, out);
+    parser_leave(p);
+    return good;
+}
+
+/* Statements up to `end`; after an error goes on with the next one, so that all are reported. */
+static bool statements(struct parser *p, stmt_list *out, enum tok_kind end)
+{
+    bool good = true;
+    while (p->tok.kind != end && p->tok.kind != T_EOF) {
+        size_t before = p->tok.span.off;
+        unsigned depth = p->depth;
+        if (parse_stmt(p, out))
+            continue;
+        good = false;
+        p->depth = depth;
+        if (p->tok.kind == T_RBRACE && end == T_EOF)
+            parser_next(p);
+        else if (p->tok.span.off == before || p->tok.kind != T_RBRACE)
+            skip_statement(p);
+        if (p->d->nerror > DIAG_LIMIT)
+            return false;
+    }
+    return good;
+}
+
+struct lang_stmt *parse_stmt_block(struct parser *p)
+{
+    struct span s = p->tok.span;
+    stmt_list list = {0};
+    parser_next(p);
+    bool good = statements(p, &list, T_RBRACE);
+    if (p->tok.kind == T_EOF) {
+        if (good)
+            diag_error(p->d, s, "this '{' is never closed");
+        return NULL;
+    }
+    parser_next(p);
+    return good ? as_block(p, &list, s) : NULL;
+}
+
+struct lang_stmt *lang_parse_body(struct arena *a, struct span text, struct diags *d)
+{
+    struct parser p;
+    stmt_list list = {0};
+    if (!parser_init(&p, a, text, false, d))
+        return NULL;
+    p.body = true;
+    struct span s = p.tok.span;
+    if (!statements(&p, &list, T_EOF))
+        return NULL;
+    if (list.n == 0) {
+        diag_error(d, text, "the body is empty");
+        return NULL;
+    }
+    return as_block(&p, &list, s);
+}

@@ -1,0 +1,195 @@
+#include <config.h>
+
+#include "lang/lang_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Binding strength: 0 conditional, 1..10 binary (as in parse_expr.c), 11 unary, 12 primary. */
+enum { COND = 0, UNARY = 11, PRIMARY = 12 };
+
+static const struct {
+    const char *text;
+    int level;
+} ops[] = {[OP_NEG] = {"-", UNARY},  [OP_NOT] = {"!", UNARY}, [OP_BITNOT] = {"~", UNARY},
+           [OP_PLUS] = {"+", UNARY}, [OP_MUL] = {"*", 10},    [OP_DIV] = {"/", 10},
+           [OP_MOD] = {"%", 10},     [OP_ADD] = {"+", 9},     [OP_SUB] = {"-", 9},
+           [OP_SHL] = {"<<", 8},     [OP_SHR] = {">>", 8},    [OP_LT] = {"<", 7},
+           [OP_GT] = {">", 7},       [OP_LE] = {"<=", 7},     [OP_GE] = {">=", 7},
+           [OP_EQ] = {"==", 6},      [OP_NE] = {"!=", 6},     [OP_AND] = {"&", 5},
+           [OP_XOR] = {"^", 4},      [OP_OR] = {"|", 3},      [OP_LAND] = {"&&", 2},
+           [OP_LOR] = {"||", 1}};
+
+static void print(const struct lang_expr *e, int lowest, struct buf *out);
+
+static void print_int(const struct lang_expr *e, struct buf *out)
+{
+    bool sign = dtype_class(e->type) == DTC_I;
+    bool negative = sign && (int64_t)e->ival < 0;
+    const char *suffix = !e->suffixed        ? ""
+                         : e->type == DT_U32 ? "u"
+                         : e->type == DT_I64 ? "l"
+                         : e->type == DT_U64 ? "ul"
+                                             : NULL;
+    bool cast = !suffix && e->type != DT_VOID;
+    if (cast)
+        buf_printf(out, "%s(", dtype_name(e->type));
+    if (negative)
+        buf_printf(out, "-%llu%s", (unsigned long long)-e->ival, suffix ? suffix : "");
+    else
+        buf_printf(out, "%llu%s", (unsigned long long)e->ival, suffix ? suffix : "");
+    if (cast)
+        buf_putc(out, ')');
+}
+
+static void print_float(const struct lang_expr *e, struct buf *out)
+{
+    char text[40];
+    bool f = e->suffixed && e->type == DT_F32, cast = e->suffixed && e->type != DT_F32;
+    bool word = !isfinite(e->fval);
+    if (word && f) {
+        f = false;
+        cast = true;
+    }
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, e->fval);
+        if (strtod(text, NULL) == e->fval)
+            break;
+    }
+    if (isnan(e->fval))
+        snprintf(text, sizeof text, "nan");
+    else if (word)
+        snprintf(text, sizeof text, e->fval < 0 ? "-inf" : "inf");
+    else if (!strpbrk(text, ".e"))
+        strcat(text, ".0");
+    if (cast)
+        buf_printf(out, "%s(%s)", dtype_name(e->type), text);
+    else
+        buf_printf(out, "%s%s", text, f ? "f" : "");
+}
+
+static void print_list(const struct lang_expr *e, const char *open, const char *close,
+                       struct buf *out)
+{
+    buf_puts(out, open);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        if (i)
+            buf_puts(out, ", ");
+        print(e->args[i], COND, out);
+    }
+    buf_puts(out, close);
+}
+
+static void print_element(const struct lang_expr *e, struct buf *out)
+{
+    const char *name = e->sym ? e->sym->name : e->name;
+    if (e->pad)
+        buf_puts(out, "pad(");
+    buf_puts(out, name);
+    if (e->nargs)
+        print_list(e, "[", "]", out);
+    if (e->pad) {
+        buf_puts(out, ", ");
+        print(e->pad, COND, out);
+        buf_putc(out, ')');
+    }
+}
+
+static void print_reduce(const struct lang_expr *e, struct buf *out)
+{
+    buf_printf(out, "%s[", lang_reduce_name(e->reduce));
+    for (uint32_t i = 0; i < e->nindex; i++) {
+        const struct lang_symbol *s = e->index[i];
+        buf_printf(out, "%s%s", i ? ", " : "", s->name);
+        if (s->low) {
+            buf_puts(out, " in ");
+            print(s->low, 8, out);
+            buf_puts(out, "..");
+            print(s->dims[0], 8, out);
+        } else if (s->dims) {
+            buf_puts(out, " < ");
+            print(s->dims[0], 8, out);
+        }
+    }
+    print_list(e, "](", ")", out);
+}
+
+static int strength(const struct lang_expr *e)
+{
+    switch (e->kind) {
+    case E_UNARY:
+    case E_BINARY: return ops[e->op].level;
+    case E_COND: return COND;
+    case E_INT: return dtype_class(e->type) == DTC_I && (int64_t)e->ival < 0 ? UNARY : PRIMARY;
+    case E_FLOAT: return signbit(e->fval) && !isnan(e->fval) ? UNARY : PRIMARY;
+    default: return PRIMARY;
+    }
+}
+
+static void print_operator(const struct lang_expr *e, int level, struct buf *out)
+{
+    if (e->kind == E_UNARY) {
+        buf_puts(out, ops[e->op].text);
+        /* a blank keeps - - x from becoming --x */
+        size_t at = out->len;
+        print(e->args[0], UNARY, out);
+        if (out->len > at && out->text[at] == ops[e->op].text[0] && e->op != OP_NOT) {
+            buf_putc(out, ' ');
+            memmove(out->text + at + 1, out->text + at, out->len - 1 - at);
+            out->text[at] = ' ';
+        }
+        return;
+    }
+    print(e->args[0], level, out);
+    buf_printf(out, " %s ", ops[e->op].text);
+    print(e->args[1], level + 1, out);
+}
+
+static void print(const struct lang_expr *e, int lowest, struct buf *out)
+{
+    while (e->kind == E_CAST && e->is_implicit)
+        e = e->args[0];
+    int level = strength(e);
+    if (level < lowest)
+        buf_putc(out, '(');
+    switch (e->kind) {
+    case E_INT: print_int(e, out); break;
+    case E_FLOAT: print_float(e, out); break;
+    case E_BOOL: buf_puts(out, e->ival ? "true" : "false"); break;
+    case E_NAME: buf_puts(out, e->sym ? e->sym->name : e->name); break;
+    case E_SPECIAL: buf_puts(out, lang_special_name(e->special)); break;
+    case E_INDEX: print_element(e, out); break;
+    case E_UNARY:
+    case E_BINARY: print_operator(e, level, out); break;
+    case E_COND:
+        print(e->args[0], 1, out);
+        buf_puts(out, " ? ");
+        print(e->args[1], COND, out);
+        buf_puts(out, " : ");
+        print(e->args[2], COND, out);
+        break;
+    case E_CAST:
+        buf_puts(out, dtype_name(e->type));
+        print_list(e, "(", ")", out);
+        break;
+    case E_CALL:
+        buf_puts(out, e->func ? e->func->name : e->name);
+        print_list(e, "(", ")", out);
+        break;
+    case E_REDUCE: print_reduce(e, out); break;
+    }
+    if (level < lowest)
+        buf_putc(out, ')');
+}
+
+void lang_print_expr(const struct lang_expr *e, struct buf *out)
+{
+    print(e, COND, out);
+}
+
+const char *lang_expr_text(struct arena *a, const struct lang_expr *e)
+{
+    struct buf b = buf_in(a);
+    print(e, COND, &b);
+    return buf_text(&b);
+}

@@ -1,0 +1,130 @@
+/* cases: and schedule:. */
+#include <config.h>
+
+#include "spec/spec_int.h"
+
+#include <math.h>
+
+static const struct lang_symbol *find_bindable(const struct spec *s, const char *name)
+{
+    const struct lang_symbol *sym = lang_find(&s->params_scope, name);
+    return sym && sym->kind != SYM_BUFFER ? sym : NULL;
+}
+
+static const char *nearest_bindable(struct spec_reader *r, const char *name)
+{
+    VEC(const char *) names = {0};
+    for (size_t i = 0; i < r->spec->params_scope.syms.n; i++)
+        if (r->spec->params_scope.syms.v[i]->kind != SYM_BUFFER)
+            *VEC_PUSH(r->a, &names) = r->spec->params_scope.syms.v[i]->name;
+    *VEC_PUSH(r->a, &names) = NULL;
+    return diag_nearest(name, strlen(name), names.v);
+}
+
+static bool unknown_binding(struct spec_reader *r, const struct yaml_value *key)
+{
+    const char *near = nearest_bindable(r, key->text);
+    const struct lang_symbol *sym = lang_find(&r->spec->params_scope, key->text);
+    if (sym)
+        return diag_error(r->d, key->span, "'%s' is a buffer; a case binds dimensions and scalars",
+                          key->text);
+    if (near)
+        return diag_error(r->d, key->span,
+                          "no dimension or scalar is called '%s'; did you mean '%s'?", key->text,
+                          near);
+    return diag_error(r->d, key->span, "no dimension or scalar is called '%s'", key->text);
+}
+
+/* A constant of the symbol's type. */
+static bool read_binding_value(struct spec_reader *r, const struct lang_symbol *sym,
+                               const struct yaml_value *v, struct spec_binding *b)
+{
+    static const struct lang_options options = {.index_is_i64 = true};
+    struct lang_scope none = {0};
+    struct span text;
+    if (!text_span(v, sym->name, &text, r->d))
+        return false;
+    bool is_dim = sym->kind == SYM_DIM;
+    struct lang_expr *e = lang_parse_expr(r->a, text, r->d);
+    if (!e || !lang_check_expr(r->a, &none, &options, e, is_dim ? DT_VOID : sym->type, r->d))
+        return false;
+    if (is_dim && e->kind != E_INT)
+        return diag_error(r->d, v->span, "the dimension '%s' is an integer", sym->name);
+    if (e->kind != E_INT && e->kind != E_FLOAT && e->kind != E_BOOL)
+        return diag_error(r->d, v->span, "the value of '%s' is a constant", sym->name);
+    b->is_int = e->kind != E_FLOAT;
+    b->i = (int64_t)e->ival;
+    b->f = b->is_int ? (e->type == DT_U64 ? (double)e->ival : (double)(int64_t)e->ival) : e->fval;
+    if (is_dim && (b->i < 1 || b->i > UINT32_MAX))
+        return diag_error(r->d, v->span, "the dimension '%s' is 1 to %u", sym->name, UINT32_MAX);
+    return true;
+}
+
+static bool read_binding(struct spec_reader *r, const struct yaml_pair *pair, struct spec_case *c)
+{
+    const struct lang_symbol *sym = find_bindable(r->spec, pair->key->text);
+    if (!sym)
+        return unknown_binding(r, pair->key);
+    struct spec_binding *b = VEC_PUSH(r->a, &c->bind);
+    b->name = sym->name;
+    b->span = pair->value->span;
+    return read_binding_value(r, sym, pair->value, b);
+}
+
+static bool binds(const struct spec_case *c, const char *name)
+{
+    for (size_t i = 0; i < c->bind.n; i++)
+        if (strcmp(c->bind.v[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool read_case(struct spec_reader *r, const struct yaml_pair *pair)
+{
+    bool good = check_identifier(pair->key, "a case", r->d);
+    struct spec_case *c = VEC_PUSH(r->a, &r->spec->cases);
+    c->name = pair->key->text;
+    c->span = pair->key->span;
+    if (pair->value->kind != YAML_MAP)
+        return diag_error(r->d, pair->value->span, "a case is a map, as in {n: 1000}");
+    for (size_t i = 0; i < pair->value->n; i++)
+        good &= read_binding(r, &pair->value->pair[i], c);
+    for (size_t i = 0; good && i < r->spec->dims.n; i++) {
+        const struct lang_symbol *dim = r->spec->dims.v[i];
+        if (!dim->has_value && !binds(c, dim->name))
+            good = diag_error(r->d, c->span, "the case '%s' does not say how large '%s' is",
+                              c->name, dim->name);
+    }
+    return good;
+}
+
+bool read_cases(struct spec_reader *r, const struct yaml_value *v)
+{
+    bool good = true;
+    if (v->kind != YAML_MAP)
+        return diag_error(r->d, v->span, "'cases' is a map of names, as in 'small: {n: 1000}'");
+    for (size_t i = 0; i < v->n; i++)
+        good &= read_case(r, &v->pair[i]);
+    return good;
+}
+
+bool read_schedule(struct spec_reader *r, const struct yaml_value *v)
+{
+    if (v->kind != YAML_MAP)
+        return diag_error(r->d, v->span, "'schedule' is a map, as in {strategy: map}");
+    for (size_t i = 0; i < v->n; i++) {
+        const struct yaml_value *value = v->pair[i].value;
+        struct spec_option *o = VEC_PUSH(r->a, &r->spec->schedule);
+        o->key = v->pair[i].key->text;
+        o->key_span = v->pair[i].key->span;
+        o->value_span = value->kind == YAML_LIST ? value->all : value->span;
+        if (value->kind == YAML_MAP || (value->kind == YAML_LIST && !value->is_flow))
+            return diag_error(r->d, value->span,
+                              "the value of '%s' is a word or a list in brackets", o->key);
+        o->value = value->kind == YAML_SCALAR
+                       ? value->text
+                       : arena_strndup(r->a, o->value_span.src->text + o->value_span.off,
+                                       o->value_span.len);
+    }
+    return true;
+}

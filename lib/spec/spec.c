@@ -1,0 +1,376 @@
+#include <config.h>
+
+#include "spec/spec_int.h"
+
+enum key {
+    K_KERNEL,
+    K_DOC,
+    K_PARAMS,
+    K_REQUIRE,
+    K_COMPUTE,
+    K_BODY,
+    K_FUNCTIONS,
+    K_GRID,
+    K_BLOCK,
+    K_CLUSTER,
+    K_SHARED,
+    K_REFERENCE,
+    K_CASES,
+    K_SCHEDULE,
+    K_MATH,
+    K_COUNT,
+};
+
+static const char *const key_names[] = {
+    "kernel", "doc",     "params", "require",   "compute", "body",     "functions", "grid",
+    "block",  "cluster", "shared", "reference", "cases",   "schedule", "math",      NULL};
+
+struct document {
+    struct yaml_value *root;
+    struct yaml_value *key[K_COUNT], *value[K_COUNT]; /* NULL: absent */
+};
+
+static bool sort_keys(struct spec_reader *r, struct document *doc)
+{
+    bool good = true;
+    for (size_t i = 0; i < doc->root->n; i++) {
+        struct yaml_value *key = doc->root->pair[i].key;
+        size_t k = 0;
+        while (k < K_COUNT && strcmp(key->text, key_names[k]) != 0)
+            k++;
+        if (k < K_COUNT) {
+            doc->key[k] = key;
+            doc->value[k] = doc->root->pair[i].value;
+            continue;
+        }
+        const char *near = diag_nearest(key->text, key->len, key_names);
+        if (strcmp(key->text, "pipeline") == 0)
+            return diag_error(r->d, key->span,
+                              "pipelines are not in this version; write one kernel a "
+                              "document");
+        if (near)
+            good = diag_error(r->d, key->span, "unknown key '%s'; did you mean '%s'?", key->text,
+                              near);
+        else
+            good = diag_error(r->d, key->span,
+                              "unknown key '%.60s'; a kernel has kernel, doc, params, "
+                              "require, compute or body, functions, grid, block, "
+                              "reference, cases, schedule and math",
+                              key->text);
+    }
+    return good;
+}
+
+static bool read_name(struct spec_reader *r, const struct document *doc)
+{
+    struct spec *s = r->spec;
+    struct yaml_value *v = doc->value[K_KERNEL];
+    if (!v)
+        return diag_error(r->d, doc->root->span,
+                          "the kernel has no name; begin with 'kernel: NAME'");
+    s->name = v->kind == YAML_SCALAR ? v->text : "";
+    s->name_span = v->span;
+    if (v->kind == YAML_SCALAR && v->len == 0)
+        return diag_error(r->d, doc->key[K_KERNEL]->span,
+                          "the kernel's name is missing after 'kernel:'");
+    return check_identifier(v, "a kernel", r->d);
+}
+
+static bool read_doc(struct spec_reader *r, const struct yaml_value *v)
+{
+    r->spec->doc = "";
+    if (!v)
+        return true;
+    if (v->kind != YAML_SCALAR)
+        return diag_error(r->d, v->span, "'doc' is a text");
+    r->spec->doc = v->text;
+    return true;
+}
+
+static bool read_math(struct spec_reader *r, const struct yaml_value *v)
+{
+    static const char *const names[] = {"default", "strict", "fast", NULL};
+    for (int i = 0; v && v->kind == YAML_SCALAR && names[i]; i++)
+        if (strcmp(v->text, names[i]) == 0) {
+            r->spec->math = (enum spec_math)i;
+            return true;
+        }
+    return !v || diag_error(r->d, v->span, "'math' is default, strict or fast");
+}
+
+/* Which keys go together. */
+static bool check_keys(struct spec_reader *r, const struct document *doc)
+{
+    static const enum key body_only[] = {K_GRID, K_BLOCK};
+    static const enum key later[] = {K_CLUSTER, K_SHARED};
+    struct diags *d = r->d;
+    bool good = true;
+    for (size_t i = 0; i < 2; i++)
+        if (doc->key[later[i]])
+            good = diag_error(d, doc->key[later[i]]->span, "'%s' is not in this version",
+                              key_names[later[i]]);
+    if (!doc->value[K_PARAMS])
+        good = diag_error(d, r->spec->name_span, "the kernel has no 'params'");
+    if (!doc->value[K_COMPUTE] && !doc->value[K_BODY])
+        return diag_error(d, r->spec->name_span,
+                          "the kernel says nothing to do; write 'compute' (equations) "
+                          "or 'body' (statements)");
+    if (doc->value[K_COMPUTE] && doc->value[K_BODY]) {
+        diag_error(d, doc->key[K_BODY]->span, "a kernel has 'compute' or 'body', not both");
+        diag_note(d, doc->key[K_COMPUTE]->span,
+                  "to check a body against equations, call them 'reference'");
+        return false;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        enum key k = body_only[i];
+        if (doc->value[K_COMPUTE] && doc->key[k])
+            good = diag_error(d, doc->key[k]->span,
+                              "'%s' belongs to a body; for equations the launch is "
+                              "chosen by the schedule",
+                              key_names[k]);
+        if (doc->value[K_BODY] && !doc->key[k])
+            good = diag_error(d, doc->key[K_BODY]->span, "a body needs '%s'; write %s",
+                              key_names[k],
+                              k == K_GRID ? "the number of blocks, as in 'grid: ceil_div(n, 256)'"
+                                          : "the threads of a block, as in 'block: 256'");
+    }
+    if (doc->value[K_BODY] && doc->key[K_SCHEDULE])
+        good = diag_error(d, doc->key[K_SCHEDULE]->span,
+                          "'schedule' belongs to compute; a body is its own "
+                          "schedule");
+    return good;
+}
+
+/* ---- launch expressions ---------------------------------------------------------------------- */
+
+static struct lang_expr *read_launch_expr(struct spec_reader *r, struct span text, enum dtype want)
+{
+    static const struct lang_options options = {0};
+    struct lang_expr *e = lang_parse_expr(r->a, text, r->d);
+    if (!e || !lang_check_expr(r->a, &r->spec->params_scope, &options, e, want, r->d))
+        return NULL;
+    if (want == DT_VOID && !dtype_is_int(e->type)) {
+        diag_error(r->d, e->span, "an integer is needed here, not %s",
+                   e->type == DT_VOID ? "nothing" : dtype_name(e->type));
+        return NULL;
+    }
+    return e;
+}
+
+bool read_requires(struct spec_reader *r, const struct yaml_value *v)
+{
+    span_list list = {0};
+    bool good = text_list(r->a, v, "require", &list, r->d);
+    for (size_t i = 0; i < list.n; i++) {
+        struct lang_expr *e = read_launch_expr(r, list.v[i], DT_BOOL);
+        if (e)
+            *VEC_PUSH(r->a, &r->spec->require) = e;
+        else
+            good = false;
+    }
+    return good;
+}
+
+bool read_extents(struct spec_reader *r, const struct yaml_value *v, const char *key,
+                  struct lang_expr **out, uint32_t *n)
+{
+    span_list list = {0};
+    if (!text_list(r->a, v, key, &list, r->d))
+        return false;
+    if (list.n == 0 || list.n > 3)
+        return diag_error(r->d, v->span, "'%s' has one to three numbers, not %zu", key, list.n);
+    for (size_t i = 0; i < list.n; i++) {
+        int64_t size;
+        out[i] = read_launch_expr(r, list.v[i], DT_VOID);
+        if (!out[i])
+            return false;
+        if (lang_const_int(out[i], &size) && size < 1)
+            return diag_error(r->d, out[i]->span, "'%s' is at least 1 in each direction, not %lld",
+                              key, (long long)size);
+    }
+    *n = (uint32_t)list.n;
+    return true;
+}
+
+/* What every device allows: 1024 threads, and 64 in z. */
+static bool check_block(struct spec_reader *r)
+{
+    const struct spec *s = r->spec;
+    int64_t product = 1;
+    bool constant = true;
+    for (uint32_t i = 0; i < s->nblock; i++) {
+        static const int64_t most[] = {1024, 1024, 64};
+        int64_t size;
+        if (!lang_const_int(s->block[i], &size)) {
+            constant = false;
+            continue;
+        }
+        if (size > most[i])
+            return diag_error(r->d, s->block[i]->span,
+                              "a block has at most %lld threads in %c, not %lld",
+                              (long long)most[i], "xyz"[i], (long long)size);
+        product *= size;
+    }
+    if (constant && product > 1024)
+        return diag_error(r->d, span_join(s->block[0]->span, s->block[s->nblock - 1]->span),
+                          "a block has at most 1024 threads, not %lld", (long long)product);
+    return true;
+}
+
+/* ---- the kernel's text ----------------------------------------------------------------------- */
+
+static bool read_functions(struct spec_reader *r, const struct yaml_value *v,
+                           struct lang_scope *functions, const struct lang_options *opt)
+{
+    struct span text;
+    return text_span(v, "functions", &text, r->d) &&
+           lang_functions(r->a, text, functions, opt, r->d);
+}
+
+static bool read_equations(struct spec_reader *r, const struct yaml_value *v, const char *key,
+                           struct lang_scope *scope, struct lang_options opt,
+                           struct lang_equations *out)
+{
+    struct span text;
+    opt.index_is_i64 = true;
+    return text_span(v, key, &text, r->d) && lang_equations(r->a, text, scope, &opt, out, r->d);
+}
+
+static bool read_body(struct spec_reader *r, const struct document *doc, struct lang_scope *scope,
+                      const struct lang_options *opt)
+{
+    struct spec *s = r->spec;
+    struct span text;
+    bool good = read_extents(r, doc->value[K_GRID], "grid", s->grid, &s->ngrid);
+    good &= read_extents(r, doc->value[K_BLOCK], "block", s->block, &s->nblock) && check_block(r);
+    if (!text_span(doc->value[K_BODY], "body", &text, r->d))
+        return false;
+    s->body = lang_parse_body(r->a, text, r->d);
+    return s->body && lang_check_body(r->a, scope, opt, s->body, r->d) && good;
+}
+
+static void warn_unused(struct spec_reader *r)
+{
+    for (size_t i = 0; i < r->spec->params.n; i++) {
+        const struct lang_symbol *sym = r->spec->params.v[i].sym;
+        bool output = sym->kind == SYM_BUFFER && sym->mode != MODE_IN;
+        if (!sym->used && !(output && r->spec->has_compute))
+            diag_warning(r->d, sym->span, output ? "'%s' is never written" : "'%s' is never used",
+                         sym->name);
+    }
+}
+
+static bool read_text(struct spec_reader *r, const struct document *doc)
+{
+    struct spec *s = r->spec;
+    struct lang_options opt = {.fast_math = s->math == MATH_FAST};
+    struct lang_scope *scope = &s->params_scope;
+    bool good = true;
+    if (doc->value[K_FUNCTIONS]) {
+        struct lang_scope *functions = ARENA_NEW(r->a, struct lang_scope);
+        functions->up = scope;
+        scope = functions;
+        if (!read_functions(r, doc->value[K_FUNCTIONS], functions, &opt))
+            return false;
+    }
+    s->has_compute = doc->value[K_COMPUTE] != NULL;
+    good = s->has_compute
+               ? read_equations(r, doc->value[K_COMPUTE], "compute", scope, opt, &s->compute)
+               : read_body(r, doc, scope, &opt);
+    if (good)
+        warn_unused(r);
+    s->has_reference = doc->value[K_REFERENCE] != NULL;
+    s->reference = s->compute;
+    if (!s->has_reference)
+        return good;
+    opt.allow_recurrence = true;
+    opt.fast_math = false;
+    good &= read_equations(r, doc->value[K_REFERENCE], "reference", scope, opt, &s->reference);
+    for (size_t i = 0; i < s->compute.n; i++) /* a buffer's definition is the kernel's own */
+        s->compute.v[i]->sym->def = s->compute.v[i];
+    return good;
+}
+
+static bool read_document(struct spec_reader *r, struct yaml_value *root)
+{
+    struct document doc = {.root = root};
+    if (root->kind != YAML_MAP)
+        return diag_error(r->d, root->span, "a kernel is a map that begins with 'kernel: NAME'");
+    if (!sort_keys(r, &doc))
+        return false;
+    bool good = read_name(r, &doc);
+    good &= read_doc(r, doc.value[K_DOC]);
+    good &= read_math(r, doc.value[K_MATH]);
+    good &= check_keys(r, &doc);
+    if (!doc.value[K_PARAMS] || !read_params(r, doc.value[K_PARAMS]))
+        return false;
+    if (doc.value[K_REQUIRE])
+        good &= read_requires(r, doc.value[K_REQUIRE]);
+    if (doc.value[K_CASES])
+        good &= read_cases(r, doc.value[K_CASES]);
+    if (doc.value[K_SCHEDULE])
+        good &= read_schedule(r, doc.value[K_SCHEDULE]);
+    return good && read_text(r, &doc);
+}
+
+static bool add_spec(struct spec_reader *r, struct spec_file *f, const struct source *src,
+                     struct yaml_value *root)
+{
+    struct spec *s = r->spec = ARENA_NEW(r->a, struct spec);
+    s->src = src;
+    if (!read_document(r, root))
+        return false;
+    const struct spec *other = spec_find(f, s->name);
+    if (other) {
+        diag_error(r->d, s->name_span, "there are two kernels called '%s'", s->name);
+        diag_note(r->d, other->name_span, "the first one is here");
+        return false;
+    }
+    *VEC_PUSH(r->a, &f->specs) = s;
+    return true;
+}
+
+static bool check_defines(const struct spec_reader *r)
+{
+    bool good = true;
+    for (size_t i = 0; i < r->ndefine; i++)
+        if (!r->define_used[i])
+            good = diag_error(r->d, SPAN_NONE, "no kernel has a dimension called '%s'",
+                              r->defines[i].name);
+    return good;
+}
+
+struct spec_file *spec_read(struct arena *a, const struct source *src,
+                            const struct spec_define *defines, size_t ndefine, struct diags *d)
+{
+    struct spec_reader r = {.a = a, .d = d, .defines = defines, .ndefine = ndefine};
+    struct spec_file *f = ARENA_NEW(a, struct spec_file);
+    struct yaml_stream *stream = yaml_read(a, src, d);
+    bool good = true;
+    if (!stream)
+        return NULL;
+    r.define_used = ARENA_ARRAY(a, ndefine, bool);
+    for (size_t i = 0; i < stream->docs.n; i++)
+        if (stream->docs.v[i])
+            good &= add_spec(&r, f, src, stream->docs.v[i]);
+    if (good && f->specs.n == 0)
+        good = diag_error(d, (struct span){src, 0, 0},
+                          "the input is empty; a kernel begins with 'kernel: "
+                          "NAME'");
+    return good && check_defines(&r) ? f : NULL;
+}
+
+struct spec *spec_find(struct spec_file *f, const char *name)
+{
+    for (size_t i = 0; i < f->specs.n; i++)
+        if (strcmp(f->specs.v[i]->name, name) == 0)
+            return f->specs.v[i];
+    return NULL;
+}
+
+const struct lang_equations *spec_oracle(const struct spec *s)
+{
+    if (s->has_reference)
+        return &s->reference;
+    return s->has_compute ? &s->compute : NULL;
+}

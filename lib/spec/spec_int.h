@@ -1,0 +1,50 @@
+/* Private to lib/spec: what the readers of a spec's parts share. */
+#ifndef KAIO_SPEC_SPEC_INT_H
+#define KAIO_SPEC_SPEC_INT_H
+
+#include "spec/spec.h"
+#include "spec/yaml.h"
+
+struct spec_reader {
+    struct arena *a;
+    struct diags *d;
+    const struct spec_define *defines;
+    size_t ndefine;
+    bool *define_used;
+    struct spec *spec;
+};
+
+typedef VEC(struct span) span_list;
+
+/* The bytes of a scalar that holds text of the language; false with an error when it can't be read in place. key:
+ * for the message. */
+bool text_span(const struct yaml_value *v, const char *key, struct span *out, struct diags *d);
+/* One text or a list of texts, each an expression of its own. */
+bool text_list(struct arena *a, const struct yaml_value *v, const char *key, span_list *out,
+               struct diags *d);
+/* [a, f(b, c)] between its brackets -> "a", "f(b, c)". */
+void text_split(struct arena *a, struct span text, span_list *out);
+struct span text_trim(struct span s);
+
+/* A name that the user may choose: a C identifier, no word of the language. what: "a parameter" and the like. */
+bool check_identifier(const struct yaml_value *key, const char *what, struct diags *d);
+
+bool read_params(struct spec_reader *r, const struct yaml_value *v);
+bool read_requires(struct spec_reader *r, const struct yaml_value *v);
+bool read_cases(struct spec_reader *r, const struct yaml_value *v);
+bool read_schedule(struct spec_reader *r, const struct yaml_value *v);
+/* grid: and block:, up to three expressions. */
+bool read_extents(struct spec_reader *r, const struct yaml_value *v, const char *key,
+                  struct lang_expr **out, uint32_t *n);
+
+/* Declares the parameters in a scope: declarations, dimensions, defaults. For specs and contracts. */
+struct param_reader {
+    struct arena *a;
+    struct diags *d;
+    struct lang_scope *scope;
+    VEC(struct spec_param) params;
+    VEC(struct lang_symbol *) dims;
+};
+bool params_read(struct param_reader *p, const struct yaml_value *v);
+
+#endif
