@@ -1,1 +1,8 @@
-# sources of lib/run: append to lib_libkaiocore_la_SOURCES
+lib_libkaiocore_la_SOURCES += \
+	lib/run/device.h \
+	lib/run/run.h \
+	lib/run/bind.c \
+	lib/run/plan.c lib/run/plan.h \
+	lib/run/execute.c \
+	lib/run/args.c lib/run/args.h \
+	lib/run/made.c lib/run/made.h

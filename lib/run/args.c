@@ -1,0 +1,367 @@
+#include <config.h>
+
+#include "run/args.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/num.h"
+#include "data/generate.h"
+#include "data/load.h"
+
+/* Where an input's contents come from, until its shape is known. */
+enum source_kind { SOURCE_NONE, SOURCE_DONE, SOURCE_MADE, SOURCE_RAW, SOURCE_MEMORY };
+
+struct input {
+    enum source_kind kind;
+    struct generator made;
+    struct loaded raw;
+    const struct run_arg *arg;
+};
+
+struct binder {
+    struct run *r;
+    struct input *input; /* by parameter */
+    bool *seen_param, *seen_dim;
+    const char *stdin_user; /* what reads standard input; NULL: nothing yet */
+};
+
+/* ---- names ---- */
+
+static bool unknown_name(struct binder *b, const struct run_arg *arg)
+{
+    struct run *r = b->r;
+    const char **names = ARENA_ARRAY(r->arena, r->nparam + r->ndim + 1, const char *);
+    struct buf list = buf_in(r->arena);
+    size_t n = 0;
+    for (size_t i = 0; i < r->nparam && !arg->dim_only; i++)
+        names[n++] = r->param[i].sym->name;
+    for (size_t i = 0; i < r->ndim; i++)
+        names[n++] = r->dim[i].sym->name;
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&list, "%s%s", i ? ", " : "", names[i]);
+    const char *near = diag_nearest(arg->name, strlen(arg->name), names);
+    if (near)
+        diag_error(r->d, SPAN_NONE, "'%s' has no %s '%s'; did you mean '%s'?", r->contract->kernel,
+                   arg->dim_only ? "dimension" : "parameter", arg->name, near);
+    else
+        diag_error(r->d, SPAN_NONE, "'%s' has no %s '%s'", r->contract->kernel,
+                   arg->dim_only ? "dimension" : "parameter", arg->name);
+    if (n)
+        diag_note(r->d, SPAN_NONE, "it has %s", buf_text(&list));
+    return false;
+}
+
+static bool once(struct binder *b, bool *seen, const char *name)
+{
+    if (*seen)
+        return diag_error(b->r->d, SPAN_NONE, "%s is given twice", name);
+    *seen = true;
+    return true;
+}
+
+/* ---- dimensions and scalars ---- */
+
+static bool bind_dim(struct binder *b, struct run_dim *dim, const struct run_arg *arg)
+{
+    uint64_t v;
+    enum num_status status = num_uint(arg->value, strlen(arg->value), UINT32_MAX, &v);
+    if (status == NUM_SYNTAX)
+        return diag_error(b->r->d, SPAN_NONE, "dimension %s is a whole number; '%s' is not",
+                          arg->name, arg->value);
+    if (status == NUM_RANGE)
+        return diag_error(b->r->d, SPAN_NONE,
+                          "dimension %s is '%s', which is not between 0 and %" PRIu32, arg->name,
+                          arg->value, UINT32_MAX);
+    return run_bind_dim(b->r, dim, (int64_t)v,
+                        arena_printf(b->r->arena, "%s=%s was given", arg->name, arg->value));
+}
+
+static bool parse_scalar(enum dtype t, const char *s, double *f, int64_t *i,
+                         enum num_status *status)
+{
+    size_t len = strlen(s);
+    uint64_t u = 0;
+    *f = 0;
+    *i = 0;
+    if (dtype_is_float(t)) {
+        *status = num_double(s, len, f);
+    } else if (t == DT_BOOL && (strcmp(s, "true") == 0 || strcmp(s, "false") == 0)) {
+        *i = s[0] == 't';
+        *status = NUM_OK;
+    } else if (dtype_class(t) == DTC_I) {
+        *status = num_int(s, len, dtype_imin(t), (int64_t)dtype_imax(t), i);
+    } else {
+        *status = num_uint(s, len, dtype_imax(t), &u);
+        *i = (int64_t)u;
+    }
+    return *status == NUM_OK;
+}
+
+static bool bind_scalar(struct binder *b, struct run_param *p, const struct run_arg *arg)
+{
+    double f;
+    int64_t i;
+    enum num_status status;
+    const char *type = dtype_name(p->sym->type);
+    if (parse_scalar(p->sym->type, arg->value, &f, &i, &status))
+        return run_bind_scalar(b->r, p, f, i);
+    if (status == NUM_RANGE)
+        return diag_error(b->r->d, SPAN_NONE, "%s is '%s', which is outside the range of %s",
+                          arg->name, arg->value, type);
+    return diag_error(b->r->d, SPAN_NONE, "%s takes a value of type %s; '%s' is not", arg->name,
+                      type, arg->value);
+}
+
+/* ---- buffers ---- */
+
+static bool take_stdin(struct binder *b, const char *name)
+{
+    if (b->stdin_user)
+        return diag_error(b->r->d, SPAN_NONE, "standard input can be read once, by %s or by %s",
+                          b->stdin_user, name);
+    b->stdin_user = name;
+    return true;
+}
+
+static bool wrong_type(struct binder *b, const struct run_param *p, const struct loaded *l)
+{
+    struct buf text = buf_in(b->r->arena);
+    loaded_print(l, &text);
+    diag_error(b->r->d, SPAN_NONE, "%s is %s, the kernel declares %s", p->sym->name,
+               buf_text(&text), run_type_text(b->r, p));
+    /* a type that travels in disguise: how */
+    if (dtype_bits(p->sym->type) == 4)
+        diag_note(b->r->d, SPAN_NONE,
+                  "%s is read from uint8, two elements to a byte, the even one in the low nibble",
+                  dtype_name(p->sym->type));
+    else if (p->sym->type == DT_BF16 || p->sym->type == DT_E4M3 || p->sym->type == DT_E5M2)
+        diag_note(b->r->d, SPAN_NONE, "%s is read from ml_dtypes' own arrays or from %s",
+                  dtype_name(p->sym->type), p->sym->type == DT_BF16 ? "uint16" : "uint8");
+    return false;
+}
+
+static bool read_source(struct binder *b, struct run_param *p, struct input *in, const char *path)
+{
+    struct run *r = b->r;
+    struct buffer buffer;
+    if (strcmp(path, "-") == 0 && !take_stdin(b, p->sym->name))
+        return false;
+    if (!load_file(r->arena, path, &in->raw, r->d))
+        return false;
+    if (in->raw.raw) {
+        in->kind = SOURCE_RAW;
+        return true;
+    }
+    if (!loaded_as(r->arena, &in->raw, p->sym->type, &buffer) || buffer.rank != p->sym->rank)
+        return wrong_type(b, p, &in->raw);
+    in->kind = SOURCE_DONE;
+    return run_bind_buffer(r, p, &buffer);
+}
+
+static bool bind_source(struct binder *b, struct run_param *p, const char *value)
+{
+    struct run *r = b->r;
+    struct input *in = &b->input[p - r->param];
+    size_t len = strlen(value), used = len;
+    bool inout = p->sym->mode == MODE_INOUT;
+    if (value[0] == '@') {
+        if (!generator_parse(r->arena, p->sym->name, value, len, &in->made, &used, r->d))
+            return false;
+        in->kind = SOURCE_MADE;
+    } else if (inout && strrchr(value, ':')) {
+        used = (size_t)(strrchr(value, ':') - value);
+    }
+    if (used < len && !inout)
+        return diag_error(r->d, SPAN_NONE, "%s is an input and takes no destination: '%s'",
+                          p->sym->name, value + used);
+    if (used < len && value[used + 1])
+        p->destination = value + used + 1;
+    if (in->kind == SOURCE_MADE)
+        return true;
+    if (used == 0)
+        return diag_error(r->d, SPAN_NONE, "%s needs a file or a generator: %s=x.npy, %s=@normal",
+                          p->sym->name, p->sym->name, p->sym->name);
+    return read_source(b, p, in, arena_strndup(r->arena, value, used));
+}
+
+static bool bind_buffer(struct binder *b, struct run_param *p, const struct run_arg *arg)
+{
+    struct input *in = &b->input[p - b->r->param];
+    if (!arg->value) {
+        *in = (struct input){.kind = SOURCE_MEMORY, .arg = arg};
+        return true;
+    }
+    if (p->sym->mode != MODE_OUT)
+        return bind_source(b, p, arg->value);
+    if (arg->value[0] == '@')
+        return diag_error(b->r->d, SPAN_NONE,
+                          "%s is an output and takes a destination; a file whose name begins with "
+                          "'@' is './%s'",
+                          arg->name, arg->value);
+    if (!arg->value[0])
+        return diag_error(b->r->d, SPAN_NONE, "%s needs a file to go to: %s=y.npy", arg->name,
+                          arg->name);
+    p->destination = arg->value;
+    return true;
+}
+
+static bool bind_one(struct binder *b, const struct run_arg *arg)
+{
+    struct run *r = b->r;
+    struct run_dim *dim = run_find_dim(r, arg->name);
+    struct run_param *p = arg->dim_only ? NULL : run_find_param(r, arg->name);
+    if (!dim && !p)
+        return unknown_name(b, arg);
+    if (!once(b, dim ? &b->seen_dim[dim - r->dim] : &b->seen_param[p - r->param], arg->name))
+        return false;
+    if (!arg->value && (dim || !run_is_buffer(p)))
+        return diag_error(r->d, SPAN_NONE, "%s takes a number, not a buffer", arg->name);
+    if (dim)
+        return bind_dim(b, dim, arg);
+    return run_is_buffer(p) ? bind_buffer(b, p, arg) : bind_scalar(b, p, arg);
+}
+
+/* What is missing is said before anything that follows from it. */
+static bool all_given(struct binder *b)
+{
+    struct run *r = b->r;
+    bool good = true;
+    for (size_t i = 0; i < r->nparam; i++) {
+        const struct run_param *p = &r->param[i];
+        const char *name = p->sym->name;
+        if (run_is_input(p) && b->input[i].kind == SOURCE_NONE)
+            good = diag_error(
+                r->d, SPAN_NONE, "%s (%s %s) is not given; give %s=FILE or %s=@normal, @zeros, ...",
+                name, p->sym->mode == MODE_IN ? "in" : "inout", run_type_text(r, p), name, name);
+    }
+    return good;
+}
+
+/* Contents of the buffers whose shapes had to be known first. */
+static bool fill_buffer(struct binder *b, struct run_param *p, struct input *in)
+{
+    struct run *r = b->r;
+    const void *data = in->kind == SOURCE_RAW ? in->raw.data : in->arg ? in->arg->data : NULL;
+    size_t bytes = in->kind == SOURCE_RAW ? in->raw.bytes : in->arg ? in->arg->bytes : 0;
+    if (in->kind == SOURCE_MADE) {
+        buffer_alloc(r->arena, &p->host);
+        return generator_fill(&in->made, p->sym->name, &p->host, r->d);
+    }
+    if (in->kind != SOURCE_RAW && in->kind != SOURCE_MEMORY)
+        return true;
+    if (bytes != p->host.bytes) {
+        struct buf type = buf_in(r->arena);
+        buffer_print_type(&p->host, &type);
+        return diag_error(r->d, SPAN_NONE, "%s has %zu bytes; %s, %s, takes %zu",
+                          in->kind == SOURCE_RAW ? in->raw.name : "the memory given", bytes,
+                          p->sym->name, buf_text(&type), p->host.bytes);
+    }
+    if (run_is_input(p))
+        p->host.data = (void *)(uintptr_t)data; /* only read */
+    return true;
+}
+
+bool run_bind_args(struct run *r, const struct run_arg *arg, size_t n, bool stdin_taken)
+{
+    struct binder b = {.r = r,
+                       .input = ARENA_ARRAY(r->arena, r->nparam, struct input),
+                       .seen_param = ARENA_ARRAY(r->arena, r->nparam, bool),
+                       .seen_dim = ARENA_ARRAY(r->arena, r->ndim, bool),
+                       .stdin_user = stdin_taken ? "the PTX" : NULL};
+    bool good = true;
+    for (size_t i = 0; i < n; i++)
+        good = bind_one(&b, &arg[i]) && good;
+    if (!good || !all_given(&b) || !run_shapes(r))
+        return false;
+    for (size_t i = 0; i < r->nparam; i++)
+        if (run_is_buffer(&r->param[i]))
+            good = fill_buffer(&b, &r->param[i], &b.input[i]) && good;
+    return good;
+}
+
+/* ---- outputs ---- */
+
+bool run_uses_stdout(const struct run *r)
+{
+    for (size_t i = 0; i < r->nparam; i++)
+        if (r->param[i].destination && strcmp(r->param[i].destination, "-") == 0)
+            return true;
+    return false;
+}
+
+/* Two outputs to one place would leave one of them, or a mixture. */
+static bool destinations_differ(struct run *r)
+{
+    for (size_t i = 0; i < r->nparam; i++)
+        for (size_t k = 0; k < i; k++) {
+            const char *a = r->param[i].destination, *b = r->param[k].destination;
+            if (a && b && strcmp(a, b) == 0)
+                return diag_error(r->d, SPAN_NONE, "%s and %s both go to '%s'",
+                                  r->param[k].sym->name, r->param[i].sym->name, a);
+        }
+    return true;
+}
+
+bool run_open_outputs(struct run *r)
+{
+    if (!destinations_differ(r))
+        return false;
+    for (size_t i = 0; i < r->nparam; i++) {
+        struct run_param *p = &r->param[i];
+        if (!p->destination)
+            continue;
+        if (strcmp(p->destination, "-") == 0 && isatty(STDOUT_FILENO)) {
+            diag_error(r->d, SPAN_NONE,
+                       "%s is binary and standard output is a terminal; give %s=FILE or a pipe",
+                       p->sym->name, p->sym->name);
+            run_discard_outputs(r);
+            return false;
+        }
+        p->out = io_create(r->arena, r->d, p->destination);
+        if (!p->out) {
+            run_discard_outputs(r);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The bytes are in the file, though not yet under its name. */
+static bool write_one(struct run *r, struct run_param *p)
+{
+    save_buffer(p->out->file, save_is_raw(p->destination), &p->result);
+    if (fflush(p->out->file) == 0 && !ferror(p->out->file))
+        return true;
+    bool good = io_commit(p->out, r->d); /* fails again, and says why */
+    p->out = NULL;
+    return good;
+}
+
+bool run_write_outputs(struct run *r)
+{
+    bool good = true;
+    /* what can be taken back first, what goes straight through (a pipe) last */
+    for (int straight = 0; straight < 2 && good; straight++)
+        for (size_t i = 0; i < r->nparam && good; i++)
+            if (r->param[i].out && (r->param[i].out->tmp == NULL) == (straight == 1))
+                good = write_one(r, &r->param[i]);
+    for (size_t i = 0; i < r->nparam && good; i++)
+        if (r->param[i].out) {
+            good = io_commit(r->param[i].out, r->d);
+            r->param[i].out = NULL;
+        }
+    if (!good)
+        run_discard_outputs(r);
+    return good;
+}
+
+void run_discard_outputs(struct run *r)
+{
+    for (size_t i = 0; i < r->nparam; i++) {
+        io_discard(r->param[i].out);
+        r->param[i].out = NULL;
+    }
+}

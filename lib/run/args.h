@@ -1,0 +1,41 @@
+/* NAME=VALUE as users write it, bound to a run.
+ *
+ *   dimension, scalar     a number: n=1024  alpha=2.5  flag=true
+ *   in                    SOURCE
+ *   out                   DESTINATION
+ *   inout                 SOURCE[:DESTINATION]
+ *
+ * A SOURCE is a generator (data/generate.h) or a file (data/load.h): npy, raw bytes when the name ends in ".bin" or ".raw",
+ * "w.safetensors#tensor", "-" for npy on standard input. A DESTINATION is a file or "-" likewise. Where a generator is
+ * followed by ':', a number is its seed and anything else the destination; in a file's name the destination begins after the
+ * last ':', so a source whose own name has one is written with another at its end.
+ */
+#ifndef KAIO_RUN_ARGS_H
+#define KAIO_RUN_ARGS_H
+
+#include "run/run.h"
+
+struct run_arg {
+    const char *name;
+    const char *value; /* text; or NULL: */
+    const void *
+        data; /* a buffer's contents, in the declared type; the shape follows from the dimensions */
+    size_t bytes;
+    bool dim_only; /* from -D: no parameter may have this name */
+};
+
+/* Binds everything, loads files, makes what is generated; every shape is known afterwards and every requirement holds.
+ * stdin_taken: standard input has been read for something else (the PTX). */
+bool run_bind_args(struct run *r, const struct run_arg *arg, size_t n, bool stdin_taken);
+
+/* Creates the destinations' files, under temporary names: before the launch, so that a folder that cannot be written is
+ * found at once. */
+bool run_open_outputs(struct run *r);
+/* Writes them all; only when every one has been written do they get their names. */
+bool run_write_outputs(struct run *r);
+/* Leaves nothing behind. Safe to call at any time. */
+void run_discard_outputs(struct run *r);
+/* Whether a destination is standard output. */
+bool run_uses_stdout(const struct run *r);
+
+#endif

@@ -1,0 +1,337 @@
+/* Values of dimensions and scalars, shapes of buffers, requirements. */
+#include <config.h>
+
+#include "run/run.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "run/plan.h"
+
+struct run *run_new(struct arena *a, const struct contract *c, struct diags *d)
+{
+    struct run *r = ARENA_NEW(a, struct run);
+    r->arena = a;
+    r->d = d;
+    r->contract = c;
+    r->nparam = c->params.n;
+    r->ndim = c->dims.n;
+    r->param = ARENA_ARRAY(a, r->nparam, struct run_param);
+    r->dim = ARENA_ARRAY(a, r->ndim, struct run_dim);
+    for (size_t i = 0; i < r->nparam; i++) {
+        r->param[i].decl = &c->params.v[i];
+        r->param[i].sym = c->params.v[i].sym;
+    }
+    for (size_t i = 0; i < r->ndim; i++) {
+        struct lang_symbol *s = c->dims.v[i];
+        r->dim[i] = (struct run_dim){.sym = s, .known = s->has_value, .value = (int64_t)s->value};
+        if (s->has_value)
+            r->dim[i].from =
+                arena_printf(a, "%s is fixed at %" PRIu64 " in this PTX", s->name, s->value);
+    }
+    return r;
+}
+
+struct run_param *run_find_param(struct run *r, const char *name)
+{
+    for (size_t i = 0; i < r->nparam; i++)
+        if (strcmp(r->param[i].sym->name, name) == 0)
+            return &r->param[i];
+    return NULL;
+}
+
+struct run_dim *run_find_dim(struct run *r, const char *name)
+{
+    for (size_t i = 0; i < r->ndim; i++)
+        if (strcmp(r->dim[i].sym->name, name) == 0)
+            return &r->dim[i];
+    return NULL;
+}
+
+/* ---- evaluation ---- */
+
+static bool lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i)
+{
+    struct run *r = ctx;
+    for (size_t k = 0; k < r->ndim; k++)
+        if (r->dim[k].sym == sym) {
+            *i = r->dim[k].value;
+            *f = (double)*i;
+            return r->dim[k].known;
+        }
+    for (size_t k = 0; k < r->nparam; k++)
+        if (r->param[k].sym == sym) {
+            *f = r->param[k].f;
+            *i = r->param[k].i;
+            return !run_is_buffer(&r->param[k]) && r->param[k].given;
+        }
+    return false;
+}
+
+bool run_eval(struct run *r, const struct lang_expr *e, int64_t *value)
+{
+    return lang_eval_int(e, lookup, r, value, r->d);
+}
+
+/* A scalar's value as text. */
+static void print_scalar(const struct run_param *p, struct buf *out)
+{
+    unsigned char bytes[8] = {0};
+    struct buffer b = {.type = p->sym->type, .count = 1, .data = bytes};
+    if (dtype_is_float(b.type))
+        dtype_set(b.type, bytes, 0, p->f);
+    else
+        dtype_set_int(b.type, bytes, 0, p->i);
+    buffer_print_element(&b, 0, out);
+}
+
+static void list_values(struct run *r, const struct lang_expr *e, struct buf *out,
+                        const struct lang_symbol **seen, size_t *nseen)
+{
+    enum { MOST = 8 };
+    if (e->kind == E_NAME && *nseen < MOST) {
+        for (size_t i = 0; i < *nseen; i++)
+            if (seen[i] == e->sym)
+                return;
+        seen[(*nseen)++] = e->sym;
+        buf_printf(out, "%s%s is ", *nseen > 1 ? " and " : "", e->sym->name);
+        struct run_dim *dim = run_find_dim(r, e->sym->name);
+        struct run_param *p = run_find_param(r, e->sym->name);
+        if (dim)
+            buf_printf(out, "%" PRId64, dim->value);
+        else if (p)
+            print_scalar(p, out);
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        list_values(r, e->args[i], out, seen, nseen);
+}
+
+const char *run_values_text(struct run *r, const struct lang_expr *e)
+{
+    struct buf out = buf_in(r->arena);
+    const struct lang_symbol *seen[8];
+    size_t n = 0;
+    list_values(r, e, &out, seen, &n);
+    return buf_text(&out);
+}
+
+static const char *expr_text(struct run *r, const struct lang_expr *e)
+{
+    struct buf out = buf_in(r->arena);
+    lang_print_expr(e, &out);
+    return buf_text(&out);
+}
+
+const char *run_type_text(struct run *r, const struct run_param *p)
+{
+    struct buf out = buf_in(r->arena);
+    buf_puts(&out, dtype_name(p->sym->type));
+    if (run_is_buffer(p)) {
+        buf_putc(&out, '[');
+        for (uint32_t i = 0; i < p->sym->rank; i++) {
+            buf_puts(&out, i ? ", " : "");
+            lang_print_expr(p->sym->dims[i], &out);
+        }
+        buf_putc(&out, ']');
+    }
+    return buf_text(&out);
+}
+
+static const char *shape_text(struct run *r, const struct buffer *b)
+{
+    struct buf out = buf_in(r->arena);
+    buffer_print_type(b, &out);
+    return buf_text(&out);
+}
+
+/* ---- binding ---- */
+
+bool run_bind_dim(struct run *r, struct run_dim *dim, int64_t value, const char *from)
+{
+    if (value < 0 || value > UINT32_MAX)
+        return diag_error(r->d, SPAN_NONE, "%s, which is not between 0 and %" PRIu32, from,
+                          UINT32_MAX);
+    if (dim->known && dim->value != value)
+        return diag_error(r->d, SPAN_NONE, "%s, but %s", dim->from, from);
+    if (!dim->known)
+        dim->from = from;
+    dim->known = true;
+    dim->value = value;
+    return true;
+}
+
+bool run_bind_scalar(struct run *r, struct run_param *p, double f, int64_t i)
+{
+    const char *name = p->sym->name;
+    enum dtype t = p->sym->type;
+    if (dtype_is_float(t)) {
+        double rounded = dtype_round(t, f);
+        if (isnan(f))
+            return diag_error(r->d, SPAN_NONE, "%s is NaN", name);
+        if (isinf(rounded) && !isinf(f))
+            return diag_error(r->d, SPAN_NONE, "%s is %g; the largest %s is %g", name, f,
+                              dtype_name(t), dtype_max(t));
+        p->f = rounded;
+        p->i = 0;
+    } else {
+        bool in = dtype_class(t) == DTC_I ? i >= dtype_imin(t) && i <= (int64_t)dtype_imax(t)
+                                          : (uint64_t)i <= dtype_imax(t);
+        if (!in)
+            return diag_error(r->d, SPAN_NONE, "%s is outside the range of %s", name,
+                              dtype_name(t));
+        p->i = i;
+        p->f = dtype_class(t) == DTC_I ? (double)i : (double)(uint64_t)i;
+    }
+    p->given = true;
+    return true;
+}
+
+/* A dimension that is a plain name, or NULL. */
+static const struct lang_symbol *plain_name(const struct lang_expr *e)
+{
+    while (e->kind == E_CAST && e->is_implicit)
+        e = e->args[0];
+    return e->kind == E_NAME && e->sym->kind == SYM_DIM ? e->sym : NULL;
+}
+
+bool run_bind_buffer(struct run *r, struct run_param *p, const struct buffer *b)
+{
+    const char *name = p->sym->name, *shape = shape_text(r, b);
+    if (b->type != p->sym->type || b->rank != p->sym->rank)
+        return diag_error(r->d, SPAN_NONE, "%s is %s, the kernel declares %s", name, shape,
+                          run_type_text(r, p));
+    p->host = *b;
+    p->given = true;
+    for (uint32_t k = 0; k < b->rank; k++) {
+        const struct lang_symbol *sym = plain_name(p->sym->dims[k]);
+        struct run_dim *dim = sym ? run_find_dim(r, sym->name) : NULL;
+        if (!dim)
+            continue;
+        const char *from = arena_printf(r->arena, "%s is %s, so %s is %" PRIu64, name, shape,
+                                        sym->name, b->dim[k]);
+        if (!run_bind_dim(r, dim, b->dim[k] > INT64_MAX ? INT64_MAX : (int64_t)b->dim[k], from))
+            return false;
+    }
+    return true;
+}
+
+/* ---- settling ---- */
+
+/* Whether a buffer is declared with this dimension as a plain name: then a file for it tells its value. */
+static bool tells(const struct run_param *p, const struct lang_symbol *dim)
+{
+    for (uint32_t k = 0; run_is_buffer(p) && k < p->sym->rank; k++)
+        if (plain_name(p->sym->dims[k]) == dim)
+            return true;
+    return false;
+}
+
+static bool unknown_dim(struct run *r, const struct run_dim *dim)
+{
+    struct buf names = buf_in(r->arena);
+    for (size_t i = 0; i < r->nparam; i++)
+        if (run_is_input(&r->param[i]) && tells(&r->param[i], dim->sym))
+            buf_printf(&names, "%s%s", names.len ? " or " : "", r->param[i].sym->name);
+    if (names.len)
+        return diag_error(r->d, SPAN_NONE,
+                          "dimension %s is not known; give %s=..., or an npy file for %s",
+                          dim->sym->name, dim->sym->name, buf_text(&names));
+    return diag_error(r->d, SPAN_NONE, "dimension %s is not known; give %s=...", dim->sym->name,
+                      dim->sym->name);
+}
+
+/* The value of a default, which is a constant expression. */
+static bool constant(const struct lang_expr *e, double *f, int64_t *i)
+{
+    switch (e->kind) {
+    case E_FLOAT: *f = e->fval; return true;
+    case E_INT:
+    case E_BOOL:
+        *i = (int64_t)e->ival;
+        *f = dtype_class(e->type) == DTC_U ? (double)e->ival : (double)*i;
+        return true;
+    case E_CAST: return constant(e->args[0], f, i);
+    case E_UNARY:
+        if (e->op != OP_NEG || !constant(e->args[0], f, i))
+            return false;
+        *f = -*f;
+        *i = (int64_t)(0 - (uint64_t)*i);
+        return true;
+    default: return false;
+    }
+}
+
+static bool settle_scalar(struct run *r, struct run_param *p)
+{
+    double f = 0;
+    int64_t i = 0;
+    if (p->given)
+        return true;
+    if (!p->decl->value)
+        return diag_error(r->d, SPAN_NONE, "%s is not given; give %s=VALUE, a number of type %s",
+                          p->sym->name, p->sym->name, dtype_name(p->sym->type));
+    if (!constant(p->decl->value, &f, &i))
+        return diag_error(r->d, p->decl->value->span, "the default of %s is not a constant",
+                          p->sym->name);
+    return run_bind_scalar(r, p, f, i);
+}
+
+static bool settle_buffer(struct run *r, struct run_param *p)
+{
+    uint64_t dim[BUFFER_RANK];
+    struct buffer b = {0};
+    const char *name = p->sym->name;
+    if (p->sym->rank > BUFFER_RANK)
+        return diag_error(r->d, p->decl->span, "%s has more than %d dimensions", name, BUFFER_RANK);
+    for (uint32_t k = 0; k < p->sym->rank; k++) {
+        int64_t v;
+        if (!run_eval(r, p->sym->dims[k], &v))
+            return false;
+        if (v < 0)
+            return diag_error(r->d, SPAN_NONE, "%s has a negative dimension: %s is %" PRId64 ", %s",
+                              name, expr_text(r, p->sym->dims[k]), v,
+                              run_values_text(r, p->sym->dims[k]));
+        dim[k] = (uint64_t)v;
+    }
+    if (!buffer_shape(&b, p->sym->type, p->sym->rank, dim)) {
+        struct buf shape = buf_in(r->arena);
+        bool packed = dtype_bits(p->sym->type) == 4;
+        shape_print(p->sym->rank, dim, &shape);
+        return diag_error(r->d, SPAN_NONE, "%s cannot be %s%s: %s", name, dtype_name(p->sym->type),
+                          buf_text(&shape),
+                          packed ? "the last dimension of a packed type is even"
+                                 : "it does not fit in memory");
+    }
+    if (p->given && memcmp(b.dim, p->host.dim, sizeof b.dim) != 0)
+        return diag_error(r->d, SPAN_NONE, "%s is %s, the kernel declares %s, which is %s here",
+                          name, shape_text(r, &p->host), run_type_text(r, p), shape_text(r, &b));
+    b.data = p->host.data;
+    p->host = b;
+    return true;
+}
+
+bool run_shapes(struct run *r)
+{
+    bool good = true;
+    for (size_t i = 0; i < r->ndim; i++)
+        if (!r->dim[i].known)
+            good = unknown_dim(r, &r->dim[i]);
+    for (size_t i = 0; i < r->nparam; i++)
+        if (!run_is_buffer(&r->param[i]))
+            good = settle_scalar(r, &r->param[i]) && good;
+    if (!good)
+        return false;
+    for (size_t i = 0; i < r->nparam; i++)
+        if (run_is_buffer(&r->param[i]))
+            good = settle_buffer(r, &r->param[i]) && good;
+    for (size_t i = 0; i < r->contract->require.n && good; i++) {
+        const struct lang_expr *e = r->contract->require.v[i];
+        int64_t holds;
+        if (!run_eval(r, e, &holds))
+            return false;
+        if (!holds)
+            good = diag_error(r->d, SPAN_NONE, "the kernel requires %s, but %s", expr_text(r, e),
+                              run_values_text(r, e));
+    }
+    return good;
+}

@@ -1,0 +1,296 @@
+/* The launches on a device, once and for time. */
+#include <config.h>
+
+#include "run/run.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "run/plan.h"
+
+const struct run_options run_default = {.poison = 0xff};
+
+/* The buffers of a run on a device: one allocation each. */
+struct set {
+    uint64_t *base;    /* by parameter; 0: none */
+    uint64_t *address; /* behind the guard band */
+};
+
+struct job {
+    struct run *r;
+    const struct device_ops *ops;
+    struct device *dev;
+    struct run_options opt;
+};
+
+static void release(struct job *j, struct set *s)
+{
+    for (size_t i = 0; i < j->r->nparam; i++)
+        if (s->base[i])
+            j->ops->release(j->dev, s->base[i]);
+}
+
+static enum device_status allocate(struct job *j, struct set *s)
+{
+    struct run *r = j->r;
+    enum device_status status = DEVICE_OK;
+    s->base = ARENA_ARRAY(r->arena, r->nparam, uint64_t);
+    s->address = ARENA_ARRAY(r->arena, r->nparam, uint64_t);
+    for (size_t i = 0; i < r->nparam && status == DEVICE_OK; i++) {
+        struct run_param *p = &r->param[i];
+        if (!run_is_buffer(p))
+            continue;
+        struct device_label label = {p->sym->name, run_type_text(r, p), dtype_bits(p->sym->type),
+                                     p->sym->mode == MODE_IN};
+        status = j->ops->alloc(j->dev, p->host.bytes + 2 * (uint64_t)j->opt.guard, &label,
+                               &s->base[i], r->d);
+        s->address[i] = s->base[i] + j->opt.guard;
+    }
+    return status;
+}
+
+enum { PATTERN = 0xa7 }; /* of guard bands: no small number, no float of ordinary size */
+
+/* bytes of one value, in pieces. */
+static enum device_status fill(struct job *j, uint64_t address, uint64_t bytes, uint8_t value)
+{
+    enum { PIECE = 1 << 20 };
+    enum device_status status = DEVICE_OK;
+    size_t size = bytes < PIECE ? (size_t)bytes : PIECE;
+    unsigned char *piece = arena_alloc(j->r->arena, size);
+    memset(piece, value, size);
+    for (uint64_t at = 0; at < bytes && status == DEVICE_OK; at += size) {
+        uint64_t n = bytes - at < size ? bytes - at : size;
+        status = j->ops->write(j->dev, address + at, piece, n, j->r->d);
+    }
+    return status;
+}
+
+static enum device_status upload(struct job *j, struct set *s)
+{
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < j->r->nparam && status == DEVICE_OK; i++) {
+        struct run_param *p = &j->r->param[i];
+        if (!run_is_buffer(p))
+            continue;
+        if (j->opt.guard) {
+            status = fill(j, s->base[i], j->opt.guard, PATTERN);
+            if (status == DEVICE_OK)
+                status = fill(j, s->address[i] + p->host.bytes, j->opt.guard, PATTERN);
+        }
+        if (status != DEVICE_OK || p->host.bytes == 0)
+            continue;
+        if (p->host.data)
+            status = j->ops->write(j->dev, s->address[i], p->host.data, p->host.bytes, j->r->d);
+        else
+            status = fill(j, s->address[i], p->host.bytes, j->opt.poison);
+    }
+    return status;
+}
+
+/* One band of a buffer is as it was. */
+static enum device_status check_band(struct job *j, const struct run_param *p, uint64_t address,
+                                     bool before)
+{
+    unsigned char *band = arena_alloc(j->r->arena, j->opt.guard);
+    enum device_status status = j->ops->read(j->dev, band, address, j->opt.guard, j->r->d);
+    if (status != DEVICE_OK)
+        return status;
+    for (uint32_t k = 0; k < j->opt.guard; k++) {
+        /* the byte nearest to the buffer first */
+        uint32_t at = before ? j->opt.guard - 1 - k : k;
+        if (band[at] == PATTERN)
+            continue;
+        diag_error(j->r->d, SPAN_NONE, "the kernel wrote %" PRIu32 " bytes %s %s (%s)",
+                   k + (before ? 1u : 0u), before ? "before the start of" : "past the end of",
+                   p->sym->name, run_type_text(j->r, p));
+        return DEVICE_FAULT;
+    }
+    return DEVICE_OK;
+}
+
+static enum device_status download(struct job *j, struct set *s)
+{
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < j->r->nparam && status == DEVICE_OK; i++) {
+        struct run_param *p = &j->r->param[i];
+        if (run_is_buffer(p) && j->opt.guard) {
+            status = check_band(j, p, s->base[i], true);
+            if (status == DEVICE_OK)
+                status = check_band(j, p, s->address[i] + p->host.bytes, false);
+        }
+        if (status != DEVICE_OK || !run_is_output(p))
+            continue;
+        p->result = p->host;
+        buffer_alloc(j->r->arena, &p->result);
+        if (p->result.bytes)
+            status = j->ops->read(j->dev, p->result.data, s->address[i], p->result.bytes, j->r->d);
+    }
+    return status;
+}
+
+/* All launches of the plan, in order. */
+static enum device_status launch_all(struct job *j, const struct plan *plan,
+                                     struct run_stats *stats)
+{
+    enum device_status status = DEVICE_OK;
+    *stats = (struct run_stats){0};
+    for (size_t i = 0; i < plan->n && status == DEVICE_OK; i++) {
+        struct device_stats one = {0};
+        status = j->ops->launch(j->dev, &plan->v[i].l, 1, &one, j->r->d);
+        stats->seconds += one.seconds;
+        stats->thread_instructions += one.thread_instructions;
+        stats->launches++;
+    }
+    return status;
+}
+
+static bool inputs_given(struct run *r)
+{
+    bool good = true;
+    for (size_t i = 0; i < r->nparam; i++)
+        if (run_is_input(&r->param[i]) && !r->param[i].host.data)
+            good = diag_error(r->d, SPAN_NONE, "%s is not given", r->param[i].sym->name);
+    return good;
+}
+
+enum device_status run_execute(struct run *r, const struct ptx_module *m,
+                               const struct device_ops *ops, struct device *dev,
+                               const struct run_options *opt, struct run_stats *stats)
+{
+    struct job j = {r, ops, dev, opt ? *opt : run_default};
+    struct plan plan;
+    struct set set;
+    struct run_stats none;
+    if (!inputs_given(r) || !plan_make(r, m, &plan))
+        return DEVICE_REFUSED;
+    enum device_status status = allocate(&j, &set);
+    if (status == DEVICE_OK)
+        status = upload(&j, &set);
+    plan_addresses(r, &plan, set.address);
+    if (status == DEVICE_OK)
+        status = launch_all(&j, &plan, stats ? stats : &none);
+    if (status == DEVICE_OK)
+        status = download(&j, &set);
+    release(&j, &set);
+    return status;
+}
+
+/* ---- time ---- */
+
+enum { WARM_UP = 3, SETS_MOST = 16 };
+
+struct timer {
+    struct job j;
+    struct plan plan;
+    struct set set[SETS_MOST];
+    unsigned nset;
+    uint64_t bytes;      /* moved by one execution */
+    uint64_t copy_bytes; /* of each of the two copy buffers of a set; 0: no copy */
+    uint64_t copy[SETS_MOST][2];
+    double *seconds, *copy_seconds;
+};
+
+/* Enough copies of the buffers that all of them together are twice the L2 cache, within a quarter of the memory. */
+static unsigned sets_wanted(const struct device_info *info, uint64_t footprint)
+{
+    unsigned n = 1;
+    while (n < SETS_MOST && footprint * n < 2 * info->l2_bytes &&
+           footprint * (n + 1) * 2 <= info->memory / 4)
+        n++;
+    return n;
+}
+
+static enum device_status timer_allocate(struct timer *t)
+{
+    struct device_label label = {.name = "copy", .type = ""};
+    enum device_status status = DEVICE_OK;
+    for (unsigned k = 0; k < t->nset && status == DEVICE_OK; k++) {
+        status = allocate(&t->j, &t->set[k]);
+        if (status == DEVICE_OK)
+            status = upload(&t->j, &t->set[k]);
+        for (int b = 0; b < 2 && t->copy_bytes && status == DEVICE_OK; b++)
+            status = t->j.ops->alloc(t->j.dev, t->copy_bytes, &label, &t->copy[k][b], t->j.r->d);
+    }
+    return status;
+}
+
+static void timer_release(struct timer *t)
+{
+    for (unsigned k = 0; k < t->nset; k++) {
+        if (t->set[k].base)
+            release(&t->j, &t->set[k]);
+        for (int b = 0; b < 2; b++)
+            if (t->copy[k][b])
+                t->j.ops->release(t->j.dev, t->copy[k][b]);
+    }
+}
+
+/* An execution, then a copy: what the clock or the heat does, it does to both. */
+static enum device_status timer_round(struct timer *t, unsigned round, struct run_stats *stats,
+                                      double *copy)
+{
+    unsigned k = round % t->nset;
+    struct device_stats one = {0};
+    plan_addresses(t->j.r, &t->plan, t->set[k].address);
+    enum device_status status = launch_all(&t->j, &t->plan, stats);
+    if (status == DEVICE_OK && t->copy_bytes)
+        status =
+            t->j.ops->copy(t->j.dev, t->copy[k][1], t->copy[k][0], t->copy_bytes, &one, t->j.r->d);
+    *copy = one.seconds;
+    return status;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, unsigned n)
+{
+    qsort(v, n, sizeof *v, by_value);
+    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+enum device_status run_time(struct run *r, const struct device_ops *ops, struct device *dev,
+                            unsigned n, struct run_timing *out)
+{
+    struct timer *t = ARENA_NEW(r->arena, struct timer);
+    struct device_info info;
+    uint64_t footprint = 0;
+    t->j = (struct job){r, ops, dev, run_default};
+    if (!plan_make(r, NULL, &t->plan))
+        return DEVICE_REFUSED;
+    ops->info(dev, &info);
+    for (size_t i = 0; i < r->nparam; i++)
+        if (run_is_buffer(&r->param[i])) {
+            footprint += r->param[i].host.bytes;
+            t->bytes += r->param[i].host.bytes * (r->param[i].sym->mode == MODE_INOUT ? 2 : 1);
+        }
+    bool gpu = info.sm != 0;
+    t->copy_bytes = gpu ? t->bytes / 2 : 0;
+    t->nset = gpu ? sets_wanted(&info, footprint) : 1;
+    t->seconds = ARENA_ARRAY(r->arena, n, double);
+    t->copy_seconds = ARENA_ARRAY(r->arena, n, double);
+    enum device_status status = timer_allocate(t);
+    unsigned warm = gpu ? WARM_UP : 0; /* the simulator has nothing to warm */
+    struct run_stats stats = {0};
+    for (unsigned i = 0; i < warm + n && status == DEVICE_OK; i++) {
+        double copy;
+        status = timer_round(t, i, &stats, &copy);
+        if (i >= warm) {
+            t->seconds[i - warm] = stats.seconds;
+            t->copy_seconds[i - warm] = copy;
+        }
+    }
+    timer_release(t);
+    if (status != DEVICE_OK)
+        return status;
+    *out = (struct run_timing){.n = n, .median = median(t->seconds, n), .bytes = t->bytes};
+    out->min = t->seconds[0];
+    out->max = t->seconds[n - 1];
+    out->copy_median = t->copy_bytes ? median(t->copy_seconds, n) : 0;
+    out->thread_instructions = stats.thread_instructions;
+    return DEVICE_OK;
+}

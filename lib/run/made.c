@@ -1,0 +1,180 @@
+#include <config.h>
+
+#include "run/made.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+
+/* ---- the contract as text ---- */
+
+/* s as a YAML string in double quotes. */
+static void quote(struct buf *out, const char *s, size_t n)
+{
+    buf_putc(out, '"');
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if (c == '"' || c == '\\')
+            buf_printf(out, "\\%c", c);
+        else if (c < 0x20 || c == 0x7f)
+            buf_printf(out, "\\x%02x", c);
+        else
+            buf_putc(out, (char)c);
+    }
+    buf_putc(out, '"');
+}
+
+/* "ceil_div(n, 256), 4" as a list of two: commas inside brackets do not separate. */
+static void list(struct buf *out, const char *key, const char *text)
+{
+    int depth = 0;
+    buf_printf(out, "    %s: [", key);
+    for (const char *s = text, *p = text;; p++) {
+        if (*p == '(' || *p == '[')
+            depth++;
+        if (*p == ')' || *p == ']')
+            depth--;
+        if (*p && (*p != ',' || depth > 0))
+            continue;
+        while (*s == ' ')
+            s++;
+        quote(out, s, (size_t)(p - s));
+        if (!*p)
+            break;
+        buf_puts(out, ", ");
+        s = p + 1;
+    }
+    buf_puts(out, "]\n");
+}
+
+struct decl {
+    const char *text;
+    size_t len;
+    const char *value;
+    bool computed; /* "TYPE expression", which is no parameter */
+};
+
+/* Whether a declaration is a scalar's, and its value no number: "u32=n / 4". */
+static bool is_computed(const char *decl, size_t len, const char *value)
+{
+    static const char *const words[] = {"true", "false", "inf", "infinity", "nan", NULL};
+    if (memchr(decl, '[', len))
+        return false;
+    for (int i = 0; words[i]; i++)
+        if (strcasecmp(value, words[i]) == 0)
+            return false;
+    return isalpha((unsigned char)value[0]) || value[0] == '_' || value[0] == '(';
+}
+
+static bool split(const char *arg, struct decl *out, struct diags *d)
+{
+    const char *eq = strchr(arg, '=');
+    if (!eq)
+        return diag_error(
+            d, SPAN_NONE,
+            "'%s' is not DECLARATION=VALUE: --arg 'in f32[1024]=x.npy', --arg u32=1024", arg);
+    *out = (struct decl){.text = arg, .len = (size_t)(eq - arg), .value = eq + 1};
+    while (out->len && out->text[0] == ' ') {
+        out->text++;
+        out->len--;
+    }
+    while (out->len && out->text[out->len - 1] == ' ')
+        out->len--;
+    out->computed = is_computed(out->text, out->len, out->value);
+    return true;
+}
+
+struct contract *made_contract(struct arena *a, const struct made_options *o,
+                               struct run_arg **value, size_t *nvalue, struct diags *d)
+{
+    struct buf text = buf_in(a), args = buf_in(a);
+    struct decl decl = {0};
+    *value = ARENA_ARRAY(a, o->narg, struct run_arg);
+    *nvalue = 0;
+    buf_puts(&text, "kaio: 1\nkernel: ");
+    quote(&text, o->entry, strlen(o->entry));
+    buf_puts(&text, "\nparams:");
+    for (size_t i = 0; i < o->narg; i++) {
+        if (!split(o->arg[i], &decl, d))
+            return NULL;
+        buf_puts(&args, i ? ", " : "");
+        if (decl.computed) {
+            const char *both = arena_printf(a, "%.*s %s", (int)decl.len, decl.text, decl.value);
+            quote(&args, both, strlen(both));
+            continue;
+        }
+        const char *name = arena_printf(a, "arg%zu", i + 1);
+        buf_printf(&text, "\n  %s: ", name);
+        quote(&text, decl.text, decl.len);
+        buf_puts(&args, name);
+        (*value)[(*nvalue)++] = (struct run_arg){.name = name, .value = decl.value};
+    }
+    buf_puts(&text, *nvalue ? "\nlaunches:\n  - entry: " : " {}\nlaunches:\n  - entry: ");
+    quote(&text, o->entry, strlen(o->entry));
+    buf_putc(&text, '\n');
+    list(&text, "grid", o->grid);
+    list(&text, "block", o->block);
+    if (o->cluster)
+        list(&text, "cluster", o->cluster);
+    if (o->shared) {
+        buf_puts(&text, "    shared: ");
+        quote(&text, o->shared, strlen(o->shared));
+        buf_putc(&text, '\n');
+    }
+    buf_printf(&text, "    args: [%s]\n", buf_text(&args));
+    struct contract_file *file =
+        contract_read(a, source_new(a, "<options>", buf_text(&text), text.len), d);
+    return file && file->v.n == 1 ? file->v.v[0] : NULL;
+}
+
+/* ---- help ---- */
+
+/* The declaration that a parameter most likely needs. */
+static const char *likely(const struct ptx_var *v)
+{
+    static const struct {
+        enum ptx_mod type;
+        const char *decl;
+    } scalars[] = {{PTX_U32, "u32"}, {PTX_S32, "i32"}, {PTX_F32, "f32"}, {PTX_F64, "f64"},
+                   {PTX_U16, "u16"}, {PTX_U8, "u8"},   {PTX_B32, "u32"}, {PTX_B16, "u16"}};
+    if (v->is_array)
+        return NULL;
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
+        if (v->type == scalars[i].type)
+            return scalars[i].decl;
+    return "in f32[N]"; /* 64 bits: mostly a pointer */
+}
+
+static void explain_entry(const struct ptx_func *f, struct buf *params, struct buf *args)
+{
+    for (size_t k = 0; k < f->params.n; k++) {
+        const struct ptx_var *v = f->params.v[k];
+        const char *decl = likely(v);
+        buf_printf(params, "%s%s", k ? ", " : "", ptx_mod_text(v->type));
+        if (v->is_array)
+            buf_printf(params, "[%" PRIu64 "]", v->count);
+        buf_printf(args, " --arg '%s=...'", decl ? decl : "?");
+    }
+}
+
+void made_explain(const struct ptx_module *m, struct diags *d)
+{
+    enum { MOST = 8 };
+    size_t shown = 0, all = 0;
+    for (size_t i = 0; i < m->items.n; i++) {
+        const struct ptx_func *f = m->items.v[i].kind == PTX_I_FUNC ? m->items.v[i].func : NULL;
+        if (!f || !f->is_entry || ++all > MOST)
+            continue;
+        struct buf params = buf_in(m->arena), args = buf_in(m->arena);
+        explain_entry(f, &params, &args);
+        diag_note(d, f->span, "entry '%s' takes (%s)", f->name, buf_text(&params));
+        if (shown++ == 0)
+            diag_note(d, SPAN_NONE, "launch it with --entry %s --grid G --block %" PRIu32 "%s",
+                      f->name,
+                      f->reqntid[0]   ? f->reqntid[0]
+                      : f->maxntid[0] ? f->maxntid[0]
+                                      : 256,
+                      buf_text(&args));
+    }
+    if (all > MOST)
+        diag_note(d, SPAN_NONE, "there are %zu more entries", all - MOST);
+}

@@ -1,0 +1,236 @@
+#include <config.h>
+
+#include "run/plan.h"
+
+#include <inttypes.h>
+
+/* What every device since sm_70 has: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". */
+enum { BLOCK_THREADS = 1024, SHARED_MOST = 227 * 1024, CLUSTER_MOST = 16 };
+static const uint32_t grid_limit[3] = {INT32_MAX, 65535, 65535};
+static const uint32_t block_limit[3] = {1024, 1024, 64};
+static const char axis[3] = {'x', 'y', 'z'};
+
+/* "; n is 1001": what an expression's value came from. */
+static const char *because(struct run *r, const struct lang_expr *e)
+{
+    const char *values = run_values_text(r, e);
+    return *values ? arena_printf(r->arena, "; %s", values) : "";
+}
+
+/* One extent; a missing expression is 1. */
+static bool extent(struct run *r, const struct lang_expr *e, const char *what, int k, uint32_t low,
+                   uint32_t limit, uint32_t *out)
+{
+    int64_t v = 1;
+    if (e && !run_eval(r, e, &v))
+        return false;
+    if (v < low || v > limit)
+        return diag_error(r->d, e->span,
+                          "%s %c is %" PRId64 "; it must be between %" PRIu32 " and %" PRIu32 "%s",
+                          what, axis[k], v, low, limit, because(r, e));
+    *out = (uint32_t)v;
+    return true;
+}
+
+static bool extents(struct run *r, struct lang_expr *const e[3], const char *what, uint32_t low,
+                    const uint32_t limit[3], struct device_dim *out)
+{
+    return extent(r, e[0], what, 0, low, limit[0], &out->x) &&
+           extent(r, e[1], what, 1, low, limit[1], &out->y) &&
+           extent(r, e[2], what, 2, low, limit[2], &out->z);
+}
+
+static bool plan_geometry(struct run *r, const struct contract_launch *src, struct device_launch *l)
+{
+    static const uint32_t cluster_limit[3] = {CLUSTER_MOST, CLUSTER_MOST, CLUSTER_MOST};
+    int64_t shared = 0;
+    if (!extents(r, src->grid, "grid", 0, grid_limit, &l->grid) ||
+        !extents(r, src->block, "block", 1, block_limit, &l->block))
+        return false;
+    uint64_t threads = (uint64_t)l->block.x * l->block.y * l->block.z;
+    if (threads > BLOCK_THREADS)
+        return diag_error(r->d, src->block[0] ? src->block[0]->span : src->span,
+                          "a block has %" PRIu64 " threads; the limit is %d", threads,
+                          BLOCK_THREADS);
+    if (src->shared && !run_eval(r, src->shared, &shared))
+        return false;
+    if (shared < 0 || shared > SHARED_MOST)
+        return diag_error(r->d, src->shared->span,
+                          "a block asks for %" PRId64
+                          " bytes of dynamic shared memory; the limit is %d%s",
+                          shared, SHARED_MOST, because(r, src->shared));
+    l->shared_bytes = (uint32_t)shared;
+    if (!src->cluster[0])
+        return true;
+    if (!extents(r, src->cluster, "cluster", 1, cluster_limit, &l->cluster))
+        return false;
+    struct device_dim g = l->grid, c = l->cluster;
+    if ((uint64_t)c.x * c.y * c.z > CLUSTER_MOST)
+        return diag_error(r->d, src->cluster[0]->span,
+                          "a cluster has %" PRIu32 " blocks; the limit is %d", c.x * c.y * c.z,
+                          CLUSTER_MOST);
+    if (g.x % c.x || g.y % c.y || g.z % c.z)
+        return diag_error(r->d, src->cluster[0]->span,
+                          "the grid (%" PRIu32 ", %" PRIu32 ", %" PRIu32
+                          ") is not a multiple of the cluster (%" PRIu32 ", %" PRIu32 ", %" PRIu32
+                          ")",
+                          g.x, g.y, g.z, c.x, c.y, c.z);
+    return true;
+}
+
+/* ---- arguments ---- */
+
+static size_t arg_bytes(const struct contract_arg *arg)
+{
+    if (arg->sym && arg->sym->kind == SYM_BUFFER)
+        return 8;
+    return dtype_bytes(arg->type, 1);
+}
+
+static struct run_param *param_of(const struct run *r, const struct lang_symbol *sym)
+{
+    for (size_t i = 0; i < r->nparam; i++)
+        if (r->param[i].sym == sym)
+            return &r->param[i];
+    return NULL;
+}
+
+static bool plan_value(struct run *r, const struct contract_arg *arg, uint64_t *value)
+{
+    const struct run_param *p = arg->sym ? param_of(r, arg->sym) : NULL;
+    int64_t v = 0;
+    *value = 0;
+    if (p && run_is_buffer(p))
+        return true;
+    if (p && dtype_is_float(arg->type)) {
+        dtype_set(arg->type, value, 0, p->f);
+        return true;
+    }
+    if (p) {
+        v = p->i;
+    } else if (arg->sym) {
+        v = run_find_dim(r, arg->sym->name)->value;
+    } else if (!run_eval(r, arg->expr, &v)) {
+        return false;
+    }
+    bool in = dtype_is_float(arg->type) ||
+              (dtype_class(arg->type) == DTC_I
+                   ? v >= dtype_imin(arg->type) && v <= (int64_t)dtype_imax(arg->type)
+                   : (uint64_t)v <= dtype_imax(arg->type));
+    /* a u64 scalar is any 64 bits; a computed value is a number, which may be negative */
+    if (!in || (!p && dtype_class(arg->type) != DTC_I && !dtype_is_float(arg->type) && v < 0))
+        return diag_error(r->d, arg->span, "the argument is %" PRId64 ", which is no %s%s", v,
+                          dtype_name(arg->type), arg->expr ? because(r, arg->expr) : "");
+    dtype_set_int(arg->type, value, 0, v);
+    return true;
+}
+
+/* Against the entry's own parameters, so that a kernel never reads an argument that is not there. */
+static bool check_entry(struct run *r, const struct ptx_module *m, const struct plan_launch *p)
+{
+    const struct ptx_func *f = ptx_find_entry(m, p->l.entry);
+    const struct device_dim b = p->l.block;
+    if (!f)
+        return diag_error(r->d, p->src->span, "the module has no entry '%s'", p->l.entry);
+    if (f->params.n != p->l.narg)
+        return diag_error(r->d, p->src->span,
+                          "entry '%s' has %zu parameters; %zu arguments are passed", f->name,
+                          f->params.n, p->l.narg);
+    for (size_t i = 0; i < f->params.n; i++)
+        if (ptx_var_bytes(f->params.v[i]) != p->l.arg_bytes[i])
+            return diag_error(r->d, p->src->args.v[i].span,
+                              "parameter '%s' of entry '%s' has %" PRIu64 " bytes; %zu are passed",
+                              f->params.v[i]->name, f->name, ptx_var_bytes(f->params.v[i]),
+                              p->l.arg_bytes[i]);
+    const uint32_t block[3] = {b.x, b.y, b.z};
+    uint64_t most = 1;
+    for (int k = 0; k < 3; k++) {
+        if (f->reqntid[0] && block[k] != (f->reqntid[k] ? f->reqntid[k] : 1))
+            return diag_error(r->d, p->src->span,
+                              "entry '%s' requires blocks of %" PRIu32 " in %c; %" PRIu32 " given",
+                              f->name, f->reqntid[k] ? f->reqntid[k] : 1, axis[k], block[k]);
+        most *= f->maxntid[k] ? f->maxntid[k] : 1;
+    }
+    if (f->maxntid[0] && (uint64_t)b.x * b.y * b.z > most)
+        return diag_error(r->d, p->src->span,
+                          "entry '%s' takes blocks of at most %" PRIu64 " threads; %" PRIu64
+                          " given",
+                          f->name, most, (uint64_t)b.x * b.y * b.z);
+    return true;
+}
+
+static bool plan_launch(struct run *r, const struct ptx_module *m,
+                        const struct contract_launch *src, struct plan_launch *p)
+{
+    size_t n = src->args.n;
+    const void **args = ARENA_ARRAY(r->arena, n, const void *);
+    size_t *bytes = ARENA_ARRAY(r->arena, n, size_t);
+    *p = (struct plan_launch){.src = src, .value = ARENA_ARRAY(r->arena, n, uint64_t)};
+    p->l = (struct device_launch){.entry = src->entry, .args = args, .arg_bytes = bytes, .narg = n};
+    if (!plan_geometry(r, src, &p->l))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        args[i] = &p->value[i];
+        bytes[i] = arg_bytes(&src->args.v[i]);
+        if (!plan_value(r, &src->args.v[i], &p->value[i]))
+            return false;
+    }
+    return !m || check_entry(r, m, p);
+}
+
+/* Of consecutive launches with a condition the first that holds is taken: i moves past the group, *take is the one
+ * chosen. */
+static bool choose(struct run *r, size_t *i, const struct contract_launch **take)
+{
+    const struct contract *c = r->contract;
+    size_t first = *i;
+    *take = NULL;
+    for (; *i < c->launches.n && c->launches.v[*i].when; ++*i) {
+        int64_t holds = 0;
+        if (!*take && !run_eval(r, c->launches.v[*i].when, &holds))
+            return false;
+        if (!*take && holds)
+            *take = &c->launches.v[*i];
+    }
+    if (*take)
+        return true;
+    return diag_error(r->d, c->launches.v[first].when->span,
+                      "no variant of '%s' is for these sizes; %s", c->kernel,
+                      run_values_text(r, c->launches.v[first].when));
+}
+
+bool plan_make(struct run *r, const struct ptx_module *m, struct plan *plan)
+{
+    const struct contract *c = r->contract;
+    *plan = (struct plan){.v = ARENA_ARRAY(r->arena, c->launches.n, struct plan_launch)};
+    for (size_t i = 0; i < c->launches.n;) {
+        const struct contract_launch *src = &c->launches.v[i];
+        if (!src->when)
+            i++;
+        else if (!choose(r, &i, &src))
+            return false;
+        struct plan_launch *p = &plan->v[plan->n];
+        if (!plan_launch(r, m, src, p))
+            return false;
+        if (p->l.grid.x && p->l.grid.y && p->l.grid.z)
+            plan->n++;
+    }
+    return true;
+}
+
+bool run_check(struct run *r, const struct ptx_module *m)
+{
+    struct plan plan;
+    return plan_make(r, m, &plan);
+}
+
+void plan_addresses(const struct run *r, struct plan *plan, const uint64_t *address)
+{
+    for (size_t i = 0; i < plan->n; i++)
+        for (size_t k = 0; k < plan->v[i].l.narg; k++) {
+            const struct contract_arg *arg = &plan->v[i].src->args.v[k];
+            const struct run_param *p = arg->sym ? param_of(r, arg->sym) : NULL;
+            if (p && run_is_buffer(p))
+                plan->v[i].value[k] = address[p - r->param];
+        }
+}

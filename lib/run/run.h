@@ -1,0 +1,125 @@
+/* Binds values to a launch contract and executes it on a device.
+ *
+ *     struct run *r = run_new(a, contract, d);
+ *     run_bind_dim(r, dim, 1024, "n=1024 was given");     and scalars, and buffers whose shapes are known
+ *     run_shapes(r);                                      every shape is known now, every requirement holds
+ *     r->param[k].host.data = ...;                        contents of the inputs, where they were not bound with it
+ *     run_execute(r, module, ops, dev, NULL, &stats);     the outputs are in r->param[k].result.data
+ *
+ * Each step returns false (or a device status) with errors in the run's diags. Nothing is allocated on the device
+ * before everything that can be checked has been. All memory is the arena's; the caller loads the PTX into the device.
+ * Values that users write as text (NAME=VALUE) are bound by args.h.
+ */
+#ifndef KAIO_RUN_RUN_H
+#define KAIO_RUN_RUN_H
+
+#include "data/buffer.h"
+#include "ptx/ptx.h"
+#include "run/device.h"
+#include "spec/contract.h"
+
+struct io_out;
+
+struct run_dim {
+    struct lang_symbol *sym;
+    bool known;
+    int64_t value;
+    const char
+        *from; /* why, as half a sentence: "n=1024 was given", "x is f32[1024], so n is 1024" */
+};
+
+struct run_param {
+    const struct spec_param *decl;
+    struct lang_symbol *sym;
+    bool given; /* a scalar has its value; a buffer's shape was given, not computed */
+    double f;   /* a scalar's value: floats rounded to the type ... */
+    int64_t i;  /* ... integers and bool in two's complement */
+    struct buffer
+        host; /* a buffer's shape, and its contents before the launch (NULL for an output) */
+    struct buffer result; /* an out's or inout's contents after it */
+    /* args.c: */
+    const char *destination; /* where the result goes; NULL: nowhere */
+    struct io_out *out;
+};
+
+struct run {
+    struct arena *arena;
+    struct diags *d;
+    const struct contract *contract;
+    struct run_param *param; /* in the contract's order */
+    struct run_dim *dim;     /* in the contract's order */
+    size_t nparam, ndim;
+};
+
+static inline bool run_is_buffer(const struct run_param *p)
+{
+    return p->sym->kind == SYM_BUFFER;
+}
+static inline bool run_is_input(const struct run_param *p) /* in or inout */
+{
+    return run_is_buffer(p) && p->sym->mode != MODE_OUT;
+}
+static inline bool run_is_output(const struct run_param *p) /* out or inout */
+{
+    return run_is_buffer(p) && p->sym->mode != MODE_IN;
+}
+
+/* d is kept and used by every later call. Dimensions that were fixed at emission are known from the start. */
+struct run *run_new(struct arena *a, const struct contract *c, struct diags *d);
+struct run_param *run_find_param(struct run *r, const char *name); /* NULL if absent */
+struct run_dim *run_find_dim(struct run *r, const char *name);
+
+/* False when the dimension is known to be something else, or is not in 0 .. 2^32 - 1. */
+bool run_bind_dim(struct run *r, struct run_dim *dim, int64_t value, const char *from);
+/* Rounds f to a float type. The value must be in the type's range and no NaN. */
+bool run_bind_scalar(struct run *r, struct run_param *p, double f, int64_t i);
+/* Takes the buffer's shape, from which dimensions are bound, and its data if it has any. Its type must be the declared
+ * one. */
+bool run_bind_buffer(struct run *r, struct run_param *p, const struct buffer *b);
+/* Every dimension and scalar has a value (defaults are filled in), every buffer its shape in host, and the requirements
+ * hold. */
+bool run_shapes(struct run *r);
+
+/* "f32[n, 2 * k]": the parameter's type as declared, without in, out, inout. */
+const char *run_type_text(struct run *r, const struct run_param *p);
+
+struct run_options {
+    uint8_t poison; /* every byte of an output before the launch: one never written shows */
+    uint32_t guard; /* bytes of a band on each side of every buffer, a multiple of 256, in which
+                                 * a write is found (for GPUs; the simulator knows the bounds); 0: none */
+};
+extern const struct run_options run_default; /* poison 0xff (NaN, -1), no guard */
+
+struct run_stats {
+    double seconds; /* of all launches */
+    uint64_t thread_instructions;
+    unsigned launches; /* done: one with an empty grid is skipped */
+};
+
+/* Checks that the launches of the contract are possible, and fit the module's entries if there is a module (NULL: it could
+ * not be parsed here, the device will tell). run_execute() does it too; call it to find errors early. */
+bool run_check(struct run *r, const struct ptx_module *m);
+
+/* Uploads, launches, reads back; gives the device memory back. opt NULL: run_default. stats may be NULL. DEVICE_FAULT
+ * also when a guard band was written. */
+enum device_status run_execute(struct run *r, const struct ptx_module *m,
+                               const struct device_ops *ops, struct device *dev,
+                               const struct run_options *opt, struct run_stats *stats);
+
+/* ---- time ---- */
+
+struct run_timing {
+    unsigned n;              /* rounds timed */
+    double median, min, max; /* seconds of one execution of the contract's launches */
+    uint64_t bytes;          /* each in and out counted once, each inout twice */
+    double
+        copy_median; /* seconds to move as many bytes by a device-to-device copy; 0: not measured */
+    uint64_t thread_instructions; /* per execution; 0 where they are not counted */
+};
+
+/* n rounds after warm-up, each an execution and, on a GPU, a copy that reads bytes / 2 and writes as many. Small buffers
+ * are rotated so that every round finds them outside the L2 cache. */
+enum device_status run_time(struct run *r, const struct device_ops *ops, struct device *dev,
+                            unsigned n, struct run_timing *t);
+
+#endif
