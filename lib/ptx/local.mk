@@ -11,4 +11,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/ptx/parse_decl.c \
 	lib/ptx/parse_operand.c \
 	lib/ptx/print.c \
+	lib/ptx/validate.c lib/ptx/validate.h \
+	lib/ptx/validate_operand.c \
+	lib/ptx/validate_words.c \
 	lib/ptx/build.c

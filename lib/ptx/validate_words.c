@@ -1,0 +1,138 @@
+/* Modifiers against each other: what a row's pattern alone can't say. */
+#include <config.h>
+
+#include "ptx/validate.h"
+
+static bool clash(struct ptx_validator *v, const struct ptx_inst *in, const char *what)
+{
+    return diag_error(v->diags, v->span, "'%s': %s", ptx_mnemonic(v, in), what);
+}
+
+static unsigned vector_bits(const struct ptx_inst *in)
+{
+    unsigned bits = ptx_type_bits((enum ptx_mod)in->type[0]);
+    switch (in->mod[PTX_MC_VECTOR]) {
+    case PTX_V2: return 2 * bits;
+    case PTX_V4: return 4 * bits;
+    case PTX_V8: return 8 * bits;
+    default: return bits;
+    }
+}
+
+/* ld, st: which caching words go with which space, and how wide an access may be. */
+static bool check_access(struct ptx_validator *v, const struct ptx_inst *in)
+{
+    enum ptx_mod space = ptx_space((enum ptx_mod)in->mod[PTX_MC_SPACE]);
+    unsigned bits = vector_bits(in), order = in->mod[PTX_MC_ORDER];
+    bool global = space == PTX_NONE || space == PTX_GLOBAL;
+    if (bits > 256 || (bits > 128 && in->type[0] == PTX_B128))
+        return clash(v, in, "more than 256 bits in one access");
+    if (bits > 128) {
+        if (!global)
+            return clash(v, in, "more than 128 bits in one access only work on .global");
+        if (!ptx_sm_allows(100, v->module->sm, v->module->sm_suffix))
+            return diag_error(v->diags, v->span, "'%s' needs sm_100 (the target is sm_%u%.1s)",
+                              ptx_mnemonic(v, in), v->module->sm, &v->module->sm_suffix);
+        if (v->module->version < 88)
+            return diag_error(v->diags, v->span, "'%s' needs PTX 8.8 (the module says %u.%u)",
+                              ptx_mnemonic(v, in), v->module->version / 10,
+                              v->module->version % 10);
+    }
+    if (in->mod[PTX_MC_EVICT2] != PTX_NONE && bits != 256)
+        return clash(v, in, "an L2 eviction priority needs .v8.b32 or .v4.b64");
+    if (in->mod[PTX_MC_EVICT] != PTX_NONE && in->mod[PTX_MC_CACHE] != PTX_NONE)
+        return clash(v, in, "an eviction priority and a cache operator exclude each other");
+    if (!global && (in->mod[PTX_MC_EVICT] != PTX_NONE || in->mod[PTX_MC_EVICT2] != PTX_NONE ||
+                    in->mod[PTX_MC_PREFETCH] != PTX_NONE || in->mod[PTX_MC_HINT] != PTX_NONE))
+        return clash(v, in,
+                     "eviction priorities, prefetch sizes and cache hints only work on .global");
+    if (order != PTX_NONE && order != PTX_WEAK && !global && space != PTX_SHARED)
+        return clash(v, in, "an ordered access is to .global or .shared memory");
+    return true;
+}
+
+/* atom and red of vectors, and hints. */
+static bool check_atomic(struct ptx_validator *v, const struct ptx_inst *in)
+{
+    enum ptx_mod space = ptx_space((enum ptx_mod)in->mod[PTX_MC_SPACE]);
+    bool global = space == PTX_NONE || space == PTX_GLOBAL;
+    if (in->mod[PTX_MC_HINT] != PTX_NONE && !global)
+        return clash(v, in, "a cache hint only works on .global");
+    if (in->mod[PTX_MC_VECTOR] == PTX_NONE)
+        return true;
+    if (!global)
+        return clash(v, in, "vectors only work on .global");
+    if (vector_bits(in) > 128)
+        return clash(v, in, "more than 128 bits");
+    return true;
+}
+
+/* .sat on an integer conversion: only where the value may not fit. */
+static bool check_sat(struct ptx_validator *v, const struct ptx_inst *in)
+{
+    enum ptx_mod d = (enum ptx_mod)in->type[0], a = (enum ptx_mod)in->type[1];
+    if (in->mod[PTX_MC_SAT] == PTX_NONE)
+        return true;
+    if (d == a)
+        return clash(v, in, ".sat between equal types");
+    return true;
+}
+
+static bool check_range(struct ptx_validator *v, const struct ptx_inst *in, unsigned index,
+                        uint64_t from, uint64_t to, unsigned step)
+{
+    if (index >= in->noperand || in->operand[index].kind != PTX_O_IMM)
+        return true;
+    uint64_t bits = in->operand[index].bits;
+    if (bits >= from && bits <= to && bits % step == 0)
+        return true;
+    if (step == 1)
+        return diag_error(v->diags, v->span, "operand %u of '%s' must be from %llu to %llu",
+                          index + 1, ptx_mnemonic(v, in), (unsigned long long)from,
+                          (unsigned long long)to);
+    return diag_error(v->diags, v->span,
+                      "operand %u of '%s' must be a multiple of %u from %llu to %llu", index + 1,
+                      ptx_mnemonic(v, in), step, (unsigned long long)from, (unsigned long long)to);
+}
+
+static bool check_barrier(struct ptx_validator *v, const struct ptx_inst *in, unsigned first)
+{
+    return check_range(v, in, first, 0, 15, 1) && check_range(v, in, first + 1, 32, 1024, 32);
+}
+
+bool ptx_check_words(struct ptx_validator *v, const struct ptx_inst *in)
+{
+    switch (in->op) {
+    case PTX_OP_LD:
+    case PTX_OP_LD_GLOBAL_NC:
+    case PTX_OP_LD_VOLATILE:
+    case PTX_OP_LD_ORDERED:
+    case PTX_OP_LDU:
+    case PTX_OP_ST:
+    case PTX_OP_ST_VOLATILE:
+    case PTX_OP_ST_ORDERED: return check_access(v, in);
+    case PTX_OP_CVT_INT: return check_sat(v, in);
+    case PTX_OP_LOP3:
+    case PTX_OP_LOP3_BOOL: return check_range(v, in, 4, 0, 255, 1);
+    case PTX_OP_BAR_SYNC:
+    case PTX_OP_BAR_ARRIVE:
+    case PTX_OP_BARRIER_SYNC:
+    case PTX_OP_BARRIER_ARRIVE: return check_barrier(v, in, 0);
+    case PTX_OP_BAR_RED_POPC:
+    case PTX_OP_BAR_RED_BOOL:
+    case PTX_OP_BARRIER_RED_POPC:
+    case PTX_OP_BARRIER_RED_BOOL: return check_barrier(v, in, 1);
+    case PTX_OP_SETMAXNREG: return check_range(v, in, 0, 24, 256, 8);
+    case PTX_OP_PMEVENT: return check_range(v, in, 0, 0, 15, 1);
+    case PTX_OP_VABSDIFF2:
+    case PTX_OP_VABSDIFF4:
+        if (in->mod[PTX_MC_SAT] != PTX_NONE && in->mod[PTX_MC_OP] != PTX_NONE)
+            return clash(v, in, ".sat and .add exclude each other");
+        return true;
+    default: break;
+    }
+    const char *name = ptx_op_name(in->op);
+    if (strcmp(name, "atom") == 0 || strcmp(name, "red") == 0)
+        return check_atomic(v, in);
+    return true;
+}
