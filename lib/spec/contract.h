@@ -28,6 +28,8 @@
 
 #include "spec/spec.h"
 
+enum { CONTRACT_VERSION = 1 };
+
 struct contract_arg {
     struct lang_symbol *sym;    /* a buffer, scalar or dimension; or NULL: */
     struct lang_expr *expr;     /* computed, of .type */
@@ -60,7 +62,8 @@ struct contract_file {
 /* text: the header without the "//@ " (ptx_module.header) as a source of its own whose name says where it came
  * from. NULL with errors in d. */
 struct contract_file *contract_read(struct arena *a, const struct source *text, struct diags *d);
-/* Appends one document. */
+/* Appends one document, without "//@ "; a "---" before it when out holds one already. What is read back is the same
+ * contract. */
 void contract_write(const struct contract *c, struct buf *out);
 /* A contract with the spec's parameters, dimensions and requirements and no launches. */
 struct contract *contract_of_spec(struct arena *a, const struct spec *s, const char *target);

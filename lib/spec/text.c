@@ -27,18 +27,34 @@ bool text_span(const struct yaml_value *v, const char *key, struct span *out, st
     return true;
 }
 
+/* Without the quotes of an item: the language has none, so they are YAML's. */
+static struct span unquote(struct span s)
+{
+    const char *t = s.src->text;
+    bool quoted = s.len >= 2 && (t[s.off] == '\'' || t[s.off] == '"') &&
+                  t[s.off + s.len - 1] == t[s.off];
+    return quoted ? text_trim((struct span){s.src, s.off + 1, s.len - 2}) : s;
+}
+
 void text_split(struct arena *a, struct span text, span_list *out)
 {
     const char *t = text.src->text;
     size_t end = text.off + text.len, start = text.off;
     unsigned depth = 0;
+    char quote = 0;
     for (size_t i = text.off; i <= end; i++) {
         char c = i < end ? t[i] : ',';
+        if (i < end && quote) {
+            quote = c == quote ? 0 : quote;
+            continue;
+        }
+        if (c == '\'' || c == '"')
+            quote = c;
         depth += c == '(' || c == '[';
         depth -= (c == ')' || c == ']') && depth > 0;
         if (i < end && (c != ',' || depth > 0))
             continue;
-        struct span s = text_trim((struct span){text.src, start, i - start});
+        struct span s = unquote(text_trim((struct span){text.src, start, i - start}));
         start = i + 1;
         if (s.len > 0 || i < end) /* a comma after the last one is allowed */
             *VEC_PUSH(a, out) = s;

@@ -1,0 +1,326 @@
+#include <config.h>
+
+#include "spec/contract.h"
+#include "spec/spec_int.h"
+
+#include <stdlib.h>
+
+struct contract_reader {
+    struct arena *a;
+    struct diags *d;
+    struct contract *c;
+};
+
+static bool unknown_key(struct contract_reader *r, const struct yaml_value *key,
+                        const char *const *names)
+{
+    const char *near = diag_nearest(key->text, key->len, names);
+    return near ? diag_error(r->d, key->span, "unknown key '%s'; did you mean '%s'?", key->text,
+                             near)
+                : diag_error(r->d, key->span, "unknown key '%.60s' in the launch contract",
+                             key->text);
+}
+
+static bool only_keys(struct contract_reader *r, const struct yaml_value *map,
+                      const char *const *names)
+{
+    bool good = true;
+    for (size_t i = 0; i < map->n; i++) {
+        size_t k = 0;
+        while (names[k] && strcmp(names[k], map->pair[i].key->text) != 0)
+            k++;
+        if (!names[k])
+            good = unknown_key(r, map->pair[i].key, names);
+    }
+    return good;
+}
+
+static bool read_word(struct contract_reader *r, const struct yaml_value *map, const char *key,
+                      bool must, const char **out)
+{
+    const struct yaml_value *v = yaml_get(map, key);
+    if (!v)
+        return !must || diag_error(r->d, map->span, "the launch contract has no '%s'", key);
+    if (v->kind != YAML_SCALAR || v->len == 0)
+        return diag_error(r->d, v->span, "'%s' is a word", key);
+    *out = v->text;
+    return true;
+}
+
+static struct lang_expr *read_expr(struct contract_reader *r, struct span text, enum dtype want)
+{
+    static const struct lang_options options = {0};
+    struct lang_expr *e = lang_parse_expr(r->a, text, r->d);
+    if (!e || !lang_check_expr(r->a, &r->c->scope, &options, e, want, r->d))
+        return NULL;
+    return e;
+}
+
+static struct lang_expr *read_integer(struct contract_reader *r, struct span text)
+{
+    struct lang_expr *e = read_expr(r, text, DT_VOID);
+    if (e && !dtype_is_int(e->type)) {
+        diag_error(r->d, e->span, "an integer is needed here");
+        return NULL;
+    }
+    return e;
+}
+
+/* ---- parameters, dimensions ------------------------------------------------------------------ */
+
+static bool read_fixed_dim(struct contract_reader *r, const struct yaml_pair *pair)
+{
+    struct lang_symbol *sym = lang_find(&r->c->scope, pair->key->text);
+    struct span text;
+    int64_t v;
+    if (!sym || sym->kind != SYM_DIM)
+        return diag_error(r->d, pair->key->span, "no dimension is called '%s'", pair->key->text);
+    if (!text_span(pair->value, pair->key->text, &text, r->d))
+        return false;
+    struct lang_expr *e = read_integer(r, text);
+    if (!e)
+        return false;
+    if (!lang_const_int(e, &v) || v < 1 || v > UINT32_MAX)
+        return diag_error(r->d, e->span, "a dimension is 1 to %u", UINT32_MAX);
+    sym->has_value = true;
+    sym->value = (uint64_t)v;
+    return true;
+}
+
+static bool read_parameters(struct contract_reader *r, const struct yaml_value *map)
+{
+    struct param_reader p = {.a = r->a, .d = r->d, .scope = &r->c->scope};
+    const struct yaml_value *v = yaml_get(map, "params"), *dims = yaml_get(map, "dims");
+    bool good = true;
+    if (v && !params_read(&p, v))
+        return false;
+    r->c->params.v = p.params.v;
+    r->c->params.n = p.params.n;
+    r->c->dims.v = p.dims.v;
+    r->c->dims.n = p.dims.n;
+    if (dims && dims->kind != YAML_MAP)
+        return diag_error(r->d, dims->span, "'dims' is a map, as in {n: 1024}");
+    for (size_t i = 0; dims && i < dims->n; i++)
+        good &= read_fixed_dim(r, &dims->pair[i]);
+    return good;
+}
+
+static bool read_conditions(struct contract_reader *r, const struct yaml_value *map)
+{
+    const struct yaml_value *v = yaml_get(map, "require");
+    span_list list = {0};
+    bool good = !v || text_list(r->a, v, "require", &list, r->d);
+    for (size_t i = 0; i < list.n; i++) {
+        struct lang_expr *e = read_expr(r, list.v[i], DT_BOOL);
+        good &= e != NULL;
+        if (e)
+            *VEC_PUSH(r->a, &r->c->require) = e;
+    }
+    return good;
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+static bool read_geometry(struct contract_reader *r, const struct yaml_value *map, const char *key,
+                          bool must, struct lang_expr **out)
+{
+    const struct yaml_value *v = yaml_get(map, key);
+    span_list list = {0};
+    if (!v)
+        return !must || diag_error(r->d, map->span, "the launch has no '%s'", key);
+    if (!text_list(r->a, v, key, &list, r->d))
+        return false;
+    if (list.n < 1 || list.n > 3)
+        return diag_error(r->d, v->span, "'%s' has one to three numbers, not %zu", key, list.n);
+    for (size_t i = 0; i < list.n; i++)
+        if (!(out[i] = read_integer(r, list.v[i])))
+            return false;
+    return true;
+}
+
+/* "u64 n * 4": the type in front; false when there is none, as in "n" or "u64(n)". */
+static bool leading_type(struct span s, enum dtype *type, struct span *rest)
+{
+    const char *t = s.src->text + s.off;
+    size_t n = 0;
+    while (n < s.len &&
+           ((t[n] >= 'a' && t[n] <= 'z') || (t[n] >= '0' && t[n] <= '9') || t[n] == '_'))
+        n++;
+    if (n == s.len || t[n] != ' ' || !dtype_parse(t, n, type))
+        return false;
+    *rest = text_trim((struct span){s.src, s.off + n, s.len - n});
+    return rest->len > 0;
+}
+
+static bool read_arg(struct contract_reader *r, struct span s, struct contract_launch *l)
+{
+    struct contract_arg *a = VEC_PUSH(r->a, &l->args);
+    struct span rest;
+    a->span = s;
+    if (leading_type(s, &a->type, &rest)) {
+        a->expr = dtype_is_float(a->type) || a->type == DT_BOOL ? read_expr(r, rest, a->type)
+                                                                : read_integer(r, rest);
+        return a->expr != NULL;
+    }
+    a->sym = lang_find(&r->c->scope, arena_strndup(r->a, s.src->text + s.off, s.len));
+    if (!a->sym)
+        return diag_error(r->d, s,
+                          "no parameter or dimension has this name; a computed argument is "
+                          "written with its type, as in 'u64 n * 4'");
+    a->type = a->sym->kind == SYM_BUFFER ? DT_U64 : a->sym->kind == SYM_DIM ? DT_U32 : a->sym->type;
+    return true;
+}
+
+static bool read_args(struct contract_reader *r, const struct yaml_value *map,
+                      struct contract_launch *l)
+{
+    const struct yaml_value *v = yaml_get(map, "args");
+    span_list list = {0};
+    bool good = true;
+    if (!v)
+        return true;
+    if (v->kind != YAML_LIST)
+        return diag_error(r->d, v->span, "'args' is a list, as in [x, y, n]");
+    if (!text_list(r->a, v, "args", &list, r->d))
+        return false;
+    for (size_t i = 0; i < list.n; i++)
+        good &= read_arg(r, list.v[i], l);
+    return good;
+}
+
+static bool is_entry(const char *s)
+{
+    for (size_t i = 0; s[i]; i++) {
+        char c = (char)(s[i] | 0x20);
+        bool digit = s[i] >= '0' && s[i] <= '9';
+        if (!((c >= 'a' && c <= 'z') || s[i] == '_' || s[i] == '$' || (s[i] == '%' && i == 0) ||
+              (digit && i > 0)))
+            return false;
+    }
+    return *s;
+}
+
+static bool read_launch(struct contract_reader *r, const struct yaml_value *v)
+{
+    static const char *const keys[] = {"entry",   "when",   "grid", "block",
+                                       "cluster", "shared", "args", NULL};
+    struct contract_launch *l = VEC_PUSH(r->a, &r->c->launches);
+    const struct yaml_value *when, *shared;
+    struct span text;
+    l->span = v->span;
+    if (v->kind != YAML_MAP)
+        return diag_error(r->d, v->span, "a launch is a map with entry, grid, block and args");
+    bool good = only_keys(r, v, keys) && read_word(r, v, "entry", true, &l->entry);
+    if (good && !is_entry(l->entry))
+        good =
+            diag_error(r->d, yaml_get(v, "entry")->span, "this can't be the name of a PTX entry");
+    good = good && read_geometry(r, v, "grid", true, l->grid);
+    good = good && read_geometry(r, v, "block", true, l->block);
+    good = good && read_geometry(r, v, "cluster", false, l->cluster);
+    when = yaml_get(v, "when");
+    shared = yaml_get(v, "shared");
+    if (good && when)
+        good = text_span(when, "when", &text, r->d) && (l->when = read_expr(r, text, DT_BOOL));
+    if (good && shared)
+        good = text_span(shared, "shared", &text, r->d) && (l->shared = read_integer(r, text));
+    return good && read_args(r, v, l);
+}
+
+static bool read_launches(struct contract_reader *r, const struct yaml_value *map)
+{
+    const struct yaml_value *v = yaml_get(map, "launches");
+    bool good = true;
+    if (!v)
+        return diag_error(r->d, map->span, "the launch contract has no 'launches'");
+    if (v->kind != YAML_LIST)
+        return diag_error(r->d, v->span, "'launches' is a list");
+    for (size_t i = 0; i < v->n; i++)
+        good &= read_launch(r, v->item[i]);
+    return good;
+}
+
+static bool read_version(struct contract_reader *r, const struct yaml_value *map)
+{
+    const char *version = NULL;
+    if (!read_word(r, map, "kaio", true, &version))
+        return false;
+    char *end;
+    long v = strtol(version, &end, 10);
+    if (*end || v < 1)
+        return diag_error(r->d, yaml_get(map, "kaio")->span,
+                          "the version of the launch contract is a number");
+    return v == CONTRACT_VERSION ||
+           diag_error(r->d, yaml_get(map, "kaio")->span,
+                      "the launch contract has version %ld, and this program reads version %d; "
+                      "emit the kernel again",
+                      v, CONTRACT_VERSION);
+}
+
+static struct contract *read_contract(struct arena *a, const struct yaml_value *v, struct diags *d)
+{
+    static const char *const keys[] = {"kaio", "kernel",  "source",   "target", "params",
+                                       "dims", "require", "launches", NULL};
+    struct contract_reader r = {a, d, ARENA_NEW(a, struct contract)};
+    if (v->kind != YAML_MAP) {
+        diag_error(d, v->span, "a launch contract is a map that begins with 'kaio: %d'",
+                   CONTRACT_VERSION);
+        return NULL;
+    }
+    bool good = read_version(&r, v) && only_keys(&r, v, keys);
+    good = good && read_word(&r, v, "kernel", true, &r.c->kernel);
+    good = good && read_word(&r, v, "source", false, &r.c->source);
+    good = good && read_word(&r, v, "target", false, &r.c->target);
+    good = good && read_parameters(&r, v) && read_conditions(&r, v) && read_launches(&r, v);
+    return good ? r.c : NULL;
+}
+
+struct contract_file *contract_read(struct arena *a, const struct source *text, struct diags *d)
+{
+    struct yaml_stream *stream = yaml_read(a, text, d);
+    struct contract_file *f = ARENA_NEW(a, struct contract_file);
+    bool good = stream != NULL;
+    for (size_t i = 0; good && i < stream->docs.n; i++) {
+        if (!stream->docs.v[i])
+            continue;
+        struct contract *c = read_contract(a, stream->docs.v[i], d);
+        if (c)
+            *VEC_PUSH(a, &f->v) = c;
+        else
+            good = false;
+    }
+    if (good && f->v.n == 0)
+        good = diag_error(d, (struct span){text, 0, 0}, "the launch contract is empty");
+    return good ? f : NULL;
+}
+
+/* ---- making one ------------------------------------------------------------------------------ */
+
+struct contract *contract_of_spec(struct arena *a, const struct spec *s, const char *target)
+{
+    struct contract *c = ARENA_NEW(a, struct contract);
+    c->kernel = s->name;
+    c->source = s->src->name;
+    c->target = target;
+    for (size_t i = 0; i < s->params.n; i++) {
+        *VEC_PUSH(a, &c->params) = s->params.v[i];
+        *VEC_PUSH(a, &c->scope.syms) = s->params.v[i].sym;
+    }
+    for (size_t i = 0; i < s->dims.n; i++) {
+        *VEC_PUSH(a, &c->dims) = s->dims.v[i];
+        *VEC_PUSH(a, &c->scope.syms) = s->dims.v[i];
+    }
+    for (size_t i = 0; i < s->require.n; i++)
+        *VEC_PUSH(a, &c->require) = s->require.v[i];
+    return c;
+}
+
+struct lang_expr *contract_expr(struct arena *a, struct contract *c, const char *text)
+{
+    struct diags *d = diags_new(a);
+    struct contract_reader r = {a, d, c};
+    struct lang_expr *e =
+        read_expr(&r, source_all(source_new(a, "<launch>", text, strlen(text))), DT_VOID);
+    if (!e)
+        abort();
+    return e;
+}

@@ -1,0 +1,169 @@
+#include <config.h>
+
+#include "spec/contract.h"
+#include "spec/spec_int.h"
+
+/* May the text stand in YAML as it is, also inside [ ]? A comma may: the reader splits outside of brackets only. */
+static bool is_plain(const char *s)
+{
+    static const char *const words[] = {"", "~", "null", "true", "false", "yes", "no", NULL};
+    for (int i = 0; words[i]; i++)
+        if (strcmp(s, words[i]) == 0)
+            return false;
+    bool first = (*s >= '0' && *s <= '9') || (*s >= 'A' && *s <= 'Z') || (*s >= 'a' && *s <= 'z') ||
+                 *s == '_' || *s == '(' || *s == '.' || *s == '/' || *s == '$';
+    for (const char *p = s; *p; p++)
+        if (*p < 0x20 || *p > 0x7e || strchr("?:#'\"\\{}", *p))
+            return false;
+    return first && s[strlen(s) - 1] != ' ';
+}
+
+/* Any bytes as a double-quoted YAML scalar; what is not ASCII is kept only as an escape of its code or '?'. */
+static void quoted(const char *s, struct buf *out)
+{
+    buf_putc(out, '"');
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            buf_printf(out, "\\%c", c);
+        else if (c < 0x20 || c == 0x7f)
+            buf_printf(out, "\\x%02x", c);
+        else
+            buf_putc(out, c < 0x80 ? (char)c : '?');
+    }
+    buf_putc(out, '"');
+}
+
+/* A text of the language, which holds neither quotes nor backslashes. */
+static void text(const char *s, struct buf *out)
+{
+    if (is_plain(s))
+        buf_puts(out, s);
+    else
+        buf_printf(out, "'%s'", s);
+}
+
+static void expression(const struct lang_expr *e, struct buf *out)
+{
+    text(lang_expr_text(out->arena, e), out);
+}
+
+static void declaration(const struct spec_param *p, struct buf *out)
+{
+    static const char *const modes[] = {"in", "out", "inout"};
+    const struct lang_symbol *s = p->sym;
+    struct buf b = buf_in(out->arena);
+    if (s->kind == SYM_BUFFER) {
+        buf_printf(&b, "%s %s[", modes[s->mode], dtype_name(s->type));
+        for (uint32_t i = 0; i < s->rank; i++) {
+            buf_puts(&b, i ? ", " : "");
+            lang_print_expr(s->dims[i], &b);
+        }
+        buf_putc(&b, ']');
+    } else {
+        buf_puts(&b, dtype_name(s->type));
+        if (p->value) {
+            buf_puts(&b, " = ");
+            lang_print_expr(p->value, &b);
+        }
+    }
+    buf_printf(out, "  %s: ", s->name);
+    /* in a block a bracket is as good as any character */
+    if (strpbrk(buf_text(&b), "?:#"))
+        buf_printf(out, "'%s'", buf_text(&b));
+    else
+        buf_puts(out, buf_text(&b));
+    buf_putc(out, '\n');
+}
+
+static void extents(const char *key, struct lang_expr *const *e, struct buf *out)
+{
+    if (!e[0])
+        return;
+    buf_printf(out, "    %s: [", key);
+    for (int i = 0; i < 3 && e[i]; i++) {
+        buf_puts(out, i ? ", " : "");
+        expression(e[i], out);
+    }
+    buf_puts(out, "]\n");
+}
+
+static void arguments(const struct contract_launch *l, struct buf *out)
+{
+    buf_puts(out, "    args: [");
+    for (size_t i = 0; i < l->args.n; i++) {
+        const struct contract_arg *a = &l->args.v[i];
+        buf_puts(out, i ? ", " : "");
+        text(a->sym ? a->sym->name
+                    : arena_printf(out->arena, "%s %s", dtype_name(a->type),
+                                   lang_expr_text(out->arena, a->expr)),
+             out);
+    }
+    buf_puts(out, "]\n");
+}
+
+static void launch(const struct contract_launch *l, struct buf *out)
+{
+    buf_puts(out, "  - entry: ");
+    if (is_plain(l->entry))
+        buf_puts(out, l->entry);
+    else
+        quoted(l->entry, out);
+    buf_putc(out, '\n');
+    if (l->when) {
+        buf_puts(out, "    when: ");
+        expression(l->when, out);
+        buf_putc(out, '\n');
+    }
+    extents("grid", l->grid, out);
+    extents("block", l->block, out);
+    extents("cluster", l->cluster, out);
+    if (l->shared) {
+        buf_puts(out, "    shared: ");
+        expression(l->shared, out);
+        buf_putc(out, '\n');
+    }
+    arguments(l, out);
+}
+
+static void fixed_dims(const struct contract *c, struct buf *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->dims.n; i++)
+        if (c->dims.v[i]->has_value)
+            buf_printf(out, "%s%s: %llu", n++ ? ", " : "dims: {", c->dims.v[i]->name,
+                       (unsigned long long)c->dims.v[i]->value);
+    if (n)
+        buf_puts(out, "}\n");
+}
+
+void contract_write(const struct contract *c, struct buf *out)
+{
+    if (out->len > 0)
+        buf_puts(out, "---\n");
+    buf_printf(out, "kaio: %d\nkernel: %s\n", CONTRACT_VERSION, c->kernel);
+    if (c->source) {
+        buf_puts(out, "source: ");
+        if (is_plain(c->source))
+            buf_puts(out, c->source);
+        else
+            quoted(c->source, out);
+        buf_putc(out, '\n');
+    }
+    if (c->target)
+        buf_printf(out, "target: %s\n", c->target);
+    buf_puts(out, c->params.n ? "params:\n" : "params: {}\n");
+    for (size_t i = 0; i < c->params.n; i++)
+        declaration(&c->params.v[i], out);
+    fixed_dims(c, out);
+    if (c->require.n)
+        buf_puts(out, "require:\n");
+    for (size_t i = 0; i < c->require.n; i++) {
+        buf_puts(out, "  - ");
+        expression(c->require.v[i], out);
+        buf_putc(out, '\n');
+    }
+    buf_puts(out, c->launches.n ? "launches:\n" : "launches: []\n");
+    for (size_t i = 0; i < c->launches.n; i++)
+        launch(&c->launches.v[i], out);
+}

@@ -1,0 +1,178 @@
+/* The launch contract: what is written is read back as the same contract, and what is wrong is refused. */
+#include <config.h>
+
+#include "spec/contract.h"
+#include "tap.h"
+
+static const char *errors(struct arena *a, const struct diags *d)
+{
+    struct buf b = buf_in(a);
+    diags_format(d, "test", false, &b);
+    return buf_text(&b);
+}
+
+static const char saxpy[] =
+    "kaio: 1\n"
+    "kernel: saxpy\n"
+    "source: specs/elementwise/saxpy.yaml\n"
+    "target: sm_80\n"
+    "params:\n"
+    "  x: in f32[n]\n"
+    "  y: inout f32[n, max(m, 4)]\n"
+    "  q: in i4[n, 2 * m]\n"
+    "  alpha: f32 = 2.0\n"
+    "  beta: f64\n"
+    "  flag: bool = true\n"
+    "dims: {m: 4096}\n"
+    "require:\n"
+    "  - n % 4 == 0\n"
+    "  - 'n > 3 ? alpha > 1.0 : true'\n"
+    "launches:\n"
+    "  - entry: saxpy_vec\n"
+    "    when: n % 4 == 0 && n < 2147483648\n"
+    "    grid: [ceil_div(n, 1024), min(m, 65535), 2]\n"
+    "    block: [256]\n"
+    "    cluster: [2]\n"
+    "    shared: 1024 * 3\n"
+    "    args: [x, y, alpha, n, u64 n * 4, i32 -1, 'u32 n > 5 ? 1 : 2', f32 0.5]\n"
+    "  - entry: saxpy\n"
+    "    grid: ['n > 5 ? ceil_div(n, 256) : 1']\n"
+    "    block: [256]\n"
+    "    args: []\n";
+
+static struct contract_file *read_text(struct arena *a, const char *text, struct diags *d)
+{
+    return contract_read(a, source_new(a, "<contract>", text, strlen(text)), d);
+}
+
+static void test_round_trip(void)
+{
+    struct arena *a = arena_new();
+    struct diags *d = diags_new(a);
+    struct contract_file *f = read_text(a, saxpy, d);
+    struct buf once = buf_in(a), twice = buf_in(a);
+    eq_str(errors(a, d), "", "the contract is read without complaint");
+    if (!f)
+        return;
+    const struct contract *c = f->v.v[0];
+    const struct contract_launch *l = &c->launches.v[0];
+    eq_int(l->args.n, 8, "arguments");
+    eq_int(l->args.v[0].type, DT_U64, "a buffer is passed as an address");
+    eq_int(l->args.v[3].type, DT_U32, "a dimension is passed as u32");
+    ok(!l->args.v[4].sym && l->args.v[4].type == DT_U64, "a computed argument has its own type");
+    ok(c->dims.v[1]->has_value && c->dims.v[1]->value == 4096, "a dimension fixed at emission");
+    ok(l->cluster[0] && !l->cluster[1] && !c->launches.v[1].cluster[0], "cluster is optional");
+    contract_write(c, &once);
+    struct contract_file *g = read_text(a, buf_text(&once), d);
+    eq_str(errors(a, d), "", "what is written can be read");
+    if (g)
+        contract_write(g->v.v[0], &twice);
+    eq_str(buf_text(&twice), buf_text(&once), "writing, reading and writing gives the same text");
+    ok(strstr(buf_text(&once), "args: [x, y, alpha, n, u64 n * 4"),
+       "arguments are written by name");
+    contract_write(g->v.v[0], &twice);
+    struct contract_file *both = read_text(a, buf_text(&twice), d);
+    ok(both && both->v.n == 2, "two kernels are two documents");
+    arena_free(a);
+}
+
+static bool lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i)
+{
+    (void)f;
+    *i = *(const int64_t *)ctx;
+    return strcmp(sym->name, "n") == 0;
+}
+
+static void test_expr(void)
+{
+    struct arena *a = arena_new();
+    struct diags *d = diags_new(a);
+    struct contract_file *f = read_text(a, saxpy, d);
+    int64_t n = 4097, v = 0;
+    struct lang_expr *e = contract_expr(a, f->v.v[0], "ceil_div(n, 1024) * 2");
+    ok(lang_eval_int(e, lookup, &n, &v, d), "evaluates");
+    eq_int(v, 10, "ceil_div rounds up");
+    arena_free(a);
+}
+
+static const char spec_text[] = "kernel: f\n"
+                                "params:\n"
+                                "  x: |\n"
+                                "    in f16[rows, // a comment\n"
+                                "           cols]\n"
+                                "  y: out f32[rows]\n"
+                                "  eps: float = 1e-5\n"
+                                "require: [cols % 8 == 0]\n"
+                                "compute: |\n"
+                                "  y[r] = sum[c](x[r, c]) + eps\n";
+
+static void test_of_spec(void)
+{
+    struct arena *a = arena_new();
+    struct diags *d = diags_new(a);
+    static const struct spec_define defines[] = {{"cols", 64}};
+    const struct source *src = source_new(a, "a \"b\"\n\xff.yaml", spec_text, strlen(spec_text));
+    struct spec_file *f = spec_read(a, src, defines, 1, d);
+    struct buf b = buf_in(a);
+    eq_str(errors(a, d), "", "the spec is read without complaint");
+    if (!f)
+        return;
+    contract_write(contract_of_spec(a, f->specs.v[0], "sm_90a"), &b);
+    eq_str(buf_text(&b),
+           "kaio: 1\nkernel: f\nsource: \"a \\\"b\\\"\\x0a?.yaml\"\ntarget: sm_90a\nparams:\n"
+           "  x: in f16[rows, cols]\n  y: out f32[rows]\n  eps: f32 = 1e-05\ndims: {cols: "
+           "64}\nrequire:\n"
+           "  - cols % 8 == 0\nlaunches: []\n",
+           "a spec's contract, with declarations in canonical form");
+    struct contract_file *c = read_text(a, buf_text(&b), d);
+    ok(c && strcmp(c->v.v[0]->source, "a \"b\"\n?.yaml") == 0,
+       "a file name with odd characters is kept");
+    arena_free(a);
+}
+
+static void test_bad(void)
+{
+    static const struct {
+        const char *text, *error;
+    } bad[] = {
+        {"", "the launch contract is empty"},
+        {"kaio: 2\nkernel: f\nlaunches: []\n", "has version 2"},
+        {"kaio: one\nkernel: f\nlaunches: []\n", "is a number"},
+        {"kernel: f\nlaunches: []\n", "has no 'kaio'"},
+        {"kaio: 1\nlaunches: []\n", "has no 'kernel'"},
+        {"kaio: 1\nkernel: f\n", "has no 'launches'"},
+        {"kaio: 1\nkernel: f\nlaunch: []\n", "did you mean 'launches'?"},
+        {"kaio: 1\nkernel: f\nlaunches:\n- entry: a b\n  grid: [1]\n  block: [1]\n",
+         "name of a PTX entry"},
+        {"kaio: 1\nkernel: f\nlaunches:\n- entry: f\n  block: [1]\n", "has no 'grid'"},
+        {"kaio: 1\nkernel: f\nlaunches:\n- entry: f\n  grid: [1, 2, 3, 4]\n  block: [1]\n",
+         "one to three"},
+        {"kaio: 1\nkernel: f\nlaunches:\n- entry: f\n  grid: [n]\n  block: [1]\n",
+         "unknown name 'n'"},
+        {"kaio: 1\nkernel: f\nlaunches:\n- entry: f\n  grid: [1.5]\n  block: [1]\n",
+         "an integer is needed"},
+        {"kaio: 1\nkernel: f\nlaunches:\n- entry: f\n  grid: [1]\n  block: [1]\n  args: [x]\n",
+         "no parameter or"},
+        {"kaio: 1\nkernel: f\nparams: {a: f32}\ndims: {n: 4}\nlaunches: []\n",
+         "no dimension is called 'n'"},
+        {"kaio: 1\nkernel: f\nparams:\n  a: in f32[n]\ndims: {n: 0}\nlaunches: []\n",
+         "a dimension is 1 to"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct arena *a = arena_new();
+        struct diags *d = diags_new(a);
+        bool good = read_text(a, bad[i].text, d) != NULL;
+        ok(!good && d->nerror > 0, "refused: %s", bad[i].error);
+        ok(strstr(errors(a, d), bad[i].error), "says so: %s", errors(a, d));
+        arena_free(a);
+    }
+}
+
+int main(void)
+{
+    test_round_trip();
+    test_expr();
+    test_of_spec();
+    test_bad();
+    return tap_done();
+}
