@@ -1,1 +1,8 @@
-# tests of ref: append programs to UNIT_TESTS, scripts to BATS_TESTS, data to EXTRA_DIST
+# tests of lib/ref
+EXTRA_DIST += tests/unit/ref_case.h
+
+UNIT_TESTS += tests/unit/ref_eval tests/unit/ref_bounds
+tests_unit_ref_eval_SOURCES = tests/unit/ref_eval.c
+tests_unit_ref_eval_LDADD = $(TOOL_LIBS)
+tests_unit_ref_bounds_SOURCES = tests/unit/ref_bounds.c
+tests_unit_ref_bounds_LDADD = $(TOOL_LIBS)

@@ -1,1 +1,18 @@
-# sources of lib/ref: append to lib_libkaiocore_la_SOURCES
+lib_libkaiocore_la_SOURCES += \
+	lib/ref/accuracy.c \
+	lib/ref/arith.c \
+	lib/ref/compare.c \
+	lib/ref/compare.h \
+	lib/ref/compile.c \
+	lib/ref/eval.c \
+	lib/ref/fill.c \
+	lib/ref/fill.h \
+	lib/ref/func.c \
+	lib/ref/integer.c \
+	lib/ref/load.c \
+	lib/ref/program.h \
+	lib/ref/reduce.c \
+	lib/ref/ref.h \
+	lib/ref/report.c \
+	lib/ref/report.h \
+	lib/ref/table.c

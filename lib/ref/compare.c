@@ -1,0 +1,310 @@
+#include <config.h>
+
+#include "ref/compare.h"
+
+#include <math.h>
+
+double compare_ulp(enum dtype t, double v)
+{
+    double tiny = dtype_smallest(t);
+    v = fabs(v);
+    if (!isfinite(v) || v == 0)
+        return tiny;
+    int exponent;
+    frexp(v, &exponent);
+    double u = ldexp(1, exponent - (int)dtype_precision(t));
+    return u > tiny ? u : tiny;
+}
+
+void ref_allowed(enum dtype t, double v, double e, double *lo, double *hi, bool *any)
+{
+    *any = e == INFINITY;
+    *lo = *hi = dtype_round(t, v);
+    if (e == 0 || *any || isnan(v))
+        return;
+    *lo = dtype_round(t, v - e);
+    *hi = dtype_round(t, v + e);
+}
+
+void compare_position(const struct compare_result *res, uint64_t flat, char *out, size_t size)
+{
+    uint64_t index[64];
+    uint32_t rank = res->rank < 64 ? res->rank : 64;
+    for (uint32_t d = rank; d-- > 0;) {
+        index[d] = res->shape[d] ? flat % res->shape[d] : 0;
+        flat = res->shape[d] ? flat / res->shape[d] : 0;
+    }
+    size_t len = 0;
+    out[0] = '\0';
+    for (uint32_t d = 0; d < rank && len < size; d++) {
+        int w =
+            snprintf(out + len, size - len, "%s%llu", d ? ", " : "", (unsigned long long)index[d]);
+        len += w > 0 ? (size_t)w : 0;
+    }
+}
+
+/* ---- the picture ------------------------------------------------------------------------------------------ */
+
+static uint64_t cell(uint64_t n, uint64_t cells)
+{
+    uint64_t size = 1;
+    while ((n + size - 1) / size > cells)
+        size *= 2;
+    return size;
+}
+
+static void map_start(struct compare_result *res)
+{
+    uint64_t cols = res->rank ? res->shape[res->rank - 1] : 1;
+    uint64_t rows = cols ? res->count / cols : 0;
+    if (res->rank == 1) { /* a vector is shown in lines */
+        cols = res->count < 4096
+                   ? 64
+                   : cell(res->count, COMPARE_MAP_ROWS * COMPARE_MAP_COLS) * COMPARE_MAP_COLS;
+        rows = (res->count + cols - 1) / cols;
+    }
+    res->cell_rows = cell(rows ? rows : 1, COMPARE_MAP_ROWS);
+    res->cell_cols = cell(cols ? cols : 1, COMPARE_MAP_COLS);
+    res->map_rows = rows ? (uint32_t)((rows - 1) / res->cell_rows + 1) : 0;
+    res->map_cols = cols ? (uint32_t)((cols - 1) / res->cell_cols + 1) : 0;
+}
+
+static void map_mark(struct compare_result *res, uint64_t flat)
+{
+    uint64_t cols = res->rank ? res->shape[res->rank - 1] : 1;
+    if (res->rank == 1)
+        cols = res->cell_cols * COMPARE_MAP_COLS;
+    uint64_t row = flat / cols / res->cell_rows, col = flat % cols / res->cell_cols;
+    if (row < COMPARE_MAP_ROWS && col < COMPARE_MAP_COLS)
+        res->map[row][col]++;
+}
+
+/* ---- one element ------------------------------------------------------------------------------------------- */
+
+/* What the statistics need beside the counts. */
+struct tally {
+    struct compare_result *res;
+    const struct tolerance *tol;
+    double sum_error, sum_want;
+    uint64_t finite;
+    double least, most; /* of the reference's finite values */
+    double sum_bound;
+    bool constant, zero, seen;
+    double first;
+    int64_t first_int;
+};
+
+static void note_miss(struct compare_result *res, const struct compare_miss *m)
+{
+    res->wrong++;
+    map_mark(res, m->flat);
+    if (res->nmiss < COMPARE_MISSES)
+        res->miss[res->nmiss++] = *m;
+}
+
+static bool within_tolerance(const struct tally *t, enum dtype type, double got, double want)
+{
+    if (isnan(want) || isnan(got))
+        return isnan(want) && isnan(got);
+    if (isinf(want) || isinf(got))
+        return want == got;
+    double d = fabs(got - want);
+    return d <= t->tol->atol + t->tol->rtol * fabs(want) ||
+           (t->tol->ulp >= 0 && dtype_is_float(type) && d <= t->tol->ulp * compare_ulp(type, want));
+}
+
+static void spread_float(struct tally *t, double want)
+{
+    if (!t->seen)
+        t->first = want;
+    t->constant &= want == t->first || (isnan(want) && isnan(t->first));
+    t->zero &= want == 0;
+    t->seen = true;
+    if (!isfinite(want))
+        return;
+    t->least = fmin(t->least, want);
+    t->most = fmax(t->most, want);
+}
+
+/* v, e: the reference; accepted within lo..hi. */
+static void float_element(struct tally *t, uint64_t flat, double got, uint64_t bits, double v,
+                          double e)
+{
+    struct compare_result *res = t->res;
+    double lo, hi;
+    bool any;
+    ref_allowed(res->type, v, e, &lo, &hi, &any);
+    double want = dtype_round(res->type, v);
+    spread_float(t, want);
+    res->compared++;
+    res->unbounded += any;
+    if (any && !t->tol->given)
+        return;
+    res->exact += lo == hi || isnan(want);
+    double d = isnan(got) || isnan(v) || (isinf(got) && isinf(v)) ? 0 : fabs(got - v);
+    double bound = fmax(hi - v, v - lo);
+    if (isfinite(got) && isfinite(v)) {
+        t->sum_error += d * d;
+        t->sum_want += v * v;
+        t->finite++;
+        t->sum_bound += isfinite(bound) ? bound : 0;
+        res->max_abs = fmax(res->max_abs, d);
+        res->max_ulp = fmax(res->max_ulp, d / compare_ulp(res->type, v));
+    }
+    bool pass = t->tol->given ? within_tolerance(t, res->type, got, want)
+                : isnan(want) ? isnan(got) != 0
+                              : got >= lo && got <= hi;
+    double fraction = pass ? (bound > 0 && isfinite(bound) ? fmin(d / bound, 1) : 0)
+                           : (bound > 0 && isfinite(d / bound) ? d / bound : INFINITY);
+    if (fraction > res->max_bound) {
+        res->max_bound = fraction;
+        res->worst = flat;
+    }
+    if (!pass)
+        note_miss(res,
+                  &(struct compare_miss){
+                      .flat = flat, .got = got, .want = want, .lo = lo, .hi = hi, .bits = bits});
+}
+
+static double int_value(enum dtype t, int64_t v)
+{
+    return t == DT_U64 ? (double)(uint64_t)v : (double)v;
+}
+
+static void int_element(struct tally *t, struct ref *r, size_t output, uint64_t flat, int64_t got,
+                        uint64_t bits, int64_t want, double e)
+{
+    struct compare_result *res = t->res;
+    double x = int_value(res->type, got), y = int_value(res->type, want);
+    if (!t->seen)
+        t->first_int = want;
+    t->constant &= want == t->first_int;
+    t->zero &= want == 0;
+    t->seen = true;
+    res->compared++;
+    res->unbounded += e == INFINITY;
+    if (e == INFINITY && !t->tol->given)
+        return;
+    res->exact += e == 0;
+    t->least = fmin(t->least, y);
+    t->most = fmax(t->most, y);
+    double d = got == want ? 0 : fmax(fabs(x - y), 1);
+    t->sum_error += d * d;
+    t->sum_want += y * y;
+    t->sum_bound += e;
+    t->finite++;
+    res->max_abs = fmax(res->max_abs, d);
+    res->max_ulp = fmax(res->max_ulp, d);
+    bool pass = got == want ||
+                (t->tol->given                            ? within_tolerance(t, res->type, x, y)
+                 : e > 0 && r && ref_has_index(r, output) ? ref_accepts_index(r, output, flat, got)
+                                                          : d <= e);
+    double fraction = d == 0 ? 0 : e > 0 ? d / e : pass ? 0 : INFINITY;
+    if (fraction > res->max_bound) {
+        res->max_bound = fraction;
+        res->worst = flat;
+    }
+    if (!pass)
+        note_miss(res, &(struct compare_miss){
+                           .flat = flat, .is_int = true, .igot = got, .iwant = want, .bits = bits});
+}
+
+/* ---- the verdict --------------------------------------------------------------------------------------------- */
+
+static void start(struct compare_result *res, enum dtype t, uint32_t rank, const uint64_t *shape,
+                  uint64_t count)
+{
+    memset(res, 0, sizeof *res);
+    res->type = t;
+    res->rank = rank;
+    res->shape = shape;
+    res->count = count;
+    map_start(res);
+}
+
+static void verdict(struct tally *t, bool inputs_vary)
+{
+    struct compare_result *res = t->res;
+    double n = t->finite ? (double)t->finite : 1;
+    res->rms_error = sqrt(t->sum_error / n);
+    res->rms_want = sqrt(t->sum_want / n);
+    if (res->wrong) {
+        res->status = COMPARE_FAIL;
+        return;
+    }
+    res->status = COMPARE_MISTRUST;
+    if (!res->compared)
+        res->why = "nothing to compare: the output is empty";
+    else if (res->unbounded * 2 > res->compared)
+        res->why = "the reference allows any value for most elements";
+    else if (inputs_vary && res->compared > 1 && t->zero)
+        res->why = "the reference is all zero, although the inputs are not constant";
+    else if (inputs_vary && res->compared > 1 && t->constant)
+        res->why = "the reference is constant, although the inputs are not";
+    else if (res->compared > 1 && !t->tol->given && t->finite > 1 && t->sum_bound > 0 &&
+             t->sum_bound / n >= t->most - t->least)
+        res->why = "the bound is wider than the spread of the values";
+    else
+        res->status = COMPARE_PASS;
+}
+
+static uint64_t raw_bits(enum dtype t, const void *p, uint64_t k)
+{
+    uint64_t b = 0;
+    unsigned size = dtype_bits(t) / 8;
+    if (dtype_bits(t) < 8)
+        return (uint64_t)dtype_get_int(t, p, (size_t)k) & 15;
+    memcpy(&b, (const char *)p + k * size, size);
+    return b;
+}
+
+void compare_output(struct ref *r, size_t output, const void *got, const struct tolerance *tol,
+                    bool inputs_vary, struct compare_result *res)
+{
+    const struct ref_output *o = ref_output(r, output);
+    start(res, o->type, o->rank, o->shape, o->count);
+    struct tally t = {.res = res,
+                      .tol = tol,
+                      .constant = true,
+                      .zero = true,
+                      .least = INFINITY,
+                      .most = -INFINITY};
+    for (uint64_t k = 0; k < o->n; k++) {
+        uint64_t flat = o->where ? o->where[k] : k;
+        uint64_t bits = raw_bits(o->type, got, flat);
+        if (o->v)
+            float_element(&t, flat, dtype_get(o->type, got, (size_t)flat), bits, o->v[k], o->e[k]);
+        else
+            int_element(&t, r, output, flat, dtype_get_int(o->type, got, (size_t)flat), bits,
+                        o->i[k], o->e[k]);
+    }
+    verdict(&t, inputs_vary);
+}
+
+void compare_arrays(enum dtype type, uint32_t rank, const uint64_t *shape, const void *want,
+                    const void *got, const struct tolerance *tol, struct compare_result *res)
+{
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < rank; d++)
+        count *= shape[d];
+    start(res, type, rank, shape, count);
+    struct tally t = {.res = res, .tol = tol, .least = INFINITY, .most = -INFINITY};
+    for (uint64_t k = 0; k < count; k++) {
+        uint64_t a = raw_bits(type, want, k), b = raw_bits(type, got, k);
+        uint64_t wrong = res->wrong;
+        if (dtype_is_float(type))
+            float_element(&t, k, dtype_get(type, got, (size_t)k), b,
+                          dtype_get(type, want, (size_t)k), 0);
+        else
+            int_element(&t, NULL, 0, k, dtype_get_int(type, got, (size_t)k), b,
+                        dtype_get_int(type, want, (size_t)k), 0);
+        /* bit for bit: zeros of different sign differ, NaNs of different payload too */
+        if (!tol->given && a != b && res->wrong == wrong) {
+            double w = dtype_is_float(type) ? dtype_get(type, want, (size_t)k) : 0;
+            double g = dtype_is_float(type) ? dtype_get(type, got, (size_t)k) : 0;
+            note_miss(res, &(struct compare_miss){
+                               .flat = k, .got = g, .want = w, .lo = w, .hi = w, .bits = b});
+        }
+    }
+    verdict(&t, false);
+}

@@ -1,0 +1,224 @@
+#include <config.h>
+
+#include "ref/fill.h"
+
+#include "data/generate.h"
+#include "data/philox.h"
+
+#include <float.h>
+#include <math.h>
+
+const char *const fill_names[] = {"exact", "normal", "uniform", "edge", NULL};
+
+/* ---- what the spec does with its inputs ----------------------------------------------------------------- */
+
+static bool exact_call(enum lang_builtin fn)
+{
+    switch ((int)fn) {
+    case FN_FMA:
+    case FN_RELU:
+    case FN_ABS:
+    case FN_MIN:
+    case FN_MAX:
+    case FN_CLAMP:
+    case FN_FLOOR:
+    case FN_CEIL:
+    case FN_TRUNC:
+    case FN_ROUND:
+    case FN_RINT: return true;
+    default: return false;
+    }
+}
+
+static bool exact_expr(const struct lang_expr *e)
+{
+    if (e->kind == E_CALL && dtype_is_float(e->type) && !exact_call(e->fn))
+        return false;
+    if (e->kind == E_BINARY && e->op == OP_DIV && dtype_is_float(e->type))
+        return false;
+    /* literals and scalars as 0.044715 make it inexact */
+    if (e->kind == E_FLOAT && e->fval * 256 != rint(e->fval * 256))
+        return false;
+    for (uint32_t k = 0; k < e->nargs; k++)
+        if (!exact_expr(e->args[k]))
+            return false;
+    return !(e->kind == E_INDEX && e->pad) || exact_expr(e->pad);
+}
+
+bool fill_can_be_exact(const struct spec *s)
+{
+    const struct lang_equations *q = spec_oracle(s);
+    for (size_t k = 0; k < q->n; k++)
+        if (!exact_expr(q->v[k]->rhs))
+            return false;
+    return true;
+}
+
+struct walk {
+    const struct ref_input *in;
+    const struct lang_symbol *sym;
+    struct fill_use use;
+};
+
+static bool mentions(const struct lang_expr *e, const struct lang_symbol *sym)
+{
+    if ((e->kind == E_INDEX || e->kind == E_NAME) && e->sym == sym)
+        return true;
+    for (uint32_t k = 0; k < e->nargs; k++)
+        if (mentions(e->args[k], sym))
+            return true;
+    return false;
+}
+
+static bool lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i)
+{
+    const struct ref_input *in = ctx;
+    *i = sym->kind == SYM_DIM ? (int64_t)in->dims[sym->id] : in->scalars[sym->id].i;
+    *f = sym->kind == SYM_DIM ? (double)*i : in->scalars[sym->id].f;
+    return sym->kind == SYM_DIM || sym->kind == SYM_SCALAR;
+}
+
+static void walk(struct walk *w, const struct lang_expr *e)
+{
+    if (e->kind == E_INDEX)
+        for (uint32_t k = 0; k < e->nargs; k++) {
+            struct arena *a = arena_new();
+            int64_t extent;
+            if (a && mentions(e->args[k], w->sym) && e->sym->dims &&
+                lang_eval_int(e->sym->dims[k], lookup, (void *)(uintptr_t)w->in, &extent,
+                              diags_new(a))) {
+                uint64_t x = extent > 0 ? (uint64_t)extent : 1;
+                w->use.extent = w->use.subscript && w->use.extent < x ? w->use.extent : x;
+                w->use.subscript = true;
+            }
+            arena_free(a);
+        }
+    if (e->kind == E_BINARY && mentions(e->args[1], w->sym)) {
+        w->use.divisor |= e->op == OP_DIV || e->op == OP_MOD;
+        w->use.shift |= e->op == OP_SHL || e->op == OP_SHR;
+    }
+    for (uint32_t k = 0; k < e->nargs; k++)
+        walk(w, e->args[k]);
+    if (e->kind == E_INDEX && e->pad)
+        walk(w, e->pad);
+}
+
+struct fill_use fill_use_of(const struct ref_input *in, const struct spec_param *param)
+{
+    struct walk w = {.in = in, .sym = param->sym};
+    const struct lang_equations *q = spec_oracle(in->spec);
+    if (!dtype_is_float(param->sym->type))
+        for (size_t k = 0; k < q->n; k++)
+            walk(&w, q->v[k]->rhs);
+    return w.use;
+}
+
+/* ---- filling ----------------------------------------------------------------------------------------------- */
+
+static uint64_t name_hash(const char *s)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    return h;
+}
+
+struct words {
+    uint32_t w[4];
+};
+
+static struct words random_words(uint64_t seed, uint64_t stream, uint64_t i)
+{
+    struct words r;
+    uint32_t counter[4] = {(uint32_t)i, (uint32_t)(i >> 32), (uint32_t)stream,
+                           (uint32_t)(stream >> 32)};
+    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    philox4x32(counter, key, r.w);
+    return r;
+}
+
+/* The largest L for which `terms` products of whole numbers up to L stay exact in 24 bits, and L itself in t. */
+static int64_t exact_limit(enum dtype t, uint64_t terms)
+{
+    int64_t most = dtype_is_float(t) && dtype_precision(t) < 6 ? (int64_t)1 << dtype_precision(t)
+                                                               : 32;
+    while (most > 1 && (double)most * (double)most * (double)(terms ? terms : 1) > 0x1p24)
+        most--;
+    return most;
+}
+
+static void fill_float(enum fill_kind kind, uint64_t seed, uint64_t stream, uint64_t terms,
+                       struct buffer *b)
+{
+    enum dtype t = b->type;
+    double special[] = {0.0,
+                        -0.0,
+                        dtype_smallest(t),
+                        -dtype_smallest(t),
+                        dtype_smallest(t) * 3,
+                        1,
+                        -1,
+                        dtype_max(t),
+                        -dtype_max(t),
+                        INFINITY,
+                        -INFINITY,
+                        NAN,
+                        t == DT_F64   ? DBL_MIN
+                        : t == DT_F16 ? 0x1p-14
+                                      : (double)FLT_MIN};
+    int64_t limit = exact_limit(t, terms);
+    for (uint64_t i = 0; i < b->count; i++) {
+        struct words r = random_words(seed, stream, i);
+        double v;
+        if (kind == FILL_EXACT)
+            v = (double)((int64_t)(r.w[0] % (uint32_t)(2 * limit + 1)) - limit);
+        else if (kind == FILL_UNIFORM)
+            v = (double)(r.w[0] >> 8) * 0x1p-24;
+        else
+            v = normal_from_word(r.w[0]);
+        if (kind == FILL_EDGE && r.w[1] % 4 == 0)
+            v = special[r.w[2] % (sizeof special / sizeof *special)];
+        if (kind != FILL_EDGE && fabs(v) > dtype_max(t))
+            v = copysign(dtype_max(t), v);
+        dtype_set(t, b->data, (size_t)i, v);
+    }
+}
+
+static int64_t whole_number(enum fill_kind kind, enum dtype t, const struct fill_use *use,
+                            struct words r)
+{
+    bool is_signed = dtype_class(t) == DTC_I;
+    uint64_t u = (uint64_t)r.w[0] << 32 | r.w[1];
+    if (t == DT_BOOL)
+        return r.w[0] & 1;
+    if (use->subscript)
+        return (int64_t)(u % use->extent);
+    if (use->shift)
+        return (int64_t)(u % (dtype_bits(t) < 32 ? 32 : dtype_bits(t)));
+    int64_t lo = is_signed ? -1000 : 0, hi = 1000;
+    lo = lo < dtype_imin(t) ? dtype_imin(t) : lo;
+    hi = (uint64_t)hi > dtype_imax(t) ? (int64_t)dtype_imax(t) : hi;
+    int64_t v = lo + (int64_t)(u % (uint64_t)(hi - lo + 1));
+    if (kind == FILL_UNIFORM)
+        v = (int64_t)u;
+    if (kind == FILL_EDGE && r.w[2] % 4 == 0) {
+        int64_t special[] = {dtype_imin(t), (int64_t)dtype_imax(t), 0, 1, is_signed ? -1 : 2};
+        v = special[r.w[3] % 5];
+    }
+    if (use->divisor && v == 0)
+        v = 1;
+    return v;
+}
+
+void fill_buffer(enum fill_kind kind, uint64_t seed, const char *name, const struct fill_use *use,
+                 uint64_t terms, struct buffer *b)
+{
+    uint64_t stream = name_hash(name);
+    if (dtype_is_float(b->type)) {
+        fill_float(kind, seed, stream, terms, b);
+        return;
+    }
+    for (uint64_t i = 0; i < b->count; i++)
+        dtype_set_int(b->type, b->data, (size_t)i,
+                      whole_number(kind, b->type, use, random_words(seed, stream, i)));
+}

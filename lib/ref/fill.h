@@ -1,0 +1,37 @@
+/* Input data for checking a kernel against its spec.
+ *
+ *   exact    small whole numbers, so small that sums of their products over the largest dimension are representable
+ *            in f32: where the spec only adds and multiplies, equality is demanded
+ *   normal   the standard normal distribution
+ *   uniform  [0, 1); integers over their whole type
+ *   edge     one element in four is special: zeros of both signs, the smallest and largest subnormal, the smallest
+ *            normal, one, the largest, infinities, NaN (integers: the ends of the type, 0, 1, -1)
+ *
+ * Integers that the reference uses as subscripts stay inside what they subscript, shift counts below the
+ * width, divisors away from zero. The same (seed, name, index) gives the same element on every machine.
+ */
+#ifndef KAIO_REF_FILL_H
+#define KAIO_REF_FILL_H
+
+#include "data/buffer.h"
+#include "ref/ref.h"
+
+enum fill_kind { FILL_EXACT, FILL_NORMAL, FILL_UNIFORM, FILL_EDGE };
+extern const char *const fill_names[]; /* NULL at the end */
+
+/* What the oracle does with one parameter. */
+struct fill_use {
+    bool subscript;  /* its elements select elements: 0 <= value < extent */
+    uint64_t extent; /* the smallest of what they select from */
+    bool divisor, shift;
+};
+
+/* Whether the spec's outputs can be exact: nothing but + - *, min, max, abs, conditions, conversions, reductions. */
+bool fill_can_be_exact(const struct spec *s);
+/* What the spec does with parameter `param`; in->buffers is not looked at. */
+struct fill_use fill_use_of(const struct ref_input *in, const struct spec_param *param);
+/* Fills b (shaped, with memory). terms: the largest number of terms that a reduction may have (1: there is none). */
+void fill_buffer(enum fill_kind kind, uint64_t seed, const char *name, const struct fill_use *use,
+                 uint64_t terms, struct buffer *b);
+
+#endif

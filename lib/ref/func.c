@@ -1,0 +1,228 @@
+#include <config.h>
+
+#include "ref/program.h"
+
+/* How the argument's error reaches the result. */
+enum shape {
+    MONOTONE, /* the ends of the interval bound it */
+    SLOPE,    /* the greatest slope over the interval does */
+};
+
+struct func {
+    enum lang_builtin fn;
+    double (*f)(double);
+    long double (*fl)(
+        long double); /* for f64, so that the reference's own error is small beside an ulp of f64 */
+    enum shape shape;
+    bool pole_at_zero;
+    double (*slope)(double lo, double hi);
+};
+
+static const long double SQRT_HALF = 0.70710678118654752440084436210485L;
+static const long double GELU_C = 0.79788456080286535587989211986876L; /* sqrt(2/pi) */
+
+#define BOTH(name, expr)                       \
+    static double name(double a)               \
+    {                                          \
+        long double x = (long double)a;        \
+        return (double)(expr);                 \
+    }                                          \
+    static long double name##_l(long double x) \
+    {                                          \
+        return (expr);                         \
+    }
+
+BOTH(fn_rsqrt, 1 / sqrtl(x))
+BOTH(fn_rcp, 1 / x)
+BOTH(fn_sigmoid, 1 / (1 + expl(-x)))
+BOTH(fn_silu, x == -INFINITY ? 0.0L : x / (1 + expl(-x)))
+/* x Phi(x); erfc keeps its relative accuracy far to the left, where 1 + erf would cancel */
+BOTH(fn_gelu, x == -INFINITY ? 0.0L : 0.5L * x * erfcl(-x * SQRT_HALF))
+/* 0.5 x (1 + tanh(u)) = x sigmoid(2u) */
+BOTH(fn_gelu_tanh,
+     x == -INFINITY ? 0.0L : x / (1 + expl(-2 * GELU_C * (x + 0.044715L * x * x * x))))
+
+static double slope_1(double lo, double hi)
+{
+    (void)lo;
+    (void)hi;
+    return 1;
+}
+static double slope_tan(double lo, double hi)
+{
+    if (floor(lo / M_PI + 0.5) != floor(hi / M_PI + 0.5))
+        return INFINITY;
+    double t = fmax(fabs(tan(lo)), fabs(tan(hi)));
+    return 1 + t * t;
+}
+static double slope_cosh(double lo, double hi)
+{
+    return sinh(fmax(fabs(lo), fabs(hi)));
+}
+/* |silu'(x)| <= s(x) (1 + |x|) and never above 1.1; the same shape bounds both gelus with s(1.7 x). */
+static double slope_silu(double lo, double hi)
+{
+    return fmin(1.1, fn_sigmoid(hi) * (1 + fmax(fabs(lo), fabs(hi))));
+}
+static double slope_gelu(double lo, double hi)
+{
+    /* Phi(x) + |x| phi(x) <= (1 + |x|) exp(-x^2/2) for x < 0; the tanh form's tail is a little heavier */
+    double x = fmin(hi, 0);
+    return fmin(1.13, (2 + fabs(lo) + fabs(lo * lo)) * exp(-0.45 * x * x));
+}
+
+static const struct func funcs[] = {
+    {FN_EXP, exp, expl, MONOTONE, false, NULL},
+    {FN_EXP2, exp2, exp2l, MONOTONE, false, NULL},
+    {FN_LOG, log, logl, MONOTONE, false, NULL},
+    {FN_LOG2, log2, log2l, MONOTONE, false, NULL},
+    {FN_LOG10, log10, log10l, MONOTONE, false, NULL},
+    {FN_SIN, sin, sinl, SLOPE, false, slope_1},
+    {FN_COS, cos, cosl, SLOPE, false, slope_1},
+    {FN_TAN, tan, tanl, SLOPE, false, slope_tan},
+    {FN_TANH, tanh, tanhl, MONOTONE, false, NULL},
+    {FN_SINH, sinh, sinhl, MONOTONE, false, NULL},
+    {FN_COSH, cosh, coshl, SLOPE, false, slope_cosh},
+    {FN_ASIN, asin, asinl, MONOTONE, false, NULL},
+    {FN_ACOS, acos, acosl, MONOTONE, false, NULL},
+    {FN_ATAN, atan, atanl, MONOTONE, false, NULL},
+    {FN_RSQRT, fn_rsqrt, fn_rsqrt_l, MONOTONE, false, NULL},
+    {FN_RCP, fn_rcp, fn_rcp_l, MONOTONE, true, NULL},
+    {FN_ERF, erf, erfl, MONOTONE, false, NULL},
+    {FN_ERFC, erfc, erfcl, MONOTONE, false, NULL},
+    {FN_SIGMOID, fn_sigmoid, fn_sigmoid_l, MONOTONE, false, NULL},
+    {FN_SILU, fn_silu, fn_silu_l, SLOPE, false, slope_silu},
+    {FN_GELU, fn_gelu, fn_gelu_l, SLOPE, false, slope_gelu},
+    {FN_GELU_TANH, fn_gelu_tanh, fn_gelu_tanh_l, SLOPE, false, slope_gelu},
+};
+
+const struct func *ref_func_find(enum lang_builtin fn)
+{
+    for (size_t k = 0; k < sizeof funcs / sizeof *funcs; k++)
+        if (funcs[k].fn == fn)
+            return &funcs[k];
+    return NULL;
+}
+
+static double apply(const struct node *n, double x)
+{
+    return n->round.f32 ? n->func->f(x) : (double)n->func->fl((long double)x);
+}
+
+/* What the argument's error e does to f(x) = y; infinity when it can't be bounded. */
+static double propagate(const struct node *n, double x, double e, double y)
+{
+    if (n->func->pole_at_zero && fabs(x) <= e)
+        return INFINITY;
+    if (!isfinite(x) || !isfinite(y))
+        return INFINITY;
+    if (n->func->shape == SLOPE)
+        return n->func->slope(x - e, x + e) * e;
+    double lo = apply(n, x - e), hi = apply(n, x + e);
+    if (!isfinite(lo) || !isfinite(hi))
+        return INFINITY;
+    return fmax(fabs(y - lo), fabs(hi - y));
+}
+
+/* The result y with the argument's part p of its error: adds the function's own. */
+static void finish(const struct node *n, double y, double p, double *v, double *e)
+{
+    *v = y;
+    *e = p;
+    if (!isfinite(y))
+        return;
+    double ulp = ref_func_ulp(n->src->fn, n->type, n->src->fast);
+    *e = p + ulp * (2 * n->round.unit * (fabs(y) + p) + 2 * n->round.tiny);
+    if (n->src->fast) /* subnormals are flushed */
+        *e += 0x1p-126;
+    ref_range(&n->round, v, e);
+}
+
+void eval_func1(struct frame *f, const struct node *n, const uint8_t *mask)
+{
+    const struct vec *a = node_arg(f, n, 0, mask);
+    struct vec *o = node_out(f, n);
+    for (int l = 0; l < LANES; l++) {
+        if (!mask[l])
+            continue;
+        double x = a->v[l], ex = a->e[l];
+        double y = apply(n, x);
+        if (isnan(x) && ex == 0) {
+            o->v[l] = NAN;
+            o->e[l] = 0;
+            continue;
+        }
+        if (n->src->fast && isfinite(x)) /* the argument is scaled in f32, and flushed */
+            ex += fabs(x) * 0x1p-22 + 0x1p-126;
+        double p = 0;
+        if (ex > 0)
+            p = isnan(y) && isnan(apply(n, x - ex)) && isnan(apply(n, x + ex))
+                    ? 0
+                    : propagate(n, x, ex, y);
+        finish(n, y, p, &o->v[l], &o->e[l]);
+    }
+}
+
+/* ---- two arguments ------------------------------------------------------------------------------- */
+
+static double apply2(const struct node *n, double x, double y)
+{
+    bool wide = !n->round.f32;
+    switch ((int)n->src->fn) {
+    case FN_POW: return wide ? (double)powl((long double)x, (long double)y) : pow(x, y);
+    case FN_ATAN2: return wide ? (double)atan2l((long double)x, (long double)y) : atan2(x, y);
+    default: return fmod(x, y);
+    }
+}
+
+/* Whether the extremes over the box of the arguments are at its corners. */
+static bool corners_bound(const struct node *n, double x, double ex, double y, double ey)
+{
+    if (n->src->fn == FN_POW)
+        return x - ex > 0;
+    if (n->src->fn ==
+        FN_ATAN2) /* off the cut along the negative second argument, and off the origin */
+        return y - ey > 0 || fabs(x) > ex;
+    /* fmod: linear while the quotient's whole part stays the same */
+    double q = trunc(x / y);
+    return fabs(y) > ey && fabs(x) > ex && trunc((fabs(x) + ex) / (fabs(y) - ey)) == fabs(q) &&
+           trunc((fabs(x) - ex) / (fabs(y) + ey)) == fabs(q);
+}
+
+static double propagate2(const struct node *n, double x, double ex, double y, double ey, double r)
+{
+    if (!corners_bound(n, x, ex, y, ey))
+        return n->src->fn == FN_FMOD && isfinite(r) ? 2 * (fabs(y) + ey) : INFINITY;
+    double spread = 0;
+    for (int k = 0; k < 4; k++) {
+        double c = apply2(n, k & 1 ? x + ex : x - ex, k & 2 ? y + ey : y - ey);
+        if (!isfinite(c) || !isfinite(r))
+            return INFINITY;
+        spread = fmax(spread, fabs(c - r));
+    }
+    return spread;
+}
+
+void eval_func2(struct frame *f, const struct node *n, const uint8_t *mask)
+{
+    const struct vec *a = node_arg(f, n, 0, mask), *b = node_arg(f, n, 1, mask);
+    struct vec *o = node_out(f, n);
+    for (int l = 0; l < LANES; l++) {
+        if (!mask[l])
+            continue;
+        double x = a->v[l], ex = a->e[l], y = b->v[l], ey = b->e[l];
+        double r = apply2(n, x, y), p = 0;
+        if (n->src->fast && n->src->fn == FN_POW) {
+            /* exp2(y log2(x)): the exponent's rounding is relative to its size */
+            p = fabs(r) * (fabs(y * log(x)) + 1) * 0x1p-20;
+        }
+        if (ex > 0 || ey > 0)
+            p += propagate2(n, x, ex, y, ey, r);
+        if (n->src->fn == FN_FMOD && p == 0) { /* exact by nature */
+            o->v[l] = r;
+            o->e[l] = 0;
+            continue;
+        }
+        finish(n, r, p, &o->v[l], &o->e[l]);
+    }
+}

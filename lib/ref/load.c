@@ -1,0 +1,251 @@
+#include <config.h>
+
+#include "ref/program.h"
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+static void input_value(const struct tensor *t, uint64_t flat, struct vec *o, int l)
+{
+    if (dtype_is_float(t->type))
+        o->v[l] = dtype_get(t->type, t->data, (size_t)flat);
+    else
+        o->i[l] = t->type == DT_BOOL ? dtype_get_int(t->type, t->data, (size_t)flat) != 0
+                                     : dtype_get_int(t->type, t->data, (size_t)flat);
+    o->e[l] = 0;
+}
+
+/* Another equation may see an output as stored or as it was before the store. */
+static void stored_or_not(const struct tensor *t, struct vec *o, int l)
+{
+    if (!t->store_rounds || !dtype_is_float(t->type) || t->type == DT_F64)
+        return;
+    double r = dtype_round(t->type, o->v[l]);
+    if (r != o->v[l] && isfinite(o->v[l]))
+        o->e[l] += fabs(r - o->v[l]) + dtype_roundoff(t->type) * o->e[l] * 2;
+}
+
+static void value(struct frame *f, const struct tensor *t, uint64_t flat, struct vec *o, int l)
+{
+    if (t->data) {
+        input_value(t, flat, o, l);
+        return;
+    }
+    if (f->memo) {
+        struct entry *m = ref_table_find(f->memo[t->id], flat);
+        o->i[l] = m ? m->i : 0;
+        o->e[l] = m ? m->e : INFINITY;
+    } else {
+        if (t->v)
+            o->v[l] = t->v[flat];
+        else
+            o->i[l] = t->i[flat];
+        o->e[l] = t->e[flat];
+    }
+    stored_or_not(t, o, l);
+}
+
+void ref_tensor_store(struct tensor *t, struct frame *f, uint64_t flat, const struct vec *v, int l)
+{
+    if (f->memo) {
+        struct entry *m = ref_table_add(f->memo[t->id], flat);
+        if (!m) {
+            ref_fail(f, t->eq->src->span, "not enough memory for the values of '%s'", t->sym->name);
+            return;
+        }
+        m->i = v->i[l];
+        m->e = v->e[l];
+        return;
+    }
+    if (t->v)
+        t->v[flat] = v->v[l];
+    else
+        t->i[flat] = v->i[l];
+    t->e[flat] = v->e[l];
+}
+
+/* ---- subscripts ------------------------------------------------------------------------------------------ */
+
+static void hull_lane(enum dtype t, struct vec *o, int l, const struct vec *w, int k)
+{
+    if (dtype_is_float(t))
+        ref_hull(&o->v[l], &o->e[l], w->v[k], w->e[k]);
+    else
+        ref_hull_int(&o->i[l], &o->e[l], w->i[k], w->e[k]);
+}
+
+enum { CANDIDATES = LANES };
+
+/* A lane whose subscripts are not exact: covers all that they may select. More than CANDIDATES, or none inside the
+ * tensor: unknown. */
+static void uncertain_lane(struct frame *f, const struct node *n, const struct vec **sub, int l)
+{
+    struct tensor *t = n->tensor;
+    struct vec *o = node_out(f, n), one;
+    uint64_t flats[CANDIDATES];
+    int count = 0;
+    double total = 1;
+    for (uint32_t d = 0; d < t->rank; d++)
+        total *= 2 * sub[d]->e[l] + 1;
+    o->i[l] = 0;
+    o->e[l] = INFINITY;
+    if (!(total <= CANDIDATES))
+        return;
+    for (int c = 0; c < (int)total; c++) {
+        uint64_t flat = 0;
+        bool inside = true;
+        int rest = c;
+        for (uint32_t d = 0; d < t->rank; d++) {
+            int width = (int)(2 * sub[d]->e[l]) + 1;
+            int64_t x = sub[d]->i[l] + rest % width - width / 2;
+            rest /= width;
+            inside = inside && x >= 0 && (uint64_t)x < t->shape[d];
+            flat = flat * t->shape[d] + (uint64_t)x;
+        }
+        if (inside)
+            flats[count++] = flat;
+    }
+    if (f->memo && !t->data && count)
+        ref_demand(f, t, flats, count);
+    for (int c = 0; c < count; c++) {
+        value(f, t, flats[c], &one, 0);
+        if (c)
+            hull_lane(t->type, o, l, &one, 0);
+        else
+            o->i[l] = one.i[0], o->e[l] = one.e[0];
+    }
+}
+
+static void out_of_range(struct frame *f, const struct node *n, const struct vec **sub, int l)
+{
+    const struct tensor *t = n->tensor;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        int64_t x = sub[d]->i[l];
+        if (x >= 0 && (uint64_t)x < t->shape[d])
+            continue;
+        char where[200] = "";
+        struct equation *eq = f->eq;
+        if (eq && eq->tensor->rank) {
+            size_t len = 0;
+            for (uint32_t k = 0; k < eq->tensor->rank && len < sizeof where; k++) {
+                int w = snprintf(where + len, sizeof where - len, "%s%s = %lld", k ? ", " : " at ",
+                                 eq->src->index[k]->name,
+                                 (long long)f->slot[eq->index_slot[k]].i[l]);
+                len += w > 0 ? (size_t)w : 0;
+            }
+        }
+        ref_fail(f, n->src->span,
+                 "subscript %u of '%s' is %lld, outside 0..%llu, in the equation of '%s'%s", d + 1,
+                 t->sym->name, (long long)x, (unsigned long long)t->shape[d],
+                 eq ? eq->tensor->sym->name : "?", where);
+        return;
+    }
+}
+
+/* ---- the node ---------------------------------------------------------------------------------------------- */
+
+/* Loops without a switch inside for the common input types. */
+#define GATHER(dt, ctype, member)                                               \
+    case dt: {                                                                  \
+        const ctype *p = t->data;                                               \
+        for (int l = 0; l < LANES; l++)                                         \
+            o->member[l] = (__typeof__(o->member[0]))p[state[l] ? flat[l] : 0]; \
+        break;                                                                  \
+    }
+
+static void gather(struct frame *f, const struct node *n, const uint64_t *flat,
+                   const uint8_t *state)
+{
+    const struct tensor *t = n->tensor;
+    struct vec *o = node_out(f, n);
+    if (t->data && t->count) {
+        memset(o->e, 0, sizeof o->e);
+        switch (t->type) {
+            GATHER(DT_F32, float, v)
+            GATHER(DT_F64, double, v)
+            GATHER(DT_I32, int32_t, i)
+            GATHER(DT_U32, uint32_t, i)
+            GATHER(DT_I64, int64_t, i)
+            GATHER(DT_U64, uint64_t, i)
+            GATHER(DT_I8, int8_t, i)
+            GATHER(DT_U8, uint8_t, i)
+        default:
+            for (int l = 0; l < LANES; l++)
+                if (state[l])
+                    input_value(t, flat[l], o, l);
+        }
+        return;
+    }
+    if (f->memo) {
+        uint64_t need[LANES];
+        int count = 0;
+        for (int l = 0; l < LANES; l++)
+            if (state[l])
+                need[count++] = flat[l];
+        if (count)
+            ref_demand(f, n->tensor, need, count);
+    }
+    for (int l = 0; l < LANES; l++)
+        if (state[l])
+            value(f, t, flat[l], o, l);
+}
+
+void eval_load(struct frame *f, const struct node *n, const uint8_t *mask)
+{
+    const struct tensor *t = n->tensor;
+    const struct vec *sub[16];
+    uint64_t flat[LANES] = {0};
+    uint8_t inside[LANES], state[LANES];
+    bool uncertain = false, outside = false;
+    memset(inside, 1, sizeof inside);
+    for (uint32_t d = 0; d < t->rank; d++) {
+        const struct vec *s = sub[d] = node_arg(f, n, d, mask);
+        uint64_t extent = t->shape[d];
+        double e = 0;
+        for (int l = 0; l < LANES; l++) {
+            uint64_t x = (uint64_t)s->i[l];
+            inside[l] &= x < extent;
+            flat[l] = flat[l] * extent + x;
+            e += s->e[l];
+        }
+        uncertain |= !(e == 0);
+    }
+    for (int l = 0; l < LANES; l++) {
+        state[l] = mask[l] && inside[l];
+        outside |= mask[l] && !inside[l];
+    }
+    if (uncertain)
+        for (int l = 0; l < LANES; l++)
+            for (uint32_t d = 0; d < t->rank; d++)
+                if (sub[d]->e[l] > 0)
+                    state[l] = LANE_OFF;
+    gather(f, n, flat, state);
+    struct vec *o = node_out(f, n);
+    const struct vec *pad = NULL;
+    if (n->pad && (outside || uncertain)) {
+        if (n->pad->eval)
+            n->pad->eval(f, n->pad, mask);
+        pad = node_out(f, n->pad);
+    }
+    if (!outside && !uncertain)
+        return;
+    for (int l = 0; l < LANES; l++) {
+        if (!mask[l] || state[l])
+            continue;
+        bool exact = true;
+        for (uint32_t d = 0; d < t->rank; d++)
+            exact = exact && sub[d]->e[l] == 0;
+        if (!exact) {
+            uncertain_lane(f, n, sub, l);
+            if (pad)
+                hull_lane(t->type, o, l, pad, l);
+        } else if (pad) {
+            o->i[l] = pad->i[l];
+            o->e[l] = pad->e[l];
+        } else {
+            if (mask[l] == LANE_ON)
+                out_of_range(f, n, sub, l);
+            o->i[l] = 0;
+            o->e[l] = INFINITY;
+        }
+    }
+}

@@ -1,0 +1,208 @@
+/* Private to lib/ref: equations compiled to a tree of nodes that are evaluated for LANES elements at a time.
+ *
+ * Every node has a slot of its own in the frame, so a node's result stays valid until the node is evaluated again.
+ * Index variables are slots too, written by the loops. A mask says which lanes count: LANE_OFF lanes hold
+ * garbage, and an error in a LANE_MAYBE lane (the side of an undecided condition) only makes its value unknown.
+ */
+#ifndef KAIO_REF_PROGRAM_H
+#define KAIO_REF_PROGRAM_H
+
+#include "ref/ref.h"
+
+#include <math.h>
+
+enum { LANES = 64 };
+enum { LANE_OFF = 0, LANE_ON = 1, LANE_MAYBE = 2 };
+
+struct vec {
+    union {
+        double v[LANES];
+        int64_t i[LANES];
+    };
+    double e[LANES];
+} __attribute__((aligned(64)));
+
+struct node;
+struct frame;
+typedef void node_eval(struct frame *f, const struct node *n, const uint8_t *mask);
+
+/* What one rounding of a type may do. */
+struct rounding {
+    double unit;  /* relative */
+    double tiny;  /* absolute: half the smallest subnormal */
+    double limit; /* the largest finite value */
+    bool f32;     /* results must fit 24 bits to be exact */
+};
+
+struct node {
+    node_eval *eval;
+    const struct lang_expr *src;
+    enum dtype type; /* DT_VOID for a value kept unrounded */
+    uint32_t slot;
+    uint32_t nargs;
+    struct node **args;
+    struct rounding round;
+    bool rounded;          /* the operation stands in an explicit conversion to its own type */
+    enum lang_op op;       /* integer and comparison nodes */
+    enum dtype from;       /* conversions: the operand's type */
+    struct tensor *tensor; /* loads */
+    struct node *pad;
+    const struct func *func;
+    struct reduce *reduce;
+};
+
+/* Anything that can be subscripted. */
+struct tensor {
+    const struct lang_symbol *sym;
+    enum dtype type;
+    uint32_t rank;
+    uint64_t *shape, count;
+    const void *data;    /* an input's elements; else: */
+    struct equation *eq; /* defines it */
+    double *v, *e;       /* dense: count elements */
+    int64_t *i;
+    bool store_rounds;  /* an output: other equations may see the stored or the unstored value */
+    struct table *memo; /* on demand: per thread, indexed by id */
+    uint32_t id;
+};
+
+struct equation {
+    const struct lang_equation *src;
+    struct tensor *tensor;
+    uint32_t *index_slot; /* one per left-hand index */
+    struct node *rhs;
+    uint32_t first_index, nindex; /* slots of all its index variables, reductions' too */
+    uint32_t component;           /* equations with the same number are a recurrence */
+    bool recurrence, pointwise;   /* pointwise: reads itself at its own leading indices only */
+};
+
+struct loop {
+    uint32_t slot;
+    struct node *lo, *hi; /* lo NULL: 0 */
+};
+struct acc;
+struct reduce {
+    enum lang_reduce kind;
+    bool is_int; /* of the body */
+    uint32_t nloop;
+    struct loop *loop;
+    struct node *body;
+    struct rounding round;
+    uint32_t acc; /* index of its accumulator in the frame */
+    uint32_t first_index,
+        nindex; /* slots of the equation it is in: copied when lanes run along the last loop */
+};
+
+struct program {
+    struct arena *arena;
+    const struct ref_input *in;
+    VEC(struct tensor *) tensors;
+    VEC(struct equation *) equations;
+    VEC(struct node *) constants; /* filled once per frame */
+    VEC(double) constant_v;
+    VEC(int64_t) constant_i;
+    uint32_t nslot, nacc;
+    struct diags *d;
+};
+
+/* One thread's working state. */
+struct frame {
+    struct program *p;
+    struct vec *slot;
+    struct acc *acc;
+    struct table **memo; /* on demand: one table per tensor; NULL in dense mode */
+    struct equation *eq; /* being evaluated */
+    uint64_t operations;
+    bool failed;
+    struct span fail_span;
+    char fail[400];
+    const volatile int *interrupted;
+};
+
+static inline struct vec *node_out(struct frame *f, const struct node *n)
+{
+    return &f->slot[n->slot];
+}
+static inline const struct vec *node_arg(struct frame *f, const struct node *n, uint32_t k,
+                                         const uint8_t *mask)
+{
+    const struct node *a = n->args[k];
+    if (a->eval)
+        a->eval(f, a, mask);
+    return &f->slot[a->slot];
+}
+static inline bool mask_any(const uint8_t *m)
+{
+    uint64_t w, any = 0;
+    for (int k = 0; k < LANES; k += 8) {
+        memcpy(&w, m + k, 8);
+        any |= w;
+    }
+    return any != 0;
+}
+
+/* compile.c: adds the equations of the oracle to p. */
+bool ref_compile(struct program *p, struct diags *d);
+struct rounding ref_rounding(enum dtype t);
+
+/* The first error of an evaluation; later ones are dropped. */
+void ref_fail(struct frame *f, struct span s, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* arith.c: floats. */
+node_eval eval_fadd, eval_fsub, eval_fmul, eval_fdiv, eval_fneg, eval_ffma, eval_fsqrt;
+node_eval eval_fmin, eval_fmax, eval_fabs, eval_fclamp, eval_frelu, eval_ffloor;
+node_eval eval_fcompare, eval_fcond, eval_isnan, eval_isinf;
+/* Brings v, e into the range of the type: infinite when certainly too large, unknown when perhaps. */
+void ref_range(const struct rounding *r, double *v, double *e);
+/* (v, e) widened to cover (w, f). */
+void ref_hull(double *v, double *e, double w, double f);
+void ref_hull_int(int64_t *v, double *e, int64_t w, double f);
+
+/* func.c: transcendental functions. NULL when fn is none. */
+const struct func *ref_func_find(enum lang_builtin fn);
+/* The error of fn in ulp of the result for type t; fast: of the hardware's approximation. */
+double ref_func_ulp(enum lang_builtin fn, enum dtype t, bool fast);
+node_eval eval_func1, eval_func2;
+
+/* integer.c: integers, bools and conversions. */
+node_eval eval_ibinary, eval_iunary, eval_icompare, eval_icond, eval_logic, eval_not;
+node_eval eval_ifunc, eval_bitcast;
+node_eval eval_int_to_float, eval_float_to_int, eval_int_to_int, eval_float_to_float;
+node_eval eval_int_to_bool, eval_float_to_bool;
+int64_t ref_wrap(enum dtype t, int64_t v);
+
+/* load.c: subscripts. */
+node_eval eval_load;
+void ref_tensor_store(struct tensor *t, struct frame *f, uint64_t flat, const struct vec *v,
+                      int lane);
+
+/* reduce.c */
+struct acc *ref_acc_new(uint32_t n); /* by calloc; NULL: no memory */
+node_eval eval_reduce;
+/* Whether the body at index got may be the extreme over the reduction's range; the outer indices are in lane 0. */
+bool ref_reduce_accepts(struct frame *f, const struct node *n, int64_t got);
+
+/* eval.c: evaluates eq for n <= LANES elements given by their flat indices and stores them. */
+void ref_equation_batch(struct frame *f, struct equation *eq, const uint64_t *flat, int n);
+/* load.c calls this in on-demand mode: makes the elements present. */
+void ref_demand(struct frame *f, struct tensor *t, const uint64_t *flat, int n);
+
+/* table.c: a hash table from flat index to value, for on-demand evaluation. */
+struct entry {
+    uint64_t key;
+    union {
+        double v;
+        int64_t i;
+    };
+    double e;
+};
+struct table;
+struct table *ref_table_new(void);
+void ref_table_free(struct table *t);
+void ref_table_clear(struct table *t);
+struct entry *ref_table_find(struct table *t, uint64_t key);
+struct entry *ref_table_add(struct table *t, uint64_t key); /* NULL: no memory */
+size_t ref_table_bytes(const struct table *t);
+
+#endif

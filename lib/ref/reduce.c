@@ -1,0 +1,451 @@
+#include <config.h>
+
+#include "ref/program.h"
+
+#include <stdlib.h>
+
+/* Per lane: what a reduction has gathered. */
+struct acc {
+    double s[LANES], c[LANES];      /* sum and its compensation; the product; the best value */
+    double m[LANES];                /* sum of magnitudes, errors included; product of magnitudes */
+    double es[LANES];               /* sum of the terms' errors; the error of the best */
+    double quantum[LANES];          /* every term is a multiple of it; 0: not known to be exact */
+    double sure[LANES], top[LANES]; /* extremes: the greatest lower and upper bound seen */
+    bool any[LANES];                /* argmax: a number was seen */
+    int64_t i[LANES];               /* integers */
+    int64_t best[LANES], lo[LANES], hi[LANES]; /* argmax: the index, and the candidates' range */
+    uint64_t n[LANES];
+};
+
+struct acc *ref_acc_new(uint32_t n)
+{
+    return calloc(n ? n : 1, sizeof(struct acc));
+}
+
+/* Integers up to this are exact. */
+static double precision(const struct reduce *r)
+{
+    return r->round.f32 ? 0x1p24 : 0x1p53;
+}
+
+static bool wants_max(enum lang_reduce k)
+{
+    return k == RED_MAX || k == RED_ARGMAX;
+}
+
+static void acc_start(const struct reduce *r, struct acc *a)
+{
+    memset(a, 0, sizeof *a);
+    enum dtype t = r->body->type;
+    for (int l = 0; l < LANES; l++) {
+        a->quantum[l] = INFINITY;
+        switch (r->kind) {
+        case RED_PROD:
+            a->s[l] = a->m[l] = 1;
+            a->i[l] = 1;
+            break;
+        case RED_ALL: a->i[l] = 1; break;
+        case RED_MAX:
+        case RED_MIN:
+        case RED_ARGMAX:
+        case RED_ARGMIN:
+            a->s[l] = wants_max(r->kind) ? -INFINITY : INFINITY;
+            if (r->is_int)
+                a->i[l] = wants_max(r->kind) ? dtype_imin(t) : (int64_t)dtype_imax(t);
+            a->sure[l] = a->top[l] = -INFINITY;
+            break;
+        default: break;
+        }
+    }
+}
+
+/* ---- one more term ------------------------------------------------------------------------------------ */
+
+/* The largest power of two that divides v (v finite, not zero). */
+static double lowest_bit(double v)
+{
+    uint64_t u;
+    memcpy(&u, &v, 8);
+    int exponent = (int)(u >> 52 & 0x7ff);
+    uint64_t m = (u & 0xfffffffffffffu) | (exponent ? 0x10000000000000u : 0);
+    return ldexp(1, __builtin_ctzll(m) + (exponent ? exponent : 1) - 1075);
+}
+
+static void sum_term(struct acc *a, int l, double v, double e, double precision)
+{
+    /* Neumaier: the compensation keeps the sum's own error far below the bound */
+    double s = a->s[l] + v;
+    a->c[l] += fabs(a->s[l]) >= fabs(v) ? (a->s[l] - s) + v : (v - s) + a->s[l];
+    a->s[l] = s;
+    a->m[l] += fabs(v) + e;
+    a->es[l] += e;
+    a->n[l]++;
+    if (a->quantum[l] > 0) {
+        if (e != 0 || !isfinite(v))
+            a->quantum[l] = 0;
+        else if (v != 0)
+            a->quantum[l] = fmin(a->quantum[l], lowest_bit(v));
+        if (a->m[l] > precision * a->quantum[l])
+            a->quantum[l] = 0;
+    }
+}
+
+static void prod_term(struct acc *a, int l, double v, double e)
+{
+    double p = a->s[l] * v;
+    /* exact while the factors are short enough */
+    bool narrow = (double)(float)a->s[l] == a->s[l] && (double)(float)v == v;
+    if (e != 0 || !narrow)
+        a->quantum[l] = 0;
+    a->s[l] = p;
+    a->m[l] *= (fabs(v) + e) * (1 + 0x1p-52);
+    a->n[l]++;
+}
+
+/* The best value lies between the greatest lower and the greatest upper bound (of -v for min). */
+static void extreme_term(struct acc *a, int l, bool is_max, double v, double e)
+{
+    a->n[l]++;
+    if (isnan(v) && e == 0) /* as max(): a number beats a NaN */
+        return;
+    double x = is_max ? v : -v, best = is_max ? a->s[l] : -a->s[l];
+    if (x > best)
+        a->s[l] = v;
+    a->sure[l] = fmax(a->sure[l], x - e);
+    a->top[l] = fmax(a->top[l], x + e);
+    if (e == INFINITY)
+        a->top[l] = INFINITY;
+    a->es[l] = fmax(a->es[l], e);
+}
+
+/* The first of equals wins; a NaN never does. Candidates are those whose interval reaches the greatest lower bound;
+ * lo and hi are the first and the last of them. */
+static void arg_term(struct acc *a, int l, bool is_max, double v, double e, int64_t index)
+{
+    if (a->n[l]++ == 0)
+        a->best[l] = a->lo[l] = a->hi[l] = index;
+    if (isnan(v) && e == 0)
+        return;
+    double x = is_max ? v : -v, best = is_max ? a->s[l] : -a->s[l];
+    if (!a->any[l] || x - e > a->top[l]) {
+        a->best[l] = a->lo[l] = a->hi[l] = index;
+        a->s[l] = v;
+        a->es[l] = e;
+        a->sure[l] = x - e;
+        a->top[l] = x + e;
+        a->any[l] = true;
+        return;
+    }
+    if (x + e < a->sure[l] || (e == 0 && a->es[l] == 0))
+        return;
+    a->hi[l] = index;
+    a->es[l] = fmax(a->es[l], e);
+    a->sure[l] = fmax(a->sure[l], x - e);
+    a->top[l] = fmax(a->top[l], x + e);
+    if (x > best) {
+        a->s[l] = v;
+        a->best[l] = index;
+    }
+}
+
+static int64_t int_term(const struct reduce *r, int64_t a, int64_t b)
+{
+    bool less = r->body->type == DT_U64 ? (uint64_t)a < (uint64_t)b : a < b;
+    switch (r->kind) {
+    case RED_SUM: return ref_wrap(r->body->type, (int64_t)((uint64_t)a + (uint64_t)b));
+    case RED_PROD: return ref_wrap(r->body->type, (int64_t)((uint64_t)a * (uint64_t)b));
+    case RED_MAX: return less ? b : a;
+    case RED_MIN: return less ? a : b;
+    case RED_ANY: return a || b;
+    default: return a && b;
+    }
+}
+
+static void int_acc(const struct reduce *r, struct acc *a, int l, int64_t v, double e,
+                    int64_t index)
+{
+    if (r->kind == RED_ARGMAX || r->kind == RED_ARGMIN) {
+        bool less = r->body->type == DT_U64 ? (uint64_t)a->i[l] < (uint64_t)v : a->i[l] < v;
+        bool more = r->body->type == DT_U64 ? (uint64_t)a->i[l] > (uint64_t)v : a->i[l] > v;
+        if (!a->n[l]++ || (r->kind == RED_ARGMAX ? less : more)) {
+            a->i[l] = v;
+            a->best[l] = a->lo[l] = a->hi[l] = index;
+        }
+        if (e > 0)
+            a->es[l] = INFINITY;
+        return;
+    }
+    bool decides = (r->kind == RED_ANY || r->kind == RED_ALL) && e == 0 &&
+                   (v != 0) == (r->kind == RED_ANY);
+    a->i[l] = int_term(r, a->i[l], v);
+    if (decides)
+        a->m[l] = 1;
+    a->es[l] = r->kind == RED_SUM ? a->es[l] + e : fmax(a->es[l], e);
+    if (r->kind == RED_PROD && e > 0)
+        a->es[l] = INFINITY;
+    a->n[l]++;
+}
+
+/* Takes lane `from` of the body's value into lane l. */
+static void acc_lane(const struct reduce *r, struct acc *a, int l, const struct vec *v, int from,
+                     int64_t index)
+{
+    if (r->is_int) {
+        int_acc(r, a, l, v->i[from], v->e[from], index);
+        return;
+    }
+    switch (r->kind) {
+    case RED_SUM: sum_term(a, l, v->v[from], v->e[from], precision(r)); break;
+    case RED_PROD: prod_term(a, l, v->v[from], v->e[from]); break;
+    case RED_MAX:
+    case RED_MIN: extreme_term(a, l, r->kind == RED_MAX, v->v[from], v->e[from]); break;
+    default: arg_term(a, l, r->kind == RED_ARGMAX, v->v[from], v->e[from], index); break;
+    }
+}
+
+/* All lanes at once for the sum of inexact floats: the loop of a matmul. */
+static void sum_lanes(struct acc *restrict a, const struct vec *restrict v,
+                      const uint8_t *restrict mask)
+{
+    for (int l = 0; l < LANES; l++) {
+        double x = mask[l] ? v->v[l] : 0, e = mask[l] ? v->e[l] : 0;
+        double s = a->s[l] + x, bb = s - a->s[l];
+        a->c[l] += (a->s[l] - (s - bb)) + (x - bb);
+        a->s[l] = s;
+        a->m[l] += fabs(x) + e;
+        a->es[l] += e;
+        a->n[l] += mask[l] != 0;
+    }
+}
+
+static bool any_quantum(const struct acc *a, const uint8_t *mask)
+{
+    bool any = false;
+    for (int l = 0; l < LANES; l++)
+        any |= mask[l] && a->quantum[l] > 0;
+    return any;
+}
+
+static void acc_lanes(const struct reduce *r, struct acc *a, const struct vec *v,
+                      const uint8_t *mask, int64_t index)
+{
+    if (!r->is_int && r->kind == RED_SUM && !any_quantum(a, mask)) {
+        sum_lanes(a, v, mask);
+        return;
+    }
+    for (int l = 0; l < LANES; l++)
+        if (mask[l])
+            acc_lane(r, a, l, v, l, index);
+}
+
+/* ---- the loops ------------------------------------------------------------------------------------------- */
+
+static const struct vec *body_value(struct frame *f, const struct reduce *r, const uint8_t *mask)
+{
+    if (r->body->eval)
+        r->body->eval(f, r->body, mask);
+    return node_out(f, r->body);
+}
+
+/* Few lanes and a long loop: the lanes run along the loop instead, one outer lane after the other. */
+static void along(struct frame *f, const struct reduce *r, struct acc *a, const struct loop *loop,
+                  int l, uint8_t state, int64_t lo, int64_t hi, struct vec *saved)
+{
+    for (uint32_t k = 0; k < r->nindex; k++)
+        saved[k] = f->slot[r->first_index + k];
+    for (uint32_t k = 0; k < r->nindex; k++)
+        for (int j = 0; j < LANES; j++)
+            f->slot[r->first_index + k].i[j] = saved[k].i[l];
+    struct vec *x = &f->slot[loop->slot];
+    for (int64_t base = lo; base < hi && !f->failed; base += LANES) {
+        uint8_t mask[LANES];
+        for (int j = 0; j < LANES; j++) {
+            mask[j] = base + j < hi ? state : LANE_OFF;
+            x->i[j] = base + j;
+        }
+        const struct vec *v = body_value(f, r, mask);
+        for (int j = 0; j < LANES && base + j < hi; j++)
+            acc_lane(r, a, l, v, j, base + j);
+        f->operations += LANES;
+    }
+    for (uint32_t k = 0; k < r->nindex; k++)
+        f->slot[r->first_index + k] = saved[k];
+}
+
+struct range {
+    int64_t lo[LANES], hi[LANES], min, max;
+    int lanes;
+};
+
+/* The loop's range in every lane. A bound that is not exact makes the lane's result unknown. */
+static void loop_range(struct frame *f, const struct loop *loop, const uint8_t *mask, struct acc *a,
+                       struct range *g)
+{
+    const struct vec *lo = NULL, *hi;
+    if (loop->lo) {
+        if (loop->lo->eval)
+            loop->lo->eval(f, loop->lo, mask);
+        lo = node_out(f, loop->lo);
+    }
+    if (loop->hi->eval)
+        loop->hi->eval(f, loop->hi, mask);
+    hi = node_out(f, loop->hi);
+    *g = (struct range){.min = INT64_MAX, .max = INT64_MIN};
+    for (int l = 0; l < LANES; l++) {
+        if (!mask[l])
+            continue;
+        g->lo[l] = lo ? lo->i[l] : 0;
+        g->hi[l] = hi->i[l];
+        if (hi->e[l] > 0 || (lo && lo->e[l] > 0))
+            a->es[l] = INFINITY;
+        if (g->lo[l] >= g->hi[l])
+            continue;
+        g->min = g->lo[l] < g->min ? g->lo[l] : g->min;
+        g->max = g->hi[l] > g->max ? g->hi[l] : g->max;
+        g->lanes++;
+    }
+}
+
+static void run_loop(struct frame *f, const struct reduce *r, struct acc *a, uint32_t depth,
+                     const uint8_t *mask)
+{
+    const struct loop *loop = &r->loop[depth];
+    bool last = depth + 1 == r->nloop;
+    struct range g;
+    loop_range(f, loop, mask, a, &g);
+    if (last && g.lanes && g.lanes <= LANES / 8 && g.max - g.min >= 8) {
+        struct vec saved[32];
+        if (r->nindex <= 32) {
+            for (int l = 0; l < LANES; l++)
+                if (mask[l] && g.lo[l] < g.hi[l])
+                    along(f, r, a, loop, l, mask[l], g.lo[l], g.hi[l], saved);
+            return;
+        }
+    }
+    struct vec *x = &f->slot[loop->slot];
+    for (int64_t k = g.min; k < g.max && !f->failed; k++) {
+        uint8_t inner[LANES];
+        for (int l = 0; l < LANES; l++) {
+            inner[l] = mask[l] && k >= g.lo[l] && k < g.hi[l] ? mask[l] : LANE_OFF;
+            x->i[l] = k;
+        }
+        if (!last) {
+            run_loop(f, r, a, depth + 1, inner);
+            continue;
+        }
+        acc_lanes(r, a, body_value(f, r, inner), inner, k);
+        f->operations += LANES;
+        if (f->interrupted && *f->interrupted)
+            ref_fail(f, SPAN_NONE, "interrupted");
+    }
+}
+
+/* ---- the result -------------------------------------------------------------------------------------------- */
+
+static void sum_result(const struct reduce *r, const struct acc *a, int l, double *v, double *e)
+{
+    double plain = a->s[l], n = (double)a->n[l];
+    *v = isfinite(plain) ? plain + a->c[l] : plain;
+    *e = 0;
+    if (a->es[l] == INFINITY) {
+        *e = INFINITY;
+    } else if (isfinite(plain)) {
+        bool exact = a->es[l] == 0 &&
+                     (n <= 1 || (a->quantum[l] > 0 && a->m[l] <= precision(r) * a->quantum[l]));
+        double g =
+            n *
+            r->round.unit; /* gamma_n of Higham: (n-1) additions in any order, and the fma's tail */
+        if (!exact)
+            *e = a->es[l] + (g < 0.5 ? g / (1 - g) : INFINITY) * a->m[l] + r->round.tiny;
+        /* an intermediate sum may overflow although the result does not */
+        if (a->m[l] > r->round.limit && fabs(*v) <= r->round.limit)
+            *e = INFINITY;
+        ref_range(&r->round, v, e);
+    } else if (isnan(plain) && a->m[l] == INFINITY && a->es[l] != 0) {
+        *e = INFINITY;
+    }
+}
+
+static void prod_result(const struct reduce *r, const struct acc *a, int l, double *v, double *e)
+{
+    *v = a->s[l];
+    double near = r->round.f32 ? (double)(float)*v : *v;
+    bool exact = a->quantum[l] > 0 && (near == *v || isnan(*v));
+    double grow = pow(1 + r->round.unit, (double)a->n[l]);
+    *e = exact ? 0 : a->m[l] * grow - fabs(*v) + r->round.tiny * (double)a->n[l];
+    if (isnan(*e))
+        *e = isnan(*v) ? 0 : INFINITY;
+    ref_range(&r->round, v, e);
+}
+
+static void float_result(const struct reduce *r, const struct acc *a, struct vec *o, int l)
+{
+    switch (r->kind) {
+    case RED_SUM: sum_result(r, a, l, &o->v[l], &o->e[l]); break;
+    case RED_PROD: prod_result(r, a, l, &o->v[l], &o->e[l]); break;
+    case RED_ARGMAX:
+    case RED_ARGMIN:
+        o->i[l] = a->best[l];
+        o->e[l] = fmax((double)(a->best[l] - a->lo[l]), (double)(a->hi[l] - a->best[l]));
+        break;
+    default: {
+        double s = r->kind == RED_MAX ? a->s[l] : -a->s[l];
+        o->v[l] = a->s[l];
+        o->e[l] = 0;
+        if (a->es[l] == INFINITY || (isinf(s) && a->top[l] != a->sure[l]))
+            o->e[l] = INFINITY;
+        else if (a->es[l] > 0 && isfinite(s))
+            o->e[l] = fmax(a->top[l] - s, s - a->sure[l]);
+        break;
+    }
+    }
+}
+
+static void int_result(const struct reduce *r, const struct acc *a, struct vec *o, int l)
+{
+    bool arg = r->kind == RED_ARGMAX || r->kind == RED_ARGMIN;
+    o->i[l] = arg ? a->best[l] : a->i[l];
+    o->e[l] = a->es[l];
+    if ((r->kind == RED_ANY || r->kind == RED_ALL) && a->m[l] > 0)
+        o->e[l] = 0;
+}
+
+void eval_reduce(struct frame *f, const struct node *n, const uint8_t *mask)
+{
+    const struct reduce *r = n->reduce;
+    struct acc *a = &f->acc[r->acc];
+    acc_start(r, a);
+    run_loop(f, r, a, 0, mask);
+    struct vec *o = node_out(f, n);
+    for (int l = 0; l < LANES; l++) {
+        if (!mask[l])
+            continue;
+        if (r->is_int)
+            int_result(r, a, o, l);
+        else
+            float_result(r, a, o, l);
+    }
+}
+
+bool ref_reduce_accepts(struct frame *f, const struct node *n, int64_t got)
+{
+    const struct reduce *r = n->reduce;
+    uint8_t mask[LANES] = {LANE_ON};
+    eval_reduce(f, n, mask);
+    const struct acc *a = &f->acc[r->acc];
+    if (f->failed || r->is_int)
+        return !f->failed && got == a->best[0];
+    struct range g;
+    struct acc none = {.n = {0}};
+    loop_range(f, &r->loop[0], mask, &none, &g);
+    if (got < g.lo[0] || got >= g.hi[0])
+        return false;
+    double sure = a->sure[0];
+    bool tie_only = a->es[0] == 0;
+    f->slot[r->loop[0].slot].i[0] = got;
+    const struct vec *v = body_value(f, r, mask);
+    double x = r->kind == RED_ARGMAX ? v->v[0] : -v->v[0];
+    if (tie_only && v->e[0] == 0)
+        return got == a->best[0];
+    return x + v->e[0] >= sure;
+}

@@ -1,0 +1,90 @@
+/* The oracle: what a spec's mathematics says, evaluated over host buffers, with a bound for every element.
+ *
+ * Floats are evaluated in double, integers in two's complement of their type (index arithmetic in 64 bits). Beside its
+ * value v every float carries e, so that any kernel that the language permits computes a result within v - e .. v + e
+ * before it is stored. The rules (running error analysis; N. Higham, Accuracy and Stability of Numerical Algorithms,
+ * 2nd ed., sections 3.3 and 4.2):
+ *
+ *   - an operation of type T adds u_T (|v| + what its operands' errors propagate to) and half the smallest subnormal;
+ *     u_f64 counts twice, because the reference is itself computed in double. Products and sums may be contracted.
+ *   - an operation on exact operands whose result is representable in T is exact: e = 0.
+ *   - a sum of n terms t adds (n-1) u_T sum(|t|) and the errors of its terms: any order, any tree. If every partial
+ *     sum is representable whatever the order, nothing is added.
+ *   - a function adds its documented error in ulp; its argument's error is propagated through the ends of the
+ *     interval where the function is monotone, through a Lipschitz constant elsewhere.
+ *   - T(a op b), an explicit conversion to the operation's own type, is a rounding point: exact operands give the
+ *     correctly rounded value with e = 0 (IEEE arithmetic, bit for bit).
+ *   - a comparison whose operands are nearer than their errors is undecided: both sides are evaluated and the result
+ *     covers both. Conversions to integers and floor, ceil, trunc, round, rint cover what v - e .. v + e gives.
+ *   - the range of T counts: a magnitude that certainly overflows T is infinite, one that might be is unknown
+ *     (e = infinity: any value is accepted, and counted).
+ *   - the store of an output rounds v - e and v + e to the output's type: an exact value allows one result.
+ *
+ * No constant is hidden in the comparison: the bound is what the rules above add up to.
+ */
+#ifndef KAIO_REF_REF_H
+#define KAIO_REF_REF_H
+
+#include "spec/spec.h"
+
+struct ref_scalar {
+    double f;
+    int64_t i;
+};
+
+/* What the spec's names stand for. Buffers are the contents before the launch, dense and row-major, in the declared type
+ * (in and inout; NULL elsewhere). Nothing is copied: it all must outlive the evaluation. */
+struct ref_input {
+    const struct spec *spec;
+    const uint64_t *dims;             /* by dimension id */
+    const struct ref_scalar *scalars; /* by parameter id */
+    const void *const *buffers;       /* by parameter id */
+};
+
+struct ref_options {
+    unsigned threads; /* 0: one per core. Results do not depend on it. */
+    uint64_t sample; /* evaluate only this many elements of each output, chosen at random; 0: all */
+    uint64_t seed;   /* ... by this */
+    uint64_t
+        memory; /* for intermediates; beyond it they are evaluated piecewise, on demand; 0: 4 GiB */
+    const volatile int
+        *interrupted; /* stops the evaluation when it becomes non-zero; may be NULL */
+};
+
+/* The values of one output. Integers and bools are in i, floats in v; e is the bound before the store. */
+struct ref_output {
+    const struct spec_param *param;
+    const struct lang_equation *equation;
+    enum dtype type;
+    uint32_t rank;
+    uint64_t *shape;
+    uint64_t count;        /* elements of the output */
+    uint64_t n;            /* elements evaluated */
+    const uint64_t *where; /* their flat indices, ascending; NULL: all */
+    double *v;
+    int64_t *i;
+    double *e;
+};
+
+struct ref;
+
+/* Evaluates spec_oracle(in->spec), which must not be NULL. NULL with errors in d: a subscript out of range, a division
+ * of integers by zero, too large, interrupted. */
+struct ref *ref_evaluate(struct arena *a, const struct ref_input *in, const struct ref_options *opt,
+                         struct diags *d);
+size_t ref_noutput(const struct ref *r);
+const struct ref_output *ref_output(const struct ref *r, size_t k);
+/* Whether an output is defined as argmax or argmin over one index; then: whether index got at element flat holds a value
+ * that may be the extreme one. */
+bool ref_has_index(const struct ref *r, size_t output);
+bool ref_accepts_index(struct ref *r, size_t output, uint64_t flat, int64_t got);
+/* Elements of all evaluated intermediates and outputs, and basic operations done: for reports. */
+uint64_t ref_operations(const struct ref *r);
+/* Frees what ref_evaluate allocated outside the arena. */
+void ref_free(struct ref *r);
+
+/* The interval of stored values that (v, e) allows in type t: [lo, hi]; *any when every value is. A NaN reference gives
+ * NaN for both. */
+void ref_allowed(enum dtype t, double v, double e, double *lo, double *hi, bool *any);
+
+#endif

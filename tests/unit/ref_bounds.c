@@ -1,0 +1,303 @@
+/* The bounds: right results pass whatever the order of evaluation, wrong ones do not, and nothing passes silently. */
+#include <config.h>
+
+#include "ref_case.h"
+
+static const struct tolerance ANALYSED = {.ulp = -1};
+
+static struct compare_result check(struct ref_case *c, size_t output, const void *got)
+{
+    struct compare_result r;
+    case_out(c, output);
+    compare_output(c->ref, output, got, &ANALYSED, true, &r);
+    return r;
+}
+
+static int status(struct ref_case *c, size_t output, const void *got)
+{
+    return (int)check(c, output, got).status;
+}
+
+/* Sums in float: forward, backward, by halves, fused. */
+static float forward(const float *x, const float *y, int n)
+{
+    volatile float s = 0;
+    for (int i = 0; i < n; i++) {
+        volatile float p = x[i] * y[i];
+        s = s + p;
+    }
+    return s;
+}
+static float backward(const float *x, const float *y, int n)
+{
+    volatile float s = 0;
+    while (n-- > 0)
+        s = fmaf(x[n], y[n], s);
+    return s;
+}
+static float halves(const float *x, const float *y, int n)
+{
+    if (n == 1)
+        return x[0] * y[0];
+    volatile float a = halves(x, y, n / 2), b = halves(x + n / 2, y + n / 2, n - n / 2);
+    return a + b;
+}
+
+static void dot_products(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[n]\n"
+                                "  y: in f32[n]\n"
+                                "  s: out f32[]\n"
+                                "compute: |\n"
+                                "  s = sum[i](x[i] * y[i])\n");
+    enum { N = 1000 };
+    static float x[N], y[N];
+    uint64_t seed = 11;
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)next_random(&seed);
+        y[i] = (float)next_random(&seed);
+    }
+    case_dim(&c, "n", N);
+    case_buffer(&c, "x", x);
+    case_buffer(&c, "y", y);
+    float f = forward(x, y, N), b = backward(x, y, N), h = halves(x, y, N);
+    ok(f != b || b != h, "the orders differ in their last bits");
+    eq_int(status(&c, 0, &f), COMPARE_PASS, "term after term passes");
+    eq_int(status(&c, 0, &b), COMPARE_PASS, "backwards, fused, passes");
+    eq_int(status(&c, 0, &h), COMPARE_PASS, "by halves passes");
+    float off = (float)(case_out(&c, 0)->v[0] + 3 * case_out(&c, 0)->e[0]);
+    eq_int(status(&c, 0, &off), COMPARE_FAIL, "three bounds away fails");
+    float missing = forward(x, y, N - 1);
+    eq_int(status(&c, 0, &missing), COMPARE_FAIL, "a missing term fails");
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)(i % 9 - 4);
+        y[i] = (float)(i % 7 - 3) * 0.25f;
+    }
+    case_run(&c);
+    f = forward(x, y, N);
+    eq_dbl(case_out(&c, 0)->e[0], 0, "small multiples of 1/4: equality is demanded");
+    eq_int(status(&c, 0, &f), COMPARE_PASS, "... and met");
+    f = nextafterf(f, 1000);
+    eq_int(status(&c, 0, &f), COMPARE_FAIL, "... the next float fails");
+    case_end(&c);
+}
+
+static void functions(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[n]\n"
+                                "  a: out f32[n]\n"
+                                "  b: out f32[n]\n"
+                                "  h: out f16[n]\n"
+                                "compute: |\n"
+                                "  a[i] = exp(x[i])\n"
+                                "  b[i] = tanh(x[i] * 0.7) + 1\n"
+                                "  h[i] = x[i] * 0.1\n");
+    enum { N = 500 };
+    static float x[N], a[N], b[N];
+    static uint16_t h[N], down[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)(i - 250) * 0.031f;
+        a[i] = expf(x[i]);
+        volatile float p = x[i] * 0.7f;
+        b[i] = tanhf(p) + 1;
+        volatile float t = x[i] * 0.1f;
+        h[i] = half_from_float(t);
+        down[i] = h[i];
+        if (fabsf(half_to_float(down[i])) > fabsf(t)) /* towards zero */
+            down[i]--;
+    }
+    case_dim(&c, "n", N);
+    case_buffer(&c, "x", x);
+    eq_int(status(&c, 0, a), COMPARE_PASS, "expf passes");
+    eq_int(status(&c, 1, b), COMPARE_PASS, "tanhf(x * 0.7) + 1 passes");
+    eq_int(status(&c, 2, h), COMPARE_PASS, "a store to f16 that rounds to nearest passes");
+    eq_int(status(&c, 2, down), COMPARE_FAIL, "one that rounds towards zero fails");
+    a[300] *= 1 + 12 * 0x1p-23f;
+    struct compare_result r = check(&c, 0, a);
+    ok(r.status == COMPARE_FAIL && r.wrong == 1 && r.nmiss == 1 && r.miss[0].flat == 300,
+       "12 ulp off fails, once");
+    ok(r.max_ulp > 10 && r.max_ulp < 16 && r.worst == 300, "... and its error is measured (%g ulp)",
+       r.max_ulp);
+    case_end(&c);
+}
+
+static void undecided(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[n]\n"
+                                "  y: out f32[n]\n"
+                                "  z: out i32[n]\n"
+                                "compute: |\n"
+                                "  y[i] = x[i] * x[i] > 2 ? 1 : -1\n"
+                                "  z[i] = i32(floor(x[i] / 0.1))\n");
+    float root = (float)sqrt(2.0), x[4] = {1, root, 0.3f, 2};
+    case_dim(&c, "n", 4);
+    case_buffer(&c, "x", x);
+    float up[4] = {-1, 1, -1, 1}, down[4] = {-1, -1, -1, 1}, wrong[4] = {1, 1, -1, 1};
+    double rr = (double)root * (double)root;
+    tap_note("sqrtf(2)^2 - 2 = %g", rr - 2);
+    eq_int(status(&c, 0, up), COMPARE_PASS, "an undecided comparison may go up");
+    eq_int(status(&c, 0, down), COMPARE_PASS, "... or down");
+    eq_int(status(&c, 0, wrong), COMPARE_FAIL, "a decided one may not");
+    int32_t whole[4] = {9, 14, 2, 19};
+    const struct ref_output *o = case_out(&c, 1);
+    ok(o->i[2] == 2 || o->i[2] == 3, "floor(0.3 / 0.1) is 2 or 3");
+    whole[0] = 10;
+    eq_int(status(&c, 1, whole), COMPARE_PASS, "a whole number that rounding may reach passes");
+    whole[1] = 13;
+    eq_int(status(&c, 1, whole), COMPARE_FAIL, "another fails");
+    case_end(&c);
+}
+
+static void nearly_equal_extremes(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[r, n]\n"
+                                "  a: out i64[r]\n"
+                                "compute: |\n"
+                                "  a[i] = argmax[j](x[i, j] * 0.3)\n");
+    float one = nextafterf(0.9f, 2), x[2][5] = {{0, 0.9f, 0.5f, one, 0}, {3, 2, 1, 0, 0}};
+    case_dim(&c, "r", 2);
+    case_dim(&c, "n", 5);
+    case_buffer(&c, "x", x);
+    int64_t a[2] = {3, 0};
+    eq_int(status(&c, 0, a), COMPARE_PASS, "argmax: the largest passes");
+    a[0] = 1;
+    eq_int(status(&c, 0, a), COMPARE_PASS, "... one that rounding makes equal passes");
+    a[0] = 2;
+    eq_int(status(&c, 0, a), COMPARE_FAIL, "... what lies between them in index does not");
+    a[0] = 7;
+    eq_int(status(&c, 0, a), COMPARE_FAIL, "... nor an index outside");
+    case_end(&c);
+}
+
+static void special_values(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[n]\n"
+                                "  y: out f32[n]\n"
+                                "compute: |\n"
+                                "  y[i] = x[i] * 2.0 - x[i]\n");
+    float x[6] = {1, NAN, INFINITY, 3e38f, -3, 0}, y[6] = {1, NAN, NAN, INFINITY, -3, 0};
+    case_dim(&c, "n", 6);
+    case_buffer(&c, "x", x);
+    eq_int(status(&c, 0, y), COMPARE_PASS, "NaN, and inf - inf, and an overflow on the way, match");
+    y[1] = 1;
+    eq_int(status(&c, 0, y), COMPARE_FAIL, "a number for a NaN fails");
+    y[1] = NAN;
+    y[0] = NAN;
+    eq_int(status(&c, 0, y), COMPARE_FAIL, "a NaN for a number fails");
+    y[0] = INFINITY;
+    eq_int(status(&c, 0, y), COMPARE_FAIL, "an infinity for a number fails");
+    y[0] = 1;
+    y[3] = -INFINITY;
+    eq_int(status(&c, 0, y), COMPARE_FAIL, "the wrong infinity fails");
+    case_end(&c);
+}
+
+static void mistrust(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[n]\n"
+                                "  z: out f32[n]\n"
+                                "  k: out f32[n]\n"
+                                "  s: out f32[n]\n"
+                                "compute: |\n"
+                                "  z[i] = x[i] * 0\n"
+                                "  k[i] = x[i] * 0 + 7\n"
+                                "  s[i] = (x[i] + 1e9) - 1e9\n");
+    float x[4] = {1, 2, 3, 4}, zero[4] = {0}, seven[4] = {7, 7, 7, 7};
+    case_dim(&c, "n", 4);
+    case_buffer(&c, "x", x);
+    struct compare_result r = check(&c, 0, zero);
+    ok(r.status == COMPARE_MISTRUST && strstr(r.why, "all zero"), "an all-zero reference: %s",
+       r.why);
+    r = check(&c, 1, seven);
+    ok(r.status == COMPARE_MISTRUST && strstr(r.why, "constant"), "a constant reference: %s",
+       r.why);
+    r = check(&c, 2, zero);
+    ok(r.status == COMPARE_MISTRUST && strstr(r.why, "bound"), "a bound that swamps it: %s", r.why);
+    compare_output(c.ref, 1, seven, &ANALYSED, false, &r);
+    eq_int(r.status, COMPARE_PASS, "constant inputs may give a constant");
+    case_dim(&c, "n", 0);
+    case_run(&c);
+    r = check(&c, 0, zero);
+    ok(r.status == COMPARE_MISTRUST && strstr(r.why, "empty"), "an empty output: %s", r.why);
+    case_end(&c);
+}
+
+static void arrays(void)
+{
+    float a[8] = {0, 1, 2, NAN, 4, 5, 6, 7}, b[8];
+    uint64_t shape[2] = {2, 4};
+    struct compare_result r;
+    memcpy(b, a, sizeof a);
+    compare_arrays(DT_F32, 2, shape, a, b, &ANALYSED, &r);
+    eq_int(r.status, COMPARE_PASS, "equal arrays");
+    b[0] = -0.0f;
+    compare_arrays(DT_F32, 2, shape, a, b, &ANALYSED, &r);
+    eq_int(r.status, COMPARE_FAIL, "bit for bit, zeros of different sign differ");
+    b[0] = 0;
+    b[6] = nextafterf(6, 7);
+    compare_arrays(DT_F32, 2, shape, a, b, &ANALYSED, &r);
+    ok(r.status == COMPARE_FAIL && r.wrong == 1 && r.miss[0].flat == 6, "one ulp differs");
+    char at[40];
+    compare_position(&r, r.miss[0].flat, at, sizeof at);
+    eq_str(at, "1, 2", "... at its index");
+    compare_arrays(DT_F32, 2, shape, a, b, &(struct tolerance){.given = true, .ulp = 1}, &r);
+    eq_int(r.status, COMPARE_PASS, "within one ulp");
+    compare_arrays(DT_F32, 2, shape, a, b,
+                   &(struct tolerance){.given = true, .ulp = -1, .rtol = 1e-8}, &r);
+    eq_int(r.status, COMPARE_FAIL, "not within a tighter tolerance");
+    b[3] = 3;
+    compare_arrays(DT_F32, 2, shape, a, b,
+                   &(struct tolerance){.given = true, .ulp = 5, .rtol = 1, .atol = 100}, &r);
+    eq_int(r.status, COMPARE_FAIL, "no tolerance lets a number pass for a NaN");
+}
+
+/* The picture of where it went wrong. */
+static void map(void)
+{
+    enum { ROWS = 64, COLS = 256 };
+    static int32_t a[ROWS * COLS], b[ROWS * COLS];
+    uint64_t shape[2] = {ROWS, COLS};
+    struct compare_result r;
+    for (int i = 0; i < ROWS * COLS; i++)
+        a[i] = b[i] = i;
+    for (int i = 16; i < 32; i++)
+        for (int j = 128; j < 144; j++)
+            b[i * COLS + j] = -1;
+    compare_arrays(DT_I32, 2, shape, a, b, &ANALYSED, &r);
+    uint64_t inside = 0, all = 0;
+    for (uint32_t i = 0; i < r.map_rows; i++)
+        for (uint32_t j = 0; j < r.map_cols; j++) {
+            all += r.map[i][j];
+            if (i * r.cell_rows >= 16 && i * r.cell_rows < 32 && j * r.cell_cols >= 128 &&
+                j * r.cell_cols < 144)
+                inside += r.map[i][j];
+        }
+    ok(r.cell_rows == 4 && r.cell_cols == 4 && r.map_rows == 16 && r.map_cols == 64,
+       "cells are powers of two");
+    ok(all == 256 && inside == 256, "a wrong tile shows as one");
+}
+
+int main(void)
+{
+    dot_products();
+    functions();
+    undecided();
+    nearly_equal_extremes();
+    special_values();
+    mistrust();
+    arrays();
+    map();
+    return tap_done();
+}
