@@ -36,7 +36,7 @@ bool body_lower(struct cg *g)
     cg_begin(g, s->name);
     if (!check_block(g))
         return false;
-    inspect_assigned(g, s->body);
+    inspect_body(g, s->body);
     cg_stmt(g, s->body);
     if (g->failed)
         return false;

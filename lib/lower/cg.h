@@ -97,7 +97,7 @@ struct cg {
     uint32_t clock;        /* the last version given */
 
     VEC(struct cg_binding) bindings;
-    VEC(const struct lang_symbol *) assigned; /* locals that are assigned after their declaration */
+    VEC(const struct lang_symbol *) assigned; /* locals that branches or loops assign: they need a register */
     VEC(const struct lang_func *) inspected;
     struct library *library;
     uint64_t block[3];                        /* threads, 0 where not constant */
@@ -184,6 +184,12 @@ bool cg_is_const(struct cg_val v, int64_t *i); /* an integer or bool immediate *
 struct ptx_operand cg_op(struct cg *g, struct cg_val v);
 int32_t cg_reg(struct cg *g, struct cg_val v); /* the same, in a register */
 void cg_move(struct cg *g, int32_t reg, struct cg_val v); /* assigns a mutable register */
+/* The same for a value computed since `since`: its last instruction then writes reg itself. */
+struct cg_since {
+    size_t items, numbers;
+};
+struct cg_since cg_now(const struct cg *g);
+void cg_move_new(struct cg *g, int32_t reg, struct cg_val v, struct cg_since since);
 struct cg_val cg_binary(struct cg *g, enum lang_op op, struct cg_val x, struct cg_val y);
 struct cg_val cg_unary(struct cg *g, enum lang_op op, struct cg_val x);
 struct cg_val cg_fma(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val z);
@@ -241,9 +247,11 @@ bool inspect_reduces(const struct lang_expr *e); /* a reduction, looking through
 bool inspect_mentions(const struct lang_expr *e, uint32_t n, struct lang_symbol *const *index);
 bool inspect_same_expr(const struct lang_expr *x, const struct lang_expr *y);
 bool inspect_same_shape(const struct lang_symbol *x, const struct lang_symbol *y);
-void inspect_assigned(struct cg *g, const struct lang_stmt *s);
+/* Finds the locals that are assigned where control flow joins again: inside an if or a loop that does not contain their
+ * declaration too. Any other local just stands for its latest value. */
+void inspect_body(struct cg *g, const struct lang_stmt *s);
 void inspect_function(struct cg *g, const struct lang_func *f); /* once for each function */
-bool inspect_is_assigned(const struct cg *g, const struct lang_symbol *sym);
+bool inspect_needs_register(const struct cg *g, const struct lang_symbol *sym);
 const struct lang_expr *inspect_strip(const struct lang_expr *e); /* without implicit casts */
 
 /* ---- math.c ---- */

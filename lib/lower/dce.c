@@ -75,6 +75,40 @@ static bool is_dead(const struct ptx_inst *in, const uint32_t *reads)
     return any;
 }
 
+static void remove_items(struct ptx_func *f, const bool *gone, const uint32_t *jumps)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->items.n; i++) {
+        struct ptx_item it = f->items.v[i];
+        if (gone[i] || (it.kind == PTX_I_LABEL && !jumps[it.label]))
+            continue;
+        if (it.kind == PTX_I_LABEL)
+            f->labels.v[it.label].item = (uint32_t)n;
+        f->items.v[n++] = it;
+    }
+    f->items.n = n;
+}
+
+/* Labels that were made but never needed go, and the others are numbered again. */
+static void remove_labels(struct arena *a, struct ptx_func *f, const uint32_t *jumps)
+{
+    uint32_t *number = ARENA_ARRAY(a, f->labels.n, uint32_t), n = 0;
+    for (uint32_t i = 0; i < f->labels.n; i++)
+        if (jumps[i]) {
+            number[i] = n;
+            f->labels.v[n++] = f->labels.v[i];
+        }
+    f->labels.n = n;
+    for (size_t i = 0; i < f->items.n; i++) {
+        struct ptx_item *it = &f->items.v[i];
+        if (it->kind == PTX_I_LABEL)
+            it->label = number[it->label];
+        for (unsigned k = 0; it->kind == PTX_I_INST && k < it->inst.noperand; k++)
+            if (it->inst.operand[k].kind == PTX_O_LABEL)
+                it->inst.operand[k].label = number[it->inst.operand[k].label];
+    }
+}
+
 void dce_func(struct arena *a, struct ptx_func *f)
 {
     uint32_t *reads = ARENA_ARRAY(a, f->regs.n, uint32_t);
@@ -97,14 +131,6 @@ void dce_func(struct arena *a, struct ptx_func *f)
             if (it->inst.operand[k].kind == PTX_O_LABEL)
                 jumps[it->inst.operand[k].label]++;
     }
-    size_t n = 0;
-    for (size_t i = 0; i < f->items.n; i++) {
-        struct ptx_item it = f->items.v[i];
-        if (gone[i] || (it.kind == PTX_I_LABEL && !jumps[it.label]))
-            continue;
-        if (it.kind == PTX_I_LABEL)
-            f->labels.v[it.label].item = (uint32_t)n;
-        f->items.v[n++] = it;
-    }
-    f->items.n = n;
+    remove_items(f, gone, jumps);
+    remove_labels(a, f, jumps);
 }

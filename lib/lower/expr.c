@@ -117,10 +117,12 @@ static struct cg_val padded_definition(struct cg *g, const struct lang_expr *e, 
 {
     int32_t r = cg_new_mutable(g, e->type);
     uint32_t end = cg_label(g, "pad");
-    cg_move(g, r, cg_expr(g, e->pad));
+    struct cg_since since = cg_now(g);
+    cg_move_new(g, r, cg_expr(g, e->pad), since);
     cg_jump_if(g, cg_reg(g, ok), false, end);
     size_t mark = cg_scope_open(g);
-    cg_move(g, r, cg_define(g, e->sym->def, sub));
+    since = cg_now(g);
+    cg_move_new(g, r, cg_define(g, e->sym->def, sub), since);
     cg_scope_close(g, mark);
     cg_place(g, end);
     return cg_value(e->type, r);
@@ -188,10 +190,12 @@ static struct cg_val short_circuit(struct cg *g, const struct lang_expr *e)
 {
     int32_t r = cg_new_mutable(g, DT_BOOL);
     uint32_t end = cg_label(g, "sc");
-    cg_move(g, r, cg_expr(g, e->args[0]));
+    struct cg_since since = cg_now(g);
+    cg_move_new(g, r, cg_expr(g, e->args[0]), since);
     cg_jump_if(g, r, e->op == OP_LOR, end);
     size_t mark = cg_scope_open(g);
-    cg_move(g, r, cg_expr(g, e->args[1]));
+    since = cg_now(g);
+    cg_move_new(g, r, cg_expr(g, e->args[1]), since);
     cg_scope_close(g, mark);
     cg_place(g, end);
     return cg_value(DT_BOOL, r);
@@ -212,12 +216,14 @@ static struct cg_val conditional(struct cg *g, const struct lang_expr *e)
     size_t mark = cg_scope_open(g);
     cg_branch(g, e->args[0], false, other);
     bool taken = !g->dead;
+    struct cg_since since = cg_now(g);
     if (taken)
-        cg_move(g, r, cg_expr(g, e->args[1]));
+        cg_move_new(g, r, cg_expr(g, e->args[1]), since);
     cg_jump(g, end);
     cg_scope_close(g, mark);
     cg_place(g, other);
-    cg_move(g, r, cg_expr(g, e->args[2]));
+    since = cg_now(g);
+    cg_move_new(g, r, cg_expr(g, e->args[2]), since);
     cg_scope_close(g, mark);
     cg_place(g, end);
     return cg_value(e->type, r);
@@ -370,7 +376,8 @@ static void reduce_loops(struct cg *g, const struct lang_expr *e, uint32_t axis,
     cg_bind(g, k, cg_index(g, i), false);
     reduce_loops(g, e, axis + 1, acc);
     g->bindings.n = bound;
-    cg_move(g, counter, cg_binary(g, OP_ADD, i, cg_int(ct, 1)));
+    struct cg_since since = cg_now(g);
+    cg_move_new(g, counter, cg_binary(g, OP_ADD, i, cg_int(ct, 1)), since);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, i, high)), true, head);
     cg_scope_close(g, mark);
     cg_place(g, end);

@@ -96,16 +96,46 @@ bool inspect_same_shape(const struct lang_symbol *x, const struct lang_symbol *y
     return true;
 }
 
-void inspect_assigned(struct cg *g, const struct lang_stmt *s)
+struct declared {
+    const struct lang_symbol *sym;
+    unsigned depth; /* of ifs and loops around it */
+};
+struct body_walk {
+    struct cg *g;
+    VEC(struct declared) locals;
+};
+
+static void note_assignment(struct body_walk *w, const struct lang_symbol *sym, unsigned depth)
+{
+    unsigned declared = 0; /* parameters are outside everything */
+    for (size_t i = 0; i < w->locals.n; i++)
+        if (w->locals.v[i].sym == sym)
+            declared = w->locals.v[i].depth;
+    if (depth > declared && !inspect_needs_register(w->g, sym))
+        *VEC_PUSH(w->g->a, &w->g->assigned) = sym;
+}
+
+static void walk_stmt(struct body_walk *w, const struct lang_stmt *s, unsigned depth)
 {
     if (!s)
         return;
-    if (s->kind == S_ASSIGN && s->lhs->kind == E_NAME && !inspect_is_assigned(g, s->lhs->sym))
-        *VEC_PUSH(g->a, &g->assigned) = s->lhs->sym;
-    inspect_assigned(g, s->init);
-    inspect_assigned(g, s->step);
+    bool control = s->kind == S_IF || s->kind == S_FOR || s->kind == S_WHILE || s->kind == S_DO;
+    if (s->kind == S_DECL) {
+        struct declared *d = VEC_PUSH(w->g->a, &w->locals);
+        *d = (struct declared){s->sym, depth};
+    }
+    if (s->kind == S_ASSIGN && s->lhs->kind == E_NAME)
+        note_assignment(w, s->lhs->sym, depth);
+    walk_stmt(w, s->init, depth);
+    walk_stmt(w, s->step, depth + 1);
     for (uint32_t i = 0; i < s->nbody; i++)
-        inspect_assigned(g, s->body[i]);
+        walk_stmt(w, s->body[i], depth + control);
+}
+
+void inspect_body(struct cg *g, const struct lang_stmt *s)
+{
+    struct body_walk w = {.g = g};
+    walk_stmt(&w, s, 0);
 }
 
 void inspect_function(struct cg *g, const struct lang_func *f)
@@ -114,10 +144,10 @@ void inspect_function(struct cg *g, const struct lang_func *f)
         if (g->inspected.v[i] == f)
             return;
     *VEC_PUSH(g->a, &g->inspected) = f;
-    inspect_assigned(g, f->body);
+    inspect_body(g, f->body);
 }
 
-bool inspect_is_assigned(const struct cg *g, const struct lang_symbol *sym)
+bool inspect_needs_register(const struct cg *g, const struct lang_symbol *sym)
 {
     for (size_t i = 0; i < g->assigned.n; i++)
         if (g->assigned.v[i] == sym)

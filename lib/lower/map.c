@@ -260,7 +260,8 @@ static void last_vectors(struct cg *g, struct map *m, const struct shape *s)
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GT, end, s->total)), true, rest);
     load_all(g, m, e, k, 0, s->vector);
     compute_all(g, m, e, k, 0, s->vector);
-    cg_move(g, at, cg_binary(g, OP_ADD, k, cg_int(DT_I64, (int64_t)s->block * s->vector)));
+    struct cg_since since = cg_now(g);
+    cg_move_new(g, at, cg_binary(g, OP_ADD, k, cg_int(DT_I64, (int64_t)s->block * s->vector)), since);
     cg_jump(g, head);
     cg_scope_close(g, mark);
     cg_place(g, rest);

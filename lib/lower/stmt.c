@@ -11,22 +11,24 @@ static struct cg_val zero(struct cg *g, enum dtype t)
     return dtype_is_float(t) ? cg_float(g, t, 0) : cg_int(t, 0);
 }
 
-static void bind_local(struct cg *g, const struct lang_symbol *sym, struct cg_val v)
+static void bind_local(struct cg *g, const struct lang_symbol *sym, struct cg_val v,
+                       struct cg_since since)
 {
-    if (!inspect_is_assigned(g, sym)) {
+    if (!inspect_needs_register(g, sym)) {
         cg_bind(g, sym, cg_freeze(g, v), false);
         return;
     }
     int32_t reg = cg_new_mutable(g, sym->type);
-    cg_move(g, reg, v);
+    cg_move_new(g, reg, v, since);
     cg_bind(g, sym, cg_value(sym->type, reg), true);
 }
 
 static void declare(struct cg *g, const struct lang_stmt *s)
 {
-    struct lang_expr *init = s->rhs;
-    bind_local(g, s->sym, init ? cg_convert(g, cg_expr(g, init), s->sym->type)
-                               : zero(g, s->sym->type));
+    const struct lang_expr *init = s->rhs;
+    struct cg_since since = cg_now(g);
+    bind_local(g, s->sym,
+               init ? cg_convert(g, cg_expr(g, init), s->sym->type) : zero(g, s->sym->type), since);
 }
 
 /* old op rhs, as the type of lhs */
@@ -76,21 +78,52 @@ static void assign(struct cg *g, const struct lang_stmt *s)
         assign_element(g, s);
         return;
     }
+    struct cg_since since = cg_now(g);
     struct cg_val old = cg_find(g, s->lhs->sym)->val;
     struct cg_val v = s->has_op ? compound(g, s, old) : cg_expr(g, s->rhs);
-    cg_move(g, old.op.reg, cg_convert(g, v, s->lhs->type));
+    v = cg_convert(g, v, s->lhs->type);
+    struct cg_binding *b = cg_find(g, s->lhs->sym);
+    if (b->is_mutable)
+        cg_move_new(g, old.op.reg, v, since);
+    else
+        b->val = cg_freeze(g, v);
 }
 
 /* ---- control flow --------------------------------------------------------------------------------- */
 
+/* break, continue and return alone under an if: a conditional jump. */
+static bool jump_only(struct cg *g, const struct lang_stmt *s, uint32_t *label)
+{
+    while (s->kind == S_BLOCK && s->nbody == 1)
+        s = s->body[0];
+    if (s->kind == S_BREAK) {
+        g->loop->exit_used = true;
+        *label = g->loop->exit;
+    } else if (s->kind == S_CONTINUE) {
+        g->loop->next_used = true;
+        *label = g->loop->next;
+    } else if (s->kind == S_RETURN && !g->ret) {
+        g->exit_used = true;
+        *label = g->exit;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void if_stmt(struct cg *g, const struct lang_stmt *s)
 {
     const struct lang_stmt *yes = s->body[0], *no = s->nbody > 1 ? s->body[1] : NULL;
+    uint32_t target;
     if (s->cond->kind == E_BOOL) { /* settled by -D: the other side is not even generated */
         if (s->cond->ival)
             cg_stmt(g, yes);
         else if (no)
             cg_stmt(g, no);
+        return;
+    }
+    if (!no && jump_only(g, yes, &target)) {
+        cg_branch(g, s->cond, true, target);
         return;
     }
     uint32_t end = cg_label(g, "endif"), other = no ? cg_label(g, "else") : end;
@@ -150,6 +183,7 @@ static void return_stmt(struct cg *g, const struct lang_stmt *s)
         return;
     }
     struct cg_val v = {0};
+    struct cg_since since = cg_now(g);
     if (s->rhs)
         v = cg_convert(g, cg_expr(g, s->rhs), r->func->result);
     if (s == r->last && !r->label_used) { /* the only way out: the value itself */
@@ -162,7 +196,7 @@ static void return_stmt(struct cg *g, const struct lang_stmt *s)
         r->has_value = true;
     }
     if (s->rhs)
-        cg_move(g, r->value.op.reg, v);
+        cg_move_new(g, r->value.op.reg, v, since);
     r->label_used = true;
     if (s != r->last)
         cg_jump(g, r->label);
@@ -222,8 +256,8 @@ struct cg_val cg_inline(struct cg *g, const struct lang_func *f, size_t n, const
     for (size_t i = 0; i < n; i++) {
         const struct lang_symbol *p = f->param[i];
         struct cg_val v = cg_convert(g, arg[i], p->type);
-        if (inspect_is_assigned(g, p))
-            bind_local(g, p, v);
+        if (inspect_needs_register(g, p))
+            bind_local(g, p, v, cg_now(g));
         else
             cg_bind(g, p, v, false);
     }

@@ -180,6 +180,32 @@ void cg_move(struct cg *g, int32_t reg, struct cg_val v)
     cg_assigned(g, reg);
 }
 
+struct cg_since cg_now(const struct cg *g)
+{
+    return (struct cg_since){g->func->items.n, g->numbers.n};
+}
+
+void cg_move_new(struct cg *g, int32_t reg, struct cg_val v, struct cg_since since)
+{
+    if (v.narrow != CG_FULL && v.op.kind == PTX_O_REG)
+        v = cg_value(v.type, cg_reg(g, v));
+    size_t n = g->func->items.n;
+    struct ptx_inst *in = n > since.items ? &g->func->items.v[n - 1].inst : NULL;
+    int32_t from = v.op.reg;
+    if (!in || g->func->items.v[n - 1].kind != PTX_I_INST || v.op.kind != PTX_O_REG ||
+        in->guard >= 0 || in->noperand < 2 || in->operand[0].kind != PTX_O_REG ||
+        in->operand[0].reg != from || in->operand[0].reg2 >= 0 ||
+        ((size_t)from < g->version.n && g->version.v[from])) {
+        cg_move(g, reg, v);
+        return;
+    }
+    in->operand[0].reg = reg;
+    for (size_t i = since.numbers; i < g->numbers.n; i++)
+        if (g->numbers.v[i].reg == from)
+            g->numbers.v[i].key.mnemonic = ""; /* nothing is numbered as this */
+    cg_assigned(g, reg);
+}
+
 /* ---- narrow 64-bit values ------------------------------------------------------------------------- */
 
 struct cg_val cg_index(struct cg *g, struct cg_val x)
