@@ -1,3 +1,4 @@
 # manual pages: append to dist_man_MANS
 dist_man_MANS += \
-	man/kaio-bench.1
+	man/kaio-bench.1 \
+	man/kaio-emit.1 man/kaio-ptx.5

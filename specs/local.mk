@@ -1,3 +1,20 @@
 # The kernel library: every specs/FAMILY/NAME.yaml is shipped and installed under $(specdir)/specs.
 # append to nobase_dist_spec_DATA
-nobase_dist_spec_DATA =
+nobase_dist_spec_DATA = \
+	specs/elementwise/clamp_scale_bf16.yaml \
+	specs/elementwise/clamp_scale_f16.yaml \
+	specs/elementwise/clamp_scale_f32.yaml \
+	specs/elementwise/gelu.yaml \
+	specs/elementwise/gelu_tanh.yaml \
+	specs/elementwise/relu.yaml \
+	specs/elementwise/saxpy.yaml \
+	specs/elementwise/saxpy_body.yaml \
+	specs/elementwise/silu_gate.yaml \
+	specs/elementwise/vector_add.yaml \
+	specs/gather/embedding.yaml \
+	specs/graphics/mandelbrot_f32.yaml \
+	specs/graphics/mandelbrot_f64.yaml \
+	specs/integer/collatz.yaml \
+	specs/layout/transpose.yaml \
+	specs/matmul/naive.yaml \
+	specs/quant/int8_dequant.yaml

@@ -19,8 +19,9 @@ static bool check_block(struct cg *g)
     for (uint32_t i = 0; i < 3; i++) {
         g->block[i] = i < s->nblock ? constant(s->block[i]) : 1;
         if (g->block[i] > most[i])
-            return cg_error(g, s->block[i]->span, "a block has at most %u threads along %c, not %llu",
-                            (unsigned)most[i], "xyz"[i], (unsigned long long)g->block[i]);
+            return cg_error(g, s->block[i]->span,
+                            "a block has at most %u threads along %c, not %llu", (unsigned)most[i],
+                            "xyz"[i], (unsigned long long)g -> block[i]);
         threads *= g->block[i] ? g->block[i] : 1;
     }
     if (threads > 1024)
@@ -50,8 +51,8 @@ bool body_lower(struct cg *g)
         else
             g->func->maxntid[i] = i ? 1 : 1024; /* in all */
     }
-    struct contract_launch *l = cg_launch(g, lang_expr_text(g->a, s->grid[0]),
-                                          lang_expr_text(g->a, s->block[0]));
+    struct contract_launch *l =
+        cg_launch(g, lang_expr_text(g->a, s->grid[0]), lang_expr_text(g->a, s->block[0]));
     for (uint32_t i = 1; i < s->ngrid; i++)
         l->grid[i] = contract_expr(g->a, g->contract, lang_expr_text(g->a, s->grid[i]));
     for (uint32_t i = 1; i < s->nblock; i++)

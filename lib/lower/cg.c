@@ -189,8 +189,8 @@ static void annotate(struct cg *g, struct span s)
         to++;
     while (from < to && src->text[from] == ' ')
         from++;
-    char *text = arena_printf(g->a, " %zu: %.*s", span_line_col(s).line, (int)(to - from),
-                              src->text + from);
+    char *text =
+        arena_printf(g->a, " %zu: %.*s", span_line_col(s).line, (int)(to - from), src->text + from);
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 127)
             *c = ' ';
@@ -213,8 +213,12 @@ void cg_at(struct cg *g, struct span s)
         annotate(g, s);
     if (g->opt->lines) {
         struct ptx_item *it = VEC_PUSH(g->module->arena, &g->func->items);
-        *it = (struct ptx_item){.kind = PTX_I_LOC, .span = s, .file = g->file, .line = g->line,
-                                .column = (uint32_t)at.col, .text = ""};
+        *it = (struct ptx_item){.kind = PTX_I_LOC,
+                                .span = s,
+                                .file = g->file,
+                                .line = g->line,
+                                .column = (uint32_t)at.col,
+                                .text = ""};
     }
 }
 

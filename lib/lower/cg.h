@@ -67,7 +67,7 @@ struct cg_return {
     uint32_t label;
     bool label_used;
     bool has_value;
-    struct cg_val value; /* the result; a mutable register once label_used */
+    struct cg_val value;          /* the result; a mutable register once label_used */
     const struct lang_stmt *last; /* a return here needs no jump */
 };
 
@@ -87,9 +87,10 @@ struct cg {
     bool failed;
 
     VEC(struct cg_param) params;
-    VEC(struct ptx_item) prologue; /* parameter loads and special registers, put in front by cg_end */
+    VEC(struct ptx_item)
+    prologue; /* parameter loads and special registers, put in front by cg_end */
     VEC(uint32_t) prologue_order;
-    int32_t sreg[SP_COUNT];        /* register of each special, -1 = not read yet */
+    int32_t sreg[SP_COUNT]; /* register of each special, -1 = not read yet */
 
     VEC(struct cg_number) numbers;
     int32_t bucket[CG_BUCKETS];
@@ -97,25 +98,27 @@ struct cg {
     uint32_t clock;        /* the last version given */
 
     VEC(struct cg_binding) bindings;
-    VEC(const struct lang_symbol *) assigned; /* locals that branches or loops assign: they need a register */
+    VEC(const struct lang_symbol *)
+    assigned; /* locals that branches or loops assign: they need a register */
     VEC(const struct lang_func *) inspected;
     struct library *library;
-    uint64_t block[3];                        /* threads, 0 where not constant */
+    uint64_t block[3]; /* threads, 0 where not constant */
     struct cg_loop *loop;
     struct cg_return *ret;
     uint32_t exit; /* the entry's end */
     bool exit_used;
-    bool dead;      /* nothing reaches this point */
-    bool in_body;   /* body: buffers may change between reads */
+    bool dead;    /* nothing reaches this point */
+    bool in_body; /* body: buffers may change between reads */
     bool contract_fma;
-    bool fast; /* math: fast */
+    bool fast;      /* math: fast */
     unsigned depth; /* of inlining */
     uint32_t line;  /* of the last .loc or annotation */
 
     /* A strategy that has elements in registers already answers reads of tensors here. False: not its. */
     bool (*read)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
     void *read_ctx;
-    bool preloaded; /* every read is already in registers: nothing is gained by branching around it */
+    bool
+        preloaded; /* every read is already in registers: nothing is gained by branching around it */
 };
 
 /* ---- cg.c: functions, registers, value numbering ---- */
@@ -136,11 +139,11 @@ void cg_loop_head(struct cg *g); /* every mutable register may have changed here
 int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
                 const struct ptx_operand *op);
 #define CG(g, rt, mnemonic, ...) cg_pure((g), (rt), (mnemonic), PTX_ARGS_ONLY(__VA_ARGS__))
-#define PTX_ARGS_ONLY(...)                                                                         \
-    sizeof((struct ptx_operand[]){__VA_ARGS__}) / sizeof(struct ptx_operand),                      \
-        (struct ptx_operand[])                                                                     \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
+#define PTX_ARGS_ONLY(...)                                                    \
+    sizeof((struct ptx_operand[]){__VA_ARGS__}) / sizeof(struct ptx_operand), \
+        (struct ptx_operand[])                                                \
+    {                                                                         \
+        __VA_ARGS__                                                           \
     }
 /* Anything else that is a function of its operands (an intermediate at given subscripts), numbered
  * by the caller. The register, or -1. */
@@ -172,8 +175,8 @@ void dce_func(struct arena *a, struct ptx_func *f);
 
 /* ---- value.c: values and arithmetic with folding ---- */
 
-const char *cg_suffix(enum dtype t);       /* "f32", "s64", "u32" ...: of arithmetic on registers */
-const char *cg_bits_suffix(enum dtype t);  /* "f32", "b32" ...: of mov and selp */
+const char *cg_suffix(enum dtype t);      /* "f32", "s64", "u32" ...: of arithmetic on registers */
+const char *cg_bits_suffix(enum dtype t); /* "f32", "b32" ...: of mov and selp */
 enum ptx_mod cg_regtype(enum dtype t);
 struct cg_val cg_value(enum dtype t, int32_t reg);
 struct cg_val cg_int(enum dtype t, int64_t v);
@@ -182,7 +185,7 @@ struct cg_val cg_bool(struct cg *g, bool v);
 bool cg_is_const(struct cg_val v, int64_t *i); /* an integer or bool immediate */
 /* The operand for an instruction on the full type; narrow values are widened. */
 struct ptx_operand cg_op(struct cg *g, struct cg_val v);
-int32_t cg_reg(struct cg *g, struct cg_val v); /* the same, in a register */
+int32_t cg_reg(struct cg *g, struct cg_val v);            /* the same, in a register */
 void cg_move(struct cg *g, int32_t reg, struct cg_val v); /* assigns a mutable register */
 /* The same for a value computed since `since`: its last instruction then writes reg itself. */
 struct cg_since {
@@ -211,7 +214,7 @@ struct cg_val cg_bitcast(struct cg *g, struct cg_val v, enum dtype to);
 
 /* Where an element lies. */
 struct cg_place_of {
-    int32_t base;    /* address register */
+    int32_t base; /* address register */
     int64_t offset;
     struct cg_val nibble; /* 4-bit types: 0 or 1 */
 };
@@ -238,11 +241,13 @@ void cg_branch(struct cg *g, const struct lang_expr *e, bool sense, uint32_t lab
 /* What an expression reads from memory or takes from another equation: false where it is memory. */
 bool cg_is_defined(const struct lang_symbol *sym);
 /* The value that the equation gives its tensor at these subscripts. */
-struct cg_val cg_define(struct cg *g, const struct lang_equation *eq, const struct cg_val *subscript);
+struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
+                        const struct cg_val *subscript);
 
 /* ---- inspect.c: questions about the syntax tree ---- */
 
-bool inspect_reads(const struct lang_expr *e);  /* memory, or work that only one side of ?: should do */
+bool inspect_reads(
+    const struct lang_expr *e); /* memory, or work that only one side of ?: should do */
 bool inspect_reduces(const struct lang_expr *e); /* a reduction, looking through intermediates */
 bool inspect_mentions(const struct lang_expr *e, uint32_t n, struct lang_symbol *const *index);
 bool inspect_same_expr(const struct lang_expr *x, const struct lang_expr *y);
@@ -263,7 +268,8 @@ struct cg_val cg_library(struct cg *g, const char *name, size_t n, const struct 
 /* ---- stmt.c ---- */
 
 void cg_stmt(struct cg *g, const struct lang_stmt *s);
-struct cg_val cg_inline(struct cg *g, const struct lang_func *f, size_t n, const struct cg_val *arg);
+struct cg_val cg_inline(struct cg *g, const struct lang_func *f, size_t n,
+                        const struct cg_val *arg);
 
 /* ---- strategies ---- */
 

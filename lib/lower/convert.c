@@ -85,9 +85,8 @@ static struct cg_val from_f32(struct cg *g, struct cg_val v, enum dtype to)
 
 static struct cg_val from_f64(struct cg *g, struct cg_val v, enum dtype to)
 {
-    static const char *const names[] = {[DT_BF16] = "bf16_from_f64",
-                                        [DT_E4M3] = "e4m3_from_f64",
-                                        [DT_E5M2] = "e5m2_from_f64"};
+    static const char *const names[] = {
+        [DT_BF16] = "bf16_from_f64", [DT_E4M3] = "e4m3_from_f64", [DT_E5M2] = "e5m2_from_f64"};
     if (to == DT_F32)
         return one(g, to, "cvt.rn.f32.f64", ptx_r(cg_reg(g, v)));
     if (to == DT_F16)
@@ -133,11 +132,11 @@ static struct cg_val int_to_float(struct cg *g, struct cg_val v, enum dtype to)
     bool wide = is_wide(v.type) && v.narrow == CG_FULL;
     if (to == DT_BF16 || to == DT_E4M3 || to == DT_E5M2)
         return from_f64(g, wide ? odd_from_int64(g, v) : int_to_float(g, v, DT_F64), to);
-    const char *from = wide                                    ? cg_suffix(v.type)
-                       : v.narrow == CG_U32                    ? "u32"
-                       : v.narrow == CG_S32                    ? "s32"
-                       : dtype_class(v.type) == DTC_I          ? "s32"
-                                                               : "u32";
+    const char *from = wide                           ? cg_suffix(v.type)
+                       : v.narrow == CG_U32           ? "u32"
+                       : v.narrow == CG_S32           ? "s32"
+                       : dtype_class(v.type) == DTC_I ? "s32"
+                                                      : "u32";
     struct ptx_operand x = v.op.kind == PTX_O_IMM ? ptx_r(cg_reg(g, v)) : v.op;
     if (v.op.kind == PTX_O_IMM)
         from = cg_suffix(v.type);
@@ -156,7 +155,8 @@ static struct cg_val float_to_int(struct cg *g, struct cg_val v, enum dtype to)
     char m[32];
     snprintf(m, sizeof m, "cvt.rzi.%s.%s", cg_suffix(to), cg_suffix(v.type));
     struct cg_val r = one(g, to, m, x);
-    if (v.type == DT_F64 || is_wide(to)) { /* here the instruction makes 1 << 63 or 1 << 31 of NaN */
+    if (v.type == DT_F64 ||
+        is_wide(to)) { /* here the instruction makes 1 << 63 or 1 << 31 of NaN */
         snprintf(m, sizeof m, "setp.nan.%s", cg_suffix(v.type));
         int32_t nan = CG(g, PTX_PRED, m, x, x);
         r = cg_select(g, nan, cg_int(to, 0), r);

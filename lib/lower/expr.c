@@ -14,8 +14,10 @@ static bool too_much(struct cg *g, struct span s)
     if (g->func->items.n < MOST_ITEMS && g->depth < MOST_DEPTH)
         return false;
     if (!g->failed)
-        cg_error(g, s, "'%s' expands to too many instructions: write intermediate results to an "
-                       "output and read them in a second kernel", g->spec->name);
+        cg_error(g, s,
+                 "'%s' expands to too many instructions: write intermediate results to an "
+                 "output and read them in a second kernel",
+                 g->spec->name);
     return true;
 }
 
@@ -58,10 +60,12 @@ static struct cg_val name_value(struct cg *g, const struct lang_expr *e)
 bool cg_is_defined(const struct lang_symbol *sym)
 {
     /* an inout is read as it was before the launch */
-    return sym->kind == SYM_TENSOR || (sym->kind == SYM_BUFFER && sym->mode == MODE_OUT && sym->def);
+    return sym->kind == SYM_TENSOR ||
+           (sym->kind == SYM_BUFFER && sym->mode == MODE_OUT && sym->def);
 }
 
-struct cg_val cg_define(struct cg *g, const struct lang_equation *eq, const struct cg_val *subscript)
+struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
+                        const struct cg_val *subscript)
 {
     if (too_much(g, eq->span) || g->failed)
         return nothing(eq->sym->type);
@@ -307,8 +311,8 @@ static void combine_best(struct cg *g, const struct lang_expr *e, struct accumul
     struct cg_val here = cg_find(g, e->index[0])->val;
     int32_t better = cg_reg(g, cg_binary(g, e->reduce == RED_ARGMAX ? OP_GT : OP_LT, v, best));
     struct cg_val value = cg_select(g, better, v, best);
-    struct cg_val where = cg_select(g, better, cg_value(DT_I64, cg_reg(g, here)),
-                                    cg_value(DT_I64, acc->where));
+    struct cg_val where =
+        cg_select(g, better, cg_value(DT_I64, cg_reg(g, here)), cg_value(DT_I64, acc->where));
     cg_move(g, acc->value, value);
     cg_move(g, acc->where, where);
 }
@@ -393,7 +397,8 @@ static void hoist(struct cg *g, const struct lang_expr *e, const struct lang_exp
         cg_expr(g, e);
         return;
     }
-    bool guarded = e->kind == E_COND || (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
+    bool guarded = e->kind == E_COND ||
+                   (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
     if (e->kind == E_REDUCE)
         return; /* it hoists for itself, and its own indices are not bound here */
     for (uint32_t i = 0; i < e->nargs && !(guarded && i); i++)

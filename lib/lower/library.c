@@ -4,10 +4,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lower/convert.k.h"
 #include "lower/math_f32.k.h"
-#include "lower/math_f64.k.h"
 
 static const struct {
     const char *name, *text;
@@ -15,7 +15,6 @@ static const struct {
 } files[] = {
     {"convert.k", convert_k, sizeof convert_k - 1},
     {"math_f32.k", math_f32_k, sizeof math_f32_k - 1},
-    {"math_f64.k", math_f64_k, sizeof math_f64_k - 1},
 };
 enum { NFILES = sizeof files / sizeof *files };
 
@@ -53,11 +52,20 @@ static struct lang_scope *parse(struct library *l, size_t i)
     return l->scope[i];
 }
 
+/* convert.k has what is called X_from_Y, math_TYPE.k what ends in _TYPE. */
+static bool in_file(const char *name, size_t i)
+{
+    const char *type = strrchr(name, '_');
+    bool conversion = strstr(name, "_from_") != NULL, first = i == 0;
+    return type && conversion == first && (first || strstr(files[i].name, type));
+}
+
 const struct lang_func *library_find(struct library *l, const char *name)
 {
-    bool f64 = strstr(name, "_f64") && !strstr(name, "_from_");
-    size_t i = strstr(name, "_from_") ? 0 : f64 ? 2 : 1;
-    struct lang_symbol *sym = lang_find(parse(l, i), name);
+    struct lang_symbol *sym = NULL;
+    for (size_t i = 0; i < NFILES && !sym; i++)
+        if (in_file(name, i))
+            sym = lang_find(parse(l, i), name);
     if (!sym || sym->kind != SYM_FUNC)
         return NULL;
     struct diags *d = diags_new(l->a);

@@ -67,7 +67,8 @@ static bool check_names(struct spec *const *specs, size_t n, struct diags *d)
 }
 
 /* Numbers the sources for .loc, and names each once. */
-static uint32_t file_number(struct arena *a, struct ptx_module *m, struct spec *const *specs, size_t i)
+static uint32_t file_number(struct arena *a, struct ptx_module *m, struct spec *const *specs,
+                            size_t i)
 {
     uint32_t n = 1;
     for (size_t k = 0; k < i; k++) {
@@ -117,9 +118,16 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
     bool good = true;
     for (size_t i = 0; i < n; i++) {
         struct cg *g = ARENA_NEW(a, struct cg);
-        *g = (struct cg){.a = a, .d = d, .target = target, .opt = opt ? opt : &none,
-                         .spec = specs[i], .specs = specs, .nspecs = n, .module = m,
-                         .library = library, .contract_fma = specs[i]->math != MATH_STRICT,
+        *g = (struct cg){.a = a,
+                         .d = d,
+                         .target = target,
+                         .opt = opt ? opt : &none,
+                         .spec = specs[i],
+                         .specs = specs,
+                         .nspecs = n,
+                         .module = m,
+                         .library = library,
+                         .contract_fma = specs[i]->math != MATH_STRICT,
                          .fast = specs[i]->math == MATH_FAST,
                          .contract = contract_of_spec(a, specs[i], target->name)};
         if (g->opt->lines)

@@ -35,7 +35,7 @@ struct lower_stat {
     struct lower_mix {
         const char *name; /* "ld.global", "add", ... */
         size_t count;
-    } *mix; /* most frequent first, ties by name */
+    } * mix; /* most frequent first, ties by name */
     size_t nmix;
 };
 /* One per entry, in order. */

@@ -29,8 +29,8 @@ struct map {
     uint32_t nin, nout;
     struct element_of *now; /* nin of them: the vector being computed */
     uint32_t lane;
-    int64_t serial;     /* stands for the subscripts: differs for every element generated */
-    bool uses_index;    /* rank 1: the index itself is read */
+    int64_t serial;  /* stands for the subscripts: differs for every element generated */
+    bool uses_index; /* rank 1: the index itself is read */
 };
 
 /* ---- does it fit? --------------------------------------------------------------------------------- */
@@ -107,8 +107,10 @@ static bool analyse(struct cg *g, struct map *m, struct buf *why)
         if (!f.shape)
             f.shape = t;
         if (t->rank == 0 || !inspect_same_shape(t, f.shape))
-            return no(&f, eqs->v[i]->span, t->rank ? "'%s' has another shape than the first output"
-                                                   : "'%s' is one element", t->name);
+            return no(&f, eqs->v[i]->span,
+                      t->rank ? "'%s' has another shape than the first output"
+                              : "'%s' is one element",
+                      t->name);
         if (m->nout == MOST_BUFFERS)
             return no(&f, eqs->v[i]->span, "'%s' is one output too many", t->name);
         m->out[m->nout++] = eqs->v[i];
@@ -261,7 +263,8 @@ static void last_vectors(struct cg *g, struct map *m, const struct shape *s)
     load_all(g, m, e, k, 0, s->vector);
     compute_all(g, m, e, k, 0, s->vector);
     struct cg_since since = cg_now(g);
-    cg_move_new(g, at, cg_binary(g, OP_ADD, k, cg_int(DT_I64, (int64_t)s->block * s->vector)), since);
+    cg_move_new(g, at, cg_binary(g, OP_ADD, k, cg_int(DT_I64, (int64_t)s->block * s->vector)),
+                since);
     cg_jump(g, head);
     cg_scope_close(g, mark);
     cg_place(g, rest);
@@ -283,8 +286,9 @@ static void last_elements(struct cg *g, struct map *m, const struct shape *s)
 static bool check_plan(struct cg *g, const struct lower_plan *plan, const struct shape *s)
 {
     if (s->vector < s->rest)
-        return cg_error(g, plan->vector_span,
-                        "packed 4-bit elements are stored two at a time: 'vector' must be at least 2");
+        return cg_error(
+            g, plan->vector_span,
+            "packed 4-bit elements are stored two at a time: 'vector' must be at least 2");
     return true;
 }
 
@@ -300,8 +304,9 @@ bool map_lower(struct cg *g, const struct lower_plan *plan)
     s.chunk = s.block * s.vector * s.unroll;
     if (!check_plan(g, plan, &s))
         return false;
-    lower_explain(g, "  %u threads, %u vectors of %u elements for each thread: %u elements for a block\n",
-                  s.block, s.unroll, s.vector, s.chunk);
+    lower_explain(
+        g, "  %u threads, %u vectors of %u elements for each thread: %u elements for a block\n",
+        s.block, s.unroll, s.vector, s.chunk);
 
     cg_begin(g, g->spec->name);
     g->read = read_element;

@@ -62,8 +62,8 @@ static struct cg_val fast_tanh(struct cg *g, struct cg_val x)
 /* x / 2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3) */
 static struct cg_val fast_gelu_tanh(struct cg *g, struct cg_val x)
 {
-    struct cg_val c = cg_fma(g, mul(g, x, x), f32(g, 0.7978845608028654 * 0.044715),
-                             f32(g, 0.7978845608028654));
+    struct cg_val c =
+        cg_fma(g, mul(g, x, x), f32(g, 0.7978845608028654 * 0.044715), f32(g, 0.7978845608028654));
     struct cg_val t = fast_tanh(g, mul(g, x, c)), h = mul(g, x, f32(g, 0.5));
     return cg_fma(g, h, t, h);
 }
@@ -118,8 +118,7 @@ static struct cg_val ceil_div(struct cg *g, struct cg_val x, struct cg_val y)
     struct cg_val q = cg_binary(g, OP_DIV, x, y), r = cg_binary(g, OP_MOD, x, y);
     struct cg_val zero = cg_int(x.type, 0), more = cg_binary(g, OP_NE, r, zero);
     if (dtype_class(x.type) == DTC_I && x.narrow != CG_U32) /* the quotient was cut towards zero */
-        more = cg_binary(g, OP_LAND, more,
-                         cg_binary(g, OP_GE, cg_binary(g, OP_XOR, r, y), zero));
+        more = cg_binary(g, OP_LAND, more, cg_binary(g, OP_GE, cg_binary(g, OP_XOR, r, y), zero));
     return cg_binary(g, OP_ADD, q, cg_convert(g, more, x.type));
 }
 
@@ -161,8 +160,8 @@ static struct cg_val bits_call(struct cg *g, const struct lang_expr *e, const st
                               cg_op(g, cg_convert(g, x[2], DT_U32))));
     case FN_BFI:
         snprintf(m, sizeof m, "bfi.%s", cg_bits_suffix(t));
-        return cg_value(t, CG(g, cg_regtype(t), m, cg_op(g, cg_convert(g, x[0], t)),
-                              cg_op(g, x[1]), cg_op(g, cg_convert(g, x[2], DT_U32)),
+        return cg_value(t, CG(g, cg_regtype(t), m, cg_op(g, cg_convert(g, x[0], t)), cg_op(g, x[1]),
+                              cg_op(g, cg_convert(g, x[2], DT_U32)),
                               cg_op(g, cg_convert(g, x[3], DT_U32))));
     case FN_MULHI:
         snprintf(m, sizeof m, "mul.hi.%s", cg_suffix(t));

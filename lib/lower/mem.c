@@ -88,8 +88,8 @@ static struct cg_val finish_load(struct cg *g, enum dtype t, int32_t reg, struct
         return cg_value(t, CG(g, PTX_PRED, "setp.ne.u32", ptx_r(reg), ptx_imm(0)));
     if (t == DT_I4 || t == DT_U4) {
         struct cg_val from = cg_binary(g, OP_SHL, nibble, cg_int(DT_U32, 2));
-        return cg_value(t, CG(g, PTX_B32, t == DT_I4 ? "bfe.s32" : "bfe.u32", ptx_r(reg), from.op,
-                              ptx_imm(4)));
+        return cg_value(
+            t, CG(g, PTX_B32, t == DT_I4 ? "bfe.s32" : "bfe.u32", ptx_r(reg), from.op, ptx_imm(4)));
     }
     return cg_value(t, reg);
 }
@@ -172,8 +172,8 @@ static struct words words_of(enum dtype t, unsigned n)
 }
 
 /* Moves w.n words from or to base in accesses of at most 16 bytes. */
-static void move_words(struct cg *g, const char *what, int32_t base, int64_t offset,
-                       struct words w, const struct ptx_operand *reg, bool load)
+static void move_words(struct cg *g, const char *what, int32_t base, int64_t offset, struct words w,
+                       const struct ptx_operand *reg, bool load)
 {
     unsigned most = 128 / w.bits > 4 ? 4 : 128 / w.bits;
     for (unsigned i = 0; i < w.n;) {

@@ -33,7 +33,8 @@ static struct groups group_outputs(struct cg *g)
         uint32_t k = 0;
         if (t->kind != SYM_BUFFER)
             continue;
-        while (k < gs.n && (gs.v[k].n == MOST_OUTPUTS || !inspect_same_shape(gs.v[k].eq[0]->sym, t)))
+        while (k < gs.n &&
+               (gs.v[k].n == MOST_OUTPUTS || !inspect_same_shape(gs.v[k].eq[0]->sym, t)))
             k++;
         if (k == gs.n)
             gs.n++;
@@ -52,10 +53,10 @@ struct axis_of {
 
 struct walk {
     struct cg *g;
-    const struct lang_symbol *shape; /* of the group that is computed */
-    const struct lang_symbol *buffer;/* the inout looked for */
+    const struct lang_symbol *shape;  /* of the group that is computed */
+    const struct lang_symbol *buffer; /* the inout looked for */
     VEC(struct axis_of) axes;
-    const struct lang_expr *other;   /* a read at another element */
+    const struct lang_expr *other; /* a read at another element */
     bool any;
     unsigned steps;
 };
@@ -149,7 +150,8 @@ static bool check_in_place(struct cg *g, const struct group *gr)
         if (t->mode == MODE_INOUT && group_reads(g, gr, t, &other) && other) {
             cg_error(g, other->span,
                      "'%s' is updated in place, so another thread may already have changed this "
-                     "element of it", t->name);
+                     "element of it",
+                     t->name);
             diag_note(g->d, t->span, "give the old values as an 'in' parameter and make '%s' out",
                       t->name);
             return false;
@@ -217,8 +219,8 @@ static void compute_group(struct cg *g, const struct group *gr, struct cg_val t)
     if (pack == 2) {
         struct cg_val *last = &sub[0][s->rank - 1];
         *last = cg_index(g, cg_binary(g, OP_SHL, cg_convert(g, *last, DT_U32), cg_int(DT_U32, 1)));
-        sub[1][s->rank - 1] = cg_index(
-            g, cg_binary(g, OP_OR, cg_convert(g, *last, DT_U32), cg_int(DT_U32, 1)));
+        sub[1][s->rank - 1] =
+            cg_index(g, cg_binary(g, OP_OR, cg_convert(g, *last, DT_U32), cg_int(DT_U32, 1)));
     }
     /* everything is read before anything is written */
     for (uint32_t i = 0; i < gr->n; i++) {
@@ -280,9 +282,10 @@ bool naive_lower(struct cg *g, const struct lower_plan *plan)
     for (uint32_t i = 0; i < gs.n && !g->failed; i++) {
         struct group *gr = next_group(g, &gs);
         if (!gr)
-            return cg_error(g, g->spec->name_span,
-                            "the outputs of different shapes are updated in place from each other, which no "
-                            "order of launches allows; make one of them out");
+            return cg_error(
+                g, g->spec->name_span,
+                "the outputs of different shapes are updated in place from each other, which no "
+                "order of launches allows; make one of them out");
         gr->done = true;
         const char *entry = g->spec->name;
         if (gs.n > 1)

@@ -38,7 +38,8 @@ static const struct strategy *named(struct cg *g, const struct spec_option *o)
         cg_error(g, o->value_span, "strategy '%s' does not fit: %s", o->value, buf_text(&why));
         return NULL;
     }
-    cg_error(g, o->value_span, "unknown strategy '%s'; there are: %s", o->value, strategy_list(g->a));
+    cg_error(g, o->value_span, "unknown strategy '%s'; there are: %s", o->value,
+             strategy_list(g->a));
     return NULL;
 }
 

@@ -219,9 +219,8 @@ struct cg_val cg_index(struct cg *g, struct cg_val x)
     }
     if (!dtype_is_int(x.type))
         x = cg_convert(g, x, DT_I32);
-    return (struct cg_val){.type = DT_I64,
-                           .narrow = dtype_class(x.type) == DTC_I ? CG_S32 : CG_U32,
-                           .op = x.op};
+    return (struct cg_val){
+        .type = DT_I64, .narrow = dtype_class(x.type) == DTC_I ? CG_S32 : CG_U32, .op = x.op};
 }
 
 /* Whether v can be an operand of a 32-bit instruction that reads it as `how`. */
@@ -320,7 +319,8 @@ static struct cg_val shift(struct cg *g, enum lang_op op, struct cg_val x, struc
     else
         snprintf(m, sizeof m, "shr.%s", cg_suffix(x.type));
     struct ptx_operand count;
-    if (is_wide(y.type) && !is_imm(y)) /* the count is a u32: what does not fit shifts everything out */
+    if (is_wide(y.type) &&
+        !is_imm(y)) /* the count is a u32: what does not fit shifts everything out */
         count = cg_op(g, y.narrow ? cg_value(DT_U32, y.op.reg)
                                   : cg_value(DT_U32, CG(g, PTX_B32, "cvt.sat.u32.u64", y.op)));
     else
@@ -332,7 +332,9 @@ static struct cg_val shift(struct cg *g, enum lang_op op, struct cg_val x, struc
 static bool narrow_binary(struct cg *g, enum lang_op op, struct cg_val x, struct cg_val y,
                           struct cg_val *r)
 {
-    enum cg_narrow how = both_fit(x, y, CG_U32) ? CG_U32 : both_fit(x, y, CG_S32) ? CG_S32 : CG_FULL;
+    enum cg_narrow how = both_fit(x, y, CG_U32)   ? CG_U32
+                         : both_fit(x, y, CG_S32) ? CG_S32
+                                                  : CG_FULL;
     if (how == CG_FULL)
         return false;
     struct ptx_operand p = low_operand(x), q = low_operand(y);
@@ -525,7 +527,9 @@ struct cg_val cg_unary(struct cg *g, enum lang_op op, struct cg_val x)
         if (x.op.kind == PTX_O_F64)
             return x.op.bits ^= UINT64_C(1) << 63, x;
         snprintf(m, sizeof m, "neg.%s",
-                 t == DT_F32 || t == DT_F64 ? cg_suffix(t) : is_wide(t) ? "s64" : "s32");
+                 t == DT_F32 || t == DT_F64 ? cg_suffix(t)
+                 : is_wide(t)               ? "s64"
+                                            : "s32");
         return cg_value(t, CG(g, cg_regtype(t), m, cg_op(g, x)));
     default: abort();
     }
@@ -534,7 +538,8 @@ struct cg_val cg_unary(struct cg *g, enum lang_op op, struct cg_val x)
 struct cg_val cg_fma(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val z)
 {
     char m[32];
-    return cg_value(x.type, CG(g, cg_regtype(x.type), mnemonic(m, "fma.rn", x.type), x.op, y.op, z.op));
+    return cg_value(x.type,
+                    CG(g, cg_regtype(x.type), mnemonic(m, "fma.rn", x.type), x.op, y.op, z.op));
 }
 
 static bool same_operand(struct ptx_operand x, struct ptx_operand y)
@@ -560,7 +565,8 @@ struct cg_val cg_select(struct cg *g, int32_t pred, struct cg_val x, struct cg_v
     struct ptx_operand p = how ? low_operand(x) : cg_op(g, x);
     struct ptx_operand q = how ? low_operand(y) : cg_op(g, y);
     snprintf(m, sizeof m, "selp.%s", how ? "b32" : cg_bits_suffix(x.type));
-    struct cg_val r = cg_value(x.type, CG(g, how ? PTX_B32 : cg_regtype(x.type), m, p, q, ptx_r(pred)));
+    struct cg_val r =
+        cg_value(x.type, CG(g, how ? PTX_B32 : cg_regtype(x.type), m, p, q, ptx_r(pred)));
     r.narrow = how;
     return r;
 }

@@ -21,8 +21,10 @@ enum {
 
 static const struct cli_option options[] = {
     {.heading = "Code"},
-    {'t', "target", "TARGET", "compile for TARGET: sm_70 to sm_120, or 'native' for this\n"
-     "machine's GPU (default sm_80)", "sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100 native"},
+    {'t', "target", "TARGET",
+     "compile for TARGET: sm_70 to sm_120, or 'native' for this\n"
+     "machine's GPU (default sm_80)",
+     "sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100 native"},
     {'D', "define", "DIM=N", "fix a dimension, and specialise the code for it", ""},
     {OPT_KERNEL, "kernel", "NAME", "only the kernel NAME (may be repeated)", ""},
     {'g', "debug", NULL, "write .file and .loc, so that tools name lines of the spec"},
@@ -39,11 +41,13 @@ static const struct cli_option options[] = {
 static const struct cli_program program = {
     .name = "kaio-emit",
     .usage = "[OPTION]... [SPEC]...",
-    .purpose = "Compile kernel specs (YAML) to PTX. Without SPEC, or when it is -, read standard input.",
+    .purpose =
+        "Compile kernel specs (YAML) to PTX. Without SPEC, or when it is -, read standard input.",
     .options = options,
-    .epilogue = "Examples:\n"
-                "  kaio-emit specs/elementwise/saxpy.yaml | kaio-run n=1000 x=@normal y=@ones:y.npy\n"
-                "  kaio-emit -t sm_90 -D cols=4096 -o scale.ptx scale.yaml\n",
+    .epilogue =
+        "Examples:\n"
+        "  kaio-emit specs/elementwise/saxpy.yaml | kaio-run n=1000 x=@normal y=@ones:y.npy\n"
+        "  kaio-emit -t sm_90 -D cols=4096 -o scale.ptx scale.yaml\n",
 };
 
 struct job {
@@ -130,8 +134,8 @@ static void add_define(struct job *j)
     struct spec_define *def = VEC_PUSH(j->a, &j->defines);
     def->name = arena_strndup(j->a, s, len);
     if (num_uint(eq + 1, strlen(eq + 1), UINT32_MAX, &def->value) != NUM_OK)
-        cli_usage_error(&j->cli, "dimension '%s' is a number from 0 to 4294967295, not '%s'", def->name,
-                        eq + 1);
+        cli_usage_error(&j->cli, "dimension '%s' is a number from 0 to 4294967295, not '%s'",
+                        def->name, eq + 1);
     for (size_t i = 0; i + 1 < j->defines.n; i++)
         if (strcmp(j->defines.v[i].name, def->name) == 0)
             cli_usage_error(&j->cli, "dimension '%s' is given twice", def->name);
@@ -220,7 +224,8 @@ static bool check_selection(struct job *j)
         for (size_t k = 0; k < j->specs.n; k++)
             found |= has_dim(j->specs.v[k], j->defines.v[i].name);
         if (!found)
-            return diag_error(j->d, SPAN_NONE, "no kernel has a dimension '%s'", j->defines.v[i].name);
+            return diag_error(j->d, SPAN_NONE, "no kernel has a dimension '%s'",
+                              j->defines.v[i].name);
     }
     return true;
 }
