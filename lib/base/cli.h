@@ -59,7 +59,7 @@ struct cli_option {
     const char *name;    /* the long form, without dashes */
     const char *arg;     /* NULL: none; "FILE": needed; "[LIST]": may be given, as --name=LIST */
     const char *help;    /* one line or several, lower case, no full stop; NULL hides the option */
-    const char *values;  /* words for completion, separated by spaces; "": none; NULL: file names */
+    const char *values;  /* words for completion, separated by spaces; NULL: file names */
     const char *heading; /* instead of all else: a title for the options that follow */
 };
 
