@@ -434,7 +434,7 @@ static size_t judge_valid(void)
         elsewhere = 0;
         run(at, n, version_for(&forms[i]), target_for(forms[i].sm));
         if (elsewhere)
-            complain(at[0], "this one or one like it makes ptxas refuse the whole module");
+            complain(&forms[i], "this one or one like it makes ptxas refuse the whole module");
         for (size_t k = 0; k < n; k++)
             if (at[k]->refused)
                 complain(at[k], arena_printf(arena, "ptxas refuses it at PTX %u %s: %s",
