@@ -1,1 +1,29 @@
-# sources of lib/sim: append to lib_libkaiocore_la_SOURCES
+lib_libkaiocore_la_SOURCES += \
+	lib/sim/sim.h \
+	lib/sim/device.c \
+	lib/sim/module.c lib/sim/module.h lib/sim/symbols.c \
+	lib/sim/decode.c lib/sim/decode.h lib/sim/decode_alu.c lib/sim/decode_cvt.c \
+	lib/sim/decode_mem.c lib/sim/decode_ctl.c \
+	lib/sim/mem.c lib/sim/warp.c lib/sim/block.c lib/sim/block.h lib/sim/launch.c \
+	lib/sim/report.c
+
+# The handlers, built twice; sim_open chooses by what the machine has.
+SIM_EXEC = \
+	lib/sim/handlers.def lib/sim/int.def lib/sim/float.def lib/sim/half.def lib/sim/cvt.def \
+	lib/sim/exec.h lib/sim/half.h lib/sim/cvt.h lib/sim/atom.h \
+	lib/sim/exec_fill.c lib/sim/exec_int.c lib/sim/exec_float.c lib/sim/exec_half.c \
+	lib/sim/exec_cvt.c lib/sim/exec_control.c lib/sim/exec_warp.c lib/sim/exec_mem.c \
+	lib/sim/exec_atom.c
+# (a loop that clang cannot vectorise is slower, not wrong)
+SIM_EXEC_CFLAGS = $(AM_CFLAGS) -fno-trapping-math -fno-math-errno -Wno-pass-failed
+
+noinst_LTLIBRARIES += lib/sim/libsimbaseline.la lib/sim/libsimavx2.la
+lib_sim_libsimbaseline_la_SOURCES = $(SIM_EXEC)
+lib_sim_libsimbaseline_la_CPPFLAGS = $(AM_CPPFLAGS) -DSIM_BUILD=baseline
+lib_sim_libsimbaseline_la_CFLAGS = $(SIM_EXEC_CFLAGS)
+lib_sim_libsimavx2_la_SOURCES = $(SIM_EXEC)
+lib_sim_libsimavx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DSIM_BUILD=avx2
+lib_sim_libsimavx2_la_CFLAGS = $(SIM_EXEC_CFLAGS) -mavx2 -mfma
+lib_libkaiocore_la_LIBADD = lib/sim/libsimbaseline.la lib/sim/libsimavx2.la
+# behind the user's CFLAGS: these loops need the vectoriser whatever the rest is built with
+$(lib_sim_libsimbaseline_la_OBJECTS) $(lib_sim_libsimavx2_la_OBJECTS): CFLAGS += -O3

@@ -1,0 +1,295 @@
+/* Blocks and their warps: register files, special registers, and the order in which warps run. */
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "sim/block.h"
+
+/* ---- register files ----------------------------------------------------------------------------------- */
+
+static void fill32(unsigned char *slot, uint32_t v)
+{
+    for (unsigned i = 0; i < SIM_LANES; i++)
+        memcpy(slot + 4 * i, &v, 4);
+}
+
+static void fill64(unsigned char *slot, uint64_t v)
+{
+    for (unsigned i = 0; i < SIM_LANES; i++)
+        memcpy(slot + 8 * i, &v, 8);
+}
+
+/* A file with constants in place; NULL when there is no memory. */
+static unsigned char *file_get(struct sim_worker *k)
+{
+    if (k->nspare)
+        return k->spare_file[--k->nspare];
+    const struct sim_code *code = k->launch->code;
+    void *p;
+    if (posix_memalign(&p, SIM_SLOT, code->file_bytes) != 0)
+        return NULL;
+    unsigned char *file = p;
+    memset(file, 0, code->file_bytes);
+    for (size_t i = 0; i < code->consts.n; i++) {
+        const struct sim_const *c = &code->consts.v[i];
+        if (c->wide)
+            fill64(file + c->off, c->bits);
+        else
+            fill32(file + c->off, (uint32_t)c->bits);
+    }
+    for (size_t i = 0; i < code->specials.n; i++)
+        sim_special(k->launch, NULL, code->specials.v[i].reg, file + code->specials.v[i].off);
+    return file;
+}
+
+static void file_put(struct sim_worker *k, unsigned char *file)
+{
+    if (k->nspare == k->cap_spare) {
+        const uint32_t cap = k->cap_spare ? 2 * k->cap_spare : 32;
+        unsigned char **grown = realloc(k->spare_file, cap * sizeof *grown);
+        if (!grown) {
+            free(file);
+            return;
+        }
+        k->spare_file = grown;
+        k->cap_spare = cap;
+    }
+    k->spare_file[k->nspare++] = file;
+}
+
+/* ---- special registers -------------------------------------------------------------------------------- */
+
+static void thread_ids(const struct sim_launch *l, const struct sim_warp *w, unsigned axis,
+                       unsigned char *slot)
+{
+    const struct device_dim *n = &l->what->block;
+    for (uint32_t i = 0; i < SIM_LANES; i++) {
+        const uint32_t t = w->index * SIM_LANES + i;
+        const uint32_t v = axis == 0 ? t % n->x : axis == 1 ? t / n->x % n->y : t / n->x / n->y;
+        memcpy(slot + 4 * i, &v, 4);
+    }
+}
+
+static void lane_masks(enum ptx_sreg reg, unsigned char *slot)
+{
+    for (uint32_t i = 0; i < SIM_LANES; i++) {
+        const uint32_t eq = 1u << i, lt = eq - 1;
+        uint32_t v = i;
+        switch (reg) {
+        case PTX_SR_LANEMASK_EQ: v = eq; break;
+        case PTX_SR_LANEMASK_LT: v = lt; break;
+        case PTX_SR_LANEMASK_LE: v = lt | eq; break;
+        case PTX_SR_LANEMASK_GT: v = ~(lt | eq); break;
+        case PTX_SR_LANEMASK_GE: v = ~lt; break;
+        default: break;
+        }
+        memcpy(slot + 4 * i, &v, 4);
+    }
+}
+
+/* Those that every lane of every warp of the launch sees alike, and the lane's own. */
+static bool special_fixed(const struct sim_launch *l, enum ptx_sreg reg, unsigned char *slot)
+{
+    const struct device_dim *n = &l->what->block, *g = &l->what->grid;
+    switch (reg) {
+    case PTX_SR_NTID_X: fill32(slot, n->x); return true;
+    case PTX_SR_NTID_Y: fill32(slot, n->y); return true;
+    case PTX_SR_NTID_Z: fill32(slot, n->z); return true;
+    case PTX_SR_NCTAID_X: fill32(slot, g->x); return true;
+    case PTX_SR_NCTAID_Y: fill32(slot, g->y); return true;
+    case PTX_SR_NCTAID_Z: fill32(slot, g->z); return true;
+    case PTX_SR_LANEID:
+    case PTX_SR_LANEMASK_EQ:
+    case PTX_SR_LANEMASK_LT:
+    case PTX_SR_LANEMASK_LE:
+    case PTX_SR_LANEMASK_GT:
+    case PTX_SR_LANEMASK_GE: lane_masks(reg, slot); return true;
+    case PTX_SR_NWARPID: fill32(slot, SIM_MAX_WARPS * 2); return true;
+    case PTX_SR_SMID: fill32(slot, 0); return true;
+    case PTX_SR_NSMID: fill32(slot, 1); return true;
+    case PTX_SR_GRIDID: fill64(slot, 1); return true;
+    case PTX_SR_DYNAMIC_SMEM_SIZE: fill32(slot, l->what->shared_bytes); return true;
+    case PTX_SR_TOTAL_SMEM_SIZE: fill32(slot, (uint32_t)l->shared_bytes); return true;
+    default: return false;
+    }
+}
+
+bool sim_special(const struct sim_launch *l, const struct sim_warp *w, enum ptx_sreg reg,
+                 unsigned char *slot)
+{
+    if (!w)
+        return special_fixed(l, reg, slot);
+    switch (reg) {
+    case PTX_SR_TID_X: thread_ids(l, w, 0, slot); return true;
+    case PTX_SR_TID_Y: thread_ids(l, w, 1, slot); return true;
+    case PTX_SR_TID_Z: thread_ids(l, w, 2, slot); return true;
+    case PTX_SR_CTAID_X: fill32(slot, w->block->at.x); return true;
+    case PTX_SR_CTAID_Y: fill32(slot, w->block->at.y); return true;
+    case PTX_SR_CTAID_Z: fill32(slot, w->block->at.z); return true;
+    case PTX_SR_WARPID: fill32(slot, w->index); return true;
+    default: return false;
+    }
+}
+
+bool sim_special_known(enum ptx_sreg reg)
+{
+    switch (reg) {
+    case PTX_SR_NTID_X:
+    case PTX_SR_NTID_Y:
+    case PTX_SR_NTID_Z:
+    case PTX_SR_NCTAID_X:
+    case PTX_SR_NCTAID_Y:
+    case PTX_SR_NCTAID_Z:
+    case PTX_SR_LANEID:
+    case PTX_SR_LANEMASK_EQ:
+    case PTX_SR_LANEMASK_LT:
+    case PTX_SR_LANEMASK_LE:
+    case PTX_SR_LANEMASK_GT:
+    case PTX_SR_LANEMASK_GE:
+    case PTX_SR_NWARPID:
+    case PTX_SR_SMID:
+    case PTX_SR_NSMID:
+    case PTX_SR_GRIDID:
+    case PTX_SR_DYNAMIC_SMEM_SIZE:
+    case PTX_SR_TOTAL_SMEM_SIZE:
+    case PTX_SR_TID_X:
+    case PTX_SR_TID_Y:
+    case PTX_SR_TID_Z:
+    case PTX_SR_CTAID_X:
+    case PTX_SR_CTAID_Y:
+    case PTX_SR_CTAID_Z:
+    case PTX_SR_WARPID: return true;
+    default: return false;
+    }
+}
+
+/* ---- blocks -------------------------------------------------------------------------------------------- */
+
+void sim_block_free(struct sim_block *b)
+{
+    if (!b)
+        return;
+    for (uint32_t i = 0; i < b->nwarp; i++)
+        if (b->warp[i].r)
+            file_put(b->worker, b->warp[i].r);
+    free(b->shared);
+    free(b->local);
+    free(b);
+}
+
+static struct sim_block *block_alloc(struct sim_worker *k)
+{
+    const struct sim_launch *l = k->launch;
+    const uint32_t nwarp = (l->threads + SIM_LANES - 1) / SIM_LANES;
+    void *p;
+    if (posix_memalign(&p, SIM_SLOT, sizeof(struct sim_block) + nwarp * sizeof(struct sim_warp)) !=
+        0)
+        return NULL;
+    struct sim_block *b = p;
+    memset(b, 0, sizeof *b + nwarp * sizeof(struct sim_warp));
+    b->worker = k;
+    b->launch = k->launch;
+    b->nwarp = nwarp;
+    b->shared_bytes = l->shared_bytes;
+    const size_t local = (size_t)nwarp * SIM_LANES * (size_t)l->code->local_bytes;
+    if (posix_memalign(&p, 256, l->shared_bytes ? (size_t)l->shared_bytes : 1) == 0)
+        b->shared = p;
+    if (local && posix_memalign(&p, 256, local) == 0)
+        b->local = p;
+    if (!b->shared || (local && !b->local)) {
+        sim_block_free(b);
+        return NULL;
+    }
+    return b;
+}
+
+struct sim_block *sim_block_new(struct sim_worker *k, uint64_t index)
+{
+    const struct sim_launch *l = k->launch;
+    struct sim_block *b = k->spare_block;
+    if (b)
+        k->spare_block = b->next;
+    else if (!(b = block_alloc(k)))
+        return NULL;
+    const struct device_dim *g = &l->what->grid;
+    b->index = index;
+    b->at.x = (uint32_t)(index % g->x);
+    b->at.y = (uint32_t)(index / g->x % g->y);
+    b->at.z = (uint32_t)(index / g->x / g->y);
+    b->nlive = l->threads;
+    b->count = 0;
+    b->fault = (struct sim_fault){0};
+    b->next = NULL;
+    memset(b->barrier, 0, sizeof b->barrier);
+    for (uint32_t i = 0; i < b->nwarp; i++)
+        b->warp[i].started = false;
+    if (l->shared_bytes)
+        memset(b->shared, 0, (size_t)l->shared_bytes);
+    if (b->local)
+        memset(b->local, 0, (size_t)b->nwarp * SIM_LANES * (size_t)l->code->local_bytes);
+    return b;
+}
+
+bool sim_warp_start(struct sim_block *b, uint32_t index)
+{
+    const struct sim_launch *l = b->launch;
+    const struct sim_code *code = l->code;
+    struct sim_warp *w = &b->warp[index];
+    const uint32_t left = l->threads - index * SIM_LANES;
+    const uint32_t mask = left >= SIM_LANES ? UINT32_MAX : (1u << left) - 1;
+    unsigned char *file = file_get(b->worker);
+    if (!file)
+        return false;
+    memset(file, 0, code->zero_bytes);
+    *w = (struct sim_warp){.r = file, .block = b, .index = index, .live = mask, .started = true};
+    w->code = code->op;
+    w->cache = b->worker->cache;
+    w->local_bytes = code->local_bytes;
+    w->local = b->local + (size_t)index * SIM_LANES * (size_t)code->local_bytes;
+    w->group[0] = (struct sim_group){.mask = mask};
+    w->ngroup = 1;
+    for (size_t i = 0; i < code->specials.n; i++)
+        sim_special(l, w, code->specials.v[i].reg, file + code->specials.v[i].off);
+    return true;
+}
+
+static enum sim_stop fail(struct sim_block *b, enum sim_fault_kind kind)
+{
+    b->fault = (struct sim_fault){.kind = kind, .block = b->index};
+    return SIM_FAULT;
+}
+
+/* Runs the warp and takes leave of it when it is done. */
+static void run_warp(struct sim_block *b, struct sim_warp *w)
+{
+    sim_warp_run(w);
+    b->count += w->count - w->counted;
+    w->counted = w->count;
+    if (w->stop == SIM_DONE) {
+        file_put(b->worker, w->r);
+        w->r = NULL;
+    }
+}
+
+enum sim_stop sim_block_run(struct sim_block *b, unsigned rounds)
+{
+    while (rounds--) {
+        bool ran = false;
+        for (uint32_t i = 0; i < b->nwarp; i++) {
+            struct sim_warp *w = &b->warp[i];
+            if (!w->started && !sim_warp_start(b, i))
+                return fail(b, SIM_F_MEMORY);
+            if (!w->live || !sim_warp_ready(w))
+                continue;
+            ran = true;
+            run_warp(b, w);
+            if (w->stop == SIM_FAULT)
+                return SIM_FAULT;
+        }
+        if (!b->nlive)
+            return SIM_DONE;
+        if (!ran)
+            return fail(b, SIM_F_DEADLOCK);
+    }
+    return SIM_YIELD;
+}

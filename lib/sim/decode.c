@@ -1,0 +1,651 @@
+#include <config.h>
+
+#include <stdarg.h>
+
+#include "sim/block.h"
+#include "sim/decode.h"
+
+/* ---- the table of forms ------------------------------------------------------------------------------- */
+
+const struct sim_row sim_rows[SIM_H_COUNT] = {
+    [SIM_H_NONE] = {"", 0, 0, 0, 0},
+#define SIM_ROW(NAME, SPELL, D, A, B, C) \
+    [SIM_H_##NAME] = {SPELL, SIM_T_##D, SIM_T_##A, SIM_T_##B, SIM_T_##C},
+#include "sim/handlers.def"
+};
+
+static uint32_t hash(const char *s, size_t len)
+{
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ (unsigned char)s[i]) * 16777619u;
+    return h;
+}
+
+/* The k-th spelling of a row. */
+static bool spelling(const char *spell, size_t k, const char **s, size_t *len)
+{
+    for (;; k--) {
+        *len = strcspn(spell, " ");
+        *s = spell;
+        if (!*len || !k)
+            return *len > 0;
+        spell += *len + (spell[*len] == ' ');
+    }
+}
+
+enum { FORM_SLOTS = sizeof(struct sim_forms) / sizeof(uint16_t), FORM_BITS = 3 };
+_Static_assert(SIM_H_COUNT < (1 << (16 - FORM_BITS)),
+               "a slot holds a handler and which of its spellings");
+
+/* A slot is the handler's number and the number of the spelling. */
+void sim_forms_init(struct sim_forms *f)
+{
+    memset(f, 0, sizeof *f);
+    for (uint32_t id = 1; id < SIM_H_COUNT; id++) {
+        const char *s;
+        size_t len;
+        for (uint32_t k = 0; k < (1 << FORM_BITS) && spelling(sim_rows[id].spell, k, &s, &len);
+             k++) {
+            uint32_t at = hash(s, len) % FORM_SLOTS;
+            while (f->slot[at])
+                at = (at + 1) % FORM_SLOTS;
+            f->slot[at] = (uint16_t)(id << FORM_BITS | k);
+        }
+    }
+}
+
+enum sim_handler_id dec_find(const struct dec *dc, const char *spell, size_t len)
+{
+    const struct sim_forms *f = dc->in->forms;
+    for (uint32_t at = hash(spell, len) % FORM_SLOTS; f->slot[at]; at = (at + 1) % FORM_SLOTS) {
+        const uint32_t id = f->slot[at] >> FORM_BITS;
+        const char *s;
+        size_t n;
+        if (spelling(sim_rows[id].spell, f->slot[at] & ((1 << FORM_BITS) - 1), &s, &n) &&
+            n == len && memcmp(s, spell, len) == 0)
+            return (enum sim_handler_id)id;
+    }
+    return SIM_H_NONE;
+}
+
+/* ---- reports ------------------------------------------------------------------------------------------ */
+
+const char *dec_mnemonic(struct dec *dc)
+{
+    struct buf b = buf_in(dc->in->arena);
+    ptx_print_inst(dc->in->func, dc->inst, &b);
+    const char *s = buf_text(&b);
+    return arena_strndup(dc->in->arena, s, strcspn(s, " \t;"));
+}
+
+bool dec_error(struct dec *dc, const char *fmt, ...)
+{
+    if (dc->failed)
+        return false;
+    dc->failed = true;
+    va_list ap;
+    va_start(ap, fmt);
+    diag_error(dc->diags, dc->span, "%s", arena_vprintf(dc->in->arena, fmt, ap));
+    va_end(ap);
+    return false;
+}
+
+bool dec_unsupported(struct dec *dc)
+{
+    return dec_error(dc, "the simulator does not have '%s'", dec_mnemonic(dc));
+}
+
+/* ---- records ------------------------------------------------------------------------------------------ */
+
+static struct sim_op *add_op(struct dec *dc, enum sim_handler_id h)
+{
+    struct sim_op *op = VEC_PUSH(dc->in->arena, &dc->op);
+    const struct sim_handler *f = &dc->in->build->h[h];
+    op->fn[0] = f->full;
+    op->fn[1] = f->part;
+    op->serial = dc->code->ninst;
+    op->item = dc->item;
+    op->guard = SIM_NO_GUARD;
+    return op;
+}
+
+struct sim_op *dec_emit(struct dec *dc, enum sim_handler_id h)
+{
+    if (dc->guard) {
+        struct sim_op *g = add_op(dc, SIM_H_GUARD);
+        g->a = dc->guard_off;
+        g->flags = dc->guard_flags;
+    }
+    return add_op(dc, h);
+}
+
+struct sim_op *dec_emit3(struct dec *dc, enum sim_handler_id h, uint32_t d, uint32_t a, uint32_t b,
+                         uint32_t c)
+{
+    struct sim_op *op = dec_emit(dc, h);
+    op->d = d;
+    op->a = a;
+    op->b = b;
+    op->c = c;
+    return op;
+}
+
+struct sim_op *dec_emit_control(struct dec *dc, enum sim_handler_id h)
+{
+    struct sim_op *op = add_op(dc, h);
+    if (dc->guard) {
+        op->guard = dc->guard_off;
+        op->flags = dc->guard_flags;
+    }
+    return op;
+}
+
+void dec_keep_guard(struct dec *dc)
+{
+    if (!dc->guard)
+        return;
+    struct sim_op *op = add_op(dc, SIM_H_PMOV);
+    op->d = dec_temp(dc, DEC_PRED);
+    op->a = dc->guard_off;
+    dc->guard_off = op->d;
+}
+
+/* ---- slots -------------------------------------------------------------------------------------------- */
+
+enum dec_class dec_class_of(enum sim_type t)
+{
+    switch (t) {
+    case SIM_T_p: return DEC_PRED;
+    case SIM_T_u16:
+    case SIM_T_s16:
+    case SIM_T_h: return DEC_16;
+    case SIM_T_u32:
+    case SIM_T_s32:
+    case SIM_T_f32: return DEC_32;
+    case SIM_T_u64:
+    case SIM_T_s64:
+    case SIM_T_f64: return DEC_64;
+    case SIM_T_none: break;
+    }
+    return DEC_NONE;
+}
+
+uint32_t dec_type_bytes(enum ptx_mod t)
+{
+    const unsigned bits = t == PTX_PRED ? 0 : ptx_type_bits(t);
+    return bits % 8 == 0 && bits <= 64 ? bits / 8 : 0;
+}
+
+enum dec_class dec_reg_class(enum ptx_mod declared)
+{
+    if (declared == PTX_PRED)
+        return DEC_PRED;
+    switch (dec_type_bytes(declared)) {
+    case 1:
+    case 2: return DEC_16;
+    case 4: return DEC_32;
+    case 8: return DEC_64;
+    default: return DEC_NONE;
+    }
+}
+
+static uint32_t take(uint32_t *next, uint32_t bytes)
+{
+    const uint32_t off = *next;
+    *next += bytes;
+    return off;
+}
+
+uint32_t dec_temp(struct dec *dc, enum dec_class c)
+{
+    if (c == DEC_PRED) {
+        if (dc->pred_next == dc->pred_end) {
+            dc->pred_next = take(&dc->file_next, SIM_SLOT);
+            dc->pred_end = dc->pred_next + SIM_SLOT;
+        }
+        return take(&dc->pred_next, 4);
+    }
+    return take(&dc->file_next, c == DEC_64 ? 8 * SIM_LANES : 4 * SIM_LANES);
+}
+
+uint32_t dec_const(struct dec *dc, uint64_t bits, bool wide)
+{
+    if (!wide)
+        bits = (uint32_t)bits;
+    for (size_t i = 0; i < dc->code->consts.n; i++)
+        if (dc->code->consts.v[i].bits == bits && dc->code->consts.v[i].wide == wide)
+            return dc->code->consts.v[i].off;
+    struct sim_const *c = VEC_PUSH(dc->in->arena, &dc->code->consts);
+    c->off = dec_temp(dc, wide ? DEC_64 : DEC_32);
+    c->bits = bits;
+    c->wide = wide;
+    return c->off;
+}
+
+static uint32_t special(struct dec *dc, enum ptx_sreg reg, enum sim_type t)
+{
+    const bool wide = dec_type_bytes(ptx_sreg_type(reg)) == 8;
+    if (!sim_special_known(reg)) {
+        dec_error(dc, "the simulator does not have the special register '%s' here",
+                  ptx_sreg_text(reg));
+        return 0;
+    }
+    if (dec_class_of(t) != (wide ? DEC_64 : DEC_32)) {
+        dec_error(dc, "'%s' has %d bits, which this operand has not", ptx_sreg_text(reg),
+                  wide ? 64 : 32);
+        return 0;
+    }
+    for (size_t i = 0; i < dc->code->specials.n; i++)
+        if (dc->code->specials.v[i].reg == reg)
+            return dc->code->specials.v[i].off;
+    struct sim_special *s = VEC_PUSH(dc->in->arena, &dc->code->specials);
+    s->off = dec_temp(dc, wide ? DEC_64 : DEC_32);
+    s->reg = reg;
+    return s->off;
+}
+
+bool dec_is_imm(const struct ptx_operand *o)
+{
+    return o->kind == PTX_O_IMM || o->kind == PTX_O_F32 || o->kind == PTX_O_F64;
+}
+
+uint64_t dec_imm(struct dec *dc, const struct ptx_operand *o, enum sim_type t)
+{
+    uint64_t bits = o->bits;
+    double d;
+    float f;
+    if (o->kind == PTX_O_F64 && dec_class_of(t) == DEC_32) {
+        memcpy(&d, &bits, 8);
+        f = (float)d;
+        uint32_t u;
+        memcpy(&u, &f, 4);
+        return u;
+    }
+    if (o->kind == PTX_O_F32 && t == SIM_T_f64) {
+        const uint32_t u = (uint32_t)bits;
+        memcpy(&f, &u, 4);
+        d = (double)f;
+        memcpy(&bits, &d, 8);
+        return bits;
+    }
+    if (o->kind == PTX_O_IMM && (t == SIM_T_f32 || t == SIM_T_f64)) {
+        dec_error(dc, "an integer stands where a floating-point literal is needed");
+        return 0;
+    }
+    return dec_class_of(t) == DEC_16 ? (uint16_t)bits : bits;
+}
+
+/* The place of a variable that has one: params and the module's own. */
+static bool lookup(const struct sim_symbols *s, const struct ptx_var *v, uint64_t *address)
+{
+    for (size_t i = 0; i < s->list.n; i++)
+        if (s->list.v[i].var == v) {
+            *address = s->list.v[i].address;
+            return true;
+        }
+    return false;
+}
+
+bool dec_address(struct dec *dc, const struct ptx_var *v, uint64_t *address)
+{
+    if (lookup(&dc->vars, v, address) || lookup(dc->in->symbols, v, address))
+        return true;
+    return dec_error(dc, "the simulator has no place for the variable '%s'", v->name);
+}
+
+static const char *class_text(enum dec_class c)
+{
+    static const char *const text[] = {"nothing", "a predicate", "16 bits", "32 bits", "64 bits"};
+    return text[c];
+}
+
+static uint32_t reg_slot(struct dec *dc, int32_t reg, enum dec_class want)
+{
+    const enum dec_class have = dc->reg_class[reg];
+    if (have != want) {
+        const char *name = dc->in->func->regs.v[reg].name;
+        dec_error(dc, "'%s' is declared as %s, this operand is %s", name, class_text(have),
+                  class_text(want));
+        return 0;
+    }
+    return dc->reg_off[reg];
+}
+
+uint32_t dec_src(struct dec *dc, const struct ptx_operand *o, enum sim_type t)
+{
+    const bool wide = dec_class_of(t) == DEC_64;
+    uint64_t address;
+    switch (o->kind) {
+    case PTX_O_REG:
+        if (t == SIM_T_p)
+            return dec_pred(dc, o);
+        dc->reg_read[o->reg] = true;
+        return reg_slot(dc, o->reg, dec_class_of(t));
+    case PTX_O_IMM:
+    case PTX_O_F32:
+    case PTX_O_F64:
+        if (t == SIM_T_p)
+            return dec_pred(dc, o);
+        return dec_const(dc, dec_imm(dc, o, t), wide);
+    case PTX_O_SREG: return special(dc, o->sreg, t);
+    case PTX_O_SYM:
+        if (!dec_address(dc, o->var, &address))
+            return 0;
+        return dec_const(dc, address + o->bits, wide);
+    default:
+        dec_error(dc, "the simulator can't use this kind of operand in '%s'", dec_mnemonic(dc));
+        return 0;
+    }
+}
+
+uint32_t dec_dst(struct dec *dc, const struct ptx_operand *o, enum sim_type t)
+{
+    if (o->kind == PTX_O_SINK || (o->kind == PTX_O_REG && o->reg < 0))
+        return dec_temp(dc, dec_class_of(t));
+    if (o->kind != PTX_O_REG) {
+        dec_error(dc, "the destination of '%s' is not a register", dec_mnemonic(dc));
+        return 0;
+    }
+    dc->reg_written[o->reg] = true;
+    return reg_slot(dc, o->reg, dec_class_of(t));
+}
+
+uint32_t dec_pred(struct dec *dc, const struct ptx_operand *o)
+{
+    if (o->kind == PTX_O_IMM)
+        return dec_const(dc, o->bits ? UINT32_MAX : 0, false);
+    if (o->kind != PTX_O_REG) {
+        dec_error(dc, "a predicate is needed here");
+        return 0;
+    }
+    dc->reg_read[o->reg] = true;
+    const uint32_t off = reg_slot(dc, o->reg, DEC_PRED);
+    if (!o->neg)
+        return off;
+    const uint32_t temp = dec_temp(dc, DEC_PRED);
+    dec_emit3(dc, SIM_H_PNOT, temp, off, 0, 0);
+    return temp;
+}
+
+enum dec_class dec_operand_class(struct dec *dc, const struct ptx_operand *o, enum dec_class wanted)
+{
+    return o->kind == PTX_O_REG ? (enum dec_class)dc->reg_class[o->reg] : wanted;
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------- */
+
+/* Copies the mnemonic without the words that the record carries instead: .rn always, the others if mods. */
+static size_t strip(const char *from, bool mods, char *to, size_t cap, struct sim_op *carry)
+{
+    static const struct {
+        const char *word;
+        uint8_t round, flag;
+    } words[] = {{"rn", SIM_RN, 0},   {"rz", SIM_RZ, 0},   {"rm", SIM_RM, 0},    {"rp", SIM_RP, 0},
+                 {"ftz", 0, SIM_FTZ}, {"sat", 0, SIM_SAT}, {"relu", 0, SIM_RELU}};
+    size_t n = 0;
+    for (const char *p = from; *p;) {
+        const size_t len = strcspn(p + 1, ".") + 1; /* the dot, but for the first word */
+        size_t k = 0;
+        const size_t count = mods ? sizeof words / sizeof *words : 1;
+        while (k < count &&
+               (strlen(words[k].word) != len - 1 || strncmp(words[k].word, p + 1, len - 1) != 0))
+            k++;
+        if (p != from && k < count) {
+            carry->round |= words[k].round;
+            carry->flags |= words[k].flag;
+        } else if (n + len < cap) {
+            memcpy(to + n, p, len);
+            n += len;
+        }
+        p += len;
+    }
+    to[n] = 0;
+    return n;
+}
+
+bool dec_row(struct dec *dc, enum sim_handler_id h, bool mods)
+{
+    const struct sim_row *row = &sim_rows[h];
+    const struct ptx_inst *in = dc->inst;
+    const enum sim_type types[] = {row->a, row->b, row->c, SIM_T_u32};
+    uint32_t off[4] = {0};
+    const uint32_t nsrc = in->noperand - 1u;
+    if (in->noperand < 1 || nsrc > 4)
+        return dec_unsupported(dc);
+    for (uint32_t i = 0; i < nsrc; i++) {
+        if (types[i] == SIM_T_none)
+            return dec_unsupported(dc);
+        off[i] = dec_src(dc, &in->operand[i + 1], types[i]);
+    }
+    const uint32_t d = dec_dst(dc, &in->operand[0], row->d);
+    struct sim_op *op = dec_emit3(dc, h, d, off[0], off[1], off[2]);
+    op->e = off[3];
+    if (mods)
+        op->fn[0] = op->fn[1] = dc->in->build->h[h].mod;
+    return !dc->failed;
+}
+
+bool dec_generic(struct dec *dc)
+{
+    char key[128];
+    struct sim_op carry = {0};
+    const char *mnemonic = dec_mnemonic(dc);
+    enum sim_handler_id h = dec_find(dc, key, strip(mnemonic, false, key, sizeof key, &carry));
+    if (h)
+        return dec_row(dc, h, false);
+    h = dec_find(dc, key, strip(mnemonic, true, key, sizeof key, &carry));
+    if (!h || !dc->in->build->h[h].mod)
+        return dec_unsupported(dc);
+    if (!dec_row(dc, h, true))
+        return false;
+    struct sim_op *op = &dc->op.v[dc->op.n - 1];
+    op->round = carry.round;
+    op->flags = carry.flags;
+    return true;
+}
+
+static const struct {
+    const char *name;
+    dec_fn fn;
+} specials[] = {
+    {"mov", dec_mov},
+    {"and", dec_logic},
+    {"or", dec_logic},
+    {"xor", dec_logic},
+    {"not", dec_logic},
+    {"setp", dec_setp},
+    {"set", dec_set},
+    {"lop3", dec_lop3},
+    {"cvt", dec_cvt},
+    {"ld", dec_ld},
+    {"ldu", dec_ld},
+    {"st", dec_st},
+    {"cvta", dec_cvta},
+    {"isspacep", dec_isspacep},
+    {"bra", dec_bra},
+    {"ret", dec_exit},
+    {"exit", dec_exit},
+    {"trap", dec_trap},
+    {"bar", dec_bar},
+    {"barrier", dec_bar},
+    {"membar", dec_nothing},
+    {"fence", dec_nothing},
+    {"prefetch", dec_nothing},
+    {"prefetchu", dec_nothing},
+    {"nanosleep", dec_nothing},
+    {"pmevent", dec_nothing},
+    {"brkpt", dec_trap},
+    {"applypriority", dec_nothing},
+    {"discard", dec_nothing},
+    {"atom", dec_atom},
+    {"red", dec_atom},
+    {"shfl", dec_shfl},
+    {"vote", dec_vote},
+    {"match", dec_match},
+    {"redux", dec_redux},
+    {"activemask", dec_activemask},
+};
+
+static bool decode_inst(struct dec *dc, const struct ptx_item *item)
+{
+    const struct ptx_inst *in = &item->inst;
+    dc->inst = in;
+    dc->span = item->span;
+    dc->failed = false;
+    dc->guard = in->guard >= 0;
+    if (dc->guard) {
+        dc->reg_read[in->guard] = true;
+        dc->guard_off = reg_slot(dc, in->guard, DEC_PRED);
+        dc->guard_flags = in->guard_neg ? SIM_GUARD_NOT : 0;
+    }
+    const char *name = ptx_op_name(in->op);
+    dec_fn fn = dec_generic;
+    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
+        if (strcmp(specials[i].name, name) == 0)
+            fn = specials[i].fn;
+    const bool ok = fn(dc);
+    dc->code->ninst++;
+    return ok && !dc->failed;
+}
+
+/* ---- the entry ---------------------------------------------------------------------------------------- */
+
+static uint64_t round_up(uint64_t x, uint64_t align)
+{
+    return align ? (x + align - 1) / align * align : x;
+}
+
+static void place_regs(struct dec *dc)
+{
+    const struct ptx_func *f = dc->in->func;
+    const size_t n = f->regs.n;
+    struct arena *a = dc->in->arena;
+    dc->reg_off = ARENA_ARRAY(a, n, uint32_t);
+    dc->reg_class = ARENA_ARRAY(a, n, uint8_t);
+    dc->reg_written = ARENA_ARRAY(a, n, bool);
+    dc->reg_read = ARENA_ARRAY(a, n, bool);
+    dc->pred_next = 4; /* the first is the carry */
+    for (size_t i = 0; i < n; i++) {
+        dc->reg_class[i] = (uint8_t)dec_reg_class(f->regs.v[i].type);
+        if (dc->reg_class[i] == DEC_PRED)
+            dc->reg_off[i] = take(&dc->pred_next, 4);
+    }
+    dc->pred_end = (uint32_t)round_up(dc->pred_next, SIM_SLOT);
+    dc->file_next = dc->pred_end;
+    for (size_t i = 0; i < n; i++)
+        if (dc->reg_class[i] != DEC_PRED && dc->reg_class[i] != DEC_NONE)
+            dc->reg_off[i] = dec_temp(dc, dc->reg_class[i]);
+    dc->code->zero_bytes = dc->file_next;
+}
+
+static void add_var(struct dec *dc, const struct ptx_var *v, uint64_t address)
+{
+    struct sim_symbol *s = VEC_PUSH(dc->in->arena, &dc->vars.list);
+    s->var = v;
+    s->address = address;
+}
+
+/* Gives each .shared and .local variable that an operand names its place; dynamic shared memory comes behind. */
+static void place_var(struct dec *dc, const struct ptx_var *v, bool dynamic)
+{
+    const enum ptx_mod space = ptx_space(v->space);
+    uint64_t *bytes = space == PTX_SHARED ? &dc->code->shared_bytes : &dc->code->local_bytes;
+    uint64_t have;
+    const bool unsized = v->is_array && v->count == 0;
+    if ((space != PTX_SHARED && space != PTX_LOCAL) || unsized != dynamic ||
+        lookup(&dc->vars, v, &have))
+        return;
+    if (dynamic) {
+        /* all of them are the same memory */
+        add_var(dc, v, round_up(dc->code->shared_bytes, 16));
+        return;
+    }
+    *bytes = round_up(*bytes, ptx_var_align(v));
+    add_var(dc, v, *bytes);
+    *bytes += ptx_var_bytes(v);
+}
+
+static void place_operand(struct dec *dc, const struct ptx_operand *o, bool dynamic)
+{
+    if (o->var)
+        place_var(dc, o->var, dynamic);
+    for (uint32_t i = 0; i < o->nelem; i++)
+        place_operand(dc, &o->elem[i], dynamic);
+}
+
+static void place_vars(struct dec *dc)
+{
+    const struct ptx_func *f = dc->in->func;
+    for (size_t i = 0; i < f->params.n; i++)
+        add_var(dc, f->params.v[i], dc->in->param_base + dc->in->param_offset[i]);
+    for (int dynamic = 0; dynamic < 2; dynamic++)
+        for (size_t i = 0; i < f->items.n; i++)
+            if (f->items.v[i].kind == PTX_I_INST)
+                for (uint32_t k = 0; k < f->items.v[i].inst.noperand; k++)
+                    place_operand(dc, &f->items.v[i].inst.operand[k], dynamic);
+    dc->code->local_bytes = round_up(dc->code->local_bytes, 16);
+}
+
+static void find_labels(struct dec *dc)
+{
+    const struct ptx_func *f = dc->in->func;
+    dc->label_op = ARENA_ARRAY(dc->in->arena, f->labels.n, uint32_t);
+    dc->label_used = ARENA_ARRAY(dc->in->arena, f->labels.n, bool);
+    memset(dc->label_op, 0xff, f->labels.n * sizeof *dc->label_op);
+    for (size_t i = 0; i < f->items.n; i++)
+        if (f->items.v[i].kind == PTX_I_INST)
+            for (uint32_t k = 0; k < f->items.v[i].inst.noperand; k++)
+                if (f->items.v[i].inst.operand[k].kind == PTX_O_LABEL)
+                    dc->label_used[f->items.v[i].inst.operand[k].label] = true;
+}
+
+/* A register that is read but that nothing writes is a mistake in whoever made the PTX. */
+static void check_written(struct dec *dc)
+{
+    const struct ptx_func *f = dc->in->func;
+    for (size_t i = 0; i < f->regs.n; i++)
+        if (dc->reg_read[i] && !dc->reg_written[i])
+            diag_error(dc->diags, f->items.v[f->regs.v[i].decl].span,
+                       "'%s' is read in '%s' but no instruction writes it", f->regs.v[i].name,
+                       f->name);
+}
+
+static void decode_items(struct dec *dc)
+{
+    const struct ptx_func *f = dc->in->func;
+    for (size_t i = 0; i < f->items.n; i++) {
+        const struct ptx_item *item = &f->items.v[i];
+        dc->item = (uint32_t)i;
+        if (item->kind == PTX_I_LABEL && dc->label_used[item->label]) {
+            dc->label_op[item->label] = (uint32_t)dc->op.n;
+            add_op(dc, SIM_H_LABEL);
+        } else if (item->kind == PTX_I_INST) {
+            decode_inst(dc, item);
+        }
+    }
+    /* falling off the end is a return */
+    dc->guard = false;
+    add_op(dc, SIM_H_EXIT);
+    for (size_t i = 0; i < dc->fixups.n; i++)
+        dc->op.v[dc->fixups.v[i].op].target = dc->label_op[dc->fixups.v[i].label];
+}
+
+struct sim_code *sim_decode(const struct sim_decode_in *in, struct diags *d)
+{
+    struct sim_code *code = ARENA_NEW(in->arena, struct sim_code);
+    struct dec dc = {.in = in, .diags = d, .code = code};
+    const size_t before = d->nerror;
+    code->module = in->module;
+    code->func = in->func;
+    place_regs(&dc);
+    place_vars(&dc);
+    find_labels(&dc);
+    decode_items(&dc);
+    if (d->nerror == before)
+        check_written(&dc);
+    code->op = dc.op.v;
+    code->nop = (uint32_t)dc.op.n;
+    code->file_bytes = dc.file_next;
+    return d->nerror == before ? code : NULL;
+}

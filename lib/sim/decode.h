@@ -1,0 +1,113 @@
+/* From PTX instructions to records. Private to lib/sim.
+ *
+ * Most instructions are rows of handlers.def, found by their spelling; decode_*.c has a function for each
+ * mnemonic that needs more: another operand layout, several records, an address.
+ */
+#ifndef KAIO_SIM_DECODE_H
+#define KAIO_SIM_DECODE_H
+
+#include "sim/sim.h"
+
+struct sim_row {
+    const char *spell;
+    uint8_t d, a, b, c; /* enum sim_type */
+};
+extern const struct sim_row sim_rows[SIM_H_COUNT];
+
+struct dec_fixup {
+    uint32_t op, label;
+};
+
+struct dec {
+    const struct sim_decode_in *in;
+    struct diags *diags;
+    struct sim_code *code;
+    VEC(struct sim_op) op;
+    VEC(struct dec_fixup) fixups;
+    uint32_t *label_op; /* by label: its record, UINT32_MAX where it has none */
+    bool *label_used;   /* a branch goes there */
+    uint32_t *reg_off;  /* by register */
+    uint8_t *reg_class; /* by register: enum dec_class */
+    bool *reg_written, *reg_read;
+    uint32_t pred_next, pred_end; /* where single predicates go */
+    uint32_t file_next;
+    struct sim_symbols vars; /* the entry's variables, params included */
+    /* the instruction at hand */
+    uint32_t item;
+    const struct ptx_inst *inst;
+    struct span span;
+    bool guard; /* emit() puts a GUARD in front of each record */
+    uint32_t guard_off;
+    uint8_t guard_flags;
+    bool failed; /* this instruction was reported */
+};
+
+enum dec_class { DEC_NONE, DEC_PRED, DEC_16, DEC_32, DEC_64 };
+enum dec_class dec_class_of(enum sim_type t);
+enum dec_class dec_reg_class(enum ptx_mod declared);
+/* Bytes of a memory or register type; 0 for those the simulator does not have. */
+uint32_t dec_type_bytes(enum ptx_mod t);
+
+/* The mnemonic as printed, modifiers included; in the arena. */
+const char *dec_mnemonic(struct dec *dc);
+/* Reports the instruction; returns false. */
+bool dec_error(struct dec *dc, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool dec_unsupported(struct dec *dc);
+
+/* A new record of a handler; the guard is seen to. */
+struct sim_op *dec_emit(struct dec *dc, enum sim_handler_id h);
+struct sim_op *dec_emit3(struct dec *dc, enum sim_handler_id h, uint32_t d, uint32_t a, uint32_t b,
+                         uint32_t c);
+/* For instructions that become several records: the guard keeps its value though one of them writes it. */
+void dec_keep_guard(struct dec *dc);
+/* For control instructions: the record itself has the guard. */
+struct sim_op *dec_emit_control(struct dec *dc, enum sim_handler_id h);
+
+/* Slots. */
+uint32_t dec_const(struct dec *dc, uint64_t bits, bool wide);
+uint32_t dec_temp(struct dec *dc, enum dec_class c);
+/* The slot of a source or destination operand read as type t. Reports what does not fit and returns 0. */
+uint32_t dec_src(struct dec *dc, const struct ptx_operand *o, enum sim_type t);
+uint32_t dec_dst(struct dec *dc, const struct ptx_operand *o, enum sim_type t);
+/* A predicate source, negation resolved into a temporary. */
+uint32_t dec_pred(struct dec *dc, const struct ptx_operand *o);
+/* The operand's register class; constants take the wanted one. */
+enum dec_class dec_operand_class(struct dec *dc, const struct ptx_operand *o,
+                                 enum dec_class wanted);
+/* The value of an immediate operand of type t. */
+uint64_t dec_imm(struct dec *dc, const struct ptx_operand *o, enum sim_type t);
+bool dec_is_imm(const struct ptx_operand *o);
+/* The address of a variable in its own state space. */
+bool dec_address(struct dec *dc, const struct ptx_var *v, uint64_t *address);
+
+/* The handler of that spelling, or SIM_H_NONE. */
+enum sim_handler_id dec_find(const struct dec *dc, const char *spell, size_t len);
+/* Decodes by row: the spelling, operands from the second on being sources. */
+bool dec_generic(struct dec *dc);
+/* Emits handler h on the instruction's operands as its row has them. mods: rounding, .ftz, .sat are the record's. */
+bool dec_row(struct dec *dc, enum sim_handler_id h, bool mods);
+
+typedef bool (*dec_fn)(struct dec *dc);
+bool dec_mov(struct dec *dc);
+bool dec_logic(struct dec *dc);
+bool dec_setp(struct dec *dc);
+bool dec_set(struct dec *dc);
+bool dec_lop3(struct dec *dc);
+bool dec_cvt(struct dec *dc);
+bool dec_ld(struct dec *dc);
+bool dec_st(struct dec *dc);
+bool dec_cvta(struct dec *dc);
+bool dec_isspacep(struct dec *dc);
+bool dec_atom(struct dec *dc);
+bool dec_bra(struct dec *dc);
+bool dec_exit(struct dec *dc);
+bool dec_trap(struct dec *dc);
+bool dec_bar(struct dec *dc);
+bool dec_nothing(struct dec *dc);
+bool dec_shfl(struct dec *dc);
+bool dec_vote(struct dec *dc);
+bool dec_match(struct dec *dc);
+bool dec_redux(struct dec *dc);
+bool dec_activemask(struct dec *dc);
+
+#endif

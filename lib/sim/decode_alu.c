@@ -1,0 +1,231 @@
+/* Moves, predicate logic, comparisons. */
+#include <config.h>
+
+#include "sim/decode.h"
+
+static enum sim_type move_type(enum ptx_mod t)
+{
+    switch (t) {
+    case PTX_F32: return SIM_T_f32;
+    case PTX_F64: return SIM_T_f64;
+    default: break;
+    }
+    switch (dec_type_bytes(t)) {
+    case 2: return SIM_T_u16;
+    case 4: return SIM_T_u32;
+    case 8: return SIM_T_u64;
+    default: return SIM_T_none;
+    }
+}
+
+/* {lo, hi} of so many bits each to one register of twice or four times that. */
+static bool pack(struct dec *dc, const struct ptx_operand *d, const struct ptx_operand *v,
+                 uint32_t bytes)
+{
+    const uint32_t each = bytes / (v->nelem ? v->nelem : 1);
+    uint32_t off[4];
+    if (v->nelem == 1) {
+        off[0] = dec_src(dc, &v->elem[0],
+                         bytes == 8   ? SIM_T_u64
+                         : bytes == 4 ? SIM_T_u32
+                                      : SIM_T_u16);
+        dec_emit3(dc, bytes == 8 ? SIM_H_MOV_64 : SIM_H_MOV_32,
+                  dec_dst(dc, d,
+                          bytes == 8   ? SIM_T_u64
+                          : bytes == 4 ? SIM_T_u32
+                                       : SIM_T_u16),
+                  off[0], 0, 0);
+        return !dc->failed;
+    }
+    if ((v->nelem != 2 && v->nelem != 4) || each * v->nelem != bytes || each < 2)
+        return dec_unsupported(dc);
+    for (uint32_t i = 0; i < v->nelem; i++)
+        off[i] = dec_src(dc, &v->elem[i], each == 2 ? SIM_T_u16 : SIM_T_u32);
+    uint32_t lo = off[0], hi = off[1];
+    if (v->nelem == 4) {
+        lo = dec_temp(dc, DEC_32);
+        hi = dec_temp(dc, DEC_32);
+        dec_emit3(dc, SIM_H_PACK_16, lo, off[0], off[1], 0);
+        dec_emit3(dc, SIM_H_PACK_16, hi, off[2], off[3], 0);
+    }
+    dec_emit3(dc, bytes == 8 ? SIM_H_PACK_32 : SIM_H_PACK_16,
+              dec_dst(dc, d, bytes == 8 ? SIM_T_u64 : SIM_T_u32), lo, hi, 0);
+    return !dc->failed;
+}
+
+static bool unpack(struct dec *dc, const struct ptx_operand *v, const struct ptx_operand *s,
+                   uint32_t bytes)
+{
+    const uint32_t each = bytes / (v->nelem ? v->nelem : 1);
+    if ((v->nelem != 2 && v->nelem != 4) || each * v->nelem != bytes || each < 2)
+        return dec_unsupported(dc);
+    const uint32_t from = dec_src(dc, s, bytes == 8 ? SIM_T_u64 : SIM_T_u32);
+    for (uint32_t i = 0; i < v->nelem; i++) {
+        if (v->elem[i].kind == PTX_O_SINK)
+            continue;
+        const uint32_t shift = dec_const(dc, (uint64_t)i * each * 8, false);
+        const uint32_t d = dec_dst(dc, &v->elem[i], each == 2 ? SIM_T_u16 : SIM_T_u32);
+        const enum sim_handler_id h = each == 4    ? SIM_H_UNPACK_32
+                                      : bytes == 8 ? SIM_H_UNPACK_64_16
+                                                   : SIM_H_UNPACK_16;
+        dec_emit3(dc, h, d, from, shift, 0);
+    }
+    return !dc->failed;
+}
+
+static bool clock_reg(struct dec *dc, const struct ptx_operand *d, enum ptx_sreg reg)
+{
+    const bool wide = reg == PTX_SR_CLOCK64 || reg == PTX_SR_GLOBALTIMER;
+    const bool high = reg == PTX_SR_CLOCK_HI || reg == PTX_SR_GLOBALTIMER_HI;
+    struct sim_op *op = dec_emit(dc, SIM_H_CLOCK);
+    const size_t at = dc->op.n - 1;
+    (void)op;
+    const uint32_t off = dec_dst(dc, d, wide ? SIM_T_u64 : SIM_T_u32);
+    dc->op.v[at].d = off;
+    dc->op.v[at].more = wide;
+    dc->op.v[at].imm = high ? 32 : 0;
+    return !dc->failed;
+}
+
+bool dec_mov(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const struct ptx_operand *d = &in->operand[0], *s = &in->operand[1];
+    const enum ptx_mod type = in->type[0];
+    if (type == PTX_PRED) {
+        const uint32_t from = dec_pred(dc, s);
+        dec_emit3(dc, SIM_H_PMOV, dec_dst(dc, d, SIM_T_p), from, 0, 0);
+        return !dc->failed;
+    }
+    const enum sim_type t = move_type(type);
+    if (t == SIM_T_none)
+        return dec_unsupported(dc);
+    if (s->kind == PTX_O_VEC)
+        return pack(dc, d, s, dec_type_bytes(type));
+    if (d->kind == PTX_O_VEC)
+        return unpack(dc, d, s, dec_type_bytes(type));
+    if (s->kind == PTX_O_SREG && s->sreg >= PTX_SR_CLOCK && s->sreg <= PTX_SR_GLOBALTIMER_HI)
+        return clock_reg(dc, d, s->sreg);
+    const uint32_t from = dec_src(dc, s, t);
+    dec_emit3(dc, dec_class_of(t) == DEC_64 ? SIM_H_MOV_64 : SIM_H_MOV_32, dec_dst(dc, d, t), from,
+              0, 0);
+    return !dc->failed;
+}
+
+static enum sim_handler_id pred_logic(enum ptx_mod boolop)
+{
+    return boolop == PTX_BOOL_AND ? SIM_H_PAND : boolop == PTX_BOOL_OR ? SIM_H_POR : SIM_H_PXOR;
+}
+
+bool dec_logic(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const char *name = ptx_op_name(in->op);
+    if (in->type[0] != PTX_PRED)
+        return dec_generic(dc);
+    dec_keep_guard(dc);
+    const uint32_t a = dec_pred(dc, &in->operand[1]);
+    const uint32_t b = in->noperand > 2 ? dec_pred(dc, &in->operand[2]) : 0;
+    const enum sim_handler_id h = strcmp(name, "not") == 0   ? SIM_H_PNOT
+                                  : strcmp(name, "and") == 0 ? SIM_H_PAND
+                                  : strcmp(name, "or") == 0  ? SIM_H_POR
+                                                             : SIM_H_PXOR;
+    dec_emit3(dc, h, dec_dst(dc, &in->operand[0], SIM_T_p), a, b, 0);
+    return !dc->failed;
+}
+
+/* Emits the comparison of operands a and b into the predicate d. */
+static bool compare(struct dec *dc, enum ptx_mod type, const struct ptx_operand *a,
+                    const struct ptx_operand *b, uint32_t d)
+{
+    const struct ptx_inst *in = dc->inst;
+    char key[64];
+    const int n = snprintf(key, sizeof key, "setp.%s.%s", ptx_mod_text(in->mod[PTX_MC_COMPARE]),
+                           ptx_mod_text(type));
+    const enum sim_handler_id h = dec_find(dc, key, (size_t)n);
+    const bool ftz = in->mod[PTX_MC_FTZ] == PTX_FTZ;
+    const struct sim_handler *f = &dc->in->build->h[h];
+    if (!h || (ftz && !f->mod))
+        return dec_unsupported(dc);
+    const uint32_t x = dec_src(dc, a, sim_rows[h].a), y = dec_src(dc, b, sim_rows[h].b);
+    struct sim_op *op = dec_emit3(dc, h, d, x, y, 0);
+    if (ftz)
+        op->fn[0] = op->fn[1] = f->mod;
+    return !dc->failed;
+}
+
+/* setp.cmp[.bool].type p[|q], a, b[, c]: p = (a cmp b) bool c, q = !(a cmp b) bool c. */
+bool dec_setp(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const struct ptx_operand *d = &in->operand[0];
+    const bool pair = d->kind == PTX_O_REG && d->reg2 >= 0;
+    const enum ptx_mod boolop = in->mod[PTX_MC_BOOLOP];
+    if (!pair && !boolop)
+        return compare(dc, in->type[0], &in->operand[1], &in->operand[2], dec_dst(dc, d, SIM_T_p));
+    dec_keep_guard(dc);
+    const uint32_t yes = dec_temp(dc, DEC_PRED), no = dec_temp(dc, DEC_PRED);
+    if (!compare(dc, in->type[0], &in->operand[1], &in->operand[2], yes))
+        return false;
+    uint32_t c = boolop ? dec_pred(dc, &in->operand[3]) : 0;
+    if (pair && boolop) {
+        /* c may be one of the destinations */
+        const uint32_t copy = dec_temp(dc, DEC_PRED);
+        dec_emit3(dc, SIM_H_PMOV, copy, c, 0, 0);
+        c = copy;
+    }
+    const enum sim_handler_id h = boolop ? pred_logic(boolop) : SIM_H_PMOV;
+    dec_emit3(dc, h, dec_dst(dc, d, SIM_T_p), yes, c, 0);
+    if (pair) {
+        const struct ptx_operand q = {.kind = PTX_O_REG, .reg = d->reg2, .reg2 = -1};
+        dec_emit3(dc, SIM_H_PNOT, no, yes, 0, 0);
+        dec_emit3(dc, h, dec_dst(dc, &q, SIM_T_p), no, c, 0);
+    }
+    return !dc->failed;
+}
+
+/* set.cmp[.bool].dtype.stype d, a, b[, c]: all ones or 1.0 where it holds, else 0. */
+bool dec_set(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const enum ptx_mod boolop = in->mod[PTX_MC_BOOLOP];
+    uint64_t one;
+    switch (in->type[0]) {
+    case PTX_U16:
+    case PTX_S16: one = 0xffff; break;
+    case PTX_U32:
+    case PTX_S32: one = 0xffffffff; break;
+    case PTX_F32: one = 0x3f800000; break;
+    case PTX_F16: one = 0x3c00; break;
+    case PTX_BF16: one = 0x3f80; break;
+    default: return dec_unsupported(dc);
+    }
+    if (in->type[1] == PTX_F16X2 || in->type[1] == PTX_BF16X2)
+        return dec_unsupported(dc);
+    const bool half = dec_type_bytes(in->type[0]) == 2;
+    const uint32_t p = dec_temp(dc, DEC_PRED);
+    if (!compare(dc, in->type[1], &in->operand[1], &in->operand[2], p))
+        return false;
+    if (boolop) {
+        const uint32_t c = dec_pred(dc, &in->operand[3]);
+        dec_emit3(dc, pred_logic(boolop), p, p, c, 0);
+    }
+    dec_emit3(dc, half ? SIM_H_SELP_16 : SIM_H_SELP_32,
+              dec_dst(dc, &in->operand[0], half ? SIM_T_u16 : SIM_T_u32), dec_const(dc, one, false),
+              dec_const(dc, 0, false), p);
+    return !dc->failed;
+}
+
+bool dec_lop3(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    if (in->noperand != 5 || in->operand[4].kind != PTX_O_IMM)
+        return dec_unsupported(dc);
+    uint32_t s[3];
+    for (int i = 0; i < 3; i++)
+        s[i] = dec_src(dc, &in->operand[i + 1], SIM_T_u32);
+    struct sim_op *op =
+        dec_emit3(dc, SIM_H_LOP3, dec_dst(dc, &in->operand[0], SIM_T_u32), s[0], s[1], s[2]);
+    op->more = (uint8_t)in->operand[4].bits;
+    return !dc->failed;
+}

@@ -1,0 +1,159 @@
+/* Control flow, barriers, and what lanes tell each other. */
+#include <config.h>
+
+#include "sim/decode.h"
+
+bool dec_bra(struct dec *dc)
+{
+    const struct ptx_operand *l = &dc->inst->operand[0];
+    if (l->kind != PTX_O_LABEL)
+        return dec_unsupported(dc);
+    struct dec_fixup *fix = VEC_PUSH(dc->in->arena, &dc->fixups);
+    dec_emit_control(dc, SIM_H_BRA);
+    *fix = (struct dec_fixup){(uint32_t)dc->op.n - 1, l->label};
+    return true;
+}
+
+bool dec_exit(struct dec *dc)
+{
+    dec_emit_control(dc, SIM_H_EXIT);
+    return true;
+}
+
+bool dec_trap(struct dec *dc)
+{
+    dec_emit_control(dc, SIM_H_TRAP);
+    return true;
+}
+
+/* Fences order accesses, which the simulator does anyway; prefetches and the like change nothing that shows. */
+bool dec_nothing(struct dec *dc)
+{
+    dec_emit_control(dc, SIM_H_NOP);
+    return true;
+}
+
+bool dec_bar(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const char *name = dec_mnemonic(dc);
+    if (strstr(name, ".warp.sync")) {
+        const uint32_t mask = dec_src(dc, &in->operand[0], SIM_T_u32);
+        dec_emit_control(dc, SIM_H_WARPSYNC)->e = mask;
+        return !dc->failed;
+    }
+    const bool arrive = strstr(name, ".arrive");
+    if (strstr(name, ".red") || strstr(name, ".cluster") || (!arrive && !strstr(name, ".sync")))
+        return dec_unsupported(dc);
+    const uint32_t id = dec_src(dc, &in->operand[0], SIM_T_u32);
+    const uint32_t threads = in->noperand > 1 ? dec_src(dc, &in->operand[1], SIM_T_u32) : 0;
+    struct sim_op *op = dec_emit_control(dc, SIM_H_BAR);
+    op->a = id;
+    op->b = threads;
+    op->more = arrive;
+    return !dc->failed;
+}
+
+/* shfl.sync.mode.b32 d[|p], a, b, c, membermask */
+bool dec_shfl(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    static const struct {
+        enum ptx_mod mod;
+        uint8_t mode;
+    } modes[] = {{PTX_UP, 0}, {PTX_DOWN, 1}, {PTX_BFLY, 2}, {PTX_IDX, 3}};
+    uint8_t mode = 4;
+    for (size_t i = 0; i < 4; i++)
+        if (in->mod[PTX_MC_MODE] == modes[i].mod)
+            mode = modes[i].mode;
+    if (in->noperand != 5 || mode == 4)
+        return dec_unsupported(dc);
+    uint32_t s[4];
+    for (int i = 0; i < 4; i++)
+        s[i] = dec_src(dc, &in->operand[i + 1], SIM_T_u32);
+    const struct ptx_operand *d = &in->operand[0];
+    const uint32_t to = dec_dst(dc, d, SIM_T_u32);
+    const struct ptx_operand q = {.kind = PTX_O_REG, .reg = d->reg2, .reg2 = -1};
+    const uint32_t p = d->kind == PTX_O_REG && d->reg2 >= 0 ? dec_dst(dc, &q, SIM_T_p) : 0;
+    struct sim_op *op = dec_emit_control(dc, SIM_H_SHFL);
+    op->d = to;
+    op->a = s[0];
+    op->b = s[1];
+    op->c = s[2];
+    op->e = s[3];
+    op->imm = p;
+    op->more = mode;
+    return !dc->failed;
+}
+
+/* vote.sync.mode d, {!}p, membermask */
+bool dec_vote(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const char *name = dec_mnemonic(dc);
+    const uint8_t mode = strstr(name, ".ballot") ? 3
+                         : strstr(name, ".all")  ? 0
+                         : strstr(name, ".any")  ? 1
+                                                 : 2;
+    if (!strstr(name, ".sync") || in->noperand != 3)
+        return dec_unsupported(dc);
+    const uint32_t p = dec_pred(dc, &in->operand[1]);
+    const uint32_t mask = dec_src(dc, &in->operand[2], SIM_T_u32);
+    const uint32_t d = dec_dst(dc, &in->operand[0], mode == 3 ? SIM_T_u32 : SIM_T_p);
+    struct sim_op *op = dec_emit_control(dc, SIM_H_VOTE);
+    op->d = d;
+    op->a = p;
+    op->e = mask;
+    op->more = mode;
+    return !dc->failed;
+}
+
+/* match.{any|all}.sync.b32|b64 d[|p], a, membermask */
+bool dec_match(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const bool all = in->mod[PTX_MC_MODE] == PTX_ALL, wide = dec_type_bytes(in->type[0]) == 8;
+    const struct ptx_operand *d = &in->operand[0];
+    const uint32_t a = dec_src(dc, &in->operand[1], wide ? SIM_T_u64 : SIM_T_u32);
+    const uint32_t mask = dec_src(dc, &in->operand[2], SIM_T_u32);
+    const struct ptx_operand q = {.kind = PTX_O_REG, .reg = d->reg2, .reg2 = -1};
+    const uint32_t to = dec_dst(dc, d, SIM_T_u32);
+    const uint32_t p = d->kind == PTX_O_REG && d->reg2 >= 0 ? dec_dst(dc, &q, SIM_T_p) : 0;
+    struct sim_op *op = dec_emit_control(dc, SIM_H_MATCH);
+    op->d = to;
+    op->a = a;
+    op->e = mask;
+    op->imm = p;
+    op->more = (uint8_t)(all | wide << 1);
+    return !dc->failed;
+}
+
+/* redux.sync.op.type d, a, membermask */
+bool dec_redux(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    static const enum ptx_mod ops[] = {PTX_ADD, PTX_MIN, PTX_MAX, PTX_AND, PTX_OR, PTX_XOR};
+    uint8_t code = 255;
+    for (uint8_t i = 0; i < 6; i++)
+        if (in->mod[PTX_MC_OP] == ops[i])
+            code = i;
+    if (code == 255 || in->type[0] == PTX_F32)
+        return dec_unsupported(dc);
+    const uint32_t a = dec_src(dc, &in->operand[1], SIM_T_u32);
+    const uint32_t mask = dec_src(dc, &in->operand[2], SIM_T_u32);
+    const uint32_t d = dec_dst(dc, &in->operand[0], SIM_T_u32);
+    struct sim_op *op = dec_emit_control(dc, SIM_H_REDUX);
+    op->d = d;
+    op->a = a;
+    op->e = mask;
+    op->more = code;
+    op->round = in->type[0] == PTX_S32;
+    return !dc->failed;
+}
+
+bool dec_activemask(struct dec *dc)
+{
+    const uint32_t d = dec_dst(dc, &dc->inst->operand[0], SIM_T_u32);
+    dec_emit(dc, SIM_H_ACTIVEMASK)->d = d;
+    return !dc->failed;
+}

@@ -1,0 +1,349 @@
+/* Loads, stores, addresses. */
+#include <config.h>
+
+#include "sim/atom.h"
+#include "sim/decode.h"
+
+static bool space_of(struct dec *dc, enum ptx_mod mod, enum sim_space *space)
+{
+    switch (ptx_space(mod)) {
+    case PTX_NONE: *space = SIM_IN_GENERIC; return true;
+    case PTX_GLOBAL:
+    case PTX_CONST:
+    case PTX_PARAM: *space = SIM_IN_GLOBAL; return true;
+    case PTX_SHARED: *space = SIM_IN_SHARED; return true;
+    case PTX_LOCAL: *space = SIM_IN_LOCAL; return true;
+    default: return dec_unsupported(dc);
+    }
+}
+
+/* Adds a state space's window in the generic space. */
+static uint64_t generic_base(enum ptx_mod space)
+{
+    return space == PTX_SHARED ? SIM_SHARED_BASE : space == PTX_LOCAL ? SIM_LOCAL_BASE : 0;
+}
+
+/* The address operand: its register or constant slot, the offset, and how wide it is. */
+static bool address(struct dec *dc, const struct ptx_operand *m, enum sim_space space,
+                    uint32_t *slot, uint64_t *offset, bool *narrow)
+{
+    uint64_t at;
+    *narrow = false;
+    *offset = m->bits;
+    if (m->kind != PTX_O_MEM)
+        return dec_error(dc, "'%s' needs an address in [ ]", dec_mnemonic(dc));
+    if (m->reg >= 0) {
+        const struct ptx_operand r = {.kind = PTX_O_REG, .reg = m->reg, .reg2 = -1};
+        *narrow = dc->reg_class[m->reg] == DEC_32;
+        if (*narrow && space != SIM_IN_SHARED && space != SIM_IN_LOCAL)
+            return dec_error(dc, "an address in this state space has 64 bits, '%s' has 32",
+                             dc->in->func->regs.v[m->reg].name);
+        *slot = dec_src(dc, &r, *narrow ? SIM_T_u32 : SIM_T_u64);
+        return !dc->failed;
+    }
+    if (!m->var) {
+        *slot = dec_const(dc, m->bits, true);
+        *offset = 0;
+        return true;
+    }
+    if (!dec_address(dc, m->var, &at))
+        return false;
+    if (space == SIM_IN_GENERIC)
+        at += generic_base(ptx_space(m->var->space));
+    *slot = dec_const(dc, at, true);
+    return true;
+}
+
+struct access {
+    enum sim_space space;
+    uint32_t slot;
+    uint64_t offset;
+    bool narrow;
+    uint32_t elems, bytes; /* of one element */
+    enum ptx_mod type;
+};
+
+static bool access_of(struct dec *dc, const struct ptx_operand *m, struct access *x)
+{
+    const struct ptx_inst *in = dc->inst;
+    x->type = in->type[0];
+    x->bytes = dec_type_bytes(x->type);
+    x->elems = in->mod[PTX_MC_VECTOR] == PTX_V2   ? 2
+               : in->mod[PTX_MC_VECTOR] == PTX_V4 ? 4
+               : in->mod[PTX_MC_VECTOR]           ? 8
+                                                  : 1;
+    if (!x->bytes || x->elems > 4)
+        return dec_unsupported(dc);
+    return space_of(dc, in->mod[PTX_MC_SPACE], &x->space) &&
+           address(dc, m, x->space, &x->slot, &x->offset, &x->narrow);
+}
+
+static void fill(struct dec *dc, struct sim_op *op, const struct access *x)
+{
+    op->a = x->slot;
+    op->imm = x->offset;
+    op->size = (uint8_t)(x->elems * x->bytes);
+    op->more = (uint8_t)x->space;
+    op->cache = dc->code->ncache++;
+    op->flags = x->narrow ? SIM_A32 : 0;
+}
+
+/* The elements of a vector operand, or the operand itself. */
+static const struct ptx_operand *element(const struct ptx_operand *o, uint32_t i)
+{
+    return o->kind == PTX_O_VEC ? (i < o->nelem ? &o->elem[i] : NULL) : i == 0 ? o : NULL;
+}
+
+/* The register class that holds an element: at least as wide as the type, wider is allowed. */
+static enum dec_class element_class(struct dec *dc, const struct ptx_operand *o, uint32_t bytes)
+{
+    const enum dec_class least = bytes == 8 ? DEC_64 : bytes == 4 ? DEC_32 : DEC_16;
+    const enum dec_class have = dec_operand_class(dc, o, least);
+    if (have == DEC_PRED || have == DEC_NONE || have < least)
+        dec_error(dc, "the register is too narrow for '%s'", dec_mnemonic(dc));
+    return have;
+}
+
+static enum sim_type type_of_class(enum dec_class c)
+{
+    return c == DEC_64 ? SIM_T_u64 : c == DEC_32 ? SIM_T_u32 : SIM_T_u16;
+}
+
+static enum sim_handler_id load_handler(uint32_t bytes, bool is_signed, enum dec_class c)
+{
+    const bool wide = c == DEC_64;
+    switch (bytes) {
+    case 1:
+        if (!is_signed)
+            return wide ? SIM_H_LD_U8_W : SIM_H_LD_U8;
+        return wide ? SIM_H_LD_S8_W : c == DEC_32 ? SIM_H_LD_S8 : SIM_H_LD_S8_H;
+    case 2:
+        if (!is_signed || c == DEC_16)
+            return wide ? SIM_H_LD_U16_W : SIM_H_LD_U16;
+        return wide ? SIM_H_LD_S16_W : SIM_H_LD_S16;
+    case 4: return !wide ? SIM_H_LD_32 : is_signed ? SIM_H_LD_S32_W : SIM_H_LD_U32_W;
+    default: return SIM_H_LD_64;
+    }
+}
+
+static enum sim_handler_id store_handler(uint32_t bytes, bool wide)
+{
+    switch (bytes) {
+    case 1: return wide ? SIM_H_ST_8_W : SIM_H_ST_8;
+    case 2: return wide ? SIM_H_ST_16_W : SIM_H_ST_16;
+    case 4: return wide ? SIM_H_ST_32_W : SIM_H_ST_32;
+    default: return SIM_H_ST_64;
+    }
+}
+
+/* A load from the argument block at a place known now is a constant. */
+static bool load_param(struct dec *dc, const struct access *x)
+{
+    const struct ptx_inst *in = dc->inst;
+    const struct ptx_operand *m = &in->operand[1];
+    uint64_t at;
+    if (!m->var || ptx_space(m->var->space) != PTX_PARAM || m->reg >= 0 ||
+        !dec_address(dc, m->var, &at))
+        return false;
+    const uint64_t start = at - dc->in->param_base + m->bits, bytes = x->bytes * x->elems;
+    if (start > dc->in->param_bytes || bytes > dc->in->param_bytes - start || start % bytes)
+        return false;
+    for (uint32_t i = 0; i < x->elems; i++) {
+        const struct ptx_operand *d = element(&in->operand[0], i);
+        if (!d)
+            return false;
+        const enum dec_class c = element_class(dc, d, x->bytes);
+        uint64_t v = 0;
+        memcpy(&v, dc->in->params + start + i * x->bytes, x->bytes);
+        if (ptx_type_is_signed(x->type) && x->bytes < 8)
+            v = (uint64_t)((int64_t)(v << (64 - 8 * x->bytes)) >> (64 - 8 * x->bytes));
+        if (c == DEC_16)
+            v = (uint16_t)v;
+        const uint32_t from = dec_const(dc, v, c == DEC_64);
+        dec_emit3(dc, c == DEC_64 ? SIM_H_MOV_64 : SIM_H_MOV_32, dec_dst(dc, d, type_of_class(c)),
+                  from, 0, 0);
+    }
+    return true;
+}
+
+static bool vector(struct dec *dc, const struct ptx_operand *v, const struct access *x, bool store)
+{
+    uint32_t slot[4] = {0};
+    enum dec_class c = DEC_NONE;
+    for (uint32_t i = 0; i < x->elems; i++) {
+        const struct ptx_operand *o = element(v, i);
+        if (!o || (v->kind == PTX_O_VEC && v->nelem != x->elems))
+            return dec_error(dc, "'%s' needs %u registers in { }", dec_mnemonic(dc), x->elems);
+        if (o->kind != PTX_O_SINK && !dec_is_imm(o)) {
+            const enum dec_class have = element_class(dc, o, x->bytes);
+            if (c != DEC_NONE && have != c)
+                return dec_error(dc, "the registers in { } must be of one width");
+            c = have;
+        }
+    }
+    if (c == DEC_NONE)
+        c = x->bytes == 8 ? DEC_64 : x->bytes == 4 ? DEC_32 : DEC_16;
+    enum sim_type t = type_of_class(c);
+    if (x->type == PTX_F32)
+        t = SIM_T_f32;
+    if (x->type == PTX_F64)
+        t = SIM_T_f64;
+    for (uint32_t i = 0; i < x->elems; i++)
+        slot[i] = store ? dec_src(dc, element(v, i), t) : dec_dst(dc, element(v, i), t);
+    struct sim_op *op =
+        dec_emit3(dc, store ? SIM_H_ST_VEC : SIM_H_LD_VEC, slot[0], 0, slot[1], slot[2]);
+    op->e = slot[3];
+    fill(dc, op, x);
+    op->elems = x->elems;
+    op->round =
+        (uint8_t)((c == DEC_64 ? SIM_V_WIDE : 0) |
+                  (ptx_type_is_signed(x->type) && c != DEC_16 && x->bytes < 8 ? SIM_V_SIGNED : 0));
+    if (store)
+        op->flags |= SIM_STORES;
+    return !dc->failed;
+}
+
+bool dec_ld(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    struct access x;
+    if (!access_of(dc, &in->operand[1], &x))
+        return false;
+    if (load_param(dc, &x))
+        return !dc->failed;
+    if (x.elems > 1)
+        return vector(dc, &in->operand[0], &x, false);
+    const struct ptx_operand *d = element(&in->operand[0], 0);
+    if (!d)
+        return dec_unsupported(dc);
+    const enum dec_class c = element_class(dc, d, x.bytes);
+    if (dc->failed)
+        return false;
+    const bool is_signed = ptx_type_is_signed(x.type);
+    const uint32_t to = dec_dst(dc, d, type_of_class(c));
+    struct sim_op *op = dec_emit(dc, load_handler(x.bytes, is_signed, c));
+    op->d = to;
+    fill(dc, op, &x);
+    return !dc->failed;
+}
+
+bool dec_st(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    struct access x;
+    if (!access_of(dc, &in->operand[0], &x))
+        return false;
+    if (x.elems > 1)
+        return vector(dc, &in->operand[1], &x, true);
+    const struct ptx_operand *s = element(&in->operand[1], 0);
+    if (!s)
+        return dec_unsupported(dc);
+    const enum dec_class c = element_class(dc, s, x.bytes);
+    enum sim_type t = type_of_class(c);
+    if (x.type == PTX_F32)
+        t = SIM_T_f32;
+    if (x.type == PTX_F64)
+        t = SIM_T_f64;
+    const uint32_t from = dec_src(dc, s, t);
+    struct sim_op *op = dec_emit(dc, store_handler(x.bytes, c == DEC_64));
+    op->d = from;
+    fill(dc, op, &x);
+    op->flags |= SIM_STORES;
+    return !dc->failed;
+}
+
+/* Generic addresses of global, constant and parameter memory are their own; the others have a window. */
+bool dec_cvta(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const enum ptx_mod space = ptx_space(in->mod[PTX_MC_SPACE]);
+    const bool to = strncmp(dec_mnemonic(dc), "cvta.to.", 8) == 0;
+    if (dec_type_bytes(in->type[0]) != 8)
+        return dec_unsupported(dc);
+    const uint64_t base = generic_base(space);
+    const uint32_t from = dec_src(dc, &in->operand[1], SIM_T_u64);
+    const uint32_t d = dec_dst(dc, &in->operand[0], SIM_T_u64);
+    if (base)
+        dec_emit3(dc, to ? SIM_H_SUB_64 : SIM_H_ADD_64, d, from, dec_const(dc, base, true), 0);
+    else
+        dec_emit3(dc, SIM_H_MOV_64, d, from, 0, 0);
+    return !dc->failed;
+}
+
+bool dec_isspacep(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const enum ptx_mod space = ptx_space(in->mod[PTX_MC_SPACE]);
+    const uint32_t from = dec_src(dc, &in->operand[1], SIM_T_u64);
+    const uint32_t d = dec_dst(dc, &in->operand[0], SIM_T_p);
+    const uint32_t window = dec_temp(dc, DEC_64);
+    if (space != PTX_GLOBAL && space != PTX_SHARED && space != PTX_LOCAL)
+        return dec_unsupported(dc);
+    dec_emit3(dc, SIM_H_SHR_U64, window, from, dec_const(dc, SIM_WINDOW_BITS, false), 0);
+    const uint64_t wanted = space == PTX_SHARED  ? SIM_WINDOW_SHARED
+                            : space == PTX_LOCAL ? SIM_WINDOW_LOCAL
+                                                 : SIM_WINDOW_FIRST;
+    dec_emit3(dc, space == PTX_GLOBAL ? SIM_H_GE_U64 : SIM_H_EQ_64, d, window,
+              dec_const(dc, wanted, true), 0);
+    return !dc->failed;
+}
+
+/* ---- atomics ----------------------------------------------------------------------------------------- */
+
+static bool atom_code(const struct ptx_inst *in, enum sim_atom *code)
+{
+    const enum ptx_mod t = in->type[0];
+    const bool is_signed = ptx_type_is_signed(t);
+    switch ((enum ptx_mod)in->mod[PTX_MC_OP]) {
+    case PTX_ADD:
+        *code = t == PTX_F32 || t == PTX_F64 ? SIM_ATOM_ADD_F
+                : t == PTX_F16X2             ? SIM_ATOM_ADD_F16X2
+                : t == PTX_BF16X2            ? SIM_ATOM_ADD_BF16X2
+                                             : SIM_ATOM_ADD;
+        return true;
+    case PTX_MIN: *code = is_signed ? SIM_ATOM_MIN_S : SIM_ATOM_MIN_U; return true;
+    case PTX_MAX: *code = is_signed ? SIM_ATOM_MAX_S : SIM_ATOM_MAX_U; return true;
+    case PTX_AND: *code = SIM_ATOM_AND; return true;
+    case PTX_OR: *code = SIM_ATOM_OR; return true;
+    case PTX_XOR: *code = SIM_ATOM_XOR; return true;
+    case PTX_EXCH: *code = SIM_ATOM_EXCH; return true;
+    case PTX_CAS: *code = SIM_ATOM_CAS; return true;
+    case PTX_INC: *code = SIM_ATOM_INC; return true;
+    case PTX_DEC: *code = SIM_ATOM_DEC; return true;
+    default: return false;
+    }
+}
+
+/* Does the order in which blocks come show in the result? Adding integers and the like commute. */
+static bool order_shows(enum sim_atom code, bool reads)
+{
+    return reads || code == SIM_ATOM_EXCH || code == SIM_ATOM_CAS || code >= SIM_ATOM_ADD_F;
+}
+
+/* atom[...].op.type d, [a], b[, c] and red without d. */
+bool dec_atom(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const bool reads = strcmp(ptx_op_name(in->op), "atom") == 0;
+    struct access x;
+    enum sim_atom code;
+    if (in->mod[PTX_MC_VECTOR] || !atom_code(in, &code) || !access_of(dc, &in->operand[reads], &x))
+        return dec_unsupported(dc);
+    if (x.bytes != 4 && x.bytes != 8)
+        return dec_unsupported(dc);
+    const enum sim_type t = in->type[0] == PTX_F32   ? SIM_T_f32
+                            : in->type[0] == PTX_F64 ? SIM_T_f64
+                            : x.bytes == 8           ? SIM_T_u64
+                                                     : SIM_T_u32;
+    const uint32_t b = dec_src(dc, &in->operand[reads + 1], t);
+    const uint32_t c = code == SIM_ATOM_CAS ? dec_src(dc, &in->operand[reads + 2], t) : b;
+    const bool wanted = reads && in->operand[0].kind != PTX_O_SINK;
+    const uint32_t d = wanted ? dec_dst(dc, &in->operand[0], t) : 0;
+    struct sim_op *op = dec_emit3(dc, x.bytes == 8 ? SIM_H_ATOM_64 : SIM_H_ATOM_32, d, 0, b, c);
+    fill(dc, op, &x);
+    op->round = (uint8_t)code;
+    op->flags |= (uint8_t)(SIM_STORES | (wanted ? SIM_READS : 0));
+    if (x.space != SIM_IN_SHARED && order_shows(code, wanted))
+        dc->code->ordered = true;
+    return !dc->failed;
+}

@@ -1,0 +1,281 @@
+/* The simulator as a device: memory, modules, launches. */
+#include <config.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/module.h"
+#include "sim/sim.h"
+
+struct device {
+    struct arena *arena;
+    struct device_options options;
+    struct sim_build build;
+    struct sim_forms forms;
+    struct sim_memory memory;
+    struct arena *module_arena; /* of what is loaded; NULL: nothing is */
+    struct ptx_module *module;
+    struct sim_symbols symbols;
+};
+
+static int sim_count_devices(struct diags *d)
+{
+    (void)d;
+    return 1;
+}
+
+static void choose_build(struct sim_build *b)
+{
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        sim_exec_fill_avx2(b);
+        return;
+    }
+    sim_exec_fill_baseline(b);
+}
+
+static unsigned worker_threads(const struct device *dev)
+{
+    enum { MOST = 256 };
+    if (dev->options.threads)
+        return dev->options.threads < MOST ? dev->options.threads : MOST;
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > MOST ? MOST : (unsigned)n;
+}
+
+static enum device_status sim_open(struct arena *a, int ordinal, const struct device_options *opt,
+                                   struct device **dev, struct diags *d)
+{
+    if (ordinal != 0) {
+        diag_error(d, SPAN_NONE, "there is one simulator, 'cpu'; no number %d", ordinal);
+        return DEVICE_ABSENT;
+    }
+    struct device *v = ARENA_NEW(a, struct device);
+    v->arena = a;
+    if (opt)
+        v->options = *opt;
+    choose_build(&v->build);
+    sim_forms_init(&v->forms);
+    *dev = v;
+    return DEVICE_OK;
+}
+
+static void sim_info(struct device *dev, struct device_info *info)
+{
+    const unsigned n = worker_threads(dev);
+    *info = (struct device_info){.kind = "cpu"};
+    snprintf(info->name, sizeof info->name, "kaio simulator (%u thread%s, %s)", n,
+             n == 1 ? "" : "s", dev->build.name);
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
+    if (pages > 0 && page > 0)
+        info->memory = (uint64_t)pages * (uint64_t)page;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------- */
+
+static enum device_status sim_alloc(struct device *dev, uint64_t bytes,
+                                    const struct device_label *label, uint64_t *address,
+                                    struct diags *d)
+{
+    const struct sim_buffer *b = sim_mem_alloc(&dev->memory, bytes, label, "buffer");
+    if (!b) {
+        diag_error(d, SPAN_NONE, "no memory left for a buffer of %" PRIu64 " bytes", bytes);
+        return DEVICE_FAILED;
+    }
+    *address = b->base;
+    return DEVICE_OK;
+}
+
+static enum device_status sim_release(struct device *dev, uint64_t address)
+{
+    return sim_mem_release(&dev->memory, address) ? DEVICE_OK : DEVICE_REFUSED;
+}
+
+static unsigned char *host_range(struct device *dev, uint64_t address, uint64_t bytes,
+                                 struct diags *d)
+{
+    unsigned char *host = sim_mem_host(&dev->memory, address, bytes);
+    if (!host)
+        diag_error(d, SPAN_NONE, "%" PRIu64 " bytes at 0x%" PRIx64 " are not inside a buffer",
+                   bytes, address);
+    return host;
+}
+
+static enum device_status sim_write(struct device *dev, uint64_t address, const void *from,
+                                    uint64_t bytes, struct diags *d)
+{
+    unsigned char *to = host_range(dev, address, bytes, d);
+    if (!to)
+        return DEVICE_REFUSED;
+    if (bytes)
+        memcpy(to, from, (size_t)bytes);
+    return DEVICE_OK;
+}
+
+static enum device_status sim_read(struct device *dev, void *to, uint64_t address, uint64_t bytes,
+                                   struct diags *d)
+{
+    const unsigned char *from = host_range(dev, address, bytes, d);
+    if (!from)
+        return DEVICE_REFUSED;
+    if (bytes)
+        memcpy(to, from, (size_t)bytes);
+    return DEVICE_OK;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static enum device_status sim_copy(struct device *dev, uint64_t to, uint64_t from, uint64_t bytes,
+                                   struct device_stats *stats, struct diags *d)
+{
+    unsigned char *dst = host_range(dev, to, bytes, d);
+    const unsigned char *src = dst ? host_range(dev, from, bytes, d) : NULL;
+    if (!src)
+        return DEVICE_REFUSED;
+    const double start = now();
+    memmove(dst, src, (size_t)bytes);
+    if (stats)
+        *stats = (struct device_stats){.seconds = now() - start};
+    return DEVICE_OK;
+}
+
+/* ---- modules and launches ----------------------------------------------------------------------------- */
+
+static void unload(struct device *dev)
+{
+    for (size_t i = 0; i < dev->symbols.list.n; i++)
+        sim_mem_release(&dev->memory, dev->symbols.list.v[i].address);
+    dev->symbols = (struct sim_symbols){0};
+    dev->module = NULL;
+    arena_free(dev->module_arena);
+    dev->module_arena = NULL;
+}
+
+static enum device_status sim_load(struct device *dev, const struct source *ptx, struct diags *d)
+{
+    unload(dev);
+    dev->module_arena = arena_new();
+    if (!dev->module_arena) {
+        diag_error(d, SPAN_NONE, "no memory left to load a module");
+        return DEVICE_FAILED;
+    }
+    struct ptx_module *m = ptx_parse(dev->module_arena, ptx, d);
+    if (!m || !ptx_validate(m, d))
+        return DEVICE_REFUSED;
+    const enum device_status s = sim_place_symbols(m, &dev->memory, &dev->symbols, d);
+    if (s == DEVICE_OK)
+        dev->module = m;
+    return s;
+}
+
+static enum device_status run(struct device *dev, struct sim_launch *l, size_t n,
+                              struct device_stats *stats, struct diags *d)
+{
+    for (size_t i = 0; i < n; i++) {
+        atomic_store(&l->next_block, 0);
+        atomic_store(&l->stop_after, UINT64_MAX);
+        atomic_store(&l->count, 0);
+        const double start = now();
+        const bool ok = sim_run_grid(l, worker_threads(dev));
+        if (stats)
+            stats[i] = (struct device_stats){now() - start, atomic_load(&l->count)};
+        if (!ok) {
+            sim_report(l, &l->fault, d);
+            return l->fault.kind == SIM_F_MEMORY ? DEVICE_FAILED : DEVICE_FAULT;
+        }
+    }
+    return DEVICE_OK;
+}
+
+static enum device_status launch_in(struct device *dev, struct arena *a,
+                                    const struct device_launch *what, size_t n,
+                                    struct device_stats *stats, struct diags *d)
+{
+    const struct ptx_func *f = sim_check_launch(dev->module, what, d);
+    if (!f)
+        return DEVICE_REFUSED;
+    struct sim_params params = sim_pack_params(a, f, what);
+    const struct device_label label = {.name = NULL, .read_only = true};
+    struct sim_buffer *block = sim_mem_alloc(&dev->memory, params.bytes, &label, "parameter block");
+    if (!block) {
+        diag_error(d, SPAN_NONE, "no memory left for the parameters of '%s'", what->entry);
+        return DEVICE_FAILED;
+    }
+    memcpy(block->host, params.block, (size_t)params.bytes);
+    const struct sim_decode_in in = {.arena = a,
+                                     .module = dev->module,
+                                     .func = f,
+                                     .build = &dev->build,
+                                     .forms = &dev->forms,
+                                     .symbols = &dev->symbols,
+                                     .params = params.block,
+                                     .param_base = block->base,
+                                     .param_offset = params.offset,
+                                     .param_bytes = params.bytes};
+    struct sim_launch l = {.what = what, .memory = &dev->memory, .arena = a};
+    l.code = sim_decode(&in, d);
+    l.nblock = (uint64_t)what->grid.x * what->grid.y * what->grid.z;
+    l.threads = what->block.x * what->block.y * what->block.z;
+    l.limit = dev->options.max_instructions ? dev->options.max_instructions : UINT64_MAX;
+    l.interrupted = dev->options.interrupted;
+    enum device_status s = DEVICE_REFUSED;
+    if (l.code && sim_check_shared(dev->module, l.code, what, &l.shared_bytes, d)) {
+        pthread_mutex_init(&l.lock, NULL);
+        s = run(dev, &l, n, stats, d);
+        pthread_mutex_destroy(&l.lock);
+    }
+    sim_mem_release(&dev->memory, block->base);
+    return s;
+}
+
+static enum device_status sim_launch_n(struct device *dev, const struct device_launch *what,
+                                       size_t n, struct device_stats *stats, struct diags *d)
+{
+    if (!dev->module) {
+        diag_error(d, SPAN_NONE, "no module is loaded");
+        return DEVICE_REFUSED;
+    }
+    struct arena *a = arena_new();
+    if (!a) {
+        diag_error(d, SPAN_NONE, "no memory left to launch '%s'", what->entry);
+        return DEVICE_FAILED;
+    }
+    enum device_status s;
+    if (setjmp(*arena_guard(a))) {
+        diag_error(d, SPAN_NONE, "no memory left to launch '%s'", what->entry);
+        s = DEVICE_FAILED;
+    } else {
+        s = launch_in(dev, a, what, n, stats, d);
+        arena_unguard(a);
+    }
+    arena_free(a);
+    return s;
+}
+
+static void sim_close(struct device *dev)
+{
+    unload(dev);
+    sim_mem_free(&dev->memory);
+}
+
+const struct device_ops sim_device = {
+    .kind = "cpu",
+    .count = sim_count_devices,
+    .open = sim_open,
+    .info = sim_info,
+    .alloc = sim_alloc,
+    .release = sim_release,
+    .write = sim_write,
+    .read = sim_read,
+    .copy = sim_copy,
+    .load = sim_load,
+    .launch = sim_launch_n,
+    .close = sim_close,
+};

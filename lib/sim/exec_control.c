@@ -1,0 +1,128 @@
+#include <config.h>
+
+#include <time.h>
+
+#include "sim/exec.h"
+
+/* Helpers that stand for no instruction: they see one lane group at a time like any other record. */
+
+/* A place that branches go to: groups of lanes meet here. */
+SIM_FN(LABEL)
+{
+    return w->ngroup ? sim_arrive(w, op + 1) : op + 1;
+}
+
+/* The guard of the record that follows. */
+SIM_FN(GUARD)
+{
+    const u32 p = PRED(op->a);
+    const u32 em = w->mask & (op->flags & SIM_GUARD_NOT ? ~p : p);
+    op++;
+    if (!em)
+        return op + 1;
+    if (em == UINT32_MAX)
+        return op->fn[0](w, op);
+    w->em = em;
+    op = op->fn[1](w, op);
+    w->em = w->mask;
+    return op;
+}
+
+static inline u32 guarded(const struct sim_warp *w, const struct sim_op *op)
+{
+    if (op->guard == SIM_NO_GUARD)
+        return w->mask;
+    const u32 p = PRED(op->guard);
+    return w->mask & (op->flags & SIM_GUARD_NOT ? ~p : p);
+}
+
+SIM_FN(BRA)
+{
+    const u32 taken = guarded(w, op);
+    if (taken == w->mask) {
+        const struct sim_op *to = w->code + op->target;
+        w->count += (u64)(op->serial + 1 - w->mark) * (unsigned)__builtin_popcount(taken);
+        w->mark = to->serial;
+        if (to <= op && --w->fuel == 0)
+            return sim_tick(w, to);
+        return w->ngroup ? sim_arrive(w, to) : to;
+    }
+    if (!taken)
+        return w->ngroup ? sim_arrive(w, op + 1) : op + 1;
+    return sim_split(w, op, taken, w->code + op->target, op + 1);
+}
+
+SIM_FN(EXIT)
+{
+    const u32 lanes = guarded(w, op);
+    return lanes ? sim_exit(w, op, lanes) : op + 1;
+}
+
+SIM_FN(TRAP)
+{
+    const u32 lanes = guarded(w, op);
+    return lanes ? sim_fault_at(w, op, (u32)__builtin_ctz(lanes), SIM_F_TRAP) : op + 1;
+}
+
+/* bar.sync, bar.arrive: op->a the barrier, op->b the threads (both broadcast slots), op->more: arrive only. */
+SIM_FN(BAR)
+{
+    const u32 lanes = guarded(w, op);
+    if (!lanes)
+        return op + 1;
+    const u32 first = (u32)__builtin_ctz(lanes);
+    const u32 id = SLOT(u32, op->a)[first];
+    const u32 threads = op->b ? SLOT(u32, op->b)[first] : 0;
+    return sim_barrier(w, op, lanes, id, threads, !op->more);
+}
+
+SIM_FN(NOP)
+{
+    (void)w;
+    return op + 1;
+}
+
+/* A clock that is the same in every run: the warp's own instruction count. */
+SIM_FN(CLOCK)
+{
+    const u64 now = (w->count + (op->serial - w->mark)) >> op->imm;
+    for (unsigned i = 0; i < SIM_LANES; i++)
+        if (w->em & sim_bit[i]) {
+            if (op->more)
+                SLOT(u64, op->d)[i] = now;
+            else
+                SLOT(u32, op->d)[i] = (u32)now;
+        }
+    return op + 1;
+}
+
+#define SIM_PLOGIC(NAME, EXPR)                                 \
+    SIM_FN(NAME)                                               \
+    {                                                          \
+        const u32 a = PRED(op->a), b = PRED(op->b);            \
+        (void)b;                                               \
+        PRED(op->d) = (PRED(op->d) & ~w->em) | ((EXPR)&w->em); \
+        return op + 1;                                         \
+    }
+SIM_PLOGIC(PMOV, a)
+SIM_PLOGIC(PNOT, ~a)
+SIM_PLOGIC(PAND, a &b)
+SIM_PLOGIC(POR, a | b)
+SIM_PLOGIC(PXOR, a ^ b)
+
+void SIM_NAMED(sim_fill_control)(struct sim_build *b)
+{
+    SIM_ENTRY_ONE(LABEL);
+    SIM_ENTRY_ONE(GUARD);
+    SIM_ENTRY_ONE(BRA);
+    SIM_ENTRY_ONE(EXIT);
+    SIM_ENTRY_ONE(TRAP);
+    SIM_ENTRY_ONE(BAR);
+    SIM_ENTRY_ONE(NOP);
+    SIM_ENTRY_ONE(CLOCK);
+    SIM_ENTRY_ONE(PMOV);
+    SIM_ENTRY_ONE(PNOT);
+    SIM_ENTRY_ONE(PAND);
+    SIM_ENTRY_ONE(POR);
+    SIM_ENTRY_ONE(PXOR);
+}

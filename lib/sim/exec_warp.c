@@ -1,0 +1,168 @@
+/* What the lanes of a warp tell each other. Each instruction names the lanes that take part (op->e) and waits until
+ * those that have not exited are all here. */
+#include <config.h>
+
+#include "sim/exec.h"
+
+static inline u32 guarded(const struct sim_warp *w, const struct sim_op *op)
+{
+    if (op->guard == SIM_NO_GUARD)
+        return w->mask;
+    const u32 p = PRED(op->guard);
+    return w->mask & (op->flags & SIM_GUARD_NOT ? ~p : p);
+}
+
+/* The lanes named by those that are here, less those that have exited or are here. */
+static inline u32 missing(const struct sim_warp *w, u32 lanes, u32 members_slot)
+{
+    SIM_IN(u32, a, members_slot);
+    u32 named = 0;
+    for (u32 left = lanes; left; left &= left - 1)
+        named |= pa[__builtin_ctz(left)];
+    return named & w->live & ~lanes;
+}
+
+#define COME_TOGETHER(lanes)          \
+    const u32 lanes = guarded(w, op); \
+    if (!lanes)                       \
+        return op + 1;                \
+    if (missing(w, lanes, op->e))     \
+    return sim_wait_lanes(w, op)
+
+/* Modes up, down, bfly, idx (PTX ISA, shfl.sync): a source lane out of range leaves the lane its own value. A lane
+ * that does not take part gives what it holds. */
+SIM_FN(SHFL)
+{
+    COME_TOGETHER(lanes);
+    u32 from[SIM_LANES];
+    memcpy(from, w->r + op->a, sizeof from);
+    SIM_IN(u32, b, op->b);
+    SIM_IN(u32, c, op->c);
+    slot_u32 *const pd = SLOT(u32, op->d);
+    u32 inside = 0;
+    for (u32 left = lanes; left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
+        const int bval = (int)(pb[lane] & 31), cval = (int)(pc[lane] & 31);
+        const int segment = (int)((pc[lane] >> 8) & 31);
+        const int least = lane & segment, most = least | (cval & ~segment);
+        int j = op->more == 0   ? lane - bval
+                : op->more == 1 ? lane + bval
+                : op->more == 2 ? lane ^ bval
+                                : least | (bval & ~segment);
+        const bool ok = op->more == 0 ? j >= most : j <= most;
+        if (!ok)
+            j = lane;
+        pd[lane] = from[j];
+        inside |= ok ? sim_bit[lane] : 0;
+    }
+    if (op->imm)
+        PRED(op->imm) = (PRED(op->imm) & ~lanes) | (inside & lanes);
+    return op + 1;
+}
+
+/* Modes all, any, uni, ballot. */
+SIM_FN(VOTE)
+{
+    COME_TOGETHER(lanes);
+    SIM_IN(u32, e, op->e);
+    const u32 p = PRED(op->a);
+    u32 yes = 0;
+    for (u32 left = lanes; left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
+        const u32 among = pe[lane] & lanes, set = p & among;
+        if (op->more == 3) {
+            SLOT(u32, op->d)[lane] = set;
+            continue;
+        }
+        const bool holds = op->more == 0   ? set == among
+                           : op->more == 1 ? set != 0
+                                           : set == among || !set;
+        yes |= holds ? sim_bit[lane] : 0;
+    }
+    if (op->more != 3)
+        PRED(op->d) = (PRED(op->d) & ~lanes) | yes;
+    return op + 1;
+}
+
+/* op->more: 1 all, 2 wide. */
+SIM_FN(MATCH)
+{
+    COME_TOGETHER(lanes);
+    SIM_IN(u32, e, op->e);
+    u64 v[SIM_LANES];
+    for (int i = 0; i < SIM_LANES; i++)
+        v[i] = op->more & 2 ? SLOT(u64, op->a)[i] : SLOT(u32, op->a)[i];
+    u32 same[SIM_LANES], every = 0;
+    for (u32 left = lanes; left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
+        const u32 among = pe[lane] & lanes;
+        same[lane] = 0;
+        for (u32 others = among; others; others &= others - 1) {
+            const int j = __builtin_ctz(others);
+            same[lane] |= v[j] == v[lane] ? sim_bit[j] : 0;
+        }
+        every |= same[lane] == among ? sim_bit[lane] : 0;
+        if (op->more & 1)
+            same[lane] = same[lane] == among ? among : 0;
+    }
+    for (u32 left = lanes; left; left &= left - 1)
+        SLOT(u32, op->d)[__builtin_ctz(left)] = same[__builtin_ctz(left)];
+    if (op->imm)
+        PRED(op->imm) = (PRED(op->imm) & ~lanes) | every;
+    return op + 1;
+}
+
+static inline u32 reduce(unsigned code, bool is_signed, u32 x, u32 y)
+{
+    const bool less = is_signed ? (s32)x < (s32)y : x < y;
+    switch (code) {
+    case 0: return x + y;
+    case 1: return less ? x : y;
+    case 2: return less ? y : x;
+    case 3: return x & y;
+    case 4: return x | y;
+    default: return x ^ y;
+    }
+}
+
+SIM_FN(REDUX)
+{
+    COME_TOGETHER(lanes);
+    SIM_IN(u32, e, op->e);
+    u32 from[SIM_LANES];
+    memcpy(from, w->r + op->a, sizeof from);
+    for (u32 left = lanes; left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
+        u32 others = pe[lane] & lanes;
+        if (!others)
+            continue;
+        u32 r = from[__builtin_ctz(others)];
+        for (others &= others - 1; others; others &= others - 1)
+            r = reduce(op->more, op->round, r, from[__builtin_ctz(others)]);
+        SLOT(u32, op->d)[lane] = r;
+    }
+    return op + 1;
+}
+
+SIM_FN(ACTIVEMASK)
+{
+    for (u32 left = w->em; left; left &= left - 1)
+        SLOT(u32, op->d)[__builtin_ctz(left)] = w->em;
+    return op + 1;
+}
+
+SIM_FN(WARPSYNC)
+{
+    COME_TOGETHER(lanes);
+    return op + 1;
+}
+
+void SIM_NAMED(sim_fill_warp)(struct sim_build *b)
+{
+    SIM_ENTRY_ONE(SHFL);
+    SIM_ENTRY_ONE(VOTE);
+    SIM_ENTRY_ONE(ACTIVEMASK);
+    SIM_ENTRY_ONE(MATCH);
+    SIM_ENTRY_ONE(REDUX);
+    SIM_ENTRY_ONE(WARPSYNC);
+}

@@ -1,0 +1,168 @@
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "sim/sim.h"
+
+static const uint64_t WINDOW = (uint64_t)1 << SIM_WINDOW_BITS;
+static const uint64_t START = (uint64_t)1 << (SIM_WINDOW_BITS - 2); /* of a buffer in its window */
+
+static void drop(struct sim_memory *m, struct sim_buffer *b)
+{
+    free(b->host);
+    b->host = NULL;
+    b->released = true;
+    m->live--;
+    m->bytes -= b->bytes;
+}
+
+/* The next window that holds no live buffer, so that released ones are forgotten as late as can be. */
+static unsigned find_window(struct sim_memory *m)
+{
+    enum { USABLE = SIM_WINDOWS - SIM_WINDOW_FIRST };
+    for (unsigned i = 0; i < USABLE; i++) {
+        const unsigned w = SIM_WINDOW_FIRST + (m->next + i) % USABLE;
+        if (!m->window[w].host) {
+            m->next = (m->next + i + 1) % USABLE;
+            return w;
+        }
+    }
+    return 0;
+}
+
+struct sim_buffer *sim_mem_alloc(struct sim_memory *m, uint64_t bytes,
+                                 const struct device_label *label, const char *what)
+{
+    /* three quarters of a window are behind its start; leave room for a miss to be seen */
+    if (bytes > WINDOW / 2)
+        return NULL;
+    const unsigned w = find_window(m);
+    if (!w)
+        return NULL;
+    void *host;
+    /* aligned as the simulated address is, so that vector loads may be too */
+    if (posix_memalign(&host, 256, bytes ? (size_t)bytes : 1) != 0)
+        return NULL;
+    memset(host, 0, bytes ? (size_t)bytes : 1);
+    struct sim_buffer *b = &m->window[w];
+    *b = (struct sim_buffer){.bytes = bytes, .host = host, .what = what};
+    b->base = w * WINDOW + START + (uint64_t)(w * 2654435761u % 65536) * 256;
+    if (label) {
+        b->label = *label;
+        b->read_only = label->read_only;
+    }
+    m->live++;
+    m->bytes += bytes;
+    return b;
+}
+
+struct sim_buffer *sim_mem_near(struct sim_memory *m, uint64_t address)
+{
+    const uint64_t w = address >> SIM_WINDOW_BITS;
+    if (w < SIM_WINDOW_FIRST || w >= SIM_WINDOWS)
+        return NULL;
+    struct sim_buffer *b = &m->window[w];
+    return b->base ? b : NULL;
+}
+
+bool sim_mem_release(struct sim_memory *m, uint64_t address)
+{
+    struct sim_buffer *b = sim_mem_near(m, address);
+    if (!b || b->base != address || b->released)
+        return false;
+    drop(m, b);
+    return true;
+}
+
+unsigned char *sim_mem_host(struct sim_memory *m, uint64_t address, uint64_t bytes)
+{
+    struct sim_buffer *b = sim_mem_near(m, address);
+    if (!b || b->released || address < b->base)
+        return NULL;
+    const uint64_t off = address - b->base;
+    return off <= b->bytes && bytes <= b->bytes - off ? b->host + off : NULL;
+}
+
+void sim_mem_free(struct sim_memory *m)
+{
+    for (unsigned w = 0; w < SIM_WINDOWS; w++)
+        if (m->window[w].host)
+            drop(m, &m->window[w]);
+}
+
+/* ---- access ------------------------------------------------------------------------------------------- */
+
+static bool fail(struct sim_warp *w, const struct sim_op *op, uint32_t lane, uint64_t address,
+                 enum sim_fault_kind kind)
+{
+    struct sim_fault *f = &w->block->fault;
+    sim_fault_at(w, op, lane, kind);
+    f->address = address;
+    f->bytes = op->size;
+    f->store = op->flags & SIM_STORES;
+    f->space = op->more;
+    return false;
+}
+
+/* Where an access lands; NULL, with *kind set, when it must not happen. */
+static unsigned char *place(struct sim_warp *w, const struct sim_op *op, uint32_t lane, uint64_t at,
+                            enum sim_fault_kind *kind, struct sim_buffer **buffer)
+{
+    const struct sim_block *b = w->block;
+    enum sim_space space = op->more;
+    uint64_t off = at;
+    if (space == SIM_IN_GENERIC) {
+        const uint64_t window = at >> SIM_WINDOW_BITS;
+        if (window == SIM_WINDOW_LOCAL)
+            space = SIM_IN_LOCAL, off = at - SIM_LOCAL_BASE;
+        else if (window == SIM_WINDOW_SHARED)
+            space = SIM_IN_SHARED, off = at - SIM_SHARED_BASE;
+        else
+            space = SIM_IN_GLOBAL;
+    }
+    *kind = SIM_F_BOUNDS;
+    if (space == SIM_IN_GLOBAL) {
+        struct sim_buffer *near = sim_mem_near(b->launch->memory, at);
+        *buffer = near;
+        unsigned char *host = sim_mem_host(b->launch->memory, at, op->size);
+        if (host && near->read_only && (op->flags & SIM_STORES)) {
+            *kind = SIM_F_READONLY;
+            return NULL;
+        }
+        return host;
+    }
+    const uint64_t bytes = space == SIM_IN_SHARED ? b->shared_bytes : b->launch->code->local_bytes;
+    if (off > bytes || op->size > bytes - off)
+        return NULL;
+    return space == SIM_IN_SHARED ? b->shared + off : w->local + lane * bytes + off;
+}
+
+bool sim_resolve(struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LANES])
+{
+    struct sim_buffer *all = NULL;
+    bool one = true;
+    const uint32_t first = (uint32_t)__builtin_ctz(w->em);
+    for (uint32_t left = w->em; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        const uint64_t address = at[lane];
+        struct sim_buffer *buffer = NULL;
+        enum sim_fault_kind kind;
+        if (address & (op->size - 1u))
+            return fail(w, op, lane, address, SIM_F_ALIGN);
+        unsigned char *host = place(w, op, lane, address, &kind, &buffer);
+        if (!host)
+            return fail(w, op, lane, address, kind);
+        at[lane] = (uint64_t)(uintptr_t)host;
+        if (lane == first)
+            all = buffer;
+        one &= buffer && buffer == all;
+    }
+    if (one && (op->more == SIM_IN_GLOBAL || op->more == SIM_IN_GENERIC))
+        w->cache[op->cache] = (struct sim_cached){
+            .base = all->base, .limit = all->bytes - op->size, .host = all->host};
+    /* lanes that do not take part repeat one that does, so that loads may read all 32 */
+    for (uint32_t lane = 0; lane < SIM_LANES; lane++)
+        if (!((w->em >> lane) & 1))
+            at[lane] = at[first];
+    return true;
+}

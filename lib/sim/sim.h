@@ -1,0 +1,395 @@
+/* The CPU device: a PTX simulator. This header is private to lib/sim; the rest of the program sees sim_device
+ * (run/device.h).
+ *
+ * A module is parsed once (lib/ptx); an entry is decoded once per launch into an array of struct sim_op, one record
+ * per instruction: the function that executes it, and byte offsets of its operands in a warp's register file. A
+ * warp is 32 lanes executed together. A register is one slot of the file, lane-contiguous:
+ *
+ *     predicate            uint32_t, one bit a lane
+ *     8 to 32 bits         uint32_t[32], 16-bit registers zero-extended
+ *     64 bits              uint64_t[32]
+ *
+ * so that handlers are plain loops over 32 lanes which the compiler vectorises. Immediates and special
+ * registers are slots of the same file, written when the file is made, so every operand is just an offset.
+ *
+ * The handlers (exec_*.c) are compiled twice, for baseline x86-64 and for AVX2 with FMA; sim_open chooses.
+ */
+#ifndef KAIO_SIM_SIM_H
+#define KAIO_SIM_SIM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "ptx/ptx.h"
+#include "run/device.h"
+
+enum {
+    SIM_LANES = 32,
+    SIM_MAX_THREADS = 1024, /* per block */
+    SIM_MAX_WARPS = SIM_MAX_THREADS / SIM_LANES,
+    SIM_BARRIERS = 16,
+    SIM_SLOT = 64,  /* alignment of the register file and its slots, bytes */
+    SIM_TICK = 256, /* taken backward branches before a group of lanes lets others pass */
+    SIM_SLICE = 16, /* ticks before a warp lets the block's other warps pass */
+};
+
+/* ---- memory (mem.c) ------------------------------------------------------------------------------- */
+
+/* Simulated addresses. Bits 36 and up number a window of 64 GiB; a buffer starts 16 GiB into its own window (plus
+ * a multiple of 256 that makes addresses look different), so an access that misses it by less than that still
+ * names it. Local and shared memory have windows of their own in the generic space. */
+enum {
+    SIM_WINDOW_BITS = 36,
+    SIM_WINDOW_LOCAL = 1,
+    SIM_WINDOW_SHARED = 2,
+    SIM_WINDOW_FIRST = 16, /* the first that buffers get */
+    SIM_WINDOWS = 4096,    /* 48-bit addresses */
+};
+#define SIM_LOCAL_BASE  ((uint64_t)SIM_WINDOW_LOCAL << SIM_WINDOW_BITS)
+#define SIM_SHARED_BASE ((uint64_t)SIM_WINDOW_SHARED << SIM_WINDOW_BITS)
+
+struct sim_buffer {
+    uint64_t base, bytes;      /* simulated address; size asked for */
+    unsigned char *host;       /* calloc'ed; NULL once released */
+    struct device_label label; /* strings as the caller gave them; name NULL: unlabelled */
+    const char *what;          /* "buffer", "constant", "parameters" ... for reports */
+    bool read_only, released;
+};
+
+struct sim_memory {
+    struct sim_buffer window[SIM_WINDOWS];
+    unsigned next, live;
+    uint64_t bytes; /* allocated in all */
+};
+
+/* Finds room and zero-fills it. NULL when the machine has no memory or there are too many buffers. */
+struct sim_buffer *sim_mem_alloc(struct sim_memory *m, uint64_t bytes,
+                                 const struct device_label *label, const char *what);
+/* The buffer stays known as released, so that a use after it can be reported, until its window is needed again. */
+bool sim_mem_release(struct sim_memory *m, uint64_t address);
+void sim_mem_free(struct sim_memory *m);
+/* The buffer in whose window an address lies, inside its bounds or not; NULL when there is none. */
+struct sim_buffer *sim_mem_near(struct sim_memory *m, uint64_t address);
+/* Host address of [address, address + bytes), or NULL unless it lies inside one live buffer. */
+unsigned char *sim_mem_host(struct sim_memory *m, uint64_t address, uint64_t bytes);
+
+/* ---- decoded code (decode*.c) --------------------------------------------------------------------- */
+
+struct sim_warp;
+struct sim_op;
+/* Executes one instruction for the lanes of w and returns the record to go on with; NULL: the warp stops here
+ * (w->stop says why). */
+typedef const struct sim_op *(*sim_fn)(struct sim_warp *w, const struct sim_op *op);
+
+struct sim_op {
+    sim_fn fn[2];           /* [0]: all 32 lanes are active; [1]: only those in w->em */
+    uint32_t d, a, b, c, e; /* operands: byte offsets into the register file */
+    union {
+        uint32_t guard; /* control instructions: the guard's offset, SIM_NO_GUARD if none */
+        uint32_t elems; /* vector memory instructions */
+    };
+    uint64_t imm;
+    union {
+        uint32_t target; /* branch: index of the record to go to */
+        uint32_t cache;  /* memory: index into the worker's buffer cache */
+    };
+    uint32_t serial; /* instructions before this one, labels and other helpers not counted */
+    uint32_t item;   /* index into the function's items: where it came from */
+    uint8_t round;   /* enum sim_round; vector memory instructions: enum sim_vector */
+    uint8_t flags;   /* enum sim_flag */
+    uint8_t size;    /* memory: bytes of the whole access; conversions: see cvt */
+    uint8_t more;    /* meaning depends on the handler */
+};
+_Static_assert(sizeof(struct sim_op) == 64, "one record a cache line");
+#define SIM_NO_GUARD UINT32_MAX
+
+enum sim_round { SIM_RN, SIM_RZ, SIM_RM, SIM_RP };
+enum sim_vector { SIM_V_SIGNED = 1, SIM_V_WIDE = 2 };
+enum sim_flag {
+    SIM_FTZ = 1,
+    SIM_SAT = 2,       /* to [0, 1] for floats */
+    SIM_GUARD_NOT = 4, /* control instructions: run where the guard is false */
+    SIM_A32 = 8,       /* memory: the address register has 32 bits */
+    SIM_STORES = 16,   /* memory: writes */
+    SIM_READS = 32,    /* atomics: the old value is wanted */
+    SIM_RELU = 64,
+    SIM_SATFINITE = 128,
+};
+
+/* One handler's two functions; mod is for float forms with rounding, ftz or sat, NULL where there are none. */
+struct sim_handler {
+    sim_fn full, part, mod;
+};
+
+/* Operand types of handlers.def: how wide a register must be, and how an immediate is read. */
+enum sim_type {
+    SIM_T_none,
+    SIM_T_p,
+    SIM_T_u16,
+    SIM_T_s16,
+    SIM_T_h,
+    SIM_T_u32,
+    SIM_T_s32,
+    SIM_T_f32,
+    SIM_T_u64,
+    SIM_T_s64,
+    SIM_T_f64,
+};
+
+enum sim_handler_id {
+    SIM_H_NONE,
+#define SIM_ROW(NAME, SPELL, D, A, B, C) SIM_H_##NAME,
+#include "sim/handlers.def"
+    SIM_H_COUNT
+};
+
+/* Fill the table with the functions of one build (exec_*.c). */
+struct sim_build {
+    const char *name; /* "avx2", "baseline" */
+    struct sim_handler h[SIM_H_COUNT];
+};
+void sim_exec_fill_baseline(struct sim_build *b);
+void sim_exec_fill_avx2(struct sim_build *b);
+
+/* A slot that is written when a register file is made (constants), when a warp starts or when a block starts. */
+struct sim_const {
+    uint32_t off;
+    uint64_t bits;
+    bool wide; /* 64-bit slot */
+};
+struct sim_special {
+    uint32_t off;
+    enum ptx_sreg reg;
+};
+
+/* An entry made ready to run. Lives in the launch's arena. */
+struct sim_code {
+    const struct ptx_module *module;
+    const struct ptx_func *func;
+    struct sim_op *op;
+    uint32_t nop, ninst;
+    uint32_t file_bytes; /* one warp's register file */
+    uint32_t pred_bytes; /* predicates lie at its start, ... */
+    uint32_t zero_bytes; /* ... then registers; this much is zeroed when a warp starts */
+    uint32_t ncache;     /* memory instructions */
+    VEC(struct sim_const) consts;
+    VEC(struct sim_special) specials;
+    uint64_t shared_bytes; /* static */
+    uint64_t local_bytes;  /* per thread */
+    bool ordered;          /* has atomics whose order shows: blocks must run on one thread */
+    bool cooperates;       /* has barriers or may wait for others: a warp can stop half-way */
+};
+
+/* Spellings to handlers (decode.c). */
+struct sim_forms {
+    uint16_t slot[2048];
+};
+
+struct sim_decode_in {
+    struct arena *arena;
+    const struct ptx_module *module;
+    const struct ptx_func *func;
+    const struct sim_build *build;
+    const struct sim_forms *forms;
+    const struct sim_symbols *symbols; /* module-level variables in memory */
+    const unsigned char *params;       /* the argument block: loads from it become constants */
+    uint64_t param_base;               /* its simulated address */
+    const uint64_t *param_offset;      /* of each parameter in it */
+    uint64_t param_bytes;
+};
+void sim_forms_init(struct sim_forms *f);
+/* NULL with errors in d when the entry has an instruction that the simulator does not have, or one that is
+ * not valid. */
+struct sim_code *sim_decode(const struct sim_decode_in *in, struct diags *d);
+
+/* Where module-level variables live. */
+struct sim_symbol {
+    const struct ptx_var *var;
+    uint64_t address;
+};
+struct sim_symbols {
+    VEC(struct sim_symbol) list;
+};
+
+/* ---- execution (warp.c, block.c, launch.c) -------------------------------------------------------- */
+
+enum sim_stop {
+    SIM_RUNNING,
+    SIM_DONE,    /* every lane has exited */
+    SIM_BLOCKED, /* every group waits at a barrier or for other lanes */
+    SIM_YIELD,   /* its slice is over */
+    SIM_FAULT,   /* see the block's fault */
+};
+
+/* Lanes that stand at the same instruction. */
+struct sim_group {
+    uint32_t pc, mask;
+    uint32_t lap;  /* how often it was made to wait for the others: lower runs first */
+    uint8_t waits; /* 0: ready; 1 + n: at barrier n; SIM_WAIT_LANES: for lanes to arrive */
+};
+enum { SIM_WAIT_LANES = 255 };
+
+/* The buffer that a memory instruction last used, in a worker. Valid for that instruction's size and kind only. */
+struct sim_cached {
+    uint64_t base, limit; /* the access may start at base .. base + limit */
+    unsigned char *host;  /* NULL: nothing cached */
+};
+
+struct sim_warp {
+    _Alignas(64) uint32_t lm[SIM_LANES]; /* lane mask: ~0 for each lane of lm_for */
+    unsigned char *r;                    /* register file */
+    uint32_t mask;                       /* lanes of the group that runs */
+    uint32_t em; /* lanes this instruction runs for: mask less what its guard excludes */
+    uint32_t lm_for;
+    uint32_t part; /* mask != ~0: which of sim_op.fn to call */
+    uint32_t lap;  /* of the group that runs */
+    uint32_t fuel, ticks;
+    uint32_t ngroup; /* groups that do not run now */
+    const struct sim_op *code;
+    struct sim_cached *cache;
+    struct sim_block *block;
+    unsigned char *local; /* lane i's local memory starts at local + i * local_bytes */
+    uint64_t local_bytes;
+    uint64_t count;   /* thread-instructions executed */
+    uint64_t counted; /* of those, the ones in the block's count */
+    uint32_t mark;    /* serial up to which they are counted */
+    uint32_t live;    /* lanes that have not exited */
+    uint32_t index;   /* in the block */
+    enum sim_stop stop;
+    bool started;
+    struct sim_group group[SIM_LANES];
+};
+
+enum sim_fault_kind {
+    SIM_NO_FAULT,
+    SIM_F_BOUNDS,
+    SIM_F_READONLY,
+    SIM_F_ALIGN,
+    SIM_F_TRAP,
+    SIM_F_DEADLOCK,
+    SIM_F_LIMIT,
+    SIM_F_TOTAL, /* the limit was passed by the blocks together */
+    SIM_F_INTERRUPTED,
+    SIM_F_BARRIER,   /* a barrier number or count that cannot be */
+    SIM_F_MEMORY,    /* the host has no memory for the block */
+    SIM_F_ABANDONED, /* nothing of its own: a block with a lower index failed */
+};
+
+struct sim_stand {
+    uint32_t warp, op, mask;
+    uint8_t waits;
+};
+
+struct sim_fault {
+    enum sim_fault_kind kind;
+    uint32_t op; /* record */
+    uint32_t warp, lane;
+    uint64_t block;   /* linear index */
+    uint64_t address; /* generic */
+    uint32_t bytes;
+    uint8_t space; /* enum sim_space */
+    bool store;
+    VEC(struct sim_stand)
+    stands; /* where every group stood, for deadlocks and limits; in the launch's arena */
+};
+
+struct sim_barrier {
+    uint32_t arrived, expected; /* threads; expected 0: all that live */
+};
+
+struct sim_block {
+    struct sim_launch *launch;
+    struct sim_worker *worker;
+    uint64_t index;
+    struct device_dim at; /* %ctaid */
+    unsigned char *shared;
+    uint64_t shared_bytes;
+    unsigned char *local;
+    uint32_t nwarp, nlive; /* warps; threads that have not exited */
+    uint64_t count;
+    struct sim_barrier barrier[SIM_BARRIERS];
+    struct sim_fault fault;
+    struct sim_block *next;
+    struct sim_warp warp[];
+};
+
+/* What a launch's workers share. Read-only while they run, but for the atomics and the fault. */
+struct sim_launch {
+    const struct sim_code *code;
+    const struct device_launch *what;
+    struct sim_memory *memory;
+    uint64_t nblock;
+    uint32_t threads; /* per block */
+    uint64_t shared_bytes;
+    uint64_t limit; /* thread-instructions, UINT64_MAX: none */
+    const volatile int *interrupted;
+    struct arena *arena; /* for the fault's lists; used under lock */
+    _Atomic uint64_t next_block;
+    _Atomic uint64_t
+        stop_after; /* blocks with a higher index need not run: a lower one has failed */
+    pthread_mutex_t lock;
+    struct sim_fault fault; /* of the lowest block that failed */
+    _Atomic uint64_t count; /* thread-instructions of the blocks that are done */
+};
+
+/* A worker thread: its register files, blocks and cache. */
+struct sim_worker {
+    struct sim_launch *launch;
+    struct sim_cached *cache;
+    unsigned char **spare_file;
+    uint32_t nspare, cap_spare;
+    struct sim_block *spare_block;
+    pthread_t thread;
+    bool started;
+};
+
+/* Called by handlers; w->em or w->mask as the handler left them. */
+const struct sim_op *sim_arrive(struct sim_warp *w, const struct sim_op *op);
+const struct sim_op *sim_tick(struct sim_warp *w, const struct sim_op *op);
+const struct sim_op *sim_split(struct sim_warp *w, const struct sim_op *at, uint32_t taken,
+                               const struct sim_op *target, const struct sim_op *next);
+const struct sim_op *sim_exit(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
+const struct sim_op *sim_wait_lanes(struct sim_warp *w, const struct sim_op *op);
+const struct sim_op *sim_barrier(struct sim_warp *w, const struct sim_op *op, uint32_t lanes,
+                                 uint32_t id, uint32_t threads, bool wait);
+
+/* Spaces of a memory instruction, in sim_op.more. */
+enum sim_space { SIM_IN_GLOBAL, SIM_IN_SHARED, SIM_IN_LOCAL, SIM_IN_GENERIC };
+
+/* Checks the access of each lane of w->em at at[lane] (an address in the instruction's space) and turns at into
+ * host addresses. False: a lane must not do that, and the warp has stopped with the fault. */
+bool sim_resolve(struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LANES]);
+
+const struct sim_op *sim_fault_at(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                                  enum sim_fault_kind kind);
+
+/* Adds what has run since the last mark, up to op (not included), to the warp's count. */
+static inline void sim_count(struct sim_warp *w, const struct sim_op *op)
+{
+    w->count += (uint64_t)(op->serial - w->mark) * (unsigned)__builtin_popcount(w->mask);
+    w->mark = op->serial;
+}
+static inline void sim_set_mask(struct sim_warp *w, uint32_t mask)
+{
+    w->mask = w->em = mask;
+    w->part = mask != UINT32_MAX;
+}
+
+/* Makes the warp stand at the entry's start. False when the host has no memory. */
+bool sim_warp_start(struct sim_block *b, uint32_t index);
+/* Runs the warp until it stops; w->stop says why. */
+void sim_warp_run(struct sim_warp *w);
+bool sim_warp_ready(const struct sim_warp *w);
+/* Fills a special register's slot. w NULL: only those that are the same in every warp; returns false for others. */
+bool sim_special(const struct sim_launch *l, const struct sim_warp *w, enum ptx_sreg reg,
+                 unsigned char *slot);
+
+/* Runs the whole grid on so many threads. False when a block failed: l->fault. */
+bool sim_run_grid(struct sim_launch *l, unsigned threads);
+
+/* ---- reports (report.c) --------------------------------------------------------------------------- */
+
+/* Adds the error for a fault, with its notes, to d. */
+void sim_report(const struct sim_launch *l, const struct sim_fault *f, struct diags *d);
+
+#endif
