@@ -66,8 +66,8 @@ static bool check_special(struct checker *c, struct lang_expr *e)
         c->func->impure = e->span;
     if (c->place == IN_BODY)
         return true;
-    return diag_error(c->d, e->span,
-                      "'%s' is known only inside a body:", lang_special_name(e->special));
+    return diag_error(c->d, e->span, "'%s' is known only inside a body",
+                      lang_special_name(e->special));
 }
 
 /* ---- elements -------------------------------------------------------------------------------- */
@@ -253,7 +253,8 @@ static void warn_sign(struct checker *c, const struct lang_expr *e, enum dtype c
         [OP_LE] = true,  [OP_GE] = true,  [OP_LOR] = false};
     for (uint32_t i = 0; i < 2; i++) {
         const struct lang_expr *x = e->args[i];
-        if (!matters[e->op] || dtype_class(common) != DTC_U || dtype_class(x->type) != DTC_I)
+        if (c->place == IN_LAUNCH || !matters[e->op] || dtype_class(common) != DTC_U ||
+            dtype_class(x->type) != DTC_I)
             continue;
         if (dtype_bits(x->type) < 32 || (x->kind == E_INT && (int64_t)x->ival >= 0))
             continue;
@@ -432,7 +433,7 @@ bool lang_check_expr(struct arena *a, struct lang_scope *scope, const struct lan
         return diag_error(d, e->span,
                           "a condition is needed here, not a number; write a comparison, "
                           "as in 'n %% 8 == 0'");
-    if (want != DT_VOID && !check_coerce(&c, e, want, "the value"))
+    if (want != DT_VOID && !check_coerce(&c, e, want, "the parameter"))
         return false;
     expr_settle(e);
     return true;

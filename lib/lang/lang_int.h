@@ -180,6 +180,9 @@ bool check_subscripts(struct checker *c, struct lang_expr *e);
 /* The index's range is checked and its extent, if not written, found in `within`. */
 bool check_index_range(struct checker *c, struct lang_symbol *index,
                        const struct lang_expr *within);
+/* Will that succeed? */
+bool index_has_range(const struct checker *c, const struct lang_symbol *index,
+                     const struct lang_expr *within);
 bool check_unknown(struct checker *c, struct span s, const char *name, bool function);
 bool check_func(struct lang_func *f, uint32_t calls, struct diags *d);
 
