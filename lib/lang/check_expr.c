@@ -79,6 +79,20 @@ static bool out_of_range(struct checker *c, const struct lang_expr *at, const ch
                       (long long)v, name, (long long)extent, extent == 1 ? "" : "s");
 }
 
+/* Is the range the extent, or surely less (n in n + 1)? */
+static bool is_within(const struct lang_expr *range, const struct lang_expr *extent)
+{
+    int64_t more;
+    if (expr_same(range, extent))
+        return true;
+    if (extent->kind != E_BINARY || extent->op != OP_ADD)
+        return false;
+    return (lang_const_int(extent->args[1], &more) && more >= 0 &&
+            expr_same(range, extent->args[0])) ||
+           (lang_const_int(extent->args[0], &more) && more >= 0 &&
+            expr_same(range, extent->args[1]));
+}
+
 /* x[i] where i's range is another dimension's is a mistake unless the range was written. */
 static bool check_plain_index(struct checker *c, const struct lang_expr *arg, const char *name,
                               const struct lang_expr *extent)
@@ -92,13 +106,14 @@ static bool check_plain_index(struct checker *c, const struct lang_expr *arg, co
             return out_of_range(c, arg, name, range - 1, have);
         return true;
     }
-    if (expr_same(s->dims[0], extent))
+    if (is_within(s->dims[0], extent))
         return true;
-    return diag_error(c->d, arg->span,
-                      "index '%s' runs over %s, but '%s' has %s there; make them one dimension, or "
-                      "write the range, as in '%s < %s'",
-                      s->name, lang_expr_text(c->a, s->dims[0]), name, lang_expr_text(c->a, extent),
-                      s->name, lang_expr_text(c->a, extent));
+    return diag_error(
+        c->d, arg->span,
+        "index '%s' runs over %s, but '%s' has %s there; make them one dimension, or, if this "
+        "is meant, write the range, as in '%s < %s'",
+        s->name, lang_expr_text(c->a, s->dims[0]), name, lang_expr_text(c->a, extent), s->name,
+        lang_expr_text(c->a, s->dims[0]));
 }
 
 static bool check_subscript(struct checker *c, const struct lang_expr *e, uint32_t i, bool safe)

@@ -48,22 +48,13 @@ static bool expect_semicolon(struct parser *p, const char *what)
 
 /* ---- declarations ---------------------------------------------------------------------------- */
 
-static struct token token_after(const struct parser *p)
-{
-    struct lexer ahead = p->lex;
-    struct token t;
-    ahead.d = NULL;
-    lex_next(&ahead, &t);
-    return t;
-}
-
 /* "f32 x", "const", "auto": does a declaration begin here? */
-static bool at_declaration(const struct parser *p)
+static bool at_declaration(struct parser *p)
 {
     enum dtype t;
     if (tok_is(&p->tok, "const") || tok_is(&p->tok, "auto"))
         return true;
-    return parser_at_type(p, &t) && token_after(p).kind != T_LPAREN;
+    return parser_at_type(p, &t) && parser_ahead(p)->kind != T_LPAREN;
 }
 
 static bool declared_name(struct parser *p, struct lang_symbol *sym)
