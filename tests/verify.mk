@@ -1,1 +1,7 @@
-# tests of verify: append programs to UNIT_TESTS, scripts to BATS_TESTS, data to EXTRA_DIST
+# tests of kaio-verify
+
+# Mutated kernels: 'make check' takes a sample of the mutants of each spec; tests/mutate --limit=0 takes them all.
+UNIT_TESTS += tests/mutate
+tests_mutate_SOURCES = tests/mutate.c tools/kaio-verify/values.c
+tests_mutate_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests
+tests_mutate_LDADD = $(TOOL_LIBS)

@@ -5,8 +5,7 @@
 /* To the next line's or ';' 's start, so that one bad equation does not hide the others. */
 static void skip_equation(struct parser *p)
 {
-    while (p->tok.kind != T_EOF && p->tok.kind != T_SEMICOLON &&
-           !(p->tok.newline && p->tok.kind == T_NAME))
+    while (p->tok.kind != T_EOF && p->tok.kind != T_SEMICOLON && !p->tok.newline)
         parser_next(p);
 }
 

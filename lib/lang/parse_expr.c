@@ -23,19 +23,7 @@ bool parser_init(struct parser *p, struct arena *a, struct span text, bool hash_
 void parser_next(struct parser *p)
 {
     p->prev = p->tok.span;
-    if (p->has_ahead)
-        p->tok = p->ahead;
-    else
-        lex_next(&p->lex, &p->tok);
-    p->has_ahead = false;
-}
-
-const struct token *parser_ahead(struct parser *p)
-{
-    if (!p->has_ahead)
-        lex_next(&p->lex, &p->ahead);
-    p->has_ahead = true;
-    return &p->ahead;
+    lex_next(&p->lex, &p->tok);
 }
 
 bool parser_accept(struct parser *p, enum tok_kind k)
@@ -92,10 +80,8 @@ const char *parser_name(struct parser *p)
 
 bool parser_at_type(const struct parser *p, enum dtype *t)
 {
-    if (p->tok.kind != T_NAME || p->tok.type == DT_VOID)
-        return false;
-    *t = p->tok.type;
-    return true;
+    const struct span s = p->tok.span;
+    return p->tok.kind == T_NAME && dtype_parse(s.src->text + s.off, s.len, t);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -367,8 +353,12 @@ static struct lang_expr *named(struct parser *p)
 {
     struct span s = p->tok.span;
     const char *name = parser_name(p);
+    struct lexer ahead = p->lex;
+    struct token next;
     enum lang_reduce r;
-    if (parser_ahead(p)->kind == T_LBRACKET && lang_reduce_parse(name, strlen(name), &r))
+    ahead.d = NULL;
+    lex_next(&ahead, &next);
+    if (next.kind == T_LBRACKET && lang_reduce_parse(name, strlen(name), &r))
         return reduction(p, r);
     parser_next(p);
     if (strcmp(name, "pad") == 0)
@@ -461,20 +451,18 @@ static struct lang_expr *postfix(struct parser *p)
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* "(f32)": the '(' and the type are taken if that is what is there, and the ')' is checked. */
+/* "(f32)": the type in parentheses; the tokens are taken if so. */
 static bool cast_prefix(struct parser *p, enum dtype *type)
 {
+    struct parser ahead = *p;
     if (p->tok.kind != T_LPAREN)
         return false;
-    const struct token *t = parser_ahead(p);
-    if (t->kind != T_NAME || t->type == DT_VOID)
+    ahead.lex.d = NULL;
+    parser_next(&ahead);
+    if (!parser_at_type(&ahead, type))
         return false;
-    *type = t->type;
-    /* "(f32)" and not "(f32(x))": the character after the name, blanks apart */
-    size_t at = t->span.off + t->span.len;
-    while (at < p->lex.end && strchr(" \t\r\n", t->span.src->text[at]))
-        at++;
-    if (at >= p->lex.end || t->span.src->text[at] != ')')
+    parser_next(&ahead);
+    if (ahead.tok.kind != T_RPAREN)
         return false;
     parser_next(p);
     parser_next(p);

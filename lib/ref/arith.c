@@ -136,10 +136,13 @@ static void redo(op2 *op, const struct node *n, const struct vec *a, const struc
                  struct vec *o)
 {
     const double limit = n->round.limit * 0.999;
-    for (int l = 0; l < LANES; l++)
-        if (OUT_OF_RANGE(o->v[l], o->e[l], limit))
-            slow2(op, &n->round, n->rounded, a->v[l], a->e[l], b->v[l], b->e[l], &o->v[l],
-                  &o->e[l]);
+    for (int l = 0; l < LANES; l++) {
+        if (!OUT_OF_RANGE(o->v[l], o->e[l], limit))
+            continue;
+        slow2(op, &n->round, n->rounded, a->v[l], a->e[l], b->v[l], b->e[l], &o->v[l], &o->e[l]);
+        if (n->contracts && !n->rounded && isinf(o->v[l]) && isfinite(a->v[l]) && isfinite(b->v[l]))
+            o->e[l] = INFINITY;
+    }
 }
 
 /* ---- the fast paths ------------------------------------------------------------------------------- */

@@ -147,6 +147,14 @@ static node_eval *binary_eval(const struct lang_expr *e)
     }
 }
 
+/* +, -, *, /, sqrt and fma round correctly in every kernel; under math: strict each is a rounding point as it
+ * stands. */
+static bool is_basic(const struct node *n)
+{
+    return n->eval == eval_fadd || n->eval == eval_fsub || n->eval == eval_fmul ||
+           n->eval == eval_fdiv || n->eval == eval_fsqrt || n->eval == eval_ffma;
+}
+
 static struct node *binary(struct compiler *c, const struct lang_expr *e)
 {
     node_eval *eval = binary_eval(e);
@@ -156,20 +164,18 @@ static struct node *binary(struct compiler *c, const struct lang_expr *e)
     }
     struct node *n = node_new(c, e, eval, 2);
     n->from = e->args[0]->type;
-    return compile_args(c, n, e->args) ? n : NULL;
+    n->rounded = is_basic(n) && c->p->in->spec->math == MATH_STRICT;
+    if (!compile_args(c, n, e->args))
+        return NULL;
+    for (uint32_t k = 0; k < 2; k++)
+        n->args[k]->contracts = eval == eval_fadd || eval == eval_fsub;
+    return n;
 }
 
 static struct node *conditional(struct compiler *c, const struct lang_expr *e)
 {
     struct node *n = node_new(c, e, dtype_is_float(e->type) ? eval_fcond : eval_icond, 3);
     return compile_args(c, n, e->args) ? n : NULL;
-}
-
-/* +, -, *, /, sqrt and fma round correctly in every kernel. */
-static bool is_basic(const struct node *n)
-{
-    return n->eval == eval_fadd || n->eval == eval_fsub || n->eval == eval_fmul ||
-           n->eval == eval_fdiv || n->eval == eval_fsqrt || n->eval == eval_ffma;
 }
 
 static struct node *cast(struct compiler *c, const struct lang_expr *e)
@@ -261,6 +267,7 @@ static struct node *call(struct compiler *c, const struct lang_expr *e)
     struct node *n = node_new(c, e, eval, e->nargs);
     n->func = ref_func_find(e->fn);
     n->from = e->nargs ? e->args[0]->type : e->type;
+    n->rounded = is_basic(n) && !e->fast && c->p->in->spec->math == MATH_STRICT;
     if (eval == eval_fsqrt && e->fast) {
         n->round.unit *= 4;
         n->round.tiny = 0x1p-126;
@@ -289,6 +296,7 @@ static struct node *reduce(struct compiler *c, const struct lang_expr *e)
     }
     if (!(r->body = compile(c, e->args[0])))
         return NULL;
+    r->body->contracts = r->kind == RED_SUM;
     r->is_int = !dtype_is_float(r->body->type);
     r->round = ref_rounding(r->body->type);
     return n;

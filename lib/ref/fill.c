@@ -89,6 +89,7 @@ static void walk(struct walk *w, const struct lang_expr *e)
                               diags_new(a))) {
                 uint64_t x = extent > 0 ? (uint64_t)extent : 1;
                 w->use.extent = w->use.subscript && w->use.extent < x ? w->use.extent : x;
+                w->use.padded = (w->use.padded || !w->use.subscript) && e->pad;
                 w->use.subscript = true;
             }
             arena_free(a);
@@ -111,6 +112,26 @@ struct fill_use fill_use_of(const struct ref_input *in, const struct spec_param 
         for (size_t k = 0; k < q->n; k++)
             walk(&w, q->v[k]->rhs);
     return w.use;
+}
+
+static bool reduces(const struct lang_expr *e)
+{
+    bool any = e->kind == E_REDUCE;
+    for (uint32_t k = 0; k < e->nargs; k++)
+        any |= reduces(e->args[k]);
+    return any;
+}
+
+uint64_t fill_terms(const struct ref_input *in)
+{
+    const struct lang_equations *q = spec_oracle(in->spec);
+    uint64_t most = 1;
+    bool any = false;
+    for (size_t k = 0; k < q->n; k++)
+        any |= reduces(q->v[k]->rhs);
+    for (size_t k = 0; any && k < in->spec->dims.n; k++)
+        most = in->dims[k] > most ? in->dims[k] : most;
+    return most;
 }
 
 /* ---- filling ----------------------------------------------------------------------------------------------- */
@@ -174,9 +195,12 @@ static void fill_float(enum fill_kind kind, uint64_t seed, uint64_t stream, uint
             v = (double)((int64_t)(r.w[0] % (uint32_t)(2 * limit + 1)) - limit);
         else if (kind == FILL_UNIFORM)
             v = (double)(r.w[0] >> 8) * 0x1p-24;
-        else
+        else if (kind == FILL_NORMAL)
             v = normal_from_word(r.w[0]);
-        if (kind == FILL_EDGE && r.w[1] % 4 == 0)
+        else
+            v = ldexp(1 + (double)(r.w[0] >> 8) * 0x1p-24, (int)(r.w[3] % 20) - 12) *
+                (r.w[3] >> 31 ? -1 : 1);
+        if (kind == FILL_EDGE && r.w[1] % (terms > 1 ? 4 * terms : 4) == 0)
             v = special[r.w[2] % (sizeof special / sizeof *special)];
         if (kind != FILL_EDGE && fabs(v) > dtype_max(t))
             v = copysign(dtype_max(t), v);
@@ -191,6 +215,10 @@ static int64_t whole_number(enum fill_kind kind, enum dtype t, const struct fill
     uint64_t u = (uint64_t)r.w[0] << 32 | r.w[1];
     if (t == DT_BOOL)
         return r.w[0] & 1;
+    if (use->subscript && use->padded && r.w[2] % 8 == 0) {
+        int64_t outside[] = {(int64_t)use->extent, -1, (int64_t)dtype_imax(t), dtype_imin(t)};
+        return outside[r.w[3] % (is_signed ? 4 : 1)];
+    }
     if (use->subscript)
         return (int64_t)(u % use->extent);
     if (use->shift)

@@ -4,8 +4,9 @@
  *            in f32: where the spec only adds and multiplies, equality is demanded
  *   normal   the standard normal distribution
  *   uniform  [0, 1); integers over their whole type
- *   edge     one element in four is special: zeros of both signs, the smallest and largest subnormal, the smallest
- *            normal, one, the largest, infinities, NaN (integers: the ends of the type, 0, 1, -1)
+ *   edge     one element in four (less where sums would be nothing but NaN) is special: zeros of both signs, subnormals, the smallest normal, one, the largest,
+ *            infinities, NaN; the others have magnitudes from 2^-12 to 2^8, all equally likely (integers: the ends of the
+ *            type, 0, 1, -1)
  *
  * Integers that the reference uses as subscripts stay inside what they subscript, shift counts below the
  * width, divisors away from zero. The same (seed, name, index) gives the same element on every machine.
@@ -23,6 +24,7 @@ extern const char *const fill_names[]; /* NULL at the end */
 struct fill_use {
     bool subscript;  /* its elements select elements: 0 <= value < extent */
     uint64_t extent; /* the smallest of what they select from */
+    bool padded;     /* only through pad(): one in eight may lie outside */
     bool divisor, shift;
 };
 
@@ -30,7 +32,9 @@ struct fill_use {
 bool fill_can_be_exact(const struct spec *s);
 /* What the spec does with parameter `param`; in->buffers is not looked at. */
 struct fill_use fill_use_of(const struct ref_input *in, const struct spec_param *param);
-/* Fills b (shaped, with memory). terms: the largest number of terms that a reduction may have (1: there is none). */
+/* The largest dimension if the spec reduces over anything, else 1: how many terms a sum may have. */
+uint64_t fill_terms(const struct ref_input *in);
+/* Fills b (shaped, with memory). terms: fill_terms(). */
 void fill_buffer(enum fill_kind kind, uint64_t seed, const char *name, const struct fill_use *use,
                  uint64_t terms, struct buffer *b);
 

@@ -42,7 +42,9 @@ struct node {
     uint32_t nargs;
     struct node **args;
     struct rounding round;
-    bool rounded;          /* the operation stands in an explicit conversion to its own type */
+    bool rounded; /* the operation stands in an explicit conversion to its own type */
+    bool
+        contracts; /* a product that may become part of an fma, so that its overflow may not happen */
     enum lang_op op;       /* integer and comparison nodes */
     enum dtype from;       /* conversions: the operand's type */
     struct tensor *tensor; /* loads */

@@ -77,7 +77,7 @@ static void sum_term(struct acc *a, int l, double v, double e, double precision)
     double s = a->s[l] + v;
     a->c[l] += fabs(a->s[l]) >= fabs(v) ? (a->s[l] - s) + v : (v - s) + a->s[l];
     a->s[l] = s;
-    a->m[l] += fabs(v) + e;
+    a->m[l] += isfinite(fabs(v) + e) ? fabs(v) + e : 0;
     a->es[l] += e;
     a->n[l]++;
     if (a->quantum[l] > 0) {
@@ -212,7 +212,8 @@ static void sum_lanes(struct acc *restrict a, const struct vec *restrict v,
         double s = a->s[l] + x, bb = s - a->s[l];
         a->c[l] += (a->s[l] - (s - bb)) + (x - bb);
         a->s[l] = s;
-        a->m[l] += fabs(x) + e;
+        double magnitude = fabs(x) + e;
+        a->m[l] += magnitude < INFINITY ? magnitude : 0;
         a->es[l] += e;
         a->n[l] += mask[l] != 0;
     }
@@ -347,22 +348,22 @@ static void sum_result(const struct reduce *r, const struct acc *a, int l, doubl
     double plain = a->s[l], n = (double)a->n[l];
     *v = isfinite(plain) ? plain + a->c[l] : plain;
     *e = 0;
-    if (a->es[l] == INFINITY) {
+    if (isnan(plain)) { /* a NaN, or infinities of both signs: certain unless a term is unknown */
+        *e = a->es[l] == INFINITY ? INFINITY : 0;
+        return;
+    }
+    /* a partial sum may overflow although the result does not, or to the other infinity */
+    bool overflows = a->m[l] > r->round.limit && fabs(*v) <= r->round.limit;
+    if (a->es[l] == INFINITY || overflows || (isinf(plain) && a->m[l] > r->round.limit)) {
         *e = INFINITY;
     } else if (isfinite(plain)) {
         bool exact = a->es[l] == 0 &&
                      (n <= 1 || (a->quantum[l] > 0 && a->m[l] <= precision(r) * a->quantum[l]));
-        double g =
-            n *
-            r->round.unit; /* gamma_n of Higham: (n-1) additions in any order, and the fma's tail */
+        double g = n *
+                   r->round.unit; /* gamma_n of Higham: n-1 additions in any order, and an fma's */
         if (!exact)
             *e = a->es[l] + (g < 0.5 ? g / (1 - g) : INFINITY) * a->m[l] + r->round.tiny;
-        /* an intermediate sum may overflow although the result does not */
-        if (a->m[l] > r->round.limit && fabs(*v) <= r->round.limit)
-            *e = INFINITY;
         ref_range(&r->round, v, e);
-    } else if (isnan(plain) && a->m[l] == INFINITY && a->es[l] != 0) {
-        *e = INFINITY;
     }
 }
 

@@ -13,7 +13,8 @@
  *   - a function adds its documented error in ulp; its argument's error is propagated through the ends of the
  *     interval where the function is monotone, through a Lipschitz constant elsewhere.
  *   - T(a op b), an explicit conversion to the operation's own type, is a rounding point: exact operands give the
- *     correctly rounded value with e = 0 (IEEE arithmetic, bit for bit).
+ *     correctly rounded value with e = 0 (IEEE arithmetic, bit for bit). Under math: strict every +, -, *, /, sqrt and fma
+ *     is one as it stands.
  *   - a comparison whose operands are nearer than their errors is undecided: both sides are evaluated and the result
  *     covers both. Conversions to integers and floor, ceil, trunc, round, rint cover what v - e .. v + e gives.
  *   - the range of T counts: a magnitude that certainly overflows T is infinite, one that might be is unknown

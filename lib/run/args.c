@@ -2,7 +2,6 @@
 
 #include "run/args.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <unistd.h>
@@ -333,12 +332,12 @@ bool run_open_outputs(struct run *r)
 /* The bytes are in the file, though not yet under its name. */
 static bool write_one(struct run *r, struct run_param *p)
 {
-    errno = 0;
     save_buffer(p->out->file, save_is_raw(p->destination), &p->result);
-    if (!ferror(p->out->file) && fflush(p->out->file) == 0)
+    if (fflush(p->out->file) == 0 && !ferror(p->out->file))
         return true;
-    return diag_error(r->d, SPAN_NONE, "cannot write '%s': %s", p->out->path,
-                      strerror(errno ? errno : EIO));
+    bool good = io_commit(p->out, r->d); /* fails again, and says why */
+    p->out = NULL;
+    return good;
 }
 
 bool run_write_outputs(struct run *r)

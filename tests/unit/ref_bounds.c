@@ -183,12 +183,18 @@ static void special_values(void)
                                 "params:\n"
                                 "  x: in f32[n]\n"
                                 "  y: out f32[n]\n"
+                                "  w: out f32[n]\n"
                                 "compute: |\n"
-                                "  y[i] = x[i] * 2.0 - x[i]\n");
+                                "  y[i] = x[i] * 2.0 - x[i]\n"
+                                "  w[i] = x[i] * abs(x[i])\n");
     float x[6] = {1, NAN, INFINITY, 3e38f, -3, 0}, y[6] = {1, NAN, NAN, INFINITY, -3, 0};
+    float w[6] = {1, NAN, INFINITY, INFINITY, -9, 0};
     case_dim(&c, "n", 6);
     case_buffer(&c, "x", x);
-    eq_int(status(&c, 0, y), COMPARE_PASS, "NaN, and inf - inf, and an overflow on the way, match");
+    eq_int(status(&c, 0, y), COMPARE_PASS, "NaN, inf - inf, and a product that overflows match");
+    y[3] = 3e38f;
+    eq_int(status(&c, 0, y), COMPARE_PASS, "in an fma it does not overflow");
+    eq_int(status(&c, 1, w), COMPARE_PASS, "a product alone overflows");
     y[1] = 1;
     eq_int(status(&c, 0, y), COMPARE_FAIL, "a number for a NaN fails");
     y[1] = NAN;
@@ -196,9 +202,10 @@ static void special_values(void)
     eq_int(status(&c, 0, y), COMPARE_FAIL, "a NaN for a number fails");
     y[0] = INFINITY;
     eq_int(status(&c, 0, y), COMPARE_FAIL, "an infinity for a number fails");
-    y[0] = 1;
-    y[3] = -INFINITY;
-    eq_int(status(&c, 0, y), COMPARE_FAIL, "the wrong infinity fails");
+    w[3] = 3.4028235e38f;
+    eq_int(status(&c, 1, w), COMPARE_FAIL, "a number for an infinity fails");
+    w[3] = -INFINITY;
+    eq_int(status(&c, 1, w), COMPARE_FAIL, "the wrong infinity fails");
     case_end(&c);
 }
 

@@ -297,7 +297,11 @@ static bool emit(struct job *j)
         format_stats(j, m, &text);
     else if (!j->explain)
         ptx_print(m, &text);
-    struct io_out *out = io_create(j->a, j->d, j->output ? j->output : "-");
+    if (!j->output) {
+        fwrite(buf_text(&text), 1, text.len, stdout); /* cli_finish() checks */
+        return true;
+    }
+    struct io_out *out = io_create(j->a, j->d, j->output);
     if (!out)
         return false;
     fwrite(buf_text(&text), 1, text.len, out->file);

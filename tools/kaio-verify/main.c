@@ -1,9 +1,142 @@
 #include <config.h>
 
-#include <stdio.h>
+#include "verify.h"
 
-int main(void)
+#include "base/num.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OPT_GOLDEN = CLI_LONG,
+    OPT_RUN,
+    OPT_ALL,
+    OPT_REPEAT,
+    OPT_FILL,
+    OPT_SEED,
+    OPT_SAMPLE,
+    OPT_RTOL,
+    OPT_ATOL,
+    OPT_ULP,
+    OPT_FORMAT,
+    OPT_PTX,
+    OPT_KERNEL,
+    OPT_THREADS,
+    OPT_MAX_INSTRUCTIONS,
+};
+
+static const char *const formats[] = {"text", "tap", "json", "junit", NULL};
+
+static const struct cli_option option_list[] = {
+    {.heading = "What is checked (default: the outputs given as NAME=FILE)"},
+    {OPT_RUN, "run", NULL, "emit, run and check the cases of each SPEC", NULL, NULL},
+    {OPT_GOLDEN, "golden", NULL, "compare two files, every bit unless a tolerance is given", NULL,
+     NULL},
+    {OPT_KERNEL, "kernel", "NAME", "of a file with several kernels, this one", NULL, NULL},
+    {'D', "define", "NAME=N", "fix a dimension at emission", NULL, NULL},
+    {OPT_SAMPLE, "sample", "N", "check only N elements of each output, chosen at random", NULL,
+     NULL},
+    {.heading = "Running"},
+    {'d', "device", "DEVICE", "auto, cpu or cuda[:N] (default auto)", "auto cpu cuda", NULL},
+    {'t', "target", "TARGET", "emit for TARGET (default sm_80)",
+     "sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100", NULL},
+    {OPT_FILL, "fill", "KIND", "fill inputs with exact, normal, uniform or edge values",
+     "exact normal uniform edge", NULL},
+    {OPT_SEED, "seed", "N", "of the random inputs (default 1)", NULL, NULL},
+    {OPT_REPEAT, "repeat", NULL, "run twice: the results must have the same bits", NULL, NULL},
+    {OPT_ALL, "all", NULL, "large cases too", NULL, NULL},
+    {OPT_PTX, "ptx", "FILE", "run the PTX in FILE instead of emitting", NULL, NULL},
+    {OPT_MAX_INSTRUCTIONS, "max-instructions", "N",
+     "stop a simulated launch after N thread-instructions", NULL, NULL},
+    {.heading = "Tolerance (instead of the analysed bound)"},
+    {OPT_RTOL, "rtol", "X", "accept an error of X times the value", NULL, NULL},
+    {OPT_ATOL, "atol", "X", "accept an error of X", NULL, NULL},
+    {OPT_ULP, "ulp", "X", "accept an error of X units in the last place", NULL, NULL},
+    {.heading = "Output"},
+    {OPT_FORMAT, "format", "FORMAT", "text, tap, json or junit (default text)",
+     "text tap json junit", NULL},
+    {OPT_THREADS, "threads", "N", "use N threads (default: one per core)", NULL, NULL},
+    {0},
+};
+
+static const struct cli_program program = {
+    "kaio-verify",
+    "[OPTION]... SPEC NAME=VALUE...\n--run [OPTION]... SPEC... [CASE|NAME=VALUE]...\n--golden "
+    "[OPTION]... WANT GOT",
+    "Check a kernel's results against its spec's own mathematics.",
+    option_list,
+    "Examples:\n"
+    "  kaio-verify saxpy.yaml x=x.npy y=before.npy:after.npy alpha=2.5\n"
+    "  kaio-verify --run specs/elementwise/*.yaml\n"
+    "  kaio-verify --run -d cpu saxpy.yaml n=1003 alpha=2.5\n"
+    "  kaio-verify --golden want.npy got.npy --ulp=1\n",
+    NULL,
+};
+
+static void define(struct cli *cli, struct options *opt)
 {
-    fputs("kaio-verify: not part of this release\n", stderr);
-    return 77;
+    const char *eq = strchr(cli->arg, '=');
+    uint64_t v;
+    if (!eq || eq == cli->arg || num_uint(eq + 1, strlen(eq + 1), UINT32_MAX, &v) != NUM_OK)
+        cli_usage_error(cli, "%s wants NAME=N with a whole number, not '%s'", cli->shown, cli->arg);
+    if (opt->ndefine == sizeof opt->define / sizeof *opt->define)
+        cli_usage_error(cli, "%s is given too often", cli->shown);
+    char *name = strndup(cli->arg, (size_t)(eq - cli->arg));
+    if (!name)
+        cli_usage_error(cli, "not enough memory");
+    opt->define[opt->ndefine++] = (struct spec_define){name, v};
+}
+
+static void tolerance(struct cli *cli, double *to, struct options *opt)
+{
+    *to = cli_double(cli, 0, 1e300);
+    opt->tolerance.given = true;
+}
+
+static void take_option(struct cli *cli, int id, struct options *o)
+{
+    switch (id) {
+    case OPT_RUN: o->run = true; break;
+    case OPT_GOLDEN: o->golden = true; break;
+    case OPT_KERNEL: o->kernel = cli->arg; break;
+    case 'D': define(cli, o); break;
+    case OPT_SAMPLE: o->sample = (uint64_t)cli_int(cli, 1, INT64_MAX); break;
+    case 'd': o->device = cli->arg; break;
+    case 't': o->target = cli->arg; break;
+    case OPT_FILL: o->fill = cli_choice(cli, fill_names); break;
+    case OPT_SEED: o->seed = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
+    case OPT_REPEAT: o->repeat = true; break;
+    case OPT_ALL: o->all = true; break;
+    case OPT_PTX: o->ptx = cli->arg; break;
+    case OPT_MAX_INSTRUCTIONS: o->max_instructions = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
+    case OPT_RTOL: tolerance(cli, &o->tolerance.rtol, o); break;
+    case OPT_ATOL: tolerance(cli, &o->tolerance.atol, o); break;
+    case OPT_ULP: tolerance(cli, &o->tolerance.ulp, o); break;
+    case OPT_FORMAT: o->format = (enum format)cli_choice(cli, formats); break;
+    case OPT_THREADS: o->threads = (unsigned)cli_int(cli, 0, 1024); break;
+    default: break;
+    }
+}
+
+static volatile sig_atomic_t interrupted;
+
+int main(int argc, char **argv)
+{
+    struct cli cli;
+    struct options opt = {
+        .fill = -1, .seed = 1, .tolerance = {.ulp = -1}, .interrupted = &interrupted};
+    cli_begin(&cli, &program, argc, argv);
+    for (int id; (id = cli_next(&cli)) != CLI_END;)
+        take_option(&cli, id, &opt);
+    if (opt.run && opt.golden)
+        cli_usage_error(&cli, "--run and --golden exclude each other");
+    if (!opt.run && (opt.device || opt.target || opt.fill >= 0 || opt.repeat || opt.all || opt.ptx))
+        cli_usage_error(&cli, "--device, --target, --fill, --repeat, --all and --ptx need --run");
+    cli_catch_signals(&cli, &interrupted);
+    int status = opt.golden ? verify_golden(&cli, &opt)
+                 : opt.run  ? verify_run(&cli, &opt)
+                            : verify_files(&cli, &opt);
+    for (size_t k = 0; k < opt.ndefine; k++)
+        free((char *)(uintptr_t)opt.define[k].name);
+    return cli_finish(&cli, status);
 }
