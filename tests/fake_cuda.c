@@ -2,6 +2,8 @@
  *
  * The kernels it knows, by name:
  *     saxpy(u64 x, u64 y, f32 alpha, u32 n)   y[i] += alpha * x[i] for i < n, by as many threads as are launched
+ *     copy(u64 x, u64 y, u32 bytes)           y = x
+ *     overrun(u64 y, u32 bytes)               writes four bytes more than it should
  *     fault()                                 an illegal address
  *     idle(...)                               does nothing
  * The environment says how it behaves:
@@ -359,10 +361,42 @@ static int saxpy(uint64_t threads, void **args)
     return 0;
 }
 
+static int copy(void **args)
+{
+    uint64_t xa, ya;
+    uint32_t n;
+    memcpy(&xa, args[0], 8);
+    memcpy(&ya, args[1], 8);
+    memcpy(&n, args[2], 4);
+    unsigned char *x = host(xa, n), *y = host(ya, n);
+    if (!x || !y)
+        return 700;
+    memmove(y, x, n);
+    return 0;
+}
+
+/* Within the allocation when a guard band follows the buffer. */
+static int overrun(void **args)
+{
+    uint64_t ya;
+    uint32_t n;
+    memcpy(&ya, args[0], 8);
+    memcpy(&n, args[1], 4);
+    unsigned char *y = host(ya, n + 4);
+    if (!y)
+        return 700;
+    memset(y, 0, n + 4);
+    return 0;
+}
+
 static int run(const char *f, uint64_t threads, void **args)
 {
     if (strncmp(f, ".entry saxpy(", 13) == 0)
         pending = saxpy(threads, args);
+    else if (strncmp(f, ".entry copy(", 12) == 0)
+        pending = copy(args);
+    else if (strncmp(f, ".entry overrun(", 15) == 0)
+        pending = overrun(args);
     else if (strncmp(f, ".entry fault(", 13) == 0)
         pending = 700;
     return 0;

@@ -77,6 +77,10 @@ run_examples() {
 @test "examples of kaio-bench(1)" { run_examples kaio-bench.1; }
 @test "options of kaio-bench(1)" { compare_options kaio-bench; }
 
+@test "examples of kaio-emit(1)" { run_examples kaio-emit.1; }
+@test "options of kaio-emit(1)" { compare_options kaio-emit; }
+@test "examples of kaio-ptx(5)" { run_examples kaio-ptx.5; }
+
 @test "every page is in this file" {
     for page in "$man"/*.[0-9]; do
         page=${page##*/}

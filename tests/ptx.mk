@@ -1,1 +1,4 @@
-# tests of ptx: append programs to UNIT_TESTS, scripts to BATS_TESTS, data to EXTRA_DIST
+# tests of lib/ptx
+UNIT_TESTS += tests/unit/ptx_judge
+tests_unit_ptx_judge_SOURCES = tests/unit/ptx_judge.c
+tests_unit_ptx_judge_LDADD = $(TOOL_LIBS)

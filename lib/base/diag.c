@@ -168,7 +168,7 @@ const char *diag_nearest(const char *name, size_t len, const char *const *list)
 {
     enum { LONGEST = 63 };
     const char *best = NULL;
-    size_t best_cost = 3;
+    size_t best_cost = len < 4 ? 2 : 3; /* two changes make any short word of any other */
     if (len == 0 || len > LONGEST)
         return NULL;
     for (; *list; list++) {

@@ -68,8 +68,8 @@ static const struct span SPAN_NONE = {0};
  * in for the position where there is none. */
 void diags_format(const struct diags *d, const char *prog, bool color, struct buf *out);
 
-/* The candidate nearest to name (edit distance at most 2, and less than the name's length), for
- * "did you mean", or NULL. list ends with NULL. */
+/* The candidate nearest to name, for "did you mean", or NULL: edit distance at most 2, or 1 for a name of under 4
+ * characters, and less than the name's length. list ends with NULL. */
 const char *diag_nearest(const char *name, size_t len, const char *const *list);
 
 #endif

@@ -182,18 +182,33 @@ enum num_status num_double(const char *s, size_t len, double *out)
     return NUM_OK;
 }
 
-const char *num_print(double v, char out[32])
+/* 10, not 1e+01: precision for an exponent of at most 8 is enough to write the number without one. */
+static int precision_for(double v, int digits)
+{
+    int before = 1;
+    for (double m = fabs(v); m >= 9.5 && before < 9; m /= 10)
+        before++;
+    return digits > before || fabs(v) >= 1e9 ? digits : before;
+}
+
+const char *num_print_digits(double v, int digits, char out[32])
 {
     if (isnan(v) || isinf(v))
         return strcpy(out, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
+    snprintf(out, 32, "%.*g", precision_for(v, digits), v);
+    /* a locale's decimal separator */
+    for (char *p = out; *p; p++)
+        if (!strchr("+-.e0123456789", *p))
+            *p = '.';
+    return out;
+}
+
+const char *num_print(double v, char out[32])
+{
     for (int digits = 1; digits <= 17; digits++) {
         double back = 0;
-        snprintf(out, 32, "%.*g", digits, v);
-        /* a locale's decimal separator */
-        for (char *p = out; *p; p++)
-            if (!strchr("+-.e0123456789", *p))
-                *p = '.';
-        if (digits == 17 || (num_double(out, strlen(out), &back) == NUM_OK && back == v))
+        num_print_digits(v, digits, out);
+        if (isnan(v) || (num_double(out, strlen(out), &back) == NUM_OK && back == v))
             break;
     }
     return out;

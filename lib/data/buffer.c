@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "base/num.h"
 
@@ -124,7 +123,7 @@ static void print_float(enum dtype t, double v, struct buf *out)
         return;
     }
     for (int digits = 1; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
+        num_print_digits(v, digits, text);
         if (num_double(text, strlen(text), &back) == NUM_OK && dtype_round(t, back) == v)
             break;
     }

@@ -66,8 +66,8 @@ static bool check_special(struct checker *c, struct lang_expr *e)
         c->func->impure = e->span;
     if (c->place == IN_BODY)
         return true;
-    return diag_error(c->d, e->span,
-                      "'%s' is known only inside a body:", lang_special_name(e->special));
+    return diag_error(c->d, e->span, "'%s' is known only inside a body",
+                      lang_special_name(e->special));
 }
 
 /* ---- elements -------------------------------------------------------------------------------- */
@@ -77,6 +77,20 @@ static bool out_of_range(struct checker *c, const struct lang_expr *at, const ch
 {
     return diag_error(c->d, at->span, "index %lld is out of range: '%s' has %lld element%s there",
                       (long long)v, name, (long long)extent, extent == 1 ? "" : "s");
+}
+
+/* Is the range the extent, or surely less (n in n + 1)? */
+static bool is_within(const struct lang_expr *range, const struct lang_expr *extent)
+{
+    int64_t more;
+    if (expr_same(range, extent))
+        return true;
+    if (extent->kind != E_BINARY || extent->op != OP_ADD)
+        return false;
+    return (lang_const_int(extent->args[1], &more) && more >= 0 &&
+            expr_same(range, extent->args[0])) ||
+           (lang_const_int(extent->args[0], &more) && more >= 0 &&
+            expr_same(range, extent->args[1]));
 }
 
 /* x[i] where i's range is another dimension's is a mistake unless the range was written. */
@@ -92,13 +106,14 @@ static bool check_plain_index(struct checker *c, const struct lang_expr *arg, co
             return out_of_range(c, arg, name, range - 1, have);
         return true;
     }
-    if (expr_same(s->dims[0], extent))
+    if (is_within(s->dims[0], extent))
         return true;
-    return diag_error(c->d, arg->span,
-                      "index '%s' runs over %s, but '%s' has %s there; make them one dimension, or "
-                      "write the range, as in '%s < %s'",
-                      s->name, lang_expr_text(c->a, s->dims[0]), name, lang_expr_text(c->a, extent),
-                      s->name, lang_expr_text(c->a, extent));
+    return diag_error(
+        c->d, arg->span,
+        "index '%s' runs over %s, but '%s' has %s there; make them one dimension, or, if this "
+        "is meant, write the range, as in '%s < %s'",
+        s->name, lang_expr_text(c->a, s->dims[0]), name, lang_expr_text(c->a, extent), s->name,
+        lang_expr_text(c->a, s->dims[0]));
 }
 
 static bool check_subscript(struct checker *c, const struct lang_expr *e, uint32_t i, bool safe)
@@ -253,7 +268,8 @@ static void warn_sign(struct checker *c, const struct lang_expr *e, enum dtype c
         [OP_LE] = true,  [OP_GE] = true,  [OP_LOR] = false};
     for (uint32_t i = 0; i < 2; i++) {
         const struct lang_expr *x = e->args[i];
-        if (!matters[e->op] || dtype_class(common) != DTC_U || dtype_class(x->type) != DTC_I)
+        if (c->place == IN_LAUNCH || !matters[e->op] || dtype_class(common) != DTC_U ||
+            dtype_class(x->type) != DTC_I)
             continue;
         if (dtype_bits(x->type) < 32 || (x->kind == E_INT && (int64_t)x->ival >= 0))
             continue;
@@ -432,7 +448,7 @@ bool lang_check_expr(struct arena *a, struct lang_scope *scope, const struct lan
         return diag_error(d, e->span,
                           "a condition is needed here, not a number; write a comparison, "
                           "as in 'n %% 8 == 0'");
-    if (want != DT_VOID && !check_coerce(&c, e, want, "the value"))
+    if (want != DT_VOID && !check_coerce(&c, e, want, "the parameter"))
         return false;
     expr_settle(e);
     return true;

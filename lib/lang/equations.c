@@ -204,12 +204,38 @@ static bool same_steps(struct context *x, const size_t *member, size_t n)
     return true;
 }
 
+static bool has_ranges(const struct context *x, const struct lang_equation *eq)
+{
+    for (uint32_t k = 0; k < eq->nindex && eq->sym->kind == SYM_TENSOR; k++)
+        if (!index_has_range(&x->c, eq->index[k], eq->rhs))
+            return false;
+    return true;
+}
+
+/* In a recurrence the extents of one tensor may follow from those of another: first what is known, then the rest. */
+static bool component_ranges(struct context *x, const size_t *member, size_t n)
+{
+    bool *done = ARENA_ARRAY(x->c.a, n, bool), good = true, progress = true;
+    while (progress) {
+        progress = false;
+        for (size_t i = 0; i < n; i++) {
+            struct equation_syntax *s = &x->text.v.v[member[i]];
+            if (done[i] || !has_ranges(x, s->eq))
+                continue;
+            good &= left_ranges(x, s);
+            done[i] = progress = true;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!done[i])
+            good &= left_ranges(x, &x->text.v.v[member[i]]);
+    return good;
+}
+
 /* The equations member[0..n) are one component. */
 static bool check_component(struct context *x, const size_t *member, size_t n)
 {
-    bool good = true;
-    for (size_t i = 0; i < n; i++)
-        good &= left_ranges(x, &x->text.v.v[member[i]]);
+    bool good = component_ranges(x, member, n);
     if (!good)
         return false;
     if (x->text.v.v[member[0]].eq->is_recurrence &&

@@ -180,7 +180,7 @@ bool lang_functions(struct arena *a, struct span text, struct lang_scope *scope,
             return false;
         good &= add_function(&p, f, scope, opt);
     }
-    for (size_t i = first; good && !opt->lazy_functions && i < scope->syms.n; i++)
-        good = check_func(scope->syms.v[i]->func, 0, d);
+    for (size_t i = first; !opt->lazy_functions && i < scope->syms.n; i++)
+        good &= check_func(scope->syms.v[i]->func, 0, d);
     return good;
 }

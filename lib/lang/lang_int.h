@@ -6,7 +6,6 @@
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-/* Longest spellings first, so that the lexer's first match is the longest. */
 #define LANG_PUNCTUATION(X) \
     X(SHL_ASSIGN, "<<=")    \
     X(SHR_ASSIGN, ">>=")    \
@@ -74,11 +73,11 @@ struct token {
     struct span span;
     uint64_t ival;
     double fval;
-    enum dtype type; /* a literal's suffix; DT_VOID: none */
+    enum dtype type; /* a literal's suffix, or the type that a T_NAME names; DT_VOID: none */
 };
 
 struct lexer {
-    struct diags *d; /* NULL: look ahead without reports */
+    struct diags *d;
     const struct source *src;
     size_t pos, end;
     bool hash_comments; /* compute: and reference: */
@@ -95,7 +94,8 @@ struct parser {
     struct arena *a;
     struct diags *d;
     struct lexer lex;
-    struct token tok;
+    struct token tok, ahead; /* ahead: the one after tok, when has_ahead */
+    bool has_ahead;
     struct span prev; /* the token before tok */
     unsigned depth;
     bool body; /* statements and functions: their keywords get their own messages */
@@ -114,6 +114,8 @@ enum {
 bool parser_init(struct parser *p, struct arena *a, struct span text, bool hash_comments,
                  struct diags *d);
 void parser_next(struct parser *p);
+/* The token after the current one. */
+const struct token *parser_ahead(struct parser *p);
 bool parser_accept(struct parser *p, enum tok_kind k);
 /* what: "after the condition" and the like, may be "". */
 bool parser_expect(struct parser *p, enum tok_kind k, const char *what);
@@ -180,6 +182,9 @@ bool check_subscripts(struct checker *c, struct lang_expr *e);
 /* The index's range is checked and its extent, if not written, found in `within`. */
 bool check_index_range(struct checker *c, struct lang_symbol *index,
                        const struct lang_expr *within);
+/* Will that succeed? */
+bool index_has_range(const struct checker *c, const struct lang_symbol *index,
+                     const struct lang_expr *within);
 bool check_unknown(struct checker *c, struct span s, const char *name, bool function);
 bool check_func(struct lang_func *f, uint32_t calls, struct diags *d);
 

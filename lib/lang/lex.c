@@ -36,8 +36,7 @@ static struct span here(const struct lexer *l, size_t off)
 
 static bool bad(struct lexer *l, struct token *t, struct span s, const char *text)
 {
-    if (l->d)
-        diag_error(l->d, s, "%s", text);
+    diag_error(l->d, s, "%s", text);
     t->kind = T_BAD;
     return false;
 }
@@ -248,29 +247,68 @@ static bool string(struct lexer *l, struct token *t)
     return true;
 }
 
+/* What may begin with a character: alone, before '=', doubled, and doubled before '='. */
+static const struct {
+    unsigned char one, eq, two, two_eq;
+} marks[128] = {
+    ['<'] = {T_LT, T_LE, T_SHL, T_SHL_ASSIGN},
+    ['>'] = {T_GT, T_GE, T_SHR, T_SHR_ASSIGN},
+    ['='] = {T_ASSIGN, 0, T_EQ, 0},
+    ['!'] = {T_NOT, T_NE, 0, 0},
+    ['&'] = {T_AND, T_AND_ASSIGN, T_LAND, 0},
+    ['|'] = {T_OR, T_OR_ASSIGN, T_LOR, 0},
+    ['^'] = {T_XOR, T_XOR_ASSIGN, 0, 0},
+    ['+'] = {T_ADD, T_ADD_ASSIGN, T_INC, 0},
+    ['-'] = {T_SUB, T_SUB_ASSIGN, T_DEC, 0},
+    ['*'] = {T_MUL, T_MUL_ASSIGN, 0, 0},
+    ['/'] = {T_DIV, T_DIV_ASSIGN, 0, 0},
+    ['%'] = {T_MOD, T_MOD_ASSIGN, 0, 0},
+    ['.'] = {T_DOT, 0, T_DOTDOT, 0},
+    ['~'] = {T_BITNOT, 0, 0, 0},
+    ['?'] = {T_QUESTION, 0, 0, 0},
+    [':'] = {T_COLON, 0, 0, 0},
+    [';'] = {T_SEMICOLON, 0, 0, 0},
+    [','] = {T_COMMA, 0, 0, 0},
+    ['('] = {T_LPAREN, 0, 0, 0},
+    [')'] = {T_RPAREN, 0, 0, 0},
+    ['['] = {T_LBRACKET, 0, 0, 0},
+    [']'] = {T_RBRACKET, 0, 0, 0},
+    ['{'] = {T_LBRACE, 0, 0, 0},
+    ['}'] = {T_RBRACE, 0, 0, 0},
+    ['#'] = {T_HASH, 0, 0, 0},
+};
+
 static bool punctuation(struct lexer *l, struct token *t)
 {
-    static const struct {
-        enum tok_kind kind;
-        const char *text;
-    } table[] = {
-#define X(NAME, text) {T_##NAME, text},
-        LANG_PUNCTUATION(X)
-#undef X
-    };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        const char *s = table[i].text;
-        if (s[0] == peek(l, 0) &&
-            (!s[1] || (s[1] == peek(l, 1) && (!s[2] || s[2] == peek(l, 2))))) {
-            l->pos += strlen(s);
-            t->kind = table[i].kind;
-            return true;
-        }
-    }
+    unsigned char c = (unsigned char)peek(l, 0);
     size_t start = l->pos++;
+    if (c < 128 && marks[c].one) {
+        char next = peek(l, 0);
+        t->kind = (enum tok_kind)marks[c].one;
+        if (c == '-' && next == '>')
+            t->kind = T_ARROW;
+        else if (next == (char)c && marks[c].two)
+            t->kind = (enum tok_kind)(peek(l, 1) == '=' && marks[c].two_eq ? marks[c].two_eq
+                                                                           : marks[c].two);
+        else if (next == '=' && marks[c].eq)
+            t->kind = (enum tok_kind)marks[c].eq;
+        l->pos += t->kind != (enum tok_kind)marks[c].one;
+        l->pos += marks[c].two_eq && t->kind == (enum tok_kind)marks[c].two_eq;
+        return true;
+    }
     while (l->pos < l->end && ((unsigned char)peek(l, 0) & 0xc0) == 0x80)
         l->pos++;
     return bad(l, t, here(l, start), "this character has no meaning here");
+}
+
+/* Every name is asked whether it is a type's, and few are: the length and the first letters sort most out. */
+static enum dtype type_named(const char *s, size_t n)
+{
+    enum dtype t = DT_VOID;
+    if (n < 2 || n > 13 || !strchr("_bdefhisu", s[0]))
+        return t;
+    bool known = is_digit(s[1]) || (n >= 3 && strchr("afhiloBn", s[1]));
+    return known && dtype_parse(s, n, &t) ? t : DT_VOID;
 }
 
 void lex_next(struct lexer *l, struct token *t)
@@ -287,6 +325,7 @@ void lex_next(struct lexer *l, struct token *t)
         t->kind = T_NAME;
         while (is_alpha(peek(l, 0)) || is_digit(peek(l, 0)))
             l->pos++;
+        t->type = type_named(l->src->text + start, l->pos - start);
     } else if (is_digit(c) || (c == '.' && is_digit(peek(l, 1)))) {
         number(l, t);
     } else if (c == '"' || c == '\'') {

@@ -206,14 +206,14 @@ static bool check_component(struct ordering *o, size_t *member, size_t n,
             "write a body: with a loop",
             first->name);
     diag_error(o->d, first->name_span, "the equations go round in a circle: %s", cycle_text(o, at));
-    if (n == 1 && first->eq->sym && first->eq->sym->kind == SYM_BUFFER)
-        diag_note(o->d, first->eq->sym->span, "declare '%s' inout to read the value from before",
-                  first->name);
-    else if (why && opt->allow_recurrence)
+    if (why && why->at->kind == E_INDEX && opt->allow_recurrence)
         diag_note(o->d, why->at->span,
                   "a recurrence's last subscript is the last index minus a "
                   "positive number, as in '%s[..., t - 1]'",
                   why->at->name);
+    else if (n == 1 && first->eq->sym && first->eq->sym->kind == SYM_BUFFER)
+        diag_note(o->d, first->eq->sym->span, "declare '%s' inout to read the value from before",
+                  first->name);
     return false;
 }
 

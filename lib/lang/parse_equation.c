@@ -5,7 +5,8 @@
 /* To the next line's or ';' 's start, so that one bad equation does not hide the others. */
 static void skip_equation(struct parser *p)
 {
-    while (p->tok.kind != T_EOF && p->tok.kind != T_SEMICOLON && !p->tok.newline)
+    while (p->tok.kind != T_EOF && p->tok.kind != T_SEMICOLON &&
+           !(p->tok.newline && p->tok.kind == T_NAME))
         parser_next(p);
 }
 

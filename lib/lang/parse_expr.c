@@ -23,7 +23,19 @@ bool parser_init(struct parser *p, struct arena *a, struct span text, bool hash_
 void parser_next(struct parser *p)
 {
     p->prev = p->tok.span;
-    lex_next(&p->lex, &p->tok);
+    if (p->has_ahead)
+        p->tok = p->ahead;
+    else
+        lex_next(&p->lex, &p->tok);
+    p->has_ahead = false;
+}
+
+const struct token *parser_ahead(struct parser *p)
+{
+    if (!p->has_ahead)
+        lex_next(&p->lex, &p->ahead);
+    p->has_ahead = true;
+    return &p->ahead;
 }
 
 bool parser_accept(struct parser *p, enum tok_kind k)
@@ -80,8 +92,10 @@ const char *parser_name(struct parser *p)
 
 bool parser_at_type(const struct parser *p, enum dtype *t)
 {
-    const struct span s = p->tok.span;
-    return p->tok.kind == T_NAME && dtype_parse(s.src->text + s.off, s.len, t);
+    if (p->tok.kind != T_NAME || p->tok.type == DT_VOID)
+        return false;
+    *t = p->tok.type;
+    return true;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -353,12 +367,8 @@ static struct lang_expr *named(struct parser *p)
 {
     struct span s = p->tok.span;
     const char *name = parser_name(p);
-    struct lexer ahead = p->lex;
-    struct token next;
     enum lang_reduce r;
-    ahead.d = NULL;
-    lex_next(&ahead, &next);
-    if (next.kind == T_LBRACKET && lang_reduce_parse(name, strlen(name), &r))
+    if (parser_ahead(p)->kind == T_LBRACKET && lang_reduce_parse(name, strlen(name), &r))
         return reduction(p, r);
     parser_next(p);
     if (strcmp(name, "pad") == 0)
@@ -451,18 +461,20 @@ static struct lang_expr *postfix(struct parser *p)
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* "(f32)": the type in parentheses; the tokens are taken if so. */
+/* "(f32)": the '(' and the type are taken if that is what is there, and the ')' is checked. */
 static bool cast_prefix(struct parser *p, enum dtype *type)
 {
-    struct parser ahead = *p;
     if (p->tok.kind != T_LPAREN)
         return false;
-    ahead.lex.d = NULL;
-    parser_next(&ahead);
-    if (!parser_at_type(&ahead, type))
+    const struct token *t = parser_ahead(p);
+    if (t->kind != T_NAME || t->type == DT_VOID)
         return false;
-    parser_next(&ahead);
-    if (ahead.tok.kind != T_RPAREN)
+    *type = t->type;
+    /* "(f32)" and not "(f32(x))": the character after the name, blanks apart */
+    size_t at = t->span.off + t->span.len;
+    while (at < p->lex.end && strchr(" \t\r\n", t->span.src->text[at]))
+        at++;
+    if (at >= p->lex.end || t->span.src->text[at] != ')')
         return false;
     parser_next(p);
     parser_next(p);

@@ -48,22 +48,13 @@ static bool expect_semicolon(struct parser *p, const char *what)
 
 /* ---- declarations ---------------------------------------------------------------------------- */
 
-static struct token token_after(const struct parser *p)
-{
-    struct lexer ahead = p->lex;
-    struct token t;
-    ahead.d = NULL;
-    lex_next(&ahead, &t);
-    return t;
-}
-
 /* "f32 x", "const", "auto": does a declaration begin here? */
-static bool at_declaration(const struct parser *p)
+static bool at_declaration(struct parser *p)
 {
     enum dtype t;
     if (tok_is(&p->tok, "const") || tok_is(&p->tok, "auto"))
         return true;
-    return parser_at_type(p, &t) && token_after(p).kind != T_LPAREN;
+    return parser_at_type(p, &t) && parser_ahead(p)->kind != T_LPAREN;
 }
 
 static bool declared_name(struct parser *p, struct lang_symbol *sym)
@@ -308,11 +299,24 @@ static bool parse_do(struct parser *p, struct lang_stmt *s)
     return true;
 }
 
+/* After an error in a loop's head: to behind its ')', so that its ';' are not taken for statements' ends. */
+static void skip_head(struct parser *p)
+{
+    unsigned depth = 1;
+    while (depth > 0 && p->tok.kind != T_EOF && p->tok.kind != T_LBRACE &&
+           p->tok.kind != T_RBRACE) {
+        depth += p->tok.kind == T_LPAREN;
+        depth -= p->tok.kind == T_RPAREN;
+        parser_next(p);
+    }
+}
+
 static bool parse_for_head(struct parser *p, struct lang_stmt *s)
 {
     stmt_list init = {0};
-    if (!parser_expect(p, T_LPAREN, "after 'for'"))
-        return false;
+    if (p->tok.kind != T_LPAREN)
+        return parser_error(p, "a loop is written for (u32 i = 0; i < n; i++) { ... }");
+    parser_next(p);
     if (p->tok.kind != T_SEMICOLON) {
         if (at_declaration(p)) {
             if (!declaration(p, &init))
@@ -344,7 +348,11 @@ static bool parse_for_head(struct parser *p, struct lang_stmt *s)
 static bool parse_for(struct parser *p, struct lang_stmt *s)
 {
     parser_next(p);
-    struct lang_stmt *body = parse_for_head(p, s) ? branch(p) : NULL;
+    if (!parse_for_head(p, s)) {
+        skip_head(p);
+        return false;
+    }
+    struct lang_stmt *body = branch(p);
     if (body)
         set_bodies(p, s, body, NULL);
     return body != NULL;
@@ -458,6 +466,8 @@ static bool statement(struct parser *p, stmt_list *out)
     }
     if (p->tok.kind == T_NAME && refused_word(p))
         return false;
+    if (p->tok.kind == T_RBRACE)
+        return parser_error(p, "this '}' closes nothing");
     struct lang_stmt *s = stmt_new(p, S_EXPR, p->tok.span);
     if (!control(p, s, &known))
         return false;

@@ -37,6 +37,12 @@ static bool check_bound(struct checker *c, struct lang_expr *e)
     return true;
 }
 
+bool index_has_range(const struct checker *c, const struct lang_symbol *index,
+                     const struct lang_expr *within)
+{
+    return index->written || find_extent(c, within, index->name, true);
+}
+
 bool check_index_range(struct checker *c, struct lang_symbol *index, const struct lang_expr *within)
 {
     if (index->written) {

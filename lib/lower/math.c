@@ -260,5 +260,10 @@ struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
         return r;
     char name[64];
     snprintf(name, sizeof name, "%s_%s", lang_builtin_name(e->fn), cg_suffix(x[0].type));
+    if (!library_find(g->library, name)) {
+        cg_error(g, e->span, "%s() of %s is not in this version", lang_builtin_name(e->fn),
+                 dtype_name(x[0].type));
+        return x[0];
+    }
     return cg_library(g, name, e->nargs, x);
 }

@@ -644,11 +644,24 @@ size_t ptx_mnemonic_words(const struct ptx_inst *in, const char *words[PTX_MAX_W
 
 /* ---- minima ----------------------------------------------------------------------------------------------------- */
 
+unsigned ptx_access_bits(const struct ptx_inst *in)
+{
+    unsigned bits = ptx_type_bits((enum ptx_mod)in->type[0]);
+    switch (in->mod[PTX_MC_VECTOR]) {
+    case PTX_V2: return 2 * bits;
+    case PTX_V4: return 4 * bits;
+    case PTX_V8: return 8 * bits;
+    default: return bits;
+    }
+}
+
 void ptx_inst_needs(const struct ptx_inst *in, struct ptx_needs *needs)
 {
     const struct ptx_row *r = ptx_row(in->op);
     size_t ntype = 0;
     *needs = (struct ptx_needs){.ptx = r->min_ptx, .sm = r->min_sm};
+    if (in->mod[PTX_MC_VECTOR] != PTX_NONE && ptx_access_bits(in) > 128)
+        *needs = (struct ptx_needs){.ptx = 88, .sm = 100};
     for (unsigned i = 0; i < r->nslot; i++) {
         const struct ptx_slot *s = &r->slot[i];
         if (s->cls == PTX_MC_COUNT)

@@ -80,6 +80,8 @@ enum ptx_sreg ptx_sreg_find(const char *name, size_t len);
 enum ptx_mod ptx_type_find(const char *text, size_t len);
 enum ptx_mod ptx_mod_find(const char *text, size_t len, enum ptx_mod_class cls);
 
+/* Of a load, store or atomic: the type times the vector's length. */
+unsigned ptx_access_bits(const struct ptx_inst *in);
 /* The newest thing that the instruction's row and words ask for; sm as isa.def writes it. */
 struct ptx_needs {
     unsigned ptx, sm;

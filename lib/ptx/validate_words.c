@@ -8,36 +8,16 @@ static bool clash(struct ptx_validator *v, const struct ptx_inst *in, const char
     return diag_error(v->diags, v->span, "'%s': %s", ptx_mnemonic(v, in), what);
 }
 
-static unsigned vector_bits(const struct ptx_inst *in)
-{
-    unsigned bits = ptx_type_bits((enum ptx_mod)in->type[0]);
-    switch (in->mod[PTX_MC_VECTOR]) {
-    case PTX_V2: return 2 * bits;
-    case PTX_V4: return 4 * bits;
-    case PTX_V8: return 8 * bits;
-    default: return bits;
-    }
-}
-
 /* ld, st: which caching words go with which space, and how wide an access may be. */
 static bool check_access(struct ptx_validator *v, const struct ptx_inst *in)
 {
     enum ptx_mod space = ptx_space((enum ptx_mod)in->mod[PTX_MC_SPACE]);
-    unsigned bits = vector_bits(in), order = in->mod[PTX_MC_ORDER];
+    unsigned bits = ptx_access_bits(in), order = in->mod[PTX_MC_ORDER];
     bool global = space == PTX_NONE || space == PTX_GLOBAL;
     if (bits > 256 || (bits > 128 && in->type[0] == PTX_B128))
         return clash(v, in, "more than 256 bits in one access");
-    if (bits > 128) {
-        if (!global)
-            return clash(v, in, "more than 128 bits in one access only work on .global");
-        if (!ptx_sm_allows(100, v->module->sm, v->module->sm_suffix))
-            return diag_error(v->diags, v->span, "'%s' needs sm_100 (the target is sm_%u%.1s)",
-                              ptx_mnemonic(v, in), v->module->sm, &v->module->sm_suffix);
-        if (v->module->version < 88)
-            return diag_error(v->diags, v->span, "'%s' needs PTX 8.8 (the module says %u.%u)",
-                              ptx_mnemonic(v, in), v->module->version / 10,
-                              v->module->version % 10);
-    }
+    if (bits > 128 && (!global || in->op == PTX_OP_LDU))
+        return clash(v, in, "more than 128 bits in one access only work on .global");
     if (in->mod[PTX_MC_EVICT2] != PTX_NONE && bits != 256)
         return clash(v, in, "an L2 eviction priority needs .v8.b32 or .v4.b64");
     if (in->mod[PTX_MC_EVICT] != PTX_NONE && in->mod[PTX_MC_CACHE] != PTX_NONE)
@@ -62,19 +42,21 @@ static bool check_atomic(struct ptx_validator *v, const struct ptx_inst *in)
         return true;
     if (!global)
         return clash(v, in, "vectors only work on .global");
-    if (vector_bits(in) > 128)
+    if (ptx_access_bits(in) > 128)
         return clash(v, in, "more than 128 bits");
     return true;
 }
 
-/* .sat on an integer conversion: only where the value may not fit. */
+/* .sat on an integer conversion: only where a value may not fit. */
 static bool check_sat(struct ptx_validator *v, const struct ptx_inst *in)
 {
     enum ptx_mod d = (enum ptx_mod)in->type[0], a = (enum ptx_mod)in->type[1];
-    if (in->mod[PTX_MC_SAT] == PTX_NONE)
-        return true;
-    if (d == a)
-        return clash(v, in, ".sat between equal types");
+    unsigned dbits = ptx_type_bits(d), abits = ptx_type_bits(a);
+    bool fits = ptx_type_is_signed(a)   ? ptx_type_is_signed(d) && dbits >= abits
+                : ptx_type_is_signed(d) ? dbits > abits
+                                        : dbits >= abits;
+    if (in->mod[PTX_MC_SAT] != PTX_NONE && fits)
+        return clash(v, in, ".sat where every value fits");
     return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include "run/args.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <unistd.h>
@@ -332,12 +333,12 @@ bool run_open_outputs(struct run *r)
 /* The bytes are in the file, though not yet under its name. */
 static bool write_one(struct run *r, struct run_param *p)
 {
+    errno = 0;
     save_buffer(p->out->file, save_is_raw(p->destination), &p->result);
-    if (fflush(p->out->file) == 0 && !ferror(p->out->file))
+    if (!ferror(p->out->file) && fflush(p->out->file) == 0)
         return true;
-    bool good = io_commit(p->out, r->d); /* fails again, and says why */
-    p->out = NULL;
-    return good;
+    return diag_error(r->d, SPAN_NONE, "cannot write '%s': %s", p->out->path,
+                      strerror(errno ? errno : EIO));
 }
 
 bool run_write_outputs(struct run *r)

@@ -1,5 +1,6 @@
 lib_libkaiocore_la_SOURCES += \
 	lib/run/device.h \
+	lib/run/choose.c lib/run/choose.h \
 	lib/run/run.h \
 	lib/run/bind.c \
 	lib/run/plan.c lib/run/plan.h \

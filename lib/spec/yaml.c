@@ -148,6 +148,8 @@ static bool parser_failed(struct reader *r)
     else
         at.off = byte_of(r, p->problem_mark.index);
     at.len = at.off < r->src->len;
+    if (at.len && r->src->text[at.off] == '\t')
+        return diag_error(r->d, at, "indent with blanks, not tabs");
     diag_error(r->d, at, "%s", plainly(p->problem ? p->problem : "this is not YAML"));
     if (p->context && p->context_mark.index != p->problem_mark.index &&
         p->error != YAML_READER_ERROR) {

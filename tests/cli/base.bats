@@ -211,6 +211,8 @@ interrupt() {
     [ "${COMPREPLY[*]}" = "race" ]
     complete cli_probe --color = n
     [ "${COMPREPLY[*]}" = "never" ]
+    complete cli_probe --level fil      # a number: nothing to offer
+    [ "${COMPREPLY[*]}" = "" ]
     complete cli_probe -o fil
     [ "${COMPREPLY[*]}" = "file.yaml" ]
     complete cli_probe fil

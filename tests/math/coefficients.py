@@ -90,3 +90,28 @@ split('f32 2/pi', 2 / mp.pi, 1)
 split('f32 pi/2', mp.pi / 2, 3)
 poly('f32 sin', mp.sin, 1e-9, 0.7854, odd(7), fixed={1: 1})
 poly('f32 cos', mp.cos, 1e-9, 0.7854, [0, 2, 4, 6, 8], fixed={0: 1, 2: -0.5})
+
+# ---- f32: the logarithms
+
+poly('f32 log', mp.log1p, -mpf(1) / 3, mpf(1) / 3, upto(10, 1), fixed={1: 1, 2: -0.5})
+poly('f32 log2', lambda f: mp.log1p(f) / LN2, -mpf(1) / 3, mpf(1) / 3, upto(10, 1),
+     fixed={1: one_plus(1 / LN2, 24)})
+C = 1 / mp.log(10)
+poly('f32 log10', lambda f: mp.log1p(f) * C, -mpf(1) / 3, mpf(1) / 3, upto(10, 1),
+     fixed={1: round_to(C, 24) + round_to(C - round_to(C, 24), 24)})
+split('f32 log10(e)', C, 2)
+split('f32 log10(2)', LN2 * C, 2)
+
+# ---- f32: the rest
+
+poly('f32 expm1', mp.expm1, -LN2 / 2 * 1.001, LN2 / 2 * 1.001, upto(7, 1), fixed={1: 1})
+poly('f32 sinh', mp.sinh, 1e-9, 1.0, odd(9), fixed={1: 1})
+poly('f32 atan', mp.atan, 1e-9, 0.4143, odd(11), fixed={1: 1})
+poly('f32 asin', mp.asin, 1e-9, 0.5, odd(13), fixed={1: 1})
+poly('f32 pow atanh', lambda s: mp.atanh(s), 1e-9, 0.1717, odd(11),
+     fixed={1: 1, 3: round_to(mpf(1) / 3, 24) + round_to(mpf(1) / 3 - round_to(mpf(1) / 3, 24), 24)})
+split('f32 pow 1/3', mpf(1) / 3, 2)
+split('f32 pow 2/ln 2', 2 / LN2, 2)
+K = mpf('2.25')
+poly('f32 erfc tail', mapped(lambda a: mp.erfc(a) * mp.exp(a * a) * (a + K), K), upper(mpf('0.74'), K),
+     upper(mpf('10.4'), K), upto(8))

@@ -47,6 +47,11 @@ static double ref_gelu_tanh(double x)
         return x < 0 ? -0.0 : x;
     return x / (1 + exp(-2 * sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
+static double ref_rsqrt(double x)
+{
+    return 1 / sqrt(x);
+}
+
 #define ref_exp   exp
 #define ref_exp2  exp2
 #define ref_expm1 expm1
@@ -67,14 +72,31 @@ static double ref_gelu_tanh(double x)
 #define ref_erf   erf
 #define ref_erfc  erfc
 
+#define ONE_1(name, bound) {#name, name##_f32, ref_##name, bound},
+#define ONE_2(name, bound)
+#define TWO_1(name, bound)
+#define TWO_2(name, bound) {#name, name##_f32, name, bound},
+
 static const struct fn functions[] = {
-#define MATH1(name, ulp_f32, ulp_f64, doc) {#name, name##_f32, ref_##name, ulp_f32},
-#define MATH2(name, ulp_f32, ulp_f64, doc)
+#define MATH(name, nargs, ulp_f32, ulp_f64, doc) ONE_##nargs(name, ulp_f32)
 #include "lower/math.def"
-#undef MATH1
-#undef MATH2
+#undef MATH
 };
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };
+
+struct fn2 {
+    const char *name;
+    f32 (*got)(f32, f32);
+    double (*want)(double, double);
+    double bound;
+};
+
+static const struct fn2 functions2[] = {
+#define MATH(name, nargs, ulp_f32, ulp_f64, doc) TWO_##nargs(name, ulp_f32)
+#include "lower/math.def"
+#undef MATH
+};
+enum { NFUNCTIONS2 = sizeof functions2 / sizeof *functions2 };
 
 /* |got - want| in units of want's last place in f32; 1e30 where they differ in kind or in a zero's
  * sign. Beyond f32's range infinity is taken to be 2^128. */
@@ -111,6 +133,102 @@ static double sweep(const struct fn *fn, uint32_t first, uint32_t step, uint32_t
     return worst;
 }
 
+/* Pairs: all bits random; both of moderate size; the first near 1 and the second large, where pow is
+ * hardest; both from a short list of special values. */
+static const f32 specials[] = {
+    0.0f,           1.0f,           2.0f,      3.0f,      0.5f,
+    1.5f,           INFINITY,       0x1p-149f, 0x1p-126f, 0x1.fffffep127f,
+    0x1p24f,        0x1.fffffep23f, 0x1p31f,   1e-20f,    3.14159f,
+    0x1.fffffep-1f, 0x1.000002p0f,  NAN};
+enum { NSPECIALS = sizeof specials / sizeof *specials };
+
+static f32 special(uint64_t r)
+{
+    f32 x = specials[r / 2 % NSPECIALS];
+    return r & 1 ? -x : x;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static void draw(uint64_t *state, f32 *x, f32 *y)
+{
+    uint64_t r = next_random(state);
+    u32 a = (u32)r, b = (u32)(r >> 32);
+    switch (next_random(state) % 4) {
+    case 0: break;
+    case 1: /* exponents -16..15 */
+        a = (a & 0x807fffffu) | (111 + (a >> 23 & 31)) << 23;
+        b = (b & 0x807fffffu) | (111 + (b >> 23 & 31)) << 23;
+        break;
+    case 2:
+        a = 0x3f800000u + (u32)((int32_t)a >> (8 + b % 22));
+        b = (b & 0x807fffffu) | (120 + (b >> 23 & 31)) << 23;
+        break;
+    case 3:
+        *x = special(a);
+        *y = special(b);
+        return;
+    }
+    *x = as_f32(a);
+    *y = as_f32(b);
+}
+
+static double sample(const struct fn2 *fn, uint64_t count, f32 *wx, f32 *wy)
+{
+    double worst = 0;
+    uint64_t state = 1;
+    for (uint64_t i = 0; i < count; i++) {
+        f32 x, y;
+        draw(&state, &x, &y);
+        double e = error_ulp(fn->got(x, y), fn->want((double)x, (double)y));
+        if (e > worst) {
+            worst = e;
+            *wx = x;
+            *wy = y;
+        }
+    }
+    return worst;
+}
+
+static void table2(uint64_t count, char **names)
+{
+    for (int i = 0; i < NFUNCTIONS2; i++) {
+        const struct fn2 *fn = &functions2[i];
+        bool wanted = *names == NULL;
+        for (char **n = names; *n; n++)
+            wanted |= strcmp(*n, fn->name) == 0;
+        if (!wanted)
+            continue;
+        f32 x = 0, y = 0;
+        double e = sample(fn, count, &x, &y);
+        printf("%-10s %12.4f ulp at %.9g (%a), %.9g (%a): got %.9g, want %.12g\n", fn->name, e,
+               (double)x, (double)x, (double)y, (double)y, (double)fn->got(x, y),
+               fn->want((double)x, (double)y));
+        fflush(stdout);
+    }
+}
+
+static void check_specials(const struct fn *fn)
+{
+    unsigned bad = 0;
+    for (uint64_t i = 0; i < 2 * NSPECIALS; i++) {
+        f32 x = special(i);
+        double e = error_ulp(fn->got(x), fn->want((double)x));
+        if (e > fn->bound) {
+            tap_note("%s(%a) is %a, want %a", fn->name, (double)x, (double)fn->got(x),
+                     fn->want((double)x));
+            bad++;
+        }
+    }
+    eq_int(bad, 0, "%s_f32 of special values", fn->name);
+}
+
 static void table(uint32_t step, char **names)
 {
     for (int i = 0; i < NFUNCTIONS; i++) {
@@ -135,16 +253,27 @@ int main(int argc, char **argv)
         return 0;
     }
     if (argc > 1) {
-        table((uint32_t)strtoul(argv[1], NULL, 0), argv + 2);
+        uint32_t step = (uint32_t)strtoul(argv[1], NULL, 0);
+        table(step, argv + 2);
+        table2(((uint64_t)1 << 32) / step, argv + 2);
         return 0;
     }
     for (int i = 0; i < NFUNCTIONS; i++) {
         uint32_t at = 0;
+        check_specials(&functions[i]);
         double e = sweep(&functions[i], 12345, 8191, &at);
         if (!ok(e <= functions[i].bound, "%s_f32 within %g ulp", functions[i].name,
                 functions[i].bound))
             tap_note("%g ulp at %a: got %a, want %a", e, (double)as_f32(at),
                      (double)functions[i].got(as_f32(at)), functions[i].want((double)as_f32(at)));
+    }
+    for (int i = 0; i < NFUNCTIONS2; i++) {
+        const struct fn2 *fn = &functions2[i];
+        f32 x = 0, y = 0;
+        double e = sample(fn, 500000, &x, &y);
+        if (!ok(e <= fn->bound, "%s_f32 within %g ulp", fn->name, fn->bound))
+            tap_note("%g ulp at %a, %a: got %a, want %a", e, (double)x, (double)y,
+                     (double)fn->got(x, y), fn->want((double)x, (double)y));
     }
     return tap_done();
 }

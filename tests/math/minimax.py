@@ -74,7 +74,8 @@ def minimax(f, a, b, powers, weight):
     w = [weight(x) for x in pts]
     basis, to_powers = chebyshev(a, b, powers)
     values = [basis(x) for x in pts]
-    rows = np.array([[float(w[i] / max(w) * v) for v in values[i]] for i in range(count)])
+    unit = max(abs(wi * v) for wi, vs in zip(w, values) for v in vs)
+    rows = np.array([[float(wi * v / unit) for v in vs] for wi, vs in zip(w, values)])
     one = np.ones((count, 1))
     left = [f(x) for x in pts]
     c = [mpf(0)] * n
@@ -90,7 +91,7 @@ def minimax(f, a, b, powers, weight):
                       b_ub=np.r_[rhs, -rhs], bounds=[(None, None)] * n + [(0, None)], method='highs')
         if res.status != 0:
             break
-        d = [mpf(float(v)) * scale / max(w) for v in res.x[:n]]
+        d = [mpf(float(v)) * scale / unit for v in res.x[:n]]
         c = [u + v for u, v in zip(c, d)]
         left = [l - sum(dj * bj for dj, bj in zip(d, values[i])) for i, l in enumerate(left)]
     err = max(abs(wi * l) for wi, l in zip(w, left))

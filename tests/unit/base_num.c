@@ -114,6 +114,10 @@ static void test_print(void)
     }
     eq_str(num_print(0.1, text), "0.1", "the shortest text");
     eq_str(num_print(0.1 + 0.2, text), "0.30000000000000004", "no shorter than needed");
+    eq_str(num_print(10, text), "10", "no exponent where none is needed");
+    eq_str(num_print(-123456789, text), "-123456789", "nine digits");
+    eq_str(num_print(1e9, text), "1e+09", "large numbers have one");
+    eq_str(num_print(99.5, text), "99.5", "a fraction");
     eq_str(num_print(-(double)INFINITY, text), "-inf", "infinity");
     eq_str(num_print((double)NAN, text), "nan", "NaN");
 }

@@ -22,14 +22,14 @@ static const struct cli_option options[] = {
     {.heading = "Probing"},
     {'o', "output", "FILE", "write to FILE", NULL, NULL},
     {'c', "check", "[LIST]", "check what LIST says\n(default: all)", "memory race", NULL},
-    {OPT_LEVEL, "level", "N", "an integer from 1 to 9", NULL, NULL},
-    {OPT_RATE, "rate", "X", "a number from 0 to 1", NULL, NULL},
+    {OPT_LEVEL, "level", "N", "an integer from 1 to 9", "", NULL},
+    {OPT_RATE, "rate", "X", "a number from 0 to 1", "", NULL},
     {OPT_MODE, "mode", "MODE", "fast, slow or 'odd' [x:y]", "fast slow odd", NULL},
     {OPT_WAIT, "wait", "FILE", "begin to write FILE, and wait for a signal", NULL, NULL},
     {OPT_STOP, "stop", NULL, "wait for a signal, and say so", NULL, NULL},
     {OPT_DIAG, "diag", NULL, "report an error and a warning", NULL, NULL},
     {OPT_SLOW, "slow", NULL, "show progress for 1.5 s", NULL, NULL},
-    {OPT_STATUS, "status", "N", "exit with status N", NULL, NULL},
+    {OPT_STATUS, "status", "N", "exit with status N", "", NULL},
     {0},
 };
 

@@ -297,11 +297,7 @@ static bool emit(struct job *j)
         format_stats(j, m, &text);
     else if (!j->explain)
         ptx_print(m, &text);
-    if (!j->output) {
-        fwrite(buf_text(&text), 1, text.len, stdout); /* cli_finish() checks */
-        return true;
-    }
-    struct io_out *out = io_create(j->a, j->d, j->output);
+    struct io_out *out = io_create(j->a, j->d, j->output ? j->output : "-");
     if (!out)
         return false;
     fwrite(buf_text(&text), 1, text.len, out->file);
