@@ -79,6 +79,8 @@ run_examples() {
 
 @test "examples of kaio-emit(1)" { run_examples kaio-emit.1; }
 @test "options of kaio-emit(1)" { compare_options kaio-emit; }
+@test "examples of kaio-run(1)" { run_examples kaio-run.1; }
+@test "options of kaio-run(1)" { compare_options kaio-run; }
 @test "examples of kaio-ptx(5)" { run_examples kaio-ptx.5; }
 
 @test "every page is in this file" {

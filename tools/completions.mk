@@ -1,6 +1,6 @@
 # Shell completions, printed by the tools themselves. A tool is listed here once its options are in a table of
 # lib/base/cli.h.
-COMPLETED_TOOLS = emit bench
+COMPLETED_TOOLS = emit bench run
 
 bashcomp_DATA = $(COMPLETED_TOOLS:%=completions/bash/kaio-%)
 zshcomp_DATA = $(COMPLETED_TOOLS:%=completions/zsh/_kaio-%)

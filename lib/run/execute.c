@@ -101,9 +101,10 @@ static enum device_status check_band(struct job *j, const struct run_param *p, u
         uint32_t at = before ? j->opt.guard - 1 - k : k;
         if (band[at] == PATTERN)
             continue;
-        diag_error(j->r->d, SPAN_NONE, "the kernel wrote %" PRIu32 " bytes %s %s (%s)",
-                   k + (before ? 1u : 0u), before ? "before the start of" : "past the end of",
-                   p->sym->name, run_type_text(j->r, p));
+        int64_t offset = before ? -1 - (int64_t)k : (int64_t)(p->host.bytes + k);
+        diag_error(j->r->d, SPAN_NONE,
+                   "the kernel wrote byte %" PRId64 " of %s (%s), which has %zu bytes", offset,
+                   p->sym->name, run_type_text(j->r, p), p->host.bytes);
         return DEVICE_FAULT;
     }
     return DEVICE_OK;

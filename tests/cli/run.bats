@@ -1,0 +1,549 @@
+# kaio-run: each form of argument, each mistake, on the simulator and on a driver of our own (tests/fake_cuda.c).
+bats_require_minimum_version 1.5.0
+
+setup() {
+    data=$KAIO_SRCDIR/tests/data/run
+    npy=$KAIO_SRCDIR/tests/data/npy
+    fake=$KAIO_BUILDDIR/tests/.libs/libfakecuda.so
+    export KAIO_CUDA_LIB=/nonexistent/libcuda.so.1
+    mkdir "$BATS_TEST_TMPDIR/work" # beside what bats keeps
+    cd "$BATS_TEST_TMPDIR/work"
+    cp "$data"/*.ptx .
+    sed '/^\/\/@/d' saxpy.ptx >plain.ptx
+}
+
+# copy.ptx with a contract: copy_of TYPE DIMS BYTES, as in: copy_of f32 n 'n * 4'
+copy_of() {
+    printf '//@ %s\n' 'kaio: 1' 'kernel: copy' 'target: sm_70' 'params:' "  x: in $1[$2]" "  y: out $1[$2]" \
+        'launches:' '  - entry: copy' '    grid: [1]' '    block: [1]' "    args: [x, y, u32 $3]"
+    cat copy.ptx
+}
+
+# The bytes behind an npy file's header, in hexadecimal.
+npy_data() {
+    local head
+    head=$(($(od -An -tu2 -j8 -N2 "$1") + 10))
+    od -An -v -tx1 -j$head "$1" | tr -d ' \n'
+}
+
+npy_header() {
+    head -n 1 "$1" | tr -d '\0' | sed 's/^[^{]*//; s/ *$//'
+}
+
+# The command fails with status $1 and this first line on standard error, and leaves no file behind.
+refused() {
+    local status_want=$1 text=$2
+    shift 2
+    ls -A >before
+    run -"$status_want" --separate-stderr "$@"
+    [ "$output" = "" ] || { echo "printed: $output"; return 1; }
+    [ "${stderr_lines[0]}" = "$text" ] || { printf 'said:   %s\nwanted: %s\n' "$stderr" "$text"; return 1; }
+    ls -A | diff before -
+}
+
+cpu() {
+    kaio-run -d cpu "$@"
+}
+
+cuda() {
+    KAIO_CUDA_LIB=$fake kaio-run -d cuda "$@"
+}
+
+# --- arguments ---
+
+@test "dimensions, generators and scalars by name; outputs are summarised" {
+    for device in cpu cuda; do
+        run -0 --separate-stderr $device saxpy.ptx n=5 x=@arange y=@ones alpha=3
+        [ "$output" = "y  f32[5]  1 4 7 10 13  min 1 max 13 mean 7 nan 0 inf 0" ]
+        [ "$stderr" = "" ]
+    done
+}
+
+@test "a scalar's default, -D, and numbers with suffixes" {
+    run -0 cpu saxpy.ptx -D n=1Ki x=@ones y=@zeros
+    [ "$output" = "y  f32[1024]  2 2 2 2 2 2 ...  min 2 max 2 mean 2 nan 0 inf 0" ]
+    run -0 cpu saxpy.ptx n=1e3 x=@ones y=@zeros alpha=-1e-3
+    [ "$output" = "y  f32[1000]  -0.001 -0.001 -0.001 -0.001 -0.001 -0.001 ...  min -0.001 max -0.001 mean -0.001 nan 0 inf 0" ]
+}
+
+@test "options and arguments in any order, and the PTX from standard input" {
+    want="y  f32[3]  1 3 5  min 1 max 5 mean 3 nan 0 inf 0"
+    run -0 cpu n=3 x=@arange saxpy.ptx y=@ones
+    [ "$output" = "$want" ]
+    run -0 cpu n=3 x=@arange y=@ones <saxpy.ptx
+    [ "$output" = "$want" ]
+    run -0 cpu - n=3 x=@arange y=@ones <saxpy.ptx
+    [ "$output" = "$want" ]
+    run -0 cpu x=@arange y=@ones -q -- saxpy.ptx n=3
+    [ "$output" = "$want" ]
+}
+
+@test "an inout goes from a source to a destination" {
+    run -0 cpu saxpy.ptx n=4 x=@arange y=@ones:y.npy
+    [ "$output" = "" ]
+    [ "$(npy_header y.npy)" = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }" ]
+    [ "$(npy_data y.npy)" = 0000803f000040400000a0400000e040 ]
+    # a file onto itself; its shape binds n
+    run -0 cpu saxpy.ptx x=@zeros y=y.npy:y.npy
+    [ "$(npy_data y.npy)" = 0000803f000040400000a0400000e040 ]
+    # a seed, then a destination; a number alone is a seed
+    run -0 cpu saxpy.ptx n=4 x=@zeros y=@normal:7:z.npy
+    run -0 cpu saxpy.ptx n=4 x=@normal:7 y=@zeros:w.npy alpha=1
+    cmp z.npy w.npy
+    run -0 cpu saxpy.ptx n=4 x=@zeros y=@normal:./7
+    [ -f 7 ]
+    # the last colon of a file's name
+    cp y.npy a:b.npy
+    run -0 cpu saxpy.ptx x=@zeros y=a:b.npy:c.npy
+    cmp y.npy c.npy
+    run -0 cpu saxpy.ptx x=@zeros y=a:b.npy:
+    [ "${output:0:18}" = "y  f32[4]  1 3 5 7" ]
+}
+
+@test "standard input and output carry npy" {
+    cpu saxpy.ptx n=3 x=@arange y=@ones:y.npy
+    cpu saxpy.ptx n=3 x=@arange y=@ones:- >z.npy
+    cmp y.npy z.npy
+    cpu saxpy.ptx x=- y=@zeros:- alpha=1 <y.npy | cmp - y.npy
+    # what would be summarised goes to standard error then
+    copy_of f32 n 'n * 4' | sed 's/y: out/y: out/' >c.ptx
+    run -0 --separate-stderr cpu --time=1 c.ptx x=y.npy y=-
+    [[ "$stderr" = "time  median "* ]]
+}
+
+@test "raw bytes take their shape from the dimensions" {
+    printf '\0\0\200?\0\0\0@' >x.bin
+    run -0 cpu saxpy.ptx n=2 x=x.bin y=@zeros:y.bin alpha=1
+    cmp x.bin y.bin
+    refused 2 "kaio-run: error: x.bin has 8 bytes; x, f32[3], takes 12" cpu saxpy.ptx n=3 x=x.bin y=@zeros
+    refused 2 "kaio-run: error: dimension n is not known; give n=..., or an npy file for x or y" \
+        cpu saxpy.ptx x=x.bin y=@zeros
+}
+
+@test "a tensor of a safetensors file" {
+    two=$KAIO_SRCDIR/tests/fuzz/corpus/fuzz_npy/two.safetensors
+    cp "$two" w.safetensors
+    copy_of bf16 'n, 2' 'n * 4' >c.ptx
+    run -0 cpu c.ptx x=w.safetensors#x y=y.bin
+    [ "$(od -An -tx1 y.bin | tr -d ' ')" = 0001020304050607 ]
+    refused 2 "kaio-run: error: 'w.safetensors' holds many tensors; name one: 'w.safetensors#NAME'" \
+        cpu c.ptx x=w.safetensors
+    refused 2 "kaio-run: error: 'w.safetensors#z': there is no such tensor" cpu c.ptx x=w.safetensors#z
+}
+
+@test "every type goes through a kernel and comes back" {
+    while read -r type file; do
+        copy_of "$type" 'r, c' "r * c * $(case $type in
+            f64 | i64 | u64) echo 8 ;; f32 | i32 | u32) echo 4 ;; f16 | bf16 | i16 | u16) echo 2 ;;
+            i4 | u4) echo '1 / 2' ;; *) echo 1 ;; esac)" >c.ptx
+        run -0 cpu c.ptx x="$npy/good-$file.npy" y=y.npy
+        run -0 cpu c.ptx x=y.npy y=z.npy
+        cmp y.npy z.npy
+        run -0 cpu c.ptx x=y.npy
+        case $type in
+        bool) want="y  bool[2, 4]  0 1 0 1 0 1 ...  min 0 max 1 mean 0.5" ;;
+        u*) want="y  $type[2, 4]  0 1 2 3 4 5 ...  min 0 max 7 mean 3.5" ;;
+        i*) want="y  $type[2, 4]  -3 -2 -1 0 1 2 ...  min -3 max 4 mean 0.5" ;;
+        *) want="y  $type[2, 4]  -3 -2 -1 0 1 2 ...  min -3 max 4 mean 0.5 nan 0 inf 0" ;;
+        esac
+        [ "$output" = "$want" ] || { printf '%s\n' "$output" "$want"; return 1; }
+    done <<'END'
+f64 float64
+f32 float32
+f16 float16
+bf16 bfloat16
+bf16 bfloat16-as-u2
+e4m3 float8_e4m3fn
+e5m2 float8_e5m2
+i64 int64
+i32 int32
+i16 int16
+i8 int8
+u64 uint64
+u32 uint32
+u16 uint16
+u8 uint8
+bool bool
+i4 int4
+i4 int4-packed
+END
+}
+
+@test "scalars of every width reach the kernel, and so does a computed argument" {
+    run -0 cpu scalars.ptx y=y.bin
+    [ "$(od -An -v -tx8 -w8 y.bin | tr -d ' ' | tr '\n' ' ')" = "00000000000000ff 000000000000ffff 0000000000003e00 \
+0000000000000001 000000003dcccccd fffffffffffffffe 3fb999999999999a 000000000000012c " ]
+    run -0 cpu scalars.ptx y=y.bin a=-128 b=0x10 c=-inf d=false e=-0 f=-9223372036854775808 g=1e-320
+    [ "$(od -An -v -tx8 -w8 y.bin | tr -d ' ' | tr '\n' ' ')" = "0000000000000080 0000000000000010 000000000000fc00 \
+0000000000000000 0000000080000000 8000000000000000 00000000000007e8 000000000000012c " ]
+}
+
+@test "the same numbers on both devices" {
+    cpu saxpy.ptx n=100000 x=@normal:1 y=@normal:2:a.npy alpha=0.3
+    cuda saxpy.ptx n=100000 x=@normal:1 y=@normal:2:b.npy alpha=0.3
+    cmp a.npy b.npy
+    cpu --threads 1 saxpy.ptx n=100000 x=@normal:1 y=@normal:2:c.npy alpha=0.3
+    cmp a.npy c.npy
+}
+
+@test "an empty grid is skipped" {
+    for device in cpu cuda; do
+        run -0 $device saxpy.ptx n=0 x=@zeros y=@zeros:y.npy
+        [ "$(npy_header y.npy)" = "{'descr': '<f4', 'fortran_order': False, 'shape': (0,), }" ]
+    done
+    run -0 cpu saxpy.ptx n=0 x=@zeros y=@zeros
+    [ "$output" = "y  f32[0]  empty" ]
+}
+
+@test "what the kernel does not write shows" {
+    copy_of f32 n 'n * 4 - 4' >c.ptx
+    for device in cpu cuda; do
+        run -0 $device c.ptx n=3 x=@ones
+        [ "$output" = "y  f32[3]  1 1 nan  min 1 max 1 mean 1 nan 1 inf 0" ]
+    done
+}
+
+# --- mistakes in arguments ---
+
+@test "wrong types and shapes" {
+    refused 2 "kaio-run: error: x is float64[2, 4], the kernel declares f32[n]" cpu saxpy.ptx x="$npy/good-float64.npy" y=@ones
+    refused 2 "kaio-run: error: x is float32[2, 4], the kernel declares f32[n]" cpu saxpy.ptx x="$npy/good-float32.npy" y=@ones
+    copy_of bf16 n 'n * 2' >c.ptx
+    refused 2 "kaio-run: error: x is float16[2, 4], the kernel declares bf16[n]" cpu c.ptx x="$npy/good-float16.npy"
+    [ "${stderr_lines[1]}" = "kaio-run: note: bf16 is read from ml_dtypes' own arrays or from uint16" ]
+}
+
+@test "shapes that disagree name both buffers" {
+    cpu saxpy.ptx n=3 x=@ones y=@ones:three.npy
+    cpu saxpy.ptx n=4 x=@ones y=@ones:four.npy
+    refused 2 "kaio-run: error: x is f32[3], so n is 3, but y is f32[4], so n is 4" cpu saxpy.ptx x=three.npy y=four.npy
+    refused 2 "kaio-run: error: x is f32[3], so n is 3, but n=5 was given" cpu saxpy.ptx x=three.npy y=@ones n=5
+    copy_of f32 'n, n + 1' '4' >c.ptx
+    cp "$npy/good-float32.npy" x.npy
+    refused 2 "kaio-run: error: x is f32[2, 4], the kernel declares f32[n, n + 1], which is f32[2, 3] here" cpu c.ptx x=x.npy
+}
+
+@test "what is missing, unknown or given twice" {
+    refused 2 "kaio-run: error: x (in f32[n]) is not given; give x=FILE or x=@normal, @zeros, ..." cpu saxpy.ptx y=@ones n=1
+    refused 2 "kaio-run: error: dimension n is not known; give n=..., or an npy file for x or y" cpu saxpy.ptx x=@ones y=@ones
+    refused 2 "kaio-run: error: 'saxpy' has no parameter 'alhpa'; did you mean 'alpha'?" cpu saxpy.ptx x=@ones y=@ones n=1 alhpa=2
+    [ "${stderr_lines[1]}" = "kaio-run: note: it has x, y, alpha, n" ]
+    refused 2 "kaio-run: error: 'saxpy' has no parameter 'whatever'" cpu saxpy.ptx x=@ones y=@ones n=1 whatever=2
+    refused 2 "kaio-run: error: 'saxpy' has no dimension 'x'" cpu saxpy.ptx -D x=1
+    refused 2 "kaio-run: error: x is given twice" cpu saxpy.ptx x=@ones x=@ones y=@ones n=1
+    refused 2 "kaio-run: error: n is given twice" cpu saxpy.ptx x=@ones y=@ones n=1 -D n=1
+    sed -i 's/ = 2$//' saxpy.ptx
+    refused 2 "kaio-run: error: alpha is not given; give alpha=VALUE, a number of type f32" cpu saxpy.ptx x=@ones y=@ones n=1
+}
+
+@test "wrong numbers" {
+    refused 2 "kaio-run: error: alpha is NaN" cpu saxpy.ptx n=1 x=@ones y=@ones alpha=nan
+    refused 2 "kaio-run: error: alpha takes a value of type f32; 'two' is not" cpu saxpy.ptx n=1 x=@ones y=@ones alpha=two
+    refused 2 "kaio-run: error: alpha is 1e+39; the largest f32 is 3.40282e+38" cpu saxpy.ptx n=1 x=@ones y=@ones alpha=1e39
+    refused 2 "kaio-run: error: a is '128', which is outside the range of i8" cpu scalars.ptx a=128
+    refused 2 "kaio-run: error: b takes a value of type u16; '1.5' is not" cpu scalars.ptx b=1.5
+    refused 2 "kaio-run: error: d takes a value of type bool; 'yes' is not" cpu scalars.ptx d=yes
+    refused 2 "kaio-run: error: dimension n is a whole number; '1.5' is not" cpu saxpy.ptx n=1.5 x=@ones y=@ones
+    refused 2 "kaio-run: error: dimension n is '-1', which is not between 0 and 4294967295" cpu saxpy.ptx n=-1 x=@ones y=@ones
+    refused 2 "kaio-run: error: n is fixed at 3 in this PTX, but n=4 was given" cpu scalars.ptx n=4
+}
+
+@test "wrong sources and destinations" {
+    refused 2 "kaio-run: error: x: unknown generator '@normla'" cpu saxpy.ptx n=1 x=@normla y=@ones
+    [ "${stderr_lines[1]}" = "kaio-run: note: did you mean '@normal'?" ]
+    refused 2 "kaio-run: error: x is an input and takes no destination: ':z.npy'" cpu saxpy.ptx n=1 x=@ones:z.npy y=@ones
+    refused 2 "kaio-run: error: x needs a file or a generator: x=x.npy, x=@normal" cpu saxpy.ptx n=1 x= y=@ones
+    refused 2 "kaio-run: error: cannot open 'none.npy': No such file or directory" cpu saxpy.ptx n=1 x=none.npy y=@ones
+    refused 2 "kaio-run: error: cannot write 'none/y.npy': No such file or directory" cpu saxpy.ptx n=1 x=@ones y=@ones:none/y.npy
+    copy_of f32 n 'n * 4' >c.ptx
+    refused 2 "kaio-run: error: y is an output and takes a destination; a file whose name begins with '@' is './@ones'" \
+        cpu c.ptx n=1 x=@ones y=@ones
+    refused 2 "kaio-run: error: y needs a file to go to: y=y.npy" cpu c.ptx n=1 x=@ones y=
+    refused 2 "kaio-run: error: 'c.ptx' is not an npy file; raw bytes are read from a file whose name ends in '.bin'" \
+        cpu saxpy.ptx x=c.ptx y=@ones
+    refused 2 "kaio-run: error: '$npy/bad-fortran.npy' is in Fortran order; save numpy.ascontiguousarray(x) instead" \
+        cpu saxpy.ptx x="$npy/bad-fortran.npy" y=@ones
+}
+
+@test "standard input is read once" {
+    refused 2 "kaio-run: error: standard input can be read once, by the PTX or by x" cpu x=- y=@ones <saxpy.ptx
+    refused 2 "kaio-run: error: standard input can be read once, by x or by y" cpu saxpy.ptx x=- y=- <"$npy/good-fortran-1d.npy"
+}
+
+@test "an empty or cut input on standard input" {
+    refused 2 "kaio-run: error: '<stdin>' is empty; an npy file is expected" cpu saxpy.ptx x=- y=@ones </dev/null
+    head -c 100 "$npy/good-float32.npy" >cut
+    refused 2 "kaio-run: error: '<stdin>' is not a valid npy file: it ends within its header" cpu saxpy.ptx x=- y=@ones <cut
+}
+
+# --- outputs are whole or absent ---
+
+@test "a full disk" {
+    refused 2 "kaio-run: error: cannot write '/dev/full': No space left on device" cpu saxpy.ptx n=9 x=@ones y=@ones:/dev/full
+    run -2 bash -c 'kaio-run -d cpu saxpy.ptx n=9 x=@ones y=@ones:- >/dev/full'
+    [[ "$output" = *"cannot write '<stdout>': No space left on device"* ]]
+    run -2 bash -c 'kaio-run -d cpu saxpy.ptx n=9 x=@ones y=@ones >/dev/full'
+    [[ "$output" = *"cannot write to standard output: No space left on device"* ]]
+}
+
+# Two outputs: y may be written, z may not.
+@test "of several outputs all are written or none" {
+    printf '//@ %s\n' 'kaio: 1' 'kernel: copy' 'params:' '  x: in u8[n]' '  y: out u8[n]' '  z: out u8[n]' 'launches:' \
+        '  - {entry: copy, grid: [1], block: [1], args: [x, y, n]}' '  - {entry: copy, grid: [1], block: [1], args: [y, z, n]}' \
+        >two.ptx
+    cat copy.ptx >>two.ptx
+    run -0 cpu two.ptx n=3 x=@arange y=y.bin z=z.bin
+    cmp y.bin z.bin
+    echo old >y.bin
+    rm z.bin
+    refused 2 "kaio-run: error: cannot write '/dev/full': No space left on device" cpu two.ptx n=3 x=@arange y=y.bin z=/dev/full
+    [ "$(cat y.bin)" = old ]
+    refused 2 "kaio-run: error: cannot write 'no/z.bin': No such file or directory" cpu two.ptx n=3 x=@arange y=y.bin z=no/z.bin
+    [ "$(cat y.bin)" = old ]
+    refused 2 "kaio-run: error: y and z both go to 'y.bin'" cpu two.ptx n=3 x=@arange y=y.bin z=y.bin
+}
+
+@test "a closed pipe ends it quietly" {
+    run bash -c 'set -o pipefail; kaio-run -d cpu saxpy.ptx n=1000000 x=@ones y=@ones:- | true; echo "${PIPESTATUS[0]}"'
+    [ "$output" = 141 ] || [ "$output" = 0 ]
+}
+
+@test "binary is not written to a terminal" {
+    script -qec true /dev/null >/dev/null 2>&1 || skip "no pseudo-terminals"
+    run script -qec 'kaio-run -d cpu saxpy.ptx n=1 x=@ones y=@ones:-' /dev/null
+    [[ "$output" = *"y is binary and standard output is a terminal; give y=FILE or a pipe"* ]]
+}
+
+# --- contracts ---
+
+@test "requirements show the values that break them" {
+    sed -i 's|^//@ launches:|//@ require:\n//@   - n % 4 == 0 \&\& alpha > 0\n//@ launches:|' saxpy.ptx
+    run -0 cpu saxpy.ptx n=4 x=@ones y=@ones
+    refused 2 "kaio-run: error: the kernel requires n % 4 == 0 && alpha > 0.0, but n is 6 and alpha is 2" cpu saxpy.ptx n=6 x=@ones y=@ones
+}
+
+@test "limits of the grid and the block" {
+    limit() { # LINE MESSAGE
+        sed "s/^\/\/@     $1:.*/\/\/@     $1: $2/" saxpy.ptx >limit.ptx
+        run -2 --separate-stderr cpu limit.ptx n=100000 x=@ones y=@ones
+        [[ "${stderr_lines[0]}" = "limit.ptx:"*"$3" ]] || { echo "$stderr"; return 1; }
+    }
+    limit grid '[1, n]' "error: grid y is 100000; it must be between 0 and 65535; n is 100000"
+    limit grid '[n * n]' "error: grid x is 10000000000; it must be between 0 and 2147483647; n is 100000"
+    limit grid '[2 - n]' "error: grid x is -99998; it must be between 0 and 2147483647; n is 100000"
+    limit block '[2048]' "error: block x is 2048; it must be between 1 and 1024"
+    limit block '[512, 4]' "error: a block has 2048 threads; the limit is 1024"
+    limit block '[0]' "error: block x is 0; it must be between 1 and 1024"
+    limit args '[x, y, alpha]' "error: entry 'saxpy' has 4 parameters; 3 arguments are passed"
+    limit args '[x, y, alpha, u64 n]' "error: parameter 'n' of entry 'saxpy' has 4 bytes; 8 are passed"
+    limit args '[x, y, alpha, u32 n - 100001]' "error: the argument is -1, which is no u32; n is 100000"
+}
+
+@test "variants: the first whose condition holds" {
+    sed '/launches/q' saxpy.ptx >head
+    sed '1,/^\/\/@     args/d' saxpy.ptx >body
+    {
+        cat head
+        printf '//@ %s\n' '  - {entry: none, when: n > 100, grid: [1], block: [1], args: []}' \
+            '  - {entry: saxpy, when: n > 2, grid: [1], block: [32], args: [x, y, alpha, n]}' \
+            '  - {entry: none, when: n > 2, grid: [1], block: [1], args: []}'
+        cat body
+    } >variants.ptx
+    run -0 cpu variants.ptx n=3 x=@arange y=@ones
+    [ "${output:0:16}" = "y  f32[3]  1 3 5" ]
+    run -2 cpu variants.ptx n=2 x=@arange y=@ones
+    [[ "${lines[0]}" = *"error: no variant of 'saxpy' is for these sizes; n is 2" ]]
+    run -2 cpu variants.ptx n=101 x=@arange y=@ones
+    [[ "${lines[0]}" = *"error: the module has no entry 'none'" ]]
+}
+
+@test "several kernels" {
+    {
+        sed -n '/^\/\/@/p' saxpy.ptx
+        echo '//@ ---'
+        sed -n '/^\/\/@/p' saxpy.ptx | sed 's/kernel: saxpy/kernel: other/'
+        cat plain.ptx
+    } >both.ptx
+    run -0 cpu both.ptx --kernel other n=1 x=@ones y=@ones
+    refused 2 "kaio-run: error: 'both.ptx' holds 2 kernels (saxpy, other); choose one with --kernel" cpu both.ptx n=1 x=@ones y=@ones
+    refused 2 "kaio-run: error: 'both.ptx' has no kernel 'otter'; did you mean 'other'?" cpu both.ptx --kernel otter
+}
+
+@test "a broken contract is reported at its line" {
+    sed 's/grid: \[.*/grid: [ceil_div(m, 256)]/' saxpy.ptx >broken.ptx
+    run -2 --separate-stderr cpu broken.ptx n=1 x=@ones y=@ones
+    [[ "${stderr_lines[0]}" = "broken.ptx:11:"*"error: "*"'m'"* ]]
+}
+
+@test "a contract from a file" {
+    sed -n 's/^\/\/@ //p' saxpy.ptx >saxpy.contract
+    run -0 cpu plain.ptx --launch saxpy.contract n=3 x=@arange y=@ones
+    [ "${output:0:16}" = "y  f32[3]  1 3 5" ]
+    run -0 cpu plain.ptx --launch saxpy.ptx n=3 x=@arange y=@ones
+    [ "${output:0:16}" = "y  f32[3]  1 3 5" ]
+}
+
+# --- PTX without a contract ---
+
+@test "geometry and arguments from options" {
+    for device in cpu cuda; do
+        run -0 $device plain.ptx --entry saxpy --grid 1 --block 32 --arg 'in f32[4]=@arange' --arg 'inout f32[4]=@ones:y.npy' \
+            --arg f32=2 --arg u32=4
+        [ "$(npy_data y.npy)" = 0000803f000040400000a0400000e040 ]
+    done
+    run -0 cpu plain.ptx --entry saxpy --grid 'ceil_div(n, 32), 1' --block '32' --arg 'in f32[n]=@arange' \
+        --arg 'inout f32[n]=@ones' --arg f32=2 --arg 'u32=n' -D n=5
+    [ "${output:0:23}" = "arg2  f32[5]  1 3 5 7 9" ]
+}
+
+@test "without them, the entries and what to say are listed" {
+    run -2 --separate-stderr cpu plain.ptx
+    [ "$output" = "" ]
+    [ "${stderr_lines[0]}" = "kaio-run: error: 'plain.ptx' has no launch contract; say how to launch it with --entry or --launch" ]
+    [[ "${stderr_lines[1]}" = "plain.ptx:5:"*"note: entry 'saxpy' takes (u64, u64, f32, u32)" ]]
+    [[ "$stderr" = *"note: launch it with --entry saxpy --grid G --block 256 --arg 'in f32[N]=...' --arg 'in f32[N]=...' --arg 'f32=...' --arg 'u32=...'"* ]]
+}
+
+@test "wrong options of that kind" {
+    refused 2 "kaio-run: error: --grid, --block, --cluster, --shared and --arg need --entry" cpu plain.ptx --grid 1
+    refused 2 "kaio-run: error: --entry needs --grid and --block" cpu plain.ptx --entry saxpy --grid 1
+    refused 2 "kaio-run: error: --entry excludes --launch and --kernel" cpu plain.ptx --entry a --grid 1 --block 1 --launch x
+    refused 2 "kaio-run: error: 'f32' is not DECLARATION=VALUE: --arg 'in f32[1024]=x.npy', --arg u32=1024" \
+        cpu plain.ptx --entry saxpy --grid 1 --block 1 --arg f32
+    run -2 cpu plain.ptx --entry saxpy --grid 1 --block 1 --arg f33=1
+    [[ "${lines[0]}" = "<options>:"*"f33"* ]]
+    run -2 cpu plain.ptx --entry sexpy --grid 1 --block 1
+    [[ "${lines[0]}" = *"error: the module has no entry 'sexpy'" ]]
+}
+
+# --- devices ---
+
+@test "auto takes the GPU, or the simulator and says so once" {
+    run -0 --separate-stderr kaio-run saxpy.ptx n=1 x=@ones y=@ones
+    [ "${#stderr_lines[@]}" = 1 ]
+    [[ "$stderr" = "kaio-run: no NVIDIA driver: "*"; running on the simulator" ]]
+    run -0 --separate-stderr kaio-run -q saxpy.ptx n=1 x=@ones y=@ones
+    [ "$stderr" = "" ]
+    log=$PWD/log
+    KAIO_CUDA_LIB=$fake FAKE_CUDA_LOG=$log run -0 --separate-stderr kaio-run saxpy.ptx n=1 x=@ones y=@ones
+    [ "$stderr" = "" ]
+    grep -q '^launch 1,1,1 x 256,1,1' log
+    KAIO_DEVICE=cpu KAIO_CUDA_LIB=$fake FAKE_CUDA_LOG=$log.2 run -0 --separate-stderr kaio-run saxpy.ptx n=1 x=@ones y=@ones
+    [ ! -e log.2 ]
+}
+
+@test "a device that is not there is exit 77" {
+    run -77 kaio-run -d cuda saxpy.ptx n=1 x=@ones y=@ones:y.npy
+    [[ "$output" = "kaio-run: error: no NVIDIA driver: "* ]]
+    [ ! -e y.npy ]
+    KAIO_CUDA_LIB=$fake run -77 kaio-run -d cuda:1 saxpy.ptx n=1 x=@ones y=@ones
+    [ "$output" = "kaio-run: error: there is no GPU 1; the driver sees 1, numbered from 0" ]
+    run -2 kaio-run -d gpu saxpy.ptx
+    [ "${lines[0]}" = "kaio-run: error: --device: 'gpu' is not auto, cuda, cuda:N or cpu" ]
+    KAIO_DEVICE=x run -2 kaio-run saxpy.ptx
+    [ "${lines[0]}" = "kaio-run: error: KAIO_DEVICE: 'x' is not auto, cuda, cuda:N or cpu" ]
+}
+
+@test "the devices are listed" {
+    KAIO_CUDA_LIB=$fake FAKE_CUDA_DEVICES=2 FAKE_CUDA_SM=90 run -0 --separate-stderr kaio-run --list-devices
+    [ "${lines[0]}" = "cuda:0  Fake GPU 0  sm_90  16.8 MB  CUDA 13.0" ]
+    [ "${lines[1]}" = "cuda:1  Fake GPU 1  sm_90  16.8 MB  CUDA 13.0" ]
+    [[ "${lines[2]}" = "cpu     kaio simulator"* ]]
+    run -0 --separate-stderr kaio-run --list-devices
+    [[ "${lines[0]}" = "cpu     kaio simulator"* ]]
+    [[ "$stderr" = *"note: no NVIDIA driver"* ]]
+}
+
+@test "a module that the GPU cannot run is refused at its line" {
+    sed 's/^\.target sm_70/.target sm_90a/; s/^\.version 6.0/.version 8.0/' saxpy.ptx >new.ptx
+    run -2 --separate-stderr cuda new.ptx n=1 x=@ones y=@ones:y.npy
+    [ "${stderr_lines[0]}" = "new.ptx:15:1: error: the module needs sm_90a; this device is sm_80" ]
+    [ ! -e y.npy ]
+    FAKE_CUDA_JIT_LOG="ptxas application ptx input, line 34; error   : Bad" run -2 --separate-stderr cuda saxpy.ptx n=1 x=@ones y=@ones
+    [ "${stderr_lines[0]}" = "saxpy.ptx:34:5: error: the driver's compiler says: Bad" ]
+}
+
+@test "PTX that we cannot parse is left to the driver, and refused by the simulator" {
+    sed 's/^\$loop:/    future.op.u32 %r1, %r1;\n&/' copy.ptx >later.ptx
+    args=(--entry copy --grid 1 --block 1 --arg 'in u8[2]=@ones' --arg 'out u8[2]=y.bin' --arg u32=2)
+    run -0 cuda later.ptx "${args[@]}"
+    cmp y.bin <(printf '\1\1')
+    run -2 --separate-stderr cpu later.ptx "${args[@]}"
+    [[ "${stderr_lines[0]}" = "later.ptx:15:5: error: "* ]]
+}
+
+@test "faults of the kernel and of the device are exit 3, and write nothing" {
+    echo '.visible .entry fault() { ret; }' >>plain.ptx
+    run -3 cuda plain.ptx --entry fault --grid 1 --block 1
+    [ "$output" = "kaio-run: error: kernel 'fault' failed: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered" ]
+    FAKE_CUDA_MEMORY=100 run -3 cuda saxpy.ptx n=100 x=@ones y=@ones:y.npy
+    [ "$output" = "kaio-run: error: the GPU has no memory left for the 400 bytes of 'x'" ]
+    [ ! -e y.npy ]
+    FAKE_CUDA_FAIL=cuMemcpyDtoH_v2:999 run -3 cuda saxpy.ptx n=100 x=@ones y=@ones:y.npy
+    [ "$output" = "kaio-run: error: cannot copy from the GPU: unknown error (999): no description" ]
+    [ ! -e y.npy ]
+    FAKE_CUDA_LOG=$PWD/log run -0 cuda saxpy.ptx n=100 x=@ones y=@ones
+    [ "$(grep -c '^alloc' log)" = "$(grep -c '^free' log)" ]
+}
+
+@test "an access outside a buffer ends the simulation, with exit 1 under --check" {
+    copy_of f32 n 'n * 4 + 1' >c.ptx
+    run -3 --separate-stderr cpu c.ptx n=3 x=@ones y=y.npy
+    [ "$output" = "" ]
+    [[ "$stderr" = *"error: "* ]]
+    [[ "$stderr" = *"x"* ]]
+    [ ! -e y.npy ]
+    run -1 kaio-run --check=memory c.ptx n=3 x=@ones y=y.npy
+    run -0 kaio-run --check=memory saxpy.ptx n=3 x=@ones y=@ones
+    run -2 kaio-run --check=race saxpy.ptx n=3 x=@ones y=@ones
+    [ "${lines[0]}" = "kaio-run: error: --check=race: of the checks, 'memory' alone is part of this release" ]
+    run -2 kaio-run -d cuda --check=memory saxpy.ptx
+    [ "${lines[0]}" = "kaio-run: error: --check runs on the simulator: -d cpu" ]
+}
+
+@test "an endless kernel stops at its limit or at a signal" {
+    sed 's/^\$done:/$endless:\n    bra $endless;\n&/; s/bra \$done/bra $endless/' copy.ptx >endless.ptx
+    args=(--entry copy --grid 1 --block 1 --arg 'in u8[2]=@ones' --arg 'out u8[2]=y.npy' --arg u32=2)
+    run -3 cpu --max-instructions 100000 endless.ptx "${args[@]}"
+    [[ "$output" = *"error: "*"100000"* ]]
+    [ ! -e y.npy ]
+    kaio-run -d cpu endless.ptx "${args[@]}" 2>err &
+    pid=$!
+    sleep 0.5
+    kill -INT $pid 2>/dev/null || true
+    # a background job of a shell ignores SIGINT, so TERM follows
+    kill -TERM $pid
+    status=0
+    wait $pid || status=$?
+    [ $status = 143 ] || [ $status = 130 ]
+    [ ! -e y.npy ]
+    [ "$(ls -A | grep -c kaio-)" = 0 ]
+}
+
+@test "times are of the launches asked for, beside a copy of the same bytes" {
+    FAKE_CUDA_LOG=$PWD/log run -0 cuda saxpy.ptx --time=4 n=1000 x=@ones y=@zeros:y.npy
+    [ "${lines[0]}" = "time  median 1 ms  min 1 ms  max 1 ms  of 4" ]
+    [ "${lines[1]}" = "bytes  12 kB  12 MB/s  copy 12 MB/s  ratio 1.000" ]
+    [ "$(grep -c '^launch' log)" = 8 ] # one that counts, three to warm up, four
+    [ "$(grep -c '^copy 6000' log)" = 7 ]
+    # the result is of one launch: y = 2, not 16
+    [ "$(npy_data y.npy | cut -c1-8)" = 00000040 ]
+    run -0 cpu saxpy.ptx --time n=1000 x=@ones y=@zeros
+    [[ "${lines[1]}" = "time  median "*" of 3" ]]
+    [[ "${lines[2]}" = "speed  "*" thread-instructions/s  ("*" executed)" ]]
+    refused 2 "kaio-run: error: --time: '0' is not between 1 and 1000000" cpu --time=0 saxpy.ptx
+}
+
+# --- the command line ---
+
+@test "other mistakes on the command line" {
+    refused 2 "kaio-run: error: 'b.ptx' is not NAME=VALUE, and the PTX is 'a.ptx' already" cpu a.ptx b.ptx
+    refused 2 "kaio-run: error: -D takes DIM=N, as in -D n=1024, not 'n'" cpu -D n saxpy.ptx
+    refused 2 "kaio-run: error: cannot open 'none.ptx': No such file or directory" cpu none.ptx
+    : >empty.ptx
+    refused 2 "kaio-run: error: 'empty.ptx' is empty; PTX is expected" cpu empty.ptx
+    printf '\177ELF' >x.cubin
+    refused 2 "kaio-run: error: 'x.cubin' is a cubin, which runs on a GPU only" cpu x.cubin
+    run -0 kaio-run --help
+    [ "${lines[0]}" = "Usage: kaio-run [OPTION]... [PTX] [NAME=VALUE]..." ]
+}
