@@ -30,7 +30,7 @@ bool ptx_expected(struct ptx_parser *p, const char *what)
         return false; /* said already */
     if (t->kind == PTX_T_END)
         return diag_error(p->diags, ptx_span(&p->lex, p->lex.tok_end, p->lex.tok_end),
-                          "expected %s before the end of the text", what);
+                          "expected %s, but the text ends here", what);
     return diag_error(p->diags, ptx_tok_span(p), "expected %s, not '%.*s'", what,
                       (int)(t->len > 40 ? 40 : t->len), t->text);
 }
@@ -61,7 +61,7 @@ bool ptx_accept_dot(struct ptx_parser *p, const char *word)
 
 bool ptx_stop(const struct ptx_parser *p)
 {
-    return p->lex.tok.kind == PTX_T_END || p->diags->nerror >= DIAG_LIMIT;
+    return p->fatal || p->lex.tok.kind == PTX_T_END || p->diags->nerror >= DIAG_LIMIT;
 }
 
 void ptx_recover(struct ptx_parser *p)
@@ -393,10 +393,8 @@ static bool parse_func(struct ptx_parser *p, const char *linkage, struct span fr
         return false;
     f->has_body = ptx_at(p, '{');
     declare_func(p, name, f);
-    if (!f->has_body) {
-        ptx_accept(p, ';');
-        return true;
-    }
+    if (!f->has_body)
+        return ptx_expect(p, ';', "the declaration");
     /* The parameters again, around the body. */
     ptx_scope_enter(&p->scopes);
     for (int results = 1; results >= 0; results--) {
@@ -473,6 +471,21 @@ static const char *take_header(struct arena *a, const struct source *src, size_t
     return buf_text(&header);
 }
 
+/* What could not be read may have a body: it is not the module's text. */
+static void skip_braces(struct ptx_parser *p)
+{
+    size_t depth = 0;
+    do {
+        if (ptx_at(p, '{'))
+            depth++;
+        else if (ptx_at(p, '}') && depth > 0)
+            depth--;
+        else if (depth == 0 && !ptx_at(p, '}'))
+            return;
+        ptx_lex_next(&p->lex);
+    } while (depth > 0 && !ptx_stop(p));
+}
+
 struct ptx_module *ptx_parse(struct arena *a, const struct source *src, struct diags *d)
 {
     struct ptx_parser p = {.arena = a, .diags = d};
@@ -489,8 +502,7 @@ struct ptx_module *ptx_parse(struct arena *a, const struct source *src, struct d
         if (ptx_accept(&p, ';') || parse_top(&p))
             continue;
         ptx_recover(&p);
-        if (ptx_at(&p, '}') || ptx_at(&p, '{'))
-            ptx_lex_next(&p.lex);
+        skip_braces(&p);
     }
     ptx_take_comments(&p);
     if (d->nerror == before && !p.module->version)

@@ -25,6 +25,7 @@ struct ptx_parser {
     VEC(struct ptx_pending) pending;
     VEC(size_t) pending_from; /* per open block: where its own pending ones begin */
     size_t nreg;              /* registers of the whole module */
+    bool fatal;               /* no use to go on */
 };
 
 enum {

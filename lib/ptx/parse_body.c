@@ -207,7 +207,7 @@ static void parse_statement(struct ptx_parser *p)
         good = parse_inst(p);
     } else if (t->kind == PTX_T_DOT) {
         good = parse_directive(p);
-    } else if (!ptx_accept(p, ';')) {
+    } else {
         good = ptx_expected(p, "an instruction, a label or a directive");
     }
     if (!good)
@@ -231,6 +231,7 @@ void ptx_parse_body(struct ptx_parser *p, struct ptx_func *f)
         } else if (ptx_at(p, '{')) {
             if (depth == PTX_MAX_DEPTH) {
                 diag_error(p->diags, at, "more than %d blocks within each other", PTX_MAX_DEPTH);
+                p->fatal = true;
                 break;
             }
             ptx_lex_next(&p->lex);
@@ -241,7 +242,7 @@ void ptx_parse_body(struct ptx_parser *p, struct ptx_func *f)
             parse_statement(p);
         }
     }
-    if (depth > 0 && p->diags->nerror < DIAG_LIMIT)
+    if (depth > 0 && !p->fatal && p->diags->nerror < DIAG_LIMIT)
         diag_error(p->diags, open, "the body of '%s' is not closed with '}'", f->name);
     while (depth-- > 0 && p->pending_from.n) {
         p->pending.n = p->pending_from.v[--p->pending_from.n];

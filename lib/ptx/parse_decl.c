@@ -166,6 +166,10 @@ static bool parse_var_type(struct ptx_parser *p, struct ptx_var *v)
             v->vec = PTX_V4;
         } else if (ptx_at_dot(p, "ptr")) {
             break;
+        } else if (ptx_at_dot(p, "texref") || ptx_at_dot(p, "samplerref") ||
+                   ptx_at_dot(p, "surfref")) {
+            return diag_error(p->diags, ptx_tok_span(p),
+                              "texture and surface references are not supported");
         } else if (v->type == PTX_NONE) {
             v->type = parse_type(p);
             if (v->type == PTX_NONE)

@@ -80,9 +80,7 @@ static bool parse_offset(struct ptx_parser *p, const struct ptx_var *v, uint64_t
 {
     struct ptx_constant c;
     *offset = 0;
-    bool minus = ptx_at(p, '-');
-    if (minus || ptx_accept(p, '+')) {
-        /* The minus is read as the constant's own sign. */
+    if (ptx_accept(p, '+')) {
         struct span at = ptx_tok_span(p);
         if (!ptx_parse_constant(p, &c))
             return false;

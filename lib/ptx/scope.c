@@ -76,8 +76,8 @@ struct ptx_symbol *ptx_scope_add(struct ptx_scopes *s, const char *name, size_t 
     return sym;
 }
 
-/* %r12 of %r<20>. The base may end in digits of its own (%r1<5> has %r12 too), so every split is tried; numbers are
- * written without leading zeros, and no range is as long as eight digits. */
+/* %r12 of %r<20>. The base may end in digits of its own (%r1<5> has %r12 too), so every split is tried; no range is
+ * longer than seven digits. */
 static struct ptx_symbol *find_in_range(const struct ptx_scopes *s, const char *name, size_t len,
                                         uint32_t *index)
 {
@@ -85,8 +85,6 @@ static struct ptx_symbol *find_in_range(const struct ptx_scopes *s, const char *
     uint32_t number = 0, unit = 1;
     for (size_t i = len; i-- > 1 && len - i <= 7 && name[i] >= '0' && name[i] <= '9'; unit *= 10) {
         number += (uint32_t)(name[i] - '0') * unit;
-        if (name[i] == '0' && i + 1 < len)
-            continue;
         struct ptx_symbol *sym = find(s, name, i);
         if (sym && sym->kind == PTX_S_RANGE && number < sym->count &&
             (!best || sym->depth > best->depth)) {

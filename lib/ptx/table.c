@@ -547,6 +547,26 @@ static bool row_fits(const struct ptx_row *r, const uint16_t *id, size_t n, stru
     return w == n;
 }
 
+/* The same words in another order, which ptxas takes too (Triton writes atom.global.gpu.acq_rel.add). */
+static bool row_fits_shuffled(const struct ptx_row *r, const uint16_t *id, size_t n,
+                              struct ptx_inst *in)
+{
+    const struct ptx_alt *filled[PTX_MAX_WORDS] = {NULL};
+    uint16_t sorted[PTX_MAX_WORDS];
+    size_t count = 0;
+    for (size_t w = 0; w < n; w++) {
+        unsigned i = 0;
+        while (i < r->nslot && (filled[i] || !(filled[i] = slot_find(&r->slot[i], id[w]))))
+            i++;
+        if (i == r->nslot)
+            return false;
+    }
+    for (unsigned i = 0; i < r->nslot; i++)
+        if (filled[i])
+            sorted[count++] = filled[i]->word;
+    return row_fits(r, sorted, count, in);
+}
+
 bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct ptx_inst *in)
 {
     uint16_t id[PTX_MAX_WORDS];
@@ -560,20 +580,23 @@ bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct p
             return false;
         id[i - 1] = (uint16_t)w;
     }
+    const struct ptx_row *row = &table.row[table.name[name].first];
     struct ptx_inst first = {0};
-    bool found = false;
-    for (unsigned k = 0; k < table.name[name].n; k++) {
+    bool found = false, count = false;
+    for (unsigned k = 0; k < 2u * table.name[name].n && !count; k++) {
+        bool shuffled = k >= table.name[name].n;
         struct ptx_inst t = {0};
-        if (!row_fits(&table.row[table.name[name].first + k], id, n - 1, &t))
-            continue;
         size_t least, most;
+        if (shuffled && found)
+            break;
+        if (!shuffled ? !row_fits(&row[k], id, n - 1, &t)
+                      : !row_fits_shuffled(&row[k - table.name[name].n], id, n - 1, &t))
+            continue;
         ptx_operand_range(&t, &least, &most);
-        bool count = noperand == PTX_ANY_COUNT || (noperand >= least && noperand <= most);
+        count = noperand == PTX_ANY_COUNT || (noperand >= least && noperand <= most);
         if (count || !found)
             first = t;
         found = true;
-        if (count)
-            break;
     }
     if (found) {
         in->op = first.op;
@@ -696,26 +719,30 @@ const char *ptx_sm_text(struct arena *a, unsigned min_sm)
 
 enum { MAX_DISTANCE_TEXT = 80 };
 
-/* Levenshtein's, of texts up to MAX_DISTANCE_TEXT letters. */
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Insertions, deletions, changes and swaps of neighbours that make a into b; up to MAX_DISTANCE_TEXT letters each. */
 static size_t distance(const char *a, size_t an, const char *b, size_t bn)
 {
-    size_t row[MAX_DISTANCE_TEXT + 1];
+    size_t rows[3][MAX_DISTANCE_TEXT + 1], *before = rows[0], *last = rows[1], *row = rows[2];
     for (size_t j = 0; j <= bn; j++)
-        row[j] = j;
+        last[j] = j;
     for (size_t i = 1; i <= an; i++) {
-        size_t diagonal = row[0];
         row[0] = i;
         for (size_t j = 1; j <= bn; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
+            row[j] = least(least(last[j], row[j - 1]) + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = least(row[j], before[j - 2] + 1);
         }
+        size_t *t = before;
+        before = last;
+        last = row;
+        row = t;
     }
-    return row[bn];
+    return last[bn];
 }
 
 /* The row's mnemonic that keeps as many of the words given as it can. */
@@ -726,22 +753,22 @@ static void form_of(const struct ptx_row *r, const struct ptx_word *w, size_t n,
     for (unsigned i = 0; i < r->nslot; i++) {
         const struct ptx_slot *s = &r->slot[i];
         const struct word *best = NULL;
-        size_t least = SIZE_MAX, by = 0;
+        size_t nearest = SIZE_MAX, by = 0;
         for (size_t k = 1; k < n; k++) {
             for (unsigned j = 0; j < s->nalt && !used[k] && w[k].len <= MAX_DISTANCE_TEXT; j++) {
                 const struct word *alt = &table.word[s->alt[j].word];
                 size_t d = distance(w[k].text, w[k].len, alt->text, alt->len);
-                if (d >= least || (d && d * 2 > alt->len && s->optional) ||
+                if (d >= nearest || (d && d * 2 > alt->len && s->optional) ||
                     (d && s->optional && d > 1))
                     continue;
-                least = d;
+                nearest = d;
                 best = alt;
                 by = k;
             }
         }
         if (!best && s->optional)
             continue;
-        if (best && least <= 2)
+        if (best && nearest <= 2)
             used[by] = true;
         else
             best = &table.word[s->alt[0].word];
@@ -772,7 +799,7 @@ const char *ptx_nearest(struct arena *a, const struct ptx_word *words, size_t n)
         len += w[i].len;
     }
     unsigned name = name_place(w[0].text, w[0].len);
-    size_t least = SIZE_MAX;
+    size_t nearest = SIZE_MAX;
     const char *best = NULL;
     for (unsigned k = 0; k < table.name[name].n; k++) {
         struct buf form = buf_in(a);
@@ -780,8 +807,8 @@ const char *ptx_nearest(struct arena *a, const struct ptx_word *words, size_t n)
         if (form.len > MAX_DISTANCE_TEXT)
             continue;
         size_t d = distance(want, len, buf_text(&form), form.len);
-        if (d < least) {
-            least = d;
+        if (d < nearest) {
+            nearest = d;
             best = buf_text(&form);
         }
     }

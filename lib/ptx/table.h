@@ -52,7 +52,8 @@ struct ptx_word {
 };
 enum { PTX_MAX_WORDS = 24 };
 
-/* Sets op, mod and type of in from the first row that fits the words, and noperand if any row takes that many
+/* Sets op, mod and type of in from the first row that fits the words (in the row's order; else in any order), and
+ * noperand if any row takes that many
  * (PTX_ANY_COUNT: don't ask). Returns false when no row fits. */
 enum { PTX_ANY_COUNT = 99 };
 bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct ptx_inst *in);

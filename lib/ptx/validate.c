@@ -139,9 +139,6 @@ static void check_var(struct ptx_validator *v, const struct ptx_var *var)
                    "'%s': only .global and .const variables have initial values", var->name);
     if (var->is_array && var->count == 0 && !external && var->space != PTX_PARAM)
         diag_error(v->diags, var->span, "'%s': an array without a size is .extern", var->name);
-    if (var->align && var->align < bits / 8)
-        diag_error(v->diags, var->span, "'%s': aligned to %u bytes, less than an element",
-                   var->name, var->align);
 }
 
 /* A name twice in one scope (the parser finds it in text; a module that was built needs it too). */

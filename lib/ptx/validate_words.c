@@ -94,8 +94,6 @@ bool ptx_check_words(struct ptx_validator *v, const struct ptx_inst *in)
     case PTX_OP_ST_VOLATILE:
     case PTX_OP_ST_ORDERED: return check_access(v, in);
     case PTX_OP_CVT_INT: return check_sat(v, in);
-    case PTX_OP_LOP3:
-    case PTX_OP_LOP3_BOOL: return check_range(v, in, 4, 0, 255, 1);
     case PTX_OP_BAR_SYNC:
     case PTX_OP_BAR_ARRIVE:
     case PTX_OP_BARRIER_SYNC:

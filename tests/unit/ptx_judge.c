@@ -8,9 +8,8 @@
 
 #include "ptx/table.h"
 
+#include "ptxas.h"
 #include "tap.h"
-
-#include <unistd.h>
 
 enum { MAX_FORMS = 8192, BASE_PTX = 60, BASE_SM = 70, PER_RUN = 40 };
 
@@ -28,7 +27,6 @@ static unsigned elsewhere; /* what ptxas said of other lines than those of the f
 static struct arena *arena;
 static struct form forms[MAX_FORMS];
 static size_t nform;
-static char ptxas[256], scratch[64];
 
 /* ---- writing an instruction ------------------------------------------------------------------------------------- */
 
@@ -342,18 +340,6 @@ static void make_special(enum ptx_sreg r)
 
 /* ---- ptxas ------------------------------------------------------------------------------------------------------ */
 
-static bool find_ptxas(void)
-{
-    const char *const places[] = {getenv("PTXAS"), "/usr/local/cuda/bin/ptxas", "/usr/bin/ptxas"};
-    for (size_t i = 0; i < 3; i++) {
-        if (places[i] && access(places[i], X_OK) == 0) {
-            snprintf(ptxas, sizeof ptxas, "%s", places[i]);
-            return true;
-        }
-    }
-    return false;
-}
-
 static unsigned number_after(const char *text, const char *key, bool version)
 {
     const char *p = strstr(text, key);
@@ -367,14 +353,10 @@ static unsigned number_after(const char *text, const char *key, bool version)
 }
 
 /* Assembles the text; what is said of a line goes to its form. */
-static bool assemble(const struct buf *text, const char *arch, struct form **at, size_t n)
+static bool assemble(const struct buf *text, const struct ptx_target *t, struct form **at, size_t n)
 {
-    char command[512], line[1024];
-    FILE *f = fopen(scratch, "w");
-    if (!f || fwrite(text->text, 1, text->len, f) != text->len || fclose(f) != 0)
-        return false;
-    snprintf(command, sizeof command, "%s -O0 -arch=%s %s -o /dev/null 2>&1", ptxas, arch, scratch);
-    FILE *p = popen(command, "r");
+    char line[1024];
+    FILE *p = ptxas_run(text->text, text->len, t->sm, t->suffix);
     if (!p)
         return false;
     while (fgets(line, sizeof line, p)) {
@@ -404,13 +386,11 @@ static bool assemble(const struct buf *text, const char *arch, struct form **at,
 static void run(struct form **at, size_t n, unsigned ptx, const struct ptx_target *t)
 {
     struct buf text = buf_in(arena);
-    char arch[16];
     begin(&text, ptx, t->name, ptx >= 83);
     for (size_t i = 0; i < n; i++)
         buf_printf(&text, "%s;\n", at[i]->text);
     end(&text);
-    snprintf(arch, sizeof arch, "%s", t->sm < 75 ? "sm_75" : t->name);
-    if (!assemble(&text, arch, at, n))
+    if (!assemble(&text, t, at, n))
         abort();
 }
 
@@ -422,7 +402,7 @@ static size_t judge_valid(void)
     for (size_t i = 0; i < nform; i++) {
         if (done[i] || !forms[i].valid)
             continue;
-        struct form *at[PER_RUN * 25];
+        struct form *at[PER_RUN * 25] = {NULL};
         size_t n = 0;
         for (size_t k = i; k < nform && n < PER_RUN * 25; k++) {
             if (done[k] || !forms[k].valid || version_for(&forms[k]) != version_for(&forms[i]) ||
@@ -554,13 +534,10 @@ int main(void)
         make_special((enum ptx_sreg)r);
     ok(trouble == 0, "%zu forms of %d rows pass our parser and print as they were read", nform,
        (int)PTX_OP_COUNT);
-    if (!find_ptxas()) {
+    if (!ptxas_path()) {
         tap_skip("the table against ptxas", "no ptxas here");
         return tap_done();
     }
-    const char *tmp = getenv("TMPDIR");
-    snprintf(scratch, sizeof scratch, "%s/kaio-judge-%ld.ptx",
-             tmp && strlen(tmp) < 30 ? tmp : "/tmp", (long)getpid());
     trouble = 0;
     size_t n = judge_valid();
     ok(trouble == 0, "ptxas takes %zu forms at the table's minima", n);
@@ -573,7 +550,7 @@ int main(void)
     trouble = 0;
     n = judge_targets();
     ok(trouble == 0, "ptxas knows the targets from the same PTX versions on (%zu pairs)", n);
-    remove(scratch);
+    ptxas_clean();
     arena_free(arena);
     return tap_done();
 }
