@@ -1,11 +1,10 @@
 # tests of the kernel language's math library, lib/lower/*.k compiled as C; the programs take a step as
 # argument, 1 for an exhaustive run
-MATH_K = lib/lower/convert.k lib/lower/math_f32.k lib/lower/math.def
 MATH_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests
 MATH_CFLAGS = $(BASE_CFLAGS) -O2 -ffp-contract=off
 
 EXTRA_DIST += tests/math/prelude.h tests/math/prelude_end.h tests/math/minimax.py \
-	tests/math/coefficients.py $(MATH_K)
+	tests/math/coefficients.py
 
 UNIT_TESTS += tests/math/convert
 tests_math_convert_SOURCES = tests/math/convert.c
@@ -17,3 +16,8 @@ UNIT_TESTS += tests/math/math_f32
 tests_math_math_f32_SOURCES = tests/math/math_f32.c
 tests_math_math_f32_CPPFLAGS = $(MATH_CPPFLAGS)
 tests_math_math_f32_CFLAGS = $(MATH_CFLAGS)
+
+UNIT_TESTS += tests/math/math_f64
+tests_math_math_f64_SOURCES = tests/math/math_f64.c
+tests_math_math_f64_CPPFLAGS = $(MATH_CPPFLAGS)
+tests_math_math_f64_CFLAGS = $(MATH_CFLAGS)

@@ -8,6 +8,7 @@
 
 #include "lower/convert.k.h"
 #include "lower/math_f32.k.h"
+#include "lower/math_f64.k.h"
 
 static const struct {
     const char *name, *text;
@@ -15,6 +16,7 @@ static const struct {
 } files[] = {
     {"convert.k", convert_k, sizeof convert_k - 1},
     {"math_f32.k", math_f32_k, sizeof math_f32_k - 1},
+    {"math_f64.k", math_f64_k, sizeof math_f64_k - 1},
 };
 enum { NFILES = sizeof files / sizeof *files };
 

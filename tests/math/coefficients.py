@@ -115,3 +115,51 @@ split('f32 pow 2/ln 2', 2 / LN2, 2)
 K = mpf('2.25')
 poly('f32 erfc tail', mapped(lambda a: mp.erfc(a) * mp.exp(a * a) * (a + K), K), upper(mpf('0.74'), K),
      upper(mpf('10.4'), K), upto(8))
+
+# ---- f64
+
+
+def poly64(name, *args, **kw):
+    poly('f64 ' + name, *args, suffix='', bits=53, **kw)
+
+
+def split64(name, value, parts, bits=53):
+    split('f64 ' + name, value, parts, bits, '')
+
+
+split64('log2(e)', 1 / LN2, 2)
+split64('ln 2', LN2, 2)
+split64('ln 2, short', LN2, 2, [42, 53])
+poly64('exp', mp.exp, -LN2 / 2 * 1.001, LN2 / 2 * 1.001, upto(11), fixed={0: 1, 1: 1})
+poly64('exp2', lambda r: mpf(2)**r, -0.5001, 0.5001, upto(12), fixed={0: 1})
+poly64('expm1', mp.expm1, -LN2 / 2 * 1.001, LN2 / 2 * 1.001, upto(12, 1), fixed={1: 1, 2: 0.5})
+split64('gelu_tanh g', 1 / mpf('0.044715'), 2, [26, 53])
+split64('gelu_tanh b log2(e)', B / LN2, 1)
+split64('gelu_tanh ln(2) / b', LN2 / B, 2, [40, 53])
+poly64('gelu_tanh exp(-b r)', lambda r: mp.exp(-B * r), -R, R, upto(12), fixed={0: 1})
+poly64('tanh', mp.tanh, 1e-9, 0.7, odd(27), fixed={1: 1})
+poly64('sinh', mp.sinh, 1e-9, 1.0, odd(17), fixed={1: 1})
+
+poly64('atanh', mp.atanh, 1e-9, 0.1717, odd(17), fixed={1: 1})
+split64('1/3', mpf(1) / 3, 2)
+poly64('pow atanh', mp.atanh, 1e-9, 0.1717, odd(21),
+       fixed={1: 1, 3: round_to(mpf(1) / 3, 53) + round_to(mpf(1) / 3 - round_to(mpf(1) / 3, 53), 53)})
+split64('2/ln 2', 2 / LN2, 2)
+split64('log10(e)', C, 2)
+split64('log10(2)', LN2 * C, 2, [42, 53])
+
+split64('2/pi', 2 / mp.pi, 1)
+split64('pi/2', mp.pi / 2, 4)
+split64('pi', mp.pi, 2)
+poly64('sin', mp.sin, 1e-9, 0.7854, odd(15), fixed={1: 1})
+poly64('cos', mp.cos, 1e-9, 0.7854, list(range(0, 17, 2)), fixed={0: 1, 2: -0.5})
+poly64('atan', mp.atan, 1e-9, 0.4143, odd(25), fixed={1: 1})
+poly64('asin', mp.asin, 1e-9, 0.5, odd(27), fixed={1: 1})
+
+E = 2 / mp.sqrt(mp.pi)
+poly64('erf', mp.erf, 1e-9, 1.0, odd(25), fixed={1: one_plus(E, 53)})
+split64('erf c1 - 1', E - 1, 1)
+K = mpf('3.5')
+poly64('erfc tail', mapped(lambda a: mp.erfc(a) * mp.exp(a * a) * (a + K), K), upper(mpf('0.69'), K),
+       upper(mpf('27.4'), K), upto(20), first_bits={0: 106})
+poly64('gelu centre', lambda x: mpf(1) / 2 - tail(x), 1e-9, 1.0, odd(21), weight=lambda x: 1 / tail(x))

@@ -277,3 +277,7 @@ int main(int argc, char **argv)
     }
     return tap_done();
 }
+
+#if defined __x86_64__ && defined __clang__
+#pragma clang attribute pop
+#endif
