@@ -1,5 +1,5 @@
 # manual pages: append to dist_man_MANS
 dist_man_MANS += \
-	man/kaio-bench.1 \
+	man/kaio.7 man/kaio-bench.1 \
 	man/kaio-emit.1 man/kaio-ptx.5 \
 	man/kaio-run.1

@@ -25,6 +25,11 @@ function plain(s) {
     return s
 }
 
+# Whether a command has another line.
+function goes_on(s) {
+    return s ~ /(\\|\|)$/
+}
+
 function flush() {
     if (command != "")
         printf "%d\n%s\n%s\034\n", status, command, expected
@@ -37,7 +42,7 @@ function flush() {
 /^\.Bd .*-literal/ { inside = !skip; skip = 0; next }
 /^\.Ed/ { flush(); inside = 0; next }
 !inside || /^\.\\"/ { next }
-/^\$ / { s = status; flush(); status = s; command = plain(substr($0, 3)); more = command ~ /\\$/; next }
+/^\$ / { s = status; flush(); status = s; command = plain(substr($0, 3)); more = goes_on(command); next }
 command == "" { next }
-more { command = command "\n" plain($0); more = $0 ~ /\\e$/; next }
+more { command = command "\n" plain($0); more = goes_on(command); next }
 { expected = expected plain($0) "\n" }

@@ -17,7 +17,7 @@ setup_file() {
 }
 
 @test "the tools, the library, its header and the pkg-config file are there" {
-    for tool in emit run bench; do
+    for tool in emit run verify bench; do
         [ -x "$prefix/bin/kaio-$tool" ]
         "$prefix/bin/kaio-$tool" --version | grep -q "^kaio-$tool (kaio) "
     done
@@ -37,7 +37,7 @@ setup_file() {
 }
 
 @test "completions for bash and zsh are there" {
-    for tool in emit run bench; do
+    for tool in emit run verify bench; do
         bash -n "$prefix/share/bash-completion/completions/kaio-$tool"
         [ "$(head -n 1 "$prefix/share/zsh/site-functions/_kaio-$tool")" = "#compdef kaio-$tool" ]
     done

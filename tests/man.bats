@@ -38,11 +38,11 @@ run_examples() {
     while IFS= read -r -d $'\034' record; do
         record=${record#$'\n'}
         want=${record%%$'\n'*} record=${record#*$'\n'}
-        # the command ends where no backslash continues it
+        # the command ends where no backslash or pipe continues it
         command=
         while :; do
             command+=${record%%$'\n'*} record=${record#*$'\n'}
-            [[ $command == *\\ ]] || break
+            [[ $command == *[\\\|] ]] || break
             command+=$'\n'
         done
         expected=${record%$'\n'}
@@ -82,6 +82,8 @@ run_examples() {
 @test "examples of kaio-run(1)" { run_examples kaio-run.1; }
 @test "options of kaio-run(1)" { compare_options kaio-run; }
 @test "examples of kaio-ptx(5)" { run_examples kaio-ptx.5; }
+
+@test "examples of kaio(7)" { run_examples kaio.7; }
 
 @test "every page is in this file" {
     for page in "$man"/*.[0-9]; do

@@ -1,6 +1,5 @@
-# Shell completions, printed by the tools themselves. A tool is listed here once its options are in a table of
-# lib/base/cli.h.
-COMPLETED_TOOLS = emit bench run
+# Shell completions, printed by the tools themselves from their option tables.
+COMPLETED_TOOLS = emit run verify bench
 
 bashcomp_DATA = $(COMPLETED_TOOLS:%=completions/bash/kaio-%)
 zshcomp_DATA = $(COMPLETED_TOOLS:%=completions/zsh/_kaio-%)

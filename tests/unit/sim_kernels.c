@@ -1,4 +1,6 @@
 /* Ordinary kernels from a compiler (tests/ptx-run/kernels.cu) against the same computations in C. */
+#include <config.h>
+
 #include "sim.h"
 
 static struct sim begin(unsigned threads)
