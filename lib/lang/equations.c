@@ -215,8 +215,9 @@ static bool has_ranges(const struct context *x, const struct lang_equation *eq)
 /* In a recurrence the extents of one tensor may follow from those of another: first what is known, then the rest. */
 static bool component_ranges(struct context *x, const size_t *member, size_t n)
 {
+    enum { ROUNDS = 8 }; /* more would be a chain that no one writes, and n * n work */
     bool *done = ARENA_ARRAY(x->c.a, n, bool), good = true, progress = true;
-    while (progress) {
+    for (int round = 0; progress && round < ROUNDS; round++) {
         progress = false;
         for (size_t i = 0; i < n; i++) {
             struct equation_syntax *s = &x->text.v.v[member[i]];

@@ -102,8 +102,8 @@ struct parser {
 };
 
 enum {
-    LANG_MAX_TEXT = 1 << 20,
-    LANG_MAX_EQUATIONS = 1000,
+    LANG_MAX_TEXT = 256 << 10,
+    LANG_MAX_EQUATIONS = 500,
     LANG_MAX_RANK = 8,
     LANG_MAX_LOCALS = 4096,
     LANG_MAX_CALLS = 32,

@@ -155,25 +155,31 @@ static bool is_recurrent(const struct ordering *o, unsigned component, const str
     return true;
 }
 
+/* Does the equation read, in the same step, one that is not yet in its place? */
+static bool waits(const struct equation_syntax *s, const bool *pending)
+{
+    for (size_t r = 0; r < s->refs.n; r++)
+        if (s->refs.v[r].same_step && pending[s->refs.v[r].to])
+            return true;
+    return false;
+}
+
 /* Orders the members of a recurrence by what they read in the same step; false when that is a cycle. */
 static bool order_steps(struct ordering *o, size_t *member, size_t n)
 {
+    bool *pending = ARENA_ARRAY(o->a, o->t->v.n, bool);
+    for (size_t i = 0; i < n; i++)
+        pending[member[i]] = true;
     for (size_t done = 0; done < n; done++) {
-        size_t pick = n;
-        for (size_t i = done; i < n && pick == n; i++) {
-            const struct equation_syntax *s = &o->t->v.v[member[i]];
-            bool ready = true;
-            for (size_t r = 0; r < s->refs.n; r++)
-                for (size_t k = done; k < n; k++)
-                    ready &= !(s->refs.v[r].same_step && s->refs.v[r].to == member[k]);
-            if (ready)
-                pick = i;
-        }
+        size_t pick = done;
+        while (pick < n && waits(&o->t->v.v[member[pick]], pending))
+            pick++;
         if (pick == n)
             return false;
         size_t m = member[pick];
         memmove(member + done + 1, member + done, (pick - done) * sizeof *member);
         member[done] = m;
+        pending[m] = false;
     }
     return true;
 }

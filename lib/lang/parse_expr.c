@@ -13,7 +13,7 @@ bool parser_init(struct parser *p, struct arena *a, struct span text, bool hash_
     p->lex = (struct lexer){d, text.src, text.off, text.off + text.len, hash_comments};
     if (text.len > LANG_MAX_TEXT) {
         text.len = 1;
-        return diag_error(d, text, "this text is longer than 1 MiB");
+        return diag_error(d, text, "this text is longer than 256 KiB");
     }
     p->prev = (struct span){text.src, text.off, 0};
     lex_next(&p->lex, &p->tok);

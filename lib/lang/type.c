@@ -169,47 +169,49 @@ static bool same_constant(const struct lang_symbol *x, const struct lang_symbol 
     return x->has_value && y->has_value && x->value == y->value;
 }
 
-bool expr_same(const struct lang_expr *x, const struct lang_expr *y)
+static bool same_node(const struct lang_expr *x, const struct lang_expr *y)
 {
-    int64_t a, b;
-    if (lang_const_int(x, &a) && lang_const_int(y, &b))
-        return a == b;
-    while (x->kind == E_CAST && x->is_implicit)
-        x = x->args[0];
-    while (y->kind == E_CAST && y->is_implicit)
-        y = y->args[0];
-    if (x->kind != y->kind || x->nargs != y->nargs || x->nindex || y->nindex)
-        return false;
     switch (x->kind) {
     case E_NAME:
-    case E_INDEX:
-        if (x->sym != y->sym && !same_constant(x->sym, y->sym))
-            return false;
-        break;
+    case E_INDEX: return x->sym == y->sym || same_constant(x->sym, y->sym);
     case E_INT:
     case E_BOOL: return x->ival == y->ival;
     case E_FLOAT: return x->fval == y->fval;
     case E_SPECIAL: return x->special == y->special;
     case E_UNARY:
-    case E_BINARY:
-        if (x->op != y->op)
-            return false;
-        break;
-    case E_CALL:
-        if (x->fn != y->fn || x->func != y->func)
-            return false;
-        break;
-    case E_CAST:
-        if (x->type != y->type)
-            return false;
-        break;
-    case E_COND:
-    case E_REDUCE: break;
+    case E_BINARY: return x->op == y->op;
+    case E_CALL: return x->fn == y->fn && x->func == y->func;
+    case E_CAST: return x->type == y->type;
+    case E_COND: return true;
+    case E_REDUCE: return false;
     }
+    return false;
+}
+
+static bool same_tree(const struct lang_expr *x, const struct lang_expr *y)
+{
+    while (x->kind == E_CAST && x->is_implicit)
+        x = x->args[0];
+    while (y->kind == E_CAST && y->is_implicit)
+        y = y->args[0];
+    if (x == y)
+        return true;
+    if (x->kind != y->kind || x->nargs != y->nargs || x->pad || y->pad || !same_node(x, y))
+        return false;
     for (uint32_t i = 0; i < x->nargs; i++)
-        if (!expr_same(x->args[i], y->args[i]))
+        if (!same_tree(x->args[i], y->args[i]))
             return false;
     return true;
+}
+
+bool expr_same(const struct lang_expr *x, const struct lang_expr *y)
+{
+    int64_t a, b;
+    if (x == y)
+        return true;
+    if (lang_const_int(x, &a) && lang_const_int(y, &b))
+        return a == b;
+    return same_tree(x, y);
 }
 
 struct lang_expr *expr_clone(struct arena *a, const struct lang_expr *e)

@@ -31,17 +31,18 @@
 enum { CONTRACT_VERSION = 1 };
 
 struct contract_arg {
-    struct lang_symbol *sym;    /* a buffer, scalar or dimension; or NULL: */
-    struct lang_expr *expr;     /* computed, of .type */
-    enum dtype type;            /* what is passed: scalar's type, u32 for a dimension; u64 address for a buffer */
+    struct lang_symbol *sym; /* a buffer, scalar or dimension; or NULL: */
+    struct lang_expr *expr;  /* computed, of .type */
+    enum dtype
+        type; /* what is passed: scalar's type, u32 for a dimension; u64 address for a buffer */
     struct span span;
 };
 
 struct contract_launch {
     const char *entry;
-    struct lang_expr *when;     /* NULL: always */
+    struct lang_expr *when;                            /* NULL: always */
     struct lang_expr *grid[3], *block[3], *cluster[3]; /* NULL: 1 (cluster[0] NULL: no cluster) */
-    struct lang_expr *shared;   /* bytes, NULL: 0 */
+    struct lang_expr *shared;                          /* bytes, NULL: 0 */
     VEC(struct contract_arg) args;
     struct span span;
 };

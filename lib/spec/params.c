@@ -15,8 +15,11 @@ static bool read_param(struct param_reader *p, const struct yaml_pair *pair)
     struct lang_symbol *sym = ARENA_NEW(p->a, struct lang_symbol);
     struct lang_expr *value;
     struct span text;
+    enum { MOST = 512 }; /* as many as 4 KiB of PTX parameters hold */
     if (!check_identifier(pair->key, "a parameter", p->d))
         return false;
+    if (p->params.n == MOST)
+        return diag_error(p->d, pair->key->span, "more than %d parameters", MOST);
     sym->name = pair->key->text;
     sym->span = pair->key->span;
     sym->id = (uint32_t)p->params.n;
@@ -42,6 +45,7 @@ static bool read_param(struct param_reader *p, const struct yaml_pair *pair)
 /* Every name in a dimension is a dimension's. */
 static bool collect_dims(struct param_reader *p, const struct lang_expr *e)
 {
+    enum { MOST = 512 };
     bool good = true;
     for (uint32_t i = 0; i < e->nargs; i++)
         good &= collect_dims(p, e->args[i]);
@@ -60,6 +64,8 @@ static bool collect_dims(struct param_reader *p, const struct lang_expr *e)
     const char *why = lang_reserved(e->name);
     if (why)
         return diag_error(p->d, e->span, "'%s' is %s and can't name a dimension", e->name, why);
+    if (p->dims.n == MOST)
+        return diag_error(p->d, e->span, "more than %d dimensions", MOST);
     struct lang_symbol *dim = ARENA_NEW(p->a, struct lang_symbol);
     dim->kind = SYM_DIM;
     dim->name = e->name;
@@ -117,7 +123,7 @@ bool params_read(struct param_reader *p, const struct yaml_value *v)
     bool good = true;
     if (v->kind != YAML_MAP)
         return diag_error(p->d, v->span, "'params' is a map, with 'name: in f32[n]' on each line");
-    for (size_t i = 0; i < v->n; i++)
+    for (size_t i = 0; i < v->n && p->d->nerror <= DIAG_LIMIT; i++)
         good &= read_param(p, &v->pair[i]);
     for (size_t i = 0; i < p->params.n; i++) {
         const struct lang_symbol *sym = p->params.v[i].sym;

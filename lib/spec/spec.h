@@ -13,10 +13,10 @@
 enum spec_math { MATH_DEFAULT, MATH_STRICT, MATH_FAST };
 
 struct spec_param {
-    struct lang_symbol *sym;    /* SYM_BUFFER or SYM_SCALAR; sym->id is the index in spec.params */
-    struct span span;           /* the declaration's text */
-    const char *decl;           /* the declaration as written: "in f32[n]" */
-    struct lang_expr *value;    /* a scalar's default, checked; NULL: must be given */
+    struct lang_symbol *sym; /* SYM_BUFFER or SYM_SCALAR; sym->id is the index in spec.params */
+    struct span span;        /* the declaration's text */
+    const char *decl;        /* the declaration as written: "in f32[n]" */
+    struct lang_expr *value; /* a scalar's default, checked; NULL: must be given */
 };
 
 /* A named value bound by a case: a dimension or a scalar. */
@@ -25,7 +25,7 @@ struct spec_binding {
     struct span span;
     bool is_int;
     int64_t i;
-    double f;                   /* also set when is_int */
+    double f; /* also set when is_int */
 };
 struct spec_case {
     const char *name;
@@ -41,26 +41,26 @@ struct spec_option {
 
 struct spec {
     const struct source *src;
-    const char *name;           /* the kernel */
+    const char *name; /* the kernel */
     struct span name_span;
-    const char *doc;            /* "" if none */
+    const char *doc; /* "" if none */
     VEC(struct spec_param) params;
-    VEC(struct lang_symbol *) dims;     /* in the order of first appearance; sym->id is the index */
+    VEC(struct lang_symbol *) dims; /* in the order of first appearance; sym->id is the index */
     VEC(struct lang_expr *) require;
     VEC(struct spec_case) cases;
     VEC(struct spec_option) schedule;
     enum spec_math math;
-    struct lang_scope params_scope;     /* parameters and dimensions as body: sees them */
+    struct lang_scope params_scope; /* parameters and dimensions as body: sees them */
     bool has_compute;
-    struct lang_equations compute;      /* has_compute */
-    struct lang_stmt *body;             /* NULL when has_compute */
-    struct lang_expr *grid[3], *block[3];  /* body: grid[0] and block[0] not NULL */
+    struct lang_equations compute;        /* has_compute */
+    struct lang_stmt *body;               /* NULL when has_compute */
+    struct lang_expr *grid[3], *block[3]; /* body: grid[0] and block[0] not NULL */
     uint32_t ngrid, nblock;
     bool has_reference;
-    struct lang_equations reference;    /* compute again for a compute: spec without reference: */
+    struct lang_equations reference; /* compute again for a compute: spec without reference: */
 };
 
-struct spec_define {            /* -D name=value */
+struct spec_define { /* -D name=value */
     const char *name;
     uint64_t value;
 };
@@ -70,8 +70,8 @@ struct spec_define {            /* -D name=value */
 struct spec_file {
     VEC(struct spec *) specs;
 };
-struct spec_file *spec_read(struct arena *a, const struct source *src, const struct spec_define *defines,
-                            size_t ndefine, struct diags *d);
+struct spec_file *spec_read(struct arena *a, const struct source *src,
+                            const struct spec_define *defines, size_t ndefine, struct diags *d);
 struct spec *spec_find(struct spec_file *f, const char *name); /* NULL if absent */
 
 /* The equations that say what the kernel computes: reference: if there is one, else compute:; NULL for a body: without a

@@ -378,7 +378,7 @@ static struct yaml_value *read_collection(struct reader *r, const yaml_event_t *
 
 static struct yaml_value *read_node(struct reader *r, yaml_event_t *e)
 {
-    enum { MAX_ANCHORS = 1000 };
+    enum { MAX_ANCHORS = 256 };
     const yaml_char_t *anchor = anchor_of(e);
     size_t at = r->anchors.n;
     if (e->type == YAML_ALIAS_EVENT)

@@ -269,7 +269,7 @@ static void test_size(void)
     text[n] = '\0';
     src.len = n;
     ok(!spec_read(a, &src, NULL, 0, d), "an equation of 2 MB is refused");
-    ok(strstr(d->list.v[1].text, "longer than 1 MiB"), "because of its size: %s",
+    ok(strstr(d->list.v[1].text, "longer than 256 KiB"), "because of its size: %s",
        d->list.v[1].text);
     arena_free(a);
     free(text);
