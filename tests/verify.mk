@@ -5,3 +5,5 @@ UNIT_TESTS += tests/mutate
 tests_mutate_SOURCES = tests/mutate.c tools/kaio-verify/values.c
 tests_mutate_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests
 tests_mutate_LDADD = $(TOOL_LIBS)
+
+BATS_TESTS += tests/cli/verify.bats

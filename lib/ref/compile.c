@@ -165,6 +165,8 @@ static struct node *binary(struct compiler *c, const struct lang_expr *e)
     struct node *n = node_new(c, e, eval, 2);
     n->from = e->args[0]->type;
     n->rounded = is_basic(n) && c->p->in->spec->math == MATH_STRICT;
+    if (eval == eval_fdiv && e->type == DT_F32 && c->p->in->spec->math == MATH_FAST)
+        n->round.unit *= 4; /* div.full: 2 ulp */
     if (!compile_args(c, n, e->args))
         return NULL;
     for (uint32_t k = 0; k < 2; k++)
@@ -268,10 +270,8 @@ static struct node *call(struct compiler *c, const struct lang_expr *e)
     n->func = ref_func_find(e->fn);
     n->from = e->nargs ? e->args[0]->type : e->type;
     n->rounded = is_basic(n) && !e->fast && c->p->in->spec->math == MATH_STRICT;
-    if (eval == eval_fsqrt && e->fast) {
-        n->round.unit *= 4;
-        n->round.tiny = 0x1p-126;
-    }
+    if (eval == eval_fsqrt && e->fast)
+        n->round.unit = ref_fast_error(FN_SQRT)->rel;
     return compile_args(c, n, e->args) ? n : NULL;
 }
 

@@ -124,17 +124,46 @@ static double propagate(const struct node *n, double x, double e, double y)
     return fmax(fabs(y - lo), fabs(hi - y));
 }
 
-/* The result y with the argument's part p of its error: adds the function's own. */
+/* The distance between the numbers of the type about v. */
+static double ulp(const struct node *n, double v)
+{
+    double unit = n->round.f32 ? 0x1p-23 : 0x1p-52;
+    int exponent;
+    frexp(v, &exponent);
+    double u = ldexp(unit, exponent - 1);
+    return u > 2 * n->round.tiny ? u : 2 * n->round.tiny;
+}
+
+/* The result y with the argument's part p of its error: adds the function's own, and the reference's. */
 static void finish(const struct node *n, double y, double p, double *v, double *e)
 {
     *v = y;
     *e = p;
     if (!isfinite(y))
         return;
-    double ulp = ref_func_ulp(n->src->fn, n->type, n->src->fast);
-    *e = p + ulp * (2 * n->round.unit * (fabs(y) + p) + 2 * n->round.tiny);
-    if (n->src->fast) /* subnormals are flushed */
-        *e += 0x1p-126;
+    double own = n->round.f32 ? 0x1p-51 * fabs(y) : 0x1p-53 * fabs(y);
+    *e = p + ref_func_ulp(n->src->fn, n->type) * ulp(n, fabs(y) + p) + own;
+    ref_range(&n->round, v, e);
+}
+
+/* The same for the hardware's approximation, which flushes subnormals. */
+static void finish_fast(const struct node *n, const struct fast_error *fast, double x, double y,
+                        double p, double *v, double *e)
+{
+    double a = fabs(x);
+    *v = y;
+    *e = p;
+    if (!isfinite(y) || !isfinite(x)) {
+        *e = isnan(x) ? 0 : INFINITY;
+        return;
+    }
+    if (n->src->fn == FN_SIN || n->src->fn == FN_COS || n->src->fn == FN_TAN)
+        p += a <= 2 * M_PI ? 0 : a <= 100 * M_PI ? 0x1.4p-15 : INFINITY;
+    if (n->src->fn == FN_TAN)
+        p *= (1 + fabs(y)) * sqrt(1 + y * y);
+    *e = p + fast->rel * (fabs(y) + p) + fast->abs + fast->absx * a + 0x1p-126;
+    if (n->src->fn == FN_TAN)
+        *e += fast->abs * (1 + fabs(y)) * sqrt(1 + y * y);
     ref_range(&n->round, v, e);
 }
 
@@ -142,24 +171,24 @@ void eval_func1(struct frame *f, const struct node *n, const uint8_t *mask)
 {
     const struct vec *a = node_arg(f, n, 0, mask);
     struct vec *o = node_out(f, n);
+    const struct fast_error *fast = n->src->fast ? ref_fast_error(n->src->fn) : NULL;
     for (int l = 0; l < LANES; l++) {
         if (!mask[l])
             continue;
-        double x = a->v[l], ex = a->e[l];
-        double y = apply(n, x);
+        double x = a->v[l], ex = a->e[l], y = apply(n, x), p = 0;
         if (isnan(x) && ex == 0) {
             o->v[l] = NAN;
             o->e[l] = 0;
             continue;
         }
-        if (n->src->fast && isfinite(x)) /* the argument is scaled in f32, and flushed */
-            ex += fabs(x) * 0x1p-22 + 0x1p-126;
-        double p = 0;
-        if (ex > 0)
-            p = isnan(y) && isnan(apply(n, x - ex)) && isnan(apply(n, x + ex))
-                    ? 0
-                    : propagate(n, x, ex, y);
-        finish(n, y, p, &o->v[l], &o->e[l]);
+        if (fast && isfinite(x))
+            ex += fast->arg * fabs(x) + 0x1p-126;
+        if (ex > 0 && !(isnan(y) && isnan(apply(n, x - ex)) && isnan(apply(n, x + ex))))
+            p = propagate(n, x, ex, y);
+        if (fast)
+            finish_fast(n, fast, x, y, p, &o->v[l], &o->e[l]);
+        else
+            finish(n, y, p, &o->v[l], &o->e[l]);
     }
 }
 
@@ -213,8 +242,8 @@ void eval_func2(struct frame *f, const struct node *n, const uint8_t *mask)
         double x = a->v[l], ex = a->e[l], y = b->v[l], ey = b->e[l];
         double r = apply2(n, x, y), p = 0;
         if (n->src->fast && n->src->fn == FN_POW) {
-            /* exp2(y log2(x)): the exponent's rounding is relative to its size */
-            p = fabs(r) * (fabs(y * log(x)) + 1) * 0x1p-20;
+            /* exp2(y log2(x)): the logarithm's error is absolute near 1, and the product rounds */
+            p = fabs(r) * (fabs(y) * (1 + fabs(log2(x))) * 0x1p-21 + 0x1p-21) + 0x1p-126;
         }
         if (ex > 0 || ey > 0)
             p += propagate2(n, x, ex, y, ey, r);

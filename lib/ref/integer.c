@@ -301,8 +301,11 @@ static int64_t ifunc(const struct node *n, const int64_t x[4])
         int64_t v = less(n->type, x[0], x[1]) ? x[1] : x[0];
         return less(n->type, x[2], v) ? x[2] : v;
     }
-    case FN_CEIL_DIV:
-        return divide(n->type, x[0], x[1], false) + (divide(n->type, x[0], x[1], true) != 0);
+    case FN_CEIL_DIV: {
+        int64_t rest = divide(n->type, x[0], x[1], true);
+        bool cut = rest && (dtype_class(n->type) == DTC_U || (rest ^ x[1]) >= 0);
+        return divide(n->type, x[0], x[1], false) + cut;
+    }
     case FN_POPC: return __builtin_popcountll(u);
     case FN_CLZ: return u ? __builtin_clzll(u) - (int)(64 - bits) : (int64_t)bits;
     case FN_BREV: return reverse_bits(x[0], bits);

@@ -163,8 +163,14 @@ void ref_hull_int(int64_t *v, double *e, int64_t w, double f);
 
 /* func.c: transcendental functions. NULL when fn is none. */
 const struct func *ref_func_find(enum lang_builtin fn);
-/* The error of fn in ulp of the result for type t; fast: of the hardware's approximation. */
-double ref_func_ulp(enum lang_builtin fn, enum dtype t, bool fast);
+/* accuracy.c: the error of fn in ulp of the exact result, for type t. */
+double ref_func_ulp(enum lang_builtin fn, enum dtype t);
+/* The error of the hardware's approximation; NULL when there is none, and the accurate function is taken. */
+struct fast_error {
+    enum lang_builtin fn;
+    double rel, abs, absx, arg;
+};
+const struct fast_error *ref_fast_error(enum lang_builtin fn);
 node_eval eval_func1, eval_func2;
 
 /* integer.c: integers, bools and conversions. */

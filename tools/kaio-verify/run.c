@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "lower/lower.h"
 #include "ptx/ptx.h"
+#include "run/choose.h"
 #include "values.h"
 
 #include <math.h>
@@ -41,35 +42,25 @@ static void worse(struct session *s, int status)
 
 /* ---- the device -------------------------------------------------------------------------------------------- */
 
-static bool cuda_present(struct session *s)
-{
-    return cuda_device.count(diags_new(s->a)) > 0;
-}
-
 static int open_device(struct session *s)
 {
-    const char *name = s->opt->device ? s->opt->device : "auto";
-    int64_t ordinal = 0;
-    bool automatic = strcmp(name, "auto") == 0;
-    if (strcmp(name, "cpu") == 0 || (automatic && !cuda_present(s)))
-        s->ops = &sim_device;
-    else if (automatic || strcmp(name, "cuda") == 0 ||
-             (strncmp(name, "cuda:", 5) == 0 &&
-              num_int(name + 5, strlen(name + 5), 0, 255, &ordinal) == NUM_OK))
-        s->ops = &cuda_device;
-    else
-        cli_usage_error(s->cli, "unknown device '%s'; there are auto, cpu, cuda and cuda:N", name);
+    struct device_choice choice;
+    const char *why;
+    if (!device_parse(s->opt->device ? s->opt->device : "auto", &choice))
+        cli_usage_error(s->cli, "unknown device '%s'; there are auto, cpu, cuda and cuda:N", s->opt->device);
+    device_settle(s->a, &choice, &why);
+    if (why)
+        cli_note(s->cli, "running on the simulator: %s", why);
+    s->ops = choice.ops;
     struct device_options options = {.threads = s->opt->threads,
                                      .max_instructions = s->opt->max_instructions,
                                      .interrupted = s->opt->interrupted};
-    enum device_status st = s->ops->open(s->a, (int)ordinal, &options, &s->dev, s->d);
+    enum device_status st = s->ops->open(s->a, choice.ordinal, &options, &s->dev, s->d);
     if (st == DEVICE_ABSENT)
         return CLI_NO_DEVICE;
     if (st != DEVICE_OK)
         return CLI_DEVICE_FAILED;
     s->ops->info(s->dev, &s->info);
-    if (automatic && s->ops == &sim_device && s->opt->format == FORMAT_TEXT)
-        cli_note(s->cli, "no GPU found; running on the simulator");
     return CLI_OK;
 }
 

@@ -1,0 +1,296 @@
+# kaio-verify: what passes, what fails, and what it says.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    specs=$KAIO_SRCDIR/specs
+    saxpy=$specs/elementwise/saxpy.yaml
+}
+
+# A vector of floats as raw bytes: f32s 1 2.5 -3
+f32s() {
+    for v in "$@"; do
+        case $v in
+        0) printf '\0\0\0\0' ;;
+        1) printf '\0\0\200\077' ;;
+        2) printf '\0\0\0\100' ;;
+        3) printf '\0\0\100\100' ;;
+        4) printf '\0\0\200\100' ;;
+        5) printf '\0\0\240\100' ;;
+        7) printf '\0\0\340\100' ;;
+        nan) printf '\0\0\300\177' ;;
+        esac
+    done
+}
+
+@test "files: a right result passes, a wrong one fails with its place" {
+    f32s 1 2 3 >x.bin
+    f32s 1 0 1 >y.bin
+    f32s 3 4 7 >z.bin
+    run -0 kaio-verify "$saxpy" n=3 x=x.bin y=y.bin:z.bin
+    [ "${lines[0]}" = "PASS     saxpy  y f32[3]: 3 compared, all equal" ]
+    f32s 3 5 7 >z.bin
+    run -1 kaio-verify "$saxpy" n=3 x=x.bin y=y.bin:z.bin
+    [ "${lines[0]}" = "FAIL     saxpy  y f32[3]: 1 of 3 wrong, largest error 1, 2.1e+06 ulp" ]
+    [ "${lines[1]}" = "    [1]: got 5 (0x40a00000), want 4" ]
+    [ "${lines[3]}" = "    .#." ]
+}
+
+@test "files: a NaN against a number fails whatever the tolerance" {
+    f32s 1 2 3 >x.bin
+    f32s 1 0 1 >y.bin
+    f32s 3 nan 7 >z.bin
+    run -1 kaio-verify --rtol=1 --atol=1e9 --ulp=1e9 "$saxpy" n=3 x=x.bin y=y.bin:z.bin
+    [[ "$output" == *"[1]: got nan (0x7fc00000), want 4"* ]]
+    [[ "$output" == *"tolerance instead of the bound: rtol 1 atol 1e+09 ulp 1e+09"* ]]
+}
+
+@test "files: a tolerance replaces the bound" {
+    f32s 1 2 3 >x.bin
+    f32s 1 0 1 >y.bin
+    f32s 3 5 7 >z.bin
+    run -0 kaio-verify --atol=1 "$saxpy" n=3 x=x.bin y=y.bin:z.bin
+}
+
+@test "files: nothing to check is an error" {
+    f32s 1 2 3 >x.bin
+    run -2 kaio-verify "$specs/elementwise/vector_add.yaml" n=3 x=x.bin y=x.bin
+    [[ "$output" == *"no output is given"* ]]
+    run -2 kaio-verify "$specs/elementwise/vector_add.yaml" n=3 x=x.bin y=x.bin w=x.bin
+    [[ "$output" == *"'w'"* || "$output" == *" w"* ]]
+    run -2 kaio-verify "$specs/elementwise/vector_add.yaml" n=3 x=x.bin y=x.bin z=@zeros
+    [[ "$output" == *"z is an output"* ]]
+    run -2 kaio-verify "$specs/elementwise/vector_add.yaml" n=4 x=x.bin y=x.bin z=x.bin
+    run -2 kaio-verify "$specs/elementwise/vector_add.yaml" n=3 x=x.bin y=x.bin z=missing.npy
+    run -2 kaio-verify missing.yaml x=1
+    run -2 kaio-verify
+}
+
+@test "files: a constant reference is not trusted" {
+    f32s 1 2 3 >x.bin
+    f32s 0 0 0 >z.bin
+    cat >zero.yaml <<'YAML'
+kernel: zero
+params:
+  x: in f32[n]
+  z: out f32[n]
+compute: |
+  z[i] = x[i] * 0
+YAML
+    run -1 kaio-verify zero.yaml n=3 x=x.bin z=z.bin
+    [ "${lines[0]}" = "MISTRUST zero  z f32[3]: 3 compared, all equal; the reference is all zero, although the inputs are not constant" ]
+}
+
+@test "files: a subscript out of range names the equation and the place" {
+    cat >gather.yaml <<'YAML'
+kernel: gather
+params:
+  x: in f32[n]
+  ids: in i32[m]
+  y: out f32[m]
+compute: |
+  y[i] = x[ids[i]]
+YAML
+    f32s 1 2 3 >x.bin
+    printf '\0\0\0\0\003\0\0\0' >ids.bin
+    f32s 1 2 >y.bin
+    run -2 kaio-verify gather.yaml n=3 m=2 x=x.bin ids=ids.bin y=y.bin
+    [ "${lines[0]}" = "gather.yaml:7:10: error: subscript 1 of 'x' is 3, outside 0..3, in the equation of 'y' at i = 1" ]
+}
+
+@test "golden: every bit, or a tolerance" {
+    f32s 1 2 3 >a.bin
+    f32s 1 2 3 >b.bin
+    run -0 kaio-verify --golden a.bin b.bin
+    f32s 1 2 5 >b.bin
+    run -1 kaio-verify --golden a.bin b.bin
+    f32s 1 2 >b.bin
+    run -2 kaio-verify --golden a.bin b.bin
+    run -2 kaio-verify --golden a.bin
+    run -2 kaio-verify --golden a.bin missing.bin
+    run -2 kaio-verify --golden --run a.bin b.bin
+}
+
+@test "golden: npy files, the types and shapes of which must agree" {
+    npy=$KAIO_SRCDIR/tests/data/npy
+    run -0 kaio-verify --golden "$npy/good-float64.npy" "$npy/good-float64.npy"
+    [[ "${lines[0]}" == "PASS     $npy/good-float64.npy f64["* ]]
+    run -2 kaio-verify --golden "$npy/good-float64.npy" "$npy/good-int64.npy"
+    [[ "$output" == *"good-int64.npy' is int64["*"good-float64.npy' is float64["* ]]
+    run -2 kaio-verify --golden "$npy/good-float64.npy" "$npy/bad-cut.npy"
+}
+
+@test "a body without a reference cannot be checked" {
+    cat >body.yaml <<'YAML'
+kernel: body
+params:
+  y: out f32[n]
+grid: 1
+block: 1
+body: |
+  y[0] = 1.0f;
+cases:
+  one: {n: 1}
+YAML
+    run -2 kaio-verify --run -d cpu body.yaml
+    [[ "$output" == *"has a body: and no reference:"* ]]
+}
+
+@test "run: every case of a spec, then a count" {
+    run -0 kaio-verify --run -d cpu "$saxpy"
+    [ "${lines[0]}" = "PASS     saxpy/one exact  y f32[1]: 1 compared, all equal" ]
+    [[ "$output" == *"SKIP     saxpy/large"* ]]
+    [ "${lines[-1]}" = "10 passed, 0 failed, 1 skipped" ]
+}
+
+@test "run: cases by name, values by hand, several specs" {
+    run -0 kaio-verify --run -d cpu "$saxpy" "$specs/elementwise/relu.yaml" n33 one
+    [ "${lines[-1]}" = "8 passed, 0 failed, 0 skipped" ]
+    run -0 kaio-verify --run -d cpu "$saxpy" n=77 alpha=-1.5 --repeat
+    [[ "$output" == *"saxpy/n=77 alpha=-1.5 normal"* ]]
+    run -2 kaio-verify --run -d cpu "$saxpy" n33 nothing
+    [[ "$output" == *"no spec has a case 'nothing'"* ]]
+    run -2 kaio-verify --run -d cpu "$saxpy" m=77
+    [[ "$output" == *"'saxpy' has no dimension or scalar 'm'"* ]]
+    run -2 kaio-verify --run -d cpu missing.yaml
+    run -2 kaio-verify --run -d tpu "$saxpy"
+    run -2 kaio-verify --run -d cpu -t sm_1 "$saxpy"
+}
+
+@test "run: a sample makes a large case small" {
+    run -0 kaio-verify --run -d cpu --sample=50 "$specs/layout/transpose.yaml" mid
+    [[ "$output" == *"compared (a sample of 100487)"* ]]
+}
+
+@test "run: all fills" {
+    for fill in exact normal uniform edge; do
+        run -0 kaio-verify --run -d cpu --fill=$fill "$saxpy" "$specs/elementwise/gelu.yaml" \
+            "$specs/gather/embedding.yaml" "$specs/matmul/naive.yaml" "$specs/quant/int8_dequant.yaml" n33
+        [ "${lines[-1]}" = "5 passed, 0 failed, 0 skipped" ]
+    done
+}
+
+@test "run: a wrong kernel fails, with the command that repeats it" {
+    kaio-emit "$saxpy" | sed -E 's/(fma\.rn\.f32 .*), (%f[0-9]+), %f[0-9]+;/\1, \2, \2;/' >wrong.ptx
+    run -1 kaio-verify --run -d cpu --ptx wrong.ptx --seed=9 "$saxpy" n33
+    [[ "$output" == *"repeat: kaio-verify --run -d cpu -t sm_80 --seed=9 --fill=exact --ptx=wrong.ptx --kernel=saxpy "*" n33"* ]]
+    command=$(sed -n 's/^ *repeat: //p' <<<"$output" | head -1)
+    run -1 bash -c "$command"
+    [[ "${lines[0]}" == "FAIL     saxpy/n33 exact"* ]]
+}
+
+@test "run: an element that is never written shows" {
+    kaio-emit "$specs/elementwise/saxpy_body.yaml" >good.ptx
+    run -0 kaio-verify --run -d cpu --ptx good.ptx "$specs/elementwise/saxpy_body.yaml" n33
+    cat >halves.yaml <<'YAML'
+kernel: halves
+params:
+  x: in f32[n]
+  y: out f32[n]
+block: 32
+grid: ceil_div(n, 64)
+body: |
+  u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    y[i] = x[i];
+reference: |
+  y[i] = x[i]
+cases:
+  small: {n: 64}
+YAML
+    run -1 kaio-verify --run -d cpu halves.yaml
+    [[ "${lines[0]}" == "FAIL     halves/small exact  y f32[64]: 32 of 64 wrong"* ]]
+    [[ "$output" == *"    ................................################################"* ]]
+}
+
+@test "run: a fault of the kernel is a failure" {
+    cat >beyond.yaml <<'YAML'
+kernel: beyond
+params:
+  x: in f32[n]
+  y: out f32[n]
+block: 32
+grid: ceil_div(n, 32)
+body: |
+  u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+  y[i] = x[i];
+reference: |
+  y[i] = x[i]
+cases:
+  small: {n: 33}
+YAML
+    run -1 --separate-stderr kaio-verify --run -d cpu beyond.yaml
+    [[ "${lines[0]}" == "FAIL     beyond/small exact"* ]]
+    [[ "$stderr" == *"x"* ]]
+}
+
+@test "run: a tolerance of rounding is not a licence" {
+    cat >sum.yaml <<'YAML'
+kernel: sums
+params:
+  x: in f32[r, c]
+  y: out f32[r]
+block: 32
+grid: ceil_div(r, 32)
+body: |
+  u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < r) {
+    f32 s = 0.0f;
+    for (u32 j = 0; j + 1 < c; ++j)
+      s += x[i, j];
+    y[i] = s;
+  }
+reference: |
+  y[i] = sum[j](x[i, j])
+cases:
+  small: {r: 40, c: 100}
+YAML
+    run -1 kaio-verify --run -d cpu sum.yaml
+    [[ "$output" == *"FAIL     sums/small exact"* ]]
+    [[ "$output" == *"FAIL     sums/small normal"* ]]
+    sed -i 's/j + 1 < c/j < c/' sum.yaml
+    run -0 kaio-verify --run -d cpu sum.yaml
+}
+
+@test "run: TAP, JSON and JUnit" {
+    run -0 kaio-verify --run -d cpu --format=tap "$saxpy" n31
+    [ "${lines[0]}" = "TAP version 13" ]
+    [ "${lines[1]}" = "ok 1 - saxpy/n31 exact y f32[31]: 31 compared, all equal" ]
+    [ "${lines[-1]}" = "1..2" ]
+    run -0 --separate-stderr kaio-verify --run -d cpu --format=json "$saxpy" n31
+    [[ "${lines[0]}" == '{"status": "PASS", "test": "saxpy/n31", '* ]]
+    if command -v python3 >/dev/null; then
+        python3 -c 'import json, sys; [json.loads(l) for l in sys.stdin]' <<<"$output"
+    fi
+    run -0 --separate-stderr kaio-verify --run -d cpu --format=junit "$saxpy" n31
+    [[ "${lines[0]}" == '<?xml version="1.0"'* ]]
+    [[ "${lines[1]}" == '<testsuite name="kaio-verify" tests="2" failures="0" errors="0" skipped="0"'* ]]
+}
+
+@test "run: without a GPU -d cuda exits 77" {
+    run kaio-verify --run -d cuda "$saxpy" n31
+    [ "$status" = 77 ] || { [ "$status" = 0 ] && [[ "${lines[0]}" == PASS* ]]; }
+}
+
+@test "the whole library passes on the simulator" {
+    run -0 kaio-verify --run -d cpu "$specs"/*/*.yaml
+    [[ "${lines[-1]}" == *" passed, 0 failed, "* ]]
+}
+
+@test "the whole library passes for the oldest target" {
+    run -0 kaio-verify --run -d cpu -t sm_70 "$specs"/*/*.yaml n1000
+    [[ "${lines[-1]}" == *" passed, 0 failed, "* ]]
+}
+
+@test "usage: options that need --run, unknown words" {
+    run -2 kaio-verify --fill=exact "$saxpy" x=1
+    run -2 kaio-verify --run --fill=random "$saxpy"
+    [[ "$output" == *"'random' is not one of exact, normal, uniform or edge"* ]]
+    run -2 kaio-verify --run n31
+    [[ "$output" == *"no such file: 'n31'"* ]]
+}
+
+@test "a full disk is an error" {
+    [ -w /dev/full ] || skip "no /dev/full"
+    run -2 bash -c "kaio-verify --run -d cpu '$saxpy' n31 >/dev/full"
+}
