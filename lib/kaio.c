@@ -1,8 +1,381 @@
+/* The public API over the modules: each call is a compilation or a run of its own, with its own arena. */
 #include <config.h>
 
 #include "kaio.h"
 
+#include "lower/lower.h"
+#include "ref/report.h"
+#include "run/args.h"
+#include "values.h"
+
+#include <stdlib.h>
+
+struct kaio {
+    char *messages;       /* malloc'd; NULL: none */
+    struct arena *memory; /* what outlives a call: definitions */
+    VEC(struct spec_define) defines;
+};
+
 const char *kaio_version(void)
 {
     return PACKAGE_VERSION;
+}
+
+struct kaio *kaio_new(void)
+{
+    struct kaio *k = calloc(1, sizeof *k);
+    if (k && !(k->memory = arena_new())) {
+        free(k);
+        k = NULL;
+    }
+    return k;
+}
+
+void kaio_free(struct kaio *k)
+{
+    if (!k)
+        return;
+    arena_free(k->memory);
+    free(k->messages);
+    free(k);
+}
+
+static const char NO_MEMORY[] = "kaio: error: not enough memory\n";
+
+const char *kaio_messages(const struct kaio *k)
+{
+    return k->messages ? k->messages : "";
+}
+
+static void set_messages(struct kaio *k, const char *text)
+{
+    free(k->messages);
+    k->messages = *text ? strdup(text) : NULL;
+}
+
+/* One call: its arguments, and what it works with. */
+struct call {
+    struct kaio *k;
+    struct arena *arena;
+    struct diags *d;
+    struct buf report;       /* shown after the diagnostics */
+    const char *name, *text; /* the spec or the PTX */
+    size_t len;
+    const char *target, *device;
+    const struct kaio_arg *arg;
+    size_t narg;
+    char **ptx; /* results of kaio_emit() */
+    size_t *ptx_len;
+};
+
+typedef enum kaio_status work(struct call *c);
+
+/* Does the work in a fresh arena, with "out of memory" caught, and keeps the messages. */
+static enum kaio_status guarded(struct call *c, work *f)
+{
+    volatile enum kaio_status status = KAIO_BAD_INPUT;
+    c->arena = arena_new();
+    if (!c->arena || setjmp(*arena_guard(c->arena))) {
+        set_messages(c->k, NO_MEMORY);
+        arena_free(c->arena);
+        return KAIO_BAD_INPUT;
+    }
+    c->d = diags_new(c->arena);
+    c->report = buf_in(c->arena);
+    status = f(c);
+    struct buf text = buf_in(c->arena);
+    diags_format(c->d, "kaio", false, &text);
+    buf_puts(&text, buf_text(&c->report));
+    set_messages(c->k, buf_text(&text));
+    arena_unguard(c->arena);
+    arena_free(c->arena);
+    return status;
+}
+
+/* A failed allocation here goes to the guard of no call, so the guard is set here. */
+enum kaio_status kaio_define(struct kaio *k, const char *name, unsigned long value)
+{
+    if (setjmp(*arena_guard(k->memory))) {
+        set_messages(k, NO_MEMORY);
+        return KAIO_BAD_INPUT;
+    }
+    struct spec_define *e = NULL;
+    for (size_t i = 0; i < k->defines.n; i++)
+        if (!strcmp(k->defines.v[i].name, name))
+            e = &k->defines.v[i];
+    if (!e) {
+        e = VEC_PUSH(k->memory, &k->defines);
+        e->name = arena_strdup(k->memory, name);
+    }
+    e->value = value;
+    arena_unguard(k->memory);
+    set_messages(k, "");
+    return KAIO_OK;
+}
+
+static struct spec_file *read_spec(struct call *c)
+{
+    return spec_read(c->arena, source_new(c->arena, c->name, c->text, c->len), c->k->defines.v,
+                     c->k->defines.n, c->d);
+}
+
+static enum kaio_status do_emit(struct call *c)
+{
+    const char *name = c->target ? c->target : "sm_80";
+    const struct ptx_target *target = ptx_target_find(name, strlen(name));
+    if (!target) {
+        diag_error(c->d, SPAN_NONE, "unknown target '%s'", name);
+        return KAIO_BAD_INPUT;
+    }
+    struct spec_file *file = read_spec(c);
+    if (!file)
+        return KAIO_BAD_INPUT;
+    struct lower_options opt = {0};
+    struct ptx_module *m = lower_specs(c->arena, file->specs.v, file->specs.n, target, &opt, c->d);
+    if (!m)
+        return KAIO_BAD_INPUT;
+    struct buf text = buf_in(c->arena);
+    ptx_print(m, &text);
+    char *copy = malloc(text.len + 1);
+    if (!copy) {
+        diag_error(c->d, SPAN_NONE, "not enough memory");
+        return KAIO_BAD_INPUT;
+    }
+    memcpy(copy, buf_text(&text), text.len + 1);
+    *c->ptx = copy;
+    *c->ptx_len = text.len;
+    return KAIO_OK;
+}
+
+enum kaio_status kaio_emit(struct kaio *k, const char *name, const char *yaml, size_t yaml_len,
+                           const char *target, char **ptx, size_t *len)
+{
+    *ptx = NULL;
+    *len = 0;
+    struct call c = {.k = k,
+                     .name = name,
+                     .text = yaml,
+                     .len = yaml_len,
+                     .target = target,
+                     .ptx = ptx,
+                     .ptx_len = len};
+    return guarded(&c, do_emit);
+}
+
+static enum kaio_status status_of(enum device_status s)
+{
+    switch (s) {
+    case DEVICE_OK: return KAIO_OK;
+    case DEVICE_REFUSED: return KAIO_BAD_INPUT;
+    case DEVICE_FAULT:
+    case DEVICE_FAILED: return KAIO_FAILED;
+    case DEVICE_ABSENT: return KAIO_ABSENT;
+    }
+    return KAIO_FAILED;
+}
+
+/* "auto", "cpu", "cuda", "cuda:1". */
+static bool find_device(struct call *c, const struct device_ops **ops, int *ordinal)
+{
+    const char *name = c->device ? c->device : "auto";
+    *ordinal = 0;
+    *ops = &sim_device;
+    if (!strcmp(name, "cpu"))
+        return true;
+    if (!strcmp(name, "auto")) {
+        struct diags *why = diags_new(c->arena); /* that there is no GPU is no news here */
+        if (cuda_device.count(why) > 0)
+            *ops = &cuda_device;
+        return true;
+    }
+    *ops = &cuda_device;
+    if (!strcmp(name, "cuda"))
+        return true;
+    char *end = NULL;
+    long n = !strncmp(name, "cuda:", 5) && name[5] >= '0' && name[5] <= '9'
+                 ? strtol(name + 5, &end, 10)
+                 : -1;
+    if (n < 0 || n > 1023 || *end)
+        return diag_error(c->d, SPAN_NONE, "unknown device '%s': it is auto, cpu or cuda[:N]",
+                          name);
+    *ordinal = (int)n;
+    return true;
+}
+
+/* The arguments in run's form. Data is copied by nobody: it is read before the launch and written after it. */
+static struct run_arg *arguments(struct call *c)
+{
+    struct run_arg *v = ARENA_ARRAY(c->arena, c->narg + 1, struct run_arg);
+    for (size_t i = 0; i < c->narg; i++) {
+        v[i].name = c->arg[i].name;
+        v[i].value = c->arg[i].data ? NULL : c->arg[i].value ? c->arg[i].value : "";
+        v[i].data = c->arg[i].data;
+        v[i].bytes = c->arg[i].bytes;
+    }
+    return v;
+}
+
+static void copy_results(struct call *c, struct run *r)
+{
+    for (size_t i = 0; i < c->narg; i++) {
+        const struct run_param *p = run_find_param(r, c->arg[i].name);
+        if (c->arg[i].data && p && run_is_output(p) && p->result.bytes)
+            memcpy(c->arg[i].data, p->result.data, p->result.bytes);
+    }
+}
+
+static enum kaio_status execute(struct call *c, struct run *r, const struct source *src,
+                                const struct ptx_module *m)
+{
+    const struct device_ops *ops;
+    int ordinal;
+    if (!find_device(c, &ops, &ordinal))
+        return KAIO_BAD_INPUT;
+    if (!run_check(r, m))
+        return KAIO_BAD_INPUT;
+    if (!run_open_outputs(r))
+        return KAIO_BAD_INPUT;
+    struct device *dev = NULL;
+    struct device_options opt = {0};
+    enum device_status s = ops->open(c->arena, ordinal, &opt, &dev, c->d);
+    if (s != DEVICE_OK)
+        return status_of(s);
+    s = ops->load(dev, src, c->d);
+    if (s == DEVICE_OK)
+        s = run_execute(r, m, ops, dev, NULL, NULL);
+    ops->close(dev);
+    if (s != DEVICE_OK)
+        return status_of(s);
+    if (!run_write_outputs(r))
+        return KAIO_BAD_INPUT;
+    copy_results(c, r);
+    return KAIO_OK;
+}
+
+static enum kaio_status do_run(struct call *c)
+{
+    const struct source *src = source_new(c->arena, "<ptx>", c->text, c->len);
+    struct ptx_module *m = ptx_parse(c->arena, src, c->d);
+    if (!m)
+        return KAIO_BAD_INPUT;
+    if (!*m->header) {
+        diag_error(c->d, SPAN_NONE, "the PTX has no launch contract ('//@' lines)");
+        return KAIO_BAD_INPUT;
+    }
+    struct contract_file *f = contract_read(
+        c->arena, source_new(c->arena, "<contract>", m->header, strlen(m->header)), c->d);
+    if (!f)
+        return KAIO_BAD_INPUT;
+    if (f->v.n != 1) {
+        diag_error(c->d, SPAN_NONE, "the module holds %zu kernels; give one", f->v.n);
+        return KAIO_BAD_INPUT;
+    }
+    struct run *r = run_new(c->arena, f->v.v[0], c->d);
+    if (!run_bind_args(r, arguments(c), c->narg, false))
+        return KAIO_BAD_INPUT;
+    enum kaio_status status = execute(c, r, src, m);
+    run_discard_outputs(r);
+    return status;
+}
+
+enum kaio_status kaio_run(struct kaio *k, const char *device, const char *ptx, size_t ptx_len,
+                          const struct kaio_arg *args, size_t narg)
+{
+    struct call c = {
+        .k = k, .text = ptx, .len = ptx_len, .device = device, .arg = args, .narg = narg};
+    return guarded(&c, do_run);
+}
+
+/* ---- verification --------------------------------------------------------------------------------- */
+
+/* An output's contents, which the caller gave as data (out) or result (inout). */
+static bool bind_result(struct call *c, struct run *r, const struct kaio_arg *arg)
+{
+    struct run_param *p = run_find_param(r, arg->name);
+    if (!p || !run_is_output(p))
+        return true;
+    const void *data = p->sym->mode == MODE_OUT ? arg->data : arg->result;
+    if (!data)
+        return p->sym->mode == MODE_INOUT
+                   ? true
+                   : diag_error(c->d, SPAN_NONE, "%s is an output: give its data", arg->name);
+    if (arg->bytes != p->host.bytes)
+        return diag_error(c->d, SPAN_NONE, "%s: %zu bytes are given, %s takes %zu", arg->name,
+                          arg->bytes, run_type_text(r, p), p->host.bytes);
+    p->result = p->host;
+    p->result.data = (void *)(uintptr_t)data;
+    return true;
+}
+
+static enum kaio_status compare_results(struct call *c, struct spec *s, struct run *r)
+{
+    struct ref_input in = values_of(c->arena, s, r);
+    struct ref_options opt = {0};
+    struct tolerance bound = {.ulp = -1};
+    struct ref *ref = ref_evaluate(c->arena, &in, &opt, c->d);
+    if (!ref)
+        return KAIO_BAD_INPUT;
+    enum kaio_status status = KAIO_OK;
+    for (size_t k = 0; k < ref_noutput(ref); k++) {
+        const char *name = ref_output(ref, k)->param->sym->name;
+        const struct run_param *p = run_find_param(r, name);
+        struct compare_result res;
+        if (!p->result.data)
+            continue;
+        compare_output(ref, k, p->result.data, &bound, values_vary(r), &res);
+        report_line(name, &res, &c->report);
+        buf_printf(&c->report, "%s%s\n", res.status == COMPARE_MISTRUST ? ", mistrusted: " : "",
+                   res.status == COMPARE_MISTRUST ? res.why : "");
+        if (res.status == COMPARE_FAIL)
+            report_misses(&res, 2, &c->report);
+        if (res.status != COMPARE_PASS)
+            status = KAIO_MISMATCH;
+    }
+    ref_free(ref);
+    return status;
+}
+
+static enum kaio_status do_verify(struct call *c)
+{
+    struct spec_file *file = read_spec(c);
+    if (!file)
+        return KAIO_BAD_INPUT;
+    struct spec *s = file->specs.v[0];
+    if (file->specs.n != 1) {
+        diag_error(c->d, SPAN_NONE, "the file holds %zu kernels; give one", file->specs.n);
+        return KAIO_BAD_INPUT;
+    }
+    if (!spec_oracle(s)) {
+        diag_error(c->d, s->name_span, "'%s' has no reference: to check against", s->name);
+        return KAIO_BAD_INPUT;
+    }
+    struct run *r = run_new(c->arena, contract_of_spec(c->arena, s, "sm_80"), c->d);
+    struct run_arg *given = arguments(c);
+    size_t n = 0; /* all but the outputs */
+    for (size_t i = 0; i < c->narg; i++) {
+        const struct run_param *p = run_find_param(r, given[i].name);
+        if (!p || !run_is_buffer(p) || p->sym->mode != MODE_OUT)
+            given[n++] = given[i];
+    }
+    if (!run_bind_args(r, given, n, false))
+        return KAIO_BAD_INPUT;
+    bool any = false;
+    for (size_t i = 0; i < c->narg; i++)
+        if (!bind_result(c, r, &c->arg[i]))
+            return KAIO_BAD_INPUT;
+    for (size_t i = 0; i < r->nparam; i++)
+        any |= r->param[i].result.data != NULL;
+    if (!any) {
+        diag_error(c->d, SPAN_NONE, "no output is given, so there is nothing to check");
+        return KAIO_BAD_INPUT;
+    }
+    return compare_results(c, s, r);
+}
+
+enum kaio_status kaio_verify(struct kaio *k, const char *name, const char *yaml, size_t yaml_len,
+                             const struct kaio_arg *args, size_t narg)
+{
+    struct call c = {
+        .k = k, .name = name, .text = yaml, .len = yaml_len, .arg = args, .narg = narg};
+    return guarded(&c, do_verify);
 }

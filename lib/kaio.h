@@ -63,13 +63,15 @@ enum kaio_status kaio_emit(struct kaio *k, const char *name, const char *yaml, s
 /* An argument of a kernel, by the name of its parameter or dimension. Either value, the text that kaio-run would be
  * given after NAME= ("1024", "@normal:1", "x.npy", "in.npy:out.npy"), or data, the elements of a buffer in
  * memory: dense, row-major, in the type that the kernel declares; the shape follows from the
- * dimensions, and bytes must be exactly what it takes. Data of an out or inout is written when the call succeeds
- * and left as it was when it fails. */
+ * dimensions, and bytes must be exactly what it takes. kaio_run() writes the data of an out or inout when it succeeds
+ * and leaves it as it was when it fails; kaio_verify() writes nothing. */
 struct kaio_arg {
     const char *name;
     const char *value;
     void *data;
     size_t bytes;
+    const void *
+        result; /* kaio_verify(): an inout's contents after the launch, where data is those before it */
 };
 
 /* Launches what the module's contract says. device: "cpu" (the simulator), "cuda", "cuda:1", or "auto" (NULL too): the first

@@ -7,3 +7,8 @@ EXTRA_DIST += tests/gpu.sh
 check-gpu: all
 	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/gpu.sh
 .PHONY: check-gpu
+
+# the public API
+UNIT_TESTS += tests/unit/kaio_api
+tests_unit_kaio_api_SOURCES = tests/unit/kaio_api.c
+tests_unit_kaio_api_LDADD = lib/libkaio.la

@@ -21,7 +21,7 @@
 #include "ref/compare.h"
 #include "ref/fill.h"
 #include "run/run.h"
-#include "../tools/kaio-verify/values.h"
+#include "values.h"
 #include "unit/tap.h"
 
 #include <glob.h>

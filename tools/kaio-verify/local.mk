@@ -5,7 +5,6 @@ tools_kaio_verify_kaio_verify_SOURCES = \
 	tools/kaio-verify/golden.c \
 	tools/kaio-verify/rows.c \
 	tools/kaio-verify/run.c \
-	tools/kaio-verify/values.c tools/kaio-verify/values.h \
 	tools/kaio-verify/verify.h \
 	tools/kaio-verify/words.c
 tools_kaio_verify_kaio_verify_LDADD = $(TOOL_LIBS)

@@ -1,6 +1,6 @@
 /* Between a run (values bound to a contract) and the reference (values by the spec's ids). */
-#ifndef KAIO_VERIFY_VALUES_H
-#define KAIO_VERIFY_VALUES_H
+#ifndef KAIO_VALUES_H
+#define KAIO_VALUES_H
 
 #include "ref/ref.h"
 #include "run/run.h"
