@@ -81,6 +81,8 @@ run_examples() {
 @test "options of kaio-emit(1)" { compare_options kaio-emit; }
 @test "examples of kaio-run(1)" { run_examples kaio-run.1; }
 @test "options of kaio-run(1)" { compare_options kaio-run; }
+@test "examples of kaio-verify(1)" { run_examples kaio-verify.1; }
+@test "options of kaio-verify(1)" { compare_options kaio-verify; }
 @test "examples of kaio-ptx(5)" { run_examples kaio-ptx.5; }
 
 @test "examples of kaio(7)" { run_examples kaio.7; }
