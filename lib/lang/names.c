@@ -86,7 +86,7 @@ const char *lang_reserved(const char *name)
         "inline", "inout",  "nan",        "out",    "pad",       "register", "restrict", "return",
         "shared", "signed", "sizeof",     "static", "struct",    "switch",   "true",     "typedef",
         "union",  "void",   "volatile",   "while",  "threadIdx", "blockIdx", "blockDim", "gridDim",
-        "laneid", "warpid", "clusterIdx", "long",   "char",      "asm",      NULL};
+        "laneid",   "warpid",    "WARP_SZ", "clusterIdx", "long",   "char",      "asm",      NULL};
     enum dtype t;
     enum lang_reduce r;
     if (is_one_of(name, keywords))

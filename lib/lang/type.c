@@ -133,9 +133,9 @@ bool expr_adapts(const struct lang_expr *e)
 {
     if (e->kind == E_FLOAT)
         return !e->suffixed;
-    if (e->type != DT_F32 || !(is_arithmetic(e) || is_float_call(e)))
+    if (e->type != DT_F32 || !(is_arithmetic(e) || is_float_call(e) || e->kind == E_COND))
         return false;
-    for (uint32_t i = 0; i < e->nargs; i++)
+    for (uint32_t i = e->kind == E_COND; i < e->nargs; i++)
         if (!expr_adapts(e->args[i]))
             return false;
     return true;
@@ -144,7 +144,7 @@ bool expr_adapts(const struct lang_expr *e)
 void expr_retype(struct lang_expr *e, enum dtype to)
 {
     e->type = to;
-    for (uint32_t i = 0; i < e->nargs; i++)
+    for (uint32_t i = e->kind == E_COND; i < e->nargs; i++)
         expr_retype(e->args[i], to);
 }
 
