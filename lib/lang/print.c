@@ -54,8 +54,8 @@ static void print_float(const struct lang_expr *e, struct buf *out)
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, e->fval);
         double v = strtod(text, NULL);
-        if ((e->type < DT_COUNT ? dtype_round(e->type, v) : v) == e->fval)
-            break;
+        if (v == e->fval || (e->type < DT_COUNT && dtype_round(e->type, v) == e->fval))
+            break; /* the type is rounded to in checked expressions only */
     }
     if (isnan(e->fval))
         snprintf(text, sizeof text, "nan");
