@@ -5,3 +5,10 @@ EXTRA_DIST += tests/unit/sim.h \
 UNIT_TESTS += tests/unit/sim_kernels
 tests_unit_sim_kernels_SOURCES = tests/unit/sim_kernels.c
 tests_unit_sim_kernels_LDADD = $(TOOL_LIBS)
+
+EXTRA_DIST += tests/ptx-run/ops.txt tests/ptx-run/make_ops.py tests/ptx-run/softfloat.py \
+	tests/ptx-run/forms_int.py tests/ptx-run/forms_float.py tests/ptx-run/forms_cvt.py
+
+UNIT_TESTS += tests/unit/sim_ops
+tests_unit_sim_ops_SOURCES = tests/unit/sim_ops.c
+tests_unit_sim_ops_LDADD = $(TOOL_LIBS)

@@ -138,10 +138,13 @@ static bool finish(struct dec *dc, struct cvt *c, enum sim_handler_id h, enum si
     return !dc->failed;
 }
 
-/* From double to the 16-bit format, all modifiers. */
+/* From double to the 16-bit format, all modifiers. Only a double's own NaN keeps its payload. */
 static bool finish_half(struct dec *dc, struct cvt *c)
 {
-    return finish(dc, c, c->to == PTX_F16 ? SIM_H_F16_F64 : SIM_H_BF16_F64, SIM_T_h, false);
+    const bool ok =
+        finish(dc, c, c->to == PTX_F16 ? SIM_H_F16_F64 : SIM_H_BF16_F64, SIM_T_h, false);
+    dc->op.v[dc->op.n - 1].more = c->from != PTX_F64;
+    return ok;
 }
 
 static bool int_to_any_float(struct dec *dc, struct cvt *c)
@@ -219,12 +222,20 @@ static bool to_integral(struct dec *dc, struct cvt *c)
     if (c->to == PTX_F32)
         return finish(dc, c, integral(false, round), SIM_T_f32, true);
     step(dc, c, integral(false, round), true);
-    step(dc, c, SIM_H_F64_F32, false);
+    step(dc, c, SIM_H_F64_F32, false)->flags = 0;
     return finish_half(dc, c);
 }
 
 static bool float_to_float(struct dec *dc, struct cvt *c, bool rint)
 {
+    if (c->to == PTX_F64 && c->from == PTX_F16) {
+        source(dc, c);
+        return finish(dc, c, SIM_H_F64_F16, SIM_T_f64, false);
+    }
+    if (c->to == PTX_F32 && c->from == PTX_BF16 && !c->flags) {
+        source(dc, c);
+        return finish(dc, c, SIM_H_F32_BF16, SIM_T_f32, false);
+    }
     float_source(dc, c);
     if (rint)
         return to_integral(dc, c);
@@ -260,7 +271,7 @@ static bool pair_of_halves(struct dec *dc, struct cvt *c)
             step(dc, &part, c->to == PTX_F16 ? SIM_H_F16_F32 : SIM_H_BF16_F32, false);
         } else {
             step(dc, &part, SIM_H_F64_F32, false)->flags = 0;
-            step(dc, &part, c->to == PTX_F16 ? SIM_H_F16_F64 : SIM_H_BF16_F64, false);
+            step(dc, &part, c->to == PTX_F16 ? SIM_H_F16_F64 : SIM_H_BF16_F64, false)->more = true;
         }
         slot[i] = part.slot;
     }

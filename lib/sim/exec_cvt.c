@@ -75,14 +75,15 @@ static inline f64 round_f64(f64 x, unsigned mode)
            : mode == SIM_RM ? floor(x)
                             : ceil(x);
 }
-static inline u64 to_int(f64 x, const struct sim_op *op)
+/* nan: what a NaN gives when the result has 32 bits or less. */
+static inline u64 to_int(f64 x, const struct sim_op *op, u64 nan)
 {
     const bool to_signed = op->flags & SIM_CVT_TO_SIGNED;
     const unsigned bits = op->more;
     const f64 r = round_f64(x, op->round);
     const f64 top = ldexp(1.0, (int)(bits - to_signed));
     if (r != r)
-        return bits == 64 ? (u64)1 << 63 : 0;
+        return bits == 64 ? (u64)1 << 63 : nan;
     if (r >= top)
         return to_signed ? ((u64)1 << (bits - 1)) - 1 : UINT64_MAX >> (64 - bits);
     if (to_signed)
@@ -92,19 +93,28 @@ static inline u64 to_int(f64 x, const struct sim_op *op)
 
 /* ---- floats ------------------------------------------------------------------------------------------ */
 
-/* Widening keeps a NaN's payload. */
+/* Widening keeps a NaN's payload, but not with .ftz. */
 static inline f64 widen(f32 x, const struct sim_op *op)
 {
-    const f32 a = op->flags & SIM_FTZ ? flush32(x) : x;
+    const f32 a = op->flags & SIM_FTZ ? nan32(flush32(x)) : x;
     const f64 r = (f64)a;
     return op->flags & SIM_SAT ? sat64(r) : r;
 }
+static inline f64 widen_f16(u32 x, const struct sim_op *op)
+{
+    const u64 nan = (u64)(x & 0x8000) << 48 | (u64)0x7ff8 << 48 | (u64)(x & 0x3ff) << 42;
+    const f64 r = (x & 0x7fff) > 0x7c00 ? from64(nan) : (f64)up_f16(x);
+    return op->flags & SIM_SAT ? sat64(r) : r;
+}
+/* op->more: a NaN becomes the canonical one. */
 static inline u32 modify(u32 x, const struct sim_op *op, u32 one, u32 inf)
 {
     const u32 mag = x & 0x7fff;
     const bool nan = mag > inf, negative = (x & 0x8000) != 0;
     if (op->flags & SIM_SAT)
         return nan || negative ? 0 : mag > one ? one : mag;
+    if (nan && op->more)
+        return 0x7fff;
     if ((op->flags & SIM_RELU) && negative && !nan)
         return 0;
     if ((op->flags & SIM_SATFINITE) && mag == inf)
@@ -140,36 +150,44 @@ static inline u32 two_fp8(u32 x, const struct sim_op *op, float (*up)(uint8_t))
 /* ---- handlers ---------------------------------------------------------------------------------------- */
 
 /* A conversion to float with rounding, .ftz of source and result, .sat. */
-#define SOURCE_s32(x, keep) (x)
-#define SOURCE_u32(x, keep) (x)
-#define SOURCE_s64(x, keep) (x)
-#define SOURCE_u64(x, keep) (x)
-#define SOURCE_f64(x, keep) (x)
-#define SOURCE_f32(x, keep) from32((bits32(x) & 0x7f800000) ? bits32(x) : bits32(x) & (keep))
-#define RESULT_f32(x, keep) SOURCE_f32(nan32(x), keep)
-#define RESULT_f64(x, keep) (x)
-#define LIMIT_f32(x)        sat32(x)
-#define LIMIT_f64(x)        sat64(x)
-#define SIM_F1(NAME, SPELL, D, A, EXPR)                                         \
-    SIM_BOTH(NAME, D, SIM_ARGS1(A), SIM_LANE1(A), RESULT_##D(EXPR, UINT32_MAX)) \
-    SIM_FN(NAME##_mod)                                                          \
-    {                                                                           \
-        const u32 *const lm = sim_lanes(w);                                     \
-        const u32 keep = op->flags & SIM_FTZ ? 0x80000000 : UINT32_MAX;         \
-        const bool sat = op->flags & SIM_SAT;                                   \
-        (void)keep;                                                             \
-        SIM_ARGS1(A);                                                           \
-        slot_##D *const pd = SLOT(D, op->d);                                    \
-        round_set(op->round);                                                   \
-        SIM_LANES_LOOP                                                          \
-        {                                                                       \
-            const A a = SOURCE_##A(pa[i], keep);                                \
-            const D full = EXPR;                                                \
-            const D r = RESULT_##D(full, keep);                                 \
-            pd[i] = !lm[i] ? pd[i] : sat ? LIMIT_##D(r) : r;                    \
-        }                                                                       \
-        round_reset(op->round);                                                 \
-        return op + 1;                                                          \
+#define SOURCE_s32(x, keep)     (x)
+#define SOURCE_u32(x, keep)     (x)
+#define SOURCE_s64(x, keep)     (x)
+#define SOURCE_u64(x, keep)     (x)
+#define SOURCE_f64(x, keep)     (x)
+#define SOURCE_f32(x, keep)     from32((bits32(x) & 0x7f800000) ? bits32(x) : bits32(x) & (keep))
+#define RESULT_f32_f32(x, keep) SOURCE_f32(nan32(x), keep)
+#define RESULT_f32_f64(x, keep) SOURCE_f32(x, keep) /* a NaN keeps its payload */
+#define RESULT_f32_s32(x, keep) (x)
+#define RESULT_f32_u32(x, keep) (x)
+#define RESULT_f32_s64(x, keep) (x)
+#define RESULT_f32_u64(x, keep) (x)
+#define RESULT_f64_s32(x, keep) (x)
+#define RESULT_f64_u32(x, keep) (x)
+#define RESULT_f64_s64(x, keep) (x)
+#define RESULT_f64_u64(x, keep) (x)
+#define LIMIT_f32(x)            sat32(x)
+#define LIMIT_f64(x)            sat64(x)
+#define SIM_F1(NAME, SPELL, D, A, EXPR)                                                    \
+    SIM_BOTH(NAME, D, SIM_ARGS1(A), SIM_LANE1(A), RESULT_##D##_##A((D)(EXPR), UINT32_MAX)) \
+    SIM_FN(NAME##_mod)                                                                     \
+    {                                                                                      \
+        const u32 *const lm = sim_lanes(w);                                                \
+        const u32 keep = op->flags & SIM_FTZ ? 0x80000000 : UINT32_MAX;                    \
+        const bool sat = op->flags & SIM_SAT;                                              \
+        (void)keep;                                                                        \
+        SIM_ARGS1(A);                                                                      \
+        slot_##D *const pd = SLOT(D, op->d);                                               \
+        round_set(op->round);                                                              \
+        SIM_LANES_LOOP                                                                     \
+        {                                                                                  \
+            const A a = SOURCE_##A(pa[i], keep);                                           \
+            const D full = EXPR;                                                           \
+            const D r = RESULT_##D##_##A(full, keep);                                      \
+            pd[i] = !lm[i] ? pd[i] : sat ? LIMIT_##D(r) : r;                               \
+        }                                                                                  \
+        round_reset(op->round);                                                            \
+        return op + 1;                                                                     \
     }
 #define SIM_U SIM_DO_U
 #define SIM_B SIM_DO_B

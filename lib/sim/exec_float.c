@@ -10,6 +10,14 @@ static inline u32 flush_bits(u32 u)
 {
     return (u & 0x7f800000) ? u : u & 0x80000000;
 }
+static inline u32 nan_or(u32 a, u32 r)
+{
+    return (a & 0x7fffffff) > 0x7f800000 ? 0x7fffffff : r;
+}
+static inline u64 quiet_or(u64 a, u64 r)
+{
+    return (a & INT64_MAX) > EXP64 ? a | (u64)1 << 51 : r;
+}
 static inline f32 abs32(f32 x)
 {
     return from32(bits32(x) & 0x7fffffff);
@@ -45,7 +53,8 @@ static inline f32 div_approx(f32 a, f32 b)
     return huge ? a * from32(bits32(b) & 0x80000000) : a / b;
 }
 
-/* Double precision results that are NaN: the first operand that is one, made quiet, else the default. */
+/* Double precision results that are NaN: the first operand that is one, made quiet, else the default with its
+ * sign set, as an H100 has it. */
 static inline f64 pick64(f64 a, f64 b, f64 c, f64 r)
 {
     const u64 quiet = (u64)1 << 51;
@@ -59,13 +68,13 @@ static inline f64 min_f64(f64 a, f64 b)
 {
     const f64 equal = from64(bits64(a) | bits64(b));
     const f64 r = a < b ? a : a > b ? b : a == b ? equal : a != a ? b : a;
-    return r != r ? from64(0x7fffffffffffffff) : r;
+    return r != r ? from64(bits64(b) | (u64)1 << 51) : r;
 }
 static inline f64 max_f64(f64 a, f64 b)
 {
     const f64 equal = from64(bits64(a) & bits64(b));
     const f64 r = a > b ? a : a < b ? b : a == b ? equal : a != a ? b : a;
-    return r != r ? from64(0x7fffffffffffffff) : r;
+    return r != r ? from64(bits64(b) | (u64)1 << 51) : r;
 }
 /* The f64 approximations read and write the upper 32 bits only (PTX ISA, rcp.approx.ftz.f64). */
 static inline f64 upper(f64 x)

@@ -62,15 +62,6 @@ static inline f32 if_nan(f32 a, f32 b, f32 r)
 {
     return a != a || b != b ? from32(0x7fffffff) : r;
 }
-static inline f32 mag(f32 a)
-{
-    return from32(bits32(a) & 0x7fffffff);
-}
-static inline f32 xorsign(f32 a, f32 b, f32 r)
-{
-    return from32((bits32(r) & 0x7fffffff) | ((bits32(a) ^ bits32(b)) & 0x80000000));
-}
-
 #define ONE(NAME, T, EXPR)                              \
     static inline u32 NAME##_##T(u32 x, unsigned flags) \
     {                                                   \
@@ -95,40 +86,59 @@ BOTH_2(min, smaller(a, b))
 BOTH_2(max, larger(a, b))
 BOTH_2(min_nan, if_nan(a, b, smaller(a, b)))
 BOTH_2(max_nan, if_nan(a, b, larger(a, b)))
-BOTH_2(min_xor, xorsign(a, b, smaller(mag(a), mag(b))))
-BOTH_2(max_xor, xorsign(a, b, larger(mag(a), mag(b))))
-BOTH_2(min_nan_xor, if_nan(a, b, xorsign(a, b, smaller(mag(a), mag(b)))))
-BOTH_2(max_nan_xor, if_nan(a, b, xorsign(a, b, larger(mag(a), mag(b)))))
 BOTH_1(ex2, (f32)exp2((f64)a))
 BOTH_1(tanh, (f32)tanh((f64)a))
 
+static inline bool is_nan(u32 x, u32 inf)
+{
+    return (x & 0x7fff) > inf;
+}
 static inline u32 neg_f16(u32 x, unsigned flags)
 {
-    return flush(x, flags, 0x7c00) ^ 0x8000;
+    return is_nan(x, 0x7c00) ? 0x7fff : flush(x, flags, 0x7c00) ^ 0x8000;
 }
 static inline u32 neg_bf16(u32 x, unsigned flags)
 {
     (void)flags;
-    return x ^ 0x8000;
+    return is_nan(x, 0x7f80) ? 0x7fff : x ^ 0x8000;
 }
 static inline u32 abs_f16(u32 x, unsigned flags)
 {
-    return flush(x, flags, 0x7c00) & 0x7fff;
+    return is_nan(x, 0x7c00) ? 0x7fff : flush(x, flags, 0x7c00) & 0x7fff;
 }
 static inline u32 abs_bf16(u32 x, unsigned flags)
 {
     (void)flags;
-    return x & 0x7fff;
+    return is_nan(x, 0x7f80) ? 0x7fff : x & 0x7fff;
+}
+/* The smaller or larger magnitude with the sign that the product would have, whatever NaNs there are. */
+#define XORSIGN(NAME, T, OF)                                        \
+    static inline u32 NAME##_##T(u32 x, u32 y, unsigned flags)      \
+    {                                                               \
+        const u32 r = OF##_##T(x & 0x7fff, y & 0x7fff, flags);      \
+        return r == 0x7fff ? r : (r & 0x7fff) | ((x ^ y) & 0x8000); \
+    }
+XORSIGN(min_xor, f16, min)
+XORSIGN(max_xor, f16, max)
+XORSIGN(min_nan_xor, f16, min_nan)
+XORSIGN(max_nan_xor, f16, max_nan)
+XORSIGN(min_xor, bf16, min)
+XORSIGN(max_xor, bf16, max)
+XORSIGN(min_nan_xor, bf16, min_nan)
+XORSIGN(max_nan_xor, bf16, max_nan)
+static inline u32 canonical(u32 x, u32 inf)
+{
+    return is_nan(x, inf) ? 0x7fff : x;
 }
 static inline u32 fma_f16(u32 x, u32 y, u32 z, unsigned flags)
 {
     const f64 r = fma_odd((f64)IN_f16(x), (f64)IN_f16(y), (f64)IN_f16(z));
-    return OUT_f16(narrow_f16(r, SIM_RN));
+    return OUT_f16(canonical(narrow_f16(r, SIM_RN), 0x7c00));
 }
 static inline u32 fma_bf16(u32 x, u32 y, u32 z, unsigned flags)
 {
     const f64 r = fma_odd((f64)IN_bf16(x), (f64)IN_bf16(y), (f64)IN_bf16(z));
-    return OUT_bf16(narrow_bf16(r, SIM_RN));
+    return OUT_bf16(canonical(narrow_bf16(r, SIM_RN), 0x7f80));
 }
 
 #define SIM_H1 SIM_DO_U

@@ -53,7 +53,7 @@ static inline s32 div_s32(s32 a, s32 b)
 }
 static inline s32 rem_s32(s32 a, s32 b)
 {
-    return b ? (s32)((u32)a - (u32)div_s32(a, b) * (u32)b) : a;
+    return b ? (s32)((u32)a - (u32)div_s32(a, b) * (u32)b) : -1;
 }
 static inline s64 div_s64(s64 a, s64 b)
 {
@@ -61,7 +61,7 @@ static inline s64 div_s64(s64 a, s64 b)
 }
 static inline s64 rem_s64(s64 a, s64 b)
 {
-    return !b ? a : b == -1 ? 0 : a % b;
+    return !b ? -1 : b == -1 ? 0 : a % b;
 }
 
 static inline u32 lop3(u32 a, u32 b, u32 c, u32 table)
@@ -83,8 +83,8 @@ static inline u32 funnel(u32 lo, u32 hi, u32 n)
     return (u32)((((u64)hi << 32) | lo) >> n);
 }
 
-/* Bit fields (PTX ISA, bfe): position and length are taken modulo 256, the sign is the field's top bit that
- * is inside the word. */
+/* Bit fields (PTX ISA, bfe): the sign is the field's top bit that is inside the word. Position and length are taken
+ * modulo 256 for 32-bit words and as they are for 64-bit words, as an H100 does. */
 static inline u32 bfe_u32(u32 a, u32 b, u32 c)
 {
     const u32 pos = b & 0xff, len = c & 0xff;
@@ -104,13 +104,13 @@ static inline u32 bfe_s32(u32 a, u32 b, u32 c)
 }
 static inline u64 bfe_u64(u64 a, u32 b, u32 c)
 {
-    const u32 pos = b & 0xff, len = c & 0xff;
+    const u32 pos = b, len = c;
     const u64 v = pos > 63 ? 0 : a >> (pos & 63);
     return len > 63 ? v : v & (((u64)1 << (len & 63)) - 1);
 }
 static inline u64 bfe_s64(u64 a, u32 b, u32 c)
 {
-    const u32 pos = b & 0xff, len = c & 0xff;
+    const u32 pos = b > 64 ? 64 : b, len = c > 64 ? 64 : c;
     if (!len)
         return 0;
     const u32 top = pos + len - 1 > 63 ? 63 : pos + len - 1;
@@ -129,7 +129,6 @@ static inline u32 bfi_u32(u32 a, u32 b, u32 pos, u32 len)
 }
 static inline u64 bfi_u64(u64 a, u64 b, u32 pos, u32 len)
 {
-    pos &= 0xff, len &= 0xff;
     const u64 ones = len > 63 ? UINT64_MAX : ((u64)1 << (len & 63)) - 1;
     const u64 field = pos > 63 ? 0 : ones << (pos & 63);
     return (b & ~field) | (pos > 63 ? 0 : (a << (pos & 63)) & field);

@@ -5,7 +5,7 @@
 
 #include "sim/exec.h"
 
-/* Exact. A NaN becomes the canonical one. */
+/* Exact. A NaN of f16 becomes the canonical one, one of bf16 keeps its bits, as an H100 does. */
 static inline f32 up_f16(u32 x)
 {
     const u32 mag = (x & 0x7fff) << 13, sign = (x & 0x8000) << 16;
@@ -16,8 +16,7 @@ static inline f32 up_f16(u32 x)
 }
 static inline f32 up_bf16(u32 x)
 {
-    const u32 r = x << 16;
-    return from32((r & 0x7fffffff) > 0x7f800000 ? 0x7fffffff : r);
+    return from32(x << 16);
 }
 
 /* To nearest even; NaN gives 0x7fff. Needs the host's mode to be to-nearest. */
@@ -36,8 +35,8 @@ static inline u32 down_bf16(f32 x)
     return (u & 0x7fffffff) > 0x7f800000 ? 0x7fff : (u + 0x7fff + ((u >> 16) & 1)) >> 16;
 }
 
-/* Any double to a format of so many stored mantissa bits and exponent bias, in any mode; NaN gives 0x7fff, which
- * both 16-bit formats call canonical. */
+/* Any double to a format of so many stored mantissa bits and exponent bias, in any mode; a NaN keeps the top of its
+ * payload. */
 static inline u32 narrow(f64 x, unsigned mbits, int bias, unsigned mode)
 {
     const u64 u = bits64(x);
@@ -45,7 +44,9 @@ static inline u32 narrow(f64 x, unsigned mbits, int bias, unsigned mode)
     const int e = (int)((u >> 52) & 0x7ff) - 1023, emin = 1 - bias, emax = bias;
     const u32 inf = ((u32)(2 * bias + 1)) << mbits;
     if (e == 1024)
-        return (u << 12) ? 0x7fff : sign | inf;
+        return sign | inf |
+               ((u << 12) ? 1u << (mbits - 1) | ((u32)(u >> (52 - mbits)) & ((1u << mbits) - 1))
+                          : 0);
     if (!(u << 1))
         return sign;
     const u64 m = e == -1023 ? u & 0xfffffffffffff : (u & 0xfffffffffffff) | (u64)1 << 52;
