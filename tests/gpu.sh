@@ -8,6 +8,8 @@
 # printed for each case of each kernel; DIR (default: a temporary one) gets the PTX, the buffers and the messages of
 # what failed. Exit status: 0 all is well, 1 something is not, 77 there is no GPU.
 #
+# The case "large" is timed. An elementwise kernel must reach 0.90 of the speed of a copy of as many bytes.
+#
 # Bytes may differ where a kernel uses an approximate instruction (ex2.approx, rsqrt.approx ...) or tensor cores, whose
 # bits PTX leaves open: that is reported as "near", and the verification alone decides.
 set -u
@@ -88,14 +90,15 @@ params_of() {
 generator() {
     case $1 in
     f* | bf16 | e4m3 | e5m2) echo "@normal:$2" ;;
-    bool) echo "@randint:0:1:$2" ;;
-    i8 | i4) echo "@randint:-8:7:$2" ;;
-    u4) echo "@randint:0:15:$2" ;;
-    *) echo "@randint:0:$(($3 - 1)):$2" ;;
+    bool) echo "@randint:0:2:$2" ;;
+    i8 | i4) echo "@randint:-8:8:$2" ;;
+    u8 | u4) echo "@randint:0:16:$2" ;;
+    *) echo "@randint:0:$3:$2" ;;
     esac
 }
 
-# Sets args and outputs for the parameters of PTX $1 and the dimensions that follow; files are named after device $2.
+# Sets args and outputs for the parameters of PTX $1 and the dimensions that follow. Results go to files named after
+# device $2, or nowhere without one.
 make_args() {
     local ptx=$1 device=$2 seed=0 least=1000000 name direction type rest dim
     shift 2
@@ -107,10 +110,12 @@ make_args() {
         seed=$((seed + 1))
         case $direction in
         in) args+=("$name=$(generator "$type" $seed "$least")") ;;
-        out) args+=("$name=$out/$device.$name.npy") outputs+=("$name") ;;
-        inout) args+=("$name=$(generator "$type" $seed "$least"):$out/$device.$name.npy") outputs+=("$name") ;;
-        scalar)
-            [ "$rest" = default ] || [[ " $* " == *" $name="* ]] || args+=("$name=3") ;;
+        inout) args+=("$name=$(generator "$type" $seed "$least")${device:+:$out/$device.$name.npy}") ;;
+        out) [ -z "$device" ] || args+=("$name=$out/$device.$name.npy") ;;
+        scalar) [ "$rest" = default ] || [[ " $* " == *" $name="* ]] || args+=("$name=3") ;;
+        esac
+        case $direction in
+        out | inout) outputs+=("$name") ;;
         esac
     done < <(params_of "$ptx")
 }
@@ -138,30 +143,48 @@ too_large() {
     for dim; do
         [[ $dim =~ =([0-9]+)$ ]] && product=$((product * BASH_REMATCH[1]))
     done
-    ((product > 1 << 26))
+    ((product > 1 << 27))
 }
 
-row kernel case verify bytes "kaio-run --time"
+# What kaio-run --time says of PTX $1 with the dimensions that follow: bytes, speed, the copy's speed, their ratio.
+timed() {
+    local ptx=$1
+    shift
+    make_args "$ptx" "" "$@"
+    kaio-run -d cuda --time=50 "$ptx" "${args[@]}" 2>&1 | tee "$out/log" | sed -n 's/^bytes  *//p'
+}
+
+row kernel case verify bytes "speed of the kernel and of a copy"
 for spec in "${specs[@]}"; do
     verdict=pass
-    kaio-verify --run -d cuda ${target:+-t "$target"} "$spec" >"$out/verify.log" 2>&1 || verdict=FAIL
+    kaio-verify --run -d cuda --all --repeat ${target:+-t "$target"} "$spec" >"$out/verify.log" 2>&1 || verdict=FAIL
     [ $verdict = pass ] || fail "$out/verify.log"
     while read -r kernel; do
         ptx=$out/$kernel.ptx
         if ! kaio-emit ${target:+-t "$target"} --kernel "$kernel" "$spec" >"$ptx" 2>"$out/log"; then
-            row "$kernel" - "$verdict" FAIL "cannot be emitted"
+            row "$kernel" - $verdict FAIL "cannot be emitted"
             fail "$out/log"
             continue
         fi
         while read -r name dims; do
+            bytes=- speed=''
             # shellcheck disable=SC2086  # dims is a list of words
-            if too_large $dims; then bytes=- ; else bytes=$(compare "$ptx" $dims); fi
-            row "$kernel" "$name" "$verdict" "$bytes" ""
+            too_large $dims || bytes=$(compare "$ptx" $dims)
             case $bytes in
             differ | failed) fail "$out/log" ;;
             esac
+            if [ "$name" = large ]; then
+                # shellcheck disable=SC2086
+                speed=$(timed "$ptx" $dims)
+                case $spec in
+                */elementwise/*)
+                    awk -v line="$speed" 'BEGIN { n = split(line, w, " "); exit !(w[n] >= 0.9) }' || fail "$out/log" ;;
+                esac
+            fi
+            row "$kernel" "$name" $verdict "$bytes" "$speed"
         done < <(cases_of "$spec" "$kernel")
     done < <(sed -nE 's/^kernel: *([A-Za-z0-9_]+).*/\1/p' "$spec")
 done
 
+if [ $failures -eq 0 ]; then echo "all is well"; else echo "$failures failures"; fi
 [ $failures -eq 0 ]
