@@ -1,0 +1,38 @@
+/* The references of exhaustive.c, a block at a time, compiled so that the C library's vector functions
+ * are used: within 4 ulp of f64, 2^-27 ulp of f32. */
+#include <math.h>
+
+#define BLOCK(name, expr)                                              \
+    void reference_##name(const float *restrict in, double *restrict out, int n); \
+    void reference_##name(const float *restrict in, double *restrict out, int n)  \
+    {                                                                  \
+        for (int i = 0; i < n; i++) {                                  \
+            double x = in[i];                                          \
+            out[i] = expr;                                             \
+        }                                                              \
+    }
+
+BLOCK(exp, exp(x))
+BLOCK(exp2, exp2(x))
+BLOCK(expm1, expm1(x))
+BLOCK(log, log(x))
+BLOCK(log2, log2(x))
+BLOCK(log10, log10(x))
+BLOCK(log1p, log1p(x))
+BLOCK(sin, sin(x))
+BLOCK(cos, cos(x))
+BLOCK(tan, tan(x))
+BLOCK(sinh, sinh(x))
+BLOCK(cosh, cosh(x))
+BLOCK(tanh, tanh(x))
+BLOCK(asin, asin(x))
+BLOCK(acos, acos(x))
+BLOCK(atan, atan(x))
+BLOCK(rsqrt, 1 / sqrt(x))
+BLOCK(cbrt, cbrt(x))
+BLOCK(erf, erf(x))
+BLOCK(erfc, erfc(x))
+BLOCK(sigmoid, 1 / (1 + exp(-x)))
+BLOCK(silu, x / (1 + exp(-x)))
+BLOCK(gelu, 0.5 * x * erfc(-x * M_SQRT1_2))
+BLOCK(gelu_tanh, x / (1 + exp(-2 * 0.79788456080286535588 * (x + 0.044715 * x * x * x))))
