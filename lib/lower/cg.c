@@ -61,6 +61,7 @@ void cg_scope_close(struct cg *g, size_t mark)
     while (g->numbers.n > mark) {
         struct cg_number *n = &g->numbers.v[--g->numbers.n];
         g->bucket[n->bucket] = n->next;
+        g->key_operands.n = n->first;
     }
 }
 
@@ -72,59 +73,84 @@ static uint32_t mix(uint32_t h, uint64_t v)
     return h ^ h >> 13;
 }
 
-static struct cg_key make_key(const struct cg *g, const char *mnemonic, size_t n,
-                              const struct ptx_operand *op, uint32_t *hash)
+/* The one copy of a text, so that pointers compare. */
+static const char *intern(struct cg *g, const char *text, uint32_t h)
 {
-    struct cg_key k = {.mnemonic = mnemonic, .nop = (uint32_t)n};
+    for (uint32_t i = 0; i < CG_INTERNED; i++) {
+        const char **at = &g->interned[(h + i) % CG_INTERNED];
+        if (!*at)
+            *at = arena_strdup(g->a, text);
+        if (strcmp(*at, text) == 0)
+            return *at;
+    }
+    return arena_strdup(g->a, text); /* full: unlike every other, and so never found */
+}
+
+struct key {
+    const char *mnemonic;
+    uint32_t nop, hash;
+    struct cg_key_operand op[CG_KEY_MAX];
+};
+
+static struct key make_key(struct cg *g, const char *mnemonic, size_t n,
+                           const struct ptx_operand *op)
+{
     uint32_t h = 0;
     for (const char *c = mnemonic; *c; c++)
         h = (h ^ (unsigned char)*c) * 16777619u;
+    struct key k = {.mnemonic = intern(g, mnemonic, h), .nop = (uint32_t)n};
     for (size_t i = 0; i < n; i++) {
-        k.op[i] = op[i];
-        h = mix(h, (uint64_t)op[i].kind << 32 | (uint32_t)op[i].reg);
-        h = mix(h, op[i].bits);
-        k.version[i] = op[i].reg >= 0 ? version_of(g, op[i].reg) : 0;
-        h = mix(h, k.version[i]);
+        bool reg = op[i].kind == PTX_O_REG || op[i].kind == PTX_O_MEM;
+        struct cg_key_operand *o = &k.op[i];
+        o->kind = (uint32_t)op[i].kind | (uint32_t)op[i].neg << 8;
+        o->bits = op[i].bits;
+        o->reg = reg ? op[i].reg : -1;
+        o->version = version_of(g, o->reg);
+        h = mix(h, o->bits);
+        h = mix(h, (uint64_t)o->version << 32 | (uint32_t)o->reg);
+        h = mix(h, o->kind);
     }
-    *hash = h % CG_BUCKETS;
+    k.hash = h % CG_BUCKETS;
     return k;
 }
 
-static bool same_key(const struct cg_key *x, const struct cg_key *y)
+static int32_t find_number(const struct cg *g, const struct key *k)
 {
-    if (x->nop != y->nop || strcmp(x->mnemonic, y->mnemonic) != 0)
-        return false;
-    for (uint32_t i = 0; i < x->nop; i++) {
-        const struct ptx_operand *p = &x->op[i], *q = &y->op[i];
-        if (p->kind != q->kind || p->neg != q->neg || p->reg != q->reg || p->bits != q->bits ||
-            p->sreg != q->sreg || p->var != q->var || x->version[i] != y->version[i])
-            return false;
+    for (int32_t i = g->bucket[k->hash]; i; i = g->numbers.v[i - 1].next) {
+        const struct cg_number *e = &g->numbers.v[i - 1];
+        if (e->mnemonic != k->mnemonic || e->nop != k->nop)
+            continue;
+        const struct cg_key_operand *p = g->key_operands.v + e->first;
+        uint32_t same = 0;
+        while (same < k->nop && p[same].kind == k->op[same].kind &&
+               p[same].reg == k->op[same].reg && p[same].bits == k->op[same].bits &&
+               p[same].version == k->op[same].version)
+            same++;
+        if (same == k->nop)
+            return e->reg;
     }
-    return true;
-}
-
-static int32_t find_number(const struct cg *g, const struct cg_key *k, uint32_t h)
-{
-    for (int32_t i = g->bucket[h]; i; i = g->numbers.v[i - 1].next)
-        if (same_key(k, &g->numbers.v[i - 1].key))
-            return g->numbers.v[i - 1].reg;
     return -1;
 }
 
-static void add_number(struct cg *g, struct cg_key k, uint32_t h, int32_t reg)
+static void add_number(struct cg *g, const struct key *k, int32_t reg)
 {
-    k.mnemonic = arena_strdup(g->a, k.mnemonic);
     struct cg_number *e = VEC_PUSH(g->a, &g->numbers);
-    *e = (struct cg_number){.key = k, .bucket = h, .next = g->bucket[h], .reg = reg};
-    g->bucket[h] = (int32_t)g->numbers.n;
+    *e = (struct cg_number){.mnemonic = k->mnemonic,
+                            .first = (uint32_t)g->key_operands.n,
+                            .nop = k->nop,
+                            .bucket = k->hash,
+                            .next = g->bucket[k->hash],
+                            .reg = reg};
+    g->bucket[k->hash] = (int32_t)g->numbers.n;
+    for (uint32_t i = 0; i < k->nop; i++)
+        *VEC_PUSH(g->a, &g->key_operands) = k->op[i];
 }
 
 int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
                 const struct ptx_operand *op)
 {
-    uint32_t h;
-    struct cg_key k = make_key(g, mnemonic, n, op, &h);
-    int32_t reg = find_number(g, &k, h);
+    struct key k = make_key(g, mnemonic, n, op);
+    int32_t reg = find_number(g, &k);
     if (reg >= 0)
         return reg;
     struct ptx_operand all[CG_KEY_MAX + 1];
@@ -132,23 +158,21 @@ int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
     all[0] = ptx_r(reg);
     memcpy(all + 1, op, n * sizeof *op);
     ptx_emit(&g->b, -1, false, mnemonic, n + 1, all);
-    add_number(g, k, h, reg);
+    add_number(g, &k, reg);
     return reg;
 }
 
 int32_t cg_recall(struct cg *g, const char *what, size_t n, const struct ptx_operand *op)
 {
-    uint32_t h;
-    struct cg_key k = make_key(g, what, n, op, &h);
-    return find_number(g, &k, h);
+    struct key k = make_key(g, what, n, op);
+    return find_number(g, &k);
 }
 
 void cg_remember(struct cg *g, const char *what, size_t n, const struct ptx_operand *op,
                  int32_t reg)
 {
-    uint32_t h;
-    struct cg_key k = make_key(g, what, n, op, &h);
-    add_number(g, k, h, reg);
+    struct key k = make_key(g, what, n, op);
+    add_number(g, &k, reg);
 }
 
 /* ---- control flow --------------------------------------------------------------------------------- */

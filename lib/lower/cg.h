@@ -25,20 +25,23 @@ struct cg_val {
     struct ptx_operand op;
 };
 
-enum { CG_KEY_MAX = 5 };
-struct cg_key {
-    const char *mnemonic;
-    uint32_t nop;
-    struct ptx_operand op[CG_KEY_MAX];
-    uint32_t version[CG_KEY_MAX];
+enum { CG_KEY_MAX = 5 }; /* operands of a numbered instruction */
+struct cg_key_operand {
+    uint64_t bits;
+    int32_t reg;
+    uint32_t version;
+    uint32_t kind;
 };
 struct cg_number {
-    struct cg_key key;
+    const char *mnemonic; /* interned */
+    uint32_t first;       /* its operands in key_operands */
+    uint32_t nop;
     uint32_t bucket;
     int32_t next; /* index + 1 of the next in the bucket */
     int32_t reg;
 };
-enum { CG_BUCKETS = 1024 };
+enum { CG_INTERNED = 1 << 10 };
+enum { CG_BUCKETS = 1 << 14 };
 
 /* What a symbol stands for just now: an index, a local, a function's parameter. */
 struct cg_binding {
@@ -93,7 +96,9 @@ struct cg {
     int32_t sreg[SP_COUNT]; /* register of each special, -1 = not read yet */
 
     VEC(struct cg_number) numbers;
-    int32_t bucket[CG_BUCKETS];
+    VEC(struct cg_key_operand) key_operands;
+    const char **interned; /* CG_INTERNED mnemonics, hashed */
+    int32_t *bucket;       /* CG_BUCKETS: index + 1 of the latest entry, 0 = none */
     VEC(uint32_t) version; /* by register; 0 = assigned once */
     uint32_t clock;        /* the last version given */
 

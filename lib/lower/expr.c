@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_ITEMS = 400000, MOST_DEPTH = 200, MOST_RANK = 8 };
+enum { MOST_ITEMS = 200000, MOST_DEPTH = 200, MOST_RANK = 8 };
 
 /* Inlining intermediates can multiply: stop before it becomes a matter of memory. */
 static bool too_much(struct cg *g, struct span s)

@@ -113,8 +113,10 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
     struct ptx_module *m = ptx_module_new(a, target);
     struct library *library = library_new(a);
     struct buf header = buf_in(a);
+    int32_t *bucket = ARENA_ARRAY(a, CG_BUCKETS, int32_t); /* all 0 again after each kernel */
     if (!check_names(specs, n, d))
         return NULL;
+    const char **interned = ARENA_ARRAY(a, CG_INTERNED, const char *);
     bool good = true;
     for (size_t i = 0; i < n; i++) {
         struct cg *g = ARENA_NEW(a, struct cg);
@@ -127,12 +129,15 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
                          .nspecs = n,
                          .module = m,
                          .library = library,
+                         .bucket = bucket,
+                         .interned = interned,
                          .contract_fma = specs[i]->math != MATH_STRICT,
                          .fast = specs[i]->math == MATH_FAST,
                          .contract = contract_of_spec(a, specs[i], target->name)};
         if (g->opt->lines)
             g->file = file_number(a, m, specs, i);
         good = lower_one(g) && good;
+        cg_scope_close(g, 0);
         if (good) {
             explain_launches(g);
             contract_write(g->contract, &header);

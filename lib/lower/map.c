@@ -157,7 +157,10 @@ static uint32_t choose_unroll(const struct map *m, uint32_t vector)
     unsigned bytes = 0;
     for (uint32_t i = 0; i < m->nin; i++)
         bytes += dtype_bits(m->in[i]->type) * vector / 8;
-    return bytes >= 64 ? 1 : bytes >= 32 ? 2 : 4;
+    uint32_t n = bytes >= 64 ? 1 : bytes >= 32 ? 2 : 4;
+    while (n > 1 && n * vector > 16) /* more code than it gains */
+        n /= 2;
+    return n;
 }
 
 static bool has_packed(const struct map *m)
