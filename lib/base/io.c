@@ -190,11 +190,18 @@ struct io_out *io_create(struct arena *a, struct diags *d, const char *path)
     return NULL;
 }
 
+void io_write(struct io_out *o, const void *p, size_t n)
+{
+    errno = 0;
+    if (fwrite(p, 1, n, o->file) < n && !o->error)
+        o->error = errno;
+}
+
 bool io_commit(struct io_out *o, struct diags *d)
 {
     errno = 0;
     bool good = fflush(o->file) == 0 && !ferror(o->file);
-    int error = errno;
+    int error = o->error ? o->error : errno;
     if (fclose(o->file) != 0 && good) {
         good = false;
         error = errno;

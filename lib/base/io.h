@@ -17,6 +17,7 @@ const struct source *io_read(struct arena *a, struct diags *d, const char *path,
  * there. */
 struct io_out {
     FILE *file; /* write here; check nothing, io_commit() does */
+    int error;  /* why io_write() failed first; 0: it did not */
     const char *path;
     char *tmp;    /* NULL: straight through */
     char *target; /* symbolic links resolved */
@@ -26,6 +27,9 @@ struct io_out {
 /* Memory is the arena's. NULL, with an error in d, when the file can't be created: call it before
  * long work. */
 struct io_out *io_create(struct arena *a, struct diags *d, const char *path);
+/* fwrite() that remembers why it failed, which stdio forgets: io_commit() then says "no space left" rather
+ * than "input/output error". */
+void io_write(struct io_out *out, const void *p, size_t n);
 /* Everything written, closed, and in place; false, with an error in d and nothing left behind,
  * otherwise. */
 bool io_commit(struct io_out *out, struct diags *d);

@@ -300,7 +300,7 @@ static bool emit(struct job *j)
     struct io_out *out = io_create(j->a, j->d, j->output ? j->output : "-");
     if (!out)
         return false;
-    fwrite(buf_text(&text), 1, text.len, out->file);
+    io_write(out, buf_text(&text), text.len);
     return io_commit(out, j->d);
 }
 
