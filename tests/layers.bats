@@ -24,10 +24,12 @@ setup() {
     cd "$KAIO_SRCDIR"
 }
 
-# Prints  MODULE HEADER FILE  for each include of a project header in lib/MODULE.
+# Prints  MODULE HEADER FILE  for each include of a project header in lib/MODULE. What lies in lib/ itself stands above
+# all modules.
 includes() {
     grep -rHoE '^#include "[a-z_]+/[^"]+"' lib --include='*.[ch]' --include='*.def' |
-        sed -E 's|^lib/([a-z_]+)/([^:]*):#include "(.*)"|\1 \3 lib/\1/\2|' | grep -v '^lib/kaio'
+        sed -E 's|^lib/([a-z_]+)/([^:]*):#include "(.*)"|\1 \3 lib/\1/\2|' |
+        grep -v '^lib/'
 }
 
 allowed() { # MODULE HEADER

@@ -279,6 +279,21 @@ static void set_color(struct cli *cli)
         cli->color_out = cli->color_err = when == 1;
 }
 
+/* An optional count may also stand in the next word (--time 5), which getopt would take for an operand. */
+static void take_count(struct cli *cli, int opt)
+{
+    const struct cli_option *o = cli->program->options;
+    while (o->heading || (o->name && o->id != opt))
+        o++;
+    if (!o->name || !o->arg || strcmp(o->arg, "[N]") != 0 || optarg || optind >= cli->argc)
+        return;
+    const char *word = cli->argv[optind];
+    if (*word && word[strspn(word, "0123456789")] == 0) {
+        cli->arg = word;
+        optind++;
+    }
+}
+
 int cli_next(struct cli *cli)
 {
     struct tables t;
@@ -299,7 +314,7 @@ int cli_next(struct cli *cli)
         case 'V': print_and_exit(cli, cli_print_version);
         case OPT_COMPLETION: completion(cli);
         case OPT_COLOR: set_color(cli); break;
-        default: return opt;
+        default: take_count(cli, opt); return opt;
         }
     }
     cli->argc -= optind;

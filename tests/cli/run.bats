@@ -528,6 +528,8 @@ END
     [ "$(grep -c '^copy 6000' log)" = 7 ]
     # the result is of one launch: y = 2, not 16
     [ "$(npy_data y.npy | cut -c1-8)" = 00000040 ]
+    run -0 cpu saxpy.ptx --time 2 n=1000 x=@ones y=@zeros
+    [[ "${lines[1]}" = "time  median "*" of 2" ]]
     run -0 cpu saxpy.ptx --time n=1000 x=@ones y=@zeros
     [[ "${lines[1]}" = "time  median "*" of 3" ]]
     [[ "${lines[2]}" = "speed  "*" thread-instructions/s  ("*" executed)" ]]
