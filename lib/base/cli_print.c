@@ -95,7 +95,9 @@ void cli_print_bash(const struct cli_program *p, FILE *f)
         if (o->arg[0] == '[') /* only after '=' */
             fputs(" [[ ${COMP_WORDS[COMP_CWORD]} == = || ${COMP_WORDS[COMP_CWORD-1]} == = ]] &&",
                   f);
-        if (o->values)
+        if (o->values && !*o->values)
+            fputs(" return ;;\n", f);
+        else if (o->values)
             fprintf(f, " words='%s' ;;\n", o->values);
         else
             fputs(" mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return ;;\n", f);
@@ -143,10 +145,12 @@ static void print_zsh_spec(const struct cli_option *o, const char *dashes, const
     if (o->arg) {
         size_t skip = o->arg[0] == '[';
         fprintf(f, "%s%.*s:", skip ? "::" : ":", (int)(strlen(o->arg) - 2 * skip), o->arg + skip);
-        if (o->values)
+        if (!o->values)
+            fputs("_files", f);
+        else if (*o->values)
             fprintf(f, "(%s)", o->values);
         else
-            fputs("_files", f);
+            fputc(' ', f);
     }
     fputc('\'', f);
 }
