@@ -166,6 +166,21 @@ static bool add_trial(struct suite *s, const struct spec_case *c, enum fill_kind
     return t->ref != NULL;
 }
 
+/* For kernels over one dimension: a whole number of blocks, whatever a thread's share, and one element less. */
+static bool add_sizes(struct suite *s)
+{
+    static const int64_t sizes[] = {16383, 16384};
+    bool good = true;
+    for (size_t k = 0; s->spec->dims.n == 1 && k < 2; k++) {
+        struct spec_case c = {.name = "whole blocks"};
+        struct spec_binding *b = VEC_PUSH(s->a, &c.bind);
+        *b = (struct spec_binding){
+            .name = s->spec->dims.v[0]->name, .is_int = true, .i = sizes[k], .f = (double)sizes[k]};
+        good = good && add_trial(s, &c, FILL_EXACT);
+    }
+    return good;
+}
+
 static bool start(struct suite *s)
 {
     const struct ptx_target *target = ptx_target_find("sm_80", 5);
@@ -190,7 +205,7 @@ static bool start(struct suite *s)
         for (int fill = FILL_EXACT; fill <= FILL_EDGE; fill++)
             if (fill != FILL_UNIFORM && !add_trial(s, &s->spec->cases.v[k], (enum fill_kind)fill))
                 return false;
-    return s->ntrial > 0;
+    return add_sizes(s) && s->ntrial > 0;
 }
 
 static void finish(struct suite *s)
