@@ -141,15 +141,17 @@ static void float_element(struct tally *t, uint64_t flat, double got, uint64_t b
     if (any && !t->tol->given)
         return;
     res->exact += lo == hi || isnan(want);
-    double d = isnan(got) || isnan(v) || (isinf(got) && isinf(v)) ? 0 : fabs(got - v);
-    double bound = fmax(hi - v, v - lo);
-    if (isfinite(got) && isfinite(v)) {
+    /* errors are measured from the unrounded reference, but where the type saturates */
+    double from = fabs(v) <= dtype_max(res->type) ? v : want;
+    double d = isnan(got) || isnan(v) || (isinf(got) && isinf(v)) ? 0 : fabs(got - from);
+    double bound = fmax(hi - from, from - lo);
+    if (isfinite(got) && isfinite(from)) {
         t->sum_error += d * d;
-        t->sum_want += v * v;
+        t->sum_want += from * from;
         t->finite++;
-        t->sum_bound += isfinite(bound) ? bound : 0;
+        t->sum_bound += isfinite(hi - lo) ? (hi - lo) / 2 : 0;
         res->max_abs = fmax(res->max_abs, d);
-        res->max_ulp = fmax(res->max_ulp, d / compare_ulp(res->type, v));
+        res->max_ulp = fmax(res->max_ulp, d / compare_ulp(res->type, from));
     }
     bool pass = t->tol->given ? within_tolerance(t, res->type, got, want)
                 : isnan(want) ? isnan(got) != 0

@@ -176,9 +176,9 @@ void eval_func1(struct frame *f, const struct node *n, const uint8_t *mask)
         if (!mask[l])
             continue;
         double x = a->v[l], ex = a->e[l], y = apply(n, x), p = 0;
-        if (isnan(x) && ex == 0) {
-            o->v[l] = NAN;
-            o->e[l] = 0;
+        if ((isnan(x) && ex == 0) || ex == INFINITY) {
+            o->v[l] = y;
+            o->e[l] = ex;
             continue;
         }
         if (fast && isfinite(x))
