@@ -8,13 +8,14 @@ ptx:   base
 lang:  base data
 spec:  base data lang
 lower: base data lang spec ptx
-ref:   base data lang spec
+ref:   base data lang spec lower
 run:   base data spec ptx
 sim:   base data ptx run
 cuda:  base data ptx run
 "
 # what a module may include of another beyond its layer, as FILE:HEADER
 headers_only="
+ref:lower/math.def
 run:spec/contract.h
 sim:run/device.h
 cuda:run/device.h

@@ -6,7 +6,3 @@ tests_unit_ref_eval_SOURCES = tests/unit/ref_eval.c
 tests_unit_ref_eval_LDADD = $(TOOL_LIBS)
 tests_unit_ref_bounds_SOURCES = tests/unit/ref_bounds.c
 tests_unit_ref_bounds_LDADD = $(TOOL_LIBS)
-
-UNIT_TESTS += tests/unit/ref_accuracy
-tests_unit_ref_accuracy_SOURCES = tests/unit/ref_accuracy.c
-tests_unit_ref_accuracy_LDADD = $(TOOL_LIBS)

@@ -69,8 +69,8 @@ static struct node *load(struct compiler *c, const struct lang_expr *e)
         diag_error(c->d, e->span, "'%s' has no value here", e->sym->name);
         return NULL;
     }
-    if (t->rank > 16) {
-        diag_error(c->d, e->span, "'%s' has more than 16 dimensions", e->sym->name);
+    if (t->rank > MAX_RANK) {
+        diag_error(c->d, e->span, "'%s' has more than %d dimensions", e->sym->name, MAX_RANK);
         return NULL;
     }
     struct node *n = node_new(c, e, eval_load, e->kind == E_INDEX ? e->nargs : 0);
@@ -268,6 +268,7 @@ static struct node *call(struct compiler *c, const struct lang_expr *e)
     }
     struct node *n = node_new(c, e, eval, e->nargs);
     n->func = ref_func_find(e->fn);
+    n->ulp = ref_func_ulp(e->fn, e->type);
     n->from = e->nargs ? e->args[0]->type : e->type;
     n->rounded = is_basic(n) && !e->fast && c->p->in->spec->math == MATH_STRICT;
     if (eval == eval_fsqrt && e->fast)

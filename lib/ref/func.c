@@ -142,7 +142,7 @@ static void finish(const struct node *n, double y, double p, double *v, double *
     if (!isfinite(y))
         return;
     double own = n->round.f32 ? 0x1p-51 * fabs(y) : 0x1p-53 * fabs(y);
-    *e = p + ref_func_ulp(n->src->fn, n->type) * ulp(n, fabs(y) + p) + own;
+    *e = p + n->ulp * ulp(n, fabs(y) + p) + own;
     ref_range(&n->round, v, e);
 }
 
@@ -153,10 +153,10 @@ static void finish_fast(const struct node *n, const struct fast_error *fast, dou
     double a = fabs(x);
     *v = y;
     *e = p;
-    if (!isfinite(y) || !isfinite(x)) {
-        *e = isnan(x) ? 0 : INFINITY;
+    if (!isfinite(x) && !isnan(x))
+        *e = INFINITY; /* what the emitter makes of it may be NaN: 0 times infinity */
+    if (!isfinite(y) || !isfinite(x))
         return;
-    }
     if (n->src->fn == FN_SIN || n->src->fn == FN_COS || n->src->fn == FN_TAN)
         p += a <= 2 * M_PI ? 0 : a <= 100 * M_PI ? 0x1.4p-15 : INFINITY;
     if (n->src->fn == FN_TAN)

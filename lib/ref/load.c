@@ -189,52 +189,51 @@ static void gather(struct frame *f, const struct node *n, const uint64_t *flat,
             value(f, t, flat[l], o, l);
 }
 
-void eval_load(struct frame *f, const struct node *n, const uint8_t *mask)
+/* Flat offsets, where all subscripts are inside, and whether any is uncertain. */
+static bool subscripts(struct frame *f, const struct node *n, const uint8_t *mask,
+                       const struct vec **sub, uint64_t *flat, uint8_t *inside)
 {
     const struct tensor *t = n->tensor;
-    const struct vec *sub[16];
-    uint64_t flat[LANES] = {0};
-    uint8_t inside[LANES], state[LANES];
-    bool uncertain = false, outside = false;
-    memset(inside, 1, sizeof inside);
+    double e = 0;
+    memset(flat, 0, LANES * sizeof *flat);
+    memset(inside, 1, LANES);
     for (uint32_t d = 0; d < t->rank; d++) {
         const struct vec *s = sub[d] = node_arg(f, n, d, mask);
         uint64_t extent = t->shape[d];
-        double e = 0;
         for (int l = 0; l < LANES; l++) {
             uint64_t x = (uint64_t)s->i[l];
             inside[l] &= x < extent;
             flat[l] = flat[l] * extent + x;
             e += s->e[l];
         }
-        uncertain |= !(e == 0);
     }
-    for (int l = 0; l < LANES; l++) {
-        state[l] = mask[l] && inside[l];
-        outside |= mask[l] && !inside[l];
-    }
-    if (uncertain)
-        for (int l = 0; l < LANES; l++)
-            for (uint32_t d = 0; d < t->rank; d++)
-                if (sub[d]->e[l] > 0)
-                    state[l] = LANE_OFF;
-    gather(f, n, flat, state);
-    struct vec *o = node_out(f, n);
+    return !(e == 0);
+}
+
+static bool lane_uncertain(const struct tensor *t, const struct vec **sub, int l)
+{
+    bool any = false;
+    for (uint32_t d = 0; d < t->rank; d++)
+        any |= sub[d]->e[l] > 0;
+    return any;
+}
+
+/* The lanes that a plain read did not serve: uncertain, padded, or out of range. */
+static void other_lanes(struct frame *f, const struct node *n, const uint8_t *mask,
+                        const struct vec **sub, const uint8_t *served)
+{
+    const struct tensor *t = n->tensor;
     const struct vec *pad = NULL;
-    if (n->pad && (outside || uncertain)) {
+    struct vec *o = node_out(f, n);
+    if (n->pad) {
         if (n->pad->eval)
             n->pad->eval(f, n->pad, mask);
         pad = node_out(f, n->pad);
     }
-    if (!outside && !uncertain)
-        return;
     for (int l = 0; l < LANES; l++) {
-        if (!mask[l] || state[l])
+        if (!mask[l] || served[l])
             continue;
-        bool exact = true;
-        for (uint32_t d = 0; d < t->rank; d++)
-            exact = exact && sub[d]->e[l] == 0;
-        if (!exact) {
+        if (lane_uncertain(t, sub, l)) {
             uncertain_lane(f, n, sub, l);
             if (pad)
                 hull_lane(t->type, o, l, pad, l);
@@ -248,4 +247,21 @@ void eval_load(struct frame *f, const struct node *n, const uint8_t *mask)
             o->e[l] = INFINITY;
         }
     }
+}
+
+void eval_load(struct frame *f, const struct node *n, const uint8_t *mask)
+{
+    const struct vec *sub[MAX_RANK];
+    uint64_t flat[LANES];
+    uint8_t inside[LANES], serve[LANES];
+    bool others = false, uncertain = subscripts(f, n, mask, sub, flat, inside);
+    for (int l = 0; l < LANES; l++) {
+        serve[l] = mask[l] && inside[l];
+        if (uncertain && lane_uncertain(n->tensor, sub, l))
+            serve[l] = LANE_OFF;
+        others |= mask[l] && !serve[l];
+    }
+    gather(f, n, flat, serve);
+    if (others)
+        other_lanes(f, n, mask, sub, serve);
 }

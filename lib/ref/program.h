@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { LANES = 64 };
+enum { LANES = 64, MAX_RANK = 16 };
 enum { LANE_OFF = 0, LANE_ON = 1, LANE_MAYBE = 2 };
 
 struct vec {
@@ -50,6 +50,7 @@ struct node {
     struct tensor *tensor; /* loads */
     struct node *pad;
     const struct func *func;
+    double ulp; /* functions: the documented error */
     struct reduce *reduce;
 };
 

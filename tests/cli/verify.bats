@@ -294,3 +294,49 @@ YAML
     [ -w /dev/full ] || skip "no /dev/full"
     run -2 bash -c "kaio-verify --run -d cpu '$saxpy' n31 >/dev/full"
 }
+
+# one kernel a function: kernel NAME TYPE EXPRESSION [MATH]
+kernel() {
+    printf -- '---\nkernel: k_%s_%s\nparams:\n  x: in %s[n]\n  y: in %s[n]\n  z: out %s[n]\n' "$1" "$2" "$2" "$2" "$2"
+    [ -z "$4" ] || echo "math: $4"
+    printf 'compute: |\n  z[i] = y[i] == 77 ? 0 : %s\ncases:\n  c: {n: 2000}\n' "$3"
+}
+
+@test "every function is within its documented error, in f32 and f64" {
+    for type in f32 f64; do
+        for f in exp exp2 log log2 log10 sin cos tan tanh sinh cosh asin acos atan sqrt rsqrt rcp erf erfc \
+            sigmoid silu gelu gelu_tanh relu abs floor ceil trunc round rint; do
+            kernel $f $type "$f(x[i])"
+        done
+        for f in atan2 pow fmod min max; do
+            kernel $f $type "$f(x[i], y[i])"
+        done
+        kernel div $type "x[i] / y[i]"
+        kernel mix $type "exp(sin(x[i]) * 3 + y[i]) / (1 + abs(x[i] * y[i]))"
+    done >functions.yaml
+    for fill in normal edge; do
+        run -0 --separate-stderr kaio-verify --run -d cpu --fill=$fill functions.yaml
+        [ "${lines[-1]}" = "74 passed, 0 failed, 0 skipped" ]
+    done
+}
+
+@test "the hardware's approximations are within the manual's bounds" {
+    for f in exp exp2 log log2 log10 sin cos tan tanh sqrt rsqrt rcp sigmoid silu gelu_tanh; do
+        kernel $f f32 "$f(x[i])" fast
+    done >fast.yaml
+    kernel pow f32 "pow(abs(x[i]), y[i])" fast >>fast.yaml
+    kernel mix f32 "exp(sin(x[i]) * 3 + y[i]) / (1 + abs(x[i] * y[i]))" fast >>fast.yaml
+    run -0 --separate-stderr kaio-verify --run -d cpu --fill=normal fast.yaml
+    [ "${lines[-1]}" = "17 passed, 0 failed, 0 skipped" ]
+    run -0 --separate-stderr kaio-verify --run -d cpu --fill=edge fast.yaml
+}
+
+@test "narrow floats round as they should" {
+    for type in f16 bf16 e4m3 e5m2; do
+        kernel mix $type "silu(x[i]) * y[i] + 0.5"
+        kernel div $type "x[i] / y[i]"
+    done >narrow.yaml
+    for fill in normal uniform edge; do
+        run -0 --separate-stderr kaio-verify --run -d cpu --fill=$fill narrow.yaml
+    done
+}
