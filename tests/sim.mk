@@ -12,3 +12,7 @@ EXTRA_DIST += tests/ptx-run/ops.txt tests/ptx-run/make_ops.py tests/ptx-run/soft
 UNIT_TESTS += tests/unit/sim_ops
 tests_unit_sim_ops_SOURCES = tests/unit/sim_ops.c
 tests_unit_sim_ops_LDADD = $(TOOL_LIBS)
+
+UNIT_TESTS += tests/unit/sim_faults
+tests_unit_sim_faults_SOURCES = tests/unit/sim_faults.c
+tests_unit_sim_faults_LDADD = $(TOOL_LIBS)

@@ -76,6 +76,8 @@ const char *dec_mnemonic(struct dec *dc)
     struct buf b = buf_in(dc->in->arena);
     ptx_print_inst(dc->in->func, dc->inst, &b);
     const char *s = buf_text(&b);
+    if (*s == '@')
+        s += strcspn(s, " ") + 1;
     return arena_strndup(dc->in->arena, s, strcspn(s, " \t;"));
 }
 

@@ -130,7 +130,7 @@ static inline u32 to_tf32(f32 x, const struct sim_op *op)
 {
     const u32 u = bits32(relu32(x, op)), mag = u & 0x7fffffff;
     if (mag > 0x7f800000)
-        return 0x7fffffff;
+        return op->more ? u & ~0x1fffu : 0x7fffe000; /* as an H100 does */
     const u32 add = op->more ? 0x1000 : op->round == SIM_RN ? 0xfff + ((u >> 13) & 1) : 0;
     u32 r = mag == 0x7f800000 ? mag : (mag + add) & ~0x1fffu;
     if ((op->flags & SIM_SATFINITE) && r >= 0x7f800000)

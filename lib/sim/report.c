@@ -5,16 +5,15 @@
 
 #include "sim/sim.h"
 
-static const struct ptx_item *item_of(const struct sim_launch *l, uint32_t op)
-{
-    return &l->code->func->items.v[l->code->op[op].item];
-}
-
-/* The record behind the last instruction stands for the return there: its item is the last one. */
+/* The instruction of a record, or for a label the one behind it. */
 static struct span span_of(const struct sim_launch *l, uint32_t op)
 {
     const struct ptx_func *f = l->code->func;
-    return f->items.n ? item_of(l, op)->span : f->span;
+    if (!f->items.n)
+        return f->span;
+    while (op + 1 < l->code->nop && f->items.v[l->code->op[op].item].kind == PTX_I_LABEL)
+        op++;
+    return f->items.v[l->code->op[op].item].span;
 }
 
 static const char *dim_text(struct arena *a, const struct device_dim *n, uint64_t i)

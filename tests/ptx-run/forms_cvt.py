@@ -139,7 +139,7 @@ def tf32(mode, relu=False):
     def run(a):
         v = F32.decode(a)
         if v[0] == 'nan':
-            return F32.nan
+            return a & ~0x1fff if mode == 'rna' else 0x7fffe000
         if relu and v[1]:
             v = num(0)
         return TF32.encode(v, mode) << 13
