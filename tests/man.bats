@@ -85,6 +85,37 @@ run_examples() {
 @test "options of kaio-verify(1)" { compare_options kaio-verify; }
 @test "examples of kaio-ptx(5)" { run_examples kaio-ptx.5; }
 
+@test "examples of kaio-spec(5)" { run_examples kaio-spec.5; }
+
+@test "the kernels in kaio-spec(5) compile" {
+    local count=0 kernel
+    cd "$BATS_TEST_TMPDIR"
+    while IFS= read -r -d $'\034' kernel; do
+        echo "$kernel"
+        kaio-emit - <<<"$kernel" >out.ptx 2>err
+        [ ! -s err ] || { cat err; false; }
+        count=$((count + 1))
+    done < <(awk '/^\.Ed/ { if (k) printf "%s\034", k; k = ""; next }
+                  /^kernel:/ || k { gsub(/\\&/, ""); k = k $0 "\n" }' "$man/kaio-spec.5")
+    [ $count -ge 3 ]
+}
+
+# "exp 0.9 0.8": function, error in f32, error in f64.
+@test "the accuracy in kaio-spec(5) is what was measured" {
+    cd "$BATS_TEST_TMPDIR"
+    sed -nE 's/^\.It ([a-z0-9_]+)\(.*\) Ta ([0-9.]+) Ta ([0-9.]+) Ta .*/\1 \2 \3/p' "$man/kaio-spec.5" |
+        grep -vE '^(sqrt|rcp|fma) ' >page
+    [ "$(wc -l <page)" -ge 20 ]
+    while read -r name f32 f64; do
+        grep -E "^MATH\\($name, [12], $f32, $f64, " "$KAIO_SRCDIR/lib/lower/math.def" ||
+            { echo "$name is documented with $f32 and $f64"; false; }
+    done <page
+    while read -r name; do
+        grep "^$name " page || ! grep -q "\"$name\"" "$KAIO_SRCDIR/lib/lang/builtin.def" ||
+            { echo "$name is not documented"; false; }
+    done < <(sed -nE 's/^MATH\(([a-z0-9_]+),.*/\1/p' "$KAIO_SRCDIR/lib/lower/math.def")
+}
+
 @test "examples of kaio(7)" { run_examples kaio.7; }
 
 @test "every page is in this file" {
