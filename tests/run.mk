@@ -5,3 +5,9 @@ tests_unit_run_execute_LDADD = $(TOOL_LIBS)
 
 BATS_TESTS += tests/cli/run.bats
 EXTRA_DIST += tests/data/run
+
+FUZZ_TARGETS += tests/fuzz/fuzz_run
+tests_fuzz_fuzz_run_SOURCES = tests/fuzz/fuzz_run.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_run_LDADD = $(TOOL_LIBS)
+tests_fuzz_fuzz_run_LDFLAGS = $(FUZZ_LDFLAGS)
+EXTRA_DIST += tests/fuzz/corpus/fuzz_run

@@ -121,7 +121,9 @@ static bool plan_value(struct run *r, const struct contract_arg *arg, uint64_t *
     if (!in || (!p && dtype_class(arg->type) != DTC_I && !dtype_is_float(arg->type) && v < 0))
         return diag_error(r->d, arg->span, "the argument is %" PRId64 ", which is no %s%s", v,
                           dtype_name(arg->type), arg->expr ? because(r, arg->expr) : "");
-    dtype_set_int(arg->type, value, 0, v);
+    /* a 4-bit scalar is passed as a byte of its value */
+    enum dtype passed = arg->type == DT_I4 ? DT_I8 : arg->type == DT_U4 ? DT_U8 : arg->type;
+    dtype_set_int(passed, value, 0, v);
     return true;
 }
 

@@ -13,7 +13,7 @@
  *     //@   - n % 4 == 0
  *     //@ launches:
  *     //@   - entry: saxpy
- *     //@     when: n % 4 == 0        optional: the first launch of a group whose condition holds is taken
+ *     //@     when: n % 4 == 0        optional: of adjacent launches with one, the first that holds is taken
  *     //@     grid: [ceil_div(n, 1024)]
  *     //@     block: [256]
  *     //@     shared: 0

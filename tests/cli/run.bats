@@ -458,6 +458,7 @@ END
     sed 's/^\.target sm_70/.target sm_90a/; s/^\.version 6.0/.version 8.0/' saxpy.ptx >new.ptx
     run -2 --separate-stderr cuda new.ptx n=1 x=@ones y=@ones:y.npy
     [ "${stderr_lines[0]}" = "new.ptx:15:1: error: the module needs sm_90a; this device is sm_80" ]
+    [[ "$stderr" = *"kaio-run: note: the simulator may run it: -d cpu" ]]
     [ ! -e y.npy ]
     FAKE_CUDA_JIT_LOG="ptxas application ptx input, line 34; error   : Bad" run -2 --separate-stderr cuda saxpy.ptx n=1 x=@ones y=@ones
     [ "${stderr_lines[0]}" = "saxpy.ptx:34:5: error: the driver's compiler says: Bad" ]

@@ -377,6 +377,8 @@ static int execute(struct job *j, struct run *r, struct device *dev)
     const struct device_ops *ops = j->device.ops;
     FILE *talk = run_uses_stdout(r) ? stderr : stdout;
     enum device_status status = ops->load(dev, j->ptx, j->d);
+    if (status == DEVICE_REFUSED && ops == &cuda_device && j->module)
+        diag_note(j->d, SPAN_NONE, "the simulator may run it: -d cpu");
     if (status != DEVICE_OK)
         return exit_status(j, status);
     if (!run_open_outputs(r))
