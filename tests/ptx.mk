@@ -2,6 +2,9 @@
 UNIT_TESTS += tests/unit/ptx_judge
 tests_unit_ptx_judge_SOURCES = tests/unit/ptx_judge.c tests/unit/ptxas.h
 tests_unit_ptx_judge_LDADD = $(TOOL_LIBS)
+UNIT_TESTS += tests/unit/ptx_build
+tests_unit_ptx_build_SOURCES = tests/unit/ptx_build.c tests/unit/ptx_equal.h
+tests_unit_ptx_build_LDADD = $(TOOL_LIBS)
 UNIT_TESTS += tests/unit/ptx_text
 tests_unit_ptx_text_SOURCES = tests/unit/ptx_text.c tests/unit/ptx_equal.h tests/unit/ptxas.h
 tests_unit_ptx_text_LDADD = $(TOOL_LIBS)
