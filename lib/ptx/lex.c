@@ -278,11 +278,14 @@ static void scan(struct ptx_lexer *l)
 void ptx_lex_start(struct ptx_lexer *l, const struct source *src, size_t offset, struct arena *a,
                    struct diags *d)
 {
+    size_t len = src->len;
+    while (len > offset && src->text[len - 1] == 0)
+        len--;
     *l = (struct ptx_lexer){.src = src,
                             .arena = a,
                             .diags = d,
                             .pos = src->text + offset,
-                            .end = src->text + src->len,
+                            .end = src->text + len,
                             .fresh_line = true};
     l->tok_end = l->pos;
     scan(l);

@@ -44,7 +44,7 @@ struct ptx_lexer {
     VEC(struct ptx_comment) comments; /* since the caller last took them */
 };
 
-/* Puts the first token from that offset on under the cursor. */
+/* Puts the first token from that offset on under the cursor. NUL bytes at the end of the text don't count. */
 void ptx_lex_start(struct ptx_lexer *l, const struct source *src, size_t offset, struct arena *a,
                    struct diags *d);
 /* Moves the cursor on by one token. */

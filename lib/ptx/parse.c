@@ -497,6 +497,12 @@ struct ptx_module *ptx_parse(struct arena *a, const struct source *src, struct d
     p.module->header = take_header(a, src, &header);
     ptx_scopes_init(&p.scopes, a);
     ptx_lex_start(&p.lex, src, header, a, d);
+    const char *nul = memchr(src->text, 0, (size_t)(p.lex.end - src->text));
+    if (nul) {
+        /* Kept texts are C strings, and the driver would not read on either. */
+        diag_error(d, ptx_span(&p.lex, nul, nul + 1), "a NUL byte in the text: this is not PTX");
+        return NULL;
+    }
     while (!ptx_stop(&p)) {
         ptx_take_comments(&p);
         if (ptx_accept(&p, ';') || parse_top(&p))

@@ -610,6 +610,7 @@ bool ptx_spec_applies(const struct ptx_inst *in, const struct ptx_spec *spec)
 {
     switch (spec->kind) {
     case 'h': return in->mod[PTX_MC_HINT] != PTX_NONE;
+    case 'k': return in->mod[PTX_MC_MODE2] == PTX_MULTICAST;
     case 'y': return in->mod[PTX_MC_BOOLOP] != PTX_NONE;
     default: return true;
     }
@@ -685,6 +686,8 @@ void ptx_inst_needs(const struct ptx_inst *in, struct ptx_needs *needs)
     *needs = (struct ptx_needs){.ptx = r->min_ptx, .sm = r->min_sm};
     if (in->mod[PTX_MC_VECTOR] != PTX_NONE && ptx_access_bits(in) > 128)
         *needs = (struct ptx_needs){.ptx = 88, .sm = 100};
+    if (in->op == PTX_OP_WGMMA_INT8 && in->type[1] != in->type[2])
+        needs->ptx = 84;
     for (unsigned i = 0; i < r->nslot; i++) {
         const struct ptx_slot *s = &r->slot[i];
         if (s->cls == PTX_MC_COUNT)
@@ -699,6 +702,14 @@ void ptx_inst_needs(const struct ptx_inst *in, struct ptx_needs *needs)
                 needs->sm = s->alt[k].min_sm;
         }
     }
+}
+
+unsigned ptx_group_length(const struct ptx_inst *in)
+{
+    /* A thread of a warpgroup holds n/2 of the 64 x n elements: in .f16 two to a register. */
+    const char *n = strchr(mods[in->mod[PTX_MC_SHAPE]].text, 'n');
+    unsigned columns = n ? (unsigned)strtoul(n + 1, NULL, 10) : 0;
+    return in->type[0] == PTX_F16 ? columns / 4 : columns / 2;
 }
 
 bool ptx_sm_allows(unsigned min_sm, unsigned sm, char suffix)

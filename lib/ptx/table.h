@@ -64,7 +64,7 @@ bool ptx_name_known(const char *name, size_t len);
 /* The valid mnemonic nearest to the words, or NULL when nothing is near. */
 const char *ptx_nearest(struct arena *a, const struct ptx_word *words, size_t n);
 
-/* Is that operand of the row there, given the modifiers written (h and y)? Optional ones count as there. */
+/* Is that operand of the row there, given the modifiers written (h, k and y)? Optional ones count as there. */
 bool ptx_spec_applies(const struct ptx_inst *in, const struct ptx_spec *spec);
 /* The fewest and the most operands that in, by its row and modifiers, takes. */
 void ptx_operand_range(const struct ptx_inst *in, size_t *least, size_t *most);
@@ -83,6 +83,9 @@ enum ptx_mod ptx_mod_find(const char *text, size_t len, enum ptx_mod_class cls);
 
 /* Of a load, store or atomic: the type times the vector's length. */
 unsigned ptx_access_bits(const struct ptx_inst *in);
+/* The registers of an operand g: the accumulator of a wgmma. */
+unsigned ptx_group_length(const struct ptx_inst *in);
+
 /* The newest thing that the instruction's row and words ask for; sm as isa.def writes it. */
 struct ptx_needs {
     unsigned ptx, sm;

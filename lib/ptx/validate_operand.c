@@ -82,6 +82,7 @@ static unsigned spec_type(const struct ptx_inst *in, const struct ptx_spec *s)
     case 'b': return PTX_U32;
     case 'q': return PTX_B32;
     case 'h': return PTX_U64;
+    case 'k': return PTX_B16;
     case 'p':
     case 'P':
     case 'y': return PTX_PRED;
@@ -203,8 +204,9 @@ static bool check_pair(struct ptx_validator *v, const struct ptx_inst *in, const
     return check_reg(v, in, o->reg, spec_type(in, s)) && check_reg(v, in, o->reg2, PTX_PRED);
 }
 
+/* The address of something in that space (PTX_NONE: in any). */
 static bool check_address(struct ptx_validator *v, const struct ptx_inst *in, size_t index,
-                          const struct ptx_operand *o)
+                          const struct ptx_operand *o, enum ptx_mod space)
 {
     if (o->kind != PTX_O_MEM)
         return wrong(v, in, index, "an address in [ ]");
@@ -215,7 +217,6 @@ static bool check_address(struct ptx_validator *v, const struct ptx_inst *in, si
                               r->name, ptx_mod_text(r->type));
         return true;
     }
-    enum ptx_mod space = ptx_space((enum ptx_mod)in->mod[PTX_MC_SPACE]);
     if (o->var && space != PTX_NONE && o->var->space != space)
         return diag_error(v->diags, v->span, "'%s' is in .%s, but '%s' addresses .%s", o->var->name,
                           ptx_mod_text(o->var->space), ptx_mnemonic(v, in), ptx_mod_text(space));
@@ -228,6 +229,11 @@ static bool check_address(struct ptx_validator *v, const struct ptx_inst *in, si
         return wrong(v, in, index,
                      "an address in a register or variable (constants only address .local)");
     return true;
+}
+
+static enum ptx_mod space_of(const struct ptx_inst *in, enum ptx_mod_class cls)
+{
+    return ptx_space((enum ptx_mod)in->mod[cls]);
 }
 
 static unsigned vector_length(const struct ptx_inst *in)
@@ -326,12 +332,13 @@ static bool check_addressable(struct ptx_validator *v, const struct ptx_inst *in
 static bool check_tensor(struct ptx_validator *v, const struct ptx_inst *in, size_t index,
                          const struct ptx_operand *o)
 {
-    if (!check_address(v, in, index, o))
+    if (!check_address(v, in, index, o, PTX_NONE))
         return false;
     for (uint32_t i = 0; i < o->nelem; i++)
         if (!check_value(v, in, index, &o->elem[i], PTX_U32, false))
             return false;
-    return o->nelem > 0 || wrong(v, in, index, "[map, {coordinates}]");
+    unsigned dims = in->mod[PTX_MC_SHAPE] - PTX_D1 + 1u;
+    return o->nelem == dims || wrong(v, in, index, "[map, {coordinates}], one for each dimension");
 }
 
 static bool check_operand(struct ptx_validator *v, const struct ptx_inst *in,
@@ -346,11 +353,24 @@ static bool check_operand(struct ptx_validator *v, const struct ptx_inst *in,
     case 'v': return check_vector(v, in, s, index, o);
     case 'x': return check_mov(v, in, index, o, s->dest);
     case 'm':
+    case 'M':
+    case 'B':
         if (o->nelem)
             return wrong(v, in, index, "an address without coordinates");
-        return check_address(v, in, index, o);
+        return check_address(v, in, index, o,
+                             s->kind == 'B'
+                                 ? PTX_SHARED
+                                 : space_of(in, s->kind == 'M' ? PTX_MC_SPACE2 : PTX_MC_SPACE));
+    case 'g':
+        return check_group(v, in, index, o, ptx_group_length(in),
+                           in->type[0] == PTX_F32 ? PTX_F32 : PTX_B32, true);
+    case 'A':
+        if (o->kind == PTX_O_VEC)
+            return check_group(v, in, index, o, 4, PTX_B32, false);
+        return check_value(v, in, index, o, PTX_U64, false);
     case 'T': return check_tensor(v, in, index, o);
     case 'a': return check_addressable(v, in, index, o);
+    case 's': return o->kind == PTX_O_SINK || wrong(v, in, index, "_");
     case 'i': return o->kind == PTX_O_IMM || wrong(v, in, index, "an integer constant");
     case 'l': return o->kind == PTX_O_LABEL || wrong(v, in, index, "a label");
     case 'f':

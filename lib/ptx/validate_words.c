@@ -82,6 +82,17 @@ static bool check_barrier(struct ptx_validator *v, const struct ptx_inst *in, un
     return check_range(v, in, first, 0, 15, 1) && check_range(v, in, first + 1, 32, 1024, 32);
 }
 
+/* cp.async: 4, 8 or 16 bytes through the L1 cache, 16 past it. */
+static bool check_copy(struct ptx_validator *v, const struct ptx_inst *in)
+{
+    const struct ptx_operand *size = &in->operand[2];
+    bool past = in->mod[PTX_MC_CACHE] == PTX_CG;
+    if (size->kind != PTX_O_IMM || size->bits == 16 ||
+        (!past && (size->bits == 4 || size->bits == 8)))
+        return true;
+    return clash(v, in, past ? "the size is 16 bytes" : "the size is 4, 8 or 16 bytes");
+}
+
 bool ptx_check_words(struct ptx_validator *v, const struct ptx_inst *in)
 {
     switch (in->op) {
@@ -109,9 +120,20 @@ bool ptx_check_words(struct ptx_validator *v, const struct ptx_inst *in)
         if (in->mod[PTX_MC_SAT] != PTX_NONE && in->mod[PTX_MC_OP] != PTX_NONE)
             return clash(v, in, ".sat and .add exclude each other");
         return true;
+    case PTX_OP_ST_ASYNC: return ptx_access_bits(in) <= 128 || clash(v, in, "more than 128 bits");
+    case PTX_OP_CP_ASYNC: return check_copy(v, in);
+    case PTX_OP_MMA_1688_F32:
+    case PTX_OP_MMA_16816_F32:
+    case PTX_OP_WGMMA_F32:
+    case PTX_OP_WGMMA_F32_REG:
+    case PTX_OP_WMMA_MMA_INT8:
+        return in->type[1] == in->type[2] || clash(v, in, "both factors are of one type");
     default: break;
     }
     const char *name = ptx_op_name(in->op);
+    if (strcmp(name, "mbarrier") == 0 &&
+        (in->mod[PTX_MC_ORDER] == PTX_NONE) != (in->mod[PTX_MC_SCOPE] == PTX_NONE))
+        return clash(v, in, "an order needs a scope, and a scope an order");
     if (strcmp(name, "atom") == 0 || strcmp(name, "red") == 0)
         return check_atomic(v, in);
     return true;

@@ -332,7 +332,10 @@ static void check_bytes(void)
     static const char zeros[] = HEAD ".entry k() { \0\0 ret; }";
     bool good;
     const char *got = judge(zeros, sizeof zeros - 1, &good);
-    ok(!good && strstr(got, "unexpected character"), "NUL bytes: %s", got);
+    ok(!good && strstr(got, "NUL byte"), "NUL bytes: %s", got);
+    static const char trailing[] = HEAD ".entry k() { ret; }\0\0";
+    judge(trailing, sizeof trailing - 1, &good);
+    ok(good, "NUL bytes at the end are no part of the text");
     /* Every byte value in every kind of place. */
     static const char *const around[][2] = {
         {"", ""},

@@ -11,7 +11,7 @@
 #include "ptxas.h"
 #include "tap.h"
 
-enum { MAX_FORMS = 8192, BASE_PTX = 60, BASE_SM = 70, PER_RUN = 40 };
+enum { MAX_FORMS = 8192, BASE_PTX = 60, BASE_SM = 70, PER_RUN = 24 };
 
 struct form {
     const char *text; /* without the semicolon */
@@ -64,9 +64,9 @@ static void put_group(struct buf *b, unsigned n, enum ptx_mod type)
     buf_putc(b, '}');
 }
 
-static void put_address(struct buf *b, const struct ptx_inst *in)
+static void put_address(struct buf *b, const struct ptx_inst *in, enum ptx_mod space)
 {
-    switch ((int)ptx_space((enum ptx_mod)in->mod[PTX_MC_SPACE])) {
+    switch ((int)ptx_space(space)) {
     case PTX_SHARED: buf_puts(b, "[sh]"); break;
     case PTX_CONST: buf_puts(b, "[co]"); break;
     case PTX_LOCAL: buf_puts(b, "[lo]"); break;
@@ -81,6 +81,14 @@ static int constant_for(enum ptx_op op)
     case PTX_OP_SETMAXNREG: return 64;
     case PTX_OP_PMEVENT:
     case PTX_OP_PMEVENT_MASK: return 3;
+    case PTX_OP_CP_ASYNC: return 16;
+    case PTX_OP_WGMMA_WAIT:
+    case PTX_OP_WGMMA_F32:
+    case PTX_OP_WGMMA_F32_REG:
+    case PTX_OP_WGMMA_F16:
+    case PTX_OP_WGMMA_F16_REG:
+    case PTX_OP_WGMMA_TF32:
+    case PTX_OP_WGMMA_FP8: return 1;
     default: return 128;
     }
 }
@@ -112,8 +120,18 @@ static void put_operand(struct buf *b, const struct ptx_inst *in, const struct p
         else
             put_reg(b, t);
         break;
-    case 'm': put_address(b, in); break;
-    case 'T': buf_puts(b, "[%rd1, {%r0}]"); break;
+    case 'm': put_address(b, in, (enum ptx_mod)in->mod[PTX_MC_SPACE]); break;
+    case 'M': put_address(b, in, (enum ptx_mod)in->mod[PTX_MC_SPACE2]); break;
+    case 'B': put_address(b, in, PTX_SHARED); break;
+    case 'T':
+        buf_puts(b, "[%rd1, ");
+        put_group(b, in->mod[PTX_MC_SHAPE] - PTX_D1 + 1u, PTX_B32);
+        buf_putc(b, ']');
+        break;
+    case 'k': put_reg(b, PTX_B16); break;
+    case 'g': put_group(b, ptx_group_length(in), t == PTX_F32 ? PTX_F32 : PTX_B32); break;
+    case 'A': put_reg(b, PTX_B64); break;
+    case 's': buf_putc(b, '_'); break;
     case 'l': buf_puts(b, "$done"); break;
     case 'h': put_reg(b, PTX_B64); break;
     case 'i': buf_printf(b, "%d", constant_for(in->op)); break;
@@ -293,8 +311,21 @@ static bool next_choice(const struct ptx_row *r, struct choice *c)
     return false;
 }
 
-/* Every combination of types and vector lengths; then every other word once, with the first of those combinations
- * that the validator takes. */
+/* The word of slot i, with types and lengths as they come until the validator takes one; keeps that one, or the last.
+ * Returns whether it was taken. */
+static bool try_word(enum ptx_op op, struct choice c)
+{
+    const struct ptx_row *r = ptx_row(op);
+    while (!add_form(r, op, &c)->valid) {
+        if (!next_choice(r, &c))
+            return false;
+        nform--;
+    }
+    return true;
+}
+
+/* Every combination of types and vector lengths; then every other word once, alone or, where it can't be, with one
+ * further optional word (an order with its scope). */
 static void make_forms(enum ptx_op op)
 {
     const struct ptx_row *r = ptx_row(op);
@@ -311,12 +342,16 @@ static void make_forms(enum ptx_op op)
         if (varies(&r->slot[i]))
             continue;
         for (unsigned a = base.alt[i] + 1; a <= r->slot[i].nalt; a++) {
-            bool more = true;
             c = base;
             c.alt[i] = a;
-            while (more && !add_form(r, op, &c)->valid) {
-                more = next_choice(r, &c);
-                nform -= more; /* only the last try is kept */
+            bool taken = try_word(op, c);
+            for (unsigned k = 0; k < r->nslot && !taken; k++) {
+                if (k == i || !r->slot[k].optional || varies(&r->slot[k]))
+                    continue;
+                c.alt[k] = 1;
+                taken = try_word(op, c);
+                nform -= !taken;
+                c.alt[k] = 0;
             }
         }
     }
@@ -402,9 +437,9 @@ static size_t judge_valid(void)
     for (size_t i = 0; i < nform; i++) {
         if (done[i] || !forms[i].valid)
             continue;
-        struct form *at[PER_RUN * 25] = {NULL};
+        struct form *at[PER_RUN * 40] = {NULL};
         size_t n = 0;
-        for (size_t k = i; k < nform && n < PER_RUN * 25; k++) {
+        for (size_t k = i; k < nform && n < PER_RUN * 40; k++) {
             if (done[k] || !forms[k].valid || version_for(&forms[k]) != version_for(&forms[i]) ||
                 target_for(forms[k].sm) != target_for(forms[i].sm))
                 continue;
@@ -429,12 +464,32 @@ static size_t judge_valid(void)
  * of PTX 8.1; ptxas also has sm_90 with 7.8), nanosleep, one-sided fences, directed rounding to bf16. */
 static bool stricter_than_ptxas(const struct form *f)
 {
-    static const char *const starts[] = {"nanosleep", "fence.acquire", "fence.release",
-                                         "cvt.rm.bf16.f32", "cvt.rp.bf16.f32"};
+    static const char *const starts[] = {"nanosleep",       "fence.acquire",
+                                         "fence.release",   "cvt.rm.bf16.f32",
+                                         "cvt.rp.bf16.f32", "fence.proxy.tensormap"};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         if (strncmp(f->text, starts[i], strlen(starts[i])) == 0)
             return true;
     return strstr(f->text, "e4m3x2") || strstr(f->text, "e5m2x2");
+}
+
+/* Compares the dates of one form, which has been put before ptxas at the base. */
+static void compare_dates(struct form *f, const struct ptx_target *base)
+{
+    unsigned want_ptx = f->ptx > BASE_PTX ? f->ptx : BASE_PTX,
+             want_sm = f->sm > BASE_SM ? f->sm : BASE_SM;
+    bool late = want_ptx > BASE_PTX || want_sm > BASE_SM;
+    if (stricter_than_ptxas(f))
+        return;
+    if (late && !f->refused)
+        run(&f, 1, BASE_PTX, base); /* another one's fatal error may have hidden it */
+    if (late && f->refused && !f->got_ptx && !f->got_sm)
+        return; /* it has never heard of it then */
+    unsigned ptx = f->got_ptx > BASE_PTX ? f->got_ptx : BASE_PTX,
+             sm = f->got_sm > BASE_SM ? f->got_sm : BASE_SM;
+    if (ptx != want_ptx || (sm != want_sm && f->sm < 1000))
+        complain(f, arena_printf(arena, "the table says PTX %u sm_%u, ptxas PTX %u sm_%u", want_ptx,
+                                 want_sm, ptx, sm));
 }
 
 /* What the table dates later than the base, ptxas refuses at the base, with the same dates. */
@@ -446,23 +501,8 @@ static size_t judge_minima(void)
     for (size_t i = 0; i <= nform; i++) {
         if (n == PER_RUN || (i == nform && n > 0)) {
             run(at, n, BASE_PTX, base);
-            for (size_t k = 0; k < n; k++) {
-                struct form *f = at[k];
-                unsigned ptx = f->got_ptx > BASE_PTX ? f->got_ptx : BASE_PTX;
-                unsigned sm = f->got_sm > BASE_SM ? f->got_sm : BASE_SM;
-                unsigned want_ptx = f->ptx > BASE_PTX ? f->ptx : BASE_PTX;
-                unsigned want_sm = f->sm > BASE_SM ? f->sm : BASE_SM;
-                if (stricter_than_ptxas(f))
-                    continue;
-                bool dated = f->got_ptx || f->got_sm; /* else it has never heard of it */
-                bool late = want_ptx > BASE_PTX || want_sm > BASE_SM;
-                if (late && !dated && f->refused)
-                    continue;
-                if (ptx != want_ptx || (sm != want_sm && f->sm < 1000))
-                    complain(f,
-                             arena_printf(arena, "the table says PTX %u sm_%u, ptxas PTX %u sm_%u",
-                                          want_ptx, want_sm, ptx, sm));
-            }
+            for (size_t k = 0; k < n; k++)
+                compare_dates(at[k], base);
             count += n;
             n = 0;
         }
