@@ -73,31 +73,46 @@ static bool literal_fits(const struct lang_expr *e, enum dtype to)
     return isfinite(r) && fabs(e->fval) <= dtype_max(to) * (1 + dtype_roundoff(to));
 }
 
+static bool float_to_int(struct checker *c, const struct lang_expr *e, enum dtype to,
+                         const char *what)
+{
+    const char *type = dtype_name(to);
+    if (!isfinite(e->fval))
+        return diag_error(c->d, e->span, "%s is %s, which has no infinity and no NaN", what, type);
+    if (e->fval == trunc(e->fval) && fabs(e->fval) < 1e15)
+        return diag_error(c->d, e->span, "%s is %s; write the integer %.0f", what, type, e->fval);
+    return diag_error(c->d, e->span,
+                      "%s is %s, which has no fractions; write %s(...) to drop the fraction", what,
+                      type, type);
+}
+
+static bool does_not_fit(struct checker *c, const struct lang_expr *e, enum dtype to,
+                         const char *what)
+{
+    const char *type = dtype_name(to);
+    if (e->kind == E_INT)
+        return diag_error(c->d, e->span, "the value does not fit in %s, which is %s (%lld to %llu)",
+                          what, type, (long long)dtype_imin(to),
+                          (unsigned long long)dtype_imax(to));
+    if (e->suffixed && fabs(e->fval) <= dtype_max(to))
+        return diag_error(c->d, e->span, "%s is %s and the literal is %s; drop its suffix", what,
+                          type, dtype_name(e->type));
+    return diag_error(c->d, e->span, "the value is out of range for %s, which is %s (at most %g)",
+                      what, type, dtype_max(to));
+}
+
 static bool coerce_literal(struct checker *c, struct lang_expr *e, enum dtype to, const char *what)
 {
+    bool store_rounds = c->place == IN_COMPUTE && e->kind == E_FLOAT && dtype_is_float(to) &&
+                        fabs(e->fval) <= dtype_max(to);
+    if (e->kind == E_FLOAT && dtype_is_int(to))
+        return float_to_int(c, e, to, what);
     if (e->kind == E_INT && dtype_is_float(to)) {
         literal_to_float(e, to);
-        return isfinite(dtype_round(to, e->fval)) ||
-               diag_error(c->d, e->span, "the value is out of range for %s, which is %s", what,
-                          dtype_name(to));
+        return fabs(e->fval) <= dtype_max(to) || does_not_fit(c, e, to, what);
     }
-    if (e->kind == E_FLOAT && dtype_is_int(to))
-        return e->fval == trunc(e->fval) && fabs(e->fval) < 1e15
-                   ? diag_error(c->d, e->span, "%s is %s; write the integer %.0f", what,
-                                dtype_name(to), e->fval)
-                   : diag_error(c->d, e->span,
-                                "%s is %s, which has no fractions; write %s(...) to "
-                                "drop the fraction",
-                                what, dtype_name(to), dtype_name(to));
-    if (!literal_fits(e, to))
-        return e->kind == E_INT
-                   ? diag_error(c->d, e->span,
-                                "the value does not fit in %s, which is %s (%lld to %llu)", what,
-                                dtype_name(to), (long long)dtype_imin(to),
-                                (unsigned long long)dtype_imax(to))
-                   : diag_error(c->d, e->span,
-                                "the value is out of range for %s, which is %s (at most %g)", what,
-                                dtype_name(to), dtype_max(to));
+    if (!store_rounds && !literal_fits(e, to))
+        return does_not_fit(c, e, to, what);
     if (e->kind == E_INT)
         e->type = to;
     else

@@ -81,12 +81,13 @@ static bool is_one_of(const char *name, const char *const *list)
 const char *lang_reserved(const char *name)
 {
     static const char *const keywords[] = {
-        "auto",   "break",  "case",       "const",  "continue",  "default",  "do",       "else",
-        "enum",   "extern", "false",      "for",    "goto",      "if",       "in",       "inf",
-        "inline", "inout",  "nan",        "out",    "pad",       "register", "restrict", "return",
-        "shared", "signed", "sizeof",     "static", "struct",    "switch",   "true",     "typedef",
-        "union",  "void",   "volatile",   "while",  "threadIdx", "blockIdx", "blockDim", "gridDim",
-        "laneid",   "warpid",    "WARP_SZ", "clusterIdx", "long",   "char",      "asm",      NULL};
+        "auto",     "break",      "case",     "const",    "continue", "default", "do",
+        "else",     "enum",       "extern",   "false",    "for",      "goto",    "if",
+        "in",       "inf",        "inline",   "inout",    "nan",      "out",     "pad",
+        "register", "restrict",   "return",   "shared",   "signed",   "sizeof",  "static",
+        "struct",   "switch",     "true",     "typedef",  "union",    "void",    "volatile",
+        "while",    "threadIdx",  "blockIdx", "blockDim", "gridDim",  "laneid",  "warpid",
+        "WARP_SZ",  "clusterIdx", "long",     "char",     "asm",      NULL};
     enum dtype t;
     enum lang_reduce r;
     if (is_one_of(name, keywords))
@@ -98,14 +99,22 @@ const char *lang_reserved(const char *name)
     return NULL;
 }
 
+/* f32x4, f16x8: a type, 'x' and a digit. */
+static bool is_vector_type(const char *name)
+{
+    const char *x = strchr(name, 'x');
+    enum dtype t;
+    return x && x[1] >= '2' && x[1] <= '8' && !x[2] && dtype_parse(name, (size_t)(x - name), &t);
+}
+
 bool lang_is_planned(const char *name)
 {
-    static const char *const words[] = {"print",      "assert",     "uniform", "normal",
-                                        "philox",     "switch",     "goto",    "shared",
-                                        "clusterIdx", "clusterDim", NULL};
-    static const char *const prefixes[] = {"__",   "atomic_", "warp_",    "block_",
-                                           "load", "store",   "cluster_", NULL};
-    if (is_one_of(name, words))
+    static const char *const words[] = {"print",        "assert", "uniform", "normal", "philox",
+                                        "switch",       "goto",   "shared",  "load2",  "load4",
+                                        "load8",        "store2", "store4",  "store8", "printf",
+                                        "cluster_sync", NULL};
+    static const char *const prefixes[] = {"__", "atomic_", "warp_", "block_", NULL};
+    if (is_one_of(name, words) || is_vector_type(name))
         return true;
     for (const char *const *p = prefixes; *p; p++)
         if (strncmp(name, *p, strlen(*p)) == 0)

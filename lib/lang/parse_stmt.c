@@ -197,7 +197,10 @@ static struct lang_stmt *simple_statement(struct parser *p)
             return NULL;
     } else if (e->kind != E_CALL) {
         if (e->kind == E_NAME && p->tok.kind == T_NAME)
-            parser_error(p, "'%s' is not a type", e->name);
+            diag_error(p->d, e->span,
+                       lang_is_planned(e->name) ? "'%s' is not in this version's language"
+                                                : "'%s' is not a type",
+                       e->name);
         else if (p->tok.kind == T_SEMICOLON || p->tok.kind == T_RBRACE)
             diag_error(p->d, e->span, "this computes a value that nothing uses; assign it");
         else
@@ -413,7 +416,9 @@ static bool refused_word(struct parser *p)
         {"char", "there is no type 'char'; write i8"},
         {"signed", "there is no type 'signed'; write i32"},
         {"size_t", "there is no type 'size_t'; write u64"},
+        {"print", "'print' is not in this version's language"},
         {"printf", "'printf' is not in this version's language"},
+        {"assert", "'assert' is not in this version's language"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (tok_is(&p->tok, table[i].word)) {
