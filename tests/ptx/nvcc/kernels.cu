@@ -4,6 +4,14 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 #include <stdio.h>
+#ifdef TENSOR
+#include <mma.h>
+#endif
+#ifdef HOPPER
+#include <cooperative_groups.h>
+#include <cuda/barrier>
+#include <cuda/ptx>
+#endif
 
 #ifdef SAXPY
 extern "C" __global__ void saxpy(int n, float alpha, const float *__restrict__ x, float *y)
@@ -114,5 +122,78 @@ extern "C" __global__ void control(const int *x, int *y, int n)
     default: steps = -steps;
     }
     y[threadIdx.x] = steps + local[x[1] & 7];
+}
+#endif
+
+#ifdef TENSOR
+#include <cuda_pipeline.h>
+extern "C" __global__ void tensor(const half *a, const half *b, float *c, const signed char *p, const signed char *q,
+                                  int *r)
+{
+    using namespace nvcuda;
+    __shared__ __align__(16) half tile[256];
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> fb;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> fc;
+    __pipeline_memcpy_async(&tile[threadIdx.x * 8], &a[threadIdx.x * 8], 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    wmma::fill_fragment(fc, 0.0f);
+    wmma::load_matrix_sync(fa, tile, 16);
+    wmma::load_matrix_sync(fb, b, 16);
+    wmma::mma_sync(fc, fa, fb, fc);
+    wmma::store_matrix_sync(c, fc, 16, wmma::mem_row_major);
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, signed char, wmma::row_major> fp;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, signed char, wmma::col_major> fq;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, int> fr;
+    wmma::load_matrix_sync(fp, p, 16);
+    wmma::load_matrix_sync(fq, q, 16);
+    wmma::load_matrix_sync(fr, r, 16, wmma::mem_row_major);
+    wmma::mma_sync(fr, fp, fq, fr);
+    wmma::store_matrix_sync(r, fr, 16, wmma::mem_row_major);
+    unsigned m[4], at = (unsigned)__cvta_generic_to_shared(tile);
+    float d[4] = {0, 0, 0, 0};
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+                 : "r"(at));
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(m[0]), "r"(m[1]), "r"(m[2]), "r"(m[3]), "r"(m[0]), "r"(m[1]));
+    c[threadIdx.x] += d[0] + d[3];
+}
+#endif
+
+#ifdef HOPPER
+extern "C" __global__ void __cluster_dims__(2, 1, 1) hopper(const float *x, float *y)
+{
+    using barrier = cuda::barrier<cuda::thread_scope_block>;
+    __shared__ alignas(128) float tile[256];
+#pragma nv_diag_suppress static_var_with_dynamic_init
+    __shared__ barrier bar;
+    namespace cg = cooperative_groups;
+    cg::cluster_group cluster = cg::this_cluster();
+    if (threadIdx.x == 0)
+        init(&bar, blockDim.x);
+    __syncthreads();
+    barrier::arrival_token token;
+    if (threadIdx.x == 0) {
+        cuda::device::memcpy_async_tx(tile, x + blockIdx.x * 256, cuda::aligned_size_t<16>(sizeof tile), bar);
+        token = cuda::device::barrier_arrive_tx(bar, 1, sizeof tile);
+    } else {
+        token = bar.arrive();
+    }
+    bar.wait(std::move(token));
+    tile[threadIdx.x] *= 2;
+    cluster.sync();
+    float *other = cluster.map_shared_rank(tile, cluster.block_rank() ^ 1);
+    y[blockIdx.x * 256 + threadIdx.x] = other[threadIdx.x];
+    cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
+    cluster.sync();
+    if (threadIdx.x == 0) {
+        cuda::ptx::cp_async_bulk(cuda::ptx::space_global, cuda::ptx::space_shared, y, tile, sizeof tile);
+        cuda::ptx::cp_async_bulk_commit_group();
+        cuda::ptx::cp_async_bulk_wait_group_read(cuda::ptx::n32_t<0>());
+    }
 }
 #endif

@@ -21,3 +21,5 @@ one doubles_80.ptx DOUBLES -arch=sm_80
 one doubles_fast.ptx DOUBLES -arch=sm_80 -use_fast_math
 one control_75.ptx CONTROL -arch=sm_75
 one control_120.ptx CONTROL -arch=sm_120
+one tensor_80.ptx TENSOR -arch=sm_80
+one hopper_90.ptx HOPPER -arch=sm_90 -std=c++17
