@@ -1,6 +1,9 @@
 lib_libkaiocore_la_SOURCES += \
 	lib/ptx/isa.def lib/ptx/ptx.h \
 	lib/ptx/table.c lib/ptx/table.h \
+	lib/ptx/types.c \
+	lib/ptx/needs.c \
+	lib/ptx/nearest.c \
 	lib/ptx/module.c \
 	lib/ptx/target.c \
 	lib/ptx/lex.c lib/ptx/lex.h \

@@ -403,95 +403,23 @@ enum ptx_mod ptx_type_find(const char *text, size_t len)
     return ptx_mod_find(text, len, PTX_MC_TYPE);
 }
 
-bool ptx_name_known(const char *name, size_t len)
+const struct ptx_row *ptx_rows_of(const char *name, size_t len, size_t *n)
 {
     need_table();
-    return table.name[name_place(name, len)].text != NULL;
+    unsigned h = name_place(name, len);
+    *n = table.name[h].n;
+    return *n ? &table.row[table.name[h].first] : NULL;
 }
 
-/* ---- types ------------------------------------------------------------------------------------------------------ */
-
-unsigned ptx_type_bits(enum ptx_mod type)
+const char *const *ptx_names(void)
 {
-    switch ((int)type) {
-    case PTX_PRED:
-    case PTX_B1: return 1;
-    case PTX_U4:
-    case PTX_S4: return 4;
-    case PTX_B8:
-    case PTX_U8:
-    case PTX_S8:
-    case PTX_E4M3:
-    case PTX_E5M2: return 8;
-    case PTX_B16:
-    case PTX_U16:
-    case PTX_S16:
-    case PTX_F16:
-    case PTX_BF16:
-    case PTX_E4M3X2:
-    case PTX_E5M2X2: return 16;
-    case PTX_B32:
-    case PTX_U32:
-    case PTX_S32:
-    case PTX_F32:
-    case PTX_TF32:
-    case PTX_F16X2:
-    case PTX_BF16X2:
-    case PTX_U16X2:
-    case PTX_S16X2: return 32;
-    case PTX_B64:
-    case PTX_U64:
-    case PTX_S64:
-    case PTX_F64:
-    case PTX_F32X2: return 64;
-    case PTX_B128: return 128;
-    default: return 0;
-    }
+    need_table();
+    return table.names;
 }
 
-bool ptx_type_is_float(enum ptx_mod type)
+const char *ptx_word_text(unsigned word)
 {
-    switch ((int)type) {
-    case PTX_F16:
-    case PTX_F16X2:
-    case PTX_BF16:
-    case PTX_BF16X2:
-    case PTX_F32:
-    case PTX_F64:
-    case PTX_F32X2:
-    case PTX_TF32:
-    case PTX_E4M3:
-    case PTX_E5M2:
-    case PTX_E4M3X2:
-    case PTX_E5M2X2: return true;
-    default: return false;
-    }
-}
-
-bool ptx_type_is_signed(enum ptx_mod type)
-{
-    switch ((int)type) {
-    case PTX_S4:
-    case PTX_S8:
-    case PTX_S16:
-    case PTX_S32:
-    case PTX_S64:
-    case PTX_S16X2: return true;
-    default: return ptx_type_is_float(type);
-    }
-}
-
-enum ptx_mod ptx_space(enum ptx_mod space)
-{
-    switch ((int)space) {
-    case PTX_SHARED_CTA:
-    case PTX_SHARED_CLUSTER:
-    case PTX_FROM_SHARED_CTA: return PTX_SHARED;
-    case PTX_PARAM_ENTRY:
-    case PTX_PARAM_FUNC: return PTX_PARAM;
-    case PTX_FROM_GLOBAL: return PTX_GLOBAL;
-    default: return space;
-    }
+    return table.word[word].text;
 }
 
 /* ---- matching --------------------------------------------------------------------------------------------------- */
@@ -570,9 +498,9 @@ static bool row_fits_shuffled(const struct ptx_row *r, const uint16_t *id, size_
 bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct ptx_inst *in)
 {
     uint16_t id[PTX_MAX_WORDS];
-    need_table();
-    unsigned name = name_place(words[0].text, words[0].len);
-    if (!table.name[name].text)
+    size_t nrow;
+    const struct ptx_row *row = ptx_rows_of(words[0].text, words[0].len, &nrow);
+    if (!row)
         return false;
     for (size_t i = 1; i < n; i++) {
         unsigned w = word_place(words[i].text, words[i].len);
@@ -580,17 +508,16 @@ bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct p
             return false;
         id[i - 1] = (uint16_t)w;
     }
-    const struct ptx_row *row = &table.row[table.name[name].first];
     struct ptx_inst first = {0};
     bool found = false, count = false;
-    for (unsigned k = 0; k < 2u * table.name[name].n && !count; k++) {
-        bool shuffled = k >= table.name[name].n;
+    for (size_t k = 0; k < 2 * nrow && !count; k++) {
+        bool shuffled = k >= nrow;
         struct ptx_inst t = {0};
         size_t least, most;
         if (shuffled && found)
             break;
         if (!shuffled ? !row_fits(&row[k], id, n - 1, &t)
-                      : !row_fits_shuffled(&row[k - table.name[name].n], id, n - 1, &t))
+                      : !row_fits_shuffled(&row[k - nrow], id, n - 1, &t))
             continue;
         ptx_operand_range(&t, &least, &most);
         count = noperand == PTX_ANY_COUNT || (noperand >= least && noperand <= most);
@@ -664,164 +591,4 @@ size_t ptx_mnemonic_words(const struct ptx_inst *in, const char *words[PTX_MAX_W
             words[n++] = mods[in->mod[s->cls]].text;
     }
     return n;
-}
-
-/* ---- minima ----------------------------------------------------------------------------------------------------- */
-
-unsigned ptx_access_bits(const struct ptx_inst *in)
-{
-    unsigned bits = ptx_type_bits((enum ptx_mod)in->type[0]);
-    switch (in->mod[PTX_MC_VECTOR]) {
-    case PTX_V2: return 2 * bits;
-    case PTX_V4: return 4 * bits;
-    case PTX_V8: return 8 * bits;
-    default: return bits;
-    }
-}
-
-void ptx_inst_needs(const struct ptx_inst *in, struct ptx_needs *needs)
-{
-    const struct ptx_row *r = ptx_row(in->op);
-    size_t ntype = 0;
-    *needs = (struct ptx_needs){.ptx = r->min_ptx, .sm = r->min_sm};
-    if (in->mod[PTX_MC_VECTOR] != PTX_NONE && ptx_access_bits(in) > 128)
-        *needs = (struct ptx_needs){.ptx = 88, .sm = 100};
-    if (in->op == PTX_OP_WGMMA_INT8 && in->type[1] != in->type[2])
-        needs->ptx = 84;
-    for (unsigned i = 0; i < r->nslot; i++) {
-        const struct ptx_slot *s = &r->slot[i];
-        if (s->cls == PTX_MC_COUNT)
-            continue;
-        unsigned m = s->cls == PTX_MC_TYPE ? in->type[ntype++] : in->mod[s->cls];
-        for (unsigned k = 0; k < s->nalt; k++) {
-            if (s->alt[k].mod != m || m == PTX_NONE)
-                continue;
-            if (s->alt[k].min_ptx > needs->ptx)
-                needs->ptx = s->alt[k].min_ptx;
-            if (s->alt[k].min_sm % 1000 > needs->sm % 1000)
-                needs->sm = s->alt[k].min_sm;
-        }
-    }
-}
-
-unsigned ptx_group_length(const struct ptx_inst *in)
-{
-    /* A thread of a warpgroup holds n/2 of the 64 x n elements: in .f16 two to a register. */
-    const char *n = strchr(mods[in->mod[PTX_MC_SHAPE]].text, 'n');
-    unsigned columns = n ? (unsigned)strtoul(n + 1, NULL, 10) : 0;
-    return in->type[0] == PTX_F16 ? columns / 4 : columns / 2;
-}
-
-bool ptx_sm_allows(unsigned min_sm, unsigned sm, char suffix)
-{
-    switch (min_sm / 1000) {
-    case 1: return sm == min_sm % 1000 && suffix == 'a';
-    case 2: return sm >= min_sm % 1000 && suffix;
-    default: return sm >= min_sm;
-    }
-}
-
-const char *ptx_sm_text(struct arena *a, unsigned min_sm)
-{
-    return arena_printf(a, "sm_%u%s", min_sm % 1000, min_sm >= 1000 ? "a" : "");
-}
-
-/* ---- the nearest form ------------------------------------------------------------------------------------------- */
-
-enum { MAX_DISTANCE_TEXT = 80 };
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Insertions, deletions, changes and swaps of neighbours that make a into b; up to MAX_DISTANCE_TEXT letters each. */
-static size_t distance(const char *a, size_t an, const char *b, size_t bn)
-{
-    size_t rows[3][MAX_DISTANCE_TEXT + 1], *before = rows[0], *last = rows[1], *row = rows[2];
-    for (size_t j = 0; j <= bn; j++)
-        last[j] = j;
-    for (size_t i = 1; i <= an; i++) {
-        row[0] = i;
-        for (size_t j = 1; j <= bn; j++) {
-            row[j] = least(least(last[j], row[j - 1]) + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                row[j] = least(row[j], before[j - 2] + 1);
-        }
-        size_t *t = before;
-        before = last;
-        last = row;
-        row = t;
-    }
-    return last[bn];
-}
-
-/* The row's mnemonic that keeps as many of the words given as it can. */
-static void form_of(const struct ptx_row *r, const struct ptx_word *w, size_t n, struct buf *out)
-{
-    bool used[PTX_MAX_WORDS] = {true};
-    buf_puts(out, r->name);
-    for (unsigned i = 0; i < r->nslot; i++) {
-        const struct ptx_slot *s = &r->slot[i];
-        const struct word *best = NULL;
-        size_t nearest = SIZE_MAX, by = 0;
-        for (size_t k = 1; k < n; k++) {
-            for (unsigned j = 0; j < s->nalt && !used[k] && w[k].len <= MAX_DISTANCE_TEXT; j++) {
-                const struct word *alt = &table.word[s->alt[j].word];
-                size_t d = distance(w[k].text, w[k].len, alt->text, alt->len);
-                if (d >= nearest || (d && d * 2 > alt->len && s->optional) ||
-                    (d && s->optional && d > 1))
-                    continue;
-                nearest = d;
-                best = alt;
-                by = k;
-            }
-        }
-        if (!best && s->optional)
-            continue;
-        if (best && nearest <= 2)
-            used[by] = true;
-        else
-            best = &table.word[s->alt[0].word];
-        buf_putc(out, '.');
-        buf_add(out, best->text, best->len);
-    }
-}
-
-const char *ptx_nearest(struct arena *a, const struct ptx_word *words, size_t n)
-{
-    need_table();
-    struct ptx_word w[PTX_MAX_WORDS];
-    memcpy(w, words, n * sizeof *w);
-    if (!ptx_name_known(w[0].text, w[0].len)) {
-        const char *name = diag_nearest(w[0].text, w[0].len, table.names);
-        if (!name)
-            return NULL;
-        w[0] = (struct ptx_word){name, strlen(name)};
-    }
-    char want[MAX_DISTANCE_TEXT];
-    size_t len = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (len + w[i].len + 1 > sizeof want)
-            return NULL;
-        if (i)
-            want[len++] = '.';
-        memcpy(want + len, w[i].text, w[i].len);
-        len += w[i].len;
-    }
-    unsigned name = name_place(w[0].text, w[0].len);
-    size_t nearest = SIZE_MAX;
-    const char *best = NULL;
-    for (unsigned k = 0; k < table.name[name].n; k++) {
-        struct buf form = buf_in(a);
-        form_of(&table.row[table.name[name].first + k], w, n, &form);
-        if (form.len > MAX_DISTANCE_TEXT)
-            continue;
-        size_t d = distance(want, len, buf_text(&form), form.len);
-        if (d < nearest) {
-            nearest = d;
-            best = buf_text(&form);
-        }
-    }
-    return best;
 }

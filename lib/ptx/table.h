@@ -59,8 +59,10 @@ enum { PTX_ANY_COUNT = 99 };
 bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct ptx_inst *in);
 /* Splits "add.rn.f32"; 0 when it has too many words. */
 size_t ptx_split(const char *mnemonic, size_t len, struct ptx_word words[PTX_MAX_WORDS]);
-/* Is there an instruction of that name? */
-bool ptx_name_known(const char *name, size_t len);
+/* The n rows of that name, or NULL; all names, NULL at the end; the text of a word by its number. */
+const struct ptx_row *ptx_rows_of(const char *name, size_t len, size_t *n);
+const char *const *ptx_names(void);
+const char *ptx_word_text(unsigned word);
 /* The valid mnemonic nearest to the words, or NULL when nothing is near. */
 const char *ptx_nearest(struct arena *a, const struct ptx_word *words, size_t n);
 
