@@ -29,7 +29,7 @@ static size_t utf8_length(const unsigned char *p, size_t n, uint32_t *code)
 static bool is_printable(uint32_t c)
 {
     return c == '\t' || c == '\n' || c == '\r' || (c >= 0x20 && c < 0x7f) || c == 0x85 ||
-           (c >= 0xa0 && c < 0xfffe) || c >= 0x10000;
+           (c >= 0xa0 && c < 0xfffe && c != 0xfeff) || c >= 0x10000;
 }
 
 static bool check_text(const struct source *src, struct diags *d)
@@ -115,7 +115,7 @@ static const char *plainly(const char *problem)
         {"found a tab character", "indent with blanks, not tabs"},
         {"mapping values are not allowed in this context",
          "a ':' is not possible here; check the indentation, "
-         "or put the value in quotes"},
+         "or write the value in quotes or as a block ('|')"},
         {"could not find expected ':'", "a ':' is missing after this key"},
         {"did not find expected key", "expected a key here; check the indentation"},
         {"did not find expected ',' or '}'",
@@ -143,16 +143,12 @@ static bool parser_failed(struct reader *r)
     struct span at = {r->src, r->src->len, 0};
     if (p->error == YAML_MEMORY_ERROR)
         return diag_error(r->d, SPAN_NONE, "out of memory");
-    if (p->error == YAML_READER_ERROR)
-        at.off = p->problem_offset;
-    else
-        at.off = byte_of(r, p->problem_mark.index);
+    at.off = byte_of(r, p->problem_mark.index);
     at.len = at.off < r->src->len;
     if (at.len && r->src->text[at.off] == '\t')
         return diag_error(r->d, at, "indent with blanks, not tabs");
     diag_error(r->d, at, "%s", plainly(p->problem ? p->problem : "this is not YAML"));
-    if (p->context && p->context_mark.index != p->problem_mark.index &&
-        p->error != YAML_READER_ERROR) {
+    if (p->context && p->context_mark.index != p->problem_mark.index) {
         size_t off = byte_of(r, p->context_mark.index);
         diag_note(r->d, (struct span){r->src, off, 1}, "%s that starts here", p->context);
     }
@@ -443,9 +439,12 @@ struct yaml_stream *yaml_read(struct arena *a, const struct source *src, struct 
         diag_error(d, SPAN_NONE, "out of memory");
         return NULL;
     }
-    /* with the encoding given, a byte order mark counts as a character, as byte_of() has it */
+    /* libyaml would take a byte order mark for the first column when it is told the encoding, and not count it when
+     * it is not: it never sees it */
+    r.byte = src->len >= 3 && memcmp(src->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&r.parser, (const unsigned char *)src->text, src->len);
+    yaml_parser_set_input_string(&r.parser, (const unsigned char *)src->text + r.byte,
+                                 src->len - r.byte);
     bool good = read_stream(&r, out);
     yaml_parser_delete(&r.parser);
     return good ? out : NULL;
