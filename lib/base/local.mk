@@ -3,6 +3,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/base/buf.c lib/base/buf.h \
 	lib/base/diag.c lib/base/diag.h \
 	lib/base/num.c lib/base/num.h \
+	lib/base/parallel.c lib/base/parallel.h \
 	lib/base/json.c lib/base/json.h \
 	lib/base/io.c lib/base/io.h \
 	lib/base/cli.c lib/base/cli.h \

@@ -64,17 +64,21 @@ static void summarise_ints(const struct buffer *b, struct buffer_summary *s)
 
 static void summarise_floats(const struct buffer *b, struct buffer_summary *s)
 {
-    double sum = 0;
-    for (uint64_t i = 0; i < b->count; i++) {
-        double v = dtype_get(b->type, b->data, i);
-        if (isnan(v) || isinf(v)) {
-            s->nan += isnan(v) != 0;
-            s->inf += isinf(v) != 0;
-            continue;
+    enum { BATCH = 256 };
+    double sum = 0, v[BATCH];
+    for (uint64_t at = 0; at < b->count; at += BATCH) {
+        size_t n = b->count - at < BATCH ? (size_t)(b->count - at) : BATCH;
+        dtype_load(b->type, b->data, at, n, v);
+        for (size_t k = 0; k < n; k++) {
+            if (!isfinite(v[k])) {
+                s->nan += isnan(v[k]) != 0;
+                s->inf += isinf(v[k]) != 0;
+                continue;
+            }
+            sum += v[k];
+            s->min = s->min <= v[k] ? s->min : v[k];
+            s->max = s->max >= v[k] ? s->max : v[k];
         }
-        sum += v;
-        s->min = s->min <= v ? s->min : v;
-        s->max = s->max >= v ? s->max : v;
     }
     if (b->count > s->nan + s->inf)
         s->mean = sum / (double)(b->count - s->nan - s->inf);

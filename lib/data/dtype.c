@@ -416,3 +416,49 @@ void dtype_set(enum dtype t, void *p, size_t i, double v)
     default: dtype_set_int(t, p, i, to_int(t, v)); break;
     }
 }
+
+void dtype_load(enum dtype t, const void *p, size_t i, size_t n, double *out)
+{
+    const unsigned char *b = p;
+    switch (t) {
+    case DT_F64:
+        if (n)
+            memcpy(out, b + i * 8, n * 8);
+        break;
+    case DT_F32:
+        for (size_t k = 0; k < n; k++)
+            out[k] = dtype_get(DT_F32, b, i + k);
+        break;
+    case DT_F16:
+        for (size_t k = 0; k < n; k++)
+            out[k] = dtype_get(DT_F16, b, i + k);
+        break;
+    default:
+        for (size_t k = 0; k < n; k++)
+            out[k] = dtype_get(t, b, i + k);
+        break;
+    }
+}
+
+void dtype_store(enum dtype t, void *p, size_t i, size_t n, const double *v)
+{
+    unsigned char *b = p;
+    switch (t) {
+    case DT_F64:
+        if (n)
+            memcpy(b + i * 8, v, n * 8);
+        break;
+    case DT_F32:
+        for (size_t k = 0; k < n; k++)
+            dtype_set(DT_F32, b, i + k, v[k]);
+        break;
+    case DT_F16:
+        for (size_t k = 0; k < n; k++)
+            dtype_set(DT_F16, b, i + k, v[k]);
+        break;
+    default:
+        for (size_t k = 0; k < n; k++)
+            dtype_set(t, b, i + k, v[k]);
+        break;
+    }
+}

@@ -61,6 +61,9 @@ double dtype_get(enum dtype t, const void *p, size_t i);
 void dtype_set(enum dtype t, void *p, size_t i, double v);
 int64_t dtype_get_int(enum dtype t, const void *p, size_t i);
 void dtype_set_int(enum dtype t, void *p, size_t i, int64_t v);
+/* Elements i .. i + n - 1 at once, as dtype_get and dtype_set do one by one. */
+void dtype_load(enum dtype t, const void *p, size_t i, size_t n, double *out);
+void dtype_store(enum dtype t, void *p, size_t i, size_t n, const double *v);
 
 /* The bit-level conversions, for the simulator too. All round to nearest even. */
 double half_to_double(uint16_t h);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/num.h"
+#include "base/parallel.h"
 #include "data/philox.h"
 
 /* ---- parsing ---- */
@@ -204,63 +205,92 @@ static uint32_t word(struct words *w, uint64_t i)
     return w->out[i % 4];
 }
 
-static bool fill_const(const struct generator *g, const char *name, struct buffer *b,
-                       struct diags *d)
+/* A tensor being filled, by several threads. */
+struct filling {
+    const struct generator *g;
+    struct buffer *b;
+    double f; /* GEN_CONST */
+    int64_t i;
+};
+
+/* The high part of a random word times the range: its bias is below range / 2^32 (2^64). */
+static int64_t random_integer(struct words *w, const struct generator *g, uint64_t i)
 {
-    size_t len = strlen(g->value);
-    int64_t i = 0;
-    uint64_t u = 0;
-    double v = 0;
-    if (dtype_is_float(b->type)) {
-        if (num_double(g->value, len, &v) != NUM_OK)
-            return diag_error(d, SPAN_NONE, "%s: '%s' is not a number", name, g->value);
-    } else if (dtype_class(b->type) == DTC_I) {
-        if (num_int(g->value, len, dtype_imin(b->type), (int64_t)dtype_imax(b->type), &i) != NUM_OK)
-            return diag_error(d, SPAN_NONE, "%s: '%s' is not a value of type %s", name, g->value,
-                              dtype_name(b->type));
+    uint64_t range = (uint64_t)g->hi - (uint64_t)g->lo, v;
+    if (range <= (uint64_t)1 << 32) {
+        v = (uint64_t)word(w, i) * range >> 32;
     } else {
-        if (num_uint(g->value, len, dtype_imax(b->type), &u) != NUM_OK)
-            return diag_error(d, SPAN_NONE, "%s: '%s' is not a value of type %s", name, g->value,
-                              dtype_name(b->type));
-        i = (int64_t)u;
+        uint64_t low = word(w, 2 * i), both = (uint64_t)word(w, 2 * i + 1) << 32 | low;
+        v = (uint64_t)((unsigned __int128)both * range >> 64);
     }
-    for (uint64_t k = 0; k < b->count; k++)
-        if (dtype_is_float(b->type))
-            dtype_set(b->type, b->data, k, v);
-        else
-            dtype_set_int(b->type, b->data, k, i);
-    return true;
+    return (int64_t)((uint64_t)g->lo + v);
 }
 
-static bool fill_uniform(const struct generator *g, const char *name, struct buffer *b,
-                         struct diags *d)
+static void fill_integers(const struct filling *f, uint64_t begin, uint64_t end)
 {
-    struct words w = words_of(g);
-    unsigned p = dtype_precision(b->type);
+    struct words w = words_of(f->g);
+    enum dtype t = f->b->type;
+    for (uint64_t i = begin; i < end; i++) {
+        int64_t v = f->i;
+        switch (f->g->kind) {
+        case GEN_ONES: v = 1; break;
+        case GEN_ARANGE: v = (int64_t)i; break;
+        case GEN_UNIFORM: v = word(&w, i) >> 31; break;
+        case GEN_RANDINT: v = random_integer(&w, f->g, i); break;
+        default: break;
+        }
+        dtype_set_int(t, f->b->data, i, v);
+    }
+}
+
+static void fill_floats(const struct filling *f, uint64_t begin, uint64_t end)
+{
+    enum { BATCH = 256 };
+    struct words w = words_of(f->g);
+    unsigned p = dtype_precision(f->b->type);
     p = p > 32 ? 32 : p;
-    if (dtype_is_int(b->type))
-        return diag_error(d, SPAN_NONE,
-                          "%s: '@uniform' makes fractions; for %s use '@randint:LO:HI'", name,
-                          dtype_name(b->type));
-    for (uint64_t i = 0; i < b->count; i++)
-        if (b->type == DT_BOOL)
-            dtype_set_int(DT_BOOL, b->data, i, word(&w, i) >> 31);
-        else
-            dtype_set(b->type, b->data, i,
-                      (double)(word(&w, i) >> (32 - p)) * (1.0 / (double)(UINT64_C(1) << p)));
-    return true;
+    double unit = 1.0 / (double)(UINT64_C(1) << p), v[BATCH];
+    for (uint64_t at = begin; at < end; at += BATCH) {
+        size_t n = end - at < BATCH ? (size_t)(end - at) : BATCH;
+        for (size_t k = 0; k < n; k++)
+            v[k] = f->g->kind == GEN_NORMAL    ? normal_from_word(word(&w, at + k))
+                   : f->g->kind == GEN_UNIFORM ? (double)(word(&w, at + k) >> (32 - p)) * unit
+                                               : f->f;
+        dtype_store(f->b->type, f->b->data, at, n, v);
+    }
 }
 
-static bool fill_normal(const struct generator *g, const char *name, struct buffer *b,
-                        struct diags *d)
+static void fill_piece(void *ctx, uint64_t begin, uint64_t end)
 {
-    struct words w = words_of(g);
-    if (!dtype_is_float(b->type))
-        return diag_error(d, SPAN_NONE,
-                          "%s: '@normal' makes fractions; for %s use '@randint:LO:HI'", name,
-                          dtype_name(b->type));
-    for (uint64_t i = 0; i < b->count; i++)
-        dtype_set(b->type, b->data, i, normal_from_word(word(&w, i)));
+    const struct filling *f = ctx;
+    enum generator_kind k = f->g->kind;
+    bool fractions = k == GEN_NORMAL || k == GEN_UNIFORM || k == GEN_CONST;
+    if (fractions && dtype_is_float(f->b->type))
+        fill_floats(f, begin, end);
+    else
+        fill_integers(f, begin, end);
+}
+
+/* The value of @const, in the tensor's type. */
+static bool parse_const(struct filling *f, const char *name, struct diags *d)
+{
+    const char *s = f->g->value;
+    enum dtype t = f->b->type;
+    size_t len = strlen(s);
+    uint64_t u = 0;
+    if (dtype_is_float(t)) {
+        if (num_double(s, len, &f->f) != NUM_OK)
+            return diag_error(d, SPAN_NONE, "%s: '%s' is not a number", name, s);
+        return true;
+    }
+    enum num_status status = dtype_class(t) == DTC_I
+                                 ? num_int(s, len, dtype_imin(t), (int64_t)dtype_imax(t), &f->i)
+                                 : num_uint(s, len, dtype_imax(t), &u);
+    if (status != NUM_OK)
+        return diag_error(d, SPAN_NONE, "%s: '%s' is not a value of type %s", name, s,
+                          dtype_name(t));
+    if (dtype_class(t) != DTC_I)
+        f->i = (int64_t)u;
     return true;
 }
 
@@ -277,41 +307,31 @@ static bool holds(enum dtype t, int64_t lo, int64_t last)
     return lo >= 0 && (uint64_t)last <= dtype_imax(t);
 }
 
-static bool fill_randint(const struct generator *g, const char *name, struct buffer *b,
-                         struct diags *d)
+static bool suits(struct filling *f, const char *name, struct diags *d)
 {
-    struct words w = words_of(g);
-    uint64_t range = (uint64_t)g->hi - (uint64_t)g->lo;
-    if (!holds(b->type, g->lo, g->hi - 1))
+    const struct generator *g = f->g;
+    enum dtype t = f->b->type;
+    bool fractions = g->kind == GEN_NORMAL || g->kind == GEN_UNIFORM;
+    if (g->kind == GEN_CONST)
+        return parse_const(f, name, d);
+    if (g->kind == GEN_RANDINT && !holds(t, g->lo, g->hi - 1))
         return diag_error(d, SPAN_NONE, "%s: %s cannot hold every value of '%s'", name,
-                          dtype_name(b->type), g->text);
-    for (uint64_t i = 0; i < b->count; i++) {
-        /* the high part of word * range: its bias is below range / 2^32 (2^64) */
-        uint64_t v;
-        if (range <= (uint64_t)1 << 32) {
-            v = (uint64_t)word(&w, i) * range >> 32;
-        } else {
-            uint64_t low = word(&w, 2 * i), both = (uint64_t)word(&w, 2 * i + 1) << 32 | low;
-            v = (uint64_t)((unsigned __int128)both * range >> 64);
-        }
-        dtype_set_int(b->type, b->data, i, (int64_t)((uint64_t)g->lo + v));
-    }
+                          dtype_name(t), g->text);
+    if (fractions && !dtype_is_float(t) && !(t == DT_BOOL && g->kind == GEN_UNIFORM))
+        return diag_error(d, SPAN_NONE, "%s: '@%s' makes fractions; for %s use '@randint:LO:HI'",
+                          name, kinds[g->kind], dtype_name(t));
     return true;
 }
 
 bool generator_fill(const struct generator *g, const char *name, struct buffer *b, struct diags *d)
 {
-    switch (g->kind) {
-    case GEN_ZEROS: memset(b->data, 0, b->bytes); return true;
-    case GEN_ONES:
-    case GEN_ARANGE:
-        for (uint64_t i = 0; i < b->count; i++)
-            dtype_set_int(b->type, b->data, i, g->kind == GEN_ONES ? 1 : (int64_t)i);
-        return true;
-    case GEN_CONST: return fill_const(g, name, b, d);
-    case GEN_UNIFORM: return fill_uniform(g, name, b, d);
-    case GEN_NORMAL: return fill_normal(g, name, b, d);
-    case GEN_RANDINT: return fill_randint(g, name, b, d);
-    }
+    enum { GRAIN = 1 << 16 }; /* even, so that no byte of packed elements is two threads' */
+    struct filling f = {.g = g, .b = b};
+    if (!suits(&f, name, d))
+        return false;
+    if (g->kind == GEN_ZEROS)
+        memset(b->data, 0, b->bytes);
+    else
+        parallel_for(b->count, GRAIN, fill_piece, &f);
     return true;
 }

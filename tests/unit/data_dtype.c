@@ -209,6 +209,25 @@ static void test_ints(void)
     eq_dbl(dtype_round(DT_F64, 0.1), 0.1, "f64 is kept");
 }
 
+/* Many at once are as one by one, whatever the type, the start and the number. */
+static void test_bulk(void)
+{
+    static const double values[] = {0, -1, 2.5, 3, -7.9, 1e9, -1e30, 0.1, 6, 448, 5, -0.0};
+    enum { N = sizeof values / sizeof *values };
+    for (int t = 0; t < DT_COUNT; t++) {
+        unsigned char one[N * 8] = {0}, many[N * 8] = {0};
+        double back[N];
+        for (size_t i = 3; i < N; i++)
+            dtype_set((enum dtype)t, one, i, values[i]);
+        dtype_store((enum dtype)t, many, 3, N - 3, values + 3);
+        dtype_load((enum dtype)t, many, 3, N - 3, back);
+        int wrong = memcmp(one, many, sizeof one) != 0;
+        for (size_t i = 3; i < N; i++)
+            wrong += !tap_same_dbl(back[i - 3], dtype_get((enum dtype)t, one, i));
+        eq_int(wrong, 0, "%s: in bulk as one by one", dtype_name((enum dtype)t));
+    }
+}
+
 static void test_names(void)
 {
     static const struct {
@@ -244,6 +263,7 @@ int main(void)
     }
     test_once();
     test_ints();
+    test_bulk();
     test_names();
     return tap_done();
 }

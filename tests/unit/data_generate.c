@@ -119,6 +119,30 @@ static void test_bytes(void)
     ok(!same("x", "@normal:3", "x", "@normal:4"), "seeds differ");
 }
 
+/* A large tensor is filled by several threads: every element is still the function of the seed and its index. */
+static void test_threads(void)
+{
+    enum { N = 1500002 };
+    struct made normal = make("x", "@normal:3", DT_F16, N),
+                packed = make("x", "@randint:-8:8:3", DT_I4, N);
+    struct made range = make("x", "@arange", DT_U32, N);
+    int wrong_normal = 0, wrong_packed = 0, wrong_range = 0;
+    for (uint32_t i = 0; i < N; i++) {
+        uint32_t counter[4] = {i / 4, 0, 0, 0}, key[2] = {3, 0}, out[4];
+        philox4x32(counter, key, out);
+        double want = dtype_round(DT_F16, normal_from_word(out[i % 4]));
+        wrong_normal += dtype_get(DT_F16, normal.b.data, i) != want;
+        wrong_packed += dtype_get_int(DT_I4, packed.b.data, i) != (int64_t)(out[i % 4] >> 28) - 8;
+        wrong_range += dtype_get_int(DT_U32, range.b.data, i) != i;
+    }
+    eq_int(wrong_normal, 0, "@normal of many elements");
+    eq_int(wrong_packed, 0, "@randint of many packed elements");
+    eq_int(wrong_range, 0, "@arange of many elements");
+    arena_free(normal.arena);
+    arena_free(packed.arena);
+    arena_free(range.arena);
+}
+
 static void test_values(void)
 {
     struct made m = make("x", "@arange", DT_I8, 300);
@@ -251,6 +275,7 @@ int main(void)
     test_philox();
     test_quantiles();
     test_bytes();
+    test_threads();
     test_values();
     test_distributions();
     test_bad();
