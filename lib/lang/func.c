@@ -171,7 +171,6 @@ bool lang_functions(struct arena *a, struct span text, struct lang_scope *scope,
     bool good = parser_init(&p, a, text, false, d);
     if (!good)
         return false;
-    p.body = true;
     while (p.tok.kind != T_EOF) {
         if (parser_accept(&p, T_SEMICOLON))
             continue;

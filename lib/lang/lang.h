@@ -240,7 +240,6 @@ struct lang_options {
     /* lang_functions only parses; a function is checked when checked code first calls it, or by lang_check_func
      * (for a library of which little is used). */
     bool lazy_functions;
-    unsigned sm; /* refuse what the target lacks; 0: no target (the reference) */
 };
 
 /* Resolves names, checks types, inserts conversions, folds constants. want = DT_VOID: any type. */

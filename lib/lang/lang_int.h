@@ -98,7 +98,6 @@ struct parser {
     bool has_ahead;
     struct span prev; /* the token before tok */
     unsigned depth;
-    bool body; /* statements and functions: their keywords get their own messages */
 };
 
 enum {

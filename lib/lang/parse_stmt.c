@@ -541,7 +541,6 @@ struct lang_stmt *lang_parse_body(struct arena *a, struct span text, struct diag
     stmt_list list = {0};
     if (!parser_init(&p, a, text, false, d))
         return NULL;
-    p.body = true;
     struct span s = p.tok.span;
     if (!statements(&p, &list, T_EOF))
         return NULL;
