@@ -7,3 +7,5 @@ tests_mutate_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests
 tests_mutate_LDADD = $(TOOL_LIBS)
 
 BATS_TESTS += tests/cli/verify.bats
+
+EXTRA_DIST += tests/data/constructs.yaml

@@ -6,13 +6,14 @@
 
 /* Per lane: what a reduction has gathered. */
 struct acc {
-    double s[LANES], c[LANES];      /* sum and its compensation; the product; the best value */
-    double m[LANES];                /* sum of magnitudes, errors included; product of magnitudes */
-    double es[LANES];               /* sum of the terms' errors; the error of the best */
-    double quantum[LANES];          /* every term is a multiple of it; 0: not known to be exact */
-    double sure[LANES], top[LANES]; /* extremes: the greatest lower and upper bound seen */
-    bool any[LANES];                /* argmax: a number was seen */
-    int64_t i[LANES];               /* integers */
+    double s[LANES], c[LANES]; /* sum and its compensation; the product; the best value */
+    double m[LANES];           /* sum of magnitudes, errors included; product of magnitudes */
+    double es[LANES];          /* sum of the terms' errors; the error of the best */
+    double quantum[LANES];     /* every term is a multiple of it; 0: not known to be exact */
+    double sure[LANES],
+        top[LANES]; /* extremes: the greatest lower and upper bound seen; of a product's partial ones */
+    bool any[LANES];                           /* argmax: a number was seen */
+    int64_t i[LANES];                          /* integers */
     int64_t best[LANES], lo[LANES], hi[LANES]; /* argmax: the index, and the candidates' range */
     uint64_t n[LANES];
 };
@@ -41,7 +42,7 @@ static void acc_start(const struct reduce *r, struct acc *a)
         a->quantum[l] = INFINITY;
         switch (r->kind) {
         case RED_PROD:
-            a->s[l] = a->m[l] = 1;
+            a->s[l] = a->m[l] = a->top[l] = a->sure[l] = 1;
             a->i[l] = 1;
             break;
         case RED_ALL: a->i[l] = 1; break;
@@ -92,13 +93,16 @@ static void sum_term(struct acc *a, int l, double v, double e, double precision)
 
 static void prod_term(struct acc *a, int l, double v, double e)
 {
-    double p = a->s[l] * v;
+    double p = a->s[l] * v, far = fabs(v) + e, near = fmax(fabs(v) - e, 0);
     /* exact while the factors are short enough */
     bool narrow = (double)(float)a->s[l] == a->s[l] && (double)(float)v == v;
     if (e != 0 || !narrow)
         a->quantum[l] = 0;
     a->s[l] = p;
-    a->m[l] *= (fabs(v) + e) * (1 + 0x1p-52);
+    a->m[l] *= far * (1 + 0x1p-52);
+    /* what the worst orders come to on their way */
+    a->top[l] *= isfinite(far) ? fmax(far, 1) : 1;
+    a->sure[l] *= near > 0 ? fmin(near, 1) : 1;
     a->n[l]++;
 }
 
@@ -371,12 +375,17 @@ static void prod_result(const struct reduce *r, const struct acc *a, int l, doub
 {
     *v = a->s[l];
     double near = r->round.f32 ? (double)(float)*v : *v;
+    double smallest = r->round.f32 ? 0x1p-126 : 0x1p-1022; /* below it digits are lost */
     bool exact = a->quantum[l] > 0 && (near == *v || isnan(*v));
     double grow = pow(1 + r->round.unit, (double)a->n[l]);
     *e = exact ? 0 : a->m[l] * grow - fabs(*v) + r->round.tiny * (double)a->n[l];
     if (isnan(*e))
         *e = isnan(*v) ? 0 : INFINITY;
     ref_range(&r->round, v, e);
+    bool overflows = a->top[l] >= r->round.limit, underflows = a->sure[l] < smallest;
+    /* an overflow that the result does not have, or digits lost and then magnified */
+    if ((overflows && (isfinite(*v) || underflows)) || (underflows && a->top[l] > 1))
+        *e = isnan(*v) && *e == 0 ? 0 : INFINITY;
 }
 
 static void float_result(const struct reduce *r, const struct acc *a, struct vec *o, int l)

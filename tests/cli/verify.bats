@@ -340,3 +340,10 @@ kernel() {
         run -0 --separate-stderr kaio-verify --run -d cpu --fill=$fill narrow.yaml
     done
 }
+
+@test "the emitter and the reference agree on every construct" {
+    for fill in exact normal uniform edge; do
+        run -0 --separate-stderr kaio-verify --run -d cpu --fill=$fill "$KAIO_SRCDIR/tests/data/constructs.yaml"
+        [ "${lines[-1]}" = "29 passed, 0 failed, 0 skipped" ]
+    done
+}
