@@ -174,7 +174,9 @@ bool read_params(struct spec_reader *r, const struct yaml_value *v)
     for (size_t i = 0; i < s->params.n; i++)
         for (uint32_t k = 0; k < s->params.v[i].sym->rank; k++)
             good &= check_constant_dim(r->d, s->params.v[i].sym, k);
-    if (good && s->params.n == 0)
-        return diag_error(r->d, v->span, "a kernel has at least one parameter");
-    return good;
+    for (size_t i = 0; i < s->params.n; i++)
+        if (s->params.v[i].sym->kind == SYM_BUFFER && s->params.v[i].sym->mode != MODE_IN)
+            return good;
+    return diag_error(r->d, s->name_span,
+                      "the kernel has no output; declare what it writes out or inout");
 }
