@@ -272,10 +272,22 @@ bool naive_fits(struct cg *g, struct buf *why)
     return true;
 }
 
+/* What the simplicity costs. */
+static void explain_cost(struct cg *g)
+{
+    for (size_t i = 0; i < g->spec->compute.n && g->opt->explain; i++) {
+        const struct lang_equation *eq = g->spec->compute.v[i];
+        if (eq->sym->kind == SYM_TENSOR && inspect_reduces(eq->rhs))
+            lower_explain(g, "  %s is a reduction, done again by every thread that reads it\n",
+                          eq->sym->name);
+    }
+}
+
 bool naive_lower(struct cg *g, const struct lower_plan *plan)
 {
     struct groups gs = group_outputs(g);
     uint32_t block = plan->block ? plan->block : BLOCK;
+    explain_cost(g);
     for (uint32_t i = 0; i < gs.n; i++)
         if (!check_in_place(g, &gs.v[i]))
             return false;
