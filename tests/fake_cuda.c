@@ -154,11 +154,6 @@ API(cuCtxSetCurrent, void *context)
     return context == blocks ? 0 : 201;
 }
 
-API(cuCtxSynchronize, void)
-{
-    return pending;
-}
-
 /* ---- modules: a copy of the text ---- */
 
 API(cuModuleLoadDataEx, char **module, const char *image, unsigned n, int *option, void **value)

@@ -22,10 +22,6 @@ enum {
     CU_SUCCESS = 0,
     CU_INVALID_VALUE = 1,
     CU_OUT_OF_MEMORY = 2,
-    CU_NO_DEVICE = 100,
-    CU_NO_BINARY_FOR_GPU = 209,
-    CU_INVALID_PTX = 218,
-    CU_UNSUPPORTED_PTX_VERSION = 222,
     CU_NOT_FOUND = 500,
     CU_ILLEGAL_ADDRESS = 700,         /* 700 to 719: the kernel did something wrong ... */
     CU_LAUNCH_OUT_OF_RESOURCES = 701, /* ... but for this: the launch asks for too much */
@@ -33,25 +29,23 @@ enum {
     CU_INVALID_CLUSTER_SIZE = 912,
 };
 
-enum { /* CUdevice_attribute */
-       CU_ATTR_CLOCK_RATE = 13,
-       CU_ATTR_MULTIPROCESSOR_COUNT = 16,
-       CU_ATTR_L2_CACHE_SIZE = 38,
-       CU_ATTR_SM_MAJOR = 75,
-       CU_ATTR_SM_MINOR = 76,
-       CU_ATTR_SHARED_PER_BLOCK_OPTIN = 97,
+enum cu_device_attribute {
+    CU_ATTR_CLOCK_RATE = 13,
+    CU_ATTR_MULTIPROCESSOR_COUNT = 16,
+    CU_ATTR_L2_CACHE_SIZE = 38,
+    CU_ATTR_SM_MAJOR = 75,
+    CU_ATTR_SM_MINOR = 76,
+    CU_ATTR_SHARED_PER_BLOCK_OPTIN = 97,
 };
 
-enum { /* CUfunction_attribute */
-       CU_FUNC_MAX_DYNAMIC_SHARED = 8,
-       CU_FUNC_NON_PORTABLE_CLUSTER = 14,
+enum cu_function_attribute {
+    CU_FUNC_MAX_DYNAMIC_SHARED = 8,
+    CU_FUNC_NON_PORTABLE_CLUSTER = 14,
 };
 
-enum { /* CUjit_option */
-       CU_JIT_INFO_LOG = 3,
-       CU_JIT_INFO_LOG_BYTES = 4,
-       CU_JIT_ERROR_LOG = 5,
-       CU_JIT_ERROR_LOG_BYTES = 6,
+enum cu_jit_option {
+    CU_JIT_ERROR_LOG = 5,
+    CU_JIT_ERROR_LOG_BYTES = 6,
 };
 
 enum { CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4 };

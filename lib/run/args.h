@@ -18,8 +18,8 @@
 struct run_arg {
     const char *name;
     const char *value; /* text; or NULL: */
-    const void *
-        data; /* a buffer's contents, in the declared type; the shape follows from the dimensions */
+    const void *data;  /* a buffer's contents, in the declared type; its shape follows from
+                        * the dimensions */
     size_t bytes;
     bool dim_only; /* from -D: no parameter may have this name */
 };

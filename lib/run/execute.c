@@ -202,6 +202,13 @@ static unsigned sets_wanted(const struct device_info *info, uint64_t footprint)
     return n;
 }
 
+/* Bytes of each copy buffer: what moves as many as an execution does, or as many as there is room for. */
+static uint64_t copy_wanted(const struct device_info *info, uint64_t footprint, uint64_t bytes)
+{
+    uint64_t room = info->memory > footprint ? (info->memory - footprint) / 4 : 0;
+    return bytes / 2 < room ? bytes / 2 : room;
+}
+
 static enum device_status timer_allocate(struct timer *t)
 {
     struct device_label label = {.name = "copy", .type = ""};
@@ -270,7 +277,7 @@ enum device_status run_time(struct run *r, const struct device_ops *ops, struct 
             t->bytes += r->param[i].host.bytes * (r->param[i].sym->mode == MODE_INOUT ? 2 : 1);
         }
     bool gpu = info.sm != 0;
-    t->copy_bytes = gpu ? t->bytes / 2 : 0;
+    t->copy_bytes = gpu ? copy_wanted(&info, footprint, t->bytes) : 0;
     t->nset = gpu ? sets_wanted(&info, footprint) : 1;
     t->seconds = ARENA_ARRAY(r->arena, n, double);
     t->copy_seconds = ARENA_ARRAY(r->arena, n, double);
@@ -291,7 +298,9 @@ enum device_status run_time(struct run *r, const struct device_ops *ops, struct 
     *out = (struct run_timing){.n = n, .median = median(t->seconds, n), .bytes = t->bytes};
     out->min = t->seconds[0];
     out->max = t->seconds[n - 1];
-    out->copy_median = t->copy_bytes ? median(t->copy_seconds, n) : 0;
+    if (t->copy_bytes) /* of as many bytes, should it have copied fewer */
+        out->copy_median = median(t->copy_seconds, n) * (double)t->bytes /
+                           (2 * (double)t->copy_bytes);
     out->thread_instructions = stats.thread_instructions;
     return DEVICE_OK;
 }

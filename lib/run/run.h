@@ -24,18 +24,16 @@ struct run_dim {
     struct lang_symbol *sym;
     bool known;
     int64_t value;
-    const char
-        *from; /* why, as half a sentence: "n=1024 was given", "x is f32[1024], so n is 1024" */
+    const char *from; /* why, in half a sentence: "n=4 was given", "x is f32[4], so n is 4" */
 };
 
 struct run_param {
     const struct spec_param *decl;
     struct lang_symbol *sym;
-    bool given; /* a scalar has its value; a buffer's shape was given, not computed */
-    double f;   /* a scalar's value: floats rounded to the type ... */
-    int64_t i;  /* ... integers and bool in two's complement */
-    struct buffer
-        host; /* a buffer's shape, and its contents before the launch (NULL for an output) */
+    bool given;           /* a scalar has its value; a buffer's shape was given, not computed */
+    double f;             /* a scalar's value: floats rounded to the type ... */
+    int64_t i;            /* ... integers and bool in two's complement */
+    struct buffer host;   /* a buffer's shape, and contents before the launch; NULL: an output */
     struct buffer result; /* an out's or inout's contents after it */
     /* args.c: */
     const char *destination; /* where the result goes; NULL: nowhere */
@@ -112,8 +110,8 @@ struct run_timing {
     unsigned n;              /* rounds timed */
     double median, min, max; /* seconds of one execution of the contract's launches */
     uint64_t bytes;          /* each in and out counted once, each inout twice */
-    double
-        copy_median; /* seconds to move as many bytes by a device-to-device copy; 0: not measured */
+    double copy_median;      /* seconds to move as many bytes by a device-to-device copy; 0: not
+                              * measured; scaled from fewer bytes where memory is short */
     uint64_t thread_instructions; /* per execution; 0 where they are not counted */
 };
 

@@ -531,6 +531,10 @@ END
     [ "$(npy_data y.npy | cut -c1-8)" = 00000040 ]
     run -0 cpu saxpy.ptx --time 2 n=1000 x=@ones y=@zeros
     [[ "${lines[1]}" = "time  median "*" of 2" ]]
+    # where memory is short the copy is of less, and its rate the same: 4000 bytes read and written in 1 ms
+    FAKE_CUDA_MEMORY=16000 FAKE_CUDA_LOG=$PWD/log.2 run -0 cuda saxpy.ptx --time=4 n=1000 x=@ones y=@zeros:y.npy
+    [ "${lines[1]}" = "bytes  12 kB  12 MB/s  copy 4 MB/s  ratio 3.000" ]
+    [ "$(grep -c '^copy 2000' log.2)" = 7 ]
     run -0 cpu saxpy.ptx --time n=1000 x=@ones y=@zeros
     [[ "${lines[1]}" = "time  median "*" of 3" ]]
     [[ "${lines[2]}" = "speed  "*" thread-instructions/s  ("*" executed)" ]]
