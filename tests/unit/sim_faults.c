@@ -1,4 +1,6 @@
 /* What a kernel must not do, and what is said about it. */
+#include <config.h>
+
 #include "sim.h"
 
 #define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"

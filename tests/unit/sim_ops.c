@@ -4,6 +4,8 @@
  *     sim_ops --print      the PTX
  *     sim_ops --cuda       the same on the first GPU; differences are shown, and how far approximations are off
  */
+#include <config.h>
+
 #include "sim.h"
 
 enum { MAX_OPERANDS = 5 };
