@@ -1,8 +1,11 @@
 #include <config.h>
 
 #include "ref/compare.h"
+#include "ref/parallel.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
 
 double compare_ulp(enum dtype t, double v)
 {
@@ -81,6 +84,17 @@ static void map_mark(struct compare_result *res, uint64_t flat)
 
 /* ---- one element ------------------------------------------------------------------------------------------- */
 
+/* An output with its reference. */
+struct comparison {
+    struct ref *r;
+    size_t output;
+    const struct ref_output *o;
+    const void *got;
+    const struct tolerance *tol;
+    struct part *part;    /* one per chunk */
+    pthread_mutex_t lock; /* ref_accepts_index() is for one thread at a time */
+};
+
 /* What the statistics need beside the counts. */
 struct tally {
     struct compare_result *res;
@@ -92,6 +106,7 @@ struct tally {
     bool constant, zero, seen;
     double first;
     int64_t first_int;
+    struct comparison *in; /* of an output with its reference; NULL: of two arrays */
 };
 
 static void note_miss(struct compare_result *res, const struct compare_miss *m)
@@ -113,11 +128,16 @@ static bool within_tolerance(const struct tally *t, enum dtype type, double got,
            (t->tol->ulp >= 0 && dtype_is_float(type) && d <= t->tol->ulp * compare_ulp(type, want));
 }
 
+static bool same_value(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
 static void spread_float(struct tally *t, double want)
 {
     if (!t->seen)
         t->first = want;
-    t->constant &= want == t->first || (isnan(want) && isnan(t->first));
+    t->constant &= same_value(want, t->first);
     t->zero &= want == 0;
     t->seen = true;
     if (!isfinite(want))
@@ -173,8 +193,19 @@ static double int_value(enum dtype t, int64_t v)
     return t == DT_U64 ? (double)(uint64_t)v : (double)v;
 }
 
-static void int_element(struct tally *t, struct ref *r, size_t output, uint64_t flat, int64_t got,
-                        uint64_t bits, int64_t want, double e)
+/* argmax: whether the element there may be the largest; else whether the value is near enough. */
+static bool accepts(struct comparison *c, uint64_t flat, int64_t got, bool near)
+{
+    if (!ref_has_index(c->r, c->output))
+        return near;
+    pthread_mutex_lock(&c->lock);
+    bool ok = ref_accepts_index(c->r, c->output, flat, got);
+    pthread_mutex_unlock(&c->lock);
+    return ok;
+}
+
+static void int_element(struct tally *t, uint64_t flat, int64_t got, uint64_t bits, int64_t want,
+                        double e)
 {
     struct compare_result *res = t->res;
     double x = int_value(res->type, got), y = int_value(res->type, want);
@@ -197,10 +228,9 @@ static void int_element(struct tally *t, struct ref *r, size_t output, uint64_t 
     t->finite++;
     res->max_abs = fmax(res->max_abs, d);
     res->max_ulp = fmax(res->max_ulp, d);
-    bool pass = got == want ||
-                (t->tol->given                            ? within_tolerance(t, res->type, x, y)
-                 : e > 0 && r && ref_has_index(r, output) ? ref_accepts_index(r, output, flat, got)
-                                                          : d <= e);
+    bool pass = got == want || (t->tol->given    ? within_tolerance(t, res->type, x, y)
+                                : e > 0 && t->in ? accepts(t->in, flat, got, d <= e)
+                                                 : d <= e);
     double fraction = d == 0 ? 0 : e > 0 ? d / e : pass ? 0 : INFINITY;
     if (fraction > res->max_bound) {
         res->max_bound = fraction;
@@ -260,27 +290,104 @@ static uint64_t raw_bits(enum dtype t, const void *p, uint64_t k)
     return b;
 }
 
+static struct tally tally_of(struct compare_result *res, const struct tolerance *tol)
+{
+    return (struct tally){.res = res,
+                          .tol = tol,
+                          .constant = true,
+                          .zero = true,
+                          .least = INFINITY,
+                          .most = -INFINITY};
+}
+
+/* One chunk's results, and all that they are made from. */
+struct part {
+    struct tally t;
+    struct compare_result res;
+};
+
+static void compare_chunk(void *ctx, uint64_t chunk, uint64_t begin, uint64_t end)
+{
+    struct comparison *c = ctx;
+    const struct ref_output *o = c->o;
+    struct part *p = &c->part[chunk];
+    start(&p->res, o->type, o->rank, o->shape, o->count);
+    p->t = tally_of(&p->res, c->tol);
+    p->t.in = c;
+    for (uint64_t k = begin; k < end; k++) {
+        uint64_t flat = o->where ? o->where[k] : k;
+        uint64_t bits = raw_bits(o->type, c->got, flat);
+        if (o->v)
+            float_element(&p->t, flat, dtype_get(o->type, c->got, (size_t)flat), bits, o->v[k],
+                          o->e[k]);
+        else
+            int_element(&p->t, flat, dtype_get_int(o->type, c->got, (size_t)flat), bits, o->i[k],
+                        o->e[k]);
+    }
+}
+
+/* Adds b, which comes after a. */
+static void merge(struct tally *a, const struct tally *b)
+{
+    struct compare_result *x = a->res;
+    const struct compare_result *y = b->res;
+    a->constant =
+        a->constant && b->constant &&
+        (!a->seen || !b->seen || (a->first_int == b->first_int && same_value(a->first, b->first)));
+    if (!a->seen) {
+        a->first = b->first;
+        a->first_int = b->first_int;
+    }
+    a->zero &= b->zero;
+    a->seen |= b->seen;
+    a->sum_error += b->sum_error;
+    a->sum_want += b->sum_want;
+    a->sum_bound += b->sum_bound;
+    a->finite += b->finite;
+    a->least = fmin(a->least, b->least);
+    a->most = fmax(a->most, b->most);
+    x->compared += y->compared;
+    x->wrong += y->wrong;
+    x->unbounded += y->unbounded;
+    x->exact += y->exact;
+    x->max_abs = fmax(x->max_abs, y->max_abs);
+    x->max_ulp = fmax(x->max_ulp, y->max_ulp);
+    if (y->max_bound > x->max_bound) {
+        x->max_bound = y->max_bound;
+        x->worst = y->worst;
+    }
+    for (size_t k = 0; k < y->nmiss && x->nmiss < COMPARE_MISSES; k++)
+        x->miss[x->nmiss++] = y->miss[k];
+    for (int i = 0; y->wrong && i < COMPARE_MAP_ROWS; i++)
+        for (int j = 0; j < COMPARE_MAP_COLS; j++)
+            x->map[i][j] += y->map[i][j];
+}
+
 void compare_output(struct ref *r, size_t output, const void *got, const struct tolerance *tol,
                     bool inputs_vary, struct compare_result *res)
 {
     const struct ref_output *o = ref_output(r, output);
+    uint64_t chunk = (uint64_t)1 << 18, parts = (o->n + chunk - 1) / chunk;
+    struct comparison c = {.r = r,
+                           .output = output,
+                           .o = o,
+                           .got = got,
+                           .tol = tol,
+                           .lock = PTHREAD_MUTEX_INITIALIZER};
+    c.part = calloc(parts ? (size_t)parts : 1, sizeof *c.part);
     start(res, o->type, o->rank, o->shape, o->count);
-    struct tally t = {.res = res,
-                      .tol = tol,
-                      .constant = true,
-                      .zero = true,
-                      .least = INFINITY,
-                      .most = -INFINITY};
-    for (uint64_t k = 0; k < o->n; k++) {
-        uint64_t flat = o->where ? o->where[k] : k;
-        uint64_t bits = raw_bits(o->type, got, flat);
-        if (o->v)
-            float_element(&t, flat, dtype_get(o->type, got, (size_t)flat), bits, o->v[k], o->e[k]);
-        else
-            int_element(&t, r, output, flat, dtype_get_int(o->type, got, (size_t)flat), bits,
-                        o->i[k], o->e[k]);
+    if (!c.part) {
+        res->status = COMPARE_MISTRUST;
+        res->why = "not enough memory to compare";
+        return;
     }
-    verdict(&t, inputs_vary);
+    ref_parallel(0, o->n, chunk, compare_chunk, &c);
+    struct tally all = tally_of(res, tol);
+    for (uint64_t k = 0; k < parts; k++)
+        merge(&all, &c.part[k].t);
+    free(c.part);
+    pthread_mutex_destroy(&c.lock);
+    verdict(&all, inputs_vary);
 }
 
 void compare_arrays(enum dtype type, uint32_t rank, const uint64_t *shape, const void *want,
@@ -290,7 +397,7 @@ void compare_arrays(enum dtype type, uint32_t rank, const uint64_t *shape, const
     for (uint32_t d = 0; d < rank; d++)
         count *= shape[d];
     start(res, type, rank, shape, count);
-    struct tally t = {.res = res, .tol = tol, .least = INFINITY, .most = -INFINITY};
+    struct tally t = tally_of(res, tol);
     for (uint64_t k = 0; k < count; k++) {
         uint64_t a = raw_bits(type, want, k), b = raw_bits(type, got, k);
         uint64_t wrong = res->wrong;
@@ -298,7 +405,7 @@ void compare_arrays(enum dtype type, uint32_t rank, const uint64_t *shape, const
             float_element(&t, k, dtype_get(type, got, (size_t)k), b,
                           dtype_get(type, want, (size_t)k), 0);
         else
-            int_element(&t, NULL, 0, k, dtype_get_int(type, got, (size_t)k), b,
+            int_element(&t, k, dtype_get_int(type, got, (size_t)k), b,
                         dtype_get_int(type, want, (size_t)k), 0);
         /* bit for bit: zeros of different sign differ, NaNs of different payload too */
         if (!tol->given && a != b && res->wrong == wrong) {

@@ -4,6 +4,7 @@
 
 #include "data/generate.h"
 #include "data/philox.h"
+#include "ref/parallel.h"
 
 #include <float.h>
 #include <math.h>
@@ -168,44 +169,52 @@ static int64_t exact_limit(enum dtype t, uint64_t terms)
     return most;
 }
 
-static void fill_float(enum fill_kind kind, uint64_t seed, uint64_t stream, uint64_t terms,
-                       struct buffer *b)
+/* What is the same for all elements of a buffer. */
+struct filling {
+    enum fill_kind kind;
+    uint64_t seed, stream, terms;
+    const struct fill_use *use;
+    int64_t limit;
+    struct buffer *b;
+};
+
+static double special_value(enum dtype t, uint32_t k)
 {
-    enum dtype t = b->type;
-    double special[] = {0.0,
-                        -0.0,
-                        dtype_smallest(t),
-                        -dtype_smallest(t),
-                        dtype_smallest(t) * 3,
-                        1,
-                        -1,
-                        dtype_max(t),
-                        -dtype_max(t),
-                        INFINITY,
-                        -INFINITY,
-                        NAN,
-                        t == DT_F64   ? DBL_MIN
-                        : t == DT_F16 ? 0x1p-14
-                                      : (double)FLT_MIN};
-    int64_t limit = exact_limit(t, terms);
-    for (uint64_t i = 0; i < b->count; i++) {
-        struct words r = random_words(seed, stream, i);
-        double v;
-        if (kind == FILL_EXACT)
-            v = (double)((int64_t)(r.w[0] % (uint32_t)(2 * limit + 1)) - limit);
-        else if (kind == FILL_UNIFORM)
-            v = (double)(r.w[0] >> 8) * 0x1p-24;
-        else if (kind == FILL_NORMAL)
-            v = normal_from_word(r.w[0]);
-        else
-            v = ldexp(1 + (double)(r.w[0] >> 8) * 0x1p-24, (int)(r.w[3] % 20) - 12) *
-                (r.w[3] >> 31 ? -1 : 1);
-        if (kind == FILL_EDGE && r.w[1] % (terms > 1 ? 4 * terms : 4) == 0)
-            v = special[r.w[2] % (sizeof special / sizeof *special)];
-        if (kind != FILL_EDGE && fabs(v) > dtype_max(t))
-            v = copysign(dtype_max(t), v);
-        dtype_set(t, b->data, (size_t)i, v);
+    const double special[] = {0.0,
+                              -0.0,
+                              dtype_smallest(t),
+                              -dtype_smallest(t),
+                              dtype_smallest(t) * 3,
+                              1,
+                              -1,
+                              dtype_max(t),
+                              -dtype_max(t),
+                              INFINITY,
+                              -INFINITY,
+                              NAN,
+                              t == DT_F64   ? DBL_MIN
+                              : t == DT_F16 ? 0x1p-14
+                                            : (double)FLT_MIN};
+    return special[k % (sizeof special / sizeof *special)];
+}
+
+static double float_value(const struct filling *f, struct words r)
+{
+    enum dtype t = f->b->type;
+    double v;
+    switch (f->kind) {
+    case FILL_EXACT:
+        v = (double)((int64_t)(r.w[0] % (uint32_t)(2 * f->limit + 1)) - f->limit);
+        break;
+    case FILL_UNIFORM: v = (double)(r.w[0] >> 8) * 0x1p-24; break;
+    case FILL_NORMAL: v = normal_from_word(r.w[0]); break;
+    default:
+        if (r.w[1] % (f->terms > 1 ? 4 * f->terms : 4) == 0)
+            return special_value(t, r.w[2]);
+        v = ldexp(1 + (double)(r.w[0] >> 8) * 0x1p-24, (int)(r.w[3] % 20) - 12);
+        return r.w[3] >> 31 ? -v : v;
     }
+    return fabs(v) > dtype_max(t) ? copysign(dtype_max(t), v) : v;
 }
 
 static int64_t whole_number(enum fill_kind kind, enum dtype t, const struct fill_use *use,
@@ -238,15 +247,24 @@ static int64_t whole_number(enum fill_kind kind, enum dtype t, const struct fill
     return v;
 }
 
+static void fill_chunk(void *ctx, uint64_t k, uint64_t begin, uint64_t end)
+{
+    const struct filling *f = ctx;
+    enum dtype t = f->b->type;
+    (void)k;
+    for (uint64_t i = begin; i < end; i++) {
+        struct words r = random_words(f->seed, f->stream, i);
+        if (dtype_is_float(t))
+            dtype_set(t, f->b->data, (size_t)i, float_value(f, r));
+        else
+            dtype_set_int(t, f->b->data, (size_t)i, whole_number(f->kind, t, f->use, r));
+    }
+}
+
 void fill_buffer(enum fill_kind kind, uint64_t seed, const char *name, const struct fill_use *use,
                  uint64_t terms, struct buffer *b)
 {
-    uint64_t stream = name_hash(name);
-    if (dtype_is_float(b->type)) {
-        fill_float(kind, seed, stream, terms, b);
-        return;
-    }
-    for (uint64_t i = 0; i < b->count; i++)
-        dtype_set_int(b->type, b->data, (size_t)i,
-                      whole_number(kind, b->type, use, random_words(seed, stream, i)));
+    enum { CHUNK = 1 << 18 }; /* even: two packed elements share a byte */
+    struct filling f = {kind, seed, name_hash(name), terms, use, exact_limit(b->type, terms), b};
+    ref_parallel(0, b->count, CHUNK, fill_chunk, &f);
 }

@@ -10,6 +10,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/ref/func.c \
 	lib/ref/integer.c \
 	lib/ref/load.c \
+	lib/ref/parallel.c lib/ref/parallel.h \
 	lib/ref/program.h \
 	lib/ref/reduce.c \
 	lib/ref/ref.h \
