@@ -6,6 +6,7 @@
 #include "lower/lower.h"
 #include "ref/report.h"
 #include "run/args.h"
+#include "run/choose.h"
 #include "values.h"
 
 #include <stdlib.h>
@@ -174,34 +175,6 @@ static enum kaio_status status_of(enum device_status s)
     return KAIO_FAILED;
 }
 
-/* "auto", "cpu", "cuda", "cuda:1". */
-static bool find_device(struct call *c, const struct device_ops **ops, int *ordinal)
-{
-    const char *name = c->device ? c->device : "auto";
-    *ordinal = 0;
-    *ops = &sim_device;
-    if (!strcmp(name, "cpu"))
-        return true;
-    if (!strcmp(name, "auto")) {
-        struct diags *why = diags_new(c->arena); /* that there is no GPU is no news here */
-        if (cuda_device.count(why) > 0)
-            *ops = &cuda_device;
-        return true;
-    }
-    *ops = &cuda_device;
-    if (!strcmp(name, "cuda"))
-        return true;
-    char *end = NULL;
-    long n = !strncmp(name, "cuda:", 5) && name[5] >= '0' && name[5] <= '9'
-                 ? strtol(name + 5, &end, 10)
-                 : -1;
-    if (n < 0 || n > 1023 || *end)
-        return diag_error(c->d, SPAN_NONE, "unknown device '%s': it is auto, cpu or cuda[:N]",
-                          name);
-    *ordinal = (int)n;
-    return true;
-}
-
 /* The arguments in run's form. Data is copied by nobody: it is read before the launch and written after it. */
 static struct run_arg *arguments(struct call *c)
 {
@@ -227,17 +200,21 @@ static void copy_results(struct call *c, struct run *r)
 static enum kaio_status execute(struct call *c, struct run *r, const struct source *src,
                                 const struct ptx_module *m)
 {
-    const struct device_ops *ops;
-    int ordinal;
-    if (!find_device(c, &ops, &ordinal))
+    struct device_choice choice;
+    const char *why; /* that there is no GPU is no news here */
+    if (!device_parse(c->device ? c->device : "auto", &choice)) {
+        diag_error(c->d, SPAN_NONE, "unknown device '%s': it is auto, cpu or cuda[:N]", c->device);
         return KAIO_BAD_INPUT;
+    }
+    device_settle(c->arena, &choice, &why);
+    const struct device_ops *ops = choice.ops;
     if (!run_check(r, m))
         return KAIO_BAD_INPUT;
     if (!run_open_outputs(r))
         return KAIO_BAD_INPUT;
     struct device *dev = NULL;
     struct device_options opt = {0};
-    enum device_status s = ops->open(c->arena, ordinal, &opt, &dev, c->d);
+    enum device_status s = ops->open(c->arena, choice.ordinal, &opt, &dev, c->d);
     if (s != DEVICE_OK)
         return status_of(s);
     s = ops->load(dev, src, c->d);
