@@ -27,7 +27,7 @@ enum dtype_class dtype_class(enum dtype t);
 unsigned dtype_bits(enum dtype t);
 /* Both the short names and the aliases. False when there is no such type. */
 bool dtype_parse(const char *s, size_t len, enum dtype *t);
-const char *dtype_npy(enum dtype t); /* the descr written to npy files */
+const char *dtype_npy(enum dtype t);  /* the descr written to npy files */
 const char *const *dtype_names(void); /* the short names, NULL at the end: for diag_nearest */
 
 static inline bool dtype_is_float(enum dtype t)
@@ -44,10 +44,10 @@ size_t dtype_bytes(enum dtype t, size_t n);
 /* Floats: significand bits with the hidden one (24 for f32) and the unit roundoff 2^-p. */
 unsigned dtype_precision(enum dtype t);
 double dtype_roundoff(enum dtype t);
-double dtype_max(enum dtype t);        /* largest finite value (float or integer) as a double */
-double dtype_min(enum dtype t);        /* most negative value */
-double dtype_smallest(enum dtype t);   /* smallest positive value, subnormals included (floats) */
-int64_t dtype_imin(enum dtype t);      /* integers */
+double dtype_max(enum dtype t);      /* largest finite value (float or integer) as a double */
+double dtype_min(enum dtype t);      /* most negative value */
+double dtype_smallest(enum dtype t); /* smallest positive value, subnormals included (floats) */
+int64_t dtype_imin(enum dtype t);    /* integers */
 uint64_t dtype_imax(enum dtype t);
 
 /* Rounding a double to the type's grid and back, to nearest even; fp8 saturates, the others overflow to

@@ -11,9 +11,9 @@
 enum device_status {
     DEVICE_OK,
     DEVICE_REFUSED, /* the module or the launch is not valid here: bad PTX, a grid over the limit (exit 2) */
-    DEVICE_FAULT,   /* the kernel did something wrong: out of bounds, trap, endless loop (exit 3) */
-    DEVICE_FAILED,  /* the device or its driver failed, or has no memory left (exit 3) */
-    DEVICE_ABSENT,  /* no such device on this machine (exit 77) */
+    DEVICE_FAULT,  /* the kernel did something wrong: out of bounds, trap, endless loop (exit 3) */
+    DEVICE_FAILED, /* the device or its driver failed, or has no memory left (exit 3) */
+    DEVICE_ABSENT, /* no such device on this machine (exit 77) */
 };
 
 struct device_dim {
@@ -21,21 +21,21 @@ struct device_dim {
 };
 
 struct device_info {
-    char name[160];         /* "NVIDIA H100 80GB HBM3", "kaio simulator (2 threads, avx2)" */
-    char kind[8];           /* "cuda" or "cpu" */
+    char name[160]; /* "NVIDIA H100 80GB HBM3", "kaio simulator (2 threads, avx2)" */
+    char kind[8];   /* "cuda" or "cpu" */
     int ordinal;
-    unsigned sm;            /* 90; the simulator takes the module's target: 0 */
-    uint64_t memory;        /* bytes */
+    unsigned sm;     /* 90; the simulator takes the module's target: 0 */
+    uint64_t memory; /* bytes */
     uint64_t l2_bytes;
     unsigned multiprocessors, clock_khz, driver_version; /* 0 where it means nothing */
 };
 
 /* The name and the declared type of a buffer, for reports; strings outlive the buffer. */
 struct device_label {
-    const char *name;       /* the parameter: "x" */
-    const char *type;       /* "f32[n]", or "" */
-    unsigned element_bits;  /* 0: unknown */
-    bool read_only;         /* declared "in": the simulator reports writes to it */
+    const char *name;      /* the parameter: "x" */
+    const char *type;      /* "f32[n]", or "" */
+    unsigned element_bits; /* 0: unknown */
+    bool read_only;        /* declared "in": the simulator reports writes to it */
 };
 
 struct device_launch {
@@ -48,13 +48,14 @@ struct device_launch {
 };
 
 struct device_stats {
-    double seconds;             /* of the last launch: events on a GPU, wall time on the CPU */
+    double seconds;               /* of the last launch: events on a GPU, wall time on the CPU */
     uint64_t thread_instructions; /* executed by the last launch; 0 where it is not counted */
 };
 
 struct device_options {
-    unsigned threads;           /* simulator: worker threads, 0 = one per core */
-    uint64_t max_instructions;  /* simulator: thread-instructions per launch before it is stopped, 0 = no limit */
+    unsigned threads; /* simulator: worker threads, 0 = one per core */
+    uint64_t
+        max_instructions; /* simulator: thread-instructions per launch before it is stopped, 0 = no limit */
     /* Set by a signal handler; a running simulation stops soon after it becomes non-zero. May be NULL. */
     const volatile int *interrupted;
 };
@@ -69,11 +70,12 @@ struct device_ops {
                                struct device **dev, struct diags *d);
     void (*info)(struct device *dev, struct device_info *info);
     /* Memory is aligned to 256 bytes at least and starts undefined. */
-    enum device_status (*alloc)(struct device *dev, uint64_t bytes, const struct device_label *label,
-                                uint64_t *address, struct diags *d);
-    enum device_status (*release)(struct device *dev, uint64_t address);
-    enum device_status (*write)(struct device *dev, uint64_t address, const void *from, uint64_t bytes,
+    enum device_status (*alloc)(struct device *dev, uint64_t bytes,
+                                const struct device_label *label, uint64_t *address,
                                 struct diags *d);
+    enum device_status (*release)(struct device *dev, uint64_t address);
+    enum device_status (*write)(struct device *dev, uint64_t address, const void *from,
+                                uint64_t bytes, struct diags *d);
     enum device_status (*read)(struct device *dev, void *to, uint64_t address, uint64_t bytes,
                                struct diags *d);
     /* Device-to-device copy; the stats tell how long it took. */

@@ -137,9 +137,9 @@ entries() {
 @test "--stats counts what is there" {
     run -0 kaio-emit --stats specs/elementwise/vector_add.yaml
     [[ $output == *"vector_add: "*" instructions"* ]]
-    lines=$(kaio-emit specs/elementwise/vector_add.yaml | grep -c ';$')
+    text=$(kaio-emit specs/elementwise/vector_add.yaml | grep -c ';$')
     registers=$(kaio-emit specs/elementwise/vector_add.yaml | grep -c '\.reg')
-    [[ $output == *"vector_add: $((lines - registers)) instructions"* ]]
+    [[ $output == *"vector_add: $((text - registers)) instructions"* ]]
     json=$(kaio-emit --stats --format=json two.yaml)
     if command -v python3 >/dev/null; then
         python3 - "$json" <<'END'
@@ -224,7 +224,7 @@ END
     TIMEFORMAT='%U %S'
     for spec in specs/*/*.yaml; do
         best=1000
-        for try in 1 2 3 4 5; do
+        for _ in 1 2 3 4 5; do
             { time kaio-emit "$spec" >/dev/null; } 2>took
             read -r user sys <took
             ms=$((10#${user/./} + 10#${sys/./}))

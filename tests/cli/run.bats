@@ -142,9 +142,9 @@ cuda() {
         run -0 cpu c.ptx x=y.npy
         case $type in
         bool) want="y  bool[2, 4]  0 1 0 1 0 1 ...  min 0 max 1 mean 0.5" ;;
-        u*) want="y  $type[2, 4]  0 1 2 3 4 5 ...  min 0 max 7 mean 3.5" ;;
-        i*) want="y  $type[2, 4]  -3 -2 -1 0 1 2 ...  min -3 max 4 mean 0.5" ;;
-        *) want="y  $type[2, 4]  -3 -2 -1 0 1 2 ...  min -3 max 4 mean 0.5 nan 0 inf 0" ;;
+        u*) want="y  ${type}[2, 4]  0 1 2 3 4 5 ...  min 0 max 7 mean 3.5" ;;
+        i*) want="y  ${type}[2, 4]  -3 -2 -1 0 1 2 ...  min -3 max 4 mean 0.5" ;;
+        *) want="y  ${type}[2, 4]  -3 -2 -1 0 1 2 ...  min -3 max 4 mean 0.5 nan 0 inf 0" ;;
         esac
         [ "$output" = "$want" ] || { printf '%s\n' "$output" "$want"; return 1; }
     done <<'END'
@@ -272,8 +272,8 @@ END
 
 @test "an empty or cut input on standard input" {
     refused 2 "kaio-run: error: '<stdin>' is empty; an npy file is expected" cpu saxpy.ptx x=- y=@ones </dev/null
-    head -c 100 "$npy/good-float32.npy" >cut
-    refused 2 "kaio-run: error: '<stdin>' is not a valid npy file: it ends within its header" cpu saxpy.ptx x=- y=@ones <cut
+    head -c 100 "$npy/good-float32.npy" >"cut"
+    refused 2 "kaio-run: error: '<stdin>' is not a valid npy file: it ends within its header" cpu saxpy.ptx x=- y=@ones <"cut"
 }
 
 # --- outputs are whole or absent ---
@@ -340,7 +340,7 @@ END
 }
 
 @test "variants: the first whose condition holds" {
-    sed '/launches/q' saxpy.ptx >head
+    sed '/launches/q' saxpy.ptx >"head"
     sed '1,/^\/\/@     args/d' saxpy.ptx >body
     {
         cat head
@@ -518,7 +518,7 @@ END
     wait $pid || status=$?
     [ $status = 143 ] || [ $status = 130 ]
     [ ! -e y.npy ]
-    [ "$(ls -A | grep -c kaio-)" = 0 ]
+    [ -z "$(find . -name "*kaio-*")" ]
 }
 
 @test "times are of the launches asked for, beside a copy of the same bytes" {

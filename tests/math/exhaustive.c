@@ -25,12 +25,12 @@ struct fn {
     void (*want)(const float *, double *, int);
 };
 
-#define BLOCKS_1(name)                                            \
-    void reference_##name(const float *in, double *out, int n);   \
+#define BLOCKS_1(name)                                                       \
+    void reference_##name(const float *in, double *out, int n);              \
     static void got_##name(const f32 *restrict in, f32 *restrict out, int n) \
-    {                                                             \
-        for (int i = 0; i < n; i++)                               \
-            out[i] = name##_f32(in[i]);                           \
+    {                                                                        \
+        for (int i = 0; i < n; i++)                                          \
+            out[i] = name##_f32(in[i]);                                      \
     }
 #define BLOCKS_2(name)
 #define ROW_1(name) {#name, got_##name, reference_##name},
@@ -62,8 +62,8 @@ static inline double error_ulp(f32 g, double w)
 static bool interesting(const char *name, f32 x)
 {
     static const char *const within_1[] = {"asin", "acos"};
-    static const char *const within_256[] = {"exp",  "exp2", "expm1",   "sinh", "cosh", "tanh",
-                                             "erf",  "erfc", "sigmoid", "silu", "gelu", "gelu_tanh"};
+    static const char *const within_256[] = {"exp", "exp2", "expm1",   "sinh", "cosh", "tanh",
+                                             "erf", "erfc", "sigmoid", "silu", "gelu", "gelu_tanh"};
     for (size_t i = 0; i < sizeof within_1 / sizeof *within_1; i++)
         if (strcmp(name, within_1[i]) == 0)
             return fabsf(x) < 1;

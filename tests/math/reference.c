@@ -4,14 +4,14 @@
 
 #include <math.h>
 
-#define BLOCK(name, expr)                                              \
+#define BLOCK(name, expr)                                                         \
     void reference_##name(const float *restrict in, double *restrict out, int n); \
     void reference_##name(const float *restrict in, double *restrict out, int n)  \
-    {                                                                  \
-        for (int i = 0; i < n; i++) {                                  \
-            double x = in[i];                                          \
-            out[i] = expr;                                             \
-        }                                                              \
+    {                                                                             \
+        for (int i = 0; i < n; i++) {                                             \
+            double x = in[i];                                                     \
+            out[i] = expr;                                                        \
+        }                                                                         \
     }
 
 BLOCK(exp, exp(x))

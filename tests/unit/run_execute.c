@@ -115,7 +115,8 @@ static void test_guard(void)
     run_shapes(s.r);
     eq_int(run_execute(s.r, s.m, &cuda_device, s.dev, &opt, NULL), DEVICE_FAULT,
            "a write past the end is found");
-    eq_str(first_text(&s), "the kernel wrote byte 12 of y (f32[n]), which has 12 bytes", "and said");
+    eq_str(first_text(&s), "the kernel wrote byte 12 of y (f32[n]), which has 12 bytes",
+           "and said");
     finish(&s);
 }
 

@@ -47,7 +47,8 @@ static int open_device(struct session *s)
     struct device_choice choice;
     const char *why;
     if (!device_parse(s->opt->device ? s->opt->device : "auto", &choice))
-        cli_usage_error(s->cli, "unknown device '%s'; there are auto, cpu, cuda and cuda:N", s->opt->device);
+        cli_usage_error(s->cli, "unknown device '%s'; there are auto, cpu, cuda and cuda:N",
+                        s->opt->device);
     device_settle(s->a, &choice, &why);
     if (why)
         cli_note(s->cli, "running on the simulator: %s", why);
