@@ -45,8 +45,11 @@ struct ptx_var *ptx_param_new(struct ptx_module *m, struct ptx_func *f, const ch
                               enum ptx_mod type)
 {
     struct ptx_var *v = ARENA_NEW(m->arena, struct ptx_var);
-    *v = (struct ptx_var){
-        .name = arena_strdup(m->arena, name), .space = PTX_PARAM, .type = type, .linkage = ""};
+    *v = (struct ptx_var){.name = arena_strdup(m->arena, name),
+                          .space = PTX_PARAM,
+                          .type = type,
+                          .linkage = "",
+                          .is_input = true};
     *VEC_PUSH(m->arena, &f->params) = v;
     return v;
 }

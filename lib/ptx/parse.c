@@ -331,6 +331,7 @@ static bool parse_params(struct ptx_parser *p, struct ptx_func *f, bool results)
         struct ptx_var *v = ptx_parse_param(p, f);
         if (!v)
             return false;
+        v->is_input = !results;
         if (results)
             *VEC_PUSH(p->arena, &f->results) = v;
         else
@@ -376,6 +377,26 @@ static bool parse_signature(struct ptx_parser *p, struct ptx_func *f, struct ptx
     return parse_directives(p, f);
 }
 
+/* The parameters again, around the body: those in registers are the first registers, in the same order. */
+static void declare_params(struct ptx_parser *p, struct ptx_func *f)
+{
+    uint32_t reg = 0;
+    for (size_t i = 0; i < f->results.n + f->params.n; i++) {
+        struct ptx_var *v = i < f->results.n ? f->results.v[i] : f->params.v[i - f->results.n];
+        bool in_reg = v->space == PTX_NONE;
+        if (in_reg && (reg == f->regs.n || strcmp(f->regs.v[reg].name, v->name) != 0))
+            continue; /* one without a name */
+        struct ptx_symbol *s =
+            ptx_scope_add(&p->scopes, v->name, strlen(v->name), in_reg ? PTX_S_REG : PTX_S_VAR);
+        if (!s)
+            continue;
+        s->span = v->span;
+        s->var = v;
+        if (in_reg)
+            s->index = reg++;
+    }
+}
+
 static bool parse_func(struct ptx_parser *p, const char *linkage, struct span from)
 {
     struct ptx_func *f = ARENA_NEW(p->arena, struct ptx_func);
@@ -395,23 +416,8 @@ static bool parse_func(struct ptx_parser *p, const char *linkage, struct span fr
     declare_func(p, name, f);
     if (!f->has_body)
         return ptx_expect(p, ';', "the declaration");
-    /* The parameters again, around the body. */
     ptx_scope_enter(&p->scopes);
-    for (int results = 1; results >= 0; results--) {
-        size_t n = results ? f->results.n : f->params.n;
-        for (size_t i = 0; i < n; i++) {
-            struct ptx_var *v = results ? f->results.v[i] : f->params.v[i];
-            struct ptx_symbol *s = ptx_scope_add(&p->scopes, v->name, strlen(v->name),
-                                                 v->space == PTX_NONE ? PTX_S_REG : PTX_S_VAR);
-            if (!s)
-                continue;
-            s->span = v->span;
-            s->var = v;
-            for (uint32_t r = 0; r < f->regs.n; r++)
-                if (strcmp(f->regs.v[r].name, v->name) == 0)
-                    s->index = r;
-        }
-    }
+    declare_params(p, f);
     p->func = f;
     ptx_parse_body(p, f);
     p->func = NULL;

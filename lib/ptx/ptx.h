@@ -87,6 +87,7 @@ struct ptx_var {
     const char *attribute; /* the text in .attribute( ), or NULL */
     const char *ptr;       /* the text of a .ptr attribute of an entry parameter, or NULL */
     const char *init; /* the initialiser's text after '=', or NULL (parsed again by who needs it) */
+    bool is_input;    /* a parameter of the function: read only */
     struct span span;
 };
 uint64_t ptx_var_bytes(const struct ptx_var *v);

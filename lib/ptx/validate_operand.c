@@ -220,11 +220,9 @@ static bool check_address(struct ptx_validator *v, const struct ptx_inst *in, si
     if (o->var && space != PTX_NONE && o->var->space != space)
         return diag_error(v->diags, v->span, "'%s' is in .%s, but '%s' addresses .%s", o->var->name,
                           ptx_mod_text(o->var->space), ptx_mnemonic(v, in), ptx_mod_text(space));
-    if (o->var && space == PTX_PARAM && strcmp(ptx_op_name(in->op), "st") == 0)
-        for (size_t i = 0; i < v->func->params.n; i++)
-            if (v->func->params.v[i] == o->var)
-                return diag_error(v->diags, v->span, "'%s' is a parameter: it can't be written",
-                                  o->var->name);
+    if (o->var && o->var->is_input && strcmp(ptx_op_name(in->op), "st") == 0)
+        return diag_error(v->diags, v->span, "'%s' is a parameter: it can't be written",
+                          o->var->name);
     if (!o->var && space != PTX_LOCAL)
         return wrong(v, in, index,
                      "an address in a register or variable (constants only address .local)");

@@ -127,6 +127,8 @@ bool ptx_check_words(struct ptx_validator *v, const struct ptx_inst *in)
     case PTX_OP_WGMMA_F32:
     case PTX_OP_WGMMA_F32_REG:
     case PTX_OP_WMMA_MMA_INT8:
+    case PTX_OP_WMMA_MMA_INT8_83216:
+    case PTX_OP_WMMA_MMA_INT8_32816:
         return in->type[1] == in->type[2] || clash(v, in, "both factors are of one type");
     default: break;
     }
