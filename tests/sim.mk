@@ -16,3 +16,8 @@ tests_unit_sim_ops_LDADD = $(TOOL_LIBS)
 UNIT_TESTS += tests/unit/sim_faults
 tests_unit_sim_faults_SOURCES = tests/unit/sim_faults.c
 tests_unit_sim_faults_LDADD = $(TOOL_LIBS)
+
+EXTRA_DIST += tests/ptx-run/control.ptx
+UNIT_TESTS += tests/unit/sim_control
+tests_unit_sim_control_SOURCES = tests/unit/sim_control.c
+tests_unit_sim_control_LDADD = $(TOOL_LIBS)

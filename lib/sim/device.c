@@ -36,6 +36,11 @@ static void choose_build(struct sim_build *b)
     sim_exec_fill_baseline(b);
 }
 
+void sim_use_baseline(struct device *dev)
+{
+    sim_exec_fill_baseline(&dev->build);
+}
+
 static unsigned worker_threads(const struct device *dev)
 {
     enum { MOST = 256 };

@@ -93,6 +93,11 @@ static inline u64 to_int(f64 x, const struct sim_op *op, u64 nan)
 
 /* ---- floats ------------------------------------------------------------------------------------------ */
 
+/* The host's functions may hand a signalling NaN back as it is. */
+static inline f64 quiet64(f64 a, f64 r)
+{
+    return a != a ? from64(bits64(a) | (u64)1 << 51) : r;
+}
 /* Widening keeps a NaN's payload, but not with .ftz. */
 static inline f64 widen(f32 x, const struct sim_op *op)
 {

@@ -150,6 +150,8 @@ struct sim_build {
 };
 void sim_exec_fill_baseline(struct sim_build *b);
 void sim_exec_fill_avx2(struct sim_build *b);
+/* For tests: the handlers that a machine without AVX2 gets. */
+void sim_use_baseline(struct device *dev);
 
 /* A slot that is written when a register file is made (constants), when a warp starts or when a block starts. */
 struct sim_const {

@@ -7,6 +7,7 @@
 #include <config.h>
 
 #include "sim.h"
+#include "sim/sim.h"
 
 enum { MAX_OPERANDS = 5 };
 
@@ -196,7 +197,7 @@ static enum device_status run(const struct device_ops *ops, struct device *dev, 
     return st;
 }
 
-static void test(const struct device_ops *ops)
+static void test(const struct device_ops *ops, bool baseline)
 {
     struct diags *d = diags_new(arena);
     struct device *dev;
@@ -209,6 +210,8 @@ static void test(const struct device_ops *ops)
         tap_note("%s", buf_text(&b));
         return;
     }
+    if (baseline)
+        sim_use_baseline(dev);
     for (size_t i = 0; i < forms.n; i++) {
         const struct form *f = &forms.v[i];
         uint64_t *got = ARENA_ARRAY(arena, f->n, uint64_t);
@@ -220,7 +223,7 @@ static void test(const struct device_ops *ops)
             bad = compare(f, got);
         if (mine->list.n)
             tap_note("%s", mine->list.v[0].text);
-        eq_int(bad, 0, "%s", f->entry);
+        eq_int(bad, 0, "%s%s", f->entry, baseline ? " (baseline)" : "");
     }
     ops->close(dev);
 }
@@ -239,8 +242,11 @@ int main(int argc, char **argv)
         shown = 1000;
     if (argc > 1 && strcmp(argv[1], "--print") == 0)
         fputs(whole_module(), stdout);
+    else if (argc > 1 && strcmp(argv[1], "--cuda") == 0)
+        test(&cuda_device, false);
     else
-        test(argc > 1 && strcmp(argv[1], "--cuda") == 0 ? &cuda_device : &sim_device);
+        for (int baseline = 0; baseline < 2; baseline++)
+            test(&sim_device, baseline);
     arena_free(arena);
     return argc > 1 && strcmp(argv[1], "--print") == 0 ? 0 : tap_done();
 }
