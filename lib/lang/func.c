@@ -71,9 +71,37 @@ static bool parse_parameters(struct parser *p, struct lang_func *f)
     return parser_expect(p, T_RPAREN, "after the parameters");
 }
 
-static struct lang_func *parse_function(struct parser *p)
+/* The text from '{' to its '}', unparsed, for a library of which little is used. False when there is no end. */
+static bool skip_body(struct parser *p, struct span *text)
+{
+    const char *t = p->tok.span.src->text;
+    size_t at = p->tok.span.off, end = p->lex.end, depth = 0;
+    *text = (struct span){p->tok.span.src, at, 0};
+    for (; at < end; at++) {
+        if (t[at] == '/' && at + 1 < end && (t[at + 1] == '/' || t[at + 1] == '*')) {
+            const char *close = t[at + 1] == '/' ? "\n" : "*/";
+            const char *found = memmem(t + at + 2, end - at - 2, close, strlen(close));
+            if (!found)
+                break;
+            at = (size_t)(found - t) + strlen(close) - 1;
+            continue;
+        }
+        depth += t[at] == '{';
+        if (t[at] == '}' && --depth == 0) {
+            text->len = at + 1 - text->off;
+            p->lex.pos = at + 1;
+            p->has_ahead = false;
+            parser_next(p);
+            return true;
+        }
+    }
+    return parser_error(p, "this '{' is never closed");
+}
+
+static struct lang_func *parse_function(struct parser *p, bool lazy)
 {
     struct lang_func *f = ARENA_NEW(p->a, struct lang_func);
+    f->priv = ARENA_NEW(p->a, struct lang_func_private);
     if (!parse_result(p, &f->result))
         return NULL;
     if (p->tok.kind != T_NAME) {
@@ -95,6 +123,8 @@ static struct lang_func *parse_function(struct parser *p)
                      tok_text(p->a, &p->tok));
         return NULL;
     }
+    if (lazy)
+        return skip_body(p, &f->priv->text) ? f : NULL;
     f->body = parse_stmt_block(p);
     return f->body ? f : NULL;
 }
@@ -115,7 +145,7 @@ static bool add_function(struct parser *p, struct lang_func *f, struct lang_scop
         return false;
     }
     struct lang_symbol *sym = ARENA_NEW(p->a, struct lang_symbol);
-    struct lang_func_private *priv = ARENA_NEW(p->a, struct lang_func_private);
+    struct lang_func_private *priv = f->priv;
     sym->kind = SYM_FUNC;
     sym->name = f->name;
     sym->span = f->span;
@@ -124,9 +154,18 @@ static bool add_function(struct parser *p, struct lang_func *f, struct lang_scop
     priv->a = p->a;
     priv->scope = scope;
     priv->opt = *opt;
-    f->priv = priv;
     scope_add(p->a, scope, sym);
     return true;
+}
+
+static bool parse_lazy_body(struct lang_func *f, struct diags *d)
+{
+    struct parser p;
+    if (f->body)
+        return true;
+    if (parser_init(&p, f->priv->a, f->priv->text, false, d))
+        f->body = parse_stmt_block(&p);
+    return f->body != NULL;
 }
 
 bool check_func(struct lang_func *f, uint32_t calls, struct diags *d)
@@ -149,7 +188,7 @@ bool check_func(struct lang_func *f, uint32_t calls, struct diags *d)
     c.nlocal = f->nparam;
     c.calls = calls;
     priv->checking = true;
-    priv->failed = !check_stmts(&c, f->body);
+    priv->failed = !parse_lazy_body(f, d) || !check_stmts(&c, f->body);
     priv->checking = false;
     f->nlocal = c.nlocal;
     f->weight = c.weight + 1;
@@ -174,7 +213,7 @@ bool lang_functions(struct arena *a, struct span text, struct lang_scope *scope,
     while (p.tok.kind != T_EOF) {
         if (parser_accept(&p, T_SEMICOLON))
             continue;
-        struct lang_func *f = parse_function(&p);
+        struct lang_func *f = parse_function(&p, opt->lazy_functions);
         if (!f)
             return false;
         good &= add_function(&p, f, scope, opt);

@@ -202,7 +202,7 @@ struct lang_func {
     enum dtype result; /* DT_VOID: none */
     uint32_t nparam;
     struct lang_symbol **param;
-    struct lang_stmt *body;
+    struct lang_stmt *body; /* NULL before lang_check_func if it is lazy */
     bool checked;
     uint32_t nlocal;        /* the locals' ids, parameters first, are 0 .. nlocal-1 */
     struct span impure;     /* what makes it unfit for equations (a write, threadIdx); or no src */

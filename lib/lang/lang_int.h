@@ -165,6 +165,7 @@ struct lang_func_private {
     struct arena *a;
     struct lang_scope *scope;
     struct lang_options opt;
+    struct span text; /* lazy: the body, not yet parsed */
     bool checking, failed;
 };
 

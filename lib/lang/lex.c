@@ -2,9 +2,7 @@
 
 #include "lang/lang_int.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
+#include "base/num.h"
 
 static bool is_alpha(char c)
 {
@@ -174,17 +172,47 @@ static bool is_hex_float(const struct lexer *l)
     return peek(l, i) == '.' || (peek(l, i) | 0x20) == 'p';
 }
 
+/* Most literals have few digits and a small exponent: an integer below 2^53 and a power of ten that are both exact
+ * doubles, and one operation that rounds once (Clinger, 1990). False for the others, and for hexadecimal. */
+static bool short_decimal(const char *s, size_t n, double *out)
+{
+    static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    uint64_t digits = 0;
+    int scale = 0, exponent = 0, sign = 1;
+    size_t i = 0;
+    bool point = false;
+    for (; i < n && (is_digit(s[i]) || s[i] == '.'); i++) {
+        if (s[i] == '.') {
+            point = true;
+            continue;
+        }
+        digits = digits * 10 + (uint64_t)(s[i] - '0');
+        scale -= point;
+        if (digits >= (uint64_t)1 << 53)
+            return false;
+    }
+    if (i < n && (s[i] | 0x20) == 'e') {
+        i++;
+        if (s[i] == '-' || s[i] == '+')
+            sign = s[i++] == '-' ? -1 : 1;
+        for (; i < n && is_digit(s[i]) && exponent < 1000; i++)
+            exponent = exponent * 10 + (s[i] - '0');
+    }
+    scale += sign * exponent;
+    if (i != n || scale < -22 || scale > 22)
+        return false;
+    *out = scale < 0 ? (double)digits / power[-scale] : (double)digits * power[scale];
+    return true;
+}
+
 static bool float_value(struct lexer *l, struct token *t, size_t start)
 {
-    char text[400];
+    const char *s = l->src->text + start;
     size_t n = l->pos - start;
-    if (n >= sizeof text)
-        return bad(l, t, here(l, start), "the literal is too long");
-    memcpy(text, l->src->text + start, n);
-    text[n] = '\0';
     t->kind = T_FLOAT;
-    t->fval = strtod(text, NULL);
-    if (isinf(t->fval))
+    if (!short_decimal(s, n, &t->fval) && num_double(s, n, &t->fval) != NUM_OK)
         return bad(l, t, here(l, start), "the literal is out of range; write inf for infinity");
     return float_suffix(l, t);
 }

@@ -2,8 +2,9 @@
 
 #include "lang/lang_int.h"
 
+#include "base/num.h"
+
 #include <math.h>
-#include <stdlib.h>
 
 /* Binding strength: 0 conditional, 1..10 binary (as in parse_expr.c), 11 unary, 12 primary. */
 enum { COND = 0, UNARY = 11, PRIMARY = 12 };
@@ -42,31 +43,31 @@ static void print_int(const struct lang_expr *e, struct buf *out)
         buf_putc(out, ')');
 }
 
+/* The fewest digits that are read back as the value. */
+static void shortest(const struct lang_expr *e, char text[32])
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        double v = 0;
+        num_print_digits(e->fval, digits, text);
+        num_double(text, strlen(text), &v);
+        if (v == e->fval || (e->type < DT_COUNT && dtype_round(e->type, v) == e->fval))
+            return; /* the type is rounded to in checked expressions only */
+    }
+}
+
 static void print_float(const struct lang_expr *e, struct buf *out)
 {
-    char text[40];
-    bool f = e->suffixed && e->type == DT_F32, cast = e->suffixed && e->type != DT_F32;
-    bool word = !isfinite(e->fval);
-    if (word && f) {
-        f = false;
-        cast = true;
-    }
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, e->fval);
-        double v = strtod(text, NULL);
-        if (v == e->fval || (e->type < DT_COUNT && dtype_round(e->type, v) == e->fval))
-            break; /* the type is rounded to in checked expressions only */
-    }
-    if (isnan(e->fval))
-        snprintf(text, sizeof text, "nan");
-    else if (word)
-        snprintf(text, sizeof text, e->fval < 0 ? "-inf" : "inf");
-    else if (!strpbrk(text, ".e"))
-        strcat(text, ".0");
+    char text[32];
+    bool finite = isfinite(e->fval);
+    bool f = e->suffixed && e->type == DT_F32 && finite, cast = e->suffixed && !f;
+    if (finite)
+        shortest(e, text);
+    const char *more = finite && !strpbrk(text, ".e") ? ".0" : "";
+    const char *word = isnan(e->fval) ? "nan" : e->fval < 0 ? "-inf" : "inf";
     if (cast)
-        buf_printf(out, "%s(%s)", dtype_name(e->type), text);
+        buf_printf(out, "%s(%s%s)", dtype_name(e->type), finite ? text : word, more);
     else
-        buf_printf(out, "%s%s", text, f ? "f" : "");
+        buf_printf(out, "%s%s%s", finite ? text : word, more, f ? "f" : "");
 }
 
 static void print_list(const struct lang_expr *e, const char *open, const char *close,

@@ -7,7 +7,7 @@
  *     //@ params:
  *     //@   x: in f32[n]
  *     //@   y: inout f32[n]
- *     //@   alpha: f32 = 2
+ *     //@   alpha: f32 = 2.0
  *     //@ dims: {cols: 4096}          dimensions fixed at emission
  *     //@ require:
  *     //@   - n % 4 == 0

@@ -235,7 +235,8 @@ static void test_defines(void)
 static void test_lazy_functions(void)
 {
     static const char text[] =
-        "f32 good(f32 v) { return v; }\nf32 bad(f32 v) { return nothing; }\n";
+        "f32 good(f32 v) { /* } */ if (v > 0) { return v; } // }}\n return 0; }\n"
+        "f32 bad(f32 v) { return nothing; }\nf32 worse(f32 v) { return ; ; 1 }\n";
     struct arena *a = arena_new();
     struct diags *d = diags_new(a);
     struct lang_scope scope = {0};
@@ -246,6 +247,8 @@ static void test_lazy_functions(void)
     ok(!good->checked && lang_check_func(good, d) && good->checked, "and checked when asked for");
     ok(!lang_check_func(bad, d) && d->nerror == 1, "with their errors");
     ok(!lang_check_func(bad, d) && d->nerror == 1, "which are told once");
+    ok(!lang_check_func(lang_find(&scope, "worse")->func, d) && d->nerror > 1,
+       "those of syntax too");
     arena_free(a);
 }
 
