@@ -347,3 +347,17 @@ kernel() {
         [ "${lines[-1]}" = "29 passed, 0 failed, 0 skipped" ]
     done
 }
+
+@test "files: emit, run and verify meet in a pipe, and outputs tell dimensions" {
+    kaio-emit "$specs/matmul/naive.yaml" |
+        kaio-run -d cpu a=@normal:1 b=@normal:2 m=33 n=20 k=17 c=- 2>/dev/null |
+        kaio-verify "$specs/matmul/naive.yaml" a=@normal:1 b=@normal:2 k=17 c=- >report
+    [[ "$(cat report)" == "PASS     matmul_naive  c f32[33, 20]: 660 compared, "* ]]
+    kaio-emit "$saxpy" | kaio-run -d cpu n=1003 x=@normal:1 y=@normal:2:y.npy alpha=2.5
+    run -0 kaio-verify "$saxpy" x=@normal:1 y=@normal:2:y.npy alpha=2.5
+    run -1 kaio-verify "$saxpy" x=@normal:1 y=@normal:2:y.npy alpha=2.4
+    run -2 kaio-verify "$saxpy" n=1000 x=@normal:1 y=@normal:2:y.npy alpha=2.5
+    [[ "$output" == *"1003"*"1000"* || "$output" == *"1000"*"1003"* ]]
+    run -2 kaio-verify "$saxpy" n=1003 x=@normal:1 y=@normal:2 alpha=2.5
+    [[ "$output" == *"no output is given"* ]]
+}

@@ -52,11 +52,23 @@ static bool load_output(struct files *f, struct run_param *p, const char *path)
         return diag_error(f->d, SPAN_NONE, "%s: '%s' is %s, the spec declares %s", p->sym->name,
                           l.name, buf_text(&text), run_type_text(f->run, p));
     p->result = b;
-    if (p->sym->mode == MODE_INOUT)
-        return true;
     struct buffer shape = b;
     shape.data = NULL;
-    return run_bind_buffer(f->run, p, &shape);
+    if (!run_bind_buffer(f->run, p, &shape))
+        return false;
+    if (p->sym->mode == MODE_INOUT) { /* its contents before the launch are still to come */
+        p->given = false;
+        p->host = (struct buffer){0};
+    }
+    return true;
+}
+
+/* "before:after" of an inout: what is behind the last colon, unless that is a generator's seed. NULL: nothing. */
+static const char *after_part(const char *value)
+{
+    const char *colon = strrchr(value, ':');
+    bool seed = colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
+    return colon && colon[1] && !(value[0] == '@' && seed) ? colon + 1 : NULL;
 }
 
 static bool take_words(struct files *f)
@@ -69,26 +81,23 @@ static bool take_words(struct files *f)
             return false;
         }
         struct run_param *p = run_find_param(f->run, name);
-        if (p && run_is_output(p) && p->sym->mode == MODE_OUT) {
-            if (!load_output(f, p, value))
-                return false;
+        bool out = p && run_is_output(p) && p->sym->mode == MODE_OUT;
+        const char *file = out ? value : p && run_is_output(p) ? after_part(value) : NULL;
+        if (file && !load_output(f, p, file))
+            return false;
+        if (out)
             continue;
-        }
         f->arg[f->narg++] = (struct run_arg){.name = name, .value = value};
     }
     return run_bind_args(f->run, f->arg, f->narg, false);
 }
 
-/* After binding: an inout's result is behind its destination, and every result has its full shape. */
+/* After binding: every result has its full shape. */
 static bool settle_outputs(struct files *f)
 {
     for (size_t k = 0; k < f->run->nparam; k++) {
         struct run_param *p = &f->run->param[k];
-        if (!run_is_output(p))
-            continue;
-        if (p->sym->mode == MODE_INOUT && p->destination && !load_output(f, p, p->destination))
-            return false;
-        if (!p->result.data)
+        if (!run_is_output(p) || !p->result.data)
             continue;
         struct buf want = buf_in(f->a);
         buffer_print_type(&p->host, &want);

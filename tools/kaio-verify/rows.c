@@ -179,6 +179,8 @@ static void junit_row(struct rows *r, const struct row *row)
     xml(b, row->test ? row->test : "files");
     buf_puts(b, "\" name=\"");
     xml(b, row->output ? row->output : "-");
+    if (row->fill)
+        buf_printf(b, " %s", row->fill);
     buf_printf(b, "\" time=\"%.3f\">", row->seconds);
     if (row->status == ROW_SKIP) {
         buf_puts(b, "<skipped message=\"");

@@ -12,8 +12,7 @@
 #include "values.h"
 
 #include <math.h>
-#include <time.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 /* Terms that the reference adds up for a case before it counts as large. */
 static const double LARGE = 0x1p22;
@@ -528,7 +527,8 @@ static void sort_operands(struct session *s)
     for (int k = 0; k < s->cli->argc; k++) {
         const char *word = s->cli->argv[k];
         size_t n = strlen(word);
-        bool file = strcmp(word, "-") == 0 || access(word, F_OK) == 0;
+        struct stat st;
+        bool file = strcmp(word, "-") == 0 || (stat(word, &st) == 0 && !S_ISDIR(st.st_mode));
         bool looks = strchr(word, '/') || (n > 5 && strcmp(word + n - 5, ".yaml") == 0);
         if (file || (looks && !strchr(word, '=')))
             *VEC_PUSH(s->a, &s->specs) = word;
