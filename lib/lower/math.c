@@ -84,14 +84,13 @@ static bool fast_call(struct cg *g, enum lang_builtin fn, const struct cg_val *x
         return true;
     }
     case FN_TANH: *r = fast_tanh(g, x[0]); return true;
-    case FN_POW: *r = op1(g, "ex2.approx", mul(g, x[1], op1(g, "lg2.approx", x[0]))); return true;
     case FN_SQRT: *r = op1(g, "sqrt.approx", x[0]); return true;
     case FN_RSQRT: *r = op1(g, "rsqrt.approx", x[0]); return true;
     case FN_RCP: *r = op1(g, "rcp.approx", x[0]); return true;
     case FN_SIGMOID: *r = fast_sigmoid(g, x[0], 1); return true;
     case FN_SILU: *r = mul(g, x[0], fast_sigmoid(g, x[0], 1)); return true;
     case FN_GELU_TANH: *r = fast_gelu_tanh(g, x[0]); return true;
-    default: return false; /* no hardware help: the accurate one */
+    default: return false; /* no hardware help, or (pow) none for negative bases: the accurate one */
     }
 }
 
