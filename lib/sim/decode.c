@@ -1,5 +1,6 @@
 #include <config.h>
 
+#include <inttypes.h>
 #include <stdarg.h>
 
 #include "sim/block.h"
@@ -192,6 +193,9 @@ enum dec_class dec_reg_class(enum ptx_mod declared)
     }
 }
 
+/* Of a warp's register file, far above what any compiler makes. */
+enum { MOST_BYTES = 1 << 28 };
+
 static uint32_t take(uint32_t *next, uint32_t bytes)
 {
     const uint32_t off = *next;
@@ -201,6 +205,10 @@ static uint32_t take(uint32_t *next, uint32_t bytes)
 
 uint32_t dec_temp(struct dec *dc, enum dec_class c)
 {
+    if (dc->file_next > MOST_BYTES) {
+        dec_error(dc, "'%s' has more registers than the simulator can hold", dc->in->func->name);
+        return 0;
+    }
     if (c == DEC_PRED) {
         if (dc->pred_next == dc->pred_end) {
             dc->pred_next = take(&dc->file_next, SIM_SLOT);
@@ -576,6 +584,8 @@ static void place_operand(struct dec *dc, const struct ptx_operand *o, bool dyna
         place_operand(dc, &o->elem[i], dynamic);
 }
 
+enum { MOST_LOCAL = 512 * 1024 }; /* per thread (CUDA programming guide, compute capabilities) */
+
 static void place_vars(struct dec *dc)
 {
     const struct ptx_func *f = dc->in->func;
@@ -587,6 +597,10 @@ static void place_vars(struct dec *dc)
                 for (uint32_t k = 0; k < f->items.v[i].inst.noperand; k++)
                     place_operand(dc, &f->items.v[i].inst.operand[k], dynamic);
     dc->code->local_bytes = round_up(dc->code->local_bytes, 16);
+    if (dc->code->local_bytes > MOST_LOCAL)
+        diag_error(dc->diags, f->span,
+                   "kernel '%s' needs %" PRIu64 " bytes of local memory a thread, the limit is %d",
+                   f->name, dc->code->local_bytes, MOST_LOCAL);
 }
 
 static void find_labels(struct dec *dc)
@@ -636,7 +650,7 @@ static void decode_items(struct dec *dc)
 struct sim_code *sim_decode(const struct sim_decode_in *in, struct diags *d)
 {
     struct sim_code *code = ARENA_NEW(in->arena, struct sim_code);
-    struct dec dc = {.in = in, .diags = d, .code = code};
+    struct dec dc = {.in = in, .diags = d, .code = code, .span = in->func->span};
     const size_t before = d->nerror;
     code->module = in->module;
     code->func = in->func;

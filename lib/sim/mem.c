@@ -9,7 +9,8 @@ static const uint64_t START = (uint64_t)1 << (SIM_WINDOW_BITS - 2); /* of a buff
 
 static void drop(struct sim_memory *m, struct sim_buffer *b)
 {
-    free(b->host);
+    free(b->block);
+    b->block = NULL;
     b->host = NULL;
     b->released = true;
     m->live--;
@@ -39,13 +40,13 @@ struct sim_buffer *sim_mem_alloc(struct sim_memory *m, uint64_t bytes,
     const unsigned w = find_window(m);
     if (!w)
         return NULL;
-    void *host;
-    /* aligned as the simulated address is, so that vector loads may be too */
-    if (posix_memalign(&host, 256, bytes ? (size_t)bytes : 1) != 0)
+    /* zeroed lazily by the system, unlike a memset; aligned as the simulated address is */
+    void *block = calloc(1, (size_t)bytes + 256);
+    if (!block)
         return NULL;
-    memset(host, 0, bytes ? (size_t)bytes : 1);
     struct sim_buffer *b = &m->window[w];
-    *b = (struct sim_buffer){.bytes = bytes, .host = host, .what = what};
+    *b = (struct sim_buffer){.bytes = bytes, .block = block, .what = what};
+    b->host = (unsigned char *)(((uintptr_t)block + 255) & ~(uintptr_t)255);
     b->base = w * WINDOW + START + (uint64_t)(w * 2654435761u % 65536) * 256;
     if (label) {
         b->label = *label;

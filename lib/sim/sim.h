@@ -50,7 +50,8 @@ enum {
 
 struct sim_buffer {
     uint64_t base, bytes;      /* simulated address; size asked for */
-    unsigned char *host;       /* calloc'ed; NULL once released */
+    unsigned char *host;       /* NULL once released */
+    void *block;               /* what calloc gave: host is inside it, aligned */
     struct device_label label; /* strings as the caller gave them; name NULL: unlabelled */
     const char *what;          /* "buffer", "constant", "parameters" ... for reports */
     bool read_only, released;

@@ -226,12 +226,14 @@ static void refusals(void)
              ".visible .entry q(.param .u64 x)\n.reqntid 16, 4\n{\n    ret;\n}\n"
              ".visible .entry unwritten(.param .u64 x)\n{\n    .reg .b32 %r<3>;\n"
              "    add.u32 %r1, %r2, 1;\n    ret;\n}\n"
+             ".visible .entry deep(.param .u64 x)\n{\n    .reg .b32 %r<3>;\n"
+             "    .local .align 4 .b8 a[600000];\n    ld.local.u32 %r1, [a];\n    ret;\n}\n"
              ".visible .entry missing(.param .u64 x)\n{\n    .reg .b32 %r<3>;\n    .reg .pred %p;\n"
              "    mov.u32 %r1, 0;\n    setp.eq.u32 %p, %r1, 0;\n"
              "    vadd2.u32.u32.u32 %r2, %r1, %r1, %r1;\n    ret;\n}\n");
     enum device_status st = sim_go(&s, "nosuch", 1, 1);
     expect(&s, st, DEVICE_REFUSED, "an entry that is not there", "no entry 'nosuch'",
-           "it has 'k', 'q', 'unwritten', 'missing'", NULL);
+           "it has 'k', 'q', 'unwritten', 'deep', 'missing'", NULL);
     sim_arg(&s, 0, 8);
     st = sim_go(&s, "k", 1, 1);
     expect(&s, st, DEVICE_REFUSED, "too few arguments",
@@ -256,10 +258,11 @@ static void refusals(void)
          {1, 1, 1},
          {1, 1, 1},
          "'%r2' is read in 'unwritten' but no instruction writes it"},
+        {"deep", {1, 1, 1}, {1, 1, 1}, "needs 600000 bytes of local memory"},
         {"missing",
          {1, 1, 1},
          {1, 1, 1},
-         "test.ptx:26:5: error: the simulator does not have 'vadd2.u32.u32.u32'"},
+         "test.ptx:33:5: error: the simulator does not have 'vadd2.u32.u32.u32'"},
     };
     const uint64_t zero = 0;
     const void *args[] = {&zero, &zero};
