@@ -152,9 +152,10 @@ static int compare(const struct form *f, const uint64_t *got)
     int bad = 0;
     double worst = 0;
     for (size_t i = 0; i < f->n; i++) {
-        const double off = f->ulp ? f32_steps(got[i], f->want[i]) : got[i] != f->want[i];
+        const double off = f->ulp > 0 ? f32_steps(got[i], f->want[i]) : got[i] != f->want[i];
         worst = off > worst ? off : worst;
-        if (off <= f->ulp || (f->ulp && f32_apart(got[i], f->want[i]) <= f->off) || bad++ >= shown)
+        if (off <= f->ulp || (f->ulp > 0 && f32_apart(got[i], f->want[i]) <= f->off) ||
+            bad++ >= shown)
             continue;
         struct buf b = buf_in(arena);
         for (unsigned k = 0; k < s->nwidth; k++)
@@ -162,7 +163,7 @@ static int compare(const struct form *f, const uint64_t *got)
         tap_note("%s of%s gave %" PRIx64 ", want %" PRIx64, f->entry, buf_text(&b), got[i],
                  f->want[i]);
     }
-    if (f->ulp && bad)
+    if (f->ulp > 0 && bad)
         tap_note("worst: %g ulp", worst);
     return bad;
 }
