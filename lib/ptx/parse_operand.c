@@ -1,4 +1,4 @@
-/* Operands, by their own syntax; the row of the instruction only says where a label stands and what type a decimal
+/* Operands, by their own syntax; the row of the instruction only says where a label stands and what type a float
  * literal takes. */
 #include <config.h>
 
@@ -190,21 +190,19 @@ static bool parse_memory(struct ptx_parser *p, struct ptx_operand *o)
     return ptx_expect(p, ']', "the address");
 }
 
-static bool parse_number(struct ptx_parser *p, struct ptx_operand *o, bool *decimal)
+static bool parse_number(struct ptx_parser *p, struct ptx_operand *o)
 {
     struct ptx_constant c;
     if (!ptx_parse_constant(p, &c))
         return false;
     *o = operand(c.kind == PTX_T_INT ? PTX_O_IMM : c.kind == PTX_T_F32 ? PTX_O_F32 : PTX_O_F64);
     o->bits = c.bits;
-    *decimal = c.kind == PTX_T_DECIMAL;
     return true;
 }
 
 /* Anything but a { } group or a memory operand. */
 static bool parse_element(struct ptx_parser *p, struct ptx_operand *o)
 {
-    bool decimal;
     if (is_underscore(&p->lex.tok)) {
         *o = operand(PTX_O_SINK);
         ptx_lex_next(&p->lex);
@@ -212,7 +210,7 @@ static bool parse_element(struct ptx_parser *p, struct ptx_operand *o)
     }
     if (p->lex.tok.kind == PTX_T_IDENT && !is_warp_size(&p->lex.tok))
         return parse_name(p, o);
-    return parse_number(p, o, &decimal);
+    return parse_number(p, o);
 }
 
 /* Is the ! under the cursor that of a predicate, not of a constant expression? */
@@ -225,9 +223,8 @@ static bool at_negation(const struct ptx_parser *p)
            (*c == '%' || *c == '_' || *c == '$' || (*c | 32) >= 'a');
 }
 
-static bool parse_operand(struct ptx_parser *p, bool label, struct ptx_operand *o, bool *decimal)
+static bool parse_operand(struct ptx_parser *p, bool label, struct ptx_operand *o)
 {
-    *decimal = false;
     if (label)
         return parse_label(p, o);
     if (at_negation(p)) {
@@ -244,7 +241,7 @@ static bool parse_operand(struct ptx_parser *p, bool label, struct ptx_operand *
     bool number = t->kind == PTX_T_INT || t->kind == PTX_T_F32 || t->kind == PTX_T_F64 ||
                   t->kind == PTX_T_DECIMAL ||
                   (t->kind == PTX_T_PUNCT && strchr("+-~!(", t->punct)) || is_warp_size(t);
-    return number ? parse_number(p, o, decimal) : parse_element(p, o);
+    return number ? parse_number(p, o) : parse_element(p, o);
 }
 
 /* call (results), function, (arguments), prototype; */
@@ -279,18 +276,28 @@ static bool parse_call(struct ptx_parser *p, struct ptx_operand *o, uint8_t *n)
     return parse_label(p, &o[3]);
 }
 
-/* 1.5 in an .f32 instruction is an .f32. */
-static void settle_decimal(struct ptx_operand *o, enum ptx_mod type)
+/* A float literal takes the type of its instruction, however it was written: 1.5 in an .f32 one is an .f32. */
+static void settle_float(struct ptx_operand *o, enum ptx_mod type)
 {
-    if (type != PTX_F32)
-        return;
     double d;
-    memcpy(&d, &o->bits, sizeof d);
-    float f = (float)d;
+    float f;
     uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    o->kind = PTX_O_F32;
-    o->bits = bits;
+    if (o->kind == PTX_O_F64 && type == PTX_F32) {
+        memcpy(&d, &o->bits, sizeof d);
+        f = (float)d;
+        memcpy(&bits, &f, sizeof bits);
+        o->kind = PTX_O_F32;
+        o->bits = bits;
+    } else if (o->kind == PTX_O_F32 && type == PTX_F64) {
+        bits = (uint32_t)o->bits;
+        memcpy(&f, &bits, sizeof f);
+        d = (double)f;
+        o->kind = PTX_O_F64;
+        memcpy(&o->bits, &d, sizeof d);
+    }
+    for (uint32_t i = 0; o->kind == PTX_O_VEC && i < o->nelem; i++)
+        if (o->elem[i].kind != PTX_O_VEC)
+            settle_float(&o->elem[i], type);
 }
 
 static bool wrong_count(struct ptx_parser *p, const struct ptx_inst *in, size_t n, struct span at)
@@ -305,7 +312,7 @@ static bool wrong_count(struct ptx_parser *p, const struct ptx_inst *in, size_t 
 }
 
 /* The form is known; what the operands' own text left open is settled by it. */
-static void settle_operands(struct ptx_inst *in, const bool *decimal)
+static void settle_operands(struct ptx_inst *in)
 {
     const struct ptx_spec *specs[PTX_MAX_OPERANDS];
     if (!ptx_operand_specs(in, specs))
@@ -313,10 +320,7 @@ static void settle_operands(struct ptx_inst *in, const bool *decimal)
     for (size_t i = 0; i < in->noperand; i++) {
         struct ptx_operand *o = &in->operand[i];
         char kind = specs[i]->kind;
-        if (decimal[i])
-            settle_decimal(o, kind == '='   ? specs[i]->type
-                              : kind == 'u' ? in->type[1]
-                                            : in->type[0]);
+        settle_float(o, kind == '=' ? specs[i]->type : kind == 'u' ? in->type[1] : in->type[0]);
         /* Triton writes st.b32 [a], {%r1}; */
         if (o->kind == PTX_O_VEC && o->nelem == 1 && kind == 'v' &&
             in->mod[PTX_MC_VECTOR] == PTX_NONE)
@@ -326,7 +330,7 @@ static void settle_operands(struct ptx_inst *in, const bool *decimal)
 
 /* Up to PTX_MAX_OPERANDS operands into o. */
 static bool parse_list(struct ptx_parser *p, const struct ptx_inst *in, struct ptx_operand *o,
-                       bool *decimal, uint8_t *n)
+                       uint8_t *n)
 {
     const struct ptx_row *row = ptx_row(in->op);
     if (in->op == PTX_OP_CALL)
@@ -337,7 +341,7 @@ static bool parse_list(struct ptx_parser *p, const struct ptx_inst *in, struct p
         if (*n == PTX_MAX_OPERANDS)
             return ptx_expected(p, "';' (no instruction has that many operands)");
         bool label = *n < row->nspec && row->spec[*n].kind == 'l';
-        if (!parse_operand(p, label, &o[*n], &decimal[*n]))
+        if (!parse_operand(p, label, &o[*n]))
             return false;
         ++*n;
     } while (ptx_accept(p, ','));
@@ -348,11 +352,10 @@ bool ptx_parse_operands(struct ptx_parser *p, const struct ptx_word *words, size
                         struct ptx_inst *in)
 {
     struct ptx_operand o[PTX_MAX_OPERANDS];
-    bool decimal[PTX_MAX_OPERANDS] = {false};
     const char *from = p->lex.tok.text;
     uint8_t n = 0;
     size_t first_pending = p->pending.n;
-    if (!parse_list(p, in, o, decimal, &n)) {
+    if (!parse_list(p, in, o, &n)) {
         p->pending.n = first_pending;
         return false;
     }
@@ -374,6 +377,6 @@ bool ptx_parse_operands(struct ptx_parser *p, const struct ptx_word *words, size
         if (n < least || n > most)
             return wrong_count(p, in, n, ptx_span(&p->lex, from, p->lex.tok_end));
     }
-    settle_operands(in, decimal);
+    settle_operands(in);
     return true;
 }

@@ -50,7 +50,7 @@ const char *ptx_op_name(enum ptx_op op);
 const char *ptx_op_pattern(enum ptx_op op);
 const char *ptx_op_operands(enum ptx_op op);
 unsigned ptx_op_min_ptx(enum ptx_op op); /* 60 = PTX ISA 6.0 */
-unsigned ptx_op_min_sm(enum ptx_op op);
+unsigned ptx_op_min_sm(enum ptx_op op);  /* 90 = sm_90; also for what sm_90a alone has */
 const char *ptx_sreg_text(enum ptx_sreg r);
 enum ptx_mod ptx_sreg_type(enum ptx_sreg r);
 unsigned ptx_sreg_min_ptx(enum ptx_sreg r);
@@ -69,8 +69,9 @@ enum ptx_mod ptx_space(enum ptx_mod space);
 struct ptx_reg {
     const char *name;  /* with its %: "%r12" */
     enum ptx_mod type; /* as declared: PTX_B32, PTX_F32, PTX_PRED, ... */
-    uint32_t decl; /* the item that declares it, index into the function's items; UINT32_MAX: the
-                         * function's own parameter or result, params/results with that name */
+    /* The item that declares it, index into the function's items; UINT32_MAX: it is a parameter or result of the
+     * function, kept in a register. */
+    uint32_t decl;
 };
 
 /* A variable in memory: .global .const .shared .local .param, at module level or in a function. */
@@ -94,16 +95,16 @@ uint64_t ptx_var_bytes(const struct ptx_var *v);
 uint32_t ptx_var_align(const struct ptx_var *v);
 
 enum ptx_operand_kind {
-    PTX_O_REG, /* reg; negated when neg (!%p); reg2 >= 0 for a pair  %p|%q, where reg is -1 for  _|%q */
+    PTX_O_REG, /* reg; negated when neg (!%p); reg2 >= 0 for a pair %p|%q, where reg is -1 for _|%q */
     PTX_O_IMM,   /* bits: a 64-bit two's complement integer */
     PTX_O_F32,   /* bits: 0fXXXXXXXX */
-    PTX_O_F64,   /* bits: 0dXXXXXXXXXXXXXXXX (decimal float literals are parsed to this kind) */
+    PTX_O_F64,   /* bits: 0dXXXXXXXXXXXXXXXX */
     PTX_O_SREG,  /* sreg */
     PTX_O_SYM,   /* var: the address of a variable, plus bits as an offset */
     PTX_O_LABEL, /* label: index into the function's labels */
     PTX_O_FUNC,  /* name: a function called, or whose address is taken */
-    PTX_O_MEM, /* [reg + bits], [var + bits] or [bits]: reg >= 0, or var, or neither. A tensor's coordinates,
-                    * [reg, {x, y}], are in elem */
+    PTX_O_MEM, /* [reg + bits], [var + bits] or [bits]: reg >= 0, or var, or neither; and elem, a tensor's
+                  * coordinates: [reg, {x, y}] */
     PTX_O_VEC,  /* {elem[0], ...}: nelem operands; a call's results and arguments, ( ) */
     PTX_O_SINK, /* _ */
 };
@@ -125,7 +126,7 @@ enum { PTX_MAX_OPERANDS = 8, PTX_MAX_TYPES = 4 };
 
 /* The operands of a call are always: [0] the results (PTX_O_VEC, perhaps empty), [1] the function (PTX_O_FUNC, or
  * PTX_O_REG when indirect), [2] the arguments (PTX_O_VEC), and of an indirect call [3] the label of its prototype.
- * A literal written as a decimal float has the kind that the instruction's type asks for. */
+ * A float literal in an .f32 or .f64 instruction has the kind of that type, however it was written. */
 
 struct ptx_inst {
     enum ptx_op op;
@@ -193,9 +194,8 @@ struct ptx_func {
 
 struct ptx_module {
     struct arena *arena;
-    const char
-        *header; /* the launch contract: the text of the leading lines behind "//@ ", each with its
-                             * newline; "" if none */
+    /* The launch contract: the text of the leading lines behind "//@ ", each with its newline; "" if none. */
+    const char *header;
     unsigned version;        /* 80 = PTX ISA 8.0 */
     unsigned sm;             /* 90 */
     char sm_suffix;          /* 'a', 'f' or 0 */
@@ -205,9 +205,9 @@ struct ptx_module {
     VEC(struct ptx_item) items;            /* variables, functions, comments, other directives */
 };
 
-struct ptx_func *ptx_find_entry(const struct ptx_module *m, const char *name); /* NULL if absent */
-struct ptx_func *ptx_find_func(const struct ptx_module *m,
-                               const char *name); /* entries too; NULL if absent */
+/* NULL if absent. Of a function that is declared and defined, the definition; ptx_find_func() finds entries too. */
+struct ptx_func *ptx_find_entry(const struct ptx_module *m, const char *name);
+struct ptx_func *ptx_find_func(const struct ptx_module *m, const char *name);
 
 /* ---- text ----------------------------------------------------------------------------------------- */
 
@@ -215,11 +215,12 @@ struct ptx_func *ptx_find_func(const struct ptx_module *m,
  * message names the nearest form). src must outlive the module. */
 struct ptx_module *ptx_parse(struct arena *a, const struct source *src, struct diags *d);
 void ptx_print(const struct ptx_module *m, struct buf *out);
-/* One instruction as printed, without guard indentation or newline: for reports. */
+/* One instruction as printed, guard included, without indentation, semicolon or newline: for reports. */
 void ptx_print_inst(const struct ptx_func *f, const struct ptx_inst *in, struct buf *out);
 
-/* What ptxas would refuse: operand kinds and types against the table, undefined labels, instructions and special
- * registers newer than the module's version or target, duplicate names, limits. */
+/* What ptxas would refuse: operand kinds and types against the table, words that exclude each other, instructions and
+ * special registers newer than the module's version or target, calls, duplicate names, limits. Returns false with
+ * errors in d; warnings alone leave it true. */
 bool ptx_validate(const struct ptx_module *m, struct diags *d);
 
 /* ---- targets -------------------------------------------------------------------------------------- */
@@ -234,6 +235,7 @@ struct ptx_target {
 };
 /* "sm_80", "80", "sm_90a". NULL when unknown. */
 const struct ptx_target *ptx_target_find(const char *name, size_t len);
+/* All n of them, from sm_70 on, in order. */
 const struct ptx_target *ptx_targets(size_t *n);
 
 /* ---- building ------------------------------------------------------------------------------------- */
@@ -258,8 +260,8 @@ struct ptx_builder ptx_builder_new(struct ptx_module *m, struct ptx_func *f);
 /* A fresh register: %p for pred, %rs b16, %r b32, %rd b64, %h f16/bf16 bits (b16), %f f32, %fd f64. The declarations
  * are written by ptx_finish() at the top of the body, one range per type. */
 int32_t ptx_reg_new(struct ptx_builder *b, enum ptx_mod type);
-uint32_t ptx_label_new(struct ptx_builder *b,
-                       const char *stem); /* $stem_7, unique in the function */
+/* A label of the name $stem_7, unique in the function, to be placed once with ptx_label_here(). */
+uint32_t ptx_label_new(struct ptx_builder *b, const char *stem);
 void ptx_label_here(struct ptx_builder *b, uint32_t label);
 void ptx_comment(struct ptx_builder *b, const char *text); /* a comment per line of the text */
 void ptx_loc(struct ptx_builder *b, unsigned file, unsigned line, unsigned column);

@@ -223,6 +223,8 @@ static void check_values(void)
         {"add.f32 %f1, %f1, -1e10;", PTX_O_F32, 0xd01502f9},
         {"add.f64 %fd1, %fd1, 0.1;", PTX_O_F64, 0x3fb999999999999a},
         {"add.f64 %fd1, %fd1, 0dBFF0000000000000;", PTX_O_F64, 0xbff0000000000000},
+        {"add.f32 %f1, %f1, 0d3FB999999999999A;", PTX_O_F32, 0x3dcccccd},
+        {"add.f64 %fd1, %fd1, 0f3F800000;", PTX_O_F64, 0x3ff0000000000000},
         {"mov.u32 %r1, %laneid;", PTX_O_SREG, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
