@@ -90,7 +90,8 @@ static bool fast_call(struct cg *g, enum lang_builtin fn, const struct cg_val *x
     case FN_SIGMOID: *r = fast_sigmoid(g, x[0], 1); return true;
     case FN_SILU: *r = mul(g, x[0], fast_sigmoid(g, x[0], 1)); return true;
     case FN_GELU_TANH: *r = fast_gelu_tanh(g, x[0]); return true;
-    default: return false; /* no hardware help, or (pow) none for negative bases: the accurate one */
+    default:
+        return false; /* no hardware help, or (pow) none for negative bases: the accurate one */
     }
 }
 
