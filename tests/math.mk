@@ -21,3 +21,20 @@ UNIT_TESTS += tests/math/math_f64
 tests_math_math_f64_SOURCES = tests/math/math_f64.c
 tests_math_math_f64_CPPFLAGS = $(MATH_CPPFLAGS)
 tests_math_math_f64_CFLAGS = $(MATH_CFLAGS)
+
+# The library, emitted and run, against the library as C.
+BATS_TESTS += tests/cli/math.bats
+check_PROGRAMS += tests/math/apply
+tests_math_apply_SOURCES = tests/math/apply.c
+tests_math_apply_CPPFLAGS = $(MATH_CPPFLAGS)
+tests_math_apply_CFLAGS = $(MATH_CFLAGS)
+
+# Every f32 argument: half an hour or so, so not part of 'make check'.
+EXTRA_PROGRAMS = tests/math/exhaustive
+tests_math_exhaustive_SOURCES = tests/math/exhaustive.c
+tests_math_exhaustive_CPPFLAGS = $(MATH_CPPFLAGS)
+tests_math_exhaustive_CFLAGS = $(MATH_CFLAGS) -O3 -fno-trapping-math -fno-math-errno
+tests_math_exhaustive_LDADD = tests/math/libreference.la -lmvec
+EXTRA_LTLIBRARIES = tests/math/libreference.la
+tests_math_libreference_la_SOURCES = tests/math/reference.c
+tests_math_libreference_la_CFLAGS = $(BASE_CFLAGS) -O3 -ffast-math -mavx2 -mfma

@@ -100,7 +100,7 @@ C = 1 / mp.log(10)
 poly('f32 log10', lambda f: mp.log1p(f) * C, -mpf(1) / 3, mpf(1) / 3, upto(10, 1),
      fixed={1: round_to(C, 24) + round_to(C - round_to(C, 24), 24)})
 split('f32 log10(e)', C, 2)
-split('f32 log10(2)', LN2 * C, 2)
+split('f32 log10(2)', LN2 * C, 2, [12, 24])
 
 # ---- f32: the rest
 
@@ -160,6 +160,7 @@ E = 2 / mp.sqrt(mp.pi)
 poly64('erf', mp.erf, 1e-9, 1.0, odd(25), fixed={1: one_plus(E, 53)})
 split64('erf c1 - 1', E - 1, 1)
 K = mpf('3.5')
+split64('sqrt(1/2)', mp.sqrt(mpf(1) / 2), 2)
 poly64('erfc tail', mapped(lambda a: mp.erfc(a) * mp.exp(a * a) * (a + K), K), upper(mpf('0.69'), K),
        upper(mpf('27.4'), K), upto(20), first_bits={0: 106})
 poly64('gelu centre', lambda x: mpf(1) / 2 - tail(x), 1e-9, 1.0, odd(21), weight=lambda x: 1 / tail(x))
