@@ -460,7 +460,8 @@ void eval_fcompare(struct frame *f, const struct node *n, const uint8_t *mask)
     }
 }
 
-void eval_fcond(struct frame *f, const struct node *n, const uint8_t *mask)
+/* Each side of  c ? a : b  in the lanes that may take it; where neither is certain, both. */
+struct sides eval_sides(struct frame *f, const struct node *n, const uint8_t *mask)
 {
     uint8_t yes[LANES], no[LANES];
     const struct vec *c = node_arg(f, n, 0, mask);
@@ -471,6 +472,13 @@ void eval_fcond(struct frame *f, const struct node *n, const uint8_t *mask)
     }
     const struct vec *a = mask_any(yes) ? node_arg(f, n, 1, yes) : &f->slot[n->args[1]->slot];
     const struct vec *b = mask_any(no) ? node_arg(f, n, 2, no) : &f->slot[n->args[2]->slot];
+    return (struct sides){c, a, b};
+}
+
+void eval_fcond(struct frame *f, const struct node *n, const uint8_t *mask)
+{
+    struct sides s = eval_sides(f, n, mask);
+    const struct vec *c = s.cond, *a = s.yes, *b = s.no;
     struct vec *o = node_out(f, n);
     for (int l = 0; l < LANES; l++) {
         bool first = c->i[l] != 0;

@@ -176,15 +176,8 @@ void eval_icompare(struct frame *f, const struct node *n, const uint8_t *mask)
 
 void eval_icond(struct frame *f, const struct node *n, const uint8_t *mask)
 {
-    uint8_t yes[LANES], no[LANES];
-    const struct vec *c = node_arg(f, n, 0, mask);
-    for (int l = 0; l < LANES; l++) {
-        uint8_t m = mask[l] && c->e[l] > 0 ? LANE_MAYBE : mask[l];
-        yes[l] = c->e[l] > 0 || c->i[l] ? m : LANE_OFF;
-        no[l] = c->e[l] > 0 || !c->i[l] ? m : LANE_OFF;
-    }
-    const struct vec *a = mask_any(yes) ? node_arg(f, n, 1, yes) : &f->slot[n->args[1]->slot];
-    const struct vec *b = mask_any(no) ? node_arg(f, n, 2, no) : &f->slot[n->args[2]->slot];
+    struct sides s = eval_sides(f, n, mask);
+    const struct vec *c = s.cond, *a = s.yes, *b = s.no;
     struct vec *o = node_out(f, n);
     for (int l = 0; l < LANES; l++) {
         bool first = c->i[l] != 0;

@@ -156,6 +156,12 @@ void ref_fail(struct frame *f, struct span s, const char *fmt, ...)
 node_eval eval_fadd, eval_fsub, eval_fmul, eval_fdiv, eval_fneg, eval_ffma, eval_fsqrt;
 node_eval eval_fmin, eval_fmax, eval_fabs, eval_fclamp, eval_frelu, eval_ffloor;
 node_eval eval_fcompare, eval_fcond, eval_isnan, eval_isinf;
+
+/* c ? a : b, the sides evaluated in the lanes that may take them: for eval_fcond and eval_icond. */
+struct sides {
+    const struct vec *cond, *yes, *no;
+};
+struct sides eval_sides(struct frame *f, const struct node *n, const uint8_t *mask);
 /* Brings v, e into the range of the type: infinite when certainly too large, unknown when perhaps. */
 void ref_range(const struct rounding *r, double *v, double *e);
 /* (v, e) widened to cover (w, f). */
