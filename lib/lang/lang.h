@@ -233,8 +233,8 @@ struct lang_symbol *lang_find(const struct lang_scope *s, const char *name);
 const char *lang_reserved(const char *name);
 
 struct lang_options {
-    bool
-        index_is_i64; /* compute: and reference: (true); body:, grid:, require: (false: dims are u32) */
+    /* compute: and reference: (true); body:, grid:, require: (false: dims are u32) */
+    bool index_is_i64;
     bool allow_recurrence; /* reference: */
     bool fast_math;        /* math: fast */
     /* lang_functions only parses; a function is checked when checked code first calls it, or by lang_check_func

@@ -90,8 +90,8 @@ struct cg {
     bool failed;
 
     VEC(struct cg_param) params;
-    VEC(struct ptx_item)
-    prologue; /* parameter loads and special registers, put in front by cg_end */
+    /* parameter loads and special registers, put in front by cg_end */
+    VEC(struct ptx_item) prologue;
     VEC(uint32_t) prologue_order;
     int32_t sreg[SP_COUNT]; /* register of each special, -1 = not read yet */
 
@@ -103,8 +103,8 @@ struct cg {
     uint32_t clock;        /* the last version given */
 
     VEC(struct cg_binding) bindings;
-    VEC(const struct lang_symbol *)
-    assigned; /* locals that branches or loops assign: they need a register */
+    /* locals that branches or loops assign: they need a register */
+    VEC(const struct lang_symbol *) assigned;
     VEC(const struct lang_func *) inspected;
     struct library *library;
     uint64_t block[3]; /* threads, 0 where not constant */
@@ -122,8 +122,8 @@ struct cg {
     /* A strategy that has elements in registers already answers reads of tensors here. False: not its. */
     bool (*read)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
     void *read_ctx;
-    bool
-        preloaded; /* every read is already in registers: nothing is gained by branching around it */
+    /* every read is already in registers: nothing is gained by branching around it */
+    bool preloaded;
 };
 
 /* ---- cg.c: functions, registers, value numbering ---- */

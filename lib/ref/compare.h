@@ -7,8 +7,8 @@
 enum compare_status { COMPARE_PASS, COMPARE_FAIL, COMPARE_MISTRUST };
 
 struct tolerance {
-    bool
-        given; /* these instead of the analysed bound: an element passes within atol + rtol |want|, or */
+    /* these instead of the analysed bound: an element passes within atol + rtol |want|, or */
+    bool given;
     double rtol, atol;
     double ulp; /* within so many units in the last place; < 0: not used */
 };
@@ -34,8 +34,8 @@ struct compare_result {
     uint64_t unbounded;       /* whose reference allows any value */
     uint64_t exact;           /* where one value only was allowed */
     double max_abs, max_ulp;  /* largest error, against the unrounded reference */
-    double
-        max_bound; /* largest error as a fraction of the bound; infinity: off where equality was demanded */
+    /* largest error as a fraction of the bound; infinity: off where equality was demanded */
+    double max_bound;
     uint64_t worst; /* flat index of the largest fraction */
     double rms_error,
         rms_want; /* root mean squares over finite elements: their quotient is the relative L2 error */

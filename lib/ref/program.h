@@ -43,8 +43,8 @@ struct node {
     struct node **args;
     struct rounding round;
     bool rounded; /* the operation stands in an explicit conversion to its own type */
-    bool
-        contracts; /* a product that may become part of an fma, so that its overflow may not happen */
+    /* a product that may become part of an fma, so that its overflow may not happen */
+    bool contracts;
     enum lang_op op;       /* integer and comparison nodes */
     enum dtype from;       /* conversions: the operand's type */
     struct tensor *tensor; /* loads */

@@ -46,10 +46,10 @@ struct ref_options {
     unsigned threads; /* 0: one per core. Results do not depend on it. */
     uint64_t sample; /* evaluate only this many elements of each output, chosen at random; 0: all */
     uint64_t seed;   /* ... by this */
-    uint64_t
-        memory; /* for intermediates; beyond it they are evaluated piecewise, on demand; 0: 4 GiB */
-    const volatile int
-        *interrupted; /* stops the evaluation when it becomes non-zero; may be NULL */
+    /* for intermediates; beyond it they are evaluated piecewise, on demand; 0: 4 GiB */
+    uint64_t memory;
+    /* stops the evaluation when it becomes non-zero; may be NULL */
+    const volatile int *interrupted;
 };
 
 /* The values of one output. Integers and bools are in i, floats in v; e is the bound before the store. */

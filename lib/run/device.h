@@ -54,8 +54,8 @@ struct device_stats {
 
 struct device_options {
     unsigned threads; /* simulator: worker threads, 0 = one per core */
-    uint64_t
-        max_instructions; /* simulator: thread-instructions per launch before it is stopped, 0 = no limit */
+    /* simulator: thread-instructions per launch before it is stopped, 0 = no limit */
+    uint64_t max_instructions;
     /* Set by a signal handler; a running simulation stops soon after it becomes non-zero. May be NULL. */
     const volatile int *interrupted;
 };

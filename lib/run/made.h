@@ -9,9 +9,9 @@ struct made_options {
     const char *grid,
         *block; /* up to three expressions separated by commas: "ceil_div(n, 256), 1" */
     const char *cluster, *shared; /* NULL: none */
-    const char *const
-        *arg; /* "DECL=VALUE", in the order of the entry's parameters: "in f32[1024]=x.npy",
-                                 * "u32=1024"; a scalar's value may be an expression of dimensions: "u32=n" */
+    /* "DECL=VALUE", in the order of the entry's parameters: "in f32[1024]=x.npy",
+     * "u32=1024"; a scalar's value may be an expression of dimensions: "u32=n" */
+    const char *const *arg;
     size_t narg;
 };
 

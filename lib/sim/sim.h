@@ -292,8 +292,8 @@ struct sim_fault {
     uint32_t bytes;
     uint8_t space; /* enum sim_space */
     bool store;
-    VEC(struct sim_stand)
-    stands; /* where every group stood, for deadlocks and limits; in the launch's arena */
+    /* where every group stood, for deadlocks and limits; in the launch's arena */
+    VEC(struct sim_stand) stands;
 };
 
 struct sim_barrier {
@@ -328,8 +328,8 @@ struct sim_launch {
     const volatile int *interrupted;
     struct arena *arena; /* for the fault's lists; used under lock */
     _Atomic uint64_t next_block;
-    _Atomic uint64_t
-        stop_after; /* blocks with a higher index need not run: a lower one has failed */
+    /* blocks with a higher index need not run: a lower one has failed */
+    _Atomic uint64_t stop_after;
     pthread_mutex_t lock;
     struct sim_fault fault; /* of the lowest block that failed */
     _Atomic uint64_t count; /* thread-instructions of the blocks that are done */

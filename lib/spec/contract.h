@@ -33,8 +33,8 @@ enum { CONTRACT_VERSION = 1 };
 struct contract_arg {
     struct lang_symbol *sym; /* a buffer, scalar or dimension; or NULL: */
     struct lang_expr *expr;  /* computed, of .type */
-    enum dtype
-        type; /* what is passed: scalar's type, u32 for a dimension; u64 address for a buffer */
+    /* what is passed: scalar's type, u32 for a dimension; u64 address for a buffer */
+    enum dtype type;
     struct span span;
 };
 
