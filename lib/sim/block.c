@@ -245,7 +245,8 @@ bool sim_warp_start(struct sim_block *b, uint32_t index)
     w->code = code->op;
     w->cache = b->worker->cache;
     w->local_bytes = code->local_bytes;
-    w->local = b->local + (size_t)index * SIM_LANES * (size_t)code->local_bytes;
+    if (b->local)
+        w->local = b->local + (size_t)index * SIM_LANES * (size_t)code->local_bytes;
     w->group[0] = (struct sim_group){.mask = mask};
     w->ngroup = 1;
     for (size_t i = 0; i < code->specials.n; i++)
