@@ -45,6 +45,15 @@ static inline u64 saturate(u64 x, const struct sim_op *op)
     return x > most ? most : x;
 }
 
+/* clang converts with a subtraction of equal constants, which is -0 when rounding down. The zero is tested behind the
+ * optimiser's back, since it takes the conversion's word for it. */
+static inline f64 f64_u64(u64 x)
+{
+    u64 same = x;
+    __asm__("" : "+r"(same));
+    return same ? (f64)x : 0;
+}
+
 static inline f64 odd_u64(u64 x)
 {
     const unsigned extra = x >> 53 ? 11 - (unsigned)__builtin_clzll(x) : 0;
