@@ -7,8 +7,8 @@
  * default is what 'make check' can afford). Prints TAP: one line a kernel with its kill rate, survivors as comments,
  * and one for the total. A kernel's unchanged PTX must pass, or nothing would be shown.
  *
- * Survivors are of two kinds. Some are equivalent: they give the very bytes of the unchanged kernel on all inputs: a 64-bit division where a
- * 32-bit one would do, a clamp moved to where it still has no effect, a register set to zero that is zero. Others give
+ * Survivors are of two kinds. Some are equivalent, with the very bytes of the unchanged kernel on all inputs: a 64-bit
+ * division where a 32-bit one would do, a clamp moved to where it still has no effect, a zero set to zero. Others give
  * other bytes, each within its documented error: the low-order terms of a function that is accurate to f32 where the
  * output is f16.
  */

@@ -10,24 +10,6 @@
 
 static struct arena *arena;
 
-static const char *print(const struct ptx_module *m)
-{
-    struct buf out = buf_in(arena);
-    ptx_print(m, &out);
-    return buf_text(&out);
-}
-
-static bool valid(const struct ptx_module *m)
-{
-    struct diags *d = diags_new(arena);
-    struct buf out = buf_in(arena);
-    bool good = ptx_validate(m, d);
-    diags_format(d, "ptx", false, &out);
-    if (out.len)
-        tap_note("%s", buf_text(&out));
-    return good;
-}
-
 /* y[i] = 2 * x[i] over a loop, with one of nearly everything that the builder offers. */
 static struct ptx_module *build(const char *target)
 {
@@ -117,9 +99,9 @@ static const char want[] = "//@ kaio: 1\n"
 static void check_build(void)
 {
     struct ptx_module *m = build("sm_75");
-    const char *text = print(m);
+    const char *text = print(arena, m);
     eq_str(text, want, "what is built prints");
-    ok(valid(m), "and is valid");
+    ok(valid(arena, m), "and is valid");
     struct diags *d = diags_new(arena);
     struct ptx_module *again = ptx_parse(arena, source_new(arena, "built", text, strlen(text)), d);
     ok(again && same_module(m, again), "and is read as the same module");

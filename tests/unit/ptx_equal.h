@@ -7,6 +7,25 @@
 
 #include "tap.h"
 
+/* The module's text; whether it validates, what is wrong noted. */
+static const char *print(struct arena *a, const struct ptx_module *m)
+{
+    struct buf out = buf_in(a);
+    ptx_print(m, &out);
+    return buf_text(&out);
+}
+
+static bool valid(struct arena *a, const struct ptx_module *m)
+{
+    struct diags *d = diags_new(a);
+    struct buf out = buf_in(a);
+    bool good = ptx_validate(m, d);
+    diags_format(d, "ptx", false, &out);
+    if (out.len)
+        tap_note("%s", buf_text(&out));
+    return good;
+}
+
 struct pair {
     const struct ptx_func *a, *b; /* the functions that operands belong to */
 };

@@ -34,24 +34,6 @@ static struct ptx_module *parse(const char *name, const char *text, size_t len)
     return m;
 }
 
-static const char *print(const struct ptx_module *m)
-{
-    struct buf out = buf_in(arena);
-    ptx_print(m, &out);
-    return buf_text(&out);
-}
-
-static bool valid(const struct ptx_module *m)
-{
-    struct diags *d = diags_new(arena);
-    struct buf out = buf_in(arena);
-    bool good = ptx_validate(m, d);
-    diags_format(d, "ptx", false, &out);
-    if (out.len)
-        tap_note("%s", buf_text(&out));
-    return good;
-}
-
 /* ---- files ------------------------------------------------------------------------------------------------------ */
 
 static void check_file(const char *name, const char *path)
@@ -60,13 +42,13 @@ static void check_file(const char *name, const char *path)
     struct ptx_module *m = parse(name, src.text, src.len);
     if (!ok(m != NULL, "%s is read", name))
         return;
-    ok(valid(m), "%s is valid", name);
-    const char *once = print(m);
+    ok(valid(arena, m), "%s is valid", name);
+    const char *once = print(arena, m);
     struct ptx_module *again = parse("printed", once, strlen(once));
     if (!ok(again != NULL, "%s is read again when printed", name))
         return;
     ok(same_module(m, again), "%s is the same module again", name);
-    eq_str(print(again), once, "%s prints the same again", name);
+    eq_str(print(arena, again), once, "%s prints the same again", name);
     if (!ptxas_path()) {
         tap_skip(name, "no ptxas here to judge the printed text");
         return;
@@ -145,8 +127,8 @@ static void check_header(void)
         return;
     eq_str(m->header, "kaio: 1\n\n  indented: yes\nno space\n",
            "the header is the lines behind //@");
-    ok(strncmp(print(m), "//@ kaio: 1\n//@\n//@   indented: yes\n//@ no space\n.version 8.0\n",
-               60) == 0,
+    ok(strncmp(print(arena, m),
+               "//@ kaio: 1\n//@\n//@   indented: yes\n//@ no space\n.version 8.0\n", 60) == 0,
        "the header is printed first");
     static const char later[] = "\n//@ too late\n" HEAD;
     m = parse("later", later, strlen(later));
@@ -245,7 +227,7 @@ static void check_order(void)
     static const char text[] = KERNEL(
         ".reg .b32 %r<4>; .reg .b64 %rd<2>;\natom.global.gpu.acq_rel.add.u32 %r1, [%rd1], 1;\n");
     struct ptx_module *m = parse("order", text, strlen(text));
-    ok(m && strstr(print(m), "atom.acq_rel.gpu.global.add.u32 %r1, [%rd1], 1;"),
+    ok(m && strstr(print(arena, m), "atom.acq_rel.gpu.global.add.u32 %r1, [%rd1], 1;"),
        "words in another order are read");
 }
 
@@ -283,8 +265,8 @@ static void check_large(void)
     buf_puts(&whole, buf_text(&text) + body);
     buf_puts(&whole, "ret;\n}\n");
     struct ptx_module *m = parse("large", buf_text(&whole), whole.len);
-    ok(m && valid(m), "200,000 instructions and 100,000 labels are read and valid");
-    const char *once = m ? print(m) : "";
+    ok(m && valid(arena, m), "200,000 instructions and 100,000 labels are read and valid");
+    const char *once = m ? print(arena, m) : "";
     struct ptx_module *again = parse("large again", once, strlen(once));
     ok(again && same_module(m, again), "and the same when printed");
 }
