@@ -19,7 +19,9 @@ enum lang_symbol_kind {
     SYM_BUFFER, /* a buffer parameter (in, out, inout) */
     SYM_TENSOR, /* compute: an intermediate */
     SYM_INDEX,  /* compute: an index variable, i64 */
-    SYM_LOCAL,  /* body: a local variable or a function's parameter */
+    /* body: a local variable or a function's parameter; with rank > 0 a local array, const ones being tables */
+    SYM_LOCAL,
+    SYM_SHARED, /* body: a variable (rank 0) or an array in the block's shared memory */
     SYM_FUNC,   /* functions: a device function */
 };
 enum lang_mode { MODE_IN, MODE_OUT, MODE_INOUT };
@@ -27,12 +29,14 @@ enum lang_mode { MODE_IN, MODE_OUT, MODE_INOUT };
 struct lang_symbol {
     enum lang_symbol_kind kind;
     const char *name;
-    struct span span;    /* where it is declared */
-    enum dtype type;     /* scalar or element type */
+    struct span span; /* where it is declared */
+    enum dtype type;  /* scalar or element type */
+    uint8_t lanes;    /* of a vector (f32x4: 4); 0: not one. An array's elements may be vectors. */
     enum lang_mode mode; /* buffers */
     bool is_const;       /* locals declared const */
-    uint32_t rank;       /* buffers and tensors */
-    /* The extents, i64: rank of them for buffers and tensors. A SYM_INDEX runs to dims[0], exclusive, from low, or
+    uint32_t rank;       /* buffers, tensors and arrays */
+    /* The extents, i64: rank of them for buffers, tensors and arrays; local arrays' and most shared ones' are constant
+     * (those of a shared array may use dimensions and scalars, and are then known at launch). A SYM_INDEX runs to dims[0], exclusive, from low, or
      * from 0 where low is NULL; a reduction's written range may mention outer indices and read tensors. */
     struct lang_expr **dims;
     struct lang_expr *low;
@@ -62,7 +66,16 @@ enum lang_expr_kind {
     E_CAST, /* args[0] converted to type; implicit ones are inserted by the checker (is_implicit) */
     E_CALL, /* call: a builtin (fn) or func */
     E_REDUCE, /* reduce over indices of args[0] */
+    /* body: only */
+    E_VECTOR, /* f32x4(a, b, c, d), or of one argument for all: lanes of type */
+    E_MEMBER, /* args[0].x: lane ival of a vector; also an assignment's left side */
+    E_ADDRESS, /* &args[0], an E_INDEX or a shared variable's E_NAME: only as an argument of what takes one */
+    E_STRING, /* text: only the format of print() and the message of assert() */
 };
+
+/* order = ..., scope = ... of an atomic operation, an ordered load, a store or a fence. */
+enum lang_order { ORDER_RELAXED, ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQ_REL, ORDER_SEQ_CST };
+enum lang_memory_scope { SCOPE_BLOCK, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYSTEM };
 
 enum lang_op {
     OP_NEG,
@@ -120,7 +133,11 @@ enum lang_builtin {
 struct lang_expr {
     enum lang_expr_kind kind;
     enum dtype type; /* after checking; DT_BOOL for conditions */
+    uint8_t lanes;   /* of a vector; 0: not one. type is then its lanes' */
     struct span span;
+    const char *text;      /* E_STRING, escapes resolved */
+    enum lang_order order; /* E_CALL, where it has them */
+    enum lang_memory_scope scope;
     const char *name; /* E_NAME, E_INDEX, E_CALL before checking */
     struct lang_symbol *sym;
     enum lang_op op;
@@ -167,7 +184,7 @@ struct lang_equations {
 
 enum lang_stmt_kind {
     S_BLOCK, /* body[] */
-    S_DECL,  /* sym = rhs (NULL: no initialiser) */
+    S_DECL, /* sym = rhs (NULL: no initialiser); arrays: sym = list, row by row, zeros after it ends */
     /* lhs op= rhs: has_op and op; ++ and -- are += 1. rhs is already of the lhs's type unless has_op: then
      * lhs op rhs is computed in rhs->type and converted back to the lhs's. */
     S_ASSIGN,
@@ -179,6 +196,8 @@ enum lang_stmt_kind {
     S_BREAK,
     S_CONTINUE,
     S_RETURN, /* rhs of a function's return */
+    S_SWITCH, /* cond, body[0]: an S_BLOCK with S_CASEs among its statements; falls through as in C */
+    S_CASE,   /* rhs: the constant, or NULL for default */
 };
 
 struct lang_stmt {
@@ -186,6 +205,10 @@ struct lang_stmt {
     struct span span;
     struct lang_symbol *sym;
     struct lang_expr *lhs, *rhs, *cond;
+    struct lang_expr *
+        *list; /* S_DECL of an array: its initialiser, flattened; has_list for "= {}" */
+    uint32_t nlist;
+    bool has_list;
     bool has_op;
     enum lang_op op;
     struct lang_stmt *init, *step;
