@@ -38,3 +38,29 @@ void device_settle(struct arena *a, struct device_choice *c, const char **why)
     c->ops = &sim_device;
     *why = d->list.n ? d->list.v[0].text : "there is no GPU";
 }
+
+bool device_parse_check(const char *text, unsigned *bits, const char **bad, size_t *len)
+{
+    static const struct {
+        const char *name;
+        unsigned bits;
+    } words[] = {{"memory", DEVICE_CHECK_MEMORY},
+                 {"init", DEVICE_CHECK_INIT},
+                 {"race", DEVICE_CHECK_RACE},
+                 {"sync", DEVICE_CHECK_SYNC},
+                 {"all", DEVICE_CHECK_ALL}};
+    const size_t n = sizeof words / sizeof *words;
+    *bits = 0;
+    for (const char *p = text;; p += *len + 1) {
+        size_t k = 0;
+        *bad = p;
+        *len = strcspn(p, ",");
+        while (k < n && (strlen(words[k].name) != *len || memcmp(words[k].name, p, *len) != 0))
+            k++;
+        if (k == n)
+            return false;
+        *bits |= words[k].bits;
+        if (!p[*len])
+            return true;
+    }
+}

@@ -36,6 +36,22 @@ struct device_label {
     const char *type;      /* "f32[n]", or "" */
     unsigned element_bits; /* 0: unknown */
     bool read_only;        /* declared "in": the simulator reports writes to it */
+    bool
+        undefined; /* declared "out": what the host writes there is no value that a kernel may use */
+    unsigned ndim; /* of its shape, for reports; 0: unknown */
+    const uint64_t *dim;
+};
+
+/* What the simulator looks for, in device_options.check. An access outside every buffer, a misaligned one and a write to
+ * a read-only buffer are always faults, which end the launch. What is found else is an error in the launch's diags, at
+ * its end, and the launch returns DEVICE_FAULT. */
+enum device_check {
+    DEVICE_CHECK_MEMORY =
+        1, /* also accesses that leave the shared or local variable they began with: a fault */
+    DEVICE_CHECK_INIT = 2, /* loads of bytes that nothing has written */
+    DEVICE_CHECK_RACE = 4, /* accesses that no order or atomicity keeps apart */
+    DEVICE_CHECK_SYNC = 8, /* barriers that not every thread reaches, wrong member masks */
+    DEVICE_CHECK_ALL = 15,
 };
 
 struct device_launch {
@@ -56,6 +72,7 @@ struct device_options {
     unsigned threads; /* simulator: worker threads, 0 = one per core */
     /* simulator: thread-instructions per launch before it is stopped, 0 = no limit */
     uint64_t max_instructions;
+    unsigned check; /* simulator: enum device_check, bits */
     /* Set by a signal handler; a running simulation stops soon after it becomes non-zero. May be NULL. */
     const volatile int *interrupted;
 };

@@ -40,8 +40,13 @@ static enum device_status allocate(struct job *j, struct set *s)
         struct run_param *p = &r->param[i];
         if (!run_is_buffer(p))
             continue;
-        struct device_label label = {p->sym->name, run_type_text(r, p), dtype_bits(p->sym->type),
-                                     p->sym->mode == MODE_IN};
+        struct device_label label = {.name = p->sym->name,
+                                     .type = run_type_text(r, p),
+                                     .element_bits = dtype_bits(p->sym->type),
+                                     .read_only = p->sym->mode == MODE_IN,
+                                     .undefined = p->sym->mode == MODE_OUT,
+                                     .ndim = p->host.rank,
+                                     .dim = p->host.dim};
         status = j->ops->alloc(j->dev, p->host.bytes + 2 * (uint64_t)j->opt.guard, &label,
                                &s->base[i], r->d);
         s->address[i] = s->base[i] + j->opt.guard;
