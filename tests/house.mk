@@ -12,3 +12,9 @@ check-gpu: all
 UNIT_TESTS += tests/unit/kaio_api
 tests_unit_kaio_api_SOURCES = tests/unit/kaio_api.c
 tests_unit_kaio_api_LDADD = lib/libkaio.la
+
+# The kernel library's machine code beside nvcc's. Exit status 77: no nvcc or no nvdisasm.
+check-sass: all
+	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/sass/compare.sh
+.PHONY: check-sass
+EXTRA_DIST += tests/sass

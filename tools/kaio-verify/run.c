@@ -374,22 +374,35 @@ static bool has_float_input(const struct spec *s)
     return false;
 }
 
-/* Work that the reference is: elements of every equation times the ranges of the reductions in it, as far as they are
- * plain dimensions; a sample needs less. */
+static bool value_of(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i)
+{
+    const struct trial *t = ctx;
+    if (sym->kind == SYM_DIM) {
+        *i = (int64_t)t->in.dims[sym->id];
+        *f = (double)*i;
+    } else if (sym->kind == SYM_SCALAR) {
+        *i = t->in.scalars[sym->id].i;
+        *f = t->in.scalars[sym->id].f;
+    }
+    return sym->kind == SYM_DIM || sym->kind == SYM_SCALAR;
+}
+
+/* The extent, 1 where it depends on an index or on what is in a tensor. */
+static double extent_of(const struct trial *t, const struct lang_expr *e)
+{
+    int64_t v = 1;
+    if (!e || !lang_eval_int(e, value_of, (void *)(uintptr_t)t, &v, diags_new(t->a)))
+        return 1;
+    return v > 0 ? (double)v : 1;
+}
+
+/* Work that the reference is: elements of every equation times the ranges of the reductions in it; a sample needs
+ * less. */
 static double product_of(const struct trial *t, struct lang_symbol *const *index, uint32_t n)
 {
     double p = 1;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t v = 1;
-        const struct lang_expr *e = index[i]->dims ? index[i]->dims[0] : NULL;
-        while (e && e->kind == E_CAST)
-            e = e->args[0];
-        if (e && e->kind == E_NAME && e->sym->kind == SYM_DIM)
-            v = (int64_t)t->in.dims[e->sym->id];
-        else if (e && e->kind == E_INT)
-            v = (int64_t)e->ival;
-        p *= v > 0 ? (double)v : 1;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        p *= extent_of(t, index[i]->dims ? index[i]->dims[0] : NULL);
     return p;
 }
 
