@@ -217,6 +217,7 @@ struct sim_block *sim_block_new(struct sim_worker *k, uint64_t index)
     b->at.y = (uint32_t)(index / g->x % g->y);
     b->at.z = (uint32_t)(index / g->x / g->y);
     b->nlive = l->threads;
+    b->nwarp_live = b->nwarp;
     b->count = 0;
     b->fault = (struct sim_fault){0};
     b->next = NULL;
@@ -243,6 +244,7 @@ bool sim_warp_start(struct sim_block *b, uint32_t index)
     memset(file, 0, code->zero_bytes);
     *w = (struct sim_warp){.r = file, .block = b, .index = index, .live = mask, .started = true};
     w->code = code->op;
+    w->rank = code->rank;
     w->cache = b->worker->cache;
     w->local_bytes = code->local_bytes;
     if (b->local)

@@ -110,6 +110,7 @@ static struct sim_op *add_op(struct dec *dc, enum sim_handler_id h)
     op->serial = dc->code->ninst;
     op->item = dc->item;
     op->guard = SIM_NO_GUARD;
+    *VEC_PUSH(dc->in->arena, &dc->polls) = false;
     return op;
 }
 
@@ -474,16 +475,17 @@ static const struct {
     {"cvta", dec_cvta},
     {"isspacep", dec_isspacep},
     {"bra", dec_bra},
+    {"brx", dec_brx},
     {"ret", dec_exit},
     {"exit", dec_exit},
     {"trap", dec_trap},
     {"bar", dec_bar},
     {"barrier", dec_bar},
-    {"membar", dec_nothing},
-    {"fence", dec_nothing},
+    {"membar", dec_fence},
+    {"fence", dec_fence},
     {"prefetch", dec_nothing},
     {"prefetchu", dec_nothing},
-    {"nanosleep", dec_nothing},
+    {"nanosleep", dec_nanosleep},
     {"pmevent", dec_nothing},
     {"brkpt", dec_trap},
     {"applypriority", dec_nothing},
@@ -495,7 +497,22 @@ static const struct {
     {"match", dec_match},
     {"redux", dec_redux},
     {"activemask", dec_activemask},
+    {"elect", dec_elect},
 };
+
+/* Can a loop with this instruction in it be waiting for another thread, or for time to pass? */
+static bool may_poll(const struct ptx_inst *in)
+{
+    const char *name = ptx_op_name(in->op);
+    if (strcmp(name, "ld") == 0)
+        return in->mod[PTX_MC_ORDER] != PTX_NONE && in->mod[PTX_MC_ORDER] != PTX_WEAK;
+    if (strcmp(name, "atom") == 0)
+        return in->operand[0].kind != PTX_O_SINK;
+    if (strcmp(name, "mov") == 0)
+        return in->operand[1].kind == PTX_O_SREG && in->operand[1].sreg >= PTX_SR_CLOCK &&
+               in->operand[1].sreg <= PTX_SR_GLOBALTIMER_HI;
+    return strcmp(name, "nanosleep") == 0;
+}
 
 static bool decode_inst(struct dec *dc, const struct ptx_item *item)
 {
@@ -515,6 +532,8 @@ static bool decode_inst(struct dec *dc, const struct ptx_item *item)
         if (strcmp(specials[i].name, name) == 0)
             fn = specials[i].fn;
     const bool ok = fn(dc);
+    if (ok && may_poll(in))
+        dc->polls.v[dc->polls.n - 1] = true;
     dc->code->ninst++;
     return ok && !dc->failed;
 }
@@ -609,11 +628,16 @@ static void find_labels(struct dec *dc)
     dc->label_op = ARENA_ARRAY(dc->in->arena, f->labels.n, uint32_t);
     dc->label_used = ARENA_ARRAY(dc->in->arena, f->labels.n, bool);
     memset(dc->label_op, 0xff, f->labels.n * sizeof *dc->label_op);
-    for (size_t i = 0; i < f->items.n; i++)
-        if (f->items.v[i].kind == PTX_I_INST)
-            for (uint32_t k = 0; k < f->items.v[i].inst.noperand; k++)
-                if (f->items.v[i].inst.operand[k].kind == PTX_O_LABEL)
-                    dc->label_used[f->items.v[i].inst.operand[k].label] = true;
+    for (size_t i = 0; i < f->items.n; i++) {
+        const struct ptx_item *item = &f->items.v[i];
+        if (item->kind == PTX_I_INST)
+            for (uint32_t k = 0; k < item->inst.noperand; k++)
+                if (item->inst.operand[k].kind == PTX_O_LABEL)
+                    dc->label_used[item->inst.operand[k].label] = true;
+        if (item->kind == PTX_I_TARGETS)
+            for (uint32_t k = 0; k < item->ntarget; k++)
+                dc->label_used[item->target[k]] = true;
+    }
 }
 
 /* A register that is read but that nothing writes is a mistake in whoever made the PTX. */
@@ -625,6 +649,15 @@ static void check_written(struct dec *dc)
             diag_error(dc->diags, f->items.v[f->regs.v[i].decl].span,
                        "'%s' is read in '%s' but no instruction writes it", f->regs.v[i].name,
                        f->name);
+}
+
+/* Where a branch to a label goes: the record behind it, where those that fall through come too. */
+static uint32_t label_place(const struct dec *dc, uint32_t label)
+{
+    uint32_t at = dc->label_op[label];
+    while (dc->op.v[at].fn[0] == dc->in->build->h[SIM_H_LABEL].full)
+        at++;
+    return at;
 }
 
 static void decode_items(struct dec *dc)
@@ -644,7 +677,16 @@ static void decode_items(struct dec *dc)
     dc->guard = false;
     add_op(dc, SIM_H_EXIT);
     for (size_t i = 0; i < dc->fixups.n; i++)
-        dc->op.v[dc->fixups.v[i].op].target = dc->label_op[dc->fixups.v[i].label];
+        dc->op.v[dc->fixups.v[i].op].target = label_place(dc, dc->fixups.v[i].label);
+    struct sim_targets *list = ARENA_ARRAY(dc->in->arena, dc->targets.n, struct sim_targets);
+    for (size_t i = 0; i < dc->targets.n; i++) {
+        const struct ptx_item *item = dc->targets.v[i].item;
+        uint32_t *to = ARENA_ARRAY(dc->in->arena, item->ntarget, uint32_t);
+        for (uint32_t k = 0; k < item->ntarget; k++)
+            to[k] = label_place(dc, item->target[k]);
+        list[i] = (struct sim_targets){item->ntarget, to};
+    }
+    dc->code->targets = list;
 }
 
 struct sim_code *sim_decode(const struct sim_decode_in *in, struct diags *d)
@@ -660,8 +702,12 @@ struct sim_code *sim_decode(const struct sim_decode_in *in, struct diags *d)
     decode_items(&dc);
     if (d->nerror == before)
         check_written(&dc);
+    if (d->nerror != before)
+        return NULL;
     code->op = dc.op.v;
     code->nop = (uint32_t)dc.op.n;
+    code->scratch = take(&dc.file_next, SIM_SCRATCH);
     code->file_bytes = dc.file_next;
-    return d->nerror == before ? code : NULL;
+    dec_order(&dc);
+    return code;
 }

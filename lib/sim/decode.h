@@ -18,12 +18,19 @@ struct dec_fixup {
     uint32_t op, label;
 };
 
+/* The .branchtargets of a brx.idx. */
+struct dec_targets {
+    const struct ptx_item *item;
+};
+
 struct dec {
     const struct sim_decode_in *in;
     struct diags *diags;
     struct sim_code *code;
     VEC(struct sim_op) op;
     VEC(struct dec_fixup) fixups;
+    VEC(struct dec_targets) targets;
+    VEC(bool) polls;    /* by record: it may see what another thread did */
     uint32_t *label_op; /* by label: its record, UINT32_MAX where it has none */
     bool *label_used;   /* a branch goes there */
     uint32_t *reg_off;  /* by register */
@@ -87,6 +94,9 @@ bool dec_generic(struct dec *dc);
 /* Emits handler h on the instruction's operands as its row has them. mods: rounding, .ftz, .sat are the record's. */
 bool dec_row(struct dec *dc, enum sim_handler_id h, bool mods);
 
+/* Orders the records (order.c): code->rank, code->late, and what going back in a loop costs. */
+void dec_order(struct dec *dc);
+
 typedef bool (*dec_fn)(struct dec *dc);
 bool dec_mov(struct dec *dc);
 bool dec_logic(struct dec *dc);
@@ -100,10 +110,14 @@ bool dec_cvta(struct dec *dc);
 bool dec_isspacep(struct dec *dc);
 bool dec_atom(struct dec *dc);
 bool dec_bra(struct dec *dc);
+bool dec_brx(struct dec *dc);
 bool dec_exit(struct dec *dc);
 bool dec_trap(struct dec *dc);
 bool dec_bar(struct dec *dc);
 bool dec_nothing(struct dec *dc);
+bool dec_fence(struct dec *dc);
+bool dec_nanosleep(struct dec *dc);
+bool dec_elect(struct dec *dc);
 bool dec_shfl(struct dec *dc);
 bool dec_vote(struct dec *dc);
 bool dec_match(struct dec *dc);

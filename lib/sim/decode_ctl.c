@@ -9,9 +9,27 @@ bool dec_bra(struct dec *dc)
     if (l->kind != PTX_O_LABEL)
         return dec_unsupported(dc);
     struct dec_fixup *fix = VEC_PUSH(dc->in->arena, &dc->fixups);
-    dec_emit_control(dc, SIM_H_BRA);
+    dec_emit_control(dc, SIM_H_BRA)->more = 1;
     *fix = (struct dec_fixup){(uint32_t)dc->op.n - 1, l->label};
     return true;
+}
+
+/* brx.idx index, list: the list's .branchtargets item follows its label. */
+bool dec_brx(struct dec *dc)
+{
+    const struct ptx_func *f = dc->in->func;
+    const struct ptx_operand *l = &dc->inst->operand[1];
+    const uint32_t at = l->kind == PTX_O_LABEL ? f->labels.v[l->label].item : UINT32_MAX;
+    if (at >= f->items.n || at + 1 >= f->items.n || f->items.v[at + 1].kind != PTX_I_TARGETS)
+        return dec_unsupported(dc);
+    const uint32_t index = dec_src(dc, &dc->inst->operand[0], SIM_T_u32);
+    struct dec_targets *t = VEC_PUSH(dc->in->arena, &dc->targets);
+    *t = (struct dec_targets){&f->items.v[at + 1]};
+    struct sim_op *op = dec_emit_control(dc, SIM_H_BRX);
+    op->a = index;
+    op->more = 1;
+    op->target = (uint32_t)dc->targets.n - 1;
+    return !dc->failed;
 }
 
 bool dec_exit(struct dec *dc)
@@ -26,31 +44,64 @@ bool dec_trap(struct dec *dc)
     return true;
 }
 
-/* Fences order accesses, which the simulator does anyway; prefetches and the like change nothing that shows. */
+/* Prefetches and the like change nothing that shows. */
 bool dec_nothing(struct dec *dc)
 {
     dec_emit_control(dc, SIM_H_NOP);
     return true;
 }
 
+bool dec_fence(struct dec *dc)
+{
+    dec_emit_control(dc, SIM_H_FENCE);
+    return true;
+}
+
+bool dec_nanosleep(struct dec *dc)
+{
+    dec_src(dc, &dc->inst->operand[0], SIM_T_u32);
+    dec_emit(dc, SIM_H_SLEEP);
+    return !dc->failed;
+}
+
+/* bar.warp.sync membermask */
+static bool warp_sync(struct dec *dc)
+{
+    const uint32_t mask = dec_src(dc, &dc->inst->operand[0], SIM_T_u32);
+    struct sim_op *op = dec_emit_control(dc, SIM_H_WARPSYNC);
+    op->e = mask;
+    op->size = SIM_MEET_SYNC;
+    return !dc->failed;
+}
+
+/* bar and barrier: .sync a[, b]  .arrive a, b  .red d, a[, b], {!}p */
 bool dec_bar(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     const char *name = dec_mnemonic(dc);
-    if (strstr(name, ".warp.sync")) {
-        const uint32_t mask = dec_src(dc, &in->operand[0], SIM_T_u32);
-        dec_emit_control(dc, SIM_H_WARPSYNC)->e = mask;
-        return !dc->failed;
-    }
-    const bool arrive = strstr(name, ".arrive");
-    if (strstr(name, ".red") || strstr(name, ".cluster") || (!arrive && !strstr(name, ".sync")))
+    if (strstr(name, ".warp.sync"))
+        return warp_sync(dc);
+    const bool red = strstr(name, ".red.");
+    const uint8_t how = strstr(name, ".arrive") ? SIM_BAR_ARRIVE
+                        : !red                  ? SIM_BAR_SYNC
+                        : strstr(name, ".popc") ? SIM_BAR_POPC
+                        : strstr(name, ".and")  ? SIM_BAR_AND
+                                                : SIM_BAR_OR;
+    if (strstr(name, ".cluster"))
         return dec_unsupported(dc);
-    const uint32_t id = dec_src(dc, &in->operand[0], SIM_T_u32);
-    const uint32_t threads = in->noperand > 1 ? dec_src(dc, &in->operand[1], SIM_T_u32) : 0;
+    const struct ptx_operand *o = in->operand + red;
+    const uint32_t n = in->noperand - (red ? 2u : 0);
+    const uint32_t id = dec_src(dc, &o[0], SIM_T_u32);
+    const uint32_t threads = n > 1 ? dec_src(dc, &o[1], SIM_T_u32) : 0;
+    const uint32_t p = red ? dec_pred(dc, &o[n]) : 0;
+    const uint32_t d = red ? dec_dst(dc, &in->operand[0], how == SIM_BAR_POPC ? SIM_T_u32 : SIM_T_p)
+                           : 0;
     struct sim_op *op = dec_emit_control(dc, SIM_H_BAR);
+    op->d = d;
     op->a = id;
     op->b = threads;
-    op->more = arrive;
+    op->c = p;
+    op->more = how;
     return !dc->failed;
 }
 
@@ -83,6 +134,7 @@ bool dec_shfl(struct dec *dc)
     op->e = s[3];
     op->imm = p;
     op->more = mode;
+    op->size = SIM_MEET_SHFL;
     return !dc->failed;
 }
 
@@ -105,6 +157,7 @@ bool dec_vote(struct dec *dc)
     op->a = p;
     op->e = mask;
     op->more = mode;
+    op->size = mode == 3 ? SIM_MEET_BALLOT : SIM_MEET_VOTE;
     return !dc->failed;
 }
 
@@ -125,6 +178,7 @@ bool dec_match(struct dec *dc)
     op->e = mask;
     op->imm = p;
     op->more = (uint8_t)(all | wide << 1);
+    op->size = wide ? SIM_MEET_MATCH64 : SIM_MEET_MATCH;
     return !dc->failed;
 }
 
@@ -148,6 +202,24 @@ bool dec_redux(struct dec *dc)
     op->e = mask;
     op->more = code;
     op->round = in->type[0] == PTX_S32;
+    op->size = SIM_MEET_REDUX;
+    return !dc->failed;
+}
+
+/* elect.sync d|p, membermask */
+bool dec_elect(struct dec *dc)
+{
+    const struct ptx_operand *d = &dc->inst->operand[0];
+    const uint32_t mask = dec_src(dc, &dc->inst->operand[1], SIM_T_u32);
+    const struct ptx_operand q = {.kind = PTX_O_REG, .reg = d->reg2, .reg2 = -1};
+    const uint32_t to = dec_dst(dc, d, SIM_T_u32);
+    const uint32_t p = d->kind == PTX_O_REG && d->reg2 >= 0 ? dec_dst(dc, &q, SIM_T_p)
+                                                            : dec_temp(dc, DEC_PRED);
+    struct sim_op *op = dec_emit_control(dc, SIM_H_ELECT);
+    op->d = to;
+    op->e = mask;
+    op->imm = p;
+    op->size = SIM_MEET_ELECT;
     return !dc->failed;
 }
 

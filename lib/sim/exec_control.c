@@ -9,7 +9,7 @@
 /* A place that branches go to: groups of lanes meet here. */
 SIM_FN(LABEL)
 {
-    return w->ngroup ? sim_arrive(w, op + 1) : op + 1;
+    return w->ngroup ? sim_arrive(w, op + 1, w->rank[op + 1 - w->code]) : op + 1;
 }
 
 /* The guard of the record that follows. */
@@ -43,13 +43,31 @@ SIM_FN(BRA)
         const struct sim_op *to = w->code + op->target;
         w->count += (u64)(op->serial + 1 - w->mark) * (unsigned)__builtin_popcount(taken);
         w->mark = to->serial;
-        if (to <= op && --w->fuel == 0)
-            return sim_tick(w, to);
-        return w->ngroup ? sim_arrive(w, to) : to;
+        if (to <= op && (w->fuel -= op->more) <= 0)
+            return sim_tick(w, op, to);
+        return w->ngroup ? sim_jump(w, op, to) : to;
     }
     if (!taken)
-        return w->ngroup ? sim_arrive(w, op + 1) : op + 1;
+        return w->ngroup ? sim_arrive(w, op + 1, w->rank[op + 1 - w->code]) : op + 1;
     return sim_split(w, op, taken, w->code + op->target, op + 1);
+}
+
+/* brx.idx: op->a the index, op->target the list. */
+SIM_FN(BRX)
+{
+    const u32 lanes = guarded(w, op);
+    const struct sim_targets *list = &w->block->launch->code->targets[op->target];
+    u32 to[SIM_LANES];
+    if (!lanes)
+        return op + 1;
+    for (u32 left = lanes; left; left &= left - 1) {
+        const unsigned i = (unsigned)__builtin_ctz(left);
+        const u32 index = SLOT(u32, op->a)[i];
+        if (index >= list->n)
+            return sim_fault_at(w, op, i, SIM_F_INDEX);
+        to[i] = list->op[index];
+    }
+    return sim_scatter(w, op, to, lanes);
 }
 
 SIM_FN(EXIT)
@@ -64,7 +82,7 @@ SIM_FN(TRAP)
     return lanes ? sim_fault_at(w, op, (u32)__builtin_ctz(lanes), SIM_F_TRAP) : op + 1;
 }
 
-/* bar.sync, bar.arrive: op->a the barrier, op->b the threads (both broadcast slots), op->more: arrive only. */
+/* bar.*: op->a the barrier, op->b the threads, op->c the predicate; op->more is enum sim_bar. */
 SIM_FN(BAR)
 {
     const u32 lanes = guarded(w, op);
@@ -73,7 +91,20 @@ SIM_FN(BAR)
     const u32 first = (u32)__builtin_ctz(lanes);
     const u32 id = SLOT(u32, op->a)[first];
     const u32 threads = op->b ? SLOT(u32, op->b)[first] : 0;
-    return sim_barrier(w, op, lanes, id, threads, !op->more);
+    return sim_barrier(w, op, lanes, id, threads, op->c ? PRED(op->c) : 0);
+}
+
+SIM_FN(SLEEP)
+{
+    return w->em ? sim_sleep(w, op) : op + 1;
+}
+
+/* Orders this thread's accesses, also as other worker threads see them. */
+SIM_FN(FENCE)
+{
+    (void)w;
+    atomic_thread_fence(memory_order_seq_cst);
+    return op + 1;
 }
 
 SIM_FN(NOP)
@@ -115,6 +146,9 @@ void SIM_NAMED(sim_fill_control)(struct sim_build *b)
     SIM_ENTRY_ONE(LABEL);
     SIM_ENTRY_ONE(GUARD);
     SIM_ENTRY_ONE(BRA);
+    SIM_ENTRY_ONE(BRX);
+    SIM_ENTRY_ONE(SLEEP);
+    SIM_ENTRY_ONE(FENCE);
     SIM_ENTRY_ONE(EXIT);
     SIM_ENTRY_ONE(TRAP);
     SIM_ENTRY_ONE(BAR);

@@ -1,5 +1,5 @@
 /* What the lanes of a warp tell each other. Each instruction names the lanes that take part (op->e) and waits until
- * those that have not exited are all here. */
+ * those that have not exited are all here, or at another such instruction (sim_meet). */
 #include <config.h>
 
 #include "sim/exec.h"
@@ -17,6 +17,8 @@ static inline u32 missing(const struct sim_warp *w, u32 lanes, u32 members_slot)
 {
     SIM_IN(u32, a, members_slot);
     u32 named = 0;
+    if (w->live == lanes)
+        return 0;
     for (u32 left = lanes; left; left &= left - 1)
         named |= pa[__builtin_ctz(left)];
     return named & w->live & ~lanes;
@@ -27,7 +29,7 @@ static inline u32 missing(const struct sim_warp *w, u32 lanes, u32 members_slot)
     if (!lanes)                       \
         return op + 1;                \
     if (missing(w, lanes, op->e))     \
-    return sim_wait_lanes(w, op)
+    return sim_meet(w, op, lanes)
 
 /* Modes up, down, bfly, idx (PTX ISA, shfl.sync): a source lane out of range leaves the lane its own value. A lane
  * that does not take part gives what it holds. */
@@ -157,6 +159,21 @@ SIM_FN(WARPSYNC)
     return op + 1;
 }
 
+SIM_FN(ELECT)
+{
+    COME_TOGETHER(lanes);
+    SIM_IN(u32, e, op->e);
+    u32 leaders = 0;
+    for (u32 left = lanes; left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
+        const u32 among = pe[lane] & lanes, leader = among ? (u32)__builtin_ctz(among) : 0;
+        SLOT(u32, op->d)[lane] = leader;
+        leaders |= leader == (u32)lane ? sim_bit[lane] : 0;
+    }
+    PRED(op->imm) = (PRED(op->imm) & ~lanes) | leaders;
+    return op + 1;
+}
+
 void SIM_NAMED(sim_fill_warp)(struct sim_build *b)
 {
     SIM_ENTRY_ONE(SHFL);
@@ -165,4 +182,5 @@ void SIM_NAMED(sim_fill_warp)(struct sim_build *b)
     SIM_ENTRY_ONE(MATCH);
     SIM_ENTRY_ONE(REDUX);
     SIM_ENTRY_ONE(WARPSYNC);
+    SIM_ENTRY_ONE(ELECT);
 }

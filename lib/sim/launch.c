@@ -25,9 +25,8 @@ static void list_stands(struct arena *a, const struct sim_block *b, struct sim_f
 {
     for (uint32_t i = 0; i < b->nwarp; i++)
         for (uint32_t g = 0; g < b->warp[i].ngroup; g++) {
-            const struct sim_group *from = &b->warp[i].group[g];
             struct sim_stand *s = VEC_PUSH(a, &f->stands);
-            *s = (struct sim_stand){i, from->pc, from->mask, from->waits};
+            *s = sim_stand_of(&b->warp[i], &b->warp[i].group[g]);
         }
 }
 

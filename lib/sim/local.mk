@@ -4,7 +4,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/sim/module.c lib/sim/module.h lib/sim/symbols.c \
 	lib/sim/decode.c lib/sim/decode.h lib/sim/decode_alu.c lib/sim/decode_cvt.c \
 	lib/sim/decode_mem.c lib/sim/decode_ctl.c \
-	lib/sim/mem.c lib/sim/warp.c lib/sim/block.c lib/sim/block.h lib/sim/launch.c \
+	lib/sim/order.c lib/sim/mem.c lib/sim/warp.c lib/sim/wait.c lib/sim/block.c lib/sim/block.h lib/sim/launch.c \
 	lib/sim/report.c
 
 # The handlers, built twice; sim_open chooses by what the machine has.

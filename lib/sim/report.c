@@ -115,21 +115,68 @@ static void report_access(const struct sim_launch *l, const struct sim_fault *f,
     note_source(l, f->op, d);
 }
 
-/* Where the block's warps stood: the first few. */
+/* "lanes 0-15,31" */
+static const char *lanes_text(struct arena *a, uint32_t mask)
+{
+    struct buf b = buf_in(a);
+    buf_printf(&b, mask & (mask - 1) ? "lanes " : "lane ");
+    for (unsigned first = 0; first < SIM_LANES; first++) {
+        unsigned last = first;
+        if (!(mask >> first & 1))
+            continue;
+        while (last + 1 < SIM_LANES && mask >> (last + 1) & 1)
+            last++;
+        buf_printf(&b, first == last ? "%s%u" : "%s%u-%u", mask & ((1u << first) - 1) ? "," : "",
+                   first, last);
+        first = last;
+    }
+    return buf_text(&b);
+}
+
+static const char *waits_text(const struct sim_launch *l, const struct sim_stand *s)
+{
+    struct arena *a = l->arena;
+    if (s->waits == 0)
+        return "can go on";
+    if (s->waits == SIM_WAIT_LANES)
+        return arena_printf(a, "wait for %s; their mask is 0x%08x", lanes_text(a, s->missing),
+                            s->named);
+    if (s->missing)
+        return arena_printf(a, "wait at barrier %u for %s of their warp", s->barrier,
+                            lanes_text(a, s->missing));
+    return arena_printf(a, "wait at barrier %u, where %u of %u threads have come", s->barrier,
+                        s->came, s->wanted);
+}
+
+static bool alike(const struct sim_stand *s, const struct sim_stand *t)
+{
+    return s->op == t->op && s->mask == t->mask && s->waits == t->waits && s->named == t->named &&
+           s->missing == t->missing;
+}
+
+/* Where the block's warps stood: the first few. Warps in a row that stand alike are told of once. */
 static void note_stands(const struct sim_launch *l, const struct sim_fault *f, struct diags *d)
 {
-    enum { SHOWN = 4 };
-    for (size_t i = 0; i < f->stands.n && i < SHOWN; i++) {
+    enum { SHOWN = 8 };
+    struct arena *a = l->arena;
+    size_t shown = 0, n;
+    for (size_t i = 0; i < f->stands.n; i += n) {
         const struct sim_stand *s = &f->stands.v[i];
-        const char *what = s->waits == 0                ? "stood here"
-                           : s->waits == SIM_WAIT_LANES ? "waited here for other lanes"
-                                                        : "waited at the barrier before this";
-        diag_note(d, span_of(l, s->op), "block %s, warp %u: %d lanes (mask 0x%08x) %s",
-                  dim_text(l->arena, &l->what->grid, f->block), s->warp,
-                  __builtin_popcount(s->mask), s->mask, what);
+        n = 1;
+        while (i + n < f->stands.n && f->stands.v[i + n].warp == s->warp + n && alike(s, s + n))
+            n++;
+        if (shown++ == SHOWN) {
+            diag_note(d, SPAN_NONE, "%zu more groups of lanes are not shown", f->stands.n - i);
+            return;
+        }
+        const char *warps = n > 1
+                                ? arena_printf(a, "warps %u-%u", s->warp, s->warp + (unsigned)n - 1)
+                                : arena_printf(a, "warp %u", s->warp);
+        diag_note(d, span_of(l, s->op), "block %s, %s, %s: %s",
+                  dim_text(a, &l->what->grid, f->block), warps, lanes_text(a, s->mask),
+                  waits_text(l, s));
+        note_source(l, s->op, d);
     }
-    if (f->stands.n > SHOWN)
-        diag_note(d, SPAN_NONE, "%zu more groups of lanes are not shown", f->stands.n - SHOWN);
 }
 
 void sim_report(const struct sim_launch *l, const struct sim_fault *f, struct diags *d)
@@ -149,6 +196,19 @@ void sim_report(const struct sim_launch *l, const struct sim_fault *f, struct di
                    "kernel '%s': a barrier is numbered 0 to 15, and waits for a multiple of 32 "
                    "threads that the "
                    "block has",
+                   kernel);
+        note_thread(l, f, d);
+        note_source(l, f->op, d);
+        return;
+    case SIM_F_COUNT:
+        diag_error(d, span_of(l, f->op),
+                   "kernel '%s': this barrier is already in use with another count of threads",
+                   kernel);
+        note_thread(l, f, d);
+        note_source(l, f->op, d);
+        return;
+    case SIM_F_INDEX:
+        diag_error(d, span_of(l, f->op), "kernel '%s': a branch by index past its list of targets",
                    kernel);
         note_thread(l, f, d);
         note_source(l, f->op, d);

@@ -30,7 +30,10 @@ enum {
     SIM_BARRIERS = 16,
     SIM_SLOT = 64,  /* alignment of the register file and its slots, bytes */
     SIM_TICK = 256, /* taken backward branches before a group of lanes lets others pass */
+    SIM_POLL = 8,   /* as many of them counts one round of a loop that may wait for others */
     SIM_SLICE = 16, /* ticks before a warp lets the block's other warps pass */
+    SIM_PATIENCE =
+        64, /* ticks of a loop that can't wait before it lets the warp's other lanes pass */
 };
 
 /* ---- memory (mem.c) ------------------------------------------------------------------------------- */
@@ -98,11 +101,15 @@ struct sim_op {
     uint32_t item;   /* index into the function's items: where it came from */
     uint8_t round;   /* enum sim_round; vector memory instructions: enum sim_vector */
     uint8_t flags;   /* enum sim_flag */
-    uint8_t size;    /* memory: bytes of the whole access; conversions: see cvt */
-    uint8_t more;    /* meaning depends on the handler */
+    uint8_t
+        size; /* memory: bytes of the whole access; conversions: see cvt; between lanes: enum sim_meeting */
+    uint8_t
+        more; /* meaning depends on the handler; branches: rounds of fuel that going back costs */
 };
 _Static_assert(sizeof(struct sim_op) == 64, "one record a cache line");
 #define SIM_NO_GUARD UINT32_MAX
+/* Room in a register file for one instruction's operands: five slots of up to 64 bits, a few predicates. */
+enum { SIM_SCRATCH = 5 * 8 * SIM_LANES + SIM_SLOT };
 
 enum sim_round { SIM_RN, SIM_RZ, SIM_RM, SIM_RP };
 enum sim_vector { SIM_V_SIGNED = 1, SIM_V_WIDE = 2 };
@@ -116,6 +123,22 @@ enum sim_flag {
     SIM_RELU = 64,
     SIM_SATFINITE = 128,
 };
+
+/* Instructions that lanes of a warp execute together, wherever in the code each of them stands: what their operands
+ * are (wait.c). */
+enum sim_meeting {
+    SIM_MEET_SHFL = 1, /* d = a, b, c and the predicate imm, all 32-bit */
+    SIM_MEET_VOTE,     /* predicate d = predicate a */
+    SIM_MEET_BALLOT,   /* 32-bit d = predicate a */
+    SIM_MEET_MATCH,    /* d, predicate imm = a, 32 bits */
+    SIM_MEET_MATCH64,  /* ... 64 bits */
+    SIM_MEET_REDUX,    /* d = a */
+    SIM_MEET_SYNC,     /* nothing */
+    SIM_MEET_ELECT,    /* d, predicate imm */
+};
+
+/* bar.*, in sim_op.more */
+enum sim_bar { SIM_BAR_SYNC, SIM_BAR_ARRIVE, SIM_BAR_POPC, SIM_BAR_AND, SIM_BAR_OR };
 
 /* One handler's two functions; mod is for float forms with rounding, ftz or sat, NULL where there are none. */
 struct sim_handler {
@@ -171,8 +194,14 @@ struct sim_code {
     const struct ptx_func *func;
     struct sim_op *op;
     uint32_t nop, ninst;
-    uint32_t file_bytes; /* one warp's register file */
-    uint32_t pred_bytes; /* predicates lie at its start, ... */
+    /* by record: where it comes in the order in which groups of lanes run (order.c) */
+    const uint32_t *rank;
+    const uint32_t
+        *late; /* ... for a group that came back to the head of a loop; 0: no such head */
+    const struct sim_targets *targets; /* of brx.idx, by sim_op.target */
+    uint32_t scratch;                  /* SIM_SCRATCH bytes of the file, for wait.c */
+    uint32_t file_bytes;               /* one warp's register file */
+    uint32_t pred_bytes;               /* predicates lie at its start, ... */
     uint32_t zero_bytes; /* ... then registers; this much is zeroed when a warp starts */
     uint32_t ncache;     /* memory instructions */
     VEC(struct sim_const) consts;
@@ -181,6 +210,11 @@ struct sim_code {
     uint64_t local_bytes;  /* per thread */
     bool ordered;          /* has atomics whose order shows: blocks must run on one thread */
     bool cooperates;       /* has barriers or may wait for others: a warp can stop half-way */
+};
+
+struct sim_targets {
+    uint32_t n;
+    const uint32_t *op; /* records */
 };
 
 /* Spellings to handlers (decode.c). */
@@ -227,10 +261,15 @@ enum sim_stop {
 /* Lanes that stand at the same instruction. */
 struct sim_group {
     uint32_t pc, mask;
-    uint32_t lap;  /* how often it was made to wait for the others: lower runs first */
-    uint8_t waits; /* 0: ready; 1 + n: at barrier n; SIM_WAIT_LANES: for lanes to arrive */
+    uint32_t rank; /* the group with the lowest runs first, ... */
+    uint32_t lap;  /* ... but for those that were set back because they may wait for others */
+    uint8_t waits; /* 0: ready; else enum sim_wait */
 };
-enum { SIM_WAIT_LANES = 255 };
+enum sim_wait {
+    SIM_WAIT_BAR = 1,                            /* + n: behind barrier n, for it to complete */
+    SIM_WAIT_WARP = SIM_WAIT_BAR + SIM_BARRIERS, /* + n: ..., for its warp's other lanes to come */
+    SIM_WAIT_LANES = SIM_WAIT_WARP + SIM_BARRIERS, /* for lanes that its mask names */
+};
 
 /* The buffer that a memory instruction last used, in a worker. Valid for that instruction's size and kind only. */
 struct sim_cached {
@@ -246,9 +285,11 @@ struct sim_warp {
     uint32_t lm_for;
     uint32_t part; /* mask != ~0: which of sim_op.fn to call */
     uint32_t lap;  /* of the group that runs */
-    uint32_t fuel, ticks;
+    int32_t fuel;
+    uint32_t ticks, patience;
     uint32_t ngroup; /* groups that do not run now */
     const struct sim_op *code;
+    const uint32_t *rank; /* sim_code's */
     struct sim_cached *cache;
     struct sim_block *block;
     unsigned char *local; /* lane i's local memory starts at local + i * local_bytes */
@@ -260,6 +301,8 @@ struct sim_warp {
     uint32_t index;   /* in the block */
     enum sim_stop stop;
     bool started;
+    bool spun;                   /* it stopped in a loop that may wait for others */
+    uint32_t came[SIM_BARRIERS]; /* lanes at a barrier at which not all of the warp's are yet */
     struct sim_group group[SIM_LANES];
 };
 
@@ -274,13 +317,18 @@ enum sim_fault_kind {
     SIM_F_TOTAL, /* the limit was passed by the blocks together */
     SIM_F_INTERRUPTED,
     SIM_F_BARRIER,   /* a barrier number or count that cannot be */
+    SIM_F_COUNT,     /* another count of threads than those who came before gave */
+    SIM_F_INDEX,     /* brx.idx past its list */
     SIM_F_MEMORY,    /* the host has no memory for the block */
     SIM_F_ABANDONED, /* nothing of its own: a block with a lower index failed */
 };
 
+/* Where a group of lanes stands, and what it waits for. */
 struct sim_stand {
     uint32_t warp, op, mask;
     uint8_t waits;
+    uint32_t named, missing;        /* SIM_WAIT_LANES, SIM_WAIT_WARP: lanes */
+    uint32_t barrier, came, wanted; /* SIM_WAIT_BAR: its number, threads */
 };
 
 struct sim_fault {
@@ -296,8 +344,12 @@ struct sim_fault {
     VEC(struct sim_stand) stands;
 };
 
+/* A warp has come when all its lanes that have not exited are there; it counts as 32 threads then (PTX ISA, barrier).
+ */
 struct sim_barrier {
-    uint32_t arrived, expected; /* threads; expected 0: all that live */
+    uint32_t arrived, expected; /* threads; expected 0: all warps that live */
+    bool used;                  /* someone has come since it completed last */
+    uint32_t yes, lanes;        /* of .red: lanes whose predicate holds, all lanes */
 };
 
 struct sim_block {
@@ -308,7 +360,7 @@ struct sim_block {
     unsigned char *shared;
     uint64_t shared_bytes;
     unsigned char *local;
-    uint32_t nwarp, nlive; /* warps; threads that have not exited */
+    uint32_t nwarp, nlive, nwarp_live; /* warps; threads, warps that have not exited */
     uint64_t count;
     struct sim_barrier barrier[SIM_BARRIERS];
     struct sim_fault fault;
@@ -347,14 +399,28 @@ struct sim_worker {
 };
 
 /* Called by handlers; w->em or w->mask as the handler left them. */
-const struct sim_op *sim_arrive(struct sim_warp *w, const struct sim_op *op);
-const struct sim_op *sim_tick(struct sim_warp *w, const struct sim_op *op);
+
+/* The running group goes on at op, of that rank, where others may stand or should run first. */
+const struct sim_op *sim_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t rank);
+/* It jumped from one record to another while others wait. */
+const struct sim_op *sim_jump(struct sim_warp *w, const struct sim_op *from,
+                              const struct sim_op *to);
+/* Its fuel is spent; it jumped back from one record to another. */
+const struct sim_op *sim_tick(struct sim_warp *w, const struct sim_op *from,
+                              const struct sim_op *to);
 const struct sim_op *sim_split(struct sim_warp *w, const struct sim_op *at, uint32_t taken,
                                const struct sim_op *target, const struct sim_op *next);
+/* brx.idx: lane i goes to to[i]. */
+const struct sim_op *sim_scatter(struct sim_warp *w, const struct sim_op *at,
+                                 const uint32_t to[SIM_LANES], uint32_t lanes);
+/* nanosleep: it lets all others pass. */
+const struct sim_op *sim_sleep(struct sim_warp *w, const struct sim_op *op);
 const struct sim_op *sim_exit(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
-const struct sim_op *sim_wait_lanes(struct sim_warp *w, const struct sim_op *op);
+/* Some lanes that the masks of these name are not here: those whose fellows have all come go on, the others wait. */
+const struct sim_op *sim_meet(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
+/* bar.*: op->more is enum sim_bar, yes the lanes whose predicate holds. */
 const struct sim_op *sim_barrier(struct sim_warp *w, const struct sim_op *op, uint32_t lanes,
-                                 uint32_t id, uint32_t threads, bool wait);
+                                 uint32_t id, uint32_t threads, uint32_t yes);
 
 /* Spaces of a memory instruction, in sim_op.more. */
 enum sim_space { SIM_IN_GLOBAL, SIM_IN_SHARED, SIM_IN_LOCAL, SIM_IN_GENERIC };
@@ -377,6 +443,17 @@ static inline void sim_set_mask(struct sim_warp *w, uint32_t mask)
     w->mask = w->em = mask;
     w->part = mask != UINT32_MAX;
 }
+
+/* Groups of lanes (warp.c), for wait.c: a group that stops at a record; the next that can run, NULL when the warp
+ * stops; what a waiting group waits for. */
+void sim_push(struct sim_warp *w, uint32_t pc, uint32_t mask, uint8_t waits);
+void sim_take_out(struct sim_warp *w, uint32_t group);
+const struct sim_op *sim_next_group(struct sim_warp *w);
+static inline uint32_t sim_pc(const struct sim_warp *w, const struct sim_op *op)
+{
+    return (uint32_t)(op - w->code);
+}
+struct sim_stand sim_stand_of(const struct sim_warp *w, const struct sim_group *g);
 
 /* Makes the warp stand at the entry's start. False when the host has no memory. */
 bool sim_warp_start(struct sim_block *b, uint32_t index);

@@ -1,44 +1,42 @@
 /* How the lanes of a warp part and meet.
  *
- * Every lane has a program counter; lanes that share one form a group. One group runs at a time, the one with the
- * lowest counter, so that lanes which took the longer way are waited for where the ways join; groups that stand
- * at the same record merge. A group that goes round in a loop while others wait is set back behind them after
- * SIM_TICK rounds (its lap grows), so that lanes which spin on what another lane must do let it happen, as on
- * hardware since sm_70.
+ * Every lane has a program counter; lanes that share one form a group. One group runs at a time: the one that stands
+ * first in an order of the code (order.c) in which a place that all ways out of a branch lead to comes behind those
+ * ways, and what follows a loop behind the loop. So lanes which took the longer way are waited for where the ways
+ * join, the branch's post-dominator at the latest; groups that stand at the same record merge.
+ *
+ * Lanes may also wait for each other, as on hardware since sm_70. A group that goes round in a loop which may do that
+ * (order.c knows them) is set back behind all others after a number of rounds (its lap grows); in any other loop that
+ * takes much longer.
  */
 #include <config.h>
 
 #include "sim/sim.h"
 
-static uint32_t pc_of(const struct sim_warp *w, const struct sim_op *op)
+void sim_push(struct sim_warp *w, uint32_t pc, uint32_t mask, uint8_t waits)
 {
-    return (uint32_t)(op - w->code);
-}
-
-static void push(struct sim_warp *w, uint32_t pc, uint32_t mask, uint8_t waits)
-{
-    w->group[w->ngroup++] = (struct sim_group){pc, mask, w->lap, waits};
+    w->group[w->ngroup++] = (struct sim_group){pc, mask, w->rank[pc], w->lap, waits};
 }
 
 static bool before(const struct sim_group *a, const struct sim_group *b)
 {
-    return a->lap != b->lap ? a->lap < b->lap : a->pc < b->pc;
+    return a->lap != b->lap ? a->lap < b->lap : a->rank < b->rank;
 }
 
-static void take_out(struct sim_warp *w, uint32_t i)
+void sim_take_out(struct sim_warp *w, uint32_t i)
 {
     w->group[i] = w->group[--w->ngroup];
 }
 
-/* Adds to the running group, which stands at pc, every group that stands there too. */
+/* Adds to the running group, which stands at pc, every group that is ready there too. */
 static void merge_at(struct sim_warp *w, uint32_t pc)
 {
     for (uint32_t i = 0; i < w->ngroup;) {
         const struct sim_group *g = &w->group[i];
-        if (g->pc == pc && (g->waits == 0 || g->waits == SIM_WAIT_LANES)) {
+        if (g->pc == pc && g->waits == 0) {
             sim_set_mask(w, w->mask | g->mask);
             w->lap = w->lap > g->lap ? w->lap : g->lap;
-            take_out(w, i);
+            sim_take_out(w, i);
         } else {
             i++;
         }
@@ -58,7 +56,7 @@ static int best_group(const struct sim_warp *w)
 }
 
 /* No group runs: go on with the best one, or stop. */
-static const struct sim_op *next_group(struct sim_warp *w)
+const struct sim_op *sim_next_group(struct sim_warp *w)
 {
     const int i = best_group(w);
     if (i < 0) {
@@ -67,26 +65,42 @@ static const struct sim_op *next_group(struct sim_warp *w)
         return NULL;
     }
     const struct sim_group g = w->group[i];
-    take_out(w, (uint32_t)i);
+    sim_take_out(w, (uint32_t)i);
     sim_set_mask(w, g.mask);
     w->lap = g.lap;
     w->mark = w->code[g.pc].serial;
-    merge_at(w, g.pc);
+    if (w->ngroup)
+        merge_at(w, g.pc);
     return w->code + g.pc;
 }
 
-/* The running group has come to op, where others may stand or should run first. */
-const struct sim_op *sim_arrive(struct sim_warp *w, const struct sim_op *op)
+const struct sim_op *sim_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t rank)
 {
-    const uint32_t pc = pc_of(w, op);
+    const uint32_t pc = sim_pc(w, op);
     sim_count(w, op);
     merge_at(w, pc);
     const int i = best_group(w);
-    const struct sim_group here = {pc, w->mask, w->lap, 0};
+    const struct sim_group here = {pc, w->mask, rank, w->lap, 0};
     if (i < 0 || !before(&w->group[i], &here))
         return op;
-    push(w, pc, w->mask, 0);
-    return next_group(w);
+    w->group[w->ngroup++] = here;
+    return sim_next_group(w);
+}
+
+/* The rank of a group that went from one record to another: the head of a loop that it came back to is behind the
+ * rest of the loop, so that those still on their way round are waited for. */
+static uint32_t rank_after(const struct sim_warp *w, const struct sim_op *from,
+                           const struct sim_op *to)
+{
+    const uint32_t rank = w->rank[sim_pc(w, to)];
+    const uint32_t late = w->block->launch->code->late[sim_pc(w, to)];
+    return rank <= w->rank[sim_pc(w, from)] && late ? late : rank;
+}
+
+const struct sim_op *sim_jump(struct sim_warp *w, const struct sim_op *from,
+                              const struct sim_op *to)
+{
+    return sim_arrive(w, to, rank_after(w, from, to));
 }
 
 static bool over_limit(const struct sim_warp *w)
@@ -94,26 +108,66 @@ static bool over_limit(const struct sim_warp *w)
     return w->block->count + (w->count - w->counted) > w->block->launch->limit;
 }
 
-const struct sim_op *sim_tick(struct sim_warp *w, const struct sim_op *op)
+/* Behind all groups that are ready. */
+static void set_back(struct sim_warp *w)
+{
+    uint32_t lap = 0;
+    for (uint32_t i = 0; i < w->ngroup; i++)
+        if (w->group[i].waits == 0 && w->group[i].lap >= lap)
+            lap = w->group[i].lap + 1;
+    w->lap = lap;
+}
+
+/* The running group stands at op and may have to stop there. */
+static bool must_stop(struct sim_warp *w, const struct sim_op *op)
 {
     const struct sim_launch *l = w->block->launch;
-    w->fuel = SIM_TICK;
+    const uint32_t lane = (uint32_t)__builtin_ctz(w->mask);
+    sim_count(w, op);
     if (l->interrupted && *l->interrupted)
-        return sim_fault_at(w, op, (uint32_t)__builtin_ctz(w->mask), SIM_F_INTERRUPTED);
-    if (atomic_load_explicit(&l->stop_after, memory_order_relaxed) < w->block->index)
-        return sim_fault_at(w, op, 0, SIM_F_ABANDONED);
-    if (over_limit(w))
-        return sim_fault_at(w, op, (uint32_t)__builtin_ctz(w->mask), SIM_F_LIMIT);
-    if (w->ngroup)
-        w->lap++;
-    if (++w->ticks >= SIM_SLICE) {
-        sim_count(w, op);
-        push(w, pc_of(w, op), w->mask, 0);
-        sim_set_mask(w, 0);
-        w->stop = SIM_YIELD;
+        sim_fault_at(w, op, lane, SIM_F_INTERRUPTED);
+    else if (atomic_load_explicit(&l->stop_after, memory_order_relaxed) < w->block->index)
+        sim_fault_at(w, op, lane, SIM_F_ABANDONED);
+    else if (over_limit(w))
+        sim_fault_at(w, op, lane, SIM_F_LIMIT);
+    else
+        return false;
+    return true;
+}
+
+static const struct sim_op *yield(struct sim_warp *w, const struct sim_op *op, uint32_t rank,
+                                  bool spun)
+{
+    sim_push(w, sim_pc(w, op), w->mask, 0);
+    w->group[w->ngroup - 1].rank = rank;
+    sim_set_mask(w, 0);
+    w->stop = SIM_YIELD;
+    w->spun = spun;
+    return NULL;
+}
+
+const struct sim_op *sim_tick(struct sim_warp *w, const struct sim_op *from,
+                              const struct sim_op *to)
+{
+    const bool polls = from->more > 1;
+    w->fuel = SIM_TICK;
+    if (must_stop(w, to))
         return NULL;
-    }
-    return w->ngroup ? sim_arrive(w, op) : op;
+    if (polls || ++w->patience % SIM_PATIENCE == 0)
+        set_back(w);
+    w->ticks += polls ? SIM_SLICE / 2 : 1;
+    const uint32_t rank = rank_after(w, from, to);
+    if (w->ticks >= SIM_SLICE)
+        return yield(w, to, rank, polls);
+    return w->ngroup ? sim_arrive(w, to, rank) : to;
+}
+
+const struct sim_op *sim_sleep(struct sim_warp *w, const struct sim_op *op)
+{
+    if (must_stop(w, op + 1))
+        return NULL;
+    set_back(w);
+    return yield(w, op + 1, w->rank[sim_pc(w, op + 1)], true);
 }
 
 const struct sim_op *sim_split(struct sim_warp *w, const struct sim_op *at, uint32_t taken,
@@ -121,86 +175,37 @@ const struct sim_op *sim_split(struct sim_warp *w, const struct sim_op *at, uint
 {
     sim_count(w, at + 1);
     const uint32_t rest = w->mask & ~taken;
-    const bool jump = target < next;
+    const uint32_t there = rank_after(w, at, target), here = rank_after(w, at, next);
+    const bool jump = there < here;
     const struct sim_op *const to = jump ? target : next;
-    if (jump) {
-        push(w, pc_of(w, next), rest, 0);
-        sim_set_mask(w, taken);
-    } else {
-        push(w, pc_of(w, target), taken, 0);
-        sim_set_mask(w, rest);
-    }
+    sim_push(w, sim_pc(w, jump ? next : target), jump ? rest : taken, 0);
+    w->group[w->ngroup - 1].rank = jump ? here : there;
+    sim_set_mask(w, jump ? taken : rest);
     w->mark = to->serial;
-    if (to <= at && --w->fuel == 0)
-        return sim_tick(w, to);
-    return sim_arrive(w, to);
+    if (target <= at && (w->fuel -= at->more) <= 0)
+        return sim_tick(w, at, to);
+    return sim_arrive(w, to, jump ? there : here);
 }
 
-/* ---- waiting ----------------------------------------------------------------------------------------- */
-
-/* Lets the threads at a barrier go when enough have come. */
-static void check_barrier(struct sim_block *b, uint32_t id)
+const struct sim_op *sim_scatter(struct sim_warp *w, const struct sim_op *at,
+                                 const uint32_t to[SIM_LANES], uint32_t lanes)
 {
-    struct sim_barrier *bar = &b->barrier[id];
-    const uint32_t wanted = bar->expected ? bar->expected : b->nlive;
-    if (bar->arrived == 0 || bar->arrived < wanted)
-        return;
-    bar->arrived = 0;
-    for (uint32_t i = 0; i < b->nwarp; i++)
-        for (uint32_t g = 0; g < b->warp[i].ngroup; g++)
-            if (b->warp[i].group[g].waits == 1 + id)
-                b->warp[i].group[g].waits = 0;
-}
-
-const struct sim_op *sim_exit(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
-{
-    struct sim_block *b = w->block;
-    sim_count(w, op + 1);
-    w->live &= ~lanes;
-    b->nlive -= (uint32_t)__builtin_popcount(lanes);
-    for (uint32_t id = 0; id < SIM_BARRIERS; id++)
-        if (b->barrier[id].arrived && !b->barrier[id].expected)
-            check_barrier(b, id);
-    /* lanes that waited for these look again */
-    for (uint32_t i = 0; i < w->ngroup; i++)
-        if (w->group[i].waits == SIM_WAIT_LANES)
-            w->group[i].waits = 0;
-    if (lanes == w->mask)
-        return next_group(w);
-    sim_set_mask(w, w->mask & ~lanes);
-    return w->ngroup ? sim_arrive(w, op + 1) : op + 1;
-}
-
-const struct sim_op *sim_wait_lanes(struct sim_warp *w, const struct sim_op *op)
-{
-    const uint32_t pc = pc_of(w, op), mask = w->mask;
-    sim_count(w, op);
-    merge_at(w, pc);
-    if (w->mask != mask)
-        return op;
-    push(w, pc, w->mask, SIM_WAIT_LANES);
-    return next_group(w);
-}
-
-const struct sim_op *sim_barrier(struct sim_warp *w, const struct sim_op *op, uint32_t lanes,
-                                 uint32_t id, uint32_t threads, bool wait)
-{
-    struct sim_block *b = w->block;
-    const uint32_t rest = w->mask & ~lanes;
-    if (id >= SIM_BARRIERS || threads % SIM_LANES != 0 || threads > b->nwarp * SIM_LANES)
-        return sim_fault_at(w, op, (uint32_t)__builtin_ctz(lanes), SIM_F_BARRIER);
-    sim_count(w, op + 1);
-    b->barrier[id].expected = threads;
-    b->barrier[id].arrived += (uint32_t)__builtin_popcount(lanes);
-    if (wait)
-        push(w, pc_of(w, op + 1), lanes, (uint8_t)(1 + id));
-    check_barrier(b, id);
-    if (!wait)
-        return op + 1;
-    if (!rest)
-        return next_group(w);
-    sim_set_mask(w, rest);
-    return sim_arrive(w, op + 1);
+    sim_count(w, at + 1);
+    uint32_t rest = w->mask & ~lanes;
+    if (rest)
+        sim_push(w, sim_pc(w, at + 1), rest, 0);
+    while (lanes) {
+        const uint32_t pc = to[__builtin_ctz(lanes)];
+        uint32_t same = 0;
+        for (uint32_t left = lanes; left; left &= left - 1)
+            if (to[__builtin_ctz(left)] == pc)
+                same |= left & -left;
+        lanes &= ~same;
+        sim_push(w, pc, same, 0);
+        w->group[w->ngroup - 1].rank = rank_after(w, at, w->code + pc);
+    }
+    const struct sim_op *next = sim_next_group(w);
+    return next <= at && (w->fuel -= at->more) <= 0 ? sim_tick(w, at, next) : next;
 }
 
 /* ---- starting, running, stopping --------------------------------------------------------------------- */
@@ -210,10 +215,10 @@ const struct sim_op *sim_fault_at(struct sim_warp *w, const struct sim_op *op, u
 {
     struct sim_fault *f = &w->block->fault;
     sim_count(w, op);
-    *f = (struct sim_fault){.kind = kind, .op = pc_of(w, op), .warp = w->index, .lane = lane};
+    *f = (struct sim_fault){.kind = kind, .op = sim_pc(w, op), .warp = w->index, .lane = lane};
     f->block = w->block->index;
     w->stop = SIM_FAULT;
-    push(w, pc_of(w, op), w->mask, 0); /* where it stood, for the report */
+    sim_push(w, sim_pc(w, op), w->mask, 0); /* where it stood, for the report */
     return NULL;
 }
 
@@ -226,9 +231,8 @@ void sim_warp_run(struct sim_warp *w)
 {
     w->ticks = 0;
     w->fuel = SIM_TICK;
-    w->lm_for = 0;
-    memset(w->lm, 0, sizeof w->lm);
-    const struct sim_op *op = next_group(w);
+    w->spun = false;
+    const struct sim_op *op = sim_next_group(w);
     while (op)
         op = op->fn[w->part](w, op);
 }
