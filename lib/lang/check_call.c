@@ -2,7 +2,7 @@
 
 #include "lang/lang_int.h"
 
-enum call_kind { FLOAT, ARITH, FLAW, BITS, OTHER };
+enum call_kind { FLOAT, ARITH, FLAW, BITS, OTHER, SYNC };
 
 static const struct {
     unsigned char lo, hi, kind;
@@ -220,6 +220,13 @@ bool check_call(struct checker *c, struct lang_expr *e)
     }
     if (e->nargs < rules[e->fn].lo || e->nargs > rules[e->fn].hi)
         return wrong_count(c, e, rules[e->fn].lo);
+    if (rules[e->fn].kind == SYNC)
+        return check_sync(c, e);
+    if (e->order_span.src || e->scope_span.src)
+        return diag_error(c->d, e->order_span.src ? e->order_span : e->scope_span,
+                          "%s() has no order and no scope; atomic operations, load(), store() and "
+                          "fence() have",
+                          e->name);
     if (!check_arguments(c, e))
         return false;
     switch ((enum call_kind)rules[e->fn].kind) {
@@ -228,6 +235,7 @@ bool check_call(struct checker *c, struct lang_expr *e)
     case FLAW: return flaw_call(c, e);
     case BITS: return bits_call(c, e);
     case OTHER: return other_call(c, e);
+    case SYNC: break;
     }
     return false;
 }

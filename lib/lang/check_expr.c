@@ -15,6 +15,9 @@ bool check_unknown(struct checker *c, struct span s, const char *name, bool func
 {
     const char *near = scope_nearest(c->a, c->scope, name, function);
     const char *kind = function ? "function" : "name";
+    const char *ours = function ? lang_cuda_word(name) : NULL;
+    if (ours)
+        return diag_error(c->d, s, "'%s' is called %s() here", name, ours);
     if (lang_is_planned(name))
         return diag_error(c->d, s, "'%s' is not in this version's language", name);
     if (near)

@@ -212,7 +212,8 @@ static bool check_stmt(struct checker *c, struct lang_stmt *s)
     case S_EXPR:
         if (!check_expr(c, s->rhs))
             return false;
-        if (s->rhs->kind == E_CALL && !s->rhs->func)
+        if (s->rhs->kind == E_CALL && !s->rhs->func && s->rhs->type != DT_VOID &&
+            !lang_builtin_acts(s->rhs->fn))
             return diag_error(c->d, s->rhs->span, "the value of %s() is not used; assign it",
                               s->rhs->name);
         return true;

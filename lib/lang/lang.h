@@ -119,6 +119,12 @@ enum lang_special {
     SP_NCTAID_Z,
     SP_LANEID,
     SP_WARPID,
+    SP_CLUSTERID_X,
+    SP_CLUSTERID_Y,
+    SP_CLUSTERID_Z,
+    SP_CLUSTER_NCTAID_X,
+    SP_CLUSTER_NCTAID_Y,
+    SP_CLUSTER_NCTAID_Z,
     SP_COUNT,
 };
 
@@ -138,7 +144,8 @@ struct lang_expr {
     const char *text;      /* E_STRING, escapes resolved */
     enum lang_order order; /* E_CALL, where it has them */
     enum lang_memory_scope scope;
-    const char *name; /* E_NAME, E_INDEX, E_CALL before checking */
+    struct span order_span, scope_span; /* as written; no src: the default */
+    const char *name;                   /* E_NAME, E_INDEX, E_CALL before checking */
     struct lang_symbol *sym;
     enum lang_op op;
     enum lang_special special;
@@ -260,6 +267,9 @@ struct lang_options {
     bool index_is_i64;
     bool allow_recurrence; /* reference: */
     bool fast_math;        /* math: fast */
+    /* Of a body: the block's extents, 0 where they are known only at launch. The analysis of what differs between
+     * threads (uniform.c) knows warps by them. */
+    uint32_t block[3];
     /* lang_functions only parses; a function is checked when checked code first calls it, or by lang_check_func
      * (for a library of which little is used). */
     bool lazy_functions;
@@ -303,6 +313,11 @@ const char *lang_expr_text(struct arena *a, const struct lang_expr *e);
 void lang_print_stmt(const struct lang_stmt *s, unsigned indent, struct buf *out);
 const char *lang_builtin_name(enum lang_builtin fn);
 const char *lang_special_name(enum lang_special sp);
+/* Does a call of it do more than compute a value from its arguments: synchronise, exchange with other threads, read a
+ * clock, change memory? Then it happens exactly once, where it is written. */
+bool lang_builtin_acts(enum lang_builtin fn);
+const char *lang_order_name(enum lang_order o);
+const char *lang_memory_scope_name(enum lang_memory_scope s);
 const char *lang_reduce_name(enum lang_reduce r);
 
 #endif

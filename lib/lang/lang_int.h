@@ -138,8 +138,12 @@ enum dtype literal_int_type(uint64_t v);
 
 bool lang_reduce_parse(const char *s, size_t n, enum lang_reduce *r);
 bool lang_special_parse(const char *s, size_t n, enum lang_special *sp);
+bool lang_order_parse(const char *s, size_t n, enum lang_order *o);
+bool lang_memory_scope_parse(const char *s, size_t n, enum lang_memory_scope *scope);
 /* FN_COUNT when there is none; *fast for fast_exp and its like. */
 enum lang_builtin lang_builtin_parse(const char *name, bool *fast);
+/* What a function of CUDA is called here ("atomicAdd": "atomic_add"); NULL for other names. */
+const char *lang_cuda_word(const char *name);
 /* Names of what a later version has ("__syncthreads", "switch"), for a message that says so. */
 bool lang_is_planned(const char *name);
 
@@ -178,6 +182,7 @@ void check_convert(struct checker *c, struct lang_expr *e, enum dtype to);
 bool check_condition(struct checker *c, struct lang_expr *e); /* checks, and makes it a bool */
 bool check_integer(struct checker *c, struct lang_expr *e, const char *what);
 bool check_call(struct checker *c, struct lang_expr *e);
+bool check_sync(struct checker *c, struct lang_expr *e); /* a call of kind SYNC */
 bool check_subscripts(struct checker *c, struct lang_expr *e);
 /* The index's range is checked and its extent, if not written, found in `within`. */
 bool check_index_range(struct checker *c, struct lang_symbol *index,

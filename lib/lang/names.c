@@ -10,12 +10,16 @@ static const char *const builtin_names[FN_COUNT] = {
 };
 
 static const char *const special_names[SP_COUNT] = {
-    "threadIdx.x", "threadIdx.y", "threadIdx.z", "blockIdx.x", "blockIdx.y",
-    "blockIdx.z",  "blockDim.x",  "blockDim.y",  "blockDim.z", "gridDim.x",
-    "gridDim.y",   "gridDim.z",   "laneid",      "warpid"};
+    "threadIdx.x",  "threadIdx.y",  "threadIdx.z",  "blockIdx.x",   "blockIdx.y",
+    "blockIdx.z",   "blockDim.x",   "blockDim.y",   "blockDim.z",   "gridDim.x",
+    "gridDim.y",    "gridDim.z",    "laneid",       "warpid",       "clusterIdx.x",
+    "clusterIdx.y", "clusterIdx.z", "clusterDim.x", "clusterDim.y", "clusterDim.z"};
 
 static const char *const reduce_names[] = {"sum", "prod", "max",    "min",
                                            "any", "all",  "argmax", "argmin"};
+
+static const char *const order_names[] = {"relaxed", "acquire", "release", "acq_rel", "seq_cst"};
+static const char *const scope_names[] = {"block", "cluster", "gpu", "system"};
 
 const char *lang_builtin_name(enum lang_builtin fn)
 {
@@ -30,6 +34,51 @@ const char *lang_special_name(enum lang_special sp)
 const char *lang_reduce_name(enum lang_reduce r)
 {
     return reduce_names[r];
+}
+
+bool lang_builtin_acts(enum lang_builtin fn)
+{
+    enum kind { FLOAT, ARITH, FLAW, BITS, OTHER, SYNC };
+    static const unsigned char kinds[FN_COUNT] = {
+#define BUILTIN(NAME, text, lo, hi, kind) kind,
+#include "lang/builtin.def"
+#undef BUILTIN
+    };
+    return fn < FN_COUNT && kinds[fn] >= SYNC;
+}
+
+const char *lang_order_name(enum lang_order o)
+{
+    return order_names[o];
+}
+
+const char *lang_memory_scope_name(enum lang_memory_scope s)
+{
+    return scope_names[s];
+}
+
+static bool find_word(const char *const *words, size_t count, const char *s, size_t n, size_t *at)
+{
+    for (*at = 0; *at < count; ++*at)
+        if (strlen(words[*at]) == n && memcmp(words[*at], s, n) == 0)
+            return true;
+    return false;
+}
+
+bool lang_order_parse(const char *s, size_t n, enum lang_order *o)
+{
+    size_t at;
+    bool found = find_word(order_names, sizeof order_names / sizeof *order_names, s, n, &at);
+    *o = (enum lang_order)at;
+    return found;
+}
+
+bool lang_memory_scope_parse(const char *s, size_t n, enum lang_memory_scope *scope)
+{
+    size_t at;
+    bool found = find_word(scope_names, sizeof scope_names / sizeof *scope_names, s, n, &at);
+    *scope = (enum lang_memory_scope)at;
+    return found;
 }
 
 bool lang_reduce_parse(const char *s, size_t n, enum lang_reduce *r)
@@ -81,13 +130,13 @@ static bool is_one_of(const char *name, const char *const *list)
 const char *lang_reserved(const char *name)
 {
     static const char *const keywords[] = {
-        "auto",     "break",      "case",     "const",    "continue", "default", "do",
-        "else",     "enum",       "extern",   "false",    "for",      "goto",    "if",
-        "in",       "inf",        "inline",   "inout",    "nan",      "out",     "pad",
-        "register", "restrict",   "return",   "shared",   "signed",   "sizeof",  "static",
-        "struct",   "switch",     "true",     "typedef",  "union",    "void",    "volatile",
-        "while",    "threadIdx",  "blockIdx", "blockDim", "gridDim",  "laneid",  "warpid",
-        "WARP_SZ",  "clusterIdx", "long",     "char",     "asm",      NULL};
+        "auto",     "break",      "case",       "const",    "continue", "default", "do",
+        "else",     "enum",       "extern",     "false",    "for",      "goto",    "if",
+        "in",       "inf",        "inline",     "inout",    "nan",      "out",     "pad",
+        "register", "restrict",   "return",     "shared",   "signed",   "sizeof",  "static",
+        "struct",   "switch",     "true",       "typedef",  "union",    "void",    "volatile",
+        "while",    "threadIdx",  "blockIdx",   "blockDim", "gridDim",  "laneid",  "warpid",
+        "warpSize", "clusterIdx", "clusterDim", "long",     "char",     "asm",     NULL};
     enum dtype t;
     enum lang_reduce r;
     if (is_one_of(name, keywords))
@@ -107,13 +156,73 @@ static bool is_vector_type(const char *name)
     return x && x[1] >= '2' && x[1] <= '8' && !x[2] && dtype_parse(name, (size_t)(x - name), &t);
 }
 
+const char *lang_cuda_word(const char *name)
+{
+    static const char *const words[][2] = {
+        {"__shfl", "__shfl_sync"},
+        {"__shfl_up", "__shfl_up_sync"},
+        {"__shfl_down", "__shfl_down_sync"},
+        {"__shfl_xor", "__shfl_xor_sync"},
+        {"__ballot", "__ballot_sync"},
+        {"__any", "__any_sync"},
+        {"__all", "__all_sync"},
+        {"__nanosleep", "nanosleep"},
+        {"atomicAdd", "atomic_add"},
+        {"atomicSub", "atomic_sub"},
+        {"atomicMin", "atomic_min"},
+        {"atomicMax", "atomic_max"},
+        {"atomicAnd", "atomic_and"},
+        {"atomicOr", "atomic_or"},
+        {"atomicXor", "atomic_xor"},
+        {"atomicExch", "atomic_exch"},
+        {"atomicCAS", "atomic_cas"},
+        {"atomicInc", "atomic_inc"},
+        {"atomicDec", "atomic_dec"},
+        {"__expf", "fast_exp"},
+        {"__logf", "fast_log"},
+        {"__log2f", "fast_log2"},
+        {"__log10f", "fast_log10"},
+        {"__sinf", "fast_sin"},
+        {"__cosf", "fast_cos"},
+        {"expf", "exp"},
+        {"logf", "log"},
+        {"sqrtf", "sqrt"},
+        {"rsqrtf", "rsqrt"},
+        {"powf", "pow"},
+        {"tanhf", "tanh"},
+        {"sinf", "sin"},
+        {"cosf", "cos"},
+        {"fabs", "abs"},
+        {"fabsf", "abs"},
+        {"fmaxf", "max"},
+        {"fmax", "max"},
+        {"fminf", "min"},
+        {"fmin", "min"},
+        {"fmaf", "fma"},
+        {"__popc", "popc"},
+        {"__clz", "clz"},
+        {"__brev", "brev"},
+        {"__umulhi", "mulhi"},
+        {"__mulhi", "mulhi"},
+        {"__dp4a", "dp4a"},
+        {"__float_as_uint", "as_u32"},
+        {"__float_as_int", "as_i32"},
+        {"__int_as_float", "as_f32"},
+        {"__uint_as_float", "as_f32"},
+        {"printf", "print"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(name, words[i][0]) == 0)
+            return words[i][1];
+    return NULL;
+}
+
 bool lang_is_planned(const char *name)
 {
-    static const char *const words[] = {"print",        "assert", "uniform", "normal", "philox",
-                                        "switch",       "goto",   "shared",  "load2",  "load4",
-                                        "load8",        "store2", "store4",  "store8", "printf",
-                                        "cluster_sync", NULL};
-    static const char *const prefixes[] = {"__", "atomic_", "warp_", "block_", NULL};
+    static const char *const words[] = {"print",  "assert", "uniform", "normal", "philox", "switch",
+                                        "goto",   "shared", "load2",   "load4",  "load8",  "store2",
+                                        "store4", "store8", "printf",  NULL};
+    static const char *const prefixes[] = {"atomic_", NULL};
     if (is_one_of(name, words) || is_vector_type(name))
         return true;
     for (const char *const *p = prefixes; *p; p++)

@@ -60,16 +60,53 @@ static struct lang_expr *node(struct parser *p, enum lang_expr_kind k, struct sp
     return e;
 }
 
+/* order = relaxed, scope = gpu: at the end of a call's arguments. */
+static bool named_argument(struct parser *p, struct lang_expr *e)
+{
+    bool order = tok_is(&p->tok, "order");
+    if (!order && !tok_is(&p->tok, "scope"))
+        return parser_error(p, "no argument is called '%s'; there are 'order' and 'scope'",
+                            parser_name(p));
+    struct span *given = order ? &e->order_span : &e->scope_span, start = p->tok.span;
+    if (given->src)
+        return parser_error(p, "'%s' is given twice", order ? "order" : "scope");
+    parser_next(p);
+    parser_next(p); /* = */
+    const char *word = p->tok.span.src->text + p->tok.span.off;
+    size_t n = p->tok.kind == T_NAME ? p->tok.span.len : 0;
+    if (order && !lang_order_parse(word, n, &e->order))
+        return parser_error(p, "an order is relaxed, acquire, release, acq_rel or seq_cst, not %s",
+                            tok_text(p->a, &p->tok));
+    if (!order && !lang_memory_scope_parse(word, n, &e->scope))
+        return parser_error(p, "a scope is block, cluster, gpu or system, not %s",
+                            tok_text(p->a, &p->tok));
+    *given = span_join(start, p->tok.span);
+    parser_next(p);
+    return true;
+}
+
+static bool argument(struct parser *p, struct lang_expr *e, struct lang_expr **arg)
+{
+    *arg = NULL;
+    if (e->kind == E_CALL && p->tok.kind == T_NAME && parser_ahead(p)->kind == T_ASSIGN)
+        return named_argument(p, e);
+    if (e->order_span.src || e->scope_span.src)
+        return parser_error(p, "'order' and 'scope' come after the other arguments");
+    *arg = parse_expr(p);
+    return *arg != NULL;
+}
+
 /* The arguments up to `close`; the opening bracket is already taken. */
 static bool arguments(struct parser *p, struct lang_expr *e, enum tok_kind close)
 {
     VEC(struct lang_expr *) args = {0};
     if (p->tok.kind != close) {
         do {
-            struct lang_expr *arg = parse_expr(p);
-            if (!arg)
+            struct lang_expr *arg;
+            if (!argument(p, e, &arg))
                 return false;
-            *VEC_PUSH(p->a, &args) = arg;
+            if (arg)
+                *VEC_PUSH(p->a, &args) = arg;
         } while (parser_accept(p, T_COMMA));
     }
     e->args = args.v;
@@ -211,11 +248,12 @@ static struct lang_expr *padded(struct parser *p, struct span start)
 /* threadIdx.x, laneid; NULL without an error when it is none of these. */
 static struct lang_expr *special(struct parser *p, bool *failed)
 {
-    static const char *const vectors[] = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
+    static const char *const vectors[] = {"threadIdx", "blockIdx",   "blockDim",
+                                          "gridDim",   "clusterIdx", "clusterDim"};
     struct lang_expr *e = NULL;
     enum lang_special sp;
     struct span s = p->tok.span;
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         if (!tok_is(&p->tok, vectors[i]))
             continue;
         parser_next(p);
@@ -236,6 +274,13 @@ static struct lang_expr *special(struct parser *p, bool *failed)
         }
         *failed = false;
         e = expr_new(p->a, E_SPECIAL, s);
+    }
+    if (!e && tok_is(&p->tok, "warpSize")) {
+        e = expr_new(p->a, E_INT, s);
+        e->type = DT_I32;
+        e->ival = 32;
+        parser_next(p);
+        return e;
     }
     if (!e && (tok_is(&p->tok, "laneid") || tok_is(&p->tok, "warpid"))) {
         sp = tok_is(&p->tok, "laneid") ? SP_LANEID : SP_WARPID;

@@ -116,6 +116,20 @@ static void print_reduce(const struct lang_expr *e, struct buf *out)
     print_list(e, "](", ")", out);
 }
 
+static void print_call(const struct lang_expr *e, struct buf *out)
+{
+    const char *comma = e->nargs ? ", " : "";
+    buf_puts(out, e->func ? e->func->name : e->name);
+    print_list(e, "(", "", out);
+    if (e->order_span.src) {
+        buf_printf(out, "%sorder = %s", comma, lang_order_name(e->order));
+        comma = ", ";
+    }
+    if (e->scope_span.src)
+        buf_printf(out, "%sscope = %s", comma, lang_memory_scope_name(e->scope));
+    buf_putc(out, ')');
+}
+
 static int strength(const struct lang_expr *e)
 {
     switch (e->kind) {
@@ -174,10 +188,7 @@ static void print(const struct lang_expr *e, int lowest, struct buf *out)
         buf_puts(out, dtype_name(e->type));
         print_list(e, "(", ")", out);
         break;
-    case E_CALL:
-        buf_puts(out, e->func ? e->func->name : e->name);
-        print_list(e, "(", ")", out);
-        break;
+    case E_CALL: print_call(e, out); break;
     case E_REDUCE: print_reduce(e, out); break;
     }
     if (level < lowest)

@@ -248,8 +248,7 @@ void cg_at(struct cg *g, struct span s)
 
 /* ---- parameters and special registers ------------------------------------------------------------- */
 
-/* Moves the items made since `from` into the prologue, so that they dominate everything. */
-static void to_prologue(struct cg *g, size_t from, uint32_t order)
+void cg_to_prologue(struct cg *g, size_t from, uint32_t order)
 {
     for (size_t i = from; i < g->func->items.n; i++) {
         *VEC_PUSH(g->a, &g->prologue) = g->func->items.v[i];
@@ -329,7 +328,7 @@ static struct cg_val load_param(struct cg *g, const struct lang_symbol *sym, con
         reg = pred;
     }
     p->val = cg_value(t, reg);
-    to_prologue(g, from, order);
+    cg_to_prologue(g, from, order);
     return g->params.v[g->params.n - 1].val;
 }
 
@@ -361,13 +360,25 @@ struct cg_val cg_param_computed(struct cg *g, const char *expr)
 static enum ptx_sreg special_register(enum lang_special s)
 {
     static const enum ptx_sreg map[SP_COUNT] = {
-        [SP_TID_X] = PTX_SR_TID_X,       [SP_TID_Y] = PTX_SR_TID_Y,
-        [SP_TID_Z] = PTX_SR_TID_Z,       [SP_CTAID_X] = PTX_SR_CTAID_X,
-        [SP_CTAID_Y] = PTX_SR_CTAID_Y,   [SP_CTAID_Z] = PTX_SR_CTAID_Z,
-        [SP_NTID_X] = PTX_SR_NTID_X,     [SP_NTID_Y] = PTX_SR_NTID_Y,
-        [SP_NTID_Z] = PTX_SR_NTID_Z,     [SP_NCTAID_X] = PTX_SR_NCTAID_X,
-        [SP_NCTAID_Y] = PTX_SR_NCTAID_Y, [SP_NCTAID_Z] = PTX_SR_NCTAID_Z,
+        [SP_TID_X] = PTX_SR_TID_X,
+        [SP_TID_Y] = PTX_SR_TID_Y,
+        [SP_TID_Z] = PTX_SR_TID_Z,
+        [SP_CTAID_X] = PTX_SR_CTAID_X,
+        [SP_CTAID_Y] = PTX_SR_CTAID_Y,
+        [SP_CTAID_Z] = PTX_SR_CTAID_Z,
+        [SP_NTID_X] = PTX_SR_NTID_X,
+        [SP_NTID_Y] = PTX_SR_NTID_Y,
+        [SP_NTID_Z] = PTX_SR_NTID_Z,
+        [SP_NCTAID_X] = PTX_SR_NCTAID_X,
+        [SP_NCTAID_Y] = PTX_SR_NCTAID_Y,
+        [SP_NCTAID_Z] = PTX_SR_NCTAID_Z,
         [SP_LANEID] = PTX_SR_LANEID,
+        [SP_CLUSTERID_X] = PTX_SR_CLUSTERID_X,
+        [SP_CLUSTERID_Y] = PTX_SR_CLUSTERID_Y,
+        [SP_CLUSTERID_Z] = PTX_SR_CLUSTERID_Z,
+        [SP_CLUSTER_NCTAID_X] = PTX_SR_CLUSTER_NCTAID_X,
+        [SP_CLUSTER_NCTAID_Y] = PTX_SR_CLUSTER_NCTAID_Y,
+        [SP_CLUSTER_NCTAID_Z] = PTX_SR_CLUSTER_NCTAID_Z,
     };
     return map[s];
 }
@@ -395,7 +406,7 @@ struct cg_val cg_special(struct cg *g, enum lang_special s)
         size_t from = g->func->items.n;
         g->sreg[s] = cg_new(g, DT_U32);
         PTX(&g->b, "mov.u32", ptx_r(g->sreg[s]), ptx_special(special_register(s)));
-        to_prologue(g, from, 2000000 + (uint32_t)s);
+        cg_to_prologue(g, from, 2000000 + (uint32_t)s);
     }
     return cg_value(DT_U32, g->sreg[s]);
 }
@@ -427,6 +438,7 @@ void cg_begin(struct cg *g, const char *entry)
     g->prologue.n = g->prologue_order.n = 0;
     for (int i = 0; i < SP_COUNT; i++)
         g->sreg[i] = -1;
+    g->area_var = NULL;
     cg_scope_close(g, 0);
     g->version.n = 0;
     g->bindings.n = 0;

@@ -94,6 +94,10 @@ struct cg {
     VEC(struct ptx_item) prologue;
     VEC(uint32_t) prologue_order;
     int32_t sreg[SP_COUNT]; /* register of each special, -1 = not read yet */
+    /* block.c: shared memory for reductions over the block (NULL until needed), the area whose turn it is, and the sum
+     * of the addresses of both */
+    struct ptx_var *area_var;
+    int32_t area_turn, area_sum;
 
     VEC(struct cg_number) numbers;
     VEC(struct cg_key_operand) key_operands;
@@ -164,6 +168,9 @@ void cg_at(struct cg *g, struct span s);
 
 bool cg_error(struct cg *g, struct span s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Moves the items made since `from` (of func->items) in front of everything; lower orders come first. */
+void cg_to_prologue(struct cg *g, size_t from, uint32_t order);
 
 /* Parameters, at their first use. */
 struct cg_val cg_param_of(struct cg *g, const struct lang_symbol *sym);
@@ -269,6 +276,13 @@ const struct lang_expr *inspect_strip(const struct lang_expr *e); /* without imp
 struct cg_val cg_call(struct cg *g, const struct lang_expr *e);
 /* A function of the math library by name, inlined. */
 struct cg_val cg_library(struct cg *g, const char *name, size_t n, const struct cg_val *arg);
+
+/* ---- sync.c ---- */
+
+/* A call of a builtin that acts (lang_builtin_acts). */
+struct cg_val cg_act(struct cg *g, const struct lang_expr *e);
+/* An error unless the target is sm or later; what: "the scope cluster". */
+bool cg_needs(struct cg *g, struct span s, unsigned sm, const char *what);
 
 /* ---- stmt.c ---- */
 

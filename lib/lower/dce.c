@@ -8,9 +8,10 @@
  * the emitter writes with a destination and that is not here may go when the result is unread. */
 static bool has_effect(const struct ptx_inst *in)
 {
-    static const char *const names[] = {
-        "st",     "bra",  "ret",  "exit",  "trap", "bar",   "barrier",    "atom",  "red", "fence",
-        "membar", "shfl", "vote", "match", "call", "brkpt", "activemask", "redux", NULL};
+    static const char *const names[] = {"st",     "bra",        "ret",   "exit",      "trap",
+                                        "bar",    "barrier",    "atom",  "red",       "fence",
+                                        "membar", "shfl",       "vote",  "match",     "call",
+                                        "brkpt",  "activemask", "redux", "nanosleep", NULL};
     const char *name = ptx_op_name(in->op);
     for (size_t i = 0; names[i]; i++)
         if (strcmp(name, names[i]) == 0)

@@ -422,6 +422,13 @@ static struct cg_val reduction(struct cg *g, const struct lang_expr *e)
     return arg ? cg_convert(g, cg_value(DT_I64, acc.where), e->type) : cg_value(t, acc.value);
 }
 
+static struct cg_val special(struct cg *g, const struct lang_expr *e)
+{
+    if (e->special >= SP_CLUSTERID_X && !cg_needs(g, e->span, 90, lang_special_name(e->special)))
+        return nothing(DT_U32);
+    return cg_special(g, e->special);
+}
+
 /* ---- all ------------------------------------------------------------------------------------------ */
 
 struct cg_val cg_expr(struct cg *g, const struct lang_expr *e)
@@ -435,7 +442,7 @@ struct cg_val cg_expr(struct cg *g, const struct lang_expr *e)
     case E_FLOAT: return cg_float(g, e->type, e->fval);
     case E_BOOL: return cg_bool(g, e->ival != 0);
     case E_NAME: return name_value(g, e);
-    case E_SPECIAL: return cg_special(g, e->special);
+    case E_SPECIAL: return special(g, e);
     case E_INDEX: return read_tensor(g, e);
     case E_UNARY: return cg_unary(g, e->op, cg_expr(g, e->args[0]));
     case E_BINARY: return binary(g, e);

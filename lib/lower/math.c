@@ -250,6 +250,8 @@ struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
         cg_error(g, e->span, "more than %d arguments", MOST_ARGS);
         return cg_int(DT_U32, 0);
     }
+    if (!e->func && lang_builtin_acts(e->fn))
+        return cg_act(g, e);
     for (uint32_t i = 0; i < e->nargs; i++)
         x[i] = cg_expr(g, e->args[i]);
     if (e->func)
