@@ -155,6 +155,10 @@ int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
         return reg;
     struct ptx_operand all[CG_KEY_MAX + 1];
     reg = ptx_reg_new(&g->b, rt);
+    unsigned depth = 0;
+    for (size_t i = 0; i < n; i++)
+        depth = cg_depth(g, op[i]) > depth ? cg_depth(g, op[i]) : depth;
+    cg_set_depth(g, reg, depth);
     all[0] = ptx_r(reg);
     memcpy(all + 1, op, n * sizeof *op);
     ptx_emit(&g->b, -1, false, mnemonic, n + 1, all);
@@ -328,6 +332,7 @@ static struct cg_val load_param(struct cg *g, const struct lang_symbol *sym, con
         reg = pred;
     }
     p->val = cg_value(t, reg);
+    cg_set_depth(g, reg, 0);
     cg_to_prologue(g, from, order);
     return g->params.v[g->params.n - 1].val;
 }
@@ -406,6 +411,7 @@ struct cg_val cg_special(struct cg *g, enum lang_special s)
         size_t from = g->func->items.n;
         g->sreg[s] = cg_new(g, DT_U32);
         PTX(&g->b, "mov.u32", ptx_r(g->sreg[s]), ptx_special(special_register(s)));
+        cg_set_depth(g, g->sreg[s], 0);
         cg_to_prologue(g, from, 2000000 + (uint32_t)s);
     }
     return cg_value(DT_U32, g->sreg[s]);
@@ -443,6 +449,8 @@ void cg_begin(struct cg *g, const char *entry)
     g->version.n = 0;
     g->bindings.n = 0;
     g->loop = NULL;
+    g->nest = NULL;
+    g->depth_of.n = 0;
     g->ret = NULL;
     g->dead = false;
     g->line = 0;

@@ -59,6 +59,14 @@ struct cg_param {
     struct cg_val val;
 };
 
+/* A loop that is being generated: which registers vary in it (address.c). */
+struct cg_nest {
+    struct cg_nest *up;
+    unsigned depth; /* the outermost: 1 */
+    int32_t first;  /* the first register made in it */
+    VEC(int32_t) assigned;
+};
+
 /* Where break, continue and return go. */
 struct cg_loop {
     struct cg_loop *up;
@@ -111,7 +119,10 @@ struct cg {
     VEC(const struct lang_symbol *) assigned;
     VEC(const struct lang_func *) inspected;
     struct library *library;
-    uint64_t block[3]; /* threads, 0 where not constant */
+    uint64_t block[3];    /* threads, 0 where not constant */
+    struct cg_nest *nest; /* the innermost loop */
+    VEC(unsigned)
+    depth_of; /* by register: 1 + the depth of the innermost loop that it varies in; 0: not known */
     struct cg_loop *loop;
     struct cg_return *ret;
     uint32_t exit; /* the entry's end */
@@ -244,6 +255,20 @@ void cg_load_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int
                     unsigned n, struct cg_val *v);
 void cg_store_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int64_t offset,
                      unsigned n, const struct cg_val *v);
+
+/* ---- address.c ---- */
+
+/* Around the code of a loop: s is the statement (NULL: none), whose assigned variables vary in it, as does what
+ * cg_nest_varies() names. */
+void cg_nest_open(struct cg *g, struct cg_nest *nest, const struct lang_stmt *s);
+void cg_nest_close(struct cg *g, struct cg_nest *nest);
+void cg_nest_varies(struct cg *g, struct cg_nest *nest, int32_t reg);
+/* The depth of the innermost open loop in which the operand may vary; 0: in none. */
+unsigned cg_depth(const struct cg *g, struct ptx_operand o);
+void cg_set_depth(struct cg *g, int32_t reg, unsigned depth);
+/* cg_address(cg_flat_index(...)), with what varies least added first. */
+struct cg_place_of cg_element(struct cg *g, const struct lang_symbol *t, uint32_t n,
+                              const struct cg_val *subscript);
 
 /* ---- expr.c ---- */
 

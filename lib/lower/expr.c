@@ -145,13 +145,12 @@ static struct cg_val read_tensor(struct cg *g, const struct lang_expr *e)
         for (uint32_t i = 0; i < e->nargs; i++)
             sub[i] = cg_index(g, sub[i]);
     if (!e->pad)
-        return defined ? cg_define(g, t->def, sub)
-                       : cg_load(g, t, cg_address(g, t, cg_flat_index(g, t, e->nargs, sub)));
+        return defined ? cg_define(g, t->def, sub) : cg_load(g, t, cg_element(g, t, e->nargs, sub));
     struct cg_val ok = inside(g, e, sub);
     int64_t always;
     if (defined)
         return padded_definition(g, e, ok, sub);
-    struct cg_place_of at = cg_address(g, t, cg_flat_index(g, t, e->nargs, sub));
+    struct cg_place_of at = cg_element(g, t, e->nargs, sub);
     if (cg_is_const(ok, &always) && always)
         return cg_load(g, t, at);
     return cg_load_if(g, t, at, cg_reg(g, ok), cg_convert(g, cg_expr(g, e->pad), t->type));
@@ -376,6 +375,9 @@ static void reduce_loops(struct cg *g, const struct lang_expr *e, uint32_t axis,
         cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, i, high)), true, end);
     cg_place(g, head);
     cg_loop_head(g);
+    struct cg_nest nest;
+    cg_nest_open(g, &nest, NULL);
+    cg_nest_varies(g, &nest, counter);
     size_t mark = cg_scope_open(g), bound = g->bindings.n;
     cg_bind(g, k, cg_index(g, i), false);
     reduce_loops(g, e, axis + 1, acc);
@@ -383,6 +385,7 @@ static void reduce_loops(struct cg *g, const struct lang_expr *e, uint32_t axis,
     struct cg_since since = cg_now(g);
     cg_move_new(g, counter, cg_binary(g, OP_ADD, i, cg_int(ct, 1)), since);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, i, high)), true, head);
+    cg_nest_close(g, &nest);
     cg_scope_close(g, mark);
     cg_place(g, end);
 }

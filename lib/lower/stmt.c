@@ -67,7 +67,7 @@ static void assign_element(struct cg *g, const struct lang_stmt *s)
     struct cg_val sub[8];
     for (uint32_t i = 0; i < e->nargs; i++)
         sub[i] = cg_expr(g, e->args[i]);
-    struct cg_place_of at = cg_address(g, e->sym, cg_flat_index(g, e->sym, e->nargs, sub));
+    struct cg_place_of at = cg_element(g, e->sym, e->nargs, sub);
     struct cg_val v = s->has_op ? compound(g, s, cg_load(g, e->sym, at)) : cg_expr(g, s->rhs);
     cg_store(g, e->sym, at, cg_convert(g, v, e->type));
 }
@@ -151,6 +151,8 @@ static void loop_stmt(struct cg *g, const struct lang_stmt *s)
     loop.next = cg_label(g, "next");
     g->loop = &loop;
     size_t mark = cg_scope_open(g);
+    struct cg_nest nest;
+    cg_nest_open(g, &nest, s);
     cg_place(g, head);
     cg_loop_head(g);
     if (s->kind != S_DO && s->cond)
@@ -168,6 +170,7 @@ static void loop_stmt(struct cg *g, const struct lang_stmt *s)
     } else {
         cg_jump(g, head);
     }
+    cg_nest_close(g, &nest);
     cg_scope_close(g, mark);
     cg_place(g, loop.exit);
     g->loop = loop.up;
