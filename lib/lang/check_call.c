@@ -2,7 +2,7 @@
 
 #include "lang/lang_int.h"
 
-enum call_kind { FLOAT, ARITH, FLAW, BITS, OTHER, SYNC };
+enum call_kind { FLOAT, ARITH, FLAW, BITS, MEMORY, OTHER, SYNC };
 
 static const struct {
     unsigned char lo, hi, kind;
@@ -21,8 +21,11 @@ static bool wrong_count(struct checker *c, const struct lang_expr *e, unsigned w
 static bool check_arguments(struct checker *c, struct lang_expr *e)
 {
     bool good = true;
+    bool address = !e->func && e->fn < FN_COUNT && rules[e->fn].kind == MEMORY;
     for (uint32_t i = 0; i < e->nargs; i++) {
-        if (!check_expr(c, e->args[i]))
+        if (address && i == 0)
+            good = check_address(c, e->args[0], e->name);
+        else if (!check_expr(c, e->args[i]))
             good = false;
         else if (e->args[i]->type == DT_VOID)
             good = diag_error(c->d, e->args[i]->span, "this function returns no value");
@@ -145,6 +148,53 @@ static bool bit_cast(struct checker *c, struct lang_expr *e)
     return true;
 }
 
+/* Whether what is at the address may be written, or why not. */
+static bool check_written(struct checker *c, const struct lang_expr *address)
+{
+    const struct lang_symbol *sym = address->args[0]->sym;
+    if (sym->kind == SYM_BUFFER && sym->mode == MODE_IN) {
+        diag_error(c->d, address->span,
+                   "'%s' is an input and can't be written; declare it out or inout", sym->name);
+        diag_note(c->d, sym->span, "'%s' is declared here", sym->name);
+        return false;
+    }
+    return !sym->is_const ||
+           diag_error(c->d, address->span, "'%s' is const and can't be written", sym->name);
+}
+
+/* load4(&x[i]), store4(&x[i], v) */
+static bool memory_call(struct checker *c, struct lang_expr *e)
+{
+    const struct lang_expr *at = e->args[0];
+    bool store = e->fn >= FN_STORE2;
+    uint8_t lanes = (uint8_t)(2u << (e->fn - (store ? FN_STORE2 : FN_LOAD2)));
+    const char *type = lang_type_name(c->a, at->type, lanes);
+    enum dtype t;
+    int64_t i;
+    if (c->place != IN_BODY)
+        return diag_error(c->d, e->span, "%s() is for bodies", e->name);
+    if (at->lanes)
+        return diag_error(c->d, at->span,
+                          "the elements here are %s already; read and write them as they are",
+                          lang_type_name(c->a, at->type, at->lanes));
+    if (!lang_vector_parse(type, strlen(type), &t))
+        return diag_error(c->d, at->span, "there is no vector of %u %s; one has 4 to 16 bytes",
+                          (unsigned)lanes, dtype_name(at->type));
+    if (at->args[0]->kind != E_INDEX)
+        return diag_error(c->d, at->span, "'%s' is one element, not %u", at->args[0]->name,
+                          (unsigned)lanes);
+    if (lang_const_int(at->args[0]->args[at->args[0]->nargs - 1], &i) && at->args[0]->nargs == 1 &&
+        i % lanes != 0)
+        return diag_error(c->d, at->args[0]->args[0]->span,
+                          "%s() needs an index that is a multiple of %u, not %lld", e->name,
+                          (unsigned)lanes, (long long)i);
+    e->type = store ? DT_VOID : at->type;
+    e->lanes = store ? 0 : lanes;
+    return !store || (check_written(c, at) &&
+                      check_coerce_as(c, e->args[1], at->type, lanes,
+                                      arena_printf(c->a, "what %s() stores", e->name)));
+}
+
 static bool other_call(struct checker *c, struct lang_expr *e)
 {
     int64_t v;
@@ -202,6 +252,27 @@ static bool user_call(struct checker *c, struct lang_expr *e, struct lang_func *
     return good;
 }
 
+/* Lane by lane: min, max, abs, fma and clamp; the others take scalars. */
+static bool check_vectors(struct checker *c, struct lang_expr *e)
+{
+    bool by_lane = e->fn == FN_MIN || e->fn == FN_MAX || e->fn == FN_ABS || e->fn == FN_FMA ||
+                   e->fn == FN_CLAMP;
+    if (rules[e->fn].kind == MEMORY)
+        return true;
+    for (uint32_t i = 0; !by_lane && i < e->nargs; i++)
+        if (e->args[i]->lanes)
+            return diag_error(c->d, e->args[i]->span,
+                              "%s() takes scalars, and this is %s; take a lane, as in v.x", e->name,
+                              lang_type_name(c->a, e->args[i]->type, e->args[i]->lanes));
+    uint8_t lanes;
+    if (!check_lanes(c, e, &lanes))
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        check_broadcast(c, e->args[i], lanes);
+    e->lanes = lanes;
+    return true;
+}
+
 bool check_call(struct checker *c, struct lang_expr *e)
 {
     bool fast;
@@ -227,13 +298,14 @@ bool check_call(struct checker *c, struct lang_expr *e)
                           "%s() has no order and no scope; atomic operations, load(), store() and "
                           "fence() have",
                           e->name);
-    if (!check_arguments(c, e))
+    if (!check_arguments(c, e) || !check_vectors(c, e))
         return false;
     switch ((enum call_kind)rules[e->fn].kind) {
     case FLOAT: return float_call(c, e, fast);
     case ARITH: return arith_call(c, e);
     case FLAW: return flaw_call(c, e);
     case BITS: return bits_call(c, e);
+    case MEMORY: return memory_call(c, e);
     case OTHER: return other_call(c, e);
     case SYNC: break;
     }

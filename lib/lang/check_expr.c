@@ -57,7 +57,13 @@ static bool check_name(struct checker *c, struct lang_expr *e)
                           e->name);
     case SYM_SCALAR:
     case SYM_INDEX:
-    case SYM_LOCAL: e->type = e->sym->type; return true;
+    case SYM_LOCAL:
+    case SYM_SHARED:
+        if (e->sym->rank > 0)
+            return wants_subscripts(c, e);
+        e->type = e->sym->type;
+        e->lanes = e->sym->lanes;
+        return true;
     }
     return false;
 }
@@ -139,7 +145,8 @@ static bool check_subscript(struct checker *c, const struct lang_expr *e, uint32
         int64_t one;
         if (e->nargs == sym->rank && k != i)
             continue;
-        if (!lang_const_int(sym->dims[k], &one) || __builtin_mul_overflow(have, one, &have))
+        if (!sym->dims[k] || !lang_const_int(sym->dims[k], &one) ||
+            __builtin_mul_overflow(have, one, &have))
             return v >= 0 || diag_error(c->d, arg->span,
                                         "index %lld is out of range: the first "
                                         "element is 0",
@@ -155,7 +162,12 @@ bool check_subscripts(struct checker *c, struct lang_expr *e)
     if (!sym)
         return check_unknown(c, e->span, e->name, false);
     sym->used = true;
-    if (sym->kind != SYM_BUFFER && sym->kind != SYM_TENSOR)
+    bool array = (sym->kind == SYM_LOCAL || sym->kind == SYM_SHARED) && (sym->rank || sym->lanes);
+    if (array)
+        safe = c->unreached > 0; /* its size is a constant: a guard cannot make the index right */
+    if (array && e->pad)
+        return diag_error(c->d, e->span, "pad() is for buffers; test the index of '%s'", sym->name);
+    if (sym->kind != SYM_BUFFER && sym->kind != SYM_TENSOR && !array)
         return diag_error(c->d, e->span, "'%s' is %s and has no elements", e->name,
                           sym->kind == SYM_DIM     ? "a dimension"
                           : sym->kind == SYM_INDEX ? "an index"
@@ -167,12 +179,21 @@ bool check_subscripts(struct checker *c, struct lang_expr *e)
                           "and scalars here",
                           e->name);
     bool flat = c->place == IN_BODY && e->nargs == 1 && sym->rank > 0;
+    uint32_t lane = sym->lanes && e->nargs == sym->rank + 1; /* the last subscript is a lane's */
+    if (lane) {
+        e->nargs--;
+        flat = false;
+    }
     if (e->nargs != sym->rank && !flat)
         return diag_error(c->d, e->span, "'%s' has %u dimension%s, not %u", e->name,
                           (unsigned)sym->rank, sym->rank == 1 ? "" : "s", (unsigned)e->nargs);
     for (uint32_t i = 0; i < e->nargs; i++)
         good &= check_subscript(c, e, i, safe);
+    e->nargs += lane;
+    if (lane)
+        good &= check_lane(c, e->args[e->nargs - 1], sym->name, sym->lanes);
     e->type = sym->type;
+    e->lanes = lane ? 0 : sym->lanes;
     if (e->pad && good)
         good = check_expr(c, e->pad) &&
                check_coerce(c, e->pad, e->type, arena_printf(c->a, "'%s'", e->name));
@@ -183,6 +204,8 @@ bool check_subscripts(struct checker *c, struct lang_expr *e)
 
 bool check_integer(struct checker *c, struct lang_expr *e, const char *what)
 {
+    if (!check_scalar(c, e, what))
+        return false;
     if (dtype_is_int(e->type) || e->type == DT_BOOL)
         return true;
     if (e->type == DT_VOID)
@@ -203,6 +226,19 @@ static bool needs_integers(struct checker *c, const struct lang_expr *e,
                       dtype_name(arg->type));
 }
 
+/* Scalars among vectors become vectors. */
+static bool join_lanes(struct checker *c, struct lang_expr *e, uint32_t from)
+{
+    uint8_t lanes;
+    struct lang_expr operands = {.span = e->span, .nargs = e->nargs - from, .args = e->args + from};
+    if (!check_lanes(c, &operands, &lanes))
+        return false;
+    for (uint32_t i = from; i < e->nargs; i++)
+        check_broadcast(c, e->args[i], lanes);
+    e->lanes = lanes;
+    return true;
+}
+
 static bool has_value(struct checker *c, const struct lang_expr *e)
 {
     return e->type != DT_VOID || diag_error(c->d, e->span, "this function returns no value");
@@ -210,7 +246,7 @@ static bool has_value(struct checker *c, const struct lang_expr *e)
 
 bool check_condition(struct checker *c, struct lang_expr *e)
 {
-    if (!check_expr(c, e) || !has_value(c, e))
+    if (!check_expr(c, e) || !has_value(c, e) || !check_scalar(c, e, "a condition"))
         return false;
     if (e->type == DT_BOOL)
         return true;
@@ -238,6 +274,7 @@ static bool check_unary(struct checker *c, struct lang_expr *e)
     if (e->op == OP_BITNOT && !needs_integers(c, e, x))
         return false;
     e->type = type_promote(x->type);
+    e->lanes = x->lanes;
     check_convert(c, x, e->type);
     if (e->op == OP_PLUS) { /* the operand itself */
         struct span s = e->span;
@@ -260,7 +297,7 @@ static bool check_shift(struct checker *c, struct lang_expr *e)
     if (lang_const_int(r, &n) && (n < 0 || n >= (int64_t)dtype_bits(e->type)))
         return diag_error(c->d, r->span, "a shift of %s is by 0 to %u, not %lld",
                           dtype_name(e->type), dtype_bits(e->type) - 1, (long long)n);
-    return fold(c, e);
+    return join_lanes(c, e, 0) && fold(c, e);
 }
 
 /* -1 < n with an unsigned n is false in C, which surprises. */
@@ -321,8 +358,13 @@ static bool check_binary(struct checker *c, struct lang_expr *e)
     warn_sign(c, e, t);
     check_convert(c, l, t);
     check_convert(c, r, t);
-    e->type = e->op >= OP_LT && e->op <= OP_NE ? DT_BOOL : t;
-    return check_division(c, e) && fold(c, e);
+    bool compares = e->op >= OP_LT && e->op <= OP_NE;
+    e->type = compares ? DT_BOOL : t;
+    if (compares && (l->lanes || r->lanes))
+        return diag_error(c->d, e->span,
+                          "vectors are not compared; compare their lanes, as in v.x %s w.x",
+                          op_text(e->op));
+    return check_division(c, e) && join_lanes(c, e, 0) && fold(c, e);
 }
 
 static bool is_literal(const struct lang_expr *e)
@@ -358,13 +400,13 @@ static bool check_cond(struct checker *c, struct lang_expr *e)
     e->type = x->type == y->type ? x->type : type_common(x->type, y->type);
     check_convert(c, x, e->type);
     check_convert(c, y, e->type);
-    return true;
+    return join_lanes(c, e, 1);
 }
 
 static bool check_cast(struct checker *c, struct lang_expr *e)
 {
     struct lang_expr *x = e->args[0];
-    if (!check_expr(c, x) || !has_value(c, x))
+    if (!check_expr(c, x) || !has_value(c, x) || !check_scalar(c, x, "what is converted"))
         return false;
     if (e->type == DT_F64 && expr_adapts(x))
         expr_retype(x, DT_F64);
@@ -437,6 +479,13 @@ bool check_expr(struct checker *c, struct lang_expr *e)
     case E_CAST: return e->is_implicit || check_cast(c, e);
     case E_CALL: return check_call(c, e);
     case E_REDUCE: return check_reduce(c, e);
+    case E_VECTOR: return e->is_implicit || check_vector(c, e);
+    case E_MEMBER: return check_member(c, e);
+    case E_ADDRESS:
+        return diag_error(
+            c->d, e->span,
+            "an address is only given to functions that take one, as in load4(&x[i])");
+    case E_STRING: return diag_error(c->d, e->span, "text has no meaning in an expression");
     }
     return false;
 }

@@ -12,13 +12,14 @@ static bool declare_local(struct checker *c, struct lang_symbol *sym)
     if (c->nlocal >= LANG_MAX_LOCALS)
         return diag_error(c->d, sym->span, "more than %d variables", LANG_MAX_LOCALS);
     /* a local may hide a local outside of its block, but nothing else: that would be read by mistake */
-    if (!other || (other->kind == SYM_LOCAL && other != scope_find_here(c->scope, sym->name)))
+    bool is_local = other && (other->kind == SYM_LOCAL || other->kind == SYM_SHARED);
+    if (!other || (is_local && other != scope_find_here(c->scope, sym->name)))
         return true;
     diag_error(c->d, sym->span, "'%s' is %s already; give the variable another name", sym->name,
-               other->kind == SYM_DIM     ? "a dimension"
-               : other->kind == SYM_LOCAL ? "declared"
-               : other->kind == SYM_FUNC  ? "a function"
-                                          : "a parameter");
+               other->kind == SYM_DIM    ? "a dimension"
+               : is_local                ? "declared"
+               : other->kind == SYM_FUNC ? "a function"
+                                         : "a parameter");
     if (other->span.src)
         diag_note(c->d, other->span, "'%s' is declared here", sym->name);
     return false;
@@ -26,23 +27,33 @@ static bool declare_local(struct checker *c, struct lang_symbol *sym)
 
 static void add_local(struct checker *c, struct lang_symbol *sym)
 {
-    sym->id = c->nlocal++;
+    if (sym->kind == SYM_LOCAL)
+        sym->id = c->nlocal++;
     scope_add(c->a, c->scope, sym);
 }
 
 static bool check_decl(struct checker *c, struct lang_stmt *s)
 {
     struct lang_symbol *sym = s->sym;
+    int64_t v;
     bool good = declare_local(c, sym);
-    if (s->rhs) {
+    if (sym->rank > 0 || sym->kind == SYM_SHARED) {
+        good &= check_array_decl(c, s);
+    } else if (s->rhs) {
         good &= check_expr(c, s->rhs);
         if (good && s->rhs->type == DT_VOID)
             good = diag_error(c->d, s->rhs->span, "this function returns no value");
         if (sym->type == DT_VOID) { /* auto */
             enum dtype t = good ? s->rhs->type : DT_F32;
             sym->type = t == DT_E4M3 || t == DT_E5M2 || dtype_bits(t) < 8 ? type_promote(t) : t;
+            sym->lanes = good ? s->rhs->lanes : 0;
         }
-        good = good && check_coerce(c, s->rhs, sym->type, arena_printf(c->a, "'%s'", sym->name));
+        good = good && check_coerce_as(c, s->rhs, sym->type, sym->lanes,
+                                       arena_printf(c->a, "'%s'", sym->name));
+        if (good && sym->is_const && lang_const_int(s->rhs, &v) && v >= 0) {
+            sym->has_value = true; /* may be an array's size */
+            sym->value = (uint64_t)v;
+        }
     }
     add_local(c, sym); /* after its initialiser, which does not see it */
     return good;
@@ -53,6 +64,11 @@ static bool check_decl(struct checker *c, struct lang_stmt *s)
 static bool check_target(struct checker *c, struct lang_expr *e)
 {
     bool was_used;
+    if (e->kind == E_MEMBER) {
+        if (!check_target(c, e->args[0]))
+            return false;
+        return check_member(c, e);
+    }
     struct lang_symbol *sym = e->name ? lang_find(c->scope, e->name) : NULL;
     if (e->kind == E_SPECIAL)
         return diag_error(c->d, e->span, "'%s' can't be changed", lang_special_name(e->special));
@@ -69,6 +85,7 @@ static bool check_target(struct checker *c, struct lang_expr *e)
         sym->used = was_used; /* a variable that is only assigned is unused */
         return !sym->is_const ||
                diag_error(c->d, e->span, "'%s' is const and can't be assigned to", sym->name);
+    case SYM_SHARED: return true;
     case SYM_BUFFER:
         if (c->func && !c->func->impure.src)
             c->func->impure = e->span;
@@ -118,6 +135,9 @@ static bool check_compound(struct checker *c, struct lang_stmt *s)
                           dtype_name(t), name, dtype_name(l->type), name, dtype_name(l->type));
     }
     check_convert(c, r, t);
+    if (r->lanes && r->lanes != l->lanes)
+        return check_coerce_as(c, r, l->type, l->lanes, "the left side");
+    check_broadcast(c, r, l->lanes);
     return true;
 }
 
@@ -131,8 +151,8 @@ static bool check_assign(struct checker *c, struct lang_stmt *s)
         return diag_error(c->d, s->rhs->span, "this function returns no value");
     if (s->has_op)
         return check_compound(c, s);
-    return check_coerce(c, s->rhs, s->lhs->type,
-                        arena_printf(c->a, "'%s'", lang_expr_text(c->a, s->lhs)));
+    return check_coerce_as(c, s->rhs, s->lhs->type, s->lhs->lanes,
+                           arena_printf(c->a, "'%s'", lang_expr_text(c->a, s->lhs)));
 }
 
 /* ---- control --------------------------------------------------------------------------------- */
@@ -140,7 +160,8 @@ static bool check_assign(struct checker *c, struct lang_stmt *s)
 static void warn_unused(struct checker *c, const struct lang_scope *scope)
 {
     for (size_t i = 0; i < scope->syms.n; i++)
-        if (scope->syms.v[i]->kind == SYM_LOCAL && !scope->syms.v[i]->used)
+        if ((scope->syms.v[i]->kind == SYM_LOCAL || scope->syms.v[i]->kind == SYM_SHARED) &&
+            !scope->syms.v[i]->used)
             diag_warning(c->d, scope->syms.v[i]->span, "'%s' is never used",
                          scope->syms.v[i]->name);
 }
@@ -182,8 +203,12 @@ static bool check_if(struct checker *c, struct lang_stmt *s)
 {
     bool good = check_condition(c, s->cond);
     c->guarded++; /* an index out of range is not an error where it may never be reached */
-    for (uint32_t i = 0; i < s->nbody; i++)
+    for (uint32_t i = 0; i < s->nbody; i++) {
+        bool excluded = s->cond->kind == E_BOOL && (s->cond->ival != 0) != (i == 0);
+        c->unreached += excluded;
         good &= check_stmt(c, s->body[i]);
+        c->unreached -= excluded;
+    }
     c->guarded--;
     return good;
 }
@@ -227,6 +252,8 @@ static bool check_stmt(struct checker *c, struct lang_stmt *s)
                           "'%s' is outside of any loop; write 'return;' to end the thread",
                           s->kind == S_BREAK ? "break" : "continue");
     case S_RETURN: return check_return(c, s);
+    case S_SWITCH:
+    case S_CASE: return diag_error(c->d, s->span, "'switch' is not in this version's language");
     }
     return false;
 }
@@ -237,6 +264,9 @@ static void settle(struct lang_stmt *s)
     for (size_t i = 0; i < 3; i++)
         if (exprs[i])
             expr_settle(exprs[i]);
+    for (uint32_t i = 0; i < s->nlist; i++)
+        if (s->list[i])
+            expr_settle(s->list[i]);
     if (s->init)
         settle(s->init);
     if (s->step)

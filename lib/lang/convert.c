@@ -120,7 +120,7 @@ static bool coerce_literal(struct checker *c, struct lang_expr *e, enum dtype to
     return true;
 }
 
-static bool allowed(const struct checker *c, const struct lang_expr *e, enum dtype to)
+bool check_allowed(const struct checker *c, const struct lang_expr *e, enum dtype to)
 {
     enum dtype from = e->type;
     if (type_contains(to, from))
@@ -141,16 +141,18 @@ static bool allowed(const struct checker *c, const struct lang_expr *e, enum dty
 bool check_coerce(struct checker *c, struct lang_expr *e, enum dtype to, const char *what)
 {
     enum dtype from = e->type;
-    if (from == to)
+    if (from == to && !e->lanes)
         return true;
     if (from == DT_VOID)
         return diag_error(c->d, e->span, "%s needs a value, and this function returns none", what);
+    if (e->lanes)
+        return check_scalar(c, e, what);
     if (to == DT_BOOL)
         return diag_error(c->d, e->span, "%s is bool, not %s; write a comparison, as in x != 0",
                           what, dtype_name(from));
     if (e->kind == E_INT || e->kind == E_FLOAT)
         return coerce_literal(c, e, to, what);
-    if (!allowed(c, e, to))
+    if (!check_allowed(c, e, to))
         return diag_error(c->d, e->span, "%s is %s and the value is %s; write %s(...) to %s", what,
                           dtype_name(to), dtype_name(from), dtype_name(to),
                           dtype_is_float(from) && dtype_is_int(to) ? "drop the fraction"

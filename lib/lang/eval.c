@@ -259,9 +259,7 @@ static bool eval(const struct evaluator *v, const struct lang_expr *e, struct nu
         struct number cond;
         return eval(v, e->args[0], &cond) && eval(v, e->args[truth(cond) ? 1 : 2], out);
     }
-    case E_SPECIAL:
-    case E_INDEX:
-    case E_REDUCE: break;
+    default: break;
     }
     return diag_error(v->d, e->span, "this can't be computed at launch");
 }
@@ -287,7 +285,7 @@ static bool is_constant(const struct lang_expr *e)
     switch (e->kind) {
     case E_INT:
     case E_BOOL: return true;
-    case E_NAME: return e->sym && e->sym->kind == SYM_DIM && e->sym->has_value;
+    case E_NAME: return e->sym && e->sym->has_value;
     case E_UNARY:
     case E_BINARY:
     case E_COND:
@@ -310,7 +308,7 @@ bool lang_const_int(const struct lang_expr *e, int64_t *v)
         *v = (int64_t)e->ival;
         return dtype_class(e->type) == DTC_I || e->ival <= INT64_MAX;
     }
-    if (!is_constant(e) || !(dtype_is_int(e->type) || e->type == DT_BOOL))
+    if (!is_constant(e) || e->lanes || !(dtype_is_int(e->type) || e->type == DT_BOOL))
         return false;
     struct arena *scratch = arena_new();
     if (!scratch)

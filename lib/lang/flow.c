@@ -268,6 +268,8 @@ static void visit(struct flow *f, struct state *s, const struct lang_stmt *t, st
             use(f, s, t->rhs);
         s->live = false;
         break;
+    case S_SWITCH:
+    case S_CASE: break;
     }
 }
 

@@ -57,7 +57,8 @@ enum lang_expr_kind {
     E_BOOL,    /* ival 0 or 1 */
     E_NAME,    /* sym */
     E_SPECIAL, /* special: threadIdx.x ... (u32) */
-    /* sym[args]; with pad: pad(sym[args], pad). In a body one argument will do for any rank (flat). No argument: a
+    /* sym[args]; of a vector or an array of them with one subscript more: a lane, whose number is constant when loops
+     * are unrolled. With pad: pad(sym[args], pad). In a body one argument will do for any rank (flat). No argument: a
      * buffer or tensor of rank 0, which is written as its bare name. */
     E_INDEX,
     E_UNARY,  /* op args[0] */
@@ -67,7 +68,9 @@ enum lang_expr_kind {
     E_CALL, /* call: a builtin (fn) or func */
     E_REDUCE, /* reduce over indices of args[0] */
     /* body: only */
-    E_VECTOR, /* f32x4(a, b, c, d), or of one argument for all: lanes of type */
+    /* f32x4(a, b, c, d), or of one argument for all: lanes of type (is_implicit: that was not written). Before checking
+     * also a list in braces, without lanes. */
+    E_VECTOR,
     E_MEMBER, /* args[0].x: lane ival of a vector; also an assignment's left side */
     E_ADDRESS, /* &args[0], an E_INDEX or a shared variable's E_NAME: only as an argument of what takes one */
     E_STRING, /* text: only the format of print() and the message of assert() */
@@ -212,8 +215,8 @@ struct lang_stmt {
     struct span span;
     struct lang_symbol *sym;
     struct lang_expr *lhs, *rhs, *cond;
-    struct lang_expr *
-        *list; /* S_DECL of an array: its initialiser, flattened; has_list for "= {}" */
+    /* S_DECL of an array: its initialiser, flattened, NULL for zero; has_list for "= {}" */
+    struct lang_expr **list;
     uint32_t nlist;
     bool has_list;
     bool has_op;
@@ -303,6 +306,9 @@ bool lang_eval_int(const struct lang_expr *e, lang_lookup *lookup, void *ctx, in
 
 /* The value of a checked integer expression that needs no launch: literals, and dimensions fixed by -D. */
 bool lang_const_int(const struct lang_expr *e, int64_t *value);
+
+/* The elements of an array whose extents are all constant; false for another. */
+bool lang_array_count(const struct lang_symbol *sym, uint64_t *n);
 
 /* Prints an expression as source text (for contracts and messages). Checked or not; printing, parsing and checking
  * give the same expression again. Implicit casts are not shown. */

@@ -74,6 +74,7 @@ struct token {
     uint64_t ival;
     double fval;
     enum dtype type; /* a literal's suffix, or the type that a T_NAME names; DT_VOID: none */
+    uint8_t lanes;   /* of a vector type (f32x4: 4, and type is its lanes'); else 0 */
 };
 
 struct lexer {
@@ -104,6 +105,9 @@ enum {
     LANG_MAX_TEXT = 256 << 10,
     LANG_MAX_EQUATIONS = 500,
     LANG_MAX_RANK = 8,
+    LANG_MAX_ARRAY_RANK = 4,
+    LANG_MAX_LISTED = 1 << 18, /* elements of a body's arrays with lists */
+    LANG_MAX_LOCAL_BYTES = 512 << 10,
     LANG_MAX_LOCALS = 4096,
     LANG_MAX_CALLS = 32,
     LANG_MAX_INLINED = 10000
@@ -132,10 +136,18 @@ struct lang_expr *parse_range(struct parser *p); /* one that stops before < and 
 bool parse_index_range(struct parser *p, struct lang_symbol *index);
 struct lang_symbol *parse_index(struct parser *p);
 struct lang_stmt *parse_stmt_block(struct parser *p); /* at '{' */
+/* At '[' behind a declared name: the extents, into sym. */
+bool parse_array_extents(struct parser *p, struct lang_symbol *sym);
+/* At the '{' of an array's values: into s->rhs, until the checker flattens it into s->list. */
+bool parse_array_list(struct parser *p, struct lang_stmt *s);
 struct lang_expr *expr_new(struct arena *a, enum lang_expr_kind k, struct span s);
 bool expr_finish(struct parser *p, struct lang_expr *e); /* sets height and span's end */
 enum dtype literal_int_type(uint64_t v);
 
+/* The lanes of a vector type's name ("f32x4": 4, and *t is f32), or 0. */
+uint8_t lang_vector_parse(const char *s, size_t n, enum dtype *t);
+/* "f32", "f32x4" */
+const char *lang_type_name(struct arena *a, enum dtype t, uint8_t lanes);
 bool lang_reduce_parse(const char *s, size_t n, enum lang_reduce *r);
 bool lang_special_parse(const char *s, size_t n, enum lang_special *sp);
 bool lang_order_parse(const char *s, size_t n, enum lang_order *o);
@@ -162,7 +174,9 @@ struct checker {
     uint32_t weight, depth; /* inlined calls so far, and how deep they go */
     uint32_t calls;         /* functions being checked around this one */
     unsigned loops;
+    unsigned unreached; /* inside a branch whose condition is a constant that excludes it */
     uint32_t nlocal;
+    uint64_t listed; /* elements of arrays with lists */
 };
 
 struct lang_func_private {
@@ -190,6 +204,22 @@ bool check_index_range(struct checker *c, struct lang_symbol *index,
 /* Will that succeed? */
 bool index_has_range(const struct checker *c, const struct lang_symbol *index,
                      const struct lang_expr *within);
+/* check_coerce to a vector of `lanes`, or a scalar where that is 0. */
+bool check_coerce_as(struct checker *c, struct lang_expr *e, enum dtype to, uint8_t lanes,
+                     const char *what);
+/* Whether e's type may become `to` without being written. */
+bool check_allowed(const struct checker *c, const struct lang_expr *e, enum dtype to);
+bool check_scalar(struct checker *c, const struct lang_expr *e, const char *what);
+/* The lanes of the vectors among e's checked arguments, 0 without one; an error when they differ. */
+bool check_lanes(struct checker *c, const struct lang_expr *e, uint8_t *lanes);
+/* A checked scalar becomes a vector of as many lanes. */
+void check_broadcast(struct checker *c, struct lang_expr *e, uint8_t lanes);
+bool check_array_decl(struct checker *c, struct lang_stmt *s);
+bool check_lane(struct checker *c, struct lang_expr *arg, const char *name, uint8_t lanes);
+bool check_member(struct checker *c, struct lang_expr *e);
+bool check_vector(struct checker *c, struct lang_expr *e);
+/* An argument of `taker` that must be &x[i] or &count: gets the element's type and lanes. */
+bool check_address(struct checker *c, struct lang_expr *e, const char *taker);
 bool check_unknown(struct checker *c, struct span s, const char *name, bool function);
 bool check_func(struct lang_func *f, uint32_t calls, struct diags *d);
 

@@ -339,6 +339,26 @@ static enum dtype type_named(const char *s, size_t n)
     return known && dtype_parse(s, n, &t) ? t : DT_VOID;
 }
 
+uint8_t lang_vector_parse(const char *s, size_t n, enum dtype *t)
+{
+    size_t x = n;
+    while (x > 0 && is_digit(s[x - 1]))
+        x--;
+    if (x < 3 || x == n || n - x > 2 || s[x - 1] != 'x' || s[x] == '0')
+        return 0;
+    unsigned lanes = (unsigned)(s[x] - '0');
+    if (n - x == 2)
+        lanes = lanes * 10 + (unsigned)(s[x + 1] - '0');
+    *t = type_named(s, x - 1);
+    bool power = lanes >= 2 && lanes <= 16 && (lanes & (lanes - 1)) == 0;
+    unsigned bytes = *t == DT_VOID || *t == DT_BOOL ? 0 : dtype_bits(*t) / 8 * lanes;
+    if (power && is_digit(s[1 + (s[0] == 'b')]) && bytes >= 4 && bytes <= 16 && *t != DT_E4M3 &&
+        *t != DT_E5M2)
+        return (uint8_t)lanes;
+    *t = DT_VOID;
+    return 0;
+}
+
 void lex_next(struct lexer *l, struct token *t)
 {
     *t = (struct token){.kind = T_EOF, .type = DT_VOID};
@@ -354,6 +374,8 @@ void lex_next(struct lexer *l, struct token *t)
         while (is_alpha(peek(l, 0)) || is_digit(peek(l, 0)))
             l->pos++;
         t->type = type_named(l->src->text + start, l->pos - start);
+        if (t->type == DT_VOID)
+            t->lanes = lang_vector_parse(l->src->text + start, l->pos - start, &t->type);
     } else if (is_digit(c) || (c == '.' && is_digit(peek(l, 1)))) {
         number(l, t);
     } else if (c == '"' || c == '\'') {

@@ -31,6 +31,11 @@ const char *lang_special_name(enum lang_special sp)
     return sp < SP_COUNT ? special_names[sp] : "?";
 }
 
+const char *lang_type_name(struct arena *a, enum dtype t, uint8_t lanes)
+{
+    return lanes ? arena_printf(a, "%sx%u", dtype_name(t), (unsigned)lanes) : dtype_name(t);
+}
+
 const char *lang_reduce_name(enum lang_reduce r)
 {
     return reduce_names[r];
@@ -141,19 +146,11 @@ const char *lang_reserved(const char *name)
     enum lang_reduce r;
     if (is_one_of(name, keywords))
         return "a word of the language";
-    if (dtype_parse(name, strlen(name), &t))
+    if (dtype_parse(name, strlen(name), &t) || lang_vector_parse(name, strlen(name), &t))
         return "a type";
     if (lang_reduce_parse(name, strlen(name), &r))
         return "a reduction";
     return NULL;
-}
-
-/* f32x4, f16x8: a type, 'x' and a digit. */
-static bool is_vector_type(const char *name)
-{
-    const char *x = strchr(name, 'x');
-    enum dtype t;
-    return x && x[1] >= '2' && x[1] <= '8' && !x[2] && dtype_parse(name, (size_t)(x - name), &t);
 }
 
 const char *lang_cuda_word(const char *name)
@@ -219,11 +216,10 @@ const char *lang_cuda_word(const char *name)
 
 bool lang_is_planned(const char *name)
 {
-    static const char *const words[] = {"print",  "assert", "uniform", "normal", "philox", "switch",
-                                        "goto",   "shared", "load2",   "load4",  "load8",  "store2",
-                                        "store4", "store8", "printf",  NULL};
+    static const char *const words[] = {"print",  "assert", "uniform", "normal", "philox",
+                                        "switch", "goto",   "printf",  NULL};
     static const char *const prefixes[] = {"atomic_", NULL};
-    if (is_one_of(name, words) || is_vector_type(name))
+    if (is_one_of(name, words))
         return true;
     for (const char *const *p = prefixes; *p; p++)
         if (strncmp(name, *p, strlen(*p)) == 0)

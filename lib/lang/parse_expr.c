@@ -294,12 +294,15 @@ static struct lang_expr *special(struct parser *p, bool *failed)
     return e;
 }
 
-static struct lang_expr *typed_cast(struct parser *p, enum dtype type)
+/* f32(x), f32x4(a, b, c, d) */
+static struct lang_expr *typed(struct parser *p)
 {
-    struct lang_expr *e = expr_new(p->a, E_CAST, p->tok.span);
+    uint8_t lanes = p->tok.lanes;
+    struct lang_expr *e = expr_new(p->a, lanes ? E_VECTOR : E_CAST, p->tok.span);
     const char *word = parser_name(p);
+    e->type = p->tok.type;
+    e->lanes = lanes;
     parser_next(p);
-    e->type = type;
     if (p->tok.kind != T_LPAREN) {
         diag_error(p->d, e->span, "'%s' is a type; a conversion is written %s(x)", word, word);
         return NULL;
@@ -307,7 +310,12 @@ static struct lang_expr *typed_cast(struct parser *p, enum dtype type)
     parser_next(p);
     if (!arguments(p, e, T_RPAREN))
         return NULL;
-    if (e->nargs != 1) {
+    if (lanes && e->nargs != 1 && e->nargs != lanes) {
+        diag_error(p->d, e->span, "%s() takes %u values, or one for all lanes, not %u", word,
+                   (unsigned)lanes, (unsigned)e->nargs);
+        return NULL;
+    }
+    if (!lanes && e->nargs != 1) {
         diag_error(p->d, e->span, "a conversion takes one value, not %u", (unsigned)e->nargs);
         return NULL;
     }
@@ -346,10 +354,6 @@ static struct lang_expr *not_an_operand(struct parser *p)
     const char *text = tok_text(p->a, &p->tok);
     switch (p->tok.kind) {
     case T_STRING: parser_error(p, "text has no meaning in an expression"); break;
-    case T_AND:
-        parser_error(p, "taking an address ('&') is not in this version's language; subscript the "
-                        "buffer instead");
-        break;
     case T_MUL: parser_error(p, "there are no pointers; write x[i] for *x"); break;
     case T_INC:
     case T_DEC:
@@ -363,7 +367,6 @@ static struct lang_expr *not_an_operand(struct parser *p)
 
 static struct lang_expr *primary(struct parser *p)
 {
-    enum dtype type;
     bool failed = false;
     if (p->tok.kind == T_INT || p->tok.kind == T_FLOAT)
         return literal(p);
@@ -373,7 +376,7 @@ static struct lang_expr *primary(struct parser *p)
             e = special(p, &failed);
         if (e || failed)
             return e;
-        return parser_at_type(p, &type) ? typed_cast(p, type) : named(p);
+        return p->tok.type != DT_VOID ? typed(p) : named(p);
     }
     if (p->tok.kind != T_LPAREN)
         return not_an_operand(p);
@@ -392,28 +395,92 @@ static struct lang_expr *primary(struct parser *p)
     return e;
 }
 
-/* What may follow an operand in C and has no meaning here. */
+/* v.x: a lane of a vector. */
+static struct lang_expr *member(struct parser *p, struct lang_expr *of)
+{
+    static const char letters[] = "xyzw";
+    parser_next(p);
+    const char *at = p->tok.kind == T_NAME && p->tok.span.len == 1
+                         ? strchr(letters, p->tok.span.src->text[p->tok.span.off])
+                         : NULL;
+    if (!at) {
+        parser_error(p, "a vector has the parts .x .y .z .w; another lane is written v[k], not %s",
+                     tok_text(p->a, &p->tok));
+        return NULL;
+    }
+    struct lang_expr *e = node(p, E_MEMBER, of->span, 1, &of);
+    if (!e)
+        return NULL;
+    e->ival = (uint64_t)(at - letters);
+    e->span = span_join(e->span, p->tok.span);
+    parser_next(p);
+    return finish(p, e);
+}
+
+/* x[i][j] is x[i, j]. */
+static bool more_subscripts(struct parser *p, struct lang_expr *e)
+{
+    if (e->kind != E_INDEX || e->pad)
+        return parser_error(p, e->kind == E_INDEX
+                                   ? "pad() takes all the subscripts: pad(x[i, j], 0)"
+                                   : "only a buffer, an array or a tensor has elements");
+    struct lang_expr more = {0};
+    parser_next(p);
+    if (!arguments(p, &more, T_RBRACKET))
+        return false;
+    if (more.nargs == 0)
+        return diag_error(p->d, span_join(e->span, p->prev), "the subscript is missing");
+    if (e->nargs + more.nargs > LANG_MAX_RANK)
+        return diag_error(p->d, span_join(e->span, p->prev), "at most %d subscripts",
+                          LANG_MAX_RANK);
+    struct lang_expr **args = ARENA_ARRAY(p->a, e->nargs + more.nargs, struct lang_expr *);
+    memcpy(args, e->args, e->nargs * sizeof *args);
+    memcpy(args + e->nargs, more.args, more.nargs * sizeof *args);
+    e->args = args;
+    e->nargs += more.nargs;
+    return finish(p, e) != NULL;
+}
+
+/* An operand and the subscripts and parts behind it. */
 static struct lang_expr *postfix(struct parser *p)
 {
     struct lang_expr *e = primary(p);
-    if (!e)
-        return NULL;
-    if (p->tok.kind == T_DOT || p->tok.kind == T_ARROW) {
-        parser_error(p, "only threadIdx, blockIdx, blockDim and gridDim have parts");
-        return NULL;
-    }
-    if (p->tok.kind == T_LBRACKET && !p->tok.newline) {
-        parser_error(p, e->kind == E_INDEX ? "write all subscripts in one pair of brackets: x[i, j]"
-                                           : "only a buffer or a tensor has elements");
-        return NULL;
+    while (e) {
+        if (p->tok.kind == T_ARROW) {
+            parser_error(p, "there are no pointers; a part of a vector is written v.x");
+            return NULL;
+        }
+        if (p->tok.kind == T_DOT)
+            e = member(p, e);
+        else if (p->tok.kind == T_LBRACKET && !p->tok.newline)
+            e = more_subscripts(p, e) ? e : NULL;
+        else
+            break;
     }
     return e;
+}
+
+/* &x[i]: where an element lies, for the functions that take one. */
+static struct lang_expr *address(struct parser *p)
+{
+    struct span s = p->tok.span;
+    parser_next(p);
+    struct lang_expr *of = postfix(p);
+    if (!of)
+        return NULL;
+    if ((of->kind != E_INDEX && of->kind != E_NAME) || of->pad) {
+        diag_error(p->d, span_join(s, of->span),
+                   "'&' takes an element or a shared variable, as in &x[i] or &count");
+        return NULL;
+    }
+    struct lang_expr *e = node(p, E_ADDRESS, s, 1, &of);
+    return e ? finish(p, e) : NULL;
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
 /* "(f32)": the '(' and the type are taken if that is what is there, and the ')' is checked. */
-static bool cast_prefix(struct parser *p, enum dtype *type)
+static bool cast_prefix(struct parser *p, enum dtype *type, uint8_t *lanes)
 {
     if (p->tok.kind != T_LPAREN)
         return false;
@@ -421,6 +488,7 @@ static bool cast_prefix(struct parser *p, enum dtype *type)
     if (t->kind != T_NAME || t->type == DT_VOID)
         return false;
     *type = t->type;
+    *lanes = t->lanes;
     /* "(f32)" and not "(f32(x))": the character after the name, blanks apart */
     size_t at = t->span.off + t->span.len;
     while (at < p->lex.end && strchr(" \t\r\n", t->span.src->text[at]))
@@ -449,19 +517,22 @@ static struct lang_expr *unary(struct parser *p)
     struct span s = p->tok.span;
     struct lang_expr *e;
     enum dtype type;
+    uint8_t lanes;
     enum lang_op op;
     switch (p->tok.kind) {
     case T_ADD: op = OP_PLUS; break;
     case T_SUB: op = OP_NEG; break;
     case T_NOT: op = OP_NOT; break;
+    case T_AND: return address(p);
     case T_BITNOT: op = OP_BITNOT; break;
     default:
-        if (!cast_prefix(p, &type))
+        if (!cast_prefix(p, &type, &lanes))
             return postfix(p);
-        e = operand_of(p, E_CAST, s);
+        e = operand_of(p, lanes ? E_VECTOR : E_CAST, s);
         if (!e)
             return NULL;
         e->type = type;
+        e->lanes = lanes;
         return finish(p, e);
     }
     parser_next(p);

@@ -48,13 +48,12 @@ static bool expect_semicolon(struct parser *p, const char *what)
 
 /* ---- declarations ---------------------------------------------------------------------------- */
 
-/* "f32 x", "const", "auto": does a declaration begin here? */
+/* "f32 x", "const", "auto", "shared": does a declaration begin here? */
 static bool at_declaration(struct parser *p)
 {
-    enum dtype t;
-    if (tok_is(&p->tok, "const") || tok_is(&p->tok, "auto"))
+    if (tok_is(&p->tok, "const") || tok_is(&p->tok, "auto") || tok_is(&p->tok, "shared"))
         return true;
-    return parser_at_type(p, &t) && parser_ahead(p)->kind != T_LPAREN;
+    return p->tok.kind == T_NAME && p->tok.type != DT_VOID && parser_ahead(p)->kind != T_LPAREN;
 }
 
 static bool declared_name(struct parser *p, struct lang_symbol *sym)
@@ -69,66 +68,95 @@ static bool declared_name(struct parser *p, struct lang_symbol *sym)
     if (why)
         return parser_error(p, "'%s' is %s and can't name a variable", sym->name, why);
     parser_next(p);
-    if (p->tok.kind == T_LBRACKET)
-        return parser_error(p, "local arrays are not in this version's language");
-    return true;
+    return p->tok.kind != T_LBRACKET || parse_array_extents(p, sym);
 }
 
-static bool declarator(struct parser *p, enum dtype type, bool is_const, struct lang_stmt **out)
+static bool initialiser(struct parser *p, struct lang_stmt *s)
+{
+    const char *name = s->sym->name;
+    if (s->sym->kind == SYM_SHARED)
+        return parser_error(p,
+                            "shared memory has no initial value; assign '%s' in the body and then "
+                            "call __syncthreads()",
+                            name);
+    parser_next(p);
+    if (s->sym->rank > 0) {
+        s->has_list = true;
+        return parse_array_list(p, s);
+    }
+    if (p->tok.kind == T_LBRACE)
+        return parser_error(p, "'%s' is no array; an array is declared %s[4] = {...}", name, name);
+    s->rhs = parse_expr(p);
+    return s->rhs != NULL;
+}
+
+static bool declarator(struct parser *p, const struct lang_symbol *as, struct lang_stmt **out)
 {
     struct lang_stmt *s = *out = stmt_new(p, S_DECL, p->tok.span);
     s->sym = ARENA_NEW(p->a, struct lang_symbol);
-    s->sym->kind = SYM_LOCAL;
-    s->sym->type = type;
-    s->sym->is_const = is_const;
+    *s->sym = *as;
     if (!declared_name(p, s->sym))
         return false;
     if (p->tok.kind == T_LPAREN)
         return parser_error(p, "functions are defined in 'functions:', not in a body");
-    if (parser_accept(p, T_ASSIGN)) {
-        if (p->tok.kind == T_LBRACE)
-            return parser_error(p, "local arrays are not in this version's language");
-        s->rhs = parse_expr(p);
-        if (!s->rhs)
+    if (as->type == DT_VOID && s->sym->rank > 0)
+        return parser_error(p, "an array is declared with its type, not 'auto'");
+    if (p->tok.kind == T_ASSIGN) {
+        if (!initialiser(p, s))
             return false;
-    } else if (type == DT_VOID) {
+    } else if (as->type == DT_VOID) {
         return parser_error(p, "'auto' takes its type from a value; write 'auto %s = ...'",
                             s->sym->name);
-    } else if (is_const) {
-        return parser_error(p, "a const needs its value; write 'const %s %s = ...'",
-                            dtype_name(type), s->sym->name);
+    } else if (as->is_const) {
+        return parser_error(p, "a const needs its value; write 'const %s %s%s = ...'",
+                            lang_type_name(p->a, as->type, as->lanes), s->sym->name,
+                            s->sym->rank ? "[...]" : "");
     }
     s->span = span_join(s->span, p->prev);
     return true;
 }
 
-/* "const u32 a = 1, b = 2", without the ';'. */
+static bool declared_type(struct parser *p, struct lang_symbol *as)
+{
+    enum dtype type = as->type = p->tok.type;
+    as->lanes = p->tok.lanes;
+    if (p->tok.kind != T_NAME || type == DT_VOID)
+        return parser_error(p, "expected a type, not %s", tok_text(p->a, &p->tok));
+    if (dtype_bits(type) < 8 || type == DT_E4M3 || type == DT_E5M2)
+        return parser_error(p, "a variable can't be %s; load it into %s", dtype_name(type),
+                            dtype_is_float(type) ? "f32" : "i32");
+    parser_next(p);
+    if (tok_is(&p->tok, "const")) {
+        as->is_const = true;
+        parser_next(p);
+    }
+    if (p->tok.kind == T_NAME && p->tok.type != DT_VOID)
+        return parser_error(p, "two types in a row; write one, as in 'u32', 'i64' or 'f32'");
+    return true;
+}
+
+/* "const u32 a = 1, b = 2", "shared f32 tile[32][33]", without the ';'. */
 static bool declaration(struct parser *p, stmt_list *out)
 {
-    enum dtype type = DT_VOID;
-    bool is_const = false, is_auto = false;
-    for (; tok_is(&p->tok, "const") || tok_is(&p->tok, "auto"); parser_next(p)) {
-        is_const |= tok_is(&p->tok, "const");
-        is_auto |= tok_is(&p->tok, "auto");
+    struct lang_symbol as = {.kind = SYM_LOCAL, .type = DT_VOID};
+    bool is_auto = false;
+    for (;; parser_next(p)) {
+        if (tok_is(&p->tok, "const"))
+            as.is_const = true;
+        else if (tok_is(&p->tok, "auto"))
+            is_auto = true;
+        else if (tok_is(&p->tok, "shared"))
+            as.kind = SYM_SHARED;
+        else
+            break;
     }
-    if (!is_auto) {
-        if (!parser_at_type(p, &type))
-            return parser_error(p, "expected a type, not %s", tok_text(p->a, &p->tok));
-        if (dtype_bits(type) < 8 || type == DT_E4M3 || type == DT_E5M2)
-            return parser_error(p, "a variable can't be %s; load it into %s", dtype_name(type),
-                                dtype_is_float(type) ? "f32" : "i32");
-        parser_next(p);
-        if (tok_is(&p->tok, "const")) {
-            is_const = true;
-            parser_next(p);
-        }
-        enum dtype second;
-        if (parser_at_type(p, &second))
-            return parser_error(p, "two types in a row; write one, as in 'u32', 'i64' or 'f32'");
-    }
+    if (as.kind == SYM_SHARED && (as.is_const || is_auto))
+        return parser_error(p, "shared memory is declared with its type alone: shared f32 x[256];");
+    if (!is_auto && !declared_type(p, &as))
+        return false;
     do {
         struct lang_stmt *s;
-        if (!declarator(p, type, is_const, &s))
+        if (!declarator(p, &as, &s))
             return false;
         *VEC_PUSH(p->a, out) = s;
     } while (parser_accept(p, T_COMMA));
@@ -401,8 +429,7 @@ static bool refused_word(struct parser *p)
     } table[] = {
         {"switch", "'switch' is not in this version's language; write if and else"},
         {"goto", "there is no goto"},
-        {"shared", "shared memory is not in this version's language"},
-        {"__shared__", "shared memory is not in this version's language"},
+        {"__shared__", "shared memory is declared 'shared', without the underscores"},
         {"static", "there is no static; declare the variable without it"},
         {"struct", "there are no structs"},
         {"loop", "there is no 'loop'; write for (;;) or while"},

@@ -88,7 +88,7 @@ const char *parser_name(struct parser *p)
 
 bool parser_at_type(const struct parser *p, enum dtype *t)
 {
-    if (p->tok.kind != T_NAME || p->tok.type == DT_VOID)
+    if (p->tok.kind != T_NAME || p->tok.type == DT_VOID || p->tok.lanes)
         return false;
     *t = p->tok.type;
     return true;

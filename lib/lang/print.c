@@ -163,7 +163,7 @@ static void print_operator(const struct lang_expr *e, int level, struct buf *out
 
 static void print(const struct lang_expr *e, int lowest, struct buf *out)
 {
-    while (e->kind == E_CAST && e->is_implicit)
+    while ((e->kind == E_CAST || e->kind == E_VECTOR) && e->is_implicit)
         e = e->args[0];
     int level = strength(e);
     if (level < lowest)
@@ -184,12 +184,27 @@ static void print(const struct lang_expr *e, int lowest, struct buf *out)
         buf_puts(out, " : ");
         print(e->args[2], COND, out);
         break;
+    case E_VECTOR:
+        if (!e->lanes) { /* a list in braces */
+            print_list(e, "{", "}", out);
+            break;
+        }
+        /* fall through */
     case E_CAST:
-        buf_puts(out, dtype_name(e->type));
+        buf_puts(out, lang_type_name(out->arena, e->type, e->lanes));
         print_list(e, "(", ")", out);
         break;
     case E_CALL: print_call(e, out); break;
     case E_REDUCE: print_reduce(e, out); break;
+    case E_MEMBER:
+        print(e->args[0], PRIMARY, out);
+        buf_printf(out, ".%c", "xyzw"[e->ival & 3]);
+        break;
+    case E_ADDRESS:
+        buf_putc(out, '&');
+        print(e->args[0], PRIMARY, out);
+        break;
+    case E_STRING: break;
     }
     if (level < lowest)
         buf_putc(out, ')');

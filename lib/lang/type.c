@@ -109,6 +109,7 @@ void expr_cast(struct arena *a, struct lang_expr *e, enum dtype to)
     *inner = *e;
     *e = (struct lang_expr){.kind = E_CAST,
                             .type = to,
+                            .lanes = inner->lanes,
                             .span = inner->span,
                             .fn = FN_COUNT,
                             .is_implicit = true,
@@ -182,7 +183,11 @@ static bool same_node(const struct lang_expr *x, const struct lang_expr *y)
     case E_BINARY: return x->op == y->op;
     case E_CALL: return x->fn == y->fn && x->func == y->func;
     case E_CAST: return x->type == y->type;
-    case E_COND: return true;
+    case E_MEMBER: return x->ival == y->ival;
+    case E_VECTOR: return x->type == y->type && x->lanes == y->lanes;
+    case E_COND:
+    case E_ADDRESS: return true;
+    case E_STRING:
     case E_REDUCE: return false;
     }
     return false;

@@ -453,6 +453,12 @@ struct cg_val cg_expr(struct cg *g, const struct lang_expr *e)
     case E_CAST: return cg_convert(g, cg_expr(g, e->args[0]), e->type);
     case E_CALL: return cg_call(g, e);
     case E_REDUCE: return reduction(g, e);
+    case E_VECTOR:
+    case E_MEMBER:
+    case E_ADDRESS:
+    case E_STRING:
+        cg_error(g, e->span, "arrays and vectors are not in this version");
+        return nothing(e->type);
     }
     abort();
 }

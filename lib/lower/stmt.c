@@ -26,6 +26,10 @@ static void bind_local(struct cg *g, const struct lang_symbol *sym, struct cg_va
 static void declare(struct cg *g, const struct lang_stmt *s)
 {
     const struct lang_expr *init = s->rhs;
+    if (s->sym->rank || s->sym->lanes || s->sym->kind == SYM_SHARED) {
+        cg_error(g, s->span, "arrays and vectors are not in this version");
+        return;
+    }
     struct cg_since since = cg_now(g);
     bind_local(g, s->sym,
                init ? cg_convert(g, cg_expr(g, init), s->sym->type) : zero(g, s->sym->type), since);
@@ -237,6 +241,8 @@ void cg_stmt(struct cg *g, const struct lang_stmt *s)
         cg_jump(g, g->loop->next);
         break;
     case S_RETURN: return_stmt(g, s); break;
+    case S_SWITCH:
+    case S_CASE: break;
     }
 }
 

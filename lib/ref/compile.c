@@ -317,7 +317,11 @@ static struct node *compile(struct compiler *c, const struct lang_expr *e)
     case E_CAST: return cast(c, e);
     case E_CALL: return call(c, e);
     case E_REDUCE: return reduce(c, e);
-    case E_SPECIAL: break;
+    case E_SPECIAL:
+    case E_VECTOR:
+    case E_MEMBER:
+    case E_ADDRESS:
+    case E_STRING: break;
     }
     diag_error(c->d, e->span, "this has no meaning in the reference");
     return NULL;
