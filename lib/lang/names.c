@@ -43,7 +43,7 @@ const char *lang_reduce_name(enum lang_reduce r)
 
 bool lang_builtin_acts(enum lang_builtin fn)
 {
-    enum kind { FLOAT, ARITH, FLAW, BITS, OTHER, SYNC };
+    enum kind { FLOAT, ARITH, FLAW, BITS, MEMORY, OTHER, SYNC };
     static const unsigned char kinds[FN_COUNT] = {
 #define BUILTIN(NAME, text, lo, hi, kind) kind,
 #include "lang/builtin.def"
