@@ -12,9 +12,13 @@ nobase_dist_spec_DATA = \
 	specs/elementwise/silu_gate.yaml \
 	specs/elementwise/vector_add.yaml \
 	specs/gather/embedding.yaml \
+	specs/graph/spmv.yaml \
 	specs/graphics/mandelbrot_f32.yaml \
 	specs/graphics/mandelbrot_f64.yaml \
 	specs/integer/collatz.yaml \
 	specs/layout/transpose.yaml \
 	specs/matmul/naive.yaml \
-	specs/quant/int8_dequant.yaml
+	specs/norm/layer_norm.yaml \
+	specs/norm/softmax.yaml \
+	specs/quant/int8_dequant.yaml \
+	specs/reduce/block_sum.yaml
