@@ -4,6 +4,7 @@
  *     saxpy(u64 x, u64 y, f32 alpha, u32 n)   y[i] += alpha * x[i] for i < n, by as many threads as are launched
  *     copy(u64 x, u64 y, u32 bytes)           y = x
  *     overrun(u64 y, u32 bytes)               writes four bytes more than it should
+ *     talk(u64 y, u32 limit, u64 messages)    what talk.ptx says, in blocks of 4 threads, the last thread first
  *     fault()                                 an illegal address
  *     idle(...)                               does nothing
  * The environment says how it behaves:
@@ -384,6 +385,49 @@ static int overrun(void **args)
     return 0;
 }
 
+/* A record of the buffer for messages: two 64-bit counters of words (claimed, room), a third of what was lost, two 32-bit
+ * words about assertions, then the records. */
+static void say(unsigned char *buffer, uint32_t id, uint32_t thread, const uint32_t *arg,
+                uint32_t narg)
+{
+    uint64_t count[3];
+    memcpy(count, buffer, sizeof count);
+    uint64_t at = count[0];
+    count[0] += 3 + narg;
+    if (count[0] > count[1]) {
+        count[2]++;
+    } else {
+        uint32_t record[3] = {id << 10 | thread % 4, thread / 4, 0};
+        memcpy(buffer + 32 + 4 * at, record, sizeof record);
+        memcpy(buffer + 32 + 4 * at + sizeof record, arg, 4 * narg);
+    }
+    memcpy(buffer, count, sizeof count);
+}
+
+static int talk(uint64_t threads, void **args)
+{
+    uint64_t ya, ma;
+    uint32_t limit, failed[2] = {0, 0};
+    memcpy(&ya, args[0], 8);
+    memcpy(&limit, args[1], 4);
+    memcpy(&ma, args[2], 8);
+    unsigned char *y = host(ya, 4 * threads), *messages = host(ma, 32);
+    if (!y || !messages)
+        return 700;
+    for (uint32_t i = (uint32_t)threads; i-- > 0;) {
+        say(messages, 1, i, &i, 1);
+        if (i < limit) {
+            memcpy(y + 4 * i, &i, 4);
+            continue;
+        }
+        say(messages, 2, i, NULL, 0);
+        failed[0]++;
+        failed[1] = 2;
+    }
+    memcpy(messages + 24, failed, sizeof failed);
+    return 0;
+}
+
 static int run(const char *f, uint64_t threads, void **args)
 {
     if (strncmp(f, ".entry saxpy(", 13) == 0)
@@ -392,6 +436,8 @@ static int run(const char *f, uint64_t threads, void **args)
         pending = copy(args);
     else if (strncmp(f, ".entry overrun(", 15) == 0)
         pending = overrun(args);
+    else if (strncmp(f, ".entry talk(", 12) == 0)
+        pending = talk(threads, args);
     else if (strncmp(f, ".entry fault(", 13) == 0)
         pending = 700;
     return 0;

@@ -3,7 +3,7 @@ UNIT_TESTS += tests/unit/run_execute
 tests_unit_run_execute_SOURCES = tests/unit/run_execute.c
 tests_unit_run_execute_LDADD = $(TOOL_LIBS)
 
-BATS_TESTS += tests/cli/run.bats
+BATS_TESTS += tests/cli/run.bats tests/cli/messages.bats
 EXTRA_DIST += tests/data/run
 
 FUZZ_TARGETS += tests/fuzz/fuzz_run

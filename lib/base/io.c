@@ -57,6 +57,29 @@ const struct source *io_read(struct arena *a, struct diags *d, const char *path,
     return s;
 }
 
+struct span io_line(struct arena *a, const char *path, size_t line)
+{
+    struct stat st;
+    /* a name out of somebody's PTX: no device, no FIFO, nothing huge, and no error when it is not there */
+    if (line == 0 || stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > IO_LINE_LIMIT)
+        return SPAN_NONE;
+    const struct source *src = io_read(a, diags_new(a), path, IO_LINE_LIMIT);
+    const char *p = src ? src->text : NULL, *end = p ? p + src->len : NULL;
+    for (; p && line > 1; line--) {
+        p = memchr(p, '\n', (size_t)(end - p));
+        p = p ? p + 1 : NULL;
+    }
+    if (!p || p >= end)
+        return SPAN_NONE;
+    const char *eol = memchr(p, '\n', (size_t)(end - p));
+    eol = eol ? eol : end;
+    while (p < eol && (*p == ' ' || *p == '\t'))
+        p++;
+    while (eol > p && (eol[-1] == ' ' || eol[-1] == '\r'))
+        eol--;
+    return (struct span){src, (size_t)(p - src->text), (size_t)(eol - p)};
+}
+
 /* --- unfinished outputs ---
  * The one piece of state the library keeps for the process: a signal handler gets no argument.
  * Slots are taken and given back atomically, so outputs may be made by any thread and a signal may

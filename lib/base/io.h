@@ -11,6 +11,11 @@ enum { IO_TEXT_LIMIT = 64 << 20 }; /* bytes of spec or PTX that are read; more i
  * limit. */
 const struct source *io_read(struct arena *a, struct diags *d, const char *path, size_t limit);
 
+/* Line `line` (from 1) of a text file without its indentation, for a message about it. SPAN_NONE, without an error, when
+ * the path is no regular file of at most 16 MiB that has such a line. */
+enum { IO_LINE_LIMIT = 16 << 20 };
+struct span io_line(struct arena *a, const char *path, size_t line);
+
 /* An output in the making. A regular file is written under a temporary name in its directory, and
  * takes its name (over a file already there, whose mode it keeps) only at io_commit(). Where the
  * path names something else (/dev/stdout, /dev/full, a FIFO), or is "-", the bytes go straight

@@ -12,8 +12,11 @@ static const struct {
 #undef BUILTIN
 };
 
-static bool wrong_count(struct checker *c, const struct lang_expr *e, unsigned want)
+static bool wrong_count(struct checker *c, const struct lang_expr *e, unsigned want, unsigned most)
 {
+    if (most > want)
+        return diag_error(c->d, e->span, "%s() takes %u to %u arguments, not %u", e->name, want,
+                          most, (unsigned)e->nargs);
     return diag_error(c->d, e->span, "%s() takes %u argument%s, not %u", e->name, want,
                       want == 1 ? "" : "s", (unsigned)e->nargs);
 }
@@ -222,7 +225,7 @@ static bool user_call(struct checker *c, struct lang_expr *e, struct lang_func *
 {
     bool good = true;
     if (e->nargs != f->nparam)
-        return wrong_count(c, e, f->nparam);
+        return wrong_count(c, e, f->nparam, f->nparam);
     e->func = f;
     e->type = f->result;
     if (c->place == IN_LAUNCH)
@@ -290,7 +293,7 @@ bool check_call(struct checker *c, struct lang_expr *e)
         return check_unknown(c, e->span, e->name, true);
     }
     if (e->nargs < rules[e->fn].lo || e->nargs > rules[e->fn].hi)
-        return wrong_count(c, e, rules[e->fn].lo);
+        return wrong_count(c, e, rules[e->fn].lo, rules[e->fn].hi);
     if (rules[e->fn].kind == SYNC)
         return check_sync(c, e);
     if (e->order_span.src || e->scope_span.src)
@@ -298,6 +301,10 @@ bool check_call(struct checker *c, struct lang_expr *e)
                           "%s() has no order and no scope; atomic operations, load(), store() and "
                           "fence() have",
                           e->name);
+    if (e->fn == FN_PRINT)
+        return check_print(c, e);
+    if (e->fn == FN_ASSERT)
+        return check_assert(c, e);
     if (!check_arguments(c, e) || !check_vectors(c, e))
         return false;
     switch ((enum call_kind)rules[e->fn].kind) {

@@ -485,7 +485,9 @@ bool check_expr(struct checker *c, struct lang_expr *e)
         return diag_error(
             c->d, e->span,
             "an address is only given to functions that take one, as in load4(&x[i])");
-    case E_STRING: return diag_error(c->d, e->span, "text has no meaning in an expression");
+    case E_STRING:
+        return diag_error(c->d, e->span,
+                          "a text is only the format of print() or the message of assert()");
     }
     return false;
 }

@@ -60,7 +60,7 @@ enum tok_kind {
     T_NAME,
     T_INT,
     T_FLOAT,
-    T_STRING, /* recognised so that it can be refused by name */
+    T_STRING, /* quotes included */
     T_BAD,    /* reported already */
 #define X(NAME, text) T_##NAME,
     LANG_PUNCTUATION(X)
@@ -131,6 +131,7 @@ const char *parser_name(struct parser *p); /* the current T_NAME's text, in the 
 bool parser_at_type(const struct parser *p, enum dtype *t);
 
 struct lang_expr *parse_expr(struct parser *p);  /* a whole expression; NULL after an error */
+struct lang_expr *parse_string(struct parser *p); /* at a T_STRING */
 struct lang_expr *parse_range(struct parser *p); /* one that stops before < and .. */
 /* After a name inside brackets: "< e" or "in e .. e" into the index symbol, or nothing. */
 bool parse_index_range(struct parser *p, struct lang_symbol *index);
@@ -197,6 +198,9 @@ bool check_condition(struct checker *c, struct lang_expr *e); /* checks, and mak
 bool check_integer(struct checker *c, struct lang_expr *e, const char *what);
 bool check_call(struct checker *c, struct lang_expr *e);
 bool check_sync(struct checker *c, struct lang_expr *e); /* a call of kind SYNC */
+/* print() and assert(): their arguments are not checked yet. */
+bool check_print(struct checker *c, struct lang_expr *e);
+bool check_assert(struct checker *c, struct lang_expr *e);
 bool check_subscripts(struct checker *c, struct lang_expr *e);
 /* The index's range is checked and its extent, if not written, found in `within`. */
 bool check_index_range(struct checker *c, struct lang_symbol *index,

@@ -4,6 +4,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lang/parser.c lib/lang/parse_array.c lib/lang/parse_expr.c lib/lang/parse_param.c lib/lang/parse_stmt.c \
 	lib/lang/equations_int.h lib/lang/parse_equation.c lib/lang/order.c lib/lang/equations.c \
 	lib/lang/range.c \
+	lib/lang/string.c \
 	lib/lang/scope.c lib/lang/type.c lib/lang/convert.c lib/lang/fold.c \
 	lib/lang/check_array.c lib/lang/check_expr.c lib/lang/check_call.c lib/lang/check_sync.c lib/lang/check_stmt.c lib/lang/func.c lib/lang/flow.c \
 	lib/lang/eval.c lib/lang/print.c lib/lang/print_stmt.c

@@ -353,7 +353,6 @@ static struct lang_expr *not_an_operand(struct parser *p)
 {
     const char *text = tok_text(p->a, &p->tok);
     switch (p->tok.kind) {
-    case T_STRING: parser_error(p, "text has no meaning in an expression"); break;
     case T_MUL: parser_error(p, "there are no pointers; write x[i] for *x"); break;
     case T_INC:
     case T_DEC:
@@ -370,6 +369,8 @@ static struct lang_expr *primary(struct parser *p)
     bool failed = false;
     if (p->tok.kind == T_INT || p->tok.kind == T_FLOAT)
         return literal(p);
+    if (p->tok.kind == T_STRING)
+        return parse_string(p);
     if (p->tok.kind == T_NAME) {
         struct lang_expr *e = constant_word(p);
         if (!e)

@@ -443,9 +443,7 @@ static bool refused_word(struct parser *p)
         {"char", "there is no type 'char'; write i8"},
         {"signed", "there is no type 'signed'; write i32"},
         {"size_t", "there is no type 'size_t'; write u64"},
-        {"print", "'print' is not in this version's language"},
-        {"printf", "'printf' is not in this version's language"},
-        {"assert", "'assert' is not in this version's language"},
+        {"printf", "there is no printf; write print(\"...\", ...)"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (tok_is(&p->tok, table[i].word)) {

@@ -130,6 +130,22 @@ static void print_call(const struct lang_expr *e, struct buf *out)
     buf_putc(out, ')');
 }
 
+static void print_string(const char *s, struct buf *out)
+{
+    static const char from[] = "\n\t\r\a\\\"", to[] = "ntra\\\"";
+    buf_putc(out, '"');
+    for (; *s; s++) {
+        const char *at = strchr(from, *s);
+        if (at)
+            buf_printf(out, "\\%c", to[at - from]);
+        else if ((unsigned char)*s < ' ' || *s == 127)
+            buf_printf(out, "\\x%02x", (unsigned)*s);
+        else
+            buf_putc(out, *s);
+    }
+    buf_putc(out, '"');
+}
+
 static int strength(const struct lang_expr *e)
 {
     switch (e->kind) {
@@ -204,7 +220,7 @@ static void print(const struct lang_expr *e, int lowest, struct buf *out)
         buf_putc(out, '&');
         print(e->args[0], PRIMARY, out);
         break;
-    case E_STRING: break;
+    case E_STRING: print_string(e->text, out); break;
     }
     if (level < lowest)
         buf_putc(out, ')');

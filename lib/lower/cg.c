@@ -312,7 +312,7 @@ static enum ptx_mod param_type(enum dtype t)
 }
 
 static struct cg_val load_param(struct cg *g, const struct lang_symbol *sym, const char *name,
-                                const char *text, uint32_t order, enum dtype t)
+                                const char *text, uint32_t order, enum dtype t, bool hidden)
 {
     size_t from = g->func->items.n;
     struct cg_param *p = VEC_PUSH(g->a, &g->params);
@@ -322,7 +322,8 @@ static struct cg_val load_param(struct cg *g, const struct lang_symbol *sym, con
     p->var = ptx_param_new(g->module, g->func, name, param_type(t));
     int32_t reg = t == DT_BOOL ? cg_new(g, DT_U32) : cg_new(g, t);
     PTX(&g->b, param_mnemonic(t), ptx_r(reg), ptx_mem_var(p->var, 0));
-    if (sym && sym->kind == SYM_BUFFER) {
+    p->hidden = hidden;
+    if (hidden || (sym && sym->kind == SYM_BUFFER)) {
         int32_t global = cg_new(g, DT_U64);
         PTX(&g->b, "cvta.to.global.u64", ptx_r(global), ptx_r(reg));
         reg = global;
@@ -345,7 +346,7 @@ struct cg_val cg_param_of(struct cg *g, const struct lang_symbol *sym)
     bool is_dim = sym->kind == SYM_DIM;
     uint32_t order = sym->id + (is_dim ? (uint32_t)g->spec->params.n : 0);
     enum dtype t = sym->kind == SYM_BUFFER ? DT_U64 : is_dim ? DT_U32 : sym->type;
-    return load_param(g, sym, sym->name, sym->name, order, t);
+    return load_param(g, sym, sym->name, sym->name, order, t, false);
 }
 
 struct cg_val cg_param_computed(struct cg *g, const char *expr)
@@ -355,11 +356,19 @@ struct cg_val cg_param_computed(struct cg *g, const char *expr)
     for (size_t i = 0; i < g->params.n; i++) {
         if (!g->params.v[i].sym && strcmp(g->params.v[i].text, text) == 0)
             return g->params.v[i].val;
-        n += !g->params.v[i].sym;
+        n += !g->params.v[i].sym && !g->params.v[i].hidden;
     }
     /* a name that no identifier of the spec can have */
     const char *name = arena_printf(g->a, "$%u", (unsigned)n);
-    return load_param(g, NULL, name, text, 1000000 + n, DT_U64);
+    return load_param(g, NULL, name, text, 1000000 + n, DT_U64, false);
+}
+
+int32_t cg_param_hidden(struct cg *g, const char *name)
+{
+    for (size_t i = 0; i < g->params.n; i++)
+        if (g->params.v[i].hidden && strcmp(g->params.v[i].text, name) == 0)
+            return g->params.v[i].val.op.reg;
+    return load_param(g, NULL, name, name, 1500000, DT_U64, true).op.reg;
 }
 
 static enum ptx_sreg special_register(enum lang_special s)
@@ -388,15 +397,19 @@ static enum ptx_sreg special_register(enum lang_special s)
     return map[s];
 }
 
-/* The number of the warp in its block, from the thread's flat number: %warpid itself may change under way. */
-static struct cg_val warp_number(struct cg *g)
+struct cg_val cg_thread_number(struct cg *g)
 {
     struct cg_val z = cg_special(g, SP_TID_Z), y = cg_special(g, SP_TID_Y);
     struct cg_val t = cg_binary(g, OP_MUL, z, cg_special(g, SP_NTID_Y));
     t = cg_binary(g, OP_ADD, t, y);
     t = cg_binary(g, OP_MUL, t, cg_special(g, SP_NTID_X));
-    t = cg_binary(g, OP_ADD, t, cg_special(g, SP_TID_X));
-    return cg_binary(g, OP_SHR, t, cg_int(DT_U32, 5));
+    return cg_binary(g, OP_ADD, t, cg_special(g, SP_TID_X));
+}
+
+/* The number of the warp in its block, from the thread's flat number: %warpid itself may change under way. */
+static struct cg_val warp_number(struct cg *g)
+{
+    return cg_binary(g, OP_SHR, cg_thread_number(g), cg_int(DT_U32, 5));
 }
 
 struct cg_val cg_special(struct cg *g, enum lang_special s)
@@ -485,7 +498,9 @@ static void add_args(struct cg *g, struct contract_launch *l)
         struct contract_arg *arg = VEC_PUSH(g->a, &l->args);
         arg->type = p->val.type;
         arg->span = g->spec->name_span;
-        if (p->sym)
+        if (p->hidden)
+            arg->is_messages = true;
+        else if (p->sym)
             arg->sym = lang_find(&g->contract->scope, p->sym->name);
         else
             arg->expr = contract_expr(g->a, g->contract, p->text + strlen("u64 "));

@@ -53,8 +53,9 @@ struct cg_binding {
 /* A parameter of the entry, made when first used. */
 struct cg_param {
     const struct lang_symbol *sym; /* NULL: computed at launch */
-    const char *text;              /* the contract's argument: a name or "u64 expression" */
-    uint32_t order;                /* as declared; computed ones last */
+    const char *text; /* the contract's argument: a name, "u64 expression" or "$hidden" */
+    bool hidden;
+    uint32_t order; /* as declared; computed ones last */
     struct ptx_var *var;
     struct cg_val val;
 };
@@ -186,7 +187,11 @@ void cg_to_prologue(struct cg *g, size_t from, uint32_t order);
 /* Parameters, at their first use. */
 struct cg_val cg_param_of(struct cg *g, const struct lang_symbol *sym);
 struct cg_val cg_param_computed(struct cg *g, const char *expr); /* a u64 computed at launch */
+/* A pointer to global memory that only the contract names ("$messages"); the register. */
+int32_t cg_param_hidden(struct cg *g, const char *name);
 struct cg_val cg_special(struct cg *g, enum lang_special s);
+/* The thread's flat number in its block, x first: a u32. */
+struct cg_val cg_thread_number(struct cg *g);
 
 struct cg_binding *cg_find(struct cg *g, const struct lang_symbol *sym);
 void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool is_mutable);
@@ -308,6 +313,10 @@ struct cg_val cg_library(struct cg *g, const char *name, size_t n, const struct 
 struct cg_val cg_act(struct cg *g, const struct lang_expr *e);
 /* An error unless the target is sm or later; what: "the scope cluster". */
 bool cg_needs(struct cg *g, struct span s, unsigned sm, const char *what);
+/* ---- message.c ---- */
+
+void cg_print(struct cg *g, const struct lang_expr *e);
+void cg_assert(struct cg *g, const struct lang_expr *e);
 
 /* ---- stmt.c ---- */
 

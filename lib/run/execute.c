@@ -6,9 +6,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "run/messages.h"
 #include "run/plan.h"
 
-const struct run_options run_default = {.poison = 0xff};
+const struct run_options run_default = {.poison = 0xff, .message_bytes = RUN_MESSAGE_BYTES};
 
 /* The buffers of a run on a device: one allocation each. */
 struct set {
@@ -21,6 +22,8 @@ struct job {
     const struct device_ops *ops;
     struct device *dev;
     struct run_options opt;
+    struct message_buffer messages;
+    bool untold; /* messages are not read */
 };
 
 static void release(struct job *j, struct set *s)
@@ -135,6 +138,32 @@ static enum device_status download(struct job *j, struct set *s)
     return status;
 }
 
+/* The messages of a launch that ended with this status. */
+static enum device_status drain(struct job *j, const struct device_launch *l,
+                                enum device_status status)
+{
+    struct diags *d = j->r->d;
+    enum device_status now;
+    if (status == DEVICE_OK && !j->untold)
+        return messages_drain(j->r, &j->messages, l, j->opt.messages_by_time, false);
+    if (status != DEVICE_FAULT)
+        return status;
+    /* what was said before the fault may explain it; a GPU's memory can't be read any more */
+    j->r->d = diags_new(j->r->arena);
+    now = messages_drain(j->r, &j->messages, l, j->opt.messages_by_time, true);
+    for (size_t i = 0; i < j->r->d->list.n && now != DEVICE_FAILED; i++) {
+        const struct diag *e = &j->r->d->list.v[i];
+        if (e->level == DIAG_ERROR)
+            diag_error(d, e->span, "%s", e->text);
+        else if (e->level == DIAG_WARNING)
+            diag_warning(d, e->span, "%s", e->text);
+        else
+            diag_note(d, e->span, "%s", e->text);
+    }
+    j->r->d = d;
+    return status;
+}
+
 /* All launches of the plan, in order. */
 static enum device_status launch_all(struct job *j, const struct plan *plan,
                                      struct run_stats *stats)
@@ -143,7 +172,10 @@ static enum device_status launch_all(struct job *j, const struct plan *plan,
     *stats = (struct run_stats){0};
     for (size_t i = 0; i < plan->n && status == DEVICE_OK; i++) {
         struct device_stats one = {0};
-        status = j->ops->launch(j->dev, &plan->v[i].l, 1, &one, j->r->d);
+        status = messages_reset(j->r, &j->messages);
+        if (status == DEVICE_OK)
+            status = j->ops->launch(j->dev, &plan->v[i].l, 1, &one, j->r->d);
+        status = drain(j, &plan->v[i].l, status);
         stats->seconds += one.seconds;
         stats->thread_instructions += one.thread_instructions;
         stats->launches++;
@@ -164,20 +196,24 @@ enum device_status run_execute(struct run *r, const struct ptx_module *m,
                                const struct device_ops *ops, struct device *dev,
                                const struct run_options *opt, struct run_stats *stats)
 {
-    struct job j = {r, ops, dev, opt ? *opt : run_default};
+    struct job j = {.r = r, .ops = ops, .dev = dev, .opt = opt ? *opt : run_default};
     struct plan plan;
     struct set set;
     struct run_stats none;
     if (!inputs_given(r) || !plan_make(r, m, &plan))
         return DEVICE_REFUSED;
+    r->messages = (struct run_messages){0};
     enum device_status status = allocate(&j, &set);
     if (status == DEVICE_OK)
         status = upload(&j, &set);
-    plan_addresses(r, &plan, set.address);
+    if (status == DEVICE_OK)
+        status = messages_allocate(r, ops, dev, j.opt.message_bytes, &j.messages);
+    plan_addresses(r, &plan, set.address, j.messages.address);
     if (status == DEVICE_OK)
         status = launch_all(&j, &plan, stats ? stats : &none);
     if (status == DEVICE_OK)
         status = download(&j, &set);
+    messages_release(&j.messages);
     release(&j, &set);
     return status;
 }
@@ -217,7 +253,8 @@ static uint64_t copy_wanted(const struct device_info *info, uint64_t footprint, 
 static enum device_status timer_allocate(struct timer *t)
 {
     struct device_label label = {.name = "copy", .type = ""};
-    enum device_status status = DEVICE_OK;
+    enum device_status status =
+        messages_allocate(t->j.r, t->j.ops, t->j.dev, t->j.opt.message_bytes, &t->j.messages);
     for (unsigned k = 0; k < t->nset && status == DEVICE_OK; k++) {
         status = allocate(&t->j, &t->set[k]);
         if (status == DEVICE_OK)
@@ -230,6 +267,7 @@ static enum device_status timer_allocate(struct timer *t)
 
 static void timer_release(struct timer *t)
 {
+    messages_release(&t->j.messages);
     for (unsigned k = 0; k < t->nset; k++) {
         if (t->set[k].base)
             release(&t->j, &t->set[k]);
@@ -245,7 +283,7 @@ static enum device_status timer_round(struct timer *t, unsigned round, struct ru
 {
     unsigned k = round % t->nset;
     struct device_stats one = {0};
-    plan_addresses(t->j.r, &t->plan, t->set[k].address);
+    plan_addresses(t->j.r, &t->plan, t->set[k].address, t->j.messages.address);
     enum device_status status = launch_all(&t->j, &t->plan, stats);
     if (status == DEVICE_OK && t->copy_bytes)
         status =
@@ -272,7 +310,7 @@ enum device_status run_time(struct run *r, const struct device_ops *ops, struct 
     struct timer *t = ARENA_NEW(r->arena, struct timer);
     struct device_info info;
     uint64_t footprint = 0;
-    t->j = (struct job){r, ops, dev, run_default};
+    t->j = (struct job){.r = r, .ops = ops, .dev = dev, .opt = run_default, .untold = true};
     if (!plan_make(r, NULL, &t->plan))
         return DEVICE_REFUSED;
     ops->info(dev, &info);

@@ -4,6 +4,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/run/run.h \
 	lib/run/bind.c \
 	lib/run/plan.c lib/run/plan.h \
+	lib/run/messages.c lib/run/messages.h \
 	lib/run/execute.c \
 	lib/run/args.c lib/run/args.h \
 	lib/run/made.c lib/run/made.h

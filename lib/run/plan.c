@@ -100,7 +100,7 @@ static bool plan_value(struct run *r, const struct contract_arg *arg, uint64_t *
     const struct run_param *p = arg->sym ? param_of(r, arg->sym) : NULL;
     int64_t v = 0;
     *value = 0;
-    if (p && run_is_buffer(p))
+    if (arg->is_messages || (p && run_is_buffer(p)))
         return true;
     if (p && dtype_is_float(arg->type)) {
         dtype_set(arg->type, value, 0, p->f);
@@ -226,7 +226,8 @@ bool run_check(struct run *r, const struct ptx_module *m)
     return plan_make(r, m, &plan);
 }
 
-void plan_addresses(const struct run *r, struct plan *plan, const uint64_t *address)
+void plan_addresses(const struct run *r, struct plan *plan, const uint64_t *address,
+                    uint64_t messages)
 {
     for (size_t i = 0; i < plan->n; i++)
         for (size_t k = 0; k < plan->v[i].l.narg; k++) {
@@ -234,5 +235,7 @@ void plan_addresses(const struct run *r, struct plan *plan, const uint64_t *addr
             const struct run_param *p = arg->sym ? param_of(r, arg->sym) : NULL;
             if (p && run_is_buffer(p))
                 plan->v[i].value[k] = address[p - r->param];
+            if (arg->is_messages)
+                plan->v[i].value[k] = messages;
         }
 }

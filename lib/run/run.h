@@ -40,6 +40,19 @@ struct run_param {
     struct io_out *out;
 };
 
+/* A record of print() or assert(). */
+struct run_message {
+    const struct contract_message *what;
+    struct device_dim block, thread;
+    const uint32_t *words; /* the arguments */
+    size_t order;          /* in which they were claimed */
+};
+struct run_messages {
+    VEC(struct run_message)
+    v; /* launch by launch, each sorted by block and thread unless by_time */
+    uint64_t lost;
+};
+
 struct run {
     struct arena *arena;
     struct diags *d;
@@ -47,6 +60,7 @@ struct run {
     struct run_param *param; /* in the contract's order */
     struct run_dim *dim;     /* in the contract's order */
     size_t nparam, ndim;
+    struct run_messages messages; /* of the last run_execute(), also when it failed */
 };
 
 static inline bool run_is_buffer(const struct run_param *p)
@@ -85,8 +99,12 @@ struct run_options {
     uint8_t poison; /* every byte of an output before the launch: one never written shows */
     uint32_t guard; /* bytes of a band on each side of every buffer, a multiple of 256, in which
                                  * a write is found (for GPUs; the simulator knows the bounds); 0: none */
+    uint64_t message_bytes; /* room for the records of print() and assert() in each launch */
+    bool messages_by_time;  /* as they were issued, not sorted by thread */
 };
-extern const struct run_options run_default; /* poison 0xff (NaN, -1), no guard */
+enum { RUN_MESSAGE_BYTES = 1 << 20, RUN_MESSAGE_BYTES_MOST = 1 << 30 };
+/* poison 0xff (NaN, -1), no guard, 1 MiB of messages sorted by thread */
+extern const struct run_options run_default;
 
 struct run_stats {
     double seconds; /* of all launches */
@@ -99,10 +117,13 @@ struct run_stats {
 bool run_check(struct run *r, const struct ptx_module *m);
 
 /* Uploads, launches, reads back; gives the device memory back. opt NULL: run_default. stats may be NULL. DEVICE_FAULT
- * also when a guard band was written. */
+ * also when a guard band was written or an assertion of the kernel did not hold. */
 enum device_status run_execute(struct run *r, const struct ptx_module *m,
                                const struct device_ops *ops, struct device *dev,
                                const struct run_options *opt, struct run_stats *stats);
+
+/* Appends what print() said. */
+void run_print_messages(const struct run *r, struct buf *out);
 
 /* ---- time ---- */
 

@@ -1,6 +1,8 @@
 #include <config.h>
 
 #include "spec/contract.h"
+#include "base/num.h"
+#include "data/message.h"
 #include "spec/spec_int.h"
 
 #include <stdlib.h>
@@ -162,7 +164,13 @@ static bool read_arg(struct contract_reader *r, struct span s, struct contract_l
                                                                 : read_integer(r, rest);
         return a->expr != NULL;
     }
-    a->sym = lang_find(&r->c->scope, arena_strndup(r->a, s.src->text + s.off, s.len));
+    const char *name = arena_strndup(r->a, s.src->text + s.off, s.len);
+    if (strcmp(name, "$messages") == 0) {
+        a->is_messages = true;
+        a->type = DT_U64;
+        return true;
+    }
+    a->sym = lang_find(&r->c->scope, name);
     if (!a->sym)
         return diag_error(r->d, s,
                           "no parameter or dimension has this name; a computed argument is "
@@ -239,6 +247,92 @@ static bool read_launches(struct contract_reader *r, const struct yaml_value *ma
     return good;
 }
 
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static bool read_text(struct contract_reader *r, const struct yaml_value *map, const char *key,
+                      const char **out)
+{
+    const struct yaml_value *v = yaml_get(map, key);
+    if (v && v->kind != YAML_SCALAR)
+        return diag_error(r->d, v->span, "'%s' is a text", key);
+    *out = v ? v->text : NULL;
+    return true;
+}
+
+static bool read_types(struct contract_reader *r, const struct yaml_value *v,
+                       struct contract_message *m)
+{
+    if (!v)
+        return true;
+    if (v->kind != YAML_LIST || v->n > MESSAGE_MAX_ARGS)
+        return diag_error(r->d, v->span, "'types' is a list of at most %d types", MESSAGE_MAX_ARGS);
+    m->type = ARENA_ARRAY(r->a, v->n, enum dtype);
+    m->ntype = v->n;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct yaml_value *t = v->item[i];
+        if (t->kind != YAML_SCALAR || !dtype_parse(t->text, t->len, &m->type[i]) ||
+            message_type(m->type[i]) != m->type[i])
+            return diag_error(r->d, t->span,
+                              "an argument of a message is i32, u32, i64, u64, f32 or f64");
+    }
+    return true;
+}
+
+/* The format has as many conversions as there are types, each for its type. */
+static bool check_format(struct contract_reader *r, const struct yaml_value *v,
+                         const struct contract_message *m)
+{
+    struct message_conversion c;
+    enum message_item what;
+    size_t at = 0, n = 0;
+    while ((what = message_next(m->format, &at, &c)) != MESSAGE_END) {
+        const char *why = what == MESSAGE_BAD ? c.why
+                          : n < m->ntype      ? message_misfit(c.letter, m->type[n])
+                                              : "has no type";
+        if (why)
+            return diag_error(r->d, v->span, "conversion %zu of this format: %s", n + 1, why);
+        n++;
+    }
+    return n == m->ntype ||
+           diag_error(r->d, v->span, "the format has %zu conversions, not %zu", n, m->ntype);
+}
+
+static bool read_message(struct contract_reader *r, const struct yaml_value *v)
+{
+    static const char *const keys[] = {"print", "assert", "message", "types", "line", NULL};
+    struct contract_message *m = VEC_PUSH(r->a, &r->c->messages);
+    const struct yaml_value *line;
+    int64_t number = 0;
+    m->span = v->span;
+    if (v->kind != YAML_MAP)
+        return diag_error(r->d, v->span, "a message is a map with print or assert");
+    m->is_assert = yaml_get(v, "assert") != NULL;
+    if (!only_keys(r, v, keys) || !read_text(r, v, m->is_assert ? "assert" : "print", &m->format) ||
+        !read_text(r, v, "message", &m->text) || !read_types(r, yaml_get(v, "types"), m))
+        return false;
+    if (!m->format)
+        return diag_error(r->d, v->span, "a message is a map with print or assert");
+    line = yaml_get(v, "line");
+    if (line && (line->kind != YAML_SCALAR ||
+                 num_int(line->text, line->len, 0, UINT32_MAX, &number) != NUM_OK))
+        return diag_error(r->d, line->span, "'line' is a number");
+    m->line = (uint32_t)number;
+    return m->is_assert || check_format(r, v, m);
+}
+
+static bool read_messages(struct contract_reader *r, const struct yaml_value *map)
+{
+    const struct yaml_value *v = yaml_get(map, "messages");
+    bool good = true;
+    if (!v)
+        return true;
+    if (v->kind != YAML_LIST)
+        return diag_error(r->d, v->span, "'messages' is a list");
+    for (size_t i = 0; i < v->n; i++)
+        good &= read_message(r, v->item[i]);
+    return good;
+}
+
 static bool read_version(struct contract_reader *r, const struct yaml_value *map)
 {
     const char *version = NULL;
@@ -258,8 +352,8 @@ static bool read_version(struct contract_reader *r, const struct yaml_value *map
 
 static struct contract *read_contract(struct arena *a, const struct yaml_value *v, struct diags *d)
 {
-    static const char *const keys[] = {"kaio", "kernel",  "source",   "target", "params",
-                                       "dims", "require", "launches", NULL};
+    static const char *const keys[] = {"kaio", "kernel",  "source",   "target",   "params",
+                                       "dims", "require", "launches", "messages", NULL};
     struct contract_reader r = {a, d, ARENA_NEW(a, struct contract)};
     if (v->kind != YAML_MAP) {
         diag_error(d, v->span, "a launch contract is a map that begins with 'kaio: %d'",
@@ -270,7 +364,8 @@ static struct contract *read_contract(struct arena *a, const struct yaml_value *
     good = good && read_word(&r, v, "kernel", true, &r.c->kernel);
     good = good && read_word(&r, v, "source", false, &r.c->source);
     good = good && read_word(&r, v, "target", false, &r.c->target);
-    good = good && read_parameters(&r, v) && read_conditions(&r, v) && read_launches(&r, v);
+    good = good && read_parameters(&r, v) && read_conditions(&r, v) && read_launches(&r, v) &&
+           read_messages(&r, v);
     return good ? r.c : NULL;
 }
 

@@ -17,9 +17,12 @@
  *     //@     grid: [ceil_div(n, 1024)]
  *     //@     block: [256]
  *     //@     shared: 0
- *     //@     args: [x, y, alpha, n, u64 n * 4]
+ *     //@     args: [x, y, alpha, n, u64 n * 4, $messages]
+ *     //@ messages:                 of print() and assert(), numbered from 1
+ *     //@   - {print: "x is %g\n", types: [f32], line: 12}
+ *     //@   - {assert: "i < n", message: "too many", line: 13}
  *
- * An argument is a parameter's or dimension's name, or "TYPE expression". Several kernels are several documents
+ * An argument is a parameter's or dimension's name, "TYPE expression", or $messages, a buffer that the runner makes. Several kernels are several documents
  * (//@ ---). The grid, block, shared, when and argument expressions are lang expressions over dimensions and integer scalars,
  * evaluated exactly at launch. Also made from options when PTX has no contract.
  */
@@ -35,6 +38,7 @@ struct contract_arg {
     struct lang_expr *expr;  /* computed, of .type */
     /* what is passed: scalar's type, u32 for a dimension; u64 address for a buffer */
     enum dtype type;
+    bool is_messages; /* $messages: the address of the buffer for print() and assert() */
     struct span span;
 };
 
@@ -47,12 +51,24 @@ struct contract_launch {
     struct span span;
 };
 
+/* What a print() or an assert() of the kernel says; kernels know it by its number in the list, from 1. */
+struct contract_message {
+    bool is_assert;
+    const char *format; /* print()'s; the condition of an assert() as text */
+    const char *text;   /* assert()'s message; NULL: none */
+    size_t ntype;       /* print()'s arguments, as they travel (data/message.h) */
+    enum dtype *type;
+    uint32_t line; /* in the spec */
+    struct span span;
+};
+
 struct contract {
     const char *kernel, *source, *target;
     VEC(struct spec_param) params;
     VEC(struct lang_symbol *) dims; /* has_value for those fixed at emission */
     VEC(struct lang_expr *) require;
     VEC(struct contract_launch) launches;
+    VEC(struct contract_message) messages;
     struct lang_scope scope;
 };
 

@@ -18,18 +18,41 @@ static bool is_plain(const char *s)
     return first && s[strlen(s) - 1] != ' ';
 }
 
-/* Any bytes as a double-quoted YAML scalar; what is not ASCII is kept only as an escape of its code or '?'. */
-static void quoted(const char *s, struct buf *out)
+/* The code point at s in UTF-8 and its bytes; what is not UTF-8 counts as one byte of '?'. */
+static uint32_t code_point(const unsigned char *s, size_t *n)
 {
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    *n = *s < 0x80 ? 1 : *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : 2;
+    uint32_t v = *n == 1 ? *s : *s & (0x7fu >> *n);
+    for (size_t i = 1; i < *n; i++) {
+        if ((s[i] & 0xc0) != 0x80) /* also where the text ends */
+            return *n = 1, '?';
+        v = v << 6 | (s[i] & 0x3f);
+    }
+    if (v < least[*n] || v > 0x10ffff || (v >= 0xd800 && v < 0xe000))
+        return *n = 1, '?';
+    return v;
+}
+
+/* A text as a double-quoted YAML scalar, in ASCII. */
+static void quoted(const char *text, struct buf *out)
+{
+    const unsigned char *s = (const unsigned char *)text;
     buf_putc(out, '"');
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
+    for (size_t n; *s; s += n) {
+        uint32_t c = code_point(s, &n);
         if (c == '"' || c == '\\')
-            buf_printf(out, "\\%c", c);
+            buf_printf(out, "\\%c", (char)c);
+        else if (c == '\n')
+            buf_puts(out, "\\n");
+        else if (c == '\t')
+            buf_puts(out, "\\t");
         else if (c < 0x20 || c == 0x7f)
             buf_printf(out, "\\x%02x", c);
+        else if (c < 0x80)
+            buf_putc(out, (char)c);
         else
-            buf_putc(out, c < 0x80 ? (char)c : '?');
+            buf_printf(out, c > 0xffff ? "\\U%08x" : "\\u%04x", c);
     }
     buf_putc(out, '"');
 }
@@ -94,9 +117,10 @@ static void arguments(const struct contract_launch *l, struct buf *out)
     for (size_t i = 0; i < l->args.n; i++) {
         const struct contract_arg *a = &l->args.v[i];
         buf_puts(out, i ? ", " : "");
-        text(a->sym ? a->sym->name
-                    : arena_printf(out->arena, "%s %s", dtype_name(a->type),
-                                   lang_expr_text(out->arena, a->expr)),
+        text(a->is_messages ? "$messages"
+             : a->sym       ? a->sym->name
+                            : arena_printf(out->arena, "%s %s", dtype_name(a->type),
+                                           lang_expr_text(out->arena, a->expr)),
              out);
     }
     buf_puts(out, "]\n");
@@ -137,6 +161,19 @@ static void fixed_dims(const struct contract *c, struct buf *out)
         buf_puts(out, "}\n");
 }
 
+static void message(const struct contract_message *m, struct buf *out)
+{
+    buf_printf(out, "  - {%s: ", m->is_assert ? "assert" : "print");
+    quoted(m->format, out);
+    if (m->text) {
+        buf_puts(out, ", message: ");
+        quoted(m->text, out);
+    }
+    for (size_t i = 0; i < m->ntype; i++)
+        buf_printf(out, "%s%s", i ? ", " : ", types: [", dtype_name(m->type[i]));
+    buf_printf(out, "%s, line: %u}\n", m->ntype ? "]" : "", (unsigned)m->line);
+}
+
 void contract_write(const struct contract *c, struct buf *out)
 {
     if (out->len > 0)
@@ -166,4 +203,8 @@ void contract_write(const struct contract *c, struct buf *out)
     buf_puts(out, c->launches.n ? "launches:\n" : "launches: []\n");
     for (size_t i = 0; i < c->launches.n; i++)
         launch(&c->launches.v[i], out);
+    if (c->messages.n)
+        buf_puts(out, "messages:\n");
+    for (size_t i = 0; i < c->messages.n; i++)
+        message(&c->messages.v[i], out);
 }

@@ -38,7 +38,12 @@ static const char saxpy[] =
     "  - entry: saxpy\n"
     "    grid: ['n > 5 ? ceil_div(n, 256) : 1']\n"
     "    block: [256]\n"
-    "    args: []\n";
+    "    args: [$messages]\n"
+    "messages:\n"
+    "  - {print: \"i is %d \\\"of\\\" %g:\\n\\t\\u00e9\\U0001f600\\x07\", types: [i64, f32], line: "
+    "12}\n"
+    "  - {assert: \"i < n\", message: 'it''s \"too\" many', line: 13}\n"
+    "  - {print: plain}\n";
 
 static struct contract_file *read_text(struct arena *a, const char *text, struct diags *d)
 {
@@ -62,6 +67,14 @@ static void test_round_trip(void)
     ok(!l->args.v[4].sym && l->args.v[4].type == DT_U64, "a computed argument has its own type");
     ok(c->dims.v[1]->has_value && c->dims.v[1]->value == 4096, "a dimension fixed at emission");
     ok(l->cluster[0] && !l->cluster[1] && !c->launches.v[1].cluster[0], "cluster is optional");
+    ok(c->launches.v[1].args.v[0].is_messages, "$messages is an argument");
+    eq_int(c->messages.n, 3, "messages");
+    eq_str(c->messages.v[0].format, "i is %d \"of\" %g:\n\t\xc3\xa9\xf0\x9f\x98\x80\a", "a format");
+    ok(c->messages.v[0].ntype == 2 && c->messages.v[0].type[0] == DT_I64 &&
+           c->messages.v[0].type[1] == DT_F32 && c->messages.v[0].line == 12,
+       "its types and its line");
+    ok(c->messages.v[1].is_assert && !c->messages.v[0].is_assert, "print and assert differ");
+    eq_str(c->messages.v[1].text, "it's \"too\" many", "an assertion's message");
     contract_write(c, &once);
     struct contract_file *g = read_text(a, buf_text(&once), d);
     eq_str(errors(a, d), "", "what is written can be read");
@@ -119,7 +132,7 @@ static void test_of_spec(void)
         return;
     contract_write(contract_of_spec(a, f->specs.v[0], "sm_90a"), &b);
     eq_str(buf_text(&b),
-           "kaio: 1\nkernel: f\nsource: \"a \\\"b\\\"\\x0a?.yaml\"\ntarget: sm_90a\nparams:\n"
+           "kaio: 1\nkernel: f\nsource: \"a \\\"b\\\"\\n?.yaml\"\ntarget: sm_90a\nparams:\n"
            "  x: in f16[rows, cols]\n  y: out f32[rows]\n  eps: f32 = 1e-05\ndims: {cols: "
            "64}\nrequire:\n"
            "  - cols % 8 == 0\nlaunches: []\n",

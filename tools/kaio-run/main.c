@@ -27,6 +27,8 @@ enum {
     OPT_MAX_INSTRUCTIONS,
     OPT_THREADS,
     OPT_LIST_DEVICES,
+    OPT_MESSAGES,
+    OPT_MESSAGES_ORDER,
 };
 
 #define TEXT(id, name, arg, help, values) \
@@ -49,6 +51,10 @@ static const struct cli_option options[] = {
     TEXT(OPT_CLUSTER, "cluster", "X[,Y[,Z]]", "blocks of a cluster", ""),
     TEXT(OPT_SHARED, "shared", "BYTES", "dynamic shared memory of a block", ""),
     TEXT(OPT_ARG, "arg", "DECL=VALUE", "the next argument: --arg 'in f32[n]=x.npy'", ""),
+    {.heading = "Messages of print() and assert()"},
+    TEXT(OPT_MESSAGES, "messages", "BYTES", "room for the messages of a launch (default 1Mi)", ""),
+    TEXT(OPT_MESSAGES_ORDER, "messages-order", "ORDER",
+         "thread (default): by block and thread;\ntime: as they were issued", "thread time"),
     {.heading = "Measuring and checking"},
     TEXT(OPT_TIME, "time", "[N]",
          "time N launches after the one that counts (default 20,\non the simulator 3)", ""),
@@ -89,6 +95,7 @@ struct job {
     struct device_options device_options;
     const char *kernel, *launch;
     struct made_options made;
+    struct run_options run_options;
     bool list, quiet, check, time;
     unsigned rounds;  /* 0: the default */
     const char *path; /* of the PTX */
@@ -133,6 +140,14 @@ static void set_check(struct job *j)
     j->check = true;
 }
 
+static void set_order(struct job *j)
+{
+    const char *s = j->cli.arg;
+    if (strcmp(s, "thread") != 0 && strcmp(s, "time") != 0)
+        cli_usage_error(&j->cli, "--messages-order: '%s' is not thread or time", s);
+    j->run_options.messages_by_time = strcmp(s, "time") == 0;
+}
+
 static void take_operands(struct job *j)
 {
     for (int i = 0; i < j->cli.argc; i++) {
@@ -170,6 +185,7 @@ static void check_options(struct job *j)
 static void read_options(struct job *j, int argc, char **argv)
 {
     const char *env = getenv("KAIO_DEVICE");
+    j->run_options = run_default;
     cli_begin(&j->cli, &program, argc, argv);
     if (env && *env)
         set_device(j, env, "KAIO_DEVICE");
@@ -192,6 +208,10 @@ static void read_options(struct job *j, int argc, char **argv)
             j->rounds = j->cli.arg ? (unsigned)cli_int(&j->cli, 1, 1000000) : 0;
             break;
         case OPT_CHECK: set_check(j); break;
+        case OPT_MESSAGES:
+            j->run_options.message_bytes = (uint64_t)cli_int(&j->cli, 64, RUN_MESSAGE_BYTES_MOST);
+            break;
+        case OPT_MESSAGES_ORDER: set_order(j); break;
         case OPT_MAX_INSTRUCTIONS:
             j->device_options.max_instructions = (uint64_t)cli_int(&j->cli, 1, INT64_MAX);
             break;
@@ -303,6 +323,14 @@ static const struct contract *find_contract(struct job *j)
 
 /* ---- results ---- */
 
+/* What the kernel printed: before anything else, and also when it failed. */
+static void print_messages(const struct run *r, FILE *f)
+{
+    struct buf text = buf_in(r->arena);
+    run_print_messages(r, &text);
+    fwrite(buf_text(&text), 1, text.len, f);
+}
+
 static void print_outputs(const struct run *r, FILE *f)
 {
     size_t width = 0;
@@ -383,7 +411,8 @@ static int execute(struct job *j, struct run *r, struct device *dev)
         return exit_status(j, status);
     if (!run_open_outputs(r))
         return CLI_BAD_INPUT;
-    status = run_execute(r, j->module, ops, dev, NULL, NULL);
+    status = run_execute(r, j->module, ops, dev, &j->run_options, NULL);
+    print_messages(r, talk);
     if (status != DEVICE_OK) {
         run_discard_outputs(r);
         return exit_status(j, status);

@@ -286,6 +286,17 @@ static double nan_share(struct ref *ref)
     return all ? (double)nan / (double)all : 0;
 }
 
+/* What the kernel printed goes to stderr: stdout is the report. */
+static void print_messages(struct trial *t)
+{
+    struct buf text = buf_in(t->a);
+    run_print_messages(t->run, &text);
+    if (text.len == 0)
+        return;
+    progress_clear(&t->k->s->progress);
+    fwrite(buf_text(&text), 1, text.len, stderr);
+}
+
 static bool execute(struct trial *t, const char *fill)
 {
     struct session *s = t->k->s;
@@ -294,6 +305,7 @@ static bool execute(struct trial *t, const char *fill)
     ro.guard = s->ops == &cuda_device ? GUARD : 0;
     enum device_status st = run_execute(t->run, t->k->module, s->ops, s->dev, &ro, &stats);
     t->seconds += stats.seconds;
+    print_messages(t);
     if (st == DEVICE_OK)
         return true;
     if (st != DEVICE_FAULT) {
