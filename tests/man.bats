@@ -114,6 +114,10 @@ run_examples() {
         grep "^$name " page || ! grep -q "\"$name\"" "$KAIO_SRCDIR/lib/lang/builtin.def" ||
             { echo "$name is not documented"; false; }
     done < <(sed -nE 's/^MATH\(([a-z0-9_]+),.*/\1/p' "$KAIO_SRCDIR/lib/lower/math.def")
+    sed -nE 's/^\.It ([a-z0-9_]+) Ta ([0-9.]+)$/HALF(\1, \2)/p' "$man/kaio-spec.5" >page
+    grep '^HALF' "$KAIO_SRCDIR/lib/lower/math.def" >table
+    [ -s table ]
+    diff page table
 }
 
 @test "examples of kaio(7)" { run_examples kaio.7; }

@@ -410,6 +410,7 @@ static bool check_cast(struct checker *c, struct lang_expr *e)
         return false;
     if (e->type == DT_F64 && expr_adapts(x))
         expr_retype(x, DT_F64);
+    check_rounded(c, x, e->type);
     return fold(c, e);
 }
 

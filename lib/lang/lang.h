@@ -162,6 +162,9 @@ struct lang_expr {
     bool suffixed;    /* a literal that fixed its own type (1u, 2.0f, 1.0h ...) */
     bool is_implicit; /* E_CAST inserted by the checker */
     bool fast;        /* E_CALL: the hardware approximation (fast_exp, or math: fast) */
+    /* E_CALL of f32: its result is rounded to 16 bits or fewer at once (check_rounded has the rule), so the variant
+     * made for that may be taken */
+    bool rounded;
     uint32_t nargs;
     struct lang_expr **args;
     struct lang_expr *pad; /* E_INDEX; of type */
@@ -270,6 +273,9 @@ struct lang_options {
     bool index_is_i64;
     bool allow_recurrence; /* reference: */
     bool fast_math;        /* math: fast */
+    /* calls whose results are rounded to 16 bits at once are marked; not in math: strict */
+    bool mark_rounded;
+    bool *rounded_calls; /* FN_COUNT: set for the builtins of which a call was marked; or NULL */
     /* Of a body: the block's extents, 0 where they are known only at launch. The analysis of what differs between
      * threads (uniform.c) knows warps by them. */
     uint32_t block[3];

@@ -194,6 +194,7 @@ bool check_expr(struct checker *c, struct lang_expr *e);
 bool check_coerce(struct checker *c, struct lang_expr *e, enum dtype to, const char *what);
 /* The usual conversion of an operand: never an error. */
 void check_convert(struct checker *c, struct lang_expr *e, enum dtype to);
+void check_rounded(const struct checker *c, struct lang_expr *e, enum dtype to);
 bool check_condition(struct checker *c, struct lang_expr *e); /* checks, and makes it a bool */
 bool check_integer(struct checker *c, struct lang_expr *e, const char *what);
 bool check_call(struct checker *c, struct lang_expr *e);

@@ -119,6 +119,7 @@ struct cg {
     /* locals that branches or loops assign: they need a register */
     VEC(const struct lang_symbol *) assigned;
     VEC(const struct lang_func *) inspected;
+    VEC(const struct lang_expr *) explained; /* calls */
     struct library *library;
     uint64_t block[3];    /* threads, 0 where not constant */
     struct cg_nest *nest; /* the innermost loop */

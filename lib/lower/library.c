@@ -9,6 +9,7 @@
 #include "lower/convert.k.h"
 #include "lower/math_f32.k.h"
 #include "lower/math_f64.k.h"
+#include "lower/math_half.k.h"
 
 static const struct {
     const char *name, *text;
@@ -17,8 +18,9 @@ static const struct {
     {"convert.k", convert_k, sizeof convert_k - 1},
     {"math_f32.k", math_f32_k, sizeof math_f32_k - 1},
     {"math_f64.k", math_f64_k, sizeof math_f64_k - 1},
+    {"math_half.k", math_half_k, sizeof math_half_k - 1},
 };
-enum { NFILES = sizeof files / sizeof *files };
+enum { NFILES = sizeof files / sizeof *files, FILE_F32 = 1, FILE_HALF = 3 };
 
 struct library {
     struct arena *a;
@@ -49,6 +51,7 @@ static struct lang_scope *parse(struct library *l, size_t i)
     *src = (struct source){files[i].name, files[i].text, files[i].len};
     struct lang_options opt = {.lazy_functions = true};
     l->scope[i] = ARENA_NEW(l->a, struct lang_scope);
+    l->scope[i]->up = i == FILE_HALF ? parse(l, FILE_F32) : NULL;
     if (!lang_functions(l->a, source_all(src), l->scope[i], &opt, d))
         broken(d, l->a);
     return l->scope[i];

@@ -5,7 +5,8 @@
  * The same input gives the same bytes: nothing depends on addresses, time or the machine. Every float
  * operation is written with its rounding, and the emitter alone decides where a product and a sum become one fma:
  * a*b + c, c + a*b, a*b - c and c - a*b of one type, the product written right there (not behind a cast or a
- * name); of two products the left one. math: strict contracts nothing, math: fast also allows approximations.
+ * name); of two products the left one. math: strict contracts nothing and
+ * takes no variant of a function for results rounded to 16 bits at once, math: fast also allows approximations.
  */
 #ifndef KAIO_LOWER_LOWER_H
 #define KAIO_LOWER_LOWER_H

@@ -241,6 +241,19 @@ struct cg_val cg_library(struct cg *g, const char *name, size_t n, const struct 
     return r;
 }
 
+/* Each call once, though it may be inlined many times. */
+static void explain_half(struct cg *g, const struct lang_expr *e)
+{
+    for (size_t i = 0; i < g->explained.n; i++)
+        if (g->explained.v[i] == e)
+            return;
+    if (!g->opt->explain)
+        return;
+    *VEC_PUSH(g->a, &g->explained) = e;
+    lower_explain(g, "  line %zu: %s() is the variant for results rounded to 16 bits at once\n",
+                  span_line_col(e->span).line, lang_builtin_name(e->fn));
+}
+
 enum { MOST_ARGS = 16 };
 
 struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
@@ -268,6 +281,11 @@ struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
     if (exact_call(g, e, x, &r))
         return r;
     char name[64];
+    snprintf(name, sizeof name, "%s_half", lang_builtin_name(e->fn));
+    if (e->rounded && library_find(g->library, name)) {
+        explain_half(g, e);
+        return cg_library(g, name, e->nargs, x);
+    }
     snprintf(name, sizeof name, "%s_%s", lang_builtin_name(e->fn), cg_suffix(x[0].type));
     if (!library_find(g->library, name)) {
         cg_error(g, e->span, "%s() of %s is not in this version", lang_builtin_name(e->fn),

@@ -9,9 +9,24 @@ static const struct {
 } documented[] = {
 #define MATH(name, nargs, f32, f64, doc) {#name, f32, f64},
 #include "lower/math.def"
-#undef MATH
     {"rcp", 0.5, 0.5}, /* one instruction */
 };
+
+static const struct {
+    const char *name;
+    double ulp;
+} half[] = {
+#define HALF(name, ulp) {#name, ulp},
+#include "lower/math.def"
+};
+
+double ref_half_ulp(enum lang_builtin fn)
+{
+    for (size_t k = 0; k < sizeof half / sizeof *half; k++)
+        if (strcmp(half[k].name, lang_builtin_name(fn)) == 0)
+            return half[k].ulp;
+    return 0;
+}
 
 double ref_func_ulp(enum lang_builtin fn, enum dtype t)
 {

@@ -247,6 +247,14 @@ static node_eval *int_call(enum lang_builtin fn)
     }
 }
 
+/* Whether the kernel may have computed this call by the variant for 16-bit results. reference: does not say in which
+ * of its calls the kernel did. */
+static bool may_be_half(const struct compiler *c, const struct lang_expr *e)
+{
+    const struct spec *s = c->p->in->spec;
+    return e->type == DT_F32 && (e->rounded || (s->has_reference && s->rounded_calls[e->fn]));
+}
+
 static struct node *call(struct compiler *c, const struct lang_expr *e)
 {
     node_eval *eval = NULL;
@@ -269,6 +277,8 @@ static struct node *call(struct compiler *c, const struct lang_expr *e)
     struct node *n = node_new(c, e, eval, e->nargs);
     n->func = ref_func_find(e->fn);
     n->ulp = ref_func_ulp(e->fn, e->type);
+    if (may_be_half(c, e))
+        n->ulp = fmax(n->ulp, ref_half_ulp(e->fn));
     n->from = e->nargs ? e->args[0]->type : e->type;
     n->rounded = is_basic(n) && !e->fast && c->p->in->spec->math == MATH_STRICT;
     if (eval == eval_fsqrt && e->fast)

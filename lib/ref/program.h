@@ -172,6 +172,8 @@ void ref_hull_int(int64_t *v, double *e, int64_t w, double f);
 const struct func *ref_func_find(enum lang_builtin fn);
 /* accuracy.c: the error of fn in ulp of the exact result, for type t. */
 double ref_func_ulp(enum lang_builtin fn, enum dtype t);
+/* The error in ulp of f32 of fn's variant for results that are rounded to 16 bits at once; 0: there is none. */
+double ref_half_ulp(enum lang_builtin fn);
 /* The error of the hardware's approximation; NULL when there is none, and the accurate function is taken. */
 struct fast_error {
     enum lang_builtin fn;

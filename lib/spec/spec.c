@@ -263,7 +263,9 @@ static void warn_unused(struct spec_reader *r)
 static bool read_text(struct spec_reader *r, const struct document *doc)
 {
     struct spec *s = r->spec;
-    struct lang_options opt = {.fast_math = s->math == MATH_FAST};
+    struct lang_options opt = {.fast_math = s->math == MATH_FAST,
+                               .mark_rounded = s->math != MATH_STRICT,
+                               .rounded_calls = s->rounded_calls};
     struct lang_scope *scope = &s->params_scope;
     bool good = true;
     if (doc->value[K_FUNCTIONS]) {
@@ -285,6 +287,7 @@ static bool read_text(struct spec_reader *r, const struct document *doc)
         return good;
     opt.allow_recurrence = true;
     opt.fast_math = false;
+    opt.rounded_calls = NULL;
     good &= read_equations(r, doc->value[K_REFERENCE], "reference", scope, opt, &s->reference);
     for (size_t i = 0; i < s->compute.n; i++) /* a buffer's definition is the kernel's own */
         s->compute.v[i]->sym->def = s->compute.v[i];

@@ -57,6 +57,7 @@ struct spec {
     struct lang_expr *grid[3], *block[3]; /* body: grid[0] and block[0] not NULL */
     uint32_t ngrid, nblock;
     bool has_reference;
+    bool rounded_calls[FN_COUNT]; /* builtins with a call that is rounded to 16 bits at once */
     struct lang_equations reference; /* compute again for a compute: spec without reference: */
 };
 

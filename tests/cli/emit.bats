@@ -134,6 +134,39 @@ entries() {
     [[ $output != *".entry"* ]]
 }
 
+# variants TYPE EXPRESSION [MATH]: the functions taken in their variant for 16-bit results
+variants() {
+    printf 'kernel: t\nparams:\n  x: in f16[n]\n  w: in f32[n]\n  y: out %s[n]\ncompute: |\n  y[i] = %s\nmath: %s\n' \
+        "$1" "$2" "${3-default}" |
+        kaio-emit --explain | sed -n 's/^  line 7: \([a-z0-9_]*\)() is the variant .*/\1/p' | tr '\n' ' '
+}
+
+@test "functions rounded to 16 bits at once are computed accordingly" {
+    for type in f16 bf16 e4m3 e5m2; do
+        [ "$(variants $type 'exp(x[i])')" = "exp " ]
+    done
+    # a relative error passes through these unchanged
+    [ "$(variants f16 'silu(x[i]) * w[i]')" = "silu " ]
+    [ "$(variants f16 '-(w[i] / tanh(x[i])) * erf(x[i])')" = "tanh erf " ]
+    [ "$(variants f16 'w[i] > 0 ? abs(gelu(x[i])) : w[i]')" = "gelu " ]
+    [ "$(variants f32 'f32(f16(exp(w[i])))')" = "exp " ]
+    # and not through these
+    [ -z "$(variants f32 'exp(x[i])')" ]
+    [ -z "$(variants f16 'exp(x[i]) + 1')" ]
+    [ -z "$(variants f16 'exp(x[i]) - exp(w[i])')" ]
+    [ -z "$(variants f16 'w[i] > exp(x[i]) ? w[i] : x[i]')" ]
+    [ -z "$(variants f16 'max(tanh(x[i]), w[i])')" ]
+    [ -z "$(variants f16 'log(exp(x[i]))')" ]
+    # a cast is a rounding point
+    [ -z "$(variants f16 'f32(exp(x[i]))')" ]
+    # what has no variant, and who wants none
+    [ -z "$(variants f16 'sin(x[i])')" ]
+    [ -z "$(variants f16 'exp(f64(x[i]))')" ]
+    [ -z "$(variants f16 'exp(x[i])' strict)" ]
+    # under math: fast where the hardware has nothing
+    [ "$(variants f16 'exp(x[i]) * erf(x[i])' fast)" = "erf " ]
+}
+
 @test "--stats counts what is there" {
     run -0 kaio-emit --stats specs/elementwise/vector_add.yaml
     [[ $output == *"vector_add: "*" instructions"* ]]

@@ -44,3 +44,25 @@ check() {
 @test "the functions in f64 give the same bits as their source in C" {
     check f64
 }
+
+@test "calls whose results are rounded to 16 bits at once take the variants for that" {
+    local name type tried=0 strict
+    "$apply" inputs f32 1 >x.bin
+    local n=$(($(stat -c %s x.bin) / 4))
+    while read -r name; do
+        for type in f16 bf16; do
+            for strict in default strict; do
+                printf 'kernel: t\nparams:\n  x: in f32[n]\n  r: out %s[n]\ncompute: r[i] = %s(x[i])\nmath: %s\n' \
+                    "$type" "$name" "$strict" >t.yaml
+                kaio-emit t.yaml >t.ptx
+                kaio-run -q -d "${KAIO_TEST_DEVICE:-cpu}" t.ptx n="$n" x=x.bin r=got.bin
+                "$apply" "$name$([ $strict = strict ] || echo _half)" f32 x.bin >full.bin
+                "$apply" "$type" f32 full.bin >want.bin
+                echo "# $name $type $strict"
+                cmp want.bin got.bin
+                tried=$((tried + 1))
+            done
+        done
+    done < <("$apply" halves)
+    [ "$tried" -ge 32 ]
+}

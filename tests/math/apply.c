@@ -1,16 +1,20 @@
 /* The math library, compiled as C, as a filter for tests/cli/math.bats.
  *
  *     apply list                        the functions, one a line: NAME NARGS
+ *     apply halves                      those with a variant NAME_half, one a line: NAME
  *     apply inputs TYPE SEED            numbers to try, raw on standard output
  *     apply NAME TYPE X [Y]             NAME of the numbers in the files, raw on standard output
+ *     apply f16 f32 X                   the numbers in the file rounded to f16, and so with bf16
  *     apply same TYPE A B               exits 1 unless the files hold the same bits, NaN being like NaN
  */
 #include <config.h>
 
 #include "math/prelude.h"
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#include "lower/convert.k"
 #include "lower/math_f32.k"
 #include "lower/math_f64.k"
+#include "lower/math_half.k"
 #include "math/prelude_end.h"
 
 #include <stdio.h>
@@ -41,7 +45,8 @@ static const struct {
 #define ROW_2(name)                              {#name, NULL, NULL, name##_f32, name##_f64},
 #define MATH(name, nargs, ulp_f32, ulp_f64, doc) ROW_##nargs(name)
 #include "lower/math.def"
-#undef MATH
+#define HALF(name, ulp) {#name "_half", name##_half, NULL, NULL, NULL},
+#include "lower/math.def"
 };
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };
 
@@ -109,10 +114,19 @@ static int same(bool wide)
     return bad || x.n != y.n;
 }
 
+static int narrow(bool bf16)
+{
+    static uint16_t bits[MOST];
+    for (size_t i = 0; i < x.n; i++)
+        bits[i] = (uint16_t)(bf16 ? bf16_from_f32(x.f[i]) : f16_from_f32(x.f[i]));
+    return fwrite(bits, 2, x.n, stdout) == x.n && fflush(stdout) == 0 ? 0 : 2;
+}
+
 static int apply(const char *name, bool wide, bool two)
 {
     for (int f = 0; f < NFUNCTIONS; f++) {
-        if (strcmp(functions[f].name, name) != 0 || two != (functions[f].f2 != NULL))
+        if (strcmp(functions[f].name, name) != 0 || two != (functions[f].f2 != NULL) ||
+            (wide && !functions[f].d1 && !functions[f].d2))
             continue;
         for (size_t i = 0; i < x.n; i++) {
             if (two && wide)
@@ -129,13 +143,22 @@ static int apply(const char *name, bool wide, bool two)
     return fail("no such function");
 }
 
+static int list(bool halves)
+{
+    for (int f = 0; f < NFUNCTIONS; f++) {
+        const char *end = strstr(functions[f].name, "_half");
+        if (halves && end)
+            printf("%.*s\n", (int)(end - functions[f].name), functions[f].name);
+        else if (!halves && !end)
+            printf("%s %d\n", functions[f].name, functions[f].f2 ? 2 : 1);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "list") == 0) {
-        for (int f = 0; f < NFUNCTIONS; f++)
-            printf("%s %d\n", functions[f].name, functions[f].f2 ? 2 : 1);
-        return 0;
-    }
+    if (argc == 2 && (strcmp(argv[1], "list") == 0 || strcmp(argv[1], "halves") == 0))
+        return list(argv[1][0] == 'h');
     if (argc < 4)
         return fail("arguments are missing");
     bool wide = strcmp(argv[2], "f64") == 0, two = argc > 4;
@@ -144,5 +167,7 @@ int main(int argc, char **argv)
     if (!read_numbers(&x, argv[3], wide ? 8 : 4) ||
         (two && !read_numbers(&y, argv[4], wide ? 8 : 4)))
         return fail("no numbers to read");
+    if (strcmp(argv[1], "f16") == 0 || strcmp(argv[1], "bf16") == 0)
+        return narrow(argv[1][0] == 'b');
     return strcmp(argv[1], "same") == 0 ? same(wide) : apply(argv[1], wide, two);
 }

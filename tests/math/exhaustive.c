@@ -13,6 +13,7 @@
 #include "math/prelude.h"
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #include "lower/math_f32.k"
+#include "lower/math_half.k"
 #include "math/prelude_end.h"
 
 #include <stdio.h>
@@ -25,25 +26,26 @@ struct fn {
     void (*want)(const float *, double *, int);
 };
 
-#define BLOCKS_1(name)                                                       \
-    void reference_##name(const float *in, double *out, int n);              \
-    static void got_##name(const f32 *restrict in, f32 *restrict out, int n) \
-    {                                                                        \
-        for (int i = 0; i < n; i++)                                          \
-            out[i] = name##_f32(in[i]);                                      \
+#define BLOCKS(name, type)                                                            \
+    void reference_##name(const float *in, double *out, int n);                       \
+    static void got_##name##_##type(const f32 *restrict in, f32 *restrict out, int n) \
+    {                                                                                 \
+        for (int i = 0; i < n; i++)                                                   \
+            out[i] = name##_##type(in[i]);                                            \
     }
+#define BLOCKS_1(name) BLOCKS(name, f32)
 #define BLOCKS_2(name)
-#define ROW_1(name) {#name, got_##name, reference_##name},
+#define ROW_1(name) {#name, got_##name##_f32, reference_##name},
 #define ROW_2(name)
 
 #define MATH(name, nargs, ulp_f32, ulp_f64, doc) BLOCKS_##nargs(name)
+#define HALF(name, ulp)                          BLOCKS(name, half)
 #include "lower/math.def"
-#undef MATH
 
 static const struct fn functions[] = {
 #define MATH(name, nargs, ulp_f32, ulp_f64, doc) ROW_##nargs(name)
+#define HALF(name, ulp)                          {#name "_half", got_##name##_half, reference_##name},
 #include "lower/math.def"
-#undef MATH
 };
 
 /* |g - w| in ulps of w; 0 where w is outside the smallest and largest numbers */
@@ -68,7 +70,7 @@ static bool interesting(const char *name, f32 x)
         if (strcmp(name, within_1[i]) == 0)
             return fabsf(x) < 1;
     for (size_t i = 0; i < sizeof within_256 / sizeof *within_256; i++)
-        if (strcmp(name, within_256[i]) == 0)
+        if (strncmp(name, within_256[i], strlen(within_256[i])) == 0)
             return fabsf(x) < 256;
     if (strncmp(name, "log", 3) == 0 && strcmp(name, "log1p") != 0)
         return x >= 0;

@@ -1,4 +1,4 @@
-/* lib/lower/math_f32.k against the C library's double functions, whose own error (below 2^-28 ulp of
+/* lib/lower/math_f32.k and math_half.k against the C library's double functions, whose own error (below 2^-28 ulp of
  * f32) does not show.
  *
  *     math_f32                     a sample of each function; the bounds of math.def as TAP
@@ -17,7 +17,9 @@
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wfloat-equal"
+#include "lower/convert.k"
 #include "lower/math_f32.k"
+#include "lower/math_half.k"
 #include "math/prelude_end.h"
 
 #include "unit/tap.h"
@@ -72,15 +74,16 @@ static double ref_rsqrt(double x)
 #define ref_erf   erf
 #define ref_erfc  erfc
 
-#define ONE_1(name, bound) {#name, name##_f32, ref_##name, bound},
+#define ONE_1(name, bound) {#name "_f32", name##_f32, ref_##name, bound},
 #define ONE_2(name, bound)
 #define TWO_1(name, bound)
-#define TWO_2(name, bound) {#name, name##_f32, name, bound},
+#define TWO_2(name, bound) {#name "_f32", name##_f32, name, bound},
 
 static const struct fn functions[] = {
 #define MATH(name, nargs, ulp_f32, ulp_f64, doc) ONE_##nargs(name, ulp_f32)
 #include "lower/math.def"
-#undef MATH
+#define HALF(name, ulp) {#name "_half", name##_half, ref_##name, ulp},
+#include "lower/math.def"
 };
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };
 
@@ -94,7 +97,6 @@ struct fn2 {
 static const struct fn2 functions2[] = {
 #define MATH(name, nargs, ulp_f32, ulp_f64, doc) TWO_##nargs(name, ulp_f32)
 #include "lower/math.def"
-#undef MATH
 };
 enum { NFUNCTIONS2 = sizeof functions2 / sizeof *functions2 };
 
@@ -226,7 +228,46 @@ static void check_specials(const struct fn *fn)
             bad++;
         }
     }
-    eq_int(bad, 0, "%s_f32 of special values", fn->name);
+    eq_int(bad, 0, "%s of special values", fn->name);
+}
+
+/* Over all arguments of f16 or bf16: the largest error of the result rounded to that type, in its ulp. 2^lowest is the
+ * type's smallest normal number, and it has `bits` bits after the point. */
+static double narrow(const struct fn *fn, bool bf16, int lowest, int bits, uint32_t *where)
+{
+    double worst = 0, limit = ldexp(2 - ldexp(1, -bits), bf16 ? 127 : 15);
+    for (uint32_t i = 0; i < 65536; i++) {
+        f32 x = bf16 ? f32_from_bf16(i) : f32_from_f16(i), y = fn->got(x);
+        double want = fn->want((double)x), unit, e;
+        double got =
+            (double)(bf16 ? f32_from_bf16(bf16_from_f32(y)) : f32_from_f16(f16_from_f32(y)));
+        int exponent;
+        frexp(want, &exponent);
+        exponent = exponent - 1 < lowest ? lowest : exponent - 1;
+        unit = ldexp(1, exponent - bits);
+        if (isnan(want) || fabs(want) >= limit + unit / 2) /* overflows */
+            e = isnan(got) == isnan(want) && (isnan(got) || got == copysign(INFINITY, want)) ? 0
+                                                                                             : 1e30;
+        else
+            e = signbit(got) == signbit(want) ? fabs(got - want) / unit : 1e30;
+        if (e > worst) {
+            worst = e;
+            *where = as_u32(x);
+        }
+    }
+    return worst;
+}
+
+static void check_narrow(const struct fn *fn)
+{
+    uint32_t at = 0;
+    double e = narrow(fn, false, -14, 10, &at), bound = 0.5 + fn->bound / 8192;
+    if (!ok(e <= bound, "%s rounded to f16 within %.3f ulp", fn->name, bound))
+        tap_note("%g ulp at %a", e, (double)as_f32(at));
+    bound = 0.5 + fn->bound / 65536;
+    e = narrow(fn, true, -126, 7, &at);
+    if (!ok(e <= bound, "%s rounded to bf16 within %.3f ulp", fn->name, bound))
+        tap_note("%g ulp at %a", e, (double)as_f32(at));
 }
 
 static void table(uint32_t step, char **names)
@@ -262,16 +303,18 @@ int main(int argc, char **argv)
         uint32_t at = 0;
         check_specials(&functions[i]);
         double e = sweep(&functions[i], 12345, 8191, &at);
-        if (!ok(e <= functions[i].bound, "%s_f32 within %g ulp", functions[i].name,
-                functions[i].bound))
+        if (!ok(e <= functions[i].bound, "%s within %g ulp", functions[i].name, functions[i].bound))
             tap_note("%g ulp at %a: got %a, want %a", e, (double)as_f32(at),
                      (double)functions[i].got(as_f32(at)), functions[i].want((double)as_f32(at)));
     }
+    for (int i = 0; i < NFUNCTIONS; i++)
+        if (strstr(functions[i].name, "_half"))
+            check_narrow(&functions[i]);
     for (int i = 0; i < NFUNCTIONS2; i++) {
         const struct fn2 *fn = &functions2[i];
         f32 x = 0, y = 0;
         double e = sample(fn, 500000, &x, &y);
-        if (!ok(e <= fn->bound, "%s_f32 within %g ulp", fn->name, fn->bound))
+        if (!ok(e <= fn->bound, "%s within %g ulp", fn->name, fn->bound))
             tap_note("%g ulp at %a, %a: got %a, want %a", e, (double)x, (double)y,
                      (double)fn->got(x, y), fn->want((double)x, (double)y));
     }

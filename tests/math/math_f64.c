@@ -99,7 +99,6 @@ struct fn {
 static const struct fn functions[] = {
 #define MATH(name, nargs, ulp_f32, ulp_f64, doc) ROW_##nargs(name, ulp_f64)
 #include "lower/math.def"
-#undef MATH
 };
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };
 
