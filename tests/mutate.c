@@ -481,7 +481,7 @@ static void mutate(struct spec *spec, size_t limit, bool verbose, struct tally *
             all.v.v[k] = m;
             one_mutant(&s, &m, &t, verbose);
         }
-        report(&t, spec->name, 0.75, 0.90);
+        report(&t, spec->name, 0.75, 0.95);
     }
     total->made += t.made;
     for (int f = KILLED; f <= NO_EFFECT; f++)
