@@ -11,14 +11,15 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { SLOT = 8, SLOTS = 32, AREA = SLOT * SLOTS };
+/* FEW: as many warps as are read by every thread itself, which takes less time than shuffles do */
+enum { SLOT = 8, SLOTS = 32, AREA = SLOT * SLOTS, FEW = 8 };
 
 /* The address of the area that this call uses; the other one is next. */
 static int32_t area(struct cg *g)
 {
     if (!g->area_var) {
         size_t from = g->func->items.n;
-        g->area_var = ptx_array_new(&g->b, PTX_SHARED, "$reduce", PTX_B64, 0, 2 * AREA / SLOT);
+        g->area_var = ptx_array_new(&g->b, PTX_SHARED, "$reduce", PTX_B64, 16, 2 * AREA / SLOT);
         g->area_turn = cg_new_mutable(g, DT_U32);
         g->area_sum = cg_new(g, DT_U32);
         PTX(&g->b, "mov.u32", ptx_r(g->area_turn), ptx_sym(g->area_var));
@@ -33,12 +34,13 @@ static int32_t area(struct cg *g)
     return now;
 }
 
-static struct ptx_operand slot_of(struct cg *g, int32_t area, struct cg_val n)
+static struct ptx_operand slot_of(struct cg *g, enum dtype t, int32_t area, struct cg_val n)
 {
     int64_t i;
+    unsigned size = dtype_bits(t) / 8;
     if (cg_is_const(n, &i))
-        return ptx_mem(area, i * SLOT);
-    struct cg_val bytes = cg_binary(g, OP_SHL, n, cg_int(DT_U32, 3));
+        return ptx_mem(area, i * size);
+    struct cg_val bytes = cg_binary(g, OP_MUL, n, cg_int(DT_U32, size));
     return ptx_mem(cg_reg(g, cg_binary(g, OP_ADD, cg_value(DT_U32, area), bytes)), 0);
 }
 
@@ -81,6 +83,39 @@ static struct cg_val zero(struct cg *g, enum dtype t)
     return dtype_is_float(t) ? cg_float(g, t, -0.0) : cg_int(t, 0);
 }
 
+/* All results, two of 8 bytes or four of 4 at a time, then folded in pairs. */
+static struct cg_val fold_few(struct cg *g, enum fold_kind f, enum dtype t, int32_t area,
+                              unsigned warps)
+{
+    struct cg_val v[FEW];
+    unsigned size = dtype_bits(t) / 8, most = 16 / size;
+    for (unsigned i = 0; i < warps;) {
+        struct ptx_operand reg[4];
+        unsigned k = most;
+        char m[32];
+        while (k > warps - i)
+            k /= 2;
+        for (unsigned j = 0; j < k; j++) {
+            v[i + j] = cg_value(t, cg_new(g, t));
+            reg[j] = v[i + j].op;
+        }
+        snprintf(m, sizeof m, "ld.shared%s.%s",
+                 k == 4   ? ".v4"
+                 : k == 2 ? ".v2"
+                          : "",
+                 cg_bits_suffix(t));
+        PTX(&g->b, m, k == 1 ? reg[0] : ptx_vec(&g->b, k, reg), ptx_mem(area, (int64_t)i * size));
+        i += k;
+    }
+    for (unsigned n = warps; n > 1; n = (n + 1) / 2)
+        for (unsigned i = 0; i < n / 2; i++) {
+            v[i] = fold_pair(g, f, v[2 * i], v[2 * i + 1]);
+            if (i == n / 2 - 1 && n % 2)
+                v[i + 1] = v[n - 1];
+        }
+    return v[0];
+}
+
 /* All warps are full, and there are `warps` of them: each folds all results for itself. */
 static struct cg_val fold_everywhere(struct cg *g, enum fold_kind f, enum dtype t, int32_t area,
                                      unsigned warps)
@@ -88,17 +123,19 @@ static struct cg_val fold_everywhere(struct cg *g, enum fold_kind f, enum dtype 
     unsigned span = 1;
     while (span < warps)
         span *= 2;
+    if (warps <= FEW)
+        return fold_few(g, f, t, area, warps);
     struct cg_val lane = cg_special(g, SP_LANEID), v;
     if (span < SLOTS)
         lane = cg_binary(g, OP_AND, lane, cg_int(DT_U32, span - 1));
     if (span == warps) {
-        v = load(g, t, slot_of(g, area, lane));
+        v = load(g, t, slot_of(g, t, area, lane));
     } else if (f == FOLD_SUM) {
         int32_t has = cg_reg(g, cg_binary(g, OP_LT, lane, cg_int(DT_U32, warps)));
-        v = load_if(g, has, slot_of(g, area, lane), zero(g, t));
+        v = load_if(g, has, slot_of(g, t, area, lane), zero(g, t));
     } else { /* the last one again */
         lane = cg_minmax(g, false, lane, cg_int(DT_U32, warps - 1));
-        v = load(g, t, slot_of(g, area, lane));
+        v = load(g, t, slot_of(g, t, area, lane));
     }
     for (unsigned s = span / 2; s; s /= 2)
         v = fold_pair(
@@ -120,7 +157,7 @@ static struct cg_val fold_first(struct cg *g, enum fold_kind f, enum dtype t, in
     int32_t first = cg_reg(g, cg_binary(g, OP_EQ, lane, cg_int(DT_U32, 0)));
     cg_jump_if(g, cg_reg(g, others), true, end);
     size_t mark = cg_scope_open(g);
-    struct cg_val v = load_if(g, has, slot_of(g, area, lane), zero(g, t));
+    struct cg_val v = load_if(g, has, slot_of(g, t, area, lane), zero(g, t));
     for (unsigned s = SLOTS / 2; s; s /= 2) {
         struct cg_val other = shuffle(g, SHUFFLE_DOWN, v, ptx_imm(s), ptx_imm(31), of.mask, NULL);
         struct cg_val partner = cg_binary(g, OP_ADD, lane, cg_int(DT_U32, s));
@@ -149,7 +186,7 @@ struct cg_val block_reduction(struct cg *g, const struct lang_expr *e)
     int32_t here = area(g);
     struct cg_val lane = cg_special(g, SP_LANEID);
     int32_t first = cg_reg(g, cg_binary(g, OP_EQ, lane, cg_int(DT_U32, 0)));
-    store_if(g, first, slot_of(g, here, cg_special(g, SP_WARPID)), v);
+    store_if(g, first, slot_of(g, v.type, here, cg_special(g, SP_WARPID)), v);
     barrier(g);
     return of.all ? fold_everywhere(g, f, v.type, here, (unsigned)threads / 32)
                   : fold_first(g, f, v.type, here);

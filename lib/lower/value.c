@@ -2,6 +2,7 @@
 
 #include "lower/cg.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -417,10 +418,61 @@ static struct cg_val int_binary(struct cg *g, enum lang_op op, struct cg_val x, 
 
 /* ---- floats, comparisons, predicates -------------------------------------------------------------- */
 
+static bool float_const(struct cg_val v, double *d)
+{
+    if (v.op.kind == PTX_O_F64) {
+        memcpy(d, &v.op.bits, sizeof *d);
+    } else if (v.op.kind == PTX_O_F32) {
+        uint32_t bits = (uint32_t)v.op.bits;
+        float f;
+        memcpy(&f, &bits, sizeof f);
+        *d = (double)f;
+    }
+    return v.op.kind == PTX_O_F64 || v.op.kind == PTX_O_F32;
+}
+
+/* Constants as the hardware would compute with them; an f32 operation in f64, rounded again, is the same. NaN is left to
+ * the hardware, which has a NaN of its own. */
+static bool fold_float(struct cg *g, enum lang_op op, struct cg_val x, struct cg_val y,
+                       struct cg_val *r)
+{
+    double a, b, d;
+    if (!float_const(x, &a) || !float_const(y, &b) || (g->fast && op == OP_DIV))
+        return false;
+    d = op == OP_ADD ? a + b : op == OP_SUB ? a - b : op == OP_MUL ? a * b : a / b;
+    if (isnan(d))
+        return false;
+    *r = cg_float(g, x.type, d);
+    return true;
+}
+
+/* 2^k, k such that 2^-k is a normal number of the type too */
+static bool is_power_of_two(struct cg_val v, double *inverse)
+{
+    double d;
+    int e;
+    if (!float_const(v, &d) || fabs(frexp(d, &e)) != 0.5 ||
+        abs(e) > (v.type == DT_F32 ? 120 : 1000))
+        return false;
+    *inverse = 1 / d;
+    return true;
+}
+
 static struct cg_val float_binary(struct cg *g, enum lang_op op, struct cg_val x, struct cg_val y)
 {
     const char *name;
     char m[32];
+    struct cg_val r;
+    double d;
+    if (fold_float(g, op, x, y, &r))
+        return r;
+    if (op == OP_DIV && is_power_of_two(y, &d))
+        return float_binary(g, OP_MUL, x, cg_float(g, x.type, d));
+    if (op == OP_DIV && float_const(x, &d) && d == 1) /* correctly rounded too, and shorter */
+        return cg_value(
+            x.type,
+            CG(g, cg_regtype(x.type),
+               mnemonic(m, g->fast && x.type == DT_F32 ? "rcp.approx" : "rcp.rn", x.type), y.op));
     switch (op) {
     case OP_ADD: name = "add.rn"; break;
     case OP_SUB: name = "sub.rn"; break;
@@ -538,6 +590,11 @@ struct cg_val cg_unary(struct cg *g, enum lang_op op, struct cg_val x)
 struct cg_val cg_fma(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val z)
 {
     char m[32];
+    double a, b, c;
+    if (float_const(x, &a) && float_const(y, &b) && float_const(z, &c) && !isnan(fma(a, b, c)))
+        return cg_float(g, x.type,
+                        x.type == DT_F32 ? (double)fmaf((float)a, (float)b, (float)c)
+                                         : fma(a, b, c));
     return cg_value(x.type,
                     CG(g, cg_regtype(x.type), mnemonic(m, "fma.rn", x.type), x.op, y.op, z.op));
 }
