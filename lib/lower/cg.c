@@ -409,11 +409,31 @@ struct cg_val cg_thread_number(struct cg *g)
 /* The number of the warp in its block, from the thread's flat number: %warpid itself may change under way. */
 static struct cg_val warp_number(struct cg *g)
 {
+    if (g->block[0] == 32) { /* a row of threads is a warp */
+        struct cg_val z = cg_special(g, SP_TID_Z);
+        z = cg_binary(g, OP_MUL, z, cg_special(g, SP_NTID_Y));
+        return cg_binary(g, OP_ADD, z, cg_special(g, SP_TID_Y));
+    }
     return cg_binary(g, OP_SHR, cg_thread_number(g), cg_int(DT_U32, 5));
+}
+
+/* Where the lane follows from threadIdx.x, that is mostly at hand, and the special register slow to read. */
+static bool lane_of_thread(struct cg *g, struct cg_val *v)
+{
+    const uint64_t *b = g->block;
+    if (!(b[0] && b[0] % 32 == 0) && !(b[1] == 1 && b[2] == 1))
+        return false;
+    *v = cg_special(g, SP_TID_X);
+    if (!b[0] || b[0] > 32)
+        *v = cg_binary(g, OP_AND, *v, cg_int(DT_U32, 31));
+    return true;
 }
 
 struct cg_val cg_special(struct cg *g, enum lang_special s)
 {
+    struct cg_val v;
+    if (s == SP_LANEID && lane_of_thread(g, &v))
+        return v;
     if (s == SP_WARPID)
         return warp_number(g);
     if (s >= SP_NTID_X && s <= SP_NTID_Z && g->block[s - SP_NTID_X])

@@ -266,3 +266,21 @@ END
         [ $best -lt "${KAIO_EMIT_LIMIT_MS:-10}" ] || { echo "$spec: $best ms"; false; }
     done
 }
+
+@test "what costs less and gives the same is taken" {
+    body() { printf 'kernel: k\nparams:\n  x: in f32[r, c]\n  y: out f32[r, c]\nblock: %s\ngrid: r\nbody: |\n  u32 i = threadIdx.x;\n  %s\n' "$1" "$2"; }
+    run -0 kaio-emit < <(body 64 'y[i] = 1.0f / x[i];')
+    [[ $output == *"rcp.rn.f32"* && $output != *"div"* ]]
+    run -0 kaio-emit < <(body 64 'y[i] = x[i] / 8.0f + 1.0f / 3.0f;')
+    [[ $output == *"fma.rn.f32"*", 0f3e000000, 0f3eaaaaab;"* || $output == *"mul.rn.f32"*", 0f3e000000;"*"0f3eaaaaab;"* ]]
+    # the lane, where it is a part of threadIdx.x
+    run -0 kaio-emit < <(body 64 'y[i] = f32(laneid + warpid);')
+    [[ $output != *"%laneid"* ]]
+    run -0 kaio-emit < <(body '[32, 2]' 'y[i] = f32(laneid * 100 + warpid);')
+    [[ $output != *"%laneid"* && $output == *"%tid.y"* && $output != *"and.b32"* ]]
+    run -0 kaio-emit < <(body '[16, 4]' 'y[i] = f32(laneid);')
+    [[ $output == *"%laneid"* ]]
+    # a row of x does not change in the loop: its address is added up first
+    run -0 kaio-emit < <(body 64 'for (u32 k = i; k < c; k += 64) y[blockIdx.x, k] = x[blockIdx.x, k];')
+    awk '/^.loop/,/bra.*loop/' <<<"$output" | grep -c 'mul.wide.u32 .*, 4;' | grep -qx 1
+}
