@@ -67,9 +67,24 @@ struct call {
     size_t narg;
     char **ptx; /* results of kaio_emit() */
     size_t *ptx_len;
+    /* what is to be given back when memory runs out; NULL: nothing of the kind */
+    const struct device_ops *ops;
+    struct device *dev;
+    struct run *run;
+    struct ref *ref;
 };
 
 typedef enum kaio_status work(struct call *c);
+
+static void give_back(struct call *c)
+{
+    if (c->dev)
+        c->ops->close(c->dev);
+    if (c->run)
+        run_discard_outputs(c->run);
+    if (c->ref)
+        ref_free(c->ref);
+}
 
 /* Does the work in a fresh arena, with "out of memory" caught, and keeps the messages. */
 static enum kaio_status guarded(struct call *c, work *f)
@@ -77,6 +92,7 @@ static enum kaio_status guarded(struct call *c, work *f)
     volatile enum kaio_status status = KAIO_BAD_INPUT;
     c->arena = arena_new();
     if (!c->arena || setjmp(*arena_guard(c->arena))) {
+        give_back(c);
         set_messages(c->k, NO_MEMORY);
         arena_free(c->arena);
         return KAIO_BAD_INPUT;
@@ -212,15 +228,16 @@ static enum kaio_status execute(struct call *c, struct run *r, const struct sour
         return KAIO_BAD_INPUT;
     if (!run_open_outputs(r))
         return KAIO_BAD_INPUT;
-    struct device *dev = NULL;
     struct device_options opt = {0};
-    enum device_status s = ops->open(c->arena, choice.ordinal, &opt, &dev, c->d);
+    c->ops = ops;
+    enum device_status s = ops->open(c->arena, choice.ordinal, &opt, &c->dev, c->d);
     if (s != DEVICE_OK)
         return status_of(s);
-    s = ops->load(dev, src, c->d);
+    s = ops->load(c->dev, src, c->d);
     if (s == DEVICE_OK)
-        s = run_execute(r, m, ops, dev, NULL, NULL);
-    ops->close(dev);
+        s = run_execute(r, m, ops, c->dev, NULL, NULL);
+    ops->close(c->dev);
+    c->dev = NULL;
     if (s != DEVICE_OK)
         return status_of(s);
     if (!run_write_outputs(r))
@@ -250,8 +267,10 @@ static enum kaio_status do_run(struct call *c)
     struct run *r = run_new(c->arena, f->v.v[0], c->d);
     if (!run_bind_args(r, arguments(c), c->narg, false))
         return KAIO_BAD_INPUT;
+    c->run = r;
     enum kaio_status status = execute(c, r, src, m);
     run_discard_outputs(r);
+    c->run = NULL;
     return status;
 }
 
@@ -289,7 +308,7 @@ static enum kaio_status compare_results(struct call *c, struct spec *s, struct r
     struct ref_input in = values_of(c->arena, s, r);
     struct ref_options opt = {0};
     struct tolerance bound = {.ulp = -1};
-    struct ref *ref = ref_evaluate(c->arena, &in, &opt, c->d);
+    struct ref *ref = c->ref = ref_evaluate(c->arena, &in, &opt, c->d);
     if (!ref)
         return KAIO_BAD_INPUT;
     enum kaio_status status = KAIO_OK;
@@ -309,6 +328,7 @@ static enum kaio_status compare_results(struct call *c, struct spec *s, struct r
             status = KAIO_MISMATCH;
     }
     ref_free(ref);
+    c->ref = NULL;
     return status;
 }
 

@@ -48,12 +48,13 @@ void progress_step(struct progress *p, uint64_t done)
     if (t - p->start < SECOND || (p->drawn && t - p->drawn < SECOND / 5))
         return;
     char line[256];
+    double seconds = (double)(t - p->start) / 1e9;
     if (p->total)
-        snprintf(line, sizeof line, "%s: %" PRIu64 "/%" PRIu64 " (%.0f%%), %.0f s", p->what, done,
-                 p->total, 100.0 * (double)done / (double)p->total, (double)(t - p->start) / 1e9);
+        snprintf(line, sizeof line, "%s: %" PRIu64 "/%" PRIu64 " (%.0f%%), %.0f s, %.3g/s", p->what,
+                 done, p->total, 100.0 * (double)done / (double)p->total, seconds,
+                 (double)done / seconds);
     else
-        snprintf(line, sizeof line, "%s: %" PRIu64 ", %.0f s", p->what, done,
-                 (double)(t - p->start) / 1e9);
+        snprintf(line, sizeof line, "%s: %" PRIu64 ", %.0f s", p->what, done, seconds);
     fprintf(stderr, "\r\033[K%.*s", line_width(), line);
     fflush(stderr);
     p->drawn = t;

@@ -75,6 +75,10 @@ struct device_options {
     unsigned check; /* simulator: enum device_check, bits */
     /* Set by a signal handler; a running simulation stops soon after it becomes non-zero. May be NULL. */
     const volatile int *interrupted;
+    /* simulator: called now and then by the thread that launches, with how many of the launch's blocks are done. May be
+     * NULL. */
+    void (*progress)(void *ctx, uint64_t done, uint64_t blocks);
+    void *progress_ctx;
 };
 
 struct device; /* each implementation's own */

@@ -187,6 +187,7 @@ static enum device_status run(struct device *dev, struct sim_launch *l, size_t n
         atomic_store(&l->next_block, 0);
         atomic_store(&l->stop_after, UINT64_MAX);
         atomic_store(&l->count, 0);
+        atomic_store(&l->done, 0);
         const double start = now();
         const bool ok = sim_run_grid(l, worker_threads(dev));
         if (stats)
@@ -230,6 +231,8 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
     l.threads = what->block.x * what->block.y * what->block.z;
     l.limit = dev->options.max_instructions ? dev->options.max_instructions : UINT64_MAX;
     l.interrupted = dev->options.interrupted;
+    l.progress = dev->options.progress;
+    l.progress_ctx = dev->options.progress_ctx;
     enum device_status s = DEVICE_REFUSED;
     if (l.code && sim_check_shared(dev->module, l.code, what, &l.shared_bytes, d)) {
         pthread_mutex_init(&l.lock, NULL);

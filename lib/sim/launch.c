@@ -71,16 +71,28 @@ static struct sim_block *next_block(struct sim_worker *k)
 static void retire(struct sim_worker *k, struct sim_block *b)
 {
     atomic_fetch_add(&k->launch->count, b->count);
+    atomic_fetch_add_explicit(&k->launch->done, 1, memory_order_relaxed);
     b->next = k->spare_block;
     k->spare_block = b;
 }
 
-static void work(struct sim_worker *k)
+/* The clock is looked at behind this, so not in every turn. */
+static void tell(const struct sim_launch *l, unsigned turn)
+{
+    enum { TURNS = 16 };
+    if (l->progress && turn % TURNS == 0)
+        l->progress(l->progress_ctx, atomic_load_explicit(&l->done, memory_order_relaxed),
+                    l->nblock);
+}
+
+static void work(struct sim_worker *k, bool caller)
 {
     struct sim_launch *l = k->launch;
     struct sim_block *first = NULL, **last = &first; /* those begun, in turn */
     unsigned resident = 0;
-    for (;;) {
+    for (unsigned turn = 1;; turn++) {
+        if (caller)
+            tell(l, turn);
         struct sim_block *b = resident < RESIDENT ? next_block(k) : NULL;
         if (b) {
             resident++;
@@ -112,7 +124,7 @@ static void work(struct sim_worker *k)
 
 static void *thread_main(void *arg)
 {
-    work(arg);
+    work(arg, false);
     return NULL;
 }
 
@@ -155,7 +167,7 @@ bool sim_run_grid(struct sim_launch *l, unsigned threads)
         k[i].started = worker_init(&k[i], l) &&
                        pthread_create(&k[i].thread, NULL, thread_main, &k[i]) == 0;
     if (k[0].cache)
-        work(&k[0]);
+        work(&k[0], true);
     for (unsigned i = 1; i < threads; i++)
         if (k[i].started)
             pthread_join(k[i].thread, NULL);

@@ -378,12 +378,16 @@ struct sim_launch {
     uint64_t shared_bytes;
     uint64_t limit; /* thread-instructions, UINT64_MAX: none */
     const volatile int *interrupted;
+    void (*progress)(void *ctx, uint64_t done,
+                     uint64_t blocks); /* for the caller's thread; or NULL */
+    void *progress_ctx;
     struct arena *arena; /* for the fault's lists; used under lock */
     _Atomic uint64_t next_block;
     /* blocks with a higher index need not run: a lower one has failed */
     _Atomic uint64_t stop_after;
     pthread_mutex_t lock;
     struct sim_fault fault; /* of the lowest block that failed */
+    _Atomic uint64_t done;  /* blocks */
     _Atomic uint64_t count; /* thread-instructions of the blocks that are done */
 };
 

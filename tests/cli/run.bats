@@ -432,6 +432,27 @@ END
     [ ! -e log.2 ]
 }
 
+@test "a long simulation shows its progress on a terminal, and wipes it" {
+    script -qec true /dev/null >/dev/null 2>&1 || skip "no pseudo-terminals"
+    cat >slow.yaml <<'END'
+kernel: slow
+params: {y: "out u32[n]"}
+grid: 16
+block: 32
+body: |
+  u32 s = 0;
+  if (blockIdx.x >= 8)
+    for (u32 k = 0; k < 4000000000u; k++) s += k ^ s;
+  if (n > 0) y[0] = s;
+END
+    kaio-emit slow.yaml >slow.ptx
+    shown=$(TERM=xterm script -qec 'timeout -s INT 1.7 kaio-run -d cpu slow.ptx n=1' /dev/null) || :
+    [[ $shown == *"simulating slow, block: 8/16 (50%), 1 s, "*"/s"* ]]
+    [[ $shown == *$'\r\033[K'*"interrupted"* ]]
+    shown=$(TERM=xterm script -qec 'timeout -s INT 1.7 kaio-run -q -d cpu slow.ptx n=1' /dev/null) || :
+    [[ $shown != *"simulating"* ]]
+}
+
 @test "a device that is not there is exit 77" {
     run -77 kaio-run -d cuda saxpy.ptx n=1 x=@ones y=@ones:y.npy
     [[ "$output" = "kaio-run: error: no NVIDIA driver: "* ]]

@@ -272,6 +272,16 @@ YAML
     [ "$status" = 77 ] || { [ "$status" = 0 ] && [[ "${lines[0]}" == PASS* ]]; }
 }
 
+@test "run: KAIO_DEVICE is the default of -d" {
+    KAIO_DEVICE=cpu run -0 --separate-stderr kaio-verify --run "$saxpy" n31
+    [ "$stderr" = "" ]
+    KAIO_DEVICE=x run -2 kaio-verify --run "$saxpy" n31
+    [ "${lines[0]}" = "kaio-verify: error: KAIO_DEVICE: 'x' is not auto, cuda, cuda:N or cpu" ]
+    KAIO_DEVICE=x run -0 kaio-verify --run -d cpu "$saxpy" n31
+    run -2 kaio-verify --run -d x "$saxpy" n31
+    [ "${lines[0]}" = "kaio-verify: error: --device: 'x' is not auto, cuda, cuda:N or cpu" ]
+}
+
 @test "the whole library passes on the simulator" {
     run -0 kaio-verify --run -d cpu "$specs"/*/*.yaml
     [[ "${lines[-1]}" == *" passed, 0 failed, "* ]]

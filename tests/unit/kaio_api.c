@@ -3,8 +3,11 @@
 
 #include "kaio.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tap.h"
 
@@ -75,10 +78,80 @@ static void messages(struct kaio *k)
     free(ptx);
 }
 
+#if defined __SANITIZE_ADDRESS__
+#define OWN_MALLOC 0 /* the sanitizer has one */
+#elif defined __has_feature
+#if __has_feature(address_sanitizer)
+#define OWN_MALLOC 0
+#endif
+#endif
+#ifndef OWN_MALLOC
+#define OWN_MALLOC 1
+#endif
+
+#if OWN_MALLOC
+static size_t refuse = SIZE_MAX; /* this many bytes and more there are not */
+
+void *__libc_malloc(size_t n);
+void *malloc(size_t n)
+{
+    return n >= refuse ? NULL : __libc_malloc(n);
+}
+
+static long pages(void)
+{
+    long n = -1;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%ld", &n) != 1)
+        n = -1;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* Memory that runs out when the results are fetched: after the outputs were opened, with the device in use. */
+static void no_memory(struct kaio *k)
+{
+    static const char fill[] = "kernel: fill\nparams:\n  y: out f32[n]\ncompute: y[i] = 1\n";
+    enum { BYTES = 8 << 20, TIMES = 8 };
+    char dir[] = "/tmp/kaio_api.XXXXXX", path[64];
+    char *ptx = NULL;
+    size_t len = 0;
+    ok(mkdtemp(dir) != NULL, "a directory");
+    snprintf(path, sizeof path, "%s/y.npy", dir);
+    eq_int(kaio_emit(k, "fill", fill, strlen(fill), NULL, &ptx, &len), KAIO_OK, "emits");
+    struct kaio_arg args[] = {{.name = "y", .value = path}, {.name = "n", .value = "2097152"}};
+    long before = 0;
+    int refused = 0;
+    for (int i = 0; i <= TIMES; i++) {
+        if (i == 1)
+            before = pages();
+        refuse = BYTES;
+        refused += kaio_run(k, "cpu", ptx, len, args, 2) == KAIO_BAD_INPUT &&
+                   strstr(kaio_messages(k), "not enough memory") != NULL;
+        refuse = SIZE_MAX;
+    }
+    eq_int(refused, TIMES + 1, "memory that runs out in a run is told");
+    ok((pages() - before) * sysconf(_SC_PAGESIZE) < TIMES / 2 * BYTES, "the device is closed");
+    ok(rmdir(dir) == 0 && mkdir(dir, 0700) == 0, "no unfinished output is left");
+    eq_int(kaio_run(k, "cpu", ptx, len, args, 2), KAIO_OK, "and the next run is well");
+    eq_int(access(path, R_OK), 0, "and writes its output");
+    unlink(path);
+    rmdir(dir);
+    free(ptx);
+}
+#else
+static void no_memory(struct kaio *k)
+{
+    (void)k;
+}
+#endif
+
 int main(void)
 {
     struct kaio *k = kaio_new();
     emit_run_verify(k);
+    no_memory(k);
     messages(k);
     kaio_free(k);
     kaio_free(NULL);

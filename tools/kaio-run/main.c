@@ -4,6 +4,7 @@
 #include "base/cli.h"
 #include "base/io.h"
 #include "base/num.h"
+#include "base/progress.h"
 #include "run/args.h"
 #include "run/choose.h"
 #include "run/made.h"
@@ -63,7 +64,7 @@ static const struct cli_option options[] = {
     TEXT(OPT_MAX_INSTRUCTIONS, "max-instructions", "N",
          "stop a simulated launch after N thread-instructions", ""),
     TEXT(OPT_THREADS, "threads", "N", "threads of the simulator (default: one per core)", ""),
-    TEXT('q', "quiet", NULL, "do not say which device was taken", NULL),
+    TEXT('q', "quiet", NULL, "neither say which device was taken nor show progress", NULL),
     {0},
 };
 #undef TEXT
@@ -93,6 +94,7 @@ struct job {
     struct diags *d;
     struct device_choice device;
     struct device_options device_options;
+    struct progress progress;
     const char *kernel, *launch;
     struct made_options made;
     struct run_options run_options;
@@ -399,6 +401,13 @@ static int exit_status(const struct job *j, enum device_status s)
 
 /* ---- the work ---- */
 
+static void show_progress(void *ctx, uint64_t done, uint64_t blocks)
+{
+    struct progress *p = ctx;
+    p->total = blocks;
+    progress_step(p, done);
+}
+
 /* On an open device: load, launch, write, print, time. */
 static int execute(struct job *j, struct run *r, struct device *dev)
 {
@@ -411,7 +420,11 @@ static int execute(struct job *j, struct run *r, struct device *dev)
         return exit_status(j, status);
     if (!run_open_outputs(r))
         return CLI_BAD_INPUT;
+    progress_begin(&j->progress, arena_printf(j->a, "simulating %s, block", r->contract->kernel), 0,
+                   j->quiet);
     status = run_execute(r, j->module, ops, dev, &j->run_options, NULL);
+    progress_clear(&j->progress);
+    j->progress.enabled = false; /* not while time is taken */
     print_messages(r, talk);
     if (status != DEVICE_OK) {
         run_discard_outputs(r);
@@ -498,6 +511,8 @@ int main(int argc, char **argv)
     read_options(j, argc, argv);
     _Static_assert(sizeof(sig_atomic_t) == sizeof(int), "a device watches an int");
     j->device_options.interrupted = &interrupted;
+    j->device_options.progress = show_progress;
+    j->device_options.progress_ctx = &j->progress;
     cli_catch_signals(&j->cli, &interrupted);
     int status = j->list ? list_devices(j) : work(j);
     if (j->d->list.n)

@@ -12,6 +12,7 @@
 #include "values.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 /* Terms that the reference adds up for a case before it counts as large. */
@@ -44,10 +45,11 @@ static void worse(struct session *s, int status)
 static int open_device(struct session *s)
 {
     struct device_choice choice;
-    const char *why;
-    if (!device_parse(s->opt->device ? s->opt->device : "auto", &choice))
-        cli_usage_error(s->cli, "unknown device '%s'; there are auto, cpu, cuda and cuda:N",
-                        s->opt->device);
+    const char *why, *env = getenv("KAIO_DEVICE");
+    const char *name = s->opt->device ? s->opt->device : env && *env ? env : "auto";
+    if (!device_parse(name, &choice))
+        cli_usage_error(s->cli, "%s: '%s' is not auto, cuda, cuda:N or cpu",
+                        s->opt->device ? "--device" : "KAIO_DEVICE", name);
     device_settle(s->a, &choice, &why);
     if (why)
         cli_note(s->cli, "running on the simulator: %s", why);
