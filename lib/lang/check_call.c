@@ -235,6 +235,7 @@ static bool user_call(struct checker *c, struct lang_expr *e, struct lang_func *
     if (c->calls >= LANG_MAX_CALLS || f->depth >= LANG_MAX_CALLS)
         return diag_error(c->d, e->span, "functions call each other more than %d deep",
                           LANG_MAX_CALLS);
+    c->syncs |= f->priv->syncs;
     c->weight += f->weight;
     c->depth = f->depth > c->depth ? f->depth : c->depth;
     if (c->weight > LANG_MAX_INLINED)

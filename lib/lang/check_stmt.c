@@ -288,5 +288,5 @@ bool lang_check_body(struct arena *a, struct lang_scope *scope, const struct lan
                      struct lang_stmt *body, struct diags *d)
 {
     struct checker c = {.a = a, .d = d, .scope = scope, .opt = *opt, .place = IN_BODY};
-    return check_stmts(&c, body);
+    return check_stmts(&c, body) && (!c.syncs || uniform_check(a, body, c.nlocal, opt, d));
 }

@@ -173,6 +173,7 @@ static bool in_place(struct checker *c, const struct lang_expr *e)
         return diag_error(c->d, e->span, "%s() has a meaning only inside a body", e->name);
     if (c->func && !c->func->impure.src)
         c->func->impure = e->span;
+    c->syncs |= e->fn >= FN_SYNCTHREADS && e->fn <= FN_BLOCK_MIN;
     if (e->fn == FN_FENCE || !(e->order_span.src || e->scope_span.src))
         return true;
     return diag_error(c->d, e->order_span.src ? e->order_span : e->scope_span,

@@ -190,6 +190,7 @@ bool check_func(struct lang_func *f, uint32_t calls, struct diags *d)
     priv->checking = true;
     priv->failed = !parse_lazy_body(f, d) || !check_stmts(&c, f->body);
     priv->checking = false;
+    priv->syncs = c.syncs;
     f->nlocal = c.nlocal;
     f->weight = c.weight + 1;
     f->depth = c.depth + 1;

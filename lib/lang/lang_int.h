@@ -178,6 +178,7 @@ struct checker {
     unsigned unreached; /* inside a branch whose condition is a constant that excludes it */
     uint32_t nlocal;
     uint64_t listed; /* elements of arrays with lists */
+    bool syncs; /* calls what threads must come to together */
 };
 
 struct lang_func_private {
@@ -185,7 +186,7 @@ struct lang_func_private {
     struct lang_scope *scope;
     struct lang_options opt;
     struct span text; /* lazy: the body, not yet parsed */
-    bool checking, failed;
+    bool checking, failed, syncs;
 };
 
 bool check_expr(struct checker *c, struct lang_expr *e);
@@ -255,6 +256,9 @@ const char *scope_nearest(struct arena *a, const struct lang_scope *s, const cha
 /* Definite assignment and reachability of a checked body (flow.c). */
 bool flow_check(struct arena *a, const struct lang_stmt *body, uint32_t nlocal,
                 const struct lang_func *func, struct diags *d);
+/* Do all threads come to each barrier and each exchange? (uniform.c) */
+bool uniform_check(struct arena *a, const struct lang_stmt *body, uint32_t nlocal,
+                   const struct lang_options *opt, struct diags *d);
 bool check_stmts(struct checker *c, struct lang_stmt *body);
 
 #endif

@@ -237,16 +237,19 @@ static bool read_equations(struct spec_reader *r, const struct yaml_value *v, co
 }
 
 static bool read_body(struct spec_reader *r, const struct document *doc, struct lang_scope *scope,
-                      const struct lang_options *opt)
+                      struct lang_options opt)
 {
     struct spec *s = r->spec;
     struct span text;
+    int64_t size;
     bool good = read_extents(r, doc->value[K_GRID], "grid", s->grid, &s->ngrid);
     good &= read_extents(r, doc->value[K_BLOCK], "block", s->block, &s->nblock) && check_block(r);
     if (!text_span(doc->value[K_BODY], "body", &text, r->d))
         return false;
     s->body = lang_parse_body(r->a, text, r->d);
-    return s->body && lang_check_body(r->a, scope, opt, s->body, r->d) && good;
+    for (uint32_t i = 0; i < 3; i++)
+        opt.block[i] = i >= s->nblock ? 1 : lang_const_int(s->block[i], &size) ? (uint32_t)size : 0;
+    return s->body && lang_check_body(r->a, scope, &opt, s->body, r->d) && good;
 }
 
 static void warn_unused(struct spec_reader *r)
@@ -278,7 +281,7 @@ static bool read_text(struct spec_reader *r, const struct document *doc)
     s->has_compute = doc->value[K_COMPUTE] != NULL;
     good = s->has_compute
                ? read_equations(r, doc->value[K_COMPUTE], "compute", scope, opt, &s->compute)
-               : read_body(r, doc, scope, &opt);
+               : read_body(r, doc, scope, opt);
     if (good)
         warn_unused(r);
     s->has_reference = doc->value[K_REFERENCE] != NULL;
