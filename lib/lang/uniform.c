@@ -389,8 +389,9 @@ static void visit_decl(struct uniform *u, struct place *s, struct cause around,
         return;
     if (t->rhs)
         v = value_of(u, s, around, t->rhs);
-    for (uint32_t i = 0; i < t->nlist; i++)
-        v = value_join(v, value_of(u, s, around, t->list[i]));
+    for (uint32_t i = 0; i < t->nlist; i++) /* NULL: zero */
+        if (t->list[i])
+            v = value_join(v, value_of(u, s, around, t->list[i]));
     assign(u, s, around, t->sym, v, true);
 }
 
