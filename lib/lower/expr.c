@@ -158,14 +158,20 @@ static struct cg_val read_tensor(struct cg *g, const struct lang_expr *e)
 
 /* ---- conditions ----------------------------------------------------------------------------------- */
 
+/* && and || whose right side must not be evaluated when the left one decides. */
+static bool is_guarding(const struct lang_expr *e)
+{
+    return e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR) &&
+           inspect_reads(e->args[1]);
+}
+
 void cg_branch(struct cg *g, const struct lang_expr *e, bool sense, uint32_t label)
 {
     if (e->kind == E_UNARY && e->op == OP_NOT) {
         cg_branch(g, e->args[0], !sense, label);
         return;
     }
-    bool both = e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR);
-    if (both && inspect_reads(e->args[1])) {
+    if (is_guarding(e)) {
         bool decides = e->op == OP_LOR; /* the left value that settles it */
         if (decides == sense) {
             cg_branch(g, e->args[0], sense, label);
@@ -173,8 +179,13 @@ void cg_branch(struct cg *g, const struct lang_expr *e, bool sense, uint32_t lab
             return;
         }
         uint32_t skip = cg_label(g, "skip");
-        cg_branch(g, e->args[0], decides, skip);
         size_t mark = cg_scope_open(g);
+        cg_branch(g, e->args[0], decides, skip);
+        const struct lang_expr *left = e->args[0];
+        while (left->kind == E_UNARY && left->op == OP_NOT)
+            left = left->args[0];
+        if (!is_guarding(left)) /* evaluated whole on both ways */
+            mark = cg_scope_open(g);
         cg_branch(g, e->args[1], sense, label);
         cg_scope_close(g, mark);
         cg_place(g, skip);
@@ -270,7 +281,7 @@ static bool contract(struct cg *g, const struct lang_expr *e, struct cg_val *r)
 static struct cg_val binary(struct cg *g, const struct lang_expr *e)
 {
     struct cg_val r;
-    if ((e->op == OP_LAND || e->op == OP_LOR) && !g->preloaded && inspect_reads(e->args[1]))
+    if (!g->preloaded && is_guarding(e))
         return short_circuit(g, e);
     if (contract(g, e, &r))
         return r;

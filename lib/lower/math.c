@@ -117,7 +117,9 @@ static struct cg_val ceil_div(struct cg *g, struct cg_val x, struct cg_val y)
 {
     struct cg_val q = cg_binary(g, OP_DIV, x, y), r = cg_binary(g, OP_MOD, x, y);
     struct cg_val zero = cg_int(x.type, 0), more = cg_binary(g, OP_NE, r, zero);
-    if (dtype_class(x.type) == DTC_I && x.narrow != CG_U32) /* the quotient was cut towards zero */
+    int64_t c;
+    bool positive = x.narrow == CG_U32 && (y.narrow == CG_U32 || (cg_is_const(y, &c) && c > 0));
+    if (dtype_class(x.type) == DTC_I && !positive) /* the quotient was cut towards zero */
         more = cg_binary(g, OP_LAND, more, cg_binary(g, OP_GE, cg_binary(g, OP_XOR, r, y), zero));
     return cg_binary(g, OP_ADD, q, cg_convert(g, more, x.type));
 }
