@@ -1,0 +1,117 @@
+/* Private to the generator. Expressions and statements are made as text; what the generator knows of a piece of text is
+ * its type, how strongly it binds and whether the checker would fold it. */
+#ifndef KAIO_TESTS_KERNELS_GENERATE_INT_H
+#define KAIO_TESTS_KERNELS_GENERATE_INT_H
+
+#include "base/buf.h"
+#include "data/dtype.h"
+#include "kernels/generate.h"
+#include "kernels/random.h"
+
+/* Binding strength of a text, as in C. */
+enum {
+    BIND_COND,
+    BIND_LOR,
+    BIND_LAND,
+    BIND_OR,
+    BIND_XOR,
+    BIND_AND,
+    BIND_EQUAL,
+    BIND_LESS,
+    BIND_SHIFT,
+    BIND_ADD,
+    BIND_MUL,
+    BIND_UNARY,
+    BIND_PRIMARY
+};
+
+struct text {
+    const char *s;
+    int level;
+    bool constant; /* made of literals */
+};
+
+struct var {
+    const char *name;
+    enum dtype type;
+    bool fixed;   /* const, or a loop's counter: not to be assigned */
+    bool uniform; /* the same in every thread of a block */
+};
+
+enum buffer_use { USE_READ, USE_OWN, USE_DUMP };
+
+struct gen_buffer {
+    const char *name;
+    enum dtype type;
+    enum buffer_use use;
+    const char *mode; /* "in", "out", "inout" */
+    uint32_t rank;
+    uint32_t dim[3];  /* USE_READ: extents; USE_OWN: dim[0] slots of each thread */
+    int named;        /* USE_READ: the dimension that the first extent is, or -1 */
+    bool slots_first; /* USE_OWN: [slots, n], not [n, slots] */
+};
+
+struct gen_func {
+    const char *name;
+    enum dtype result; /* DT_VOID: none */
+    uint32_t nparam;
+    enum dtype param[4];
+    bool stores; /* to the element of the thread whose number is the last argument */
+};
+
+struct gen {
+    struct arena *a;
+    struct random r;
+    struct buf *out; /* what is being written: the body or the functions */
+    unsigned indent;
+    VEC(struct var) vars;
+    VEC(struct gen_buffer) buffers;
+    VEC(struct gen_func) funcs;
+    VEC(struct var) scalars;
+    VEC(const char *) scalar_values;
+    VEC(uint32_t) dims; /* d0, d1 ... */
+    uint32_t block[3], grid[3], threads, n;
+    unsigned names;    /* given so far */
+    unsigned nodes;    /* of expressions, in all */
+    unsigned heavy;    /* calls of library functions that may still be made */
+    unsigned trips;    /* product of the trip counts of the loops around */
+    unsigned loops;    /* around, inside of this function */
+    bool in_func;      /* no threadIdx, no own elements */
+    enum dtype result; /* of the function */
+    bool uniform;      /* only what is the same in every thread */
+};
+
+/* ---- generate.c ---- */
+const char *gen_name(struct gen *g, const char *stem);
+bool gen_one_in(struct gen *g, unsigned n);
+unsigned gen_below(struct gen *g, unsigned n);
+void gen_line(struct gen *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct var *gen_add_var(struct gen *g, const char *name, enum dtype t, bool fixed);
+/* A buffer of that use and type, made when there is none. */
+struct gen_buffer gen_buffer(struct gen *g, enum buffer_use use, enum dtype t);
+
+/* ---- generate_expr.c ---- */
+bool gen_is_arithmetic(enum dtype t);      /* 32 bits or more: what operators make */
+enum dtype gen_scalar_type(struct gen *g); /* of variables */
+enum dtype gen_arithmetic_type(struct gen *g);
+enum dtype gen_int_type(struct gen *g);
+enum dtype gen_promoted(enum dtype t);
+/* An expression whose type is t. */
+struct text gen_expr(struct gen *g, enum dtype t, unsigned depth);
+/* One that no literal alone makes up. */
+struct text gen_variable(struct gen *g, enum dtype t);
+/* One of a type that is converted to t silently. */
+struct text gen_assignable(struct gen *g, enum dtype t, unsigned depth);
+struct text gen_literal(struct gen *g, enum dtype t);
+struct text gen_condition(struct gen *g, unsigned depth);
+/* An integer expression from 0 to n - 1. */
+const char *gen_index(struct gen *g, uint32_t n, unsigned depth);
+const char *gen_own(struct gen *g, struct gen_buffer b); /* "y[tid, 3]" */
+const char *gen_wrap(struct gen *g, struct text t, int lowest);
+struct text gen_text(const char *s, int level);
+const char *gen_call(struct gen *g, const struct gen_func *f, unsigned depth);
+
+/* ---- generate_stmt.c ---- */
+void gen_statements(struct gen *g, unsigned n, unsigned depth);
+
+#endif
