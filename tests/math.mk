@@ -22,6 +22,12 @@ tests_math_math_f64_SOURCES = tests/math/math_f64.c
 tests_math_math_f64_CPPFLAGS = $(MATH_CPPFLAGS)
 tests_math_math_f64_CFLAGS = $(MATH_CFLAGS)
 
+UNIT_TESTS += tests/math/random
+tests_math_random_SOURCES = tests/math/random.c
+tests_math_random_CPPFLAGS = $(MATH_CPPFLAGS)
+tests_math_random_CFLAGS = $(MATH_CFLAGS)
+tests_math_random_LDADD = $(TOOL_LIBS)
+
 # The library, emitted and run, against the library as C.
 BATS_TESTS += tests/cli/math.bats
 check_PROGRAMS += tests/math/apply

@@ -217,6 +217,15 @@ static bool other_call(struct checker *c, struct lang_expr *e)
         convert_all(c, e, type_promote(e->args[0]->type));
         e->type = DT_BOOL;
         return true;
+    case FN_PHILOX:
+    case FN_UNIFORM:
+    case FN_NORMAL:
+        if (!ints(c, e, 0, e->nargs))
+            return false;
+        convert_all(c, e, DT_U64);
+        e->type = e->fn == FN_PHILOX ? DT_U32 : DT_F32;
+        e->lanes = e->fn == FN_PHILOX ? 4 : 0;
+        return true;
     default: return bit_cast(c, e);
     }
 }

@@ -216,7 +216,7 @@ const char *lang_cuda_word(const char *name)
 
 bool lang_is_planned(const char *name)
 {
-    static const char *const words[] = {"uniform", "normal", "philox", "switch", "goto", NULL};
+    static const char *const words[] = {"switch", "goto", NULL};
     static const char *const prefixes[] = {"atomic_", NULL};
     if (is_one_of(name, words))
         return true;

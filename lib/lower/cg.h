@@ -314,6 +314,12 @@ struct cg_val cg_library(struct cg *g, const char *name, size_t n, const struct 
 struct cg_val cg_act(struct cg *g, const struct lang_expr *e);
 /* An error unless the target is sm or later; what: "the scope cluster". */
 bool cg_needs(struct cg *g, struct span s, unsigned sm, const char *what);
+/* ---- random.c ---- */
+
+/* The words of a call of philox(), uniform() or normal(). */
+void cg_philox(struct cg *g, const struct lang_expr *e, struct cg_val out[4]);
+struct cg_val cg_random(struct cg *g, const struct lang_expr *e); /* uniform(), normal() */
+
 /* ---- message.c ---- */
 
 void cg_print(struct cg *g, const struct lang_expr *e);

@@ -13,7 +13,8 @@ static bool any_arg(const struct lang_expr *e, bool (*f)(const struct lang_expr 
 bool inspect_reads(const struct lang_expr *e)
 {
     if (e->kind == E_INDEX || e->kind == E_REDUCE ||
-        (e->kind == E_CALL && (e->func || lang_builtin_acts(e->fn))))
+        (e->kind == E_CALL &&
+         (e->func || lang_builtin_acts(e->fn) || (e->fn >= FN_PHILOX && e->fn <= FN_NORMAL))))
         return true;
     if (e->kind == E_NAME && (e->sym->kind == SYM_BUFFER || e->sym->kind == SYM_TENSOR))
         return true;

@@ -274,6 +274,8 @@ struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
     }
     if (!e->func && lang_builtin_acts(e->fn))
         return cg_act(g, e);
+    if (!e->func && (e->fn == FN_UNIFORM || e->fn == FN_NORMAL))
+        return cg_random(g, e);
     for (uint32_t i = 0; i < e->nargs; i++)
         x[i] = cg_expr(g, e->args[i]);
     if (e->func)

@@ -266,6 +266,8 @@ static struct node *call(struct compiler *c, const struct lang_expr *e)
     }
     if (e->fn >= FN_AS_U32 && e->fn <= FN_AS_BF16)
         eval = eval_bitcast;
+    else if (e->fn == FN_UNIFORM || e->fn == FN_NORMAL)
+        eval = eval_random;
     else if (e->fn == FN_ISNAN || e->fn == FN_ISINF)
         eval = e->fn == FN_ISNAN ? eval_isnan : eval_isinf;
     else
@@ -284,6 +286,19 @@ static struct node *call(struct compiler *c, const struct lang_expr *e)
     if (eval == eval_fsqrt && e->fast)
         n->round.unit = ref_fast_error(FN_SQRT)->rel;
     return compile_args(c, n, e->args) ? n : NULL;
+}
+
+/* philox(...).x: a vector is not kept, each lane is a node of its own. */
+static struct node *lane(struct compiler *c, const struct lang_expr *e)
+{
+    const struct lang_expr *v = e->args[0];
+    if (v->kind != E_CALL || v->func || v->fn != FN_PHILOX) {
+        diag_error(c->d, e->span, "of vectors, the reference knows philox(...).x alone");
+        return NULL;
+    }
+    struct node *n = node_new(c, v, eval_random, v->nargs);
+    n->lane = (unsigned)e->ival & 3;
+    return compile_args(c, n, v->args) ? n : NULL;
 }
 
 static struct node *reduce(struct compiler *c, const struct lang_expr *e)
@@ -327,9 +342,9 @@ static struct node *compile(struct compiler *c, const struct lang_expr *e)
     case E_CAST: return cast(c, e);
     case E_CALL: return call(c, e);
     case E_REDUCE: return reduce(c, e);
+    case E_MEMBER: return lane(c, e);
     case E_SPECIAL:
     case E_VECTOR:
-    case E_MEMBER:
     case E_ADDRESS:
     case E_STRING: break;
     }

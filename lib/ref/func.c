@@ -1,5 +1,6 @@
 #include <config.h>
 
+#include "data/philox.h"
 #include "ref/program.h"
 
 /* How the argument's error reaches the result. */
@@ -189,6 +190,35 @@ void eval_func1(struct frame *f, const struct node *n, const uint8_t *mask)
             finish_fast(n, fast, x, y, p, &o->v[l], &o->e[l]);
         else
             finish(n, y, p, &o->v[l], &o->e[l]);
+    }
+}
+
+/* ---- random numbers ------------------------------------------------------------------------------ */
+
+void eval_random(struct frame *f, const struct node *n, const uint8_t *mask)
+{
+    const struct vec *arg[3] = {NULL};
+    for (uint32_t k = 0; k < n->nargs; k++)
+        arg[k] = node_arg(f, n, k, mask);
+    struct vec *o = node_out(f, n);
+    for (int l = 0; l < LANES; l++) {
+        uint32_t w[4];
+        bool known = true;
+        if (!mask[l])
+            continue;
+        for (uint32_t k = 0; k < n->nargs; k++)
+            known = known && arg[k]->e[l] == 0;
+        philox_words((uint64_t)arg[0]->i[l], (uint64_t)arg[1]->i[l],
+                     arg[2] ? (uint64_t)arg[2]->i[l] : 0, w);
+        o->e[l] = 0;
+        if (n->src->fn == FN_NORMAL)
+            finish(n, philox_normal(w[0], w[1]), 0, &o->v[l], &o->e[l]);
+        else if (n->src->fn == FN_UNIFORM)
+            o->v[l] = (double)philox_uniform(w[0]);
+        else
+            o->i[l] = w[n->lane];
+        if (!known)
+            o->e[l] = INFINITY;
     }
 }
 

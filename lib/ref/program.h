@@ -52,6 +52,7 @@ struct node {
     const struct func *func;
     double ulp; /* functions: the documented error */
     struct reduce *reduce;
+    unsigned lane; /* of philox() */
 };
 
 /* Anything that can be subscripted. */
@@ -180,7 +181,7 @@ struct fast_error {
     double rel, abs, absx, arg;
 };
 const struct fast_error *ref_fast_error(enum lang_builtin fn);
-node_eval eval_func1, eval_func2;
+node_eval eval_func1, eval_func2, eval_random;
 
 /* integer.c: integers, bools and conversions. */
 node_eval eval_ibinary, eval_iunary, eval_icompare, eval_icond, eval_logic, eval_not;

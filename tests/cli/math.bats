@@ -66,3 +66,87 @@ check() {
     done < <("$apply" halves)
     [ "$tried" -ge 32 ]
 }
+
+# little VALUE...: 64-bit integers, little-endian
+little() {
+    local v i
+    for v in "$@"; do
+        for i in 7 6 5 4 3 2 1 0; do
+            printf '%b' "\\x${v:2*i:2}"
+        done
+    done
+}
+
+# The known answers of the authors' library Random123 (kat_vectors, philox4x32 10), words in ascending order.
+@test "philox gives the published test vectors" {
+    cat >k.yaml <<'END'
+kernel: k
+params:
+  seed: in u64[n]
+  low: in u64[n]
+  high: in u64[n]
+  w: out u32[n, 4]
+block: 32
+grid: ceil_div(n, 32)
+body: |
+  u32 i = threadIdx.x;
+  if (i >= n) return;
+  w[i, 0] = philox(seed[i], low[i], high[i]).x;
+  w[i, 1] = philox(seed[i], low[i], high[i]).y;
+  w[i, 2] = philox(seed[i], low[i], high[i]).z;
+  w[i, 3] = philox(seed[i], low[i], high[i]).w;
+END
+    little 0000000000000000 ffffffffffffffff 299f31d0a4093822 >seed.bin
+    little 0000000000000000 ffffffffffffffff 85a308d3243f6a88 >low.bin
+    little 0000000000000000 ffffffffffffffff 0370734413198a2e >high.bin
+    kaio-emit k.yaml >k.ptx
+    [ "$(grep -c mul.hi k.ptx)" = 20 ] # the four calls are one
+    kaio-run -q -d "${KAIO_TEST_DEVICE:-cpu}" k.ptx n=3 seed=seed.bin low=low.bin high=high.bin w=w.bin
+    [ "$(od -An -v -tx4 w.bin)" = " 6627e8d5 e169c58d bc57ac4c 9b00dbd8
+ 408f276d 41c83b0e a20bc7c6 6d5451fd
+ d16cfe09 94fdcceb 5001e420 24126ea1" ]
+}
+
+@test "normal gives the same bits as its source in C" {
+    printf 'kernel: t\nparams:\n  z: out f32[n]\ncompute: z[i] = normal(42, i)\n' >t.yaml
+    kaio-emit t.yaml >t.ptx
+    kaio-run -q -d "${KAIO_TEST_DEVICE:-cpu}" t.ptx n=100000 z=got.bin
+    "$KAIO_BUILDDIR"/tests/math/random --write 100000 >want.bin
+    cmp want.bin got.bin
+}
+
+@test "kaio-verify knows the random numbers, in equations and beside a body" {
+    cat >k.yaml <<'END'
+kernel: draw
+params:
+  u: out f32[n]
+  z: out f32[n]
+  w: out u32[n]
+  seed: u64 = 42
+compute: |
+  u[i] = uniform(seed, i)
+  z[i] = normal(seed, i, 3)
+  w[i] = philox(seed, i * i).y ^ philox(7, i, seed).w
+cases:
+  small: {n: 5000}
+---
+kernel: walk
+params:
+  x: in f32[n]
+  z: out f32[n]
+  seed: u64 = 1
+block: 64
+grid: ceil_div(n, 64)
+body: |
+  u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) z[i] = x[i] > 0 ? x[i] + normal(seed, i) : uniform(seed, i, 1);
+reference: |
+  z[i] = x[i] > 0 ? x[i] + normal(seed, i) : uniform(seed, i, 1)
+cases:
+  small: {n: 5000}
+END
+    kaio-verify --run -d cpu k.yaml
+    # of other numbers the reference is far off
+    sed 's/: uniform(seed, i, 1);/: uniform(seed, i, 2);/' k.yaml >wrong.yaml
+    run -1 kaio-verify --run -d cpu --kernel walk wrong.yaml
+}
