@@ -21,3 +21,7 @@ EXTRA_DIST += tests/ptx-run/control.ptx
 UNIT_TESTS += tests/unit/sim_control
 tests_unit_sim_control_SOURCES = tests/unit/sim_control.c
 tests_unit_sim_control_LDADD = $(TOOL_LIBS)
+
+UNIT_TESTS += tests/unit/sim_threads
+tests_unit_sim_threads_SOURCES = tests/unit/sim_threads.c
+tests_unit_sim_threads_LDADD = $(TOOL_LIBS)

@@ -16,8 +16,13 @@ enum sim_atom {
     SIM_ATOM_INC,
     SIM_ATOM_DEC,
     SIM_ATOM_ADD_F,
-    SIM_ATOM_ADD_F16X2,
-    SIM_ATOM_ADD_BF16X2,
+    /* of one half, or of both */
+    SIM_ATOM_ADD_F16,
+    SIM_ATOM_MIN_F16,
+    SIM_ATOM_MAX_F16,
+    SIM_ATOM_ADD_BF16,
+    SIM_ATOM_MIN_BF16,
+    SIM_ATOM_MAX_BF16,
 };
 
 #endif

@@ -90,7 +90,7 @@ static void lane_masks(enum ptx_sreg reg, unsigned char *slot)
 /* Those that every lane of every warp of the launch sees alike, and the lane's own. */
 static bool special_fixed(const struct sim_launch *l, enum ptx_sreg reg, unsigned char *slot)
 {
-    const struct device_dim *n = &l->what->block, *g = &l->what->grid;
+    const struct device_dim *n = &l->what->block, *g = &l->what->grid, *c = &l->cluster;
     switch (reg) {
     case PTX_SR_NTID_X: fill32(slot, n->x); return true;
     case PTX_SR_NTID_Y: fill32(slot, n->y); return true;
@@ -98,6 +98,13 @@ static bool special_fixed(const struct sim_launch *l, enum ptx_sreg reg, unsigne
     case PTX_SR_NCTAID_X: fill32(slot, g->x); return true;
     case PTX_SR_NCTAID_Y: fill32(slot, g->y); return true;
     case PTX_SR_NCTAID_Z: fill32(slot, g->z); return true;
+    case PTX_SR_CLUSTER_NCTAID_X: fill32(slot, c->x); return true;
+    case PTX_SR_CLUSTER_NCTAID_Y: fill32(slot, c->y); return true;
+    case PTX_SR_CLUSTER_NCTAID_Z: fill32(slot, c->z); return true;
+    case PTX_SR_CLUSTER_NCTARANK: fill32(slot, l->ncluster); return true;
+    case PTX_SR_NCLUSTERID_X: fill32(slot, g->x / c->x); return true;
+    case PTX_SR_NCLUSTERID_Y: fill32(slot, g->y / c->y); return true;
+    case PTX_SR_NCLUSTERID_Z: fill32(slot, g->z / c->z); return true;
     case PTX_SR_LANEID:
     case PTX_SR_LANEMASK_EQ:
     case PTX_SR_LANEMASK_LT:
@@ -119,13 +126,22 @@ bool sim_special(const struct sim_launch *l, const struct sim_warp *w, enum ptx_
 {
     if (!w)
         return special_fixed(l, reg, slot);
+    const struct sim_block *b = w->block;
+    const struct device_dim *c = &l->cluster;
     switch (reg) {
     case PTX_SR_TID_X: thread_ids(l, w, 0, slot); return true;
     case PTX_SR_TID_Y: thread_ids(l, w, 1, slot); return true;
     case PTX_SR_TID_Z: thread_ids(l, w, 2, slot); return true;
-    case PTX_SR_CTAID_X: fill32(slot, w->block->at.x); return true;
-    case PTX_SR_CTAID_Y: fill32(slot, w->block->at.y); return true;
-    case PTX_SR_CTAID_Z: fill32(slot, w->block->at.z); return true;
+    case PTX_SR_CTAID_X: fill32(slot, b->at.x); return true;
+    case PTX_SR_CTAID_Y: fill32(slot, b->at.y); return true;
+    case PTX_SR_CTAID_Z: fill32(slot, b->at.z); return true;
+    case PTX_SR_CLUSTERID_X: fill32(slot, b->at.x / c->x); return true;
+    case PTX_SR_CLUSTERID_Y: fill32(slot, b->at.y / c->y); return true;
+    case PTX_SR_CLUSTERID_Z: fill32(slot, b->at.z / c->z); return true;
+    case PTX_SR_CLUSTER_CTAID_X: fill32(slot, b->at.x % c->x); return true;
+    case PTX_SR_CLUSTER_CTAID_Y: fill32(slot, b->at.y % c->y); return true;
+    case PTX_SR_CLUSTER_CTAID_Z: fill32(slot, b->at.z % c->z); return true;
+    case PTX_SR_CLUSTER_CTARANK: fill32(slot, b->rank); return true;
     case PTX_SR_WARPID: fill32(slot, w->index); return true;
     default: return false;
     }
@@ -134,34 +150,19 @@ bool sim_special(const struct sim_launch *l, const struct sim_warp *w, enum ptx_
 bool sim_special_known(enum ptx_sreg reg)
 {
     switch (reg) {
-    case PTX_SR_NTID_X:
-    case PTX_SR_NTID_Y:
-    case PTX_SR_NTID_Z:
-    case PTX_SR_NCTAID_X:
-    case PTX_SR_NCTAID_Y:
-    case PTX_SR_NCTAID_Z:
-    case PTX_SR_LANEID:
-    case PTX_SR_LANEMASK_EQ:
-    case PTX_SR_LANEMASK_LT:
-    case PTX_SR_LANEMASK_LE:
-    case PTX_SR_LANEMASK_GT:
-    case PTX_SR_LANEMASK_GE:
     case PTX_SR_NWARPID:
     case PTX_SR_SMID:
     case PTX_SR_NSMID:
     case PTX_SR_GRIDID:
     case PTX_SR_DYNAMIC_SMEM_SIZE:
-    case PTX_SR_TOTAL_SMEM_SIZE:
-    case PTX_SR_TID_X:
-    case PTX_SR_TID_Y:
-    case PTX_SR_TID_Z:
-    case PTX_SR_CTAID_X:
-    case PTX_SR_CTAID_Y:
-    case PTX_SR_CTAID_Z:
-    case PTX_SR_WARPID: return true;
-    default: return false;
+    case PTX_SR_TOTAL_SMEM_SIZE: return true;
+    default:
+        return (reg >= PTX_SR_TID_X && reg <= PTX_SR_WARPID) ||
+               (reg >= PTX_SR_CLUSTERID_X && reg <= PTX_SR_LANEMASK_GT);
     }
 }
+_Static_assert(PTX_SR_WARPID - PTX_SR_TID_X == 13 && PTX_SR_LANEMASK_GT - PTX_SR_CLUSTERID_X == 18,
+               "the special registers in between are all known");
 
 /* ---- blocks -------------------------------------------------------------------------------------------- */
 
@@ -203,7 +204,14 @@ static struct sim_block *block_alloc(struct sim_worker *k)
     return b;
 }
 
-struct sim_block *sim_block_new(struct sim_worker *k, uint64_t index)
+static void put_back(struct sim_worker *k, struct sim_block *b)
+{
+    b->next = k->spare_block;
+    k->spare_block = b;
+}
+
+/* A block that has not begun, at this place of the grid. */
+static struct sim_block *block_new(struct sim_worker *k, struct device_dim at)
 {
     const struct sim_launch *l = k->launch;
     struct sim_block *b = k->spare_block;
@@ -212,13 +220,16 @@ struct sim_block *sim_block_new(struct sim_worker *k, uint64_t index)
     else if (!(b = block_alloc(k)))
         return NULL;
     const struct device_dim *g = &l->what->grid;
-    b->index = index;
-    b->at.x = (uint32_t)(index % g->x);
-    b->at.y = (uint32_t)(index / g->x % g->y);
-    b->at.z = (uint32_t)(index / g->x / g->y);
+    b->index = at.x + (uint64_t)g->x * (at.y + (uint64_t)g->y * at.z);
+    b->at = at;
+    b->alone = b;
+    b->peer = &b->alone;
+    b->npeer = 1;
+    b->rank = b->cluster_came = 0;
     b->nlive = l->threads;
     b->nwarp_live = b->nwarp;
     b->count = 0;
+    b->spins = false;
     b->fault = (struct sim_fault){0};
     b->next = NULL;
     memset(b->barrier, 0, sizeof b->barrier);
@@ -229,6 +240,62 @@ struct sim_block *sim_block_new(struct sim_worker *k, uint64_t index)
     if (b->local)
         memset(b->local, 0, (size_t)b->nwarp * SIM_LANES * (size_t)l->code->local_bytes);
     return b;
+}
+
+void sim_unit_free(struct sim_block *b)
+{
+    struct sim_block **peer = b->npeer > 1 ? b->peer : NULL;
+    for (uint32_t i = b->npeer; i-- > 1;)
+        sim_block_free(peer[i]);
+    free(peer);
+    sim_block_free(b);
+}
+
+void sim_unit_retire(struct sim_block *b)
+{
+    struct sim_worker *k = b->worker;
+    struct sim_block **peer = b->npeer > 1 ? b->peer : NULL;
+    for (uint32_t i = b->npeer; i-- > 1;)
+        put_back(k, peer[i]);
+    free(peer);
+    put_back(k, b);
+}
+
+struct sim_block *sim_unit_new(struct sim_worker *k, uint64_t turn)
+{
+    const struct sim_launch *l = k->launch;
+    const struct device_dim *g = &l->what->grid, *c = &l->cluster;
+    const uint32_t nx = g->x / c->x, ny = g->y / c->y;
+    const struct device_dim corner = {(uint32_t)(turn % nx) * c->x,
+                                      (uint32_t)(turn / nx % ny) * c->y,
+                                      (uint32_t)(turn / nx / ny) * c->z};
+    struct sim_block *first = block_new(k, corner);
+    if (!first)
+        return NULL;
+    first->turn = turn;
+    if (l->ncluster == 1)
+        return first;
+    struct sim_block **peer = calloc(l->ncluster, sizeof *peer);
+    if (!peer) {
+        sim_block_free(first);
+        return NULL;
+    }
+    peer[0] = first;
+    first->peer = peer;
+    for (uint32_t i = 1; i < l->ncluster; i++) {
+        const struct device_dim at = {corner.x + i % c->x, corner.y + i / c->x % c->y,
+                                      corner.z + i / c->x / c->y};
+        if (!(peer[i] = block_new(k, at))) {
+            sim_unit_free(first);
+            return NULL;
+        }
+        first->npeer = i + 1;
+        peer[i]->turn = turn;
+        peer[i]->rank = i;
+        peer[i]->peer = peer;
+        peer[i]->npeer = l->ncluster;
+    }
+    return first;
 }
 
 bool sim_warp_start(struct sim_block *b, uint32_t index)
@@ -258,7 +325,7 @@ bool sim_warp_start(struct sim_block *b, uint32_t index)
 
 static enum sim_stop fail(struct sim_block *b, enum sim_fault_kind kind)
 {
-    b->fault = (struct sim_fault){.kind = kind, .block = b->index};
+    b->fault = (struct sim_fault){.kind = kind, .block = b->index, .turn = b->turn};
     return SIM_FAULT;
 }
 
@@ -274,25 +341,59 @@ static void run_warp(struct sim_block *b, struct sim_warp *w)
     }
 }
 
-enum sim_stop sim_block_run(struct sim_block *b, unsigned rounds)
+/* Each warp of the block that can run has a slice: SIM_YIELD, or SIM_BLOCKED when none could. */
+static enum sim_stop run_round(struct sim_block *b)
+{
+    enum sim_stop stop = SIM_BLOCKED;
+    b->spins = true;
+    for (uint32_t i = 0; i < b->nwarp; i++) {
+        struct sim_warp *w = &b->warp[i];
+        if (!w->started && !sim_warp_start(b, i))
+            return fail(b, SIM_F_MEMORY);
+        if (!w->live || !sim_warp_ready(w))
+            continue;
+        stop = SIM_YIELD;
+        run_warp(b, w);
+        if (w->stop == SIM_FAULT)
+            return SIM_FAULT;
+        b->spins &= w->stop == SIM_YIELD && w->spun;
+    }
+    return stop;
+}
+
+enum sim_stop sim_unit_run(struct sim_block *b, unsigned rounds)
 {
     while (rounds--) {
-        bool ran = false;
-        for (uint32_t i = 0; i < b->nwarp; i++) {
-            struct sim_warp *w = &b->warp[i];
-            if (!w->started && !sim_warp_start(b, i))
-                return fail(b, SIM_F_MEMORY);
-            if (!w->live || !sim_warp_ready(w))
-                continue;
-            ran = true;
-            run_warp(b, w);
-            if (w->stop == SIM_FAULT)
+        enum sim_stop all = SIM_BLOCKED;
+        bool spins = true;
+        uint32_t live = 0;
+        for (uint32_t i = 0; i < b->npeer; i++) {
+            struct sim_block *p = b->peer[i];
+            const enum sim_stop stop = run_round(p);
+            if (stop == SIM_FAULT) {
+                b->fault = p->fault;
                 return SIM_FAULT;
+            }
+            spins &= p->spins;
+            all = stop == SIM_YIELD ? SIM_YIELD : all;
         }
-        if (!b->nlive)
+        for (uint32_t i = 0; i < b->npeer; i++)
+            live += b->peer[i]->nlive;
+        if (!live)
             return SIM_DONE;
-        if (!ran)
+        if (all == SIM_BLOCKED)
             return fail(b, SIM_F_DEADLOCK);
+        b->spins = spins;
+        if (spins)
+            break;
     }
     return SIM_YIELD;
+}
+
+uint64_t sim_unit_count(const struct sim_block *b)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < b->npeer; i++)
+        count += b->peer[i]->count;
+    return count;
 }

@@ -4,11 +4,19 @@
 
 #include "sim/sim.h"
 
-/* A block that has not begun; NULL when the host has no memory. */
-struct sim_block *sim_block_new(struct sim_worker *k, uint64_t index);
-void sim_block_free(struct sim_block *b);
+/* What a worker runs together: a block, or the blocks of a cluster; the first one stands for all. */
+
+/* Those of that turn, not begun; NULL when the host has no memory. */
+struct sim_block *sim_unit_new(struct sim_worker *k, uint64_t turn);
+void sim_unit_free(struct sim_block *b);
+/* It is done: the worker may use it again. */
+void sim_unit_retire(struct sim_block *b);
 /* Gives every warp that can run its slice, up to so many times: SIM_DONE, SIM_FAULT (b->fault) or SIM_YIELD. */
-enum sim_stop sim_block_run(struct sim_block *b, unsigned rounds);
+enum sim_stop sim_unit_run(struct sim_block *b, unsigned rounds);
+/* Thread-instructions executed. */
+uint64_t sim_unit_count(const struct sim_block *b);
+/* A single block with all it has; b may be NULL. */
+void sim_block_free(struct sim_block *b);
 /* Does the simulator have this special register as a slot (clocks are instructions)? */
 bool sim_special_known(enum ptx_sreg reg);
 

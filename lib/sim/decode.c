@@ -234,7 +234,7 @@ uint32_t dec_const(struct dec *dc, uint64_t bits, bool wide)
     return c->off;
 }
 
-static uint32_t special(struct dec *dc, enum ptx_sreg reg, enum sim_type t)
+uint32_t dec_special(struct dec *dc, enum ptx_sreg reg, enum sim_type t)
 {
     const bool wide = dec_type_bytes(ptx_sreg_type(reg)) == 8;
     if (!sim_special_known(reg)) {
@@ -339,7 +339,7 @@ uint32_t dec_src(struct dec *dc, const struct ptx_operand *o, enum sim_type t)
         if (t == SIM_T_p)
             return dec_pred(dc, o);
         return dec_const(dc, dec_imm(dc, o, t), wide);
-    case PTX_O_SREG: return special(dc, o->sreg, t);
+    case PTX_O_SREG: return dec_special(dc, o->sreg, t);
     case PTX_O_SYM:
         if (!dec_address(dc, o->var, &address))
             return 0;
@@ -474,6 +474,7 @@ static const struct {
     {"st", dec_st},
     {"cvta", dec_cvta},
     {"isspacep", dec_isspacep},
+    {"getctarank", dec_getctarank},
     {"bra", dec_bra},
     {"brx", dec_brx},
     {"ret", dec_exit},

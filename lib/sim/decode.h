@@ -76,6 +76,8 @@ uint32_t dec_temp(struct dec *dc, enum dec_class c);
 /* The slot of a source or destination operand read as type t. Reports what does not fit and returns 0. */
 uint32_t dec_src(struct dec *dc, const struct ptx_operand *o, enum sim_type t);
 uint32_t dec_dst(struct dec *dc, const struct ptx_operand *o, enum sim_type t);
+/* The slot of a special register read as type t. */
+uint32_t dec_special(struct dec *dc, enum ptx_sreg reg, enum sim_type t);
 /* A predicate source, negation resolved into a temporary. */
 uint32_t dec_pred(struct dec *dc, const struct ptx_operand *o);
 /* The operand's register class; constants take the wanted one. */
@@ -108,6 +110,7 @@ bool dec_ld(struct dec *dc);
 bool dec_st(struct dec *dc);
 bool dec_cvta(struct dec *dc);
 bool dec_isspacep(struct dec *dc);
+bool dec_getctarank(struct dec *dc);
 bool dec_atom(struct dec *dc);
 bool dec_bra(struct dec *dc);
 bool dec_brx(struct dec *dc);

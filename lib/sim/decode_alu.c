@@ -23,7 +23,7 @@ static bool pack(struct dec *dc, const struct ptx_operand *d, const struct ptx_o
                  uint32_t bytes)
 {
     const uint32_t each = bytes / (v->nelem ? v->nelem : 1);
-    uint32_t off[4];
+    uint32_t off[4] = {0};
     if (v->nelem == 1) {
         off[0] = dec_src(dc, &v->elem[0],
                          bytes == 8   ? SIM_T_u64

@@ -74,21 +74,24 @@ static bool warp_sync(struct dec *dc)
     return !dc->failed;
 }
 
-/* bar and barrier: .sync a[, b]  .arrive a, b  .red d, a[, b], {!}p */
+/* bar and barrier: .cluster.arrive  .cluster.wait .sync a[, b]  .arrive a, b  .red d, a[, b], {!}p */
 bool dec_bar(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     const char *name = dec_mnemonic(dc);
     if (strstr(name, ".warp.sync"))
         return warp_sync(dc);
+    if (strstr(name, ".cluster.")) {
+        const bool wait = strstr(name, ".wait");
+        dec_emit_control(dc, wait ? SIM_H_CLUSTER_WAIT : SIM_H_CLUSTER_ARRIVE);
+        return true;
+    }
     const bool red = strstr(name, ".red.");
     const uint8_t how = strstr(name, ".arrive") ? SIM_BAR_ARRIVE
                         : !red                  ? SIM_BAR_SYNC
                         : strstr(name, ".popc") ? SIM_BAR_POPC
                         : strstr(name, ".and")  ? SIM_BAR_AND
                                                 : SIM_BAR_OR;
-    if (strstr(name, ".cluster"))
-        return dec_unsupported(dc);
     const struct ptx_operand *o = in->operand + red;
     const uint32_t n = in->noperand - (red ? 2u : 0);
     const uint32_t id = dec_src(dc, &o[0], SIM_T_u32);

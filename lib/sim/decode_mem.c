@@ -72,7 +72,7 @@ static bool access_of(struct dec *dc, const struct ptx_operand *m, struct access
                : in->mod[PTX_MC_VECTOR] == PTX_V4 ? 4
                : in->mod[PTX_MC_VECTOR]           ? 8
                                                   : 1;
-    if (!x->bytes || x->elems > 4)
+    if (!x->bytes)
         return dec_unsupported(dc);
     return space_of(dc, in->mod[PTX_MC_SPACE], &x->space) &&
            address(dc, m, x->space, &x->slot, &x->offset, &x->narrow);
@@ -211,6 +211,8 @@ bool dec_ld(struct dec *dc)
         return false;
     if (load_param(dc, &x))
         return !dc->failed;
+    if (x.elems > 4)
+        return dec_unsupported(dc);
     if (x.elems > 1)
         return vector(dc, &in->operand[0], &x, false);
     const struct ptx_operand *d = element(&in->operand[0], 0);
@@ -233,6 +235,8 @@ bool dec_st(struct dec *dc)
     struct access x;
     if (!access_of(dc, &in->operand[0], &x))
         return false;
+    if (x.elems > 4)
+        return dec_unsupported(dc);
     if (x.elems > 1)
         return vector(dc, &in->operand[1], &x, true);
     const struct ptx_operand *s = element(&in->operand[1], 0);
@@ -288,19 +292,37 @@ bool dec_isspacep(struct dec *dc)
     return !dc->failed;
 }
 
+bool dec_getctarank(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const bool wide = dec_type_bytes(in->type[0]) == 8;
+    const uint32_t from = dec_src(dc, &in->operand[1], wide ? SIM_T_u64 : SIM_T_u32);
+    const uint32_t own = dec_special(dc, PTX_SR_CLUSTER_CTARANK, SIM_T_u32);
+    const uint32_t d = dec_dst(dc, &in->operand[0], SIM_T_u32);
+    dec_emit3(dc, wide ? SIM_H_CTARANK_64 : SIM_H_CTARANK_32, d, from, own, 0);
+    return !dc->failed;
+}
+
 /* ---- atomics ----------------------------------------------------------------------------------------- */
+
+static enum sim_atom half_code(enum ptx_mod op, bool bf)
+{
+    return op == PTX_ADD   ? bf ? SIM_ATOM_ADD_BF16 : SIM_ATOM_ADD_F16
+           : op == PTX_MIN ? bf ? SIM_ATOM_MIN_BF16 : SIM_ATOM_MIN_F16
+           : bf            ? SIM_ATOM_MAX_BF16
+                           : SIM_ATOM_MAX_F16;
+}
 
 static bool atom_code(const struct ptx_inst *in, enum sim_atom *code)
 {
-    const enum ptx_mod t = in->type[0];
+    const enum ptx_mod t = in->type[0], op = in->mod[PTX_MC_OP];
     const bool is_signed = ptx_type_is_signed(t);
-    switch ((enum ptx_mod)in->mod[PTX_MC_OP]) {
-    case PTX_ADD:
-        *code = t == PTX_F32 || t == PTX_F64 ? SIM_ATOM_ADD_F
-                : t == PTX_F16X2             ? SIM_ATOM_ADD_F16X2
-                : t == PTX_BF16X2            ? SIM_ATOM_ADD_BF16X2
-                                             : SIM_ATOM_ADD;
-        return true;
+    if (t == PTX_F16 || t == PTX_F16X2 || t == PTX_BF16 || t == PTX_BF16X2) {
+        *code = half_code(op, t == PTX_BF16 || t == PTX_BF16X2);
+        return op == PTX_ADD || op == PTX_MIN || op == PTX_MAX;
+    }
+    switch (op) {
+    case PTX_ADD: *code = t == PTX_F32 || t == PTX_F64 ? SIM_ATOM_ADD_F : SIM_ATOM_ADD; return true;
     case PTX_MIN: *code = is_signed ? SIM_ATOM_MIN_S : SIM_ATOM_MIN_U; return true;
     case PTX_MAX: *code = is_signed ? SIM_ATOM_MAX_S : SIM_ATOM_MAX_U; return true;
     case PTX_AND: *code = SIM_ATOM_AND; return true;
@@ -317,7 +339,47 @@ static bool atom_code(const struct ptx_inst *in, enum sim_atom *code)
 /* Does the order in which blocks come show in the result? Adding integers and the like commute. */
 static bool order_shows(enum sim_atom code, bool reads)
 {
-    return reads || code == SIM_ATOM_EXCH || code == SIM_ATOM_CAS || code >= SIM_ATOM_ADD_F;
+    return reads || code == SIM_ATOM_EXCH || code == SIM_ATOM_CAS || code == SIM_ATOM_INC ||
+           code == SIM_ATOM_DEC || code >= SIM_ATOM_ADD_F;
+}
+
+static enum sim_type atom_type(enum ptx_mod t, uint32_t bytes)
+{
+    return t == PTX_F32   ? SIM_T_f32
+           : t == PTX_F64 ? SIM_T_f64
+           : bytes == 8   ? SIM_T_u64
+           : bytes == 4   ? SIM_T_u32
+                          : SIM_T_u16;
+}
+
+/* One element, k of the operands' vectors; a vector is atomic element by element (PTX ISA, atom). */
+static bool atom_element(struct dec *dc, const struct access *x, enum sim_atom code, bool reads,
+                         uint32_t k)
+{
+    const struct ptx_inst *in = dc->inst;
+    const struct ptx_operand *d = reads ? element(&in->operand[0], k) : NULL;
+    const struct ptx_operand *s = element(&in->operand[reads + 1], k);
+    const enum sim_type t = atom_type(x->type, x->bytes);
+    if (!s || (reads && !d && in->operand[0].kind != PTX_O_SINK))
+        return dec_error(dc, "'%s' needs %u registers in { }", dec_mnemonic(dc), x->elems);
+    const uint32_t b = dec_src(dc, s, t);
+    const uint32_t c = code == SIM_ATOM_CAS ? dec_src(dc, &in->operand[reads + 2], t) : b;
+    const bool wanted = d && d->kind != PTX_O_SINK;
+    const uint32_t to = wanted ? dec_dst(dc, d, t) : 0;
+    struct sim_op *op = dec_emit3(dc,
+                                  x->bytes == 8   ? SIM_H_ATOM_64
+                                  : x->bytes == 4 ? SIM_H_ATOM_32
+                                                  : SIM_H_ATOM_16,
+                                  to, 0, b, c);
+    struct access one = *x;
+    one.elems = 1;
+    one.offset += (uint64_t)k * x->bytes;
+    fill(dc, op, &one);
+    op->round = (uint8_t)code;
+    op->flags |= (uint8_t)(SIM_STORES | (wanted ? SIM_READS : 0));
+    if (x->space != SIM_IN_SHARED && order_shows(code, wanted))
+        dc->code->ordered = true;
+    return !dc->failed;
 }
 
 /* atom[...].op.type d, [a], b[, c] and red without d. */
@@ -327,23 +389,12 @@ bool dec_atom(struct dec *dc)
     const bool reads = strcmp(ptx_op_name(in->op), "atom") == 0;
     struct access x;
     enum sim_atom code;
-    if (in->mod[PTX_MC_VECTOR] || !atom_code(in, &code) || !access_of(dc, &in->operand[reads], &x))
+    if (!atom_code(in, &code) || !access_of(dc, &in->operand[reads], &x))
         return dec_unsupported(dc);
-    if (x.bytes != 4 && x.bytes != 8)
-        return dec_unsupported(dc);
-    const enum sim_type t = in->type[0] == PTX_F32   ? SIM_T_f32
-                            : in->type[0] == PTX_F64 ? SIM_T_f64
-                            : x.bytes == 8           ? SIM_T_u64
-                                                     : SIM_T_u32;
-    const uint32_t b = dec_src(dc, &in->operand[reads + 1], t);
-    const uint32_t c = code == SIM_ATOM_CAS ? dec_src(dc, &in->operand[reads + 2], t) : b;
-    const bool wanted = reads && in->operand[0].kind != PTX_O_SINK;
-    const uint32_t d = wanted ? dec_dst(dc, &in->operand[0], t) : 0;
-    struct sim_op *op = dec_emit3(dc, x.bytes == 8 ? SIM_H_ATOM_64 : SIM_H_ATOM_32, d, 0, b, c);
-    fill(dc, op, &x);
-    op->round = (uint8_t)code;
-    op->flags |= (uint8_t)(SIM_STORES | (wanted ? SIM_READS : 0));
-    if (x.space != SIM_IN_SHARED && order_shows(code, wanted))
-        dc->code->ordered = true;
-    return !dc->failed;
+    if (x.elems > 1)
+        dec_keep_guard(dc);
+    for (uint32_t k = 0; k < x.elems; k++)
+        if (!atom_element(dc, &x, code, reads, k))
+            return false;
+    return true;
 }

@@ -184,10 +184,11 @@ static enum device_status run(struct device *dev, struct sim_launch *l, size_t n
                               struct device_stats *stats, struct diags *d)
 {
     for (size_t i = 0; i < n; i++) {
-        atomic_store(&l->next_block, 0);
+        atomic_store(&l->next_turn, 0);
+        atomic_store(&l->begun, 0);
+        atomic_store(&l->ended, 0);
         atomic_store(&l->stop_after, UINT64_MAX);
         atomic_store(&l->count, 0);
-        atomic_store(&l->done, 0);
         const double start = now();
         const bool ok = sim_run_grid(l, worker_threads(dev));
         if (stats)
@@ -228,6 +229,9 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
     struct sim_launch l = {.what = what, .memory = &dev->memory, .arena = a};
     l.code = sim_decode(&in, d);
     l.nblock = (uint64_t)what->grid.x * what->grid.y * what->grid.z;
+    l.build = &dev->build;
+    l.cluster = sim_cluster_of(f, what);
+    l.ncluster = l.cluster.x * l.cluster.y * l.cluster.z;
     l.threads = what->block.x * what->block.y * what->block.z;
     l.limit = dev->options.max_instructions ? dev->options.max_instructions : UINT64_MAX;
     l.interrupted = dev->options.interrupted;
@@ -235,6 +239,7 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
     l.progress_ctx = dev->options.progress_ctx;
     enum device_status s = DEVICE_REFUSED;
     if (l.code && sim_check_shared(dev->module, l.code, what, &l.shared_bytes, d)) {
+        l.resident = sim_resident(&l);
         pthread_mutex_init(&l.lock, NULL);
         s = run(dev, &l, n, stats, d);
         pthread_mutex_destroy(&l.lock);

@@ -4,7 +4,38 @@
 #include "sim/atom.h"
 #include "sim/half.h"
 
-static inline u32 apply32(unsigned code, u32 old, u32 b, u32 c)
+/* The number, not the NaN. */
+static inline f32 lesser(f32 a, f32 b)
+{
+    return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b;
+}
+static inline f32 greater(f32 a, f32 b)
+{
+    return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b;
+}
+
+static inline u32 apply_half(unsigned code, u32 old, u32 b)
+{
+    switch ((enum sim_atom)code) {
+    case SIM_ATOM_ADD_F16: return down_f16(up_f16(old) + up_f16(b));
+    case SIM_ATOM_MIN_F16: return down_f16(lesser(up_f16(old), up_f16(b)));
+    case SIM_ATOM_MAX_F16: return down_f16(greater(up_f16(old), up_f16(b)));
+    case SIM_ATOM_ADD_BF16: return down_bf16(up_bf16(old) + up_bf16(b));
+    case SIM_ATOM_MIN_BF16: return down_bf16(lesser(up_bf16(old), up_bf16(b)));
+    case SIM_ATOM_MAX_BF16: return down_bf16(greater(up_bf16(old), up_bf16(b)));
+    default: return old;
+    }
+}
+
+static inline u16 apply16(unsigned code, u32 old, u32 b, u32 c, bool shared)
+{
+    (void)shared;
+    if (code == SIM_ATOM_CAS)
+        return (u16)(old == (b & 0xffff) ? c : old);
+    return (u16)apply_half(code, old, b & 0xffff);
+}
+
+static inline u32 apply32(unsigned code, u32 old, u32 b, u32 c, bool shared)
 {
     switch ((enum sim_atom)code) {
     case SIM_ATOM_ADD: return old + b;
@@ -19,20 +50,19 @@ static inline u32 apply32(unsigned code, u32 old, u32 b, u32 c)
     case SIM_ATOM_CAS: return old == b ? c : old;
     case SIM_ATOM_INC: return old >= b ? 0 : old + 1;
     case SIM_ATOM_DEC: return old == 0 || old > b ? b : old - 1;
-    /* floating-point atomics on global memory flush subnormals (PTX ISA, atom) */
-    case SIM_ATOM_ADD_F: return bits32(nan32(flush32(flush32(from32(old)) + flush32(from32(b)))));
-    case SIM_ATOM_ADD_F16X2:
-        return down_f16(up_f16(old & 0xffff) + up_f16(b & 0xffff)) |
-               down_f16(up_f16(old >> 16) + up_f16(b >> 16)) << 16;
-    case SIM_ATOM_ADD_BF16X2:
-        return down_bf16(up_bf16(old & 0xffff) + up_bf16(b & 0xffff)) |
-               down_bf16(up_bf16(old >> 16) + up_bf16(b >> 16)) << 16;
+    /* on global memory these flush subnormals, on shared memory they do not (PTX ISA, atom) */
+    case SIM_ATOM_ADD_F:
+        return bits32(shared ? nan32(from32(old) + from32(b))
+                             : nan32(flush32(flush32(from32(old)) + flush32(from32(b)))));
+    default:
+        return apply_half(code, old & 0xffff, b & 0xffff) | apply_half(code, old >> 16, b >> 16)
+                                                                << 16;
     }
-    return old;
 }
 
-static inline u64 apply64(unsigned code, u64 old, u64 b, u64 c)
+static inline u64 apply64(unsigned code, u64 old, u64 b, u64 c, bool shared)
 {
+    (void)shared;
     switch ((enum sim_atom)code) {
     case SIM_ATOM_ADD: return old + b;
     case SIM_ATOM_MIN_U: return old < b ? old : b;
@@ -49,34 +79,44 @@ static inline u64 apply64(unsigned code, u64 old, u64 b, u64 c)
     }
 }
 
-/* op->round is the enum sim_atom, op->b and op->c the operands, op->d where the old value goes. */
-#define SIM_ATOMIC(NAME, T, APPLY)                                                          \
-    SIM_FN(NAME)                                                                            \
-    {                                                                                       \
-        u64 at[SIM_LANES];                                                                  \
-        for (unsigned i = 0; i < SIM_LANES; i++)                                            \
-            at[i] = op->flags & SIM_A32 ? (u32)(SLOT(u32, op->a)[i] + (u32)op->imm)         \
-                                        : SLOT(u64, op->a)[i] + op->imm;                    \
-        if (!sim_resolve(w, op, at))                                                        \
-            return NULL;                                                                    \
-        for (u32 left = w->em; left; left &= left - 1) {                                    \
-            const int i = __builtin_ctz(left);                                              \
-            T *const p = (T *)(uintptr_t)at[i];                                             \
-            const T b = SLOT(T, op->b)[i], c = SLOT(T, op->c)[i];                           \
-            T old = __atomic_load_n(p, __ATOMIC_RELAXED);                                   \
-            while (!__atomic_compare_exchange_n(p, &old, APPLY(op->round, old, b, c), true, \
-                                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))        \
-                ;                                                                           \
-            if (op->flags & SIM_READS)                                                      \
-                SLOT(T, op->d)[i] = old;                                                    \
-        }                                                                                   \
-        return op + 1;                                                                      \
+static inline bool in_shared(const struct sim_op *op, u64 at)
+{
+    return op->more == SIM_IN_SHARED ||
+           (op->more == SIM_IN_GENERIC && at >> SIM_WINDOW_BITS == SIM_WINDOW_SHARED);
+}
+
+/* op->round is the enum sim_atom, op->b and op->c the operands, op->d where the old value goes: memory type M, slots
+ * of type T. */
+#define SIM_ATOMIC(NAME, M, T, APPLY)                                                         \
+    SIM_FN(NAME)                                                                              \
+    {                                                                                         \
+        u64 at[SIM_LANES];                                                                    \
+        for (unsigned i = 0; i < SIM_LANES; i++)                                              \
+            at[i] = op->flags & SIM_A32 ? (u32)(SLOT(u32, op->a)[i] + (u32)op->imm)           \
+                                        : SLOT(u64, op->a)[i] + op->imm;                      \
+        const bool shared = in_shared(op, at[__builtin_ctz(w->em)]);                          \
+        if (!sim_resolve(w, op, at))                                                          \
+            return NULL;                                                                      \
+        for (u32 left = w->em; left; left &= left - 1) {                                      \
+            const int i = __builtin_ctz(left);                                                \
+            M *const p = (M *)(uintptr_t)at[i];                                               \
+            const T b = SLOT(T, op->b)[i], c = SLOT(T, op->c)[i];                             \
+            M old = __atomic_load_n(p, __ATOMIC_RELAXED);                                     \
+            while (!__atomic_compare_exchange_n(p, &old, APPLY(op->round, old, b, c, shared), \
+                                                true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))    \
+                ;                                                                             \
+            if (op->flags & SIM_READS)                                                        \
+                SLOT(T, op->d)[i] = old;                                                      \
+        }                                                                                     \
+        return op + 1;                                                                        \
     }
-SIM_ATOMIC(ATOM_32, u32, apply32)
-SIM_ATOMIC(ATOM_64, u64, apply64)
+SIM_ATOMIC(ATOM_16, u16, u32, apply16)
+SIM_ATOMIC(ATOM_32, u32, u32, apply32)
+SIM_ATOMIC(ATOM_64, u64, u64, apply64)
 
 void SIM_NAMED(sim_fill_atom)(struct sim_build *b)
 {
+    SIM_ENTRY_ONE(ATOM_16);
     SIM_ENTRY_ONE(ATOM_32);
     SIM_ENTRY_ONE(ATOM_64);
 }

@@ -94,6 +94,17 @@ SIM_FN(BAR)
     return sim_barrier(w, op, lanes, id, threads, op->c ? PRED(op->c) : 0);
 }
 
+SIM_FN(CLUSTER_ARRIVE)
+{
+    const u32 lanes = guarded(w, op);
+    return lanes ? sim_cluster_arrive(w, op, lanes) : op + 1;
+}
+SIM_FN(CLUSTER_WAIT)
+{
+    const u32 lanes = guarded(w, op);
+    return lanes ? sim_cluster_wait(w, op, lanes) : op + 1;
+}
+
 SIM_FN(SLEEP)
 {
     return w->em ? sim_sleep(w, op) : op + 1;
@@ -147,6 +158,8 @@ void SIM_NAMED(sim_fill_control)(struct sim_build *b)
     SIM_ENTRY_ONE(GUARD);
     SIM_ENTRY_ONE(BRA);
     SIM_ENTRY_ONE(BRX);
+    SIM_ENTRY_ONE(CLUSTER_ARRIVE);
+    SIM_ENTRY_ONE(CLUSTER_WAIT);
     SIM_ENTRY_ONE(SLEEP);
     SIM_ENTRY_ONE(FENCE);
     SIM_ENTRY_ONE(EXIT);

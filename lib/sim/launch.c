@@ -1,8 +1,9 @@
 /* A grid of blocks over worker threads.
  *
- * Workers take blocks in order of their index, so when one fails all lower ones have been taken: they are run to
- * their end, and the failure of the lowest is the launch's, whatever the number of workers. A block that has had a
- * long turn steps back behind the next ones, so that blocks which wait for each other make progress.
+ * Workers take blocks (or clusters of them) in order, so when one fails all earlier ones have been taken: they are run
+ * to their end, and the failure of the first is the launch's, whatever the number of workers. A block that has had a
+ * long turn steps back behind the others that have begun. New ones are begun when there is nothing else to do, or when
+ * all that have begun may be waiting for another block: as many as an H100 would run at a time.
  */
 #include <config.h>
 
@@ -11,8 +12,7 @@
 #include "sim/block.h"
 
 enum {
-    RESIDENT = 64, /* blocks begun and not finished, per worker */
-    ROUNDS = 64,   /* slices that each warp of a block gets in a turn */
+    ROUNDS = 64, /* slices that each warp of a block gets in a turn */
 };
 
 static uint64_t stop_after(struct sim_launch *l)
@@ -20,14 +20,17 @@ static uint64_t stop_after(struct sim_launch *l)
     return atomic_load_explicit(&l->stop_after, memory_order_relaxed);
 }
 
-/* Where every group of the block's lanes stands. */
-static void list_stands(struct arena *a, const struct sim_block *b, struct sim_fault *f)
+/* Where every group of the lanes of the block's cluster stands. */
+static void list_stands(struct arena *a, const struct sim_block *first, struct sim_fault *f)
 {
-    for (uint32_t i = 0; i < b->nwarp; i++)
-        for (uint32_t g = 0; g < b->warp[i].ngroup; g++) {
-            struct sim_stand *s = VEC_PUSH(a, &f->stands);
-            *s = sim_stand_of(&b->warp[i], &b->warp[i].group[g]);
-        }
+    for (uint32_t k = 0; k < first->npeer; k++) {
+        const struct sim_block *b = first->peer[k];
+        for (uint32_t i = 0; i < b->nwarp; i++)
+            for (uint32_t g = 0; b->warp[i].started && g < b->warp[i].ngroup; g++) {
+                struct sim_stand *s = VEC_PUSH(a, &f->stands);
+                *s = sim_stand_of(&b->warp[i], &b->warp[i].group[g]);
+            }
+    }
 }
 
 static void record_fault(struct sim_launch *l, const struct sim_block *b,
@@ -36,44 +39,71 @@ static void record_fault(struct sim_launch *l, const struct sim_block *b,
     if (fault->kind == SIM_F_ABANDONED)
         return;
     pthread_mutex_lock(&l->lock);
-    if (l->fault.kind == SIM_NO_FAULT || fault->block < l->fault.block) {
+    if (l->fault.kind == SIM_NO_FAULT || fault->turn < l->fault.turn) {
         l->fault = *fault;
         if (b && (fault->kind == SIM_F_DEADLOCK || fault->kind == SIM_F_LIMIT ||
                   fault->kind == SIM_F_INTERRUPTED))
             list_stands(l->arena, b, &l->fault);
-        atomic_store(&l->stop_after, fault->block);
+        atomic_store(&l->stop_after, fault->turn);
     }
     pthread_mutex_unlock(&l->lock);
 }
 
-/* The next block to begin, NULL when there is none. */
-static struct sim_block *next_block(struct sim_worker *k)
+/* The next one to begin, NULL when there is none. */
+static struct sim_block *next_unit(struct sim_worker *k)
 {
     struct sim_launch *l = k->launch;
     if (stop_after(l) != UINT64_MAX || atomic_load(&l->count) > l->limit)
         return NULL;
-    const uint64_t index = atomic_fetch_add(&l->next_block, 1);
-    if (index >= l->nblock)
+    const uint64_t turn = atomic_fetch_add(&l->next_turn, 1);
+    if (turn >= l->nblock / l->ncluster)
         return NULL;
     if (l->interrupted && *l->interrupted) {
-        const struct sim_fault f = {.kind = SIM_F_INTERRUPTED, .block = index};
+        const struct sim_fault f = {.kind = SIM_F_INTERRUPTED, .turn = turn};
         record_fault(l, NULL, &f);
         return NULL;
     }
-    struct sim_block *b = sim_block_new(k, index);
+    struct sim_block *b = sim_unit_new(k, turn);
     if (!b) {
-        const struct sim_fault f = {.kind = SIM_F_MEMORY, .block = index};
+        const struct sim_fault f = {.kind = SIM_F_MEMORY, .turn = turn};
         record_fault(l, NULL, &f);
+        return NULL;
     }
+    atomic_fetch_add(&l->begun, l->ncluster);
     return b;
 }
 
-static void retire(struct sim_worker *k, struct sim_block *b)
+/* Those that a worker has begun and not finished, in turn. */
+struct queue {
+    struct sim_block *first, **last;
+    uint32_t n, spinning; /* of those, that may be waiting for another block */
+};
+
+static struct sim_block *dequeue(struct queue *q)
 {
-    atomic_fetch_add(&k->launch->count, b->count);
-    atomic_fetch_add_explicit(&k->launch->done, 1, memory_order_relaxed);
-    b->next = k->spare_block;
-    k->spare_block = b;
+    struct sim_block *b = q->first;
+    if (!b)
+        return NULL;
+    q->first = b->next;
+    if (!q->first)
+        q->last = &q->first;
+    q->n--;
+    q->spinning -= b->spins;
+    return b;
+}
+
+static void enqueue(struct queue *q, struct sim_block *b)
+{
+    b->next = NULL;
+    *q->last = b;
+    q->last = &b->next;
+    q->n++;
+    q->spinning += b->spins;
+}
+
+static bool room(const struct sim_launch *l)
+{
+    return atomic_load(&l->begun) - atomic_load(&l->ended) < l->resident;
 }
 
 /* The clock is looked at behind this, so not in every turn. */
@@ -81,44 +111,37 @@ static void tell(const struct sim_launch *l, unsigned turn)
 {
     enum { TURNS = 16 };
     if (l->progress && turn % TURNS == 0)
-        l->progress(l->progress_ctx, atomic_load_explicit(&l->done, memory_order_relaxed),
+        l->progress(l->progress_ctx, atomic_load_explicit(&l->ended, memory_order_relaxed),
                     l->nblock);
 }
 
 static void work(struct sim_worker *k, bool caller)
 {
     struct sim_launch *l = k->launch;
-    struct sim_block *first = NULL, **last = &first; /* those begun, in turn */
-    unsigned resident = 0;
+    struct queue q = {.last = &q.first};
     for (unsigned turn = 1;; turn++) {
         if (caller)
             tell(l, turn);
-        struct sim_block *b = resident < RESIDENT ? next_block(k) : NULL;
-        if (b) {
-            resident++;
-        } else if (first) {
-            b = first;
-            first = b->next;
-            if (!first)
-                last = &first;
-        } else {
+        struct sim_block *b = NULL;
+        if (!q.n || (q.spinning == q.n && room(l)))
+            b = next_unit(k);
+        if (!b)
+            b = dequeue(&q);
+        if (!b)
             return;
-        }
-        const enum sim_stop stop = b->index > stop_after(l) ? SIM_FAULT : sim_block_run(b, ROUNDS);
+        const enum sim_stop stop = b->turn > stop_after(l) ? SIM_FAULT : sim_unit_run(b, ROUNDS);
         if (stop == SIM_YIELD) {
-            b->next = NULL;
-            *last = b;
-            last = &b->next;
-        } else if (stop == SIM_DONE) {
-            retire(k, b);
-            resident--;
-        } else {
-            if (b->fault.kind)
-                record_fault(l, b, &b->fault);
-            atomic_fetch_add(&l->count, b->count);
-            sim_block_free(b);
-            resident--;
+            enqueue(&q, b);
+            continue;
         }
+        if (stop == SIM_FAULT && b->fault.kind)
+            record_fault(l, b, &b->fault);
+        atomic_fetch_add(&l->count, sim_unit_count(b));
+        atomic_fetch_add(&l->ended, l->ncluster);
+        if (stop == SIM_DONE)
+            sim_unit_retire(b);
+        else
+            sim_unit_free(b);
     }
 }
 
@@ -152,8 +175,8 @@ bool sim_run_grid(struct sim_launch *l, unsigned threads)
 {
     if (l->code->ordered || threads < 1)
         threads = 1;
-    if (threads > l->nblock)
-        threads = (unsigned)l->nblock;
+    if (threads > l->nblock / l->ncluster)
+        threads = (unsigned)(l->nblock / l->ncluster);
     struct sim_worker *k = calloc(threads, sizeof *k);
     const struct sim_fault no_memory = {.kind = SIM_F_MEMORY};
     if (!k) {

@@ -133,6 +133,13 @@ static unsigned char *place(struct sim_warp *w, const struct sim_op *op, uint32_
         return host;
     }
     const uint64_t bytes = space == SIM_IN_SHARED ? b->shared_bytes : b->launch->code->local_bytes;
+    if (space == SIM_IN_SHARED && off >> SIM_RANK_SHIFT) {
+        const uint64_t rank = (off >> SIM_RANK_SHIFT) - 1;
+        if (rank >= b->npeer)
+            return NULL;
+        b = b->peer[rank];
+        off &= ((uint64_t)1 << SIM_RANK_SHIFT) - 1;
+    }
     if (off > bytes || op->size > bytes - off)
         return NULL;
     return space == SIM_IN_SHARED ? b->shared + off : w->local + lane * bytes + off;

@@ -43,9 +43,6 @@ static bool check_geometry(const struct ptx_func *f, const struct device_launch 
                           "(1024,1024,64) and 1024 in "
                           "all",
                           f->name, b->x, b->y, b->z);
-    if (w->cluster.x > 1 || w->cluster.y > 1 || w->cluster.z > 1)
-        return diag_error(d, SPAN_NONE,
-                          "kernel '%s': the simulator does not have clusters of blocks", f->name);
     const uint64_t most = (uint64_t)f->maxntid[0] * (f->maxntid[1] ? f->maxntid[1] : 1) *
                           (f->maxntid[2] ? f->maxntid[2] : 1);
     if (f->maxntid[0] && threads > most)
@@ -60,6 +57,64 @@ static bool check_geometry(const struct ptx_func *f, const struct device_launch 
             d, f->span, "kernel '%s' needs blocks of (%u,%u,%u) threads, the launch has (%u,%u,%u)",
             f->name, want[0], want[1], want[2], b->x, b->y, b->z);
     return true;
+}
+
+/* .reqnctapercluster as the entry has it; 0 0 0 when it has none. */
+static struct device_dim required_cluster(const struct ptx_func *f)
+{
+    struct device_dim c = {0, 0, 0};
+    const char *p = strstr(f->directives, ".reqnctapercluster");
+    if (!p || sscanf(p, ".reqnctapercluster %u , %u , %u", &c.x, &c.y, &c.z) < 1)
+        return (struct device_dim){0, 0, 0};
+    c.y = c.y ? c.y : 1;
+    c.z = c.z ? c.z : 1;
+    return c;
+}
+
+struct device_dim sim_cluster_of(const struct ptx_func *f, const struct device_launch *what)
+{
+    const struct device_dim req = required_cluster(f), *c = &what->cluster;
+    return req.x  ? req
+           : c->x ? (struct device_dim){c->x, c->y ? c->y : 1, c->z ? c->z : 1}
+                  : (struct device_dim){1, 1, 1};
+}
+
+static bool check_cluster(const struct ptx_module *m, const struct ptx_func *f,
+                          const struct device_launch *w, struct diags *d)
+{
+    const struct device_dim c = sim_cluster_of(f, w), *g = &w->grid, *have = &w->cluster;
+    const uint64_t blocks = (uint64_t)c.x * c.y * c.z;
+    if (have->x &&
+        (have->x != c.x || (have->y ? have->y : 1) != c.y || (have->z ? have->z : 1) != c.z))
+        return diag_error(
+            d, f->span,
+            "kernel '%s' needs clusters of (%u,%u,%u) blocks, the launch has (%u,%u,%u)", f->name,
+            c.x, c.y, c.z, have->x, have->y, have->z);
+    if (blocks > 1 && m->sm < 90)
+        return diag_error(d, f->span, "kernel '%s': clusters of blocks need sm_90, this is sm_%u",
+                          f->name, m->sm);
+    if (!blocks || c.x > SIM_MAX_CLUSTER || c.y > SIM_MAX_CLUSTER || blocks > SIM_MAX_CLUSTER)
+        return diag_error(d, f->span, "kernel '%s': a cluster has 1 to %d blocks, not (%u,%u,%u)",
+                          f->name, SIM_MAX_CLUSTER, c.x, c.y, c.z);
+    if (g->x % c.x || g->y % c.y || g->z % c.z)
+        return diag_error(d, f->span,
+                          "kernel '%s': a grid of (%u,%u,%u) blocks is not made of clusters of "
+                          "(%u,%u,%u)",
+                          f->name, g->x, g->y, g->z, c.x, c.y, c.z);
+    return true;
+}
+
+uint32_t sim_resident(const struct sim_launch *l)
+{
+    enum { PROCESSORS = 132 };
+    const struct ptx_target *t = ptx_target_find("sm_90", 5);
+    const uint64_t warps = (l->threads + SIM_LANES - 1) / SIM_LANES;
+    uint64_t each = t->threads_per_sm / (warps * SIM_LANES);
+    if (l->shared_bytes && each > t->shared_per_sm / l->shared_bytes)
+        each = t->shared_per_sm / l->shared_bytes;
+    if (each > t->blocks_per_sm)
+        each = t->blocks_per_sm;
+    return (uint32_t)(PROCESSORS * (each ? each : 1));
 }
 
 static bool check_args(const struct ptx_func *f, const struct device_launch *w, struct diags *d)
@@ -82,7 +137,9 @@ const struct ptx_func *sim_check_launch(const struct ptx_module *m,
                                         const struct device_launch *what, struct diags *d)
 {
     const struct ptx_func *f = find_entry(m, what->entry, d);
-    return f && check_geometry(f, what, d) && check_args(f, what, d) ? f : NULL;
+    const bool fits = f && check_geometry(f, what, d) && check_cluster(m, f, what, d) &&
+                      check_args(f, what, d);
+    return fits ? f : NULL;
 }
 
 bool sim_check_shared(const struct ptx_module *m, const struct sim_code *code,

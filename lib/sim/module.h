@@ -11,6 +11,10 @@ enum device_status sim_place_symbols(const struct ptx_module *m, struct sim_memo
 /* The entry, when it exists and the geometry and the arguments fit it; NULL with errors in d. */
 const struct ptx_func *sim_check_launch(const struct ptx_module *m,
                                         const struct device_launch *what, struct diags *d);
+/* Blocks of a cluster in each direction; 1,1,1 without clusters. */
+struct device_dim sim_cluster_of(const struct ptx_func *f, const struct device_launch *what);
+/* How many blocks an H100 would run at a time, 0 not being an answer. */
+uint32_t sim_resident(const struct sim_launch *l);
 /* Static and dynamic shared memory against the target's limit; *bytes is their sum. */
 bool sim_check_shared(const struct ptx_module *m, const struct sim_code *code,
                       const struct device_launch *what, uint64_t *bytes, struct diags *d);

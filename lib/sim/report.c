@@ -83,6 +83,12 @@ static const char *place_text(const struct sim_launch *l, const struct sim_fault
         space = SIM_IN_SHARED, off -= SIM_SHARED_BASE;
     else if (space == SIM_IN_GENERIC && window == SIM_WINDOW_LOCAL)
         space = SIM_IN_LOCAL, off -= SIM_LOCAL_BASE;
+    if (space == SIM_IN_SHARED && off >> SIM_RANK_SHIFT)
+        return arena_printf(a,
+                            "byte %" PRIu64 " of the shared memory of the cluster's block %" PRIu64
+                            " (of %u blocks with %" PRIu64 " bytes)",
+                            off & ((1u << SIM_RANK_SHIFT) - 1), (off >> SIM_RANK_SHIFT) - 1,
+                            l->ncluster, l->shared_bytes);
     if (space == SIM_IN_SHARED)
         return arena_printf(a, "byte %" PRIu64 " of the block's shared memory (%" PRIu64 " bytes)",
                             off, l->shared_bytes);
@@ -141,6 +147,9 @@ static const char *waits_text(const struct sim_launch *l, const struct sim_stand
     if (s->waits == SIM_WAIT_LANES)
         return arena_printf(a, "wait for %s; their mask is 0x%08x", lanes_text(a, s->missing),
                             s->named);
+    if (s->waits == SIM_WAIT_CLUSTER)
+        return arena_printf(a, "wait for the cluster, of which %u of %u threads have come", s->came,
+                            s->wanted);
     if (s->missing)
         return arena_printf(a, "wait at barrier %u for %s of their warp", s->barrier,
                             lanes_text(a, s->missing));
@@ -150,8 +159,8 @@ static const char *waits_text(const struct sim_launch *l, const struct sim_stand
 
 static bool alike(const struct sim_stand *s, const struct sim_stand *t)
 {
-    return s->op == t->op && s->mask == t->mask && s->waits == t->waits && s->named == t->named &&
-           s->missing == t->missing;
+    return s->block == t->block && s->op == t->op && s->mask == t->mask && s->waits == t->waits &&
+           s->named == t->named && s->missing == t->missing;
 }
 
 /* Where the block's warps stood: the first few. Warps in a row that stand alike are told of once. */
@@ -173,7 +182,7 @@ static void note_stands(const struct sim_launch *l, const struct sim_fault *f, s
                                 ? arena_printf(a, "warps %u-%u", s->warp, s->warp + (unsigned)n - 1)
                                 : arena_printf(a, "warp %u", s->warp);
         diag_note(d, span_of(l, s->op), "block %s, %s, %s: %s",
-                  dim_text(a, &l->what->grid, f->block), warps, lanes_text(a, s->mask),
+                  dim_text(a, &l->what->grid, s->block), warps, lanes_text(a, s->mask),
                   waits_text(l, s));
         note_source(l, s->op, d);
     }
@@ -207,6 +216,14 @@ void sim_report(const struct sim_launch *l, const struct sim_fault *f, struct di
         note_thread(l, f, d);
         note_source(l, f->op, d);
         return;
+    case SIM_F_TWICE:
+        diag_error(d, span_of(l, f->op),
+                   "kernel '%s': a thread arrives at the cluster's barrier again without having "
+                   "waited",
+                   kernel);
+        note_thread(l, f, d);
+        note_source(l, f->op, d);
+        return;
     case SIM_F_INDEX:
         diag_error(d, span_of(l, f->op), "kernel '%s': a branch by index past its list of targets",
                    kernel);
@@ -214,7 +231,8 @@ void sim_report(const struct sim_launch *l, const struct sim_fault *f, struct di
         note_source(l, f->op, d);
         return;
     case SIM_F_DEADLOCK:
-        diag_error(d, SPAN_NONE, "kernel '%s' is stuck: no thread of block %s can go on", kernel,
+        diag_error(d, SPAN_NONE, "kernel '%s' is stuck: no thread of %sblock %s can go on", kernel,
+                   l->ncluster > 1 ? "the cluster of " : "",
                    dim_text(l->arena, &l->what->grid, f->block));
         note_stands(l, f, d);
         return;

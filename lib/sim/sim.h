@@ -32,8 +32,7 @@ enum {
     SIM_TICK = 256, /* taken backward branches before a group of lanes lets others pass */
     SIM_POLL = 8,   /* as many of them counts one round of a loop that may wait for others */
     SIM_SLICE = 16, /* ticks before a warp lets the block's other warps pass */
-    SIM_PATIENCE =
-        64, /* ticks of a loop that can't wait before it lets the warp's other lanes pass */
+    SIM_PATIENCE = 1024, /* ticks of a loop that seems not to wait before it lets them pass */
 };
 
 /* ---- memory (mem.c) ------------------------------------------------------------------------------- */
@@ -48,6 +47,8 @@ enum {
     SIM_WINDOW_FIRST = 16, /* the first that buffers get */
     SIM_WINDOWS = 4096,    /* 48-bit addresses */
 };
+/* An address in shared::cluster has in bits 24 to 31 the rank of the block, plus one; 0: the thread's own block. */
+enum { SIM_RANK_SHIFT = 24, SIM_MAX_CLUSTER = 16 };
 #define SIM_LOCAL_BASE  ((uint64_t)SIM_WINDOW_LOCAL << SIM_WINDOW_BITS)
 #define SIM_SHARED_BASE ((uint64_t)SIM_WINDOW_SHARED << SIM_WINDOW_BITS)
 
@@ -269,6 +270,7 @@ enum sim_wait {
     SIM_WAIT_BAR = 1,                            /* + n: behind barrier n, for it to complete */
     SIM_WAIT_WARP = SIM_WAIT_BAR + SIM_BARRIERS, /* + n: ..., for its warp's other lanes to come */
     SIM_WAIT_LANES = SIM_WAIT_WARP + SIM_BARRIERS, /* for lanes that its mask names */
+    SIM_WAIT_CLUSTER,                              /* behind barrier.cluster.wait */
 };
 
 /* The buffer that a memory instruction last used, in a worker. Valid for that instruction's size and kind only. */
@@ -302,6 +304,7 @@ struct sim_warp {
     enum sim_stop stop;
     bool started;
     bool spun;                   /* it stopped in a loop that may wait for others */
+    uint32_t cluster_came;       /* lanes at the cluster's barrier, which is not complete */
     uint32_t came[SIM_BARRIERS]; /* lanes at a barrier at which not all of the warp's are yet */
     struct sim_group group[SIM_LANES];
 };
@@ -318,6 +321,7 @@ enum sim_fault_kind {
     SIM_F_INTERRUPTED,
     SIM_F_BARRIER,   /* a barrier number or count that cannot be */
     SIM_F_COUNT,     /* another count of threads than those who came before gave */
+    SIM_F_TWICE,     /* at the cluster's barrier without a wait in between */
     SIM_F_INDEX,     /* brx.idx past its list */
     SIM_F_MEMORY,    /* the host has no memory for the block */
     SIM_F_ABANDONED, /* nothing of its own: a block with a lower index failed */
@@ -325,6 +329,7 @@ enum sim_fault_kind {
 
 /* Where a group of lanes stands, and what it waits for. */
 struct sim_stand {
+    uint64_t block; /* linear index */
     uint32_t warp, op, mask;
     uint8_t waits;
     uint32_t named, missing;        /* SIM_WAIT_LANES, SIM_WAIT_WARP: lanes */
@@ -336,6 +341,7 @@ struct sim_fault {
     uint32_t op; /* record */
     uint32_t warp, lane;
     uint64_t block;   /* linear index */
+    uint64_t turn;    /* the block's */
     uint64_t address; /* generic */
     uint32_t bytes;
     uint8_t space; /* enum sim_space */
@@ -355,8 +361,14 @@ struct sim_barrier {
 struct sim_block {
     struct sim_launch *launch;
     struct sim_worker *worker;
-    uint64_t index;
+    uint64_t index;       /* in the grid, linear */
+    uint64_t turn;        /* of its cluster: in this order they are begun */
     struct device_dim at; /* %ctaid */
+    struct sim_block *
+        *peer; /* the blocks of the cluster by rank; peer[0] is what the worker keeps */
+    struct sim_block *alone; /* peer of a block without a cluster */
+    uint32_t npeer, rank;
+    uint32_t cluster_came; /* in peer[0]: threads at the cluster's barrier */
     unsigned char *shared;
     uint64_t shared_bytes;
     unsigned char *local;
@@ -364,6 +376,7 @@ struct sim_block {
     uint64_t count;
     struct sim_barrier barrier[SIM_BARRIERS];
     struct sim_fault fault;
+    bool spins; /* when it stopped last, all its warps were in loops that may wait for others */
     struct sim_block *next;
     struct sim_warp warp[];
 };
@@ -373,8 +386,12 @@ struct sim_launch {
     const struct sim_code *code;
     const struct device_launch *what;
     struct sim_memory *memory;
+    const struct sim_build *build;
     uint64_t nblock;
-    uint32_t threads; /* per block */
+    struct device_dim cluster; /* blocks; 1,1,1 without one */
+    uint32_t ncluster;         /* blocks in each */
+    uint32_t resident;         /* blocks that the device runs at a time */
+    uint32_t threads;          /* per block */
     uint64_t shared_bytes;
     uint64_t limit; /* thread-instructions, UINT64_MAX: none */
     const volatile int *interrupted;
@@ -382,12 +399,12 @@ struct sim_launch {
                      uint64_t blocks); /* for the caller's thread; or NULL */
     void *progress_ctx;
     struct arena *arena; /* for the fault's lists; used under lock */
-    _Atomic uint64_t next_block;
-    /* blocks with a higher index need not run: a lower one has failed */
+    _Atomic uint64_t next_turn;
+    _Atomic uint64_t begun, ended; /* blocks */
+    /* those with a later turn need not run: an earlier one has failed */
     _Atomic uint64_t stop_after;
     pthread_mutex_t lock;
-    struct sim_fault fault; /* of the lowest block that failed */
-    _Atomic uint64_t done;  /* blocks */
+    struct sim_fault fault; /* of the first block that failed */
     _Atomic uint64_t count; /* thread-instructions of the blocks that are done */
 };
 
@@ -425,6 +442,10 @@ const struct sim_op *sim_meet(struct sim_warp *w, const struct sim_op *op, uint3
 /* bar.*: op->more is enum sim_bar, yes the lanes whose predicate holds. */
 const struct sim_op *sim_barrier(struct sim_warp *w, const struct sim_op *op, uint32_t lanes,
                                  uint32_t id, uint32_t threads, uint32_t yes);
+/* barrier.cluster.arrive and .wait */
+const struct sim_op *sim_cluster_arrive(struct sim_warp *w, const struct sim_op *op,
+                                        uint32_t lanes);
+const struct sim_op *sim_cluster_wait(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 
 /* Spaces of a memory instruction, in sim_op.more. */
 enum sim_space { SIM_IN_GLOBAL, SIM_IN_SHARED, SIM_IN_LOCAL, SIM_IN_GENERIC };

@@ -88,6 +88,50 @@ const struct sim_op *sim_barrier(struct sim_warp *w, const struct sim_op *op, ui
     return sim_next_group(w);
 }
 
+/* ---- the cluster's barrier --------------------------------------------------------------------------- */
+
+static void check_cluster(struct sim_block *b)
+{
+    struct sim_block *first = b->peer[0];
+    uint32_t live = 0;
+    for (uint32_t i = 0; i < b->npeer; i++)
+        live += b->peer[i]->nlive;
+    if (!first->cluster_came || first->cluster_came < live)
+        return;
+    first->cluster_came = 0;
+    for (uint32_t i = 0; i < b->npeer; i++)
+        for (uint32_t k = 0; k < b->nwarp; k++) {
+            struct sim_warp *w = &b->peer[i]->warp[k];
+            w->cluster_came = 0;
+            for (uint32_t g = 0; g < w->ngroup; g++)
+                if (w->group[g].waits == SIM_WAIT_CLUSTER)
+                    w->group[g].waits = 0;
+        }
+}
+
+const struct sim_op *sim_cluster_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
+{
+    const uint32_t again = lanes & w->cluster_came;
+    if (again)
+        return sim_fault_at(w, op, (uint32_t)__builtin_ctz(again), SIM_F_TWICE);
+    w->cluster_came |= lanes;
+    w->block->peer[0]->cluster_came += (uint32_t)__builtin_popcount(lanes);
+    check_cluster(w->block);
+    return op + 1;
+}
+
+const struct sim_op *sim_cluster_wait(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
+{
+    const uint32_t waits = lanes & w->cluster_came, rest = w->mask & ~waits;
+    if (!waits)
+        return op + 1;
+    sim_count(w, op + 1);
+    sim_push(w, sim_pc(w, op + 1), waits, SIM_WAIT_CLUSTER);
+    if (rest)
+        sim_push(w, sim_pc(w, op + 1), rest, 0);
+    return sim_next_group(w);
+}
+
 /* ---- lanes that meet --------------------------------------------------------------------------------- */
 
 static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
@@ -165,6 +209,13 @@ static void move_out(struct sim_warp *w, const struct sim_op *to, const struct s
         move_pred(w, (uint32_t)to->imm, (uint32_t)from->imm, lanes);
 }
 
+static const uint16_t handler_of[] = {
+    [SIM_MEET_SHFL] = SIM_H_SHFL,     [SIM_MEET_VOTE] = SIM_H_VOTE,
+    [SIM_MEET_BALLOT] = SIM_H_VOTE,   [SIM_MEET_MATCH] = SIM_H_MATCH,
+    [SIM_MEET_MATCH64] = SIM_H_MATCH, [SIM_MEET_REDUX] = SIM_H_REDUX,
+    [SIM_MEET_SYNC] = SIM_H_WARPSYNC, [SIM_MEET_ELECT] = SIM_H_ELECT,
+};
+
 /* Executes op for lanes which stand there and for their fellows, who may stand at another such instruction with other
  * registers: on a copy whose operands are in the file's scratch room. */
 static void execute_for_all(struct sim_warp *w, const struct sim_op *op, uint32_t lanes,
@@ -191,7 +242,8 @@ static void execute_for_all(struct sim_warp *w, const struct sim_op *op, uint32_
             all |= w->group[g].mask;
         }
     sim_set_mask(w, all);
-    copy.fn[w->part](w, &copy);
+    const struct sim_handler *h = &w->block->launch->build->h[handler_of[op->size]];
+    (w->part ? h->part : h->full)(w, &copy);
     move_out(w, op, &copy, lanes);
     for (uint32_t g = 0; g < w->ngroup; g++) {
         struct sim_group *group = &w->group[g];
@@ -237,6 +289,9 @@ const struct sim_op *sim_exit(struct sim_warp *w, const struct sim_op *op, uint3
     sim_count(w, op + 1);
     w->live &= ~lanes;
     b->nlive -= (uint32_t)__builtin_popcount(lanes);
+    b->peer[0]->cluster_came -= (uint32_t)__builtin_popcount(lanes & w->cluster_came);
+    w->cluster_came &= ~lanes;
+    check_cluster(b);
     const uint32_t rest = w->mask & ~lanes;
     if (w->live) {
         for (uint32_t id = 0; id < SIM_BARRIERS; id++)
@@ -261,7 +316,11 @@ const struct sim_op *sim_exit(struct sim_warp *w, const struct sim_op *op, uint3
 
 struct sim_stand sim_stand_of(const struct sim_warp *w, const struct sim_group *g)
 {
-    struct sim_stand s = {.warp = w->index, .op = g->pc, .mask = g->mask, .waits = g->waits};
+    struct sim_stand s = {.block = w->block->index,
+                          .warp = w->index,
+                          .op = g->pc,
+                          .mask = g->mask,
+                          .waits = g->waits};
     if (g->waits == SIM_WAIT_LANES) {
         const struct sim_op *op = w->code + g->pc;
         s.named = named_by(w, op, g->mask);
@@ -271,6 +330,12 @@ struct sim_stand sim_stand_of(const struct sim_warp *w, const struct sim_group *
     if (g->waits == 0)
         return s;
     s.op--;
+    if (g->waits == SIM_WAIT_CLUSTER) {
+        s.came = w->block->peer[0]->cluster_came;
+        for (uint32_t i = 0; i < w->block->npeer; i++)
+            s.wanted += w->block->peer[i]->nlive;
+        return s;
+    }
     s.barrier = (uint32_t)(g->waits - SIM_WAIT_BAR) % SIM_BARRIERS;
     const struct sim_barrier *bar = &w->block->barrier[s.barrier];
     s.missing = w->came[s.barrier] ? w->live & ~w->came[s.barrier] : 0;

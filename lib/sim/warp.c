@@ -126,7 +126,7 @@ static bool must_stop(struct sim_warp *w, const struct sim_op *op)
     sim_count(w, op);
     if (l->interrupted && *l->interrupted)
         sim_fault_at(w, op, lane, SIM_F_INTERRUPTED);
-    else if (atomic_load_explicit(&l->stop_after, memory_order_relaxed) < w->block->index)
+    else if (atomic_load_explicit(&l->stop_after, memory_order_relaxed) < w->block->turn)
         sim_fault_at(w, op, lane, SIM_F_ABANDONED);
     else if (over_limit(w))
         sim_fault_at(w, op, lane, SIM_F_LIMIT);
@@ -153,8 +153,11 @@ const struct sim_op *sim_tick(struct sim_warp *w, const struct sim_op *from,
     w->fuel = SIM_TICK;
     if (must_stop(w, to))
         return NULL;
-    if (polls || ++w->patience % SIM_PATIENCE == 0)
+    w->patience = w->ngroup ? w->patience + 1 : 0;
+    if (polls || w->patience >= SIM_PATIENCE) {
+        w->patience = 0;
         set_back(w);
+    }
     w->ticks += polls ? SIM_SLICE / 2 : 1;
     const uint32_t rank = rank_after(w, from, to);
     if (w->ticks >= SIM_SLICE)
@@ -217,6 +220,7 @@ const struct sim_op *sim_fault_at(struct sim_warp *w, const struct sim_op *op, u
     sim_count(w, op);
     *f = (struct sim_fault){.kind = kind, .op = sim_pc(w, op), .warp = w->index, .lane = lane};
     f->block = w->block->index;
+    f->turn = w->block->turn;
     w->stop = SIM_FAULT;
     sim_push(w, sim_pc(w, op), w->mask, 0); /* where it stood, for the report */
     return NULL;
