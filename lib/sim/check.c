@@ -1,0 +1,405 @@
+/* The sanitizer's part in a launch: which records it watches, and what it does at each of them. */
+#include <config.h>
+
+#include "sim/check.h"
+
+#include <stdlib.h>
+
+static const struct check_op *op_of(const struct sim_warp *w, const struct sim_op *op)
+{
+    return &w->block->launch->check->op[op - w->code];
+}
+
+static const struct sim_op *handle(struct sim_warp *w, const struct check_op *o,
+                                   const struct sim_op *op)
+{
+    return o->fn[w->em != UINT32_MAX](w, op);
+}
+
+/* ---- where accesses go ---------------------------------------------------------------------------------- */
+
+static void addresses(const struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LANES])
+{
+    const unsigned char *slot = w->r + op->a;
+    for (unsigned i = 0; i < SIM_LANES; i++) {
+        uint32_t narrow;
+        if (op->flags & SIM_A32) {
+            memcpy(&narrow, slot + 4 * i, 4);
+            at[i] = (uint32_t)(narrow + (uint32_t)op->imm);
+        } else {
+            memcpy(&at[i], slot + 8 * i, 8);
+            at[i] += op->imm;
+        }
+    }
+}
+
+static enum sim_space space_of(const struct sim_op *op, uint64_t address)
+{
+    if (op->more != SIM_IN_GENERIC)
+        return op->more;
+    const uint64_t window = address >> SIM_WINDOW_BITS;
+    return window == SIM_WINDOW_SHARED  ? SIM_IN_SHARED
+           : window == SIM_WINDOW_LOCAL ? SIM_IN_LOCAL
+                                        : SIM_IN_GLOBAL;
+}
+
+/* The memory around an address; bytes 0: none. A lane's local memory is a part of its block's. */
+static struct check_memory memory_at(const struct sim_warp *w, struct check_op *o,
+                                     const struct sim_op *op, uint64_t address)
+{
+    const struct sim_block *b = w->block;
+    struct check_block *cb = b->check;
+    struct check_memory m = {.space = space_of(op, address)};
+    if (m.space == SIM_IN_SHARED) {
+        m.shadow = &cb->shared;
+        m.host = b->shared;
+        m.bytes = b->shared_bytes;
+        m.origin = op->more == SIM_IN_GENERIC ? SIM_SHARED_BASE : 0;
+    } else if (m.space == SIM_IN_LOCAL) {
+        m.shadow = &cb->local;
+        m.host = b->local;
+        m.bytes = w->local_bytes;
+        m.origin = op->more == SIM_IN_GENERIC ? SIM_LOCAL_BASE : 0;
+    } else {
+        if (!o->buffer || address - o->buffer->base >= o->buffer->bytes || o->buffer->released)
+            o->buffer = sim_mem_near(b->launch->memory, address);
+        if (!o->buffer || o->buffer->released)
+            return m;
+        m.shadow = o->buffer->shadow;
+        m.host = o->buffer->host;
+        m.bytes = o->buffer->bytes;
+        m.origin = o->buffer->base;
+    }
+    return m;
+}
+
+/* Those of the lanes whose access is aligned and inside m; their addresses become offsets. The others the handler
+ * reports, or belong to other memory. */
+static uint32_t inside(const struct check_memory *m, const struct sim_op *op, uint32_t lanes,
+                       const uint64_t *at, uint64_t *offset)
+{
+    uint32_t in = 0;
+    if (m->bytes < op->size)
+        return 0;
+    const uint64_t last = m->bytes - op->size;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(left);
+        offset[i] = at[i] - m->origin;
+        if (offset[i] <= last && !(at[i] & (op->size - 1u)))
+            in |= 1u << i;
+    }
+    return in;
+}
+
+static void look(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                 const struct check_memory *m, uint32_t lanes, uint64_t *at)
+{
+    struct check_shadow *s = m->shadow;
+    const unsigned bits = w->block->launch->check->bits;
+    if (m->space == SIM_IN_LOCAL)
+        for (uint32_t i = 0; i < SIM_LANES; i++)
+            at[i] += (w->index * SIM_LANES + i) * m->bytes;
+    else if (bits & DEVICE_CHECK_RACE)
+        check_races(w, o, op, m, lanes, at);
+    if (!s->undefined)
+        return;
+    if (o->kind != CHECK_STORE)
+        check_loads(w, o, op, m, lanes, at);
+    if (o->writes)
+        check_stores(s, op->size, lanes, at);
+}
+
+/* Gives each lane's access its memory; most often all have the same. */
+static void watch(struct sim_warp *w, struct check_op *o, const struct sim_op *op,
+                  const uint64_t at[SIM_LANES])
+{
+    uint64_t offset[SIM_LANES];
+    for (uint32_t left = w->em; left;) {
+        const uint32_t first = (uint32_t)__builtin_ctz(left);
+        const struct check_memory m = memory_at(w, o, op, at[first]);
+        const uint32_t in = inside(&m, op, left, at, offset);
+        left &= ~(in | 1u << first);
+        if (in && m.shadow)
+            look(w, o, op, &m, in, offset);
+    }
+}
+
+/* ---- the watched records -------------------------------------------------------------------------------- */
+
+/* Does an access leave the variable that its address was made from? */
+static bool strays(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                   const uint64_t at[SIM_LANES])
+{
+    for (uint32_t left = w->em; left; left &= left - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(left);
+        if (at[i] >= o->low && at[i] + op->size <= o->high)
+            continue;
+        struct sim_fault *f = &w->block->fault;
+        sim_fault_at(w, op, i, SIM_F_BOUNDS);
+        f->address = at[i];
+        f->bytes = op->size;
+        f->store = op->flags & SIM_STORES;
+        f->space = op->more;
+        f->var = o->var;
+        return true;
+    }
+    return false;
+}
+
+static const struct sim_op *on_access(struct sim_warp *w, const struct sim_op *op)
+{
+    struct check_op *o = &w->block->launch->check->op[op - w->code];
+    uint64_t at[SIM_LANES];
+    addresses(w, op, at);
+    if (o->var && strays(w, o, op, at))
+        return NULL;
+    watch(w, o, op, at);
+    return handle(w, o, op);
+}
+
+/* What a strong access's location publishes, before and after. */
+static struct check_more *location(struct sim_warp *w, struct check_op *o, const struct sim_op *op,
+                                   uint64_t address)
+{
+    const struct check_memory m = memory_at(w, o, op, address);
+    const uint64_t offset = address - m.origin;
+    return m.shadow && m.space != SIM_IN_LOCAL && offset < m.bytes
+               ? check_more_at(m.shadow, offset)
+               : NULL;
+}
+
+/* Has a compare-and-swap that found `old` written? */
+static bool swapped(const struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                    const unsigned char *compare)
+{
+    const unsigned each = op->size > 4 ? 8 : 4;
+    return memcmp(w->r + op->d + lane * each, compare + lane * each, op->size) == 0;
+}
+
+static const struct sim_op *on_strong(struct sim_warp *w, const struct sim_op *op)
+{
+    struct check_op *o = &w->block->launch->check->op[op - w->code];
+    const uint32_t lanes = w->em;
+    unsigned char compare[8 * SIM_LANES];
+    uint64_t at[SIM_LANES];
+    addresses(w, op, at);
+    watch(w, o, op, at);
+    if (o->compares)
+        memcpy(compare, w->r + op->b, (op->size > 4 ? 8 : 4) * SIM_LANES);
+    const struct sim_op *next = handle(w, o, op);
+    for (uint32_t left = next ? lanes : 0; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        struct check_more *m = location(w, o, op, at[lane]);
+        if (!m)
+            continue;
+        if (o->kind != CHECK_STORE)
+            check_observe(w, lane, o, m);
+        if (o->writes && !(o->compares && !swapped(w, op, lane, compare)))
+            check_publish(w, lane, o, o->kind == CHECK_ATOMIC, m);
+    }
+    return next;
+}
+
+static uint32_t guarded(const struct sim_warp *w, const struct sim_op *op)
+{
+    uint32_t p = UINT32_MAX;
+    if (op->guard != SIM_NO_GUARD)
+        memcpy(&p, w->r + op->guard, sizeof p);
+    return w->mask & (op->flags & SIM_GUARD_NOT ? ~p : p);
+}
+
+static const struct sim_op *on_fence(struct sim_warp *w, const struct sim_op *op)
+{
+    const struct check_op *o = op_of(w, op);
+    check_fence(w, guarded(w, op), o->scope, o->acquire, o->release);
+    return handle(w, o, op);
+}
+
+/* ---- instrumenting -------------------------------------------------------------------------------------- */
+
+static const struct {
+    uint16_t handler;
+    uint8_t kind;
+    bool wide;
+} watched[] = {
+    {SIM_H_LD_U8, CHECK_LOAD, 0},     {SIM_H_LD_S8, CHECK_LOAD, 0},
+    {SIM_H_LD_S8_H, CHECK_LOAD, 0},   {SIM_H_LD_U16, CHECK_LOAD, 0},
+    {SIM_H_LD_S16, CHECK_LOAD, 0},    {SIM_H_LD_32, CHECK_LOAD, 0},
+    {SIM_H_LD_U8_W, CHECK_LOAD, 0},   {SIM_H_LD_S8_W, CHECK_LOAD, 0},
+    {SIM_H_LD_U16_W, CHECK_LOAD, 0},  {SIM_H_LD_S16_W, CHECK_LOAD, 0},
+    {SIM_H_LD_U32_W, CHECK_LOAD, 0},  {SIM_H_LD_S32_W, CHECK_LOAD, 0},
+    {SIM_H_LD_64, CHECK_LOAD, 0},     {SIM_H_LD_VEC, CHECK_LOAD, 0},
+    {SIM_H_ST_8, CHECK_STORE, 0},     {SIM_H_ST_16, CHECK_STORE, 0},
+    {SIM_H_ST_32, CHECK_STORE, 0},    {SIM_H_ST_8_W, CHECK_STORE, 1},
+    {SIM_H_ST_16_W, CHECK_STORE, 1},  {SIM_H_ST_32_W, CHECK_STORE, 1},
+    {SIM_H_ST_64, CHECK_STORE, 1},    {SIM_H_ST_VEC, CHECK_STORE, 0},
+    {SIM_H_ATOM_32, CHECK_ATOMIC, 0}, {SIM_H_ATOM_64, CHECK_ATOMIC, 1},
+};
+
+static enum check_scope scope_of(enum ptx_mod m)
+{
+    return m == PTX_CTA ? CHECK_CTA : CHECK_GPU; /* a cluster is taken for the device */
+}
+
+static void describe_access(struct check_op *o, const struct sim_op *op,
+                            const struct ptx_inst *in)
+{
+    const enum ptx_mod order = in->mod[PTX_MC_ORDER];
+    o->element = op->size;
+    if (o->kind != CHECK_ATOMIC && in->mod[PTX_MC_VECTOR]) {
+        o->element = (uint8_t)(op->size / op->elems);
+        o->wide = op->round & SIM_V_WIDE;
+    }
+    o->strong = o->kind == CHECK_ATOMIC || (order && order != PTX_WEAK);
+    o->writes = o->kind != CHECK_LOAD;
+    o->acquire = order == PTX_ACQUIRE || order == PTX_ACQ_REL;
+    o->release = order == PTX_RELEASE || order == PTX_ACQ_REL;
+    o->scope = (uint8_t)scope_of(in->mod[PTX_MC_SCOPE]);
+    o->compares = o->kind == CHECK_ATOMIC && in->mod[PTX_MC_OP] == PTX_CAS;
+}
+
+static bool is_fence(const struct ptx_inst *in)
+{
+    return in->op == PTX_OP_FENCE || in->op == PTX_OP_MEMBAR;
+}
+
+static void describe_fence(struct check_op *o, const struct ptx_inst *in)
+{
+    const enum ptx_mod order = in->mod[PTX_MC_ORDER];
+    o->kind = CHECK_FENCE;
+    o->scope = (uint8_t)scope_of(in->mod[PTX_MC_SCOPE]);
+    o->acquire = order != PTX_RELEASE;
+    o->release = order != PTX_ACQUIRE;
+}
+
+static void instrument(struct check *c, struct sim_code *code, const struct sim_build *build)
+{
+    for (uint32_t i = 0; i < code->nop && i < CHECK_OPS; i++) {
+        struct sim_op *op = &code->op[i];
+        struct check_op *o = &c->op[i];
+        const struct ptx_item *item =
+            op->item < code->func->items.n ? &code->func->items.v[op->item] : NULL;
+        if (!item || item->kind != PTX_I_INST)
+            continue;
+        for (size_t k = 0; k < sizeof watched / sizeof *watched; k++)
+            if (op->fn[0] == build->h[watched[k].handler].full) {
+                o->kind = watched[k].kind;
+                o->wide = watched[k].wide;
+            }
+        sim_fn fn = NULL;
+        if (o->kind != CHECK_OTHER) {
+            describe_access(o, op, &item->inst);
+            fn = o->strong ? on_strong : on_access;
+        } else if (is_fence(&item->inst) && op->fn[0] != build->h[SIM_H_GUARD].full) {
+            describe_fence(o, &item->inst);
+            fn = on_fence;
+        }
+        if (!fn)
+            continue;
+        o->fn[0] = op->fn[0];
+        o->fn[1] = op->fn[1];
+        op->fn[0] = op->fn[1] = fn;
+    }
+}
+
+/* ---- devices, buffers, launches, blocks ------------------------------------------------------------------ */
+
+struct check *sim_check_new(unsigned bits)
+{
+    struct check *c = calloc(1, sizeof *c);
+    if (c) {
+        c->bits = bits;
+        c->clock = 1; /* 0 is no access */
+    }
+    return c;
+}
+
+void sim_check_free(struct check *c)
+{
+    free(c);
+}
+
+bool sim_check_alloc(struct check *c, struct sim_buffer *b)
+{
+    b->shadow = calloc(1, sizeof *b->shadow);
+    if (!b->shadow)
+        return false;
+    b->shadow->bytes = b->bytes;
+    return !(c->bits & DEVICE_CHECK_INIT) || !b->bytes || check_define_none(b->shadow, b->bytes);
+}
+
+void sim_check_written(struct sim_buffer *b, uint64_t offset, uint64_t bytes)
+{
+    if (b->shadow && b->shadow->undefined && !b->label.undefined)
+        check_define(b->shadow, offset, bytes);
+}
+
+void sim_check_release(struct sim_buffer *b)
+{
+    if (b->shadow)
+        check_shadow_free(b->shadow);
+    free(b->shadow);
+    b->shadow = NULL;
+}
+
+void sim_check_begin(struct check *c, struct sim_launch *l, struct sim_code *code,
+                     const struct sim_build *build)
+{
+    c->op = ARENA_ARRAY(l->arena, code->nop, struct check_op);
+    c->launch = l;
+    c->nfinding = 0;
+    c->rest = 0;
+    c->lists = c->starved = false;
+    c->floor = check_tick(c);
+    for (unsigned w = 0; w < SIM_WINDOWS; w++) {
+        struct check_shadow *s = l->memory->window[w].shadow;
+        if (s)
+            s->since = c->floor;
+    }
+    instrument(c, code, build);
+    if (c->bits & DEVICE_CHECK_MEMORY)
+        check_symbols(c, code);
+    l->check = c;
+}
+
+bool sim_check_end(struct check *c, struct sim_launch *l, struct diags *d)
+{
+    c->op = NULL;
+    if (c->starved) {
+        diag_error(d, SPAN_NONE, "no memory left for the checks of kernel '%s'", l->what->entry);
+        return false;
+    }
+    if (c->nfinding)
+        check_report(l, d);
+    return !c->nfinding;
+}
+
+bool sim_check_block_start(struct sim_block *b)
+{
+    struct check *c = b->launch->check;
+    struct check_block *cb = b->check;
+    if (!cb && !(cb = b->check = calloc(1, sizeof *cb)))
+        return false;
+    const uint64_t local = b->nwarp * SIM_LANES * b->launch->code->local_bytes;
+    cb->shared.bytes = b->shared_bytes;
+    cb->shared.since = c->clock;
+    check_order_start(b);
+    return !(c->bits & DEVICE_CHECK_INIT) ||
+           (check_define_none(&cb->shared, b->shared_bytes) && check_define_none(&cb->local, local));
+}
+
+void sim_check_block_end(struct sim_block *b)
+{
+    check_order_end(b);
+}
+
+void sim_check_block_free(struct sim_block *b)
+{
+    if (!b->check)
+        return;
+    check_order_end(b);
+    check_shadow_free(&b->check->shared);
+    check_shadow_free(&b->check->local);
+    free(b->check);
+    b->check = NULL;
+}

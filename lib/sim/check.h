@@ -1,0 +1,277 @@
+/* The sanitizer: what loads, stores, atomics, barriers and fences mean under the PTX memory model, whatever order the
+ * simulator happens to run them in. Private to lib/sim.
+ *
+ * A launch under checks has its records instrumented: the handlers of memory and ordering instructions are replaced
+ * by functions of check.c, which look at shadow state and then call the handler. A launch without checks has no part
+ * in it, and pays nothing.
+ *
+ * - Order (check_order.c). One clock for the device ticks at every event that orders accesses. An access is stamped
+ *   with the block, the thread and the clock. Of another access a thread has to know whether it happened before: for
+ *   the threads of its own block that is "all up to clock base" after a barrier of the block, kept finer for warps and
+ *   lanes; for what it learnt by acquiring it is a list of such facts (struct check_known).
+ * - Shadow (check_shadow.c). Memory that can race has a cell for every granule of it: the last write, two reads that
+ *   are as far apart as any two, atomics. Granules are as large as the smallest access so far.
+ * - Init (check_init.c). A bit for each byte that may be undefined.
+ * - Findings (check_find.c) are counted by kind and pair of instructions, and reported when the launch is over.
+ *
+ * Checked launches run on one worker thread, so that the findings are the same in every run. Source: PTX ISA, memory
+ * consistency model; FastTrack (Flanagan, Freund 2009) for the cells.
+ */
+#ifndef KAIO_SIM_CHECK_H
+#define KAIO_SIM_CHECK_H
+
+#include "sim/sim.h"
+
+/* ---- who knows what (check_order.c) ------------------------------------------------------------------- */
+
+/* All accesses of threads first .. last of a block up to a clock. */
+struct check_fact {
+    uint32_t block, clock;
+    uint16_t first, last;
+};
+
+/* What a thread knows to have happened before. Immutable and counted. */
+struct check_known {
+    uint32_t refs, n;
+    uint32_t all; /* everything up to this clock, too */
+    struct check_fact fact[];
+};
+
+/* What acquiring and fences gave one thread; NULLs for most. */
+struct check_thread {
+    struct check_known *acquired;
+    struct check_known *pending;    /* seen by a relaxed load: a fence makes it acquired */
+    struct check_known *fenced;     /* what a relaxed store publishes, ... */
+    struct check_known *fenced_cta; /* ... to its own block only */
+};
+
+struct check_warp {
+    uint32_t base;   /* each lane knows the others' accesses up to here */
+    uint32_t *lanes; /* [i * 32 + j]: what lane i knows of lane j; NULL: nothing beyond base */
+    uint32_t holds;  /* lanes whose check_thread is not empty */
+};
+
+/* A barrier that some have come to and that is not complete. */
+struct check_arrival {
+    uint32_t clock[SIM_MAX_WARPS]; /* what those that came know of each warp */
+    uint32_t waits;                /* warps that wait */
+    uint32_t threads;              /* that wait */
+    uint32_t op;                   /* the record of the first that came, + 1; 0: none came */
+    uint32_t thread;
+    struct check_known *acquired, *fenced;
+};
+
+/* ---- shadow ------------------------------------------------------------------------------------------- */
+
+/* An access: who is thread << CHECK_OP_BITS | record. clock 0: none. */
+struct check_slot {
+    uint32_t block, clock, who;
+};
+enum { CHECK_OP_BITS = 22, CHECK_OPS = 1 << CHECK_OP_BITS };
+
+struct check_cell {
+    struct check_slot write; /* weak */
+    struct check_slot read[2];
+    uint32_t more; /* 1 + index of struct check_more; 0: none */
+};
+
+/* Of a cell that strong stores or atomics went to. */
+struct check_more {
+    uint32_t since; /* of an earlier use unless it is the shadow's */
+    uint32_t from;  /* the block that published last */
+    struct check_slot strong[2];
+    struct check_known *gpu, *cta; /* what its value publishes: to all, to the block only */
+};
+
+struct check_shadow {
+    uint64_t bytes;
+    unsigned shift; /* log2 of a granule's bytes */
+    uint32_t since; /* accesses up to this clock are settled */
+    struct check_cell *cell;
+    struct check_more *more;
+    uint32_t nmore, cap_more;
+    uint64_t *defined;  /* a bit a byte; NULL: all of it is, or init is not checked */
+    uint64_t undefined; /* bytes */
+    uint64_t words;     /* that defined has room for */
+};
+
+/* ---- the launch --------------------------------------------------------------------------------------- */
+
+enum check_class {
+    CHECK_OTHER,
+    CHECK_LOAD,
+    CHECK_STORE,
+    CHECK_ATOMIC,
+    CHECK_FENCE,
+    CHECK_MEETING, /* lanes of a warp, by a mask */
+};
+enum check_scope { CHECK_CTA = 1, CHECK_GPU };
+
+/* What the checks know of a record. */
+struct check_op {
+    sim_fn fn[2]; /* the handler */
+    uint8_t kind; /* enum check_class */
+    uint8_t scope;
+    bool strong, acquire, release;
+    bool writes; /* an atomic or a store */
+    bool wide;   /* a store from 64-bit slots */
+    uint8_t element; /* bytes; a vector has several */
+    struct sim_buffer *buffer; /* that its last access was in */
+    const struct ptx_var *var; /* the shared or local variable whose address it uses, NULL: not known */
+    uint64_t low, high;        /* its extent */
+};
+
+enum check_finding_kind {
+    CHECK_F_RACE,
+    CHECK_F_SCOPE,    /* two strong accesses whose scopes don't hold each other's thread */
+    CHECK_F_INIT,
+    CHECK_F_DIVERGED, /* a barrier that part of a warp came to */
+    CHECK_F_EXITED,   /* a barrier that some threads will never come to: they have exited */
+    CHECK_F_MIXED,    /* two barrier instructions met */
+    CHECK_F_OUTSIDE,  /* a lane that its own mask leaves out */
+    CHECK_F_GONE,     /* a mask that names lanes that have exited */
+    CHECK_F_SOURCE,   /* a shuffle from a lane that takes no part */
+};
+
+struct check_side {
+    uint32_t op, thread;
+    uint64_t block;
+};
+
+struct check_finding {
+    enum check_finding_kind kind;
+    struct check_side at, other; /* other: where two are to blame */
+    uint64_t count;
+    uint64_t address; /* in its space */
+    uint8_t space;    /* enum sim_space, never generic */
+    uint8_t bytes;
+    uint32_t mask, named;
+};
+enum { CHECK_FINDINGS = 64 };
+
+/* A device's; made by sim_check_new() when it is opened with checks. */
+struct check {
+    unsigned bits; /* enum device_check */
+    uint32_t clock;
+    uint32_t floor; /* the launch began then */
+    bool starved;   /* there was no memory for it */
+    bool lists;     /* somebody acquired something in this launch */
+    unsigned shared_shift;
+    struct check_op *op; /* by record; in the launch's arena */
+    const struct sim_launch *launch;
+    struct check_finding finding[CHECK_FINDINGS];
+    uint32_t nfinding;
+    uint64_t rest; /* findings beyond those */
+};
+
+struct check_block {
+    uint32_t base;  /* the block's threads know each other's accesses up to here */
+    uint32_t *warps; /* [v * SIM_MAX_WARPS + u]: what warp v knows of warp u; NULL: nothing beyond base */
+    struct check_known *acquired, *fenced; /* by all threads */
+    struct check_thread *thread;           /* NULL: none needed one */
+    struct check_shadow shared, local;
+    struct check_arrival barrier[SIM_BARRIERS];
+    uint32_t exited; /* threads */
+    struct check_warp warp[SIM_MAX_WARPS];
+};
+
+/* NULL when there is no memory. */
+struct check *sim_check_new(unsigned bits);
+void sim_check_free(struct check *c);
+
+/* A buffer is made, filled by the host, copied (false: no memory), released. */
+bool sim_check_alloc(struct check *c, struct sim_buffer *b);
+void sim_check_written(struct check *c, struct sim_buffer *b, uint64_t offset, uint64_t bytes);
+void sim_check_copied(struct check *c, struct sim_buffer *to, uint64_t to_offset,
+                      const struct sim_buffer *from, uint64_t from_offset, uint64_t bytes);
+void sim_check_release(struct sim_buffer *b);
+
+/* Before a launch: instruments its code. After it: adds an error for each finding; false when there was any. */
+void sim_check_begin(struct check *c, struct sim_launch *l, const struct sim_build *build);
+bool sim_check_end(struct check *c, struct sim_launch *l, struct diags *d);
+
+/* Hooks of blocks and barriers, called where b->check is not NULL. */
+bool sim_check_block_start(struct sim_block *b); /* makes b->check; false: no memory */
+void sim_check_block_free(struct sim_block *b);
+/* Lanes come to barrier id, named with so many threads (0: all); waits: and stay until it is complete. */
+void sim_check_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, uint32_t id,
+                      uint32_t threads, bool waits);
+void sim_check_complete(struct sim_block *b, uint32_t id);
+/* Lanes have met in bar.warp.sync. */
+void sim_check_warp_sync(struct sim_warp *w, uint32_t lanes);
+
+/* ---- between the files of the sanitizer ----------------------------------------------------------------- */
+
+static inline uint32_t check_tick(struct check *c)
+{
+    /* at its end the clock stands still: everything counts as ordered, nothing is reported wrongly */
+    return c->clock < UINT32_MAX ? c->clock++ : c->clock;
+}
+static inline uint32_t check_op_of(const struct check_slot *s)
+{
+    return s->who & (CHECK_OPS - 1);
+}
+static inline uint32_t check_thread_of(const struct check_slot *s)
+{
+    return s->who >> CHECK_OP_BITS;
+}
+
+/* Lists (check_known.c); NULL is the empty one. When there is no memory c is starved, and they know too much or too
+ * little. */
+struct check_known *check_known_ref(struct check_known *k);
+void check_known_drop(struct check_known *k);
+/* Of n facts in any order, which it sorts. */
+struct check_known *check_known_new(struct check *c, struct check_fact *fact, uint32_t n);
+/* All of a, whose reference it takes, and all of b. */
+struct check_known *check_known_join(struct check *c, struct check_known *a, struct check_known *b);
+/* What it says about one block. */
+struct check_known *check_known_of_block(struct check *c, const struct check_known *k,
+                                         uint32_t block);
+bool check_known_has(const struct check_known *k, const struct check_slot *s);
+
+/* Whether the access happened before what the lane does now. */
+bool check_ordered(const struct sim_warp *w, uint32_t lane, const struct check_slot *s);
+void check_fence(struct sim_warp *w, uint32_t lanes, unsigned scope, bool acquires, bool releases);
+/* A strong access of a lane to the location of a cell has been done. */
+void check_publish(struct sim_warp *w, uint32_t lane, const struct check_op *o, bool joins,
+                   struct check_more *m);
+void check_observe(struct sim_warp *w, uint32_t lane, const struct check_op *o,
+                   const struct check_more *m);
+void check_unpublish(struct check_more *m);
+void check_arrive_order(struct sim_warp *w, uint32_t lanes, struct check_arrival *a, bool waits);
+void check_complete_order(struct sim_block *b, struct check_arrival *a);
+void check_order_start(struct sim_block *b);
+void check_order_end(struct sim_block *b);
+
+/* A stretch of memory and its shadow. */
+struct check_memory {
+    struct check_shadow *shadow;
+    const unsigned char *host;
+    uint64_t bytes;
+    uint64_t origin; /* the address where it starts */
+    unsigned space;  /* enum sim_space, not generic */
+};
+
+/* The accesses of lanes at the offsets at[lane], aligned and inside the memory. */
+void check_races(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                 const struct check_memory *m, uint32_t lanes, const uint64_t *at);
+/* The cell's further state for the location at an offset, or NULL. */
+struct check_more *check_more_at(struct check_shadow *s, uint64_t offset);
+void check_shadow_free(struct check_shadow *s);
+
+/* Nothing of so many bytes is defined. False: no memory. */
+bool check_define_none(struct check_shadow *s, uint64_t bytes);
+void check_define(struct check_shadow *s, uint64_t offset, uint64_t bytes);
+void check_loads(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                 const struct check_memory *m, uint32_t lanes, const uint64_t *at);
+void check_stores(struct check_shadow *s, uint32_t size, uint32_t lanes, const uint64_t *at);
+
+/* Counts it, with others of its kind and instructions. */
+void check_find(struct check *c, const struct check_finding *f);
+/* Adds an error for each finding. */
+void check_report(const struct sim_launch *l, struct diags *d);
+
+/* Which variable's address each shared or local access starts from, where that can be known (check_symbol.c). */
+void check_symbols(struct check *c, const struct sim_code *code);
+
+#endif

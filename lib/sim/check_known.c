@@ -1,0 +1,183 @@
+/* Lists of what a thread knows to have happened before. */
+#include <config.h>
+
+#include "sim/check.h"
+
+#include <stdlib.h>
+
+enum {
+    LAST = SIM_MAX_THREADS - 1,
+    MOST_OF_BLOCK = 96, /* facts about one block; beyond, they become one about all its threads */
+    MOST = 8192,        /* facts; beyond, everything up to the latest clock counts as known */
+};
+
+struct check_known *check_known_ref(struct check_known *k)
+{
+    if (k)
+        k->refs++;
+    return k;
+}
+
+void check_known_drop(struct check_known *k)
+{
+    if (k && --k->refs == 0)
+        free(k);
+}
+
+/* By block, then wide facts before the narrower ones inside them. */
+static int order(const struct check_fact *a, const struct check_fact *b)
+{
+    if (a->block != b->block)
+        return a->block < b->block ? -1 : 1;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    return (a->last < b->last) - (a->last > b->last);
+}
+
+static int by_order(const void *a, const void *b)
+{
+    return order(a, b);
+}
+
+/* Makes the facts from index `from` on, all about one block, a single one. */
+static uint32_t collapse(struct check_fact *f, uint32_t from, uint32_t n)
+{
+    struct check_fact all = {f[from].block, 0, 0, LAST};
+    for (uint32_t i = from; i < n; i++)
+        all.clock = f[i].clock > all.clock ? f[i].clock : all.clock;
+    f[from] = all;
+    return from + 1;
+}
+
+/* Drops from sorted facts what others say as well. Both limits only ever make more known than is, so that nothing is
+ * reported wrongly. */
+static void settle(struct check_known *k)
+{
+    struct check_fact *f = k->fact;
+    uint32_t n = 0, start = 0; /* kept; of the block at hand */
+    uint32_t block_clock = 0, warp_clock = 0, warp_last = 0;
+    for (uint32_t i = 0; i < k->n; i++) {
+        const struct check_fact x = f[i];
+        if (!n || x.block != f[start].block) {
+            if (n - start > MOST_OF_BLOCK)
+                n = collapse(f, start, n);
+            start = n;
+            block_clock = warp_clock = warp_last = 0;
+        }
+        if (x.clock <= k->all || x.clock <= block_clock ||
+            (x.last <= warp_last && x.clock <= warp_clock))
+            continue;
+        if (x.first == 0 && x.last == LAST) {
+            block_clock = x.clock;
+        } else if (x.last > x.first) {
+            warp_clock = x.clock;
+            warp_last = x.last;
+        }
+        if (n > start && order(&f[n - 1], &x) == 0)
+            f[n - 1] = x; /* of two that differ in the clock alone, the later */
+        else
+            f[n++] = x;
+    }
+    if (n - start > MOST_OF_BLOCK)
+        n = collapse(f, start, n);
+    k->n = n;
+    if (n <= MOST)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        k->all = f[i].clock > k->all ? f[i].clock : k->all;
+    k->n = 0;
+}
+
+static struct check_known *make(struct check *c, uint32_t n)
+{
+    struct check_known *k = malloc(sizeof *k + n * sizeof k->fact[0]);
+    if (!k) {
+        c->starved = true;
+        return NULL;
+    }
+    *k = (struct check_known){.refs = 1, .n = n};
+    return k;
+}
+
+struct check_known *check_known_new(struct check *c, struct check_fact *fact, uint32_t n)
+{
+    struct check_known *k = make(c, n);
+    if (!k)
+        return NULL;
+    qsort(fact, n, sizeof *fact, by_order);
+    memcpy(k->fact, fact, n * sizeof *fact);
+    settle(k);
+    return k;
+}
+
+static bool same(const struct check_known *a, const struct check_known *b)
+{
+    if (a->n != b->n || a->all != b->all)
+        return false;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (order(&a->fact[i], &b->fact[i]) != 0 || a->fact[i].clock != b->fact[i].clock)
+            return false;
+    return true;
+}
+
+struct check_known *check_known_join(struct check *c, struct check_known *a, struct check_known *b)
+{
+    if (!b || a == b)
+        return a;
+    if (!a)
+        return check_known_ref(b);
+    struct check_known *k = make(c, a->n + b->n);
+    if (!k)
+        return a;
+    k->all = a->all > b->all ? a->all : b->all;
+    uint32_t i = 0, j = 0, n = 0;
+    while (i < a->n || j < b->n) {
+        const bool take_a =
+            j == b->n || (i < a->n && order(&a->fact[i], &b->fact[j]) <= 0);
+        k->fact[n++] = take_a ? a->fact[i++] : b->fact[j++];
+    }
+    settle(k);
+    if (same(k, a)) {
+        check_known_drop(k);
+        return a;
+    }
+    check_known_drop(a);
+    return k;
+}
+
+struct check_known *check_known_of_block(struct check *c, const struct check_known *k,
+                                         uint32_t block)
+{
+    if (!k)
+        return NULL;
+    struct check_known *own = make(c, k->n);
+    if (!own)
+        return NULL;
+    own->all = k->all;
+    own->n = 0;
+    for (uint32_t i = 0; i < k->n; i++)
+        if (k->fact[i].block == block)
+            own->fact[own->n++] = k->fact[i];
+    return own;
+}
+
+bool check_known_has(const struct check_known *k, const struct check_slot *s)
+{
+    if (!k)
+        return false;
+    if (s->clock <= k->all)
+        return true;
+    uint32_t low = 0, high = k->n;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (k->fact[mid].block < s->block)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    const uint32_t t = check_thread_of(s);
+    for (; low < k->n && k->fact[low].block == s->block && k->fact[low].first <= t; low++)
+        if (t <= k->fact[low].last && s->clock <= k->fact[low].clock)
+            return true;
+    return false;
+}

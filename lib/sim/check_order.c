@@ -1,0 +1,385 @@
+/* What threads know of each other: barriers, __syncwarp, fences, release and acquire. */
+#include <config.h>
+
+#include "sim/check.h"
+
+#include <stdlib.h>
+
+static struct check *of(const struct sim_block *b)
+{
+    return b->launch->check;
+}
+
+static uint32_t max32(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- a thread's lists --------------------------------------------------------------------------------- */
+
+/* The thread's lists, to be written. NULL: no memory. */
+static struct check_thread *thread_of(struct sim_warp *w, uint32_t lane)
+{
+    struct check_block *cb = w->block->check;
+    if (!cb->thread) {
+        cb->thread = calloc(SIM_MAX_THREADS, sizeof *cb->thread);
+        if (!cb->thread) {
+            of(w->block)->starved = true;
+            return NULL;
+        }
+    }
+    cb->warp[w->index].holds |= 1u << lane;
+    return &cb->thread[w->index * SIM_LANES + lane];
+}
+
+static void forget(struct check_thread *t)
+{
+    check_known_drop(t->acquired);
+    check_known_drop(t->pending);
+    check_known_drop(t->fenced);
+    check_known_drop(t->fenced_cta);
+    *t = (struct check_thread){0};
+}
+
+static void learn(struct check *c, struct check_known **k, struct check_known *more)
+{
+    *k = check_known_join(c, *k, more);
+}
+
+static void replace(struct check_known **k, struct check_known *by)
+{
+    check_known_drop(*k);
+    *k = by;
+}
+
+/* Everything a lane knows now; whole: everything that its warp's lanes know of themselves, too. */
+static struct check_known *snapshot(const struct sim_warp *w, uint32_t lane, bool whole)
+{
+    const struct check_block *cb = w->block->check;
+    const struct check_warp *cw = &cb->warp[w->index];
+    struct check *c = of(w->block);
+    struct check_fact fact[3 + SIM_LANES + SIM_MAX_WARPS];
+    const uint32_t block = (uint32_t)w->block->index, first = w->index * SIM_LANES;
+    uint32_t n = 0;
+    const uint16_t lo = (uint16_t)first, hi = (uint16_t)(first + SIM_LANES - 1);
+    fact[n++] = (struct check_fact){block, cb->base, 0, SIM_MAX_THREADS - 1};
+    fact[n++] = (struct check_fact){block, whole ? c->clock : cw->base, lo, hi};
+    fact[n++] = (struct check_fact){block, c->clock, (uint16_t)(lo + lane), (uint16_t)(lo + lane)};
+    for (uint32_t j = 0; cw->lanes && !whole && j < SIM_LANES; j++) {
+        const uint16_t t = (uint16_t)(first + j);
+        fact[n++] = (struct check_fact){block, cw->lanes[lane * SIM_LANES + j], t, t};
+    }
+    for (uint32_t v = 0; cb->warps && v < w->block->nwarp; v++)
+        fact[n++] = (struct check_fact){block, cb->warps[w->index * SIM_MAX_WARPS + v],
+                                        (uint16_t)(v * SIM_LANES),
+                                        (uint16_t)(v * SIM_LANES + SIM_LANES - 1)};
+    struct check_known *k = check_known_new(c, fact, n);
+    if (k && cb->thread)
+        learn(c, &k, cb->thread[first + lane].acquired);
+    if (k)
+        learn(c, &k, cb->acquired);
+    return k;
+}
+
+bool check_ordered(const struct sim_warp *w, uint32_t lane, const struct check_slot *s)
+{
+    const struct check *c = of(w->block);
+    const struct check_block *cb = w->block->check;
+    const struct check_warp *cw = &cb->warp[w->index];
+    const uint32_t t = check_thread_of(s), me = w->index * SIM_LANES + lane;
+    if (s->clock <= c->floor)
+        return true;
+    if (s->block == (uint32_t)w->block->index) {
+        if (s->clock <= cb->base || t == me)
+            return true;
+        if (t / SIM_LANES == w->index &&
+            (s->clock <= cw->base ||
+             (cw->lanes && s->clock <= cw->lanes[lane * SIM_LANES + t % SIM_LANES])))
+            return true;
+        if (cb->warps && s->clock <= cb->warps[w->index * SIM_MAX_WARPS + t / SIM_LANES])
+            return true;
+    }
+    return c->lists && ((cb->thread && check_known_has(cb->thread[me].acquired, s)) ||
+                        check_known_has(cb->acquired, s));
+}
+
+/* ---- barriers ------------------------------------------------------------------------------------------ */
+
+/* Puts what the lanes' lists hold into two. A barrier and __syncwarp count as the fence behind a relaxed load: the
+ * CUDA programming guide's own examples need that. */
+static void gather(struct sim_warp *w, uint32_t lanes, struct check_known **acquired,
+                   struct check_known **fenced)
+{
+    struct check_block *cb = w->block->check;
+    struct check *c = of(w->block);
+    for (uint32_t left = lanes & cb->warp[w->index].holds; left; left &= left - 1) {
+        const struct check_thread *t =
+            &cb->thread[w->index * SIM_LANES + (uint32_t)__builtin_ctz(left)];
+        learn(c, acquired, t->acquired);
+        learn(c, acquired, t->pending);
+        learn(c, fenced, t->fenced);
+    }
+}
+
+static void hand_out(struct sim_warp *w, uint32_t lanes, struct check_known *acquired,
+                     struct check_known *fenced)
+{
+    struct check *c = of(w->block);
+    if (!acquired && !fenced)
+        return;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        struct check_thread *t = thread_of(w, (uint32_t)__builtin_ctz(left));
+        if (!t)
+            return;
+        learn(c, &t->acquired, acquired);
+        learn(c, &t->fenced, fenced);
+    }
+}
+
+static uint32_t *warps_of(struct sim_block *b)
+{
+    struct check_block *cb = b->check;
+    if (!cb->warps)
+        cb->warps = calloc(SIM_MAX_WARPS * SIM_MAX_WARPS, sizeof *cb->warps);
+    if (!cb->warps)
+        of(b)->starved = true;
+    return cb->warps;
+}
+
+void check_arrive_order(struct sim_warp *w, uint32_t lanes, struct check_arrival *a, bool waits)
+{
+    struct check_block *cb = w->block->check;
+    for (uint32_t v = 0; cb->warps && v < w->block->nwarp; v++)
+        a->clock[v] = max32(a->clock[v], cb->warps[w->index * SIM_MAX_WARPS + v]);
+    a->clock[w->index] = check_tick(of(w->block));
+    if (waits) {
+        a->waits |= 1u << w->index;
+        a->threads += (uint32_t)__builtin_popcount(lanes);
+    }
+    gather(w, lanes, &a->acquired, &a->fenced);
+}
+
+/* All live threads have waited: one fact for the block. */
+static void complete_all(struct sim_block *b, struct check_arrival *a)
+{
+    struct check_block *cb = b->check;
+    struct check *c = of(b);
+    cb->base = check_tick(c);
+    learn(c, &cb->acquired, a->acquired);
+    learn(c, &cb->fenced, a->fenced);
+    for (uint32_t i = 0; i < b->nwarp; i++) {
+        for (uint32_t left = cb->warp[i].holds; left; left &= left - 1)
+            forget(&cb->thread[i * SIM_LANES + (uint32_t)__builtin_ctz(left)]);
+        cb->warp[i].holds = 0;
+    }
+}
+
+static void complete_some(struct sim_block *b, struct check_arrival *a)
+{
+    uint32_t *warps = warps_of(b);
+    for (uint32_t left = a->waits; left && warps; left &= left - 1) {
+        const uint32_t x = (uint32_t)__builtin_ctz(left);
+        for (uint32_t v = 0; v < b->nwarp; v++) {
+            uint32_t *to = &warps[x * SIM_MAX_WARPS + v];
+            *to = max32(*to, a->clock[v]);
+        }
+        hand_out(&b->warp[x], b->warp[x].live, a->acquired, a->fenced);
+    }
+    check_tick(of(b));
+}
+
+void check_complete_order(struct sim_block *b, struct check_arrival *a)
+{
+    if (a->threads >= b->nlive)
+        complete_all(b, a);
+    else
+        complete_some(b, a);
+    check_known_drop(a->acquired);
+    check_known_drop(a->fenced);
+    *a = (struct check_arrival){0};
+}
+
+/* Lanes that are not all of the warp: a clock for each pair of them. */
+static void sync_some(struct sim_warp *w, uint32_t lanes, uint32_t now)
+{
+    struct check_warp *cw = &((struct check_block *)w->block->check)->warp[w->index];
+    if (!cw->lanes)
+        cw->lanes = calloc(SIM_LANES * SIM_LANES, sizeof *cw->lanes);
+    if (!cw->lanes) {
+        of(w->block)->starved = true;
+        return;
+    }
+    uint32_t known[SIM_LANES] = {0};
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(left);
+        for (uint32_t j = 0; j < SIM_LANES; j++)
+            known[j] = max32(known[j], cw->lanes[i * SIM_LANES + j]);
+    }
+    for (uint32_t left = lanes; left; left &= left - 1)
+        known[__builtin_ctz(left)] = now;
+    for (uint32_t left = lanes; left; left &= left - 1)
+        memcpy(&cw->lanes[(uint32_t)__builtin_ctz(left) * SIM_LANES], known, sizeof known);
+}
+
+void sim_check_warp_sync(struct sim_warp *w, uint32_t lanes)
+{
+    struct check_block *cb = w->block->check;
+    struct check_known *acquired = NULL, *fenced = NULL;
+    const uint32_t now = check_tick(of(w->block));
+    lanes &= w->live;
+    if (lanes == w->live)
+        cb->warp[w->index].base = now;
+    else
+        sync_some(w, lanes, now);
+    if (!(cb->warp[w->index].holds & lanes))
+        return;
+    gather(w, lanes, &acquired, &fenced);
+    hand_out(w, lanes, acquired, fenced);
+    check_known_drop(acquired);
+    check_known_drop(fenced);
+}
+
+/* ---- fences, release, acquire --------------------------------------------------------------------------- */
+
+static void fence_acquires(struct sim_warp *w, uint32_t lanes, unsigned scope)
+{
+    struct check_block *cb = w->block->check;
+    struct check *c = of(w->block);
+    for (uint32_t left = lanes & cb->warp[w->index].holds; left; left &= left - 1) {
+        struct check_thread *t = &cb->thread[w->index * SIM_LANES + (uint32_t)__builtin_ctz(left)];
+        if (scope == CHECK_GPU) {
+            learn(c, &t->acquired, t->pending);
+            replace(&t->pending, NULL);
+        } else if (t->pending) {
+            struct check_known *own =
+                check_known_of_block(c, t->pending, (uint32_t)w->block->index);
+            learn(c, &t->acquired, own);
+            check_known_drop(own);
+        }
+    }
+}
+
+static void fence_releases(struct sim_warp *w, uint32_t lanes, unsigned scope)
+{
+    const bool whole = lanes == w->live;
+    struct check_known *k = NULL;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        struct check_thread *t = thread_of(w, lane);
+        if (!t)
+            return;
+        /* lanes that fence together and have learnt nothing each of its own share a list */
+        if (!k || !whole || t->acquired) {
+            check_known_drop(k);
+            k = snapshot(w, lane, whole);
+        }
+        replace(&t->fenced_cta, scope == CHECK_GPU ? NULL : check_known_ref(k));
+        if (scope == CHECK_GPU)
+            replace(&t->fenced, check_known_ref(k));
+    }
+    check_known_drop(k);
+    check_tick(of(w->block));
+}
+
+void check_fence(struct sim_warp *w, uint32_t lanes, unsigned scope, bool acquires, bool releases)
+{
+    if (acquires)
+        fence_acquires(w, lanes, scope);
+    if (releases && lanes)
+        fence_releases(w, lanes, scope);
+}
+
+/* What the value that a lane writes publishes: to everyone, and to its block. */
+static void publication(struct sim_warp *w, uint32_t lane, const struct check_op *o,
+                        struct check_known **gpu, struct check_known **cta)
+{
+    const struct check_block *cb = w->block->check;
+    struct check *c = of(w->block);
+    *gpu = *cta = NULL;
+    if (o->release) {
+        *(o->scope == CHECK_GPU ? gpu : cta) = snapshot(w, lane, false);
+        check_tick(c);
+        return;
+    }
+    const struct check_thread *t =
+        cb->thread ? &cb->thread[w->index * SIM_LANES + lane] : NULL;
+    struct check_known **fenced = o->scope == CHECK_GPU ? gpu : cta;
+    learn(c, fenced, cb->fenced);
+    if (t) {
+        learn(c, fenced, t->fenced);
+        learn(c, cta, t->fenced_cta);
+    }
+}
+
+void check_unpublish(struct check_more *m)
+{
+    replace(&m->gpu, NULL);
+    replace(&m->cta, NULL);
+}
+
+void check_publish(struct sim_warp *w, uint32_t lane, const struct check_op *o, bool joins,
+                   struct check_more *m)
+{
+    struct check *c = of(w->block);
+    const uint32_t block = (uint32_t)w->block->index;
+    struct check_known *gpu, *cta;
+    publication(w, lane, o, &gpu, &cta);
+    if (!joins)
+        check_unpublish(m);
+    else if (m->from != block)
+        replace(&m->cta, NULL);
+    learn(c, &m->gpu, gpu);
+    learn(c, &m->cta, cta);
+    check_known_drop(gpu);
+    check_known_drop(cta);
+    m->from = block;
+}
+
+void check_observe(struct sim_warp *w, uint32_t lane, const struct check_op *o,
+                   const struct check_more *m)
+{
+    struct check *c = of(w->block);
+    const bool near = m->from == (uint32_t)w->block->index;
+    struct check_known *gpu = o->scope == CHECK_GPU || near ? m->gpu : NULL;
+    struct check_known *cta = near ? m->cta : NULL;
+    if (!gpu && !cta)
+        return;
+    struct check_thread *t = thread_of(w, lane);
+    if (!t)
+        return;
+    struct check_known **to = o->acquire ? &t->acquired : &t->pending;
+    learn(c, to, gpu);
+    learn(c, to, cta);
+    c->lists = true;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------- */
+
+void check_order_start(struct sim_block *b)
+{
+    struct check_block *cb = b->check;
+    cb->base = check_tick(of(b));
+}
+
+/* Forgets what a block that is over knew. */
+void check_order_end(struct sim_block *b)
+{
+    struct check_block *cb = b->check;
+    for (uint32_t i = 0; i < SIM_MAX_WARPS; i++) {
+        for (uint32_t left = cb->warp[i].holds; left; left &= left - 1)
+            forget(&cb->thread[i * SIM_LANES + (uint32_t)__builtin_ctz(left)]);
+        free(cb->warp[i].lanes);
+        cb->warp[i] = (struct check_warp){0};
+    }
+    for (uint32_t id = 0; id < SIM_BARRIERS; id++) {
+        check_known_drop(cb->barrier[id].acquired);
+        check_known_drop(cb->barrier[id].fenced);
+        cb->barrier[id] = (struct check_arrival){0};
+    }
+    replace(&cb->acquired, NULL);
+    replace(&cb->fenced, NULL);
+    free(cb->warps);
+    cb->warps = NULL;
+    free(cb->thread);
+    cb->thread = NULL;
+}

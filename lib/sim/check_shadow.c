@@ -1,0 +1,335 @@
+/* Races: a cell of shadow for every granule of memory that two threads can reach. */
+#include <config.h>
+
+#include "sim/check.h"
+
+#include <stdlib.h>
+
+enum { LARGEST = 4 }; /* log2 of the largest granule, a 16-byte vector */
+
+/* One access of a warp, as the loops over its lanes need it. */
+struct view {
+    struct sim_warp *w;
+    struct check *c;
+    const struct check_op *o;
+    const struct sim_op *op;
+    struct check_shadow *s;
+    uint32_t block, record, clock;
+    uint32_t floor, base; /* of the order */
+    const unsigned char *host;
+    unsigned space;
+    uint64_t origin; /* of the offsets, for reports */
+};
+
+/* ---- cells -------------------------------------------------------------------------------------------- */
+
+static bool make_cells(struct check *c, struct check_shadow *s, unsigned shift)
+{
+    s->shift = shift;
+    s->cell = calloc((size_t)(s->bytes >> shift) + 1, sizeof *s->cell);
+    if (!s->cell)
+        c->starved = true;
+    return s->cell;
+}
+
+static uint32_t new_more(struct check *c, struct check_shadow *s)
+{
+    if (s->nmore == s->cap_more) {
+        const uint32_t cap = s->cap_more ? 2 * s->cap_more : 16;
+        struct check_more *grown = realloc(s->more, cap * sizeof *grown);
+        if (!grown) {
+            c->starved = true;
+            return 0;
+        }
+        s->more = grown;
+        s->cap_more = cap;
+    }
+    s->more[s->nmore] = (struct check_more){.since = s->since};
+    return ++s->nmore;
+}
+
+/* Smaller granules: each cell becomes several alike. */
+static bool refine(struct check *c, struct check_shadow *s, unsigned shift)
+{
+    struct check_shadow fine = *s;
+    if (!make_cells(c, &fine, shift))
+        return false;
+    const uint64_t n = (s->bytes >> shift) + 1;
+    for (uint64_t i = 0; i < n; i++) {
+        const struct check_cell *from = &s->cell[i >> (s->shift - shift)];
+        fine.cell[i] = *from;
+        if (!from->more || i % (1u << (s->shift - shift)) == 0)
+            continue;
+        const uint32_t k = new_more(c, &fine);
+        if (k) {
+            fine.more[k - 1] = fine.more[from->more - 1];
+            check_known_ref(fine.more[k - 1].gpu);
+            check_known_ref(fine.more[k - 1].cta);
+        }
+        fine.cell[i].more = k;
+    }
+    free(s->cell);
+    *s = fine;
+    return true;
+}
+
+/* Has the shadow cells as fine as the access needs? */
+static bool ready(struct check *c, struct check_shadow *s, unsigned size)
+{
+    unsigned shift = (unsigned)__builtin_ctz(size);
+    shift = shift < LARGEST ? shift : LARGEST;
+    if (!s->cell)
+        return make_cells(c, s, shift);
+    return shift >= s->shift || refine(c, s, shift);
+}
+
+static struct check_more *more_of(struct check_shadow *s, const struct check_cell *cell)
+{
+    if (!cell->more)
+        return NULL;
+    struct check_more *m = &s->more[cell->more - 1];
+    if (m->since != s->since) {
+        check_unpublish(m);
+        *m = (struct check_more){.since = s->since};
+    }
+    return m;
+}
+
+struct check_more *check_more_at(struct check_shadow *s, uint64_t offset)
+{
+    return s->cell ? more_of(s, &s->cell[offset >> s->shift]) : NULL;
+}
+
+void check_shadow_free(struct check_shadow *s)
+{
+    for (uint32_t i = 0; i < s->nmore; i++)
+        check_unpublish(&s->more[i]);
+    free(s->cell);
+    free(s->more);
+    free(s->defined);
+    *s = (struct check_shadow){0};
+}
+
+/* ---- one lane and one cell ------------------------------------------------------------------------------ */
+
+static inline struct check_slot me(const struct view *v, uint32_t lane)
+{
+    const uint32_t thread = v->w->index * SIM_LANES + lane;
+    return (struct check_slot){v->block, v->clock, thread << CHECK_OP_BITS | v->record};
+}
+
+/* The cheap part of check_ordered(). */
+static inline bool settled(const struct view *v, const struct check_slot *s,
+                           const struct check_slot *now)
+{
+    return s->clock <= v->floor ||
+           (s->block == v->block &&
+            (s->clock <= v->base || !((s->who ^ now->who) >> CHECK_OP_BITS)));
+}
+
+static inline bool ordered(const struct view *v, uint32_t lane, const struct check_slot *s,
+                           const struct check_slot *now)
+{
+    return settled(v, s, now) || check_ordered(v->w, lane, s);
+}
+
+/* 0 the same thread, 1 the same warp, 2 the same block, 3 others. */
+static inline unsigned apart(const struct check_slot *a, const struct check_slot *b)
+{
+    const uint32_t d = a->who ^ b->who;
+    return a->block != b->block          ? 3
+           : d >> (CHECK_OP_BITS + 5)    ? 2
+           : (d >> CHECK_OP_BITS) != 0   ? 1
+                                         : 0;
+}
+
+static void conflict(const struct view *v, uint32_t lane, uint64_t at, const struct check_slot *s,
+                     enum check_finding_kind kind)
+{
+    const struct check_finding f = {
+        .kind = kind,
+        .at = {v->record, v->w->index * SIM_LANES + lane, v->w->block->index},
+        .other = {check_op_of(s), check_thread_of(s), s->block},
+        .count = 1,
+        .address = v->origin + at,
+        .space = (uint8_t)v->space,
+        .bytes = v->op->size};
+    check_find(v->c, &f);
+}
+
+/* Two strong accesses do not race, but for scopes that leave the other thread out. */
+static void against_strong(const struct view *v, uint32_t lane, uint64_t at,
+                           const struct check_slot *s)
+{
+    const struct check_op *other = &v->c->op[check_op_of(s)];
+    if (!v->o->strong || !other->strong)
+        conflict(v, lane, at, s, CHECK_F_RACE);
+    else if (s->block != v->block && (v->o->scope == CHECK_CTA || other->scope == CHECK_CTA))
+        conflict(v, lane, at, s, CHECK_F_SCOPE);
+}
+
+/* What an access leaves in two slots: the ones as far apart as any of those that are not ordered before later ones. For
+ * threads ordered in nested groups (block, warp, thread) two stand for all: whoever is unordered with any of them
+ * is unordered with one of these. */
+static inline void remember(const struct view *v, uint32_t lane, struct check_slot slot[2],
+                            const struct check_slot *now)
+{
+    if (settled(v, &slot[0], now))
+        slot[0] = *now;
+    else if (settled(v, &slot[1], now))
+        slot[1] = *now;
+    else if (check_ordered(v->w, lane, &slot[0]))
+        slot[0] = *now;
+    else if (check_ordered(v->w, lane, &slot[1]) || apart(&slot[0], now) > apart(&slot[0], &slot[1]))
+        slot[1] = *now;
+}
+
+/* The k-th byte of what a store's lane writes. */
+static unsigned char stored(const struct view *v, uint32_t lane, uint32_t k)
+{
+    const struct sim_op *op = v->op;
+    const uint32_t slot[4] = {op->d, op->b, op->c, op->e};
+    const uint32_t each = v->o->element;
+    const unsigned char *from = v->w->r + slot[k / each];
+    return from[lane * (v->o->wide ? 8 : 4) + k % each];
+}
+
+/* Would nobody see which of two unordered writes came last? Either memory holds the value already, or the other is of
+ * another lane of this very instruction. */
+static bool same_value(const struct view *v, uint32_t lane, uint64_t at,
+                       const struct check_slot *s)
+{
+    const uint32_t other = check_thread_of(s) % SIM_LANES;
+    const bool together = s->block == v->block && s->clock == v->clock &&
+                          check_op_of(s) == v->record &&
+                          check_thread_of(s) / SIM_LANES == v->w->index;
+    const uint64_t start = at & ~(uint64_t)(v->op->size - 1);
+    bool held = true, shared = together;
+    for (uint32_t k = 0; k < v->op->size; k++) {
+        const unsigned char mine = stored(v, lane, k);
+        held = held && v->host[start + k] == mine;
+        shared = shared && stored(v, other, k) == mine;
+    }
+    return held || shared;
+}
+
+static void read_cell(const struct view *v, uint32_t lane, uint64_t at, struct check_cell *cell)
+{
+    const struct check_slot now = me(v, lane);
+    if (!ordered(v, lane, &cell->write, &now))
+        conflict(v, lane, at, &cell->write, CHECK_F_RACE);
+    if (cell->more) {
+        struct check_more *m = more_of(v->s, cell);
+        for (int i = 0; i < 2; i++)
+            if (!ordered(v, lane, &m->strong[i], &now))
+                against_strong(v, lane, at, &m->strong[i]);
+    }
+    remember(v, lane, cell->read, &now);
+}
+
+static void write_cell(const struct view *v, uint32_t lane, uint64_t at, struct check_cell *cell)
+{
+    const struct check_slot now = me(v, lane);
+    if (!ordered(v, lane, &cell->write, &now) && !same_value(v, lane, at, &cell->write))
+        conflict(v, lane, at, &cell->write, CHECK_F_RACE);
+    for (int i = 0; i < 2; i++)
+        if (!ordered(v, lane, &cell->read[i], &now))
+            conflict(v, lane, at, &cell->read[i], CHECK_F_RACE);
+    if (cell->more) {
+        struct check_more *m = more_of(v->s, cell);
+        for (int i = 0; i < 2; i++) {
+            if (!ordered(v, lane, &m->strong[i], &now))
+                conflict(v, lane, at, &m->strong[i], CHECK_F_RACE);
+            m->strong[i].clock = 0;
+        }
+        check_unpublish(m);
+    }
+    cell->write = now;
+    cell->read[0].clock = cell->read[1].clock = 0;
+}
+
+/* Atomics and strong stores. */
+static void strong_cell(const struct view *v, uint32_t lane, uint64_t at, struct check_cell *cell)
+{
+    const struct check_slot now = me(v, lane);
+    if (!ordered(v, lane, &cell->write, &now))
+        conflict(v, lane, at, &cell->write, CHECK_F_RACE);
+    for (int i = 0; i < 2; i++)
+        if (!ordered(v, lane, &cell->read[i], &now))
+            against_strong(v, lane, at, &cell->read[i]);
+    if (!cell->more)
+        cell->more = new_more(v->c, v->s);
+    struct check_more *m = more_of(v->s, cell);
+    if (!m)
+        return;
+    for (int i = 0; i < 2; i++)
+        if (!ordered(v, lane, &m->strong[i], &now))
+            against_strong(v, lane, at, &m->strong[i]);
+    remember(v, lane, m->strong, &now);
+}
+
+/* ---- a warp -------------------------------------------------------------------------------------------- */
+
+static struct view view_of(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                           struct check_shadow *s)
+{
+    const struct check_block *cb = w->block->check;
+    struct check *c = w->block->launch->check;
+    return (struct view){.w = w,
+                         .c = c,
+                         .o = o,
+                         .op = op,
+                         .s = s,
+                         .block = (uint32_t)w->block->index,
+                         .record = (uint32_t)(op - w->code),
+                         .clock = c->clock,
+                         .floor = c->floor,
+                         .base = cb->base};
+}
+
+/* Loads: lanes that read one cell beyond the second add nothing, for all are of one warp. */
+static void read_all(const struct view *v, uint32_t lanes, const uint64_t *at)
+{
+    struct check_cell *const cell = v->s->cell, *last = NULL;
+    const unsigned shift = v->s->shift;
+    const uint64_t each = (uint64_t)v->op->size >> shift;
+    unsigned same = 0;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        struct check_cell *first = &cell[at[lane] >> shift];
+        same = first == last ? same + 1 : 0;
+        last = first;
+        if (same > 1)
+            continue;
+        for (uint64_t k = 0; k < each; k++)
+            read_cell(v, lane, at[lane] + (k << shift), &first[k]);
+    }
+}
+
+void check_races(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                 const struct check_memory *m, uint32_t lanes, const uint64_t *at)
+{
+    struct check_shadow *s = m->shadow;
+    struct check *c = w->block->launch->check;
+    if (!ready(c, s, op->size))
+        return;
+    struct view v = view_of(w, o, op, s);
+    v.host = m->host;
+    v.space = m->space;
+    v.origin = m->origin;
+    if (!o->writes) {
+        read_all(&v, lanes, at);
+        return;
+    }
+    const uint64_t each = (uint64_t)op->size >> s->shift;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        struct check_cell *first = &s->cell[at[lane] >> s->shift];
+        for (uint64_t k = 0; k < each; k++) {
+            if (o->strong)
+                strong_cell(&v, lane, at[lane] + (k << s->shift), &first[k]);
+            else
+                write_cell(&v, lane, at[lane] + (k << s->shift), &first[k]);
+        }
+    }
+}
