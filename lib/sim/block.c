@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "sim/block.h"
+#include "sim/check.h"
 
 /* ---- register files ----------------------------------------------------------------------------------- */
 
@@ -173,6 +174,7 @@ void sim_block_free(struct sim_block *b)
     for (uint32_t i = 0; i < b->nwarp; i++)
         if (b->warp[i].r)
             file_put(b->worker, b->warp[i].r);
+    sim_check_block_free(b);
     free(b->shared);
     free(b->local);
     free(b);
@@ -206,6 +208,8 @@ static struct sim_block *block_alloc(struct sim_worker *k)
 
 static void put_back(struct sim_worker *k, struct sim_block *b)
 {
+    if (b->check)
+        sim_check_block_end(b);
     b->next = k->spare_block;
     k->spare_block = b;
 }
@@ -239,6 +243,10 @@ static struct sim_block *block_new(struct sim_worker *k, struct device_dim at)
         memset(b->shared, 0, (size_t)l->shared_bytes);
     if (b->local)
         memset(b->local, 0, (size_t)b->nwarp * SIM_LANES * (size_t)l->code->local_bytes);
+    if (l->check && sim_check_alone(l->check) && !sim_check_block_start(b)) {
+        sim_block_free(b);
+        return NULL;
+    }
     return b;
 }
 

@@ -48,15 +48,20 @@ static struct check_memory memory_at(const struct sim_warp *w, struct check_op *
                                      const struct sim_op *op, uint64_t address)
 {
     const struct sim_block *b = w->block;
-    struct check_block *cb = b->check;
     struct check_memory m = {.space = space_of(op, address)};
     if (m.space == SIM_IN_SHARED) {
-        m.shadow = &cb->shared;
+        m.origin = op->more == SIM_IN_GENERIC ? SIM_SHARED_BASE : 0;
+        const uint64_t rank = (address - m.origin) >> SIM_RANK_SHIFT;
+        if (rank > b->npeer)
+            return m;
+        if (rank)
+            b = b->peer[rank - 1];
+        m.origin += rank << SIM_RANK_SHIFT;
+        m.shadow = &b->check->shared;
         m.host = b->shared;
         m.bytes = b->shared_bytes;
-        m.origin = op->more == SIM_IN_GENERIC ? SIM_SHARED_BASE : 0;
     } else if (m.space == SIM_IN_LOCAL) {
-        m.shadow = &cb->local;
+        m.shadow = &b->check->local;
         m.host = b->local;
         m.bytes = w->local_bytes;
         m.origin = op->more == SIM_IN_GENERIC ? SIM_LOCAL_BASE : 0;
@@ -157,15 +162,27 @@ static const struct sim_op *on_access(struct sim_warp *w, const struct sim_op *o
     return handle(w, o, op);
 }
 
+/* Where nothing but that is asked for, and several threads run the launch. */
+static const struct sim_op *on_bounded(struct sim_warp *w, const struct sim_op *op)
+{
+    const struct check_op *o = op_of(w, op);
+    uint64_t at[SIM_LANES];
+    if (o->var) {
+        addresses(w, op, at);
+        if (strays(w, o, op, at))
+            return NULL;
+    }
+    return handle(w, o, op);
+}
+
 /* What a strong access's location publishes, before and after. */
 static struct check_more *location(struct sim_warp *w, struct check_op *o, const struct sim_op *op,
                                    uint64_t address)
 {
     const struct check_memory m = memory_at(w, o, op, address);
     const uint64_t offset = address - m.origin;
-    return m.shadow && m.space != SIM_IN_LOCAL && offset < m.bytes
-               ? check_more_at(m.shadow, offset)
-               : NULL;
+    return m.shadow && m.space != SIM_IN_LOCAL && offset < m.bytes ? check_more_at(m.shadow, offset)
+                                                                   : NULL;
 }
 
 /* Has a compare-and-swap that found `old` written? */
@@ -183,6 +200,8 @@ static const struct sim_op *on_strong(struct sim_warp *w, const struct sim_op *o
     unsigned char compare[8 * SIM_LANES];
     uint64_t at[SIM_LANES];
     addresses(w, op, at);
+    if (o->var && strays(w, o, op, at))
+        return NULL;
     watch(w, o, op, at);
     if (o->compares)
         memcpy(compare, w->r + op->b, (op->size > 4 ? 8 : 4) * SIM_LANES);
@@ -211,8 +230,17 @@ static uint32_t guarded(const struct sim_warp *w, const struct sim_op *op)
 static const struct sim_op *on_fence(struct sim_warp *w, const struct sim_op *op)
 {
     const struct check_op *o = op_of(w, op);
-    check_fence(w, guarded(w, op), o->scope, o->acquire, o->release);
-    return handle(w, o, op);
+    if (w->block->check)
+        check_fence(w, guarded(w, op), o->scope, o->acquire, o->release);
+    return o->fn[w->part](w, op);
+}
+
+static const struct sim_op *on_meeting(struct sim_warp *w, const struct sim_op *op)
+{
+    const struct check_op *o = op_of(w, op);
+    if (w->block->check)
+        check_masks(w, o, op, guarded(w, op));
+    return o->fn[w->part](w, op);
 }
 
 /* ---- instrumenting -------------------------------------------------------------------------------------- */
@@ -222,18 +250,21 @@ static const struct {
     uint8_t kind;
     bool wide;
 } watched[] = {
-    {SIM_H_LD_U8, CHECK_LOAD, 0},     {SIM_H_LD_S8, CHECK_LOAD, 0},
-    {SIM_H_LD_S8_H, CHECK_LOAD, 0},   {SIM_H_LD_U16, CHECK_LOAD, 0},
-    {SIM_H_LD_S16, CHECK_LOAD, 0},    {SIM_H_LD_32, CHECK_LOAD, 0},
-    {SIM_H_LD_U8_W, CHECK_LOAD, 0},   {SIM_H_LD_S8_W, CHECK_LOAD, 0},
-    {SIM_H_LD_U16_W, CHECK_LOAD, 0},  {SIM_H_LD_S16_W, CHECK_LOAD, 0},
-    {SIM_H_LD_U32_W, CHECK_LOAD, 0},  {SIM_H_LD_S32_W, CHECK_LOAD, 0},
-    {SIM_H_LD_64, CHECK_LOAD, 0},     {SIM_H_LD_VEC, CHECK_LOAD, 0},
-    {SIM_H_ST_8, CHECK_STORE, 0},     {SIM_H_ST_16, CHECK_STORE, 0},
-    {SIM_H_ST_32, CHECK_STORE, 0},    {SIM_H_ST_8_W, CHECK_STORE, 1},
-    {SIM_H_ST_16_W, CHECK_STORE, 1},  {SIM_H_ST_32_W, CHECK_STORE, 1},
-    {SIM_H_ST_64, CHECK_STORE, 1},    {SIM_H_ST_VEC, CHECK_STORE, 0},
-    {SIM_H_ATOM_32, CHECK_ATOMIC, 0}, {SIM_H_ATOM_64, CHECK_ATOMIC, 1},
+    {SIM_H_LD_U8, CHECK_LOAD, 0},       {SIM_H_LD_S8, CHECK_LOAD, 0},
+    {SIM_H_LD_S8_H, CHECK_LOAD, 0},     {SIM_H_LD_U16, CHECK_LOAD, 0},
+    {SIM_H_LD_S16, CHECK_LOAD, 0},      {SIM_H_LD_32, CHECK_LOAD, 0},
+    {SIM_H_LD_U8_W, CHECK_LOAD, 0},     {SIM_H_LD_S8_W, CHECK_LOAD, 0},
+    {SIM_H_LD_U16_W, CHECK_LOAD, 0},    {SIM_H_LD_S16_W, CHECK_LOAD, 0},
+    {SIM_H_LD_U32_W, CHECK_LOAD, 0},    {SIM_H_LD_S32_W, CHECK_LOAD, 0},
+    {SIM_H_LD_64, CHECK_LOAD, 0},       {SIM_H_LD_VEC, CHECK_LOAD, 0},
+    {SIM_H_ST_8, CHECK_STORE, 0},       {SIM_H_ST_16, CHECK_STORE, 0},
+    {SIM_H_ST_32, CHECK_STORE, 0},      {SIM_H_ST_8_W, CHECK_STORE, 1},
+    {SIM_H_ST_16_W, CHECK_STORE, 1},    {SIM_H_ST_32_W, CHECK_STORE, 1},
+    {SIM_H_ST_64, CHECK_STORE, 1},      {SIM_H_ST_VEC, CHECK_STORE, 0},
+    {SIM_H_ATOM_32, CHECK_ATOMIC, 0},   {SIM_H_ATOM_64, CHECK_ATOMIC, 1},
+    {SIM_H_SHFL, CHECK_MEETING, 0},     {SIM_H_VOTE, CHECK_MEETING, 0},
+    {SIM_H_MATCH, CHECK_MEETING, 0},    {SIM_H_REDUX, CHECK_MEETING, 0},
+    {SIM_H_WARPSYNC, CHECK_MEETING, 0},
 };
 
 static enum check_scope scope_of(enum ptx_mod m)
@@ -241,8 +272,7 @@ static enum check_scope scope_of(enum ptx_mod m)
     return m == PTX_CTA ? CHECK_CTA : CHECK_GPU; /* a cluster is taken for the device */
 }
 
-static void describe_access(struct check_op *o, const struct sim_op *op,
-                            const struct ptx_inst *in)
+static void describe_access(struct check_op *o, const struct sim_op *op, const struct ptx_inst *in)
 {
     const enum ptx_mod order = in->mod[PTX_MC_ORDER];
     o->element = op->size;
@@ -272,34 +302,48 @@ static void describe_fence(struct check_op *o, const struct ptx_inst *in)
     o->release = order != PTX_ACQUIRE;
 }
 
-static void instrument(struct check *c, struct sim_code *code, const struct sim_build *build)
+/* What a record is to the checks; the function that stands before its handler, NULL: none. */
+static sim_fn describe(const struct check *c, struct check_op *o, const struct sim_op *op,
+                       const struct ptx_inst *in, const struct sim_build *build)
 {
+    for (size_t k = 0; k < sizeof watched / sizeof *watched; k++)
+        if (op->fn[0] == build->h[watched[k].handler].full) {
+            o->kind = watched[k].kind;
+            o->wide = watched[k].wide;
+        }
+    if (o->kind == CHECK_MEETING) {
+        o->shuffles = op->fn[0] == build->h[SIM_H_SHFL].full;
+        return on_meeting;
+    }
+    if (o->kind != CHECK_OTHER) {
+        describe_access(o, op, in);
+        return !sim_check_alone(c) ? on_bounded : o->strong ? on_strong : on_access;
+    }
+    if (!is_fence(in) || op->fn[0] == build->h[SIM_H_GUARD].full)
+        return NULL;
+    describe_fence(o, in);
+    return on_fence;
+}
+
+void sim_check_instrument(struct check *c, struct sim_launch *l, const struct sim_build *build)
+{
+    const struct sim_code *code = l->code;
+    l->check = c;
+    c->launch = l;
+    c->op = ARENA_ARRAY(l->arena, code->nop, struct check_op);
     for (uint32_t i = 0; i < code->nop && i < CHECK_OPS; i++) {
         struct sim_op *op = &code->op[i];
         struct check_op *o = &c->op[i];
-        const struct ptx_item *item =
-            op->item < code->func->items.n ? &code->func->items.v[op->item] : NULL;
-        if (!item || item->kind != PTX_I_INST)
+        if (op->item >= code->func->items.n || code->func->items.v[op->item].kind != PTX_I_INST)
             continue;
-        for (size_t k = 0; k < sizeof watched / sizeof *watched; k++)
-            if (op->fn[0] == build->h[watched[k].handler].full) {
-                o->kind = watched[k].kind;
-                o->wide = watched[k].wide;
-            }
-        sim_fn fn = NULL;
-        if (o->kind != CHECK_OTHER) {
-            describe_access(o, op, &item->inst);
-            fn = o->strong ? on_strong : on_access;
-        } else if (is_fence(&item->inst) && op->fn[0] != build->h[SIM_H_GUARD].full) {
-            describe_fence(o, &item->inst);
-            fn = on_fence;
-        }
-        if (!fn)
-            continue;
+        const sim_fn fn = describe(c, o, op, &code->func->items.v[op->item].inst, build);
         o->fn[0] = op->fn[0];
         o->fn[1] = op->fn[1];
-        op->fn[0] = op->fn[1] = fn;
+        if (fn)
+            op->fn[0] = op->fn[1] = fn;
     }
+    if (c->bits & DEVICE_CHECK_MEMORY)
+        check_symbols(c, code);
 }
 
 /* ---- devices, buffers, launches, blocks ------------------------------------------------------------------ */
@@ -328,10 +372,10 @@ bool sim_check_alloc(struct check *c, struct sim_buffer *b)
     return !(c->bits & DEVICE_CHECK_INIT) || !b->bytes || check_define_none(b->shadow, b->bytes);
 }
 
-void sim_check_written(struct sim_buffer *b, uint64_t offset, uint64_t bytes)
+void sim_check_written(struct sim_buffer *b, uint64_t address, uint64_t bytes)
 {
     if (b->shadow && b->shadow->undefined && !b->label.undefined)
-        check_define(b->shadow, offset, bytes);
+        check_define(b->shadow, address - b->base, bytes);
 }
 
 void sim_check_release(struct sim_buffer *b)
@@ -342,29 +386,25 @@ void sim_check_release(struct sim_buffer *b)
     b->shadow = NULL;
 }
 
-void sim_check_begin(struct check *c, struct sim_launch *l, struct sim_code *code,
-                     const struct sim_build *build)
+void sim_check_begin(struct check *c, const struct sim_launch *l)
 {
-    c->op = ARENA_ARRAY(l->arena, code->nop, struct check_op);
-    c->launch = l;
     c->nfinding = 0;
     c->rest = 0;
     c->lists = c->starved = false;
     c->floor = check_tick(c);
     for (unsigned w = 0; w < SIM_WINDOWS; w++) {
-        struct check_shadow *s = l->memory->window[w].shadow;
+        struct sim_buffer *b = &l->memory->window[w];
+        struct check_shadow *s = b->shadow;
+        /* a module's own variables are defined, but threads can race for them */
+        if (!s && b->host && !b->read_only && (s = b->shadow = calloc(1, sizeof *s)))
+            s->bytes = b->bytes;
         if (s)
             s->since = c->floor;
     }
-    instrument(c, code, build);
-    if (c->bits & DEVICE_CHECK_MEMORY)
-        check_symbols(c, code);
-    l->check = c;
 }
 
 bool sim_check_end(struct check *c, struct sim_launch *l, struct diags *d)
 {
-    c->op = NULL;
     if (c->starved) {
         diag_error(d, SPAN_NONE, "no memory left for the checks of kernel '%s'", l->what->entry);
         return false;
@@ -384,8 +424,8 @@ bool sim_check_block_start(struct sim_block *b)
     cb->shared.bytes = b->shared_bytes;
     cb->shared.since = c->clock;
     check_order_start(b);
-    return !(c->bits & DEVICE_CHECK_INIT) ||
-           (check_define_none(&cb->shared, b->shared_bytes) && check_define_none(&cb->local, local));
+    return !(c->bits & DEVICE_CHECK_INIT) || (check_define_none(&cb->shared, b->shared_bytes) &&
+                                              check_define_none(&cb->local, local));
 }
 
 void sim_check_block_end(struct sim_block *b)

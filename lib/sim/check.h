@@ -57,7 +57,7 @@ struct check_arrival {
     uint32_t waits;                /* warps that wait */
     uint32_t threads;              /* that wait */
     uint32_t op;                   /* the record of the first that came, + 1; 0: none came */
-    uint32_t thread;
+    uint32_t thread, named;        /* who it was, and how many threads it named */
     struct check_known *acquired, *fenced;
 };
 
@@ -114,22 +114,23 @@ struct check_op {
     uint8_t scope;
     bool strong, acquire, release;
     bool writes; /* an atomic or a store */
-    bool wide;   /* a store from 64-bit slots */
-    uint8_t element; /* bytes; a vector has several */
+    bool compares, shuffles;
+    bool wide;                 /* a store from 64-bit slots */
+    uint8_t element;           /* bytes; a vector has several */
     struct sim_buffer *buffer; /* that its last access was in */
-    const struct ptx_var *var; /* the shared or local variable whose address it uses, NULL: not known */
-    uint64_t low, high;        /* its extent */
+    const struct ptx_var
+        *var;           /* the shared or local variable whose address it uses, NULL: not known */
+    uint64_t low, high; /* its extent */
 };
 
 enum check_finding_kind {
     CHECK_F_RACE,
-    CHECK_F_SCOPE,    /* two strong accesses whose scopes don't hold each other's thread */
+    CHECK_F_SCOPE, /* two strong accesses whose scopes don't hold each other's thread */
     CHECK_F_INIT,
     CHECK_F_DIVERGED, /* a barrier that part of a warp came to */
     CHECK_F_EXITED,   /* a barrier that some threads will never come to: they have exited */
     CHECK_F_MIXED,    /* two barrier instructions met */
     CHECK_F_OUTSIDE,  /* a lane that its own mask leaves out */
-    CHECK_F_GONE,     /* a mask that names lanes that have exited */
     CHECK_F_SOURCE,   /* a shuffle from a lane that takes no part */
 };
 
@@ -145,7 +146,7 @@ struct check_finding {
     uint64_t address; /* in its space */
     uint8_t space;    /* enum sim_space, never generic */
     uint8_t bytes;
-    uint32_t mask, named;
+    uint32_t mask, source; /* lanes */
 };
 enum { CHECK_FINDINGS = 64 };
 
@@ -165,8 +166,9 @@ struct check {
 };
 
 struct check_block {
-    uint32_t base;  /* the block's threads know each other's accesses up to here */
-    uint32_t *warps; /* [v * SIM_MAX_WARPS + u]: what warp v knows of warp u; NULL: nothing beyond base */
+    uint32_t base; /* the block's threads know each other's accesses up to here */
+    uint32_t *
+        warps; /* [v * SIM_MAX_WARPS + u]: what warp v knows of warp u; NULL: nothing beyond base */
     struct check_known *acquired, *fenced; /* by all threads */
     struct check_thread *thread;           /* NULL: none needed one */
     struct check_shadow shared, local;
@@ -179,26 +181,34 @@ struct check_block {
 struct check *sim_check_new(unsigned bits);
 void sim_check_free(struct check *c);
 
-/* A buffer is made, filled by the host, copied (false: no memory), released. */
+/* A buffer is made (false: no memory), written by the host at an address in it, released. */
 bool sim_check_alloc(struct check *c, struct sim_buffer *b);
-void sim_check_written(struct check *c, struct sim_buffer *b, uint64_t offset, uint64_t bytes);
-void sim_check_copied(struct check *c, struct sim_buffer *to, uint64_t to_offset,
-                      const struct sim_buffer *from, uint64_t from_offset, uint64_t bytes);
+void sim_check_written(struct sim_buffer *b, uint64_t address, uint64_t bytes);
 void sim_check_release(struct sim_buffer *b);
 
-/* Before a launch: instruments its code. After it: adds an error for each finding; false when there was any. */
-void sim_check_begin(struct check *c, struct sim_launch *l, const struct sim_build *build);
+/* Gives the launch's code its checks. */
+void sim_check_instrument(struct check *c, struct sim_launch *l, const struct sim_build *build);
+/* Around each launch of it. At the end an error for each finding: false when there was any. */
+void sim_check_begin(struct check *c, const struct sim_launch *l);
 bool sim_check_end(struct check *c, struct sim_launch *l, struct diags *d);
 
+/* Must the launch run on one thread? */
+static inline bool sim_check_alone(const struct check *c)
+{
+    return c->bits & ~(unsigned)DEVICE_CHECK_MEMORY;
+}
 /* Hooks of blocks and barriers, called where b->check is not NULL. */
 bool sim_check_block_start(struct sim_block *b); /* makes b->check; false: no memory */
-void sim_check_block_free(struct sim_block *b);
+void sim_check_block_end(struct sim_block *b);
+void sim_check_block_free(struct sim_block *b); /* which may have none */
 /* Lanes come to barrier id, named with so many threads (0: all); waits: and stay until it is complete. */
 void sim_check_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, uint32_t id,
                       uint32_t threads, bool waits);
 void sim_check_complete(struct sim_block *b, uint32_t id);
-/* Lanes have met in bar.warp.sync. */
-void sim_check_warp_sync(struct sim_warp *w, uint32_t lanes);
+/* The barrier of a cluster, of which b is the first block. */
+void sim_check_cluster(struct sim_block *b);
+/* Lanes have met in bar.warp.sync, each with those that its mask op->e names. */
+void sim_check_warp_sync(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 
 /* ---- between the files of the sanitizer ----------------------------------------------------------------- */
 
@@ -269,7 +279,10 @@ void check_stores(struct check_shadow *s, uint32_t size, uint32_t lanes, const u
 /* Counts it, with others of its kind and instructions. */
 void check_find(struct check *c, const struct check_finding *f);
 /* Adds an error for each finding. */
-void check_report(const struct sim_launch *l, struct diags *d);
+void check_report(struct sim_launch *l, struct diags *d);
+/* Lanes are about to execute shfl.sync or the like with the masks in op->e. */
+void check_masks(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                 uint32_t lanes);
 
 /* Which variable's address each shared or local access starts from, where that can be known (check_symbol.c). */
 void check_symbols(struct check *c, const struct sim_code *code);

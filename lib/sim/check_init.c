@@ -60,8 +60,7 @@ void check_loads(struct sim_warp *w, const struct check_op *o, const struct sim_
     const uint64_t mask = ones(op->size);
     for (uint32_t left = lanes; left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
-        const uint64_t missing =
-            ~(s->defined[at[lane] / WORD] >> at[lane] % WORD) & mask;
+        const uint64_t missing = ~(s->defined[at[lane] / WORD] >> at[lane] % WORD) & mask;
         if (!missing)
             continue;
         /* of a vector, the first element that is not defined */

@@ -132,8 +132,7 @@ struct check_known *check_known_join(struct check *c, struct check_known *a, str
     k->all = a->all > b->all ? a->all : b->all;
     uint32_t i = 0, j = 0, n = 0;
     while (i < a->n || j < b->n) {
-        const bool take_a =
-            j == b->n || (i < a->n && order(&a->fact[i], &b->fact[j]) <= 0);
+        const bool take_a = j == b->n || (i < a->n && order(&a->fact[i], &b->fact[j]) <= 0);
         k->fact[n++] = take_a ? a->fact[i++] : b->fact[j++];
     }
     settle(k);

@@ -199,6 +199,34 @@ void check_complete_order(struct sim_block *b, struct check_arrival *a)
     *a = (struct check_arrival){0};
 }
 
+/* Every thread of the cluster knows what all the others did. */
+void sim_check_cluster(struct sim_block *first)
+{
+    struct check *c = of(first);
+    struct check_fact fact[SIM_MAX_CLUSTER];
+    struct check_known *fenced = NULL;
+    const uint32_t now = check_tick(c);
+    for (uint32_t i = 0; i < first->npeer; i++)
+        fact[i] = (struct check_fact){(uint32_t)first->peer[i]->index, now, 0, SIM_MAX_THREADS - 1};
+    struct check_known *acquired = check_known_new(c, fact, first->npeer);
+    for (uint32_t i = 0; i < first->npeer; i++) {
+        struct check_block *cb = first->peer[i]->check;
+        learn(c, &acquired, cb->acquired);
+        learn(c, &fenced, cb->fenced);
+        for (uint32_t k = 0; k < first->nwarp; k++)
+            gather(&first->peer[i]->warp[k], UINT32_MAX, &acquired, &fenced);
+    }
+    for (uint32_t i = 0; i < first->npeer; i++) {
+        struct check_block *cb = first->peer[i]->check;
+        cb->base = now;
+        learn(c, &cb->acquired, acquired);
+        learn(c, &cb->fenced, fenced);
+    }
+    check_known_drop(acquired);
+    check_known_drop(fenced);
+    c->lists = true;
+}
+
 /* Lanes that are not all of the warp: a clock for each pair of them. */
 static void sync_some(struct sim_warp *w, uint32_t lanes, uint32_t now)
 {
@@ -221,12 +249,11 @@ static void sync_some(struct sim_warp *w, uint32_t lanes, uint32_t now)
         memcpy(&cw->lanes[(uint32_t)__builtin_ctz(left) * SIM_LANES], known, sizeof known);
 }
 
-void sim_check_warp_sync(struct sim_warp *w, uint32_t lanes)
+static void sync_lanes(struct sim_warp *w, uint32_t lanes)
 {
     struct check_block *cb = w->block->check;
     struct check_known *acquired = NULL, *fenced = NULL;
     const uint32_t now = check_tick(of(w->block));
-    lanes &= w->live;
     if (lanes == w->live)
         cb->warp[w->index].base = now;
     else
@@ -237,6 +264,20 @@ void sim_check_warp_sync(struct sim_warp *w, uint32_t lanes)
     hand_out(w, lanes, acquired, fenced);
     check_known_drop(acquired);
     check_known_drop(fenced);
+}
+
+void sim_check_warp_sync(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
+{
+    while (lanes) {
+        uint32_t mask, one, same = 0;
+        memcpy(&mask, w->r + op->e + 4 * __builtin_ctz(lanes), 4);
+        for (uint32_t left = lanes; left; left &= left - 1) {
+            memcpy(&one, w->r + op->e + 4 * __builtin_ctz(left), 4);
+            same |= one == mask ? left & -left : 0;
+        }
+        sync_lanes(w, same);
+        lanes &= ~same;
+    }
 }
 
 /* ---- fences, release, acquire --------------------------------------------------------------------------- */
@@ -301,8 +342,7 @@ static void publication(struct sim_warp *w, uint32_t lane, const struct check_op
         check_tick(c);
         return;
     }
-    const struct check_thread *t =
-        cb->thread ? &cb->thread[w->index * SIM_LANES + lane] : NULL;
+    const struct check_thread *t = cb->thread ? &cb->thread[w->index * SIM_LANES + lane] : NULL;
     struct check_known **fenced = o->scope == CHECK_GPU ? gpu : cta;
     learn(c, fenced, cb->fenced);
     if (t) {

@@ -137,10 +137,10 @@ static inline bool ordered(const struct view *v, uint32_t lane, const struct che
 static inline unsigned apart(const struct check_slot *a, const struct check_slot *b)
 {
     const uint32_t d = a->who ^ b->who;
-    return a->block != b->block          ? 3
-           : d >> (CHECK_OP_BITS + 5)    ? 2
-           : (d >> CHECK_OP_BITS) != 0   ? 1
-                                         : 0;
+    return a->block != b->block        ? 3
+           : d >> (CHECK_OP_BITS + 5)  ? 2
+           : (d >> CHECK_OP_BITS) != 0 ? 1
+                                       : 0;
 }
 
 static void conflict(const struct view *v, uint32_t lane, uint64_t at, const struct check_slot *s,
@@ -180,7 +180,8 @@ static inline void remember(const struct view *v, uint32_t lane, struct check_sl
         slot[1] = *now;
     else if (check_ordered(v->w, lane, &slot[0]))
         slot[0] = *now;
-    else if (check_ordered(v->w, lane, &slot[1]) || apart(&slot[0], now) > apart(&slot[0], &slot[1]))
+    else if (check_ordered(v->w, lane, &slot[1]) ||
+             apart(&slot[0], now) > apart(&slot[0], &slot[1]))
         slot[1] = *now;
 }
 
@@ -196,8 +197,7 @@ static unsigned char stored(const struct view *v, uint32_t lane, uint32_t k)
 
 /* Would nobody see which of two unordered writes came last? Either memory holds the value already, or the other is of
  * another lane of this very instruction. */
-static bool same_value(const struct view *v, uint32_t lane, uint64_t at,
-                       const struct check_slot *s)
+static bool same_value(const struct view *v, uint32_t lane, uint64_t at, const struct check_slot *s)
 {
     const uint32_t other = check_thread_of(s) % SIM_LANES;
     const bool together = s->block == v->block && s->clock == v->clock &&
@@ -283,7 +283,7 @@ static struct view view_of(struct sim_warp *w, const struct check_op *o, const s
                          .block = (uint32_t)w->block->index,
                          .record = (uint32_t)(op - w->code),
                          .clock = c->clock,
-                         .floor = c->floor,
+                         .floor = s->since, /* not before the launch */
                          .base = cb->base};
 }
 

@@ -706,6 +706,7 @@ struct sim_code *sim_decode(const struct sim_decode_in *in, struct diags *d)
     if (d->nerror != before)
         return NULL;
     code->op = dc.op.v;
+    code->vars = dc.vars;
     code->nop = (uint32_t)dc.op.n;
     code->scratch = take(&dc.file_next, SIM_SCRATCH);
     code->file_bytes = dc.file_next;

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sim/check.h"
 #include "sim/module.h"
 #include "sim/sim.h"
 
@@ -18,6 +19,7 @@ struct device {
     struct arena *module_arena; /* of what is loaded; NULL: nothing is */
     struct ptx_module *module;
     struct sim_symbols symbols;
+    struct check *check; /* NULL: none asked for */
 };
 
 static int sim_count_devices(struct diags *d)
@@ -61,6 +63,10 @@ static enum device_status sim_open(struct arena *a, int ordinal, const struct de
     v->arena = a;
     if (opt)
         v->options = *opt;
+    if (v->options.check && !(v->check = sim_check_new(v->options.check))) {
+        diag_error(d, SPAN_NONE, "no memory left for the checks");
+        return DEVICE_FAILED;
+    }
     choose_build(&v->build);
     sim_forms_init(&v->forms);
     *dev = v;
@@ -84,7 +90,11 @@ static enum device_status sim_alloc(struct device *dev, uint64_t bytes,
                                     const struct device_label *label, uint64_t *address,
                                     struct diags *d)
 {
-    const struct sim_buffer *b = sim_mem_alloc(&dev->memory, bytes, label, "buffer");
+    struct sim_buffer *b = sim_mem_alloc(&dev->memory, bytes, label, "buffer");
+    if (b && dev->check && !sim_check_alloc(dev->check, b)) {
+        sim_mem_release(&dev->memory, b->base);
+        b = NULL;
+    }
     if (!b) {
         diag_error(d, SPAN_NONE, "no memory left for a buffer of %" PRIu64 " bytes", bytes);
         return DEVICE_FAILED;
@@ -116,6 +126,7 @@ static enum device_status sim_write(struct device *dev, uint64_t address, const 
         return DEVICE_REFUSED;
     if (bytes)
         memcpy(to, from, (size_t)bytes);
+    sim_check_written(sim_mem_near(&dev->memory, address), address, bytes);
     return DEVICE_OK;
 }
 
@@ -146,6 +157,7 @@ static enum device_status sim_copy(struct device *dev, uint64_t to, uint64_t fro
         return DEVICE_REFUSED;
     const double start = now();
     memmove(dst, src, (size_t)bytes);
+    sim_check_written(sim_mem_near(&dev->memory, to), to, bytes);
     if (stats)
         *stats = (struct device_stats){.seconds = now() - start};
     return DEVICE_OK;
@@ -190,13 +202,16 @@ static enum device_status run(struct device *dev, struct sim_launch *l, size_t n
         atomic_store(&l->stop_after, UINT64_MAX);
         atomic_store(&l->count, 0);
         const double start = now();
+        if (dev->check)
+            sim_check_begin(dev->check, l);
         const bool ok = sim_run_grid(l, worker_threads(dev));
         if (stats)
             stats[i] = (struct device_stats){now() - start, atomic_load(&l->count)};
-        if (!ok) {
+        if (!ok)
             sim_report(l, &l->fault, d);
+        const bool clean = !dev->check || sim_check_end(dev->check, l, d);
+        if (!ok || !clean)
             return l->fault.kind == SIM_F_MEMORY ? DEVICE_FAILED : DEVICE_FAULT;
-        }
     }
     return DEVICE_OK;
 }
@@ -241,6 +256,8 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
     if (l.code && sim_check_shared(dev->module, l.code, what, &l.shared_bytes, d)) {
         l.resident = sim_resident(&l);
         pthread_mutex_init(&l.lock, NULL);
+        if (dev->check)
+            sim_check_instrument(dev->check, &l, &dev->build);
         s = run(dev, &l, n, stats, d);
         pthread_mutex_destroy(&l.lock);
     }
@@ -276,6 +293,7 @@ static void sim_close(struct device *dev)
 {
     unload(dev);
     sim_mem_free(&dev->memory);
+    sim_check_free(dev->check);
 }
 
 const struct device_ops sim_device = {

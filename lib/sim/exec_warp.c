@@ -2,6 +2,7 @@
  * those that have not exited are all here, or at another such instruction (sim_meet). */
 #include <config.h>
 
+#include "sim/check.h"
 #include "sim/exec.h"
 
 static inline u32 guarded(const struct sim_warp *w, const struct sim_op *op)
@@ -156,6 +157,8 @@ SIM_FN(ACTIVEMASK)
 SIM_FN(WARPSYNC)
 {
     COME_TOGETHER(lanes);
+    if (w->block->check)
+        sim_check_warp_sync(w, op, lanes);
     return op + 1;
 }
 

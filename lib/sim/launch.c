@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "sim/block.h"
+#include "sim/check.h"
 
 enum {
     ROUNDS = 64, /* slices that each warp of a block gets in a turn */
@@ -173,7 +174,7 @@ static bool worker_init(struct sim_worker *k, struct sim_launch *l)
 
 bool sim_run_grid(struct sim_launch *l, unsigned threads)
 {
-    if (l->code->ordered || threads < 1)
+    if (l->code->ordered || (l->check && sim_check_alone(l->check)) || threads < 1)
         threads = 1;
     if (threads > l->nblock / l->ncluster)
         threads = (unsigned)(l->nblock / l->ncluster);

@@ -2,13 +2,14 @@
 
 #include <stdlib.h>
 
-#include "sim/sim.h"
+#include "sim/check.h"
 
 static const uint64_t WINDOW = (uint64_t)1 << SIM_WINDOW_BITS;
 static const uint64_t START = (uint64_t)1 << (SIM_WINDOW_BITS - 2); /* of a buffer in its window */
 
 static void drop(struct sim_memory *m, struct sim_buffer *b)
 {
+    sim_check_release(b);
     free(b->block);
     b->block = NULL;
     b->host = NULL;

@@ -28,10 +28,10 @@ enum {
     SIM_MAX_THREADS = 1024, /* per block */
     SIM_MAX_WARPS = SIM_MAX_THREADS / SIM_LANES,
     SIM_BARRIERS = 16,
-    SIM_SLOT = 64,  /* alignment of the register file and its slots, bytes */
-    SIM_TICK = 256, /* taken backward branches before a group of lanes lets others pass */
-    SIM_POLL = 8,   /* as many of them counts one round of a loop that may wait for others */
-    SIM_SLICE = 16, /* ticks before a warp lets the block's other warps pass */
+    SIM_SLOT = 64,       /* alignment of the register file and its slots, bytes */
+    SIM_TICK = 256,      /* taken backward branches before a group of lanes lets others pass */
+    SIM_POLL = 8,        /* as many of them counts one round of a loop that may wait for others */
+    SIM_SLICE = 16,      /* ticks before a warp lets the block's other warps pass */
     SIM_PATIENCE = 1024, /* ticks of a loop that seems not to wait before it lets them pass */
 };
 
@@ -59,6 +59,7 @@ struct sim_buffer {
     struct device_label label; /* strings as the caller gave them; name NULL: unlabelled */
     const char *what;          /* "buffer", "constant", "parameters" ... for reports */
     bool read_only, released;
+    struct check_shadow *shadow; /* check.h; NULL: not checked */
 };
 
 struct sim_memory {
@@ -189,6 +190,15 @@ struct sim_special {
     enum ptx_sreg reg;
 };
 
+/* Where variables live. */
+struct sim_symbol {
+    const struct ptx_var *var;
+    uint64_t address;
+};
+struct sim_symbols {
+    VEC(struct sim_symbol) list;
+};
+
 /* An entry made ready to run. Lives in the launch's arena. */
 struct sim_code {
     const struct ptx_module *module;
@@ -207,10 +217,11 @@ struct sim_code {
     uint32_t ncache;     /* memory instructions */
     VEC(struct sim_const) consts;
     VEC(struct sim_special) specials;
-    uint64_t shared_bytes; /* static */
-    uint64_t local_bytes;  /* per thread */
-    bool ordered;          /* has atomics whose order shows: blocks must run on one thread */
-    bool cooperates;       /* has barriers or may wait for others: a warp can stop half-way */
+    uint64_t shared_bytes;   /* static */
+    uint64_t local_bytes;    /* per thread */
+    bool ordered;            /* has atomics whose order shows: blocks must run on one thread */
+    bool cooperates;         /* has barriers or may wait for others: a warp can stop half-way */
+    struct sim_symbols vars; /* parameters, shared and local variables: addresses in their space */
 };
 
 struct sim_targets {
@@ -239,15 +250,6 @@ void sim_forms_init(struct sim_forms *f);
 /* NULL with errors in d when the entry has an instruction that the simulator does not have, or one that is
  * not valid. */
 struct sim_code *sim_decode(const struct sim_decode_in *in, struct diags *d);
-
-/* Where module-level variables live. */
-struct sim_symbol {
-    const struct ptx_var *var;
-    uint64_t address;
-};
-struct sim_symbols {
-    VEC(struct sim_symbol) list;
-};
 
 /* ---- execution (warp.c, block.c, launch.c) -------------------------------------------------------- */
 
@@ -346,6 +348,7 @@ struct sim_fault {
     uint32_t bytes;
     uint8_t space; /* enum sim_space */
     bool store;
+    const struct ptx_var *var; /* the access has left this variable; NULL: not known to have */
     /* where every group stood, for deadlocks and limits; in the launch's arena */
     VEC(struct sim_stand) stands;
 };
@@ -377,8 +380,15 @@ struct sim_block {
     struct sim_barrier barrier[SIM_BARRIERS];
     struct sim_fault fault;
     bool spins; /* when it stopped last, all its warps were in loops that may wait for others */
+    struct check_block *check; /* check.h; NULL: not checked */
     struct sim_block *next;
     struct sim_warp warp[];
+};
+
+/* A file that .file gives a number; text NULL: it can't be read. */
+struct sim_source {
+    uint32_t file;
+    const struct source *text;
 };
 
 /* What a launch's workers share. Read-only while they run, but for the atomics and the fault. */
@@ -404,8 +414,10 @@ struct sim_launch {
     /* those with a later turn need not run: an earlier one has failed */
     _Atomic uint64_t stop_after;
     pthread_mutex_t lock;
-    struct sim_fault fault; /* of the first block that failed */
-    _Atomic uint64_t count; /* thread-instructions of the blocks that are done */
+    struct sim_fault fault;         /* of the first block that failed */
+    _Atomic uint64_t count;         /* thread-instructions of the blocks that are done */
+    struct check *check;            /* check.h; NULL: not checked */
+    VEC(struct sim_source) sources; /* files that reports have named */
 };
 
 /* A worker thread: its register files, blocks and cache. */
@@ -495,6 +507,6 @@ bool sim_run_grid(struct sim_launch *l, unsigned threads);
 /* ---- reports (report.c) --------------------------------------------------------------------------- */
 
 /* Adds the error for a fault, with its notes, to d. */
-void sim_report(const struct sim_launch *l, const struct sim_fault *f, struct diags *d);
+void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d);
 
 #endif

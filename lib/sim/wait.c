@@ -1,7 +1,7 @@
 /* What lanes wait for: barriers, and other lanes of their warp. */
 #include <config.h>
 
-#include "sim/sim.h"
+#include "sim/check.h"
 
 /* ---- barriers ---------------------------------------------------------------------------------------- */
 
@@ -34,6 +34,8 @@ static void check_barrier(struct sim_block *b, uint32_t id)
     struct sim_barrier *bar = &b->barrier[id];
     if (bar->arrived == 0 || bar->arrived < wanted_at(b, bar))
         return;
+    if (b->check)
+        sim_check_complete(b, id);
     for (uint32_t i = 0; i < b->nwarp; i++) {
         struct sim_warp *w = &b->warp[i];
         for (uint32_t g = 0; g < w->ngroup; g++)
@@ -74,6 +76,8 @@ const struct sim_op *sim_barrier(struct sim_warp *w, const struct sim_op *op, ui
     else if ((bar->expected ? bar->expected : all) != (threads ? threads : all))
         return sim_fault_at(w, op, (uint32_t)__builtin_ctz(lanes), SIM_F_COUNT);
     sim_count(w, op + 1);
+    if (b->check)
+        sim_check_arrive(w, op, lanes, id, threads, op->more != SIM_BAR_ARRIVE);
     bar->used = true;
     if (op->more >= SIM_BAR_POPC) {
         bar->lanes += (uint32_t)__builtin_popcount(lanes);
@@ -99,6 +103,8 @@ static void check_cluster(struct sim_block *b)
     if (!first->cluster_came || first->cluster_came < live)
         return;
     first->cluster_came = 0;
+    if (first->check)
+        sim_check_cluster(first);
     for (uint32_t i = 0; i < b->npeer; i++)
         for (uint32_t k = 0; k < b->nwarp; k++) {
             struct sim_warp *w = &b->peer[i]->warp[k];

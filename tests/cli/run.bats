@@ -517,8 +517,9 @@ END
     [ ! -e y.npy ]
     run -1 kaio-run --check=memory c.ptx n=3 x=@ones y=y.npy
     run -0 kaio-run --check=memory saxpy.ptx n=3 x=@ones y=@ones
-    run -2 kaio-run --check=race saxpy.ptx n=3 x=@ones y=@ones
-    [ "${lines[0]}" = "kaio-run: error: --check=race: of the checks, 'memory' alone is part of this release" ]
+    run -0 kaio-run --check saxpy.ptx n=3 x=@ones y=@ones
+    run -2 kaio-run --check=race,rice saxpy.ptx n=3 x=@ones y=@ones
+    [ "${lines[0]}" = "kaio-run: error: --check: 'rice' is not memory, init, race, sync or all" ]
     run -2 kaio-run -d cuda --check=memory saxpy.ptx
     [ "${lines[0]}" = "kaio-run: error: --check runs on the simulator: -d cpu" ]
 }

@@ -60,7 +60,9 @@ static const struct cli_option options[] = {
     TEXT(OPT_TIME, "time", "[N]",
          "time N launches after the one that counts (default 20,\non the simulator 3)", ""),
     TEXT(OPT_CHECK, "check", "[LIST]",
-         "run on the simulator and report wrong accesses;\nLIST: memory", "memory"),
+         "run on the simulator and report wrong accesses; LIST: of\nmemory,init,race,sync (default "
+         "all of them)",
+         "memory init race sync all"),
     TEXT(OPT_MAX_INSTRUCTIONS, "max-instructions", "N",
          "stop a simulated launch after N thread-instructions", ""),
     TEXT(OPT_THREADS, "threads", "N", "threads of the simulator (default: one per core)", ""),
@@ -134,12 +136,12 @@ static void set_device(struct job *j, const char *text, const char *from)
 
 static void set_check(struct job *j)
 {
-    const char *s = j->cli.arg;
-    if (!s || strcmp(s, "memory") != 0)
-        cli_usage_error(&j->cli,
-                        "--check%s%s: of the checks, 'memory' alone is part of this release",
-                        s ? "=" : "", s ? s : "");
+    const char *bad;
+    size_t len;
     j->check = true;
+    if (!device_parse_check(j->cli.arg ? j->cli.arg : "all", &j->device_options.check, &bad, &len))
+        cli_usage_error(&j->cli, "--check: '%.*s' is not memory, init, race, sync or all", (int)len,
+                        bad);
 }
 
 static void set_order(struct job *j)

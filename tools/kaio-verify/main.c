@@ -3,6 +3,7 @@
 #include "verify.h"
 
 #include "base/num.h"
+#include "run/choose.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ enum {
     OPT_KERNEL,
     OPT_THREADS,
     OPT_MAX_INSTRUCTIONS,
+    OPT_CHECK,
 };
 
 static const char *const formats[] = {"text", "tap", "json", "junit", NULL};
@@ -44,6 +46,10 @@ static const struct cli_option option_list[] = {
      "exact normal uniform edge", NULL},
     {OPT_SEED, "seed", "N", "of the random inputs (default 1)", NULL, NULL},
     {OPT_REPEAT, "repeat", NULL, "run twice: the results must have the same bits", NULL, NULL},
+    {OPT_CHECK, "check", "[LIST]",
+     "run on the simulator; wrong accesses fail, too. LIST: of\nmemory,init,race,sync (default all "
+     "of them)",
+     "memory init race sync all", NULL},
     {OPT_ALL, "all", NULL, "large cases too", NULL, NULL},
     {OPT_PTX, "ptx", "FILE", "run the PTX in FILE instead of emitting", NULL, NULL},
     {OPT_MAX_INSTRUCTIONS, "max-instructions", "N",
@@ -93,6 +99,16 @@ static void tolerance(struct cli *cli, double *to, struct options *opt)
     opt->tolerance.given = true;
 }
 
+static void check(struct cli *cli, struct options *opt)
+{
+    const char *bad;
+    size_t len;
+    opt->check_words = cli->arg ? cli->arg : "all";
+    if (!device_parse_check(opt->check_words, &opt->check, &bad, &len))
+        cli_usage_error(cli, "%s: '%.*s' is not memory, init, race, sync or all", cli->shown,
+                        (int)len, bad);
+}
+
 static void take_option(struct cli *cli, int id, struct options *o)
 {
     switch (id) {
@@ -107,6 +123,7 @@ static void take_option(struct cli *cli, int id, struct options *o)
     case OPT_SEED: o->seed = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
     case OPT_REPEAT: o->repeat = true; break;
     case OPT_ALL: o->all = true; break;
+    case OPT_CHECK: check(cli, o); break;
     case OPT_PTX: o->ptx = cli->arg; break;
     case OPT_MAX_INSTRUCTIONS: o->max_instructions = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
     case OPT_RTOL: tolerance(cli, &o->tolerance.rtol, o); break;
@@ -130,8 +147,10 @@ int main(int argc, char **argv)
         take_option(&cli, id, &opt);
     if (opt.run && opt.golden)
         cli_usage_error(&cli, "--run and --golden exclude each other");
-    if (!opt.run && (opt.device || opt.target || opt.fill >= 0 || opt.repeat || opt.all || opt.ptx))
-        cli_usage_error(&cli, "--device, --target, --fill, --repeat, --all and --ptx need --run");
+    if (!opt.run && (opt.device || opt.target || opt.fill >= 0 || opt.repeat || opt.all ||
+                     opt.ptx || opt.check))
+        cli_usage_error(
+            &cli, "--device, --target, --fill, --repeat, --check, --all and --ptx need --run");
     cli_catch_signals(&cli, &interrupted);
     int status = opt.golden ? verify_golden(&cli, &opt)
                  : opt.run  ? verify_run(&cli, &opt)

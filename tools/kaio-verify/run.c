@@ -50,12 +50,17 @@ static int open_device(struct session *s)
     if (!device_parse(name, &choice))
         cli_usage_error(s->cli, "%s: '%s' is not auto, cuda, cuda:N or cpu",
                         s->opt->device ? "--device" : "KAIO_DEVICE", name);
+    if (s->opt->check && choice.ops == &cuda_device)
+        cli_usage_error(s->cli, "--check runs on the simulator: -d cpu");
+    if (s->opt->check)
+        choice.ops = &sim_device;
     device_settle(s->a, &choice, &why);
     if (why)
         cli_note(s->cli, "running on the simulator: %s", why);
     s->ops = choice.ops;
     struct device_options options = {.threads = s->opt->threads,
                                      .max_instructions = s->opt->max_instructions,
+                                     .check = s->opt->check,
                                      .interrupted = s->opt->interrupted};
     enum device_status st = s->ops->open(s->a, choice.ordinal, &options, &s->dev, s->d);
     if (st == DEVICE_ABSENT)
@@ -107,6 +112,8 @@ static const char *repeat_command(const struct kernel *k, const char *words, con
         buf_puts(&b, " --all");
     if (o->repeat)
         buf_puts(&b, " --repeat");
+    if (o->check)
+        buf_printf(&b, " --check=%s", o->check_words);
     for (size_t i = 0; i < o->ndefine; i++)
         buf_printf(&b, " -D %s=%llu", o->define[i].name, (unsigned long long)o->define[i].value);
     if (o->ptx) {
@@ -126,8 +133,8 @@ static bool emit(struct kernel *k, struct diags *d)
     if (s->opt->ptx) {
         k->ptx = io_read(k->a, d, s->opt->ptx, IO_TEXT_LIMIT);
     } else {
-        struct ptx_module *made =
-            lower_specs(k->a, &k->spec, 1, s->target, &(struct lower_options){0}, d);
+        const struct lower_options lo = {.lines = s->opt->check};
+        struct ptx_module *made = lower_specs(k->a, &k->spec, 1, s->target, &lo, d);
         if (!made)
             return false;
         struct buf text = buf_in(k->a);

@@ -48,7 +48,8 @@ struct options {
     int fill; /* enum fill_kind, or -1: chosen per spec */
     uint64_t seed, sample, max_instructions;
     const char *ptx, *kernel;
-    unsigned threads;
+    unsigned threads, check; /* check: enum device_check, bits */
+    const char *check_words; /* as given */
     enum format format;
     struct spec_define define[64];
     size_t ndefine;

@@ -1,0 +1,150 @@
+/* What the sanitizer found: counted while the kernel runs, told when it is over. */
+#include <config.h>
+
+#include "sim/check.h"
+
+#include <inttypes.h>
+
+#include "sim/report.h"
+
+void check_find(struct check *c, const struct check_finding *f)
+{
+    for (uint32_t i = 0; i < c->nfinding; i++) {
+        struct check_finding *g = &c->finding[i];
+        if (g->kind == f->kind && g->at.op == f->at.op && g->other.op == f->other.op) {
+            g->count++;
+            return;
+        }
+    }
+    if (c->nfinding < CHECK_FINDINGS)
+        c->finding[c->nfinding++] = *f;
+    else
+        c->rest++;
+}
+
+/* What an instruction does to memory. */
+static const char *act_text(const struct check *c, uint32_t op)
+{
+    const struct check_op *o = &c->op[op];
+    switch ((enum check_class)o->kind) {
+    case CHECK_LOAD: return "load";
+    case CHECK_STORE: return "store";
+    case CHECK_ATOMIC: return "atomic";
+    default: return "instruction";
+    }
+}
+
+static const char *side_text(const struct sim_launch *l, const struct check_side *s)
+{
+    return sim_thread_text(l, s->block, s->thread);
+}
+
+/* "; 31 more like it" */
+static const char *count_text(const struct sim_launch *l, const struct check_finding *f)
+{
+    return f->count > 1 ? arena_printf(l->arena, "; %" PRIu64 " such accesses in all", f->count)
+                        : "";
+}
+
+static const char *race_remedy(const struct check_finding *f)
+{
+    if (f->at.block != f->other.block)
+        return "blocks run in any order: use atomics, or release and acquire with scope = gpu";
+    if (f->at.thread / SIM_LANES == f->other.thread / SIM_LANES)
+        return "lanes of a warp run in any order: put __syncwarp() or __syncthreads() between "
+               "them";
+    return "put __syncthreads() between them, or use atomics";
+}
+
+static void report_race(struct sim_launch *l, const struct check_finding *f, struct diags *d)
+{
+    const struct check *c = l->check;
+    const char *mine = act_text(c, f->at.op), *theirs = act_text(c, f->other.op);
+    const char *place = sim_place_text(l, f->space, f->address, NULL);
+    if (f->kind == CHECK_F_SCOPE)
+        diag_error(d, sim_span_of(l, f->at.op),
+                   "kernel '%s': race on %s: the scope of this %s or of the other %s is the "
+                   "block, and they are in two blocks",
+                   l->what->entry, place, mine, theirs);
+    else
+        diag_error(d, sim_span_of(l, f->at.op),
+                   "kernel '%s': race on %s: this %s and another thread's %s are not ordered",
+                   l->what->entry, place, mine, theirs);
+    diag_note(d, SPAN_NONE, "this %s: %s%s", mine, side_text(l, &f->at), count_text(l, f));
+    sim_note_source(l, f->at.op, d);
+    diag_note(d, sim_span_of(l, f->other.op), "the other %s: %s", theirs, side_text(l, &f->other));
+    sim_note_source(l, f->other.op, d);
+    diag_note(d, SPAN_NONE, "%s",
+              f->kind == CHECK_F_SCOPE ? "give both scope = gpu" : race_remedy(f));
+}
+
+static void report_init(struct sim_launch *l, const struct check_finding *f, struct diags *d)
+{
+    diag_error(d, sim_span_of(l, f->at.op),
+               "kernel '%s': %s of %u bytes at %s, where nothing was written", l->what->entry,
+               act_text(l->check, f->at.op), f->bytes,
+               sim_place_text(l, f->space, f->address, NULL));
+    diag_note(d, SPAN_NONE, "%s%s", side_text(l, &f->at), count_text(l, f));
+    sim_note_source(l, f->at.op, d);
+}
+
+static void report_barrier(struct sim_launch *l, const struct check_finding *f, struct diags *d)
+{
+    static const char *const what[] = {
+        [CHECK_F_DIVERGED] = "the lanes of a warp come to a barrier at two places",
+        [CHECK_F_EXITED] = "this barrier is not reached by every thread of the block",
+        [CHECK_F_MIXED] = "the threads of a block come to a barrier at two places",
+    };
+    diag_error(d, sim_span_of(l, f->at.op), "kernel '%s': %s", l->what->entry, what[f->kind]);
+    diag_note(d, SPAN_NONE, "%s, has come here", side_text(l, &f->at));
+    sim_note_source(l, f->at.op, d);
+    if (f->kind == CHECK_F_EXITED) {
+        diag_note(d, SPAN_NONE, "%s, has exited", side_text(l, &f->other));
+    } else {
+        diag_note(d, sim_span_of(l, f->other.op), "%s, has come here", side_text(l, &f->other));
+        sim_note_source(l, f->other.op, d);
+    }
+    diag_note(d, SPAN_NONE,
+              "every thread of the block must come to the same barrier: move it "
+              "out of the branch");
+}
+
+static void report_mask(struct sim_launch *l, const struct check_finding *f, struct diags *d)
+{
+    const struct span at = sim_span_of(l, f->at.op);
+    const char *kernel = l->what->entry;
+    const uint32_t lane = f->at.thread % SIM_LANES;
+    if (f->kind == CHECK_F_OUTSIDE)
+        diag_error(d, at,
+                   "kernel '%s': lane %u executes this with the mask 0x%08x, which leaves it out",
+                   kernel, lane, f->mask);
+    else
+        diag_error(d, at,
+                   "kernel '%s': lane %u takes its value from lane %u, which does not take part "
+                   "(mask 0x%08x)",
+                   kernel, lane, f->source, f->mask);
+    diag_note(d, SPAN_NONE, "%s%s", side_text(l, &f->at),
+              f->count > 1 ? arena_printf(l->arena, "; %" PRIu64 " such cases in all", f->count)
+                           : "");
+    sim_note_source(l, f->at.op, d);
+}
+
+void check_report(struct sim_launch *l, struct diags *d)
+{
+    const struct check *c = l->check;
+    for (uint32_t i = 0; i < c->nfinding; i++) {
+        const struct check_finding *f = &c->finding[i];
+        switch (f->kind) {
+        case CHECK_F_RACE:
+        case CHECK_F_SCOPE: report_race(l, f, d); break;
+        case CHECK_F_INIT: report_init(l, f, d); break;
+        case CHECK_F_DIVERGED:
+        case CHECK_F_EXITED:
+        case CHECK_F_MIXED: report_barrier(l, f, d); break;
+        case CHECK_F_OUTSIDE:
+        case CHECK_F_SOURCE: report_mask(l, f, d); break;
+        }
+    }
+    if (c->rest)
+        diag_note(d, SPAN_NONE, "%" PRIu64 " more findings are not shown", c->rest);
+}

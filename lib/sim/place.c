@@ -1,0 +1,229 @@
+/* How reports name instructions, source lines, threads and places in memory. */
+#include <config.h>
+
+#include "sim/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+
+struct span sim_span_of(const struct sim_launch *l, uint32_t op)
+{
+    const struct ptx_func *f = l->code->func;
+    if (!f->items.n)
+        return f->span;
+    while (op + 1 < l->code->nop && f->items.v[l->code->op[op].item].kind == PTX_I_LABEL)
+        op++;
+    return f->items.v[l->code->op[op].item].span;
+}
+
+const char *sim_dim_text(struct arena *a, const struct device_dim *n, uint64_t i)
+{
+    return arena_printf(a, "(%" PRIu64 ",%" PRIu64 ",%" PRIu64 ")", i % n->x, i / n->x % n->y,
+                        i / n->x / n->y);
+}
+
+const char *sim_thread_text(const struct sim_launch *l, uint64_t block, uint32_t thread)
+{
+    struct arena *a = l->arena;
+    return arena_printf(a, "block %s, thread %s", sim_dim_text(a, &l->what->grid, block),
+                        sim_dim_text(a, &l->what->block, thread));
+}
+
+/* ---- source lines --------------------------------------------------------------------------------------- */
+
+/* The name of  .file NUMBER "name"; NULL when the module has none. */
+static const char *file_name(const struct sim_launch *l, uint32_t number)
+{
+    const struct ptx_module *m = l->code->module;
+    for (size_t i = 0; i < m->items.n; i++) {
+        unsigned n;
+        int at = 0;
+        const char *text = m->items.v[i].text;
+        if (m->items.v[i].kind != PTX_I_TEXT || !text ||
+            sscanf(text, ".file %u \"%n", &n, &at) < 1 || !at || n != number)
+            continue;
+        return arena_strndup(l->arena, text + at, strcspn(text + at, "\""));
+    }
+    return NULL;
+}
+
+/* The file that a .loc names, read once; NULL when it is not to be had. What it holds outlives the launch, as d does. */
+static const struct source *source_file(struct sim_launch *l, uint32_t number, const char *name,
+                                        struct diags *d)
+{
+    struct stat st;
+    for (size_t i = 0; i < l->sources.n; i++)
+        if (l->sources.v[i].file == number)
+            return l->sources.v[i].text;
+    struct sim_source *s = VEC_PUSH(l->arena, &l->sources);
+    s->file = number;
+    if (stat(name, &st) == 0 && S_ISREG(st.st_mode))
+        s->text =
+            io_read(d->arena, diags_new(l->arena), arena_strdup(d->arena, name), IO_TEXT_LIMIT);
+    return s->text;
+}
+
+/* A line from a column on; no length when the source has no such line. */
+static struct span line_span(const struct source *src, uint32_t line, uint32_t column)
+{
+    const char *p = src->text, *end = p + src->len;
+    for (; line > 1 && p < end; line--) {
+        const char *eol = memchr(p, '\n', (size_t)(end - p));
+        p = eol ? eol + 1 : end;
+    }
+    const char *eol = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+    const size_t len = (size_t)((eol ? eol : end) - p), skip = column ? column - 1 : 0;
+    if (line > 1 || skip >= len)
+        return (struct span){0};
+    return (struct span){src, (size_t)(p - src->text) + skip, 1};
+}
+
+void sim_note_source(struct sim_launch *l, uint32_t op, struct diags *d)
+{
+    static const char what[] = "is where this instruction comes from";
+    const struct ptx_func *f = l->code->func;
+    for (uint32_t i = l->code->op[op].item; i-- > 0;) {
+        if (f->items.v[i].kind != PTX_I_LOC)
+            continue;
+        const struct ptx_item *loc = &f->items.v[i];
+        const char *name = file_name(l, loc->file);
+        const struct source *src = name ? source_file(l, loc->file, name, d) : NULL;
+        const struct span at = src ? line_span(src, loc->line, loc->column) : SPAN_NONE;
+        if (at.len)
+            diag_note(d, at, "this %s", what);
+        else
+            diag_note(d, SPAN_NONE, "%s:%u:%u %s", name ? name : "line", loc->line, loc->column,
+                      what);
+        return;
+    }
+}
+
+/* ---- places --------------------------------------------------------------------------------------------- */
+
+/* "element 7" or "element [3, 1]" of an array with those extents. */
+static const char *element_text(struct arena *a, int64_t i, unsigned ndim, const uint64_t *dim)
+{
+    struct buf b = buf_in(a);
+    uint64_t count = 1, rest = (uint64_t)i;
+    for (unsigned k = 0; k < ndim; k++)
+        count *= dim[k];
+    if (ndim < 2 || i < 0 || rest >= count)
+        return arena_printf(a, "element %" PRId64, i);
+    for (unsigned k = 0; k < ndim; k++) {
+        count /= dim[k];
+        buf_printf(&b, "%s%" PRIu64, k ? ", " : "element [", rest / count);
+        rest %= count;
+    }
+    buf_printf(&b, "]");
+    return buf_text(&b);
+}
+
+static const char *place_in_buffer(struct arena *a, const struct sim_buffer *b, int64_t off)
+{
+    const struct device_label *l = &b->label;
+    const unsigned bytes = l->element_bits / 8;
+    const char *name = l->name ? arena_printf(a, "'%s'", l->name)
+                               : arena_printf(a, "a %s", b->what);
+    const char *type = l->type && *l->type ? arena_printf(a, "%s, ", l->type) : "";
+    if (bytes && off % bytes == 0)
+        return arena_printf(a, "%s of %s (%s%" PRIu64 " elements)",
+                            element_text(a, off / bytes, l->ndim, l->dim), name, type,
+                            b->bytes / bytes);
+    return arena_printf(a, "byte %" PRId64 " of %s (%s%" PRIu64 " bytes)", off, name, type,
+                        b->bytes);
+}
+
+/* The extents of a variable: from its text when it has several. */
+static unsigned extents(const struct ptx_var *v, uint64_t dim[8])
+{
+    unsigned n = 0;
+    for (const char *p = v->shape; p && *p == '[' && n < 8; n++) {
+        char *end;
+        dim[n] = strtoull(p + 1, &end, 10);
+        if (*end != ']' || !dim[n])
+            return 0;
+        p = end + 1;
+    }
+    return n;
+}
+
+static const char *place_in_var(const struct sim_launch *l, const struct ptx_var *v, int64_t off,
+                                unsigned space)
+{
+    struct arena *a = l->arena;
+    const char *where = space == SIM_IN_SHARED ? "shared" : "local";
+    const uint64_t one = v->is_array && v->count ? ptx_var_bytes(v) / v->count
+                                                 : ptx_type_bits(v->type) / 8;
+    uint64_t dim[8];
+    const char *shape = !v->is_array ? ""
+                        : v->shape   ? v->shape
+                        : v->count   ? arena_printf(a, "[%" PRIu64 "]", v->count)
+                                     : "[]";
+    if (!one || off % (int64_t)one)
+        return arena_printf(a, "byte %" PRId64 " of '%s' (%s %s%s)", off, v->name, where,
+                            ptx_mod_text(v->type), shape);
+    return arena_printf(a, "%s of '%s' (%s %s%s)",
+                        element_text(a, off / (int64_t)one, extents(v, dim), dim), v->name, where,
+                        ptx_mod_text(v->type), shape);
+}
+
+/* The shared or local variable at an offset; dynamic ones reach to the end. */
+static const struct sim_symbol *var_at(const struct sim_launch *l, unsigned space, uint64_t off)
+{
+    const enum ptx_mod want = space == SIM_IN_SHARED ? PTX_SHARED : PTX_LOCAL;
+    for (size_t i = 0; i < l->code->vars.list.n; i++) {
+        const struct sim_symbol *s = &l->code->vars.list.v[i];
+        const bool dynamic = s->var->is_array && !s->var->count;
+        if (ptx_space(s->var->space) == want && off >= s->address &&
+            (dynamic || off - s->address < ptx_var_bytes(s->var)))
+            return s;
+    }
+    return NULL;
+}
+
+static const char *place_in_block(const struct sim_launch *l, unsigned space, uint64_t off,
+                                  const struct ptx_var *var)
+{
+    const uint64_t bytes = space == SIM_IN_SHARED ? l->shared_bytes : l->code->local_bytes;
+    const struct sim_symbol *s = NULL;
+    if (var)
+        for (size_t i = 0; i < l->code->vars.list.n; i++)
+            s = l->code->vars.list.v[i].var == var ? &l->code->vars.list.v[i] : s;
+    else if (off < bytes)
+        s = var_at(l, space, off);
+    if (s)
+        return place_in_var(l, s->var, (int64_t)(off - s->address), space);
+    return arena_printf(l->arena, "byte %" PRIu64 " of the %s memory (%" PRIu64 " bytes)", off,
+                        space == SIM_IN_SHARED ? "block's shared" : "thread's local", bytes);
+}
+
+const char *sim_place_text(const struct sim_launch *l, unsigned space, uint64_t address,
+                           const struct ptx_var *var)
+{
+    struct arena *a = l->arena;
+    const uint64_t window = address >> SIM_WINDOW_BITS;
+    uint64_t off = address;
+    if (space == SIM_IN_GENERIC && window == SIM_WINDOW_SHARED)
+        space = SIM_IN_SHARED, off -= SIM_SHARED_BASE;
+    else if (space == SIM_IN_GENERIC && window == SIM_WINDOW_LOCAL)
+        space = SIM_IN_LOCAL, off -= SIM_LOCAL_BASE;
+    if (space == SIM_IN_SHARED && off >> SIM_RANK_SHIFT)
+        return arena_printf(a,
+                            "byte %" PRIu64 " of the shared memory of the cluster's block %" PRIu64
+                            " (of %u blocks with %" PRIu64 " bytes)",
+                            off & ((1u << SIM_RANK_SHIFT) - 1), (off >> SIM_RANK_SHIFT) - 1,
+                            l->ncluster, l->shared_bytes);
+    if (space == SIM_IN_SHARED || space == SIM_IN_LOCAL)
+        return place_in_block(l, space, off, var);
+    const struct sim_buffer *b = sim_mem_near(l->memory, address);
+    if (b)
+        return arena_printf(a, "%s%s", place_in_buffer(a, b, (int64_t)(address - b->base)),
+                            b->released ? ", which was released" : "");
+    if (window == SIM_WINDOW_SHARED || window == SIM_WINDOW_LOCAL)
+        return arena_printf(a, "address 0x%" PRIx64 ", which is %s memory, not global", address,
+                            window == SIM_WINDOW_SHARED ? "shared" : "local");
+    return arena_printf(a, "address 0x%" PRIx64 ", which is in no buffer", address);
+}

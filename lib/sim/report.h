@@ -1,0 +1,22 @@
+/* How reports name things: instructions, source lines, threads, places in memory. Private to lib/sim. Texts are in the
+ * launch's arena.
+ */
+#ifndef KAIO_SIM_REPORT_H
+#define KAIO_SIM_REPORT_H
+
+#include "sim/sim.h"
+
+/* The instruction of a record, or for a label the one behind it. */
+struct span sim_span_of(const struct sim_launch *l, uint32_t op);
+/* "(3,0,1)": the i-th of n. */
+const char *sim_dim_text(struct arena *a, const struct device_dim *n, uint64_t i);
+/* "block (0,0,0), thread (5,0,0)" */
+const char *sim_thread_text(const struct sim_launch *l, uint64_t block, uint32_t thread);
+/* A note of where in the source the instruction comes from, if a .loc says so. */
+void sim_note_source(struct sim_launch *l, uint32_t op, struct diags *d);
+/* "element [2, 7] of 'tile' (shared f32[32][33])", "element 1024 of 'y' (f32[n], 1024 elements)". space: enum
+ * sim_space. var: the variable that the address should be in, NULL: the one that it is in. */
+const char *sim_place_text(const struct sim_launch *l, unsigned space, uint64_t address,
+                           const struct ptx_var *var);
+
+#endif
