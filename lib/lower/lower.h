@@ -27,17 +27,44 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
                                const struct ptx_target *target, const struct lower_options *opt,
                                struct diags *d);
 
-/* Counts for --stats. */
+/* ---- counts, for --stats ---- */
+
+enum lower_kind {
+    LOWER_FLOAT,
+    LOWER_INTEGER,
+    LOWER_LOGIC, /* bits and shifts */
+    LOWER_CONVERT,
+    LOWER_COMPARE, /* and select */
+    LOWER_MOVE,
+    LOWER_MEMORY,
+    LOWER_ATOMIC,
+    LOWER_WARP,    /* shuffles, votes */
+    LOWER_BARRIER, /* and fences */
+    LOWER_TENSOR,
+    LOWER_CONTROL,
+    LOWER_KINDS,
+};
+const char *lower_kind_name(enum lower_kind k);
+
+struct lower_mix {
+    const char *name; /* "ld.global", "add", ... */
+    size_t count;
+};
+struct lower_access {
+    const char *name, *space; /* "ld", "global" */
+    unsigned bytes;           /* of one thread */
+    size_t count;
+};
 struct lower_stat {
     const char *entry;
-    size_t instructions;
-    uint64_t shared_bytes, local_bytes;
-    size_t pred, b16, b32, b64; /* virtual registers by class */
-    struct lower_mix {
-        const char *name; /* "ld.global", "add", ... */
-        size_t count;
-    } * mix; /* most frequent first, ties by name */
-    size_t nmix;
+    size_t instructions, kind[LOWER_KINDS];
+    size_t branches, conditional, loops, barriers;
+    uint64_t shared_bytes, local_bytes, const_bytes; /* dynamic shared memory is not counted */
+    size_t pred, b16, b32, b64, f32, f64;            /* virtual registers by class */
+    /* Of one thread, each instruction taken to be executed once, and ten times for each loop around it. */
+    double flops, global_bytes;
+    VEC(struct lower_access) access; /* loads, stores and atomics, as they come */
+    VEC(struct lower_mix) mix;       /* most frequent first, ties by name */
 };
 /* One per entry, in order. */
 struct lower_stat *lower_stats(struct arena *a, const struct ptx_module *m, size_t *n);

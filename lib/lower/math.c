@@ -278,8 +278,11 @@ struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
         return cg_random(g, e);
     for (uint32_t i = 0; i < e->nargs; i++)
         x[i] = cg_expr(g, e->args[i]);
-    if (e->func)
-        return cg_inline(g, e->func, e->nargs, x);
+    if (e->func) {
+        r = cg_inline(g, e->func, e->nargs, x);
+        cg_at(g, e->span); /* what follows is the caller's again */
+        return r;
+    }
     if ((e->fast || g->fast) && e->type == DT_F32 && fast_call(g, e->fn, x, &r))
         return r;
     if (exact_call(g, e, x, &r))

@@ -180,11 +180,67 @@ import json, sys
 j = json.loads(sys.argv[1])
 assert [e["entry"] for e in j["entries"]] == ["twice", "rows"], j
 for e in j["entries"]:
-    assert sum(e["mix"].values()) == e["instructions"] > 5, e
+    assert sum(e["mix"].values()) == sum(e["kinds"].values()) == e["instructions"] > 5, e
+    assert e["kinds"]["memory"] == sum(x["count"] for x in e["accesses"]), e
+    assert e["intensity"] == e["flops"] / e["global_bytes"], e
 END
     fi
     run -2 kaio-emit --format=json two.yaml
     run -2 kaio-emit --format=xml --stats two.yaml
+}
+
+@test "--stats weighs loops, and tells widths, branches and registers" {
+    run -0 kaio-emit --stats specs/matmul/naive.yaml
+    # an fma and two loads of 4 bytes in the loop, a store behind it
+    [[ $output == *"work: 20 flop, 84 bytes of global memory, 0.238 flop/byte"* ]]
+    [[ $output == *" 1 loop, 0 barriers"* ]]
+    run -0 kaio-emit --stats specs/elementwise/vector_add.yaml
+    [[ $output == *"ld.global of 16 bytes"* && $output == *"st.global of 16 bytes"* ]]
+    cat >k.yaml <<'END'
+kernel: k
+params:
+  y: out u32[n]
+block: 64
+grid: ceil_div(n, 64)
+body: |
+  u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+  u32 k = i;
+  for (u32 a = 0; a < n; a++)
+    for (u32 b = 0; b < n; b++)
+      k ^= y[a];
+  __syncthreads();
+  assert(k != 7);
+  if (i < n) y[i] = k;
+END
+    run -0 kaio-emit --stats k.yaml
+    # 100 times in the inner loop; the records of assert() go to global memory, too
+    [[ $output == *" 2 loops, 1 barrier"* ]]
+    [[ $output == *"1 bar"* && $output == *"red.global of 8 bytes"* ]]
+    bytes=$(sed -n 's/.*flop, \([0-9]*\) bytes of global.*/\1/p' <<<"$output")
+    [ "$bytes" -gt 400 ] && [ "$bytes" -lt 500 ]
+}
+
+@test "-g gives an inlined function its own lines, and the caller its own again" {
+    cat >k.yaml <<'END'
+kernel: k
+params:
+  x: in f32[n]
+  y: out f32[n]
+block: 64
+grid: ceil_div(n, 64)
+functions: |
+  f32 twice(f32 v) {
+    return v + v;
+  }
+body: |
+  u32 i = threadIdx.x;
+  y[i] = twice(x[i]) * 3;
+END
+    kaio-emit -g k.yaml >k.ptx
+    line=$(awk '/\.loc/ { at = $3 } /add\.rn\.f32|mul\.rn\.f32|st\.global/ { print $1, at }' k.ptx)
+    [ "$line" = "add.rn.f32 9
+mul.rn.f32 13
+st.global.f32 13" ]
 }
 
 @test "--annotate and -g name the lines of the spec" {
