@@ -25,3 +25,8 @@ tests_unit_sim_control_LDADD = $(TOOL_LIBS)
 UNIT_TESTS += tests/unit/sim_threads
 tests_unit_sim_threads_SOURCES = tests/unit/sim_threads.c
 tests_unit_sim_threads_LDADD = $(TOOL_LIBS)
+
+UNIT_TESTS += tests/unit/sim_atoms
+tests_unit_sim_atoms_SOURCES = tests/unit/sim_atoms.c
+tests_unit_sim_atoms_LDADD = $(TOOL_LIBS)
+EXTRA_DIST += tests/sim_speed.sh
