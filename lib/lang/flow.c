@@ -106,6 +106,18 @@ static void use_local(struct flow *f, const struct state *s, const struct lang_e
     diag_note(f->d, sym->span, "give it one where it is declared");
 }
 
+/* Of an array only what is surely wrong is said: one element's assignment may be all that is read. */
+static void use_array(struct flow *f, const struct state *s, const struct lang_expr *e)
+{
+    const struct lang_symbol *sym = e->sym;
+    if (sym->table || get_bit(s->maybe, sym->id) || get_bit(f->warned, sym->id))
+        return;
+    set_bit(f->warned, sym->id, true);
+    diag_error(f->d, e->span, "no element of '%s' has a value yet", sym->name);
+    diag_note(f->d, sym->span, "write '= {}' behind it for zeros");
+    f->good = false;
+}
+
 static bool is_written(const struct flow *f, const struct lang_symbol *sym)
 {
     for (size_t i = 0; i < f->written.n; i++)
@@ -116,15 +128,36 @@ static bool is_written(const struct flow *f, const struct lang_symbol *sym)
 
 static void add_written(struct flow *f, const struct lang_symbol *sym)
 {
-    if (!is_written(f, sym))
+    if (sym->kind == SYM_BUFFER && !is_written(f, sym))
         *VEC_PUSH(f->a, &f->written) = sym;
 }
 
-static void use(struct flow *f, const struct state *s, const struct lang_expr *e)
+static void use(struct flow *f, struct state *s, const struct lang_expr *e);
+
+/* What a call does to the element whose address it is given: stores write it, loads read it, atomics do both. */
+static void use_address(struct flow *f, struct state *s, const struct lang_expr *call,
+                        const struct lang_expr *of)
 {
-    if (e->kind == E_NAME && e->sym->kind == SYM_LOCAL)
+    bool stores = call->fn >= FN_STORE2 && call->fn <= FN_STORE16;
+    bool loads = call->fn >= FN_LOAD2 && call->fn <= FN_LOAD16;
+    if (!stores)
+        use(f, s, of);
+    for (uint32_t i = 0; stores && i < of->nargs; i++)
+        use(f, s, of->args[i]);
+    if (!loads && of->sym->kind == SYM_LOCAL)
+        assign(s, of->sym);
+    else if (!loads)
+        add_written(f, of->sym);
+}
+
+static void use(struct flow *f, struct state *s, const struct lang_expr *e)
+{
+    if (e->kind == E_NAME && e->sym->kind == SYM_LOCAL && !e->sym->rank)
         use_local(f, s, e);
-    if (e->kind == E_INDEX && e->sym->mode == MODE_OUT && !f->func && !is_written(f, e->sym)) {
+    if (e->kind == E_INDEX && e->sym->kind == SYM_LOCAL)
+        use_array(f, s, e);
+    if (e->kind == E_INDEX && e->sym->kind == SYM_BUFFER && e->sym->mode == MODE_OUT && !f->func &&
+        !is_written(f, e->sym)) {
         add_written(f, e->sym); /* once */
         diag_warning(f->d, e->span,
                      "'%s' is an output and is read before anything is written to it",
@@ -132,9 +165,15 @@ static void use(struct flow *f, const struct state *s, const struct lang_expr *e
         diag_note(f->d, e->sym->span, "declare it inout if it has values before the launch");
     }
     for (uint32_t i = 0; i < e->nargs; i++)
-        use(f, s, e->args[i]);
+        if (e->args[i]->kind != E_ADDRESS)
+            use(f, s, e->args[i]);
+        else
+            use_address(f, s, e, e->args[i]->args[0]);
     if (e->pad)
         use(f, s, e->pad);
+    for (uint32_t i = 0; e->kind == E_CALL && e->func && i < e->nargs; i++)
+        if (e->func->param[i]->rank && !e->func->param[i]->is_const)
+            assign(s, e->args[i]->sym);
     if (e->kind == E_CALL && e->func && e->func->impure.src)
         f->wrote_unknown = true;
 }
@@ -143,15 +182,41 @@ static void use(struct flow *f, const struct state *s, const struct lang_expr *e
 
 static void visit(struct flow *f, struct state *s, const struct lang_stmt *t, struct loop *loop);
 
+static const struct lang_symbol *root(const struct lang_expr *e)
+{
+    while (e->kind == E_MEMBER || e->kind == E_ADDRESS)
+        e = e->args[0];
+    return e->sym;
+}
+
+static void may_assign(struct flow *f, struct state *s, const struct lang_symbol *sym)
+{
+    if (sym->kind == SYM_LOCAL)
+        set_bit(s->maybe, sym->id, true);
+    else
+        add_written(f, sym);
+}
+
+/* What functions are given by address or as an array. */
+static void assigned_by(struct flow *f, struct state *s, const struct lang_expr *e)
+{
+    for (uint32_t i = 0; e && i < e->nargs; i++) {
+        bool array = e->kind == E_CALL && e->func && e->func->param[i]->rank;
+        if (e->args[i]->kind == E_ADDRESS || array)
+            may_assign(f, s, root(e->args[i]));
+        assigned_by(f, s, e->args[i]);
+    }
+}
+
 /* What t assigns, anywhere in it, may have a value at the head of a loop around it. */
 static void assigned_in(struct flow *f, const struct lang_stmt *t, struct state *s)
 {
-    if (t->kind == S_DECL && t->rhs)
+    if (t->kind == S_DECL && t->sym->kind == SYM_LOCAL && (t->rhs || t->has_list))
         set_bit(s->maybe, t->sym->id, true);
-    if (t->kind == S_ASSIGN && t->lhs->kind == E_NAME)
-        set_bit(s->maybe, t->lhs->sym->id, true);
-    if (t->kind == S_ASSIGN && t->lhs->kind == E_INDEX)
-        add_written(f, t->lhs->sym);
+    if (t->kind == S_ASSIGN)
+        may_assign(f, s, root(t->lhs));
+    assigned_by(f, s, t->rhs);
+    assigned_by(f, s, t->cond);
     if (t->init)
         assigned_in(f, t->init, s);
     if (t->step)
@@ -177,17 +242,23 @@ static void visit_block(struct flow *f, struct state *s, const struct lang_stmt 
 static void visit_assign(struct flow *f, struct state *s, const struct lang_stmt *t)
 {
     use(f, s, t->rhs);
-    if (t->lhs->kind == E_NAME) {
+    if (t->lhs->kind == E_NAME && t->lhs->sym->kind == SYM_LOCAL) {
         if (t->has_op)
             use(f, s, t->lhs);
         assign(s, t->lhs->sym);
         return;
     }
-    for (uint32_t i = 0; i < t->lhs->nargs; i++)
-        use(f, s, t->lhs->args[i]);
+    const struct lang_expr *to = t->lhs;
     if (t->has_op)
-        use(f, s, t->lhs);
-    add_written(f, t->lhs->sym);
+        use(f, s, to);
+    while (to->kind == E_MEMBER)
+        to = to->args[0];
+    for (uint32_t i = 0; i < to->nargs; i++)
+        use(f, s, to->args[i]);
+    if (to->sym->kind == SYM_LOCAL)
+        assign(s, to->sym); /* one lane or element stands for all */
+    else
+        add_written(f, to->sym);
 }
 
 static void visit_if(struct flow *f, struct state *s, const struct lang_stmt *t, struct loop *loop)
@@ -244,10 +315,14 @@ static void visit(struct flow *f, struct state *s, const struct lang_stmt *t, st
     switch (t->kind) {
     case S_BLOCK: visit_block(f, s, t, loop); break;
     case S_DECL:
-        if (t->rhs) {
-            use(f, s, t->rhs);
+        for (uint32_t i = 0; i < t->nlist; i++)
+            if (t->list[i])
+                use(f, s, t->list[i]);
+        if (t->rhs || t->has_list) {
+            if (t->rhs)
+                use(f, s, t->rhs);
             assign(s, t->sym);
-        } else {
+        } else if (t->sym->kind == SYM_LOCAL) {
             set_bit(s->sure, t->sym->id, false);
             set_bit(s->maybe, t->sym->id, false);
         }

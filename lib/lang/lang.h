@@ -43,6 +43,8 @@ struct lang_symbol {
     bool written;              /* SYM_INDEX: its range was written, not taken from a subscript */
     struct lang_equation *def; /* SYM_TENSOR and outputs: the equation that defines it */
     struct lang_func *func;    /* SYM_FUNC */
+    struct lang_stmt
+        *table;     /* SYM_LOCAL at the top of functions:, an array of constants: its S_DECL */
     uint32_t id;    /* dense number within its kind: params, dims, locals ... for side tables */
     bool has_value; /* SYM_DIM fixed by -D at emission */
     uint64_t value;
@@ -236,6 +238,7 @@ struct lang_func {
     const char *name;
     struct span span;
     enum dtype result; /* DT_VOID: none */
+    uint8_t result_lanes;
     uint32_t nparam;
     struct lang_symbol **param;
     struct lang_stmt *body; /* NULL before lang_check_func if it is lazy */

@@ -30,17 +30,40 @@ static bool check_block(struct cg *g)
     return true;
 }
 
-bool body_lower(struct cg *g)
+/* Generates the body. False with nothing said when it must begin again: a local array turned out to need memory. */
+static bool generate(struct cg *g, size_t diags)
 {
     const struct spec *s = g->spec;
-    g->in_body = true;
+    size_t nitem = g->module->items.n;
+    struct ptx_item *items = ARENA_ARRAY(g->a, nitem, struct ptx_item);
+    if (nitem)
+        memcpy(items, g->module->items.v, nitem * sizeof *items);
+    g->variables.n = 0;
+    g->dynamic = NULL;
+    g->shared_text = NULL;
+    g->again = false;
     cg_begin(g, s->name);
-    if (!check_block(g))
+    if (!check_block(g) || !cg_layout(g, s->body))
         return false;
     inspect_body(g, s->body);
     cg_stmt(g, s->body);
-    if (g->failed)
-        return false;
+    if (!g->again || g->failed)
+        return !g->failed;
+    if (nitem) /* tables stand in front, among what was there before */
+        memcpy(g->module->items.v, items, nitem * sizeof *items);
+    g->module->items.n = nitem;
+    g->d->list.n = diags;
+    return false;
+}
+
+bool body_lower(struct cg *g)
+{
+    const struct spec *s = g->spec;
+    size_t diags = g->d->list.n;
+    g->in_body = true;
+    while (!generate(g, diags))
+        if (!g->again)
+            return false;
 
     bool fixed = true;
     for (uint32_t i = 0; i < 3; i++)
@@ -57,6 +80,8 @@ bool body_lower(struct cg *g)
         l->grid[i] = contract_expr(g->a, g->contract, lang_expr_text(g->a, s->grid[i]));
     for (uint32_t i = 1; i < s->nblock; i++)
         l->block[i] = contract_expr(g->a, g->contract, lang_expr_text(g->a, s->block[i]));
+    if (g->shared_text)
+        l->shared = contract_expr(g->a, g->contract, g->shared_text);
     cg_end(g, l);
     return !g->failed;
 }

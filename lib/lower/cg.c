@@ -104,6 +104,7 @@ static struct key make_key(struct cg *g, const char *mnemonic, size_t n,
         struct cg_key_operand *o = &k.op[i];
         o->kind = (uint32_t)op[i].kind | (uint32_t)op[i].neg << 8;
         o->bits = op[i].bits;
+        o->var = op[i].kind == PTX_O_SYM || op[i].kind == PTX_O_MEM ? op[i].var : NULL;
         o->reg = reg ? op[i].reg : -1;
         o->version = version_of(g, o->reg);
         h = mix(h, o->bits);
@@ -124,7 +125,7 @@ static int32_t find_number(const struct cg *g, const struct key *k)
         uint32_t same = 0;
         while (same < k->nop && p[same].kind == k->op[same].kind &&
                p[same].reg == k->op[same].reg && p[same].bits == k->op[same].bits &&
-               p[same].version == k->op[same].version)
+               p[same].var == k->op[same].var && p[same].version == k->op[same].version)
             same++;
         if (same == k->nop)
             return e->reg;
@@ -163,7 +164,24 @@ int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
     memcpy(all + 1, op, n * sizeof *op);
     ptx_emit(&g->b, -1, false, mnemonic, n + 1, all);
     add_number(g, &k, reg);
+    if (rt == PTX_B32 && n == 2 && op[1].kind == PTX_O_IMM && op[0].kind == PTX_O_REG &&
+        (strcmp(mnemonic, "add.u32") == 0 || strcmp(mnemonic, "add.s32") == 0)) {
+        while (g->sums.n <= (size_t)reg)
+            VEC_PUSH(g->a, &g->sums);
+        g->sums.v[reg] =
+            (struct cg_sum){true, op[0].reg, version_of(g, op[0].reg), (int64_t)op[1].bits};
+    }
     return reg;
+}
+
+bool cg_is_sum(const struct cg *g, int32_t reg, int32_t *base, int64_t *add)
+{
+    if ((size_t)reg >= g->sums.n || !g->sums.v[reg].is_sum)
+        return false;
+    const struct cg_sum *s = &g->sums.v[reg];
+    *base = s->base;
+    *add = s->add;
+    return version_of(g, s->base) == s->version;
 }
 
 int32_t cg_recall(struct cg *g, const char *what, size_t n, const struct ptx_operand *op)
@@ -480,6 +498,7 @@ void cg_begin(struct cg *g, const char *entry)
     g->area_var = NULL;
     cg_scope_close(g, 0);
     g->version.n = 0;
+    g->sums.n = 0;
     g->bindings.n = 0;
     g->loop = NULL;
     g->nest = NULL;

@@ -23,11 +23,15 @@ struct cg_val {
     enum dtype type;
     enum cg_narrow narrow; /* 64-bit integer types only: held in 32 bits */
     struct ptx_operand op;
+    /* A vector: its lanes, of the type; op means nothing. Only what says so takes one. */
+    uint8_t lanes;
+    const struct cg_val *lane;
 };
 
 enum { CG_KEY_MAX = 5 }; /* operands of a numbered instruction */
 struct cg_key_operand {
     uint64_t bits;
+    const struct ptx_var *var;
     int32_t reg;
     uint32_t version;
     uint32_t kind;
@@ -43,11 +47,45 @@ struct cg_number {
 enum { CG_INTERNED = 1 << 10 };
 enum { CG_BUCKETS = 1 << 14 };
 
+/* One lane of a vector or element of an array that is kept in registers. */
+struct cg_cell {
+    struct cg_val val;
+    bool is_set;     /* has a value */
+    bool is_mutable; /* val.op is a register that assignments write */
+};
+
+/* A register that is another one plus a constant. */
+struct cg_sum {
+    bool is_sum;
+    int32_t base;
+    uint32_t version; /* of base, when it was added */
+    int64_t add;
+};
+
 /* What a symbol stands for just now: an index, a local, a function's parameter. */
 struct cg_binding {
     const struct lang_symbol *sym;
     struct cg_val val;
     bool is_mutable; /* val.op is a register that assignments write */
+    /* Of vectors and of arrays in registers: a cell for each lane of each element. An array that a function was given
+     * shares its caller's. */
+    struct cg_cell *cell;
+    uint32_t ncell;
+    const struct lang_symbol
+        *array;                /* an array: the one declared, where sym is a function's parameter */
+    const struct ptx_var *var; /* an array in local memory */
+    const struct lang_stmt *table; /* an array of constants: its declaration */
+};
+
+/* Arrays in memory: where they are (place.c). */
+enum cg_space { CG_GLOBAL, CG_SHARED, CG_LOCAL, CG_CONST };
+struct cg_variable {
+    const struct lang_symbol *sym;
+    enum cg_space space;
+    struct ptx_var *var; /* NULL until needed */
+    bool is_dynamic;     /* in the dynamic part of shared memory, at: */
+    int64_t offset;      /* bytes, if not < 0 */
+    const char *text;    /* else an expression of the launch */
 };
 
 /* A parameter of the entry, made when first used. */
@@ -68,18 +106,38 @@ struct cg_nest {
     VEC(int32_t) assigned;
 };
 
+/* Where an element lies: at a register's or a variable's address, and offset bytes on. */
+struct cg_place_of {
+    enum cg_space space;
+    int32_t
+        base; /* address register, of 32 bits for shared and local memory, else of 64; -1: var */
+    const struct ptx_var *var;
+    int64_t offset;
+    struct cg_val nibble; /* 4-bit types: 0 or 1 */
+};
+
+/* Where an assignment goes. */
+struct cg_target {
+    enum dtype type;
+    uint8_t lanes;
+    struct cg_cell *cell; /* NULL: memory */
+    struct cg_place_of at;
+};
+
 /* Where break, continue and return go. */
 struct cg_loop {
     struct cg_loop *up;
     uint32_t exit, next;
     bool exit_used, next_used;
+    bool is_switch; /* continue is for the loop around it */
 };
 struct cg_return {
     const struct lang_func *func;
     uint32_t label;
     bool label_used;
     bool has_value;
-    struct cg_val value;          /* the result; a mutable register once label_used */
+    struct cg_val value; /* the result; of mutable registers once label_used */
+    struct cg_target into;
     const struct lang_stmt *last; /* a return here needs no jump */
 };
 
@@ -110,16 +168,23 @@ struct cg {
 
     VEC(struct cg_number) numbers;
     VEC(struct cg_key_operand) key_operands;
-    const char **interned; /* CG_INTERNED mnemonics, hashed */
-    int32_t *bucket;       /* CG_BUCKETS: index + 1 of the latest entry, 0 = none */
-    VEC(uint32_t) version; /* by register; 0 = assigned once */
-    uint32_t clock;        /* the last version given */
+    const char **interned;   /* CG_INTERNED mnemonics, hashed */
+    int32_t *bucket;         /* CG_BUCKETS: index + 1 of the latest entry, 0 = none */
+    VEC(struct cg_sum) sums; /* by register */
+    VEC(uint32_t) version;   /* by register; 0 = assigned once */
+    uint32_t clock;          /* the last version given */
 
     VEC(struct cg_binding) bindings;
     /* locals that branches or loops assign: they need a register */
     VEC(const struct lang_symbol *) assigned;
     VEC(const struct lang_func *) inspected;
     VEC(const struct lang_expr *) explained; /* calls */
+    VEC(struct cg_variable) variables;
+    struct ptx_var *dynamic; /* the module's dynamic shared memory */
+    const char *shared_text; /* the bytes of it that the launch needs, NULL: none */
+    /* Local arrays whose index is not constant somewhere: found while generating, which then begins again. */
+    VEC(const struct lang_symbol *) indexed;
+    bool again;
     struct library *library;
     uint64_t block[3];    /* threads, 0 where not constant */
     struct cg_nest *nest; /* the innermost loop */
@@ -157,6 +222,8 @@ size_t cg_scope_open(struct cg *g);
 void cg_scope_close(struct cg *g, size_t mark);
 void cg_loop_head(struct cg *g); /* every mutable register may have changed here */
 
+/* Is reg the sum of a register, that still has the value it had, and a constant? */
+bool cg_is_sum(const struct cg *g, int32_t reg, int32_t *base, int64_t *add);
 /* A pure instruction with one result of PTX type rt, numbered; the register. */
 int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
                 const struct ptx_operand *op);
@@ -241,12 +308,14 @@ struct cg_val cg_bitcast(struct cg *g, struct cg_val v, enum dtype to);
 
 /* ---- mem.c ---- */
 
-/* Where an element lies. */
-struct cg_place_of {
-    int32_t base; /* address register */
-    int64_t offset;
-    struct cg_val nibble; /* 4-bit types: 0 or 1 */
-};
+struct ptx_operand cg_mem(struct cg_place_of at); /* [base + offset] */
+const char *cg_space_word(enum cg_space s);       /* "global" ... */
+struct cg_val cg_load_at(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at);
+void cg_store_at(struct cg *g, enum dtype t, struct cg_place_of at, struct cg_val v);
+/* lanes of them, aligned as a whole; v is a vector. */
+struct cg_val cg_load_lanes(struct cg *g, enum dtype t, unsigned lanes, bool is_constant,
+                            struct cg_place_of at);
+void cg_store_lanes(struct cg *g, enum dtype t, struct cg_place_of at, struct cg_val v);
 struct cg_val cg_extent(struct cg *g, const struct lang_symbol *t, uint32_t axis); /* i64, narrow */
 struct cg_val cg_flat_index(struct cg *g, const struct lang_symbol *t, uint32_t n,
                             const struct cg_val *subscript);
@@ -261,6 +330,10 @@ void cg_load_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int
                     unsigned n, struct cg_val *v);
 void cg_store_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int64_t offset,
                      unsigned n, const struct cg_val *v);
+void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at, unsigned n,
+                   struct cg_val *v);
+void cg_store_words(struct cg *g, enum dtype t, struct cg_place_of at, unsigned n,
+                    const struct cg_val *v);
 
 /* ---- address.c ---- */
 
@@ -275,6 +348,43 @@ void cg_set_depth(struct cg *g, int32_t reg, unsigned depth);
 /* cg_address(cg_flat_index(...)), with what varies least added first. */
 struct cg_place_of cg_element(struct cg *g, const struct lang_symbol *t, uint32_t n,
                               const struct cg_val *subscript);
+
+/* ---- place.c: arrays and variables in memory ---- */
+
+/* Decides where the body's shared variables lie. False when they don't fit. */
+bool cg_layout(struct cg *g, const struct lang_stmt *body);
+/* The place of an element of anything in memory, or of a shared variable: e is an E_INDEX (of an array of vectors
+ * without the lane's subscript) or an E_NAME, as E_ADDRESS has them. */
+struct cg_place_of cg_place_expr(struct cg *g, const struct lang_expr *e);
+/* Puts a variable of the module in front of its functions. */
+void cg_module_variable(struct cg *g, struct ptx_var *v);
+/* Element i of a table of constants; false for any other array. */
+bool cg_table_value(struct cg *g, const struct cg_binding *b, uint64_t i, struct cg_val *v);
+/* Declares a local array or a table of constants. */
+void cg_declare_array(struct cg *g, const struct lang_stmt *s);
+/* The binding of a local array, which may be a table at the top of functions:. */
+struct cg_binding *cg_array(struct cg *g, const struct lang_symbol *sym);
+
+/* ---- cells.c: vectors and arrays in registers ---- */
+
+struct cg_val cg_vector(struct cg *g, enum dtype t, unsigned n, const struct cg_val *lane);
+/* f(lanes) for each lane of a vector, or once for a scalar; every x[i] has the lanes of the first. */
+typedef struct cg_val cg_lane_op(struct cg *g, const void *how, const struct cg_val *x);
+struct cg_val cg_lanewise(struct cg *g, cg_lane_op *f, const void *how, size_t n,
+                          const struct cg_val *x);
+/* The value of an expression with lanes, of a lane, or of an element of a local or shared array. */
+struct cg_val cg_vector_expr(struct cg *g, const struct lang_expr *e);
+struct cg_val cg_memory_call(struct cg *g, const struct lang_expr *e);
+struct cg_cell *cg_cells(struct cg *g, uint32_t n);
+struct cg_target cg_target(struct cg *g, const struct lang_expr *e);
+struct cg_val cg_get(struct cg *g, const struct cg_target *t);
+void cg_set(struct cg *g, const struct cg_target *t, struct cg_val v, struct cg_since since);
+/* Before code that may or may not run, or runs again: gives every local a register that the code assigns and that is
+ * declared outside of it. */
+void cg_promote(struct cg *g, const struct lang_stmt *s);
+void cg_promote_expr(struct cg *g, const struct lang_expr *e);
+/* A temporary of a type and lanes that several ways assign. */
+struct cg_target cg_temporary(struct cg *g, enum dtype t, uint8_t lanes);
 
 /* ---- expr.c ---- */
 
@@ -299,12 +409,16 @@ bool inspect_same_shape(const struct lang_symbol *x, const struct lang_symbol *y
  * declaration too. Any other local just stands for its latest value. */
 void inspect_body(struct cg *g, const struct lang_stmt *s);
 void inspect_function(struct cg *g, const struct lang_func *f); /* once for each function */
+/* The local, shared variable or buffer that an assignment to e changes. */
+const struct lang_symbol *inspect_root(const struct lang_expr *e);
 bool inspect_needs_register(const struct cg *g, const struct lang_symbol *sym);
 const struct lang_expr *inspect_strip(const struct lang_expr *e); /* without implicit casts */
 
 /* ---- math.c ---- */
 
 struct cg_val cg_call(struct cg *g, const struct lang_expr *e);
+/* A builtin of values, of scalars. */
+struct cg_val cg_builtin(struct cg *g, const struct lang_expr *e, const struct cg_val *x);
 /* A function of the math library by name, inlined. */
 struct cg_val cg_library(struct cg *g, const char *name, size_t n, const struct cg_val *arg);
 
@@ -328,8 +442,21 @@ void cg_assert(struct cg *g, const struct lang_expr *e);
 /* ---- stmt.c ---- */
 
 void cg_stmt(struct cg *g, const struct lang_stmt *s);
-struct cg_val cg_inline(struct cg *g, const struct lang_func *f, size_t n,
-                        const struct cg_val *arg);
+/* call: the expression, for the arrays among its arguments; NULL: there are none. */
+struct cg_val cg_inline(struct cg *g, const struct lang_func *f, size_t n, const struct cg_val *arg,
+                        const struct lang_expr *call);
+/* old op rhs of a compound assignment, as the type of its left side. */
+struct cg_val cg_compound(struct cg *g, const struct lang_stmt *s, struct cg_val old);
+
+/* ---- loop.c ---- */
+
+void cg_loop_stmt(struct cg *g, const struct lang_stmt *s);
+/* Is e a constant now, in the copy of an unrolled loop that is generated? Generates nothing. */
+bool cg_constant(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+/* Is the loop to be unrolled whole, if its number of rounds turns out constant? */
+bool cg_wants_unrolling(const struct lang_stmt *s);
+/* A break or a continue that belongs to this loop. */
+bool cg_jumps(const struct lang_stmt *s);
 
 /* ---- strategies ---- */
 

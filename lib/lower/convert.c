@@ -236,6 +236,11 @@ static struct cg_val to_bool(struct cg *g, struct cg_val v)
 
 struct cg_val cg_convert(struct cg *g, struct cg_val v, enum dtype to)
 {
+    struct cg_val lane[16];
+    for (unsigned i = 0; i < v.lanes; i++)
+        lane[i] = cg_convert(g, v.lane[i], to);
+    if (v.lanes)
+        return cg_vector(g, to, v.lanes, lane);
     if (v.type == to)
         return v;
     if (v.type == DT_BOOL)

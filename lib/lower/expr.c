@@ -51,6 +51,7 @@ static struct cg_val name_value(struct cg *g, const struct lang_expr *e)
             abort(); /* the checker resolves every name */
         return b->val;
     }
+    case SYM_SHARED: return cg_vector_expr(g, e);
     default: return read_tensor(g, e);
     }
 }
@@ -436,6 +437,12 @@ static struct cg_val reduction(struct cg *g, const struct lang_expr *e)
     return arg ? cg_convert(g, cg_value(DT_I64, acc.where), e->type) : cg_value(t, acc.value);
 }
 
+static struct cg_val no_lanes(struct cg *g, const struct lang_expr *e)
+{
+    struct cg_target none = {.type = e->type, .lanes = e->lanes, .cell = cg_cells(g, 16)};
+    return cg_get(g, &none);
+}
+
 static struct cg_val special(struct cg *g, const struct lang_expr *e)
 {
     if (e->special >= SP_CLUSTERID_X && !cg_needs(g, e->span, 90, lang_special_name(e->special)))
@@ -456,7 +463,10 @@ static struct cg_val philox_word(struct cg *g, const struct lang_expr *e)
 struct cg_val cg_expr(struct cg *g, const struct lang_expr *e)
 {
     if (g->failed || too_much(g, e->span))
-        return nothing(e->type);
+        return e->lanes ? no_lanes(g, e) : nothing(e->type);
+    bool element = e->kind == E_INDEX && (e->sym->kind == SYM_LOCAL || e->sym->kind == SYM_SHARED);
+    if (e->lanes || e->kind == E_MEMBER || element)
+        return cg_vector_expr(g, e);
     switch (e->kind) {
     case E_INT:
         return dtype_is_float(e->type) ? cg_float(g, e->type, (double)(int64_t)e->ival)
@@ -478,9 +488,7 @@ struct cg_val cg_expr(struct cg *g, const struct lang_expr *e)
         /* fall through */
     case E_VECTOR:
     case E_ADDRESS:
-    case E_STRING:
-        cg_error(g, e->span, "arrays and vectors are not in this version");
-        return nothing(e->type);
+    case E_STRING: break;
     }
     abort();
 }

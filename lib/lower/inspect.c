@@ -16,7 +16,8 @@ bool inspect_reads(const struct lang_expr *e)
         (e->kind == E_CALL &&
          (e->func || lang_builtin_acts(e->fn) || (e->fn >= FN_PHILOX && e->fn <= FN_NORMAL))))
         return true;
-    if (e->kind == E_NAME && (e->sym->kind == SYM_BUFFER || e->sym->kind == SYM_TENSOR))
+    if (e->kind == E_NAME &&
+        (e->sym->kind == SYM_BUFFER || e->sym->kind == SYM_TENSOR || e->sym->kind == SYM_SHARED))
         return true;
     return any_arg(e, inspect_reads);
 }
@@ -121,7 +122,9 @@ static void walk_stmt(struct body_walk *w, const struct lang_stmt *s, unsigned d
 {
     if (!s)
         return;
-    bool control = s->kind == S_IF || s->kind == S_FOR || s->kind == S_WHILE || s->kind == S_DO;
+    bool loop = s->kind == S_FOR || s->kind == S_WHILE || s->kind == S_DO;
+    bool straight = loop && cg_wants_unrolling(s);
+    bool control = s->kind == S_IF || s->kind == S_SWITCH || (loop && !(straight && !cg_jumps(s)));
     if (s->kind == S_DECL) {
         struct declared *d = VEC_PUSH(w->g->a, &w->locals);
         *d = (struct declared){s->sym, depth};
@@ -129,7 +132,8 @@ static void walk_stmt(struct body_walk *w, const struct lang_stmt *s, unsigned d
     if (s->kind == S_ASSIGN && s->lhs->kind == E_NAME)
         note_assignment(w, s->lhs->sym, depth);
     walk_stmt(w, s->init, depth);
-    walk_stmt(w, s->step, depth + 1);
+    if (s->step && !(straight && s->init && s->init->kind == S_DECL))
+        walk_stmt(w, s->step, depth + (loop && !straight));
     for (uint32_t i = 0; i < s->nbody; i++)
         walk_stmt(w, s->body[i], depth + control);
 }
@@ -147,6 +151,13 @@ void inspect_function(struct cg *g, const struct lang_func *f)
             return;
     *VEC_PUSH(g->a, &g->inspected) = f;
     inspect_body(g, f->body);
+}
+
+const struct lang_symbol *inspect_root(const struct lang_expr *e)
+{
+    while (e->kind == E_MEMBER || e->kind == E_ADDRESS)
+        e = e->args[0];
+    return e->sym;
 }
 
 bool inspect_needs_register(const struct cg *g, const struct lang_symbol *sym)

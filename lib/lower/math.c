@@ -237,7 +237,7 @@ struct cg_val cg_library(struct cg *g, const char *name, size_t n, const struct 
     }
     bool fma = g->contract_fma, fast = g->fast;
     g->contract_fma = g->fast = false; /* it writes every fma itself */
-    struct cg_val r = cg_inline(g, f, n, arg);
+    struct cg_val r = cg_inline(g, f, n, arg, NULL);
     g->contract_fma = fma;
     g->fast = fast;
     return r;
@@ -260,7 +260,7 @@ enum { MOST_ARGS = 16 };
 
 struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
 {
-    struct cg_val x[MOST_ARGS], r;
+    struct cg_val x[MOST_ARGS];
     if (!e->func && (e->fn == FN_PRINT || e->fn == FN_ASSERT)) {
         if (e->fn == FN_PRINT)
             cg_print(g, e);
@@ -276,13 +276,21 @@ struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
         return cg_act(g, e);
     if (!e->func && (e->fn == FN_UNIFORM || e->fn == FN_NORMAL))
         return cg_random(g, e);
+    if (!e->func && e->fn >= FN_LOAD2 && e->fn <= FN_STORE16)
+        return cg_memory_call(g, e);
     for (uint32_t i = 0; i < e->nargs; i++)
-        x[i] = cg_expr(g, e->args[i]);
-    if (e->func) {
-        r = cg_inline(g, e->func, e->nargs, x);
-        cg_at(g, e->span); /* what follows is the caller's again */
-        return r;
-    }
+        if (!e->func || !e->func->param[i]->rank)
+            x[i] = cg_expr(g, e->args[i]);
+    if (!e->func)
+        return cg_builtin(g, e, x);
+    struct cg_val r = cg_inline(g, e->func, e->nargs, x, e);
+    cg_at(g, e->span); /* what follows is the caller's again */
+    return r;
+}
+
+struct cg_val cg_builtin(struct cg *g, const struct lang_expr *e, const struct cg_val *x)
+{
+    struct cg_val r;
     if ((e->fast || g->fast) && e->type == DT_F32 && fast_call(g, e->fn, x, &r))
         return r;
     if (exact_call(g, e, x, &r))

@@ -99,20 +99,42 @@ static enum ptx_mod load_regtype(enum dtype t)
     return t == DT_BOOL ? PTX_B32 : cg_regtype(t);
 }
 
+struct ptx_operand cg_mem(struct cg_place_of at)
+{
+    return at.base >= 0 ? ptx_mem(at.base, at.offset) : ptx_mem_var(at.var, at.offset);
+}
+
+const char *cg_space_word(enum cg_space s)
+{
+    static const char *const words[] = {"global", "shared", "local", "const"};
+    return words[s];
+}
+
+struct cg_val cg_load_at(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at)
+{
+    char m[32];
+    snprintf(m, sizeof m, "ld.%s%s.%s", cg_space_word(at.space),
+             is_constant && at.space == CG_GLOBAL ? ".nc" : "", load_type(t));
+    struct ptx_operand from = cg_mem(at);
+    int32_t reg;
+    if (is_constant) {
+        reg = cg_pure(g, load_regtype(t), m, 1, &from);
+    } else {
+        reg = ptx_reg_new(&g->b, load_regtype(t));
+        PTX(&g->b, m, ptx_r(reg), from);
+    }
+    return finish_load(g, t, reg, at.nibble);
+}
+
 struct cg_val cg_load(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
 {
     char m[32];
-    bool constant = is_constant(t);
-    snprintf(m, sizeof m, "ld.global%s.%s", constant ? ".nc" : "", load_type(t->type));
-    struct ptx_operand from = ptx_mem(at.base, at.offset);
-    int32_t reg;
-    if (constant || !g->in_body) { /* in compute: an inout is read before anything is written */
-        reg = cg_pure(g, load_regtype(t->type), m, 1, &from);
-    } else {
-        reg = ptx_reg_new(&g->b, load_regtype(t->type));
-        PTX(&g->b, m, ptx_r(reg), from);
-    }
-    return finish_load(g, t->type, reg, at.nibble);
+    if (is_constant(t) || g->in_body)
+        return cg_load_at(g, t->type, is_constant(t), at);
+    /* in compute: an inout is read before anything is written */
+    snprintf(m, sizeof m, "ld.global.%s", load_type(t->type));
+    struct ptx_operand from = cg_mem(at);
+    return finish_load(g, t->type, cg_pure(g, load_regtype(t->type), m, 1, &from), at.nibble);
 }
 
 struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_place_of at,
@@ -137,14 +159,20 @@ struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_pl
     return packed ? cg_select(g, pred, v, otherwise) : v;
 }
 
-void cg_store(struct cg *g, const struct lang_symbol *t, struct cg_place_of at, struct cg_val v)
+void cg_store_at(struct cg *g, enum dtype t, struct cg_place_of at, struct cg_val v)
 {
     char m[32];
-    if (t->type == DT_BOOL)
+    if (t == DT_BOOL)
         v = cg_convert(g, v, DT_U32);
-    const char *type = load_type(t->type);
-    snprintf(m, sizeof m, "st.global.%s", type[0] == 's' ? type[1] == '8' ? "u8" : "u16" : type);
-    PTX(&g->b, m, ptx_mem(at.base, at.offset), cg_op(g, v));
+    const char *type = load_type(t);
+    snprintf(m, sizeof m, "st.%s.%s", cg_space_word(at.space),
+             type[0] == 's' ? type[1] == '8' ? "u8" : "u16" : type);
+    PTX(&g->b, m, cg_mem(at), cg_op(g, v));
+}
+
+void cg_store(struct cg *g, const struct lang_symbol *t, struct cg_place_of at, struct cg_val v)
+{
+    cg_store_at(g, t->type, at, v);
 }
 
 /* ---- vectors -------------------------------------------------------------------------------------- */
@@ -171,8 +199,8 @@ static struct words words_of(enum dtype t, unsigned n)
     return (struct words){bits == 16 ? "u16" : "u8", PTX_B32, bits, 1};
 }
 
-/* Moves w.n words from or to base in accesses of at most 16 bytes. */
-static void move_words(struct cg *g, const char *what, int32_t base, int64_t offset, struct words w,
+/* Moves w.n words from or to a place in accesses of at most 16 bytes. */
+static void move_words(struct cg *g, const char *what, struct cg_place_of place, struct words w,
                        const struct ptx_operand *reg, bool load)
 {
     unsigned most = 128 / w.bits > 4 ? 4 : 128 / w.bits;
@@ -180,7 +208,8 @@ static void move_words(struct cg *g, const char *what, int32_t base, int64_t off
         unsigned k = w.n - i < most ? w.n - i : most;
         char m[48];
         snprintf(m, sizeof m, "%s%s.%s", what, k == 4 ? ".v4" : k == 2 ? ".v2" : "", w.type);
-        struct ptx_operand at = ptx_mem(base, offset + (int64_t)i * w.bits / 8);
+        struct ptx_operand at = cg_mem(place);
+        place.offset += (int64_t)k * w.bits / 8;
         struct ptx_operand v = k == 1 ? reg[i] : ptx_vec(&g->b, k, reg + i);
         if (load)
             PTX(&g->b, m, v, at);
@@ -220,21 +249,31 @@ static void unpack(struct cg *g, enum dtype t, int32_t word, unsigned first, uns
 
 enum { MOST_WORDS = 32 };
 
+void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at, unsigned n,
+                   struct cg_val *v)
+{
+    struct words w = words_of(t, n);
+    struct ptx_operand reg[MOST_WORDS];
+    char what[32];
+    for (unsigned i = 0; i < w.n; i++)
+        reg[i] = ptx_r(ptx_reg_new(&g->b, w.rt));
+    snprintf(what, sizeof what, "ld.%s%s", cg_space_word(at.space),
+             is_constant && at.space == CG_GLOBAL ? ".nc" : "");
+    move_words(g, what, at, w, reg, true);
+    unsigned per = n / w.n;
+    for (unsigned i = 0; i < w.n; i++) {
+        if (dtype_bits(t) >= 32)
+            v[i] = cg_value(t, reg[i].reg);
+        else
+            unpack(g, t, reg[i].reg, 0, per, v + (size_t)i * per);
+    }
+}
+
 void cg_load_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int64_t offset,
                     unsigned n, struct cg_val *v)
 {
-    struct words w = words_of(t->type, n);
-    struct ptx_operand reg[MOST_WORDS];
-    for (unsigned i = 0; i < w.n; i++)
-        reg[i] = ptx_r(ptx_reg_new(&g->b, w.rt));
-    move_words(g, is_constant(t) ? "ld.global.nc" : "ld.global", base, offset, w, reg, true);
-    unsigned per = n / w.n;
-    for (unsigned i = 0; i < w.n; i++) {
-        if (dtype_bits(t->type) >= 32)
-            v[i] = cg_value(t->type, reg[i].reg);
-        else
-            unpack(g, t->type, reg[i].reg, 0, per, v + (size_t)i * per);
-    }
+    struct cg_place_of at = {.base = base, .offset = offset};
+    cg_load_words(g, t->type, is_constant(t), at, n, v);
 }
 
 static struct ptx_operand pack(struct cg *g, enum dtype t, unsigned n, const struct cg_val *v)
@@ -261,14 +300,36 @@ static struct ptx_operand pack(struct cg *g, enum dtype t, unsigned n, const str
     return ptx_r(cg_reg(g, word));
 }
 
+void cg_store_words(struct cg *g, enum dtype t, struct cg_place_of at, unsigned n,
+                    const struct cg_val *v)
+{
+    struct words w = words_of(t, n);
+    struct ptx_operand reg[MOST_WORDS];
+    char what[32];
+    unsigned per = n / w.n;
+    for (unsigned i = 0; i < w.n; i++)
+        reg[i] = dtype_bits(t) >= 32 ? ptx_r(cg_reg(g, v[i]))
+                                     : pack(g, t, per, v + (size_t)i * per);
+    snprintf(what, sizeof what, "st.%s", cg_space_word(at.space));
+    move_words(g, what, at, w, reg, false);
+}
+
 void cg_store_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int64_t offset,
                      unsigned n, const struct cg_val *v)
 {
-    struct words w = words_of(t->type, n);
-    struct ptx_operand reg[MOST_WORDS];
-    unsigned per = n / w.n;
-    for (unsigned i = 0; i < w.n; i++)
-        reg[i] = dtype_bits(t->type) >= 32 ? ptx_r(cg_reg(g, v[i]))
-                                           : pack(g, t->type, per, v + (size_t)i * per);
-    move_words(g, "st.global", base, offset, w, reg, false);
+    struct cg_place_of at = {.base = base, .offset = offset};
+    cg_store_words(g, t->type, at, n, v);
+}
+
+struct cg_val cg_load_lanes(struct cg *g, enum dtype t, unsigned lanes, bool is_constant,
+                            struct cg_place_of at)
+{
+    struct cg_val v[MOST_WORDS];
+    cg_load_words(g, t, is_constant, at, lanes, v);
+    return cg_vector(g, t, lanes, v);
+}
+
+void cg_store_lanes(struct cg *g, enum dtype t, struct cg_place_of at, struct cg_val v)
+{
+    cg_store_words(g, t, at, v.lanes, v.lane);
 }

@@ -23,11 +23,26 @@ static void bind_local(struct cg *g, const struct lang_symbol *sym, struct cg_va
     cg_bind(g, sym, cg_value(sym->type, reg), true);
 }
 
+/* Arrays, vectors and shared variables. */
+static void declare_cells(struct cg *g, const struct lang_stmt *s)
+{
+    struct cg_val v = {0};
+    if (s->rhs)
+        v = cg_convert(g, cg_expr(g, s->rhs), s->sym->type);
+    cg_declare_array(g, s);
+    if (!s->rhs)
+        return;
+    struct cg_target to = {.type = s->sym->type,
+                           .lanes = s->sym->lanes,
+                           .cell = g->bindings.v[g->bindings.n - 1].cell};
+    cg_set(g, &to, v, cg_now(g));
+}
+
 static void declare(struct cg *g, const struct lang_stmt *s)
 {
     const struct lang_expr *init = s->rhs;
     if (s->sym->rank || s->sym->lanes || s->sym->kind == SYM_SHARED) {
-        cg_error(g, s->span, "arrays and vectors are not in this version");
+        declare_cells(g, s);
         return;
     }
     struct cg_since since = cg_now(g);
@@ -35,27 +50,37 @@ static void declare(struct cg *g, const struct lang_stmt *s)
                init ? cg_convert(g, cg_expr(g, init), s->sym->type) : zero(g, s->sym->type), since);
 }
 
-/* old op rhs, as the type of lhs */
-static struct cg_val compound(struct cg *g, const struct lang_stmt *s, struct cg_val old)
+static struct cg_val lane_binary(struct cg *g, const void *how, const struct cg_val *x)
+{
+    return cg_binary(g, *(const enum lang_op *)how, x[0], x[1]);
+}
+
+static struct cg_val lane_fma(struct cg *g, const void *how, const struct cg_val *x)
+{
+    bool sub = *(const enum lang_op *)how == OP_SUB;
+    return cg_fma(g, sub ? cg_unary(g, OP_NEG, x[0]) : x[0], x[1], x[2]);
+}
+
+struct cg_val cg_compound(struct cg *g, const struct lang_stmt *s, struct cg_val old)
 {
     enum dtype lt = s->lhs->type;
     struct lang_expr *rhs = s->rhs;
     bool shift = s->op == OP_SHL || s->op == OP_SHR;
     enum dtype t = rhs->type;
+    struct cg_val x[3];
     if (shift) /* the count's type does not matter: the left one's promotion does */
         t = dtype_bits(lt) < 32 ? DT_I32 : lt;
     old = cg_convert(g, old, t);
-    struct cg_val r;
     if (g->contract_fma && (s->op == OP_ADD || s->op == OP_SUB) && (t == DT_F32 || t == DT_F64) &&
         rhs->kind == E_BINARY && rhs->op == OP_MUL) {
-        struct cg_val x = cg_expr(g, rhs->args[0]), y = cg_expr(g, rhs->args[1]);
-        if (s->op == OP_SUB)
-            x = cg_unary(g, OP_NEG, x);
-        r = cg_fma(g, x, y, old);
-    } else {
-        r = cg_binary(g, s->op, old, cg_expr(g, rhs));
+        x[0] = cg_expr(g, rhs->args[0]);
+        x[1] = cg_expr(g, rhs->args[1]);
+        x[2] = old;
+        return cg_convert(g, cg_lanewise(g, lane_fma, &s->op, 3, x), lt);
     }
-    return cg_convert(g, r, lt);
+    x[0] = old;
+    x[1] = cg_expr(g, rhs);
+    return cg_convert(g, cg_lanewise(g, lane_binary, &s->op, 2, x), lt);
 }
 
 static void assign_element(struct cg *g, const struct lang_stmt *s)
@@ -68,23 +93,21 @@ static void assign_element(struct cg *g, const struct lang_stmt *s)
                  e->sym->name);
         return;
     }
-    struct cg_val sub[8];
-    for (uint32_t i = 0; i < e->nargs; i++)
-        sub[i] = cg_expr(g, e->args[i]);
-    struct cg_place_of at = cg_element(g, e->sym, e->nargs, sub);
-    struct cg_val v = s->has_op ? compound(g, s, cg_load(g, e->sym, at)) : cg_expr(g, s->rhs);
-    cg_store(g, e->sym, at, cg_convert(g, v, e->type));
+    struct cg_target to = cg_target(g, e);
+    struct cg_since since = cg_now(g);
+    struct cg_val v = s->has_op ? cg_compound(g, s, cg_get(g, &to)) : cg_expr(g, s->rhs);
+    cg_set(g, &to, cg_convert(g, v, e->type), since);
 }
 
 static void assign(struct cg *g, const struct lang_stmt *s)
 {
-    if (s->lhs->kind != E_NAME || s->lhs->sym->kind != SYM_LOCAL) {
+    if (s->lhs->kind != E_NAME || s->lhs->sym->kind != SYM_LOCAL || s->lhs->lanes) {
         assign_element(g, s);
         return;
     }
     struct cg_since since = cg_now(g);
     struct cg_val old = cg_find(g, s->lhs->sym)->val;
-    struct cg_val v = s->has_op ? compound(g, s, old) : cg_expr(g, s->rhs);
+    struct cg_val v = s->has_op ? cg_compound(g, s, old) : cg_expr(g, s->rhs);
     v = cg_convert(g, v, s->lhs->type);
     struct cg_binding *b = cg_find(g, s->lhs->sym);
     if (b->is_mutable)
@@ -95,6 +118,16 @@ static void assign(struct cg *g, const struct lang_stmt *s)
 
 /* ---- control flow --------------------------------------------------------------------------------- */
 
+/* Where continue goes: to the innermost loop, past a switch. */
+static uint32_t next_label(struct cg *g)
+{
+    struct cg_loop *l = g->loop;
+    while (l->is_switch)
+        l = l->up;
+    l->next_used = true;
+    return l->next;
+}
+
 /* break, continue and return alone under an if: a conditional jump. */
 static bool jump_only(struct cg *g, const struct lang_stmt *s, uint32_t *label)
 {
@@ -104,8 +137,7 @@ static bool jump_only(struct cg *g, const struct lang_stmt *s, uint32_t *label)
         g->loop->exit_used = true;
         *label = g->loop->exit;
     } else if (s->kind == S_CONTINUE) {
-        g->loop->next_used = true;
-        *label = g->loop->next;
+        *label = next_label(g);
     } else if (s->kind == S_RETURN && !g->ret) {
         g->exit_used = true;
         *label = g->exit;
@@ -119,8 +151,11 @@ static void if_stmt(struct cg *g, const struct lang_stmt *s)
 {
     const struct lang_stmt *yes = s->body[0], *no = s->nbody > 1 ? s->body[1] : NULL;
     uint32_t target;
-    if (s->cond->kind == E_BOOL) { /* settled by -D: the other side is not even generated */
-        if (s->cond->ival)
+    struct cg_val known;
+    int64_t c;
+    /* settled by -D or in this copy of a loop: the other side is not even generated */
+    if (cg_constant(g, s->cond, &known) && cg_is_const(known, &c)) {
+        if (c)
             cg_stmt(g, yes);
         else if (no)
             cg_stmt(g, no);
@@ -130,6 +165,8 @@ static void if_stmt(struct cg *g, const struct lang_stmt *s)
         cg_branch(g, s->cond, true, target);
         return;
     }
+    cg_promote(g, yes);
+    cg_promote(g, no);
     uint32_t end = cg_label(g, "endif"), other = no ? cg_label(g, "else") : end;
     size_t mark = cg_scope_open(g);
     cg_branch(g, s->cond, false, other);
@@ -144,41 +181,49 @@ static void if_stmt(struct cg *g, const struct lang_stmt *s)
     cg_place(g, end);
 }
 
-static void loop_stmt(struct cg *g, const struct lang_stmt *s)
+/* The cases in the order written, each compared with the value; then the statements, which fall through. */
+static void switch_stmt(struct cg *g, const struct lang_stmt *s)
 {
-    struct cg_loop loop = {.up = g->loop};
-    size_t bound = g->bindings.n;
-    if (s->init)
-        cg_stmt(g, s->init);
-    uint32_t head = cg_label(g, "loop");
-    loop.exit = cg_label(g, "break");
-    loop.next = cg_label(g, "next");
-    g->loop = &loop;
+    const struct lang_stmt *body = s->body[0];
+    struct cg_loop out = {.up = g->loop, .exit = cg_label(g, "endswitch"), .is_switch = true};
+    uint32_t *label = ARENA_ARRAY(g->a, body->nbody, uint32_t);
+    struct cg_val v = cg_freeze(g, cg_expr(g, s->cond));
+    uint32_t other = out.exit;
+    cg_promote(g, body);
     size_t mark = cg_scope_open(g);
-    struct cg_nest nest;
-    cg_nest_open(g, &nest, s);
-    cg_place(g, head);
-    cg_loop_head(g);
-    if (s->kind != S_DO && s->cond)
-        cg_branch(g, s->cond, false, loop.exit);
-    size_t inner = cg_scope_open(g);
-    cg_stmt(g, s->body[0]);
-    cg_scope_close(g, inner);
-    if (loop.next_used)
-        cg_place(g, loop.next);
-    if (s->step && !g->dead)
-        cg_stmt(g, s->step);
-    if (s->kind == S_DO) {
-        if (!g->dead)
-            cg_branch(g, s->cond, true, head);
-    } else {
-        cg_jump(g, head);
+    for (uint32_t i = 0; i < body->nbody && !g->dead; i++) {
+        const struct lang_stmt *c = body->body[i];
+        int64_t same;
+        if (c->kind != S_CASE)
+            continue;
+        label[i] = cg_label(g, c->rhs ? "case" : "default");
+        if (!c->rhs) {
+            other = label[i];
+            continue;
+        }
+        struct cg_val is = cg_binary(g, OP_EQ, v, cg_convert(g, cg_expr(g, c->rhs), v.type));
+        if (!cg_is_const(is, &same))
+            cg_jump_if(g, cg_reg(g, is), true, label[i]);
+        else if (same)
+            cg_jump(g, label[i]);
     }
-    cg_nest_close(g, &nest);
+    out.exit_used = other == out.exit;
+    bool decided = g->dead;
+    cg_jump(g, other);
     cg_scope_close(g, mark);
-    cg_place(g, loop.exit);
-    g->loop = loop.up;
-    g->bindings.n = bound;
+    g->loop = &out;
+    (void)decided;
+    for (uint32_t i = 0; i < body->nbody; i++) {
+        if (body->body[i]->kind == S_CASE) {
+            cg_scope_close(g, mark);
+            cg_place(g, label[i]);
+        } else {
+            cg_stmt(g, body->body[i]);
+        }
+    }
+    g->loop = out.up;
+    cg_scope_close(g, mark);
+    cg_place(g, out.exit);
 }
 
 static void return_stmt(struct cg *g, const struct lang_stmt *s)
@@ -199,11 +244,12 @@ static void return_stmt(struct cg *g, const struct lang_stmt *s)
         return;
     }
     if (s->rhs && !r->has_value) {
-        r->value = cg_value(r->func->result, cg_new_mutable(g, r->func->result));
+        r->into = cg_temporary(g, r->func->result, r->func->result_lanes);
+        r->value = cg_get(g, &r->into);
         r->has_value = true;
     }
     if (s->rhs)
-        cg_move_new(g, r->value.op.reg, v, since);
+        cg_set(g, &r->into, v, since);
     r->label_used = true;
     if (s != r->last)
         cg_jump(g, r->label);
@@ -231,18 +277,15 @@ void cg_stmt(struct cg *g, const struct lang_stmt *s)
     case S_IF: if_stmt(g, s); break;
     case S_FOR:
     case S_WHILE:
-    case S_DO: loop_stmt(g, s); break;
+    case S_DO: cg_loop_stmt(g, s); break;
     case S_BREAK:
         g->loop->exit_used = true;
         cg_jump(g, g->loop->exit);
         break;
-    case S_CONTINUE:
-        g->loop->next_used = true;
-        cg_jump(g, g->loop->next);
-        break;
+    case S_CONTINUE: cg_jump(g, next_label(g)); break;
     case S_RETURN: return_stmt(g, s); break;
-    case S_SWITCH:
-    case S_CASE: break;
+    case S_SWITCH: switch_stmt(g, s); break;
+    case S_CASE: break; /* switch_stmt has placed its label */
     }
 }
 
@@ -255,7 +298,36 @@ static const struct lang_stmt *last_stmt(const struct lang_stmt *s)
     return s;
 }
 
-struct cg_val cg_inline(struct cg *g, const struct lang_func *f, size_t n, const struct cg_val *arg)
+/* A return before the end: what the function assigns may or may not have been when it is left. */
+static bool returns_early(const struct lang_stmt *s, const struct lang_stmt *last)
+{
+    if (s->kind == S_RETURN)
+        return s != last;
+    for (uint32_t i = 0; i < s->nbody; i++)
+        if (returns_early(s->body[i], last))
+            return true;
+    return false;
+}
+
+static void bind_parameter(struct cg *g, const struct lang_symbol *p, struct cg_val v)
+{
+    v = cg_convert(g, v, p->type);
+    if (v.lanes) {
+        cg_bind(g, p, cg_int(DT_U32, 0), false);
+        struct cg_binding *b = &g->bindings.v[g->bindings.n - 1];
+        b->ncell = v.lanes;
+        b->cell = cg_cells(g, v.lanes);
+        for (unsigned k = 0; k < v.lanes; k++)
+            b->cell[k] = (struct cg_cell){.val = v.lane[k], .is_set = true};
+    } else if (inspect_needs_register(g, p)) {
+        bind_local(g, p, v, cg_now(g));
+    } else {
+        cg_bind(g, p, v, false);
+    }
+}
+
+struct cg_val cg_inline(struct cg *g, const struct lang_func *f, size_t n, const struct cg_val *arg,
+                        const struct lang_expr *call)
 {
     struct cg_return ret = {.func = f, .label = cg_label(g, f->name), .last = last_stmt(f->body)};
     struct cg_return *up = g->ret;
@@ -263,13 +335,16 @@ struct cg_val cg_inline(struct cg *g, const struct lang_func *f, size_t n, const
     size_t bound = g->bindings.n, mark = cg_scope_open(g);
     inspect_function(g, f);
     for (size_t i = 0; i < n; i++) {
-        const struct lang_symbol *p = f->param[i];
-        struct cg_val v = cg_convert(g, arg[i], p->type);
-        if (inspect_needs_register(g, p))
-            bind_local(g, p, v, cg_now(g));
-        else
-            cg_bind(g, p, v, false);
+        if (!f->param[i]->rank) {
+            bind_parameter(g, f->param[i], arg[i]);
+            continue;
+        }
+        struct cg_binding b = *cg_array(g, call->args[i]->sym);
+        b.sym = f->param[i];
+        *VEC_PUSH(g->a, &g->bindings) = b;
     }
+    if (call && returns_early(f->body, ret.last))
+        cg_promote(g, f->body);
     g->ret = &ret;
     g->loop = NULL;
     g->depth++;
@@ -282,5 +357,10 @@ struct cg_val cg_inline(struct cg *g, const struct lang_func *f, size_t n, const
         cg_scope_close(g, mark); /* not every path computed what is numbered */
         cg_place(g, ret.label);
     }
-    return ret.has_value ? ret.value : zero(g, f->result < DT_COUNT ? f->result : DT_U32);
+    if (ret.has_value)
+        return ret.value;
+    struct cg_target none = {.type = f->result < DT_COUNT ? f->result : DT_U32,
+                             .lanes = f->result_lanes,
+                             .cell = cg_cells(g, 16)};
+    return cg_get(g, &none);
 }

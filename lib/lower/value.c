@@ -168,6 +168,11 @@ int32_t cg_reg(struct cg *g, struct cg_val v)
 
 struct cg_val cg_freeze(struct cg *g, struct cg_val x)
 {
+    struct cg_val lane[16];
+    for (unsigned i = 0; i < x.lanes; i++)
+        lane[i] = cg_freeze(g, x.lane[i]);
+    if (x.lanes)
+        return cg_vector(g, x.type, x.lanes, lane);
     if (x.op.kind != PTX_O_REG || (size_t)x.op.reg >= g->version.n || !g->version.v[x.op.reg])
         return x;
     return cg_value(x.type, materialise_copy(g, x));

@@ -56,6 +56,7 @@ struct spec {
     struct lang_stmt *body;               /* NULL when has_compute */
     struct lang_expr *grid[3], *block[3]; /* body: grid[0] and block[0] not NULL */
     uint32_t ngrid, nblock;
+    struct lang_expr *shared; /* body: bytes for its shared array without a size, or NULL */
     bool has_reference;
     bool rounded_calls[FN_COUNT]; /* builtins with a call that is rounded to 16 bits at once */
     struct lang_equations reference; /* compute again for a compute: spec without reference: */

@@ -1,0 +1,614 @@
+/* Where the body's own variables lie: shared memory, arrays in local memory, tables of constants. */
+#include <config.h>
+
+#include "lower/cg.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { STATIC_SHARED = 48 << 10, ALIGNMENT = 16, MOST_SUBSCRIPTS = 9 };
+
+static unsigned element_bytes(const struct lang_symbol *sym)
+{
+    return dtype_bits(sym->type) / 8 * (sym->lanes ? sym->lanes : 1);
+}
+
+static enum ptx_mod memory_type(enum dtype t)
+{
+    switch (dtype_bits(t)) {
+    case 64: return t == DT_F64 ? PTX_F64 : dtype_class(t) == DTC_I ? PTX_S64 : PTX_U64;
+    case 32: return t == DT_F32 ? PTX_F32 : dtype_class(t) == DTC_I ? PTX_S32 : PTX_U32;
+    case 16: return dtype_is_float(t) ? PTX_B16 : dtype_class(t) == DTC_I ? PTX_S16 : PTX_U16;
+    default: return dtype_class(t) == DTC_I ? PTX_S8 : PTX_U8;
+    }
+}
+
+/* ---- variables ------------------------------------------------------------------------------------ */
+
+static struct cg_variable *find_variable(struct cg *g, const struct lang_symbol *sym)
+{
+    for (size_t i = 0; i < g->variables.n; i++)
+        if (g->variables.v[i].sym == sym)
+            return &g->variables.v[i];
+    return NULL;
+}
+
+/* The symbol's name, unlike every other variable's of the entry. */
+static const char *variable_name(struct cg *g, const struct lang_symbol *sym)
+{
+    unsigned same = 0;
+    for (size_t i = 0; i < g->variables.n; i++)
+        same += g->variables.v[i].var && strcmp(g->variables.v[i].sym->name, sym->name) == 0;
+    return same ? arena_printf(g->a, "%s$%u", sym->name, same) : sym->name;
+}
+
+static struct ptx_var *declare(struct cg *g, enum ptx_mod space, const struct lang_symbol *sym)
+{
+    uint64_t count = 1;
+    size_t from = g->func->items.n;
+    lang_array_count(sym, &count);
+    count *= sym->lanes ? sym->lanes : 1;
+    struct ptx_var *v = ptx_array_new(
+        &g->b, space, variable_name(g, sym), memory_type(sym->type),
+        count * dtype_bits(sym->type) / 8 >= ALIGNMENT ? ALIGNMENT : element_bytes(sym), count);
+    if (!sym->rank && !sym->lanes)
+        v->is_array = false;
+    cg_to_prologue(g, from, space == PTX_SHARED ? 2900000 : 2910000);
+    return v;
+}
+
+/* ---- shared memory -------------------------------------------------------------------------------- */
+
+static void collect_shared(struct cg *g, const struct lang_stmt *s)
+{
+    if (s->kind == S_DECL && s->sym->kind == SYM_SHARED && s->sym->used)
+        *VEC_PUSH(g->a, &g->variables) = (struct cg_variable){.sym = s->sym, .space = CG_SHARED};
+    for (uint32_t i = 0; i < s->nbody; i++)
+        collect_shared(g, s->body[i]);
+}
+
+static uint64_t rounded(uint64_t n)
+{
+    return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* An extent as the launch writes it: the block's size for blockDim, constants' values for their names. */
+static struct lang_expr *at_launch(struct cg *g, const struct lang_expr *e)
+{
+    struct lang_expr *copy = ARENA_NEW(g->a, struct lang_expr);
+    *copy = *e;
+    if (e->kind == E_SPECIAL) {
+        uint32_t i = (uint32_t)(e->special - SP_NTID_X);
+        if (i < g->spec->nblock)
+            *copy = *g->spec->block[i];
+        else
+            *copy = (struct lang_expr){.kind = E_INT, .type = DT_I32, .ival = 1, .span = e->span};
+        return copy;
+    }
+    if (e->kind == E_NAME && e->sym->kind == SYM_LOCAL) {
+        *copy = (struct lang_expr){
+            .kind = E_INT, .type = DT_I64, .ival = e->sym->value, .span = e->span};
+        return copy;
+    }
+    copy->args = ARENA_ARRAY(g->a, e->nargs, struct lang_expr *);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        copy->args[i] = at_launch(g, e->args[i]);
+    return copy;
+}
+
+/* The bytes of an array whose extents the launch knows, rounded up. */
+static const char *launch_bytes(struct cg *g, const struct lang_symbol *sym)
+{
+    struct buf b = buf_in(g->a);
+    unsigned size = element_bytes(sym);
+    if (size < ALIGNMENT)
+        buf_puts(&b, "ceil_div(");
+    for (uint32_t i = 0; i < sym->rank; i++) {
+        const char *text = lang_expr_text(g->a, at_launch(g, sym->dims[i]));
+        buf_printf(&b, strpbrk(text, " ?") ? "%s(%s)" : "%s%s", i ? " * " : "", text);
+    }
+    if (size < ALIGNMENT)
+        buf_printf(&b, " * %u, %d) * %d", size, ALIGNMENT, ALIGNMENT);
+    else
+        buf_printf(&b, " * %u", size);
+    return buf_text(&b);
+}
+
+static bool is_unsized(const struct lang_symbol *sym)
+{
+    return sym->rank && !sym->dims[0];
+}
+
+/* The next place in the dynamic part, after what ends at *at bytes and *text more. */
+static void place_dynamic(struct cg *g, struct cg_variable *v, uint64_t *at, const char **text)
+{
+    uint64_t count;
+    v->is_dynamic = true;
+    v->offset = *text ? -1 : (int64_t)*at;
+    if (*text)
+        v->text = *at ? arena_printf(g->a, "%s + %llu", *text, (unsigned long long)*at) : *text;
+    if (lang_array_count(v->sym, &count))
+        *at += rounded(count * element_bytes(v->sym));
+    else if (!is_unsized(v->sym))
+        *text = *text ? arena_printf(g->a, "%s + %s", *text, launch_bytes(g, v->sym))
+                      : launch_bytes(g, v->sym);
+}
+
+static bool over_limit(struct cg *g, const struct lang_symbol *sym, uint64_t bytes)
+{
+    return cg_error(g, sym->span,
+                    "the block's shared memory is %llu bytes up to here, and %s has %u; make an "
+                    "array smaller",
+                    (unsigned long long)bytes, g->target->name, g->target->shared_optin);
+}
+
+/* The arrays of constant size are static while all of them fit in what a kernel has without asking; the others, and all
+ * if they don't, are dynamic. */
+static bool place_shared(struct cg *g)
+{
+    uint64_t fixed = 0, at = 0, count;
+    const char *text = NULL;
+    const struct lang_symbol *unsized = NULL;
+    for (size_t i = 0; i < g->variables.n; i++) {
+        const struct lang_symbol *sym = g->variables.v[i].sym;
+        if (lang_array_count(sym, &count))
+            fixed += rounded(count * element_bytes(sym));
+        if (fixed > g->target->shared_optin)
+            return over_limit(g, sym, fixed);
+        if (is_unsized(sym) && unsized)
+            return cg_error(g, sym->span, "'%s' has no size already; only one array can be without",
+                            unsized->name);
+        if (is_unsized(sym))
+            unsized = sym;
+    }
+    for (int last = 0; last < 2; last++) /* the one without a size goes behind all others */
+        for (size_t i = 0; i < g->variables.n; i++) {
+            struct cg_variable *v = &g->variables.v[i];
+            bool is_static = lang_array_count(v->sym, &count) && fixed <= STATIC_SHARED;
+            if (!is_static && is_unsized(v->sym) == (last != 0))
+                place_dynamic(g, v, &at, &text);
+        }
+    if (unsized && !g->spec->shared)
+        return cg_error(g, unsized->span,
+                        "nothing says how large '%s' is; add 'shared: BYTES' to the kernel, as in "
+                        "'shared: 4 * n'",
+                        unsized->name);
+    if (g->spec->shared && !unsized)
+        return cg_error(g, g->spec->shared->span,
+                        "'shared' is for an array without a size; declare one, as in 'shared f32 "
+                        "x[];'");
+    struct buf b = buf_in(g->a);
+    if (text)
+        buf_printf(&b, "%s%s", text, at || unsized ? " + " : "");
+    if (unsized)
+        buf_printf(&b, "%s%s", lang_expr_text(g->a, g->spec->shared), at ? " + " : "");
+    if (at)
+        buf_printf(&b, "%llu", (unsigned long long)at);
+    int64_t more = 0;
+    if (unsized && lang_const_int(g->spec->shared, &more) &&
+        (more < 0 || fixed + (uint64_t)more > g->target->shared_optin))
+        return over_limit(g, unsized, fixed + (uint64_t)more);
+    g->shared_text = b.len ? buf_text(&b) : NULL;
+    return true;
+}
+
+bool cg_layout(struct cg *g, const struct lang_stmt *body)
+{
+    collect_shared(g, body);
+    return place_shared(g);
+}
+
+/* .extern .shared, of the module and of all its kernels. */
+static struct ptx_var *dynamic_variable(struct cg *g)
+{
+    static const char name[] = "$shared";
+    for (size_t i = 0; i < g->module->items.n && !g->dynamic; i++) {
+        const struct ptx_item *it = &g->module->items.v[i];
+        if (it->kind == PTX_I_VAR && strcmp(it->var->name, name) == 0)
+            g->dynamic = it->var;
+    }
+    if (g->dynamic)
+        return g->dynamic;
+    struct arena *a = g->module->arena;
+    struct ptx_var *v = g->dynamic = ARENA_NEW(a, struct ptx_var);
+    *v = (struct ptx_var){.name = name,
+                          .space = PTX_SHARED,
+                          .type = PTX_B8,
+                          .align = ALIGNMENT,
+                          .is_array = true,
+                          .linkage = ".extern",
+                          .span = g->b.span};
+    cg_module_variable(g, v);
+    return v;
+}
+
+void cg_module_variable(struct cg *g, struct ptx_var *v)
+{
+    struct ptx_module *m = g->module;
+    size_t at = m->items.n;
+    VEC_PUSH(m->arena, &m->items);
+    while (at > 0 && m->items.v[at - 1].kind == PTX_I_FUNC) { /* before the functions */
+        m->items.v[at] = m->items.v[at - 1];
+        at--;
+    }
+    m->items.v[at] = (struct ptx_item){.kind = PTX_I_VAR, .span = v->span, .var = v};
+}
+
+/* ---- tables --------------------------------------------------------------------------------------- */
+
+static struct cg_val table_value(struct cg *g, const struct cg_binding *b, uint64_t i)
+{
+    const struct lang_symbol *sym = b->array;
+    const struct lang_expr *e = i < b->table->nlist ? b->table->list[i] : NULL;
+    if (e)
+        return cg_expr(g, e);
+    return dtype_is_float(sym->type) ? cg_float(g, sym->type, 0) : cg_int(sym->type, 0);
+}
+
+static void print_value(struct cg *g, struct cg_val v, struct buf *out)
+{
+    (void)g;
+    if (v.op.kind == PTX_O_F32)
+        buf_printf(out, "0f%08X", (unsigned)v.op.bits);
+    else if (v.op.kind == PTX_O_F64)
+        buf_printf(out, "0d%016llX", (unsigned long long)v.op.bits);
+    else if (v.type == DT_U64)
+        buf_printf(out, "%lluU", (unsigned long long)v.op.bits);
+    else
+        buf_printf(out, "%lld", (long long)v.op.bits);
+}
+
+static struct ptx_var *table_variable(struct cg *g, struct cg_binding *b)
+{
+    const struct lang_symbol *sym = b->array;
+    struct cg_variable *known = find_variable(g, sym);
+    uint64_t count = 1;
+    if (known)
+        return known->var;
+    struct buf init = buf_in(g->module->arena);
+    lang_array_count(sym, &count);
+    buf_putc(&init, '{');
+    for (uint64_t i = 0; i < b->table->nlist; i++) {
+        buf_puts(&init, i ? ", " : "");
+        print_value(g, table_value(g, b, i), &init);
+    }
+    buf_puts(&init, b->table->nlist ? "}" : "0}");
+    struct ptx_var *v = ARENA_NEW(g->module->arena, struct ptx_var);
+    *v = (struct ptx_var){
+        .name = arena_printf(g->module->arena, "%s$%s", g->spec->name, variable_name(g, sym)),
+        .space = PTX_CONST,
+        .type = memory_type(sym->type),
+        .align = ALIGNMENT,
+        .is_array = true,
+        .count = count,
+        .linkage = "",
+        .init = buf_text(&init),
+        .span = sym->span};
+    cg_module_variable(g, v);
+    *VEC_PUSH(g->a, &g->variables) = (struct cg_variable){.sym = sym, .space = CG_CONST, .var = v};
+    return v;
+}
+
+static bool is_table(const struct lang_stmt *s)
+{
+    if (!s->sym->is_const || s->sym->lanes)
+        return false;
+    for (uint32_t i = 0; i < s->nlist; i++)
+        if (s->list[i] && s->list[i]->kind != E_INT && s->list[i]->kind != E_FLOAT &&
+            s->list[i]->kind != E_BOOL)
+            return false;
+    return true;
+}
+
+/* ---- local arrays --------------------------------------------------------------------------------- */
+
+static struct ptx_var *local_variable(struct cg *g, const struct lang_symbol *sym)
+{
+    struct cg_variable *known = find_variable(g, sym);
+    if (known)
+        return known->var;
+    struct ptx_var *v = declare(g, PTX_LOCAL, sym);
+    *VEC_PUSH(g->a, &g->variables) = (struct cg_variable){.sym = sym, .space = CG_LOCAL, .var = v};
+    return v;
+}
+
+static bool is_indexed(const struct cg *g, const struct lang_symbol *sym)
+{
+    for (size_t i = 0; i < g->indexed.n; i++)
+        if (g->indexed.v[i] == sym)
+            return true;
+    return false;
+}
+
+static struct cg_val zero(struct cg *g, enum dtype t)
+{
+    return dtype_is_float(t) ? cg_float(g, t, 0) : cg_int(t, 0);
+}
+
+/* The value that the list gives element i: lanes of it in a row of an array of vectors. */
+static struct cg_val listed(struct cg *g, const struct lang_stmt *s, uint64_t i)
+{
+    const struct lang_symbol *sym = s->sym;
+    const struct lang_expr *e = i < s->nlist ? s->list[i] : NULL;
+    if (e)
+        return cg_convert(g, cg_expr(g, e), sym->type);
+    struct cg_val lane[16];
+    for (unsigned k = 0; k < sym->lanes; k++)
+        lane[k] = zero(g, sym->type);
+    return sym->lanes ? cg_vector(g, sym->type, sym->lanes, lane) : zero(g, sym->type);
+}
+
+static void fill_cells(struct cg *g, struct cg_cell *cell, const struct lang_stmt *s,
+                       uint64_t count)
+{
+    unsigned lanes = s->sym->lanes;
+    for (uint64_t i = 0; i < count; i++) {
+        struct cg_val v = cg_freeze(g, listed(g, s, i));
+        for (unsigned k = 0; k < (lanes ? lanes : 1); k++) {
+            struct cg_cell *c = &cell[i * (lanes ? lanes : 1) + k];
+            c->val = lanes ? v.lane[k] : v;
+            c->is_set = true;
+        }
+    }
+}
+
+/* The elements from i on are zero: words of 16 bytes, in a loop where there are many. */
+static void clear(struct cg *g, const struct ptx_var *var, uint64_t from, uint64_t to)
+{
+    struct ptx_operand zeros[4] = {ptx_imm(0), ptx_imm(0), ptx_imm(0), ptx_imm(0)};
+    for (unsigned i = 0; i < 4; i++)
+        zeros[i] = ptx_r(cg_reg(g, cg_int(DT_U32, 0)));
+    for (; from < to && (from % 16 || to - from < 16); from++)
+        PTX(&g->b, "st.local.u8", ptx_mem_var(var, (int64_t)from), zeros[0]);
+    uint64_t end = to / 16 * 16;
+    if (end > from && end - from > 32 * 16) {
+        int32_t at = cg_new_mutable(g, DT_U32);
+        int32_t start = CG(g, PTX_B32, "mov.u32", ptx_sym(var));
+        int32_t last = CG(g, PTX_B32, "add.s32", ptx_r(start), ptx_imm((int64_t)end));
+        uint32_t head = cg_label(g, "clear");
+        PTX(&g->b, "add.s32", ptx_r(at), ptx_r(start), ptx_imm((int64_t)from));
+        cg_place(g, head);
+        cg_loop_head(g);
+        PTX(&g->b, "st.local.v4.b32", ptx_mem(at, 0), ptx_vec(&g->b, 4, zeros));
+        PTX(&g->b, "add.s32", ptx_r(at), ptx_r(at), ptx_imm(16));
+        cg_assigned(g, at);
+        int32_t more = CG(g, PTX_PRED, "setp.lt.u32", ptx_r(at), ptx_r(last));
+        cg_jump_if(g, more, true, head);
+        from = end;
+    }
+    for (; from < end; from += 16)
+        PTX(&g->b, "st.local.v4.b32", ptx_mem_var(var, (int64_t)from), ptx_vec(&g->b, 4, zeros));
+    for (; from < to; from++)
+        PTX(&g->b, "st.local.u8", ptx_mem_var(var, (int64_t)from), zeros[0]);
+}
+
+static void fill_memory(struct cg *g, const struct ptx_var *var, const struct lang_stmt *s,
+                        uint64_t count)
+{
+    unsigned size = element_bytes(s->sym);
+    for (uint64_t i = 0; i < s->nlist && !g->failed; i++) {
+        struct cg_place_of at = {.space = CG_LOCAL,
+                                 .base = -1,
+                                 .var = var,
+                                 .offset = (int64_t)(i * size),
+                                 .nibble = cg_int(DT_U32, 0)};
+        struct cg_val v = listed(g, s, i);
+        if (v.lanes)
+            cg_store_lanes(g, v.type, at, v);
+        else
+            cg_store_at(g, v.type, at, v);
+    }
+    clear(g, var, (uint64_t)s->nlist * size, count * size);
+}
+
+enum { MOST_CELLS = 1024 };
+
+void cg_declare_array(struct cg *g, const struct lang_stmt *s)
+{
+    const struct lang_symbol *sym = s->sym;
+    uint64_t count = 1;
+    if (sym->kind == SYM_SHARED)
+        return; /* cg_layout has seen it */
+    lang_array_count(sym, &count);
+    cg_bind(g, sym, cg_int(DT_U32, 0), false);
+    struct cg_binding *b = &g->bindings.v[g->bindings.n - 1];
+    b->array = sym;
+    if (sym->rank && is_table(s)) {
+        b->table = s;
+        return;
+    }
+    uint64_t cells = count * (sym->lanes ? sym->lanes : 1);
+    if (sym->rank && (cells > MOST_CELLS || is_indexed(g, sym))) {
+        struct ptx_var *var = local_variable(g, sym);
+        b->var = var;
+        if (s->has_list)
+            fill_memory(g, var, s, count);
+        return;
+    }
+    struct cg_cell *cell = b->cell = cg_cells(g, (uint32_t)cells);
+    b->ncell = (uint32_t)cells;
+    if (s->has_list)
+        fill_cells(g, cell, s, count);
+}
+
+struct cg_binding *cg_array(struct cg *g, const struct lang_symbol *sym)
+{
+    struct cg_binding *b = cg_find(g, sym);
+    if (b || !sym->table)
+        return b;
+    cg_bind(g, sym, cg_int(DT_U32, 0), false);
+    b = &g->bindings.v[g->bindings.n - 1];
+    b->array = sym;
+    b->table = sym->table;
+    return b;
+}
+
+/* ---- elements ------------------------------------------------------------------------------------- */
+
+/* A u32 index as a value and a constant, which an address takes for nothing. The sum is meant modulo 2^32. */
+struct split {
+    struct cg_val v; /* u32 */
+    uint32_t add;
+};
+
+static struct split split_value(struct cg *g, struct cg_val x)
+{
+    int64_t i;
+    struct split s = {.v = cg_convert(g, x, DT_U32)};
+    if (cg_is_const(s.v, &i)) {
+        s.add = (uint32_t)i;
+        s.v = cg_int(DT_U32, 0);
+    } else {
+        int32_t base;
+        int64_t add;
+        while (cg_is_sum(g, s.v.op.reg, &base, &add)) {
+            s.v.op = ptx_r(base);
+            s.add += (uint32_t)add;
+        }
+    }
+    return s;
+}
+
+static struct split split_expr(struct cg *g, const struct lang_expr *e)
+{
+    bool sum = e->kind == E_BINARY && (e->op == OP_ADD || e->op == OP_SUB);
+    struct cg_val k;
+    int64_t i;
+    if (!dtype_is_int(e->type) || dtype_bits(e->type) < 32)
+        return split_value(g, cg_expr(g, e));
+    if (e->kind == E_CAST && dtype_is_int(e->args[0]->type) && dtype_bits(e->args[0]->type) == 32 &&
+        dtype_bits(e->type) == 32)
+        return split_expr(g, e->args[0]);
+    if (sum && cg_constant(g, e->args[1], &k) && cg_is_const(k, &i)) {
+        struct split s = split_expr(g, e->args[0]);
+        s.add += (uint32_t)(e->op == OP_ADD ? i : -i);
+        return s;
+    }
+    if (sum && e->op == OP_ADD) {
+        struct split s = split_expr(g, e->args[0]), r = split_expr(g, e->args[1]);
+        s.v = cg_binary(g, OP_ADD, s.v, r.v);
+        s.add += r.add;
+        return s;
+    }
+    if (e->kind == E_BINARY && e->op == OP_MUL && cg_constant(g, e->args[1], &k) &&
+        cg_is_const(k, &i)) {
+        struct split s = split_expr(g, e->args[0]);
+        s.v = cg_binary(g, OP_MUL, s.v, cg_int(DT_U32, (uint32_t)i));
+        s.add *= (uint32_t)i;
+        return s;
+    }
+    return split_value(g, cg_expr(g, e));
+}
+
+static struct split flat_index(struct cg *g, const struct lang_expr *e)
+{
+    const struct lang_symbol *sym = e->sym;
+    uint32_t n = sym->lanes && e->nargs > sym->rank ? sym->rank : e->nargs;
+    struct split flat = {.v = cg_int(DT_U32, 0)};
+    if (e->kind != E_INDEX || !sym->rank)
+        return flat;
+    flat = split_expr(g, e->args[0]);
+    for (uint32_t i = 1; i < n; i++) {
+        struct cg_val extent = cg_convert(g, cg_extent(g, sym, i), DT_U32);
+        struct split s = split_expr(g, e->args[i]);
+        int64_t k;
+        if (cg_is_const(extent, &k)) {
+            s.add += flat.add * (uint32_t)k;
+        } else if (flat.add) {
+            flat.v = cg_binary(g, OP_ADD, flat.v, cg_int(DT_U32, flat.add));
+        }
+        flat.v = cg_binary(g, OP_MUL, flat.v, extent);
+        flat.v = cg_binary(g, OP_ADD, flat.v, s.v);
+        flat.add = s.add;
+    }
+    return flat;
+}
+
+/* Constant memory has addresses of 64 bits. */
+static struct cg_place_of place_in_table(struct cg *g, const struct ptx_var *var,
+                                         const struct lang_expr *e)
+{
+    struct split flat = flat_index(g, e);
+    struct cg_val i = cg_binary(g, OP_ADD, flat.v, cg_int(DT_U32, flat.add));
+    struct cg_val bytes =
+        cg_binary(g, OP_MUL, cg_index(g, i), cg_int(DT_I64, element_bytes(e->sym)));
+    int32_t base = CG(g, PTX_B64, "mov.u64", ptx_sym(var));
+    return (struct cg_place_of){.space = CG_CONST,
+                                .base = CG(g, PTX_B64, "add.s64", ptx_r(base), cg_op(g, bytes)),
+                                .nibble = cg_int(DT_U32, 0)};
+}
+
+/* An address of 32 bits in shared or local memory. */
+static struct cg_place_of place_in(struct cg *g, enum cg_space space, const struct ptx_var *var,
+                                   const struct cg_variable *where, const struct lang_expr *e)
+{
+    struct cg_place_of at = {.space = space, .base = -1, .var = var, .nibble = cg_int(DT_U32, 0)};
+    unsigned size = element_bytes(e->sym);
+    struct split flat = flat_index(g, e);
+    int64_t i;
+    at.offset = (int32_t)(flat.add * size);
+    bool moved = where && where->is_dynamic && where->offset < 0;
+    if (where && where->is_dynamic && !moved)
+        at.offset += where->offset;
+    if (cg_is_const(flat.v, &i) && i == 0 && !moved)
+        return at;
+    at.base = CG(g, PTX_B32, "mov.u32", ptx_sym(var));
+    if (moved) {
+        struct cg_val start = cg_convert(g, cg_param_computed(g, where->text), DT_U32);
+        at.base = CG(g, PTX_B32, "add.s32", ptx_r(at.base), cg_op(g, start));
+    }
+    struct cg_val bytes = cg_binary(g, OP_MUL, flat.v, cg_int(DT_U32, size));
+    if (!cg_is_const(bytes, &i) || i)
+        at.base = CG(g, PTX_B32, "add.s32", ptx_r(at.base), cg_op(g, bytes));
+    return at;
+}
+
+static struct cg_place_of place_shared_variable(struct cg *g, const struct lang_expr *e)
+{
+    struct cg_variable *v = find_variable(g, e->sym);
+    if (!v)
+        abort(); /* cg_layout collects every one that is used */
+    if (!v->var) {
+        struct ptx_var *var = v->is_dynamic ? dynamic_variable(g) : declare(g, PTX_SHARED, e->sym);
+        v = find_variable(g, e->sym);
+        v->var = var;
+    }
+    return place_in(g, CG_SHARED, v->var, v, e);
+}
+
+struct cg_place_of cg_place_expr(struct cg *g, const struct lang_expr *e)
+{
+    const struct lang_symbol *sym = e->sym;
+    if (sym->kind == SYM_SHARED)
+        return place_shared_variable(g, e);
+    if (sym->kind == SYM_LOCAL) {
+        struct cg_binding *b = cg_array(g, sym);
+        if (b->table) {
+            struct ptx_var *var = table_variable(g, b);
+            return place_in_table(g, var, e);
+        }
+        if (!b->var) {
+            if (!is_indexed(g, b->array)) {
+                *VEC_PUSH(g->a, &g->indexed) = b->array;
+                lower_explain(g,
+                              "  '%s' is in local memory: an index in line %zu is not constant\n",
+                              b->array->name, span_line_col(e->span).line);
+            }
+            g->again = true;
+            return (struct cg_place_of){.space = CG_LOCAL, .nibble = cg_int(DT_U32, 0)};
+        }
+        return place_in(g, CG_LOCAL, b->var, NULL, e);
+    }
+    struct cg_val sub[MOST_SUBSCRIPTS];
+    for (uint32_t i = 0; i < e->nargs; i++)
+        sub[i] = cg_expr(g, e->args[i]);
+    return cg_element(g, sym, e->nargs, sub);
+}
+
+bool cg_table_value(struct cg *g, const struct cg_binding *b, uint64_t i, struct cg_val *v)
+{
+    if (!b->table)
+        return false;
+    *v = table_value(g, b, i);
+    return true;
+}
