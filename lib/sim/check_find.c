@@ -7,11 +7,18 @@
 
 #include "sim/report.h"
 
+/* Of the same kind between the same instructions, whichever came first. */
+static bool alike(const struct check_finding *f, const struct check_finding *g)
+{
+    return f->kind == g->kind && ((f->at.op == g->at.op && f->other.op == g->other.op) ||
+                                  (f->at.op == g->other.op && f->other.op == g->at.op));
+}
+
 void check_find(struct check *c, const struct check_finding *f)
 {
     for (uint32_t i = 0; i < c->nfinding; i++) {
         struct check_finding *g = &c->finding[i];
-        if (g->kind == f->kind && g->at.op == f->at.op && g->other.op == f->other.op) {
+        if (alike(f, g)) {
             g->count++;
             return;
         }

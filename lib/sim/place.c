@@ -162,7 +162,8 @@ static const char *place_in_var(const struct sim_launch *l, const struct ptx_var
                         : v->shape   ? v->shape
                         : v->count   ? arena_printf(a, "[%" PRIu64 "]", v->count)
                                      : "[]";
-    if (!one || off % (int64_t)one)
+    /* an array of b8 is as likely one of anything else, as nvcc writes it */
+    if (!one || off % (int64_t)one || v->type == PTX_B8)
         return arena_printf(a, "byte %" PRId64 " of '%s' (%s %s%s)", off, v->name, where,
                             ptx_mod_text(v->type), shape);
     return arena_printf(a, "%s of '%s' (%s %s%s)",
