@@ -136,11 +136,24 @@ static void report_mask(struct sim_launch *l, const struct check_finding *f, str
     sim_note_source(l, f->at.op, d);
 }
 
+/* A load that races with a store may come before it in this run and not in another: the race is what is wrong. */
+static bool explained(const struct check *c, const struct check_finding *f)
+{
+    for (uint32_t i = 0; f->kind == CHECK_F_INIT && i < c->nfinding; i++) {
+        const struct check_finding *g = &c->finding[i];
+        if (g->kind == CHECK_F_RACE && (g->at.op == f->at.op || g->other.op == f->at.op))
+            return true;
+    }
+    return false;
+}
+
 void check_report(struct sim_launch *l, struct diags *d)
 {
     const struct check *c = l->check;
     for (uint32_t i = 0; i < c->nfinding; i++) {
         const struct check_finding *f = &c->finding[i];
+        if (explained(c, f))
+            continue;
         switch (f->kind) {
         case CHECK_F_RACE:
         case CHECK_F_SCOPE: report_race(l, f, d); break;
