@@ -37,30 +37,18 @@ double ref_func_ulp(enum lang_builtin fn, enum dtype t)
     return 0;
 }
 
-/* The hardware's approximations (PTX ISA manual: ex2, lg2, sin, cos, tanh, rsqrt, rcp, all .approx.f32) and what the
- * emitter makes of them. The result's error is rel |y| + abs + absx |x|, after the argument's own of arg |x|. */
-static const struct fast_error fast_table[] = {
-    {FN_EXP, 0x1p-21, 0, 0, 0x1p-22},
-    {FN_EXP2, 0x1p-21, 0, 0, 0},
-    {FN_LOG, 0x1p-21, 0x1p-22, 0, 0},
-    {FN_LOG2, 0x1p-21, 0x1p-22, 0, 0},
-    {FN_LOG10, 0x1p-21, 0x1p-23, 0, 0},
-    {FN_SIN, 0x1p-22, 0x1.7p-21, 0, 0},
-    {FN_COS, 0x1p-22, 0x1.7p-21, 0, 0},
-    {FN_TAN, 0x1p-20, 0x1.7p-21, 0, 0},
-    {FN_TANH, 0x1.1p-11, 0x1p-20, 0, 0},
-    {FN_RSQRT, 0x1p-22, 0, 0, 0},
-    {FN_RCP, 0x1p-22, 0, 0, 0},
-    {FN_SQRT, 0x1p-22, 0, 0, 0},
-    {FN_SIGMOID, 0x1p-20, 0, 0, 0x1p-22},
-    {FN_SILU, 0x1p-20, 0, 0x1p-126, 0x1p-22},
-    {FN_GELU_TANH, 0x1p-20, 0, 0x1.1p-11, 0x1p-21},
+static const struct fast {
+    const char *name;
+    struct fast_error error;
+} fast_table[] = {
+#define FAST(name, rel, abs, absx, arg) {#name, {rel, abs, absx, arg}},
+#include "lower/math.def"
 };
 
 const struct fast_error *ref_fast_error(enum lang_builtin fn)
 {
     for (size_t k = 0; k < sizeof fast_table / sizeof *fast_table; k++)
-        if (fast_table[k].fn == fn)
-            return &fast_table[k];
+        if (strcmp(fast_table[k].name, lang_builtin_name(fn)) == 0)
+            return &fast_table[k].error;
     return NULL;
 }

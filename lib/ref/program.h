@@ -175,9 +175,9 @@ const struct func *ref_func_find(enum lang_builtin fn);
 double ref_func_ulp(enum lang_builtin fn, enum dtype t);
 /* The error in ulp of f32 of fn's variant for results that are rounded to 16 bits at once; 0: there is none. */
 double ref_half_ulp(enum lang_builtin fn);
-/* The error of the hardware's approximation; NULL when there is none, and the accurate function is taken. */
+/* The error of the hardware's approximation, rel |y| + abs + absx |x|, after the argument's own of arg |x|; NULL when
+ * there is none, and the accurate function is taken. */
 struct fast_error {
-    enum lang_builtin fn;
     double rel, abs, absx, arg;
 };
 const struct fast_error *ref_fast_error(enum lang_builtin fn);
