@@ -17,8 +17,19 @@ nobase_dist_spec_DATA = \
 	specs/graphics/mandelbrot_f64.yaml \
 	specs/integer/collatz.yaml \
 	specs/layout/transpose.yaml \
+	specs/layout/transpose_tiled.yaml \
 	specs/matmul/naive.yaml \
+	specs/matmul/tiled16.yaml \
+	specs/matmul/tiled64.yaml \
 	specs/norm/layer_norm.yaml \
+	specs/norm/rms_norm.yaml \
 	specs/norm/softmax.yaml \
+	specs/physics/nbody.yaml \
 	specs/quant/int8_dequant.yaml \
-	specs/reduce/block_sum.yaml
+	specs/reduce/argmax.yaml \
+	specs/reduce/block_max.yaml \
+	specs/reduce/block_sum.yaml \
+	specs/scan/block_scan.yaml \
+	specs/scan/compact.yaml \
+	specs/sort/bitonic.yaml \
+	specs/stencil/blur.yaml
