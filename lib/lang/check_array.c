@@ -58,6 +58,14 @@ static bool check_extent(struct checker *c, const struct lang_symbol *sym, struc
                               sym->name);
 }
 
+bool check_extents(struct checker *c, struct lang_symbol *sym)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < sym->rank && sym->dims[i]; i++)
+        good &= check_extent(c, sym, sym->dims[i]);
+    return good;
+}
+
 bool lang_array_count(const struct lang_symbol *sym, uint64_t *n)
 {
     *n = 1;
@@ -133,14 +141,11 @@ bool check_array_decl(struct checker *c, struct lang_stmt *s)
     struct lang_symbol *sym = s->sym;
     uint64_t count, bytes, most = sym->kind == SYM_LOCAL ? LANG_MAX_LOCAL_BYTES : UINT32_MAX;
     unsigned size = dtype_bits(sym->type) / 8 * (sym->lanes ? sym->lanes : 1);
-    bool good = true;
     if (sym->kind == SYM_SHARED && c->func)
         return diag_error(c->d, sym->span,
                           "shared memory is declared in the body; a function can be given an "
                           "address or a value of it");
-    for (uint32_t i = 0; i < sym->rank && sym->dims[i]; i++)
-        good &= check_extent(c, sym, sym->dims[i]);
-    if (!good)
+    if (!check_extents(c, sym))
         return false;
     if (!lang_array_count(sym, &count)) {
         for (uint32_t i = 0; i < sym->rank; i++)
@@ -168,6 +173,15 @@ bool check_lane(struct checker *c, struct lang_expr *arg, const char *name, uint
     return true;
 }
 
+/* What equations do not have; a function with it can't be called from one. */
+static bool only_in_bodies(struct checker *c, const struct lang_expr *e)
+{
+    if (c->func && !c->func->impure.src)
+        c->func->impure = e->span;
+    return c->place == IN_BODY ||
+           diag_error(c->d, e->span, "there are no vectors in equations and at launch");
+}
+
 bool check_member(struct checker *c, struct lang_expr *e)
 {
     struct lang_expr *v = e->args[0];
@@ -185,7 +199,7 @@ bool check_member(struct checker *c, struct lang_expr *e)
                           lang_type_name(c->a, v->type, v->lanes), "xyzw"[e->ival],
                           v -> lanes == 2 ? ".x and .y" : ".x .y .z");
     e->type = v->type;
-    return true;
+    return only_in_bodies(c, e);
 }
 
 /* f32x4(a, b, c, d), f32x4(a), or f16x2(v) of another vector. */
@@ -213,7 +227,7 @@ bool check_vector(struct checker *c, struct lang_expr *e)
     }
     for (uint32_t i = 0; i < e->nargs; i++)
         check_convert(c, e->args[i], e->type);
-    return true;
+    return only_in_bodies(c, e);
 }
 
 void check_broadcast(struct checker *c, struct lang_expr *e, uint8_t lanes)

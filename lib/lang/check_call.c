@@ -21,13 +21,44 @@ static bool wrong_count(struct checker *c, const struct lang_expr *e, unsigned w
                       want == 1 ? "" : "s", (unsigned)e->nargs);
 }
 
+/* An array is given as it is: by its name, and of the same shape. */
+static bool check_array_argument(struct checker *c, struct lang_expr *e,
+                                 const struct lang_symbol *p)
+{
+    const char *type = lang_type_name(c->a, p->type, p->lanes);
+    struct lang_symbol *sym = e->kind == E_NAME ? lang_find(c->scope, e->name) : NULL;
+    if (!sym || sym->kind != SYM_LOCAL || sym->rank == 0)
+        return diag_error(c->d, e->span, "'%s' is an array of %s; give it a local array's name",
+                          p->name, type);
+    e->sym = sym;
+    e->type = sym->type;
+    e->lanes = sym->lanes;
+    sym->used = true;
+    bool same = sym->type == p->type && sym->lanes == p->lanes && sym->rank == p->rank;
+    for (uint32_t i = 0; same && i < p->rank; i++)
+        same = expr_same(sym->dims[i], p->dims[i]);
+    if (!same) {
+        diag_error(c->d, e->span,
+                   "'%s' and the parameter '%s' are arrays of different types or sizes", sym->name,
+                   p->name);
+        diag_note(c->d, sym->span, "'%s' is declared here", sym->name);
+        return false;
+    }
+    return !sym->is_const || p->is_const ||
+           diag_error(c->d, e->span, "'%s' is const; declare the parameter const %s %s[...]",
+                      sym->name, type, p->name);
+}
+
 static bool check_arguments(struct checker *c, struct lang_expr *e)
 {
     bool good = true;
     bool address = !e->func && e->fn < FN_COUNT && rules[e->fn].kind == MEMORY;
+    const struct lang_func *f = e->func;
     for (uint32_t i = 0; i < e->nargs; i++) {
         if (address && i == 0)
             good = check_address(c, e->args[0], e->name);
+        else if (f && f->param[i]->rank > 0)
+            good &= check_array_argument(c, e->args[i], f->param[i]);
         else if (!check_expr(c, e->args[i]))
             good = false;
         else if (e->args[i]->type == DT_VOID)
@@ -237,6 +268,7 @@ static bool user_call(struct checker *c, struct lang_expr *e, struct lang_func *
         return wrong_count(c, e, f->nparam, f->nparam);
     e->func = f;
     e->type = f->result;
+    e->lanes = f->result_lanes;
     if (c->place == IN_LAUNCH)
         return diag_error(c->d, e->span, "device functions can't be called at launch");
     if (!check_arguments(c, e) || !check_func(f, c->calls + 1, c->d))
@@ -260,8 +292,9 @@ static bool user_call(struct checker *c, struct lang_expr *e, struct lang_func *
     if (c->place == IN_COMPUTE && f->result == DT_VOID)
         return diag_error(c->d, e->span, "'%s' returns no value", f->name);
     for (uint32_t i = 0; i < e->nargs; i++)
-        good &= check_coerce(c, e->args[i], f->param[i]->type,
-                             arena_printf(c->a, "'%s' of %s()", f->param[i]->name, f->name));
+        good &= f->param[i]->rank > 0 ||
+                check_coerce_as(c, e->args[i], f->param[i]->type, f->param[i]->lanes,
+                                arena_printf(c->a, "'%s' of %s()", f->param[i]->name, f->name));
     return good;
 }
 

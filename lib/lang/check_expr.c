@@ -165,6 +165,11 @@ bool check_subscripts(struct checker *c, struct lang_expr *e)
     bool array = (sym->kind == SYM_LOCAL || sym->kind == SYM_SHARED) && (sym->rank || sym->lanes);
     if (array)
         safe = c->unreached > 0; /* its size is a constant: a guard cannot make the index right */
+    if (array && c->func && !c->func->impure.src)
+        c->func->impure = e->span;
+    if (array && c->place != IN_BODY)
+        return diag_error(c->d, e->span, "'%s' can be read in bodies and functions only",
+                          sym->name);
     if (array && e->pad)
         return diag_error(c->d, e->span, "pad() is for buffers; test the index of '%s'", sym->name);
     if (sym->kind != SYM_BUFFER && sym->kind != SYM_TENSOR && !array)

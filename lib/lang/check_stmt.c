@@ -213,6 +213,66 @@ static bool check_if(struct checker *c, struct lang_stmt *s)
     return good;
 }
 
+/* A case's constant becomes one of the value's type, and no other case has it. */
+static bool check_case(struct checker *c, const struct lang_stmt *s, uint32_t at)
+{
+    const struct lang_stmt *block = s->body[0];
+    struct lang_stmt *t = block->body[at];
+    int64_t v, other;
+    if (t->rhs) {
+        if (!check_expr(c, t->rhs) || !check_integer(c, t->rhs, "a case"))
+            return false;
+        if (!lang_const_int(t->rhs, &v))
+            return diag_error(c->d, t->rhs->span,
+                              "a case is a constant; write if and else for this");
+        if (!int_fits(s->cond->type, t->rhs->type, (uint64_t)v))
+            return diag_error(c->d, t->rhs->span, "no %s is %lld, so this case is never taken",
+                              dtype_name(s->cond->type), (long long)v);
+        check_convert(c, t->rhs, s->cond->type);
+    }
+    for (uint32_t i = 0; i < at; i++) {
+        const struct lang_stmt *o = block->body[i];
+        if (o->kind != S_CASE || !o->rhs != !t->rhs ||
+            (t->rhs && (!lang_const_int(o->rhs, &other) || other != v)))
+            continue;
+        diag_error(c->d, t->span, "there is a second %s",
+                   t->rhs ? "case of this value" : "default");
+        diag_note(c->d, o->span, "the first one is here");
+        return false;
+    }
+    return true;
+}
+
+static bool check_switch(struct checker *c, struct lang_stmt *s)
+{
+    struct lang_stmt *block = s->body[0];
+    bool good = check_expr(c, s->cond) && check_integer(c, s->cond, "what 'switch' chooses by"),
+         any = false;
+    if (!good)
+        return false;
+    check_convert(c, s->cond, type_promote(s->cond->type));
+    if (c->func && !c->func->impure.src)
+        c->func->impure = s->span;
+    c->guarded++;
+    c->switches++;
+    for (uint32_t i = 0; i < block->nbody; i++) {
+        struct lang_stmt *t = block->body[i];
+        any |= t->kind == S_CASE;
+        if (t->kind == S_CASE)
+            good &= check_case(c, s, i);
+        else if (t->kind == S_DECL)
+            good = diag_error(c->d, t->span,
+                              "a declaration between cases belongs in braces: case 1: { ... }");
+        else if (!any)
+            good = diag_error(c->d, t->span, "this stands before the first case");
+        else
+            good &= check_stmt(c, t);
+    }
+    c->switches--;
+    c->guarded--;
+    return good && (any || diag_error(c->d, s->span, "this switch has no case"));
+}
+
 static bool check_return(struct checker *c, struct lang_stmt *s)
 {
     enum dtype want = c->func ? c->func->result : DT_VOID;
@@ -224,7 +284,8 @@ static bool check_return(struct checker *c, struct lang_stmt *s)
         return diag_error(c->d, s->rhs->span,
                           c->func ? "this function returns no value"
                                   : "a body returns no value; write it to an output");
-    return check_expr(c, s->rhs) && check_coerce(c, s->rhs, want, "the result");
+    return check_expr(c, s->rhs) &&
+           check_coerce_as(c, s->rhs, want, c->func->result_lanes, "the result");
 }
 
 static bool check_stmt(struct checker *c, struct lang_stmt *s)
@@ -247,13 +308,15 @@ static bool check_stmt(struct checker *c, struct lang_stmt *s)
     case S_DO: return check_loop(c, s);
     case S_BREAK:
     case S_CONTINUE:
-        return c->loops > 0 ||
+        return c->loops > 0 || (s->kind == S_BREAK && c->switches > 0) ||
                diag_error(c->d, s->span,
                           "'%s' is outside of any loop; write 'return;' to end the thread",
                           s->kind == S_BREAK ? "break" : "continue");
     case S_RETURN: return check_return(c, s);
-    case S_SWITCH:
-    case S_CASE: return diag_error(c->d, s->span, "'switch' is not in this version's language");
+    case S_SWITCH: return check_switch(c, s);
+    case S_CASE:
+        return diag_error(c->d, s->span, "'%s' stands directly in the braces of a switch",
+                          s->rhs ? "case" : "default");
     }
     return false;
 }
@@ -273,6 +336,29 @@ static void settle(struct lang_stmt *s)
         settle(s->step);
     for (uint32_t i = 0; i < s->nbody; i++)
         settle(s->body[i]);
+}
+
+bool check_tables(struct arena *a, struct lang_stmt *block, struct lang_scope *scope,
+                  const struct lang_options *opt, struct diags *d)
+{
+    struct checker c = {.a = a, .d = d, .scope = scope, .opt = *opt, .place = IN_BODY};
+    bool good = true;
+    for (uint32_t i = 0; i < block->nbody && good; i++) {
+        struct lang_stmt *s = block->body[i];
+        good = check_decl(&c, s);
+        bool constant = s->sym->has_value || (s->sym->rank > 0 && s->sym->is_const);
+        for (uint32_t k = 0; k < s->nlist && s->sym->rank; k++)
+            constant &= !s->list[k] || s->list[k]->kind == E_INT || s->list[k]->kind == E_FLOAT ||
+                        s->list[k]->kind == E_BOOL;
+        if (good && (!constant || s->sym->lanes))
+            good = diag_error(d, s->span,
+                              "outside of functions there are constant integers and tables of "
+                              "constants, as in 'const f32 w[3] = {1, 2, 1};'");
+        s->sym->table = s;
+        s->sym->used = true;
+    }
+    settle(block);
+    return good;
 }
 
 bool check_stmts(struct checker *c, struct lang_stmt *body)

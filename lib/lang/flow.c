@@ -310,6 +310,36 @@ static void visit_loop(struct flow *f, struct state *s, const struct lang_stmt *
     give(f, loop.again);
 }
 
+static void visit_switch(struct flow *f, struct state *s, const struct lang_stmt *t,
+                         struct loop *around)
+{
+    struct state *head = take(f), *leave = take(f);
+    struct loop loop = {leave, around ? around->again : NULL};
+    const struct lang_stmt *body = t->body[0];
+    bool other = false, told = false;
+    use(f, s, t->cond);
+    copy(f, head, s);
+    s->live = false;
+    for (uint32_t i = 0; i < body->nbody; i++) {
+        const struct lang_stmt *one = body->body[i];
+        if (one->kind == S_CASE) {
+            merge(f, s, head);
+            other |= !one->rhs;
+            told = false;
+        } else if (s->live) {
+            visit(f, s, one, &loop);
+        } else if (!told) {
+            diag_warning(f->d, one->span, "this is never reached");
+            told = true;
+        }
+    }
+    if (!other)
+        merge(f, s, head);
+    merge(f, s, leave);
+    give(f, leave);
+    give(f, head);
+}
+
 static void visit(struct flow *f, struct state *s, const struct lang_stmt *t, struct loop *loop)
 {
     switch (t->kind) {
@@ -343,7 +373,7 @@ static void visit(struct flow *f, struct state *s, const struct lang_stmt *t, st
             use(f, s, t->rhs);
         s->live = false;
         break;
-    case S_SWITCH:
+    case S_SWITCH: visit_switch(f, s, t, loop); break;
     case S_CASE: break;
     }
 }

@@ -3,12 +3,13 @@
 
 #include "lang/lang_int.h"
 
-static bool parse_result(struct parser *p, enum dtype *t)
+static bool parse_result(struct parser *p, enum dtype *t, uint8_t *lanes)
 {
     while (tok_is(&p->tok, "static") || tok_is(&p->tok, "inline") || tok_is(&p->tok, "__device__"))
         parser_next(p);
-    *t = DT_VOID;
-    if (!tok_is(&p->tok, "void") && !parser_at_type(p, t))
+    *t = p->tok.kind == T_NAME ? p->tok.type : DT_VOID;
+    *lanes = p->tok.lanes;
+    if (!tok_is(&p->tok, "void") && *t == DT_VOID)
         return parser_error(
             p, "expected a function, as in 'f32 square(f32 x) { return x * x; }', not %s",
             tok_text(p->a, &p->tok));
@@ -23,7 +24,9 @@ static bool parse_parameter(struct parser *p, struct lang_symbol *sym)
         sym->is_const = true;
         parser_next(p);
     }
-    if (!parser_at_type(p, &sym->type))
+    sym->type = p->tok.kind == T_NAME ? p->tok.type : DT_VOID;
+    sym->lanes = p->tok.lanes;
+    if (sym->type == DT_VOID)
         return parser_error(p, "expected a parameter's type, not %s", tok_text(p->a, &p->tok));
     if (dtype_bits(sym->type) < 8 || sym->type == DT_E4M3 || sym->type == DT_E5M2)
         return parser_error(p, "a parameter can't be %s; use %s", dtype_name(sym->type),
@@ -40,10 +43,7 @@ static bool parse_parameter(struct parser *p, struct lang_symbol *sym)
     if (why)
         return parser_error(p, "'%s' is %s and can't name a parameter", sym->name, why);
     parser_next(p);
-    if (p->tok.kind == T_LBRACKET)
-        return parser_error(
-            p, "a parameter is a scalar; a function sees the kernel's buffers by name");
-    return true;
+    return p->tok.kind != T_LBRACKET || parse_array_extents(p, sym);
 }
 
 static bool parse_parameters(struct parser *p, struct lang_func *f)
@@ -102,7 +102,7 @@ static struct lang_func *parse_function(struct parser *p, bool lazy)
 {
     struct lang_func *f = ARENA_NEW(p->a, struct lang_func);
     f->priv = ARENA_NEW(p->a, struct lang_func_private);
-    if (!parse_result(p, &f->result))
+    if (!parse_result(p, &f->result, &f->result_lanes))
         return NULL;
     if (p->tok.kind != T_NAME) {
         parser_error(p, "expected the function's name, not %s", tok_text(p->a, &p->tok));
@@ -183,12 +183,15 @@ bool check_func(struct lang_func *f, uint32_t calls, struct diags *d)
     struct checker c = {
         .a = priv->a, .d = d, .scope = &params, .opt = priv->opt, .place = IN_BODY, .func = f};
     c.opt.index_is_i64 = false;
-    for (uint32_t i = 0; i < f->nparam; i++)
+    bool good = true;
+    for (uint32_t i = 0; i < f->nparam; i++) {
+        good &= check_extents(&c, f->param[i]);
         scope_add(priv->a, &params, f->param[i]);
+    }
     c.nlocal = f->nparam;
     c.calls = calls;
     priv->checking = true;
-    priv->failed = !parse_lazy_body(f, d) || !check_stmts(&c, f->body);
+    priv->failed = !good || !parse_lazy_body(f, d) || !check_stmts(&c, f->body);
     priv->checking = false;
     priv->syncs = c.syncs;
     f->nlocal = c.nlocal;
@@ -196,6 +199,20 @@ bool check_func(struct lang_func *f, uint32_t calls, struct diags *d)
     f->depth = c.depth + 1;
     f->checked = true;
     return !priv->failed;
+}
+
+/* const f32 w[5] = {...}; for the functions after it and the body. */
+static bool parse_table(struct parser *p, struct lang_scope *scope, const struct lang_options *opt)
+{
+    stmt_list list = {0};
+    struct span at = p->tok.span;
+    if (!parse_declaration(p, &list) ||
+        !parser_expect(p, T_SEMICOLON, "after the table; a function's result is not const"))
+        return false;
+    struct lang_stmt *block = parse_new_stmt(p, S_BLOCK, at);
+    block->body = list.v;
+    block->nbody = (uint32_t)list.n;
+    return check_tables(p->a, block, scope, opt, p->d);
 }
 
 bool lang_check_func(struct lang_func *f, struct diags *d)
@@ -214,12 +231,18 @@ bool lang_functions(struct arena *a, struct span text, struct lang_scope *scope,
     while (p.tok.kind != T_EOF) {
         if (parser_accept(&p, T_SEMICOLON))
             continue;
+        if (tok_is(&p.tok, "const")) {
+            if (!parse_table(&p, scope, opt))
+                return false;
+            continue;
+        }
         struct lang_func *f = parse_function(&p, opt->lazy_functions);
         if (!f)
             return false;
         good &= add_function(&p, f, scope, opt);
     }
     for (size_t i = first; !opt->lazy_functions && i < scope->syms.n; i++)
-        good &= check_func(scope->syms.v[i]->func, 0, d);
+        if (scope->syms.v[i]->kind == SYM_FUNC)
+            good &= check_func(scope->syms.v[i]->func, 0, d);
     return good;
 }

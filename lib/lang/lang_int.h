@@ -130,17 +130,22 @@ const char *parser_name(struct parser *p); /* the current T_NAME's text, in the 
 /* "f32", "unsigned": is the current token a type's name? */
 bool parser_at_type(const struct parser *p, enum dtype *t);
 
-struct lang_expr *parse_expr(struct parser *p);  /* a whole expression; NULL after an error */
+struct lang_expr *parse_expr(struct parser *p);   /* a whole expression; NULL after an error */
 struct lang_expr *parse_string(struct parser *p); /* at a T_STRING */
-struct lang_expr *parse_range(struct parser *p); /* one that stops before < and .. */
+struct lang_expr *parse_range(struct parser *p);  /* one that stops before < and .. */
 /* After a name inside brackets: "< e" or "in e .. e" into the index symbol, or nothing. */
 bool parse_index_range(struct parser *p, struct lang_symbol *index);
 struct lang_symbol *parse_index(struct parser *p);
 struct lang_stmt *parse_stmt_block(struct parser *p); /* at '{' */
 /* At '[' behind a declared name: the extents, into sym. */
 bool parse_array_extents(struct parser *p, struct lang_symbol *sym);
-/* At the '{' of an array's values: into s->rhs, until the checker flattens it into s->list. */
-bool parse_array_list(struct parser *p, struct lang_stmt *s);
+typedef VEC(struct lang_stmt *) stmt_list;
+struct lang_stmt *parse_new_stmt(struct parser *p, enum lang_stmt_kind k, struct span s);
+/* "f32 x", "const", "auto", "shared": does a declaration begin here? */
+bool parse_at_declaration(struct parser *p);
+/* "const u32 a = 1, b = 2", "shared f32 tile[32][33]", without the ';'. The list of an array's values is s->rhs until the
+ * checker flattens it into s->list. */
+bool parse_declaration(struct parser *p, stmt_list *out);
 struct lang_expr *expr_new(struct arena *a, enum lang_expr_kind k, struct span s);
 bool expr_finish(struct parser *p, struct lang_expr *e); /* sets height and span's end */
 enum dtype literal_int_type(uint64_t v);
@@ -174,11 +179,11 @@ struct checker {
     struct lang_func *func; /* whose body is checked; NULL in the kernel */
     uint32_t weight, depth; /* inlined calls so far, and how deep they go */
     uint32_t calls;         /* functions being checked around this one */
-    unsigned loops;
+    unsigned loops, switches;
     unsigned unreached; /* inside a branch whose condition is a constant that excludes it */
     uint32_t nlocal;
     uint64_t listed; /* elements of arrays with lists */
-    bool syncs; /* calls what threads must come to together */
+    bool syncs;      /* calls what threads must come to together */
 };
 
 struct lang_func_private {
@@ -220,6 +225,10 @@ bool check_scalar(struct checker *c, const struct lang_expr *e, const char *what
 bool check_lanes(struct checker *c, const struct lang_expr *e, uint8_t *lanes);
 /* A checked scalar becomes a vector of as many lanes. */
 void check_broadcast(struct checker *c, struct lang_expr *e, uint8_t lanes);
+/* Constants and tables in front of functions. */
+bool check_tables(struct arena *a, struct lang_stmt *block, struct lang_scope *scope,
+                  const struct lang_options *opt, struct diags *d);
+bool check_extents(struct checker *c, struct lang_symbol *sym);
 bool check_array_decl(struct checker *c, struct lang_stmt *s);
 bool check_lane(struct checker *c, struct lang_expr *arg, const char *name, uint8_t lanes);
 bool check_member(struct checker *c, struct lang_expr *e);

@@ -3,17 +3,7 @@
 
 #include "lang/lang_int.h"
 
-typedef VEC(struct lang_stmt *) stmt_list;
-
 static bool parse_stmt(struct parser *p, stmt_list *out);
-
-static struct lang_stmt *stmt_new(struct parser *p, enum lang_stmt_kind k, struct span s)
-{
-    struct lang_stmt *t = ARENA_NEW(p->a, struct lang_stmt);
-    t->kind = k;
-    t->span = s;
-    return t;
-}
 
 /* ---- recovery -------------------------------------------------------------------------------- */
 
@@ -46,123 +36,6 @@ static bool expect_semicolon(struct parser *p, const char *what)
     return parser_error(p, "expected ';' %s, not %s", what, tok_text(p->a, &p->tok));
 }
 
-/* ---- declarations ---------------------------------------------------------------------------- */
-
-/* "f32 x", "const", "auto", "shared": does a declaration begin here? */
-static bool at_declaration(struct parser *p)
-{
-    if (tok_is(&p->tok, "const") || tok_is(&p->tok, "auto") || tok_is(&p->tok, "shared"))
-        return true;
-    return p->tok.kind == T_NAME && p->tok.type != DT_VOID && parser_ahead(p)->kind != T_LPAREN;
-}
-
-static bool declared_name(struct parser *p, struct lang_symbol *sym)
-{
-    if (p->tok.kind == T_MUL || p->tok.kind == T_AND)
-        return parser_error(p, "there are no pointers; subscript the buffer by its name");
-    if (p->tok.kind != T_NAME)
-        return parser_error(p, "expected the variable's name, not %s", tok_text(p->a, &p->tok));
-    sym->name = parser_name(p);
-    sym->span = p->tok.span;
-    const char *why = lang_reserved(sym->name);
-    if (why)
-        return parser_error(p, "'%s' is %s and can't name a variable", sym->name, why);
-    parser_next(p);
-    return p->tok.kind != T_LBRACKET || parse_array_extents(p, sym);
-}
-
-static bool initialiser(struct parser *p, struct lang_stmt *s)
-{
-    const char *name = s->sym->name;
-    if (s->sym->kind == SYM_SHARED)
-        return parser_error(p,
-                            "shared memory has no initial value; assign '%s' in the body and then "
-                            "call __syncthreads()",
-                            name);
-    parser_next(p);
-    if (s->sym->rank > 0) {
-        s->has_list = true;
-        return parse_array_list(p, s);
-    }
-    if (p->tok.kind == T_LBRACE)
-        return parser_error(p, "'%s' is no array; an array is declared %s[4] = {...}", name, name);
-    s->rhs = parse_expr(p);
-    return s->rhs != NULL;
-}
-
-static bool declarator(struct parser *p, const struct lang_symbol *as, struct lang_stmt **out)
-{
-    struct lang_stmt *s = *out = stmt_new(p, S_DECL, p->tok.span);
-    s->sym = ARENA_NEW(p->a, struct lang_symbol);
-    *s->sym = *as;
-    if (!declared_name(p, s->sym))
-        return false;
-    if (p->tok.kind == T_LPAREN)
-        return parser_error(p, "functions are defined in 'functions:', not in a body");
-    if (as->type == DT_VOID && s->sym->rank > 0)
-        return parser_error(p, "an array is declared with its type, not 'auto'");
-    if (p->tok.kind == T_ASSIGN) {
-        if (!initialiser(p, s))
-            return false;
-    } else if (as->type == DT_VOID) {
-        return parser_error(p, "'auto' takes its type from a value; write 'auto %s = ...'",
-                            s->sym->name);
-    } else if (as->is_const) {
-        return parser_error(p, "a const needs its value; write 'const %s %s%s = ...'",
-                            lang_type_name(p->a, as->type, as->lanes), s->sym->name,
-                            s->sym->rank ? "[...]" : "");
-    }
-    s->span = span_join(s->span, p->prev);
-    return true;
-}
-
-static bool declared_type(struct parser *p, struct lang_symbol *as)
-{
-    enum dtype type = as->type = p->tok.type;
-    as->lanes = p->tok.lanes;
-    if (p->tok.kind != T_NAME || type == DT_VOID)
-        return parser_error(p, "expected a type, not %s", tok_text(p->a, &p->tok));
-    if (dtype_bits(type) < 8 || type == DT_E4M3 || type == DT_E5M2)
-        return parser_error(p, "a variable can't be %s; load it into %s", dtype_name(type),
-                            dtype_is_float(type) ? "f32" : "i32");
-    parser_next(p);
-    if (tok_is(&p->tok, "const")) {
-        as->is_const = true;
-        parser_next(p);
-    }
-    if (p->tok.kind == T_NAME && p->tok.type != DT_VOID)
-        return parser_error(p, "two types in a row; write one, as in 'u32', 'i64' or 'f32'");
-    return true;
-}
-
-/* "const u32 a = 1, b = 2", "shared f32 tile[32][33]", without the ';'. */
-static bool declaration(struct parser *p, stmt_list *out)
-{
-    struct lang_symbol as = {.kind = SYM_LOCAL, .type = DT_VOID};
-    bool is_auto = false;
-    for (;; parser_next(p)) {
-        if (tok_is(&p->tok, "const"))
-            as.is_const = true;
-        else if (tok_is(&p->tok, "auto"))
-            is_auto = true;
-        else if (tok_is(&p->tok, "shared"))
-            as.kind = SYM_SHARED;
-        else
-            break;
-    }
-    if (as.kind == SYM_SHARED && (as.is_const || is_auto))
-        return parser_error(p, "shared memory is declared with its type alone: shared f32 x[256];");
-    if (!is_auto && !declared_type(p, &as))
-        return false;
-    do {
-        struct lang_stmt *s;
-        if (!declarator(p, &as, &s))
-            return false;
-        *VEC_PUSH(p->a, out) = s;
-    } while (parser_accept(p, T_COMMA));
-    return true;
-}
-
 /* ---- assignments and calls ------------------------------------------------------------------- */
 
 static bool assignment_op(enum tok_kind k, enum lang_op *op)
@@ -193,7 +66,7 @@ static struct lang_expr *literal_one(struct parser *p, struct span s)
 /* x = e, x += e, x++, ++x, f(x): without the ';'. */
 static struct lang_stmt *simple_statement(struct parser *p)
 {
-    struct lang_stmt *s = stmt_new(p, S_EXPR, p->tok.span);
+    struct lang_stmt *s = parse_new_stmt(p, S_EXPR, p->tok.span);
     struct span at = p->tok.span;
     enum lang_op op = OP_ADD;
     bool prefix = p->tok.kind == T_INC || p->tok.kind == T_DEC;
@@ -243,7 +116,7 @@ static struct lang_stmt *simple_statement(struct parser *p)
 
 static struct lang_stmt *as_block(struct parser *p, const stmt_list *list, struct span s)
 {
-    struct lang_stmt *b = stmt_new(p, S_BLOCK, span_join(s, p->prev));
+    struct lang_stmt *b = parse_new_stmt(p, S_BLOCK, span_join(s, p->prev));
     b->body = list->v;
     b->nbody = (uint32_t)list->n;
     return b;
@@ -349,8 +222,8 @@ static bool parse_for_head(struct parser *p, struct lang_stmt *s)
         return parser_error(p, "a loop is written for (u32 i = 0; i < n; i++) { ... }");
     parser_next(p);
     if (p->tok.kind != T_SEMICOLON) {
-        if (at_declaration(p)) {
-            if (!declaration(p, &init))
+        if (parse_at_declaration(p)) {
+            if (!parse_declaration(p, &init))
                 return false;
             if (init.n != 1)
                 return diag_error(p->d, init.v[1]->span,
@@ -387,6 +260,34 @@ static bool parse_for(struct parser *p, struct lang_stmt *s)
     if (body)
         set_bodies(p, s, body, NULL);
     return body != NULL;
+}
+
+static bool parse_switch(struct parser *p, struct lang_stmt *s)
+{
+    parser_next(p);
+    s->cond = parenthesised(p, "after 'switch'");
+    if (!s->cond)
+        return false;
+    if (p->tok.kind != T_LBRACE)
+        return parser_error(p, "expected '{' after 'switch (...)', not %s",
+                            tok_text(p->a, &p->tok));
+    struct lang_stmt *body = parse_stmt_block(p);
+    if (body)
+        set_bodies(p, s, body, NULL);
+    return body != NULL;
+}
+
+/* "case 1:", "default:" */
+static bool parse_case(struct parser *p, struct lang_stmt *s)
+{
+    bool is_default = tok_is(&p->tok, "default");
+    parser_next(p);
+    if (!is_default && !(s->rhs = parse_expr(p)))
+        return false;
+    if (p->tok.kind == T_DOTDOT || p->tok.kind == T_COMMA)
+        return parser_error(p, "a case has one value; write a case for each");
+    s->span = span_join(s->span, p->prev);
+    return parser_expect(p, T_COLON, is_default ? "after 'default'" : "after the case's value");
 }
 
 /* "#pragma unroll [N]" in front of a loop. */
@@ -427,7 +328,6 @@ static bool refused_word(struct parser *p)
     static const struct {
         const char *word, *say;
     } table[] = {
-        {"switch", "'switch' is not in this version's language; write if and else"},
         {"goto", "there is no goto"},
         {"__shared__", "shared memory is declared 'shared', without the underscores"},
         {"static", "there is no static; declare the variable without it"},
@@ -436,8 +336,6 @@ static bool refused_word(struct parser *p)
         {"let", "a variable is declared with its type or auto, as in 'auto x = 1;'"},
         {"var", "a variable is declared with its type or auto, as in 'auto x = 1;'"},
         {"else", "this 'else' belongs to no 'if'"},
-        {"case", "'switch' is not in this version's language; write if and else"},
-        {"default", "'switch' is not in this version's language; write if and else"},
         {"void", "functions are defined in 'functions:', not in a body"},
         {"long", "there is no type 'long'; write i64"},
         {"char", "there is no type 'char'; write i8"},
@@ -463,6 +361,9 @@ static bool control(struct parser *p, struct lang_stmt *s, bool *known)
                  {"for", S_FOR, parse_for},
                  {"while", S_WHILE, parse_while},
                  {"do", S_DO, parse_do},
+                 {"switch", S_SWITCH, parse_switch},
+                 {"case", S_CASE, parse_case},
+                 {"default", S_CASE, parse_case},
                  {"return", S_RETURN, parse_return}};
     *known = true;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -498,7 +399,7 @@ static bool statement(struct parser *p, stmt_list *out)
         return false;
     if (p->tok.kind == T_RBRACE)
         return parser_error(p, "this '}' closes nothing");
-    struct lang_stmt *s = stmt_new(p, S_EXPR, p->tok.span);
+    struct lang_stmt *s = parse_new_stmt(p, S_EXPR, p->tok.span);
     if (!control(p, s, &known))
         return false;
     if (known) {
@@ -506,8 +407,8 @@ static bool statement(struct parser *p, stmt_list *out)
         *VEC_PUSH(p->a, out) = s;
         return true;
     }
-    if (at_declaration(p))
-        return declaration(p, out) && expect_semicolon(p, "after the declaration");
+    if (parse_at_declaration(p))
+        return parse_declaration(p, out) && expect_semicolon(p, "after the declaration");
     s = simple_statement(p);
     if (!s)
         return false;

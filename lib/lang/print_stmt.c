@@ -7,6 +7,32 @@ static void indentation(unsigned indent, struct buf *out)
     buf_printf(out, "%*s", (int)(indent * 4), "");
 }
 
+static void extents(const struct lang_symbol *sym, struct buf *out)
+{
+    for (uint32_t i = 0; i < sym->rank; i++) {
+        buf_putc(out, '[');
+        if (sym->dims[i])
+            lang_print_expr(sym->dims[i], out);
+        buf_putc(out, ']');
+    }
+}
+
+/* A checked array's values, flat: braces around rows may be left out. */
+static void list(const struct lang_stmt *s, struct buf *out)
+{
+    buf_puts(out, " = {");
+    for (uint32_t i = 0; i < s->nlist; i++) {
+        buf_puts(out, i ? ", " : "");
+        if (s->list[i])
+            lang_print_expr(s->list[i], out);
+        else if (s->sym->lanes)
+            buf_printf(out, "%s(0)", lang_type_name(out->arena, s->sym->type, s->sym->lanes));
+        else
+            buf_puts(out, s->sym->type == DT_BOOL ? "false" : "0");
+    }
+    buf_putc(out, '}');
+}
+
 static void simple(const struct lang_stmt *s, struct buf *out)
 {
     static const char *const op[] = {
@@ -14,9 +40,18 @@ static void simple(const struct lang_stmt *s, struct buf *out)
         [OP_SHL] = "<<", [OP_SHR] = ">>", [OP_AND] = "&", [OP_XOR] = "^", [OP_OR] = "|"};
     switch (s->kind) {
     case S_DECL:
-        buf_printf(out, "%s%s %s", s->sym->is_const ? "const " : "",
-                   s->sym->type == DT_VOID ? "auto" : dtype_name(s->sym->type), s->sym->name);
-        if (s->rhs) {
+        buf_printf(out, "%s%s %s",
+                   s->sym->kind == SYM_SHARED ? "shared "
+                   : s->sym->is_const         ? "const "
+                                              : "",
+                   s->sym->type == DT_VOID
+                       ? "auto"
+                       : lang_type_name(out->arena, s->sym->type, s->sym->lanes),
+                   s->sym->name);
+        extents(s->sym, out);
+        if (s->has_list && !s->rhs) {
+            list(s, out);
+        } else if (s->rhs) {
             buf_puts(out, " = ");
             lang_print_expr(s->rhs, out);
         }
@@ -111,6 +146,21 @@ void lang_print_stmt(const struct lang_stmt *s, unsigned indent, struct buf *out
         buf_puts(out, " while (");
         lang_print_expr(s->cond, out);
         buf_puts(out, ");");
+        break;
+    case S_SWITCH:
+        buf_puts(out, "switch (");
+        lang_print_expr(s->cond, out);
+        buf_putc(out, ')');
+        braced(s->body[0], indent, out);
+        break;
+    case S_CASE:
+        if (s->rhs) {
+            buf_puts(out, "case ");
+            lang_print_expr(s->rhs, out);
+            buf_putc(out, ':');
+        } else {
+            buf_puts(out, "default:");
+        }
         break;
     default: simple(s, out); buf_putc(out, ';');
     }

@@ -47,6 +47,8 @@ static struct cg_val name_value(struct cg *g, const struct lang_expr *e)
     case SYM_INDEX:
     case SYM_LOCAL: {
         const struct cg_binding *b = cg_find(g, e->sym);
+        if (!b && e->sym->has_value) /* a constant in front of the functions */
+            return cg_int(e->type, (int64_t)e->sym->value);
         if (!b)
             abort(); /* the checker resolves every name */
         return b->val;

@@ -13,21 +13,17 @@ static bool constant_name(struct cg *g, const struct lang_expr *e, struct cg_val
 {
     const struct cg_binding *b;
     int64_t i;
-    switch (e->sym->kind) {
-    case SYM_DIM:
-        if (!e->sym->has_value)
-            return false;
+    if (e->sym->has_value) {
         *v = cg_int(e->type, (int64_t)e->sym->value);
         return true;
-    case SYM_INDEX:
-    case SYM_LOCAL:
-        b = cg_find(g, e->sym);
-        if (!b || b->is_mutable || b->cell || b->array || !cg_is_const(b->val, &i))
-            return false;
-        *v = b->val;
-        return true;
-    default: return false;
     }
+    if (e->sym->kind != SYM_INDEX && e->sym->kind != SYM_LOCAL)
+        return false;
+    b = cg_find(g, e->sym);
+    if (!b || b->is_mutable || b->cell || b->array || !cg_is_const(b->val, &i))
+        return false;
+    *v = b->val;
+    return true;
 }
 
 static bool constant_binary(struct cg *g, const struct lang_expr *e, struct cg_val *v)

@@ -181,49 +181,70 @@ static void if_stmt(struct cg *g, const struct lang_stmt *s)
     cg_place(g, end);
 }
 
-/* The cases in the order written, each compared with the value; then the statements, which fall through. */
+/* The label that each case has, and a jump to the one that the value chooses; where that is known now, the others keep
+ * UINT32_MAX. */
+static void choose_case(struct cg *g, const struct lang_stmt *s, struct cg_loop *out,
+                        uint32_t *label)
+{
+    const struct lang_stmt *body = s->body[0];
+    struct cg_val v = cg_freeze(g, cg_expr(g, s->cond));
+    int64_t known, i;
+    bool is_known = cg_is_const(v, &known);
+    const struct lang_stmt *chosen = NULL, *other = NULL;
+    for (uint32_t k = 0; k < body->nbody; k++) {
+        const struct lang_stmt *c = body->body[k];
+        label[k] = UINT32_MAX;
+        if (c->kind != S_CASE)
+            continue;
+        if (!c->rhs)
+            other = c;
+        else if (is_known && lang_const_int(c->rhs, &i) && i == known)
+            chosen = c;
+    }
+    if (!chosen)
+        chosen = other;
+    for (uint32_t k = 0; k < body->nbody; k++) {
+        const struct lang_stmt *c = body->body[k];
+        if (c->kind != S_CASE || (is_known && c != chosen))
+            continue;
+        label[k] = cg_label(g, c->rhs ? "case" : "default");
+        if (is_known || !c->rhs)
+            continue;
+        struct cg_val is = cg_binary(g, OP_EQ, v, cg_convert(g, cg_expr(g, c->rhs), v.type));
+        cg_jump_if(g, cg_reg(g, is), true, label[k]);
+    }
+    for (uint32_t k = 0; k < body->nbody; k++)
+        if (body->body[k] == chosen)
+            cg_jump(g, label[k]);
+    if (!chosen) {
+        out->exit_used = true;
+        cg_jump(g, out->exit);
+    }
+}
+
+/* The comparisons, and then the statements, which fall through. */
 static void switch_stmt(struct cg *g, const struct lang_stmt *s)
 {
     const struct lang_stmt *body = s->body[0];
     struct cg_loop out = {.up = g->loop, .exit = cg_label(g, "endswitch"), .is_switch = true};
     uint32_t *label = ARENA_ARRAY(g->a, body->nbody, uint32_t);
-    struct cg_val v = cg_freeze(g, cg_expr(g, s->cond));
-    uint32_t other = out.exit;
     cg_promote(g, body);
     size_t mark = cg_scope_open(g);
-    for (uint32_t i = 0; i < body->nbody && !g->dead; i++) {
-        const struct lang_stmt *c = body->body[i];
-        int64_t same;
-        if (c->kind != S_CASE)
-            continue;
-        label[i] = cg_label(g, c->rhs ? "case" : "default");
-        if (!c->rhs) {
-            other = label[i];
-            continue;
-        }
-        struct cg_val is = cg_binary(g, OP_EQ, v, cg_convert(g, cg_expr(g, c->rhs), v.type));
-        if (!cg_is_const(is, &same))
-            cg_jump_if(g, cg_reg(g, is), true, label[i]);
-        else if (same)
-            cg_jump(g, label[i]);
-    }
-    out.exit_used = other == out.exit;
-    bool decided = g->dead;
-    cg_jump(g, other);
+    choose_case(g, s, &out, label);
     cg_scope_close(g, mark);
     g->loop = &out;
-    (void)decided;
     for (uint32_t i = 0; i < body->nbody; i++) {
-        if (body->body[i]->kind == S_CASE) {
+        if (body->body[i]->kind != S_CASE) {
+            cg_stmt(g, body->body[i]);
+        } else if (label[i] != UINT32_MAX) {
             cg_scope_close(g, mark);
             cg_place(g, label[i]);
-        } else {
-            cg_stmt(g, body->body[i]);
         }
     }
     g->loop = out.up;
     cg_scope_close(g, mark);
-    cg_place(g, out.exit);
+    if (out.exit_used || !g->dead)
+        cg_place(g, out.exit);
 }
 
 static void return_stmt(struct cg *g, const struct lang_stmt *s)
