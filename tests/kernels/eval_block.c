@@ -3,7 +3,7 @@
 
 #include "kernels/eval_int.h"
 
-#include <stdlib.h>
+#include <sys/mman.h>
 
 /* ---- one thread ----------------------------------------------------------------------------------- */
 
@@ -34,10 +34,107 @@ void eval_meet(struct thread *t, const struct lang_expr *e)
 
 /* ---- a block -------------------------------------------------------------------------------------- */
 
+enum { HOST_STACK = 128 << 10 };
+
+static void coroutine(unsigned low, unsigned high)
+{
+    run_thread((struct thread *)((uintptr_t)high << 32 | low));
+}
+
+/* All threads take turns: each runs until it meets others or ends. */
+static void run_together(struct block *b)
+{
+    b->left = b->nthread;
+    for (uint32_t i = 0; i < b->nthread; i++) {
+        struct thread *t = &b->thread[i];
+        uintptr_t p = (uintptr_t)t;
+        getcontext(&t->context);
+        t->context.uc_stack.ss_sp = b->host_stacks + (size_t)i * HOST_STACK;
+        t->context.uc_stack.ss_size = HOST_STACK;
+        t->context.uc_link = &b->scheduler;
+        makecontext(&t->context, (void (*)(void))coroutine, 2, (unsigned)p, (unsigned)(p >> 32));
+    }
+    while (b->left && !b->machine->fault) {
+        for (uint32_t i = 0; i < b->nthread && !b->machine->fault; i++) {
+            struct thread *t = &b->thread[i];
+            if (t->done || t->meets)
+                continue;
+            swapcontext(&b->scheduler, &t->context);
+            b->left -= t->done;
+        }
+        if (b->left && !meet_settle(b))
+            for (uint32_t i = 0; i < b->nthread; i++)
+                if (b->thread[i].meets)
+                    eval_fault(&b->thread[i], b->thread[i].meets->span, "waits for ever");
+    }
+}
+
 static void run_block(struct block *b)
 {
+    if (b->machine->meets) {
+        run_together(b);
+        return;
+    }
     for (uint32_t i = 0; i < b->nthread && !b->machine->fault; i++)
         run_thread(&b->thread[i]);
+}
+
+/* ---- shared memory -------------------------------------------------------------------------------- */
+
+/* Makes the variables that the body declares; their contents are whatever was there before. */
+static void make_shared(struct block *b, const struct lang_stmt *s)
+{
+    struct machine *m = b->machine;
+    for (uint32_t i = 0; s && i < s->nbody; i++)
+        make_shared(b, s->body[i]);
+    if (!s || s->kind != S_DECL || s->sym->kind != SYM_SHARED)
+        return;
+    const struct lang_symbol *sym = s->sym;
+    struct storage *v = ARENA_NEW(m->arena, struct storage);
+    v->sym = sym;
+    v->count = 1;
+    for (uint32_t i = 0; i < sym->rank; i++) {
+        int64_t n = sym->dims[i] ? eval_scalar(&b->thread[0], sym->dims[i]).i : 0;
+        v->dim[i] = n > 0 ? (uint64_t)n : 0;
+        v->count *= v->dim[i];
+    }
+    unsigned lanes = sym->lanes ? sym->lanes : 1;
+    v->memory = ARENA_NEW(m->arena, struct buffer);
+    v->memory->count = v->count * lanes;
+    v->memory->data = arena_alloc(m->arena, dtype_bytes(sym->type, v->memory->count));
+    *VEC_PUSH(m->arena, &b->shared) = v;
+}
+
+/* Does anything here make threads meet? */
+static bool meets_expr(const struct lang_expr *e);
+
+static bool meets_stmt(const struct lang_stmt *s)
+{
+    if (!s)
+        return false;
+    if (meets_expr(s->lhs) || meets_expr(s->rhs) || meets_expr(s->cond) || meets_stmt(s->init) ||
+        meets_stmt(s->step))
+        return true;
+    for (uint32_t i = 0; i < s->nlist; i++)
+        if (meets_expr(s->list[i]))
+            return true;
+    for (uint32_t i = 0; i < s->nbody; i++)
+        if (meets_stmt(s->body[i]))
+            return true;
+    return false;
+}
+
+static bool meets_expr(const struct lang_expr *e)
+{
+    if (!e)
+        return false;
+    if (e->kind == E_CALL &&
+        (e->func ? meets_stmt(e->func->body) : meet_in_block(e->fn) || meet_in_warp(e->fn)))
+        return true;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (meets_expr(e->args[i]))
+            return true;
+    return false;
 }
 
 static void start_block(struct block *b)
@@ -98,6 +195,25 @@ static void run_grid(struct machine *m, struct block *b)
             }
 }
 
+/* The host memory that threads run on. */
+static bool make_threads(struct arena *a, struct block *b)
+{
+    struct machine *m = b->machine;
+    size_t stacks = m->meets ? b->nthread : 1, bytes = stacks * STACK_CELLS * sizeof(union scalar);
+    b->thread = ARENA_ARRAY(a, b->nthread, struct thread);
+    b->group = ARENA_ARRAY(a, b->nthread, struct thread *);
+    b->host_bytes = bytes + (m->meets ? (size_t)b->nthread * HOST_STACK : 0);
+    b->host = mmap(NULL, b->host_bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (b->host == MAP_FAILED)
+        return false;
+    b->host_stacks = b->host + bytes;
+    for (uint32_t i = 0; i < b->nthread; i++)
+        b->thread[i].stack = (union scalar *)(void *)b->host +
+                             (m->meets ? (size_t)i * STACK_CELLS : 0);
+    return true;
+}
+
 const char *eval_kernel(struct arena *a, const struct eval_input *in)
 {
     const struct spec *s = in->spec;
@@ -109,10 +225,12 @@ const char *eval_kernel(struct arena *a, const struct eval_input *in)
     struct block b = {.machine = &m, .nthread = m.block[0] * m.block[1] * m.block[2]};
     if (b.nthread < 1 || b.nthread > 1024)
         return "a block has 1 to 1024 threads";
-    b.thread = ARENA_ARRAY(a, b.nthread, struct thread);
-    union scalar *stack = ARENA_ARRAY(a, STACK_CELLS, union scalar);
-    for (uint32_t i = 0; i < b.nthread; i++)
-        b.thread[i].stack = stack;
+    m.meets = meets_stmt(s->body);
+    if (!make_threads(a, &b))
+        return "no memory for the threads";
+    start_block(&b);
+    make_shared(&b, s->body);
     run_grid(&m, &b);
+    munmap(b.host, b.host_bytes);
     return m.fault;
 }

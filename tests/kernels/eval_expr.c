@@ -30,8 +30,9 @@ struct storage *eval_storage(struct thread *t, const struct lang_symbol *sym)
 {
     if (sym->kind == SYM_LOCAL)
         return &t->frame->local[sym->id];
-    if (sym->kind == SYM_SHARED)
-        return &t->block->shared[sym->id];
+    for (size_t i = 0; i < t->block->shared.n; i++)
+        if (t->block->shared.v[i]->sym == sym)
+            return t->block->shared.v[i];
     return NULL;
 }
 

@@ -34,17 +34,18 @@ struct thread {
     const struct lang_expr *meets;
     union scalar operand[ARGS_MOST][LANES_MOST], outcome[LANES_MOST];
     ucontext_t context;
-    void *host_stack;
 };
 
 struct block {
     struct machine *machine;
     uint32_t at[3];
     struct thread *thread;
-    uint32_t nthread;
-    struct storage *shared; /* by the symbols' ids */
+    uint32_t nthread, left; /* left: that have not ended */
+    VEC(struct storage *) shared;
+    struct thread **group; /* room for all of them */
     ucontext_t scheduler;
-    struct thread *running;
+    char *host, *host_stacks;
+    size_t host_bytes;
 };
 
 struct machine {
@@ -83,5 +84,11 @@ union scalar *eval_cells(struct thread *t, size_t n);
 
 /* eval_block.c: stops this thread until what it asks for is settled; then t->outcome holds it. */
 void eval_meet(struct thread *t, const struct lang_expr *e);
+
+/* eval_meet.c */
+bool meet_in_block(enum lang_builtin fn);
+bool meet_in_warp(enum lang_builtin fn);
+/* Answers every group that is complete; false when there is none. */
+bool meet_settle(struct block *b);
 
 #endif

@@ -52,7 +52,7 @@ static void declaration(struct thread *t, const struct lang_stmt *st)
     struct storage *s = declare(t, st->sym);
     for (uint64_t i = 0; i < s->count && !t->block->machine->fault; i++) {
         memset(v, 0, sizeof v);
-        if (i < st->nlist)
+        if (i < st->nlist && st->list[i])
             eval_expr(t, st->list[i], v);
         eval_write(t, s, i, v);
     }

@@ -105,7 +105,7 @@ static void add_scalars(struct gen *g)
     for (unsigned n = gen_below(g, 4); n > 0; n--) {
         enum dtype t = gen_scalar_type(g);
         struct var *v = VEC_PUSH(g->a, &g->scalars);
-        *v = (struct var){.name = gen_name(g, "s"), .type = t, .fixed = true, .uniform = true};
+        *v = (struct var){.name = gen_name(g, "s"), .type = t, .fixed = true};
         const char *value;
         if (dtype_is_float(t))
             value = arena_printf(g->a, "%d.%u", (int)gen_below(g, 40) - 20, gen_below(g, 1000));
@@ -121,9 +121,9 @@ static void add_scalars(struct gen *g)
 
 static void choose_launch(struct gen *g)
 {
-    static const uint32_t shapes[][3] = {{32, 1, 1}, {64, 1, 1}, {33, 1, 1}, {7, 1, 1},
-                                         {96, 1, 1}, {8, 4, 1},  {16, 2, 2}, {5, 3, 2},
-                                         {1, 1, 1},  {128, 1, 1}};
+    static const uint32_t shapes[][3] = {{32, 1, 1},  {64, 1, 1}, {33, 1, 1}, {7, 1, 1}, {96, 1, 1},
+                                         {8, 4, 1},   {16, 2, 2}, {5, 3, 2},  {1, 1, 1}, {32, 3, 1},
+                                         {128, 1, 1}, {4, 16, 2}, {50, 2, 1}};
     unsigned k = gen_below(g, sizeof shapes / sizeof *shapes);
     memcpy(g->block, shapes[k], sizeof g->block);
     for (int i = 0; i < 3; i++)
@@ -132,7 +132,7 @@ static void choose_launch(struct gen *g)
     for (int i = 0; i < 3; i++)
         g->threads *= g->block[i] * g->grid[i];
     g->n = g->threads;
-    if (gen_one_in(g, 3) && g->threads > 4)
+    if (gen_one_in(g, 3) && g->threads > 4 && !g->together)
         g->n -= gen_below(g, g->threads / 2);
 }
 
@@ -263,6 +263,7 @@ const char *generate_kernel(struct arena *a, const char *name, uint64_t seed, ui
     struct buf functions = buf_in(a), body = buf_in(a), out = buf_in(a);
     *g = (struct gen){.a = a, .r = random_start(seed, number), .trips = 1};
     g->heavy = gen_one_in(g, 6) ? 2 : 0;
+    g->together = gen_one_in(g, 3);
     choose_launch(g);
     add_scalars(g);
     g->out = &functions;
@@ -275,6 +276,7 @@ const char *generate_kernel(struct arena *a, const char *name, uint64_t seed, ui
     }
     g->out = &body;
     number_threads(g);
+    g->agreed = g->together;
     gen_statements(g, 4 + gen_below(g, 14), 4);
     dump_variables(g);
     print_spec(g, name, &functions, &body, &out);

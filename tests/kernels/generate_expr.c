@@ -161,17 +161,12 @@ struct text gen_literal(struct gen *g, enum dtype t)
 
 /* ---- leaves --------------------------------------------------------------------------------------- */
 
-static bool allowed(const struct gen *g, const struct var *v)
-{
-    return v->uniform || !g->uniform;
-}
-
 static const struct var *find_var(struct gen *g, enum dtype t)
 {
     const struct var *found = NULL;
     unsigned n = 0;
     for (size_t i = 0; i < g->vars.n; i++)
-        if (g->vars.v[i].type == t && allowed(g, &g->vars.v[i]) && gen_one_in(g, ++n))
+        if (g->vars.v[i].type == t && gen_one_in(g, ++n))
             found = &g->vars.v[i];
     for (size_t i = 0; i < g->scalars.n; i++)
         if (g->scalars.v[i].type == t && gen_one_in(g, ++n))
@@ -181,12 +176,12 @@ static const struct var *find_var(struct gen *g, enum dtype t)
 
 static const char *special(struct gen *g)
 {
-    static const char *const thread[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z", "laneid",
-                                         "warpid"};
-    static const char *const block[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z",
-                                        "blockDim.x", "blockDim.y", "blockDim.z",
-                                        "gridDim.x",  "gridDim.y",  "gridDim.z"};
-    return g->uniform || gen_one_in(g, 2) ? PICK(g, block) : PICK(g, thread);
+    static const char *const words[] = {
+        "blockIdx.x",    "blockIdx.y",    "blockIdx.z",    "blockDim.x",    "blockDim.y",
+        "blockDim.z",    "gridDim.x",     "gridDim.y",     "gridDim.z",     "threadIdx.x",
+        "threadIdx.y",   "threadIdx.z",   "laneid",        "warpid",        "threadIdx.x",
+        "lanemask_lt()", "lanemask_le()", "lanemask_eq()", "lanemask_ge()", "lanemask_gt()"};
+    return PICK(g, words);
 }
 
 static struct text dimension_or_special(struct gen *g)
@@ -528,11 +523,30 @@ static struct text bits_builtin(struct gen *g, enum dtype t, unsigned depth)
     return call(g, "ceil_div", 2, x);
 }
 
+static struct text random_number(struct gen *g, enum dtype t, unsigned depth)
+{
+    static const char *const words[] = {".x", ".y", ".z", ".w"};
+    struct text x[3];
+    for (int i = 0; i < 3; i++) {
+        enum dtype from = gen_int_type(g);
+        x[i] = gen_expr(g, from, depth);
+        if (x[i].constant) /* which might be negative */
+            x[i] = gen_variable(g, from);
+    }
+    unsigned n = gen_one_in(g, 2) ? 2 : 3;
+    if (t == DT_F32)
+        return call(g, gen_one_in(g, 3) && g->heavy ? "normal" : "uniform", n, x);
+    return gen_text(arena_printf(g->a, "%s%s", call(g, "philox", n, x).s, PICK(g, words)),
+                    BIND_PRIMARY);
+}
+
 static struct text builtin(struct gen *g, enum dtype t, unsigned depth)
 {
     static const char *const both[] = {"min", "max", "min", "max", "abs", "clamp", "relu"};
     const char *name = PICK(g, both);
     struct text x[3];
+    if ((t == DT_F32 || t == DT_U32) && gen_one_in(g, 12))
+        return random_number(g, t, depth);
     if (gen_one_in(g, 5))
         return bits_of(g, t, depth);
     if (!gen_one_in(g, 3))

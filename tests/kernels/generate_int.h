@@ -34,8 +34,7 @@ struct text {
 struct var {
     const char *name;
     enum dtype type;
-    bool fixed;   /* const, or a loop's counter: not to be assigned */
-    bool uniform; /* the same in every thread of a block */
+    bool fixed; /* const, or a loop's counter: not to be assigned */
 };
 
 enum buffer_use { USE_READ, USE_OWN, USE_DUMP };
@@ -78,7 +77,8 @@ struct gen {
     unsigned loops;    /* around, inside of this function */
     bool in_func;      /* no threadIdx, no own elements */
     enum dtype result; /* of the function */
-    bool uniform;      /* only what is the same in every thread */
+    bool together;     /* threads meet: all of them are there, and none returns early */
+    bool agreed;       /* all threads of the block come by here */
 };
 
 /* ---- generate.c ---- */
@@ -110,6 +110,10 @@ const char *gen_own(struct gen *g, struct gen_buffer b); /* "y[tid, 3]" */
 const char *gen_wrap(struct gen *g, struct text t, int lowest);
 struct text gen_text(const char *s, int level);
 const char *gen_call(struct gen *g, const struct gen_func *f, unsigned depth);
+
+/* ---- generate_meet.c ---- */
+void gen_meeting(struct gen *g);
+const char *gen_agreed(struct gen *g); /* a condition */
 
 /* ---- generate_stmt.c ---- */
 void gen_statements(struct gen *g, unsigned n, unsigned depth);

@@ -10,12 +10,15 @@ static void statement(struct gen *g, unsigned depth);
 static void block(struct gen *g, const char *head, unsigned n, unsigned depth)
 {
     size_t vars = g->vars.n;
+    bool agreed = g->agreed;
+    g->agreed = agreed && !*head; /* after a head, only some may come here */
     gen_line(g, "%s{", head);
     g->indent++;
     gen_statements(g, n, depth);
     g->indent--;
     gen_line(g, "}");
     g->vars.n = vars;
+    g->agreed = agreed;
 }
 
 /* ---- declarations --------------------------------------------------------------------------------- */
@@ -148,7 +151,7 @@ static void jump(struct gen *g)
     }
     if (g->in_func && g->result != DT_VOID)
         leave(g, arena_printf(g->a, "return %s", gen_assignable(g, g->result, 2).s));
-    else if (gen_one_in(g, 3))
+    else if (gen_one_in(g, 3) && !g->together)
         leave(g, "return");
 }
 
@@ -181,6 +184,7 @@ static const char *for_head(struct gen *g, const char *i, enum dtype t, unsigned
 static void while_loop(struct gen *g, const char *i, unsigned trips, unsigned depth, unsigned n)
 {
     unsigned form = gen_below(g, 3);
+    bool agreed = g->agreed;
     gen_line(g, "u32 %s = 0;", i);
     gen_add_var(g, i, DT_U32, true);
     size_t vars = g->vars.n;
@@ -188,6 +192,7 @@ static void while_loop(struct gen *g, const char *i, unsigned trips, unsigned de
         gen_line(g, "while (%s < %uu && (%s)) {", i, trips, gen_condition(g, 1).s);
     else
         gen_line(g, form == 1 ? "while (true) {" : "do {");
+    g->agreed = false;
     g->indent++;
     gen_line(g, "%s++;", i);
     if (form == 1)
@@ -195,6 +200,7 @@ static void while_loop(struct gen *g, const char *i, unsigned trips, unsigned de
     gen_statements(g, n, depth);
     g->indent--;
     g->vars.n = vars;
+    g->agreed = agreed;
     if (form == 2)
         gen_line(g, "} while (%s < %uu && %s);", i, trips,
                  gen_wrap(g, gen_condition(g, 1), BIND_AND));
@@ -229,6 +235,31 @@ static void loop(struct gen *g, unsigned depth)
     g->trips = outer;
 }
 
+/* A branch or a loop that all threads of the block take alike; nothing jumps in it. */
+static void agreed_block(struct gen *g, unsigned depth)
+{
+    size_t vars = g->vars.n;
+    unsigned loops = g->loops, trips = g->trips;
+    if (gen_one_in(g, 2)) {
+        gen_line(g, "if (%s) {", gen_agreed(g));
+    } else {
+        unsigned n = 1 + gen_below(g, 3);
+        const char *i = gen_name(g, "c");
+        g->trips *= n;
+        gen_line(g, "for (u32 %s = 0; %s < %u; %s++) {", i, i, n, i);
+        gen_add_var(g, i, DT_U32, true);
+    }
+    g->loops = 0;
+    g->indent++;
+    gen_meeting(g);
+    gen_statements(g, 1 + gen_below(g, 3), depth);
+    g->indent--;
+    g->loops = loops;
+    g->trips = trips;
+    gen_line(g, "}");
+    g->vars.n = vars;
+}
+
 static void call_stmt(struct gen *g, unsigned depth)
 {
     for (size_t i = 0; i < g->funcs.n; i++) {
@@ -244,6 +275,13 @@ static void call_stmt(struct gen *g, unsigned depth)
 static void statement(struct gen *g, unsigned depth)
 {
     unsigned k = gen_below(g, 100), e = depth > 2 ? 3 : depth;
+    if (g->agreed && gen_one_in(g, 3)) {
+        if (depth && gen_one_in(g, 4))
+            agreed_block(g, depth - 1);
+        else
+            gen_meeting(g);
+        return;
+    }
     if (depth == 0)
         k %= 60;
     if (k < 22)

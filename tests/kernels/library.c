@@ -5,6 +5,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #include "lower/math_f32.k"
 #include "lower/math_f64.k"
+#include "lower/math_half.k"
 #include "math/prelude_end.h"
 
 #include "kernels/scalar.h"
@@ -36,4 +37,31 @@ bool library_call(const char *name, enum dtype t, const union scalar *x, union s
         return true;
     }
     return false;
+}
+
+static const struct {
+    const char *name;
+    f32 (*f)(f32);
+} halves[] = {
+#define HALF(name)         \
+    {                      \
+#name, name##_half \
+    }
+    HALF(exp),       HALF(exp2), HALF(sigmoid), HALF(silu),
+    HALF(gelu_tanh), HALF(tanh), HALF(erf),     HALF(gelu),
+};
+
+bool library_half(const char *name, const union scalar *x, union scalar *r)
+{
+    for (size_t k = 0; k < sizeof halves / sizeof *halves; k++)
+        if (strcmp(halves[k].name, name) == 0) {
+            r->f = (double)halves[k].f((f32)x[0].f);
+            return true;
+        }
+    return false;
+}
+
+double library_normal(uint32_t a, uint32_t b)
+{
+    return (double)normal_f32(a, b);
 }

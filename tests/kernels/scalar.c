@@ -377,3 +377,21 @@ bool scalar_call(enum lang_builtin fn, enum dtype t, const enum dtype *type, con
     default: return bits_call(fn, t, type, x, r) || library_call(lang_builtin_name(fn), t, x, r);
     }
 }
+
+/* ---- random numbers ------------------------------------------------------------------------------- */
+
+void scalar_philox(uint64_t seed, uint64_t counter, uint64_t stream, uint32_t out[4])
+{
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    uint32_t c[4] = {(uint32_t)counter, (uint32_t)(counter >> 32), (uint32_t)stream,
+                     (uint32_t)(stream >> 32)};
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = UINT64_C(0xd2511f53) * c[0], p1 = UINT64_C(0xcd9e8d57) * c[2];
+        uint32_t next[4] = {(uint32_t)(p1 >> 32) ^ c[1] ^ k0, (uint32_t)p1,
+                            (uint32_t)(p0 >> 32) ^ c[3] ^ k1, (uint32_t)p0};
+        memcpy(c, next, sizeof c);
+        k0 += 0x9e3779b9; /* the golden ratio */
+        k1 += 0xbb67ae85; /* sqrt(3) - 1 */
+    }
+    memcpy(out, c, sizeof c);
+}
