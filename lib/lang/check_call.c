@@ -2,7 +2,7 @@
 
 #include "lang/lang_int.h"
 
-enum call_kind { FLOAT, ARITH, FLAW, BITS, MEMORY, OTHER, SYNC };
+enum call_kind { FLOAT, ARITH, FLAW, BITS, MEMORY, OTHER, SYNC, ATOMIC };
 
 static const struct {
     unsigned char lo, hi, kind;
@@ -182,8 +182,7 @@ static bool bit_cast(struct checker *c, struct lang_expr *e)
     return true;
 }
 
-/* Whether what is at the address may be written, or why not. */
-static bool check_written(struct checker *c, const struct lang_expr *address)
+bool check_written(struct checker *c, const struct lang_expr *address)
 {
     const struct lang_symbol *sym = address->args[0]->sym;
     if (sym->kind == SYM_BUFFER && sym->mode == MODE_IN) {
@@ -339,6 +338,8 @@ bool check_call(struct checker *c, struct lang_expr *e)
         return wrong_count(c, e, rules[e->fn].lo, rules[e->fn].hi);
     if (rules[e->fn].kind == SYNC)
         return check_sync(c, e);
+    if (rules[e->fn].kind == ATOMIC)
+        return check_atomic(c, e);
     if (e->order_span.src || e->scope_span.src)
         return diag_error(c->d, e->order_span.src ? e->order_span : e->scope_span,
                           "%s() has no order and no scope; atomic operations, load(), store() and "
@@ -357,7 +358,8 @@ bool check_call(struct checker *c, struct lang_expr *e)
     case BITS: return bits_call(c, e);
     case MEMORY: return memory_call(c, e);
     case OTHER: return other_call(c, e);
-    case SYNC: break;
+    case SYNC:
+    case ATOMIC: break;
     }
     return false;
 }

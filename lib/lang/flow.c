@@ -138,8 +138,8 @@ static void use(struct flow *f, struct state *s, const struct lang_expr *e);
 static void use_address(struct flow *f, struct state *s, const struct lang_expr *call,
                         const struct lang_expr *of)
 {
-    bool stores = call->fn >= FN_STORE2 && call->fn <= FN_STORE16;
-    bool loads = call->fn >= FN_LOAD2 && call->fn <= FN_LOAD16;
+    bool stores = call->fn == FN_STORE || (call->fn >= FN_STORE2 && call->fn <= FN_STORE16);
+    bool loads = call->fn == FN_LOAD || (call->fn >= FN_LOAD2 && call->fn <= FN_LOAD16);
     if (!stores)
         use(f, s, of);
     for (uint32_t i = 0; stores && i < of->nargs; i++)

@@ -204,7 +204,10 @@ void check_rounded(const struct checker *c, struct lang_expr *e, enum dtype to);
 bool check_condition(struct checker *c, struct lang_expr *e); /* checks, and makes it a bool */
 bool check_integer(struct checker *c, struct lang_expr *e, const char *what);
 bool check_call(struct checker *c, struct lang_expr *e);
-bool check_sync(struct checker *c, struct lang_expr *e); /* a call of kind SYNC */
+bool check_sync(struct checker *c, struct lang_expr *e);   /* a call of kind SYNC */
+bool check_atomic(struct checker *c, struct lang_expr *e); /* of kind ATOMIC */
+/* Whether what is at the address may be written, or why not. */
+bool check_written(struct checker *c, const struct lang_expr *address);
 /* print() and assert(): their arguments are not checked yet. */
 bool check_print(struct checker *c, struct lang_expr *e);
 bool check_assert(struct checker *c, struct lang_expr *e);

@@ -43,7 +43,7 @@ const char *lang_reduce_name(enum lang_reduce r)
 
 bool lang_builtin_acts(enum lang_builtin fn)
 {
-    enum kind { FLOAT, ARITH, FLAW, BITS, MEMORY, OTHER, SYNC };
+    enum kind { FLOAT, ARITH, FLAW, BITS, MEMORY, OTHER, SYNC, ATOMIC };
     static const unsigned char kinds[FN_COUNT] = {
 #define BUILTIN(NAME, text, lo, hi, kind) kind,
 #include "lang/builtin.def"
@@ -217,11 +217,5 @@ const char *lang_cuda_word(const char *name)
 bool lang_is_planned(const char *name)
 {
     static const char *const words[] = {"switch", "goto", NULL};
-    static const char *const prefixes[] = {"atomic_", NULL};
-    if (is_one_of(name, words))
-        return true;
-    for (const char *const *p = prefixes; *p; p++)
-        if (strncmp(name, *p, strlen(*p)) == 0)
-            return true;
-    return false;
+    return is_one_of(name, words);
 }
