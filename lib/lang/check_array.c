@@ -296,10 +296,10 @@ bool check_coerce_as(struct checker *c, struct lang_expr *e, enum dtype to, uint
 
 bool check_address(struct checker *c, struct lang_expr *e, const char *taker)
 {
-    struct lang_expr *of = e->args[0];
     if (e->kind != E_ADDRESS)
-        return diag_error(c->d, e->span, "%s() takes an address here, as in %s(&x[i], ...)", taker,
-                          taker);
+        return diag_error(c->d, e->span, "%s() takes an address here, as in %s(&x[i]%s)", taker,
+                          taker, strncmp(taker, "load", 4) == 0 ? "" : ", ...");
+    struct lang_expr *of = e->args[0];
     if (of->kind == E_NAME) {
         const struct lang_symbol *sym = lang_find(c->scope, of->name);
         if (sym && sym->kind == SYM_LOCAL && sym->rank == 0)

@@ -326,6 +326,8 @@ void lang_print_expr(const struct lang_expr *e, struct buf *out);
 const char *lang_expr_text(struct arena *a, const struct lang_expr *e);
 /* "body:" statements as source text, indented by 4 columns a level. */
 void lang_print_stmt(const struct lang_stmt *s, unsigned indent, struct buf *out);
+/* "f32", "f32x4" */
+const char *lang_type_name(struct arena *a, enum dtype t, uint8_t lanes);
 const char *lang_builtin_name(enum lang_builtin fn);
 const char *lang_special_name(enum lang_special sp);
 /* Does a call of it do more than compute a value from its arguments: synchronise, exchange with other threads, read a

@@ -152,8 +152,6 @@ enum dtype literal_int_type(uint64_t v);
 
 /* The lanes of a vector type's name ("f32x4": 4, and *t is f32), or 0. */
 uint8_t lang_vector_parse(const char *s, size_t n, enum dtype *t);
-/* "f32", "f32x4" */
-const char *lang_type_name(struct arena *a, enum dtype t, uint8_t lanes);
 bool lang_reduce_parse(const char *s, size_t n, enum lang_reduce *r);
 bool lang_special_parse(const char *s, size_t n, enum lang_special *sp);
 bool lang_order_parse(const char *s, size_t n, enum lang_order *o);

@@ -175,23 +175,33 @@ void demand(struct uniform *u, const struct place *s, struct cause around,
 
 /* ---- conditions ------------------------------------------------------------------------------ */
 
-/* The first part of a condition that is of its level: "i", "threadIdx.x", "x[...]". */
+static bool is_level(struct uniform *u, struct place *s, const struct lang_expr *e, uint8_t level)
+{
+    struct cause none = {0};
+    bool report = u->report;
+    u->report = false;
+    struct value v = value_of(u, s, none, e);
+    u->report = report;
+    return v.level >= level;
+}
+
+/* The first part of a condition that is of its level: "i", "threadIdx.x", "load()". */
 static const char *culprit(struct uniform *u, struct place *s, const struct lang_expr *e,
                            uint8_t level)
 {
     if (e->kind == E_NAME && e->sym->kind == SYM_LOCAL)
         return s->v[slot_of(u, e->sym)].level >= level ? e->sym->name : NULL;
-    if (e->kind == E_SPECIAL) {
-        struct cause none = {0};
-        return value_of(u, s, none, e).level >= level ? lang_special_name(e->special) : NULL;
-    }
+    if (e->kind == E_SPECIAL)
+        return is_level(u, s, e, level) ? lang_special_name(e->special) : NULL;
+    if (e->kind == E_CALL && !e->func && lang_builtin_acts(e->fn))
+        return is_level(u, s, e, level) ? arena_printf(u->a, "%s()", e->name) : NULL;
     for (uint32_t i = 0; i < e->nargs; i++) {
         const char *name = culprit(u, s, e->args[i], level);
         if (name)
             return name;
     }
-    if (e->kind == E_CALL && (e->func || lang_builtin_acts(e->fn)))
-        return arena_printf(u->a, "%s()", e->func ? e->func->name : e->name);
+    if (e->kind == E_CALL && e->func)
+        return arena_printf(u->a, "%s()", e->func->name);
     return e->kind == E_INDEX ? e->sym->name : NULL;
 }
 

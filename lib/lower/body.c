@@ -82,6 +82,10 @@ bool body_lower(struct cg *g)
         l->block[i] = contract_expr(g->a, g->contract, lang_expr_text(g->a, s->block[i]));
     if (g->shared_text)
         l->shared = contract_expr(g->a, g->contract, g->shared_text);
+    if (s->ncluster && !cg_needs(g, s->cluster[0]->span, 90, "a cluster"))
+        return false;
+    for (uint32_t i = 0; i < s->ncluster; i++)
+        l->cluster[i] = contract_expr(g->a, g->contract, lang_expr_text(g->a, s->cluster[i]));
     cg_end(g, l);
     return !g->failed;
 }

@@ -114,6 +114,7 @@ struct cg_place_of {
     const struct ptx_var *var;
     int64_t offset;
     struct cg_val nibble; /* 4-bit types: 0 or 1 */
+    const char *order;    /* of an ordered load or store: ".acquire.gpu"; else NULL */
 };
 
 /* Where an assignment goes. */
@@ -194,8 +195,9 @@ struct cg {
     struct cg_return *ret;
     uint32_t exit; /* the entry's end */
     bool exit_used;
-    bool dead;    /* nothing reaches this point */
-    bool in_body; /* body: buffers may change between reads */
+    bool dead;                      /* nothing reaches this point */
+    const struct lang_expr *unused; /* a call whose value is not used */
+    bool in_body;                   /* body: buffers may change between reads */
     bool contract_fma;
     bool fast;      /* math: fast */
     unsigned depth; /* of inlining */

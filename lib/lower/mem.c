@@ -112,8 +112,8 @@ const char *cg_space_word(enum cg_space s)
 
 struct cg_val cg_load_at(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at)
 {
-    char m[32];
-    snprintf(m, sizeof m, "ld.%s%s.%s", cg_space_word(at.space),
+    char m[48];
+    snprintf(m, sizeof m, "ld%s.%s%s.%s", at.order ? at.order : "", cg_space_word(at.space),
              is_constant && at.space == CG_GLOBAL ? ".nc" : "", load_type(t));
     struct ptx_operand from = cg_mem(at);
     int32_t reg;
@@ -161,11 +161,11 @@ struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_pl
 
 void cg_store_at(struct cg *g, enum dtype t, struct cg_place_of at, struct cg_val v)
 {
-    char m[32];
+    char m[48];
     if (t == DT_BOOL)
         v = cg_convert(g, v, DT_U32);
     const char *type = load_type(t);
-    snprintf(m, sizeof m, "st.%s.%s", cg_space_word(at.space),
+    snprintf(m, sizeof m, "st%s.%s.%s", at.order ? at.order : "", cg_space_word(at.space),
              type[0] == 's' ? type[1] == '8' ? "u8" : "u16" : type);
     PTX(&g->b, m, cg_mem(at), cg_op(g, v));
 }

@@ -294,7 +294,10 @@ void cg_stmt(struct cg *g, const struct lang_stmt *s)
     case S_BLOCK: block(g, s); break;
     case S_DECL: declare(g, s); break;
     case S_ASSIGN: assign(g, s); break;
-    case S_EXPR: cg_expr(g, s->rhs); break;
+    case S_EXPR:
+        g->unused = s->rhs;
+        cg_expr(g, s->rhs);
+        break;
     case S_IF: if_stmt(g, s); break;
     case S_FOR:
     case S_WHILE:

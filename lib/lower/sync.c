@@ -149,6 +149,8 @@ static struct cg_val match(struct cg *g, const struct lang_expr *e)
 
 struct cg_val cg_act(struct cg *g, const struct lang_expr *e)
 {
+    if (e->fn >= FN_ATOMIC_ADD && e->fn <= FN_STORE)
+        return atomic_call(g, e);
     switch (e->fn) {
     case FN_SHFL:
     case FN_SHFL_UP:

@@ -33,6 +33,9 @@ struct cg_val block_threads(struct cg *g); /* how many, u32; an immediate where 
 /* v folded over those lanes, in every one of them. */
 struct cg_val warp_fold(struct cg *g, enum fold_kind f, struct cg_val v, const struct lanes *of);
 
+/* atom.c */
+struct cg_val atomic_call(struct cg *g, const struct lang_expr *e); /* a call of kind ATOMIC */
+
 /* block.c */
 struct cg_val block_reduction(struct cg *g, const struct lang_expr *e); /* block_sum() ... */
 

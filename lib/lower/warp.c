@@ -84,7 +84,12 @@ struct cg_val warp_shuffle(struct cg *g, const struct lang_expr *e)
     struct cg_val v = cg_expr(g, e->args[1]);
     struct ptx_operand lane = cg_op(g, cg_expr(g, e->args[2]));
     struct ptx_operand clamp = clamp_of(g, how, e->nargs > 3 ? e->args[3] : NULL);
-    return shuffle(g, how, v, lane, clamp, mask, NULL);
+    if (!v.lanes)
+        return shuffle(g, how, v, lane, clamp, mask, NULL);
+    struct cg_val *part = ARENA_ARRAY(g->a, v.lanes, struct cg_val);
+    for (unsigned i = 0; i < v.lanes; i++)
+        part[i] = shuffle(g, how, v.lane[i], lane, clamp, mask, NULL);
+    return cg_vector(g, v.type, v.lanes, part);
 }
 
 /* ---- folds ---------------------------------------------------------------------------------------- */

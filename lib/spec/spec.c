@@ -55,7 +55,7 @@ static bool sort_keys(struct spec_reader *r, struct document *doc)
             good = diag_error(r->d, key->span,
                               "unknown key '%.60s'; a kernel has kernel, doc, params, "
                               "require, compute or body, functions, grid, block, "
-                              "reference, cases, schedule and math",
+                              "cluster, reference, cases, schedule and math",
                               key->text);
     }
     return good;
@@ -101,11 +101,11 @@ static bool read_math(struct spec_reader *r, const struct yaml_value *v)
 /* Which keys go together. */
 static bool check_keys(struct spec_reader *r, const struct document *doc)
 {
-    static const enum key body_only[] = {K_GRID, K_BLOCK};
-    static const enum key later[] = {K_CLUSTER, K_SHARED};
+    static const enum key body_only[] = {K_GRID, K_BLOCK, K_CLUSTER};
+    static const enum key later[] = {K_SHARED};
     struct diags *d = r->d;
     bool good = true;
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (doc->key[later[i]])
             good = diag_error(d, doc->key[later[i]]->span, "'%s' is not in this version",
                               key_names[later[i]]);
@@ -121,14 +121,14 @@ static bool check_keys(struct spec_reader *r, const struct document *doc)
                   "to check a body against equations, call them 'reference'");
         return false;
     }
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof body_only / sizeof *body_only; i++) {
         enum key k = body_only[i];
         if (doc->value[K_COMPUTE] && doc->key[k])
             good = diag_error(d, doc->key[k]->span,
                               "'%s' belongs to a body; for equations the launch is "
                               "chosen by the schedule",
                               key_names[k]);
-        if (doc->value[K_BODY] && !doc->key[k])
+        if (doc->value[K_BODY] && !doc->key[k] && k != K_CLUSTER)
             good = diag_error(d, doc->key[K_BODY]->span, "a body needs '%s'; write %s",
                               key_names[k],
                               k == K_GRID ? "the number of blocks, as in 'grid: ceil_div(n, 256)'"
@@ -217,6 +217,22 @@ static bool check_block(struct spec_reader *r)
     return true;
 }
 
+/* What a device may allow at most. */
+static bool check_cluster(struct spec_reader *r)
+{
+    const struct spec *s = r->spec;
+    int64_t product = 1, size;
+    for (uint32_t i = 0; i < s->ncluster; i++)
+        if (!lang_const_int(s->cluster[i], &size) ||
+            __builtin_mul_overflow(product, size, &product))
+            return true; /* checked at launch */
+    return product <= 16 ||
+           diag_error(r->d, span_join(s->cluster[0]->span, s->cluster[s->ncluster - 1]->span),
+                      "a cluster has at most 16 blocks (8 where the device does not say more), "
+                      "not %lld",
+                      (long long)product);
+}
+
 /* ---- the kernel's text ----------------------------------------------------------------------- */
 
 static bool read_functions(struct spec_reader *r, const struct yaml_value *v,
@@ -244,6 +260,9 @@ static bool read_body(struct spec_reader *r, const struct document *doc, struct 
     int64_t size;
     bool good = read_extents(r, doc->value[K_GRID], "grid", s->grid, &s->ngrid);
     good &= read_extents(r, doc->value[K_BLOCK], "block", s->block, &s->nblock) && check_block(r);
+    if (doc->value[K_CLUSTER])
+        good &= read_extents(r, doc->value[K_CLUSTER], "cluster", s->cluster, &s->ncluster) &&
+                check_cluster(r);
     if (!text_span(doc->value[K_BODY], "body", &text, r->d))
         return false;
     s->body = lang_parse_body(r->a, text, r->d);
