@@ -39,7 +39,8 @@ kernel() {
     .reg .b32 %r<32>;
     .reg .f32 %f<32>;
     .reg .b64 %rd<8>;
-    .shared .align 16 .b8 tile[1056];
+    .shared .align 16 .b8 tile[1024];
+    .shared .align 16 .b8 table[1024];
     ld.param.u64 %rd1, [out];
     mov.u32 %r1, %tid.x;
     mov.u32 %r2, %ctaid.x;
@@ -59,6 +60,9 @@ kernel() {
     mov.u32 %r7, %r1;
     mov.u32 %r8, 1;
     st.shared.f32 [%r4], %f1;
+    mov.u32 %r11, table;
+    add.u32 %r11, %r11, %r5;
+    st.shared.f32 [%r11], %f1;
     bar.sync 0;
 \$loop:
 $3
@@ -76,7 +80,7 @@ EOF
 }
 
 rate() {
-    kaio-run -q -d cpu "$dir/$1.ptx" --entry k --grid "${2:-256}" --block 256 --arg "out f32[65536]=$dir/out.bin" \
+    kaio-run -q -d cpu "$dir/$1.ptx" --entry k --grid "${2:-256}" --block 256 --arg "inout f32[65536]=@zeros:$dir/out.bin" \
         ${threads:+"$threads"} --time="$runs" "${@:3}" 2>&1 | sed -n 's/^speed *\([0-9.e+]*\) thread.*/\1/p'
 }
 
@@ -101,10 +105,7 @@ kernel memory-global 500 '    ld.global.f32 %f6, [%rd1];
     fma.rn.f32 %f1, %f6, %f2, %f3;
     st.global.f32 [%rd1], %f1;'
 kernel memory-shared 500 '    ld.shared.f32 %f6, [%r4];
-    xor.b32 %r9, %r5, 128;
-    mov.u32 %r10, tile;
-    add.u32 %r9, %r9, %r10;
-    ld.shared.f32 %f7, [tile+64];
+    ld.shared.f32 %f7, [table+64];
     fma.rn.f32 %f1, %f6, %f7, %f1;
     st.shared.f32 [%r4], %f1;'
 kernel memory-gather 200 '    mad.lo.u32 %r7, %r7, 1664525, 1013904223;

@@ -211,6 +211,9 @@ bool dec_ld(struct dec *dc)
         return false;
     if (load_param(dc, &x))
         return !dc->failed;
+    if (in->mod[PTX_MC_ORDER] && in->mod[PTX_MC_ORDER] != PTX_WEAK &&
+        (x.space == SIM_IN_GLOBAL || x.space == SIM_IN_GENERIC))
+        dc->code->ordered = true;
     if (x.elems > 4)
         return dec_unsupported(dc);
     if (x.elems > 1)

@@ -42,8 +42,8 @@ static void record_fault(struct sim_launch *l, const struct sim_block *b,
     pthread_mutex_lock(&l->lock);
     if (l->fault.kind == SIM_NO_FAULT || fault->turn < l->fault.turn) {
         l->fault = *fault;
-        if (b && (fault->kind == SIM_F_DEADLOCK || fault->kind == SIM_F_LIMIT ||
-                  fault->kind == SIM_F_INTERRUPTED))
+        if (b && (fault->kind == SIM_F_DEADLOCK || fault->kind == SIM_F_LIVELOCK ||
+                  fault->kind == SIM_F_LIMIT || fault->kind == SIM_F_INTERRUPTED))
             list_stands(l->arena, b, &l->fault);
         atomic_store(&l->stop_after, fault->turn);
     }
@@ -116,10 +116,39 @@ static void tell(const struct sim_launch *l, unsigned turn)
                     l->nblock);
 }
 
+/* The block will not run again. */
+static void finish(struct sim_launch *l, struct sim_block *b, enum sim_stop stop)
+{
+    if (stop == SIM_FAULT && b->fault.kind)
+        record_fault(l, b, &b->fault);
+    atomic_fetch_add(&l->count, sim_unit_count(b));
+    atomic_fetch_add(&l->ended, l->ncluster);
+    if (stop == SIM_DONE)
+        sim_unit_retire(b);
+    else
+        sim_unit_free(b);
+}
+
+/* They all wait for what will not happen; the one that was begun first is told of. */
+static void give_up(struct sim_launch *l, struct queue *q)
+{
+    struct sim_block *first = q->first, *b;
+    for (b = first; b; b = b->next)
+        if (b->turn < first->turn)
+            first = b;
+    first->fault = (struct sim_fault){.kind = SIM_F_LIVELOCK,
+                                      .block = first->index,
+                                      .turn = first->turn,
+                                      .others = l->code->ordered ? q->n - 1 : 0};
+    while ((b = dequeue(q)))
+        finish(l, b, b == first ? SIM_FAULT : SIM_YIELD);
+}
+
 static void work(struct sim_worker *k, bool caller)
 {
     struct sim_launch *l = k->launch;
     struct queue q = {.last = &q.first};
+    struct sim_watch watch = {0};
     for (unsigned turn = 1;; turn++) {
         if (caller)
             tell(l, turn);
@@ -131,18 +160,16 @@ static void work(struct sim_worker *k, bool caller)
         if (!b)
             return;
         const enum sim_stop stop = b->turn > stop_after(l) ? SIM_FAULT : sim_unit_run(b, ROUNDS);
-        if (stop == SIM_YIELD) {
-            enqueue(&q, b);
+        if (stop != SIM_YIELD) {
+            finish(l, b, stop);
+            watch.turns = 0;
             continue;
         }
-        if (stop == SIM_FAULT && b->fault.kind)
-            record_fault(l, b, &b->fault);
-        atomic_fetch_add(&l->count, sim_unit_count(b));
-        atomic_fetch_add(&l->ended, l->ncluster);
-        if (stop == SIM_DONE)
-            sim_unit_retire(b);
-        else
-            sim_unit_free(b);
+        enqueue(&q, b);
+        if (q.spinning < q.n)
+            watch.turns = 0;
+        else if (sim_stuck(&watch, l, q.first, q.n))
+            give_up(l, &q);
     }
 }
 

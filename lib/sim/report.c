@@ -49,7 +49,7 @@ static const char *waits_text(const struct sim_launch *l, const struct sim_stand
 {
     struct arena *a = l->arena;
     if (s->waits == 0)
-        return "can go on";
+        return l->fault.kind == SIM_F_LIVELOCK ? "go round here" : "can go on";
     if (s->waits == SIM_WAIT_LANES)
         return arena_printf(a, "wait for %s; their mask is 0x%08x", lanes_text(a, s->missing),
                             s->named);
@@ -141,6 +141,15 @@ void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d
                    l->ncluster > 1 ? "the cluster of " : "",
                    sim_dim_text(l->arena, &l->what->grid, f->block));
         note_stands(l, f, d);
+        return;
+    case SIM_F_LIVELOCK:
+        diag_error(d, SPAN_NONE,
+                   "kernel '%s' is stuck: its threads go round in loops, and nothing changes",
+                   kernel);
+        note_stands(l, f, d);
+        if (f->others)
+            diag_note(d, SPAN_NONE, "so do %u more %s", f->others,
+                      l->ncluster > 1 ? "clusters" : "blocks");
         return;
     case SIM_F_LIMIT:
     case SIM_F_TOTAL:

@@ -217,10 +217,10 @@ struct sim_code {
     uint32_t ncache;     /* memory instructions */
     VEC(struct sim_const) consts;
     VEC(struct sim_special) specials;
-    uint64_t shared_bytes;   /* static */
-    uint64_t local_bytes;    /* per thread */
-    bool ordered;            /* has atomics whose order shows: blocks must run on one thread */
-    bool cooperates;         /* has barriers or may wait for others: a warp can stop half-way */
+    uint64_t shared_bytes; /* static */
+    uint64_t local_bytes;  /* per thread */
+    bool ordered;    /* what blocks learn of each other may show: they must run on one thread */
+    bool cooperates; /* has barriers or may wait for others: a warp can stop half-way */
     struct sim_symbols vars; /* parameters, shared and local variables: addresses in their space */
 };
 
@@ -318,6 +318,7 @@ enum sim_fault_kind {
     SIM_F_ALIGN,
     SIM_F_TRAP,
     SIM_F_DEADLOCK,
+    SIM_F_LIVELOCK, /* all threads that can run spin, and nothing changes */
     SIM_F_LIMIT,
     SIM_F_TOTAL, /* the limit was passed by the blocks together */
     SIM_F_INTERRUPTED,
@@ -348,6 +349,7 @@ struct sim_fault {
     uint32_t bytes;
     uint8_t space; /* enum sim_space */
     bool store;
+    uint32_t others; /* SIM_F_LIVELOCK: blocks or clusters that spin, too, if that is known */
     const struct ptx_var *var; /* the access has left this variable; NULL: not known to have */
     /* where every group stood, for deadlocks and limits; in the launch's arena */
     VEC(struct sim_stand) stands;

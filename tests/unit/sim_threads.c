@@ -495,6 +495,70 @@ static const char deadlock_ptx[] = HEAD("sm_80") ".file 1 \"dead.yaml\"\n" ENTRY
             "count",
             "    setp.lt.u32 %p1, %r0, 32;\n    @%p1 bar.sync 3, 64;\n    @!%p1 bar.sync 3, 96;\n");
 
+/* Threads that wait for what never happens. */
+static const char livelock_ptx[] = HEAD("sm_80") ".file 1 \"live.yaml\"\n"
+    /* a lock that is taken and not given back */
+    ENTRY("held", "    .loc 1 7 9\n$try:\n    atom.global.cas.b32 %r2, [%rd0+65528], 0, 1;\n"
+                  "    setp.ne.u32 %p1, %r2, 0;\n    @%p1 bra $try;\n    mov.u32 %r1, 1;\n")
+    /* a grid barrier that one block never comes to */
+    ENTRY("absent", "    mov.u32 %r2, %ctaid.x;\n    setp.eq.u32 %p1, %r2, 3;\n    @%p1 ret;\n"
+                    "    setp.ne.u32 %p1, %r0, 0;\n    @%p1 bra $wait;\n"
+                    "    red.release.gpu.global.add.u32 [%rd0+65532], 1;\n"
+                    "$spin:\n    nanosleep.u32 20;\n"
+                    "    ld.acquire.gpu.global.u32 %r3, [%rd0+65532];\n"
+                    "    setp.lt.u32 %p2, %r3, 64;\n    .loc 1 31 5\n    @%p2 bra $spin;\n"
+                    "$wait:\n    .loc 1 33 3\n    bar.sync 0;\n")
+    /* a flag in shared memory that nobody sets, in some blocks */
+    ENTRY("flag",
+          "    .shared .b32 flag;\n    mov.u32 %r2, %ctaid.x;\n    setp.lt.u32 %p1, %r2, 21;\n"
+          "    @%p1 ret;\n"
+          "$spin:\n    ld.volatile.shared.u32 %r3, [flag];\n    setp.eq.u32 %p2, %r3, 0;\n"
+          "    @%p2 bra $spin;\n")
+    /* a queue of work is no livelock, though all that its loop does is to ask */
+    ENTRY("queue", "$next:\n    atom.global.add.u32 %r2, [%rd0+65528], 1;\n"
+                   "    setp.lt.u32 %p1, %r2, 500000;\n    @%p1 bra $next;\n    mov.u32 %r1, 1;\n");
+
+static void livelocks(void)
+{
+    s = begin(livelock_ptx, 2);
+    stuck("held", 33,
+          "kaio-run: error: kernel 'held' is stuck: its threads go round in loops, and nothing "
+          "changes\n"
+          "t.ptx:15:5: note: block (0,0,0), warp 0, lanes 1-31: go round here\n"
+          "   15 |     atom.global.cas.b32 %r2, [%rd0+65528], 0, 1;\n"
+          "      |     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
+          "kaio-run: note: live.yaml:7:9 is where this instruction comes from\n"
+          "t.ptx:15:5: note: block (0,0,0), warp 1, lane 0: go round here\n"
+          "   15 |     atom.global.cas.b32 %r2, [%rd0+65528], 0, 1;\n"
+          "      |     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
+          "kaio-run: note: live.yaml:7:9 is where this instruction comes from\n",
+          "a lock that is kept");
+    eq_int(launch("absent", 64, 64, 0), DEVICE_FAULT, "a block that does not come: a fault");
+    eq_str(sim_errors(&s),
+           "kaio-run: error: kernel 'absent' is stuck: its threads go round in loops, and nothing "
+           "changes\n"
+           "t.ptx:48:5: note: block (0,0,0), warp 0, lanes 1-31: wait at barrier 0 for lane 0 of "
+           "their warp\n"
+           "   48 |     bar.sync 0;\n"
+           "      |     ^~~~~~~~~~\n"
+           "kaio-run: note: live.yaml:33:3 is where this instruction comes from\n"
+           "t.ptx:42:5: note: block (0,0,0), warp 0, lane 0: go round here\n"
+           "   42 |     ld.acquire.gpu.global.u32 %r3, [%rd0+65532];\n"
+           "      |     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
+           "t.ptx:48:5: note: block (0,0,0), warp 1, lanes 0-31: wait at barrier 0, where 32 of 64 "
+           "threads have come\n"
+           "   48 |     bar.sync 0;\n"
+           "      |     ^~~~~~~~~~\n"
+           "kaio-run: note: live.yaml:33:3 is where this instruction comes from\n"
+           "kaio-run: note: so do 62 more blocks\n",
+           "... the report");
+    eq_int(launch("flag", 64, 32, 0), DEVICE_FAULT, "a flag that is not set: a fault");
+    ok(strstr(sim_errors(&s), "block (21,0,0), warp 0, lanes 0-31: go round here"),
+       "... in the first block");
+    expect("queue", 2, 64, want_1, "a loop over a queue of work ends");
+    sim_end(&s);
+}
+
 static void deadlocks(void)
 {
     s = begin(deadlock_ptx, 1);
@@ -552,5 +616,6 @@ int main(void)
     lanes();
     clusters();
     deadlocks();
+    livelocks();
     return tap_done();
 }
