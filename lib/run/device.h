@@ -68,9 +68,11 @@ struct device_stats {
     uint64_t thread_instructions; /* executed by the last launch; 0 where it is not counted */
 };
 
+#define DEVICE_INSTRUCTIONS UINT64_C(1000000000000)
+
 struct device_options {
     unsigned threads; /* simulator: worker threads, 0 = one per core */
-    /* simulator: thread-instructions per launch before it is stopped, 0 = no limit */
+    /* simulator: thread-instructions per launch before it is stopped, 0 = DEVICE_INSTRUCTIONS, UINT64_MAX = no limit */
     uint64_t max_instructions;
     unsigned check; /* simulator: enum device_check, bits */
     /* Set by a signal handler; a running simulation stops soon after it becomes non-zero. May be NULL. */

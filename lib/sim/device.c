@@ -248,7 +248,7 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
     l.cluster = sim_cluster_of(f, what);
     l.ncluster = l.cluster.x * l.cluster.y * l.cluster.z;
     l.threads = what->block.x * what->block.y * what->block.z;
-    l.limit = dev->options.max_instructions ? dev->options.max_instructions : UINT64_MAX;
+    l.limit = dev->options.max_instructions ? dev->options.max_instructions : DEVICE_INSTRUCTIONS;
     l.interrupted = dev->options.interrupted;
     l.progress = dev->options.progress;
     l.progress_ctx = dev->options.progress_ctx;

@@ -64,7 +64,7 @@ static const struct cli_option options[] = {
          "all of them)",
          "memory init race sync all"),
     TEXT(OPT_MAX_INSTRUCTIONS, "max-instructions", "N",
-         "stop a simulated launch after N thread-instructions", ""),
+         "stop a simulated launch after N thread-instructions\n(default 1e12; 0: never)", ""),
     TEXT(OPT_THREADS, "threads", "N", "threads of the simulator (default: one per core)", ""),
     TEXT('q', "quiet", NULL, "neither say which device was taken nor show progress", NULL),
     {0},
@@ -217,7 +217,9 @@ static void read_options(struct job *j, int argc, char **argv)
             break;
         case OPT_MESSAGES_ORDER: set_order(j); break;
         case OPT_MAX_INSTRUCTIONS:
-            j->device_options.max_instructions = (uint64_t)cli_int(&j->cli, 1, INT64_MAX);
+            j->device_options.max_instructions = (uint64_t)cli_int(&j->cli, 0, INT64_MAX);
+            if (!j->device_options.max_instructions)
+                j->device_options.max_instructions = UINT64_MAX;
             break;
         case OPT_THREADS: j->device_options.threads = (unsigned)cli_int(&j->cli, 1, 1024); break;
         }

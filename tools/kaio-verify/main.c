@@ -53,7 +53,7 @@ static const struct cli_option option_list[] = {
     {OPT_ALL, "all", NULL, "large cases too", NULL, NULL},
     {OPT_PTX, "ptx", "FILE", "run the PTX in FILE instead of emitting", NULL, NULL},
     {OPT_MAX_INSTRUCTIONS, "max-instructions", "N",
-     "stop a simulated launch after N thread-instructions", NULL, NULL},
+     "stop a simulated launch after N thread-instructions\n(default 1e12; 0: never)", NULL, NULL},
     {.heading = "Tolerance (instead of the analysed bound)"},
     {OPT_RTOL, "rtol", "X", "accept an error of X times the value", NULL, NULL},
     {OPT_ATOL, "atol", "X", "accept an error of X", NULL, NULL},
@@ -125,7 +125,11 @@ static void take_option(struct cli *cli, int id, struct options *o)
     case OPT_ALL: o->all = true; break;
     case OPT_CHECK: check(cli, o); break;
     case OPT_PTX: o->ptx = cli->arg; break;
-    case OPT_MAX_INSTRUCTIONS: o->max_instructions = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
+    case OPT_MAX_INSTRUCTIONS:
+        o->max_instructions = (uint64_t)cli_int(cli, 0, INT64_MAX);
+        if (!o->max_instructions)
+            o->max_instructions = UINT64_MAX;
+        break;
     case OPT_RTOL: tolerance(cli, &o->tolerance.rtol, o); break;
     case OPT_ATOL: tolerance(cli, &o->tolerance.atol, o); break;
     case OPT_ULP: tolerance(cli, &o->tolerance.ulp, o); break;
