@@ -424,6 +424,13 @@ struct cg_val cg_memory_call(struct cg *g, const struct lang_expr *e)
     return cg_get(g, &t);
 }
 
+static struct cg_val random_words(struct cg *g, const struct lang_expr *e)
+{
+    struct cg_val w[4];
+    cg_philox(g, e, w);
+    return cg_vector(g, DT_U32, 4, w);
+}
+
 struct cg_val cg_vector_expr(struct cg *g, const struct lang_expr *e)
 {
     struct cg_val x[MOST_ARGS];
@@ -439,6 +446,8 @@ struct cg_val cg_vector_expr(struct cg *g, const struct lang_expr *e)
     case E_CALL:
         if (e->func || lang_builtin_acts(e->fn) || (e->fn >= FN_LOAD2 && e->fn <= FN_STORE16))
             return cg_call(g, e);
+        if (e->fn == FN_PHILOX)
+            return random_words(g, e);
         for (uint32_t i = 0; i < e->nargs && i < MOST_ARGS; i++)
             x[i] = cg_expr(g, e->args[i]);
         return cg_lanewise(g, lane_builtin, e, e->nargs, x);

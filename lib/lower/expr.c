@@ -454,14 +454,6 @@ static struct cg_val special(struct cg *g, const struct lang_expr *e)
 
 /* ---- all ------------------------------------------------------------------------------------------ */
 
-/* philox(...).x */
-static struct cg_val philox_word(struct cg *g, const struct lang_expr *e)
-{
-    struct cg_val w[4];
-    cg_philox(g, e->args[0], w);
-    return w[e->ival & 3];
-}
-
 struct cg_val cg_expr(struct cg *g, const struct lang_expr *e)
 {
     if (g->failed || too_much(g, e->span))
@@ -485,9 +477,6 @@ struct cg_val cg_expr(struct cg *g, const struct lang_expr *e)
     case E_CALL: return cg_call(g, e);
     case E_REDUCE: return reduction(g, e);
     case E_MEMBER:
-        if (e->args[0]->kind == E_CALL && !e->args[0]->func && e->args[0]->fn == FN_PHILOX)
-            return philox_word(g, e);
-        /* fall through */
     case E_VECTOR:
     case E_ADDRESS:
     case E_STRING: break;
