@@ -81,15 +81,9 @@ static void run_block(struct block *b)
 
 /* ---- shared memory -------------------------------------------------------------------------------- */
 
-/* Makes the variables that the body declares; their contents are whatever was there before. */
-static void make_shared(struct block *b, const struct lang_stmt *s)
+struct storage *eval_variable(struct block *b, const struct lang_symbol *sym)
 {
     struct machine *m = b->machine;
-    for (uint32_t i = 0; s && i < s->nbody; i++)
-        make_shared(b, s->body[i]);
-    if (!s || s->kind != S_DECL || s->sym->kind != SYM_SHARED)
-        return;
-    const struct lang_symbol *sym = s->sym;
     struct storage *v = ARENA_NEW(m->arena, struct storage);
     v->sym = sym;
     v->count = 1;
@@ -103,6 +97,23 @@ static void make_shared(struct block *b, const struct lang_stmt *s)
     v->memory->count = v->count * lanes;
     v->memory->data = arena_alloc(m->arena, dtype_bytes(sym->type, v->memory->count));
     *VEC_PUSH(m->arena, &b->shared) = v;
+    for (uint32_t k = 0; sym->table && k < sym->table->nlist; k++) {
+        union scalar x[LANES_MOST];
+        if (!sym->table->list[k])
+            continue;
+        eval_expr(&b->thread[0], sym->table->list[k], x);
+        eval_write(&b->thread[0], v, k, x);
+    }
+    return v;
+}
+
+/* What the body declares as shared; its contents are whatever was there before. */
+static void make_shared(struct block *b, const struct lang_stmt *s)
+{
+    for (uint32_t i = 0; s && i < s->nbody; i++)
+        make_shared(b, s->body[i]);
+    if (s && s->kind == S_DECL && s->sym->kind == SYM_SHARED)
+        eval_variable(b, s->sym);
 }
 
 /* Does anything here make threads meet? */

@@ -49,6 +49,30 @@ static void together(struct thread *t, const struct lang_expr *e, union scalar *
     memcpy(out, t->outcome, eval_lanes(e) * sizeof *out);
 }
 
+/* load4(&x[i]), store4(&x[i], v): neighbouring elements. */
+static void neighbours(struct thread *t, const struct lang_expr *e, union scalar *out)
+{
+    const struct lang_expr *of = e->args[0]->args[0];
+    struct storage made, *s = &made;
+    int lane;
+    bool store = e->fn >= FN_STORE2;
+    unsigned n = 2u << (e->fn - (store ? FN_STORE2 : FN_LOAD2));
+    union scalar v[LANES_MOST];
+    uint64_t at = eval_place(t, of, &s, &lane);
+    if (at == UINT64_MAX || at % n != 0 || at + n > s->count) {
+        eval_fault(t, e->span, "elements %llu and on are not aligned or not there",
+                   (unsigned long long)at);
+        return;
+    }
+    if (store)
+        eval_expr(t, e->args[1], v);
+    for (unsigned k = 0; k < n; k++)
+        if (store)
+            eval_write(t, s, at + k, &v[k]);
+        else
+            eval_read(t, s, at + k, &out[k]);
+}
+
 static bool alone(const struct thread *t, enum lang_builtin fn, union scalar *out)
 {
     uint32_t lane = t->linear % 32;
@@ -78,6 +102,8 @@ void eval_call(struct thread *t, const struct lang_expr *e, union scalar *out)
     }
     if (e->fn == FN_PHILOX || e->fn == FN_UNIFORM || e->fn == FN_NORMAL)
         random_call(t, e, out);
+    else if (e->fn >= FN_LOAD2 && e->fn <= FN_STORE16)
+        neighbours(t, e, out);
     else if (meet_in_block(e->fn) || meet_in_warp(e->fn))
         together(t, e, out);
     else if (!alone(t, e->fn, out))

@@ -28,12 +28,12 @@ unsigned eval_lanes(const struct lang_expr *e)
 
 struct storage *eval_storage(struct thread *t, const struct lang_symbol *sym)
 {
-    if (sym->kind == SYM_LOCAL)
+    if (sym->kind == SYM_LOCAL && !sym->table)
         return &t->frame->local[sym->id];
     for (size_t i = 0; i < t->block->shared.n; i++)
         if (t->block->shared.v[i]->sym == sym)
             return t->block->shared.v[i];
-    return NULL;
+    return sym->table ? eval_variable(t->block, sym) : NULL;
 }
 
 void eval_read(struct thread *t, const struct storage *s, uint64_t at, union scalar *out)
@@ -68,16 +68,17 @@ static struct storage *buffer_storage(struct thread *t, const struct lang_symbol
     return made;
 }
 
-static uint64_t flat_index(struct thread *t, const struct lang_expr *e, const struct storage *s)
+static uint64_t flat_index(struct thread *t, const struct lang_expr *e, uint32_t nargs,
+                           const struct storage *s)
 {
     uint32_t rank = e->sym->rank;
     int64_t flat = 0;
-    for (uint32_t i = 0; i < e->nargs; i++) {
+    for (uint32_t i = 0; i < nargs; i++) {
         int64_t at = eval_scalar(t, e->args[i]).i;
-        if (e->nargs == rank && (at < 0 || (uint64_t)at >= s->dim[i]))
+        if (nargs == rank && (at < 0 || (uint64_t)at >= s->dim[i]))
             eval_fault(t, e->span, "subscript %lld of '%s' is out of range", (long long)at,
                        e->sym->name);
-        flat = (e->nargs == rank ? flat * (int64_t)s->dim[i] : 0) + at;
+        flat = (nargs == rank ? flat * (int64_t)s->dim[i] : 0) + at;
     }
     if (flat >= 0 && (uint64_t)flat < s->count && !t->block->machine->fault)
         return (uint64_t)flat;
@@ -85,24 +86,36 @@ static uint64_t flat_index(struct thread *t, const struct lang_expr *e, const st
     return UINT64_MAX;
 }
 
-/* One for each thread would do, but a place is used before the next one is made; its caller's copy stays. */
-uint64_t eval_place(struct thread *t, const struct lang_expr *e, struct storage **s)
+uint64_t eval_place(struct thread *t, const struct lang_expr *e, struct storage **s, int *lane)
 {
-    if (e->sym->kind == SYM_BUFFER)
-        *s = buffer_storage(t, e->sym, *s);
+    const struct lang_symbol *sym = e->sym;
+    bool of_lane = sym->lanes && e->nargs == sym->rank + 1;
+    if (sym->kind == SYM_BUFFER)
+        *s = buffer_storage(t, sym, *s);
     else
-        *s = eval_storage(t, e->sym);
-    return flat_index(t, e, *s);
+        *s = eval_storage(t, sym);
+    *lane = -1;
+    if (of_lane) {
+        int64_t k = eval_scalar(t, e->args[sym->rank]).i;
+        if (k < 0 || k >= sym->lanes)
+            eval_fault(t, e->span, "lane %lld of '%s' is out of range", (long long)k, sym->name);
+        *lane = k < 0 || k >= sym->lanes ? 0 : (int)k;
+    }
+    return flat_index(t, e, e->nargs - of_lane, *s);
 }
 
 static void element(struct thread *t, const struct lang_expr *e, union scalar *out)
 {
     struct storage made, *s = &made;
-    uint64_t at = eval_place(t, e, &s);
-    if (at == UINT64_MAX)
+    union scalar v[LANES_MOST];
+    int lane;
+    uint64_t at = eval_place(t, e, &s, &lane);
+    if (at == UINT64_MAX) {
         out[0].u = 0;
-    else
-        eval_read(t, s, at, out);
+        return;
+    }
+    eval_read(t, s, at, v);
+    memcpy(out, lane < 0 ? v : v + lane, eval_lanes(e) * sizeof *out);
 }
 
 static void name(struct thread *t, const struct lang_expr *e, union scalar *out)
@@ -113,6 +126,12 @@ static void name(struct thread *t, const struct lang_expr *e, union scalar *out)
     case SYM_DIM: out->i = sym->has_value ? (int64_t)sym->value : in->dim[sym->id]; break;
     case SYM_SCALAR: *out = in->param[sym->id].value; break;
     case SYM_LOCAL:
+        if (sym->has_value && !eval_storage(t, sym)->sym) { /* a constant of functions: */
+            *out = scalar_int(sym->type, sym->value);
+            break;
+        }
+        eval_read(t, eval_storage(t, sym), 0, out);
+        break;
     case SYM_SHARED: eval_read(t, eval_storage(t, sym), 0, out); break;
     default: element(t, e, out); break;
     }

@@ -40,9 +40,9 @@ struct block {
     struct machine *machine;
     uint32_t at[3];
     struct thread *thread;
-    uint32_t nthread, left; /* left: that have not ended */
-    VEC(struct storage *) shared;
-    struct thread **group; /* room for all of them */
+    uint32_t nthread, left;       /* left: that have not ended */
+    VEC(struct storage *) shared; /* and the tables of functions: */
+    struct thread **group;        /* room for all of them */
     ucontext_t scheduler;
     char *host, *host_stacks;
     size_t host_bytes;
@@ -64,8 +64,9 @@ enum flow { FLOW_ON, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN };
 void eval_expr(struct thread *t, const struct lang_expr *e, union scalar *out);
 union scalar eval_scalar(struct thread *t, const struct lang_expr *e);
 bool eval_condition(struct thread *t, const struct lang_expr *e);
-/* The element that an E_INDEX names; UINT64_MAX after a fault. */
-uint64_t eval_place(struct thread *t, const struct lang_expr *e, struct storage **s);
+/* The element that an E_INDEX names, and of a vector maybe one lane (-1: all); UINT64_MAX after a fault. *s points to
+ * room for a storage at first. */
+uint64_t eval_place(struct thread *t, const struct lang_expr *e, struct storage **s, int *lane);
 void eval_read(struct thread *t, const struct storage *s, uint64_t at, union scalar *out);
 void eval_write(struct thread *t, struct storage *s, uint64_t at, const union scalar *v);
 struct storage *eval_storage(struct thread *t, const struct lang_symbol *sym);
@@ -84,6 +85,8 @@ union scalar *eval_cells(struct thread *t, size_t n);
 
 /* eval_block.c: stops this thread until what it asks for is settled; then t->outcome holds it. */
 void eval_meet(struct thread *t, const struct lang_expr *e);
+/* Makes a shared variable, or a table of functions:, which nobody changes. */
+struct storage *eval_variable(struct block *b, const struct lang_symbol *sym);
 
 /* eval_meet.c */
 bool meet_in_block(enum lang_builtin fn);

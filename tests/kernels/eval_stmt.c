@@ -71,16 +71,20 @@ static bool find_target(struct thread *t, const struct lang_expr *e, struct targ
 {
     g->s = &g->made;
     g->lane = -1;
+    int lane = -1;
     if (e->kind == E_MEMBER) {
-        g->lane = (int)e->ival;
+        lane = (int)e->ival;
         e = e->args[0];
     }
+    g->lane = lane;
     if (e->kind == E_NAME && (e->sym->kind == SYM_LOCAL || e->sym->kind == SYM_SHARED)) {
         g->s = eval_storage(t, e->sym);
         g->at = 0;
         return true;
     }
-    g->at = eval_place(t, e, &g->s);
+    g->at = eval_place(t, e, &g->s, &g->lane);
+    if (lane >= 0)
+        g->lane = lane;
     return g->at != UINT64_MAX;
 }
 
@@ -166,7 +170,8 @@ static enum flow switch_stmt(struct thread *t, const struct lang_stmt *s)
             continue;
         if (!c->rhs && from == b->nbody)
             from = i; /* default, unless a case below fits */
-        if (c->rhs && scalar_int(s->cond->type, c->rhs->ival).u == v.u) {
+        if (c->rhs &&
+            scalar_convert(c->rhs->type, s->cond->type, eval_scalar(t, c->rhs)).u == v.u) {
             from = i;
             break;
         }

@@ -352,7 +352,7 @@ static bool try_found(struct job *j, unsigned *tests)
     return good;
 }
 
-static int try_file(struct job *j, const struct cli *cli, const char *path)
+static int try_file(struct job *j, struct cli *cli, const char *path)
 {
     struct arena *a = arena_new();
     struct diags *d = diags_new(a);
@@ -369,8 +369,9 @@ static int try_file(struct job *j, const struct cli *cli, const char *path)
     printf("%s%s%s\n", verdict_name(t->verdict), *t->why ? ": " : "", t->why);
     if (j->keep)
         trial_write(t, j->keep);
+    int status = t->verdict == SAME ? CLI_OK : CLI_CHECK_FAILED;
     arena_free(a);
-    return t->verdict == SAME ? CLI_OK : CLI_CHECK_FAILED;
+    return cli_finish(cli, status);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------ */
