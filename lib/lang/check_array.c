@@ -39,9 +39,24 @@ static bool constant_extent(struct checker *c, struct lang_expr *e, int64_t v)
     return true;
 }
 
+/* blockDim.x where the spec's block is a constant. */
+static void fix_block(const struct checker *c, struct lang_expr *e)
+{
+    uint32_t axis = (uint32_t)(e->special - SP_NTID_X);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        fix_block(c, e->args[i]);
+    if (e->kind != E_SPECIAL || axis > 2 || !c->opt.block[axis])
+        return;
+    e->kind = E_INT;
+    e->type = DT_U32;
+    e->suffixed = true;
+    e->ival = c->opt.block[axis];
+}
+
 static bool check_extent(struct checker *c, const struct lang_symbol *sym, struct lang_expr *e)
 {
     int64_t v;
+    fix_block(c, e);
     if (!check_expr(c, e) || !check_integer(c, e, "an array's size"))
         return false;
     if (lang_const_int(e, &v))

@@ -353,7 +353,7 @@ static struct cg_val conditional(struct cg *g, const struct lang_expr *e)
     int64_t c;
     if (cg_constant(g, e->args[0], &p) && cg_is_const(p, &c))
         return cg_expr(g, e->args[c ? 1 : 2]);
-    if (!inspect_reads(e->args[1]) && !inspect_reads(e->args[2])) {
+    if (!cg_reads(g, e->args[1]) && !cg_reads(g, e->args[2])) {
         int32_t pred = cg_reg(g, cg_expr(g, e->args[0]));
         x[0] = cg_expr(g, e->args[1]);
         x[1] = cg_expr(g, e->args[2]);
@@ -386,6 +386,33 @@ static struct cg_val member(struct cg *g, const struct lang_expr *e)
     }
     struct cg_val v = cg_expr(g, of);
     return v.lanes ? v.lane[e->ival] : nothing(g, e->type, 0);
+}
+
+/* An element of an array in registers, or of a table, whose subscripts are constants: there is nothing to read. */
+static bool is_at_hand(struct cg *g, const struct lang_expr *e)
+{
+    struct cg_val v;
+    if (e->kind != E_INDEX || e->sym->kind != SYM_LOCAL)
+        return false;
+    const struct cg_binding *b = cg_array(g, e->sym);
+    if (!b->cell && !b->table)
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!cg_constant(g, e->args[i], &v))
+            return false;
+    return true;
+}
+
+bool cg_reads(struct cg *g, const struct lang_expr *e)
+{
+    if (is_at_hand(g, e))
+        return false;
+    if (inspect_reads_itself(e))
+        return true;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (cg_reads(g, e->args[i]))
+            return true;
+    return e->pad && cg_reads(g, e->pad);
 }
 
 static struct cg_val element(struct cg *g, const struct lang_expr *e)

@@ -385,6 +385,8 @@ void cg_set(struct cg *g, const struct cg_target *t, struct cg_val v, struct cg_
  * declared outside of it. */
 void cg_promote(struct cg *g, const struct lang_stmt *s);
 void cg_promote_expr(struct cg *g, const struct lang_expr *e);
+/* inspect_reads(), but for elements that are in registers. */
+bool cg_reads(struct cg *g, const struct lang_expr *e);
 /* A temporary of a type and lanes that several ways assign. */
 struct cg_target cg_temporary(struct cg *g, enum dtype t, uint8_t lanes);
 
@@ -401,6 +403,7 @@ struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
 
 /* ---- inspect.c: questions about the syntax tree ---- */
 
+bool inspect_reads_itself(const struct lang_expr *e); /* whatever its arguments do */
 bool inspect_reads(
     const struct lang_expr *e); /* memory, or work that only one side of ?: should do */
 bool inspect_reduces(const struct lang_expr *e); /* a reduction, looking through intermediates */

@@ -162,10 +162,9 @@ static struct cg_val read_tensor(struct cg *g, const struct lang_expr *e)
 /* ---- conditions ----------------------------------------------------------------------------------- */
 
 /* && and || whose right side must not be evaluated when the left one decides. */
-static bool is_guarding(const struct lang_expr *e)
+static bool is_guarding(struct cg *g, const struct lang_expr *e)
 {
-    return e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR) &&
-           inspect_reads(e->args[1]);
+    return e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR) && cg_reads(g, e->args[1]);
 }
 
 void cg_branch(struct cg *g, const struct lang_expr *e, bool sense, uint32_t label)
@@ -174,7 +173,8 @@ void cg_branch(struct cg *g, const struct lang_expr *e, bool sense, uint32_t lab
         cg_branch(g, e->args[0], !sense, label);
         return;
     }
-    if (is_guarding(e)) {
+    if (is_guarding(g, e)) {
+        cg_promote_expr(g, e->args[1]);
         bool decides = e->op == OP_LOR; /* the left value that settles it */
         if (decides == sense) {
             cg_branch(g, e->args[0], sense, label);
@@ -187,7 +187,7 @@ void cg_branch(struct cg *g, const struct lang_expr *e, bool sense, uint32_t lab
         const struct lang_expr *left = e->args[0];
         while (left->kind == E_UNARY && left->op == OP_NOT)
             left = left->args[0];
-        if (!is_guarding(left)) /* evaluated whole on both ways */
+        if (!is_guarding(g, left)) /* evaluated whole on both ways */
             mark = cg_scope_open(g);
         cg_branch(g, e->args[1], sense, label);
         cg_scope_close(g, mark);
@@ -205,6 +205,7 @@ void cg_branch(struct cg *g, const struct lang_expr *e, bool sense, uint32_t lab
 /* && and || whose right side must not run when the left one decides. */
 static struct cg_val short_circuit(struct cg *g, const struct lang_expr *e)
 {
+    cg_promote_expr(g, e->args[1]);
     int32_t r = cg_new_mutable(g, DT_BOOL);
     uint32_t end = cg_label(g, "sc");
     struct cg_since since = cg_now(g);
@@ -220,7 +221,7 @@ static struct cg_val short_circuit(struct cg *g, const struct lang_expr *e)
 
 static struct cg_val conditional(struct cg *g, const struct lang_expr *e)
 {
-    if (g->preloaded || (!inspect_reads(e->args[1]) && !inspect_reads(e->args[2]))) {
+    if (g->preloaded || (!cg_reads(g, e->args[1]) && !cg_reads(g, e->args[2]))) {
         struct cg_val p = cg_expr(g, e->args[0]);
         int64_t c;
         if (cg_is_const(p, &c))
@@ -228,6 +229,8 @@ static struct cg_val conditional(struct cg *g, const struct lang_expr *e)
         struct cg_val x = cg_expr(g, e->args[1]);
         return cg_select(g, cg_reg(g, p), x, cg_expr(g, e->args[2]));
     }
+    cg_promote_expr(g, e->args[1]);
+    cg_promote_expr(g, e->args[2]);
     int32_t r = cg_new_mutable(g, e->type);
     uint32_t other = cg_label(g, "else"), end = cg_label(g, "endif");
     size_t mark = cg_scope_open(g);
@@ -284,7 +287,7 @@ static bool contract(struct cg *g, const struct lang_expr *e, struct cg_val *r)
 static struct cg_val binary(struct cg *g, const struct lang_expr *e)
 {
     struct cg_val r;
-    if (!g->preloaded && is_guarding(e))
+    if (!g->preloaded && is_guarding(g, e))
         return short_circuit(g, e);
     if (contract(g, e, &r))
         return r;

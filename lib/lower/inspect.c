@@ -10,16 +10,23 @@ static bool any_arg(const struct lang_expr *e, bool (*f)(const struct lang_expr 
     return e->pad && f(e->pad);
 }
 
+bool inspect_reads_itself(const struct lang_expr *e)
+{
+    switch (e->kind) {
+    case E_INDEX:
+    case E_REDUCE: return true;
+    case E_CALL:
+        return e->func || lang_builtin_acts(e->fn) || (e->fn >= FN_PHILOX && e->fn <= FN_NORMAL);
+    case E_NAME:
+        return e->sym->kind == SYM_BUFFER || e->sym->kind == SYM_TENSOR ||
+               e->sym->kind == SYM_SHARED;
+    default: return false;
+    }
+}
+
 bool inspect_reads(const struct lang_expr *e)
 {
-    if (e->kind == E_INDEX || e->kind == E_REDUCE ||
-        (e->kind == E_CALL &&
-         (e->func || lang_builtin_acts(e->fn) || (e->fn >= FN_PHILOX && e->fn <= FN_NORMAL))))
-        return true;
-    if (e->kind == E_NAME &&
-        (e->sym->kind == SYM_BUFFER || e->sym->kind == SYM_TENSOR || e->sym->kind == SYM_SHARED))
-        return true;
-    return any_arg(e, inspect_reads);
+    return inspect_reads_itself(e) || any_arg(e, inspect_reads);
 }
 
 bool inspect_reduces(const struct lang_expr *e)

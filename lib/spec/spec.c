@@ -55,7 +55,7 @@ static bool sort_keys(struct spec_reader *r, struct document *doc)
             good = diag_error(r->d, key->span,
                               "unknown key '%.60s'; a kernel has kernel, doc, params, "
                               "require, compute or body, functions, grid, block, "
-                              "cluster, reference, cases, schedule and math",
+                              "cluster, shared, reference, cases, schedule and math",
                               key->text);
     }
     return good;
@@ -101,14 +101,9 @@ static bool read_math(struct spec_reader *r, const struct yaml_value *v)
 /* Which keys go together. */
 static bool check_keys(struct spec_reader *r, const struct document *doc)
 {
-    static const enum key body_only[] = {K_GRID, K_BLOCK, K_CLUSTER};
-    static const enum key later[] = {K_SHARED};
+    static const enum key body_only[] = {K_GRID, K_BLOCK, K_CLUSTER, K_SHARED};
     struct diags *d = r->d;
     bool good = true;
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
-        if (doc->key[later[i]])
-            good = diag_error(d, doc->key[later[i]]->span, "'%s' is not in this version",
-                              key_names[later[i]]);
     if (!doc->value[K_PARAMS])
         good = diag_error(d, r->spec->name_span, "the kernel has no 'params'");
     if (!doc->value[K_COMPUTE] && !doc->value[K_BODY])
@@ -128,7 +123,7 @@ static bool check_keys(struct spec_reader *r, const struct document *doc)
                               "'%s' belongs to a body; for equations the launch is "
                               "chosen by the schedule",
                               key_names[k]);
-        if (doc->value[K_BODY] && !doc->key[k] && k != K_CLUSTER)
+        if (doc->value[K_BODY] && !doc->key[k] && k <= K_BLOCK)
             good = diag_error(d, doc->key[K_BODY]->span, "a body needs '%s'; write %s",
                               key_names[k],
                               k == K_GRID ? "the number of blocks, as in 'grid: ceil_div(n, 256)'"
@@ -233,6 +228,20 @@ static bool check_cluster(struct spec_reader *r)
                       (long long)product);
 }
 
+static bool read_shared(struct spec_reader *r, const struct yaml_value *v)
+{
+    struct span text;
+    int64_t bytes;
+    if (!v)
+        return true;
+    if (!text_span(v, "shared", &text, r->d))
+        return false;
+    struct lang_expr *e = r->spec->shared = read_launch_expr(r, text, DT_VOID);
+    return e && (!lang_const_int(e, &bytes) || bytes > 0 ||
+                 diag_error(r->d, e->span, "'shared' is a number of bytes, at least 1, not %lld",
+                            (long long)bytes));
+}
+
 /* ---- the kernel's text ----------------------------------------------------------------------- */
 
 static bool read_functions(struct spec_reader *r, const struct yaml_value *v,
@@ -263,6 +272,7 @@ static bool read_body(struct spec_reader *r, const struct document *doc, struct 
     if (doc->value[K_CLUSTER])
         good &= read_extents(r, doc->value[K_CLUSTER], "cluster", s->cluster, &s->ncluster) &&
                 check_cluster(r);
+    good &= read_shared(r, doc->value[K_SHARED]);
     if (!text_span(doc->value[K_BODY], "body", &text, r->d))
         return false;
     s->body = lang_parse_body(r->a, text, r->d);

@@ -59,7 +59,7 @@ struct spec {
     struct lang_expr *cluster[3];         /* body: blocks; ncluster 0: no clusters */
     uint32_t ngrid, nblock, ncluster;
     bool has_reference;
-    bool rounded_calls[FN_COUNT]; /* builtins with a call that is rounded to 16 bits at once */
+    bool rounded_calls[FN_COUNT];    /* builtins with a call that is rounded to 16 bits at once */
     struct lang_equations reference; /* compute again for a compute: spec without reference: */
 };
 
