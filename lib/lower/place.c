@@ -155,9 +155,6 @@ static bool place_shared(struct cg *g)
             fixed += rounded(count * element_bytes(sym));
         if (fixed > g->target->shared_optin)
             return over_limit(g, sym, fixed);
-        if (is_unsized(sym) && unsized)
-            return cg_error(g, sym->span, "'%s' has no size already; only one array can be without",
-                            unsized->name);
         if (is_unsized(sym))
             unsized = sym;
     }
@@ -168,15 +165,6 @@ static bool place_shared(struct cg *g)
             if (!is_static && is_unsized(v->sym) == (last != 0))
                 place_dynamic(g, v, &at, &text);
         }
-    if (unsized && !g->spec->shared)
-        return cg_error(g, unsized->span,
-                        "nothing says how large '%s' is; add 'shared: BYTES' to the kernel, as in "
-                        "'shared: 4 * n'",
-                        unsized->name);
-    if (g->spec->shared && !unsized)
-        return cg_error(g, g->spec->shared->span,
-                        "'shared' is for an array without a size; declare one, as in 'shared f32 "
-                        "x[];'");
     struct buf b = buf_in(g->a);
     if (text)
         buf_printf(&b, "%s%s", text, at || unsized ? " + " : "");

@@ -228,6 +228,41 @@ static bool check_cluster(struct spec_reader *r)
                       (long long)product);
 }
 
+/* The shared array without a size; an error when there are two. */
+static bool find_unsized(struct spec_reader *r, const struct lang_stmt *s,
+                         const struct lang_symbol **found)
+{
+    bool good = true;
+    const struct lang_symbol *sym = s->kind == S_DECL ? s->sym : NULL;
+    if (sym && sym->kind == SYM_SHARED && sym->rank && !sym->dims[0]) {
+        if (*found)
+            return diag_error(r->d, sym->span,
+                              "'%s' has no size already, and only one array can be without",
+                              (*found)->name);
+        *found = sym;
+    }
+    for (uint32_t i = 0; i < s->nbody; i++)
+        good &= find_unsized(r, s->body[i], found);
+    return good;
+}
+
+static bool check_unsized(struct spec_reader *r)
+{
+    const struct lang_symbol *sym = NULL;
+    const struct lang_expr *bytes = r->spec->shared;
+    if (!find_unsized(r, r->spec->body, &sym))
+        return false;
+    if (sym && !bytes)
+        return diag_error(r->d, sym->span,
+                          "nothing says how large '%s' is; add its bytes to the kernel, as in "
+                          "'shared: 4 * n'",
+                          sym->name);
+    return sym || !bytes ||
+           diag_error(r->d, bytes->span,
+                      "these bytes are for an array without a size; declare one in the body, as in "
+                      "'shared f32 x[];'");
+}
+
 static bool read_shared(struct spec_reader *r, const struct yaml_value *v)
 {
     struct span text;
@@ -278,7 +313,7 @@ static bool read_body(struct spec_reader *r, const struct document *doc, struct 
     s->body = lang_parse_body(r->a, text, r->d);
     for (uint32_t i = 0; i < 3; i++)
         opt.block[i] = i >= s->nblock ? 1 : lang_const_int(s->block[i], &size) ? (uint32_t)size : 0;
-    return s->body && lang_check_body(r->a, scope, &opt, s->body, r->d) && good;
+    return s->body && lang_check_body(r->a, scope, &opt, s->body, r->d) && check_unsized(r) && good;
 }
 
 static void warn_unused(struct spec_reader *r)

@@ -55,8 +55,8 @@ struct spec {
     struct lang_equations compute;        /* has_compute */
     struct lang_stmt *body;               /* NULL when has_compute */
     struct lang_expr *grid[3], *block[3]; /* body: grid[0] and block[0] not NULL */
-    struct lang_expr *shared; /* body: bytes for its shared array without a size, or NULL */
-    struct lang_expr *cluster[3];         /* body: blocks; ncluster 0: no clusters */
+    struct lang_expr *shared;     /* body: bytes for its shared array without a size, or NULL */
+    struct lang_expr *cluster[3]; /* body: blocks; ncluster 0: no clusters */
     uint32_t ngrid, nblock, ncluster;
     bool has_reference;
     bool rounded_calls[FN_COUNT];    /* builtins with a call that is rounded to 16 bits at once */
