@@ -30,3 +30,7 @@ UNIT_TESTS += tests/unit/sim_atoms
 tests_unit_sim_atoms_SOURCES = tests/unit/sim_atoms.c
 tests_unit_sim_atoms_LDADD = $(TOOL_LIBS)
 EXTRA_DIST += tests/sim_speed.sh
+
+UNIT_TESTS += tests/unit/sim_flow
+tests_unit_sim_flow_SOURCES = tests/unit/sim_flow.c
+tests_unit_sim_flow_LDADD = $(TOOL_LIBS)
