@@ -115,3 +115,7 @@ int main(int argc, char **argv)
     ok(philox_uniform(0xffffffffu) < 1 && philox_uniform(0) == 0, "uniform is in [0, 1)");
     return tap_done();
 }
+
+#if defined __x86_64__ && defined __clang__
+#pragma clang attribute pop
+#endif
