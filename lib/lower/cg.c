@@ -603,6 +603,7 @@ void cg_end(struct cg *g, struct contract_launch *launch)
     g->dead = false;
     PTX0(&g->b, "ret");
     place_prologue(g);
+    share_func(g->a, g->func);
     dce_func(g->a, g->func);
     drop_unread(g);
     ptx_finish(&g->b);

@@ -270,6 +270,13 @@ void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool 
 
 /* Takes out pure instructions whose results nothing reads, labels that nothing jumps to, and unread ld.param. */
 void dce_func(struct arena *a, struct ptx_func *f);
+/* Does the instruction write its operand k? */
+bool dce_writes(const struct ptx_inst *in, unsigned k);
+
+/* ---- share.c ---- */
+
+/* Computes once what several ways through the code compute alike, as far as it is cheap. */
+void share_func(struct arena *a, struct ptx_func *f);
 
 /* ---- value.c: values and arithmetic with folding ---- */
 

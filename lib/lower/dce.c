@@ -19,7 +19,7 @@ static bool has_effect(const struct ptx_inst *in)
     return false;
 }
 
-static bool writes(const struct ptx_inst *in, unsigned k)
+bool dce_writes(const struct ptx_inst *in, unsigned k)
 {
     const char *p = ptx_op_operands(in->op);
     while (k-- && p)
@@ -56,7 +56,7 @@ static bool is_read(const struct ptx_operand *o, const uint32_t *reads)
 static void count_inst(const struct ptx_inst *in, uint32_t *reads, uint32_t n)
 {
     for (unsigned k = 0; k < in->noperand; k++)
-        count_reads(&in->operand[k], writes(in, k), reads, n);
+        count_reads(&in->operand[k], dce_writes(in, k), reads, n);
     if (in->guard >= 0)
         reads[in->guard] += n;
 }
@@ -67,7 +67,7 @@ static bool is_dead(const struct ptx_inst *in, const uint32_t *reads)
         return false;
     bool any = false;
     for (unsigned k = 0; k < in->noperand; k++) {
-        if (!writes(in, k))
+        if (!dce_writes(in, k))
             continue;
         any = true;
         if (is_read(&in->operand[k], reads))

@@ -340,3 +340,28 @@ st.global.f32 13" ]
     run -0 kaio-emit < <(body 64 'for (u32 k = i; k < c; k += 64) y[blockIdx.x, k] = x[blockIdx.x, k];')
     awk '/^.loop/,/bra.*loop/' <<<"$output" | grep -c 'mul.wide.u32 .*, 4;' | grep -qx 1
 }
+
+@test "what two ways through the code compute alike is computed once, before they part" {
+    cat >ways.yaml <<'END'
+kernel: k
+params:
+  x: in f32[r, c]
+  y: out f32[r, c]
+block: 64
+grid: r
+body: |
+  shared f32 t[64][33];
+  u32 i = threadIdx.x;
+  for (u32 k = 0; k < c; k++) t[i][k] = x[blockIdx.x, k];
+  if (i < c) y[blockIdx.x, i] = t[i][3];
+  if (i > c) y[blockIdx.x, i - c] = t[i][4];
+reference: |
+  y[a, b] = x[a, b]
+END
+    run -0 kaio-emit ways.yaml
+    [ "$(grep -c 'mul.lo.u32 .*, 33;' <<<"$output")" = 1 ]
+    [ "$(grep -c 'mul.wide.u32' <<<"$output")" -le 6 ]
+    # and not in the loop, where it does not change
+    awk '/^.loop/,/bra.*loop/' <<<"$output" >loop
+    ! grep -q 'mul.lo.u32 .*, 33;' loop
+}
