@@ -54,6 +54,7 @@ struct check_warp {
 /* A barrier that some have come to and that is not complete. */
 struct check_arrival {
     uint32_t clock[SIM_MAX_WARPS]; /* what those that came know of each warp */
+    uint32_t came[SIM_MAX_WARPS];  /* lanes */
     uint32_t waits;                /* warps that wait */
     uint32_t threads;              /* that wait */
     uint32_t op;                   /* the record of the first that came, + 1; 0: none came */
@@ -130,6 +131,7 @@ enum check_finding_kind {
     CHECK_F_DIVERGED, /* a barrier that part of a warp came to */
     CHECK_F_EXITED,   /* a barrier that some threads will never come to: they have exited */
     CHECK_F_MIXED,    /* two barrier instructions met */
+    CHECK_F_AGAIN,    /* a barrier that is not complete yet, by a warp that has arrived */
     CHECK_F_OUTSIDE,  /* a lane that its own mask leaves out */
     CHECK_F_SOURCE,   /* a shuffle from a lane that takes no part */
 };

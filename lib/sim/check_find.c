@@ -100,9 +100,16 @@ static void report_barrier(struct sim_launch *l, const struct check_finding *f, 
     static const char *const what[] = {
         [CHECK_F_DIVERGED] = "the lanes of a warp come to a barrier at two places",
         [CHECK_F_EXITED] = "this barrier is not reached by every thread of the block",
+        [CHECK_F_AGAIN] =
+            "a warp arrives at this barrier again before those who wait there have come",
         [CHECK_F_MIXED] = "the threads of a block come to a barrier at two places",
     };
     diag_error(d, sim_span_of(l, f->at.op), "kernel '%s': %s", l->what->entry, what[f->kind]);
+    if (f->kind == CHECK_F_AGAIN) {
+        diag_note(d, SPAN_NONE, "%s", side_text(l, &f->at));
+        sim_note_source(l, f->at.op, d);
+        return;
+    }
     diag_note(d, SPAN_NONE, "%s, has come here", side_text(l, &f->at));
     sim_note_source(l, f->at.op, d);
     if (f->kind == CHECK_F_EXITED) {
@@ -160,6 +167,7 @@ void check_report(struct sim_launch *l, struct diags *d)
         case CHECK_F_INIT: report_init(l, f, d); break;
         case CHECK_F_DIVERGED:
         case CHECK_F_EXITED:
+        case CHECK_F_AGAIN:
         case CHECK_F_MIXED: report_barrier(l, f, d); break;
         case CHECK_F_OUTSIDE:
         case CHECK_F_SOURCE: report_mask(l, f, d); break;

@@ -65,11 +65,12 @@ void check_loads(struct sim_warp *w, const struct check_op *o, const struct sim_
             continue;
         /* of a vector, the first element that is not defined */
         const uint64_t first = (unsigned)__builtin_ctzll(missing) / o->element * o->element;
+        const uint64_t start = m->space == SIM_IN_LOCAL ? at[lane] % m->bytes : at[lane];
         const struct check_finding f = {
             .kind = CHECK_F_INIT,
             .at = {(uint32_t)(op - w->code), w->index * SIM_LANES + lane, w->block->index},
             .count = 1,
-            .address = m->origin + at[lane] + first,
+            .address = m->origin + start + first,
             .space = (uint8_t)m->space,
             .bytes = o->element};
         check_find(w->block->launch->check, &f);

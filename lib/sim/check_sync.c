@@ -33,6 +33,11 @@ void sim_check_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t lane
                                            .other = side(b, a->op - 1, a->thread),
                                            .count = 1});
     }
+    if (wanted(b) && (a->came[w->index] & lanes))
+        check_find(b->launch->check, &(struct check_finding){.kind = CHECK_F_AGAIN,
+                                                             .at = side(b, record, thread),
+                                                             .count = 1});
+    a->came[w->index] |= lanes;
     check_arrive_order(w, lanes, a, waits);
 }
 
