@@ -111,7 +111,7 @@ void check_masks(struct sim_warp *w, const struct check_op *o, const struct sim_
             find_mask(w, op, lane, CHECK_F_OUTSIDE, mask, 0);
         else if (o->shuffles) {
             const uint32_t from = source_lane(w, op, lane);
-            if (!(mask >> from & w->live >> from & 1))
+            if (mask >> from & ~w->live >> from & 1)
                 find_mask(w, op, lane, CHECK_F_SOURCE, mask, from);
         }
     }

@@ -195,9 +195,11 @@ static const char *place_in_block(const struct sim_launch *l, unsigned space, ui
             s = l->code->vars.list.v[i].var == var ? &l->code->vars.list.v[i] : s;
     else if (off < bytes)
         s = var_at(l, space, off);
+    /* addresses of 32 bits go round below zero */
+    const int64_t at = off >> 32 ? (int64_t)off : (int32_t)(uint32_t)off;
     if (s)
-        return place_in_var(l, s->var, (int64_t)(off - s->address), space);
-    return arena_printf(l->arena, "byte %" PRIu64 " of the %s memory (%" PRIu64 " bytes)", off,
+        return place_in_var(l, s->var, at - (int64_t)s->address, space);
+    return arena_printf(l->arena, "byte %" PRId64 " of the %s memory (%" PRIu64 " bytes)", at,
                         space == SIM_IN_SHARED ? "block's shared" : "thread's local", bytes);
 }
 
@@ -211,7 +213,8 @@ const char *sim_place_text(const struct sim_launch *l, unsigned space, uint64_t 
         space = SIM_IN_SHARED, off -= SIM_SHARED_BASE;
     else if (space == SIM_IN_GENERIC && window == SIM_WINDOW_LOCAL)
         space = SIM_IN_LOCAL, off -= SIM_LOCAL_BASE;
-    if (space == SIM_IN_SHARED && off >> SIM_RANK_SHIFT)
+    const uint64_t rank = off >> SIM_RANK_SHIFT;
+    if (space == SIM_IN_SHARED && !var && rank && rank <= l->ncluster)
         return arena_printf(a,
                             "byte %" PRIu64 " of the shared memory of the cluster's block %" PRIu64
                             " (of %u blocks with %" PRIu64 " bytes)",
