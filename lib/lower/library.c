@@ -10,17 +10,23 @@
 #include "lower/math_f32.k.h"
 #include "lower/math_f64.k.h"
 #include "lower/math_half.k.h"
+#include "lower/more_f32.k.h"
+#include "lower/more_f64.k.h"
+
+enum { NONE = -1, CONVERT, F32, F64, HALF, MORE_F32, MORE_F64, NFILES };
 
 static const struct {
     const char *name, *text;
     size_t len;
-} files[] = {
-    {"convert.k", convert_k, sizeof convert_k - 1},
-    {"math_f32.k", math_f32_k, sizeof math_f32_k - 1},
-    {"math_f64.k", math_f64_k, sizeof math_f64_k - 1},
-    {"math_half.k", math_half_k, sizeof math_half_k - 1},
+    int up; /* whose functions it calls */
+} files[NFILES] = {
+    [CONVERT] = {"convert.k", convert_k, sizeof convert_k - 1, NONE},
+    [F32] = {"math_f32.k", math_f32_k, sizeof math_f32_k - 1, NONE},
+    [F64] = {"math_f64.k", math_f64_k, sizeof math_f64_k - 1, NONE},
+    [HALF] = {"math_half.k", math_half_k, sizeof math_half_k - 1, F32},
+    [MORE_F32] = {"more_f32.k", more_f32_k, sizeof more_f32_k - 1, F32},
+    [MORE_F64] = {"more_f64.k", more_f64_k, sizeof more_f64_k - 1, F64},
 };
-enum { NFILES = sizeof files / sizeof *files, FILE_F32 = 1, FILE_HALF = 3 };
 
 struct library {
     struct arena *a;
@@ -51,17 +57,17 @@ static struct lang_scope *parse(struct library *l, size_t i)
     *src = (struct source){files[i].name, files[i].text, files[i].len};
     struct lang_options opt = {.lazy_functions = true};
     l->scope[i] = ARENA_NEW(l->a, struct lang_scope);
-    l->scope[i]->up = i == FILE_HALF ? parse(l, FILE_F32) : NULL;
+    l->scope[i]->up = files[i].up != NONE ? parse(l, (size_t)files[i].up) : NULL;
     if (!lang_functions(l->a, source_all(src), l->scope[i], &opt, d))
         broken(d, l->a);
     return l->scope[i];
 }
 
-/* convert.k has what is called X_from_Y, math_TYPE.k what ends in _TYPE. */
+/* convert.k has what is called X_from_Y, math_TYPE.k and more_TYPE.k what ends in _TYPE. */
 static bool in_file(const char *name, size_t i)
 {
     const char *type = strrchr(name, '_');
-    bool conversion = strstr(name, "_from_") != NULL, first = i == 0;
+    bool conversion = strstr(name, "_from_") != NULL, first = i == CONVERT;
     return type && conversion == first && (first || strstr(files[i].name, type));
 }
 

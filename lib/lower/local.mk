@@ -9,7 +9,8 @@ lib_libkaiocore_la_SOURCES += \
 
 # The math library is kernel-language source, built in: NAME.k becomes  static const char NAME_k[]  in
 # NAME.k.h ("lower/NAME.k.h"). Numbers rather than a string literal, whose length C11 limits.
-LOWER_K = lib/lower/convert.k lib/lower/math_f32.k lib/lower/math_f64.k lib/lower/math_half.k
+LOWER_K = lib/lower/convert.k lib/lower/math_f32.k lib/lower/math_f64.k lib/lower/math_half.k \
+	lib/lower/more_f32.k lib/lower/more_f64.k
 BUILT_SOURCES += $(LOWER_K:.k=.k.h)
 CLEANFILES += $(LOWER_K:.k=.k.h)
 EXTRA_DIST += $(LOWER_K)

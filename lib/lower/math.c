@@ -124,16 +124,22 @@ static struct cg_val ceil_div(struct cg *g, struct cg_val x, struct cg_val y)
     return cg_binary(g, OP_ADD, q, cg_convert(g, more, x.type));
 }
 
+/* The sign of one, the size of the other. */
+static struct cg_val copy_sign(struct cg *g, struct cg_val sign, struct cg_val size)
+{
+    char m[32];
+    snprintf(m, sizeof m, "copysign.%s", cg_suffix(size.type));
+    return cg_value(
+        size.type, CG(g, cg_regtype(size.type), m, ptx_r(cg_reg(g, sign)), ptx_r(cg_reg(g, size))));
+}
+
 /* Half away from zero: the fraction is exact, so the comparison is. */
 static struct cg_val round_away(struct cg *g, struct cg_val x)
 {
     struct cg_val t = integral(g, "rzi", x);
     struct cg_val fraction = absolute(g, cg_binary(g, OP_SUB, x, t));
     struct cg_val up = cg_binary(g, OP_GE, fraction, cg_float(g, x.type, 0.5));
-    char m[32];
-    snprintf(m, sizeof m, "copysign.%s", cg_suffix(x.type));
-    struct ptx_operand one = ptx_r(cg_reg(g, cg_float(g, x.type, 1)));
-    struct cg_val step = cg_value(x.type, CG(g, cg_regtype(x.type), m, x.op, one));
+    struct cg_val step = copy_sign(g, x, cg_float(g, x.type, 1));
     return cg_select(g, cg_reg(g, up), cg_binary(g, OP_ADD, t, step), t);
 }
 
@@ -192,6 +198,7 @@ static bool exact_call(struct cg *g, const struct lang_expr *e, const struct cg_
     switch (e->fn) {
     case FN_SQRT: *r = op1(g, "sqrt.rn", x[0]); return true;
     case FN_RCP: *r = op1(g, "rcp.rn", x[0]); return true;
+    case FN_COPYSIGN: *r = copy_sign(g, x[1], x[0]); return true;
     case FN_FMA: *r = cg_fma(g, x[0], x[1], x[2]); return true;
     case FN_ABS: *r = absolute(g, x[0]); return true;
     case FN_MIN:

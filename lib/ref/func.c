@@ -20,6 +20,7 @@ struct func {
 };
 
 static const long double SQRT_HALF = 0.70710678118654752440084436210485L;
+static const long double PI = 3.14159265358979323846264338327950L;
 static const long double GELU_C = 0.79788456080286535587989211986876L; /* sqrt(2/pi) */
 
 #define BOTH(name, expr)                       \
@@ -43,11 +44,30 @@ BOTH(fn_gelu, x == -INFINITY ? 0.0L : 0.5L * x * erfcl(-x * SQRT_HALF))
 BOTH(fn_gelu_tanh,
      x == -INFINITY ? 0.0L : x / (1 + expl(-2 * GELU_C * (x + 0.044715L * x * x * x))))
 
+/* sin(pi (x + turn / 2)); where it is 0, +0 */
+static long double circle(long double x, int turn)
+{
+    if (!isfinite(x))
+        return NAN;
+    long double b = fmodl(fabsl(x), 2), n = rintl(2 * b), r = PI * (b - n / 2);
+    int q = (int)n + turn;
+    long double v = q & 1 ? cosl(r) : sinl(r);
+    return (q & 2 ? -v : v) + 0.0L;
+}
+BOTH(fn_sinpi, copysignl(1, x) * circle(x, 0))
+BOTH(fn_cospi, circle(x, 1))
+
 static double slope_1(double lo, double hi)
 {
     (void)lo;
     (void)hi;
     return 1;
+}
+static double slope_pi(double lo, double hi)
+{
+    (void)lo;
+    (void)hi;
+    return 3.1415927;
 }
 static double slope_tan(double lo, double hi)
 {
@@ -75,6 +95,7 @@ static double slope_gelu(double lo, double hi)
 static const struct func funcs[] = {
     {FN_EXP, exp, expl, MONOTONE, false, NULL},
     {FN_EXP2, exp2, exp2l, MONOTONE, false, NULL},
+    {FN_EXP10, exp10, exp10l, MONOTONE, false, NULL},
     {FN_EXPM1, expm1, expm1l, MONOTONE, false, NULL},
     {FN_LOG, log, logl, MONOTONE, false, NULL},
     {FN_LOG2, log2, log2l, MONOTONE, false, NULL},
@@ -83,12 +104,17 @@ static const struct func funcs[] = {
     {FN_SIN, sin, sinl, SLOPE, false, slope_1},
     {FN_COS, cos, cosl, SLOPE, false, slope_1},
     {FN_TAN, tan, tanl, SLOPE, false, slope_tan},
+    {FN_SINPI, fn_sinpi, fn_sinpi_l, SLOPE, false, slope_pi},
+    {FN_COSPI, fn_cospi, fn_cospi_l, SLOPE, false, slope_pi},
     {FN_TANH, tanh, tanhl, MONOTONE, false, NULL},
     {FN_SINH, sinh, sinhl, MONOTONE, false, NULL},
     {FN_COSH, cosh, coshl, SLOPE, false, slope_cosh},
     {FN_ASIN, asin, asinl, MONOTONE, false, NULL},
     {FN_ACOS, acos, acosl, MONOTONE, false, NULL},
     {FN_ATAN, atan, atanl, MONOTONE, false, NULL},
+    {FN_ASINH, asinh, asinhl, MONOTONE, false, NULL},
+    {FN_ACOSH, acosh, acoshl, MONOTONE, false, NULL},
+    {FN_ATANH, atanh, atanhl, MONOTONE, false, NULL},
     {FN_RSQRT, fn_rsqrt, fn_rsqrt_l, MONOTONE, false, NULL},
     {FN_CBRT, cbrt, cbrtl, MONOTONE, false, NULL},
     {FN_RCP, fn_rcp, fn_rcp_l, MONOTONE, true, NULL},
@@ -232,6 +258,8 @@ static double apply2(const struct node *n, double x, double y)
     bool wide = !n->round.f32;
     switch ((int)n->src->fn) {
     case FN_POW: return wide ? (double)powl((long double)x, (long double)y) : pow(x, y);
+    case FN_HYPOT: return wide ? (double)hypotl((long double)x, (long double)y) : hypot(x, y);
+    case FN_COPYSIGN: return copysign(x, y);
     case FN_ATAN2: return wide ? (double)atan2l((long double)x, (long double)y) : atan2(x, y);
     default: return fmod(x, y);
     }
@@ -253,6 +281,10 @@ static bool corners_bound(const struct node *n, double x, double ex, double y, d
 
 static double propagate2(const struct node *n, double x, double ex, double y, double ey, double r)
 {
+    if (n->src->fn == FN_HYPOT) /* no slope is above 1 */
+        return ex + ey;
+    if (n->src->fn == FN_COPYSIGN)
+        return ey == 0 || fabs(y) > ey ? ex : INFINITY;
     if (!corners_bound(n, x, ex, y, ey))
         return n->src->fn == FN_FMOD && isfinite(r) ? 2 * (fabs(y) + ey) : INFINITY;
     double spread = 0;
@@ -280,7 +312,8 @@ void eval_func2(struct frame *f, const struct node *n, const uint8_t *mask)
         }
         if (ex > 0 || ey > 0)
             p += propagate2(n, x, ex, y, ey, r);
-        if (n->src->fn == FN_FMOD && p == 0) { /* exact by nature */
+        bool exact = n->src->fn == FN_FMOD || n->src->fn == FN_COPYSIGN;
+        if (exact && p == 0) { /* by nature */
             o->v[l] = r;
             o->e[l] = 0;
             continue;

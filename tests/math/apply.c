@@ -15,6 +15,8 @@
 #include "lower/math_f32.k"
 #include "lower/math_f64.k"
 #include "lower/math_half.k"
+#include "lower/more_f32.k"
+#include "lower/more_f64.k"
 #include "math/prelude_end.h"
 
 #include <stdio.h>

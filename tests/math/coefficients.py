@@ -8,7 +8,7 @@ minimax could do, and what is left after rounding the coefficients.
 """
 import sys
 
-from minimax import fit, hexf, mp, mpf, round_to, show
+from minimax import fit, fit_quotient, hexf, mp, mpf, round_to, show
 
 LN2 = mp.log(2)
 wanted = sys.argv[1:]
@@ -17,6 +17,14 @@ wanted = sys.argv[1:]
 def poly(name, *args, suffix='f', **kw):
     if not wanted or any(name.startswith(w) for w in wanted):
         show(name, fit(*args, **kw), suffix)
+
+
+def quotient(name, *args):
+    if not wanted or any(name.startswith(w) for w in wanted):
+        p, q, err = fit_quotient(*args)
+        print('%s: 2^%.2f' % (name, float(mp.log(err, 2))))
+        for what, v in (('P', p), ('Q', q)):
+            print('    %s %s' % (what, ' '.join(hexf(round_to(c, 24), 'f') for c in v)))
 
 
 def split(name, value, parts, bits=24, suffix='f'):
@@ -106,6 +114,17 @@ split('f32 log10(2)', LN2 * C, 2, [12, 24])
 
 poly('f32 expm1', mp.expm1, -LN2 / 2 * 1.001, LN2 / 2 * 1.001, upto(7, 1), fixed={1: 1})
 poly('f32 sinh', mp.sinh, 1e-9, 1.0, odd(9), fixed={1: 1})
+C10 = mp.log(10, 2)
+split('f32 log2(10)', C10, 1)
+split('f32 log10(2), short', 1 / C10, 2, [14, 24])
+poly('f32 exp10', lambda r: mpf(10)**r, -0.5005 / C10, 0.5005 / C10, upto(6), fixed={0: 1})
+poly('f32 asinh', mp.asinh, 1e-9, 0.5, odd(11), fixed={1: 1})
+poly('f32 acosh', lambda t: mp.acosh(1 + t) / mp.sqrt(2 * t), 1e-9, 1, upto(6), fixed={0: 1})
+poly('f32 atanh', mp.atanh, 1e-9, 0.5, odd(13), fixed={1: 1})
+split('f32 pi', mp.pi, 2)
+poly('f32 sinpi', mp.sinpi, 1e-9, 0.2501, odd(7),
+     fixed={1: round_to(mp.pi, 24) + round_to(mp.pi - round_to(mp.pi, 24), 24)})
+poly('f32 cospi', mp.cospi, 1e-9, 0.2501, [0, 2, 4, 6, 8], fixed={0: 1})
 poly('f32 atan', mp.atan, 1e-9, 0.4143, odd(11), fixed={1: 1})
 poly('f32 asin', mp.asin, 1e-9, 0.5, odd(13), fixed={1: 1})
 poly('f32 pow atanh', lambda s: mp.atanh(s), 1e-9, 0.1717, odd(11),
@@ -115,6 +134,18 @@ split('f32 pow 2/ln 2', 2 / LN2, 2)
 K = mpf('2.25')
 poly('f32 erfc tail', mapped(lambda a: mp.erfc(a) * mp.exp(a * a) * (a + K), K), upper(mpf('0.74'), K),
      upper(mpf('10.4'), K), upto(8))
+
+# ---- for results rounded to 16 bits
+
+poly('half exp2', lambda r: mpf(2)**r, -0.5001, 0.5001, upto(4), fixed={0: 1})
+poly('half rcp', lambda e: 1 / (1 - e), -0.0509, 0.0509, upto(3), fixed={0: 1})
+K = mpf('3.36')**2 / 2
+poly('half erf', lambda c: mp.erf(mp.sqrt(c + K)) / mp.sqrt(c + K), -K * mpf('0.99999'), K, upto(10))
+C = 2 * mp.sqrt(2 / mp.pi) / LN2
+split('half gelu_tanh -1', C, 1)
+split('half gelu_tanh -3', C * mpf('0.044715'), 1)
+quotient('half tanh', lambda z: mp.tanh(mp.sqrt(z)) / mp.sqrt(z), 1e-9, mpf('6.5')**2, 3, 3)
+quotient('half gelu', lambda a: tail(a) * mp.exp(a * a / 2), 0, 14.5, 3, 4)
 
 # ---- f64
 
@@ -139,6 +170,17 @@ split64('gelu_tanh ln(2) / b', LN2 / B, 2, [40, 53])
 poly64('gelu_tanh exp(-b r)', lambda r: mp.exp(-B * r), -R, R, upto(12), fixed={0: 1})
 poly64('tanh', mp.tanh, 1e-9, 0.7, odd(27), fixed={1: 1})
 poly64('sinh', mp.sinh, 1e-9, 1.0, odd(17), fixed={1: 1})
+
+split64('log2(10)', C10, 1)
+split64('log10(2), full', 1 / C10, 2)
+poly64('exp10', lambda r: mpf(10)**r, -0.5005 / C10, 0.5005 / C10, upto(12), fixed={0: 1})
+poly64('asinh', mp.asinh, 1e-9, 0.5, odd(25), fixed={1: 1})
+poly64('acosh', lambda t: mp.acosh(1 + t) / mp.sqrt(2 * t), 1e-9, 1, upto(15), fixed={0: 1})
+poly64('atanh near', mp.atanh, 1e-9, 0.5, odd(29), fixed={1: 1})
+split64('pi', mp.pi, 2)
+poly64('sinpi', mp.sinpi, 1e-9, 0.2501, odd(13),
+       fixed={1: round_to(mp.pi, 53) + round_to(mp.pi - round_to(mp.pi, 53), 53)})
+poly64('cospi', mp.cospi, 1e-9, 0.2501, [0, 2, 4, 6, 8, 10, 12, 14], fixed={0: 1})
 
 poly64('atanh', mp.atanh, 1e-9, 0.1717, odd(17), fixed={1: 1})
 split64('1/3', mpf(1) / 3, 2)

@@ -20,6 +20,7 @@
 #include "lower/convert.k"
 #include "lower/math_f32.k"
 #include "lower/math_half.k"
+#include "lower/more_f32.k"
 #include "math/prelude_end.h"
 
 #include "unit/tap.h"
@@ -53,8 +54,28 @@ static double ref_rsqrt(double x)
 {
     return 1 / sqrt(x);
 }
+/* sin(pi (x + turn / 2)); where it is 0, +0 */
+static double circle(double x, int turn)
+{
+    double b = fmod(fabs(x), 2), n = rint(2 * b), r = M_PI * (b - n / 2);
+    int q = isfinite(x) ? (int)n + turn : 0;
+    double v = q & 1 ? cos(r) : sin(r);
+    return (q & 2 ? -v : v) + 0.0;
+}
+static double ref_sinpi(double x)
+{
+    return copysign(1, x) * circle(x, 0);
+}
+static double ref_cospi(double x)
+{
+    return circle(x, 1);
+}
 
 #define ref_exp   exp
+#define ref_exp10 exp10
+#define ref_asinh asinh
+#define ref_acosh acosh
+#define ref_atanh atanh
 #define ref_exp2  exp2
 #define ref_expm1 expm1
 #define ref_log   log

@@ -18,6 +18,7 @@
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wfloat-equal"
 #include "lower/math_f64.k"
+#include "lower/more_f64.k"
 #include "math/prelude_end.h"
 
 #include <float.h>
@@ -60,8 +61,29 @@ static long double ref_gelu_tanh(long double x)
     long double h = (long double)u, l = (long double)(u - (quad)h);
     return x / (1 + expl(h) * (1 + l));
 }
+/* sin(pi (x + turn / 2)); where it is 0, +0 */
+static long double circle(long double x, int turn)
+{
+    long double b = fmodl(fabsl(x), 2), n = rintl(2 * b), r = M_PIl * (b - n / 2);
+    int q = isfinite(x) ? (int)n + turn : 0;
+    long double v = q & 1 ? cosl(r) : sinl(r);
+    return (q & 2 ? -v : v) + 0.0L;
+}
+static long double ref_sinpi(long double x)
+{
+    return copysignl(1, x) * circle(x, 0);
+}
+static long double ref_cospi(long double x)
+{
+    return circle(x, 1);
+}
 
 #define ref_exp   expl
+#define ref_exp10 exp10l
+#define ref_asinh asinhl
+#define ref_acosh acoshl
+#define ref_atanh atanhl
+#define ref_hypot hypotl
 #define ref_exp2  exp2l
 #define ref_expm1 expm1l
 #define ref_log   logl

@@ -135,6 +135,34 @@ def fit(f, a, b, powers, weight=None, bits=24, fixed=None, first_bits=None):
     return known, first, final
 
 
+def fit_quotient(f, a, b, m, n):
+    """P of degree m and Q of degree n with Q(0) = 1 such that P/Q is near f on [a, b] relatively: linear programs
+    in the error's numerator, each weighted by the last one's Q. In double precision: good to 2^-30 or so."""
+    a, b = mpf(a), mpf(b)
+    count = 600
+    pts = [(a + b) / 2 - (b - a) / 2 * cos(pi * (i + mpf(1) / 3) / count) for i in range(count)]
+    want = np.array([float(f(x)) for x in pts])
+    u = np.array([float(x / b) for x in pts])
+    w = np.ones(count)
+    one = np.ones((count, 1))
+    best = None
+    for _ in range(12):
+        rows = np.column_stack([u**j / (want * w) for j in range(m + 1)] +
+                               [-u**j / w for j in range(1, n + 1)])
+        res = linprog(np.r_[np.zeros(m + 1 + n), 1.0],
+                      A_ub=np.vstack([np.hstack([rows, -one]), np.hstack([-rows, -one])]),
+                      b_ub=np.r_[1 / w, -1 / w], bounds=[(None, None)] * (m + 1 + n) + [(0, None)],
+                      method='highs')
+        p = res.x[:m + 1]
+        q = np.r_[1.0, res.x[m + 1:-1]]
+        bottom = sum(c * u**j for j, c in enumerate(q))
+        err = np.max(np.abs(sum(c * u**j for j, c in enumerate(p)) / (bottom * want) - 1))
+        if best is None or err < best[2]:
+            best = [mpf(c) / b**j for j, c in enumerate(p)], [mpf(c) / b**j for j, c in enumerate(q)], err
+        w = np.abs(bottom)
+    return best
+
+
 def hexf(v, suffix=''):
     """A C hexadecimal literal for v, exactly."""
     if v == 0:
