@@ -288,6 +288,12 @@ static bool check_return(struct checker *c, struct lang_stmt *s)
            check_coerce_as(c, s->rhs, want, c->func->result_lanes, "the result");
 }
 
+/* Is a call good for more than its value? */
+static bool has_effect(enum lang_builtin fn)
+{
+    return (fn >= FN_SYNCTHREADS && fn <= FN_FENCE) || (fn >= FN_ATOMIC_ADD && fn <= FN_ATOMIC_CAS);
+}
+
 static bool check_stmt(struct checker *c, struct lang_stmt *s)
 {
     switch (s->kind) {
@@ -299,7 +305,7 @@ static bool check_stmt(struct checker *c, struct lang_stmt *s)
         if (!check_expr(c, s->rhs))
             return false;
         if (s->rhs->kind == E_CALL && !s->rhs->func && s->rhs->type != DT_VOID &&
-            !lang_builtin_acts(s->rhs->fn))
+            !has_effect(s->rhs->fn))
             return diag_error(c->d, s->rhs->span, "the value of %s() is not used; assign it",
                               s->rhs->name);
         return true;
