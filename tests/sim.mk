@@ -34,3 +34,7 @@ EXTRA_DIST += tests/sim_speed.sh
 UNIT_TESTS += tests/unit/sim_flow
 tests_unit_sim_flow_SOURCES = tests/unit/sim_flow.c
 tests_unit_sim_flow_LDADD = $(TOOL_LIBS)
+
+UNIT_TESTS += tests/unit/sim_calls
+tests_unit_sim_calls_SOURCES = tests/unit/sim_calls.c
+tests_unit_sim_calls_LDADD = $(TOOL_LIBS)

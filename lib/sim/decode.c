@@ -690,11 +690,15 @@ static void decode_items(struct dec *dc)
     dc->code->targets = list;
 }
 
-struct sim_code *sim_decode(const struct sim_decode_in *in, struct diags *d)
+struct sim_code *sim_decode(const struct sim_decode_in *given, struct diags *d)
 {
+    struct sim_decode_in flat = *given, *in = &flat;
     struct sim_code *code = ARENA_NEW(in->arena, struct sim_code);
     struct dec dc = {.in = in, .diags = d, .code = code, .span = in->func->span};
     const size_t before = d->nerror;
+    in->func = dec_inline(given, d);
+    if (!in->func)
+        return NULL;
     code->module = in->module;
     code->func = in->func;
     place_regs(&dc);

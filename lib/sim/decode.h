@@ -96,6 +96,8 @@ bool dec_generic(struct dec *dc);
 /* Emits handler h on the instruction's operands as its row has them. mods: rounding, .ftz, .sat are the record's. */
 bool dec_row(struct dec *dc, enum sim_handler_id h, bool mods);
 
+/* The entry with the functions that it calls in their places; NULL with an error in d when that can't be. */
+const struct ptx_func *dec_inline(const struct sim_decode_in *in, struct diags *d);
 /* Orders the records (order.c): code->rank, code->late, and what going back in a loop costs. */
 void dec_order(struct dec *dc);
 
