@@ -5,7 +5,7 @@ tests_kernels_fuzz_SOURCES = tests/kernels/fuzz.c \
 	tests/kernels/reduce.c tests/kernels/reduce.h \
 	tests/kernels/coverage.c tests/kernels/coverage.h tests/kernels/exempt.def \
 	tests/kernels/generate.c tests/kernels/generate_expr.c tests/kernels/generate_stmt.c \
-	tests/kernels/generate_meet.c \
+	tests/kernels/generate_data.c tests/kernels/generate_meet.c \
 	tests/kernels/generate.h tests/kernels/generate_int.h tests/kernels/random.h \
 	tests/kernels/eval_block.c tests/kernels/eval_call.c tests/kernels/eval_expr.c \
 	tests/kernels/eval_meet.c tests/kernels/eval_stmt.c tests/kernels/eval.h tests/kernels/eval_int.h \

@@ -126,8 +126,8 @@ static void name(struct thread *t, const struct lang_expr *e, union scalar *out)
     case SYM_DIM: out->i = sym->has_value ? (int64_t)sym->value : in->dim[sym->id]; break;
     case SYM_SCALAR: *out = in->param[sym->id].value; break;
     case SYM_LOCAL:
-        if (sym->has_value && !eval_storage(t, sym)->sym) { /* a constant of functions: */
-            *out = scalar_int(sym->type, sym->value);
+        if (sym->table && !sym->rank) { /* a constant of functions: */
+            eval_expr(t, sym->table->rhs, out);
             break;
         }
         eval_read(t, eval_storage(t, sym), 0, out);

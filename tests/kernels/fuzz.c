@@ -131,7 +131,11 @@ static void tell(const struct job *j, uint64_t number, const struct trial *t)
 {
     if (t->verdict == SAME || j->shared->nfailure > SHOWN_MOST)
         return;
-    printf("# kernel %" PRIu64 ": %s: %s\n", number, verdict_name(t->verdict), t->why);
+    const char *end = t->why; /* of its third line: one error will do */
+    for (int lines = 0; *end && lines < 3; end++)
+        lines += *end == '\n';
+    printf("# kernel %" PRIu64 ": %s: %.*s\n", number, verdict_name(t->verdict),
+           (int)(end - t->why), t->why);
     fflush(stdout);
 }
 

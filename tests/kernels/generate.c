@@ -53,6 +53,8 @@ static void shape(struct gen *g, struct gen_buffer *b)
         b->named = (int)g->dims.n;
         *VEC_PUSH(g->a, &g->dims) = b->dim[0];
     }
+    if (b->use == USE_WIDE)
+        b->dim[0] = 16;
     if (b->use == USE_OWN) {
         b->dim[0] = 1u << gen_below(g, 3);
         b->slots_first = gen_one_in(g, 2);
@@ -72,7 +74,7 @@ struct gen_buffer gen_buffer(struct gen *g, enum buffer_use use, enum dtype t)
         return *found;
     struct gen_buffer *b = VEC_PUSH(g->a, &g->buffers);
     *b = (struct gen_buffer){.type = t, .use = use, .named = -1};
-    b->name = gen_name(g, use == USE_READ ? "x" : "y");
+    b->name = gen_name(g, use == USE_READ ? "x" : use == USE_OWN ? "y" : "q");
     b->mode = use == USE_READ ? "in" : gen_one_in(g, 2) ? "out" : "inout";
     shape(g, b);
     return *b;
@@ -172,22 +174,25 @@ static void function(struct gen *g)
     struct buf head = buf_in(g->a);
     f.result = gen_scalar_type(g);
     for (uint32_t i = 0; i < f.nparam; i++)
-        f.param[i] = gen_scalar_type(g);
-    buf_printf(&head, "%s %s(", dtype_name(f.result), f.name);
+        f.param[i] = gen_one_in(g, 6) ? gen_vector_type(g, &f.param_lanes[i]) : gen_scalar_type(g);
+    if (gen_one_in(g, 6))
+        f.result = gen_vector_type(g, &f.lanes);
+    buf_printf(&head, "%s %s(", gen_type_name(g, f.result, f.lanes), f.name);
     for (uint32_t i = 0; i < f.nparam; i++) {
         const char *p = gen_name(g, "p");
         bool fixed = gen_one_in(g, 6);
-        buf_printf(&head, "%s%s%s %s", i ? ", " : "", fixed ? "const " : "", dtype_name(f.param[i]),
-                   p);
-        gen_add_var(g, p, f.param[i], fixed);
+        buf_printf(&head, "%s%s%s %s", i ? ", " : "", fixed ? "const " : "",
+                   gen_type_name(g, f.param[i], f.param_lanes[i]), p);
+        gen_add_var(g, p, f.param[i], fixed)->lanes = f.param_lanes[i];
     }
     gen_line(g, "%s) {", buf_text(&head));
     g->in_func = true;
-    g->result = f.result;
+    g->result = f.lanes ? DT_VOID : f.result; /* an early return is of scalars */
     g->indent++;
     if (gen_one_in(g, 2))
         gen_statements(g, 1 + gen_below(g, 4), 2);
-    gen_line(g, "return %s;", gen_assignable(g, f.result, 3).s);
+    gen_line(g, "return %s;",
+             f.lanes ? gen_vector(g, f.result, f.lanes, 2).s : gen_assignable(g, f.result, 3).s);
     g->indent--;
     g->in_func = false;
     gen_line(g, "}");
@@ -214,7 +219,16 @@ static void dump_variables(struct gen *g)
     for (size_t i = 0; i < g->vars.n; i++) {
         const struct var *v = &g->vars.v[i];
         struct gen_buffer *b = dump_buffer(g, v->type);
-        gen_line(g, "%s[tid, %u] = %s;", b->name, b->dim[0]++, v->name);
+        uint32_t elements = 1, lanes = v->lanes ? v->lanes : 1;
+        for (uint32_t k = 0; k < v->rank; k++)
+            elements *= v->dim[k];
+        for (uint32_t k = 0; k < elements * lanes && k < 16; k++) {
+            const char *at = elements > 1 || v->rank ? arena_printf(g->a, "[%u]", k / lanes) : "";
+            if (v->rank == 2)
+                at = arena_printf(g->a, "[%u][%u]", k / lanes / v->dim[1], k / lanes % v->dim[1]);
+            const char *lane = v->lanes ? arena_printf(g->a, "[%u]", k % lanes) : "";
+            gen_line(g, "%s[tid, %u] = %s%s%s;", b->name, b->dim[0]++, v->name, at, lane);
+        }
     }
 }
 
@@ -267,6 +281,8 @@ const char *generate_kernel(struct arena *a, const char *name, uint64_t seed, ui
     choose_launch(g);
     add_scalars(g);
     g->out = &functions;
+    for (unsigned n = gen_below(g, 3); n > 0 && gen_one_in(g, 3); n--)
+        gen_table(g);
     for (unsigned n = gen_below(g, 4); n > 0; n--)
         function(g);
     if (gen_one_in(g, 4)) {

@@ -52,8 +52,7 @@ static int rank_of(enum dtype t)
     return 0;
 }
 
-/* A type that t and it together are t of: t itself, or a weaker one. */
-static enum dtype weaker_type(struct gen *g, enum dtype t)
+enum dtype gen_weaker_type(struct gen *g, enum dtype t)
 {
     for (int tries = 0; tries < 8 && !gen_one_in(g, 3); tries++) {
         enum dtype w = gen_scalar_type(g);
@@ -166,7 +165,8 @@ static const struct var *find_var(struct gen *g, enum dtype t)
     const struct var *found = NULL;
     unsigned n = 0;
     for (size_t i = 0; i < g->vars.n; i++)
-        if (g->vars.v[i].type == t && gen_one_in(g, ++n))
+        if (g->vars.v[i].type == t && !g->vars.v[i].lanes && !g->vars.v[i].rank &&
+            gen_one_in(g, ++n))
             found = &g->vars.v[i];
     for (size_t i = 0; i < g->scalars.n; i++)
         if (g->scalars.v[i].type == t && gen_one_in(g, ++n))
@@ -260,6 +260,14 @@ static struct text leaf(struct gen *g, enum dtype t)
     g->nodes++;
     if (v)
         return gen_text(v->name, BIND_PRIMARY);
+    const struct var *whole = k == 6 || k == 5 ? gen_find_part(g, t, false) : NULL;
+    if (whole)
+        return gen_text(gen_part(g, whole), BIND_PRIMARY);
+    if (k == 6 && g->tables.n) {
+        const struct var *w = &g->tables.v[gen_below(g, (unsigned)g->tables.n)];
+        if (w->type == t)
+            return gen_text(gen_part(g, w), BIND_PRIMARY);
+    }
     if (k == 6 || k == 7)
         return gen_text(element(g, gen_buffer(g, USE_READ, t), 0), BIND_PRIMARY);
     if (k == 8 && t == DT_U32)
@@ -292,7 +300,7 @@ static struct text divisor(struct gen *g, enum dtype t, unsigned depth)
         if (!strchr(lit.s, '(') && strtoull(lit.s + (*lit.s == '-'), NULL, 0) != 0)
             return lit;
     }
-    enum dtype w = weaker_type(g, t);
+    enum dtype w = gen_weaker_type(g, t);
     struct text e = gen_expr(g, w, depth);
     if (e.constant)
         e = gen_variable(g, w);
@@ -320,7 +328,7 @@ static struct text arithmetic(struct gen *g, enum dtype t, unsigned depth)
             x = gen_variable(g, t);
         return infix(g, x, ops[k].op, y, ops[k].level);
     }
-    enum dtype w = weaker_type(g, t);
+    enum dtype w = gen_weaker_type(g, t);
     struct text y = not_both(g, x, gen_expr(g, w, depth), w);
     return gen_one_in(g, 2) ? infix(g, x, ops[k].op, y, ops[k].level)
                             : infix(g, y, ops[k].op, x, ops[k].level);
@@ -379,7 +387,7 @@ static struct text conditional(struct gen *g, enum dtype t, unsigned depth)
     struct text c = gen_condition(g, depth), x, y;
     if (gen_is_arithmetic(t) && gen_one_in(g, 4)) { /* of two types */
         x = gen_variable(g, t);
-        enum dtype w = weaker_type(g, t);
+        enum dtype w = gen_weaker_type(g, t);
         y = gen_expr(g, w, depth);
         if (y.constant)
             y = gen_variable(g, w);
@@ -486,7 +494,7 @@ static struct text float_builtin(struct gen *g, enum dtype t, unsigned depth)
     g->heavy -= heavy;
     x[0] = gen_expr(g, t == DT_F32 && keeps && gen_one_in(g, 3) ? DT_F16 : t, depth);
     for (unsigned i = 1; i < n; i++)
-        x[i] = gen_expr(g, keeps ? t : weaker_type(g, t), depth);
+        x[i] = gen_expr(g, keeps ? t : gen_weaker_type(g, t), depth);
     return call(g, name, n, x);
 }
 
@@ -503,13 +511,13 @@ static struct text bits_builtin(struct gen *g, enum dtype t, unsigned depth)
     if (k == 1 || k == 2) {
         unsigned field = k; /* where start and length are */
         if (k == 2)
-            x[1] = gen_expr(g, weaker_type(g, t), depth);
+            x[1] = gen_expr(g, gen_weaker_type(g, t), depth);
         x[field] = gen_text(gen_index(g, bits, depth), BIND_COND);
         x[field + 1] = gen_text(gen_index(g, bits, depth), BIND_COND);
         return call(g, k == 1 ? "bfe" : "bfi", field + 2, x);
     }
     if (k == 3 || k == 4) {
-        x[1] = gen_expr(g, weaker_type(g, t), depth);
+        x[1] = gen_expr(g, gen_weaker_type(g, t), depth);
         return call(g, "mulhi", 2, x);
     }
     if (k == 5 && bits == 32) {
@@ -556,7 +564,7 @@ static struct text builtin(struct gen *g, enum dtype t, unsigned depth)
     if (x[0].constant)
         x[0] = gen_variable(g, t);
     for (unsigned i = 1; i < n; i++)
-        x[i] = gen_expr(g, weaker_type(g, t), depth);
+        x[i] = gen_expr(g, gen_weaker_type(g, t), depth);
     return call(g, name, n, x);
 }
 
@@ -564,7 +572,8 @@ const char *gen_call(struct gen *g, const struct gen_func *f, unsigned depth)
 {
     struct text x[4];
     for (uint32_t i = 0; i < f->nparam; i++)
-        x[i] = gen_assignable(g, f->param[i], depth);
+        x[i] = f->param_lanes[i] ? gen_vector(g, f->param[i], f->param_lanes[i], depth)
+                                 : gen_assignable(g, f->param[i], depth);
     return call(g, f->name, f->nparam, x).s;
 }
 
@@ -572,7 +581,7 @@ static struct text function(struct gen *g, enum dtype t, unsigned depth)
 {
     for (unsigned tries = 0; tries < 4 && g->funcs.n; tries++) {
         const struct gen_func *f = &g->funcs.v[gen_below(g, (unsigned)g->funcs.n)];
-        if (f->result == t)
+        if (f->result == t && !f->lanes)
             return gen_text(gen_call(g, f, depth), BIND_PRIMARY);
     }
     return leaf(g, t);

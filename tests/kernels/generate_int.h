@@ -34,10 +34,19 @@ struct text {
 struct var {
     const char *name;
     enum dtype type;
-    bool fixed; /* const, or a loop's counter: not to be assigned */
+    bool fixed;    /* const, or a loop's counter: not to be assigned */
+    uint8_t lanes; /* of a vector */
+    uint32_t rank; /* of an array */
+    uint32_t dim[2];
+    bool moving; /* an array with indices that are no constants */
 };
 
-enum buffer_use { USE_READ, USE_OWN, USE_DUMP };
+enum buffer_use {
+    USE_READ, /* anywhere, by every thread */
+    USE_OWN,  /* each thread has slots of its own */
+    USE_WIDE, /* so too, 16 of them: [n, 16] */
+    USE_DUMP  /* and here written once, in the end */
+};
 
 struct gen_buffer {
     const char *name;
@@ -55,6 +64,7 @@ struct gen_func {
     enum dtype result; /* DT_VOID: none */
     uint32_t nparam;
     enum dtype param[4];
+    uint8_t lanes, param_lanes[4]; /* of vectors; lanes: the result's */
     bool stores; /* to the element of the thread whose number is the last argument */
 };
 
@@ -67,6 +77,7 @@ struct gen {
     VEC(struct gen_buffer) buffers;
     VEC(struct gen_func) funcs;
     VEC(struct var) scalars;
+    VEC(struct var) tables; /* at the top of functions: */
     VEC(const char *) scalar_values;
     VEC(uint32_t) dims; /* d0, d1 ... */
     uint32_t block[3], grid[3], threads, n;
@@ -96,6 +107,8 @@ enum dtype gen_scalar_type(struct gen *g); /* of variables */
 enum dtype gen_arithmetic_type(struct gen *g);
 enum dtype gen_int_type(struct gen *g);
 enum dtype gen_promoted(enum dtype t);
+/* A type that t and it together are t of: t itself, or a weaker one. */
+enum dtype gen_weaker_type(struct gen *g, enum dtype t);
 /* An expression whose type is t. */
 struct text gen_expr(struct gen *g, enum dtype t, unsigned depth);
 /* One that no literal alone makes up. */
@@ -110,6 +123,18 @@ const char *gen_own(struct gen *g, struct gen_buffer b); /* "y[tid, 3]" */
 const char *gen_wrap(struct gen *g, struct text t, int lowest);
 struct text gen_text(const char *s, int level);
 const char *gen_call(struct gen *g, const struct gen_func *f, unsigned depth);
+
+/* ---- generate_data.c ---- */
+bool gen_is_vector(enum dtype t, unsigned lanes);
+enum dtype gen_vector_type(struct gen *g, uint8_t *lanes);
+const char *gen_type_name(struct gen *g, enum dtype t, unsigned lanes);
+struct text gen_vector(struct gen *g, enum dtype t, unsigned lanes, unsigned depth);
+/* A lane or an element, a scalar of the variable's type. */
+const char *gen_part(struct gen *g, const struct var *v);
+/* A variable that has parts of type t, or of any (DT_VOID); NULL: there is none. */
+const struct var *gen_find_part(struct gen *g, enum dtype t, bool to_change);
+void gen_table(struct gen *g);
+void gen_data(struct gen *g, unsigned depth); /* a statement */
 
 /* ---- generate_meet.c ---- */
 void gen_meeting(struct gen *g);

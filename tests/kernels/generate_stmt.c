@@ -97,8 +97,15 @@ static void assignment(struct gen *g, unsigned depth)
     const struct var *v = NULL;
     unsigned n = 0;
     for (size_t i = 0; i < g->vars.n; i++)
-        if (!g->vars.v[i].fixed && gen_one_in(g, ++n))
+        if (!g->vars.v[i].fixed && !g->vars.v[i].lanes && !g->vars.v[i].rank && gen_one_in(g, ++n))
             v = &g->vars.v[i];
+    const struct var *whole = gen_one_in(g, 4) ? gen_find_part(g, DT_VOID, true) : NULL;
+    struct var part = {0};
+    if (whole) {
+        part.type = whole->type;
+        part.name = gen_part(g, whole);
+        v = &part;
+    }
     if (!v) {
         declaration(g, depth);
         return;
@@ -149,7 +156,9 @@ static void jump(struct gen *g)
         leave(g, gen_one_in(g, 2) ? "break" : "continue");
         return;
     }
-    if (g->in_func && g->result != DT_VOID)
+    if (g->in_func && g->result == DT_VOID)
+        return;
+    if (g->in_func)
         leave(g, arena_printf(g->a, "return %s", gen_assignable(g, g->result, 2).s));
     else if (gen_one_in(g, 3) && !g->together)
         leave(g, "return");
@@ -260,6 +269,38 @@ static void agreed_block(struct gen *g, unsigned depth)
     g->vars.n = vars;
 }
 
+static void switch_stmt(struct gen *g, unsigned depth)
+{
+    static const enum dtype types[] = {DT_I32, DT_U32, DT_I64, DT_U64, DT_U8};
+    enum dtype t = types[gen_below(g, 5)];
+    unsigned cases = 1 + gen_below(g, 4), other = gen_below(g, cases + 2);
+    bool agreed = g->agreed;
+    struct text e = gen_expr(g, t, 2);
+    if (e.constant)
+        e = gen_variable(g, t);
+    gen_line(g, "switch (%s) {",
+             gen_one_in(g, 3) ? e.s : arena_printf(g->a, "%s & 7", gen_wrap(g, e, BIND_AND)));
+    g->agreed = false;
+    unsigned loops = g->loops;
+    for (unsigned i = 0; i <= cases; i++) {
+        if (i == other)
+            gen_line(g, "default:");
+        else
+            gen_line(g, "case %u:", i == 0 ? 7 : i - 1);
+        if (gen_one_in(g, 6)) /* the same as the next one */
+            continue;
+        g->loops = 0; /* break would leave the switch: below */
+        block(g, "", 1 + gen_below(g, 2), depth);
+        g->loops = loops;
+        if (gen_one_in(g, 4))
+            leave(g, loops && gen_one_in(g, 2) ? "continue" : "break");
+        else if (!gen_one_in(g, 3))
+            gen_line(g, "break;");
+    }
+    g->agreed = agreed;
+    gen_line(g, "}");
+}
+
 static void call_stmt(struct gen *g, unsigned depth)
 {
     for (size_t i = 0; i < g->funcs.n; i++) {
@@ -288,6 +329,8 @@ static void statement(struct gen *g, unsigned depth)
         declaration(g, e);
     else if (k < 42)
         assignment(g, e);
+    else if (k < 48)
+        gen_data(g, e);
     else if (k < 54)
         store(g, e);
     else if (k < 57)
@@ -296,8 +339,10 @@ static void statement(struct gen *g, unsigned depth)
         call_stmt(g, e);
     else if (k < 80)
         if_stmt(g, depth - 1);
-    else if (k < 97)
+    else if (k < 92)
         loop(g, depth - 1);
+    else if (k < 97)
+        switch_stmt(g, depth - 1);
     else
         block(g, "", 1 + gen_below(g, 3), depth - 1);
 }
