@@ -26,6 +26,9 @@ nobase_dist_spec_DATA = \
 	specs/norm/softmax.yaml \
 	specs/physics/nbody.yaml \
 	specs/quant/int8_dequant.yaml \
+	specs/random/black_scholes.yaml \
+	specs/random/monte_carlo_pi.yaml \
+	specs/random/option_paths.yaml \
 	specs/reduce/argmax.yaml \
 	specs/reduce/block_max.yaml \
 	specs/reduce/block_sum.yaml \

@@ -29,7 +29,7 @@ tests_math_random_CFLAGS = $(MATH_CFLAGS)
 tests_math_random_LDADD = $(TOOL_LIBS)
 
 # The library, emitted and run, against the library as C.
-BATS_TESTS += tests/cli/math.bats
+BATS_TESTS += tests/cli/math.bats tests/cli/random.bats
 check_PROGRAMS += tests/math/apply
 tests_math_apply_SOURCES = tests/math/apply.c
 tests_math_apply_CPPFLAGS = $(MATH_CPPFLAGS)

@@ -26,7 +26,7 @@
 
 #include <glob.h>
 
-enum { MAX_TRIALS = 24, MOST_ELEMENTS = 1 << 19 };
+enum { MAX_TRIALS = 24, MOST_ELEMENTS = 1 << 19, MOST_TERMS = 1 << 24 };
 static const uint64_t STOP_AFTER = 20 * 1000 *
                                    1000; /* thread-instructions: endless loops end here */
 
@@ -150,6 +150,8 @@ static bool add_trial(struct suite *s, const struct spec_case *c, enum fill_kind
         return true;
     struct ref_input *in = ARENA_NEW(s->a, struct ref_input);
     *in = values_of(s->a, s->spec, r);
+    if (elements * fill_terms(in) > MOST_TERMS)
+        return true;
     for (size_t k = 0; k < r->nparam; k++) {
         struct run_param *p = &r->param[k];
         if (!run_is_input(p))
@@ -459,6 +461,14 @@ static void report(const struct tally *t, const char *name, double least, double
        t->count[WITHIN]);
 }
 
+/* These put functions one into the other: what the low-order terms of the inner ones do is far below the bound of the
+ * whole. */
+static double least_effective(const char *kernel)
+{
+    bool nested = strcmp(kernel, "black_scholes") == 0 || strcmp(kernel, "option_paths") == 0;
+    return nested ? 0.87 : 0.95;
+}
+
 static void mutate(struct spec *spec, size_t limit, bool verbose, struct tally *total)
 {
     struct suite s = {.a = arena_new(), .spec = spec};
@@ -481,7 +491,7 @@ static void mutate(struct spec *spec, size_t limit, bool verbose, struct tally *
             all.v.v[k] = m;
             one_mutant(&s, &m, &t, verbose);
         }
-        report(&t, spec->name, 0.75, 0.95);
+        report(&t, spec->name, 0.75, least_effective(spec->name));
     }
     total->made += t.made;
     for (int f = KILLED; f <= NO_EFFECT; f++)

@@ -214,7 +214,9 @@ bool check_member(struct checker *c, struct lang_expr *e)
                           lang_type_name(c->a, v->type, v->lanes), "xyzw"[e->ival],
                           v -> lanes == 2 ? ".x and .y" : ".x .y .z");
     e->type = v->type;
-    return only_in_bodies(c, e);
+    /* a word of random numbers is a number like any other */
+    bool word = v->kind == E_CALL && !v->func && v->fn == FN_PHILOX;
+    return (word && c->place == IN_COMPUTE) || only_in_bodies(c, e);
 }
 
 /* f32x4(a, b, c, d), f32x4(a), or f16x2(v) of another vector. */
