@@ -12,6 +12,7 @@ nobase_dist_spec_DATA = \
 	specs/elementwise/silu_gate.yaml \
 	specs/elementwise/vector_add.yaml \
 	specs/gather/embedding.yaml \
+	specs/graph/bfs_step.yaml \
 	specs/graph/spmv.yaml \
 	specs/graphics/mandelbrot_f32.yaml \
 	specs/graphics/mandelbrot_f64.yaml \
@@ -32,7 +33,10 @@ nobase_dist_spec_DATA = \
 	specs/reduce/argmax.yaml \
 	specs/reduce/block_max.yaml \
 	specs/reduce/block_sum.yaml \
+	specs/reduce/histogram.yaml \
 	specs/scan/block_scan.yaml \
 	specs/scan/compact.yaml \
 	specs/sort/bitonic.yaml \
-	specs/stencil/blur.yaml
+	specs/sort/radix_pass.yaml \
+	specs/stencil/blur.yaml \
+	specs/sync/spin_lock.yaml
