@@ -189,7 +189,7 @@ static bool is_level(struct uniform *u, struct place *s, const struct lang_expr 
 static const char *culprit(struct uniform *u, struct place *s, const struct lang_expr *e,
                            uint8_t level)
 {
-    if (e->kind == E_NAME && e->sym->kind == SYM_LOCAL)
+    if (e->kind == E_NAME && e->sym->kind == SYM_LOCAL && !e->sym->table)
         return s->v[slot_of(u, e->sym)].level >= level ? e->sym->name : NULL;
     if (e->kind == E_SPECIAL)
         return is_level(u, s, e, level) ? lang_special_name(e->special) : NULL;

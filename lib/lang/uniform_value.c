@@ -273,7 +273,7 @@ static struct value load_value(struct uniform *u, struct place *s, struct cause 
         v = value_join(v, value_of(u, s, around, e->args[i]));
     v = plain(v);
     if (sym->kind == SYM_LOCAL)
-        return value_join(v, s->v[slot_of(u, sym)]);
+        return sym->table ? v : value_join(v, s->v[slot_of(u, sym)]);
     bool fixed = sym->kind == SYM_BUFFER && sym->mode == MODE_IN;
     if (!fixed && v.level < IN_BLOCK)
         v = differs(u, IN_BLOCK, e->span, arena_printf(u->a, "'%s'", sym->name));
@@ -284,9 +284,9 @@ static struct value name_value(struct uniform *u, struct place *s, struct cause 
                                const struct lang_expr *e)
 {
     const struct lang_symbol *sym = e->sym;
-    if (sym->kind == SYM_LOCAL)
+    if (sym->kind == SYM_LOCAL && !sym->table)
         return s->v[slot_of(u, sym)];
-    if (sym->kind == SYM_DIM)
+    if (sym->kind == SYM_DIM || sym->kind == SYM_LOCAL)
         return (struct value){.align = sym->has_value ? align_of(sym->value) : 0};
     return sym->kind == SYM_SCALAR ? (struct value){0} : load_value(u, s, around, e);
 }
