@@ -30,13 +30,11 @@ static const struct lang_expr *unknown_at_launch(const struct lang_expr *e)
 
 static bool constant_extent(struct checker *c, struct lang_expr *e, int64_t v)
 {
-    if (v < 1)
-        return diag_error(c->d, e->span, "an array has at least 1 element, not %lld", (long long)v);
     struct span s = e->span;
     *e = *expr_new(c->a, E_INT, s);
     e->type = DT_I64;
-    e->ival = (uint64_t)v;
-    return true;
+    e->ival = v < 1 ? 1 : (uint64_t)v;
+    return v >= 1 || diag_error(c->d, s, "an array has at least 1 element, not %lld", (long long)v);
 }
 
 /* blockDim.x where the spec's block is a constant. */

@@ -61,6 +61,15 @@ static bool check_decl(struct checker *c, struct lang_stmt *s)
 
 /* ---- assignments ----------------------------------------------------------------------------- */
 
+/* An array of the function's caller. */
+static bool is_given(const struct checker *c, const struct lang_symbol *sym)
+{
+    for (uint32_t i = 0; c->func && i < c->func->nparam; i++)
+        if (c->func->param[i] == sym)
+            return sym->rank > 0;
+    return false;
+}
+
 static bool check_target(struct checker *c, struct lang_expr *e)
 {
     bool was_used;
@@ -82,7 +91,8 @@ static bool check_target(struct checker *c, struct lang_expr *e)
         return false;
     switch (sym->kind) {
     case SYM_LOCAL:
-        sym->used = was_used; /* a variable that is only assigned is unused */
+        if (!is_given(c, sym))
+            sym->used = was_used; /* a variable that is only assigned is unused */
         return !sym->is_const ||
                diag_error(c->d, e->span, "'%s' is const and can't be assigned to", sym->name);
     case SYM_SHARED: return true;
@@ -213,27 +223,39 @@ static bool check_if(struct checker *c, struct lang_stmt *s)
     return good;
 }
 
+static bool case_value(const struct lang_expr *e, uint64_t *v)
+{
+    int64_t i;
+    if (e->kind == E_INT) { /* also those above i64 */
+        *v = e->ival;
+        return true;
+    }
+    bool known = lang_const_int(e, &i);
+    *v = (uint64_t)i;
+    return known;
+}
+
 /* A case's constant becomes one of the value's type, and no other case has it. */
 static bool check_case(struct checker *c, const struct lang_stmt *s, uint32_t at)
 {
     const struct lang_stmt *block = s->body[0];
     struct lang_stmt *t = block->body[at];
-    int64_t v, other;
+    uint64_t v = 0, other;
     if (t->rhs) {
         if (!check_expr(c, t->rhs) || !check_integer(c, t->rhs, "a case"))
             return false;
-        if (!lang_const_int(t->rhs, &v))
+        if (!case_value(t->rhs, &v))
             return diag_error(c->d, t->rhs->span,
                               "a case is a constant; write if and else for this");
-        if (!int_fits(s->cond->type, t->rhs->type, (uint64_t)v))
-            return diag_error(c->d, t->rhs->span, "no %s is %lld, so this case is never taken",
-                              dtype_name(s->cond->type), (long long)v);
+        if (!int_fits(s->cond->type, t->rhs->type, v))
+            return diag_error(c->d, t->rhs->span, "no %s is %s, so this case is never taken",
+                              dtype_name(s->cond->type), lang_expr_text(c->a, t->rhs));
         check_convert(c, t->rhs, s->cond->type);
     }
     for (uint32_t i = 0; i < at; i++) {
         const struct lang_stmt *o = block->body[i];
         if (o->kind != S_CASE || !o->rhs != !t->rhs ||
-            (t->rhs && (!lang_const_int(o->rhs, &other) || other != v)))
+            (t->rhs && (!case_value(o->rhs, &other) || other != v)))
             continue;
         diag_error(c->d, t->span, "there is a second %s",
                    t->rhs ? "case of this value" : "default");
@@ -241,6 +263,13 @@ static bool check_case(struct checker *c, const struct lang_stmt *s, uint32_t at
         return false;
     }
     return true;
+}
+
+static bool check_case_declaration(struct checker *c, struct lang_stmt *s)
+{
+    diag_error(c->d, s->span, "a declaration between cases belongs in braces: case 1: { ... }");
+    check_stmt(c, s); /* so that its name is known */
+    return false;
 }
 
 static bool check_switch(struct checker *c, struct lang_stmt *s)
@@ -261,8 +290,7 @@ static bool check_switch(struct checker *c, struct lang_stmt *s)
         if (t->kind == S_CASE)
             good &= check_case(c, s, i);
         else if (t->kind == S_DECL)
-            good = diag_error(c->d, t->span,
-                              "a declaration between cases belongs in braces: case 1: { ... }");
+            good = check_case_declaration(c, t);
         else if (!any)
             good = diag_error(c->d, t->span, "this stands before the first case");
         else

@@ -59,7 +59,6 @@ static bool parse_parameters(struct parser *p, struct lang_func *f)
             if (!parse_parameter(p, sym))
                 return false;
             sym->id = (uint32_t)params.n;
-            sym->used = true;
             for (size_t i = 0; i < params.n; i++)
                 if (strcmp(params.v[i]->name, sym->name) == 0)
                     return diag_error(p->d, sym->span, "two parameters are called '%s'", sym->name);
@@ -192,6 +191,9 @@ bool check_func(struct lang_func *f, uint32_t calls, struct diags *d)
     c.calls = calls;
     priv->checking = true;
     priv->failed = !good || !parse_lazy_body(f, d) || !check_stmts(&c, f->body);
+    for (uint32_t i = 0; i < f->nparam && !priv->failed; i++)
+        if (!f->param[i]->used)
+            diag_warning(d, f->param[i]->span, "'%s' is never used", f->param[i]->name);
     priv->checking = false;
     priv->syncs = c.syncs;
     f->nlocal = c.nlocal;

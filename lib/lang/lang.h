@@ -297,6 +297,15 @@ bool lang_equations(struct arena *a, struct span text, struct lang_scope *params
 /* A body: kernel statements over params and functions. */
 bool lang_check_body(struct arena *a, struct lang_scope *scope, const struct lang_options *opt,
                      struct lang_stmt *body, struct diags *d);
+/* How a checked body is launched. */
+struct lang_launch {
+    struct lang_expr *const *grid, *const *block; /* three of each, NULL: 1 */
+    struct lang_expr *const *require;
+    size_t nrequire;
+};
+/* Warns of x[i] without 'i < n' where the grid covers more than the n elements. */
+void lang_warn_unguarded(struct arena *a, const struct lang_stmt *body,
+                         const struct lang_launch *launch, struct diags *d);
 /* functions: definitions are added to the scope. Recursion is an error. */
 bool lang_functions(struct arena *a, struct span text, struct lang_scope *scope,
                     const struct lang_options *opt, struct diags *d);

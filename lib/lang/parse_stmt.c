@@ -63,6 +63,29 @@ static struct lang_expr *literal_one(struct parser *p, struct span s)
     return e;
 }
 
+/* NAME where a declaration's type is expected. */
+static bool not_a_type(struct parser *p, struct span s, const char *name)
+{
+    static const char *const cuda[][2] = {
+        {"float2", "f32x2"},         {"float4", "f32x4"}, {"double2", "f64x2"}, {"int2", "i32x2"},
+        {"int4", "i32x4"},           {"uint2", "u32x2"},  {"uint4", "u32x4"},   {"half2", "f16x2"},
+        {"__half2", "f16x2"},        {"__half", "f16"},   {"uint", "u32"},      {"uchar4", "u8x4"},
+        {"__nv_bfloat162", "bf16x2"}};
+    for (size_t i = 0; i < sizeof cuda / sizeof *cuda; i++)
+        if (strcmp(name, cuda[i][0]) == 0)
+            return diag_error(p->d, s, "there is no type '%s'; write %s", name, cuda[i][1]);
+    const char *x = strrchr(name, 'x');
+    enum dtype t;
+    if (x && x[1] && strspn(x + 1, "0123456789") == strlen(x + 1) &&
+        dtype_parse(name, (size_t)(x - name), &t))
+        return diag_error(
+            p->d, s, "there is no '%s': a vector has 2, 4, 8 or 16 lanes and 4 to 16 bytes", name);
+    return diag_error(p->d, s,
+                      lang_is_planned(name) ? "'%s' is not in this version's language"
+                                            : "'%s' is not a type",
+                      name);
+}
+
 /* x = e, x += e, x++, ++x, f(x): without the ';'. */
 static struct lang_stmt *simple_statement(struct parser *p)
 {
@@ -98,10 +121,7 @@ static struct lang_stmt *simple_statement(struct parser *p)
             return NULL;
     } else if (e->kind != E_CALL) {
         if (e->kind == E_NAME && p->tok.kind == T_NAME)
-            diag_error(p->d, e->span,
-                       lang_is_planned(e->name) ? "'%s' is not in this version's language"
-                                                : "'%s' is not a type",
-                       e->name);
+            not_a_type(p, e->span, e->name);
         else if (p->tok.kind == T_SEMICOLON || p->tok.kind == T_RBRACE)
             diag_error(p->d, e->span, "this computes a value that nothing uses; assign it");
         else
@@ -303,8 +323,16 @@ static bool parse_pragma(struct parser *p, uint32_t *unroll)
     parser_next(p);
     *unroll = LANG_UNROLL_FULL;
     if (p->tok.kind == T_INT && !p->tok.newline) {
-        if (p->tok.ival < 1 || p->tok.ival > 1024)
-            return parser_error(p, "a loop is unrolled 1 to 1024 times");
+        if (p->tok.ival < 1 || p->tok.ival > 1024) {
+            parser_error(p, "a loop is unrolled 1 to 1024 times");
+            parser_next(p);
+            if (tok_is(&p->tok, "for") && parser_ahead(p)->kind == T_LPAREN) {
+                parser_next(p);
+                parser_next(p);
+                skip_head(p);
+            }
+            return false;
+        }
         *unroll = (uint32_t)p->tok.ival;
         parser_next(p);
     }

@@ -198,7 +198,7 @@ static void choose_case(struct cg *g, const struct lang_stmt *s, struct cg_loop 
             continue;
         if (!c->rhs)
             other = c;
-        else if (is_known && lang_const_int(c->rhs, &i) && i == known)
+        else if (is_known && cg_is_const(cg_expr(g, c->rhs), &i) && i == known)
             chosen = c;
     }
     if (!chosen)

@@ -313,7 +313,12 @@ static bool read_body(struct spec_reader *r, const struct document *doc, struct 
     s->body = lang_parse_body(r->a, text, r->d);
     for (uint32_t i = 0; i < 3; i++)
         opt.block[i] = i >= s->nblock ? 1 : lang_const_int(s->block[i], &size) ? (uint32_t)size : 0;
-    return s->body && lang_check_body(r->a, scope, &opt, s->body, r->d) && check_unsized(r) && good;
+    if (!s->body || !lang_check_body(r->a, scope, &opt, s->body, r->d) || !check_unsized(r) ||
+        !good)
+        return false;
+    const struct lang_launch launch = {s->grid, s->block, s->require.v, s->require.n};
+    lang_warn_unguarded(r->a, s->body, &launch, r->d);
+    return true;
 }
 
 static void warn_unused(struct spec_reader *r)
