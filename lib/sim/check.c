@@ -239,7 +239,7 @@ static const struct sim_op *on_meeting(struct sim_warp *w, const struct sim_op *
 {
     const struct check_op *o = op_of(w, op);
     if (w->block->check)
-        check_masks(w, o, op, guarded(w, op));
+        check_masks(w, op, guarded(w, op));
     return o->fn[w->part](w, op);
 }
 
@@ -250,21 +250,21 @@ static const struct {
     uint8_t kind;
     bool wide;
 } watched[] = {
-    {SIM_H_LD_U8, CHECK_LOAD, 0},       {SIM_H_LD_S8, CHECK_LOAD, 0},
-    {SIM_H_LD_S8_H, CHECK_LOAD, 0},     {SIM_H_LD_U16, CHECK_LOAD, 0},
-    {SIM_H_LD_S16, CHECK_LOAD, 0},      {SIM_H_LD_32, CHECK_LOAD, 0},
-    {SIM_H_LD_U8_W, CHECK_LOAD, 0},     {SIM_H_LD_S8_W, CHECK_LOAD, 0},
-    {SIM_H_LD_U16_W, CHECK_LOAD, 0},    {SIM_H_LD_S16_W, CHECK_LOAD, 0},
-    {SIM_H_LD_U32_W, CHECK_LOAD, 0},    {SIM_H_LD_S32_W, CHECK_LOAD, 0},
-    {SIM_H_LD_64, CHECK_LOAD, 0},       {SIM_H_LD_VEC, CHECK_LOAD, 0},
-    {SIM_H_ST_8, CHECK_STORE, 0},       {SIM_H_ST_16, CHECK_STORE, 0},
-    {SIM_H_ST_32, CHECK_STORE, 0},      {SIM_H_ST_8_W, CHECK_STORE, 1},
-    {SIM_H_ST_16_W, CHECK_STORE, 1},    {SIM_H_ST_32_W, CHECK_STORE, 1},
-    {SIM_H_ST_64, CHECK_STORE, 1},      {SIM_H_ST_VEC, CHECK_STORE, 0},
-    {SIM_H_ATOM_32, CHECK_ATOMIC, 0},   {SIM_H_ATOM_64, CHECK_ATOMIC, 1},
-    {SIM_H_SHFL, CHECK_MEETING, 0},     {SIM_H_VOTE, CHECK_MEETING, 0},
-    {SIM_H_MATCH, CHECK_MEETING, 0},    {SIM_H_REDUX, CHECK_MEETING, 0},
-    {SIM_H_WARPSYNC, CHECK_MEETING, 0},
+    {SIM_H_LD_U8, CHECK_LOAD, 0},     {SIM_H_LD_S8, CHECK_LOAD, 0},
+    {SIM_H_LD_S8_H, CHECK_LOAD, 0},   {SIM_H_LD_U16, CHECK_LOAD, 0},
+    {SIM_H_LD_S16, CHECK_LOAD, 0},    {SIM_H_LD_32, CHECK_LOAD, 0},
+    {SIM_H_LD_U8_W, CHECK_LOAD, 0},   {SIM_H_LD_S8_W, CHECK_LOAD, 0},
+    {SIM_H_LD_U16_W, CHECK_LOAD, 0},  {SIM_H_LD_S16_W, CHECK_LOAD, 0},
+    {SIM_H_LD_U32_W, CHECK_LOAD, 0},  {SIM_H_LD_S32_W, CHECK_LOAD, 0},
+    {SIM_H_LD_64, CHECK_LOAD, 0},     {SIM_H_LD_VEC, CHECK_LOAD, 0},
+    {SIM_H_ST_8, CHECK_STORE, 0},     {SIM_H_ST_16, CHECK_STORE, 0},
+    {SIM_H_ST_32, CHECK_STORE, 0},    {SIM_H_ST_8_W, CHECK_STORE, 1},
+    {SIM_H_ST_16_W, CHECK_STORE, 1},  {SIM_H_ST_32_W, CHECK_STORE, 1},
+    {SIM_H_ST_64, CHECK_STORE, 1},    {SIM_H_ST_VEC, CHECK_STORE, 0},
+    {SIM_H_ATOM_16, CHECK_ATOMIC, 0}, {SIM_H_ATOM_32, CHECK_ATOMIC, 0},
+    {SIM_H_ATOM_64, CHECK_ATOMIC, 1}, {SIM_H_SHFL, CHECK_MEETING, 0},
+    {SIM_H_VOTE, CHECK_MEETING, 0},   {SIM_H_MATCH, CHECK_MEETING, 0},
+    {SIM_H_REDUX, CHECK_MEETING, 0},  {SIM_H_WARPSYNC, CHECK_MEETING, 0},
 };
 
 static enum check_scope scope_of(enum ptx_mod m)
@@ -311,10 +311,8 @@ static sim_fn describe(const struct check *c, struct check_op *o, const struct s
             o->kind = watched[k].kind;
             o->wide = watched[k].wide;
         }
-    if (o->kind == CHECK_MEETING) {
-        o->shuffles = op->fn[0] == build->h[SIM_H_SHFL].full;
+    if (o->kind == CHECK_MEETING)
         return on_meeting;
-    }
     if (o->kind != CHECK_OTHER) {
         describe_access(o, op, in);
         return !sim_check_alone(c) ? on_bounded : o->strong ? on_strong : on_access;
@@ -331,6 +329,8 @@ void sim_check_instrument(struct check *c, struct sim_launch *l, const struct si
     l->check = c;
     c->launch = l;
     c->op = ARENA_ARRAY(l->arena, code->nop, struct check_op);
+    if (c->bits & DEVICE_CHECK_SYNC)
+        check_taints(c, code, build);
     for (uint32_t i = 0; i < code->nop && i < CHECK_OPS; i++) {
         struct sim_op *op = &code->op[i];
         struct check_op *o = &c->op[i];
@@ -344,6 +344,7 @@ void sim_check_instrument(struct check *c, struct sim_launch *l, const struct si
     }
     if (c->bits & DEVICE_CHECK_MEMORY)
         check_symbols(c, code);
+    check_instrument_taints(c, code);
 }
 
 /* ---- devices, buffers, launches, blocks ------------------------------------------------------------------ */

@@ -45,10 +45,17 @@ struct check_thread {
     struct check_known *fenced_cta; /* ... to its own block only */
 };
 
+enum { CHECK_TAINTS = 32 }; /* registers of a warp with undefined lanes that are kept track of */
+
 struct check_warp {
     uint32_t base;   /* each lane knows the others' accesses up to here */
     uint32_t *lanes; /* [i * 32 + j]: what lane i knows of lane j; NULL: nothing beyond base */
     uint32_t holds;  /* lanes whose check_thread is not empty */
+    uint32_t ntaint;
+    struct check_taint {
+        uint32_t slot, lanes;      /* of the register file */
+        uint32_t op, mask, source; /* the shuffle's record, its mask, the lane that took no part */
+    } taint[CHECK_TAINTS];
 };
 
 /* A barrier that some have come to and that is not complete. */
@@ -115,7 +122,11 @@ struct check_op {
     uint8_t scope;
     bool strong, acquire, release;
     bool writes; /* an atomic or a store */
-    bool compares, shuffles;
+    bool compares;
+    bool tainted;              /* check_taint.c */
+    uint8_t use;               /* its enum use */
+    uint16_t row;              /* enum sim_handler_id */
+    sim_fn next[2];            /* behind it */
     bool wide;                 /* a store from 64-bit slots */
     uint8_t element;           /* bytes; a vector has several */
     struct sim_buffer *buffer; /* that its last access was in */
@@ -283,8 +294,11 @@ void check_find(struct check *c, const struct check_finding *f);
 /* Adds an error for each finding. */
 void check_report(struct sim_launch *l, struct diags *d);
 /* Lanes are about to execute shfl.sync or the like with the masks in op->e. */
-void check_masks(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                 uint32_t lanes);
+void check_masks(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
+/* Which records see values that a shuffle may have left undefined (before they are instrumented); and the instrumenting,
+ * after the rest. */
+void check_taints(struct check *c, const struct sim_code *code, const struct sim_build *build);
+void check_instrument_taints(struct check *c, const struct sim_code *code);
 
 /* Which variable's address each shared or local access starts from, where that can be known (check_symbol.c). */
 void check_symbols(struct check *c, const struct sim_code *code);

@@ -135,12 +135,16 @@ static void report_mask(struct sim_launch *l, const struct check_finding *f, str
     else
         diag_error(d, at,
                    "kernel '%s': lane %u takes its value from lane %u, which does not take part "
-                   "(mask 0x%08x)",
+                   "(mask 0x%08x), and uses it",
                    kernel, lane, f->source, f->mask);
     diag_note(d, SPAN_NONE, "%s%s", side_text(l, &f->at),
               f->count > 1 ? arena_printf(l->arena, "; %" PRIu64 " such cases in all", f->count)
                            : "");
     sim_note_source(l, f->at.op, d);
+    if (f->kind == CHECK_F_SOURCE) {
+        diag_note(d, sim_span_of(l, f->other.op), "the value is used here");
+        sim_note_source(l, f->other.op, d);
+    }
 }
 
 /* A load that races with a store may come before it in this run and not in another: the race is what is wrong. */

@@ -74,45 +74,23 @@ static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
     return v;
 }
 
-static void find_mask(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
-                      enum check_finding_kind kind, uint32_t mask, uint32_t source)
+static void find_mask(struct sim_warp *w, const struct sim_op *op, uint32_t lane, uint32_t mask)
 {
     check_find(w->block->launch->check,
                &(struct check_finding){
-                   .kind = kind,
+                   .kind = CHECK_F_OUTSIDE,
                    .at = side(w->block, (uint32_t)(op - w->code), w->index * SIM_LANES + lane),
                    .count = 1,
-                   .mask = mask,
-                   .source = source});
+                   .mask = mask});
 }
 
-/* The lane that a shuffle takes its value from (PTX ISA, shfl.sync). */
-static uint32_t source_lane(const struct sim_warp *w, const struct sim_op *op, uint32_t lane)
-{
-    const int bval = (int)(word(w, op->b, lane) & 31), c = (int)word(w, op->c, lane);
-    const int segment = c >> 8 & 31, clamp = c & 31, self = (int)lane;
-    const int least = self & segment, most = least | (clamp & ~segment);
-    const int j = op->more == 0   ? self - bval
-                  : op->more == 1 ? self + bval
-                  : op->more == 2 ? self ^ bval
-                                  : least | (bval & ~segment);
-    const bool ok = op->more == 0 ? j >= most : j <= most;
-    return (uint32_t)(ok ? j : self);
-}
-
-void check_masks(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                 uint32_t lanes)
+void check_masks(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
 {
     if (!wanted(w->block))
         return;
     for (uint32_t left = lanes; left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left), mask = word(w, op->e, lane);
         if (!(mask >> lane & 1))
-            find_mask(w, op, lane, CHECK_F_OUTSIDE, mask, 0);
-        else if (o->shuffles) {
-            const uint32_t from = source_lane(w, op, lane);
-            if (mask >> from & ~w->live >> from & 1)
-                find_mask(w, op, lane, CHECK_F_SOURCE, mask, from);
-        }
+            find_mask(w, op, lane, mask);
     }
 }

@@ -7,7 +7,8 @@ lib_libkaiocore_la_SOURCES += \
 	lib/sim/inline.c lib/sim/order.c lib/sim/mem.c lib/sim/warp.c lib/sim/wait.c lib/sim/block.c lib/sim/block.h lib/sim/stuck.c lib/sim/launch.c \
 	lib/sim/report.c lib/sim/report.h lib/sim/place.c \
 	lib/sim/check.c lib/sim/check.h lib/sim/check_find.c lib/sim/check_init.c lib/sim/check_known.c \
-	lib/sim/check_order.c lib/sim/check_shadow.c lib/sim/check_sync.c lib/sim/check_symbol.c
+	lib/sim/check_order.c lib/sim/check_shadow.c lib/sim/check_sync.c lib/sim/check_symbol.c \
+	lib/sim/check_taint.c
 
 # The handlers, built twice; sim_open chooses by what the machine has.
 SIM_EXEC = \

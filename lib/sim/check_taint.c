@@ -1,0 +1,295 @@
+/* Values that a shuffle took from a lane which takes no part in it.
+ *
+ * Such a value is undefined, which does no harm until it is used: reductions over fewer lanes than a warp has take it
+ * and throw it away. So the warp remembers which lanes of which registers hold one, arithmetic and selections hand it on,
+ * and what can't be undone (a store, an address, a branch, a vote) makes it a finding. Only records that
+ * read or write registers to which such a value can come have this function before them.
+ */
+#include <config.h>
+
+#include "sim/check.h"
+
+#include "sim/decode.h"
+
+enum use {
+    USE_NONE,
+    USE_PASSES, /* d from a, b, c, e */
+    USE_SELECTS,
+    USE_SHUFFLES,
+    USE_LOADS,  /* d, and of vectors b, c, e; the address is a */
+    USE_STORES, /* likewise */
+    USE_ATOMIC, /* d; b, c; the address is a */
+    USE_VOTES,  /* the predicate a; d is defined */
+    USE_MEETS,  /* a; d is defined */
+    USE_GUARD,  /* the predicate a */
+    USE_BRANCH, /* the guard */
+};
+
+static enum use use_of(const struct sim_build *b, const struct sim_op *op, uint16_t *row)
+{
+    uint16_t id = 1;
+    while (id < SIM_H_COUNT && op->fn[0] != b->h[id].full && op->fn[0] != b->h[id].mod)
+        id++;
+    *row = id;
+    switch (id) {
+    case SIM_H_SELP_16:
+    case SIM_H_SELP_32:
+    case SIM_H_SELP_64: return USE_SELECTS;
+    case SIM_H_SHFL: return USE_SHUFFLES;
+    case SIM_H_VOTE: return USE_VOTES;
+    case SIM_H_MATCH:
+    case SIM_H_REDUX: return USE_MEETS;
+    case SIM_H_GUARD: return USE_GUARD;
+    case SIM_H_BRA:
+    case SIM_H_EXIT: return USE_BRANCH;
+    case SIM_H_PMOV:
+    case SIM_H_PNOT:
+    case SIM_H_PAND:
+    case SIM_H_POR:
+    case SIM_H_PXOR: return USE_PASSES;
+    case SIM_H_ATOM_16:
+    case SIM_H_ATOM_32:
+    case SIM_H_ATOM_64: return USE_ATOMIC;
+    default: break;
+    }
+    if (id >= SIM_H_LD_U8 && id <= SIM_H_LD_VEC)
+        return op->flags & SIM_STORES ? USE_STORES : USE_LOADS;
+    if (id >= SIM_H_ST_8 && id <= SIM_H_ST_VEC)
+        return USE_STORES;
+    return id < SIM_H_COUNT && sim_rows[id].d != SIM_T_none ? USE_PASSES : USE_NONE;
+}
+
+/* The slots that a record reads and writes, as far as this matters; 0: none. */
+struct slots {
+    uint32_t in[6], out[4];
+};
+
+static struct slots slots_of(const struct sim_op *op, const struct check_op *o)
+{
+    const struct sim_row *row = o->row < SIM_H_COUNT ? &sim_rows[o->row] : &sim_rows[0];
+    const bool fixed = o->use == USE_PASSES && row->a == SIM_T_none; /* predicate logic */
+    const bool vector = op->fn[0] && (o->row == SIM_H_LD_VEC || o->row == SIM_H_ST_VEC);
+    switch ((enum use)o->use) {
+    case USE_PASSES:
+        return (struct slots){
+            {op->a, fixed || row->b ? op->b : 0, row->c ? op->c : 0, row->c ? op->e : 0}, {op->d}};
+    case USE_SELECTS: return (struct slots){{op->a, op->b, op->c}, {op->d}};
+    case USE_SHUFFLES: return (struct slots){{op->a, op->b}, {op->d, (uint32_t)op->imm}};
+    case USE_LOADS:
+        return (struct slots){{op->a},
+                              {op->d, vector ? op->b : 0, vector ? op->c : 0, vector ? op->e : 0}};
+    case USE_STORES:
+        return (struct slots){
+            {op->a, op->d, vector ? op->b : 0, vector ? op->c : 0, vector ? op->e : 0}, {0}};
+    case USE_ATOMIC: return (struct slots){{op->a, op->b, op->c}, {op->d}};
+    case USE_VOTES:
+    case USE_MEETS: return (struct slots){{op->a, op->e}, {op->d}};
+    case USE_GUARD: return (struct slots){{op->a}, {0}};
+    case USE_BRANCH: return (struct slots){{op->guard == SIM_NO_GUARD ? 0 : op->guard}, {0}};
+    case USE_NONE: break;
+    }
+    return (struct slots){0};
+}
+
+/* ---- while it runs -------------------------------------------------------------------------------------- */
+
+static struct check_taint *find(struct check_warp *cw, uint32_t slot)
+{
+    for (uint32_t i = 0; i < cw->ntaint; i++)
+        if (cw->taint[i].slot == slot)
+            return &cw->taint[i];
+    return NULL;
+}
+
+static uint32_t tainted(struct check_warp *cw, uint32_t slot)
+{
+    const struct check_taint *t = slot ? find(cw, slot) : NULL;
+    return t ? t->lanes : 0;
+}
+
+/* Of these lanes of a slot, some hold such a value, as `from` does. */
+static void set(struct check_warp *cw, uint32_t slot, uint32_t lanes, uint32_t some,
+                const struct check_taint *from)
+{
+    struct check_taint *t = find(cw, slot);
+    if (!slot)
+        return;
+    if (t) {
+        const uint32_t now = (t->lanes & ~lanes) | some;
+        if (some)
+            *t = *from;
+        t->slot = slot;
+        t->lanes = now;
+        if (!now)
+            *t = cw->taint[--cw->ntaint];
+    } else if (some && cw->ntaint < CHECK_TAINTS) {
+        cw->taint[cw->ntaint] = *from;
+        cw->taint[cw->ntaint].slot = slot;
+        cw->taint[cw->ntaint++].lanes = some;
+    }
+}
+
+static void report(struct sim_warp *w, const struct sim_op *op, const struct check_taint *t,
+                   uint32_t lanes)
+{
+    const uint32_t thread = w->index * SIM_LANES + (uint32_t)__builtin_ctz(lanes);
+    check_find(w->block->launch->check,
+               &(struct check_finding){.kind = CHECK_F_SOURCE,
+                                       .at = {t->op, thread, w->block->index},
+                                       .other = {(uint32_t)(op - w->code), thread, w->block->index},
+                                       .count = 1,
+                                       .mask = t->mask,
+                                       .source = t->source});
+}
+
+static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
+{
+    uint32_t v;
+    memcpy(&v, w->r + slot + 4 * lane, 4);
+    return v;
+}
+
+/* The lane that a shuffle takes its value from (PTX ISA, shfl.sync). */
+static uint32_t source_lane(const struct sim_warp *w, const struct sim_op *op, uint32_t lane)
+{
+    const int bval = (int)(word(w, op->b, lane) & 31), c = (int)word(w, op->c, lane);
+    const int segment = c >> 8 & 31, clamp = c & 31, self = (int)lane;
+    const int least = self & segment, most = least | (clamp & ~segment);
+    const int j = op->more == 0   ? self - bval
+                  : op->more == 1 ? self + bval
+                  : op->more == 2 ? self ^ bval
+                                  : least | (bval & ~segment);
+    const bool ok = op->more == 0 ? j >= most : j <= most;
+    return (uint32_t)(ok ? j : self);
+}
+
+static void shuffle(struct sim_warp *w, struct check_warp *cw, const struct sim_op *op,
+                    uint32_t lanes)
+{
+    const struct check_taint *old = cw->ntaint ? find(cw, op->a) : NULL;
+    struct check_taint from = {.op = (uint32_t)(op - w->code)};
+    uint32_t some = 0;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left), mask = word(w, op->e, lane);
+        const uint32_t source = source_lane(w, op, lane);
+        if (mask & w->live & 1u << source) {
+            if (!old || !(old->lanes >> source & 1))
+                continue;
+            from = *old;
+        } else if (!some) {
+            from.mask = mask;
+            from.source = source;
+        }
+        some |= 1u << lane;
+    }
+    set(cw, op->d, lanes, some, &from);
+}
+
+static uint32_t lanes_of(const struct sim_warp *w, const struct check_op *o,
+                         const struct sim_op *op)
+{
+    const bool control = o->use == USE_BRANCH || o->use == USE_SHUFFLES || o->use == USE_VOTES ||
+                         o->use == USE_MEETS;
+    if (control && op->guard != SIM_NO_GUARD) {
+        const uint32_t p = word(w, op->guard, 0);
+        return w->mask & (op->flags & SIM_GUARD_NOT ? ~p : p);
+    }
+    return control || o->use == USE_GUARD ? w->mask : w->em;
+}
+
+static void pass(struct sim_warp *w, struct check_warp *cw, const struct check_op *o,
+                 const struct sim_op *op, uint32_t lanes)
+{
+    const struct slots s = slots_of(op, o);
+    const bool decides = o->use >= USE_LOADS;
+    const uint32_t p = o->use == USE_SELECTS ? word(w, op->c, 0) : 0;
+    struct check_taint from = {0};
+    uint32_t some = 0;
+    /* a branch is decided by all lanes that are there */
+    const uint32_t readers = o->use == USE_BRANCH ? w->mask : lanes;
+    for (int i = 0; i < 6; i++) {
+        uint32_t in = tainted(cw, s.in[i]) & readers;
+        if (o->use == USE_SELECTS && i < 2)
+            in &= i == 0 ? p : ~p;
+        if (!in)
+            continue;
+        from = *find(cw, s.in[i]);
+        some |= in;
+        if (decides)
+            report(w, op, &from, in);
+    }
+    for (int i = 0; i < 4; i++)
+        set(cw, s.out[i], lanes, decides ? 0 : some, &from);
+}
+
+static const struct sim_op *on_value(struct sim_warp *w, const struct sim_op *op)
+{
+    const struct check_op *o = &w->block->launch->check->op[op - w->code];
+    struct check_block *cb = w->block->check;
+    if (cb) {
+        struct check_warp *cw = &cb->warp[w->index];
+        if (o->use == USE_SHUFFLES)
+            shuffle(w, cw, op, lanes_of(w, o, op));
+        else if (cw->ntaint)
+            pass(w, cw, o, op, lanes_of(w, o, op));
+    }
+    return o->next[w->part || w->em != UINT32_MAX](w, op);
+}
+
+/* ---- which records ---------------------------------------------------------------------------------------- */
+
+static bool reads_any(const struct slots *s, const bool *may)
+{
+    for (int i = 0; i < 6; i++)
+        if (s->in[i] && may[s->in[i] / 4])
+            return true;
+    return false;
+}
+
+static bool writes_any(const struct slots *s, const bool *may)
+{
+    for (int i = 0; i < 4; i++)
+        if (s->out[i] && may[s->out[i] / 4])
+            return true;
+    return false;
+}
+
+void check_taints(struct check *c, const struct sim_code *code, const struct sim_build *build)
+{
+    bool *may = ARENA_ARRAY(c->launch->arena, code->file_bytes / 4 + 1, bool), changed = false;
+    for (uint32_t i = 0; i < code->nop; i++) {
+        c->op[i].use = (uint8_t)use_of(build, &code->op[i], &c->op[i].row);
+        if (c->op[i].use == USE_SHUFFLES)
+            changed = may[code->op[i].d / 4] = true;
+    }
+    if (!changed)
+        return;
+    while (changed) {
+        changed = false;
+        for (uint32_t i = 0; i < code->nop; i++) {
+            const uint8_t use = c->op[i].use;
+            const struct slots s = slots_of(&code->op[i], &c->op[i]);
+            if ((use == USE_PASSES || use == USE_SELECTS) && !may[s.out[0] / 4] &&
+                reads_any(&s, may))
+                changed = may[s.out[0] / 4] = true;
+        }
+    }
+    for (uint32_t i = 0; i < code->nop; i++) {
+        const struct slots s = slots_of(&code->op[i], &c->op[i]);
+        c->op[i].tainted = reads_any(&s, may) || writes_any(&s, may);
+    }
+}
+
+/* Behind the other instrumentation, before whose functions it stands. */
+void check_instrument_taints(struct check *c, const struct sim_code *code)
+{
+    for (uint32_t i = 0; i < code->nop; i++) {
+        struct check_op *o = &c->op[i];
+        struct sim_op *op = &code->op[i];
+        if (!o->tainted)
+            continue;
+        o->next[0] = op->fn[0];
+        o->next[1] = op->fn[1];
+        op->fn[0] = op->fn[1] = on_value;
+    }
+}
