@@ -4,6 +4,10 @@
 
 /* ---- what the expressions of int.def call ------------------------------------------------------------ */
 
+static inline u32 clamp_to(s32 x, s32 lo, s32 hi)
+{
+    return (u32)(x < lo ? lo : x > hi ? hi : x);
+}
 static inline s64 clamp_s32(s64 x)
 {
     return x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x;

@@ -161,3 +161,10 @@ for t, fmt in FP8.items():
         fmt.encode(F16.decode(a >> 16), 'rn', True) << 8 | fmt.encode(F16.decode(a & 0xffff), 'rn', True)))
     form('cvt.rn.f16x2.%s' % t, ['b16'], 32, lambda a, fmt=fmt: (
         F16.encode(fmt.decode(a >> 8)) << 16 | F16.encode(fmt.decode(a & 255))))
+
+# two integers, saturated, into the low part of a word
+for t, lo, hi in ('u16', 0, 65535), ('s16', -32768, 32767), ('u8', 0, 255), ('s8', -128, 127):
+    n = int(t[1:])
+    def pack(a, b, c=0, n=n, lo=lo, hi=hi):
+        return (clamp(s(a, 32), lo, hi) & M[n]) << n | clamp(s(b, 32), lo, hi) & M[n] | (c << 2 * n if n < 16 else 0)
+    form('cvt.pack.sat.%s.s32%s' % (t, '.b32' if n < 16 else ''), ['s32', 's32'] + ['b32'] * (n < 16), 32, pack)
