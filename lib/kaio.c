@@ -13,6 +13,7 @@
 
 struct kaio {
     char *messages;       /* malloc'd; NULL: none */
+    char *printed;        /* the same: by the kernel */
     struct arena *memory; /* what outlives a call: definitions */
     VEC(struct spec_define) defines;
 };
@@ -38,6 +39,7 @@ void kaio_free(struct kaio *k)
         return;
     arena_free(k->memory);
     free(k->messages);
+    free(k->printed);
     free(k);
 }
 
@@ -46,6 +48,11 @@ static const char NO_MEMORY[] = "kaio: error: not enough memory\n";
 const char *kaio_messages(const struct kaio *k)
 {
     return k->messages ? k->messages : "";
+}
+
+const char *kaio_printed(const struct kaio *k)
+{
+    return k->printed ? k->printed : "";
 }
 
 static void set_messages(struct kaio *k, const char *text)
@@ -90,6 +97,8 @@ static void give_back(struct call *c)
 static enum kaio_status guarded(struct call *c, work *f)
 {
     volatile enum kaio_status status = KAIO_BAD_INPUT;
+    free(c->k->printed);
+    c->k->printed = NULL;
     c->arena = arena_new();
     if (!c->arena || setjmp(*arena_guard(c->arena))) {
         give_back(c);
@@ -234,8 +243,12 @@ static enum kaio_status execute(struct call *c, struct run *r, const struct sour
     if (s != DEVICE_OK)
         return status_of(s);
     s = ops->load(c->dev, src, c->d);
-    if (s == DEVICE_OK)
+    if (s == DEVICE_OK) {
+        struct buf printed = buf_in(c->arena);
         s = run_execute(r, m, ops, c->dev, NULL, NULL);
+        run_print_messages(r, &printed);
+        c->k->printed = printed.len ? strdup(buf_text(&printed)) : NULL;
+    }
     ops->close(c->dev);
     c->dev = NULL;
     if (s != DEVICE_OK)

@@ -51,6 +51,10 @@ void kaio_free(struct kaio *k); /* NULL is allowed */
  * (file:line:column: error: text, the line, a caret); "" if there were none. Valid until the next call. */
 const char *kaio_messages(const struct kaio *k);
 
+/* What the kernel of the last kaio_run() said with print(), sorted by block and thread; "" if it said nothing. Valid until the
+ * next call. */
+const char *kaio_printed(const struct kaio *k);
+
 /* Fixes a dimension at emission (kaio-emit -D name=value) for the kaio_emit() calls that follow. */
 enum kaio_status kaio_define(struct kaio *k, const char *name, unsigned long value);
 

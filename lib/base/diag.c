@@ -94,6 +94,22 @@ void diag_note(struct diags *d, struct span s, const char *fmt, ...)
     va_end(ap);
 }
 
+void diags_append(struct diags *d, const struct diags *more)
+{
+    size_t errors = 0;
+    for (size_t i = 0; i < more->list.n; i++) {
+        const struct diag *e = &more->list.v[i];
+        errors += e->level == DIAG_ERROR;
+        if (e->level == DIAG_ERROR)
+            diag_error(d, e->span, "%s", e->text);
+        else if (e->level == DIAG_WARNING)
+            diag_warning(d, e->span, "%s", e->text);
+        else
+            diag_note(d, e->span, "%s", e->text);
+    }
+    d->nerror += more->nerror - errors; /* those that were only counted */
+}
+
 /* The line that holds the span and a caret line under it; tabs become spaces, and a very long line
  * is cut to a window around the span. */
 static void format_line(struct span s, bool color, struct buf *out)

@@ -61,6 +61,8 @@ void diag_warning(struct diags *d, struct span s, const char *fmt, ...)
 /* More about the diagnostic just added: where the other thing is, how to mend it. */
 void diag_note(struct diags *d, struct span s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Those of `more` behind those of d. */
+void diags_append(struct diags *d, const struct diags *more);
 static const struct span SPAN_NONE = {0};
 
 /* Everything in the list as text: for each diagnostic the position, the level and the message, then

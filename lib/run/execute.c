@@ -138,29 +138,33 @@ static enum device_status download(struct job *j, struct set *s)
     return status;
 }
 
-/* The messages of a launch that ended with this status. */
-static enum device_status drain(struct job *j, const struct device_launch *l,
-                                enum device_status status)
+/* A launch, and its messages. */
+static enum device_status launch_one(struct job *j, const struct device_launch *l,
+                                     struct device_stats *stats)
 {
-    struct diags *d = j->r->d;
-    enum device_status now;
-    if (status == DEVICE_OK && !j->untold)
-        return messages_drain(j->r, &j->messages, l, j->opt.messages_by_time, false);
-    if (status != DEVICE_FAULT)
-        return status;
-    /* what was said before the fault may explain it; a GPU's memory can't be read any more */
-    j->r->d = diags_new(j->r->arena);
-    now = messages_drain(j->r, &j->messages, l, j->opt.messages_by_time, true);
-    for (size_t i = 0; i < j->r->d->list.n && now != DEVICE_FAILED; i++) {
-        const struct diag *e = &j->r->d->list.v[i];
-        if (e->level == DIAG_ERROR)
-            diag_error(d, e->span, "%s", e->text);
-        else if (e->level == DIAG_WARNING)
-            diag_warning(d, e->span, "%s", e->text);
-        else
-            diag_note(d, e->span, "%s", e->text);
+    struct run *r = j->r;
+    struct diags *d = r->d;
+    if (!j->messages.address || j->untold) {
+        enum device_status reset = messages_reset(r, &j->messages);
+        return reset == DEVICE_OK ? j->ops->launch(j->dev, l, 1, stats, d) : reset;
     }
-    j->r->d = d;
+    /* an assertion that did not hold is told before a fault, which may be its consequence */
+    struct diags *launch = diags_new(d->arena), *messages = diags_new(d->arena);
+    enum device_status status = messages_reset(r, &j->messages);
+    if (status != DEVICE_OK)
+        return status;
+    status = j->ops->launch(j->dev, l, 1, stats, launch);
+    if (status == DEVICE_OK || status == DEVICE_FAULT) {
+        r->d = messages;
+        enum device_status told =
+            messages_drain(r, &j->messages, l, j->opt.messages_by_time, status == DEVICE_FAULT);
+        r->d = d;
+        /* after a fault a GPU's memory can't be read any more, which is no news */
+        if (status == DEVICE_OK || told != DEVICE_FAILED)
+            diags_append(d, messages);
+        status = status == DEVICE_OK ? told : status;
+    }
+    diags_append(d, launch);
     return status;
 }
 
@@ -172,10 +176,7 @@ static enum device_status launch_all(struct job *j, const struct plan *plan,
     *stats = (struct run_stats){0};
     for (size_t i = 0; i < plan->n && status == DEVICE_OK; i++) {
         struct device_stats one = {0};
-        status = messages_reset(j->r, &j->messages);
-        if (status == DEVICE_OK)
-            status = j->ops->launch(j->dev, &plan->v[i].l, 1, &one, j->r->d);
-        status = drain(j, &plan->v[i].l, status);
+        status = launch_one(j, &plan->v[i].l, &one);
         stats->seconds += one.seconds;
         stats->thread_instructions += one.thread_instructions;
         stats->launches++;

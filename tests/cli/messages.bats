@@ -224,3 +224,19 @@ END
     run -3 --separate-stderr cpu bad.ptx n=4
     [[ "$stderr" == *"the kernel wrote over the buffer of its messages"* ]]
 }
+
+@test "an assertion is told before what follows from it" {
+    kernel >k.yaml <<'END'
+shared u32 t[4];
+u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+assert(i < n);
+t[threadIdx.x] = i;
+__syncthreads();
+y[i] = t[3 - threadIdx.x];
+END
+    kaio-emit -g k.yaml >k.ptx
+    run -0 --separate-stderr cpu --check k.ptx n=8
+    run -1 --separate-stderr cpu --check k.ptx n=6
+    [ "${stderr_lines[0]}" = "k.yaml:9:3: error: assertion failed: i < n block (1,0,0) thread (2,0,0)" ]
+    [[ "$stderr" == *"barrier is not reached by every thread"* ]]
+}

@@ -78,6 +78,31 @@ static void messages(struct kaio *k)
     free(ptx);
 }
 
+static void printing(struct kaio *k)
+{
+    static const char talk[] =
+        "kernel: talk\nparams:\n  limit: u32\n  y: out u32[n]\nblock: 4\ngrid: ceil_div(n, 4)\n"
+        "body: |\n  u32 i = blockIdx.x * 4 + threadIdx.x;\n"
+        "  print(\"%u,\", i);\n  assert(i < limit);\n  y[0] = 1;\n";
+    char *ptx = NULL;
+    size_t len = 0;
+    unsigned y = 0;
+    struct kaio_arg args[] = {{.name = "y", .data = &y, .bytes = sizeof y},
+                              {.name = "limit", .value = "4"}};
+    eq_int(kaio_emit(k, "talk.yaml", talk, strlen(talk), NULL, &ptx, &len), KAIO_OK, "emits");
+    eq_str(kaio_printed(k), "", "nothing is printed yet");
+    eq_int(kaio_run(k, "cpu", ptx, len, args, 2), KAIO_OK, "a kernel that prints runs");
+    eq_str(kaio_printed(k), "0,1,2,3,", "and this is what it says");
+    args[1].value = "2";
+    eq_int(kaio_run(k, "cpu", ptx, len, args, 2), KAIO_FAILED,
+           "an assertion that does not hold fails");
+    eq_str(kaio_printed(k), "0,1,2,3,", "after what was printed");
+    ok(strstr(kaio_messages(k),
+              "talk.yaml:10: assertion failed: i < limit block (0,0,0) thread (2,0,0)") != NULL,
+       "and is named");
+    free(ptx);
+}
+
 #if defined __SANITIZE_ADDRESS__
 #define OWN_MALLOC 0 /* the sanitizer has one */
 #elif defined __has_feature
@@ -151,6 +176,7 @@ int main(void)
 {
     struct kaio *k = kaio_new();
     emit_run_verify(k);
+    printing(k);
     no_memory(k);
     messages(k);
     kaio_free(k);
