@@ -26,6 +26,8 @@ static int32_t area(struct cg *g)
         PTX(&g->b, "shl.b32", ptx_r(g->area_sum), ptx_r(g->area_turn), ptx_imm(1));
         PTX(&g->b, "add.s32", ptx_r(g->area_sum), ptx_r(g->area_sum), ptx_imm(AREA));
         cg_to_prologue(g, from, 3000000);
+        g->again |= !g->reserved && g->variables.n > 0; /* the layout did not know of it */
+        g->reserved = 2 * AREA;
     }
     int32_t now = cg_new(g, DT_U32);
     PTX(&g->b, "mov.b32", ptx_r(now), ptx_r(g->area_turn));

@@ -166,6 +166,7 @@ struct cg {
      * of the addresses of both */
     struct ptx_var *area_var;
     int32_t area_turn, area_sum;
+    uint32_t reserved; /* the static shared memory that they take, once that is known */
 
     VEC(struct cg_number) numbers;
     VEC(struct cg_key_operand) key_operands;

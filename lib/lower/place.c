@@ -146,7 +146,7 @@ static bool over_limit(struct cg *g, const struct lang_symbol *sym, uint64_t byt
  * if they don't, are dynamic. */
 static bool place_shared(struct cg *g)
 {
-    uint64_t fixed = 0, at = 0, count;
+    uint64_t fixed = g->reserved, at = 0, count;
     const char *text = NULL;
     const struct lang_symbol *unsized = NULL;
     for (size_t i = 0; i < g->variables.n; i++) {
