@@ -92,7 +92,7 @@ golden() {
 
 @test "each feature computes what its mathematics says" {
     for target in sm_70 sm_90; do
-        run -0 kaio-verify --run -d cpu -t $target golden/features.yaml
+        run -0 kaio-verify --run -d cpu -t $target golden/features.yaml golden/store.yaml
         [[ $output == *" passed, 0 failed, 0 skipped" ]]
     done
 }
