@@ -102,6 +102,14 @@ void eval_call(struct thread *t, const struct lang_expr *e, union scalar *out)
     }
     if (e->fn == FN_PHILOX || e->fn == FN_UNIFORM || e->fn == FN_NORMAL)
         random_call(t, e, out);
+    else if (e->fn >= FN_ATOMIC_ADD && e->fn <= FN_STORE)
+        eval_atomic(t, e, out);
+    else if (e->fn == FN_BARRIER_ARRIVE)
+        t->block->arrived[eval_scalar(t, e->args[0]).u % 16]++;
+    else if (e->fn == FN_ASSERT && !eval_condition(t, e->args[0]))
+        eval_fault(t, e->span, "an assertion fails");
+    else if (e->fn == FN_ASSERT)
+        ;
     else if (e->fn >= FN_LOAD2 && e->fn <= FN_STORE16)
         neighbours(t, e, out);
     else if (meet_in_block(e->fn) || meet_in_warp(e->fn))

@@ -41,6 +41,7 @@ struct block {
     uint32_t at[3];
     struct thread *thread;
     uint32_t nthread, left;       /* left: that have not ended */
+    uint32_t arrived[16];         /* at the barriers by number, without waiting */
     VEC(struct storage *) shared; /* and the tables of functions: */
     struct thread **group;        /* room for all of them */
     ucontext_t scheduler;
@@ -77,6 +78,9 @@ void eval_fault(struct thread *t, struct span s, const char *fmt, ...)
 
 /* eval_call.c */
 void eval_call(struct thread *t, const struct lang_expr *e, union scalar *out);
+
+/* eval_atomic.c */
+void eval_atomic(struct thread *t, const struct lang_expr *e, union scalar *out);
 
 /* eval_stmt.c */
 enum flow eval_stmt(struct thread *t, const struct lang_stmt *s);

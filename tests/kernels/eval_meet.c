@@ -10,8 +10,8 @@ enum { WARP = 32 };
 
 bool meet_in_block(enum lang_builtin fn)
 {
-    return (fn >= FN_SYNCTHREADS && fn <= FN_SYNCTHREADS_OR) || fn == FN_BLOCK_SUM ||
-           fn == FN_BLOCK_MAX || fn == FN_BLOCK_MIN;
+    return fn == FN_BARRIER_SYNC || (fn >= FN_SYNCTHREADS && fn <= FN_SYNCTHREADS_OR) ||
+           fn == FN_BLOCK_SUM || fn == FN_BLOCK_MAX || fn == FN_BLOCK_MIN;
 }
 
 static bool whole_warp(enum lang_builtin fn)
@@ -191,12 +191,34 @@ static bool try_block(struct block *b, struct thread *t)
     return true;
 }
 
+/* A barrier of a number: who waits there, wherever it stands in the text, and who has just come by. */
+static bool try_barrier(struct block *b, const struct thread *t)
+{
+    uint64_t id = t->operand[0][0].u % 16, want = t->meets->nargs > 1 ? t->operand[1][0].u : 0;
+    struct thread **v = b->group;
+    uint32_t n = 0, live = 0;
+    for (uint32_t i = 0; i < b->nthread; i++) {
+        struct thread *o = &b->thread[i];
+        live += !o->done;
+        if (o->meets && o->meets->fn == FN_BARRIER_SYNC && o->operand[0][0].u % 16 == id)
+            v[n++] = o;
+    }
+    if (n + b->arrived[id] != (want ? want : live))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        v[i]->meets = NULL;
+    b->arrived[id] = 0;
+    return true;
+}
+
 bool meet_settle(struct block *b)
 {
     bool some = false;
     for (uint32_t i = 0; i < b->nthread; i++) {
         struct thread *t = &b->thread[i];
-        if (t->meets)
+        if (t->meets && t->meets->fn == FN_BARRIER_SYNC)
+            some |= try_barrier(b, t);
+        else if (t->meets)
             some |= meet_in_block(t->meets->fn) ? try_block(b, t) : try_warp(b, t);
     }
     return some;

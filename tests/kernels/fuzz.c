@@ -124,7 +124,8 @@ static void record(struct job *j, uint64_t number, enum verdict v)
 static struct trial *make(struct arena *a, const struct job *j, uint64_t number)
 {
     const char *name = arena_printf(a, "k%" PRIu64, number);
-    return trial_new(a, name, generate_kernel(a, name, j->seed, number), j->seed ^ number);
+    return trial_new(a, name, generate_kernel(a, name, j->target->sm, j->seed, number),
+                     j->seed ^ number);
 }
 
 static void tell(const struct job *j, uint64_t number, const struct trial *t)
@@ -314,13 +315,14 @@ static void keep(struct job *j, uint64_t number, enum verdict v)
 {
     struct arena *a = arena_new();
     const char *name = arena_printf(a, "k%" PRIu64, number);
-    const char *text = generate_kernel(a, name, j->seed, number);
+    const char *text = generate_kernel(a, name, j->target->sm, j->seed, number);
     struct reducing r = {j, j->seed ^ number, v};
     const char *dir = arena_printf(a, "%s/%" PRIu64 "-%s", j->keep, j->seed, name);
     mkdir(j->keep, 0777);
     mkdir(dir, 0777);
     bool again = try_text(j, text, r.seed, dir) == v;
-    const char *small = again ? reduce_kernel(a, text, fails_too, &r, j->tests) : text;
+    bool reduces = again && v != REFUSED; /* much can be refused for another reason */
+    const char *small = reduces ? reduce_kernel(a, text, fails_too, &r, j->tests) : text;
     try_text(j, small, r.seed, arena_printf(a, "%s/reduced", dir));
     printf("# kernel %" PRIu64 " is kept in %s%s\n%s", number, dir,
            again ? "" : "; alone it does not fail", small);
@@ -457,7 +459,7 @@ int main(int argc, char **argv)
     if (show >= 0) {
         struct arena *a = arena_new();
         const char *name = arena_printf(a, "k%" PRId64, show);
-        fputs(generate_kernel(a, name, j.seed, (uint64_t)show), stdout);
+        fputs(generate_kernel(a, name, j.target->sm, j.seed, (uint64_t)show), stdout);
         return cli_finish(&cli, CLI_OK);
     }
     j.shared =

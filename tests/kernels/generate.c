@@ -80,6 +80,24 @@ struct gen_buffer gen_buffer(struct gen *g, enum buffer_use use, enum dtype t)
     return *b;
 }
 
+struct gen_buffer gen_sum(struct gen *g, enum dtype t, unsigned op)
+{
+    for (size_t i = 0; i < g->buffers.n; i++) {
+        struct gen_buffer b = g->buffers.v[i];
+        if (b.use == USE_SUM && b.type == t && b.op == op)
+            return b;
+    }
+    struct gen_buffer *b = VEC_PUSH(g->a, &g->buffers);
+    *b = (struct gen_buffer){.name = gen_name(g, "h"),
+                             .type = t,
+                             .use = USE_SUM,
+                             .mode = "inout",
+                             .op = op,
+                             .rank = 1,
+                             .dim = {1u << gen_below(g, 5)}};
+    return *b;
+}
+
 static void print_buffer(struct gen *g, const struct gen_buffer *b, struct buf *out)
 {
     const char *mode = b->use == USE_READ && gen_one_in(g, 3) ? "" : b->mode;
@@ -90,6 +108,8 @@ static void print_buffer(struct gen *g, const struct gen_buffer *b, struct buf *
                 buf_printf(out, "d%d", b->named);
             else
                 buf_printf(out, "%s%u", i ? ", " : "", b->dim[i]);
+    } else if (b->use == USE_SUM) {
+        buf_printf(out, "%u", b->dim[0]);
     } else if (b->rank == 1) {
         buf_puts(out, "n");
     } else if (b->slots_first) {
@@ -142,7 +162,7 @@ static void choose_launch(struct gen *g)
 static void number_threads(struct gen *g)
 {
     bool line = g->block[1] * g->block[2] * g->grid[1] * g->grid[2] == 1;
-    if (line && !gen_one_in(g, 4)) {
+    if (line && !gen_one_in(g, 4) && !g->together) {
         gen_line(g, "u32 tid = blockIdx.x * blockDim.x + threadIdx.x;");
     } else {
         gen_line(g, "u32 bid = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;");
@@ -271,11 +291,12 @@ static void print_spec(struct gen *g, const char *name, const struct buf *functi
     buf_puts(out, "}\n");
 }
 
-const char *generate_kernel(struct arena *a, const char *name, uint64_t seed, uint64_t number)
+const char *generate_kernel(struct arena *a, const char *name, unsigned sm, uint64_t seed,
+                            uint64_t number)
 {
     struct gen *g = ARENA_NEW(a, struct gen);
     struct buf functions = buf_in(a), body = buf_in(a), out = buf_in(a);
-    *g = (struct gen){.a = a, .r = random_start(seed, number), .trips = 1};
+    *g = (struct gen){.a = a, .sm = sm, .r = random_start(seed, number), .trips = 1};
     g->heavy = gen_one_in(g, 6) ? 2 : 0;
     g->together = gen_one_in(g, 3);
     choose_launch(g);

@@ -5,8 +5,9 @@
 
 #include "base/arena.h"
 
-/* The text of a spec whose kernel is `name`; its one case binds every dimension and scalar. The same text for the same
- * seed and number. */
-const char *generate_kernel(struct arena *a, const char *name, uint64_t seed, uint64_t number);
+/* The text of a spec whose kernel is `name`, for targets from sm (80, 90) on; its one case binds every dimension and
+ * scalar. The same text for the same sm, seed and number. */
+const char *generate_kernel(struct arena *a, const char *name, unsigned sm, uint64_t seed,
+                            uint64_t number);
 
 #endif

@@ -477,25 +477,40 @@ static struct text bits_of(struct gen *g, enum dtype t, unsigned depth)
     return gen_text(arena_printf(g->a, "%s(%s)", rows[k].name, safe), BIND_PRIMARY);
 }
 
+/* The math library's functions. */
+static const struct {
+    const char *name;
+    unsigned nargs;
+} library[] = {
+#define MATH(name, nargs, ulp_f32, ulp_f64, doc) {#name, nargs},
+#include "lower/math.def"
+};
+
+static struct text library_call(struct gen *g, enum dtype t, unsigned depth)
+{
+    unsigned k = gen_below(g, sizeof library / sizeof *library);
+    struct text x[2];
+    g->heavy--;
+    for (unsigned i = 0; i < library[k].nargs; i++)
+        x[i] = gen_expr(g, i ? gen_weaker_type(g, t) : t, depth);
+    return call(g, library[k].name, library[k].nargs, x);
+}
+
 static struct text float_builtin(struct gen *g, enum dtype t, unsigned depth)
 {
-    static const char *const exact[] = {"sqrt", "rcp",   "fma",   "fma", "floor",
-                                        "ceil", "trunc", "round", "rint"};
-    static const char *const library[] = {"exp",  "exp2", "log",   "log2",      "log10",   "sin",
-                                          "cos",  "tan",  "tanh",  "sinh",      "cosh",    "asin",
-                                          "acos", "atan", "atan2", "pow",       "rsqrt",   "erf",
-                                          "erfc", "fmod", "gelu",  "gelu_tanh", "sigmoid", "silu"};
-    bool heavy = g->heavy > 0 && gen_one_in(g, 2);
-    const char *name = heavy ? PICK(g, library) : PICK(g, exact);
-    bool keeps = !heavy && strcmp(name, "sqrt") && strcmp(name, "rcp") && strcmp(name, "fma");
-    bool two = !strcmp(name, "atan2") || !strcmp(name, "pow") || !strcmp(name, "fmod");
-    unsigned n = !strcmp(name, "fma") ? 3 : two ? 2 : 1;
-    struct text x[3];
-    g->heavy -= heavy;
-    x[0] = gen_expr(g, t == DT_F32 && keeps && gen_one_in(g, 3) ? DT_F16 : t, depth);
+    static const char *const exact[] = {"sqrt", "rcp",   "floor", "ceil",    "trunc",
+                                        "rint", "round", "fma",   "copysign"};
+    if (g->heavy > 0 && gen_one_in(g, 2))
+        return library_call(g, t, depth);
+    unsigned k = gen_below(g, sizeof exact / sizeof *exact), n = k == 7 ? 3 : k == 8 ? 2 : 1;
+    struct text x[3] = {
+        gen_expr(g, t == DT_F32 && k >= 2 && k < 7 && gen_one_in(g, 3) ? DT_F16 : t, depth)};
     for (unsigned i = 1; i < n; i++)
-        x[i] = gen_expr(g, keeps ? t : gen_weaker_type(g, t), depth);
-    return call(g, name, n, x);
+        x[i] = gen_expr(g, gen_weaker_type(g, t), depth);
+    if (k == 8) /* a NaN's sign is nobody's business */
+        x[1] = gen_text(arena_printf(g->a, "max(%s, -1.5%s)", x[1].s, t == DT_F32 ? "f" : ""),
+                        BIND_PRIMARY);
+    return call(g, exact[k], n, x);
 }
 
 static struct text bits_builtin(struct gen *g, enum dtype t, unsigned depth)

@@ -45,8 +45,10 @@ enum buffer_use {
     USE_READ, /* anywhere, by every thread */
     USE_OWN,  /* each thread has slots of its own */
     USE_WIDE, /* so too, 16 of them: [n, 16] */
-    USE_DUMP  /* and here written once, in the end */
+    USE_SUM,  /* updated by all with one atomic operation */
+    USE_DUMP  /* a slot for each variable, written in the end */
 };
+enum memory_act { ACT_UPDATE, ACT_LOAD, ACT_STORE };
 
 struct gen_buffer {
     const char *name;
@@ -55,6 +57,7 @@ struct gen_buffer {
     const char *mode; /* "in", "out", "inout" */
     uint32_t rank;
     uint32_t dim[3];  /* USE_READ: extents; USE_OWN: dim[0] slots of each thread */
+    unsigned op;      /* USE_SUM: which */
     int named;        /* USE_READ: the dimension that the first extent is, or -1 */
     bool slots_first; /* USE_OWN: [slots, n], not [n, slots] */
 };
@@ -72,7 +75,7 @@ struct gen {
     struct arena *a;
     struct random r;
     struct buf *out; /* what is being written: the body or the functions */
-    unsigned indent;
+    unsigned indent, sm;
     VEC(struct var) vars;
     VEC(struct gen_buffer) buffers;
     VEC(struct gen_func) funcs;
@@ -100,6 +103,9 @@ void gen_line(struct gen *g, const char *fmt, ...) __attribute__((format(printf,
 struct var *gen_add_var(struct gen *g, const char *name, enum dtype t, bool fixed);
 /* A buffer of that use and type, made when there is none. */
 struct gen_buffer gen_buffer(struct gen *g, enum buffer_use use, enum dtype t);
+
+/* A buffer for atomic updates by all threads with that operation only. */
+struct gen_buffer gen_sum(struct gen *g, enum dtype t, unsigned op);
 
 /* ---- generate_expr.c ---- */
 bool gen_is_arithmetic(enum dtype t);      /* 32 bits or more: what operators make */
@@ -139,6 +145,10 @@ void gen_data(struct gen *g, unsigned depth); /* a statement */
 /* ---- generate_meet.c ---- */
 void gen_meeting(struct gen *g);
 const char *gen_agreed(struct gen *g); /* a condition */
+
+/* ---- generate_shared.c ---- */
+void gen_atomic(struct gen *g); /* a statement */
+void gen_shared(struct gen *g); /* the same, where all threads of the block come by */
 
 /* ---- generate_stmt.c ---- */
 void gen_statements(struct gen *g, unsigned n, unsigned depth);

@@ -107,10 +107,10 @@ static const char *some_value(struct gen *g, enum dtype *result)
 
 static void effect(struct gen *g)
 {
-    static const char *const lines[] = {"__syncthreads();",        "__syncwarp();",
-                                        "__threadfence();",        "__threadfence_block();",
-                                        "__threadfence_system();", "fence();",
-                                        "fence(order = seq_cst);", "fence(scope = block);"};
+    static const char *const lines[] = {
+        "__syncthreads();",        "__syncwarp();",           "__threadfence();",
+        "__threadfence_block();",  "__threadfence_system();", "fence();",
+        "fence(order = seq_cst);", "fence(scope = block);",   "barrier_sync(3);"};
     gen_line(g, "%s", lines[gen_below(g, sizeof lines / sizeof *lines)]);
 }
 
@@ -119,6 +119,10 @@ void gen_meeting(struct gen *g)
     enum dtype t;
     if (gen_one_in(g, 8)) {
         effect(g);
+        return;
+    }
+    if (gen_one_in(g, 3)) {
+        gen_shared(g);
         return;
     }
     const char *value = some_value(g, &t), *name = gen_name(g, "v");

@@ -331,6 +331,8 @@ static void statement(struct gen *g, unsigned depth)
         assignment(g, e);
     else if (k < 48)
         gen_data(g, e);
+    else if (k < 50 && !g->in_func)
+        gen_atomic(g);
     else if (k < 54)
         store(g, e);
     else if (k < 57)

@@ -6,6 +6,8 @@
 #include "lower/math_f32.k"
 #include "lower/math_f64.k"
 #include "lower/math_half.k"
+#include "lower/more_f32.k"
+#include "lower/more_f64.k"
 #include "math/prelude_end.h"
 
 #include "kernels/scalar.h"
@@ -21,7 +23,6 @@ static const struct {
 #define ROW_2(name)                              {#name, NULL, NULL, name##_f32, name##_f64},
 #define MATH(name, nargs, ulp_f32, ulp_f64, doc) ROW_##nargs(name)
 #include "lower/math.def"
-#undef MATH
 };
 
 bool library_call(const char *name, enum dtype t, const union scalar *x, union scalar *r)
@@ -43,12 +44,8 @@ static const struct {
     const char *name;
     f32 (*f)(f32);
 } halves[] = {
-#define HALF(name)         \
-    {                      \
-#name, name##_half \
-    }
-    HALF(exp),       HALF(exp2), HALF(sigmoid), HALF(silu),
-    HALF(gelu_tanh), HALF(tanh), HALF(erf),     HALF(gelu),
+#define HALF(name, ulp) {#name, name##_half},
+#include "lower/math.def"
 };
 
 bool library_half(const char *name, const union scalar *x, union scalar *r)

@@ -370,6 +370,7 @@ bool scalar_call(enum lang_builtin fn, enum dtype t, const enum dtype *type, con
     case FN_SQRT: /* the double root of a float, rounded, is the float's root */
         *r = scalar_float(t, sqrt(x[0].f));
         return true;
+    case FN_COPYSIGN: r->f = copysign(x[0].f, x[1].f); return true;
     case FN_RCP: *r = float_binary(OP_DIV, t, one.f, x[0].f); return true;
     case FN_FMA: *r = scalar_fma(t, x[0], x[1], x[2]); return true;
     case FN_ISNAN: *r = truth(isnan(x[0].f)); return true;
