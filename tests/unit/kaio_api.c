@@ -88,13 +88,14 @@ static void printing(struct kaio *k)
     size_t len = 0;
     unsigned y = 0;
     struct kaio_arg args[] = {{.name = "y", .data = &y, .bytes = sizeof y},
-                              {.name = "limit", .value = "4"}};
+                              {.name = "limit", .value = "4"},
+                              {.name = "n", .value = "1"}};
     eq_int(kaio_emit(k, "talk.yaml", talk, strlen(talk), NULL, &ptx, &len), KAIO_OK, "emits");
     eq_str(kaio_printed(k), "", "nothing is printed yet");
-    eq_int(kaio_run(k, "cpu", ptx, len, args, 2), KAIO_OK, "a kernel that prints runs");
+    eq_int(kaio_run(k, "cpu", ptx, len, args, 3), KAIO_OK, "a kernel that prints runs");
     eq_str(kaio_printed(k), "0,1,2,3,", "and this is what it says");
     args[1].value = "2";
-    eq_int(kaio_run(k, "cpu", ptx, len, args, 2), KAIO_FAILED,
+    eq_int(kaio_run(k, "cpu", ptx, len, args, 3), KAIO_FAILED,
            "an assertion that does not hold fails");
     eq_str(kaio_printed(k), "0,1,2,3,", "after what was printed");
     ok(strstr(kaio_messages(k),
