@@ -62,6 +62,12 @@ static bool barrier_threads(struct checker *c, struct lang_expr *e)
                           "a barrier waits for whole warps: the number of threads is a multiple "
                           "of 32 from 32 to 1024, not %lld",
                           (long long)v);
+    const uint32_t *block = c->opt.block;
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    if (lang_const_int(e->args[1], &v) && threads && (uint64_t)v > threads)
+        return diag_error(c->d, e->args[1]->span,
+                          "this barrier waits for %lld threads, and the block has %llu",
+                          (long long)v, (unsigned long long)threads);
     return true;
 }
 

@@ -173,6 +173,17 @@ void demand(struct uniform *u, const struct place *s, struct cause around,
     explain(u, &c, call, need);
 }
 
+void demand_mask(struct uniform *u, const struct lang_expr *e)
+{
+    struct cause c = {.at = e->args[0]->span};
+    if (!u->report || !tell(u, &c))
+        return;
+    u->good = diag_error(u->d, c.at,
+                         "all lanes of the warp come to this %s(), and a lane that comes must be "
+                         "in its mask; write 0xffffffff, or let only the others come",
+                         e->name);
+}
+
 /* ---- conditions ------------------------------------------------------------------------------ */
 
 static bool is_level(struct uniform *u, struct place *s, const struct lang_expr *e, uint8_t level)

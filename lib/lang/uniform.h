@@ -108,5 +108,7 @@ struct value value_of_function(struct uniform *u, struct place *s, struct cause 
 /* Reports that e, which needs all threads of a group to come, is where only some do. */
 void demand(struct uniform *u, const struct place *s, struct cause around,
             const struct lang_expr *e, enum level need, bool exited_may);
+/* Reports that all lanes come to e, whose mask leaves out some. */
+void demand_mask(struct uniform *u, const struct lang_expr *e);
 
 #endif

@@ -293,8 +293,14 @@ static struct value name_value(struct uniform *u, struct place *s, struct cause 
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+static bool has_full_warps(const struct uniform *u)
+{
+    const uint32_t *block = u->opt->block;
+    return is_multiple_of_warp(block[0] * block[1] * block[2]);
+}
+
 /* A warp's call names its lanes: all of them must come, or those of a mask that is computed or partial, which is
- * the writer's business. */
+ * the writer's business, as long as there are others that do not come. */
 static void demand_lanes(struct uniform *u, struct place *s, struct cause around,
                          const struct lang_expr *e)
 {
@@ -303,8 +309,12 @@ static void demand_lanes(struct uniform *u, struct place *s, struct cause around
         demand(u, s, around, e, IN_WARP, false);
         return;
     }
-    if (lang_const_int(e->args[0], &lanes) && (uint32_t)lanes == UINT32_MAX)
+    if (!lang_const_int(e->args[0], &lanes))
+        return;
+    if ((uint32_t)lanes == UINT32_MAX)
         demand(u, s, around, e, IN_WARP, true);
+    else if (cause_here(s, around).level <= IN_WARP && has_full_warps(u))
+        demand_mask(u, e);
 }
 
 static const char *call_text(struct uniform *u, const struct lang_expr *e)
