@@ -6,8 +6,8 @@
  *
  * The blocks between labels and branches, their dominators and the loops are found first. Then every cheap integer
  * instruction whose operands are assigned once is looked up by operation and operands. The first one of equals
- * moves to the end of the nearest block that dominates them all, out of loops that its operands don't vary in; the
- * registers of the others become its register. As operands come before what uses them, one pass does it.
+ * moves to the end of the nearest block that dominates them all, and out of loops that its operands don't vary in (ptxas
+ * does not take things out of loops that run under a condition there); the registers of the others become its register. As operands come before what uses them, one pass does it.
  */
 #include <config.h>
 
@@ -15,7 +15,8 @@
 
 #include <string.h>
 
-enum { MOST_OPERANDS = 4 };
+/* What is taken out of a loop stays in a register all through it: no more than MOST_MOVED. */
+enum { MOST_OPERANDS = 4, MOST_MOVED = 16 };
 #define NONE UINT32_MAX
 
 struct block {
@@ -398,26 +399,24 @@ static uint32_t place_for(const struct share *s, uint32_t x, uint32_t y, uint32_
     return best;
 }
 
-static void forget_move(struct share *s, const struct entry *e)
+/* To the end of another block, from where it was written or from where it moved before. */
+static void move(struct share *s, struct entry *e, uint32_t to)
 {
     for (size_t i = 0; i < s->block[e->block].moved.n; i++)
         if (s->block[e->block].moved.v[i] == e->item)
             s->block[e->block].moved.v[i] = NONE;
+    s->gone[e->item] = true;
+    *VEC_PUSH(s->a, &s->block[to].moved) = e->item;
+    e->block = s->def[s->f->items.v[e->item].inst.operand[0].reg] = to;
 }
 
 /* The instruction of item i is the one of e: computed where both are reached from. */
 static void unite(struct share *s, struct entry *e, uint32_t i, uint32_t after)
 {
     const struct ptx_item *items = s->f->items.v;
-    int32_t reg = items[e->item].inst.operand[0].reg;
-    if (!dominates(s, e->block, s->block_of[i])) {
-        uint32_t to = place_for(s, e->block, s->block_of[i], after);
-        forget_move(s, e);
-        s->gone[e->item] = true;
-        *VEC_PUSH(s->a, &s->block[to].moved) = e->item;
-        e->block = s->def[reg] = to;
-    }
-    s->same[items[i].inst.operand[0].reg] = reg;
+    if (!dominates(s, e->block, s->block_of[i]))
+        move(s, e, place_for(s, e->block, s->block_of[i], after));
+    s->same[items[i].inst.operand[0].reg] = items[e->item].inst.operand[0].reg;
     s->gone[i] = true;
 }
 
@@ -440,6 +439,9 @@ static void visit(struct share *s, uint32_t i)
     struct entry *e = ARENA_NEW(s->a, struct entry);
     *e = (struct entry){i, s->block_of[i], *at};
     *at = e;
+    uint32_t to = place_for(s, e->block, e->block, after);
+    if (to != e->block && s->block[to].moved.n < MOST_MOVED)
+        move(s, e, to);
 }
 
 /* The items again, with what moved to the ends of blocks. */
