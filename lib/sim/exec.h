@@ -185,6 +185,26 @@ static inline const u32 *sim_lanes(struct sim_warp *w)
         NAME, NAME, NULL                      \
     }
 
+/* The address of each lane's access, in the instruction's space. */
+static inline void lane_addresses(struct sim_warp *w, const struct sim_op *op, u64 *at)
+{
+    if (op->flags & SIM_A32) {
+        SIM_IN(u32, a, op->a);
+        const u32 imm = (u32)op->imm;
+        SIM_LANES_LOOP
+        {
+            at[i] = (u32)(pa[i] + imm);
+        }
+    } else {
+        SIM_IN(u64, a, op->a);
+        const u64 imm = op->imm;
+        SIM_LANES_LOOP
+        {
+            at[i] = pa[i] + imm;
+        }
+    }
+}
+
 /* ---- floats ------------------------------------------------------------------------------------------ */
 
 static inline u32 bits32(f32 x)

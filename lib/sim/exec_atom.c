@@ -85,26 +85,38 @@ static inline bool in_shared(const struct sim_op *op, u64 at)
            (op->more == SIM_IN_GENERIC && at >> SIM_WINDOW_BITS == SIM_WINDOW_SHARED);
 }
 
+/* Nobody else can come between: this worker alone runs the block, or all of them. */
+static inline bool alone(const struct sim_warp *w, const struct sim_op *op)
+{
+    return op->more == SIM_IN_SHARED || !w->block->launch->many;
+}
+
 /* op->round is the enum sim_atom, op->b and op->c the operands, op->d where the old value goes: memory type M, slots
  * of type T. */
 #define SIM_ATOMIC(NAME, M, T, APPLY)                                                         \
+    static inline M NAME##_one(M *p, unsigned code, T b, T c, bool shared, bool is_alone)     \
+    {                                                                                         \
+        M old = __atomic_load_n(p, __ATOMIC_RELAXED);                                         \
+        if (is_alone) {                                                                       \
+            *p = APPLY(code, old, b, c, shared);                                              \
+            return old;                                                                       \
+        }                                                                                     \
+        while (!__atomic_compare_exchange_n(p, &old, APPLY(code, old, b, c, shared), true,    \
+                                            __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))              \
+            ;                                                                                 \
+        return old;                                                                           \
+    }                                                                                         \
     SIM_FN(NAME)                                                                              \
     {                                                                                         \
         u64 at[SIM_LANES];                                                                    \
-        for (unsigned i = 0; i < SIM_LANES; i++)                                              \
-            at[i] = op->flags & SIM_A32 ? (u32)(SLOT(u32, op->a)[i] + (u32)op->imm)           \
-                                        : SLOT(u64, op->a)[i] + op->imm;                      \
-        const bool shared = in_shared(op, at[__builtin_ctz(w->em)]);                          \
+        lane_addresses(w, op, at);                                                            \
+        const bool shared = in_shared(op, at[__builtin_ctz(w->em)]), is_alone = alone(w, op); \
         if (!sim_resolve(w, op, at))                                                          \
             return NULL;                                                                      \
         for (u32 left = w->em; left; left &= left - 1) {                                      \
             const int i = __builtin_ctz(left);                                                \
-            M *const p = (M *)(uintptr_t)at[i];                                               \
-            const T b = SLOT(T, op->b)[i], c = SLOT(T, op->c)[i];                             \
-            M old = __atomic_load_n(p, __ATOMIC_RELAXED);                                     \
-            while (!__atomic_compare_exchange_n(p, &old, APPLY(op->round, old, b, c, shared), \
-                                                true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))    \
-                ;                                                                             \
+            const M old = NAME##_one((M *)(uintptr_t)at[i], op->round, SLOT(T, op->b)[i],     \
+                                     SLOT(T, op->c)[i], shared, is_alone);                    \
             if (op->flags & SIM_READS)                                                        \
                 SLOT(T, op->d)[i] = old;                                                      \
         }                                                                                     \

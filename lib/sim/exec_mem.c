@@ -10,25 +10,6 @@ struct access {
     bool uniform; /* all lanes read one place */
 };
 
-static inline void lane_addresses(struct sim_warp *w, const struct sim_op *op, u64 *at)
-{
-    if (op->flags & SIM_A32) {
-        SIM_IN(u32, a, op->a);
-        const u32 imm = (u32)op->imm;
-        SIM_LANES_LOOP
-        {
-            at[i] = (u32)(pa[i] + imm);
-        }
-    } else {
-        SIM_IN(u64, a, op->a);
-        const u64 imm = op->imm;
-        SIM_LANES_LOOP
-        {
-            at[i] = pa[i] + imm;
-        }
-    }
-}
-
 /* What the whole warp may use without a look-up per lane: for global memory the buffer this instruction used
  * last time, for shared memory the block's, for local memory the warp's. */
 static inline struct sim_cached region(const struct sim_warp *w, const struct sim_op *op)

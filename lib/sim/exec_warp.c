@@ -33,33 +33,52 @@ static inline u32 missing(const struct sim_warp *w, u32 lanes, u32 members_slot)
     return sim_meet(w, op, lanes)
 
 /* Modes up, down, bfly, idx (PTX ISA, shfl.sync): a source lane out of range leaves the lane its own value. A lane
- * that does not take part gives what it holds. */
+ * that does not take part gives what it holds. source[] is the lane that each reads, inside[] whether it was in range. */
+static inline void shfl_sources(const struct sim_warp *w, const struct sim_op *op, unsigned mode,
+                                s32 source[SIM_LANES], u32 inside[SIM_LANES])
+{
+    SIM_IN(u32, b, op->b);
+    SIM_IN(u32, c, op->c);
+    SIM_LANES_LOOP
+    {
+        const s32 by = (s32)(pb[i] & 31), clamp = (s32)(pc[i] & 31);
+        const s32 segment = (s32)((pc[i] >> 8) & 31);
+        const s32 least = i & segment, most = least | (clamp & ~segment);
+        const s32 j = mode == 0   ? i - by
+                      : mode == 1 ? i + by
+                      : mode == 2 ? i ^ by
+                                  : least | (by & ~segment);
+        const bool fine = mode == 0 ? j >= most : j <= most;
+        source[i] = fine ? j : i;
+        inside[i] = fine ? sim_bit[i] : 0;
+    }
+}
+
 SIM_FN(SHFL)
 {
     COME_TOGETHER(lanes);
-    u32 from[SIM_LANES];
+    u32 from[SIM_LANES], inside[SIM_LANES];
+    s32 source[SIM_LANES];
     memcpy(from, w->r + op->a, sizeof from);
-    SIM_IN(u32, b, op->b);
-    SIM_IN(u32, c, op->c);
-    slot_u32 *const pd = SLOT(u32, op->d);
-    u32 inside = 0;
-    for (u32 left = lanes; left; left &= left - 1) {
-        const int lane = __builtin_ctz(left);
-        const int bval = (int)(pb[lane] & 31), cval = (int)(pc[lane] & 31);
-        const int segment = (int)((pc[lane] >> 8) & 31);
-        const int least = lane & segment, most = least | (cval & ~segment);
-        int j = op->more == 0   ? lane - bval
-                : op->more == 1 ? lane + bval
-                : op->more == 2 ? lane ^ bval
-                                : least | (bval & ~segment);
-        const bool ok = op->more == 0 ? j >= most : j <= most;
-        if (!ok)
-            j = lane;
-        pd[lane] = from[j];
-        inside |= ok ? sim_bit[lane] : 0;
+    switch (op->more) {
+    case 0: shfl_sources(w, op, 0, source, inside); break;
+    case 1: shfl_sources(w, op, 1, source, inside); break;
+    case 2: shfl_sources(w, op, 2, source, inside); break;
+    default: shfl_sources(w, op, 3, source, inside); break;
     }
-    if (op->imm)
-        PRED(op->imm) = (PRED(op->imm) & ~lanes) | (inside & lanes);
+    slot_u32 *const pd = SLOT(u32, op->d);
+    if (lanes == UINT32_MAX)
+        for (int i = 0; i < SIM_LANES; i++)
+            pd[i] = from[source[i]];
+    else
+        for (u32 left = lanes; left; left &= left - 1)
+            pd[__builtin_ctz(left)] = from[source[__builtin_ctz(left)]];
+    if (op->imm) {
+        u32 yes = 0;
+        for (int i = 0; i < SIM_LANES; i++)
+            yes |= inside[i];
+        PRED(op->imm) = (PRED(op->imm) & ~lanes) | (yes & lanes);
+    }
     return op + 1;
 }
 

@@ -205,6 +205,7 @@ bool sim_run_grid(struct sim_launch *l, unsigned threads)
         threads = 1;
     if (threads > l->nblock / l->ncluster)
         threads = (unsigned)(l->nblock / l->ncluster);
+    l->many = threads > 1;
     struct sim_worker *k = calloc(threads, sizeof *k);
     const struct sim_fault no_memory = {.kind = SIM_F_MEMORY};
     if (!k) {

@@ -402,6 +402,7 @@ struct sim_launch {
     uint64_t nblock;
     struct device_dim cluster; /* blocks; 1,1,1 without one */
     uint32_t ncluster;         /* blocks in each */
+    bool many;                 /* several workers run it */
     uint32_t resident;         /* blocks that the device runs at a time */
     uint32_t threads;          /* per block */
     uint64_t shared_bytes;
