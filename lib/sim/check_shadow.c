@@ -16,6 +16,7 @@ struct view {
     struct check_shadow *s;
     uint32_t block, record, clock;
     uint32_t floor, base; /* of the order */
+    bool coarse;          /* nothing but the block's barriers orders what this warp does */
     const unsigned char *host;
     unsigned space;
     uint64_t origin; /* of the offsets, for reports */
@@ -130,7 +131,7 @@ static inline bool settled(const struct view *v, const struct check_slot *s,
 static inline bool ordered(const struct view *v, uint32_t lane, const struct check_slot *s,
                            const struct check_slot *now)
 {
-    return settled(v, s, now) || check_ordered(v->w, lane, s);
+    return settled(v, s, now) || (!v->coarse && check_ordered(v->w, lane, s));
 }
 
 /* 0 the same thread, 1 the same warp, 2 the same block, 3 others. */
@@ -178,9 +179,9 @@ static inline void remember(const struct view *v, uint32_t lane, struct check_sl
         slot[0] = *now;
     else if (settled(v, &slot[1], now))
         slot[1] = *now;
-    else if (check_ordered(v->w, lane, &slot[0]))
+    else if (!v->coarse && check_ordered(v->w, lane, &slot[0]))
         slot[0] = *now;
-    else if (check_ordered(v->w, lane, &slot[1]) ||
+    else if ((!v->coarse && check_ordered(v->w, lane, &slot[1])) ||
              apart(&slot[0], now) > apart(&slot[0], &slot[1]))
         slot[1] = *now;
 }
@@ -274,6 +275,7 @@ static struct view view_of(struct sim_warp *w, const struct check_op *o, const s
                            struct check_shadow *s)
 {
     const struct check_block *cb = w->block->check;
+    const struct check_warp *cw = &cb->warp[w->index];
     struct check *c = w->block->launch->check;
     return (struct view){.w = w,
                          .c = c,
@@ -284,7 +286,8 @@ static struct view view_of(struct sim_warp *w, const struct check_op *o, const s
                          .record = (uint32_t)(op - w->code),
                          .clock = c->clock,
                          .floor = s->since, /* not before the launch */
-                         .base = cb->base};
+                         .base = cb->base,
+                         .coarse = !c->lists && !cb->warps && !cw->lanes && cw->base <= cb->base};
 }
 
 /* Loads: lanes that read one cell beyond the second add nothing, for all are of one warp. */
