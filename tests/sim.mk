@@ -38,3 +38,7 @@ tests_unit_sim_flow_LDADD = $(TOOL_LIBS)
 UNIT_TESTS += tests/unit/sim_calls
 tests_unit_sim_calls_SOURCES = tests/unit/sim_calls.c
 tests_unit_sim_calls_LDADD = $(TOOL_LIBS)
+
+UNIT_TESTS += tests/unit/sim_check
+tests_unit_sim_check_SOURCES = tests/unit/sim_check.c
+tests_unit_sim_check_LDADD = $(TOOL_LIBS)
