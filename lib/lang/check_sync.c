@@ -21,21 +21,30 @@ static bool value(struct checker *c, struct lang_expr *e, uint32_t i)
     return true;
 }
 
+static bool as_u32(struct checker *c, struct lang_expr *e, uint32_t i, const char *part)
+{
+    return check_integer(c, e->args[i], what(c, e, part)) &&
+           check_coerce(c, e->args[i], DT_U32, what(c, e, part));
+}
+
 static bool value_u32(struct checker *c, struct lang_expr *e, uint32_t i, const char *part)
 {
-    return value(c, e, i) && check_integer(c, e->args[i], what(c, e, part)) &&
-           check_coerce(c, e->args[i], DT_U32, what(c, e, part));
+    return value(c, e, i) && as_u32(c, e, i, part);
 }
 
 /* The lanes that take part. */
 static bool mask(struct checker *c, struct lang_expr *e)
 {
+    struct lang_expr *x = e->args[0];
     int64_t v;
-    if (!value_u32(c, e, 0, "mask"))
+    if (!value(c, e, 0))
         return false;
-    if (lang_const_int(e->args[0], &v) && v == 0)
-        return diag_error(c->d, e->args[0]->span,
-                          "this mask names no lane; 0xffffffff names all of them");
+    if (x->kind == E_INT && x->type == DT_I32) /* -1, as C converts it */
+        check_convert(c, x, DT_U32);
+    if (!as_u32(c, e, 0, "mask"))
+        return false;
+    if (lang_const_int(x, &v) && v == 0)
+        return diag_error(c->d, x->span, "this mask names no lane; 0xffffffff names all of them");
     return true;
 }
 

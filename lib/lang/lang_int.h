@@ -89,6 +89,10 @@ bool tok_is(const struct token *t, const char *word); /* the name `word` */
 /* "'foo'", "'+='", "the end of the text": for messages. */
 const char *tok_text(struct arena *a, const struct token *t);
 
+#define LANG_NO_VOLATILE                                                                    \
+    "there is no volatile; where threads race for a value, read it by load(&x[i], order = " \
+    "relaxed) and write it by store()"
+
 /* ---- parsing --------------------------------------------------------------------------------- */
 
 struct parser {

@@ -148,6 +148,8 @@ static bool declared_type(struct parser *p, struct lang_symbol *as)
 {
     enum dtype type = as->type = p->tok.type;
     as->lanes = p->tok.lanes;
+    if (tok_is(&p->tok, "volatile"))
+        return parser_error(p, LANG_NO_VOLATILE);
     if (p->tok.kind != T_NAME || type == DT_VOID)
         return parser_error(p, "expected a type, not %s", tok_text(p->a, &p->tok));
     if (dtype_bits(type) < 8 || type == DT_E4M3 || type == DT_E5M2)

@@ -76,6 +76,8 @@ static bool not_a_type(struct parser *p, struct span s, const char *name)
             return diag_error(p->d, s, "there is no type '%s'; write %s", name, cuda[i][1]);
     const char *x = strrchr(name, 'x');
     enum dtype t;
+    if (strcmp(name, "volatile") == 0)
+        return diag_error(p->d, s, LANG_NO_VOLATILE);
     if (x && x[1] && strspn(x + 1, "0123456789") == strlen(x + 1) &&
         dtype_parse(name, (size_t)(x - name), &t))
         return diag_error(
@@ -101,7 +103,7 @@ static struct lang_stmt *simple_statement(struct parser *p)
     if (!e)
         return NULL;
     s->rhs = e;
-    bool compound = assignment_op(p->tok.kind, &op);
+    bool fast, compound = assignment_op(p->tok.kind, &op);
     if (prefix || p->tok.kind == T_INC || p->tok.kind == T_DEC) {
         s->kind = S_ASSIGN;
         s->lhs = e;
@@ -122,6 +124,8 @@ static struct lang_stmt *simple_statement(struct parser *p)
     } else if (e->kind != E_CALL) {
         if (e->kind == E_NAME && p->tok.kind == T_NAME)
             not_a_type(p, e->span, e->name);
+        else if (e->kind == E_NAME && lang_builtin_parse(e->name, &fast) != FN_COUNT)
+            diag_error(p->d, e->span, "'%s' is a function; write %s(...)", e->name, e->name);
         else if (p->tok.kind == T_SEMICOLON || p->tok.kind == T_RBRACE)
             diag_error(p->d, e->span, "this computes a value that nothing uses; assign it");
         else
