@@ -326,6 +326,13 @@ static void unrolled(struct cg *g, const struct lang_stmt *s, uint32_t rounds)
     }
 }
 
+/* The loop's condition, on its own line again after the body's. */
+static void ask(struct cg *g, const struct lang_stmt *s, bool sense, uint32_t label)
+{
+    cg_at(g, s->cond->span);
+    cg_branch(g, s->cond, sense, label);
+}
+
 /* copies: of the body in one round of the loop; between them the condition is asked unless it is known to hold. */
 static void rolled(struct cg *g, const struct lang_stmt *s, uint32_t copies, bool known)
 {
@@ -346,18 +353,18 @@ static void rolled(struct cg *g, const struct lang_stmt *s, uint32_t copies, boo
     cg_loop_head(g);
     for (uint32_t k = 0; k < copies && !g->dead; k++) {
         if (s->kind != S_DO && s->cond && (k == 0 || !known))
-            cg_branch(g, s->cond, false, loop.exit);
+            ask(g, s, false, loop.exit);
         size_t inner = cg_scope_open(g);
         round_of(g, s, &loop);
         cg_scope_close(g, inner);
         if (s->step && !g->dead)
             cg_stmt(g, s->step);
         if (s->kind == S_DO && k + 1 < copies && !known && !g->dead)
-            cg_branch(g, s->cond, false, loop.exit);
+            ask(g, s, false, loop.exit);
     }
     if (s->kind == S_DO) {
         if (!g->dead)
-            cg_branch(g, s->cond, true, head);
+            ask(g, s, true, head);
     } else {
         cg_jump(g, head);
     }

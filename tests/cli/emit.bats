@@ -237,10 +237,53 @@ body: |
   y[i] = twice(x[i]) * 3;
 END
     kaio-emit -g k.yaml >k.ptx
-    line=$(awk '/\.loc/ { at = $3 } /add\.rn\.f32|mul\.rn\.f32|st\.global/ { print $1, at }' k.ptx)
+    line=$(awk '$1 == ".loc" { at = $3 } /add\.rn\.f32|mul\.rn\.f32|st\.global/ { print $1, at }' k.ptx)
     [ "$line" = "add.rn.f32 9
 mul.rn.f32 13
 st.global.f32 13" ]
+}
+
+@test "-g names every line of a body that became instructions" {
+    cat >k.yaml <<'END'
+kernel: k
+params:
+  x: in f32[n]
+  y: out f32[n]
+block: 64
+grid: ceil_div(n, 64)
+functions: |
+  f32 pick(f32 v[4], u32 i) {
+    return v[i & 3u];
+  }
+body: |
+  shared f32 t[64];
+  u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+  t[threadIdx.x] = i < n ? x[i] : 0.0f;
+  __syncthreads();
+  f32 v = t[63 - threadIdx.x];
+  switch (i % 3u) {
+  case 0:
+    v += 1;
+    break;
+  default:
+    v += 3;
+  }
+  f32 acc[4] = {v, v, v, v};
+  do {
+    v *= 2;
+  } while (v < 100);
+  print("%g\n", v);
+  assert(v > 0);
+  if (i < n)
+    y[i] = pick(acc, i) + v;
+END
+    kaio-emit -g k.yaml >k.ptx
+    # each instruction behind the first .loc, without the line that another one of the same statement has named
+    awk '$1 == ".loc" { at = $3 } at && /;$/ && $1 !~ /^ret/ { print at }' k.ptx | sort -nu | tr '\n' ' ' >lines
+    [ "$(cat lines)" = "9 13 14 15 16 17 19 20 22 24 26 27 28 29 30 31 " ] || { cat lines; false; }
+    # the condition of do ... while is its own line
+    [ "$(awk '$1 == ".loc" { at = $3 } /setp\.lt\.f32/ { print at }' k.ptx)" = 27 ]
+    kaio-emit --annotate k.yaml | grep -q '//  27: } while (v < 100);'
 }
 
 @test "--annotate and -g name the lines of the spec" {
