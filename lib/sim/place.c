@@ -214,7 +214,7 @@ const char *sim_place_text(const struct sim_launch *l, unsigned space, uint64_t 
     else if (space == SIM_IN_GENERIC && window == SIM_WINDOW_LOCAL)
         space = SIM_IN_LOCAL, off -= SIM_LOCAL_BASE;
     const uint64_t rank = off >> SIM_RANK_SHIFT;
-    if (space == SIM_IN_SHARED && !var && rank && rank <= l->ncluster)
+    if (space == SIM_IN_SHARED && !var && l->ncluster > 1 && rank && rank <= SIM_MAX_CLUSTER)
         return arena_printf(a,
                             "byte %" PRIu64 " of the shared memory of the cluster's block %" PRIu64
                             " (of %u blocks with %" PRIu64 " bytes)",
