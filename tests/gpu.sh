@@ -4,9 +4,10 @@
 #
 #     tests/gpu.sh [-b BINDIR] [-o DIR] [-t TARGET] [SPEC...]
 #
-# BINDIR holds kaio-emit, kaio-run and kaio-verify (default: found on PATH); specs default to all of specs/. One row is
-# printed for each case of each kernel; DIR (default: a temporary one) gets the PTX, the buffers and the messages of
-# what failed. Exit status: 0 all is well, 1 something is not, 77 there is no GPU.
+# BINDIR holds kaio-emit, kaio-run and kaio-verify (default: found on PATH); specs default to all of specs/, with
+# tests/data/threads.yaml and what tests/data/atomics.sh makes. One row is printed for each case of each kernel; DIR
+# (default: a temporary one) gets the PTX, the buffers and the messages of what failed. Exit status: 0 all is well, 1
+# something is not, 77 there is no GPU.
 #
 # The case "large" is timed. An elementwise kernel must reach 0.90 of the speed of a copy of as many bytes.
 #
@@ -38,6 +39,12 @@ mkdir -p "$out" || exit 2
 out=$(cd "$out" && pwd)
 if [ $# -eq 0 ]; then
     mapfile -t specs < <(find specs -name '*.yaml' | sort)
+    forms=() # what sm_90 has
+    case $target in
+    sm_9* | sm_1[0-9][0-9]*) forms=(cluster bf16) ;;
+    esac
+    bash tests/data/atomics.sh "${forms[@]}" >"$out/atomics.yaml" || exit 2
+    specs+=(tests/data/threads.yaml "$out/atomics.yaml")
 else
     specs=("$@")
 fi
