@@ -1,6 +1,6 @@
 #!/bin/bash
 # The kernel library on a GPU: every spec is verified there, its results are compared with the simulator's bit for
-# bit, and elementwise kernels are timed.
+# bit, and elementwise kernels are timed. Then what kernels print, and how their assertions fail.
 #
 #     tests/gpu.sh [-b BINDIR] [-o DIR] [-t TARGET] [SPEC...]
 #
@@ -192,6 +192,31 @@ for spec in "${specs[@]}"; do
         done < <(cases_of "$spec" "$kernel")
     done < <(sed -nE 's/^kernel: *([A-Za-z0-9_]+).*/\1/p' "$spec")
 done
+
+# What kernel $2 of tests/data/messages.yaml says with the arguments $4... on either device, where it must exit with $3. Compared
+# are its lines, or only their number where $1 is "lost": which ones have found room is for the device to choose.
+say() {
+    local how=$1 kernel=$2 status=$3 device verdict=equal
+    shift 3
+    kaio-emit ${target:+-t "$target"} --kernel "$kernel" tests/data/messages.yaml >"$out/$kernel.ptx"
+    for device in cpu cuda; do
+        kaio-run -q -d $device "$out/$kernel.ptx" "$@" y="$out/y.npy" >"$out/said" 2>"$out/log"
+        if [ $? -ne "$status" ]; then
+            row "$kernel" "$*" - failed "on $device"
+            fail "$out/log"
+            return
+        fi
+        if [ "$how" = lost ]; then wc -l <"$out/said"; else cat "$out/said"; fi | cat - "$out/log" >"$out/$device.said"
+    done
+    diff "$out/cpu.said" "$out/cuda.said" >"$out/log" || verdict=differ
+    row "$kernel" "$*" - $verdict "$(wc -l <"$out/said") lines"
+    [ $verdict = equal ] || fail "$out/log"
+}
+say lines say_all 0 n=300 x=@normal:1
+say lines say_many 0 n=100000 --messages=4Mi
+say lines fail_some 3 n=1000 limit=1000
+say lines fail_some 3 n=128 limit=0
+say lost say_many 0 n=100000 --messages=64Ki
 
 if [ $failures -eq 0 ]; then echo "all is well"; else echo "$failures failures"; fi
 [ $failures -eq 0 ]

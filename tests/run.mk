@@ -4,7 +4,7 @@ tests_unit_run_execute_SOURCES = tests/unit/run_execute.c
 tests_unit_run_execute_LDADD = $(TOOL_LIBS)
 
 BATS_TESTS += tests/cli/run.bats tests/cli/messages.bats
-EXTRA_DIST += tests/data/run
+EXTRA_DIST += tests/data/run tests/data/messages.yaml
 
 FUZZ_TARGETS += tests/fuzz/fuzz_run
 tests_fuzz_fuzz_run_SOURCES = tests/fuzz/fuzz_run.c $(FUZZ_MAIN)

@@ -3,6 +3,7 @@
 #include "data/message.h"
 
 #include <locale.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,8 +122,9 @@ static void print_one(const char *format, const struct message_conversion *c, en
         if (!one_of(format[c->off + i], "lz") && n < sizeof spec - 4)
             spec[n++] = format[c->off + i];
     if (dtype_is_float(t)) {
+        double v = dtype_get(t, &bits, 0);
         spec[n] = c->letter;
-        buf_printf(out, spec, dtype_get(t, &bits, 0));
+        buf_printf(out, spec, isnan(v) ? (double)NAN : v); /* a NaN's sign means nothing */
     } else if (c->letter == 'c') {
         spec[n] = 'c';
         buf_printf(out, spec, (int)(bits & 0xff));
