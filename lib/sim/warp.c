@@ -233,8 +233,7 @@ bool sim_warp_ready(const struct sim_warp *w)
 
 void sim_warp_run(struct sim_warp *w)
 {
-    w->ticks = 0;
-    w->fuel = SIM_TICK;
+    w->ticks = 0; /* but the fuel goes on: a loop with a barrier in it must come to its end too */
     w->spun = false;
     const struct sim_op *op = sim_next_group(w);
     while (op)

@@ -170,7 +170,9 @@ static const char loops_ptx[] = HEAD
     ".visible .entry stuck(.param .u64 x)\n{\n"
     "    .reg .pred %p;\n    .reg .b32 %r;\n"
     "    mov.u32 %r, %tid.x;\n    setp.lt.u32 %p, %r, 32;\n"
-    "    @%p bar.sync 1, 64;\n    @!%p bar.sync 2, 64;\n    ret;\n}\n";
+    "    @%p bar.sync 1, 64;\n    @!%p bar.sync 2, 64;\n    ret;\n}\n"
+    ".visible .entry pace(.param .u64 x)\n{\n"
+    "$step:\n    bar.sync 0;\n    bra $step;\n}\n";
 
 static void endless(void)
 {
@@ -183,6 +185,9 @@ static void endless(void)
                "executed more than 1000000 thread-instructions",
                "block (0,0,0), warp 0, lanes 0-31: can go on", "test.ptx:7:5", "bra $again",
                "warp 1, lanes 0-7", NULL);
+        sim_arg(&s, 0, 8);
+        expect(&s, sim_go(&s, "pace", 2, 64), DEVICE_FAULT, "and so is one with a barrier in it",
+               "executed more than 1000000 thread-instructions", NULL);
         sim_end(&s);
     }
     volatile int interrupted = 1;
