@@ -204,9 +204,9 @@ static void test_body(void)
 }
 
 /* Printing a body gives a text that reads as the same body. */
-static void test_body_print(void)
+static void print_again(const char *text)
 {
-    struct kernel k = read_kernel(body_spec);
+    struct kernel k = read_kernel(text);
     struct buf once = buf_in(k.a), twice = buf_in(k.a);
     lang_print_stmt(k.spec->body, 0, &once);
     const struct source *src = source_new(k.a, "again", buf_text(&once), once.len);
@@ -215,6 +215,66 @@ static void test_body_print(void)
         lang_print_stmt(again->body[0], 0, &twice);
     eq_str(buf_text(&twice), buf_text(&once), "and prints the same");
     arena_free(k.a);
+}
+
+static const char storage_spec[] = "kernel: k\n"
+                                   "params:\n"
+                                   "  x: in f32[n]\n"
+                                   "  y: out f32[n]\n"
+                                   "shared: 4 * n\n"
+                                   "grid: ceil_div(n, 64)\n"
+                                   "block: 64\n"
+                                   "body: |\n"
+                                   "  const u32 T = 4;\n"
+                                   "  shared f32x2 tile[2 * T][T + 1], more[];\n"
+                                   "  shared u32 count;\n"
+                                   "  f32 a[T][3] = {{1, 2}, {}, {4}}, b[2] = {};\n"
+                                   "  const i8 w[3] = {1, -2};\n"
+                                   "  f32x4 v = load4(&x[0]), u = (f32x4)v * 2;\n"
+                                   "  bool some[2] = {false, true};\n"
+                                   "  switch (x[1] > 2 ? 1 : T) {\n"
+                                   "    case 1: case T: a[1][2] = 1; break;\n"
+                                   "    default: b[0] += v.x;\n"
+                                   "    case 7: { v.w = u[2]; }\n"
+                                   "  }\n"
+                                   "  tile[1][2].y = a[2, 1] + b[1] + f32(w[count]);\n"
+                                   "  more[0] = f32x2(tile[0][0].x, v[3]);\n"
+                                   "  count = some[1] ? 1 : 0;\n"
+                                   "  store2(&y[2], -more[0]);\n";
+
+static void test_storage(void)
+{
+    struct kernel k = read_kernel(storage_spec);
+    const struct lang_stmt *b = k.spec->body;
+    const struct lang_symbol *tile = b->body[1]->sym, *more = b->body[2]->sym;
+    uint64_t n = 0;
+    ok(tile->kind == SYM_SHARED && tile->rank == 2 && tile->lanes == 2, "an array of vectors");
+    ok(lang_array_count(tile, &n) && n == 40, "whose size is made of constants");
+    ok(more->rank == 1 && !more->dims[0] && !lang_array_count(more, &n), "one without a size");
+    ok(b->body[3]->sym->kind == SYM_SHARED && b->body[3]->sym->rank == 0, "a shared variable");
+    const struct lang_stmt *a = b->body[4];
+    eq_int(a->nlist, 7, "a list ends with its last value");
+    ok(a->list[1] && !a->list[2] && !a->list[3] && a->list[6], "... and rows with their own");
+    ok(b->body[5]->has_list && b->body[5]->nlist == 0, "= {} is a list of none");
+    const struct lang_stmt *u = b->body[8];
+    ok(u->rhs->kind == E_BINARY && u->rhs->lanes == 4 && u->rhs->args[1]->kind == E_VECTOR &&
+           u->rhs->args[1]->is_implicit,
+       "a scalar among vectors becomes one");
+    ok(u->rhs->args[0]->kind == E_CAST && u->rhs->args[0]->lanes == 4, "a vector is converted");
+    const struct lang_stmt *choice = b->body[10];
+    ok(choice->kind == S_SWITCH && choice->body[0]->nbody == 8, "a switch holds its cases");
+    ok(!choice->body[0]->body[4]->rhs, "... and a default");
+    const struct lang_expr *lane = b->body[11]->lhs;
+    ok(lane->kind == E_MEMBER && lane->ival == 1 && lane->args[0]->lanes == 2 && !lane->lanes,
+       "a lane of an element");
+    eq_int(b->body[12]->rhs->args[1]->nargs, 1, "a lane by number is a subscript");
+    arena_free(k.a);
+}
+
+static void test_body_print(void)
+{
+    print_again(body_spec);
+    print_again(storage_spec);
 }
 
 static void test_defines(void)
@@ -284,6 +344,7 @@ int main(void)
     test_recurrences();
     test_ragged();
     test_body();
+    test_storage();
     test_body_print();
     test_defines();
     test_lazy_functions();
