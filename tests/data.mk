@@ -15,3 +15,7 @@ tests_fuzz_fuzz_npy_LDADD = $(TOOL_LIBS)
 tests_fuzz_fuzz_npy_LDFLAGS = $(FUZZ_LDFLAGS)
 
 EXTRA_DIST += tests/data/dtype_sums.py tests/data/make_npy.py tests/data/generate_sums.py tests/data/npy tests/fuzz/corpus/fuzz_npy
+
+UNIT_TESTS += tests/unit/data_message
+tests_unit_data_message_SOURCES = tests/unit/data_message.c
+tests_unit_data_message_LDADD = $(TOOL_LIBS)

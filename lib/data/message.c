@@ -14,16 +14,13 @@ static bool one_of(char c, const char *set)
     return c && strchr(set, c);
 }
 
-/* Digits of a width or a precision; false when there are too many. */
-static bool number(const char *s, size_t *i)
+/* The number at *i, 0 where there are no digits; -1 when it is too large. */
+static int number(const char *s, size_t *i)
 {
-    unsigned v = 0;
-    while (s[*i] >= '0' && s[*i] <= '9') {
-        v = v * 10 + (unsigned)(s[(*i)++] - '0');
-        if (v > MESSAGE_MAX_WIDTH)
-            return false;
-    }
-    return true;
+    int v = 0;
+    for (; s[*i] >= '0' && s[*i] <= '9'; ++*i)
+        v = v < 0 || v * 10 > MESSAGE_MAX_WIDTH ? -1 : v * 10 + (s[*i] - '0');
+    return v > MESSAGE_MAX_WIDTH ? -1 : v;
 }
 
 static const char *why_unknown(const char *s, char c)
@@ -49,16 +46,18 @@ enum message_item message_next(const char *format, size_t *at, struct message_co
     while (format[i] && (format[i] != '%' || format[i + 1] == '%'))
         i += format[i] == '%' ? 2 : 1;
     *at = i;
-    *c = (struct message_conversion){.off = i};
+    *c = (struct message_conversion){.off = i, .width = -1, .precision = -1};
     if (!format[i])
         return MESSAGE_END;
-    i++;
-    while (one_of(format[i], "-+ #0"))
+    for (i++; one_of(format[i], "-+ #0"); i++)
+        if (!strchr(c->flags, format[i]))
+            c->flags[strlen(c->flags)] = format[i];
+    bool small = true;
+    if (format[i] >= '1' && format[i] <= '9')
+        small = (c->width = number(format, &i)) >= 0;
+    if (format[i] == '.') {
         i++;
-    bool small = number(format, &i);
-    if (small && format[i] == '.') {
-        i++;
-        small = number(format, &i);
+        small = (c->precision = number(format, &i)) >= 0 && small;
     }
     for (int k = 0; k < 2 && one_of(format[i], "lz"); k++)
         i++;
@@ -112,30 +111,29 @@ unsigned message_args_words(size_t n, const enum dtype *travels)
 }
 
 /* One conversion, with the length modifier that the argument as passed to printf() has. */
-static void print_one(const char *format, const struct message_conversion *c, enum dtype t,
-                      const uint32_t *words, struct buf *out)
+static void print_one(const struct message_conversion *c, enum dtype t, const uint32_t *words,
+                      struct buf *out)
 {
-    char spec[32] = "";
-    size_t n = 0;
-    uint64_t bits = message_words(t) == 2 ? words[0] | (uint64_t)words[1] << 32 : words[0];
-    for (size_t i = 0; i + 1 < c->len; i++)
-        if (!one_of(format[c->off + i], "lz") && n < sizeof spec - 4)
-            spec[n++] = format[c->off + i];
-    if (dtype_is_float(t)) {
+    const bool is_float = dtype_is_float(t), decimal = one_of(c->letter, "diu");
+    const uint64_t bits = message_words(t) == 2 ? words[0] | (uint64_t)words[1] << 32
+                                                : (uint64_t)words[0];
+    char width[16] = "", precision[16] = "", spec[48];
+    if (c->width >= 0)
+        snprintf(width, sizeof width, "%d", c->width);
+    if (c->precision >= 0)
+        snprintf(precision, sizeof precision, ".%d", c->precision);
+    char letter = !decimal || is_float ? c->letter : dtype_class(t) == DTC_I ? 'd' : 'u';
+    snprintf(spec, sizeof spec, "%%%s%s%s%s%c", c->flags, width, precision,
+             is_float || letter == 'c' ? "" : "ll", letter);
+    if (is_float) {
         double v = dtype_get(t, &bits, 0);
-        spec[n] = c->letter;
         buf_printf(out, spec, isnan(v) ? (double)NAN : v); /* a NaN's sign means nothing */
-    } else if (c->letter == 'c') {
-        spec[n] = 'c';
+    } else if (letter == 'c') {
         buf_printf(out, spec, (int)(bits & 0xff));
-    } else {
-        bool decimal = one_of(c->letter, "diu");
-        memcpy(spec + n, "ll", 2);
-        spec[n + 2] = !decimal ? c->letter : dtype_class(t) == DTC_I ? 'd' : 'u';
-        /* hexadecimal and octal show the value's own bits */
-        long long v = dtype_class(t) == DTC_I && decimal ? (long long)dtype_get_int(t, &bits, 0)
-                                                         : (long long)bits;
-        buf_printf(out, spec, v);
+    } else if (letter == 'd') {
+        buf_printf(out, spec, (long long)dtype_get_int(t, &bits, 0));
+    } else { /* hexadecimal and octal show the value's own bits */
+        buf_printf(out, spec, (unsigned long long)bits);
     }
 }
 
@@ -154,7 +152,7 @@ void message_print(const char *format, const enum dtype *travels, const uint32_t
         }
         if (what != MESSAGE_CONVERSION)
             break;
-        print_one(format, &c, *travels, words, out);
+        print_one(&c, *travels, words, out);
         words += message_words(*travels++);
         from = at;
     }

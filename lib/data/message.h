@@ -39,7 +39,9 @@ enum message_item { MESSAGE_END, MESSAGE_CONVERSION, MESSAGE_BAD };
 struct message_conversion {
     size_t off, len; /* in the format */
     char letter;
-    const char *why; /* MESSAGE_BAD: what is wrong with it */
+    char flags[6];        /* each at most once */
+    int width, precision; /* -1: not given */
+    const char *why;      /* MESSAGE_BAD: what is wrong with it */
 };
 /* The next conversion at or behind *at, which moves past it; %% is none. */
 enum message_item message_next(const char *format, size_t *at, struct message_conversion *c);
