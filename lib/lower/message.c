@@ -120,10 +120,15 @@ void cg_print(struct cg *g, const struct lang_expr *e)
 void cg_assert(struct cg *g, const struct lang_expr *e)
 {
     uint32_t good = cg_label(g, "holds");
-    cg_branch(g, e->args[0], true, good);
-    if (g->failed || g->dead)
-        return;
     size_t mark = cg_scope_open(g);
+    cg_branch(g, e->args[0], true, good);
+    if (g->failed)
+        return;
+    if (g->dead) { /* it always holds */
+        cg_scope_close(g, mark);
+        cg_place(g, good);
+        return;
+    }
     uint32_t id = number_of(g, e);
     record(g, id, 0, NULL);
     int32_t base = cg_param_hidden(g, parameter);
