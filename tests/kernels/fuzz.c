@@ -283,6 +283,8 @@ static enum verdict try_text(const struct job *j, const char *text, uint64_t see
     if (pid == 0) {
         struct arena *a = arena_new();
         struct trial_device on;
+        if (!write_to && freopen("/dev/null", "w", stderr) == NULL)
+            _exit(1); /* what an abort has to say is said once */
         alarm(60);
         struct trial *t = trial_new(a, "kernel.yaml", text, seed);
         if (t->verdict == SAME)

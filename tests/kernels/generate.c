@@ -191,6 +191,7 @@ static void storing_function(struct gen *g, struct gen_func *f)
 static void function(struct gen *g)
 {
     struct gen_func f = {.name = gen_name(g, "fn"), .nparam = 1 + gen_below(g, 3)};
+    bool array = gen_one_in(g, 4);
     struct buf head = buf_in(g->a);
     f.result = gen_scalar_type(g);
     for (uint32_t i = 0; i < f.nparam; i++)
@@ -198,8 +199,21 @@ static void function(struct gen *g)
     if (gen_one_in(g, 6))
         f.result = gen_vector_type(g, &f.lanes);
     buf_printf(&head, "%s %s(", gen_type_name(g, f.result, f.lanes), f.name);
+    if (array) {
+        f.param_lanes[0] = 0;
+        f.param[0] = gen_scalar_type(g);
+        f.array = 1 + gen_below(g, 5);
+    }
     for (uint32_t i = 0; i < f.nparam; i++) {
         const char *p = gen_name(g, "p");
+        if (i == 0 && array) {
+            buf_printf(&head, "%s %s[%u]", dtype_name(f.param[0]), p, f.array);
+            struct var *v = gen_add_var(g, p, f.param[0], false);
+            v->rank = 1;
+            v->dim[0] = f.array;
+            v->moving = gen_one_in(g, 2);
+            continue;
+        }
         bool fixed = gen_one_in(g, 6);
         buf_printf(&head, "%s%s%s %s", i ? ", " : "", fixed ? "const " : "",
                    gen_type_name(g, f.param[i], f.param_lanes[i]), p);

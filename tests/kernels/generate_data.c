@@ -101,6 +101,8 @@ static struct text construct(struct gen *g, enum dtype t, unsigned lanes, unsign
     return gen_text(buf_text(&b), BIND_PRIMARY);
 }
 
+static const char *load_of_array(struct gen *g, enum dtype t, unsigned lanes);
+
 static uint32_t elements(struct gen_buffer b)
 {
     uint32_t n = 1;
@@ -111,6 +113,9 @@ static uint32_t elements(struct gen_buffer b)
 
 static struct text load(struct gen *g, enum dtype t, unsigned lanes)
 {
+    const char *own = load_of_array(g, t, lanes);
+    if (own)
+        return gen_text(own, BIND_PRIMARY);
     struct gen_buffer b = gen_buffer(g, USE_READ, t);
     uint32_t n = elements(b);
     if (b.rank == 0 || n % lanes != 0)
@@ -184,7 +189,7 @@ static struct text vector_cast(struct gen *g, enum dtype t, unsigned lanes, unsi
 static struct text vector_function(struct gen *g, enum dtype t, unsigned lanes, unsigned depth)
 {
     for (size_t i = 0; i < g->funcs.n; i++)
-        if (g->funcs.v[i].result == t && g->funcs.v[i].lanes == lanes) {
+        if (g->funcs.v[i].result == t && g->funcs.v[i].lanes == lanes && !g->funcs.v[i].array) {
             struct gen_func f = g->funcs.v[i];
             return gen_text(gen_call(g, &f, depth), BIND_PRIMARY);
         }
@@ -363,6 +368,45 @@ static void vector_store(struct gen *g, unsigned depth)
     else
         gen_line(g, "store%u(&%s[(tid * %u + (%s)) * %u], %s);", lanes, b.name, parts, at, lanes,
                  gen_vector(g, t, lanes, depth).s);
+}
+
+bool gen_array_call(struct gen *g, unsigned depth)
+{
+    for (size_t i = g->funcs.n; i-- > 0;) {
+        struct gen_func f = g->funcs.v[i];
+        if (!f.array)
+            continue;
+        struct var a = {.name = gen_name(g, "a"), .type = f.param[0], .rank = 1, .dim = {f.array}};
+        a.moving = gen_one_in(g, 2);
+        gen_line(g, "%s %s[%u] = %s;", dtype_name(a.type), a.name, f.array, list(g, &a, false));
+        *VEC_PUSH(g->a, &g->vars) = a;
+        struct buf call = buf_in(g->a);
+        buf_printf(&call, "%s(%s", f.name, a.name);
+        for (uint32_t k = 1; k < f.nparam; k++)
+            buf_printf(&call, ", %s",
+                       f.param_lanes[k] ? gen_vector(g, f.param[k], f.param_lanes[k], 1).s
+                                        : gen_assignable(g, f.param[k], depth).s);
+        const char *name = gen_name(g, "v");
+        gen_line(g, "%s %s = %s);", gen_type_name(g, f.result, f.lanes), name, buf_text(&call));
+        gen_add_var(g, name, f.result, false)->lanes = f.lanes;
+        return true;
+    }
+    return false;
+}
+
+/* load4(&a[4]) of an array of the thread's own. */
+static const char *load_of_array(struct gen *g, enum dtype t, unsigned lanes)
+{
+    for (size_t i = 0; i < g->vars.n; i++) {
+        struct var v = g->vars.v[i];
+        uint32_t n = v.rank == 2 ? v.dim[0] * v.dim[1] : v.dim[0];
+        if (v.rank && v.type == t && !v.lanes && n >= lanes && gen_one_in(g, 2))
+            return arena_printf(g->a, "load%u(&%s[%s * %u])", lanes, v.name,
+                                v.moving ? arena_printf(g->a, "(%s)", gen_index(g, n / lanes, 1))
+                                         : arena_printf(g->a, "%u", gen_below(g, n / lanes)),
+                                lanes);
+    }
+    return NULL;
 }
 
 void gen_data(struct gen *g, unsigned depth)

@@ -256,6 +256,15 @@ const char *gen_own(struct gen *g, struct gen_buffer b)
 static struct text leaf(struct gen *g, enum dtype t)
 {
     unsigned k = gen_below(g, 10);
+    if (t == DT_I32 &&
+        gen_one_in(g, 12)) { /* of types that no variable has, as arithmetic has them */
+        struct gen_buffer b = gen_buffer(g, USE_READ, gen_one_in(g, 2) ? DT_I4 : DT_U4);
+        return gen_text(arena_printf(g->a, "+%s", element(g, b, 0)), BIND_UNARY);
+    }
+    if (t == DT_F32 && gen_one_in(g, 12)) {
+        struct gen_buffer b = gen_buffer(g, USE_READ, gen_one_in(g, 2) ? DT_E4M3 : DT_E5M2);
+        return gen_text(arena_printf(g->a, "+%s", element(g, b, 0)), BIND_UNARY);
+    }
     const struct var *v = k < 6 ? find_var(g, t) : NULL;
     g->nodes++;
     if (v)
@@ -596,7 +605,7 @@ static struct text function(struct gen *g, enum dtype t, unsigned depth)
 {
     for (unsigned tries = 0; tries < 4 && g->funcs.n; tries++) {
         const struct gen_func *f = &g->funcs.v[gen_below(g, (unsigned)g->funcs.n)];
-        if (f->result == t && !f->lanes)
+        if (f->result == t && !f->lanes && !f->array)
             return gen_text(gen_call(g, f, depth), BIND_PRIMARY);
     }
     return leaf(g, t);

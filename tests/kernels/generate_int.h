@@ -68,7 +68,8 @@ struct gen_func {
     uint32_t nparam;
     enum dtype param[4];
     uint8_t lanes, param_lanes[4]; /* of vectors; lanes: the result's */
-    bool stores; /* to the element of the thread whose number is the last argument */
+    uint32_t array; /* the first parameter is an array of so many elements, which it may change */
+    bool stores;    /* to the element of the thread whose number is the last argument */
 };
 
 struct gen {
@@ -140,6 +141,8 @@ const char *gen_part(struct gen *g, const struct var *v);
 /* A variable that has parts of type t, or of any (DT_VOID); NULL: there is none. */
 const struct var *gen_find_part(struct gen *g, enum dtype t, bool to_change);
 void gen_table(struct gen *g);
+/* Calls a function that takes an array; false: there is none. */
+bool gen_array_call(struct gen *g, unsigned depth);
 void gen_data(struct gen *g, unsigned depth); /* a statement */
 
 /* ---- generate_meet.c ---- */

@@ -303,6 +303,14 @@ static void switch_stmt(struct gen *g, unsigned depth)
 
 static void call_stmt(struct gen *g, unsigned depth)
 {
+    if (gen_one_in(g, 8)) {
+        struct text e = gen_expr(g, DT_U32, 2);
+        const char *why = gen_one_in(g, 2) ? ", \"a number\"" : "";
+        gen_line(g, "assert((%s & 3) < 4%s);", gen_wrap(g, e, BIND_AND), why);
+        return;
+    }
+    if (gen_one_in(g, 3) && gen_array_call(g, depth))
+        return;
     for (size_t i = 0; i < g->funcs.n; i++) {
         struct gen_func f = g->funcs.v[i];
         if (f.stores && !g->in_func) {

@@ -25,6 +25,7 @@ struct trial {
     uint64_t seed;    /* of the inputs */
     const char *name; /* for messages */
     struct spec *spec;
+    VEC(struct spec_define) fixed; /* dimensions that are fixed at emission */
     struct run *run; /* param[i].host: the inputs; param[i].result: what the device made */
     struct eval_param *expect; /* and what the evaluator made */
     const char *ptx;
@@ -39,7 +40,7 @@ struct trial_device {
     uint32_t guard; /* run_options.guard */
 };
 
-/* A new trial with its spec read: verdict REFUSED, or SAME so far. */
+/* A new trial with its spec read: verdict REFUSED, or SAME so far. The seed also says which dimensions are fixed. */
 struct trial *trial_new(struct arena *a, const char *name, const char *text, uint64_t seed);
 /* Evaluates it: UNKNOWN, or SAME so far. */
 void trial_evaluate(struct arena *a, struct trial *t);
