@@ -5,7 +5,7 @@
  *
  * Every instruction operand gets its mutants; with --limit N of them are drawn at random for each kernel (0: all, the
  * default is what 'make check' can afford). Prints TAP: one line a kernel with its kill rate, survivors as comments,
- * and one for the total. A kernel's unchanged PTX must pass, or nothing would be shown.
+ * and one for each sort of kernel. A kernel's unchanged PTX must pass, or nothing would be shown.
  *
  * Survivors are of two kinds. Some are equivalent, with the very bytes of the unchanged kernel on all inputs: a 64-bit
  * division where a 32-bit one would do, a clamp moved to where it still has no effect, a zero set to zero. Others give
@@ -453,7 +453,7 @@ static void report(const struct tally *t, const char *name, double least, double
     size_t effect = t->made - t->count[NO_EFFECT];
     double rate = (double)t->count[KILLED] / (double)(t->made ? t->made : 1);
     double caught = (double)t->count[KILLED] / (double)(effect ? effect : 1);
-    ok(t->made > 0 && rate > least && caught > least_effective,
+    ok(t->made > 0 && rate >= least && caught >= least_effective,
        "%s: %zu of %zu mutants killed (%.2f %%; %.2f %% of those with any effect); %zu without "
        "effect, %zu within the "
        "bound",
@@ -461,16 +461,22 @@ static void report(const struct tally *t, const char *name, double least, double
        t->count[WITHIN]);
 }
 
-/* These put functions one into the other: what the low-order terms of the inner ones do is far below the bound of the
- * whole. */
-static double least_effective(const char *kernel)
-{
-    bool nested = strcmp(kernel, "black_scholes") == 0 || strcmp(kernel, "option_paths") == 0;
-    return nested ? 0.87 : 0.95;
-}
+/* What must be caught, of all mutants and of those that change any byte of an output: of a kernel's sample, which may be
+ * an unlucky one, and of all kernels of its sort. A body is harder on both: it has spare guards, an exchange between
+ * lanes may add them up in another order, and what the low-order terms of a function in a function do is far below the
+ * bound of the whole. */
+enum sort { EQUATIONS, BODIES, NSORT };
+static const struct gate {
+    const char *name;
+    double one, one_effective, all, all_effective;
+} gates[NSORT] = {
+    [EQUATIONS] = {"all kernels made from equations", 0.75, 0.90, 0.95, 0.98},
+    [BODIES] = {"all kernels with a body", 0.70, 0.85, 0.88, 0.96},
+};
 
-static void mutate(struct spec *spec, size_t limit, bool verbose, struct tally *total)
+static void mutate(struct spec *spec, size_t limit, bool verbose, struct tally total[NSORT])
 {
+    enum sort sort = spec->has_compute ? EQUATIONS : BODIES;
     struct suite s = {.a = arena_new(), .spec = spec};
     s.d = diags_new(s.a);
     struct mutants all = {.a = s.a};
@@ -491,17 +497,17 @@ static void mutate(struct spec *spec, size_t limit, bool verbose, struct tally *
             all.v.v[k] = m;
             one_mutant(&s, &m, &t, verbose);
         }
-        report(&t, spec->name, 0.75, least_effective(spec->name));
+        report(&t, spec->name, gates[sort].one, gates[sort].one_effective);
     }
-    total->made += t.made;
+    total[sort].made += t.made;
     for (int f = KILLED; f <= NO_EFFECT; f++)
-        total->count[f] += t.count[f];
+        total[sort].count[f] += t.count[f];
     finish(&s);
     arena_free(s.a);
 }
 
 static void mutate_file(const char *path, int64_t limit, uint64_t seed, bool verbose,
-                        struct tally *total)
+                        struct tally total[NSORT])
 {
     struct arena *a = arena_new();
     struct diags *d = diags_new(a);
@@ -526,7 +532,7 @@ int main(int argc, char **argv)
 {
     int64_t limit = 40, seed = 1;
     bool verbose = false;
-    struct tally total = {0};
+    struct tally total[NSORT] = {0};
     int files = 0;
     for (int k = 1; k < argc; k++) {
         if (number(argv[k], "--limit=", &limit) || number(argv[k], "--seed=", &seed))
@@ -534,7 +540,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[k], "--verbose") == 0)
             verbose = true;
         else
-            mutate_file(argv[k], limit, (uint64_t)seed, verbose, &total), files++;
+            mutate_file(argv[k], limit, (uint64_t)seed, verbose, total), files++;
     }
     const char *top = getenv("KAIO_SRCDIR");
     glob_t g = {0};
@@ -543,9 +549,11 @@ int main(int argc, char **argv)
         snprintf(pattern, sizeof pattern, "%s/specs/*/*.yaml", top);
         if (glob(pattern, 0, NULL, &g) == 0)
             for (size_t k = 0; k < g.gl_pathc; k++)
-                mutate_file(g.gl_pathv[k], limit, (uint64_t)seed, verbose, &total);
+                mutate_file(g.gl_pathv[k], limit, (uint64_t)seed, verbose, total);
         globfree(&g);
     }
-    report(&total, "all", 0.95, 0.98);
+    for (int k = 0; k < NSORT; k++)
+        if (total[k].made)
+            report(&total[k], gates[k].name, gates[k].all, gates[k].all_effective);
     return tap_done();
 }
