@@ -3,6 +3,7 @@
 
 #include "lower/cg.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,6 +43,23 @@ static const char *variable_name(struct cg *g, const struct lang_symbol *sym)
     return same ? arena_printf(g->a, "%s$%u", sym->name, same) : sym->name;
 }
 
+/* "[16][17]", which PTX can say as C does, so that who reads it can tell rows from columns; NULL for one dimension. */
+static const char *shape_text(struct cg *g, const struct lang_symbol *sym)
+{
+    struct buf b = buf_in(g->a);
+    int64_t extent;
+    if (sym->rank + (sym->lanes != 0) < 2)
+        return NULL;
+    for (uint32_t i = 0; i < sym->rank; i++) {
+        if (!lang_const_int(sym->dims[i], &extent))
+            return NULL;
+        buf_printf(&b, "[%" PRId64 "]", extent);
+    }
+    if (sym->lanes)
+        buf_printf(&b, "[%u]", sym->lanes);
+    return buf_text(&b);
+}
+
 static struct ptx_var *declare(struct cg *g, enum ptx_mod space, const struct lang_symbol *sym)
 {
     uint64_t count = 1;
@@ -51,6 +69,7 @@ static struct ptx_var *declare(struct cg *g, enum ptx_mod space, const struct la
     struct ptx_var *v = ptx_array_new(
         &g->b, space, variable_name(g, sym), memory_type(sym->type),
         count * dtype_bits(sym->type) / 8 >= ALIGNMENT ? ALIGNMENT : element_bytes(sym), count);
+    v->shape = shape_text(g, sym);
     if (!sym->rank && !sym->lanes)
         v->is_array = false;
     cg_to_prologue(g, from, space == PTX_SHARED ? 2900000 : 2910000);

@@ -405,7 +405,7 @@ void check_order_start(struct sim_block *b)
 void check_order_end(struct sim_block *b)
 {
     struct check_block *cb = b->check;
-    for (uint32_t i = 0; i < SIM_MAX_WARPS; i++) {
+    for (uint32_t i = 0; i < b->nwarp; i++) {
         for (uint32_t left = cb->warp[i].holds; left; left &= left - 1)
             forget(&cb->thread[i * SIM_LANES + (uint32_t)__builtin_ctz(left)]);
         free(cb->warp[i].lanes);
