@@ -5,7 +5,16 @@
 
 #include <stdlib.h>
 
-enum { MOST_ROUNDS = 1024, MOST_OWN_ROUNDS = 32, MOST_OWN_NODES = 1024 };
+/* Without being told: what indexes local arrays by its variable is unrolled up to MOST_OWN_..., other loops only if
+ * they are short, to spare their counting and make constants of what is computed from it. */
+enum {
+    MOST_ROUNDS = 1024,
+    MOST_OWN_ROUNDS = 32,
+    MOST_OWN_NODES = 1024,
+    MOST_SHORT_ROUNDS = 16,
+    MOST_SHORT_NODES = 512,
+    CALL_NODES = 16, /* that a call of a builtin is worth */
+};
 
 /* ---- constants of the copy that is generated ------------------------------------------------------ */
 
@@ -147,12 +156,16 @@ static bool body_indexes(const struct lang_stmt *s, const struct lang_symbol *va
     return body_indexes(s->init, var) || body_indexes(s->step, var);
 }
 
+static uint32_t stmt_nodes(const struct lang_stmt *s);
+
 static uint32_t expr_nodes(const struct lang_expr *e)
 {
     uint32_t n = e ? 1 : 0;
     for (uint32_t i = 0; e && i < e->nargs; i++)
         n += expr_nodes(e->args[i]);
-    return n;
+    if (e && e->kind == E_CALL)
+        n += e->func ? stmt_nodes(e->func->body) : CALL_NODES;
+    return n < MOST_OWN_NODES ? n : MOST_OWN_NODES; /* functions that call functions multiply */
 }
 
 static uint32_t stmt_nodes(const struct lang_stmt *s)
@@ -162,7 +175,8 @@ static uint32_t stmt_nodes(const struct lang_stmt *s)
     uint32_t n = 1 + expr_nodes(s->lhs) + expr_nodes(s->rhs) + expr_nodes(s->cond);
     for (uint32_t i = 0; i < s->nbody; i++)
         n += stmt_nodes(s->body[i]);
-    return n + stmt_nodes(s->init) + stmt_nodes(s->step);
+    n += stmt_nodes(s->init) + stmt_nodes(s->step);
+    return n < MOST_OWN_NODES ? n : MOST_OWN_NODES;
 }
 
 bool cg_wants_unrolling(const struct lang_stmt *s)
@@ -399,8 +413,10 @@ void cg_loop_stmt(struct cg *g, const struct lang_stmt *s)
     bool full = s->unroll == LANG_UNROLL_FULL, counted = false;
     if (s->unroll != 1)
         counted = count_rounds(g, s, MOST_ROUNDS, &rounds);
+    uint32_t nodes = counted ? rounds * stmt_nodes(s->body[0]) : 0;
     bool own = !s->unroll && cg_wants_unrolling(s) && rounds <= MOST_OWN_ROUNDS &&
-               rounds * stmt_nodes(s->body[0]) <= MOST_OWN_NODES;
+               nodes <= MOST_OWN_NODES;
+    own |= !s->unroll && rounds <= MOST_SHORT_ROUNDS && nodes <= MOST_SHORT_NODES;
     struct counter c;
     bool leaves = cg_jumps(s) && !(find_counter(s, &c) && c.is_own);
     if (counted && !leaves && (full || own || (s->unroll > 1 && rounds <= s->unroll))) {

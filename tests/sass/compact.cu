@@ -17,9 +17,10 @@ extern "C" __global__ void __launch_bounds__(256)
     __syncthreads();
     u32 before = 0, total = 0;
     for (u32 w = 0; w < 8; w++) {
+        u32 kept_there = votes[w];
         if (w < warp)
-            before += votes[w];
-        total += votes[w];
+            before += kept_there;
+        total += kept_there;
     }
     if (keep)
         kept[blockIdx.x * 256 + before + __popc(vote & below)] = v;
