@@ -206,6 +206,8 @@ static bool check_loop(struct checker *c, struct lang_stmt *s)
     c->loops++;
     good &= check_stmt(c, s->body[0]);
     c->loops--;
+    if (good)
+        warn_waiting(c, s);
     return good;
 }
 

@@ -248,3 +248,51 @@ bool check_sync(struct checker *c, struct lang_expr *e)
     default: return true; /* barriers and fences without arguments */
     }
 }
+
+/* ---- waiting for another thread -------------------------------------------------------------- */
+
+/* A plain read of what another thread may write; NULL where there is none, or something that orders memory too. */
+static const struct lang_expr *plain_read(const struct lang_expr *e, bool *ordered)
+{
+    const struct lang_expr *found = NULL;
+    bool names = e->kind == E_INDEX || e->kind == E_NAME;
+    if (names && (e->sym->kind == SYM_SHARED || e->sym->kind == SYM_BUFFER))
+        return e;
+    *ordered |= e->kind == E_CALL && (e->func || lang_builtin_acts(e->fn));
+    for (uint32_t i = 0; i < e->nargs && !*ordered; i++) {
+        const struct lang_expr *x = plain_read(e->args[i], ordered);
+        found = found ? found : x;
+    }
+    return *ordered ? NULL : found;
+}
+
+/* Does the statement at most wait? */
+static bool is_idle(const struct lang_stmt *s)
+{
+    for (uint32_t i = 0; s->kind == S_BLOCK && i < s->nbody; i++)
+        if (!is_idle(s->body[i]))
+            return false;
+    return s->kind == S_BLOCK || (s->kind == S_EXPR && s->rhs->kind == E_CALL && !s->rhs->func &&
+                                  (s->rhs->fn == FN_NANOSLEEP ||
+                                   (s->rhs->fn >= FN_THREADFENCE && s->rhs->fn <= FN_FENCE)));
+}
+
+void warn_waiting(struct checker *c, const struct lang_stmt *loop)
+{
+    bool ordered = false;
+    if (!is_idle(loop->body[0]))
+        return;
+    const struct lang_expr *e = plain_read(loop->cond, &ordered);
+    if (!e)
+        return;
+    if (e->sym->kind == SYM_BUFFER && e->sym->mode == MODE_IN)
+        diag_warning(c->d, e->span,
+                     "an input does not change while the kernel runs, so this loop runs never or "
+                     "for ever; declare '%s' inout and write load(&%s, order = acquire)",
+                     e->sym->name, lang_expr_text(c->a, e));
+    else
+        diag_warning(c->d, e->span,
+                     "this waits for another thread by a plain read, which may be done once for "
+                     "all turns of the loop; write load(&%s, order = acquire)",
+                     lang_expr_text(c->a, e));
+}

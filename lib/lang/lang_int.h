@@ -208,6 +208,8 @@ bool check_integer(struct checker *c, struct lang_expr *e, const char *what);
 bool check_call(struct checker *c, struct lang_expr *e);
 bool check_sync(struct checker *c, struct lang_expr *e);   /* a call of kind SYNC */
 bool check_atomic(struct checker *c, struct lang_expr *e); /* of kind ATOMIC */
+/* Warns where a loop that does nothing but wait reads what it waits for by a plain read. */
+void warn_waiting(struct checker *c, const struct lang_stmt *loop);
 /* Whether what is at the address may be written, or why not. */
 bool check_written(struct checker *c, const struct lang_expr *address);
 /* print() and assert(): their arguments are not checked yet. */
