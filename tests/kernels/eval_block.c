@@ -233,6 +233,8 @@ const char *eval_kernel(struct arena *a, const struct eval_input *in)
         return "only exact kernels with a body: are evaluated";
     if (!sizes(&m, s->grid, s->ngrid, m.grid) || !sizes(&m, s->block, s->nblock, m.block))
         return "the grid or the block has no size";
+    if (!sizes(&m, s->cluster, s->ncluster, m.cluster))
+        return "the cluster has no size";
     struct block b = {.machine = &m, .nthread = m.block[0] * m.block[1] * m.block[2]};
     if (b.nthread < 1 || b.nthread > 1024)
         return "a block has 1 to 1024 threads";

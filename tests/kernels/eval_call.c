@@ -76,15 +76,21 @@ static void neighbours(struct thread *t, const struct lang_expr *e, union scalar
 static bool alone(const struct thread *t, enum lang_builtin fn, union scalar *out)
 {
     uint32_t lane = t->linear % 32;
+    const uint32_t *n = t->block->machine->cluster, *at = t->block->at;
     switch (fn) {
     case FN_LANEMASK_LT: out->u = (UINT32_C(1) << lane) - 1; return true;
     case FN_LANEMASK_LE: out->u = (UINT64_C(2) << lane) - 1; return true;
     case FN_LANEMASK_EQ: out->u = UINT32_C(1) << lane; return true;
     case FN_LANEMASK_GE: out->u = (uint32_t)(UINT32_MAX << lane); return true;
     case FN_LANEMASK_GT: out->u = (uint32_t)(UINT64_C(0xfffffffe) << lane); return true;
+    case FN_CLUSTER_SIZE: out->u = (uint64_t)n[0] * n[1] * n[2]; return true;
+    case FN_CLUSTER_RANK:
+        out->u = at[0] % n[0] + n[0] * (at[1] % n[1] + n[1] * (at[2] % n[2]));
+        return true;
     case FN_THREADFENCE:
     case FN_THREADFENCE_BLOCK:
     case FN_THREADFENCE_SYSTEM:
+    case FN_CLUSTER_ARRIVE:
     case FN_FENCE: return true; /* one thread runs at a time */
     default: return false;
     }

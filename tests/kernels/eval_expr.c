@@ -155,6 +155,12 @@ static uint32_t special(const struct thread *t, enum lang_special sp)
     case SP_NCTAID_X:
     case SP_NCTAID_Y:
     case SP_NCTAID_Z: return m->grid[sp - SP_NCTAID_X];
+    case SP_CLUSTERID_X:
+    case SP_CLUSTERID_Y:
+    case SP_CLUSTERID_Z: sp -= SP_CLUSTERID_X; return t->block->at[sp] / m->cluster[sp];
+    case SP_CLUSTER_NCTAID_X:
+    case SP_CLUSTER_NCTAID_Y:
+    case SP_CLUSTER_NCTAID_Z: return m->cluster[sp - SP_CLUSTER_NCTAID_X];
     case SP_LANEID: return t->linear % 32;
     case SP_WARPID: return t->linear / 32;
     default: return 0;

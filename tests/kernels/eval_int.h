@@ -52,7 +52,7 @@ struct block {
 struct machine {
     struct arena *arena;
     const struct eval_input *in;
-    uint32_t grid[3], block[3];
+    uint32_t grid[3], block[3], cluster[3];
     bool contract; /* a product and a sum may be one fma */
     bool meets;    /* threads wait for each other: they need coroutines */
     const char *fault;

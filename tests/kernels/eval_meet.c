@@ -10,8 +10,10 @@ enum { WARP = 32 };
 
 bool meet_in_block(enum lang_builtin fn)
 {
-    return fn == FN_BARRIER_SYNC || (fn >= FN_SYNCTHREADS && fn <= FN_SYNCTHREADS_OR) ||
-           fn == FN_BLOCK_SUM || fn == FN_BLOCK_MAX || fn == FN_BLOCK_MIN;
+    /* blocks of a cluster share nothing here: its barrier is the block's */
+    return fn == FN_BARRIER_SYNC || fn == FN_CLUSTER_SYNC || fn == FN_CLUSTER_WAIT ||
+           (fn >= FN_SYNCTHREADS && fn <= FN_SYNCTHREADS_OR) || fn == FN_BLOCK_SUM ||
+           fn == FN_BLOCK_MAX || fn == FN_BLOCK_MIN;
 }
 
 static bool whole_warp(enum lang_builtin fn)

@@ -87,6 +87,7 @@ struct job {
     const struct ptx_target *target;
     const char *keep, *emit;
     bool coverage, plain; /* plain: no options, a TAP test */
+    unsigned tests_done;
     struct shared *shared;
 };
 
@@ -333,7 +334,7 @@ static void keep(struct job *j, uint64_t number, enum verdict v)
 }
 
 /* Kernels that once failed. */
-static bool try_found(struct job *j, unsigned *tests)
+static bool try_found(struct job *j)
 {
     struct arena *a = arena_new();
     struct dirent **entry;
@@ -350,7 +351,7 @@ static bool try_found(struct job *j, unsigned *tests)
             for (uint64_t seed = 0; seed < 4 && v == SAME; seed++)
                 v = try_text(j, src->text, seed, NULL);
             good = good && v == SAME;
-            printf("%sok %u - %s%s%s\n", v == SAME ? "" : "not ", ++*tests, name,
+            printf("%sok %u - %s%s%s\n", v == SAME ? "" : "not ", ++j->tests_done, name,
                    v == SAME ? "" : " is ", v == SAME ? "" : verdict_name(v));
         }
         free(entry[i]);
@@ -384,41 +385,59 @@ static int try_file(struct job *j, struct cli *cli, const char *path)
 
 /* ---- all ------------------------------------------------------------------------------------------ */
 
-static int summary(struct job *j)
+/* What the kernels came to, as a line of TAP. */
+static bool report(struct job *j)
 {
     struct shared *s = j->shared;
-    struct arena *a = arena_new();
-    struct buf missing = buf_in(a), table = buf_in(a);
     uint64_t good = s->verdict[SAME], bad = 0;
-    if (s->no_device)
-        return CLI_NO_DEVICE;
     for (int v = SAME + 1; v < VERDICTS; v++) {
         bad += s->verdict[v];
         if (s->verdict[v])
             printf("# %" PRIu64 " %s\n", s->verdict[v], verdict_name((enum verdict)v));
     }
     bool all = bad == 0 && good == j->count;
-    printf("%sok 1 - %" PRIu64 " of %" PRIu64 " kernels (seed %" PRIu64
-           ") give the evaluator's bytes\n",
-           all ? "" : "not ", good, j->count, j->seed);
+    printf("%sok %u - %" PRIu64 " of %" PRIu64 " kernels (seed %" PRIu64
+           ", %s) give the evaluator's bytes\n",
+           all ? "" : "not ", ++j->tests_done, good, j->count, j->seed, j->target->name);
     for (uint32_t i = 0; i < s->nfailure && i < SHOWN_MOST && j->keep; i++)
         keep(j, s->failure[i].number, s->failure[i].verdict);
-    if (j->coverage) {
-        coverage_print(&s->coverage, &table);
-        coverage_missing(&s->coverage, &missing);
-        if (!j->plain)
-            fputs(buf_text(&table), stdout);
-        printf("%sok 2 - every word of the language occurs in them\n", missing.len ? "not " : "");
-        for (const char *c = buf_text(&missing), *end; (end = strchr(c, '\n')); c = end + 1)
-            printf("# missing: %.*s\n", (int)(end - c), c);
-    }
-    unsigned tests = j->coverage ? 2 : 1;
-    all = all && missing.len == 0;
-    if (j->plain)
-        all = try_found(j, &tests) && all;
-    printf("1..%u\n", tests);
+    memset(s->verdict, 0, sizeof s->verdict);
+    s->nfailure = 0;
+    return all;
+}
+
+static bool report_coverage(struct job *j)
+{
+    struct arena *a = arena_new();
+    struct buf missing = buf_in(a), table = buf_in(a);
+    coverage_print(&j->shared->coverage, &table);
+    coverage_missing(&j->shared->coverage, &missing);
+    if (!j->plain)
+        fputs(buf_text(&table), stdout);
+    printf("%sok %u - every word of the language occurs in them\n", missing.len ? "not " : "",
+           ++j->tests_done);
+    for (const char *c = buf_text(&missing), *end; (end = strchr(c, '\n')); c = end + 1)
+        printf("# missing: %.*s\n", (int)(end - c), c);
+    bool good = missing.len == 0;
     arena_free(a);
-    return all ? CLI_OK : CLI_CHECK_FAILED;
+    return good;
+}
+
+/* Without options: kernels for some targets, which together use every word, and those that once failed. */
+static bool run_test(struct job *j)
+{
+    static const char *const targets[] = {"sm_70", "sm_80", "sm_90"};
+    bool good = true;
+    j->count = 120;
+    j->batch = 30;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        j->target = ptx_target_find(targets[i], strlen(targets[i]));
+        run_all(j);
+        good = report(j) && good;
+        j->start += j->count;
+    }
+    good = report_coverage(j) && good;
+    return try_found(j) && good;
 }
 
 static void set_target(struct cli *cli, struct job *j)
@@ -437,7 +456,7 @@ int main(int argc, char **argv)
     const char *file = NULL;
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     j.jobs = cores < 1 ? 1 : cores > 8 ? 8 : (unsigned)cores;
-    j.plain = argc == 1;
+    j.plain = j.coverage = argc == 1;
     j.target = ptx_target_find("sm_80", 5);
     cli_begin(&cli, &program, argc, argv);
     for (int opt; (opt = cli_next(&cli)) != CLI_END;)
@@ -470,6 +489,17 @@ int main(int argc, char **argv)
         return CLI_BAD_INPUT;
     if (j.emit)
         mkdir(j.emit, 0777);
-    run_all(&j);
-    return cli_finish(&cli, summary(&j));
+    bool good = true;
+    if (j.plain) {
+        good = run_test(&j);
+    } else {
+        run_all(&j);
+        if (j.shared->no_device)
+            return cli_finish(&cli, CLI_NO_DEVICE);
+        good = report(&j);
+        if (j.coverage)
+            good = report_coverage(&j) && good;
+    }
+    printf("1..%u\n", j.tests_done);
+    return cli_finish(&cli, good ? CLI_OK : CLI_CHECK_FAILED);
 }

@@ -150,6 +150,10 @@ static void choose_launch(struct gen *g)
     memcpy(g->block, shapes[k], sizeof g->block);
     for (int i = 0; i < 3; i++)
         g->grid[i] = gen_one_in(g, 3) ? 1 + gen_below(g, 3) : 1;
+    for (int i = 0; i < 3; i++)
+        g->cluster[i] = g->sm >= 90 && gen_one_in(g, 4) ? 2 : 1;
+    for (int i = 0; i < 3; i++)
+        g->grid[i] *= g->cluster[i];
     g->threads = 1;
     for (int i = 0; i < 3; i++)
         g->threads *= g->block[i] * g->grid[i];
@@ -292,6 +296,8 @@ static void print_spec(struct gen *g, const char *name, const struct buf *functi
         buf_printf(out, "grid: ceil_div(n, %u)\n", g->block[0]);
     else
         print_launch(g, "grid", g->grid, out);
+    if (g->cluster[0] * g->cluster[1] * g->cluster[2] > 1)
+        print_launch(g, "cluster", g->cluster, out);
     if (gen_one_in(g, 3))
         buf_puts(out, "math: strict\n");
     if (functions->len)
@@ -311,7 +317,7 @@ const char *generate_kernel(struct arena *a, const char *name, unsigned sm, uint
     struct gen *g = ARENA_NEW(a, struct gen);
     struct buf functions = buf_in(a), body = buf_in(a), out = buf_in(a);
     *g = (struct gen){.a = a, .sm = sm, .r = random_start(seed, number), .trips = 1};
-    g->heavy = gen_one_in(g, 6) ? 2 : 0;
+    g->heavy = number % 6 == 0 ? 2 : 0;
     g->together = gen_one_in(g, 3);
     choose_launch(g);
     add_scalars(g);
@@ -328,6 +334,12 @@ const char *generate_kernel(struct arena *a, const char *name, unsigned sm, uint
     g->out = &body;
     number_threads(g);
     g->agreed = g->together;
+    if (g->heavy) { /* each function of the library in turn */
+        enum dtype t = gen_one_in(g, 2) ? DT_F32 : DT_F64;
+        const char *v = gen_name(g, "v");
+        gen_line(g, "%s %s = %s;", dtype_name(t), v, gen_library(g, (unsigned)number / 6, t, 2).s);
+        gen_add_var(g, v, t, false);
+    }
     gen_statements(g, 4 + gen_below(g, 14), 4);
     dump_variables(g);
     print_spec(g, name, &functions, &body, &out);

@@ -181,6 +181,11 @@ static const char *special(struct gen *g)
         "blockDim.z",    "gridDim.x",     "gridDim.y",     "gridDim.z",     "threadIdx.x",
         "threadIdx.y",   "threadIdx.z",   "laneid",        "warpid",        "threadIdx.x",
         "lanemask_lt()", "lanemask_le()", "lanemask_eq()", "lanemask_ge()", "lanemask_gt()"};
+    static const char *const clusters[] = {"clusterIdx.x",   "clusterIdx.y",  "clusterIdx.z",
+                                           "clusterDim.x",   "clusterDim.y",  "clusterDim.z",
+                                           "cluster_rank()", "cluster_size()"};
+    if (g->sm >= 90 && gen_one_in(g, 4))
+        return PICK(g, clusters);
     return PICK(g, words);
 }
 
@@ -495,9 +500,9 @@ static const struct {
 #include "lower/math.def"
 };
 
-static struct text library_call(struct gen *g, enum dtype t, unsigned depth)
+struct text gen_library(struct gen *g, unsigned number, enum dtype t, unsigned depth)
 {
-    unsigned k = gen_below(g, sizeof library / sizeof *library);
+    unsigned k = number % (sizeof library / sizeof *library);
     struct text x[2];
     g->heavy--;
     for (unsigned i = 0; i < library[k].nargs; i++)
@@ -510,7 +515,7 @@ static struct text float_builtin(struct gen *g, enum dtype t, unsigned depth)
     static const char *const exact[] = {"sqrt", "rcp",   "floor", "ceil",    "trunc",
                                         "rint", "round", "fma",   "copysign"};
     if (g->heavy > 0 && gen_one_in(g, 2))
-        return library_call(g, t, depth);
+        return gen_library(g, gen_below(g, 1000), t, depth);
     unsigned k = gen_below(g, sizeof exact / sizeof *exact), n = k == 7 ? 3 : k == 8 ? 2 : 1;
     struct text x[3] = {
         gen_expr(g, t == DT_F32 && k >= 2 && k < 7 && gen_one_in(g, 3) ? DT_F16 : t, depth)};

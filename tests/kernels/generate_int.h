@@ -84,7 +84,7 @@ struct gen {
     VEC(struct var) tables; /* at the top of functions: */
     VEC(const char *) scalar_values;
     VEC(uint32_t) dims; /* d0, d1 ... */
-    uint32_t block[3], grid[3], threads, n;
+    uint32_t block[3], grid[3], cluster[3], threads, n;
     unsigned names;    /* given so far */
     unsigned nodes;    /* of expressions, in all */
     unsigned heavy;    /* calls of library functions that may still be made */
@@ -129,6 +129,8 @@ const char *gen_index(struct gen *g, uint32_t n, unsigned depth);
 const char *gen_own(struct gen *g, struct gen_buffer b); /* "y[tid, 3]" */
 const char *gen_wrap(struct gen *g, struct text t, int lowest);
 struct text gen_text(const char *s, int level);
+/* A call of a function of the math library, by its number (modulo how many there are). */
+struct text gen_library(struct gen *g, unsigned number, enum dtype t, unsigned depth);
 const char *gen_call(struct gen *g, const struct gen_func *f, unsigned depth);
 
 /* ---- generate_data.c ---- */

@@ -111,6 +111,13 @@ static void effect(struct gen *g)
         "__syncthreads();",        "__syncwarp();",           "__threadfence();",
         "__threadfence_block();",  "__threadfence_system();", "fence();",
         "fence(order = seq_cst);", "fence(scope = block);",   "barrier_sync(3);"};
+    if (g->sm >= 90 && g->indent == 0 && gen_one_in(g, 2)) {
+        bool halves = gen_one_in(g, 2);
+        gen_line(g, halves ? "cluster_arrive();" : "cluster_sync();");
+        if (halves)
+            gen_line(g, "cluster_wait();");
+        return;
+    }
     gen_line(g, "%s", lines[gen_below(g, sizeof lines / sizeof *lines)]);
 }
 
