@@ -271,6 +271,48 @@ static void test_storage(void)
     arena_free(k.a);
 }
 
+static const char threads_spec[] =
+    "kernel: k\n"
+    "params:\n"
+    "  x: in f16[n]\n"
+    "  y: inout f16[n]\n"
+    "  c: inout u32[n]\n"
+    "grid: n\n"
+    "block: 64\n"
+    "cluster: [2, 1]\n"
+    "body: |\n"
+    "  u32 old = atomic_add(&c[1], 2, scope = block, order = acq_rel);\n"
+    "  atomic_cas(&c[0], old, load(&c[3], order = seq_cst));\n"
+    "  fence(order = release);\n"
+    "  store(&y[0], x[0], scope = system);\n"
+    "  f16x2 pair = atomic_sub(&y[2], f16x2(x[1], x[2]));\n"
+    "  f16 v = __shfl_xor_sync(-1, pair.x, 1);\n"
+    "  f32 w = warp_max(v) + f32(__syncthreads_count(v > 1));\n"
+    "  u32 k = old / warpSize + clusterIdx.x;\n"
+    "  y[k] = __any_sync(0xffffffff, w > 2) ? v : x[k];\n";
+
+static void test_threads(void)
+{
+    struct kernel k = read_kernel(threads_spec);
+    const struct lang_stmt *b = k.spec->body;
+    const struct lang_expr *add = b->body[0]->rhs, *cas = b->body[1]->rhs;
+    eq_int(k.spec->ncluster, 2, "a cluster has two extents");
+    ok(add->fn == FN_ATOMIC_ADD && add->nargs == 2 && add->type == DT_U32, "an atomic operation");
+    ok(add->order == ORDER_ACQ_REL && add->scope == SCOPE_BLOCK, "... with its order and scope");
+    eq_int(add->args[1]->type, DT_U32, "... whose operand has the element's type");
+    ok(cas->order == ORDER_RELAXED && cas->scope == SCOPE_GPU, "... or relaxed and gpu");
+    eq_int(cas->args[2]->order, ORDER_SEQ_CST, "an ordered load is an operand like others");
+    ok(b->body[2]->rhs->order == ORDER_RELEASE && b->body[2]->rhs->type == DT_VOID, "a fence");
+    const struct lang_expr *pair = b->body[4]->rhs, *shuffle = b->body[5]->rhs;
+    ok(pair->type == DT_F16 && pair->lanes == 2, "two elements at once give a vector");
+    ok(shuffle->type == DT_F16 && shuffle->args[0]->ival == UINT32_MAX,
+       "a shuffle has its value's type, and -1 is a mask of all");
+    const struct lang_expr *sum = b->body[6]->rhs;
+    ok(sum->args[0]->kind == E_CALL && sum->args[0]->type == DT_F32, "a reduction widens f16");
+    arena_free(k.a);
+    print_again(threads_spec);
+}
+
 static void test_body_print(void)
 {
     print_again(body_spec);
@@ -345,6 +387,7 @@ int main(void)
     test_ragged();
     test_body();
     test_storage();
+    test_threads();
     test_body_print();
     test_defines();
     test_lazy_functions();
