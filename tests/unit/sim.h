@@ -55,7 +55,8 @@ __attribute__((unused)) static uint64_t sim_buffer(struct sim *s, const char *na
                                                    const char *type, size_t n, unsigned bytes,
                                                    const void *data, bool read_only)
 {
-    const struct device_label label = {name, type, bytes * 8, read_only};
+    const struct device_label label = {
+        .name = name, .type = type, .element_bits = bytes * 8, .read_only = read_only};
     uint64_t address = 0;
     if (sim_device.alloc(s->dev, n * bytes, &label, &address, s->diags) != DEVICE_OK ||
         (data && sim_device.write(s->dev, address, data, n * bytes, s->diags) != DEVICE_OK))
