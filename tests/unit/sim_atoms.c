@@ -209,6 +209,44 @@ static void vectors(void)
     ok(got[2] == 0x3f8000003f800000, "... give the old values");
 }
 
+/* Stores and loads in every order, scope and space: what is stored is loaded. */
+static void ordered(const char *type, unsigned bits)
+{
+    static const char *const stores[] = {"", ".weak", ".volatile", ".relaxed", ".release"};
+    static const char *const loads[] = {"", ".weak", ".volatile", ".relaxed", ".acquire"};
+    const char *reg = bits == 64 ? "rd" : bits == 32 ? "r" : "h";
+    const bool wide = bits == 64;
+    struct buf b = buf_in(s.arena);
+    uint64_t sum = 0, value = 0, got[3] = {0, 0, 0};
+    unsigned n = 0;
+    for (size_t sp = 0; sp < 6; sp++)
+        for (size_t st = 0; st < 5; st++)
+            for (size_t ld = 0; ld < 5; ld++, n++) {
+                const char *at = sp < 2 ? "[%rd20]" : sp < 5 ? "[%r20]" : "[%rd21]";
+                value = value * 31 + 7;
+                value &= bits == 8 ? 0x7f : 0x7fff;
+                sum += value;
+                buf_printf(&b, "    mov.%s %%%s4, %u;\n",
+                           wide         ? "u64"
+                           : bits == 32 ? "u32"
+                                        : "u16",
+                           reg, (unsigned)value);
+                buf_printf(&b, "    st%s%s%s.%s %s, %%%s4;\n", stores[st],
+                           st > 2 ? scopes[1 + n % 4] : "", spaces[sp], type, at, reg);
+                buf_printf(&b, "    ld%s%s%s.%s %%%s5, %s;\n", loads[ld],
+                           ld > 2 ? scopes[1 + n / 4 % 4] : "", spaces[sp], type, reg, at);
+                if (wide)
+                    buf_printf(&b, "    add.u64 %%rd10, %%rd10, %%rd5;\n");
+                else
+                    buf_printf(
+                        &b, "    cvt.u64.u%u %%rd1, %%%s5;\n    add.u64 %%rd10, %%rd10, %%rd1;\n",
+                        bits == 32 ? 32 : 16, reg);
+            }
+    const bool fine = run(kernel(s.arena, buf_text(&b)), got, 0, 0);
+    if (!ok(fine && got[2] == sum, "%u pairs of st and ld of .%s", n, type))
+        tap_note("%s", sim_errors(&s));
+}
+
 int main(void)
 {
     s = sim_begin((struct device_options){.threads = 1});
@@ -226,6 +264,14 @@ int main(void)
         }
     subnormals();
     vectors();
+    static const struct {
+        const char *name;
+        unsigned bits;
+    } plain[] = {{"b8", 8},   {"u8", 8},   {"s8", 8},   {"b16", 16}, {"u16", 16},
+                 {"s16", 16}, {"b32", 32}, {"u32", 32}, {"s32", 32}, {"f32", 32},
+                 {"b64", 64}, {"u64", 64}, {"s64", 64}, {"f64", 64}};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        ordered(plain[i].name, plain[i].bits);
     sim_end(&s);
     return tap_done();
 }
