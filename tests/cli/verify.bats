@@ -397,3 +397,26 @@ END
     run -2 kaio-verify "$saxpy" n=1003 x=@normal:1 y=@normal:2 alpha=2.5
     [[ "$output" == *"no output is given"* ]]
 }
+
+@test "a fault in the simulator names the line of the spec, once for each row" {
+    cd "$BATS_TEST_TMPDIR"
+    cat >over.yaml <<'END'
+kernel: over
+params:
+  x: in f32[n]
+  y: out f32[n]
+block: 32
+grid: ceil_div(n, 32)
+body: |
+  u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+  y[i] =
+    x[i + 1];
+reference: |
+  y[i] = x[i]
+cases: {a: {n: 32}}
+END
+    run -1 --separate-stderr kaio-verify --run -d cpu over.yaml
+    [ "${#lines[@]}" = 5 ]
+    [ "$(grep -c "error: kernel 'over': load of 4 bytes at element 32 of 'x'" <<<"$stderr")" = 2 ]
+    [ "$(grep -c '^over.yaml:9:3: note: this is where this instruction comes from' <<<"$stderr")" = 2 ]
+}

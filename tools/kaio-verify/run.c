@@ -133,7 +133,8 @@ static bool emit(struct kernel *k, struct diags *d)
     if (s->opt->ptx) {
         k->ptx = io_read(k->a, d, s->opt->ptx, IO_TEXT_LIMIT);
     } else {
-        const struct lower_options lo = {.lines = s->opt->check};
+        /* the simulator's findings name the spec's lines */
+        const struct lower_options lo = {.lines = s->ops == &sim_device};
         struct ptx_module *made = lower_specs(k->a, &k->spec, 1, s->target, &lo, d);
         if (!made)
             return false;
@@ -360,6 +361,7 @@ static bool bit_stable(struct trial *t, const char *fill)
 static void check(struct trial *t, enum fill_kind kind)
 {
     struct session *s = t->k->s;
+    t->d = t->run->d = diags_new(t->a); /* what was said of the inputs before has been shown */
     struct ref *ref = reference(t, kind);
     if (ref && s->opt->fill < 0 && kind == FILL_NORMAL && nan_share(ref) > 0.25) {
         ref_free(ref); /* logarithms and roots want positive numbers */
