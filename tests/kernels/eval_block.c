@@ -88,7 +88,9 @@ struct storage *eval_variable(struct block *b, const struct lang_symbol *sym)
     v->sym = sym;
     v->count = 1;
     for (uint32_t i = 0; i < sym->rank; i++) {
-        int64_t n = sym->dims[i] ? eval_scalar(&b->thread[0], sym->dims[i]).i : 0;
+        int64_t n = m->shared_bytes / (int64_t)dtype_bytes(sym->type, sym->lanes ? sym->lanes : 1);
+        if (sym->dims[i])
+            n = eval_scalar(&b->thread[0], sym->dims[i]).i;
         v->dim[i] = n > 0 ? (uint64_t)n : 0;
         v->count *= v->dim[i];
     }
@@ -233,6 +235,9 @@ const char *eval_kernel(struct arena *a, const struct eval_input *in)
         return "only exact kernels with a body: are evaluated";
     if (!sizes(&m, s->grid, s->ngrid, m.grid) || !sizes(&m, s->block, s->nblock, m.block))
         return "the grid or the block has no size";
+    struct diags *d = diags_new(a);
+    if (s->shared && !lang_eval_int(s->shared, look_up, (void *)(uintptr_t)in, &m.shared_bytes, d))
+        return "the shared memory has no size";
     if (!sizes(&m, s->cluster, s->ncluster, m.cluster))
         return "the cluster has no size";
     struct block b = {.machine = &m, .nthread = m.block[0] * m.block[1] * m.block[2]};

@@ -53,8 +53,9 @@ struct machine {
     struct arena *arena;
     const struct eval_input *in;
     uint32_t grid[3], block[3], cluster[3];
-    bool contract; /* a product and a sum may be one fma */
-    bool meets;    /* threads wait for each other: they need coroutines */
+    int64_t shared_bytes; /* of the array without a size */
+    bool contract;        /* a product and a sum may be one fma */
+    bool meets;           /* threads wait for each other: they need coroutines */
     const char *fault;
     uint64_t steps;
 };

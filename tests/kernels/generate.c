@@ -37,6 +37,29 @@ struct var *gen_add_var(struct gen *g, const char *name, enum dtype t, bool fixe
     return v;
 }
 
+bool gen_is_visible(const struct gen *g, size_t i)
+{
+    for (size_t k = i + 1; k < g->vars.n; k++)
+        if (strcmp(g->vars.v[k].name, g->vars.v[i].name) == 0)
+            return false;
+    return true;
+}
+
+const char *gen_outer_name(struct gen *g)
+{
+    const char *found = NULL;
+    unsigned n = 0;
+    for (size_t i = 0; i < g->scope && i < g->vars.n; i++) {
+        const char *name = g->vars.v[i].name;
+        bool here = name[0] != 'v'; /* tid, counters, parameters and arrays keep their names */
+        for (size_t k = g->scope; k < g->vars.n; k++)
+            here |= strcmp(g->vars.v[k].name, name) == 0;
+        if (!here && gen_one_in(g, ++n))
+            found = name;
+    }
+    return found;
+}
+
 /* ---- buffers -------------------------------------------------------------------------------------- */
 
 static void shape(struct gen *g, struct gen_buffer *b)
@@ -256,6 +279,8 @@ static void dump_variables(struct gen *g)
 {
     for (size_t i = 0; i < g->vars.n; i++) {
         const struct var *v = &g->vars.v[i];
+        if (!gen_is_visible(g, i))
+            continue;
         struct gen_buffer *b = dump_buffer(g, v->type);
         uint32_t elements = 1, lanes = v->lanes ? v->lanes : 1;
         for (uint32_t k = 0; k < v->rank; k++)
@@ -300,6 +325,10 @@ static void print_spec(struct gen *g, const char *name, const struct buf *functi
         print_launch(g, "cluster", g->cluster, out);
     if (gen_one_in(g, 3))
         buf_puts(out, "math: strict\n");
+    if (g->dynamic != DT_VOID) {
+        uint32_t n = g->block[0] * g->block[1] * g->block[2];
+        buf_printf(out, "shared: %zu\n", dtype_bytes(g->dynamic, n));
+    }
     if (functions->len)
         buf_printf(out, "functions: |\n%s", buf_text(functions));
     buf_printf(out, "body: |\n%s", buf_text(body));
@@ -316,7 +345,8 @@ const char *generate_kernel(struct arena *a, const char *name, unsigned sm, uint
 {
     struct gen *g = ARENA_NEW(a, struct gen);
     struct buf functions = buf_in(a), body = buf_in(a), out = buf_in(a);
-    *g = (struct gen){.a = a, .sm = sm, .r = random_start(seed, number), .trips = 1};
+    *g = (struct gen){
+        .a = a, .dynamic = DT_VOID, .sm = sm, .r = random_start(seed, number), .trips = 1};
     g->heavy = number % 6 == 0 ? 2 : 0;
     g->together = gen_one_in(g, 3);
     choose_launch(g);
@@ -331,6 +361,8 @@ const char *generate_kernel(struct arena *a, const char *name, unsigned sm, uint
         storing_function(g, &f);
         *VEC_PUSH(a, &g->funcs) = f;
     }
+    if (g->together && gen_one_in(g, 3))
+        gen_meeting_function(g);
     g->out = &body;
     number_threads(g);
     g->agreed = g->together;
@@ -340,7 +372,8 @@ const char *generate_kernel(struct arena *a, const char *name, unsigned sm, uint
         gen_line(g, "%s %s = %s;", dtype_name(t), v, gen_library(g, (unsigned)number / 6, t, 2).s);
         gen_add_var(g, v, t, false);
     }
-    gen_statements(g, 4 + gen_below(g, 14), 4);
+    bool large = gen_one_in(g, 8);
+    gen_statements(g, large ? 25 : 4 + gen_below(g, 14), large ? 5 : 4);
     dump_variables(g);
     print_spec(g, name, &functions, &body, &out);
     return buf_text(&out);

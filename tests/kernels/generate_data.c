@@ -67,8 +67,8 @@ const struct var *gen_find_part(struct gen *g, enum dtype t, bool to_change)
     unsigned n = 0;
     for (size_t i = 0; i < g->vars.n; i++) {
         const struct var *v = &g->vars.v[i];
-        if ((v->lanes || v->rank) && (t == DT_VOID || v->type == t) && !(to_change && v->fixed) &&
-            gen_one_in(g, ++n))
+        if ((v->lanes || v->rank) && gen_is_visible(g, i) && (t == DT_VOID || v->type == t) &&
+            !(to_change && v->fixed) && gen_one_in(g, ++n))
             found = v;
     }
     return found;
@@ -82,7 +82,7 @@ static const char *find_vector(struct gen *g, enum dtype t, unsigned lanes)
     unsigned n = 0;
     for (size_t i = 0; i < g->vars.n; i++) {
         struct var v = g->vars.v[i];
-        if (v.lanes == lanes && v.type == t && gen_one_in(g, ++n))
+        if (v.lanes == lanes && v.type == t && gen_is_visible(g, i) && gen_one_in(g, ++n))
             found = v.rank ? element_of(g, &v) : v.name;
     }
     return found;
@@ -233,7 +233,8 @@ static void vector_declaration(struct gen *g, unsigned depth)
 {
     uint8_t lanes;
     enum dtype t = gen_vector_type(g, &lanes);
-    const char *name = gen_name(g, "v");
+    const char *outer = gen_one_in(g, 5) ? gen_outer_name(g) : NULL;
+    const char *name = outer ? outer : gen_name(g, "v");
     bool fixed = gen_one_in(g, 8);
     gen_line(g, "%s%s %s = %s;", fixed ? "const " : "",
              gen_one_in(g, 8) ? "auto" : gen_type_name(g, t, lanes), name,
@@ -340,7 +341,7 @@ static void vector_assignment(struct gen *g, unsigned depth)
     static const char *const ops[] = {"=", "+=", "-=", "*="};
     for (size_t i = g->vars.n; i-- > 0;) {
         struct var v = g->vars.v[i];
-        if (!v.lanes || v.rank || v.fixed || gen_one_in(g, 3))
+        if (!v.lanes || v.rank || v.fixed || !gen_is_visible(g, i) || gen_one_in(g, 3))
             continue;
         unsigned k = gen_is_arithmetic(v.type) ? gen_below(g, 4) : 0;
         gen_line(g, "%s %s %s;", v.name, ops[k],

@@ -166,7 +166,7 @@ static const struct var *find_var(struct gen *g, enum dtype t)
     unsigned n = 0;
     for (size_t i = 0; i < g->vars.n; i++)
         if (g->vars.v[i].type == t && !g->vars.v[i].lanes && !g->vars.v[i].rank &&
-            gen_one_in(g, ++n))
+            gen_is_visible(g, i) && gen_one_in(g, ++n))
             found = &g->vars.v[i];
     for (size_t i = 0; i < g->scalars.n; i++)
         if (g->scalars.v[i].type == t && gen_one_in(g, ++n))
@@ -610,7 +610,7 @@ static struct text function(struct gen *g, enum dtype t, unsigned depth)
 {
     for (unsigned tries = 0; tries < 4 && g->funcs.n; tries++) {
         const struct gen_func *f = &g->funcs.v[gen_below(g, (unsigned)g->funcs.n)];
-        if (f->result == t && !f->lanes && !f->array)
+        if (f->result == t && !f->lanes && !f->array && !f->meets)
             return gen_text(gen_call(g, f, depth), BIND_PRIMARY);
     }
     return leaf(g, t);

@@ -69,6 +69,7 @@ struct gen_func {
     enum dtype param[4];
     uint8_t lanes, param_lanes[4]; /* of vectors; lanes: the result's */
     uint32_t array; /* the first parameter is an array of so many elements, which it may change */
+    bool meets;     /* threads meet in it */
     bool stores;    /* to the element of the thread whose number is the last argument */
 };
 
@@ -77,6 +78,7 @@ struct gen {
     struct random r;
     struct buf *out; /* what is being written: the body or the functions */
     unsigned indent, sm;
+    size_t scope; /* the first variable of this block */
     VEC(struct var) vars;
     VEC(struct gen_buffer) buffers;
     VEC(struct gen_func) funcs;
@@ -92,8 +94,10 @@ struct gen {
     unsigned loops;    /* around, inside of this function */
     bool in_func;      /* no threadIdx, no own elements */
     enum dtype result; /* of the function */
-    bool together;     /* threads meet: all of them are there, and none returns early */
-    bool agreed;       /* all threads of the block come by here */
+    enum dtype
+        dynamic;   /* the elements of the shared array without a size; DT_VOID: there is none */
+    bool together; /* threads meet: all of them are there, and none returns early */
+    bool agreed;   /* all threads of the block come by here */
 };
 
 /* ---- generate.c ---- */
@@ -102,6 +106,10 @@ bool gen_one_in(struct gen *g, unsigned n);
 unsigned gen_below(struct gen *g, unsigned n);
 void gen_line(struct gen *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct var *gen_add_var(struct gen *g, const char *name, enum dtype t, bool fixed);
+/* Can vars.v[i] be named here, or does another hide it? */
+bool gen_is_visible(const struct gen *g, size_t i);
+/* The name of a variable of an outer block, which a new one may hide; NULL: there is none. */
+const char *gen_outer_name(struct gen *g);
 /* A buffer of that use and type, made when there is none. */
 struct gen_buffer gen_buffer(struct gen *g, enum buffer_use use, enum dtype t);
 
@@ -149,6 +157,7 @@ void gen_data(struct gen *g, unsigned depth); /* a statement */
 
 /* ---- generate_meet.c ---- */
 void gen_meeting(struct gen *g);
+void gen_meeting_function(struct gen *g);
 const char *gen_agreed(struct gen *g); /* a condition */
 
 /* ---- generate_shared.c ---- */

@@ -105,6 +105,54 @@ static const char *some_value(struct gen *g, enum dtype *result)
     return shuffle(g, *result);
 }
 
+/* What only some warps do; all lanes of these. */
+static void warp_branch(struct gen *g)
+{
+    enum dtype t = gen_scalar_type(g);
+    const char *name = gen_name(g, "v");
+    static const char *const tests[] = {"warpid == 0", "warpid != 1", "warpid % 2 == 1",
+                                        "(warpid & 2) == 0"};
+    gen_line(g, "%s %s = %s;", dtype_name(t), name, gen_expr(g, t, 1).s);
+    gen_line(g, "if (%s) {", tests[gen_below(g, 4)]);
+    gen_line(g, "  %s = %s;", name, shuffle(g, t));
+    gen_line(g, "}");
+    gen_add_var(g, name, t, false);
+}
+
+/* A function in which threads meet. */
+void gen_meeting_function(struct gen *g)
+{
+    struct gen_func f = {.name = gen_name(g, "fn"), .nparam = 1, .meets = true};
+    enum dtype t;
+    const char *p = gen_name(g, "p"), *v = gen_name(g, "v");
+    g->in_func = true;
+    f.param[0] = gen_scalar_type(g);
+    gen_add_var(g, p, f.param[0], false);
+    const char *value = some_value(g, &t);
+    f.result = t;
+    gen_line(g, "%s %s(%s %s) {", dtype_name(t), f.name, dtype_name(f.param[0]), p);
+    gen_line(g, "  %s %s = %s;", dtype_name(t), v, value);
+    if (gen_one_in(g, 2))
+        gen_line(g, "  if (%s) return %s;", gen_condition(g, 1).s, gen_expr(g, t, 1).s);
+    gen_line(g, "  return %s;", v);
+    gen_line(g, "}");
+    g->vars.n = 0;
+    g->in_func = false;
+    *VEC_PUSH(g->a, &g->funcs) = f;
+}
+
+static const char *meeting_call(struct gen *g, enum dtype *t)
+{
+    for (size_t i = 0; i < g->funcs.n; i++) {
+        struct gen_func f = g->funcs.v[i];
+        if (!f.meets)
+            continue;
+        *t = f.result;
+        return gen_call(g, &f, 2);
+    }
+    return some_value(g, t);
+}
+
 static void effect(struct gen *g)
 {
     static const char *const lines[] = {
@@ -132,7 +180,12 @@ void gen_meeting(struct gen *g)
         gen_shared(g);
         return;
     }
-    const char *value = some_value(g, &t), *name = gen_name(g, "v");
+    if (gen_one_in(g, 8) && g->block[0] * g->block[1] * g->block[2] % 32 == 0) {
+        warp_branch(g);
+        return;
+    }
+    const char *value = gen_one_in(g, 4) ? meeting_call(g, &t) : some_value(g, &t);
+    const char *name = gen_name(g, "v");
     if (gen_one_in(g, 4) && gen_is_arithmetic(t))
         gen_line(g, "%s %s = %s + %s;", dtype_name(t), name, value,
                  gen_wrap(g, gen_variable(g, t), BIND_MUL));

@@ -32,6 +32,9 @@ static void exchange(struct gen *g)
         shape = arena_printf(g->a, gen_one_in(g, 2) ? "[%u][32]" : "[%u][33]", n / 32);
         mine = "warpid, laneid";
         other = arena_printf(g->a, "%s, %s", gen_index(g, n / 32, 0), gen_index(g, 32, 1));
+    } else if (g->dynamic == DT_VOID && !lanes && gen_one_in(g, 3)) { /* as shared: says */
+        g->dynamic = t;
+        shape = "[]";
     } else if (gen_one_in(g, 4)) { /* known at launch only */
         shape = "[blockDim.x * blockDim.y * blockDim.z]";
     } else if (gen_one_in(g, 4)) {

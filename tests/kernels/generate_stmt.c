@@ -11,6 +11,8 @@ static void block(struct gen *g, const char *head, unsigned n, unsigned depth)
 {
     size_t vars = g->vars.n;
     bool agreed = g->agreed;
+    size_t scope = g->scope;
+    g->scope = vars;
     g->agreed = agreed && !*head; /* after a head, only some may come here */
     gen_line(g, "%s{", head);
     g->indent++;
@@ -18,6 +20,7 @@ static void block(struct gen *g, const char *head, unsigned n, unsigned depth)
     g->indent--;
     gen_line(g, "}");
     g->vars.n = vars;
+    g->scope = scope;
     g->agreed = agreed;
 }
 
@@ -26,27 +29,30 @@ static void block(struct gen *g, const char *head, unsigned n, unsigned depth)
 /* A new name, or sometimes one that hides a variable of an outer block. */
 static const char *declared_name(struct gen *g)
 {
-    return gen_name(g, "v");
+    const char *outer = gen_one_in(g, 5) ? gen_outer_name(g) : NULL;
+    return outer ? outer : gen_name(g, "v");
 }
 
 static void declaration(struct gen *g, unsigned depth)
 {
     enum dtype t = gen_scalar_type(g);
-    const char *name = declared_name(g);
+    const char *name = gen_name(g, "v");
     bool fixed = gen_one_in(g, 8), is_auto = gen_one_in(g, 8);
     if (!fixed && !is_auto && gen_one_in(g, 8)) { /* its value comes later */
         gen_line(g, "%s %s;", dtype_name(t), name);
         gen_line(g, "if (%s) %s = %s; else %s = %s;", gen_condition(g, 1).s, name,
                  gen_expr(g, t, depth).s, name, gen_assignable(g, t, 1).s);
     } else if (is_auto) {
+        name = declared_name(g);
         gen_line(g, "%sauto %s = %s;", fixed ? "const " : "", name, gen_expr(g, t, depth).s);
     } else if (gen_one_in(g, 10)) {
-        const char *second = declared_name(g);
+        const char *second = gen_name(g, "v");
         gen_line(g, "%s %s = %s, %s = %s;", dtype_name(t), name, gen_assignable(g, t, depth).s,
                  second, gen_expr(g, t, 1).s);
         gen_add_var(g, second, t, false);
         fixed = false;
     } else {
+        name = declared_name(g); /* its initialiser does not see it yet */
         struct text value = fixed && gen_one_in(g, 2) ? gen_literal(g, t)
                                                       : gen_assignable(g, t, depth);
         gen_line(g, "%s%s %s = %s;", fixed ? "const " : "", dtype_name(t), name, value.s);
@@ -97,7 +103,8 @@ static void assignment(struct gen *g, unsigned depth)
     const struct var *v = NULL;
     unsigned n = 0;
     for (size_t i = 0; i < g->vars.n; i++)
-        if (!g->vars.v[i].fixed && !g->vars.v[i].lanes && !g->vars.v[i].rank && gen_one_in(g, ++n))
+        if (!g->vars.v[i].fixed && !g->vars.v[i].lanes && !g->vars.v[i].rank &&
+            gen_is_visible(g, i) && gen_one_in(g, ++n))
             v = &g->vars.v[i];
     const struct var *whole = gen_one_in(g, 4) ? gen_find_part(g, DT_VOID, true) : NULL;
     struct var part = {0};
