@@ -156,6 +156,8 @@ check() {
     [ $# = 5 ] || exit 2
     verdict=
     awk "BEGIN { exit !($4 <= $3) }" || { verdict='  ABOVE THAT' && failed=1; }
+    # no function that rounds is always right
+    [ "$4" != 0 ] || [ "$3" = 0 ] || { verdict='  NOTHING WAS MEASURED' && failed=1; }
     printf '%-15s %9s %-10s documented %-8s at %s%s\n' "$1" "$4" "$2" "$3" "$5" "$verdict"
 }
 
