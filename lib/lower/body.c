@@ -42,6 +42,7 @@ static bool generate(struct cg *g, size_t diags)
     g->dynamic = NULL;
     g->shared_text = NULL;
     g->again = false;
+    g->rounds = 0;
     cg_begin(g, s->name);
     if (!check_block(g) || !cg_layout(g, s->body))
         return false;

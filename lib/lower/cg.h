@@ -187,6 +187,7 @@ struct cg {
     /* Local arrays whose index is not constant somewhere: found while generating, which then begins again. */
     VEC(const struct lang_symbol *) indexed;
     bool again;
+    uint32_t rounds; /* of unrolled loops, so far */
     struct library *library;
     uint64_t block[3];    /* threads, 0 where not constant */
     struct cg_nest *nest; /* the innermost loop */

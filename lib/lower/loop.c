@@ -9,6 +9,7 @@
  * they are short, to spare their counting and make constants of what is computed from it. */
 enum {
     MOST_ROUNDS = 1024,
+    MOST_ROUNDS_IN_ALL = 100000,
     MOST_OWN_ROUNDS = 32,
     MOST_OWN_NODES = 1024,
     MOST_SHORT_ROUNDS = 16,
@@ -324,6 +325,9 @@ static void unrolled(struct cg *g, const struct lang_stmt *s, uint32_t rounds)
     }
     g->loop = &loop;
     for (uint32_t k = 0; k < rounds && !g->dead && !g->failed; k++) {
+        if (g->rounds++ == MOST_ROUNDS_IN_ALL)
+            cg_error(g, s->span, "loops are unrolled into more than %d rounds in all",
+                     MOST_ROUNDS_IN_ALL);
         round_of(g, s, &loop);
         if (s->step && !g->dead)
             cg_stmt(g, s->step);
@@ -347,6 +351,79 @@ static void ask(struct cg *g, const struct lang_stmt *s, bool sense, uint32_t la
     cg_branch(g, s->cond, sense, label);
 }
 
+/* for (...; v < end; v += step) with an end that stays what it is. */
+struct stride {
+    const struct lang_expr *v, *end;
+    bool inclusive;
+    uint64_t step;
+};
+
+static bool is_fixed(const struct lang_expr *e, const struct lang_stmt *s)
+{
+    bool leaf =
+        e->kind == E_INT || e->kind == E_SPECIAL ||
+        (e->kind == E_NAME && (e->sym->kind == SYM_DIM || e->sym->kind == SYM_SCALAR ||
+                               (e->sym->kind == SYM_LOCAL && !assignments(s->body[0], e->sym) &&
+                                !assignments(s->step, e->sym))));
+    if (!leaf && e->kind != E_UNARY && e->kind != E_BINARY && e->kind != E_CAST)
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!is_fixed(e->args[i], s))
+            return false;
+    return !e->lanes;
+}
+
+static bool find_stride(const struct lang_stmt *s, struct stride *t)
+{
+    struct counter c;
+    int64_t step;
+    const struct lang_expr *e = s->cond;
+    if (s->kind != S_FOR || !find_counter(s, &c) || c.change != s->step || e->kind != E_BINARY ||
+        e->op < OP_LT || e->op > OP_GE)
+        return false;
+    bool mirrored = e->op == OP_GT || e->op == OP_GE;
+    t->v = e->args[mirrored];
+    t->end = e->args[!mirrored];
+    t->inclusive = e->op == OP_LE || e->op == OP_GE;
+    if (t->v->kind != E_NAME || t->v->sym != c.sym || dtype_bits(t->v->type) < 32 ||
+        !dtype_is_int(t->v->type) || !is_fixed(t->end, s) || !s->step->has_op ||
+        s->step->op != OP_ADD || !lang_const_int(s->step->rhs, &step) || step < 1 || step > 1 << 16)
+        return false;
+    t->step = (uint64_t)step;
+    return true;
+}
+
+/* As many rounds at a time as `copies` while that many are left, without asking between them. */
+static void rounds_at_once(struct cg *g, const struct lang_stmt *s, const struct stride *t,
+                           uint32_t copies, struct cg_loop *loop)
+{
+    uint32_t head = cg_label(g, "loop"), rest = cg_label(g, "rest");
+    enum dtype distance = dtype_bits(t->v->type) == 64 ? DT_U64 : DT_U32;
+    struct cg_val end = cg_freeze(g, cg_expr(g, t->end));
+    size_t mark = cg_scope_open(g);
+    struct cg_nest nest;
+    cg_nest_open(g, &nest, s);
+    cg_place(g, head);
+    cg_loop_head(g);
+    struct cg_val v = cg_expr(g, t->v);
+    struct cg_val some = cg_binary(g, t->inclusive ? OP_LE : OP_LT, v, end);
+    struct cg_val left = cg_convert(g, cg_binary(g, OP_SUB, end, v), distance);
+    struct cg_val most = cg_int(distance, (int64_t)(t->step * (copies - 1)));
+    struct cg_val all = cg_binary(g, t->inclusive ? OP_GE : OP_GT, left, most);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LAND, some, all)), false, rest);
+    for (uint32_t k = 0; k < copies && !g->dead; k++) {
+        size_t inner = cg_scope_open(g);
+        round_of(g, s, loop);
+        cg_scope_close(g, inner);
+        if (!g->dead)
+            cg_stmt(g, s->step);
+    }
+    cg_jump(g, head);
+    cg_nest_close(g, &nest);
+    cg_scope_close(g, mark);
+    cg_place(g, rest);
+}
+
 /* copies: of the body in one round of the loop; between them the condition is asked unless it is known to hold. */
 static void rolled(struct cg *g, const struct lang_stmt *s, uint32_t copies, bool known)
 {
@@ -360,6 +437,11 @@ static void rolled(struct cg *g, const struct lang_stmt *s, uint32_t copies, boo
     uint32_t head = cg_label(g, "loop");
     loop.exit = cg_label(g, "break");
     g->loop = &loop;
+    struct stride stride;
+    if (copies > 1 && !known && find_stride(s, &stride)) {
+        rounds_at_once(g, s, &stride, copies, &loop);
+        copies = 1;
+    }
     size_t mark = cg_scope_open(g);
     struct cg_nest nest;
     cg_nest_open(g, &nest, s);
