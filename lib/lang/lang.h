@@ -282,6 +282,7 @@ struct lang_options {
     /* Of a body: the block's extents, 0 where they are known only at launch. The analysis of what differs between
      * threads (uniform.c) knows warps by them. */
     uint32_t block[3];
+    bool whole_rows; /* block[0] is a multiple of 32, be it known or not */
     /* lang_functions only parses; a function is checked when checked code first calls it, or by lang_check_func
      * (for a library of which little is used). */
     bool lazy_functions;

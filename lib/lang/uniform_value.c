@@ -53,15 +53,25 @@ static bool is_multiple_of_warp(uint32_t n)
     return n > 0 && n % 32 == 0;
 }
 
+/* Does a row of the block, or a plane of it, consist of whole warps? */
+static bool has_whole_rows(const struct uniform *u)
+{
+    return u->opt->whole_rows || is_multiple_of_warp(u->opt->block[0]);
+}
+
+static bool has_whole_planes(const struct uniform *u)
+{
+    return has_whole_rows(u) || is_multiple_of_warp(u->opt->block[0] * u->opt->block[1]);
+}
+
 /* Is the value the lane's number plus something that is the same in the warp? */
 static bool is_lane(const struct uniform *u, struct value v)
 {
     const uint32_t *block = u->opt->block;
     unsigned flat = TERM_X; /* the terms of the thread's number in its block, but for whole warps */
-    if (!is_multiple_of_warp(block[0]) && block[1] != 1)
+    if (!has_whole_rows(u) && block[1] != 1)
         flat |= TERM_Y_BX;
-    if (!is_multiple_of_warp(block[0]) && !is_multiple_of_warp(block[0] * block[1]) &&
-        block[2] != 1)
+    if (!has_whole_planes(u) && block[2] != 1)
         flat |= TERM_Z_BXY;
     return v.terms == TERM_LANE || (v.terms && v.terms == flat);
 }
@@ -80,9 +90,7 @@ static struct value thread_number(struct uniform *u, const struct lang_expr *e)
     if (block[axis] == 1)
         return (struct value){.align = WARP_SHIFT};
     struct value v = differs(u, IN_THREAD, e->span, lang_special_name(e->special));
-    bool by_rows = axis > 0 && is_multiple_of_warp(block[0]);
-    bool by_planes = axis > 1 && is_multiple_of_warp(block[0] * block[1]);
-    if (by_rows || by_planes) {
+    if ((axis > 0 && has_whole_rows(u)) || (axis > 1 && has_whole_planes(u))) {
         v.level = IN_WARP;
         return v;
     }
@@ -97,6 +105,8 @@ static struct value block_extent(const struct uniform *u, enum lang_special sp)
     struct value v = {.align = 0};
     if (u->opt->block[axis])
         v.align = align_of(u->opt->block[axis]);
+    else if (axis == 0 && u->opt->whole_rows)
+        v.align = WARP_SHIFT;
     v.unit = sp == SP_NTID_X ? UNIT_BX : sp == SP_NTID_Y ? UNIT_BY : 0;
     return v;
 }
@@ -296,7 +306,7 @@ static struct value name_value(struct uniform *u, struct place *s, struct cause 
 static bool has_full_warps(const struct uniform *u)
 {
     const uint32_t *block = u->opt->block;
-    return is_multiple_of_warp(block[0] * block[1] * block[2]);
+    return has_whole_rows(u) || is_multiple_of_warp(block[0] * block[1] * block[2]);
 }
 
 /* A warp's call names its lanes: all of them must come, or those of a mask that is computed or partial, which is

@@ -190,6 +190,6 @@ struct cg_val block_reduction(struct cg *g, const struct lang_expr *e)
     int32_t first = cg_reg(g, cg_binary(g, OP_EQ, lane, cg_int(DT_U32, 0)));
     store_if(g, first, slot_of(g, v.type, here, cg_special(g, SP_WARPID)), v);
     barrier(g);
-    return of.all ? fold_everywhere(g, f, v.type, here, (unsigned)threads / 32)
-                  : fold_first(g, f, v.type, here);
+    return of.all && known ? fold_everywhere(g, f, v.type, here, (unsigned)threads / 32)
+                           : fold_first(g, f, v.type, here);
 }

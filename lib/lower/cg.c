@@ -439,7 +439,7 @@ static struct cg_val warp_number(struct cg *g)
 static bool lane_of_thread(struct cg *g, struct cg_val *v)
 {
     const uint64_t *b = g->block;
-    if (!(b[0] && b[0] % 32 == 0) && !(b[1] == 1 && b[2] == 1))
+    if (!g->spec->whole_rows && !(b[1] == 1 && b[2] == 1))
         return false;
     *v = cg_special(g, SP_TID_X);
     if (!b[0] || b[0] > 32)

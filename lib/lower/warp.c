@@ -132,7 +132,7 @@ struct lanes warp_lanes(struct cg *g)
     int64_t known;
     struct cg_val n = block_threads(g);
     struct lanes of = {true, cg_int(DT_U32, LANES), ptx_imm(UINT32_MAX)};
-    if (cg_is_const(n, &known) && known % LANES == 0)
+    if (g->spec->whole_rows || (cg_is_const(n, &known) && known % LANES == 0))
         return of;
     of.all = false;
     if (cg_is_const(n, &known) && known < LANES) {

@@ -296,6 +296,33 @@ static bool read_equations(struct spec_reader *r, const struct yaml_value *v, co
     return text_span(v, key, &text, r->d) && lang_equations(r->a, text, scope, &opt, out, r->d);
 }
 
+static bool is_multiple_of_32(const struct lang_expr *e)
+{
+    int64_t v;
+    return lang_const_int(e, &v) && v > 0 && v % 32 == 0;
+}
+
+/* A multiple of 32 as it stands, by a constant factor, or because a requirement says so: e % 32 == 0. */
+static bool is_whole_warps(struct spec_reader *r, const struct lang_expr *e)
+{
+    const char *text = lang_expr_text(r->a, e);
+    if (is_multiple_of_32(e))
+        return true;
+    if (e->kind == E_BINARY && e->op == OP_MUL)
+        return is_multiple_of_32(e->args[0]) || is_multiple_of_32(e->args[1]);
+    for (size_t i = 0; i < r->spec->require.n; i++) {
+        const struct lang_expr *q = r->spec->require.v[i], *rest = q->nargs ? q->args[0] : NULL;
+        int64_t zero;
+        while (rest && rest->kind == E_CAST && rest->is_implicit)
+            rest = rest->args[0];
+        if (q->kind == E_BINARY && q->op == OP_EQ && rest->kind == E_BINARY && rest->op == OP_MOD &&
+            lang_const_int(q->args[1], &zero) && zero == 0 && is_multiple_of_32(rest->args[1]) &&
+            strcmp(lang_expr_text(r->a, rest->args[0]), text) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool read_body(struct spec_reader *r, const struct document *doc, struct lang_scope *scope,
                       struct lang_options opt)
 {
@@ -313,6 +340,7 @@ static bool read_body(struct spec_reader *r, const struct document *doc, struct 
     s->body = lang_parse_body(r->a, text, r->d);
     for (uint32_t i = 0; i < 3; i++)
         opt.block[i] = i >= s->nblock ? 1 : lang_const_int(s->block[i], &size) ? (uint32_t)size : 0;
+    opt.whole_rows = s->whole_rows = s->nblock > 0 && s->block[0] && is_whole_warps(r, s->block[0]);
     if (!s->body || !lang_check_body(r->a, scope, &opt, s->body, r->d) || !check_unsized(r) ||
         !good)
         return false;

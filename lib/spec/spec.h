@@ -58,6 +58,7 @@ struct spec {
     struct lang_expr *shared;     /* body: bytes for its shared array without a size, or NULL */
     struct lang_expr *cluster[3]; /* body: blocks; ncluster 0: no clusters */
     uint32_t ngrid, nblock, ncluster;
+    bool whole_rows; /* body: block[0] is a multiple of 32, by its form or by a requirement */
     bool has_reference;
     bool rounded_calls[FN_COUNT];    /* builtins with a call that is rounded to 16 bits at once */
     struct lang_equations reference; /* compute again for a compute: spec without reference: */
