@@ -243,6 +243,48 @@ static void annotate(struct cg *g, struct span s)
     ptx_comment(&g->b, text);
 }
 
+static void put_loc(struct cg *g, struct span s)
+{
+    const struct cg_site *site = g->site;
+    const struct line_col at = span_line_col(s);
+    struct ptx_item *it = VEC_PUSH(g->module->arena, &g->func->items);
+    *it = (struct ptx_item){.kind = PTX_I_LOC,
+                            .span = s,
+                            .file = g->file,
+                            .line = (uint32_t)at.line,
+                            .column = (uint32_t)at.col,
+                            .text = ""};
+    if (site)
+        it->text = arena_printf(g->module->arena, ", function_name $fn_%s, inlined_at %u %u %u",
+                                site->func, g->file, site->line, site->column);
+}
+
+void cg_enter(struct cg *g, struct cg_site *site, const struct lang_func *f, struct span call)
+{
+    *site = (struct cg_site){.up = g->site};
+    if (!g->opt->lines || g->dead || call.src != g->spec->src || f->span.src != g->spec->src)
+        return;
+    const struct line_col at = span_line_col(call);
+    put_loc(g, call); /* PTX wants the place of a call to have been a place before */
+    site->func = f->name;
+    site->line = (uint32_t)at.line;
+    site->column = (uint32_t)at.col;
+    g->site = site;
+    g->line = 0;
+    for (size_t i = 0; i < g->inlined->v.n; i++)
+        if (strcmp(g->inlined->v.v[i], f->name) == 0)
+            return;
+    *VEC_PUSH(g->module->arena, &g->inlined->v) = f->name;
+}
+
+void cg_leave(struct cg *g, struct cg_site *site, struct span call)
+{
+    g->site = site->up;
+    if (site->func)
+        g->line = 0;
+    cg_at(g, call); /* what follows is the caller's again */
+}
+
 void cg_at(struct cg *g, struct span s)
 {
     /* the library's own functions are not the user's lines */
@@ -257,15 +299,8 @@ void cg_at(struct cg *g, struct span s)
     g->line = (uint32_t)at.line;
     if (g->opt->annotate)
         annotate(g, s);
-    if (g->opt->lines) {
-        struct ptx_item *it = VEC_PUSH(g->module->arena, &g->func->items);
-        *it = (struct ptx_item){.kind = PTX_I_LOC,
-                                .span = s,
-                                .file = g->file,
-                                .line = g->line,
-                                .column = (uint32_t)at.col,
-                                .text = ""};
-    }
+    if (g->opt->lines)
+        put_loc(g, s);
 }
 
 /* ---- parameters and special registers ------------------------------------------------------------- */

@@ -142,6 +142,16 @@ struct cg_return {
     const struct lang_stmt *last; /* a return here needs no jump */
 };
 
+/* A call of a function of the spec's. */
+struct cg_site {
+    struct cg_site *up;
+    const char *func;
+    uint32_t line, column;
+};
+struct cg_inlined {
+    VEC(const char *) v;
+};
+
 struct cg {
     struct arena *a;
     struct diags *d;
@@ -201,9 +211,11 @@ struct cg {
     const struct lang_expr *unused; /* a call whose value is not used */
     bool in_body;                   /* body: buffers may change between reads */
     bool contract_fma;
-    bool fast;      /* math: fast */
-    unsigned depth; /* of inlining */
-    uint32_t line;  /* of the last .loc or annotation */
+    bool fast;                  /* math: fast */
+    unsigned depth;             /* of inlining */
+    uint32_t line;              /* of the last .loc or annotation */
+    struct cg_site *site;       /* the calls that are being inlined, innermost first */
+    struct cg_inlined *inlined; /* the functions that .loc names, of the whole module */
 
     /* A strategy that has elements in registers already answers reads of tensors here. False: not its. */
     bool (*read)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
@@ -249,6 +261,9 @@ void cg_jump(struct cg *g, uint32_t label);
 void cg_jump_if(struct cg *g, int32_t pred, bool sense, uint32_t label);
 /* The source that what follows comes from: positions, .loc and annotations. */
 void cg_at(struct cg *g, struct span s);
+/* What follows is f inlined, called at `call`, until cg_leave(). */
+void cg_enter(struct cg *g, struct cg_site *site, const struct lang_func *f, struct span call);
+void cg_leave(struct cg *g, struct cg_site *site, struct span call);
 
 bool cg_error(struct cg *g, struct span s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

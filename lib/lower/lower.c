@@ -93,6 +93,27 @@ static uint32_t file_number(struct arena *a, struct ptx_module *m, struct spec *
     return n;
 }
 
+/* The names of the functions that .loc mentions, where debuggers look for them. */
+static void name_inlined(struct ptx_module *m, const struct cg_inlined *inlined)
+{
+    enum { WITH_INLINED = 72 }; /* the PTX version that has function_name and inlined_at */
+    struct buf b = buf_in(m->arena);
+    if (inlined->v.n == 0)
+        return;
+    buf_puts(&b, ".section .debug_str\n{");
+    for (size_t i = 0; i < inlined->v.n; i++) {
+        const char *name = inlined->v.v[i];
+        buf_printf(&b, "\n$fn_%s:\n\t.b8 ", name);
+        for (const char *c = name; *c; c++)
+            buf_printf(&b, "%d, ", *c);
+        buf_puts(&b, "0");
+    }
+    buf_puts(&b, "\n}");
+    struct ptx_item *it = VEC_PUSH(m->arena, &m->items);
+    *it = (struct ptx_item){.kind = PTX_I_TEXT, .text = buf_text(&b)};
+    m->version = m->version < WITH_INLINED ? WITH_INLINED : m->version;
+}
+
 /* What the emitter wrote must be valid: anything else is a bug in it, told where it would be seen. */
 static void validate(struct arena *a, const struct ptx_module *m)
 {
@@ -113,6 +134,7 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
     struct ptx_module *m = ptx_module_new(a, target);
     struct library *library = library_new(a);
     struct buf header = buf_in(a);
+    struct cg_inlined inlined = {0};
     int32_t *bucket = ARENA_ARRAY(a, CG_BUCKETS, int32_t); /* all 0 again after each kernel */
     if (!check_names(specs, n, d))
         return NULL;
@@ -130,6 +152,7 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
                          .module = m,
                          .library = library,
                          .bucket = bucket,
+                         .inlined = &inlined,
                          .interned = interned,
                          .contract_fma = specs[i]->math != MATH_STRICT,
                          .fast = specs[i]->math == MATH_FAST,
@@ -147,6 +170,7 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
         return NULL;
     m->header = buf_text(&header);
     ptx_settle_version(m);
+    name_inlined(m, &inlined);
     validate(a, m);
     return m;
 }

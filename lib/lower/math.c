@@ -290,8 +290,10 @@ struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
             x[i] = cg_expr(g, e->args[i]);
     if (!e->func)
         return cg_builtin(g, e, x);
+    struct cg_site site;
+    cg_enter(g, &site, e->func, e->span);
     struct cg_val r = cg_inline(g, e->func, e->nargs, x, e);
-    cg_at(g, e->span); /* what follows is the caller's again */
+    cg_leave(g, &site, e->span);
     return r;
 }
 

@@ -81,23 +81,51 @@ static struct span line_span(const struct source *src, uint32_t line, uint32_t c
     return (struct span){src, (size_t)(p - src->text) + skip, 1};
 }
 
+/* here: said of a line that is shown; there: behind the name of a place that can't be. */
+static void note_place(struct sim_launch *l, const struct ptx_item *loc, const char *here,
+                       const char *there, struct diags *d)
+{
+    const char *name = file_name(l, loc->file);
+    const struct source *src = name ? source_file(l, loc->file, name, d) : NULL;
+    const struct span at = src ? line_span(src, loc->line, loc->column) : SPAN_NONE;
+    if (at.len)
+        diag_note(d, at, "%s", here);
+    else
+        diag_note(d, SPAN_NONE, "%s:%u:%u %s", name ? name : "line", loc->line, loc->column, there);
+}
+
+/* The .loc that holds for item i, or the one of that place that comes before it; NULL: none. */
+static const struct ptx_item *loc_before(const struct ptx_func *f, uint32_t i,
+                                         const struct ptx_item *place)
+{
+    while (i-- > 0) {
+        const struct ptx_item *it = &f->items.v[i];
+        if (it->kind == PTX_I_LOC &&
+            (!place ||
+             (it->file == place->file && it->line == place->line && it->column == place->column)))
+            return it;
+    }
+    return NULL;
+}
+
 void sim_note_source(struct sim_launch *l, uint32_t op, struct diags *d)
 {
-    static const char what[] = "is where this instruction comes from";
+    enum { MOST = 8 };
     const struct ptx_func *f = l->code->func;
-    for (uint32_t i = l->code->op[op].item; i-- > 0;) {
-        if (f->items.v[i].kind != PTX_I_LOC)
-            continue;
-        const struct ptx_item *loc = &f->items.v[i];
-        const char *name = file_name(l, loc->file);
-        const struct source *src = name ? source_file(l, loc->file, name, d) : NULL;
-        const struct span at = src ? line_span(src, loc->line, loc->column) : SPAN_NONE;
-        if (at.len)
-            diag_note(d, at, "this %s", what);
-        else
-            diag_note(d, SPAN_NONE, "%s:%u:%u %s", name ? name : "line", loc->line, loc->column,
-                      what);
+    const struct ptx_item *loc = loc_before(f, l->code->op[op].item, NULL);
+    if (!loc)
         return;
+    note_place(l, loc, "this is where this instruction comes from",
+               "is where this instruction comes from", d);
+    for (int depth = 0; loc && depth < MOST; depth++) {
+        struct ptx_item call = {0};
+        char func[64];
+        if (sscanf(loc->text, ", function_name $fn_%63[^,], inlined_at %u %u %u", func, &call.file,
+                   &call.line, &call.column) != 4)
+            return;
+        note_place(l, &call, arena_printf(l->arena, "in '%s', which is called here", func),
+                   arena_printf(l->arena, "calls '%s', which it is in", func), d);
+        loc = loc_before(f, (uint32_t)(loc - f->items.v), &call);
     }
 }
 

@@ -243,6 +243,42 @@ mul.rn.f32 13
 st.global.f32 13" ]
 }
 
+@test "-g tells where a function was inlined, and the simulator shows the calls" {
+    cat >k.yaml <<'END'
+kernel: k
+params:
+  x: in f32[n]
+  y: out f32[n]
+block: 64
+grid: ceil_div(n, 64)
+functions: |
+  f32 inner(u32 i) {
+    return x[i];
+  }
+  f32 outer(u32 i) {
+    f32 v = inner(i + 1);
+    return v * 2;
+  }
+body: |
+  u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    y[i] = outer(i) + inner(i);
+END
+    kaio-emit -g k.yaml >k.ptx
+    grep -q '\.loc 1 9 5, function_name $fn_inner, inlined_at 1 12 13$' k.ptx
+    grep -q '\.loc 1 13 5, function_name $fn_outer, inlined_at 1 18 12$' k.ptx
+    grep -q '\.loc 1 9 5, function_name $fn_inner, inlined_at 1 18 23$' k.ptx
+    [ "$(sed -n '/^\.section \.debug_str/,$p' k.ptx | grep -A1 '^$fn_inner:')" = "\$fn_inner:
+	.b8 105, 110, 110, 101, 114, 0" ]
+    run -3 --separate-stderr kaio-run -d cpu k.ptx n=64 x=@ones
+    [[ "$stderr" == *"k.yaml:9:5: note: this is where this instruction comes from"*"k.yaml:12:13: note: in 'inner', which is called here"*"k.yaml:18:12: note: in 'outer', which is called here"* ]]
+    # without calls PTX stays as old as it was
+    [ "$(kaio-emit -g two.yaml | grep -c 'version 7.0\|debug_str')" = 1 ]
+    if command -v ptxas || [ -x /usr/local/cuda/bin/ptxas ]; then
+        PATH=$PATH:/usr/local/cuda/bin ptxas -lineinfo -arch=sm_80 -o k.cubin k.ptx
+    fi
+}
+
 @test "-g names every line of a body that became instructions" {
     cat >k.yaml <<'END'
 kernel: k
