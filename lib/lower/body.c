@@ -83,6 +83,7 @@ bool body_lower(struct cg *g)
         l->block[i] = contract_expr(g->a, g->contract, lang_expr_text(g->a, s->block[i]));
     if (g->shared_text)
         l->shared = contract_expr(g->a, g->contract, g->shared_text);
+    cg_tell_arrays(g, l);
     if (s->ncluster && !cg_needs(g, s->cluster[0]->span, 90, "a cluster"))
         return false;
     for (uint32_t i = 0; i < s->ncluster; i++)

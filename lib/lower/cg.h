@@ -379,6 +379,8 @@ struct cg_place_of cg_element(struct cg *g, const struct lang_symbol *t, uint32_
 
 /* Decides where the body's shared variables lie. False when they don't fit. */
 bool cg_layout(struct cg *g, const struct lang_stmt *body);
+/* Names to the launch the arrays in the dynamic part of shared memory. */
+void cg_tell_arrays(struct cg *g, struct contract_launch *l);
 /* The place of an element of anything in memory, or of a shared variable: e is an E_INDEX (of an array of vectors
  * without the lane's subscript) or an E_NAME, as E_ADDRESS has them. */
 struct cg_place_of cg_place_expr(struct cg *g, const struct lang_expr *e);

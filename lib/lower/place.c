@@ -205,6 +205,26 @@ bool cg_layout(struct cg *g, const struct lang_stmt *body)
     return place_shared(g);
 }
 
+void cg_tell_arrays(struct cg *g, struct contract_launch *l)
+{
+    for (size_t i = 0; i < g->variables.n; i++) {
+        const struct cg_variable *v = &g->variables.v[i];
+        if (!v->is_dynamic)
+            continue;
+        struct contract_array *a = VEC_PUSH(g->a, &l->arrays);
+        a->name = v->sym->name;
+        a->type = v->sym->type;
+        const char *at = v->offset < 0 ? v->text : arena_printf(g->a, "%lld", (long long)v->offset);
+        a->at = contract_expr(g->a, g->contract, at);
+        for (uint32_t k = 0; !is_unsized(v->sym) && k < v->sym->rank; k++)
+            *VEC_PUSH(g->a, &a->extents) = contract_expr(
+                g->a, g->contract, lang_expr_text(g->a, at_launch(g, v->sym->dims[k])));
+        if (v->sym->lanes && !is_unsized(v->sym))
+            *VEC_PUSH(g->a, &a->extents) =
+                contract_expr(g->a, g->contract, arena_printf(g->a, "%u", v->sym->lanes));
+    }
+}
+
 /* .extern .shared, of the module and of all its kernels. */
 static struct ptx_var *dynamic_variable(struct cg *g)
 {

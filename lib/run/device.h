@@ -54,6 +54,14 @@ enum device_check {
     DEVICE_CHECK_ALL = 15,
 };
 
+/* An array in a launch's dynamic shared memory, for reports. */
+struct device_array {
+    const char *name, *type; /* of an element: "f32" */
+    uint64_t at;             /* bytes from the start of the dynamic part */
+    unsigned ndim;           /* 0: it reaches to the end */
+    const uint64_t *dim;
+};
+
 struct device_launch {
     const char *entry;
     struct device_dim grid, block, cluster; /* cluster 0,0,0: none */
@@ -61,6 +69,8 @@ struct device_launch {
     const void *const *args;                /* one pointer per .param of the entry, in order ... */
     const size_t *arg_bytes;                /* ... and its size in bytes */
     size_t narg;
+    const struct device_array *array; /* narray of them; none overlap */
+    size_t narray;
 };
 
 struct device_stats {

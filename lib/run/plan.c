@@ -161,6 +161,37 @@ static bool check_entry(struct run *r, const struct ptx_module *m, const struct 
     return true;
 }
 
+/* The arrays in the launch's dynamic shared memory, which its bytes must hold. */
+static bool plan_arrays(struct run *r, const struct contract_launch *src, struct device_launch *l)
+{
+    struct device_array *v = ARENA_ARRAY(r->arena, src->arrays.n, struct device_array);
+    for (size_t i = 0; i < src->arrays.n; i++) {
+        const struct contract_array *a = &src->arrays.v[i];
+        uint64_t *dim = ARENA_ARRAY(r->arena, a->extents.n, uint64_t);
+        uint64_t bytes = dtype_bytes(a->type, 1);
+        int64_t n;
+        if (!run_eval(r, a->at, &n))
+            return false;
+        v[i] = (struct device_array){a->name, dtype_name(a->type), (uint64_t)n,
+                                     (unsigned)a->extents.n, dim};
+        for (size_t k = 0; k < a->extents.n; k++) {
+            if (!run_eval(r, a->extents.v[k], &n))
+                return false;
+            dim[k] = (uint64_t)n;
+            if (n < 0 || __builtin_mul_overflow(bytes, dim[k], &bytes))
+                bytes = UINT64_MAX;
+        }
+        if (v[i].at > l->shared_bytes || bytes > l->shared_bytes - v[i].at)
+            return diag_error(r->d, a->at->span,
+                              "array '%s' is not inside the launch's %" PRIu32
+                              " bytes of shared memory",
+                              a->name, l->shared_bytes);
+    }
+    l->array = v;
+    l->narray = src->arrays.n;
+    return true;
+}
+
 static bool plan_launch(struct run *r, const struct ptx_module *m,
                         const struct contract_launch *src, struct plan_launch *p)
 {
@@ -169,7 +200,7 @@ static bool plan_launch(struct run *r, const struct ptx_module *m,
     size_t *bytes = ARENA_ARRAY(r->arena, n, size_t);
     *p = (struct plan_launch){.src = src, .value = ARENA_ARRAY(r->arena, n, uint64_t)};
     p->l = (struct device_launch){.entry = src->entry, .args = args, .arg_bytes = bytes, .narg = n};
-    if (!plan_geometry(r, src, &p->l))
+    if (!plan_geometry(r, src, &p->l) || !plan_arrays(r, src, &p->l))
         return false;
     for (size_t i = 0; i < n; i++) {
         args[i] = &p->value[i];

@@ -8,6 +8,7 @@
 
 #include "sim/check.h"
 #include "sim/module.h"
+#include "sim/report.h"
 #include "sim/sim.h"
 
 struct device {
@@ -242,7 +243,10 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
                                      .param_offset = params.offset,
                                      .param_bytes = params.bytes};
     struct sim_launch l = {.what = what, .memory = &dev->memory, .arena = a};
-    l.code = sim_decode(&in, d);
+    struct sim_code *code = sim_decode(&in, d);
+    if (code)
+        sim_name_arrays(a, code, what);
+    l.code = code;
     l.nblock = (uint64_t)what->grid.x * what->grid.y * what->grid.z;
     l.build = &dev->build;
     l.cluster = sim_cluster_of(f, what);

@@ -203,14 +203,56 @@ static const char *place_in_var(const struct sim_launch *l, const struct ptx_var
 static const struct sim_symbol *var_at(const struct sim_launch *l, unsigned space, uint64_t off)
 {
     const enum ptx_mod want = space == SIM_IN_SHARED ? PTX_SHARED : PTX_LOCAL;
+    const struct sim_symbol *dynamic = NULL;
     for (size_t i = 0; i < l->code->vars.list.n; i++) {
         const struct sim_symbol *s = &l->code->vars.list.v[i];
-        const bool dynamic = s->var->is_array && !s->var->count;
-        if (ptx_space(s->var->space) == want && off >= s->address &&
-            (dynamic || off - s->address < ptx_var_bytes(s->var)))
+        if (ptx_space(s->var->space) != want || off < s->address)
+            continue;
+        if (s->var->is_array && !s->var->count)
+            dynamic = s;
+        else if (off - s->address < ptx_var_bytes(s->var))
             return s;
     }
-    return NULL;
+    return dynamic;
+}
+
+/* The PTX type of an element. */
+static enum ptx_mod type_named(const char *name)
+{
+    for (int m = 1; m < PTX_MOD_COUNT; m++)
+        if (ptx_mod_class((enum ptx_mod)m) == PTX_MC_TYPE &&
+            strcmp(ptx_mod_text((enum ptx_mod)m), name) == 0)
+            return (enum ptx_mod)m;
+    return PTX_NONE;
+}
+
+void sim_name_arrays(struct arena *a, struct sim_code *code, const struct device_launch *what)
+{
+    const struct sim_symbol *dynamic = NULL;
+    uint64_t base = 0;
+    for (size_t i = 0; i < code->vars.list.n; i++) {
+        const struct sim_symbol *s = &code->vars.list.v[i];
+        if (ptx_space(s->var->space) == PTX_SHARED && s->var->is_array && !s->var->count) {
+            dynamic = s;
+            base = s->address;
+        }
+    }
+    for (size_t i = 0; dynamic && i < what->narray; i++) {
+        const struct device_array *from = &what->array[i];
+        struct ptx_var *v = ARENA_NEW(a, struct ptx_var);
+        struct buf shape = buf_in(a);
+        *v = (struct ptx_var){.name = from->name, .space = PTX_SHARED, .is_array = true};
+        v->type =
+            type_named(*from->type == 'i' ? arena_printf(a, "s%s", from->type + 1) : from->type);
+        v->count = from->ndim ? 1 : 0;
+        for (unsigned k = 0; k < from->ndim; k++) {
+            v->count *= from->dim[k];
+            buf_printf(&shape, "[%" PRIu64 "]", from->dim[k]);
+        }
+        v->shape = from->ndim > 1 ? buf_text(&shape) : NULL;
+        if (v->type && v->count)
+            *VEC_PUSH(a, &code->vars.list) = (struct sim_symbol){v, base + from->at};
+    }
 }
 
 static const char *place_in_block(const struct sim_launch *l, unsigned space, uint64_t off,

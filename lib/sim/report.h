@@ -19,4 +19,7 @@ void sim_note_source(struct sim_launch *l, uint32_t op, struct diags *d);
 const char *sim_place_text(const struct sim_launch *l, unsigned space, uint64_t address,
                            const struct ptx_var *var);
 
+/* Adds the launch's arrays in dynamic shared memory to the variables that reports name. */
+void sim_name_arrays(struct arena *a, struct sim_code *code, const struct device_launch *what);
+
 #endif

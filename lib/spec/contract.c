@@ -196,6 +196,48 @@ static bool read_args(struct contract_reader *r, const struct yaml_value *map,
     return good;
 }
 
+static bool read_array(struct contract_reader *r, const struct yaml_value *v,
+                       struct contract_launch *l)
+{
+    static const char *const keys[] = {"name", "type", "at", "extents", NULL};
+    struct contract_array *a = VEC_PUSH(r->a, &l->arrays);
+    const char *type = NULL;
+    struct span at;
+    span_list list = {0};
+    if (v->kind != YAML_MAP)
+        return diag_error(r->d, v->span, "an array is a map with name, type, at and extents");
+    if (!only_keys(r, v, keys) || !read_word(r, v, "name", true, &a->name) ||
+        !read_word(r, v, "type", true, &type))
+        return false;
+    if (!dtype_parse(type, strlen(type), &a->type))
+        return diag_error(r->d, yaml_get(v, "type")->span, "'%s' is not a type", type);
+    const struct yaml_value *start = yaml_get(v, "at"), *extents = yaml_get(v, "extents");
+    if (!start)
+        return diag_error(r->d, v->span, "this array has no 'at'");
+    if (!text_span(start, "at", &at, r->d) || !(a->at = read_integer(r, at)))
+        return false;
+    if (extents && !text_list(r->a, extents, "extents", &list, r->d))
+        return false;
+    for (size_t i = 0; i < list.n; i++)
+        if (!(*VEC_PUSH(r->a, &a->extents) = read_integer(r, list.v[i])))
+            return false;
+    return true;
+}
+
+static bool read_arrays(struct contract_reader *r, const struct yaml_value *map,
+                        struct contract_launch *l)
+{
+    const struct yaml_value *v = yaml_get(map, "arrays");
+    bool good = true;
+    if (!v)
+        return true;
+    if (v->kind != YAML_LIST)
+        return diag_error(r->d, v->span, "'arrays' is a list");
+    for (size_t i = 0; i < v->n; i++)
+        good &= read_array(r, v->item[i], l);
+    return good;
+}
+
 static bool is_entry(const char *s)
 {
     for (size_t i = 0; s[i]; i++) {
@@ -210,8 +252,8 @@ static bool is_entry(const char *s)
 
 static bool read_launch(struct contract_reader *r, const struct yaml_value *v)
 {
-    static const char *const keys[] = {"entry",   "when",   "grid", "block",
-                                       "cluster", "shared", "args", NULL};
+    static const char *const keys[] = {"entry",  "when",   "grid", "block", "cluster",
+                                       "shared", "arrays", "args", NULL};
     struct contract_launch *l = VEC_PUSH(r->a, &r->c->launches);
     const struct yaml_value *when, *shared;
     struct span text;
@@ -231,7 +273,7 @@ static bool read_launch(struct contract_reader *r, const struct yaml_value *v)
         good = text_span(when, "when", &text, r->d) && (l->when = read_expr(r, text, DT_BOOL));
     if (good && shared)
         good = text_span(shared, "shared", &text, r->d) && (l->shared = read_integer(r, text));
-    return good && read_args(r, v, l);
+    return good && read_arrays(r, v, l) && read_args(r, v, l);
 }
 
 static bool read_launches(struct contract_reader *r, const struct yaml_value *map)

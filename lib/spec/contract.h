@@ -42,11 +42,21 @@ struct contract_arg {
     struct span span;
 };
 
+/* An array in the dynamic part of shared memory, for reports. */
+struct contract_array {
+    const char *name;
+    enum dtype type;
+    struct lang_expr *at; /* bytes from the start of that part */
+    /* a vector's lanes are the last; none: it reaches to the end */
+    VEC(struct lang_expr *) extents;
+};
+
 struct contract_launch {
     const char *entry;
     struct lang_expr *when;                            /* NULL: always */
     struct lang_expr *grid[3], *block[3], *cluster[3]; /* NULL: 1 (cluster[0] NULL: no cluster) */
     struct lang_expr *shared;                          /* bytes, NULL: 0 */
+    VEC(struct contract_array) arrays;                 /* in it, in the order of .at */
     VEC(struct contract_arg) args;
     struct span span;
 };

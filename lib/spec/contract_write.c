@@ -126,6 +126,24 @@ static void arguments(const struct contract_launch *l, struct buf *out)
     buf_puts(out, "]\n");
 }
 
+static void arrays(const struct contract_launch *l, struct buf *out)
+{
+    if (l->arrays.n)
+        buf_puts(out, "    arrays:\n");
+    for (size_t i = 0; i < l->arrays.n; i++) {
+        const struct contract_array *a = &l->arrays.v[i];
+        buf_printf(out, "      - name: %s\n        type: %s\n        at: ", a->name,
+                   dtype_name(a->type));
+        expression(a->at, out);
+        buf_puts(out, "\n        extents: [");
+        for (size_t k = 0; k < a->extents.n; k++) {
+            buf_puts(out, k ? ", " : "");
+            expression(a->extents.v[k], out);
+        }
+        buf_puts(out, "]\n");
+    }
+}
+
 static void launch(const struct contract_launch *l, struct buf *out)
 {
     buf_puts(out, "  - entry: ");
@@ -147,6 +165,7 @@ static void launch(const struct contract_launch *l, struct buf *out)
         expression(l->shared, out);
         buf_putc(out, '\n');
     }
+    arrays(l, out);
     arguments(l, out);
 }
 

@@ -34,6 +34,15 @@ static const char saxpy[] =
     "    block: [256]\n"
     "    cluster: [2]\n"
     "    shared: 1024 * 3\n"
+    "    arrays:\n"
+    "      - name: tile\n"
+    "        type: f32\n"
+    "        at: 0\n"
+    "        extents: [min(n, 8), 16]\n"
+    "      - name: rest\n"
+    "        type: f16\n"
+    "        at: min(n, 8) * 64\n"
+    "        extents: []\n"
     "    args: [x, y, alpha, n, u64 n * 4, i32 -1, 'u32 n > 5 ? 1 : 2', f32 0.5]\n"
     "  - entry: saxpy\n"
     "    grid: ['n > 5 ? ceil_div(n, 256) : 1']\n"
@@ -67,6 +76,10 @@ static void test_round_trip(void)
     ok(!l->args.v[4].sym && l->args.v[4].type == DT_U64, "a computed argument has its own type");
     ok(c->dims.v[1]->has_value && c->dims.v[1]->value == 4096, "a dimension fixed at emission");
     ok(l->cluster[0] && !l->cluster[1] && !c->launches.v[1].cluster[0], "cluster is optional");
+    ok(l->arrays.n == 2 && strcmp(l->arrays.v[0].name, "tile") == 0 &&
+           l->arrays.v[0].extents.n == 2 && l->arrays.v[1].extents.n == 0 &&
+           l->arrays.v[1].type == DT_F16,
+       "arrays in dynamic shared memory");
     ok(c->launches.v[1].args.v[0].is_messages, "$messages is an argument");
     eq_int(c->messages.n, 3, "messages");
     eq_str(c->messages.v[0].format, "i is %d \"of\" %g:\n\t\xc3\xa9\xf0\x9f\x98\x80\a", "a format");
