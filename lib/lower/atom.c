@@ -47,27 +47,11 @@ static const char *order_words(struct cg *g, const struct lang_expr *e)
 
 /* ---- operands ------------------------------------------------------------------------------------- */
 
-static struct ptx_operand packed(struct cg *g, struct cg_val v)
-{
-    struct ptx_operand pair[2] = {ptx_r(cg_reg(g, v.lane[0])), ptx_r(cg_reg(g, v.lane[1]))};
-    int32_t word = cg_new(g, DT_U32);
-    PTX(&g->b, "mov.b32", ptx_r(word), ptx_vec(&g->b, 2, pair));
-    return ptx_r(word);
-}
-
-static struct cg_val unpacked(struct cg *g, enum dtype t, int32_t word)
-{
-    struct ptx_operand pair[2] = {ptx_r(cg_new(g, t)), ptx_r(cg_new(g, t))};
-    PTX(&g->b, "mov.b32", ptx_vec(&g->b, 2, pair), ptx_r(word));
-    struct cg_val lane[2] = {cg_value(t, pair[0].reg), cg_value(t, pair[1].reg)};
-    return cg_vector(g, t, 2, lane);
-}
-
 /* A register as the instruction wants it: 16-bit integers are otherwise kept in 32 bits. */
 static struct ptx_operand word_of(struct cg *g, struct cg_val v)
 {
     if (v.lanes)
-        return packed(g, v);
+        return cg_pack(g, v.type, 2, v.lane);
     if (v.type == DT_I16 || v.type == DT_U16)
         return ptx_r(CG(g, PTX_B16, "cvt.u16.u32", ptx_r(cg_reg(g, v))));
     return ptx_r(cg_reg(g, v));
@@ -75,8 +59,11 @@ static struct ptx_operand word_of(struct cg *g, struct cg_val v)
 
 static struct cg_val value_of_word(struct cg *g, enum dtype t, uint8_t lanes, int32_t word)
 {
-    if (lanes)
-        return unpacked(g, t, word);
+    struct cg_val pair[2];
+    if (lanes) {
+        cg_unpack(g, t, word, 2, pair);
+        return cg_vector(g, t, 2, pair);
+    }
     if (t == DT_U16)
         return cg_value(t, CG(g, PTX_B32, "cvt.u32.u16", ptx_r(word)));
     if (t == DT_I16)

@@ -356,6 +356,9 @@ void cg_load_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int
                     unsigned n, struct cg_val *v);
 void cg_store_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int64_t offset,
                      unsigned n, const struct cg_val *v);
+/* n elements that fill a word of 32 bits or less, the first lowest, and back. */
+struct ptx_operand cg_pack(struct cg *g, enum dtype t, unsigned n, const struct cg_val *v);
+void cg_unpack(struct cg *g, enum dtype t, int32_t word, unsigned n, struct cg_val *v);
 void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at, unsigned n,
                    struct cg_val *v);
 void cg_store_words(struct cg *g, enum dtype t, struct cg_place_of at, unsigned n,

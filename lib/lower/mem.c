@@ -219,8 +219,7 @@ static void move_words(struct cg *g, const char *what, struct cg_place_of place,
     }
 }
 
-static void unpack(struct cg *g, enum dtype t, int32_t word, unsigned first, unsigned n,
-                   struct cg_val *v)
+void cg_unpack(struct cg *g, enum dtype t, int32_t word, unsigned n, struct cg_val *v)
 {
     unsigned bits = dtype_bits(t);
     if (t == DT_F16 || t == DT_BF16) {
@@ -238,7 +237,7 @@ static void unpack(struct cg *g, enum dtype t, int32_t word, unsigned first, uns
     bool is_signed = dtype_class(t) == DTC_I;
     for (unsigned i = 0; i < n; i++) {
         int32_t r = CG(g, PTX_B32, is_signed ? "bfe.s32" : "bfe.u32", ptx_r(word),
-                       ptx_imm((int64_t)(first + i) * bits), ptx_imm(bits));
+                       ptx_imm((int64_t)i * bits), ptx_imm(bits));
         if (t == DT_E4M3 || t == DT_E5M2)
             r = CG(g, PTX_B16, "cvt.u16.u32", ptx_r(r));
         else if (t == DT_BOOL)
@@ -265,7 +264,7 @@ void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place
         if (dtype_bits(t) >= 32)
             v[i] = cg_value(t, reg[i].reg);
         else
-            unpack(g, t, reg[i].reg, 0, per, v + (size_t)i * per);
+            cg_unpack(g, t, reg[i].reg, per, v + (size_t)i * per);
     }
 }
 
@@ -276,7 +275,7 @@ void cg_load_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int
     cg_load_words(g, t->type, is_constant(t), at, n, v);
 }
 
-static struct ptx_operand pack(struct cg *g, enum dtype t, unsigned n, const struct cg_val *v)
+struct ptx_operand cg_pack(struct cg *g, enum dtype t, unsigned n, const struct cg_val *v)
 {
     unsigned bits = dtype_bits(t);
     if ((t == DT_F16 || t == DT_BF16) && n == 2) {
@@ -309,7 +308,7 @@ void cg_store_words(struct cg *g, enum dtype t, struct cg_place_of at, unsigned 
     unsigned per = n / w.n;
     for (unsigned i = 0; i < w.n; i++)
         reg[i] = dtype_bits(t) >= 32 ? ptx_r(cg_reg(g, v[i]))
-                                     : pack(g, t, per, v + (size_t)i * per);
+                                     : cg_pack(g, t, per, v + (size_t)i * per);
     snprintf(what, sizeof what, "st.%s", cg_space_word(at.space));
     move_words(g, what, at, w, reg, false);
 }

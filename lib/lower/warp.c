@@ -86,9 +86,16 @@ struct cg_val warp_shuffle(struct cg *g, const struct lang_expr *e)
     struct ptx_operand clamp = clamp_of(g, how, e->nargs > 3 ? e->args[3] : NULL);
     if (!v.lanes)
         return shuffle(g, how, v, lane, clamp, mask, NULL);
+    unsigned per = 32 / dtype_bits(v.type); /* narrow lanes go in words */
     struct cg_val *part = ARENA_ARRAY(g->a, v.lanes, struct cg_val);
-    for (unsigned i = 0; i < v.lanes; i++)
-        part[i] = shuffle(g, how, v.lane[i], lane, clamp, mask, NULL);
+    for (unsigned i = 0; i < v.lanes; i += per ? per : 1)
+        if (per > 1) {
+            struct cg_val word = cg_value(DT_U32, cg_pack(g, v.type, per, v.lane + i).reg);
+            word = shuffle(g, how, word, lane, clamp, mask, NULL);
+            cg_unpack(g, v.type, word.op.reg, per, part + i);
+        } else {
+            part[i] = shuffle(g, how, v.lane[i], lane, clamp, mask, NULL);
+        }
     return cg_vector(g, v.type, v.lanes, part);
 }
 
