@@ -1,5 +1,5 @@
 # Reads an mdoc page and writes its examples as tests, one record a command:
-#     STATUS <newline> command <newline> expected output, in lines <newline> \034
+#     STATUS <newline> command \035 expected output, in lines <newline> \034
 #
 # An example is a command in a literal display (.Bd -literal) of any section, as it would be typed after a prompt:
 #
@@ -10,7 +10,8 @@
 #     .Ed
 #
 # The lines that follow are its standard output, up to the next "$ " or the end of the display; "..." in a line stands
-# for any text, and alone on a line for any lines. A command must exit with 0; after the comment line
+# for any text, and alone on a line for any lines. A command that ends with <<'END' goes on to the line END. A command
+# must exit with 0; after the comment line
 #     .\" exit 2
 # it must exit with that, and what follows is its standard error too. All commands of a page run one after the other
 # in one folder, where specs/ is the kernel library. A display that cannot run in the test suite is preceded by
@@ -30,9 +31,15 @@ function goes_on(s) {
     return s ~ /(\\|\|)$/
 }
 
+# A new command: it may go on, up to the END of a file that it writes.
+function begin() {
+    here = command ~ /<<'END'$/
+    more = here || goes_on(command)
+}
+
 function flush() {
     if (command != "")
-        printf "%d\n%s\n%s\034\n", status, command, expected
+        printf "%d\n%s\035%s\034\n", status, command, expected
     command = expected = ""
     status = 0
 }
@@ -42,7 +49,7 @@ function flush() {
 /^\.Bd .*-literal/ { inside = !skip; skip = 0; next }
 /^\.Ed/ { flush(); inside = 0; next }
 !inside || /^\.\\"/ { next }
-/^\$ / { s = status; flush(); status = s; command = plain(substr($0, 3)); more = goes_on(command); next }
+/^\$ / { s = status; flush(); status = s; command = plain(substr($0, 3)); begin(); next }
 command == "" { next }
-more { command = command "\n" plain($0); more = goes_on(command); next }
+more { command = command "\n" plain($0); more = here ? $0 != "END" : goes_on(command); here = here && more; next }
 { expected = expected plain($0) "\n" }

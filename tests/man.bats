@@ -38,14 +38,8 @@ run_examples() {
     while IFS= read -r -d $'\034' record; do
         record=${record#$'\n'}
         want=${record%%$'\n'*} record=${record#*$'\n'}
-        # the command ends where no backslash or pipe continues it
-        command=
-        while :; do
-            command+=${record%%$'\n'*} record=${record#*$'\n'}
-            [[ $command == *[\\\|] ]] || break
-            command+=$'\n'
-        done
-        expected=${record%$'\n'}
+        command=${record%%$'\035'*} expected=${record#*$'\035'}
+        expected=${expected%$'\n'}
         status=0
         if [ "$want" = 0 ]; then
             got=$(bash -c "$command" 2>stderr </dev/null) || status=$?
