@@ -159,3 +159,23 @@ END
     [ "$(grep -c 'ABOVE THAT' <<<"$output")" = 2 ]
     [ "${#lines[@]}" = 4 ]
 }
+
+@test "philox makes the numbers of @uniform" {
+    cat >u.yaml <<'END'
+kernel: u
+params:
+  y: out f32[n]
+block: 64
+grid: ceil_div(n, 64)
+body: |
+  u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  u32x4 w = philox(7, i / 4);
+  u32 k = i % 4;
+  y[i] = f32((k == 0 ? w.x : k == 1 ? w.y : k == 2 ? w.z : w.w) >> 8) * 0x1p-24f;
+END
+    kaio-emit u.yaml | kaio-run -q -d cpu n=1001 y=got.bin
+    printf 'kernel: c\nparams:\n  x: in f32[n]\n  y: out f32[n]\ncompute: y[i] = x[i]\n' | kaio-emit |
+        kaio-run -q -d cpu n=1001 x=@uniform:7 y=want.bin
+    cmp want.bin got.bin
+}
