@@ -20,7 +20,7 @@ struct device {
     cu_event start, end;
 };
 
-enum { SHARED_DEFAULT = 48 * 1024, CLUSTER_PORTABLE = 8, LOG_BYTES = 16 * 1024 };
+enum { CLUSTER_PORTABLE = 8, LOG_BYTES = 16 * 1024 };
 
 /* What a failed call means to the user. */
 static enum device_status status_of(cu_result r)
@@ -276,7 +276,7 @@ static cu_result launch_once(struct device *dev, cu_function f, const struct dev
     return dev->cu.LaunchKernelEx(&config, f, args, NULL);
 }
 
-/* Shared memory beyond the default and clusters beyond the portable size must be asked for. */
+/* Dynamic shared memory beyond the default and clusters beyond the portable size must be asked for. */
 static enum device_status prepare(struct device *dev, cu_function f, const struct device_launch *l,
                                   struct diags *d)
 {
@@ -293,7 +293,7 @@ static enum device_status prepare(struct device *dev, cu_function f, const struc
                    l->entry, l->shared_bytes, dev->shared_optin);
         return DEVICE_REFUSED;
     }
-    if (l->shared_bytes > SHARED_DEFAULT)
+    if (l->shared_bytes > 0) /* the default is 48 KiB less the kernel's own */
         r = dev->cu.FuncSetAttribute(f, CU_FUNC_MAX_DYNAMIC_SHARED, (int)l->shared_bytes);
     if (r == CU_SUCCESS && cluster > CLUSTER_PORTABLE)
         r = dev->cu.FuncSetAttribute(f, CU_FUNC_NON_PORTABLE_CLUSTER, 1);

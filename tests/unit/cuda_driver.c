@@ -198,7 +198,7 @@ static void test_attributes(void)
            "a large block in a large cluster");
     finish(&s);
     read_log(path, text, sizeof text);
-    ok(strstr(text, "attribute 8 = 49153\n"), "shared memory above 48 KiB is asked for");
+    ok(strstr(text, "attribute 8 = 49153\n"), "dynamic shared memory is asked for");
     ok(strstr(text, "attribute 14 = 1\n"), "so is a cluster above 8 blocks");
     ok(strstr(text, "launch 16,2,1 x 64,1,1 shared 49153 cluster 16,1,1\n"),
        "and the launch has its cluster");
