@@ -28,21 +28,27 @@ static void report_access(struct sim_launch *l, const struct sim_fault *f, struc
 }
 
 /* "lanes 0-15,31" */
-static const char *lanes_text(struct arena *a, uint32_t mask)
+static const char *set_text(struct arena *a, const char *what, uint32_t set)
 {
     struct buf b = buf_in(a);
-    buf_printf(&b, mask & (mask - 1) ? "lanes " : "lane ");
-    for (unsigned first = 0; first < SIM_LANES; first++) {
+    buf_printf(&b, "%s%s ", what, set & (set - 1) ? "s" : "");
+    for (unsigned first = 0; first < 32; first++) {
         unsigned last = first;
-        if (!(mask >> first & 1))
+        if (!(set >> first & 1))
             continue;
-        while (last + 1 < SIM_LANES && mask >> (last + 1) & 1)
+        while (last + 1 < 32 && set >> (last + 1) & 1)
             last++;
-        buf_printf(&b, first == last ? "%s%u" : "%s%u-%u", mask & ((1u << first) - 1) ? "," : "",
+        buf_printf(&b, first == last ? "%s%u" : "%s%u-%u", set & ((1u << first) - 1) ? "," : "",
                    first, last);
         first = last;
     }
     return buf_text(&b);
+}
+_Static_assert(SIM_LANES <= 32 && SIM_MAX_WARPS <= 32, "a set is a word");
+
+static const char *lanes_text(struct arena *a, uint32_t mask)
+{
+    return set_text(a, "lane", mask);
 }
 
 static const char *waits_text(const struct sim_launch *l, const struct sim_stand *s)
@@ -69,27 +75,31 @@ static bool alike(const struct sim_stand *s, const struct sim_stand *t)
            s->named == t->named && s->missing == t->missing;
 }
 
-/* Where the block's warps stood: the first few. Warps in a row that stand alike are told of once. */
+/* Where the block's warps stood: the first few. Warps of which a group stands alike are told of once. */
 static void note_stands(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
 {
     enum { SHOWN = 8 };
     struct arena *a = l->arena;
-    size_t shown = 0, n;
-    for (size_t i = 0; i < f->stands.n; i += n) {
+    bool *told = ARENA_ARRAY(a, f->stands.n, bool);
+    size_t left = f->stands.n;
+    for (size_t i = 0, shown = 0; i < f->stands.n; i++) {
         const struct sim_stand *s = &f->stands.v[i];
-        n = 1;
-        while (i + n < f->stands.n && f->stands.v[i + n].warp == s->warp + n && alike(s, s + n))
-            n++;
+        uint32_t warps = 0;
+        if (told[i])
+            continue;
         if (shown++ == SHOWN) {
-            diag_note(d, SPAN_NONE, "%zu more groups of lanes are not shown", f->stands.n - i);
+            diag_note(d, SPAN_NONE, "%zu more groups of lanes are not shown", left);
             return;
         }
-        const char *warps = n > 1
-                                ? arena_printf(a, "warps %u-%u", s->warp, s->warp + (unsigned)n - 1)
-                                : arena_printf(a, "warp %u", s->warp);
+        for (size_t k = i; k < f->stands.n && f->stands.v[k].block == s->block; k++)
+            if (alike(s, &f->stands.v[k])) {
+                told[k] = true;
+                left--;
+                warps |= 1u << f->stands.v[k].warp;
+            }
         diag_note(d, sim_span_of(l, s->op), "block %s, %s, %s: %s",
-                  sim_dim_text(a, &l->what->grid, s->block), warps, lanes_text(a, s->mask),
-                  waits_text(l, s));
+                  sim_dim_text(a, &l->what->grid, s->block), set_text(a, "warp", warps),
+                  lanes_text(a, s->mask), waits_text(l, s));
         sim_note_source(l, s->op, d);
     }
 }

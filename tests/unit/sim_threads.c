@@ -491,9 +491,11 @@ static const char deadlock_ptx[] = HEAD("sm_80") ".file 1 \"dead.yaml\"\n" ENTRY
                    "    .loc 1 20 5\n    bar.sync 0;\n    bra $end;\n"
                    "$low:\n    .loc 1 22 7\n    shfl.sync.idx.b32 %r1, %r0, 0, 31, -1;\n"
                    "$end:\n")
-        ENTRY(
-            "count",
-            "    setp.lt.u32 %p1, %r0, 32;\n    @%p1 bar.sync 3, 64;\n    @!%p1 bar.sync 3, 96;\n");
+        ENTRY("count", "    setp.lt.u32 %p1, %r0, 32;\n    @%p1 bar.sync 3, 64;\n"
+                       "    @!%p1 bar.sync 3, 96;\n")
+    /* in every warp, each half waits at a barrier for the other */
+    ENTRY("crossed", "    and.b32 %r2, %r0, 16;\n    setp.eq.u32 %p1, %r2, 0;\n"
+                     "    @%p1 barrier.sync 4, 64;\n    @!%p1 barrier.sync 5, 64;\n");
 
 /* Threads that wait for what never happens. */
 static const char livelock_ptx[] = HEAD("sm_80") ".file 1 \"live.yaml\"\n"
@@ -598,6 +600,17 @@ static void deadlocks(void)
           "      |     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
           "kaio-run: note: dead.yaml:22:7 is where this instruction comes from\n",
           "a shuffle whose lanes wait at a barrier");
+    stuck("crossed", 128,
+          "kaio-run: error: kernel 'crossed' is stuck: no thread of block (0,0,0) can go on\n"
+          "t.ptx:76:5: note: block (0,0,0), warps 0-3, lanes 0-15: wait at barrier 4 for lanes "
+          "16-31 of their warp\n"
+          "   76 |     @%p1 barrier.sync 4, 64;\n"
+          "      |     ^~~~~~~~~~~~~~~~~~~~~~~\n"
+          "t.ptx:77:5: note: block (0,0,0), warps 0-3, lanes 16-31: wait at barrier 5 for lanes "
+          "0-15 of their warp\n"
+          "   77 |     @!%p1 barrier.sync 5, 64;\n"
+          "      |     ^~~~~~~~~~~~~~~~~~~~~~~~\n",
+          "the halves of warps wait for each other");
     stuck("count", 96,
           "t.ptx:58:5: error: kernel 'count': this barrier is already in use with another count of "
           "threads\n"
