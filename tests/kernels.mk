@@ -11,6 +11,7 @@ tests_kernels_fuzz_SOURCES = \
 	tests/kernels/generate_expr.c tests/kernels/generate_int.h tests/kernels/generate_meet.c \
 	tests/kernels/generate_shared.c tests/kernels/generate_stmt.c \
 	tests/kernels/library.c \
+	tests/kernels/mutate.c tests/kernels/mutate.h \
 	tests/kernels/random.h \
 	tests/kernels/reduce.c tests/kernels/reduce.h \
 	tests/kernels/scalar.c tests/kernels/scalar.h \

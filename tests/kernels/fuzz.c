@@ -15,6 +15,7 @@
 #include "base/io.h"
 #include "kernels/coverage.h"
 #include "kernels/generate.h"
+#include "kernels/mutate.h"
 #include "kernels/reduce.h"
 #include "kernels/trial.h"
 
@@ -39,6 +40,7 @@ enum {
     OPT_SPEC,
     OPT_COVERAGE,
     OPT_REDUCE,
+    OPT_MUTATE,
 };
 static const struct cli_option options[] = {
     {OPT_SEED, "seed", "S", "the sequence of kernels (default 1)", ""},
@@ -54,6 +56,8 @@ static const struct cli_option options[] = {
     {OPT_SHOW, "show", "N", "print kernel N and end", ""},
     {OPT_SPEC, "spec", "FILE", "try the spec in FILE and end; --seed is that of its inputs"},
     {OPT_REDUCE, "reduce", "N", "tests to spend on reducing a kernel (default 2000)", ""},
+    {OPT_MUTATE, "mutate", NULL,
+     "damage the kernels, and only compile them: they may be refused,\nbut nothing may crash"},
     {OPT_COVERAGE, "coverage", NULL, "say how often each word of the language occurred"},
     {0},
 };
@@ -86,6 +90,7 @@ struct job {
     const struct device_ops *ops;
     const struct ptx_target *target;
     const char *keep, *emit;
+    bool mutate;
     bool coverage, plain; /* plain: no options, a TAP test */
     unsigned tests_done;
     struct shared *shared;
@@ -113,7 +118,7 @@ static void record(struct job *j, uint64_t number, enum verdict v)
 {
     struct shared *s = j->shared;
     __atomic_fetch_add(&s->verdict[v], 1, __ATOMIC_RELAXED);
-    if (v == SAME)
+    if (v == SAME || (v == REFUSED && j->mutate))
         return;
     uint32_t k = __atomic_fetch_add(&s->nfailure, 1, __ATOMIC_RELAXED);
     if (k >= FAILURES_MOST)
@@ -122,11 +127,18 @@ static void record(struct job *j, uint64_t number, enum verdict v)
     s->failure[k].verdict = v;
 }
 
+static const char *kernel_text(struct arena *a, const struct job *j, uint64_t number)
+{
+    struct random r = random_start(j->seed ^ UINT64_C(0x6d757461), number);
+    const char *name = arena_printf(a, "k%" PRIu64, number);
+    const char *text = generate_kernel(a, name, j->target->sm, j->seed, number);
+    return j->mutate ? mutate_kernel(a, text, &r) : text;
+}
+
 static struct trial *make(struct arena *a, const struct job *j, uint64_t number)
 {
     const char *name = arena_printf(a, "k%" PRIu64, number);
-    return trial_new(a, name, generate_kernel(a, name, j->target->sm, j->seed, number),
-                     j->seed ^ number);
+    return trial_new(a, name, kernel_text(a, j, number), j->seed ^ number);
 }
 
 static void tell(const struct job *j, uint64_t number, const struct trial *t)
@@ -180,6 +192,21 @@ static bool run_singly(struct job *j, unsigned w, struct trial_device *on, uint6
     return true;
 }
 
+/* Damaged kernels, which nobody runs. */
+static void compile_singly(struct job *j, unsigned w, uint64_t *from, uint64_t to)
+{
+    for (; *from < to; ++*from) {
+        struct arena *a = arena_new();
+        j->shared->at[w] = *from;
+        alarm(10);
+        struct trial *t = make(a, j, *from);
+        if (t->verdict == SAME)
+            trial_emit(a, t, j->target);
+        record(j, *from, t->verdict);
+        arena_free(a);
+    }
+}
+
 /* The same as one module. */
 static bool run_batch(struct job *j, unsigned w, struct trial_device *on, uint64_t *from,
                       uint64_t to)
@@ -220,6 +247,10 @@ static _Noreturn void work(struct job *j, unsigned w, uint64_t from, uint64_t si
             continue;
         }
         last = last < end ? last : end;
+        if (j->mutate) {
+            compile_singly(j, w, &from, last);
+            continue;
+        }
         bool one_by_one = from <= singly && singly < last;
         if (one_by_one ? !run_singly(j, w, &on, &from, last) : !run_batch(j, w, &on, &from, last)) {
             j->shared->at[w] = from; /* a new process goes on with a new device */
@@ -288,6 +319,13 @@ static enum verdict try_text(const struct job *j, const char *text, uint64_t see
             _exit(1); /* what an abort has to say is said once */
         alarm(60);
         struct trial *t = trial_new(a, "kernel.yaml", text, seed);
+        if (j->mutate) {
+            if (t->verdict == SAME)
+                trial_emit(a, t, j->target);
+            if (write_to)
+                trial_write(t, write_to);
+            _exit(EXIT_VERDICT + (int)t->verdict);
+        }
         if (t->verdict == SAME)
             trial_evaluate(a, t);
         if (!open_device(a, j, &on))
@@ -318,7 +356,7 @@ static void keep(struct job *j, uint64_t number, enum verdict v)
 {
     struct arena *a = arena_new();
     const char *name = arena_printf(a, "k%" PRIu64, number);
-    const char *text = generate_kernel(a, name, j->target->sm, j->seed, number);
+    const char *text = kernel_text(a, j, number);
     struct reducing r = {j, j->seed ^ number, v};
     const char *dir = arena_printf(a, "%s/%" PRIu64 "-%s", j->keep, j->seed, name);
     mkdir(j->keep, 0777);
@@ -392,13 +430,17 @@ static bool report(struct job *j)
     uint64_t good = s->verdict[SAME], bad = 0;
     for (int v = SAME + 1; v < VERDICTS; v++) {
         bad += s->verdict[v];
-        if (s->verdict[v])
+        if (s->verdict[v] && !j->plain)
             printf("# %" PRIu64 " %s\n", s->verdict[v], verdict_name((enum verdict)v));
     }
+    if (j->mutate) {
+        good += s->verdict[REFUSED];
+        bad -= s->verdict[REFUSED];
+    }
     bool all = bad == 0 && good == j->count;
-    printf("%sok %u - %" PRIu64 " of %" PRIu64 " kernels (seed %" PRIu64
-           ", %s) give the evaluator's bytes\n",
-           all ? "" : "not ", ++j->tests_done, good, j->count, j->seed, j->target->name);
+    printf("%sok %u - %" PRIu64 " of %" PRIu64 " kernels (seed %" PRIu64 ", %s) %s\n",
+           all ? "" : "not ", ++j->tests_done, good, j->count, j->seed, j->target->name,
+           j->mutate ? "are compiled or refused" : "give the evaluator's bytes");
     for (uint32_t i = 0; i < s->nfailure && i < SHOWN_MOST && j->keep; i++)
         keep(j, s->failure[i].number, s->failure[i].verdict);
     memset(s->verdict, 0, sizeof s->verdict);
@@ -428,7 +470,7 @@ static bool run_test(struct job *j)
 {
     static const char *const targets[] = {"sm_70", "sm_80", "sm_90"};
     bool good = true;
-    j->count = 120;
+    j->count = 200;
     j->batch = 30;
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         j->target = ptx_target_find(targets[i], strlen(targets[i]));
@@ -437,6 +479,11 @@ static bool run_test(struct job *j)
         j->start += j->count;
     }
     good = report_coverage(j) && good;
+    j->mutate = true;
+    j->count = 500;
+    run_all(j);
+    good = report(j) && good;
+    j->mutate = false;
     return try_found(j) && good;
 }
 
@@ -473,14 +520,14 @@ int main(int argc, char **argv)
         case OPT_SHOW: show = cli_int(&cli, 0, INT64_MAX); break;
         case OPT_SPEC: file = cli.arg; break;
         case OPT_REDUCE: j.tests = (unsigned)cli_int(&cli, 0, 1000000); break;
+        case OPT_MUTATE: j.mutate = true; break;
         case OPT_COVERAGE: j.coverage = true; break;
         }
     if (file)
         return try_file(&j, &cli, file);
     if (show >= 0) {
         struct arena *a = arena_new();
-        const char *name = arena_printf(a, "k%" PRId64, show);
-        fputs(generate_kernel(a, name, j.target->sm, j.seed, (uint64_t)show), stdout);
+        fputs(kernel_text(a, &j, (uint64_t)show), stdout);
         return cli_finish(&cli, CLI_OK);
     }
     j.shared =

@@ -224,6 +224,41 @@ static void while_loop(struct gen *g, const char *i, unsigned trips, unsigned de
         gen_line(g, "}");
 }
 
+/* A counter that the loop does not own, that its body hurries on, or that has no condition. */
+static void odd_for(struct gen *g, const char *i, enum dtype t, unsigned trips, unsigned depth,
+                    unsigned n)
+{
+    const char *type = dtype_name(t);
+    unsigned form = gen_below(g, 3);
+    bool agreed = g->agreed;
+    if (form == 0) {
+        gen_line(g, "%s %s = %u;", type, i, gen_below(g, 9));
+        gen_add_var(g, i, t, true);
+    }
+    if (gen_one_in(g, 3))
+        gen_line(g, gen_one_in(g, 2) ? "#pragma unroll" : "#pragma unroll 3");
+    size_t vars = g->vars.n;
+    if (form == 0)
+        gen_line(g, "for (%s = 0; %s < %u; %s++) {", i, i, trips, i);
+    else if (form == 1)
+        gen_line(g, "for (%s %s = 0; %s < %u; %s++) {", type, i, i, 2 * trips, i);
+    else
+        gen_line(g, "for (%s %s = 0; ; %s++) {", type, i, i);
+    if (form)
+        gen_add_var(g, i, t, true);
+    g->agreed = false;
+    g->indent++;
+    if (form == 2)
+        gen_line(g, "if (%s >= %u) break;", i, trips);
+    if (form == 1)
+        gen_line(g, "if (%s) %s += %u;", gen_condition(g, 1).s, i, 1 + gen_below(g, 3));
+    gen_statements(g, n, depth);
+    g->indent--;
+    g->agreed = agreed;
+    gen_line(g, "}");
+    g->vars.n = vars;
+}
+
 static void loop(struct gen *g, unsigned depth)
 {
     static const enum dtype counters[] = {DT_U32, DT_I32, DT_U32, DT_I64, DT_U64};
@@ -235,7 +270,9 @@ static void loop(struct gen *g, unsigned depth)
     }
     g->trips *= trips + 1;
     g->loops++;
-    if (gen_one_in(g, 2)) {
+    if (gen_one_in(g, 5)) {
+        odd_for(g, i, counters[gen_below(g, 5)], trips, depth, n);
+    } else if (gen_one_in(g, 2)) {
         enum dtype t = counters[gen_below(g, 5)];
         size_t vars = g->vars.n;
         const char *head = for_head(g, i, t, trips);

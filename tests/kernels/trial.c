@@ -291,6 +291,18 @@ bool trials_execute(struct arena *a, struct trial **all, size_t n, const struct 
     return true;
 }
 
+void trial_emit(struct arena *a, struct trial *t, const struct ptx_target *target)
+{
+    struct diags *d = diags_new(a);
+    struct lower_options opt = {.lines = true};
+    struct buf text = buf_in(a);
+    struct ptx_module *m = lower_specs(a, &t->spec, 1, target, &opt, d);
+    if (m)
+        ptx_print(m, &text);
+    if (!m || !ptx_parse(a, source_new(a, "<ptx>", buf_text(&text), text.len), d))
+        fail(a, t, REFUSED, d);
+}
+
 /* ---- files ---------------------------------------------------------------------------------------- */
 
 static bool write_text(const char *dir, const char *name, const char *text)

@@ -44,6 +44,8 @@ struct trial_device {
 struct trial *trial_new(struct arena *a, const char *name, const char *text, uint64_t seed);
 /* Evaluates it: UNKNOWN, or SAME so far. */
 void trial_evaluate(struct arena *a, struct trial *t);
+/* Emits it alone, for whether that works: REFUSED, or SAME so far. */
+void trial_emit(struct arena *a, struct trial *t, const struct ptx_target *target);
 /* Emits all that are SAME so far as one module and runs each. After a FAULT of a GPU the device is no more
  * good and false is returned: the trials after that one have not been run. */
 bool trials_execute(struct arena *a, struct trial **t, size_t n, const struct trial_device *on);
