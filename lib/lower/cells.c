@@ -347,6 +347,19 @@ static struct cg_val construct(struct cg *g, const struct lang_expr *e)
     return cg_vector(g, e->type, e->lanes, lane);
 }
 
+/* Arm k where the condition asks for it, and else the other one, which takes no work. */
+static void conditional_on(struct cg *g, const struct lang_expr *e, uint32_t k, struct cg_target *r,
+                           uint32_t end)
+{
+    cg_set(g, r, cg_expr(g, e->args[3 - k]), cg_now(g));
+    size_t mark = cg_scope_open(g);
+    cg_branch(g, e->args[0], k == 2, end);
+    if (!g->dead)
+        cg_set(g, r, cg_expr(g, e->args[k]), cg_now(g));
+    cg_scope_close(g, mark);
+    cg_place(g, end);
+}
+
 static struct cg_val conditional(struct cg *g, const struct lang_expr *e)
 {
     struct cg_val p, x[2];
@@ -363,6 +376,11 @@ static struct cg_val conditional(struct cg *g, const struct lang_expr *e)
     cg_promote_expr(g, e->args[2]);
     struct cg_target r = cg_temporary(g, e->type, e->lanes);
     uint32_t other = cg_label(g, "else"), end = cg_label(g, "endif");
+    for (uint32_t k = 1; k < 3; k++)
+        if (inspect_is_leaf(e->args[3 - k])) {
+            conditional_on(g, e, k, &r, end);
+            return cg_get(g, &r);
+        }
     size_t mark = cg_scope_open(g);
     cg_branch(g, e->args[0], false, other);
     if (!g->dead)

@@ -435,6 +435,8 @@ struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
 bool inspect_reads_itself(const struct lang_expr *e); /* whatever its arguments do */
 bool inspect_reads(
     const struct lang_expr *e); /* memory, or work that only one side of ?: should do */
+/* A constant or a variable: nothing is gained by not evaluating it. */
+bool inspect_is_leaf(const struct lang_expr *e);
 bool inspect_reduces(const struct lang_expr *e); /* a reduction, looking through intermediates */
 bool inspect_mentions(const struct lang_expr *e, uint32_t n, struct lang_symbol *const *index);
 bool inspect_same_expr(const struct lang_expr *x, const struct lang_expr *y);

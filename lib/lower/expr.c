@@ -219,6 +219,20 @@ static struct cg_val short_circuit(struct cg *g, const struct lang_expr *e)
     return cg_value(DT_BOOL, r);
 }
 
+/* Arm k where the condition asks for it, and else the other one, which takes no work. */
+static void conditional_on(struct cg *g, const struct lang_expr *e, uint32_t k, int32_t r)
+{
+    uint32_t end = cg_label(g, "endif");
+    cg_move(g, r, cg_expr(g, e->args[3 - k]));
+    size_t mark = cg_scope_open(g);
+    cg_branch(g, e->args[0], k == 2, end);
+    struct cg_since since = cg_now(g);
+    if (!g->dead)
+        cg_move_new(g, r, cg_expr(g, e->args[k]), since);
+    cg_scope_close(g, mark);
+    cg_place(g, end);
+}
+
 static struct cg_val conditional(struct cg *g, const struct lang_expr *e)
 {
     if (g->preloaded || (!cg_reads(g, e->args[1]) && !cg_reads(g, e->args[2]))) {
@@ -232,6 +246,11 @@ static struct cg_val conditional(struct cg *g, const struct lang_expr *e)
     cg_promote_expr(g, e->args[1]);
     cg_promote_expr(g, e->args[2]);
     int32_t r = cg_new_mutable(g, e->type);
+    for (uint32_t k = 1; k < 3; k++)
+        if (inspect_is_leaf(e->args[3 - k])) {
+            conditional_on(g, e, k, r);
+            return cg_value(e->type, r);
+        }
     uint32_t other = cg_label(g, "else"), end = cg_label(g, "endif");
     size_t mark = cg_scope_open(g);
     cg_branch(g, e->args[0], false, other);
@@ -284,6 +303,13 @@ static bool contract(struct cg *g, const struct lang_expr *e, struct cg_val *r)
     return true;
 }
 
+/* The condition that was made an integer for a comparison, or NULL. */
+static const struct lang_expr *from_bool(const struct lang_expr *e)
+{
+    e = inspect_strip(e);
+    return e->type == DT_BOOL && !e->lanes ? e : NULL;
+}
+
 static struct cg_val binary(struct cg *g, const struct lang_expr *e)
 {
     struct cg_val r;
@@ -291,6 +317,10 @@ static struct cg_val binary(struct cg *g, const struct lang_expr *e)
         return short_circuit(g, e);
     if (contract(g, e, &r))
         return r;
+    if ((e->op == OP_EQ || e->op == OP_NE) && from_bool(e->args[0]) && from_bool(e->args[1])) {
+        struct cg_val p = cg_expr(g, from_bool(e->args[0]));
+        return cg_binary(g, e->op, p, cg_expr(g, from_bool(e->args[1])));
+    }
     struct cg_val x = cg_expr(g, e->args[0]);
     struct cg_val y = cg_expr(g, e->args[1]);
     return cg_binary(g, e->op, x, y);

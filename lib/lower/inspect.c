@@ -58,6 +58,27 @@ const struct lang_expr *inspect_strip(const struct lang_expr *e)
     return e;
 }
 
+static bool is_no_leaf(const struct lang_expr *e)
+{
+    return !inspect_is_leaf(e);
+}
+
+bool inspect_is_leaf(const struct lang_expr *e)
+{
+    switch (e->kind) {
+    case E_INT:
+    case E_FLOAT:
+    case E_BOOL: return true;
+    case E_NAME:
+        return (e->sym->kind == SYM_LOCAL && e->sym->rank == 0) || e->sym->kind == SYM_DIM ||
+               e->sym->kind == SYM_SCALAR || e->sym->kind == SYM_INDEX;
+    case E_UNARY:
+    case E_CAST: return inspect_is_leaf(e->args[0]);
+    case E_VECTOR: return !any_arg(e, is_no_leaf);
+    default: return false;
+    }
+}
+
 static bool is_constant(const struct lang_expr *e, int64_t *v)
 {
     if (e->kind == E_INT)

@@ -14,7 +14,7 @@ enum {
     MOST_OWN_NODES = 1024,
     MOST_SHORT_ROUNDS = 16,
     MOST_SHORT_NODES = 512,
-    CALL_NODES = 16, /* that a call of a builtin is worth */
+    CALL_NODES = 32, /* that a call of a function of numbers is worth */
 };
 
 /* ---- constants of the copy that is generated ------------------------------------------------------ */
@@ -165,7 +165,7 @@ static uint32_t expr_nodes(const struct lang_expr *e)
     for (uint32_t i = 0; e && i < e->nargs; i++)
         n += expr_nodes(e->args[i]);
     if (e && e->kind == E_CALL)
-        n += e->func ? stmt_nodes(e->func->body) : CALL_NODES;
+        n += e->func ? stmt_nodes(e->func->body) : lang_builtin_acts(e->fn) ? 1 : CALL_NODES;
     return n < MOST_OWN_NODES ? n : MOST_OWN_NODES; /* functions that call functions multiply */
 }
 

@@ -444,3 +444,25 @@ END
     awk '/^.loop/,/bra.*loop/' <<<"$output" >loop
     ! grep -q 'mul.lo.u32 .*, 33;' loop
 }
+
+@test "a choice between a load and a constant guards the load alone; bools are compared as they are" {
+    body() { printf 'kernel: k\nparams:\n  x: in u32[n]\n  y: out u32[n]\nblock: 64\ngrid: 1\nbody: |\n  u32 i = threadIdx.x;\n  %s\n' "$1"; }
+    run -0 kaio-emit < <(body 'y[i] = i < n ? x[i] : 7u;')
+    [ "$(grep -c 'bra' <<<"$output")" = 1 ]
+    run -0 kaio-emit < <(body 'y[i] = i < n ? 7u : x[i - n];')
+    [ "$(grep -c 'bra' <<<"$output")" = 1 ]
+    run -0 kaio-emit < <(body 'if (x[0] > x[1] == (i < 3)) y[i] = 1;')
+    [[ $output == *"xor.pred"* && $output != *"selp"* ]]
+}
+
+@test "a short loop is written out unless it is told not to" {
+    body() { printf 'kernel: k\nparams:\n  x: inout f32[n]\nblock: 64\ngrid: 1\nbody: |\n  f32 s = x[threadIdx.x];\n  %s\n  x[threadIdx.x] = s;\n' "$1"; }
+    run -0 kaio-emit < <(body 'for (u32 d = 16; d > 0; d /= 2) s += __shfl_xor_sync(0xffffffff, s, d);')
+    [ "$(grep -c 'shfl.sync' <<<"$output")" = 5 ]
+    [[ $output != *"bra"* ]]
+    run -0 kaio-emit < <(body '#pragma unroll 1
+  for (u32 d = 16; d > 0; d /= 2) s += __shfl_xor_sync(0xffffffff, s, d);')
+    [ "$(grep -c 'shfl.sync' <<<"$output")" = 1 ]
+    run -0 kaio-emit < <(body 'for (u32 d = 0; d < 16; d++) s = exp(s);')
+    [[ $output == *"bra"* ]]
+}

@@ -10,6 +10,7 @@ extern "C" __global__ void __launch_bounds__(256)
     float best = -__int_as_float(0x7f800000);
     u32 at = 0;
     const float *row = x + (size_t)blockIdx.x * cols;
+ROLLED
     for (u32 c = t; c < cols; c += 256)
         if (row[c] > best) {
             best = row[c];

@@ -9,6 +9,7 @@ extern "C" __global__ void __launch_bounds__(128)
     if (v >= n || !frontier[v])
         return;
     u32 end = min(first[v + 1], edges);
+ROLLED
     for (u32 e = first[v]; e < end; e++) {
         u32 w = to[e];
         int old;

@@ -7,9 +7,12 @@ extern "C" __global__ void __launch_bounds__(512)
     __shared__ u32 tile[1024];
     u32 t = threadIdx.x;
     u32 base = blockIdx.x * 1024;
+ROLLED
     for (u32 k = t; k < 1024; k += 512)
         tile[k] = base + k < n ? keys[base + k] : 0xffffffff;
+ROLLED
     for (u32 size = 2; size <= 1024; size *= 2)
+ROLLED
         for (u32 d = size / 2; d > 0; d /= 2) {
             __syncthreads();
             u32 low = 2 * t - (t & (d - 1));
@@ -23,6 +26,7 @@ extern "C" __global__ void __launch_bounds__(512)
             }
         }
     __syncthreads();
+ROLLED
     for (u32 k = t; k < 1024; k += 512)
         if (base + k < n)
             sorted[base + k] = tile[k];

@@ -17,6 +17,7 @@ extern "C" __global__ void __launch_bounds__(256)
         totals[warp] = v;
     __syncthreads();
     float base = 0;
+ROLLED
     for (u32 w = 0; w < warp; w++)
         base += totals[w];
     if (i < n)

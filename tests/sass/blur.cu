@@ -8,6 +8,7 @@ extern "C" __global__ void __launch_bounds__(256)
     const float weight[3] = {0.25f, 0.5f, 0.25f};
     u32 tx = threadIdx.x;
     u32 ty = threadIdx.y;
+ROLLED
     for (u32 k = ty * 32 + tx; k < 10 * 34; k += 256) {
         u32 r = blockIdx.y * 8 + k / 34 - 1;
         u32 c = blockIdx.x * 32 + k % 34 - 1;

@@ -9,6 +9,7 @@ extern "C" __global__ void __launch_bounds__(128)
         return;
     unsigned long long v = x[i];
     u32 count = 0;
+ROLLED
     while (v != 1 && count < 400) {
         if (v % 2 == 0)
             v /= 2;

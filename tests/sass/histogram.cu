@@ -7,6 +7,7 @@ extern "C" __global__ void __launch_bounds__(256)
     __shared__ u32 bins[256];
     bins[threadIdx.x] = 0;
     __syncthreads();
+ROLLED
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
         atomicAdd(&bins[x[i]], 1u);
     __syncthreads();

@@ -22,15 +22,18 @@ extern "C" __global__ void __launch_bounds__(256)
 {
     const float *row = x + (size_t)blockIdx.x * cols;
     float total = 0;
+ROLLED
     for (u32 c = threadIdx.x; c < cols; c += blockDim.x)
         total += row[c];
     float mean = block_sum(total) / (float)cols;
     float squares = 0;
+ROLLED
     for (u32 c = threadIdx.x; c < cols; c += blockDim.x) {
         float d = row[c] - mean;
         squares += d * d;
     }
     float scale = rsqrtf(block_sum(squares) / (float)cols + eps);
+ROLLED
     for (u32 c = threadIdx.x; c < cols; c += blockDim.x)
         y[(size_t)blockIdx.x * cols + c] = (row[c] - mean) * scale * gain[c] + bias[c];
 }

@@ -13,6 +13,7 @@ extern "C" __global__ void __launch_bounds__(128)
     float zx = 0;
     float zy = 0;
     u32 count = 0;
+ROLLED
     for (u32 t = 0; t < 64; ++t) {
         float xx = __fmul_rn(zx, zx);
         float yy = __fmul_rn(zy, zy);

@@ -12,6 +12,7 @@ extern "C" __global__ void __launch_bounds__(256)
     u32 row = blockIdx.y * 16 + ty;
     u32 col = blockIdx.x * 16 + tx;
     float acc = 0;
+ROLLED
     for (u32 k0 = 0; k0 < k; k0 += 16) {
         at[ty][tx] = row < m && k0 + tx < k ? a[(size_t)row * k + k0 + tx] : 0.0f;
         bt[ty][tx] = k0 + ty < k && col < n ? b[(size_t)(k0 + ty) * n + col] : 0.0f;

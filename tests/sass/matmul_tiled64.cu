@@ -13,6 +13,7 @@ extern "C" __global__ void __launch_bounds__(256)
     u32 row0 = blockIdx.y * 64;
     u32 col0 = blockIdx.x * 64;
     float acc[4][4] = {};
+ROLLED
     for (u32 k0 = 0; k0 < k; k0 += 16) {
 #pragma unroll
         for (u32 i = 0; i < 4; i++) {

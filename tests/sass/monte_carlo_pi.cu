@@ -34,6 +34,7 @@ extern "C" __global__ void __launch_bounds__(256)
     monte_carlo_pi(u32 *__restrict__ hits, u32 points, u64 seed)
 {
     u32 count = 0;
+ROLLED
     for (u32 k = 0; k < points; k++) {
         u64 point = (u64)(blockIdx.x * blockDim.x + threadIdx.x) * points + k;
         uint4 w = philox(seed, point);

@@ -9,6 +9,7 @@ extern "C" __global__ void __launch_bounds__(256)
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     float4 me = i < n ? all[i] : make_float4(0, 0, 0, 0);
     float ax = 0, ay = 0, az = 0;
+ROLLED
     for (u32 j0 = 0; j0 < n; j0 += 256) {
         u32 j = j0 + threadIdx.x;
         tile[threadIdx.x] = j < n ? all[j] : make_float4(0, 0, 0, 0);

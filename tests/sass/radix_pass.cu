@@ -14,6 +14,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
     start[t] = 0;
     __syncthreads();
+ROLLED
     for (u32 i = t; i < n; i += 256)
         atomicAdd(&start[(row[i] >> shift) & 255], 1u);
     __syncthreads();
@@ -28,10 +29,12 @@ extern "C" __global__ void __launch_bounds__(256)
     if (lane == 31)
         totals[warp] = upto;
     __syncthreads();
+ROLLED
     for (u32 w = 0; w < warp; w++)
         upto += totals[w];
     start[t] = upto - mine;
 
+ROLLED
     for (u32 first = 0; first < n; first += 256) {
         u32 i = first + t;
         u32 key = i < n ? row[i] : 0;

@@ -27,11 +27,13 @@ extern "C" __global__ void __launch_bounds__(256)
 {
     size_t base = (size_t)blockIdx.x * cols;
     float squares = 0;
+ROLLED
     for (u32 c = threadIdx.x * 4; c < cols; c += 1024) {
         float4 v = load4(x + base + c);
         squares += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
     }
     float scale = rsqrtf(block_sum(squares) / (float)cols + eps);
+ROLLED
     for (u32 c = threadIdx.x * 4; c < cols; c += 1024) {
         float4 v = load4(x + base + c), g = load4(gain + c);
         *reinterpret_cast<float4 *>(y + base + c) = make_float4(

@@ -24,13 +24,16 @@ extern "C" __global__ void __launch_bounds__(256)
     u32 r = blockIdx.x;
     const float *row = x + (size_t)r * cols;
     float top = -__int_as_float(0x7f800000);
+ROLLED
     for (u32 c = threadIdx.x; c < cols; c += blockDim.x)
         top = fmaxf(top, row[c]);
     top = block_reduce<true>(top);
     float total = 0;
+ROLLED
     for (u32 c = threadIdx.x; c < cols; c += blockDim.x)
         total += expf(row[c] - top);
     float scale = 1.0f / block_reduce<false>(total);
+ROLLED
     for (u32 c = threadIdx.x; c < cols; c += blockDim.x)
         y[(size_t)r * cols + c] = expf(row[c] - top) * scale;
 }

@@ -10,6 +10,7 @@ extern "C" __global__ void __launch_bounds__(256)
     float acc = 0;
     if (r < rows) {
         u32 end = min(first[r + 1], entries);
+ROLLED
         for (u32 e = first[r] + threadIdx.x; e < end; e += 32)
             acc += value[e] * x[column[e]];
     }
