@@ -28,46 +28,66 @@ static int next_char(const char *s, size_t n, size_t *i)
     return at && *at ? (unsigned char)values[at - letters] : -1;
 }
 
-struct lang_expr *parse_string(struct parser *p)
+/* Appends the text of the current token, one literal. */
+static bool take_literal(struct parser *p, struct buf *text)
 {
-    struct lang_expr *e = expr_new(p->a, E_STRING, p->tok.span);
-    const char *s = p->tok.span.src->text + p->tok.span.off + 1;
-    const size_t n = p->tok.span.len - 2;
-    char *text = arena_alloc(p->a, n + 1);
-    size_t len = 0;
-    if (s[-1] == '\'') {
-        parser_error(p, "a text is written in double quotes");
-        return NULL;
-    }
+    const size_t start = p->tok.span.off + 1, n = p->tok.span.len - 2;
+    const char *s = p->tok.span.src->text + start;
+    if (s[-1] == '\'')
+        return parser_error(p, "a text is written in double quotes");
     for (size_t i = 0; i < n;) {
         const size_t from = i;
         int c = next_char(s, n, &i);
-        if (c <= 0) {
-            struct span at = {p->tok.span.src, p->tok.span.off + 1 + from, i - from};
-            diag_error(p->d, at,
-                       c < 0 ? "no such escape; there are \\n \\t \\r \\a \\\\ \\\" and \\x41"
-                             : "a text can't hold the character 0");
-            return NULL;
-        }
-        text[len++] = (char)c;
+        if (c <= 0)
+            return diag_error(p->d, (struct span){p->tok.span.src, start + from, i - from},
+                              c < 0
+                                  ? "no such escape; there are \\n \\t \\r \\a \\\\ \\\" and \\x41"
+                                  : "a text can't hold the character 0");
+        buf_putc(text, (char)c);
     }
-    text[len] = '\0';
-    e->text = text;
-    parser_next(p);
+    return true;
+}
+
+struct lang_expr *parse_string(struct parser *p)
+{
+    struct lang_expr *e = expr_new(p->a, E_STRING, p->tok.span);
+    struct buf text = buf_in(p->a);
+    while (p->tok.kind == T_STRING) { /* as in C, those in a row are one */
+        if (!take_literal(p, &text))
+            return NULL;
+        e->span = span_join(e->span, p->tok.span);
+        parser_next(p);
+    }
+    e->text = buf_text(&text);
     return e;
 }
 
-/* The part of the literal that its resolved text's bytes off .. off + len - 1 come from. */
+/* Past the end of one literal and what stands between it and the next. */
+static size_t past_quotes(const char *s, size_t n, size_t i)
+{
+    while (i < n && s[i] == '"') {
+        for (i++; i < n && s[i] != '"'; i++)
+            ;
+        i++;
+    }
+    return i < n ? i : n;
+}
+
+/* The part of the literals that their resolved text's bytes off .. off + len - 1 come from. */
 static struct span part(const struct lang_expr *e, size_t off, size_t len)
 {
     const char *s = e->span.src->text + e->span.off + 1;
     const size_t n = e->span.len - 2;
-    size_t i = 0;
-    while (off-- > 0 && i < n)
+    size_t i = past_quotes(s, n, 0);
+    for (; off > 0 && i < n; off--) {
         next_char(s, n, &i);
+        i = past_quotes(s, n, i);
+    }
     const size_t from = i;
-    while (len-- > 0 && i < n)
+    for (; len > 0 && i < n; len--) {
+        i = past_quotes(s, n, i);
         next_char(s, n, &i);
+    }
     return (struct span){e->span.src, e->span.off + 1 + from, i > from ? i - from : 1};
 }
 

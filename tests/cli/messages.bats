@@ -113,6 +113,8 @@ print("%f %.2f %e %G %a\n", 1.5f, 2.0 / 3.0, f16(0.1h), 1e-10, 1.0f);
 print("%8.3g|%-8g|%g %g %g\n", 3.14159f, 1.0f, inf, -inf, nan);
 print("%d %u 100%%\ttab \x41 \"q\" \\ é\n", n == 4, true);
 print("no arguments\n");
+print("in two " /* rows */
+      "rows %d\n", 1);
 y[0] = 0;
 END
     sed -i 's/block: 4/block: 1/; s/grid: .*/grid: 1/' k.yaml
@@ -124,7 +126,7 @@ END
         printf '%f %.2f %e %G %s\n' 1.5 0.66666666666 0.0999755859375 1e-10 0x1p+0
         printf '%8.3g|%-8g|inf -inf nan\n' 3.14159 1
         printf '1 1 100%%\ttab A "q" \\ é\n'
-        printf 'no arguments\n')" ]
+        printf 'no arguments\nin two rows 1\n')" ]
 }
 
 @test "messages of inlined functions and of loops keep the thread's order" {
