@@ -315,12 +315,32 @@ static sim_fn describe(const struct check *c, struct check_op *o, const struct s
         return on_meeting;
     if (o->kind != CHECK_OTHER) {
         describe_access(o, op, in);
-        return !sim_check_alone(c) ? on_bounded : o->strong ? on_strong : on_access;
+        if (!(c->bits & (DEVICE_CHECK_INIT | DEVICE_CHECK_RACE)))
+            return on_bounded;
+        return o->strong ? on_strong : on_access;
     }
     if (!is_fence(in) || op->fn[0] == build->h[SIM_H_GUARD].full)
         return NULL;
     describe_fence(o, in);
     return on_fence;
+}
+
+/* Where each record comes from. */
+static void find_lines(struct check *c, const struct sim_code *code)
+{
+    const struct ptx_func *f = code->func;
+    uint64_t *line = ARENA_ARRAY(c->launch->arena, f->items.n + 1, uint64_t), now = 0;
+    for (size_t i = 0; i < f->items.n; i++) {
+        const struct ptx_item *it = &f->items.v[i];
+        if (it->kind == PTX_I_LOC)
+            now = (uint64_t)it->file << 48 | (uint64_t)it->line << 16 | (it->column & 0xffff);
+        line[i] = now;
+    }
+    for (uint32_t i = 0; i < code->nop; i++) {
+        const uint32_t item = code->op[i].item;
+        const uint64_t known = item < f->items.n ? line[item] : 0;
+        c->op[i].line = known ? known : (uint64_t)1 << 63 | i;
+    }
 }
 
 void sim_check_instrument(struct check *c, struct sim_launch *l, const struct sim_build *build)
@@ -329,6 +349,7 @@ void sim_check_instrument(struct check *c, struct sim_launch *l, const struct si
     l->check = c;
     c->launch = l;
     c->op = ARENA_ARRAY(l->arena, code->nop, struct check_op);
+    find_lines(c, code);
     if (c->bits & DEVICE_CHECK_SYNC)
         check_taints(c, code, build);
     for (uint32_t i = 0; i < code->nop && i < CHECK_OPS; i++) {

@@ -117,8 +117,9 @@ enum check_scope { CHECK_CTA = 1, CHECK_GPU };
 
 /* What the checks know of a record. */
 struct check_op {
-    sim_fn fn[2]; /* the handler */
-    uint8_t kind; /* enum check_class */
+    sim_fn fn[2];  /* the handler */
+    uint64_t line; /* of the source, with file and column; of PTX without .loc the record */
+    uint8_t kind;  /* enum check_class */
     uint8_t scope;
     bool strong, acquire, release;
     bool writes; /* an atomic or a store */

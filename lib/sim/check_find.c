@@ -7,18 +7,34 @@
 
 #include "sim/report.h"
 
-/* Of the same kind between the same instructions, whichever came first. */
-static bool alike(const struct check_finding *f, const struct check_finding *g)
+/* The buffer or variable that a finding is about. */
+static uint64_t subject(const struct check *c, const struct check_finding *f)
 {
-    return f->kind == g->kind && ((f->at.op == g->at.op && f->other.op == g->other.op) ||
-                                  (f->at.op == g->other.op && f->other.op == g->at.op));
+    const uint64_t off = f->address & (((uint64_t)1 << SIM_RANK_SHIFT) - 1);
+    if (f->space == SIM_IN_GLOBAL)
+        return f->address >> SIM_WINDOW_BITS;
+    const struct sim_symbol *s = sim_var_at(c->launch, f->space, off);
+    return s ? (uint64_t)(uintptr_t)s->var : 0;
+}
+
+/* Of the same kind, between the same instructions, or copies of them in an unrolled loop, whichever came first. */
+static bool alike(const struct check *c, const struct check_finding *f,
+                  const struct check_finding *g)
+{
+    if (f->kind != g->kind)
+        return false;
+    if (f->at.op == g->at.op && f->other.op == g->other.op)
+        return true;
+    const uint64_t a = c->op[f->at.op].line, b = c->op[f->other.op].line;
+    const uint64_t x = c->op[g->at.op].line, y = c->op[g->other.op].line;
+    return ((a == x && b == y) || (a == y && b == x)) && subject(c, f) == subject(c, g);
 }
 
 void check_find(struct check *c, const struct check_finding *f)
 {
     for (uint32_t i = 0; i < c->nfinding; i++) {
         struct check_finding *g = &c->finding[i];
-        if (alike(f, g)) {
+        if (alike(c, f, g)) {
             g->count++;
             return;
         }
@@ -152,7 +168,8 @@ static bool explained(const struct check *c, const struct check_finding *f)
 {
     for (uint32_t i = 0; f->kind == CHECK_F_INIT && i < c->nfinding; i++) {
         const struct check_finding *g = &c->finding[i];
-        if (g->kind == CHECK_F_RACE && (g->at.op == f->at.op || g->other.op == f->at.op))
+        if (g->kind == CHECK_F_RACE && (c->op[g->at.op].line == c->op[f->at.op].line ||
+                                        c->op[g->other.op].line == c->op[f->at.op].line))
             return true;
     }
     return false;

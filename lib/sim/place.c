@@ -199,8 +199,7 @@ static const char *place_in_var(const struct sim_launch *l, const struct ptx_var
                         ptx_mod_text(v->type), shape);
 }
 
-/* The shared or local variable at an offset; dynamic ones reach to the end. */
-static const struct sim_symbol *var_at(const struct sim_launch *l, unsigned space, uint64_t off)
+const struct sim_symbol *sim_var_at(const struct sim_launch *l, unsigned space, uint64_t off)
 {
     const enum ptx_mod want = space == SIM_IN_SHARED ? PTX_SHARED : PTX_LOCAL;
     const struct sim_symbol *dynamic = NULL;
@@ -264,7 +263,7 @@ static const char *place_in_block(const struct sim_launch *l, unsigned space, ui
         for (size_t i = 0; i < l->code->vars.list.n; i++)
             s = l->code->vars.list.v[i].var == var ? &l->code->vars.list.v[i] : s;
     else if (off < bytes)
-        s = var_at(l, space, off);
+        s = sim_var_at(l, space, off);
     /* addresses of 32 bits go round below zero */
     const int64_t at = off >> 32 ? (int64_t)off : (int32_t)(uint32_t)off;
     if (s)

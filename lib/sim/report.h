@@ -19,6 +19,8 @@ void sim_note_source(struct sim_launch *l, uint32_t op, struct diags *d);
 const char *sim_place_text(const struct sim_launch *l, unsigned space, uint64_t address,
                            const struct ptx_var *var);
 
+/* The shared or local variable at an offset; NULL: none. */
+const struct sim_symbol *sim_var_at(const struct sim_launch *l, unsigned space, uint64_t off);
 /* Adds the launch's arrays in dynamic shared memory to the variables that reports name. */
 void sim_name_arrays(struct arena *a, struct sim_code *code, const struct device_launch *what);
 
