@@ -524,6 +524,27 @@ END
     [ "${lines[0]}" = "kaio-run: error: --check runs on the simulator: -d cpu" ]
 }
 
+@test "a kernel that is stuck is stopped at once, and says where its threads stand" {
+    cat >stuck.yaml <<'END'
+kernel: stuck
+params:
+  lock: inout u32[1]
+  total: inout u32[1]
+grid: 1
+block: 64
+body: |
+  while (atomic_cas(&lock[0], 0, 1, order = acquire) != 0) {
+  }
+  total[0] += 1;
+END
+    kaio-emit -g stuck.yaml >stuck.ptx
+    run -3 cpu stuck.ptx lock=@zeros:l.npy total=@zeros:t.npy
+    [[ "$output" = *"error: kernel 'stuck' is stuck: "* ]]
+    [[ "$output" = *"block (0,0,0), warp 0, lanes 1-31: go round here"*"stuck.yaml:8:3: "* ]]
+    [[ "$output" = *"block (0,0,0), warp 1, lanes 0-31: go round here"* ]]
+    [ ! -e l.npy ]
+}
+
 @test "an endless kernel stops at its limit or at a signal" {
     sed 's/^\$done:/$endless:\n    bra $endless;\n&/; s/bra \$done/bra $endless/' copy.ptx >endless.ptx
     args=(--entry copy --grid 1 --block 1 --arg 'in u8[2]=@ones' --arg 'out u8[2]=y.npy' --arg u32=2)
