@@ -1,9 +1,9 @@
 /* Threads that go their own ways through random code: what each computes, and how many instructions all of them
  * execute, must be what each would alone. The graphs have loops into which several ways lead, and every block may be
- * anywhere in the text. */
+ * anywhere in the text. Several times over, all threads meet at a barrier and take what another one has, too. */
 #include "sim.h"
 
-enum { MOST = 24, TABLE = 4, THREADS = 70, STEPS = 200 };
+enum { MOST = 24, TABLE = 4, THREADS = 70, STEPS = 60, PHASES = 3 };
 
 enum end { JUMP, BRANCH, BRANCH_NOT, SWITCH, LEAVE, ENDS };
 
@@ -53,9 +53,10 @@ static const char *text(struct arena *a, const struct block *b, uint32_t n)
     buf_printf(&out,
                ".version 8.0\n.target sm_80\n.address_size 64\n"
                ".visible .entry k(.param .u64 out)\n{\n    .reg .pred %%p<4>;\n"
-               "    .reg .b32 %%r<8>;\n    .reg .b64 %%rd<4>;\n"
+               "    .reg .b32 %%r<12>;\n    .reg .b64 %%rd<4>;\n    .shared .b32 cell[%d];\n"
                "    mov.u32 %%r1, %%tid.x;\n    mov.u32 %%r2, 0;\n    mov.u32 %%r3, %%tid.x;\n"
-               "    bra $b0;\n");
+               "    mov.u32 %%r6, 0;\n    bra $b0;\n",
+               THREADS);
     for (uint32_t i = 0; i < n; i++)
         at[i] = i;
     for (uint32_t i = n; i > 1; i--) {
@@ -88,17 +89,25 @@ static const char *text(struct arena *a, const struct block *b, uint32_t n)
         if (x->end != JUMP && x->end != SWITCH)
             buf_printf(&out, "    bra $b%u;\n", x->next);
     }
-    buf_printf(&out, "$end:\n    ld.param.u64 %%rd1, [out];\n    mul.wide.u32 %%rd2, %%r1, 4;\n"
-                     "    add.u64 %%rd1, %%rd1, %%rd2;\n    add.u32 %%r3, %%r3, %%r2;\n"
-                     "    st.global.u32 [%%rd1], %%r3;\n    ret;\n}\n");
+    buf_printf(&out,
+               "$end:\n    add.u32 %%r3, %%r3, %%r2;\n    mov.u32 %%r7, cell;\n"
+               "    mad.lo.u32 %%r8, %%r1, 4, %%r7;\n    st.shared.u32 [%%r8], %%r3;\n"
+               "    bar.sync 0;\n    mad.lo.u32 %%r9, %%r1, 5, 1;\n"
+               "    rem.u32 %%r9, %%r9, %d;\n    mad.lo.u32 %%r9, %%r9, 4, %%r7;\n"
+               "    ld.shared.u32 %%r10, [%%r9];\n    xor.b32 %%r3, %%r3, %%r10;\n"
+               "    bar.sync 0;\n    mov.u32 %%r2, 0;\n    add.u32 %%r6, %%r6, 1;\n"
+               "    setp.lt.u32 %%p1, %%r6, %d;\n    @%%p1 bra $b0;\n"
+               "    ld.param.u64 %%rd1, [out];\n    mul.wide.u32 %%rd2, %%r1, 4;\n"
+               "    add.u64 %%rd1, %%rd1, %%rd2;\n    st.global.u32 [%%rd1], %%r3;\n"
+               "    ret;\n}\n",
+               THREADS, PHASES);
     return buf_text(&out);
 }
 
-/* What a thread alone does; adds its instructions to count. */
-static uint32_t alone(const struct block *b, uint32_t tid, uint64_t *count)
+/* What a thread alone does between two barriers; adds its instructions to count. */
+static uint32_t alone(const struct block *b, uint32_t h, uint64_t *count)
 {
-    uint32_t h = tid, at = 0, steps = 0;
-    *count += 4 + 6;
+    uint32_t at = 0, steps = 0;
     for (;;) {
         const struct block *x = &b[at];
         h = h * x->mul + x->add;
@@ -123,9 +132,24 @@ static uint32_t alone(const struct block *b, uint32_t tid, uint64_t *count)
     return h + steps;
 }
 
+static void all(const struct block *b, uint32_t h[THREADS], uint64_t *count)
+{
+    uint32_t next[THREADS];
+    for (uint32_t i = 0; i < THREADS; i++)
+        h[i] = i;
+    for (int phase = 0; phase < PHASES; phase++) {
+        for (uint32_t i = 0; i < THREADS; i++)
+            next[i] = alone(b, h[i], count);
+        for (uint32_t i = 0; i < THREADS; i++)
+            h[i] = next[i] ^ next[(5 * i + 1) % THREADS];
+        *count += THREADS * 15;
+    }
+    *count += THREADS * (5 + 5);
+}
+
 static bool agree(struct sim *s, const struct block *b, uint32_t n)
 {
-    uint32_t got[THREADS];
+    uint32_t got[THREADS], want[THREADS];
     uint64_t count = 0;
     const char *ptx = text(s->arena, b, n);
     if (sim_load_text(s, "flow.ptx", ptx) != DEVICE_OK)
@@ -135,9 +159,8 @@ static bool agree(struct sim *s, const struct block *b, uint32_t n)
     const bool ran = sim_go(s, "k", 1, THREADS) == DEVICE_OK;
     sim_fetch(s, got, out, sizeof got);
     sim_device.release(s->dev, out);
-    bool same = ran;
-    for (uint32_t i = 0; i < THREADS; i++)
-        same &= got[i] == alone(b, i, &count);
+    all(b, want, &count);
+    const bool same = ran && memcmp(got, want, sizeof got) == 0;
     if (!same || s->stats.thread_instructions != count) {
         tap_note("%s%s", sim_errors(s), ptx);
         tap_note("%llu instructions, want %llu", (unsigned long long)s->stats.thread_instructions,
