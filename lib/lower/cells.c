@@ -457,6 +457,12 @@ struct cg_val cg_memory_call(struct cg *g, const struct lang_expr *e)
     lang_array_count(sym, &count);
     if (t.cell && constant_element(g, of, &i) && i + lanes > count)
         outside(g, of, sym->name, (int64_t)i + lanes - 1, (int64_t)count);
+    if (!t.cell && t.at.base < 0 && t.at.offset % (lanes * dtype_bits(t.type) / 8) != 0)
+        cg_error(g, of->span,
+                 "%s() needs an address that is a multiple of %u bytes, and this element is %lld "
+                 "bytes behind one",
+                 lang_builtin_name(e->fn), lanes * dtype_bits(t.type) / 8,
+                 (long long)(t.at.offset % (lanes * dtype_bits(t.type) / 8)));
     if (g->failed)
         return nothing(g, t.type, t.lanes);
     if (store)

@@ -378,17 +378,31 @@ void cg_set_depth(struct cg *g, int32_t reg, unsigned depth);
 struct cg_place_of cg_element(struct cg *g, const struct lang_symbol *t, uint32_t n,
                               const struct cg_val *subscript);
 
-/* ---- place.c: arrays and variables in memory ---- */
+/* ---- layout.c: the variables of an entry in memory ---- */
 
 /* Decides where the body's shared variables lie. False when they don't fit. */
 bool cg_layout(struct cg *g, const struct lang_stmt *body);
 /* Names to the launch the arrays in the dynamic part of shared memory. */
 void cg_tell_arrays(struct cg *g, struct contract_launch *l);
+/* Puts a variable of the module in front of its functions. */
+void cg_module_variable(struct cg *g, struct ptx_var *v);
+unsigned cg_element_bytes(const struct lang_symbol *sym);
+enum ptx_mod cg_memory_type(enum dtype t);
+struct cg_variable *cg_variable_of(struct cg *g,
+                                   const struct lang_symbol *sym); /* NULL: none yet */
+/* The symbol's name, unlike every other variable's of the entry. */
+const char *cg_variable_name(struct cg *g, const struct lang_symbol *sym);
+/* Declares it in front of the entry's code. */
+struct ptx_var *cg_declare_variable(struct cg *g, enum ptx_mod space,
+                                    const struct lang_symbol *sym);
+/* The variable that a shared one is, or lies in when it is dynamic. */
+const struct ptx_var *cg_shared_variable(struct cg *g, const struct lang_symbol *sym);
+
+/* ---- place.c: local arrays, tables, places in memory ---- */
+
 /* The place of an element of anything in memory, or of a shared variable: e is an E_INDEX (of an array of vectors
  * without the lane's subscript) or an E_NAME, as E_ADDRESS has them. */
 struct cg_place_of cg_place_expr(struct cg *g, const struct lang_expr *e);
-/* Puts a variable of the module in front of its functions. */
-void cg_module_variable(struct cg *g, struct ptx_var *v);
 /* Element i of a table of constants; false for any other array. */
 bool cg_table_value(struct cg *g, const struct cg_binding *b, uint64_t i, struct cg_val *v);
 /* Declares a local array or a table of constants. */

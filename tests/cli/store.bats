@@ -126,3 +126,10 @@ refused() {
     [[ $output == *st.global.v2.f32* ]]
     [ "$(grep -cE '(ld|st)\.(global|shared)' <<<"$output")" = 4 ]
 }
+
+@test "a vector that surely is not where one can be is refused" {
+    refused 'load4() needs an address that is a multiple of 16 bytes, and this element is 4 bytes behind one' sm_80 \
+        'shared f32 t[4][33];' 't[i % 4][0] = x[i];' 'f32x4 v = load4(&t[1][0]);' 'y[i] = v.x;'
+    spec 'shared f32 t[4][36];' 't[i % 4][0] = x[i];' 'f32x4 v = load4(&t[1][4]);' 'y[i] = v.x;' >k.yaml
+    run -0 kaio-emit -t sm_80 k.yaml
+}
