@@ -42,3 +42,8 @@ tests_unit_sim_calls_LDADD = $(TOOL_LIBS)
 UNIT_TESTS += tests/unit/sim_check
 tests_unit_sim_check_SOURCES = tests/unit/sim_check.c
 tests_unit_sim_check_LDADD = $(TOOL_LIBS)
+
+EXTRA_DIST += tests/ptx-run/threads.cu tests/ptx-run/threads.ptx
+UNIT_TESTS += tests/unit/sim_compiled
+tests_unit_sim_compiled_SOURCES = tests/unit/sim_compiled.c
+tests_unit_sim_compiled_LDADD = $(TOOL_LIBS)
