@@ -18,8 +18,6 @@ bool check_unknown(struct checker *c, struct span s, const char *name, bool func
     const char *ours = function ? lang_cuda_word(name) : NULL;
     if (ours)
         return diag_error(c->d, s, "'%s' is called %s() here", name, ours);
-    if (lang_is_planned(name))
-        return diag_error(c->d, s, "'%s' is not in this version's language", name);
     if (near)
         return diag_error(c->d, s, "unknown %s '%s'; did you mean '%s'?", kind, name, near);
     if (function && lang_find(c->scope, name))

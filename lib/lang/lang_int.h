@@ -164,8 +164,6 @@ bool lang_memory_scope_parse(const char *s, size_t n, enum lang_memory_scope *sc
 enum lang_builtin lang_builtin_parse(const char *name, bool *fast);
 /* What a function of CUDA is called here ("atomicAdd": "atomic_add"); NULL for other names. */
 const char *lang_cuda_word(const char *name);
-/* Names of what a later version has ("__syncthreads", "switch"), for a message that says so. */
-bool lang_is_planned(const char *name);
 
 /* ---- checking -------------------------------------------------------------------------------- */
 

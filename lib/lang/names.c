@@ -213,9 +213,3 @@ const char *lang_cuda_word(const char *name)
             return words[i][1];
     return NULL;
 }
-
-bool lang_is_planned(const char *name)
-{
-    static const char *const words[] = {"switch", "goto", NULL};
-    return is_one_of(name, words);
-}

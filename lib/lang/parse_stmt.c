@@ -82,10 +82,7 @@ static bool not_a_type(struct parser *p, struct span s, const char *name)
         dtype_parse(name, (size_t)(x - name), &t))
         return diag_error(
             p->d, s, "there is no '%s': a vector has 2, 4, 8 or 16 lanes and 4 to 16 bytes", name);
-    return diag_error(p->d, s,
-                      lang_is_planned(name) ? "'%s' is not in this version's language"
-                                            : "'%s' is not a type",
-                      name);
+    return diag_error(p->d, s, "'%s' is not a type", name);
 }
 
 /* x = e, x += e, x++, ++x, f(x): without the ';'. */
