@@ -286,7 +286,7 @@ static void remember(struct uniform *u, struct loop_memory *m, const struct plac
     u->steps += m->nslot / 8;
 }
 
-/* Threads that leave a loop at different times leave with different values of what it assigns. */
+/* Threads that leave a loop or a switch at different places leave with different values of what it assigns. */
 static void leave_loop(struct uniform *u, struct place *s, struct cause when, uint32_t since)
 {
     for (uint32_t i = 0; i < u->nslot; i++)
@@ -355,6 +355,7 @@ static void visit_switch(struct uniform *u, struct place *s, struct cause around
     struct exits e = {.leave = take(u)}, *breakable = u->breakable;
     struct place *entry = copy_of(u, s);
     const struct lang_stmt *block = t->body[0];
+    uint32_t since = u->clock;
     bool has_default = false;
     s->live = false;
     u->breakable = &e;
@@ -370,6 +371,7 @@ static void visit_switch(struct uniform *u, struct place *s, struct cause around
     meet(u, s, e.leave);
     if (!has_default)
         meet(u, s, entry);
+    leave_loop(u, s, s->left, since);
     s->left = left;
     give(u, entry);
     give(u, e.leave);

@@ -84,7 +84,7 @@ struct uniform {
     VEC(struct loop_memory *) memory; /* by the loops' order in a pass */
     size_t nloop;
     struct exits *loop, *breakable, *function;
-    unsigned pass, calls;
+    unsigned pass;
     uint64_t steps;
     bool changed, report, good;
     VEC(size_t) told; /* offsets of the causes reported */
