@@ -55,7 +55,7 @@ struct cause worse(struct cause x, struct cause y)
 
 struct cause cause_here(const struct place *s, struct cause around)
 {
-    return worse(worse(around, s->gone), worse(s->left, s->skipped));
+    return worse(around, worse(s->left, s->skipped));
 }
 
 /* Where two ways meet. Who has left by one of them is missing afterwards, so that counts even where a way ends. */
@@ -85,8 +85,8 @@ static void assign(struct uniform *u, struct place *s, struct cause around,
 {
     uint32_t slot = slot_of(u, sym);
     v = value_under(v, worse(around, s->skipped));
-    if (slot < u->first) /* the caller's */
-        v = value_under(v, cause_here(s, around));
+    if (slot < u->first) /* the caller's, to whom they return */
+        v = value_under(v, worse(cause_here(s, around), s->gone));
     s->v[slot] = wholly ? v : value_join(s->v[slot], v);
     u->stamp[slot] = ++u->clock;
 }
@@ -105,12 +105,14 @@ static const char *one(enum level need)
     return need == IN_WARP ? "lanes" : need == IN_BLOCK ? "threads" : "blocks";
 }
 
-static bool tell(struct uniform *u, const struct cause *c)
+/* One message for each cause, and a warning besides. */
+static bool tell(struct uniform *u, const struct cause *c, bool warning)
 {
+    size_t what = c->at.off * 2 + warning;
     for (size_t i = 0; i < u->told.n; i++)
-        if (u->told.v[i] == c->at.off)
+        if (u->told.v[i] == what)
             return false;
-    *VEC_PUSH(u->a, &u->told) = c->at.off;
+    *VEC_PUSH(u->a, &u->told) = what;
     return true;
 }
 
@@ -155,28 +157,44 @@ static void explain(struct uniform *u, const struct cause *c, const char *call, 
         diag_note(u->d, c->from->at, "%s differs between %s", c->name, one(need));
 }
 
+/* Threads that have returned are named by a mask of all lanes, but nothing waits for them. */
+static void warn_returned(struct uniform *u, const struct cause *c, const struct lang_expr *e)
+{
+    const char *call = arena_printf(u->a, "%s()", e->name);
+    diag_warning(u->d, e->span, "%s; its mask names them, and what it takes from them is undefined",
+                 reason(u, c, call, IN_WARP));
+    explain(u, c, call, IN_WARP);
+}
+
 void demand(struct uniform *u, const struct place *s, struct cause around,
             const struct lang_expr *e, enum level need, bool exited_may)
 {
-    struct cause c = cause_here(s, around);
-    if (!u->report || c.level <= need || !tell(u, &c))
+    struct cause c = cause_here(s, around), gone = worse(u->gone, s->gone);
+    if (!u->report)
+        return;
+    if (c.level <= need && gone.level > need && exited_may) {
+        if (tell(u, &gone, true))
+            warn_returned(u, &gone, e);
+        return;
+    }
+    if (c.level <= need)
+        c = gone;
+    if (c.level <= need)
+        return;
+    u->good = false;
+    if (!tell(u, &c, false))
         return;
     const char *call = arena_printf(u->a, "%s()", e->name);
-    if (c.kind == AFTER_RETURN && exited_may) {
-        diag_warning(u->d, e->span,
-                     "%s; its mask names them, and what it takes from them is undefined",
-                     reason(u, &c, call, need));
-    } else {
-        diag_error(u->d, e->span, "%s", reason(u, &c, call, need));
-        u->good = false;
-    }
+    diag_error(u->d, e->span, "%s", reason(u, &c, call, need));
     explain(u, &c, call, need);
 }
 
-void demand_mask(struct uniform *u, const struct lang_expr *e)
+void demand_mask(struct uniform *u, const struct place *s, struct cause around,
+                 const struct lang_expr *e)
 {
     struct cause c = {.at = e->args[0]->span};
-    if (!u->report || !tell(u, &c))
+    struct cause missing = worse(cause_here(s, around), worse(u->gone, s->gone));
+    if (!u->report || missing.level > IN_WARP || !tell(u, &c, false))
         return;
     u->good = diag_error(u->d, c.at,
                          "all lanes of the warp come to this %s(), and a lane that comes must be "
@@ -191,7 +209,9 @@ static bool is_level(struct uniform *u, struct place *s, const struct lang_expr 
     struct cause none = {0};
     bool report = u->report;
     u->report = false;
+    u->naming = true;
     struct value v = value_of(u, s, none, e);
+    u->naming = false;
     u->report = report;
     return v.level >= level;
 }
@@ -386,7 +406,7 @@ static void visit_jump(struct uniform *u, struct place *s, struct cause around,
     if (t->kind == S_RETURN) {
         c.kind = AFTER_RETURN;
         if (t->rhs && u->function) {
-            struct value v = value_under(value_of(u, s, around, t->rhs), c);
+            struct value v = value_under(value_of(u, s, around, t->rhs), worse(c, s->gone));
             u->function->result = u->function->leave->live ? value_join(u->function->result, v) : v;
         }
         if (u->function)
@@ -498,6 +518,8 @@ struct value value_of_function(struct uniform *u, struct place *s, struct cause 
 {
     const struct lang_func *f = e->func;
     struct uniform outer = *u;
+    if (u->naming) /* its loops are met in the same order in every pass, so not now */
+        return (struct value){.level = IN_THREAD};
     uint32_t first = u->nslot, n = f->nlocal;
     uint32_t *alias = ARENA_ARRAY(u->a, f->nparam + n, uint32_t);
     struct cause before[3] = {s->gone, s->left, s->skipped};
@@ -512,6 +534,7 @@ struct value value_of_function(struct uniform *u, struct place *s, struct cause 
     }
     around = cause_here(s, around);
     struct exits exits = {0};
+    u->gone = worse(u->gone, s->gone);
     u->first = first;
     u->nslot = first + n;
     u->alias = alias;
@@ -531,6 +554,7 @@ struct value value_of_function(struct uniform *u, struct place *s, struct cause 
     u->loop = outer.loop;
     u->breakable = outer.breakable;
     u->function = outer.function;
+    u->gone = outer.gone;
     give(u, exits.leave);
     return exits.result;
 }

@@ -84,13 +84,16 @@ struct uniform {
     VEC(struct loop_memory *) memory; /* by the loops' order in a pass */
     size_t nloop;
     struct exits *loop, *breakable, *function;
+    struct cause gone; /* by return of the functions around this one, the body's included */
     unsigned pass;
     uint64_t steps;
     bool changed, report, good;
-    VEC(size_t) told; /* offsets of the causes reported */
+    bool naming;      /* what is to blame is looked for, which executes nothing */
+    VEC(size_t) told; /* the causes reported, by their offsets */
 };
 
 struct cause worse(struct cause x, struct cause y);
+/* Why not all are here of those that have not returned. */
 struct cause cause_here(const struct place *s, struct cause around);
 struct value value_join(struct value x, struct value y);
 struct value value_under(struct value v, struct cause c);
@@ -108,7 +111,8 @@ struct value value_of_function(struct uniform *u, struct place *s, struct cause 
 /* Reports that e, which needs all threads of a group to come, is where only some do. */
 void demand(struct uniform *u, const struct place *s, struct cause around,
             const struct lang_expr *e, enum level need, bool exited_may);
-/* Reports that all lanes come to e, whose mask leaves out some. */
-void demand_mask(struct uniform *u, const struct lang_expr *e);
+/* Reports that all lanes come to e, whose mask leaves out some, if that is so. */
+void demand_mask(struct uniform *u, const struct place *s, struct cause around,
+                 const struct lang_expr *e);
 
 #endif

@@ -323,8 +323,8 @@ static void demand_lanes(struct uniform *u, struct place *s, struct cause around
         return;
     if ((uint32_t)lanes == UINT32_MAX)
         demand(u, s, around, e, IN_WARP, true);
-    else if (cause_here(s, around).level <= IN_WARP && has_full_warps(u))
-        demand_mask(u, e);
+    else if (has_full_warps(u))
+        demand_mask(u, s, around, e);
 }
 
 static const char *call_text(struct uniform *u, const struct lang_expr *e)
