@@ -247,16 +247,21 @@ static void put_loc(struct cg *g, struct span s)
 {
     const struct cg_site *site = g->site;
     const struct line_col at = span_line_col(s);
-    struct ptx_item *it = VEC_PUSH(g->module->arena, &g->func->items);
-    *it = (struct ptx_item){.kind = PTX_I_LOC,
-                            .span = s,
-                            .file = g->file,
-                            .line = (uint32_t)at.line,
-                            .column = (uint32_t)at.col,
-                            .text = ""};
+    struct ptx_item loc = {.kind = PTX_I_LOC,
+                           .span = s,
+                           .file = g->file,
+                           .line = (uint32_t)at.line,
+                           .column = (uint32_t)at.col,
+                           .text = ""};
     if (site)
-        it->text = arena_printf(g->module->arena, ", function_name $fn_%s, inlined_at %u %u %u",
+        loc.text = arena_printf(g->module->arena, ", function_name $fn_%s, inlined_at %u %u %u",
                                 site->func, g->file, site->line, site->column);
+    const size_t n = g->func->items.n;
+    const struct ptx_item *last = n ? &g->func->items.v[n - 1] : NULL;
+    if (last && last->kind == PTX_I_LOC && last->line == loc.line && last->column == loc.column &&
+        strcmp(last->text, loc.text) == 0)
+        return;
+    *VEC_PUSH(g->module->arena, &g->func->items) = loc;
 }
 
 void cg_enter(struct cg *g, struct cg_site *site, const struct lang_func *f, struct span call)

@@ -487,10 +487,24 @@ static struct cg_val special(struct cg *g, const struct lang_expr *e)
 
 /* ---- all ------------------------------------------------------------------------------------------ */
 
+/* Does -g give it a line that is not the statement's first? */
+static bool has_own_line(const struct cg *g, const struct lang_expr *e)
+{
+    return g->opt->lines && (e->kind == E_INDEX || e->kind == E_CALL) && !g->dead &&
+           e->span.src == g->spec->src && span_line_col(e->span).line != g->line;
+}
+
 struct cg_val cg_expr(struct cg *g, const struct lang_expr *e)
 {
     if (g->failed || too_much(g, e->span))
         return e->lanes ? no_lanes(g, e) : nothing(e->type);
+    if (has_own_line(g, e)) {
+        const struct span statement = g->b.span;
+        cg_at(g, e->span);
+        struct cg_val v = cg_expr(g, e);
+        cg_at(g, statement);
+        return v;
+    }
     bool element = e->kind == E_INDEX && (e->sym->kind == SYM_LOCAL || e->sym->kind == SYM_SHARED);
     if (e->lanes || e->kind == E_MEMBER || element)
         return cg_vector_expr(g, e);

@@ -418,5 +418,5 @@ END
     run -1 --separate-stderr kaio-verify --run -d cpu over.yaml
     [ "${#lines[@]}" = 5 ]
     [ "$(grep -c "error: kernel 'over': load of 4 bytes at element 32 of 'x'" <<<"$stderr")" = 2 ]
-    [ "$(grep -c '^over.yaml:9:3: note: this is where this instruction comes from' <<<"$stderr")" = 2 ]
+    [ "$(grep -c '^over.yaml:10:5: note: this is where this instruction comes from' <<<"$stderr")" = 2 ]
 }
