@@ -34,6 +34,7 @@ struct check_fact {
 struct check_known {
     uint32_t refs, n;
     uint32_t all; /* everything up to this clock, too */
+    uint64_t id;  /* of its own, from 1 */
     struct check_fact fact[];
 };
 
@@ -43,6 +44,8 @@ struct check_thread {
     struct check_known *pending;    /* seen by a relaxed load: a fence makes it acquired */
     struct check_known *fenced;     /* what a relaxed store publishes, ... */
     struct check_known *fenced_cta; /* ... to its own block only */
+    /* what was learnt last, by id: who polls a location finds the same again and again */
+    uint64_t seen_acquired[2], seen_pending[2];
 };
 
 enum { CHECK_TAINTS = 32 }; /* registers of a warp with undefined lanes that are kept track of */
@@ -168,9 +171,13 @@ enum { CHECK_FINDINGS = 64 };
 struct check {
     unsigned bits; /* enum device_check */
     uint32_t clock;
-    uint32_t floor; /* the launch began then */
-    bool starved;   /* there was no memory for it */
-    bool lists;     /* somebody acquired something in this launch */
+    uint32_t floor;  /* the launch began then */
+    bool starved;    /* there was no memory for it */
+    bool lists;      /* somebody acquired something in this launch */
+    uint64_t nknown; /* struct check_known made */
+    /* the last two that were joined, by id, and what came of it: lanes of a warp often ask for the same */
+    uint64_t joined[2];
+    struct check_known *join;
     unsigned shared_shift;
     struct check_op *op; /* by record; in the launch's arena */
     const struct sim_launch *launch;
@@ -251,6 +258,7 @@ struct check_known *check_known_join(struct check *c, struct check_known *a, str
 /* What it says about one block. */
 struct check_known *check_known_of_block(struct check *c, const struct check_known *k,
                                          uint32_t block);
+void check_known_end(struct check *c); /* of a launch */
 bool check_known_has(const struct check_known *k, const struct check_slot *s);
 
 /* Whether the access happened before what the lane does now. */

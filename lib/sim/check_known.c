@@ -8,7 +8,7 @@
 enum {
     LAST = SIM_MAX_THREADS - 1,
     MOST_OF_BLOCK = 96, /* facts about one block; beyond, they become one about all its threads */
-    MOST = 8192,        /* facts; beyond, everything up to the latest clock counts as known */
+    MOST = 2048,        /* facts; beyond, everything up to the latest clock counts as known */
 };
 
 struct check_known *check_known_ref(struct check_known *k)
@@ -95,7 +95,7 @@ static struct check_known *make(struct check *c, uint32_t n)
         c->starved = true;
         return NULL;
     }
-    *k = (struct check_known){.refs = 1, .n = n};
+    *k = (struct check_known){.refs = 1, .n = n, .id = ++c->nknown};
     return k;
 }
 
@@ -120,12 +120,35 @@ static bool same(const struct check_known *a, const struct check_known *b)
     return true;
 }
 
+void check_known_end(struct check *c)
+{
+    check_known_drop(c->join);
+    c->join = NULL;
+}
+
+static struct check_known *remember(struct check *c, struct check_known *a,
+                                    const struct check_known *b, struct check_known *k)
+{
+    c->joined[0] = a->id;
+    c->joined[1] = b->id;
+    check_known_drop(c->join);
+    c->join = check_known_ref(k);
+    if (k != a)
+        check_known_drop(a);
+    return k;
+}
+
 struct check_known *check_known_join(struct check *c, struct check_known *a, struct check_known *b)
 {
     if (!b || a == b)
         return a;
     if (!a)
         return check_known_ref(b);
+    if (c->join && c->joined[0] == a->id && c->joined[1] == b->id) {
+        struct check_known *same_as_last = check_known_ref(c->join);
+        check_known_drop(a);
+        return same_as_last;
+    }
     struct check_known *k = make(c, a->n + b->n);
     if (!k)
         return a;
@@ -138,10 +161,9 @@ struct check_known *check_known_join(struct check *c, struct check_known *a, str
     settle(k);
     if (same(k, a)) {
         check_known_drop(k);
-        return a;
+        k = a;
     }
-    check_known_drop(a);
-    return k;
+    return remember(c, a, b, k);
 }
 
 struct check_known *check_known_of_block(struct check *c, const struct check_known *k,

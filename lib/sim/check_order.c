@@ -388,8 +388,13 @@ void check_observe(struct sim_warp *w, uint32_t lane, const struct check_op *o,
     if (!t)
         return;
     struct check_known **to = o->acquire ? &t->acquired : &t->pending;
-    learn(c, to, gpu);
-    learn(c, to, cta);
+    uint64_t *seen = o->acquire ? t->seen_acquired : t->seen_pending;
+    struct check_known *const list[2] = {gpu, cta};
+    for (int i = 0; i < 2; i++)
+        if (list[i] && list[i]->id != seen[i]) {
+            learn(c, to, list[i]);
+            seen[i] = list[i]->id;
+        }
     c->lists = true;
 }
 
