@@ -61,6 +61,7 @@ kernel() {
     mov.u32 %r8, 1;
     st.shared.f32 [%r4], %f1;
     mov.u32 %r11, table;
+    mov.u32 %r10, table;
     add.u32 %r11, %r11, %r5;
     st.shared.f32 [%r11], %f1;
     bar.sync 0;
@@ -104,6 +105,14 @@ kernel alu-integer 1000 "$int"
 kernel memory-global 500 '    ld.global.f32 %f6, [%rd1];
     fma.rn.f32 %f1, %f6, %f2, %f3;
     st.global.f32 [%rd1], %f1;'
+kernel memory-vector 300 '    shl.b32 %r9, %r1, 4;
+    and.b32 %r9, %r9, 1008;
+    add.u32 %r9, %r9, %r10;
+    ld.shared.v4.f32 {%f6, %f7, %f8, %f9}, [%r9];
+    add.f32 %f1, %f1, %f6;
+    add.f32 %f1, %f1, %f7;
+    add.f32 %f1, %f1, %f8;
+    add.f32 %f1, %f1, %f9;'
 kernel memory-shared 500 '    ld.shared.f32 %f6, [%r4];
     ld.shared.f32 %f7, [table+64];
     fma.rn.f32 %f1, %f6, %f7, %f1;
@@ -153,6 +162,6 @@ kernel atomic-shared 100 '    and.b32 %r9, %r1, 31;
     red.shared.add.u32 [%r9], 1;'
 
 printf '%-28s %12s %12s\n' kernel instr/s "${checks:+checked}"
-for k in alu-float alu-integer memory-global memory-shared memory-gather barrier shuffle divergent atomic-shared; do
+for k in alu-float alu-integer memory-global memory-vector memory-shared memory-gather barrier shuffle divergent atomic-shared; do
     row "$k"
 done

@@ -164,6 +164,83 @@ static inline void load_element(struct sim_warp *w, const struct access *x, u32 
     }
 }
 
+/* All lanes, N elements of type M in slots of that size: between a lane's memory (from, to) and p0 to p3. */
+#define SIM_VECTOR(M, N)                                                                         \
+    typedef M __attribute__((may_alias, aligned(1))) mem;                                        \
+    slot_##M *const p0 = SLOT(M, op->d), *const p1 = SLOT(M, op->b);                             \
+    slot_##M *const p2 = SLOT(M, (N) > 2 ? op->c : op->d), *const p3 =                           \
+                                                               SLOT(M, (N) > 2 ? op->e : op->d); \
+    (void)p2;                                                                                    \
+    (void)p3
+#define SIM_LOAD_VECTOR(M, N)                                                      \
+    static inline void load_##M##_##N(struct sim_warp *w, const struct sim_op *op, \
+                                      const struct access *x)                      \
+    {                                                                              \
+        SIM_VECTOR(M, N);                                                          \
+        for (int i = 0; i < SIM_LANES; i++) {                                      \
+            const mem *const from = (const mem *)(uintptr_t)x->at[i];              \
+            p0[i] = from[0];                                                       \
+            p1[i] = from[1];                                                       \
+            if ((N) > 2) {                                                         \
+                p2[i] = from[2];                                                   \
+                p3[i] = from[3];                                                   \
+            }                                                                      \
+        }                                                                          \
+    }
+#define SIM_STORE_VECTOR(M, N)                                                      \
+    static inline void store_##M##_##N(struct sim_warp *w, const struct sim_op *op, \
+                                       const struct access *x)                      \
+    {                                                                               \
+        SIM_VECTOR(M, N);                                                           \
+        for (int i = 0; i < SIM_LANES; i++) {                                       \
+            mem *const to = (mem *)(uintptr_t)x->at[i];                             \
+            to[0] = p0[i];                                                          \
+            to[1] = p1[i];                                                          \
+            if ((N) > 2) {                                                          \
+                to[2] = p2[i];                                                      \
+                to[3] = p3[i];                                                      \
+            }                                                                       \
+        }                                                                           \
+    }
+SIM_LOAD_VECTOR(u32, 2)
+SIM_LOAD_VECTOR(u32, 4)
+SIM_LOAD_VECTOR(u64, 2)
+SIM_STORE_VECTOR(u32, 2)
+SIM_STORE_VECTOR(u32, 4)
+SIM_STORE_VECTOR(u64, 2)
+
+/* The usual ones, for all lanes; false: it is not one of them. */
+static inline bool load_all(struct sim_warp *w, const struct sim_op *op, const struct access *x)
+{
+    const u32 n = op->elems, bytes = op->size / n;
+    if (w->em != UINT32_MAX || (bytes == 4 && op->round & SIM_V_WIDE))
+        return false;
+    if (bytes == 4 && n == 4)
+        load_u32_4(w, op, x);
+    else if (bytes == 4)
+        load_u32_2(w, op, x);
+    else if (bytes == 8 && n == 2)
+        load_u64_2(w, op, x);
+    else
+        return false;
+    return true;
+}
+static inline bool store_all(struct sim_warp *w, const struct sim_op *op, const struct access *x)
+{
+    const u32 n = op->elems, bytes = op->size / n;
+    if (w->em != UINT32_MAX || (bytes == 4 && op->round & SIM_V_WIDE))
+        return false;
+    if (bytes == 4 && n == 4)
+        store_u32_4(w, op, x);
+    else if (bytes == 4)
+        store_u32_2(w, op, x);
+    else if (bytes == 8 && n == 2)
+        store_u64_2(w, op, x);
+    else
+        return false;
+    return true;
+}
+
 /* Vectors: op->elems elements of op->size / op->elems bytes in slots d, b, c, e; op->round: enum
  * sim_vector. */
 SIM_FN(LD_VEC)
@@ -171,6 +248,8 @@ SIM_FN(LD_VEC)
     struct access x;
     if (!reach(w, op, &x))
         return NULL;
+    if (load_all(w, op, &x))
+        return op + 1;
     const u32 slot[4] = {op->d, op->b, op->c, op->e};
     const u32 n = op->elems, bytes = op->size / n;
     for (u32 k = 0; k < n; k++) {
@@ -191,6 +270,8 @@ SIM_FN(ST_VEC)
     struct access x;
     if (!reach(w, op, &x))
         return NULL;
+    if (store_all(w, op, &x))
+        return op + 1;
     const u32 slot[4] = {op->d, op->b, op->c, op->e};
     const u32 n = op->elems, bytes = op->size / n;
     for (u32 left = w->em; left; left &= left - 1) {
