@@ -198,6 +198,8 @@ enum device_status messages_drain(struct run *r, const struct message_buffer *b,
         diag_warning(r->d, SPAN_NONE, "%" PRIu64 " message%s lost: give --messages=%" PRIu64,
                      h.lost, h.lost == 1 ? " was" : "s were", 4 * h.claimed);
         r->messages.lost += h.lost;
+        if (4 * h.claimed > r->messages.needed)
+            r->messages.needed = 4 * h.claimed;
     }
     if (h.failed && r->d->nerror == errors)
         report_lost_failures(r, &h);

@@ -49,8 +49,8 @@ struct run_message {
 };
 struct run_messages {
     VEC(struct run_message)
-    v; /* launch by launch, each sorted by block and thread unless by_time */
-    uint64_t lost;
+    v;                     /* launch by launch, each sorted by block and thread unless by_time */
+    uint64_t lost, needed; /* records that did not fit; message_bytes with which all do */
 };
 
 struct run {

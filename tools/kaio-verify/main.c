@@ -4,6 +4,7 @@
 
 #include "base/num.h"
 #include "run/choose.h"
+#include "run/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ enum {
     OPT_KERNEL,
     OPT_THREADS,
     OPT_MAX_INSTRUCTIONS,
+    OPT_MESSAGES,
     OPT_CHECK,
 };
 
@@ -52,6 +54,7 @@ static const struct cli_option option_list[] = {
      "memory init race sync all", NULL},
     {OPT_ALL, "all", NULL, "large cases too", NULL, NULL},
     {OPT_PTX, "ptx", "FILE", "run the PTX in FILE instead of emitting", NULL, NULL},
+    {OPT_MESSAGES, "messages", "BYTES", "room for what a launch prints (default 1Mi)", NULL, NULL},
     {OPT_MAX_INSTRUCTIONS, "max-instructions", "N",
      "stop a simulated launch after N thread-instructions\n(default 1e12; 0: never)", NULL, NULL},
     {.heading = "Tolerance (instead of the analysed bound)"},
@@ -125,6 +128,7 @@ static void take_option(struct cli *cli, int id, struct options *o)
     case OPT_ALL: o->all = true; break;
     case OPT_CHECK: check(cli, o); break;
     case OPT_PTX: o->ptx = cli->arg; break;
+    case OPT_MESSAGES: o->message_bytes = (uint64_t)cli_int(cli, 64, RUN_MESSAGE_BYTES_MOST); break;
     case OPT_MAX_INSTRUCTIONS:
         o->max_instructions = (uint64_t)cli_int(cli, 0, INT64_MAX);
         if (!o->max_instructions)
@@ -144,8 +148,11 @@ static volatile sig_atomic_t interrupted;
 int main(int argc, char **argv)
 {
     struct cli cli;
-    struct options opt = {
-        .fill = -1, .seed = 1, .tolerance = {.ulp = -1}, .interrupted = &interrupted};
+    struct options opt = {.fill = -1,
+                          .seed = 1,
+                          .message_bytes = RUN_MESSAGE_BYTES,
+                          .tolerance = {.ulp = -1},
+                          .interrupted = &interrupted};
     cli_begin(&cli, &program, argc, argv);
     for (int id; (id = cli_next(&cli)) != CLI_END;)
         take_option(&cli, id, &opt);

@@ -300,11 +300,15 @@ static double nan_share(struct ref *ref)
 static void print_messages(struct trial *t)
 {
     struct buf text = buf_in(t->a);
+    const struct run_messages *m = &t->run->messages;
     run_print_messages(t->run, &text);
-    if (text.len == 0)
+    if (text.len == 0 && !m->lost)
         return;
     progress_clear(&t->k->s->progress);
     fwrite(buf_text(&text), 1, text.len, stderr);
+    if (m->lost)
+        cli_warning(t->k->s->cli, "%s: %llu messages were lost: give --messages=%llu", t->test,
+                    (unsigned long long)m->lost, (unsigned long long)m->needed);
 }
 
 static bool execute(struct trial *t, const char *fill)
@@ -312,6 +316,7 @@ static bool execute(struct trial *t, const char *fill)
     struct session *s = t->k->s;
     struct run_options ro = run_default;
     struct run_stats stats = {0};
+    ro.message_bytes = s->opt->message_bytes;
     ro.guard = s->ops == &cuda_device ? GUARD : 0;
     enum device_status st = run_execute(t->run, t->k->module, s->ops, s->dev, &ro, &stats);
     t->seconds += stats.seconds;

@@ -46,7 +46,7 @@ struct options {
     struct tolerance tolerance;
     bool run, golden, repeat, all, quiet;
     int fill; /* enum fill_kind, or -1: chosen per spec */
-    uint64_t seed, sample, max_instructions;
+    uint64_t seed, sample, max_instructions, message_bytes;
     const char *ptx, *kernel;
     unsigned threads, check; /* check: enum device_check, bits */
     const char *check_words; /* as given */
