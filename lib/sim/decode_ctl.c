@@ -105,6 +105,7 @@ bool dec_bar(struct dec *dc)
     op->b = threads;
     op->c = p;
     op->more = how;
+    op->round = !dec_is_imm(&o[0]) || (n > 1 && !dec_is_imm(&o[1]));
     return !dc->failed;
 }
 

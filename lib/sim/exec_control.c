@@ -82,15 +82,34 @@ SIM_FN(TRAP)
     return lanes ? sim_fault_at(w, op, (u32)__builtin_ctz(lanes), SIM_F_TRAP) : op + 1;
 }
 
-/* bar.*: op->a the barrier, op->b the threads, op->c the predicate; op->more is enum sim_bar. */
+/* Those of the lanes that name this barrier and count; the others come to theirs later. */
+static inline u32 apart(struct sim_warp *w, const struct sim_op *op, u32 lanes, u32 id, u32 threads)
+{
+    u32 others = 0;
+    for (u32 left = lanes; left; left &= left - 1) {
+        const int i = __builtin_ctz(left);
+        if (SLOT(u32, op->a)[i] != id || (op->b && SLOT(u32, op->b)[i] != threads))
+            others |= sim_bit[i];
+    }
+    if (others) {
+        sim_count(w, op);
+        sim_push(w, sim_pc(w, op), others, 0);
+        sim_set_mask(w, w->mask & ~others);
+    }
+    return lanes & ~others;
+}
+
+/* bar.*: op->round: the lanes may name different ones; op->a the barrier, op->b the threads, op->c the predicate; op->more is enum sim_bar. */
 SIM_FN(BAR)
 {
-    const u32 lanes = guarded(w, op);
+    u32 lanes = guarded(w, op);
     if (!lanes)
         return op + 1;
     const u32 first = (u32)__builtin_ctz(lanes);
     const u32 id = SLOT(u32, op->a)[first];
     const u32 threads = op->b ? SLOT(u32, op->b)[first] : 0;
+    if (op->round)
+        lanes = apart(w, op, lanes, id, threads);
     return sim_barrier(w, op, lanes, id, threads, op->c ? PRED(op->c) : 0);
 }
 

@@ -495,7 +495,10 @@ static const char deadlock_ptx[] = HEAD("sm_80") ".file 1 \"dead.yaml\"\n" ENTRY
                        "    @!%p1 bar.sync 3, 96;\n")
     /* in every warp, each half waits at a barrier for the other */
     ENTRY("crossed", "    and.b32 %r2, %r0, 16;\n    setp.eq.u32 %p1, %r2, 0;\n"
-                     "    @%p1 barrier.sync 4, 64;\n    @!%p1 barrier.sync 5, 64;\n");
+                     "    @%p1 barrier.sync 4, 64;\n    @!%p1 barrier.sync 5, 64;\n")
+    /* the lanes of a warp name different barriers in one instruction */
+    ENTRY("apart", "    shr.u32 %r2, %r0, 3;\n    and.b32 %r2, %r2, 1;\n    add.u32 %r2, %r2, 7;\n"
+                   "    barrier.sync %r2, 64;\n");
 
 /* Threads that wait for what never happens. */
 static const char livelock_ptx[] = HEAD("sm_80") ".file 1 \"live.yaml\"\n"
@@ -611,6 +614,17 @@ static void deadlocks(void)
           "   77 |     @!%p1 barrier.sync 5, 64;\n"
           "      |     ^~~~~~~~~~~~~~~~~~~~~~~~\n",
           "the halves of warps wait for each other");
+    stuck("apart", 64,
+          "kaio-run: error: kernel 'apart' is stuck: no thread of block (0,0,0) can go on\n"
+          "t.ptx:96:5: note: block (0,0,0), warps 0-1, lanes 0-7,16-23: wait at barrier 7 for "
+          "lanes 8-15,24-31 of their warp\n"
+          "   96 |     barrier.sync %r2, 64;\n"
+          "      |     ^~~~~~~~~~~~~~~~~~~~\n"
+          "t.ptx:96:5: note: block (0,0,0), warps 0-1, lanes 8-15,24-31: wait at barrier 8 for "
+          "lanes 0-7,16-23 of their warp\n"
+          "   96 |     barrier.sync %r2, 64;\n"
+          "      |     ^~~~~~~~~~~~~~~~~~~~\n",
+          "lanes name different barriers");
     stuck("count", 96,
           "t.ptx:58:5: error: kernel 'count': this barrier is already in use with another count of "
           "threads\n"
