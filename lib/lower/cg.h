@@ -331,6 +331,10 @@ void cg_divmod(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q,
 
 struct cg_val cg_convert(struct cg *g, struct cg_val v, enum dtype to);
 struct cg_val cg_bitcast(struct cg *g, struct cg_val v, enum dtype to);
+/* Part i of a 32-bit register, 4, 8 or 16 bits each, sign-extended. Neither this nor the conversions use bfe.s32: of
+ * bfe.s32 of a whole byte or half followed by cvt.rn.f32.u32, ptxas (12.x, 13.0) makes I2F.S8 or I2F.S16, which takes
+ * the value as signed. */
+int32_t cg_signed_part(struct cg *g, int32_t word, unsigned i, unsigned bits);
 
 /* ---- mem.c ---- */
 

@@ -210,8 +210,18 @@ static struct cg_val int_to_int(struct cg *g, struct cg_val v, enum dtype to)
     if (bits == 32)
         return v;
     if (dtype_class(to) == DTC_I)
-        return cg_value(to, CG(g, PTX_B32, "bfe.s32", v.op, ptx_imm(0), ptx_imm(bits)));
+        return cg_value(to, CG(g, PTX_B32, bits == 8 ? "cvt.s32.s8" : "cvt.s32.s16", v.op));
     return cg_value(to, CG(g, PTX_B32, "and.b32", v.op, ptx_imm((INT64_C(1) << bits) - 1)));
+}
+
+int32_t cg_signed_part(struct cg *g, int32_t word, unsigned i, unsigned bits)
+{
+    if (bits < 8)
+        return CG(g, PTX_B32, "bfe.s32", ptx_r(word), ptx_imm((int64_t)i * bits), ptx_imm(bits));
+    unsigned low = i * bits / 8, high = low + bits / 8 - 1, sign = high | 8;
+    unsigned pick = bits == 8 ? low | sign << 4 : low | high << 4;
+    return CG(g, PTX_B32, "prmt.b32", ptx_r(word), ptx_imm(0),
+              ptx_imm(pick | sign << 8 | sign << 12));
 }
 
 /* ---- all ------------------------------------------------------------------------------------------ */

@@ -76,6 +76,16 @@ static bool is_dead(const struct ptx_inst *in, const uint32_t *reads)
     return any;
 }
 
+/* A branch to what comes next anyway: an if whose arm came to nothing. next: the next instruction that stays. Such
+ * branches are worse than useless: ptxas 13.0 crashes on two of them under the same condition. */
+static bool leads_on(const struct ptx_func *f, const struct ptx_inst *in, size_t i, size_t next)
+{
+    if (strcmp(ptx_op_name(in->op), "bra") != 0 || in->operand[0].kind != PTX_O_LABEL)
+        return false;
+    const size_t to = f->labels.v[in->operand[0].label].item;
+    return to > i && to < next;
+}
+
 static void remove_items(struct ptx_func *f, const bool *gone, const uint32_t *jumps)
 {
     size_t n = 0;
@@ -119,15 +129,17 @@ void dce_func(struct arena *a, struct ptx_func *f)
         if (f->items.v[i].kind == PTX_I_INST)
             count_inst(&f->items.v[i].inst, reads, 1);
     /* backwards, so that what only fed a dead instruction is dead by the time it is met */
+    size_t next = f->items.n;
     for (size_t i = f->items.n; i-- > 0;) {
         struct ptx_item *it = &f->items.v[i];
         if (it->kind != PTX_I_INST)
             continue;
-        if (is_dead(&it->inst, reads)) {
+        if (is_dead(&it->inst, reads) || leads_on(f, &it->inst, i, next)) {
             gone[i] = true;
             count_inst(&it->inst, reads, UINT32_MAX); /* minus one */
             continue;
         }
+        next = i;
         for (unsigned k = 0; k < it->inst.noperand; k++)
             if (it->inst.operand[k].kind == PTX_O_LABEL)
                 jumps[it->inst.operand[k].label]++;

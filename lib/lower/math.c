@@ -151,9 +151,23 @@ static struct cg_val bit_count(struct cg *g, const char *name, struct cg_val x)
     return cg_value(DT_U32, CG(g, PTX_B32, m, cg_op(g, x)));
 }
 
+/* bfe() of a byte or a half of an i32: see cg_signed_part. */
+static bool is_whole_part(enum dtype t, const struct cg_val *x, unsigned *part, unsigned *bits)
+{
+    int64_t start, length;
+    if (t != DT_I32 || x[0].type != t || !cg_is_const(x[1], &start) || !cg_is_const(x[2], &length))
+        return false;
+    if ((length != 8 && length != 16) || start < 0 || start > 32 - length || start % length != 0)
+        return false;
+    *part = (unsigned)(start / length);
+    *bits = (unsigned)length;
+    return true;
+}
+
 static struct cg_val bits_call(struct cg *g, const struct lang_expr *e, const struct cg_val *x)
 {
     char m[40];
+    unsigned part, bits;
     enum dtype t = e->type;
     switch (e->fn) {
     case FN_POPC: return bit_count(g, "popc", x[0]);
@@ -162,6 +176,8 @@ static struct cg_val bits_call(struct cg *g, const struct lang_expr *e, const st
         snprintf(m, sizeof m, "brev.%s", cg_bits_suffix(t));
         return cg_value(t, CG(g, cg_regtype(t), m, cg_op(g, x[0])));
     case FN_BFE:
+        if (is_whole_part(t, x, &part, &bits))
+            return cg_value(t, cg_signed_part(g, cg_reg(g, x[0]), part, bits));
         snprintf(m, sizeof m, "bfe.%s", cg_suffix(t));
         return cg_value(t, CG(g, cg_regtype(t), m, cg_op(g, x[0]),
                               cg_op(g, cg_convert(g, x[1], DT_U32)),

@@ -236,8 +236,9 @@ void cg_unpack(struct cg *g, enum dtype t, int32_t word, unsigned n, struct cg_v
     }
     bool is_signed = dtype_class(t) == DTC_I;
     for (unsigned i = 0; i < n; i++) {
-        int32_t r = CG(g, PTX_B32, is_signed ? "bfe.s32" : "bfe.u32", ptx_r(word),
-                       ptx_imm((int64_t)i * bits), ptx_imm(bits));
+        int32_t r = is_signed ? cg_signed_part(g, word, i, bits)
+                              : CG(g, PTX_B32, "bfe.u32", ptx_r(word), ptx_imm((int64_t)i * bits),
+                                   ptx_imm(bits));
         if (t == DT_E4M3 || t == DT_E5M2)
             r = CG(g, PTX_B16, "cvt.u16.u32", ptx_r(r));
         else if (t == DT_BOOL)

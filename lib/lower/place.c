@@ -43,11 +43,12 @@ static struct ptx_var *table_variable(struct cg *g, struct cg_binding *b)
     struct buf init = buf_in(g->module->arena);
     lang_array_count(sym, &count);
     buf_putc(&init, '{');
-    for (uint64_t i = 0; i < b->table->nlist; i++) {
+    /* one at least, of the table's type: PTX has no empty list, and no integer for a float */
+    for (uint64_t i = 0; i == 0 || i < b->table->nlist; i++) {
         buf_puts(&init, i ? ", " : "");
         print_value(g, table_value(g, b, i), &init);
     }
-    buf_puts(&init, b->table->nlist ? "}" : "0}");
+    buf_putc(&init, '}');
     struct ptx_var *v = ARENA_NEW(g->module->arena, struct ptx_var);
     *v = (struct ptx_var){
         .name = arena_printf(g->module->arena, "%s$%s", g->spec->name, cg_variable_name(g, sym)),

@@ -132,4 +132,21 @@ refused() {
         'shared f32 t[4][33];' 't[i % 4][0] = x[i];' 'f32x4 v = load4(&t[1][0]);' 'y[i] = v.x;'
     spec 'shared f32 t[4][36];' 't[i % 4][0] = x[i];' 'f32x4 v = load4(&t[1][4]);' 'y[i] = v.x;' >k.yaml
     run -0 kaio-emit -t sm_80 k.yaml
+@test "an if that comes to nothing leaves no branch" {
+    spec 'if (x[0] > 1) { f32 v = x[1]; }' 'if (x[0] > 1) { f32 v = x[2]; } else { f32 w = 2; }' 'y[i] = 1;' >k.yaml
+    run -0 kaio-emit -t sm_80 k.yaml
+    [ "$(grep -c bra <<<"$output")" = 1 ] # around the store
+}
+
+@test "a table of zeros has them in its own type" {
+    spec 'const f32 w[3] = {};' 'const f64 u[3] = {};' 'y[i] = w[i % 3] + f32(u[i % 3]);' >k.yaml
+    run -0 kaio-emit -t sm_80 k.yaml
+    [[ $output == *'k$w[3] = {0f00000000};'* && $output == *'k$u[3] = {0d0000000000000000};'* ]]
+}
+
+# ptxas takes the unsigned value of bfe.s32 of a byte or a half as signed when it becomes a float
+@test "no byte and no half is sign-extended by bfe.s32" {
+    spec 'y[i] = f32(u32(i8(i))) + f32(u32(i16(i))) + f32(u32(bfe(i32(i), 8, 8))) + f32(bfe(i32(i), 3, 8));' >k.yaml
+    run -0 kaio-emit -t sm_80 k.yaml
+    [ "$(grep -c bfe.s32 <<<"$output")" = 1 ] # the last, which is neither
 }
