@@ -357,10 +357,13 @@ struct cg_val cg_inline(struct cg *g, const struct lang_func *f, size_t n, const
     struct cg_return *up = g->ret;
     struct cg_loop *loop = g->loop;
     size_t bound = g->bindings.n, mark = cg_scope_open(g);
+    bool arrays = false; /* assigning to one must not change a value that was an element of it */
+    for (size_t i = 0; i < n; i++)
+        arrays |= f->param[i]->rank > 0;
     inspect_function(g, f);
     for (size_t i = 0; i < n; i++) {
         if (!f->param[i]->rank) {
-            bind_parameter(g, f->param[i], arg[i]);
+            bind_parameter(g, f->param[i], arrays ? cg_freeze(g, arg[i]) : arg[i]);
             continue;
         }
         struct cg_binding b = *cg_array(g, call->args[i]->sym);
