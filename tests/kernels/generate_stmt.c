@@ -259,6 +259,77 @@ static void odd_for(struct gen *g, const char *i, enum dtype t, unsigned trips, 
     g->vars.n = vars;
 }
 
+/* "for (i32 c = -2; c <= i32(n & 7); c += 3)": to an end that is known at launch or later, in strides. */
+static const char *strided_head(struct gen *g, const char *i, enum dtype t)
+{
+    static const char *const ends[] = {"n", "blockDim.x", "gridDim.x", "tid", "laneid"};
+    static const char *const tests[] = {"%s < %s", "%s <= %s"}, *const mirrored[] = {"%s > %s",
+                                                                                     "%s >= %s"};
+    const char *type = dtype_name(t);
+    const char *end = g->in_func ? "n" : ends[gen_below(g, sizeof ends / sizeof *ends)];
+    const struct var *v = NULL;
+    for (size_t k = 0; k < g->vars.n; k++)
+        if (dtype_is_int(g->vars.v[k].type) && !g->vars.v[k].lanes && !g->vars.v[k].rank &&
+            gen_is_visible(g, k) && gen_one_in(g, 4))
+            v = &g->vars.v[k];
+    end = arena_printf(g->a, "%s(%s & 7)", type, v ? v->name : end);
+    if (gen_one_in(g, 4))
+        end = arena_printf(g->a, "%u", gen_below(g, 9));
+    bool swap = gen_one_in(g, 4);
+    const char *test = arena_printf(g->a, (swap ? mirrored : tests)[gen_below(g, 2)],
+                                    swap ? end : i, swap ? i : end);
+    return arena_printf(g->a, "for (%s %s = %s%u; %s; %s += %u) ", type, i,
+                        dtype_class(t) == DTC_I && gen_one_in(g, 3) ? "-" : "", gen_below(g, 3),
+                        test, i, 1 + gen_below(g, 4));
+}
+
+static void strided_for(struct gen *g, const char *i, enum dtype t, unsigned depth, unsigned n)
+{
+    size_t vars = g->vars.n;
+    unsigned trips = g->trips;
+    const char *head = strided_head(g, i, t);
+    g->trips *= 3;
+    if (gen_one_in(g, 2))
+        gen_line(g, "#pragma unroll %u", 1 + gen_below(g, 5));
+    gen_add_var(g, i, t, true);
+    block(g, head, n, depth);
+    g->vars.n = vars;
+    g->trips = trips;
+}
+
+/* The counter moves anywhere in the body, at its own pace; nothing jumps. */
+static void pacing_while(struct gen *g, const char *i, unsigned trips, unsigned depth)
+{
+    bool agreed = g->agreed, is_do = gen_one_in(g, 3);
+    unsigned loops = g->loops, step = 1 + gen_below(g, 3);
+    gen_line(g, "i32 %s = %u;", i, gen_below(g, 3));
+    gen_add_var(g, i, DT_I32, true);
+    if (gen_one_in(g, 3))
+        gen_line(g, gen_one_in(g, 2) ? "#pragma unroll" : "#pragma unroll 2");
+    size_t vars = g->vars.n;
+    if (is_do)
+        gen_line(g, "do {");
+    else
+        gen_line(g, "while (%s < %u) {", i, trips * step);
+    g->agreed = false;
+    g->loops = 0;
+    g->indent++;
+    gen_statements(g, gen_below(g, 3), depth);
+    if (step == 1)
+        gen_line(g, "%s++;", i);
+    else
+        gen_line(g, "%s += %u;", i, step);
+    gen_statements(g, gen_below(g, 3), depth);
+    g->indent--;
+    g->loops = loops;
+    g->agreed = agreed;
+    g->vars.n = vars;
+    if (is_do)
+        gen_line(g, "} while (%s < %u);", i, trips * step);
+    else
+        gen_line(g, "}");
+}
+
 static void loop(struct gen *g, unsigned depth)
 {
     static const enum dtype counters[] = {DT_U32, DT_I32, DT_U32, DT_I64, DT_U64};
@@ -270,7 +341,11 @@ static void loop(struct gen *g, unsigned depth)
     }
     g->trips *= trips + 1;
     g->loops++;
-    if (gen_one_in(g, 5)) {
+    if (gen_one_in(g, 4)) {
+        strided_for(g, i, counters[gen_below(g, 5)], depth, n);
+    } else if (gen_one_in(g, 5)) {
+        pacing_while(g, i, trips, depth);
+    } else if (gen_one_in(g, 5)) {
         odd_for(g, i, counters[gen_below(g, 5)], trips, depth, n);
     } else if (gen_one_in(g, 2)) {
         enum dtype t = counters[gen_below(g, 5)];
