@@ -621,8 +621,9 @@ struct cg_val cg_select(struct cg *g, int32_t pred, struct cg_val x, struct cg_v
         return x;
     enum cg_narrow how = !is_wide(x.type)         ? CG_FULL
                          : both_fit(x, y, CG_U32) ? CG_U32
-                         : both_fit(x, y, CG_S32) ? CG_S32
-                                                  : CG_FULL;
+                         /* -1 as a u64 is no small number */
+                         : x.type == DT_I64 && both_fit(x, y, CG_S32) ? CG_S32
+                                                                      : CG_FULL;
     char m[32];
     struct ptx_operand p = how ? low_operand(x) : cg_op(g, x);
     struct ptx_operand q = how ? low_operand(y) : cg_op(g, y);
