@@ -32,9 +32,26 @@ void gen_line(struct gen *g, const char *fmt, ...)
 
 struct var *gen_add_var(struct gen *g, const char *name, enum dtype t, bool fixed)
 {
+    for (size_t i = 0; i < g->vars.n; i++)
+        if (strcmp(g->vars.v[i].name, name) == 0)
+            g->said.n = 0; /* what was said with this name means something else now */
     struct var *v = VEC_PUSH(g->a, &g->vars);
     *v = (struct var){.name = name, .type = t, .fixed = fixed};
     return v;
+}
+
+void gen_forget(struct gen *g, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < g->said.n; i++)
+        if (g->said.v[i].vars <= n)
+            g->said.v[kept++] = g->said.v[i];
+    g->said.n = kept;
+    for (size_t i = n; i < g->vars.n; i++)
+        for (size_t k = 0; k < n; k++)
+            if (strcmp(g->vars.v[i].name, g->vars.v[k].name) == 0)
+                g->said.n = 0;
+    g->vars.n = n;
 }
 
 bool gen_is_visible(const struct gen *g, size_t i)
@@ -247,6 +264,7 @@ static void function(struct gen *g)
         gen_add_var(g, p, f.param[i], fixed)->lanes = f.param_lanes[i];
     }
     gen_line(g, "%s) {", buf_text(&head));
+    g->said.n = 0;
     g->in_func = true;
     g->result = f.lanes ? DT_VOID : f.result; /* an early return is of scalars */
     g->indent++;
@@ -257,7 +275,7 @@ static void function(struct gen *g)
     g->indent--;
     g->in_func = false;
     gen_line(g, "}");
-    g->vars.n = 0;
+    gen_forget(g, 0);
     *VEC_PUSH(g->a, &g->funcs) = f;
 }
 
@@ -364,6 +382,7 @@ const char *generate_kernel(struct arena *a, const char *name, unsigned sm, uint
     if (g->together && gen_one_in(g, 3))
         gen_meeting_function(g);
     g->out = &body;
+    g->said.n = 0;
     number_threads(g);
     g->agreed = g->together;
     if (g->heavy) { /* each function of the library in turn */

@@ -332,7 +332,7 @@ static void array_loop(struct gen *g, unsigned depth)
              simple ? gen_assignable(g, v.type, depth).s : gen_expr(g, v.type, depth).s);
     g->indent--;
     gen_line(g, "}");
-    g->vars.n = vars;
+    gen_forget(g, vars);
     g->trips = trips;
 }
 

@@ -634,13 +634,9 @@ static struct text truth(struct gen *g, unsigned depth)
     return k < 19 ? cast(g, DT_BOOL, depth) : function(g, DT_BOOL, depth);
 }
 
-struct text gen_expr(struct gen *g, enum dtype t, unsigned depth)
+static struct text new_expr(struct gen *g, enum dtype t, unsigned depth)
 {
     unsigned k = gen_below(g, 100);
-    if (depth == 0 || g->nodes > NODES_MOST || gen_one_in(g, 6))
-        return leaf(g, t);
-    g->nodes++;
-    depth--;
     if (t == DT_BOOL)
         return truth(g, depth);
     if (t == DT_E4M3 || t == DT_E5M2)
@@ -661,6 +657,22 @@ struct text gen_expr(struct gen *g, enum dtype t, unsigned depth)
     if (k < 78)
         return conditional(g, t, depth);
     return k < 94 ? builtin(g, t, depth) : function(g, t, depth);
+}
+
+struct text gen_expr(struct gen *g, enum dtype t, unsigned depth)
+{
+    if (depth == 0 || g->nodes > NODES_MOST || gen_one_in(g, 6))
+        return leaf(g, t);
+    if (gen_one_in(g,
+                   8)) /* once more what stands somewhere before, maybe where only some came by */
+        for (size_t i = g->said.n; i-- > 0;)
+            if (g->said.v[i].type == t && gen_one_in(g, 3))
+                return g->said.v[i].text;
+    g->nodes++;
+    struct text e = new_expr(g, t, depth - 1);
+    if (strlen(e.s) < 120 && !e.constant)
+        *VEC_PUSH(g->a, &g->said) = (struct said){t, g->vars.n, e};
+    return e;
 }
 
 /* Whether a value of `from` becomes one of `to` without being asked. */

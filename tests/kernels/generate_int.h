@@ -31,6 +31,13 @@ struct text {
     bool constant; /* made of literals */
 };
 
+/* An expression that was made, and how many variables there were. */
+struct said {
+    enum dtype type;
+    size_t vars;
+    struct text text;
+};
+
 struct var {
     const char *name;
     enum dtype type;
@@ -80,6 +87,7 @@ struct gen {
     unsigned indent, sm;
     size_t scope; /* the first variable of this block */
     VEC(struct var) vars;
+    VEC(struct said) said;
     VEC(struct gen_buffer) buffers;
     VEC(struct gen_func) funcs;
     VEC(struct var) scalars;
@@ -106,6 +114,8 @@ bool gen_one_in(struct gen *g, unsigned n);
 unsigned gen_below(struct gen *g, unsigned n);
 void gen_line(struct gen *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct var *gen_add_var(struct gen *g, const char *name, enum dtype t, bool fixed);
+/* Only the first n variables are left. */
+void gen_forget(struct gen *g, size_t n);
 /* Can vars.v[i] be named here, or does another hide it? */
 bool gen_is_visible(const struct gen *g, size_t i);
 /* The name of a variable of an outer block, which a new one may hide; NULL: there is none. */

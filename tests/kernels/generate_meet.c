@@ -136,7 +136,7 @@ void gen_meeting_function(struct gen *g)
         gen_line(g, "  if (%s) return %s;", gen_condition(g, 1).s, gen_expr(g, t, 1).s);
     gen_line(g, "  return %s;", v);
     gen_line(g, "}");
-    g->vars.n = 0;
+    gen_forget(g, 0);
     g->in_func = false;
     *VEC_PUSH(g->a, &g->funcs) = f;
 }

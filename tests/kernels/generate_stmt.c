@@ -19,7 +19,7 @@ static void block(struct gen *g, const char *head, unsigned n, unsigned depth)
     gen_statements(g, n, depth);
     g->indent--;
     gen_line(g, "}");
-    g->vars.n = vars;
+    gen_forget(g, vars);
     g->scope = scope;
     g->agreed = agreed;
 }
@@ -215,7 +215,7 @@ static void while_loop(struct gen *g, const char *i, unsigned trips, unsigned de
         gen_line(g, "if (%s > %uu) break;", i, trips);
     gen_statements(g, n, depth);
     g->indent--;
-    g->vars.n = vars;
+    gen_forget(g, vars);
     g->agreed = agreed;
     if (form == 2)
         gen_line(g, "} while (%s < %uu && %s);", i, trips,
@@ -256,7 +256,7 @@ static void odd_for(struct gen *g, const char *i, enum dtype t, unsigned trips, 
     g->indent--;
     g->agreed = agreed;
     gen_line(g, "}");
-    g->vars.n = vars;
+    gen_forget(g, vars);
 }
 
 /* "for (i32 c = -2; c <= i32(n & 7); c += 3)": to an end that is known at launch or later, in strides. */
@@ -293,7 +293,7 @@ static void strided_for(struct gen *g, const char *i, enum dtype t, unsigned dep
         gen_line(g, "#pragma unroll %u", 1 + gen_below(g, 5));
     gen_add_var(g, i, t, true);
     block(g, head, n, depth);
-    g->vars.n = vars;
+    gen_forget(g, vars);
     g->trips = trips;
 }
 
@@ -323,7 +323,7 @@ static void pacing_while(struct gen *g, const char *i, unsigned trips, unsigned 
     g->indent--;
     g->loops = loops;
     g->agreed = agreed;
-    g->vars.n = vars;
+    gen_forget(g, vars);
     if (is_do)
         gen_line(g, "} while (%s < %u);", i, trips * step);
     else
@@ -355,7 +355,7 @@ static void loop(struct gen *g, unsigned depth)
             gen_line(g, gen_one_in(g, 2) ? "#pragma unroll" : "#pragma unroll 2");
         gen_add_var(g, i, t, true);
         block(g, head, n, depth);
-        g->vars.n = vars;
+        gen_forget(g, vars);
     } else {
         while_loop(g, i, trips, depth, n);
     }
@@ -385,7 +385,7 @@ static void agreed_block(struct gen *g, unsigned depth)
     g->loops = loops;
     g->trips = trips;
     gen_line(g, "}");
-    g->vars.n = vars;
+    gen_forget(g, vars);
 }
 
 static void switch_stmt(struct gen *g, unsigned depth)
