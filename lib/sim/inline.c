@@ -10,8 +10,7 @@
 
 /* A variable of the text and the one that stands for it in this body. */
 struct renamed {
-    const struct ptx_var *from;
-    struct ptx_var *to;
+    const struct ptx_var *from, *to;
 };
 
 /* One body being copied. */
@@ -59,7 +58,7 @@ static bool is_entry_param(const struct copy *c, const struct ptx_var *v)
 }
 
 static void rename_var(struct copy *c, struct body *b, const struct ptx_var *from,
-                       struct ptx_var *to)
+                       const struct ptx_var *to)
 {
     *VEC_PUSH(c->arena, &b->vars) = (struct renamed){from, to};
 }
@@ -72,7 +71,7 @@ static const struct ptx_var *var_of(struct copy *c, struct body *b, const struct
     for (size_t i = b->vars.n; i-- > 0;)
         if (b->vars.v[i].from == v)
             return b->vars.v[i].to;
-    struct ptx_var *to = new_local(c, v);
+    const struct ptx_var *to = new_local(c, v);
     rename_var(c, b, v, to);
     return to;
 }
@@ -177,8 +176,7 @@ static void pass(struct copy *c, struct body *callee, struct span span, const st
 {
     const bool in_memory = ptx_space(param->space) == PTX_PARAM, by_name = arg->kind == PTX_O_SYM;
     if (in_memory && !behind)
-        rename_var(c, callee, param,
-                   by_name ? (struct ptx_var *)(uintptr_t)arg->var : new_local(c, param));
+        rename_var(c, callee, param, by_name ? arg->var : new_local(c, param));
     if ((in_memory && by_name) || result != behind || arg->kind == PTX_O_SINK)
         return;
     const struct ptx_operand own =
@@ -233,6 +231,22 @@ static const struct ptx_func *callee_of(struct copy *c, const struct body *b,
     return f;
 }
 
+/* Variables passed by name are the caller's own .param ones, a result's not an argument's too: they become one. */
+static bool check_names(struct copy *c, const struct ptx_item *item, const struct ptx_inst *call)
+{
+    for (int list = 0; list < 3; list += 2)
+        for (uint32_t i = 0; i < call->operand[list].nelem; i++) {
+            const struct ptx_operand *o = &call->operand[list].elem[i];
+            bool fine = o->kind != PTX_O_SYM || o->var->space == PTX_LOCAL;
+            for (uint32_t k = 0; list && k < call->operand[0].nelem; k++)
+                fine &= !o->var || call->operand[0].elem[k].var != o->var;
+            if (!fine)
+                return diag_error(c->diags, item->span, "the simulator can't pass '%s' like this",
+                                  o->var->name);
+        }
+    return true;
+}
+
 static bool copy_body(struct copy *c, struct body *b);
 
 static bool copy_call(struct copy *c, struct body *b, const struct ptx_item *item)
@@ -244,6 +258,8 @@ static bool copy_call(struct copy *c, struct body *b, const struct ptx_item *ite
     call.operand = ARENA_ARRAY(c->arena, 3, struct ptx_operand);
     for (int i = 0; i < 3; i++)
         call.operand[i] = operand_of(c, b, &item->inst.operand[i]);
+    if (!check_names(c, item, &call))
+        return false;
     struct body callee = {.caller = b, .func = f, .end = new_label(c)};
     callee.first_label = (uint32_t)c->func->labels.n;
     for (size_t i = 0; i < f->labels.n; i++)

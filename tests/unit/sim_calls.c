@@ -25,6 +25,8 @@ static const char calls_ptx[] = HEAD
     ".func (.param .b32 r) again(.param .b32 x)\n{\n    .reg .b32 %r<3>;\n    .param .b32 y;\n"
     "    ld.param.u32 %r1, [x];\n    st.param.b32 [y], %r1;\n    call.uni (y), again, (y);\n"
     "    st.param.b32 [r], %r1;\n    ret;\n}\n"
+    ".visible .entry both(.param .u64 out)\n{\n    .param .b32 y;\n    st.param.b32 [y], 3;\n"
+    "    call.uni (y), collatz, (y);\n    ret;\n}\n"
     ".extern .func (.param .b32 r) elsewhere(.param .b32 x);\n"
     ".visible .entry k(.param .u64 out)\n{\n"
     "    .reg .pred %p<3>;\n    .reg .b32 %r<9>;\n    .reg .b64 %rd<5>;\n    .local .align 4 .b8 "
@@ -97,8 +99,11 @@ int main(void)
     eq_int(sim_go(&s, "outside", 1, 1), DEVICE_REFUSED, "a function without a body");
     ok(strstr(sim_errors(&s), "no function 'elsewhere' with a body"), "... is refused by name");
     sim_arg(&s, out, 8);
+    eq_int(sim_go(&s, "both", 1, 1), DEVICE_REFUSED, "one variable for argument and result");
+    ok(strstr(sim_errors(&s), "can't pass 'y' like this"), "... is refused by name");
+    sim_arg(&s, out, 8);
     eq_int(sim_go(&s, "fault", 1, 1), DEVICE_FAULT, "a fault in a function");
-    ok(strstr(sim_errors(&s), "calls.ptx:119:5: error: kernel 'fault'"), "... is told at its line");
+    ok(strstr(sim_errors(&s), "calls.ptx:126:5: error: kernel 'fault'"), "... is told at its line");
     sim_end(&s);
     return tap_done();
 }
