@@ -490,8 +490,12 @@ static struct cg_val special(struct cg *g, const struct lang_expr *e)
 /* Does -g give it a line that is not the statement's first? */
 static bool has_own_line(const struct cg *g, const struct lang_expr *e)
 {
-    return g->opt->lines && (e->kind == E_INDEX || e->kind == E_CALL) && !g->dead &&
-           e->span.src == g->spec->src && span_line_col(e->span).line != g->line;
+    const struct span at = g->b.span, own = e->span;
+    if (!g->opt->lines || g->dead || own.src != g->spec->src || at.src != own.src ||
+        (e->kind != E_INDEX && e->kind != E_CALL))
+        return false;
+    const size_t from = at.off < own.off ? at.off : own.off;
+    return memchr(own.src->text + from, '\n', (at.off < own.off ? own.off : at.off) - from);
 }
 
 struct cg_val cg_expr(struct cg *g, const struct lang_expr *e)
