@@ -183,3 +183,9 @@ EOF
     run -2 kaio-run -d cpu k.ptx blocks=5 size=2
     [[ $output == *"is not a multiple of the cluster"* ]]
 }
+
+@test "a kernel that is accepted never waits for a thread that does not come" {
+    command -v python3 >/dev/null || skip "no python3"
+    run -0 python3 "$KAIO_SRCDIR/tests/kernels/stuck.py" 3 150
+    [[ $output == *" ran, 0 failed" ]]
+}
