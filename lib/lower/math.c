@@ -78,11 +78,6 @@ static bool fast_call(struct cg *g, enum lang_builtin fn, const struct cg_val *x
     case FN_LOG10: *r = mul(g, op1(g, "lg2.approx", x[0]), f32(g, LOG10_2)); return true;
     case FN_SIN: *r = op1(g, "sin.approx", x[0]); return true;
     case FN_COS: *r = op1(g, "cos.approx", x[0]); return true;
-    case FN_TAN: {
-        struct cg_val c = op1(g, "rcp.approx", op1(g, "cos.approx", x[0]));
-        *r = mul(g, op1(g, "sin.approx", x[0]), c);
-        return true;
-    }
     case FN_TANH: *r = fast_tanh(g, x[0]); return true;
     case FN_SQRT: *r = op1(g, "sqrt.approx", x[0]); return true;
     case FN_RSQRT: *r = op1(g, "rsqrt.approx", x[0]); return true;
@@ -91,7 +86,7 @@ static bool fast_call(struct cg *g, enum lang_builtin fn, const struct cg_val *x
     case FN_SILU: *r = mul(g, x[0], fast_sigmoid(g, x[0], 1)); return true;
     case FN_GELU_TANH: *r = fast_gelu_tanh(g, x[0]); return true;
     default:
-        return false; /* no hardware help, or (pow) none for negative bases: the accurate one */
+        return false; /* no hardware help, or none of use near the poles of tan and for pow's negative bases */
     }
 }
 

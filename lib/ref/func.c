@@ -187,13 +187,9 @@ static void finish_fast(const struct node *n, const struct fast_error *fast, dou
         *e = INFINITY; /* what the emitter makes of it may be NaN: 0 times infinity */
     if (!isfinite(y) || !isfinite(x))
         return;
-    if (n->src->fn == FN_SIN || n->src->fn == FN_COS || n->src->fn == FN_TAN)
+    if (n->src->fn == FN_SIN || n->src->fn == FN_COS)
         p += a <= 2 * M_PI ? 0 : a <= 100 * M_PI ? 0x1.4p-15 : INFINITY;
-    if (n->src->fn == FN_TAN)
-        p *= (1 + fabs(y)) * sqrt(1 + y * y);
     *e = p + fast->rel * (fabs(y) + p) + fast->abs + fast->absx * a + 0x1p-126;
-    if (n->src->fn == FN_TAN)
-        *e += fast->abs * (1 + fabs(y)) * sqrt(1 + y * y);
     ref_range(&n->round, v, e);
 }
 
