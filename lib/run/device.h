@@ -48,7 +48,7 @@ struct device_label {
 enum device_check {
     DEVICE_CHECK_MEMORY =
         1, /* also accesses that leave the shared or local variable they began with: a fault */
-    DEVICE_CHECK_INIT = 2, /* loads of bytes that nothing has written */
+    DEVICE_CHECK_INIT = 2, /* use of bytes that nothing has written */
     DEVICE_CHECK_RACE = 4, /* accesses that no order or atomicity keeps apart */
     DEVICE_CHECK_SYNC = 8, /* barriers that not every thread reaches, wrong member masks */
     DEVICE_CHECK_ALL = 15,

@@ -350,7 +350,7 @@ void sim_check_instrument(struct check *c, struct sim_launch *l, const struct si
     c->launch = l;
     c->op = ARENA_ARRAY(l->arena, code->nop, struct check_op);
     find_lines(c, code);
-    if (c->bits & DEVICE_CHECK_SYNC)
+    if (c->bits & (DEVICE_CHECK_SYNC | DEVICE_CHECK_INIT))
         check_taints(c, code, build);
     for (uint32_t i = 0; i < code->nop && i < CHECK_OPS; i++) {
         struct sim_op *op = &code->op[i];

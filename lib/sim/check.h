@@ -50,15 +50,22 @@ struct check_thread {
 
 enum { CHECK_TAINTS = 32 }; /* registers of a warp with undefined lanes that are kept track of */
 
+/* Lanes of a register that hold an undefined value. */
+struct check_taint {
+    uint32_t slot, lanes;  /* of the register file */
+    uint32_t op;           /* the record that gave it: a load, or a shuffle with */
+    uint32_t mask, source; /* its mask and the lane that took no part */
+    bool loaded;           /* by a load of so many bytes from so many addresses: */
+    uint8_t space, bytes;
+    uint64_t address[SIM_LANES];
+};
+
 struct check_warp {
     uint32_t base;   /* each lane knows the others' accesses up to here */
     uint32_t *lanes; /* [i * 32 + j]: what lane i knows of lane j; NULL: nothing beyond base */
     uint32_t holds;  /* lanes whose check_thread is not empty */
     uint32_t ntaint;
-    struct check_taint {
-        uint32_t slot, lanes;      /* of the register file */
-        uint32_t op, mask, source; /* the shuffle's record, its mask, the lane that took no part */
-    } taint[CHECK_TAINTS];
+    struct check_taint *taint; /* CHECK_TAINTS of them; NULL: there was none yet */
 };
 
 /* A barrier that some have come to and that is not complete. */
@@ -308,6 +315,8 @@ void check_masks(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
  * after the rest. */
 void check_taints(struct check *c, const struct sim_code *code, const struct sim_build *build);
 void check_instrument_taints(struct check *c, const struct sim_code *code);
+/* Some lanes of a slot become undefined, as t says. */
+void check_taint(struct sim_warp *w, uint32_t slot, const struct check_taint *t);
 
 /* Which variable's address each shared or local access starts from, where that can be known (check_symbol.c). */
 void check_symbols(struct check *c, const struct sim_code *code);

@@ -35,7 +35,7 @@ void check_find(struct check *c, const struct check_finding *f)
     for (uint32_t i = 0; i < c->nfinding; i++) {
         struct check_finding *g = &c->finding[i];
         if (alike(c, f, g)) {
-            g->count++;
+            g->count += f->count;
             return;
         }
     }
@@ -109,6 +109,11 @@ static void report_init(struct sim_launch *l, const struct check_finding *f, str
                sim_place_text(l, f->space, f->address, NULL));
     diag_note(d, SPAN_NONE, "%s%s", side_text(l, &f->at), count_text(l, f));
     sim_note_source(l, f->at.op, d);
+    if (f->other.op == f->at.op)
+        return;
+    diag_note(d, sim_span_of(l, f->other.op), "the value is used here");
+    if (l->check->op[f->other.op].line != l->check->op[f->at.op].line)
+        sim_note_source(l, f->other.op, d);
 }
 
 static void report_barrier(struct sim_launch *l, const struct check_finding *f, struct diags *d)

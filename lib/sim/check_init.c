@@ -53,26 +53,49 @@ void check_stores(struct check_shadow *s, uint32_t size, uint32_t lanes, const u
     }
 }
 
+/* Atomics use what they find at once. */
+static void report(struct sim_warp *w, uint32_t lane, const struct check_taint *t)
+{
+    const struct check_side at = {t->op, w->index * SIM_LANES + lane, w->block->index};
+    check_find(w->block->launch->check, &(struct check_finding){.kind = CHECK_F_INIT,
+                                                                .at = at,
+                                                                .other = at,
+                                                                .count = 1,
+                                                                .address = t->address[lane],
+                                                                .space = t->space,
+                                                                .bytes = t->bytes});
+}
+
+/* Element k of what the lanes load. */
+static void load_element(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                         const struct check_memory *m, uint32_t lanes, const uint64_t *at,
+                         uint32_t k)
+{
+    const struct check_shadow *s = m->shadow;
+    const uint64_t mask = ones(o->element), skip = k * o->element;
+    const uint32_t slot[4] = {op->d, op->b, op->c, op->e};
+    struct check_taint t = {.op = (uint32_t)(op - w->code),
+                            .loaded = true,
+                            .space = (uint8_t)m->space,
+                            .bytes = o->element};
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        const uint64_t from = at[lane] + skip;
+        if (!(~(s->defined[from / WORD] >> from % WORD) & mask))
+            continue;
+        t.lanes |= 1u << lane;
+        t.address[lane] = m->origin + (m->space == SIM_IN_LOCAL ? from % m->bytes : from);
+    }
+    if (o->kind == CHECK_LOAD && t.lanes)
+        check_taint(w, slot[k], &t);
+    for (uint32_t left = o->kind == CHECK_LOAD ? 0 : t.lanes; left; left &= left - 1)
+        report(w, (uint32_t)__builtin_ctz(left), &t);
+}
+
 void check_loads(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                  const struct check_memory *m, uint32_t lanes, const uint64_t *at)
 {
-    const struct check_shadow *s = m->shadow;
-    const uint64_t mask = ones(op->size);
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
-        const uint64_t missing = ~(s->defined[at[lane] / WORD] >> at[lane] % WORD) & mask;
-        if (!missing)
-            continue;
-        /* of a vector, the first element that is not defined */
-        const uint64_t first = (unsigned)__builtin_ctzll(missing) / o->element * o->element;
-        const uint64_t start = m->space == SIM_IN_LOCAL ? at[lane] % m->bytes : at[lane];
-        const struct check_finding f = {
-            .kind = CHECK_F_INIT,
-            .at = {(uint32_t)(op - w->code), w->index * SIM_LANES + lane, w->block->index},
-            .count = 1,
-            .address = m->origin + start + first,
-            .space = (uint8_t)m->space,
-            .bytes = o->element};
-        check_find(w->block->launch->check, &f);
-    }
+    const uint32_t n = o->kind == CHECK_LOAD ? op->size / o->element : 1;
+    for (uint32_t k = 0; k < n && k < 4; k++)
+        load_element(w, o, op, m, lanes, at, k);
 }

@@ -414,6 +414,7 @@ void check_order_end(struct sim_block *b)
         for (uint32_t left = cb->warp[i].holds; left; left &= left - 1)
             forget(&cb->thread[i * SIM_LANES + (uint32_t)__builtin_ctz(left)]);
         free(cb->warp[i].lanes);
+        free(cb->warp[i].taint);
         cb->warp[i] = (struct check_warp){0};
     }
     for (uint32_t id = 0; id < SIM_BARRIERS; id++) {

@@ -1,13 +1,16 @@
-/* Values that a shuffle took from a lane which takes no part in it.
+/* Undefined values: those of bytes that nothing has written, and those that a shuffle took from a lane which takes no
+ * part in it.
  *
- * Such a value is undefined, which does no harm until it is used: reductions over fewer lanes than a warp has take it
- * and throw it away. So the warp remembers which lanes of which registers hold one, arithmetic and selections hand it on,
+ * They do no harm until they are used: a merge reads one key past its last, a reduction over fewer lanes than a warp has
+ * takes values from the others, and both throw them away. So the warp remembers which lanes of which registers hold one, arithmetic and selections hand it on,
  * and what can't be undone (a store, an address, a branch, a vote) makes it a finding. Only records that
  * read or write registers to which such a value can come have this function before them.
  */
 #include <config.h>
 
 #include "sim/check.h"
+
+#include <stdlib.h>
 
 #include "sim/decode.h"
 
@@ -16,13 +19,14 @@ enum use {
     USE_PASSES, /* d from a, b, c, e */
     USE_SELECTS,
     USE_SHUFFLES,
-    USE_LOADS,  /* d, and of vectors b, c, e; the address is a */
-    USE_STORES, /* likewise */
-    USE_ATOMIC, /* d; b, c; the address is a */
-    USE_VOTES,  /* the predicate a; d is defined */
-    USE_MEETS,  /* a; d is defined */
-    USE_GUARD,  /* the predicate a */
-    USE_BRANCH, /* the guard */
+    USE_LOADS,   /* d, and of vectors b, c, e; the address is a */
+    USE_STORES,  /* likewise */
+    USE_ATOMIC,  /* d; b, c; the address is a */
+    USE_VOTES,   /* the predicate a; d is defined */
+    USE_MEETS,   /* a; d is defined */
+    USE_GUARD,   /* the predicate a */
+    USE_BRANCH,  /* the guard */
+    USE_DEFINES, /* d, and the predicate imm */
 };
 
 static enum use use_of(const struct sim_build *b, const struct sim_op *op, uint16_t *row)
@@ -42,6 +46,8 @@ static enum use use_of(const struct sim_build *b, const struct sim_op *op, uint1
     case SIM_H_GUARD: return USE_GUARD;
     case SIM_H_BRA:
     case SIM_H_EXIT: return USE_BRANCH;
+    case SIM_H_ACTIVEMASK:
+    case SIM_H_CLOCK: return USE_DEFINES;
     case SIM_H_PMOV:
     case SIM_H_PNOT:
     case SIM_H_PAND:
@@ -86,6 +92,7 @@ static struct slots slots_of(const struct sim_op *op, const struct check_op *o)
     case USE_MEETS: return (struct slots){{op->a, op->e}, {op->d}};
     case USE_GUARD: return (struct slots){{op->a}, {0}};
     case USE_BRANCH: return (struct slots){{op->guard == SIM_NO_GUARD ? 0 : op->guard}, {0}};
+    case USE_DEFINES: return (struct slots){{0}, {op->d}};
     case USE_NONE: break;
     }
     return (struct slots){0};
@@ -107,39 +114,56 @@ static uint32_t tainted(struct check_warp *cw, uint32_t slot)
     return t ? t->lanes : 0;
 }
 
-/* Of these lanes of a slot, some hold such a value, as `from` does. */
-static void set(struct check_warp *cw, uint32_t slot, uint32_t lanes, uint32_t some,
+/* Of these lanes of a slot, those in from->lanes hold such a value, as it says. */
+static void set(struct check_warp *cw, uint32_t slot, uint32_t lanes,
                 const struct check_taint *from)
 {
-    struct check_taint *t = find(cw, slot);
-    if (!slot)
+    struct check_taint *t = slot ? find(cw, slot) : NULL;
+    if (!slot || (!t && !from->lanes))
         return;
-    if (t) {
-        const uint32_t now = (t->lanes & ~lanes) | some;
-        if (some)
-            *t = *from;
-        t->slot = slot;
-        t->lanes = now;
-        if (!now)
-            *t = cw->taint[--cw->ntaint];
-    } else if (some && cw->ntaint < CHECK_TAINTS) {
-        cw->taint[cw->ntaint] = *from;
-        cw->taint[cw->ntaint].slot = slot;
-        cw->taint[cw->ntaint++].lanes = some;
+    if (!t) {
+        if (!cw->taint)
+            cw->taint = calloc(CHECK_TAINTS, sizeof *cw->taint);
+        if (!cw->taint || cw->ntaint == CHECK_TAINTS)
+            return;
+        t = &cw->taint[cw->ntaint++];
+        t->lanes = 0;
     }
+    const uint32_t now = (t->lanes & ~lanes) | from->lanes;
+    if (from->lanes) {
+        struct check_taint old = *t;
+        *t = *from;
+        for (uint32_t left = old.lanes & ~lanes; left; left &= left - 1)
+            t->address[__builtin_ctz(left)] = old.address[__builtin_ctz(left)];
+    }
+    t->slot = slot;
+    t->lanes = now;
+    if (!now)
+        *t = cw->taint[--cw->ntaint];
+}
+
+void check_taint(struct sim_warp *w, uint32_t slot, const struct check_taint *t)
+{
+    struct check_block *cb = w->block->check;
+    set(&cb->warp[w->index], slot, t->lanes, t);
 }
 
 static void report(struct sim_warp *w, const struct sim_op *op, const struct check_taint *t,
                    uint32_t lanes)
 {
-    const uint32_t thread = w->index * SIM_LANES + (uint32_t)__builtin_ctz(lanes);
-    check_find(w->block->launch->check,
-               &(struct check_finding){.kind = CHECK_F_SOURCE,
-                                       .at = {t->op, thread, w->block->index},
-                                       .other = {(uint32_t)(op - w->code), thread, w->block->index},
-                                       .count = 1,
-                                       .mask = t->mask,
-                                       .source = t->source});
+    const uint32_t lane = (uint32_t)__builtin_ctz(lanes), thread = w->index * SIM_LANES + lane;
+    struct check_finding f = {.kind = t->loaded ? CHECK_F_INIT : CHECK_F_SOURCE,
+                              .at = {t->op, thread, w->block->index},
+                              .other = {(uint32_t)(op - w->code), thread, w->block->index},
+                              .count = (unsigned)__builtin_popcount(lanes),
+                              .mask = t->mask,
+                              .source = t->source};
+    if (t->loaded) {
+        f.address = t->address[lane];
+        f.space = t->space;
+        f.bytes = t->bytes;
+    }
+    check_find(w->block->launch->check, &f);
 }
 
 static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
@@ -167,22 +191,25 @@ static void shuffle(struct sim_warp *w, struct check_warp *cw, const struct sim_
                     uint32_t lanes)
 {
     const struct check_taint *old = cw->ntaint ? find(cw, op->a) : NULL;
-    struct check_taint from = {.op = (uint32_t)(op - w->code)};
-    uint32_t some = 0;
+    const bool sync = w->block->launch->check->bits & DEVICE_CHECK_SYNC;
+    struct check_taint own = {.op = (uint32_t)(op - w->code)}, passed = {0};
+    uint32_t seen = 0;
+    if (old)
+        passed = *old;
+    passed.lanes = 0;
     for (uint32_t left = lanes; left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left), mask = word(w, op->e, lane);
         const uint32_t source = source_lane(w, op, lane);
-        if (mask & w->live & 1u << source) {
-            if (!old || !(old->lanes >> source & 1))
-                continue;
-            from = *old;
-        } else if (!some) {
-            from.mask = mask;
-            from.source = source;
+        if (!(mask & w->live & 1u << source)) {
+            own.lanes |= sync ? 1u << lane : 0;
+            own.mask = seen ? own.mask : mask;
+            own.source = seen++ ? own.source : source;
+        } else if (old && old->lanes >> source & 1) {
+            passed.lanes |= 1u << lane;
+            passed.address[lane] = old->address[source];
         }
-        some |= 1u << lane;
     }
-    set(cw, op->d, lanes, some, &from);
+    set(cw, op->d, lanes, own.lanes ? &own : &passed);
 }
 
 static uint32_t lanes_of(const struct sim_warp *w, const struct check_op *o,
@@ -197,29 +224,49 @@ static uint32_t lanes_of(const struct sim_warp *w, const struct check_op *o,
     return control || o->use == USE_GUARD ? w->mask : w->em;
 }
 
+/* Adds lanes of t to what is known of a result. */
+static void join(struct check_taint *sum, const struct check_taint *t, uint32_t lanes)
+{
+    const struct check_taint old = *sum;
+    *sum = *t;
+    sum->lanes = old.lanes | lanes;
+    for (uint32_t left = old.lanes & ~lanes; left; left &= left - 1)
+        sum->address[__builtin_ctz(left)] = old.address[__builtin_ctz(left)];
+}
+
+/* What a predicate's other operand settles: false and x, true or x. */
+static uint32_t settled_by(const struct sim_warp *w, const struct check_op *o, uint32_t other)
+{
+    const uint32_t v = word(w, other, 0);
+    return o->row == SIM_H_PAND ? ~v : o->row == SIM_H_POR ? v : 0;
+}
+
 static void pass(struct sim_warp *w, struct check_warp *cw, const struct check_op *o,
                  const struct sim_op *op, uint32_t lanes)
 {
     const struct slots s = slots_of(op, o);
-    const bool decides = o->use >= USE_LOADS;
+    const bool decides = o->use >= USE_LOADS && o->use != USE_DEFINES;
     const uint32_t p = o->use == USE_SELECTS ? word(w, op->c, 0) : 0;
-    struct check_taint from = {0};
-    uint32_t some = 0;
+    struct check_taint sum = {0};
     /* a branch is decided by all lanes that are there */
     const uint32_t readers = o->use == USE_BRANCH ? w->mask : lanes;
     for (int i = 0; i < 6; i++) {
         uint32_t in = tainted(cw, s.in[i]) & readers;
         if (o->use == USE_SELECTS && i < 2)
             in &= i == 0 ? p : ~p;
+        if (i < 2 && (o->row == SIM_H_PAND || o->row == SIM_H_POR))
+            in &= ~settled_by(w, o, s.in[1 - i]) | tainted(cw, s.in[1 - i]);
         if (!in)
             continue;
-        from = *find(cw, s.in[i]);
-        some |= in;
+        const struct check_taint *t = find(cw, s.in[i]);
         if (decides)
-            report(w, op, &from, in);
+            report(w, op, t, in);
+        join(&sum, t, in);
     }
+    if (decides)
+        sum.lanes = 0;
     for (int i = 0; i < 4; i++)
-        set(cw, s.out[i], lanes, decides ? 0 : some, &from);
+        set(cw, s.out[i], lanes, &sum);
 }
 
 static const struct sim_op *on_value(struct sim_warp *w, const struct sim_op *op)
@@ -259,8 +306,12 @@ void check_taints(struct check *c, const struct sim_code *code, const struct sim
     bool *may = ARENA_ARRAY(c->launch->arena, code->file_bytes / 4 + 1, bool), changed = false;
     for (uint32_t i = 0; i < code->nop; i++) {
         c->op[i].use = (uint8_t)use_of(build, &code->op[i], &c->op[i].row);
-        if (c->op[i].use == USE_SHUFFLES)
-            changed = may[code->op[i].d / 4] = true;
+        const struct slots s = slots_of(&code->op[i], &c->op[i]);
+        const bool gives = (c->op[i].use == USE_SHUFFLES) ||
+                           (c->op[i].use == USE_LOADS && c->bits & DEVICE_CHECK_INIT);
+        for (int k = 0; gives && k < 4; k++)
+            if (s.out[k])
+                changed = may[s.out[k] / 4] = true;
     }
     if (!changed)
         return;

@@ -124,6 +124,39 @@ static void undefined(void)
     sim_end(&s);
 }
 
+static const char unused_ptx[] = HEAD("sm_80")
+    /* x[i] is undefined: selected away, decided by the other half of a condition, a branch on it, an address of it */
+    ENTRY("selects", "    ld.global.u32 %r5, [%rd3];\n    add.u32 %r6, %r5, 1;\n"
+                     "    setp.gt.u32 %p2, %r1, 100;\n    selp.b32 %r7, %r6, %r1, %p2;\n"
+                     "    st.global.u32 [%rd4], %r7;\n")
+        ENTRY("decided", "    ld.global.u32 %r5, [%rd3];\n    setp.gt.u32 %p2, %r5, 7;\n"
+                         "    setp.gt.u32 %p3, %r1, 100;\n    and.pred %p2, %p2, %p3;\n"
+                         "    selp.b32 %r7, 1, 2, %p2;\n    st.global.u32 [%rd4], %r7;\n")
+            ENTRY("branches", "    ld.global.u32 %r5, [%rd3];\n    setp.gt.u32 %p2, %r5, 7;\n"
+                              "    @%p2 bra $a;\n    st.global.u32 [%rd4], %r1;\n$a:\n")
+                ENTRY("addresses", "    ld.global.u32 %r5, [%rd3];\n    and.b32 %r5, %r5, 7;\n"
+                                   "    mad.wide.u32 %rd5, %r5, 4, %rd2;\n"
+                                   "    ld.global.u32 %r6, [%rd5];\n"
+                                   "    st.global.u32 [%rd4], %r1;\n")
+                    ENTRY("again", "    ld.global.u32 %r5, [%rd3];\n    mov.u32 %r5, %r1;\n"
+                                   "    st.global.u32 [%rd4], %r5;\n");
+
+static void unused(void)
+{
+    static const uint32_t data[64];
+    struct sim s = begin(unused_ptx, DEVICE_CHECK_INIT, 1);
+    const uint64_t x = sim_buffer(&s, "x", "u32[n]", 64, 4, NULL, false);
+    const uint64_t y = sim_buffer(&s, "y", "u32[n]", 64, 4, data, false);
+    expect(&s, "selects", 1, 64, x, y, "an undefined value that is not selected", NULL);
+    expect(&s, "decided", 1, 64, x, y, "a condition that the other half decides", NULL);
+    expect(&s, "again", 1, 64, x, y, "a register that is written again", NULL);
+    expect(&s, "branches", 1, 64, x, y, "a branch on it", "load of 4 bytes at element 0 of 'x'",
+           "the value is used here", "64 such accesses", NULL);
+    expect(&s, "addresses", 1, 64, x, y, "an address of it", "at element 0 of 'x'",
+           "ld.global.u32 %r6", NULL);
+    sim_end(&s);
+}
+
 /* The same findings, word for word, for any number of threads. */
 static void reports(void)
 {
@@ -213,6 +246,7 @@ int main(void)
     spaces();
     launches();
     undefined();
+    unused();
     reports();
     variables();
     clusters();
