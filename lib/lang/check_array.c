@@ -79,6 +79,11 @@ bool check_extents(struct checker *c, struct lang_symbol *sym)
     return good;
 }
 
+bool lang_given_itself(const struct lang_symbol *param)
+{
+    return param->rank > 0 || param->kind == SYM_SHARED;
+}
+
 bool lang_array_count(const struct lang_symbol *sym, uint64_t *n)
 {
     *n = 1;
@@ -156,8 +161,8 @@ bool check_array_decl(struct checker *c, struct lang_stmt *s)
     unsigned size = dtype_bits(sym->type) / 8 * (sym->lanes ? sym->lanes : 1);
     if (sym->kind == SYM_SHARED && c->func)
         return diag_error(c->d, sym->span,
-                          "shared memory is declared in the body; a function can be given an "
-                          "address or a value of it");
+                          "shared memory is declared in the body; a function gets it as a "
+                          "parameter, as in void f(shared f32 a[4])");
     if (!check_extents(c, sym))
         return false;
     if (!lang_array_count(sym, &count)) {

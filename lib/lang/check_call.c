@@ -27,16 +27,23 @@ static bool check_array_argument(struct checker *c, struct lang_expr *e,
 {
     const char *type = lang_type_name(c->a, p->type, p->lanes);
     struct lang_symbol *sym = e->kind == E_NAME ? lang_find(c->scope, e->name) : NULL;
-    if (!sym || sym->kind != SYM_LOCAL || sym->rank == 0)
-        return diag_error(c->d, e->span, "'%s' is an array of %s; give it a local array's name",
-                          p->name, type);
+    if (sym && sym->kind == SYM_SHARED && p->kind == SYM_LOCAL)
+        return diag_error(c->d, e->span,
+                          "'%s' is in shared memory; declare the parameter shared %s %s[...]",
+                          sym->name, type, p->name);
+    if (!sym || sym->kind != p->kind || !lang_given_itself(sym))
+        return diag_error(c->d, e->span, "'%s' is %s%s of %s; give it the name of one", p->name,
+                          p->kind == SYM_SHARED ? "shared memory" : "an array",
+                          p->kind == SYM_SHARED && p->rank ? ", an array" : "", type);
     e->sym = sym;
     e->type = sym->type;
     e->lanes = sym->lanes;
     sym->used = true;
-    bool same = sym->type == p->type && sym->lanes == p->lanes && sym->rank == p->rank;
-    for (uint32_t i = 0; same && i < p->rank; i++)
-        same = expr_same(sym->dims[i], p->dims[i]);
+    bool same = sym->type == p->type && sym->lanes == p->lanes;
+    bool any_size = p->rank && !p->dims[0] && sym->rank; /* shared f32 s[] */
+    same &= any_size || sym->rank == p->rank;
+    for (uint32_t i = 0; same && !any_size && i < p->rank; i++)
+        same = sym->dims[i] && expr_same(sym->dims[i], p->dims[i]);
     if (!same) {
         diag_error(c->d, e->span,
                    "'%s' and the parameter '%s' are arrays of different types or sizes", sym->name,
@@ -45,8 +52,9 @@ static bool check_array_argument(struct checker *c, struct lang_expr *e,
         return false;
     }
     return !sym->is_const || p->is_const ||
-           diag_error(c->d, e->span, "'%s' is const; declare the parameter const %s %s[...]",
-                      sym->name, type, p->name);
+           diag_error(c->d, e->span, "'%s' is const; declare the parameter const %s%s %s%s",
+                      sym->name, p->kind == SYM_SHARED ? "shared " : "", type, p->name,
+                      p->rank ? "[...]" : "");
 }
 
 static bool check_arguments(struct checker *c, struct lang_expr *e)
@@ -57,7 +65,7 @@ static bool check_arguments(struct checker *c, struct lang_expr *e)
     for (uint32_t i = 0; i < e->nargs; i++) {
         if (address && i == 0)
             good = check_address(c, e->args[0], e->name);
-        else if (f && f->param[i]->rank > 0)
+        else if (f && lang_given_itself(f->param[i]))
             good &= check_array_argument(c, e->args[i], f->param[i]);
         else if (!check_expr(c, e->args[i]))
             good = false;
@@ -291,7 +299,7 @@ static bool user_call(struct checker *c, struct lang_expr *e, struct lang_func *
     if (c->place == IN_COMPUTE && f->result == DT_VOID)
         return diag_error(c->d, e->span, "'%s' returns no value", f->name);
     for (uint32_t i = 0; i < e->nargs; i++)
-        good &= f->param[i]->rank > 0 ||
+        good &= lang_given_itself(f->param[i]) ||
                 check_coerce_as(c, e->args[i], f->param[i]->type, f->param[i]->lanes,
                                 arena_printf(c->a, "'%s' of %s()", f->param[i]->name, f->name));
     return good;

@@ -61,6 +61,8 @@ static bool check_name(struct checker *c, struct lang_expr *e)
             return wants_subscripts(c, e);
         e->type = e->sym->type;
         e->lanes = e->sym->lanes;
+        if (e->sym->kind == SYM_SHARED && c->func && !c->func->impure.src)
+            c->func->impure = e->span;
         return true;
     }
     return false;

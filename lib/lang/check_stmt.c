@@ -66,7 +66,7 @@ static bool is_given(const struct checker *c, const struct lang_symbol *sym)
 {
     for (uint32_t i = 0; c->func && i < c->func->nparam; i++)
         if (c->func->param[i] == sym)
-            return sym->rank > 0;
+            return lang_given_itself(sym);
     return false;
 }
 
@@ -95,7 +95,9 @@ static bool check_target(struct checker *c, struct lang_expr *e)
             sym->used = was_used; /* a variable that is only assigned is unused */
         return !sym->is_const ||
                diag_error(c->d, e->span, "'%s' is const and can't be assigned to", sym->name);
-    case SYM_SHARED: return true;
+    case SYM_SHARED:
+        return !sym->is_const ||
+               diag_error(c->d, e->span, "'%s' is const and can't be assigned to", sym->name);
     case SYM_BUFFER:
         if (c->func && !c->func->impure.src)
             c->func->impure = e->span;

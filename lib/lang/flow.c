@@ -172,7 +172,8 @@ static void use(struct flow *f, struct state *s, const struct lang_expr *e)
     if (e->pad)
         use(f, s, e->pad);
     for (uint32_t i = 0; e->kind == E_CALL && e->func && i < e->nargs; i++)
-        if (e->func->param[i]->rank && !e->func->param[i]->is_const)
+        if (e->args[i]->kind == E_NAME && e->args[i]->sym->kind == SYM_LOCAL &&
+            e->func->param[i]->rank && !e->func->param[i]->is_const)
             assign(s, e->args[i]->sym);
     if (e->kind == E_CALL && e->func && e->func->impure.src)
         f->wrote_unknown = true;
@@ -201,7 +202,7 @@ static void may_assign(struct flow *f, struct state *s, const struct lang_symbol
 static void assigned_by(struct flow *f, struct state *s, const struct lang_expr *e)
 {
     for (uint32_t i = 0; e && i < e->nargs; i++) {
-        bool array = e->kind == E_CALL && e->func && e->func->param[i]->rank;
+        bool array = e->kind == E_CALL && e->func && lang_given_itself(e->func->param[i]);
         if (e->args[i]->kind == E_ADDRESS || array)
             may_assign(f, s, root(e->args[i]));
         assigned_by(f, s, e->args[i]);

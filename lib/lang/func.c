@@ -20,9 +20,13 @@ static bool parse_result(struct parser *p, enum dtype *t, uint8_t *lanes)
 static bool parse_parameter(struct parser *p, struct lang_symbol *sym)
 {
     sym->kind = SYM_LOCAL;
-    if (tok_is(&p->tok, "const")) {
-        sym->is_const = true;
-        parser_next(p);
+    for (;; parser_next(p)) {
+        if (tok_is(&p->tok, "const"))
+            sym->is_const = true;
+        else if (tok_is(&p->tok, "shared"))
+            sym->kind = SYM_SHARED;
+        else
+            break;
     }
     sym->type = p->tok.kind == T_NAME ? p->tok.type : DT_VOID;
     sym->lanes = p->tok.lanes;

@@ -329,6 +329,9 @@ bool lang_const_int(const struct lang_expr *e, int64_t *value);
 /* The elements of an array whose extents are all constant; false for another. */
 bool lang_array_count(const struct lang_symbol *sym, uint64_t *n);
 
+/* Does a function get its caller's array or shared variable itself for this parameter? */
+bool lang_given_itself(const struct lang_symbol *param);
+
 /* Prints an expression as source text (for contracts and messages). Checked or not; printing, parsing and checking
  * give the same expression again. Implicit casts are not shown. */
 void lang_print_expr(const struct lang_expr *e, struct buf *out);

@@ -239,7 +239,7 @@ void cg_promote_expr(struct cg *g, const struct lang_expr *e)
         return;
     for (uint32_t i = 0; i < e->nargs; i++) {
         if (e->kind == E_CALL &&
-            (e->args[i]->kind == E_ADDRESS || (e->func && e->func->param[i]->rank)))
+            (e->args[i]->kind == E_ADDRESS || (e->func && lang_given_itself(e->func->param[i]))))
             promote(g, inspect_root(e->args[i]));
         cg_promote_expr(g, e->args[i]);
     }

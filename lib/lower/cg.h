@@ -399,6 +399,8 @@ const char *cg_variable_name(struct cg *g, const struct lang_symbol *sym);
 /* Declares it in front of the entry's code. */
 struct ptx_var *cg_declare_variable(struct cg *g, enum ptx_mod space,
                                     const struct lang_symbol *sym);
+/* The shared symbol that the body declares, for a function's parameter that stands for it. */
+const struct lang_symbol *cg_shared_symbol(struct cg *g, const struct lang_symbol *sym);
 /* The variable that a shared one is, or lies in when it is dynamic. */
 const struct ptx_var *cg_shared_variable(struct cg *g, const struct lang_symbol *sym);
 

@@ -260,6 +260,12 @@ void cg_module_variable(struct cg *g, struct ptx_var *v)
     m->items.v[at] = (struct ptx_item){.kind = PTX_I_VAR, .span = v->span, .var = v};
 }
 
+const struct lang_symbol *cg_shared_symbol(struct cg *g, const struct lang_symbol *sym)
+{
+    const struct cg_binding *b = cg_find(g, sym);
+    return b && b->array ? b->array : sym;
+}
+
 const struct ptx_var *cg_shared_variable(struct cg *g, const struct lang_symbol *sym)
 {
     struct cg_variable *v = cg_variable_of(g, sym);

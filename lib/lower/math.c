@@ -297,7 +297,7 @@ struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
     if (!e->func && e->fn >= FN_LOAD2 && e->fn <= FN_STORE16)
         return cg_memory_call(g, e);
     for (uint32_t i = 0; i < e->nargs; i++)
-        if (!e->func || !e->func->param[i]->rank)
+        if (!e->func || !lang_given_itself(e->func->param[i]))
             x[i] = cg_expr(g, e->args[i]);
     if (!e->func)
         return cg_builtin(g, e, x);

@@ -342,8 +342,11 @@ static struct cg_place_of place_in(struct cg *g, enum cg_space space, const stru
 struct cg_place_of cg_place_expr(struct cg *g, const struct lang_expr *e)
 {
     const struct lang_symbol *sym = e->sym;
-    if (sym->kind == SYM_SHARED)
-        return place_in(g, CG_SHARED, cg_shared_variable(g, sym), cg_variable_of(g, sym), e);
+    if (sym->kind == SYM_SHARED) {
+        sym = cg_shared_symbol(g, sym);
+        const struct ptx_var *var = cg_shared_variable(g, sym);
+        return place_in(g, CG_SHARED, var, cg_variable_of(g, sym), e);
+    }
     if (sym->kind == SYM_LOCAL) {
         struct cg_binding *b = cg_array(g, sym);
         if (b->table) {

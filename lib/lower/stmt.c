@@ -359,14 +359,17 @@ struct cg_val cg_inline(struct cg *g, const struct lang_func *f, size_t n, const
     size_t bound = g->bindings.n, mark = cg_scope_open(g);
     bool arrays = false; /* assigning to one must not change a value that was an element of it */
     for (size_t i = 0; i < n; i++)
-        arrays |= f->param[i]->rank > 0;
+        arrays |= lang_given_itself(f->param[i]);
     inspect_function(g, f);
     for (size_t i = 0; i < n; i++) {
-        if (!f->param[i]->rank) {
+        if (!lang_given_itself(f->param[i])) {
             bind_parameter(g, f->param[i], arrays ? cg_freeze(g, arg[i]) : arg[i]);
             continue;
         }
-        struct cg_binding b = *cg_array(g, call->args[i]->sym);
+        const struct lang_symbol *given = call->args[i]->sym;
+        struct cg_binding b = {.array = cg_shared_symbol(g, given)};
+        if (given->kind == SYM_LOCAL)
+            b = *cg_array(g, given);
         b.sym = f->param[i];
         *VEC_PUSH(g->a, &g->bindings) = b;
     }
