@@ -11,7 +11,10 @@
  *   lanes; for what it learnt by acquiring it is a list of such facts (struct check_known).
  * - Shadow (check_shadow.c). Memory that can race has a cell for every granule of it: the last write, two reads that
  *   are as far apart as any two, atomics. Granules are as large as the smallest access so far.
- * - Init (check_init.c). A bit for each byte that may be undefined.
+ * - Init (check_init.c). A bit for each byte that may be undefined. What is loaded from such bytes, or shuffled from
+ *   lanes that take no part, is followed through registers to where it is used (check_taint.c).
+ * - Symbols (check_symbol.c). Which array an address was made from, found in the code before it runs.
+ * - Sync (check_sync.c). Who comes to a barrier, and where; member masks.
  * - Findings (check_find.c) are counted by kind and pair of instructions, and reported when the launch is over.
  *
  * Checked launches run on one worker thread, so that the findings are the same in every run. Source: PTX ISA, memory
