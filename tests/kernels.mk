@@ -7,7 +7,8 @@ tests_kernels_fuzz_SOURCES = \
 	tests/kernels/eval_meet.c tests/kernels/eval_stmt.c \
 	tests/kernels/exempt.def \
 	tests/kernels/fuzz.c \
-	tests/kernels/generate.c tests/kernels/generate.h tests/kernels/generate_data.c \
+	tests/kernels/generate.c tests/kernels/generate.h \
+	tests/kernels/generate_call.c tests/kernels/generate_data.c \
 	tests/kernels/generate_expr.c tests/kernels/generate_int.h tests/kernels/generate_meet.c \
 	tests/kernels/generate_shared.c tests/kernels/generate_stmt.c \
 	tests/kernels/library.c \

@@ -147,6 +147,15 @@ const char *gen_index(struct gen *g, uint32_t n, unsigned depth);
 const char *gen_own(struct gen *g, struct gen_buffer b); /* "y[tid, 3]" */
 const char *gen_wrap(struct gen *g, struct text t, int lowest);
 struct text gen_text(const char *s, int level);
+struct text gen_leaf(struct gen *g, enum dtype t);
+/* An integer that is not 0: of type t after the usual conversions with t. */
+struct text gen_divisor(struct gen *g, enum dtype t, unsigned depth);
+
+/* ---- generate_call.c ---- */
+struct text gen_call_of(struct gen *g, const char *name, unsigned n, const struct text *x);
+struct text gen_builtin(struct gen *g, enum dtype t, unsigned depth);  /* of an arithmetic type */
+struct text gen_bits_of(struct gen *g, enum dtype t, unsigned depth);  /* as_u32() and its like */
+struct text gen_function(struct gen *g, enum dtype t, unsigned depth); /* of the kernel's */
 /* A call of a function of the math library, by its number (modulo how many there are). */
 struct text gen_library(struct gen *g, unsigned number, enum dtype t, unsigned depth);
 const char *gen_call(struct gen *g, const struct gen_func *f, unsigned depth);

@@ -53,8 +53,8 @@ static void declaration(struct gen *g, unsigned depth)
         fixed = false;
     } else {
         name = declared_name(g); /* its initialiser does not see it yet */
-        struct text value = fixed && gen_one_in(g, 2) ? gen_literal(g, t)
-                                                      : gen_assignable(g, t, depth);
+        struct text value = gen_one_in(g, fixed ? 2 : 5) ? gen_literal(g, t)
+                                                         : gen_assignable(g, t, depth);
         gen_line(g, "%s%s %s = %s;", fixed ? "const " : "", dtype_name(t), name, value.s);
     }
     gen_add_var(g, name, t, fixed);
