@@ -132,6 +132,8 @@ refused() {
         'shared f32 t[4][33];' 't[i % 4][0] = x[i];' 'f32x4 v = load4(&t[1][0]);' 'y[i] = v.x;'
     spec 'shared f32 t[4][36];' 't[i % 4][0] = x[i];' 'f32x4 v = load4(&t[1][4]);' 'y[i] = v.x;' >k.yaml
     run -0 kaio-emit -t sm_80 k.yaml
+}
+
 @test "an if that comes to nothing leaves no branch" {
     spec 'if (x[0] > 1) { f32 v = x[1]; }' 'if (x[0] > 1) { f32 v = x[2]; } else { f32 w = 2; }' 'y[i] = 1;' >k.yaml
     run -0 kaio-emit -t sm_80 k.yaml
