@@ -4,8 +4,9 @@ EXTRA_DIST += tests/examples.awk
 EXTRA_DIST += tests/gpu.sh
 
 # The kernel library on a GPU, beside the simulator. Exit status 77: there is no GPU.
-check-gpu: all
+check-gpu: all tests/kernels/fuzz
 	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/gpu.sh
+	tests/kernels/fuzz --device=cuda --count=1000
 .PHONY: check-gpu
 
 # the public API

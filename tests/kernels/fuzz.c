@@ -2,7 +2,7 @@
  *
  *     fuzz                                      some hundred kernels on the simulator, and those of found/, as a TAP test
  *     fuzz --seed=7 --count=100000 --keep=DIR   more; what fails is reduced and kept in DIR
- *     fuzz --device=cuda --count=10000 --jobs=8 on a GPU: each job opens it once and loads modules of many kernels
+ *     fuzz --device=cuda --count=10000          on a GPU: each job opens it once and loads modules of many kernels
  *     fuzz --seed=7 --show=123                  the text of kernel 123
  *     fuzz --device=cuda --spec=FILE            one spec from a file
  *
@@ -49,7 +49,7 @@ static const struct cli_option options[] = {
     {OPT_DEVICE, "device", "DEVICE", "cpu (default) or cuda", "cpu cuda"},
     {'t', "target", "TARGET", "compile for TARGET (default sm_80)", ""},
     {OPT_BATCH, "batch", "N", "kernels in a module (default 50)", ""},
-    {OPT_JOBS, "jobs", "N", "worker processes (default: one for each core, 8 at most)", ""},
+    {OPT_JOBS, "jobs", "N", "worker processes (default: one for each core, 16 at most)", ""},
     {OPT_KEEP, "keep", "DIR", "write what fails to DIR, reduced too"},
     {OPT_EMIT, "emit", "DIR",
      "write every kernel to DIR, with its inputs and what they should become"},
@@ -502,7 +502,7 @@ int main(int argc, char **argv)
     int64_t show = -1;
     const char *file = NULL;
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    j.jobs = cores < 1 ? 1 : cores > 8 ? 8 : (unsigned)cores;
+    j.jobs = cores < 1 ? 1 : cores > 16 ? 16 : (unsigned)cores;
     j.plain = j.coverage = argc == 1;
     j.target = ptx_target_find("sm_80", 5);
     cli_begin(&cli, &program, argc, argv);

@@ -8,7 +8,6 @@
 
 enum { NODES_MOST = 900 };
 
-static const enum dtype arithmetic_types[] = {DT_I32, DT_U32, DT_I64, DT_U64, DT_F32, DT_F64};
 static const enum dtype int_types[] = {DT_I32, DT_U32, DT_I64, DT_U64, DT_I8,
                                        DT_U8,  DT_I16, DT_U16, DT_I32, DT_U32};
 static const enum dtype variable_types[] = {DT_I32, DT_U32,  DT_I64,  DT_U64, DT_F32, DT_F64,
@@ -24,11 +23,6 @@ bool gen_is_arithmetic(enum dtype t)
 enum dtype gen_scalar_type(struct gen *g)
 {
     return PICK(g, variable_types);
-}
-
-enum dtype gen_arithmetic_type(struct gen *g)
-{
-    return PICK(g, arithmetic_types);
 }
 
 enum dtype gen_int_type(struct gen *g)

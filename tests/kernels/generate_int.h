@@ -129,7 +129,6 @@ struct gen_buffer gen_sum(struct gen *g, enum dtype t, unsigned op);
 /* ---- generate_expr.c ---- */
 bool gen_is_arithmetic(enum dtype t);      /* 32 bits or more: what operators make */
 enum dtype gen_scalar_type(struct gen *g); /* of variables */
-enum dtype gen_arithmetic_type(struct gen *g);
 enum dtype gen_int_type(struct gen *g);
 enum dtype gen_promoted(enum dtype t);
 /* A type that t and it together are t of: t itself, or a weaker one. */
