@@ -184,6 +184,8 @@ static void update_own(struct gen *g)
     enum dtype t = types[op][gen_below(g, op < 2 && g->sm < 90 ? 7 : 8)];
     const char *place = gen_own(g, gen_buffer(g, USE_OWN, t));
     const char *x = op < 2 ? addend(g, t) : value_of(g, t).s;
+    if (op == 8 && dtype_is_float(t)) /* no NaN, whose bits would matter */
+        x = arena_printf(g->a, "%s(max(%s, -1.5f))", dtype_name(t), x);
     if (op == 8) /* with what is there, sometimes */
         x = arena_printf(g->a, "%s, %s", gen_one_in(g, 2) ? place : x, value_of(g, t).s);
     const char *call =
