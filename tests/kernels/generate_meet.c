@@ -16,18 +16,19 @@ static struct text non_literal(struct gen *g, enum dtype t)
     return e.constant ? gen_variable(g, t) : e;
 }
 
-static const char *shuffle(struct gen *g, enum dtype t)
+/* lanes: of a vector, 0: a scalar. */
+static const char *shuffle(struct gen *g, enum dtype t, unsigned lanes)
 {
     static const char *const names[] = {"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync",
                                         "__shfl_xor_sync"};
     static const char *const widths[] = {", 32", ", 16", ", 8u", ", 4", ", 2", ", 1"};
     const char *width = gen_one_in(g, 2) ? "" : widths[gen_below(g, 6)];
-    static const enum dtype lanes[] = {DT_U32, DT_I32, DT_U8, DT_I16};
+    static const enum dtype small[] = {DT_U32, DT_I32, DT_U8, DT_I16};
     const char *lane = gen_one_in(g, 2) ? arena_printf(g->a, "%u", gen_below(g, 32))
                                         : arena_printf(g->a, "(%s) & 31",
-                                                       non_literal(g, lanes[gen_below(g, 4)]).s);
+                                                       non_literal(g, small[gen_below(g, 4)]).s);
     return arena_printf(g->a, "%s(%s, %s, %s%s)", names[gen_below(g, 4)], full_mask(g),
-                        non_literal(g, t).s, lane, width);
+                        lanes ? gen_vector(g, t, lanes, 2).s : non_literal(g, t).s, lane, width);
 }
 
 /* What is reduced: of floats whole numbers, so that every order gives the same sum. */
@@ -102,7 +103,7 @@ static const char *some_value(struct gen *g, enum dtype *result)
     if (k < 9)
         return vote(g, result);
     *result = gen_scalar_type(g);
-    return shuffle(g, *result);
+    return shuffle(g, *result, 0);
 }
 
 /* What only some warps do; all lanes of these. */
@@ -114,9 +115,18 @@ static void warp_branch(struct gen *g)
                                         "(warpid & 2) == 0"};
     gen_line(g, "%s %s = %s;", dtype_name(t), name, gen_expr(g, t, 1).s);
     gen_line(g, "if (%s) {", tests[gen_below(g, 4)]);
-    gen_line(g, "  %s = %s;", name, shuffle(g, t));
+    gen_line(g, "  %s = %s;", name, shuffle(g, t, 0));
     gen_line(g, "}");
     gen_add_var(g, name, t, false);
+}
+
+static void vector_shuffle(struct gen *g)
+{
+    uint8_t lanes;
+    enum dtype t = gen_vector_type(g, &lanes);
+    const char *name = gen_name(g, "v");
+    gen_line(g, "%s %s = %s;", gen_type_name(g, t, lanes), name, shuffle(g, t, lanes));
+    gen_add_var(g, name, t, false)->lanes = lanes;
 }
 
 /* A function in which threads meet. */
@@ -182,6 +192,10 @@ void gen_meeting(struct gen *g)
     }
     if (gen_one_in(g, 8) && g->block[0] * g->block[1] * g->block[2] % 32 == 0) {
         warp_branch(g);
+        return;
+    }
+    if (gen_one_in(g, 8) && g->block[0] * g->block[1] * g->block[2] % 32 == 0) {
+        vector_shuffle(g);
         return;
     }
     const char *value = gen_one_in(g, 4) ? meeting_call(g, &t) : some_value(g, &t);

@@ -44,6 +44,11 @@ static void exchange(struct gen *g)
     gen_line(g, "%s[%s] = %s;", s, mine,
              lanes ? gen_vector(g, t, lanes, 2).s : gen_assignable(g, t, 2).s);
     gen_line(g, "__syncthreads();");
+    unsigned wide = 2u << gen_below(g, 3); /* some neighbouring elements, maybe */
+    if (!lanes && strcmp(mine, "within") == 0 && gen_is_vector(t, wide) && n >= wide)
+        add_result(
+            g, t, wide,
+            arena_printf(g->a, "load%u(&%s[(%s) * %u])", wide, s, gen_index(g, n / wide, 1), wide));
     add_result(g, t, lanes, arena_printf(g->a, "%s[%s]", s, other));
     gen_line(g, gen_one_in(g, 3) ? "barrier_sync(%u);" : "__syncthreads();", 1 + gen_below(g, 15));
 }
