@@ -4,7 +4,7 @@ typedef unsigned u32;
 static __device__ float maximum_of_warp(float v)
 {
     for (u32 d = 16; d > 0; d /= 2)
-        v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, d));
+        v = fmaxf(v, __shfl_down_sync(0xffffffff, v, d));
     return v;
 }
 
