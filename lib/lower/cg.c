@@ -87,6 +87,7 @@ static const char *intern(struct cg *g, const char *text, uint32_t h)
 }
 
 struct key {
+    enum ptx_mod type; /* of the result; 0 where the caller knows */
     const char *mnemonic;
     uint32_t nop, hash;
     struct cg_key_operand op[CG_KEY_MAX];
@@ -119,7 +120,7 @@ static int32_t find_number(const struct cg *g, const struct key *k)
 {
     for (int32_t i = g->bucket[k->hash]; i; i = g->numbers.v[i - 1].next) {
         const struct cg_number *e = &g->numbers.v[i - 1];
-        if (e->mnemonic != k->mnemonic || e->nop != k->nop)
+        if (e->mnemonic != k->mnemonic || e->type != k->type || e->nop != k->nop)
             continue;
         const struct cg_key_operand *p = g->key_operands.v + e->first;
         uint32_t same = 0;
@@ -137,6 +138,7 @@ static void add_number(struct cg *g, const struct key *k, int32_t reg)
 {
     struct cg_number *e = VEC_PUSH(g->a, &g->numbers);
     *e = (struct cg_number){.mnemonic = k->mnemonic,
+                            .type = k->type,
                             .first = (uint32_t)g->key_operands.n,
                             .nop = k->nop,
                             .bucket = k->hash,
@@ -151,6 +153,7 @@ int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
                 const struct ptx_operand *op)
 {
     struct key k = make_key(g, mnemonic, n, op);
+    k.type = rt; /* mov.b64 makes an f64 of a b64, or another b64 */
     int32_t reg = find_number(g, &k);
     if (reg >= 0)
         return reg;

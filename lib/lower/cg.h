@@ -38,6 +38,7 @@ struct cg_key_operand {
 };
 struct cg_number {
     const char *mnemonic; /* interned */
+    enum ptx_mod type;    /* of the register; 0 for cg_remember() */
     uint32_t first;       /* its operands in key_operands */
     uint32_t nop;
     uint32_t bucket;
