@@ -262,6 +262,14 @@ struct cg_val cg_convert(struct cg *g, struct cg_val v, enum dtype to)
     return dtype_is_float(to) ? int_to_float(g, v, to) : int_to_int(g, v, to);
 }
 
+/* ptxas 13.0 sees through cvt and mov that bits are a bool's 0 or 1, and converts those to float as if they were the
+ * number: it does not look through prmt. */
+static struct cg_val half_of_bits(struct cg *g, struct cg_val bits)
+{
+    int32_t low = CG(g, PTX_B32, "prmt.b32", ptx_r(cg_reg(g, bits)), ptx_imm(0), ptx_imm(0x4410));
+    return small_from_bits(g, cg_value(DT_U32, low), DT_F16);
+}
+
 struct cg_val cg_bitcast(struct cg *g, struct cg_val v, enum dtype to)
 {
     if (is_small_float(v.type)) {
@@ -272,7 +280,8 @@ struct cg_val cg_bitcast(struct cg *g, struct cg_val v, enum dtype to)
     if (is_small_float(to))
         return v.op.kind == PTX_O_IMM
                    ? (struct cg_val){.type = to, .op = ptx_imm((int64_t)v.op.bits)}
-                   : small_from_bits(g, v, to);
+               : to == DT_F16 ? half_of_bits(g, v)
+                              : small_from_bits(g, v, to);
     bool from_float = dtype_is_float(v.type), to_float = dtype_is_float(to);
     if (v.narrow)
         v = cg_value(v.type, cg_reg(g, v));

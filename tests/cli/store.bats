@@ -152,3 +152,10 @@ refused() {
     run -0 kaio-emit -t sm_80 k.yaml
     [ "$(grep -c bfe.s32 <<<"$output")" = 1 ] # the last, which is neither
 }
+
+# ptxas takes a bool's 0 or 1 as a number where it is the bits of an f16
+@test "the bits of an f16 are hidden from those who know that they are 0 or 1" {
+    spec 'y[i] = f32(as_f16(u16(x[i] > 1)));' >k.yaml
+    run -0 kaio-emit -t sm_80 k.yaml
+    [[ $output == *prmt.b32*cvt.u16.u32*cvt.f32.f16* ]]
+}

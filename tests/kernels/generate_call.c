@@ -148,6 +148,8 @@ struct text gen_builtin(struct gen *g, enum dtype t, unsigned depth)
         x[0] = gen_variable(g, t);
     for (unsigned i = 1; i < n; i++)
         x[i] = gen_expr(g, gen_weaker_type(g, t), depth);
+    if (name[0] == 'a' && dtype_is_int(t)) /* the least integer has no abs */
+        x[0].s = arena_printf(g->a, "(%s) | 1", x[0].s);
     return gen_call_of(g, name, n, x);
 }
 
