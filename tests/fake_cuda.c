@@ -399,7 +399,8 @@ static void say(unsigned char *buffer, uint32_t id, uint32_t thread, const uint3
     } else {
         uint32_t record[3] = {id << 10 | thread % 4, thread / 4, 0};
         memcpy(buffer + 32 + 4 * at, record, sizeof record);
-        memcpy(buffer + 32 + 4 * at + sizeof record, arg, 4 * narg);
+        if (narg)
+            memcpy(buffer + 32 + 4 * at + sizeof record, arg, 4 * narg);
     }
     memcpy(buffer, count, sizeof count);
 }

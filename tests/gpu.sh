@@ -111,7 +111,7 @@ make_args() {
     shift 2
     args=("$@") outputs=()
     for dim; do
-        [[ $dim =~ ^[A-Za-z_0-9]+=([0-9]+)$ ]] && ((BASH_REMATCH[1] < least)) && least=${BASH_REMATCH[1]}
+        [[ $dim =~ ^[A-Za-z_0-9]+=([0-9]+)$ ]] && ((BASH_REMATCH[1] && BASH_REMATCH[1] < least)) && least=${BASH_REMATCH[1]}
     done
     while read -r name direction type rest; do
         seed=$((seed + 1))
