@@ -92,11 +92,11 @@ row() {
     printf '%-28s %12s %12s\n' "$1" "${plain:--}" "$checked"
 }
 
-fma=$(for i in 1 2 3 4; do
+fma=$(for _ in 1 2 3 4; do
     printf '    fma.rn.f32 %%f1, %%f1, %%f2, %%f3;\n    fma.rn.f32 %%f4, %%f4, %%f2, %%f3;\n'
     printf '    fma.rn.f32 %%f5, %%f5, %%f2, %%f1;\n    fma.rn.f32 %%f2, %%f2, %%f3, %%f4;\n'
 done)
-int=$(for i in 1 2 3; do
+int=$(for _ in 1 2 3; do
     printf '    mad.lo.u32 %%r7, %%r7, 1664525, %%r8;\n    xor.b32 %%r9, %%r7, %%r1;\n'
     printf '    shr.u32 %%r10, %%r9, 3;\n    add.u32 %%r8, %%r8, %%r10;\n    and.b32 %%r8, %%r8, 1023;\n'
 done)
@@ -139,6 +139,7 @@ kernel shuffle 500 '    mov.b32 %r9, %f1;
     shfl.sync.down.b32 %r10, %r9, 1, 31, -1;
     mov.b32 %f6, %r10;
     fma.rn.f32 %f1, %f6, %f2, %f1;'
+# shellcheck disable=SC2016  # labels of PTX
 kernel divergent 300 '    and.b32 %r9, %r1, 3;
     setp.eq.u32 %p2, %r9, 0;
     @%p2 bra $a;
