@@ -4,7 +4,7 @@ bats_require_minimum_version 1.5.0
 setup() {
     data=$KAIO_SRCDIR/tests/data/run
     npy=$KAIO_SRCDIR/tests/data/npy
-    fake=$KAIO_BUILDDIR/tests/.libs/libfakecuda.so
+    fake=$KAIO_BUILDDIR/tests/libfakecuda.so
     export KAIO_CUDA_LIB=/nonexistent/libcuda.so.1
     mkdir "$BATS_TEST_TMPDIR/work" # beside what bats keeps
     cd "$BATS_TEST_TMPDIR/work"

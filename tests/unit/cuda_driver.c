@@ -18,7 +18,7 @@ static const char *fake_path(void)
 {
     static char path[4096];
     const char *dir = getenv("KAIO_BUILDDIR");
-    snprintf(path, sizeof path, "%s/tests/.libs/libfakecuda.so", dir ? dir : ".");
+    snprintf(path, sizeof path, "%s/tests/libfakecuda.so", dir ? dir : ".");
     return path;
 }
 

@@ -25,7 +25,7 @@ static struct setup set_up(const char *contract)
     struct setup s = {.a = arena_new()};
     char path[4096];
     const char *dir = getenv("KAIO_BUILDDIR");
-    snprintf(path, sizeof path, "%s/tests/.libs/libfakecuda.so", dir ? dir : ".");
+    snprintf(path, sizeof path, "%s/tests/libfakecuda.so", dir ? dir : ".");
     setenv("KAIO_CUDA_LIB", path, 1);
     s.d = diags_new(s.a);
     struct contract_file *f =
