@@ -3,7 +3,7 @@
 MATH_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests
 MATH_CFLAGS = $(BASE_CFLAGS) -O2 -ffp-contract=off
 
-EXTRA_DIST += tests/math/prelude.h tests/math/prelude_end.h tests/math/minimax.py \
+EXTRA_DIST += tests/math/functions.h tests/math/prelude.h tests/math/prelude_end.h tests/math/minimax.py \
 	tests/math/coefficients.py tests/math/ulp.sh
 
 UNIT_TESTS += tests/math/convert

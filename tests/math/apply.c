@@ -9,15 +9,7 @@
  */
 #include <config.h>
 
-#include "math/prelude.h"
-#pragma GCC diagnostic ignored "-Wmissing-prototypes"
-#include "lower/convert.k"
-#include "lower/math_f32.k"
-#include "lower/math_f64.k"
-#include "lower/math_half.k"
-#include "lower/more_f32.k"
-#include "lower/more_f64.k"
-#include "math/prelude_end.h"
+#include "math/functions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,22 +27,6 @@ struct numbers {
 };
 
 static struct numbers x, y;
-
-static const struct {
-    const char *name;
-    f32 (*f1)(f32);
-    f64 (*d1)(f64);
-    f32 (*f2)(f32, f32);
-    f64 (*d2)(f64, f64);
-} functions[] = {
-#define ROW_1(name)                              {#name, name##_f32, name##_f64, NULL, NULL},
-#define ROW_2(name)                              {#name, NULL, NULL, name##_f32, name##_f64},
-#define MATH(name, nargs, ulp_f32, ulp_f64, doc) ROW_##nargs(name)
-#include "lower/math.def"
-#define HALF(name, ulp) {#name "_half", name##_half, NULL, NULL, NULL},
-#include "lower/math.def"
-};
-enum { NFUNCTIONS = sizeof functions / sizeof *functions };
 
 static int fail(const char *what)
 {
