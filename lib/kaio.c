@@ -119,7 +119,7 @@ static enum kaio_status guarded(struct call *c, work *f)
 }
 
 /* A failed allocation here goes to the guard of no call, so the guard is set here. */
-enum kaio_status kaio_define(struct kaio *k, const char *name, unsigned long value)
+static enum kaio_status define(struct kaio *k, const char *name, uint64_t value, enum dtype type)
 {
     if (setjmp(*arena_guard(k->memory))) {
         set_messages(k, NO_MEMORY);
@@ -134,9 +134,24 @@ enum kaio_status kaio_define(struct kaio *k, const char *name, unsigned long val
         e->name = arena_strdup(k->memory, name);
     }
     e->value = value;
+    e->type = type;
     arena_unguard(k->memory);
     set_messages(k, "");
     return KAIO_OK;
+}
+
+enum kaio_status kaio_define(struct kaio *k, const char *name, unsigned long value)
+{
+    return define(k, name, value, DT_VOID);
+}
+
+enum kaio_status kaio_define_type(struct kaio *k, const char *name, const char *type)
+{
+    enum dtype t;
+    if (dtype_parse(type, strlen(type), &t))
+        return define(k, name, 0, t);
+    set_messages(k, "kaio: error: kaio_define_type() takes the name of a type, as in \"f32\"\n");
+    return KAIO_BAD_INPUT;
 }
 
 static struct spec_file *read_spec(struct call *c)

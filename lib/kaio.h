@@ -55,8 +55,11 @@ const char *kaio_messages(const struct kaio *k);
  * next call. */
 const char *kaio_printed(const struct kaio *k);
 
-/* Fixes a dimension at emission (kaio-emit -D name=value) for the kaio_emit() calls that follow. */
+/* Fixes a dimension at emission (kaio-emit -D name=value) for the kaio_emit() and kaio_verify() calls that follow. */
 enum kaio_status kaio_define(struct kaio *k, const char *name, unsigned long value);
+
+/* The same for a type of the spec (kaio-emit -D T=f32): type is its name, "f32" and the like. */
+enum kaio_status kaio_define_type(struct kaio *k, const char *name, const char *type);
 
 /* Compiles every kernel of a spec file. name: what messages call the text. target: "sm_80", "sm_90a" ...;
  * NULL: "sm_80". On KAIO_OK *ptx is a NUL-terminated module of *len bytes, which the caller frees with

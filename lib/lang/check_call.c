@@ -218,7 +218,7 @@ static bool memory_call(struct checker *c, struct lang_expr *e)
         return diag_error(c->d, at->span,
                           "the elements here are %s already; read and write them as they are",
                           lang_type_name(c->a, at->type, at->lanes));
-    if (!lang_vector_parse(type, strlen(type), &t))
+    if (!lang_vector_parse(type, strlen(type), NULL, &t))
         return diag_error(c->d, at->span, "there is no vector of %u %s; one has 4 to 16 bytes",
                           (unsigned)lanes, dtype_name(at->type));
     if (at->args[0]->kind != E_INDEX)

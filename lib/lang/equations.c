@@ -43,7 +43,7 @@ static bool declare(struct context *x, size_t i)
     struct equation_syntax *s = &x->text.v.v[i];
     struct span at = s->name_span;
     struct diags *d = x->c.d;
-    const char *why = lang_reserved(s->name);
+    const char *why = lang_reserved(s->name, x->c.opt.types);
     if (why)
         return diag_error(d, at, "'%s' is %s and can't be defined", s->name, why);
     if (already_defined(x, i))
@@ -312,7 +312,7 @@ bool lang_equations(struct arena *a, struct span text, struct lang_scope *params
     x->c.scope = &x->names;
     x->names.up = params;
     *out = (struct lang_equations){0};
-    if (!parse_equations(a, text, &x->text, d))
+    if (!parse_equations(a, text, opt->types, &x->text, d))
         return false;
     bool good = true;
     for (size_t i = 0; i < x->text.v.n; i++)

@@ -25,7 +25,8 @@ struct equation_text {
 };
 
 /* Parses "name[i, j < n] = e" lines; false when nothing of it can be used. */
-bool parse_equations(struct arena *a, struct span text, struct equation_text *out, struct diags *d);
+bool parse_equations(struct arena *a, struct span text, const struct lang_types *types,
+                     struct equation_text *out, struct diags *d);
 
 /* Finds each equation's references, numbers the strongly connected components, and lists the equations in an
  * order in which each comes after all that it reads. */

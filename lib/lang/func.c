@@ -43,7 +43,7 @@ static bool parse_parameter(struct parser *p, struct lang_symbol *sym)
         return parser_error(p, "expected a parameter's name, not %s", tok_text(p->a, &p->tok));
     sym->name = parser_name(p);
     sym->span = p->tok.span;
-    const char *why = lang_reserved(sym->name);
+    const char *why = lang_reserved(sym->name, p->lex.types);
     if (why)
         return parser_error(p, "'%s' is %s and can't name a parameter", sym->name, why);
     parser_next(p);
@@ -113,7 +113,7 @@ static struct lang_func *parse_function(struct parser *p, bool lazy)
     }
     f->name = parser_name(p);
     f->span = p->tok.span;
-    const char *why = lang_reserved(f->name);
+    const char *why = lang_reserved(f->name, p->lex.types);
     if (why) {
         parser_error(p, "'%s' is %s and can't name a function", f->name, why);
         return NULL;
@@ -166,7 +166,7 @@ static bool parse_lazy_body(struct lang_func *f, struct diags *d)
     struct parser p;
     if (f->body)
         return true;
-    if (parser_init(&p, f->priv->a, f->priv->text, false, d))
+    if (parser_init(&p, f->priv->a, f->priv->text, false, f->priv->opt.types, d))
         f->body = parse_stmt_block(&p);
     return f->body != NULL;
 }
@@ -231,7 +231,7 @@ bool lang_functions(struct arena *a, struct span text, struct lang_scope *scope,
 {
     struct parser p;
     size_t first = scope->syms.n;
-    bool good = parser_init(&p, a, text, false, d);
+    bool good = parser_init(&p, a, text, false, opt->types, d);
     if (!good)
         return false;
     while (p.tok.kind != T_EOF) {

@@ -251,14 +251,26 @@ struct lang_func {
 
 /* ---- parsing -------------------------------------------------------------------------------------- */
 
+/* Names that stand for types (the spec's types:): everything after the lexer sees the type itself. */
+struct lang_types {
+    struct lang_type {
+        const char *name;
+        enum dtype type;
+        bool used; /* set by the lexer */
+    } * v;
+    size_t n;
+};
+
 /* Each parses the bytes of `text` (a span of its source) and reports errors in d; NULL on error. An expression must end
- * where the text ends. Nesting is bounded (200 levels): deeper is an error, not a crash. */
-struct lang_expr *lang_parse_expr(struct arena *a, struct span text, struct diags *d);
-struct lang_stmt *lang_parse_body(struct arena *a, struct span text, struct diags *d);
+ * where the text ends. Nesting is bounded (200 levels): deeper is an error, not a crash. types: NULL for none. */
+struct lang_expr *lang_parse_expr(struct arena *a, struct span text, const struct lang_types *types,
+                                  struct diags *d);
+struct lang_stmt *lang_parse_body(struct arena *a, struct span text, const struct lang_types *types,
+                                  struct diags *d);
 /* "in f32[rows, cols / 2]" | "f32 = 1e-5": a parameter's declaration into sym (dims unresolved) and the
  * default (NULL: none). */
-bool lang_parse_param(struct arena *a, struct span text, struct lang_symbol *sym,
-                      struct lang_expr **value, struct diags *d);
+bool lang_parse_param(struct arena *a, struct span text, const struct lang_types *types,
+                      struct lang_symbol *sym, struct lang_expr **value, struct diags *d);
 
 /* ---- checking ------------------------------------------------------------------------------------- */
 
@@ -269,9 +281,12 @@ struct lang_scope {
 };
 struct lang_symbol *lang_find(const struct lang_scope *s, const char *name);
 /* Why a word can't be a name ("a type", "a word of the language"); NULL when it can. */
-const char *lang_reserved(const char *name);
+const char *lang_reserved(const char *name, const struct lang_types *types);
+/* Is it what a builtin function, fast_ ones included, is called? */
+bool lang_is_builtin(const char *name);
 
 struct lang_options {
+    const struct lang_types *types; /* for what is parsed here: equations and functions */
     /* compute: and reference: (true); body:, grid:, require: (false: dims are u32) */
     bool index_is_i64;
     bool allow_recurrence; /* reference: */

@@ -82,6 +82,7 @@ struct lexer {
     const struct source *src;
     size_t pos, end;
     bool hash_comments; /* compute: and reference: */
+    const struct lang_types *types;
 };
 
 void lex_next(struct lexer *l, struct token *t);
@@ -119,7 +120,7 @@ enum {
 
 /* False when the text is too long to be a program. */
 bool parser_init(struct parser *p, struct arena *a, struct span text, bool hash_comments,
-                 struct diags *d);
+                 const struct lang_types *types, struct diags *d);
 void parser_next(struct parser *p);
 /* The token after the current one. */
 const struct token *parser_ahead(struct parser *p);
@@ -155,7 +156,7 @@ bool expr_finish(struct parser *p, struct lang_expr *e); /* sets height and span
 enum dtype literal_int_type(uint64_t v);
 
 /* The lanes of a vector type's name ("f32x4": 4, and *t is f32), or 0. */
-uint8_t lang_vector_parse(const char *s, size_t n, enum dtype *t);
+uint8_t lang_vector_parse(const char *s, size_t n, const struct lang_types *types, enum dtype *t);
 bool lang_reduce_parse(const char *s, size_t n, enum lang_reduce *r);
 bool lang_special_parse(const char *s, size_t n, enum lang_special *sp);
 bool lang_order_parse(const char *s, size_t n, enum lang_order *o);

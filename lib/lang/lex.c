@@ -339,21 +339,34 @@ static enum dtype type_named(const char *s, size_t n)
     return known && dtype_parse(s, n, &t) ? t : DT_VOID;
 }
 
-uint8_t lang_vector_parse(const char *s, size_t n, enum dtype *t)
+/* A name of types: is the type that it stands for. */
+static enum dtype alias_named(const struct lang_types *types, const char *s, size_t n)
+{
+    for (size_t i = 0; types && i < types->n; i++)
+        if (strncmp(types->v[i].name, s, n) == 0 && types->v[i].name[n] == '\0') {
+            types->v[i].used = true;
+            return types->v[i].type;
+        }
+    return DT_VOID;
+}
+
+uint8_t lang_vector_parse(const char *s, size_t n, const struct lang_types *types, enum dtype *t)
 {
     size_t x = n;
     while (x > 0 && is_digit(s[x - 1]))
         x--;
-    if (x < 3 || x == n || n - x > 2 || s[x - 1] != 'x' || s[x] == '0')
+    if (x < 2 || x == n || n - x > 2 || s[x - 1] != 'x' || s[x] == '0')
         return 0;
     unsigned lanes = (unsigned)(s[x] - '0');
     if (n - x == 2)
         lanes = lanes * 10 + (unsigned)(s[x + 1] - '0');
-    *t = type_named(s, x - 1);
+    *t = alias_named(types, s, x - 1);
+    bool plain = *t != DT_VOID || is_digit(s[1 + (s[0] == 'b')]); /* not "halfx2" */
+    if (*t == DT_VOID)
+        *t = type_named(s, x - 1);
     bool power = lanes >= 2 && lanes <= 16 && (lanes & (lanes - 1)) == 0;
     unsigned bytes = *t == DT_VOID || *t == DT_BOOL ? 0 : dtype_bits(*t) / 8 * lanes;
-    if (power && is_digit(s[1 + (s[0] == 'b')]) && bytes >= 4 && bytes <= 16 && *t != DT_E4M3 &&
-        *t != DT_E5M2)
+    if (power && plain && bytes >= 4 && bytes <= 16 && *t != DT_E4M3 && *t != DT_E5M2)
         return (uint8_t)lanes;
     *t = DT_VOID;
     return 0;
@@ -375,7 +388,9 @@ void lex_next(struct lexer *l, struct token *t)
             l->pos++;
         t->type = type_named(l->src->text + start, l->pos - start);
         if (t->type == DT_VOID)
-            t->lanes = lang_vector_parse(l->src->text + start, l->pos - start, &t->type);
+            t->type = alias_named(l->types, l->src->text + start, l->pos - start);
+        if (t->type == DT_VOID)
+            t->lanes = lang_vector_parse(l->src->text + start, l->pos - start, l->types, &t->type);
     } else if (is_digit(c) || (c == '.' && is_digit(peek(l, 1)))) {
         number(l, t);
     } else if (c == '"' || c == '\'') {

@@ -132,7 +132,7 @@ static bool is_one_of(const char *name, const char *const *list)
     return false;
 }
 
-const char *lang_reserved(const char *name)
+const char *lang_reserved(const char *name, const struct lang_types *types)
 {
     static const char *const keywords[] = {
         "auto",     "break",      "case",       "const",    "continue", "default", "do",
@@ -146,11 +146,20 @@ const char *lang_reserved(const char *name)
     enum lang_reduce r;
     if (is_one_of(name, keywords))
         return "a word of the language";
-    if (dtype_parse(name, strlen(name), &t) || lang_vector_parse(name, strlen(name), &t))
+    if (dtype_parse(name, strlen(name), &t) || lang_vector_parse(name, strlen(name), types, &t))
         return "a type";
+    for (size_t i = 0; types && i < types->n; i++)
+        if (strcmp(name, types->v[i].name) == 0)
+            return "a type";
     if (lang_reduce_parse(name, strlen(name), &r))
         return "a reduction";
     return NULL;
+}
+
+bool lang_is_builtin(const char *name)
+{
+    bool fast;
+    return lang_builtin_parse(name, &fast) != FN_COUNT;
 }
 
 const char *lang_cuda_word(const char *name)

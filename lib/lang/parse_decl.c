@@ -92,7 +92,7 @@ static bool declared_name(struct parser *p, struct lang_symbol *sym)
         return parser_error(p, "expected the variable's name, not %s", tok_text(p->a, &p->tok));
     sym->name = parser_name(p);
     sym->span = p->tok.span;
-    const char *why = lang_reserved(sym->name);
+    const char *why = lang_reserved(sym->name, p->lex.types);
     if (why)
         return parser_error(p, "'%s' is %s and can't name a variable", sym->name, why);
     parser_next(p);

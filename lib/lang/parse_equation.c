@@ -69,10 +69,11 @@ static bool parse_equation(struct parser *p, struct equation_syntax *s)
                         tok_text(p->a, &p->tok));
 }
 
-bool parse_equations(struct arena *a, struct span text, struct equation_text *out, struct diags *d)
+bool parse_equations(struct arena *a, struct span text, const struct lang_types *types,
+                     struct equation_text *out, struct diags *d)
 {
     struct parser p;
-    bool good = parser_init(&p, a, text, true, d);
+    bool good = parser_init(&p, a, text, true, types, d);
     if (!good)
         return false;
     while (p.tok.kind != T_EOF) {

@@ -189,7 +189,7 @@ struct lang_symbol *parse_index(struct parser *p)
     s->type = DT_I64;
     s->name = parser_name(p);
     s->span = p->tok.span;
-    const char *why = lang_reserved(s->name);
+    const char *why = lang_reserved(s->name, p->lex.types);
     if (why) {
         parser_error(p, "'%s' is %s and can't be an index", s->name, why);
         return NULL;
@@ -620,10 +620,11 @@ struct lang_expr *parse_expr(struct parser *p)
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-struct lang_expr *lang_parse_expr(struct arena *a, struct span text, struct diags *d)
+struct lang_expr *lang_parse_expr(struct arena *a, struct span text, const struct lang_types *types,
+                                  struct diags *d)
 {
     struct parser p;
-    if (!parser_init(&p, a, text, false, d))
+    if (!parser_init(&p, a, text, false, types, d))
         return NULL;
     struct lang_expr *e = parse_expr(&p);
     if (e && p.tok.kind == T_ASSIGN)

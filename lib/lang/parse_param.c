@@ -90,15 +90,15 @@ static bool parse_buffer(struct parser *p, struct lang_symbol *sym)
     return true;
 }
 
-bool lang_parse_param(struct arena *a, struct span text, struct lang_symbol *sym,
-                      struct lang_expr **value, struct diags *d)
+bool lang_parse_param(struct arena *a, struct span text, const struct lang_types *types,
+                      struct lang_symbol *sym, struct lang_expr **value, struct diags *d)
 {
     static const char *const modes[] = {
         [MODE_IN] = "in", [MODE_OUT] = "out", [MODE_INOUT] = "inout"};
     struct parser p;
     bool has_mode = false;
     *value = NULL;
-    if (!parser_init(&p, a, text, false, d))
+    if (!parser_init(&p, a, text, false, types, d))
         return false;
     if (p.tok.kind == T_EOF)
         return diag_error(d, text, "a declaration is missing, as in 'in f32[n]' or 'f32 = 1.0'");

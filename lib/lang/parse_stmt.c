@@ -79,7 +79,8 @@ static bool not_a_type(struct parser *p, struct span s, const char *name)
     if (strcmp(name, "volatile") == 0)
         return diag_error(p->d, s, LANG_NO_VOLATILE);
     if (x && x[1] && strspn(x + 1, "0123456789") == strlen(x + 1) &&
-        dtype_parse(name, (size_t)(x - name), &t))
+        (dtype_parse(name, (size_t)(x - name), &t) ||
+         lang_reserved(arena_strndup(p->a, name, (size_t)(x - name)), p->lex.types)))
         return diag_error(
             p->d, s, "there is no '%s': a vector has 2, 4, 8 or 16 lanes and 4 to 16 bytes", name);
     return diag_error(p->d, s, "'%s' is not a type", name);
@@ -490,11 +491,12 @@ struct lang_stmt *parse_stmt_block(struct parser *p)
     return good ? as_block(p, &list, s) : NULL;
 }
 
-struct lang_stmt *lang_parse_body(struct arena *a, struct span text, struct diags *d)
+struct lang_stmt *lang_parse_body(struct arena *a, struct span text, const struct lang_types *types,
+                                  struct diags *d)
 {
     struct parser p;
     stmt_list list = {0};
-    if (!parser_init(&p, a, text, false, d))
+    if (!parser_init(&p, a, text, false, types, d))
         return NULL;
     struct span s = p.tok.span;
     if (!statements(&p, &list, T_EOF))

@@ -3,10 +3,10 @@
 #include "lang/lang_int.h"
 
 bool parser_init(struct parser *p, struct arena *a, struct span text, bool hash_comments,
-                 struct diags *d)
+                 const struct lang_types *types, struct diags *d)
 {
     *p = (struct parser){.a = a, .d = d};
-    p->lex = (struct lexer){d, text.src, text.off, text.off + text.len, hash_comments};
+    p->lex = (struct lexer){d, text.src, text.off, text.off + text.len, hash_comments, types};
     if (text.len > LANG_MAX_TEXT) {
         text.len = 1;
         return diag_error(d, text, "this text is longer than 256 KiB");

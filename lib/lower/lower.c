@@ -30,10 +30,19 @@ const char *lower_entry_name(struct cg *g, const char *part)
     return name;
 }
 
+static void explain_types(struct cg *g)
+{
+    const struct spec *s = g->spec;
+    for (size_t i = 0; i < s->types.n; i++)
+        lower_explain(g, "%s: type %s is %s, of %s\n", s->name, s->types.v[i].name,
+                      dtype_name(s->types.v[i].chosen), spec_type_text(g->a, &s->types.v[i]));
+}
+
 static bool lower_one(struct cg *g)
 {
     const struct spec *s = g->spec;
     struct lower_plan plan = {0};
+    explain_types(g);
     if (!s->has_compute) {
         if (s->schedule.n)
             return cg_error(g, s->schedule.v[0].key_span,

@@ -26,7 +26,8 @@ static bool unknown_binding(struct spec_reader *r, const struct yaml_value *key)
     const char *near = nearest_bindable(r, key->text);
     const struct lang_symbol *sym = lang_find(&r->spec->params_scope, key->text);
     if (sym)
-        return diag_error(r->d, key->span, "'%s' is a buffer; a case binds dimensions and scalars",
+        return diag_error(r->d, key->span,
+                          "'%s' is a buffer; a case binds dimensions, scalars and types",
                           key->text);
     if (near)
         return diag_error(r->d, key->span,
@@ -45,7 +46,7 @@ static bool read_binding_value(struct spec_reader *r, const struct lang_symbol *
     if (!text_span(v, sym->name, &text, r->d))
         return false;
     bool is_dim = sym->kind == SYM_DIM;
-    struct lang_expr *e = lang_parse_expr(r->a, text, r->d);
+    struct lang_expr *e = lang_parse_expr(r->a, text, NULL, r->d);
     if (!e || !lang_check_expr(r->a, &none, &options, e, is_dim ? DT_VOID : sym->type, r->d))
         return false;
     if (is_dim && e->kind != E_INT)
@@ -60,14 +61,31 @@ static bool read_binding_value(struct spec_reader *r, const struct lang_symbol *
     return true;
 }
 
+static bool read_type_binding(struct spec_reader *r, const struct spec_type *t,
+                              const struct yaml_value *v, struct spec_case *c)
+{
+    enum dtype type;
+    bool word = v->kind == YAML_SCALAR;
+    if (!word || !dtype_parse(v->text, v->len, &type) || !spec_type_allows(t, type))
+        return type_refused(r, v->span, t,
+                            word ? arena_printf(r->a, "'%.60s'", v->text) : "a list or a map");
+    *VEC_PUSH(r->a, &c->bind) =
+        (struct spec_binding){.name = t->name, .span = v->span, .type = type};
+    return true;
+}
+
 static bool read_binding(struct spec_reader *r, const struct yaml_pair *pair, struct spec_case *c)
 {
+    const struct spec_type *type = spec_find_type(r->spec, pair->key->text);
+    if (type)
+        return read_type_binding(r, type, pair->value, c);
     const struct lang_symbol *sym = find_bindable(r->spec, pair->key->text);
     if (!sym)
         return unknown_binding(r, pair->key);
     struct spec_binding *b = VEC_PUSH(r->a, &c->bind);
     b->name = sym->name;
     b->span = pair->value->span;
+    b->type = DT_VOID;
     return read_binding_value(r, sym, pair->value, b);
 }
 

@@ -52,7 +52,7 @@ static bool read_word(struct contract_reader *r, const struct yaml_value *map, c
 static struct lang_expr *read_expr(struct contract_reader *r, struct span text, enum dtype want)
 {
     static const struct lang_options options = {0};
-    struct lang_expr *e = lang_parse_expr(r->a, text, r->d);
+    struct lang_expr *e = lang_parse_expr(r->a, text, NULL, r->d);
     if (!e || !lang_check_expr(r->a, &r->c->scope, &options, e, want, r->d))
         return NULL;
     return e;
@@ -301,8 +301,8 @@ static bool read_text(struct contract_reader *r, const struct yaml_value *map, c
     return true;
 }
 
-static bool read_types(struct contract_reader *r, const struct yaml_value *v,
-                       struct contract_message *m)
+static bool read_message_types(struct contract_reader *r, const struct yaml_value *v,
+                               struct contract_message *m)
 {
     if (!v)
         return true;
@@ -350,7 +350,7 @@ static bool read_message(struct contract_reader *r, const struct yaml_value *v)
         return diag_error(r->d, v->span, "a message is a map with print or assert");
     m->is_assert = yaml_get(v, "assert") != NULL;
     if (!only_keys(r, v, keys) || !read_text(r, v, m->is_assert ? "assert" : "print", &m->format) ||
-        !read_text(r, v, "message", &m->text) || !read_types(r, yaml_get(v, "types"), m))
+        !read_text(r, v, "message", &m->text) || !read_message_types(r, yaml_get(v, "types"), m))
         return false;
     if (!m->format)
         return diag_error(r->d, v->span, "a message is a map with print or assert");

@@ -18,6 +18,10 @@ static bool read_param(struct param_reader *p, const struct yaml_pair *pair)
     enum { MOST = 512 }; /* as many as 4 KiB of PTX parameters hold */
     if (!check_identifier(pair->key, "a parameter", p->d))
         return false;
+    if (lang_reserved(pair->key->text, p->types))
+        return diag_error(p->d, pair->key->span,
+                          "'%s' is a type (see 'types') and can't be the name of a parameter",
+                          pair->key->text);
     if (p->params.n == MOST)
         return diag_error(p->d, pair->key->span, "more than %d parameters", MOST);
     sym->name = pair->key->text;
@@ -36,7 +40,7 @@ static bool read_param(struct param_reader *p, const struct yaml_pair *pair)
         return false;
     param->span = text = text_trim(text);
     param->decl = arena_strndup(p->a, text.src->text + text.off, text.len);
-    if (!lang_parse_param(p->a, text, sym, &value, p->d))
+    if (!lang_parse_param(p->a, text, p->types, sym, &value, p->d))
         return false;
     p->params.v[sym->id].value = value;
     return true;
@@ -61,7 +65,7 @@ static bool collect_dims(struct param_reader *p, const struct lang_expr *e)
                       : "rename one of the two");
         return false;
     }
-    const char *why = lang_reserved(e->name);
+    const char *why = lang_reserved(e->name, p->types);
     if (why)
         return diag_error(p->d, e->span, "'%s' is %s and can't name a dimension", e->name, why);
     if (p->dims.n == MOST)
@@ -151,6 +155,11 @@ static bool apply_defines(struct spec_reader *r)
             if (strcmp(dim->name, r->defines[i].name) != 0)
                 continue;
             r->define_used[i] = true;
+            if (r->defines[i].type != DT_VOID) {
+                good = diag_error(r->d, SPAN_NONE, "the dimension '%s' is a number, not %s",
+                                  dim->name, dtype_name(r->defines[i].type));
+                continue;
+            }
             dim->has_value = true;
             dim->value = r->defines[i].value;
             if (dim->value < 1 || dim->value > UINT32_MAX)
@@ -163,7 +172,7 @@ static bool apply_defines(struct spec_reader *r)
 bool read_params(struct spec_reader *r, const struct yaml_value *v)
 {
     struct spec *s = r->spec;
-    struct param_reader p = {.a = r->a, .d = r->d, .scope = &s->params_scope};
+    struct param_reader p = {.a = r->a, .d = r->d, .scope = &s->params_scope, .types = &s->names};
     bool good = params_read(&p, v);
     s->params.v = p.params.v;
     s->params.n = p.params.n;

@@ -5,6 +5,7 @@
 enum key {
     K_KERNEL,
     K_DOC,
+    K_TYPES,
     K_PARAMS,
     K_REQUIRE,
     K_COMPUTE,
@@ -22,8 +23,8 @@ enum key {
 };
 
 static const char *const key_names[] = {
-    "kernel", "doc",     "params", "require",   "compute", "body",     "functions", "grid",
-    "block",  "cluster", "shared", "reference", "cases",   "schedule", "math",      NULL};
+    "kernel", "doc",     "types",  "params",    "require", "compute",  "body", "functions", "grid",
+    "block",  "cluster", "shared", "reference", "cases",   "schedule", "math", NULL};
 
 struct document {
     struct yaml_value *root;
@@ -53,7 +54,7 @@ static bool sort_keys(struct spec_reader *r, struct document *doc)
                               near);
         else
             good = diag_error(r->d, key->span,
-                              "unknown key '%.60s'; a kernel has kernel, doc, params, "
+                              "unknown key '%.60s'; a kernel has kernel, doc, types, params, "
                               "require, compute or body, functions, grid, block, "
                               "cluster, shared, reference, cases, schedule and math",
                               key->text);
@@ -141,7 +142,7 @@ static bool check_keys(struct spec_reader *r, const struct document *doc)
 static struct lang_expr *read_launch_expr(struct spec_reader *r, struct span text, enum dtype want)
 {
     static const struct lang_options options = {0};
-    struct lang_expr *e = lang_parse_expr(r->a, text, r->d);
+    struct lang_expr *e = lang_parse_expr(r->a, text, &r->spec->names, r->d);
     if (!e || !lang_check_expr(r->a, &r->spec->params_scope, &options, e, want, r->d))
         return NULL;
     if (want == DT_VOID && !dtype_is_int(e->type)) {
@@ -337,7 +338,7 @@ static bool read_body(struct spec_reader *r, const struct document *doc, struct 
     good &= read_shared(r, doc->value[K_SHARED]);
     if (!text_span(doc->value[K_BODY], "body", &text, r->d))
         return false;
-    s->body = lang_parse_body(r->a, text, r->d);
+    s->body = lang_parse_body(r->a, text, &s->names, r->d);
     for (uint32_t i = 0; i < 3; i++)
         opt.block[i] = i >= s->nblock ? 1 : lang_const_int(s->block[i], &size) ? (uint32_t)size : 0;
     opt.whole_rows = s->whole_rows = s->nblock > 0 && s->block[0] && is_whole_warps(r, s->block[0]);
@@ -351,6 +352,10 @@ static bool read_body(struct spec_reader *r, const struct document *doc, struct 
 
 static void warn_unused(struct spec_reader *r)
 {
+    for (size_t i = 0; i < r->spec->names.n; i++)
+        if (!r->spec->names.v[i].used)
+            diag_warning(r->d, r->spec->types.v[i].span, "'%s' is never used",
+                         r->spec->names.v[i].name);
     for (size_t i = 0; i < r->spec->params.n; i++) {
         const struct lang_symbol *sym = r->spec->params.v[i].sym;
         bool output = sym->kind == SYM_BUFFER && sym->mode != MODE_IN;
@@ -363,7 +368,8 @@ static void warn_unused(struct spec_reader *r)
 static bool read_text(struct spec_reader *r, const struct document *doc)
 {
     struct spec *s = r->spec;
-    struct lang_options opt = {.fast_math = s->math == MATH_FAST,
+    struct lang_options opt = {.types = &s->names,
+                               .fast_math = s->math == MATH_FAST,
                                .mark_rounded = s->math != MATH_STRICT,
                                .rounded_calls = s->rounded_calls};
     struct lang_scope *scope = &s->params_scope;
@@ -405,6 +411,8 @@ static bool read_document(struct spec_reader *r, struct yaml_value *root)
     good &= read_doc(r, doc.value[K_DOC]);
     good &= read_math(r, doc.value[K_MATH]);
     good &= check_keys(r, &doc);
+    if (doc.value[K_TYPES] && !read_types(r, doc.value[K_TYPES]))
+        return false;
     if (!doc.value[K_PARAMS] || !read_params(r, doc.value[K_PARAMS]))
         return false;
     if (doc.value[K_REQUIRE])
@@ -421,6 +429,9 @@ static bool add_spec(struct spec_reader *r, struct spec_file *f, const struct so
 {
     struct spec *s = r->spec = ARENA_NEW(r->a, struct spec);
     s->src = src;
+    const struct yaml_value *name = root->kind == YAML_MAP ? yaml_get(root, "kernel") : NULL;
+    if (r->only && !(name && name->kind == YAML_SCALAR && strcmp(name->text, r->only) == 0))
+        return true;
     if (!read_document(r, root))
         return false;
     const struct spec *other = spec_find(f, s->name);
@@ -438,29 +449,60 @@ static bool check_defines(const struct spec_reader *r)
     bool good = true;
     for (size_t i = 0; i < r->ndefine; i++)
         if (!r->define_used[i])
-            good = diag_error(r->d, SPAN_NONE, "no kernel has a dimension called '%s'",
+            good = diag_error(r->d, SPAN_NONE, "no kernel has a %s called '%s'",
+                              r->defines[i].type == DT_VOID ? "dimension" : "type",
                               r->defines[i].name);
     return good;
+}
+
+static struct spec_file *read_stream(struct spec_reader *r, const struct source *src)
+{
+    struct spec_file *f = ARENA_NEW(r->a, struct spec_file);
+    struct yaml_stream *stream = yaml_read(r->a, src, r->d);
+    bool good = true;
+    if (!stream)
+        return NULL;
+    r->define_used = ARENA_ARRAY(r->a, r->ndefine, bool);
+    for (size_t i = 0; i < stream->docs.n; i++)
+        if (stream->docs.v[i])
+            good &= add_spec(r, f, src, stream->docs.v[i]);
+    if (good && f->specs.n == 0)
+        good = diag_error(r->d, (struct span){src, 0, 0},
+                          "the input is empty; a kernel begins with 'kernel: "
+                          "NAME'");
+    return good && (r->only || check_defines(r)) ? f : NULL;
 }
 
 struct spec_file *spec_read(struct arena *a, const struct source *src,
                             const struct spec_define *defines, size_t ndefine, struct diags *d)
 {
     struct spec_reader r = {.a = a, .d = d, .defines = defines, .ndefine = ndefine};
-    struct spec_file *f = ARENA_NEW(a, struct spec_file);
-    struct yaml_stream *stream = yaml_read(a, src, d);
-    bool good = true;
-    if (!stream)
+    return read_stream(&r, src);
+}
+
+struct spec *spec_read_case(struct arena *a, const struct spec *s, const struct spec_case *c,
+                            const struct spec_define *defines, size_t ndefine, struct diags *d)
+{
+    VEC(struct spec_define) all = {0};
+    struct diags *own = diags_new(a);
+    for (size_t i = 0; i < ndefine; i++)
+        *VEC_PUSH(a, &all) = defines[i];
+    const struct spec_binding *conflict = spec_case_conflict(c, defines, ndefine);
+    if (conflict) {
+        diag_error(d, conflict->span, "the case '%s' says %s=%s, which was defined otherwise",
+                   c->name, conflict->name, dtype_name(conflict->type));
         return NULL;
-    r.define_used = ARENA_ARRAY(a, ndefine, bool);
-    for (size_t i = 0; i < stream->docs.n; i++)
-        if (stream->docs.v[i])
-            good &= add_spec(&r, f, src, stream->docs.v[i]);
-    if (good && f->specs.n == 0)
-        good = diag_error(d, (struct span){src, 0, 0},
-                          "the input is empty; a kernel begins with 'kernel: "
-                          "NAME'");
-    return good && check_defines(&r) ? f : NULL;
+    }
+    for (size_t i = 0; i < c->bind.n; i++)
+        if (c->bind.v[i].type != DT_VOID)
+            *VEC_PUSH(a, &all) = (struct spec_define){c->bind.v[i].name, 0, c->bind.v[i].type};
+    struct spec_reader r = {.a = a, .d = own, .defines = all.v, .ndefine = all.n, .only = s->name};
+    struct spec_file *f = read_stream(&r, s->src);
+    for (size_t i = 0; !f && i < own->list.n; i++)
+        *VEC_PUSH(d->arena, &d->list) = own->list.v[i];
+    d->nerror += f ? 0 : own->nerror;
+    d->nwarning += f ? 0 : own->nwarning;
+    return f ? f->specs.v[0] : NULL;
 }
 
 struct spec *spec_find(struct spec_file *f, const char *name)

@@ -19,10 +19,19 @@ struct spec_param {
     struct lang_expr *value; /* a scalar's default, checked; NULL: must be given */
 };
 
-/* A named value bound by a case: a dimension or a scalar. */
+/* types: a name for one of several types; what the text says with it is as if the chosen one had been written. */
+struct spec_type {
+    const char *name;
+    struct span span;
+    VEC(enum dtype) choices; /* the first is chosen where no define says otherwise */
+    enum dtype chosen;
+};
+
+/* A named value bound by a case: a dimension, a scalar or a type. */
 struct spec_binding {
     const char *name;
     struct span span;
+    enum dtype type; /* DT_VOID: it is a number */
     bool is_int;
     int64_t i;
     double f; /* also set when is_int */
@@ -44,6 +53,8 @@ struct spec {
     const char *name; /* the kernel */
     struct span name_span;
     const char *doc; /* "" if none */
+    VEC(struct spec_type) types;
+    struct lang_types names; /* the types as lang sees them */
     VEC(struct spec_param) params;
     VEC(struct lang_symbol *) dims; /* in the order of first appearance; sym->id is the index */
     VEC(struct lang_expr *) require;
@@ -67,16 +78,34 @@ struct spec {
 struct spec_define { /* -D name=value */
     const char *name;
     uint64_t value;
+    enum dtype type; /* DT_VOID: it is a number */
 };
 
-/* All the kernels of a stream. `defines` fix dimensions at emission; one that no kernel of the file has is an error.
- * Returns NULL with errors in d. Empty input is an error. */
+/* "cols=4096", "T=f32". Returns NULL, or what is wrong with it. */
+const char *spec_parse_define(struct arena *a, const char *text, struct spec_define *out);
+const char *spec_define_text(struct arena *a, const struct spec_define *def);
+
+/* All the kernels of a stream. `defines` fix dimensions and choose types at emission; one that no kernel of the file has
+ * is an error. Returns NULL with errors in d. Empty input is an error. */
 struct spec_file {
     VEC(struct spec *) specs;
 };
 struct spec_file *spec_read(struct arena *a, const struct source *src,
                             const struct spec_define *defines, size_t ndefine, struct diags *d);
 struct spec *spec_find(struct spec_file *f, const char *name); /* NULL if absent */
+
+const struct spec_type *spec_find_type(const struct spec *s, const char *name); /* NULL if absent */
+const char *spec_type_text(struct arena *a, const struct spec_type *t);         /* "f16, f32" */
+bool spec_type_allows(const struct spec_type *t, enum dtype type);
+/* The case's binding of a type that one of the defines chooses otherwise; NULL if there is none. */
+const struct spec_binding *spec_case_conflict(const struct spec_case *c,
+                                              const struct spec_define *defines, size_t ndefine);
+/* Does the case bind no type otherwise than it was chosen when s was read? */
+bool spec_case_fits(const struct spec *s, const struct spec_case *c);
+/* The kernel that s was read as, read again with the types that the case binds; `defines` as for spec_read. NULL with
+ * errors in d: among them that a define and the case choose different types. What was warned of before is not repeated. */
+struct spec *spec_read_case(struct arena *a, const struct spec *s, const struct spec_case *c,
+                            const struct spec_define *defines, size_t ndefine, struct diags *d);
 
 /* The equations that say what the kernel computes: reference: if there is one, else compute:; NULL for a body: without a
  * reference:. */

@@ -11,6 +11,7 @@ struct spec_reader {
     const struct spec_define *defines;
     size_t ndefine;
     bool *define_used;
+    const char *only; /* the kernel that is wanted; NULL: all */
     struct spec *spec;
 };
 
@@ -29,6 +30,10 @@ struct span text_trim(struct span s);
 /* A name that the user may choose: a C identifier, no word of the language. what: "a parameter" and the like. */
 bool check_identifier(const struct yaml_value *key, const char *what, struct diags *d);
 
+bool read_types(struct spec_reader *r, const struct yaml_value *v);
+/* An error: `given` is none of the type's choices. */
+bool type_refused(struct spec_reader *r, struct span at, const struct spec_type *t,
+                  const char *given);
 bool read_params(struct spec_reader *r, const struct yaml_value *v);
 bool read_requires(struct spec_reader *r, const struct yaml_value *v);
 bool read_cases(struct spec_reader *r, const struct yaml_value *v);
@@ -42,6 +47,7 @@ struct param_reader {
     struct arena *a;
     struct diags *d;
     struct lang_scope *scope;
+    const struct lang_types *types; /* NULL: none */
     VEC(struct spec_param) params;
     VEC(struct lang_symbol *) dims;
 };

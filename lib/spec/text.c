@@ -120,7 +120,7 @@ bool check_identifier(const struct yaml_value *key, const char *what, struct dia
         return diag_error(d, key->span, "the name of %s has at most %d characters", what, LONGEST);
     if (strcmp(key->text, "_") == 0)
         return diag_error(d, key->span, "'_' alone can't be the name of %s", what);
-    why = lang_reserved(key->text);
+    why = lang_reserved(key->text, NULL);
     if (why)
         return diag_error(d, key->span, "'%s' is %s and can't be the name of %s", key->text, why,
                           what);

@@ -93,6 +93,31 @@ entries() {
     [[ $output == *"given twice"* ]]
 }
 
+@test "-D chooses a type" {
+    printf 'kernel: k\ntypes: {T: [f16, bf16, f32]}\nparams:\n  x: in T[n]\n  y: out T[n]\ncompute: |\n  y[i] = T(2 * x[i])\n' >typed.yaml
+    kaio-emit typed.yaml | grep -qx '//@   x: in f16\[n\]'
+    for type in f16 bf16 f32; do
+        # as if it had been written: the same code, but for the name of the file
+        sed "/^types/d; s/\bT\b/$type/g" typed.yaml >plain.yaml
+        kaio-emit -D T=$type - <typed.yaml >got.ptx
+        kaio-emit - <plain.yaml | cmp - got.ptx
+    done
+    run -0 kaio-emit --explain -D T=bf16 typed.yaml
+    [[ $output == "k: type T is bf16, of f16, bf16, f32"* ]]
+    run -2 kaio-emit -D T=f64 typed.yaml
+    [[ $output == *"'T' is one of f16, bf16, f32, not f64"* ]]
+    run -2 kaio-emit -D T=16 typed.yaml
+    [[ $output == *"'T' is one of f16, bf16, f32, not 16"* ]]
+    run -2 kaio-emit -D n=f16 typed.yaml
+    [[ $output == *"'n' is a number, not f16"* ]]
+    run -2 kaio-emit -D S=f16 typed.yaml
+    [[ $output == *"no kernel has a type called 'S'"* ]]
+    run -2 kaio-emit -D T=f16 -D T=f32 typed.yaml
+    [[ $output == *"given twice"* ]]
+    run -2 kaio-run -D T=f32 - </dev/null
+    [[ $output == *"kaio-emit -D T=f32"* ]]
+}
+
 @test "-o writes a whole file or none" {
     kaio-emit -o out.ptx two.yaml
     kaio-emit two.yaml | cmp - out.ptx

@@ -170,6 +170,37 @@ YAML
     done
 }
 
+@test "run: a case's types have kernels of their own" {
+    cat >typed.yaml <<'END'
+kernel: k
+types: {T: [f16, f32]}
+params:
+  x: in T[n]
+  y: out T[n]
+compute: |
+  y[i] = 1.1 * x[i]
+cases:
+  first: {n: 5}
+  wide: {T: f32, n: 5}
+  again: {n: 6}
+END
+    run -0 kaio-verify --run -d cpu typed.yaml
+    [[ ${lines[0]} == "PASS     k/first normal  y f16[5]"* ]]
+    [[ ${lines[1]} == "PASS     k/wide normal  y f32[5]"* ]]
+    [[ ${lines[2]} == "PASS     k/again normal  y f16[6]"* ]]
+    run -0 kaio-verify --run -d cpu -D T=f16 typed.yaml
+    [[ ${lines[1]} == "SKIP     k/wide "*"-D chooses another type than the case" ]]
+    run -0 kaio-verify --run -d cpu -D T=f32 typed.yaml
+    [[ ${lines[0]} == "PASS     k/first normal  y f32[5]"* ]]
+    [[ ${lines[3]} == "3 passed, 0 failed, 0 skipped" ]]
+    run -0 kaio-verify --run -d cpu --format=json -D T=f16 typed.yaml first
+    [[ $output == *" -D T=f16 "* ]]
+    printf '\0\0' >x.bin
+    cp x.bin y.bin
+    run -0 kaio-verify -D T=f16 typed.yaml n=1 x=x.bin y=y.bin
+    run -2 kaio-verify -D T=f32 typed.yaml n=1 x=x.bin y=y.bin
+}
+
 @test "run: a wrong kernel fails, with the command that repeats it" {
     kaio-emit "$saxpy" | sed -E 's/(fma\.rn\.f32 .*), (%f[0-9]+), %f[0-9]+;/\1, \2, \2;/' >wrong.ptx
     run -1 kaio-verify --run -d cpu --ptx wrong.ptx --seed=9 "$saxpy" n33

@@ -43,7 +43,7 @@ static void declare(struct arena *a, struct lang_scope *s)
         struct diags *d = diags_new(a);
         struct lang_expr *value;
         const struct source *src = source_new(a, "decl", decl[i][1], strlen(decl[i][1]));
-        must(lang_parse_param(a, source_all(src), sym, &value, d));
+        must(lang_parse_param(a, source_all(src), NULL, sym, &value, d));
         for (uint32_t r = 0; r < sym->rank; r++)
             must(lang_check_expr(a, s, &opt, sym->dims[r], DT_VOID, d));
     }
@@ -57,16 +57,26 @@ static bool lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t 
     return sym->kind != SYM_BUFFER;
 }
 
+/* T is a type here. */
+static const struct lang_types *some_types(struct arena *a)
+{
+    struct lang_types *types = ARENA_NEW(a, struct lang_types);
+    types->v = ARENA_ARRAY(a, 1, struct lang_type);
+    types->v[0] = (struct lang_type){"T", DT_F16, false};
+    types->n = 1;
+    return types;
+}
+
 static void expression(struct arena *a, struct lang_scope *scope, struct span text, struct diags *d)
 {
     const struct lang_options opt = {0};
-    struct lang_expr *e = lang_parse_expr(a, text, d);
+    struct lang_expr *e = lang_parse_expr(a, text, some_types(a), d);
     int64_t v;
     if (!e)
         return;
     const char *once = lang_expr_text(a, e);
     struct lang_expr *again =
-        lang_parse_expr(a, source_all(source_new(a, "again", once, strlen(once))), d);
+        lang_parse_expr(a, source_all(source_new(a, "again", once, strlen(once))), NULL, d);
     if (d->nerror == 0) /* parentheses may make it too deep */
         must(strcmp(lang_expr_text(a, again), once) == 0);
     if (lang_check_expr(a, scope, &opt, e, DT_VOID, d)) {
@@ -78,7 +88,7 @@ static void expression(struct arena *a, struct lang_scope *scope, struct span te
 static void body(struct arena *a, struct lang_scope *scope, struct span text, struct diags *d)
 {
     const struct lang_options opt = {0};
-    struct lang_stmt *s = lang_parse_body(a, text, d);
+    struct lang_stmt *s = lang_parse_body(a, text, some_types(a), d);
     struct buf b = buf_in(a);
     if (!s)
         return;
@@ -90,7 +100,8 @@ static void body(struct arena *a, struct lang_scope *scope, struct span text, st
 static void equations(struct arena *a, struct lang_scope *scope, struct span text, bool reference,
                       struct diags *d)
 {
-    const struct lang_options opt = {.index_is_i64 = true, .allow_recurrence = reference};
+    const struct lang_options opt = {
+        .types = some_types(a), .index_is_i64 = true, .allow_recurrence = reference};
     struct lang_equations e;
     if (!lang_equations(a, text, scope, &opt, &e, d))
         return;
@@ -120,7 +131,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 2: equations(a, &scope, text, false, d); break;
     case 3: equations(a, &scope, text, true, d); break;
     case 4: lang_functions(a, text, &functions, &opt, d); break;
-    default: lang_parse_param(a, text, &sym, &value, d);
+    default: lang_parse_param(a, text, some_types(a), &sym, &value, d);
     }
     diags_format(d, "fuzz", false, &b);
     arena_free(a);

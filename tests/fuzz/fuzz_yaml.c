@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct arena *a = arena_new();
     struct diags *d = diags_new(a);
     const struct source *src = source_new(a, "fuzz.yaml", (const char *)data, size);
-    static const struct spec_define define = {"n", 64};
+    static const struct spec_define define = {"n", 64, DT_VOID};
     struct spec_file *f = spec_read(a, src, &define, size % 2, d);
     must((f != NULL) == (d->nerror == 0));
     print(d);

@@ -193,7 +193,7 @@ const char *reduce_kernel(struct arena *a, const char *text, reduce_test *fails,
                           .fails = fails,
                           .ctx = ctx,
                           .left = most};
-    r.body = lang_parse_body(a, span, diags_new(a));
+    r.body = lang_parse_body(a, span, NULL, diags_new(a));
     if (!r.body)
         return text;
     do {

@@ -65,7 +65,7 @@ static void choose_fixed(struct arena *a, struct trial *t)
         const struct spec_binding *b = &c->bind.v[i];
         struct random r = random_start(t->seed, hash_of(b->name));
         if (is_dimension(t->spec, b->name) && random_one_in(&r, 2))
-            *VEC_PUSH(a, &t->fixed) = (struct spec_define){b->name, (uint64_t)b->i};
+            *VEC_PUSH(a, &t->fixed) = (struct spec_define){b->name, (uint64_t)b->i, DT_VOID};
     }
 }
 

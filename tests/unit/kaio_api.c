@@ -61,6 +61,39 @@ static void emit_run_verify(struct kaio *k)
     free(ptx);
 }
 
+static void types(void)
+{
+    struct kaio *k = kaio_new();
+    static const char scale[] = "kernel: scale\n"
+                                "types: {T: [f16, f32]}\n"
+                                "params:\n"
+                                "  x: in T[n]\n"
+                                "  y: out T[n]\n"
+                                "compute: |\n"
+                                "  y[i] = 3 * x[i]\n";
+    char *ptx;
+    size_t len;
+    eq_int(kaio_emit(k, "s", scale, strlen(scale), NULL, &ptx, &len), KAIO_OK, "emits");
+    ok(ptx && strstr(ptx, "y: out f16[n]") != NULL, "for the first type");
+    free(ptx);
+    eq_int(kaio_define_type(k, "T", "float"), KAIO_OK, "takes a type");
+    eq_int(kaio_emit(k, "s", scale, strlen(scale), NULL, &ptx, &len), KAIO_OK, "emits");
+    ok(ptx && strstr(ptx, "y: out f32[n]") != NULL, "for the type that was chosen");
+    free(ptx);
+    float x[2] = {1, 2}, y[2] = {3, 6};
+    struct kaio_arg args[] = {{.name = "x", .data = x, .bytes = sizeof x},
+                              {.name = "y", .data = y, .bytes = sizeof y},
+                              {.name = "n", .value = "2"}};
+    eq_int(kaio_verify(k, "s", scale, strlen(scale), args, 3), KAIO_OK, "verifies that type");
+    eq_int(kaio_define_type(k, "T", "f33"), KAIO_BAD_INPUT, "refuses what is no type");
+    ok(strstr(kaio_messages(k), "name of a type") != NULL, "and says so");
+    eq_int(kaio_define_type(k, "T", "f64"), KAIO_OK, "takes a type");
+    eq_int(kaio_emit(k, "s", scale, strlen(scale), NULL, &ptx, &len), KAIO_BAD_INPUT,
+           "refuses one that the spec does not list");
+    ok(strstr(kaio_messages(k), "'T' is one of f16, f32, not f64") != NULL, "and names the list");
+    kaio_free(k);
+}
+
 static void messages(struct kaio *k)
 {
     char *ptx;
@@ -179,6 +212,7 @@ int main(void)
     emit_run_verify(k);
     printing(k);
     no_memory(k);
+    types();
     messages(k);
     kaio_free(k);
     kaio_free(NULL);

@@ -60,7 +60,7 @@ static struct lang_expr *checked(struct world *w, const char *text, bool i64)
 {
     const struct lang_options opt = {.index_is_i64 = i64};
     const struct source *src = source_new(w->a, "text", text, strlen(text));
-    struct lang_expr *e = lang_parse_expr(w->a, source_all(src), w->d);
+    struct lang_expr *e = lang_parse_expr(w->a, source_all(src), NULL, w->d);
     return e && lang_check_expr(w->a, &w->scope, &opt, e, DT_VOID, w->d) ? e : NULL;
 }
 
@@ -346,11 +346,11 @@ static void test_print(void)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         struct world *w = world_new();
         const struct source *src = source_new(w->a, "text", rows[r], strlen(rows[r]));
-        struct lang_expr *e = lang_parse_expr(w->a, source_all(src), w->d);
+        struct lang_expr *e = lang_parse_expr(w->a, source_all(src), NULL, w->d);
         if (ok(e, "%s: %s", rows[r], first_error(w))) {
             const char *once = lang_expr_text(w->a, e);
             src = source_new(w->a, "text", once, strlen(once));
-            e = lang_parse_expr(w->a, source_all(src), w->d);
+            e = lang_parse_expr(w->a, source_all(src), NULL, w->d);
             eq_str(e ? lang_expr_text(w->a, e) : "", once, "%s prints as %s, and again", rows[r],
                    once);
         }
@@ -382,7 +382,7 @@ static void test_print_exact(void)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         struct world *w = world_new();
         const struct source *src = source_new(w->a, "text", rows[r][0], strlen(rows[r][0]));
-        struct lang_expr *e = lang_parse_expr(w->a, source_all(src), w->d);
+        struct lang_expr *e = lang_parse_expr(w->a, source_all(src), NULL, w->d);
         eq_str(e ? lang_expr_text(w->a, e) : first_error(w), rows[r][1], "%s", rows[r][0]);
         arena_free(w->a);
     }

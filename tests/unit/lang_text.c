@@ -210,7 +210,7 @@ static void print_again(const char *text)
     struct buf once = buf_in(k.a), twice = buf_in(k.a);
     lang_print_stmt(k.spec->body, 0, &once);
     const struct source *src = source_new(k.a, "again", buf_text(&once), once.len);
-    struct lang_stmt *again = lang_parse_body(k.a, source_all(src), k.d);
+    struct lang_stmt *again = lang_parse_body(k.a, source_all(src), NULL, k.d);
     if (ok(again, "the printed body is parsed:\n%s", buf_text(&once)))
         lang_print_stmt(again->body[0], 0, &twice);
     eq_str(buf_text(&twice), buf_text(&once), "and prints the same");
@@ -321,7 +321,8 @@ static void test_body_print(void)
 
 static void test_defines(void)
 {
-    static const struct spec_define fixed[] = {{"rows", 4}, {"cols", 8}}, wrong[] = {{"row", 4}};
+    static const struct spec_define fixed[] = {{"rows", 4, DT_VOID}, {"cols", 8, DT_VOID}},
+                                    wrong[] = {{"row", 4, DT_VOID}};
     struct arena *a = arena_new();
     struct diags *d = diags_new(a);
     const struct source *src = source_new(a, "k.yaml", body_spec, strlen(body_spec));

@@ -136,7 +136,7 @@ static void test_of_spec(void)
 {
     struct arena *a = arena_new();
     struct diags *d = diags_new(a);
-    static const struct spec_define defines[] = {{"cols", 64}};
+    static const struct spec_define defines[] = {{"cols", 64, DT_VOID}};
     const struct source *src = source_new(a, "a \"b\"\n\xff.yaml", spec_text, strlen(spec_text));
     struct spec_file *f = spec_read(a, src, defines, 1, d);
     struct buf b = buf_in(a);
@@ -153,6 +153,82 @@ static void test_of_spec(void)
     struct contract_file *c = read_text(a, buf_text(&b), d);
     ok(c && strcmp(c->v.v[0]->source, "a \"b\"\n?.yaml") == 0,
        "a file name with odd characters is kept");
+    arena_free(a);
+}
+
+/* The errors' texts, a line each. */
+static const char *said(struct arena *a, const struct diags *d)
+{
+    struct buf b = buf_in(a);
+    for (size_t i = 0; i < d->list.n; i++)
+        buf_printf(&b, "%s%s", i ? "\n" : "", d->list.v[i].text);
+    return buf_text(&b);
+}
+
+static const char typed_text[] = "kernel: other\n"
+                                 "types: {T: [f32]}\n"
+                                 "params: {y: 'out T[n]'}\n"
+                                 "compute: y[i] = i\n"
+                                 "---\n"
+                                 "kernel: f\n"
+                                 "types: {T: [f16, f32, f64], I: i32}\n"
+                                 "params:\n"
+                                 "  x: in T[n]\n"
+                                 "  y: out T[n]\n"
+                                 "  k: I = 2\n"
+                                 "compute: |\n"
+                                 "  y[r] = T(x[r]) * k\n"
+                                 "cases:\n"
+                                 "  plain: {n: 3}\n"
+                                 "  wide: {n: 3, T: f64}\n"
+                                 "  same: {T: half, n: 3}\n";
+
+static const char *declared(struct arena *a, const struct spec *s)
+{
+    struct buf b = buf_in(a);
+    contract_write(contract_of_spec(a, s, "sm_80"), &b);
+    const char *at = strstr(buf_text(&b), "params:\n");
+    return at ? arena_strndup(a, at, (size_t)(strstr(at, "launches") - at)) : "";
+}
+
+static void test_types(void)
+{
+    struct arena *a = arena_new();
+    struct diags *d = diags_new(a);
+    struct spec_define def;
+    const struct source *src = source_new(a, "t.yaml", typed_text, strlen(typed_text));
+    struct spec_file *f = spec_read(a, src, NULL, 0, d);
+    eq_str(said(a, d), "", "a spec with types is read without complaint");
+    if (!f)
+        return;
+    const struct spec *s = f->specs.v[1];
+    eq_str(declared(a, s), "params:\n  x: in f16[n]\n  y: out f16[n]\n  k: i32 = 2\n",
+           "its contract has the first of each list");
+    eq_int(spec_case_fits(s, &s->cases.v[0]), true, "a case without types fits");
+    eq_int(spec_case_fits(s, &s->cases.v[1]), false, "one of another type does not");
+    eq_int(spec_case_fits(s, &s->cases.v[2]), true, "one of the same type does");
+    const struct spec *wide = spec_read_case(a, s, &s->cases.v[1], NULL, 0, d);
+    eq_str(wide ? declared(a, wide) : said(a, d),
+           "params:\n  x: in f64[n]\n  y: out f64[n]\n  k: i32 = 2\n",
+           "the kernel is read again for it, whatever the file's others allow");
+
+    ok(!spec_parse_define(a, "T=float", &def), "a define of a type");
+    eq_str(spec_define_text(a, &def), "T=f32", "is written with the type's short name");
+    ok(!spec_case_conflict(&s->cases.v[0], &def, 1) && spec_case_conflict(&s->cases.v[1], &def, 1),
+       "it excludes the cases of another type only");
+    ok(!spec_read_case(a, s, &s->cases.v[1], &def, 1, d), "which can't be read then");
+    eq_str(said(a, d), "the case 'wide' says T=f64, which was defined otherwise", "and why");
+    ok(spec_read(a, src, &def, 1, diags_new(a)) != NULL, "a file is read with another type");
+    ok(!spec_parse_define(a, "T=3", &def), "a define of a number");
+    d = diags_new(a);
+    ok(!spec_read(a, src, &def, 1, d), "is not for a type");
+    eq_str(said(a, d), "'T' is f32, not 3\n'T' is one of f16, f32, f64, not 3", "and says so");
+    ok(!spec_parse_define(a, "n=f32", &def), "a define of a type");
+    d = diags_new(a);
+    ok(!spec_read(a, src, &def, 1, d), "is not for a dimension");
+    eq_str(said(a, d),
+           "the dimension 'n' is a number, not f32\nthe dimension 'n' is a number, not f32",
+           "and says so");
     arena_free(a);
 }
 
@@ -199,6 +275,7 @@ int main(void)
     test_round_trip();
     test_expr();
     test_of_spec();
+    test_types();
     test_bad();
     return tap_done();
 }

@@ -4,11 +4,9 @@
 #include "base/cli.h"
 #include "base/io.h"
 #include "base/json.h"
-#include "base/num.h"
 #include "lower/lower.h"
 #include "run/device.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 
 enum {
@@ -26,7 +24,10 @@ static const struct cli_option options[] = {
      "compile for TARGET: sm_70 to sm_120, or 'native' for this\n"
      "machine's GPU (default sm_80)",
      "sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100 native"},
-    {'D', "define", "DIM=N", "fix a dimension, and specialise the code for it", ""},
+    {'D', "define", "NAME=VALUE",
+     "fix a dimension, and specialise the code for it;\n"
+     "or choose one of the spec's types (T=f32)",
+     ""},
     {OPT_KERNEL, "kernel", "NAME", "only the kernel NAME (may be repeated)", ""},
     {'g', "debug", NULL, "write .file and .loc, so that tools name lines of the spec"},
     {OPT_ANNOTATE, "annotate", NULL, "write the source lines as comments"},
@@ -125,21 +126,13 @@ static void set_target(struct job *j, const char **native)
 
 static void add_define(struct job *j)
 {
-    const char *s = j->cli.arg, *eq = strchr(s, '=');
-    size_t len = eq ? (size_t)(eq - s) : 0;
-    bool name = len > 0 && !isdigit((unsigned char)s[0]);
-    for (size_t i = 0; i < len; i++)
-        name = name && (isalnum((unsigned char)s[i]) || s[i] == '_');
-    if (!name)
-        cli_usage_error(&j->cli, "-D takes DIM=N, as in -D cols=4096, not '%s'", s);
     struct spec_define *def = VEC_PUSH(j->a, &j->defines);
-    def->name = arena_strndup(j->a, s, len);
-    if (num_uint(eq + 1, strlen(eq + 1), UINT32_MAX, &def->value) != NUM_OK)
-        cli_usage_error(&j->cli, "dimension '%s' is a number from 0 to 4294967295, not '%s'",
-                        def->name, eq + 1);
+    const char *wrong = spec_parse_define(j->a, j->cli.arg, def);
+    if (wrong)
+        cli_usage_error(&j->cli, "%s: %s", j->cli.shown, wrong);
     for (size_t i = 0; i + 1 < j->defines.n; i++)
         if (strcmp(j->defines.v[i].name, def->name) == 0)
-            cli_usage_error(&j->cli, "dimension '%s' is given twice", def->name);
+            cli_usage_error(&j->cli, "'%s' is given twice", def->name);
 }
 
 /* False: nothing more to do, *status is the exit status. */
@@ -185,12 +178,12 @@ static bool wanted(const struct job *j, const char *kernel)
     return j->kernels.n == 0;
 }
 
-static bool has_dim(const struct spec *s, const char *name)
+static bool has_name(const struct spec *s, const char *name)
 {
     for (size_t i = 0; i < s->dims.n; i++)
         if (strcmp(s->dims.v[i]->name, name) == 0)
             return true;
-    return false;
+    return spec_find_type(s, name) != NULL;
 }
 
 static bool read_specs(struct job *j)
@@ -223,9 +216,9 @@ static bool check_selection(struct job *j)
     for (size_t i = 0; i < j->defines.n; i++) {
         bool found = false;
         for (size_t k = 0; k < j->specs.n; k++)
-            found |= has_dim(j->specs.v[k], j->defines.v[i].name);
+            found |= has_name(j->specs.v[k], j->defines.v[i].name);
         if (!found)
-            return diag_error(j->d, SPAN_NONE, "no kernel has a dimension '%s'",
+            return diag_error(j->d, SPAN_NONE, "no kernel has a dimension or a type '%s'",
                               j->defines.v[i].name);
     }
     return true;

@@ -124,6 +124,9 @@ static void add_define(struct job *j)
     const char *s = j->cli.arg, *eq = strchr(s, '=');
     if (!eq || !is_name(s, (size_t)(eq - s)))
         cli_usage_error(&j->cli, "-D takes DIM=N, as in -D n=1024, not '%s'", s);
+    enum dtype type;
+    if (dtype_parse(eq + 1, strlen(eq + 1), &type))
+        cli_usage_error(&j->cli, "types are chosen at emission: kaio-emit -D %s", s);
     *VEC_PUSH(j->a, &j->args) = (struct run_arg){
         .name = arena_strndup(j->a, s, (size_t)(eq - s)), .value = eq + 1, .dim_only = true};
 }

@@ -37,7 +37,8 @@ static const struct cli_option option_list[] = {
     {OPT_GOLDEN, "golden", NULL, "compare two files, every bit unless a tolerance is given", NULL,
      NULL},
     {OPT_KERNEL, "kernel", "NAME", "of a file with several kernels, this one", NULL, NULL},
-    {'D', "define", "NAME=N", "fix a dimension at emission", NULL, NULL},
+    {'D', "define", "NAME=VALUE", "fix a dimension at emission, or choose a type (T=f32)", NULL,
+     NULL},
     {OPT_SAMPLE, "sample", "N", "check only N elements of each output, chosen at random", NULL,
      NULL},
     {.heading = "Running"},
@@ -84,16 +85,12 @@ static const struct cli_program program = {
 
 static void define(struct cli *cli, struct options *opt)
 {
-    const char *eq = strchr(cli->arg, '=');
-    uint64_t v;
-    if (!eq || eq == cli->arg || num_uint(eq + 1, strlen(eq + 1), UINT32_MAX, &v) != NUM_OK)
-        cli_usage_error(cli, "%s wants NAME=N with a whole number, not '%s'", cli->shown, cli->arg);
-    if (opt->ndefine == sizeof opt->define / sizeof *opt->define)
-        cli_usage_error(cli, "%s is given too often", cli->shown);
-    char *name = strndup(cli->arg, (size_t)(eq - cli->arg));
-    if (!name)
-        cli_usage_error(cli, "not enough memory");
-    opt->define[opt->ndefine++] = (struct spec_define){name, v};
+    const size_t most = sizeof opt->define / sizeof *opt->define;
+    const char *wrong = opt->ndefine == most
+                            ? "given too often"
+                            : spec_parse_define(opt->arena, cli->arg, &opt->define[opt->ndefine++]);
+    if (wrong)
+        cli_usage_error(cli, "%s: %s", cli->shown, wrong);
 }
 
 static void tolerance(struct cli *cli, double *to, struct options *opt)
@@ -152,7 +149,8 @@ int main(int argc, char **argv)
                           .seed = 1,
                           .message_bytes = RUN_MESSAGE_BYTES,
                           .tolerance = {.ulp = -1},
-                          .interrupted = &interrupted};
+                          .interrupted = &interrupted,
+                          .arena = arena_new()};
     cli_begin(&cli, &program, argc, argv);
     for (int id; (id = cli_next(&cli)) != CLI_END;)
         take_option(&cli, id, &opt);
@@ -166,7 +164,6 @@ int main(int argc, char **argv)
     int status = opt.golden ? verify_golden(&cli, &opt)
                  : opt.run  ? verify_run(&cli, &opt)
                             : verify_files(&cli, &opt);
-    for (size_t k = 0; k < opt.ndefine; k++)
-        free((char *)(uintptr_t)opt.define[k].name);
+    arena_free(opt.arena);
     return cli_finish(&cli, status);
 }

@@ -115,7 +115,7 @@ static const char *repeat_command(const struct kernel *k, const char *words, con
     if (o->check)
         buf_printf(&b, " --check=%s", o->check_words);
     for (size_t i = 0; i < o->ndefine; i++)
-        buf_printf(&b, " -D %s=%llu", o->define[i].name, (unsigned long long)o->define[i].value);
+        buf_printf(&b, " -D %s", spec_define_text(k->s->a, &o->define[i]));
     if (o->ptx) {
         buf_puts(&b, " --ptx=");
         print_word(o->ptx, &b);
@@ -204,6 +204,8 @@ static bool bind_case(struct trial *t)
 {
     for (size_t i = 0; t->named && i < t->named->bind.n; i++) {
         const struct spec_binding *b = &t->named->bind.v[i];
+        if (b->type != DT_VOID)
+            continue; /* the kernel was read so */
         struct run_dim *dim = run_find_dim(t->run, b->name);
         struct run_param *p = run_find_param(t->run, b->name);
         const char *from =
@@ -523,11 +525,64 @@ static const char *join(struct session *s)
     return buf_text(&b);
 }
 
+static bool same_types(const struct spec *x, const struct spec *y)
+{
+    for (size_t i = 0; i < x->types.n; i++)
+        if (x->types.v[i].chosen != y->types.v[i].chosen)
+            return false;
+    return true;
+}
+
+/* Emits and loads the kernel with the types of `spec`, unless that is what the device has. */
+static bool prepare(struct kernel *k, struct spec *spec, struct diags *d)
+{
+    struct session *s = k->s;
+    if (k->loaded && same_types(spec, k->spec))
+        return true;
+    k->loaded = false;
+    k->spec = spec;
+    if (!emit(k, d)) {
+        kernel_error(k, d, CLI_BAD_INPUT);
+        return false;
+    }
+    enum device_status st = s->ops->load(s->dev, k->ptx, d);
+    if (st != DEVICE_OK)
+        kernel_error(k, d, st == DEVICE_FAILED ? CLI_DEVICE_FAILED : CLI_BAD_INPUT);
+    return k->loaded = st == DEVICE_OK;
+}
+
+/* A case may bind types, for which there is a kernel of its own. false: no more cases. */
+static bool run_case(struct kernel *k, struct spec *spec, const struct spec_case *c)
+{
+    struct diags *d = diags_new(k->a);
+    const struct options *o = k->s->opt;
+    bool fits = spec_case_fits(spec, c);
+    if (!fits && (o->ptx || spec_case_conflict(c, o->define, o->ndefine))) {
+        struct trial t = {
+            .k = k, .a = k->a, .d = d, .test = test_name(k, c->name), .words = c->name};
+        add_row(&t,
+                &(struct row){.status = ROW_SKIP,
+                              .why = o->ptx ? "the case binds a type, and the PTX is given"
+                                            : "-D chooses another type than the case"},
+                NULL);
+        return true;
+    }
+    struct spec *as = fits ? spec : spec_read_case(k->a, spec, c, o->define, o->ndefine, d);
+    if (!as) {
+        kernel_error(k, d, CLI_BAD_INPUT);
+        return true;
+    }
+    if (!prepare(k, as, d))
+        return false;
+    run_trial(k, c, c->name);
+    return true;
+}
+
 static void run_kernel(struct session *s, const char *path, struct spec *spec)
 {
     struct kernel k = {.s = s, .a = arena_new(), .path = path, .spec = spec};
     struct diags *d = diags_new(k.a);
-    bool any = s->values.n > 0;
+    bool any = s->values.n > 0, good = true;
     for (size_t c = 0; c < spec->cases.n; c++)
         any |= wanted(s, spec->cases.v[c].name);
     if (!any && s->cases.n == 0) {
@@ -539,16 +594,11 @@ static void run_kernel(struct session *s, const char *path, struct spec *spec)
                    "'%s' has a body: and no reference:, so nothing says what it computes",
                    spec->name);
         kernel_error(&k, d, CLI_BAD_INPUT);
-    } else if (any && !emit(&k, d)) {
-        kernel_error(&k, d, CLI_BAD_INPUT);
     } else if (any) {
-        enum device_status st = s->ops->load(s->dev, k.ptx, d);
-        if (st != DEVICE_OK)
-            kernel_error(&k, d, st == DEVICE_FAILED ? CLI_DEVICE_FAILED : CLI_BAD_INPUT);
-        for (size_t c = 0; st == DEVICE_OK && c < spec->cases.n && !*s->opt->interrupted; c++)
+        for (size_t c = 0; good && c < spec->cases.n && !*s->opt->interrupted; c++)
             if (wanted(s, spec->cases.v[c].name))
-                run_trial(&k, &spec->cases.v[c], spec->cases.v[c].name);
-        if (st == DEVICE_OK && s->values.n)
+                good = run_case(&k, spec, &spec->cases.v[c]);
+        if (good && s->values.n && prepare(&k, spec, d))
             run_trial(&k, NULL, join(s));
     }
     arena_free(k.a);

@@ -53,6 +53,7 @@ struct options {
     enum format format;
     struct spec_define define[64];
     size_t ndefine;
+    struct arena *arena; /* of the defines */
     const volatile sig_atomic_t *interrupted;
 };
 
