@@ -7,11 +7,18 @@
  *     talk(u64 y, u32 limit, u64 messages)    what talk.ptx says, in blocks of 4 threads, the last thread first
  *     fault()                                 an illegal address
  *     idle(...)                               does nothing
+ *     twice(u64 x, u64 y, u32 n)              y[i] = 2 x[i]; so does thrice, which is slower
+ * The n of saxpy and twice may be missing: then the contract in the module's comments says it.
+ * What is queued on a stream other than the default one takes time on a clock of its own, a launch 10 us or what FAKE_CUDA_US says,
+ * now and then a little more; can be captured, and replayed as a graph. NVML's functions are here too (KAIO_NVML_LIB).
  * The environment says how it behaves:
  *     FAKE_CUDA_LOG=FILE        a line for each call that does something
  *     FAKE_CUDA_FAIL=NAME:CODE  that function fails, from its first call on
  *     FAKE_CUDA_DEVICES=N (1)   FAKE_CUDA_SM=NN (80)   FAKE_CUDA_VERSION=N (13000)   FAKE_CUDA_MEMORY=BYTES (16 MiB)
  *     FAKE_CUDA_JIT_LOG=TEXT    the JIT refuses every module and says this
+ *     FAKE_CUDA_US=NAME:N,...   a launch of that entry takes so many microseconds
+ *     FAKE_CUDA_WRONG=NAME[:N]  that entry's results are off by one in their last element, after N launches of any entry
+ *     FAKE_NVML=0               NVML does not start
  */
 #include <config.h>
 
@@ -31,7 +38,8 @@ static struct block {
 } blocks[MAX_BLOCKS];
 static size_t in_use;
 static int pending; /* an asynchronous error, reported by the next synchronisation */
-static int clock_ticks;
+static double clock_us;
+static unsigned long executed; /* launches, of any entry */
 
 static long setting(const char *name, long otherwise)
 {
@@ -129,10 +137,19 @@ API(cuDeviceGetAttribute, int *v, int which, int device)
     *v = which == 75   ? (int)(sm / 10)
          : which == 76 ? (int)(sm % 10)
          : which == 97 ? 166912
+         : which == 36 ? 1000000
+         : which == 37 ? 8000
          : which == 38 ? 1 << 20
          : which == 16 ? 4
          : which == 13 ? 1000000
                        : 0;
+    return 0;
+}
+
+API(cuDeviceGetPCIBusId, char *id, int len, int device)
+{
+    MAY_FAIL();
+    snprintf(id, (size_t)len, "0000:%02x:00.0", device);
     return 0;
 }
 
@@ -157,6 +174,34 @@ API(cuCtxSetCurrent, void *context)
 
 /* ---- modules: a copy of the text ---- */
 
+enum { MAX_MODULES = 64 };
+static char *modules[MAX_MODULES];
+
+/* The dimension that the contract of the module around f fixes; -1: none. */
+static long fixed_dim(const char *f, const char *name)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s: ", name);
+    for (size_t i = 0; i < MAX_MODULES; i++) {
+        if (!modules[i] || f < modules[i] || f > modules[i] + strlen(modules[i]))
+            continue;
+        const char *dims = strstr(modules[i], "//@ dims: {"), *at = dims ? strstr(dims, key) : NULL;
+        return at ? atol(at + strlen(key)) : -1;
+    }
+    return -1;
+}
+
+static size_t param_count(const char *f)
+{
+    const char *end = strchr(f, ')');
+    size_t n = 0;
+    while ((f = strstr(f, ".param .")) != NULL && f < end) {
+        n++;
+        f++;
+    }
+    return n;
+}
+
 API(cuModuleLoadDataEx, char **module, const char *image, unsigned n, int *option, void **value)
 {
     const char *log = getenv("FAKE_CUDA_JIT_LOG");
@@ -173,12 +218,20 @@ API(cuModuleLoadDataEx, char **module, const char *image, unsigned n, int *optio
     }
     record("load %zu bytes", strlen(image));
     *module = strdup(image);
+    for (size_t i = 0; i < MAX_MODULES; i++)
+        if (!modules[i]) {
+            modules[i] = *module;
+            break;
+        }
     return *module ? 0 : 2;
 }
 
 API(cuModuleUnload, char *module)
 {
     record("unload");
+    for (size_t i = 0; i < MAX_MODULES; i++)
+        if (modules[i] == module)
+            modules[i] = NULL;
     free(module);
     return 0;
 }
@@ -290,21 +343,186 @@ API(cuMemcpyDtoH_v2, void *to, uint64_t from, size_t bytes)
     return 0;
 }
 
-API(cuMemcpyDtoDAsync_v2, uint64_t to, uint64_t from, size_t bytes, void *stream)
+/* ---- streams ---- */
+
+enum { MOST_NODES = 1 << 16, MOST_ARGS = 16 };
+
+/* Something captured. */
+struct node {
+    const char *f; /* a launch; NULL: a copy, or a fill */
+    uint64_t threads;
+    uint64_t value[MOST_ARGS];
+    uint64_t to, from, bytes; /* from 0: a fill */
+    int fill;
+};
+struct graph {
+    struct node *v;
+    size_t n;
+};
+static struct stream {
+    struct graph *capture; /* NULL: not capturing */
+} the_stream;
+
+static int run(const char *f, uint64_t threads, void **args);
+
+/* "saxpy" of ".entry saxpy(" */
+static void entry_name(const char *f, char out[64])
 {
-    unsigned char *t = host(to, bytes), *f = host(from, bytes);
-    (void)stream;
-    MAY_FAIL();
-    record("copy %zu", bytes);
-    if (!t || !f)
+    const char *s = f + strlen(".entry ");
+    snprintf(out, 64, "%.*s", (int)strcspn(s, "("), s);
+}
+
+/* How long a launch takes: two in three as said, the third 2 % longer. */
+static double launch_us(const char *f)
+{
+    char name[64];
+    const char *s = getenv("FAKE_CUDA_US");
+    double us = 10;
+    entry_name(f, name);
+    size_t n = strlen(name);
+    for (; s && *s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL)
+        if (strncmp(s, name, n) == 0 && s[n] == ':')
+            us = atof(s + n + 1);
+    return executed % 3 == 2 ? us * 1.02 : us;
+}
+
+static int execute(const struct node *n)
+{
+    if (n->f) {
+        void *args[MOST_ARGS];
+        for (size_t i = 0; i < MOST_ARGS; i++)
+            args[i] = (void *)(uintptr_t)&n->value[i];
+        clock_us += launch_us(n->f);
+        return run(n->f, n->threads, args);
+    }
+    unsigned char *to = host(n->to, n->bytes), *from = n->from ? host(n->from, n->bytes) : NULL;
+    if (!to || (n->from && !from))
         return 1;
-    memmove(t, f, bytes);
+    clock_us += 2 + (double)n->bytes * 1e-3; /* 2 GB/s, read and written */
+    if (from)
+        memmove(to, from, n->bytes);
+    else
+        memset(to, n->fill, n->bytes);
     return 0;
 }
 
-/* ---- events: numbers from a clock that each record advances by a millisecond ---- */
+/* Runs it, or captures it. */
+static int queue(const struct node *n)
+{
+    char name[64] = "copy";
+    struct graph *g = the_stream.capture;
+    if (n->f)
+        entry_name(n->f, name);
+    else if (!n->from)
+        snprintf(name, sizeof name, "fill");
+    record("%s %s at %llu", g ? "capture" : "queue", name,
+           (unsigned long long)(n->f ? n->value[0] : n->to));
+    if (!g)
+        return execute(n);
+    if (g->n == MOST_NODES)
+        return 2;
+    g->v = realloc(g->v, (g->n + 1) * sizeof *g->v);
+    g->v[g->n++] = *n;
+    return 0;
+}
 
-API(cuEventCreate, int **event, unsigned flags)
+API(cuStreamCreate, struct stream **s, unsigned flags)
+{
+    MAY_FAIL();
+    *s = &the_stream;
+    return flags == 0 ? 0 : 1;
+}
+
+API(cuStreamDestroy_v2, struct stream *s)
+{
+    return s == &the_stream ? 0 : 1;
+}
+
+API(cuStreamSynchronize, struct stream *s)
+{
+    MAY_FAIL();
+    return s->capture ? 900 : pending;
+}
+
+API(cuStreamBeginCapture_v2, struct stream *s, int mode)
+{
+    MAY_FAIL();
+    if (!s || s->capture || mode != 1)
+        return 1;
+    record("begin capture");
+    s->capture = calloc(1, sizeof *s->capture);
+    return s->capture ? 0 : 2;
+}
+
+API(cuStreamEndCapture, struct stream *s, struct graph **g)
+{
+    *g = s->capture;
+    s->capture = NULL;
+    MAY_FAIL();
+    record("end capture: %zu nodes", *g ? (*g)->n : 0);
+    return *g ? 0 : 1;
+}
+
+API(cuGraphInstantiateWithFlags, struct graph **exec, struct graph *g, unsigned long long flags)
+{
+    MAY_FAIL();
+    *exec = g;
+    return flags == 0 ? 0 : 1;
+}
+
+API(cuGraphUpload, struct graph *g, struct stream *s)
+{
+    return g && s ? 0 : 1;
+}
+
+API(cuGraphLaunch, struct graph *g, struct stream *s)
+{
+    char name[64] = "copy";
+    MAY_FAIL();
+    if (!s || s->capture)
+        return 1;
+    if (g->n && g->v[0].f)
+        entry_name(g->v[0].f, name);
+    record("replay %zu nodes of %s", g->n, name);
+    for (size_t i = 0; i < g->n; i++) {
+        int e = execute(&g->v[i]);
+        if (e)
+            return e;
+    }
+    return 0;
+}
+
+API(cuGraphExecDestroy, struct graph *g)
+{
+    return g ? 0 : 1;
+}
+
+API(cuGraphDestroy, struct graph *g)
+{
+    record("graph destroyed");
+    free(g->v);
+    free(g);
+    return 0;
+}
+
+API(cuMemcpyDtoDAsync_v2, uint64_t to, uint64_t from, size_t bytes, struct stream *stream)
+{
+    MAY_FAIL();
+    if (stream)
+        return queue(&(struct node){.to = to, .from = from, .bytes = bytes});
+    record("copy %zu", bytes);
+    return execute(&(struct node){.to = to, .from = from, .bytes = bytes});
+}
+
+API(cuMemsetD8Async, uint64_t address, unsigned char value, size_t bytes, struct stream *stream)
+{
+    MAY_FAIL();
+    return stream ? queue(&(struct node){.to = address, .bytes = bytes, .fill = value}) : 1;
+}
+
+/* ---- events: the time of a clock, in microseconds; on the default stream each takes a millisecond ---- */
+
+API(cuEventCreate, double **event, unsigned flags)
 {
     (void)flags;
     MAY_FAIL();
@@ -312,42 +530,81 @@ API(cuEventCreate, int **event, unsigned flags)
     return *event ? 0 : 2;
 }
 
-API(cuEventDestroy_v2, int *event)
+API(cuEventDestroy_v2, double *event)
 {
     free(event);
     return 0;
 }
 
-API(cuEventRecord, int *event, void *stream)
+API(cuEventRecord, double *event, struct stream *stream)
 {
-    (void)stream;
-    *event = ++clock_ticks;
+    if (!stream)
+        clock_us = (double)(long)(clock_us / 1000 + 1) * 1000;
+    else if (stream->capture)
+        return 1;
+    *event = clock_us;
     return 0;
 }
 
-API(cuEventSynchronize, int *event)
+API(cuEventSynchronize, double *event)
 {
     (void)event;
     return pending;
 }
 
-API(cuEventElapsedTime, float *ms, int *start, int *end)
+API(cuEventElapsedTime, float *ms, double *start, double *end)
 {
-    *ms = (float)(*end - *start);
+    *ms = (float)((*end - *start) / 1000);
     return 0;
 }
 
 /* ---- launches ---- */
 
-static int saxpy(uint64_t threads, void **args)
+/* The n that a kernel was given as argument `at`, or that is fixed. */
+static uint32_t count_of(const char *f, void **args, size_t at)
+{
+    uint32_t n = (uint32_t)fixed_dim(f, "n");
+    if (param_count(f) > at)
+        memcpy(&n, args[at], 4);
+    return n;
+}
+
+static bool is_wrong(const char *f)
+{
+    char name[64];
+    const char *s = getenv("FAKE_CUDA_WRONG");
+    entry_name(f, name);
+    size_t n = strlen(name);
+    return s && strncmp(s, name, n) == 0 && (s[n] == 0 || s[n] == ':') &&
+           executed > (s[n] ? (unsigned long)atol(s + n + 1) : 0);
+}
+
+static int twice(const char *f, void **args)
+{
+    uint64_t xa, ya;
+    uint32_t n = count_of(f, args, 2);
+    memcpy(&xa, args[0], 8);
+    memcpy(&ya, args[1], 8);
+    float *x = (float *)(void *)host(xa, (size_t)n * 4),
+          *y = (float *)(void *)host(ya, (size_t)n * 4);
+    if (!x || !y)
+        return 700;
+    for (uint32_t i = 0; i < n; i++)
+        y[i] = 2 * x[i];
+    if (n && is_wrong(f))
+        y[n - 1] += 1;
+    return 0;
+}
+
+static int saxpy(const char *f, uint64_t threads, void **args)
 {
     uint64_t xa, ya;
     float alpha;
-    uint32_t n;
+    uint32_t n = count_of(f, args, 3);
     memcpy(&xa, args[0], 8);
     memcpy(&ya, args[1], 8);
     memcpy(&alpha, args[2], 4);
-    memcpy(&n, args[3], 4);
+    threads = fixed_dim(f, "n") >= 0 ? n : threads; /* an emitted one does several in a thread */
     float *x = (float *)(void *)host(xa, (size_t)n * 4),
           *y = (float *)(void *)host(ya, (size_t)n * 4);
     if (!x || !y)
@@ -431,8 +688,11 @@ static int talk(uint64_t threads, void **args)
 
 static int run(const char *f, uint64_t threads, void **args)
 {
+    executed++;
     if (strncmp(f, ".entry saxpy(", 13) == 0)
-        pending = saxpy(threads, args);
+        pending = saxpy(f, threads, args);
+    else if (strncmp(f, ".entry twice(", 13) == 0 || strncmp(f, ".entry thrice(", 14) == 0)
+        pending = twice(f, args);
     else if (strncmp(f, ".entry copy(", 12) == 0)
         pending = copy(args);
     else if (strncmp(f, ".entry overrun(", 15) == 0)
@@ -444,12 +704,22 @@ static int run(const char *f, uint64_t threads, void **args)
     return 0;
 }
 
-API(cuLaunchKernel, const char *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-    unsigned bz, unsigned shared, void *stream, void **args, void **extra)
+static int queue_launch(const char *f, uint64_t threads, void **args)
 {
-    (void)stream;
+    struct node n = {.f = f, .threads = threads};
+    size_t offset, size;
+    for (size_t i = 0; i < MOST_ARGS && cuFuncGetParamInfo(f, i, &offset, &size) == 0; i++)
+        memcpy(&n.value[i], args[i], size);
+    return queue(&n);
+}
+
+API(cuLaunchKernel, const char *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+    unsigned bz, unsigned shared, struct stream *stream, void **args, void **extra)
+{
     (void)extra;
     MAY_FAIL();
+    if (stream)
+        return queue_launch(f, (uint64_t)gx * gy * gz * bx * by * bz, args);
     record("launch %u,%u,%u x %u,%u,%u shared %u", gx, gy, gz, bx, by, bz, shared);
     if (!gx || !gy || !gz || !bx || !by || !bz || (uint64_t)bx * by * bz > 1024)
         return 1;
@@ -458,7 +728,7 @@ API(cuLaunchKernel, const char *f, unsigned gx, unsigned gy, unsigned gz, unsign
 
 struct config {
     unsigned gx, gy, gz, bx, by, bz, shared;
-    void *stream;
+    struct stream *stream;
     struct {
         int id;
         char pad[4];
@@ -472,7 +742,71 @@ API(cuLaunchKernelEx, const struct config *c, const char *f, void **args, void *
 {
     (void)extra;
     MAY_FAIL();
+    if (c->stream)
+        return queue_launch(f, 0, args);
     record("launch %u,%u,%u x %u,%u,%u shared %u cluster %u,%u,%u", c->gx, c->gy, c->gz, c->bx,
            c->by, c->bz, c->shared, c->attr->x, c->attr->y, c->attr->z);
     return c->nattr == 1 && c->attr->id == 4 ? run(f, 0, args) : 1;
+}
+
+/* ---- NVML ---- */
+
+static unsigned readings;
+
+API(nvmlInit_v2, void)
+{
+    return (int)setting("FAKE_NVML", 1) ? 0 : 999;
+}
+
+API(nvmlShutdown, void)
+{
+    return 0;
+}
+
+API(nvmlSystemGetDriverVersion, char *out, unsigned len)
+{
+    snprintf(out, len, "999.1");
+    return 0;
+}
+
+API(nvmlDeviceGetHandleByPciBusId_v2, const char *id, void **out)
+{
+    *out = &readings;
+    return strcmp(id, "0000:28:00.0") == 0 ? 0 : 6;
+}
+
+API(nvmlDeviceGetClockInfo, void *device, int which, unsigned *mhz)
+{
+    *mhz = which == 1 ? 1980 - 15 * (readings++ % 3) : 2619;
+    return device == &readings ? 0 : 2;
+}
+
+API(nvmlDeviceGetMaxClockInfo, void *device, int which, unsigned *mhz)
+{
+    *mhz = which == 1 ? 1980 : 2619;
+    return device == &readings ? 0 : 2;
+}
+
+API(nvmlDeviceGetPowerUsage, void *device, unsigned *mw)
+{
+    *mw = 420500;
+    return device == &readings ? 0 : 2;
+}
+
+API(nvmlDeviceGetEnforcedPowerLimit, void *device, unsigned *mw)
+{
+    *mw = 700000;
+    return device == &readings ? 0 : 2;
+}
+
+API(nvmlDeviceGetTemperature, void *device, int sensor, unsigned *celsius)
+{
+    *celsius = 51;
+    return device == &readings && sensor == 0 ? 0 : 2;
+}
+
+API(nvmlDeviceGetCurrentClocksThrottleReasons, void *device, unsigned long long *bits)
+{
+    *bits = 4;
+    return device == &readings ? 0 : 2;
 }

@@ -16,6 +16,8 @@ typedef struct cu_module_ *cu_module;
 typedef struct cu_function_ *cu_function;
 typedef struct cu_stream_ *cu_stream;
 typedef struct cu_event_ *cu_event;
+typedef struct cu_graph_ *cu_graph;
+typedef struct cu_graph_exec_ *cu_graph_exec;
 
 /* Results that we tell apart. */
 enum {
@@ -32,6 +34,8 @@ enum {
 enum cu_device_attribute {
     CU_ATTR_CLOCK_RATE = 13,
     CU_ATTR_MULTIPROCESSOR_COUNT = 16,
+    CU_ATTR_MEMORY_CLOCK_RATE = 36, /* kHz */
+    CU_ATTR_MEMORY_BUS_WIDTH = 37,  /* bits */
     CU_ATTR_L2_CACHE_SIZE = 38,
     CU_ATTR_SM_MAJOR = 75,
     CU_ATTR_SM_MINOR = 76,
@@ -49,6 +53,7 @@ enum cu_jit_option {
 };
 
 enum { CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4 };
+enum { CU_STREAM_DEFAULT = 0, CU_CAPTURE_THREAD_LOCAL = 1 };
 
 struct cu_launch_attribute {
     int id;

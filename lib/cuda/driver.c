@@ -1,24 +1,11 @@
 /* An NVIDIA GPU as a device (run/device.h), through its driver. */
 #include <config.h>
 
-#include "cuda/api.h"
+#include "cuda/driver.h"
 
 #include <stdio.h>
 
 #include "cuda/load.h"
-#include "run/device.h"
-
-struct device {
-    struct arena *arena;
-    struct cu_api cu;
-    cu_device ordinal, id;
-    cu_context context;
-    cu_module module; /* NULL until one is loaded */
-    int version;      /* of the driver: 12040 */
-    unsigned sm;
-    unsigned shared_optin; /* largest shared memory of a block, bytes */
-    cu_event start, end;
-};
 
 enum { CLUSTER_PORTABLE = 8, LOG_BYTES = 16 * 1024 };
 
@@ -33,8 +20,7 @@ static enum device_status status_of(cu_result r)
     return DEVICE_FAILED;
 }
 
-static enum device_status failed(struct device *dev, struct diags *d, cu_result r,
-                                 const char *doing)
+enum device_status cu_failed(struct device *dev, struct diags *d, cu_result r, const char *doing)
 {
     diag_error(d, SPAN_NONE, "%s: %s", doing, cu_error_text(&dev->cu, dev->arena, r));
     return status_of(r);
@@ -65,6 +51,7 @@ static int count_devices(struct diags *d)
 static void close_device(struct device *dev)
 {
     struct cu_api *cu = &dev->cu;
+    cu_queue_close(dev);
     if (dev->module)
         cu->ModuleUnload(dev->module);
     if (dev->start)
@@ -93,7 +80,7 @@ static enum device_status start_device(struct device *dev, struct diags *d)
     if (r == CU_SUCCESS)
         r = cu->EventCreate(&dev->end, 0);
     if (r != CU_SUCCESS) {
-        failed(dev, d, r, arena_printf(dev->arena, "cannot use GPU %d", dev->ordinal));
+        cu_failed(dev, d, r, arena_printf(dev->arena, "cannot use GPU %d", dev->ordinal));
         close_device(dev);
         return DEVICE_FAILED;
     }
@@ -140,6 +127,9 @@ static void device_about(struct device *dev, struct device_info *info)
     info->clock_khz = (unsigned)attribute(dev, CU_ATTR_CLOCK_RATE);
     info->l2_bytes = (uint64_t)attribute(dev, CU_ATTR_L2_CACHE_SIZE);
     info->driver_version = (unsigned)dev->version;
+    /* two transfers a cycle: every memory that GPUs have */
+    info->bandwidth = 2 * (uint64_t)attribute(dev, CU_ATTR_MEMORY_CLOCK_RATE) * 1000 *
+                      ((uint64_t)attribute(dev, CU_ATTR_MEMORY_BUS_WIDTH) / 8);
 }
 
 /* ---- memory ---- */
@@ -156,7 +146,7 @@ static enum device_status alloc_memory(struct device *dev, uint64_t bytes,
         diag_error(d, SPAN_NONE, "the GPU has no memory left for the %llu bytes of '%s'",
                    (unsigned long long)bytes, label && label->name ? label->name : "a buffer");
     else
-        failed(dev, d, r, "cannot allocate GPU memory");
+        cu_failed(dev, d, r, "cannot allocate GPU memory");
     return DEVICE_FAILED;
 }
 
@@ -170,7 +160,7 @@ static enum device_status write_memory(struct device *dev, uint64_t address, con
 {
     cu_result r = bytes ? dev->cu.MemcpyHtoD(address, from, (size_t)bytes) : CU_SUCCESS;
     if (r != CU_SUCCESS)
-        return failed(dev, d, r, "cannot copy to the GPU");
+        return cu_failed(dev, d, r, "cannot copy to the GPU");
     return DEVICE_OK;
 }
 
@@ -179,7 +169,7 @@ static enum device_status read_memory(struct device *dev, void *to, uint64_t add
 {
     cu_result r = bytes ? dev->cu.MemcpyDtoH(to, address, (size_t)bytes) : CU_SUCCESS;
     if (r != CU_SUCCESS)
-        return failed(dev, d, r, "cannot copy from the GPU");
+        return cu_failed(dev, d, r, "cannot copy from the GPU");
     return DEVICE_OK;
 }
 
@@ -206,34 +196,43 @@ static enum device_status copy_memory(struct device *dev, uint64_t to, uint64_t 
     if (r == CU_SUCCESS)
         r = elapsed(dev, stats);
     if (r != CU_SUCCESS)
-        return failed(dev, d, r, "cannot copy on the GPU");
+        return cu_failed(dev, d, r, "cannot copy on the GPU");
     return DEVICE_OK;
 }
 
 /* ---- modules ---- */
 
-static enum device_status load_module(struct device *dev, const struct source *ptx, struct diags *d)
+enum device_status cu_load_module(struct device *dev, const struct source *ptx, cu_module *out,
+                                  struct diags *d)
 {
     bool binary = ptx->len >= 4 && memcmp(ptx->text, "\177ELF", 4) == 0;
     struct cu_header head = binary ? (struct cu_header){0} : cu_header_of(ptx);
     char *log = arena_alloc(dev->arena, LOG_BYTES + 1);
     int option[] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
     void *value[] = {log, (void *)(uintptr_t)LOG_BYTES};
-    cu_module module = NULL;
     size_t before = d->nerror;
+    *out = NULL;
     if (!cu_header_fits(&head, dev->sm, dev->version, d))
         return DEVICE_REFUSED;
-    cu_result r = dev->cu.ModuleLoadDataEx(&module, ptx->text, 2, option, value);
-    if (r == CU_SUCCESS) {
-        if (dev->module)
-            dev->cu.ModuleUnload(dev->module);
-        dev->module = module;
+    cu_result r = dev->cu.ModuleLoadDataEx(out, ptx->text, 2, option, value);
+    if (r == CU_SUCCESS)
         return DEVICE_OK;
-    }
     cu_report_log(ptx, log, d);
     if (d->nerror == before)
-        failed(dev, d, r, arena_printf(dev->arena, "the driver refuses '%s'", ptx->name));
+        cu_failed(dev, d, r, arena_printf(dev->arena, "the driver refuses '%s'", ptx->name));
     return r == CU_OUT_OF_MEMORY ? DEVICE_FAILED : DEVICE_REFUSED;
+}
+
+static enum device_status load_module(struct device *dev, const struct source *ptx, struct diags *d)
+{
+    cu_module module;
+    enum device_status status = cu_load_module(dev, ptx, &module, d);
+    if (status != DEVICE_OK)
+        return status;
+    if (dev->module)
+        dev->cu.ModuleUnload(dev->module);
+    dev->module = module;
+    return DEVICE_OK;
 }
 
 /* ---- launches ---- */
@@ -262,22 +261,23 @@ static bool check_params(struct device *dev, cu_function f, const struct device_
     return true;
 }
 
-static cu_result launch_once(struct device *dev, cu_function f, const struct device_launch *l,
-                             void **args)
+cu_result cu_launch(struct device *dev, cu_function f, const struct device_launch *l,
+                    cu_stream stream)
 {
     struct device_dim g = l->grid, b = l->block, c = l->cluster;
+    void **args = (void **)(uintptr_t)l->args; /* the driver only reads them */
     if (c.x == 0)
-        return dev->cu.LaunchKernel(f, g.x, g.y, g.z, b.x, b.y, b.z, l->shared_bytes, NULL, args,
+        return dev->cu.LaunchKernel(f, g.x, g.y, g.z, b.x, b.y, b.z, l->shared_bytes, stream, args,
                                     NULL);
     struct cu_launch_attribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
                                           .value.cluster = {c.x, c.y, c.z}};
-    struct cu_launch_config config = {g.x,  g.y,      g.z, b.x, b.y, b.z, l->shared_bytes,
-                                      NULL, &cluster, 1};
+    struct cu_launch_config config = {g.x,    g.y,      g.z, b.x, b.y, b.z, l->shared_bytes,
+                                      stream, &cluster, 1};
     return dev->cu.LaunchKernelEx(&config, f, args, NULL);
 }
 
 /* Dynamic shared memory beyond the default and clusters beyond the portable size must be asked for. */
-static enum device_status prepare(struct device *dev, cu_function f, const struct device_launch *l,
+static enum device_status reserve(struct device *dev, cu_function f, const struct device_launch *l,
                                   struct diags *d)
 {
     uint64_t cluster = (uint64_t)l->cluster.x * l->cluster.y * l->cluster.z;
@@ -298,37 +298,40 @@ static enum device_status prepare(struct device *dev, cu_function f, const struc
     if (r == CU_SUCCESS && cluster > CLUSTER_PORTABLE)
         r = dev->cu.FuncSetAttribute(f, CU_FUNC_NON_PORTABLE_CLUSTER, 1);
     if (r != CU_SUCCESS)
-        return failed(dev, d, r, arena_printf(dev->arena, "cannot launch '%s'", l->entry));
+        return cu_failed(dev, d, r, arena_printf(dev->arena, "cannot launch '%s'", l->entry));
     return DEVICE_OK;
 }
 
-static enum device_status launch(struct device *dev, const struct device_launch *l, size_t n,
-                                 struct device_stats *stats, struct diags *d)
+enum device_status cu_prepare(struct device *dev, cu_module m, const struct device_launch *l,
+                              cu_function *f, struct diags *d)
 {
-    cu_function f = NULL;
-    void **args = ARENA_ARRAY(dev->arena, l->narg + 1, void *);
-    cu_result r = dev->module ? dev->cu.ModuleGetFunction(&f, dev->module, l->entry) : CU_NOT_FOUND;
+    *f = NULL;
+    cu_result r = m ? dev->cu.ModuleGetFunction(f, m, l->entry) : CU_NOT_FOUND;
     if (r == CU_NOT_FOUND) {
         diag_error(d, SPAN_NONE, "the module has no entry '%s'", l->entry);
         return DEVICE_REFUSED;
     }
     if (r != CU_SUCCESS)
-        return failed(dev, d, r, "cannot find the kernel");
-    if (!check_params(dev, f, l, d))
-        return DEVICE_REFUSED;
-    enum device_status status = prepare(dev, f, l, d);
-    for (size_t i = 0; i < l->narg; i++)
-        args[i] = (void *)(uintptr_t)l->args[i]; /* the driver only reads them */
+        return cu_failed(dev, d, r, "cannot find the kernel");
+    return check_params(dev, *f, l, d) ? reserve(dev, *f, l, d) : DEVICE_REFUSED;
+}
+
+static enum device_status launch(struct device *dev, const struct device_launch *l, size_t n,
+                                 struct device_stats *stats, struct diags *d)
+{
+    cu_function f;
+    cu_module m = dev->module;
+    enum device_status status = cu_prepare(dev, m, l, &f, d);
     for (size_t i = 0; i < n && status == DEVICE_OK; i++) {
-        r = dev->cu.EventRecord(dev->start, NULL);
+        cu_result r = dev->cu.EventRecord(dev->start, NULL);
         if (r == CU_SUCCESS)
-            r = launch_once(dev, f, l, args);
+            r = cu_launch(dev, f, l, NULL);
         if (r == CU_SUCCESS)
             r = dev->cu.EventRecord(dev->end, NULL);
         if (r == CU_SUCCESS)
             r = elapsed(dev, stats ? &stats[i] : NULL);
         if (r != CU_SUCCESS)
-            status = failed(dev, d, r, arena_printf(dev->arena, "kernel '%s' failed", l->entry));
+            status = cu_failed(dev, d, r, arena_printf(dev->arena, "kernel '%s' failed", l->entry));
     }
     return status;
 }
@@ -346,4 +349,5 @@ const struct device_ops cuda_device = {
     .load = load_module,
     .launch = launch,
     .close = close_device,
+    .queue = &cuda_queue,
 };

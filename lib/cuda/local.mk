@@ -1,4 +1,6 @@
 lib_libkaiocore_la_SOURCES += \
 	lib/cuda/api.c lib/cuda/api.def lib/cuda/api.h \
 	lib/cuda/load.c lib/cuda/load.h \
-	lib/cuda/driver.c
+	lib/cuda/nvml.c lib/cuda/nvml.h \
+	lib/cuda/queue.c \
+	lib/cuda/driver.c lib/cuda/driver.h

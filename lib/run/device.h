@@ -27,6 +27,7 @@ struct device_info {
     unsigned sm;     /* 90; the simulator takes the module's target: 0 */
     uint64_t memory; /* bytes */
     uint64_t l2_bytes;
+    uint64_t bandwidth; /* of its memory, bytes per second, by its clock and width; 0: unknown */
     unsigned multiprocessors, clock_khz, driver_version; /* 0 where it means nothing */
 };
 
@@ -62,6 +63,9 @@ struct device_array {
     const uint64_t *dim;
 };
 
+struct device_module; /* a module loaded beside others; each implementation's own */
+struct device_graph;  /* recorded work */
+
 struct device_launch {
     const char *entry;
     struct device_dim grid, block, cluster; /* cluster 0,0,0: none */
@@ -71,6 +75,7 @@ struct device_launch {
     size_t narg;
     const struct device_array *array; /* narray of them; none overlap */
     size_t narray;
+    struct device_module *module; /* where the entry is; NULL: what load() loaded */
 };
 
 struct device_stats {
@@ -121,6 +126,55 @@ struct device_ops {
     enum device_status (*launch)(struct device *dev, const struct device_launch *l, size_t n,
                                  struct device_stats *stats, struct diags *d);
     void (*close)(struct device *dev);
+    const struct device_queue *queue; /* NULL: nothing can be queued; the simulator */
+};
+
+/* What a device's sensors say now; a quantity without one is 0. */
+struct device_sensors {
+    unsigned sm_mhz, memory_mhz;         /* clocks */
+    unsigned max_sm_mhz, max_memory_mhz; /* the highest they can have */
+    double watts, limit_watts;           /* power drawn, and allowed */
+    unsigned celsius;
+    uint64_t throttle; /* why the clock is lower than it could be: enum device_throttle, bits */
+    char driver[80];   /* "580.159.04" */
+};
+/* NVML's bits (nvml.h, nvmlClocksEventReasons); the others mean no loss. */
+enum device_throttle {
+    DEVICE_THROTTLE_POWER = 0x4,
+    DEVICE_THROTTLE_HARDWARE = 0x8,
+    DEVICE_THROTTLE_THERMAL = 0x20 | 0x40,
+    DEVICE_THROTTLE_BRAKE = 0x80,
+};
+
+/* Work that is queued and runs in that order while the caller goes on: what benchmarks are made of. Modules are
+ * loaded side by side; what is queued between record() and recorded() does not run but becomes a graph, which
+ * replay() queues as a whole. Queued work that went wrong shows at wait() at the latest. */
+struct device_queue {
+    enum device_status (*load)(struct device *dev, const struct source *ptx,
+                               struct device_module **m, struct diags *d);
+    void (*unload)(struct device *dev, struct device_module *m);
+    /* Checks a launch of a module against the device, and makes the device ready for it: once, and before it is recorded.
+     * Its arguments are not looked at. */
+    enum device_status (*prepare)(struct device *dev, const struct device_launch *l,
+                                  struct diags *d);
+    /* The arguments are copied. */
+    enum device_status (*launch)(struct device *dev, const struct device_launch *l,
+                                 struct diags *d);
+    enum device_status (*copy)(struct device *dev, uint64_t to, uint64_t from, uint64_t bytes,
+                               struct diags *d);
+    enum device_status (*fill)(struct device *dev, uint64_t address, uint8_t value, uint64_t bytes,
+                               struct diags *d);
+    enum device_status (*record)(struct device *dev, struct diags *d);
+    /* Ends the recording, also one that failed; then *g is NULL. */
+    enum device_status (*recorded)(struct device *dev, struct device_graph **g, struct diags *d);
+    enum device_status (*replay)(struct device *dev, struct device_graph *g, struct diags *d);
+    void (*discard)(struct device *dev, struct device_graph *g);
+    /* Marks the begin or the end of what is timed. */
+    enum device_status (*mark)(struct device *dev, bool end, struct diags *d);
+    /* Waits until everything queued is done. seconds, where not NULL: between the last two marks. */
+    enum device_status (*wait)(struct device *dev, double *seconds, struct diags *d);
+    /* Readable while work runs. NULL, or what is missing: no sensors. */
+    const char *(*sensors)(struct device *dev, struct device_sensors *s);
 };
 
 extern const struct device_ops cuda_device; /* lib/cuda */

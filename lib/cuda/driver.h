@@ -1,0 +1,38 @@
+/* A GPU that is open: what the parts of lib/cuda share. Private to lib/cuda. */
+#ifndef KAIO_CUDA_DRIVER_H
+#define KAIO_CUDA_DRIVER_H
+
+#include "cuda/api.h"
+#include "cuda/nvml.h"
+#include "run/device.h"
+
+struct device {
+    struct arena *arena;
+    struct cu_api cu;
+    cu_device ordinal, id;
+    cu_context context;
+    cu_module module; /* NULL until one is loaded */
+    int version;      /* of the driver: 12040 */
+    unsigned sm;
+    unsigned shared_optin; /* largest shared memory of a block, bytes */
+    cu_event start, end;
+    cu_stream stream; /* of the queue; NULL until it is used */
+    struct nvml nvml;
+};
+
+/* Adds an error, "doing: what the driver says", and says what it means. */
+enum device_status cu_failed(struct device *dev, struct diags *d, cu_result r, const char *doing);
+/* Compiles PTX, or takes a cubin; DEVICE_REFUSED with the JIT's log in d. */
+enum device_status cu_load_module(struct device *dev, const struct source *ptx, cu_module *out,
+                                  struct diags *d);
+/* The entry that a launch names, with its parameters checked, and prepared for the shared memory and the cluster that the
+ * launch asks for. */
+enum device_status cu_prepare(struct device *dev, cu_module m, const struct device_launch *l,
+                              cu_function *f, struct diags *d);
+cu_result cu_launch(struct device *dev, cu_function f, const struct device_launch *l,
+                    cu_stream stream);
+
+extern const struct device_queue cuda_queue;
+void cu_queue_close(struct device *dev);
+
+#endif
