@@ -245,6 +245,32 @@ void eval_fmul(struct frame *f, const struct node *n, const uint8_t *mask)
         redo(op_mul, n, a, b, o);
 }
 
+/* What x * (1/y) loses beside the product's own rounding: half an ulp of 1/y. Where 1/y overflows, or y is no number,
+ * a kernel must divide. A power of two loses nothing. */
+static double reciprocal_loss(const struct rounding *r, double x, double y, double ey)
+{
+    double a = fabs(y);
+    int exponent;
+    if (!(a > 0x1p-128 && a < INFINITY) || (frexp(a, &exponent) == 0.5 && ey == 0))
+        return 0;
+    return fabs(x) * fmax(r->unit / a, r->tiny);
+}
+
+/* Quotients that may be products with a reciprocal. */
+static void reciprocals(const struct node *n, const struct vec *a, const struct vec *b,
+                        struct vec *o)
+{
+    for (int l = 0; l < LANES; l++) {
+        double loss = reciprocal_loss(&n->round, a->v[l], b->v[l], b->e[l]);
+        if (!(loss > 0) || !isfinite(o->v[l]) || o->e[l] == INFINITY)
+            continue;
+        if (o->e[l] == 0) /* exact as a quotient */
+            loss += n->round.unit * fabs(o->v[l]) + n->round.tiny;
+        o->e[l] = (o->e[l] + loss) * SLACK;
+        ref_range(&n->round, &o->v[l], &o->e[l]);
+    }
+}
+
 void eval_fdiv(struct frame *f, const struct node *n, const uint8_t *mask)
 {
     const struct vec *a = node_arg(f, n, 0, mask), *b = node_arg(f, n, 1, mask);
@@ -266,6 +292,8 @@ void eval_fdiv(struct frame *f, const struct node *n, const uint8_t *mask)
     }
     if (bad)
         redo(op_div, n, a, b, o);
+    if (n->reciprocal && !n->rounded)
+        reciprocals(n, a, b, o);
 }
 
 void eval_fsqrt(struct frame *f, const struct node *n, const uint8_t *mask)

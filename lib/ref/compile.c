@@ -155,6 +155,19 @@ static bool is_basic(const struct node *n)
            n->eval == eval_fdiv || n->eval == eval_fsqrt || n->eval == eval_ffma;
 }
 
+/* Whether an equation or a reduction computes it. */
+static bool is_computed(const struct lang_expr *e)
+{
+    bool named = e->kind == E_NAME || e->kind == E_INDEX;
+    bool input = named && e->sym->kind == SYM_BUFFER && e->sym->mode != MODE_OUT;
+    if (e->kind == E_REDUCE || (named && !input && e->sym->def))
+        return true;
+    for (uint32_t k = 0; k < e->nargs && e->kind != E_INDEX; k++)
+        if (is_computed(e->args[k]))
+            return true;
+    return false;
+}
+
 static struct node *binary(struct compiler *c, const struct lang_expr *e)
 {
     node_eval *eval = binary_eval(e);
@@ -167,6 +180,7 @@ static struct node *binary(struct compiler *c, const struct lang_expr *e)
     n->rounded = is_basic(n) && c->p->in->spec->math == MATH_STRICT;
     if (eval == eval_fdiv && e->type == DT_F32 && c->p->in->spec->math == MATH_FAST)
         n->round.unit *= 4; /* div.full: 2 ulp */
+    n->reciprocal = eval == eval_fdiv && is_computed(e->args[1]);
     if (!compile_args(c, n, e->args))
         return NULL;
     for (uint32_t k = 0; k < 2; k++)
@@ -309,6 +323,7 @@ static struct node *reduce(struct compiler *c, const struct lang_expr *e)
     struct node *n = node_new(c, e, eval_reduce, 0);
     struct reduce *r = n->reduce = ARENA_NEW(a, struct reduce);
     r->kind = e->reduce;
+    r->depth = c->p->depth;
     r->nloop = e->nindex;
     r->loop = ARENA_ARRAY(a, e->nindex, struct loop);
     r->acc = c->p->nacc++;

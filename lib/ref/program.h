@@ -42,7 +42,8 @@ struct node {
     uint32_t nargs;
     struct node **args;
     struct rounding round;
-    bool rounded; /* the operation stands in an explicit conversion to its own type */
+    bool reciprocal; /* a quotient that may be a product with the divisor's reciprocal */
+    bool rounded;    /* the operation stands in an explicit conversion to its own type */
     /* a product that may become part of an fma, so that its overflow may not happen */
     bool contracts;
     enum lang_op op;       /* integer and comparison nodes */
@@ -92,7 +93,8 @@ struct reduce {
     struct loop *loop;
     struct node *body;
     struct rounding round;
-    uint32_t acc; /* index of its accumulator in the frame */
+    uint64_t depth; /* of sums: struct ref_options */
+    uint32_t acc;   /* index of its accumulator in the frame */
     uint32_t first_index,
         nindex; /* slots of the equation it is in: copied when lanes run along the last loop */
 };
@@ -100,6 +102,7 @@ struct reduce {
 struct program {
     struct arena *arena;
     const struct ref_input *in;
+    uint64_t depth;
     VEC(struct tensor *) tensors;
     VEC(struct equation *) equations;
     VEC(struct node *) constants; /* filled once per frame */

@@ -8,6 +8,7 @@
 struct acc {
     double s[LANES], c[LANES]; /* sum and its compensation; the product; the best value */
     double m[LANES];           /* sum of magnitudes, errors included; product of magnitudes */
+    double up[LANES];          /* sum of the positive terms */
     double es[LANES];          /* sum of the terms' errors; the error of the best */
     double quantum[LANES];     /* every term is a multiple of it; 0: not known to be exact */
     double sure[LANES],
@@ -79,8 +80,9 @@ static void sum_term(struct acc *a, int l, double v, double e, double precision)
     a->c[l] += fabs(a->s[l]) >= fabs(v) ? (a->s[l] - s) + v : (v - s) + a->s[l];
     a->s[l] = s;
     a->m[l] += isfinite(fabs(v) + e) ? fabs(v) + e : 0;
+    a->up[l] += v > 0 && isfinite(v) ? v : 0;
     a->es[l] += e;
-    a->n[l]++;
+    a->n[l] += v != 0 || e != 0; /* adding a zero rounds nothing */
     if (a->quantum[l] > 0) {
         if (e != 0 || !isfinite(v))
             a->quantum[l] = 0;
@@ -218,8 +220,9 @@ static void sum_lanes(struct acc *restrict a, const struct vec *restrict v,
         a->s[l] = s;
         double magnitude = fabs(x) + e;
         a->m[l] += magnitude < INFINITY ? magnitude : 0;
+        a->up[l] += (x > 0) & (x < INFINITY) ? x : 0;
         a->es[l] += e;
-        a->n[l] += mask[l] != 0;
+        a->n[l] += (x != 0) | (e != 0);
     }
 }
 
@@ -347,6 +350,25 @@ static void run_loop(struct frame *f, const struct reduce *r, struct acc *a, uin
 
 /* ---- the result -------------------------------------------------------------------------------------------- */
 
+/* No partial sum is larger, whatever the order: the terms of one sign together. */
+static double largest_partial(const struct acc *a, int l, double sum)
+{
+    double up = a->up[l], down = fmax(up - sum, 0);
+    double side = (fmax(up, down) + a->es[l]) * (1 + 0x1p-40);
+    return side < a->m[l] ? side : a->m[l];
+}
+
+/* What adding the terms up may lose. In any order there are n - 1 roundings, each of a partial sum; where a term goes
+ * through at most depth of them, it is that part of its own magnitude (Higham, section 4.2). */
+static double sum_loss(const struct reduce *r, const struct acc *a, int l, double side)
+{
+    double u = r->round.unit, add = (double)a->n[l] - 1;
+    double depth = r->depth && (double)r->depth < add ? (double)r->depth : add;
+    double any = add * u < 0.5 ? add * u / (1 - add * u) * side : INFINITY;
+    double tree = depth * u < 0.5 ? depth * u / (1 - depth * u) * a->m[l] : INFINITY;
+    return fmin(any, tree);
+}
+
 static void sum_result(const struct reduce *r, const struct acc *a, int l, double *v, double *e)
 {
     double plain = a->s[l], n = (double)a->n[l];
@@ -357,16 +379,15 @@ static void sum_result(const struct reduce *r, const struct acc *a, int l, doubl
         return;
     }
     /* a partial sum may overflow although the result does not, or to the other infinity */
-    bool overflows = a->m[l] > r->round.limit && fabs(*v) <= r->round.limit;
+    double side = isfinite(plain) ? largest_partial(a, l, *v) : a->m[l];
+    bool overflows = side > r->round.limit && fabs(*v) <= r->round.limit;
     if (a->es[l] == INFINITY || overflows || (isinf(plain) && a->m[l] > r->round.limit)) {
         *e = INFINITY;
     } else if (isfinite(plain)) {
         bool exact = a->es[l] == 0 &&
                      (n <= 1 || (a->quantum[l] > 0 && a->m[l] <= precision(r) * a->quantum[l]));
-        double g = n *
-                   r->round.unit; /* gamma_n of Higham: n-1 additions in any order, and an fma's */
         if (!exact)
-            *e = a->es[l] + (g < 0.5 ? g / (1 - g) : INFINITY) * a->m[l] + r->round.tiny;
+            *e = a->es[l] + sum_loss(r, a, l, side) + r->round.tiny;
         ref_range(&r->round, v, e);
     }
 }

@@ -8,8 +8,11 @@
  *   - an operation of type T adds u_T (|v| + what its operands' errors propagate to) and half the smallest subnormal;
  *     u_f64 counts twice, because the reference is itself computed in double. Products and sums may be contracted.
  *   - an operation on exact operands whose result is representable in T is exact: e = 0.
- *   - a sum of n terms t adds (n-1) u_T sum(|t|) and the errors of its terms: any order, any tree. If every partial
- *     sum is representable whatever the order, nothing is added.
+ *   - a sum of n terms t that are not zero adds (n-1) u_T max(sum of the positive ones, sum of the negative ones) and the
+ *     errors of its terms: any order, any tree. Where no term goes through more than depth roundings, it adds depth u_T
+ *     sum(|t|) if that is less. If every partial sum is representable whatever the order, nothing is added.
+ *   - a quotient whose divisor is computed by an equation or a reduction may be a product with the divisor's reciprocal, which
+ *     rounds once more (and loses more where the reciprocal is subnormal).
  *   - a function adds its documented error in ulp; its argument's error is propagated through the ends of the
  *     interval where the function is monotone, through a Lipschitz constant elsewhere.
  *   - T(a op b), an explicit conversion to the operation's own type, is a rounding point: exact operands give the
@@ -46,6 +49,8 @@ struct ref_options {
     unsigned threads; /* 0: one per core. Results do not depend on it. */
     uint64_t sample; /* evaluate only this many elements of each output, chosen at random; 0: all */
     uint64_t seed;   /* ... by this */
+    /* no term of a sum goes through more roundings on its way into it; 0: any order, n - 1 of them */
+    uint64_t depth;
     /* for intermediates; beyond it they are evaluated piecewise, on demand; 0: 4 GiB */
     uint64_t memory;
     /* stops the evaluation when it becomes non-zero; may be NULL */

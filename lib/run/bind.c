@@ -335,3 +335,20 @@ bool run_shapes(struct run *r)
     }
     return good;
 }
+
+bool run_depth(struct run *r, uint64_t *depth)
+{
+    const struct lang_expr *e = r->contract->depth;
+    int64_t v = 0;
+    *depth = 0;
+    if (!e)
+        return true;
+    if (!run_eval(r, e, &v))
+        return false;
+    if (v < 0)
+        return diag_error(r->d, SPAN_NONE,
+                          "the depth of the sums is negative: %s is %" PRId64 ", %s",
+                          expr_text(r, e), v, run_values_text(r, e));
+    *depth = v > 0 ? (uint64_t)v : 1; /* 0: sums of one term */
+    return true;
+}

@@ -92,6 +92,9 @@ bool run_bind_buffer(struct run *r, struct run_param *p, const struct buffer *b)
  * hold. */
 bool run_shapes(struct run *r);
 
+/* After run_shapes(): what the contract says of its sums' depth, 0 where it says nothing. False when it is negative. */
+bool run_depth(struct run *r, uint64_t *depth);
+
 /* "f32[n, 2 * k]": the parameter's type as declared, without in, out, inout. */
 const char *run_type_text(struct run *r, const struct run_param *p);
 

@@ -121,6 +121,13 @@ static bool read_conditions(struct contract_reader *r, const struct yaml_value *
     return good;
 }
 
+static bool read_depth(struct contract_reader *r, const struct yaml_value *map)
+{
+    const struct yaml_value *v = yaml_get(map, "depth");
+    struct span text;
+    return !v || (text_span(v, "depth", &text, r->d) && (r->c->depth = read_integer(r, text)));
+}
+
 /* ---- launches -------------------------------------------------------------------------------- */
 
 static bool read_geometry(struct contract_reader *r, const struct yaml_value *map, const char *key,
@@ -394,8 +401,9 @@ static bool read_version(struct contract_reader *r, const struct yaml_value *map
 
 static struct contract *read_contract(struct arena *a, const struct yaml_value *v, struct diags *d)
 {
-    static const char *const keys[] = {"kaio", "kernel",  "source",   "target",   "params",
-                                       "dims", "require", "launches", "messages", NULL};
+    static const char *const keys[] = {"kaio",     "kernel",   "source",  "target",
+                                       "params",   "dims",     "require", "depth",
+                                       "launches", "messages", NULL};
     struct contract_reader r = {a, d, ARENA_NEW(a, struct contract)};
     if (v->kind != YAML_MAP) {
         diag_error(d, v->span, "a launch contract is a map that begins with 'kaio: %d'",
@@ -406,8 +414,8 @@ static struct contract *read_contract(struct arena *a, const struct yaml_value *
     good = good && read_word(&r, v, "kernel", true, &r.c->kernel);
     good = good && read_word(&r, v, "source", false, &r.c->source);
     good = good && read_word(&r, v, "target", false, &r.c->target);
-    good = good && read_parameters(&r, v) && read_conditions(&r, v) && read_launches(&r, v) &&
-           read_messages(&r, v);
+    good = good && read_parameters(&r, v) && read_conditions(&r, v) && read_depth(&r, v) &&
+           read_launches(&r, v) && read_messages(&r, v);
     return good ? r.c : NULL;
 }
 
@@ -448,6 +456,7 @@ struct contract *contract_of_spec(struct arena *a, const struct spec *s, const c
     }
     for (size_t i = 0; i < s->require.n; i++)
         *VEC_PUSH(a, &c->require) = s->require.v[i];
+    c->depth = s->depth;
     return c;
 }
 

@@ -11,6 +11,7 @@
  *     //@ dims: {cols: 4096}          dimensions fixed at emission
  *     //@ require:
  *     //@   - n % 4 == 0
+ *     //@ depth: 18                 optional: the most roundings between a term of a sum and the sum
  *     //@ launches:
  *     //@   - entry: saxpy
  *     //@     when: n % 4 == 0        optional: of adjacent launches with one, the first that holds is taken
@@ -77,6 +78,9 @@ struct contract {
     VEC(struct spec_param) params;
     VEC(struct lang_symbol *) dims; /* has_value for those fixed at emission */
     VEC(struct lang_expr *) require;
+    /* No term of a sum goes through more roundings on its way into it (f32: of 2^-24 each): what the bound of lib/ref
+     * may count on. NULL: the sums are added up in some order, term after term. */
+    struct lang_expr *depth;
     VEC(struct contract_launch) launches;
     VEC(struct contract_message) messages;
     struct lang_scope scope;

@@ -219,6 +219,11 @@ void contract_write(const struct contract *c, struct buf *out)
         expression(c->require.v[i], out);
         buf_putc(out, '\n');
     }
+    if (c->depth) {
+        buf_puts(out, "depth: ");
+        expression(c->depth, out);
+        buf_putc(out, '\n');
+    }
     buf_puts(out, c->launches.n ? "launches:\n" : "launches: []\n");
     for (size_t i = 0; i < c->launches.n; i++)
         launch(&c->launches.v[i], out);

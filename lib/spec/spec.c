@@ -15,6 +15,7 @@ enum key {
     K_BLOCK,
     K_CLUSTER,
     K_SHARED,
+    K_DEPTH,
     K_REFERENCE,
     K_CASES,
     K_SCHEDULE,
@@ -22,9 +23,10 @@ enum key {
     K_COUNT,
 };
 
-static const char *const key_names[] = {
-    "kernel", "doc",     "types",  "params",    "require", "compute",  "body", "functions", "grid",
-    "block",  "cluster", "shared", "reference", "cases",   "schedule", "math", NULL};
+static const char *const key_names[] = {"kernel",   "doc",    "types",     "params",    "require",
+                                        "compute",  "body",   "functions", "grid",      "block",
+                                        "cluster",  "shared", "depth",     "reference", "cases",
+                                        "schedule", "math",   NULL};
 
 struct document {
     struct yaml_value *root;
@@ -56,7 +58,7 @@ static bool sort_keys(struct spec_reader *r, struct document *doc)
             good = diag_error(r->d, key->span,
                               "unknown key '%.60s'; a kernel has kernel, doc, types, params, "
                               "require, compute or body, functions, grid, block, "
-                              "cluster, shared, reference, cases, schedule and math",
+                              "cluster, shared, depth, reference, cases, schedule and math",
                               key->text);
     }
     return good;
@@ -102,7 +104,7 @@ static bool read_math(struct spec_reader *r, const struct yaml_value *v)
 /* Which keys go together. */
 static bool check_keys(struct spec_reader *r, const struct document *doc)
 {
-    static const enum key body_only[] = {K_GRID, K_BLOCK, K_CLUSTER, K_SHARED};
+    static const enum key body_only[] = {K_GRID, K_BLOCK, K_CLUSTER, K_SHARED, K_DEPTH};
     struct diags *d = r->d;
     bool good = true;
     if (!doc->value[K_PARAMS])
@@ -278,6 +280,20 @@ static bool read_shared(struct spec_reader *r, const struct yaml_value *v)
                             (long long)bytes));
 }
 
+static bool read_depth(struct spec_reader *r, const struct yaml_value *v)
+{
+    struct span text;
+    int64_t depth;
+    if (!v)
+        return true;
+    if (!text_span(v, "depth", &text, r->d))
+        return false;
+    struct lang_expr *e = r->spec->depth = read_launch_expr(r, text, DT_VOID);
+    return e && (!lang_const_int(e, &depth) || depth >= 0 ||
+                 diag_error(r->d, e->span, "'depth' is a number of roundings, not %lld",
+                            (long long)depth));
+}
+
 /* ---- the kernel's text ----------------------------------------------------------------------- */
 
 static bool read_functions(struct spec_reader *r, const struct yaml_value *v,
@@ -336,6 +352,7 @@ static bool read_body(struct spec_reader *r, const struct document *doc, struct 
         good &= read_extents(r, doc->value[K_CLUSTER], "cluster", s->cluster, &s->ncluster) &&
                 check_cluster(r);
     good &= read_shared(r, doc->value[K_SHARED]);
+    good &= read_depth(r, doc->value[K_DEPTH]);
     if (!text_span(doc->value[K_BODY], "body", &text, r->d))
         return false;
     s->body = lang_parse_body(r->a, text, &s->names, r->d);

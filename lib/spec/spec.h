@@ -67,6 +67,7 @@ struct spec {
     struct lang_stmt *body;               /* NULL when has_compute */
     struct lang_expr *grid[3], *block[3]; /* body: grid[0] and block[0] not NULL */
     struct lang_expr *shared;     /* body: bytes for its shared array without a size, or NULL */
+    struct lang_expr *depth;      /* body: roundings between a term of a sum and the sum, or NULL */
     struct lang_expr *cluster[3]; /* body: blocks; ncluster 0: no clusters */
     uint32_t ngrid, nblock, ncluster;
     bool whole_rows; /* body: block[0] is a multiple of 32, by its form or by a requirement */

@@ -84,6 +84,100 @@ static void dot_products(void)
     case_end(&c);
 }
 
+/* A kernel that says how deep its sums are is held to it; in any order a sum may lose more. */
+static void depths(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[n]\n"
+                                "  s: out f32[]\n"
+                                "compute: |\n"
+                                "  s = sum[i](x[i])\n");
+    enum { N = 4096 };
+    static float x[N], one[N];
+    uint64_t seed = 5;
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)(1 + next_random(&seed));
+        one[i] = 1;
+    }
+    case_dim(&c, "n", N);
+    case_buffer(&c, "x", x);
+    const double u = 0x1p-24;
+    double any = case_out(&c, 0)->e[0], sum = case_out(&c, 0)->v[0];
+    ok(any > 4095 * u * sum && any < 4097 * u * sum,
+       "4096 positive terms: 4095 roundings of the sum");
+    c.opt.depth = 12;
+    case_run(&c);
+    double tree = case_out(&c, 0)->e[0];
+    ok(tree > 12 * u * sum && tree < 12.1 * u * sum, "a tree of depth 12: 12 roundings");
+    float h = halves(x, one, N);
+    eq_int(status(&c, 0, &h), COMPARE_PASS, "by halves is a tree of depth 12");
+    float less = h - x[7];
+    eq_int(status(&c, 0, &less), COMPARE_FAIL, "a missing term fails");
+    for (int i = 0; i < N; i++)
+        x[i] = i % 2 ? -x[i] : x[i];
+    c.opt.depth = 0;
+    case_run(&c);
+    ok(case_out(&c, 0)->e[0] < 0.6 * any,
+       "terms of both signs: no partial sum is larger than one side");
+    for (int i = 2; i < N; i++)
+        x[i] = 0;
+    case_run(&c);
+    ok(case_out(&c, 0)->e[0] < 4 * u, "zeros round nothing");
+    c.opt.depth = 1000000;
+    case_run(&c);
+    ok(case_out(&c, 0)->e[0] < 4 * u, "more depth than there are terms changes nothing");
+    case_end(&c);
+}
+
+/* x / total may be x * (1 / total); x / y of two inputs may not. */
+static void reciprocals(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[n]\n"
+                                "  y: in f32[n]\n"
+                                "  a: out f32[n]\n"
+                                "  b: out f32[n]\n"
+                                "  s: out f32[n]\n"
+                                "compute: |\n"
+                                "  m = max[i](y[i])\n"
+                                "  a[i] = x[i] / m\n"
+                                "  b[i] = x[i] / y[i]\n"
+                                "  s[i] = f32(x[i] / m)\n");
+    enum { N = 1000 };
+    static float x[N], y[N], divided[N], multiplied[N];
+    const float top = 41;
+    volatile float r = 1 / top;
+    int differ = 0;
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)(i + 1);
+        y[i] = top;
+        divided[i] = x[i] / top;
+        multiplied[i] = x[i] * r;
+        differ += divided[i] != multiplied[i];
+    }
+    case_dim(&c, "n", N);
+    case_buffer(&c, "x", x);
+    case_buffer(&c, "y", y);
+    ok(differ > 10, "quotients and products with the reciprocal differ (%d of %d)", differ, N);
+    eq_int(status(&c, 0, divided), COMPARE_PASS, "a computed divisor: a quotient passes");
+    eq_int(status(&c, 0, multiplied), COMPARE_PASS, "... and a product with the reciprocal");
+    eq_int(status(&c, 1, divided), COMPARE_PASS, "an input as divisor: a quotient passes");
+    eq_int(status(&c, 1, multiplied), COMPARE_FAIL, "... a product with the reciprocal does not");
+    eq_int(status(&c, 2, multiplied), COMPARE_FAIL,
+           "... nor where the quotient is a rounding point");
+    for (int i = 0; i < N; i++) {
+        y[i] = 64;
+        multiplied[i] = divided[i] = x[i] / 64;
+    }
+    case_run(&c);
+    eq_int(status(&c, 0, divided), COMPARE_PASS, "a power of two loses nothing");
+    divided[5] = nextafterf(divided[5], 9);
+    eq_int(status(&c, 0, divided), COMPARE_FAIL, "... so the next float fails");
+    case_end(&c);
+}
+
 static void functions(void)
 {
     struct ref_case c = case_of("kernel: k\n"
@@ -299,6 +393,8 @@ static void map(void)
 int main(void)
 {
     dot_products();
+    depths();
+    reciprocals();
     functions();
     undecided();
     nearly_equal_extremes();

@@ -27,6 +27,7 @@ static const char saxpy[] =
     "require:\n"
     "  - n % 4 == 0\n"
     "  - 'n > 3 ? alpha > 1.0 : true'\n"
+    "depth: ceil_div(n, 256) + 8\n"
     "launches:\n"
     "  - entry: saxpy_vec\n"
     "    when: n % 4 == 0 && n < 2147483648\n"
@@ -243,6 +244,9 @@ static void test_bad(void)
         {"kernel: f\nlaunches: []\n", "has no 'kaio'"},
         {"kaio: 1\nlaunches: []\n", "has no 'kernel'"},
         {"kaio: 1\nkernel: f\n", "has no 'launches'"},
+        {"kaio: 1\nkernel: f\ndepth: 1.5\nlaunches: []\n", "an integer is needed"},
+        {"kaio: 1\nkernel: f\ndepth: [3]\nlaunches: []\n", "depth"},
+        {"kaio: 1\nkernel: f\ndepth: n\nlaunches: []\n", "'n'"},
         {"kaio: 1\nkernel: f\nlaunch: []\n", "did you mean 'launches'?"},
         {"kaio: 1\nkernel: f\nlaunches:\n- entry: a b\n  grid: [1]\n  block: [1]\n",
          "name of a PTX entry"},

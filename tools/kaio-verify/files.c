@@ -123,6 +123,10 @@ static int compare_all(struct files *f)
                              .sample = f->opt->sample,
                              .seed = f->opt->seed,
                              .interrupted = f->opt->interrupted};
+    if (f->opt->depth >= 0)
+        ro.depth = (uint64_t)f->opt->depth;
+    else if (!run_depth(f->run, &ro.depth))
+        return CLI_BAD_INPUT;
     struct ref *ref = ref_evaluate(f->a, &in, &ro, f->d);
     if (!ref)
         return CLI_BAD_INPUT;

@@ -20,6 +20,7 @@ enum {
     OPT_RTOL,
     OPT_ATOL,
     OPT_ULP,
+    OPT_DEPTH,
     OPT_FORMAT,
     OPT_PTX,
     OPT_KERNEL,
@@ -58,6 +59,11 @@ static const struct cli_option option_list[] = {
     {OPT_MESSAGES, "messages", "BYTES", "room for what a launch prints (default 1Mi)", NULL, NULL},
     {OPT_MAX_INSTRUCTIONS, "max-instructions", "N",
      "stop a simulated launch after N thread-instructions\n(default 1e12; 0: never)", NULL, NULL},
+    {.heading = "The bound"},
+    {OPT_DEPTH, "depth", "N",
+     "no term of a sum goes through more than N roundings\n(default: what the kernel says; 0: any "
+     "order)",
+     NULL, NULL},
     {.heading = "Tolerance (instead of the analysed bound)"},
     {OPT_RTOL, "rtol", "X", "accept an error of X times the value", NULL, NULL},
     {OPT_ATOL, "atol", "X", "accept an error of X", NULL, NULL},
@@ -134,6 +140,7 @@ static void take_option(struct cli *cli, int id, struct options *o)
     case OPT_RTOL: tolerance(cli, &o->tolerance.rtol, o); break;
     case OPT_ATOL: tolerance(cli, &o->tolerance.atol, o); break;
     case OPT_ULP: tolerance(cli, &o->tolerance.ulp, o); break;
+    case OPT_DEPTH: o->depth = cli_int(cli, 0, INT64_MAX); break;
     case OPT_FORMAT: o->format = (enum format)cli_choice(cli, formats); break;
     case OPT_THREADS: o->threads = (unsigned)cli_int(cli, 0, 1024); break;
     default: break;
@@ -146,6 +153,7 @@ int main(int argc, char **argv)
 {
     struct cli cli;
     struct options opt = {.fill = -1,
+                          .depth = -1,
                           .seed = 1,
                           .message_bytes = RUN_MESSAGE_BYTES,
                           .tolerance = {.ulp = -1},

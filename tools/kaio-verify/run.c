@@ -116,6 +116,8 @@ static const char *repeat_command(const struct kernel *k, const char *words, con
         buf_printf(&b, " --check=%s", o->check_words);
     for (size_t i = 0; i < o->ndefine; i++)
         buf_printf(&b, " -D %s", spec_define_text(k->s->a, &o->define[i]));
+    if (o->depth >= 0)
+        buf_printf(&b, " --depth=%lld", (long long)o->depth);
     if (o->ptx) {
         buf_puts(&b, " --ptx=");
         print_word(o->ptx, &b);
@@ -270,6 +272,10 @@ static struct ref *reference(struct trial *t, enum fill_kind kind)
     const struct options *o = t->k->s->opt;
     struct ref_options ro = {
         .threads = o->threads, .sample = o->sample, .seed = o->seed, .interrupted = o->interrupted};
+    if (o->depth >= 0)
+        ro.depth = (uint64_t)o->depth;
+    else if (!run_depth(t->run, &ro.depth))
+        return NULL;
     for (unsigned halve = 0;; halve++) {
         struct diags *d = diags_new(t->a);
         if (!fill_inputs(t, kind, halve))

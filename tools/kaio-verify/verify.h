@@ -45,7 +45,8 @@ struct options {
     const char *device, *target;
     struct tolerance tolerance;
     bool run, golden, repeat, all, quiet;
-    int fill; /* enum fill_kind, or -1: chosen per spec */
+    int fill;      /* enum fill_kind, or -1: chosen per spec */
+    int64_t depth; /* of sums; -1: what the contract says */
     uint64_t seed, sample, max_instructions, message_bytes;
     const char *ptx, *kernel;
     unsigned threads, check; /* check: enum device_check, bits */
