@@ -399,13 +399,34 @@ static struct cg_val load_param(struct cg *g, const struct lang_symbol *sym, con
     return g->params.v[g->params.n - 1].val;
 }
 
+const struct lang_symbol *cg_temp(struct cg *g, const char *name, enum dtype type, uint32_t rank,
+                                  const char *const *extent, bool is_zero)
+{
+    return contract_add_temp(g->a, g->contract, name, type, rank, extent, is_zero);
+}
+
+struct cg_home *cg_home_of(const struct cg *g, const struct lang_symbol *sym)
+{
+    for (size_t i = 0; i < g->homes.n; i++)
+        if (g->homes.v[i].sym == sym)
+            return &g->homes.v[i];
+    return NULL;
+}
+
+enum { TEMPS = 1600000 }; /* the order of temps among an entry's parameters: behind all others' */
+
 struct cg_val cg_param_of(struct cg *g, const struct lang_symbol *sym)
 {
+    const struct cg_home *home = cg_home_of(g, sym);
+    if (home)
+        sym = home->temp;
     for (size_t i = 0; i < g->params.n; i++)
         if (g->params.v[i].sym == sym)
             return g->params.v[i].val;
     bool is_dim = sym->kind == SYM_DIM;
     uint32_t order = sym->id + (is_dim ? (uint32_t)g->spec->params.n : 0);
+    if (sym->name[0] == '$')
+        order = TEMPS + sym->id;
     enum dtype t = sym->kind == SYM_BUFFER ? DT_U64 : is_dim ? DT_U32 : sym->type;
     return load_param(g, sym, sym->name, sym->name, order, t, false);
 }
@@ -557,6 +578,7 @@ struct contract_launch *cg_launch(struct cg *g, const char *grid, const char *bl
 {
     struct contract_launch *l = VEC_PUSH(g->a, &g->contract->launches);
     l->entry = g->func->name;
+    l->step = g->step;
     l->grid[0] = contract_expr(g->a, g->contract, grid);
     l->block[0] = contract_expr(g->a, g->contract, block);
     l->span = g->spec->name_span;
@@ -567,6 +589,15 @@ static int by_order(const void *x, const void *y)
 {
     const struct cg_param *p = x, *q = y;
     return (p->order > q->order) - (p->order < q->order);
+}
+
+/* The contract's symbol of this name. */
+static struct lang_symbol *argument(struct cg *g, const struct lang_symbol *sym)
+{
+    for (size_t i = 0; i < g->contract->temps.n; i++)
+        if (g->contract->temps.v[i].sym == sym)
+            return g->contract->temps.v[i].sym;
+    return lang_find(&g->contract->scope, sym->name);
 }
 
 static void add_args(struct cg *g, struct contract_launch *l)
@@ -583,7 +614,7 @@ static void add_args(struct cg *g, struct contract_launch *l)
         if (p->hidden)
             arg->is_messages = true;
         else if (p->sym)
-            arg->sym = lang_find(&g->contract->scope, p->sym->name);
+            arg->sym = argument(g, p->sym);
         else
             arg->expr = contract_expr(g->a, g->contract, p->text + strlen("u64 "));
     }

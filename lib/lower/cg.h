@@ -153,6 +153,18 @@ struct cg_inlined {
     VEC(const char *) v;
 };
 
+/* An intermediate that has a place in memory, for later launches. */
+struct cg_home {
+    const struct lang_symbol *sym;  /* the intermediate; or an output that later stages read */
+    const struct lang_symbol *temp; /* where it is; the output itself */
+    bool is_stored;                 /* an earlier stage has */
+};
+
+/* A reduction that has been made an intermediate of its own, and the read of that which stands for it. */
+struct cg_outlined {
+    const struct lang_expr *reduce, *read;
+};
+
 struct cg {
     struct arena *a;
     struct diags *d;
@@ -167,6 +179,9 @@ struct cg {
     struct ptx_func *func;
     struct ptx_builder b;
     bool failed;
+    uint32_t step; /* of the launches that are made now */
+    VEC(struct cg_home) homes;
+    VEC(struct cg_outlined) outlined;
 
     VEC(struct cg_param) params;
     /* parameter loads and special registers, put in front by cg_end */
@@ -280,6 +295,13 @@ int32_t cg_param_hidden(struct cg *g, const char *name);
 struct cg_val cg_special(struct cg *g, enum lang_special s);
 /* The thread's flat number in its block, x first: a u32. */
 struct cg_val cg_thread_number(struct cg *g);
+
+/* A hidden buffer "$name" of the runner's, extents as texts of the launch ("ceil_div(n, 256)"). is_zero: zero at the first
+ * launch; the launches must leave it so. cg_param_of() gives its address. */
+const struct lang_symbol *cg_temp(struct cg *g, const char *name, enum dtype type, uint32_t rank,
+                                  const char *const *extent, bool is_zero);
+/* Where an intermediate or an output is kept for other stages; NULL: nowhere. */
+struct cg_home *cg_home_of(const struct cg *g, const struct lang_symbol *sym);
 
 struct cg_binding *cg_find(struct cg *g, const struct lang_symbol *sym);
 void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool is_mutable);
@@ -445,8 +467,12 @@ struct cg_target cg_temporary(struct cg *g, enum dtype t, uint8_t lanes);
 struct cg_val cg_expr(struct cg *g, const struct lang_expr *e);
 /* Jumps to label when e is `sense`, else falls through. */
 void cg_branch(struct cg *g, const struct lang_expr *e, bool sense, uint32_t label);
+/* e, or what stands for it: walkers of the syntax tree look at this. */
+const struct lang_expr *cg_view(const struct cg *g, const struct lang_expr *e);
 /* What an expression reads from memory or takes from another equation: false where it is memory. */
-bool cg_is_defined(const struct lang_symbol *sym);
+bool cg_is_defined(const struct cg *g, const struct lang_symbol *sym);
+/* The value of a reduction that is done before others meet it starts as this: of type t. */
+struct cg_val cg_reduce_identity(struct cg *g, enum lang_reduce how, enum dtype t);
 /* The value that the equation gives its tensor at these subscripts. */
 struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
                         const struct cg_val *subscript);
@@ -458,7 +484,8 @@ bool inspect_reads(
     const struct lang_expr *e); /* memory, or work that only one side of ?: should do */
 /* A constant or a variable: nothing is gained by not evaluating it. */
 bool inspect_is_leaf(const struct lang_expr *e);
-bool inspect_reduces(const struct lang_expr *e); /* a reduction, looking through intermediates */
+/* a reduction, looking through intermediates */
+bool inspect_reduces(const struct cg *g, const struct lang_expr *e);
 bool inspect_mentions(const struct lang_expr *e, uint32_t n, struct lang_symbol *const *index);
 bool inspect_same_expr(const struct lang_expr *x, const struct lang_expr *y);
 bool inspect_same_shape(const struct lang_symbol *x, const struct lang_symbol *y);
@@ -525,12 +552,24 @@ struct lower_plan {
     struct span vector_span;
 };
 
+/* A part of a spec's equations that is computed together. */
+struct lower_stage {
+    const struct lang_equation *const
+        *eq; /* what define out and inout parameters, or stored intermediates */
+    uint32_t n;
+    const char *entry; /* the name of the first entry; others by lower_entry_name() */
+};
+
+/* Each: could it (why: what the stage lacks, when it does not), and the code with its launches. */
+typedef bool strategy_fits(struct cg *g, const struct lower_stage *s, struct buf *why);
+typedef bool strategy_lower(struct cg *g, const struct lower_stage *s,
+                            const struct lower_plan *plan);
 /* map.c: one element of every output per thread position, no reductions, nothing read but the element. */
-bool map_fits(struct cg *g, struct buf *why);
-bool map_lower(struct cg *g, const struct lower_plan *plan);
+strategy_fits map_fits;
+strategy_lower map_lower;
 /* naive.c: one thread per output element. */
-bool naive_fits(struct cg *g, struct buf *why);
-bool naive_lower(struct cg *g, const struct lower_plan *plan);
+strategy_fits naive_fits;
+strategy_lower naive_lower;
 /* body.c */
 bool body_lower(struct cg *g);
 

@@ -60,8 +60,19 @@ static struct cg_val name_value(struct cg *g, const struct lang_expr *e)
 
 /* ---- tensors -------------------------------------------------------------------------------------- */
 
-bool cg_is_defined(const struct lang_symbol *sym)
+const struct lang_expr *cg_view(const struct cg *g, const struct lang_expr *e)
 {
+    for (size_t i = 0; e->kind == E_REDUCE && i < g->outlined.n; i++)
+        if (g->outlined.v[i].reduce == e)
+            return g->outlined.v[i].read;
+    return e;
+}
+
+bool cg_is_defined(const struct cg *g, const struct lang_symbol *sym)
+{
+    const struct cg_home *home = cg_home_of(g, sym);
+    if (home && home->is_stored)
+        return false;
     /* an inout is read as it was before the launch */
     return sym->kind == SYM_TENSOR ||
            (sym->kind == SYM_BUFFER && sym->mode == MODE_OUT && sym->def);
@@ -143,7 +154,7 @@ static struct cg_val read_tensor(struct cg *g, const struct lang_expr *e)
         return v;
     for (uint32_t i = 0; i < e->nargs; i++)
         sub[i] = cg_expr(g, e->args[i]);
-    bool defined = !g->in_body && cg_is_defined(t);
+    bool defined = !g->in_body && cg_is_defined(g, t);
     if (defined)
         for (uint32_t i = 0; i < e->nargs; i++)
             sub[i] = cg_index(g, sub[i]);
@@ -333,10 +344,10 @@ struct accumulator {
     int32_t where; /* argmax, argmin: the index of the best so far */
 };
 
-static struct cg_val identity(struct cg *g, const struct lang_expr *e, enum dtype t)
+struct cg_val cg_reduce_identity(struct cg *g, enum lang_reduce how, enum dtype t)
 {
     bool f = dtype_is_float(t);
-    switch (e->reduce) {
+    switch (how) {
     case RED_SUM: return f ? cg_float(g, t, 0) : cg_int(t, 0);
     case RED_PROD: return f ? cg_float(g, t, 1) : cg_int(t, 1);
     case RED_MAX:
@@ -442,7 +453,7 @@ static void reduce_loops(struct cg *g, const struct lang_expr *e, uint32_t axis,
 static void hoist(struct cg *g, const struct lang_expr *e, const struct lang_expr *reduce)
 {
     bool tensor = e->kind == E_INDEX || (e->kind == E_NAME && e->sym->kind == SYM_TENSOR);
-    if (tensor && cg_is_defined(e->sym) && !e->pad && inspect_reduces(e) &&
+    if (tensor && cg_is_defined(g, e->sym) && !e->pad && inspect_reduces(g, e) &&
         !inspect_mentions(e, reduce->nindex, reduce->index)) {
         cg_expr(g, e);
         return;
@@ -462,7 +473,7 @@ static struct cg_val reduction(struct cg *g, const struct lang_expr *e)
     hoist(g, e->args[0], e);
     enum dtype t = e->args[0]->type;
     acc.value = cg_new_mutable(g, t);
-    cg_move(g, acc.value, identity(g, e, t));
+    cg_move(g, acc.value, cg_reduce_identity(g, e->reduce, t));
     if (arg) {
         const struct lang_expr *low = e->index[0]->low;
         acc.where = cg_new_mutable(g, DT_I64);
@@ -512,6 +523,7 @@ struct cg_val cg_expr(struct cg *g, const struct lang_expr *e)
     bool element = e->kind == E_INDEX && (e->sym->kind == SYM_LOCAL || e->sym->kind == SYM_SHARED);
     if (e->lanes || e->kind == E_MEMBER || element)
         return cg_vector_expr(g, e);
+    e = cg_view(g, e);
     switch (e->kind) {
     case E_INT:
         return dtype_is_float(e->type) ? cg_float(g, e->type, (double)(int64_t)e->ival)

@@ -29,14 +29,18 @@ bool inspect_reads(const struct lang_expr *e)
     return inspect_reads_itself(e) || any_arg(e, inspect_reads);
 }
 
-bool inspect_reduces(const struct lang_expr *e)
+bool inspect_reduces(const struct cg *g, const struct lang_expr *e)
 {
+    e = cg_view(g, e);
     if (e->kind == E_REDUCE)
         return true;
-    if ((e->kind == E_INDEX || e->kind == E_NAME) && cg_is_defined(e->sym) &&
-        inspect_reduces(e->sym->def->rhs))
+    if ((e->kind == E_INDEX || e->kind == E_NAME) && cg_is_defined(g, e->sym) &&
+        inspect_reduces(g, e->sym->def->rhs))
         return true;
-    return any_arg(e, inspect_reduces);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (inspect_reduces(g, e->args[i]))
+            return true;
+    return e->pad && inspect_reduces(g, e->pad);
 }
 
 bool inspect_mentions(const struct lang_expr *e, uint32_t n, struct lang_symbol *const *index)

@@ -4,7 +4,7 @@
 
 #include "lower/cg.h"
 #include "lower/library.h"
-#include "lower/schedule.h"
+#include "lower/stage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,6 @@ static void explain_types(struct cg *g)
 static bool lower_one(struct cg *g)
 {
     const struct spec *s = g->spec;
-    struct lower_plan plan = {0};
     explain_types(g);
     if (!s->has_compute) {
         if (s->schedule.n)
@@ -50,8 +49,7 @@ static bool lower_one(struct cg *g)
         lower_explain(g, "%s: body, as written\n", s->name);
         return body_lower(g);
     }
-    const struct strategy *st = schedule_choose(g, &plan);
-    return st && st->lower(g, &plan);
+    return stages_lower(g);
 }
 
 static void explain_launches(struct cg *g)

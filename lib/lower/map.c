@@ -31,11 +31,13 @@ struct map {
     uint32_t lane;
     int64_t serial;  /* stands for the subscripts: differs for every element generated */
     bool uses_index; /* rank 1: the index itself is read */
+    VEC(const struct lang_equation *) seen;
 };
 
 /* ---- does it fit? --------------------------------------------------------------------------------- */
 
 struct fit {
+    struct cg *g;
     const struct lang_equation *eq;
     const struct lang_symbol *shape;
     struct map *m;
@@ -67,8 +69,6 @@ static bool fits_read(const struct fit *f, const struct lang_expr *e)
         if (s->kind != E_NAME || s->sym != f->eq->index[i])
             return no(f, e->span, "'%s' is read at other elements", t->name);
     }
-    if (cg_is_defined(t))
-        return true;
     for (uint32_t i = 0; i < f->m->nin; i++)
         if (f->m->in[i] == t)
             return true;
@@ -78,12 +78,36 @@ static bool fits_read(const struct fit *f, const struct lang_expr *e)
     return true;
 }
 
+/* What an intermediate reads, at the element that is computed. */
+static bool fits_definition(const struct fit *f, const struct lang_expr *e)
+{
+    struct fit inner = *f;
+    inner.eq = e->sym->def;
+    if (e->sym->rank && !inspect_same_shape(e->sym, f->shape))
+        return no(f, inner.eq->span, "'%s' has another shape than the outputs", e->sym->name);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        const struct lang_expr *s = inspect_strip(e->args[i]);
+        if (s->kind != E_NAME || s->sym != f->eq->index[i])
+            return no(f, e->span, "'%s' is read at other elements", e->sym->name);
+    }
+    for (size_t i = 0; i < f->m->seen.n; i++)
+        if (f->m->seen.v[i] == inner.eq)
+            return true;
+    *VEC_PUSH(f->g->a, &f->m->seen) = inner.eq;
+    return fits_expr(&inner, inner.eq->rhs);
+}
+
 static bool fits_expr(const struct fit *f, const struct lang_expr *e)
 {
+    e = cg_view(f->g, e);
     if (e->kind == E_REDUCE)
         return no(f, e->span, "%s is a reduction", lang_reduce_name(e->reduce));
-    if (e->kind == E_INDEX)
-        return fits_read(f, e);
+    bool tensor = e->kind == E_INDEX ||
+                  (e->kind == E_NAME && (e->sym->kind == SYM_TENSOR || e->sym->kind == SYM_BUFFER));
+    if (tensor && e->pad)
+        return no(f, e->span, "'%s' is read through pad()", e->sym->name);
+    if (tensor)
+        return cg_is_defined(f->g, e->sym) ? fits_definition(f, e) : fits_read(f, e);
     if (e->kind == E_NAME && e->sym->kind == SYM_INDEX) {
         f->m->uses_index = true;
         if (f->shape->rank > 1)
@@ -96,39 +120,32 @@ static bool fits_expr(const struct fit *f, const struct lang_expr *e)
     return true;
 }
 
-static bool analyse(struct cg *g, struct map *m, struct buf *why)
+static bool analyse(struct cg *g, const struct lower_stage *s, struct map *m, struct buf *why)
 {
-    const struct lang_equations *eqs = &g->spec->compute;
-    struct fit f = {.m = m, .why = why};
-    for (size_t i = 0; i < eqs->n; i++) {
-        const struct lang_symbol *t = eqs->v[i]->sym;
-        if (t->kind != SYM_BUFFER)
-            continue;
-        if (!f.shape)
-            f.shape = t;
+    struct fit f = {.g = g, .m = m, .why = why, .shape = s->eq[0]->sym};
+    if (s->n > MOST_BUFFERS)
+        return no(&f, s->eq[0]->span, "'%s' is one of too many outputs", s->eq[0]->sym->name);
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct lang_symbol *t = s->eq[i]->sym;
         if (t->rank == 0 || !inspect_same_shape(t, f.shape))
-            return no(&f, eqs->v[i]->span,
+            return no(&f, s->eq[i]->span,
                       t->rank ? "'%s' has another shape than the first output"
                               : "'%s' is one element",
                       t->name);
-        if (m->nout == MOST_BUFFERS)
-            return no(&f, eqs->v[i]->span, "'%s' is one output too many", t->name);
-        m->out[m->nout++] = eqs->v[i];
+        m->out[m->nout++] = s->eq[i];
     }
-    for (size_t i = 0; i < eqs->n; i++) {
-        f.eq = eqs->v[i];
-        if (f.eq->nindex && !inspect_same_shape(f.eq->sym, f.shape))
-            return no(&f, f.eq->span, "'%s' has another shape than the outputs", f.eq->sym->name);
+    for (uint32_t i = 0; i < s->n; i++) {
+        f.eq = s->eq[i];
         if (!fits_expr(&f, f.eq->rhs))
             return false;
     }
     return true;
 }
 
-bool map_fits(struct cg *g, struct buf *why)
+bool map_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
     struct map m = {0};
-    return analyse(g, &m, why);
+    return analyse(g, s, &m, why);
 }
 
 /* ---- widths --------------------------------------------------------------------------------------- */
@@ -172,7 +189,7 @@ static bool has_packed(const struct map *m)
 static bool read_element(struct cg *g, const struct lang_expr *e, struct cg_val *v)
 {
     struct map *m = g->read_ctx;
-    if (e->sym->rank == 0 || cg_is_defined(e->sym))
+    if (e->sym->rank == 0 || cg_is_defined(g, e->sym))
         return false;
     for (uint32_t i = 0; i < m->nin; i++)
         if (m->in[i] == e->sym) {
@@ -330,10 +347,10 @@ static bool check_plan(struct cg *g, const struct lower_plan *plan, const struct
     return true;
 }
 
-bool map_lower(struct cg *g, const struct lower_plan *plan)
+bool map_lower(struct cg *g, const struct lower_stage *stage, const struct lower_plan *plan)
 {
     struct map m = {0};
-    if (!analyse(g, &m, NULL))
+    if (!analyse(g, stage, &m, NULL))
         abort();
     struct shape s = {.block = plan->block ? plan->block : 256,
                       .vector = plan->vector ? plan->vector : choose_vector(&m),
@@ -346,7 +363,7 @@ bool map_lower(struct cg *g, const struct lower_plan *plan)
         g, "  %u threads, %u vectors of %u elements for each thread: %u elements for a block\n",
         s.block, s.unroll, s.vector, s.chunk);
 
-    cg_begin(g, g->spec->name);
+    cg_begin(g, stage->entry);
     g->read = read_element;
     g->read_ctx = &m;
     g->preloaded = true;

@@ -50,10 +50,12 @@ struct cg_place_of cg_address(struct cg *g, const struct lang_symbol *t, struct 
 
 /* ---- one element ---------------------------------------------------------------------------------- */
 
-/* Nothing writes to an `in` parameter while the kernel runs, and the contract allows no overlap. */
-static bool is_constant(const struct lang_symbol *t)
+/* Nothing writes to an `in` parameter while the kernel runs, and the contract allows no overlap; nor to what an earlier
+ * stage stored. */
+static bool is_constant(const struct cg *g, const struct lang_symbol *t)
 {
-    return t->kind == SYM_BUFFER && t->mode == MODE_IN;
+    const struct cg_home *home = cg_home_of(g, t);
+    return (home && home->is_stored) || (t->kind == SYM_BUFFER && t->mode == MODE_IN);
 }
 
 static const char *load_type(enum dtype t)
@@ -129,8 +131,8 @@ struct cg_val cg_load_at(struct cg *g, enum dtype t, bool is_constant, struct cg
 struct cg_val cg_load(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
 {
     char m[32];
-    if (is_constant(t) || g->in_body)
-        return cg_load_at(g, t->type, is_constant(t), at);
+    if (is_constant(g, t) || g->in_body)
+        return cg_load_at(g, t->type, is_constant(g, t), at);
     /* in compute: an inout is read before anything is written */
     snprintf(m, sizeof m, "ld.global.%s", load_type(t->type));
     struct ptx_operand from = cg_mem(at);
@@ -152,7 +154,7 @@ struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_pl
         snprintf(m, sizeof m, "mov.%s", cg_bits_suffix(et));
         PTX(&g->b, m, ptx_r(reg), cg_op(g, otherwise));
     }
-    snprintf(m, sizeof m, "ld.global%s.%s", is_constant(t) ? ".nc" : "", load_type(et));
+    snprintf(m, sizeof m, "ld.global%s.%s", is_constant(g, t) ? ".nc" : "", load_type(et));
     PTX_IF(&g->b, pred, m, ptx_r(reg), ptx_mem(at.base, at.offset));
     cg_assigned(g, reg);
     struct cg_val v = finish_load(g, et, reg, at.nibble);
@@ -273,7 +275,7 @@ void cg_load_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int
                     unsigned n, struct cg_val *v)
 {
     struct cg_place_of at = {.base = base, .offset = offset};
-    cg_load_words(g, t->type, is_constant(t), at, n, v);
+    cg_load_words(g, t->type, is_constant(g, t), at, n, v);
 }
 
 struct ptx_operand cg_pack(struct cg *g, enum dtype t, unsigned n, const struct cg_val *v)

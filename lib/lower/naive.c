@@ -1,9 +1,5 @@
-/* One thread per output element (per byte of a packed output): always correct, never clever. Intermediates are
- * computed again wherever they are read; reductions are loops in ascending order.
- *
- * Outputs of one shape share an entry; the others get entries and launches of their own. An inout is read as it
- * was before: a launch that reads it comes before the one that writes it, and the one that writes it may read the
- * element it writes only, because other threads may have been there already.
+/* One thread per output element (per byte of a packed output), all outputs of one shape: always correct, never clever.
+ * Intermediates are computed again wherever they are read; reductions are loops in ascending order.
  */
 #include <config.h>
 
@@ -11,171 +7,11 @@
 
 #include <stdlib.h>
 
-enum { MOST_OUTPUTS = 64, MOST_RANK = 8, BLOCK = 256 };
-
-struct group {
-    const struct lang_equation *eq[MOST_OUTPUTS];
-    uint32_t n;
-    bool done;
-};
-
-struct groups {
-    struct group *v;
-    uint32_t n;
-};
-
-static struct groups group_outputs(struct cg *g)
-{
-    const struct lang_equations *eqs = &g->spec->compute;
-    struct groups gs = {.v = ARENA_ARRAY(g->a, eqs->n, struct group)};
-    for (size_t i = 0; i < eqs->n; i++) {
-        const struct lang_symbol *t = eqs->v[i]->sym;
-        uint32_t k = 0;
-        if (t->kind != SYM_BUFFER)
-            continue;
-        while (k < gs.n &&
-               (gs.v[k].n == MOST_OUTPUTS || !inspect_same_shape(gs.v[k].eq[0]->sym, t)))
-            k++;
-        if (k == gs.n)
-            gs.n++;
-        gs.v[k].eq[gs.v[k].n++] = eqs->v[i];
-    }
-    return gs;
-}
-
-/* ---- reads of inouts ------------------------------------------------------------------------------ */
-
-/* Which axis of the output an index stands for, while intermediates are looked through. */
-struct axis_of {
-    const struct lang_symbol *index;
-    int axis; /* -1: something else */
-};
-
-struct walk {
-    struct cg *g;
-    const struct lang_symbol *shape;  /* of the group that is computed */
-    const struct lang_symbol *buffer; /* the inout looked for */
-    VEC(struct axis_of) axes;
-    const struct lang_expr *other; /* a read at another element */
-    bool any;
-    unsigned steps;
-};
-
-static int axis_of(const struct walk *w, const struct lang_expr *e)
-{
-    e = inspect_strip(e);
-    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX)
-        for (size_t i = w->axes.n; i-- > 0;)
-            if (w->axes.v[i].index == e->sym)
-                return w->axes.v[i].axis;
-    return -1;
-}
-
-static void walk_expr(struct walk *w, const struct lang_expr *e);
-
-static void walk_definition(struct walk *w, const struct lang_expr *e)
-{
-    const struct lang_equation *eq = e->sym->def;
-    size_t bound = w->axes.n;
-    int axis[MOST_RANK];
-    for (uint32_t i = 0; i < eq->nindex; i++)
-        axis[i] = axis_of(w, e->args[i]);
-    for (uint32_t i = 0; i < eq->nindex; i++) {
-        struct axis_of *a = VEC_PUSH(w->g->a, &w->axes);
-        a->index = eq->index[i];
-        a->axis = axis[i];
-    }
-    walk_expr(w, eq->rhs);
-    w->axes.n = bound;
-}
-
-static void walk_expr(struct walk *w, const struct lang_expr *e)
-{
-    if (w->other || ++w->steps > 1000000) {
-        w->any = true;
-        return;
-    }
-    if (e->kind == E_INDEX && e->sym == w->buffer) {
-        w->any = true;
-        for (uint32_t i = 0; i < e->nargs; i++)
-            if (axis_of(w, e->args[i]) != (int)i)
-                w->other = e;
-    } else if (e->kind == E_INDEX && cg_is_defined(e->sym)) {
-        walk_definition(w, e);
-    }
-    for (uint32_t i = 0; i < e->nargs; i++)
-        walk_expr(w, e->args[i]);
-    if (e->pad)
-        walk_expr(w, e->pad);
-    for (uint32_t i = 0; i < e->nindex; i++) {
-        if (e->index[i]->low)
-            walk_expr(w, e->index[i]->low);
-        walk_expr(w, e->index[i]->dims[0]);
-    }
-}
-
-/* Whether the group reads the inout; *other is a read of an element that it does not write in the same thread. */
-static bool group_reads(struct cg *g, const struct group *r, const struct lang_symbol *buffer,
-                        const struct lang_expr **other)
-{
-    struct walk w = {.g = g, .buffer = buffer, .shape = r->eq[0]->sym};
-    for (uint32_t i = 0; i < r->n && !w.other; i++) {
-        w.axes.n = 0;
-        for (uint32_t k = 0; k < r->eq[i]->nindex; k++) {
-            struct axis_of *a = VEC_PUSH(g->a, &w.axes);
-            a->index = r->eq[i]->index[k];
-            a->axis = (int)k;
-        }
-        walk_expr(&w, r->eq[i]->rhs);
-    }
-    *other = w.other;
-    return w.any;
-}
-
-/* Whether group r must run before group w. */
-static bool must_precede(struct cg *g, const struct group *r, const struct group *w)
-{
-    const struct lang_expr *other;
-    for (uint32_t i = 0; i < w->n; i++)
-        if (w->eq[i]->sym->mode == MODE_INOUT && group_reads(g, r, w->eq[i]->sym, &other))
-            return true;
-    return false;
-}
-
-static bool check_in_place(struct cg *g, const struct group *gr)
-{
-    const struct lang_expr *other = NULL;
-    for (uint32_t i = 0; i < gr->n; i++) {
-        const struct lang_symbol *t = gr->eq[i]->sym;
-        if (t->mode == MODE_INOUT && group_reads(g, gr, t, &other) && other) {
-            cg_error(g, other->span,
-                     "'%s' is updated in place, so another thread may already have changed this "
-                     "element of it",
-                     t->name);
-            diag_note(g->d, t->span, "give the old values as an 'in' parameter and make '%s' out",
-                      t->name);
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The next group none of whose inouts is still to be read by another. */
-static struct group *next_group(struct cg *g, struct groups *gs)
-{
-    for (uint32_t i = 0; i < gs->n; i++) {
-        bool ready = !gs->v[i].done;
-        for (uint32_t k = 0; k < gs->n && ready; k++)
-            ready = k == i || gs->v[k].done || !must_precede(g, &gs->v[k], &gs->v[i]);
-        if (ready)
-            return &gs->v[i];
-    }
-    return NULL;
-}
+enum { MOST_RANK = 8, BLOCK = 256 };
 
 /* ---- code ----------------------------------------------------------------------------------------- */
 
-static uint32_t packing(const struct group *gr)
+static uint32_t packing(const struct lower_stage *gr)
 {
     for (uint32_t i = 0; i < gr->n; i++)
         if (dtype_bits(gr->eq[i]->sym->type) < 8)
@@ -209,11 +45,11 @@ static void store_packed(struct cg *g, const struct lang_symbol *t, const struct
     cg_store_vector(g, t, at.base, at.offset, 2, v);
 }
 
-static void compute_group(struct cg *g, const struct group *gr, struct cg_val t)
+static void compute_group(struct cg *g, const struct lower_stage *gr, struct cg_val t)
 {
     const struct lang_symbol *s = gr->eq[0]->sym;
     uint32_t pack = packing(gr);
-    struct cg_val sub[2][MOST_RANK], v[MOST_OUTPUTS][2];
+    struct cg_val sub[2][MOST_RANK], (*v)[2] = arena_alloc(g->a, gr->n * sizeof *v);
     unflatten(g, s, t, pack, sub[0]);
     memcpy(sub[1], sub[0], sizeof sub[0]);
     if (pack == 2) {
@@ -240,12 +76,12 @@ static void compute_group(struct cg *g, const struct group *gr, struct cg_val t)
     }
 }
 
-static void lower_group(struct cg *g, const struct group *gr, const char *entry, uint32_t block)
+static void lower_group(struct cg *g, const struct lower_stage *gr, uint32_t block)
 {
     const struct lang_symbol *s = gr->eq[0]->sym;
     const char *text;
     int64_t n;
-    cg_begin(g, entry);
+    cg_begin(g, gr->entry);
     g->block[0] = block;
     g->block[1] = g->block[2] = 1;
     cg_at(g, gr->eq[0]->span);
@@ -260,49 +96,25 @@ static void lower_group(struct cg *g, const struct group *gr, const char *entry,
     g->func->reqntid[1] = g->func->reqntid[2] = 1;
     struct contract_launch *l = cg_launch(g, arena_printf(g->a, "ceil_div(%s, %u)", text, block),
                                           arena_printf(g->a, "%u", block));
-    lower_explain(g, "  %s: one thread for each %s of %s\n", entry,
+    lower_explain(g, "  %s: one thread for each %s of %s\n", gr->entry,
                   packing(gr) == 2 ? "two elements" : "element", s->name);
     cg_end(g, l);
 }
 
-bool naive_fits(struct cg *g, struct buf *why)
+bool naive_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
     (void)g;
-    (void)why;
+    for (uint32_t i = 1; i < s->n; i++)
+        if (!inspect_same_shape(s->eq[0]->sym, s->eq[i]->sym)) {
+            buf_printf(why, "'%s' has another shape than '%s'", s->eq[i]->sym->name,
+                       s->eq[0]->sym->name);
+            return false;
+        }
     return true;
 }
 
-/* What the simplicity costs. */
-static void explain_cost(struct cg *g)
+bool naive_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)
 {
-    for (size_t i = 0; i < g->spec->compute.n && g->opt->explain; i++) {
-        const struct lang_equation *eq = g->spec->compute.v[i];
-        if (eq->sym->kind == SYM_TENSOR && inspect_reduces(eq->rhs))
-            lower_explain(g, "  %s is a reduction, done again by every thread that reads it\n",
-                          eq->sym->name);
-    }
-}
-
-bool naive_lower(struct cg *g, const struct lower_plan *plan)
-{
-    struct groups gs = group_outputs(g);
-    uint32_t block = plan->block ? plan->block : BLOCK;
-    explain_cost(g);
-    for (uint32_t i = 0; i < gs.n; i++)
-        if (!check_in_place(g, &gs.v[i]))
-            return false;
-    for (uint32_t i = 0; i < gs.n && !g->failed; i++) {
-        struct group *gr = next_group(g, &gs);
-        if (!gr)
-            return cg_error(
-                g, g->spec->name_span,
-                "the outputs of different shapes are updated in place from each other, which no "
-                "order of launches allows; make one of them out");
-        gr->done = true;
-        const char *entry = g->spec->name;
-        if (gs.n > 1)
-            entry = lower_entry_name(g, gr->eq[0]->sym->name);
-        lower_group(g, gr, entry, block);
-    }
+    lower_group(g, s, plan->block ? plan->block : BLOCK);
     return !g->failed;
 }

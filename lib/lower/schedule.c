@@ -11,11 +11,11 @@ const struct strategy strategies[] = {
 };
 const size_t nstrategies = sizeof strategies / sizeof *strategies;
 
-static const struct spec_option *find_option(const struct spec *s, const char *key)
+const struct spec_option *schedule_option(const struct cg *g, const char *key)
 {
-    for (size_t i = 0; i < s->schedule.n; i++)
-        if (strcmp(s->schedule.v[i].key, key) == 0)
-            return &s->schedule.v[i];
+    for (size_t i = 0; i < g->spec->schedule.n; i++)
+        if (strcmp(g->spec->schedule.v[i].key, key) == 0)
+            return &g->spec->schedule.v[i];
     return NULL;
 }
 
@@ -27,33 +27,29 @@ static const char *strategy_list(struct arena *a)
     return buf_text(&b);
 }
 
-static const struct strategy *named(struct cg *g, const struct spec_option *o)
+const struct strategy *schedule_named(struct cg *g, bool *good)
 {
-    for (size_t i = 0; i < nstrategies; i++) {
-        if (strcmp(strategies[i].name, o->value) != 0)
-            continue;
-        struct buf why = buf_in(g->a);
-        if (strategies[i].fits(g, &why))
-            return &strategies[i];
-        cg_error(g, o->value_span, "strategy '%s' does not fit: %s", o->value, buf_text(&why));
+    const struct spec_option *o = schedule_option(g, "strategy");
+    *good = true;
+    if (!o)
         return NULL;
-    }
-    cg_error(g, o->value_span, "unknown strategy '%s'; there are: %s", o->value,
-             strategy_list(g->a));
+    for (size_t i = 0; i < nstrategies; i++)
+        if (strcmp(strategies[i].name, o->value) == 0)
+            return &strategies[i];
+    *good = cg_error(g, o->value_span, "unknown strategy '%s'; there are: %s", o->value,
+                     strategy_list(g->a));
     return NULL;
 }
 
-static const struct strategy *first_that_fits(struct cg *g)
+const struct strategy *schedule_first(struct cg *g, const struct lower_stage *s, bool naive)
 {
-    for (size_t i = 0; i < nstrategies; i++) {
+    for (size_t i = 0; i < nstrategies - !naive; i++) {
         struct buf why = buf_in(g->a);
-        if (strategies[i].fits(g, &why)) {
-            lower_explain(g, "%s: strategy %s\n", g->spec->name, strategies[i].name);
+        if (strategies[i].fits(g, s, &why))
             return &strategies[i];
-        }
-        lower_explain(g, "%s: not %s: %s\n", g->spec->name, strategies[i].name, buf_text(&why));
+        lower_explain(g, "%s: not %s: %s\n", s->entry, strategies[i].name, buf_text(&why));
     }
-    abort(); /* the last one always fits */
+    return NULL;
 }
 
 static bool number(struct cg *g, const struct spec_option *o, uint32_t least, uint32_t most,
@@ -107,15 +103,31 @@ static bool read_option(struct cg *g, const struct strategy *s, const struct spe
     return number(g, o, 1, 8, true, &plan->unroll);
 }
 
-const struct strategy *schedule_choose(struct cg *g, struct lower_plan *plan)
+bool schedule_fits(struct cg *g, const struct lower_stage *s)
 {
-    const struct spec *spec = g->spec;
-    const struct spec_option *o = find_option(spec, "strategy");
-    const struct strategy *s = o ? named(g, o) : first_that_fits(g);
-    if (o && s)
-        lower_explain(g, "%s: strategy %s, as scheduled\n", spec->name, s->name);
-    for (size_t i = 0; s && i < spec->schedule.n; i++)
-        if (!read_option(g, s, &spec->schedule.v[i], plan))
-            s = NULL;
-    return s;
+    for (size_t i = 0; i + 1 < nstrategies; i++) {
+        struct buf why = buf_in(g->a);
+        if (strategies[i].fits(g, s, &why))
+            return true;
+    }
+    return false;
+}
+
+bool schedule_takes(const struct cg *g, const struct strategy *s)
+{
+    for (size_t i = 0; i < g->spec->schedule.n; i++) {
+        const char *key = g->spec->schedule.v[i].key;
+        if (strcmp(key, "strategy") != 0 && !takes(s, key))
+            return false;
+    }
+    return true;
+}
+
+bool schedule_read(struct cg *g, const struct strategy *s, struct lower_plan *plan)
+{
+    *plan = (struct lower_plan){0};
+    for (size_t i = 0; i < g->spec->schedule.n; i++)
+        if (!read_option(g, s, &g->spec->schedule.v[i], plan))
+            return false;
+    return true;
 }

@@ -7,14 +7,23 @@
 /* One row per way of turning equations into code, the most special first. */
 struct strategy {
     const char *name;
-    bool (*fits)(struct cg *g, struct buf *why); /* why: what it lacks, when it does not */
-    bool (*lower)(struct cg *g, const struct lower_plan *plan);
-    const char *keys[8]; /* of schedule:, besides strategy; NULL at the end */
+    strategy_fits *fits;
+    strategy_lower *lower;
+    const char *keys[12]; /* of schedule:, besides strategy; NULL at the end */
 };
 extern const struct strategy strategies[];
 extern const size_t nstrategies;
 
-/* The strategy that the schedule names or the first that fits; NULL after an error. */
-const struct strategy *schedule_choose(struct cg *g, struct lower_plan *plan);
+/* The strategy that the schedule names; *good is false after an error. NULL: it names none. */
+const struct strategy *schedule_named(struct cg *g, bool *good);
+/* The first that fits the stage, naive only if `naive`; NULL: none. Says to --explain what the others lack. */
+const struct strategy *schedule_first(struct cg *g, const struct lower_stage *s, bool naive);
+/* Does any but naive fit? */
+bool schedule_fits(struct cg *g, const struct lower_stage *s);
+/* Has the strategy all that the schedule says? */
+bool schedule_takes(const struct cg *g, const struct strategy *s);
+const struct spec_option *schedule_option(const struct cg *g, const char *key); /* or NULL */
+/* Reads what the schedule says to this strategy; false after an error. */
+bool schedule_read(struct cg *g, const struct strategy *s, struct lower_plan *plan);
 
 #endif

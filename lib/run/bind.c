@@ -16,12 +16,16 @@ struct run *run_new(struct arena *a, const struct contract *c, struct diags *d)
     r->contract = c;
     r->nparam = c->params.n;
     r->ndim = c->dims.n;
+    r->ntemp = c->temps.n;
     r->param = ARENA_ARRAY(a, r->nparam, struct run_param);
+    r->temp = ARENA_ARRAY(a, r->ntemp, struct run_param);
     r->dim = ARENA_ARRAY(a, r->ndim, struct run_dim);
     for (size_t i = 0; i < r->nparam; i++) {
         r->param[i].decl = &c->params.v[i];
         r->param[i].sym = c->params.v[i].sym;
     }
+    for (size_t i = 0; i < r->ntemp; i++)
+        r->temp[i].sym = c->temps.v[i].sym;
     for (size_t i = 0; i < r->ndim; i++) {
         struct lang_symbol *s = c->dims.v[i];
         r->dim[i] = (struct run_dim){.sym = s, .known = s->has_value, .value = (int64_t)s->value};
@@ -282,7 +286,7 @@ static bool settle_buffer(struct run *r, struct run_param *p)
     struct buffer b = {0};
     const char *name = p->sym->name;
     if (p->sym->rank > BUFFER_RANK)
-        return diag_error(r->d, p->decl->span, "%s has more than %d dimensions", name, BUFFER_RANK);
+        return diag_error(r->d, p->sym->span, "%s has more than %d dimensions", name, BUFFER_RANK);
     for (uint32_t k = 0; k < p->sym->rank; k++) {
         int64_t v;
         if (!run_eval(r, p->sym->dims[k], &v))
@@ -324,6 +328,8 @@ bool run_shapes(struct run *r)
     for (size_t i = 0; i < r->nparam; i++)
         if (run_is_buffer(&r->param[i]))
             good = settle_buffer(r, &r->param[i]) && good;
+    for (size_t i = 0; i < r->ntemp && good; i++)
+        good = settle_buffer(r, &r->temp[i]);
     for (size_t i = 0; i < r->contract->require.n && good; i++) {
         const struct lang_expr *e = r->contract->require.v[i];
         int64_t holds;

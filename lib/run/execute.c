@@ -13,7 +13,7 @@ const struct run_options run_default = {.poison = 0xff, .message_bytes = RUN_MES
 
 /* The buffers of a run on a device: one allocation each. */
 struct set {
-    uint64_t *base;    /* by parameter; 0: none */
+    uint64_t *base;    /* by run_buffer(); 0: none */
     uint64_t *address; /* behind the guard band */
 };
 
@@ -28,26 +28,34 @@ struct job {
 
 static void release(struct job *j, struct set *s)
 {
-    for (size_t i = 0; i < j->r->nparam; i++)
+    for (size_t i = 0; i < run_nbuffer(j->r); i++)
         if (s->base[i])
             j->ops->release(j->dev, s->base[i]);
+}
+
+/* A temp that begins as zeros. */
+static bool is_zeroed(const struct run *r, size_t buffer)
+{
+    return buffer >= r->nparam && r->contract->temps.v[buffer - r->nparam].is_zero;
 }
 
 static enum device_status allocate(struct job *j, struct set *s)
 {
     struct run *r = j->r;
     enum device_status status = DEVICE_OK;
-    s->base = ARENA_ARRAY(r->arena, r->nparam, uint64_t);
-    s->address = ARENA_ARRAY(r->arena, r->nparam, uint64_t);
-    for (size_t i = 0; i < r->nparam && status == DEVICE_OK; i++) {
-        struct run_param *p = &r->param[i];
+    s->base = ARENA_ARRAY(r->arena, run_nbuffer(r), uint64_t);
+    s->address = ARENA_ARRAY(r->arena, run_nbuffer(r), uint64_t);
+    for (size_t i = 0; i < run_nbuffer(r) && status == DEVICE_OK; i++) {
+        struct run_param *p = run_buffer(r, i);
         if (!run_is_buffer(p))
             continue;
+        bool temp = i >= r->nparam;
         struct device_label label = {.name = p->sym->name,
                                      .type = run_type_text(r, p),
                                      .element_bits = dtype_bits(p->sym->type),
                                      .read_only = p->sym->mode == MODE_IN,
-                                     .undefined = p->sym->mode == MODE_OUT,
+                                     .undefined = temp ? !is_zeroed(r, i)
+                                                       : p->sym->mode == MODE_OUT,
                                      .ndim = p->host.rank,
                                      .dim = p->host.dim};
         status = j->ops->alloc(j->dev, p->host.bytes + 2 * (uint64_t)j->opt.guard, &label,
@@ -77,8 +85,8 @@ static enum device_status fill(struct job *j, uint64_t address, uint64_t bytes, 
 static enum device_status upload(struct job *j, struct set *s)
 {
     enum device_status status = DEVICE_OK;
-    for (size_t i = 0; i < j->r->nparam && status == DEVICE_OK; i++) {
-        struct run_param *p = &j->r->param[i];
+    for (size_t i = 0; i < run_nbuffer(j->r) && status == DEVICE_OK; i++) {
+        struct run_param *p = run_buffer(j->r, i);
         if (!run_is_buffer(p))
             continue;
         if (j->opt.guard) {
@@ -91,7 +99,7 @@ static enum device_status upload(struct job *j, struct set *s)
         if (p->host.data)
             status = j->ops->write(j->dev, s->address[i], p->host.data, p->host.bytes, j->r->d);
         else
-            status = fill(j, s->address[i], p->host.bytes, j->opt.poison);
+            status = fill(j, s->address[i], p->host.bytes, is_zeroed(j->r, i) ? 0 : j->opt.poison);
     }
     return status;
 }
@@ -121,14 +129,14 @@ static enum device_status check_band(struct job *j, const struct run_param *p, u
 static enum device_status download(struct job *j, struct set *s)
 {
     enum device_status status = DEVICE_OK;
-    for (size_t i = 0; i < j->r->nparam && status == DEVICE_OK; i++) {
-        struct run_param *p = &j->r->param[i];
+    for (size_t i = 0; i < run_nbuffer(j->r) && status == DEVICE_OK; i++) {
+        struct run_param *p = run_buffer(j->r, i);
         if (run_is_buffer(p) && j->opt.guard) {
             status = check_band(j, p, s->base[i], true);
             if (status == DEVICE_OK)
                 status = check_band(j, p, s->address[i] + p->host.bytes, false);
         }
-        if (status != DEVICE_OK || !run_is_output(p))
+        if (status != DEVICE_OK || i >= j->r->nparam || !run_is_output(p))
             continue;
         p->result = p->host;
         buffer_alloc(j->r->arena, &p->result);
@@ -315,6 +323,8 @@ enum device_status run_time(struct run *r, const struct device_ops *ops, struct 
     if (!plan_make(r, NULL, &t->plan))
         return DEVICE_REFUSED;
     ops->info(dev, &info);
+    for (size_t i = 0; i < r->ntemp; i++)
+        footprint += r->temp[i].host.bytes;
     for (size_t i = 0; i < r->nparam; i++)
         if (run_is_buffer(&r->param[i])) {
             footprint += r->param[i].host.bytes;

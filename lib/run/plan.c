@@ -87,17 +87,26 @@ static size_t arg_bytes(const struct contract_arg *arg)
     return dtype_bytes(arg->type, 1);
 }
 
-static struct run_param *param_of(const struct run *r, const struct lang_symbol *sym)
+enum { NO_BUFFER = -1 };
+
+/* The parameter's or temp's number as run_buffer() takes it. */
+static int number_of(const struct run *r, const struct lang_symbol *sym)
 {
-    for (size_t i = 0; i < r->nparam; i++)
-        if (r->param[i].sym == sym)
-            return &r->param[i];
-    return NULL;
+    for (size_t i = 0; sym && i < run_nbuffer(r); i++)
+        if (run_buffer(r, i)->sym == sym)
+            return (int)i;
+    return NO_BUFFER;
+}
+
+static const struct run_param *param_of(const struct run *r, const struct lang_symbol *sym)
+{
+    int i = number_of(r, sym);
+    return i == NO_BUFFER ? NULL : run_buffer(r, (size_t)i);
 }
 
 static bool plan_value(struct run *r, const struct contract_arg *arg, uint64_t *value)
 {
-    const struct run_param *p = arg->sym ? param_of(r, arg->sym) : NULL;
+    const struct run_param *p = param_of(r, arg->sym);
     int64_t v = 0;
     *value = 0;
     if (arg->is_messages || (p && run_is_buffer(p)))
@@ -211,14 +220,16 @@ static bool plan_launch(struct run *r, const struct ptx_module *m,
     return !m || check_entry(r, m, p);
 }
 
-/* Of consecutive launches with a condition the first that holds is taken: i moves past the group, *take is the one
+/* Of consecutive launches of a step with conditions the first that holds is taken: i moves past the group, *take is the one
  * chosen. */
 static bool choose(struct run *r, size_t *i, const struct contract_launch **take)
 {
     const struct contract *c = r->contract;
     size_t first = *i;
     *take = NULL;
-    for (; *i < c->launches.n && c->launches.v[*i].when; ++*i) {
+    for (; *i < c->launches.n && c->launches.v[*i].when &&
+           c->launches.v[*i].step == c->launches.v[first].step;
+         ++*i) {
         int64_t holds = 0;
         if (!*take && !run_eval(r, c->launches.v[*i].when, &holds))
             return false;
@@ -263,9 +274,9 @@ void plan_addresses(const struct run *r, struct plan *plan, const uint64_t *addr
     for (size_t i = 0; i < plan->n; i++)
         for (size_t k = 0; k < plan->v[i].l.narg; k++) {
             const struct contract_arg *arg = &plan->v[i].src->args.v[k];
-            const struct run_param *p = arg->sym ? param_of(r, arg->sym) : NULL;
-            if (p && run_is_buffer(p))
-                plan->v[i].value[k] = address[p - r->param];
+            int n = number_of(r, arg->sym);
+            if (n != NO_BUFFER && run_is_buffer(run_buffer(r, (size_t)n)))
+                plan->v[i].value[k] = address[n];
             if (arg->is_messages)
                 plan->v[i].value[k] = messages;
         }

@@ -16,7 +16,7 @@ struct plan {
 
 /* After run_shapes(). m may be NULL. False with errors. */
 bool plan_make(struct run *r, const struct ptx_module *m, struct plan *plan);
-/* address: one per parameter. messages: of the buffer for messages, 0 where there is none. */
+/* address: by run_buffer(). messages: of the buffer for messages, 0 where there is none. */
 void plan_addresses(const struct run *r, struct plan *plan, const uint64_t *address,
                     uint64_t messages);
 

@@ -60,6 +60,9 @@ struct run {
     struct run_param *param; /* in the contract's order */
     struct run_dim *dim;     /* in the contract's order */
     size_t nparam, ndim;
+    struct run_param
+        *temp; /* the contract's temps, in its order: sym, and host's shape once it is known */
+    size_t ntemp;
     struct run_messages messages; /* of the last run_execute(), also when it failed */
 };
 
@@ -74,6 +77,16 @@ static inline bool run_is_input(const struct run_param *p) /* in or inout */
 static inline bool run_is_output(const struct run_param *p) /* out or inout */
 {
     return run_is_buffer(p) && p->sym->mode != MODE_IN;
+}
+
+/* Its buffers: the parameters, then the temps, numbered through. */
+static inline size_t run_nbuffer(const struct run *r)
+{
+    return r->nparam + r->ntemp;
+}
+static inline struct run_param *run_buffer(const struct run *r, size_t i)
+{
+    return i < r->nparam ? &r->param[i] : &r->temp[i - r->nparam];
 }
 
 /* d is kept and used by every later call. Dimensions that were fixed at emission are known from the start. */

@@ -128,6 +128,93 @@ static bool read_depth(struct contract_reader *r, const struct yaml_value *map)
     return !v || (text_span(v, "depth", &text, r->d) && (r->c->depth = read_integer(r, text)));
 }
 
+/* ---- temps ----------------------------------------------------------------------------------- */
+
+static struct lang_symbol *find_temp(const struct contract *c, const char *name)
+{
+    for (size_t i = 0; i < c->temps.n; i++)
+        if (strcmp(c->temps.v[i].sym->name, name) == 0)
+            return c->temps.v[i].sym;
+    return NULL;
+}
+
+/* Takes the "= 0" off the end of "u32[1] = 0". */
+static bool takes_zero(struct span *s)
+{
+    const char *t = s->src->text + s->off;
+    if (s->len < 2 || t[s->len - 1] != '0')
+        return false;
+    struct span rest = text_trim((struct span){s->src, s->off, s->len - 1});
+    if (rest.len < 2 || t[rest.len - 1] != '=' || t[rest.len - 2] == '=')
+        return false;
+    *s = text_trim((struct span){s->src, s->off, rest.len - 1});
+    return true;
+}
+
+/* "f32[rows, 2]" or "u32[1] = 0" */
+static bool read_temp(struct contract_reader *r, const struct yaml_pair *pair)
+{
+    static const struct lang_options options = {0};
+    struct lang_symbol *sym = ARENA_NEW(r->a, struct lang_symbol);
+    struct lang_expr *value = NULL;
+    struct span text;
+    const char *name = pair->key->text;
+    if (name[0] != '$' || strcmp(name, "$messages") == 0)
+        return diag_error(r->d, pair->key->span, "the name of a temp begins with $, as in $sums");
+    if (!text_span(pair->value, name, &text, r->d))
+        return false;
+    text = text_trim(text);
+    bool is_zero = takes_zero(&text);
+    if (!lang_parse_param(r->a, text, sym, &value, r->d))
+        return false;
+    if (sym->kind != SYM_BUFFER || sym->mode != MODE_IN)
+        return diag_error(r->d, pair->value->span, "a temp is written as f32[n] or u32[1] = 0");
+    for (uint32_t i = 0; i < sym->rank; i++)
+        if (!lang_check_expr(r->a, &r->c->scope, &options, sym->dims[i], DT_VOID, r->d))
+            return false;
+    sym->name = name;
+    sym->span = pair->key->span;
+    sym->mode = MODE_INOUT;
+    struct contract_temp *t = VEC_PUSH(r->a, &r->c->temps);
+    *t = (struct contract_temp){.sym = sym, .is_zero = is_zero, .span = pair->key->span};
+    return true;
+}
+
+static bool read_temps(struct contract_reader *r, const struct yaml_value *map)
+{
+    enum { MOST = 256 };
+    const struct yaml_value *v = yaml_get(map, "temps");
+    bool good = true;
+    if (!v)
+        return true;
+    if (v->kind != YAML_MAP || v->n > MOST)
+        return diag_error(r->d, v->span, "'temps' is a map of at most %d buffers", MOST);
+    for (size_t i = 0; i < v->n; i++)
+        good &= read_temp(r, &v->pair[i]);
+    return good;
+}
+
+struct lang_symbol *contract_add_temp(struct arena *a, struct contract *c, const char *name,
+                                      enum dtype type, uint32_t rank, const char *const *extent,
+                                      bool is_zero)
+{
+    struct lang_symbol *sym = ARENA_NEW(a, struct lang_symbol);
+    struct lang_expr **dims = ARENA_ARRAY(a, rank, struct lang_expr *);
+    sym->name = arena_printf(a, "$%s", name);
+    for (unsigned k = 2; find_temp(c, sym->name) || strcmp(sym->name, "$messages") == 0; k++)
+        sym->name = arena_printf(a, "$%s%u", name, k);
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = contract_expr(a, c, extent[i]);
+    sym->kind = SYM_BUFFER;
+    sym->mode = MODE_INOUT;
+    sym->type = type;
+    sym->rank = rank;
+    sym->dims = dims;
+    sym->id = (uint32_t)c->temps.n;
+    *VEC_PUSH(a, &c->temps) = (struct contract_temp){.sym = sym, .is_zero = is_zero};
+    return sym;
+}
+
 /* ---- launches -------------------------------------------------------------------------------- */
 
 static bool read_geometry(struct contract_reader *r, const struct yaml_value *map, const char *key,
@@ -177,7 +264,9 @@ static bool read_arg(struct contract_reader *r, struct span s, struct contract_l
         a->type = DT_U64;
         return true;
     }
-    a->sym = lang_find(&r->c->scope, name);
+    a->sym = name[0] == '$' ? find_temp(r->c, name) : lang_find(&r->c->scope, name);
+    if (!a->sym && name[0] == '$')
+        return diag_error(r->d, s, "'temps' has no buffer of this name");
     if (!a->sym)
         return diag_error(r->d, s,
                           "no parameter or dimension has this name; a computed argument is "
@@ -257,10 +346,22 @@ static bool is_entry(const char *s)
     return *s;
 }
 
+/* A number that need not be there. */
+static bool read_number(struct contract_reader *r, const struct yaml_value *map, const char *key,
+                        uint32_t *out)
+{
+    const struct yaml_value *v = yaml_get(map, key);
+    int64_t number = 0;
+    if (v && (v->kind != YAML_SCALAR || num_int(v->text, v->len, 0, UINT32_MAX, &number) != NUM_OK))
+        return diag_error(r->d, v->span, "'%s' is a number", key);
+    *out = (uint32_t)number;
+    return true;
+}
+
 static bool read_launch(struct contract_reader *r, const struct yaml_value *v)
 {
-    static const char *const keys[] = {"entry",  "when",   "grid", "block", "cluster",
-                                       "shared", "arrays", "args", NULL};
+    static const char *const keys[] = {"entry",   "step",   "when",   "grid", "block",
+                                       "cluster", "shared", "arrays", "args", NULL};
     struct contract_launch *l = VEC_PUSH(r->a, &r->c->launches);
     const struct yaml_value *when, *shared;
     struct span text;
@@ -274,6 +375,7 @@ static bool read_launch(struct contract_reader *r, const struct yaml_value *v)
     good = good && read_geometry(r, v, "grid", true, l->grid);
     good = good && read_geometry(r, v, "block", true, l->block);
     good = good && read_geometry(r, v, "cluster", false, l->cluster);
+    good = good && read_number(r, v, "step", &l->step);
     when = yaml_get(v, "when");
     shared = yaml_get(v, "shared");
     if (good && when)
@@ -350,8 +452,6 @@ static bool read_message(struct contract_reader *r, const struct yaml_value *v)
 {
     static const char *const keys[] = {"print", "assert", "message", "types", "line", NULL};
     struct contract_message *m = VEC_PUSH(r->a, &r->c->messages);
-    const struct yaml_value *line;
-    int64_t number = 0;
     m->span = v->span;
     if (v->kind != YAML_MAP)
         return diag_error(r->d, v->span, "a message is a map with print or assert");
@@ -361,12 +461,7 @@ static bool read_message(struct contract_reader *r, const struct yaml_value *v)
         return false;
     if (!m->format)
         return diag_error(r->d, v->span, "a message is a map with print or assert");
-    line = yaml_get(v, "line");
-    if (line && (line->kind != YAML_SCALAR ||
-                 num_int(line->text, line->len, 0, UINT32_MAX, &number) != NUM_OK))
-        return diag_error(r->d, line->span, "'line' is a number");
-    m->line = (uint32_t)number;
-    return m->is_assert || check_format(r, v, m);
+    return read_number(r, v, "line", &m->line) && (m->is_assert || check_format(r, v, m));
 }
 
 static bool read_messages(struct contract_reader *r, const struct yaml_value *map)
@@ -401,9 +496,9 @@ static bool read_version(struct contract_reader *r, const struct yaml_value *map
 
 static struct contract *read_contract(struct arena *a, const struct yaml_value *v, struct diags *d)
 {
-    static const char *const keys[] = {"kaio",     "kernel",   "source",  "target",
-                                       "params",   "dims",     "require", "depth",
-                                       "launches", "messages", NULL};
+    static const char *const keys[] = {"kaio",   "kernel",   "source",   "target",
+                                       "params", "dims",     "require",  "depth",
+                                       "temps",  "launches", "messages", NULL};
     struct contract_reader r = {a, d, ARENA_NEW(a, struct contract)};
     if (v->kind != YAML_MAP) {
         diag_error(d, v->span, "a launch contract is a map that begins with 'kaio: %d'",
@@ -415,7 +510,7 @@ static struct contract *read_contract(struct arena *a, const struct yaml_value *
     good = good && read_word(&r, v, "source", false, &r.c->source);
     good = good && read_word(&r, v, "target", false, &r.c->target);
     good = good && read_parameters(&r, v) && read_conditions(&r, v) && read_depth(&r, v) &&
-           read_launches(&r, v) && read_messages(&r, v);
+           read_temps(&r, v) && read_launches(&r, v) && read_messages(&r, v);
     return good ? r.c : NULL;
 }
 

@@ -12,9 +12,13 @@
  *     //@ require:
  *     //@   - n % 4 == 0
  *     //@ depth: 18                 optional: the most roundings between a term of a sum and the sum
+ *     //@ temps:                      buffers that the runner makes, for the launches among themselves
+ *     //@   $mean: f32[n / 4]
+ *     //@   $count: u32[1] = 0          zero before the first launch; every run of the launches leaves it so
  *     //@ launches:
  *     //@   - entry: saxpy
- *     //@     when: n % 4 == 0        optional: of adjacent launches with one, the first that holds is taken
+ *     //@     step: 1                 optional, 0: of adjacent launches with a condition and the same step
+ *     //@     when: n % 4 == 0        the first that holds is taken; optional
  *     //@     grid: [ceil_div(n, 1024)]
  *     //@     block: [256]
  *     //@     shared: 0
@@ -23,7 +27,7 @@
  *     //@   - {print: "x is %g\n", types: [f32], line: 12}
  *     //@   - {assert: "i < n", message: "too many", line: 13}
  *
- * An argument is a parameter's or dimension's name, "TYPE expression", or $messages, a buffer that the runner makes. Several kernels are several documents
+ * An argument is a parameter's or dimension's name, "TYPE expression", a temp's name, or $messages, a buffer that the runner makes. Several kernels are several documents
  * (//@ ---). The grid, block, shared, when and argument expressions are lang expressions over dimensions and integer scalars,
  * evaluated exactly at launch. Also made from options when PTX has no contract.
  */
@@ -35,7 +39,7 @@
 enum { CONTRACT_VERSION = 1 };
 
 struct contract_arg {
-    struct lang_symbol *sym; /* a buffer, scalar or dimension; or NULL: */
+    struct lang_symbol *sym; /* a buffer, scalar, dimension or temp; or NULL: */
     struct lang_expr *expr;  /* computed, of .type */
     /* what is passed: scalar's type, u32 for a dimension; u64 address for a buffer */
     enum dtype type;
@@ -52,8 +56,16 @@ struct contract_array {
     VEC(struct lang_expr *) extents;
 };
 
+/* A buffer that no user sees. */
+struct contract_temp {
+    struct lang_symbol *sym; /* SYM_BUFFER, inout; its name begins with $ */
+    bool is_zero;            /* zeroed once; else undefined */
+    struct span span;
+};
+
 struct contract_launch {
     const char *entry;
+    uint32_t step;
     struct lang_expr *when;                            /* NULL: always */
     struct lang_expr *grid[3], *block[3], *cluster[3]; /* NULL: 1 (cluster[0] NULL: no cluster) */
     struct lang_expr *shared;                          /* bytes, NULL: 0 */
@@ -81,6 +93,7 @@ struct contract {
     /* No term of a sum goes through more roundings on its way into it (f32: of 2^-24 each): what the bound of lib/ref
      * may count on. NULL: the sums are added up in some order, term after term. */
     struct lang_expr *depth;
+    VEC(struct contract_temp) temps;
     VEC(struct contract_launch) launches;
     VEC(struct contract_message) messages;
     struct lang_scope scope;
@@ -101,5 +114,11 @@ struct contract *contract_of_spec(struct arena *a, const struct spec *s, const c
 /* Parses an expression in the contract's scope: for lower/, which makes launches out of text
  * ("ceil_div(n, 1024)"). An error is an internal one: aborts. */
 struct lang_expr *contract_expr(struct arena *a, struct contract *c, const char *text);
+
+/* Adds a temp of rank extents, each a text as contract_expr() takes. name: without the $; the symbol's is made unlike the
+ * others' of the contract. */
+struct lang_symbol *contract_add_temp(struct arena *a, struct contract *c, const char *name,
+                                      enum dtype type, uint32_t rank, const char *const *extent,
+                                      bool is_zero);
 
 #endif

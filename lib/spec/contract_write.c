@@ -71,18 +71,31 @@ static void expression(const struct lang_expr *e, struct buf *out)
     text(lang_expr_text(out->arena, e), out);
 }
 
+/* f32[n, 2 * k] */
+static void shape_text(const struct lang_symbol *s, struct buf *out)
+{
+    buf_printf(out, "%s[", dtype_name(s->type));
+    for (uint32_t i = 0; i < s->rank; i++) {
+        buf_puts(out, i ? ", " : "");
+        lang_print_expr(s->dims[i], out);
+    }
+    buf_putc(out, ']');
+}
+
+static void declared(const char *name, const char *as, struct buf *out)
+{
+    /* in a block a bracket is as good as any character */
+    buf_printf(out, strpbrk(as, "?:#") ? "  %s: '%s'\n" : "  %s: %s\n", name, as);
+}
+
 static void declaration(const struct spec_param *p, struct buf *out)
 {
     static const char *const modes[] = {"in", "out", "inout"};
     const struct lang_symbol *s = p->sym;
     struct buf b = buf_in(out->arena);
     if (s->kind == SYM_BUFFER) {
-        buf_printf(&b, "%s %s[", modes[s->mode], dtype_name(s->type));
-        for (uint32_t i = 0; i < s->rank; i++) {
-            buf_puts(&b, i ? ", " : "");
-            lang_print_expr(s->dims[i], &b);
-        }
-        buf_putc(&b, ']');
+        buf_printf(&b, "%s ", modes[s->mode]);
+        shape_text(s, &b);
     } else {
         buf_puts(&b, dtype_name(s->type));
         if (p->value) {
@@ -90,13 +103,7 @@ static void declaration(const struct spec_param *p, struct buf *out)
             lang_print_expr(p->value, &b);
         }
     }
-    buf_printf(out, "  %s: ", s->name);
-    /* in a block a bracket is as good as any character */
-    if (strpbrk(buf_text(&b), "?:#"))
-        buf_printf(out, "'%s'", buf_text(&b));
-    else
-        buf_puts(out, buf_text(&b));
-    buf_putc(out, '\n');
+    declared(s->name, buf_text(&b), out);
 }
 
 static void extents(const char *key, struct lang_expr *const *e, struct buf *out)
@@ -152,6 +159,8 @@ static void launch(const struct contract_launch *l, struct buf *out)
     else
         quoted(l->entry, out);
     buf_putc(out, '\n');
+    if (l->step)
+        buf_printf(out, "    step: %u\n", (unsigned)l->step);
     if (l->when) {
         buf_puts(out, "    when: ");
         expression(l->when, out);
@@ -178,6 +187,15 @@ static void fixed_dims(const struct contract *c, struct buf *out)
                        (unsigned long long)c->dims.v[i]->value);
     if (n)
         buf_puts(out, "}\n");
+}
+
+static void temp(const struct contract_temp *t, struct buf *out)
+{
+    struct buf b = buf_in(out->arena);
+    shape_text(t->sym, &b);
+    if (t->is_zero)
+        buf_puts(&b, " = 0");
+    declared(t->sym->name, buf_text(&b), out);
 }
 
 static void message(const struct contract_message *m, struct buf *out)
@@ -224,6 +242,10 @@ void contract_write(const struct contract *c, struct buf *out)
         expression(c->depth, out);
         buf_putc(out, '\n');
     }
+    if (c->temps.n)
+        buf_puts(out, "temps:\n");
+    for (size_t i = 0; i < c->temps.n; i++)
+        temp(&c->temps.v[i], out);
     buf_puts(out, c->launches.n ? "launches:\n" : "launches: []\n");
     for (size_t i = 0; i < c->launches.n; i++)
         launch(&c->launches.v[i], out);

@@ -28,8 +28,13 @@ static const char saxpy[] =
     "  - n % 4 == 0\n"
     "  - 'n > 3 ? alpha > 1.0 : true'\n"
     "depth: ceil_div(n, 256) + 8\n"
+    "temps:\n"
+    "  $sums: f32[ceil_div(n, 256), 2]\n"
+    "  $odd: 'f32[n > 5 ? 1 : n]'\n"
+    "  $count: u32[1] = 0\n"
     "launches:\n"
     "  - entry: saxpy_vec\n"
+    "    step: 3\n"
     "    when: n % 4 == 0 && n < 2147483648\n"
     "    grid: [ceil_div(n, 1024), min(m, 65535), 2]\n"
     "    block: [256]\n"
@@ -48,7 +53,7 @@ static const char saxpy[] =
     "  - entry: saxpy\n"
     "    grid: ['n > 5 ? ceil_div(n, 256) : 1']\n"
     "    block: [256]\n"
-    "    args: [$messages]\n"
+    "    args: [$messages, $count, $sums]\n"
     "messages:\n"
     "  - {print: \"i is %d \\\"of\\\" %g:\\n\\t\\u00e9\\U0001f600\\x07\", types: [i64, f32], line: "
     "12}\n"
@@ -82,6 +87,11 @@ static void test_round_trip(void)
            l->arrays.v[1].type == DT_F16,
        "arrays in dynamic shared memory");
     ok(c->launches.v[1].args.v[0].is_messages, "$messages is an argument");
+    ok(c->temps.n == 3 && !c->temps.v[0].is_zero && c->temps.v[2].is_zero &&
+           c->temps.v[0].sym->rank == 2,
+       "temps");
+    ok(c->launches.v[1].args.v[1].sym == c->temps.v[2].sym, "a temp is an argument");
+    ok(l->step == 3 && c->launches.v[1].step == 0, "steps");
     eq_int(c->messages.n, 3, "messages");
     eq_str(c->messages.v[0].format, "i is %d \"of\" %g:\n\t\xc3\xa9\xf0\x9f\x98\x80\a", "a format");
     ok(c->messages.v[0].ntype == 2 && c->messages.v[0].type[0] == DT_I64 &&
@@ -263,6 +273,14 @@ static void test_bad(void)
          "no dimension is called 'n'"},
         {"kaio: 1\nkernel: f\nparams:\n  a: in f32[n]\ndims: {n: 0}\nlaunches: []\n",
          "a dimension is 1 to"},
+        {"kaio: 1\nkernel: f\ntemps: {sums: 'f32[2]'}\nlaunches: []\n", "begins with $"},
+        {"kaio: 1\nkernel: f\ntemps: {$a: f32}\nlaunches: []\n", "a temp is written as"},
+        {"kaio: 1\nkernel: f\ntemps: {$a: 'u32[1] = 2'}\nlaunches: []\n", "no default"},
+        {"kaio: 1\nkernel: f\ntemps: {$a: 'f32[n]'}\nlaunches: []\n", "unknown name 'n'"},
+        {"kaio: 1\nkernel: f\nlaunches:\n- entry: f\n  grid: [1]\n  block: [1]\n  args: [$a]\n",
+         "'temps' has no buffer"},
+        {"kaio: 1\nkernel: f\nlaunches:\n- entry: f\n  step: x\n  grid: [1]\n  block: [1]\n",
+         "'step' is a number"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct arena *a = arena_new();

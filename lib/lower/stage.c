@@ -1,0 +1,585 @@
+#include <config.h>
+
+#include "lower/stage.h"
+
+#include "lower/access.h"
+#include "lower/schedule.h"
+
+enum { MOST_OUTPUTS = 64, MOST_RANK = 8 };
+
+/* Outputs, of one shape at first. */
+struct group {
+    const struct lang_equation *eq[MOST_OUTPUTS];
+    uint32_t n;
+    bool done;
+};
+
+struct groups {
+    struct group *v;
+    uint32_t n;
+};
+
+struct stages {
+    struct cg *g;
+    struct groups groups;
+    const struct strategy *named; /* by the schedule */
+    const struct strategy *last;  /* used */
+    bool used; /* the schedule's options were read by a strategy that takes them */
+    unsigned depth;
+};
+
+static struct groups group_outputs(struct cg *g)
+{
+    const struct lang_equations *eqs = &g->spec->compute;
+    struct groups gs = {.v = ARENA_ARRAY(g->a, eqs->n, struct group)};
+    for (size_t i = 0; i < eqs->n; i++) {
+        const struct lang_symbol *t = eqs->v[i]->sym;
+        uint32_t k = 0;
+        if (t->kind != SYM_BUFFER)
+            continue;
+        while (k < gs.n &&
+               (gs.v[k].n == MOST_OUTPUTS || !inspect_same_shape(gs.v[k].eq[0]->sym, t)))
+            k++;
+        if (k == gs.n)
+            gs.n++;
+        gs.v[k].eq[gs.v[k].n++] = eqs->v[i];
+    }
+    return gs;
+}
+
+/* ---- reads of inouts ------------------------------------------------------------------------------ */
+
+/* Which axis of the output an index stands for, while intermediates are looked through. */
+struct axis_of {
+    const struct lang_symbol *index;
+    int axis; /* -1: something else */
+};
+
+struct walk {
+    struct cg *g;
+    const struct lang_symbol *shape;  /* of the group that is computed */
+    const struct lang_symbol *buffer; /* the inout looked for */
+    VEC(struct axis_of) axes;
+    const struct lang_expr *other; /* a read at another element */
+    bool any;
+    unsigned steps;
+};
+
+static int axis_of(const struct walk *w, const struct lang_expr *e)
+{
+    e = inspect_strip(e);
+    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX)
+        for (size_t i = w->axes.n; i-- > 0;)
+            if (w->axes.v[i].index == e->sym)
+                return w->axes.v[i].axis;
+    return -1;
+}
+
+static void walk_expr(struct walk *w, const struct lang_expr *e);
+
+static void walk_definition(struct walk *w, const struct lang_expr *e)
+{
+    const struct lang_equation *eq = e->sym->def;
+    size_t bound = w->axes.n;
+    int axis[MOST_RANK];
+    for (uint32_t i = 0; i < eq->nindex; i++)
+        axis[i] = axis_of(w, e->args[i]);
+    for (uint32_t i = 0; i < eq->nindex; i++) {
+        struct axis_of *a = VEC_PUSH(w->g->a, &w->axes);
+        a->index = eq->index[i];
+        a->axis = axis[i];
+    }
+    walk_expr(w, eq->rhs);
+    w->axes.n = bound;
+}
+
+static void walk_expr(struct walk *w, const struct lang_expr *e)
+{
+    if (w->other || ++w->steps > 1000000) {
+        w->any = true;
+        return;
+    }
+    if (e->kind == E_INDEX && e->sym == w->buffer) {
+        w->any = true;
+        for (uint32_t i = 0; i < e->nargs; i++)
+            if (axis_of(w, e->args[i]) != (int)i)
+                w->other = e;
+    } else if (e->kind == E_INDEX && cg_is_defined(w->g, e->sym)) {
+        walk_definition(w, e);
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        walk_expr(w, e->args[i]);
+    if (e->pad)
+        walk_expr(w, e->pad);
+    for (uint32_t i = 0; i < e->nindex; i++) {
+        if (e->index[i]->low)
+            walk_expr(w, e->index[i]->low);
+        walk_expr(w, e->index[i]->dims[0]);
+    }
+}
+
+/* Whether the group reads the inout; *other is a read of an element that it does not write in the same thread. */
+static bool group_reads(struct cg *g, const struct group *r, const struct lang_symbol *buffer,
+                        const struct lang_expr **other)
+{
+    struct walk w = {.g = g, .buffer = buffer, .shape = r->eq[0]->sym};
+    for (uint32_t i = 0; i < r->n && !w.other; i++) {
+        w.axes.n = 0;
+        for (uint32_t k = 0; k < r->eq[i]->nindex; k++) {
+            struct axis_of *a = VEC_PUSH(g->a, &w.axes);
+            a->index = r->eq[i]->index[k];
+            a->axis = (int)k;
+        }
+        walk_expr(&w, r->eq[i]->rhs);
+    }
+    *other = w.other;
+    return w.any;
+}
+
+/* Whether group r must run before group w. */
+static bool must_precede(struct cg *g, const struct group *r, const struct group *w)
+{
+    const struct lang_expr *other;
+    for (uint32_t i = 0; i < w->n; i++)
+        if (w->eq[i]->sym->mode == MODE_INOUT && group_reads(g, r, w->eq[i]->sym, &other))
+            return true;
+    return false;
+}
+
+static bool check_in_place(struct cg *g, const struct group *gr)
+{
+    const struct lang_expr *other = NULL;
+    for (uint32_t i = 0; i < gr->n; i++) {
+        const struct lang_symbol *t = gr->eq[i]->sym;
+        if (t->mode == MODE_INOUT && group_reads(g, gr, t, &other) && other) {
+            cg_error(g, other->span,
+                     "'%s' is updated in place, so another thread may already have changed this "
+                     "element of it",
+                     t->name);
+            diag_note(g->d, t->span, "give the old values as an 'in' parameter and make '%s' out",
+                      t->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* None of its inouts is still to be read by another group. */
+static bool is_ready(struct cg *g, const struct groups *gs, uint32_t i)
+{
+    bool ready = !gs->v[i].done;
+    for (uint32_t k = 0; k < gs->n && ready; k++)
+        ready = k == i || gs->v[k].done || !must_precede(g, &gs->v[k], &gs->v[i]);
+    return ready;
+}
+
+static struct group *next_group(struct stages *p)
+{
+    for (uint32_t i = 0; i < p->groups.n; i++)
+        if (is_ready(p->g, &p->groups, i))
+            return &p->groups.v[i];
+    cg_error(p->g, p->g->spec->name_span,
+             "the outputs of different shapes are updated in place from each other, which no "
+             "order of launches allows; make one of them out");
+    return NULL;
+}
+
+/* ---- what is worth storing ------------------------------------------------------------------------ */
+
+/* A reduction in the expression itself, not in an intermediate that it reads. */
+static const struct lang_expr *own_reduction(struct cg *g, const struct lang_expr *e)
+{
+    e = cg_view(g, e);
+    if (e->kind == E_REDUCE)
+        return e;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        const struct lang_expr *r = own_reduction(g, e->args[i]);
+        if (r)
+            return r;
+    }
+    return e->pad ? own_reduction(g, e->pad) : NULL;
+}
+
+typedef VEC(const struct lang_equation *) equation_list;
+
+static bool has_equation(const equation_list *l, const struct lang_equation *eq)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i] == eq)
+            return true;
+    return false;
+}
+
+/* Is it read at the very element that is computed, so that every element of it is read once? */
+static bool read_in_place(const struct lang_expr *e, const struct lang_equation *by)
+{
+    if (e->nargs != by->nindex)
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        const struct lang_expr *s = inspect_strip(e->args[i]);
+        if (s->kind != E_NAME || s->sym != by->index[i])
+            return false;
+    }
+    return true;
+}
+
+/* The costly equations that e reads and that nothing has stored yet, deepest first. within: of a reduction. */
+static void find_costly(struct stages *p, const struct lang_expr *e, const struct lang_equation *by,
+                        bool within, equation_list *seen, equation_list *out)
+{
+    e = cg_view(p->g, e);
+    within |= e->kind == E_REDUCE;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        find_costly(p, e->args[i], by, within, seen, out);
+    if (e->pad)
+        find_costly(p, e->pad, by, within, seen, out);
+    bool tensor = e->kind == E_INDEX ||
+                  (e->kind == E_NAME && (e->sym->kind == SYM_TENSOR || e->sym->kind == SYM_BUFFER));
+    if (!tensor || !cg_is_defined(p->g, e->sym))
+        return;
+    const struct lang_equation *eq = e->sym->def;
+    if (!has_equation(seen, eq)) {
+        *VEC_PUSH(p->g->a, seen) = eq;
+        find_costly(p, eq->rhs, eq, false, seen, out);
+    }
+    if (own_reduction(p->g, eq->rhs) && (within || !read_in_place(e, by)) && !has_equation(out, eq))
+        *VEC_PUSH(p->g->a, out) = eq;
+}
+
+/* ---- reductions without a name -------------------------------------------------------------------- */
+
+/* Marks the indices of eq that e mentions; false when it mentions others that are not bound inside it. */
+static bool mark_indices(const struct lang_expr *e, const struct lang_equation *eq, bool *used,
+                         const struct lang_expr *const *inner, uint32_t ninner)
+{
+    enum { MOST = 16 };
+    const struct lang_expr *around[MOST];
+    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX) {
+        for (uint32_t i = 0; i < eq->nindex; i++)
+            if (eq->index[i] == e->sym)
+                return used[i] = true;
+        for (uint32_t k = 0; k < ninner; k++)
+            for (uint32_t i = 0; i < inner[k]->nindex; i++)
+                if (inner[k]->index[i] == e->sym)
+                    return true;
+        return false;
+    }
+    if (e->kind == E_REDUCE) {
+        if (ninner == MOST)
+            return false;
+        for (uint32_t i = 0; i < ninner; i++)
+            around[i] = inner[i];
+        around[ninner++] = e;
+        inner = around;
+        for (uint32_t i = 0; i < e->nindex; i++)
+            if ((e->index[i]->low && !mark_indices(e->index[i]->low, eq, used, inner, ninner)) ||
+                !mark_indices(e->index[i]->dims[0], eq, used, inner, ninner))
+                return false;
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!mark_indices(e->args[i], eq, used, inner, ninner))
+            return false;
+    return !e->pad || mark_indices(e->pad, eq, used, inner, ninner);
+}
+
+/* An intermediate for a reduction that stands in eq's expression and depends on fewer indices than eq has: an
+ * equation of its own, whose indices are eq's. NULL: it depends on all of them, or on others. */
+static struct lang_equation *outline(struct cg *g, const struct lang_equation *eq,
+                                     const struct lang_expr *reduce)
+{
+    bool used[MOST_RANK] = {0};
+    uint32_t n = 0;
+    if (eq->nindex > MOST_RANK || !mark_indices(reduce, eq, used, NULL, 0))
+        return NULL;
+    for (uint32_t i = 0; i < eq->nindex; i++)
+        n += used[i];
+    if (n == eq->nindex)
+        return NULL;
+    struct lang_symbol *sym = ARENA_NEW(g->a, struct lang_symbol);
+    struct lang_equation *q = ARENA_NEW(g->a, struct lang_equation);
+    struct lang_expr *read = ARENA_NEW(g->a, struct lang_expr);
+    *sym = (struct lang_symbol){.kind = SYM_TENSOR,
+                                .name = lang_reduce_name(reduce->reduce),
+                                .span = reduce->span,
+                                .type = reduce->type,
+                                .rank = n,
+                                .dims = ARENA_ARRAY(g->a, n, struct lang_expr *),
+                                .def = q};
+    *q = (struct lang_equation){.span = reduce->span,
+                                .sym = sym,
+                                .nindex = n,
+                                .index = ARENA_ARRAY(g->a, n, struct lang_symbol *),
+                                .rhs = arena_alloc(g->a, sizeof *reduce)};
+    *q->rhs = *reduce; /* not the node that stands for the read */
+    *read = (struct lang_expr){.kind = n ? E_INDEX : E_NAME,
+                               .type = reduce->type,
+                               .span = reduce->span,
+                               .name = sym->name,
+                               .sym = sym,
+                               .nargs = n,
+                               .args = ARENA_ARRAY(g->a, n, struct lang_expr *),
+                               .height = 2};
+    for (uint32_t i = 0, k = 0; i < eq->nindex; i++) {
+        if (!used[i])
+            continue;
+        struct lang_expr *name = ARENA_NEW(g->a, struct lang_expr);
+        *name = (struct lang_expr){.kind = E_NAME,
+                                   .type = DT_I64,
+                                   .span = reduce->span,
+                                   .name = eq->index[i]->name,
+                                   .sym = eq->index[i],
+                                   .height = 1};
+        sym->dims[k] = eq->index[i]->dims[0];
+        q->index[k] = eq->index[i];
+        read->args[k++] = name;
+    }
+    *VEC_PUSH(g->a, &g->outlined) = (struct cg_outlined){.reduce = reduce, .read = read};
+    return q;
+}
+
+/* Gives the unnamed reductions of eq that are worth storing a name, and adds them to the list. */
+static void outline_all(struct stages *p, const struct lang_equation *eq, const struct lang_expr *e,
+                        equation_list *out)
+{
+    e = cg_view(p->g, e);
+    if (e->kind == E_REDUCE) {
+        struct lang_equation *q = outline(p->g, eq, e);
+        if (q)
+            *VEC_PUSH(p->g->a, out) = q;
+        return;
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        outline_all(p, eq, e->args[i], out);
+}
+
+/* ---- stages --------------------------------------------------------------------------------------- */
+
+static bool lower_with(struct stages *p, const struct lower_stage *s, const struct strategy *st)
+{
+    struct cg *g = p->g;
+    struct lower_plan plan = {0};
+    lower_explain(g, "%s: strategy %s%s\n", s->entry, st->name, p->named ? ", as scheduled" : "");
+    if (schedule_takes(g, st)) {
+        if (!schedule_read(g, st, &plan))
+            return false;
+        p->used = true;
+    }
+    p->last = st;
+    bool good = st->lower(g, s, &plan) && !g->failed;
+    g->step++;
+    return good;
+}
+
+static const char *entry_name(struct stages *p, const struct lang_symbol *part)
+{
+    const char *name = part->name;
+    for (;;) {
+        const char *entry = lower_entry_name(p->g, name);
+        if (!ptx_find_entry(p->g->module, entry))
+            return entry;
+        name = arena_printf(p->g->a, "%s_", name);
+    }
+}
+
+static bool lower_group(struct stages *p, struct group *gr, const struct lang_symbol *part);
+
+/* Computes eq, and of the others after it in the list what the same strategy can compute along, into temps. */
+static bool store(struct stages *p, const equation_list *list, size_t first)
+{
+    struct cg *g = p->g;
+    struct group gr = {.eq = {list->v[first]}, .n = 1};
+    for (size_t i = first + 1; i < list->n && gr.n < MOST_OUTPUTS; i++) {
+        const struct cg_home *home = cg_home_of(g, list->v[i]->sym);
+        if (list->v[i]->sym->kind != SYM_TENSOR || (home && home->is_stored))
+            continue;
+        gr.eq[gr.n] = list->v[i];
+        struct lower_stage s = {.eq = gr.eq, .n = gr.n + 1, .entry = ""};
+        if (schedule_fits(g, &s))
+            gr.n++;
+    }
+    for (uint32_t i = 0; i < gr.n; i++) {
+        const struct lang_symbol *t = gr.eq[i]->sym;
+        const char *extent[MOST_RANK];
+        for (uint32_t k = 0; k < t->rank; k++)
+            extent[k] = lang_expr_text(g->a, t->dims[k]);
+        *VEC_PUSH(g->a, &g->homes) = (struct cg_home){
+            .sym = t, .temp = cg_temp(g, t->name, t->type, t->rank, extent, false)};
+        lower_explain(g, "%s: '%s' is stored, to be computed once\n", g->spec->name, t->name);
+    }
+    return lower_group(p, &gr, gr.eq[0]->sym);
+}
+
+/* The group that writes the output, if nothing stands against computing it now. */
+static struct group *group_of(struct stages *p, const struct lang_equation *eq)
+{
+    for (uint32_t i = 0; i < p->groups.n; i++) {
+        struct group *gr = &p->groups.v[i];
+        for (uint32_t k = 0; k < gr->n; k++)
+            if (gr->eq[k] == eq && !gr->done && is_ready(p->g, &p->groups, i))
+                return gr;
+    }
+    return NULL;
+}
+
+/* Stores what the group reads again and again. False after an error; *any: something was stored. */
+static bool store_costly(struct stages *p, const struct group *gr, bool *any)
+{
+    struct cg *g = p->g;
+    equation_list seen = {0}, costly = {0};
+    *any = false;
+    for (uint32_t i = 0; i < gr->n; i++) {
+        *VEC_PUSH(g->a, &seen) = gr->eq[i];
+        find_costly(p, gr->eq[i]->rhs, gr->eq[i], false, &seen, &costly);
+        outline_all(p, gr->eq[i], gr->eq[i]->rhs, &costly);
+    }
+    for (size_t i = 0; i < costly.n; i++) {
+        const struct lang_equation *eq = costly.v[i];
+        const struct cg_home *home = cg_home_of(g, eq->sym);
+        if ((home && home->is_stored) || eq->nindex > MOST_RANK)
+            continue;
+        struct group *other = eq->sym->kind == SYM_TENSOR ? NULL : group_of(p, eq);
+        if (eq->sym->kind != SYM_TENSOR && !other)
+            continue;
+        *any = true;
+        if (other ? !lower_group(p, other, eq->sym) : !store(p, &costly, i))
+            return false;
+    }
+    return true;
+}
+
+/* Adds other groups that are ready and that the same strategy computes together with this one. */
+static void extend(struct stages *p, struct group *gr, const struct strategy *st)
+{
+    for (uint32_t i = 0; i < p->groups.n; i++) {
+        struct group *other = &p->groups.v[i];
+        if (other == gr || other->done || gr->n + other->n > MOST_OUTPUTS ||
+            !is_ready(p->g, &p->groups, i))
+            continue;
+        struct group both = *gr;
+        memcpy(both.eq + both.n, other->eq, other->n * sizeof *other->eq);
+        both.n += other->n;
+        struct lower_stage s = {.eq = both.eq, .n = both.n, .entry = ""};
+        struct buf why = buf_in(p->g->a);
+        if (!st->fits(p->g, &s, &why))
+            continue;
+        gr->n = both.n;
+        memcpy(gr->eq, both.eq, sizeof both.eq);
+        other->done = true;
+    }
+}
+
+/* What it computed is in memory from now on. */
+static void mark_stored(struct cg *g, const struct group *gr)
+{
+    for (uint32_t i = 0; i < gr->n; i++) {
+        const struct lang_symbol *t = gr->eq[i]->sym;
+        struct cg_home *home = cg_home_of(g, t);
+        bool costly = own_reduction(g, gr->eq[i]->rhs) != NULL;
+        if (home)
+            home->is_stored = true;
+        else if (t->mode == MODE_OUT && costly)
+            *VEC_PUSH(g->a, &g->homes) = (struct cg_home){.sym = t, .temp = t, .is_stored = true};
+    }
+}
+
+static bool lower_group(struct stages *p, struct group *gr, const struct lang_symbol *part)
+{
+    enum { MOST_DEPTH = 64 };
+    struct cg *g = p->g;
+    struct lower_stage s = {.eq = gr->eq, .n = gr->n};
+    bool any = false;
+    s.entry = part ? entry_name(p, part) : g->spec->name;
+    gr->done = true;
+    if (++p->depth > MOST_DEPTH)
+        return cg_error(g, gr->eq[0]->span, "the equations depend on each other too deeply");
+    const struct strategy *st = schedule_first(g, &s, false);
+    if (!st && !store_costly(p, gr, &any))
+        return false;
+    if (!st && any)
+        st = schedule_first(g, &s, true);
+    else if (!st)
+        st = &strategies[nstrategies - 1];
+    else if (part)
+        extend(p, gr, st);
+    s.n = gr->n;
+    p->depth--;
+    if (!check_in_place(g, gr) || !lower_with(p, &s, st))
+        return false;
+    mark_stored(g, gr);
+    return true;
+}
+
+/* Everything in one stage, where a strategy can. */
+static bool lower_whole(struct stages *p, bool *done)
+{
+    struct cg *g = p->g;
+    struct group all = {0};
+    if (!p->named && p->groups.n == 1)
+        return true; /* as a group it is the same */
+    for (uint32_t i = 0; i < p->groups.n; i++)
+        for (uint32_t k = 0; k < p->groups.v[i].n; k++)
+            if (all.n < MOST_OUTPUTS)
+                all.eq[all.n++] = p->groups.v[i].eq[k];
+            else
+                return true; /* in several */
+    struct lower_stage s = {.eq = all.eq, .n = all.n, .entry = g->spec->name};
+    const struct strategy *st = p->named;
+    struct buf why = buf_in(g->a);
+    if (st && st != &strategies[nstrategies - 1] && !st->fits(g, &s, &why)) {
+        const struct spec_option *o = schedule_option(g, "strategy");
+        return cg_error(g, o->value_span, "strategy '%s' does not fit: %s", o->value,
+                        buf_text(&why));
+    }
+    if (st == &strategies[nstrategies - 1])
+        return true; /* naive takes them shape by shape */
+    if (!st)
+        st = schedule_first(g, &s, false);
+    if (!st)
+        return true;
+    *done = true;
+    return check_in_place(g, &all) && lower_with(p, &s, st);
+}
+
+/* Shape by shape, as scheduled. */
+static bool lower_naively(struct stages *p)
+{
+    for (uint32_t i = 0; i < p->groups.n; i++) {
+        struct group *gr = next_group(p);
+        if (!gr)
+            return false;
+        struct lower_stage s = {.eq = gr->eq, .n = gr->n};
+        s.entry = p->groups.n > 1 ? entry_name(p, gr->eq[0]->sym) : p->g->spec->name;
+        gr->done = true;
+        if (!check_in_place(p->g, gr) || !lower_with(p, &s, p->named))
+            return false;
+    }
+    return true;
+}
+
+static bool lower_groups(struct stages *p)
+{
+    for (;;) {
+        bool left = false;
+        for (uint32_t i = 0; i < p->groups.n; i++)
+            left |= !p->groups.v[i].done;
+        if (!left)
+            return true;
+        struct group *gr = next_group(p);
+        if (!gr || !lower_group(p, gr, p->groups.n > 1 ? gr->eq[0]->sym : NULL))
+            return false;
+    }
+}
+
+bool stages_lower(struct cg *g)
+{
+    struct stages p = {.g = g, .groups = group_outputs(g)};
+    bool good, done = false;
+    p.named = schedule_named(g, &good);
+    if (!good || !lower_whole(&p, &done))
+        return false;
+    if (!done && !(p.named ? lower_naively(&p) : lower_groups(&p)))
+        return false;
+    struct lower_plan none;
+    /* options that no strategy took: the last one says which it has */
+    return p.used || g->spec->schedule.n == 0 || schedule_read(g, p.last, &none);
+}

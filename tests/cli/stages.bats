@@ -1,0 +1,26 @@
+# Equations that are computed by several launches: what is stored between them, and in which order.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$KAIO_SRCDIR/tests"
+}
+
+@test "stages give what the equations say, under every check" {
+    for target in sm_70 sm_90; do
+        run -0 kaio-verify --run -d cpu --check -t $target data/stages.yaml
+    done
+}
+
+@test "an intermediate that many elements need is stored, and one stage explains it" {
+    run -0 --separate-stderr kaio-emit --explain --kernel=batch_norm data/stages.yaml
+    [[ $output == *"'mean' is stored, to be computed once"* ]]
+    [[ $output == *"'var' is stored, to be computed once"* ]]
+    kaio-emit --kernel=batch_norm data/stages.yaml | grep -q '^//@   \$mean: f32\[cols\]$'
+}
+
+@test "an intermediate read at its own element stays inside" {
+    printf '%s\n' 'kernel: k' 'params:' '  x: in f32[n, m]' '  y: out f32[n]' 'compute: |' \
+        '  s[i] = sum[j](x[i, j] * j)' '  y[i] = s[i] + 1' >"$BATS_TEST_TMPDIR/k.yaml"
+    kaio-emit "$BATS_TEST_TMPDIR/k.yaml" >"$BATS_TEST_TMPDIR/k.ptx"
+    ! grep temps "$BATS_TEST_TMPDIR/k.ptx"
+}
