@@ -165,7 +165,7 @@ static bool read_temp(struct contract_reader *r, const struct yaml_pair *pair)
         return false;
     text = text_trim(text);
     bool is_zero = takes_zero(&text);
-    if (!lang_parse_param(r->a, text, sym, &value, r->d))
+    if (!lang_parse_param(r->a, text, NULL, sym, &value, r->d))
         return false;
     if (sym->kind != SYM_BUFFER || sym->mode != MODE_IN)
         return diag_error(r->d, pair->value->span, "a temp is written as f32[n] or u32[1] = 0");
