@@ -12,6 +12,7 @@ ref:   base data lang spec lower
 run:   base data spec ptx
 sim:   base data ptx run
 cuda:  base data ptx run
+bench: base data lang spec ptx lower ref run
 "
 # what a module may include of another beyond its layer, as FILE:HEADER
 headers_only="

@@ -55,6 +55,23 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     va_end(ap);
 }
 
+void buf_shell_word(struct buf *b, const char *word)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:@+,%";
+    if (word[0] && strspn(word, plain) == strlen(word)) {
+        buf_puts(b, word);
+        return;
+    }
+    buf_putc(b, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            buf_puts(b, "'\\''");
+        else
+            buf_putc(b, *word);
+    buf_putc(b, '\'');
+}
+
 const char *buf_text(const struct buf *b)
 {
     return b->text ? b->text : "";

@@ -15,6 +15,8 @@ void buf_add(struct buf *b, const char *s, size_t n);
 void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A word for the shell, in quotes where it needs them. */
+void buf_shell_word(struct buf *b, const char *word);
 /* The text so far, never NULL. */
 const char *buf_text(const struct buf *b);
 

@@ -146,3 +146,18 @@ bool read_schedule(struct spec_reader *r, const struct yaml_value *v)
     }
     return true;
 }
+
+bool spec_set_schedule(struct arena *a, struct spec *s, const struct source *text, struct diags *d)
+{
+    struct spec_reader r = {.a = a, .d = d, .spec = s};
+    struct yaml_stream *stream = yaml_read(a, text, d);
+    if (!stream)
+        return false;
+    if (!s->has_compute)
+        return diag_error(d, source_all(text), "'%s' has a body, which is its own schedule",
+                          s->name);
+    if (stream->docs.n != 1 || !stream->docs.v[0])
+        return diag_error(d, source_all(text), "a schedule is a map, as in {strategy: map}");
+    s->schedule.n = 0;
+    return read_schedule(&r, stream->docs.v[0]);
+}

@@ -108,6 +108,10 @@ bool spec_case_fits(const struct spec *s, const struct spec_case *c);
 struct spec *spec_read_case(struct arena *a, const struct spec *s, const struct spec_case *c,
                             const struct spec_define *defines, size_t ndefine, struct diags *d);
 
+/* Puts another schedule in the place of the spec's: text is what would follow "schedule:", "{strategy: naive}". False with
+ * errors in d: it is no such map, or the spec has a body. */
+bool spec_set_schedule(struct arena *a, struct spec *s, const struct source *text, struct diags *d);
+
 /* The equations that say what the kernel computes: reference: if there is one, else compute:; NULL for a body: without a
  * reference:. */
 const struct lang_equations *spec_oracle(const struct spec *s);

@@ -1,23 +1,470 @@
-/* kaio-bench: not yet written; it comes with the matmul release, and says so. */
+/* kaio-bench: times kernels. Options and printing; the work is lib/bench's. */
 #include <config.h>
 
 #include "base/cli.h"
+#include "base/io.h"
+#include "base/num.h"
+#include "base/progress.h"
+#include "bench/plan.h"
+#include "bench/report.h"
+#include "bench/work.h"
+#include "run/choose.h"
 
-static const struct cli_option options[] = {{0}};
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum {
+    OPT_KERNEL = CLI_LONG,
+    OPT_BYTES,
+    OPT_GENERIC,
+    OPT_KEEP,
+    OPT_VS,
+    OPT_RUNS,
+    OPT_ROUND,
+    OPT_SUSTAINED,
+    OPT_SEED,
+    OPT_SAMPLE,
+    OPT_FORMAT,
+    OPT_DRY_RUN,
+};
+
+static const struct cli_option options[] = {
+    {.heading = "Problems"},
+    {OPT_KERNEL, "kernel", "NAME", "of a file with several kernels, this one", ""},
+    {OPT_BYTES, "bytes", "SIZE", "choose the first free dimension so that all buffers take SIZE",
+     ""},
+    {.heading = "Code"},
+    {'t', "target", "TARGET", "compile for TARGET (default: this GPU's)",
+     "sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100 native"},
+    {'D', "define", "NAME=VALUE", "fix a dimension, with --generic too, or choose a type", ""},
+    {OPT_GENERIC, "generic", NULL, "leave the dimensions to be given at launch"},
+    {OPT_KEEP, "keep", "DIR", "write the PTX of every problem into DIR"},
+    {.heading = "Rivals"},
+    {OPT_VS, "vs", "RIVAL",
+     "time RIVAL too: copy, another SPEC.yaml, or the spec\n"
+     "under another schedule, 'schedule:{strategy: naive}'",
+     "copy"},
+    {.heading = "Method"},
+    {'d', "device", "DEVICE", "cuda or cuda:N (default: the first GPU)", "cuda cuda:0 cuda:1"},
+    {OPT_RUNS, "runs", "N", "rounds (default 10)", ""},
+    {OPT_ROUND, "time-per-round", "MS", "milliseconds that each has in a round (default 20)", ""},
+    {OPT_SUSTAINED, "sustained", "[SECONDS]", "then time again after SECONDS (default 3) of work",
+     ""},
+    {OPT_SEED, "seed", "N", "of the random inputs (default 1)", ""},
+    {OPT_SAMPLE, "sample", "N", "elements of each output that are checked (default 1024)", ""},
+    {.heading = "Output"},
+    {OPT_FORMAT, "format", "FORMAT", "table (default), csv, json (a line for each row) or md",
+     "table csv json md"},
+    {'o', "output", "FILE", "write the rows to FILE; JSON is appended to it"},
+    {OPT_DRY_RUN, "dry-run", NULL, "say what would be timed, and how it is launched"},
+    {0},
+};
 
 static const struct cli_program program = {
     .name = "kaio-bench",
-    .usage = "[OPTION]...",
-    .purpose = "Time kernels beside cuBLAS on the GPU. This release has no benchmarks yet.",
+    .usage = "[OPTION]... SPEC [CASE]... [NAME=VALUES]...",
+    .purpose = "Time a kernel on the GPU over a sweep of problems, beside rivals, after checking\n"
+               "the results of all of them.",
     .options = options,
+    .epilogue = "Examples:\n"
+                "  kaio-bench --vs copy --bytes=256M specs/norm/softmax.yaml cols=512..65536*2\n"
+                "  kaio-bench --vs 'schedule:{strategy: naive}' specs/norm/rms_norm.yaml\n",
 };
+
+struct session {
+    struct cli cli;
+    struct arena *a;
+    struct diags *d;
+    struct bench bench;
+    struct bench_device dev;
+    struct sweep sweep;
+    struct sweep_points points;
+    VEC(const char *) vs;
+    VEC(struct spec_define) defines;
+    const char *device, *target, *kernel, *output, *keep;
+    int format; /* enum report_format; -1: not given */
+    bool dry_run;
+    struct report table, report;
+    bool to_stdout, to_file;
+    struct io_out *out; /* of what is replaced as a whole */
+    FILE *append;       /* of JSON lines */
+    struct progress progress;
+    const char *no_sensors; /* told already */
+    size_t rows;
+    int status;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void worse(struct session *s, int status)
+{
+    s->status = status > s->status ? status : s->status;
+}
+
+/* ---- options ---- */
+
+static void define(struct session *s)
+{
+    struct spec_define def;
+    const char *wrong = spec_parse_define(s->a, s->cli.arg, &def);
+    if (wrong)
+        cli_usage_error(&s->cli, "%s: %s", s->cli.shown, wrong);
+    if (def.type == DT_VOID)
+        *VEC_PUSH(s->a, &s->defines) = def;
+    sweep_add(s->a, &s->sweep, s->cli.arg, s->d);
+}
+
+static void bytes(struct session *s)
+{
+    int64_t v = cli_int(&s->cli, 1, (int64_t)1 << 50);
+    s->sweep.bytes = (uint64_t)v;
+}
+
+static void take_option(struct session *s, int opt)
+{
+    static const char *const formats[] = {"table", "csv", "json", "md", NULL};
+    struct bench *b = &s->bench;
+    switch (opt) {
+    case OPT_KERNEL: s->kernel = s->cli.arg; break;
+    case OPT_BYTES: bytes(s); break;
+    case 't': s->target = s->cli.arg; break;
+    case 'D': define(s); break;
+    case OPT_GENERIC: b->kernel.source.generic = true; break;
+    case OPT_KEEP: s->keep = s->cli.arg; break;
+    case OPT_VS: *VEC_PUSH(s->a, &s->vs) = s->cli.arg; break;
+    case 'd': s->device = s->cli.arg; break;
+    case OPT_RUNS: b->burst.runs = (unsigned)cli_int(&s->cli, 1, 100000); break;
+    case OPT_ROUND: b->burst.round_seconds = cli_double(&s->cli, 0.001, 1e6) * 1e-3; break;
+    case OPT_SUSTAINED: b->sustained = s->cli.arg ? cli_double(&s->cli, 0.001, 1e6) : 3; break;
+    case OPT_SEED: b->data.seed = (uint64_t)cli_int(&s->cli, 0, INT64_MAX); break;
+    case OPT_SAMPLE: b->data.sample = (uint64_t)cli_int(&s->cli, 1, INT64_MAX); break;
+    case OPT_FORMAT: s->format = cli_choice(&s->cli, formats); break;
+    case 'o': s->output = s->cli.arg; break;
+    case OPT_DRY_RUN: s->dry_run = true; break;
+    }
+}
+
+/* The first word that is or looks like a file is the spec, NAME=VALUES an axis, anything else a case. */
+static void take_operands(struct session *s)
+{
+    for (int k = 0; k < s->cli.argc; k++) {
+        const char *word = s->cli.argv[k];
+        size_t n = strlen(word);
+        struct stat st;
+        bool file = strcmp(word, "-") == 0 || (stat(word, &st) == 0 && !S_ISDIR(st.st_mode)) ||
+                    (n > 5 && strcmp(word + n - 5, ".yaml") == 0);
+        if (file && s->bench.path)
+            cli_usage_error(&s->cli, "there are two specs, '%s' and '%s'", s->bench.path, word);
+        if (file)
+            s->bench.path = word;
+        else if (strchr(word, '='))
+            sweep_add(s->a, &s->sweep, word, s->d);
+        else
+            *VEC_PUSH(s->a, &s->sweep.cases) = word;
+    }
+    if (!s->bench.path)
+        cli_usage_error(&s->cli, s->sweep.cases.n ? "no such file: '%s'" : "no spec given",
+                        s->sweep.cases.n ? s->sweep.cases.v[0] : "");
+}
+
+static void read_options(struct session *s, int argc, char **argv)
+{
+    s->format = -1;
+    s->bench.dev = &s->dev;
+    s->bench.data = (struct data_options){.seed = 1, .sample = 1024, .interrupted = &interrupted};
+    s->bench.burst = (struct measure_options){
+        .runs = 10, .round_seconds = 0.02, .warm_seconds = 0.25, .interrupted = &interrupted};
+    cli_begin(&s->cli, &program, argc, argv);
+    for (int opt; (opt = cli_next(&s->cli)) != CLI_END;)
+        take_option(s, opt);
+    take_operands(s);
+    if (s->format < 0) { /* as the file's name says */
+        const char *dot = s->output ? strrchr(s->output, '.') : NULL;
+        s->format = !dot                                                      ? REPORT_TABLE
+                    : strcmp(dot, ".json") == 0 || strcmp(dot, ".jsonl") == 0 ? REPORT_JSON
+                    : strcmp(dot, ".csv") == 0                                ? REPORT_CSV
+                    : strcmp(dot, ".md") == 0                                 ? REPORT_MD
+                                                                              : REPORT_TABLE;
+    }
+}
+
+/* ---- device and target ---- */
+
+static int open_device(struct session *s)
+{
+    struct device_choice choice;
+    const char *why, *env = getenv("KAIO_DEVICE");
+    const char *name = s->device ? s->device : env && *env ? env : "auto";
+    if (!device_parse(name, &choice))
+        cli_usage_error(&s->cli, "%s: '%s' is not auto, cuda or cuda:N",
+                        s->device ? "--device" : "KAIO_DEVICE", name);
+    if (s->dry_run)
+        return CLI_OK;
+    if (choice.ops == &sim_device)
+        cli_usage_error(&s->cli,
+                        "the simulator's time says nothing about a GPU's; kaio-bench needs "
+                        "a GPU, or --dry-run");
+    device_settle(s->a, &choice, &why);
+    if (why) {
+        cli_error(&s->cli, "there is no GPU to time on: %s", why);
+        return CLI_NO_DEVICE;
+    }
+    static const struct device_options none;
+    s->dev.ops = choice.ops;
+    s->dev.queue = choice.ops->queue;
+    enum device_status st = choice.ops->open(s->a, choice.ordinal, &none, &s->dev.dev, s->d);
+    if (st != DEVICE_OK)
+        return st == DEVICE_ABSENT ? CLI_NO_DEVICE : CLI_DEVICE_FAILED;
+    s->dev.ops->info(s->dev.dev, &s->dev.info);
+    return CLI_OK;
+}
+
+/* The target asked for; the GPU's own; or in a dry run sm_80, as kaio-emit has it. */
+static void set_target(struct session *s)
+{
+    const struct ptx_target **to = &s->bench.kernel.source.target;
+    bool native = s->target && strcmp(s->target, "native") == 0;
+    if (s->target && !native) {
+        *to = ptx_target_find(s->target, strlen(s->target));
+        if (!*to)
+            cli_usage_error(&s->cli, "unknown target '%s'; kaio-emit --list-targets lists them",
+                            s->target);
+        return;
+    }
+    if (native && s->dry_run)
+        cli_usage_error(&s->cli, "a dry run looks at no GPU; name its target, as in -t sm_90");
+    size_t n;
+    const struct ptx_target *t = ptx_targets(&n);
+    *to = ptx_target_find("sm_80", 5);
+    for (size_t i = 0; i < n && !s->dry_run; i++)
+        if (!t[i].suffix && t[i].sm <= s->dev.info.sm &&
+            ((*to)->sm > s->dev.info.sm || t[i].sm > (*to)->sm))
+            *to = &t[i];
+}
+
+/* ---- the problems ---- */
+
+/* What repeats a row, but for the values of its problem. */
+static void make_command(struct session *s)
+{
+    struct buf b = buf_in(s->a);
+    const struct bench *e = &s->bench;
+    buf_printf(&b, "kaio-bench -d %s:%d -t %s", s->dry_run ? "cuda" : s->dev.info.kind,
+               s->dev.info.ordinal, e->kernel.source.target->name);
+    if (s->kernel)
+        buf_printf(&b, " --kernel=%s", s->kernel);
+    if (e->kernel.source.generic)
+        buf_puts(&b, " --generic");
+    for (size_t i = 0; i < s->vs.n; i++) {
+        buf_puts(&b, " --vs=");
+        buf_shell_word(&b, s->vs.v[i]);
+    }
+    buf_printf(&b, " --runs=%u --time-per-round=%g --seed=%llu --sample=%llu", e->burst.runs,
+               e->burst.round_seconds * 1e3, (unsigned long long)e->data.seed,
+               (unsigned long long)e->data.sample);
+    if (e->sustained > 0)
+        buf_printf(&b, " --sustained=%g", e->sustained);
+    buf_putc(&b, ' ');
+    buf_shell_word(&b, e->path);
+    s->bench.command = buf_text(&b);
+}
+
+static bool make_problems(struct session *s)
+{
+    struct code_source *src = &s->bench.kernel.source;
+    if (s->d->nerror)
+        return false;
+    src->text = io_read(s->a, s->d, s->bench.path, IO_TEXT_LIMIT);
+    struct spec_file *f = src->text ? spec_read(s->a, src->text, NULL, 0, s->d) : NULL;
+    const struct spec *spec = f ? code_choose(f, s->bench.path, s->kernel, s->d) : NULL;
+    if (!spec)
+        return false;
+    s->bench.kernel.ops = &rival_kernel;
+    s->bench.kernel.name = "kaio";
+    s->bench.kernel.same_spec = true;
+    src->kernel = spec->name;
+    src->define = s->defines.v;
+    src->ndefine = s->defines.n;
+    if (!sweep_multiply(s->a, &s->sweep, spec, &s->points, s->d))
+        return false;
+    for (size_t i = 0; i < s->vs.n; i++)
+        if (!bench_add_rival(s->a, &s->bench, s->vs.v[i], s->d))
+            return false;
+    bool operations = work_operations(spec, &s->points.v.v[0]) > 0;
+    s->table = report_begin(s->a, REPORT_TABLE, &s->bench, &s->points, operations);
+    s->report =
+        report_begin(s->a, (enum report_format)s->format, &s->bench, &s->points, operations);
+    return true;
+}
+
+/* ---- files ---- */
+
+static bool open_outputs(struct session *s)
+{
+    s->to_file = s->output && strcmp(s->output, "-") != 0;
+    s->to_stdout = !s->to_file || s->format != REPORT_TABLE;
+    if (s->keep && mkdir(s->keep, 0777) != 0 && errno != EEXIST)
+        return diag_error(s->d, SPAN_NONE, "cannot make '%s': %s", s->keep, strerror(errno));
+    if (!s->to_file)
+        return true;
+    if (s->format != REPORT_JSON || s->dry_run)
+        return (s->out = io_create(s->a, s->d, s->output)) != NULL;
+    s->append = fopen(s->output, "ae");
+    if (!s->append)
+        return diag_error(s->d, SPAN_NONE, "cannot open '%s': %s", s->output, strerror(errno));
+    return true;
+}
+
+static bool close_outputs(struct session *s, bool good)
+{
+    if (s->append && (ferror(s->append) | fclose(s->append)) != 0)
+        diag_error(s->d, SPAN_NONE, "cannot write '%s'", s->output);
+    if (s->out && good)
+        io_commit(s->out, s->d);
+    else
+        io_discard(s->out);
+    return s->d->nerror == 0;
+}
+
+/* A part of the report; rows that a reader of JSON may follow are out at once. */
+static void write_text(struct session *s, const struct buf *file, const struct buf *table)
+{
+    if (s->append) {
+        fwrite(buf_text(file), 1, file->len, s->append);
+        fflush(s->append);
+    }
+    if (s->out)
+        io_write(s->out, buf_text(file), file->len);
+    if (s->to_stdout)
+        fwrite(buf_text(table), 1, table->len, stdout);
+    fflush(stdout);
+}
+
+/* PTX under a name that tells the problem; NULL when it can't be written. */
+static const char *keep_ptx(struct session *s, const struct code *c, const struct bench_rival *who,
+                            const struct bench_point *p, struct diags *d)
+{
+    struct buf name = buf_in(c->a);
+    buf_printf(&name, "%s/%s", s->keep, c->spec->name);
+    for (size_t i = 0; i < p->values.n; i++)
+        buf_printf(&name, "-%s=%s", p->values.v[i].name, p->values.v[i].text);
+    if (who != &s->bench.kernel)
+        buf_printf(&name, "-vs%zu", (size_t)(who - s->bench.rival) + 1);
+    buf_puts(&name, ".ptx");
+    struct io_out *out = io_create(c->a, d, buf_text(&name));
+    if (!out)
+        return NULL;
+    io_write(out, c->ptx->text, c->ptx->len);
+    return io_commit(out, d) ? buf_text(&name) : NULL;
+}
+
+/* ---- timing ---- */
+
+static void done(void *ctx, const struct bench_row *row)
+{
+    struct session *s = ctx;
+    struct arena *a = arena_new();
+    struct buf table = buf_in(a), file = buf_in(a);
+    progress_clear(&s->progress);
+    report_row(&s->report, a, row, &file);
+    report_row(s->to_file ? &s->table : &s->report, a, row, &table);
+    write_text(s, &file, &table);
+    cli_report(&s->cli, row->d);
+    for (size_t i = 0; i < row->nresult; i++)
+        if (row->result[i].rival->mistrust)
+            cli_warning(&s->cli, "%s: the check of %s says little: %s", report_id(a, row),
+                        row->result[i].rival->name, row->result[i].rival->mistrust);
+    if (row->conditions.missing && !s->no_sensors) {
+        s->no_sensors = row->conditions.missing;
+        cli_note(&s->cli, "no clocks, power and temperature: %s", s->no_sensors);
+    }
+    s->rows++;
+    worse(s, row->device_failed                                     ? CLI_DEVICE_FAILED
+             : row->error && row->result[0].status == RIVAL_REFUSED ? CLI_BAD_INPUT
+             : row->wrong                                           ? CLI_CHECK_FAILED
+                                                                    : CLI_OK);
+    arena_free(a);
+}
+
+static void time_all(struct session *s)
+{
+    struct buf head = buf_in(s->a), table = buf_in(s->a);
+    report_head(&s->report, &head);
+    report_head(s->to_file ? &s->table : &s->report, &table);
+    write_text(s, &head, &table);
+    progress_begin(&s->progress, "timing", s->points.v.n, !s->to_stdout);
+    for (size_t i = 0; i < s->points.v.n && !interrupted && s->status < CLI_DEVICE_FAILED; i++) {
+        progress_step(&s->progress, i);
+        bench_problem(&s->bench, &s->points.v.v[i], done, s);
+    }
+    progress_clear(&s->progress);
+}
+
+/* Emits what would be timed: for a dry run, and for --keep. */
+static void plan_one(struct session *s, const struct bench_rival *who, const struct bench_point *p)
+{
+    struct arena *a = arena_new();
+    struct diags *d = diags_new(a);
+    struct code code;
+    struct buf out = buf_in(a);
+    struct bench_plan plan = {.who = who, .point = p, .code = &code};
+    bool good = code_make(a, &who->source, p, &code, d);
+    if (good && s->keep)
+        good = (plan.ptx = keep_ptx(s, &code, who, p, d)) != NULL;
+    if (good && s->format == REPORT_JSON)
+        bench_plan_json(&plan, &out);
+    else if (good)
+        bench_plan_text(&plan, &out);
+    if (s->dry_run)
+        write_text(s, &out, &out);
+    worse(s, cli_report(&s->cli, d));
+    arena_free(a);
+}
+
+static void plan_all(struct session *s)
+{
+    for (size_t i = 0; i < s->points.v.n && !interrupted; i++) {
+        plan_one(s, &s->bench.kernel, &s->points.v.v[i]);
+        for (size_t k = 0; k < s->bench.nrival; k++)
+            if (s->bench.rival[k].ops == &rival_kernel)
+                plan_one(s, &s->bench.rival[k], &s->points.v.v[i]);
+    }
+}
+
+static void run(struct session *s)
+{
+    worse(s, open_device(s));
+    if (s->status == CLI_OK) {
+        set_target(s);
+        if (make_problems(s) && open_outputs(s)) {
+            make_command(s);
+            if (s->dry_run || s->keep)
+                plan_all(s);
+            if (!s->dry_run)
+                time_all(s);
+            close_outputs(s, !interrupted);
+        }
+    }
+    int reported = cli_report(&s->cli, s->d);
+    if (s->status != CLI_NO_DEVICE)
+        worse(s, reported);
+    if (s->dev.dev)
+        s->dev.ops->close(s->dev.dev);
+}
 
 int main(int argc, char **argv)
 {
-    struct cli cli;
-    cli_begin(&cli, &program, argc, argv);
-    while (cli_next(&cli) != CLI_END)
-        ;
-    cli_note(&cli, "benchmarks come with the matmul release; kaio-run --time times one kernel");
-    return cli_finish(&cli, CLI_NO_DEVICE);
+    struct session s = {.a = arena_new()};
+    if (!s.a || setjmp(*arena_guard(s.a))) {
+        fputs("kaio-bench: error: out of memory\n", stderr);
+        return CLI_BAD_INPUT;
+    }
+    s.d = diags_new(s.a);
+    read_options(&s, argc, argv);
+    cli_catch_signals(&s.cli, &interrupted);
+    run(&s);
+    int status = cli_finish(&s.cli, s.status);
+    arena_free(s.a);
+    return status;
 }

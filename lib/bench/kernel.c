@@ -1,0 +1,200 @@
+/* A kernel of a spec as a rival. */
+#include <config.h>
+
+#include "bench/rival.h"
+
+#include "data/message.h"
+
+enum { POISON = 0xff }; /* NaN, -1 */
+
+unsigned rival_sets(const struct bench_device *dev, uint64_t bytes)
+{
+    uint64_t stride = bytes ? bytes : 1, most = dev->info.memory / 4 / stride;
+    uint64_t n = 2 * dev->info.l2_bytes / stride + 1;
+    n = n < most ? n : most;
+    n = n < RIVAL_SETS_MOST ? n : RIVAL_SETS_MOST;
+    return n ? (unsigned)n : 1;
+}
+
+static enum rival_status fail(struct rival *v, const struct diags *d, enum rival_status status)
+{
+    v->why = "it failed";
+    for (size_t i = d->list.n; i > 0; i--)
+        if (d->list.v[i - 1].level == DIAG_ERROR)
+            v->why = d->list.v[i - 1].text;
+    return status;
+}
+
+/* Its inputs are the subject's where they have the same name, type and shape. */
+static void share_inputs(struct rival *v)
+{
+    const struct rival *s = v->subject;
+    for (size_t i = 0; i < v->code.run->nparam && s != v; i++) {
+        struct run_param *p = &v->code.run->param[i];
+        const struct run_param *q = run_find_param(s->code.run, p->sym->name);
+        if (run_is_input(p) && q && run_is_input(q) && q->host.type == p->host.type &&
+            q->host.rank == p->host.rank &&
+            memcmp(q->host.dim, p->host.dim, sizeof p->host.dim) == 0)
+            p->host.data = q->host.data;
+    }
+}
+
+static bool make_data(struct rival *v, struct diags *d)
+{
+    if (!v->same_spec || v->subject == v)
+        return data_make(&v->code, v->point, &v->data_options, &v->data, d);
+    share_inputs(v);
+    v->data = (struct data){.code = v->subject->data.code,
+                            .fill = v->subject->data.fill,
+                            .inputs_vary = v->subject->data.inputs_vary};
+    return true;
+}
+
+/* ---- buffers ---- */
+
+static void lay_out(struct rival *v)
+{
+    struct run *r = v->code.run;
+    v->offset = ARENA_ARRAY(v->a, r->nparam, uint64_t);
+    v->address = ARENA_ARRAY(v->a, r->nparam, uint64_t);
+    v->repeatable = true;
+    for (size_t i = 0; i < r->nparam; i++) {
+        const struct run_param *p = &r->param[i];
+        if (!run_is_buffer(p))
+            continue;
+        v->offset[i] = v->set_bytes;
+        v->set_bytes += (p->host.bytes + RIVAL_ALIGN - 1) / RIVAL_ALIGN * RIVAL_ALIGN;
+        v->repeatable &= p->sym->mode != MODE_INOUT;
+    }
+}
+
+/* Contents of the first set from the host, those of the others from the first. */
+static enum device_status upload(struct rival *v, struct diags *d)
+{
+    const struct bench_device *b = v->dev;
+    const struct run *r = v->code.run;
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < r->nparam && status == DEVICE_OK; i++) {
+        const struct run_param *p = &r->param[i];
+        if (!run_is_input(p))
+            continue;
+        uint64_t first = v->base + v->offset[i];
+        status = b->ops->write(b->dev, first, p->host.data, p->host.bytes, d);
+        for (unsigned k = 1; k < v->nset && status == DEVICE_OK; k++)
+            status = b->queue->copy(b->dev, first + k * v->set_bytes, first, p->host.bytes, d);
+    }
+    return status == DEVICE_OK ? b->queue->wait(b->dev, NULL, d) : status;
+}
+
+/* Of messages nothing is kept: a kernel that says something finds no room. */
+static enum device_status no_messages(struct rival *v, struct diags *d)
+{
+    struct diags *own = v->code.run->d;
+    v->code.run->d = d;
+    enum device_status status =
+        messages_allocate(v->code.run, v->dev->ops, v->dev->dev, 0, &v->messages);
+    if (status == DEVICE_OK)
+        status = messages_reset(v->code.run, &v->messages);
+    v->code.run->d = own;
+    return status;
+}
+
+static enum device_status make_ready(struct rival *v, struct diags *d)
+{
+    const struct bench_device *b = v->dev;
+    const struct device_label label = {.name = v->name, .type = ""};
+    enum device_status status = b->queue->load(b->dev, v->code.ptx, &v->module, d);
+    for (size_t i = 0; i < v->code.plan.n && status == DEVICE_OK; i++) {
+        v->code.plan.v[i].l.module = v->module;
+        status = b->queue->prepare(b->dev, &v->code.plan.v[i].l, d);
+    }
+    if (status == DEVICE_OK)
+        status = b->ops->alloc(b->dev, v->nset * v->set_bytes, &label, &v->base, d);
+    if (status == DEVICE_OK)
+        status = no_messages(v, d);
+    return status == DEVICE_OK ? upload(v, d) : status;
+}
+
+static enum rival_status prepare(struct rival *v, struct diags *d)
+{
+    if (!code_make(v->a, v->source, v->point, &v->code, d) || !make_data(v, d))
+        return fail(v, d, RIVAL_REFUSED);
+    v->bytes = v->code.bytes;
+    v->launches = (unsigned)v->code.plan.n;
+    lay_out(v);
+    v->nset = rival_sets(v->dev, v->set_bytes);
+    enum device_status status = make_ready(v, d);
+    if (status != DEVICE_OK)
+        return fail(v, d, status == DEVICE_REFUSED ? RIVAL_REFUSED : RIVAL_FAILED);
+    return RIVAL_OK;
+}
+
+static enum device_status enqueue(struct rival *v, unsigned set, struct diags *d)
+{
+    struct run *r = v->code.run;
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < r->nparam; i++)
+        v->address[i] = v->base + set * v->set_bytes + v->offset[i];
+    plan_addresses(r, &v->code.plan, v->address, v->messages.address);
+    for (size_t i = 0; i < v->code.plan.n && status == DEVICE_OK; i++)
+        status = v->dev->queue->launch(v->dev->dev, &v->code.plan.v[i].l, d);
+    return status;
+}
+
+static enum device_status poison(struct rival *v, unsigned set, struct diags *d)
+{
+    const struct run *r = v->code.run;
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < r->nparam && status == DEVICE_OK; i++)
+        if (run_is_output(&r->param[i]) && !run_is_input(&r->param[i]))
+            status = v->dev->queue->fill(v->dev->dev, v->base + set * v->set_bytes + v->offset[i],
+                                         POISON, r->param[i].host.bytes, d);
+    return status;
+}
+
+static enum rival_status check(struct rival *v, unsigned set, struct diags *d)
+{
+    const struct bench_device *b = v->dev;
+    struct run *r = v->code.run;
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < r->nparam && status == DEVICE_OK; i++) {
+        struct run_param *p = &r->param[i];
+        if (!run_is_output(p))
+            continue;
+        if (!p->result.data) {
+            p->result = p->host;
+            buffer_alloc(v->a, &p->result);
+        }
+        status = b->ops->read(b->dev, p->result.data, v->base + set * v->set_bytes + v->offset[i],
+                              p->result.bytes, d);
+    }
+    if (status != DEVICE_OK)
+        return fail(v, d, RIVAL_FAILED);
+    const struct data *data = v->data.ref ? &v->data : &v->subject->data;
+    v->checked = data_compare(data, r);
+    v->mistrust = v->checked.mistrust;
+    v->why = v->checked.why;
+    return v->checked.right ? RIVAL_OK : RIVAL_WRONG;
+}
+
+static void release(struct rival *v)
+{
+    const struct bench_device *b = v->dev;
+    if (v->messages.address)
+        messages_release(&v->messages);
+    if (v->base)
+        b->ops->release(b->dev, v->base);
+    if (v->module)
+        b->queue->unload(b->dev, v->module);
+    data_free(&v->data);
+    v->base = 0;
+    v->module = NULL;
+}
+
+const struct rival_ops rival_kernel = {
+    .prepare = prepare,
+    .enqueue = enqueue,
+    .poison = poison,
+    .check = check,
+    .release = release,
+};

@@ -1,0 +1,211 @@
+#include <config.h>
+
+#include "bench/measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double LONG = 100e-6;     /* seconds; a launch costs the host a tenth of that */
+static const double GRAPH_TIME = 1e-3; /* that a graph takes at least, where its nodes suffice */
+static const double WARM_MOST = 2;     /* seconds beyond which clocks are not waited for */
+static const double STEADY = 0.01;     /* relative */
+enum { GRAPH_NODES = 8192, STEADY_ROUNDS = 4, PILOT = 4 };
+
+#define TRY(call)                            \
+    do {                                     \
+        enum device_status status_ = (call); \
+        if (status_ != DEVICE_OK)            \
+            return status_;                  \
+    } while (0)
+
+static enum device_status enqueue(struct measured *m, uint64_t n, struct diags *d)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        TRY(m->rival->ops->enqueue(m->rival, m->next_set, d));
+        m->next_set = (m->next_set + 1) % m->rival->nset;
+    }
+    return DEVICE_OK;
+}
+
+/* Queues n executions; with a graph a multiple of what it holds. */
+static enum device_status queue(struct measured *m, uint64_t n, struct diags *d)
+{
+    const struct bench_device *b = m->rival->dev;
+    if (!m->graph)
+        return enqueue(m, n, d);
+    for (uint64_t i = 0; i < n; i += m->per_graph)
+        TRY(b->queue->replay(b->dev, m->graph, d));
+    return DEVICE_OK;
+}
+
+/* Events around n executions. c: reads the sensors while they run; may be NULL. */
+static enum device_status batch(struct measured *m, uint64_t n, struct conditions *c,
+                                double *seconds, struct diags *d)
+{
+    const struct bench_device *b = m->rival->dev;
+    struct device_sensors s;
+    /* the device is busy with the first of them while the host queues the rest */
+    TRY(queue(m, m->per_graph, d));
+    TRY(b->queue->mark(b->dev, false, d));
+    TRY(queue(m, n, d));
+    TRY(b->queue->mark(b->dev, true, d));
+    if (c && !c->missing && !(c->missing = b->queue->sensors(b->dev, &s))) {
+        c->readings++;
+        c->sm_mhz += s.sm_mhz;
+        c->memory_mhz += s.memory_mhz;
+        c->watts += s.watts;
+        c->min_sm_mhz = c->readings == 1 ? s.sm_mhz : fmin(c->min_sm_mhz, s.sm_mhz);
+        c->max_sm_mhz = s.max_sm_mhz;
+        c->celsius = s.celsius;
+        c->limit_watts = s.limit_watts;
+        c->throttle |= s.throttle;
+        memcpy(c->driver, s.driver, sizeof c->driver);
+    }
+    TRY(b->queue->wait(b->dev, seconds, d));
+    *seconds /= (double)n;
+    return DEVICE_OK;
+}
+
+/* ---- preparing ---- */
+
+static enum device_status record(struct measured *m, double seconds, struct diags *d)
+{
+    const struct bench_device *b = m->rival->dev;
+    unsigned most = GRAPH_NODES / m->rival->launches, sets = m->rival->nset;
+    double rotations = ceil(GRAPH_TIME / (fmax(seconds, 1e-7) * sets));
+    double n = fmin(fmax(rotations, 1) * sets, fmax(most, 1));
+    m->next_set = 0;
+    TRY(b->queue->record(b->dev, d));
+    enum device_status queued = enqueue(m, (uint64_t)n, d);
+    enum device_status made = b->queue->recorded(b->dev, &m->graph, d);
+    m->per_graph = (unsigned)n;
+    return queued == DEVICE_OK ? made : queued;
+}
+
+static enum device_status begin(struct measured *m, const struct measure_options *o,
+                                struct diags *d)
+{
+    double seconds;
+    m->per_graph = 1;
+    m->next_set = 0;
+    TRY(batch(m, PILOT, NULL, &seconds, d));
+    if (seconds < LONG) {
+        TRY(record(m, seconds, d));
+        TRY(batch(m, m->per_graph, NULL, &seconds, d)); /* without what queueing one by one costs */
+    }
+    double n = ceil(o->round_seconds / (fmax(seconds, 1e-9) * m->per_graph));
+    m->per_round = (uint64_t)fmax(n, 1) * m->per_graph;
+    return DEVICE_OK;
+}
+
+static void failed(struct measured *m, const struct diags *d)
+{
+    m->status = RIVAL_FAILED;
+    m->why = d->list.n ? d->list.v[d->list.n - 1].text : "it failed";
+}
+
+void measure_begin(struct arena *a, struct measured *m, size_t n, const struct measure_options *o,
+                   struct diags *d)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (m[i].status != RIVAL_OK)
+            continue;
+        m[i].sample = ARENA_ARRAY(a, o->runs, double);
+        if (begin(&m[i], o, d) != DEVICE_OK)
+            failed(&m[i], d);
+    }
+}
+
+void measure_end(struct measured *m, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct bench_device *b = m[i].rival->dev;
+        if (m[i].graph)
+            b->queue->discard(b->dev, m[i].graph);
+        m[i].graph = NULL;
+    }
+}
+
+/* ---- rounds ---- */
+
+static bool one_round(struct measured *m, size_t n, unsigned round, struct conditions *c,
+                      double *seconds, struct diags *d)
+{
+    for (size_t k = 0; k < n; k++) {
+        size_t i = round % 2 ? n - 1 - k : k;
+        if (m[i].status == RIVAL_OK &&
+            batch(&m[i], m[i].per_round, i == 0 ? c : NULL, &seconds[i], d) != DEVICE_OK) {
+            failed(&m[i], d);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Rounds that do not count, until the first rival's times are steady. */
+static bool warm_up(struct measured *m, size_t n, const struct measure_options *o,
+                    struct conditions *c, double *seconds, struct diags *d)
+{
+    double last[STEADY_ROUNDS] = {0};
+    for (unsigned round = 0; !*o->interrupted; round++) {
+        if (!one_round(m, n, round, NULL, seconds, d))
+            return false;
+        for (size_t i = 0; i < n; i++)
+            if (m[i].status == RIVAL_OK)
+                c->warm_seconds += seconds[i] * (double)m[i].per_round;
+        last[round % STEADY_ROUNDS] = seconds[0];
+        double lo = last[0], hi = last[0];
+        for (int k = 1; k < STEADY_ROUNDS; k++) {
+            lo = fmin(lo, last[k]);
+            hi = fmax(hi, last[k]);
+        }
+        c->steady = round + 1 >= STEADY_ROUNDS && hi - lo <= STEADY * hi;
+        if (c->warm_seconds >= o->warm_seconds &&
+            (c->steady || c->warm_seconds >= fmax(WARM_MOST, o->warm_seconds)))
+            return true;
+    }
+    return false;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void summarise(struct arena *a, struct measured *m)
+{
+    double *v = ARENA_ARRAY(a, m->n, double);
+    memcpy(v, m->sample, m->n * sizeof *v);
+    qsort(v, m->n, sizeof *v, by_value);
+    m->best = v[0];
+    m->worst = v[m->n - 1];
+    m->median = m->n % 2 ? v[m->n / 2] : (v[m->n / 2 - 1] + v[m->n / 2]) / 2;
+}
+
+bool measure_rounds(struct arena *a, struct measured *m, size_t n, const struct measure_options *o,
+                    struct conditions *c, struct diags *d)
+{
+    double *seconds = ARENA_ARRAY(a, n, double);
+    *c = (struct conditions){0};
+    for (size_t i = 0; i < n; i++)
+        m[i].n = 0;
+    if (!warm_up(m, n, o, c, seconds, d))
+        return false;
+    for (unsigned round = 0; round < o->runs && !*o->interrupted; round++) {
+        if (!one_round(m, n, round, c, seconds, d))
+            return false;
+        for (size_t i = 0; i < n; i++)
+            if (m[i].status == RIVAL_OK)
+                m[i].sample[m[i].n++] = seconds[i];
+    }
+    if (c->readings) {
+        c->sm_mhz /= c->readings;
+        c->memory_mhz /= c->readings;
+        c->watts /= c->readings;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (m[i].status == RIVAL_OK && m[i].n == o->runs)
+            summarise(a, &m[i]);
+    return !*o->interrupted;
+}

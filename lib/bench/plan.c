@@ -1,0 +1,177 @@
+#include <config.h>
+
+#include "bench/plan.h"
+
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "base/num.h"
+#include "bench/report.h"
+#include "bench/work.h"
+
+static void dims_text(struct buf *out, const char *what, const struct device_dim *d)
+{
+    buf_printf(out, ", %s %" PRIu32, what, d->x);
+    if (d->y != 1 || d->z != 1)
+        buf_printf(out, "x%" PRIu32, d->y);
+    if (d->z != 1)
+        buf_printf(out, "x%" PRIu32, d->z);
+}
+
+static const char *size_text(struct arena *a, uint64_t bytes)
+{
+    static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    char digits[32];
+    double v = (double)bytes;
+    size_t k = 0;
+    for (; v >= 1024 && k < 4; k++)
+        v /= 1024;
+    return arena_printf(a, "%s %s", num_print_digits(v, 4, digits), unit[k]);
+}
+
+void bench_plan_text(const struct bench_plan *p, struct buf *out)
+{
+    struct arena *a = out->arena;
+    const struct code *c = p->code;
+    const char *values = bench_point_text(a, p->point);
+    buf_printf(out, "%s: %s%s%s (%s, %s): %s in buffers, %s moved\n", p->who->name, c->spec->name,
+               *values ? " " : "", values, p->who->source.generic ? "generic" : "fixed",
+               p->who->source.target->name, size_text(a, c->footprint), size_text(a, c->bytes));
+    for (size_t i = 0; i < c->plan.n; i++) {
+        const struct device_launch *l = &c->plan.v[i].l;
+        buf_printf(out, "  %s", l->entry);
+        dims_text(out, "grid", &l->grid);
+        dims_text(out, "block", &l->block);
+        if (l->cluster.x)
+            dims_text(out, "cluster", &l->cluster);
+        if (l->shared_bytes)
+            buf_printf(out, ", %" PRIu32 " bytes of shared memory", l->shared_bytes);
+        buf_putc(out, '\n');
+    }
+    if (c->plan.n == 0)
+        buf_puts(out, "  nothing is launched\n");
+    if (p->ptx)
+        buf_printf(out, "  %s\n", p->ptx);
+}
+
+/* ---- JSON ---- */
+
+static void json_dims(struct json *j, const char *key, const struct device_dim *d)
+{
+    json_array(j, key);
+    json_uint(j, NULL, d->x);
+    json_uint(j, NULL, d->y);
+    json_uint(j, NULL, d->z);
+    json_end(j);
+}
+
+static void json_shape(struct json *j, const struct buffer *b)
+{
+    json_array(j, "shape");
+    for (uint32_t k = 0; k < b->rank; k++)
+        json_uint(j, NULL, b->dim[k]);
+    json_end(j);
+}
+
+/* An argument's value as a number; floats as such. */
+static void json_value(struct json *j, enum dtype t, const uint64_t *value)
+{
+    if (dtype_is_float(t))
+        json_double(j, "value", dtype_get(t, value, 0));
+    else if (t == DT_U64)
+        json_uint(j, "value", *value);
+    else
+        json_int(j, "value", dtype_get_int(t, value, 0));
+}
+
+static void json_arg(struct json *j, const struct code *c, const struct contract_arg *arg,
+                     const uint64_t *value)
+{
+    const struct run_param *p =
+        arg->sym && arg->sym->kind != SYM_DIM ? run_find_param(c->run, arg->sym->name) : NULL;
+    bool buffer = p && run_is_buffer(p);
+    json_object(j, NULL);
+    json_str(j, "kind",
+             arg->is_messages ? "messages"
+             : buffer         ? "buffer"
+             : p              ? "scalar"
+             : arg->sym       ? "dim"
+                              : "computed");
+    if (arg->sym)
+        json_str(j, "name", arg->sym->name);
+    json_str(j, "type", arg->is_messages ? "u64" : dtype_name(arg->type));
+    if (buffer)
+        json_shape(j, &p->host);
+    else if (!arg->is_messages)
+        json_value(j, arg->type, value);
+    json_end(j);
+}
+
+static void json_launch(struct json *j, const struct code *c, const struct plan_launch *p)
+{
+    json_object(j, NULL);
+    json_str(j, "entry", p->l.entry);
+    json_dims(j, "grid", &p->l.grid);
+    json_dims(j, "block", &p->l.block);
+    if (p->l.cluster.x)
+        json_dims(j, "cluster", &p->l.cluster);
+    json_uint(j, "shared", p->l.shared_bytes);
+    json_array(j, "args");
+    for (size_t i = 0; i < p->src->args.n; i++)
+        json_arg(j, c, &p->src->args.v[i], &p->value[i]);
+    json_end(j);
+    json_end(j);
+}
+
+static void json_params(struct json *j, struct code *c)
+{
+    static const char *const modes[] = {
+        [MODE_IN] = "in", [MODE_OUT] = "out", [MODE_INOUT] = "inout"};
+    json_array(j, "params");
+    for (size_t i = 0; i < c->run->nparam; i++) {
+        const struct run_param *p = &c->run->param[i];
+        if (!run_is_buffer(p))
+            continue;
+        json_object(j, NULL);
+        json_str(j, "name", p->sym->name);
+        json_str(j, "mode", modes[p->sym->mode]);
+        json_str(j, "type", dtype_name(p->sym->type));
+        json_shape(j, &p->host);
+        json_uint(j, "bytes", p->host.bytes);
+        /* integers that select elements stay below this */
+        for (size_t k = 0; k < c->spec->params.n && spec_oracle(c->spec); k++)
+            if (strcmp(c->spec->params.v[k].sym->name, p->sym->name) == 0) {
+                struct fill_use use = fill_use_of(&c->in, &c->spec->params.v[k]);
+                if (use.subscript)
+                    json_uint(j, "below", use.extent);
+            }
+        json_end(j);
+    }
+    json_end(j);
+}
+
+void bench_plan_json(const struct bench_plan *p, struct buf *out)
+{
+    struct code *c = p->code;
+    struct json j = json_in(out, 0);
+    json_object(&j, NULL);
+    json_str(&j, "name", p->who->name);
+    json_str(&j, "kernel", c->spec->name);
+    json_str(&j, "spec", c->spec->src->name);
+    if (p->point->case_name)
+        json_str(&j, "case", p->point->case_name);
+    json_str(&j, "target", p->who->source.target->name);
+    json_str(&j, "code", p->who->source.generic ? "generic" : "fixed");
+    bench_json_values(&j, p->point);
+    json_uint(&j, "bytes", c->bytes);
+    json_double(&j, "operations", work_operations(c->spec, p->point));
+    json_params(&j, c);
+    json_array(&j, "launches");
+    for (size_t i = 0; i < c->plan.n; i++)
+        json_launch(&j, c, &c->plan.v[i]);
+    json_end(&j);
+    if (p->ptx)
+        json_str(&j, "ptx", p->ptx);
+    json_end(&j);
+    buf_putc(out, '\n');
+}

@@ -1,0 +1,79 @@
+/* What is timed: the kernel itself, and what it is compared with. Each kind is a struct rival_ops; all are timed alike, by
+ * queueing executions on the device (measure.h).
+ *
+ * A rival keeps several sets of its buffers, so many that together they exceed the L2 cache twice where that can be had;
+ * execution k works on set k modulo their number and so never finds its data in the cache. All sets hold the same
+ * inputs.
+ */
+#ifndef KAIO_BENCH_RIVAL_H
+#define KAIO_BENCH_RIVAL_H
+
+#include "bench/data.h"
+#include "run/messages.h"
+
+/* Where everything runs. */
+struct bench_device {
+    const struct device_ops *ops;
+    const struct device_queue *queue;
+    struct device *dev;
+    struct device_info info;
+};
+
+enum rival_status {
+    RIVAL_OK,
+    RIVAL_WRONG,  /* its results are not what the spec says */
+    RIVAL_ABSENT, /* there is none here: why says what is missing */
+    RIVAL_REFUSED, /* no code for this problem: a requirement, a schedule that does not fit, what the driver refuses */
+    RIVAL_FAILED, /* the device failed, which may not be usable any more */
+};
+
+struct rival;
+
+struct rival_ops {
+    /* Makes the code, the buffers and their contents; then v->nset and v->bytes are set. RIVAL_OK, or v->why. */
+    enum rival_status (*prepare)(struct rival *v, struct diags *d);
+    /* Queues one execution on a set. */
+    enum device_status (*enqueue)(struct rival *v, unsigned set, struct diags *d);
+    /* Poisons the outputs of a set, which a fresh execution then has to write. */
+    enum device_status (*poison)(struct rival *v, unsigned set, struct diags *d);
+    /* Reads a set's outputs back and compares them; after prepare and any number of executions, as far as their results
+     * can be told then (v->repeatable). */
+    enum rival_status (*check)(struct rival *v, unsigned set, struct diags *d);
+    void (*release)(struct rival *v);
+};
+
+struct rival {
+    const struct rival_ops *ops;
+    const char *name; /* "kaio", "copy", "naive.yaml", "{strategy: naive}" */
+    struct arena *a;  /* of the row */
+    const struct bench_device *dev;
+    const struct code_source *source; /* of kernels; NULL: copy */
+    const struct bench_point *point;
+    struct data_options data_options;
+    struct rival *subject; /* the kernel that is benchmarked; itself for that one */
+    bool same_spec;        /* the subject's spec: one reference serves both */
+
+    /* set by prepare */
+    const char *why;         /* not RIVAL_OK */
+    const char *mistrust;    /* the check says little: why; or NULL */
+    uint64_t bytes;          /* that an execution moves */
+    uint64_t set_bytes;      /* of device memory in a set */
+    unsigned nset, launches; /* launches of an execution */
+    bool repeatable;         /* executions on one set give the same results each time: no inout */
+    struct data_check checked;
+    uint64_t base; /* of all sets */
+    struct code code;
+    struct data data;
+    uint64_t *offset, *address; /* by parameter: in a set; of the set queued */
+    struct device_module *module;
+    struct message_buffer messages;
+};
+
+extern const struct rival_ops rival_kernel, rival_copy;
+
+enum { RIVAL_SETS_MOST = 4096, RIVAL_ALIGN = 256 };
+/* How many sets of `bytes` it takes to exceed twice the L2 cache, as far as a quarter of the memory and RIVAL_SETS_MOST
+ * allow; at least 1. */
+unsigned rival_sets(const struct bench_device *dev, uint64_t bytes);
+
+#endif
