@@ -79,7 +79,7 @@ struct cli {
     int argc; /* operands, after cli_next() gave CLI_END */
     char **argv;
     const char *arg;           /* argument of the option cli_next() just gave; NULL if none */
-    const char *shown;         /* that option as the user may know it: "--target" */
+    const char *shown;         /* that option as the user may know it: "target" */
     bool color_out, color_err; /* ANSI colour on stdout, stderr: terminals only, not with NO_COLOR;
                                   --color wins */
 };

@@ -9,7 +9,7 @@
 #include <float.h>
 #include <math.h>
 
-const char *const fill_names[] = {"exact", "normal", "uniform", "edge", NULL};
+const char *const fill_names[] = {"exact", "normal", "uniform", "edge", "extreme", NULL};
 
 /* ---- what the spec does with its inputs ----------------------------------------------------------------- */
 
@@ -105,6 +105,65 @@ static void walk(struct walk *w, const struct lang_expr *e)
         walk(w, e->pad);
 }
 
+/* ---- what is reduced together ---------------------------------------------------------------------------- */
+
+/* Which dimensions of each equation's tensor are reduced along, in some other equation. */
+struct along {
+    const struct lang_equations *q;
+    uint32_t *of; /* by equation */
+};
+
+/* Whether a subscript runs along a reduction: it mentions an index of one, or an index of the equation along which what the
+ * equation defines is reduced. */
+static bool runs_along(const struct along *g, size_t eq, const struct lang_expr *e)
+{
+    const struct lang_equation *q = g->q->v[eq];
+    bool any = false;
+    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX) {
+        uint32_t p = 0;
+        while (p < q->nindex && q->index[p] != e->sym)
+            p++;
+        any = p == q->nindex || (p < 32 && (g->of[eq] >> p & 1));
+    }
+    for (uint32_t k = 0; k < e->nargs && e->kind != E_INDEX; k++)
+        any |= runs_along(g, eq, e->args[k]);
+    return any;
+}
+
+/* The dimensions of sym that are reduced along below e, in equation eq of the list. */
+static uint32_t along_in(const struct along *g, size_t eq, const struct lang_symbol *sym,
+                         const struct lang_expr *e)
+{
+    uint32_t bits = 0;
+    for (uint32_t k = 0; k < e->nargs; k++) {
+        if (e->kind == E_INDEX && e->sym == sym && k < 32 && runs_along(g, eq, e->args[k]))
+            bits |= (uint32_t)1 << k;
+        bits |= along_in(g, eq, sym, e->args[k]);
+    }
+    return bits;
+}
+
+static uint32_t reduced_along(const struct lang_equations *q, const struct lang_symbol *sym)
+{
+    struct arena *a = arena_new();
+    struct along g = {q, ARENA_ARRAY(a, q->n ? q->n : 1, uint32_t)};
+    uint32_t bits = 0;
+    bool more = true;
+    for (size_t pass = 0; more && pass < 16; pass++) { /* what depends on what: few are deep */
+        more = false;
+        for (size_t t = 0; t < q->n; t++) {
+            uint32_t before = g.of[t];
+            for (size_t k = 0; k < q->n; k++)
+                g.of[t] |= along_in(&g, k, q->v[t]->sym, q->v[k]->rhs);
+            more |= g.of[t] != before;
+        }
+    }
+    for (size_t k = 0; k < q->n; k++)
+        bits |= along_in(&g, k, sym, q->v[k]->rhs);
+    arena_free(a);
+    return bits;
+}
+
 struct fill_use fill_use_of(const struct ref_input *in, const struct spec_param *param)
 {
     struct walk w = {.in = in, .sym = param->sym};
@@ -112,6 +171,8 @@ struct fill_use fill_use_of(const struct ref_input *in, const struct spec_param 
     if (!dtype_is_float(param->sym->type))
         for (size_t k = 0; k < q->n; k++)
             walk(&w, q->v[k]->rhs);
+    else
+        w.use.reduced = reduced_along(q, param->sym);
     return w.use;
 }
 
@@ -198,7 +259,66 @@ static double special_value(enum dtype t, uint32_t k)
     return special[k % (sizeof special / sizeof *special)];
 }
 
-static double float_value(const struct filling *f, struct words r)
+/* ---- extreme ---- */
+
+/* Where element i stands: in which row, at which place of how many. Without a reduction, pieces of 32 elements are rows. */
+struct place {
+    uint64_t row, at, length;
+};
+
+static struct place place_of(const struct filling *f, uint64_t i)
+{
+    struct place p = {0, 0, 1};
+    uint64_t rows = 1;
+    if (!f->use->reduced)
+        return (struct place){i / 32, i % 32, 32};
+    for (uint32_t d = f->b->rank; d-- > 0;) {
+        uint64_t n = f->b->dim[d] ? f->b->dim[d] : 1, x = i % n;
+        i /= n;
+        if (f->use->reduced >> d & 1) {
+            p.at += x * p.length;
+            p.length *= n;
+        } else {
+            p.row += x * rows;
+            rows *= n;
+        }
+    }
+    return p;
+}
+
+static double extreme_value(const struct filling *f, uint64_t i, struct words r)
+{
+    enum dtype t = f->b->type;
+    struct place p = place_of(f, i);
+    /* a row's own words: far from the elements' */
+    struct words w = random_words(f->seed, ~f->stream, p.row);
+    double z = normal_from_word(r.w[0]), c = normal_from_word(w.w[1]), most = dtype_max(t);
+    double part = 0.25 + 0.75 * ((double)(r.w[1] >> 8) * 0x1p-24);
+    uint64_t one = w.w[2] % p.length; /* the place of the odd one */
+    bool odd = p.at == one;
+    switch (w.w[0] % 20) {
+    case 0: return c;
+    case 1: return c * (1 + 4 * dtype_roundoff(t) * (double)(r.w[1] % 3));
+    case 2: return r.w[1] & 1 ? -0.0 : 0.0;
+    case 3: return -INFINITY;
+    case 4: return NAN;
+    case 5: return odd ? NAN : z;
+    case 6: return odd ? INFINITY : z;
+    case 7: return odd ? -INFINITY : z;
+    case 8: return dtype_smallest(t) * (double)(r.w[1] % 64) * (r.w[2] & 1 ? -1 : 1);
+    case 9: return most * part;
+    case 10: return r.w[2] & 1 ? -most * part : most * part;
+    case 11: return 20 * ((double)p.at / (double)p.length) - 10;
+    case 12: return 10 - 20 * ((double)p.at / (double)p.length);
+    case 13: return odd ? sqrt(most) : z;
+    case 14: return p.at < p.length / 2 ? -INFINITY : z;
+    case 15: return p.at < p.length / 2 ? z : -INFINITY;
+    case 16: return 512 * (c < 0 ? -1 : 1) + z;
+    default: return z;
+    }
+}
+
+static double float_value(const struct filling *f, uint64_t i, struct words r)
 {
     enum dtype t = f->b->type;
     double v;
@@ -208,6 +328,11 @@ static double float_value(const struct filling *f, struct words r)
         break;
     case FILL_UNIFORM: v = (double)(r.w[0] >> 8) * 0x1p-24; break;
     case FILL_NORMAL: v = normal_from_word(r.w[0]); break;
+    case FILL_EXTREME:
+        v = extreme_value(f, i, r);
+        if (!isfinite(v))
+            return v;
+        break;
     default:
         if (r.w[1] % (f->terms > 1 ? 4 * f->terms : 4) == 0)
             return special_value(t, r.w[2]);
@@ -238,7 +363,7 @@ static int64_t whole_number(enum fill_kind kind, enum dtype t, const struct fill
     int64_t v = lo + (int64_t)(u % (uint64_t)(hi - lo + 1));
     if (kind == FILL_UNIFORM)
         v = (int64_t)u;
-    if (kind == FILL_EDGE && r.w[2] % 4 == 0) {
+    if (kind >= FILL_EDGE && r.w[2] % 4 == 0) {
         int64_t special[] = {dtype_imin(t), (int64_t)dtype_imax(t), 0, 1, is_signed ? -1 : 2};
         v = special[r.w[3] % 5];
     }
@@ -255,7 +380,7 @@ static void fill_chunk(void *ctx, uint64_t k, uint64_t begin, uint64_t end)
     for (uint64_t i = begin; i < end; i++) {
         struct words r = random_words(f->seed, f->stream, i);
         if (dtype_is_float(t))
-            dtype_set(t, f->b->data, (size_t)i, float_value(f, r));
+            dtype_set(t, f->b->data, (size_t)i, float_value(f, i, r));
         else
             dtype_set_int(t, f->b->data, (size_t)i, whole_number(f->kind, t, f->use, r));
     }

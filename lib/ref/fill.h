@@ -7,6 +7,9 @@
  *   edge     one element in four (less where sums would be nothing but NaN) is special: zeros of both signs, subnormals, the smallest normal, one, the largest,
  *            infinities, NaN; the others have magnitudes from 2^-12 to 2^8, all equally likely (integers: the ends of the
  *            type, 0, 1, -1)
+ *   extreme  whole rows of one kind (a row: what a reduction of the spec takes together): constant, all but constant, zeros of both
+ *            signs, -infinity, NaN, one NaN or infinity among numbers, subnormals, the largest numbers of one sign or of both, rising,
+ *            falling, one spike, half of it -infinity, far from zero; and normal ones between them
  *
  * Integers that the reference uses as subscripts stay inside what they subscript, shift counts below the
  * width, divisors away from zero. The same (seed, name, index) gives the same element on every machine.
@@ -17,7 +20,7 @@
 #include "data/buffer.h"
 #include "ref/ref.h"
 
-enum fill_kind { FILL_EXACT, FILL_NORMAL, FILL_UNIFORM, FILL_EDGE };
+enum fill_kind { FILL_EXACT, FILL_NORMAL, FILL_UNIFORM, FILL_EDGE, FILL_EXTREME, FILL_KINDS };
 extern const char *const fill_names[]; /* NULL at the end */
 
 /* What the oracle does with one parameter. */
@@ -26,6 +29,8 @@ struct fill_use {
     uint64_t extent; /* the smallest of what they select from */
     bool padded;     /* only through pad(): one in eight may lie outside */
     bool divisor, shift;
+    uint32_t
+        reduced; /* bit d: a reduction runs along its dimension d, perhaps through intermediates */
 };
 
 /* Whether the spec's outputs can be exact: nothing but + - *, min, max, abs, conditions, conversions, reductions. */

@@ -350,11 +350,13 @@ static void run_loop(struct frame *f, const struct reduce *r, struct acc *a, uin
 
 /* ---- the result -------------------------------------------------------------------------------------------- */
 
-/* No partial sum is larger, whatever the order: the terms of one sign together. */
-static double largest_partial(const struct acc *a, int l, double sum)
+/* No partial sum is larger, whatever the order: the terms of one sign together. *other: of the sign that the sum has
+ * not. */
+static double largest_partial(const struct acc *a, int l, double sum, double *other)
 {
     double up = a->up[l], down = fmax(up - sum, 0);
     double side = (fmax(up, down) + a->es[l]) * (1 + 0x1p-40);
+    *other = (sum > 0 ? down : up) + a->es[l];
     return side < a->m[l] ? side : a->m[l];
 }
 
@@ -379,8 +381,9 @@ static void sum_result(const struct reduce *r, const struct acc *a, int l, doubl
         return;
     }
     /* a partial sum may overflow although the result does not, or to the other infinity */
-    double side = isfinite(plain) ? largest_partial(a, l, *v) : a->m[l];
-    bool overflows = side > r->round.limit && fabs(*v) <= r->round.limit;
+    double other = 0, side = isfinite(plain) ? largest_partial(a, l, *v, &other) : a->m[l];
+    bool overflows = side > r->round.limit &&
+                     (fabs(*v) <= r->round.limit || other > r->round.limit);
     if (a->es[l] == INFINITY || overflows || (isinf(plain) && a->m[l] > r->round.limit)) {
         *e = INFINITY;
     } else if (isfinite(plain)) {

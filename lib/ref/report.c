@@ -30,7 +30,7 @@ void report_line(const char *name, const struct compare_result *r, struct buf *o
         buf_printf(out, " (a sample of %llu)", (unsigned long long)r->count);
     if (r->compared && r->max_abs == 0 && !r->wrong) {
         buf_puts(out, r->exact == r->compared ? ", all equal" : ", no error");
-    } else if (r->compared) {
+    } else if (r->compared && r->max_abs > 0) {
         buf_puts(out, ", largest error ");
         put_short(out, r->max_abs);
         if (dtype_is_float(r->type)) {

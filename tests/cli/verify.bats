@@ -163,7 +163,7 @@ YAML
 }
 
 @test "run: all fills" {
-    for fill in exact normal uniform edge; do
+    for fill in exact normal uniform edge extreme; do
         run -0 kaio-verify --run -d cpu --fill=$fill "$saxpy" "$specs/elementwise/gelu.yaml" \
             "$specs/gather/embedding.yaml" "$specs/matmul/naive.yaml" "$specs/quant/int8_dequant.yaml" n33
         [ "${lines[-1]}" = "5 passed, 0 failed, 0 skipped" ]
@@ -285,17 +285,17 @@ YAML
 
 @test "run: TAP, JSON and JUnit" {
     run -0 kaio-verify --run -d cpu --format=tap "$saxpy" n31
-    [ "${lines[0]}" = "TAP version 13" ]
+    [ "${lines[0]}" = "TAP version 14" ]
     [ "${lines[1]}" = "ok 1 - saxpy/n31 exact y f32[31]: 31 compared, all equal" ]
     [ "${lines[-1]}" = "1..2" ]
     run -0 --separate-stderr kaio-verify --run -d cpu --format=json "$saxpy" n31
-    [[ "${lines[0]}" == '{"status": "PASS", "test": "saxpy/n31", '* ]]
+    [[ "${lines[0]}" == '{"status": "PASS", "kernel": "saxpy", "test": "saxpy/n31", '* ]]
     if command -v python3 >/dev/null; then
         python3 -c 'import json, sys; [json.loads(l) for l in sys.stdin]' <<<"$output"
     fi
     run -0 --separate-stderr kaio-verify --run -d cpu --format=junit "$saxpy" n31
     [[ "${lines[0]}" == '<?xml version="1.0"'* ]]
-    [[ "${lines[1]}" == '<testsuite name="kaio-verify" tests="2" failures="0" errors="0" skipped="0"'* ]]
+    [[ "${lines[1]}" == '<testsuites name="kaio-verify" tests="2" failures="0" errors="0" skipped="0"'* ]]
 }
 
 @test "run: without a GPU -d cuda exits 77" {
@@ -326,7 +326,7 @@ YAML
 @test "usage: options that need --run, unknown words" {
     run -2 kaio-verify --fill=exact "$saxpy" x=1
     run -2 kaio-verify --run --fill=random "$saxpy"
-    [[ "$output" == *"'random' is not one of exact, normal, uniform or edge"* ]]
+    [[ "$output" == *"'random' is not exact, normal, uniform, edge, extreme or all"* ]]
     run -2 kaio-verify --run n31
     [[ "$output" == *"no such file: 'n31'"* ]]
 }
@@ -450,4 +450,140 @@ END
     [ "${#lines[@]}" = 5 ]
     [ "$(grep -c "error: kernel 'over': load of 4 bytes at element 32 of 'x'" <<<"$stderr")" = 2 ]
     [ "$(grep -c '^over.yaml:10:5: note: this is where this instruction comes from' <<<"$stderr")" = 2 ]
+}
+
+@test "shapes: the same for the same seed, others for another, each with the command that repeats it" {
+    run -0 kaio-verify --run --list --shapes=6 "$specs/norm/layer_norm.yaml"
+    first=$output
+    [ "${lines[0]%%  *}" = layer_norm ]
+    [[ "${lines[0]}" == *" rows=1 cols=1 "* ]]
+    [[ "${lines[1]}" == *"=0 "* ]]
+    run -0 kaio-verify --run --list --shapes=6:1 "$specs/norm/layer_norm.yaml"
+    [ "$output" = "$first" ]
+    run -0 kaio-verify --run --list --shapes=6:2 "$specs/norm/layer_norm.yaml"
+    [ "$output" != "$first" ]
+    kaio-emit "$specs/norm/layer_norm.yaml" | sed 's/sub\(.*\)\.f32/add\1.f32/' >wrong.ptx
+    run -1 kaio-verify --run -d cpu --shapes=6 --ptx=wrong.ptx "$specs/norm/layer_norm.yaml"
+    row=$(grep -m1 ^FAIL <<<"$output")
+    command=$(grep -m1 -o 'kaio-verify --run .*' <<<"$output")
+    [[ "$command" == *" rows="*" cols="* ]]
+    run -1 bash -c "$command"
+    [ "${lines[0]}" = "$row" ]
+}
+
+@test "shapes: requirements hold, values that are given stay, edges of tiles are met" {
+    run -0 kaio-verify --run --list --shapes=60 "$specs/norm/rms_norm.yaml"
+    while read -r _ rows cols _; do
+        [ $((${cols#cols=} % 4)) = 0 ]
+        [ "${rows%=*}" = rows ]
+    done <<<"$output"
+    [[ "$output" == *" cols=0 "* && "$output" == *" rows=0 "* ]]
+    run -0 kaio-verify --run --list --shapes=9 "$specs/norm/layer_norm.yaml" cols=300
+    [ "$(grep -c ' cols=300 ' <<<"$output")" = 9 ]
+    run -0 kaio-verify --run --list --shapes=80 "$specs/norm/layer_norm.yaml"
+    [[ "$output" == *=255" "* && "$output" == *=257" "* && "$output" == *=256" "* ]]
+    cat >never.yaml <<'YAML'
+kernel: never
+params:
+  x: in f32[n]
+  y: out f32[n]
+require: [n > 3000000000]
+compute: |
+  y[i] = x[i]
+YAML
+    run -2 kaio-verify --run -d cpu --shapes=3 never.yaml
+    [[ "$output" == *"of the shapes tried for 'never' none was possible and small enough; give some of its dimensions"* ]]
+}
+
+@test "shapes: every type of the spec, or those of --types" {
+    cat >typed.yaml <<'YAML'
+kernel: typed
+types: {T: [f16, bf16, f32], U: [i32, u8]}
+params:
+  x: in T[n]
+  u: in U[n]
+  y: out T[n]
+compute: |
+  y[i] = T(f32(x[i]) * 0.5 + f32(u[i] & 7))
+cases:
+  small: {n: 20}
+  typed: {n: 20, T: f32}
+YAML
+    run -0 kaio-verify --run --list --shapes=1 typed.yaml
+    [ "${#lines[@]}" = 6 ]
+    run -0 kaio-verify --run -d cpu --shapes=3 --fill=normal typed.yaml
+    for t in f16 bf16 f32; do
+        [[ "$output" == *"PASS     typed/n=1 T=$t U=u8 normal"* ]]
+    done
+    run -0 kaio-verify --run -d cpu --shapes=1 --types=T=f16,f32 typed.yaml
+    [[ "$output" != *bf16* && "$output" == *"T=f32"* && "$output" != *U=* ]]
+    run -0 kaio-verify --run -d cpu --shapes=1 -D T=f32 typed.yaml
+    [[ "$output" != *f16* ]]
+    run -0 kaio-verify --run -d cpu --types=all typed.yaml small
+    [ "${lines[-1]}" = "12 passed, 0 failed, 0 skipped" ]
+    [[ "$output" == *"typed/small T=bf16 U=i32 normal"* ]]
+    # a case with a type of its own is run with that one
+    run -0 kaio-verify --run -d cpu --types=T=all typed.yaml typed
+    [ "${lines[-1]}" = "2 passed, 0 failed, 0 skipped" ]
+    [[ "$output" == *"typed/typed T=f32 exact"* ]]
+    run -2 kaio-verify --run -d cpu --types=T=f64 typed.yaml
+    [[ "$output" == *"--types: 'T' is one of f16, bf16, f32, not f64"* ]]
+    run -2 kaio-verify --run -d cpu --types=V=f16 typed.yaml
+    [[ "$output" == *"--types: no kernel has a type 'V'"* ]]
+}
+
+@test "shapes: a kernel that fails at one edge of its tile alone is found" {
+    cat >edge.yaml <<'YAML'
+kernel: edge
+params:
+  x: in f32[n]
+  y: out f32[n]
+block: 96
+grid: ceil_div(n, 96)
+body: |
+  u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n && (n % 96 != 1 || i + 1 < n))
+    y[i] = x[i] * 2.0f;
+reference: |
+  y[i] = x[i] * 2.0
+cases:
+  fine: {n: 1000}
+YAML
+    run -0 kaio-verify --run -d cpu edge.yaml
+    run -1 kaio-verify --run -d cpu --shapes=40 --fail-fast edge.yaml
+    [[ "$output" == *"FAIL     edge/n="* ]]
+}
+
+@test "shapes: an output of which nothing is proved is an error" {
+    cat >zero.yaml <<'YAML'
+kernel: zero
+params:
+  x: in f32[n]
+  z: out f32[n]
+compute: |
+  z[i] = x[i] * 0
+YAML
+    run -1 kaio-verify --run -d cpu --shapes=8 --fill=normal zero.yaml n=5
+    [[ "$output" == *"no shape proved anything of 'z'"* ]]
+}
+
+@test "shapes, types and fills: what is no such thing" {
+    for bad in --shapes=0 --shapes=x --shapes= --shapes=3: --shapes=3:x --shapes=-1 --shapes=99999999999 \
+        --types=f16 --types= --types==f16 --types=T= --types=T=f16, --types=T=,f16 --types=T=half3 \
+        --fill= --fill=exact, --fill=,exact --fill=exactly --fill=exact:1 --depth=-1 --depth=x; do
+        run -2 kaio-verify --run -d cpu $bad "$saxpy" n31
+        [[ "${lines[0]}" == "kaio-verify: error: --"* ]]
+    done
+    run -2 kaio-verify --run -d cpu --shapes=2 "$saxpy" n31
+    [[ "$output" == *"not with the case 'n31'"* ]]
+    run -2 kaio-verify --shapes=2 "$saxpy" x=1
+    run -2 kaio-verify --run -d cpu --types=all --ptx=x.ptx "$saxpy"
+    run -0 kaio-verify --run -d cpu --fill=edge,exact,exact "$saxpy" n31
+    [ "${lines[-1]}" = "2 passed, 0 failed, 0 skipped" ]
+}
+
+@test "shapes: the library passes, and the sanitizer finds nothing" {
+    run -0 --separate-stderr kaio-verify --run -d cpu --shapes=3:7 "$specs"/*/*.yaml
+    run -0 --separate-stderr kaio-verify --run -d cpu --check --shapes=2:8 --fill=normal "$specs"/norm/*.yaml \
+        "$specs"/reduce/*.yaml "$specs"/elementwise/*.yaml
 }

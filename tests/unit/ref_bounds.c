@@ -130,6 +130,31 @@ static void depths(void)
     case_end(&c);
 }
 
+/* A sum that overflows does so to its own sign, unless what is of the other sign may overflow before. */
+static void overflows(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[r, n]\n"
+                                "  s: out f32[r]\n"
+                                "compute: |\n"
+                                "  s[i] = sum[j](x[i, j])\n");
+    enum { N = 6 };
+    float x[4][N] = {{3e38f, 3e38f, -1e38f, -1e38f, 1, 0},
+                     {3e38f, 3e38f, 3e38f, 3e38f, -3e38f, -3e38f},
+                     {3e38f, 3e38f, -3e38f, -1e38f, 0, 0},
+                     {-3e38f, -2e38f, 1e38f, 0, 0, 0}};
+    case_dim(&c, "r", 4);
+    case_dim(&c, "n", N);
+    case_buffer(&c, "x", x);
+    const struct ref_output *o = case_out(&c, 0);
+    ok(o->v[0] == INFINITY && o->e[0] == 0, "more than the largest is infinite");
+    ok(o->e[1] == INFINITY, "... but not where both signs may overflow");
+    ok(o->e[2] == INFINITY, "a sum within the range may overflow on its way");
+    ok(o->v[3] == -INFINITY && o->e[3] == 0, "less than the least is -infinity");
+    case_end(&c);
+}
+
 /* x / total may be x * (1 / total); x / y of two inputs may not. */
 static void reciprocals(void)
 {
@@ -394,6 +419,7 @@ int main(void)
 {
     dot_products();
     depths();
+    overflows();
     reciprocals();
     functions();
     undecided();

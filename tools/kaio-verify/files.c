@@ -140,6 +140,7 @@ static int compare_all(struct files *f)
         compare_output(ref, k, p->result.data, &f->opt->tolerance, values_vary(f->run), &res);
         static const enum row_status of[] = {ROW_PASS, ROW_FAIL, ROW_MISTRUST};
         rows_add(&rows, &(struct row){.status = of[res.status],
+                                      .kernel = f->spec->name,
                                       .test = f->spec->name,
                                       .output = name,
                                       .result = &res,

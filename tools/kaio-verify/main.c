@@ -15,6 +15,10 @@ enum {
     OPT_ALL,
     OPT_REPEAT,
     OPT_FILL,
+    OPT_SHAPES,
+    OPT_TYPES,
+    OPT_LIST,
+    OPT_FAIL_FAST,
     OPT_SEED,
     OPT_SAMPLE,
     OPT_RTOL,
@@ -46,8 +50,14 @@ static const struct cli_option option_list[] = {
     {'d', "device", "DEVICE", "auto, cpu or cuda[:N] (default auto)", "auto cpu cuda", NULL},
     {'t', "target", "TARGET", "emit for TARGET (default sm_80)",
      "sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100", NULL},
-    {OPT_FILL, "fill", "KIND", "fill inputs with exact, normal, uniform or edge values",
-     "exact normal uniform edge", NULL},
+    {OPT_SHAPES, "shapes", "N[:SEED]",
+     "instead of the cases, N random shapes of each kernel,\nwith all types and fills", NULL, NULL},
+    {OPT_TYPES, "types", "LIST", "run with all types of the spec, or with these: T=f16,f32", "all",
+     NULL},
+    {OPT_FILL, "fill", "LIST",
+     "fill inputs with exact, normal, uniform, edge or extreme\nvalues, with several of these, or "
+     "with all",
+     "exact normal uniform edge extreme all", NULL},
     {OPT_SEED, "seed", "N", "of the random inputs (default 1)", NULL, NULL},
     {OPT_REPEAT, "repeat", NULL, "run twice: the results must have the same bits", NULL, NULL},
     {OPT_CHECK, "check", "[LIST]",
@@ -55,6 +65,8 @@ static const struct cli_option option_list[] = {
      "of them)",
      "memory init race sync all", NULL},
     {OPT_ALL, "all", NULL, "large cases too", NULL, NULL},
+    {OPT_LIST, "list", NULL, "run nothing, list the cases", NULL, NULL},
+    {OPT_FAIL_FAST, "fail-fast", NULL, "stop at the first row that is not a pass", NULL, NULL},
     {OPT_PTX, "ptx", "FILE", "run the PTX in FILE instead of emitting", NULL, NULL},
     {OPT_MESSAGES, "messages", "BYTES", "room for what a launch prints (default 1Mi)", NULL, NULL},
     {OPT_MAX_INSTRUCTIONS, "max-instructions", "N",
@@ -96,7 +108,69 @@ static void define(struct cli *cli, struct options *opt)
                             ? "given too often"
                             : spec_parse_define(opt->arena, cli->arg, &opt->define[opt->ndefine++]);
     if (wrong)
-        cli_usage_error(cli, "%s: %s", cli->shown, wrong);
+        cli_usage_error(cli, "--%s: %s", cli->shown, wrong);
+}
+
+/* "exact,edge" or "all". */
+static void fill(struct cli *cli, struct options *o)
+{
+    unsigned fills = 0;
+    for (const char *s = cli->arg;; s++) {
+        size_t n = strcspn(s, ",");
+        int k = 0;
+        while (k < FILL_KINDS && (strlen(fill_names[k]) != n || memcmp(fill_names[k], s, n) != 0))
+            k++;
+        if (n == 3 && memcmp(s, "all", 3) == 0)
+            fills = (1u << FILL_KINDS) - 1;
+        else if (k < FILL_KINDS)
+            fills |= 1u << k;
+        else
+            cli_usage_error(cli, "--%s: '%.*s' is not exact, normal, uniform, edge, extreme or all",
+                            cli->shown, (int)n, s);
+        s += n;
+        if (!*s)
+            break;
+    }
+    o->fills = fills;
+}
+
+/* "8" or "8:1234" */
+static void shapes(struct cli *cli, struct options *o)
+{
+    size_t n = strcspn(cli->arg, ":");
+    const char *seed = cli->arg + n + (cli->arg[n] == ':');
+    o->shapes_seed = 1;
+    if (num_uint(cli->arg, n, 1000000, &o->shapes) != NUM_OK || o->shapes == 0 ||
+        (cli->arg[n] && num_uint(seed, strlen(seed), INT64_MAX, &o->shapes_seed) != NUM_OK))
+        cli_usage_error(cli,
+                        "--%s wants a number from 1 to 1000000, or with a seed N:SEED, not '%s'",
+                        cli->shown, cli->arg);
+}
+
+/* "all", "T=all" or "T=f16,bf16" */
+static void types(struct cli *cli, struct options *o)
+{
+    const size_t most = sizeof o->type / sizeof *o->type;
+    struct type_choice *c = &o->type[o->ntype];
+    const char *eq = strchr(cli->arg, '='), *s = eq ? eq + 1 : cli->arg;
+    if (o->ntype == most)
+        cli_usage_error(cli, "--%s: given too often", cli->shown);
+    o->ntype++;
+    if (eq == cli->arg || (!eq && strcmp(s, "all") != 0))
+        cli_usage_error(cli, "--%s wants all, or NAME=TYPE,... as in T=f16,f32, not '%s'",
+                        cli->shown, cli->arg);
+    *c = (struct type_choice){0};
+    if (eq)
+        c->name = arena_strndup(o->arena, cli->arg, (size_t)(eq - cli->arg));
+    while (strcmp(s, "all") != 0) {
+        size_t n = strcspn(s, ",");
+        if (c->n == sizeof c->v / sizeof *c->v || !dtype_parse(s, n, &c->v[c->n]))
+            cli_usage_error(cli, "--%s: '%.*s' is not a type", cli->shown, (int)n, s);
+        c->n++;
+        s += n;
+        if (!*s++)
+            break;
+    }
 }
 
 static void tolerance(struct cli *cli, double *to, struct options *opt)
@@ -111,7 +185,7 @@ static void check(struct cli *cli, struct options *opt)
     size_t len;
     opt->check_words = cli->arg ? cli->arg : "all";
     if (!device_parse_check(opt->check_words, &opt->check, &bad, &len))
-        cli_usage_error(cli, "%s: '%.*s' is not memory, init, race, sync or all", cli->shown,
+        cli_usage_error(cli, "--%s: '%.*s' is not memory, init, race, sync or all", cli->shown,
                         (int)len, bad);
 }
 
@@ -125,7 +199,11 @@ static void take_option(struct cli *cli, int id, struct options *o)
     case OPT_SAMPLE: o->sample = (uint64_t)cli_int(cli, 1, INT64_MAX); break;
     case 'd': o->device = cli->arg; break;
     case 't': o->target = cli->arg; break;
-    case OPT_FILL: o->fill = cli_choice(cli, fill_names); break;
+    case OPT_FILL: fill(cli, o); break;
+    case OPT_SHAPES: shapes(cli, o); break;
+    case OPT_TYPES: types(cli, o); break;
+    case OPT_LIST: o->list = true; break;
+    case OPT_FAIL_FAST: o->fail_fast = true; break;
     case OPT_SEED: o->seed = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
     case OPT_REPEAT: o->repeat = true; break;
     case OPT_ALL: o->all = true; break;
@@ -152,8 +230,7 @@ static volatile sig_atomic_t interrupted;
 int main(int argc, char **argv)
 {
     struct cli cli;
-    struct options opt = {.fill = -1,
-                          .depth = -1,
+    struct options opt = {.depth = -1,
                           .seed = 1,
                           .message_bytes = RUN_MESSAGE_BYTES,
                           .tolerance = {.ulp = -1},
@@ -164,10 +241,14 @@ int main(int argc, char **argv)
         take_option(&cli, id, &opt);
     if (opt.run && opt.golden)
         cli_usage_error(&cli, "--run and --golden exclude each other");
-    if (!opt.run && (opt.device || opt.target || opt.fill >= 0 || opt.repeat || opt.all ||
-                     opt.ptx || opt.check))
-        cli_usage_error(
-            &cli, "--device, --target, --fill, --repeat, --check, --all and --ptx need --run");
+    if (!opt.run && (opt.device || opt.target || opt.fills || opt.repeat || opt.all || opt.ptx ||
+                     opt.check || opt.shapes || opt.ntype || opt.fail_fast || opt.list))
+        cli_usage_error(&cli, "--device, --target, --fill, --shapes, --types, --repeat, --check, "
+                              "--all, --list, --fail-fast and --ptx need --run");
+    if (opt.ptx && opt.ntype)
+        cli_usage_error(&cli, "--types emits a kernel for each, and --ptx gives one");
+    if (opt.list && opt.format != FORMAT_TEXT && opt.format != FORMAT_JSON)
+        cli_usage_error(&cli, "--list writes text or json");
     cli_catch_signals(&cli, &interrupted);
     int status = opt.golden ? verify_golden(&cli, &opt)
                  : opt.run  ? verify_run(&cli, &opt)

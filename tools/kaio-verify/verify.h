@@ -13,6 +13,7 @@ enum format { FORMAT_TEXT, FORMAT_TAP, FORMAT_JSON, FORMAT_JUNIT };
 /* One output of one case that was checked, or a case that could not be. Strings may be NULL where they mean nothing. */
 struct row {
     enum row_status status;
+    const char *kernel;
     const char *test;   /* "saxpy/small"; "-" when files are compared */
     const char *output; /* the parameter */
     const char *why;    /* SKIP, ERROR, MISTRUST; FAIL without a comparison */
@@ -32,20 +33,46 @@ struct rows {
     bool summary; /* a closing line of counts */
     struct tolerance tolerance;
     size_t n, count[ROW_ERROR + 1];
-    struct buf junit;
     double seconds;
+    /* JUnit: the finished test suites, and the one that is being written */
+    struct buf suites, suite;
+    const char *suite_name; /* NULL: none is */
+    size_t suite_n, suite_count[ROW_ERROR + 1];
+    double suite_seconds;
 };
 
 void rows_begin(struct rows *r);
 void rows_add(struct rows *r, const struct row *row);
+/* --list: a case's name, its values (" n=3 alpha=2"), and what its reference costs. */
+void rows_list(struct rows *r, const struct spec *spec, const char *name, const char *values,
+               double terms);
 /* The exit status: CLI_CHECK_FAILED when a row failed or is not trusted. */
 int rows_end(struct rows *r);
+
+/* formats.c: the row as it is written, or kept until the end; the end. */
+void tap_row(const struct rows *r, const struct row *row);
+void json_row(const struct rows *r, const struct row *row);
+void junit_row(struct rows *r, const struct row *row);
+void junit_end(struct rows *r);
+/* rows.c: "y f32[3]: 3 compared, ...", or why there is no such result. */
+const char *row_description(struct arena *a, const struct row *row);
+const char *row_details(const struct rows *r, const struct row *row); /* lines, "" for a pass */
+const char *row_word(enum row_status status);
+
+struct type_choice {  /* of --types */
+    const char *name; /* NULL: every type */
+    size_t n;         /* 0: every choice */
+    enum dtype v[16];
+};
 
 struct options {
     const char *device, *target;
     struct tolerance tolerance;
-    bool run, golden, repeat, all, quiet;
-    int fill;      /* enum fill_kind, or -1: chosen per spec */
+    bool run, golden, repeat, all, list, fail_fast;
+    unsigned fills; /* bits by enum fill_kind; 0: chosen per spec */
+    uint64_t shapes, shapes_seed;
+    size_t ntype;
+    struct type_choice type[16];
     int64_t depth; /* of sums; -1: what the contract says */
     uint64_t seed, sample, max_instructions, message_bytes;
     const char *ptx, *kernel;
@@ -65,5 +92,7 @@ int verify_run(struct cli *cli, const struct options *opt);
 
 /* A word for the shell, quoted when it must be. */
 void print_word(const char *word, struct buf *out);
+/* " --rtol=1e-3 --ulp=2", "" without a tolerance. */
+void print_tolerance(const struct tolerance *t, struct buf *out);
 
 #endif

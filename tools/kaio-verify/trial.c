@@ -1,0 +1,479 @@
+/* One trial: a kernel with one set of values, run on filled inputs and compared with the reference. */
+#include <config.h>
+
+#include "trial.h"
+
+#include "base/num.h"
+#include "values.h"
+
+#include <math.h>
+
+/* Terms that the reference adds up for a case before it counts as large. */
+static const double LARGE = 0x1p22;
+enum { GUARD = 4096 }; /* bytes on each side of a buffer on a GPU; the simulator knows the bounds */
+
+/* ---- rows -------------------------------------------------------------------------------------------------- */
+
+static const char *join(struct arena *a, const word_list *words)
+{
+    struct buf b = buf_in(a);
+    for (size_t k = 0; k < words->n; k++) {
+        buf_puts(&b, k ? " " : "");
+        print_word(words->v[k], &b);
+    }
+    return buf_text(&b);
+}
+
+void trial_begin(struct trial *t)
+{
+    struct arena *a = t->k->s->a;
+    const word_list *types = &t->k->types;
+    t->a = arena_new();
+    t->d = diags_new(t->a);
+    t->seconds = 0;
+    t->words = t->named ? t->named->name : join(a, &t->values);
+    t->test = arena_printf(a, "%s/%s%s%s", t->k->spec->name, t->words,
+                           types->n && *t->words ? " " : "", join(a, types));
+}
+
+/* The command that runs one row alone. */
+static const char *repeat_command(const struct trial *t, const char *fill)
+{
+    const struct kernel *k = t->k;
+    const struct options *o = k->s->opt;
+    struct buf b = buf_in(k->s->a);
+    buf_printf(&b, "kaio-verify --run -d %s -t %s --seed=%llu", k->s->info.kind, k->s->target->name,
+               (unsigned long long)o->seed);
+    if (fill)
+        buf_printf(&b, " --fill=%s", fill);
+    if (o->sample)
+        buf_printf(&b, " --sample=%llu", (unsigned long long)o->sample);
+    if (o->all)
+        buf_puts(&b, " --all");
+    if (o->repeat)
+        buf_puts(&b, " --repeat");
+    if (o->check)
+        buf_printf(&b, " --check=%s", o->check_words);
+    for (size_t i = 0; i < o->ndefine; i++)
+        buf_printf(&b, " -D %s", spec_define_text(k->s->a, &o->define[i]));
+    for (size_t i = 0; i < k->types.n; i++)
+        buf_printf(&b, " -D %s", k->types.v[i]);
+    if (o->depth >= 0)
+        buf_printf(&b, " --depth=%lld", (long long)o->depth);
+    print_tolerance(&o->tolerance, &b);
+    if (o->max_instructions)
+        buf_printf(&b, " --max-instructions=%llu",
+                   (unsigned long long)(o->max_instructions + 1 ? o->max_instructions : 0));
+    if (o->ptx) {
+        buf_puts(&b, " --ptx=");
+        print_word(o->ptx, &b);
+    }
+    buf_printf(&b, " --kernel=%s ", k->spec->name);
+    print_word(k->path, &b);
+    buf_printf(&b, "%s%s", *t->words ? " " : "", t->words);
+    return buf_text(&b);
+}
+
+static void add_row(struct trial *t, const struct row *base, const char *fill)
+{
+    struct session *s = t->k->s;
+    struct row row = *base;
+    row.test = t->test;
+    row.kernel = t->k->spec->name;
+    row.device = s->info.kind;
+    row.target = s->target->name;
+    row.fill = fill;
+    row.has_seed = true;
+    row.seed = s->opt->seed;
+    row.seconds = t->seconds;
+    row.repeat = s->ops ? repeat_command(t, fill) : NULL;
+    progress_clear(&s->progress);
+    rows_add(&s->rows, &row);
+    if (row.status == ROW_FAIL || row.status == ROW_MISTRUST)
+        session_worse(s, CLI_CHECK_FAILED);
+    s->stop |= s->opt->fail_fast && row.status != ROW_PASS && row.status != ROW_SKIP;
+}
+
+static const char *first_message(const struct diags *d)
+{
+    for (size_t k = 0; k < d->list.n; k++)
+        if (d->list.v[k].level == DIAG_ERROR)
+            return d->list.v[k].text;
+    return "failed";
+}
+
+void trial_error(struct trial *t, int status, const char *fill)
+{
+    struct session *s = t->k->s;
+    progress_clear(&s->progress);
+    cli_report(s->cli, t->d);
+    const char *why = arena_strdup(s->a, first_message(t->d));
+    add_row(t, &(struct row){.status = ROW_ERROR, .why = why}, fill);
+    session_worse(s, status);
+}
+
+static void skip(struct trial *t, const char *why, const char *fill)
+{
+    add_row(t, &(struct row){.status = ROW_SKIP, .why = why}, fill);
+}
+
+void trial_skip(struct trial *t, const char *why)
+{
+    skip(t, why, NULL);
+}
+
+/* ---- values -------------------------------------------------------------------------------------------------- */
+
+static bool bind_named(struct trial *t)
+{
+    for (size_t i = 0; i < t->named->bind.n; i++) {
+        const struct spec_binding *b = &t->named->bind.v[i];
+        if (b->type != DT_VOID)
+            continue; /* the kernel was read so */
+        struct run_dim *dim = run_find_dim(t->run, b->name);
+        struct run_param *p = run_find_param(t->run, b->name);
+        const char *from =
+            arena_printf(t->a, "case '%s' says %s=%lld", t->named->name, b->name, (long long)b->i);
+        if (dim ? !run_bind_dim(t->run, dim, b->i, from)
+            : p ? !run_bind_scalar(t->run, p, b->f, b->i)
+                : false)
+            return false;
+    }
+    return true;
+}
+
+static bool bind_word(struct trial *t, const char *word)
+{
+    const char *eq = strchr(word, '=');
+    const char *name = arena_strndup(t->a, word, (size_t)(eq - word));
+    struct run_dim *dim = run_find_dim(t->run, name);
+    struct run_param *p = run_find_param(t->run, name);
+    double f = 0;
+    int64_t v = 0;
+    bool whole = num_int(eq + 1, strlen(eq + 1), INT64_MIN, INT64_MAX, &v) == NUM_OK;
+    bool number = num_double(eq + 1, strlen(eq + 1), &f) == NUM_OK || whole;
+    if (!dim && !p)
+        return diag_error(t->d, SPAN_NONE, "'%s' has no dimension or scalar '%s'", t->k->spec->name,
+                          name);
+    if (!number || ((dim || !dtype_is_float(p->sym->type)) && !whole) || (p && run_is_buffer(p)))
+        return diag_error(t->d, SPAN_NONE, "'%s': a dimension or a scalar wants a number", word);
+    return dim ? run_bind_dim(t->run, dim, v, arena_printf(t->a, "%s was given", word))
+               : run_bind_scalar(t->run, p, whole && f == 0 ? (double)v : f, v);
+}
+
+bool trial_bind(struct trial *t)
+{
+    t->run = run_new(t->a, t->k->contract, t->d);
+    if (t->named && !bind_named(t))
+        return false;
+    for (size_t i = 0; i < t->values.n; i++)
+        if (!bind_word(t, t->values.v[i]))
+            return false;
+    if (!run_shapes(t->run))
+        return false;
+    t->in = values_of(t->a, t->k->spec, t->run);
+    return true;
+}
+
+static bool value_of(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i)
+{
+    const struct trial *t = ctx;
+    if (sym->kind == SYM_DIM) {
+        *i = (int64_t)t->in.dims[sym->id];
+        *f = (double)*i;
+    } else if (sym->kind == SYM_SCALAR) {
+        *i = t->in.scalars[sym->id].i;
+        *f = t->in.scalars[sym->id].f;
+    }
+    return sym->kind == SYM_DIM || sym->kind == SYM_SCALAR;
+}
+
+/* The extent, 1 where it depends on an index or on what is in a tensor. */
+static double extent_of(const struct trial *t, const struct lang_expr *e)
+{
+    int64_t v = 1;
+    if (!e || !lang_eval_int(e, value_of, (void *)(uintptr_t)t, &v, diags_new(t->a)))
+        return 1;
+    return v > 0 ? (double)v : 1;
+}
+
+static double product_of(const struct trial *t, struct lang_symbol *const *index, uint32_t n)
+{
+    double p = 1;
+    for (uint32_t i = 0; i < n; i++)
+        p *= extent_of(t, index[i]->dims ? index[i]->dims[0] : NULL);
+    return p;
+}
+
+static double terms_of(const struct trial *t, const struct lang_expr *e)
+{
+    double most = 1;
+    for (uint32_t k = 0; k < e->nargs; k++)
+        most = fmax(most, terms_of(t, e->args[k]));
+    return e->kind == E_REDUCE ? most * product_of(t, e->index, e->nindex) : most;
+}
+
+/* Elements of every equation times the ranges of the reductions in it; a sample needs less. */
+double trial_cost(const struct trial *t)
+{
+    const struct lang_equations *q = spec_oracle(t->k->spec);
+    double sum = 0;
+    for (size_t k = 0; k < q->n; k++) {
+        double n = product_of(t, q->v[k]->index, q->v[k]->nindex);
+        if (t->k->s->opt->sample && q->v[k]->sym->kind == SYM_BUFFER)
+            n = fmin(n, (double)t->k->s->opt->sample);
+        sum += n * terms_of(t, q->v[k]->rhs);
+    }
+    return sum;
+}
+
+/* ---- the reference --------------------------------------------------------------------------------------------- */
+
+/* Fills the inputs. halve: how often the range of integers used as subscripts is halved. */
+static bool fill_inputs(struct trial *t, enum fill_kind kind, unsigned halve)
+{
+    uint64_t terms = fill_terms(&t->in);
+    for (size_t i = 0; i < t->run->nparam; i++) {
+        struct run_param *p = &t->run->param[i];
+        if (!run_is_input(p))
+            continue;
+        const struct spec_param *sp = NULL;
+        for (size_t k = 0; k < t->k->spec->params.n; k++)
+            if (strcmp(t->k->spec->params.v[k].sym->name, p->sym->name) == 0)
+                sp = &t->k->spec->params.v[k];
+        if (!sp)
+            return diag_error(t->d, SPAN_NONE, "the PTX has a buffer '%s' that the spec lacks",
+                              p->sym->name);
+        struct fill_use use = fill_use_of(&t->in, sp);
+        use.extent = use.extent >> halve ? use.extent >> halve : 1;
+        if (!p->host.data)
+            buffer_alloc(t->a, &p->host);
+        fill_buffer(kind, t->k->s->opt->seed, p->sym->name, &use, terms, &p->host);
+        ((const void **)(uintptr_t)t->in.buffers)[sp->sym->id] = p->host.data;
+    }
+    return true;
+}
+
+/* The reference of the inputs; a subscript out of range makes the range of subscripts smaller. */
+static struct ref *reference(struct trial *t, enum fill_kind kind)
+{
+    const struct options *o = t->k->s->opt;
+    struct ref_options ro = {
+        .threads = o->threads, .sample = o->sample, .seed = o->seed, .interrupted = o->interrupted};
+    if (o->depth >= 0)
+        ro.depth = (uint64_t)o->depth;
+    else if (!run_depth(t->run, &ro.depth))
+        return NULL;
+    for (unsigned halve = 0;; halve++) {
+        struct diags *d = diags_new(t->a);
+        if (!fill_inputs(t, kind, halve))
+            return NULL;
+        struct ref *ref = ref_evaluate(t->a, &t->in, &ro, d);
+        if (ref)
+            return ref;
+        if (halve < 32 && strstr(first_message(d), "outside 0..") && !*o->interrupted)
+            continue;
+        for (size_t i = 0; i < d->list.n; i++)
+            diag_error(t->d, d->list.v[i].span, "%s", d->list.v[i].text);
+        return NULL;
+    }
+}
+
+/* How much of the reference is NaN. */
+static double nan_share(struct ref *ref)
+{
+    uint64_t nan = 0, all = 0;
+    for (size_t k = 0; k < ref_noutput(ref); k++) {
+        const struct ref_output *o = ref_output(ref, k);
+        for (uint64_t i = 0; o->v && i < o->n; i++)
+            nan += isnan(o->v[i]) != 0;
+        all += o->n;
+    }
+    return all ? (double)nan / (double)all : 0;
+}
+
+/* ---- the run ---------------------------------------------------------------------------------------------------- */
+
+/* What the kernel printed goes to stderr: stdout is the report. */
+static void print_messages(struct trial *t)
+{
+    struct buf text = buf_in(t->a);
+    const struct run_messages *m = &t->run->messages;
+    run_print_messages(t->run, &text);
+    if (text.len == 0 && !m->lost)
+        return;
+    progress_clear(&t->k->s->progress);
+    fwrite(buf_text(&text), 1, text.len, stderr);
+    if (m->lost)
+        cli_warning(t->k->s->cli, "%s: %llu messages were lost: give --messages=%llu", t->test,
+                    (unsigned long long)m->lost, (unsigned long long)m->needed);
+}
+
+static bool execute(struct trial *t, const char *fill)
+{
+    struct session *s = t->k->s;
+    struct run_options ro = run_default;
+    struct run_stats stats = {0};
+    ro.message_bytes = s->opt->message_bytes;
+    ro.guard = s->ops == &cuda_device ? GUARD : 0;
+    enum device_status st = run_execute(t->run, t->k->module, s->ops, s->dev, &ro, &stats);
+    t->seconds += stats.seconds;
+    print_messages(t);
+    if (st == DEVICE_OK)
+        return true;
+    if (st != DEVICE_FAULT) {
+        trial_error(t, st == DEVICE_REFUSED ? CLI_BAD_INPUT : CLI_DEVICE_FAILED, fill);
+        return false;
+    }
+    progress_clear(&s->progress);
+    cli_report(s->cli, t->d);
+    add_row(t, &(struct row){.status = ROW_FAIL, .why = arena_strdup(s->a, first_message(t->d))},
+            fill);
+    return false;
+}
+
+static bool same_bits(struct trial *t, void **before)
+{
+    bool same = true;
+    for (size_t i = 0; i < t->run->nparam; i++) {
+        const struct run_param *p = &t->run->param[i];
+        if (run_is_output(p) && p->result.data)
+            same = same && memcmp(before[i], p->result.data, p->result.bytes) == 0;
+    }
+    return same;
+}
+
+static bool bit_stable(struct trial *t, const char *fill)
+{
+    void **before = ARENA_ARRAY(t->a, t->run->nparam, void *);
+    for (size_t i = 0; i < t->run->nparam; i++) {
+        struct run_param *p = &t->run->param[i];
+        if (!run_is_output(p) || !p->result.data)
+            continue;
+        before[i] = arena_alloc(t->a, p->result.bytes);
+        memcpy(before[i], p->result.data, p->result.bytes);
+    }
+    if (!execute(t, fill))
+        return false;
+    if (same_bits(t, before))
+        return true;
+    add_row(t, &(struct row){.status = ROW_FAIL, .why = "two runs gave different bits"}, fill);
+    return false;
+}
+
+/* ---- the verdict ------------------------------------------------------------------------------------------------- */
+
+static bool has_float_input(const struct spec *s)
+{
+    for (size_t k = 0; k < s->params.n; k++) {
+        const struct lang_symbol *sym = s->params.v[k].sym;
+        if (sym->kind == SYM_BUFFER && sym->mode != MODE_OUT && dtype_is_float(sym->type))
+            return true;
+    }
+    return false;
+}
+
+/* Exact values are few, so that a reduction of many may well be the same everywhere: where another fill follows,
+ * let that one say whether the reference depends on its inputs. */
+static bool should_vary(const struct trial *t, enum fill_kind kind)
+{
+    unsigned fills = t->k->s->opt->fills;
+    if (kind == FILL_EXACT && (!fills || fills >> FILL_NORMAL & 3) && has_float_input(t->k->spec))
+        return false;
+    return values_vary(t->run);
+}
+
+static void once(struct trial *t, word_list *list, const char *name)
+{
+    for (size_t k = 0; k < list->n; k++)
+        if (strcmp(list->v[k], name) == 0)
+            return;
+    *VEC_PUSH(t->k->s->a, list) = name;
+}
+
+static void judge(struct trial *t, struct ref *ref, size_t output, enum fill_kind kind)
+{
+    static const enum row_status of[] = {ROW_PASS, ROW_FAIL, ROW_MISTRUST};
+    struct session *s = t->k->s;
+    const char *name = ref_output(ref, output)->param->sym->name;
+    const struct run_param *p = run_find_param(t->run, name);
+    struct compare_result res;
+    compare_output(ref, output, p->result.data, &s->opt->tolerance, should_vary(t, kind), &res);
+    struct row row = {.status = of[res.status], .output = name, .result = &res, .why = res.why};
+    bool proves = res.status != COMPARE_MISTRUST;
+    if (res.count && t->random) {
+        once(t, &t->k->seen, name);
+        if (proves)
+            once(t, &t->k->proved, name);
+    }
+    if (!res.count)
+        skip(t, arena_printf(s->a, "nothing to compare: '%s' is empty", name), fill_names[kind]);
+    else if (t->random && !proves)
+        skip(t, arena_printf(s->a, "'%s' proves nothing here: %s", name, res.why),
+             fill_names[kind]);
+    else
+        add_row(t, &row, fill_names[kind]);
+}
+
+/* The reference failed. Of a random shape that it has no value for, nothing is to be said. */
+static void no_reference(struct trial *t, const char *fill)
+{
+    struct session *s = t->k->s;
+    if (t->random && !*s->opt->interrupted)
+        skip(t, arena_printf(s->a, "the reference has no value: %s", first_message(t->d)), fill);
+    else
+        trial_error(t, *s->opt->interrupted ? CLI_CHECK_FAILED : CLI_BAD_INPUT, fill);
+}
+
+static void check(struct trial *t, enum fill_kind kind)
+{
+    struct session *s = t->k->s;
+    t->d = t->run->d = diags_new(t->a); /* what was said of the inputs before has been shown */
+    struct ref *ref = reference(t, kind);
+    if (ref && !s->opt->fills && kind == FILL_NORMAL && nan_share(ref) > 0.25) {
+        ref_free(ref); /* logarithms and roots want positive numbers */
+        ref = reference(t, kind = FILL_UNIFORM);
+    }
+    if (!ref) {
+        no_reference(t, fill_names[kind]);
+        return;
+    }
+    if (execute(t, fill_names[kind]) && (!s->opt->repeat || bit_stable(t, fill_names[kind])))
+        for (size_t k = 0; k < ref_noutput(ref) && !session_over(s); k++)
+            judge(t, ref, k, kind);
+    ref_free(ref);
+}
+
+static bool takes(const struct trial *t, enum fill_kind kind)
+{
+    const struct options *o = t->k->s->opt;
+    bool floats = has_float_input(t->k->spec);
+    if (o->fills)
+        return o->fills >> kind & 1;
+    switch (kind) {
+    case FILL_EXACT: return !floats || fill_can_be_exact(t->k->spec);
+    case FILL_NORMAL: return floats;
+    case FILL_EDGE: return t->random;
+    case FILL_EXTREME: return t->random && floats;
+    default: return false;
+    }
+}
+
+void trial_run(struct trial *t)
+{
+    struct session *s = t->k->s;
+    s->progress.what = t->test;
+    progress_step(&s->progress, s->rows.n);
+    if (!trial_bind(t)) {
+        trial_error(t, CLI_BAD_INPUT, NULL);
+        return;
+    }
+    double c = trial_cost(t);
+    if (c > LARGE && t->named && !s->opt->all) {
+        trial_skip(t, arena_printf(s->a, "large (%.2g terms); --all or --sample=N runs it", c));
+        return;
+    }
+    for (int kind = 0; kind < FILL_KINDS && !session_over(s); kind++)
+        if (takes(t, (enum fill_kind)kind))
+            check(t, (enum fill_kind)kind);
+}

@@ -1,0 +1,82 @@
+/* --run: a session over specs, a kernel of one of them, and a trial of it: one set of values, filled, run and checked. */
+#ifndef KAIO_VERIFY_TRIAL_H
+#define KAIO_VERIFY_TRIAL_H
+
+#include "verify.h"
+
+#include "base/progress.h"
+#include "ptx/ptx.h"
+#include "run/choose.h"
+#include "run/run.h"
+
+typedef VEC(const char *) word_list;
+
+struct session {
+    struct cli *cli;
+    const struct options *opt;
+    struct arena *a;
+    struct diags *d;                /* for the session as a whole */
+    word_list specs, cases, values; /* the operands, sorted out */
+    bool *case_used, *type_used;    /* by case, by opt->type */
+    const struct device_ops *ops;   /* NULL: nothing is run (--list) */
+    struct device *dev;
+    struct device_info info;
+    const struct ptx_target *target;
+    struct rows rows;
+    struct progress progress;
+    int status;
+    bool stop; /* --fail-fast, and something failed */
+};
+
+static inline bool session_over(const struct session *s)
+{
+    return s->stop || *s->opt->interrupted;
+}
+void session_worse(struct session *s, int status);
+
+struct kernel {
+    struct session *s;
+    struct arena *a;
+    const char *path;
+    struct spec *spec;
+    const struct source *ptx;
+    struct ptx_module *module;
+    struct contract *contract;
+    bool loaded;
+    /* of one choice among several types: "T=f16"; empty where the spec's own are taken */
+    word_list types;
+    word_list seen, proved; /* random shapes: outputs compared, and those of which one passed */
+};
+
+struct trial {
+    struct kernel *k;
+    struct arena *a;
+    struct diags *d;
+    const struct spec_case *named; /* the values; or: */
+    word_list values;              /* "n=1000", ... */
+    bool random;                   /* values by --shapes: what proves nothing is skipped */
+    const char *test, *words;      /* its name; how its values are named on the command line */
+    struct run *run;
+    struct ref_input in;
+    double seconds;
+};
+
+/* Sets .a (a new arena, for the caller to free), .d, .test and .words of a trial whose kernel, and named or values, are
+ * set. */
+void trial_begin(struct trial *t);
+/* Binds the values. False with errors in t->d. */
+bool trial_bind(struct trial *t);
+/* After trial_bind: the terms that the reference adds up. */
+double trial_cost(const struct trial *t);
+/* Checks with every fill that is asked for; adds the rows. */
+void trial_run(struct trial *t);
+/* A row about the kernel or the case as a whole, with the first of t->d, which are reported. */
+void trial_error(struct trial *t, int status, const char *fill);
+void trial_skip(struct trial *t, const char *why);
+
+/* Random shapes for --shapes. */
+struct shapes *shapes_new(struct arena *a, struct kernel *k);
+/* The next one's values. False: there are no more. */
+bool shapes_next(struct shapes *sh, word_list *values);
+
+#endif
