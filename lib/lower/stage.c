@@ -3,6 +3,7 @@
 #include "lower/stage.h"
 
 #include "lower/access.h"
+#include "lower/explain.h"
 #include "lower/schedule.h"
 
 enum { MOST_OUTPUTS = 64, MOST_RANK = 8 };
@@ -574,6 +575,7 @@ bool stages_lower(struct cg *g)
 {
     struct stages p = {.g = g, .groups = group_outputs(g)};
     bool good, done = false;
+    explain_equations(g);
     p.named = schedule_named(g, &good);
     if (!good || !lower_whole(&p, &done))
         return false;

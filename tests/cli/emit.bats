@@ -152,6 +152,8 @@ entries() {
 
 @test "--explain says what was chosen and what the others lacked" {
     run -0 kaio-emit --explain two.yaml
+    [[ $output == *"elementwise over [n]; "*" for each element"* ]]
+    [[ $output == *"memory, each element once: reads x 4 * n bytes; writes "* ]]
     [[ $output == *"twice: strategy map"* ]]
     [[ $output == *"launch twice: grid ceil_div(n, "* ]]
     [[ $output == *"rows: not map: "* ]]
