@@ -572,6 +572,10 @@ void cg_begin(struct cg *g, const char *entry)
     g->line = 0;
     g->exit = cg_label(g, "exit");
     g->exit_used = false;
+    g->read = NULL;
+    g->reduced = NULL;
+    g->quotient = NULL;
+    g->preloaded = false;
 }
 
 struct contract_launch *cg_launch(struct cg *g, const char *grid, const char *block)

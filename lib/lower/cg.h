@@ -235,6 +235,9 @@ struct cg {
 
     /* A strategy that has elements in registers already answers reads of tensors here. False: not its. */
     bool (*read)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+    /* The same of reductions, and of quotients, of which x and y are the operands. */
+    bool (*reduced)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+    bool (*quotient)(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q);
     void *read_ctx;
     /* every read is already in registers: nothing is gained by branching around it */
     bool preloaded;
@@ -567,6 +570,9 @@ typedef bool strategy_lower(struct cg *g, const struct lower_stage *s,
 /* map.c: one element of every output per thread position, no reductions, nothing read but the element. */
 strategy_fits map_fits;
 strategy_lower map_lower;
+/* row.c: threads that share a row of reductions over the last axes. */
+strategy_fits row_fits;
+strategy_lower row_lower;
 /* naive.c: one thread per output element. */
 strategy_fits naive_fits;
 strategy_lower naive_lower;

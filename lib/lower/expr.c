@@ -334,6 +334,8 @@ static struct cg_val binary(struct cg *g, const struct lang_expr *e)
     }
     struct cg_val x = cg_expr(g, e->args[0]);
     struct cg_val y = cg_expr(g, e->args[1]);
+    if (e->op == OP_DIV && g->quotient && g->contract_fma && g->quotient(g, x, y, &r))
+        return r;
     return cg_binary(g, e->op, x, y);
 }
 
@@ -538,7 +540,10 @@ struct cg_val cg_expr(struct cg *g, const struct lang_expr *e)
     case E_COND: return conditional(g, e);
     case E_CAST: return cg_convert(g, cg_expr(g, e->args[0]), e->type);
     case E_CALL: return cg_call(g, e);
-    case E_REDUCE: return reduction(g, e);
+    case E_REDUCE: {
+        struct cg_val v;
+        return g->reduced && g->reduced(g, e, &v) ? v : reduction(g, e);
+    }
     case E_MEMBER:
     case E_VECTOR:
     case E_ADDRESS:

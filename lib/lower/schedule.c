@@ -6,8 +6,9 @@
 #include <stdlib.h>
 
 const struct strategy strategies[] = {
-    {"map", map_fits, map_lower, {"block", "vector", "unroll", NULL}},
-    {"naive", naive_fits, naive_lower, {"block", NULL}},
+    {"row", row_fits, row_lower, {NULL}, true},
+    {"map", map_fits, map_lower, {"block", "vector", "unroll", NULL}, false},
+    {"naive", naive_fits, naive_lower, {"block", NULL}, false},
 };
 const size_t nstrategies = sizeof strategies / sizeof *strategies;
 

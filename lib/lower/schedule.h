@@ -10,6 +10,9 @@ struct strategy {
     strategy_fits *fits;
     strategy_lower *lower;
     const char *keys[12]; /* of schedule:, besides strategy; NULL at the end */
+    /* fits() sees to it that no element of an inout is read by one thread after another wrote it; else only
+     * stages that read just the elements they write are given to it */
+    bool minds_inouts;
 };
 extern const struct strategy strategies[];
 extern const size_t nstrategies;

@@ -504,7 +504,7 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
         extend(p, gr, st);
     s.n = gr->n;
     p->depth--;
-    if (!check_in_place(g, gr) || !lower_with(p, &s, st))
+    if ((!st->minds_inouts && !check_in_place(g, gr)) || !lower_with(p, &s, st))
         return false;
     mark_stored(g, gr);
     return true;
@@ -538,7 +538,7 @@ static bool lower_whole(struct stages *p, bool *done)
     if (!st)
         return true;
     *done = true;
-    return check_in_place(g, &all) && lower_with(p, &s, st);
+    return (st->minds_inouts || check_in_place(g, &all)) && lower_with(p, &s, st);
 }
 
 /* Shape by shape, as scheduled. */

@@ -1,0 +1,293 @@
+/* Sizes of rows: how many threads share one, what each holds, and which of several entries a launch takes. */
+#include <config.h>
+
+#include "lower/row.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    BLOCK = 128,     /* threads, where several rows make a block */
+    MOST = 1024,     /* threads */
+    HELD = 32,       /* elements of a thread */
+    LONG_BLOCK = 512 /* threads from which on a cluster is better */
+};
+
+/* What a launch knows, as texts of the contract. */
+struct sizes {
+    const char *rows, *cols;
+    int64_t nrows, ncols; /* -1: known at launch */
+};
+
+bool row_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
+{
+    struct row *row = ARENA_NEW(g->a, struct row);
+    return row_analyse(g, s, row, why);
+}
+
+/* ---- shapes --------------------------------------------------------------------------------------- */
+
+static struct lang_symbol product_of(struct row *row, uint32_t n, struct lang_expr **dims)
+{
+    const struct lang_symbol *first = row->stage->eq[0]->sym;
+    return (struct lang_symbol){
+        .kind = SYM_BUFFER, .name = first->name, .span = first->span, .rank = n, .dims = dims};
+}
+
+/* As a launch has it. */
+static const char *product_text(struct cg *g, uint32_t n, struct lang_expr *const *dims)
+{
+    struct buf b = buf_in(g->a);
+    if (!n)
+        return "1";
+    for (uint32_t i = 0; i < n; i++) {
+        bool atom = inspect_is_leaf(inspect_strip(dims[i]));
+        buf_printf(&b, atom ? "%s%s" : "%s(%s)", i ? " * " : "", lang_expr_text(g->a, dims[i]));
+    }
+    return buf_text(&b);
+}
+
+static int64_t known(struct row *row, uint32_t n, struct lang_expr **dims)
+{
+    int64_t product = 1, one;
+    (void)row;
+    for (uint32_t i = 0; i < n; i++)
+        if (!lang_const_int(dims[i], &one) || __builtin_mul_overflow(product, one, &product))
+            return -1;
+    return product;
+}
+
+/* The widest vector, 16 bytes of the widest element or less. */
+static uint32_t widest(const struct row *row)
+{
+    uint32_t v = 128 / row->most;
+    return v > ROW_VECTOR ? ROW_VECTOR : v;
+}
+
+static uint32_t narrowest(const struct row *row)
+{
+    return row->least < 8 ? 2 : 1;
+}
+
+static uint32_t power_up(uint64_t n)
+{
+    uint32_t p = 1;
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+/* ---- plans ---------------------------------------------------------------------------------------- */
+
+static struct row_plan looped_plan(const struct row *row, uint32_t vector)
+{
+    uint32_t held = 16 / vector;
+    (void)row;
+    return (struct row_plan){.vector = vector,
+                             .held = held < 2   ? 2
+                                     : held > 4 ? 4
+                                                : held,
+                             .threads = MOST / 2,
+                             .rows = 1,
+                             .cluster = 1,
+                             .looped = true};
+}
+
+static uint32_t most_held(const struct row *row, uint32_t vector)
+{
+    uint32_t most = HELD / vector;
+    (void)row;
+    return most < 1 ? 1 : most > ROW_HELD ? ROW_HELD : most;
+}
+
+/* For columns that are known at emission. */
+static struct row_plan plan_for(const struct row *row, const struct sizes *s)
+{
+    struct row_plan p = {.vector = widest(row), .rows = 1, .cluster = 1};
+    while (p.vector > narrowest(row) && s->ncols % p.vector)
+        p.vector /= 2;
+    uint64_t vectors = (uint64_t)s->ncols / p.vector;
+    uint32_t most = most_held(row, p.vector);
+    if (vectors == 0)
+        return looped_plan(row, p.vector);
+    uint64_t threads = (vectors + most - 1) / most;
+    if (vectors <= 32)
+        threads = power_up((vectors + 1) / 2);
+    else
+        threads = (threads + 31) / 32 * 32;
+    if (row->g->target->sm >= 90)
+        while (threads >= LONG_BLOCK && p.cluster < 8) {
+            p.cluster *= 2;
+            threads = (threads / 2 + 31) / 32 * 32;
+        }
+    if (threads > MOST)
+        return looped_plan(row, p.vector);
+    p.threads = (uint32_t)threads;
+    /* few rows: more threads for each */
+    uint64_t rows = s->nrows > 0 ? (uint64_t)s->nrows : UINT32_MAX;
+    while (p.threads >= 16 && p.threads <= MOST / 2 && rows * p.threads * p.cluster < 132 * 512 &&
+           (uint64_t)p.threads * p.cluster < vectors)
+        p.threads *= 2;
+    uint64_t sharing = (uint64_t)p.threads * p.cluster;
+    p.held = (uint32_t)((vectors + sharing - 1) / sharing);
+    if (p.threads <= 32)
+        p.rows = BLOCK / p.threads;
+    return p;
+}
+
+/* ---- entries -------------------------------------------------------------------------------------- */
+
+struct emission {
+    struct cg *g;
+    struct row *row;
+    const struct sizes *s;
+    const char *entry; /* the first one's name */
+    uint32_t n;
+};
+
+static bool is_plain_dimension(const struct row *row)
+{
+    const struct lang_expr *e = inspect_strip(row->col[0]);
+    return row->ncol == 1 && (e->kind == E_NAME || e->kind == E_INT);
+}
+
+/* Column numbers need 64 bits where there may be more than 2^31 vectors. */
+static enum dtype number_type(const struct row *row, const struct row_plan *p,
+                              const struct sizes *s)
+{
+    bool small = s->ncols >= 0 ? s->ncols <= INT32_MAX : is_plain_dimension(row) && p->vector > 1;
+    return p->looped && !small ? DT_I64 : DT_U32;
+}
+
+static void explain(struct cg *g, const struct row *row, const struct row_plan *p,
+                    const char *entry, const char *when)
+{
+    struct buf b = buf_in(g->a);
+    if (p->threads)
+        buf_printf(&b, "%u threads for each row, ", p->threads);
+    if (p->cluster > 1)
+        buf_printf(&b, "in %u blocks of a cluster, ", p->cluster);
+    if (p->rows > 1)
+        buf_printf(&b, "%u rows for each block, ", p->rows);
+    if (p->looped)
+        buf_printf(&b, "%u times over the row", row->nlevel + (row->bits_out > 0));
+    else
+        buf_printf(&b, "%u vectors held by each thread", p->held);
+    lower_explain(g, "  %s: %s, %u elements in a vector%s%s\n", entry, buf_text(&b), p->vector,
+                  when ? ", when " : "", when ? when : "");
+}
+
+static const char *entry_name(const struct emission *m, const char *part)
+{
+    return m->n ? lower_entry_name(m->g, arena_printf(m->g->a, "%s", part)) : m->entry;
+}
+
+static const char *block_text(struct cg *g, const struct sizes *s, const struct row_plan *p)
+{
+    if (p->threads)
+        return arena_printf(g->a, "%u", p->threads * p->rows);
+    return arena_printf(g->a, "ceil_div(%s, %u) * 32", s->cols, 32 * p->vector * p->held);
+}
+
+static const char *grid_text(struct cg *g, const struct sizes *s, const struct row_plan *p)
+{
+    if (p->rows > 1)
+        return arena_printf(g->a, "ceil_div(%s, %u)", s->rows, p->rows);
+    return p->cluster > 1 ? arena_printf(g->a, "(%s) * %u", s->rows, p->cluster) : s->rows;
+}
+
+static void set_block(struct cg *g, const struct row_plan *p)
+{
+    uint32_t threads = p->threads * p->rows;
+    g->block[0] = threads;
+    g->block[1] = g->block[2] = 1;
+    uint32_t *of = threads ? g->func->reqntid : g->func->maxntid;
+    of[0] = threads ? threads : MOST;
+    of[1] = of[2] = 1;
+    if (p->cluster > 1)
+        g->func->directives = arena_printf(
+            g->module->arena, ".explicitcluster\n.reqnctapercluster %u, 1, 1", p->cluster);
+}
+
+static void emit(struct emission *m, struct row_plan p, const char *part, const char *when)
+{
+    struct cg *g = m->g;
+    const char *entry = entry_name(m, part), *text;
+    if (g->failed)
+        return;
+    m->n++;
+    explain(g, m->row, &p, entry, when);
+    cg_begin(g, entry);
+    cg_at(g, m->row->stage->eq[0]->span);
+    set_block(g, &p);
+    struct row_gen *r = ARENA_NEW(g->a, struct row_gen);
+    *r = (struct row_gen){.g = g, .row = m->row, .plan = p};
+    r->ct = number_type(m->row, &p, m->s);
+    for (uint32_t i = 0; i < m->row->nreduce; i++)
+        m->row->reduce[i].is_done = false;
+    struct lang_symbol lead = product_of(m->row, m->row->nlead, (struct lang_expr **)m->row->lead);
+    struct cg_val total = shape_total(g, &lead, 1, &text);
+    row_answer(r);
+    row_begin(r, total);
+    if (p.looped)
+        row_looped(r);
+    else
+        row_held(r);
+    cg_nest_close(g, &r->nest);
+    g->read = NULL;
+    g->reduced = NULL;
+    g->quotient = NULL;
+    g->preloaded = false;
+    struct contract_launch *l = cg_launch(g, grid_text(g, m->s, &p), block_text(g, m->s, &p));
+    if (p.cluster > 1)
+        l->cluster[0] = contract_expr(g->a, g->contract, arena_printf(g->a, "%u", p.cluster));
+    if (when)
+        l->when = contract_expr(g->a, g->contract, when);
+    cg_end(g, l);
+}
+
+/* Columns known at launch: entries for short, middle and long rows. */
+static void emit_aligned(struct emission *m, uint32_t vector, const char *aligned, const char *name)
+{
+    struct cg *g = m->g;
+    const char *cols = m->s->cols;
+    uint32_t held = most_held(m->row, vector), small = held / 2 ? held / 2 : 1;
+    struct row_plan tiny = {
+        .vector = vector, .held = 1, .threads = 8, .rows = BLOCK / 8, .cluster = 1};
+    struct row_plan warp = {
+        .vector = vector, .held = held, .threads = 32, .rows = BLOCK / 32, .cluster = 1};
+    struct row_plan block = {.vector = vector, .held = held, .rows = 1, .cluster = 1};
+    struct row_plan loop = looped_plan(m->row, vector);
+    uint32_t of_block = MOST / 2 * vector * held;
+    (void)small;
+    emit(m, tiny, arena_printf(g->a, "tiny%s", name),
+         arena_printf(g->a, "%s%s > 0 && %s <= %u", aligned, cols, cols, 8 * vector));
+    emit(m, warp, arena_printf(g->a, "warp%s", name),
+         arena_printf(g->a, "%s%s > 0 && %s <= %u", aligned, cols, cols, 32 * vector * held));
+    emit(m, block, arena_printf(g->a, "block%s", name),
+         arena_printf(g->a, "%s%s > 0 && %s <= %u", aligned, cols, cols, of_block));
+    emit(m, loop, arena_printf(g->a, "loop%s", name),
+         arena_printf(g->a, "%s%s >= 0", aligned, cols));
+}
+
+bool row_lower(struct cg *g, const struct lower_stage *stage, const struct lower_plan *plan)
+{
+    struct row *row = ARENA_NEW(g->a, struct row);
+    (void)plan;
+    if (!row_analyse(g, stage, row, NULL))
+        abort();
+    struct sizes s = {.nrows = known(row, row->nlead, (struct lang_expr **)row->lead),
+                      .ncols = known(row, row->ncol, row->col)};
+    s.rows = product_text(g, row->nlead, row->lead);
+    s.cols = product_text(g, row->ncol, row->col);
+    struct emission m = {.g = g, .row = row, .s = &s, .entry = stage->entry};
+    if (s.ncols >= 0) {
+        emit(&m, plan_for(row, &s), "", NULL);
+        return !g->failed;
+    }
+    uint32_t wide = widest(row), narrow = narrowest(row);
+    if (wide > narrow)
+        emit_aligned(&m, wide, arena_printf(g->a, "(%s) %% %u == 0 && ", s.cols, wide), "");
+    emit_aligned(&m, narrow, "", wide > narrow ? "_odd" : "");
+    return !g->failed;
+}

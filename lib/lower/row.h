@@ -1,0 +1,195 @@
+/* Rows: stages whose reductions all run over the last axes, or group of axes, of what they read. Private to lib/lower.
+ *
+ * The leading indices of the outputs number a row, the axes reduced over are its columns, flattened into one:
+ *
+ *     top[r]  = max[c](x[r, c])                       level 0
+ *     e[r, c] = exp(x[r, c] - top[r])
+ *     y[r, c] = e[r, c] / sum[c](e[r, c])             level 1; then the output
+ *
+ * A reduction's level is one more than that of the deepest one that its terms need; those of one level are computed
+ * together. Threads that share a row hold its elements in registers, in vectors of 16 bytes or less, thread by thread:
+ *
+ *     | vector of thread 0 | thread 1 | ... | thread T-1 | second vector of thread 0 | ...
+ *
+ * so that a warp's accesses are contiguous (row_held.c). Rows that are too long for that are read again for each level
+ * (row_loop.c). Folding over threads: row_fold.c. What fits, and what is read: row_walk.c. Sizes: row.c.
+ */
+#ifndef KAIO_LOWER_ROW_H
+#define KAIO_LOWER_ROW_H
+
+#include "lower/cg.h"
+
+enum {
+    ROW_RANK = 8,
+    ROW_READS = 64,
+    ROW_REDUCES = 32,
+    ROW_OUTS = 32,
+    ROW_VECTOR = 32, /* elements of one */
+};
+
+/* ---- row_walk.c ----------------------------------------------------------------------------------- */
+
+struct row_reduce;
+
+/* What an index stands for: subscript n of the row, axis n of the columns, or any other expression. */
+enum row_kind { ROW_LEAD, ROW_COLUMN, ROW_OTHER };
+struct row_bound {
+    const struct lang_symbol *sym;
+    enum row_kind kind;
+    uint32_t n;
+    const struct row_reduce *scope; /* in whose terms it was bound; NULL: in an output */
+    const struct lang_expr *arg;    /* ROW_OTHER */
+    const struct row_env *in;       /* whose indices arg mentions */
+};
+struct row_env {
+    uint32_t n;
+    struct row_bound *v;
+};
+
+/* Elements along the row that are held in registers. */
+struct row_read {
+    const struct lang_expr *e;
+    const struct row_env *env;
+    const struct row_reduce *scope;
+    bool shared; /* by all rows: the subscripts are those of the columns only */
+    bool own;    /* the subscripts are the row's own */
+};
+/* One element for the whole row, read before anything else. */
+struct row_scalar {
+    const struct lang_expr *e;
+    const struct row_env *env;
+};
+struct row_reduce {
+    const struct lang_expr *e;
+    const struct row_env *env; /* with its own indices */
+    uint32_t level;
+    struct cg_val value; /* once computed: in every thread of the row */
+    bool is_done;
+};
+struct row_out {
+    const struct lang_equation *eq;
+    const struct row_env *env;
+    bool along; /* an element for each column; else one for the row */
+};
+
+struct row {
+    struct cg *g;
+    const struct lower_stage *stage;
+    uint32_t nlead, ncol;
+    struct lang_expr *const *lead; /* extents */
+    struct lang_expr *col[ROW_RANK];
+    struct row_read read[ROW_READS];
+    uint32_t nread;
+    struct row_scalar scalar[ROW_READS];
+    uint32_t nscalar;
+    struct row_reduce reduce[ROW_REDUCES];
+    uint32_t nreduce, nlevel;
+    struct row_out out[ROW_OUTS];
+    uint32_t nout;
+    bool uses_column;     /* as a value, or in a read of its own */
+    bool other_reads;     /* element by element, or under a condition */
+    bool in_place;        /* an inout is read and written */
+    unsigned least, most; /* bits of the narrowest and the widest element along the row */
+    uint32_t bits_in;     /* of all that is held, for each column */
+    uint32_t bits_out;
+};
+
+bool row_analyse(struct cg *g, const struct lower_stage *s, struct row *row, struct buf *why);
+/* Is e the elements of a buffer along the columns, in an expression of this scope? */
+bool row_is_along(const struct row *row, const struct lang_expr *e, const struct row_env *env,
+                  const struct row_reduce *scope);
+
+/* ---- row_code.c: the code ------------------------------------------------------------------------- */
+
+struct row_plan {
+    uint32_t vector; /* elements of an access */
+    uint32_t held;   /* vectors of each thread, or of each round of a loop */
+    /* of a block that share a row: a power of two up to 32, or a multiple of 32; 0: the block, whose size is known at
+     * launch */
+    uint32_t threads;
+    uint32_t rows;    /* of a block; more than one only where threads is a power of two */
+    uint32_t cluster; /* blocks that share a row */
+    bool looped;
+};
+
+enum { ROW_HELD = 64 }; /* vectors of a thread */
+
+/* The columns where a vector begins: from + add. */
+struct row_start {
+    struct cg_val from;
+    uint32_t add;
+};
+
+/* Elements of one read in registers. */
+struct row_slot {
+    const struct lang_symbol *sym;
+    struct cg_val base; /* flat index of the row's first element */
+    bool shared;
+    struct cg_val *v; /* by vector and lane */
+    bool is_loaded[ROW_HELD];
+};
+
+struct row_gen {
+    struct cg *g;
+    struct row *row;
+    struct row_plan plan;
+    enum dtype ct;                  /* of column numbers: u32, or i64 where they may be larger */
+    struct cg_val number;           /* of the row, an i64 */
+    struct cg_val lead[ROW_RANK];   /* its subscripts */
+    struct cg_val thread;           /* ct: among those that share the row */
+    struct cg_val stride;           /* ct: how many those are */
+    struct cg_val cols, vectors;    /* ct: of a row */
+    struct cg_val extent[ROW_RANK]; /* of the columns' axes, i64 */
+    int32_t exists;                 /* predicate: the row does; -1: it does for certain */
+    int32_t has[ROW_HELD];          /* by vector, the same */
+    struct row_start start[ROW_HELD];
+    struct cg_val column[ROW_RANK]; /* subscripts of the lane */
+    uint32_t vec, lane;             /* now */
+    int64_t serial;
+    struct row_slot slot[ROW_READS];
+    uint32_t nslot;
+    struct cg_nest nest;
+};
+
+/* What an index stands for, for what is generated next; the number of bindings to go back to. */
+size_t row_bind(struct row_gen *r, const struct row_env *env);
+/* Which row this thread works on; leaves the entry where there is no such row. total: the number of rows. */
+void row_begin(struct row_gen *r, struct cg_val total);
+/* Moves to a lane of a vector. */
+void row_at(struct row_gen *r, uint32_t vec, uint32_t lane);
+/* The first column of a vector. */
+struct cg_val row_first(struct row_gen *r, uint32_t vec);
+/* Loads vectors [first, last) of the reads that a level needs (nlevel: the outputs; ROW_ALL: any), shared ones or not. */
+enum { ROW_ALL = UINT16_MAX };
+void row_load(struct row_gen *r, uint32_t level, bool shared, uint32_t first, uint32_t last);
+void row_forget(struct row_gen *r, bool shared);
+void row_load_scalars(struct row_gen *r);
+/* Computes and stores the outputs of a vector; those of the row. */
+void row_store(struct row_gen *r, uint32_t vec);
+void row_store_scalars(struct row_gen *r);
+
+/* From now on cg_expr() asks r for reads, reductions and quotients. */
+void row_answer(struct row_gen *r);
+
+/* All between row_begin() and the end: row_held.c, row_loop.c. */
+void row_held(struct row_gen *r);
+void row_looped(struct row_gen *r);
+
+/* ---- row_fold.c ----------------------------------------------------------------------------------- */
+
+/* The accumulators of the reductions of one level. */
+enum { ROW_WAYS = 4 };
+struct row_fold {
+    struct row_gen *r;
+    uint32_t level, n; /* how many */
+    struct row_reduce *reduce[ROW_REDUCES];
+    uint32_t ways; /* accumulators of each */
+    int32_t value[ROW_REDUCES][ROW_WAYS], at[ROW_REDUCES][ROW_WAYS];
+};
+struct row_fold row_fold_begin(struct row_gen *r, uint32_t level);
+/* Takes the lane where r stands; pred: only where it holds; -1: always. */
+void row_fold_lane(struct row_fold *f, int32_t pred);
+/* Folds over all threads of the row and sets the reductions' values. */
+void row_fold_end(struct row_fold *f);
+
+#endif

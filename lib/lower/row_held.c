@@ -1,0 +1,56 @@
+/* Rows whose elements stay in registers from the first reduction to the last output. */
+#include <config.h>
+
+#include "lower/row.h"
+
+/* Vectors after the last are the last again, so that every read is of an element that there is; they count for nothing and
+ * are not stored. */
+static void place_vectors(struct row_gen *r)
+{
+    struct cg *g = r->g;
+    const struct row_plan *p = &r->plan;
+    int64_t stride, vectors;
+    bool known = cg_is_const(r->stride, &stride) && cg_is_const(r->vectors, &vectors);
+    for (uint32_t i = 0; i < p->held; i++) {
+        if (known && (i + 1) * stride <= vectors) {
+            r->start[i].from = cg_binary(g, OP_MUL, r->thread, cg_int(r->ct, p->vector));
+            r->start[i].add = (uint32_t)((uint64_t)i * (uint64_t)stride * p->vector);
+            r->has[i] = -1;
+            continue;
+        }
+        struct cg_val before = cg_binary(g, OP_MUL, r->stride, cg_int(r->ct, i));
+        struct cg_val at = cg_binary(g, OP_ADD, r->thread, before);
+        struct cg_val last = cg_binary(g, OP_SUB, r->vectors, cg_int(r->ct, 1));
+        r->has[i] = cg_reg(g, cg_binary(g, OP_LT, at, r->vectors));
+        at = cg_minmax(g, false, at, last);
+        r->start[i].from = cg_binary(g, OP_MUL, at, cg_int(r->ct, p->vector));
+        r->start[i].add = 0;
+    }
+}
+
+void row_held(struct row_gen *r)
+{
+    const struct row_plan *p = &r->plan;
+    place_vectors(r);
+    row_load(r, ROW_ALL, false, 0, p->held);
+    row_load_scalars(r);
+    for (uint32_t level = 0; level < r->row->nlevel; level++) {
+        struct row_fold f = row_fold_begin(r, level);
+        for (uint32_t vec = 0; vec < p->held; vec++) {
+            row_load(r, level, true, vec, vec + 1);
+            for (uint32_t lane = 0; lane < p->vector; lane++) {
+                row_at(r, vec, lane);
+                row_fold_lane(&f, r->has[vec]);
+            }
+        }
+        row_fold_end(&f);
+        row_forget(r, true);
+    }
+    if (r->row->in_place && p->threads && p->threads <= 32)
+        PTX(&r->g->b, "bar.warp.sync", ptx_imm(UINT32_MAX));
+    row_store_scalars(r);
+    for (uint32_t vec = 0; vec < p->held; vec++) {
+        row_load(r, r->row->nlevel, true, vec, vec + 1);
+        row_store(r, vec);
+    }
+}

@@ -1,0 +1,447 @@
+/* What a stage reads and reduces, seen from a row: does it fit, and which elements are worth holding. */
+#include <config.h>
+
+#include "lower/row.h"
+
+/* MOST_ALONE: columns of a row that is the only one */
+enum { MOST_STEPS = 100000, MOST_ALONE = 1 << 16 };
+
+struct walk {
+    struct cg *g;
+    struct row *row;
+    struct buf *why;
+    const struct row_reduce *scope;
+    uint32_t deep;   /* 1 + the level of the deepest reduction met */
+    uint32_t guards; /* conditions around */
+    bool column;     /* a column's index was met */
+    uint32_t steps;
+};
+
+static bool no(const struct walk *w, struct span s, const char *fmt, const char *name)
+{
+    if (w->why) {
+        buf_printf(w->why, "line %zu: ", span_line_col(s).line);
+        buf_printf(w->why, fmt, name);
+    }
+    return false;
+}
+
+static const struct row_bound *lookup(const struct row_env *env, const struct lang_symbol *sym)
+{
+    for (uint32_t i = env->n; i-- > 0;)
+        if (env->v[i].sym == sym)
+            return &env->v[i];
+    return NULL;
+}
+
+static const struct row_bound *bound_of(const struct row_env *env, const struct lang_expr *e)
+{
+    e = inspect_strip(e);
+    return e->kind == E_NAME && e->sym->kind == SYM_INDEX ? lookup(env, e->sym) : NULL;
+}
+
+static bool walk_expr(struct walk *w, const struct lang_expr *e, const struct row_env *env);
+
+/* ---- reads ---------------------------------------------------------------------------------------- */
+
+bool row_is_along(const struct row *row, const struct lang_expr *e, const struct row_env *env,
+                  const struct row_reduce *scope)
+{
+    const struct lang_symbol *t = e->sym;
+    if (e->pad || e->nargs != t->rank || t->rank < row->ncol)
+        return false;
+    uint32_t lead = t->rank - row->ncol;
+    for (uint32_t i = 0; i < row->ncol; i++) {
+        const struct row_bound *b = bound_of(env, e->args[lead + i]);
+        if (!b || b->kind != ROW_COLUMN || b->n != i || b->scope != scope ||
+            !inspect_same_expr(t->dims[lead + i], row->col[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool is_own_element(const struct row *row, const struct lang_expr *e,
+                           const struct row_env *env)
+{
+    for (uint32_t i = 0; i < row->nlead; i++) {
+        const struct row_bound *b = i < e->nargs ? bound_of(env, e->args[i]) : NULL;
+        if (!b || b->kind != ROW_LEAD || b->n != i)
+            return false;
+    }
+    return true;
+}
+
+static bool is_written(const struct row *row, const struct lang_symbol *t)
+{
+    for (uint32_t i = 0; i < row->stage->n; i++)
+        if (row->stage->eq[i]->sym == t)
+            return true;
+    return false;
+}
+
+static void note_bits(struct row *row, const struct lang_symbol *t)
+{
+    unsigned bits = dtype_bits(t->type);
+    row->most = bits > row->most ? bits : row->most;
+    row->least = !row->least || bits < row->least ? bits : row->least;
+}
+
+static bool note_along(struct walk *w, const struct lang_expr *e, const struct row_env *env)
+{
+    struct row *row = w->row;
+    bool shared = e->sym->rank == row->ncol;
+    if (!shared) {
+        note_bits(row, e->sym);
+        bool again = false;
+        for (uint32_t i = 0; i < row->nread; i++)
+            again |= row->read[i].e->sym == e->sym;
+        if (!again)
+            row->bits_in += dtype_bits(e->sym->type);
+    }
+    bool own = !shared && e->nargs == row->nlead + row->ncol && is_own_element(row, e, env);
+    for (uint32_t i = 0; i < row->nread; i++) {
+        const struct row_read *r = &row->read[i];
+        bool same = r->e->sym == e->sym && r->scope == w->scope;
+        if (same && ((r->e == e && r->env == env) || (shared && r->shared) || (own && r->own)))
+            return true;
+    }
+    if (row->nread == ROW_READS)
+        return no(w, e->span, "the read of '%s' is one too many", e->sym->name);
+    row->read[row->nread++] =
+        (struct row_read){.e = e, .env = env, .scope = w->scope, .shared = shared, .own = own};
+    return true;
+}
+
+static bool walk_args(struct walk *w, const struct lang_expr *e, uint32_t n,
+                      const struct row_env *env)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!walk_expr(w, e->args[i], env))
+            return false;
+    return true;
+}
+
+/* A read of memory that stays in place along the row, or moves in a way of its own. */
+static bool walk_other(struct walk *w, const struct lang_expr *e, const struct row_env *env)
+{
+    struct row *row = w->row;
+    bool before = w->column;
+    uint32_t deep = w->deep;
+    w->column = false;
+    w->deep = 0;
+    w->guards += e->pad != NULL;
+    bool good = walk_args(w, e, e->nargs, env) && (!e->pad || walk_expr(w, e->pad, env));
+    w->guards -= e->pad != NULL;
+    bool early = !w->column && !w->deep && !w->guards && !e->pad && row->nscalar < ROW_READS;
+    if (early)
+        row->scalar[row->nscalar++] = (struct row_scalar){e, env};
+    else
+        row->other_reads = true;
+    w->column |= before;
+    w->deep = deep > w->deep ? deep : w->deep;
+    if (!good || !is_written(row, e->sym))
+        return good;
+    if (early && e->sym->rank == row->nlead && is_own_element(row, e, env)) {
+        row->in_place = true;
+        return true;
+    }
+    return no(w, e->span, "'%s' is written and read at other elements", e->sym->name);
+}
+
+static bool walk_memory(struct walk *w, const struct lang_expr *e, const struct row_env *env)
+{
+    struct row *row = w->row;
+    if (e->kind != E_INDEX || !row_is_along(row, e, env, w->scope))
+        return walk_other(w, e, env);
+    uint32_t lead = e->nargs - row->ncol, deep = w->deep;
+    bool before = w->column;
+    w->column = false;
+    w->deep = 0;
+    if (!walk_args(w, e, lead, env))
+        return false;
+    /* the row that is read depends on the column, or on a reduction */
+    bool held = !w->column && !w->deep;
+    w->column = true;
+    (void)before;
+    w->deep = deep > w->deep ? deep : w->deep;
+    if (!held) {
+        row->uses_column = row->other_reads = true;
+        return !is_written(row, e->sym) ||
+               no(w, e->span, "'%s' is written and read at other elements", e->sym->name);
+    }
+    if (is_written(row, e->sym)) {
+        if (lead != row->nlead || !is_own_element(row, e, env))
+            return no(w, e->span, "'%s' is written and read in other rows", e->sym->name);
+        row->in_place = true;
+    }
+    return note_along(w, e, env);
+}
+
+/* An intermediate, or an output that is defined here: its equation, with its indices standing for the subscripts. */
+static bool walk_defined(struct walk *w, const struct lang_expr *e, const struct row_env *env)
+{
+    const struct lang_equation *eq = e->sym->def;
+    struct row_env *in = ARENA_NEW(w->g->a, struct row_env);
+    in->n = eq->nindex;
+    in->v = ARENA_ARRAY(w->g->a, in->n + 1, struct row_bound);
+    for (uint32_t i = 0; i < eq->nindex; i++) {
+        const struct row_bound *b = bound_of(env, e->args[i]);
+        if (b) {
+            in->v[i] = *b;
+        } else {
+            in->v[i] = (struct row_bound){
+                .kind = ROW_OTHER, .scope = w->scope, .arg = e->args[i], .in = env};
+            if (!walk_expr(w, e->args[i], env))
+                return false;
+        }
+        in->v[i].sym = eq->index[i];
+    }
+    w->guards += e->pad != NULL;
+    bool good = (!e->pad || walk_expr(w, e->pad, env)) && walk_expr(w, eq->rhs, in);
+    w->guards -= e->pad != NULL;
+    w->row->other_reads |= e->pad != NULL;
+    return good;
+}
+
+static bool walk_index(struct walk *w, const struct lang_expr *e, const struct row_env *env)
+{
+    const struct row_bound *b = lookup(env, e->sym);
+    if (!b)
+        return no(w, e->span, "the range of '%s' is one of its own", e->sym->name);
+    if (b->kind == ROW_LEAD)
+        return true;
+    if (b->scope != w->scope)
+        return no(w, e->span, "the reduction differs between the elements of a row that read it%s",
+                  "");
+    if (b->kind == ROW_OTHER)
+        return walk_expr(w, b->arg, b->in);
+    w->column = w->row->uses_column = true;
+    return true;
+}
+
+/* ---- reductions ----------------------------------------------------------------------------------- */
+
+/* The same reduction met again must stand for the same row. */
+static bool same_row(const struct row_env *x, const struct row_env *y)
+{
+    for (uint32_t i = 0; i < x->n; i++)
+        for (uint32_t k = 0; k < y->n; k++)
+            if (x->v[i].sym == y->v[k].sym && x->v[i].kind == ROW_LEAD &&
+                y->v[k].kind == ROW_LEAD && x->v[i].n != y->v[k].n)
+                return false;
+    return true;
+}
+
+static bool same_columns(const struct row *row, const struct lang_expr *e)
+{
+    if (e->nindex != row->ncol)
+        return false;
+    for (uint32_t i = 0; i < e->nindex; i++)
+        if (e->index[i]->low || !inspect_same_expr(e->index[i]->dims[0], row->col[i]))
+            return false;
+    return true;
+}
+
+static bool walk_reduce(struct walk *w, const struct lang_expr *e, const struct row_env *env)
+{
+    struct row *row = w->row;
+    if (!same_columns(row, e))
+        return no(w, e->span, "%s runs over another range than the columns",
+                  lang_reduce_name(e->reduce));
+    for (uint32_t i = 0; i < row->nreduce; i++)
+        if (row->reduce[i].e == e) {
+            uint32_t deep = row->reduce[i].level + 1;
+            if (!same_row(row->reduce[i].env, env))
+                return no(w, e->span, "%s is read for other rows", lang_reduce_name(e->reduce));
+            w->deep = deep > w->deep ? deep : w->deep;
+            return true;
+        }
+    if (row->nreduce == ROW_REDUCES)
+        return no(w, e->span, "%s is one reduction too many", lang_reduce_name(e->reduce));
+    uint32_t at = row->nreduce++;
+    struct row_env *in = ARENA_NEW(w->g->a, struct row_env);
+    in->v = ARENA_ARRAY(w->g->a, env->n + e->nindex, struct row_bound);
+    for (uint32_t i = 0; i < env->n; i++)
+        in->v[in->n++] = env->v[i];
+    for (uint32_t i = 0; i < e->nindex; i++)
+        in->v[in->n++] = (struct row_bound){
+            .sym = e->index[i], .kind = ROW_COLUMN, .n = i, .scope = &row->reduce[at]};
+    row->reduce[at] = (struct row_reduce){.e = e, .env = in};
+    const struct walk outer = *w;
+    w->scope = &row->reduce[at];
+    w->deep = w->guards = 0;
+    w->column = false;
+    bool good = walk_expr(w, e->args[0], in);
+    row->reduce[at].level = w->deep;
+    uint32_t deep = w->deep + 1;
+    row->nlevel = deep > row->nlevel ? deep : row->nlevel;
+    w->scope = outer.scope;
+    w->guards = outer.guards;
+    w->column = outer.column;
+    w->deep = deep > outer.deep ? deep : outer.deep;
+    return good;
+}
+
+/* ---- expressions ---------------------------------------------------------------------------------- */
+
+static bool walk_expr(struct walk *w, const struct lang_expr *e, const struct row_env *env)
+{
+    if (++w->steps > MOST_STEPS)
+        return no(w, e->span, "the equations expand to too much%s", "");
+    e = cg_view(w->g, e);
+    bool tensor = e->kind == E_INDEX ||
+                  (e->kind == E_NAME && (e->sym->kind == SYM_TENSOR || e->sym->kind == SYM_BUFFER));
+    if (tensor)
+        return cg_is_defined(w->g, e->sym) ? walk_defined(w, e, env) : walk_memory(w, e, env);
+    if (e->kind == E_NAME)
+        return e->sym->kind != SYM_INDEX || walk_index(w, e, env);
+    if (e->kind == E_REDUCE)
+        return walk_reduce(w, e, env);
+    bool guards = e->kind == E_COND ||
+                  (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        w->guards += guards && i;
+        bool good = walk_expr(w, e->args[i], env);
+        w->guards -= guards && i;
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+/* ---- the stage ------------------------------------------------------------------------------------ */
+
+/* The first reduction that an expression needs. */
+static const struct lang_expr *find_reduce(struct cg *g, const struct lang_expr *e, uint32_t *steps)
+{
+    e = cg_view(g, e);
+    if (++*steps > MOST_STEPS)
+        return NULL;
+    if (e->kind == E_REDUCE)
+        return e;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        const struct lang_expr *r = find_reduce(g, e->args[i], steps);
+        if (r)
+            return r;
+    }
+    bool tensor = e->kind == E_INDEX ||
+                  (e->kind == E_NAME && (e->sym->kind == SYM_TENSOR || e->sym->kind == SYM_BUFFER));
+    return tensor && cg_is_defined(g, e->sym) ? find_reduce(g, e->sym->def->rhs, steps) : NULL;
+}
+
+/* Known at launch: dimensions and constants only. */
+static bool is_launch_expr(const struct lang_expr *e)
+{
+    if (e->kind == E_NAME)
+        return e->sym->kind == SYM_DIM;
+    if (e->kind != E_INT && e->kind != E_BINARY && e->kind != E_UNARY && e->kind != E_CAST)
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!is_launch_expr(e->args[i]))
+            return false;
+    return true;
+}
+
+static bool same_lead(const struct row *row, const struct lang_symbol *t)
+{
+    for (uint32_t i = 0; i < row->nlead; i++)
+        if (!inspect_same_expr(t->dims[i], row->lead[i]))
+            return false;
+    return true;
+}
+
+static bool walk_output(struct walk *w, const struct lang_equation *eq)
+{
+    struct row *row = w->row;
+    const struct lang_symbol *t = eq->sym;
+    bool along = t->rank == row->nlead + row->ncol;
+    if ((!along && t->rank != row->nlead) || !same_lead(row, t))
+        return no(w, eq->span, "'%s' has another shape than the rows", t->name);
+    for (uint32_t i = 0; along && i < row->ncol; i++)
+        if (!inspect_same_expr(t->dims[row->nlead + i], row->col[i]))
+            return no(w, eq->span, "the last dimensions of '%s' are not those reduced over",
+                      t->name);
+    if (row->nout == ROW_OUTS)
+        return no(w, eq->span, "'%s' is one output too many", t->name);
+    if (along) {
+        note_bits(row, t);
+        row->bits_out += dtype_bits(t->type);
+    } else if (dtype_bits(t->type) < 8) {
+        return no(w, eq->span, "'%s' has two elements in a byte, for two rows", t->name);
+    }
+    struct row_env *env = ARENA_NEW(w->g->a, struct row_env);
+    env->n = eq->nindex;
+    env->v = ARENA_ARRAY(w->g->a, env->n + 1, struct row_bound);
+    for (uint32_t i = 0; i < eq->nindex; i++) {
+        bool lead = i < row->nlead;
+        env->v[i] = (struct row_bound){.sym = eq->index[i],
+                                       .kind = lead ? ROW_LEAD : ROW_COLUMN,
+                                       .n = lead ? i : i - row->nlead};
+    }
+    row->out[row->nout++] = (struct row_out){eq, env, along};
+    w->deep = 0;
+    return walk_expr(w, eq->rhs, env);
+}
+
+/* Tries rows with this many leading subscripts. */
+static bool try_lead(struct cg *g, const struct lower_stage *s, struct row *row,
+                     const struct lang_expr *reduce, uint32_t nlead, struct buf *why)
+{
+    struct walk w = {.g = g, .row = row, .why = why};
+    *row = (struct row){.g = g, .stage = s, .nlead = nlead, .ncol = reduce->nindex};
+    row->lead = s->eq[0]->sym->dims;
+    for (uint32_t i = 0; i < row->ncol; i++) {
+        const struct lang_symbol *k = reduce->index[i];
+        row->col[i] = k->dims[0];
+        if (k->low || !is_launch_expr(k->dims[0]))
+            return no(&w, reduce->span, "the range of '%s' is not a dimension", k->name);
+    }
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!walk_output(&w, s->eq[i]))
+            return false;
+    /* an element for each row and column is what makes rows worth it: a product of matrices has none */
+    bool own = nlead == 1 && !row->other_reads && row->bits_in;
+    for (uint32_t i = 0; i < row->nout; i++)
+        own |= row->out[i].along;
+    for (uint32_t i = 0; i < row->nread; i++)
+        own |= row->read[i].own;
+    if (!own)
+        return no(&w, reduce->span, "%s reads no element for each row and column",
+                  lang_reduce_name(reduce->reduce));
+    int64_t columns = 1, n;
+    for (uint32_t i = 0; i < row->ncol; i++)
+        columns = lang_const_int(row->col[i], &n) && n <= MOST_ALONE ? columns * n : INT32_MAX;
+    if (nlead == 0 && (row->bits_out == 0 || columns > MOST_ALONE))
+        return no(&w, reduce->span, "%s has one row, that may be too long for few threads",
+                  lang_reduce_name(reduce->reduce));
+    return true;
+}
+
+bool row_analyse(struct cg *g, const struct lower_stage *s, struct row *row, struct buf *why)
+{
+    const struct lang_expr *reduce = NULL;
+    uint32_t steps = 0, rank = s->eq[0]->sym->rank;
+    struct walk w = {.g = g, .why = why};
+    for (uint32_t i = 0; i < s->n && !reduce; i++)
+        reduce = find_reduce(g, s->eq[i]->rhs, &steps);
+    if (!reduce)
+        return no(&w, s->eq[0]->span, "nothing is reduced%s", "");
+    if (rank > ROW_RANK || reduce->nindex > ROW_RANK)
+        return no(&w, s->eq[0]->span, "too many dimensions%s", "");
+    struct buf first = buf_in(g->a);
+    if (rank >= reduce->nindex &&
+        try_lead(g, s, row, reduce, rank - reduce->nindex, why ? &first : NULL))
+        return true;
+    /* an output along the rows says more of what is amiss than one element for each */
+    struct buf second = buf_in(g->a);
+    if (try_lead(g, s, row, reduce, rank, why ? &second : NULL))
+        return true;
+    if (why) {
+        bool along = rank >= reduce->nindex && buf_text(&first)[0];
+        for (uint32_t i = 0; along && i < reduce->nindex; i++)
+            along = inspect_same_expr(s->eq[0]->sym->dims[rank - reduce->nindex + i],
+                                      reduce->index[i]->dims[0]);
+        buf_puts(why, buf_text(along ? &first : &second));
+    }
+    return false;
+}
