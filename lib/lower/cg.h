@@ -553,6 +553,8 @@ struct lower_plan {
     uint32_t vector; /* map: elements of each access */
     uint32_t unroll; /* map: accesses in flight per buffer and thread */
     struct span vector_span;
+    /* row: threads that share a row in each block, vectors of each, rows of a block, blocks that share a row */
+    uint32_t threads, vectors, rows, cluster;
 };
 
 /* A part of a spec's equations that is computed together. */

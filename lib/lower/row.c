@@ -2,15 +2,17 @@
 #include <config.h>
 
 #include "lower/row.h"
+#include "lower/schedule.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum {
-    BLOCK = 128,     /* threads, where several rows make a block */
-    MOST = 1024,     /* threads */
-    HELD = 32,       /* elements of a thread */
-    LONG_BLOCK = 512 /* threads from which on a cluster is better */
+    BLOCK = 128,        /* threads, where several rows make a block */
+    MOST = 1024,        /* threads */
+    HELD = 32,          /* elements of a thread */
+    LONG_BLOCK = 512,   /* threads from which on a cluster is better */
+    MACHINE = 132 * 512 /* threads that keep a machine busy */
 };
 
 /* What a launch knows, as texts of the contract. */
@@ -100,39 +102,109 @@ static uint32_t most_held(const struct row *row, uint32_t vector)
     return most < 1 ? 1 : most > ROW_HELD ? ROW_HELD : most;
 }
 
+static uint32_t vector_for(const struct row *row, int64_t ncols)
+{
+    uint32_t v = widest(row);
+    while (v > narrowest(row) && ncols % v)
+        v /= 2;
+    return v;
+}
+
+static uint64_t ceil_div(uint64_t x, uint64_t y)
+{
+    return (x + y - 1) / y;
+}
+
+/* More threads for each of few rows, so that the machine is not left idle. */
+static void spread(struct row_plan *p, uint64_t rows, uint64_t vectors)
+{
+    while (p->threads >= 16 && p->threads <= MOST / 2 && rows * p->threads * p->cluster < MACHINE &&
+           (uint64_t)p->threads * p->cluster < vectors)
+        p->threads *= 2;
+}
+
 /* For columns that are known at emission. */
 static struct row_plan plan_for(const struct row *row, const struct sizes *s)
 {
-    struct row_plan p = {.vector = widest(row), .rows = 1, .cluster = 1};
-    while (p.vector > narrowest(row) && s->ncols % p.vector)
-        p.vector /= 2;
+    struct row_plan p = {.vector = vector_for(row, s->ncols), .rows = 1, .cluster = 1};
     uint64_t vectors = (uint64_t)s->ncols / p.vector;
-    uint32_t most = most_held(row, p.vector);
     if (vectors == 0)
         return looped_plan(row, p.vector);
-    uint64_t threads = (vectors + most - 1) / most;
+    uint64_t threads = ceil_div(vectors, most_held(row, p.vector));
     if (vectors <= 32)
-        threads = power_up((vectors + 1) / 2);
+        threads = power_up(ceil_div(vectors, 2));
     else
-        threads = (threads + 31) / 32 * 32;
-    if (row->g->target->sm >= 90)
-        while (threads >= LONG_BLOCK && p.cluster < 8) {
-            p.cluster *= 2;
-            threads = (threads / 2 + 31) / 32 * 32;
-        }
+        threads = ceil_div(threads, 32) * 32;
+    while (row->g->target->sm >= 90 && threads >= LONG_BLOCK && p.cluster < 8) {
+        p.cluster *= 2;
+        threads = ceil_div(threads / 2, 32) * 32;
+    }
     if (threads > MOST)
         return looped_plan(row, p.vector);
     p.threads = (uint32_t)threads;
-    /* few rows: more threads for each */
-    uint64_t rows = s->nrows > 0 ? (uint64_t)s->nrows : UINT32_MAX;
-    while (p.threads >= 16 && p.threads <= MOST / 2 && rows * p.threads * p.cluster < 132 * 512 &&
-           (uint64_t)p.threads * p.cluster < vectors)
-        p.threads *= 2;
-    uint64_t sharing = (uint64_t)p.threads * p.cluster;
-    p.held = (uint32_t)((vectors + sharing - 1) / sharing);
+    if (s->nrows > 0)
+        spread(&p, (uint64_t)s->nrows, vectors);
+    p.held = (uint32_t)ceil_div(vectors, (uint64_t)p.threads * p.cluster);
     if (p.threads <= 32)
         p.rows = BLOCK / p.threads;
     return p;
+}
+
+/* ---- as scheduled --------------------------------------------------------------------------------- */
+
+static struct span span_of(const struct cg *g, const char *key)
+{
+    const struct spec_option *o = schedule_option(g, key);
+    return o ? o->value_span : g->spec->name_span;
+}
+
+static bool check_threads(struct cg *g, const struct row_plan *p)
+{
+    bool power = (p->threads & (p->threads - 1)) == 0;
+    if (p->threads % 32 && !(power && p->threads < 32))
+        return cg_error(g, span_of(g, "threads"),
+                        "'threads' is a power of two below 32, or a multiple of 32 up to 1024");
+    if (p->threads * p->rows > MOST || p->threads * p->rows % 32)
+        return cg_error(
+            g, span_of(g, "rows"),
+            "%u rows of %u threads are no block: it has 32 to 1024 threads, whole warps", p->rows,
+            p->threads);
+    if (p->rows > 1 && (!power || p->cluster > 1))
+        return cg_error(
+            g, span_of(g, "rows"),
+            "several rows in a block share a power of two of threads each, and no cluster");
+    return true;
+}
+
+/* What the schedule leaves open follows from the rest. */
+static bool scheduled(struct cg *g, const struct row *row, const struct sizes *s,
+                      const struct lower_plan *plan, struct row_plan *p)
+{
+    *p = (struct row_plan){.vector = vector_for(row, s->ncols),
+                           .threads = plan->threads,
+                           .held = plan->vectors,
+                           .cluster = plan->cluster ? plan->cluster : 1};
+    uint64_t vectors = (uint64_t)s->ncols / p->vector;
+    if (p->cluster > 1 && !cg_needs(g, span_of(g, "cluster"), 90, "a cluster of blocks"))
+        return false;
+    if (!p->threads) {
+        uint64_t each = p->held ? p->held : most_held(row, p->vector);
+        uint64_t n = ceil_div(vectors, each * p->cluster);
+        n = p->cluster > 1 && n < 32 ? 32 : n;
+        p->threads = n > 16 ? n > MOST ? MOST : (uint32_t)ceil_div(n, 32) * 32 : power_up(n);
+    }
+    uint64_t least = ceil_div(vectors, (uint64_t)p->threads * p->cluster);
+    if (p->held ? p->held < least : least > ROW_HELD)
+        return cg_error(g, span_of(g, p->held ? "vectors" : "threads"),
+                        "the row has %llu vectors of %u elements: %u threads hold them in %llu "
+                        "vectors each, of at most %d",
+                        (unsigned long long)vectors, p->vector, p->threads * p->cluster,
+                        (unsigned long long)least, ROW_HELD);
+    p->held = p->held ? p->held : least ? (uint32_t)least : 1;
+    p->rows = plan->rows                            ? plan->rows
+              : p->threads <= 32 && p->cluster == 1 ? BLOCK / p->threads
+                                                    : 1;
+    return check_threads(g, p);
 }
 
 /* ---- entries -------------------------------------------------------------------------------------- */
@@ -251,7 +323,7 @@ static void emit_aligned(struct emission *m, uint32_t vector, const char *aligne
 {
     struct cg *g = m->g;
     const char *cols = m->s->cols;
-    uint32_t held = most_held(m->row, vector), small = held / 2 ? held / 2 : 1;
+    uint32_t held = most_held(m->row, vector);
     struct row_plan tiny = {
         .vector = vector, .held = 1, .threads = 8, .rows = BLOCK / 8, .cluster = 1};
     struct row_plan warp = {
@@ -259,7 +331,6 @@ static void emit_aligned(struct emission *m, uint32_t vector, const char *aligne
     struct row_plan block = {.vector = vector, .held = held, .rows = 1, .cluster = 1};
     struct row_plan loop = looped_plan(m->row, vector);
     uint32_t of_block = MOST / 2 * vector * held;
-    (void)small;
     emit(m, tiny, arena_printf(g->a, "tiny%s", name),
          arena_printf(g->a, "%s%s > 0 && %s <= %u", aligned, cols, cols, 8 * vector));
     emit(m, warp, arena_printf(g->a, "warp%s", name),
@@ -273,7 +344,6 @@ static void emit_aligned(struct emission *m, uint32_t vector, const char *aligne
 bool row_lower(struct cg *g, const struct lower_stage *stage, const struct lower_plan *plan)
 {
     struct row *row = ARENA_NEW(g->a, struct row);
-    (void)plan;
     if (!row_analyse(g, stage, row, NULL))
         abort();
     struct sizes s = {.nrows = known(row, row->nlead, (struct lang_expr **)row->lead),
@@ -281,6 +351,18 @@ bool row_lower(struct cg *g, const struct lower_stage *stage, const struct lower
     s.rows = product_text(g, row->nlead, row->lead);
     s.cols = product_text(g, row->ncol, row->col);
     struct emission m = {.g = g, .row = row, .s = &s, .entry = stage->entry};
+    bool asked = plan->threads || plan->vectors || plan->rows || plan->cluster;
+    if (asked && s.ncols <= 0)
+        return cg_error(g, g->spec->schedule.v[0].key_span,
+                        "how threads share a row can be said where the columns are known: fix '%s' "
+                        "with -D",
+                        s.cols);
+    if (asked) {
+        struct row_plan p;
+        if (scheduled(g, row, &s, plan, &p))
+            emit(&m, p, "", NULL);
+        return !g->failed;
+    }
     if (s.ncols >= 0) {
         emit(&m, plan_for(row, &s), "", NULL);
         return !g->failed;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 const struct strategy strategies[] = {
-    {"row", row_fits, row_lower, {NULL}, true},
+    {"row", row_fits, row_lower, {"threads", "vectors", "rows", "cluster", NULL}, true},
     {"map", map_fits, map_lower, {"block", "vector", "unroll", NULL}, false},
     {"naive", naive_fits, naive_lower, {"block", NULL}, false},
 };
@@ -101,6 +101,14 @@ static bool read_option(struct cg *g, const struct strategy *s, const struct spe
         plan->vector_span = o->value_span;
         return number(g, o, 1, 32, true, &plan->vector);
     }
+    if (strcmp(o->key, "threads") == 0)
+        return number(g, o, 1, 1024, false, &plan->threads);
+    if (strcmp(o->key, "vectors") == 0)
+        return number(g, o, 1, 64, false, &plan->vectors);
+    if (strcmp(o->key, "rows") == 0)
+        return number(g, o, 1, 1024, true, &plan->rows);
+    if (strcmp(o->key, "cluster") == 0)
+        return number(g, o, 1, 16, true, &plan->cluster);
     return number(g, o, 1, 8, true, &plan->unroll);
 }
 
