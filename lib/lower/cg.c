@@ -575,7 +575,11 @@ void cg_begin(struct cg *g, const char *entry)
     g->read = NULL;
     g->reduced = NULL;
     g->quotient = NULL;
-    g->preloaded = false;
+    g->preloaded = g->converts = g->guard_varies = false;
+    g->guard = -1;
+    g->is_uniform = NULL;
+    g->compare = NULL;
+    g->unroll = 0;
 }
 
 struct contract_launch *cg_launch(struct cg *g, const char *grid, const char *block)

@@ -28,7 +28,7 @@ struct cg_val {
     const struct cg_val *lane;
 };
 
-enum { CG_KEY_MAX = 5 }; /* operands of a numbered instruction */
+enum { CG_KEY_MAX = 9 }; /* operands of a numbered instruction */
 struct cg_key_operand {
     uint64_t bits;
     const struct ptx_var *var;
@@ -241,6 +241,15 @@ struct cg {
     void *read_ctx;
     /* every read is already in registers: nothing is gained by branching around it */
     bool preloaded;
+    /* Conditions become selections: both arms are computed, and what they read is loaded under a predicate. guard: the
+     * one under which memory may be read now, -1: always; guard_varies: it differs between lanes of a vector. */
+    bool converts;
+    int32_t guard;
+    bool guard_varies;
+    bool (*is_uniform)(struct cg *g, const struct lang_expr *e); /* a condition: for all lanes? */
+    /* A comparison that is known to be the same for several lanes; false: compare as usual. */
+    bool (*compare)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+    uint64_t unroll; /* reductions of up to so many terms are written out */
 };
 
 /* ---- cg.c: functions, registers, value numbering ---- */
@@ -383,7 +392,7 @@ struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_pl
 void cg_store(struct cg *g, const struct lang_symbol *t, struct cg_place_of at, struct cg_val v);
 /* n consecutive elements (n a power of two) at base + offset bytes, aligned to all of them or to 16 bytes. */
 void cg_load_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int64_t offset,
-                    unsigned n, struct cg_val *v);
+                    unsigned n, struct cg_val *v); /* zeros where g->guard does not hold */
 void cg_store_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int64_t offset,
                      unsigned n, const struct cg_val *v);
 /* n elements that fill a word of 32 bits or less, the first lowest, and back. */
@@ -479,6 +488,17 @@ struct cg_val cg_reduce_identity(struct cg *g, enum lang_reduce how, enum dtype 
 /* The value that the equation gives its tensor at these subscripts. */
 struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
                         const struct cg_val *subscript);
+/* With g->converts: memory is read only where p holds too, until cg_unguard(); varies: p differs between lanes. */
+struct cg_guard {
+    int32_t pred;
+    bool varies;
+};
+struct cg_guard cg_guard(struct cg *g, struct cg_val p, bool varies);
+void cg_unguard(struct cg *g, struct cg_guard before);
+/* Is it inside the extent? A constant or a predicate. */
+struct cg_val cg_inside(struct cg *g, struct cg_val subscript, struct cg_val extent);
+/* Is the subscript an index that runs over just this dimension? */
+bool cg_in_range(const struct lang_expr *sub, const struct lang_expr *dim);
 
 /* ---- inspect.c: questions about the syntax tree ---- */
 

@@ -85,11 +85,16 @@ struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
         return nothing(eq->sym->type);
     char what[96];
     struct ptx_operand key[CG_KEY_MAX];
-    bool memo = eq->nindex <= CG_KEY_MAX;
+    uint32_t nkey = eq->nindex;
+    bool memo = nkey < CG_KEY_MAX;
     snprintf(what, sizeof what, "=%.90s", eq->sym->name);
-    for (uint32_t i = 0; memo && i < eq->nindex; i++)
+    for (uint32_t i = 0; memo && i < nkey; i++)
         key[i] = subscript[i].op;
-    int32_t known = memo ? cg_recall(g, what, eq->nindex, key) : -1;
+    int32_t known = memo ? cg_recall(g, what, nkey, key) : -1;
+    if (memo && known < 0 && g->guard >= 0) { /* what is read under a guard is good there only */
+        key[nkey++] = ptx_r(g->guard);
+        known = cg_recall(g, what, nkey, key);
+    }
     if (known >= 0)
         return cg_value(eq->sym->type, known);
 
@@ -103,16 +108,38 @@ struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
     if (!memo || v.op.kind != PTX_O_REG)
         return v;
     v = cg_value(v.type, cg_reg(g, v));
-    cg_remember(g, what, eq->nindex, key, v.op.reg);
+    cg_remember(g, what, nkey, key, v.op.reg);
     return v;
 }
 
-/* Whether the subscript is an index that runs over just this dimension. */
-static bool in_range(const struct lang_expr *sub, const struct lang_expr *dim)
+struct cg_guard cg_guard(struct cg *g, struct cg_val p, bool varies)
+{
+    const struct cg_guard before = {g->guard, g->guard_varies};
+    if (g->guard >= 0)
+        p = cg_binary(g, OP_LAND, cg_value(DT_BOOL, g->guard), p);
+    g->guard = cg_reg(g, p);
+    g->guard_varies |= varies;
+    return before;
+}
+
+void cg_unguard(struct cg *g, struct cg_guard before)
+{
+    g->guard = before.pred;
+    g->guard_varies = before.varies;
+}
+
+bool cg_in_range(const struct lang_expr *sub, const struct lang_expr *dim)
 {
     sub = inspect_strip(sub);
     return sub->kind == E_NAME && sub->sym->kind == SYM_INDEX && !sub->sym->low &&
            inspect_same_expr(sub->sym->dims[0], dim);
+}
+
+struct cg_val cg_inside(struct cg *g, struct cg_val subscript, struct cg_val extent)
+{
+    /* a negative subscript is a huge unsigned one */
+    struct cg_val s = cg_convert(g, cg_index(g, subscript), DT_U64);
+    return cg_binary(g, OP_LT, s, cg_convert(g, extent, DT_U64));
 }
 
 /* The predicate that all subscripts are inside, or a constant. */
@@ -120,12 +147,8 @@ static struct cg_val inside(struct cg *g, const struct lang_expr *e, const struc
 {
     struct cg_val ok = cg_bool(g, true);
     for (uint32_t i = 0; i < e->nargs; i++) {
-        if (in_range(e->args[i], e->sym->dims[i]))
-            continue;
-        /* a negative subscript is a huge unsigned one */
-        struct cg_val s = cg_convert(g, cg_index(g, sub[i]), DT_U64);
-        struct cg_val n = cg_convert(g, cg_extent(g, e->sym, i), DT_U64);
-        ok = cg_binary(g, OP_LAND, ok, cg_binary(g, OP_LT, s, n));
+        if (!cg_in_range(e->args[i], e->sym->dims[i]))
+            ok = cg_binary(g, OP_LAND, ok, cg_inside(g, sub[i], cg_extent(g, e->sym, i)));
     }
     return ok;
 }
@@ -244,8 +267,45 @@ static void conditional_on(struct cg *g, const struct lang_expr *e, uint32_t k, 
     cg_place(g, end);
 }
 
+/* An arm of a condition that has been made a selection. */
+static struct cg_val arm(struct cg *g, const struct lang_expr *e, struct cg_val p, bool varies)
+{
+    if (!cg_reads(g, e))
+        return cg_expr(g, e);
+    const struct cg_guard before = cg_guard(g, p, varies);
+    struct cg_val v = cg_expr(g, e);
+    cg_unguard(g, before);
+    return v;
+}
+
+static struct cg_val converted(struct cg *g, const struct lang_expr *e)
+{
+    const bool varies = g->is_uniform && !g->is_uniform(g, e->args[0]);
+    struct cg_val p = cg_expr(g, e->args[0]);
+    int64_t c;
+    if (cg_is_const(p, &c))
+        return cg_expr(g, e->args[c ? 1 : 2]);
+    struct cg_val x = arm(g, e->args[1], p, varies);
+    return cg_select(g, cg_reg(g, p), x, arm(g, e->args[2], cg_unary(g, OP_NOT, p), varies));
+}
+
+/* && and || of which the right side reads only where the left one does not decide. */
+static struct cg_val converted_pair(struct cg *g, const struct lang_expr *e)
+{
+    const bool varies = g->is_uniform && !g->is_uniform(g, e->args[0]);
+    struct cg_val p = cg_expr(g, e->args[0]);
+    int64_t c;
+    bool decides = e->op == OP_LOR;
+    if (cg_is_const(p, &c))
+        return (c != 0) == decides ? p : cg_expr(g, e->args[1]);
+    struct cg_val q = arm(g, e->args[1], decides ? cg_unary(g, OP_NOT, p) : p, varies);
+    return cg_binary(g, e->op, p, q);
+}
+
 static struct cg_val conditional(struct cg *g, const struct lang_expr *e)
 {
+    if (g->converts)
+        return converted(g, e);
     if (g->preloaded || (!cg_reads(g, e->args[1]) && !cg_reads(g, e->args[2]))) {
         struct cg_val p = cg_expr(g, e->args[0]);
         int64_t c;
@@ -325,8 +385,10 @@ static struct cg_val binary(struct cg *g, const struct lang_expr *e)
 {
     struct cg_val r;
     if (!g->preloaded && is_guarding(g, e))
-        return short_circuit(g, e);
+        return g->converts ? converted_pair(g, e) : short_circuit(g, e);
     if (contract(g, e, &r))
+        return r;
+    if (g->compare && e->op >= OP_LT && e->op <= OP_NE && g->compare(g, e, &r))
         return r;
     if ((e->op == OP_EQ || e->op == OP_NE) && from_bool(e->args[0]) && from_bool(e->args[1])) {
         struct cg_val p = cg_expr(g, from_bool(e->args[0]));
@@ -468,9 +530,92 @@ static void hoist(struct cg *g, const struct lang_expr *e, const struct lang_exp
         hoist(g, e->args[i], reduce);
 }
 
+/* ---- short reductions, written out ---------------------------------------------------------------- */
+
+struct terms {
+    const struct lang_expr *e;
+    struct cg_val acc, where;
+};
+
+static void add_term(struct cg *g, struct terms *t)
+{
+    const struct lang_expr *e = t->e, *a = e->args[0];
+    if (e->reduce == RED_SUM && g->contract_fma && is_product(a, e->type) &&
+        dtype_is_float(a->type)) {
+        struct cg_val x = cg_expr(g, a->args[0]);
+        t->acc = cg_fma(g, x, cg_expr(g, a->args[1]), t->acc);
+        return;
+    }
+    struct cg_val v = cg_expr(g, a), better;
+    switch (e->reduce) {
+    case RED_SUM: t->acc = cg_binary(g, OP_ADD, t->acc, v); break;
+    case RED_PROD: t->acc = cg_binary(g, OP_MUL, t->acc, v); break;
+    case RED_MAX:
+    case RED_MIN: t->acc = cg_minmax(g, e->reduce == RED_MAX, t->acc, v); break;
+    case RED_ANY: t->acc = cg_binary(g, OP_LOR, t->acc, v); break;
+    case RED_ALL: t->acc = cg_binary(g, OP_LAND, t->acc, v); break;
+    case RED_ARGMAX:
+    case RED_ARGMIN:
+        better = cg_binary(g, e->reduce == RED_ARGMAX ? OP_GT : OP_LT, v, t->acc);
+        t->acc = cg_select(g, cg_reg(g, better), v, t->acc);
+        t->where = cg_select(g, cg_reg(g, better), cg_find(g, e->index[0])->val, t->where);
+        break;
+    }
+}
+
+static bool constant_range(struct cg *g, const struct lang_symbol *k, int64_t *low, int64_t *high)
+{
+    *low = 0;
+    return (!k->low || cg_is_const(cg_index(g, cg_expr(g, k->low)), low)) &&
+           cg_is_const(cg_index(g, cg_expr(g, k->dims[0])), high);
+}
+
+static void add_terms(struct cg *g, struct terms *t, uint32_t axis)
+{
+    int64_t low, high;
+    if (axis == t->e->nindex) {
+        add_term(g, t);
+        return;
+    }
+    constant_range(g, t->e->index[axis], &low, &high);
+    for (int64_t i = low; i < high && !g->failed; i++) {
+        size_t bound = g->bindings.n;
+        cg_bind(g, t->e->index[axis], cg_int(DT_I64, i), false);
+        add_terms(g, t, axis + 1);
+        g->bindings.n = bound;
+    }
+}
+
+/* True when its ranges are constant and it has few enough terms. */
+static bool written_out(struct cg *g, const struct lang_expr *e, struct cg_val *v)
+{
+    uint64_t n = 1;
+    for (uint32_t i = 0; i < e->nindex && g->unroll; i++) {
+        int64_t low, high;
+        if (!constant_range(g, e->index[i], &low, &high))
+            return false;
+        const uint64_t count = high > low ? (uint64_t)high - (uint64_t)low : 0;
+        if (count > g->unroll || n * count > g->unroll)
+            return false;
+        n *= count;
+    }
+    if (!g->unroll)
+        return false;
+    const bool arg = e->reduce == RED_ARGMAX || e->reduce == RED_ARGMIN;
+    struct terms t = {.e = e, .acc = cg_reduce_identity(g, e->reduce, e->args[0]->type)};
+    const struct lang_expr *low = e->index[0]->low;
+    t.where = arg && low ? cg_index(g, cg_expr(g, low)) : cg_int(DT_I64, 0);
+    add_terms(g, &t, 0);
+    *v = arg ? cg_convert(g, t.where, e->type) : t.acc;
+    return true;
+}
+
 static struct cg_val reduction(struct cg *g, const struct lang_expr *e)
 {
     struct accumulator acc = {0};
+    struct cg_val v;
+    if (written_out(g, e, &v))
+        return v;
     bool arg = e->reduce == RED_ARGMAX || e->reduce == RED_ARGMIN;
     hoist(g, e->args[0], e);
     enum dtype t = e->args[0]->type;

@@ -11,9 +11,7 @@
  */
 #include <config.h>
 
-#include "lower/cg.h"
-
-#include <stdlib.h>
+#include "lower/map.h"
 
 enum { MOST_BUFFERS = 64, MOST_VECTOR = 32 };
 
@@ -144,8 +142,7 @@ static bool analyse(struct cg *g, const struct lower_stage *s, struct map *m, st
 
 bool map_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
-    struct map m = {0};
-    return analyse(g, s, &m, why);
+    return map_walk_fits(g, s, why);
 }
 
 /* ---- widths --------------------------------------------------------------------------------------- */
@@ -350,8 +347,11 @@ static bool check_plan(struct cg *g, const struct lower_plan *plan, const struct
 bool map_lower(struct cg *g, const struct lower_stage *stage, const struct lower_plan *plan)
 {
     struct map m = {0};
-    if (!analyse(g, stage, &m, NULL))
-        abort();
+    struct buf why = buf_in(g->a);
+    if (!analyse(g, stage, &m, &why)) {
+        lower_explain(g, "  not as flat arrays: %s\n", buf_text(&why));
+        return map_walk_lower(g, stage, plan);
+    }
     struct shape s = {.block = plan->block ? plan->block : 256,
                       .vector = plan->vector ? plan->vector : choose_vector(&m),
                       .rest = has_packed(&m) ? 2 : 1};

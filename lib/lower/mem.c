@@ -128,9 +128,37 @@ struct cg_val cg_load_at(struct cg *g, enum dtype t, bool is_constant, struct cg
     return finish_load(g, t, reg, at.nibble);
 }
 
+/* Zero where the guard does not hold. */
+static struct cg_val load_guarded(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
+{
+    char m[32];
+    snprintf(m, sizeof m, "ld.global%s.%s", is_constant(g, t) ? ".nc" : "", load_type(t->type));
+    const struct ptx_operand key[2] = {cg_mem(at), ptx_r(g->guard)};
+    int32_t reg = cg_recall(g, m, 2, key);
+    if (reg < 0) {
+        const enum ptx_mod rt = load_regtype(t->type);
+        reg = ptx_reg_new(&g->b, rt);
+        PTX(&g->b,
+            rt == PTX_F32   ? "mov.f32"
+            : rt == PTX_F64 ? "mov.f64"
+            : rt == PTX_B64 ? "mov.b64"
+            : rt == PTX_B32 ? "mov.b32"
+                            : "mov.b16",
+            ptx_r(reg),
+            rt == PTX_F32   ? ptx_immf32(0)
+            : rt == PTX_F64 ? ptx_immf64(0)
+                            : ptx_imm(0));
+        PTX_IF(&g->b, g->guard, m, ptx_r(reg), cg_mem(at));
+        cg_remember(g, m, 2, key, reg);
+    }
+    return finish_load(g, t->type, reg, at.nibble);
+}
+
 struct cg_val cg_load(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
 {
     char m[32];
+    if (g->guard >= 0)
+        return load_guarded(g, t, at);
     if (is_constant(g, t) || g->in_body)
         return cg_load_at(g, t->type, is_constant(g, t), at);
     /* in compute: an inout is read before anything is written */
@@ -214,7 +242,7 @@ static void move_words(struct cg *g, const char *what, struct cg_place_of place,
         place.offset += (int64_t)k * w.bits / 8;
         struct ptx_operand v = k == 1 ? reg[i] : ptx_vec(&g->b, k, reg + i);
         if (load)
-            PTX(&g->b, m, v, at);
+            ptx_emit(&g->b, g->guard, false, m, PTX_ARGS(v, at));
         else
             PTX(&g->b, m, at, v);
         i += k;
@@ -259,6 +287,16 @@ void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place
     char what[32];
     for (unsigned i = 0; i < w.n; i++)
         reg[i] = ptx_r(ptx_reg_new(&g->b, w.rt));
+    for (unsigned i = 0; g->guard >= 0 && i < w.n; i++)
+        PTX(&g->b,
+            w.rt == PTX_F32   ? "mov.f32"
+            : w.rt == PTX_F64 ? "mov.f64"
+            : w.rt == PTX_B64 ? "mov.b64"
+                              : "mov.b32",
+            reg[i],
+            w.rt == PTX_F32   ? ptx_immf32(0)
+            : w.rt == PTX_F64 ? ptx_immf64(0)
+                              : ptx_imm(0));
     snprintf(what, sizeof what, "ld.%s%s", cg_space_word(at.space),
              is_constant && at.space == CG_GLOBAL ? ".nc" : "");
     move_words(g, what, at, w, reg, true);

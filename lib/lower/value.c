@@ -677,7 +677,9 @@ void cg_divmod(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q,
     cg_place(g, narrow);
     size_t mark = cg_scope_open(g);
     int32_t x32 = CG(g, PTX_B32, "cvt.u32.u64", ptx_r(x64));
-    int32_t q32 = CG(g, PTX_B32, "div.u32", ptx_r(x32), low_operand(y));
+    const struct ptx_operand y32 = fits(y, CG_U32) ? low_operand(y)
+                                                   : ptx_r(CG(g, PTX_B32, "cvt.u32.u64", divisor));
+    int32_t q32 = CG(g, PTX_B32, "div.u32", ptx_r(x32), y32);
     PTX(&g->b, "cvt.u64.u32", ptx_r(quotient), ptx_r(q32));
     cg_scope_close(g, mark);
     cg_place(g, end);

@@ -375,9 +375,9 @@ END
     run -2 kaio-emit < <(spec '{vector: 3}')
     [[ $output == *"'vector' is a power of two from 1 to 32, not '3'"* ]]
     run -2 kaio-emit < <(spec '{block: many}')
-    printf 'kernel: k\nparams:\n  x: in f32[n]\n  y: out f32[n]\nschedule: {strategy: map}\ncompute: |\n  y[i] = x[n - 1 - i]\n' >rev.yaml
-    run -2 kaio-emit rev.yaml
-    [[ $output == *"strategy 'map' does not fit: line 7: 'x' is read at other elements"* ]]
+    printf 'kernel: k\nparams:\n  x: in f32[n]\n  y: out f32[n]\nschedule: {strategy: map}\ncompute: |\n  y[i] = sum[k](x[k]) + i\n' >sum.yaml
+    run -2 kaio-emit sum.yaml
+    [[ $output == *"strategy 'map' does not fit: line 7: sum is a reduction of many terms"* ]]
 }
 
 @test "what can't be done in place is refused" {

@@ -1,0 +1,109 @@
+/* The map strategy's parts. Private to lib/lower.
+ *
+ * A thread computes `lanes` neighbouring elements (along the last axis) of every output. The expression is generated once
+ * for each lane; what makes that one vector's work is in how reads are answered (map_read.c):
+ *
+ *   - A subscript is analysed as base + k[lane], where the base is one register for all lanes, known to be a multiple
+ *     of `align` elements, and k is constant (map_form.c). So the lanes of x[r, c], x[r, c + half], x[r, 2*c + 1] or
+ *     x[r, c / 2] are found in a few aligned pieces of 16 bytes, and halo elements (x[r, c - 1]) at constant offsets.
+ *   - A condition becomes a selection, and reads that it guards become predicated loads (cg.h: guard). A condition that
+ *     holds for all lanes alike (c < k, where k is a multiple of the lanes) is one predicate, so that the
+ *     guarded reads are whole vectors too.
+ *
+ * Alignment that depends on a dimension is assumed and noted in `needs`: it becomes the variant's `when:`.
+ */
+#ifndef KAIO_LOWER_MAP_H
+#define KAIO_LOWER_MAP_H
+
+#include "lower/cg.h"
+
+enum { MAP_OUTPUTS = 64, MAP_LANES = 32, MAP_RANK = 8, MAP_NEEDS = 6 };
+/* Larger powers of two than this are not told apart; reductions of more terms than MAP_TERMS are not written out. */
+enum { MAP_MOST_ALIGN = 1 << 20, MAP_TERMS = 128 };
+
+/* An integer expression that must be a multiple of `of`. */
+struct map_need {
+    const struct lang_expr *e;
+    uint32_t of;
+};
+
+/* base + k[lane] */
+struct map_form {
+    bool known;       /* false: it differs between lanes in another way */
+    bool varies;      /* between lanes */
+    bool is_zero;     /* the base is 0: align means nothing */
+    bool is_positive; /* the base is not negative */
+    uint32_t align;   /* a power of two that divides the base */
+    struct cg_val base;
+    int64_t k[MAP_LANES];
+    struct map_need need[MAP_NEEDS]; /* what the alignment rests on */
+    uint32_t nneed;
+    bool rests; /* k and varies rest on it too, so that any use does */
+};
+
+struct map_bound {
+    const struct lang_symbol *index;
+    struct map_form form;
+};
+
+/* A tile of a transposed input in shared memory (map_tile.c). */
+struct map_tile {
+    const struct lang_expr *read;
+    struct ptx_var *var;
+};
+
+/* Several elements that one load brought. */
+struct map_piece {
+    struct cg_val v[MAP_LANES];
+};
+
+struct map_reader {
+    uint32_t lanes, lane;
+    const struct lang_symbol *shape; /* of the outputs */
+    bool assumes;                    /* alignment of dimensions may be assumed */
+    bool probes;                     /* forms are looked at only: nothing is generated */
+    /* The thread's position: the subscripts of its first element; prefix[i] is the flat index over the first i axes,
+     * prefix[rank] of the first element. */
+    struct cg_val sub[MAP_RANK], prefix[MAP_RANK + 1];
+    VEC(struct map_bound)
+    bound; /* indices of intermediates that are being expanded, the outputs' first */
+    VEC(struct map_need) needs; /* that were relied on */
+    VEC(struct map_piece) pieces;
+    const struct map_tile *tile;
+    uint32_t ntile;
+    bool (*read_tile)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+};
+
+/* ---- map_form.c ---- */
+
+struct map_form map_form(struct cg *g, const struct lang_expr *e);
+bool map_varies(struct cg *g, const struct lang_expr *e);
+/* Relies on the form's base being a multiple of `align`: notes what that needs. */
+void map_rely(struct cg *g, const struct map_form *f, uint32_t align);
+/* The largest power of two up to `most` that divides the extent of t's last axis; notes what that needs. */
+uint32_t map_extent_align(struct cg *g, const struct lang_expr *dim, uint32_t most, bool rely);
+struct cg_val map_value(struct cg *g, const struct map_form *f, uint32_t lane);
+bool map_compare(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+bool map_is_uniform(struct cg *g, const struct lang_expr *e);
+
+/* ---- map_read.c ---- */
+
+/* Makes the reader answer reads in the function that has just begun. */
+void map_begin_reading(struct cg *g, struct map_reader *m);
+/* Every output's elements of the vector at the position: v[i * lanes + lane]. */
+void map_compute(struct cg *g, struct map_reader *m, const struct lang_equation *const *eq,
+                 uint32_t n, struct cg_val *v);
+
+/* ---- map_walk.c: any map, along its outputs' last axis ---- */
+
+bool map_walk_fits(struct cg *g, const struct lower_stage *s, struct buf *why);
+bool map_walk_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan);
+
+/* ---- magic.c: division by what is known at launch ---- */
+
+/* q = n / d and r = n % d for n < 2^31 - 1; d: an expression of the launch as text, >= 0 and less than 2^32 (0: any
+ * result), and as a value. */
+void magic_divmod(struct cg *g, struct cg_val n, const char *text, struct cg_val d,
+                  struct cg_val *q, struct cg_val *r);
+
+#endif

@@ -1,0 +1,402 @@
+/* Any map: every thread computes a vector of neighbouring elements along the outputs' last axis.
+ *
+ * The vectors are numbered in the outputs' order; a thread finds its position from its number by divisions that cost a
+ * few multiplications (magic.c). There are up to four variants, of which the launch takes the first that its sizes
+ * allow: vectors with the alignment that the reads would like; vectors, as far as the outputs' rows allow them; single
+ * elements; and single elements of more than 2^31, with 64-bit arithmetic.
+ */
+#include <config.h>
+
+#include "lower/access.h"
+#include "lower/map.h"
+
+#include <stdio.h>
+
+enum { MOST_COST = 20000, MOST_STEPS = 200000, BLOCK = 256 };
+/* so that no thread's number comes near 2^31 */
+#define MOST_SMALL 2000000000
+
+/* ---- does it fit? --------------------------------------------------------------------------------- */
+
+struct survey {
+    struct cg *g;
+    struct buf *why;
+    const struct lang_equation *eq;
+    unsigned steps;
+    uint32_t most,
+        in_bits; /* bits of the widest element, and of all inputs', that move along the last axis */
+    bool packed;
+};
+
+static bool lacks(const struct survey *s, struct span at, const char *fmt, const char *name)
+{
+    if (s->why) {
+        buf_printf(s->why, "line %zu: ", span_line_col(at).line);
+        buf_printf(s->why, fmt, name);
+    }
+    return false;
+}
+
+/* The number of terms of a reduction; false when it is not constant or too large. */
+static bool count_terms(const struct lang_expr *e, uint64_t *n)
+{
+    *n = 1;
+    for (uint32_t i = 0; i < e->nindex; i++) {
+        int64_t low = 0, high;
+        if ((e->index[i]->low && !lang_const_int(e->index[i]->low, &low)) ||
+            !lang_const_int(e->index[i]->dims[0], &high))
+            return false;
+        const uint64_t count = high > low ? (uint64_t)high - (uint64_t)low : 0;
+        if (count > MAP_TERMS || *n * count > MAP_TERMS)
+            return false;
+        *n *= count;
+    }
+    return true;
+}
+
+/* Adds to *cost the operations that an element takes, intermediates and short reductions written out. */
+static bool survey_expr(struct survey *s, const struct lang_expr *e, double *cost)
+{
+    double inner = 1;
+    uint64_t terms = 1;
+    e = cg_view(s->g, e);
+    if (++s->steps > MOST_STEPS)
+        return lacks(s, e->span, "'%s' takes too many operations", s->eq->sym->name);
+    if (e->kind == E_REDUCE && !count_terms(e, &terms))
+        return lacks(s, e->span, "%s is a reduction of many terms", lang_reduce_name(e->reduce));
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!survey_expr(s, e->args[i], &inner))
+            return false;
+    if (e->pad && !survey_expr(s, e->pad, &inner))
+        return false;
+    const bool tensor = e->kind == E_INDEX || (e->kind == E_NAME && (e->sym->kind == SYM_TENSOR ||
+                                                                     e->sym->kind == SYM_BUFFER));
+    if (tensor && cg_is_defined(s->g, e->sym) && !survey_expr(s, e->sym->def->rhs, &inner))
+        return false;
+    *cost += inner * (double)terms;
+    return *cost <= MOST_COST ||
+           lacks(s, e->span, "'%s' takes too many operations", s->eq->sym->name);
+}
+
+static bool note_read(void *ctx, const struct access *a, const struct access_axes *axes)
+{
+    struct survey *s = ctx;
+    uint32_t moves = 0;
+    for (uint32_t i = 0; i < a->n; i++)
+        moves |= access_mask(&a->sub[i]);
+    const uint32_t bits = dtype_bits(a->sym->type);
+    const uint32_t all = (1u << axes->nout) - 1;
+    if ((moves & all) == all) { /* what is read again and again comes from a cache */
+        s->most = bits > s->most ? bits : s->most;
+        s->in_bits += bits;
+    }
+    return true;
+}
+
+struct walk {
+    const struct lower_stage *s;
+    const struct lang_symbol *shape;
+    uint32_t vector, unroll, block;
+    uint32_t least; /* elements that can be stored: two of packed types */
+    double cost;
+    bool others; /* there are other variants */
+};
+
+static bool survey(struct cg *g, const struct lower_stage *s, struct walk *w, struct buf *why)
+{
+    struct survey v = {.g = g, .why = why, .most = 4};
+    w->s = s;
+    w->shape = s->eq[0]->sym;
+    w->least = 1;
+    w->cost = 0;
+    if (s->n > MAP_OUTPUTS)
+        return false;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct lang_symbol *t = s->eq[i]->sym;
+        double cost = 0;
+        v.eq = s->eq[i];
+        if (t->rank == 0)
+            return lacks(&v, v.eq->span, "'%s' is one element", t->name);
+        if (!inspect_same_shape(t, w->shape))
+            return lacks(&v, v.eq->span, "'%s' has another shape than the first output", t->name);
+        if (!survey_expr(&v, v.eq->rhs, &cost))
+            return false;
+        if (!access_walk(g, v.eq, note_read, &v))
+            return lacks(&v, v.eq->span, "'%s' takes too many operations", t->name);
+        const uint32_t bits = dtype_bits(t->type);
+        v.most = bits > v.most ? bits : v.most;
+        w->least = bits < 8 ? 2 : w->least;
+        w->cost += cost;
+    }
+    w->vector = 128 / v.most;
+    while (w->vector > w->least && w->vector * v.most > 32 && w->vector * w->cost > 4000)
+        w->vector /= 2;
+    const uint32_t in = v.in_bits * w->vector;
+    w->unroll = in >= 128 || !in || w->cost > 200 ? 1 : in >= 64 ? 2 : 4;
+    return true;
+}
+
+bool map_walk_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
+{
+    struct walk w;
+    return survey(g, s, &w, why);
+}
+
+/* ---- positions ------------------------------------------------------------------------------------ */
+
+struct variant {
+    const char *part; /* of its name; NULL: the first */
+    uint32_t lanes;
+    bool assumes, large;
+};
+
+/* The extent along an axis in vectors, and its text. */
+static struct cg_val extent_of(struct cg *g, const struct walk *w, uint32_t axis, uint32_t divide,
+                               const char **text)
+{
+    const struct lang_expr *dim = w->shape->dims[axis];
+    struct cg_val n = cg_extent(g, w->shape, axis);
+    int64_t c;
+    if (cg_is_const(n, &c)) {
+        *text = arena_printf(g->a, "%lld", (long long)c / divide);
+        return cg_int(DT_I64, c / divide);
+    }
+    *text = lang_expr_text(g->a, dim);
+    if (divide == 1)
+        return n;
+    *text = arena_printf(g->a, inspect_strip(dim)->kind == E_NAME ? "%s / %u" : "(%s) / %u", *text,
+                         divide);
+    struct cg_val v = cg_param_computed(g, *text);
+    v.type = DT_I64;
+    return v;
+}
+
+static struct cg_val narrowed(struct cg *g, struct cg_val v)
+{
+    int64_t c;
+    if (cg_is_const(v, &c) || v.narrow == CG_U32)
+        return v;
+    return cg_index(g, cg_convert(g, v, DT_U32));
+}
+
+/* The subscripts of vector number t. */
+static void find_position(struct cg *g, const struct walk *w, const struct variant *v,
+                          struct map_reader *m, struct cg_val t)
+{
+    const uint32_t rank = w->shape->rank;
+    m->prefix[rank] = cg_binary(g, OP_MUL, t, cg_int(DT_I64, v->lanes));
+    for (uint32_t i = rank; i-- > 1;) {
+        const char *text;
+        struct cg_val n = extent_of(g, w, i, i + 1 == rank ? v->lanes : 1, &text);
+        if (v->large)
+            cg_divmod(g, t, n, &t, &m->sub[i]);
+        else
+            magic_divmod(g, t, text, n, &t, &m->sub[i]);
+        m->prefix[i] = t;
+    }
+    m->sub[0] = narrowed(g, t);
+    m->sub[rank - 1] = narrowed(g, m->sub[rank - 1]);
+    if (v->lanes > 1) {
+        struct cg_val c = cg_convert(g, m->sub[rank - 1], DT_U32);
+        m->sub[rank - 1] = cg_index(g, cg_binary(g, OP_MUL, c, cg_int(DT_U32, v->lanes)));
+    }
+    m->prefix[1] = rank == 1 ? m->prefix[1] : m->sub[0];
+}
+
+/* ---- code ----------------------------------------------------------------------------------------- */
+
+static void store(struct cg *g, const struct walk *w, const struct map_reader *m,
+                  const struct cg_val *v)
+{
+    for (uint32_t i = 0; i < w->s->n; i++) {
+        const struct lang_symbol *t = w->s->eq[i]->sym;
+        cg_at(g, w->s->eq[i]->span);
+        struct cg_place_of at = cg_address(g, t, m->prefix[t->rank]);
+        if (m->lanes == 1)
+            cg_store(g, t, at, v[i]);
+        else
+            cg_store_vector(g, t, at.base, at.offset, m->lanes, v + (size_t)i * m->lanes);
+    }
+}
+
+/* The thread's number among all, and the number of vectors. */
+static struct cg_val start(struct cg *g, const struct walk *w, const struct variant *v)
+{
+    struct cg_val t = thread_start(g, w->block * w->unroll, 1);
+    if (v->large)
+        return t;
+    struct cg_val block =
+        cg_binary(g, OP_MUL, cg_special(g, SP_CTAID_X), cg_int(DT_U32, w->block * w->unroll));
+    return cg_index(g, cg_binary(g, OP_ADD, block, cg_special(g, SP_TID_X)));
+}
+
+static void compute(struct cg *g, const struct walk *w, const struct variant *v,
+                    struct map_reader *m, struct cg_val total)
+{
+    struct map_reader *at = ARENA_ARRAY(g->a, w->unroll, struct map_reader);
+    const size_t count = (size_t)w->s->n * v->lanes;
+    struct cg_val *out = ARENA_ARRAY(g->a, w->unroll * count, struct cg_val);
+    int32_t *inside = ARENA_ARRAY(g->a, w->unroll, int32_t);
+    struct cg_val t = start(g, w, v);
+    for (uint32_t u = 0; u < w->unroll; u++) {
+        struct cg_val n = t;
+        if (u && v->large)
+            n = cg_binary(g, OP_ADD, t, cg_int(DT_I64, (int64_t)u * w->block));
+        else if (u)
+            n = cg_index(g, cg_binary(g, OP_ADD, cg_value(DT_U32, t.op.reg),
+                                      cg_int(DT_U32, (int64_t)u * w->block)));
+        inside[u] = cg_reg(g, cg_binary(g, OP_LT, n, total));
+        if (u == 0) {
+            g->exit_used = true;
+            cg_jump_if(g, inside[0], false, g->exit);
+        }
+        const struct cg_guard before = {-1, false};
+        if (u)
+            cg_guard(g, cg_value(DT_BOOL, inside[u]), false);
+        find_position(g, w, v, m, n);
+        map_compute(g, m, w->s->eq, w->s->n, out + u * count);
+        cg_unguard(g, before);
+        at[u] = *m;
+    }
+    for (uint32_t u = 0; u < w->unroll; u++) {
+        if (u)
+            cg_jump_if(g, inside[u], false, g->exit);
+        store(g, w, &at[u], out + u * count);
+    }
+}
+
+/* ---- variants ------------------------------------------------------------------------------------- */
+
+struct condition {
+    struct buf text;
+    bool any, never;
+};
+
+static void require(struct cg *g, struct condition *c, const char *text)
+{
+    (void)g;
+    buf_printf(&c->text, "%s%s", c->any ? " && " : "", text);
+    c->any = true;
+}
+
+static void require_multiple(struct cg *g, struct condition *c, const struct lang_expr *e,
+                             uint32_t of)
+{
+    int64_t v;
+    if (of < 2)
+        return;
+    if (lang_const_int(e, &v)) {
+        c->never |= v % of != 0;
+        return;
+    }
+    const bool atom = inspect_strip(e)->kind == E_NAME;
+    require(g, c,
+            arena_printf(g->a, atom ? "%s %% %u == 0" : "(%s) %% %u == 0", lang_expr_text(g->a, e),
+                         of));
+}
+
+/* What the variant needs before it is generated. */
+static struct condition condition_of(struct cg *g, const struct walk *w, const struct variant *v,
+                                     struct cg_val total, const char *text)
+{
+    struct condition c = {.text = buf_in(g->a)};
+    int64_t n;
+    require_multiple(g, &c, w->shape->dims[w->shape->rank - 1], v->lanes);
+    if (v->large)
+        return c;
+    if (cg_is_const(total, &n))
+        c.never |= n > MOST_SMALL;
+    else
+        require(g, &c, arena_printf(g->a, "%s <= %d", text, MOST_SMALL));
+    return c;
+}
+
+static const char *variant_name(struct cg *g, const struct lower_stage *s, const char *part)
+{
+    const size_t n = strlen(g->spec->name);
+    if (!part)
+        return s->entry;
+    if (strcmp(s->entry, g->spec->name) != 0)
+        part = arena_printf(g->a, "%s_%s", s->entry + n + 1, part);
+    const char *name = lower_entry_name(g, part);
+    while (ptx_find_entry(g->module, name))
+        name = lower_entry_name(g, part = arena_printf(g->a, "%s_", part));
+    return name;
+}
+
+/* One entry. *always: it is for all sizes that are left; *same: it relies on nothing that one without assumptions
+ * would not. */
+static bool lower_variant(struct cg *g, const struct walk *w, const struct variant *v, bool *always,
+                          bool *same)
+{
+    const char *text;
+    struct map_reader m = {.lanes = v->lanes, .shape = w->shape, .assumes = v->assumes};
+    *always = false;
+    *same = true;
+    const size_t items = g->module->items.n;
+    cg_begin(g, variant_name(g, w->s, v->part));
+    g->block[0] = w->block;
+    g->block[1] = g->block[2] = 1;
+    cg_at(g, w->s->eq[0]->span);
+    struct cg_val total = shape_total(g, w->shape, v->lanes, &text);
+    struct condition c = condition_of(g, w, v, total, text);
+    if (c.never) {
+        g->module->items.n = items;
+        return true;
+    }
+    if (!v->large)
+        total = narrowed(g, total);
+    map_begin_reading(g, &m);
+    compute(g, w, v, &m, total);
+    for (size_t i = 0; i < m.needs.n; i++)
+        require_multiple(g, &c, m.needs.v[i].e, m.needs.v[i].of);
+    *same = m.needs.n == 0;
+    *always = !c.any;
+    g->func->reqntid[0] = w->block;
+    g->func->reqntid[1] = g->func->reqntid[2] = 1;
+    struct contract_launch *l =
+        cg_launch(g, arena_printf(g->a, "ceil_div(%s, %u)", text, w->block * w->unroll),
+                  arena_printf(g->a, "%u", w->block));
+    if (c.any)
+        l->when = contract_expr(g->a, g->contract, buf_text(&c.text));
+    else if (v->part)
+        l->when = contract_expr(g->a, g->contract, "true");
+    lower_explain(g, "  %s: %u threads, %u x %u elements along %s for each%s%s\n", l->entry,
+                  w->block, w->unroll, v->lanes, w->s->eq[0]->index[w->shape->rank - 1]->name,
+                  c.any ? ", when " : "", c.any ? buf_text(&c.text) : "");
+    cg_end(g, l);
+    return !g->failed;
+}
+
+bool map_walk_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)
+{
+    struct walk w;
+    struct buf why = buf_in(g->a);
+    if (!survey(g, s, &w, &why))
+        return cg_error(g, s->eq[0]->span, "%s", buf_text(&why));
+    w.block = plan->block ? plan->block : BLOCK;
+    w.unroll = plan->unroll ? plan->unroll : w.unroll;
+    w.vector = plan->vector ? plan->vector : w.vector;
+    if (w.vector < w.least)
+        return cg_error(
+            g, plan->vector_span,
+            "packed 4-bit elements are stored two at a time: 'vector' must be at least 2");
+    const struct variant variants[] = {
+        {NULL, w.vector, true, false},
+        {"rows", w.vector, false, false},
+        {"single", w.least, false, false},
+        {"large", w.least, false, true},
+    };
+    bool first = true, always = false, same = false;
+    for (uint32_t i = 0; i < 4 && !always; i++) {
+        struct variant v = variants[i];
+        if ((i == 1 && same) || (i == 2 && w.vector == w.least && !first))
+            continue;
+        v.part = first ? NULL : v.part;
+        const size_t launches = g->contract->launches.n;
+        if (!lower_variant(g, &w, &v, &always, &same))
+            return false;
+        first &= g->contract->launches.n == launches;
+    }
+    return true;
+}

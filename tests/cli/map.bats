@@ -1,0 +1,83 @@
+# The map strategy: broadcasts, gathers, stencils, index arithmetic and transposes, over sizes that are multiples of
+# nothing and of everything; on the simulator with all checks, and through ptxas where there is one.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    mkdir "$BATS_TEST_TMPDIR/work" # beside what bats keeps
+    cd "$BATS_TEST_TMPDIR/work"
+    ln -s "$KAIO_SRCDIR/tests/data" data
+    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || ptxas=
+}
+
+# A kernel of the parameters $1 (NAME: DECLARATION, separated by ;) and the equations $2.
+kernel() {
+    printf 'kernel: k\nparams:\n'
+    tr ';' '\n' <<<"$1" | sed 's/^ */  /'
+    printf 'compute: |\n'
+    sed 's/^/  /' <<<"$2"
+}
+
+@test "every kind of map computes what its mathematics says, and reads nothing else" {
+    for target in sm_70 sm_90; do
+        run -0 kaio-verify --run -d cpu --check -t $target data/maps.yaml
+        [[ $output == *"passed, 0 failed, 0 skipped" ]]
+    done
+}
+
+@test "they are maps, and no thread's registers spill" {
+    kaio-emit --explain data/maps.yaml >explained 2>&1
+    [ "$(grep -c ': strategy map$' explained)" = "$(grep -c '^kernel: ' data/maps.yaml)" ]
+    [ -n "$ptxas" ] || skip "no ptxas"
+    for target in sm_75 sm_90; do
+        kaio-emit -t $target data/maps.yaml >maps.ptx
+        "$ptxas" -v -arch=$target -o maps.cubin maps.ptx 2>log
+        [ "$(grep -c 'bytes spill stores' log)" = "$(grep -c '^.visible .entry' maps.ptx)" ]
+        ! grep 'bytes spill stores' log | grep -v ' 0 bytes spill stores'
+    done
+}
+
+@test "rows that are whole vectors are moved 16 bytes at a time" {
+    kernel 'x: in f16[r, c]; b: in f16[c]; s: in f32[r]; y: out f16[r, c]' 'y[i,j] = x[i,j] * s[i] + b[j]' >k.yaml
+    kaio-emit -D c=4096 -D r=64 k.yaml >k.ptx
+    [ "$(grep -c '^.visible .entry' k.ptx)" = 1 ]
+    [ "$(grep -c 'ld.global.nc.v4.b32' k.ptx)" = 2 ]
+    [ "$(grep -c 'ld.global.nc.f32' k.ptx)" = 1 ]
+    [ "$(grep -c 'st.global.v4.b32' k.ptx)" = 1 ]
+    ! grep -q 'div.u64\|rem.u64\|div.s64' k.ptx
+    kaio-emit -D c=4095 -D r=64 k.yaml >k.ptx
+    [ "$(grep -c '^.visible .entry' k.ptx)" = 1 ]
+    ! grep -q 'v[24].b32' k.ptx
+}
+
+@test "the halves of a rotation are whole vectors on either side of the middle" {
+    kernel 'x: in f16[t, d]; y: out f16[t, d]' 'y[i,j] = j < d / 2 ? -x[i, j + d / 2] : x[i, j - d / 2]' >k.yaml
+    kaio-emit -D d=128 k.yaml >k.ptx
+    sed '/^$exit/q' k.ptx >first
+    [ "$(grep -c 'ld.global.nc.v4.b32' first)" = 2 ]
+    ! grep -q 'ld.global.nc.b16' first
+    kaio-emit k.yaml | grep -q 'when: d % 8 == 0 .*d / 2 % 8 == 0'
+}
+
+@test "neighbours share their loads" {
+    kernel 'x: in f32[r, c]; y: out f32[r, c]' \
+        'y[i,j] = pad(x[i,j-1], 0) + x[i,j] + pad(x[i,j+1], 0) + pad(x[i,j+2], 0)' >k.yaml
+    kaio-emit -D c=64 k.yaml | sed '/^$exit/q' >first
+    [ "$(grep -c 'ld.global.nc.v4.f32' first)" = 2 ] # this vector and the next
+    [ "$(grep -c 'ld.global.nc.f32' first)" = 1 ]    # the element before
+}
+
+@test "a guard keeps reads inside" {
+    kernel 'x: in f32[n]; k: in i32[n]; y: out f32[n]' \
+        'y[i] = k[i] >= 0 && k[i] < n && x[k[i]] > 0.5 ? x[k[i]] : i < n - 3 ? x[i + 3] : x[i] + 1' >k.yaml
+    for n in 1 3 4 64 67; do
+        kaio-emit k.yaml | kaio-run -d cpu --check n=$n x=@uniform k=@randint:-100:100 y=y.npy
+        kaio-verify k.yaml x=@uniform k=@randint:-100:100 y=y.npy
+    done
+}
+
+@test "impossible vectors are errors" {
+    kernel 'x: in f32[r, c]; b: in f32[c]; y: out i4[r, c]' 'y[i,j] = i4(x[i,j] + b[j])' >k.yaml
+    echo 'schedule: {vector: 1}' >>k.yaml
+    run -2 kaio-emit k.yaml
+    [[ $output == *"'vector' must be at least 2"* ]]
+}
