@@ -6,6 +6,7 @@ tests_mutate_SOURCES = tests/mutate.c
 tests_mutate_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests
 tests_mutate_LDADD = $(TOOL_LIBS)
 
-BATS_TESTS += tests/cli/verify.bats tests/cli/formats.bats tests/cli/specs.bats
+BATS_TESTS += tests/cli/verify.bats tests/cli/formats.bats tests/cli/specs.bats tests/bound.bats
 
-EXTRA_DIST += tests/data/constructs.yaml tests/data/junit.xsd
+EXTRA_DIST += tests/data/constructs.yaml tests/data/junit.xsd \
+	tests/bound/honest.yaml tests/bound/wrong.yaml

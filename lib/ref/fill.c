@@ -290,13 +290,15 @@ static double extreme_value(const struct filling *f, uint64_t i, struct words r)
 {
     enum dtype t = f->b->type;
     struct place p = place_of(f, i);
-    /* a row's own words: far from the elements' */
-    struct words w = random_words(f->seed, ~f->stream, p.row);
+    /* a row's own words, far from the elements'; KINDS rows in a row have all kinds */
+    enum { KINDS = 20, STEP = 7 };
+    struct words w = random_words(f->seed, ~f->stream, p.row),
+                 first = random_words(f->seed, ~f->stream, ~p.length);
     double z = normal_from_word(r.w[0]), c = normal_from_word(w.w[1]), most = dtype_max(t);
     double part = 0.25 + 0.75 * ((double)(r.w[1] >> 8) * 0x1p-24);
     uint64_t one = w.w[2] % p.length; /* the place of the odd one */
     bool odd = p.at == one;
-    switch (w.w[0] % 20) {
+    switch ((first.w[0] % KINDS + p.row % KINDS * STEP) % KINDS) {
     case 0: return c;
     case 1: return c * (1 + 4 * dtype_roundoff(t) * (double)(r.w[1] % 3));
     case 2: return r.w[1] & 1 ? -0.0 : 0.0;

@@ -220,7 +220,7 @@ static void sum_lanes(struct acc *restrict a, const struct vec *restrict v,
         a->s[l] = s;
         double magnitude = fabs(x) + e;
         a->m[l] += magnitude < INFINITY ? magnitude : 0;
-        a->up[l] += (x > 0) & (x < INFINITY) ? x : 0;
+        a->up[l] += ((x > 0) & (x < INFINITY)) ? x : 0;
         a->es[l] += e;
         a->n[l] += (x != 0) | (e != 0);
     }

@@ -42,6 +42,11 @@ void report_line(const char *name, const struct compare_result *r, struct buf *o
             buf_puts(out, ", ");
             put_short(out, r->max_bound);
             buf_puts(out, " of its bound");
+            if (r->count > 1) {
+                char at[200];
+                compare_position(r, r->worst, at, sizeof at);
+                buf_printf(out, " at [%s]", at);
+            }
         }
     }
     if (r->unbounded)

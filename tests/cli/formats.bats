@@ -2,7 +2,7 @@
 bats_require_minimum_version 1.5.0
 
 setup() {
-    cd "$BATS_TEST_TMPDIR"
+    cd "$BATS_TEST_TMPDIR" || return
     # a pass, a failure with a picture, a skip, an error; names with every quote there is
     mkdir "a <b> & \"c\" #1"
     dir="a <b> & \"c\" #1"

@@ -124,6 +124,11 @@ static void json_result(struct json *j, const struct rows *r, const struct row *
     json_double(j, "max_abs", c->max_abs);
     json_double(j, "max_ulp", c->max_ulp);
     json_double(j, "max_bound", c->max_bound);
+    if (c->max_bound > 0) {
+        char at[200];
+        compare_position(c, c->worst, at, sizeof at);
+        json_str(j, "worst", at);
+    }
     json_double(j, "relative_l2", c->rms_want > 0 ? c->rms_error / c->rms_want : c->rms_error);
     if (c->wrong)
         json_misses(j, r, c);

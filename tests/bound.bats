@@ -1,0 +1,60 @@
+# The bound of kaio-verify is tight: honest f32 kernels use at least a hundredth of it. It is sound: they use no more than
+# all of it. And it has teeth: kernels that are wrong in the usual ways are refused.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return
+    bound=$KAIO_SRCDIR/tests/bound
+}
+
+# usage FILE KERNEL FILL COLS: status and the largest part of the bound that is used
+usage() {
+    kaio-verify --run -d cpu --fill="$3" --format=json --kernel="$2" "$bound/$1" rows=40 cols="$4" 2>/dev/null |
+        sed -E 's/.*"status": "([A-Z]+)".*"max_bound": ([^,}]+).*/\1 \2/'
+}
+
+kernels() {
+    sed -n 's/^kernel: //p' "$bound/$1"
+}
+
+@test "honest kernels use between a hundredth and all of the bound" {
+    for kernel in $(kernels honest.yaml); do
+        for fill in normal uniform extreme; do
+            for cols in 31 129 1000; do
+                read -r status part <<<"$(usage honest.yaml "$kernel" $fill $cols)"
+                echo "$kernel $fill $cols: $status, $part of the bound"
+                [ "$status" = PASS ]
+                awk -v part="$part" 'BEGIN { exit !(part >= 0.01 && part <= 1) }'
+            done
+        done
+    done
+}
+
+@test "honest kernels that do not say how deep their sums are pass, too" {
+    sed '/^depth:/d' "$bound/honest.yaml" >any.yaml
+    for fill in normal uniform edge extreme; do
+        run -0 --separate-stderr kaio-verify --run -d cpu --fill=$fill any.yaml rows=20 cols=300
+    done
+}
+
+@test "wrong kernels are refused" {
+    for cols in 31 129 1000 4096; do
+        for kernel in $(kernels wrong.yaml); do
+            fill=$(grep -B1 "^kernel: $kernel\$" "$bound/wrong.yaml" | sed -n 's/^# fill: \([a-z]*\):.*/\1/p')
+            read -r status part <<<"$(usage wrong.yaml "$kernel" "$fill" $cols)"
+            echo "$kernel $fill $cols: $status, $part of the bound"
+            [ "$status" = FAIL ]
+        done
+    done
+}
+
+@test "in any order the bound of a thousand terms still refuses what loses a term" {
+    sed '/^depth:/d' "$bound/wrong.yaml" >any.yaml
+    for kernel in $(kernels wrong.yaml | grep -E 'without|_off|twice|padded|other_row|f16' | grep -v tree_in_f16); do
+        fill=$(grep -B1 "^kernel: $kernel\$" "$bound/wrong.yaml" | sed -n 's/^# fill: \([a-z]*\):.*/\1/p')
+        for cols in 31 1000; do
+            echo "$kernel $fill $cols"
+            run -1 --separate-stderr kaio-verify --run -d cpu --fill="$fill" --kernel="$kernel" any.yaml rows=40 cols=$cols
+        done
+    done
+}
