@@ -55,17 +55,31 @@ static bool make_data(struct rival *v, struct diags *d)
 static void lay_out(struct rival *v)
 {
     struct run *r = v->code.run;
-    v->offset = ARENA_ARRAY(v->a, r->nparam, uint64_t);
-    v->address = ARENA_ARRAY(v->a, r->nparam, uint64_t);
+    v->offset = ARENA_ARRAY(v->a, run_nbuffer(r), uint64_t);
+    v->address = ARENA_ARRAY(v->a, run_nbuffer(r), uint64_t);
     v->repeatable = true;
-    for (size_t i = 0; i < r->nparam; i++) {
-        const struct run_param *p = &r->param[i];
+    for (size_t i = 0; i < run_nbuffer(r); i++) {
+        const struct run_param *p = run_buffer(r, i);
         if (!run_is_buffer(p))
             continue;
         v->offset[i] = v->set_bytes;
         v->set_bytes += (p->host.bytes + RIVAL_ALIGN - 1) / RIVAL_ALIGN * RIVAL_ALIGN;
-        v->repeatable &= p->sym->mode != MODE_INOUT;
+        v->repeatable &= i >= r->nparam || p->sym->mode != MODE_INOUT;
     }
+}
+
+/* The temps that begin as zeros; kernels leave them so. */
+static enum device_status zero_temps(struct rival *v, struct diags *d)
+{
+    const struct run *r = v->code.run;
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < r->ntemp; i++)
+        for (unsigned k = 0; k < v->nset && status == DEVICE_OK; k++)
+            if (r->contract->temps.v[i].is_zero)
+                status = v->dev->queue->fill(v->dev->dev,
+                                             v->base + k * v->set_bytes + v->offset[r->nparam + i],
+                                             0, r->temp[i].host.bytes, d);
+    return status;
 }
 
 /* Contents of the first set from the host, those of the others from the first. */
@@ -112,6 +126,8 @@ static enum device_status make_ready(struct rival *v, struct diags *d)
         status = b->ops->alloc(b->dev, v->nset * v->set_bytes, &label, &v->base, d);
     if (status == DEVICE_OK)
         status = no_messages(v, d);
+    if (status == DEVICE_OK)
+        status = zero_temps(v, d);
     return status == DEVICE_OK ? upload(v, d) : status;
 }
 
@@ -133,7 +149,7 @@ static enum device_status enqueue(struct rival *v, unsigned set, struct diags *d
 {
     struct run *r = v->code.run;
     enum device_status status = DEVICE_OK;
-    for (size_t i = 0; i < r->nparam; i++)
+    for (size_t i = 0; i < run_nbuffer(r); i++)
         v->address[i] = v->base + set * v->set_bytes + v->offset[i];
     plan_addresses(r, &v->code.plan, v->address, v->messages.address);
     for (size_t i = 0; i < v->code.plan.n && status == DEVICE_OK; i++)

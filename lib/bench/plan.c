@@ -87,16 +87,20 @@ static void json_value(struct json *j, enum dtype t, const uint64_t *value)
 static void json_arg(struct json *j, const struct code *c, const struct contract_arg *arg,
                      const uint64_t *value)
 {
-    const struct run_param *p =
-        arg->sym && arg->sym->kind != SYM_DIM ? run_find_param(c->run, arg->sym->name) : NULL;
+    const struct run *r = c->run;
+    size_t i = 0;
+    while (i < run_nbuffer(r) && run_buffer(r, i)->sym != arg->sym)
+        i++;
+    const struct run_param *p = arg->sym && i < run_nbuffer(r) ? run_buffer(r, i) : NULL;
     bool buffer = p && run_is_buffer(p);
     json_object(j, NULL);
     json_str(j, "kind",
-             arg->is_messages ? "messages"
-             : buffer         ? "buffer"
-             : p              ? "scalar"
-             : arg->sym       ? "dim"
-                              : "computed");
+             arg->is_messages           ? "messages"
+             : i >= r->nparam && buffer ? "temp"
+             : buffer                   ? "buffer"
+             : p                        ? "scalar"
+             : arg->sym                 ? "dim"
+                                        : "computed");
     if (arg->sym)
         json_str(j, "name", arg->sym->name);
     json_str(j, "type", arg->is_messages ? "u64" : dtype_name(arg->type));
@@ -150,6 +154,23 @@ static void json_params(struct json *j, struct code *c)
     json_end(j);
 }
 
+static void json_temps(struct json *j, const struct run *r)
+{
+    if (r->ntemp == 0)
+        return;
+    json_array(j, "temps");
+    for (size_t i = 0; i < r->ntemp; i++) {
+        json_object(j, NULL);
+        json_str(j, "name", r->temp[i].sym->name);
+        json_str(j, "type", dtype_name(r->temp[i].sym->type));
+        json_shape(j, &r->temp[i].host);
+        json_uint(j, "bytes", r->temp[i].host.bytes);
+        json_bool(j, "zero", r->contract->temps.v[i].is_zero);
+        json_end(j);
+    }
+    json_end(j);
+}
+
 void bench_plan_json(const struct bench_plan *p, struct buf *out)
 {
     struct code *c = p->code;
@@ -166,6 +187,7 @@ void bench_plan_json(const struct bench_plan *p, struct buf *out)
     json_uint(&j, "bytes", c->bytes);
     json_double(&j, "operations", work_operations(c->spec, p->point));
     json_params(&j, c);
+    json_temps(&j, c->run);
     json_array(&j, "launches");
     for (size_t i = 0; i < c->plan.n; i++)
         json_launch(&j, c, &c->plan.v[i]);

@@ -64,7 +64,7 @@ struct rival {
     uint64_t base; /* of all sets */
     struct code code;
     struct data data;
-    uint64_t *offset, *address; /* by parameter: in a set; of the set queued */
+    uint64_t *offset, *address; /* by run_buffer(): in a set; of the set queued */
     struct device_module *module;
     struct message_buffer messages;
 };

@@ -1,4 +1,4 @@
-/* The buffer in which a kernel's print() and assert() leave their records (data/message.h). Private to lib/run; what
+/* The buffer in which a kernel's print() and assert() leave their records (data/message.h). For lib/run and lib/bench; what
  * was read is in run.h's struct run_messages. */
 #ifndef KAIO_RUN_MESSAGES_H
 #define KAIO_RUN_MESSAGES_H

@@ -1,4 +1,4 @@
-/* The contract's launches with their values. Private to lib/run. */
+/* The contract's launches with their values. For lib/run and lib/bench. */
 #ifndef KAIO_RUN_PLAN_H
 #define KAIO_RUN_PLAN_H
 
