@@ -1,42 +1,87 @@
 # The kernel library: every specs/FAMILY/NAME.yaml is shipped and installed under $(specdir)/specs.
 # append to nobase_dist_spec_DATA
 nobase_dist_spec_DATA = \
-	specs/elementwise/clamp_scale_bf16.yaml \
-	specs/elementwise/clamp_scale_f16.yaml \
-	specs/elementwise/clamp_scale_f32.yaml \
+	specs/elementwise/add.yaml \
+	specs/elementwise/addcmul.yaml \
+	specs/elementwise/bias_add.yaml \
+	specs/elementwise/clamp_scale.yaml \
 	specs/elementwise/gelu.yaml \
 	specs/elementwise/gelu_tanh.yaml \
+	specs/elementwise/mix4.yaml \
+	specs/elementwise/outer.yaml \
 	specs/elementwise/relu.yaml \
+	specs/elementwise/row_scale.yaml \
 	specs/elementwise/saxpy.yaml \
 	specs/elementwise/saxpy_body.yaml \
+	specs/elementwise/scale.yaml \
 	specs/elementwise/silu_gate.yaml \
-	specs/elementwise/vector_add.yaml \
 	specs/gather/embedding.yaml \
+	specs/gather/rope_halves.yaml \
+	specs/gather/rope_pairs.yaml \
 	specs/graph/bfs_step.yaml \
 	specs/graph/spmv.yaml \
 	specs/graphics/mandelbrot_f32.yaml \
 	specs/graphics/mandelbrot_f64.yaml \
 	specs/integer/collatz.yaml \
+	specs/layout/concat.yaml \
+	specs/layout/im2col.yaml \
+	specs/layout/one_hot.yaml \
+	specs/layout/pad_constant.yaml \
+	specs/layout/pad_reflect.yaml \
+	specs/layout/permute_021.yaml \
+	specs/layout/permute_102.yaml \
+	specs/layout/permute_120.yaml \
+	specs/layout/permute_210.yaml \
+	specs/layout/slice.yaml \
 	specs/layout/transpose.yaml \
 	specs/layout/transpose_tiled.yaml \
+	specs/layout/upsample.yaml \
+	specs/loss/cross_entropy.yaml \
 	specs/matmul/naive.yaml \
 	specs/matmul/tiled16.yaml \
 	specs/matmul/tiled64.yaml \
+	specs/norm/add_rms_norm.yaml \
+	specs/norm/add_rms_norm_quant.yaml \
+	specs/norm/batch_norm.yaml \
+	specs/norm/group_norm.yaml \
+	specs/norm/l2_normalize.yaml \
 	specs/norm/layer_norm.yaml \
+	specs/norm/log_softmax.yaml \
+	specs/norm/logsumexp.yaml \
 	specs/norm/rms_norm.yaml \
 	specs/norm/softmax.yaml \
 	specs/physics/nbody.yaml \
+	specs/quant/dequantize.yaml \
 	specs/quant/int8_dequant.yaml \
+	specs/quant/quantize_rows.yaml \
+	specs/quant/quantize_rows_fp8.yaml \
 	specs/random/black_scholes.yaml \
 	specs/random/monte_carlo_pi.yaml \
 	specs/random/option_paths.yaml \
-	specs/reduce/argmax.yaml \
+	specs/reduce/any_all.yaml \
+	specs/reduce/argmax_rows.yaml \
+	specs/reduce/argmin_argmax.yaml \
 	specs/reduce/block_max.yaml \
 	specs/reduce/block_sum.yaml \
+	specs/reduce/col_mean.yaml \
+	specs/reduce/col_sum.yaml \
+	specs/reduce/dot.yaml \
 	specs/reduce/histogram.yaml \
+	specs/reduce/mean.yaml \
+	specs/reduce/min_max.yaml \
+	specs/reduce/norm2.yaml \
+	specs/reduce/row_sum.yaml \
+	specs/reduce/sum_all.yaml \
+	specs/reduce/sum_middle.yaml \
+	specs/reduce/sum_two_axes.yaml \
+	specs/reduce/top1.yaml \
+	specs/reduce/variance.yaml \
 	specs/scan/block_scan.yaml \
 	specs/scan/compact.yaml \
 	specs/sort/bitonic.yaml \
 	specs/sort/radix_pass.yaml \
+	specs/stencil/avg_pool2d.yaml \
 	specs/stencil/blur.yaml \
+	specs/stencil/heat.yaml \
+	specs/stencil/max_pool2d.yaml \
 	specs/sync/spin_lock.yaml

@@ -23,7 +23,7 @@ all_of() {
 }
 
 @test "the library of specs gives none" {
-    run kaio-verify --run --check "$KAIO_SRCDIR"/specs/*/*.yaml
+    run kaio-verify --run --check "$KAIO_SRCDIR"/specs/*/*.yaml "$KAIO_SRCDIR"/tests/data/bodies/*.yaml
     echo "$output"
     [ "$status" = 0 ]
 }

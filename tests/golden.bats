@@ -5,6 +5,7 @@ setup() {
     cd "$BATS_TEST_TMPDIR"
     ln -s "$KAIO_SRCDIR/specs" specs
     ln -s "$KAIO_SRCDIR/tests/golden" golden
+    ln -s "$KAIO_SRCDIR/tests/data/bodies" bodies
     targets=$(kaio-emit --list-targets | cut -d' ' -f1)
 }
 
@@ -44,7 +45,24 @@ golden() {
         grep -q "^[[:space:]]*$spec\( \\\\\)\?$" "$KAIO_SRCDIR/specs/local.mk" || { echo "$spec: not shipped"; false; }
         count=$((count + 1))
     done
-    [ $count -ge 39 ]
+    [ $count -ge 80 ]
+}
+
+@test "every type that a spec is for has a case, and is emitted" {
+    count=0
+    for spec in specs/*/*.yaml; do
+        types=$(sed -n 's/^types: {T: \[\(.*\)\]}$/\1/p' "$spec" | tr -d ,)
+        ! grep -q '^types:' "$spec" || [ -n "$types" ] || { echo "$spec: another form of types"; false; }
+        for type in $types; do
+            [ "$type" = "${types%% *}" ] || grep -q "^  [a-z0-9_]*: {T: $type, " "$spec" || { echo "$spec: no case of $type"; false; }
+            for target in sm_70 sm_90; do
+                kaio-emit -t $target -D T="$type" "$spec" >typed.ptx
+                grep -q "^//@   [a-z0-9]*: .*\b$type\[" typed.ptx || { echo "$spec: nothing is $type"; false; }
+            done
+            count=$((count + 1))
+        done
+    done
+    [ $count -ge 150 ]
 }
 
 @test "every spec is emitted for every target, twice the same" {

@@ -139,6 +139,8 @@ static bool add_trial(struct suite *s, const struct spec_case *c, enum fill_kind
         const struct spec_binding *b = &c->bind.v[k];
         struct run_dim *dim = run_find_dim(r, b->name);
         struct run_param *p = run_find_param(r, b->name);
+        if (b->type != DT_VOID)
+            continue;
         if (dim ? !run_bind_dim(r, dim, b->i, c->name) : !p || !run_bind_scalar(r, p, b->f, b->i))
             return false;
     }
@@ -176,8 +178,11 @@ static bool add_sizes(struct suite *s)
     for (size_t k = 0; s->spec->dims.n == 1 && k < 2; k++) {
         struct spec_case c = {.name = "whole blocks"};
         struct spec_binding *b = VEC_PUSH(s->a, &c.bind);
-        *b = (struct spec_binding){
-            .name = s->spec->dims.v[0]->name, .is_int = true, .i = sizes[k], .f = (double)sizes[k]};
+        *b = (struct spec_binding){.name = s->spec->dims.v[0]->name,
+                                   .type = DT_VOID,
+                                   .is_int = true,
+                                   .i = sizes[k],
+                                   .f = (double)sizes[k]};
         good = good && add_trial(s, &c, FILL_EXACT);
     }
     return good;
@@ -205,7 +210,8 @@ static bool start(struct suite *s)
     s->module = m;
     for (size_t k = 0; k < s->spec->cases.n; k++)
         for (int fill = FILL_EXACT; fill <= FILL_EDGE; fill++)
-            if (fill != FILL_UNIFORM && !add_trial(s, &s->spec->cases.v[k], (enum fill_kind)fill))
+            if (fill != FILL_UNIFORM && spec_case_fits(s->spec, &s->spec->cases.v[k]) &&
+                !add_trial(s, &s->spec->cases.v[k], (enum fill_kind)fill))
                 return false;
     return add_sizes(s) && s->ntrial > 0;
 }

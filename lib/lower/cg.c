@@ -415,6 +415,18 @@ struct cg_home *cg_home_of(const struct cg *g, const struct lang_symbol *sym)
 
 enum { TEMPS = 1600000 }; /* the order of temps among an entry's parameters: behind all others' */
 
+/* ptxas 13.0 crashes where a parameter has the name of an entry, and an entry's is its kernel's, with something behind it
+ * at most: such a parameter gets a name that no identifier of the spec can have. */
+static const char *param_name(struct cg *g, const char *name)
+{
+    for (size_t i = 0; i < g->nspecs; i++) {
+        size_t n = strlen(g->specs[i]->name);
+        if (strncmp(name, g->specs[i]->name, n) == 0 && (name[n] == '\0' || name[n] == '_'))
+            return arena_printf(g->a, "$%s", name);
+    }
+    return name;
+}
+
 struct cg_val cg_param_of(struct cg *g, const struct lang_symbol *sym)
 {
     const struct cg_home *home = cg_home_of(g, sym);
@@ -428,7 +440,7 @@ struct cg_val cg_param_of(struct cg *g, const struct lang_symbol *sym)
     if (sym->name[0] == '$')
         order = TEMPS + sym->id;
     enum dtype t = sym->kind == SYM_BUFFER ? DT_U64 : is_dim ? DT_U32 : sym->type;
-    return load_param(g, sym, sym->name, sym->name, order, t, false);
+    return load_param(g, sym, param_name(g, sym->name), sym->name, order, t, false);
 }
 
 struct cg_val cg_param_computed(struct cg *g, const char *expr)

@@ -668,7 +668,9 @@ void cg_divmod(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q,
     /* a 64-bit division is a hundred instructions: take the 32-bit one where x has no high half */
     int32_t quotient = cg_new_mutable(g, DT_U64), x64 = cg_reg(g, x);
     struct ptx_operand divisor = cg_op(g, y);
-    int32_t high = CG(g, PTX_B64, "shr.u64", ptx_r(x64), ptx_imm(32));
+    bool whole = !fits(y, CG_U32); /* an extent that is computed: its high half counts, too */
+    int32_t both = whole ? CG(g, PTX_B64, "or.b64", ptx_r(x64), divisor) : x64;
+    int32_t high = CG(g, PTX_B64, "shr.u64", ptx_r(both), ptx_imm(32));
     int32_t small = CG(g, PTX_PRED, "setp.eq.u64", ptx_r(high), ptx_imm(0));
     uint32_t narrow = cg_label(g, "div32"), end = cg_label(g, "div");
     cg_jump_if(g, small, true, narrow);
@@ -677,8 +679,7 @@ void cg_divmod(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q,
     cg_place(g, narrow);
     size_t mark = cg_scope_open(g);
     int32_t x32 = CG(g, PTX_B32, "cvt.u32.u64", ptx_r(x64));
-    const struct ptx_operand y32 = fits(y, CG_U32) ? low_operand(y)
-                                                   : ptx_r(CG(g, PTX_B32, "cvt.u32.u64", divisor));
+    struct ptx_operand y32 = whole ? ptx_r(CG(g, PTX_B32, "cvt.u32.u64", divisor)) : low_operand(y);
     int32_t q32 = CG(g, PTX_B32, "div.u32", ptx_r(x32), y32);
     PTX(&g->b, "cvt.u64.u32", ptx_r(quotient), ptx_r(q32));
     cg_scope_close(g, mark);
@@ -687,6 +688,10 @@ void cg_divmod(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q,
     *q = cg_value(DT_I64, quotient);
     int32_t back = CG(g, PTX_B64, "mul.lo.u64", ptx_r(quotient), divisor);
     int32_t rest = CG(g, PTX_B64, "sub.u64", ptx_r(x64), ptx_r(back));
+    if (whole) {
+        *r = cg_value(DT_I64, rest);
+        return;
+    }
     *r = cg_value(DT_I64, CG(g, PTX_B32, "cvt.u32.u64", ptx_r(rest)));
     r->narrow = CG_U32;
 }

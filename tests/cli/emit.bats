@@ -195,11 +195,11 @@ variants() {
 }
 
 @test "--stats counts what is there" {
-    run -0 kaio-emit --stats specs/elementwise/vector_add.yaml
-    [[ $output == *"vector_add: "*" instructions"* ]]
-    text=$(kaio-emit specs/elementwise/vector_add.yaml | grep -c ';$')
-    registers=$(kaio-emit specs/elementwise/vector_add.yaml | grep -c '\.reg')
-    [[ $output == *"vector_add: $((text - registers)) instructions"* ]]
+    run -0 kaio-emit --stats specs/elementwise/add.yaml
+    [[ $output == *"add: "*" instructions"* ]]
+    text=$(kaio-emit specs/elementwise/add.yaml | grep -c ';$')
+    registers=$(kaio-emit specs/elementwise/add.yaml | grep -c '\.reg')
+    [[ $output == *"add: $((text - registers)) instructions"* ]]
     json=$(kaio-emit --stats --format=json two.yaml)
     if command -v python3 >/dev/null; then
         python3 - "$json" <<'END'
@@ -221,7 +221,7 @@ END
     # an fma and two loads of 4 bytes in the loop, a store behind it
     [[ $output == *"work: 20 flop, 84 bytes of global memory, 0.238 flop/byte"* ]]
     [[ $output == *" 1 loop, 0 barriers"* ]]
-    run -0 kaio-emit --stats specs/elementwise/vector_add.yaml
+    run -0 kaio-emit --stats specs/elementwise/add.yaml
     [[ $output == *"ld.global of 16 bytes"* && $output == *"st.global of 16 bytes"* ]]
     cat >k.yaml <<'END'
 kernel: k

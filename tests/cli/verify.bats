@@ -54,14 +54,14 @@ f32s() {
 
 @test "files: nothing to check is an error" {
     f32s 1 2 3 >x.bin
-    run -2 kaio-verify "$specs/elementwise/vector_add.yaml" n=3 x=x.bin y=x.bin
+    run -2 kaio-verify -D T=f32 "$specs/elementwise/add.yaml" n=3 x=x.bin y=x.bin
     [[ "$output" == *"no output is given"* ]]
-    run -2 kaio-verify "$specs/elementwise/vector_add.yaml" n=3 x=x.bin y=x.bin w=x.bin
+    run -2 kaio-verify -D T=f32 "$specs/elementwise/add.yaml" n=3 x=x.bin y=x.bin w=x.bin
     [[ "$output" == *"'w'"* || "$output" == *" w"* ]]
-    run -2 kaio-verify "$specs/elementwise/vector_add.yaml" n=3 x=x.bin y=x.bin z=@zeros
+    run -2 kaio-verify -D T=f32 "$specs/elementwise/add.yaml" n=3 x=x.bin y=x.bin z=@zeros
     [[ "$output" == *"z is an output"* ]]
-    run -2 kaio-verify "$specs/elementwise/vector_add.yaml" n=4 x=x.bin y=x.bin z=x.bin
-    run -2 kaio-verify "$specs/elementwise/vector_add.yaml" n=3 x=x.bin y=x.bin z=missing.npy
+    run -2 kaio-verify -D T=f32 "$specs/elementwise/add.yaml" n=4 x=x.bin y=x.bin z=x.bin
+    run -2 kaio-verify -D T=f32 "$specs/elementwise/add.yaml" n=3 x=x.bin y=x.bin z=missing.npy
     run -2 kaio-verify missing.yaml x=1
     run -2 kaio-verify
 }
@@ -314,7 +314,7 @@ YAML
 }
 
 @test "the whole library passes on the simulator" {
-    run -0 kaio-verify --run -d cpu "$specs"/*/*.yaml
+    run -0 kaio-verify --run -d cpu "$specs"/*/*.yaml "$KAIO_SRCDIR"/tests/data/bodies/*.yaml
     [[ "${lines[-1]}" == *" passed, 0 failed, "* ]]
 }
 

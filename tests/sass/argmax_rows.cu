@@ -1,4 +1,4 @@
-/* specs/reduce/argmax.yaml in CUDA C */
+/* tests/data/bodies/argmax.yaml in CUDA C */
 typedef unsigned u32;
 
 extern "C" __global__ void __launch_bounds__(256)

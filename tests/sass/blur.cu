@@ -1,4 +1,4 @@
-/* specs/stencil/blur.yaml in CUDA C */
+/* tests/data/bodies/blur.yaml in CUDA C */
 typedef unsigned u32;
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -1,4 +1,4 @@
-/* specs/norm/rms_norm.yaml in CUDA C, with CUDA's rsqrtf (2 ulp) */
+/* tests/data/bodies/rms_norm.yaml in CUDA C, with CUDA's rsqrtf (2 ulp) */
 typedef unsigned u32;
 
 static __device__ float block_sum(float v)

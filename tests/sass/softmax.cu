@@ -1,4 +1,4 @@
-/* specs/norm/softmax.yaml in CUDA C, with CUDA's expf (2 ulp) */
+/* tests/data/bodies/softmax.yaml in CUDA C, with CUDA's expf (2 ulp) */
 typedef unsigned u32;
 
 template <bool is_max> static __device__ float block_reduce(float v)
