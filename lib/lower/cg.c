@@ -422,7 +422,7 @@ static const char *param_name(struct cg *g, const char *name)
     for (size_t i = 0; i < g->nspecs; i++) {
         size_t n = strlen(g->specs[i]->name);
         if (strncmp(name, g->specs[i]->name, n) == 0 && (name[n] == '\0' || name[n] == '_'))
-            return arena_printf(g->a, "$%s", name);
+            return arena_printf(g->a, "%s$", name);
     }
     return name;
 }
