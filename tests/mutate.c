@@ -468,16 +468,17 @@ static void report(struct tally *t, const char *name, double least, double least
 }
 
 /* What must be caught, of all mutants and of those that change any byte of an output: of a kernel's sample, which may be
- * an unlucky one, and of all kernels of its sort. Reductions are harder on both: they have spare guards, and leave a
- * result with every thread, so that it is all the same which of them writes it; that of a whole buffer is computed by a grid of
- * which one block does the work. A body's exchange between lanes may add them up in another order besides, and what the
- * low-order terms of a function in a function do is far below the bound of the whole. */
+ * an unlucky one, and of all kernels of its sort. Equations with reductions have an entry for every range of sizes, of
+ * which the trials run the small ones: the rest has no effect on them, so that only the second figure means much there. A
+ * body has spare guards, a reduction leaves its result with every thread, so that it is all the same which of them writes
+ * it, an exchange between lanes may add them up in another order, and what the low-order terms of a function in a function
+ * do is far below the bound of the whole. */
 enum sort { EQUATIONS, BODIES, NSORT };
 static const struct gate {
     const char *name;
     double one, one_effective, all, all_effective;
 } gates[NSORT] = {
-    [EQUATIONS] = {"all kernels made from equations", 0.55, 0.85, 0.84, 0.97},
+    [EQUATIONS] = {"all kernels made from equations", 0.10, 0.75, 0.55, 0.97},
     [BODIES] = {"all kernels with a body", 0.65, 0.85, 0.88, 0.96},
 };
 
