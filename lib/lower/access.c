@@ -222,7 +222,13 @@ static bool walk_expr(struct walk *w, const struct lang_expr *e)
         return false;
     if (!tensor)
         return true;
-    return cg_is_defined(w->g, e->sym) ? walk_definition(w, e) : walk_read(w, e);
+    if (!cg_is_defined(w->g, e->sym))
+        return walk_read(w, e);
+    const bool was = w->guarded;
+    w->guarded |= e->pad != NULL;
+    const bool good = walk_definition(w, e);
+    w->guarded = was;
+    return good;
 }
 
 bool access_walk(struct cg *g, const struct lang_equation *eq, access_visit *visit, void *ctx)

@@ -242,7 +242,7 @@ struct cg {
     /* every read is already in registers: nothing is gained by branching around it */
     bool preloaded;
     /* Conditions become selections: both arms are computed, and what they read is loaded under a predicate. guard: the
-     * one under which memory may be read now, -1: always; guard_varies: it differs between lanes of a vector. */
+     * one under which memory may be read or written now, -1: always; guard_varies: it differs between lanes of a vector. */
     bool converts;
     int32_t guard;
     bool guard_varies;
@@ -572,6 +572,8 @@ struct lower_plan {
     uint32_t block;  /* threads */
     uint32_t vector; /* map: elements of each access */
     uint32_t unroll; /* map: accesses in flight per buffer and thread */
+    uint32_t tile; /* map: the side of a transpose's tiles, elements */
+    struct span tile_span;
     struct span vector_span;
     /* row: threads that share a row in each block, vectors of each, rows of a block, blocks that share a row */
     uint32_t threads, vectors, rows, cluster;

@@ -115,6 +115,9 @@ struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
 struct cg_guard cg_guard(struct cg *g, struct cg_val p, bool varies)
 {
     const struct cg_guard before = {g->guard, g->guard_varies};
+    int64_t c;
+    if (cg_is_const(p, &c) && c)
+        return before;
     if (g->guard >= 0)
         p = cg_binary(g, OP_LAND, cg_value(DT_BOOL, g->guard), p);
     g->guard = cg_reg(g, p);

@@ -350,7 +350,8 @@ bool map_lower(struct cg *g, const struct lower_stage *stage, const struct lower
     struct buf why = buf_in(g->a);
     if (!analyse(g, stage, &m, &why)) {
         lower_explain(g, "  not as flat arrays: %s\n", buf_text(&why));
-        return map_walk_lower(g, stage, plan);
+        struct map_variants all = {.s = stage};
+        return map_tile_lower(g, plan, &all) && (all.done || map_walk_lower(g, plan, &all));
     }
     struct shape s = {.block = plan->block ? plan->block : 256,
                       .vector = plan->vector ? plan->vector : choose_vector(&m),

@@ -46,12 +46,6 @@ struct map_bound {
     struct map_form form;
 };
 
-/* A tile of a transposed input in shared memory (map_tile.c). */
-struct map_tile {
-    const struct lang_expr *read;
-    struct ptx_var *var;
-};
-
 /* Several elements that one load brought. */
 struct map_piece {
     struct cg_val v[MAP_LANES];
@@ -69,9 +63,10 @@ struct map_reader {
     bound; /* indices of intermediates that are being expanded, the outputs' first */
     VEC(struct map_need) needs; /* that were relied on */
     VEC(struct map_piece) pieces;
-    const struct map_tile *tile;
-    uint32_t ntile;
-    bool (*read_tile)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+    /* Answers reads from shared memory: f, the forms of the subscripts. False: not its. */
+    bool (*read_tile)(struct cg *g, const struct lang_expr *e, const struct map_form *f,
+                      struct cg_val *v);
+    void *tiling;
 };
 
 /* ---- map_form.c ---- */
@@ -94,10 +89,38 @@ void map_begin_reading(struct cg *g, struct map_reader *m);
 void map_compute(struct cg *g, struct map_reader *m, const struct lang_equation *const *eq,
                  uint32_t n, struct cg_val *v);
 
+/* ---- map_variant.c: entries of which the launch takes the first that its sizes allow ---- */
+
+struct map_variants {
+    const struct lower_stage *s;
+    uint32_t n;
+    bool done;    /* the last one is for all sizes */
+    size_t items; /* of the module, before the entry that has begun */
+};
+struct map_condition {
+    struct buf text;
+    bool any, never;
+};
+
+struct map_condition map_condition(struct cg *g);
+void map_require(struct map_condition *c, const char *text);
+void map_require_multiple(struct cg *g, struct map_condition *c, const struct lang_expr *e,
+                          uint32_t of);
+/* Begins an entry of `block` threads, KERNEL or KERNEL_part; it is dropped again or ended with its launch. */
+void map_begin(struct cg *g, struct map_variants *all, const char *part, uint32_t block);
+void map_drop(struct cg *g, struct map_variants *all);
+void map_end(struct cg *g, struct map_variants *all, const struct map_condition *c,
+             const char *grid, uint32_t block);
+
 /* ---- map_walk.c: any map, along its outputs' last axis ---- */
 
 bool map_walk_fits(struct cg *g, const struct lower_stage *s, struct buf *why);
-bool map_walk_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan);
+bool map_walk_lower(struct cg *g, const struct lower_plan *plan, struct map_variants *all);
+
+/* ---- map_tile.c: inputs whose rows lie along another axis than the outputs' ---- */
+
+/* Nothing is generated where there are none. */
+bool map_tile_lower(struct cg *g, const struct lower_plan *plan, struct map_variants *all);
 
 /* ---- magic.c: division by what is known at launch ---- */
 

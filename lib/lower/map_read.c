@@ -266,9 +266,9 @@ static bool read(struct cg *g, const struct lang_expr *e, struct cg_val *v)
     struct map_form f[MAP_RANK];
     if (e->nargs == 0)
         return false;
-    if (m->read_tile && m->read_tile(g, e, v))
-        return true;
     find_forms(g, e, f);
+    if (m->read_tile && m->read_tile(g, e, f, v))
+        return true;
     *v = e->pad ? padded(g, e, f) : fetch(g, e, f);
     return true;
 }

@@ -99,7 +99,6 @@ struct walk {
     uint32_t vector, unroll, block;
     uint32_t least; /* elements that can be stored: two of packed types */
     double cost;
-    bool others; /* there are other variants */
 };
 
 static bool survey(struct cg *g, const struct lower_stage *s, struct walk *w, struct buf *why)
@@ -145,7 +144,7 @@ bool map_walk_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
 /* ---- positions ------------------------------------------------------------------------------------ */
 
 struct variant {
-    const char *part; /* of its name; NULL: the first */
+    const char *part; /* of its name, unless it is the first */
     uint32_t lanes;
     bool assumes, large;
 };
@@ -267,81 +266,36 @@ static void compute(struct cg *g, const struct walk *w, const struct variant *v,
 
 /* ---- variants ------------------------------------------------------------------------------------- */
 
-struct condition {
-    struct buf text;
-    bool any, never;
-};
-
-static void require(struct cg *g, struct condition *c, const char *text)
-{
-    (void)g;
-    buf_printf(&c->text, "%s%s", c->any ? " && " : "", text);
-    c->any = true;
-}
-
-static void require_multiple(struct cg *g, struct condition *c, const struct lang_expr *e,
-                             uint32_t of)
-{
-    int64_t v;
-    if (of < 2)
-        return;
-    if (lang_const_int(e, &v)) {
-        c->never |= v % of != 0;
-        return;
-    }
-    const bool atom = inspect_strip(e)->kind == E_NAME;
-    require(g, c,
-            arena_printf(g->a, atom ? "%s %% %u == 0" : "(%s) %% %u == 0", lang_expr_text(g->a, e),
-                         of));
-}
-
 /* What the variant needs before it is generated. */
-static struct condition condition_of(struct cg *g, const struct walk *w, const struct variant *v,
-                                     struct cg_val total, const char *text)
+static struct map_condition condition_of(struct cg *g, const struct walk *w,
+                                         const struct variant *v, struct cg_val total,
+                                         const char *text)
 {
-    struct condition c = {.text = buf_in(g->a)};
+    struct map_condition c = map_condition(g);
     int64_t n;
-    require_multiple(g, &c, w->shape->dims[w->shape->rank - 1], v->lanes);
+    map_require_multiple(g, &c, w->shape->dims[w->shape->rank - 1], v->lanes);
     if (v->large)
         return c;
     if (cg_is_const(total, &n))
         c.never |= n > MOST_SMALL;
     else
-        require(g, &c, arena_printf(g->a, "%s <= %d", text, MOST_SMALL));
+        map_require(&c, arena_printf(g->a, "%s <= %d", text, MOST_SMALL));
     return c;
 }
 
-static const char *variant_name(struct cg *g, const struct lower_stage *s, const char *part)
-{
-    const size_t n = strlen(g->spec->name);
-    if (!part)
-        return s->entry;
-    if (strcmp(s->entry, g->spec->name) != 0)
-        part = arena_printf(g->a, "%s_%s", s->entry + n + 1, part);
-    const char *name = lower_entry_name(g, part);
-    while (ptx_find_entry(g->module, name))
-        name = lower_entry_name(g, part = arena_printf(g->a, "%s_", part));
-    return name;
-}
-
-/* One entry. *always: it is for all sizes that are left; *same: it relies on nothing that one without assumptions
- * would not. */
-static bool lower_variant(struct cg *g, const struct walk *w, const struct variant *v, bool *always,
-                          bool *same)
+/* One entry. *same: it relies on nothing that one without assumptions would not. */
+static bool lower_variant(struct cg *g, const struct walk *w, const struct variant *v,
+                          struct map_variants *all, bool *same)
 {
     const char *text;
     struct map_reader m = {.lanes = v->lanes, .shape = w->shape, .assumes = v->assumes};
-    *always = false;
+    map_begin(g, all, v->part, w->block);
     *same = true;
-    const size_t items = g->module->items.n;
-    cg_begin(g, variant_name(g, w->s, v->part));
-    g->block[0] = w->block;
-    g->block[1] = g->block[2] = 1;
     cg_at(g, w->s->eq[0]->span);
     struct cg_val total = shape_total(g, w->shape, v->lanes, &text);
-    struct condition c = condition_of(g, w, v, total, text);
+    struct map_condition c = condition_of(g, w, v, total, text);
     if (c.never) {
-        g->module->items.n = items;
+        map_drop(g, all);
         return true;
     }
     if (!v->large)
@@ -349,31 +303,22 @@ static bool lower_variant(struct cg *g, const struct walk *w, const struct varia
     map_begin_reading(g, &m);
     compute(g, w, v, &m, total);
     for (size_t i = 0; i < m.needs.n; i++)
-        require_multiple(g, &c, m.needs.v[i].e, m.needs.v[i].of);
+        map_require_multiple(g, &c, m.needs.v[i].e, m.needs.v[i].of);
     *same = m.needs.n == 0;
-    *always = !c.any;
-    g->func->reqntid[0] = w->block;
-    g->func->reqntid[1] = g->func->reqntid[2] = 1;
-    struct contract_launch *l =
-        cg_launch(g, arena_printf(g->a, "ceil_div(%s, %u)", text, w->block * w->unroll),
-                  arena_printf(g->a, "%u", w->block));
-    if (c.any)
-        l->when = contract_expr(g->a, g->contract, buf_text(&c.text));
-    else if (v->part)
-        l->when = contract_expr(g->a, g->contract, "true");
-    lower_explain(g, "  %s: %u threads, %u x %u elements along %s for each%s%s\n", l->entry,
+    lower_explain(g, "  %s: %u threads, %u x %u elements along %s for each%s%s\n", g->func->name,
                   w->block, w->unroll, v->lanes, w->s->eq[0]->index[w->shape->rank - 1]->name,
                   c.any ? ", when " : "", c.any ? buf_text(&c.text) : "");
-    cg_end(g, l);
+    map_end(g, all, &c, arena_printf(g->a, "ceil_div(%s, %u)", text, w->block * w->unroll),
+            w->block);
     return !g->failed;
 }
 
-bool map_walk_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)
+bool map_walk_lower(struct cg *g, const struct lower_plan *plan, struct map_variants *all)
 {
     struct walk w;
     struct buf why = buf_in(g->a);
-    if (!survey(g, s, &w, &why))
-        return cg_error(g, s->eq[0]->span, "%s", buf_text(&why));
+    if (!survey(g, all->s, &w, &why))
+        return cg_error(g, all->s->eq[0]->span, "%s", buf_text(&why));
     w.block = plan->block ? plan->block : BLOCK;
     w.unroll = plan->unroll ? plan->unroll : w.unroll;
     w.vector = plan->vector ? plan->vector : w.vector;
@@ -382,21 +327,16 @@ bool map_walk_lower(struct cg *g, const struct lower_stage *s, const struct lowe
             g, plan->vector_span,
             "packed 4-bit elements are stored two at a time: 'vector' must be at least 2");
     const struct variant variants[] = {
-        {NULL, w.vector, true, false},
+        {"vector", w.vector, true, false},
         {"rows", w.vector, false, false},
         {"single", w.least, false, false},
         {"large", w.least, false, true},
     };
-    bool first = true, always = false, same = false;
-    for (uint32_t i = 0; i < 4 && !always; i++) {
-        struct variant v = variants[i];
-        if ((i == 1 && same) || (i == 2 && w.vector == w.least && !first))
-            continue;
-        v.part = first ? NULL : v.part;
-        const size_t launches = g->contract->launches.n;
-        if (!lower_variant(g, &w, &v, &always, &same))
+    bool same = false;
+    for (uint32_t i = 0; i < 4 && !all->done; i++) {
+        const bool again = (i == 1 && same) || (i == 2 && w.vector == w.least && all->n);
+        if (!again && !lower_variant(g, &w, &variants[i], all, &same))
             return false;
-        first &= g->contract->launches.n == launches;
     }
     return true;
 }

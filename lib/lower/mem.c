@@ -197,7 +197,8 @@ void cg_store_at(struct cg *g, enum dtype t, struct cg_place_of at, struct cg_va
     const char *type = load_type(t);
     snprintf(m, sizeof m, "st%s.%s.%s", at.order ? at.order : "", cg_space_word(at.space),
              type[0] == 's' ? type[1] == '8' ? "u8" : "u16" : type);
-    PTX(&g->b, m, cg_mem(at), cg_op(g, v));
+    const struct ptx_operand from = cg_op(g, v);
+    ptx_emit(&g->b, g->guard, false, m, PTX_ARGS(cg_mem(at), from));
 }
 
 void cg_store(struct cg *g, const struct lang_symbol *t, struct cg_place_of at, struct cg_val v)
@@ -244,7 +245,7 @@ static void move_words(struct cg *g, const char *what, struct cg_place_of place,
         if (load)
             ptx_emit(&g->b, g->guard, false, m, PTX_ARGS(v, at));
         else
-            PTX(&g->b, m, at, v);
+            ptx_emit(&g->b, g->guard, false, m, PTX_ARGS(at, v));
         i += k;
     }
 }

@@ -7,7 +7,7 @@
 
 const struct strategy strategies[] = {
     {"row", row_fits, row_lower, {"threads", "vectors", "rows", "cluster", NULL}, true},
-    {"map", map_fits, map_lower, {"block", "vector", "unroll", NULL}, false},
+    {"map", map_fits, map_lower, {"block", "vector", "unroll", "tile", NULL}, false},
     {"naive", naive_fits, naive_lower, {"block", NULL}, false},
 };
 const size_t nstrategies = sizeof strategies / sizeof *strategies;
@@ -100,6 +100,10 @@ static bool read_option(struct cg *g, const struct strategy *s, const struct spe
     if (strcmp(o->key, "vector") == 0) {
         plan->vector_span = o->value_span;
         return number(g, o, 1, 32, true, &plan->vector);
+    }
+    if (strcmp(o->key, "tile") == 0) {
+        plan->tile_span = o->value_span;
+        return number(g, o, 16, 128, true, &plan->tile);
     }
     if (strcmp(o->key, "threads") == 0)
         return number(g, o, 1, 1024, false, &plan->threads);

@@ -81,3 +81,47 @@ kernel() {
     run -2 kaio-emit k.yaml
     [[ $output == *"'vector' must be at least 2"* ]]
 }
+
+@test "transposes go through tiles of shared memory, both sides in whole runs" {
+    kernel 'x: in f16[b, n, m]; y: out f16[b, m, n]' 'y[i,j,k] = x[i,k,j] + 1' >k.yaml
+    kaio-emit -D n=4096 -D m=4096 k.yaml >k.ptx
+    [ "$(grep -c '^.visible .entry' k.ptx)" = 1 ]
+    [ "$(grep -c 'ld.global.nc.b32' k.ptx)" = 8 ]
+    [ "$(grep -c 'st.global.b32' k.ptx)" = 8 ]
+    grep -q 'tile0\[8320\]' k.ptx
+    ! grep -q '@' k.ptx # the tiles are whole
+    # an output that two transposes and plain reads make
+    kernel 'p: in f32[n, m]; q: in f32[n, m]; r: in f32[m, n]; y: out f32[m, n]' \
+        'y[j,k] = p[k,j] * q[k,j] + r[j,k] + p[k,j]' >k.yaml
+    kaio-emit k.yaml | sed '/^}/q' >k.ptx
+    [ "$(grep -c 'shared .align' k.ptx)" = 2 ]
+    [ "$(grep -c 'ld.global' k.ptx)" = 12 ]
+}
+
+@test "tiles are as scheduled, or refused" {
+    kernel 'x: in f32[n, m]; y: out f32[m, n]' 'y[j,k] = x[k,j]' >k.yaml
+    for schedule in 'tile: 64' 'tile: 64, vector: 4' 'tile: 32, vector: 2, block: 128' 'tile: 64, block: 512, vector: 2' 'tile: 16, block: 64'; do
+        { cat k.yaml; echo "schedule: {$schedule}"; printf 'cases: {a: {n: 64, m: 128}, b: {n: 18, m: 66}, c: {n: 67, m: 33}}\n'; } >s.yaml
+        run -0 kaio-verify --run -d cpu --check s.yaml
+        [[ $output == *"6 passed, 0 failed, 0 skipped" ]]
+    done
+    { cat k.yaml; echo 'schedule: {tile: 24}'; } >s.yaml
+    run -2 kaio-emit s.yaml
+    [[ $output == *"'tile' is a power of two from 16 to 128, not '24'"* ]]
+    { cat k.yaml; echo 'schedule: {tile: 64, block: 96}'; } >s.yaml
+    run -2 kaio-emit s.yaml
+    [[ $output == *"96 threads can't walk a tile of 64 x 64 elements"* ]]
+    { cat k.yaml; echo 'schedule: {tile: 128, vector: 8}'; } >s.yaml
+    run -2 kaio-emit s.yaml
+    [[ $output == *"66048 bytes of shared memory, more than 49152"* ]]
+}
+
+@test "nothing is computed of no elements" {
+    kernel 'x: in f32[n, m]; b: in f32[m]; y: out f32[m, n]; z: out f32[m, n, 2]' \
+        "$(printf 'y[j,k] = x[k,j] + b[j]\nz[j,k,i] = x[k,j] * i')" >k.yaml
+    kaio-emit k.yaml >k.ptx
+    for sizes in 'n=0 m=5' 'n=64 m=0' 'n=0 m=0'; do
+        # shellcheck disable=SC2086
+        run -0 kaio-run -d cpu --check k.ptx $sizes x=@ones b=@ones
+    done
+}

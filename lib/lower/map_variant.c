@@ -1,0 +1,68 @@
+#include <config.h>
+
+#include "lower/map.h"
+
+struct map_condition map_condition(struct cg *g)
+{
+    return (struct map_condition){.text = buf_in(g->a)};
+}
+
+void map_require(struct map_condition *c, const char *text)
+{
+    buf_printf(&c->text, "%s%s", c->any ? " && " : "", text);
+    c->any = true;
+}
+
+void map_require_multiple(struct cg *g, struct map_condition *c, const struct lang_expr *e,
+                          uint32_t of)
+{
+    int64_t v;
+    if (of < 2)
+        return;
+    if (lang_const_int(e, &v)) {
+        c->never |= v % of != 0;
+        return;
+    }
+    const bool atom = inspect_strip(e)->kind == E_NAME;
+    map_require(c, arena_printf(g->a, atom ? "%s %% %u == 0" : "(%s) %% %u == 0",
+                                lang_expr_text(g->a, e), of));
+}
+
+/* KERNEL_part, or of a further stage KERNEL_stage_part, unlike every other entry. */
+static const char *entry_name(struct cg *g, const struct lower_stage *s, const char *part)
+{
+    const size_t n = strlen(g->spec->name);
+    if (strcmp(s->entry, g->spec->name) != 0)
+        part = arena_printf(g->a, "%s_%s", s->entry + n + 1, part);
+    const char *name = lower_entry_name(g, part);
+    while (ptx_find_entry(g->module, name))
+        name = lower_entry_name(g, part = arena_printf(g->a, "%s_", part));
+    return name;
+}
+
+void map_begin(struct cg *g, struct map_variants *all, const char *part, uint32_t block)
+{
+    all->items = g->module->items.n;
+    cg_begin(g, all->n ? entry_name(g, all->s, part) : all->s->entry);
+    g->block[0] = block;
+    g->block[1] = g->block[2] = 1;
+}
+
+void map_drop(struct cg *g, struct map_variants *all)
+{
+    g->module->items.n = all->items;
+}
+
+void map_end(struct cg *g, struct map_variants *all, const struct map_condition *c,
+             const char *grid, uint32_t block)
+{
+    g->func->reqntid[0] = block;
+    g->func->reqntid[1] = g->func->reqntid[2] = 1;
+    struct contract_launch *l = cg_launch(g, grid, arena_printf(g->a, "%u", block));
+    if (c->any || all->n)
+        l->when =
+            contract_expr(g->a, g->contract, c->any ? buf_text((struct buf *)&c->text) : "true");
+    all->n++;
+    all->done = !c->any;
+    cg_end(g, l);
+}
