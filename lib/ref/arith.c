@@ -245,13 +245,13 @@ void eval_fmul(struct frame *f, const struct node *n, const uint8_t *mask)
         redo(op_mul, n, a, b, o);
 }
 
-/* What x * (1/y) loses beside the product's own rounding: half an ulp of 1/y. Where 1/y overflows, or y is no number,
- * a kernel must divide. A power of two loses nothing. */
+/* What x * (1/y) loses beside the product's own rounding: half an ulp of 1/y. A kernel may scale y first, so that 1/y
+ * neither overflows nor is subnormal; where y is 0 or no number it must divide. A power of two loses nothing. */
 static double reciprocal_loss(const struct rounding *r, double x, double y, double ey)
 {
     double a = fabs(y);
     int exponent;
-    if (!(a > 0x1p-128 && a < INFINITY) || (frexp(a, &exponent) == 0.5 && ey == 0))
+    if (!(a > 0 && a < INFINITY) || (frexp(a, &exponent) == 0.5 && ey == 0))
         return 0;
     return fabs(x) * fmax(r->unit / a, r->tiny);
 }

@@ -1,22 +1,16 @@
 #include <config.h>
 
-#include "ref/program.h"
+#include "ref/compile.h"
 
 #include <float.h>
 
-/* The expression tree of one equation becomes nodes. Index variables get their slots first, in a row, so that a reduction
- * can save and restore them together. */
-struct compiler {
-    struct program *p;
-    struct diags *d;
-    struct equation *eq;
-    VEC(const struct lang_symbol *) index; /* symbols, in the order of their slots */
-};
+static struct node *compile(struct compiler *c, const struct lang_expr *e)
+{
+    return ref_compile_expr(c, e);
+}
 
-static struct node *compile(struct compiler *c, const struct lang_expr *e);
-
-static struct node *node_new(struct compiler *c, const struct lang_expr *e, node_eval *eval,
-                             uint32_t nargs)
+struct node *ref_node_new(struct compiler *c, const struct lang_expr *e, node_eval *eval,
+                          uint32_t nargs)
 {
     struct node *n = ARENA_NEW(c->p->arena, struct node);
     n->eval = eval;
@@ -40,7 +34,7 @@ static bool compile_args(struct compiler *c, struct node *n, struct lang_expr *c
 
 static struct node *constant(struct compiler *c, const struct lang_expr *e, double v, int64_t i)
 {
-    struct node *n = node_new(c, e, NULL, 0);
+    struct node *n = ref_node_new(c, e, NULL, 0);
     *VEC_PUSH(c->p->arena, &c->p->constants) = n;
     *VEC_PUSH(c->p->arena, &c->p->constant_v) = v;
     *VEC_PUSH(c->p->arena, &c->p->constant_i) = i;
@@ -73,7 +67,7 @@ static struct node *load(struct compiler *c, const struct lang_expr *e)
         diag_error(c->d, e->span, "'%s' has more than %d dimensions", e->sym->name, MAX_RANK);
         return NULL;
     }
-    struct node *n = node_new(c, e, eval_load, e->kind == E_INDEX ? e->nargs : 0);
+    struct node *n = ref_node_new(c, e, eval_load, e->kind == E_INDEX ? e->nargs : 0);
     n->tensor = t;
     if (n->nargs != t->rank) {
         diag_error(c->d, e->span, "'%s' has %u dimensions, not %u", e->sym->name, t->rank,
@@ -101,13 +95,14 @@ static struct node *name(struct compiler *c, const struct lang_expr *e)
         uint32_t slot = index_slot(c, s);
         if (slot == UINT32_MAX)
             break;
-        struct node *n = node_new(c, e, NULL, 0);
+        struct node *n = ref_node_new(c, e, NULL, 0);
         c->p->nslot--;
         n->slot = slot;
         return n;
     }
     case SYM_BUFFER:
     case SYM_TENSOR: return load(c, e);
+    case SYM_LOCAL: return ref_inline_local(c, e);
     default: break;
     }
     diag_error(c->d, e->span, "'%s' has no value in the reference", s->name);
@@ -123,7 +118,7 @@ static struct node *unary(struct compiler *c, const struct lang_expr *e)
     node_eval *eval = e->op == OP_NOT           ? eval_not
                       : dtype_is_float(e->type) ? eval_fneg
                                                 : eval_iunary;
-    struct node *n = node_new(c, e, eval, 1);
+    struct node *n = ref_node_new(c, e, eval, 1);
     return compile_args(c, n, e->args) ? n : NULL;
 }
 
@@ -168,6 +163,40 @@ static bool is_computed(const struct lang_expr *e)
     return false;
 }
 
+/* Whether it varies with an index, reductions over it aside. */
+static bool varies(const struct lang_expr *e, const struct lang_symbol *index)
+{
+    bool any = e->kind == E_NAME && e->sym == index;
+    for (uint32_t k = 0; k < e->nargs && e->kind != E_REDUCE; k++)
+        any |= varies(e->args[k], index);
+    return any || (e->kind == E_INDEX && e->pad && varies(e->pad, index));
+}
+
+static bool reduces(const struct lang_expr *e)
+{
+    bool any = e->kind == E_REDUCE;
+    for (uint32_t k = 0; k < e->nargs; k++)
+        any |= reduces(e->args[k]);
+    return any;
+}
+
+/* A quotient that a kernel may compute as x * (1 / y): y is computed by equations or a reduction, or it is the same
+ * all along a row of a kernel that reduces. */
+static bool by_reciprocal(const struct compiler *c, const struct lang_expr *e)
+{
+    const struct lang_equations *q = spec_oracle(c->p->in->spec);
+    const struct lang_equation *eq = c->eq->src;
+    const struct lang_symbol *last = eq->nindex ? eq->index[eq->nindex - 1] : NULL;
+    if (is_computed(e->args[1]))
+        return true;
+    if (!last || varies(e->args[1], last) || !varies(e->args[0], last))
+        return false;
+    for (size_t k = 0; k < q->n; k++)
+        if (reduces(q->v[k]->rhs))
+            return true;
+    return false;
+}
+
 static struct node *binary(struct compiler *c, const struct lang_expr *e)
 {
     node_eval *eval = binary_eval(e);
@@ -175,12 +204,12 @@ static struct node *binary(struct compiler *c, const struct lang_expr *e)
         diag_error(c->d, e->span, "this operator has no meaning for floats in the reference");
         return NULL;
     }
-    struct node *n = node_new(c, e, eval, 2);
+    struct node *n = ref_node_new(c, e, eval, 2);
     n->from = e->args[0]->type;
     n->rounded = is_basic(n) && c->p->in->spec->math == MATH_STRICT;
     if (eval == eval_fdiv && e->type == DT_F32 && c->p->in->spec->math == MATH_FAST)
         n->round.unit *= 4; /* div.full: 2 ulp */
-    n->reciprocal = eval == eval_fdiv && is_computed(e->args[1]);
+    n->reciprocal = eval == eval_fdiv && by_reciprocal(c, e);
     if (!compile_args(c, n, e->args))
         return NULL;
     for (uint32_t k = 0; k < 2; k++)
@@ -190,7 +219,7 @@ static struct node *binary(struct compiler *c, const struct lang_expr *e)
 
 static struct node *conditional(struct compiler *c, const struct lang_expr *e)
 {
-    struct node *n = node_new(c, e, dtype_is_float(e->type) ? eval_fcond : eval_icond, 3);
+    struct node *n = ref_node_new(c, e, dtype_is_float(e->type) ? eval_fcond : eval_icond, 3);
     return compile_args(c, n, e->args) ? n : NULL;
 }
 
@@ -211,7 +240,7 @@ static struct node *cast(struct compiler *c, const struct lang_expr *e)
                       : tf            ? eval_int_to_float
                       : ff            ? eval_float_to_int
                                       : eval_int_to_int;
-    struct node *n = node_new(c, e, eval, 1);
+    struct node *n = ref_node_new(c, e, eval, 1);
     n->from = from;
     n->args[0] = a;
     return n;
@@ -274,12 +303,8 @@ static bool may_be_half(const struct compiler *c, const struct lang_expr *e)
 static struct node *call(struct compiler *c, const struct lang_expr *e)
 {
     node_eval *eval = NULL;
-    if (e->func) {
-        diag_error(c->d, e->span,
-                   "'%s' is a function of functions:, which the reference can't call",
-                   e->func->name);
-        return NULL;
-    }
+    if (e->func)
+        return ref_inline_call(c, e);
     if (e->fn >= FN_AS_U32 && e->fn <= FN_AS_BF16)
         eval = eval_bitcast;
     else if (e->fn == FN_UNIFORM || e->fn == FN_NORMAL)
@@ -292,7 +317,7 @@ static struct node *call(struct compiler *c, const struct lang_expr *e)
         diag_error(c->d, e->span, "this function has no meaning in the reference");
         return NULL;
     }
-    struct node *n = node_new(c, e, eval, e->nargs);
+    struct node *n = ref_node_new(c, e, eval, e->nargs);
     n->func = ref_func_find(e->fn);
     n->ulp = ref_func_ulp(e->fn, e->type);
     if (may_be_half(c, e))
@@ -312,7 +337,7 @@ static struct node *lane(struct compiler *c, const struct lang_expr *e)
         diag_error(c->d, e->span, "of vectors, the reference knows philox(...).x alone");
         return NULL;
     }
-    struct node *n = node_new(c, v, eval_random, v->nargs);
+    struct node *n = ref_node_new(c, v, eval_random, v->nargs);
     n->lane = (unsigned)e->ival & 3;
     return compile_args(c, n, v->args) ? n : NULL;
 }
@@ -320,7 +345,7 @@ static struct node *lane(struct compiler *c, const struct lang_expr *e)
 static struct node *reduce(struct compiler *c, const struct lang_expr *e)
 {
     struct arena *a = c->p->arena;
-    struct node *n = node_new(c, e, eval_reduce, 0);
+    struct node *n = ref_node_new(c, e, eval_reduce, 0);
     struct reduce *r = n->reduce = ARENA_NEW(a, struct reduce);
     r->kind = e->reduce;
     r->depth = c->p->depth;
@@ -345,7 +370,7 @@ static struct node *reduce(struct compiler *c, const struct lang_expr *e)
     return n;
 }
 
-static struct node *compile(struct compiler *c, const struct lang_expr *e)
+struct node *ref_compile_expr(struct compiler *c, const struct lang_expr *e)
 {
     switch (e->kind) {
     case E_INT:

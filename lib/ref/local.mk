@@ -4,10 +4,12 @@ lib_libkaiocore_la_SOURCES += \
 	lib/ref/compare.c \
 	lib/ref/compare.h \
 	lib/ref/compile.c \
+	lib/ref/compile.h \
 	lib/ref/eval.c \
 	lib/ref/fill.c \
 	lib/ref/fill.h \
 	lib/ref/func.c \
+	lib/ref/inline.c \
 	lib/ref/integer.c \
 	lib/ref/load.c \
 	lib/ref/parallel.c lib/ref/parallel.h \

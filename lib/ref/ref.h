@@ -11,8 +11,9 @@
  *   - a sum of n terms t that are not zero adds (n-1) u_T max(sum of the positive ones, sum of the negative ones) and the
  *     errors of its terms: any order, any tree. Where no term goes through more than depth roundings, it adds depth u_T
  *     sum(|t|) if that is less. If every partial sum is representable whatever the order, nothing is added.
- *   - a quotient whose divisor is computed by an equation or a reduction may be a product with the divisor's reciprocal, which
- *     rounds once more (and loses more where the reciprocal is subnormal).
+ *   - a quotient whose divisor is computed by an equation or a reduction, or where something is reduced and the divisor is the
+ *     same all along the left side's last index, may be a product with the divisor's reciprocal, which rounds once more (and
+ *     loses more where the reciprocal is subnormal).
  *   - a function adds its documented error in ulp; its argument's error is propagated through the ends of the
  *     interval where the function is monotone, through a Lipschitz constant elsewhere.
  *   - T(a op b), an explicit conversion to the operation's own type, is a rounding point: exact operands give the

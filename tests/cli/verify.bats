@@ -587,3 +587,50 @@ YAML
     run -0 --separate-stderr kaio-verify --run -d cpu --check --shapes=2:8 --fill=normal "$specs"/norm/*.yaml \
         "$specs"/reduce/*.yaml "$specs"/elementwise/*.yaml
 }
+
+@test "equations may call functions of variables, if and return" {
+    cat >calls.yaml <<'YAML'
+kernel: calls
+params:
+  x: in f32[n]
+  y: out f32[n + 6]
+  z: out f32[n]
+functions: |
+  i64 mirror(i64 i, i64 n) {
+    if (i < 0) return -i;
+    if (i >= n) return 2 * n - 2 - i;
+    return i;
+  }
+  f32 twice(f32 a) {
+    f32 b = a;
+    b += a;
+    if (b > 1.0f) { b = b * 0.5f; } else b = -b;
+    return b;
+  }
+  f32 fold(f32 a) { return twice(twice(a)) + twice(a); }
+compute: |
+  y[i] = x[mirror(i - 3, n)]
+  z[i] = fold(x[i] * 0.7)
+cases:
+  a: {n: 40}
+---
+kernel: written_out
+params:
+  x: in f32[n]
+  z: out f32[n]
+compute: |
+  a[i] = x[i] * 0.7
+  b[i] = a[i] + a[i] > 1 ? (a[i] + a[i]) * 0.5 : -(a[i] + a[i])
+  c[i] = b[i] + b[i] > 1 ? (b[i] + b[i]) * 0.5 : -(b[i] + b[i])
+  z[i] = c[i] + b[i]
+cases:
+  a: {n: 40}
+YAML
+    run -0 --separate-stderr kaio-verify --run -d cpu --fill=normal,edge,extreme calls.yaml
+    # the reference of the one is that of the other
+    kaio-run -d cpu <(kaio-emit <(sed '/^---/,$d' calls.yaml) 2>/dev/null) n=40 x=@normal:3 y=y.npy z=z.npy
+    run -0 --separate-stderr kaio-verify --kernel=written_out calls.yaml x=@normal:3 z=z.npy
+    sed 's/f32 b = a;/f32 b = a; for (u32 i = 0; i < 3; i++) b = b * a;/' calls.yaml >loop.yaml
+    run -2 kaio-verify --run -d cpu --kernel=calls loop.yaml
+    [[ "$output" == *"the reference can't follow 'twice': it knows variables, if and return alone"* ]]
+}
