@@ -476,15 +476,15 @@ class Contender:
         return v[-1], (v[n // 2] if n % 2 else (v[n // 2 - 1] + v[n // 2]) / 2), v[0]
 
 
-def capture(torch, contender, sets, seconds):
+def capture(torch, contender, sets, seconds, stream):
     """A graph of executions on one set after the other, of a millisecond at least where GRAPH_MOST will do."""
     rotations = max(1, math.ceil(GRAPH_SECONDS / max(seconds, 1e-7) / sets))
     contender.n = min(rotations * sets, max(GRAPH_MOST // sets, 1) * sets)
     contender.graph = None
     graph = torch.cuda.CUDAGraph()
-    stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):  # torch.cuda.graph() would collect garbage first, each time
+        contender.enqueue(0)  # libraries make what they need on this stream now
         graph.capture_begin()
         for i in range(contender.n):
             contender.enqueue(i % sets)
@@ -521,10 +521,10 @@ def order(n, round_):
 def measure(torch, contenders, sets, args):
     events = (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
     for c in contenders:
-        capture(torch, c, sets, estimate(torch, c, events))
+        capture(torch, c, sets, estimate(torch, c, events), args.stream)
         seconds = batch(torch, c, 1, events)
         if seconds * c.n < GRAPH_SECONDS / 2:  # the estimate was of the host's time
-            capture(torch, c, sets, seconds)
+            capture(torch, c, sets, seconds, args.stream)
             seconds = batch(torch, c, 1, events)
         c.repeats = max(1, math.ceil(args.round_ms * 1e-3 / (seconds * c.n)))
     for round_ in range(args.warm + args.runs):
@@ -831,7 +831,7 @@ def main(argv):
         with tarfile.open(args.load_cache) as tar:
             tar.extractall(args.cache)
     torch = import_torch(args)
-    torch.zeros(1, device="cuda")
+    args.stream = torch.cuda.Stream()  # of all captures
     settings(torch)
     with tempfile.TemporaryDirectory() as keep:
         make_plans(args, rows, keep)

@@ -26,6 +26,7 @@ struct code {
     const struct ptx_module *module;
     struct contract *contract;
     struct run *run;     /* every shape known */
+    uint64_t depth;      /* of its sums, as ref_options has it */
     struct plan plan;    /* of its launches */
     struct ref_input in; /* its dimensions and scalars; buffers where they were filled */
     uint64_t footprint;  /* bytes of all its buffers, each once */

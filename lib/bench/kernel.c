@@ -41,7 +41,8 @@ static void share_inputs(struct rival *v)
 
 static bool make_data(struct rival *v, struct diags *d)
 {
-    if (!v->same_spec || v->subject == v)
+    /* other code for the same spec is judged by one reference, unless it adds in another way */
+    if (!v->same_spec || v->subject == v || v->code.depth != v->subject->code.depth)
         return data_make(&v->code, v->point, &v->data_options, &v->data, d);
     share_inputs(v);
     v->data = (struct data){.code = v->subject->data.code,

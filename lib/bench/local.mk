@@ -1,4 +1,5 @@
 lib_libkaiocore_la_SOURCES += \
+	lib/bench/baseline.c lib/bench/baseline.h \
 	lib/bench/bench.c lib/bench/bench.h \
 	lib/bench/code.c lib/bench/code.h \
 	lib/bench/copy.c \
@@ -6,6 +7,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/bench/kernel.c lib/bench/rival.h \
 	lib/bench/measure.c lib/bench/measure.h \
 	lib/bench/plan.c lib/bench/plan.h \
+	lib/bench/plot.c lib/bench/plot.h \
 	lib/bench/report.c lib/bench/report.h \
 	lib/bench/sweep.c lib/bench/sweep.h \
 	lib/bench/work.c lib/bench/work.h

@@ -5,7 +5,9 @@
 #include "base/io.h"
 #include "base/num.h"
 #include "base/progress.h"
+#include "bench/baseline.h"
 #include "bench/plan.h"
+#include "bench/plot.h"
 #include "bench/report.h"
 #include "bench/work.h"
 #include "run/choose.h"
@@ -26,6 +28,9 @@ enum {
     OPT_SEED,
     OPT_SAMPLE,
     OPT_FORMAT,
+    OPT_PLOT,
+    OPT_BASELINE,
+    OPT_FAIL_BELOW,
     OPT_DRY_RUN,
 };
 
@@ -57,6 +62,12 @@ static const struct cli_option options[] = {
     {OPT_FORMAT, "format", "FORMAT", "table (default), csv, json (a line for each row) or md",
      "table csv json md"},
     {'o', "output", "FILE", "write the rows to FILE; JSON is appended to it"},
+    {OPT_PLOT, "plot", "FILE", "draw the rates into FILE, as SVG"},
+    {OPT_BASELINE, "baseline", "FILE", "compare with the JSON rows of an earlier run in FILE"},
+    {OPT_FAIL_BELOW, "fail-below", "R",
+     "fail where the speed is under R times the baseline's\n"
+     "(default 0.97)",
+     ""},
     {OPT_DRY_RUN, "dry-run", NULL, "say what would be timed, and how it is launched"},
     {0},
 };
@@ -82,16 +93,18 @@ struct session {
     struct sweep_points points;
     VEC(const char *) vs;
     VEC(struct spec_define) defines;
-    const char *device, *target, *kernel, *output, *keep;
+    const char *device, *target, *kernel, *output, *keep, *plot_file, *baseline_file;
     int format; /* enum report_format; -1: not given */
     bool dry_run;
     struct report table, report;
     bool to_stdout, to_file;
-    struct io_out *out; /* of what is replaced as a whole */
-    FILE *append;       /* of JSON lines */
+    struct io_out *out, *plot_out; /* of what is replaced as a whole */
+    struct plot plot;
+    struct baseline baseline;
+    double fail_below;
+    FILE *append; /* of JSON lines */
     struct progress progress;
     const char *no_sensors; /* told already */
-    size_t rows;
     int status;
 };
 
@@ -141,6 +154,9 @@ static void take_option(struct session *s, int opt)
     case OPT_SAMPLE: b->data.sample = (uint64_t)cli_int(&s->cli, 1, INT64_MAX); break;
     case OPT_FORMAT: s->format = cli_choice(&s->cli, formats); break;
     case 'o': s->output = s->cli.arg; break;
+    case OPT_PLOT: s->plot_file = s->cli.arg; break;
+    case OPT_BASELINE: s->baseline_file = s->cli.arg; break;
+    case OPT_FAIL_BELOW: s->fail_below = cli_double(&s->cli, 0, 1000); break;
     case OPT_DRY_RUN: s->dry_run = true; break;
     }
 }
@@ -171,6 +187,7 @@ static void take_operands(struct session *s)
 static void read_options(struct session *s, int argc, char **argv)
 {
     s->format = -1;
+    s->fail_below = 0.97;
     s->bench.dev = &s->dev;
     s->bench.data = (struct data_options){.seed = 1, .sample = 1024, .interrupted = &interrupted};
     s->bench.burst = (struct measure_options){
@@ -295,7 +312,10 @@ static bool make_problems(struct session *s)
     s->table = report_begin(s->a, REPORT_TABLE, &s->bench, &s->points, operations);
     s->report =
         report_begin(s->a, (enum report_format)s->format, &s->bench, &s->points, operations);
-    return true;
+    s->plot = plot_begin(s->a, &s->bench, &s->sweep, &s->points, spec);
+    if (s->plot_file && !s->plot.x)
+        return diag_error(s->d, SPAN_NONE, "--plot has no axis: no number is swept");
+    return !s->baseline_file || baseline_read(s->a, s->baseline_file, &s->baseline, s->d);
 }
 
 /* ---- files ---- */
@@ -306,6 +326,8 @@ static bool open_outputs(struct session *s)
     s->to_stdout = !s->to_file || s->format != REPORT_TABLE;
     if (s->keep && mkdir(s->keep, 0777) != 0 && errno != EEXIST)
         return diag_error(s->d, SPAN_NONE, "cannot make '%s': %s", s->keep, strerror(errno));
+    if (s->plot_file && !s->dry_run && !(s->plot_out = io_create(s->a, s->d, s->plot_file)))
+        return false;
     if (!s->to_file)
         return true;
     if (s->format != REPORT_JSON || s->dry_run)
@@ -316,15 +338,26 @@ static bool open_outputs(struct session *s)
     return true;
 }
 
-static bool close_outputs(struct session *s, bool good)
+static void write_plot(struct session *s)
 {
+    struct buf svg = buf_in(s->a);
+    plot_print(&s->plot, &svg);
+    io_write(s->plot_out, buf_text(&svg), svg.len);
+    io_commit(s->plot_out, s->d);
+}
+
+static void close_outputs(struct session *s, bool good)
+{
+    if (s->plot_out && good)
+        write_plot(s);
+    else
+        io_discard(s->plot_out);
     if (s->append && (ferror(s->append) | fclose(s->append)) != 0)
         diag_error(s->d, SPAN_NONE, "cannot write '%s'", s->output);
     if (s->out && good)
         io_commit(s->out, s->d);
     else
         io_discard(s->out);
-    return s->d->nerror == 0;
 }
 
 /* A part of the report; rows that a reader of JSON may follow are out at once. */
@@ -361,6 +394,38 @@ static const char *keep_ptx(struct session *s, const struct code *c, const struc
 
 /* ---- timing ---- */
 
+/* Against the row of the earlier run. */
+static void compare(struct session *s, struct arena *a, const struct bench_row *row)
+{
+    const char *id = report_id(a, row);
+    struct baseline_row *old = baseline_find(&s->baseline, id);
+    if (!old) {
+        cli_note(&s->cli, "the baseline has no %s", id);
+        return;
+    }
+    old->met = true;
+    if (row->error)
+        return; /* which is failure enough */
+    double ratio = old->median / row->result[0].median;
+    if (strcmp(old->device, s->dev.info.name) != 0)
+        cli_warning(&s->cli, "%s: the baseline is of another device, %s", id, old->device);
+    if (ratio >= s->fail_below)
+        return;
+    cli_error(&s->cli, "%s: %s us, and %s us in the baseline: %.3f of its speed", id,
+              report_us(a, row->result[0].median), report_us(a, old->median), ratio);
+    worse(s, CLI_CHECK_FAILED);
+}
+
+/* Rows of this kernel that were not measured now. */
+static void name_missing(struct session *s)
+{
+    for (size_t i = 0; i < s->baseline.v.n; i++) {
+        const struct baseline_row *r = &s->baseline.v.v[i];
+        if (!r->met && strcmp(r->kernel, s->bench.kernel.source.kernel) == 0)
+            cli_note(&s->cli, "of the baseline this run has no %s", r->id);
+    }
+}
+
 static void done(void *ctx, const struct bench_row *row)
 {
     struct session *s = ctx;
@@ -379,7 +444,10 @@ static void done(void *ctx, const struct bench_row *row)
         s->no_sensors = row->conditions.missing;
         cli_note(&s->cli, "no clocks, power and temperature: %s", s->no_sensors);
     }
-    s->rows++;
+    if (s->plot_file)
+        plot_add(s->a, &s->plot, row);
+    if (s->baseline_file)
+        compare(s, a, row);
     worse(s, row->device_failed                                     ? CLI_DEVICE_FAILED
              : row->error && row->result[0].status == RIVAL_REFUSED ? CLI_BAD_INPUT
              : row->wrong                                           ? CLI_CHECK_FAILED
@@ -399,6 +467,8 @@ static void time_all(struct session *s)
         bench_problem(&s->bench, &s->points.v.v[i], done, s);
     }
     progress_clear(&s->progress);
+    if (!interrupted)
+        name_missing(s);
 }
 
 /* Emits what would be timed: for a dry run, and for --keep. */
