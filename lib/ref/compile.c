@@ -515,6 +515,21 @@ static bool check_recurrences(const struct program *p, struct diags *d)
     return true;
 }
 
+/* Whether anything below e is kept from recomputing: a reduction, or an equation that is direct itself. */
+static bool is_costly(const struct program *p, const struct lang_expr *e)
+{
+    if (e->kind == E_REDUCE || (e->kind == E_CALL && e->func))
+        return true;
+    bool read = e->kind == E_INDEX || e->kind == E_NAME;
+    for (size_t k = 0; read && k < p->equations.n; k++)
+        if (p->equations.v[k]->direct && p->equations.v[k]->src->sym == e->sym)
+            return true;
+    for (uint32_t k = 0; k < e->nargs; k++)
+        if (is_costly(p, e->args[k]))
+            return true;
+    return e->kind == E_INDEX && e->pad && is_costly(p, e->pad);
+}
+
 bool ref_compile(struct program *p, struct diags *d)
 {
     const struct spec *s = p->in->spec;
@@ -548,6 +563,10 @@ bool ref_compile(struct program *p, struct diags *d)
             return false;
     if (!check_recurrences(p, d))
         return false;
+    for (size_t k = 0; k < p->equations.n; k++) { /* each comes after what it reads */
+        struct equation *eq = p->equations.v[k];
+        eq->direct = !eq->recurrence && !is_costly(p, eq->src->rhs);
+    }
     /* one equation that reads elsewhere makes its whole component so */
     for (size_t k = 0; k < p->equations.n; k++)
         for (size_t j = 0; j < p->equations.n; j++) {

@@ -97,7 +97,7 @@ static void set_indices(struct frame *f, const struct equation *eq, const uint64
     }
 }
 
-static const struct vec *batch_value(struct frame *f, struct equation *eq, const uint64_t *flat,
+const struct vec *ref_equation_value(struct frame *f, struct equation *eq, const uint64_t *flat,
                                      int n)
 {
     struct equation *outer = f->eq;
@@ -114,7 +114,7 @@ static const struct vec *batch_value(struct frame *f, struct equation *eq, const
 
 void ref_equation_batch(struct frame *f, struct equation *eq, const uint64_t *flat, int n)
 {
-    const struct vec *v = batch_value(f, eq, flat, n);
+    const struct vec *v = ref_equation_value(f, eq, flat, n);
     for (int l = 0; l < n && !f->failed; l++)
         ref_tensor_store(eq->tensor, f, flat[l], v, l);
 }
@@ -196,7 +196,7 @@ static void output_batch(struct frame *f, struct job *j, const uint64_t *flat, u
         }
         v = &stored;
     } else {
-        v = batch_value(f, eq, flat, n);
+        v = ref_equation_value(f, eq, flat, n);
     }
     for (int l = 0; l < n; l++) {
         if (j->out->v)

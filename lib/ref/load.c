@@ -152,6 +152,20 @@ static void out_of_range(struct frame *f, const struct node *n, const struct vec
         break;                                                                  \
     }
 
+/* The elements as their equation gives them, into the lanes that state names. */
+static void here(struct frame *f, const struct tensor *t, const uint64_t *flat, int n,
+                 struct vec *o, const uint8_t *state)
+{
+    const struct vec *v = ref_equation_value(f, t->eq, flat, n);
+    for (int l = 0, k = 0; l < LANES; l++) {
+        if (!state[l])
+            continue;
+        o->i[l] = v->i[k];
+        o->e[l] = v->e[k++];
+        stored_or_not(t, o, l);
+    }
+}
+
 static void gather(struct frame *f, const struct node *n, const uint64_t *flat,
                    const uint8_t *state)
 {
@@ -181,6 +195,10 @@ static void gather(struct frame *f, const struct node *n, const uint64_t *flat,
         for (int l = 0; l < LANES; l++)
             if (state[l])
                 need[count++] = flat[l];
+        if (count && t->eq->direct) {
+            here(f, t, need, count, o, state);
+            return;
+        }
         if (count)
             ref_demand(f, n->tensor, need, count);
     }

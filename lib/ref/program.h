@@ -78,7 +78,9 @@ struct equation {
     struct node *rhs;
     uint32_t first_index, nindex; /* slots of all its index variables, reductions' too */
     uint32_t component;           /* equations with the same number are a recurrence */
-    bool recurrence, pointwise;   /* pointwise: reads itself at its own leading indices only */
+    /* on demand it is evaluated where it is read, and not kept: it reduces nothing, and reads no other of the kind */
+    bool direct;
+    bool recurrence, pointwise; /* pointwise: reads itself at its own leading indices only */
 };
 
 struct loop {
@@ -206,6 +208,9 @@ bool ref_reduce_accepts(struct frame *f, const struct node *n, int64_t got);
 
 /* eval.c: evaluates eq for n <= LANES elements given by their flat indices and stores them. */
 void ref_equation_batch(struct frame *f, struct equation *eq, const uint64_t *flat, int n);
+/* The same without storing them: the values in lanes 0 .. n - 1, until eq is evaluated again. */
+const struct vec *ref_equation_value(struct frame *f, struct equation *eq, const uint64_t *flat,
+                                     int n);
 /* load.c calls this in on-demand mode: makes the elements present. */
 void ref_demand(struct frame *f, struct tensor *t, const uint64_t *flat, int n);
 
