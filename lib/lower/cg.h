@@ -238,6 +238,7 @@ struct cg {
     /* The same of reductions, and of quotients, of which x and y are the operands. */
     bool (*reduced)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
     bool (*quotient)(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q);
+    bool (*falling)(struct cg *g, const struct lang_expr *e); /* a call: is its argument never positive? */
     void *read_ctx;
     /* every read is already in registers: nothing is gained by branching around it */
     bool preloaded;

@@ -321,6 +321,8 @@ struct cg_val cg_builtin(struct cg *g, const struct lang_expr *e, const struct c
         explain_half(g, e);
         return cg_library(g, name, e->nargs, x);
     }
+    if (e->fn == FN_EXP && e->type == DT_F32 && g->falling && g->falling(g, e))
+        return cg_library(g, "exp_falling_f32", 1, x);
     snprintf(name, sizeof name, "%s_%s", lang_builtin_name(e->fn), cg_suffix(x[0].type));
     if (!library_find(g->library, name)) {
         cg_error(g, e->span, "%s() of %s is not in this version", lang_builtin_name(e->fn),

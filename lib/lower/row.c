@@ -7,11 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* As measured on an H100: two to five vectors of 16 bytes in each thread are best, and blocks of which at least two fit a
+ * multiprocessor, so that one loads while the other computes. */
 enum {
     BLOCK = 128,        /* threads, where several rows make a block */
     MOST = 1024,        /* threads */
-    HELD = 32,          /* elements of a thread */
-    LONG_BLOCK = 512,   /* threads from which on a cluster is better */
+    FEW_VECTORS = 4,    /* of a thread, of all but long rows */
+    MANY_VECTORS = 8,   /* of long ones */
+    REGISTERS = 32,     /* for the elements of a thread */
+    LONG_BLOCK = 512,   /* threads: more of them are several blocks, in a cluster */
+    MOST_CLUSTER = 8,   /* that every device has */
     MACHINE = 132 * 512 /* threads that keep a machine busy */
 };
 
@@ -95,11 +100,18 @@ static struct row_plan looped_plan(const struct row *row, uint32_t vector)
                              .looped = true};
 }
 
-static uint32_t most_held(const struct row *row, uint32_t vector)
+/* How many vectors a thread may hold, up to `most`; the registers that an element takes are those of its value, or of
+ * all that is loaded for it. packed: they are better kept as they are in memory, which is so where they are narrow and
+ * their values quickly computed again. */
+static uint32_t most_held(const struct row *row, uint32_t vector, uint32_t most, bool *packed)
 {
-    uint32_t most = HELD / vector;
-    (void)row;
-    return most < 1 ? 1 : most > ROW_HELD ? ROW_HELD : most;
+    uint32_t bits = row->bits_in > 32 || row->most == 64 ? row->bits_in : 32, n = most;
+    uint32_t registers = row->is_heavy ? 2 * REGISTERS : REGISTERS;
+    *packed = vector * most * bits / 32 > registers && row->bits_in <= 16;
+    *packed |= vector * most > REGISTERS && row->bits_in <= 16 && !row->is_heavy;
+    if (!*packed && n * vector * bits / 32 > registers)
+        n = registers * 32 / (vector * bits);
+    return n ? n : 1;
 }
 
 static uint32_t vector_for(const struct row *row, int64_t ncols)
@@ -123,21 +135,43 @@ static void spread(struct row_plan *p, uint64_t rows, uint64_t vectors)
         p->threads *= 2;
 }
 
+/* Are there many values for each thread, or more than one for each element? */
+static bool is_wide(const struct row *row, const struct row_plan *p)
+{
+    uint32_t n = p->held * p->vector;
+    return !p->packed && (n > REGISTERS || (n == REGISTERS && row->nbuffer > 1));
+}
+
+/* So that enough threads share a multiprocessor: 1024, or 768 where each has many values. */
+static void bound_registers(const struct row *row, struct row_plan *p)
+{
+    uint32_t threads = p->threads * p->rows;
+    if (threads >= 256 || p->packed)
+        p->blocks = (is_wide(row, p) ? MOST * 3 / 4 : MOST) / threads;
+}
+
 /* For columns that are known at emission. */
 static struct row_plan plan_for(const struct row *row, const struct sizes *s)
 {
     struct row_plan p = {.vector = vector_for(row, s->ncols), .rows = 1, .cluster = 1};
     uint64_t vectors = (uint64_t)s->ncols / p.vector;
+    bool clusters = row->g->target->sm >= 90;
+    uint32_t held = most_held(row, p.vector, FEW_VECTORS, &p.packed);
     if (vectors == 0)
         return looped_plan(row, p.vector);
-    uint64_t threads = ceil_div(vectors, most_held(row, p.vector));
+    if (ceil_div(vectors, held) > LONG_BLOCK)
+        held = most_held(row, p.vector, MANY_VECTORS, &p.packed);
+    uint64_t threads = ceil_div(vectors, held);
     if (vectors <= 32)
         threads = power_up(ceil_div(vectors, 2));
     else
         threads = ceil_div(threads, 32) * 32;
-    while (row->g->target->sm >= 90 && threads >= LONG_BLOCK && p.cluster < 8) {
+    p.held = held;
+    uint32_t most = is_wide(row, &p) || (p.packed && threads > LONG_BLOCK) ? LONG_BLOCK / 2
+                                                                           : LONG_BLOCK;
+    while (clusters && threads > most && p.cluster < MOST_CLUSTER) {
         p.cluster *= 2;
-        threads = ceil_div(threads / 2, 32) * 32;
+        threads = ceil_div(ceil_div(vectors, (uint64_t)held * p.cluster), 32) * 32;
     }
     if (threads > MOST)
         return looped_plan(row, p.vector);
@@ -147,6 +181,7 @@ static struct row_plan plan_for(const struct row *row, const struct sizes *s)
     p.held = (uint32_t)ceil_div(vectors, (uint64_t)p.threads * p.cluster);
     if (p.threads <= 32)
         p.rows = BLOCK / p.threads;
+    bound_registers(row, &p);
     return p;
 }
 
@@ -188,7 +223,7 @@ static bool scheduled(struct cg *g, const struct row *row, const struct sizes *s
     if (p->cluster > 1 && !cg_needs(g, span_of(g, "cluster"), 90, "a cluster of blocks"))
         return false;
     if (!p->threads) {
-        uint64_t each = p->held ? p->held : most_held(row, p->vector);
+        uint64_t each = p->held ? p->held : most_held(row, p->vector, MANY_VECTORS, &p->packed);
         uint64_t n = ceil_div(vectors, each * p->cluster);
         n = p->cluster > 1 && n < 32 ? 32 : n;
         p->threads = n > 16 ? n > MOST ? MOST : (uint32_t)ceil_div(n, 32) * 32 : power_up(n);
@@ -201,9 +236,11 @@ static bool scheduled(struct cg *g, const struct row *row, const struct sizes *s
                         (unsigned long long)vectors, p->vector, p->threads * p->cluster,
                         (unsigned long long)least, ROW_HELD);
     p->held = p->held ? p->held : least ? (uint32_t)least : 1;
+    most_held(row, p->vector, p->held, &p->packed);
     p->rows = plan->rows                            ? plan->rows
               : p->threads <= 32 && p->cluster == 1 ? BLOCK / p->threads
                                                     : 1;
+    bound_registers(row, p);
     return check_threads(g, p);
 }
 
@@ -244,7 +281,8 @@ static void explain(struct cg *g, const struct row *row, const struct row_plan *
     if (p->looped)
         buf_printf(&b, "%u times over the row", row->nlevel + (row->bits_out > 0));
     else
-        buf_printf(&b, "%u vectors held by each thread", p->held);
+        buf_printf(&b, "%u vectors held by each thread%s", p->held,
+                   p->packed ? " as they were loaded" : "");
     lower_explain(g, "  %s: %s, %u elements in a vector%s%s\n", entry, buf_text(&b), p->vector,
                   when ? ", when " : "", when ? when : "");
 }
@@ -276,6 +314,7 @@ static void set_block(struct cg *g, const struct row_plan *p)
     uint32_t *of = threads ? g->func->reqntid : g->func->maxntid;
     of[0] = threads ? threads : MOST;
     of[1] = of[2] = 1;
+    g->func->minnctapersm = p->blocks;
     if (p->cluster > 1)
         g->func->directives = arena_printf(
             g->module->arena, ".explicitcluster\n.reqnctapercluster %u, 1, 1", p->cluster);
@@ -323,12 +362,18 @@ static void emit_aligned(struct emission *m, uint32_t vector, const char *aligne
 {
     struct cg *g = m->g;
     const char *cols = m->s->cols;
-    uint32_t held = most_held(m->row, vector);
+    bool packed;
+    uint32_t held = most_held(m->row, vector, vector > 1 ? FEW_VECTORS : 2 * MANY_VECTORS, &packed);
     struct row_plan tiny = {
         .vector = vector, .held = 1, .threads = 8, .rows = BLOCK / 8, .cluster = 1};
-    struct row_plan warp = {
-        .vector = vector, .held = held, .threads = 32, .rows = BLOCK / 32, .cluster = 1};
-    struct row_plan block = {.vector = vector, .held = held, .rows = 1, .cluster = 1};
+    struct row_plan warp = {.vector = vector,
+                            .held = held,
+                            .threads = 32,
+                            .rows = BLOCK / 32,
+                            .cluster = 1,
+                            .packed = packed};
+    struct row_plan block = {
+        .vector = vector, .held = held, .rows = 1, .cluster = 1, .packed = packed};
     struct row_plan loop = looped_plan(m->row, vector);
     uint32_t of_block = MOST / 2 * vector * held;
     emit(m, tiny, arena_printf(g->a, "tiny%s", name),

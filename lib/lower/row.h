@@ -66,6 +66,11 @@ struct row_reduce {
     struct cg_val value; /* once computed: in every thread of the row */
     bool is_done;
 };
+/* exp(x - max(x)) and its like, whose argument is never positive. */
+struct row_falling {
+    const struct lang_expr *e;
+    bool always;
+};
 struct row_out {
     const struct lang_equation *eq;
     const struct row_env *env;
@@ -84,13 +89,23 @@ struct row {
     uint32_t nscalar;
     struct row_reduce reduce[ROW_REDUCES];
     uint32_t nreduce, nlevel;
+    /* calls that take many instructions and differ by column, with the first level that needs each */
+    struct {
+        const struct lang_expr *e;
+        const struct row_reduce *scope;
+    } heavy[ROW_REDUCES];
+    uint32_t nheavy;
+    bool is_heavy; /* one is needed at several levels */
+    struct row_falling falling[ROW_REDUCES];
+    uint32_t nfalling;
     struct row_out out[ROW_OUTS];
     uint32_t nout;
     bool uses_column;     /* as a value, or in a read of its own */
     bool other_reads;     /* element by element, or under a condition */
     bool in_place;        /* an inout is read and written */
     unsigned least, most; /* bits of the narrowest and the widest element along the row */
-    uint32_t bits_in;     /* of all that is held, for each column */
+    uint32_t nbuffer;     /* of which elements along the row are held */
+    uint32_t bits_in;     /* of them all, for each column */
     uint32_t bits_out;
 };
 
@@ -110,6 +125,10 @@ struct row_plan {
     uint32_t rows;    /* of a block; more than one only where threads is a power of two */
     uint32_t cluster; /* blocks that share a row */
     bool looped;
+    /* elements of 16 bits or fewer are kept as they were loaded and converted again for each level */
+    bool packed;
+    uint32_t
+        blocks; /* that a multiprocessor should hold at least, which bounds the registers; 0: no matter */
 };
 
 enum { ROW_HELD = 64 }; /* vectors of a thread */
@@ -125,7 +144,9 @@ struct row_slot {
     const struct lang_symbol *sym;
     struct cg_val base; /* flat index of the row's first element */
     bool shared;
-    struct cg_val *v; /* by vector and lane */
+    struct cg_val *v;    /* by vector and lane */
+    struct cg_val *word; /* packed: the words of 32 bits, by vector */
+    uint32_t words;      /* of a vector; 0: not packed */
     bool is_loaded[ROW_HELD];
 };
 
@@ -163,6 +184,8 @@ struct cg_val row_first(struct row_gen *r, uint32_t vec);
 enum { ROW_ALL = UINT16_MAX };
 void row_load(struct row_gen *r, uint32_t level, bool shared, uint32_t first, uint32_t last);
 void row_forget(struct row_gen *r, bool shared);
+/* Takes the elements of a packed vector out of their words, for this level. */
+void row_unpack(struct row_gen *r, uint32_t level, uint32_t vec);
 void row_load_scalars(struct row_gen *r);
 /* Computes and stores the outputs of a vector; those of the row. */
 void row_store(struct row_gen *r, uint32_t vec);

@@ -209,17 +209,54 @@ static struct row_slot *slot_of(struct row_gen *r, const struct lang_expr *e)
     struct row_slot *s = &r->slot[r->nslot++];
     *s = (struct row_slot){.sym = e->sym, .base = base, .shared = e->sym->rank == r->row->ncol};
     s->v = ARENA_ARRAY(r->g->a, (size_t)r->plan.held * r->plan.vector, struct cg_val);
+    uint32_t bits = dtype_bits(e->sym->type);
+    if (r->plan.packed && !s->shared && bits <= 16 && bits * r->plan.vector >= 32) {
+        s->words = bits * r->plan.vector / 32;
+        s->word = ARENA_ARRAY(r->g->a, (size_t)r->plan.held * s->words, struct cg_val);
+    }
     return s;
 }
 
 static void load(struct row_gen *r, struct row_slot *s, uint32_t vec)
 {
+    struct cg_place_of at;
     if (s->is_loaded[vec])
         return;
-    struct cg_place_of at = place_of(r, s->sym, s->base, vec);
-    cg_load_vector(r->g, s->sym, at.base, at.offset, r->plan.vector,
-                   s->v + (size_t)vec * r->plan.vector);
+    at = place_of(r, s->sym, s->base, vec);
     s->is_loaded[vec] = true;
+    if (s->words) {
+        struct lang_symbol words = *s->sym;
+        words.type = DT_U32;
+        cg_load_vector(r->g, &words, at.base, at.offset, s->words,
+                       s->word + (size_t)vec * s->words);
+    } else {
+        cg_load_vector(r->g, s->sym, at.base, at.offset, r->plan.vector,
+                       s->v + (size_t)vec * r->plan.vector);
+    }
+}
+
+/* The same word by way of an operation with a 0 that only the launch knows, another one for each level: ptxas would
+ * find the conversions of the level before again, and keep their results in registers all the way. */
+static int32_t word_for(struct row_gen *r, uint32_t level, int32_t word)
+{
+    static const char *const names[] = {"xor.b32", "or.b32", "add.u32", "sub.u32"};
+    struct cg *g = r->g;
+    if (level == 0)
+        return word;
+    struct cg_val zero = cg_param_computed(g, "0");
+    int32_t low = CG(g, PTX_B32, "cvt.u32.u64", zero.op);
+    return CG(g, PTX_B32, names[(level - 1) % 4], ptx_r(word), ptx_r(low));
+}
+
+void row_unpack(struct row_gen *r, uint32_t level, uint32_t vec)
+{
+    for (uint32_t i = 0; i < r->nslot; i++) {
+        struct row_slot *s = &r->slot[i];
+        uint32_t per = s->words ? r->plan.vector / s->words : 0;
+        for (uint32_t k = 0; k < s->words; k++)
+            cg_unpack(r->g, s->sym->type, word_for(r, level, s->word[vec * s->words + k].op.reg),
+                      per, s->v + (size_t)vec * r->plan.vector + (size_t)k * per);
+    }
 }
 
 void row_load(struct row_gen *r, uint32_t level, bool shared, uint32_t first, uint32_t last)
@@ -311,12 +348,22 @@ static bool answer_quotient(struct cg *g, struct cg_val x, struct cg_val y, stru
     return true;
 }
 
+static bool answer_falling(struct cg *g, const struct lang_expr *e)
+{
+    const struct row_gen *r = g->read_ctx;
+    for (uint32_t i = 0; i < r->row->nfalling; i++)
+        if (r->row->falling[i].e == e)
+            return r->row->falling[i].always;
+    return false;
+}
+
 void row_answer(struct row_gen *r)
 {
     struct cg *g = r->g;
     g->read = answer_read;
     g->reduced = answer_reduction;
     g->quotient = answer_quotient;
+    g->falling = answer_falling;
     g->read_ctx = r;
     g->preloaded = !r->row->other_reads;
 }

@@ -28,29 +28,41 @@ static void place_vectors(struct row_gen *r)
     }
 }
 
+/* What was computed of a lane is not kept for the next level when rows are packed. */
+static void level(struct row_gen *r, uint32_t n)
+{
+    const struct row_plan *p = &r->plan;
+    size_t mark = cg_scope_open(r->g);
+    struct row_fold f = row_fold_begin(r, n);
+    for (uint32_t vec = 0; vec < p->held; vec++) {
+        row_unpack(r, n, vec);
+        row_load(r, n, true, vec, vec + 1);
+        for (uint32_t lane = 0; lane < p->vector; lane++) {
+            row_at(r, vec, lane);
+            row_fold_lane(&f, r->has[vec]);
+        }
+    }
+    row_fold_end(&f);
+    row_forget(r, true);
+    if (p->packed)
+        cg_scope_close(r->g, mark);
+}
+
 void row_held(struct row_gen *r)
 {
     const struct row_plan *p = &r->plan;
+    const uint32_t last = r->row->nlevel;
     place_vectors(r);
     row_load(r, ROW_ALL, false, 0, p->held);
     row_load_scalars(r);
-    for (uint32_t level = 0; level < r->row->nlevel; level++) {
-        struct row_fold f = row_fold_begin(r, level);
-        for (uint32_t vec = 0; vec < p->held; vec++) {
-            row_load(r, level, true, vec, vec + 1);
-            for (uint32_t lane = 0; lane < p->vector; lane++) {
-                row_at(r, vec, lane);
-                row_fold_lane(&f, r->has[vec]);
-            }
-        }
-        row_fold_end(&f);
-        row_forget(r, true);
-    }
+    for (uint32_t n = 0; n < last; n++)
+        level(r, n);
     if (r->row->in_place && p->threads && p->threads <= 32)
         PTX(&r->g->b, "bar.warp.sync", ptx_imm(UINT32_MAX));
     row_store_scalars(r);
     for (uint32_t vec = 0; vec < p->held; vec++) {
-        row_load(r, r->row->nlevel, true, vec, vec + 1);
+        row_unpack(r, last, vec);
+        row_load(r, last, true, vec, vec + 1);
         row_store(r, vec);
     }
 }

@@ -42,6 +42,30 @@ static const struct row_bound *bound_of(const struct row_env *env, const struct 
 
 static bool walk_expr(struct walk *w, const struct lang_expr *e, const struct row_env *env);
 
+/* The equation that e reads, with its indices standing for the subscripts. */
+static const struct row_env *enter(const struct walk *w, const struct lang_expr *e,
+                                   const struct row_env *env)
+{
+    const struct lang_equation *eq = e->sym->def;
+    struct row_env *in = ARENA_NEW(w->g->a, struct row_env);
+    in->n = eq->nindex;
+    in->v = ARENA_ARRAY(w->g->a, in->n + 1, struct row_bound);
+    for (uint32_t i = 0; i < eq->nindex; i++) {
+        const struct row_bound *b = bound_of(env, e->args[i]);
+        in->v[i] = b ? *b
+                     : (struct row_bound){
+                           .kind = ROW_OTHER, .scope = w->scope, .arg = e->args[i], .in = env};
+        in->v[i].sym = eq->index[i];
+    }
+    return in;
+}
+
+static bool is_tensor(const struct lang_expr *e)
+{
+    return e->kind == E_INDEX ||
+           (e->kind == E_NAME && (e->sym->kind == SYM_TENSOR || e->sym->kind == SYM_BUFFER));
+}
+
 /* ---- reads ---------------------------------------------------------------------------------------- */
 
 bool row_is_along(const struct row *row, const struct lang_expr *e, const struct row_env *env,
@@ -97,6 +121,7 @@ static bool note_along(struct walk *w, const struct lang_expr *e, const struct r
             again |= row->read[i].e->sym == e->sym;
         if (!again)
             row->bits_in += dtype_bits(e->sym->type);
+        row->nbuffer += !again;
     }
     bool own = !shared && e->nargs == row->nlead + row->ncol && is_own_element(row, e, env);
     for (uint32_t i = 0; i < row->nread; i++) {
@@ -177,27 +202,16 @@ static bool walk_memory(struct walk *w, const struct lang_expr *e, const struct 
     return note_along(w, e, env);
 }
 
-/* An intermediate, or an output that is defined here: its equation, with its indices standing for the subscripts. */
+/* An intermediate, or an output that is defined here. */
 static bool walk_defined(struct walk *w, const struct lang_expr *e, const struct row_env *env)
 {
-    const struct lang_equation *eq = e->sym->def;
-    struct row_env *in = ARENA_NEW(w->g->a, struct row_env);
-    in->n = eq->nindex;
-    in->v = ARENA_ARRAY(w->g->a, in->n + 1, struct row_bound);
-    for (uint32_t i = 0; i < eq->nindex; i++) {
-        const struct row_bound *b = bound_of(env, e->args[i]);
-        if (b) {
-            in->v[i] = *b;
-        } else {
-            in->v[i] = (struct row_bound){
-                .kind = ROW_OTHER, .scope = w->scope, .arg = e->args[i], .in = env};
-            if (!walk_expr(w, e->args[i], env))
-                return false;
-        }
-        in->v[i].sym = eq->index[i];
-    }
+    const struct row_env *in = enter(w, e, env);
+    for (uint32_t i = 0; i < in->n; i++)
+        if (in->v[i].kind == ROW_OTHER && in->v[i].arg == e->args[i] &&
+            !walk_expr(w, e->args[i], env))
+            return false;
     w->guards += e->pad != NULL;
-    bool good = (!e->pad || walk_expr(w, e->pad, env)) && walk_expr(w, eq->rhs, in);
+    bool good = (!e->pad || walk_expr(w, e->pad, env)) && walk_expr(w, e->sym->def->rhs, in);
     w->guards -= e->pad != NULL;
     w->row->other_reads |= e->pad != NULL;
     return good;
@@ -282,6 +296,138 @@ static bool walk_reduce(struct walk *w, const struct lang_expr *e, const struct 
     return good;
 }
 
+/* ---- x - max(x) ----------------------------------------------------------------------------------- */
+
+/* Do both stand for the same value, the columns taken as the same? */
+static bool same_value(const struct walk *w, const struct lang_expr *x, const struct row_env *in_x,
+                       const struct lang_expr *y, const struct row_env *in_y, unsigned depth)
+{
+    x = inspect_strip(x);
+    y = inspect_strip(y);
+    if (depth > 32 || x->kind != y->kind || x->type != y->type || x->nargs != y->nargs || x->pad ||
+        y->pad)
+        return false;
+    if (x->kind == E_NAME && x->sym->kind == SYM_INDEX) {
+        const struct row_bound *a = bound_of(in_x, x), *b = bound_of(in_y, y);
+        return a && b && a->kind == b->kind && a->kind != ROW_OTHER && a->n == b->n;
+    }
+    switch (x->kind) {
+    case E_INT:
+    case E_BOOL: return x->ival == y->ival;
+    case E_FLOAT: return x->fval == y->fval;
+    case E_NAME:
+    case E_INDEX:
+        if (x->sym != y->sym)
+            return false;
+        break;
+    case E_UNARY:
+    case E_BINARY:
+        if (x->op != y->op)
+            return false;
+        break;
+    case E_CALL:
+        if (x->fn != y->fn || x->func || y->func || lang_builtin_acts(x->fn))
+            return false;
+        break;
+    case E_CAST:
+    case E_COND: break;
+    default: return false;
+    }
+    for (uint32_t i = 0; i < x->nargs; i++)
+        if (!same_value(w, x->args[i], in_x, y->args[i], in_y, depth + 1))
+            return false;
+    return true;
+}
+
+/* The reduction that e is, or reads. */
+static const struct row_reduce *reduction_of(const struct walk *w, const struct lang_expr *e,
+                                             const struct row_env *env)
+{
+    for (unsigned depth = 0; depth < 32; depth++) {
+        e = inspect_strip(cg_view(w->g, e));
+        if (e->kind == E_REDUCE) {
+            for (uint32_t i = 0; i < w->row->nreduce; i++)
+                if (w->row->reduce[i].e == e)
+                    return &w->row->reduce[i];
+            return NULL;
+        }
+        if (!is_tensor(e) || e->pad || !cg_is_defined(w->g, e->sym) ||
+            e->sym->type != e->sym->def->rhs->type)
+            return NULL;
+        env = enter(w, e, env);
+        e = e->sym->def->rhs;
+    }
+    return NULL;
+}
+
+/* A product would be rounded once with the difference, and not before as in the maximum. */
+static bool is_falling(const struct walk *w, const struct lang_expr *arg, const struct row_env *env)
+{
+    arg = inspect_strip(arg);
+    if (arg->kind != E_BINARY || arg->op != OP_SUB)
+        return false;
+    const struct lang_expr *x = arg->args[0];
+    const struct row_reduce *top = reduction_of(w, arg->args[1], env);
+    return top && top->e->reduce == RED_MAX && !(x->kind == E_BINARY && x->op == OP_MUL) &&
+           same_value(w, x, env, top->e->args[0], top->env, 0);
+}
+
+static void note_falling(struct walk *w, const struct lang_expr *e, const struct row_env *env)
+{
+    struct row *row = w->row;
+    bool falls = is_falling(w, e->args[0], env);
+    for (uint32_t i = 0; i < row->nfalling; i++)
+        if (row->falling[i].e == e) {
+            row->falling[i].always &= falls;
+            return;
+        }
+    if (row->nfalling < ROW_REDUCES)
+        row->falling[row->nfalling++] = (struct row_falling){e, falls};
+}
+
+/* ---- calls ---------------------------------------------------------------------------------------- */
+
+static bool takes_many_instructions(const struct lang_expr *e)
+{
+    switch (e->fn) {
+    case FN_ABS:
+    case FN_MIN:
+    case FN_MAX:
+    case FN_CLAMP:
+    case FN_RELU:
+    case FN_FMA:
+    case FN_FLOOR:
+    case FN_CEIL:
+    case FN_TRUNC:
+    case FN_RINT: return e->func != NULL;
+    default: return !e->fast;
+    }
+}
+
+static bool walk_call(struct walk *w, const struct lang_expr *e, const struct row_env *env)
+{
+    struct row *row = w->row;
+    bool before = w->column;
+    w->column = false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!walk_expr(w, e->args[i], env))
+            return false;
+    bool here = w->column && takes_many_instructions(e);
+    w->column |= before;
+    if (!e->func && e->fn == FN_EXP)
+        note_falling(w, e, env);
+    for (uint32_t i = 0; i < row->nheavy && here; i++)
+        if (row->heavy[i].e == e) {
+            row->is_heavy |= row->heavy[i].scope != w->scope;
+            return true;
+        }
+    if (here && row->nheavy < ROW_REDUCES) {
+        row->heavy[row->nheavy].e = e;
+        row->heavy[row->nheavy++].scope = w->scope;
+    }
+    return true;
+}
+
 /* ---- expressions ---------------------------------------------------------------------------------- */
 
 static bool walk_expr(struct walk *w, const struct lang_expr *e, const struct row_env *env)
@@ -289,14 +435,14 @@ static bool walk_expr(struct walk *w, const struct lang_expr *e, const struct ro
     if (++w->steps > MOST_STEPS)
         return no(w, e->span, "the equations expand to too much%s", "");
     e = cg_view(w->g, e);
-    bool tensor = e->kind == E_INDEX ||
-                  (e->kind == E_NAME && (e->sym->kind == SYM_TENSOR || e->sym->kind == SYM_BUFFER));
-    if (tensor)
+    if (is_tensor(e))
         return cg_is_defined(w->g, e->sym) ? walk_defined(w, e, env) : walk_memory(w, e, env);
     if (e->kind == E_NAME)
         return e->sym->kind != SYM_INDEX || walk_index(w, e, env);
     if (e->kind == E_REDUCE)
         return walk_reduce(w, e, env);
+    if (e->kind == E_CALL)
+        return walk_call(w, e, env);
     bool guards = e->kind == E_COND ||
                   (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
     for (uint32_t i = 0; i < e->nargs; i++) {
@@ -324,9 +470,8 @@ static const struct lang_expr *find_reduce(struct cg *g, const struct lang_expr 
         if (r)
             return r;
     }
-    bool tensor = e->kind == E_INDEX ||
-                  (e->kind == E_NAME && (e->sym->kind == SYM_TENSOR || e->sym->kind == SYM_BUFFER));
-    return tensor && cg_is_defined(g, e->sym) ? find_reduce(g, e->sym->def->rhs, steps) : NULL;
+    return is_tensor(e) && cg_is_defined(g, e->sym) ? find_reduce(g, e->sym->def->rhs, steps)
+                                                    : NULL;
 }
 
 /* Known at launch: dimensions and constants only. */
