@@ -468,6 +468,21 @@ static bool check(struct tiling *t, const struct lower_plan *plan)
                     t->block, t->side, t->side, t->lanes);
 }
 
+/* Four bytes of the smallest elements at once, 32 times that for a side, or less where that does not fit. */
+static void choose_sides(struct tiling *t, const struct lower_plan *plan)
+{
+    for (;;) {
+        t->lanes = plan->vector ? plan->vector : 4 / t->size;
+        t->side = plan->tile ? plan->tile : 32 * (4 / t->size);
+        if (tile_bytes(t) <= MOST_BYTES || (t->size == 4 && t->ntile == 1))
+            return;
+        if (t->size < 4)
+            t->size *= 2;
+        else
+            t->ntile--; /* the last ones are read as they lie */
+    }
+}
+
 bool map_tile_lower(struct cg *g, const struct lower_plan *plan, struct map_variants *all)
 {
     struct tiling t = {.g = g, .s = all->s, .shape = all->s->eq[0]->sym};
@@ -476,11 +491,8 @@ bool map_tile_lower(struct cg *g, const struct lower_plan *plan, struct map_vari
     find_tiles(&t);
     if (!t.ntile)
         return true;
-    const uint32_t lanes = plan->vector ? plan->vector : 4 / t.size;
-    t.side = plan->tile ? plan->tile : 32 * (4 / t.size);
-    t.lanes = lanes;
-    for (; tile_bytes(&t) > MOST_BYTES && t.ntile > 1; t.ntile--)
-        ;
+    choose_sides(&t, plan);
+    const uint32_t lanes = t.lanes;
     if (!check(&t, plan))
         return false;
     if (tile_bytes(&t) > MOST_BYTES)
