@@ -125,3 +125,20 @@ kernel() {
         run -0 kaio-run -d cpu --check k.ptx $sizes x=@ones b=@ones
     done
 }
+
+@test "each variant computes the same, whatever the sizes ask for" {
+    kernel 'x: in f16[r, c]; b: in f32[c]; s: in f16[r, c / 2]; t: in f16[c, r]; y: out f16[r, c]' \
+        'y[i,j] = x[i,j] * b[j] + pad(x[i + 1, j - 1], 1) + s[i, j / 2] + t[j,i]' >k.yaml
+    kaio-emit k.yaml >k.ptx
+    [ "$(grep -c '^//@ *when:' k.ptx)" = 6 ] # two with tiles, two with vectors, two with elements
+    for skip in 0 1 2 3 4 5; do
+        awk -v skip=$skip '/^\/\/@ *when:/ && n++ < skip { print "//@     when: 1 == 0"; next } { print }' k.ptx >v.ptx
+        for sizes in 'r=16 c=32' 'r=5 c=64'; do
+            inputs='x=@normal:1 b=@normal:2 s=@normal:3 t=@normal:4'
+            # shellcheck disable=SC2086
+            run -0 kaio-run -d cpu --check v.ptx $sizes $inputs y=y.npy
+            # shellcheck disable=SC2086
+            run -0 kaio-verify k.yaml $sizes $inputs y=y.npy
+        done
+    done
+}
