@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/num.h"
 
-enum { DIGITS = 4, NAME_WIDTH = 20 };
+enum { DIGITS = 4, FIGURE_WIDTH = 9 }; /* "1.234e-05" */
 
 static const char *const mode_names[] = {"burst", "sustained"};
 static const char *const status_names[] = {"ok", "wrong", "absent", "refused", "failed"};
@@ -73,7 +73,7 @@ static void add(struct arena *a, struct cells *c, const char *head, size_t width
 /* One figure of a row; text NULL: the heads only are wanted, or there is none. */
 static void figure(struct arena *a, struct cells *c, const char *head, bool there, double v)
 {
-    add(a, c, head, 8, false, there ? number(a, v, DIGITS) : "-");
+    add(a, c, head, FIGURE_WIDTH, false, there ? number(a, v, DIGITS) : "-");
 }
 
 static void rival_cells(const struct report *r, struct arena *a, const struct bench_row *row,

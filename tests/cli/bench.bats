@@ -1,0 +1,374 @@
+# kaio-bench, on a driver of our own (tests/fake_cuda.c), whose log says what was launched, on which buffers and in which order.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    cp "$KAIO_SRCDIR"/tests/data/bench/*.yaml .
+    export KAIO_CUDA_LIB=$KAIO_BUILDDIR/tests/libfakecuda.so
+    export KAIO_NVML_LIB=$KAIO_CUDA_LIB FAKE_CUDA_LOG=$BATS_TEST_TMPDIR/log
+    quick="--runs=4 --time-per-round=5"
+}
+
+# The cells of column NAME of the CSV on standard input.
+column() {
+    python3 -c 'import csv, sys
+for row in csv.DictReader(sys.stdin): print(row[sys.argv[1]])' "$1"
+}
+
+@test "a row for each problem of the sweeps, the last one fastest" {
+    run -0 --separate-stderr kaio-bench --dry-run twice.yaml T=f32,f16 n=100,1Ki
+    [ "$(grep '^kaio: ' <<<"$output" | cut -d' ' -f3,4)" = "T=f32 n=100
+T=f32 n=1024
+T=f16 n=100
+T=f16 n=1024" ]
+    [ -z "$stderr" ]
+}
+
+@test "ranges multiply or add, and stop where they are told" {
+    values() { kaio-bench --dry-run thrice.yaml "$1" | grep '^kaio' | grep -o 'n=[0-9]*' | tr '\n' ' '; }
+    [ "$(values n=256..2048*2)" = "n=256 n=512 n=1024 n=2048 " ]
+    [ "$(values n=100..250*2)" = "n=100 n=200 " ]
+    [ "$(values n=1..9+4,100)" = "n=1 n=5 n=9 n=100 " ]
+    run -2 kaio-bench --dry-run thrice.yaml n=1..9
+    [[ $output == *"'1..9' does not say how to go on"* ]]
+    run -2 kaio-bench --dry-run thrice.yaml n=0..9*2
+    [[ $output == *"never gets on"* ]]
+    run -2 kaio-bench --dry-run thrice.yaml n=9..1+1
+    run -2 kaio-bench --dry-run thrice.yaml n=1..4294967295+1
+    [[ $output == *"more than 10000 values"* ]]
+}
+
+@test "names that move together" {
+    cat >mul.yaml <<'END'
+kernel: mul
+params:
+  a: in f32[m, k]
+  b: in f32[k, n]
+  c: out f32[m, n]
+compute: |
+  c[i, j] = sum[l](a[i, l] * b[l, j])
+END
+    run -0 kaio-bench --dry-run --format=json mul.yaml m,n=16,32 k=8
+    [ "$(jq -c .values <<<"$output")" = '{"m":16,"k":8,"n":16}
+{"m":32,"k":8,"n":32}' ]
+    # 2 m n k, and every buffer once
+    [ "$(jq -c '[.operations, .bytes]' <<<"$output")" = '[4096,2048]
+[16384,6144]' ]
+}
+
+@test "cases by name, all of them by default, and sweeps over them" {
+    kaio-bench --dry-run twice.yaml | grep '^kaio' | grep -o 'T=.* (' >all
+    [ "$(cat all)" = "T=f32 n=1000 (
+T=f32 n=300000 (" ]
+    run -0 kaio-bench --dry-run twice.yaml large T=f16
+    [[ ${lines[0]} == "kaio: twice T=f16 n=300000 (fixed, sm_80): "* ]]
+    run -0 kaio-bench --dry-run twice.yaml large n=7
+    [[ ${lines[0]} == "kaio: twice T=f32 n=7 "* ]]
+    run -2 kaio-bench --dry-run twice.yaml huge
+    [[ $output == *"'twice' has no case 'huge'"* ]]
+}
+
+@test "--bytes chooses the first dimension without a value, as large as fits" {
+    cat >rows.yaml <<'END'
+kernel: rows
+types: {T: [f32, f16]}
+params:
+  x: in T[rows, cols]
+  y: out T[rows, cols]
+require: [rows % 4 == 0]
+compute: |
+  y[r, c] = x[r, c] + 1
+END
+    bytes() { kaio-bench --dry-run --format=json "$@" rows.yaml | jq -c '[.values.rows, ([.params[].bytes] | add)]'; }
+    [ "$(bytes --bytes=1Mi cols=1000)" = '[128,1024000]' ]
+    [ "$(bytes --bytes=1Mi cols=1000 T=f16)" = '[260,1040000]' ]
+    run -2 kaio-bench --dry-run --bytes=1Mi rows.yaml
+    [[ $output == *"dimension 'cols' has no value"* ]]
+    run -2 kaio-bench --dry-run --bytes=1Mi rows.yaml rows=4 cols=4
+    [[ $output == *"nothing to choose"* ]]
+    run -2 kaio-bench --dry-run --bytes=1000 rows.yaml cols=1000
+    [[ $output == *"no 'rows' makes the buffers"* ]]
+}
+
+@test "what is not there is named, with what is" {
+    run -2 kaio-bench twice.yaml m=3
+    [[ $output == *"'twice' has no dimension, type or scalar 'm'"*"it has T, n"* ]]
+    run -2 kaio-bench twice.yaml T=f64
+    [[ $output == *"'twice' is for T=f32, f16, not f64"* ]]
+    run -2 kaio-bench twice.yaml n=1 n=2
+    [[ $output == *"'n' is given twice"* ]]
+    run -2 kaio-bench twice.yaml n=big
+    [[ $output == *"'big' in 'n=big' is neither a number nor a type"* ]]
+    run -2 kaio-bench --vs=cups twice.yaml
+    [[ $output == *"unknown rival 'cups'"* ]]
+    run -2 kaio-bench --vs='schedule:{strategy: hope}' --dry-run twice.yaml small
+    [[ $output == *"unknown strategy 'hope'"* ]]
+    run -2 kaio-bench --vs='schedule:[' twice.yaml
+    run -2 kaio-bench --vs=nowhere.yaml twice.yaml
+    [[ $output == *"cannot open 'nowhere.yaml'"* ]]
+    run -2 kaio-bench
+    [[ $output == *"no spec given"* ]]
+    run -2 kaio-bench twice.yaml thrice.yaml
+    [[ $output == *"there are two specs"* ]]
+}
+
+@test "without a GPU: status 77 and one line that says so; the simulator is refused" {
+    KAIO_CUDA_LIB=/nonexistent run -77 --separate-stderr kaio-bench twice.yaml
+    [ -z "$output" ]
+    [ "${#stderr_lines[@]}" = 1 ]
+    [[ $stderr == "kaio-bench: error: there is no GPU to time on: "* ]]
+    run -2 kaio-bench -d cpu twice.yaml
+    [[ $output == *"the simulator's time says nothing"* ]]
+    KAIO_CUDA_LIB=/nonexistent run -0 kaio-bench -d cpu --dry-run twice.yaml
+    FAKE_CUDA_DEVICES=2 run -77 kaio-bench -d cuda:2 twice.yaml
+    [[ $output == *"there is no GPU 2"* ]]
+}
+
+@test "rounds go there and back, and each contender's graph is replayed in each" {
+    FAKE_CUDA_US=thrice:13 run -0 kaio-bench --runs=4 --time-per-round=1 --vs=thrice.yaml --vs=copy twice.yaml n=1000
+    # who is at work, from one change to the next
+    sed -n 's/^replay .* of //p' log | uniq | tail -n 9 | tr '\n' ' ' >order
+    [ "$(cat order)" = "copy thrice twice thrice copy thrice twice thrice copy " ] ||
+        [ "$(cat order)" = "twice thrice copy thrice twice thrice copy thrice twice " ] || { cat order; false; }
+    [ "$(sed -n 's/^replay .* of //p' log | sort -u | wc -l)" = 3 ]
+}
+
+@test "executions rotate through sets that exceed the L2 cache twice" {
+    run -0 kaio-bench $quick twice.yaml n=1000
+    # 8000 bytes and the cache's 1 MiB: 8192 bytes a set with their alignment
+    grep '^capture twice at ' log >captured
+    [ "$(sort -u captured | wc -l)" = 257 ]
+    [ "$(uniq captured | wc -l)" = "$(wc -l <captured)" ]
+    sort captured | uniq -c | awk '{print $1}' | sort -u >times
+    [ "$(wc -l <times)" = 1 ]
+    rm log
+    run -0 kaio-bench $quick twice.yaml n=1000000
+    [ "$(sed -nE 's/^(capture|queue) twice at //p' log | sort -u | wc -l)" = 1 ]
+}
+
+@test "short executions are replayed as a graph, long ones queued one by one" {
+    FAKE_CUDA_US=twice:500 run -0 kaio-bench $quick twice.yaml n=1000
+    ! grep -q capture log || false
+    # 5 ms of half a millisecond, four rounds and those before
+    [ "$(grep -c '^queue twice' log)" -gt 40 ]
+    rm log
+    FAKE_CUDA_US=twice:50 run -0 kaio-bench $quick twice.yaml n=1000
+    grep -q '^replay [0-9]* nodes of twice' log
+}
+
+@test "a wrong result is a failed row and never a time" {
+    FAKE_CUDA_WRONG=twice run -1 --separate-stderr kaio-bench $quick twice.yaml n=1000
+    [[ ${lines[1]} == *" wrong: y: 1 of 1000 wrong, the first at 999: "* ]]
+    ! grep -q replay log || false
+    FAKE_CUDA_WRONG=twice run -1 kaio-bench $quick --format=json twice.yaml n=1000
+    [ "$(jq -r .status <<<"$output")" = wrong ]
+    [ "$(jq '.results[0].seconds' <<<"$output")" = null ]
+    # a rival's
+    FAKE_CUDA_WRONG=thrice run -1 kaio-bench $quick --format=json --vs=thrice.yaml twice.yaml n=1000
+    [ "$(jq -c '[.status, .results[0].status, .results[1].status, .results[1].seconds]' <<<"$output")" = '["ok","ok","wrong",null]' ]
+    jq -r '.results[1].why' <<<"$output" | grep '1 of 1000 wrong'
+}
+
+@test "a result that goes wrong while it is timed is one too" {
+    FAKE_CUDA_WRONG=twice:2000 run -1 kaio-bench $quick twice.yaml n=1000
+    [[ ${lines[1]} == *" wrong: after it was timed, y: 1 of 1000 wrong"* ]]
+}
+
+@test "an inout is checked before it is timed, not after" {
+    cp "$KAIO_SRCDIR/specs/elementwise/saxpy.yaml" .
+    run -0 kaio-bench $quick --format=json -D n=1000 saxpy.yaml
+    [ "$(jq -c '[.status, .bytes, .results[0].elements_checked]' <<<"$output")" = '["ok",12000,1000]' ]
+}
+
+@test "the same schedule is as fast; ratios are the rival's time over the kernel's" {
+    FAKE_CUDA_US=thrice:20 run -0 --separate-stderr kaio-bench --format=csv $quick --vs='schedule:{strategy: naive}' --vs=thrice.yaml \
+        twice.yaml n=1000,3000
+    [ -z "$stderr" ]
+    printf '%s\n' "$output" >rows.csv
+    [ "$(column '/ {strategy: naive}' <rows.csv | tr '\n' ' ')" = "1 1 " ]
+    [ "$(column '/ thrice.yaml' <rows.csv | grep -cE '^(1\.9[89]|2$|2\.0)')" = 2 ]
+    [ "$(column n <rows.csv | tr '\n' ' ')" = "1000 3000 " ]
+    [ "$(column status <rows.csv | tr '\n' ' ')" = "ok ok " ]
+}
+
+@test "a rival without code for a problem leaves its columns empty" {
+    cat >even.yaml <<'END'
+kernel: thrice
+params: {x: "in f32[n]", y: "out f32[n]"}
+require: [n % 2 == 0]
+compute: "y[i] = 2.0 * x[i]"
+END
+    run -0 --separate-stderr kaio-bench --format=csv $quick --vs=even.yaml twice.yaml n=1000,1001
+    printf '%s\n' "$output" >rows.csv
+    [ "$(column 'even.yaml us' <rows.csv | grep -c .)" = 1 ]
+    [ "$(column status <rows.csv | tr '\n' ' ')" = "ok refused " ]
+    [[ $stderr == *"n % 2 == 0"* ]]
+    run -2 kaio-bench $quick even.yaml n=1001
+}
+
+@test "JSON: a line for each row, with its samples, conditions and the command that repeats it" {
+    FAKE_CUDA_US=twice:40 run -0 --separate-stderr kaio-bench --format=json --runs=5 --time-per-round=2 --vs=copy twice.yaml n=1000,2000
+    [ "${#lines[@]}" = 2 ]
+    [ "$(jq -c '[.id, .kernel, .code, .mode, .values.n, .bytes, .inputs, .environment.device, .environment.driver,
+                 .conditions.celsius, .conditions.watts, .conditions.throttled]' <<<"${lines[1]}")" = \
+        '["twice T=f32 n=2000 fixed sm_80 burst","twice","fixed","burst",2000,16000,"normal","Fake GPU 0","999.1",51,420.5,["power"]]' ]
+    for line in "${lines[@]}"; do
+        jq -e '.results | all(.samples | length == 5)' <<<"$line"
+        jq -e '.results[] | .seconds | .worst >= .median and .median >= .best and .best > 0' <<<"$line"
+        jq -e '.results[0] | (.samples | max) == .seconds.worst and (.samples | min) == .seconds.best' <<<"$line"
+        # 40 us, every third launch a fiftieth longer
+        jq -e '.results[0].seconds.median | . > 40e-6 and . < 41e-6' <<<"$line"
+        jq -e '.results[1].ratio.median * .results[0].seconds.median - .results[1].seconds.median | fabs < 1e-12' <<<"$line"
+    done
+    repeat=$(jq -r .repeat <<<"${lines[1]}")
+    [[ $repeat == "kaio-bench -d cuda:0 -t sm_80 --vs=copy --runs=5 "*" twice.yaml T=f32 n=2000" ]]
+    run -0 $repeat --format=json
+    [ "$(jq -r .id <<<"$output")" = "twice T=f32 n=2000 fixed sm_80 burst" ]
+}
+
+@test "--sustained: a second row after seconds of work" {
+    run -0 kaio-bench $quick --format=json --sustained=0.6 twice.yaml n=1000
+    [ "$(jq -r .mode <<<"$output" | tr '\n' ' ')" = "burst sustained " ]
+    jq -es '.[0].conditions.warm_seconds < 0.6 and .[1].conditions.warm_seconds >= 0.6' <<<"$output"
+}
+
+@test "--generic emits code that is given its dimensions, save what -D fixes" {
+    run -0 kaio-bench --dry-run --format=json twice.yaml n=1000
+    [ "$(jq -c '[.code, (.launches[0].args | map(.kind))]' <<<"$output")" = '["fixed",["buffer","buffer"]]' ]
+    run -0 kaio-bench --dry-run --generic --format=json twice.yaml n=1000
+    [ "$(jq -c '[.code, (.launches[0].args | map(.kind)), .launches[0].args[2].value]' <<<"$output")" = \
+        '["generic",["buffer","buffer","dim"],1000]' ]
+    run -0 kaio-bench --dry-run --generic --format=json -D n=1000 twice.yaml
+    [ "$(jq -c '.launches[0].args | map(.kind)' <<<"$output")" = '["buffer","buffer"]' ]
+    run -0 kaio-bench $quick --generic --format=json twice.yaml n=1000
+    [ "$(jq -r .id <<<"$output")" = "twice T=f32 n=1000 generic sm_80 burst" ]
+}
+
+@test "--dry-run says for each launch what it is given; --keep has the PTX" {
+    cat >two.yaml <<'END'
+kernel: spread
+params: {x: "in f16[n, 8]", y: "out f32[n, 8]", labels: "in i32[n]", alpha: f32 = 0.5}
+compute: |
+  top[i] = max[c](x[i, c])
+  y[i, c] = alpha * (x[i, labels[i]] - top[i])
+END
+    run -0 kaio-bench --dry-run -t sm_90 --generic --keep=code --format=json two.yaml n=64
+    [ "$(jq -c '.params | map([.name, .mode, .type, .shape, .bytes, .below])' <<<"$output")" = \
+        '[["x","in","f16",[64,8],1024,null],["y","out","f32",[64,8],2048,null],["labels","in","i32",[64],256,8]]' ]
+    jq -e '.launches | length > 0 and all((.grid | length == 3) and (.block | length == 3) and (.shared >= 0))' <<<"$output"
+    jq -e '[.launches[].args[] | select(.name == "alpha") | .value] | all(. == 0.5)' <<<"$output"
+    ptx=$(jq -r .ptx <<<"$output")
+    grep -q '^.target sm_90$' "$ptx"
+    for entry in $(jq -r '.launches[].entry' <<<"$output"); do grep -q "\.entry $entry(" "$ptx"; done
+    run -0 kaio-bench --dry-run two.yaml n=64
+    [[ ${lines[0]} == "kaio: spread n=64 (fixed, sm_80): 3.25 KiB in buffers, 3.25 KiB moved" ]]
+}
+
+@test "--output: JSON is appended as it comes, other formats appear whole" {
+    run -0 kaio-bench $quick -o rows.json twice.yaml n=1000
+    [[ ${lines[0]} == *"median us"* ]]
+    run -0 kaio-bench $quick -o rows.json twice.yaml n=2000
+    [ "$(jq .values.n rows.json | tr '\n' ' ')" = "1000 2000 " ]
+    echo old >rows.csv
+    run -0 kaio-bench $quick -o rows.csv twice.yaml n=1000
+    [ "$(column n <rows.csv)" = 1000 ]
+    run -0 kaio-bench $quick --output=table.txt twice.yaml n=1000
+    [ -z "$output" ]
+    grep -q 'median us' table.txt
+    run -2 kaio-bench $quick -o /nonexistent/rows.csv twice.yaml n=1000
+    ! grep -q replay <(tail -n 1 log) || false
+}
+
+@test "Markdown has a rule under its head and as many cells in every line" {
+    run -0 kaio-bench $quick --format=md --vs=copy twice.yaml n=1000,2000
+    [ "${#lines[@]}" = 4 ]
+    [[ ${lines[1]} =~ ^\|(:?--:?\|)+$ ]]
+    for line in "${lines[@]}"; do [ "$(tr -cd '|' <<<"$line" | wc -c)" = "$(tr -cd '|' <<<"${lines[0]}" | wc -c)" ]; done
+}
+
+@test "the table's columns stand under their heads" {
+    run -0 kaio-bench $quick --vs=copy twice.yaml T=f32 n=1000,300000
+    for line in "${lines[@]}"; do [ "${#line}" = "${#lines[0]}" ]; done
+    [[ ${lines[2]} == "f32  300000  fixed  "* ]]
+}
+
+@test "--plot draws a line for each contender, as well-formed SVG" {
+    run -0 kaio-bench $quick --vs=copy --vs='schedule:{strategy: naive}' --plot=p.svg thrice.yaml n=1000..4000*2
+    command -v xmllint >/dev/null && xmllint --noout p.svg
+    python3 - <<'END'
+import xml.etree.ElementTree as tree
+svg = tree.parse("p.svg").getroot()
+ns = "{http://www.w3.org/2000/svg}"
+text = [t.text for t in svg.iter(ns + "text")]
+assert svg.tag == ns + "svg", svg.tag
+assert {"thrice", "kaio", "copy", "{strategy: naive}", "n", "TB/s", "1000", "2000", "4000"} <= set(text), text
+circles = [(float(c.get("cx")), float(c.get("cy")), c.get("fill")) for c in svg.iter(ns + "circle")]
+assert len(circles) == 9, circles
+first = [c for c in circles if c[2] == circles[0][2]]
+steps = [b[0] - a[0] for a, b in zip(first, first[1:])]
+assert len(first) == 3 and abs(steps[0] - steps[1]) < 0.2, first    # a logarithmic axis
+assert first[0][1] > first[1][1] > first[2][1], first               # larger problems are faster
+END
+    run -2 kaio-bench --plot=p.svg thrice.yaml n=1000
+    [[ $output == *"--plot has no axis"* ]]
+}
+
+@test "--baseline: a slower row fails, and what is missing is named" {
+    FAKE_CUDA_US=twice:20 run -0 kaio-bench $quick -o base.json twice.yaml n=1000,2000
+    FAKE_CUDA_US=twice:20 run -0 --separate-stderr kaio-bench $quick --baseline=base.json twice.yaml n=1000,2000
+    [ -z "$stderr" ]
+    FAKE_CUDA_US=twice:22 run -1 --separate-stderr kaio-bench $quick --baseline=base.json twice.yaml n=1000,3000
+    [[ $stderr == *"error: twice T=f32 n=1000 fixed sm_80 burst: 22.15 us, and 20.13 us in the baseline: 0.909 of its speed"* ]]
+    [[ $stderr == *"the baseline has no twice T=f32 n=3000 fixed sm_80 burst"* ]]
+    [[ $stderr == *"of the baseline this run has no twice T=f32 n=2000 fixed sm_80 burst"* ]]
+    FAKE_CUDA_US=twice:22 run -0 kaio-bench $quick --baseline=base.json --fail-below=0.9 twice.yaml n=1000,2000
+    jq -c . base.json >compact.json
+    FAKE_CUDA_US=twice:22 run -1 kaio-bench $quick --baseline=compact.json twice.yaml n=1000,2000
+    echo '{"id": 3}' >>base.json
+    run -2 kaio-bench $quick --baseline=base.json twice.yaml n=1000
+    [[ $output == *"base.json, line 3:1:1: error: this is no row of kaio-bench --format=json"* ]]
+    echo '{"id": "x", ' >bad.json
+    run -2 kaio-bench --baseline=bad.json twice.yaml n=1000
+    : >empty.json
+    run -2 kaio-bench --baseline=empty.json twice.yaml n=1000
+    [[ $output == *"'empty.json' has no row with a time"* ]]
+}
+
+@test "without NVML that is said once, and everything else goes on" {
+    FAKE_NVML=0 run -0 --separate-stderr kaio-bench $quick --format=json twice.yaml n=1000,2000
+    [ "$stderr" = "kaio-bench: no clocks, power and temperature: libnvidia-ml.so.1 does not start" ]
+    [ "$(jq -c '[.status, .conditions.no_sensors, .conditions.watts]' <<<"${lines[1]}")" = '["ok","libnvidia-ml.so.1 does not start",null]' ]
+    KAIO_NVML_LIB=/nonexistent run -0 kaio-bench $quick twice.yaml n=1000
+    [[ $output == *"there is no libnvidia-ml.so.1"* ]]
+}
+
+@test "a device that fails is status 3, and nothing more is tried" {
+    for call in cuMemAlloc_v2:2 cuStreamBeginCapture_v2:900 cuStreamEndCapture:901 cuGraphInstantiateWithFlags:2 \
+        cuGraphLaunch:700 cuStreamSynchronize:700 cuMemcpyDtoDAsync_v2:999; do
+        FAKE_CUDA_FAIL=$call run -3 --separate-stderr kaio-bench $quick --vs=copy twice.yaml n=1000,2000
+        [ "${#lines[@]}" = 2 ]
+        [[ ${lines[1]} == *" failed: "* ]]
+        [[ $stderr == *"error: "* ]]
+    done
+    FAKE_CUDA_JIT_LOG='ptxas error: no' run -2 kaio-bench $quick twice.yaml n=1000
+    [[ $output == *"refused"* ]]
+}
+
+@test "memory and graphs are given back" {
+    run -0 kaio-bench $quick --vs=copy --vs=thrice.yaml twice.yaml n=1000,5000
+    [ "$(grep -c '^alloc' log)" = "$(grep -c '^free' log)" ]
+    [ "$(grep -c '^begin capture' log)" = "$(grep -c '^graph destroyed' log)" ]
+    [ "$(grep -c '^load' log)" = "$(grep -c '^unload' log)" ]
+}
+
+@test "nothing is launched where a dimension is 0" {
+    run -0 kaio-bench $quick thrice.yaml n=0,10
+    [[ ${lines[1]} == *"absent: nothing is launched: a dimension is 0" ]]
+    [[ ${lines[2]} != *absent* ]]
+}
+
+@test "the comparison with PyTorch passes its own test" {
+    python3 "$KAIO_SRCDIR/tests/pytorch.py" --self-test --bench "$(command -v kaio-bench)" --specs "$KAIO_SRCDIR/specs" >tap
+    ! grep '^not ok' tap || false
+    [ "$(grep -c '^ok .* plan of ' tap)" -ge 20 ]
+}
