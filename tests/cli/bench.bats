@@ -15,6 +15,16 @@ column() {
 for row in csv.DictReader(sys.stdin): print(row[sys.argv[1]])' "$1"
 }
 
+# For each line of JSON on standard input, what a Python expression over it, r, gives.
+json() {
+    python3 -c 'import json, sys
+def kinds(r): return [a["kind"] for a in r["launches"][0]["args"]]
+for line in sys.stdin:
+    r = json.loads(line)
+    v = eval("(" + sys.argv[1] + ")")
+    print(v if isinstance(v, str) else json.dumps(v, separators=(",", ":")))' "$1"
+}
+
 @test "a row for each problem of the sweeps, the last one fastest" {
     run -0 --separate-stderr kaio-bench --dry-run twice.yaml T=f32,f16 n=100,1Ki
     [ "$(grep '^kaio: ' <<<"$output" | cut -d' ' -f3,4)" = "T=f32 n=100
@@ -49,10 +59,10 @@ compute: |
   c[i, j] = sum[l](a[i, l] * b[l, j])
 END
     run -0 kaio-bench --dry-run --format=json mul.yaml m,n=16,32 k=8
-    [ "$(jq -c .values <<<"$output")" = '{"m":16,"k":8,"n":16}
+    [ "$(json 'r["values"]' <<<"$output")" = '{"m":16,"k":8,"n":16}
 {"m":32,"k":8,"n":32}' ]
     # 2 m n k, and every buffer once
-    [ "$(jq -c '[.operations, .bytes]' <<<"$output")" = '[4096,2048]
+    [ "$(json '[r["operations"], r["bytes"]]' <<<"$output")" = '[4096,2048]
 [16384,6144]' ]
 }
 
@@ -79,7 +89,7 @@ require: [rows % 4 == 0]
 compute: |
   y[r, c] = x[r, c] + 1
 END
-    bytes() { kaio-bench --dry-run --format=json "$@" rows.yaml | jq -c '[.values.rows, ([.params[].bytes] | add)]'; }
+    bytes() { kaio-bench --dry-run --format=json "$@" rows.yaml | json '[r["values"]["rows"], sum(p["bytes"] for p in r["params"])]'; }
     [ "$(bytes --bytes=1Mi cols=1000)" = '[128,1024000]' ]
     [ "$(bytes --bytes=1Mi cols=1000 T=f16)" = '[260,1040000]' ]
     run -2 kaio-bench --dry-run --bytes=1Mi rows.yaml
@@ -161,12 +171,12 @@ END
     [[ ${lines[1]} == *" wrong: y: 1 of 1000 wrong, the first at 999: "* ]]
     ! grep -q replay log || false
     FAKE_CUDA_WRONG=twice run -1 kaio-bench $quick --format=json twice.yaml n=1000
-    [ "$(jq -r .status <<<"$output")" = wrong ]
-    [ "$(jq '.results[0].seconds' <<<"$output")" = null ]
+    [ "$(json '[r["status"], r["results"][0].get("seconds")]' <<<"$output")" = '["wrong",null]' ]
     # a rival's
     FAKE_CUDA_WRONG=thrice run -1 kaio-bench $quick --format=json --vs=thrice.yaml twice.yaml n=1000
-    [ "$(jq -c '[.status, .results[0].status, .results[1].status, .results[1].seconds]' <<<"$output")" = '["ok","ok","wrong",null]' ]
-    jq -r '.results[1].why' <<<"$output" | grep '1 of 1000 wrong'
+    [ "$(json '[r["status"]] + [v["status"] for v in r["results"]] + [r["results"][1].get("seconds")]' <<<"$output")" = \
+        '["ok","ok","wrong",null]' ]
+    json 'r["results"][1]["why"]' <<<"$output" | grep '1 of 1000 wrong'
 }
 
 @test "a result that goes wrong while it is timed is one too" {
@@ -177,7 +187,7 @@ END
 @test "an inout is checked before it is timed, not after" {
     cp "$KAIO_SRCDIR/specs/elementwise/saxpy.yaml" .
     run -0 kaio-bench $quick --format=json -D n=1000 saxpy.yaml
-    [ "$(jq -c '[.status, .bytes, .results[0].elements_checked]' <<<"$output")" = '["ok",12000,1000]' ]
+    [ "$(json '[r["status"], r["bytes"], r["results"][0]["elements_checked"]]' <<<"$output")" = '["ok",12000,1000]' ]
 }
 
 @test "the same schedule is as fast; ratios are the rival's time over the kernel's" {
@@ -209,39 +219,41 @@ END
 @test "JSON: a line for each row, with its samples, conditions and the command that repeats it" {
     FAKE_CUDA_US=twice:40 run -0 --separate-stderr kaio-bench --format=json --runs=5 --time-per-round=2 --vs=copy twice.yaml n=1000,2000
     [ "${#lines[@]}" = 2 ]
-    [ "$(jq -c '[.id, .kernel, .code, .mode, .values.n, .bytes, .inputs, .environment.device, .environment.driver,
-                 .conditions.celsius, .conditions.watts, .conditions.throttled]' <<<"${lines[1]}")" = \
+    [ "$(json '[r[k] for k in ("id", "kernel", "code", "mode")] + [r["values"]["n"], r["bytes"], r["inputs"]] +
+        [r["environment"][k] for k in ("device", "driver")] +
+        [r["conditions"][k] for k in ("celsius", "watts", "throttled")]' <<<"${lines[1]}")" = \
         '["twice T=f32 n=2000 fixed sm_80 burst","twice","fixed","burst",2000,16000,"normal","Fake GPU 0","999.1",51,420.5,["power"]]' ]
     for line in "${lines[@]}"; do
-        jq -e '.results | all(.samples | length == 5)' <<<"$line"
-        jq -e '.results[] | .seconds | .worst >= .median and .median >= .best and .best > 0' <<<"$line"
-        jq -e '.results[0] | (.samples | max) == .seconds.worst and (.samples | min) == .seconds.best' <<<"$line"
+        [ "$(json '[len(v["samples"]) for v in r["results"]]' <<<"$line")" = '[5,5]' ]
+        [ "$(json 'all(max(v["samples"]) == v["seconds"]["worst"] >= v["seconds"]["median"] >= v["seconds"]["best"] ==
+            min(v["samples"]) > 0 for v in r["results"])' <<<"$line")" = true ]
         # 40 us, every third launch a fiftieth longer
-        jq -e '.results[0].seconds.median | . > 40e-6 and . < 41e-6' <<<"$line"
-        jq -e '.results[1].ratio.median * .results[0].seconds.median - .results[1].seconds.median | fabs < 1e-12' <<<"$line"
+        [ "$(json '40e-6 < r["results"][0]["seconds"]["median"] < 41e-6' <<<"$line")" = true ]
+        [ "$(json 'abs(r["results"][1]["ratio"]["median"] * r["results"][0]["seconds"]["median"] -
+            r["results"][1]["seconds"]["median"]) < 1e-12' <<<"$line")" = true ]
     done
-    repeat=$(jq -r .repeat <<<"${lines[1]}")
+    repeat=$(json 'r["repeat"]' <<<"${lines[1]}")
     [[ $repeat == "kaio-bench -d cuda:0 -t sm_80 --vs=copy --runs=5 "*" twice.yaml T=f32 n=2000" ]]
     run -0 $repeat --format=json
-    [ "$(jq -r .id <<<"$output")" = "twice T=f32 n=2000 fixed sm_80 burst" ]
+    [ "$(json 'r["id"]' <<<"$output")" = "twice T=f32 n=2000 fixed sm_80 burst" ]
 }
 
 @test "--sustained: a second row after seconds of work" {
     run -0 kaio-bench $quick --format=json --sustained=0.6 twice.yaml n=1000
-    [ "$(jq -r .mode <<<"$output" | tr '\n' ' ')" = "burst sustained " ]
-    jq -es '.[0].conditions.warm_seconds < 0.6 and .[1].conditions.warm_seconds >= 0.6' <<<"$output"
+    [ "$(json 'r["mode"]' <<<"$output" | tr '\n' ' ')" = "burst sustained " ]
+    [ "$(json 'r["conditions"]["warm_seconds"] >= 0.6' <<<"$output" | tr '\n' ' ')" = "false true " ]
 }
 
 @test "--generic emits code that is given its dimensions, save what -D fixes" {
     run -0 kaio-bench --dry-run --format=json twice.yaml n=1000
-    [ "$(jq -c '[.code, (.launches[0].args | map(.kind))]' <<<"$output")" = '["fixed",["buffer","buffer"]]' ]
+    [ "$(json '[r["code"], kinds(r)]' <<<"$output")" = '["fixed",["buffer","buffer"]]' ]
     run -0 kaio-bench --dry-run --generic --format=json twice.yaml n=1000
-    [ "$(jq -c '[.code, (.launches[0].args | map(.kind)), .launches[0].args[2].value]' <<<"$output")" = \
+    [ "$(json '[r["code"], kinds(r), r["launches"][0]["args"][2]["value"]]' <<<"$output")" = \
         '["generic",["buffer","buffer","dim"],1000]' ]
     run -0 kaio-bench --dry-run --generic --format=json -D n=1000 twice.yaml
-    [ "$(jq -c '.launches[0].args | map(.kind)' <<<"$output")" = '["buffer","buffer"]' ]
+    [ "$(json 'kinds(r)' <<<"$output")" = '["buffer","buffer"]' ]
     run -0 kaio-bench $quick --generic --format=json twice.yaml n=1000
-    [ "$(jq -r .id <<<"$output")" = "twice T=f32 n=1000 generic sm_80 burst" ]
+    [ "$(json 'r["id"]' <<<"$output")" = "twice T=f32 n=1000 generic sm_80 burst" ]
 }
 
 @test "--dry-run says for each launch what it is given; --keep has the PTX" {
@@ -253,13 +265,14 @@ compute: |
   y[i, c] = alpha * (x[i, labels[i]] - top[i])
 END
     run -0 kaio-bench --dry-run -t sm_90 --generic --keep=code --format=json two.yaml n=64
-    [ "$(jq -c '.params | map([.name, .mode, .type, .shape, .bytes, .below])' <<<"$output")" = \
+    [ "$(json '[[p.get(k) for k in ("name", "mode", "type", "shape", "bytes", "below")] for p in r["params"]]' <<<"$output")" = \
         '[["x","in","f16",[64,8],1024,null],["y","out","f32",[64,8],2048,null],["labels","in","i32",[64],256,8]]' ]
-    jq -e '.launches | length > 0 and all((.grid | length == 3) and (.block | length == 3) and (.shared >= 0))' <<<"$output"
-    jq -e '[.launches[].args[] | select(.name == "alpha") | .value] | all(. == 0.5)' <<<"$output"
-    ptx=$(jq -r .ptx <<<"$output")
+    [ "$(json 'len(r["launches"]) > 0 and all(len(l["grid"]) == len(l["block"]) == 3 and l["shared"] >= 0
+        for l in r["launches"])' <<<"$output")" = true ]
+    [ "$(json 'set(a["value"] for l in r["launches"] for a in l["args"] if a.get("name") == "alpha") == {0.5}' <<<"$output")" = true ]
+    ptx=$(json 'r["ptx"]' <<<"$output")
     grep -q '^.target sm_90$' "$ptx"
-    for entry in $(jq -r '.launches[].entry' <<<"$output"); do grep -q "\.entry $entry(" "$ptx"; done
+    for entry in $(json '" ".join(l["entry"] for l in r["launches"])' <<<"$output"); do grep -q "\.entry $entry(" "$ptx"; done
     run -0 kaio-bench --dry-run two.yaml n=64
     [[ ${lines[0]} == "kaio: spread n=64 (fixed, sm_80): 3.25 KiB in buffers, 3.25 KiB moved" ]]
 }
@@ -268,7 +281,7 @@ END
     run -0 kaio-bench $quick -o rows.json twice.yaml n=1000
     [[ ${lines[0]} == *"median us"* ]]
     run -0 kaio-bench $quick -o rows.json twice.yaml n=2000
-    [ "$(jq .values.n rows.json | tr '\n' ' ')" = "1000 2000 " ]
+    [ "$(json 'r["values"]["n"]' <rows.json | tr '\n' ' ')" = "1000 2000 " ]
     echo old >rows.csv
     run -0 kaio-bench $quick -o rows.csv twice.yaml n=1000
     [ "$(column n <rows.csv)" = 1000 ]
@@ -322,7 +335,7 @@ END
     [[ $stderr == *"the baseline has no twice T=f32 n=3000 fixed sm_80 burst"* ]]
     [[ $stderr == *"of the baseline this run has no twice T=f32 n=2000 fixed sm_80 burst"* ]]
     FAKE_CUDA_US=twice:22 run -0 kaio-bench $quick --baseline=base.json --fail-below=0.9 twice.yaml n=1000,2000
-    jq -c . base.json >compact.json
+    json 'r' <base.json >compact.json
     FAKE_CUDA_US=twice:22 run -1 kaio-bench $quick --baseline=compact.json twice.yaml n=1000,2000
     echo '{"id": 3}' >>base.json
     run -2 kaio-bench $quick --baseline=base.json twice.yaml n=1000
@@ -337,7 +350,7 @@ END
 @test "without NVML that is said once, and everything else goes on" {
     FAKE_NVML=0 run -0 --separate-stderr kaio-bench $quick --format=json twice.yaml n=1000,2000
     [ "$stderr" = "kaio-bench: no clocks, power and temperature: libnvidia-ml.so.1 does not start" ]
-    [ "$(jq -c '[.status, .conditions.no_sensors, .conditions.watts]' <<<"${lines[1]}")" = '["ok","libnvidia-ml.so.1 does not start",null]' ]
+    [ "$(json '[r["status"], r["conditions"]["no_sensors"], r["conditions"].get("watts")]' <<<"${lines[1]}")" = '["ok","libnvidia-ml.so.1 does not start",null]' ]
     KAIO_NVML_LIB=/nonexistent run -0 kaio-bench $quick twice.yaml n=1000
     [[ $output == *"there is no libnvidia-ml.so.1"* ]]
 }
