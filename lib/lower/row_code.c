@@ -366,6 +366,7 @@ void row_answer(struct row_gen *r)
     g->falling = answer_falling;
     g->read_ctx = r;
     g->preloaded = !r->row->other_reads;
+    g->converts = r->row->other_reads; /* rather than branch for each lane */
 }
 
 /* ---- outputs -------------------------------------------------------------------------------------- */
