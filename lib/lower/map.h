@@ -59,6 +59,8 @@ struct map_reader {
     /* The thread's position: the subscripts of its first element; prefix[i] is the flat index over the first i axes,
      * prefix[rank] of the first element. */
     struct cg_val sub[MAP_RANK], prefix[MAP_RANK + 1];
+    /* Where vectors may go over the end of a row: each lane's subscripts; else NULL. */
+    struct cg_val (*lane_sub)[MAP_RANK];
     VEC(struct map_bound)
     bound; /* indices of intermediates that are being expanded, the outputs' first */
     VEC(struct map_need) needs; /* that were relied on */

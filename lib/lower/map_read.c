@@ -22,7 +22,8 @@ static struct cg_val flat_index(struct cg *g, const struct lang_symbol *t, uint3
 {
     const struct map_reader *m = g->read_ctx;
     uint32_t have = 0;
-    while (have < n && have < m->shape->rank && same_value(sub[have], m->sub[have]) &&
+    while (!m->lane_sub && have < n && have < m->shape->rank &&
+           same_value(sub[have], m->sub[have]) &&
            (have == 0 || inspect_same_expr(t->dims[have], m->shape->dims[have])))
         have++;
     struct cg_val flat = have ? m->prefix[have] : cg_int(DT_I64, 0);
@@ -187,9 +188,26 @@ static bool is_regular(const struct lang_symbol *t, const struct map_form *f, ui
     return dtype_bits(t->type) >= 8;
 }
 
+/* The thread's own element of a tensor of the outputs' shape, where each lane has a position of its own. */
+static bool is_own(const struct map_reader *m, const struct lang_symbol *t,
+                   const struct map_form *f)
+{
+    if (!m->lane_sub || !inspect_same_shape(t, m->shape))
+        return false;
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (!same_value(f[i].base, m->lane_sub[m->lane][i]))
+            return false;
+    return true;
+}
+
 static struct cg_val load(struct cg *g, const struct lang_symbol *t, const struct map_form *f,
                           uint32_t n)
 {
+    const struct map_reader *m = g->read_ctx;
+    if (is_own(m, t, f) && !g->guard_varies) {
+        const struct cg_place_of at = cg_address(g, t, m->prefix[t->rank]);
+        return piece(g, t, at, m->lanes, true)[m->lane];
+    }
     return is_regular(t, f, n) ? load_lane(g, t, f, n) : load_element(g, t, f, n);
 }
 
@@ -290,6 +308,8 @@ static struct map_form position(const struct map_reader *m, uint32_t i)
 {
     struct map_form f = {.known = true, .is_positive = true, .align = 1, .base = m->sub[i]};
     int64_t c;
+    if (m->lane_sub)
+        return (struct map_form){.varies = true, .base = m->lane_sub[m->lane][i]};
     if (cg_is_const(f.base, &c)) {
         f.is_zero = true;
         f.align = MAP_MOST_ALIGN;
@@ -317,10 +337,10 @@ void map_compute(struct cg *g, struct map_reader *m, const struct lang_equation 
             for (uint32_t k = 0; k < rank; k++) {
                 struct map_bound *b = VEC_PUSH(g->a, &m->bound);
                 *b = (struct map_bound){eq[i]->index[k], position(m, k)};
-                sub[k] = m->sub[k];
+                sub[k] = m->lane_sub ? m->lane_sub[m->lane][k] : m->sub[k];
             }
             struct cg_val *last = &sub[rank - 1];
-            if (m->lane) { /* within the extent, and so a u32 */
+            if (m->lane && !m->lane_sub) { /* within the extent, and so a u32 */
                 struct cg_val low = cg_convert(g, *last, DT_U32);
                 *last = cg_index(g, cg_binary(g, OP_ADD, low, cg_int(DT_U32, m->lane)));
             }

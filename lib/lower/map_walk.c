@@ -1,9 +1,9 @@
 /* Any map: every thread computes a vector of neighbouring elements along the outputs' last axis.
  *
  * The vectors are numbered in the outputs' order; a thread finds its position from its number by divisions that cost a
- * few multiplications (magic.c). There are up to four variants, of which the launch takes the first that its sizes
- * allow: vectors with the alignment that the reads would like; vectors, as far as the outputs' rows allow them; single
- * elements; and single elements of more than 2^31, with 64-bit arithmetic.
+ * few multiplications (magic.c). There are up to five variants, of which the launch takes the first that its sizes
+ * allow: vectors with the alignment that the reads would like; vectors, as far as the outputs' rows allow them; vectors
+ * that go over the ends of rows, which each lane has subscripts of its own for; single elements; and single elements of more than 2^31, with 64-bit arithmetic.
  */
 #include <config.h>
 
@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-enum { MOST_COST = 20000, MOST_STEPS = 200000, BLOCK = 256 };
+enum { MOST_COST = 20000, MOST_STEPS = 200000, BLOCK = 256, MOST_WRAPPED = 100 };
 /* so that no thread's number comes near 2^31 */
 #define MOST_SMALL 2000000000
 
@@ -147,6 +147,7 @@ struct variant {
     const char *part; /* of its name, unless it is the first */
     uint32_t lanes;
     bool assumes, large;
+    bool wraps; /* vectors may go over the ends of rows */
 };
 
 /* The extent along an axis in vectors, and its text. */
@@ -202,6 +203,32 @@ static void find_position(struct cg *g, const struct walk *w, const struct varia
     m->prefix[1] = rank == 1 ? m->prefix[1] : m->sub[0];
 }
 
+/* Each lane's subscripts, counted on from the one before. */
+static void find_lanes(struct cg *g, const struct walk *w, struct map_reader *m, struct cg_val t)
+{
+    const uint32_t rank = w->shape->rank;
+    const struct variant one = {.lanes = 1};
+    find_position(
+        g, w, &one, m,
+        cg_index(g, cg_convert(g, cg_binary(g, OP_MUL, t, cg_int(DT_I64, m->lanes)), DT_U32)));
+    m->lane_sub = arena_alloc(g->a, m->lanes * sizeof *m->lane_sub);
+    memcpy(m->lane_sub[0], m->sub, sizeof m->sub);
+    for (uint32_t l = 1; l < m->lanes; l++) {
+        struct cg_val carry = cg_int(DT_U32, 1);
+        for (uint32_t i = rank; i-- > 0;) {
+            struct cg_val next =
+                cg_binary(g, OP_ADD, cg_convert(g, m->lane_sub[l - 1][i], DT_U32), carry);
+            m->lane_sub[l][i] = cg_index(g, next);
+            if (i == 0)
+                break;
+            struct cg_val end = cg_convert(g, cg_extent(g, w->shape, i), DT_U32);
+            const int32_t over = cg_reg(g, cg_binary(g, OP_EQ, next, end));
+            m->lane_sub[l][i] = cg_index(g, cg_select(g, over, cg_int(DT_U32, 0), next));
+            carry = cg_select(g, over, cg_int(DT_U32, 1), cg_int(DT_U32, 0));
+        }
+    }
+}
+
 /* ---- code ----------------------------------------------------------------------------------------- */
 
 static void store(struct cg *g, const struct walk *w, const struct map_reader *m,
@@ -252,7 +279,10 @@ static void compute(struct cg *g, const struct walk *w, const struct variant *v,
         const struct cg_guard before = {-1, false};
         if (u)
             cg_guard(g, cg_value(DT_BOOL, inside[u]), false);
-        find_position(g, w, v, m, n);
+        if (v->wraps)
+            find_lanes(g, w, m, n);
+        else
+            find_position(g, w, v, m, n);
         map_compute(g, m, w->s->eq, w->s->n, out + u * count);
         cg_unguard(g, before);
         at[u] = *m;
@@ -266,6 +296,19 @@ static void compute(struct cg *g, const struct walk *w, const struct variant *v,
 
 /* ---- variants ------------------------------------------------------------------------------------- */
 
+/* All elements are a number of vectors. */
+static void require_whole(struct cg *g, struct map_condition *c, const struct walk *w,
+                          uint32_t lanes)
+{
+    const char *text;
+    int64_t n;
+    struct cg_val all = shape_total(g, w->shape, 1, &text);
+    if (cg_is_const(all, &n))
+        c->never |= n % lanes != 0;
+    else
+        map_require(c, arena_printf(g->a, "%s %% %u == 0", text, lanes));
+}
+
 /* What the variant needs before it is generated. */
 static struct map_condition condition_of(struct cg *g, const struct walk *w,
                                          const struct variant *v, struct cg_val total,
@@ -273,13 +316,17 @@ static struct map_condition condition_of(struct cg *g, const struct walk *w,
 {
     struct map_condition c = map_condition(g);
     int64_t n;
-    map_require_multiple(g, &c, w->shape->dims[w->shape->rank - 1], v->lanes);
+    if (v->wraps)
+        require_whole(g, &c, w, v->lanes);
+    else
+        map_require_multiple(g, &c, w->shape->dims[w->shape->rank - 1], v->lanes);
     if (v->large)
         return c;
+    const int32_t most = v->wraps ? MOST_SMALL / (int32_t)v->lanes : MOST_SMALL;
     if (cg_is_const(total, &n))
-        c.never |= n > MOST_SMALL;
+        c.never |= n > most;
     else
-        map_require(&c, arena_printf(g->a, "%s <= %d", text, MOST_SMALL));
+        map_require(&c, arena_printf(g->a, "%s <= %d", text, most));
     return c;
 }
 
@@ -327,15 +374,19 @@ bool map_walk_lower(struct cg *g, const struct lower_plan *plan, struct map_vari
             g, plan->vector_span,
             "packed 4-bit elements are stored two at a time: 'vector' must be at least 2");
     const struct variant variants[] = {
-        {"vector", w.vector, true, false},
-        {"rows", w.vector, false, false},
-        {"single", w.least, false, false},
-        {"large", w.least, false, true},
+        {.part = "vector", .lanes = w.vector, .assumes = true},
+        {.part = "rows", .lanes = w.vector},
+        {.part = "wrapped", .lanes = w.vector, .wraps = true},
+        {.part = "single", .lanes = w.least},
+        {.part = "large", .lanes = w.least, .large = true},
     };
     bool same = false;
-    for (uint32_t i = 0; i < 4 && !all->done; i++) {
-        const bool again = (i == 1 && same) || (i == 2 && w.vector == w.least && all->n);
-        if (!again && !lower_variant(g, &w, &variants[i], all, &same))
+    for (uint32_t i = 0; i < sizeof variants / sizeof *variants && !all->done; i++) {
+        const struct variant *v = &variants[i];
+        const bool again = (i == 1 && same) || (i == 3 && w.vector == w.least && all->n);
+        const bool vain = v->wraps &&
+                          (w.shape->rank == 1 || w.vector == w.least || w.cost > MOST_WRAPPED);
+        if (!again && !vain && !lower_variant(g, &w, &variants[i], all, &same))
             return false;
     }
     return true;
