@@ -7,7 +7,7 @@
  *     talk(u64 y, u32 limit, u64 messages)    what talk.ptx says, in blocks of 4 threads, the last thread first
  *     fault()                                 an illegal address
  *     idle(...)                               does nothing
- *     twice(u64 x, u64 y, u32 n)              y[i] = 2 x[i]; so does thrice, which is slower
+ *     twice(u64 x, u64 y, u32 n)              y[i] = 2 x[i]; so does thrice
  * The n of saxpy and twice may be missing: then the contract in the module's comments says it.
  * What is queued on a stream other than the default one takes time on a clock of its own, a launch 10 us or what FAKE_CUDA_US says,
  * now and then a little more; can be captured, and replayed as a graph. NVML's functions are here too (KAIO_NVML_LIB).

@@ -14,6 +14,13 @@ static const char ptx[] =
     ".visible .entry fault() { ret; }\n"
     ".visible .entry idle() { ret; }\n";
 
+static const char twice_ptx[] =
+    ".version 8.0\n"
+    ".target sm_80\n"
+    ".address_size 64\n"
+    ".visible .entry twice(.param .u64 x, .param .u64 y, .param .u32 n)\n"
+    "{ ret; }\n";
+
 static const char *fake_path(void)
 {
     static char path[4096];
@@ -26,12 +33,14 @@ static const char *fake_path(void)
 static void machine(const char *first, ...)
 {
     static const char *const names[] = {
-        "FAKE_CUDA_LOG",     "FAKE_CUDA_FAIL",   "FAKE_CUDA_DEVICES", "FAKE_CUDA_SM",
-        "FAKE_CUDA_VERSION", "FAKE_CUDA_MEMORY", "FAKE_CUDA_JIT_LOG"};
+        "FAKE_CUDA_LOG",     "FAKE_CUDA_FAIL",    "FAKE_CUDA_DEVICES",
+        "FAKE_CUDA_SM",      "FAKE_CUDA_VERSION", "FAKE_CUDA_MEMORY",
+        "FAKE_CUDA_JIT_LOG", "FAKE_CUDA_US",      "FAKE_NVML"};
     va_list ap;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unsetenv(names[i]);
     setenv("KAIO_CUDA_LIB", fake_path(), 1);
+    setenv("KAIO_NVML_LIB", fake_path(), 1);
     va_start(ap, first);
     for (const char *s = first; s; s = va_arg(ap, const char *)) {
         char name[64];
@@ -319,6 +328,95 @@ static void test_refusals(void)
     finish(&s);
 }
 
+/* Two modules side by side; work queued, recorded and replayed. */
+static void test_queue(void)
+{
+    const struct device_queue *q = cuda_device.queue;
+    float x[4] = {1, 2, 3, 4}, y[4] = {0};
+    uint64_t xa = 0, ya = 0;
+    uint32_t n = 4;
+    double seconds = 0;
+    struct device_module *m, *other;
+    struct device_graph *g;
+    machine("FAKE_CUDA_US=twice:25", NULL);
+    struct setup s = open_at(0);
+    const struct source *twice = source_new(s.a, "t.ptx", twice_ptx, sizeof twice_ptx - 1);
+    cuda_device.alloc(s.dev, sizeof x, NULL, &xa, s.d);
+    cuda_device.alloc(s.dev, sizeof y, NULL, &ya, s.d);
+    cuda_device.write(s.dev, xa, x, sizeof x, s.d);
+    eq_int(q->load(s.dev, twice, &m, s.d), DEVICE_OK, "a module");
+    eq_int(q->load(s.dev, source_new(s.a, "k.ptx", ptx, sizeof ptx - 1), &other, s.d), DEVICE_OK,
+           "and another beside it");
+    const void *args[] = {&xa, &ya, &n};
+    size_t sizes[] = {8, 8, 4};
+    struct device_launch l = {"twice", {1, 1, 1}, {32, 1, 1}, {0}, 0, args, sizes, 3, .module = m};
+    eq_int(q->prepare(s.dev, &l, s.d), DEVICE_OK, "a launch that the module knows");
+    l.module = other;
+    eq_int(q->prepare(s.dev, &l, s.d), DEVICE_REFUSED, "the other module has no such entry");
+    l.module = m;
+    ok(q->launch(s.dev, &l, s.d) == DEVICE_OK && q->wait(s.dev, NULL, s.d) == DEVICE_OK, "it runs");
+    cuda_device.read(s.dev, y, ya, sizeof y, s.d);
+    ok(y[0] == 2 && y[3] == 8, "and computes");
+
+    eq_int(q->fill(s.dev, ya, 0, sizeof y, s.d), DEVICE_OK, "memory is filled");
+    eq_int(q->record(s.dev, s.d), DEVICE_OK, "a recording");
+    q->launch(s.dev, &l, s.d);
+    q->copy(s.dev, xa, ya, sizeof x, s.d);
+    eq_int(q->recorded(s.dev, &g, s.d), DEVICE_OK, "becomes a graph");
+    cuda_device.read(s.dev, y, ya, sizeof y, s.d);
+    ok(y[0] == 0 && y[3] == 0, "and nothing has run");
+    q->mark(s.dev, false, s.d);
+    q->replay(s.dev, g, s.d);
+    q->replay(s.dev, g, s.d);
+    q->mark(s.dev, true, s.d);
+    eq_int(q->wait(s.dev, &seconds, s.d), DEVICE_OK, "two replays");
+    ok(seconds > 50e-6 && seconds < 60e-6, "are timed");
+    cuda_device.read(s.dev, x, xa, sizeof x, s.d);
+    ok(x[0] == 4 && x[3] == 16, "and each did what was recorded");
+    q->discard(s.dev, g);
+    q->unload(s.dev, m);
+    q->unload(s.dev, other);
+    finish(&s);
+}
+
+static void test_queue_failures(void)
+{
+    const struct device_queue *q = cuda_device.queue;
+    struct device_graph *g;
+    machine("FAKE_CUDA_FAIL=cuStreamEndCapture:901", NULL);
+    struct setup s = open_at(0);
+    eq_int(q->record(s.dev, s.d), DEVICE_OK, "a recording");
+    ok(q->recorded(s.dev, &g, s.d) == DEVICE_FAILED && !g, "that the driver gives up");
+    eq_int(q->wait(s.dev, NULL, s.d), DEVICE_OK, "leaves the stream usable");
+    finish(&s);
+    machine("FAKE_CUDA_FAIL=cuGraphInstantiateWithFlags:2", NULL);
+    s = open_at(0);
+    q->record(s.dev, s.d);
+    ok(q->recorded(s.dev, &g, s.d) == DEVICE_FAILED && !g, "a graph that cannot be made ready");
+    eq_str(first_text(s.d),
+           "cannot make a graph ready: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory", "is said");
+    finish(&s);
+}
+
+static void test_sensors(void)
+{
+    struct device_sensors v;
+    machine("FAKE_CUDA_DEVICES=1", NULL);
+    struct setup s = open_at(0);
+    ok(!cuda_device.queue->sensors(s.dev, &v), "sensors");
+    ok(v.watts == 420.5 && v.limit_watts == 700 && v.celsius == 51, "power and temperature");
+    ok(v.sm_mhz >= 1950 && v.max_sm_mhz == 1980 && v.memory_mhz == 2619, "clocks");
+    ok(v.throttle == DEVICE_THROTTLE_POWER && strcmp(v.driver, "999.1") == 0,
+       "why they are lower, and the driver");
+    finish(&s);
+    machine("FAKE_NVML=0", NULL);
+    s = open_at(0);
+    const char *why = cuda_device.queue->sensors(s.dev, &v);
+    ok(why && strstr(why, "does not start") && v.watts == 0, "without NVML there are none");
+    ok(cuda_device.queue->sensors(s.dev, &v) == why, "and it is not tried again");
+    finish(&s);
+}
+
 int main(void)
 {
     test_absent();
@@ -328,5 +426,8 @@ int main(void)
     test_failures();
     test_statuses();
     test_refusals();
+    test_queue();
+    test_queue_failures();
+    test_sensors();
     return tap_done();
 }
