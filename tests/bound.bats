@@ -9,7 +9,7 @@ setup() {
 
 # usage FILE KERNEL FILL COLS: status and the largest part of the bound that is used
 usage() {
-    kaio-verify --run -d cpu --fill="$3" --format=json --kernel="$2" "$bound/$1" rows=40 cols="$4" 2>/dev/null |
+    kaio-verify --run -d cpu --fill="$3" --format=json --kernel="$2" "$bound/$1" rows="${5:-40}" cols="$4" 2>/dev/null |
         sed -E 's/.*"status": "([A-Z]+)".*"max_bound": ([^,}]+).*/\1 \2/'
 }
 
@@ -21,7 +21,7 @@ kernels() {
     for kernel in $(kernels honest.yaml); do
         for fill in normal uniform extreme; do
             for cols in 31 129 1000; do
-                read -r status part <<<"$(usage honest.yaml "$kernel" $fill $cols)"
+                read -r status part <<<"$(usage honest.yaml "$kernel" $fill $cols 200)"
                 echo "$kernel $fill $cols: $status, $part of the bound"
                 [ "$status" = PASS ]
                 awk -v part="$part" 'BEGIN { exit !(part >= 0.01 && part <= 1) }'

@@ -82,6 +82,41 @@ static void map_mark(struct compare_result *res, uint64_t flat)
         res->map[row][col]++;
 }
 
+/* ---- the stretches ---------------------------------------------------------------------------------------------- */
+
+static uint64_t divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* a covers b, too. */
+static void stretch_join(struct compare_stretch *a, const struct compare_stretch *b)
+{
+    uint64_t apart = a->first > b->first ? a->first - b->first : b->first - a->first;
+    a->step = divisor(divisor(a->step, b->step), apart);
+    a->first = a->first < b->first ? a->first : b->first;
+    a->last = a->last > b->last ? a->last : b->last;
+}
+
+static void stretch_mark(struct compare_result *res, uint64_t flat, bool is_first)
+{
+    for (uint32_t d = res->rank; d-- > 0;) {
+        uint64_t x = res->shape[d] ? flat % res->shape[d] : 0;
+        flat = res->shape[d] ? flat / res->shape[d] : 0;
+        if (d >= COMPARE_RANK)
+            continue;
+        if (is_first)
+            res->stretch[d] = (struct compare_stretch){x, x, 0};
+        else
+            stretch_join(&res->stretch[d], &(struct compare_stretch){x, x, 0});
+    }
+}
+
 /* ---- one element ------------------------------------------------------------------------------------------- */
 
 /* An output with its reference. */
@@ -111,6 +146,7 @@ struct tally {
 
 static void note_miss(struct compare_result *res, const struct compare_miss *m)
 {
+    stretch_mark(res, m->flat, res->wrong == 0);
     res->wrong++;
     map_mark(res, m->flat);
     if (res->nmiss < COMPARE_MISSES)
@@ -146,6 +182,16 @@ static void spread_float(struct tally *t, double want)
     t->most = fmax(t->most, want);
 }
 
+/* How much of e it takes to come from v to what is stored as got. */
+static double fraction_of(enum dtype type, double got, double v, double e, bool pass)
+{
+    double half = compare_ulp(type, (got + v) / 2) / 2, need = fmax(fabs(got - v) - half, 0);
+    double part = e > 0 && isfinite(need / e) ? need / e : 0;
+    if (pass)
+        return fmin(part, 1);
+    return part > 0 ? fmax(part, 1) : INFINITY;
+}
+
 /* v, e: the reference; accepted within lo..hi. */
 static void float_element(struct tally *t, uint64_t flat, double got, uint64_t bits, double v,
                           double e)
@@ -164,7 +210,6 @@ static void float_element(struct tally *t, uint64_t flat, double got, uint64_t b
     /* errors are measured from the unrounded reference, but where the type saturates */
     double from = fabs(v) <= dtype_max(res->type) ? v : want;
     double d = isnan(got) || isnan(v) || (isinf(got) && isinf(v)) ? 0 : fabs(got - from);
-    double bound = fmax(hi - from, from - lo);
     if (isfinite(got) && isfinite(from)) {
         t->sum_error += d * d;
         t->sum_want += from * from;
@@ -176,8 +221,7 @@ static void float_element(struct tally *t, uint64_t flat, double got, uint64_t b
     bool pass = t->tol->given ? within_tolerance(t, res->type, got, want)
                 : isnan(want) ? isnan(got) != 0
                               : got >= lo && got <= hi;
-    double fraction = pass ? (bound > 0 && isfinite(bound) ? fmin(d / bound, 1) : 0)
-                           : (bound > 0 && isfinite(d / bound) ? d / bound : INFINITY);
+    double fraction = fraction_of(res->type, got, from, e, pass);
     if (fraction > res->max_bound) {
         res->max_bound = fraction;
         res->worst = flat;
@@ -347,6 +391,12 @@ static void merge(struct tally *a, const struct tally *b)
     a->least = fmin(a->least, b->least);
     a->most = fmax(a->most, b->most);
     x->compared += y->compared;
+    for (uint32_t d = 0; y->wrong && d < COMPARE_RANK; d++) {
+        if (x->wrong)
+            stretch_join(&x->stretch[d], &y->stretch[d]);
+        else
+            x->stretch[d] = y->stretch[d];
+    }
     x->wrong += y->wrong;
     x->unbounded += y->unbounded;
     x->exact += y->exact;

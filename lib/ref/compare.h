@@ -13,7 +13,12 @@ struct tolerance {
     double ulp; /* within so many units in the last place; < 0: not used */
 };
 
-enum { COMPARE_MISSES = 10, COMPARE_MAP_ROWS = 16, COMPARE_MAP_COLS = 64 };
+enum { COMPARE_MISSES = 10, COMPARE_MAP_ROWS = 16, COMPARE_MAP_COLS = 64, COMPARE_RANK = 8 };
+
+/* The wrong indices along one dimension: all are first + k step, up to last. step 0: there is one. */
+struct compare_stretch {
+    uint64_t first, last, step;
+};
 
 struct compare_miss {
     uint64_t flat;
@@ -34,7 +39,8 @@ struct compare_result {
     uint64_t unbounded;       /* whose reference allows any value */
     uint64_t exact;           /* where one value only was allowed */
     double max_abs, max_ulp;  /* largest error, against the unrounded reference */
-    /* largest error as a fraction of the bound; infinity: off where equality was demanded */
+    /* the largest part of the bound that it takes to explain a result, what the store rounds aside; infinity: off where
+     * equality was demanded */
     double max_bound;
     uint64_t worst; /* flat index of the largest fraction */
     double rms_error,
@@ -46,6 +52,7 @@ struct compare_result {
     uint32_t map_rows, map_cols;
     uint64_t cell_rows, cell_cols;
     uint64_t map[COMPARE_MAP_ROWS][COMPARE_MAP_COLS];
+    struct compare_stretch stretch[COMPARE_RANK]; /* by dimension, when any is wrong */
 };
 
 /* got: all o->count elements in o's type. inputs_vary: some input buffer has two different elements, so that a constant

@@ -99,6 +99,32 @@ void report_misses(const struct compare_result *r, int indent, struct buf *out)
                    (unsigned long long)(r->wrong - r->nmiss));
 }
 
+void report_within(const struct compare_result *r, struct buf *out)
+{
+    for (uint32_t d = 0; d < r->rank && d < COMPARE_RANK; d++) {
+        const struct compare_stretch *s = &r->stretch[d];
+        buf_printf(out, "%s%llu", d ? ", " : "", (unsigned long long)s->first);
+        if (s->last > s->first)
+            buf_printf(out, "..%llu", (unsigned long long)s->last);
+        if (s->step > 1)
+            buf_printf(out, " step %llu", (unsigned long long)s->step);
+    }
+}
+
+/* "all in [0..4, 3, 7..907 step 100]", unless that is everywhere. */
+static void report_stretches(const struct compare_result *r, int indent, struct buf *out)
+{
+    bool everywhere = true;
+    for (uint32_t d = 0; d < r->rank && d < COMPARE_RANK; d++)
+        everywhere &= r->stretch[d].first == 0 && r->stretch[d].last + 1 == r->shape[d] &&
+                      r->stretch[d].step <= 1;
+    if (everywhere || r->wrong < 2)
+        return;
+    buf_printf(out, "%*sall in [", indent, "");
+    report_within(r, out);
+    buf_puts(out, "]\n");
+}
+
 /* '.': none wrong in the cell, '#': all, else the tenths. */
 void report_map(const struct compare_result *r, int indent, struct buf *out)
 {
@@ -134,4 +160,5 @@ void report_map(const struct compare_result *r, int indent, struct buf *out)
         }
         buf_putc(out, '\n');
     }
+    report_stretches(r, indent, out);
 }

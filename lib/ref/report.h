@@ -9,6 +9,8 @@ void report_line(const char *name, const struct compare_result *r, struct buf *o
 /* For a failure: the first mismatches, and the picture of where they are; lines indented by `indent` spaces. */
 void report_misses(const struct compare_result *r, int indent, struct buf *out);
 void report_map(const struct compare_result *r, int indent, struct buf *out);
+/* When any is wrong: where, by dimension: "0..4, 3, 7..907 step 100". */
+void report_within(const struct compare_result *r, struct buf *out);
 /* One value: a float with its bits as "1.5 (0x3fc00000)", an integer as decimal. */
 void report_value(const struct compare_result *r, const struct compare_miss *m, struct buf *out);
 

@@ -453,17 +453,17 @@ END
 }
 
 @test "shapes: the same for the same seed, others for another, each with the command that repeats it" {
-    run -0 kaio-verify --run --list --shapes=6 "$specs/norm/layer_norm.yaml"
+    run -0 kaio-verify --run --list --shapes=6 --kernel=layer_norm "$KAIO_SRCDIR/tests/bound/honest.yaml"
     first=$output
     [ "${lines[0]%%  *}" = layer_norm ]
     [[ "${lines[0]}" == *" rows=1 cols=1 "* ]]
     [[ "${lines[1]}" == *"=0 "* ]]
-    run -0 kaio-verify --run --list --shapes=6:1 "$specs/norm/layer_norm.yaml"
+    run -0 kaio-verify --run --list --shapes=6:1 --kernel=layer_norm "$KAIO_SRCDIR/tests/bound/honest.yaml"
     [ "$output" = "$first" ]
-    run -0 kaio-verify --run --list --shapes=6:2 "$specs/norm/layer_norm.yaml"
+    run -0 kaio-verify --run --list --shapes=6:2 --kernel=layer_norm "$KAIO_SRCDIR/tests/bound/honest.yaml"
     [ "$output" != "$first" ]
-    kaio-emit "$specs/norm/layer_norm.yaml" | sed 's/sub\(.*\)\.f32/add\1.f32/' >wrong.ptx
-    run -1 kaio-verify --run -d cpu --shapes=6 --ptx=wrong.ptx "$specs/norm/layer_norm.yaml"
+    kaio-emit --kernel=layer_norm "$KAIO_SRCDIR/tests/bound/honest.yaml" | sed 's/sub\(.*\)\.f32/add\1.f32/' >wrong.ptx
+    run -1 kaio-verify --run -d cpu --shapes=6 --ptx=wrong.ptx --kernel=layer_norm "$KAIO_SRCDIR/tests/bound/honest.yaml"
     row=$(grep -m1 ^FAIL <<<"$output")
     command=$(grep -m1 -o 'kaio-verify --run .*' <<<"$output")
     [[ "$command" == *" rows="*" cols="* ]]
@@ -472,16 +472,26 @@ END
 }
 
 @test "shapes: requirements hold, values that are given stay, edges of tiles are met" {
-    run -0 kaio-verify --run --list --shapes=60 "$specs/norm/rms_norm.yaml"
+    cat >fours.yaml <<'YAML'
+kernel: fours
+params:
+  x: in f32[rows, cols]
+  y: out f32[rows, cols]
+require: [cols % 4 == 0]
+compute: |
+  y[r, c] = x[r, c] * 2
+YAML
+    run -0 kaio-verify --run --list --shapes=60 fours.yaml
     while read -r _ rows cols _; do
         [ $((${cols#cols=} % 4)) = 0 ]
         [ "${rows%=*}" = rows ]
     done <<<"$output"
     [[ "$output" == *" cols=0 "* && "$output" == *" rows=0 "* ]]
-    run -0 kaio-verify --run --list --shapes=9 "$specs/norm/layer_norm.yaml" cols=300
+    old=$KAIO_SRCDIR/tests/bound/honest.yaml
+    run -0 kaio-verify --run --list --shapes=9 --kernel=layer_norm "$old" cols=300
     [ "$(grep -c ' cols=300 ' <<<"$output")" = 9 ]
-    run -0 kaio-verify --run --list --shapes=80 "$specs/norm/layer_norm.yaml"
-    [[ "$output" == *=255" "* && "$output" == *=257" "* && "$output" == *=256" "* ]]
+    run -0 kaio-verify --run --list --shapes=80 --kernel=layer_norm "$old"
+    [[ "$output" == *=127" "* && "$output" == *=129" "* && "$output" == *=128" "* ]]
     cat >never.yaml <<'YAML'
 kernel: never
 params:
@@ -633,4 +643,54 @@ YAML
     sed 's/f32 b = a;/f32 b = a; for (u32 i = 0; i < 3; i++) b = b * a;/' calls.yaml >loop.yaml
     run -2 kaio-verify --run -d cpu --kernel=calls loop.yaml
     [[ "$output" == *"the reference can't follow 'twice': it knows variables, if and return alone"* ]]
+}
+
+@test "a failure says where: the picture, and the indices in each dimension" {
+    cat >where.yaml <<'YAML'
+kernel: plane
+params:
+  x: in f32[a, b, c]
+  y: out f32[a, b, c]
+block: 64
+grid: ceil_div(a * b * c, 64)
+body: |
+  u32 i = blockIdx.x * 64 + threadIdx.x;
+  if (i < a * b * c) y[i] = i / c % b == 3 ? 0.0f : x[i];
+reference: |
+  y[i, j, k] = x[i, j, k]
+---
+kernel: scalar
+params:
+  x: in f32[a]
+  y: out f32[]
+block: 1
+grid: 1
+body: |
+  y = x[0] + 1.0f;
+reference: |
+  y = x[0]
+---
+kernel: line
+params:
+  x: in f32[a]
+  y: out f32[a]
+block: 64
+grid: ceil_div(a, 64)
+body: |
+  u32 i = blockIdx.x * 64 + threadIdx.x;
+  if (i < a) y[i] = i % 100 == 7 ? 0.0f : x[i];
+reference: |
+  y[i] = x[i]
+YAML
+    run -1 kaio-verify --run -d cpu --fill=normal --kernel=plane where.yaml a=5 b=7 c=20
+    [ "${lines[1]%%:*}" = "    [0, 3, 0]" ]
+    [[ "$output" == *"    all in [0..4, 3, 0..19]"* ]]
+    run -1 kaio-verify --run -d cpu --fill=normal --kernel=scalar where.yaml a=5
+    [[ "${lines[1]}" == "    []: got "* ]]
+    [[ "$output" != *"where ("* && "$output" != *"all in"* ]]
+    # so many that several threads compare
+    run -1 kaio-verify --run -d cpu --fill=normal --kernel=line where.yaml a=1000000
+    [[ "$output" == *"    all in [7..999907 step 100]"* ]]
+    run -1 --separate-stderr kaio-verify --run -d cpu --fill=normal --format=json --kernel=plane where.yaml a=5 b=7 c=20
+    [[ "$output" == *'"within": "0..4, 3, 0..19"'* ]]
 }

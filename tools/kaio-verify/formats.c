@@ -130,8 +130,12 @@ static void json_result(struct json *j, const struct rows *r, const struct row *
         json_str(j, "worst", at);
     }
     json_double(j, "relative_l2", c->rms_want > 0 ? c->rms_error / c->rms_want : c->rms_error);
-    if (c->wrong)
+    if (c->wrong) {
+        struct buf within = buf_in(r->arena);
+        report_within(c, &within);
+        json_str(j, "within", buf_text(&within));
         json_misses(j, r, c);
+    }
 }
 
 void json_row(const struct rows *r, const struct row *row)
