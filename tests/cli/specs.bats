@@ -91,3 +91,42 @@ numbers() {
     run -1 kaio-verify --run -d cpu --check=race loose.yaml n31
     [[ $output == *"race on element 0 of 'total' (shared u32)"* && $output == *"loose.yaml:19:5: note:"* ]]
 }
+
+@test "the script that checks the library on a GPU, tried on the simulator" {
+    run -0 "$KAIO_SRCDIR/tests/gpu.sh" -d cpu -n 1 -p verify,bytes,messages "$specs/elementwise/mix4.yaml" loss
+    [[ $output == *$'\n'"mix4                     cases            pass    -       "*" passed, 0 failed, 2 skipped"$'\n'* ]]
+    [[ $output == *$'\n'"mix4                     mid              -       equal   n=20011 w0="* ]]
+    [[ $output == *$'\n'"mix4                     bf16_n2048       -       equal   n=2048 w0="* ]]
+    [[ $output == *$'\n'"mix4                     f32_n1000        -       equal   n=1000 w0="* ]]
+    [[ $output == *$'\n'"cross_entropy            random shapes    pass    "* ]]
+    [[ $output == *$'\n'"fail_some "*" equal "* ]]
+    [[ ${lines[-1]} == "all is well" ]]
+    # a kernel that computes something else, and one that is not emitted
+    cat >bad.yaml <<'END'
+kernel: more
+params:
+  x: in f32[n]
+  y: out f32[n]
+block: 128
+grid: ceil_div(n, 128)
+body: |
+  u32 i = blockIdx.x * 128 + threadIdx.x;
+  if (i < n) y[i] = x[i] + 1;
+reference: |
+  y[i] = x[i]
+cases:
+  small: {n: 5}
+  large: {n: 4200000}
+END
+    run -1 "$KAIO_SRCDIR/tests/gpu.sh" -d cpu -n 0 bad.yaml
+    [[ $output == *$'\n'"    FAIL     more/small normal "* ]]
+    [[ $output == *$'\n'"bad                      cases            FAIL "* ]]
+    [[ $output == *$'\n'"bad                      large            FAIL "* ]]
+    [[ $output == *$'\n'"more                     small            -       equal "* ]]
+    [[ ${lines[-1]} == "2 failures" ]]
+    run -2 "$KAIO_SRCDIR/tests/gpu.sh" -d cpu -p verify,nothing loss
+    run -2 "$KAIO_SRCDIR/tests/gpu.sh" -d cpu no-such-family
+    if ! kaio-run --list-devices 2>/dev/null | grep -q ^cuda; then
+        run -77 "$KAIO_SRCDIR/tests/gpu.sh" loss
+    fi
+}
