@@ -1,3 +1,9 @@
 # tests of kaio-bench and of the comparison with PyTorch
 BATS_TESTS += tests/cli/bench.bats
 EXTRA_DIST += tests/pytorch.py tests/data/bench
+
+FUZZ_TARGETS += tests/fuzz/fuzz_bench
+tests_fuzz_fuzz_bench_SOURCES = tests/fuzz/fuzz_bench.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_bench_LDADD = $(TOOL_LIBS)
+tests_fuzz_fuzz_bench_LDFLAGS = $(FUZZ_LDFLAGS)
+EXTRA_DIST += tests/fuzz/corpus/fuzz_bench

@@ -23,6 +23,7 @@ Exit status: 0; 1 a result is wrong; 2 usage; 77 there is no GPU or no PyTorch.
 import argparse
 import csv
 import ctypes
+import gc
 import json
 import math
 import multiprocessing
@@ -485,9 +486,11 @@ def capture(torch, contender, sets, seconds, stream):
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):  # torch.cuda.graph() would collect garbage first, each time
         contender.enqueue(0)  # libraries make what they need on this stream now
-        graph.capture_begin()
+        graph.capture_begin(capture_error_mode="thread_local")
+        gc.disable()  # what it frees is no part of the graph
         for i in range(contender.n):
             contender.enqueue(i % sets)
+        gc.enable()
         graph.capture_end()
     torch.cuda.current_stream().wait_stream(stream)
     contender.graph = graph
@@ -806,9 +809,7 @@ def time_rows(torch, rows, args, begin):
             except RuntimeError as e:
                 row.error = str(e).splitlines()[0]
             cells = figures(row, contenders)
-        for c in contenders:
-            c.graph = None
-        del contenders
+        contenders = None  # their graphs and tensors with them
         torch.cuda.empty_cache()
         table.append(cells)
         print_cells(cells)

@@ -2,7 +2,6 @@
 
 #include "bench/baseline.h"
 
-#include "base/io.h"
 #include "base/num.h"
 #include "spec/yaml.h"
 
@@ -50,24 +49,20 @@ static bool read_row(struct arena *a, struct baseline *b, const struct source *l
     return true;
 }
 
-bool baseline_read(struct arena *a, const char *path, struct baseline *out, struct diags *d)
+bool baseline_read(struct arena *a, const struct source *text, struct baseline *out,
+                   struct diags *d)
 {
-    const struct source *all = io_read(a, d, path, IO_TEXT_LIMIT);
     size_t number = 0;
     *out = (struct baseline){0};
-    if (!all)
-        return false;
-    for (const char *p = all->text, *end = p + all->len; p < end;) {
+    for (const char *p = text->text, *end = p + text->len; p < end;) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         size_t len = (size_t)((stop ? stop : end) - p);
-        number++;
-        if (len > 0 &&
-            !read_row(a, out, source_new(a, arena_printf(a, "%s, line %zu", path, number), p, len),
-                      d))
+        const char *name = arena_printf(a, "%s, line %zu", text->name, ++number);
+        if (len > 0 && !read_row(a, out, source_new(a, name, p, len), d))
             return false;
-        p += len + 1;
+        p += len + (stop != NULL);
     }
-    return out->v.n > 0 || diag_error(d, SPAN_NONE, "'%s' has no row with a time", path);
+    return out->v.n > 0 || diag_error(d, SPAN_NONE, "'%s' has no row with a time", text->name);
 }
 
 struct baseline_row *baseline_find(struct baseline *b, const char *id)

@@ -21,6 +21,12 @@ static bool parse_value(struct arena *a, const char *s, size_t len, struct bench
     }
     if (num_double(s, len, &v->f) == NUM_OK)
         return true;
+    if (strcmp(v->text, "true") == 0 || strcmp(v->text, "false") == 0) {
+        v->whole = true;
+        v->f = (double)(v->i = v->text[0] == 't');
+        v->text = v->i ? "1" : "0"; /* as a bool is given, too */
+        return true;
+    }
     return dtype_parse(s, len, &v->type) && (v->text = dtype_name(v->type));
 }
 

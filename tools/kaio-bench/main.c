@@ -315,7 +315,10 @@ static bool make_problems(struct session *s)
     s->plot = plot_begin(s->a, &s->bench, &s->sweep, &s->points, spec);
     if (s->plot_file && !s->plot.x)
         return diag_error(s->d, SPAN_NONE, "--plot has no axis: no number is swept");
-    return !s->baseline_file || baseline_read(s->a, s->baseline_file, &s->baseline, s->d);
+    if (!s->baseline_file)
+        return true;
+    const struct source *base = io_read(s->a, s->d, s->baseline_file, IO_TEXT_LIMIT);
+    return base && baseline_read(s->a, base, &s->baseline, s->d);
 }
 
 /* ---- files ---- */
