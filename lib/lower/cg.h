@@ -238,7 +238,8 @@ struct cg {
     /* The same of reductions, and of quotients, of which x and y are the operands. */
     bool (*reduced)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
     bool (*quotient)(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q);
-    bool (*falling)(struct cg *g, const struct lang_expr *e); /* a call: is its argument never positive? */
+    bool (*falling)(struct cg *g,
+                    const struct lang_expr *e); /* a call: is its argument never positive? */
     void *read_ctx;
     /* every read is already in registers: nothing is gained by branching around it */
     bool preloaded;
@@ -248,8 +249,8 @@ struct cg {
     int32_t guard;
     bool guard_varies;
     bool (*is_uniform)(struct cg *g, const struct lang_expr *e); /* a condition: for all lanes? */
-    /* A comparison that is known to be the same for several lanes; false: compare as usual. */
-    bool (*compare)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+    /* Answers comparisons and divisions that it knows a shorter way for; false: none. */
+    bool (*binary)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
     uint64_t unroll; /* reductions of up to so many terms are written out */
 };
 
@@ -573,7 +574,7 @@ struct lower_plan {
     uint32_t block;  /* threads */
     uint32_t vector; /* map: elements of each access */
     uint32_t unroll; /* map: accesses in flight per buffer and thread */
-    uint32_t tile; /* map: the side of a transpose's tiles, elements */
+    uint32_t tile;   /* map: the side of a transpose's tiles, elements */
     struct span tile_span;
     struct span vector_span;
     /* row: threads that share a row in each block, vectors of each, rows of a block, blocks that share a row */

@@ -391,7 +391,7 @@ static struct cg_val binary(struct cg *g, const struct lang_expr *e)
         return g->converts ? converted_pair(g, e) : short_circuit(g, e);
     if (contract(g, e, &r))
         return r;
-    if (g->compare && e->op >= OP_LT && e->op <= OP_NE && g->compare(g, e, &r))
+    if (g->binary && g->binary(g, e, &r))
         return r;
     if ((e->op == OP_EQ || e->op == OP_NE) && from_bool(e->args[0]) && from_bool(e->args[1])) {
         struct cg_val p = cg_expr(g, from_bool(e->args[0]));

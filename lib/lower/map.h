@@ -20,6 +20,8 @@
 enum { MAP_OUTPUTS = 64, MAP_LANES = 32, MAP_RANK = 8, MAP_NEEDS = 6 };
 /* Larger powers of two than this are not told apart; reductions of more terms than MAP_TERMS are not written out. */
 enum { MAP_MOST_ALIGN = 1 << 20, MAP_TERMS = 128 };
+/* Positions are less, except in variants for larger sizes: no number of a thread comes near 2^31. */
+#define MAP_MOST_SMALL 2000000000
 
 /* An integer expression that must be a multiple of `of`. */
 struct map_need {
@@ -34,6 +36,7 @@ struct map_form {
     bool is_zero;     /* the base is 0: align means nothing */
     bool is_positive; /* the base is not negative */
     uint32_t align;   /* a power of two that divides the base */
+    uint64_t most;    /* what base + k is at most; UINT64_MAX: not known */
     struct cg_val base;
     int64_t k[MAP_LANES];
     struct map_need need[MAP_NEEDS]; /* what the alignment rests on */
@@ -55,6 +58,7 @@ struct map_reader {
     uint32_t lanes, lane;
     const struct lang_symbol *shape; /* of the outputs */
     bool assumes;                    /* alignment of dimensions may be assumed */
+    bool large;                      /* positions may be MAP_MOST_SMALL or more */
     bool probes;                     /* forms are looked at only: nothing is generated */
     /* The thread's position: the subscripts of its first element; prefix[i] is the flat index over the first i axes,
      * prefix[rank] of the first element. */
@@ -80,7 +84,8 @@ void map_rely(struct cg *g, const struct map_form *f, uint32_t align);
 /* The largest power of two up to `most` that divides the extent of t's last axis; notes what that needs. */
 uint32_t map_extent_align(struct cg *g, const struct lang_expr *dim, uint32_t most, bool rely);
 struct cg_val map_value(struct cg *g, const struct map_form *f, uint32_t lane);
-bool map_compare(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+/* Comparisons and divisions that cost less than they would by themselves; false: neither. */
+bool map_binary(struct cg *g, const struct lang_expr *e, struct cg_val *v);
 bool map_is_uniform(struct cg *g, const struct lang_expr *e);
 
 /* ---- map_read.c ---- */

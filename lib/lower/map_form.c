@@ -11,6 +11,7 @@ static struct map_form constant(int64_t v)
 {
     struct map_form f = {.known = true, .is_zero = true, .is_positive = true, .align = MOST_ALIGN};
     f.base = cg_int(DT_I64, 0);
+    f.most = v < 0 ? UINT64_MAX : (uint64_t)v;
     for (uint32_t i = 0; i < MAP_LANES; i++)
         f.k[i] = v;
     return f;
@@ -22,16 +23,22 @@ static struct map_form same(struct cg *g, const struct lang_expr *e)
     const struct map_reader *m = g->read_ctx;
     int64_t c;
     if (m->probes && !(e->kind == E_NAME && e->sym->kind == SYM_INDEX))
-        return (struct map_form){
-            .known = true, .align = 1, .is_positive = true, .base = cg_int(DT_I64, MOST_ALIGN)};
+        return (struct map_form){.known = true,
+                                 .align = 1,
+                                 .is_positive = true,
+                                 .most = UINT64_MAX,
+                                 .base = cg_int(DT_I64, MOST_ALIGN)};
     struct cg_val v = cg_index(g, cg_expr(g, e));
     if (cg_is_const(v, &c))
         return constant(c);
-    return (struct map_form){
-        .known = true, .align = 1, .is_positive = v.narrow == CG_U32, .base = v};
+    return (struct map_form){.known = true,
+                             .align = 1,
+                             .is_positive = v.narrow == CG_U32,
+                             .most = v.narrow == CG_U32 ? UINT32_MAX : UINT64_MAX,
+                             .base = v};
 }
 
-static const struct map_form unknown = {.varies = true};
+static const struct map_form unknown = {.varies = true, .most = UINT64_MAX};
 
 static void find_variation(struct map_reader *m, struct map_form *f)
 {
@@ -61,6 +68,20 @@ static bool is_launch_constant(const struct lang_expr *e)
     return true;
 }
 
+/* Of what is known at launch: can it not be negative? */
+static bool is_natural(const struct lang_expr *e)
+{
+    int64_t v;
+    e = inspect_strip(e);
+    if (lang_const_int(e, &v))
+        return v >= 0;
+    if (e->kind == E_NAME)
+        return e->sym->kind == SYM_DIM || dtype_class(e->sym->type) == DTC_U;
+    return e->kind == E_BINARY &&
+           (e->op == OP_ADD || e->op == OP_MUL || e->op == OP_DIV || e->op == OP_MOD) &&
+           is_natural(e->args[0]) && is_natural(e->args[1]);
+}
+
 static uint32_t power_in(int64_t v)
 {
     uint64_t u = (uint64_t)v & -(uint64_t)v;
@@ -87,6 +108,7 @@ static struct map_form launch_form(struct cg *g, const struct lang_expr *e)
     if (!f.is_zero) {
         f.align = launch_align(m, inspect_strip(e), &f.need[0]);
         f.nneed = f.need[0].e != NULL;
+        f.is_positive |= is_natural(e);
     }
     return f;
 }
@@ -112,6 +134,10 @@ static struct map_form sum(struct cg *g, struct map_form x, const struct map_for
         if (minus ? __builtin_sub_overflow(x.k[i], y->k[i], &x.k[i])
                   : __builtin_add_overflow(x.k[i], y->k[i], &x.k[i]))
             return unknown;
+    if (__builtin_add_overflow(x.most, y->most, &x.most))
+        x.most = UINT64_MAX;
+    if (minus && !(y->is_zero && !y->varies))
+        x.most = UINT64_MAX; /* what is taken away may be negative */
     if (!y->is_zero) {
         x.base = x.is_zero && !minus ? y->base
                                      : cg_binary(g, minus ? OP_SUB : OP_ADD, x.base, y->base);
@@ -135,6 +161,8 @@ static struct map_form times(struct cg *g, struct map_form x, int64_t c)
     uint64_t align = (uint64_t)x.align * power_in(c);
     x.align = align > MOST_ALIGN ? MOST_ALIGN : (uint32_t)align;
     x.is_positive = x.is_positive && c > 0;
+    if (c < 0 || __builtin_mul_overflow(x.most, (uint64_t)c, &x.most))
+        x.most = UINT64_MAX;
     if (!x.is_zero)
         x.base = cg_binary(g, OP_MUL, x.base, cg_int(DT_I64, c));
     return x;
@@ -157,11 +185,13 @@ static struct map_form divide(struct cg *g, struct map_form x, int64_t c, bool r
         return unknown;
     const struct cg_val by = cg_int(DT_I64, c);
     x.rests = true;
+    x.most = rest ? (uint64_t)c - 1 : x.most == UINT64_MAX ? x.most : x.most / (uint64_t)c;
     if (x.is_zero || x.align % (uint64_t)c == 0) {
         for (uint32_t i = 0; i < m->lanes; i++)
             x.k[i] = rest ? x.k[i] % c : x.k[i] / c;
         if (rest) {
             struct map_form r = constant(0);
+            r.most = x.most;
             memcpy(r.k, x.k, sizeof r.k);
             return add_needs(&r, &x), r;
         }
@@ -179,9 +209,21 @@ static struct map_form divide(struct cg *g, struct map_form x, int64_t c, bool r
     return x;
 }
 
+/* x / y or x % y, neither negative, by something that is known at launch and is not 0 where it is used. */
+static struct cg_val quotient(struct cg *g, const struct lang_expr *by, uint64_t most,
+                              struct cg_val x, struct cg_val y, bool rest)
+{
+    const struct map_reader *m = g->read_ctx;
+    struct cg_val q, r;
+    if (m->probes || most > MAP_MOST_SMALL || !is_launch_constant(by))
+        return cg_binary(g, rest ? OP_MOD : OP_DIV, x, y);
+    magic_divmod(g, x, lang_expr_text(g->a, by), y, &q, &r);
+    return rest ? r : q;
+}
+
 /* By a value of the launch: c / group. */
 static struct map_form divide_by(struct cg *g, struct map_form x, const struct map_form *y,
-                                 bool rest)
+                                 const struct lang_expr *by, bool rest)
 {
     struct map_reader *m = g->read_ctx;
     if (y->is_zero)
@@ -190,7 +232,7 @@ static struct map_form divide_by(struct cg *g, struct map_form x, const struct m
         !lanes_within(m, &x, x.align) || !add_needs(&x, y))
         return unknown;
     x.rests = true;
-    x.base = cg_binary(g, rest ? OP_MOD : OP_DIV, x.base, y->base);
+    x.base = quotient(g, by, x.most, x.base, y->base, rest);
     x.align = rest ? x.align : 1;
     for (uint32_t i = 0; i < m->lanes && !rest; i++)
         x.k[i] = 0;
@@ -211,8 +253,8 @@ static struct map_form binary(struct cg *g, const struct lang_expr *e)
         else if (x.known && x.is_zero && !x.varies)
             r = times(g, y, x.k[0]);
         break;
-    case OP_DIV: r = divide_by(g, x, &y, false); break;
-    case OP_MOD: r = divide_by(g, x, &y, true); break;
+    case OP_DIV: r = divide_by(g, x, &y, e->args[1], false); break;
+    case OP_MOD: r = divide_by(g, x, &y, e->args[1], true); break;
     case OP_SHL:
         if (constant_y && y.k[0] >= 0 && y.k[0] < 20)
             r = times(g, x, INT64_C(1) << y.k[0]);
@@ -226,6 +268,10 @@ static struct map_form binary(struct cg *g, const struct lang_expr *e)
             r = divide(g, x, y.k[0] + 1, true);
         break;
     default: break;
+    }
+    if (!r.known && (e->op == OP_DIV || e->op == OP_MOD) && x.is_positive && y.is_positive) {
+        r.is_positive = true;
+        r.most = x.most;
     }
     find_variation(m, &r);
     return r;
@@ -300,8 +346,11 @@ struct map_form map_form(struct cg *g, const struct lang_expr *e)
             return launch_form(g, e);
         for (uint32_t i = 0; i < e->nargs; i++)
             if (map_varies(g, e->args[i]))
-                return unknown;
-        return same(g, e);
+                return f;
+        struct map_form r = same(g, e);
+        r.is_positive |= f.is_positive;
+        r.most = f.most < r.most ? f.most : r.most;
+        return r;
     }
     return map_varies(g, e) ? unknown : same(g, e);
 }
@@ -394,7 +443,7 @@ static bool relate(struct cg *g, const struct lang_expr *e, struct relation *r)
     return true;
 }
 
-bool map_compare(struct cg *g, const struct lang_expr *e, struct cg_val *v)
+static bool compare(struct cg *g, const struct lang_expr *e, struct cg_val *v)
 {
     struct map_reader *m = g->read_ctx;
     struct relation r;
@@ -411,6 +460,34 @@ bool map_compare(struct cg *g, const struct lang_expr *e, struct cg_val *v)
     map_rely(g, &r.y, r.y.align);
     *v = cg_binary(g, r.op, r.x.base, cg_binary(g, OP_ADD, r.y.base, cg_int(DT_I64, r.d[l])));
     return true;
+}
+
+/* By a number that is known at launch only. */
+static bool divide_at_launch(struct cg *g, const struct lang_expr *e, struct cg_val *v)
+{
+    const struct map_reader *m = g->read_ctx;
+    const struct lang_expr *by = inspect_strip(e->args[1]);
+    int64_t c;
+    if (e->type != DT_I64 || !is_launch_constant(by) || lang_const_int(by, &c))
+        return false;
+    const struct map_form x = map_form(g, e->args[0]), y = map_form(g, by);
+    if (!x.is_positive || !y.is_positive || x.most > MAP_MOST_SMALL)
+        return false;
+    for (uint32_t i = 0; i < m->lanes; i++)
+        if (x.k[i] < 0)
+            return false;
+    if (x.known && x.rests)
+        map_rely(g, &x, x.align);
+    struct cg_val n = x.known ? map_value(g, &x, m->lane) : cg_index(g, cg_expr(g, e->args[0]));
+    *v = quotient(g, by, x.most, n, cg_index(g, cg_expr(g, by)), e->op == OP_MOD);
+    return true;
+}
+
+bool map_binary(struct cg *g, const struct lang_expr *e, struct cg_val *v)
+{
+    if (e->op == OP_DIV || e->op == OP_MOD)
+        return divide_at_launch(g, e, v);
+    return e->op >= OP_LT && e->op <= OP_NE && compare(g, e, v);
 }
 
 static bool is_uniform(struct cg *g, const struct lang_expr *e)

@@ -299,7 +299,7 @@ void map_begin_reading(struct cg *g, struct map_reader *m)
     g->read_ctx = m;
     g->converts = true;
     g->is_uniform = map_is_uniform;
-    g->compare = map_compare;
+    g->binary = map_binary;
     g->unroll = MAP_TERMS;
 }
 
@@ -308,8 +308,10 @@ static struct map_form position(const struct map_reader *m, uint32_t i)
 {
     struct map_form f = {.known = true, .is_positive = true, .align = 1, .base = m->sub[i]};
     int64_t c;
+    f.most = m->large ? UINT64_MAX : MAP_MOST_SMALL;
     if (m->lane_sub)
-        return (struct map_form){.varies = true, .base = m->lane_sub[m->lane][i]};
+        return (struct map_form){
+            .varies = true, .is_positive = true, .most = f.most, .base = m->lane_sub[m->lane][i]};
     if (cg_is_const(f.base, &c)) {
         f.is_zero = true;
         f.align = MAP_MOST_ALIGN;

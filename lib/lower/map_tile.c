@@ -20,7 +20,6 @@
 
 /* Rows shorter than LEAST are left to map_walk.c. */
 enum { MOST_TILES = 8, MOST_BYTES = 48 * 1024, BLOCK = 256, LEAST = 16 };
-#define MOST_BLOCKS 2000000000
 
 struct tile {
     const struct lang_symbol *sym;
@@ -423,7 +422,8 @@ static struct map_condition condition_of(struct tiling *t)
 static bool lower_variant(struct tiling *t, struct map_variants *all, const char *part)
 {
     struct cg *g = t->g;
-    struct map_reader m = {.lanes = t->lanes, .shape = t->shape, .assumes = true, .tiling = t};
+    struct map_reader m = {
+        .lanes = t->lanes, .shape = t->shape, .assumes = true, .large = true, .tiling = t};
     const uint32_t bytes = tile_bytes(t), wide = t->side / t->lanes;
     map_begin(g, all, part, t->block);
     cg_at(g, t->s->eq[0]->span);

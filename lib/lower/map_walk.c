@@ -13,8 +13,6 @@
 #include <stdio.h>
 
 enum { MOST_COST = 20000, MOST_STEPS = 200000, BLOCK = 256, MOST_WRAPPED = 100 };
-/* so that no thread's number comes near 2^31 */
-#define MOST_SMALL 2000000000
 
 /* ---- does it fit? --------------------------------------------------------------------------------- */
 
@@ -322,7 +320,7 @@ static struct map_condition condition_of(struct cg *g, const struct walk *w,
         map_require_multiple(g, &c, w->shape->dims[w->shape->rank - 1], v->lanes);
     if (v->large)
         return c;
-    const int32_t most = v->wraps ? MOST_SMALL / (int32_t)v->lanes : MOST_SMALL;
+    const int32_t most = v->wraps ? MAP_MOST_SMALL / (int32_t)v->lanes : MAP_MOST_SMALL;
     if (cg_is_const(total, &n))
         c.never |= n > most;
     else
@@ -335,7 +333,8 @@ static bool lower_variant(struct cg *g, const struct walk *w, const struct varia
                           struct map_variants *all, bool *same)
 {
     const char *text;
-    struct map_reader m = {.lanes = v->lanes, .shape = w->shape, .assumes = v->assumes};
+    struct map_reader m = {
+        .lanes = v->lanes, .shape = w->shape, .assumes = v->assumes, .large = v->large};
     map_begin(g, all, v->part, w->block);
     *same = true;
     cg_at(g, w->s->eq[0]->span);
