@@ -7,3 +7,7 @@ tests_fuzz_fuzz_bench_SOURCES = tests/fuzz/fuzz_bench.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_bench_LDADD = $(TOOL_LIBS)
 tests_fuzz_fuzz_bench_LDFLAGS = $(FUZZ_LDFLAGS)
 EXTRA_DIST += tests/fuzz/corpus/fuzz_bench
+
+UNIT_TESTS += tests/unit/bench_rows
+tests_unit_bench_rows_SOURCES = tests/unit/bench_rows.c
+tests_unit_bench_rows_LDADD = $(TOOL_LIBS)

@@ -91,6 +91,15 @@ static void rival_cells(const struct report *r, struct arena *a, const struct be
     }
 }
 
+/* Why the clock was lower than it could be, in a word: "power"; "-" where there is no reason. */
+static const char *throttled(const struct conditions *c)
+{
+    return c->throttle & DEVICE_THROTTLE_THERMAL                              ? "thermal"
+           : c->throttle & (DEVICE_THROTTLE_HARDWARE | DEVICE_THROTTLE_BRAKE) ? "hardware"
+           : c->throttle & DEVICE_THROTTLE_POWER                              ? "power"
+                                                                              : "-";
+}
+
 /* row NULL: the heads. */
 static struct cells cells_of(const struct report *r, struct arena *a, const struct bench_row *row)
 {
@@ -120,6 +129,7 @@ static struct cells cells_of(const struct report *r, struct arena *a, const stru
     figure(a, &c, "MHz", sensed, sensed ? row->conditions.sm_mhz : 0);
     figure(a, &c, "W", sensed, sensed ? row->conditions.watts : 0);
     figure(a, &c, "C", sensed, sensed ? row->conditions.celsius : 0);
+    add(a, &c, "throttled", FIGURE_WIDTH, false, sensed ? throttled(&row->conditions) : "-");
     return c;
 }
 
