@@ -179,7 +179,10 @@ struct cg {
     struct ptx_func *func;
     struct ptx_builder b;
     bool failed;
-    uint32_t step; /* of the launches that are made now */
+    uint32_t step;         /* of the launches that are made now */
+    const char *sum_depth; /* lower_depth(); NULL: nothing was said yet */
+    bool depth_unknown;
+    bool depth_told; /* lower_depth() was called since this was cleared */
     VEC(struct cg_home) homes;
     VEC(struct cg_outlined) outlined;
 
@@ -574,7 +577,9 @@ struct lower_plan {
     uint32_t block;  /* threads */
     uint32_t vector; /* map: elements of each access */
     uint32_t unroll; /* map: accesses in flight per buffer and thread */
-    uint32_t tile;   /* map: the side of a transpose's tiles, elements */
+    /* map: the side of a transpose's tiles, elements; reduce: threads across results that lie side by side */
+    uint32_t tile;
+    uint32_t split; /* reduce: blocks that share a result */
     struct span tile_span;
     struct span vector_span;
     /* row: threads that share a row in each block, vectors of each, rows of a block, blocks that share a row */
@@ -599,6 +604,9 @@ strategy_lower map_lower;
 /* row.c: threads that share a row of reductions over the last axes. */
 strategy_fits row_fits;
 strategy_lower row_lower;
+/* reduce.c: results by whole blocks, several of which may share one. */
+strategy_fits reduce_fits;
+strategy_lower reduce_lower;
 /* naive.c: one thread per output element. */
 strategy_fits naive_fits;
 strategy_lower naive_lower;
@@ -612,6 +620,9 @@ struct cg_val shape_total(struct cg *g, const struct lang_symbol *t, uint32_t di
 struct cg_val thread_start(struct cg *g, uint32_t per_block, uint32_t per_thread);
 /* "KERNEL_part", made unlike the name of every kernel of the module. */
 const char *lower_entry_name(struct cg *g, const char *part);
+/* No term of the stage's sums goes through more than this many roundings on its way into the sum: a text of the launch; NULL:
+ * not known. The contract says the largest of all. */
+void lower_depth(struct cg *g, const char *text);
 void lower_explain(struct cg *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -38,6 +38,18 @@ static void explain_types(struct cg *g)
                       dtype_name(s->types.v[i].chosen), spec_type_text(g->a, &s->types.v[i]));
 }
 
+void lower_depth(struct cg *g, const char *text)
+{
+    g->depth_told = true;
+    if (!text)
+        g->depth_unknown = true;
+    else if (!g->sum_depth)
+        g->sum_depth = text;
+    else if (strcmp(g->sum_depth, text) != 0)
+        g->sum_depth = arena_printf(g->a, "max(%s, %s)", g->sum_depth, text);
+    g->contract->depth = g->depth_unknown ? NULL : contract_expr(g->a, g->contract, g->sum_depth);
+}
+
 static bool lower_one(struct cg *g)
 {
     const struct spec *s = g->spec;

@@ -8,6 +8,11 @@
 const struct strategy strategies[] = {
     {"row", row_fits, row_lower, {"threads", "vectors", "rows", "cluster", NULL}, true},
     {"map", map_fits, map_lower, {"block", "vector", "unroll", "tile", NULL}, false},
+    {"reduce",
+     reduce_fits,
+     reduce_lower,
+     {"block", "vector", "unroll", "split", "tile", NULL},
+     true},
     {"naive", naive_fits, naive_lower, {"block", NULL}, false},
 };
 const size_t nstrategies = sizeof strategies / sizeof *strategies;
@@ -113,6 +118,12 @@ static bool read_option(struct cg *g, const struct strategy *s, const struct spe
         return number(g, o, 1, 1024, true, &plan->rows);
     if (strcmp(o->key, "cluster") == 0)
         return number(g, o, 1, 16, true, &plan->cluster);
+    if (strcmp(o->key, "split") == 0)
+        return number(g, o, 1, 65535, false, &plan->split);
+    if (strcmp(o->key, "tile") == 0) {
+        plan->tile_span = o->value_span;
+        return number(g, o, 1, 256, true, &plan->tile);
+    }
     return number(g, o, 1, 8, true, &plan->unroll);
 }
 

@@ -366,7 +366,11 @@ static bool lower_with(struct stages *p, const struct lower_stage *s, const stru
         p->used = true;
     }
     p->last = st;
+    g->depth_told = false;
     bool good = st->lower(g, s, &plan) && !g->failed;
+    for (uint32_t i = 0; good && i < s->n; i++)
+        if (!g->depth_told && inspect_reduces(g, s->eq[i]->rhs))
+            lower_depth(g, NULL);
     g->step++;
     return good;
 }

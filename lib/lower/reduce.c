@@ -1,0 +1,448 @@
+/* Reductions over any indices: to one result, to many, along the memory or across it.
+ *
+ * One launch. The threads of a block go through their share of the elements, the block's sums meet in shared memory, and
+ * where several blocks share a result each leaves its part in a buffer and counts itself. The block that finds
+ * that it is the last brings the parts together, in the order of the blocks' numbers:
+ *
+ *     block 0   elements -> part[0] ; count 0 -> 1
+ *     block 2   elements -> part[2] ; count 1 -> 2
+ *     block 1   elements -> part[1] ; count 2 -> 0: the last; part[0] + part[1] + part[2] -> result
+ *
+ * So no order in which blocks happen to run shows in the bits, and neither does the device: the number of blocks
+ * depends on the sizes alone. The count is acquire and release at the scope of the GPU: it orders the parts, which one
+ * thread wrote or a barrier ordered before it, before the last block's reads. It wraps to 0, for the next launch.
+ */
+#include <config.h>
+
+#include "lower/reduce.h"
+
+#include "lower/reduce_int.h"
+
+#include <stdlib.h>
+
+/* ---- the block's place ---------------------------------------------------------------------------- */
+
+static bool is_one(struct amount a)
+{
+    return a.is_known && a.n == 1;
+}
+
+/* A count of the launch as an i64. */
+static struct cg_val count(struct cg *g, struct amount a)
+{
+    if (a.is_known)
+        return cg_int(DT_I64, a.n);
+    return cg_index(g, cg_param_computed(g, a.text));
+}
+
+static struct cg_val small_count(struct cg *g, struct amount a)
+{
+    return cg_index(g, cg_convert(g, count(g, a), DT_U32));
+}
+
+static void take_place(struct reduce *r)
+{
+    struct cg *g = r->g;
+    const struct reduce_plan *p = r->p;
+    struct cg_val rest = cg_index(g, cg_special(g, SP_CTAID_X)), none = cg_int(DT_I64, 0);
+    struct cg_val tid = cg_special(g, SP_TID_X);
+    r->split = small_count(g, p->split);
+    r->tile = r->part = none;
+    if (!is_one(p->tiles))
+        cg_divmod(g, rest, small_count(g, p->tiles), &rest, &r->tile);
+    r->outer = rest;
+    if (is_one(p->outer)) {
+        r->part = rest;
+        r->outer = none;
+    } else if (!is_one(p->split)) {
+        cg_divmod(g, rest, r->split, &r->outer, &r->part);
+    }
+    r->tx = r->ty = tid;
+    if (p->tx == 1)
+        r->tx = cg_int(DT_U32, 0);
+    else if (p->ty == 1)
+        r->ty = cg_int(DT_U32, 0);
+    else {
+        r->tx = cg_binary(g, OP_AND, tid, cg_int(DT_U32, p->tx - 1));
+        r->ty = cg_binary(g, OP_SHR, tid, cg_int(DT_U32, __builtin_ctz(p->tx)));
+    }
+}
+
+static struct cg_val rounds(struct cg *g, const struct reduce_form *f, const struct reduce_loop *l)
+{
+    const struct reduce_axis *a = &f->axis[l->axis[0]];
+    if (l->n.is_known)
+        return cg_int(DT_I64, l->n.n);
+    if (l->is_narrow && l->naxis == 1)
+        return cg_index(g, cg_expr(g, a->high));
+    struct cg_val n = cg_param_computed(g, l->n.text);
+    n.type = DT_I64;
+    return n;
+}
+
+/* The indices of the kept loops; of the lane loop, where it is kept, the thread's first. */
+static void take_indices(struct reduce *r)
+{
+    struct cg *g = r->g;
+    const struct reduce_form *f = r->f;
+    struct cg_val rest = r->outer;
+    int first = -1;
+    for (uint32_t i = 0; i < f->nloop; i++)
+        r->n[i] = rounds(g, f, &f->loop[i]);
+    for (uint32_t i = 0; i < f->nkeptloop; i++)
+        if (i != f->lane && first < 0)
+            first = (int)i;
+    for (uint32_t i = f->nkeptloop; i-- > 0;) {
+        if (i == f->lane)
+            continue;
+        r->at[i] = rest;
+        if ((int)i != first && !is_one(f->loop[i].n)) {
+            struct cg_val n = r->n[i];
+            if (n.narrow == CG_FULL) /* a divisor of 32 bits; a block's number has no more */
+                n = cg_minmax(g, false, n, cg_int(DT_I64, UINT32_MAX));
+            if (n.narrow == CG_FULL && n.op.kind == PTX_O_REG)
+                n = cg_index(g, cg_convert(g, n, DT_U32));
+            cg_divmod(g, rest, n, &rest, &r->at[i]);
+        } else if (is_one(f->loop[i].n)) {
+            r->at[i] = cg_int(DT_I64, 0);
+        }
+        if (f->loop[i].is_narrow && r->at[i].narrow == CG_FULL)
+            r->at[i] = cg_index(g, cg_convert(g, r->at[i], DT_U32));
+    }
+    if (!r->p->is_column)
+        return;
+    r->group = cg_binary(g, OP_MUL, r->tile, cg_int(DT_I64, r->p->tx));
+    r->group = cg_binary(g, OP_ADD, r->group, cg_index(g, r->tx));
+    struct cg_val at = cg_binary(g, OP_MUL, r->group, cg_int(DT_I64, r->p->lanes));
+    if (f->loop[f->lane].is_narrow)
+        at = cg_index(g, cg_convert(g, at, DT_U32));
+    r->at[f->lane] = at;
+}
+
+/* Jumps where the thread's column is none. */
+static void skip_outside(struct reduce *r, struct cg_val groups, uint32_t label)
+{
+    struct cg *g = r->g;
+    int64_t n;
+    if (!r->p->is_column || (cg_is_const(groups, &n) && n % r->p->tx == 0))
+        return;
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, r->group, groups)), true, label);
+}
+
+/* ---- parts ---------------------------------------------------------------------------------------- */
+
+struct part_values {
+    struct reduce_value v[REDUCE_RESULTS][REDUCE_LANES];
+};
+
+struct parts {
+    struct reduce *r;
+    const struct lang_symbol *v[REDUCE_RESULTS], *where[REDUCE_RESULTS];
+    struct reduce_sweep *s;
+    struct part_values *x; /* by step of the batch */
+    struct cg_val at[REDUCE_UNROLL];
+};
+
+/* The thread's first of the results that block `block` (an i64) leaves. */
+static struct cg_place_of part_place(struct reduce *r, const struct lang_symbol *t,
+                                     struct cg_val block)
+{
+    struct cg *g = r->g;
+    uint32_t width = r->p->width;
+    struct cg_val at = cg_binary(g, OP_MUL, block, cg_int(DT_I64, (int64_t)r->p->tx * width));
+    struct cg_val mine = cg_binary(g, OP_MUL, r->tx, cg_int(DT_U32, width));
+    return cg_address(g, t, cg_binary(g, OP_ADD, at, cg_index(g, mine)));
+}
+
+static void name_parts(struct parts *q)
+{
+    struct reduce *r = q->r;
+    struct cg *g = r->g;
+    const struct reduce_plan *p = r->p;
+    struct amount bytes = reduce_amount(g, "(%s) * %u", p->sharing.text, p->tx * p->width);
+    const char *extent[] = {bytes.text};
+    for (uint32_t i = 0; i < r->f->nresult; i++) {
+        const struct lang_expr *e = r->f->result[i];
+        q->v[i] = cg_temp(g, "part", reduce_type(e), 1, extent, false);
+        if (reduce_is_arg(e))
+            q->where[i] = cg_temp(g, "where", reduce_where_type(r), 1, extent, false);
+    }
+}
+
+static void leave_parts(struct parts *q)
+{
+    struct reduce *r = q->r;
+    struct cg *g = r->g;
+    struct cg_val block = cg_index(g, cg_special(g, SP_CTAID_X));
+    for (uint32_t i = 0; i < r->f->nresult; i++)
+        for (int where = 0; where <= reduce_is_arg(r->f->result[i]); where++) {
+            struct cg_val v[REDUCE_LANES];
+            const struct lang_symbol *t = where ? q->where[i] : q->v[i];
+            for (uint32_t k = 0; k < r->p->width; k++) {
+                struct reduce_value x = reduce_get(r, i, k);
+                v[k] = where ? x.where : x.v;
+            }
+            cg_store_words(g, t->type, part_place(r, t, block), r->p->width, v);
+        }
+}
+
+static void at_part(void *ctx, uint32_t u, bool is_first)
+{
+    struct parts *q = ctx;
+    (void)is_first;
+    q->at[u] = q->s->at;
+}
+
+static void load_part(void *ctx, uint32_t u)
+{
+    struct parts *q = ctx;
+    struct reduce *r = q->r;
+    struct cg *g = r->g;
+    struct cg_val block = cg_index(g, cg_convert(g, q->at[u], DT_U32));
+    if (!is_one(r->p->outer)) {
+        struct cg_val before = cg_binary(g, OP_MUL, r->outer, r->split);
+        block = cg_binary(g, OP_ADD, before, block);
+    }
+    if (!is_one(r->p->tiles)) {
+        block = cg_binary(g, OP_MUL, block, small_count(g, r->p->tiles));
+        block = cg_binary(g, OP_ADD, block, r->tile);
+    }
+    for (uint32_t i = 0; i < r->f->nresult; i++)
+        for (int where = 0; where <= reduce_is_arg(r->f->result[i]); where++) {
+            struct cg_val v[REDUCE_LANES];
+            const struct lang_symbol *t = where ? q->where[i] : q->v[i];
+            cg_load_words(g, t->type, false, part_place(r, t, block), r->p->width, v);
+            for (uint32_t k = 0; k < r->p->width; k++)
+                *(where ? &q->x[u].v[i][k].where : &q->x[u].v[i][k].v) = v[k];
+        }
+}
+
+static void take_part(void *ctx, uint32_t u)
+{
+    struct parts *q = ctx;
+    struct reduce *r = q->r;
+    for (uint32_t i = 0; i < r->f->nresult; i++)
+        for (uint32_t k = 0; k < r->p->width; k++)
+            reduce_set(r, i, k,
+                       reduce_meet(r->g, r->f->result[i], reduce_get(r, i, k), q->x[u].v[i][k]));
+}
+
+/* Adds one to the count of the blocks that have left their parts; jumps unless this is the last of them. */
+static void count_blocks(struct reduce *r, uint32_t label)
+{
+    struct cg *g = r->g;
+    const struct reduce_plan *p = r->p;
+    const char *extent[] = {p->sharing.text};
+    const struct lang_symbol *arrived = cg_temp(g, "arrived", DT_U32, 1, extent, true);
+    struct cg_val which = r->outer;
+    if (!is_one(p->tiles)) {
+        which = cg_binary(g, OP_MUL, which, small_count(g, p->tiles));
+        which = cg_binary(g, OP_ADD, which, r->tile);
+    }
+    struct cg_place_of at = cg_address(g, arrived, which);
+    struct cg_val last = cg_binary(g, OP_SUB, cg_convert(g, r->split, DT_U32), cg_int(DT_U32, 1));
+    if (p->tx > 1) /* several threads have written */
+        PTX(&g->b, "bar.sync", ptx_imm(0));
+    int32_t is_last = cg_new_mutable(g, DT_BOOL);
+    uint32_t counted = cg_label(g, "counted");
+    cg_move(g, is_last, cg_bool(g, false));
+    size_t mark = cg_scope_open(g);
+    struct cg_val tid = cg_special(g, SP_TID_X);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, tid, cg_int(DT_U32, 0))), true, counted);
+    int32_t before = cg_new(g, DT_U32);
+    PTX(&g->b, "atom.acq_rel.gpu.global.inc.u32", ptx_r(before), cg_mem(at), cg_op(g, last));
+    cg_move(g, is_last, cg_binary(g, OP_EQ, cg_value(DT_U32, before), last));
+    cg_scope_close(g, mark);
+    cg_place(g, counted);
+    int32_t any = cg_new(g, DT_BOOL);
+    PTX(&g->b, "bar.red.or.pred", ptx_r(any), ptx_imm(0), ptx_r(is_last));
+    cg_jump_if(g, any, false, label);
+}
+
+/* From the block's results to those of all blocks that share them; the last of these goes on. */
+static void join_blocks(struct reduce *r)
+{
+    struct cg *g = r->g;
+    const struct reduce_plan *p = r->p;
+    struct parts q = {.r = r};
+    struct reduce_sweep s = {.unroll = p->width * r->f->nresult > 8 ? 2 : 4,
+                             .start = cg_index(g, r->ty),
+                             .step = cg_int(DT_I64, p->ty),
+                             .end = r->split,
+                             .advance = at_part,
+                             .load = load_part,
+                             .take = take_part,
+                             .ctx = &q};
+    q.s = &s;
+    q.x = ARENA_ARRAY(g->a, s.unroll, struct part_values);
+    uint32_t left = cg_label(g, "left"), alone = cg_label(g, "alone");
+    size_t mark = cg_scope_open(g);
+    if (!p->split.is_known)
+        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, r->split, cg_int(DT_I64, 1))), true, alone);
+    name_parts(&q);
+    size_t inner = cg_scope_open(g);
+    struct cg_val tid = cg_special(g, SP_TID_X);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, tid, cg_int(DT_U32, p->tx))), true, left);
+    leave_parts(&q);
+    cg_scope_close(g, inner);
+    cg_place(g, left);
+    g->exit_used = true;
+    count_blocks(r, g->exit);
+    for (uint32_t i = 0; i < r->f->nresult; i++)
+        for (uint32_t k = 0; k < p->width; k++)
+            reduce_set(r, i, k, reduce_identity(r, r->f->result[i]));
+    reduce_sweep(g, &s);
+    reduce_block(r);
+    cg_scope_close(g, mark);
+    cg_place(g, alone);
+}
+
+/* ---- results -------------------------------------------------------------------------------------- */
+
+static bool reduced(struct cg *g, const struct lang_expr *e, struct cg_val *v)
+{
+    struct reduce *r = g->read_ctx;
+    for (uint32_t i = 0; i < r->f->nresult; i++) {
+        if (r->f->result[i] != e)
+            continue;
+        struct reduce_value x = reduce_get(r, i, r->p->width > 1 ? r->lane : 0);
+        *v = x.v;
+        if (e->args[0]->type == DT_BOOL)
+            *v = cg_binary(g, OP_NE, x.v, cg_int(DT_U32, 0));
+        if (reduce_is_arg(e))
+            *v = cg_convert(g, cg_index(g, x.where), e->type);
+        return true;
+    }
+    return false;
+}
+
+static void store(struct reduce *r, const struct lang_equation *eq, const struct cg_val *v)
+{
+    struct cg *g = r->g;
+    uint32_t axis[REDUCE_RANK];
+    for (uint32_t i = 0; i < eq->nindex; i++)
+        axis[i] = i;
+    cg_at(g, eq->span);
+    if (r->p->width > 1 && reduce_ends_in_lanes(r->f, eq->nindex, axis)) {
+        struct cg_place_of at = reduce_place(r, eq->sym, eq->nindex, axis, 0);
+        cg_store_vector(g, eq->sym, at.base, at.offset, r->p->width, v);
+        return;
+    }
+    for (uint32_t k = 0; k < r->p->width; k++)
+        cg_store(g, eq->sym, reduce_place(r, eq->sym, eq->nindex, axis, k), v[k]);
+}
+
+/* Everything is read before anything is written: an inout's old value may be among it. */
+static void finish(struct reduce *r, struct cg_val groups)
+{
+    struct cg *g = r->g;
+    const struct lower_stage *s = r->f->stage;
+    struct lane_values {
+        struct cg_val v[REDUCE_LANES];
+    } *out = ARENA_ARRAY(g->a, s->n, struct lane_values);
+    struct cg_val tid = cg_special(g, SP_TID_X);
+    g->exit_used = true;
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, tid, cg_int(DT_U32, r->p->tx))), true, g->exit);
+    skip_outside(r, groups, g->exit);
+    g->reduced = reduced;
+    g->preloaded = false;
+    for (uint32_t k = 0; k < r->p->width; k++) {
+        size_t bound = g->bindings.n;
+        reduce_bind_lane(r, k);
+        for (uint32_t i = 0; i < s->n; i++) {
+            cg_at(g, s->eq[i]->span);
+            out[i].v[k] = cg_define(g, s->eq[i], r->axis);
+        }
+        g->bindings.n = bound;
+    }
+    for (uint32_t i = 0; i < s->n; i++)
+        store(r, s->eq[i], out[i].v);
+}
+
+/* ---- entries -------------------------------------------------------------------------------------- */
+
+/* ENTRY_part, unlike every entry that there is or will be by a kernel's name. */
+static const char *free_name(struct cg *g, const char *entry, const char *part)
+{
+    const char *name = arena_printf(g->a, "%s_%s", entry, part);
+    for (size_t i = 0; i < g->nspecs; i++)
+        if (strcmp(g->specs[i]->name, name) == 0 || ptx_find_entry(g->module, name)) {
+            name = arena_printf(g->a, "%s_", name);
+            i = (size_t)-1; /* look again from the start */
+        }
+    return name;
+}
+
+static void lower_entry(struct cg *g, const struct reduce_form *f, const struct reduce_plan *p)
+{
+    struct reduce r = {.g = g, .f = f, .p = p};
+    cg_begin(g, p->entry);
+    g->read = reduce_read;
+    g->read_ctx = &r;
+    g->preloaded = !f->reads_else;
+    g->block[0] = p->block;
+    g->block[1] = g->block[2] = 1;
+    cg_at(g, f->stage->eq[0]->span);
+    take_place(&r);
+    take_indices(&r);
+    struct cg_val groups = count(g, p->groups);
+    uint32_t walked = cg_label(g, "walked");
+    reduce_open_slots(&r);
+    size_t mark = cg_scope_open(g);
+    skip_outside(&r, groups, walked);
+    reduce_walk(&r, groups, count(g, p->rows));
+    cg_scope_close(g, mark);
+    cg_place(g, walked);
+    cg_at(g, f->stage->eq[0]->span);
+    reduce_settle_slots(&r);
+    reduce_block(&r);
+    if (!is_one(p->split))
+        join_blocks(&r);
+    finish(&r, groups);
+    g->read = NULL;
+    g->reduced = NULL;
+    g->read_ctx = NULL;
+    g->preloaded = false;
+    g->func->reqntid[0] = p->block;
+    g->func->reqntid[1] = g->func->reqntid[2] = 1;
+    struct contract_launch *l =
+        cg_launch(g, p->blocks.text, arena_printf(g->a, "%u", (unsigned)p->block));
+    if (p->when)
+        l->when = contract_expr(g->a, g->contract, p->when);
+    cg_end(g, l);
+}
+
+bool reduce_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
+{
+    struct reduce_form *f = ARENA_NEW(g->a, struct reduce_form);
+    return reduce_analyse(g, s, f, why);
+}
+
+static bool lower_all(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan,
+                      const char *first, const char *part)
+{
+    struct reduce_form *f = ARENA_NEW(g->a, struct reduce_form);
+    struct reduce_plan v[REDUCE_VARIANTS];
+    uint32_t n;
+    if (!reduce_analyse(g, s, f, NULL))
+        abort(); /* reduce_fits() said that it fits */
+    if (!reduce_plan(g, f, plan, v, &n))
+        return false;
+    for (uint32_t i = 0; i < n && !g->failed; i++) {
+        v[i].entry = i == 0 ? first : free_name(g, s->entry, part);
+        lower_entry(g, f, &v[i]);
+        lower_depth(g, v[i].depth.text);
+    }
+    return !g->failed;
+}
+
+bool reduce_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)
+{
+    return lower_all(g, s, plan, s->entry, "any");
+}
+
+bool reduce_lower_rest(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan,
+                       const char *part)
+{
+    return lower_all(g, s, plan, free_name(g, s->entry, part), part);
+}

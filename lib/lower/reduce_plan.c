@@ -1,0 +1,215 @@
+/* How many threads, lanes, accesses in flight and blocks a reduction gets: reduce_int.h. */
+#include <config.h>
+
+#include "lower/reduce_int.h"
+
+#include <stdarg.h>
+
+/* BLOCKS: four of 256 threads, of up to 64 registers, for each of the 132 multiprocessors of an H100. The number must not
+ * depend on the device: the order of the additions, and so the bits of the sums, do. FLIGHT: bytes that each thread
+ * has on the way; 1024 threads with 128 cover the memory's latency twice. LINE: bytes of a row of a tile. */
+enum { BLOCK = 256, BLOCKS = 528, FLIGHT = 128, LINE = 128, SLOTS = 4, MOST_CODE = 3000 };
+
+struct amount reduce_known(struct cg *g, int64_t n)
+{
+    return (struct amount){arena_printf(g->a, "%lld", (long long)n), true, n};
+}
+
+struct amount reduce_amount(struct cg *g, const char *fmt, ...)
+{
+    struct amount a = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    a.text = arena_vprintf(g->a, fmt, ap);
+    va_end(ap);
+    if (lang_const_int(contract_expr(g->a, g->contract, a.text), &a.n))
+        return reduce_known(g, a.n);
+    return a;
+}
+
+static struct amount product(struct cg *g, struct amount x, struct amount y)
+{
+    if (x.is_known && x.n == 1)
+        return y;
+    if (y.is_known && y.n == 1)
+        return x;
+    return reduce_amount(g, "(%s) * (%s)", x.text, y.text);
+}
+
+static struct amount divided(struct cg *g, struct amount x, uint32_t by)
+{
+    return by == 1 ? x : reduce_amount(g, "(%s) / %u", x.text, (unsigned)by);
+}
+
+static struct amount ceiling(struct cg *g, struct amount x, uint32_t by)
+{
+    return by == 1 ? x : reduce_amount(g, "ceil_div(%s, %u)", x.text, (unsigned)by);
+}
+
+static uint32_t log2_of(uint32_t n)
+{
+    uint32_t l = 0;
+    while ((UINT32_C(1) << l) < n)
+        l++;
+    return l;
+}
+
+/* ---- lanes ---------------------------------------------------------------------------------------- */
+
+/* Nothing else than the lane loop moves the reads along it, so that each begins where its buffer does: aligned, and
+ * with a tail at the end only. */
+static bool is_flat(const struct reduce_form *f)
+{
+    if (!f->loop[f->lane].is_reduced || f->nloop - f->nkeptloop != 1)
+        return false;
+    for (uint32_t i = 0; i < f->nread; i++) {
+        const struct reduce_read *r = &f->read[i];
+        if (r->in_body && reduce_ends_in_lanes(f, r->sym->rank, r->axis) &&
+            r->sym->rank != f->loop[f->lane].naxis)
+            return false;
+    }
+    return true;
+}
+
+static uint32_t choose_lanes(const struct reduce_form *f, const struct lower_plan *want)
+{
+    uint32_t most = REDUCE_LANES, lanes;
+    if (!f->has_contiguous || !f->widest)
+        return 1;
+    lanes = want->vector ? want->vector : 128 / f->widest;
+    if (!f->loop[f->lane].is_reduced) /* as many accumulators for each result */
+        while (most > 1 && most * f->nresult > 64)
+            most /= 2;
+    return lanes < most ? lanes : most;
+}
+
+static uint32_t choose_unroll(const struct reduce_form *f, const struct lower_plan *want,
+                              uint32_t lanes)
+{
+    unsigned bytes = f->bits * lanes / 8;
+    uint32_t u = want->unroll ? want->unroll : 8;
+    while (!want->unroll && u > 1 && u * bytes > FLIGHT)
+        u /= 2;
+    while (u > 1 && u * lanes * f->weight > MOST_CODE)
+        u /= 2;
+    return u;
+}
+
+/* ---- one variant ---------------------------------------------------------------------------------- */
+
+/* Additions from a thread's slots to the whole block's sum. */
+static uint32_t block_depth(const struct reduce_plan *p)
+{
+    uint32_t rows = p->tx <= 32 ? p->block / 32 : p->ty;
+    return (p->tx < 32 ? log2_of(32 / p->tx) : 0) + rows - 1;
+}
+
+/* A thread's additions, then those of the parts of up to `most` blocks. Fewer blocks have no more than one batch for each
+ * thread. */
+static struct amount depth_of(struct cg *g, const struct reduce_plan *p, struct amount most)
+{
+    uint32_t each = p->lanes / p->slots, fixed = 2 * block_depth(p) + log2_of(p->slots) + 2;
+    struct amount vectors = reduce_amount(g, "max(%u, ceil_div(%s, %s))", (unsigned)p->unroll,
+                                          p->rows.text,
+                                          product(g, reduce_known(g, p->ty), most).text);
+    struct amount parts = ceiling(g, most, p->ty);
+    if (parts.is_known)
+        fixed += (uint32_t)parts.n;
+    struct amount d = product(g, vectors, reduce_known(g, each));
+    return parts.is_known ? reduce_amount(g, "%s + %u", d.text, (unsigned)fixed)
+                          : reduce_amount(g, "%s + %s + %u", d.text, parts.text, (unsigned)fixed);
+}
+
+static void choose_blocks(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
+                          struct reduce_plan *p)
+{
+    p->outer = p->rows = p->tiles = reduce_known(g, 1);
+    p->groups = divided(g, f->loop[f->lane].n, p->lanes);
+    for (uint32_t i = 0; i < f->nloop; i++) {
+        if (f->loop[i].is_reduced)
+            p->rows = product(g, p->rows, i == f->lane ? p->groups : f->loop[i].n);
+        else if (i != f->lane)
+            p->outer = product(g, p->outer, f->loop[i].n);
+    }
+    if (p->is_column)
+        p->tiles = ceiling(g, p->groups, p->tx);
+    struct amount results = product(g, p->outer, p->tiles);
+    /* each block all accesses of its threads once, or more */
+    uint32_t least = p->ty * p->unroll;
+    struct amount most = reduce_known(g, want->split);
+    if (!want->split)
+        most = reduce_amount(g, "ceil_div(%u, max(1, %s))", (unsigned)BLOCKS, results.text);
+    p->split = want->split ? most
+                           : reduce_amount(g, "clamp(ceil_div(%s, %u), 1, %s)", p->rows.text,
+                                           (unsigned)least, most.text);
+    p->blocks = product(g, results, p->split);
+    /* where several blocks share a result there are fewer than BLOCKS of these */
+    p->sharing = p->blocks.is_known || want->split
+                     ? p->blocks
+                     : reduce_amount(g, "min(%s, %u)", p->blocks.text, 2 * (unsigned)BLOCKS);
+    p->depth = depth_of(g, p, most);
+}
+
+static struct reduce_plan variant(struct cg *g, const struct reduce_form *f,
+                                  const struct lower_plan *want, uint32_t lanes, uint32_t tx)
+{
+    struct reduce_plan p = {.is_column = !f->loop[f->lane].is_reduced, .lanes = lanes};
+    p.block = want->block ? want->block : BLOCK;
+    p.tx = p.is_column ? tx : 1;
+    if (p.is_column && want->tile)
+        p.tx = want->tile;
+    while (p.block % p.tx)
+        p.tx /= 2;
+    p.ty = p.block / p.tx;
+    p.unroll = choose_unroll(f, want, lanes);
+    p.width = p.is_column ? lanes : 1;
+    p.slots = p.is_column ? lanes : lanes < SLOTS ? lanes : SLOTS;
+    p.has_tail = lanes > 1 && is_flat(f);
+    choose_blocks(g, f, want, &p);
+    return p;
+}
+
+/* ---- variants ------------------------------------------------------------------------------------- */
+
+/* The threads across a tile: a line of memory of the widest read, fewer where there are fewer columns. */
+static uint32_t choose_tile(const struct reduce_form *f, uint32_t lanes)
+{
+    const struct amount *n = &f->loop[f->lane].n;
+    uint32_t tx = 1;
+    unsigned bytes = lanes * (f->widest ? f->widest : 32) / 8;
+    while (tx < 32 && tx * (bytes ? bytes : 1) < LINE)
+        tx *= 2;
+    while (n->is_known && tx > 1 && tx / 2 * (int64_t)lanes >= n->n)
+        tx /= 2;
+    return tx;
+}
+
+bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
+                 struct reduce_plan *v, uint32_t *n)
+{
+    const struct amount *across = &f->loop[f->lane].n;
+    uint32_t lanes = choose_lanes(f, want);
+    bool column = !f->loop[f->lane].is_reduced;
+    *n = 0;
+    if (want->tile && !column)
+        return cg_error(g, want->tile_span,
+                        "'tile' is for results that lie side by side in memory; here the reduction "
+                        "itself runs along the memory");
+    if (is_flat(f) || lanes == 1 || across->is_known) {
+        while (!is_flat(f) && across->is_known && across->n % lanes)
+            lanes /= 2;
+        v[(*n)++] = variant(g, f, want, lanes, choose_tile(f, lanes));
+        return true;
+    }
+    v[*n] = variant(g, f, want, lanes, choose_tile(f, lanes));
+    v[(*n)++].when = column ? arena_printf(g->a, "(%s) %% %u == 0 && (%s) >= %u", across->text,
+                                           (unsigned)lanes, across->text, (unsigned)lanes * 4)
+                            : arena_printf(g->a, "(%s) %% %u == 0", across->text, (unsigned)lanes);
+    if (column && !want->tile) {
+        v[*n] = variant(g, f, want, 1, 8);
+        v[(*n)++].when = arena_printf(g->a, "(%s) <= 8", across->text);
+    }
+    v[*n] = variant(g, f, want, 1, 32);
+    v[(*n)++].when = "true";
+    return true;
+}

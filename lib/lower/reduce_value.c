@@ -1,0 +1,370 @@
+/* Results in the making: what they start from, how an element is taken in, how the parts of a result that threads of a block
+ * have meet. The order is fixed, and commutes where a shuffle exchanges both ways, so that all threads have the same
+ * bits. argmax and argmin keep the index beside the value: of equals the lower index, so that any order gives the
+ * first; NaN compares false and is never taken. */
+#include <config.h>
+
+#include "lower/reduce_int.h"
+
+#include "lower/sync.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum dtype reduce_type(const struct lang_expr *e)
+{
+    enum dtype t = e->args[0]->type;
+    return t == DT_BOOL ? DT_U32 : t;
+}
+
+bool reduce_is_arg(const struct lang_expr *e)
+{
+    return e->reduce == RED_ARGMAX || e->reduce == RED_ARGMIN;
+}
+
+enum dtype reduce_where_type(const struct reduce *r)
+{
+    const struct reduce_axis *a = &r->f->axis[r->f->nkept];
+    return !a->low && r->f->loop[a->loop].is_narrow ? DT_U32 : DT_I64;
+}
+
+static struct cg_val lowest_where(struct reduce *r)
+{
+    const struct lang_expr *low = r->f->axis[r->f->nkept].low;
+    return low ? cg_index(r->g, cg_expr(r->g, low)) : cg_int(reduce_where_type(r), 0);
+}
+
+struct reduce_value reduce_identity(struct reduce *r, const struct lang_expr *e)
+{
+    struct reduce_value x = {.v = cg_reduce_identity(r->g, e->reduce, e->args[0]->type)};
+    if (reduce_is_arg(e))
+        x.where = lowest_where(r);
+    if (x.v.type == DT_BOOL)
+        x.v.type = DT_U32;
+    return x;
+}
+
+/* ---- two parts ------------------------------------------------------------------------------------ */
+
+static struct cg_val binary(struct cg *g, const struct lang_expr *e, struct cg_val x,
+                            struct cg_val y)
+{
+    switch (e->reduce) {
+    case RED_SUM: return cg_binary(g, OP_ADD, x, y);
+    case RED_PROD: return cg_binary(g, OP_MUL, x, y);
+    case RED_MAX: return cg_minmax(g, true, x, y);
+    case RED_MIN: return cg_minmax(g, false, x, y);
+    case RED_ANY: return cg_binary(g, OP_OR, x, y);
+    case RED_ALL: return cg_binary(g, OP_AND, x, y);
+    default: abort();
+    }
+}
+
+struct reduce_value reduce_meet(struct cg *g, const struct lang_expr *e, struct reduce_value x,
+                                struct reduce_value y)
+{
+    if (!reduce_is_arg(e))
+        return (struct reduce_value){.v = binary(g, e, x.v, y.v)};
+    struct cg_val better = cg_binary(g, e->reduce == RED_ARGMAX ? OP_GT : OP_LT, y.v, x.v);
+    struct cg_val same = cg_binary(g, OP_EQ, y.v, x.v);
+    struct cg_val first = cg_binary(g, OP_LT, y.where, x.where);
+    better = cg_binary(g, OP_LOR, better, cg_binary(g, OP_LAND, same, first));
+    int32_t p = cg_reg(g, better);
+    return (struct reduce_value){.v = cg_select(g, p, y.v, x.v),
+                                 .where = cg_select(g, p, y.where, x.where)};
+}
+
+/* ---- one element ---------------------------------------------------------------------------------- */
+
+/* acc = acc OP v in one instruction. */
+static void accumulate(struct cg *g, int32_t acc, const char *name, struct cg_val v)
+{
+    char m[32];
+    snprintf(m, sizeof m, "%s.%s", name, cg_suffix(v.type));
+    PTX(&g->b, m, ptx_r(acc), ptx_r(acc), cg_op(g, v));
+    cg_assigned(g, acc);
+}
+
+static void take_best(struct reduce *r, const struct lang_expr *e, int32_t best, int32_t where,
+                      struct cg_val v)
+{
+    struct cg *g = r->g;
+    enum dtype wt = reduce_where_type(r);
+    struct cg_val here = r->axis[r->f->nkept];
+    if (wt == DT_U32)
+        here = cg_convert(g, here, DT_U32);
+    struct cg_val old = cg_value(v.type, best);
+    int32_t better = cg_reg(g, cg_binary(g, e->reduce == RED_ARGMAX ? OP_GT : OP_LT, v, old));
+    struct cg_val value = cg_select(g, better, v, old);
+    struct cg_val at = cg_select(g, better, cg_value(wt, cg_reg(g, here)), cg_value(wt, where));
+    cg_move(g, best, value);
+    cg_move(g, where, at);
+}
+
+/* acc + x * y as one fma, by the rule of lower.h. */
+static bool take_product(struct cg *g, const struct lang_expr *e, int32_t acc)
+{
+    const struct lang_expr *a = e->args[0];
+    if (e->reduce != RED_SUM || !g->contract_fma || a->kind != E_BINARY || a->op != OP_MUL ||
+        (a->type != DT_F32 && a->type != DT_F64) || a->type != e->type)
+        return false;
+    struct cg_val x = cg_expr(g, a->args[0]), y = cg_expr(g, a->args[1]);
+    PTX(&g->b, e->type == DT_F32 ? "fma.rn.f32" : "fma.rn.f64", ptx_r(acc), x.op, y.op, ptx_r(acc));
+    cg_assigned(g, acc);
+    return true;
+}
+
+void reduce_take(struct reduce *r, uint32_t result, uint32_t slot)
+{
+    struct cg *g = r->g;
+    const struct lang_expr *e = r->f->result[result];
+    int32_t acc = r->slot[result][slot];
+    if (take_product(g, e, acc))
+        return;
+    struct cg_val v = cg_expr(g, e->args[0]);
+    bool is_float = dtype_is_float(v.type);
+    switch (e->reduce) {
+    case RED_SUM: accumulate(g, acc, is_float ? "add.rn" : "add", v); break;
+    case RED_PROD: accumulate(g, acc, is_float ? "mul.rn" : "mul.lo", v); break;
+    case RED_MAX: accumulate(g, acc, "max", v); break;
+    case RED_MIN: accumulate(g, acc, "min", v); break;
+    case RED_ANY: accumulate(g, acc, "or", v); break;
+    case RED_ALL: accumulate(g, acc, "and", v); break;
+    case RED_ARGMAX:
+    case RED_ARGMIN: take_best(r, e, acc, r->slot_where[result][slot], v); break;
+    }
+}
+
+/* ---- slots ---------------------------------------------------------------------------------------- */
+
+void reduce_open_slots(struct reduce *r)
+{
+    struct cg *g = r->g;
+    for (uint32_t i = 0; i < r->f->nresult; i++) {
+        const struct lang_expr *e = r->f->result[i];
+        enum dtype t = e->args[0]->type;
+        for (uint32_t k = 0; k < r->p->slots; k++) {
+            r->slot[i][k] = cg_new_mutable(g, t);
+            cg_move(g, r->slot[i][k], cg_reduce_identity(g, e->reduce, t));
+            if (!reduce_is_arg(e))
+                continue;
+            r->slot_where[i][k] = cg_new_mutable(g, reduce_where_type(r));
+            cg_move(g, r->slot_where[i][k], lowest_where(r));
+        }
+    }
+}
+
+struct reduce_value reduce_get(const struct reduce *r, uint32_t result, uint32_t slot)
+{
+    const struct lang_expr *e = r->f->result[result];
+    struct reduce_value x = {.v = cg_value(reduce_type(e), r->slot[result][slot])};
+    if (reduce_is_arg(e))
+        x.where = cg_value(reduce_where_type(r), r->slot_where[result][slot]);
+    return x;
+}
+
+void reduce_set(struct reduce *r, uint32_t result, uint32_t slot, struct reduce_value x)
+{
+    cg_move(r->g, r->slot[result][slot], x.v);
+    if (reduce_is_arg(r->f->result[result]))
+        cg_move(r->g, r->slot_where[result][slot], x.where);
+}
+
+/* A slot's value once and for all. */
+static struct reduce_value frozen(struct reduce *r, uint32_t result, uint32_t slot)
+{
+    struct reduce_value x = reduce_get(r, result, slot);
+    x.v = cg_freeze(r->g, x.v);
+    if (reduce_is_arg(r->f->result[result]))
+        x.where = cg_freeze(r->g, x.where);
+    return x;
+}
+
+/* The same while elements are taken: a bool is still a predicate. */
+static struct reduce_value taken(struct reduce *r, uint32_t result, uint32_t slot)
+{
+    if (r->f->result[result]->args[0]->type != DT_BOOL)
+        return frozen(r, result, slot);
+    struct cg_val p = cg_value(DT_BOOL, r->slot[result][slot]);
+    return (struct reduce_value){.v = cg_freeze(r->g, cg_convert(r->g, p, DT_U32))};
+}
+
+void reduce_settle_slots(struct reduce *r)
+{
+    struct cg *g = r->g;
+    for (uint32_t i = 0; i < r->f->nresult; i++) {
+        const struct lang_expr *e = r->f->result[i];
+        struct reduce_value x[REDUCE_LANES];
+        for (uint32_t k = 0; k < r->p->slots; k++)
+            x[k] = taken(r, i, k);
+        for (uint32_t n = r->p->slots; n > r->p->width; n /= 2)
+            for (uint32_t k = 0; k < n / 2; k++)
+                x[k] = reduce_meet(g, e, x[2 * k], x[2 * k + 1]);
+        for (uint32_t k = 0; k < r->p->width; k++) {
+            r->slot[i][k] = cg_new_mutable(g, reduce_type(e));
+            if (reduce_is_arg(e))
+                r->slot_where[i][k] = cg_new_mutable(g, reduce_where_type(r));
+            reduce_set(r, i, k, x[k]);
+        }
+    }
+}
+
+/* ---- the block ------------------------------------------------------------------------------------ */
+
+struct result_values {
+    struct reduce_value v[REDUCE_LANES];
+};
+
+/* What threads exchange: the values of result i and the indices, arrays of their own in shared memory. */
+struct part {
+    uint32_t result;
+    bool is_where;
+    enum dtype type;
+    int64_t offset;
+};
+
+static uint32_t rows_of(const struct reduce_plan *p)
+{
+    return p->tx <= 32 ? p->block / 32 : p->ty;
+}
+
+static uint32_t find_parts(struct reduce *r, struct part *part, int64_t *bytes)
+{
+    uint32_t n = 0;
+    int64_t each = (int64_t)rows_of(r->p) * r->p->tx * r->p->width;
+    *bytes = 0;
+    for (uint32_t i = 0; i < r->f->nresult; i++) {
+        const struct lang_expr *e = r->f->result[i];
+        for (int where = 0; where <= reduce_is_arg(e); where++) {
+            enum dtype t = where ? reduce_where_type(r) : reduce_type(e);
+            part[n++] = (struct part){i, where, t, *bytes};
+            *bytes += (each * (dtype_bits(t) / 8) + 15) / 16 * 16;
+        }
+    }
+    return n;
+}
+
+static struct cg_val *member(struct reduce_value *x, bool where)
+{
+    return where ? &x->where : &x->v;
+}
+
+/* The rows of one warp, or nothing where a row is a warp or more. */
+static void fold_warp(struct reduce *r, struct result_values *x)
+{
+    struct cg *g = r->g;
+    for (uint32_t s = 16; s >= r->p->tx; s /= 2)
+        for (uint32_t i = 0; i < r->f->nresult; i++)
+            for (uint32_t k = 0; k < r->p->width; k++) {
+                struct reduce_value y = {0};
+                const struct lang_expr *e = r->f->result[i];
+                for (int where = 0; where <= reduce_is_arg(e); where++)
+                    *member(&y, where) = shuffle(g, SHUFFLE_XOR, *member(&x[i].v[k], where),
+                                                 ptx_imm(s), ptx_imm(31), ptx_imm(UINT32_MAX),
+                                                 NULL);
+                x[i].v[k] = reduce_meet(g, e, x[i].v[k], y);
+            }
+}
+
+/* The address in shared memory of the thread's column in row `row`. */
+static int32_t slot_address(struct reduce *r, const struct part *p, struct cg_val row)
+{
+    struct cg *g = r->g;
+    unsigned bytes = dtype_bits(p->type) / 8;
+    struct cg_val base = cg_value(DT_U32, CG(g, PTX_B32, "mov.u32", ptx_sym(r->shared)));
+    struct cg_val at = cg_binary(g, OP_MUL, row, cg_int(DT_U32, r->p->tx));
+    at = cg_binary(g, OP_ADD, at, r->tx);
+    at = cg_binary(g, OP_MUL, at, cg_int(DT_U32, r->p->width * bytes));
+    return cg_reg(g, cg_binary(g, OP_ADD, base, at));
+}
+
+static void store_row(struct reduce *r, const struct part *part, uint32_t n,
+                      struct result_values *x)
+{
+    struct cg *g = r->g;
+    struct cg_val row = r->p->tx <= 32 ? cg_special(g, SP_WARPID) : r->ty;
+    uint32_t skip = cg_label(g, "stored");
+    size_t mark = cg_scope_open(g);
+    if (r->p->tx < 32) {
+        struct cg_val lane = cg_special(g, SP_LANEID);
+        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, lane, cg_int(DT_U32, r->p->tx))), true, skip);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct cg_val v[REDUCE_LANES];
+        struct cg_place_of at = {
+            .space = CG_SHARED, .base = slot_address(r, &part[i], row), .offset = part[i].offset};
+        for (uint32_t k = 0; k < r->p->width; k++)
+            v[k] = *member(&x[part[i].result].v[k], part[i].is_where);
+        cg_store_words(g, part[i].type, at, r->p->width, v);
+    }
+    cg_scope_close(g, mark);
+    cg_place(g, skip);
+}
+
+/* The threads of row 0 fold what all rows have left, in pairs of neighbours. */
+static void fold_rows(struct reduce *r, const struct part *part, uint32_t n)
+{
+    struct cg *g = r->g;
+    uint32_t rows = rows_of(r->p);
+    struct result_values *x = ARENA_ARRAY(g->a, rows, struct result_values);
+    for (uint32_t i = 0; i < r->f->nresult; i++) {
+        const struct lang_expr *e = r->f->result[i];
+        for (uint32_t q = 0; q < n; q++) {
+            if (part[q].result != i)
+                continue;
+            struct cg_val v[REDUCE_LANES];
+            int32_t base = slot_address(r, &part[q], cg_int(DT_U32, 0));
+            uint32_t step = r->p->tx * r->p->width == 1 ? 16 / (dtype_bits(part[q].type) / 8) : 1;
+            while (step > rows)
+                step /= 2;
+            while (rows % step)
+                step /= 2;
+            for (uint32_t row = 0; row < rows; row += step) {
+                unsigned bytes = dtype_bits(part[q].type) / 8;
+                struct cg_place_of at = {.space = CG_SHARED, .base = base};
+                at.offset = part[q].offset + (int64_t)row * r->p->tx * r->p->width * bytes;
+                cg_load_words(g, part[q].type, false, at, step > 1 ? step : r->p->width, v);
+                for (uint32_t k = 0; k < (step > 1 ? step : r->p->width); k++)
+                    *member(step > 1 ? &x[row + k].v[0] : &x[row].v[k], part[q].is_where) = v[k];
+            }
+        }
+        for (uint32_t k = 0; k < r->p->width; k++) {
+            for (uint32_t left = rows; left > 1; left = (left + 1) / 2)
+                for (uint32_t row = 0; row < left; row += 2)
+                    x[row / 2].v[k] = row + 1 < left
+                                          ? reduce_meet(g, e, x[row].v[k], x[row + 1].v[k])
+                                          : x[row].v[k];
+            reduce_set(r, i, k, x[0].v[k]);
+        }
+    }
+}
+
+void reduce_block(struct reduce *r)
+{
+    struct cg *g = r->g;
+    struct part part[2 * REDUCE_RESULTS];
+    struct result_values x[REDUCE_RESULTS];
+    int64_t bytes;
+    uint32_t n = find_parts(r, part, &bytes);
+    for (uint32_t i = 0; i < r->f->nresult; i++)
+        for (uint32_t k = 0; k < r->p->width; k++)
+            x[i].v[k] = frozen(r, i, k);
+    fold_warp(r, x);
+    if (rows_of(r->p) == 1) {
+        for (uint32_t i = 0; i < r->f->nresult; i++)
+            for (uint32_t k = 0; k < r->p->width; k++)
+                reduce_set(r, i, k, x[i].v[k]);
+        return;
+    }
+    if (!r->shared)
+        r->shared = ptx_array_new(&g->b, PTX_SHARED, "$reduce", PTX_B64, 16, (uint64_t)bytes / 8);
+    store_row(r, part, n, x);
+    PTX(&g->b, "bar.sync", ptx_imm(0));
+    uint32_t folded = cg_label(g, "folded");
+    size_t mark = cg_scope_open(g);
+    struct cg_val tid = cg_special(g, SP_TID_X);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, tid, cg_int(DT_U32, r->p->tx))), true, folded);
+    fold_rows(r, part, n);
+    cg_scope_close(g, mark);
+    cg_place(g, folded);
+}
