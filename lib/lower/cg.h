@@ -165,6 +165,15 @@ struct cg_outlined {
     const struct lang_expr *reduce, *read;
 };
 
+/* Which equations reduce, looking through intermediates: as long as no other is stored or outlined. */
+struct cg_reduces {
+    const struct lang_equation *eq;
+    bool reduces;
+};
+struct cg_reducing {
+    VEC(struct cg_reduces) v;
+};
+
 struct cg {
     struct arena *a;
     struct diags *d;
@@ -185,6 +194,7 @@ struct cg {
     bool depth_told; /* lower_depth() was called since this was cleared */
     VEC(struct cg_home) homes;
     VEC(struct cg_outlined) outlined;
+    struct cg_reducing *reducing;
 
     VEC(struct cg_param) params;
     /* parameter loads and special registers, put in front by cg_end */

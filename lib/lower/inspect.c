@@ -29,13 +29,26 @@ bool inspect_reads(const struct lang_expr *e)
     return inspect_reads_itself(e) || any_arg(e, inspect_reads);
 }
 
+/* Asked of each equation once: they may read each other in many ways. */
+static bool equation_reduces(const struct cg *g, const struct lang_equation *eq)
+{
+    struct cg_reducing *known = g->reducing;
+    for (size_t i = 0; i < known->v.n; i++)
+        if (known->v.v[i].eq == eq)
+            return known->v.v[i].reduces;
+    bool reduces = inspect_reduces(g, eq->rhs);
+    struct cg_reduces *k = VEC_PUSH(g->a, &known->v);
+    *k = (struct cg_reduces){eq, reduces};
+    return reduces;
+}
+
 bool inspect_reduces(const struct cg *g, const struct lang_expr *e)
 {
     e = cg_view(g, e);
     if (e->kind == E_REDUCE)
         return true;
     if ((e->kind == E_INDEX || e->kind == E_NAME) && cg_is_defined(g, e->sym) &&
-        inspect_reduces(g, e->sym->def->rhs))
+        equation_reduces(g, e->sym->def))
         return true;
     for (uint32_t i = 0; i < e->nargs; i++)
         if (inspect_reduces(g, e->args[i]))

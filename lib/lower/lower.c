@@ -171,6 +171,7 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
                          .module = m,
                          .library = library,
                          .bucket = bucket,
+                         .reducing = ARENA_NEW(a, struct cg_reducing),
                          .inlined = &inlined,
                          .interned = interned,
                          .contract_fma = specs[i]->math != MATH_STRICT,

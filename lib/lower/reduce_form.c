@@ -442,6 +442,25 @@ static bool walk_output(struct walk *w, const struct lang_equation *eq)
     return walk_expr(w, eq->rhs);
 }
 
+/* Whole blocks for each result are worth it where a result has elements of its own. Those that several results need
+ * would be read again by each. */
+static bool reads_once(const struct walk *w, const struct reduce_read *heavy)
+{
+    const struct reduce_form *f = w->f;
+    for (uint32_t i = 0; i < f->nkeptloop; i++) {
+        const struct reduce_loop *l = &f->loop[i];
+        if (l->n.is_known && l->n.n <= 1)
+            continue;
+        if (!heavy)
+            return no(w, f->stage->eq[0]->span, "'%s' has no elements of its own to reduce",
+                      f->stage->eq[0]->sym->name);
+        if (!position(heavy, l->axis[0]))
+            return no(w, f->stage->eq[0]->span, "several results need the same elements of '%s'",
+                      heavy->sym->name);
+    }
+    return true;
+}
+
 bool reduce_analyse(struct cg *g, const struct lower_stage *s, struct reduce_form *f,
                     struct buf *why)
 {
@@ -461,5 +480,5 @@ bool reduce_analyse(struct cg *g, const struct lower_stage *s, struct reduce_for
     const struct reduce_read *heavy = heaviest(f);
     find_loops(g, f, heavy);
     find_lanes(f, heavy);
-    return true;
+    return reads_once(&w, heavy);
 }

@@ -335,6 +335,7 @@ static struct lang_equation *outline(struct cg *g, const struct lang_equation *e
         read->args[k++] = name;
     }
     *VEC_PUSH(g->a, &g->outlined) = (struct cg_outlined){.reduce = reduce, .read = read};
+    g->reducing->v.n = 0;
     return q;
 }
 
@@ -476,6 +477,7 @@ static void extend(struct stages *p, struct group *gr, const struct strategy *st
 /* What it computed is in memory from now on. */
 static void mark_stored(struct cg *g, const struct group *gr)
 {
+    g->reducing->v.n = 0;
     for (uint32_t i = 0; i < gr->n; i++) {
         const struct lang_symbol *t = gr->eq[i]->sym;
         struct cg_home *home = cg_home_of(g, t);
