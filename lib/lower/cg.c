@@ -372,18 +372,6 @@ static enum ptx_mod param_type(enum dtype t)
     abort();
 }
 
-/* ptxas (13.0) corrupts its memory over a parameter that has the name of an entry of the module, which are the
- * kernels' names and KERNEL_part: such a one gets a $ behind it. */
-static const char *param_name(struct cg *g, const char *name)
-{
-    for (size_t i = 0; i < g->nspecs; i++) {
-        size_t n = strlen(g->specs[i]->name);
-        if (strncmp(name, g->specs[i]->name, n) == 0 && (!name[n] || name[n] == '_'))
-            return arena_printf(g->a, "%s$", name);
-    }
-    return name;
-}
-
 static struct cg_val load_param(struct cg *g, const struct lang_symbol *sym, const char *name,
                                 const char *text, uint32_t order, enum dtype t, bool hidden)
 {
@@ -392,7 +380,7 @@ static struct cg_val load_param(struct cg *g, const struct lang_symbol *sym, con
     p->sym = sym;
     p->text = text;
     p->order = order;
-    p->var = ptx_param_new(g->module, g->func, param_name(g, name), param_type(t));
+    p->var = ptx_param_new(g->module, g->func, name, param_type(t));
     int32_t reg = t == DT_BOOL ? cg_new(g, DT_U32) : cg_new(g, t);
     PTX(&g->b, param_mnemonic(t), ptx_r(reg), ptx_mem_var(p->var, 0));
     p->hidden = hidden;
