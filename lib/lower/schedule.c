@@ -108,7 +108,8 @@ static bool read_option(struct cg *g, const struct strategy *s, const struct spe
     }
     if (strcmp(o->key, "tile") == 0) {
         plan->tile_span = o->value_span;
-        return number(g, o, 16, 128, true, &plan->tile);
+        return strcmp(s->name, "map") == 0 ? number(g, o, 16, 128, true, &plan->tile)
+                                           : number(g, o, 1, 256, true, &plan->tile);
     }
     if (strcmp(o->key, "threads") == 0)
         return number(g, o, 1, 1024, false, &plan->threads);
@@ -120,10 +121,6 @@ static bool read_option(struct cg *g, const struct strategy *s, const struct spe
         return number(g, o, 1, 16, true, &plan->cluster);
     if (strcmp(o->key, "split") == 0)
         return number(g, o, 1, 65535, false, &plan->split);
-    if (strcmp(o->key, "tile") == 0) {
-        plan->tile_span = o->value_span;
-        return number(g, o, 1, 256, true, &plan->tile);
-    }
     return number(g, o, 1, 8, true, &plan->unroll);
 }
 
