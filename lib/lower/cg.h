@@ -116,6 +116,7 @@ struct cg_place_of {
     int64_t offset;
     struct cg_val nibble; /* 4-bit types: 0 or 1 */
     const char *order;    /* of an ordered load or store: ".acquire.gpu"; else NULL */
+    const char *hint;     /* to the cache, of a load of several: ".L1::no_allocate"; else NULL */
 };
 
 /* Where an assignment goes. */
@@ -251,8 +252,8 @@ struct cg {
     /* The same of reductions, and of quotients, of which x and y are the operands. */
     bool (*reduced)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
     bool (*quotient)(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q);
-    bool (*falling)(struct cg *g,
-                    const struct lang_expr *e); /* a call: is its argument never positive? */
+    /* A call of exp whose argument is never positive; *rough: and a few units in the last place matter little. */
+    bool (*falling)(struct cg *g, const struct lang_expr *e, bool *rough);
     void *read_ctx;
     /* every read is already in registers: nothing is gained by branching around it */
     bool preloaded;
@@ -541,6 +542,8 @@ const struct lang_expr *inspect_strip(const struct lang_expr *e); /* without imp
 struct cg_val cg_call(struct cg *g, const struct lang_expr *e);
 /* A builtin of values, of scalars. */
 struct cg_val cg_builtin(struct cg *g, const struct lang_expr *e, const struct cg_val *x);
+/* exp(x) = p s, for x <= 0 or NaN, and s is 2^-126 at least. */
+void cg_falling_parts(struct cg *g, struct cg_val x, struct cg_val *p, struct cg_val *s);
 /* A function of the math library by name, inlined. */
 struct cg_val cg_library(struct cg *g, const char *name, size_t n, const struct cg_val *arg);
 

@@ -308,6 +308,18 @@ struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
     return r;
 }
 
+/* As exp_falling_short_f32 of math_f32.k has it; below e^-87 it is as at -87. */
+void cg_falling_parts(struct cg *g, struct cg_val x, struct cg_val *p, struct cg_val *s)
+{
+    struct cg_val least = f32(g, -87), log2_e = f32(g, 0x1.715476p0), magic = f32(g, 0x1.8p23);
+    x = cg_select(g, cg_reg(g, cg_binary(g, OP_LT, x, least)), least, x);
+    struct cg_val t = cg_fma(g, x, log2_e, magic);
+    struct cg_val r = cg_fma(g, x, log2_e, cg_binary(g, OP_SUB, magic, t));
+    *p = cg_library(g, "exp2_short_f32", 1, &r);
+    struct cg_val bits = cg_binary(g, OP_SHL, cg_bitcast(g, t, DT_U32), cg_int(DT_U32, 23));
+    *s = cg_bitcast(g, cg_binary(g, OP_ADD, bits, cg_int(DT_U32, 0x3f800000)), DT_F32);
+}
+
 struct cg_val cg_builtin(struct cg *g, const struct lang_expr *e, const struct cg_val *x)
 {
     struct cg_val r;
@@ -321,8 +333,9 @@ struct cg_val cg_builtin(struct cg *g, const struct lang_expr *e, const struct c
         explain_half(g, e);
         return cg_library(g, name, e->nargs, x);
     }
-    if (e->fn == FN_EXP && e->type == DT_F32 && g->falling && g->falling(g, e))
-        return cg_library(g, "exp_falling_f32", 1, x);
+    bool rough;
+    if (e->fn == FN_EXP && e->type == DT_F32 && g->falling && g->falling(g, e, &rough))
+        return cg_library(g, rough ? "exp_falling_short_f32" : "exp_falling_f32", 1, x);
     snprintf(name, sizeof name, "%s_%s", lang_builtin_name(e->fn), cg_suffix(x[0].type));
     if (!library_find(g->library, name)) {
         cg_error(g, e->span, "%s() of %s is not in this version", lang_builtin_name(e->fn),

@@ -66,10 +66,11 @@ struct row_reduce {
     struct cg_val value; /* once computed: in every thread of the row */
     bool is_done;
 };
-/* exp(x - max(x)) and its like, whose argument is never positive. */
+/* exp(x - max(x)) and its like, whose argument is never positive. damped: only where the error of a sum is allowed for, be
+ * it as a term of one or divided by one. term: as a term only. */
 struct row_falling {
     const struct lang_expr *e;
-    bool always;
+    bool always, damped, term;
 };
 struct row_out {
     const struct lang_equation *eq;

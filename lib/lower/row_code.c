@@ -217,22 +217,20 @@ static struct row_slot *slot_of(struct row_gen *r, const struct lang_expr *e)
     return s;
 }
 
+/* What is read once leaves the first cache to what rows share. */
 static void load(struct row_gen *r, struct row_slot *s, uint32_t vec)
 {
-    struct cg_place_of at;
     if (s->is_loaded[vec])
         return;
-    at = place_of(r, s->sym, s->base, vec);
+    bool constant = s->sym->kind == SYM_BUFFER && s->sym->mode == MODE_IN;
+    struct cg_place_of at = place_of(r, s->sym, s->base, vec);
+    at.hint = s->shared || r->plan.looped ? NULL : ".L1::no_allocate";
     s->is_loaded[vec] = true;
-    if (s->words) {
-        struct lang_symbol words = *s->sym;
-        words.type = DT_U32;
-        cg_load_vector(r->g, &words, at.base, at.offset, s->words,
-                       s->word + (size_t)vec * s->words);
-    } else {
-        cg_load_vector(r->g, s->sym, at.base, at.offset, r->plan.vector,
-                       s->v + (size_t)vec * r->plan.vector);
-    }
+    if (s->words)
+        cg_load_words(r->g, DT_U32, constant, at, s->words, s->word + (size_t)vec * s->words);
+    else
+        cg_load_words(r->g, s->sym->type, constant, at, r->plan.vector,
+                      s->v + (size_t)vec * r->plan.vector);
 }
 
 /* The same word by way of an operation with a 0 that only the launch knows, another one for each level: ptxas would
@@ -348,12 +346,17 @@ static bool answer_quotient(struct cg *g, struct cg_val x, struct cg_val y, stru
     return true;
 }
 
-static bool answer_falling(struct cg *g, const struct lang_expr *e)
+static bool answer_falling(struct cg *g, const struct lang_expr *e, bool *rough)
 {
     const struct row_gen *r = g->read_ctx;
+    bool narrow = true;
+    for (uint32_t i = 0; i < r->row->nout; i++)
+        narrow &= !r->row->out[i].along || dtype_bits(r->row->out[i].eq->sym->type) <= 16;
     for (uint32_t i = 0; i < r->row->nfalling; i++)
-        if (r->row->falling[i].e == e)
+        if (r->row->falling[i].e == e) {
+            *rough = r->row->falling[i].damped && narrow;
             return r->row->falling[i].always;
+        }
     return false;
 }
 

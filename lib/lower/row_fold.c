@@ -82,6 +82,27 @@ static bool accumulate_product(struct cg *g, const struct lang_expr *e, int32_t 
     return true;
 }
 
+/* A term that is exp(x - max(x)), and nothing else needs it: what it is a product of is added. */
+static bool accumulate_falling(struct row_fold *f, const struct lang_expr *e, int32_t pred,
+                               int32_t acc)
+{
+    struct cg *g = f->r->g;
+    const struct lang_expr *a = e->args[0];
+    struct cg_val p, s;
+    bool fits = e->reduce == RED_SUM && a->kind == E_CALL && !a->func && g->contract_fma &&
+                !g->fast;
+    const struct row_falling *fall = NULL;
+    for (uint32_t i = 0; i < f->r->row->nfalling && fits; i++)
+        if (f->r->row->falling[i].e == a)
+            fall = &f->r->row->falling[i];
+    if (!fall || !fall->always || !fall->term || a->fast || a->rounded)
+        return false;
+    cg_falling_parts(g, cg_expr(g, a->args[0]), &p, &s);
+    ptx_emit(&g->b, pred, false, "fma.rn.f32", PTX_ARGS(ptx_r(acc), p.op, s.op, ptx_r(acc)));
+    cg_assigned(g, acc);
+    return true;
+}
+
 static void move_if(struct cg *g, int32_t pred, int32_t reg, struct cg_val v)
 {
     char m[16];
@@ -118,7 +139,7 @@ void row_fold_lane(struct row_fold *f, int32_t pred)
         bool floating = dtype_is_float(type_of(f->reduce[i]));
         size_t bound = row_bind(f->r, f->reduce[i]->env);
         cg_at(g, e->span);
-        if (!accumulate_product(g, e, pred, acc)) {
+        if (!accumulate_product(g, e, pred, acc) && !accumulate_falling(f, e, pred, acc)) {
             struct cg_val v = cg_expr(g, e->args[0]);
             switch (e->reduce) {
             case RED_SUM: accumulate(g, pred, floating ? "add.rn" : "add", acc, v); break;

@@ -14,6 +14,7 @@ struct walk {
     uint32_t deep;   /* 1 + the level of the deepest reduction met */
     uint32_t guards; /* conditions around */
     bool column;     /* a column's index was met */
+    bool divided;    /* by a sum over the row, with nothing but products and quotients between */
     uint32_t steps;
 };
 
@@ -140,10 +141,13 @@ static bool note_along(struct walk *w, const struct lang_expr *e, const struct r
 static bool walk_args(struct walk *w, const struct lang_expr *e, uint32_t n,
                       const struct row_env *env)
 {
-    for (uint32_t i = 0; i < n; i++)
-        if (!walk_expr(w, e->args[i], env))
-            return false;
-    return true;
+    const bool divided = w->divided;
+    bool good = true;
+    w->divided = false;
+    for (uint32_t i = 0; i < n && good; i++)
+        good = walk_expr(w, e->args[i], env);
+    w->divided = divided;
+    return good;
 }
 
 /* A read of memory that stays in place along the row, or moves in a way of its own. */
@@ -284,7 +288,7 @@ static bool walk_reduce(struct walk *w, const struct lang_expr *e, const struct 
     const struct walk outer = *w;
     w->scope = &row->reduce[at];
     w->deep = w->guards = 0;
-    w->column = false;
+    w->column = w->divided = false;
     bool good = walk_expr(w, e->args[0], in);
     row->reduce[at].level = w->deep;
     uint32_t deep = w->deep + 1;
@@ -292,6 +296,7 @@ static bool walk_reduce(struct walk *w, const struct lang_expr *e, const struct 
     w->scope = outer.scope;
     w->guards = outer.guards;
     w->column = outer.column;
+    w->divided = outer.divided;
     w->deep = deep > outer.deep ? deep : outer.deep;
     return good;
 }
@@ -375,14 +380,20 @@ static bool is_falling(const struct walk *w, const struct lang_expr *arg, const 
 static void note_falling(struct walk *w, const struct lang_expr *e, const struct row_env *env)
 {
     struct row *row = w->row;
-    bool falls = is_falling(w, e->args[0], env);
-    for (uint32_t i = 0; i < row->nfalling; i++)
-        if (row->falling[i].e == e) {
-            row->falling[i].always &= falls;
-            return;
-        }
+    struct row_falling f = {.e = e, .always = is_falling(w, e->args[0], env)};
+    f.term = w->scope && w->scope->e->reduce == RED_SUM && w->scope->e->args[0]->type == DT_F32;
+    f.damped = f.term || w->divided;
+    for (uint32_t i = 0; i < row->nfalling; i++) {
+        struct row_falling *o = &row->falling[i];
+        if (o->e != e)
+            continue;
+        o->always &= f.always;
+        o->damped &= f.damped;
+        o->term &= f.term;
+        return;
+    }
     if (row->nfalling < ROW_REDUCES)
-        row->falling[row->nfalling++] = (struct row_falling){e, falls};
+        row->falling[row->nfalling++] = f;
 }
 
 /* ---- calls ---------------------------------------------------------------------------------------- */
@@ -407,13 +418,14 @@ static bool takes_many_instructions(const struct lang_expr *e)
 static bool walk_call(struct walk *w, const struct lang_expr *e, const struct row_env *env)
 {
     struct row *row = w->row;
-    bool before = w->column;
-    w->column = false;
+    const bool before = w->column, divided = w->divided;
+    w->column = w->divided = false;
     for (uint32_t i = 0; i < e->nargs; i++)
         if (!walk_expr(w, e->args[i], env))
             return false;
     bool here = w->column && takes_many_instructions(e);
     w->column |= before;
+    w->divided = divided;
     if (!e->func && e->fn == FN_EXP)
         note_falling(w, e, env);
     for (uint32_t i = 0; i < row->nheavy && here; i++)
@@ -430,6 +442,20 @@ static bool walk_call(struct walk *w, const struct lang_expr *e, const struct ro
 
 /* ---- expressions ---------------------------------------------------------------------------------- */
 
+/* Whether what argument i of e is will be divided by a sum over the row. */
+static bool is_divided(const struct walk *w, const struct lang_expr *e, uint32_t i,
+                       const struct row_env *env)
+{
+    if (e->kind == E_CAST || (e->kind == E_UNARY && e->op == OP_NEG))
+        return w->divided;
+    if (e->kind != E_BINARY || (e->op != OP_MUL && e->op != OP_DIV))
+        return false;
+    if (w->divided || e->op == OP_MUL || i > 0)
+        return w->divided;
+    const struct row_reduce *by = reduction_of(w, e->args[1], env);
+    return by && by->e->reduce == RED_SUM;
+}
+
 static bool walk_expr(struct walk *w, const struct lang_expr *e, const struct row_env *env)
 {
     if (++w->steps > MOST_STEPS)
@@ -445,10 +471,15 @@ static bool walk_expr(struct walk *w, const struct lang_expr *e, const struct ro
         return walk_call(w, e, env);
     bool guards = e->kind == E_COND ||
                   (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
-    for (uint32_t i = 0; i < e->nargs; i++) {
+    const bool divided = w->divided;
+    for (uint32_t k = 0; k < e->nargs; k++) {
+        uint32_t i = e->nargs - 1 - k; /* divisors first: they must be known */
         w->guards += guards && i;
+        w->divided = divided;
+        w->divided = is_divided(w, e, i, env);
         bool good = walk_expr(w, e->args[i], env);
         w->guards -= guards && i;
+        w->divided = divided;
         if (!good)
             return false;
     }

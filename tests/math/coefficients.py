@@ -57,6 +57,7 @@ split('f32 log2(e)', 1 / LN2, 2)
 split('f32 ln 2', LN2, 2)
 poly('f32 exp', mp.exp, -LN2 / 2 * 1.001, LN2 / 2 * 1.001, upto(6), fixed={0: 1, 1: 1})
 poly('f32 exp2', lambda r: mpf(2)**r, -0.5001, 0.5001, upto(6), fixed={0: 1})
+poly('f32 falling', lambda r: mpf(2)**r, -0.5001, 0.5001, upto(5), fixed={0: 1})
 
 B = 2 * mp.sqrt(2 / mp.pi) * mpf('0.044715')
 split('f32 gelu_tanh g', 1 / mpf('0.044715'), 2, [12, 24])
