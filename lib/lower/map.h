@@ -35,6 +35,7 @@ struct map_form {
     bool varies;      /* between lanes */
     bool is_zero;     /* the base is 0: align means nothing */
     bool is_positive; /* the base is not negative */
+    bool is_column;   /* most rests on rows of less than MAP_MOST_SMALL elements */
     uint32_t align;   /* a power of two that divides the base */
     uint64_t most;    /* what base + k is at most; UINT64_MAX: not known */
     struct cg_val base;
@@ -59,6 +60,7 @@ struct map_reader {
     const struct lang_symbol *shape; /* of the outputs */
     bool assumes;                    /* alignment of dimensions may be assumed */
     bool large;                      /* positions may be MAP_MOST_SMALL or more */
+    bool short_rows;                 /* that rows are of less than MAP_MOST_SMALL was relied on */
     bool probes;                     /* forms are looked at only: nothing is generated */
     /* The thread's position: the subscripts of its first element; prefix[i] is the flat index over the first i axes,
      * prefix[rank] of the first element. */

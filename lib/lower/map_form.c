@@ -120,6 +120,7 @@ static bool add_needs(struct map_form *f, const struct map_form *y)
     for (uint32_t i = 0; i < y->nneed; i++)
         f->need[f->nneed++] = y->need[i];
     f->rests |= y->rests;
+    f->is_column |= y->is_column;
     return true;
 }
 
@@ -192,6 +193,7 @@ static struct map_form divide(struct cg *g, struct map_form x, int64_t c, bool r
         if (rest) {
             struct map_form r = constant(0);
             r.most = x.most;
+            r.is_column = x.is_column;
             memcpy(r.k, x.k, sizeof r.k);
             return add_needs(&r, &x), r;
         }
@@ -210,12 +212,13 @@ static struct map_form divide(struct cg *g, struct map_form x, int64_t c, bool r
 }
 
 /* x / y or x % y, neither negative, by something that is known at launch and is not 0 where it is used. */
-static struct cg_val quotient(struct cg *g, const struct lang_expr *by, uint64_t most,
+static struct cg_val quotient(struct cg *g, const struct lang_expr *by, const struct map_form *f,
                               struct cg_val x, struct cg_val y, bool rest)
 {
-    const struct map_reader *m = g->read_ctx;
+    struct map_reader *m = g->read_ctx;
     struct cg_val q, r;
-    if (m->probes || most > MAP_MOST_SMALL || !is_launch_constant(by))
+    m->short_rows |= f->is_column && !m->probes;
+    if (m->probes || f->most > MAP_MOST_SMALL || !is_launch_constant(by))
         return cg_binary(g, rest ? OP_MOD : OP_DIV, x, y);
     magic_divmod(g, x, lang_expr_text(g->a, by), y, &q, &r);
     return rest ? r : q;
@@ -232,7 +235,7 @@ static struct map_form divide_by(struct cg *g, struct map_form x, const struct m
         !lanes_within(m, &x, x.align) || !add_needs(&x, y))
         return unknown;
     x.rests = true;
-    x.base = quotient(g, by, x.most, x.base, y->base, rest);
+    x.base = quotient(g, by, &x, x.base, y->base, rest);
     x.align = rest ? x.align : 1;
     for (uint32_t i = 0; i < m->lanes && !rest; i++)
         x.k[i] = 0;
@@ -271,6 +274,7 @@ static struct map_form binary(struct cg *g, const struct lang_expr *e)
     }
     if (!r.known && (e->op == OP_DIV || e->op == OP_MOD) && x.is_positive && y.is_positive) {
         r.is_positive = true;
+        r.is_column = x.is_column;
         r.most = x.most;
     }
     find_variation(m, &r);
@@ -350,6 +354,7 @@ struct map_form map_form(struct cg *g, const struct lang_expr *e)
         struct map_form r = same(g, e);
         r.is_positive |= f.is_positive;
         r.most = f.most < r.most ? f.most : r.most;
+        r.is_column = f.is_column;
         return r;
     }
     return map_varies(g, e) ? unknown : same(g, e);
@@ -479,7 +484,7 @@ static bool divide_at_launch(struct cg *g, const struct lang_expr *e, struct cg_
     if (x.known && x.rests)
         map_rely(g, &x, x.align);
     struct cg_val n = x.known ? map_value(g, &x, m->lane) : cg_index(g, cg_expr(g, e->args[0]));
-    *v = quotient(g, by, x.most, n, cg_index(g, cg_expr(g, by)), e->op == OP_MOD);
+    *v = quotient(g, by, &x, n, cg_index(g, cg_expr(g, by)), e->op == OP_MOD);
     return true;
 }
 

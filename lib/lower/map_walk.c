@@ -169,12 +169,21 @@ static struct cg_val extent_of(struct cg *g, const struct walk *w, uint32_t axis
     return v;
 }
 
+/* v, which is less than 2^32. */
 static struct cg_val narrowed(struct cg *g, struct cg_val v)
 {
     int64_t c;
     if (cg_is_const(v, &c) || v.narrow == CG_U32)
         return v;
     return cg_index(g, cg_convert(g, v, DT_U32));
+}
+
+/* Are the axis's subscripts less than 2^32? An extent that is a product may be more. */
+static bool is_short(struct cg *g, const struct walk *w, uint32_t axis)
+{
+    int64_t c;
+    struct cg_val n = cg_extent(g, w->shape, axis);
+    return n.narrow == CG_U32 || (cg_is_const(n, &c) && c <= UINT32_MAX);
 }
 
 /* The subscripts of vector number t. */
@@ -192,11 +201,13 @@ static void find_position(struct cg *g, const struct walk *w, const struct varia
             magic_divmod(g, t, text, n, &t, &m->sub[i]);
         m->prefix[i] = t;
     }
-    m->sub[0] = narrowed(g, t);
-    m->sub[rank - 1] = narrowed(g, m->sub[rank - 1]);
-    if (v->lanes > 1) {
-        struct cg_val c = cg_convert(g, m->sub[rank - 1], DT_U32);
-        m->sub[rank - 1] = cg_index(g, cg_binary(g, OP_MUL, c, cg_int(DT_U32, v->lanes)));
+    m->sub[0] = !v->large || is_short(g, w, 0) ? narrowed(g, t) : t;
+    struct cg_val *last = &m->sub[rank - 1];
+    if (is_short(g, w, rank - 1)) {
+        struct cg_val c = cg_convert(g, *last, DT_U32);
+        *last = cg_index(g, cg_binary(g, OP_MUL, c, cg_int(DT_U32, v->lanes)));
+    } else {
+        *last = cg_binary(g, OP_MUL, *last, cg_int(DT_I64, v->lanes));
     }
     m->prefix[1] = rank == 1 ? m->prefix[1] : m->sub[0];
 }
@@ -294,6 +305,17 @@ static void compute(struct cg *g, const struct walk *w, const struct variant *v,
 
 /* ---- variants ------------------------------------------------------------------------------------- */
 
+/* No row has MAP_MOST_SMALL elements. */
+static void require_short(struct cg *g, struct map_condition *c, const struct walk *w)
+{
+    int64_t n;
+    const struct lang_expr *dim = w->shape->dims[w->shape->rank - 1];
+    if (lang_const_int(dim, &n))
+        c->never |= n > MAP_MOST_SMALL;
+    else
+        map_require(c, arena_printf(g->a, "%s <= %d", lang_expr_text(g->a, dim), MAP_MOST_SMALL));
+}
+
 /* All elements are a number of vectors. */
 static void require_whole(struct cg *g, struct map_condition *c, const struct walk *w,
                           uint32_t lanes)
@@ -350,7 +372,13 @@ static bool lower_variant(struct cg *g, const struct walk *w, const struct varia
     compute(g, w, v, &m, total);
     for (size_t i = 0; i < m.needs.n; i++)
         map_require_multiple(g, &c, m.needs.v[i].e, m.needs.v[i].of);
-    *same = m.needs.n == 0;
+    if (m.short_rows)
+        require_short(g, &c, w);
+    if (c.never) {
+        map_drop(g, all);
+        return true;
+    }
+    *same = m.needs.n == 0 && !m.short_rows;
     lower_explain(g, "  %s: %u threads, %u x %u elements along %s for each%s%s\n", g->func->name,
                   w->block, w->unroll, v->lanes, w->s->eq[0]->index[w->shape->rank - 1]->name,
                   c.any ? ", when " : "", c.any ? buf_text(&c.text) : "");
