@@ -7,6 +7,7 @@ EXTRA_DIST += tests/gpu.sh
 check-gpu: all tests/kernels/fuzz
 	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/gpu.sh
 	tests/kernels/fuzz --device=cuda --count=1000
+	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench_gpu.sh
 .PHONY: check-gpu
 
 # the public API
