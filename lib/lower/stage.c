@@ -489,6 +489,45 @@ static void mark_stored(struct cg *g, const struct group *gr)
     }
 }
 
+/* Nothing in it is updated in place, so that its equations may be computed one after the other. */
+static bool can_split(const struct group *gr)
+{
+    for (uint32_t i = 0; i < gr->n; i++)
+        if (gr->eq[i]->sym->mode == MODE_INOUT)
+            return false;
+    return gr->n > 1;
+}
+
+/* The outputs that fit together, again and again: what one of them stores the next may read. */
+static bool split_group(struct stages *p, const struct group *gr)
+{
+    bool done[MOST_OUTPUTS] = {0};
+    for (;;) {
+        struct group part = {0};
+        uint32_t first = gr->n;
+        for (uint32_t i = gr->n; i-- > 0;)
+            first = done[i] ? first : i;
+        if (first == gr->n)
+            break;
+        for (uint32_t i = first; i < gr->n; i++) {
+            part.eq[part.n] = gr->eq[i];
+            struct lower_stage s = {.eq = part.eq, .n = part.n + 1, .entry = ""};
+            if (done[i] || !schedule_fits(p->g, &s))
+                continue;
+            part.n++;
+            done[i] = true;
+        }
+        if (part.n == 0) { /* none fits: one less */
+            part.eq[part.n++] = gr->eq[first];
+            done[first] = true;
+        }
+        if (!lower_group(p, &part, part.eq[0]->sym))
+            return false;
+    }
+    p->depth--;
+    return true;
+}
+
 static bool lower_group(struct stages *p, struct group *gr, const struct lang_symbol *part)
 {
     enum { MOST_DEPTH = 64 };
@@ -500,14 +539,16 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
     if (++p->depth > MOST_DEPTH)
         return cg_error(g, gr->eq[0]->span, "the equations depend on each other too deeply");
     const struct strategy *st = schedule_first(g, &s, false);
-    if (!st && !store_costly(p, gr, &any))
+    if (st && part)
+        extend(p, gr, st);
+    else if (!st && !store_costly(p, gr, &any))
         return false;
     if (!st && any)
-        st = schedule_first(g, &s, true);
-    else if (!st)
+        st = schedule_first(g, &s, false);
+    if (!st && can_split(gr))
+        return split_group(p, gr);
+    if (!st)
         st = &strategies[nstrategies - 1];
-    else if (part)
-        extend(p, gr, st);
     s.n = gr->n;
     p->depth--;
     if ((!st->minds_inouts && !check_in_place(g, gr)) || !lower_with(p, &s, st))
