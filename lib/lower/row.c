@@ -86,15 +86,12 @@ static uint32_t power_up(uint64_t n)
 
 /* ---- plans ---------------------------------------------------------------------------------------- */
 
-static struct row_plan looped_plan(const struct row *row, uint32_t vector)
+/* One vector of 16 bytes is enough in flight for each of many threads. */
+static struct row_plan looped_plan(uint32_t vector)
 {
-    uint32_t held = 16 / vector;
-    (void)row;
     return (struct row_plan){.vector = vector,
-                             .held = held < 2   ? 2
-                                     : held > 4 ? 4
-                                                : held,
-                             .threads = MOST / 2,
+                             .held = vector > 1 ? 1 : 4,
+                             .threads = LONG_BLOCK,
                              .rows = 1,
                              .cluster = 1,
                              .looped = true};
@@ -158,7 +155,7 @@ static struct row_plan plan_for(const struct row *row, const struct sizes *s)
     bool clusters = row->g->target->sm >= 90;
     uint32_t held = most_held(row, p.vector, FEW_VECTORS, &p.packed);
     if (vectors == 0)
-        return looped_plan(row, p.vector);
+        return looped_plan(p.vector);
     if (ceil_div(vectors, held) > LONG_BLOCK)
         held = most_held(row, p.vector, MANY_VECTORS, &p.packed);
     uint64_t threads = ceil_div(vectors, held);
@@ -174,7 +171,7 @@ static struct row_plan plan_for(const struct row *row, const struct sizes *s)
         threads = ceil_div(ceil_div(vectors, (uint64_t)held * p.cluster), 32) * 32;
     }
     if (threads > MOST)
-        return looped_plan(row, p.vector);
+        return looped_plan(p.vector);
     p.threads = (uint32_t)threads;
     if (s->nrows > 0)
         spread(&p, (uint64_t)s->nrows, vectors);
@@ -357,32 +354,24 @@ static void emit(struct emission *m, struct row_plan p, const char *part, const 
     cg_end(g, l);
 }
 
-/* Columns known at launch: entries for short, middle and long rows. */
-static void emit_aligned(struct emission *m, uint32_t vector, const char *aligned, const char *name)
+/* Columns known at launch: few entries, as each is as much code as one for known columns. */
+static void emit_generic(struct emission *m, uint32_t vector, const char *aligned, const char *name)
 {
     struct cg *g = m->g;
     const char *cols = m->s->cols;
     bool packed;
-    uint32_t held = most_held(m->row, vector, vector > 1 ? FEW_VECTORS : 2 * MANY_VECTORS, &packed);
-    struct row_plan tiny = {
-        .vector = vector, .held = 1, .threads = 8, .rows = BLOCK / 8, .cluster = 1};
-    struct row_plan warp = {.vector = vector,
-                            .held = held,
-                            .threads = 32,
-                            .rows = BLOCK / 32,
-                            .cluster = 1,
-                            .packed = packed};
+    uint32_t held = most_held(m->row, vector, FEW_VECTORS, &packed);
+    struct row_plan few = {
+        .vector = vector, .held = 2, .threads = 8, .rows = BLOCK / 8, .cluster = 1};
     struct row_plan block = {
         .vector = vector, .held = held, .rows = 1, .cluster = 1, .packed = packed};
-    struct row_plan loop = looped_plan(m->row, vector);
-    uint32_t of_block = MOST / 2 * vector * held;
-    emit(m, tiny, arena_printf(g->a, "tiny%s", name),
-         arena_printf(g->a, "%s%s > 0 && %s <= %u", aligned, cols, cols, 8 * vector));
-    emit(m, warp, arena_printf(g->a, "warp%s", name),
-         arena_printf(g->a, "%s%s > 0 && %s <= %u", aligned, cols, cols, 32 * vector * held));
+    if (vector > narrowest(m->row))
+        emit(m, few, arena_printf(g->a, "short%s", name),
+             arena_printf(g->a, "%s%s > 0 && %s <= %u", aligned, cols, cols, 8 * 2 * vector));
     emit(m, block, arena_printf(g->a, "block%s", name),
-         arena_printf(g->a, "%s%s > 0 && %s <= %u", aligned, cols, cols, of_block));
-    emit(m, loop, arena_printf(g->a, "loop%s", name),
+         arena_printf(g->a, "%s%s > 0 && %s <= %u", aligned, cols, cols,
+                      LONG_BLOCK * vector * held));
+    emit(m, looped_plan(vector), arena_printf(g->a, "loop%s", name),
          arena_printf(g->a, "%s%s >= 0", aligned, cols));
 }
 
@@ -414,7 +403,7 @@ bool row_lower(struct cg *g, const struct lower_stage *stage, const struct lower
     }
     uint32_t wide = widest(row), narrow = narrowest(row);
     if (wide > narrow)
-        emit_aligned(&m, wide, arena_printf(g->a, "(%s) %% %u == 0 && ", s.cols, wide), "");
-    emit_aligned(&m, narrow, "", wide > narrow ? "_odd" : "");
+        emit_generic(&m, wide, arena_printf(g->a, "(%s) %% %u == 0 && ", s.cols, wide), "");
+    emit_generic(&m, narrow, "", wide > narrow ? "_odd" : "");
     return !g->failed;
 }

@@ -103,6 +103,7 @@ struct row {
     uint32_t nout;
     bool uses_column;     /* as a value, or in a read of its own */
     bool other_reads;     /* element by element, or under a condition */
+    bool guarded;         /* one of them under a condition */
     bool in_place;        /* an inout is read and written */
     unsigned least, most; /* bits of the narrowest and the widest element along the row */
     uint32_t nbuffer;     /* of which elements along the row are held */
@@ -166,7 +167,11 @@ struct row_gen {
     int32_t has[ROW_HELD];          /* by vector, the same */
     struct row_start start[ROW_HELD];
     struct cg_val column[ROW_RANK]; /* subscripts of the lane */
-    uint32_t vec, lane;             /* now */
+    /* Of two column axes whose split differs within a vector: the first one's subscript before and after the place where
+     * it changes, and the predicate that the lane is after it; -1: it does not change. */
+    struct cg_val before, after;
+    int32_t carry;
+    uint32_t vec, lane; /* now */
     int64_t serial;
     struct row_slot slot[ROW_READS];
     uint32_t nslot;

@@ -96,29 +96,46 @@ struct cg_val row_first(struct row_gen *r, uint32_t vec)
     return cg_binary(r->g, OP_ADD, r->start[vec].from, cg_int(r->ct, r->start[vec].add));
 }
 
-/* Subscripts that nothing uses but to tell elements apart are numbers instead, each given once. */
-void row_at(struct row_gen *r, uint32_t vec, uint32_t lane)
+/* The columns' subscripts of a lane; of two axes, the last of which is longer than a vector, with one division for all
+ * lanes. */
+static void split(struct row_gen *r, uint32_t lane)
 {
     struct cg *g = r->g;
     uint32_t n = r->row->ncol;
-    int64_t inner;
-    r->vec = vec;
-    r->lane = lane;
-    if (!r->row->uses_column) {
-        for (uint32_t i = 0; i < n; i++)
-            r->column[i] = cg_int(DT_I64, r->serial + (int64_t)vec * r->plan.vector + lane);
-        return;
-    }
-    struct cg_val at = cg_index(g, row_first(r, vec)), add = cg_int(DT_I64, lane);
-    bool together = n > 1 && cg_is_const(r->extent[n - 1], &inner) &&
+    int64_t inner = 0;
+    struct cg_val at = cg_index(g, row_first(r, r->vec)), add = cg_int(DT_I64, lane);
+    bool fixed = n > 1 && cg_is_const(r->extent[n - 1], &inner);
+    bool together = fixed &&
                     inner % r->plan.vector == 0; /* lanes differ in the last subscript only */
-    if (!together)
+    bool changes = fixed && n == 2 && !together && inner >= r->plan.vector;
+    if (!together && !changes)
         at = cg_binary(g, OP_ADD, at, add);
     for (uint32_t i = n; i-- > 1;)
         cg_divmod(g, at, r->extent[i], &at, &r->column[i]);
     r->column[0] = at;
-    if (together)
+    if (together || changes)
         r->column[n - 1] = cg_binary(g, OP_ADD, r->column[n - 1], add);
+    if (!changes || lane == 0)
+        return;
+    struct cg_val last = cg_binary(g, OP_SUB, r->extent[0], cg_int(DT_I64, 1));
+    struct cg_val wrapped = cg_binary(g, OP_SUB, r->column[1], r->extent[1]);
+    r->carry = cg_reg(g, cg_binary(g, OP_GE, r->column[1], r->extent[1]));
+    r->before = at;
+    r->after = cg_minmax(g, false, cg_binary(g, OP_ADD, at, cg_int(DT_I64, 1)), last);
+    r->column[0] = cg_select(g, r->carry, r->after, r->before);
+    r->column[1] = cg_select(g, r->carry, wrapped, r->column[1]);
+}
+
+/* Subscripts that nothing uses but to tell elements apart are numbers instead, each given once. */
+void row_at(struct row_gen *r, uint32_t vec, uint32_t lane)
+{
+    r->vec = vec;
+    r->lane = lane;
+    r->carry = -1;
+    for (uint32_t i = 0; i < r->row->ncol; i++)
+        r->column[i] = cg_int(DT_I64, r->serial + (int64_t)vec * r->plan.vector + lane);
+    if (r->row->uses_column)
+        split(r, lane);
 }
 
 size_t row_bind(struct row_gen *r, const struct row_env *env)
@@ -296,17 +313,67 @@ void row_load_scalars(struct row_gen *r)
 
 /* ---- answers to cg_expr() ------------------------------------------------------------------------- */
 
+static bool mentions(struct cg *g, const struct lang_expr *e, struct cg_val v)
+{
+    if (stands_for(g, e, v))
+        return true;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (mentions(g, e->args[i], v))
+            return true;
+    return false;
+}
+
+/* What depends on the first column axis only, where that changes once within a vector: read for both subscripts, which
+ * all lanes share, and chosen. */
+static bool read_both(struct row_gen *r, const struct lang_expr *e, struct cg_val *v)
+{
+    struct cg *g = r->g;
+    const struct cg_val now = r->column[0], to[2] = {r->before, r->after};
+    const int32_t carry = r->carry;
+    struct cg_val x[2];
+    bool mine = false;
+    if (carry < 0 || r->row->guarded || same_value(r->before, r->after))
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        mine |= mentions(g, e->args[i], now);
+        if (mentions(g, e->args[i], r->column[1]))
+            return false;
+    }
+    size_t n = g->bindings.n;
+    bool *is_now = ARENA_ARRAY(g->a, n + 1, bool);
+    for (size_t i = 0; i < n; i++)
+        is_now[i] = same_value(g->bindings.v[i].val, now);
+    r->carry = -1;
+    for (int k = 0; k < 2 && mine; k++) {
+        for (size_t i = 0; i < n; i++)
+            if (is_now[i])
+                g->bindings.v[i].val = to[k];
+        r->column[0] = to[k];
+        x[k] = cg_expr(g, e);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (is_now[i])
+            g->bindings.v[i].val = now;
+    r->column[0] = now;
+    r->carry = carry;
+    if (mine)
+        *v = cg_select(g, carry, x[1], x[0]);
+    return mine;
+}
+
 static bool answer_read(struct cg *g, const struct lang_expr *e, struct cg_val *v)
 {
     struct row_gen *r = g->read_ctx;
     const struct lang_symbol *t = e->sym;
     uint32_t n = r->row->ncol;
-    if (e->kind != E_INDEX || e->pad || e->nargs != t->rank || t->rank < n || cg_is_defined(g, t))
+    if (e->kind != E_INDEX || e->pad || e->nargs != t->rank || cg_is_defined(g, t))
         return false;
-    for (uint32_t i = 0; i < n; i++)
-        if (!stands_for(g, e->args[t->rank - n + i], r->column[i]) ||
-            !inspect_same_expr(t->dims[t->rank - n + i], r->row->col[i]))
-            return false;
+    bool along = t->rank >= n;
+    for (uint32_t i = 0; i < n && along; i++)
+        along = stands_for(g, e->args[t->rank - n + i], r->column[i]) &&
+                inspect_same_expr(t->dims[t->rank - n + i], r->row->col[i]);
+    if (!along)
+        return read_both(r, e, v);
     struct cg_val base = base_of(r, e);
     for (uint32_t i = 0; i < r->nslot; i++)
         if (r->slot[i].sym == t && same_value(r->slot[i].base, base) &&

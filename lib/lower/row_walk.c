@@ -166,6 +166,7 @@ static bool walk_other(struct walk *w, const struct lang_expr *e, const struct r
         row->scalar[row->nscalar++] = (struct row_scalar){e, env};
     else
         row->other_reads = true;
+    row->guarded |= w->guards || e->pad;
     w->column |= before;
     w->deep = deep > w->deep ? deep : w->deep;
     if (!good || !is_written(row, e->sym))
