@@ -14,9 +14,8 @@
  */
 #include <config.h>
 
-#include "lower/reduce.h"
-
 #include "lower/reduce_int.h"
+#include "lower/schedule.h"
 
 #include <stdlib.h>
 
@@ -412,37 +411,94 @@ static void lower_entry(struct cg *g, const struct reduce_form *f, const struct 
     cg_end(g, l);
 }
 
+/* ---- rows ----------------------------------------------------------------------------------------- */
+
+/* Rows that another strategy gives a block each, or less, would leave most of the machine idle where they are few and long:
+ * no more rows than multiprocessors, of this many bytes. */
+enum { FEW_ROWS = 132, LONG_ROW = 256 * 1024 };
+
+enum shape { SHAPE_OWN, SHAPE_MANY_ROWS, SHAPE_FEW_ROWS, SHAPE_UNKNOWN };
+
+static bool is_scheduled(struct cg *g)
+{
+    const struct spec_option *o = schedule_option(g, "strategy");
+    if (o)
+        return strcmp(o->value, "reduce") == 0;
+    for (size_t i = 0; i < nstrategies; i++)
+        if (strategies[i].fits == reduce_fits)
+            return schedule_takes(g, &strategies[i]);
+    return false;
+}
+
+/* few: when rows are few and long. */
+static enum shape shape_of(struct cg *g, const struct reduce_form *f, struct amount *few)
+{
+    struct amount rows = reduce_known(g, 1), cols = rows;
+    struct buf why = buf_in(g->a);
+    for (uint32_t i = 0; i < f->nloop; i++) {
+        struct amount *of = f->loop[i].is_reduced ? &cols : &rows;
+        *of = reduce_amount(g, "(%s) * (%s)", of->text, f->loop[i].n.text);
+    }
+    if (!f->loop[f->lane].is_reduced || is_one(rows) || !row_fits(g, f->stage, &why))
+        return SHAPE_OWN;
+    if (g->spec->schedule.n) /* it names one of both, or what one of both has */
+        return is_scheduled(g) ? SHAPE_OWN : SHAPE_MANY_ROWS;
+    *few = reduce_amount(g, "%s <= %d && %s >= %d", rows.text, FEW_ROWS, cols.text,
+                         (int)(LONG_ROW * 8 / (f->bits ? f->bits : 8)));
+    if (few->is_known)
+        return few->n ? SHAPE_FEW_ROWS : SHAPE_MANY_ROWS;
+    bool many = (rows.is_known && rows.n > FEW_ROWS) ||
+                (cols.is_known && cols.n < (int)(LONG_ROW * 8 / (f->bits ? f->bits : 8)));
+    return many ? SHAPE_MANY_ROWS : SHAPE_UNKNOWN;
+}
+
 bool reduce_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
     struct reduce_form *f = ARENA_NEW(g->a, struct reduce_form);
-    return reduce_analyse(g, s, f, why);
+    struct amount few;
+    if (!reduce_analyse(g, s, f, why))
+        return false;
+    if (shape_of(g, f, &few) != SHAPE_MANY_ROWS)
+        return true;
+    if (why)
+        buf_puts(why, "the rows are short, or enough for the machine: one need not be shared by "
+                      "several blocks");
+    return false;
 }
 
-static bool lower_all(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan,
-                      const char *first, const char *part)
+/* The rest of the sizes by row: of launches of one step with conditions, the first that holds is taken. */
+static bool lower_rows(struct cg *g, const struct lower_stage *s)
 {
-    struct reduce_form *f = ARENA_NEW(g->a, struct reduce_form);
-    struct reduce_plan v[REDUCE_VARIANTS];
-    uint32_t n;
-    if (!reduce_analyse(g, s, f, NULL))
-        abort(); /* reduce_fits() said that it fits */
-    if (!reduce_plan(g, f, plan, v, &n))
+    static const struct lower_plan none;
+    size_t first = g->contract->launches.n;
+    g->depth_told = false;
+    if (!row_lower(g, s, &none))
         return false;
-    for (uint32_t i = 0; i < n && !g->failed; i++) {
-        v[i].entry = i == 0 ? first : free_name(g, s->entry, part);
-        lower_entry(g, f, &v[i]);
-        lower_depth(g, v[i].depth.text);
-    }
-    return !g->failed;
+    if (!g->depth_told)
+        lower_depth(g, NULL);
+    for (size_t i = first; i < g->contract->launches.n; i++)
+        if (!g->contract->launches.v[i].when)
+            g->contract->launches.v[i].when = contract_expr(g->a, g->contract, "true");
+    return true;
 }
 
 bool reduce_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)
 {
-    return lower_all(g, s, plan, s->entry, "any");
-}
-
-bool reduce_lower_rest(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan,
-                       const char *part)
-{
-    return lower_all(g, s, plan, free_name(g, s->entry, part), part);
+    struct reduce_form *f = ARENA_NEW(g->a, struct reduce_form);
+    struct reduce_plan v[REDUCE_VARIANTS];
+    struct amount few = {0};
+    uint32_t n;
+    if (!reduce_analyse(g, s, f, NULL))
+        abort(); /* reduce_fits() said that it fits */
+    bool both = shape_of(g, f, &few) == SHAPE_UNKNOWN;
+    if (!reduce_plan(g, f, plan, v, &n))
+        return false;
+    for (uint32_t i = 0; i < n && !g->failed; i++) {
+        if (both)
+            v[i].when = v[i].when ? arena_printf(g->a, "%s && %s", few.text, v[i].when) : few.text;
+        v[i].entry = !i && !both ? s->entry : free_name(g, s->entry, both ? "split" : "any");
+        lower_entry(g, f, &v[i]);
+        lower_depth(g, v[i].depth.text);
+    }
+    return !g->failed && (!both || lower_rows(g, s));
 }

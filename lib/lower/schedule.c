@@ -6,13 +6,13 @@
 #include <stdlib.h>
 
 const struct strategy strategies[] = {
-    {"row", row_fits, row_lower, {"threads", "vectors", "rows", "cluster", NULL}, true},
-    {"map", map_fits, map_lower, {"block", "vector", "unroll", "tile", NULL}, false},
     {"reduce",
      reduce_fits,
      reduce_lower,
      {"block", "vector", "unroll", "split", "tile", NULL},
      true},
+    {"row", row_fits, row_lower, {"threads", "vectors", "rows", "cluster", NULL}, true},
+    {"map", map_fits, map_lower, {"block", "vector", "unroll", "tile", NULL}, false},
     {"naive", naive_fits, naive_lower, {"block", NULL}, false},
 };
 const size_t nstrategies = sizeof strategies / sizeof *strategies;
