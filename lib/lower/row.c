@@ -26,12 +26,6 @@ struct sizes {
     int64_t nrows, ncols; /* -1: known at launch */
 };
 
-bool row_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
-{
-    struct row *row = ARENA_NEW(g->a, struct row);
-    return row_analyse(g, s, row, why);
-}
-
 /* ---- shapes --------------------------------------------------------------------------------------- */
 
 static struct lang_symbol product_of(struct row *row, uint32_t n, struct lang_expr **dims)
@@ -54,7 +48,7 @@ static const char *product_text(struct cg *g, uint32_t n, struct lang_expr *cons
     return buf_text(&b);
 }
 
-static int64_t known(struct row *row, uint32_t n, struct lang_expr **dims)
+static int64_t known(const struct row *row, uint32_t n, struct lang_expr *const *dims)
 {
     int64_t product = 1, one;
     (void)row;
@@ -62,6 +56,27 @@ static int64_t known(struct row *row, uint32_t n, struct lang_expr **dims)
         if (!lang_const_int(dims[i], &one) || __builtin_mul_overflow(product, one, &product))
             return -1;
     return product;
+}
+
+/* A few rows that many blocks had better share, where nothing but reductions comes of them. */
+static bool wants_split(struct cg *g, const struct lower_stage *s, const struct row *row)
+{
+    struct buf why = buf_in(g->a);
+    int64_t rows = known(row, row->nlead, row->lead), cols = known(row, row->ncol, row->col);
+    return !row->bits_out && row->nlevel == 1 && rows >= 0 && rows < 128 && cols > 1 << 16 &&
+           reduce_fits(g, s, &why);
+}
+
+bool row_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
+{
+    struct row *row = ARENA_NEW(g->a, struct row);
+    if (!row_analyse(g, s, row, why))
+        return false;
+    if (!wants_split(g, s, row))
+        return true;
+    if (why)
+        buf_puts(why, "the rows are few and long");
+    return false;
 }
 
 /* The widest vector, 16 bytes of the widest element or less. */
@@ -317,6 +332,20 @@ static void set_block(struct cg *g, const struct row_plan *p)
             g->module->arena, ".explicitcluster\n.reqnctapercluster %u, 1, 1", p->cluster);
 }
 
+/* How many additions a term goes through: a thread's own, then those of lanes and of warps, by twos. */
+static void tell_depth(struct cg *g, const struct sizes *s, const struct row_plan *p)
+{
+    uint32_t ways = p->vector < ROW_WAYS ? p->vector : ROW_WAYS, pairs = 0;
+    uint32_t threads = (p->threads ? p->threads : MOST) * p->cluster;
+    for (uint32_t n = 1; n < threads * ways; n *= 2)
+        pairs++;
+    if (p->looped)
+        lower_depth(g, arena_printf(g->a, "ceil_div(%s, %u) * %u + %u", s->cols,
+                                    threads * p->vector, p->vector / ways, pairs));
+    else
+        lower_depth(g, arena_printf(g->a, "%u", p->held * (p->vector / ways) + pairs));
+}
+
 static void emit(struct emission *m, struct row_plan p, const char *part, const char *when)
 {
     struct cg *g = m->g;
@@ -324,6 +353,7 @@ static void emit(struct emission *m, struct row_plan p, const char *part, const 
     if (g->failed)
         return;
     m->n++;
+    tell_depth(g, m->s, &p);
     explain(g, m->row, &p, entry, when);
     cg_begin(g, entry);
     cg_at(g, m->row->stage->eq[0]->span);
@@ -380,7 +410,7 @@ bool row_lower(struct cg *g, const struct lower_stage *stage, const struct lower
     struct row *row = ARENA_NEW(g->a, struct row);
     if (!row_analyse(g, stage, row, NULL))
         abort();
-    struct sizes s = {.nrows = known(row, row->nlead, (struct lang_expr **)row->lead),
+    struct sizes s = {.nrows = known(row, row->nlead, row->lead),
                       .ncols = known(row, row->ncol, row->col)};
     s.rows = product_text(g, row->nlead, row->lead);
     s.cols = product_text(g, row->ncol, row->col);
