@@ -58,3 +58,17 @@ kernels() {
         done
     done
 }
+
+@test "what is missing from many thousand terms shows where they add up exactly" {
+    sed '/^depth:/d' "$bound/wrong.yaml" >any.yaml
+    sed '/^depth:/d' "$bound/honest.yaml" >honest.yaml
+    for kernel in softmax softmax_online log_sum_exp; do
+        run -0 --separate-stderr kaio-verify --run -d cpu --fill=extreme --kernel=$kernel honest.yaml rows=20 cols=9001
+    done
+    for kernel in softmax_without_last softmax_without_first softmax_padded; do
+        echo "$kernel"
+        [ "$kernel" = softmax_padded ] ||
+            run -0 --separate-stderr kaio-verify --run -d cpu --fill=normal --kernel=$kernel any.yaml rows=20 cols=9001
+        run -1 --separate-stderr kaio-verify --run -d cpu --fill=extreme --kernel=$kernel any.yaml rows=20 cols=9001
+    done
+}

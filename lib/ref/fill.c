@@ -316,6 +316,7 @@ static double extreme_value(const struct filling *f, uint64_t i, struct words r)
     case 14: return p.at < p.length / 2 ? -INFINITY : z;
     case 15: return p.at < p.length / 2 ? z : -INFINITY;
     case 16: return 512 * (c < 0 ? -1 : 1) + z;
+    case 17: return r.w[1] & 1 ? 0 : -INFINITY;
     default: return z;
     }
 }

@@ -9,7 +9,7 @@
  *            type, 0, 1, -1)
  *   extreme  whole rows of one kind (a row: what a reduction of the spec takes together): constant, all but constant, zeros of both
  *            signs, -infinity, NaN, one NaN or infinity among numbers, subnormals, the largest numbers of one sign or of both, rising,
- *            falling, one spike, half of it -infinity, far from zero; and normal ones between them
+ *            falling, one spike, half of it -infinity, 0 and -infinity (exponentials of which are counted exactly), far from zero; and normal ones between them
  *
  * Integers that the reference uses as subscripts stay inside what they subscript, shift counts below the
  * width, divisors away from zero. The same (seed, name, index) gives the same element on every machine.

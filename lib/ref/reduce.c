@@ -16,8 +16,11 @@ struct acc {
     bool any[LANES];                           /* argmax: a number was seen */
     int64_t i[LANES];                          /* integers */
     int64_t best[LANES], lo[LANES], hi[LANES]; /* argmax: the index, and the candidates' range */
+    uint8_t met[LANES];                        /* products: MET_ */
     uint64_t n[LANES];
 };
+
+enum { MET_NAN = 1, MET_ZERO = 2, MET_INF = 4 };
 
 struct acc *ref_acc_new(uint32_t n)
 {
@@ -100,6 +103,8 @@ static void prod_term(struct acc *a, int l, double v, double e)
     bool narrow = (double)(float)a->s[l] == a->s[l] && (double)(float)v == v;
     if (e != 0 || !narrow)
         a->quantum[l] = 0;
+    if (e == 0)
+        a->met[l] |= isnan(v) ? MET_NAN : v == 0 ? MET_ZERO : isinf(v) ? MET_INF : 0;
     a->s[l] = p;
     a->m[l] *= far * (1 + 0x1p-52);
     /* what the worst orders come to on their way */
@@ -398,18 +403,23 @@ static void sum_result(const struct reduce *r, const struct acc *a, int l, doubl
 static void prod_result(const struct reduce *r, const struct acc *a, int l, double *v, double *e)
 {
     *v = a->s[l];
+    if (isnan(*v)) { /* certain, unless a partial product underflowed before it met an infinity */
+        bool certain = a->met[l] & MET_NAN || (a->met[l] & MET_ZERO && a->met[l] & MET_INF);
+        *e = certain ? 0 : INFINITY;
+        return;
+    }
     double near = r->round.f32 ? (double)(float)*v : *v;
     double smallest = r->round.f32 ? 0x1p-126 : 0x1p-1022; /* below it digits are lost */
-    bool exact = a->quantum[l] > 0 && (near == *v || isnan(*v));
+    bool exact = a->quantum[l] > 0 && near == *v;
     double grow = pow(1 + r->round.unit, (double)a->n[l]);
     *e = exact ? 0 : a->m[l] * grow - fabs(*v) + r->round.tiny * (double)a->n[l];
     if (isnan(*e))
-        *e = isnan(*v) ? 0 : INFINITY;
+        *e = isinf(*v) ? 0 : INFINITY;
     ref_range(&r->round, v, e);
     bool overflows = a->top[l] >= r->round.limit, underflows = a->sure[l] < smallest;
     /* an overflow that the result does not have, or digits lost and then magnified */
-    if ((overflows && (isfinite(*v) || underflows)) || (underflows && a->top[l] > 1))
-        *e = isnan(*v) && *e == 0 ? 0 : INFINITY;
+    if ((overflows && (isfinite(*v) || underflows)) || (underflows && (a->top[l] > 1 || isinf(*v))))
+        *e = INFINITY;
 }
 
 static void float_result(const struct reduce *r, const struct acc *a, struct vec *o, int l)

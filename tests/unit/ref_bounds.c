@@ -155,6 +155,33 @@ static void overflows(void)
     case_end(&c);
 }
 
+/* A product that underflows on its way makes NaN of an infinity, or does not, by the order. */
+static void products(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[r, n]\n"
+                                "  p: out f32[r]\n"
+                                "compute: |\n"
+                                "  p[i] = prod[j](x[i, j])\n");
+    enum { N = 4 };
+    float x[5][N] = {{1e-30f, 1e-30f, INFINITY, -1},
+                     {0, 2, INFINITY, 1},
+                     {2, NAN, 1, 1},
+                     {3, INFINITY, -1, 2},
+                     {1.5f, 2, -4, 0.5f}};
+    case_dim(&c, "r", 5);
+    case_dim(&c, "n", N);
+    case_buffer(&c, "x", x);
+    const struct ref_output *o = case_out(&c, 0);
+    ok(o->e[0] == INFINITY, "what underflows before it meets an infinity is unknown");
+    ok(isnan(o->v[1]) && o->e[1] == 0, "zero times infinity is NaN for certain");
+    ok(isnan(o->v[2]) && o->e[2] == 0, "and so is a product with a NaN");
+    ok(o->v[3] == -INFINITY && o->e[3] == 0, "an infinity alone is one");
+    ok(o->v[4] == -6 && o->e[4] == 0, "small numbers are exact");
+    case_end(&c);
+}
+
 /* x / total may be x * (1 / total); x / y of two inputs may not. */
 static void reciprocals(void)
 {
@@ -420,6 +447,7 @@ int main(void)
     dot_products();
     depths();
     overflows();
+    products();
     reciprocals();
     functions();
     undecided();
