@@ -401,6 +401,8 @@ struct cg_val cg_extent(struct cg *g, const struct lang_symbol *t, uint32_t axis
 struct cg_val cg_flat_index(struct cg *g, const struct lang_symbol *t, uint32_t n,
                             const struct cg_val *subscript);
 struct cg_place_of cg_address(struct cg *g, const struct lang_symbol *t, struct cg_val flat);
+/* Does nothing write to it while the entry runs? */
+bool cg_is_constant(const struct cg *g, const struct lang_symbol *t);
 struct cg_val cg_load(struct cg *g, const struct lang_symbol *t, struct cg_place_of at);
 /* Loads into reg (of the element's type) where pred holds. */
 struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_place_of at,

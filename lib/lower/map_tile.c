@@ -9,45 +9,21 @@
  *       v      | thread 32 ...   |                 v    | thread 32 ...   |
  *
  * Rows in shared memory are a word longer than they need be, or an element, so that what a warp reads down a column lies
- * in different banks. All other axes are the blocks'.
+ * in different banks; map_pack.c has another way for elements of one or two bytes. All other axes are the blocks'.
  */
 #include <config.h>
 
-#include "lower/access.h"
-#include "lower/map.h"
+#include "lower/map_tile.h"
 
 #include <stdio.h>
 
 /* Rows shorter than LEAST are left to map_walk.c. */
-enum { MOST_TILES = 8, MOST_BYTES = 48 * 1024, BLOCK = 256, LEAST = 16 };
-
-struct tile {
-    const struct lang_symbol *sym;
-    uint32_t n, across; /* subscripts; the one that is the outputs' last axis */
-    struct access_form sub[MAP_RANK];
-    struct cg_val at[MAP_RANK]; /* the other subscripts' values */
-    struct cg_val address;      /* of the tile in shared memory, a u32 */
-    uint32_t pitch;             /* of its rows, elements */
-};
-
-struct tiling {
-    struct cg *g;
-    const struct lower_stage *s;
-    const struct lang_symbol *shape;
-    uint32_t rank, down; /* of the outputs; the axis along the inputs' rows */
-    struct tile tile[MOST_TILES];
-    uint32_t ntile;
-    uint32_t size; /* bytes of the smallest element that is moved */
-    uint32_t side, lanes, block;
-    struct cg_val x, y; /* the thread's place in the tile: x in units of lanes */
-    struct cg_val across0, down0;
-    uint32_t pass;
-};
+enum { MOST_BYTES = 48 * 1024, BLOCK = 256, LEAST = 16 };
 
 /* ---- what is transposed --------------------------------------------------------------------------- */
 
 /* An affine form of the blocks' axes alone. */
-static bool is_fixed(const struct tiling *t, const struct access_form *f)
+static bool is_fixed(const struct map_tiling *t, const struct access_form *f)
 {
     for (uint32_t i = 0; i < ACCESS_AXES; i++)
         if (f->coef[i] && (i == t->down || i + 1 >= t->rank))
@@ -55,7 +31,7 @@ static bool is_fixed(const struct tiling *t, const struct access_form *f)
     return !f->symbolic && !f->other;
 }
 
-static bool same_tile(const struct tile *t, const struct access *a)
+static bool same_tile(const struct map_tile *t, const struct access *a)
 {
     bool same = t->sym == a->sym;
     for (uint32_t i = 0; same && i < a->n; i++)
@@ -66,7 +42,7 @@ static bool same_tile(const struct tile *t, const struct access *a)
 
 static bool find(void *ctx, const struct access *a, const struct access_axes *axes)
 {
-    struct tiling *t = ctx;
+    struct map_tiling *t = ctx;
     uint32_t down = 0, across = 0;
     if (a->n < 2 || a->guarded || a->loops || a->e->pad || dtype_bits(a->sym->type) < 8)
         return true;
@@ -83,10 +59,10 @@ static bool find(void *ctx, const struct access *a, const struct access_axes *ax
     for (uint32_t i = 0; i < t->ntile; i++)
         if (same_tile(&t->tile[i], a))
             return true;
-    if (t->ntile == MOST_TILES)
+    if (t->ntile == MAP_TILES)
         return true;
-    struct tile *tile = &t->tile[t->ntile++];
-    *tile = (struct tile){.sym = a->sym, .n = a->n, .across = across};
+    struct map_tile *tile = &t->tile[t->ntile++];
+    *tile = (struct map_tile){.sym = a->sym, .n = a->n, .across = across};
     memcpy(tile->sub, a->sub, a->n * sizeof *a->sub);
     return true;
 }
@@ -96,7 +72,7 @@ static uint32_t bytes_of(const struct lang_symbol *t)
     return dtype_bits(t->type) / 8;
 }
 
-static void find_tiles(struct tiling *t)
+static void find_tiles(struct map_tiling *t)
 {
     t->size = 4;
     for (uint32_t i = 0; i < t->s->n; i++) {
@@ -112,12 +88,16 @@ static void find_tiles(struct tiling *t)
 }
 
 /* Shared memory that the tiles take; sets their pitch. */
-static uint32_t tile_bytes(struct tiling *t)
+static uint32_t tile_bytes(struct map_tiling *t)
 {
     uint32_t sum = 0;
     for (uint32_t i = 0; i < t->ntile; i++) {
         const uint32_t size = bytes_of(t->tile[i].sym);
-        t->tile[i].pitch = t->side + (t->lanes == 1 && size < 4 ? 4 / size : 1);
+        t->tile[i].is_packed = map_pack_fits(t, &t->tile[i]);
+        t->tile[i].word_pass = 0;
+        t->tile[i].pitch = t->side + (t->tile[i].is_packed        ? 0
+                                      : t->lanes == 1 && size < 4 ? 4 / size
+                                                                  : 1);
         sum += (t->side * t->tile[i].pitch * size + 15) / 16 * 16;
     }
     return sum;
@@ -137,7 +117,7 @@ static struct cg_val scaled(struct cg *g, struct cg_val x, uint32_t k, struct cg
 }
 
 /* The number of tiles along an axis and its text. */
-static struct cg_val tiles_along(struct tiling *t, uint32_t axis, const char **text)
+static struct cg_val tiles_along(struct map_tiling *t, uint32_t axis, const char **text)
 {
     int64_t n;
     struct cg *g = t->g;
@@ -159,7 +139,7 @@ static struct cg_val as_u32(struct cg *g, struct cg_val v)
 }
 
 /* The block's tile, and the subscripts of the other axes; the grid's text. */
-static const char *find_tile(struct tiling *t, struct map_reader *m)
+static const char *find_tile(struct map_tiling *t, struct map_reader *m)
 {
     struct cg *g = t->g;
     const char *down, *across, *text;
@@ -187,7 +167,7 @@ static const char *find_tile(struct tiling *t, struct map_reader *m)
 }
 
 /* Where the others of a tile's subscripts are. */
-static void find_others(struct tiling *t, const struct map_reader *m, struct tile *tile)
+static void find_others(struct map_tiling *t, const struct map_reader *m, struct map_tile *tile)
 {
     struct cg *g = t->g;
     for (uint32_t i = 0; i + 1 < tile->n; i++) {
@@ -214,12 +194,12 @@ static struct cg_val stride(struct cg *g, const struct lang_symbol *t, uint32_t 
 
 /* ---- inputs to shared memory ---------------------------------------------------------------------- */
 
-static uint32_t rows_at_once(const struct tiling *t)
+uint32_t map_tile_rows(const struct map_tiling *t)
 {
     return t->block / (t->side / t->lanes);
 }
 
-static struct cg_val within(struct tiling *t, struct cg_val i, uint32_t axis)
+struct cg_val map_tile_within(struct map_tiling *t, struct cg_val i, uint32_t axis)
 {
     int64_t n;
     if (cg_is_const(cg_extent(t->g, t->shape, axis), &n) && n % t->side == 0)
@@ -227,25 +207,38 @@ static struct cg_val within(struct tiling *t, struct cg_val i, uint32_t axis)
     return cg_binary(t->g, OP_LT, cg_index(t->g, i), cg_extent(t->g, t->shape, axis));
 }
 
-static void bring(struct tiling *t, struct tile *tile)
+struct cg_val map_tile_flat(struct map_tiling *t, const struct map_tile *tile, struct cg_val row,
+                            struct cg_val *down)
 {
     struct cg *g = t->g;
-    const uint32_t rows = rows_at_once(t), passes = t->side / rows, size = bytes_of(tile->sym);
-    struct cg_val down = plus(g, t->down0, cg_binary(g, OP_MUL, t->x, cg_int(DT_U32, t->lanes)));
-    struct cg_val across = plus(g, t->across0, t->y);
-    struct cg_val v[64 * 16], sub[MAP_RANK];
+    struct cg_val sub[MAP_RANK];
+    *down = plus(g, t->down0, cg_binary(g, OP_MUL, t->x, cg_int(DT_U32, t->lanes)));
     memcpy(sub, tile->at, sizeof sub);
-    sub[tile->across] = cg_index(g, across);
-    sub[tile->n - 1] = cg_index(g, down);
-    struct cg_val flat = cg_flat_index(g, tile->sym, tile->n, sub);
-    struct cg_val inside = within(t, down, t->down);
+    sub[tile->across] = cg_index(g, row);
+    sub[tile->n - 1] = cg_index(g, *down);
+    return cg_flat_index(g, tile->sym, tile->n, sub);
+}
+
+struct cg_val map_tile_step(struct map_tiling *t, const struct map_tile *tile, struct cg_val flat,
+                            uint32_t rows)
+{
+    struct cg *g = t->g;
+    return plus(g, flat,
+                cg_binary(g, OP_MUL, stride(g, tile->sym, tile->across), cg_int(DT_I64, rows)));
+}
+
+static void bring(struct map_tiling *t, struct map_tile *tile)
+{
+    struct cg *g = t->g;
+    const uint32_t rows = map_tile_rows(t), passes = t->side / rows, size = bytes_of(tile->sym);
+    struct cg_val across = plus(g, t->across0, t->y), v[64 * 16], down;
+    struct cg_val flat = map_tile_flat(t, tile, across, &down);
+    struct cg_val inside = map_tile_within(t, down, t->down);
     for (uint32_t i = 0; i < passes; i++) {
         struct cg_val row = plus(g, across, cg_int(DT_U32, i * rows));
-        struct cg_val at = plus(
-            g, flat,
-            cg_binary(g, OP_MUL, stride(g, tile->sym, tile->across), cg_int(DT_I64, i * rows)));
+        struct cg_val at = map_tile_step(t, tile, flat, i * rows);
         const struct cg_guard before =
-            cg_guard(g, cg_binary(g, OP_LAND, inside, within(t, row, t->rank - 1)), false);
+            cg_guard(g, cg_binary(g, OP_LAND, inside, map_tile_within(t, row, t->rank - 1)), false);
         struct cg_place_of from = cg_address(g, tile->sym, at);
         if (t->lanes == 1)
             v[i] = cg_load(g, tile->sym, from);
@@ -264,14 +257,14 @@ static void bring(struct tiling *t, struct tile *tile)
     }
 }
 
-static void declare(struct tiling *t)
+static void declare(struct map_tiling *t)
 {
     struct cg *g = t->g;
     for (uint32_t i = 0; i < t->ntile; i++) {
-        struct tile *tile = &t->tile[i];
+        struct map_tile *tile = &t->tile[i];
         const uint32_t bytes = (t->side * tile->pitch * bytes_of(tile->sym) + 15) / 16 * 16;
-        struct ptx_var *var =
-            ptx_array_new(&g->b, PTX_SHARED, arena_printf(g->a, "$tile%u", i), PTX_B8, 16, bytes);
+        struct ptx_var *var = ptx_array_new(&g->b, PTX_SHARED, arena_printf(g->a, "$tile%u", i),
+                                            PTX_B8, tile->is_packed ? 128 : 16, bytes);
         const struct ptx_operand from = ptx_sym(var);
         tile->address = cg_value(DT_U32, cg_pure(g, PTX_B32, "mov.u32", 1, &from));
     }
@@ -299,8 +292,8 @@ static bool is_form(const struct map_reader *m, const struct map_form *f, struct
     return true;
 }
 
-static bool is_of_tile(const struct map_reader *m, const struct tile *tile, const struct tiling *t,
-                       const struct map_form *f)
+static bool is_of_tile(const struct map_reader *m, const struct map_tile *tile,
+                       const struct map_tiling *t, const struct map_form *f)
 {
     for (uint32_t i = 0; i < tile->n; i++) {
         const bool across = i == tile->across;
@@ -317,15 +310,19 @@ static bool read_tile(struct cg *g, const struct lang_expr *e, const struct map_
                       struct cg_val *v)
 {
     const struct map_reader *m = g->read_ctx;
-    struct tiling *t = m->tiling;
+    struct map_tiling *t = m->tiling;
     for (uint32_t i = 0; i < t->ntile; i++) {
-        const struct tile *tile = &t->tile[i];
+        struct map_tile *tile = &t->tile[i];
         if (tile->sym != e->sym || e->pad || !is_of_tile(m, tile, t, f))
             continue;
+        if (tile->is_packed) {
+            *v = map_pack_read(t, tile)[m->lane];
+            return true;
+        }
         const uint32_t size = bytes_of(e->sym);
         struct cg_val at = scaled(g, t->x, t->lanes * tile->pitch, t->y);
         at = scaled(g, at, size, tile->address);
-        const uint32_t k = m->lane * tile->pitch + t->pass * rows_at_once(t);
+        const uint32_t k = m->lane * tile->pitch + t->pass * map_tile_rows(t);
         const struct cg_guard before = {g->guard, g->guard_varies};
         cg_unguard(g, (struct cg_guard){-1, false}); /* all of the tile has been written */
         *v = cg_load_at(g, e->sym->type, false,
@@ -339,7 +336,7 @@ static bool read_tile(struct cg *g, const struct lang_expr *e, const struct map_
     return false;
 }
 
-static void store(struct tiling *t, const struct map_reader *m, struct cg_val flat,
+static void store(struct map_tiling *t, const struct map_reader *m, struct cg_val flat,
                   const struct cg_val *v)
 {
     struct cg *g = t->g;
@@ -354,10 +351,10 @@ static void store(struct tiling *t, const struct map_reader *m, struct cg_val fl
     }
 }
 
-static void compute(struct tiling *t, struct map_reader *m)
+static void compute(struct map_tiling *t, struct map_reader *m)
 {
     struct cg *g = t->g;
-    const uint32_t rows = rows_at_once(t), passes = t->side / rows;
+    const uint32_t rows = map_tile_rows(t), passes = t->side / rows;
     const size_t count = (size_t)t->s->n * t->lanes;
     struct cg_val *v = ARENA_ARRAY(g->a, passes * count, struct cg_val);
     struct cg_val *flat = ARENA_ARRAY(g->a, passes, struct cg_val);
@@ -366,7 +363,7 @@ static void compute(struct tiling *t, struct map_reader *m)
     struct cg_val across =
         plus(g, t->across0, cg_binary(g, OP_MUL, t->x, cg_int(DT_U32, t->lanes)));
     struct cg_val down = plus(g, t->down0, t->y);
-    struct cg_val inside = within(t, across, t->rank - 1);
+    struct cg_val inside = map_tile_within(t, across, t->rank - 1);
     m->sub[t->rank - 1] = cg_index(g, across);
     for (uint32_t i = 0; i < passes; i++) {
         t->pass = i;
@@ -379,7 +376,7 @@ static void compute(struct tiling *t, struct map_reader *m)
                      cg_binary(g, OP_MUL, stride(g, t->shape, t->down), cg_int(DT_I64, i * rows)))
               : m->prefix[t->rank];
         m->prefix[t->rank] = flat[i];
-        cg_guard(g, cg_binary(g, OP_LAND, inside, within(t, row, t->down)), false);
+        cg_guard(g, cg_binary(g, OP_LAND, inside, map_tile_within(t, row, t->down)), false);
         guard[i] = (struct cg_guard){g->guard, false};
         map_compute(g, m, t->s->eq, t->s->n, v + i * count);
         cg_unguard(g, none);
@@ -393,7 +390,7 @@ static void compute(struct tiling *t, struct map_reader *m)
 
 /* ---- variants ------------------------------------------------------------------------------------- */
 
-static void require_length(struct tiling *t, struct map_condition *c, uint32_t axis)
+static void require_length(struct map_tiling *t, struct map_condition *c, uint32_t axis)
 {
     int64_t n;
     const struct lang_expr *dim = t->shape->dims[axis];
@@ -404,7 +401,7 @@ static void require_length(struct tiling *t, struct map_condition *c, uint32_t a
 }
 
 /* Multiples of lanes, so that they are aligned and all inside or outside. */
-static struct map_condition condition_of(struct tiling *t)
+static struct map_condition condition_of(struct map_tiling *t)
 {
     struct map_condition c = map_condition(t->g);
     require_length(t, &c, t->down);
@@ -419,7 +416,7 @@ static struct map_condition condition_of(struct tiling *t)
     return c;
 }
 
-static bool lower_variant(struct tiling *t, struct map_variants *all, const char *part)
+static bool lower_variant(struct map_tiling *t, struct map_variants *all, const char *part)
 {
     struct cg *g = t->g;
     struct map_reader m = {
@@ -440,7 +437,10 @@ static bool lower_variant(struct tiling *t, struct map_variants *all, const char
     const char *grid = find_tile(t, &m);
     for (uint32_t i = 0; i < t->ntile; i++) {
         find_others(t, &m, &t->tile[i]);
-        bring(t, &t->tile[i]);
+        if (t->tile[i].is_packed)
+            map_pack_bring(t, &t->tile[i]);
+        else
+            bring(t, &t->tile[i]);
     }
     PTX(&g->b, "bar.sync", ptx_imm(0));
     compute(t, &m);
@@ -457,10 +457,10 @@ static bool lower_variant(struct tiling *t, struct map_variants *all, const char
 }
 
 /* The numbers of a schedule that make no tile. */
-static bool check(struct tiling *t, const struct lower_plan *plan)
+static bool check(struct map_tiling *t, const struct lower_plan *plan)
 {
-    if (t->lanes < t->side && t->block % (t->side / t->lanes) == 0 && rows_at_once(t) <= t->side &&
-        t->side / rows_at_once(t) <= 64 && t->lanes <= 16)
+    if (t->lanes < t->side && t->block % (t->side / t->lanes) == 0 && map_tile_rows(t) <= t->side &&
+        t->side / map_tile_rows(t) <= 64 && t->lanes <= 16)
         return true;
     return cg_error(t->g, plan->tile ? plan->tile_span : plan->vector_span,
                     "%u threads can't walk a tile of %u x %u elements, %u at once: 'block' must be "
@@ -469,7 +469,7 @@ static bool check(struct tiling *t, const struct lower_plan *plan)
 }
 
 /* Four bytes of the smallest elements at once, 32 times that for a side, or less where that does not fit. */
-static void choose_sides(struct tiling *t, const struct lower_plan *plan)
+static void choose_sides(struct map_tiling *t, const struct lower_plan *plan)
 {
     for (;;) {
         t->lanes = plan->vector ? plan->vector : 4 / t->size;
@@ -485,7 +485,7 @@ static void choose_sides(struct tiling *t, const struct lower_plan *plan)
 
 bool map_tile_lower(struct cg *g, const struct lower_plan *plan, struct map_variants *all)
 {
-    struct tiling t = {.g = g, .s = all->s, .shape = all->s->eq[0]->sym};
+    struct map_tiling t = {.g = g, .s = all->s, .shape = all->s->eq[0]->sym};
     t.rank = t.shape->rank;
     t.block = plan->block ? plan->block : BLOCK;
     find_tiles(&t);
@@ -506,7 +506,7 @@ bool map_tile_lower(struct cg *g, const struct lower_plan *plan, struct map_vari
         if (dtype_bits(t.s->eq[i]->sym->type) < 8)
             t.lanes = 2;
     if (all->done || lanes <= t.lanes || t.block % (t.side / t.lanes) ||
-        t.side / rows_at_once(&t) > 64)
+        t.side / map_tile_rows(&t) > 64)
         return true;
     return lower_variant(&t, all, "tile_single");
 }

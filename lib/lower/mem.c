@@ -52,7 +52,7 @@ struct cg_place_of cg_address(struct cg *g, const struct lang_symbol *t, struct 
 
 /* Nothing writes to an `in` parameter while the kernel runs, and the contract allows no overlap; nor to what an earlier
  * stage stored. */
-static bool is_constant(const struct cg *g, const struct lang_symbol *t)
+bool cg_is_constant(const struct cg *g, const struct lang_symbol *t)
 {
     const struct cg_home *home = cg_home_of(g, t);
     return (home && home->is_stored) || (t->kind == SYM_BUFFER && t->mode == MODE_IN);
@@ -132,7 +132,7 @@ struct cg_val cg_load_at(struct cg *g, enum dtype t, bool is_constant, struct cg
 static struct cg_val load_guarded(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
 {
     char m[32];
-    snprintf(m, sizeof m, "ld.global%s.%s", is_constant(g, t) ? ".nc" : "", load_type(t->type));
+    snprintf(m, sizeof m, "ld.global%s.%s", cg_is_constant(g, t) ? ".nc" : "", load_type(t->type));
     const struct ptx_operand key[2] = {cg_mem(at), ptx_r(g->guard)};
     int32_t reg = cg_recall(g, m, 2, key);
     if (reg < 0) {
@@ -159,8 +159,8 @@ struct cg_val cg_load(struct cg *g, const struct lang_symbol *t, struct cg_place
     char m[32];
     if (g->guard >= 0)
         return load_guarded(g, t, at);
-    if (is_constant(g, t) || g->in_body)
-        return cg_load_at(g, t->type, is_constant(g, t), at);
+    if (cg_is_constant(g, t) || g->in_body)
+        return cg_load_at(g, t->type, cg_is_constant(g, t), at);
     /* in compute: an inout is read before anything is written */
     snprintf(m, sizeof m, "ld.global.%s", load_type(t->type));
     struct ptx_operand from = cg_mem(at);
@@ -182,7 +182,7 @@ struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_pl
         snprintf(m, sizeof m, "mov.%s", cg_bits_suffix(et));
         PTX(&g->b, m, ptx_r(reg), cg_op(g, otherwise));
     }
-    snprintf(m, sizeof m, "ld.global%s.%s", is_constant(g, t) ? ".nc" : "", load_type(et));
+    snprintf(m, sizeof m, "ld.global%s.%s", cg_is_constant(g, t) ? ".nc" : "", load_type(et));
     PTX_IF(&g->b, pred, m, ptx_r(reg), ptx_mem(at.base, at.offset));
     cg_assigned(g, reg);
     struct cg_val v = finish_load(g, et, reg, at.nibble);
@@ -314,7 +314,7 @@ void cg_load_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int
                     unsigned n, struct cg_val *v)
 {
     struct cg_place_of at = {.base = base, .offset = offset};
-    cg_load_words(g, t->type, is_constant(g, t), at, n, v);
+    cg_load_words(g, t->type, cg_is_constant(g, t), at, n, v);
 }
 
 struct ptx_operand cg_pack(struct cg *g, enum dtype t, unsigned n, const struct cg_val *v)

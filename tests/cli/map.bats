@@ -92,7 +92,9 @@ kernel() {
     [ "$(grep -c '^.visible .entry' k.ptx)" = 1 ]
     [ "$(grep -c 'ld.global.nc.b32' k.ptx)" = 8 ]
     [ "$(grep -c 'st.global.b32' k.ptx)" = 8 ]
-    grep -q 'tile0\[8320\]' k.ptx
+    grep -q 'tile0\[8192\]' k.ptx
+    [ "$(grep -c 'st.shared.b32' k.ptx)" = 8 ] # words, transposed in registers
+    [ "$(grep -c 'ld.shared.b32' k.ptx)" = 8 ]
     ! grep -q '@' k.ptx # the tiles are whole
     # an output that two transposes and plain reads make
     kernel 'p: in f32[n, m]; q: in f32[n, m]; r: in f32[m, n]; y: out f32[m, n]' \
