@@ -69,7 +69,8 @@ void *arena_alloc(struct arena *a, size_t n)
             size = LARGEST;
         if (size < n)
             size = n;
-        struct chunk *fresh = malloc(sizeof *fresh + size);
+        struct chunk *fresh =
+            calloc(1, sizeof *fresh + size); /* all of it is zero until it is used */
         if (!fresh)
             no_memory(a);
         fresh->next = c;
@@ -80,7 +81,7 @@ void *arena_alloc(struct arena *a, size_t n)
     unsigned char *p = c->bytes + c->used;
     c->used += n;
     a->last = p;
-    return memset(p, 0, n);
+    return p;
 }
 
 void *arena_calloc(struct arena *a, size_t n, size_t size)
@@ -97,10 +98,8 @@ void *arena_grow(struct arena *a, void *p, size_t old, size_t n)
         size_t start = (size_t)((unsigned char *)p - c->bytes);
         size_t end = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
         if (n <= SIZE_MAX / 2 && end <= c->size - start) {
-            if (start + end > c->used) {
-                memset(c->bytes + c->used, 0, start + end - c->used);
+            if (start + end > c->used)
                 c->used = start + end;
-            }
             return p;
         }
     }

@@ -147,12 +147,28 @@ struct ptx_builder ptx_builder_new(struct ptx_module *m, struct ptx_func *f)
     return (struct ptx_builder){.module = m, .func = f};
 }
 
+/* "%r", 12: "%r12" */
+static const char *numbered(struct arena *a, const char *prefix, unsigned n)
+{
+    char text[24];
+    char *at = text + sizeof text - 1;
+    size_t length = strlen(prefix);
+    *at = 0;
+    do
+        *--at = (char)('0' + n % 10);
+    while (n /= 10);
+    char *name = arena_alloc(a, length + (size_t)(text + sizeof text - at));
+    memcpy(name, prefix, length);
+    memcpy(name + length, at, (size_t)(text + sizeof text - at));
+    return name;
+}
+
 int32_t ptx_reg_new(struct ptx_builder *b, enum ptx_mod type)
 {
     unsigned k = family_of(type);
     struct ptx_reg *r = VEC_PUSH(b->module->arena, &b->func->regs);
     r->type = families[k].type;
-    r->name = arena_printf(b->module->arena, "%s%u", families[k].prefix, b->counter[k]++);
+    r->name = numbered(b->module->arena, families[k].prefix, b->counter[k]++);
     return (int32_t)(b->func->regs.n - 1);
 }
 

@@ -16,6 +16,7 @@ kernel: rows
 params:
   x: in f32[r, c]
   y: out f32[r]
+schedule: {strategy: naive}
 compute: |
   y[i] = sum[j](x[i,j])
 END
@@ -151,13 +152,15 @@ entries() {
 }
 
 @test "--explain says what was chosen and what the others lacked" {
-    run -0 kaio-emit --explain two.yaml
+    run -0 kaio-emit --explain <(sed '/^schedule/d' two.yaml)
     [[ $output == *"elementwise over [n]; "*" for each element"* ]]
     [[ $output == *"memory, each element once: reads x 4 * n bytes; writes "* ]]
     [[ $output == *"twice: strategy map"* ]]
     [[ $output == *"launch twice: grid ceil_div(n, "* ]]
-    [[ $output == *"rows: not map: "* ]]
-    [[ $output == *"rows: strategy naive"* ]]
+    [[ $output == *"twice: not row: line 6: nothing is reduced"* ]]
+    [[ $output == *"rows: strategy "* && $output != *"rows: strategy naive"* ]]
+    run -0 kaio-emit --explain two.yaml
+    [[ $output == *"rows: strategy naive, as scheduled"* ]]
     [[ $output != *".entry"* ]]
 }
 
@@ -351,10 +354,10 @@ END
 
 @test "--annotate and -g name the lines of the spec" {
     run -0 kaio-emit --annotate --kernel rows two.yaml
-    [[ $output == *"//  13: y[i] = sum[j](x[i,j])"* ]]
+    [[ $output == *"//  14: y[i] = sum[j](x[i,j])"* ]]
     run -0 kaio-emit -g two.yaml
     [[ $output == *'.file 1 "two.yaml"'* ]]
-    [[ $output == *'.loc 1 6 3'* && $output == *'.loc 1 13 3'* ]]
+    [[ $output == *'.loc 1 6 3'* && $output == *'.loc 1 14 3'* ]]
     # they change nothing else
     diff -B <(kaio-emit two.yaml) <(kaio-emit -g two.yaml | grep -v '^\s*\.\(loc\|file\) ')
     diff <(kaio-emit two.yaml) <(kaio-emit --annotate two.yaml | grep -v '^\s*// ')
@@ -366,8 +369,10 @@ END
     grep -q '^.reqntid 128' a.ptx
     grep -q 'ld.global.nc.v2.f32' a.ptx
     grep -qx '//@     grid: \[ceil_div(n, 256)\]' a.ptx
+    run -2 kaio-emit < <(spec '{strategy: rows}')
+    [[ $output == *"unknown strategy 'rows'; there are: row, "*"map, naive"* ]]
     run -2 kaio-emit < <(spec '{strategy: row}')
-    [[ $output == *"unknown strategy 'row'; there are: map, naive"* ]]
+    [[ $output == *"strategy 'row' does not fit: line 7: nothing is reduced"* ]]
     run -2 kaio-emit < <(spec '{strategy: naive, vector: 2}')
     [[ $output == *"strategy 'naive' has no 'vector'; it takes: block"* ]]
     run -2 kaio-emit < <(spec '{block: 100}')
