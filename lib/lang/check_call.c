@@ -268,6 +268,20 @@ static bool other_call(struct checker *c, struct lang_expr *e)
     }
 }
 
+/* The order of equations, and what may be computed in place, follow from what is read in their text. */
+static bool equation_call(struct checker *c, struct lang_expr *e)
+{
+    const struct lang_expr *read = reads_written(e->func->body);
+    if (read) {
+        diag_error(c->d, e->span, "'%s' reads '%s', which the kernel writes; give it the value",
+                   e->func->name, read->sym->name);
+        diag_note(c->d, read->span, "this is where");
+        return false;
+    }
+    inline_call(c->a, e);
+    return true;
+}
+
 static bool user_call(struct checker *c, struct lang_expr *e, struct lang_func *f)
 {
     bool good = true;
@@ -302,7 +316,7 @@ static bool user_call(struct checker *c, struct lang_expr *e, struct lang_func *
         good &= lang_given_itself(f->param[i]) ||
                 check_coerce_as(c, e->args[i], f->param[i]->type, f->param[i]->lanes,
                                 arena_printf(c->a, "'%s' of %s()", f->param[i]->name, f->name));
-    return good;
+    return good && (c->place != IN_COMPUTE || equation_call(c, e));
 }
 
 /* Lane by lane: min, max, abs, fma and clamp; the others take scalars. */

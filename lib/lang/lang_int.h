@@ -243,6 +243,10 @@ bool check_vector(struct checker *c, struct lang_expr *e);
 bool check_address(struct checker *c, struct lang_expr *e, const char *taker);
 bool check_unknown(struct checker *c, struct span s, const char *name, bool function);
 bool check_func(struct lang_func *f, uint32_t calls, struct diags *d);
+/* Puts what a function returns in place of a checked call in an equation; leaves a call of one with loops, arrays or vectors. */
+void inline_call(struct arena *a, struct lang_expr *e);
+/* Where the statements read a buffer that the kernel writes; NULL: nowhere. */
+const struct lang_expr *reads_written(const struct lang_stmt *s);
 
 enum dtype type_promote(enum dtype t);
 enum dtype type_common(enum dtype x, enum dtype y);

@@ -47,11 +47,38 @@ const struct strategy *schedule_named(struct cg *g, bool *good)
     return NULL;
 }
 
+/* A call that lang could not replace by what it returns; NULL: none. */
+static const struct lang_expr *find_call(const struct lang_expr *e)
+{
+    const struct lang_expr *found = e->kind == E_CALL && e->func ? e : NULL;
+    for (uint32_t i = 0; i < e->nargs && !found; i++)
+        found = find_call(e->args[i]);
+    for (uint32_t i = 0; i < e->nindex && !found; i++) {
+        found = e->index[i]->dims ? find_call(e->index[i]->dims[0]) : NULL;
+        if (e->index[i]->low && !found)
+            found = find_call(e->index[i]->low);
+    }
+    return e->pad && !found ? find_call(e->pad) : found;
+}
+
+bool schedule_fits_one(struct cg *g, const struct strategy *st, const struct lower_stage *s,
+                       struct buf *why)
+{
+    const struct lang_expr *call = NULL;
+    for (size_t i = 0; i < g->spec->compute.n && !call; i++)
+        call = find_call(g->spec->compute.v[i]->rhs);
+    if (!call || st == &strategies[nstrategies - 1])
+        return st->fits(g, s, why);
+    buf_printf(why, "what '%s' reads is not known, since it is more than variables, if and return",
+               call->func->name);
+    return false;
+}
+
 const struct strategy *schedule_first(struct cg *g, const struct lower_stage *s, bool naive)
 {
     for (size_t i = 0; i < nstrategies - !naive; i++) {
         struct buf why = buf_in(g->a);
-        if (strategies[i].fits(g, s, &why))
+        if (schedule_fits_one(g, &strategies[i], s, &why))
             return &strategies[i];
         lower_explain(g, "%s: not %s: %s\n", s->entry, strategies[i].name, buf_text(&why));
     }
@@ -128,7 +155,7 @@ bool schedule_fits(struct cg *g, const struct lower_stage *s)
 {
     for (size_t i = 0; i + 1 < nstrategies; i++) {
         struct buf why = buf_in(g->a);
-        if (strategies[i].fits(g, s, &why))
+        if (schedule_fits_one(g, &strategies[i], s, &why))
             return true;
     }
     return false;

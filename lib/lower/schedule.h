@@ -21,6 +21,9 @@ extern const size_t nstrategies;
 const struct strategy *schedule_named(struct cg *g, bool *good);
 /* The first that fits the stage, naive only if `naive`; NULL: none. Says to --explain what the others lack. */
 const struct strategy *schedule_first(struct cg *g, const struct lower_stage *s, bool naive);
+/* Does the strategy fit the stage? why: what the stage lacks, when it does not. */
+bool schedule_fits_one(struct cg *g, const struct strategy *st, const struct lower_stage *s,
+                       struct buf *why);
 /* Does any but naive fit? */
 bool schedule_fits(struct cg *g, const struct lower_stage *s);
 /* Has the strategy all that the schedule says? */

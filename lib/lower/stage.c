@@ -466,7 +466,7 @@ static void extend(struct stages *p, struct group *gr, const struct strategy *st
         both.n += other->n;
         struct lower_stage s = {.eq = both.eq, .n = both.n, .entry = ""};
         struct buf why = buf_in(p->g->a);
-        if (!st->fits(p->g, &s, &why))
+        if (!schedule_fits_one(p->g, st, &s, &why))
             continue;
         gr->n = both.n;
         memcpy(gr->eq, both.eq, sizeof both.eq);
@@ -573,7 +573,7 @@ static bool lower_whole(struct stages *p, bool *done)
     struct lower_stage s = {.eq = all.eq, .n = all.n, .entry = g->spec->name};
     const struct strategy *st = p->named;
     struct buf why = buf_in(g->a);
-    if (st && st != &strategies[nstrategies - 1] && !st->fits(g, &s, &why)) {
+    if (st && st != &strategies[nstrategies - 1] && !schedule_fits_one(g, st, &s, &why)) {
         const struct spec_option *o = schedule_option(g, "strategy");
         return cg_error(g, o->value_span, "strategy '%s' does not fit: %s", o->value,
                         buf_text(&why));

@@ -94,6 +94,13 @@ entries() {
     [[ $output == *"given twice"* ]]
 }
 
+@test "the emitter knows what functions in equations read, or takes no chances" {
+    run -0 kaio-verify --run -d cpu --check "$KAIO_SRCDIR/tests/data/functions.yaml"
+    [[ ${lines[-1]} == *" passed, 0 failed, 0 skipped" ]]
+    run -0 kaio-emit --explain "$KAIO_SRCDIR/tests/data/functions.yaml"
+    [[ $output == *"reads: strategy row"*"branches: strategy map"*"loops: not map: what 'three' reads is not known"*"loops: strategy naive"* ]]
+}
+
 @test "-D chooses a type" {
     printf 'kernel: k\ntypes: {T: [f16, bf16, f32]}\nparams:\n  x: in T[n]\n  y: out T[n]\ncompute: |\n  y[i] = T(2 * x[i])\n' >typed.yaml
     kaio-emit typed.yaml | grep -qx '//@   x: in f16\[n\]'
