@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 static const double LONG = 100e-6;     /* seconds; a launch costs the host a tenth of that */
+static const double VERY_LONG = 10e-3; /* beside that, what starting costs is nothing */
 static const double GRAPH_TIME = 1e-3; /* that a graph takes at least, where its nodes suffice */
 static const double WARM_MOST = 2;     /* seconds beyond which clocks are not waited for */
 static const double STEADY = 0.01;     /* relative */
@@ -44,8 +45,8 @@ static enum device_status batch(struct measured *m, uint64_t n, struct condition
 {
     const struct bench_device *b = m->rival->dev;
     struct device_sensors s;
-    /* the device is busy with the first of them while the host queues the rest */
-    TRY(queue(m, m->per_graph, d));
+    /* the device is busy with these while the host queues what is timed */
+    TRY(queue(m, m->lead, d));
     TRY(b->queue->mark(b->dev, false, d));
     TRY(queue(m, n, d));
     TRY(b->queue->mark(b->dev, true, d));
@@ -88,9 +89,14 @@ static enum device_status begin(struct measured *m, const struct measure_options
     double seconds;
     m->per_graph = 1;
     m->next_set = 0;
-    TRY(batch(m, PILOT, NULL, &seconds, d));
+    TRY(batch(m, 1, NULL, &seconds, d));
+    if (seconds < VERY_LONG) {
+        m->lead = 1;
+        TRY(batch(m, PILOT, NULL, &seconds, d));
+    }
     if (seconds < LONG) {
         TRY(record(m, seconds, d));
+        m->lead = m->per_graph;
         TRY(batch(m, m->per_graph, NULL, &seconds, d)); /* without what queueing one by one costs */
     }
     double n = ceil(o->round_seconds / (fmax(seconds, 1e-9) * m->per_graph));

@@ -26,6 +26,7 @@ struct measured {
     double worst, median, best; /* of them */
     struct device_graph *graph; /* NULL: queued one by one */
     unsigned per_graph;         /* executions in it; 1 without */
+    unsigned lead;              /* executions queued before those that are timed */
     uint64_t per_round;         /* executions that a sample is made of */
     unsigned next_set;          /* that the next execution works on */
 };
