@@ -183,9 +183,11 @@ static void spread_float(struct tally *t, double want)
 }
 
 /* How much of e it takes to come from v to what is stored as got. */
-static double fraction_of(enum dtype type, double got, double v, double e, bool pass)
+static double fraction_of(const struct tally *t, double got, double v, double e, bool pass)
 {
-    double half = compare_ulp(type, (got + v) / 2) / 2, need = fmax(fabs(got - v) - half, 0);
+    bool rounds = !t->in || t->in->o->rounds;
+    double half = rounds ? compare_ulp(t->res->type, (got + v) / 2) / 2 : 0;
+    double need = fmax(fabs(got - v) - half, 0);
     double part = e > 0 && isfinite(need / e) ? need / e : 0;
     if (pass)
         return fmin(part, 1);
@@ -221,7 +223,7 @@ static void float_element(struct tally *t, uint64_t flat, double got, uint64_t b
     bool pass = t->tol->given ? within_tolerance(t, res->type, got, want)
                 : isnan(want) ? isnan(got) != 0
                               : got >= lo && got <= hi;
-    double fraction = fraction_of(res->type, got, from, e, pass);
+    double fraction = fraction_of(t, got, from, e, pass);
     if (fraction > res->max_bound) {
         res->max_bound = fraction;
         res->worst = flat;

@@ -39,7 +39,7 @@ struct compare_result {
     uint64_t unbounded;       /* whose reference allows any value */
     uint64_t exact;           /* where one value only was allowed */
     double max_abs, max_ulp;  /* largest error, against the unrounded reference */
-    /* the largest part of the bound that it takes to explain a result, what the store rounds aside; infinity: off where
+    /* the largest part of the bound that it takes to explain a result, what a store to a narrower type rounds aside; infinity: off where
      * equality was demanded */
     double max_bound;
     uint64_t worst; /* flat index of the largest fraction */

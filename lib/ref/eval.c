@@ -467,6 +467,7 @@ static void list_outputs(struct ref *r)
             o->param = &s->params.v[k];
             o->equation = eq->src;
             o->type = eq->tensor->type;
+            o->rounds = eq->rhs->type != o->type;
             o->rank = eq->tensor->rank;
             o->shape = eq->tensor->shape;
             o->count = eq->tensor->count;

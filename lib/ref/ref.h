@@ -64,6 +64,7 @@ struct ref_output {
     const struct spec_param *param;
     const struct lang_equation *equation;
     enum dtype type;
+    bool rounds; /* its store does, from a wider type that it is computed in */
     uint32_t rank;
     uint64_t *shape;
     uint64_t count;        /* elements of the output */
