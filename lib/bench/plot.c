@@ -229,13 +229,15 @@ static void draw_line(const struct plot_line *line, const struct frame *f, size_
 void plot_print(const struct plot *p, struct buf *out)
 {
     struct frame f = frame_of(p);
-    double height = fmax(HEIGHT, TOP + 30 + 20.0 * (double)p->lines.n);
+    double height = fmax(HEIGHT, TOP + 30 + 20.0 * (double)p->lines.n), width = WIDTH;
+    for (size_t i = 0; i < p->lines.n; i++) /* 7 for a letter is enough */
+        width = fmax(width, LEGEND + 40 + 7 * (double)strlen(p->lines.v[i].name));
     buf_printf(out,
                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
-               "viewBox=\"0 0 %d %.0f\" font-family=\"sans-serif\" font-size=\"12\">\n"
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+               "viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"12\">\n"
                "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-               WIDTH, height, WIDTH, height);
+               width, height, width, height);
     text(out, LEFT, 26, " font-size=\"16\" font-weight=\"bold\"", p->title);
     text(out, LEFT, 44, " fill=\"#555555\"", p->subtitle ? p->subtitle : "");
     if (p->lines.n) {
