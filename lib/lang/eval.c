@@ -293,8 +293,8 @@ static bool is_constant(const struct lang_expr *e)
     case E_CALL: break;
     default: return false;
     }
-    if (e->kind == E_CALL &&
-        (e->func || (e->fn != FN_MIN && e->fn != FN_MAX && e->fn != FN_CEIL_DIV)))
+    if (e->kind == E_CALL && (e->func || (e->fn != FN_MIN && e->fn != FN_MAX && e->fn != FN_CLAMP &&
+                                          e->fn != FN_CEIL_DIV)))
         return false;
     for (uint32_t i = 0; i < e->nargs; i++)
         if (!is_constant(e->args[i]))

@@ -158,8 +158,8 @@ static void name_parts(struct parts *q)
     struct reduce *r = q->r;
     struct cg *g = r->g;
     const struct reduce_plan *p = r->p;
-    struct amount bytes = reduce_amount(g, "(%s) * %u", p->sharing.text, p->tx * p->width);
-    const char *extent[] = {bytes.text};
+    struct amount n = reduce_amount(g, "(%s) * %u", p->sharing.text, p->tx * p->width);
+    const char *extent[] = {p->tx * p->width == 1 ? p->sharing.text : n.text};
     for (uint32_t i = 0; i < r->f->nresult; i++) {
         const struct lang_expr *e = r->f->result[i];
         q->v[i] = cg_temp(g, "part", reduce_type(e), 1, extent, false);
@@ -372,9 +372,33 @@ static const char *free_name(struct cg *g, const char *entry, const char *part)
     return name;
 }
 
+/* What was chosen, and why so many blocks. */
+static void explain(struct cg *g, const struct reduce_form *f, const struct reduce_plan *p)
+{
+    const char *what = p->is_column ? "tile" : "result";
+    lower_explain(g, "  %s: along %s %s, %u threads", p->entry,
+                  f->loop[f->lane].is_reduced ? "the reduction," : "the results,",
+                  f->loop[f->lane].n.text, (unsigned)p->block);
+    if (p->is_column)
+        lower_explain(g, " as %u rows of a tile of %u results", (unsigned)p->ty,
+                      (unsigned)(p->tx * p->width));
+    lower_explain(g, ", %u x %u elements in flight for each%s%s\n", (unsigned)p->unroll,
+                  (unsigned)p->lanes, p->when ? ", when " : "", p->when ? p->when : "");
+    if (is_one(p->split))
+        lower_explain(g, "    a block for each %s: there is no more to do, or enough of them\n",
+                      what);
+    else
+        lower_explain(g,
+                      "    %s blocks for each %s, so that all are at work; the last of them brings "
+                      "their parts "
+                      "together\n",
+                      p->split.text, what);
+}
+
 static void lower_entry(struct cg *g, const struct reduce_form *f, const struct reduce_plan *p)
 {
     struct reduce r = {.g = g, .f = f, .p = p};
+    explain(g, f, p);
     cg_begin(g, p->entry);
     g->read = reduce_read;
     g->read_ctx = &r;
@@ -437,7 +461,8 @@ static enum shape shape_of(struct cg *g, const struct reduce_form *f, struct amo
     struct buf why = buf_in(g->a);
     for (uint32_t i = 0; i < f->nloop; i++) {
         struct amount *of = f->loop[i].is_reduced ? &cols : &rows;
-        *of = reduce_amount(g, "(%s) * (%s)", of->text, f->loop[i].n.text);
+        *of = is_one(*of) ? f->loop[i].n
+                          : reduce_amount(g, "(%s) * (%s)", of->text, f->loop[i].n.text);
     }
     if (!f->loop[f->lane].is_reduced || is_one(rows) || !row_fits(g, f->stage, &why))
         return SHAPE_OWN;

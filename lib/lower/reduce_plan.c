@@ -27,18 +27,30 @@ struct amount reduce_amount(struct cg *g, const char *fmt, ...)
     return a;
 }
 
+/* The text, in brackets unless it is a name, a number or a call. */
+static const char *factor(struct cg *g, struct amount x)
+{
+    int depth = 0;
+    for (const char *c = x.text; *c; c++) {
+        depth += (*c == '(') - (*c == ')');
+        if (depth == 0 && strchr(" +-*/%", *c))
+            return arena_printf(g->a, "(%s)", x.text);
+    }
+    return x.text;
+}
+
 static struct amount product(struct cg *g, struct amount x, struct amount y)
 {
     if (x.is_known && x.n == 1)
         return y;
     if (y.is_known && y.n == 1)
         return x;
-    return reduce_amount(g, "(%s) * (%s)", x.text, y.text);
+    return reduce_amount(g, "%s * %s", factor(g, x), factor(g, y));
 }
 
 static struct amount divided(struct cg *g, struct amount x, uint32_t by)
 {
-    return by == 1 ? x : reduce_amount(g, "(%s) / %u", x.text, (unsigned)by);
+    return by == 1 ? x : reduce_amount(g, "%s / %u", factor(g, x), (unsigned)by);
 }
 
 static struct amount ceiling(struct cg *g, struct amount x, uint32_t by)
@@ -158,7 +170,7 @@ static struct reduce_plan variant(struct cg *g, const struct reduce_form *f,
     p.tx = p.is_column ? tx : 1;
     if (p.is_column && want->tile)
         p.tx = want->tile;
-    while (p.block % p.tx)
+    while (p.block % p.tx) /* 96 threads are no rows of 64 */
         p.tx /= 2;
     p.ty = p.block / p.tx;
     p.unroll = choose_unroll(f, want, lanes);
@@ -195,6 +207,11 @@ bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct lower_p
         return cg_error(g, want->tile_span,
                         "'tile' is for results that lie side by side in memory; here the reduction "
                         "itself runs along the memory");
+    uint32_t block = want->block ? want->block : BLOCK;
+    if (want->tile > block || (want->tile && block % want->tile))
+        return cg_error(g, want->tile_span,
+                        "%u threads can't be rows of %u: 'tile' must divide 'block'",
+                        (unsigned)block, (unsigned)want->tile);
     if (is_flat(f) || lanes == 1 || across->is_known) {
         while (!is_flat(f) && across->is_known && across->n % lanes)
             lanes /= 2;
@@ -202,12 +219,13 @@ bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct lower_p
         return true;
     }
     v[*n] = variant(g, f, want, lanes, choose_tile(f, lanes));
-    v[(*n)++].when = column ? arena_printf(g->a, "(%s) %% %u == 0 && (%s) >= %u", across->text,
-                                           (unsigned)lanes, across->text, (unsigned)lanes * 4)
-                            : arena_printf(g->a, "(%s) %% %u == 0", across->text, (unsigned)lanes);
+    v[(*n)++].when = column
+                         ? arena_printf(g->a, "%s %% %u == 0 && %s >= %u", factor(g, *across),
+                                        (unsigned)lanes, across->text, (unsigned)lanes * 4)
+                         : arena_printf(g->a, "%s %% %u == 0", factor(g, *across), (unsigned)lanes);
     if (column && !want->tile) {
         v[*n] = variant(g, f, want, 1, 8);
-        v[(*n)++].when = arena_printf(g->a, "(%s) <= 8", across->text);
+        v[(*n)++].when = arena_printf(g->a, "%s <= 8", across->text);
     }
     v[*n] = variant(g, f, want, 1, 32);
     v[(*n)++].when = "true";

@@ -1,0 +1,168 @@
+# The reduce strategy: results by whole blocks, several of which share one where there are few. On the simulator with all
+# checks, which knows the memory model that the last block relies on; through ptxas where there is one.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    mkdir "$BATS_TEST_TMPDIR/work" # beside what bats keeps
+    cd "$BATS_TEST_TMPDIR/work"
+    ln -s "$KAIO_SRCDIR/tests/data" data
+    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || ptxas=
+}
+
+# A kernel of the parameters $1 (NAME: DECLARATION, separated by ;) and the equations $2.
+kernel() {
+    printf 'kernel: k\nparams:\n'
+    tr ';' '\n' <<<"$1" | sed 's/^ */  /'
+    printf 'compute: |\n'
+    sed 's/^/  /' <<<"$2"
+}
+
+@test "every kind of reduction computes what its mathematics says, under every check" {
+    for target in sm_70 sm_80 sm_90; do
+        run -0 kaio-verify --run -d cpu --check -t $target data/reductions.yaml
+        [[ $output == *"passed, 0 failed, 0 skipped" ]]
+    done
+}
+
+@test "whole blocks compute them, and no thread's registers spill" {
+    kaio-emit --explain data/reductions.yaml >explained
+    ! grep 'strategy naive' explained
+    [ "$(grep -c ': strategy reduce$' explained)" -ge "$(grep -c '^kernel: ' data/reductions.yaml)" ]
+    [ -n "$ptxas" ] || skip "no ptxas"
+    for target in sm_75 sm_90; do
+        kaio-emit -t $target data/reductions.yaml >r.ptx
+        "$ptxas" -v -arch=$target -o r.cubin r.ptx 2>log
+        [ "$(grep -c 'bytes spill stores' log)" = "$(grep -c '^.visible .entry' r.ptx)" ]
+        ! grep 'bytes spill stores' log | grep -v ' 0 bytes spill stores'
+    done
+}
+
+@test "a sum of everything is one launch of as many blocks as there is work for" {
+    kernel 'x: in f32[n]; s: out f32[]' 's = sum[i](x[i])' >k.yaml
+    kaio-emit k.yaml >k.ptx
+    [ "$(grep -c '^//@   - entry:' k.ptx)" = 1 ]
+    [ "$(grep -c '^.visible .entry' k.ptx)" = 1 ]
+    grep -qx '//@     grid: \[clamp(ceil_div(n / 4, 2048), 1, 528)\]' k.ptx
+    # 16 bytes at a time, eight of them on the way before the first is used
+    [ "$(awk '/^\$batch/ { on = 1 } /add.rn.f32/ { on = 0 } on' k.ptx | grep -c 'ld.global.nc.v4.f32')" = 8 ]
+    # nothing but the count is atomic
+    [ "$(grep -c 'atom\.' k.ptx)" = 1 ]
+    grep -q 'atom.acq_rel.gpu.global.inc.u32' k.ptx
+    # where one block is enough nothing is shared
+    kaio-emit -D n=5000 k.yaml >one.ptx
+    ! grep -q 'atom\.\|temps' one.ptx
+}
+
+@test "tails and every number of blocks give the sum, and leave the count as it was" {
+    kernel 'x: in f32[n]; s: out f32[]; m: out i64[]' "$(printf 's = sum[i](x[i])\nm = argmax[i](x[i])')" >k.yaml
+    for split in '' 1 2 7 300; do
+        { cat k.yaml; [ -z "$split" ] || echo "schedule: {strategy: reduce, split: $split}"; } >s.yaml
+        echo 'cases: {a: {n: 1}, b: {n: 3}, c: {n: 1023}, d: {n: 1024}, e: {n: 1025}, f: {n: 8192}, g: {n: 40001}}' >>s.yaml
+        run -0 kaio-verify --run -d cpu --check --repeat --fill=normal,exact s.yaml
+        [[ $output == *"passed, 0 failed, 0 skipped" ]]
+    done
+}
+
+@test "the bits do not depend on the order in which blocks finish" {
+    kernel 'x: in f32[n]; s: out f32[]' 's = sum[i](x[i])' >k.yaml
+    kaio-emit k.yaml >k.ptx
+    kaio-run -d cpu k.ptx n=300000 x=@normal s=first.npy
+    for _ in 1 2 3; do
+        kaio-run -d cpu k.ptx n=300000 x=@normal s=again.npy
+        cmp first.npy again.npy
+    done
+}
+
+@test "columns are read a line at a time, and rows shared by blocks" {
+    kernel 'x: in f32[r, c]; s: out f32[c]' 's[j] = sum[i](x[i, j])' >k.yaml
+    kaio-emit -D c=4096 k.yaml >k.ptx
+    grep -q 'grid: \[128 \* clamp(ceil_div(r, 256), 1, 5)\]' k.ptx
+    grep -q 'ld.global.nc.v4.f32' k.ptx
+    ! grep -q 'ld.global.nc.f32' k.ptx
+    grep -q 'st.global.v4.f32' k.ptx
+    # 1000 columns of f16 are whole vectors, 1001 are not
+    kernel 'x: in f16[r, c]; s: out f32[c]' 's[j] = sum[i](x[i, j])' >h.yaml
+    kaio-emit -D c=1000 h.yaml | grep -q 'ld.global.nc.v4.b32'
+    ! kaio-emit -D c=1001 h.yaml | grep -q 'ld.global.nc.v'
+}
+
+@test "few long rows are shared by blocks, many have one or less" {
+    kernel 'x: in f32[r, c]; s: out f32[r]' 's[i] = sum[j](x[i, j])' >k.yaml
+    strategy() { kaio-emit --explain "$@" k.yaml | sed -n 's/^k: strategy //p'; }
+    [ "$(strategy -D r=2 -D c=1000000)" = reduce ]
+    [ "$(strategy -D r=4096 -D c=1000000)" = row ]
+    [ "$(strategy -D r=2 -D c=1000)" = row ]
+    kaio-emit k.yaml | grep -q 'when: r <= 132 && c >= 65536'
+    echo 'cases: {few: {r: 3, c: 65541}, whole: {r: 2, c: 65536}, many: {r: 133, c: 40}, none: {r: 1, c: 1}}' >>k.yaml
+    run -0 kaio-verify --run -d cpu --check k.yaml
+    [[ $output == *"passed, 0 failed, 0 skipped" ]]
+}
+
+@test "of nothing there is the neutral element, and nothing for no results" {
+    kernel 'x: in f32[r, c]; s: out f32[c]; m: out f32[c]; a: out i32[c]; b: out bool[c]' \
+        "$(printf '%s\n' 's[j] = sum[i](x[i, j]) + 1' 'm[j] = max[i](x[i, j])' 'a[j] = i32(argmin[i](x[i, j]))' 'b[j] = all[i](x[i, j] > 0)')" >k.yaml
+    kaio-emit k.yaml >k.ptx
+    kaio-run -d cpu --check k.ptx r=0 c=40 x=@zeros s=s.npy m=m.npy a=a.npy b=b.npy
+    python3 - <<'END'
+import struct
+def data(name):
+    raw = open(name, 'rb').read()
+    return raw[10 + struct.unpack('<H', raw[8:10])[0]:]
+assert data('s.npy') == struct.pack('<f', 1) * 40
+assert data('m.npy') == struct.pack('<f', float('-inf')) * 40
+assert data('a.npy') == bytes(160)
+assert data('b.npy') == b'\1' * 40
+END
+    run -0 kaio-run -d cpu --check k.ptx r=7 c=0 x=@zeros
+    kernel 'x: in f32[n]; s: out f32[]' 's = prod[i](x[i])' >p.yaml
+    run -0 --separate-stderr bash -c 'kaio-emit p.yaml | kaio-run -d cpu --check n=0 x=@zeros'
+    [[ $output == *" 1"* ]]
+}
+
+@test "of equals the first is found, and NaN never, however the work is shared" {
+    kernel 'x: in f32[n]; at: out i64[]; v: out f32[]' "$(printf 'at = argmax[i](x[i])\nv = max[i](x[i])')" >k.yaml
+    python3 - <<'END'
+import struct
+x = [0.0] * 50000
+x[0] = float('nan')
+x[31234] = x[31235] = x[49999] = 2.0
+head = "{'descr': '<f4', 'fortran_order': False, 'shape': (50000,), }"
+head += ' ' * (-(len(head) + 11) % 64) + '\n'
+open('x.npy', 'wb').write(b'\x93NUMPY\1\0' + struct.pack('<H', len(head)) + head.encode() + struct.pack('<50000f', *x))
+END
+    for schedule in '{}' '{split: 5}' '{block: 64, vector: 1}' '{unroll: 1}'; do
+        { cat k.yaml; echo "schedule: $schedule"; } >s.yaml
+        kaio-emit s.yaml | kaio-run -d cpu --check x=x.npy at=at.npy v=v.npy
+        [ "$(tail -c 8 at.npy | od -An -td8 | tr -d ' ')" = 31234 ]
+        kaio-verify s.yaml x=x.npy at=at.npy v=v.npy
+    done
+}
+
+@test "what does not fit is left to others, and says why" {
+    kernel 'a: in f32[n, k]; b: in f32[k, m]; c: out f32[n, m]' 'c[i, j] = sum[l](a[i, l] * b[l, j])' >k.yaml
+    echo 'schedule: {strategy: reduce}' >>k.yaml
+    run -2 kaio-emit k.yaml
+    [[ $output == *"strategy 'reduce' does not fit: line 7: several results need the same elements of 'a'"* ]]
+    kernel 'p: in i32[n]; x: in f32[m]; y: out f32[n]' 'y[i] = sum[k < p[i]](x[k])' >k.yaml
+    run -0 kaio-emit --explain k.yaml
+    [[ $output == *"not reduce: line 7: the range of 'k' depends on more than dimensions"* ]]
+}
+
+@test "the schedule is obeyed, or refused with what would be possible" {
+    kernel 'x: in f32[r, c]; s: out f32[c]' 's[j] = sum[i](x[i, j])' >k.yaml
+    for schedule in 'tile: 16' 'tile: 1, block: 64' 'vector: 2, unroll: 4' 'tile: 64, split: 3' 'block: 96, tile: 32'; do
+        { cat k.yaml; echo "schedule: {$schedule}"; printf 'cases: {a: {r: 65, c: 64}, b: {r: 300, c: 37}, c: {r: 1, c: 2}}\n'; } >s.yaml
+        run -0 kaio-verify --run -d cpu --check s.yaml
+        [[ $output == *"passed, 0 failed, 0 skipped" ]]
+    done
+    { cat k.yaml; echo 'schedule: {block: 96, tile: 64}'; } >s.yaml
+    run -2 kaio-emit s.yaml
+    [[ $output == *"'tile' must divide 'block'"* ]]
+    kernel 'x: in f32[n]; s: out f32[]' 's = sum[i](x[i])' >k.yaml
+    { cat k.yaml; echo 'schedule: {tile: 8}'; } >s.yaml
+    run -2 kaio-emit s.yaml
+    [[ $output == *"'tile' is for results that lie side by side in memory"* ]]
+    { cat k.yaml; echo 'schedule: {split: 0}'; } >s.yaml
+    run -2 kaio-emit s.yaml
+    [[ $output == *"'split' is a multiple of 1 up to 65535, not '0'"* ]]
+}
