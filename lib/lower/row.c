@@ -58,25 +58,10 @@ static int64_t known(const struct row *row, uint32_t n, struct lang_expr *const 
     return product;
 }
 
-/* A few rows that many blocks had better share, where nothing but reductions comes of them. */
-static bool wants_split(struct cg *g, const struct lower_stage *s, const struct row *row)
-{
-    struct buf why = buf_in(g->a);
-    int64_t rows = known(row, row->nlead, row->lead), cols = known(row, row->ncol, row->col);
-    return !row->bits_out && row->nlevel == 1 && rows >= 0 && rows < 128 && cols > 1 << 16 &&
-           reduce_fits(g, s, &why);
-}
-
 bool row_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
     struct row *row = ARENA_NEW(g->a, struct row);
-    if (!row_analyse(g, s, row, why))
-        return false;
-    if (!wants_split(g, s, row))
-        return true;
-    if (why)
-        buf_puts(why, "the rows are few and long");
-    return false;
+    return row_analyse(g, s, row, why);
 }
 
 /* The widest vector, 16 bytes of the widest element or less. */
