@@ -97,17 +97,21 @@ static struct row_plan looped_plan(uint32_t vector)
                              .looped = true};
 }
 
-/* How many vectors a thread may hold, up to `most`; the registers that an element takes are those of its value, or of
- * all that is loaded for it. packed: they are better kept as they are in memory, which is so where they are narrow and
- * their values quickly computed again. */
+/* How many vectors a thread may hold, up to `most`: a register for each element that is read, two for wide ones.
+ * packed: they are better kept as they are in memory, which is so where they are narrow, and their values many and quickly
+ * computed again. */
 static uint32_t most_held(const struct row *row, uint32_t vector, uint32_t most, bool *packed)
 {
-    uint32_t bits = row->bits_in > 32 || row->most == 64 ? row->bits_in : 32, n = most;
-    uint32_t registers = row->is_heavy ? 2 * REGISTERS : REGISTERS;
-    *packed = vector * most * bits / 32 > registers && row->bits_in <= 16;
-    *packed |= vector * most > REGISTERS && row->bits_in <= 16 && !row->is_heavy;
-    if (!*packed && n * vector * bits / 32 > registers)
-        n = registers * 32 / (vector * bits);
+    uint32_t bits = 32 * (row->nbuffer ? row->nbuffer : 1);
+    uint32_t registers = row->is_heavy ? 2 * REGISTERS : REGISTERS, n = vector * most;
+    bits = row->bits_in > bits ? row->bits_in : bits;
+    *packed = row->nbuffer == 1 && row->bits_in <= 16 && n > registers;
+    if (*packed) {
+        bits = row->bits_in;
+        registers = REGISTERS;
+    }
+    n = registers * 32 / (vector * bits);
+    n = n < most ? n : most;
     return n ? n : 1;
 }
 
@@ -132,11 +136,10 @@ static void spread(struct row_plan *p, uint64_t rows, uint64_t vectors)
         p->threads *= 2;
 }
 
-/* Are there many values for each thread, or more than one for each element? */
+/* Are there many values for each thread? */
 static bool is_wide(const struct row *row, const struct row_plan *p)
 {
-    uint32_t n = p->held * p->vector;
-    return !p->packed && (n > REGISTERS || (n == REGISTERS && row->nbuffer > 1));
+    return !p->packed && p->held * p->vector * (row->nbuffer ? row->nbuffer : 1) > REGISTERS;
 }
 
 /* So that enough threads share a multiprocessor: 1024, or 768 where each has many values. */
@@ -170,7 +173,9 @@ static struct row_plan plan_for(const struct row *row, const struct sizes *s)
         p.cluster *= 2;
         threads = ceil_div(ceil_div(vectors, (uint64_t)held * p.cluster), 32) * 32;
     }
-    if (threads > MOST)
+    if (threads > LONG_BLOCK && is_wide(row, &p)) /* the registers are too few for so many */
+        p.packed = row->nbuffer == 1 && row->bits_in <= 16;
+    if (threads > MOST || (threads > LONG_BLOCK && is_wide(row, &p)))
         return looped_plan(p.vector);
     p.threads = (uint32_t)threads;
     if (s->nrows > 0)
