@@ -98,6 +98,11 @@ void map_begin_reading(struct cg *g, struct map_reader *m);
 void map_compute(struct cg *g, struct map_reader *m, const struct lang_equation *const *eq,
                  uint32_t n, struct cg_val *v);
 
+/* ---- map_merge.c ---- */
+
+/* The same stage with neighbouring axes as one where nothing tells them apart. */
+struct lower_stage map_merge(struct cg *g, const struct lower_stage *s);
+
 /* ---- map_variant.c: entries of which the launch takes the first that its sizes allow ---- */
 
 struct map_variants {

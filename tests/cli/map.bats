@@ -148,3 +148,16 @@ kernel() {
         done
     done
 }
+
+@test "axes that nothing tells apart are one" {
+    kernel 'x: in f16[b, s, h, d]; w: in f16[d]; y: out f16[b, s, h, d]' 'y[i,j,k,l] = x[i,j,k,l] * w[l]' >k.yaml
+    kaio-emit k.yaml | sed '/^}/q' >first
+    [ "$(grep -c 'mul.hi' first)" = 1 ] # one division, of rows by columns
+    # the image's axes: rows of 7 are too short for tiles, rows of 49 are not
+    kernel 'x: in f32[n, h, w, c]; y: out f32[n, c, h, w]' 'y[i,l,j,k] = x[i,j,k,l]' >k.yaml
+    kaio-emit -D h=7 -D w=7 -D c=64 k.yaml >k.ptx
+    [ "$(grep -c 'bar.sync' k.ptx)" = 1 ]
+    [ "$(grep -c '^.visible .entry' k.ptx)" = 1 ]
+    kaio-emit k.yaml | kaio-run -d cpu --check n=2 h=7 w=5 c=17 x=@normal y=y.npy
+    kaio-verify k.yaml x=@normal y=y.npy n=2
+}
