@@ -502,7 +502,11 @@ compute: |
   y[i] = x[i]
 YAML
     run -2 kaio-verify --run -d cpu --shapes=3 never.yaml
-    [[ "$output" == *"of the shapes tried for 'never' none was possible and small enough; give some of its dimensions"* ]]
+    [[ "$output" == *"no shape tried for 'never' will do: the kernel requires n > 3000000000, but n is "* ]]
+    run -2 kaio-verify --run -d cpu --shapes=3 --kernel=layer_norm "$old" cols=300 bold=3
+    [[ "$output" == *"no shape tried for 'layer_norm' will do: 'layer_norm' has no dimension or scalar 'bold'"* ]]
+    run -2 kaio-verify --run -d cpu --shapes=3 --kernel=layer_norm "$old" cols=300000000
+    [[ "$output" == *" is too large"* ]]
 }
 
 @test "shapes: every type of the spec, or those of --types" {
@@ -693,4 +697,29 @@ YAML
     [[ "$output" == *"    all in [7..999907 step 100]"* ]]
     run -1 --separate-stderr kaio-verify --run -d cpu --fill=normal --format=json --kernel=plane where.yaml a=5 b=7 c=20
     [[ "$output" == *'"within": "0..4, 3, 0..19"'* ]]
+}
+
+@test "a depth that is none is an error, whatever the shape" {
+    cat >deep.yaml <<'YAML'
+kernel: deep
+params:
+  x: in f32[n]
+  y: out f32[1]
+block: 64
+grid: 1
+depth: 10 / (n - 1) - 3
+body: |
+  u32 i = threadIdx.x;
+  f32 t = block_sum(i < n ? x[i] : 0.0f);
+  if (i == 0) y[0] = t;
+reference: |
+  y[i < 1] = sum[j](x[j])
+YAML
+    run -0 kaio-verify --run -d cpu --fill=normal deep.yaml n=3
+    run -2 kaio-verify --run -d cpu --fill=normal deep.yaml n=5
+    [[ "$output" == *"the depth of the sums is negative: 10 / (n - 1) - 3 is -1, n is 5"* ]]
+    run -2 kaio-verify --run -d cpu --shapes=5 deep.yaml n=1
+    [[ "$output" == *"division by zero"* ]]
+    run -0 kaio-verify --run -d cpu --fill=normal --depth=6 deep.yaml n=5
+    run -2 kaio-verify --golden --depth=6 deep.yaml deep.yaml
 }

@@ -245,6 +245,8 @@ int main(int argc, char **argv)
                      opt.check || opt.shapes || opt.ntype || opt.fail_fast || opt.list))
         cli_usage_error(&cli, "--device, --target, --fill, --shapes, --types, --repeat, --check, "
                               "--all, --list, --fail-fast and --ptx need --run");
+    if (opt.golden && (opt.kernel || opt.ndefine || opt.sample || opt.depth >= 0))
+        cli_usage_error(&cli, "--kernel, --define, --sample and --depth don't go with --golden");
     if (opt.ptx && opt.ntype)
         cli_usage_error(&cli, "--types emits a kernel for each, and --ptx gives one");
     if (opt.list && opt.format != FORMAT_TEXT && opt.format != FORMAT_JSON)

@@ -196,11 +196,8 @@ static void run_shapes_of(struct kernel *k)
     }
     struct diags *d = diags_new(k->a);
     if (!made && !session_over(s)) {
-        diag_error(
-            d, k->spec->name_span,
-            "of the shapes tried for '%s' none was possible and small enough; give some of its "
-            "dimensions",
-            k->spec->name);
+        diag_error(d, k->spec->name_span, "no shape tried for '%s' will do: %s", k->spec->name,
+                   shapes_refused(sh));
         kernel_error(k, d, CLI_BAD_INPUT);
     }
     for (size_t i = 0; i < k->seen.n && !session_over(s); i++)

@@ -17,6 +17,7 @@ struct shapes {
     VEC(uint32_t) edges, factors;
     word_list seen;
     unsigned made;
+    const char *refused;
 };
 
 static uint64_t next(struct shapes *sh, uint64_t below)
@@ -238,6 +239,10 @@ static bool fits(struct shapes *sh, const word_list *values)
     double bytes = 0;
     for (size_t k = 0; good && k < t.run->nparam; k++)
         bytes += run_is_buffer(&t.run->param[k]) ? (double)t.run->param[k].host.bytes : 0;
+    if (!good)
+        sh->refused = arena_strdup(sh->a, trial_first_message(t.d));
+    else if (bytes > BYTES || trial_cost(&t) > TERMS)
+        sh->refused = arena_printf(sh->a, "%s is too large", t.words);
     good = good && bytes <= BYTES && trial_cost(&t) <= TERMS;
     for (size_t k = 0; good && k < sh->seen.n; k++)
         good = strcmp(sh->seen.v[k], t.words) != 0;
@@ -259,4 +264,9 @@ bool shapes_next(struct shapes *sh, word_list *values)
         }
     }
     return false;
+}
+
+const char *shapes_refused(const struct shapes *sh)
+{
+    return sh->refused ? sh->refused : "there are none";
 }

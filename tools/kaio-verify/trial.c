@@ -94,7 +94,7 @@ static void add_row(struct trial *t, const struct row *base, const char *fill)
     s->stop |= s->opt->fail_fast && row.status != ROW_PASS && row.status != ROW_SKIP;
 }
 
-static const char *first_message(const struct diags *d)
+const char *trial_first_message(const struct diags *d)
 {
     for (size_t k = 0; k < d->list.n; k++)
         if (d->list.v[k].level == DIAG_ERROR)
@@ -107,7 +107,7 @@ void trial_error(struct trial *t, int status, const char *fill)
     struct session *s = t->k->s;
     progress_clear(&s->progress);
     cli_report(s->cli, t->d);
-    const char *why = arena_strdup(s->a, first_message(t->d));
+    const char *why = arena_strdup(s->a, trial_first_message(t->d));
     add_row(t, &(struct row){.status = ROW_ERROR, .why = why}, fill);
     session_worse(s, status);
 }
@@ -258,12 +258,11 @@ static bool fill_inputs(struct trial *t, enum fill_kind kind, unsigned halve)
 static struct ref *reference(struct trial *t, enum fill_kind kind)
 {
     const struct options *o = t->k->s->opt;
-    struct ref_options ro = {
-        .threads = o->threads, .sample = o->sample, .seed = o->seed, .interrupted = o->interrupted};
-    if (o->depth >= 0)
-        ro.depth = (uint64_t)o->depth;
-    else if (!run_depth(t->run, &ro.depth))
-        return NULL;
+    struct ref_options ro = {.threads = o->threads,
+                             .sample = o->sample,
+                             .seed = o->seed,
+                             .depth = t->depth,
+                             .interrupted = o->interrupted};
     for (unsigned halve = 0;; halve++) {
         struct diags *d = diags_new(t->a);
         if (!fill_inputs(t, kind, halve))
@@ -271,7 +270,7 @@ static struct ref *reference(struct trial *t, enum fill_kind kind)
         struct ref *ref = ref_evaluate(t->a, &t->in, &ro, d);
         if (ref)
             return ref;
-        if (halve < 32 && strstr(first_message(d), "outside 0..") && !*o->interrupted)
+        if (halve < 32 && strstr(trial_first_message(d), "outside 0..") && !*o->interrupted)
             continue;
         for (size_t i = 0; i < d->list.n; i++)
             diag_error(t->d, d->list.v[i].span, "%s", d->list.v[i].text);
@@ -327,7 +326,8 @@ static bool execute(struct trial *t, const char *fill)
     }
     progress_clear(&s->progress);
     cli_report(s->cli, t->d);
-    add_row(t, &(struct row){.status = ROW_FAIL, .why = arena_strdup(s->a, first_message(t->d))},
+    add_row(t,
+            &(struct row){.status = ROW_FAIL, .why = arena_strdup(s->a, trial_first_message(t->d))},
             fill);
     return false;
 }
@@ -420,7 +420,8 @@ static void no_reference(struct trial *t, const char *fill)
 {
     struct session *s = t->k->s;
     if (t->random && !*s->opt->interrupted)
-        skip(t, arena_printf(s->a, "the reference has no value: %s", first_message(t->d)), fill);
+        skip(t, arena_printf(s->a, "the reference has no value: %s", trial_first_message(t->d)),
+             fill);
     else
         trial_error(t, *s->opt->interrupted ? CLI_CHECK_FAILED : CLI_BAD_INPUT, fill);
 }
@@ -464,7 +465,8 @@ void trial_run(struct trial *t)
     struct session *s = t->k->s;
     s->progress.what = t->test;
     progress_step(&s->progress, s->rows.n);
-    if (!trial_bind(t)) {
+    t->depth = s->opt->depth >= 0 ? (uint64_t)s->opt->depth : 0;
+    if (!trial_bind(t) || (s->opt->depth < 0 && !run_depth(t->run, &t->depth))) {
         trial_error(t, CLI_BAD_INPUT, NULL);
         return;
     }

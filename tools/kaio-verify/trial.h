@@ -58,6 +58,7 @@ struct trial {
     const char *test, *words;      /* its name; how its values are named on the command line */
     struct run *run;
     struct ref_input in;
+    uint64_t depth; /* of the kernel's sums: struct ref_options */
     double seconds;
 };
 
@@ -74,9 +75,14 @@ void trial_run(struct trial *t);
 void trial_error(struct trial *t, int status, const char *fill);
 void trial_skip(struct trial *t, const char *why);
 
+/* The first error's text. */
+const char *trial_first_message(const struct diags *d);
+
 /* Random shapes for --shapes. */
 struct shapes *shapes_new(struct arena *a, struct kernel *k);
 /* The next one's values. False: there are no more. */
 bool shapes_next(struct shapes *sh, word_list *values);
+/* Why the last one that was tried is none. */
+const char *shapes_refused(const struct shapes *sh);
 
 #endif
