@@ -1,0 +1,159 @@
+# Rows held in registers: every way to share one, what is read beside them, and what schedules may say.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$KAIO_SRCDIR"
+    dir=$BATS_TEST_TMPDIR
+}
+
+# fixed SPEC TARGET 'r: 3, c: 5' [OPTION...]: verifies that one case, its dimensions fixed at emission
+fixed() {
+    local spec=$1 target=$2 dims=$3 d
+    shift 3
+    sed '/^cases:/,$d' "$spec" >"$dir/fixed.yaml"
+    printf 'cases:\n  c: {%s}\n' "$dims" >>"$dir/fixed.yaml"
+    for d in ${dims//,/}; do
+        case $d in
+        *:) local name=${d%:} ;;
+        *) set -- "$@" -D "$name=$d" ;;
+        esac
+    done
+    kaio-verify --run -d cpu --check -t "$target" "$@" "$dir/fixed.yaml" >"$dir/out" && return
+    cat "$dir/out"
+    return 1
+}
+
+plan() { # SPEC OPTION...: what --explain says of the first entry
+    kaio-emit --explain "${@:2}" "$1" | grep ' elements in a vector'
+}
+
+@test "what is read and computed beside a row is right, under every check" {
+    for f in in_place neighbours masks wide; do
+        for target in sm_70 sm_80 sm_90; do
+            run -0 kaio-verify --run -d cpu --check -t $target tests/data/rows/$f.yaml
+        done
+        kaio-emit --explain tests/data/rows/$f.yaml | grep -q 'strategy row'
+    done
+}
+
+@test "every column count on either side of a change of plan is right" {
+    for cols in 2 7 8 15 16 17 31 32 33 64 65 128 129 255 256 257 264 1000 1001 1023 1024; do
+        fixed specs/norm/softmax.yaml sm_80 "rows: 5, cols: $cols"
+        fixed specs/norm/layer_norm.yaml sm_90 "rows: 3, cols: $cols" -D T=f32
+    done
+    fixed tests/data/rows/masks.yaml sm_70 'rows: 5, cols: 200' -D T=i32
+}
+
+@test "every number of rows fits blocks of several" {
+    for rows in 2 3 4 5 15 16 17 33; do
+        fixed specs/norm/softmax.yaml sm_80 "rows: $rows, cols: 24"
+        fixed tests/data/rows/in_place.yaml sm_90 "rows: $rows, cols: 72"
+    done
+}
+
+@test "rows of a block, of a cluster, and read again" {
+    for cols in 4096 8200 20000; do
+        fixed specs/norm/softmax.yaml sm_90 "rows: 2, cols: $cols"
+        fixed tests/data/rows/in_place.yaml sm_80 "rows: 2, cols: $cols"
+        fixed specs/norm/layer_norm.yaml sm_90 "rows: 2, cols: $cols" -D T=f32
+    done
+    fixed specs/norm/layer_norm.yaml sm_90 'rows: 2, cols: 65536'
+    fixed specs/norm/add_rms_norm_quant.yaml sm_90 'rows: 1, cols: 32768'
+    fixed tests/data/rows/masks.yaml sm_90 'rows: 9, cols: 40000' --all
+    fixed specs/norm/log_softmax.yaml sm_80 'rows: 2, cols: 300000'
+}
+
+@test "columns known at launch only take the entry that fits them" {
+    sed '/^cases:/,$d' specs/norm/softmax.yaml >"$dir/any.yaml"
+    printf 'cases:\n' >>"$dir/any.yaml"
+    for cols in 2 100 128 129 136 1000 2047 2049 16384 16392 33001; do
+        printf '  c%d: {rows: 3, cols: %d}\n' $cols $cols >>"$dir/any.yaml"
+    done
+    for target in sm_70 sm_90; do
+        run -0 kaio-verify --run -d cpu --check -t $target "$dir/any.yaml"
+    done
+}
+
+@test "groups of channels: an index split where vectors do and do not cross it" {
+    for pixels in 3 7 8 49 64 125; do
+        fixed specs/norm/group_norm.yaml sm_80 "images: 2, groups: 3, channels: 8, pixels: $pixels"
+    done
+}
+
+@test "zeros, subnormals, infinities and NaN" {
+    for spec in softmax log_softmax logsumexp layer_norm rms_norm l2_normalize add_rms_norm_quant; do
+        fixed specs/norm/$spec.yaml sm_80 'rows: 9, cols: 40' --fill=edge
+        fixed specs/norm/$spec.yaml sm_90 'rows: 9, cols: 3' --fill=edge -D T=f32
+    done
+}
+
+@test "threads that share a row grow with it, up to a cluster" {
+    [[ $(plan specs/norm/softmax.yaml -D cols=512) == *' 32 threads for each row, 4 rows for each block, 2 vectors'* ]]
+    [[ $(plan specs/norm/softmax.yaml -D cols=16) == *' 1 threads for each row, 128 rows for each block'* ]]
+    [[ $(plan specs/norm/softmax.yaml -D cols=4096) == *' 128 threads for each row, 4 vectors'* ]]
+    [[ $(plan specs/norm/softmax.yaml -D cols=4096 -D rows=1) == *' 512 threads for each row, 1 vectors'* ]]
+    [[ $(plan specs/norm/layer_norm.yaml -D cols=32768) == *' as they were loaded'* ]]
+    [[ $(plan specs/norm/softmax.yaml -t sm_90 -D cols=65536) == *' in 4 blocks of a cluster'* ]]
+    [[ $(plan specs/norm/softmax.yaml -D cols=1000000) == *' 3 times over the row'* ]]
+}
+
+schedule() { # 'threads: 8' -> softmax so scheduled
+    sed "s/^compute:/schedule: {strategy: row, $1}\n&/" specs/norm/softmax.yaml >"$dir/s.yaml"
+}
+
+@test "a schedule says how threads share a row, and is told what can't be" {
+    for s in 'threads: 8' 'threads: 64' 'vectors: 3' 'threads: 32, rows: 2' 'threads: 64, cluster: 2' \
+        'threads: 512, vectors: 2'; do
+        schedule "$s"
+        fixed "$dir/s.yaml" sm_90 'rows: 5, cols: 520'
+    done
+    schedule 'threads: 48'
+    run -2 kaio-emit -D cols=512 "$dir/s.yaml"
+    [[ $output == *"'threads' is a power of two below 32, or a multiple of 32 up to 1024"* ]]
+    schedule 'threads: 8, rows: 3'
+    run -2 kaio-emit -D cols=512 "$dir/s.yaml"
+    [[ $output == *"'rows' is a power of two"* ]]
+    schedule 'threads: 8, rows: 2'
+    run -2 kaio-emit -D cols=512 "$dir/s.yaml"
+    [[ $output == *"2 rows of 8 threads are no block"* ]]
+    schedule 'threads: 64, vectors: 1'
+    run -2 kaio-emit -D cols=4096 "$dir/s.yaml"
+    [[ $output == *"the row has 512 vectors of 8 elements: 64 threads hold them in 8 vectors each"* ]]
+    schedule 'cluster: 2'
+    run -2 kaio-emit -D cols=4096 "$dir/s.yaml"
+    [[ $output == *"needs sm_90"* ]]
+    schedule 'threads: 64'
+    run -2 kaio-emit "$dir/s.yaml"
+    [[ $output == *"fix 'cols' with -D"* ]]
+    schedule 'block: 64'
+    run -2 kaio-emit -D cols=512 "$dir/s.yaml"
+    [[ $output == *"it takes: threads, vectors, rows, cluster"* ]]
+}
+
+@test "what rows can't be says why" {
+    spec() {
+        printf '%s\n' 'kernel: k' 'params:' '  x: in f32[n, m]' '  y: out f32[n, m]' \
+            'schedule: {strategy: row}' 'compute: |' "$@" >"$dir/k.yaml"
+        run -2 kaio-emit "$dir/k.yaml"
+    }
+    spec '  y[i, j] = x[i, j] + 1'
+    [[ $output == *'nothing is reduced'* ]]
+    spec '  s[i] = sum[k](x[i, k])' '  y[i, j] = x[i, j] - s[(i + 1) % n]'
+    [[ $output == *'differs between'* || $output == *'other rows'* ]]
+    spec '  y[i, j] = sum[k < m](x[i, k] * x[i, j])'
+    [[ $output == *'the reduction differs between the elements of a row that read it'* ]]
+}
+
+@test "ptxas keeps the library's rows in registers" {
+    command -v ptxas >/dev/null || skip "no ptxas"
+    for spec in softmax log_softmax logsumexp layer_norm rms_norm l2_normalize add_rms_norm \
+        add_rms_norm_quant; do
+        for cols in 512 1000 8192 32768 65536; do
+            for type in f16 f32; do
+                kaio-emit -t sm_90 -D T=$type -D cols=$cols specs/norm/$spec.yaml >"$dir/k.ptx"
+                ptxas -v -arch=sm_90 -o /dev/null "$dir/k.ptx" 2>&1 | grep -q ' 0 bytes spill stores' ||
+                    { echo "$spec $type $cols spills"; return 1; }
+            done
+        done
+    done
+}
