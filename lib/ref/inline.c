@@ -1,4 +1,4 @@
-/* Calls of functions of functions:. Their text is followed statement by statement: a declaration or an assignment gives a
+/* Calls of functions of functions: that are too long to be put in place of the call (lang/inline.c). Their text is followed statement by statement: a declaration or an assignment gives a
  * variable a value for what comes after it, an if makes a value of what either way returns. Loops can't be followed. */
 #include <config.h>
 
@@ -76,16 +76,18 @@ static struct lang_expr *implicit(struct compiler *c, struct lang_expr *e, enum 
     return cast;
 }
 
-/* lhs op= rhs as a value of lhs's type. */
+/* lhs op= rhs as a value of lhs's type. A shift has that type; other operators have rhs's. */
 static struct lang_expr *assigned(struct compiler *c, const struct lang_stmt *s)
 {
     if (!s->has_op)
         return s->rhs;
+    bool shift = s->op == OP_SHL || s->op == OP_SHR;
+    enum dtype type = shift ? s->lhs->type : s->rhs->type;
     struct lang_expr *e = ARENA_NEW(c->p->arena, struct lang_expr);
     *e = (struct lang_expr){
-        .kind = E_BINARY, .type = s->rhs->type, .span = s->span, .op = s->op, .nargs = 2};
+        .kind = E_BINARY, .type = type, .span = s->span, .op = s->op, .nargs = 2};
     e->args = ARENA_ARRAY(c->p->arena, 2, struct lang_expr *);
-    e->args[0] = implicit(c, s->lhs, s->rhs->type);
+    e->args[0] = implicit(c, s->lhs, type);
     e->args[1] = s->rhs;
     return implicit(c, e, s->lhs->type);
 }

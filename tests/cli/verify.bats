@@ -644,6 +644,35 @@ YAML
     # the reference of the one is that of the other
     kaio-run -d cpu <(kaio-emit <(sed '/^---/,$d' calls.yaml) 2>/dev/null) n=40 x=@normal:3 y=y.npy z=z.npy
     run -0 --separate-stderr kaio-verify --kernel=written_out calls.yaml x=@normal:3 z=z.npy
+    # too long to be written out in the equation
+    cat >long.yaml <<'YAML'
+kernel: lengthy
+params:
+  x: in f32[n]
+  ids: in i64[n]
+  y: out f32[n]
+  k: out i64[n]
+functions: |
+  f32 often(f32 a) {
+    f32 b = a;
+    b = b * b + a; b = b * b - a; b = b * b + a; b = b * b - 0.5f;
+    b = b * 0.5f + b * a; b = b * 0.5f + b * a; b = b * 0.5f + b * a; b = b * 0.5f + b * a;
+    b = b * 0.5f + b * a; b = b * 0.5f + b * a; b = b * 0.5f + b * a; b = b * 0.5f + b * a;
+    return b;
+  }
+  i64 bits(i64 a) {
+    i64 b = a;
+    b <<= 3u; b ^= a; b += b; b ^= b >> 2; b += b; b ^= b >> 5; b += b; b ^= b >> 3; b += b; b ^= b >> 7; b >>= 1u;
+    b += b; b ^= b >> 1; b += b; b ^= b >> 1;
+    return b;
+  }
+compute: |
+  y[i] = often(x[i])
+  k[i] = bits(ids[i])
+cases:
+  a: {n: 40}
+YAML
+    run -0 --separate-stderr kaio-verify --run -d cpu --fill=uniform long.yaml
     sed 's/f32 b = a;/f32 b = a; for (u32 i = 0; i < 3; i++) b = b * a;/' calls.yaml >loop.yaml
     run -2 kaio-verify --run -d cpu --kernel=calls loop.yaml
     [[ "$output" == *"the reference can't follow 'twice': it knows variables, if and return alone"* ]]
