@@ -50,11 +50,6 @@ struct map_bound {
     struct map_form form;
 };
 
-/* Several elements that one load brought. */
-struct map_piece {
-    struct cg_val v[MAP_LANES];
-};
-
 struct map_reader {
     uint32_t lanes, lane;
     const struct lang_symbol *shape; /* of the outputs */
@@ -70,7 +65,7 @@ struct map_reader {
     VEC(struct map_bound)
     bound; /* indices of intermediates that are being expanded, the outputs' first */
     VEC(struct map_need) needs; /* that were relied on */
-    VEC(struct map_piece) pieces;
+    VEC(struct cg_val *) pieces; /* several elements that one load brought */
     /* Answers reads from shared memory: f, the forms of the subscripts. False: not its. */
     bool (*read_tile)(struct cg *g, const struct lang_expr *e, const struct map_form *f,
                       struct cg_val *v);

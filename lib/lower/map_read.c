@@ -136,12 +136,13 @@ static const struct cg_val *piece(struct cg *g, const struct lang_symbol *t, str
     if (known < 0 && !load)
         return NULL;
     if (known < 0) {
-        struct map_piece *p = VEC_PUSH(g->a, &m->pieces);
-        known = (int32_t)m->pieces.n - 1;
-        cg_load_vector(g, t, at.base, at.offset, n, p->v);
+        struct cg_val *v = ARENA_ARRAY(g->a, n, struct cg_val);
+        known = (int32_t)m->pieces.n;
+        *VEC_PUSH(g->a, &m->pieces) = v;
+        cg_load_vector(g, t, at.base, at.offset, n, v);
         cg_remember(g, what, nkey, key, known);
     }
-    return m->pieces.v[known].v;
+    return m->pieces.v[known];
 }
 
 /* The lane's element of a read whose last subscript alone differs between lanes. */
