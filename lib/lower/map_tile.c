@@ -40,11 +40,25 @@ static bool same_tile(const struct map_tile *t, const struct access *a)
     return same;
 }
 
+/* Can no element of the outputs' shape be outside of it? What a condition guards may then be read all the same. */
+static bool is_inside(const struct map_tiling *t, const struct access *a)
+{
+    for (uint32_t i = 0; i < a->n; i++) {
+        uint32_t axis = 0;
+        while (axis < t->rank && !access_is_axis(a, i, axis))
+            axis++;
+        if (axis == t->rank || !inspect_same_expr(a->sym->dims[i], t->shape->dims[axis]))
+            return false;
+    }
+    return true;
+}
+
 static bool find(void *ctx, const struct access *a, const struct access_axes *axes)
 {
     struct map_tiling *t = ctx;
     uint32_t down = 0, across = 0;
-    if (a->n < 2 || a->guarded || a->loops || a->e->pad || dtype_bits(a->sym->type) < 8)
+    if (a->n < 2 || (a->guarded && !is_inside(t, a)) || a->loops || a->e->pad ||
+        dtype_bits(a->sym->type) < 8)
         return true;
     while (down + 1 < axes->nout && !access_is_axis(a, a->n - 1, down))
         down++;

@@ -12,7 +12,13 @@
 
 #include <stdio.h>
 
-enum { MOST_COST = 20000, MOST_STEPS = 200000, BLOCK = 256, MOST_WRAPPED = 100 };
+enum {
+    MOST_COST = 20000,
+    MOST_STEPS = 200000,
+    BLOCK = 256,
+    MOST_WRAPPED = 100,
+    MOST_UNROLLED = 25
+};
 
 /* ---- does it fit? --------------------------------------------------------------------------------- */
 
@@ -407,12 +413,16 @@ bool map_walk_lower(struct cg *g, const struct lower_plan *plan, struct map_vari
         {.part = "single", .lanes = w.least},
         {.part = "large", .lanes = w.least, .large = true},
     };
+    const uint32_t unroll = w.unroll;
     bool same = false;
     for (uint32_t i = 0; i < sizeof variants / sizeof *variants && !all->done; i++) {
         const struct variant *v = &variants[i];
         const bool again = (i == 1 && same) || (i == 3 && w.vector == w.least && all->n);
         const bool vain = v->wraps &&
                           (w.shape->rank == 1 || w.vector == w.least || w.cost > MOST_WRAPPED);
+        /* elements one at a time: as many in flight as a vector has, as far as that is little code */
+        w.unroll =
+            plan->unroll || v->large || v->lanes == w.vector || w.cost > MOST_UNROLLED ? unroll : 4;
         if (!again && !vain && !lower_variant(g, &w, &variants[i], all, &same))
             return false;
     }

@@ -96,6 +96,10 @@ kernel() {
     [ "$(grep -c 'st.shared.b32' k.ptx)" = 8 ] # words, transposed in registers
     [ "$(grep -c 'ld.shared.b32' k.ptx)" = 8 ]
     ! grep -q '@' k.ptx # the tiles are whole
+    # a condition does not matter where no element can be outside
+    kernel 'x: in f32[n, m]; f: in bool[m, n]; y: out f32[m, n]' 'y[j,k] = f[j,k] ? x[k,j] : 0' >k.yaml
+    kaio-emit k.yaml | sed '/^}/q' >k.ptx
+    [ "$(grep -c 'shared .align' k.ptx)" = 1 ]
     # an output that two transposes and plain reads make
     kernel 'p: in f32[n, m]; q: in f32[n, m]; r: in f32[m, n]; y: out f32[m, n]' \
         'y[j,k] = p[k,j] * q[k,j] + r[j,k] + p[k,j]' >k.yaml
