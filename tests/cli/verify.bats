@@ -752,3 +752,12 @@ YAML
     run -0 kaio-verify --run -d cpu --fill=normal --depth=6 deep.yaml n=5
     run -2 kaio-verify --golden --depth=6 deep.yaml deep.yaml
 }
+
+@test "repeat: so many times more" {
+    run -0 kaio-verify --run -d cpu --repeat=5 --fill=normal "$saxpy" n31
+    run -2 kaio-verify --run -d cpu --repeat=0 "$saxpy" n31
+    run -2 kaio-verify --run -d cpu --repeat=x "$saxpy" n31
+    kaio-emit "$specs/elementwise/relu.yaml" | sed 's/max.f32/min.f32/' >wrong.ptx
+    run -1 --separate-stderr kaio-verify --run -d cpu --repeat=3 --fill=exact --ptx=wrong.ptx "$specs/elementwise/relu.yaml" n=9
+    [[ "$output" == *"repeat: kaio-verify "*" --repeat=3 "* ]]
+}

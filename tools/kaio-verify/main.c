@@ -59,7 +59,8 @@ static const struct cli_option option_list[] = {
      "with all",
      "exact normal uniform edge extreme all", NULL},
     {OPT_SEED, "seed", "N", "of the random inputs (default 1)", NULL, NULL},
-    {OPT_REPEAT, "repeat", NULL, "run twice: the results must have the same bits", NULL, NULL},
+    {OPT_REPEAT, "repeat", "[N]",
+     "run N times more (default 1): the results must have the same bits", NULL, NULL},
     {OPT_CHECK, "check", "[LIST]",
      "run on the simulator; wrong accesses fail, too. LIST: of\nmemory,init,race,sync (default all "
      "of them)",
@@ -205,7 +206,7 @@ static void take_option(struct cli *cli, int id, struct options *o)
     case OPT_LIST: o->list = true; break;
     case OPT_FAIL_FAST: o->fail_fast = true; break;
     case OPT_SEED: o->seed = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
-    case OPT_REPEAT: o->repeat = true; break;
+    case OPT_REPEAT: o->repeat = cli->arg ? (uint64_t)cli_int(cli, 1, 1000000) : 1; break;
     case OPT_ALL: o->all = true; break;
     case OPT_CHECK: check(cli, o); break;
     case OPT_PTX: o->ptx = cli->arg; break;

@@ -51,7 +51,7 @@ static const char *repeat_command(const struct trial *t, const char *fill)
     if (o->all)
         buf_puts(&b, " --all");
     if (o->repeat)
-        buf_puts(&b, " --repeat");
+        buf_printf(&b, " --repeat=%llu", (unsigned long long)o->repeat);
     if (o->check)
         buf_printf(&b, " --check=%s", o->check_words);
     for (size_t i = 0; i < o->ndefine; i++)
@@ -353,12 +353,15 @@ static bool bit_stable(struct trial *t, const char *fill)
         before[i] = arena_alloc(t->a, p->result.bytes);
         memcpy(before[i], p->result.data, p->result.bytes);
     }
-    if (!execute(t, fill))
+    for (uint64_t k = 0; k < t->k->s->opt->repeat && !*t->k->s->opt->interrupted; k++) {
+        if (!execute(t, fill))
+            return false;
+        if (same_bits(t, before))
+            continue;
+        add_row(t, &(struct row){.status = ROW_FAIL, .why = "two runs gave different bits"}, fill);
         return false;
-    if (same_bits(t, before))
-        return true;
-    add_row(t, &(struct row){.status = ROW_FAIL, .why = "two runs gave different bits"}, fill);
-    return false;
+    }
+    return true;
 }
 
 /* ---- the verdict ------------------------------------------------------------------------------------------------- */

@@ -68,8 +68,9 @@ struct type_choice {  /* of --types */
 struct options {
     const char *device, *target;
     struct tolerance tolerance;
-    bool run, golden, repeat, all, list, fail_fast;
-    unsigned fills; /* bits by enum fill_kind; 0: chosen per spec */
+    bool run, golden, all, list, fail_fast;
+    unsigned fills;  /* bits by enum fill_kind; 0: chosen per spec */
+    uint64_t repeat; /* more runs, whose bits must be those of the first */
     uint64_t shapes, shapes_seed;
     size_t ntype;
     struct type_choice type[16];
