@@ -79,13 +79,36 @@ static struct cg_val rounds(struct cg *g, const struct reduce_form *f, const str
     return n;
 }
 
+/* The thread's vector among those of the lane loop, or, where threads are spread over all results, of all kept loops. */
+static void take_group(struct reduce *r)
+{
+    struct cg *g = r->g;
+    const struct reduce_plan *p = r->p;
+    r->number = cg_binary(g, OP_MUL, r->tile, cg_int(DT_I64, p->tx));
+    r->number = r->group = cg_binary(g, OP_ADD, r->number, cg_index(g, r->tx));
+    if (!p->is_spread || (p->total.is_known && p->groups.is_known && p->total.n == p->groups.n))
+        return;
+    struct cg_val n = count(g, p->groups);
+    if (r->f->loop[r->f->lane].is_narrow) {
+        n = cg_minmax(g, true, cg_convert(g, n, DT_U32), cg_int(DT_U32, 1));
+        cg_divmod(g, r->number, cg_index(g, n), &r->outer, &r->group);
+        return;
+    }
+    struct cg_val x = cg_value(DT_U64, cg_reg(g, r->number));
+    n = cg_value(DT_U64, cg_reg(g, n));
+    r->outer = cg_index(g, cg_binary(g, OP_DIV, x, n));
+    r->group = cg_index(g, cg_binary(g, OP_MOD, x, n));
+}
+
 /* The indices of the kept loops; of the lane loop, where it is kept, the thread's first. */
 static void take_indices(struct reduce *r)
 {
     struct cg *g = r->g;
     const struct reduce_form *f = r->f;
-    struct cg_val rest = r->outer;
     int first = -1;
+    if (r->p->is_column)
+        take_group(r);
+    struct cg_val rest = r->outer;
     for (uint32_t i = 0; i < f->nloop; i++)
         r->n[i] = rounds(g, f, &f->loop[i]);
     for (uint32_t i = 0; i < f->nkeptloop; i++)
@@ -110,8 +133,6 @@ static void take_indices(struct reduce *r)
     }
     if (!r->p->is_column)
         return;
-    r->group = cg_binary(g, OP_MUL, r->tile, cg_int(DT_I64, r->p->tx));
-    r->group = cg_binary(g, OP_ADD, r->group, cg_index(g, r->tx));
     struct cg_val at = cg_binary(g, OP_MUL, r->group, cg_int(DT_I64, r->p->lanes));
     if (f->loop[f->lane].is_narrow)
         at = cg_index(g, cg_convert(g, at, DT_U32));
@@ -119,13 +140,13 @@ static void take_indices(struct reduce *r)
 }
 
 /* Jumps where the thread's column is none. */
-static void skip_outside(struct reduce *r, struct cg_val groups, uint32_t label)
+static void skip_outside(struct reduce *r, uint32_t label)
 {
     struct cg *g = r->g;
-    int64_t n;
-    if (!r->p->is_column || (cg_is_const(groups, &n) && n % r->p->tx == 0))
+    struct amount n = r->p->is_spread ? r->p->total : r->p->groups;
+    if (!r->p->is_column || (n.is_known && n.n % r->p->tx == 0))
         return;
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, r->group, groups)), true, label);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, r->number, count(g, n))), true, label);
 }
 
 /* ---- parts ---------------------------------------------------------------------------------------- */
@@ -332,7 +353,7 @@ static void store(struct reduce *r, const struct lang_equation *eq, const struct
 }
 
 /* Everything is read before anything is written: an inout's old value may be among it. */
-static void finish(struct reduce *r, struct cg_val groups)
+static void finish(struct reduce *r)
 {
     struct cg *g = r->g;
     const struct lower_stage *s = r->f->stage;
@@ -341,8 +362,9 @@ static void finish(struct reduce *r, struct cg_val groups)
     } *out = ARENA_ARRAY(g->a, s->n, struct lane_values);
     struct cg_val tid = cg_special(g, SP_TID_X);
     g->exit_used = true;
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, tid, cg_int(DT_U32, r->p->tx))), true, g->exit);
-    skip_outside(r, groups, g->exit);
+    if (r->p->ty > 1)
+        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, tid, cg_int(DT_U32, r->p->tx))), true, g->exit);
+    skip_outside(r, g->exit);
     g->reduced = reduced;
     g->preloaded = false;
     for (uint32_t k = 0; k < r->p->width; k++) {
@@ -360,14 +382,15 @@ static void finish(struct reduce *r, struct cg_val groups)
 
 /* ---- entries -------------------------------------------------------------------------------------- */
 
-/* ENTRY_part, unlike every entry that there is or will be by a kernel's name. */
-static const char *free_name(struct cg *g, const char *entry, const char *part)
+/* ENTRY_part, or with a number behind it, unlike every entry that there is or will be by a kernel's name. */
+static const char *free_name(struct cg *g, const char *entry, const char *part, uint32_t i)
 {
-    const char *name = arena_printf(g->a, "%s_%s", entry, part);
-    for (size_t i = 0; i < g->nspecs; i++)
-        if (strcmp(g->specs[i]->name, name) == 0 || ptx_find_entry(g->module, name)) {
+    const char *name = i > 1 ? arena_printf(g->a, "%s_%s%u", entry, part, (unsigned)i)
+                             : arena_printf(g->a, "%s_%s", entry, part);
+    for (size_t k = 0; k < g->nspecs; k++)
+        if (strcmp(g->specs[k]->name, name) == 0 || ptx_find_entry(g->module, name)) {
             name = arena_printf(g->a, "%s_", name);
-            i = (size_t)-1; /* look again from the start */
+            k = (size_t)-1; /* look again from the start */
         }
     return name;
 }
@@ -379,11 +402,15 @@ static void explain(struct cg *g, const struct reduce_form *f, const struct redu
     lower_explain(g, "  %s: along %s %s, %u threads", p->entry,
                   f->loop[f->lane].is_reduced ? "the reduction," : "the results,",
                   f->loop[f->lane].n.text, (unsigned)p->block);
-    if (p->is_column)
+    if (p->is_spread)
+        lower_explain(g, " with results of their own");
+    else if (p->is_column)
         lower_explain(g, " as %u rows of a tile of %u results", (unsigned)p->ty,
                       (unsigned)(p->tx * p->width));
     lower_explain(g, ", %u x %u elements in flight for each%s%s\n", (unsigned)p->unroll,
                   (unsigned)p->lanes, p->when ? ", when " : "", p->when ? p->when : "");
+    if (p->is_spread)
+        return;
     if (is_one(p->split))
         lower_explain(g, "    a block for each %s: there is no more to do, or enough of them\n",
                       what);
@@ -412,7 +439,7 @@ static void lower_entry(struct cg *g, const struct reduce_form *f, const struct 
     uint32_t walked = cg_label(g, "walked");
     reduce_open_slots(&r);
     size_t mark = cg_scope_open(g);
-    skip_outside(&r, groups, walked);
+    skip_outside(&r, walked);
     reduce_walk(&r, groups, count(g, p->rows));
     cg_scope_close(g, mark);
     cg_place(g, walked);
@@ -421,7 +448,7 @@ static void lower_entry(struct cg *g, const struct reduce_form *f, const struct 
     reduce_block(&r);
     if (!is_one(p->split))
         join_blocks(&r);
-    finish(&r, groups);
+    finish(&r);
     g->read = NULL;
     g->reduced = NULL;
     g->read_ctx = NULL;
@@ -521,7 +548,8 @@ bool reduce_lower(struct cg *g, const struct lower_stage *s, const struct lower_
     for (uint32_t i = 0; i < n && !g->failed; i++) {
         if (both)
             v[i].when = v[i].when ? arena_printf(g->a, "%s && %s", few.text, v[i].when) : few.text;
-        v[i].entry = !i && !both ? s->entry : free_name(g, s->entry, both ? "split" : "any");
+        const char *part = both ? "split" : "any";
+        v[i].entry = !i && !both ? s->entry : free_name(g, s->entry, part, i);
         lower_entry(g, f, &v[i]);
         lower_depth(g, v[i].depth.text);
     }

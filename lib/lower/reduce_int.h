@@ -91,11 +91,13 @@ struct amount reduce_known(struct cg *g, int64_t n);
  * (columns), a block's tile is tx * lanes results wide and the rows share the work; else all threads share it. */
 struct reduce_plan {
     bool is_column;
+    bool is_spread; /* and all threads of all blocks have results of their own: ty is 1 */
     uint32_t block, lanes, unroll, tx, ty;
     uint32_t width;        /* results of a thread: lanes of columns, else 1 */
     uint32_t slots;        /* accumulators for each result of a thread while it reads */
     struct amount outer;   /* kept loops but the lane loop: blocks for each */
     struct amount tiles;   /* along the lane loop, where it is kept; else 1 */
+    struct amount total;   /* groups, of all kept loops together */
     struct amount groups;  /* lanes vectors along the lane loop */
     struct amount rows;    /* vectors to reduce, for each result or tile */
     struct amount split;   /* blocks that share them */
@@ -107,7 +109,7 @@ struct reduce_plan {
     const char *entry;
 };
 
-enum { REDUCE_VARIANTS = 4 };
+enum { REDUCE_VARIANTS = 6 };
 /* The variants in the order in which they are tried. False after an error. */
 bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
                  struct reduce_plan *v, uint32_t *n);
@@ -133,7 +135,9 @@ struct reduce {
     struct reduce_lanes *element; /* by read: of the vector at hand */
     bool is_loaded[REDUCE_READS];
     int32_t slot[REDUCE_RESULTS][REDUCE_LANES], slot_where[REDUCE_RESULTS][REDUCE_LANES];
-    struct cg_val part, split, tile, group; /* group: the thread's vector of the lane loop */
+    struct cg_val part, split, tile;
+    struct cg_val group;  /* columns: the thread's vector of the lane loop */
+    struct cg_val number; /* and what says whether there is one: below p->groups, or p->total */
     struct cg_val tx, ty;
     struct cg_val outer; /* the number of the block's result, or row of tiles */
     struct ptx_var *shared;

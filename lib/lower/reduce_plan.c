@@ -7,8 +7,17 @@
 
 /* BLOCKS: four of 256 threads, of up to 64 registers, for each of the 132 multiprocessors of an H100. The number must not
  * depend on the device: the order of the additions, and so the bits of the sums, do. FLIGHT: bytes that each thread
- * has on the way; 1024 threads with 128 cover the memory's latency twice. LINE: bytes of a row of a tile. */
-enum { BLOCK = 256, BLOCKS = 528, FLIGHT = 128, LINE = 128, SLOTS = 4, MOST_CODE = 3000 };
+ * has on the way; 1024 threads with 128 cover the memory's latency twice. LINE: bytes of a row of a tile. SPREAD: threads that
+ * keep the machine busy without sharing anything. */
+enum {
+    SPREAD = 65536,
+    BLOCK = 256,
+    BLOCKS = 528,
+    FLIGHT = 128,
+    LINE = 128,
+    SLOTS = 4,
+    MOST_CODE = 3000
+};
 
 struct amount reduce_known(struct cg *g, int64_t n)
 {
@@ -143,17 +152,23 @@ static void choose_blocks(struct cg *g, const struct reduce_form *f, const struc
         else if (i != f->lane)
             p->outer = product(g, p->outer, f->loop[i].n);
     }
-    if (p->is_column)
+    p->total = product(g, p->outer, p->groups);
+    if (p->is_spread) { /* a tile of any results, one after the other */
+        p->outer = reduce_known(g, 1);
+        p->tiles = ceiling(g, p->total, p->tx);
+    } else if (p->is_column) {
         p->tiles = ceiling(g, p->groups, p->tx);
+    }
     struct amount results = product(g, p->outer, p->tiles);
     /* each block all accesses of its threads once, or more */
     uint32_t least = p->ty * p->unroll;
-    struct amount most = reduce_known(g, want->split);
-    if (!want->split)
+    struct amount most = reduce_known(g, p->is_spread ? 1 : want->split);
+    if (!most.n)
         most = reduce_amount(g, "ceil_div(%u, max(1, %s))", (unsigned)BLOCKS, results.text);
-    p->split = want->split ? most
-                           : reduce_amount(g, "clamp(ceil_div(%s, %u), 1, %s)", p->rows.text,
-                                           (unsigned)least, most.text);
+    p->split = most.is_known && most.n == 1 ? most
+               : want->split                ? most
+                             : reduce_amount(g, "clamp(ceil_div(%s, %u), 1, %s)", p->rows.text,
+                                             (unsigned)least, most.text);
     p->blocks = product(g, results, p->split);
     /* where several blocks share a result there are fewer than BLOCKS of these */
     p->sharing = p->blocks.is_known || want->split
@@ -162,18 +177,22 @@ static void choose_blocks(struct cg *g, const struct reduce_form *f, const struc
     p->depth = depth_of(g, p, most);
 }
 
+/* tx 0: every thread has results of its own. */
 static struct reduce_plan variant(struct cg *g, const struct reduce_form *f,
                                   const struct lower_plan *want, uint32_t lanes, uint32_t tx)
 {
     struct reduce_plan p = {.is_column = !f->loop[f->lane].is_reduced, .lanes = lanes};
     p.block = want->block ? want->block : BLOCK;
-    p.tx = p.is_column ? tx : 1;
+    p.is_spread = tx == 0;
+    p.tx = p.is_spread ? p.block : p.is_column ? tx : 1;
     if (p.is_column && want->tile)
         p.tx = want->tile;
     while (p.block % p.tx) /* 96 threads are no rows of 64 */
         p.tx /= 2;
     p.ty = p.block / p.tx;
     p.unroll = choose_unroll(f, want, lanes);
+    if (p.is_spread && !want->unroll && p.unroll > 4) /* there are twice the threads */
+        p.unroll = 4;
     p.width = p.is_column ? lanes : 1;
     p.slots = p.is_column ? lanes : lanes < SLOTS ? lanes : SLOTS;
     p.has_tail = lanes > 1 && is_flat(f);
@@ -189,45 +208,79 @@ static uint32_t choose_tile(const struct reduce_form *f, uint32_t lanes)
     const struct amount *n = &f->loop[f->lane].n;
     uint32_t tx = 1;
     unsigned bytes = lanes * (f->widest ? f->widest : 32) / 8;
-    while (tx < 32 && tx * (bytes ? bytes : 1) < LINE)
+    unsigned line = lanes > 1 ? LINE : LINE / 2; /* less, where there may be few columns */
+    while (tx < 32 && tx * (bytes ? bytes : 1) < line)
         tx *= 2;
     while (n->is_known && tx > 1 && tx / 2 * (int64_t)lanes >= n->n)
         tx /= 2;
     return tx;
 }
 
+/* Adds the variant for all sizes, or for those that the text says, unless it is known not to be for them. False: what
+ * follows is for no sizes. */
+static bool add(struct cg *g, struct reduce_plan *v, uint32_t *n, struct reduce_plan p,
+                const char *when)
+{
+    struct amount holds = reduce_amount(g, "%s", when);
+    if (holds.is_known && !holds.n)
+        return true;
+    p.when = holds.is_known ? NULL : when;
+    if (!p.when && *n)
+        p.when = "true";
+    v[(*n)++] = p;
+    return !holds.is_known;
+}
+
+/* Columns: results enough for every thread to have its own; tiles of them; and the same where they are not whole
+ * vectors. */
+static void add_columns(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
+                        struct reduce_plan *v, uint32_t *n, uint32_t lanes)
+{
+    const struct amount *across = &f->loop[f->lane].n;
+    bool asked = want->tile || want->split;
+    while (across->is_known && across->n % lanes)
+        lanes /= 2;
+    for (;;) {
+        const char *whole =
+            lanes > 1 ? arena_printf(g->a, "%s %% %u == 0", factor(g, *across), (unsigned)lanes)
+                      : "true";
+        struct reduce_plan spread = variant(g, f, want, lanes, 0);
+        if (!asked && !add(g, v, n, spread,
+                           arena_printf(g->a, "%s%s%s >= %d", lanes > 1 ? whole : "",
+                                        lanes > 1 ? " && " : "", spread.total.text, SPREAD)))
+            return;
+        if (!add(g, v, n, variant(g, f, want, lanes, choose_tile(f, lanes)), whole) || lanes == 1)
+            return;
+        lanes = 1;
+    }
+}
+
 bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
                  struct reduce_plan *v, uint32_t *n)
 {
     const struct amount *across = &f->loop[f->lane].n;
-    uint32_t lanes = choose_lanes(f, want);
+    uint32_t lanes = choose_lanes(f, want), block = want->block ? want->block : BLOCK;
     bool column = !f->loop[f->lane].is_reduced;
     *n = 0;
     if (want->tile && !column)
         return cg_error(g, want->tile_span,
                         "'tile' is for results that lie side by side in memory; here the reduction "
                         "itself runs along the memory");
-    uint32_t block = want->block ? want->block : BLOCK;
     if (want->tile > block || (want->tile && block % want->tile))
         return cg_error(g, want->tile_span,
                         "%u threads can't be rows of %u: 'tile' must divide 'block'",
                         (unsigned)block, (unsigned)want->tile);
-    if (is_flat(f) || lanes == 1 || across->is_known) {
-        while (!is_flat(f) && across->is_known && across->n % lanes)
-            lanes /= 2;
-        v[(*n)++] = variant(g, f, want, lanes, choose_tile(f, lanes));
+    if (column) {
+        add_columns(g, f, want, v, n, lanes);
         return true;
     }
-    v[*n] = variant(g, f, want, lanes, choose_tile(f, lanes));
-    v[(*n)++].when = column
-                         ? arena_printf(g->a, "%s %% %u == 0 && %s >= %u", factor(g, *across),
-                                        (unsigned)lanes, across->text, (unsigned)lanes * 4)
-                         : arena_printf(g->a, "%s %% %u == 0", factor(g, *across), (unsigned)lanes);
-    if (column && !want->tile) {
-        v[*n] = variant(g, f, want, 1, 8);
-        v[(*n)++].when = arena_printf(g->a, "%s <= 8", across->text);
-    }
-    v[*n] = variant(g, f, want, 1, 32);
-    v[(*n)++].when = "true";
+    while (!is_flat(f) && across->is_known && across->n % lanes)
+        lanes /= 2;
+    const char *whole =
+        is_flat(f) || lanes == 1
+            ? "true"
+            : arena_printf(g->a, "%s %% %u == 0", factor(g, *across), (unsigned)lanes);
+    if (add(g, v, n, variant(g, f, want, lanes, 1), whole))
+        add(g, v, n, variant(g, f, want, 1, 1), "true");
     return true;
 }
