@@ -4,6 +4,7 @@ nobase_dist_spec_DATA = \
 	specs/elementwise/add.yaml \
 	specs/elementwise/addcmul.yaml \
 	specs/elementwise/bias_add.yaml \
+	specs/elementwise/channel_bias.yaml \
 	specs/elementwise/clamp_scale.yaml \
 	specs/elementwise/gelu.yaml \
 	specs/elementwise/gelu_tanh.yaml \
@@ -70,6 +71,7 @@ nobase_dist_spec_DATA = \
 	specs/reduce/mean.yaml \
 	specs/reduce/min_max.yaml \
 	specs/reduce/norm2.yaml \
+	specs/reduce/norms.yaml \
 	specs/reduce/row_sum.yaml \
 	specs/reduce/sum_all.yaml \
 	specs/reduce/sum_middle.yaml \
