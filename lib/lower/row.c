@@ -128,12 +128,18 @@ static uint64_t ceil_div(uint64_t x, uint64_t y)
     return (x + y - 1) / y;
 }
 
-/* More threads for each of few rows, so that the machine is not left idle. */
-static void spread(struct row_plan *p, uint64_t rows, uint64_t vectors)
+/* More threads for each of few rows, and more multiprocessors, so that the machine is not left idle. */
+static void spread(struct row_plan *p, uint64_t rows, uint64_t vectors, bool clusters)
 {
-    while (p->threads >= 16 && p->threads <= MOST / 2 && rows * p->threads * p->cluster < MACHINE &&
-           (uint64_t)p->threads * p->cluster < vectors)
-        p->threads *= 2;
+    while (p->threads >= 16 && rows * p->threads * p->cluster < MACHINE) {
+        uint64_t sharing = (uint64_t)p->threads * p->cluster;
+        if (clusters && p->threads >= 256 && p->cluster < MOST_CLUSTER && vectors >= 4 * sharing)
+            p->cluster *= 2;
+        else if (p->threads <= MOST / 2 && vectors > sharing)
+            p->threads *= 2;
+        else
+            break;
+    }
 }
 
 /* Are there many values for each thread? */
@@ -167,8 +173,8 @@ static struct row_plan plan_for(const struct row *row, const struct sizes *s)
     else
         threads = ceil_div(threads, 32) * 32;
     p.held = held;
-    uint32_t most = is_wide(row, &p) || (p.packed && threads > LONG_BLOCK) ? LONG_BLOCK / 2
-                                                                           : LONG_BLOCK;
+    /* one block as long as it can, be it the only one of its multiprocessor */
+    uint64_t most = is_wide(row, &p) ? LONG_BLOCK / 2 : threads > MOST ? LONG_BLOCK : MOST;
     while (clusters && threads > most && p.cluster < MOST_CLUSTER) {
         p.cluster *= 2;
         threads = ceil_div(ceil_div(vectors, (uint64_t)held * p.cluster), 32) * 32;
@@ -179,7 +185,7 @@ static struct row_plan plan_for(const struct row *row, const struct sizes *s)
         return looped_plan(p.vector);
     p.threads = (uint32_t)threads;
     if (s->nrows > 0)
-        spread(&p, (uint64_t)s->nrows, vectors);
+        spread(&p, (uint64_t)s->nrows, vectors, clusters);
     p.held = (uint32_t)ceil_div(vectors, (uint64_t)p.threads * p.cluster);
     if (p.threads <= 32)
         p.rows = BLOCK / p.threads;

@@ -72,7 +72,6 @@ void row_begin(struct row_gen *r, struct cg_val total)
         /* clusters are of neighbours */
         struct cg_val n = cg_binary(g, OP_DIV, cta, cg_int(DT_U32, p->cluster));
         struct cg_val rank = cg_binary(g, OP_MOD, cta, cg_int(DT_U32, p->cluster));
-        PTX0(&g->b, "barrier.cluster.arrive.aligned");
         rank = cg_binary(g, OP_MUL, rank, cg_int(DT_U32, p->threads));
         r->thread = column_number(r, cg_binary(g, OP_ADD, rank, tid));
         r->number = cg_index(g, n);
@@ -241,7 +240,7 @@ static void load(struct row_gen *r, struct row_slot *s, uint32_t vec)
         return;
     bool constant = s->sym->kind == SYM_BUFFER && s->sym->mode == MODE_IN;
     struct cg_place_of at = place_of(r, s->sym, s->base, vec);
-    at.hint = s->shared || r->plan.looped ? NULL : ".L1::no_allocate";
+    at.hint = s->shared ? ".L1::evict_last" : r->plan.looped ? NULL : ".L1::no_allocate";
     s->is_loaded[vec] = true;
     if (s->words)
         cg_load_words(r->g, DT_U32, constant, at, s->words, s->word + (size_t)vec * s->words);

@@ -1,9 +1,10 @@
 /* Reductions over a row: by thread, by warp, between the warps of a block, and between the blocks of a cluster.
  *
  * A thread keeps several accumulators, so that one need not wait for another. What they come to is folded over the lanes
- * of a warp by pairs that differ in one bit; then each warp leaves its result in shared memory (of all blocks of a
- * cluster), and after one barrier every warp folds all of them for itself. The reductions of a level share that
- * barrier, and each level has shared memory of its own, so that no second one is needed. The order is fixed.
+ * of a warp by pairs that differ in one bit; then each warp leaves its result in shared memory, and after one barrier
+ * every warp folds all of them for itself. In a cluster the first warp does, leaves the block's result in the memory of
+ * every block, and after a barrier of the cluster every warp folds those. The reductions of a level share the
+ * barriers, and each level has shared memory of its own, so that no more are needed. The order is fixed.
  */
 #include <config.h>
 
@@ -288,7 +289,6 @@ struct area {
 struct exchange {
     struct row_fold *f;
     struct area area[ROW_REDUCES];
-    uint32_t warps; /* that share a row, of one block; 0: known at launch, at most 32 */
     uint32_t slots; /* of an area */
     const struct ptx_var *var;
 };
@@ -298,27 +298,26 @@ static uint32_t slot_bytes(enum dtype t)
     return dtype_bits(t) == 64 ? 8 : 4;
 }
 
-static void lay_out(struct exchange *x)
+static struct exchange lay_out(struct row_fold *f, const char *name, uint32_t slots)
 {
-    struct row_gen *r = x->f->r;
+    struct row_gen *r = f->r;
     struct cg *g = r->g;
-    const struct row_plan *p = &r->plan;
+    struct exchange x = {.f = f, .slots = slots};
     uint32_t bytes = 0;
-    x->warps = p->threads / LANES;
-    x->slots = x->warps ? x->warps * p->cluster * p->rows : LANES;
-    for (uint32_t i = 0; i < x->f->n; i++) {
-        struct area *a = &x->area[i];
-        a->size = slot_bytes(type_of(x->f->reduce[i]));
+    for (uint32_t i = 0; i < f->n; i++) {
+        struct area *a = &x.area[i];
+        a->size = slot_bytes(type_of(f->reduce[i]));
         a->at = bytes;
-        bytes += (a->size * x->slots + 15) / 16 * 16;
+        bytes += (a->size * slots + 15) / 16 * 16;
         a->where = bytes;
-        if (is_arg(x->f->reduce[i]))
-            bytes += (slot_bytes(r->ct) * x->slots + 15) / 16 * 16;
+        if (is_arg(f->reduce[i]))
+            bytes += (slot_bytes(r->ct) * slots + 15) / 16 * 16;
     }
     size_t from = g->func->items.n;
-    x->var = ptx_array_new(&g->b, PTX_SHARED, arena_printf(g->a, "$level%u", x->f->level), PTX_B64,
-                           16, bytes / 8);
-    cg_to_prologue(g, from, 3000000 + x->f->level);
+    x.var = ptx_array_new(&g->b, PTX_SHARED, arena_printf(g->a, "$%s%u", name, f->level), PTX_B64,
+                          16, bytes / 8);
+    cg_to_prologue(g, from, 3000000 + f->level);
+    return x;
 }
 
 static struct ptx_operand in_memory(struct cg *g, struct cg_val *v)
@@ -328,13 +327,12 @@ static struct ptx_operand in_memory(struct cg *g, struct cg_val *v)
     return ptx_r(cg_reg(g, *v));
 }
 
-static void put(struct exchange *x, int32_t pred, int32_t base, uint32_t at, struct cg_val v)
+static void put(struct cg *g, const char *space, int32_t pred, int32_t base, uint32_t at,
+                struct cg_val v)
 {
-    struct cg *g = x->f->r->g;
     char m[40];
     struct ptx_operand reg = in_memory(g, &v);
-    snprintf(m, sizeof m, "st.shared%s.%s", x->f->r->plan.cluster > 1 ? "::cluster" : "",
-             cg_bits_suffix(v.type));
+    snprintf(m, sizeof m, "st.%s.%s", space, cg_bits_suffix(v.type));
     ptx_emit(&g->b, pred, false, m, PTX_ARGS(ptx_mem(base, at), reg));
 }
 
@@ -343,43 +341,20 @@ static int32_t base_of(struct exchange *x)
     return CG(x->f->r->g, PTX_B32, "mov.u32", ptx_sym(x->var));
 }
 
-/* Each warp leaves its results: its first lane does, or in a cluster one lane for each block. */
-static void leave(struct exchange *x, const struct row_part *part)
+/* Stores results in slot `slot`, of the areas that begin at base, where pred holds. */
+static void leave(struct exchange *x, const char *space, int32_t pred, struct cg_val base,
+                  struct cg_val slot, const struct row_part *part)
 {
-    struct row_gen *r = x->f->r;
-    struct cg *g = r->g;
-    uint32_t blocks = r->plan.cluster;
-    struct cg_val lane = cg_special(g, SP_LANEID), warp = cg_special(g, SP_WARPID);
-    int32_t pred = cg_reg(g, cg_binary(g, OP_LT, lane, cg_int(DT_U32, blocks)));
-    struct cg_val base = cg_value(DT_U32, base_of(x));
-    if (blocks > 1) {
-        int32_t rank = CG(g, PTX_B32, "mov.u32", ptx_special(PTX_SR_CLUSTER_CTARANK));
-        struct cg_val first =
-            cg_binary(g, OP_MUL, cg_value(DT_U32, rank), cg_int(DT_U32, x->warps));
-        warp = cg_binary(g, OP_ADD, warp, first);
-        /* lanes without a block of their own do not store */
-        struct cg_val to = cg_minmax(g, false, lane, cg_int(DT_U32, blocks - 1));
-        base = cg_value(DT_U32, CG(g, PTX_B32, "mapa.shared::cluster.u32", base.op, to.op));
-    }
+    struct cg *g = x->f->r->g;
     for (uint32_t i = 0; i < x->f->n; i++) {
         const struct area *a = &x->area[i];
-        struct cg_val to = cg_binary(g, OP_MUL, warp, cg_int(DT_U32, a->size));
-        put(x, pred, cg_reg(g, cg_binary(g, OP_ADD, base, to)), a->at, part[i].v);
+        struct cg_val to = cg_binary(g, OP_MUL, slot, cg_int(DT_U32, a->size));
+        put(g, space, pred, cg_reg(g, cg_binary(g, OP_ADD, base, to)), a->at, part[i].v);
         if (!is_arg(x->f->reduce[i]))
             continue;
-        to = cg_binary(g, OP_MUL, warp, cg_int(DT_U32, slot_bytes(r->ct)));
-        put(x, pred, cg_reg(g, cg_binary(g, OP_ADD, base, to)), a->where, part[i].at);
+        to = cg_binary(g, OP_MUL, slot, cg_int(DT_U32, slot_bytes(x->f->r->ct)));
+        put(g, space, pred, cg_reg(g, cg_binary(g, OP_ADD, base, to)), a->where, part[i].at);
     }
-}
-
-static void meet(struct row_gen *r)
-{
-    if (r->plan.cluster == 1) {
-        PTX(&r->g->b, "bar.sync", ptx_imm(0));
-        return;
-    }
-    PTX0(&r->g->b, "barrier.cluster.arrive.aligned");
-    PTX0(&r->g->b, "barrier.cluster.wait.aligned");
 }
 
 static struct cg_val from_memory(struct cg *g, enum dtype t, int32_t reg)
@@ -483,29 +458,74 @@ static struct row_part get_lanes(struct exchange *x, uint32_t i, int32_t base, s
     return butterfly(g, d, sum, span);
 }
 
+/* Folds the results of n slots from `first` on; n 0: of as many as the block has warps. */
+static void fold_slots(struct exchange *x, struct cg_val first, uint32_t n, struct row_part *part)
+{
+    struct cg *g = x->f->r->g;
+    int64_t at;
+    int32_t base = base_of(x);
+    struct cg_val count = cg_int(DT_U32, n);
+    if (!n)
+        count = cg_binary(g, OP_SHR, cg_special(g, SP_NTID_X), cg_int(DT_U32, 5));
+    for (uint32_t i = 0; i < x->f->n; i++)
+        part[i] = n && n <= FEW && cg_is_const(first, &at)
+                      ? get_few(x, i, base, n)
+                      : get_lanes(x, i, base, first, count, n ? n : LANES);
+}
+
+/* Between the blocks of a cluster: the first warp leaves what the block's warps have left in the memory of every block.
+ * Its arrival releases that; what the others did, they did before the barrier that it was behind. */
+static void exchange_blocks(struct row_fold *f, struct exchange *x, struct row_part *part)
+{
+    struct row_gen *r = f->r;
+    struct cg *g = r->g;
+    const uint32_t blocks = r->plan.cluster, warps = r->plan.threads / LANES;
+    struct exchange y = lay_out(f, "cluster", blocks);
+    struct cg_val zero = cg_int(DT_U32, 0), lane = cg_special(g, SP_LANEID);
+    struct cg_val base = cg_value(DT_U32, base_of(&y));
+    struct cg_val others = cg_binary(g, OP_NE, cg_special(g, SP_WARPID), zero);
+    int32_t rank = CG(g, PTX_B32, "mov.u32", ptx_special(PTX_SR_CLUSTER_CTARANK));
+    int32_t pred = cg_reg(g, cg_binary(g, OP_LT, lane, cg_int(DT_U32, blocks)));
+    /* lanes without a block of their own do not store */
+    struct cg_val to = cg_minmax(g, false, lane, cg_int(DT_U32, blocks - 1));
+    base = cg_value(DT_U32, CG(g, PTX_B32, "mapa.shared::cluster.u32", base.op, to.op));
+    uint32_t rest = cg_label(g, "others"), all = cg_label(g, "arrived");
+    cg_jump_if(g, cg_reg(g, others), true, rest);
+    size_t mark = cg_scope_open(g);
+    fold_slots(x, zero, warps, part);
+    leave(&y, "shared::cluster", pred, base, cg_value(DT_U32, rank), part);
+    PTX0(&g->b, "barrier.cluster.arrive.release.aligned");
+    cg_jump(g, all);
+    cg_scope_close(g, mark);
+    cg_place(g, rest);
+    PTX0(&g->b, "barrier.cluster.arrive.relaxed.aligned");
+    cg_place(g, all);
+    PTX0(&g->b, "barrier.cluster.wait.acquire.aligned");
+    fold_slots(&y, zero, blocks, part);
+}
+
 static void exchange(struct row_fold *f, struct row_part *part)
 {
     struct row_gen *r = f->r;
     struct cg *g = r->g;
-    struct exchange x = {.f = f};
-    lay_out(&x);
-    if (r->plan.cluster > 1 && f->level == 0) /* since row_begin(): the other blocks run */
-        PTX0(&g->b, "barrier.cluster.wait.aligned");
-    leave(&x, part);
-    meet(r);
-    int32_t base = base_of(&x);
-    uint32_t n = x.warps * r->plan.cluster;
-    struct cg_val first = cg_int(DT_U32, 0), count = cg_int(DT_U32, n ? n : 0);
-    if (!n)
-        count = cg_binary(g, OP_SHR, cg_special(g, SP_NTID_X), cg_int(DT_U32, 5));
-    if (r->plan.rows > 1) /* the warps of a row are neighbours */
-        first = cg_binary(g, OP_MUL,
-                          cg_binary(g, OP_DIV, cg_special(g, SP_WARPID), cg_int(DT_U32, x.warps)),
-                          cg_int(DT_U32, x.warps));
-    for (uint32_t i = 0; i < f->n; i++)
-        part[i] = n && n <= FEW && r->plan.rows == 1
-                      ? get_few(&x, i, base, n)
-                      : get_lanes(&x, i, base, first, count, n ? n : LANES);
+    const struct row_plan *p = &r->plan;
+    uint32_t warps = p->threads / LANES;
+    struct cg_val zero = cg_int(DT_U32, 0), first = zero, warp = cg_special(g, SP_WARPID);
+    struct exchange x = lay_out(f, "level", warps ? warps * p->rows : LANES);
+    struct cg_val is_first = cg_binary(g, OP_EQ, cg_special(g, SP_LANEID), zero);
+    leave(&x, "shared", cg_reg(g, is_first), cg_value(DT_U32, base_of(&x)), warp, part);
+    if (p->cluster > 1 && f->level == 0) /* the other blocks run, as they have arrived once */
+        PTX0(&g->b, "barrier.cluster.wait.acquire.aligned");
+    PTX(&g->b, "bar.sync", ptx_imm(0));
+    if (p->cluster > 1) {
+        exchange_blocks(f, &x, part);
+        return;
+    }
+    if (p->rows > 1) { /* the warps of a row are neighbours */
+        struct cg_val n = cg_int(DT_U32, warps);
+        first = cg_binary(g, OP_MUL, cg_binary(g, OP_DIV, warp, n), n);
+    }
+    fold_slots(&x, first, warps, part);
 }
 
 void row_fold_end(struct row_fold *f)

@@ -55,6 +55,8 @@ void row_held(struct row_gen *r)
     place_vectors(r);
     row_load(r, ROW_ALL, false, 0, p->held);
     row_load_scalars(r);
+    if (p->cluster > 1) /* says that the block runs, while the loads are under way */
+        PTX0(&r->g->b, "barrier.cluster.arrive.relaxed.aligned");
     for (uint32_t n = 0; n < last; n++)
         level(r, n);
     if (r->row->in_place && p->threads && p->threads <= 32)
