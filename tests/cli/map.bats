@@ -165,3 +165,22 @@ kernel() {
     kaio-emit k.yaml | kaio-run -d cpu --check n=2 h=7 w=5 c=17 x=@normal y=y.npy
     kaio-verify k.yaml x=@normal y=y.npy n=2
 }
+
+@test "random subscripts, conditions and intermediates compute what they say" {
+    command -v python3 >/dev/null || skip "no python3"
+    python3 "$KAIO_SRCDIR/tests/kernels/maps.py" "${KAIO_SEED:-1}" 150 >random.yaml
+    kaio-emit --explain random.yaml 2>&1 | grep -c ': strategy map' >maps
+    [ "$(cat maps)" = 150 ]
+    for target in sm_70 sm_90; do
+        # some references are constant, which is no pass, but no failure either
+        kaio-verify --run -d cpu --check -t $target random.yaml >out 2>/dev/null || [ $? = 1 ]
+        ! grep -v '^PASS\|^MISTRUST\|^    repeat: ' out | grep -v ' passed, 0 failed, 0 skipped'
+        [ "$(grep -c '^PASS' out)" -ge 900 ]
+    done
+    for variant in '-D a=17 -D b=16 -D c=32' '-D c=40' '-D b=5'; do
+        # shellcheck disable=SC2086
+        kaio-emit $variant random.yaml >random.ptx 2>/dev/null
+        [ "$(grep -c '^//@ kernel: ' random.ptx)" = 150 ]
+    done
+    [ -z "$ptxas" ] || "$ptxas" -O1 -arch=sm_80 -o random.cubin random.ptx
+}
