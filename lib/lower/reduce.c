@@ -152,14 +152,14 @@ static void skip_outside(struct reduce *r, uint32_t label)
 /* ---- parts ---------------------------------------------------------------------------------------- */
 
 struct part_values {
-    struct reduce_value v[REDUCE_RESULTS][REDUCE_LANES];
+    struct reduce_value v[REDUCE_LANES];
 };
 
 struct parts {
     struct reduce *r;
     const struct lang_symbol *v[REDUCE_RESULTS], *where[REDUCE_RESULTS];
     struct reduce_sweep *s;
-    struct part_values *x; /* by step of the batch */
+    struct part_values *x[REDUCE_UNROLL]; /* by step of the batch: by result */
     struct cg_val at[REDUCE_UNROLL];
 };
 
@@ -233,7 +233,7 @@ static void load_part(void *ctx, uint32_t u)
             const struct lang_symbol *t = where ? q->where[i] : q->v[i];
             cg_load_words(g, t->type, false, part_place(r, t, block), r->p->width, v);
             for (uint32_t k = 0; k < r->p->width; k++)
-                *(where ? &q->x[u].v[i][k].where : &q->x[u].v[i][k].v) = v[k];
+                *(where ? &q->x[u][i].v[k].where : &q->x[u][i].v[k].v) = v[k];
         }
 }
 
@@ -244,7 +244,7 @@ static void take_part(void *ctx, uint32_t u)
     for (uint32_t i = 0; i < r->f->nresult; i++)
         for (uint32_t k = 0; k < r->p->width; k++)
             reduce_set(r, i, k,
-                       reduce_meet(r->g, r->f->result[i], reduce_get(r, i, k), q->x[u].v[i][k]));
+                       reduce_meet(r->g, r->f->result[i], reduce_get(r, i, k), q->x[u][i].v[k]));
 }
 
 /* Adds one to the count of the blocks that have left their parts; jumps unless this is the last of them. */
@@ -294,7 +294,8 @@ static void join_blocks(struct reduce *r)
                              .take = take_part,
                              .ctx = &q};
     q.s = &s;
-    q.x = ARENA_ARRAY(g->a, s.unroll, struct part_values);
+    for (uint32_t u = 0; u < s.unroll; u++)
+        q.x[u] = ARENA_ARRAY(g->a, r->f->nresult, struct part_values);
     uint32_t left = cg_label(g, "left"), alone = cg_label(g, "alone");
     size_t mark = cg_scope_open(g);
     if (!p->split.is_known)

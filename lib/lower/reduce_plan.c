@@ -108,7 +108,8 @@ static uint32_t choose_unroll(const struct reduce_form *f, const struct lower_pl
                               uint32_t lanes)
 {
     unsigned bytes = f->bits * lanes / 8;
-    uint32_t u = want->unroll ? want->unroll : 8;
+    bool single = lanes == 1 && f->loop[f->lane].is_reduced; /* elements of which more fit */
+    uint32_t u = want->unroll ? want->unroll : single ? 16 : 8;
     while (!want->unroll && u > 1 && u * bytes > FLIGHT)
         u /= 2;
     while (u > 1 && u * lanes * f->weight > MOST_CODE)
@@ -191,7 +192,7 @@ static struct reduce_plan variant(struct cg *g, const struct reduce_form *f,
         p.tx /= 2;
     p.ty = p.block / p.tx;
     p.unroll = choose_unroll(f, want, lanes);
-    if (p.is_spread && !want->unroll && p.unroll > 4) /* there are twice the threads */
+    if (p.is_column && !want->unroll && p.unroll > 4) /* of whole vectors half as much is enough */
         p.unroll = 4;
     p.width = p.is_column ? lanes : 1;
     p.slots = p.is_column ? lanes : lanes < SLOTS ? lanes : SLOTS;

@@ -16,7 +16,7 @@ struct loaded {
 };
 
 struct step {
-    struct loaded loaded[REDUCE_READS];
+    struct loaded *loaded;         /* by read */
     struct cg_val at[REDUCE_AXES]; /* by loop */
 };
 
@@ -367,6 +367,8 @@ void reduce_walk(struct reduce *r, struct cg_val groups, struct cg_val rows)
     struct reduce_sweep s = {.unroll = p->unroll, .end = rows};
     struct thread t = {.r = r, .s = &s, .lanes = p->lanes};
     t.at = ARENA_ARRAY(g->a, p->unroll, struct step);
+    for (uint32_t u = 0; u < p->unroll; u++)
+        t.at[u].loaded = ARENA_ARRAY(g->a, r->f->nread + 1, struct loaded);
     r->element = ARENA_ARRAY(g->a, r->f->nread + 1, struct reduce_lanes);
     for (uint32_t i = 0; i < r->f->nread; i++) {
         const struct reduce_read *q = &r->f->read[i];

@@ -76,7 +76,7 @@ kernel() {
 @test "columns are read a line at a time, and rows shared by blocks" {
     kernel 'x: in f32[r, c]; s: out f32[c]' 's[j] = sum[i](x[i, j])' >k.yaml
     kaio-emit -D c=4096 k.yaml >k.ptx
-    grep -q 'grid: \[128 \* clamp(ceil_div(r, 256), 1, 5)\]' k.ptx
+    grep -q 'grid: \[128 \* clamp(ceil_div(r, 128), 1, 5)\]' k.ptx
     grep -q 'ld.global.nc.v4.f32' k.ptx
     ! grep -q 'ld.global.nc.f32' k.ptx
     grep -q 'st.global.v4.f32' k.ptx
