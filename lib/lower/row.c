@@ -162,11 +162,13 @@ static struct row_plan plan_for(const struct row *row, const struct sizes *s)
     struct row_plan p = {.vector = vector_for(row, s->ncols), .rows = 1, .cluster = 1};
     uint64_t vectors = (uint64_t)s->ncols / p.vector;
     bool clusters = row->g->target->sm >= 90;
-    uint32_t held = most_held(row, p.vector, FEW_VECTORS, &p.packed);
+    /* more of those that are narrower for the columns' sake, as many bytes */
+    uint32_t times = widest(row) / p.vector < 4 ? widest(row) / p.vector : 4;
+    uint32_t held = most_held(row, p.vector, FEW_VECTORS * times, &p.packed);
     if (vectors == 0)
         return looped_plan(p.vector);
     if (ceil_div(vectors, held) > LONG_BLOCK)
-        held = most_held(row, p.vector, MANY_VECTORS, &p.packed);
+        held = most_held(row, p.vector, MANY_VECTORS * times, &p.packed);
     uint64_t threads = ceil_div(vectors, held);
     if (vectors <= 32)
         threads = power_up(ceil_div(vectors, 2));

@@ -147,8 +147,8 @@ struct row_slot {
     struct cg_val base; /* flat index of the row's first element */
     bool shared;
     struct cg_val *v;    /* by vector and lane */
-    struct cg_val *word; /* packed: the words of 32 bits, by vector */
-    uint32_t words;      /* of a vector; 0: not packed */
+    struct cg_val *word; /* as loaded, 32 bits each, by vector */
+    uint32_t words;      /* of a vector; 0: they are not kept */
     bool is_loaded[ROW_HELD];
 };
 
@@ -192,6 +192,8 @@ void row_load(struct row_gen *r, uint32_t level, bool shared, uint32_t first, ui
 void row_forget(struct row_gen *r, bool shared);
 /* Takes the elements of a packed vector out of their words, for this level. */
 void row_unpack(struct row_gen *r, uint32_t level, uint32_t vec);
+/* The word that holds this lane's element of 16 bits, of the read e, and the next one's; -1: none does. */
+int32_t row_pair(struct row_gen *r, const struct lang_expr *e);
 void row_load_scalars(struct row_gen *r);
 /* Computes and stores the outputs of a vector; those of the row. */
 void row_store(struct row_gen *r, uint32_t vec);
@@ -213,6 +215,8 @@ struct row_fold {
     uint32_t level, n; /* how many */
     struct row_reduce *reduce[ROW_REDUCES];
     uint32_t ways; /* accumulators of each */
+    bool pairs
+        [ROW_REDUCES]; /* the first two hold the best of even and of odd elements of 16 bits each */
     int32_t value[ROW_REDUCES][ROW_WAYS], at[ROW_REDUCES][ROW_WAYS];
 };
 struct row_fold row_fold_begin(struct row_gen *r, uint32_t level);

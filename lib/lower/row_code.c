@@ -226,27 +226,12 @@ static struct row_slot *slot_of(struct row_gen *r, const struct lang_expr *e)
     *s = (struct row_slot){.sym = e->sym, .base = base, .shared = e->sym->rank == r->row->ncol};
     s->v = ARENA_ARRAY(r->g->a, (size_t)r->plan.held * r->plan.vector, struct cg_val);
     uint32_t bits = dtype_bits(e->sym->type);
-    if (r->plan.packed && !s->shared && bits <= 16 && bits * r->plan.vector >= 32) {
+    bool packed = r->plan.packed ? bits <= 16 : bits == 16;
+    if (packed && !s->shared && bits * r->plan.vector >= 32) {
         s->words = bits * r->plan.vector / 32;
         s->word = ARENA_ARRAY(r->g->a, (size_t)r->plan.held * s->words, struct cg_val);
     }
     return s;
-}
-
-/* What is read once leaves the first cache to what rows share. */
-static void load(struct row_gen *r, struct row_slot *s, uint32_t vec)
-{
-    if (s->is_loaded[vec])
-        return;
-    bool constant = s->sym->kind == SYM_BUFFER && s->sym->mode == MODE_IN;
-    struct cg_place_of at = place_of(r, s->sym, s->base, vec);
-    at.hint = s->shared ? ".L1::evict_last" : r->plan.looped ? NULL : ".L1::no_allocate";
-    s->is_loaded[vec] = true;
-    if (s->words)
-        cg_load_words(r->g, DT_U32, constant, at, s->words, s->word + (size_t)vec * s->words);
-    else
-        cg_load_words(r->g, s->sym->type, constant, at, r->plan.vector,
-                      s->v + (size_t)vec * r->plan.vector);
 }
 
 /* The same word by way of an operation with a 0 that only the launch knows, another one for each level: ptxas would
@@ -262,15 +247,45 @@ static int32_t word_for(struct row_gen *r, uint32_t level, int32_t word)
     return CG(g, PTX_B32, names[(level - 1) % 4], ptx_r(word), ptx_r(low));
 }
 
+static void unpack(struct row_gen *r, struct row_slot *s, uint32_t level, uint32_t vec)
+{
+    uint32_t per = s->words ? r->plan.vector / s->words : 0;
+    for (uint32_t k = 0; k < s->words; k++)
+        cg_unpack(r->g, s->sym->type, word_for(r, level, s->word[vec * s->words + k].op.reg), per,
+                  s->v + (size_t)vec * r->plan.vector + (size_t)k * per);
+}
+
 void row_unpack(struct row_gen *r, uint32_t level, uint32_t vec)
 {
-    for (uint32_t i = 0; i < r->nslot; i++) {
-        struct row_slot *s = &r->slot[i];
-        uint32_t per = s->words ? r->plan.vector / s->words : 0;
-        for (uint32_t k = 0; k < s->words; k++)
-            cg_unpack(r->g, s->sym->type, word_for(r, level, s->word[vec * s->words + k].op.reg),
-                      per, s->v + (size_t)vec * r->plan.vector + (size_t)k * per);
+    for (uint32_t i = 0; i < r->nslot && r->plan.packed; i++)
+        unpack(r, &r->slot[i], level, vec);
+}
+
+/* What is read once leaves the first cache to what rows share. */
+static void load(struct row_gen *r, struct row_slot *s, uint32_t vec)
+{
+    if (s->is_loaded[vec])
+        return;
+    bool constant = s->sym->kind == SYM_BUFFER && s->sym->mode == MODE_IN;
+    struct cg_place_of at = place_of(r, s->sym, s->base, vec);
+    at.hint = s->shared ? ".L1::evict_last" : r->plan.looped ? NULL : ".L1::no_allocate";
+    s->is_loaded[vec] = true;
+    if (!s->words) {
+        cg_load_words(r->g, s->sym->type, constant, at, r->plan.vector,
+                      s->v + (size_t)vec * r->plan.vector);
+        return;
     }
+    cg_load_words(r->g, DT_U32, constant, at, s->words, s->word + (size_t)vec * s->words);
+    if (!r->plan.packed)
+        unpack(r, s, 0, vec);
+}
+
+int32_t row_pair(struct row_gen *r, const struct lang_expr *e)
+{
+    const struct row_slot *s = slot_of(r, e);
+    if (!s->words || dtype_bits(s->sym->type) != 16 || !s->is_loaded[r->vec])
+        return -1;
+    return s->word[r->vec * s->words + r->lane / 2].op.reg;
 }
 
 void row_load(struct row_gen *r, uint32_t level, bool shared, uint32_t first, uint32_t last)

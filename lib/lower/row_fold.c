@@ -38,6 +38,30 @@ static enum dtype type_of(const struct row_reduce *d)
 /* argmax: no column yet; the identity's is 0 in the end, which is what comes of a row without a number in it. */
 enum { NOWHERE = -1 };
 
+/* The read of 16-bit floats along the row, in words of two, whose largest or smallest is wanted; or NULL. */
+static const struct lang_expr *pair_of(const struct row_gen *r, const struct row_reduce *d)
+{
+    const struct lang_expr *e = inspect_strip(d->e->args[0]);
+    bool best = d->e->reduce == RED_MAX || d->e->reduce == RED_MIN;
+    if (!best || r->g->target->sm < 80 || r->plan.vector < 2 || type_of(d) != DT_F32 ||
+        e->kind != E_INDEX || (e->type != DT_F16 && e->type != DT_BF16) ||
+        cg_is_defined(r->g, e->sym) || e->sym->rank == r->row->ncol ||
+        !row_is_along(r->row, e, d->env, d))
+        return NULL;
+    for (uint32_t i = 0; i < r->row->nread; i++)
+        if (r->row->read[i].e->sym == e->sym && r->row->read[i].scope == d)
+            return e;
+    return NULL;
+}
+
+/* Infinities in both halves. */
+static struct cg_val pair_identity(const struct lang_expr *e, enum lang_reduce how)
+{
+    int64_t half = e->type == DT_F16 ? 0x7c00 : 0x7f80;
+    half |= how == RED_MAX ? 0x8000 : 0;
+    return cg_int(DT_U32, half << 16 | half);
+}
+
 struct row_fold row_fold_begin(struct row_gen *r, uint32_t level)
 {
     struct cg *g = r->g;
@@ -47,10 +71,14 @@ struct row_fold row_fold_begin(struct row_gen *r, uint32_t level)
         struct row_reduce *d = &r->row->reduce[i];
         if (d->level != level)
             continue;
+        const struct lang_expr *pair = pair_of(r, d);
         f.reduce[f.n] = d;
-        for (uint32_t k = 0; k < f.ways; k++) {
-            f.value[f.n][k] = cg_new_mutable(g, type_of(d));
-            cg_move(g, f.value[f.n][k], cg_reduce_identity(g, d->e->reduce, type_of(d)));
+        f.pairs[f.n] = pair != NULL;
+        for (uint32_t k = 0; k < (pair ? 2 : f.ways); k++) {
+            f.value[f.n][k] = cg_new_mutable(g, pair ? DT_U32 : type_of(d));
+            cg_move(g, f.value[f.n][k],
+                    pair ? pair_identity(pair, d->e->reduce)
+                         : cg_reduce_identity(g, d->e->reduce, type_of(d)));
             if (is_arg(d)) {
                 f.at[f.n][k] = cg_new_mutable(g, r->ct);
                 cg_move(g, f.at[f.n][k], cg_int(r->ct, NOWHERE));
@@ -59,6 +87,25 @@ struct row_fold row_fold_begin(struct row_gen *r, uint32_t level)
         f.n++;
     }
     return f;
+}
+
+static void best_of_pairs(struct cg *g, int32_t pred, const struct row_reduce *d, enum dtype t,
+                          int32_t acc, int32_t word)
+{
+    char m[24];
+    snprintf(m, sizeof m, "%s.%sx2", d->e->reduce == RED_MAX ? "max" : "min", dtype_name(t));
+    ptx_emit(&g->b, pred, false, m, PTX_ARGS(ptx_r(acc), ptx_r(acc), ptx_r(word)));
+    cg_assigned(g, acc);
+}
+
+/* Two elements with one instruction, once for both. */
+static void take_pair(struct row_fold *f, uint32_t i, int32_t pred)
+{
+    struct row_gen *r = f->r;
+    const struct lang_expr *e = inspect_strip(f->reduce[i]->e->args[0]);
+    if (r->lane % 2 == 0)
+        best_of_pairs(r->g, pred, f->reduce[i], e->type, f->value[i][r->lane / 2 % 2],
+                      row_pair(r, e));
 }
 
 static void accumulate(struct cg *g, int32_t pred, const char *name, int32_t acc, struct cg_val v)
@@ -140,6 +187,11 @@ void row_fold_lane(struct row_fold *f, int32_t pred)
         bool floating = dtype_is_float(type_of(f->reduce[i]));
         size_t bound = row_bind(f->r, f->reduce[i]->env);
         cg_at(g, e->span);
+        if (f->pairs[i]) {
+            take_pair(f, i, pred);
+            g->bindings.n = bound;
+            continue;
+        }
         if (!accumulate_product(g, e, pred, acc) && !accumulate_falling(f, e, pred, acc)) {
             struct cg_val v = cg_expr(g, e->args[0]);
             switch (e->reduce) {
@@ -217,13 +269,23 @@ static struct cg_val place_of(struct row_gen *r, struct cg_val at)
 static struct row_part own_part(struct row_fold *f, uint32_t i)
 {
     struct row_part p[ROW_WAYS];
+    struct cg *g = f->r->g;
     const struct row_reduce *d = f->reduce[i];
+    if (f->pairs[i]) {
+        enum dtype t = inspect_strip(d->e->args[0])->type;
+        struct cg_val half[2];
+        best_of_pairs(g, -1, d, t, f->value[i][0], f->value[i][1]);
+        cg_unpack(g, t, f->value[i][0], 2, half);
+        for (int k = 0; k < 2; k++)
+            p[k].v = cg_convert(g, half[k], DT_F32);
+        return merge_all(g, d, p, 2);
+    }
     for (uint32_t k = 0; k < f->ways; k++) {
         p[k].v = cg_value(type_of(d), f->value[i][k]);
         if (is_arg(d))
             p[k].at = place_of(f->r, cg_value(f->r->ct, f->at[i][k]));
     }
-    return merge_all(f->r->g, d, p, f->ways);
+    return merge_all(g, d, p, f->ways);
 }
 
 /* ---- a warp --------------------------------------------------------------------------------------- */

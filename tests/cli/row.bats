@@ -144,6 +144,7 @@ schedule() { # 'threads: 8' -> softmax so scheduled
     [[ $output == *'the reduction differs between the elements of a row that read it'* ]]
 }
 
+# The registers are bounded so that blocks share a multiprocessor: a few values may have to give way.
 @test "ptxas keeps the library's rows in registers" {
     command -v ptxas >/dev/null || skip "no ptxas"
     for spec in softmax log_softmax logsumexp layer_norm rms_norm l2_normalize add_rms_norm \
@@ -151,8 +152,10 @@ schedule() { # 'threads: 8' -> softmax so scheduled
         for cols in 512 1000 8192 32768 65536; do
             for type in f16 f32; do
                 kaio-emit -t sm_90 -D T=$type -D cols=$cols specs/norm/$spec.yaml >"$dir/k.ptx"
-                ptxas -v -arch=sm_90 -o /dev/null "$dir/k.ptx" 2>&1 | grep -q ' 0 bytes spill stores' ||
-                    { echo "$spec $type $cols spills"; return 1; }
+                ptxas -v -arch=sm_90 -o /dev/null "$dir/k.ptx" >"$dir/log" 2>&1
+                local spilled
+                spilled=$(sed -n 's/.* \([0-9]*\) bytes spill stores.*/\1/p' "$dir/log")
+                [ "$spilled" -le 16 ] || { echo "$spec $type $cols: $spilled bytes"; return 1; }
             done
         done
     done
