@@ -108,7 +108,8 @@ static uint32_t choose_unroll(const struct reduce_form *f, const struct lower_pl
                               uint32_t lanes)
 {
     unsigned bytes = f->bits * lanes / 8;
-    bool single = lanes == 1 && f->loop[f->lane].is_reduced; /* elements of which more fit */
+    /* of single elements more fit, if their indices take no registers */
+    bool single = lanes == 1 && f->loop[f->lane].is_reduced && f->nloop - f->nkeptloop == 1;
     uint32_t u = want->unroll ? want->unroll : single ? 16 : 8;
     while (!want->unroll && u > 1 && u * bytes > FLIGHT)
         u /= 2;
