@@ -377,7 +377,7 @@ END
     grep -q 'ld.global.nc.v2.f32' a.ptx
     grep -qx '//@     grid: \[ceil_div(n, 256)\]' a.ptx
     run -2 kaio-emit < <(spec '{strategy: rows}')
-    [[ $output == *"unknown strategy 'rows'; there are: row, "*"map, naive"* ]]
+    [[ $output == *"unknown strategy 'rows'; there are: "*"row"*"map, naive"* ]]
     run -2 kaio-emit < <(spec '{strategy: row}')
     [[ $output == *"strategy 'row' does not fit: line 7: nothing is reduced"* ]]
     run -2 kaio-emit < <(spec '{strategy: naive, vector: 2}')
