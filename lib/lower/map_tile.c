@@ -18,7 +18,7 @@
 #include <stdio.h>
 
 /* Rows shorter than LEAST are left to map_walk.c. */
-enum { MOST_BYTES = 48 * 1024, BLOCK = 256, LEAST = 16 };
+enum { MOST_BYTES = 48 * 1024, BLOCK = 256, LEAST = 16, MOST_SIDE = 64 };
 
 /* ---- what is transposed --------------------------------------------------------------------------- */
 
@@ -516,6 +516,8 @@ bool map_tile_lower(struct cg *g, const struct lower_plan *plan, struct map_vari
     if (!lower_variant(&t, all, "tile"))
         return false;
     t.lanes = 1;
+    if (!plan->tile && t.side > MOST_SIDE)
+        t.side = MOST_SIDE; /* fewer elements for each thread */
     for (uint32_t i = 0; i < t.s->n; i++)
         if (dtype_bits(t.s->eq[i]->sym->type) < 8)
             t.lanes = 2;
