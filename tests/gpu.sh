@@ -225,7 +225,7 @@ check_spec() {
         fi
     fi
     if wanted large && [ ${#large[@]} -gt 0 ]; then
-        verify "$spec" large --all --sample=1000 "${large[@]}"
+        verify "$spec" large --all --fill=normal --sample=1000 "${large[@]}"
         row "$(basename "$spec" .yaml)" large $verdict - "$count"
     fi
     for best in $(wanted bytes && printf '%s\n' "${!chosen[@]}" | sort | tr ' ' /); do
