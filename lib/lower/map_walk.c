@@ -13,11 +13,14 @@
 #include <stdio.h>
 
 enum {
-    MOST_COST = 20000,
-    MOST_STEPS = 200000,
     BLOCK = 256,
-    MOST_WRAPPED = 100,
-    MOST_UNROLLED = 25
+    MOST_STEPS = 200000,
+    /* Operations of an element, reductions written out: */
+    MOST_COST = 1500,    /* that are generated at all */
+    MOST_WRAPPED = 100,  /* with subscripts for each lane */
+    MOST_UNROLLED = 25,  /* several times, where elements are done one by one */
+    MOST_SPECIAL = 1500, /* times the lanes: in a further variant of vectors */
+    MOST_VECTOR = 8000,  /* times the lanes: in any */
 };
 
 /* ---- does it fit? --------------------------------------------------------------------------------- */
@@ -27,9 +30,8 @@ struct survey {
     struct buf *why;
     const struct lang_equation *eq;
     unsigned steps;
-    uint32_t most,
-        in_bits; /* bits of the widest element, and of all inputs', that move along the last axis */
-    bool packed;
+    /* bits of the widest element, and of all inputs', that move along all axes */
+    uint32_t most, in_bits;
 };
 
 static bool lacks(const struct survey *s, struct span at, const char *fmt, const char *name)
@@ -132,7 +134,7 @@ static bool survey(struct cg *g, const struct lower_stage *s, struct walk *w, st
         w->cost += cost;
     }
     w->vector = 128 / v.most;
-    while (w->vector > w->least && w->vector * v.most > 32 && w->vector * w->cost > 4000)
+    while (w->vector > w->least && w->vector * v.most > 32 && w->vector * w->cost > MOST_VECTOR)
         w->vector /= 2;
     const uint32_t in = v.in_bits * w->vector;
     w->unroll = in >= 128 || !in || w->cost > 200 ? 1 : in >= 64 ? 2 : 4;
@@ -418,6 +420,8 @@ bool map_walk_lower(struct cg *g, const struct lower_plan *plan, struct map_vari
     for (uint32_t i = 0; i < sizeof variants / sizeof *variants && !all->done; i++) {
         const struct variant *v = &variants[i];
         const bool again = (i == 1 && same) || (i == 3 && w.vector == w.least && all->n);
+        if (i == 1 && w.cost * w.vector > MOST_SPECIAL)
+            continue; /* elements one by one will do */
         const bool vain = v->wraps &&
                           (w.shape->rank == 1 || w.vector == w.least || w.cost > MOST_WRAPPED);
         /* elements one at a time: as many in flight as a vector has, as far as that is little code */
