@@ -309,11 +309,13 @@ struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
 }
 
 /* As exp_falling_short_f32 of math_f32.k has it; below e^-87 it is as at -87. */
-void cg_falling_parts(struct cg *g, struct cg_val x, struct cg_val *p, struct cg_val *s)
+void cg_falling_parts(struct cg *g, struct cg_val x, bool large, struct cg_val *p, struct cg_val *s)
 {
     struct cg_val least = f32(g, -87), log2_e = f32(g, 0x1.715476p0), magic = f32(g, 0x1.8p23);
     x = cg_select(g, cg_reg(g, cg_binary(g, OP_LT, x, least)), least, x);
-    struct cg_val t = cg_fma(g, x, log2_e, magic);
+    /* above 89 r is large, p is positive or +inf, and s is +inf */
+    struct cg_val most = large ? cg_minmax(g, false, x, f32(g, 89)) : x;
+    struct cg_val t = cg_fma(g, most, log2_e, magic);
     struct cg_val r = cg_fma(g, x, log2_e, cg_binary(g, OP_SUB, magic, t));
     *p = cg_library(g, "exp2_short_f32", 1, &r);
     struct cg_val bits = cg_binary(g, OP_SHL, cg_bitcast(g, t, DT_U32), cg_int(DT_U32, 23));

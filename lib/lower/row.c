@@ -278,8 +278,7 @@ static enum dtype number_type(const struct row *row, const struct row_plan *p,
     return p->looped && !small ? DT_I64 : DT_U32;
 }
 
-static void explain(struct cg *g, const struct row *row, const struct row_plan *p,
-                    const char *entry, const char *when)
+static void explain(struct cg *g, const struct row_plan *p, const char *entry, const char *when)
 {
     struct buf b = buf_in(g->a);
     if (p->threads)
@@ -289,7 +288,7 @@ static void explain(struct cg *g, const struct row *row, const struct row_plan *
     if (p->rows > 1)
         buf_printf(&b, "%u rows for each block, ", p->rows);
     if (p->looped)
-        buf_printf(&b, "%u times over the row", row->nlevel + (row->bits_out > 0));
+        buf_puts(&b, "reading the row again for each level");
     else
         buf_printf(&b, "%u vectors held by each thread%s", p->held,
                    p->packed ? " as they were loaded" : "");
@@ -352,7 +351,7 @@ static void emit(struct emission *m, struct row_plan p, const char *part, const 
         return;
     m->n++;
     tell_depth(g, m->s, &p);
-    explain(g, m->row, &p, entry, when);
+    explain(g, &p, entry, when);
     cg_begin(g, entry);
     cg_at(g, m->row->stage->eq[0]->span);
     set_block(g, &p);

@@ -67,10 +67,11 @@ struct row_reduce {
     bool is_done;
 };
 /* exp(x - max(x)) and its like, whose argument is never positive. damped: only where the error of a sum is allowed for, be
- * it as a term of one or divided by one. term: as a term only. */
+ * it as a term of one or divided by one. term: as a term only. finite: the maximum is taken for 0 where it is infinite, and then x may be positive. */
 struct row_falling {
     const struct lang_expr *e;
-    bool always, damped, term;
+    struct row_reduce *top;
+    bool always, damped, term, finite;
 };
 struct row_out {
     const struct lang_equation *eq;
@@ -219,9 +220,14 @@ struct row_fold {
         [ROW_REDUCES]; /* the first two hold the best of even and of odd elements of 16 bits each */
     int32_t value[ROW_REDUCES][ROW_WAYS], at[ROW_REDUCES][ROW_WAYS];
 };
-struct row_fold row_fold_begin(struct row_gen *r, uint32_t level);
+struct row_fold row_fold_begin(struct row_gen *r, uint32_t level, bool pairs);
 /* Takes the lane where r stands; pred: only where it holds; -1: always. */
 void row_fold_lane(struct row_fold *f, int32_t pred);
+/* The call exp(x - max(x)) that a sum's term is, where nothing else needs it; or NULL. */
+const struct row_falling *row_falling_term(const struct row_gen *r, const struct row_reduce *d);
+/* Of the accumulators of reduction i: their largest, for a maximum; all times x. */
+struct cg_val row_fold_largest(struct row_fold *f, uint32_t i);
+void row_fold_scale(struct row_fold *f, uint32_t i, struct cg_val x);
 /* Folds over all threads of the row and sets the reductions' values. */
 void row_fold_end(struct row_fold *f);
 

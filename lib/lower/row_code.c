@@ -436,7 +436,7 @@ static bool answer_falling(struct cg *g, const struct lang_expr *e, bool *rough)
     for (uint32_t i = 0; i < r->row->nfalling; i++)
         if (r->row->falling[i].e == e) {
             *rough = r->row->falling[i].damped && narrow;
-            return r->row->falling[i].always;
+            return r->row->falling[i].always && !r->row->falling[i].finite;
         }
     return false;
 }

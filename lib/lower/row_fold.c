@@ -62,7 +62,7 @@ static struct cg_val pair_identity(const struct lang_expr *e, enum lang_reduce h
     return cg_int(DT_U32, half << 16 | half);
 }
 
-struct row_fold row_fold_begin(struct row_gen *r, uint32_t level)
+struct row_fold row_fold_begin(struct row_gen *r, uint32_t level, bool pairs)
 {
     struct cg *g = r->g;
     struct row_fold f = {.r = r, .level = level};
@@ -71,7 +71,7 @@ struct row_fold row_fold_begin(struct row_gen *r, uint32_t level)
         struct row_reduce *d = &r->row->reduce[i];
         if (d->level != level)
             continue;
-        const struct lang_expr *pair = pair_of(r, d);
+        const struct lang_expr *pair = pairs ? pair_of(r, d) : NULL;
         f.reduce[f.n] = d;
         f.pairs[f.n] = pair != NULL;
         for (uint32_t k = 0; k < (pair ? 2 : f.ways); k++) {
@@ -130,25 +130,66 @@ static bool accumulate_product(struct cg *g, const struct lang_expr *e, int32_t 
     return true;
 }
 
-/* A term that is exp(x - max(x)), and nothing else needs it: what it is a product of is added. */
-static bool accumulate_falling(struct row_fold *f, const struct lang_expr *e, int32_t pred,
+/* The expression that e reads by way of equations. bind: their indices are bound. */
+static const struct lang_expr *behind(struct cg *g, const struct lang_expr *e, bool bind)
+{
+    for (;;) {
+        e = inspect_strip(cg_view(g, e));
+        if (e->kind != E_INDEX || e->pad || !cg_is_defined(g, e->sym) ||
+            e->sym->type != e->sym->def->rhs->type)
+            return e;
+        struct cg_val sub[ROW_RANK];
+        for (uint32_t i = 0; bind && i < e->nargs && i < ROW_RANK; i++)
+            sub[i] = cg_index(g, cg_expr(g, e->args[i]));
+        for (uint32_t i = 0; bind && i < e->nargs && i < ROW_RANK; i++)
+            cg_bind(g, e->sym->def->index[i], sub[i], false);
+        e = e->sym->def->rhs;
+    }
+}
+
+const struct row_falling *row_falling_term(const struct row_gen *r, const struct row_reduce *d)
+{
+    const struct lang_expr *a = behind(r->g, d->e->args[0], false);
+    bool fits = d->e->reduce == RED_SUM && a->kind == E_CALL && !a->func && !a->fast &&
+                !a->rounded && a->type == DT_F32 && r->g->contract_fma && !r->g->fast;
+    for (uint32_t i = 0; i < r->row->nfalling && fits; i++) {
+        const struct row_falling *f = &r->row->falling[i];
+        /* what is not held is computed again where it is needed again */
+        if (f->e == a)
+            return f->always && (f->term || r->plan.looped) ? f : NULL;
+    }
+    return NULL;
+}
+
+/* What such a term is a product of is added. */
+static bool accumulate_falling(struct row_fold *f, const struct row_reduce *d, int32_t pred,
                                int32_t acc)
 {
     struct cg *g = f->r->g;
-    const struct lang_expr *a = e->args[0];
     struct cg_val p, s;
-    bool fits = e->reduce == RED_SUM && a->kind == E_CALL && !a->func && g->contract_fma &&
-                !g->fast;
-    const struct row_falling *fall = NULL;
-    for (uint32_t i = 0; i < f->r->row->nfalling && fits; i++)
-        if (f->r->row->falling[i].e == a)
-            fall = &f->r->row->falling[i];
-    if (!fall || !fall->always || !fall->term || a->fast || a->rounded)
+    const struct row_falling *t = row_falling_term(f->r, d);
+    if (!t)
         return false;
-    cg_falling_parts(g, cg_expr(g, a->args[0]), &p, &s);
+    const struct lang_expr *a = behind(g, d->e->args[0], true);
+    cg_falling_parts(g, cg_expr(g, a->args[0]), t->finite, &p, &s);
     ptx_emit(&g->b, pred, false, "fma.rn.f32", PTX_ARGS(ptx_r(acc), p.op, s.op, ptx_r(acc)));
     cg_assigned(g, acc);
     return true;
+}
+
+struct cg_val row_fold_largest(struct row_fold *f, uint32_t i)
+{
+    enum dtype t = type_of(f->reduce[i]);
+    struct cg_val v = cg_value(t, f->value[i][0]);
+    for (uint32_t k = 1; k < f->ways; k++)
+        v = cg_minmax(f->r->g, true, v, cg_value(t, f->value[i][k]));
+    return cg_freeze(f->r->g, v);
+}
+
+void row_fold_scale(struct row_fold *f, uint32_t i, struct cg_val x)
+{
+    for (uint32_t k = 0; k < f->ways; k++)
+        accumulate(f->r->g, -1, "mul.rn", f->value[i][k], x);
 }
 
 static void move_if(struct cg *g, int32_t pred, int32_t reg, struct cg_val v)
@@ -192,7 +233,8 @@ void row_fold_lane(struct row_fold *f, int32_t pred)
             g->bindings.n = bound;
             continue;
         }
-        if (!accumulate_product(g, e, pred, acc) && !accumulate_falling(f, e, pred, acc)) {
+        if (!accumulate_product(g, e, pred, acc) &&
+            !accumulate_falling(f, f->reduce[i], pred, acc)) {
             struct cg_val v = cg_expr(g, e->args[0]);
             switch (e->reduce) {
             case RED_SUM: accumulate(g, pred, floating ? "add.rn" : "add", acc, v); break;

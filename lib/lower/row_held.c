@@ -33,7 +33,7 @@ static void level(struct row_gen *r, uint32_t n)
 {
     const struct row_plan *p = &r->plan;
     size_t mark = cg_scope_open(r->g);
-    struct row_fold f = row_fold_begin(r, n);
+    struct row_fold f = row_fold_begin(r, n, true);
     for (uint32_t vec = 0; vec < p->held; vec++) {
         row_unpack(r, n, vec);
         row_load(r, n, true, vec, vec + 1);

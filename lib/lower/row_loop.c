@@ -1,12 +1,92 @@
 /* Rows of any length, one vector for each thread after the other: every level reads the row again, from the second on
- * mostly in the cache. */
+ * mostly in the cache. A maximum and the sums of exponentials that are relative to it take one reading. */
 #include <config.h>
 
 #include "lower/row.h"
 
+#include <float.h>
+
+/* Sums of exp(x - max(x)) need not wait for the maximum: they are kept relative to the largest x so far, and scaled
+ * when that grows. */
+struct online {
+    struct row_fold *sums;     /* of the next level; NULL: none */
+    uint32_t top[ROW_REDUCES]; /* of each sum: which of this level's it is relative to */
+    int32_t now[ROW_REDUCES];  /* of each sum: the largest so far, -FLT_MAX at least */
+};
+
+/* Are all of the next level's reductions such sums? */
+static bool is_online(const struct row_gen *r, uint32_t level)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < r->row->nreduce; i++) {
+        const struct row_reduce *d = &r->row->reduce[i];
+        if (d->level != level + 1)
+            continue;
+        const struct row_falling *f = row_falling_term(r, d);
+        if (!f || f->finite || f->top->level != level)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+static void online_begin(struct row_gen *r, struct online *o, const struct row_fold *f,
+                         struct row_fold *sums)
+{
+    o->sums = sums;
+    for (uint32_t i = 0; i < sums->n; i++) {
+        const struct row_falling *t = row_falling_term(r, sums->reduce[i]);
+        for (uint32_t k = 0; k < f->n; k++)
+            if (f->reduce[k] == t->top)
+                o->top[i] = k;
+        o->now[i] = cg_new_mutable(r->g, DT_F32);
+        cg_move(r->g, o->now[i], cg_float(r->g, DT_F32, -FLT_MAX));
+    }
+}
+
+static struct cg_val exp_of_difference(struct cg *g, struct cg_val x, struct cg_val y)
+{
+    struct cg_val d = cg_binary(g, OP_SUB, x, y);
+    return cg_library(g, "exp_falling_f32", 1, &d);
+}
+
+/* Takes a vector's terms, of which f has the maxima already. */
+static void online_vector(struct row_gen *r, struct online *o, struct row_fold *f, uint32_t vec)
+{
+    struct cg *g = r->g;
+    size_t mark = cg_scope_open(g); /* what reads the maximum means this one */
+    for (uint32_t i = 0; i < o->sums->n; i++) {
+        struct cg_val before = cg_value(DT_F32, o->now[i]);
+        struct cg_val top = row_fold_largest(f, o->top[i]);
+        top = cg_minmax(g, true, top, cg_float(g, DT_F32, -FLT_MAX));
+        row_fold_scale(o->sums, i, exp_of_difference(g, before, top));
+        cg_move(g, o->now[i], top);
+        f->reduce[o->top[i]]->value = top;
+        f->reduce[o->top[i]]->is_done = true;
+    }
+    for (uint32_t lane = 0; lane < r->plan.vector; lane++) {
+        row_at(r, vec, lane);
+        row_fold_lane(o->sums, -1);
+    }
+    cg_scope_close(g, mark);
+    for (uint32_t i = 0; i < f->n; i++)
+        f->reduce[i]->is_done = false;
+}
+
+/* The maxima are known: what each thread has becomes relative to them. A thread that saw no number has a sum of 0 or
+ * NaN; if none saw any, the difference is NaN, as it should be. */
+static void online_end(struct row_gen *r, struct online *o, struct row_fold *f)
+{
+    for (uint32_t i = 0; i < o->sums->n; i++) {
+        struct cg_val own = row_fold_largest(f, o->top[i]), top = f->reduce[o->top[i]]->value;
+        row_fold_scale(o->sums, i, exp_of_difference(r->g, own, top));
+    }
+    row_fold_end(o->sums);
+}
+
 /* The vectors at pos, pos + stride ... of one round. */
-static void one_round(struct row_gen *r, uint32_t level, struct row_fold *f, struct cg_val pos,
-                      uint32_t n)
+static void one_round(struct row_gen *r, uint32_t level, struct row_fold *f, struct online *o,
+                      struct cg_val pos, uint32_t n)
 {
     struct cg *g = r->g;
     row_forget(r, false);
@@ -22,19 +102,26 @@ static void one_round(struct row_gen *r, uint32_t level, struct row_fold *f, str
         r->has[i] = -1;
     }
     row_load(r, level, false, 0, n);
+    if (o)
+        row_load(r, level + 1, false, 0, n);
     for (uint32_t vec = 0; vec < n; vec++) {
         row_load(r, level, true, vec, vec + 1);
+        if (o)
+            row_load(r, level + 1, true, vec, vec + 1);
         for (uint32_t lane = 0; lane < r->plan.vector && f; lane++) {
             row_at(r, vec, lane);
             row_fold_lane(f, -1);
         }
+        if (o)
+            online_vector(r, o, f, vec);
         if (!f)
             row_store(r, vec);
     }
 }
 
 /* Rounds of n vectors for each thread, from pos on, as long as all of them are there. */
-static void rounds(struct row_gen *r, uint32_t level, struct row_fold *f, int32_t pos, uint32_t n)
+static void rounds(struct row_gen *r, uint32_t level, struct row_fold *f, struct online *o,
+                   int32_t pos, uint32_t n)
 {
     struct cg *g = r->g;
     struct cg_val at = cg_value(r->ct, pos);
@@ -49,7 +136,7 @@ static void rounds(struct row_gen *r, uint32_t level, struct row_fold *f, int32_
     size_t mark = cg_scope_open(g);
     struct cg_val last = cg_binary(g, OP_ADD, at, all);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, last, r->vectors)), true, end);
-    one_round(r, level, f, at, n);
+    one_round(r, level, f, o, at, n);
     struct cg_since since = cg_now(g);
     cg_move_new(g, pos, cg_binary(g, OP_ADD, at, step), since);
     cg_jump(g, head);
@@ -58,14 +145,14 @@ static void rounds(struct row_gen *r, uint32_t level, struct row_fold *f, int32_
     cg_place(g, end);
 }
 
-static void pass(struct row_gen *r, uint32_t level, struct row_fold *f)
+static void pass(struct row_gen *r, uint32_t level, struct row_fold *f, struct online *o)
 {
     struct cg *g = r->g;
     int32_t pos = cg_new_mutable(g, r->ct);
     cg_move(g, pos, r->thread);
     if (r->plan.held > 1)
-        rounds(r, level, f, pos, r->plan.held);
-    rounds(r, level, f, pos, 1);
+        rounds(r, level, f, o, pos, r->plan.held);
+    rounds(r, level, f, o, pos, 1);
 }
 
 void row_looped(struct row_gen *r)
@@ -73,11 +160,21 @@ void row_looped(struct row_gen *r)
     r->start[0] = (struct row_start){.from = cg_int(r->ct, 0)};
     row_load_scalars(r);
     for (uint32_t level = 0; level < r->row->nlevel; level++) {
-        struct row_fold f = row_fold_begin(r, level);
-        pass(r, level, &f);
+        bool online = is_online(r, level);
+        struct row_fold f = row_fold_begin(r, level, !online), sums;
+        struct online o;
+        if (online) {
+            sums = row_fold_begin(r, level + 1, false);
+            online_begin(r, &o, &f, &sums);
+        }
+        pass(r, level, &f, online ? &o : NULL);
         row_fold_end(&f);
+        if (online) {
+            online_end(r, &o, &f);
+            level++;
+        }
     }
     row_store_scalars(r);
     if (r->row->bits_out)
-        pass(r, r->row->nlevel, NULL);
+        pass(r, r->row->nlevel, NULL, NULL);
 }

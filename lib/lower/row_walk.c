@@ -345,50 +345,83 @@ static bool same_value(const struct walk *w, const struct lang_expr *x, const st
     return true;
 }
 
-/* The reduction that e is, or reads. */
-static const struct row_reduce *reduction_of(const struct walk *w, const struct lang_expr *e,
-                                             const struct row_env *env)
+/* What e reads by way of equations, and their environment. */
+static const struct lang_expr *resolve(const struct walk *w, const struct lang_expr *e,
+                                       const struct row_env **env)
 {
     for (unsigned depth = 0; depth < 32; depth++) {
         e = inspect_strip(cg_view(w->g, e));
-        if (e->kind == E_REDUCE) {
-            for (uint32_t i = 0; i < w->row->nreduce; i++)
-                if (w->row->reduce[i].e == e)
-                    return &w->row->reduce[i];
-            return NULL;
-        }
         if (!is_tensor(e) || e->pad || !cg_is_defined(w->g, e->sym) ||
             e->sym->type != e->sym->def->rhs->type)
-            return NULL;
-        env = enter(w, e, env);
+            break;
+        *env = enter(w, e, *env);
         e = e->sym->def->rhs;
     }
+    return e;
+}
+
+/* The reduction that e is, or reads. */
+static struct row_reduce *reduction_of(const struct walk *w, const struct lang_expr *e,
+                                       const struct row_env *env)
+{
+    e = resolve(w, e, &env);
+    for (uint32_t i = 0; i < w->row->nreduce && e->kind == E_REDUCE; i++)
+        if (w->row->reduce[i].e == e)
+            return &w->row->reduce[i];
     return NULL;
 }
 
-/* A product would be rounded once with the difference, and not before as in the maximum. */
-static bool is_falling(const struct walk *w, const struct lang_expr *arg, const struct row_env *env)
+static bool is_zero(const struct lang_expr *e)
+{
+    e = inspect_strip(e);
+    return (e->kind == E_INT && e->ival == 0) || (e->kind == E_FLOAT && e->fval == 0);
+}
+
+/* isinf(m) ? 0 : m, which logsumexp takes off instead of the maximum m: the reduction m. */
+static struct row_reduce *finite_reduction(const struct walk *w, const struct lang_expr *e,
+                                           const struct row_env *env)
+{
+    e = resolve(w, e, &env);
+    if (e->kind != E_COND || !is_zero(e->args[1]))
+        return NULL;
+    const struct lang_expr *c = inspect_strip(e->args[0]);
+    if (c->kind != E_CALL || c->func || c->fn != FN_ISINF)
+        return NULL;
+    struct row_reduce *m = reduction_of(w, e->args[2], env);
+    return m && reduction_of(w, c->args[0], env) == m ? m : NULL;
+}
+
+/* The maximum that the argument is a difference to, of the same. A product would be rounded once with the difference, and
+ * not before as in the maximum. */
+static struct row_reduce *top_of(const struct walk *w, const struct lang_expr *arg,
+                                 const struct row_env *env, bool *finite)
 {
     arg = inspect_strip(arg);
     if (arg->kind != E_BINARY || arg->op != OP_SUB)
-        return false;
+        return NULL;
     const struct lang_expr *x = arg->args[0];
-    const struct row_reduce *top = reduction_of(w, arg->args[1], env);
-    return top && top->e->reduce == RED_MAX && !(x->kind == E_BINARY && x->op == OP_MUL) &&
-           same_value(w, x, env, top->e->args[0], top->env, 0);
+    struct row_reduce *top = reduction_of(w, arg->args[1], env);
+    *finite = !top;
+    if (!top)
+        top = finite_reduction(w, arg->args[1], env);
+    bool falls = top && top->e->reduce == RED_MAX && !(x->kind == E_BINARY && x->op == OP_MUL) &&
+                 same_value(w, x, env, top->e->args[0], top->env, 0);
+    return falls ? top : NULL;
 }
 
 static void note_falling(struct walk *w, const struct lang_expr *e, const struct row_env *env)
 {
     struct row *row = w->row;
-    struct row_falling f = {.e = e, .always = is_falling(w, e->args[0], env)};
+    struct row_falling f = {.e = e};
+    f.top = top_of(w, e->args[0], env, &f.finite);
+    f.always = f.top != NULL;
     f.term = w->scope && w->scope->e->reduce == RED_SUM && w->scope->e->args[0]->type == DT_F32;
     f.damped = f.term || w->divided;
     for (uint32_t i = 0; i < row->nfalling; i++) {
         struct row_falling *o = &row->falling[i];
         if (o->e != e)
             continue;
-        o->always &= f.always;
+        o->always &= f.always && f.top == o->top && f.finite == o->finite;
         o->damped &= f.damped;
         o->term &= f.term;
         return;
