@@ -23,6 +23,9 @@ static bool parse_type(struct parser *p, enum dtype *t)
         near = "i8";
     if (near)
         return parser_error(p, "unknown type '%s'; did you mean '%s'?", word, near);
+    if (strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(word))
+        return parser_error(p, "unknown type '%s'; for a choice, write 'types: {%s: [f16, f32]}'",
+                            word, word);
     return parser_error(p,
                         "unknown type '%s'; there are f64 f32 f16 bf16 e4m3 e5m2 i64 i32 i16 i8 i4 "
                         "u64 u32 u16 u8 u4 bool",

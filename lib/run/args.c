@@ -52,6 +52,10 @@ static bool unknown_name(struct binder *b, const struct run_arg *arg)
                    arg->dim_only ? "dimension" : "parameter", arg->name);
     if (n)
         diag_note(r->d, SPAN_NONE, "it has %s", buf_text(&list));
+    enum dtype type;
+    if (arg->value && dtype_parse(arg->value, strlen(arg->value), &type))
+        diag_note(r->d, SPAN_NONE, "types are chosen at emission: kaio-emit -D %s=%s", arg->name,
+                  arg->value);
     return false;
 }
 

@@ -124,6 +124,10 @@ entries() {
     [[ $output == *"given twice"* ]]
     run -2 kaio-run -D T=f32 - </dev/null
     [[ $output == *"kaio-emit -D T=f32"* ]]
+    run -2 kaio-run -d cpu got.ptx n=4 x=@ones T=f32
+    [[ $output == *"'k' has no parameter 'T'"*"kaio-emit -D T=f32"* ]]
+    run -2 kaio-verify --run -d cpu typed.yaml n=4 T=f32
+    [[ $output == *"'T' is a type: write -D T=f32"* ]]
 }
 
 @test "-o writes a whole file or none" {

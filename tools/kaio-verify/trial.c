@@ -152,6 +152,9 @@ static bool bind_word(struct trial *t, const char *word)
     int64_t v = 0;
     bool whole = num_int(eq + 1, strlen(eq + 1), INT64_MIN, INT64_MAX, &v) == NUM_OK;
     bool number = num_double(eq + 1, strlen(eq + 1), &f) == NUM_OK || whole;
+    if (spec_find_type(t->k->spec, name))
+        return diag_error(t->d, SPAN_NONE, "'%s' is a type: write -D %s, or --types for several",
+                          name, word);
     if (!dim && !p)
         return diag_error(t->d, SPAN_NONE, "'%s' has no dimension or scalar '%s'", t->k->spec->name,
                           name);
