@@ -128,6 +128,12 @@ struct cg_val cg_load_at(struct cg *g, enum dtype t, bool is_constant, struct cg
     return finish_load(g, t, reg, at.nibble);
 }
 
+/* The predicate of an access: the thread's own memory and the block's need no guarding. */
+static int32_t guard_of(const struct cg *g, struct cg_place_of at)
+{
+    return at.space == CG_GLOBAL ? g->guard : -1;
+}
+
 /* Zero where the guard does not hold. */
 static struct cg_val load_guarded(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
 {
@@ -198,7 +204,7 @@ void cg_store_at(struct cg *g, enum dtype t, struct cg_place_of at, struct cg_va
     snprintf(m, sizeof m, "st%s.%s.%s", at.order ? at.order : "", cg_space_word(at.space),
              type[0] == 's' ? type[1] == '8' ? "u8" : "u16" : type);
     const struct ptx_operand from = cg_op(g, v);
-    ptx_emit(&g->b, g->guard, false, m, PTX_ARGS(cg_mem(at), from));
+    ptx_emit(&g->b, guard_of(g, at), false, m, PTX_ARGS(cg_mem(at), from));
 }
 
 void cg_store(struct cg *g, const struct lang_symbol *t, struct cg_place_of at, struct cg_val v)
@@ -243,9 +249,9 @@ static void move_words(struct cg *g, const char *what, struct cg_place_of place,
         place.offset += (int64_t)k * w.bits / 8;
         struct ptx_operand v = k == 1 ? reg[i] : ptx_vec(&g->b, k, reg + i);
         if (load)
-            ptx_emit(&g->b, g->guard, false, m, PTX_ARGS(v, at));
+            ptx_emit(&g->b, guard_of(g, place), false, m, PTX_ARGS(v, at));
         else
-            ptx_emit(&g->b, g->guard, false, m, PTX_ARGS(at, v));
+            ptx_emit(&g->b, guard_of(g, place), false, m, PTX_ARGS(at, v));
         i += k;
     }
 }
@@ -288,7 +294,7 @@ void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place
     char what[32];
     for (unsigned i = 0; i < w.n; i++)
         reg[i] = ptx_r(ptx_reg_new(&g->b, w.rt));
-    for (unsigned i = 0; g->guard >= 0 && i < w.n; i++)
+    for (unsigned i = 0; guard_of(g, at) >= 0 && i < w.n; i++)
         PTX(&g->b,
             w.rt == PTX_F32   ? "mov.f32"
             : w.rt == PTX_F64 ? "mov.f64"
