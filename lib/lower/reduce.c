@@ -17,6 +17,7 @@
 #include "lower/reduce_int.h"
 #include "lower/schedule.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- the block's place ---------------------------------------------------------------------------- */
@@ -182,10 +183,10 @@ static void name_parts(struct parts *q)
     struct amount n = reduce_amount(g, "(%s) * %u", p->sharing.text, p->tx * p->width);
     const char *extent[] = {p->tx * p->width == 1 ? p->sharing.text : n.text};
     for (uint32_t i = 0; i < r->f->nresult; i++) {
-        const struct lang_expr *e = r->f->result[i];
-        q->v[i] = cg_temp(g, "part", reduce_type(e), 1, extent, false);
-        if (reduce_is_arg(e))
-            q->where[i] = cg_temp(g, "where", reduce_where_type(r), 1, extent, false);
+        const struct reduce_result *of = &r->f->result[i];
+        q->v[i] = cg_temp(g, "part", reduce_type(of), 1, extent, false);
+        if (reduce_is_pair(of))
+            q->where[i] = cg_temp(g, "where", reduce_where_type(r, of), 1, extent, false);
     }
 }
 
@@ -195,7 +196,7 @@ static void leave_parts(struct parts *q)
     struct cg *g = r->g;
     struct cg_val block = cg_index(g, cg_special(g, SP_CTAID_X));
     for (uint32_t i = 0; i < r->f->nresult; i++)
-        for (int where = 0; where <= reduce_is_arg(r->f->result[i]); where++) {
+        for (int where = 0; where <= reduce_is_pair(&r->f->result[i]); where++) {
             struct cg_val v[REDUCE_LANES];
             const struct lang_symbol *t = where ? q->where[i] : q->v[i];
             for (uint32_t k = 0; k < r->p->width; k++) {
@@ -228,7 +229,7 @@ static void load_part(void *ctx, uint32_t u)
         block = cg_binary(g, OP_ADD, block, r->tile);
     }
     for (uint32_t i = 0; i < r->f->nresult; i++)
-        for (int where = 0; where <= reduce_is_arg(r->f->result[i]); where++) {
+        for (int where = 0; where <= reduce_is_pair(&r->f->result[i]); where++) {
             struct cg_val v[REDUCE_LANES];
             const struct lang_symbol *t = where ? q->where[i] : q->v[i];
             cg_load_words(g, t->type, false, part_place(r, t, block), r->p->width, v);
@@ -244,7 +245,7 @@ static void take_part(void *ctx, uint32_t u)
     for (uint32_t i = 0; i < r->f->nresult; i++)
         for (uint32_t k = 0; k < r->p->width; k++)
             reduce_set(r, i, k,
-                       reduce_meet(r->g, r->f->result[i], reduce_get(r, i, k), q->x[u][i].v[k]));
+                       reduce_meet(r->g, &r->f->result[i], reduce_get(r, i, k), q->x[u][i].v[k]));
 }
 
 /* Adds one to the count of the blocks that have left their parts; jumps unless this is the last of them. */
@@ -311,7 +312,7 @@ static void join_blocks(struct reduce *r)
     count_blocks(r, g->exit);
     for (uint32_t i = 0; i < r->f->nresult; i++)
         for (uint32_t k = 0; k < p->width; k++)
-            reduce_set(r, i, k, reduce_identity(r, r->f->result[i]));
+            reduce_set(r, i, k, reduce_identity(r, &r->f->result[i]));
     reduce_sweep(g, &s);
     reduce_block(r);
     cg_scope_close(g, mark);
@@ -320,14 +321,35 @@ static void join_blocks(struct reduce *r)
 
 /* ---- results -------------------------------------------------------------------------------------- */
 
+/* S2 - S1 * (S1 / n), not below 0. Where the mean has overflowed the differences to it are infinite; of nothing it is 0. */
+static struct cg_val squared_differences(struct reduce *r, const struct reduce_result *q,
+                                         struct reduce_value x)
+{
+    struct cg *g = r->g;
+    struct cg_val n = cg_int(DT_I64, 1), zero = cg_float(g, DT_F64, 0);
+    for (uint32_t i = r->f->nkeptloop; i < r->f->nloop; i++)
+        n = cg_binary(g, OP_MUL, n, r->n[i]);
+    struct cg_val offset = cg_binary(g, OP_DIV, x.where, cg_convert(g, n, DT_F64));
+    struct cg_val m2 = cg_fma(g, cg_unary(g, OP_NEG, x.where), offset, x.v);
+    int32_t below = cg_reg(g, cg_binary(g, OP_LT, m2, zero));
+    struct cg_val good = cg_convert(g, cg_select(g, below, zero, m2), DT_F32);
+    struct cg_val mean = cg_expr(g, q->mean), nan = cg_binary(g, OP_MUL, m2, zero);
+    struct cg_val bad = cg_fma(g, mean, mean, cg_convert(g, nan, DT_F32));
+    struct cg_val size = cg_value(DT_F32, CG(g, PTX_F32, "abs.f32", ptx_r(cg_reg(g, mean))));
+    struct cg_val is_finite = cg_binary(g, OP_LT, size, cg_float(g, DT_F32, INFINITY));
+    struct cg_val v = cg_select(g, cg_reg(g, is_finite), good, bad);
+    struct cg_val is_none = cg_binary(g, OP_EQ, n, cg_int(DT_I64, 0));
+    return cg_select(g, cg_reg(g, is_none), cg_float(g, DT_F32, 0), v);
+}
+
 static bool reduced(struct cg *g, const struct lang_expr *e, struct cg_val *v)
 {
     struct reduce *r = g->read_ctx;
     for (uint32_t i = 0; i < r->f->nresult; i++) {
-        if (r->f->result[i] != e)
+        if (r->f->result[i].e != e)
             continue;
         struct reduce_value x = reduce_get(r, i, r->p->width > 1 ? r->lane : 0);
-        *v = x.v;
+        *v = r->f->result[i].term ? squared_differences(r, &r->f->result[i], x) : x.v;
         if (e->args[0]->type == DT_BOOL)
             *v = cg_binary(g, OP_NE, x.v, cg_int(DT_U32, 0));
         if (reduce_is_arg(e))

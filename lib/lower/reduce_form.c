@@ -235,6 +235,111 @@ static bool add_axes(struct walk *w, const struct lang_expr *e)
     return true;
 }
 
+/* The same value, where the indices of both are bound. */
+static bool same_term(const struct walk *w, const struct lang_expr *x, const struct lang_expr *y)
+{
+    x = inspect_strip(x);
+    y = inspect_strip(y);
+    if (x == y)
+        return true;
+    if (x->kind != y->kind || x->type != y->type || x->nargs != y->nargs || x->pad || y->pad)
+        return false;
+    switch (x->kind) {
+    case E_INT:
+    case E_BOOL: return x->ival == y->ival;
+    case E_FLOAT: return x->fval == y->fval;
+    case E_NAME:
+        if (x->sym->kind == SYM_INDEX && y->sym->kind == SYM_INDEX)
+            return axis_of(w, x) >= 0 && axis_of(w, x) == axis_of(w, y);
+        return x->sym == y->sym;
+    case E_INDEX:
+        if (x->sym != y->sym)
+            return false;
+        break;
+    case E_UNARY:
+    case E_BINARY:
+        if (x->op != y->op)
+            return false;
+        break;
+    case E_CAST: break;
+    case E_CALL:
+        if (x->func || y->func || x->fn != y->fn || lang_builtin_acts(x->fn))
+            return false;
+        break;
+    default: return false;
+    }
+    for (uint32_t i = 0; i < x->nargs; i++)
+        if (!same_term(w, x->args[i], y->args[i]))
+            return false;
+    return true;
+}
+
+/* Takes the factors of e away from the extents of the reduced axes; false when one is none of them. */
+static bool take_factors(const struct walk *w, const struct lang_expr *e, uint32_t *left)
+{
+    const struct reduce_form *f = w->f;
+    e = inspect_strip(e);
+    if (e->kind == E_BINARY && e->op == OP_MUL)
+        return take_factors(w, e->args[0], left) && take_factors(w, e->args[1], left);
+    for (uint32_t a = f->nkept; a < f->naxis; a++)
+        if ((*left & 1u << a) && !f->axis[a].low && inspect_same_expr(f->axis[a].high, e)) {
+            *left &= ~(1u << a);
+            return true;
+        }
+    return false;
+}
+
+/* Is it the sum of these terms over as many as there are? Of an intermediate or an output at the results' own place. */
+static bool is_mean_of(struct walk *w, const struct lang_expr *mean, const struct lang_expr *term)
+{
+    const struct reduce_form *f = w->f;
+    const struct lang_expr *e = cg_view(w->g, inspect_strip(mean));
+    uint32_t left = 0;
+    if ((e->kind != E_INDEX && e->kind != E_NAME) || e->pad || e->type != DT_F32 ||
+        (e->sym->kind != SYM_TENSOR && e->sym->kind != SYM_BUFFER) || !cg_is_defined(w->g, e->sym))
+        return false;
+    const struct lang_equation *eq = e->sym->def;
+    const struct lang_expr *q = inspect_strip(eq->rhs);
+    if (q->kind != E_BINARY || q->op != OP_DIV || q->type != DT_F32)
+        return false;
+    const struct lang_expr *sum = cg_view(w->g, inspect_strip(q->args[0]));
+    if (sum->kind != E_REDUCE || sum->reduce != RED_SUM || sum->type != DT_F32 ||
+        sum->nindex != f->naxis - f->nkept)
+        return false;
+    size_t mark = w->bound.n;
+    bool same = true;
+    for (uint32_t i = 0; i < eq->nindex && same; i++) {
+        int a = axis_of(w, e->args[i]);
+        same = a >= 0 && (uint32_t)a < f->nkept;
+        bind(w, eq->index[i], a);
+    }
+    for (uint32_t i = 0; i < sum->nindex && same; i++) {
+        const struct reduce_axis *a = &f->axis[f->nkept + i];
+        same = !a->low && !sum->index[i]->low && same_bound(a->high, sum->index[i]->dims[0]);
+        left |= 1u << (f->nkept + i);
+        bind(w, sum->index[i], (int)(f->nkept + i));
+    }
+    same = same && same_term(w, sum->args[0], term);
+    w->bound.n = mark;
+    return same && take_factors(w, q->args[1], &left) && !left;
+}
+
+/* Recognises a sum of squared differences to the mean: struct reduce_result. Not under math: strict, which rounds as it is
+ * written. */
+static void find_differences(struct walk *w, struct reduce_result *q)
+{
+    const struct lang_expr *b = inspect_strip(q->e->args[0]);
+    if (q->e->reduce != RED_SUM || q->e->type != DT_F32 || w->g->spec->math == MATH_STRICT ||
+        b->kind != E_BINARY || b->op != OP_MUL || b->type != DT_F32)
+        return;
+    const struct lang_expr *x = inspect_strip(b->args[0]), *y = inspect_strip(b->args[1]);
+    if (x->kind != E_BINARY || x->op != OP_SUB || !same_term(w, x, y) ||
+        !is_mean_of(w, x->args[1], x->args[0]))
+        return;
+    q->term = x->args[0];
+    q->mean = x->args[1];
+}
+
 static bool walk_reduce(struct walk *w, const struct lang_expr *e)
 {
     struct reduce_form *f = w->f;
@@ -242,21 +347,23 @@ static bool walk_reduce(struct walk *w, const struct lang_expr *e)
     if (w->in_body)
         return no(w, e->span, "this %s is inside another reduction", lang_reduce_name(e->reduce));
     for (uint32_t i = 0; i < f->nresult; i++)
-        if (f->result[i] == e)
+        if (f->result[i].e == e)
             return true;
     if (f->nresult == REDUCE_RESULTS)
         return no(w, e->span, "this %s is one too many", lang_reduce_name(e->reduce));
     if (!add_axes(w, e))
         return false;
-    f->result[f->nresult++] = e;
+    struct reduce_result *q = &f->result[f->nresult++];
+    q->e = e;
+    find_differences(w, q);
     if (reduce_is_arg(e))
         f->axis[f->nkept].is_value = true;
     w->in_body = true;
     f->weight++;
-    bool good = walk_expr(w, e->args[0]);
+    bool good = walk_expr(w, q->term ? q->term : e->args[0]);
     w->in_body = false;
     w->bound.n = mark;
-    return good;
+    return good && (!q->term || walk_expr(w, q->mean));
 }
 
 static bool walk_expr(struct walk *w, const struct lang_expr *e)

@@ -52,6 +52,17 @@ struct reduce_read {
     bool in_body; /* of a reduction; else of what is made of the results */
 };
 
+/* What is reduced. A sum of squared differences to the mean of the same terms,
+ *     sum[i]((t[i] - m) * (t[i] - m)) with m = sum[i](t[i]) / n,
+ * has term and mean: it is done in the same sweep as the mean, in f64, from differences to any one term k:
+ *     S1 = sum(t - k), S2 = sum((t - k)^2), and the result is S2 - S1 * (S1 / n).
+ * k being one of the terms, n (m - k)^2 is at most n times the result: of the 53 bits no more than log2(n) cancel,
+ * and what is exact in f32 by the equations is exact here. */
+struct reduce_result {
+    const struct lang_expr *e; /* the E_REDUCE */
+    const struct lang_expr *term, *mean;
+};
+
 /* What an index stands for, for as long as the stage is generated. */
 struct reduce_index {
     const struct lang_symbol *sym;
@@ -68,7 +79,7 @@ struct reduce_form {
     uint32_t nread;
     struct reduce_read read[REDUCE_READS];
     uint32_t nresult;
-    const struct lang_expr *result[REDUCE_RESULTS]; /* E_REDUCEs */
+    struct reduce_result result[REDUCE_RESULTS];
     VEC(struct reduce_index) index;
     VEC(const struct lang_expr *) scalar; /* read in bodies: of rank 0 */
     uint32_t lane;                        /* the loop of the lanes */
@@ -114,7 +125,8 @@ enum { REDUCE_VARIANTS = 6 };
 bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
                  struct reduce_plan *v, uint32_t *n);
 
-/* A value in the making, or several threads' brought together. where: of argmax and argmin, the index, u32 or i64. */
+/* A value in the making, or several threads' brought together. where: of argmax and argmin, the index, u32 or i64; of
+ * squared differences S1, v being S2. */
 struct reduce_value {
     struct cg_val v, where;
 };
@@ -135,6 +147,7 @@ struct reduce {
     struct reduce_lanes *element; /* by read: of the vector at hand */
     bool is_loaded[REDUCE_READS];
     int32_t slot[REDUCE_RESULTS][REDUCE_LANES], slot_where[REDUCE_RESULTS][REDUCE_LANES];
+    int32_t one_term[REDUCE_RESULTS][REDUCE_LANES]; /* squared differences: k, an f64 */
     struct cg_val part, split, tile;
     struct cg_val group;  /* columns: the thread's vector of the lane loop */
     struct cg_val number; /* and what says whether there is one: below p->groups, or p->total */
@@ -145,12 +158,13 @@ struct reduce {
 
 /* ---- reduce_value.c: results and how they meet ---- */
 
-enum dtype reduce_type(const struct lang_expr *e); /* of the accumulator: u32 for a bool */
+enum dtype reduce_type(const struct reduce_result *q); /* of the accumulator: u32 for a bool */
 bool reduce_is_arg(const struct lang_expr *e);
-enum dtype reduce_where_type(const struct reduce *r);
-struct reduce_value reduce_identity(struct reduce *r, const struct lang_expr *e);
+bool reduce_is_pair(const struct reduce_result *q); /* has a second value, .where */
+enum dtype reduce_where_type(const struct reduce *r, const struct reduce_result *q);
+struct reduce_value reduce_identity(struct reduce *r, const struct reduce_result *q);
 /* Brings two parts of a result together, in either order. */
-struct reduce_value reduce_meet(struct cg *g, const struct lang_expr *e, struct reduce_value x,
+struct reduce_value reduce_meet(struct cg *g, const struct reduce_result *q, struct reduce_value x,
                                 struct reduce_value y);
 /* Takes one more element into the slot; elements come by ascending index. */
 void reduce_take(struct reduce *r, uint32_t result, uint32_t slot);

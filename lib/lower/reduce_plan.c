@@ -7,8 +7,9 @@
 
 /* BLOCKS: four of 256 threads, of up to 64 registers, for each of the 132 multiprocessors of an H100. The number must not
  * depend on the device: the order of the additions, and so the bits of the sums, do. FLIGHT: bytes that each thread
- * has on the way; 1024 threads with 128 cover the memory's latency twice. LINE: bytes of a row of a tile. SPREAD: threads that
- * keep the machine busy without sharing anything. */
+ * has on the way; 1024 threads with 128 cover the memory's latency twice. LINE: bytes of a row of a tile. SPREAD: threads
+ * that keep the machine busy without sharing anything. SUMS: registers of a thread's columns. MOST_BUSY: of
+ * its sums and what it has on the way. */
 enum {
     SPREAD = 65536,
     BLOCK = 256,
@@ -16,7 +17,9 @@ enum {
     FLIGHT = 128,
     LINE = 128,
     SLOTS = 4,
-    MOST_CODE = 3000
+    MOST_CODE = 3000,
+    SUMS = 40,
+    MOST_BUSY = 48,
 };
 
 struct amount reduce_known(struct cg *g, int64_t n)
@@ -92,6 +95,18 @@ static bool is_flat(const struct reduce_form *f)
     return true;
 }
 
+/* What the results take in one of a thread's slots. */
+static uint32_t sum_registers(const struct reduce_form *f)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->nresult; i++) {
+        const struct reduce_result *q = &f->result[i];
+        uint32_t value = dtype_bits(q->e->args[0]->type) > 32 ? 3 : 1;
+        n += q->term ? 6 : value + (reduce_is_arg(q->e) ? 2 : 0);
+    }
+    return n;
+}
+
 static uint32_t choose_lanes(const struct reduce_form *f, const struct lower_plan *want)
 {
     uint32_t most = REDUCE_LANES, lanes;
@@ -99,7 +114,7 @@ static uint32_t choose_lanes(const struct reduce_form *f, const struct lower_pla
         return 1;
     lanes = want->vector ? want->vector : 128 / f->widest;
     if (!f->loop[f->lane].is_reduced) /* as many accumulators for each result */
-        while (most > 1 && most * f->nresult > 64)
+        while (most > 1 && most * sum_registers(f) > SUMS)
             most /= 2;
     return lanes < most ? lanes : most;
 }
@@ -112,6 +127,9 @@ static uint32_t choose_unroll(const struct reduce_form *f, const struct lower_pl
     bool single = lanes == 1 && f->loop[f->lane].is_reduced && f->nloop - f->nkeptloop == 1;
     uint32_t u = want->unroll ? want->unroll : single ? 16 : 8;
     while (!want->unroll && u > 1 && u * bytes > FLIGHT)
+        u /= 2;
+    uint32_t slots = f->loop[f->lane].is_reduced && lanes > SLOTS ? SLOTS : lanes;
+    while (!want->unroll && u > 2 && u * bytes / 4 + slots * sum_registers(f) >= MOST_BUSY)
         u /= 2;
     while (u > 1 && u * lanes * f->weight > MOST_CODE)
         u /= 2;

@@ -11,9 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum dtype reduce_type(const struct lang_expr *e)
+/* While elements are taken. */
+static enum dtype taking_type(const struct reduce_result *q)
 {
-    enum dtype t = e->args[0]->type;
+    return q->term ? DT_F64 : q->e->args[0]->type;
+}
+
+enum dtype reduce_type(const struct reduce_result *q)
+{
+    enum dtype t = taking_type(q);
     return t == DT_BOOL ? DT_U32 : t;
 }
 
@@ -22,23 +28,32 @@ bool reduce_is_arg(const struct lang_expr *e)
     return e->reduce == RED_ARGMAX || e->reduce == RED_ARGMIN;
 }
 
-enum dtype reduce_where_type(const struct reduce *r)
+bool reduce_is_pair(const struct reduce_result *q)
 {
+    return q->term || reduce_is_arg(q->e);
+}
+
+enum dtype reduce_where_type(const struct reduce *r, const struct reduce_result *q)
+{
+    if (q->term)
+        return DT_F64;
     const struct reduce_axis *a = &r->f->axis[r->f->nkept];
     return !a->low && r->f->loop[a->loop].is_narrow ? DT_U32 : DT_I64;
 }
 
-static struct cg_val lowest_where(struct reduce *r)
+static struct cg_val lowest_where(struct reduce *r, const struct reduce_result *q)
 {
+    if (q->term)
+        return cg_float(r->g, DT_F64, 0);
     const struct lang_expr *low = r->f->axis[r->f->nkept].low;
-    return low ? cg_index(r->g, cg_expr(r->g, low)) : cg_int(reduce_where_type(r), 0);
+    return low ? cg_index(r->g, cg_expr(r->g, low)) : cg_int(reduce_where_type(r, q), 0);
 }
 
-struct reduce_value reduce_identity(struct reduce *r, const struct lang_expr *e)
+struct reduce_value reduce_identity(struct reduce *r, const struct reduce_result *q)
 {
-    struct reduce_value x = {.v = cg_reduce_identity(r->g, e->reduce, e->args[0]->type)};
-    if (reduce_is_arg(e))
-        x.where = lowest_where(r);
+    struct reduce_value x = {.v = cg_reduce_identity(r->g, q->e->reduce, taking_type(q))};
+    if (reduce_is_pair(q))
+        x.where = lowest_where(r, q);
     if (x.v.type == DT_BOOL)
         x.v.type = DT_U32;
     return x;
@@ -60,9 +75,13 @@ static struct cg_val binary(struct cg *g, const struct lang_expr *e, struct cg_v
     }
 }
 
-struct reduce_value reduce_meet(struct cg *g, const struct lang_expr *e, struct reduce_value x,
+struct reduce_value reduce_meet(struct cg *g, const struct reduce_result *q, struct reduce_value x,
                                 struct reduce_value y)
 {
+    const struct lang_expr *e = q->e;
+    if (q->term)
+        return (struct reduce_value){.v = cg_binary(g, OP_ADD, x.v, y.v),
+                                     .where = cg_binary(g, OP_ADD, x.where, y.where)};
     if (!reduce_is_arg(e))
         return (struct reduce_value){.v = binary(g, e, x.v, y.v)};
     struct cg_val better = cg_binary(g, e->reduce == RED_ARGMAX ? OP_GT : OP_LT, y.v, x.v);
@@ -85,11 +104,12 @@ static void accumulate(struct cg *g, int32_t acc, const char *name, struct cg_va
     cg_assigned(g, acc);
 }
 
-static void take_best(struct reduce *r, const struct lang_expr *e, int32_t best, int32_t where,
+static void take_best(struct reduce *r, const struct reduce_result *q, int32_t best, int32_t where,
                       struct cg_val v)
 {
     struct cg *g = r->g;
-    enum dtype wt = reduce_where_type(r);
+    const struct lang_expr *e = q->e;
+    enum dtype wt = reduce_where_type(r, q);
     struct cg_val here = r->axis[r->f->nkept];
     if (wt == DT_U32)
         here = cg_convert(g, here, DT_U32);
@@ -114,11 +134,29 @@ static bool take_product(struct cg *g, const struct lang_expr *e, int32_t acc)
     return true;
 }
 
+/* The difference to k and its square. */
+static void take_difference(struct reduce *r, uint32_t result, uint32_t slot)
+{
+    struct cg *g = r->g;
+    uint32_t k = r->p->width > 1 ? r->lane : 0;
+    struct cg_val x = cg_convert(g, cg_expr(g, r->f->result[result].term), DT_F64);
+    struct cg_val d = cg_binary(g, OP_SUB, x, cg_value(DT_F64, r->one_term[result][k]));
+    int32_t square = r->slot[result][slot];
+    accumulate(g, r->slot_where[result][slot], "add.rn", d);
+    PTX(&g->b, "fma.rn.f64", ptx_r(square), cg_op(g, d), cg_op(g, d), ptx_r(square));
+    cg_assigned(g, square);
+}
+
 void reduce_take(struct reduce *r, uint32_t result, uint32_t slot)
 {
     struct cg *g = r->g;
-    const struct lang_expr *e = r->f->result[result];
+    const struct reduce_result *q = &r->f->result[result];
+    const struct lang_expr *e = q->e;
     int32_t acc = r->slot[result][slot];
+    if (q->term) {
+        take_difference(r, result, slot);
+        return;
+    }
     if (take_product(g, e, acc))
         return;
     struct cg_val v = cg_expr(g, e->args[0]);
@@ -131,7 +169,7 @@ void reduce_take(struct reduce *r, uint32_t result, uint32_t slot)
     case RED_ANY: accumulate(g, acc, "or", v); break;
     case RED_ALL: accumulate(g, acc, "and", v); break;
     case RED_ARGMAX:
-    case RED_ARGMIN: take_best(r, e, acc, r->slot_where[result][slot], v); break;
+    case RED_ARGMIN: take_best(r, q, acc, r->slot_where[result][slot], v); break;
     }
 }
 
@@ -141,32 +179,32 @@ void reduce_open_slots(struct reduce *r)
 {
     struct cg *g = r->g;
     for (uint32_t i = 0; i < r->f->nresult; i++) {
-        const struct lang_expr *e = r->f->result[i];
-        enum dtype t = e->args[0]->type;
+        const struct reduce_result *q = &r->f->result[i];
+        enum dtype t = taking_type(q);
         for (uint32_t k = 0; k < r->p->slots; k++) {
             r->slot[i][k] = cg_new_mutable(g, t);
-            cg_move(g, r->slot[i][k], cg_reduce_identity(g, e->reduce, t));
-            if (!reduce_is_arg(e))
+            cg_move(g, r->slot[i][k], cg_reduce_identity(g, q->e->reduce, t));
+            if (!reduce_is_pair(q))
                 continue;
-            r->slot_where[i][k] = cg_new_mutable(g, reduce_where_type(r));
-            cg_move(g, r->slot_where[i][k], lowest_where(r));
+            r->slot_where[i][k] = cg_new_mutable(g, reduce_where_type(r, q));
+            cg_move(g, r->slot_where[i][k], lowest_where(r, q));
         }
     }
 }
 
 struct reduce_value reduce_get(const struct reduce *r, uint32_t result, uint32_t slot)
 {
-    const struct lang_expr *e = r->f->result[result];
-    struct reduce_value x = {.v = cg_value(reduce_type(e), r->slot[result][slot])};
-    if (reduce_is_arg(e))
-        x.where = cg_value(reduce_where_type(r), r->slot_where[result][slot]);
+    const struct reduce_result *q = &r->f->result[result];
+    struct reduce_value x = {.v = cg_value(reduce_type(q), r->slot[result][slot])};
+    if (reduce_is_pair(q))
+        x.where = cg_value(reduce_where_type(r, q), r->slot_where[result][slot]);
     return x;
 }
 
 void reduce_set(struct reduce *r, uint32_t result, uint32_t slot, struct reduce_value x)
 {
     cg_move(r->g, r->slot[result][slot], x.v);
-    if (reduce_is_arg(r->f->result[result]))
+    if (reduce_is_pair(&r->f->result[result]))
         cg_move(r->g, r->slot_where[result][slot], x.where);
 }
 
@@ -175,7 +213,7 @@ static struct reduce_value frozen(struct reduce *r, uint32_t result, uint32_t sl
 {
     struct reduce_value x = reduce_get(r, result, slot);
     x.v = cg_freeze(r->g, x.v);
-    if (reduce_is_arg(r->f->result[result]))
+    if (reduce_is_pair(&r->f->result[result]))
         x.where = cg_freeze(r->g, x.where);
     return x;
 }
@@ -183,7 +221,7 @@ static struct reduce_value frozen(struct reduce *r, uint32_t result, uint32_t sl
 /* The same while elements are taken: a bool is still a predicate. */
 static struct reduce_value taken(struct reduce *r, uint32_t result, uint32_t slot)
 {
-    if (r->f->result[result]->args[0]->type != DT_BOOL)
+    if (taking_type(&r->f->result[result]) != DT_BOOL)
         return frozen(r, result, slot);
     struct cg_val p = cg_value(DT_BOOL, r->slot[result][slot]);
     return (struct reduce_value){.v = cg_freeze(r->g, cg_convert(r->g, p, DT_U32))};
@@ -193,17 +231,17 @@ void reduce_settle_slots(struct reduce *r)
 {
     struct cg *g = r->g;
     for (uint32_t i = 0; i < r->f->nresult; i++) {
-        const struct lang_expr *e = r->f->result[i];
+        const struct reduce_result *q = &r->f->result[i];
         struct reduce_value x[REDUCE_LANES];
         for (uint32_t k = 0; k < r->p->slots; k++)
             x[k] = taken(r, i, k);
         for (uint32_t n = r->p->slots; n > r->p->width; n /= 2)
             for (uint32_t k = 0; k < n / 2; k++)
-                x[k] = reduce_meet(g, e, x[2 * k], x[2 * k + 1]);
+                x[k] = reduce_meet(g, q, x[2 * k], x[2 * k + 1]);
         for (uint32_t k = 0; k < r->p->width; k++) {
-            r->slot[i][k] = cg_new_mutable(g, reduce_type(e));
-            if (reduce_is_arg(e))
-                r->slot_where[i][k] = cg_new_mutable(g, reduce_where_type(r));
+            r->slot[i][k] = cg_new_mutable(g, reduce_type(q));
+            if (reduce_is_pair(q))
+                r->slot_where[i][k] = cg_new_mutable(g, reduce_where_type(r, q));
             reduce_set(r, i, k, x[k]);
         }
     }
@@ -234,9 +272,9 @@ static uint32_t find_parts(struct reduce *r, struct part *part, int64_t *bytes)
     int64_t each = (int64_t)rows_of(r->p) * r->p->tx * r->p->width;
     *bytes = 0;
     for (uint32_t i = 0; i < r->f->nresult; i++) {
-        const struct lang_expr *e = r->f->result[i];
-        for (int where = 0; where <= reduce_is_arg(e); where++) {
-            enum dtype t = where ? reduce_where_type(r) : reduce_type(e);
+        const struct reduce_result *q = &r->f->result[i];
+        for (int where = 0; where <= reduce_is_pair(q); where++) {
+            enum dtype t = where ? reduce_where_type(r, q) : reduce_type(q);
             part[n++] = (struct part){i, where, t, *bytes};
             *bytes += (each * (dtype_bits(t) / 8) + 15) / 16 * 16;
         }
@@ -257,12 +295,12 @@ static void fold_warp(struct reduce *r, struct result_values *x)
         for (uint32_t i = 0; i < r->f->nresult; i++)
             for (uint32_t k = 0; k < r->p->width; k++) {
                 struct reduce_value y = {0};
-                const struct lang_expr *e = r->f->result[i];
-                for (int where = 0; where <= reduce_is_arg(e); where++)
+                const struct reduce_result *q = &r->f->result[i];
+                for (int where = 0; where <= reduce_is_pair(q); where++)
                     *member(&y, where) = shuffle(g, SHUFFLE_XOR, *member(&x[i].v[k], where),
                                                  ptx_imm(s), ptx_imm(31), ptx_imm(UINT32_MAX),
                                                  NULL);
-                x[i].v[k] = reduce_meet(g, e, x[i].v[k], y);
+                x[i].v[k] = reduce_meet(g, q, x[i].v[k], y);
             }
 }
 
@@ -308,31 +346,31 @@ static void fold_rows(struct reduce *r, const struct part *part, uint32_t n)
     uint32_t rows = rows_of(r->p);
     struct result_values *x = ARENA_ARRAY(g->a, rows, struct result_values);
     for (uint32_t i = 0; i < r->f->nresult; i++) {
-        const struct lang_expr *e = r->f->result[i];
-        for (uint32_t q = 0; q < n; q++) {
-            if (part[q].result != i)
+        const struct reduce_result *q = &r->f->result[i];
+        for (uint32_t m = 0; m < n; m++) {
+            if (part[m].result != i)
                 continue;
             struct cg_val v[REDUCE_LANES];
-            int32_t base = slot_address(r, &part[q], cg_int(DT_U32, 0));
-            uint32_t step = r->p->tx * r->p->width == 1 ? 16 / (dtype_bits(part[q].type) / 8) : 1;
+            int32_t base = slot_address(r, &part[m], cg_int(DT_U32, 0));
+            uint32_t step = r->p->tx * r->p->width == 1 ? 16 / (dtype_bits(part[m].type) / 8) : 1;
             while (step > rows)
                 step /= 2;
             while (rows % step)
                 step /= 2;
             for (uint32_t row = 0; row < rows; row += step) {
-                unsigned bytes = dtype_bits(part[q].type) / 8;
+                unsigned bytes = dtype_bits(part[m].type) / 8;
                 struct cg_place_of at = {.space = CG_SHARED, .base = base};
-                at.offset = part[q].offset + (int64_t)row * r->p->tx * r->p->width * bytes;
-                cg_load_words(g, part[q].type, false, at, step > 1 ? step : r->p->width, v);
+                at.offset = part[m].offset + (int64_t)row * r->p->tx * r->p->width * bytes;
+                cg_load_words(g, part[m].type, false, at, step > 1 ? step : r->p->width, v);
                 for (uint32_t k = 0; k < (step > 1 ? step : r->p->width); k++)
-                    *member(step > 1 ? &x[row + k].v[0] : &x[row].v[k], part[q].is_where) = v[k];
+                    *member(step > 1 ? &x[row + k].v[0] : &x[row].v[k], part[m].is_where) = v[k];
             }
         }
         for (uint32_t k = 0; k < r->p->width; k++) {
             for (uint32_t left = rows; left > 1; left = (left + 1) / 2)
                 for (uint32_t row = 0; row < left; row += 2)
                     x[row / 2].v[k] = row + 1 < left
-                                          ? reduce_meet(g, e, x[row].v[k], x[row + 1].v[k])
+                                          ? reduce_meet(g, q, x[row].v[k], x[row + 1].v[k])
                                           : x[row].v[k];
             reduce_set(r, i, k, x[0].v[k]);
         }

@@ -336,6 +336,40 @@ static void load_fixed(struct thread *t)
     }
 }
 
+/* Of sums of squared differences one term, the first: the same for all that share the result. */
+static void load_one_term(struct reduce *r)
+{
+    struct cg *g = r->g;
+    const struct reduce_form *f = r->f;
+    uint32_t none = cg_label(g, "none");
+    bool any = false;
+    for (uint32_t i = 0; i < f->nresult; i++)
+        for (uint32_t k = 0; k < r->p->width && f->result[i].term; k++) {
+            any = true;
+            r->one_term[i][k] = cg_new_mutable(g, DT_F64);
+            cg_move(g, r->one_term[i][k], cg_float(g, DT_F64, 0));
+        }
+    if (!any)
+        return;
+    size_t mark = cg_scope_open(g), bound = g->bindings.n;
+    bool preloaded = g->preloaded;
+    g->preloaded = false;
+    for (uint32_t i = f->nkeptloop; i < f->nloop; i++) {
+        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, r->n[i], cg_int(DT_I64, 0))), true, none);
+        r->at[i] = cg_int(DT_I64, 0);
+    }
+    for (uint32_t k = 0; k < r->p->width; k++) {
+        reduce_bind_lane(r, k);
+        for (uint32_t i = 0; i < f->nresult; i++)
+            if (f->result[i].term)
+                cg_move(g, r->one_term[i][k], cg_convert(g, cg_expr(g, f->result[i].term), DT_F64));
+        g->bindings.n = bound;
+    }
+    g->preloaded = preloaded;
+    cg_scope_close(g, mark);
+    cg_place(g, none);
+}
+
 /* The elements behind the last whole vector, one for each thread of the first block. */
 static void tail(struct thread *t, struct cg_val groups)
 {
@@ -374,8 +408,10 @@ void reduce_walk(struct reduce *r, struct cg_val groups, struct cg_val rows)
         const struct reduce_read *q = &r->f->read[i];
         for (uint32_t k = 0; k < q->sym->rank && q->in_body; k++)
             t.moves[i] |= r->f->axis[q->axis[k]].is_reduced;
-        r->is_loaded[i] = q->in_body;
     }
+    load_one_term(r);
+    for (uint32_t i = 0; i < r->f->nread; i++)
+        r->is_loaded[i] = r->f->read[i].in_body;
     struct cg_val before = cg_binary(g, OP_MUL, cg_convert(g, r->part, DT_U32), ty);
     s.start = cg_index(g, cg_binary(g, OP_ADD, before, r->ty));
     s.step = cg_index(g, cg_binary(g, OP_MUL, cg_convert(g, r->split, DT_U32), ty));
