@@ -90,7 +90,7 @@ static uint32_t power_up(uint64_t n)
 static struct row_plan looped_plan(uint32_t vector)
 {
     return (struct row_plan){.vector = vector,
-                             .held = vector > 1 ? 1 : 4,
+                             .held = vector > 1 ? 1 : 2,
                              .threads = LONG_BLOCK,
                              .rows = 1,
                              .cluster = 1,
@@ -177,6 +177,8 @@ static struct row_plan plan_for(const struct row *row, const struct sizes *s)
     p.held = held;
     /* one block as long as it can, be it the only one of its multiprocessor */
     uint64_t most = is_wide(row, &p) ? LONG_BLOCK / 2 : threads > MOST ? LONG_BLOCK : MOST;
+    if (p.packed && row->nheavy && threads > LONG_BLOCK) /* bound by arithmetic, not by memory */
+        most = threads / MOST_CLUSTER;
     while (clusters && threads > most && p.cluster < MOST_CLUSTER) {
         p.cluster *= 2;
         threads = ceil_div(ceil_div(vectors, (uint64_t)held * p.cluster), 32) * 32;
@@ -389,12 +391,12 @@ static void emit_generic(struct emission *m, uint32_t vector, const char *aligne
     bool packed;
     uint32_t held = most_held(m->row, vector, FEW_VECTORS, &packed);
     struct row_plan few = {
-        .vector = vector, .held = 2, .threads = 8, .rows = BLOCK / 8, .cluster = 1};
+        .vector = vector, .held = 1, .threads = 16, .rows = BLOCK / 16, .cluster = 1};
     struct row_plan block = {
         .vector = vector, .held = held, .rows = 1, .cluster = 1, .packed = packed};
     if (vector > narrowest(m->row))
         emit(m, few, arena_printf(g->a, "short%s", name),
-             arena_printf(g->a, "%s%s > 0 && %s <= %u", aligned, cols, cols, 8 * 2 * vector));
+             arena_printf(g->a, "%s%s > 0 && %s <= %u", aligned, cols, cols, 16 * vector));
     emit(m, block, arena_printf(g->a, "block%s", name),
          arena_printf(g->a, "%s%s > 0 && %s <= %u", aligned, cols, cols,
                       LONG_BLOCK * vector * held));
