@@ -93,7 +93,7 @@ static uint32_t launch_align(struct map_reader *m, const struct lang_expr *e, st
 {
     need->e = NULL;
     const struct lang_symbol *s = m->shape;
-    if (s && s->rank && inspect_same_expr(e, s->dims[s->rank - 1]))
+    if (!m->lane_sub && inspect_same_expr(e, s->dims[s->rank - 1]))
         return m->lanes; /* the vector runs along it */
     if (!m->assumes || m->lanes < 2)
         return 1;
@@ -393,7 +393,7 @@ uint32_t map_extent_align(struct cg *g, const struct lang_expr *dim, uint32_t mo
 {
     struct map_reader *m = g->read_ctx;
     const struct lang_symbol *s = m->shape;
-    if (inspect_same_expr(dim, s->dims[s->rank - 1]) && m->lanes >= most)
+    if (!m->lane_sub && inspect_same_expr(dim, s->dims[s->rank - 1]) && m->lanes >= most)
         return most; /* the vectors run along it */
     const bool was = m->probes;
     m->probes = true;

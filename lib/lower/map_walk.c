@@ -153,7 +153,8 @@ struct variant {
     const char *part; /* of its name, unless it is the first */
     uint32_t lanes;
     bool assumes, large;
-    bool wraps; /* vectors may go over the ends of rows */
+    bool wraps;    /* vectors may go over the ends of rows */
+    bool is_whole; /* and all elements are a number of them */
 };
 
 /* The extent along an axis in vectors, and its text. */
@@ -273,6 +274,61 @@ static struct cg_val start(struct cg *g, const struct walk *w, const struct vari
     return cg_index(g, cg_binary(g, OP_ADD, block, cg_special(g, SP_TID_X)));
 }
 
+/* Vectors that go over the ends of rows, of which `total` are whole: the thread after the last computes what is left,
+ * element by element. */
+static void last_elements(struct cg *g, const struct walk *w, struct cg_val t, struct cg_val total,
+                          uint32_t lanes)
+{
+    const char *text;
+    const struct variant one = {.lanes = 1};
+    struct map_reader m = {.lanes = 1, .shape = w->shape}, *before = g->read_ctx;
+    struct cg_val end = narrowed(g, shape_total(g, w->shape, 1, &text));
+    struct cg_val *out = ARENA_ARRAY(g->a, w->s->n, struct cg_val);
+    int32_t at = cg_new_mutable(g, DT_U32);
+    struct cg_val k = cg_value(DT_U32, at);
+    struct cg_nest nest;
+    uint32_t head = cg_label(g, "element");
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, t, total)), false, g->exit);
+    cg_move(g, at, cg_binary(g, OP_MUL, cg_value(DT_U32, t.op.reg), cg_int(DT_U32, lanes)));
+    cg_place(g, head);
+    cg_loop_head(g);
+    cg_nest_open(g, &nest, NULL);
+    cg_nest_varies(g, &nest, at);
+    const size_t mark = cg_scope_open(g);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, cg_index(g, k), end)), false, g->exit);
+    g->read_ctx = &m;
+    find_position(g, w, &one, &m, cg_index(g, k));
+    map_compute(g, &m, w->s->eq, w->s->n, out);
+    store(g, w, &m, out);
+    g->read_ctx = before;
+    const struct cg_since since = cg_now(g);
+    cg_move_new(g, at, cg_binary(g, OP_ADD, k, cg_int(DT_U32, 1)), since);
+    cg_jump(g, head);
+    cg_nest_close(g, &nest);
+    cg_scope_close(g, mark);
+}
+
+static void compute_wrapped(struct cg *g, const struct walk *w, const struct variant *v,
+                            struct map_reader *m, struct cg_val total)
+{
+    struct cg_val *out = ARENA_ARRAY(g->a, (size_t)w->s->n * v->lanes, struct cg_val);
+    const uint32_t rest = v->is_whole ? g->exit : cg_label(g, "rest");
+    struct cg_val t = start(g, w, v);
+    const int32_t inside = cg_reg(g, cg_binary(g, OP_LT, t, total));
+    g->exit_used = true;
+    const size_t mark = cg_scope_open(g);
+    cg_jump_if(g, inside, false, rest);
+    find_lanes(g, w, m, t);
+    map_compute(g, m, w->s->eq, w->s->n, out);
+    store(g, w, m, out);
+    cg_scope_close(g, mark);
+    if (v->is_whole)
+        return;
+    cg_jump(g, g->exit);
+    cg_place(g, rest);
+    last_elements(g, w, t, total, v->lanes);
+}
+
 static void compute(struct cg *g, const struct walk *w, const struct variant *v,
                     struct map_reader *m, struct cg_val total)
 {
@@ -296,10 +352,7 @@ static void compute(struct cg *g, const struct walk *w, const struct variant *v,
         const struct cg_guard before = {-1, false};
         if (u)
             cg_guard(g, cg_value(DT_BOOL, inside[u]), false);
-        if (v->wraps)
-            find_lanes(g, w, m, n);
-        else
-            find_position(g, w, v, m, n);
+        find_position(g, w, v, m, n);
         map_compute(g, m, w->s->eq, w->s->n, out + u * count);
         cg_unguard(g, before);
         at[u] = *m;
@@ -324,19 +377,6 @@ static void require_short(struct cg *g, struct map_condition *c, const struct wa
         map_require(c, arena_printf(g->a, "%s <= %d", lang_expr_text(g->a, dim), MAP_MOST_SMALL));
 }
 
-/* All elements are a number of vectors. */
-static void require_whole(struct cg *g, struct map_condition *c, const struct walk *w,
-                          uint32_t lanes)
-{
-    const char *text;
-    int64_t n;
-    struct cg_val all = shape_total(g, w->shape, 1, &text);
-    if (cg_is_const(all, &n))
-        c->never |= n % lanes != 0;
-    else
-        map_require(c, arena_printf(g->a, "%s %% %u == 0", text, lanes));
-}
-
 /* What the variant needs before it is generated. */
 static struct map_condition condition_of(struct cg *g, const struct walk *w,
                                          const struct variant *v, struct cg_val total,
@@ -344,9 +384,7 @@ static struct map_condition condition_of(struct cg *g, const struct walk *w,
 {
     struct map_condition c = map_condition(g);
     int64_t n;
-    if (v->wraps)
-        require_whole(g, &c, w, v->lanes);
-    else
+    if (!v->wraps)
         map_require_multiple(g, &c, w->shape->dims[w->shape->rank - 1], v->lanes);
     if (v->large)
         return c;
@@ -377,7 +415,7 @@ static bool lower_variant(struct cg *g, const struct walk *w, const struct varia
     if (!v->large)
         total = narrowed(g, total);
     map_begin_reading(g, &m);
-    compute(g, w, v, &m, total);
+    (v->wraps ? compute_wrapped : compute)(g, w, v, &m, total);
     for (size_t i = 0; i < m.needs.n; i++)
         map_require_multiple(g, &c, m.needs.v[i].e, m.needs.v[i].of);
     if (m.short_rows)
@@ -390,9 +428,24 @@ static bool lower_variant(struct cg *g, const struct walk *w, const struct varia
     lower_explain(g, "  %s: %u threads, %u x %u elements along %s for each%s%s\n", g->func->name,
                   w->block, w->unroll, v->lanes, w->s->eq[0]->index[w->shape->rank - 1]->name,
                   c.any ? ", when " : "", c.any ? buf_text(&c.text) : "");
-    map_end(g, all, &c, arena_printf(g->a, "ceil_div(%s, %u)", text, w->block * w->unroll),
-            w->block);
+    const uint32_t block = w->block * w->unroll;
+    const char *grid = arena_printf(g->a, "ceil_div(%s, %u)", text, block);
+    if (v->wraps) { /* a thread for what is left over, too */
+        shape_total(g, w->shape, 1, &text);
+        grid = arena_printf(g->a, "ceil_div(%s, %u)", text, block * v->lanes);
+    }
+    map_end(g, all, &c, grid, w->block);
     return !g->failed;
+}
+
+/* Are all elements a number of vectors for sure? */
+static bool is_whole(const struct walk *w)
+{
+    int64_t n = 1, one;
+    for (uint32_t i = 0; i < w->shape->rank; i++)
+        if (!lang_const_int(w->shape->dims[i], &one) || __builtin_mul_overflow(n, one, &n))
+            return false;
+    return n % w->vector == 0;
 }
 
 bool map_walk_lower(struct cg *g, const struct lower_plan *plan, struct map_variants *all)
@@ -411,24 +464,27 @@ bool map_walk_lower(struct cg *g, const struct lower_plan *plan, struct map_vari
     const struct variant variants[] = {
         {.part = "vector", .lanes = w.vector, .assumes = true},
         {.part = "rows", .lanes = w.vector},
-        {.part = "wrapped", .lanes = w.vector, .wraps = true},
+        {.part = "wrapped", .lanes = w.vector, .wraps = true, .is_whole = is_whole(&w)},
         {.part = "single", .lanes = w.least},
         {.part = "large", .lanes = w.least, .large = true},
     };
     const uint32_t unroll = w.unroll;
-    bool same = false;
+    bool same = false, wrapped = false;
     for (uint32_t i = 0; i < sizeof variants / sizeof *variants && !all->done; i++) {
         const struct variant *v = &variants[i];
-        const bool again = (i == 1 && same) || (i == 3 && w.vector == w.least && all->n);
+        const bool again = (i == 1 && same) ||
+                           (i == 3 && (wrapped || (w.vector == w.least && all->n)));
         if (i == 1 && w.cost * w.vector > MOST_SPECIAL)
             continue; /* elements one by one will do */
-        const bool vain = v->wraps &&
-                          (w.shape->rank == 1 || w.vector == w.least || w.cost > MOST_WRAPPED);
+        const bool vain = v->wraps && (w.least > 1 || w.vector == w.least || w.cost > MOST_WRAPPED);
         /* elements one at a time: as many in flight as a vector has, as far as that is little code */
-        w.unroll =
-            plan->unroll || v->large || v->lanes == w.vector || w.cost > MOST_UNROLLED ? unroll : 4;
+        w.unroll = v->wraps ? 1
+                   : plan->unroll || v->large || v->lanes == w.vector || w.cost > MOST_UNROLLED
+                       ? unroll
+                       : 4;
         if (!again && !vain && !lower_variant(g, &w, &variants[i], all, &same))
             return false;
+        wrapped |= v->wraps && !vain;
     }
     return true;
 }
