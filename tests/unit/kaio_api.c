@@ -157,6 +157,14 @@ void *malloc(size_t n)
     return n >= refuse ? NULL : __libc_malloc(n);
 }
 
+/* An arena's memory is from here; the simulator's buffers are too, with more around them. */
+void *__libc_calloc(size_t n, size_t size);
+void *calloc(size_t n, size_t size)
+{
+    enum { AROUND = 256 };
+    return n * size >= refuse && n * size - refuse < AROUND ? NULL : __libc_calloc(n, size);
+}
+
 static long pages(void)
 {
     long n = -1;
