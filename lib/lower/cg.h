@@ -634,7 +634,7 @@ struct cg_val shape_total(struct cg *g, const struct lang_symbol *t, uint32_t di
                           const char **text);
 /* ctaid.x * elements_per_block + tid.x * elements_per_thread, an i64. */
 struct cg_val thread_start(struct cg *g, uint32_t per_block, uint32_t per_thread);
-/* "KERNEL_part", made unlike the name of every kernel of the module. */
+/* "KERNEL_part", made unlike the name of every kernel and entry of the module. */
 const char *lower_entry_name(struct cg *g, const char *part);
 /* No term of the stage's sums goes through more than this many roundings on its way into the sum: a text of the launch; NULL:
  * not known. The contract says the largest of all. */

@@ -19,14 +19,20 @@ void lower_explain(struct cg *g, const char *fmt, ...)
     va_end(ap);
 }
 
+/* By another kernel, or an entry of another stage. */
+static bool is_taken(const struct cg *g, const char *name)
+{
+    for (size_t i = 0; i < g->nspecs; i++)
+        if (strcmp(g->specs[i]->name, name) == 0)
+            return true;
+    return ptx_find_entry(g->module, name) != NULL;
+}
+
 const char *lower_entry_name(struct cg *g, const char *part)
 {
     const char *name = arena_printf(g->a, "%s_%s", g->spec->name, part);
-    for (size_t i = 0; i < g->nspecs; i++)
-        if (strcmp(g->specs[i]->name, name) == 0) {
-            name = arena_printf(g->a, "%s_", name);
-            i = (size_t)-1; /* look again from the start */
-        }
+    while (is_taken(g, name))
+        name = arena_printf(g->a, "%s_", name);
     return name;
 }
 

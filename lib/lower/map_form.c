@@ -22,7 +22,8 @@ static struct map_form same(struct cg *g, const struct lang_expr *e)
 {
     const struct map_reader *m = g->read_ctx;
     int64_t c;
-    if (m->probes && !(e->kind == E_NAME && e->sym->kind == SYM_INDEX))
+    /* and so it does for the index of a reduction that is only looked into */
+    if (m->probes && !(e->kind == E_NAME && e->sym->kind == SYM_INDEX && cg_find(g, e->sym)))
         return (struct map_form){.known = true,
                                  .align = 1,
                                  .is_positive = true,

@@ -53,6 +53,20 @@ static bool may_merge(const struct merge *m, const struct lang_expr *e)
     return !e->pad || may_merge(m, e->pad);
 }
 
+/* As a subscript's type: a literal dimension is an i32 by itself. */
+static struct lang_expr *widened(struct cg *g, struct lang_expr *x)
+{
+    if (x->type == DT_I64)
+        return x;
+    struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
+    *e = (struct lang_expr){.kind = E_CAST, .type = DT_I64, .span = x->span, .is_implicit = true};
+    e->nargs = 1;
+    e->args = ARENA_ARRAY(g->a, 1, struct lang_expr *);
+    e->args[0] = x;
+    e->height = 1 + x->height;
+    return e;
+}
+
 static struct lang_expr *product(struct cg *g, struct lang_expr *x, struct lang_expr *y)
 {
     struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
@@ -66,9 +80,9 @@ static struct lang_expr *product(struct cg *g, struct lang_expr *x, struct lang_
     }
     e->nargs = 2;
     e->args = ARENA_ARRAY(g->a, 2, struct lang_expr *);
-    e->args[0] = x;
-    e->args[1] = y;
-    e->height = 1 + (x->height > y->height ? x->height : y->height);
+    e->args[0] = widened(g, x);
+    e->args[1] = widened(g, y);
+    e->height = 2 + (x->height > y->height ? x->height : y->height);
     return e;
 }
 

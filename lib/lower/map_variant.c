@@ -34,10 +34,7 @@ static const char *entry_name(struct cg *g, const struct lower_stage *s, const c
     const size_t n = strlen(g->spec->name);
     if (strcmp(s->entry, g->spec->name) != 0)
         part = arena_printf(g->a, "%s_%s", s->entry + n + 1, part);
-    const char *name = lower_entry_name(g, part);
-    while (ptx_find_entry(g->module, name))
-        name = lower_entry_name(g, part = arena_printf(g->a, "%s_", part));
-    return name;
+    return lower_entry_name(g, part);
 }
 
 void map_begin(struct cg *g, struct map_variants *all, const char *part, uint32_t block)

@@ -401,13 +401,25 @@ static bool follows_in(const uint32_t *axis, uint32_t n, uint32_t p, uint32_t q)
     return true;
 }
 
-/* Does q come right behind p wherever one of them is read? Outputs have the kept axes in order. */
+static bool is_read(const struct reduce_form *f, uint32_t axis)
+{
+    for (uint32_t i = 0; i < f->nread; i++)
+        for (uint32_t k = 0; k < f->read[i].sym->rank; k++)
+            if (f->read[i].axis[k] == axis)
+                return true;
+    return false;
+}
+
+/* Does q come right behind p wherever one of them is read? Outputs have the kept axes in order, and so do those that nothing
+ * is read along. */
 static bool follows(const struct reduce_form *f, uint32_t p, uint32_t q)
 {
     const struct reduce_axis *x = &f->axis[p], *y = &f->axis[q];
     if (p == q || x->is_reduced != y->is_reduced || x->low || y->low || x->is_value || y->is_value)
         return false;
     if (!x->is_reduced && q != p + 1)
+        return false;
+    if (q < p && !is_read(f, p))
         return false;
     for (uint32_t i = 0; i < f->nread; i++)
         if (!follows_in(f->read[i].axis, f->read[i].sym->rank, p, q))

@@ -298,9 +298,15 @@ static void explain(struct cg *g, const struct row_plan *p, const char *entry, c
                   when ? ", when " : "", when ? when : "");
 }
 
+/* KERNEL_part, or of a further stage KERNEL_stage_part. */
 static const char *entry_name(const struct emission *m, const char *part)
 {
-    return m->n ? lower_entry_name(m->g, arena_printf(m->g->a, "%s", part)) : m->entry;
+    const size_t n = strlen(m->g->spec->name);
+    if (!m->n)
+        return m->entry;
+    if (strcmp(m->entry, m->g->spec->name) != 0)
+        part = arena_printf(m->g->a, "%s_%s", m->entry + n + 1, part);
+    return lower_entry_name(m->g, part);
 }
 
 static const char *block_text(struct cg *g, const struct sizes *s, const struct row_plan *p)

@@ -113,6 +113,8 @@ struct row {
 };
 
 bool row_analyse(struct cg *g, const struct lower_stage *s, struct row *row, struct buf *why);
+/* Is t the same for all rows, and only read? It is loaded when it is needed, which may be behind the first store. */
+bool row_is_shared(const struct row *row, const struct lang_symbol *t);
 /* Is e the elements of a buffer along the columns, in an expression of this scope? */
 bool row_is_along(const struct row *row, const struct lang_expr *e, const struct row_env *env,
                   const struct row_reduce *scope);

@@ -223,7 +223,7 @@ static struct row_slot *slot_of(struct row_gen *r, const struct lang_expr *e)
     if (r->nslot == ROW_READS)
         r->nslot--; /* forgotten: read again when asked for */
     struct row_slot *s = &r->slot[r->nslot++];
-    *s = (struct row_slot){.sym = e->sym, .base = base, .shared = e->sym->rank == r->row->ncol};
+    *s = (struct row_slot){.sym = e->sym, .base = base, .shared = row_is_shared(r->row, e->sym)};
     s->v = ARENA_ARRAY(r->g->a, (size_t)r->plan.held * r->plan.vector, struct cg_val);
     uint32_t bits = dtype_bits(e->sym->type);
     bool packed = r->plan.packed ? bits <= 16 : bits == 16;

@@ -45,7 +45,7 @@ static const struct lang_expr *pair_of(const struct row_gen *r, const struct row
     bool best = d->e->reduce == RED_MAX || d->e->reduce == RED_MIN;
     if (!best || r->g->target->sm < 80 || r->plan.vector < 2 || type_of(d) != DT_F32 ||
         e->kind != E_INDEX || (e->type != DT_F16 && e->type != DT_BF16) ||
-        cg_is_defined(r->g, e->sym) || e->sym->rank == r->row->ncol ||
+        cg_is_defined(r->g, e->sym) || row_is_shared(r->row, e->sym) ||
         !row_is_along(r->row, e, d->env, d))
         return NULL;
     for (uint32_t i = 0; i < r->row->nread; i++)

@@ -104,6 +104,11 @@ static bool is_written(const struct row *row, const struct lang_symbol *t)
     return false;
 }
 
+bool row_is_shared(const struct row *row, const struct lang_symbol *t)
+{
+    return t->rank == row->ncol && !is_written(row, t);
+}
+
 static void note_bits(struct row *row, const struct lang_symbol *t)
 {
     unsigned bits = dtype_bits(t->type);
@@ -114,7 +119,7 @@ static void note_bits(struct row *row, const struct lang_symbol *t)
 static bool note_along(struct walk *w, const struct lang_expr *e, const struct row_env *env)
 {
     struct row *row = w->row;
-    bool shared = e->sym->rank == row->ncol;
+    bool shared = row_is_shared(row, e->sym);
     if (!shared) {
         note_bits(row, e->sym);
         bool again = false;
@@ -240,13 +245,24 @@ static bool walk_index(struct walk *w, const struct lang_expr *e, const struct r
 
 /* ---- reductions ----------------------------------------------------------------------------------- */
 
+static bool same_row(const struct row_env *x, const struct row_env *y);
+
+static bool same_bound(const struct row_bound *x, const struct row_bound *y)
+{
+    if (x->kind != y->kind)
+        return false;
+    if (x->kind == ROW_LEAD)
+        return x->n == y->n;
+    /* on the outer columns no reduction depends */
+    return x->kind == ROW_COLUMN || (inspect_same_expr(x->arg, y->arg) && same_row(x->in, y->in));
+}
+
 /* The same reduction met again must stand for the same row. */
 static bool same_row(const struct row_env *x, const struct row_env *y)
 {
     for (uint32_t i = 0; i < x->n; i++)
         for (uint32_t k = 0; k < y->n; k++)
-            if (x->v[i].sym == y->v[k].sym && x->v[i].kind == ROW_LEAD &&
-                y->v[k].kind == ROW_LEAD && x->v[i].n != y->v[k].n)
+            if (x->v[i].sym == y->v[k].sym && !same_bound(&x->v[i], &y->v[k]))
                 return false;
     return true;
 }

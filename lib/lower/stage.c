@@ -376,17 +376,6 @@ static bool lower_with(struct stages *p, const struct lower_stage *s, const stru
     return good;
 }
 
-static const char *entry_name(struct stages *p, const struct lang_symbol *part)
-{
-    const char *name = part->name;
-    for (;;) {
-        const char *entry = lower_entry_name(p->g, name);
-        if (!ptx_find_entry(p->g->module, entry))
-            return entry;
-        name = arena_printf(p->g->a, "%s_", name);
-    }
-}
-
 static bool lower_group(struct stages *p, struct group *gr, const struct lang_symbol *part);
 
 /* Computes eq, and of the others after it in the list what the same strategy can compute along, into temps. */
@@ -534,7 +523,7 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
     struct cg *g = p->g;
     struct lower_stage s = {.eq = gr->eq, .n = gr->n};
     bool any = false;
-    s.entry = part ? entry_name(p, part) : g->spec->name;
+    s.entry = part ? lower_entry_name(p->g, part->name) : g->spec->name;
     gr->done = true;
     if (++p->depth > MOST_DEPTH)
         return cg_error(g, gr->eq[0]->span, "the equations depend on each other too deeply");
@@ -596,7 +585,7 @@ static bool lower_naively(struct stages *p)
         if (!gr)
             return false;
         struct lower_stage s = {.eq = gr->eq, .n = gr->n};
-        s.entry = p->groups.n > 1 ? entry_name(p, gr->eq[0]->sym) : p->g->spec->name;
+        s.entry = p->groups.n > 1 ? lower_entry_name(p->g, gr->eq[0]->sym->name) : p->g->spec->name;
         gr->done = true;
         if (!check_in_place(p->g, gr) || !lower_with(p, &s, p->named))
             return false;
