@@ -1,0 +1,17 @@
+/* Random equations: specs with a compute: that is valid and stays inside of its buffers for the sizes of its one case. */
+#ifndef KAIO_TESTS_EQUATIONS_GENERATE_H
+#define KAIO_TESTS_EQUATIONS_GENERATE_H
+
+#include "base/arena.h"
+
+struct generated {
+    const char *text; /* the spec; its case binds every dimension and scalar */
+    const char *zero; /* a dimension that is 0, for which the case says 1; NULL: none */
+    bool scheduled;   /* it has a schedule:, which may not fit */
+};
+
+/* A spec whose kernel is `name`, for targets from sm on. The same for the same sm, seed and number. */
+struct generated generate_equations(struct arena *a, const char *name, unsigned sm, uint64_t seed,
+                                    uint64_t number);
+
+#endif
