@@ -28,11 +28,12 @@ struct sizes {
 
 /* ---- shapes --------------------------------------------------------------------------------------- */
 
-static struct lang_symbol product_of(struct row *row, uint32_t n, struct lang_expr **dims)
+/* Something of the shape that the rows have. */
+static struct lang_symbol leading(struct row *row)
 {
-    const struct lang_symbol *first = row->stage->eq[0]->sym;
-    return (struct lang_symbol){
-        .kind = SYM_BUFFER, .name = first->name, .span = first->span, .rank = n, .dims = dims};
+    struct lang_symbol t = *row->stage->eq[0]->sym;
+    t.rank = row->nlead; /* of its dimensions the first */
+    return t;
 }
 
 /* As a launch has it. */
@@ -48,10 +49,9 @@ static const char *product_text(struct cg *g, uint32_t n, struct lang_expr *cons
     return buf_text(&b);
 }
 
-static int64_t known(const struct row *row, uint32_t n, struct lang_expr *const *dims)
+static int64_t known(uint32_t n, struct lang_expr *const *dims)
 {
     int64_t product = 1, one;
-    (void)row;
     for (uint32_t i = 0; i < n; i++)
         if (!lang_const_int(dims[i], &one) || __builtin_mul_overflow(product, one, &product))
             return -1;
@@ -345,8 +345,9 @@ static void tell_depth(struct cg *g, const struct sizes *s, const struct row_pla
     for (uint32_t n = 1; n < threads * ways; n *= 2)
         pairs++;
     if (p->looped)
+        /* and two for the scaling of a sum that is relative to a maximum */
         lower_depth(g, arena_printf(g->a, "ceil_div(%s, %u) * %u + %u", s->cols,
-                                    threads * p->vector, p->vector / ways, pairs));
+                                    threads * p->vector, p->vector / ways + 2, pairs));
     else
         lower_depth(g, arena_printf(g->a, "%u", p->held * (p->vector / ways) + pairs));
 }
@@ -368,7 +369,7 @@ static void emit(struct emission *m, struct row_plan p, const char *part, const 
     r->ct = number_type(m->row, &p, m->s);
     for (uint32_t i = 0; i < m->row->nreduce; i++)
         m->row->reduce[i].is_done = false;
-    struct lang_symbol lead = product_of(m->row, m->row->nlead, (struct lang_expr **)m->row->lead);
+    struct lang_symbol lead = leading(m->row);
     struct cg_val total = shape_total(g, &lead, 1, &text);
     row_answer(r);
     row_begin(r, total);
@@ -415,8 +416,7 @@ bool row_lower(struct cg *g, const struct lower_stage *stage, const struct lower
     struct row *row = ARENA_NEW(g->a, struct row);
     if (!row_analyse(g, stage, row, NULL))
         abort();
-    struct sizes s = {.nrows = known(row, row->nlead, row->lead),
-                      .ncols = known(row, row->ncol, row->col)};
+    struct sizes s = {.nrows = known(row->nlead, row->lead), .ncols = known(row->ncol, row->col)};
     s.rows = product_text(g, row->nlead, row->lead);
     s.cols = product_text(g, row->ncol, row->col);
     struct emission m = {.g = g, .row = row, .s = &s, .entry = stage->entry};

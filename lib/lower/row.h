@@ -12,7 +12,7 @@
  *     | vector of thread 0 | thread 1 | ... | thread T-1 | second vector of thread 0 | ...
  *
  * so that a warp's accesses are contiguous (row_held.c). Rows that are too long for that are read again for each level
- * (row_loop.c). Folding over threads: row_fold.c. What fits, and what is read: row_walk.c. Sizes: row.c.
+ * (row_loop.c). A thread's own share of a reduction: row_fold.c; folding over threads: row_meet.c. What fits, and what is read: row_walk.c. Sizes: row.c.
  */
 #ifndef KAIO_LOWER_ROW_H
 #define KAIO_LOWER_ROW_H
@@ -209,6 +209,20 @@ void row_answer(struct row_gen *r);
 void row_held(struct row_gen *r);
 void row_looped(struct row_gen *r);
 
+/* ---- row_meet.c ----------------------------------------------------------------------------------- */
+
+/* A thread's share of a reduction, or what shares were folded to. */
+struct row_part {
+    struct cg_val v;
+    struct cg_val at; /* argmax and argmin: the column */
+};
+
+bool row_is_arg(const struct row_reduce *d); /* argmax or argmin */
+enum dtype row_term_type(const struct row_reduce *d);
+/* Folds n parts in pairs, into p[0] too. */
+struct row_part row_merge_all(struct cg *g, const struct row_reduce *d, struct row_part *p,
+                              uint32_t n);
+
 /* ---- row_fold.c ----------------------------------------------------------------------------------- */
 
 /* The accumulators of the reductions of one level. */
@@ -230,7 +244,9 @@ const struct row_falling *row_falling_term(const struct row_gen *r, const struct
 /* Of the accumulators of reduction i: their largest, for a maximum; all times x. */
 struct cg_val row_fold_largest(struct row_fold *f, uint32_t i);
 void row_fold_scale(struct row_fold *f, uint32_t i, struct cg_val x);
-/* Folds over all threads of the row and sets the reductions' values. */
+/* What the thread's accumulators of reduction i come to. */
+struct row_part row_own_part(struct row_fold *f, uint32_t i);
+/* row_meet.c: folds over all threads of the row and sets the reductions' values. */
 void row_fold_end(struct row_fold *f);
 
 #endif

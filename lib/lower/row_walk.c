@@ -189,7 +189,6 @@ static bool walk_memory(struct walk *w, const struct lang_expr *e, const struct 
     if (e->kind != E_INDEX || !row_is_along(row, e, env, w->scope))
         return walk_other(w, e, env);
     uint32_t lead = e->nargs - row->ncol, deep = w->deep;
-    bool before = w->column;
     w->column = false;
     w->deep = 0;
     if (!walk_args(w, e, lead, env))
@@ -197,7 +196,6 @@ static bool walk_memory(struct walk *w, const struct lang_expr *e, const struct 
     /* the row that is read depends on the column, or on a reduction */
     bool held = !w->column && !w->deep;
     w->column = true;
-    (void)before;
     w->deep = deep > w->deep ? deep : w->deep;
     if (!held) {
         row->uses_column = row->other_reads = true;
