@@ -208,23 +208,13 @@ void reduce_set(struct reduce *r, uint32_t result, uint32_t slot, struct reduce_
         cg_move(r->g, r->slot_where[result][slot], x.where);
 }
 
-/* A slot's value once and for all. */
-static struct reduce_value frozen(struct reduce *r, uint32_t result, uint32_t slot)
-{
-    struct reduce_value x = reduce_get(r, result, slot);
-    x.v = cg_freeze(r->g, x.v);
-    if (reduce_is_pair(&r->f->result[result]))
-        x.where = cg_freeze(r->g, x.where);
-    return x;
-}
-
-/* The same while elements are taken: a bool is still a predicate. */
+/* While elements are taken a bool is a predicate. */
 static struct reduce_value taken(struct reduce *r, uint32_t result, uint32_t slot)
 {
     if (taking_type(&r->f->result[result]) != DT_BOOL)
-        return frozen(r, result, slot);
+        return reduce_get(r, result, slot);
     struct cg_val p = cg_value(DT_BOOL, r->slot[result][slot]);
-    return (struct reduce_value){.v = cg_freeze(r->g, cg_convert(r->g, p, DT_U32))};
+    return (struct reduce_value){.v = cg_convert(r->g, p, DT_U32)};
 }
 
 void reduce_settle_slots(struct reduce *r)
@@ -233,6 +223,8 @@ void reduce_settle_slots(struct reduce *r)
     for (uint32_t i = 0; i < r->f->nresult; i++) {
         const struct reduce_result *q = &r->f->result[i];
         struct reduce_value x[REDUCE_LANES];
+        if (r->p->slots == r->p->width && taking_type(q) != DT_BOOL)
+            continue; /* they stay where they are */
         for (uint32_t k = 0; k < r->p->slots; k++)
             x[k] = taken(r, i, k);
         for (uint32_t n = r->p->slots; n > r->p->width; n /= 2)
@@ -339,42 +331,88 @@ static void store_row(struct reduce *r, const struct part *part, uint32_t n,
     cg_place(g, skip);
 }
 
-/* The threads of row 0 fold what all rows have left, in pairs of neighbours. */
-static void fold_rows(struct reduce *r, const struct part *part, uint32_t n)
+/* Loads one row of a part, or, where a thread has one result, several rows that lie side by side: n values. */
+static void load_rows(struct reduce *r, const struct part *p, int32_t base, uint32_t row,
+                      uint32_t n, struct result_values *x)
+{
+    struct cg_val v[REDUCE_LANES];
+    uint32_t width = r->p->width, bytes = dtype_bits(p->type) / 8;
+    struct cg_place_of at = {.space = CG_SHARED, .base = base};
+    at.offset = p->offset + (int64_t)row * r->p->tx * width * bytes;
+    cg_load_words(r->g, p->type, false, at, n, v);
+    for (uint32_t k = 0; k < n; k++)
+        *member(width == 1 ? &x[k].v[0] : &x[0].v[k], p->is_where) = v[k];
+}
+
+/* In pairs of neighbours. */
+static void fold_few_rows(struct reduce *r, const struct part *part, uint32_t n)
 {
     struct cg *g = r->g;
-    uint32_t rows = rows_of(r->p);
+    uint32_t rows = rows_of(r->p), width = r->p->width;
     struct result_values *x = ARENA_ARRAY(g->a, rows, struct result_values);
     for (uint32_t i = 0; i < r->f->nresult; i++) {
-        const struct reduce_result *q = &r->f->result[i];
         for (uint32_t m = 0; m < n; m++) {
             if (part[m].result != i)
                 continue;
-            struct cg_val v[REDUCE_LANES];
             int32_t base = slot_address(r, &part[m], cg_int(DT_U32, 0));
-            uint32_t step = r->p->tx * r->p->width == 1 ? 16 / (dtype_bits(part[m].type) / 8) : 1;
-            while (step > rows)
-                step /= 2;
+            uint32_t step = r->p->tx * width == 1 ? 16 / (dtype_bits(part[m].type) / 8) : 1;
             while (rows % step)
                 step /= 2;
-            for (uint32_t row = 0; row < rows; row += step) {
-                unsigned bytes = dtype_bits(part[m].type) / 8;
-                struct cg_place_of at = {.space = CG_SHARED, .base = base};
-                at.offset = part[m].offset + (int64_t)row * r->p->tx * r->p->width * bytes;
-                cg_load_words(g, part[m].type, false, at, step > 1 ? step : r->p->width, v);
-                for (uint32_t k = 0; k < (step > 1 ? step : r->p->width); k++)
-                    *member(step > 1 ? &x[row + k].v[0] : &x[row].v[k], part[m].is_where) = v[k];
-            }
+            for (uint32_t row = 0; row < rows; row += step)
+                load_rows(r, &part[m], base, row, step > 1 ? step : width, &x[row]);
         }
-        for (uint32_t k = 0; k < r->p->width; k++) {
+        for (uint32_t k = 0; k < width; k++) {
             for (uint32_t left = rows; left > 1; left = (left + 1) / 2)
                 for (uint32_t row = 0; row < left; row += 2)
-                    x[row / 2].v[k] = row + 1 < left
-                                          ? reduce_meet(g, q, x[row].v[k], x[row + 1].v[k])
-                                          : x[row].v[k];
+                    x[row / 2].v[k] = row + 1 < left ? reduce_meet(g, &r->f->result[i], x[row].v[k],
+                                                                   x[row + 1].v[k])
+                                                     : x[row].v[k];
             reduce_set(r, i, k, x[0].v[k]);
         }
     }
+}
+
+/* One after the other: so many values that the code would be long. */
+static void fold_many_rows(struct reduce *r, const struct part *part, uint32_t n)
+{
+    struct cg *g = r->g;
+    uint32_t width = r->p->width, head = cg_label(g, "row");
+    struct result_values x[REDUCE_RESULTS];
+    int32_t base[2 * REDUCE_RESULTS], left = cg_new_mutable(g, DT_U32);
+    cg_move(g, left, cg_int(DT_U32, rows_of(r->p) - 1));
+    for (uint32_t m = 0; m < n; m++) {
+        base[m] = cg_new_mutable(g, DT_U32);
+        cg_move(g, base[m], cg_value(DT_U32, slot_address(r, &part[m], cg_int(DT_U32, 0))));
+        load_rows(r, &part[m], base[m], 0, width, &x[part[m].result]);
+    }
+    for (uint32_t i = 0; i < r->f->nresult; i++)
+        for (uint32_t k = 0; k < width; k++)
+            reduce_set(r, i, k, x[i].v[k]);
+    cg_place(g, head);
+    cg_loop_head(g);
+    size_t mark = cg_scope_open(g);
+    for (uint32_t m = 0; m < n; m++) {
+        uint32_t bytes = r->p->tx * width * dtype_bits(part[m].type) / 8;
+        cg_move(g, base[m], cg_binary(g, OP_ADD, cg_value(DT_U32, base[m]), cg_int(DT_U32, bytes)));
+        load_rows(r, &part[m], base[m], 0, width, &x[part[m].result]);
+    }
+    for (uint32_t i = 0; i < r->f->nresult; i++)
+        for (uint32_t k = 0; k < width; k++)
+            reduce_set(r, i, k, reduce_meet(g, &r->f->result[i], reduce_get(r, i, k), x[i].v[k]));
+    cg_move(g, left, cg_binary(g, OP_SUB, cg_value(DT_U32, left), cg_int(DT_U32, 1)));
+    struct cg_val more = cg_binary(g, OP_NE, cg_value(DT_U32, left), cg_int(DT_U32, 0));
+    cg_jump_if(g, cg_reg(g, more), true, head);
+    cg_scope_close(g, mark);
+}
+
+/* The threads of row 0 fold what all rows have left. */
+static void fold_rows(struct reduce *r, const struct part *part, uint32_t n)
+{
+    enum { MANY = 64 };
+    if (r->p->width > 1 && rows_of(r->p) * r->p->width * n > MANY)
+        fold_many_rows(r, part, n);
+    else
+        fold_few_rows(r, part, n);
 }
 
 void reduce_block(struct reduce *r)
@@ -384,9 +422,11 @@ void reduce_block(struct reduce *r)
     struct result_values x[REDUCE_RESULTS];
     int64_t bytes;
     uint32_t n = find_parts(r, part, &bytes);
+    if (r->p->ty == 1)
+        return; /* each thread has all of its results */
     for (uint32_t i = 0; i < r->f->nresult; i++)
         for (uint32_t k = 0; k < r->p->width; k++)
-            x[i].v[k] = frozen(r, i, k);
+            x[i].v[k] = reduce_get(r, i, k);
     fold_warp(r, x);
     if (rows_of(r->p) == 1) {
         for (uint32_t i = 0; i < r->f->nresult; i++)
