@@ -614,7 +614,7 @@ struct lower_stage {
 typedef bool strategy_fits(struct cg *g, const struct lower_stage *s, struct buf *why);
 typedef bool strategy_lower(struct cg *g, const struct lower_stage *s,
                             const struct lower_plan *plan);
-/* map.c: one element of every output per thread position, no reductions, nothing read but the element. */
+/* map.c: outputs of one shape without long reductions. */
 strategy_fits map_fits;
 strategy_lower map_lower;
 /* row.c: threads that share a row of reductions over the last axes. */
