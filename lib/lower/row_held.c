@@ -28,6 +28,17 @@ static void place_vectors(struct row_gen *r)
     }
 }
 
+/* What rows share is read before the blocks of a cluster wait for each other, where there are registers for it: waiting
+ * empties the first cache. */
+static bool reads_early(const struct row_gen *r)
+{
+    enum { REGISTERS = 16 };
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < r->row->nread; i++)
+        bits += r->row->read[i].shared ? dtype_bits(r->row->read[i].e->sym->type) : 0;
+    return r->plan.cluster > 1 && r->plan.held * r->plan.vector * bits / 32 <= REGISTERS;
+}
+
 /* What was computed of a lane is not kept for the next level when rows are packed. */
 static void level(struct row_gen *r, uint32_t n)
 {
@@ -43,7 +54,8 @@ static void level(struct row_gen *r, uint32_t n)
         }
     }
     row_fold_end(&f);
-    row_forget(r, true);
+    if (!reads_early(r))
+        row_forget(r, true);
     if (p->packed)
         cg_scope_close(r->g, mark);
 }
@@ -55,6 +67,8 @@ void row_held(struct row_gen *r)
     place_vectors(r);
     row_load(r, ROW_ALL, false, 0, p->held);
     row_load_scalars(r);
+    if (reads_early(r))
+        row_load(r, ROW_ALL, true, 0, p->held);
     if (p->cluster > 1) /* says that the block runs, while the loads are under way */
         PTX0(&r->g->b, "barrier.cluster.arrive.relaxed.aligned");
     for (uint32_t n = 0; n < last; n++)
