@@ -60,12 +60,14 @@ static bool settle(struct walk *w, const struct lang_symbol *sym, uint32_t axis)
     return true;
 }
 
-/* Made of dimensions and numbers alone, so that it is known at launch too. */
+/* Made of dimensions, integer parameters and numbers alone, so that it is known at launch too. */
 static bool is_simple(const struct lang_expr *e)
 {
     switch (e->kind) {
     case E_INT: return true;
-    case E_NAME: return e->sym->kind == SYM_DIM;
+    case E_NAME:
+        return e->sym->kind == SYM_DIM ||
+               (e->sym->kind == SYM_SCALAR && dtype_is_int(e->sym->type));
     case E_UNARY:
     case E_BINARY: break;
     case E_CAST:
@@ -222,7 +224,9 @@ static bool add_axes(struct walk *w, const struct lang_expr *e)
             if (f->naxis == REDUCE_AXES)
                 return no(w, e->span, "there are too many indices%s", "");
             if ((k->low && !is_simple(k->low)) || !is_simple(k->dims[0]))
-                return no(w, e->span, "the range of '%s' depends on more than dimensions", k->name);
+                return no(w, e->span,
+                          "the range of '%s' depends on more than dimensions and integers",
+                          k->name);
             *a = (struct reduce_axis){.low = k->low, .high = k->dims[0], .is_reduced = true};
             f->naxis++;
         } else if (!same_bound(a->low, k->low) || !same_bound(a->high, k->dims[0])) {
@@ -475,7 +479,8 @@ static void add_loop(struct cg *g, struct reduce_form *f, uint32_t first)
     for (int a = (int)first; a >= 0; a = find_follower(f, (uint32_t)a)) {
         struct reduce_axis *x = &f->axis[a];
         const char *high = lang_expr_text(g->a, x->high);
-        bool atom = inspect_strip(x->high)->kind == E_NAME;
+        const struct lang_expr *name = inspect_strip(x->high);
+        bool atom = name->kind == E_NAME && name->sym->kind == SYM_DIM;
         int64_t c;
         x->loop = f->nloop;
         l->axis[l->naxis++] = (uint32_t)a;
@@ -554,7 +559,7 @@ static bool walk_output(struct walk *w, const struct lang_equation *eq)
         if (!inspect_same_expr(f->axis[i].high, eq->index[i]->dims[0]))
             return no(w, eq->span, "'%s' has another shape than the first result", eq->sym->name);
         if (!is_simple(f->axis[i].high) || !settle(w, eq->index[i], i))
-            return no(w, eq->span, "the shape of '%s' depends on more than dimensions",
+            return no(w, eq->span, "the shape of '%s' depends on more than dimensions and integers",
                       eq->sym->name);
         bind(w, eq->index[i], (int)i);
     }

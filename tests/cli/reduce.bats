@@ -170,7 +170,7 @@ END
     [[ $output == *"strategy 'reduce' does not fit: line 7: several results need the same elements of 'a'"* ]]
     kernel 'p: in i32[n]; x: in f32[m]; y: out f32[n]' 'y[i] = sum[k < p[i]](x[k])' >k.yaml
     run -0 kaio-emit --explain k.yaml
-    [[ $output == *"not reduce: line 7: the range of 'k' depends on more than dimensions"* ]]
+    [[ $output == *"not reduce: line 7: the range of 'k' depends on more than dimensions and integers"* ]]
 }
 
 @test "the schedule is obeyed, or refused with what would be possible" {
