@@ -170,8 +170,8 @@ static struct row_plan plan_for(const struct row *row, const struct sizes *s)
     if (ceil_div(vectors, held) > LONG_BLOCK)
         held = most_held(row, p.vector, MANY_VECTORS * times, &p.packed);
     uint64_t threads = ceil_div(vectors, held);
-    if (vectors <= 32)
-        threads = power_up(ceil_div(vectors, 2));
+    if (vectors <= 32) /* 32 bytes beside each other at least: what memory moves at a time */
+        threads = vectors < 4 ? power_up(vectors) : power_up(ceil_div(vectors, 2));
     else
         threads = ceil_div(threads, 32) * 32;
     p.held = held;

@@ -99,7 +99,7 @@ plan() { # SPEC OPTION...: what --explain says of the first entry
 
 @test "threads that share a row grow with it, up to a cluster" {
     [[ $(plan specs/norm/softmax.yaml -D cols=512) == *' 32 threads for each row, 4 rows for each block, 2 vectors'* ]]
-    [[ $(plan specs/norm/softmax.yaml -D cols=16) == *' 1 threads for each row, 128 rows for each block'* ]]
+    [[ $(plan specs/norm/softmax.yaml -D cols=16) == *' 2 threads for each row, 64 rows for each block'* ]]
     [[ $(plan specs/norm/softmax.yaml -D cols=4096) == *' 128 threads for each row, 4 vectors'* ]]
     [[ $(plan specs/norm/softmax.yaml -D cols=4096 -D rows=1) == *' 512 threads for each row, 1 vectors'* ]]
     [[ $(plan specs/norm/layer_norm.yaml -D cols=32768) == *' as they were loaded'* ]]
