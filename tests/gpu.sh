@@ -9,7 +9,8 @@
 # (default: a temporary one) gets the PTX, the buffers and the messages of what failed. DEVICE is cuda (the default), or cpu,
 # which tries this script itself. Exit status: 0 all is well, 1 something is not, 77 there is no GPU.
 #
-# PARTS are those of "verify,bytes,large,time,messages" that are wanted (default: all; without SPEC and FAMILY only, messages):
+# PARTS are those of "verify,bytes,large,time,huge,messages" that are wanted (default: all; without SPEC and FAMILY only, huge and
+# messages):
 # verify    the cases, each with the types that it binds, twice: both runs must give the same bits. And SHAPES random shapes
 #           of each kernel, with all types and fills (default 4; 0: none).
 # bytes     of each type of each kernel, the case with the most work that the simulator does in a moment: the same bytes there.
@@ -18,6 +19,8 @@
 # large     the cases of more than 2^22 terms, a sample of each output.
 # time      the same cases, one after the other: bytes of the buffers, their speed, that of a copy of as many, the ratio. An
 #           elementwise kernel must reach 0.90.
+# huge      buffers of more than 2^31 elements, for each way of walking through memory: kaio-bench checks a sample of the results,
+#           of inputs that repeat after a prime number of elements, so that an address that wraps around is found.
 # All but time run JOBS specs at once (default: half of the cores, 8 at most).
 set -u
 
@@ -55,14 +58,14 @@ if [ -z "$out" ]; then
 fi
 mkdir -p "$out" || exit 2
 out=$(cd "$out" && pwd)
-[ -n "$parts" ] || parts=verify,bytes,large,time$([ $# -gt 0 ] || echo ,messages)
+[ -n "$parts" ] || parts=verify,bytes,large,time$([ $# -gt 0 ] || echo ,huge,messages)
 
 # Is part $1 wanted?
 wanted() {
     [[ ,$parts, == *,$1,* ]]
 }
 for part in ${parts//,/ }; do
-    [[ ,verify,bytes,large,time,messages, == *,$part,* ]] || usage
+    [[ ,verify,bytes,large,time,huge,messages, == *,$part,* ]] || usage
 done
 
 specs=()
@@ -303,6 +306,33 @@ if wanted messages; then
     say lines fail_some 3 n=1000 limit=1000
     say lines fail_some 3 n=128 limit=0
     say lost say_many 0 n=100000 --messages=64Ki
+fi
+
+# huge SPEC NAME=VALUE...: the results of which are sampled.
+huge() {
+    local spec=$1 verdict=right
+    shift
+    kaio-bench ${target:+-t "$target"} --runs=1 --time-per-round=1 --sample=4096 "specs/$spec.yaml" "$@" >"$out/log" 2>&1 || verdict=failed
+    row "${spec##*/}" huge - $verdict "$*"
+    [ $verdict = right ] || fail "$out/log"
+}
+if wanted huge && [ "$device" != cpu ]; then
+    huge elementwise/scale T=f16 n=2200000003
+    huge elementwise/bias_add T=f16 rows=1100003 cols=2008
+    huge elementwise/bias_add T=f16 rows=2200003 cols=1001
+    huge layout/transpose T=u8 rows=50003 cols=44004
+    huge norm/softmax T=f16 rows=2150003 cols=1000
+    huge norm/softmax T=f16 rows=67001 cols=32768
+    huge reduce/col_sum T=f16 rows=2200003 cols=1001
+    # a sum of so many ones, whose reference would take minutes
+    kaio-emit ${target:+-t "$target"} -D T=f16 specs/reduce/sum_all.yaml |
+        kaio-run -q -d "$device" x=@ones n=2200000003 >"$out/log" 2>&1
+    if awk '{ d = $3 / 2200000003 - 1 } END { exit !(NR == 1 && d < 1e-6 && d > -1e-6) }' "$out/log"; then
+        row sum_all huge - right "T=f16 n=2200000003"
+    else
+        row sum_all huge - failed "T=f16 n=2200000003"
+        fail "$out/log"
+    fi
 fi
 
 failures=$(wc -l <"$failed")
