@@ -174,7 +174,8 @@ struct row_gen {
      * it changes, and the predicate that the lane is after it; -1: it does not change. */
     struct cg_val before, after;
     int32_t carry;
-    uint32_t vec, lane; /* now */
+    uint32_t vec, lane;   /* now */
+    uint32_t conversions; /* levels so far that converted packed elements */
     int64_t serial;
     struct row_slot slot[ROW_READS];
     uint32_t nslot;
@@ -193,8 +194,8 @@ struct cg_val row_first(struct row_gen *r, uint32_t vec);
 enum { ROW_ALL = UINT16_MAX };
 void row_load(struct row_gen *r, uint32_t level, bool shared, uint32_t first, uint32_t last);
 void row_forget(struct row_gen *r, bool shared);
-/* Takes the elements of a packed vector out of their words, for this level. */
-void row_unpack(struct row_gen *r, uint32_t level, uint32_t vec);
+/* Takes the elements of a packed vector out of their words, for the level that begins. */
+void row_unpack(struct row_gen *r, uint32_t vec);
 /* The word that holds this lane's element of 16 bits, of the read e, and the next one's; -1: none does. */
 int32_t row_pair(struct row_gen *r, const struct lang_expr *e);
 void row_load_scalars(struct row_gen *r);

@@ -234,31 +234,31 @@ static struct row_slot *slot_of(struct row_gen *r, const struct lang_expr *e)
     return s;
 }
 
-/* The same word by way of an operation with a 0 that only the launch knows, another one for each level: ptxas would
+/* The same word by way of an operation with a 0 that only the launch knows, another one for each level that converts: ptxas would
  * find the conversions of the level before again, and keep their results in registers all the way. */
-static int32_t word_for(struct row_gen *r, uint32_t level, int32_t word)
+static int32_t word_for(struct row_gen *r, int32_t word)
 {
     static const char *const names[] = {"xor.b32", "or.b32", "add.u32", "sub.u32"};
     struct cg *g = r->g;
-    if (level == 0)
+    if (r->conversions == 0)
         return word;
     struct cg_val zero = cg_param_computed(g, "0");
     int32_t low = CG(g, PTX_B32, "cvt.u32.u64", zero.op);
-    return CG(g, PTX_B32, names[(level - 1) % 4], ptx_r(word), ptx_r(low));
+    return CG(g, PTX_B32, names[(r->conversions - 1) % 4], ptx_r(word), ptx_r(low));
 }
 
-static void unpack(struct row_gen *r, struct row_slot *s, uint32_t level, uint32_t vec)
+static void unpack(struct row_gen *r, struct row_slot *s, uint32_t vec)
 {
     uint32_t per = s->words ? r->plan.vector / s->words : 0;
     for (uint32_t k = 0; k < s->words; k++)
-        cg_unpack(r->g, s->sym->type, word_for(r, level, s->word[vec * s->words + k].op.reg), per,
+        cg_unpack(r->g, s->sym->type, word_for(r, s->word[vec * s->words + k].op.reg), per,
                   s->v + (size_t)vec * r->plan.vector + (size_t)k * per);
 }
 
-void row_unpack(struct row_gen *r, uint32_t level, uint32_t vec)
+void row_unpack(struct row_gen *r, uint32_t vec)
 {
     for (uint32_t i = 0; i < r->nslot && r->plan.packed; i++)
-        unpack(r, &r->slot[i], level, vec);
+        unpack(r, &r->slot[i], vec);
 }
 
 static bool shares(const struct row *row)
@@ -288,7 +288,7 @@ static void load(struct row_gen *r, struct row_slot *s, uint32_t vec)
     }
     cg_load_words(r->g, DT_U32, constant, at, s->words, s->word + (size_t)vec * s->words);
     if (!r->plan.packed)
-        unpack(r, s, 0, vec);
+        unpack(r, s, vec);
 }
 
 int32_t row_pair(struct row_gen *r, const struct lang_expr *e)

@@ -45,8 +45,11 @@ static void level(struct row_gen *r, uint32_t n)
     const struct row_plan *p = &r->plan;
     size_t mark = cg_scope_open(r->g);
     struct row_fold f = row_fold_begin(r, n, true);
+    bool converts = false;
+    for (uint32_t i = 0; i < f.n; i++)
+        converts |= !f.pairs[i];
     for (uint32_t vec = 0; vec < p->held; vec++) {
-        row_unpack(r, n, vec);
+        row_unpack(r, vec);
         row_load(r, n, true, vec, vec + 1);
         for (uint32_t lane = 0; lane < p->vector; lane++) {
             row_at(r, vec, lane);
@@ -54,6 +57,7 @@ static void level(struct row_gen *r, uint32_t n)
         }
     }
     row_fold_end(&f);
+    r->conversions += converts;
     if (!reads_early(r))
         row_forget(r, true);
     if (p->packed)
@@ -77,7 +81,7 @@ void row_held(struct row_gen *r)
         PTX(&r->g->b, "bar.warp.sync", ptx_imm(UINT32_MAX));
     row_store_scalars(r);
     for (uint32_t vec = 0; vec < p->held; vec++) {
-        row_unpack(r, last, vec);
+        row_unpack(r, vec);
         row_load(r, last, true, vec, vec + 1);
         row_store(r, vec);
     }
