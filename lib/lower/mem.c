@@ -179,6 +179,9 @@ struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_pl
     char m[32];
     enum dtype et = t->type;
     bool packed = et == DT_I4 || et == DT_U4 || et == DT_BOOL;
+    if (g->guard >= 0)
+        pred =
+            cg_reg(g, cg_binary(g, OP_LAND, cg_value(DT_BOOL, g->guard), cg_value(DT_BOOL, pred)));
     /* packed elements are taken out of their byte first: the other value is chosen after that */
     int32_t reg = ptx_reg_new(&g->b, load_regtype(et));
     cg_assigned(g, reg);

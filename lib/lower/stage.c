@@ -12,7 +12,8 @@ enum { MOST_OUTPUTS = 64, MOST_RANK = 8 };
 struct group {
     const struct lang_equation *eq[MOST_OUTPUTS];
     uint32_t n;
-    bool done;
+    bool done;       /* or being done */
+    bool is_written; /* and what it reads is read */
 };
 
 struct groups {
@@ -165,19 +166,21 @@ static bool check_in_place(struct cg *g, const struct group *gr)
     return true;
 }
 
-/* None of its inouts is still to be read by another group. */
-static bool is_ready(struct cg *g, const struct groups *gs, uint32_t i)
+/* None of its inouts is still to be read by another group than `with` (NULL: than itself). */
+static bool is_ready(struct cg *g, const struct groups *gs, uint32_t i, const struct group *with)
 {
     bool ready = !gs->v[i].done;
-    for (uint32_t k = 0; k < gs->n && ready; k++)
-        ready = k == i || gs->v[k].done || !must_precede(g, &gs->v[k], &gs->v[i]);
+    for (uint32_t k = 0; k < gs->n && ready; k++) {
+        const struct group *r = &gs->v[k];
+        ready = k == i || r == with || r->is_written || !must_precede(g, r, &gs->v[i]);
+    }
     return ready;
 }
 
 static struct group *next_group(struct stages *p)
 {
     for (uint32_t i = 0; i < p->groups.n; i++)
-        if (is_ready(p->g, &p->groups, i))
+        if (is_ready(p->g, &p->groups, i, NULL))
             return &p->groups.v[i];
     cg_error(p->g, p->g->spec->name_span,
              "the outputs of different shapes are updated in place from each other, which no "
@@ -410,7 +413,7 @@ static struct group *group_of(struct stages *p, const struct lang_equation *eq)
     for (uint32_t i = 0; i < p->groups.n; i++) {
         struct group *gr = &p->groups.v[i];
         for (uint32_t k = 0; k < gr->n; k++)
-            if (gr->eq[k] == eq && !gr->done && is_ready(p->g, &p->groups, i))
+            if (gr->eq[k] == eq && !gr->done && is_ready(p->g, &p->groups, i, NULL))
                 return gr;
     }
     return NULL;
@@ -448,7 +451,7 @@ static void extend(struct stages *p, struct group *gr, const struct strategy *st
     for (uint32_t i = 0; i < p->groups.n; i++) {
         struct group *other = &p->groups.v[i];
         if (other == gr || other->done || gr->n + other->n > MOST_OUTPUTS ||
-            !is_ready(p->g, &p->groups, i))
+            !is_ready(p->g, &p->groups, i, gr))
             continue;
         struct group both = *gr;
         memcpy(both.eq + both.n, other->eq, other->n * sizeof *other->eq);
@@ -459,7 +462,7 @@ static void extend(struct stages *p, struct group *gr, const struct strategy *st
             continue;
         gr->n = both.n;
         memcpy(gr->eq, both.eq, sizeof both.eq);
-        other->done = true;
+        other->done = other->is_written = true;
     }
 }
 
@@ -535,7 +538,7 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
     if (!st && any)
         st = schedule_first(g, &s, false);
     if (!st && can_split(gr))
-        return split_group(p, gr);
+        return gr->is_written = split_group(p, gr);
     if (!st)
         st = &strategies[nstrategies - 1];
     s.n = gr->n;
@@ -543,7 +546,7 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
     if ((!st->minds_inouts && !check_in_place(g, gr)) || !lower_with(p, &s, st))
         return false;
     mark_stored(g, gr);
-    return true;
+    return gr->is_written = true;
 }
 
 /* Everything in one stage, where a strategy can. */
@@ -586,7 +589,7 @@ static bool lower_naively(struct stages *p)
             return false;
         struct lower_stage s = {.eq = gr->eq, .n = gr->n};
         s.entry = p->groups.n > 1 ? lower_entry_name(p->g, gr->eq[0]->sym->name) : p->g->spec->name;
-        gr->done = true;
+        gr->done = gr->is_written = true;
         if (!check_in_place(p->g, gr) || !lower_with(p, &s, p->named))
             return false;
     }

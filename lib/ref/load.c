@@ -20,7 +20,10 @@ static void stored_or_not(const struct tensor *t, struct vec *o, int l)
     if (!t->store_rounds || !dtype_is_float(t->type) || t->type == DT_F64)
         return;
     double r = dtype_round(t->type, o->v[l]);
-    if (r != o->v[l] && isfinite(o->v[l]))
+    if (isinf(o->v[l]) && isfinite(r)) { /* it saturates: nothing is too far from both */
+        o->v[l] = r;
+        o->e[l] = INFINITY;
+    } else if (r != o->v[l] && isfinite(o->v[l]))
         o->e[l] += fabs(r - o->v[l]) + dtype_roundoff(t->type) * o->e[l] * 2;
 }
 

@@ -156,6 +156,32 @@ static void overflows(void)
 }
 
 /* A product that underflows on its way makes NaN of an infinity, or does not, by the order. */
+/* What another equation sees of an output may be the stored value or the one before: for a type that saturates these
+ * are infinitely far apart. */
+static void saturations(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[n]\n"
+                                "  y: out e4m3[]\n"
+                                "  z: out f32[]\n"
+                                "compute: |\n"
+                                "  y = max[i](x[i])\n"
+                                "  z = 8 / y\n");
+    const float x[] = {NAN, -INFINITY};
+    case_dim(&c, "n", 2);
+    case_buffer(&c, "x", x);
+    double lo, hi;
+    bool any;
+    const struct ref_output *z = case_out(&c, 1);
+    ref_allowed(DT_F32, z->v[0], z->e[0], &lo, &hi, &any);
+    ok(any || (lo <= 8 / -448.0 && hi >= 0), "8 / y is 8 / -448 or 8 / -inf");
+    const struct ref_output *y = case_out(&c, 0);
+    ref_allowed(DT_E4M3, y->v[0], y->e[0], &lo, &hi, &any);
+    ok(!any && lo == -448 && hi == -448, "and y itself is -448");
+    case_end(&c);
+}
+
 static void products(void)
 {
     struct ref_case c = case_of("kernel: k\n"
@@ -447,6 +473,7 @@ int main(void)
     dot_products();
     depths();
     overflows();
+    saturations();
     products();
     reciprocals();
     functions();
