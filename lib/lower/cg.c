@@ -565,6 +565,10 @@ void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool 
 void cg_begin(struct cg *g, const char *entry)
 {
     g->func = ptx_entry_new(g->module, entry);
+    g->func->items.v = g->spare;
+    g->func->items.cap = g->nspare;
+    g->spare = NULL;
+    g->nspare = 0;
     g->b = ptx_builder_new(g->module, g->func);
     g->b.span = g->spec->name_span;
     g->params.n = 0;
@@ -686,6 +690,8 @@ static void place_prologue(struct cg *g)
             g->func->labels.v[g->func->items.v[i].label].item = (uint32_t)n;
         v[n++] = g->func->items.v[i];
     }
+    g->spare = g->func->items.v; /* grown for this entry: the next one's items go there */
+    g->nspare = g->func->items.cap;
     g->func->items.v = v;
     g->func->items.n = n;
     g->func->items.cap = np + nb + 1;

@@ -188,6 +188,8 @@ struct cg {
     struct ptx_module *module;
     struct ptx_func *func;
     struct ptx_builder b;
+    struct ptx_item *spare; /* memory of the last entry's items */
+    size_t nspare;
     bool failed;
     uint32_t step;         /* of the launches that are made now */
     const char *sum_depth; /* lower_depth(); NULL: nothing was said yet */

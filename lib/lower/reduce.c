@@ -568,6 +568,8 @@ bool reduce_lower(struct cg *g, const struct lower_stage *s, const struct lower_
     bool both = shape_of(g, f, &few) == SHAPE_UNKNOWN;
     if (!reduce_plan(g, f, plan, v, &n))
         return false;
+    if (both && v[0].when)
+        n = 1; /* rows that are not whole vectors are left to row, too: there is code enough */
     for (uint32_t i = 0; i < n && !g->failed; i++) {
         if (both)
             v[i].when = v[i].when ? arena_printf(g->a, "%s && %s", few.text, v[i].when) : few.text;

@@ -104,6 +104,15 @@ static void accumulate(struct cg *g, int32_t acc, const char *name, struct cg_va
     cg_assigned(g, acc);
 }
 
+/* acc = p ? v : acc in one instruction. */
+static void choose(struct cg *g, int32_t acc, struct cg_val v, int32_t p)
+{
+    char m[32];
+    snprintf(m, sizeof m, "selp.%s", cg_bits_suffix(v.type));
+    PTX(&g->b, m, ptx_r(acc), cg_op(g, v), ptx_r(acc), ptx_r(p));
+    cg_assigned(g, acc);
+}
+
 static void take_best(struct reduce *r, const struct reduce_result *q, int32_t best, int32_t where,
                       struct cg_val v)
 {
@@ -115,10 +124,8 @@ static void take_best(struct reduce *r, const struct reduce_result *q, int32_t b
         here = cg_convert(g, here, DT_U32);
     struct cg_val old = cg_value(v.type, best);
     int32_t better = cg_reg(g, cg_binary(g, e->reduce == RED_ARGMAX ? OP_GT : OP_LT, v, old));
-    struct cg_val value = cg_select(g, better, v, old);
-    struct cg_val at = cg_select(g, better, cg_value(wt, cg_reg(g, here)), cg_value(wt, where));
-    cg_move(g, best, value);
-    cg_move(g, where, at);
+    choose(g, best, v, better);
+    choose(g, where, cg_value(wt, cg_reg(g, here)), better);
 }
 
 /* acc + x * y as one fma, by the rule of lower.h. */
@@ -408,8 +415,8 @@ static void fold_many_rows(struct reduce *r, const struct part *part, uint32_t n
 /* The threads of row 0 fold what all rows have left. */
 static void fold_rows(struct reduce *r, const struct part *part, uint32_t n)
 {
-    enum { MANY = 64 };
-    if (r->p->width > 1 && rows_of(r->p) * r->p->width * n > MANY)
+    enum { MANY = 32 };
+    if (r->p->tx > 1 && rows_of(r->p) * r->p->width * n > MANY)
         fold_many_rows(r, part, n);
     else
         fold_few_rows(r, part, n);
