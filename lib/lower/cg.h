@@ -521,6 +521,8 @@ struct cg_val cg_inside(struct cg *g, struct cg_val subscript, struct cg_val ext
 bool cg_in_range(const struct lang_expr *sub, const struct lang_expr *dim);
 
 /* ---- inspect.c: questions about the syntax tree ---- */
+/* A reduction that stands under a condition without which it may read what does not exist; NULL: none. */
+const struct lang_expr *inspect_guarded_reduction(const struct lang_expr *e, bool guarded);
 
 bool inspect_reads_itself(const struct lang_expr *e); /* whatever its arguments do */
 bool inspect_reads(

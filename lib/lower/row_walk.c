@@ -13,6 +13,7 @@ struct walk {
     const struct row_reduce *scope;
     uint32_t deep;   /* 1 + the level of the deepest reduction met */
     uint32_t guards; /* conditions around */
+    bool guarded;    /* the reduction is wanted under a condition only, but computed in any case */
     bool column;     /* a column's index was met */
     bool divided;    /* by a sum over the row, with nothing but products and quotients between */
     uint32_t steps;
@@ -155,12 +156,28 @@ static bool walk_args(struct walk *w, const struct lang_expr *e, uint32_t n,
     return good;
 }
 
+/* May e be read whatever the conditions around it say? */
+static bool is_certain(const struct row *row, const struct lang_expr *e, const struct row_env *env)
+{
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        const struct row_bound *b = bound_of(env, e->args[i]);
+        if (!b || b->kind == ROW_OTHER ||
+            !inspect_same_expr(e->sym->dims[i],
+                               b->kind == ROW_LEAD ? row->lead[b->n] : row->col[b->n]))
+            return false;
+    }
+    return true;
+}
+
 /* A read of memory that stays in place along the row, or moves in a way of its own. */
 static bool walk_other(struct walk *w, const struct lang_expr *e, const struct row_env *env)
 {
     struct row *row = w->row;
     bool before = w->column;
     uint32_t deep = w->deep;
+    if (w->guarded && !e->pad && !is_certain(row, e, env))
+        return no(w, e->span, "'%s' may be read where a condition around the reduction forbids it",
+                  e->sym->name);
     w->column = false;
     w->deep = 0;
     w->guards += e->pad != NULL;
@@ -189,16 +206,19 @@ static bool walk_memory(struct walk *w, const struct lang_expr *e, const struct 
     if (e->kind != E_INDEX || !row_is_along(row, e, env, w->scope))
         return walk_other(w, e, env);
     uint32_t lead = e->nargs - row->ncol, deep = w->deep;
+    if (w->guarded && !is_certain(row, e, env))
+        return walk_other(w, e, env);
     w->column = false;
     w->deep = 0;
     if (!walk_args(w, e, lead, env))
         return false;
-    /* the row that is read depends on the column, or on a reduction */
-    bool held = !w->column && !w->deep;
+    /* else the row that is read depends on the column, or on a reduction, or there may be none */
+    bool held = !w->column && !w->deep && (!w->guards || is_certain(row, e, env));
     w->column = true;
     w->deep = deep > w->deep ? deep : w->deep;
     if (!held) {
         row->uses_column = row->other_reads = true;
+        row->guarded |= w->guards > 0;
         return !is_written(row, e->sym) ||
                no(w, e->span, "'%s' is written and read at other elements", e->sym->name);
     }
@@ -302,6 +322,7 @@ static bool walk_reduce(struct walk *w, const struct lang_expr *e, const struct 
     row->reduce[at] = (struct row_reduce){.e = e, .env = in};
     const struct walk outer = *w;
     w->scope = &row->reduce[at];
+    w->guarded |= w->guards > 0;
     w->deep = w->guards = 0;
     w->column = w->divided = false;
     bool good = walk_expr(w, e->args[0], in);
@@ -310,6 +331,7 @@ static bool walk_reduce(struct walk *w, const struct lang_expr *e, const struct 
     row->nlevel = deep > row->nlevel ? deep : row->nlevel;
     w->scope = outer.scope;
     w->guards = outer.guards;
+    w->guarded = outer.guarded;
     w->column = outer.column;
     w->divided = outer.divided;
     w->deep = deep > outer.deep ? deep : outer.deep;

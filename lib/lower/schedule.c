@@ -64,11 +64,19 @@ static const struct lang_expr *find_call(const struct lang_expr *e)
 bool schedule_fits_one(struct cg *g, const struct strategy *st, const struct lower_stage *s,
                        struct buf *why)
 {
-    const struct lang_expr *call = NULL;
-    for (size_t i = 0; i < g->spec->compute.n && !call; i++)
-        call = find_call(g->spec->compute.v[i]->rhs);
-    if (!call || st == &strategies[nstrategies - 1])
+    const struct lang_expr *call = NULL, *guarded = NULL;
+    for (size_t i = 0; i < g->spec->compute.n; i++) {
+        const struct lang_expr *e = g->spec->compute.v[i]->rhs;
+        call = call ? call : find_call(e);
+        guarded = guarded ? guarded : inspect_guarded_reduction(e, false);
+    }
+    if ((!call && !guarded) || st == &strategies[nstrategies - 1])
         return st->fits(g, s, why);
+    if (guarded) {
+        buf_printf(why, "%s may only be computed where a condition holds",
+                   lang_reduce_name(guarded->reduce));
+        return false;
+    }
     buf_printf(why, "what '%s' reads is not known, since it is more than variables, if and return",
                call->func->name);
     return false;

@@ -347,6 +347,8 @@ static void outline_all(struct stages *p, const struct lang_equation *eq, const 
                         equation_list *out)
 {
     e = cg_view(p->g, e);
+    if (inspect_guarded_reduction(e, false))
+        return; /* it has no value for each index */
     if (e->kind == E_REDUCE) {
         struct lang_equation *q = outline(p->g, eq, e);
         if (q)
