@@ -58,12 +58,12 @@ static struct access_form linear(const struct access_form *x, int64_t k,
 {
     struct access_form r = {.other = x->other | y->other, .symbolic = x->symbolic || y->symbolic};
     int64_t p, q;
-    bool over = __builtin_mul_overflow(x->constant, k, &p) |
-                __builtin_mul_overflow(y->constant, m, &q) |
+    bool over = __builtin_mul_overflow(x->constant, k, &p) ||
+                __builtin_mul_overflow(y->constant, m, &q) ||
                 __builtin_add_overflow(p, q, &r.constant);
     for (uint32_t i = 0; i < ACCESS_AXES; i++) {
-        bool bad = __builtin_mul_overflow(x->coef[i], k, &p) |
-                   __builtin_mul_overflow(y->coef[i], m, &q) |
+        bool bad = __builtin_mul_overflow(x->coef[i], k, &p) ||
+                   __builtin_mul_overflow(y->coef[i], m, &q) ||
                    __builtin_add_overflow(p, q, &r.coef[i]);
         if (bad) {
             r.coef[i] = 0;
