@@ -84,7 +84,7 @@ static double ibinary_error(const struct node *n, int64_t a, double ea, int64_t 
     if (n->op == OP_ADD || n->op == OP_SUB)
         e = ea + eb;
     else if (n->op == OP_MUL)
-        e = fabs(x) * eb + fabs(y) * ea + ea * eb;
+        e = (a == 0 && ea == 0) || (b == 0 && eb == 0) ? 0 : fabs(x) * eb + fabs(y) * ea + ea * eb;
     else if (n->op == OP_DIV && eb == 0)
         e = floor(ea / fabs(y)) + 1;
     else if (n->op == OP_SHR && eb == 0 && b >= 0 && b < 64)
@@ -93,10 +93,10 @@ static double ibinary_error(const struct node *n, int64_t a, double ea, int64_t 
         e = ldexp(ea, (int)b);
     else if ((n->op == OP_AND || n->op == OP_OR || n->op == OP_XOR) && n->type == DT_BOOL)
         e = 1;
-    /* the interval must not leave the type, where it would wrap */
+    /* the interval must not leave the type, where it would wrap; 0 times what is unknown is NaN here */
     double v = int_double(n->type, r);
     if (n->type != DT_BOOL &&
-        (v - e < dtype_min(n->type) || v + e > dtype_max(n->type) || fabs(v) + e > EXACT_INT))
+        !(v - e >= dtype_min(n->type) && v + e <= dtype_max(n->type) && fabs(v) + e <= EXACT_INT))
         e = INFINITY;
     return e;
 }

@@ -155,6 +155,26 @@ static void overflows(void)
     case_end(&c);
 }
 
+/* The conversion of 0 or 1 minus something to an unsigned type may wrap. */
+static void unknown_integers(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[n]\n"
+                                "  y: out u32[n]\n"
+                                "  z: out i32[n]\n"
+                                "compute: |\n"
+                                "  y[i] = i32(tanh(x[i])) * u32(2)\n"
+                                "  z[i] = i32(tanh(x[i])) * 0\n");
+    const float x[] = {9};
+    case_dim(&c, "n", 1);
+    case_buffer(&c, "x", x);
+    const struct ref_output *y = case_out(&c, 0), *z = case_out(&c, 1);
+    ok(y->i[0] == 2 || y->e[0] >= 2, "tanh(9) is 1 or less, and so twice as an integer 2 or 0");
+    ok(z->i[0] == 0 && z->e[0] == 0, "0 times either is 0");
+    case_end(&c);
+}
+
 /* A product that underflows on its way makes NaN of an infinity, or does not, by the order. */
 /* What another equation sees of an output may be the stored value or the one before: for a type that saturates these
  * are infinitely far apart. */
@@ -474,6 +494,7 @@ int main(void)
     depths();
     overflows();
     saturations();
+    unknown_integers();
     products();
     reciprocals();
     functions();
