@@ -548,7 +548,7 @@ const struct lang_expr *inspect_strip(const struct lang_expr *e); /* without imp
 struct cg_val cg_call(struct cg *g, const struct lang_expr *e);
 /* A builtin of values, of scalars. */
 struct cg_val cg_builtin(struct cg *g, const struct lang_expr *e, const struct cg_val *x);
-/* exp(x) = p s, for x <= 0 or NaN, and s is 2^-126 at least. large: also for x so large that it overflows. */
+/* exp(x) = p s, for x <= 0 or NaN, and s is 2^-126 at least or, where exp(x) is less than about that, 0. large: also for x so large that it overflows. */
 void cg_falling_parts(struct cg *g, struct cg_val x, bool large, struct cg_val *p,
                       struct cg_val *s);
 /* A function of the math library by name, inlined. */

@@ -308,10 +308,11 @@ struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
     return r;
 }
 
-/* As exp_falling_short_f32 of math_f32.k has it; below e^-87 it is as at -87. */
+/* As exp_falling_short_f32 of math_f32.k has it; below e^-87.7 s is 0, so that exp(-inf) is, which may be all that a sum
+ * has. */
 void cg_falling_parts(struct cg *g, struct cg_val x, bool large, struct cg_val *p, struct cg_val *s)
 {
-    struct cg_val least = f32(g, -87), log2_e = f32(g, 0x1.715476p0), magic = f32(g, 0x1.8p23);
+    struct cg_val least = f32(g, -88), log2_e = f32(g, 0x1.715476p0), magic = f32(g, 0x1.8p23);
     x = cg_select(g, cg_reg(g, cg_binary(g, OP_LT, x, least)), least, x);
     /* above 89 r is large, p is positive or +inf, and s is +inf */
     struct cg_val most = large ? cg_minmax(g, false, x, f32(g, 89)) : x;

@@ -576,7 +576,9 @@ bool reduce_lower(struct cg *g, const struct lower_stage *s, const struct lower_
         const char *part = both ? "split" : "any";
         v[i].entry = !i && !both ? s->entry : free_name(g, s->entry, part, i);
         lower_entry(g, f, &v[i]);
-        lower_depth(g, v[i].depth.text);
+        const char *when = v[i].when && strcmp(v[i].when, "true") != 0 ? v[i].when : NULL;
+        lower_depth(g, when ? arena_printf(g->a, "(%s ? %s : 0)", when, v[i].depth.text)
+                            : v[i].depth.text);
     }
     return !g->failed && (!both || lower_rows(g, s));
 }
