@@ -129,13 +129,13 @@ static void extreme_term(struct acc *a, int l, bool is_max, double v, double e)
     a->es[l] = fmax(a->es[l], e);
 }
 
-/* The first of equals wins; a NaN never does. Candidates are those whose interval reaches the greatest lower bound;
+/* The first of equals wins; a NaN never does, nor what is no better than nothing (-inf for argmax). Candidates are those whose interval reaches the greatest lower bound;
  * lo and hi are the first and the last of them. */
 static void arg_term(struct acc *a, int l, bool is_max, double v, double e, int64_t index)
 {
     if (a->n[l]++ == 0)
         a->best[l] = a->lo[l] = a->hi[l] = index;
-    if (isnan(v) && e == 0)
+    if ((isnan(v) || v == (is_max ? -INFINITY : INFINITY)) && e == 0)
         return;
     double x = is_max ? v : -v, best = is_max ? a->s[l] : -a->s[l];
     if (!a->any[l] || x - e > a->top[l]) {
@@ -461,6 +461,14 @@ void eval_reduce(struct frame *f, const struct node *n, const uint8_t *mask)
     acc_start(r, a);
     run_loop(f, r, a, 0, mask);
     struct vec *o = node_out(f, n);
+    if (r->kind == RED_ARGMAX || r->kind == RED_ARGMIN) { /* over nothing: where the range starts */
+        struct range g;
+        struct acc none = {.n = {0}};
+        loop_range(f, &r->loop[0], mask, &none, &g);
+        for (int l = 0; l < LANES; l++)
+            if (mask[l] && !a->n[l])
+                a->best[l] = a->lo[l] = a->hi[l] = g.lo[l];
+    }
     for (int l = 0; l < LANES; l++) {
         if (!mask[l])
             continue;
