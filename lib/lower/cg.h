@@ -527,6 +527,8 @@ const struct lang_expr *inspect_guarded_reduction(const struct lang_expr *e, boo
 bool inspect_reads_itself(const struct lang_expr *e); /* whatever its arguments do */
 bool inspect_reads(
     const struct lang_expr *e); /* memory, or work that only one side of ?: should do */
+/* Made of dimensions, integer parameters and numbers alone, so that it is known at launch. */
+bool inspect_at_launch(const struct lang_expr *e);
 /* A constant or a variable: nothing is gained by not evaluating it. */
 bool inspect_is_leaf(const struct lang_expr *e);
 /* a reduction, looking through intermediates */

@@ -75,6 +75,31 @@ const struct lang_expr *inspect_strip(const struct lang_expr *e)
     return e;
 }
 
+bool inspect_at_launch(const struct lang_expr *e)
+{
+    switch (e->kind) {
+    case E_INT: return true;
+    case E_NAME:
+        return e->sym->kind == SYM_DIM ||
+               (e->sym->kind == SYM_SCALAR && dtype_is_int(e->sym->type));
+    case E_UNARY:
+    case E_BINARY: break;
+    case E_CAST:
+        if (!e->is_implicit)
+            return false;
+        break;
+    case E_CALL:
+        if (e->func || (e->fn != FN_MIN && e->fn != FN_MAX && e->fn != FN_CEIL_DIV))
+            return false;
+        break;
+    default: return false;
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!inspect_at_launch(e->args[i]))
+            return false;
+    return true;
+}
+
 static bool is_no_leaf(const struct lang_expr *e)
 {
     return !inspect_is_leaf(e);

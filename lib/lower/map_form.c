@@ -48,27 +48,6 @@ static void find_variation(struct map_reader *m, struct map_form *f)
         f->varies |= f->k[i] != f->k[0];
 }
 
-static bool is_launch_constant(const struct lang_expr *e)
-{
-    switch (e->kind) {
-    case E_INT: return true;
-    case E_NAME:
-        return e->sym->kind == SYM_DIM ||
-               (e->sym->kind == SYM_SCALAR && dtype_is_int(e->sym->type));
-    case E_UNARY:
-    case E_BINARY: break;
-    case E_CAST:
-        if (!e->is_implicit)
-            return false;
-        break;
-    default: return false;
-    }
-    for (uint32_t i = 0; i < e->nargs; i++)
-        if (!is_launch_constant(e->args[i]))
-            return false;
-    return true;
-}
-
 /* Of what is known at launch: can it not be negative? */
 static bool is_natural(const struct lang_expr *e)
 {
@@ -219,7 +198,7 @@ static struct cg_val quotient(struct cg *g, const struct lang_expr *by, const st
     struct map_reader *m = g->read_ctx;
     struct cg_val q, r;
     m->short_rows |= f->is_column && !m->probes;
-    if (m->probes || f->most > MAP_MOST_SMALL || !is_launch_constant(by))
+    if (m->probes || f->most > MAP_MOST_SMALL || !inspect_at_launch(by))
         return cg_binary(g, rest ? OP_MOD : OP_DIV, x, y);
     magic_divmod(g, x, lang_expr_text(g->a, by), y, &q, &r);
     return rest ? r : q;
@@ -337,7 +316,7 @@ struct map_form map_form(struct cg *g, const struct lang_expr *e)
     /* a sum or a product's parts are looked at one by one: what is added need not be aligned */
     const bool parts = e->kind == E_BINARY && e->type == DT_I64 &&
                        (e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL);
-    if (is_launch_constant(e) && !parts)
+    if (inspect_at_launch(e) && !parts)
         return launch_form(g, e);
     if (e->kind == E_NAME && e->sym->kind == SYM_INDEX) {
         const struct map_bound *b = bound_of(m, e->sym);
@@ -347,7 +326,7 @@ struct map_form map_form(struct cg *g, const struct lang_expr *e)
         struct map_form f = e->type == DT_I64 ? binary(g, e) : unknown;
         if (f.known)
             return f;
-        if (is_launch_constant(e))
+        if (inspect_at_launch(e))
             return launch_form(g, e);
         for (uint32_t i = 0; i < e->nargs; i++)
             if (map_varies(g, e->args[i]))
@@ -474,7 +453,7 @@ static bool divide_at_launch(struct cg *g, const struct lang_expr *e, struct cg_
     const struct map_reader *m = g->read_ctx;
     const struct lang_expr *by = inspect_strip(e->args[1]);
     int64_t c;
-    if (e->type != DT_I64 || !is_launch_constant(by) || lang_const_int(by, &c))
+    if (e->type != DT_I64 || !inspect_at_launch(by) || lang_const_int(by, &c))
         return false;
     const struct map_form x = map_form(g, e->args[0]), y = map_form(g, by);
     if (!x.is_positive || !y.is_positive || x.most > MAP_MOST_SMALL)

@@ -60,32 +60,6 @@ static bool settle(struct walk *w, const struct lang_symbol *sym, uint32_t axis)
     return true;
 }
 
-/* Made of dimensions, integer parameters and numbers alone, so that it is known at launch too. */
-static bool is_simple(const struct lang_expr *e)
-{
-    switch (e->kind) {
-    case E_INT: return true;
-    case E_NAME:
-        return e->sym->kind == SYM_DIM ||
-               (e->sym->kind == SYM_SCALAR && dtype_is_int(e->sym->type));
-    case E_UNARY:
-    case E_BINARY: break;
-    case E_CAST:
-        if (!e->is_implicit)
-            return false;
-        break;
-    case E_CALL:
-        if (e->func || (e->fn != FN_MIN && e->fn != FN_MAX && e->fn != FN_CEIL_DIV))
-            return false;
-        break;
-    default: return false;
-    }
-    for (uint32_t i = 0; i < e->nargs; i++)
-        if (!is_simple(e->args[i]))
-            return false;
-    return true;
-}
-
 static bool same_bound(const struct lang_expr *x, const struct lang_expr *y)
 {
     return x && y ? inspect_same_expr(x, y) : x == y;
@@ -223,7 +197,7 @@ static bool add_axes(struct walk *w, const struct lang_expr *e)
         if (first) {
             if (f->naxis == REDUCE_AXES)
                 return no(w, e->span, "there are too many indices%s", "");
-            if ((k->low && !is_simple(k->low)) || !is_simple(k->dims[0]))
+            if ((k->low && !inspect_at_launch(k->low)) || !inspect_at_launch(k->dims[0]))
                 return no(w, e->span,
                           "the range of '%s' depends on more than dimensions and integers",
                           k->name);
@@ -558,7 +532,7 @@ static bool walk_output(struct walk *w, const struct lang_equation *eq)
             f->axis[i] = (struct reduce_axis){.high = eq->index[i]->dims[0]};
         if (!inspect_same_expr(f->axis[i].high, eq->index[i]->dims[0]))
             return no(w, eq->span, "'%s' has another shape than the first result", eq->sym->name);
-        if (!is_simple(f->axis[i].high) || !settle(w, eq->index[i], i))
+        if (!inspect_at_launch(f->axis[i].high) || !settle(w, eq->index[i], i))
             return no(w, eq->span, "the shape of '%s' depends on more than dimensions and integers",
                       eq->sym->name);
         bind(w, eq->index[i], (int)i);
