@@ -456,11 +456,19 @@ API(cuStreamBeginCapture_v2, struct stream *s, int mode)
 
 API(cuStreamEndCapture, struct stream *s, struct graph **g)
 {
-    *g = s->capture;
+    struct graph *made = s->capture;
+    int code = told_to_fail(__func__);
     s->capture = NULL;
-    MAY_FAIL();
-    record("end capture: %zu nodes", *g ? (*g)->n : 0);
-    return *g ? 0 : 1;
+    *g = NULL;
+    if (code && made) {
+        free(made->v);
+        free(made);
+    }
+    if (code || !made)
+        return code ? code : 1;
+    record("end capture: %zu nodes", made->n);
+    *g = made;
+    return 0;
 }
 
 API(cuGraphInstantiateWithFlags, struct graph **exec, struct graph *g, unsigned long long flags)
