@@ -64,7 +64,7 @@ struct map_reader {
     struct cg_val (*lane_sub)[MAP_RANK];
     VEC(struct map_bound)
     bound; /* indices of intermediates that are being expanded, the outputs' first */
-    VEC(struct map_need) needs; /* that were relied on */
+    VEC(struct map_need) needs;  /* that were relied on */
     VEC(struct cg_val *) pieces; /* several elements that one load brought */
     /* Answers reads from shared memory: f, the forms of the subscripts. False: not its. */
     bool (*read_tile)(struct cg *g, const struct lang_expr *e, const struct map_form *f,

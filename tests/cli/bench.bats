@@ -149,8 +149,8 @@ END
     grep '^capture twice at ' log >captured
     [ "$(sort -u captured | wc -l)" = 257 ]
     [ "$(uniq captured | wc -l)" = "$(wc -l <captured)" ]
-    sort captured | uniq -c | awk '{print $1}' | sort -u >times
-    [ "$(wc -l <times)" = 1 ]
+    sort captured | uniq -c | awk '{print $1}' | sort -u >times.txt
+    [ "$(wc -l <times.txt)" = 1 ]
     rm log
     run -0 kaio-bench $quick twice.yaml n=1000000
     [ "$(sed -nE 's/^(capture|queue) twice at //p' log | sort -u | wc -l)" = 1 ]

@@ -26,7 +26,7 @@ kernel() {
 
 @test "whole blocks compute them, and no thread's registers spill" {
     kaio-emit --explain data/reductions.yaml >explained
-    ! grep 'strategy naive' explained
+    run ! grep 'strategy naive' explained
     [ "$(grep -c ': strategy reduce' explained)" -ge "$(grep -c '^kernel: ' data/reductions.yaml)" ]
     [ -n "$ptxas" ] || skip "no ptxas"
     for target in sm_75 sm_90; do
@@ -78,7 +78,7 @@ kernel() {
     kaio-emit -D c=4096 k.yaml >k.ptx
     grep -q 'grid: \[128 \* clamp(ceil_div(r, 128), 1, 5)\]' k.ptx
     grep -q 'ld.global.nc.v4.f32' k.ptx
-    ! grep -q 'ld.global.nc.f32' k.ptx
+    run ! grep -q 'ld.global.nc.f32' k.ptx
     grep -q 'st.global.v4.f32' k.ptx
     # 1000 columns of f16 are whole vectors, 1001 are not
     kernel 'x: in f16[r, c]; s: out f32[c]' 's[j] = sum[i](x[i, j])' >h.yaml
