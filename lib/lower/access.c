@@ -244,20 +244,6 @@ bool access_walk(struct cg *g, const struct lang_equation *eq, access_visit *vis
 
 /* ---- questions ------------------------------------------------------------------------------------ */
 
-enum access_kind access_along(const struct access *a, uint32_t axis)
-{
-    const uint32_t bit = 1u << axis;
-    enum access_kind k = ACCESS_NONE;
-    for (uint32_t i = 0; i < a->n; i++) {
-        if (a->sub[i].other & bit)
-            return ACCESS_OTHER;
-        if (a->sub[i].coef[axis])
-            k = k == ACCESS_NONE && i + 1 == a->n && a->sub[i].coef[axis] == 1 ? ACCESS_UNIT
-                                                                               : ACCESS_STRIDED;
-    }
-    return k;
-}
-
 bool access_is_axis(const struct access *a, uint32_t i, uint32_t axis)
 {
     const struct access_form *f = &a->sub[i];

@@ -36,14 +36,6 @@ struct access_axes {
 typedef bool access_visit(void *ctx, const struct access *a, const struct access_axes *axes);
 bool access_walk(struct cg *g, const struct lang_equation *eq, access_visit *visit, void *ctx);
 
-enum access_kind {
-    ACCESS_NONE,    /* it stays where it is */
-    ACCESS_UNIT,    /* it moves to the next element */
-    ACCESS_STRIDED, /* it moves by a constant number of places along one or more dimensions */
-    ACCESS_OTHER,
-};
-/* How the read moves when the axis advances by one. */
-enum access_kind access_along(const struct access *a, uint32_t axis);
 /* Is subscript i just that axis? */
 bool access_is_axis(const struct access *a, uint32_t i, uint32_t axis);
 /* The axes that the form depends on, one bit each. */

@@ -11,18 +11,16 @@ struct cost {
 
 static bool counts(const struct lang_expr *e)
 {
-    if (!dtype_is_float(e->type) && e->kind != E_REDUCE &&
-        !(e->nargs && dtype_is_float(e->args[0]->type)))
+    if (e->kind == E_REDUCE)
+        return true;
+    if (!dtype_is_float(e->type) && !(e->nargs && dtype_is_float(e->args[0]->type)))
         return false; /* subscripts and their like are not what is computed */
     return e->kind == E_UNARY || e->kind == E_BINARY || e->kind == E_CALL || e->kind == E_COND;
 }
 
 static void add_cost(const struct lang_expr *e, struct cost *c)
 {
-    if (e->kind == E_REDUCE)
-        c->operations++;
-    else if (counts(e))
-        c->operations++;
+    c->operations += counts(e);
     if (e->kind == E_CALL && dtype_is_float(e->type))
         c->functions++;
     for (uint32_t i = 0; i < e->nargs; i++)

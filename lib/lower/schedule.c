@@ -82,9 +82,9 @@ bool schedule_fits_one(struct cg *g, const struct strategy *st, const struct low
     return false;
 }
 
-const struct strategy *schedule_first(struct cg *g, const struct lower_stage *s, bool naive)
+const struct strategy *schedule_first(struct cg *g, const struct lower_stage *s)
 {
-    for (size_t i = 0; i < nstrategies - !naive; i++) {
+    for (size_t i = 0; i + 1 < nstrategies; i++) {
         struct buf why = buf_in(g->a);
         if (schedule_fits_one(g, &strategies[i], s, &why))
             return &strategies[i];

@@ -19,8 +19,8 @@ extern const size_t nstrategies;
 
 /* The strategy that the schedule names; *good is false after an error. NULL: it names none. */
 const struct strategy *schedule_named(struct cg *g, bool *good);
-/* The first that fits the stage, naive only if `naive`; NULL: none. Says to --explain what the others lack. */
-const struct strategy *schedule_first(struct cg *g, const struct lower_stage *s, bool naive);
+/* The first but naive that fits the stage; NULL: none. Says to --explain what the others lack. */
+const struct strategy *schedule_first(struct cg *g, const struct lower_stage *s);
 /* Does the strategy fit the stage? why: what the stage lacks, when it does not. */
 bool schedule_fits_one(struct cg *g, const struct strategy *st, const struct lower_stage *s,
                        struct buf *why);

@@ -2,7 +2,6 @@
 
 #include "lower/stage.h"
 
-#include "lower/access.h"
 #include "lower/explain.h"
 #include "lower/schedule.h"
 
@@ -532,13 +531,13 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
     gr->done = true;
     if (++p->depth > MOST_DEPTH)
         return cg_error(g, gr->eq[0]->span, "the equations depend on each other too deeply");
-    const struct strategy *st = schedule_first(g, &s, false);
+    const struct strategy *st = schedule_first(g, &s);
     if (st && part)
         extend(p, gr, st);
     else if (!st && !store_costly(p, gr, &any))
         return false;
     if (!st && any)
-        st = schedule_first(g, &s, false);
+        st = schedule_first(g, &s);
     if (!st && can_split(gr))
         return gr->is_written = split_group(p, gr);
     if (!st)
@@ -575,7 +574,7 @@ static bool lower_whole(struct stages *p, bool *done)
     if (st == &strategies[nstrategies - 1])
         return true; /* naive takes them shape by shape */
     if (!st)
-        st = schedule_first(g, &s, false);
+        st = schedule_first(g, &s);
     if (!st)
         return true;
     *done = true;
