@@ -1,0 +1,190 @@
+/* Contractions: stages whose outputs are pointwise in sums of products of two operands. Private to lib/lower.
+ *
+ *     h[b, i, j] = sum[k](A(b, i, k) * B(b, k, j))      products: one or several, over the same b, i, j and k
+ *     y[b, i, j] = f(h..., b, i, j)                     outputs: the epilogue
+ *
+ * A and B are any expressions that are pointwise in their axes (the prologue). j is the last axis of every output, so that
+ * results that lie side by side have neighbouring j; i is the last of the other axes that A alone moves along, or
+ * missing (a product of a vector with a matrix: m = 1); all others are batch axes, along which either operand may stand
+ * still. Any index order of the buffers will do: an operand's `along_k` says along which of its axes its elements lie side by
+ * side.
+ *
+ * Equations are normalised first (matmul_form.c): intermediates expanded, neighbouring axes that nothing tells
+ * apart merged, and one symbol each for b.., i, j and k in all of them, so that binding those few is all that
+ * evaluating any part takes.
+ *
+ *   matmul_form.c   what fits, and what the operands are
+ *   matmul.c        the strategy: variants, their conditions, --explain
+ *   matmul_plan.c   sizes of tiles, the number of stages and splits: the cost model
+ *   matmul_tile.c   where a block is; an operand's elements in registers
+ *   matmul_simt.c   products by fma of scalars
+ *   matmul_mma.c    products by mma.sync
+ *   matmul_thin.c   few rows: as fast as B can be read
+ *   matmul_split.c  blocks that share a tile along k
+ *   matmul_store.c  the epilogue
+ */
+#ifndef KAIO_LOWER_MATMUL_H
+#define KAIO_LOWER_MATMUL_H
+
+#include "lower/cg.h"
+#include "lower/map.h"
+
+enum {
+    MATMUL_BATCH = 6,    /* axes */
+    MATMUL_OPERANDS = 8, /* different ones, both sides together */
+    MATMUL_PRODUCTS = 4,
+    MATMUL_OUTS = 8,
+};
+
+/* ---- matmul_form.c: what is computed ---------------------------------------------------------------- */
+
+/* In what a product's factors are multiplied; sums are f32, of integers s32, of f64 f64. */
+enum matmul_type {
+    MATMUL_F16,
+    MATMUL_BF16,
+    MATMUL_TF32, /* both operands are calls of tf32() */
+    MATMUL_F32,
+    MATMUL_F64,
+    MATMUL_INT8, /* i8 or u8 each, by the operand's .type */
+    MATMUL_FP8,  /* e4m3 or e5m2 each: exact as f16 too */
+};
+
+enum matmul_side { MATMUL_A, MATMUL_B };
+
+/* One factor of a product, as an equation of its own: operand[b.., i, k] = e for A and operand[b.., k, j] = e for B when it
+ * lies along its last axis, else with the last two swapped, so that vectors of it run along its last index. */
+struct matmul_operand {
+    enum matmul_side side;
+    const struct lang_equation *eq; /* of a synthetic symbol with those dimensions */
+    enum dtype type; /* what the product takes it as: f16, bf16, f32, f64, i8, u8, e4m3, e5m2 */
+    bool along_k;    /* neighbours in memory have neighbouring k; else neighbouring i (A), j (B) */
+    /* An element of a buffer as it is, each subscript an axis of the operand's that runs over just that dimension: it may be
+     * copied without passing registers. NULL: it is computed. */
+    const struct lang_expr *plain;
+    /* The buffer whose elements along the last axis weigh most; what vectors and copies are made for. */
+    const struct lang_symbol *main;
+    unsigned bits;   /* of main's elements */
+    unsigned weight; /* of the computation: about the instructions for an element; 0: plain */
+};
+
+struct matmul_product {
+    const struct lang_expr
+        *e;        /* the E_REDUCE, in the normalised equations; equal ones are one product */
+    uint32_t a, b; /* operands */
+};
+
+struct matmul_form {
+    const struct lower_stage *stage; /* normalised: every equation is over the same index symbols */
+    uint32_t nbatch;
+    struct lang_symbol *batch
+        [MATMUL_BATCH]; /* the first nbatch of the axes that are not i and j, in the outputs' order */
+    struct lang_symbol *i, *j, *k; /* i NULL: m is 1; dims[0] of each is its extent */
+    uint32_t axis_i;               /* its place among the outputs' axes; j's is the last */
+    uint32_t noperand, nproduct;
+    struct matmul_operand operand[MATMUL_OPERANDS];
+    struct matmul_product product[MATMUL_PRODUCTS];
+    enum matmul_type type; /* of all products */
+    enum dtype sum;        /* of the accumulators: f32, i32, f64 */
+    unsigned weight;       /* of the epilogue, for an element */
+    unsigned out_bits;     /* of the widest output's element */
+};
+
+/* Does the stage have the form? why: what it lacks, when it does not. Generates nothing. */
+bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_form *f,
+                    struct buf *why);
+
+/* ---- matmul_plan.c: how ---------------------------------------------------------------------------- */
+
+enum matmul_how { MATMUL_SIMT, MATMUL_MMA, MATMUL_THIN };
+
+struct matmul_plan {
+    enum matmul_how how;
+    enum matmul_type
+        type;       /* in which the instructions multiply: FP8 may go as F16, F32 as TF32 (parts) */
+    uint32_t parts; /* tf32x3: 2 parts of each operand, three products; else 1 */
+    uint32_t bm, bn, bk; /* a block's tile, elements */
+    uint32_t wm, wn;     /* a warp's (mma), a thread's (simt) */
+    uint32_t threads;
+    uint32_t stages; /* tiles of the operands in shared memory */
+    uint32_t split;  /* blocks that share a tile along k: at most; 1: none do */
+    uint32_t group;  /* rows of tiles that are walked together, for the L2 cache */
+    /* Of each operand, the elements along its last axis that one access may take: a power of two. What that needs of
+     * the dimensions is in the variant's condition. */
+    uint32_t align[MATMUL_OPERANDS];
+    uint32_t store; /* the same of the outputs */
+    const char
+        *when; /* what else the variant is for ("m <= 16"), a text of the launch; NULL: any size */
+    const char *entry; /* part of its name */
+};
+
+enum { MATMUL_VARIANTS = 6 };
+/* The variants in the order in which the launch tries them; the last is for all sizes. False after an error. */
+bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct lower_plan *want,
+                 struct matmul_plan *v, uint32_t *n);
+
+/* ---- matmul_tile.c: what every way of multiplying needs ---------------------------------------------- */
+
+/* Generating one entry. */
+struct matmul {
+    struct cg *g;
+    const struct matmul_form *f;
+    const struct matmul_plan *p;
+    struct map_reader reader;          /* of prologues and the epilogue */
+    struct cg_val m, n, k;             /* extents: i64, narrow where they are known to be */
+    struct cg_val batch[MATMUL_BATCH]; /* subscripts, i64 */
+    struct cg_val row, col;            /* of the tile's first element, i64 narrow */
+    struct cg_val k_from, k_to;        /* this block's share, multiples of bk but for the end */
+    struct cg_val tile,
+        split; /* u32: the tile's number, the block's number among those that share it */
+    struct cg_val thread, warp, lane; /* u32, of the block */
+    int32_t shared;                   /* u32: address of the dynamic shared memory */
+};
+
+/* Begins the block: which tile, which share of k. Tiles are numbered in ctaid.x, groups of p->group rows of them column by
+ * column; batches and splits follow in the same number. */
+void matmul_begin(struct matmul *m);
+/* The launch's number of blocks, as a text. */
+const char *matmul_grid(struct matmul *m);
+/* `lanes` elements of an operand along its last axis, the first at (row of A or column of B, k): computed, in the operand's
+ * type, zero where they are outside of the extents and where `inside` (a predicate; -1: none) does not hold. lanes divides what
+ * p->align gives or is 1. */
+void matmul_fetch(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
+                  uint32_t lanes, int32_t inside, struct cg_val *v);
+/* The place of a plain operand's element. */
+struct cg_place_of matmul_place(struct matmul *m, uint32_t operand, struct cg_val at,
+                                struct cg_val k);
+
+/* Sums of the block's tile in shared memory: of product q the element (r, c) of the patch is at
+ * base + ((q * rows + r) * pitch + c) * bytes of f->sum. */
+struct matmul_patch {
+    int32_t base;        /* u32: shared address, of 16-byte alignment */
+    struct cg_val first; /* u32: the patch's first row in the tile */
+    uint32_t rows, cols; /* cols: bn */
+    uint32_t pitch;      /* elements; rows begin on 16 bytes */
+};
+
+/* ---- matmul_store.c ---------------------------------------------------------------------------------- */
+
+/* Computes and stores the outputs of a patch. All threads come, behind a barrier after the sums were written; what the
+ * patch holds may be overwritten behind another. */
+void matmul_store(struct matmul *m, const struct matmul_patch *patch);
+
+/* ---- matmul_split.c ---------------------------------------------------------------------------------- */
+
+/* Where p->split > 1: hands the patch's sums to the block that comes last, which goes on with all blocks' sums, added in the
+ * order of their shares, in its patch; the others leave the entry. The same barriers as matmul_store(). Called once for each
+ * patch of the tile; `last` (a predicate, uniform) is made by the first call. */
+void matmul_share(struct matmul *m, const struct matmul_patch *patch);
+
+/* ---- the ways: between matmul_begin() and the end of the entry ----------------------------------------- */
+
+/* Bytes of dynamic shared memory that the plan takes; 0: it does not fit the target. */
+uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
+                            const struct matmul_plan *p);
+uint32_t matmul_mma_shared(const struct cg *g, const struct matmul_form *f,
+                           const struct matmul_plan *p);
+void matmul_simt(struct matmul *m);
+void matmul_mma(struct matmul *m);
+void matmul_thin(struct matmul *m);
+
+#endif
