@@ -146,7 +146,11 @@ C = 2 * mp.sqrt(2 / mp.pi) / LN2
 split('half gelu_tanh -1', C, 1)
 split('half gelu_tanh -3', C * mpf('0.044715'), 1)
 quotient('half tanh', lambda z: mp.tanh(mp.sqrt(z)) / mp.sqrt(z), 1e-9, mpf('6.5')**2, 3, 3)
-quotient('half gelu', lambda a: tail(a) * mp.exp(a * a / 2), 0, 14.5, 3, 4)
+K = mpf(7)
+poly('half gelu log2', lambda z: mp.log(tail(z + K)) / LN2, -K, mpf('14.5') - K, upto(10), weight=lambda z: LN2,
+     first_bits={0: 60})
+C = 40 - mpf(float.fromhex('0x1.3c0ebb515cc41p5'))  # x^0 of the one before, less the integer
+poly('half gelu exp2', lambda r: mpf(2)**(r + C), -0.5001, 0.5001, upto(4))
 
 # ---- f64
 
