@@ -441,6 +441,8 @@ struct cg_place_of cg_element(struct cg *g, const struct lang_symbol *t, uint32_
 
 /* Decides where the body's shared variables lie. False when they don't fit. */
 bool cg_layout(struct cg *g, const struct lang_stmt *body);
+/* The dynamic part of shared memory, the module's. */
+struct ptx_var *cg_dynamic(struct cg *g);
 /* Names to the launch the arrays in the dynamic part of shared memory. */
 void cg_tell_arrays(struct cg *g, struct contract_launch *l);
 /* Puts a variable of the module in front of its functions. */

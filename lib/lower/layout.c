@@ -225,7 +225,7 @@ void cg_tell_arrays(struct cg *g, struct contract_launch *l)
 }
 
 /* .extern .shared, of the module and of all its kernels. */
-static struct ptx_var *dynamic_variable(struct cg *g)
+struct ptx_var *cg_dynamic(struct cg *g)
 {
     static const char name[] = "$shared";
     for (size_t i = 0; i < g->module->items.n && !g->dynamic; i++) {
@@ -272,7 +272,7 @@ const struct ptx_var *cg_shared_variable(struct cg *g, const struct lang_symbol 
     if (!v)
         abort(); /* cg_layout collects every one that is used */
     if (!v->var) {
-        struct ptx_var *var = v->is_dynamic ? dynamic_variable(g)
+        struct ptx_var *var = v->is_dynamic ? cg_dynamic(g)
                                             : cg_declare_variable(g, PTX_SHARED, sym);
         v = cg_variable_of(g, sym);
         v->var = var;

@@ -105,9 +105,11 @@ struct matmul_plan {
     uint32_t bm, bn, bk; /* a block's tile, elements */
     uint32_t wm, wn;     /* a warp's (mma), a thread's (simt) */
     uint32_t threads;
-    uint32_t stages; /* tiles of the operands in shared memory */
-    uint32_t split;  /* blocks that share a tile along k: at most; 1: none do */
-    uint32_t group;  /* rows of tiles that are walked together, for the L2 cache */
+    uint32_t stages;    /* tiles of the operands in shared memory */
+    uint32_t split;     /* blocks that share a tile along k: at most; 1: none do */
+    const char *splits; /* their number, a text of the launch: "4"; NULL: 1 */
+    const char *depth;  /* for lower_depth(): a text of the launch */
+    uint32_t group;     /* rows of tiles that are walked together, for the L2 cache */
     /* Of each operand, the elements along its last axis that one access may take: a power of two. What that needs of
      * the dimensions is in the variant's condition. */
     uint32_t align[MATMUL_OPERANDS];
@@ -129,20 +131,26 @@ struct matmul {
     struct cg *g;
     const struct matmul_form *f;
     const struct matmul_plan *p;
-    struct map_reader reader;          /* of prologues and the epilogue */
-    struct cg_val m, n, k;             /* extents: i64, narrow where they are known to be */
+    struct map_reader reader; /* of prologues and the epilogue */
+    struct cg_val m, n, k;    /* extents: i64, narrow */
+    /* known multiples of bm, bn and bk */
+    bool whole_rows, whole_cols, whole_k;
     struct cg_val batch[MATMUL_BATCH]; /* subscripts, i64 */
     struct cg_val row, col;            /* of the tile's first element, i64 narrow */
     struct cg_val k_from, k_to;        /* this block's share, multiples of bk but for the end */
     struct cg_val tile,
-        split; /* u32: the tile's number, the block's number among those that share it */
+        split; /* u32: the tile's number among those of all batches, the block's among those that share it */
+    struct cg_val splits;             /* u32: how many do */
     struct cg_val thread, warp, lane; /* u32, of the block */
     int32_t shared;                   /* u32: address of the dynamic shared memory */
 };
 
-/* Begins the block: which tile, which share of k. Tiles are numbered in ctaid.x, groups of p->group rows of them column by
- * column; batches and splits follow in the same number. */
+/* Begins the block, of g, f and p: which tile, which share of k. Tiles are numbered in ctaid.x, groups of p->group rows of
+ * them column by column: (batch * tiles + tile) * splits + split. The extents must be as matmul_sizes() says; the
+ * reader's needs and short_rows belong to the variant's condition too. */
 void matmul_begin(struct matmul *m);
+/* No extent is above MAP_MOST_SMALL. */
+void matmul_sizes(struct cg *g, const struct matmul_form *f, struct map_condition *c);
 /* The launch's number of blocks, as a text. */
 const char *matmul_grid(struct matmul *m);
 /* `lanes` elements of an operand along its last axis, the first at (row of A or column of B, k): computed, in the operand's
@@ -153,6 +161,8 @@ void matmul_fetch(struct matmul *m, uint32_t operand, struct cg_val at, struct c
 /* The place of a plain operand's element. */
 struct cg_place_of matmul_place(struct matmul *m, uint32_t operand, struct cg_val at,
                                 struct cg_val k);
+/* From there to the next along k, in elements: i64. */
+struct cg_val matmul_step(struct matmul *m, uint32_t operand);
 
 /* Sums of the block's tile in shared memory: of product q the element (r, c) of the patch is at
  * base + ((q * rows + r) * pitch + c) * bytes of f->sum. */
@@ -166,15 +176,14 @@ struct matmul_patch {
 /* ---- matmul_store.c ---------------------------------------------------------------------------------- */
 
 /* Computes and stores the outputs of a patch. All threads come, behind a barrier after the sums were written; what the
- * patch holds may be overwritten behind another. */
+ * patch holds may be overwritten behind another. Where blocks share the tile it begins with matmul_share(). */
 void matmul_store(struct matmul *m, const struct matmul_patch *patch);
 
 /* ---- matmul_split.c ---------------------------------------------------------------------------------- */
 
-/* Where p->split > 1: hands the patch's sums to the block that comes last, which goes on with all blocks' sums, added in the
- * order of their shares, in its patch; the others leave the entry. The same barriers as matmul_store(). Called once for each
- * patch of the tile; `last` (a predicate, uniform) is made by the first call. */
-void matmul_share(struct matmul *m, const struct matmul_patch *patch);
+/* Where p->split > 1: the block that comes last with this patch goes on with all blocks' sums in it, added in the order
+ * of their shares; the others jump to `skip`. All threads come, and leave behind a barrier. */
+void matmul_share(struct matmul *m, const struct matmul_patch *patch, uint32_t skip);
 
 /* ---- the ways: between matmul_begin() and the end of the entry ----------------------------------------- */
 
