@@ -79,12 +79,6 @@ numbers() {
     [ "$(numbers d4 level.bin)" = "$distances" ]
 }
 
-@test "no spec of the library gives a finding under any check" {
-    run -0 kaio-verify --run -d cpu --check "$specs"/*/*.yaml
-    [[ $output != *warning:* ]]
-    [[ ${lines[-1]} == *" passed, 0 failed, "* ]]
-}
-
 @test "a lock that is not taken is noticed" {
     # the same sum without the lock: lanes overwrite each other's, and the check for races sees them
     sed '/while (atomic_cas/,/nanosleep/d; /store(&lock/d; /lock = 0;/d; /shared u32 lock;/d' "$specs/sync/spin_lock.yaml" >loose.yaml

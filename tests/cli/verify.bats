@@ -597,8 +597,10 @@ YAML
 }
 
 @test "shapes: the library passes, and the sanitizer finds nothing" {
-    run -0 --separate-stderr kaio-verify --run -d cpu --shapes=3:7 "$specs"/*/*.yaml
-    run -0 --separate-stderr kaio-verify --run -d cpu --check --shapes=2:8 --fill=normal "$specs"/norm/*.yaml \
+    shapes=3
+    [ -z "${KAIO_QUICK-}" ] || shapes=1
+    run -0 --separate-stderr kaio-verify --run -d cpu --shapes=$shapes:7 "$specs"/*/*.yaml
+    run -0 --separate-stderr kaio-verify --run -d cpu --check --shapes=1:8 --fill=normal "$specs"/norm/*.yaml \
         "$specs"/reduce/*.yaml "$specs"/elementwise/*.yaml
 }
 
