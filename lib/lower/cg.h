@@ -116,7 +116,6 @@ struct cg_place_of {
     int64_t offset;
     struct cg_val nibble; /* 4-bit types: 0 or 1 */
     const char *order;    /* of an ordered load or store: ".acquire.gpu"; else NULL */
-    const char *hint;     /* to the cache, of a load of several: ".L1::no_allocate"; else NULL */
 };
 
 /* Where an assignment goes. */

@@ -307,8 +307,8 @@ void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place
             w.rt == PTX_F32   ? ptx_immf32(0)
             : w.rt == PTX_F64 ? ptx_immf64(0)
                               : ptx_imm(0));
-    snprintf(what, sizeof what, "ld.%s%s%s", cg_space_word(at.space),
-             is_constant && at.space == CG_GLOBAL ? ".nc" : "", at.hint ? at.hint : "");
+    snprintf(what, sizeof what, "ld.%s%s", cg_space_word(at.space),
+             is_constant && at.space == CG_GLOBAL ? ".nc" : "");
     move_words(g, what, at, w, reg, true);
     unsigned per = n / w.n;
     for (unsigned i = 0; i < w.n; i++) {

@@ -261,25 +261,12 @@ void row_unpack(struct row_gen *r, uint32_t vec)
         unpack(r, &r->slot[i], vec);
 }
 
-static bool shares(const struct row *row)
-{
-    for (uint32_t i = 0; i < row->nread; i++)
-        if (row->read[i].shared)
-            return true;
-    return false;
-}
-
-/* What is read once leaves the first cache to what rows share. */
 static void load(struct row_gen *r, struct row_slot *s, uint32_t vec)
 {
     if (s->is_loaded[vec])
         return;
     bool constant = s->sym->kind == SYM_BUFFER && s->sym->mode == MODE_IN;
     struct cg_place_of at = place_of(r, s->sym, s->base, vec);
-    if (s->shared)
-        at.hint = ".L1::evict_last";
-    else if (shares(r->row) && !r->plan.looped)
-        at.hint = ".L1::no_allocate";
     s->is_loaded[vec] = true;
     if (!s->words) {
         cg_load_words(r->g, s->sym->type, constant, at, r->plan.vector,
