@@ -8,8 +8,8 @@ Each row is an operation at a type and a shape. kaio's side is what  kaio-bench 
 loaded through the driver into PyTorch's own context and launched on PyTorch's stream over PyTorch's tensors. All
 contenders are captured into CUDA graphs, checked against PyTorch in float64, and replayed in interleaved rounds
 (A B C D, D C B A, ...); the figures are worst, median and best of the rounds. Inputs rotate through sets that together
-exceed the L2 cache twice, as far as SETS_MOST allow. PyTorch's results go where its allocator puts them in the
-graph's own pool, over and over the same memory, which is a little in its favour.
+exceed the L2 cache twice, as far as SETS_MOST allow. PyTorch allocates its results anew; each set's are kept until it
+is that set's turn again, so that they rotate like ours.
 
 The copy moves as many bytes as the kernel must: half of them read, half of them written.
 
@@ -40,7 +40,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MIB = 1 << 20
 COLS = [512, 1000, 1024, 4096, 5120, 8192, 32768, 65536]
 SMALL = [(1, 1024), (1, 8192), (16, 1024), (16, 8192), (128, 768)]
-SETS_MOST = 128
+SETS_MOST = 512
 GRAPH_SECONDS = 1e-3
 GRAPH_MOST = 2048
 
@@ -488,10 +488,13 @@ def capture(torch, contender, sets, seconds, stream):
         contender.enqueue(0)  # libraries make what they need on this stream now
         graph.capture_begin(capture_error_mode="thread_local")
         gc.disable()  # what it frees is no part of the graph
+        results = [None] * sets
         for i in range(contender.n):
-            contender.enqueue(i % sets)
+            results[i % sets] = None
+            results[i % sets] = contender.enqueue(i % sets)
         gc.enable()
         graph.capture_end()
+        del results
     torch.cuda.current_stream().wait_stream(stream)
     contender.graph = graph
 
@@ -604,8 +607,8 @@ def run_row(torch, driver, row, args, l2):
     inputs = [make_inputs(torch, plan["params"], 1000 + k if sets <= 4 else 1000) for k in range(sets)]
     theirs = [for_torch(torch, row, data) for data in inputs]
     ours = Kaio(torch, driver, row, inputs)
-    # whole pages, of which a copy is as fast as it can be: of an odd number of bytes it takes a quarter longer
-    page = 4096 if plan["bytes"] > MIB else 16
+    # the driver's copy takes a quarter longer of bytes that are no multiple of 8 KiB
+    page = 65536 if plan["bytes"] > 64 * MIB else 16
     half = (plan["bytes"] // 2 + page - 1) // page * page
     source = [torch.randint(0, 256, (half,), dtype=torch.uint8, device="cuda") for _ in range(sets)]
     target = [torch.empty_like(x) for x in source]
