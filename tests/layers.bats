@@ -20,6 +20,7 @@ ref:lower/math.def
 run:spec/contract.h
 sim:run/device.h
 cuda:run/device.h
+cuda:run/blas.h
 "
 
 setup() {

@@ -2,7 +2,10 @@
 
 #include "bench/bench.h"
 
+#include <math.h>
+
 #include "base/io.h"
+#include "bench/product.h"
 #include "bench/work.h"
 
 /* ---- rivals ---- */
@@ -43,6 +46,25 @@ static bool add_spec(struct arena *a, struct bench *b, struct bench_rival *v, co
     return true;
 }
 
+/* Rivals that need nothing but their name. */
+static const struct {
+    const char *name;
+    const struct rival_ops *ops;
+} plain_rivals[] = {{"copy", &rival_copy},
+                    {"cublas", &rival_cublas},
+                    {"cublas-sgemm", &rival_cublas_sgemm},
+                    {"cublaslt", &rival_cublaslt}};
+
+static bool add_plain(struct bench_rival *v, const char *text)
+{
+    for (size_t i = 0; i < sizeof plain_rivals / sizeof *plain_rivals; i++)
+        if (strcmp(plain_rivals[i].name, text) == 0) {
+            *v = (struct bench_rival){.ops = plain_rivals[i].ops, .name = plain_rivals[i].name};
+            return true;
+        }
+    return false;
+}
+
 bool bench_add_rival(struct arena *a, struct bench *b, const char *text, struct diags *d)
 {
     static const char schedule[] = "schedule:";
@@ -50,17 +72,20 @@ bool bench_add_rival(struct arena *a, struct bench *b, const char *text, struct 
     const char *dot = strrchr(text, '.');
     if (b->nrival == BENCH_RIVALS_MOST)
         return diag_error(d, SPAN_NONE, "there are more than %d rivals", BENCH_RIVALS_MOST);
-    *v = (struct bench_rival){.ops = &rival_copy, .name = "copy"};
-    bool good = false;
-    if (strcmp(text, "copy") == 0)
-        good = true;
+    *v = (struct bench_rival){0};
+    bool good = add_plain(v, text);
+    if (good)
+        ;
     else if (strncmp(text, schedule, strlen(schedule)) == 0)
         good = add_schedule(a, b, v, text + strlen(schedule), d);
     else if (strchr(text, '/') || (dot && strcmp(dot, ".yaml") == 0))
         good = add_spec(a, b, v, text, d);
     else
-        diag_error(d, SPAN_NONE,
-                   "unknown rival '%s'; there are copy, SPEC.yaml and schedule:{KEY: VALUE}", text);
+        diag_error(
+            d, SPAN_NONE,
+            "unknown rival '%s'; there are copy, cublas, cublas-sgemm, cublaslt, SPEC.yaml and "
+            "schedule:{KEY: VALUE}",
+            text);
     for (size_t i = 0; good && i < b->nrival; i++)
         if (strcmp(b->rival[i].name, v->name) == 0)
             good = diag_error(d, SPAN_NONE, "the rival '%s' is there twice", v->name);
@@ -69,6 +94,13 @@ bool bench_add_rival(struct arena *a, struct bench *b, const char *text, struct 
 }
 
 /* ---- one problem ---- */
+
+double bench_operations(struct arena *a, const struct spec *s, const struct bench_point *p)
+{
+    const struct products products = products_find(a, s, p);
+    return products.plain ? products_operations(&products)
+                          : fmax(work_operations(s, p), products_operations(&products));
+}
 
 struct trial {
     struct bench_row row;
@@ -189,7 +221,7 @@ void bench_problem(const struct bench *b, const struct bench_point *p,
         t.rival[i].dev = b->dev;
     }
     t.row.bytes = t.rival[0].code.bytes;
-    t.row.operations = t.rival[0].code.spec ? work_operations(t.rival[0].code.spec, p) : 0;
+    t.row.operations = t.rival[0].code.spec ? bench_operations(a, t.rival[0].code.spec, p) : 0;
     t.row.fill = t.rival[0].data.fill;
     measure_begin(a, t.row.result, n, &b->burst, t.d);
     measure(&t, BENCH_BURST, done, ctx);

@@ -48,12 +48,15 @@ struct bench_row {
     const struct diags *d; /* what was said meanwhile */
 };
 
+/* What a row's rate counts: of matrix products two for each term, in whatever type; of anything else what work.h says. */
+double bench_operations(struct arena *a, const struct spec *s, const struct bench_point *p);
+
 /* Measures a problem; calls done() for each row, which it must be done with when it returns. None is made when
  * interrupted. */
 void bench_problem(const struct bench *b, const struct bench_point *p,
                    void (*done)(void *ctx, const struct bench_row *row), void *ctx);
 
-/* "naive.yaml", "copy", "schedule:{strategy: naive}": reads what a rival is made of. False with errors in d. */
+/* "naive.yaml", "copy", "cublas", "schedule:{strategy: naive}": reads what a rival is made of. False with errors in d. */
 bool bench_add_rival(struct arena *a, struct bench *b, const char *text, struct diags *d);
 
 #endif

@@ -6,12 +6,6 @@
 /* Bytes at each end of a copy that are looked at. */
 enum { LOOK = 16 << 20 };
 
-static enum rival_status failed(struct rival *v, const struct diags *d)
-{
-    v->why = d->list.n ? d->list.v[d->list.n - 1].text : "it failed";
-    return RIVAL_FAILED;
-}
-
 static uint64_t half(const struct rival *v)
 {
     return v->bytes / 2;
@@ -62,7 +56,7 @@ static enum rival_status prepare(struct rival *v, struct diags *d)
         v->dev->ops->alloc(v->dev->dev, v->nset * v->set_bytes, &label, &v->base, d);
     if (status == DEVICE_OK)
         status = fill_sources(v, d);
-    return status == DEVICE_OK ? RIVAL_OK : failed(v, d);
+    return status == DEVICE_OK ? RIVAL_OK : rival_failed(v, d, RIVAL_FAILED);
 }
 
 static enum device_status enqueue(struct rival *v, unsigned set, struct diags *d)
@@ -84,7 +78,7 @@ static enum rival_status check(struct rival *v, unsigned set, struct diags *d)
         uint64_t at = end ? half(v) - n : 0;
         if (b->ops->read(b->dev, want, from(v, set) + at, n, d) != DEVICE_OK ||
             b->ops->read(b->dev, got, to(v, set) + at, n, d) != DEVICE_OK)
-            return failed(v, d);
+            return rival_failed(v, d, RIVAL_FAILED);
         v->checked.right = memcmp(want, got, (size_t)n) == 0;
         v->checked.compared += n;
         if (!v->checked.right) {

@@ -16,7 +16,7 @@ unsigned rival_sets(const struct bench_device *dev, uint64_t bytes)
     return n ? (unsigned)n : 1;
 }
 
-static enum rival_status fail(struct rival *v, const struct diags *d, enum rival_status status)
+enum rival_status rival_failed(struct rival *v, const struct diags *d, enum rival_status status)
 {
     v->why = "it failed";
     for (size_t i = d->list.n; i > 0; i--)
@@ -135,14 +135,14 @@ static enum device_status make_ready(struct rival *v, struct diags *d)
 static enum rival_status prepare(struct rival *v, struct diags *d)
 {
     if (!code_make(v->a, v->source, v->point, &v->code, d) || !make_data(v, d))
-        return fail(v, d, RIVAL_REFUSED);
+        return rival_failed(v, d, RIVAL_REFUSED);
     v->bytes = v->code.bytes;
     v->launches = (unsigned)v->code.plan.n;
     lay_out(v);
     v->nset = rival_sets(v->dev, v->set_bytes);
     enum device_status status = make_ready(v, d);
     if (status != DEVICE_OK)
-        return fail(v, d, status == DEVICE_REFUSED ? RIVAL_REFUSED : RIVAL_FAILED);
+        return rival_failed(v, d, status == DEVICE_REFUSED ? RIVAL_REFUSED : RIVAL_FAILED);
     return RIVAL_OK;
 }
 
@@ -186,7 +186,7 @@ static enum rival_status check(struct rival *v, unsigned set, struct diags *d)
                               p->result.bytes, d);
     }
     if (status != DEVICE_OK)
-        return fail(v, d, RIVAL_FAILED);
+        return rival_failed(v, d, RIVAL_FAILED);
     const struct data *data = v->data.ref ? &v->data : &v->subject->data;
     v->checked = data_compare(data, r);
     v->mistrust = v->checked.mistrust;

@@ -2,12 +2,13 @@ lib_libkaiocore_la_SOURCES += \
 	lib/bench/baseline.c lib/bench/baseline.h \
 	lib/bench/bench.c lib/bench/bench.h \
 	lib/bench/code.c lib/bench/code.h \
-	lib/bench/copy.c \
+	lib/bench/blas.c lib/bench/blas.h lib/bench/copy.c \
 	lib/bench/data.c lib/bench/data.h \
 	lib/bench/kernel.c lib/bench/rival.h \
 	lib/bench/measure.c lib/bench/measure.h \
 	lib/bench/plan.c lib/bench/plan.h \
 	lib/bench/plot.c lib/bench/plot.h \
+	lib/bench/product.c lib/bench/product.h \
 	lib/bench/report.c lib/bench/report.h \
 	lib/bench/sweep.c lib/bench/sweep.h \
 	lib/bench/work.c lib/bench/work.h

@@ -6,8 +6,8 @@
 
 #include "base/json.h"
 #include "base/num.h"
+#include "bench/blas.h"
 #include "bench/report.h"
-#include "bench/work.h"
 
 static void dims_text(struct buf *out, const char *what, const struct device_dim *d)
 {
@@ -29,11 +29,32 @@ static const char *size_text(struct arena *a, uint64_t bytes)
     return arena_printf(a, "%s %s", num_print_digits(v, 4, digits), unit[k]);
 }
 
+static bool is_library(const struct bench_rival *who)
+{
+    return who->ops != &rival_kernel && who->ops != &rival_copy;
+}
+
+static void library_text(const struct bench_plan *p, struct buf *out)
+{
+    struct arena *a = out->arena;
+    const char *values = bench_point_text(a, p->point);
+    struct blas_requests r = blas_requests_of(a, p->who->ops, p->code->spec, p->point);
+    buf_printf(out, "%s: %s%s%s%s%s\n", p->who->name, p->code->spec->name, *values ? " " : "",
+               values, r.note ? ": " : "", r.note ? r.note : "");
+    blas_requests_text(p->who->ops, &r, out);
+    if (r.why)
+        buf_printf(out, "  nothing: %s\n", r.why);
+}
+
 void bench_plan_text(const struct bench_plan *p, struct buf *out)
 {
     struct arena *a = out->arena;
     const struct code *c = p->code;
     const char *values = bench_point_text(a, p->point);
+    if (is_library(p->who)) {
+        library_text(p, out);
+        return;
+    }
     buf_printf(out, "%s: %s%s%s (%s, %s): %s in buffers, %s moved\n", p->who->name, c->spec->name,
                *values ? " " : "", values, p->who->source.generic ? "generic" : "fixed",
                p->who->source.target->name, size_text(a, c->footprint), size_text(a, c->bytes));
@@ -171,9 +192,54 @@ static void json_temps(struct json *j, const struct run *r)
     json_end(j);
 }
 
+static void json_matrix(struct json *j, const char *name, const struct blas_matrix *m)
+{
+    json_object(j, name);
+    json_str(j, "type", dtype_name(m->type));
+    json_bool(j, "swapped", m->swapped);
+    json_uint(j, "ld", m->ld);
+    json_uint(j, "stride", m->stride);
+    json_end(j);
+}
+
+static void library_json(const struct bench_plan *p, struct buf *out)
+{
+    struct blas_requests r = blas_requests_of(out->arena, p->who->ops, p->code->spec, p->point);
+    struct json j = json_in(out, 0);
+    json_object(&j, NULL);
+    json_str(&j, "name", p->who->name);
+    json_str(&j, "kernel", p->code->spec->name);
+    bench_json_values(&j, p->point);
+    if (r.note)
+        json_str(&j, "note", r.note);
+    if (r.why)
+        json_str(&j, "why", r.why);
+    json_array(&j, "products");
+    for (size_t i = 0; i < r.v.n; i++) {
+        const struct blas_product *q = &r.v.v[i].product;
+        json_object(&j, NULL);
+        json_str(&j, "sums", blas_math_name(q->math));
+        json_uint(&j, "batch", q->batch);
+        json_uint(&j, "m", q->m);
+        json_uint(&j, "n", q->n);
+        json_uint(&j, "k", q->k);
+        json_matrix(&j, "a", &q->a);
+        json_matrix(&j, "b", &q->b);
+        json_matrix(&j, "c", &q->c);
+        json_end(&j);
+    }
+    json_end(&j);
+    json_end(&j);
+    buf_putc(out, '\n');
+}
+
 void bench_plan_json(const struct bench_plan *p, struct buf *out)
 {
     struct code *c = p->code;
+    if (is_library(p->who)) {
+        library_json(p, out);
+        return;
+    }
     struct json j = json_in(out, 0);
     json_object(&j, NULL);
     json_str(&j, "name", p->who->name);
@@ -185,7 +251,7 @@ void bench_plan_json(const struct bench_plan *p, struct buf *out)
     json_str(&j, "code", p->who->source.generic ? "generic" : "fixed");
     bench_json_values(&j, p->point);
     json_uint(&j, "bytes", c->bytes);
-    json_double(&j, "operations", work_operations(c->spec, p->point));
+    json_double(&j, "operations", bench_operations(out->arena, c->spec, p->point));
     json_params(&j, c);
     json_temps(&j, c->run);
     json_array(&j, "launches");

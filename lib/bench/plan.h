@@ -4,7 +4,7 @@
 
 #include "bench/bench.h"
 
-/* The code of one contender at one point. */
+/* The code of one contender at one point; of a library, that of the kernel. */
 struct bench_plan {
     const struct bench_rival *who;
     const struct bench_point *point;

@@ -246,6 +246,10 @@ static void json_result(struct json *j, const struct bench_row *row, size_t i)
         json_str(j, "why", m->why);
     if (m->rival->mistrust)
         json_str(j, "mistrust", m->rival->mistrust);
+    if (m->rival->note)
+        json_str(j, "note", m->rival->note);
+    if (m->rival->choice)
+        json_str(j, "choice", m->rival->choice);
     if (has_time(m)) {
         json_object(j, "seconds");
         json_double(j, "worst", m->worst);

@@ -56,6 +56,8 @@ struct rival {
     /* set by prepare */
     const char *why;         /* not RIVAL_OK */
     const char *mistrust;    /* the check says little: why; or NULL */
+    const char *note;        /* in what it is another problem than the subject's; or NULL */
+    const char *choice;      /* of several ways, the one that was the fastest; or NULL */
     uint64_t bytes;          /* that an execution moves */
     uint64_t set_bytes;      /* of device memory in a set */
     unsigned nset, launches; /* launches of an execution */
@@ -67,11 +69,17 @@ struct rival {
     uint64_t *offset, *address; /* by run_buffer(): in a set; of the set queued */
     struct device_module *module;
     struct message_buffer messages;
+    struct blas_work *blas; /* of the vendor's library */
 };
 
 extern const struct rival_ops rival_kernel, rival_copy;
+/* The vendor's library on the products of the subject's spec (product.h), on the subject's own inputs: as it chooses by
+ * itself; with inputs and sums in f32; and the fastest of what it offers, each of which is timed. */
+extern const struct rival_ops rival_cublas, rival_cublas_sgemm, rival_cublaslt;
 
 enum { RIVAL_SETS_MOST = 4096, RIVAL_ALIGN = 256 };
+/* Why it failed: the last error in d. Returns status. */
+enum rival_status rival_failed(struct rival *v, const struct diags *d, enum rival_status status);
 /* How many sets of `bytes` it takes to exceed twice the L2 cache, as far as a quarter of the memory and RIVAL_SETS_MOST
  * allow; at least 1. */
 unsigned rival_sets(const struct bench_device *dev, uint64_t bytes);

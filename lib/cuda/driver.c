@@ -51,6 +51,7 @@ static int count_devices(struct diags *d)
 static void close_device(struct device *dev)
 {
     struct cu_api *cu = &dev->cu;
+    cu_blas_close(dev);
     cu_queue_close(dev);
     if (dev->module)
         cu->ModuleUnload(dev->module);
@@ -350,4 +351,5 @@ const struct device_ops cuda_device = {
     .launch = launch,
     .close = close_device,
     .queue = &cuda_queue,
+    .blas = &cuda_blas,
 };

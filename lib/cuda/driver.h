@@ -3,6 +3,7 @@
 #define KAIO_CUDA_DRIVER_H
 
 #include "cuda/api.h"
+#include "cuda/blas.h"
 #include "cuda/nvml.h"
 #include "run/device.h"
 
@@ -18,6 +19,7 @@ struct device {
     cu_event start, end;
     cu_stream stream; /* of the queue; NULL until it is used */
     struct nvml nvml;
+    struct blas blas;
 };
 
 /* Adds an error, "doing: what the driver says", and says what it means. */
@@ -33,6 +35,8 @@ cu_result cu_launch(struct device *dev, cu_function f, const struct device_launc
                     cu_stream stream);
 
 extern const struct device_queue cuda_queue;
+/* Makes the stream where there is none yet. */
+enum device_status cu_queue_stream(struct device *dev, struct diags *d);
 void cu_queue_close(struct device *dev);
 
 #endif

@@ -1,5 +1,6 @@
 lib_libkaiocore_la_SOURCES += \
 	lib/cuda/api.c lib/cuda/api.def lib/cuda/api.h \
+	lib/cuda/blas.c lib/cuda/blas.def lib/cuda/blas.h \
 	lib/cuda/load.c lib/cuda/load.h \
 	lib/cuda/nvml.c lib/cuda/nvml.h \
 	lib/cuda/queue.c \

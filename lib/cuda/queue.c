@@ -16,7 +16,7 @@ struct device_graph {
 
 /* The stream waits for the legacy default stream, and it for the stream, so that copies to and from the host keep their
  * order with what is queued. */
-static enum device_status stream(struct device *dev, struct diags *d)
+enum device_status cu_queue_stream(struct device *dev, struct diags *d)
 {
     struct cu_api *cu = &dev->cu;
     if (dev->stream)
@@ -61,14 +61,14 @@ static enum device_status prepare(struct device *dev, const struct device_launch
                                   struct diags *d)
 {
     cu_function f;
-    enum device_status status = stream(dev, d);
+    enum device_status status = cu_queue_stream(dev, d);
     return status == DEVICE_OK ? cu_prepare(dev, module_of(dev, l), l, &f, d) : status;
 }
 
 static enum device_status launch(struct device *dev, const struct device_launch *l, struct diags *d)
 {
     cu_function f = NULL;
-    enum device_status status = stream(dev, d);
+    enum device_status status = cu_queue_stream(dev, d);
     if (status != DEVICE_OK)
         return status;
     cu_result r = dev->cu.ModuleGetFunction(&f, module_of(dev, l), l->entry);
@@ -82,7 +82,7 @@ static enum device_status launch(struct device *dev, const struct device_launch 
 static enum device_status copy(struct device *dev, uint64_t to, uint64_t from, uint64_t bytes,
                                struct diags *d)
 {
-    enum device_status status = stream(dev, d);
+    enum device_status status = cu_queue_stream(dev, d);
     if (status != DEVICE_OK || bytes == 0)
         return status;
     cu_result r = dev->cu.MemcpyDtoDAsync(to, from, (size_t)bytes, dev->stream);
@@ -92,7 +92,7 @@ static enum device_status copy(struct device *dev, uint64_t to, uint64_t from, u
 static enum device_status fill(struct device *dev, uint64_t address, uint8_t value, uint64_t bytes,
                                struct diags *d)
 {
-    enum device_status status = stream(dev, d);
+    enum device_status status = cu_queue_stream(dev, d);
     if (status != DEVICE_OK || bytes == 0)
         return status;
     cu_result r = dev->cu.MemsetD8Async(address, value, (size_t)bytes, dev->stream);
@@ -101,7 +101,7 @@ static enum device_status fill(struct device *dev, uint64_t address, uint8_t val
 
 static enum device_status record(struct device *dev, struct diags *d)
 {
-    enum device_status status = stream(dev, d);
+    enum device_status status = cu_queue_stream(dev, d);
     if (status != DEVICE_OK)
         return status;
     cu_result r = dev->cu.StreamBeginCapture(dev->stream, CU_CAPTURE_THREAD_LOCAL);
@@ -150,7 +150,7 @@ static void discard(struct device *dev, struct device_graph *g)
 
 static enum device_status mark(struct device *dev, bool end, struct diags *d)
 {
-    enum device_status status = stream(dev, d);
+    enum device_status status = cu_queue_stream(dev, d);
     if (status != DEVICE_OK)
         return status;
     cu_result r = dev->cu.EventRecord(end ? dev->end : dev->start, dev->stream);
@@ -160,7 +160,7 @@ static enum device_status mark(struct device *dev, bool end, struct diags *d)
 static enum device_status wait(struct device *dev, double *seconds, struct diags *d)
 {
     float ms = 0;
-    enum device_status status = stream(dev, d);
+    enum device_status status = cu_queue_stream(dev, d);
     if (status != DEVICE_OK)
         return status;
     cu_result r = dev->cu.StreamSynchronize(dev->stream);

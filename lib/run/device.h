@@ -127,6 +127,7 @@ struct device_ops {
                                  struct device_stats *stats, struct diags *d);
     void (*close)(struct device *dev);
     const struct device_queue *queue; /* NULL: nothing can be queued; the simulator */
+    const struct device_blas *blas;   /* run/blas.h; NULL: there is none */
 };
 
 /* What a device's sensors say now; a quantity without one is 0. */

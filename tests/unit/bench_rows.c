@@ -4,6 +4,7 @@
 
 #include "base/io.h"
 #include "bench/bench.h"
+#include "run/blas.h"
 #include "tap.h"
 
 #include <math.h>
@@ -17,6 +18,7 @@ struct step {
     uint64_t to, from, bytes;
     uint64_t value[MOST_ARGS];
     const void *args[MOST_ARGS];
+    const struct blas_plan *plan; /* a matrix product: to = from * value[0] */
 };
 struct device_graph {
     struct step *v;
@@ -88,6 +90,112 @@ static enum device_status copy_now(struct device *dev, const struct step *s, str
     return sim_device.copy(dev, s->to, s->from, s->bytes, NULL, d);
 }
 
+/* ---- a library of matrix products; of three choices the second is the fastest, and the third is refused when tried ---- */
+
+struct blas_plan {
+    struct blas_product p;
+    unsigned choices;
+};
+
+static size_t made, wrong_at; /* plans; elements from the end of a result, which is off by 64 */
+static struct blas_product last_product;
+
+static double *matrix(struct device *dev, const struct blas_matrix *m, uint64_t at,
+                      const struct blas_product *p, uint64_t rows, uint64_t cols, struct diags *d)
+{
+    uint64_t r = m->swapped ? cols : rows, c = m->swapped ? rows : cols;
+    size_t n = (size_t)((p->batch - 1) * m->stride + (r - 1) * m->ld + c);
+    double *out = calloc(p->batch * rows * cols, sizeof *out), *v = calloc(n, sizeof *v);
+    unsigned char *raw = malloc(n * 8);
+    if (m->ld < c)
+        ok(false, "rows of %s overlap", dtype_name(m->type));
+    sim_device.read(dev, raw, at, dtype_bytes(m->type, n), d);
+    dtype_load(m->type, raw, 0, n, v);
+    for (uint64_t x = 0; x < p->batch; x++)
+        for (uint64_t i = 0; i < rows; i++)
+            for (uint64_t k = 0; k < cols; k++)
+                out[(x * rows + i) * cols + k] =
+                    v[x * m->stride + (m->swapped ? k * m->ld + i : i * m->ld + k)];
+    free(raw);
+    free(v);
+    return out;
+}
+
+static enum device_status multiply_now(struct device *dev, const struct step *s, struct diags *d)
+{
+    const struct blas_product *p = &s->plan->p;
+    double *a = matrix(dev, &p->a, s->from, p, p->m, p->k, d);
+    double *b = matrix(dev, &p->b, s->value[0], p, p->k, p->n, d);
+    size_t n = (size_t)(p->batch * p->m * p->n);
+    unsigned char *c = calloc(n, 8);
+    for (size_t e = 0; e < n; e++) {
+        uint64_t x = e / (p->m * p->n), i = e / p->n % p->m, j = e % p->n;
+        double sum = wrong_at && e + wrong_at == n ? 64 : 0;
+        for (uint64_t k = 0; k < p->k; k++)
+            sum += a[(x * p->m + i) * p->k + k] * b[(x * p->k + k) * p->n + j];
+        dtype_set(p->c.type, c, e, sum);
+    }
+    clock_s += s->l.narg ? launch_s / 2 : launch_s;
+    enum device_status status = sim_device.write(dev, s->to, c, dtype_bytes(p->c.type, n), d);
+    free(a);
+    free(b);
+    free(c);
+    return status;
+}
+
+static enum device_status b_plan(struct device *dev, const struct blas_product *p, unsigned choices,
+                                 struct blas_plan **plan, struct diags *d)
+{
+    (void)dev;
+    (void)d;
+    *plan = calloc(1, sizeof **plan);
+    **plan = (struct blas_plan){*p, choices < 3 ? choices : 3};
+    last_product = *p;
+    made++;
+    return DEVICE_OK;
+}
+
+static unsigned b_choices(const struct blas_plan *plan)
+{
+    return plan->choices;
+}
+
+static const char *b_describe(struct device *dev, const struct blas_plan *plan, unsigned choice)
+{
+    (void)dev;
+    return plan->choices > 1 ? (choice == 1 ? "the fast one" : "a slow one") : "";
+}
+
+static enum device_status b_multiply(struct device *dev, struct blas_plan *plan, unsigned choice,
+                                     uint64_t a, uint64_t b, uint64_t c, struct diags *d)
+{
+    struct step s = {.plan = plan, .to = c, .from = a, .value = {b}};
+    s.l.narg = choice == 1;
+    if (choice == 2) {
+        diag_error(d, SPAN_NONE, "refused");
+        return DEVICE_REFUSED;
+    }
+    if (!recording)
+        return multiply_now(dev, &s, d);
+    recording->v[recording->n++] = s;
+    return DEVICE_OK;
+}
+
+static void b_discard(struct device *dev, struct blas_plan *plan)
+{
+    (void)dev;
+    made--;
+    free(plan);
+}
+
+static const struct device_blas blas = {
+    .plan = b_plan,
+    .choices = b_choices,
+    .describe = b_describe,
+    .multiply = b_multiply,
+    .discard = b_discard,
+};
+
 static enum device_status q_copy(struct device *dev, uint64_t to, uint64_t from, uint64_t bytes,
                                  struct diags *d)
 {
@@ -126,12 +234,16 @@ static enum device_status q_recorded(struct device *dev, struct device_graph **g
     return DEVICE_OK;
 }
 
+static enum device_status multiply_now(struct device *dev, const struct step *s, struct diags *d);
+
 static enum device_status q_replay(struct device *dev, struct device_graph *g, struct diags *d)
 {
     enum device_status status = DEVICE_OK;
     replays++;
     for (size_t i = 0; i < g->n && status == DEVICE_OK; i++)
-        status = g->v[i].l.entry ? run_now(dev, &g->v[i].l, d) : copy_now(dev, &g->v[i], d);
+        status = g->v[i].plan      ? multiply_now(dev, &g->v[i], d)
+                 : g->v[i].l.entry ? run_now(dev, &g->v[i].l, d)
+                                   : copy_now(dev, &g->v[i], d);
     return status;
 }
 
@@ -194,6 +306,11 @@ struct setup {
     double median;
     uint64_t bytes;
     unsigned nset, nlaunch;
+    const char *kernel;        /* of a file of several; NULL: its only one */
+    double ratio[4];           /* of the rivals */
+    const char *note, *choice; /* of the first rival */
+    const char *why;
+    enum rival_status status;
 };
 
 static void done(void *ctx, const struct bench_row *row)
@@ -206,6 +323,15 @@ static void done(void *ctx, const struct bench_row *row)
             tap_note("%s: %s", row->result[i].rival->name,
                      row->result[i].why ? row->result[i].why : "no samples");
         }
+    for (size_t i = 1; i < row->nresult && i <= 4; i++)
+        s->ratio[i - 1] = row->result[i].median / row->result[0].median;
+    if (row->nresult > 1) {
+        const struct measured *m = &row->result[1];
+        s->status = m->status;
+        s->why = m->why ? arena_strdup(s->a, m->why) : NULL;
+        s->note = m->rival->note ? arena_strdup(s->a, m->rival->note) : NULL;
+        s->choice = m->rival->choice ? arena_strdup(s->a, m->rival->choice) : NULL;
+    }
     s->median = row->result[0].median;
     s->bytes = row->bytes;
     s->nset = row->result[0].rival->nset;
@@ -237,12 +363,22 @@ static bool prepare(struct setup *s, const char *path, const char *const *words)
     struct spec_file *f = src->text ? spec_read(s->a, src->text, NULL, 0, s->d) : NULL;
     if (!f)
         return false;
-    src->kernel = f->specs.v[0]->name;
+    struct spec *spec = s->kernel ? spec_find(f, s->kernel) : f->specs.v[0];
+    src->kernel = spec->name;
     src->target = ptx_target_find("sm_80", 5);
     for (; *words; words++)
         if (!sweep_add(s->a, &sweep, *words, s->d))
             return false;
-    return sweep_multiply(s->a, &sweep, f->specs.v[0], &s->points, s->d);
+    return sweep_multiply(s->a, &sweep, spec, &s->points, s->d);
+}
+
+/* The simulator, with the library. */
+static void use_library(struct setup *s)
+{
+    static struct device_ops ops;
+    ops = sim_device;
+    ops.blas = &blas;
+    s->dev.ops = &ops;
 }
 
 static void finish(struct setup *s)
@@ -328,8 +464,121 @@ static void test_chains(void)
     finish(&s);
 }
 
+/* ---- the vendor's library ---- */
+
+static const char products[] = "tests/data/bench/products.yaml";
+
+static bool beside(struct setup *s, const char *kernel, const char *rival, const char *const *words)
+{
+    s->kernel = kernel;
+    bool good = prepare(s, products, words);
+    use_library(s);
+    good = good && bench_add_rival(s->a, &s->bench, rival, s->d);
+    if (good)
+        measure(s);
+    return good && s->rows == s->points.v.n;
+}
+
+/* The library's own results are compared with the spec's sums: a layout taken for another shows. */
+static void test_products(void)
+{
+    static const struct {
+        const char *kernel, *note;
+        const char *words[5];
+    } v[] = {
+        {"nn", NULL, {"T=f16,bf16,f32,f64", "m=5", "k=33", "n=6"}},
+        {"nn", NULL, {"T=f32", "m=1", "k=7", "n=1,6"}},
+        {"nt_bias", "the product only", {"x=3", "m=5", "k=34", "n=6"}},
+        {"tn", NULL, {"m=5", "k=33", "n=6"}},
+        {"tt_turned", NULL, {"m=5", "k=33", "n=6"}},
+        {"gate", "the 2 products only", {"m=5", "k=33", "n=6"}},
+        {"batched", NULL, {"x=2", "y,m=3", "k=17", "n=4"}},
+        {"w8a8",
+         "the product only, with k the last subscript of both operands",
+         {"m=5", "k=33", "n=6"}},
+        {"int8", NULL, {"m=5", "k=33", "n=6"}},
+        {"w4", "the product only", {"m=5", "k=66", "n=4"}},
+        {"fp8", "with k the last subscript of both operands", {"m=5", "k=33", "n=6"}},
+        {"slice", NULL, {"m=5", "k=33", "n=6"}},
+        {"vector", NULL, {"k=33", "n=6"}},
+    };
+    static const char *const rivals[] = {"cublas", "cublas-sgemm", "cublaslt"};
+    launch_s = 150e-6;
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++)
+        for (size_t k = 0; k < 3; k++) {
+            struct setup s = {0};
+            bool good = beside(&s, v[i].kernel, rivals[k], v[i].words);
+            ok(good && s.bad == 0, "%s beside %s", v[i].kernel, rivals[k]);
+            if (k == 0)
+                eq_str(s.note ? s.note : "", v[i].note ? v[i].note : "", "what is left away");
+            if (k == 1)
+                ok(last_product.a.type == DT_F32 && last_product.c.type == DT_F32 &&
+                       last_product.math == BLAS_F32,
+                   "sgemm is of f32");
+            if (k == 2)
+                ok(s.choice && strstr(s.choice, "the fast one, choice 2 of 3"),
+                   "of three choices the fastest");
+            eq_int(made, 0, "plans are given back");
+            finish(&s);
+        }
+}
+
+static void test_no_products(void)
+{
+    static const char *const vector[] = {"m=5", "k=33", NULL};
+    static const char *const cube[] = {"x=2", "m=5", "k=33", "n=6", NULL};
+    struct setup s = {0};
+    ok(beside(&s, "no_product", "cublas", vector) && s.status == RIVAL_REFUSED,
+       "of a spec without a product the library is not asked");
+    ok(s.why && strstr(s.why, "no sum[k](a * b)"), "which is said");
+    finish(&s);
+    s = (struct setup){0};
+    ok(beside(&s, "scattered", "cublas", cube) && s.status == RIVAL_REFUSED,
+       "nor of rows that do not lie at one distance");
+    finish(&s);
+    s = (struct setup){0};
+    wrong_at = 1;
+    ok(beside(&s, "batched", "cublas",
+              (const char *const[]){"x,y=1", "m=20", "k=9", "n=30", NULL}) &&
+           s.status == RIVAL_WRONG,
+       "a wrong last element of many is found");
+    ok(s.why && strstr(s.why, "the product at 19, 29 is"), "and named");
+    wrong_at = 0;
+    finish(&s);
+    s = (struct setup){.kernel = "nn"};
+    launch_s = 60e-6;
+    bool good = prepare(&s, products, (const char *const[]){"T=f32", "m,k,n=16", NULL});
+    good = good && bench_add_rival(s.a, &s.bench, "cublas", s.d);
+    if (good)
+        measure(&s);
+    ok(good && s.status == RIVAL_ABSENT && s.rows == 1 && s.median > 0,
+       "where there is no library the kernel is timed all the same");
+    finish(&s);
+}
+
+static void test_products_in_graphs(void)
+{
+    static const char *const words[] = {"m,k,n=16", NULL};
+    struct setup s = {.kernel = "gate"};
+    launch_s = 40e-6;
+    bool good = prepare(&s, products, words);
+    use_library(&s);
+    good = good && bench_add_rival(s.a, &s.bench, "cublas", s.d) &&
+           bench_add_rival(s.a, &s.bench, "cublaslt", s.d);
+    replays = 0;
+    if (good)
+        measure(&s);
+    ok(good && s.bad == 0 && replays > 0, "products are recorded and replayed");
+    ok(fabs(s.ratio[0] - 2) < 1e-6, "two of them take twice as long as one");
+    ok(fabs(s.ratio[1] - 1) < 1e-6, "and half as long by the fastest choice");
+    finish(&s);
+}
+
 int main(void)
 {
+    test_products();
+    test_no_products();
+    test_products_in_graphs();
     test_library();
     test_graphs();
     test_chains();

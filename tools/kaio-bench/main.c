@@ -47,9 +47,10 @@ static const struct cli_option options[] = {
     {OPT_KEEP, "keep", "DIR", "write the PTX of every problem into DIR"},
     {.heading = "Rivals"},
     {OPT_VS, "vs", "RIVAL",
-     "time RIVAL too: copy, another SPEC.yaml, or the spec\n"
-     "under another schedule, 'schedule:{strategy: naive}'",
-     "copy"},
+     "time RIVAL too: copy, cublas, cublas-sgemm, cublaslt,\n"
+     "another SPEC.yaml, or the spec under another schedule,\n"
+     "'schedule:{strategy: naive}'",
+     "copy cublas cublas-sgemm cublaslt"},
     {.heading = "Method"},
     {'d', "device", "DEVICE", "cuda or cuda:N (default: the first GPU)", "cuda cuda:0 cuda:1"},
     {OPT_RUNS, "runs", "N", "rounds (default 10)", ""},
@@ -105,6 +106,7 @@ struct session {
     FILE *append; /* of JSON lines */
     struct progress progress;
     const char *no_sensors; /* told already */
+    VEC(const char *) said; /* of rivals */
     int status;
 };
 
@@ -308,7 +310,7 @@ static bool make_problems(struct session *s)
     for (size_t i = 0; i < s->vs.n; i++)
         if (!bench_add_rival(s->a, &s->bench, s->vs.v[i], s->d))
             return false;
-    bool operations = work_operations(spec, &s->points.v.v[0]) > 0;
+    bool operations = bench_operations(s->a, spec, &s->points.v.v[0]) > 0;
     s->table = report_begin(s->a, REPORT_TABLE, &s->bench, &s->points, operations);
     s->report =
         report_begin(s->a, (enum report_format)s->format, &s->bench, &s->points, operations);
@@ -429,6 +431,30 @@ static void name_missing(struct session *s)
     }
 }
 
+static bool is_new(struct session *s, const char *text)
+{
+    for (size_t i = 0; i < s->said.n; i++)
+        if (strcmp(s->said.v[i], text) == 0)
+            return false;
+    *VEC_PUSH(s->a, &s->said) = arena_strdup(s->a, text);
+    return true;
+}
+
+/* What holds for many rows, once: that a library is not here, that it is asked for something less. */
+static void say_of_rivals(struct session *s, const struct bench_row *row)
+{
+    for (size_t i = 1; i < row->nresult; i++) {
+        const struct measured *m = &row->result[i];
+        const char *note = m->status == RIVAL_OK ? m->rival->note : NULL;
+        const char *why = m->status == RIVAL_ABSENT ? m->why : NULL;
+        const char *name = row->bench->rival[i - 1].name;
+        if (why && is_new(s, arena_printf(s->a, "%s: %s", name, why)))
+            cli_warning(&s->cli, "%s: %s", name, why);
+        if (note && is_new(s, arena_printf(s->a, "%s: %s", name, note)))
+            cli_note(&s->cli, "%s: %s", name, note);
+    }
+}
+
 static void done(void *ctx, const struct bench_row *row)
 {
     struct session *s = ctx;
@@ -443,6 +469,7 @@ static void done(void *ctx, const struct bench_row *row)
         if (row->result[i].rival->mistrust)
             cli_warning(&s->cli, "%s: the check of %s says little: %s", report_id(a, row),
                         row->result[i].rival->name, row->result[i].rival->mistrust);
+    say_of_rivals(s, row);
     if (row->conditions.missing && !s->no_sensors) {
         s->no_sensors = row->conditions.missing;
         cli_note(&s->cli, "no clocks, power and temperature: %s", s->no_sensors);
@@ -482,8 +509,9 @@ static void plan_one(struct session *s, const struct bench_rival *who, const str
     struct code code;
     struct buf out = buf_in(a);
     struct bench_plan plan = {.who = who, .point = p, .code = &code};
-    bool good = code_make(a, &who->source, p, &code, d);
-    if (good && s->keep)
+    bool library = who->ops != &rival_kernel;
+    bool good = code_make(a, library ? &s->bench.kernel.source : &who->source, p, &code, d);
+    if (good && s->keep && !library)
         good = (plan.ptx = keep_ptx(s, &code, who, p, d)) != NULL;
     if (good && s->format == REPORT_JSON)
         bench_plan_json(&plan, &out);
@@ -500,7 +528,8 @@ static void plan_all(struct session *s)
     for (size_t i = 0; i < s->points.v.n && !interrupted; i++) {
         plan_one(s, &s->bench.kernel, &s->points.v.v[i]);
         for (size_t k = 0; k < s->bench.nrival; k++)
-            if (s->bench.rival[k].ops == &rival_kernel)
+            if (s->bench.rival[k].ops == &rival_kernel ||
+                (s->dry_run && s->bench.rival[k].ops != &rival_copy))
                 plan_one(s, &s->bench.rival[k], &s->points.v.v[i]);
     }
 }

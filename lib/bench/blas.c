@@ -1,0 +1,526 @@
+/* The vendor's library of matrix products as rivals: cublas, cublas-sgemm, cublaslt. */
+#include <config.h>
+
+#include "bench/blas.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/parallel.h"
+
+enum { POISON = 0xff, SAMPLES = 256, GRAIN = 1 << 16 };
+
+struct request_memory {
+    struct blas_plan *plan;
+    unsigned choice;
+    const void *host_a, *host_b;
+    uint64_t at_a, at_b, at_c; /* in a set */
+};
+struct blas_work {
+    struct blas_requests requests;
+    struct request_memory *memory; /* one for each request */
+};
+
+/* ---- what is asked for ---- */
+
+static bool is_8_bit(enum dtype t)
+{
+    return dtype_bits(t) == 8;
+}
+
+/* 8-bit products want k last on both sides: turned, where the spec has it otherwise. */
+static struct blas_operand place(const struct product_operand *o, uint64_t batch, uint64_t rows,
+                                 uint64_t k, enum dtype type)
+{
+    struct blas_operand m = {.sym = o->sym,
+                             .type = type,
+                             .offset = o->offset,
+                             .batch_stride = o->batch_stride,
+                             .row_stride = o->row_stride,
+                             .k_stride = o->k_stride,
+                             .batch = batch,
+                             .rows = rows,
+                             .k = k};
+    m.turned = is_8_bit(type) && o->k_stride != 1 && k > 1;
+    return m;
+}
+
+/* How it lies once it is in device memory. */
+static struct blas_matrix lie(const struct blas_operand *o, bool k_last_is_plain)
+{
+    bool k_last = o->turned || o->k_stride == 1 || o->k == 1;
+    uint64_t stride = o->turned ? o->rows * o->k : o->batch_stride;
+    uint64_t ld = o->turned ? o->k : k_last ? o->row_stride : o->k_stride;
+    uint64_t least = k_last ? o->k : o->rows;
+    return (struct blas_matrix){.type = o->type,
+                                .swapped = k_last != k_last_is_plain,
+                                .ld = ld < least ? least : ld,
+                                .stride = stride};
+}
+
+static enum blas_math math_of(const struct product *p, enum dtype type)
+{
+    return type == DT_F64              ? BLAS_F64
+           : type == DT_I8             ? BLAS_I32
+           : type == DT_F32 && p->tf32 ? BLAS_TF32
+                                       : BLAS_F32;
+}
+
+static struct blas_request request_of(const struct product *p, bool sgemm)
+{
+    enum dtype ta = sgemm ? DT_F32 : p->a.type, tb = sgemm ? DT_F32 : p->b.type;
+    struct blas_request r = {.a = place(&p->a, p->batch, p->m, p->k, ta),
+                             .b = place(&p->b, p->batch, p->n, p->k, tb),
+                             .tf32_written = p->tf32};
+    r.product = (struct blas_product){
+        .batch = p->batch,
+        .m = p->m,
+        .n = p->n,
+        .k = p->k,
+        .math = sgemm ? BLAS_F32 : math_of(p, ta),
+        .a = lie(&r.a, true),
+        .b = lie(&r.b, false),
+        .c = {.type = sgemm ? DT_F32 : p->result, .ld = p->n, .stride = p->m * p->n}};
+    return r;
+}
+
+struct blas_requests blas_requests_of(struct arena *a, const struct rival_ops *ops,
+                                      const struct spec *s, const struct bench_point *p)
+{
+    struct products products = products_find(a, s, p);
+    struct blas_requests out = {.why = products.why};
+    struct buf note = buf_in(a);
+    bool turned = false;
+    for (size_t i = 0; i < products.v.n; i++) {
+        struct blas_request r = request_of(&products.v.v[i], ops == &rival_cublas_sgemm);
+        turned |= r.a.turned || r.b.turned;
+        *VEC_PUSH(a, &out.v) = r;
+    }
+    if (products.v.n > 1)
+        buf_printf(&note, "the %zu products only", products.v.n);
+    else if (!products.plain)
+        buf_puts(&note, "the product only");
+    if (turned)
+        buf_printf(&note, "%swith k the last subscript of both operands", note.len ? ", " : "");
+    out.note = note.len ? buf_text(&note) : NULL;
+    return out;
+}
+
+static void matrix_text(const char *name, const char *outer, const char *inner,
+                        const struct blas_matrix *m, bool batch, struct buf *out)
+{
+    buf_printf(out, ", %s %s[%s][%s] ld %" PRIu64, name, dtype_name(m->type),
+               m->swapped ? inner : outer, m->swapped ? outer : inner, m->ld);
+    if (batch)
+        buf_printf(out, " stride %" PRIu64, m->stride);
+}
+
+const char *blas_math_name(enum blas_math math)
+{
+    static const char *const names[] = {
+        [BLAS_F32] = "f32", [BLAS_TF32] = "tf32", [BLAS_F64] = "f64", [BLAS_I32] = "i32"};
+    return names[math];
+}
+
+void blas_requests_text(const struct rival_ops *ops, const struct blas_requests *r, struct buf *out)
+{
+    for (size_t i = 0; i < r->v.n; i++) {
+        const struct blas_product *p = &r->v.v[i].product;
+        bool batch = p->batch > 1;
+        bool fp8 = is_8_bit(p->a.type) && dtype_is_float(p->a.type);
+        buf_printf(out, "  %s",
+                   ops == &rival_cublaslt || fp8 ? "cublasLtMatmul"
+                   : batch                       ? "cublasGemmStridedBatchedEx"
+                                                 : "cublasGemmEx");
+        buf_printf(out, ", m %" PRIu64 ", n %" PRIu64 ", k %" PRIu64, p->m, p->n, p->k);
+        if (batch)
+            buf_printf(out, ", batch %" PRIu64, p->batch);
+        matrix_text("a", "m", "k", &p->a, batch, out);
+        matrix_text("b", "k", "n", &p->b, batch, out);
+        matrix_text("c", "m", "n", &p->c, batch, out);
+        buf_printf(out, ", sums in %s\n", blas_math_name(p->math));
+    }
+}
+
+/* ---- operands in host memory ---- */
+
+struct conversion {
+    const struct blas_operand *to;
+    enum dtype from;
+    const void *source;
+    void *made;
+};
+
+static void convert(void *ctx, uint64_t begin, uint64_t end)
+{
+    const struct conversion *c = ctx;
+    double v[512];
+    /* pairs of packed elements stay together: the grain is even */
+    for (uint64_t i = begin; i < end; i += sizeof v / sizeof *v) {
+        size_t n = end - i < sizeof v / sizeof *v ? (size_t)(end - i) : sizeof v / sizeof *v;
+        dtype_load(c->from, c->source, (size_t)i, n, v);
+        dtype_store(c->to->type, c->made, (size_t)i, n, v);
+    }
+}
+
+/* Rows begin .. end of all batches, with k last. */
+static void turn(void *ctx, uint64_t begin, uint64_t end)
+{
+    const struct conversion *c = ctx;
+    const struct blas_operand *o = c->to;
+    for (uint64_t i = begin; i < end; i++) {
+        uint64_t from = o->offset + i / o->rows * o->batch_stride + i % o->rows * o->row_stride;
+        for (uint64_t l = 0; l < o->k; l++)
+            dtype_set(o->type, c->made, (size_t)(i * o->k + l),
+                      dtype_get(c->from, c->source, (size_t)(from + l * o->k_stride)));
+    }
+}
+
+/* The bytes to upload, and their number of elements in o. */
+static const void *make_host(struct rival *v, struct blas_operand *o)
+{
+    const struct run_param *p = run_find_param(v->subject->code.run, o->sym->name);
+    struct conversion c = {.to = o, .from = p->sym->type, .source = p->host.data};
+    o->elements = p->host.count;
+    if (o->turned) {
+        o->elements = o->batch * o->rows * o->k;
+        c.made = arena_alloc(v->a, dtype_bytes(o->type, (size_t)o->elements));
+        parallel_for(o->batch * o->rows, GRAIN / o->k + 1, turn, &c);
+        o->offset = 0;
+        o->batch_stride = o->rows * o->k;
+        o->row_stride = o->k;
+        o->k_stride = 1;
+        return c.made;
+    }
+    if (o->type == c.from)
+        return c.source;
+    c.made = arena_alloc(v->a, dtype_bytes(o->type, (size_t)o->elements));
+    parallel_for(o->elements, GRAIN, convert, &c);
+    return c.made;
+}
+
+/* ---- device memory ---- */
+
+/* Room for `bytes` in each set. */
+static uint64_t reserve(struct rival *v, uint64_t bytes)
+{
+    uint64_t at = v->set_bytes;
+    v->set_bytes += (bytes + RIVAL_ALIGN - 1) / RIVAL_ALIGN * RIVAL_ALIGN;
+    return at;
+}
+
+/* An operand that an earlier product has already, as in several products of one input. */
+static bool share(struct blas_work *w, size_t n, struct blas_operand *o, const void **host,
+                  uint64_t *at)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct blas_request *r = &w->requests.v.v[i];
+        const struct request_memory *m = &w->memory[i];
+        const struct blas_operand *const has[] = {&r->a, &r->b};
+        for (int k = 0; k < 2; k++)
+            if (has[k]->sym == o->sym && has[k]->type == o->type && !has[k]->turned && !o->turned) {
+                o->elements = has[k]->elements;
+                *host = k ? m->host_b : m->host_a;
+                *at = k ? m->at_b : m->at_a;
+                return true;
+            }
+    }
+    return false;
+}
+
+static void place_operand(struct rival *v, size_t n, struct blas_operand *o, const void **host,
+                          uint64_t *at)
+{
+    if (share(v->blas, n, o, host, at))
+        return;
+    *host = make_host(v, o);
+    *at = reserve(v, dtype_bytes(o->type, (size_t)o->elements));
+    v->bytes += dtype_bytes(o->type, (size_t)o->elements);
+}
+
+static uint64_t result_bytes(const struct blas_product *p)
+{
+    return dtype_bytes(p->c.type, (size_t)(p->batch * p->m * p->n));
+}
+
+static void lay_out(struct rival *v)
+{
+    struct blas_work *w = v->blas;
+    for (size_t i = 0; i < w->requests.v.n; i++) {
+        struct blas_request *r = &w->requests.v.v[i];
+        struct request_memory *m = &w->memory[i];
+        place_operand(v, i, &r->a, &m->host_a, &m->at_a);
+        place_operand(v, i, &r->b, &m->host_b, &m->at_b);
+        m->at_c = reserve(v, result_bytes(&r->product));
+        v->bytes += result_bytes(&r->product);
+    }
+}
+
+static enum device_status upload(struct rival *v, const struct blas_operand *o, const void *host,
+                                 uint64_t at, struct diags *d)
+{
+    const struct bench_device *b = v->dev;
+    uint64_t bytes = dtype_bytes(o->type, (size_t)o->elements);
+    enum device_status status = b->ops->write(b->dev, v->base + at, host, bytes, d);
+    for (unsigned k = 1; k < v->nset && status == DEVICE_OK; k++)
+        status = b->queue->copy(b->dev, v->base + k * v->set_bytes + at, v->base + at, bytes, d);
+    return status;
+}
+
+static enum device_status make_ready(struct rival *v, struct diags *d)
+{
+    const struct bench_device *b = v->dev;
+    const struct device_label label = {.name = v->name, .type = ""};
+    struct blas_work *w = v->blas;
+    enum device_status status = b->ops->alloc(b->dev, v->nset * v->set_bytes, &label, &v->base, d);
+    for (size_t i = 0; i < w->requests.v.n && status == DEVICE_OK; i++) {
+        const struct blas_request *r = &w->requests.v.v[i];
+        const struct request_memory *m = &w->memory[i];
+        status = upload(v, &r->a, m->host_a, m->at_a, d);
+        if (status == DEVICE_OK)
+            status = upload(v, &r->b, m->host_b, m->at_b, d);
+    }
+    return status == DEVICE_OK ? b->queue->wait(b->dev, NULL, d) : status;
+}
+
+/* ---- execution ---- */
+
+static enum device_status multiply(struct rival *v, size_t i, unsigned set, struct diags *d)
+{
+    struct blas_work *w = v->blas;
+    const struct blas_request *r = &w->requests.v.v[i];
+    const struct request_memory *m = &w->memory[i];
+    uint64_t base = v->base + set * v->set_bytes;
+    return v->dev->ops->blas->multiply(v->dev->dev, m->plan, m->choice,
+                                       base + m->at_a + dtype_bytes(r->a.type, (size_t)r->a.offset),
+                                       base + m->at_b + dtype_bytes(r->b.type, (size_t)r->b.offset),
+                                       base + m->at_c, d);
+}
+
+static enum device_status enqueue(struct rival *v, unsigned set, struct diags *d)
+{
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < v->blas->requests.v.n && status == DEVICE_OK; i++)
+        status = multiply(v, i, set, d);
+    return status;
+}
+
+static enum device_status poison(struct rival *v, unsigned set, struct diags *d)
+{
+    const struct blas_work *w = v->blas;
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < w->requests.v.n && status == DEVICE_OK; i++)
+        status = v->dev->queue->fill(v->dev->dev, v->base + set * v->set_bytes + w->memory[i].at_c,
+                                     POISON, result_bytes(&w->requests.v.v[i].product), d);
+    return status;
+}
+
+/* ---- the fastest of several choices ---- */
+
+static const double TRIAL = 4e-3; /* seconds of a batch */
+enum { TRIALS = 3, EXECUTIONS_MOST = 1000 };
+
+/* Seconds of an execution among n, by the sets in turn; the library may refuse what it has offered. */
+static enum device_status time_batch(struct rival *v, size_t i, unsigned n, double *seconds,
+                                     struct diags *d)
+{
+    const struct bench_device *b = v->dev;
+    enum device_status status = b->queue->mark(b->dev, false, d);
+    for (unsigned k = 0; k < n && status == DEVICE_OK; k++)
+        status = multiply(v, i, k % v->nset, d);
+    if (status == DEVICE_OK)
+        status = b->queue->mark(b->dev, true, d);
+    if (status == DEVICE_OK)
+        status = b->queue->wait(b->dev, seconds, d);
+    *seconds /= n;
+    return status;
+}
+
+static enum device_status time_choice(struct rival *v, size_t i, double *best, struct diags *d)
+{
+    double seconds;
+    enum device_status status = time_batch(v, i, 2, &seconds, d);
+    double wanted = ceil(TRIAL / fmax(seconds, 1e-7));
+    unsigned n = wanted < 2 ? 2 : wanted < EXECUTIONS_MOST ? (unsigned)wanted : EXECUTIONS_MOST;
+    *best = INFINITY;
+    for (int t = 0; t < TRIALS && status == DEVICE_OK; t++) {
+        status = time_batch(v, i, n, &seconds, d);
+        *best = fmin(*best, seconds);
+    }
+    return status;
+}
+
+static enum device_status choose(struct rival *v, size_t i, struct diags *d)
+{
+    const struct device_blas *lib = v->dev->ops->blas;
+    struct request_memory *m = &v->blas->memory[i];
+    unsigned n = lib->choices(m->plan), best = 0;
+    double least = INFINITY;
+    for (unsigned k = 0; k < n && n > 1; k++) {
+        struct diags *own = diags_new(v->a);
+        double seconds;
+        m->choice = k;
+        enum device_status status = time_choice(v, i, &seconds, own);
+        if (status != DEVICE_OK && status != DEVICE_REFUSED) {
+            diags_append(d, own);
+            return status;
+        }
+        if (status == DEVICE_OK && seconds < least) {
+            least = seconds;
+            best = k;
+        }
+    }
+    m->choice = best;
+    const char *what = lib->describe(v->dev->dev, m->plan, best);
+    if (n > 1 || *what)
+        v->choice = arena_printf(v->a, "%s%s%s%s%u of %u", v->choice ? v->choice : "",
+                                 v->choice ? "; " : "", what, *what ? ", choice " : "choice ",
+                                 best + 1, n);
+    return DEVICE_OK;
+}
+
+/* ---- preparing ---- */
+
+static enum device_status make_plans(struct rival *v, struct diags *d)
+{
+    unsigned choices = v->ops == &rival_cublaslt ? BLAS_CHOICES_MOST : 1;
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < v->blas->requests.v.n && status == DEVICE_OK; i++)
+        status = v->dev->ops->blas->plan(v->dev->dev, &v->blas->requests.v.v[i].product, choices,
+                                         &v->blas->memory[i].plan, d);
+    return status;
+}
+
+static enum rival_status prepare(struct rival *v, struct diags *d)
+{
+    struct diags *own = diags_new(v->a);
+    struct blas_work *w = v->blas = ARENA_NEW(v->a, struct blas_work);
+    if (!v->dev->ops->blas) {
+        v->why = "this device has no library of matrix products";
+        return RIVAL_ABSENT;
+    }
+    w->requests = blas_requests_of(v->a, v->ops, v->subject->code.spec, v->point);
+    w->memory = ARENA_ARRAY(v->a, w->requests.v.n, struct request_memory);
+    v->why = w->requests.why;
+    v->note = w->requests.note;
+    if (v->why)
+        return RIVAL_REFUSED;
+    enum device_status status = make_plans(v, own);
+    if (status == DEVICE_ABSENT || status == DEVICE_REFUSED)
+        return rival_failed(v, own, status == DEVICE_ABSENT ? RIVAL_ABSENT : RIVAL_REFUSED);
+    if (status == DEVICE_OK) {
+        lay_out(v);
+        v->nset = rival_sets(v->dev, v->set_bytes);
+        v->launches = (unsigned)w->requests.v.n;
+        v->repeatable = true;
+        status = make_ready(v, own);
+    }
+    for (size_t i = 0; i < w->requests.v.n && status == DEVICE_OK; i++)
+        status = choose(v, i, own);
+    if (status == DEVICE_OK)
+        return RIVAL_OK;
+    diags_append(d, own);
+    return rival_failed(v, own, RIVAL_FAILED);
+}
+
+/* ---- results ---- */
+
+/* Element (x, row, l) of an operand, and of what the library multiplies. */
+static double element(const struct blas_operand *o, const void *host, uint64_t x, uint64_t row,
+                      uint64_t l)
+{
+    return dtype_get(
+        o->type, host,
+        (size_t)(o->offset + x * o->batch_stride + row * o->row_stride + l * o->k_stride));
+}
+
+/* How far the result may be off, of sums of k terms with magnitudes that add up to m. */
+static double allowed(const struct blas_request *r, double want, double m)
+{
+    const struct blas_product *p = &r->product;
+    double unit = p->math == BLAS_F64 ? 0x1p-53 : 0x1p-24;
+    if (p->math == BLAS_I32)
+        return 0;
+    double sums = m * unit * ((double)p->k + 2);
+    if (p->math == BLAS_TF32 && !r->tf32_written)
+        sums += m * 0x1p-9;
+    if (is_8_bit(p->a.type)) /* tensor cores keep 13 bits of such sums */
+        sums += m * 0x1p-10;
+    return sums + fabs(want) * dtype_roundoff(p->c.type) + dtype_smallest(p->c.type);
+}
+
+static bool sample_is_right(struct rival *v, size_t i, uint64_t at, double got)
+{
+    const struct blas_request *r = &v->blas->requests.v.v[i];
+    const struct request_memory *m = &v->blas->memory[i];
+    const struct blas_product *p = &r->product;
+    uint64_t x = at / (p->m * p->n), row = at / p->n % p->m, col = at % p->n;
+    double want = 0, size = 0;
+    for (uint64_t l = 0; l < p->k; l++) {
+        double term = element(&r->a, m->host_a, x, row, l) * element(&r->b, m->host_b, x, col, l);
+        want += term;
+        size += fabs(term);
+    }
+    if (p->math == BLAS_I32) /* modulo 2^32 */
+        want = (double)(int32_t)(uint32_t)(int64_t)want;
+    double limit = allowed(r, want, size), off = fabs(got - want);
+    bool infinite = isinf(got) && isinf(dtype_round(p->c.type, want));
+    if (!infinite && limit > 0)
+        v->checked.max_bound = fmax(v->checked.max_bound, off / limit);
+    v->checked.compared++;
+    if (infinite || off <= limit)
+        return true;
+    v->why = arena_printf(v->a, "the product at %" PRIu64 ", %" PRIu64 " is %.9g instead of %.9g",
+                          row, col, got, want);
+    return false;
+}
+
+/* Samples over the whole result: positions by a multiplicative sequence, the last element among them. */
+static enum rival_status check(struct rival *v, unsigned set, struct diags *d)
+{
+    const struct bench_device *b = v->dev;
+    v->checked = (struct data_check){0};
+    for (size_t i = 0; i < v->blas->requests.v.n; i++) {
+        const struct blas_product *p = &v->blas->requests.v.v[i].product;
+        uint64_t all = p->batch * p->m * p->n, base = v->base + set * v->set_bytes;
+        uint64_t n = all < SAMPLES ? all : SAMPLES;
+        for (uint64_t s = 0; s < n; s++) {
+            unsigned char bytes[8];
+            uint64_t at = n == all     ? s
+                          : s + 1 == n ? all - 1
+                                       : (s * 0x9e3779b97f4a7c15u >> 16) % all;
+            uint64_t size = dtype_bits(p->c.type) / 8;
+            if (b->ops->read(b->dev, bytes, base + v->blas->memory[i].at_c + at * size, size, d) !=
+                DEVICE_OK)
+                return rival_failed(v, d, RIVAL_FAILED);
+            if (!sample_is_right(v, i, at, dtype_get(p->c.type, bytes, 0)))
+                return RIVAL_WRONG;
+        }
+    }
+    v->checked.right = true;
+    v->why = NULL;
+    return RIVAL_OK;
+}
+
+static void release(struct rival *v)
+{
+    for (size_t i = 0; v->blas && i < v->blas->requests.v.n; i++)
+        if (v->blas->memory[i].plan)
+            v->dev->ops->blas->discard(v->dev->dev, v->blas->memory[i].plan);
+    if (v->base)
+        v->dev->ops->release(v->dev->dev, v->base);
+    v->base = 0;
+    v->blas = NULL;
+}
+
+#define RIVAL(name)                         \
+    const struct rival_ops rival_##name = { \
+        .prepare = prepare,                 \
+        .enqueue = enqueue,                 \
+        .poison = poison,                   \
+        .check = check,                     \
+        .release = release,                 \
+    }
+RIVAL(cublas);
+RIVAL(cublas_sgemm);
+RIVAL(cublaslt);
