@@ -320,8 +320,10 @@ static struct node *call(struct compiler *c, const struct lang_expr *e)
     struct node *n = ref_node_new(c, e, eval, e->nargs);
     n->func = ref_func_find(e->fn);
     n->ulp = ref_func_ulp(e->fn, e->type);
-    if (may_be_half(c, e))
+    if (may_be_half(c, e) && ref_half_ulp(e->fn) > 0) {
+        n->half = true;
         n->ulp = fmax(n->ulp, ref_half_ulp(e->fn));
+    }
     n->from = e->nargs ? e->args[0]->type : e->type;
     n->rounded = is_basic(n) && !e->fast && c->p->in->spec->math == MATH_STRICT;
     if (eval == eval_fsqrt && e->fast)

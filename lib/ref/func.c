@@ -193,11 +193,11 @@ static void finish_fast(const struct node *n, const struct fast_error *fast, dou
     ref_range(&n->round, v, e);
 }
 
-/* Of 0 and of the infinities every function gives its exact value where that is representable: e^0 = 1, e^-inf = 0. So
+/* Of 0 and of the infinities every accurate function gives its exact value where that is representable: e^0 = 1, e^-inf = 0. So
  * the sum of a row of such values is exact, and nothing may be missing from it. */
 static bool is_special(const struct node *n, double x, double y)
 {
-    return (x == 0 || isinf(x)) && (n->round.f32 ? (double)(float)y == y : isfinite(y));
+    return !n->half && (x == 0 || isinf(x)) && (n->round.f32 ? (double)(float)y == y : isfinite(y));
 }
 
 void eval_func1(struct frame *f, const struct node *n, const uint8_t *mask)

@@ -52,6 +52,7 @@ struct node {
     struct node *pad;
     const struct func *func;
     double ulp; /* functions: the documented error */
+    bool half;  /* may be the variant for 16-bit results, which is exact of no argument */
     struct reduce *reduce;
     unsigned lane; /* of philox() */
 };

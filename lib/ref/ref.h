@@ -16,7 +16,8 @@
  *     loses more where the reciprocal is subnormal).
  *   - a function adds its documented error in ulp; its argument's error is propagated through the ends of the
  *     interval where the function is monotone, through a Lipschitz constant elsewhere.
- *     Of 0 and of the infinities it is exact where the result is representable: a sum of e^0 and e^-inf counts.
+ *     Of 0 and of the infinities it is exact where the result is representable (a sum of e^0 and e^-inf counts), but for the
+ *     variants for 16-bit results.
  *   - T(a op b), an explicit conversion to the operation's own type, is a rounding point: exact operands give the
  *     correctly rounded value with e = 0 (IEEE arithmetic, bit for bit). Under math: strict every +, -, *, /, sqrt and fma
  *     is one as it stands.

@@ -317,6 +317,27 @@ static void functions(void)
     case_end(&c);
 }
 
+/* sigmoid's variant for 16-bit results is not exact at 0. */
+static void rough_functions(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[n]\n"
+                                "  y: out f32[n]\n"
+                                "  h: out f16[n]\n"
+                                "compute: |\n"
+                                "  y[i] = sigmoid(x[i])\n"
+                                "  h[i] = sigmoid(x[i])\n");
+    static const float x[3] = {0, -INFINITY, INFINITY};
+    case_dim(&c, "n", 3);
+    case_buffer(&c, "x", x);
+    const struct ref_output *y = case_out(&c, 0), *h = case_out(&c, 1);
+    ok(y->e[0] == 0 && y->e[1] == 0 && y->e[2] == 0, "f32 functions are exact of 0 and infinities");
+    ok(h->v[0] == 0.5 && h->e[0] > 10 * 0x1p-24 && h->e[0] < 0x1p-16,
+       "... but not where a half's worth of digits is enough");
+    case_end(&c);
+}
+
 static void undecided(void)
 {
     struct ref_case c = case_of("kernel: k\n"
@@ -498,6 +519,7 @@ int main(void)
     products();
     reciprocals();
     functions();
+    rough_functions();
     undecided();
     nearly_equal_extremes();
     special_values();
