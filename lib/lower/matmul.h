@@ -192,6 +192,8 @@ uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
                             const struct matmul_plan *p);
 uint32_t matmul_mma_shared(const struct cg *g, const struct matmul_form *f,
                            const struct matmul_plan *p);
+uint32_t matmul_thin_shared(const struct cg *g, const struct matmul_form *f,
+                            const struct matmul_plan *p);
 void matmul_simt(struct matmul *m);
 void matmul_mma(struct matmul *m);
 void matmul_thin(struct matmul *m);

@@ -206,11 +206,15 @@ void matmul_store(struct matmul *m, const struct matmul_patch *patch)
     struct cg *g = m->g;
     struct walk w = plan(m, patch);
     bool (*const before)(struct cg *, const struct lang_expr *, struct cg_val *) = g->reduced;
+    const uint32_t skip = cg_label(g, "shared");
     const size_t mark = cg_scope_open(g);
+    if (m->p->split > 1)
+        matmul_share(m, patch, skip);
     g->reduced = reduced;
     m->reader.tiling = &w;
     walk_patch(&w);
     m->reader.tiling = NULL;
     g->reduced = before;
     cg_scope_close(g, mark);
+    cg_place(g, skip);
 }
