@@ -79,7 +79,8 @@ static void find_vector(const struct walk *w, struct cg_val count, struct cg_val
         *row = count;
         *col = cg_binary(g, OP_MOD, w->m->thread, u32(w->per_row));
     } else {
-        cg_divmod(g, count, u32(w->per_row), row, col);
+        *row = cg_binary(g, OP_DIV, count, u32(w->per_row));
+        *col = cg_binary(g, OP_MOD, count, u32(w->per_row));
     }
     *col = cg_binary(g, OP_MUL, *col, u32(w->lanes));
 }

@@ -136,7 +136,8 @@ static void find_tile(struct matmul *m, struct cg_val t)
         struct cg_val rows = cg_binary(g, OP_SUB, as_u32(g, down.v), first);
         rows = cg_minmax(g, false, rows, most);
         in_group = as_u32(g, in_group);
-        cg_divmod(g, in_group, rows, &col, &row);
+        col = cg_binary(g, OP_DIV, in_group, rows);
+        row = cg_binary(g, OP_SUB, in_group, cg_binary(g, OP_MUL, col, rows));
         row = cg_binary(g, OP_ADD, first, row);
     }
     row = cg_binary(g, OP_MUL, as_u32(g, row), cg_int(DT_U32, m->p->bm));
