@@ -47,3 +47,8 @@ EXTRA_DIST += tests/ptx-run/threads.cu tests/ptx-run/threads.ptx
 UNIT_TESTS += tests/unit/sim_compiled
 tests_unit_sim_compiled_SOURCES = tests/unit/sim_compiled.c
 tests_unit_sim_compiled_LDADD = $(TOOL_LIBS)
+
+EXTRA_DIST += tests/ptx-run/matrix.cu tests/ptx-run/matrix.ptx
+UNIT_TESTS += tests/unit/sim_matrix
+tests_unit_sim_matrix_SOURCES = tests/unit/sim_matrix.c
+tests_unit_sim_matrix_LDADD = $(TOOL_LIBS)

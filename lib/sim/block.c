@@ -171,9 +171,11 @@ void sim_block_free(struct sim_block *b)
 {
     if (!b)
         return;
-    for (uint32_t i = 0; i < b->nwarp; i++)
+    for (uint32_t i = 0; i < b->nwarp; i++) {
         if (b->warp[i].r)
             file_put(b->worker, b->warp[i].r);
+        sim_copies_free(b->warp[i].copies);
+    }
     sim_check_block_free(b);
     free(b->shared);
     free(b->local);
@@ -317,7 +319,9 @@ bool sim_warp_start(struct sim_block *b, uint32_t index)
     if (!file)
         return false;
     memset(file, 0, code->zero_bytes);
-    *w = (struct sim_warp){.r = file, .block = b, .index = index, .live = mask, .started = true};
+    sim_copies_reset(w->copies);
+    *w = (struct sim_warp){
+        .r = file, .block = b, .index = index, .live = mask, .started = true, .copies = w->copies};
     w->code = code->op;
     w->rank = code->rank;
     w->cache = b->worker->cache;

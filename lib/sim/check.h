@@ -241,6 +241,9 @@ void sim_check_cluster(struct sim_block *b);
 /* Lanes have met in bar.warp.sync, each with those that its mask op->e names. */
 void sim_check_warp_sync(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 
+/* The copies of these lanes have been completed by a wait. */
+void sim_check_landed(struct sim_warp *w, const struct sim_copy *copy, uint32_t lanes);
+
 /* ---- between the files of the sanitizer ----------------------------------------------------------------- */
 
 static inline uint32_t check_tick(struct check *c)

@@ -365,6 +365,11 @@ static const struct {
     {"redux", dec_redux},
     {"activemask", dec_activemask},
     {"elect", dec_elect},
+    {"cp", dec_cp},
+    {"ldmatrix", dec_ldmatrix},
+    {"stmatrix", dec_ldmatrix},
+    {"movmatrix", dec_movmatrix},
+    {"mma", dec_mma},
 };
 
 /* Can a loop with this instruction in it be waiting for another thread, or for time to pass? */

@@ -86,6 +86,11 @@ enum dec_class dec_operand_class(struct dec *dc, const struct ptx_operand *o,
 /* The value of an immediate operand of type t. */
 uint64_t dec_imm(struct dec *dc, const struct ptx_operand *o, enum sim_type t);
 bool dec_is_imm(const struct ptx_operand *o);
+/* The space of a memory operand, as a modifier names it. */
+bool dec_space(struct dec *dc, enum ptx_mod mod, enum sim_space *space);
+/* A memory operand: its register or constant slot, the offset, and whether the slot has 32 bits. */
+bool dec_memory(struct dec *dc, const struct ptx_operand *m, enum sim_space space, uint32_t *slot,
+                uint64_t *offset, bool *narrow);
 /* The address of a variable in its own state space. */
 bool dec_address(struct dec *dc, const struct ptx_var *v, uint64_t *address);
 
@@ -128,5 +133,9 @@ bool dec_vote(struct dec *dc);
 bool dec_match(struct dec *dc);
 bool dec_redux(struct dec *dc);
 bool dec_activemask(struct dec *dc);
+bool dec_cp(struct dec *dc);
+bool dec_ldmatrix(struct dec *dc);
+bool dec_movmatrix(struct dec *dc);
+bool dec_mma(struct dec *dc);
 
 #endif

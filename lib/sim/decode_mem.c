@@ -4,7 +4,7 @@
 #include "sim/atom.h"
 #include "sim/decode.h"
 
-static bool space_of(struct dec *dc, enum ptx_mod mod, enum sim_space *space)
+bool dec_space(struct dec *dc, enum ptx_mod mod, enum sim_space *space)
 {
     switch (ptx_space(mod)) {
     case PTX_NONE: *space = SIM_IN_GENERIC; return true;
@@ -23,9 +23,8 @@ static uint64_t generic_base(enum ptx_mod space)
     return space == PTX_SHARED ? SIM_SHARED_BASE : space == PTX_LOCAL ? SIM_LOCAL_BASE : 0;
 }
 
-/* The address operand: its register or constant slot, the offset, and how wide it is. */
-static bool address(struct dec *dc, const struct ptx_operand *m, enum sim_space space,
-                    uint32_t *slot, uint64_t *offset, bool *narrow)
+bool dec_memory(struct dec *dc, const struct ptx_operand *m, enum sim_space space, uint32_t *slot,
+                uint64_t *offset, bool *narrow)
 {
     uint64_t at;
     *narrow = false;
@@ -74,8 +73,8 @@ static bool access_of(struct dec *dc, const struct ptx_operand *m, struct access
                                                   : 1;
     if (!x->bytes)
         return dec_unsupported(dc);
-    return space_of(dc, in->mod[PTX_MC_SPACE], &x->space) &&
-           address(dc, m, x->space, &x->slot, &x->offset, &x->narrow);
+    return dec_space(dc, in->mod[PTX_MC_SPACE], &x->space) &&
+           dec_memory(dc, m, x->space, &x->slot, &x->offset, &x->narrow);
 }
 
 static void fill(struct dec *dc, struct sim_op *op, const struct access *x)

@@ -16,5 +16,7 @@ void SIM_NAMED(sim_exec_fill)(struct sim_build *b)
     SIM_NAMED(sim_fill_control)(b);
     SIM_NAMED(sim_fill_warp)(b);
     SIM_NAMED(sim_fill_mem)(b);
+    SIM_NAMED(sim_fill_matrix)(b);
+    SIM_NAMED(sim_fill_mma)(b);
     SIM_NAMED(sim_fill_atom)(b);
 }

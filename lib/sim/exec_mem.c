@@ -308,4 +308,7 @@ void SIM_NAMED(sim_fill_mem)(struct sim_build *b)
     SIM_ENTRY_ONE(ST_64);
     SIM_ENTRY_ONE(LD_VEC);
     SIM_ENTRY_ONE(ST_VEC);
+    b->h[SIM_H_COPY] = (struct sim_handler){sim_copy_issue, sim_copy_issue, NULL};
+    b->h[SIM_H_COPY_COMMIT] = (struct sim_handler){sim_copy_commit, sim_copy_commit, NULL};
+    b->h[SIM_H_COPY_WAIT] = (struct sim_handler){sim_copy_wait, sim_copy_wait, NULL};
 }

@@ -3,10 +3,10 @@ lib_libkaiocore_la_SOURCES += \
 	lib/sim/device.c \
 	lib/sim/module.c lib/sim/module.h lib/sim/symbols.c \
 	lib/sim/decode.c lib/sim/decode.h lib/sim/forms.c lib/sim/decode_alu.c lib/sim/decode_cvt.c \
-	lib/sim/decode_mem.c lib/sim/decode_ctl.c \
-	lib/sim/inline.c lib/sim/order.c lib/sim/mem.c lib/sim/warp.c lib/sim/wait.c lib/sim/block.c lib/sim/block.h lib/sim/stuck.c lib/sim/launch.c \
+	lib/sim/decode_mem.c lib/sim/decode_ctl.c lib/sim/decode_matrix.c lib/sim/matrix.h \
+	lib/sim/inline.c lib/sim/order.c lib/sim/mem.c lib/sim/copy.c lib/sim/warp.c lib/sim/wait.c lib/sim/block.c lib/sim/block.h lib/sim/stuck.c lib/sim/launch.c \
 	lib/sim/report.c lib/sim/report.h lib/sim/place.c \
-	lib/sim/check.c lib/sim/check.h lib/sim/check_find.c lib/sim/check_init.c lib/sim/check_known.c \
+	lib/sim/check.c lib/sim/check.h lib/sim/check_async.c lib/sim/check_find.c lib/sim/check_init.c lib/sim/check_known.c \
 	lib/sim/check_order.c lib/sim/check_shadow.c lib/sim/check_sync.c lib/sim/check_symbol.c \
 	lib/sim/check_taint.c
 
@@ -16,7 +16,7 @@ SIM_EXEC = \
 	lib/sim/exec.h lib/sim/half.h lib/sim/cvt.h lib/sim/atom.h \
 	lib/sim/exec_fill.c lib/sim/exec_int.c lib/sim/exec_float.c lib/sim/exec_half.c \
 	lib/sim/exec_cvt.c lib/sim/exec_control.c lib/sim/exec_warp.c lib/sim/exec_mem.c \
-	lib/sim/exec_atom.c
+	lib/sim/exec_atom.c lib/sim/exec_matrix.c lib/sim/exec_mma.c
 # (a loop that clang cannot vectorise is slower, not wrong)
 SIM_EXEC_CFLAGS = $(AM_CFLAGS) -fno-trapping-math -fno-math-errno -Wno-pass-failed
 

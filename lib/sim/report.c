@@ -146,6 +146,20 @@ void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d
         note_thread(l, f, d);
         sim_note_source(l, f->op, d);
         return;
+    case SIM_F_APART:
+        diag_error(d, sim_span_of(l, f->op),
+                   "kernel '%s': %s of a warp execute this, and all 32 must do it together", kernel,
+                   lanes_text(l->arena, f->lanes));
+        note_thread(l, f, d);
+        sim_note_source(l, f->op, d);
+        return;
+    case SIM_F_SIZE:
+        diag_error(d, sim_span_of(l, f->op),
+                   "kernel '%s': cp.async of %u bytes is to read %" PRIu64 " of them", kernel,
+                   f->bytes, f->address);
+        note_thread(l, f, d);
+        sim_note_source(l, f->op, d);
+        return;
     case SIM_F_DEADLOCK:
         diag_error(d, SPAN_NONE, "kernel '%s' is stuck: no thread of %sblock %s can go on", kernel,
                    l->ncluster > 1 ? "the cluster of " : "",

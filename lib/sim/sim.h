@@ -137,6 +137,7 @@ enum sim_meeting {
     SIM_MEET_REDUX,    /* d = a */
     SIM_MEET_SYNC,     /* nothing */
     SIM_MEET_ELECT,    /* d, predicate imm */
+    SIM_MEET_ALL,      /* this and larger: all lanes of the warp, at this very instruction */
 };
 
 /* bar.*, in sim_op.more */
@@ -308,6 +309,7 @@ struct sim_warp {
     bool spun;                   /* it stopped in a loop that may wait for others */
     uint32_t cluster_came;       /* lanes at the cluster's barrier, which is not complete */
     uint32_t came[SIM_BARRIERS]; /* lanes at a barrier at which not all of the warp's are yet */
+    struct sim_copies *copies;   /* of cp.async, in flight; NULL: there was none yet */
     struct sim_group group[SIM_LANES];
 };
 
@@ -326,6 +328,8 @@ enum sim_fault_kind {
     SIM_F_COUNT,     /* another count of threads than those who came before gave */
     SIM_F_TWICE,     /* at the cluster's barrier without a wait in between */
     SIM_F_INDEX,     /* brx.idx past its list */
+    SIM_F_APART,     /* part of a warp executes what only a whole one can */
+    SIM_F_SIZE,      /* cp.async of more bytes than it copies */
     SIM_F_MEMORY,    /* the host has no memory for the block */
     SIM_F_ABANDONED, /* nothing of its own: a block with a lower index failed */
 };
@@ -350,6 +354,7 @@ struct sim_fault {
     uint8_t space; /* enum sim_space */
     bool store;
     uint32_t others; /* SIM_F_LIVELOCK: blocks or clusters that spin, too, if that is known */
+    uint32_t lanes;  /* SIM_F_APART */
     const struct ptx_var *var; /* the access has left this variable; NULL: not known to have */
     /* where every group stood, for deadlocks and limits; in the launch's arena */
     VEC(struct sim_stand) stands;
@@ -454,6 +459,9 @@ const struct sim_op *sim_sleep(struct sim_warp *w, const struct sim_op *op);
 const struct sim_op *sim_exit(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 /* Some lanes that the masks of these name are not here: those whose fellows have all come go on, the others wait. */
 const struct sim_op *sim_meet(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
+/* Part of a warp has come to what all 32 lanes must execute together: it waits for the others, or that is a fault.
+ */
+const struct sim_op *sim_together(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 /* bar.*: op->more is enum sim_bar, yes the lanes whose predicate holds. */
 const struct sim_op *sim_barrier(struct sim_warp *w, const struct sim_op *op, uint32_t lanes,
                                  uint32_t id, uint32_t threads, uint32_t yes);
@@ -471,6 +479,39 @@ bool sim_resolve(struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LA
 
 const struct sim_op *sim_fault_at(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                                   enum sim_fault_kind kind);
+
+/* ---- asynchronous copies (copy.c) ----------------------------------------------------------------- */
+
+/* cp.async of one instruction. Bytes move when the thread waits for the copy's group, as late as they may: who reads
+ * them sooner gets what was there before. */
+struct sim_copy {
+    uint32_t op;                          /* the record */
+    uint32_t lanes;                       /* whose copies are in flight */
+    uint32_t group[SIM_LANES];            /* of the lane's groups, from 0 */
+    uint32_t to[SIM_LANES];               /* offset in the block's shared memory */
+    const unsigned char *from[SIM_LANES]; /* in the host's memory; NULL where nothing is read */
+    uint64_t source[SIM_LANES];           /* its simulated address */
+    uint8_t valid[SIM_LANES];             /* bytes read; the rest is zeroed */
+    uint8_t size;
+};
+
+struct sim_copies {
+    struct sim_copy *v; /* those from head on; v[i].lanes 0: it is done */
+    uint32_t head, n, cap;
+    uint32_t committed[SIM_LANES]; /* groups */
+    /* what a copy's source held when it was issued, as v; NULL: not checked */
+    unsigned char (*seen)[SIM_LANES][16];
+};
+
+/* cp.async: bytes op->size, to op->a + op->imm in shared memory, from the address op->b; op->c: bytes to read (0: all),
+ * op->e: a predicate of the lanes that read none (0: all read). commit_group; wait_group op->imm, with op->more
+ * wait_all. */
+const struct sim_op *sim_copy_issue(struct sim_warp *w, const struct sim_op *op);
+const struct sim_op *sim_copy_commit(struct sim_warp *w, const struct sim_op *op);
+const struct sim_op *sim_copy_wait(struct sim_warp *w, const struct sim_op *op);
+/* None are in flight; and without memory for them. */
+void sim_copies_reset(struct sim_copies *c);
+void sim_copies_free(struct sim_copies *c);
 
 /* Adds what has run since the last mark, up to op (not included), to the warp's count. */
 static inline void sim_count(struct sim_warp *w, const struct sim_op *op)

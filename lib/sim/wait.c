@@ -150,6 +150,8 @@ static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
 /* The lanes that the first of these names. */
 static uint32_t named_by(const struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
 {
+    if (op->size >= SIM_MEET_ALL)
+        return UINT32_MAX;
     return word(w, op->e, (uint32_t)__builtin_ctz(lanes));
 }
 
@@ -285,6 +287,32 @@ const struct sim_op *sim_meet(struct sim_warp *w, const struct sim_op *op, uint3
         return sim_next_group(w);
     sim_set_mask(w, go_on);
     return sim_arrive(w, op + 1, w->rank[pc + 1]);
+}
+
+const struct sim_op *sim_together(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
+{
+    const uint32_t pc = sim_pc(w, op);
+    uint32_t all = lanes;
+    if (lanes != w->mask || w->live != UINT32_MAX) {
+        sim_fault_at(w, op, (uint32_t)__builtin_ctz(lanes), SIM_F_APART);
+        w->block->fault.lanes = lanes;
+        return NULL;
+    }
+    sim_count(w, op);
+    for (uint32_t i = 0; i < w->ngroup;) {
+        if (w->group[i].pc == pc && w->group[i].waits == SIM_WAIT_LANES) {
+            all |= w->group[i].mask;
+            sim_take_out(w, i);
+        } else {
+            i++;
+        }
+    }
+    if (all != UINT32_MAX) {
+        sim_push(w, pc, all, SIM_WAIT_LANES);
+        return sim_next_group(w);
+    }
+    sim_set_mask(w, all);
+    return op;
 }
 
 /* ---- exits ------------------------------------------------------------------------------------------- */

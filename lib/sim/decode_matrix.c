@@ -1,0 +1,232 @@
+/* Matrix instructions, and the copies that feed them. */
+#include <config.h>
+
+#include "sim/decode.h"
+#include "sim/matrix.h"
+
+/* ---- operands ------------------------------------------------------------------------------------------ */
+
+/* Slots of the n registers of an operand, written { } or, when there is one, without. */
+static bool group(struct dec *dc, const struct ptx_operand *o, uint32_t n, enum sim_type t,
+                  bool written, uint32_t *slot)
+{
+    const bool list = o->kind == PTX_O_VEC;
+    if (list ? o->nelem != n : n != 1)
+        return dec_error(dc, "'%s' needs %u registers in { }", dec_mnemonic(dc), n);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct ptx_operand *e = list ? &o->elem[i] : o;
+        slot[i] = written ? dec_dst(dc, e, t) : dec_src(dc, e, t);
+    }
+    return !dc->failed;
+}
+
+/* ---- ldmatrix, stmatrix, movmatrix ----------------------------------------------------------------------- */
+
+/* ldmatrix.sync.aligned.m8n8.xN{.trans}{.shared}.b16 r, [a]; stmatrix has them the other way round */
+bool dec_ldmatrix(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const bool store = strcmp(ptx_op_name(in->op), "stmatrix") == 0;
+    const char *name = dec_mnemonic(dc);
+    const uint32_t n = strstr(name, ".x4") ? 4 : strstr(name, ".x2") ? 2 : 1;
+    enum sim_space space;
+    uint32_t at, slot[4] = {0};
+    uint64_t offset;
+    bool narrow;
+    if (!dec_space(dc, in->mod[PTX_MC_SPACE], &space) ||
+        !dec_memory(dc, &in->operand[!store], space, &at, &offset, &narrow) ||
+        !group(dc, &in->operand[store], n, SIM_T_u32, !store, slot))
+        return false;
+    struct sim_op *op = dec_emit_control(dc, store ? SIM_H_STMATRIX : SIM_H_LDMATRIX);
+    op->a = at;
+    op->imm = offset;
+    op->d = slot[0];
+    op->b = slot[1];
+    op->c = slot[2];
+    op->e = slot[3];
+    op->size = 16;
+    op->more = (uint8_t)space;
+    op->round = (uint8_t)(n | (strstr(name, ".trans") ? SIM_MATRIX_TRANS : 0));
+    op->flags |= (uint8_t)((narrow ? SIM_A32 : 0) | (store ? SIM_STORES : 0));
+    return true;
+}
+
+bool dec_movmatrix(struct dec *dc)
+{
+    const uint32_t a = dec_src(dc, &dc->inst->operand[1], SIM_T_u32);
+    const uint32_t d = dec_dst(dc, &dc->inst->operand[0], SIM_T_u32);
+    struct sim_op *op = dec_emit_control(dc, SIM_H_MOVMATRIX);
+    op->a = a;
+    op->d = d;
+    op->size = SIM_MEET_ALL;
+    return !dc->failed;
+}
+
+/* ---- mma ------------------------------------------------------------------------------------------------ */
+
+static bool element_of(enum ptx_mod t, uint8_t *element, unsigned *bits)
+{
+    switch (t) {
+    case PTX_F16: *element = SIM_E_F16, *bits = 16; return true;
+    case PTX_BF16: *element = SIM_E_BF16, *bits = 16; return true;
+    case PTX_TF32: *element = SIM_E_TF32, *bits = 32; return true;
+    case PTX_E4M3: *element = SIM_E_E4M3, *bits = 8; return true;
+    case PTX_E5M2: *element = SIM_E_E5M2, *bits = 8; return true;
+    case PTX_U8: *element = SIM_E_U8, *bits = 8; return true;
+    case PTX_S8: *element = SIM_E_S8, *bits = 8; return true;
+    case PTX_U4: *element = SIM_E_U4, *bits = 4; return true;
+    case PTX_S4: *element = SIM_E_S4, *bits = 4; return true;
+    case PTX_B1: *element = SIM_E_B1, *bits = 1; return true;
+    case PTX_F64: *element = SIM_E_F64, *bits = 64; return true;
+    default: return false;
+    }
+}
+
+/* How the tensor cores of an architecture add up floats; measured on sm_90, else as published for MMA-Sim. */
+static void accumulation(struct sim_mma *m, unsigned sm, unsigned element_bits)
+{
+    const bool fp8 = m->a_type == SIM_E_E4M3 || m->a_type == SIM_E_E5M2;
+    m->bits = sm >= 90 ? 25 : sm >= 75 ? 24 : 23;
+    m->out_bits = 23;
+    m->step = (uint8_t)m->k;
+    if (sm >= 80 && sm < 90 && m->k * element_bits > 128)
+        m->step = (uint8_t)(128 / element_bits);
+    if (fp8 && sm >= 90 && sm < 100) { /* HMMA of f16, half of K at a time */
+        m->as_f16 = true;
+        m->step = 16;
+    } else if (fp8 && sm < 90) {
+        m->bits = m->out_bits = 13;
+    }
+}
+
+/* m16n8k16 and the like */
+static bool shape_of(const char *name, struct sim_mma *m)
+{
+    unsigned rows, cols, depth;
+    for (const char *p = strstr(name, ".m"); p; p = strstr(p + 1, ".m"))
+        if (sscanf(p, ".m%un%uk%u", &rows, &cols, &depth) == 3) {
+            m->m = (uint8_t)rows;
+            m->n = (uint8_t)cols;
+            m->k = (uint16_t)depth;
+            return (rows == 8 || rows == 16) && cols == 8 && depth <= 256;
+        }
+    return false;
+}
+
+static enum sim_handler_id handler_of(const struct sim_mma *m)
+{
+    switch ((enum sim_element)m->a_type) {
+    case SIM_E_U8:
+    case SIM_E_S8:
+    case SIM_E_U4:
+    case SIM_E_S4: return SIM_H_MMA_INT;
+    case SIM_E_B1: return SIM_H_MMA_BIT;
+    case SIM_E_F64: return SIM_H_MMA_F64;
+    default: return SIM_H_MMA_FLOAT;
+    }
+}
+
+/* mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype d, a, b, c */
+bool dec_mma(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    struct sim_mma *m = ARENA_NEW(dc->in->arena, struct sim_mma);
+    const char *name = dec_mnemonic(dc);
+    unsigned bits, other;
+    if (!shape_of(name, m) || !element_of(in->type[1], &m->a_type, &bits) ||
+        !element_of(in->type[2], &m->b_type, &other) || bits != other)
+        return dec_unsupported(dc);
+    m->half = in->type[0] == PTX_F16;
+    m->saturate = strstr(name, ".satfinite");
+    m->and = strstr(name, ".and.");
+    m->quads = m->k == 4 && m->a_type == SIM_E_F16;
+    m->a_col = strstr(name, "k4.col.");
+    m->b_row = strstr(name, "k4.row.row.") || strstr(name, "k4.col.row.");
+    accumulation(m, dc->in->module->sm, bits);
+    const unsigned wide = bits == 64 ? 64 : 32;
+    m->na = (uint8_t)(m->quads ? 2 : m->m * m->k * bits / wide / SIM_LANES);
+    m->nb = (uint8_t)(m->quads ? 2 : m->n * m->k * bits / wide / SIM_LANES);
+    m->nc = (uint8_t)((m->quads ? 8 : m->m * m->n / SIM_LANES) / (m->half ? 2 : 1));
+    const enum sim_type t = wide == 64 ? SIM_T_f64 : SIM_T_u32;
+    const enum sim_type sum = wide == 64 ? SIM_T_f64 : in->type[0] == PTX_F32 ? SIM_T_f32 : t;
+    if (!group(dc, &in->operand[1], m->na, t, false, m->a) ||
+        !group(dc, &in->operand[2], m->nb, t, false, m->b) ||
+        !group(dc, &in->operand[3], m->nc, sum, false, m->c) ||
+        !group(dc, &in->operand[0], m->nc, sum, true, m->d))
+        return false;
+    struct sim_op *op = dec_emit_control(dc, handler_of(m));
+    op->imm = (uint64_t)(uintptr_t)m;
+    op->size = SIM_MEET_ALL;
+    return true;
+}
+
+/* ---- cp.async ------------------------------------------------------------------------------------------- */
+
+/* The address of the source as one 64-bit slot. */
+static bool source_of(struct dec *dc, const struct ptx_operand *m, uint32_t *slot)
+{
+    uint64_t offset;
+    bool narrow;
+    if (!dec_memory(dc, m, SIM_IN_GLOBAL, slot, &offset, &narrow))
+        return false;
+    if (offset) {
+        const uint32_t sum = dec_temp(dc, DEC_64);
+        dec_emit3(dc, SIM_H_ADD_64, sum, *slot, dec_const(dc, offset, true), 0);
+        *slot = sum;
+    }
+    return !dc->failed;
+}
+
+/* Is the optional operand, before the cache policy, a predicate? */
+static bool is_predicate(const struct dec *dc, const struct ptx_operand *o)
+{
+    return o->kind == PTX_O_REG && o->reg >= 0 && dc->reg_class[o->reg] == DEC_PRED;
+}
+
+/* cp.async.{ca|cg}.shared.global [d], [s], bytes{, read | ignore}{, policy} */
+static bool copy(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const struct ptx_operand *o = in->operand;
+    const uint32_t n = in->noperand - (strstr(dec_mnemonic(dc), ".L2::cache_hint") ? 1u : 0);
+    uint32_t to, from, bytes = 0, ignore = 0;
+    uint64_t offset;
+    bool narrow;
+    if (o[2].kind != PTX_O_IMM || (o[2].bits != 4 && o[2].bits != 8 && o[2].bits != 16))
+        return dec_error(dc, "'%s' copies 4, 8 or 16 bytes", dec_mnemonic(dc));
+    if (!dec_memory(dc, &o[0], SIM_IN_SHARED, &to, &offset, &narrow) ||
+        !source_of(dc, &o[1], &from))
+        return false;
+    if (n > 3 && is_predicate(dc, &o[3]))
+        ignore = dec_pred(dc, &o[3]);
+    else if (n > 3)
+        bytes = dec_src(dc, &o[3], SIM_T_u32);
+    if (n < in->noperand)
+        dec_src(dc, &o[n], SIM_T_u64);
+    struct sim_op *op = dec_emit(dc, SIM_H_COPY);
+    op->a = to;
+    op->imm = offset;
+    op->b = from;
+    op->c = bytes;
+    op->e = ignore;
+    op->size = (uint8_t)o[2].bits;
+    op->more = SIM_IN_SHARED;
+    op->flags = (uint8_t)(SIM_STORES | (narrow ? SIM_A32 : 0));
+    return !dc->failed;
+}
+
+bool dec_cp(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    struct sim_op *op;
+    switch (in->op) {
+    case PTX_OP_CP_ASYNC: return copy(dc);
+    case PTX_OP_CP_ASYNC_COMMIT: dec_emit(dc, SIM_H_COPY_COMMIT); return true;
+    case PTX_OP_CP_ASYNC_WAIT:
+        op = dec_emit(dc, SIM_H_COPY_WAIT);
+        op->imm = in->operand[0].bits;
+        return true;
+    case PTX_OP_CP_ASYNC_WAIT_ALL: dec_emit(dc, SIM_H_COPY_WAIT)->more = true; return true;
+    default: return dec_unsupported(dc);
+    }
+}
