@@ -595,6 +595,8 @@ bool cg_jumps(const struct lang_stmt *s);
 
 /* ---- strategies ---- */
 
+enum lower_mma { LOWER_MMA_ANY, LOWER_MMA_NONE, LOWER_MMA_SYNC, LOWER_MMA_TF32X3, LOWER_MMA_FP8 };
+
 /* What a schedule may set; 0: chosen. */
 struct lower_plan {
     uint32_t block;  /* threads */
@@ -607,6 +609,11 @@ struct lower_plan {
     struct span vector_span;
     /* row: threads that share a row in each block, vectors of each, rows of a block, blocks that share a row */
     uint32_t threads, vectors, rows, cluster;
+    /* matmul: what multiplies; rows, columns and k of a block's tile; its warps by rows and columns; tiles of the operands
+     * in shared memory; rows of tiles that are walked together (and split: blocks that share a tile along k) */
+    enum lower_mma mma;
+    uint32_t shape[3], warps[2], stages, group;
+    struct span mma_span, warps_span, stages_span, split_span; /* and tile_span */
 };
 
 /* A part of a spec's equations that is computed together. */
@@ -630,9 +637,15 @@ strategy_lower row_lower;
 /* reduce.c: results by whole blocks, several of which may share one. */
 strategy_fits reduce_fits;
 strategy_lower reduce_lower;
+/* matmul.c: contractions, by tiles. */
+strategy_fits matmul_fits;
+strategy_lower matmul_lower;
 /* naive.c: one thread per output element. */
 strategy_fits naive_fits;
 strategy_lower naive_lower;
+/* The code of an entry that has begun, of `block` threads; the launch's grid. */
+enum { NAIVE_BLOCK = 256 };
+const char *naive_code(struct cg *g, const struct lower_stage *gr, uint32_t block);
 /* body.c */
 bool body_lower(struct cg *g);
 

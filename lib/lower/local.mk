@@ -8,8 +8,17 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/row.h lib/lower/row.c lib/lower/row_walk.c lib/lower/row_code.c lib/lower/row_held.c lib/lower/row_loop.c lib/lower/row_fold.c lib/lower/row_meet.c \
 	lib/lower/reduce_int.h lib/lower/reduce.c lib/lower/reduce_form.c lib/lower/reduce_plan.c \
 	lib/lower/reduce_walk.c lib/lower/reduce_sweep.c lib/lower/reduce_value.c \
-	lib/lower/matmul.h lib/lower/matmul_tile.c lib/lower/matmul_store.c lib/lower/matmul_simt.c \
-	lib/lower/matmul_split.c lib/lower/matmul_thin.c \
+	lib/lower/matmul.c \
+	lib/lower/matmul.h \
+	lib/lower/matmul_exact.c \
+	lib/lower/matmul_expand.c \
+	lib/lower/matmul_form.c \
+	lib/lower/matmul_plan.c \
+	lib/lower/matmul_simt.c \
+	lib/lower/matmul_split.c \
+	lib/lower/matmul_store.c \
+	lib/lower/matmul_thin.c \
+	lib/lower/matmul_tile.c \
 	lib/lower/lower.c lib/lower/stats.c
 
 # The math library is kernel-language source, built in: NAME.k becomes  static const char NAME_k[]  in

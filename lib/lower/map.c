@@ -350,7 +350,7 @@ bool map_lower(struct cg *g, const struct lower_stage *stage, const struct lower
     struct buf why = buf_in(g->a);
     if (!analyse(g, stage, &m, &why)) {
         lower_explain(g, "  not as flat arrays: %s\n", buf_text(&why));
-        const struct lower_stage merged = map_merge(g, stage);
+        const struct lower_stage merged = map_merge(g, stage, true);
         struct map_variants all = {.s = &merged};
         return map_tile_lower(g, plan, &all) && (all.done || map_walk_lower(g, plan, &all));
     }

@@ -95,8 +95,12 @@ void map_compute(struct cg *g, struct map_reader *m, const struct lang_equation 
 
 /* ---- map_merge.c ---- */
 
-/* The same stage with neighbouring axes as one where nothing tells them apart. */
-struct lower_stage map_merge(struct cg *g, const struct lower_stage *s);
+/* The same stage with neighbouring axes as one where nothing tells them apart; tell: to --explain. */
+struct lower_stage map_merge(struct cg *g, const struct lower_stage *s, bool tell);
+/* The same of two neighbouring indices that all reductions of the stage run over: the index that stands for both, and the
+ * stage with it; NULL: something tells them apart. */
+struct lang_symbol *map_merge_sums(struct cg *g, struct lower_stage *s,
+                                   struct lang_symbol *const *pair);
 
 /* ---- map_variant.c: entries of which the launch takes the first that its sizes allow ---- */
 

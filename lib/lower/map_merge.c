@@ -9,11 +9,9 @@
 
 struct merge {
     struct cg *g;
-    const struct lang_symbol *shape;
-    uint32_t axis; /* it and the next become one */
-    const struct lang_equation *eq;
-    struct lang_symbol *index; /* of the copy, for both */
-    struct lang_expr *extent;
+    struct lang_symbol *const *pair; /* of the equation that is looked at: they become one */
+    const struct lang_expr *extent;  /* of the second */
+    struct lang_symbol *index;       /* of the copy, for both */
     VEC(struct cg_home)
     alias; /* sym: the symbol with fewer dimensions; temp: the one that it was made of */
 };
@@ -27,9 +25,9 @@ static bool is_index(const struct lang_expr *e, const struct lang_symbol *index)
 /* Are subscripts i and i + 1 of the read the two axes? */
 static bool is_pair(const struct merge *m, const struct lang_expr *e, uint32_t i)
 {
-    return i + 1 < e->nargs && is_index(e->args[i], m->eq->index[m->axis]) &&
-           is_index(e->args[i + 1], m->eq->index[m->axis + 1]) &&
-           inspect_same_expr(e->sym->dims[i + 1], m->shape->dims[m->axis + 1]);
+    return i + 1 < e->nargs && is_index(e->args[i], m->pair[0]) &&
+           is_index(e->args[i + 1], m->pair[1]) &&
+           inspect_same_expr(e->sym->dims[i + 1], m->extent);
 }
 
 static bool may_merge(const struct merge *m, const struct lang_expr *e)
@@ -40,15 +38,15 @@ static bool may_merge(const struct merge *m, const struct lang_expr *e)
     if (tensor && cg_is_defined(m->g, e->sym))
         return false;
     if (e->kind == E_NAME)
-        return e->sym != m->eq->index[m->axis] && e->sym != m->eq->index[m->axis + 1];
+        return e->sym != m->pair[0] && e->sym != m->pair[1];
     for (uint32_t i = 0; i < e->nargs; i++)
         if (e->kind == E_INDEX && !e->pad && is_pair(m, e, i))
             i++;
         else if (!may_merge(m, e->args[i]))
             return false;
     for (uint32_t i = 0; i < e->nindex; i++)
-        if ((e->index[i]->low && inspect_mentions(e->index[i]->low, 2, m->eq->index + m->axis)) ||
-            inspect_mentions(e->index[i]->dims[0], 2, m->eq->index + m->axis))
+        if ((e->index[i]->low && inspect_mentions(e->index[i]->low, 2, m->pair)) ||
+            inspect_mentions(e->index[i]->dims[0], 2, m->pair))
             return false;
     return !e->pad || may_merge(m, e->pad);
 }
@@ -109,6 +107,28 @@ static struct lang_symbol *merged(struct merge *m, struct lang_symbol *t, uint32
     return s;
 }
 
+/* The index that stands for both; its extent is set where that is known. */
+static struct lang_symbol *both(struct cg *g, struct lang_symbol *const *pair)
+{
+    struct lang_symbol *s = ARENA_NEW(g->a, struct lang_symbol);
+    *s = *pair[0];
+    s->name = arena_printf(g->a, "%s,%s", pair[0]->name, pair[1]->name);
+    s->dims = ARENA_ARRAY(g->a, 1, struct lang_expr *);
+    return s;
+}
+
+/* Of a sum over both: over one. */
+static void replace_indices(struct merge *m, struct lang_expr *e, const struct lang_expr *from)
+{
+    e->index = ARENA_ARRAY(m->g->a, e->nindex, struct lang_symbol *);
+    e->nindex = 0;
+    for (uint32_t i = 0; i < from->nindex; i++) {
+        const bool first = from->index[i] == m->pair[0];
+        e->index[e->nindex++] = first ? m->index : from->index[i];
+        i += first;
+    }
+}
+
 static struct lang_expr *copy(struct merge *m, const struct lang_expr *from)
 {
     struct cg *g = m->g;
@@ -117,6 +137,8 @@ static struct lang_expr *copy(struct merge *m, const struct lang_expr *from)
     *e = *from;
     e->args = ARENA_ARRAY(g->a, e->nargs, struct lang_expr *);
     e->nargs = 0;
+    if (e->kind == E_REDUCE)
+        replace_indices(m, e, from);
     for (uint32_t i = 0; i < from->nargs; i++) {
         struct lang_expr *arg = copy(m, from->args[i]);
         if (from->kind == E_INDEX && !from->pad && is_pair(m, from, i)) {
@@ -137,51 +159,75 @@ static struct lang_expr *copy(struct merge *m, const struct lang_expr *from)
     return e;
 }
 
-static const struct lang_equation *merged_equation(struct merge *m, const struct lang_equation *eq)
+static const struct lang_equation *merged_equation(struct merge *m, const struct lang_equation *eq,
+                                                   uint32_t axis)
 {
     struct cg *g = m->g;
     struct lang_equation *q = ARENA_NEW(g->a, struct lang_equation);
-    m->eq = eq;
-    m->index = ARENA_NEW(g->a, struct lang_symbol);
-    *m->index = *eq->index[m->axis];
-    m->index->name =
-        arena_printf(g->a, "%s,%s", eq->index[m->axis]->name, eq->index[m->axis + 1]->name);
-    m->index->dims = ARENA_ARRAY(g->a, 1, struct lang_expr *);
+    m->pair = eq->index + axis;
+    m->index = both(g, m->pair);
     *q = *eq;
-    q->sym = merged(m, eq->sym, m->axis);
-    m->index->dims[0] = q->sym->dims[m->axis];
+    q->sym = merged(m, eq->sym, axis);
+    m->index->dims[0] = q->sym->dims[axis];
     q->nindex--;
     q->index = ARENA_ARRAY(g->a, q->nindex, struct lang_symbol *);
     for (uint32_t i = 0; i < q->nindex; i++)
-        q->index[i] = eq->index[i + (i > m->axis)];
-    q->index[m->axis] = m->index;
+        q->index[i] = eq->index[i + (i > axis)];
+    q->index[axis] = m->index;
     q->rhs = copy(m, eq->rhs);
     return q;
 }
 
-static bool fits(struct merge *m, const struct lower_stage *s)
+static bool fits(struct merge *m, const struct lower_stage *s, uint32_t axis)
 {
     for (uint32_t i = 0; i < s->n; i++) {
-        m->eq = s->eq[i];
-        if (m->eq->sym->mode == MODE_INOUT || !may_merge(m, m->eq->rhs))
+        m->pair = s->eq[i]->index + axis;
+        if (s->eq[i]->sym->mode == MODE_INOUT || !may_merge(m, s->eq[i]->rhs))
             return false;
     }
     return true;
 }
 
-struct lower_stage map_merge(struct cg *g, const struct lower_stage *stage)
+struct lower_stage map_merge(struct cg *g, const struct lower_stage *stage, bool tell)
 {
     struct lower_stage s = *stage;
     for (uint32_t axis = s.eq[0]->sym->rank; axis-- > 0;) {
-        struct merge m = {.g = g, .shape = s.eq[0]->sym, .axis = axis};
-        if (axis + 1 >= m.shape->rank || !fits(&m, &s))
+        const struct lang_symbol *shape = s.eq[0]->sym;
+        struct merge m = {.g = g};
+        if (axis + 1 >= shape->rank)
+            continue;
+        m.extent = shape->dims[axis + 1];
+        if (!fits(&m, &s, axis))
             continue;
         const struct lang_equation **eq = ARENA_ARRAY(g->a, s.n, const struct lang_equation *);
         for (uint32_t i = 0; i < s.n; i++)
-            eq[i] = merged_equation(&m, s.eq[i]);
-        lower_explain(g, "  %s and %s are one axis\n", s.eq[0]->index[axis]->name,
-                      s.eq[0]->index[axis + 1]->name);
+            eq[i] = merged_equation(&m, s.eq[i], axis);
+        if (tell)
+            lower_explain(g, "  %s and %s are one axis\n", s.eq[0]->index[axis]->name,
+                          s.eq[0]->index[axis + 1]->name);
         s.eq = eq;
     }
     return s;
+}
+
+struct lang_symbol *map_merge_sums(struct cg *g, struct lower_stage *s,
+                                   struct lang_symbol *const *pair)
+{
+    struct merge m = {.g = g, .pair = pair, .extent = pair[1]->dims[0]};
+    if (pair[0]->low || pair[1]->low)
+        return NULL;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!may_merge(&m, s->eq[i]->rhs))
+            return NULL;
+    m.index = both(g, pair);
+    m.index->dims[0] = product(g, pair[0]->dims[0], pair[1]->dims[0]);
+    const struct lang_equation **eq = ARENA_ARRAY(g->a, s->n, const struct lang_equation *);
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct lang_equation *q = ARENA_NEW(g->a, struct lang_equation);
+        *q = *s->eq[i];
+        q->rhs = copy(&m, s->eq[i]->rhs);
+        eq[i] = q;
+    }
+    s->eq = eq;
+    return m.index;
 }

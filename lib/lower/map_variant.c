@@ -41,6 +41,7 @@ void map_begin(struct cg *g, struct map_variants *all, const char *part, uint32_
 {
     all->items = g->module->items.n;
     cg_begin(g, all->n ? entry_name(g, all->s, part) : all->s->entry);
+    g->shared_text = NULL;
     g->block[0] = block;
     g->block[1] = g->block[2] = 1;
 }
@@ -59,6 +60,8 @@ void map_end(struct cg *g, struct map_variants *all, const struct map_condition 
     if (c->any || all->n)
         l->when =
             contract_expr(g->a, g->contract, c->any ? buf_text((struct buf *)&c->text) : "true");
+    if (g->shared_text)
+        l->shared = contract_expr(g->a, g->contract, g->shared_text);
     all->n++;
     all->done = !c->any;
     cg_end(g, l);

@@ -13,6 +13,8 @@
  * apart merged, and one symbol each for b.., i, j and k in all of them, so that binding those few is all that
  * evaluating any part takes.
  *
+ *   matmul_expand.c the equations, normalised
+ *   matmul_exact.c  in which types a value is exact
  *   matmul_form.c   what fits, and what the operands are
  *   matmul.c        the strategy: variants, their conditions, --explain
  *   matmul_plan.c   sizes of tiles, the number of stages and splits: the cost model
@@ -36,13 +38,40 @@ enum {
     MATMUL_OUTS = 8,
 };
 
+/* ---- matmul_expand.c -------------------------------------------------------------------------------- */
+
+enum { MATMUL_SUMS = 4 };
+struct matmul_normal {
+    struct lower_stage stage;
+    uint32_t naxis;
+    struct lang_symbol *axis[MAP_RANK]; /* of all outputs */
+    uint32_t nsum;
+    struct lang_symbol *sum[MATMUL_SUMS]; /* of all sums */
+};
+/* Outputs of one shape with sums over one range each, if that is what they are. */
+bool matmul_normalise(struct cg *g, const struct lower_stage *s, struct matmul_normal *n,
+                      struct buf *why);
+/* false, having said why not: fmt has a %s. */
+bool matmul_no(struct buf *why, struct span s, const char *fmt, const char *name)
+    __attribute__((format(printf, 3, 0)));
+
+/* ---- matmul_exact.c --------------------------------------------------------------------------------- */
+
+/* One bit for each type, and this one for f32 with the 10 bits of mantissa that tf32 has. */
+enum { MATMUL_EXACT_TF32 = DT_COUNT };
+#define MATMUL_BIT(t) (1u << (t))
+/* The types that have every value that e may take. */
+uint32_t matmul_exact(const struct lang_expr *e);
+/* e as a value of type t that has it exactly, without conversions there and back. */
+struct lang_expr *matmul_as(struct cg *g, struct lang_expr *e, enum dtype t);
+
 /* ---- matmul_form.c: what is computed ---------------------------------------------------------------- */
 
 /* In what a product's factors are multiplied; sums are f32, of integers s32, of f64 f64. */
 enum matmul_type {
     MATMUL_F16,
     MATMUL_BF16,
-    MATMUL_TF32, /* both operands are calls of tf32() */
+    MATMUL_TF32, /* f32 operands whose values tf32 has: calls of tf32(), or bf16 with f16 */
     MATMUL_F32,
     MATMUL_F64,
     MATMUL_INT8, /* i8 or u8 each, by the operand's .type */
@@ -52,15 +81,18 @@ enum matmul_type {
 enum matmul_side { MATMUL_A, MATMUL_B };
 
 /* One factor of a product, as an equation of its own: operand[b.., i, k] = e for A and operand[b.., k, j] = e for B when it
- * lies along its last axis, else with the last two swapped, so that vectors of it run along its last index. */
+ * lies along its last axis, else with the last two swapped, so that vectors of it run along its last index. Where there is
+ * no i, A is operand[b.., k]. */
 struct matmul_operand {
     enum matmul_side side;
     const struct lang_equation *eq; /* of a synthetic symbol with those dimensions */
     enum dtype type; /* what the product takes it as: f16, bf16, f32, f64, i8, u8, e4m3, e5m2 */
     bool along_k;    /* neighbours in memory have neighbouring k; else neighbouring i (A), j (B) */
     /* An element of a buffer as it is, each subscript an axis of the operand's that runs over just that dimension: it may be
-     * copied without passing registers. NULL: it is computed. */
+     * copied without passing registers. NULL: it is computed. Of TF32, rounds: tf32() of the element, to be taken
+     * when the fragments are made. */
     const struct lang_expr *plain;
+    bool rounds;
     /* The buffer whose elements along the last axis weigh most; what vectors and copies are made for. */
     const struct lang_symbol *main;
     unsigned bits;   /* of main's elements */

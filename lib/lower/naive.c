@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_RANK = 8, BLOCK = 256 };
+enum { MOST_RANK = 8 };
 
 /* ---- code ----------------------------------------------------------------------------------------- */
 
@@ -76,15 +76,11 @@ static void compute_group(struct cg *g, const struct lower_stage *gr, struct cg_
     }
 }
 
-static void lower_group(struct cg *g, const struct lower_stage *gr, uint32_t block)
+const char *naive_code(struct cg *g, const struct lower_stage *gr, uint32_t block)
 {
     const struct lang_symbol *s = gr->eq[0]->sym;
     const char *text;
     int64_t n;
-    cg_begin(g, gr->entry);
-    g->block[0] = block;
-    g->block[1] = g->block[2] = 1;
-    cg_at(g, gr->eq[0]->span);
     struct cg_val total = shape_total(g, s, packing(gr), &text);
     struct cg_val t = thread_start(g, block, 1);
     g->exit_used = true;
@@ -92,12 +88,21 @@ static void lower_group(struct cg *g, const struct lower_stage *gr, uint32_t blo
     if (cg_is_const(total, &n) && n <= UINT32_MAX)
         t = cg_index(g, cg_value(DT_U32, CG(g, PTX_B32, "cvt.u32.u64", cg_op(g, t))));
     compute_group(g, gr, t);
+    return arena_printf(g->a, "ceil_div(%s, %u)", text, block);
+}
+
+static void lower_group(struct cg *g, const struct lower_stage *gr, uint32_t block)
+{
+    cg_begin(g, gr->entry);
+    g->block[0] = block;
+    g->block[1] = g->block[2] = 1;
+    cg_at(g, gr->eq[0]->span);
+    const char *grid = naive_code(g, gr, block);
     g->func->reqntid[0] = block;
     g->func->reqntid[1] = g->func->reqntid[2] = 1;
-    struct contract_launch *l = cg_launch(g, arena_printf(g->a, "ceil_div(%s, %u)", text, block),
-                                          arena_printf(g->a, "%u", block));
+    struct contract_launch *l = cg_launch(g, grid, arena_printf(g->a, "%u", block));
     lower_explain(g, "  %s: one thread for each %s of %s\n", gr->entry,
-                  packing(gr) == 2 ? "two elements" : "element", s->name);
+                  packing(gr) == 2 ? "two elements" : "element", gr->eq[0]->sym->name);
     cg_end(g, l);
 }
 
@@ -115,6 +120,6 @@ bool naive_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
 
 bool naive_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)
 {
-    lower_group(g, s, plan->block ? plan->block : BLOCK);
+    lower_group(g, s, plan->block ? plan->block : NAIVE_BLOCK);
     return !g->failed;
 }

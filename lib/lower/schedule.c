@@ -6,6 +6,11 @@
 #include <stdlib.h>
 
 const struct strategy strategies[] = {
+    {"matmul",
+     matmul_fits,
+     matmul_lower,
+     {"mma", "tile", "warps", "stages", "split", "group", NULL},
+     false},
     {"reduce",
      reduce_fits,
      reduce_lower,
@@ -115,6 +120,67 @@ static bool number(struct cg *g, const struct spec_option *o, uint32_t least, ui
                     most, o->value);
 }
 
+/* [128, 128, 32]: n numbers, multiples of `least`. */
+static bool numbers(struct cg *g, const struct spec_option *o, const char *what, uint32_t n,
+                    uint32_t least, uint32_t most, uint32_t *v)
+{
+    const char *c = o->value;
+    bool good = *c++ == '[';
+    for (uint32_t i = 0; i < n && good; i++) {
+        char *end;
+        while (isspace((unsigned char)*c))
+            c++;
+        const unsigned long x = isdigit((unsigned char)*c) ? strtoul(c, &end, 10) : 0;
+        good = x >= least && x <= most && x % least == 0;
+        for (c = good ? end : c; isspace((unsigned char)*c);)
+            c++;
+        good = good && *c++ == (i + 1 < n ? ',' : ']');
+        v[i] = (uint32_t)x;
+    }
+    return (good && !*c) ||
+           cg_error(g, o->value_span, "'%s' is %s, each a multiple of %u up to %u, not '%s'",
+                    o->key, what, least, most, o->value);
+}
+
+static bool mma_word(struct cg *g, const struct spec_option *o, enum lower_mma *mma)
+{
+    static const char *const word[] = {[LOWER_MMA_NONE] = "none",
+                                       [LOWER_MMA_SYNC] = "sync",
+                                       [LOWER_MMA_TF32X3] = "tf32x3",
+                                       [LOWER_MMA_FP8] = "fp8"};
+    for (size_t i = LOWER_MMA_NONE; i < sizeof word / sizeof *word; i++)
+        if (strcmp(word[i], o->value) == 0) {
+            *mma = (enum lower_mma)i;
+            return true;
+        }
+    return cg_error(g, o->value_span, "'mma' is none, sync, tf32x3 or fp8, not '%s'", o->value);
+}
+
+static bool read_matmul(struct cg *g, const struct spec_option *o, struct lower_plan *plan)
+{
+    if (strcmp(o->key, "mma") == 0) {
+        plan->mma_span = o->value_span;
+        return mma_word(g, o, &plan->mma);
+    }
+    if (strcmp(o->key, "tile") == 0) {
+        plan->tile_span = o->value_span;
+        return numbers(g, o, "[ROWS, COLUMNS, TERMS] of a block", 3, 1, 1024, plan->shape);
+    }
+    if (strcmp(o->key, "warps") == 0) {
+        plan->warps_span = o->value_span;
+        return numbers(g, o, "[ROWS, COLUMNS] of a block's warps", 2, 1, 32, plan->warps);
+    }
+    if (strcmp(o->key, "stages") == 0) {
+        plan->stages_span = o->value_span;
+        return number(g, o, 1, 8, false, &plan->stages);
+    }
+    if (strcmp(o->key, "split") == 0) {
+        plan->split_span = o->value_span;
+        return number(g, o, 1, 256, false, &plan->split);
+    }
+    return number(g, o, 1, 256, false, &plan->group);
+}
+
 static bool takes(const struct strategy *s, const char *key)
 {
     for (size_t i = 0; s->keys[i]; i++)
@@ -135,6 +201,8 @@ static bool read_option(struct cg *g, const struct strategy *s, const struct spe
         return cg_error(g, o->key_span, "strategy '%s' has no '%s'; it takes: %s", s->name, o->key,
                         buf_text(&b));
     }
+    if (strcmp(s->name, "matmul") == 0)
+        return read_matmul(g, o, plan);
     if (strcmp(o->key, "block") == 0)
         return number(g, o, 32, 1024, false, &plan->block);
     if (strcmp(o->key, "vector") == 0) {

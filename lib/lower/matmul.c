@@ -1,0 +1,207 @@
+/* The strategy: which stages it takes, its entries and their conditions, and what --explain says of it (matmul.h). */
+#include <config.h>
+
+#include "lower/matmul.h"
+
+#include "lower/schedule.h"
+
+/* Below that the tiles are mostly empty, and what computes elements one by one is as good. */
+enum { LEAST_COLUMNS = 8, LEAST_TERMS = 16 };
+
+typedef void way_emit(struct matmul *m);
+typedef uint32_t way_shared(const struct cg *g, const struct matmul_form *f,
+                            const struct matmul_plan *p);
+
+/* Indexed by enum matmul_how; no function: there is none yet. */
+static const struct way {
+    way_emit *emit;
+    way_shared *shared; /* NULL: it takes none */
+} ways[] = {
+    [MATMUL_SIMT] = {NULL, NULL},
+    [MATMUL_MMA] = {NULL, NULL},
+    [MATMUL_THIN] = {NULL, NULL},
+};
+
+/* ---- does it fit? ----------------------------------------------------------------------------------- */
+
+static bool is_less(const struct lang_symbol *index, int64_t than)
+{
+    int64_t n;
+    return lang_const_int(index->dims[0], &n) && n < than;
+}
+
+static bool is_named(const struct cg *g)
+{
+    const struct spec_option *o = schedule_option(g, "strategy");
+    return o && strcmp(o->value, "matmul") == 0;
+}
+
+/* Vectors with matrices are read once, which rows and reductions do as well. */
+static bool pays(const struct matmul_form *f, struct buf *why)
+{
+    const struct span s = f->stage->eq[0]->span;
+    if (!f->i)
+        return matmul_no(why, s, "nothing but '%s' has an index besides those of both factors",
+                         f->j->name);
+    if (is_less(f->i, 2))
+        return matmul_no(why, s, "'%s' is a single row", f->i->name);
+    if (is_less(f->j, LEAST_COLUMNS))
+        return matmul_no(why, s, "there are few columns '%s'", f->j->name);
+    if (is_less(f->k, LEAST_TERMS))
+        return matmul_no(why, s, "there are few terms '%s' to a sum", f->k->name);
+    return true;
+}
+
+bool matmul_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
+{
+    struct matmul_form f;
+    if (!ways[MATMUL_SIMT].emit) {
+        buf_puts(why, "there is no code for it");
+        return false;
+    }
+    return matmul_analyse(g, s, &f, why) && (is_named(g) || pays(&f, why));
+}
+
+/* ---- --explain -------------------------------------------------------------------------------------- */
+
+static const char *const type_names[] = {
+    [MATMUL_F16] = "f16", [MATMUL_BF16] = "bf16", [MATMUL_TF32] = "tf32", [MATMUL_F32] = "f32",
+    [MATMUL_F64] = "f64", [MATMUL_INT8] = "int8", [MATMUL_FP8] = "fp8",
+};
+
+static const char *extent(struct cg *g, const struct lang_symbol *index)
+{
+    return lang_expr_text(g->a, index->dims[0]);
+}
+
+static void explain_operand(struct cg *g, const struct matmul_form *f, uint32_t n)
+{
+    const struct matmul_operand *o = &f->operand[n];
+    const struct lang_symbol *across = o->side == MATMUL_A ? f->i : f->j;
+    const char *along = o->along_k || !across ? f->k->name : across->name;
+    lower_explain(g, "  %s%s: %s of %s along %s", o->side == MATMUL_A ? "left" : "right",
+                  o->plain ? ", as it is" : ", computed",
+                  lang_expr_text(g->a, o->plain ? o->plain : o->eq->rhs), dtype_name(o->type),
+                  along);
+    if (!o->plain && o->main)
+        lower_explain(g, ", from %s of %s", o->main->name, dtype_name(o->main->type));
+    lower_explain(g, "\n");
+}
+
+static void explain_form(struct cg *g, const struct matmul_form *f)
+{
+    lower_explain(g, "  %u product%s of %s, summed as %s:", f->nproduct,
+                  f->nproduct == 1 ? "" : "s", type_names[f->type], dtype_name(f->sum));
+    if (f->i)
+        lower_explain(g, " rows %s < %s,", f->i->name, extent(g, f->i));
+    lower_explain(g, " columns %s < %s, terms %s < %s", f->j->name, extent(g, f->j), f->k->name,
+                  extent(g, f->k));
+    for (uint32_t i = 0; i < f->nbatch; i++)
+        lower_explain(g, "%s %s < %s", i ? "," : "; for each", f->batch[i]->name,
+                      extent(g, f->batch[i]));
+    lower_explain(g, "\n");
+    for (uint32_t i = 0; i < f->noperand; i++)
+        explain_operand(g, f, i);
+}
+
+static void explain_plan(struct cg *g, const struct matmul_plan *p, const struct map_condition *c)
+{
+    static const char *const how[] = {
+        [MATMUL_SIMT] = "fma", [MATMUL_MMA] = "mma.sync", [MATMUL_THIN] = "few rows, fma"};
+    lower_explain(g, "  %s: %s of %s%s, tiles %u x %u x %u of %u x %u, %u threads, %u stage%s",
+                  g->func->name, how[p->how], type_names[p->type], p->parts > 1 ? " in parts" : "",
+                  p->bm, p->bn, p->bk, p->wm, p->wn, p->threads, p->stages,
+                  p->stages == 1 ? "" : "s");
+    if (p->split > 1)
+        lower_explain(g, ", %s shares of the sum", p->splits);
+    lower_explain(g, "%s%s\n", c->any ? ", when " : "",
+                  c->any ? buf_text((const struct buf *)&c->text) : "");
+}
+
+/* ---- code ------------------------------------------------------------------------------------------- */
+
+/* What copies and vectors of the operands need of the dimensions. */
+static void require_align(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                          struct map_condition *c)
+{
+    for (uint32_t i = 0; i < f->noperand; i++) {
+        const struct lang_expr *plain = f->operand[i].plain;
+        if (plain && plain->sym->rank)
+            map_require_multiple(g, c, plain->sym->dims[plain->sym->rank - 1], p->align[i]);
+    }
+    if (p->store > 1)
+        map_require_multiple(g, c, f->j->dims[0], p->store);
+}
+
+/* One entry; none where its condition never holds. */
+static bool lower_variant(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                          struct map_variants *all)
+{
+    struct map_condition c = map_condition(g);
+    struct matmul m = {.g = g, .f = f, .p = p};
+    const struct way *way = &ways[p->how];
+    cg_dynamic(g); /* in front of what map_drop() takes away */
+    map_begin(g, all, p->entry, p->threads);
+    cg_at(g, f->stage->eq[0]->span);
+    if (p->when)
+        map_require(&c, p->when);
+    require_align(g, f, p, &c);
+    matmul_sizes(g, f, &c);
+    m.reader.assumes = true;
+    if (!c.never) {
+        matmul_begin(&m);
+        way->emit(&m);
+        for (size_t i = 0; i < m.reader.needs.n; i++)
+            map_require_multiple(g, &c, m.reader.needs.v[i].e, m.reader.needs.v[i].of);
+    }
+    if (c.never) {
+        map_drop(g, all);
+        return true;
+    }
+    if (way->shared)
+        g->shared_text = arena_printf(g->a, "%u", way->shared(g, f, p));
+    explain_plan(g, p, &c);
+    map_end(g, all, &c, matmul_grid(&m), p->threads);
+    return !g->failed;
+}
+
+/* For sizes that no other variant is for: of all of them, an element for each thread. */
+static bool lower_rest(struct cg *g, const struct lower_stage *s, struct map_variants *all)
+{
+    const struct map_condition always = map_condition(g);
+    map_begin(g, all, "large", NAIVE_BLOCK);
+    cg_at(g, s->eq[0]->span);
+    const char *grid = naive_code(g, s, NAIVE_BLOCK);
+    lower_explain(g, "  %s: one thread for each element of %s\n", g->func->name,
+                  s->eq[0]->sym->name);
+    map_end(g, all, &always, grid, NAIVE_BLOCK);
+    return !g->failed;
+}
+
+static void tell_depth(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                       uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        lower_depth(g, p[i].depth ? p[i].depth : extent(g, f->k));
+}
+
+bool matmul_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)
+{
+    struct matmul_form f;
+    struct matmul_plan p[MATMUL_VARIANTS] = {0};
+    struct buf why = buf_in(g->a);
+    uint32_t n = 0;
+    if (!matmul_analyse(g, s, &f, &why))
+        return cg_error(g, s->eq[0]->span, "%s", buf_text(&why));
+    explain_form(g, &f);
+    if (!matmul_plan(g, &f, plan, p, &n))
+        return false;
+    struct map_variants all = {.s = f.stage};
+    for (uint32_t i = 0; i < n && !all.done; i++)
+        if (!lower_variant(g, &f, &p[i], &all))
+            return false;
+    if (!all.done && !lower_rest(g, s, &all))
+        return false;
+    tell_depth(g, &f, p, n);
+    return true;
+}

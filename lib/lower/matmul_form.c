@@ -1,0 +1,572 @@
+/* What a contraction is made of: matmul.h. */
+#include <config.h>
+
+#include "lower/matmul.h"
+
+enum { MOST_FACTORS = 16, CALL = 16 };
+
+/* The bit of the sum's index among those of the outputs' axes. */
+#define K_BIT (1u << MAP_RANK)
+
+struct factor {
+    struct lang_expr *e;
+    uint32_t mask; /* axes that it depends on */
+    bool divides;
+    bool outer; /* as written, it is multiplied with a product of both operands */
+    bool hoisted;
+};
+
+struct factors {
+    struct factor v[MOST_FACTORS];
+    uint32_t n;
+    bool negative, too_many;
+};
+
+struct analysis {
+    struct cg *g;
+    struct matmul_form *f;
+    struct matmul_normal n;
+    struct buf *why;
+    enum dtype sum; /* DT_VOID: no sum yet */
+    struct lang_expr *e[MATMUL_OPERANDS];
+    uint32_t mask[MATMUL_OPERANDS];
+    struct span span[MATMUL_PRODUCTS]; /* of the sum as written */
+};
+
+/* ---- expressions ------------------------------------------------------------------------------------ */
+
+static bool same_expr(const struct lang_expr *x, const struct lang_expr *y)
+{
+    if (x == y)
+        return true;
+    if (x->kind != y->kind || x->type != y->type || x->nargs != y->nargs || x->sym != y->sym ||
+        x->fast != y->fast || x->rounded != y->rounded || !x->pad != !y->pad)
+        return false;
+    switch (x->kind) {
+    case E_INT:
+    case E_BOOL:
+        if (x->ival != y->ival)
+            return false;
+        break;
+    case E_FLOAT:
+        if (memcmp(&x->fval, &y->fval, sizeof x->fval) != 0)
+            return false;
+        break;
+    case E_UNARY:
+    case E_BINARY:
+        if (x->op != y->op)
+            return false;
+        break;
+    case E_CALL:
+        if (x->fn != y->fn || x->func != y->func || (!x->func && lang_builtin_acts(x->fn)))
+            return false;
+        break;
+    case E_NAME:
+    case E_INDEX:
+    case E_COND:
+    case E_CAST: break;
+    default: return false;
+    }
+    for (uint32_t i = 0; i < x->nargs; i++)
+        if (!same_expr(x->args[i], y->args[i]))
+            return false;
+    return !x->pad || same_expr(x->pad, y->pad);
+}
+
+/* The axes that e depends on; the sum's index as K_BIT. */
+static uint32_t mask_of(const struct analysis *a, const struct lang_expr *e)
+{
+    uint32_t mask = 0;
+    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX) {
+        for (uint32_t i = 0; i < a->n.naxis; i++)
+            mask |= e->sym == a->n.axis[i] ? 1u << i : 0;
+        return e->sym == a->n.sum[0] ? K_BIT : mask;
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        mask |= mask_of(a, e->args[i]);
+    return e->pad ? mask | mask_of(a, e->pad) : mask;
+}
+
+static struct lang_expr *node(struct cg *g, enum lang_expr_kind kind, enum dtype t, struct span s,
+                              struct lang_expr *x, struct lang_expr *y)
+{
+    struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
+    *e = (struct lang_expr){.kind = kind, .type = t, .span = s, .nargs = y ? 2 : 1};
+    e->args = ARENA_ARRAY(g->a, 2, struct lang_expr *);
+    e->args[0] = x;
+    e->args[1] = y;
+    e->height = 1 + (y && y->height > x->height ? y->height : x->height);
+    return e;
+}
+
+static struct lang_expr *binary(struct cg *g, enum lang_op op, struct lang_expr *x,
+                                struct lang_expr *y)
+{
+    struct lang_expr *e = node(g, E_BINARY, x->type, x->span, x, y);
+    e->op = op;
+    return e;
+}
+
+/* ---- factors ---------------------------------------------------------------------------------------- */
+
+static void add_factor(const struct analysis *a, struct factors *fs, struct lang_expr *e,
+                       bool divides)
+{
+    if (fs->n == MOST_FACTORS) {
+        fs->too_many = true;
+        return;
+    }
+    fs->v[fs->n++] = (struct factor){.e = e, .mask = mask_of(a, e), .divides = divides};
+}
+
+/* Have the factors from `from` on both operands among them? */
+static bool has_both(const struct analysis *a, const struct factors *fs, uint32_t from, uint32_t to)
+{
+    const uint32_t j = 1u << (a->n.naxis - 1);
+    bool left = false, right = false;
+    for (uint32_t i = from; i < to; i++)
+        if (fs->v[i].mask & K_BIT)
+            *(fs->v[i].mask & j ? &right : &left) = true;
+    return left && right;
+}
+
+static void mark_outer(struct factors *fs, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++)
+        fs->v[i].outer = true;
+}
+
+static void flatten(const struct analysis *a, struct factors *fs, struct lang_expr *e)
+{
+    const uint32_t from = fs->n;
+    const bool negative = fs->negative;
+    if (e->kind == E_BINARY && e->op == OP_MUL && e->type == a->sum) {
+        flatten(a, fs, e->args[0]);
+        const uint32_t mid = fs->n;
+        flatten(a, fs, e->args[1]);
+        if (has_both(a, fs, from, mid))
+            mark_outer(fs, mid, fs->n);
+        if (has_both(a, fs, mid, fs->n))
+            mark_outer(fs, from, mid);
+        return;
+    }
+    if (e->kind == E_UNARY && (e->op == OP_NEG || e->op == OP_PLUS) && e->type == a->sum) {
+        fs->negative ^= e->op == OP_NEG;
+        flatten(a, fs, e->args[0]);
+        return;
+    }
+    if (e->kind == E_BINARY && e->op == OP_DIV && e->type == a->sum && dtype_is_float(e->type) &&
+        !(mask_of(a, e->args[1]) & K_BIT) && a->g->spec->math != MATH_STRICT) {
+        flatten(a, fs, e->args[0]);
+        if (has_both(a, fs, from, fs->n)) {
+            add_factor(a, fs, e->args[1], true);
+            return;
+        }
+        fs->n = from; /* one operand's alone: as written */
+        fs->negative = negative;
+    }
+    add_factor(a, fs, e, false);
+}
+
+/* Which factors may be taken out of the sum: without k, and where that makes nothing overflow that did not. */
+static void find_hoisted(const struct analysis *a, struct factors *fs)
+{
+    bool small = true;
+    if (a->g->spec->math == MATH_STRICT && dtype_is_float(a->sum))
+        return;
+    for (uint32_t i = 0; i < fs->n; i++)
+        if (fs->v[i].mask & K_BIT)
+            small &= (matmul_exact(fs->v[i].e) & MATMUL_BIT(DT_F16)) != 0;
+    for (uint32_t i = 0; i < fs->n; i++)
+        fs->v[i].hoisted = !(fs->v[i].mask & K_BIT) &&
+                           (fs->v[i].divides || fs->v[i].outer || small || dtype_is_int(a->sum));
+}
+
+/* ---- operands --------------------------------------------------------------------------------------- */
+
+struct sides {
+    struct lang_expr *e[2];
+    uint32_t mask[2], n[2];
+};
+
+static void join(struct cg *g, struct sides *s, enum matmul_side side, const struct factor *x)
+{
+    s->e[side] = s->n[side] ? binary(g, OP_MUL, s->e[side], x->e) : x->e;
+    s->mask[side] |= x->mask;
+    s->n[side]++;
+}
+
+/* Factors of the last axis are B's, of others A's; those of neither go where work is done already. */
+static void share_factors(const struct analysis *a, const struct factors *fs, struct sides *s)
+{
+    const uint32_t j = 1u << (a->n.naxis - 1), out = (1u << a->n.naxis) - 1;
+    for (uint32_t i = 0; i < fs->n; i++)
+        if (!fs->v[i].hoisted && (fs->v[i].mask & out))
+            join(a->g, s, fs->v[i].mask & j ? MATMUL_B : MATMUL_A, &fs->v[i]);
+    for (uint32_t i = 0; i < fs->n; i++)
+        if (!fs->v[i].hoisted && !(fs->v[i].mask & out))
+            join(a->g, s, s->n[MATMUL_A] && s->n[MATMUL_B] > s->n[MATMUL_A] ? MATMUL_B : MATMUL_A,
+                 &fs->v[i]);
+}
+
+static const char *last_axis(const struct analysis *a)
+{
+    return a->n.axis[a->n.naxis - 1]->name;
+}
+
+static bool check_sides(const struct analysis *a, const struct lang_expr *e, const struct sides *s)
+{
+    const char *k = a->n.sum[0]->name, *j = last_axis(a);
+    if (!s->n[MATMUL_B])
+        return matmul_no(a->why, e->span, "no factor of the sum depends on '%s', the last index",
+                         j);
+    if (!s->n[MATMUL_A])
+        return matmul_no(
+            a->why, e->span,
+            "the sum is of no product of one factor with the last index, '%s', and one "
+            "without",
+            j);
+    if (!(s->mask[MATMUL_A] & s->mask[MATMUL_B] & K_BIT))
+        return matmul_no(a->why, e->span, "only one factor depends on '%s'", k);
+    return true;
+}
+
+/* The operand's number; MATMUL_OPERANDS: one too many. */
+static uint32_t add_operand(struct analysis *a, enum matmul_side side, struct lang_expr *e,
+                            uint32_t mask)
+{
+    struct matmul_form *f = a->f;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        if (f->operand[i].side == side && same_expr(a->e[i], e))
+            return i;
+    if (f->noperand == MATMUL_OPERANDS)
+        return MATMUL_OPERANDS;
+    f->operand[f->noperand].side = side;
+    a->e[f->noperand] = e;
+    a->mask[f->noperand] = mask;
+    return f->noperand++;
+}
+
+/* The sum of the product of both operands: of equal ones the one that was there first. */
+static struct lang_expr *add_product(struct analysis *a, const struct lang_expr *e,
+                                     const struct sides *s)
+{
+    struct matmul_form *f = a->f;
+    const uint32_t x = add_operand(a, MATMUL_A, s->e[MATMUL_A], s->mask[MATMUL_A]);
+    const uint32_t y = add_operand(a, MATMUL_B, s->e[MATMUL_B], s->mask[MATMUL_B]);
+    for (uint32_t i = 0; i < f->nproduct; i++)
+        if (f->product[i].a == x && f->product[i].b == y)
+            return (struct lang_expr *)f->product[i].e;
+    if (x == MATMUL_OPERANDS || y == MATMUL_OPERANDS || f->nproduct == MATMUL_PRODUCTS) {
+        matmul_no(a->why, e->span, "this sum is one product too many%s", "");
+        return NULL;
+    }
+    struct lang_expr *c = ARENA_NEW(a->g->a, struct lang_expr);
+    *c = *e;
+    c->args = ARENA_ARRAY(a->g->a, 1, struct lang_expr *);
+    c->args[0] = binary(a->g, OP_MUL, s->e[MATMUL_A], s->e[MATMUL_B]);
+    a->span[f->nproduct] = e->span;
+    f->product[f->nproduct++] = (struct matmul_product){.e = c, .a = x, .b = y};
+    return c;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------- */
+
+static bool check_type(struct analysis *a, const struct lang_expr *e)
+{
+    if (e->type != DT_F32 && e->type != DT_F64 && e->type != DT_I32)
+        return matmul_no(a->why, e->span, "the sum is of %s, not f32, f64 or i32",
+                         dtype_name(e->type));
+    if (a->sum != DT_VOID && a->sum != e->type)
+        return matmul_no(a->why, e->span, "this sum is of another type than the first%s", "");
+    a->sum = e->type;
+    return true;
+}
+
+/* The sum, written as its product with what was taken out of it. NULL after saying why not. */
+static struct lang_expr *product_of(struct analysis *a, struct lang_expr *e)
+{
+    struct factors fs = {0};
+    struct sides s = {0};
+    if (!check_type(a, e))
+        return NULL;
+    flatten(a, &fs, e->args[0]);
+    if (fs.too_many || (a->g->spec->math == MATH_STRICT && dtype_is_float(a->sum) && fs.n > 2)) {
+        matmul_no(a->why, e->span,
+                  fs.too_many ? "the sum's terms have too many factors%s"
+                              : "math: strict keeps the order of the sum's factors%s",
+                  "");
+        return NULL;
+    }
+    find_hoisted(a, &fs);
+    share_factors(a, &fs, &s);
+    if (!check_sides(a, e, &s))
+        return NULL;
+    struct lang_expr *sum = add_product(a, e, &s);
+    if (sum && fs.negative) {
+        sum = node(a->g, E_UNARY, sum->type, e->span, sum, NULL);
+        sum->op = OP_NEG;
+    }
+    for (uint32_t i = 0; sum && i < fs.n; i++)
+        if (fs.v[i].hoisted)
+            sum = binary(a->g, fs.v[i].divides ? OP_DIV : OP_MUL, sum, fs.v[i].e);
+    return sum;
+}
+
+static bool find_sums(struct analysis *a, struct lang_expr **e)
+{
+    if ((*e)->kind == E_REDUCE)
+        return (*e = product_of(a, *e)) != NULL;
+    for (uint32_t i = 0; i < (*e)->nargs; i++)
+        if (!find_sums(a, &(*e)->args[i]))
+            return false;
+    return !(*e)->pad || find_sums(a, &(*e)->pad);
+}
+
+/* ---- axes ------------------------------------------------------------------------------------------- */
+
+static bool choose_axes(struct analysis *a)
+{
+    struct matmul_form *f = a->f;
+    const uint32_t last = a->n.naxis - 1;
+    uint32_t left = 0, right = 0;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        *(f->operand[i].side == MATMUL_A ? &left : &right) |= a->mask[i];
+    f->k = a->n.sum[0];
+    f->j = a->n.axis[last];
+    f->axis_i = last;
+    for (uint32_t i = last; i-- > 0 && !f->i;)
+        if ((left & ~right) & 1u << i) {
+            f->i = a->n.axis[i];
+            f->axis_i = i;
+        }
+    for (uint32_t i = 0; i < last; i++) {
+        if (!((left | right) & 1u << i))
+            return matmul_no(a->why, a->span[0], "the sum does not depend on '%s'",
+                             a->n.axis[i]->name);
+        if (a->n.axis[i] == f->i)
+            continue;
+        if (f->nbatch == MATMUL_BATCH)
+            return matmul_no(a->why, a->span[0], "'%s' is one index too many", a->n.axis[i]->name);
+        f->batch[f->nbatch++] = a->n.axis[i];
+    }
+    return true;
+}
+
+/* ---- types ------------------------------------------------------------------------------------------ */
+
+static bool choose_type(struct analysis *a)
+{
+    struct matmul_form *f = a->f;
+    const uint32_t fp8 = MATMUL_BIT(DT_E4M3) | MATMUL_BIT(DT_E5M2),
+                   int8 = MATMUL_BIT(DT_I8) | MATMUL_BIT(DT_U8);
+    uint32_t all = UINT32_MAX;
+    bool is_fp8 = true, is_int8 = true;
+    for (uint32_t i = 0; i < f->noperand; i++) {
+        const uint32_t exact = matmul_exact(a->e[i]);
+        all &= exact;
+        is_fp8 &= (exact & fp8) != 0;
+        is_int8 &= (exact & int8) != 0;
+        if (a->sum == DT_I32 && !(exact & int8))
+            return matmul_no(a->why, a->e[i]->span,
+                             "this factor is an integer of more than 8 bits%s", "");
+    }
+    f->sum = a->sum;
+    if (a->sum == DT_I32)
+        f->type = MATMUL_INT8;
+    else if (a->sum == DT_F64)
+        f->type = MATMUL_F64;
+    else
+        f->type = is_fp8                                ? MATMUL_FP8
+                  : all & MATMUL_BIT(DT_F16)            ? MATMUL_F16
+                  : all & MATMUL_BIT(DT_BF16)           ? MATMUL_BF16
+                  : all & MATMUL_BIT(MATMUL_EXACT_TF32) ? MATMUL_TF32
+                                                        : MATMUL_F32;
+    return true;
+}
+
+static enum dtype operand_type(const struct matmul_form *f, const struct lang_expr *e)
+{
+    const uint32_t exact = matmul_exact(e);
+    switch (f->type) {
+    case MATMUL_F16: return DT_F16;
+    case MATMUL_BF16: return DT_BF16;
+    case MATMUL_TF32:
+    case MATMUL_F32: return DT_F32;
+    case MATMUL_F64: return DT_F64;
+    case MATMUL_INT8: return exact & MATMUL_BIT(DT_I8) ? DT_I8 : DT_U8;
+    case MATMUL_FP8: return exact & MATMUL_BIT(DT_E4M3) ? DT_E4M3 : DT_E5M2;
+    }
+    return DT_F32;
+}
+
+/* ---- what operands read ----------------------------------------------------------------------------- */
+
+struct reads {
+    const struct analysis *a;
+    const struct lang_expr *main;
+    unsigned axes, weight;
+};
+
+static unsigned count_bits(uint32_t mask)
+{
+    return (unsigned)__builtin_popcount(mask);
+}
+
+/* Of all reads the one that moves along the most axes; of those the one of the widest elements. */
+static void look(struct reads *r, const struct lang_expr *e)
+{
+    const bool memory = e->kind == E_INDEX && !cg_is_defined(r->a->g, e->sym);
+    if (memory) {
+        const unsigned axes = count_bits(mask_of(r->a, e));
+        if (!r->main || axes > r->axes ||
+            (axes == r->axes && dtype_bits(e->sym->type) > dtype_bits(r->main->sym->type))) {
+            r->main = e;
+            r->axes = axes;
+        }
+    }
+    r->weight += e->kind == E_CALL                                               ? CALL
+                 : e->kind == E_BINARY || e->kind == E_CAST || e->kind == E_COND ? 1
+                                                                                 : 0;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        look(r, e->args[i]);
+    if (e->pad)
+        look(r, e->pad);
+}
+
+/* Along which of its last two axes do its main buffer's elements lie side by side? */
+static bool lies_along_k(const struct analysis *a, enum matmul_side side,
+                         const struct lang_expr *main)
+{
+    const uint32_t j = 1u << (a->n.naxis - 1), i = a->f->i ? 1u << a->f->axis_i : 0,
+                   across = side == MATMUL_A ? i : j;
+    for (uint32_t s = main ? main->nargs : 0; s-- > 0;) {
+        const uint32_t mask = mask_of(a, main->args[s]);
+        if (mask & (K_BIT | across))
+            return !(mask & across) || (mask & K_BIT);
+    }
+    return side == MATMUL_A;
+}
+
+/* Each subscript another axis of the operand's, that runs over just its dimension. */
+static bool is_plain(const struct analysis *a, const struct lang_expr *e)
+{
+    uint32_t seen = 0;
+    if (e->kind != E_INDEX || e->pad || cg_is_defined(a->g, e->sym) || dtype_bits(e->sym->type) < 8)
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        const uint32_t mask = mask_of(a, e->args[i]);
+        if (!cg_in_range(e->args[i], e->sym->dims[i]) || (mask & seen))
+            return false;
+        seen |= mask;
+    }
+    return (seen & K_BIT) != 0;
+}
+
+static void find_plain(const struct analysis *a, struct matmul_operand *o,
+                       const struct lang_expr *e)
+{
+    e = inspect_strip(e);
+    if (e->type == o->type && is_plain(a, e))
+        o->plain = e;
+}
+
+/* ---- operands as equations -------------------------------------------------------------------------- */
+
+static void make_equation(struct analysis *a, uint32_t n)
+{
+    struct matmul_form *f = a->f;
+    struct matmul_operand *o = &f->operand[n];
+    struct lang_symbol *sym = ARENA_NEW(a->g->a, struct lang_symbol);
+    struct lang_equation *eq = ARENA_NEW(a->g->a, struct lang_equation);
+    struct lang_symbol *across = o->side == MATMUL_A ? f->i : f->j;
+    struct lang_expr *rhs = matmul_as(a->g, a->e[n], o->type);
+    *sym = (struct lang_symbol){.kind = SYM_TENSOR,
+                                .name = arena_printf(a->g->a, "operand %u", n),
+                                .span = rhs->span,
+                                .type = o->type,
+                                .dims = ARENA_ARRAY(a->g->a, f->nbatch + 2, struct lang_expr *),
+                                .def = eq};
+    *eq =
+        (struct lang_equation){.span = rhs->span,
+                               .sym = sym,
+                               .rhs = rhs,
+                               .index = ARENA_ARRAY(a->g->a, f->nbatch + 2, struct lang_symbol *)};
+    for (uint32_t i = 0; i < f->nbatch; i++)
+        eq->index[eq->nindex++] = f->batch[i];
+    if (across && o->along_k)
+        eq->index[eq->nindex++] = across;
+    eq->index[eq->nindex++] = f->k;
+    if (across && !o->along_k)
+        eq->index[eq->nindex++] = across;
+    sym->rank = eq->nindex;
+    for (uint32_t i = 0; i < sym->rank; i++)
+        sym->dims[i] = eq->index[i]->dims[0];
+    o->eq = eq;
+}
+
+static void make_operand(struct analysis *a, uint32_t n)
+{
+    struct matmul_operand *o = &a->f->operand[n];
+    struct reads r = {.a = a};
+    o->type = operand_type(a->f, a->e[n]);
+    look(&r, a->e[n]);
+    o->along_k = lies_along_k(a, o->side, r.main);
+    o->main = r.main ? r.main->sym : NULL;
+    o->bits = r.main ? dtype_bits(o->main->type) : dtype_bits(o->type);
+    find_plain(a, o, matmul_as(a->g, a->e[n], o->type));
+    o->weight = o->plain ? 0 : 1 + r.weight;
+    make_equation(a, n);
+}
+
+/* ---- all -------------------------------------------------------------------------------------------- */
+
+static void weigh_outputs(struct analysis *a)
+{
+    struct matmul_form *f = a->f;
+    for (uint32_t i = 0; i < f->stage->n; i++) {
+        struct reads r = {.a = a};
+        const unsigned bits = dtype_bits(f->stage->eq[i]->sym->type);
+        look(&r, f->stage->eq[i]->rhs);
+        f->weight += r.weight;
+        f->out_bits = bits > f->out_bits ? bits : f->out_bits;
+    }
+}
+
+static bool find_products(struct analysis *a)
+{
+    struct lower_stage *s = &a->n.stage;
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct lang_equation *eq = ARENA_NEW(a->g->a, struct lang_equation);
+        *eq = *s->eq[i];
+        if (!find_sums(a, &eq->rhs))
+            return false;
+        ((const struct lang_equation **)s->eq)[i] = eq;
+    }
+    return true;
+}
+
+bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_form *f,
+                    struct buf *why)
+{
+    struct analysis *a = ARENA_NEW(g->a, struct analysis);
+    *f = (struct matmul_form){0};
+    *a = (struct analysis){.g = g, .f = f, .why = why, .sum = DT_VOID};
+    if (s->n > MATMUL_OUTS)
+        return matmul_no(why, s->eq[MATMUL_OUTS]->span, "'%s' is one result too many",
+                         s->eq[MATMUL_OUTS]->sym->name);
+    if (!matmul_normalise(g, s, &a->n, why))
+        return false;
+    if (a->n.nsum != 1)
+        return matmul_no(
+            why, s->eq[0]->span,
+            "'%s' and the next index of the sum do not lie side by side in what is read",
+            a->n.sum[0]->name);
+    if (!find_products(a) || !choose_axes(a) || !choose_type(a))
+        return false;
+    f->stage = &a->n.stage;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        make_operand(a, i);
+    weigh_outputs(a);
+    return true;
+}
