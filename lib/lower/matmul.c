@@ -17,7 +17,7 @@ static const struct way {
     way_emit *emit;
     way_shared *shared; /* NULL: it takes none */
 } ways[] = {
-    [MATMUL_SIMT] = {NULL, NULL},
+    [MATMUL_SIMT] = {matmul_simt, matmul_simt_shared},
     [MATMUL_MMA] = {NULL, NULL},
     [MATMUL_THIN] = {NULL, NULL},
 };

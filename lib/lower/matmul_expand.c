@@ -264,9 +264,8 @@ static void share_axes(struct cg *g, struct matmul_normal *n)
     struct expand x = {.g = g, .n = n};
     n->naxis = n->stage.eq[0]->nindex;
     memcpy(n->axis, n->stage.eq[0]->index, n->naxis * sizeof *n->axis);
+    n->nsum = 0;
     for (uint32_t i = 0; i < n->stage.n; i++) {
-        n->nsum = 0;
-        x.first = NULL;
         expand_one(&x, n->stage.eq[i], n->axis, &eq[i]);
         list[i] = &eq[i];
     }

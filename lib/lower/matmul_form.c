@@ -536,13 +536,15 @@ static void weigh_outputs(struct analysis *a)
 static bool find_products(struct analysis *a)
 {
     struct lower_stage *s = &a->n.stage;
+    struct lang_equation *eq = ARENA_ARRAY(a->g->a, s->n, struct lang_equation);
+    const struct lang_equation **list = ARENA_ARRAY(a->g->a, s->n, const struct lang_equation *);
     for (uint32_t i = 0; i < s->n; i++) {
-        struct lang_equation *eq = ARENA_NEW(a->g->a, struct lang_equation);
-        *eq = *s->eq[i];
-        if (!find_sums(a, &eq->rhs))
+        eq[i] = *s->eq[i];
+        list[i] = &eq[i];
+        if (!find_sums(a, &eq[i].rhs))
             return false;
-        ((const struct lang_equation **)s->eq)[i] = eq;
     }
+    s->eq = list;
     return true;
 }
 
