@@ -9,8 +9,8 @@
 # (default: a temporary one) gets the PTX, the buffers and the messages of what failed. DEVICE is cuda (the default), or cpu,
 # which tries this script itself. Exit status: 0 all is well, 1 something is not, 77 there is no GPU.
 #
-# PARTS are those of "verify,bytes,large,time,huge,messages" that are wanted (default: all; without SPEC and FAMILY only, huge and
-# messages):
+# PARTS are those of "verify,bytes,large,time,huge,messages,mma" that are wanted (default: all; without SPEC and FAMILY only, huge,
+# messages and mma):
 # verify    the cases, each with the types that it binds, twice: both runs must give the same bits. And SHAPES random shapes
 #           of each kernel of specs/, with all types and fills (default 4; 0: none).
 # bytes     of each type of each kernel, the case with the most work that the simulator does in a moment: the same bytes there.
@@ -21,6 +21,7 @@
 #           elementwise kernel must reach 0.90.
 # huge      buffers of more than 2^31 elements, for each way of walking through memory: kaio-bench checks a sample of the results,
 #           of inputs that repeat after a prime number of elements, so that an address that wraps around is found.
+# mma       every form of mma.sync on chosen inputs, bit for bit: tests/unit/sim_mma, which must be built, on PATH or in BINDIR.
 # All but time run JOBS specs at once (default: half of the cores, 8 at most).
 set -u
 
@@ -58,14 +59,14 @@ if [ -z "$out" ]; then
 fi
 mkdir -p "$out" || exit 2
 out=$(cd "$out" && pwd)
-[ -n "$parts" ] || parts=verify,bytes,large,time$([ $# -gt 0 ] || echo ,huge,messages)
+[ -n "$parts" ] || parts=verify,bytes,large,time$([ $# -gt 0 ] || echo ,huge,messages,mma)
 
 # Is part $1 wanted?
 wanted() {
     [[ ,$parts, == *,$1,* ]]
 }
 for part in ${parts//,/ }; do
-    [[ ,verify,bytes,large,time,huge,messages, == *,$part,* ]] || usage
+    [[ ,verify,bytes,large,time,huge,messages,mma, == *,$part,* ]] || usage
 done
 
 specs=()
@@ -333,6 +334,15 @@ if wanted huge && [ "$device" != cpu ]; then
     else
         row sum_all huge - failed "T=f16 n=2200000003"
         fail "$out/log"
+    fi
+fi
+
+if wanted mma; then
+    if command -v sim_mma >/dev/null; then
+        sim_mma --device="$device" --rounds=200 >"$out/mma.log" 2>&1 || fail "$out/mma.log"
+        row mma.sync - - "$(tail -n 1 "$out/mma.log")" ""
+    else
+        row mma.sync - - "not run" "no sim_mma on PATH"
     fi
 fi
 

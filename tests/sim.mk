@@ -52,3 +52,7 @@ EXTRA_DIST += tests/ptx-run/matrix.cu tests/ptx-run/matrix.ptx
 UNIT_TESTS += tests/unit/sim_matrix
 tests_unit_sim_matrix_SOURCES = tests/unit/sim_matrix.c
 tests_unit_sim_matrix_LDADD = $(TOOL_LIBS)
+
+check_PROGRAMS += tests/unit/sim_mma
+tests_unit_sim_mma_SOURCES = tests/unit/sim_mma.c
+tests_unit_sim_mma_LDADD = $(TOOL_LIBS)
