@@ -8,6 +8,7 @@
  *     fault()                                 an illegal address
  *     idle(...)                               does nothing
  *     twice(u64 x, u64 y, u32 n)              y[i] = 2 x[i]; so does thrice
+ *     matmul_f32(u64 a, u64 b, u64 c)         the product of matrices whose sizes m, k, n the contract says
  * The n of saxpy and twice may be missing: then the contract in the module's comments says it.
  * What is queued on a stream other than the default one takes time on a clock of its own, a launch 10 us or what FAKE_CUDA_US says,
  * now and then a little more; can be captured, and replayed as a graph. NVML's functions are here too (KAIO_NVML_LIB).
@@ -354,6 +355,7 @@ struct node {
     uint64_t value[MOST_ARGS];
     uint64_t to, from, bytes; /* from 0: a fill */
     int fill;
+    void (*call)(const uint64_t *value); /* of another library: instead of a launch */
 };
 struct graph {
     struct node *v;
@@ -393,6 +395,11 @@ static int execute(const struct node *n)
         for (size_t i = 0; i < MOST_ARGS; i++)
             args[i] = (void *)(uintptr_t)&n->value[i];
         clock_us += launch_us(n->f);
+        if (n->call) {
+            n->call(n->value);
+            executed++;
+            return 0;
+        }
         return run(n->f, n->threads, args);
     }
     unsigned char *to = host(n->to, n->bytes), *from = n->from ? host(n->from, n->bytes) : NULL;
@@ -424,6 +431,17 @@ static int queue(const struct node *n)
     g->v = realloc(g->v, (g->n + 1) * sizeof *g->v);
     g->v[g->n++] = *n;
     return 0;
+}
+
+/* What tests/fake_cublas.c queues: call(value) at its time, as if it were a launch of f, ".entry name(". */
+API(fakeCall, struct stream *s, const char *f, void (*call)(const uint64_t *),
+    const uint64_t *value, size_t n)
+{
+    struct node node = {.f = f, .call = call};
+    if (s != &the_stream || n > MOST_ARGS)
+        return 1;
+    memcpy(node.value, value, n * sizeof *value);
+    return queue(&node);
 }
 
 API(cuStreamCreate, struct stream **s, unsigned flags)
@@ -604,6 +622,26 @@ static int twice(const char *f, void **args)
     return 0;
 }
 
+static int matmul(const char *f, void **args)
+{
+    uint64_t at[3];
+    size_t m = (size_t)fixed_dim(f, "m"), k = (size_t)fixed_dim(f, "k"),
+           n = (size_t)fixed_dim(f, "n");
+    for (int i = 0; i < 3; i++)
+        memcpy(&at[i], args[i], 8);
+    float *a = (float *)(void *)host(at[0], m * k * 4),
+          *b = (float *)(void *)host(at[1], k * n * 4),
+          *c = (float *)(void *)host(at[2], m * n * 4);
+    if (!a || !b || !c)
+        return 700;
+    for (size_t i = 0; i < m * n; i++) {
+        c[i] = 0;
+        for (size_t l = 0; l < k; l++)
+            c[i] = fmaf(a[i / n * k + l], b[l * n + i % n], c[i]);
+    }
+    return 0;
+}
+
 static int saxpy(const char *f, uint64_t threads, void **args)
 {
     uint64_t xa, ya;
@@ -707,6 +745,8 @@ static int run(const char *f, uint64_t threads, void **args)
         pending = overrun(args);
     else if (strncmp(f, ".entry talk(", 12) == 0)
         pending = talk(threads, args);
+    else if (strncmp(f, ".entry matmul_f32(", 18) == 0)
+        pending = matmul(f, args);
     else if (strncmp(f, ".entry fault(", 13) == 0)
         pending = 700;
     return 0;

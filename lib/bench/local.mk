@@ -10,5 +10,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/bench/plot.c lib/bench/plot.h \
 	lib/bench/product.c lib/bench/product.h \
 	lib/bench/report.c lib/bench/report.h \
+	lib/bench/means.c lib/bench/means.h \
+	lib/bench/suite.c lib/bench/suite.h \
 	lib/bench/sweep.c lib/bench/sweep.h \
 	lib/bench/work.c lib/bench/work.h

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/num.h"
+#include "bench/report.h"
 #include "bench/work.h"
 
 enum { WIDTH = 860, HEIGHT = 480, LEFT = 70, RIGHT = 610, TOP = 60, BOTTOM = 410, LEGEND = 630 };
@@ -63,8 +64,14 @@ struct plot plot_begin(struct arena *a, const struct bench *b, const struct swee
     p.x = axis_of(sweep, points);
     find_names(a, &p, sweep, points);
     double bytes = (double)work_footprint(spec, first);
-    if (bytes > 0 && work_operations(spec, first) / bytes > 20)
+    p.scale = 1e-12;
+    p.operations = bytes > 0 && bench_operations(a, spec, first) / bytes > 20;
+    if (p.operations && report_unit_of(a, spec, first) == REPORT_TFLOPS) {
+        p.unit = "TFLOP/s";
+    } else if (p.operations) {
         p.unit = "GFLOP/s";
+        p.scale = 1e-9;
+    }
     return p;
 }
 
@@ -81,8 +88,7 @@ static struct plot_line *line_of(struct arena *a, struct plot *p, const char *na
 void plot_add(struct arena *a, struct plot *p, const struct bench_row *row)
 {
     const struct bench_value *x = p->x ? bench_find(row->point, p->x) : NULL;
-    bool rate = strcmp(p->unit, "TB/s") == 0;
-    double work = rate ? (double)row->bytes * 1e-12 : row->operations * 1e-9;
+    double work = (p->operations ? row->operations : (double)row->bytes) * p->scale;
     if (!p->subtitle)
         p->subtitle = arena_printf(a, "%s, %s", row->bench->dev->info.name,
                                    row->bench->kernel.source.target->name);

@@ -14,7 +14,9 @@ struct plot_line {
 struct plot {
     const char *title, *subtitle; /* subtitle: the device, once there is a row */
     const char *x;                /* the name along the axis; NULL: there is none */
-    const char *unit;             /* "TB/s", "GFLOP/s" */
+    const char *unit;             /* "TB/s", "GFLOP/s", "TFLOP/s" */
+    double scale;                 /* of what is counted, to it */
+    bool operations;              /* are counted, not bytes */
     VEC(const char *) names;      /* whose values tell lines apart, beside the contender */
     VEC(struct plot_line) lines;
 };

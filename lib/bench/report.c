@@ -7,8 +7,9 @@
 
 #include "base/json.h"
 #include "base/num.h"
+#include "bench/product.h"
 
-enum { DIGITS = 4, FIGURE_WIDTH = 9 }; /* "1.234e-05" */
+enum { DIGITS = 4, KERNEL_WIDTH = 11, FIGURE_WIDTH = 9 }; /* "1.234e-05" */
 
 static const char *const mode_names[] = {"burst", "sustained"};
 static const char *const status_names[] = {"ok", "wrong", "absent", "refused", "failed"};
@@ -49,6 +50,14 @@ static const char *repeat(struct arena *a, const struct bench_row *row)
 static bool has_time(const struct measured *m)
 {
     return m->status == RIVAL_OK && m->n > 0;
+}
+
+enum report_unit report_unit_of(struct arena *a, const struct spec *s, const struct bench_point *p)
+{
+    const struct products products = products_find(a, s, p);
+    return products.v.n                    ? REPORT_TFLOPS
+           : bench_operations(a, s, p) > 0 ? REPORT_GFLOPS
+                                           : REPORT_NONE;
 }
 
 /* ---- columns ---- */
@@ -107,6 +116,8 @@ static struct cells cells_of(const struct report *r, struct arena *a, const stru
     const struct measured *k = row ? &row->result[0] : NULL;
     bool timed = k && has_time(k);
     double limit = (double)r->bench->dev->info.bandwidth;
+    if (r->kernels)
+        add(a, &c, "kernel", KERNEL_WIDTH, true, row ? row->bench->kernel.source.kernel : "");
     for (size_t i = 0; i < r->names.n; i++) {
         const struct bench_value *v = row ? bench_find(row->point, r->names.v[i]) : NULL;
         add(a, &c, r->names.v[i], r->widths.v[i], v && v->type != DT_VOID, v ? v->text : "-");
@@ -119,9 +130,10 @@ static struct cells cells_of(const struct report *r, struct arena *a, const stru
     figure(a, &c, "best us", timed, timed ? k->best * 1e6 : 0);
     double bytes = timed ? (double)row->bytes / k->median : 0;
     figure(a, &c, "TB/s", timed, bytes * 1e-12);
-    if (r->operations)
-        figure(a, &c, "GFLOP/s", timed && row->operations > 0,
-               timed ? row->operations / k->median * 1e-9 : 0);
+    double rate = timed ? row->operations / k->median : 0;
+    if (r->unit != REPORT_NONE)
+        figure(a, &c, r->unit == REPORT_TFLOPS ? "TFLOP/s" : "GFLOP/s", rate > 0,
+               rate * (r->unit == REPORT_TFLOPS ? 1e-12 : 1e-9));
     if (limit > 0)
         figure(a, &c, "% of limit", timed, 100 * bytes / limit);
     rival_cells(r, a, row, &c);
@@ -134,10 +146,10 @@ static struct cells cells_of(const struct report *r, struct arena *a, const stru
 }
 
 struct report report_begin(struct arena *a, enum report_format format, const struct bench *b,
-                           const struct sweep_points *points, bool operations)
+                           const struct sweep_points *points, enum report_unit unit, bool kernels)
 {
     struct report r = {
-        .format = format, .bench = b, .modes = b->sustained > 0, .operations = operations};
+        .format = format, .bench = b, .modes = b->sustained > 0, .unit = unit, .kernels = kernels};
     for (size_t i = 0; i < points->v.n; i++)
         for (size_t k = 0; k < points->v.v[i].values.n; k++) {
             const struct bench_value *v = &points->v.v[i].values.v[k];

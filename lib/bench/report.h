@@ -4,6 +4,11 @@
 
 #include "bench/bench.h"
 
+/* Of what is counted beside bytes. */
+enum report_unit { REPORT_NONE, REPORT_GFLOPS, REPORT_TFLOPS };
+/* Of matrix products tera, of other floating-point operations giga, none where there are none. */
+enum report_unit report_unit_of(struct arena *a, const struct spec *s, const struct bench_point *p);
+
 enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON, REPORT_MD };
 
 /* The columns, which must be known before the first row is. */
@@ -13,12 +18,12 @@ struct report {
     VEC(const char *) names; /* of the values of all points */
     VEC(size_t) widths;
     bool modes; /* burst and sustained */
-    bool operations;
+    enum report_unit unit;
+    bool kernels; /* there are several */
 };
 
-/* operations: they are known. */
 struct report report_begin(struct arena *a, enum report_format format, const struct bench *b,
-                           const struct sweep_points *points, bool operations);
+                           const struct sweep_points *points, enum report_unit unit, bool kernels);
 /* The lines before the rows; none for JSON. */
 void report_head(const struct report *r, struct buf *out);
 /* A row with its newline. a: for what is made meanwhile. */

@@ -385,3 +385,113 @@ END
     ! grep '^not ok' tap || false
     [ "$(grep -c '^ok .* plan of ' tap)" -ge 20 ]
 }
+
+# ---- matrix products ----
+
+# A machine with the library; products of 8 x 8 by the kernel that the fake driver knows.
+with_library() {
+    export KAIO_CUBLAS_LIB=$KAIO_BUILDDIR/tests/libfakecublas.so FAKE_CUDA_MEMORY=200000000
+    export KAIO_CUBLASLT_LIB=$KAIO_CUBLAS_LIB
+    product="--suite=matmul --types=f32 m,n,k=8"
+}
+
+@test "--vs cublas: the product in the spec, in its own layout" {
+    with_library
+    run -0 --separate-stderr kaio-bench $quick --vs cublas --vs cublas-sgemm --format=json $product
+    [ "$(json '[v["status"] for v in r["results"]]' <<<"$output")" = '["ok","ok","ok"]' ]
+    [ "$(json '[v["name"] for v in r["results"]]' <<<"$output")" = '["kaio","cublas","cublas-sgemm"]' ]
+    # by columns: the second operand comes first
+    grep -q '^gemm( NN m 8 n 8 k 8 batch 1: f32 ld 8 stride 0, f32 ld 8 stride 0, f32 ld 8, compute 68$' log
+    [ -z "$stderr" ]
+    grep -q '^cublas destroyed$' log
+}
+
+@test "--vs cublaslt takes the fastest of the choices, and says which" {
+    with_library
+    FAKE_CUDA_US=lt0:30,lt1:5,lt2:40,matmul_f32:10 FAKE_CUBLAS_CHOICES=4 \
+        run -0 kaio-bench $quick --vs cublaslt --format=json $product
+    grep -q '^heuristic: 4 of 32 wanted$' log
+    [ "$(json 'r["results"][1]["choice"]' <<<"$output")" = "algorithm 10, tile 11, stages 16, split-k 12, choice 2 of 4" ]
+    json '0.45 < r["results"][1]["ratio"]["median"] < 0.55' <<<"$output" | grep -q true
+}
+
+@test "products are captured like launches, and replayed in rounds with them" {
+    with_library
+    FAKE_CUDA_US=gemm:7 run -0 kaio-bench $quick --vs cublas --format=csv $product
+    grep -q '^capture gemm at ' log
+    grep -q '^replay .* nodes of gemm$' log
+    [ "$(column 'cublas us' <<<"$output" | cut -c1-3)" = "7.0" ] || [ "$(column 'cublas us' <<<"$output")" = 7 ]
+    # more than one set of buffers
+    [ "$(grep '^capture gemm' log | sort -u | wc -l)" -gt 100 ]
+}
+
+@test "without the library its columns are empty, once said why, and the rest is timed" {
+    with_library
+    export KAIO_CUBLAS_LIB=/nonexistent/libcublas.so.13
+    run -0 --separate-stderr kaio-bench $quick --vs cublas --vs copy --format=csv --suite=matmul --types=f32 m,n,k=8,16
+    [ "$(column 'cublas us' <<<"$output" | sort -u)" = "" ]
+    [ "$(column 'copy us' <<<"$output" | grep -c .)" = 2 ]
+    [ "$(grep -c 'warning: cublas: KAIO_CUBLAS_LIB: /nonexistent' <<<"$stderr")" = 1 ]
+}
+
+@test "a library with wrong results fails the row" {
+    with_library
+    FAKE_CUBLAS_STATUS=13 run -3 kaio-bench $quick --vs cublas $product
+    [[ $output == *"cublasGemmEx: the GPU failed (13)"* ]]
+}
+
+@test "what is left away of a spec is said: the product only" {
+    cp "$KAIO_SRCDIR"/tests/data/bench/products.yaml .
+    run -0 kaio-bench --dry-run --vs cublas --kernel=nt_bias products.yaml x=2 m=128 n=64 k=32
+    [[ $output == *"cublas: nt_bias x=2 m=128 k=32 n=64: the product only
+  cublasGemmEx, m 256, n 64, k 32, a f16[m][k] ld 32, b f16[n][k] ld 32, c f16[m][n] ld 64, sums in f32"* ]]
+    run -0 kaio-bench --dry-run --vs cublas --kernel=batched products.yaml x=2 y=3 m=16 n=64 k=32
+    [[ $output == *"cublasGemmStridedBatchedEx, m 16, n 64, k 32, batch 6, a f32[m][k] ld 32 stride 512, b f32[k][n] ld 64 stride 2048, "* ]]
+    run -0 kaio-bench --dry-run --vs cublaslt --kernel=no_product products.yaml m=16 k=32
+    [[ $output == *"nothing: the spec has no sum[k](a * b)"* ]]
+}
+
+@test "--suite: every type and shape of it, or those that are wanted" {
+    run -0 kaio-bench --list-suites
+    [[ $output == "matmul: "*"types: f16 bf16 f32 tf32 int8 fp8"*"m=64 k=4096 n=14336"* ]]
+    run -0 kaio-bench --dry-run --format=json --suite=matmul --types=f16,int8
+    [ "$(wc -l <<<"$output")" = 42 ]
+    [ "$(json 'r["kernel"]' <<<"$output" | sort | uniq -c | awk '{print $1, $2}')" = "21 matmul_f16
+21 matmul_int8" ]
+    [ "$(json 'r["values"]' <<<"$output" | sort -u | wc -l)" = 21 ]
+    # two operations for each term, of integers too
+    [ "$(json 'r["operations"]' <<<"$output" | head -1)" = 33554432 ]
+    [ "$(json 'r["operations"]' <<<"$output" | tail -1)" = 60129542144 ]
+    run -0 kaio-bench --dry-run --suite=matmul --types=bf16 m=5,6 k=7 n=8
+    [ "$(grep -c '^kaio: matmul_bf16' <<<"$output")" = 2 ]
+}
+
+@test "what does not go with a suite is a usage error" {
+    run -2 kaio-bench --dry-run --suite=matmul twice.yaml
+    [[ $output == *"--suite has specs of its own, and 'twice.yaml' is one more"* ]]
+    run -2 kaio-bench --dry-run --suite=attention
+    [[ $output == *"unknown suite 'attention'; there are: matmul"* ]]
+    run -2 kaio-bench --dry-run --suite=matmul --types=f16,f8
+    [[ $output == *"suite 'matmul' has no type 'f8'; it has f16, bf16, f32, tf32, int8, fp8"* ]]
+    run -2 kaio-bench --dry-run --types=f16 twice.yaml
+    [[ $output == *"--types is for --suite"* ]]
+    run -2 kaio-bench --dry-run --suite=matmul small
+    [[ $output == *"suite 'matmul' has no case 'small'"* ]]
+    run -2 kaio-bench --dry-run --suite=matmul x=5
+    [[ $output == *"has no dimension, type or scalar 'x'"* ]]
+}
+
+@test "a suite's rows have their kernel and rate, repeat alone, and end in geometric means" {
+    with_library
+    FAKE_CUDA_US=matmul_f32:10,gemm:20 run -0 --separate-stderr kaio-bench $quick -o rows.json --vs cublas --suite=matmul --types=f32 m,n,k=8,16
+    [[ ${lines[0]} =~ ^kernel\ +m\ +k\ +n\ +code.*TFLOP/s ]]
+    [[ ${lines[-1]} == "matmul_f32 / cublas: "*", the geometric mean of 2 rows" ]]
+    mean=${lines[-1]#*: }
+    [[ ${mean%%,*} == 2.* || ${mean%%,*} == 1.99* || ${mean%%,*} = 2 ]]
+    [ "$(json 'r["repeat"].split(" --suite")[1]' <rows.json | head -1)" = "=matmul --types=f32 m=8 k=8 n=8" ]
+    # and the rows are a baseline
+    run -0 kaio-bench $quick --baseline=rows.json --vs cublas --suite=matmul --types=f32 m,n,k=8,16
+    FAKE_CUDA_US=matmul_f32:15 run -1 kaio-bench $quick --baseline=rows.json --suite=matmul --types=f32 m,n,k=8
+    [[ $output == *"matmul_f32 m=8 k=8 n=8"*"of its speed"* ]]
+    [[ $output == *"of the baseline this run has no matmul_f32 m=16"* ]]
+}

@@ -1,18 +1,11 @@
 /* kaio-bench: times kernels. Options and printing; the work is lib/bench's. */
 #include <config.h>
 
-#include "base/cli.h"
-#include "base/io.h"
+#include "session.h"
+
 #include "base/num.h"
-#include "base/progress.h"
-#include "bench/baseline.h"
-#include "bench/plan.h"
-#include "bench/plot.h"
-#include "bench/report.h"
-#include "bench/work.h"
 #include "run/choose.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -32,6 +25,9 @@ enum {
     OPT_BASELINE,
     OPT_FAIL_BELOW,
     OPT_DRY_RUN,
+    OPT_SUITE,
+    OPT_LIST_SUITES,
+    OPT_TYPES,
 };
 
 static const struct cli_option options[] = {
@@ -39,6 +35,11 @@ static const struct cli_option options[] = {
     {OPT_KERNEL, "kernel", "NAME", "of a file with several kernels, this one", ""},
     {OPT_BYTES, "bytes", "SIZE", "choose the first free dimension so that all buffers take SIZE",
      ""},
+    {OPT_SUITE, "suite", "NAME", "instead of a spec: a built-in suite of kernels and problems",
+     "matmul"},
+    {OPT_TYPES, "types", "LIST", "of the suite only these types: f16,bf16",
+     "f16 bf16 f32 tf32 int8 fp8"},
+    {OPT_LIST_SUITES, "list-suites", NULL, "say which suites there are, and what is in them"},
     {.heading = "Code"},
     {'t', "target", "TARGET", "compile for TARGET (default: this GPU's)",
      "sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100 native"},
@@ -75,47 +76,18 @@ static const struct cli_option options[] = {
 
 static const struct cli_program program = {
     .name = "kaio-bench",
-    .usage = "[OPTION]... SPEC [CASE]... [NAME=VALUES]...",
+    .usage =
+        "[OPTION]... SPEC [CASE]... [NAME=VALUES]...\n[OPTION]... --suite=NAME [NAME=VALUES]...",
     .purpose = "Time a kernel on the GPU over a sweep of problems, beside rivals, after checking\n"
                "the results of all of them.",
     .options = options,
     .epilogue = "Examples:\n"
                 "  kaio-bench --vs copy --bytes=256M specs/norm/softmax.yaml cols=512..65536*2\n"
+                "  kaio-bench --suite matmul --types f16,bf16 --vs cublas\n"
                 "  kaio-bench --vs 'schedule:{strategy: naive}' specs/norm/rms_norm.yaml\n",
 };
 
-struct session {
-    struct cli cli;
-    struct arena *a;
-    struct diags *d;
-    struct bench bench;
-    struct bench_device dev;
-    struct sweep sweep;
-    struct sweep_points points;
-    VEC(const char *) vs;
-    VEC(struct spec_define) defines;
-    const char *device, *target, *kernel, *output, *keep, *plot_file, *baseline_file;
-    int format; /* enum report_format; -1: not given */
-    bool dry_run;
-    struct report table, report;
-    bool to_stdout, to_file;
-    struct io_out *out, *plot_out; /* of what is replaced as a whole */
-    struct plot plot;
-    struct baseline baseline;
-    double fail_below;
-    FILE *append; /* of JSON lines */
-    struct progress progress;
-    const char *no_sensors; /* told already */
-    VEC(const char *) said; /* of rivals */
-    int status;
-};
-
 static volatile sig_atomic_t interrupted;
-
-static void worse(struct session *s, int status)
-{
-    s->status = status > s->status ? status : s->status;
-}
 
 /* ---- options ---- */
 
@@ -134,6 +106,33 @@ static void bytes(struct session *s)
 {
     int64_t v = cli_int(&s->cli, 1, (int64_t)1 << 50);
     s->sweep.bytes = (uint64_t)v;
+}
+
+static void choose_suite(struct session *s)
+{
+    size_t n;
+    const struct suite *all = suites(&n);
+    struct buf names = buf_in(s->a);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", all[i].name);
+    s->suite = suite_find(s->cli.arg);
+    if (!s->suite)
+        cli_usage_error(&s->cli, "unknown suite '%s'; there are: %s", s->cli.arg, buf_text(&names));
+}
+
+static _Noreturn void list_suites(struct session *s)
+{
+    size_t n;
+    const struct suite *all = suites(&n);
+    for (size_t i = 0; i < n; i++) {
+        printf("%s: %s\n  types:", all[i].name, all[i].doc);
+        for (size_t k = 0; k < all[i].nkernel; k++)
+            printf(" %s", all[i].kernel[k].type);
+        putchar('\n');
+        for (size_t k = 0; k < all[i].nproblem; k++)
+            printf("  %s\n", all[i].problem[k]);
+    }
+    exit(cli_finish(&s->cli, CLI_OK));
 }
 
 static void take_option(struct session *s, int opt)
@@ -160,6 +159,9 @@ static void take_option(struct session *s, int opt)
     case OPT_BASELINE: s->baseline_file = s->cli.arg; break;
     case OPT_FAIL_BELOW: s->fail_below = cli_double(&s->cli, 0, 1000); break;
     case OPT_DRY_RUN: s->dry_run = true; break;
+    case OPT_SUITE: choose_suite(s); break;
+    case OPT_LIST_SUITES: list_suites(s); break;
+    case OPT_TYPES: s->types = s->cli.arg; break;
     }
 }
 
@@ -181,6 +183,19 @@ static void take_operands(struct session *s)
         else
             *VEC_PUSH(s->a, &s->sweep.cases) = word;
     }
+    if (s->suite && s->bench.path)
+        cli_usage_error(&s->cli, "--suite has specs of its own, and '%s' is one more",
+                        s->bench.path);
+    if (s->suite && (s->kernel || s->plot_file))
+        cli_usage_error(&s->cli, "--suite and --%s do not go together; time a spec for that",
+                        s->kernel ? "kernel" : "plot");
+    if (s->types && !s->suite)
+        cli_usage_error(&s->cli, "--types is for --suite; of a spec, sweep its types: T=f16,f32");
+    if (s->suite && s->sweep.cases.n)
+        cli_usage_error(&s->cli, "suite '%s' has no case '%s'", s->suite->name,
+                        s->sweep.cases.v[0]);
+    if (s->suite)
+        s->bench.path = s->suite->name;
     if (!s->bench.path)
         cli_usage_error(&s->cli, s->sweep.cases.n ? "no such file: '%s'" : "no spec given",
                         s->sweep.cases.n ? s->sweep.cases.v[0] : "");
@@ -191,6 +206,7 @@ static void read_options(struct session *s, int argc, char **argv)
     s->format = -1;
     s->fail_below = 0.97;
     s->bench.dev = &s->dev;
+    s->interrupted = &interrupted;
     s->bench.data = (struct data_options){.seed = 1, .sample = 1024, .interrupted = &interrupted};
     s->bench.burst = (struct measure_options){
         .runs = 10, .round_seconds = 0.02, .warm_seconds = 0.25, .interrupted = &interrupted};
@@ -262,290 +278,17 @@ static void set_target(struct session *s)
             *to = &t[i];
 }
 
-/* ---- the problems ---- */
-
-/* What repeats a row, but for the values of its problem. */
-static void make_command(struct session *s)
-{
-    struct buf b = buf_in(s->a);
-    const struct bench *e = &s->bench;
-    buf_printf(&b, "kaio-bench -d %s:%d -t %s", s->dry_run ? "cuda" : s->dev.info.kind,
-               s->dev.info.ordinal, e->kernel.source.target->name);
-    if (s->kernel)
-        buf_printf(&b, " --kernel=%s", s->kernel);
-    if (e->kernel.source.generic)
-        buf_puts(&b, " --generic");
-    for (size_t i = 0; i < s->vs.n; i++) {
-        buf_puts(&b, " --vs=");
-        buf_shell_word(&b, s->vs.v[i]);
-    }
-    buf_printf(&b, " --runs=%u --time-per-round=%g --seed=%llu --sample=%llu", e->burst.runs,
-               e->burst.round_seconds * 1e3, (unsigned long long)e->data.seed,
-               (unsigned long long)e->data.sample);
-    if (e->sustained > 0)
-        buf_printf(&b, " --sustained=%g", e->sustained);
-    buf_putc(&b, ' ');
-    buf_shell_word(&b, e->path);
-    s->bench.command = buf_text(&b);
-}
-
-static bool make_problems(struct session *s)
-{
-    struct code_source *src = &s->bench.kernel.source;
-    if (s->d->nerror)
-        return false;
-    src->text = io_read(s->a, s->d, s->bench.path, IO_TEXT_LIMIT);
-    struct spec_file *f = src->text ? spec_read(s->a, src->text, NULL, 0, s->d) : NULL;
-    const struct spec *spec = f ? code_choose(f, s->bench.path, s->kernel, s->d) : NULL;
-    if (!spec)
-        return false;
-    s->bench.kernel.ops = &rival_kernel;
-    s->bench.kernel.name = "kaio";
-    s->bench.kernel.same_spec = true;
-    src->kernel = spec->name;
-    src->define = s->defines.v;
-    src->ndefine = s->defines.n;
-    if (!sweep_multiply(s->a, &s->sweep, spec, &s->points, s->d))
-        return false;
-    for (size_t i = 0; i < s->vs.n; i++)
-        if (!bench_add_rival(s->a, &s->bench, s->vs.v[i], s->d))
-            return false;
-    bool operations = bench_operations(s->a, spec, &s->points.v.v[0]) > 0;
-    s->table = report_begin(s->a, REPORT_TABLE, &s->bench, &s->points, operations);
-    s->report =
-        report_begin(s->a, (enum report_format)s->format, &s->bench, &s->points, operations);
-    s->plot = plot_begin(s->a, &s->bench, &s->sweep, &s->points, spec);
-    if (s->plot_file && !s->plot.x)
-        return diag_error(s->d, SPAN_NONE, "--plot has no axis: no number is swept");
-    if (!s->baseline_file)
-        return true;
-    const struct source *base = io_read(s->a, s->d, s->baseline_file, IO_TEXT_LIMIT);
-    return base && baseline_read(s->a, base, &s->baseline, s->d);
-}
-
-/* ---- files ---- */
-
-static bool open_outputs(struct session *s)
-{
-    s->to_file = s->output && strcmp(s->output, "-") != 0;
-    s->to_stdout = !s->to_file || s->format != REPORT_TABLE;
-    if (s->keep && mkdir(s->keep, 0777) != 0 && errno != EEXIST)
-        return diag_error(s->d, SPAN_NONE, "cannot make '%s': %s", s->keep, strerror(errno));
-    if (s->plot_file && !s->dry_run && !(s->plot_out = io_create(s->a, s->d, s->plot_file)))
-        return false;
-    if (!s->to_file)
-        return true;
-    if (s->format != REPORT_JSON || s->dry_run)
-        return (s->out = io_create(s->a, s->d, s->output)) != NULL;
-    s->append = fopen(s->output, "ae");
-    if (!s->append)
-        return diag_error(s->d, SPAN_NONE, "cannot open '%s': %s", s->output, strerror(errno));
-    return true;
-}
-
-static void write_plot(struct session *s)
-{
-    struct buf svg = buf_in(s->a);
-    plot_print(&s->plot, &svg);
-    io_write(s->plot_out, buf_text(&svg), svg.len);
-    io_commit(s->plot_out, s->d);
-}
-
-static void close_outputs(struct session *s, bool good)
-{
-    if (s->plot_out && good)
-        write_plot(s);
-    else
-        io_discard(s->plot_out);
-    if (s->append && (ferror(s->append) | fclose(s->append)) != 0)
-        diag_error(s->d, SPAN_NONE, "cannot write '%s'", s->output);
-    if (s->out && good)
-        io_commit(s->out, s->d);
-    else
-        io_discard(s->out);
-}
-
-/* A part of the report; rows that a reader of JSON may follow are out at once. */
-static void write_text(struct session *s, const struct buf *file, const struct buf *table)
-{
-    if (s->append) {
-        fwrite(buf_text(file), 1, file->len, s->append);
-        fflush(s->append);
-    }
-    if (s->out)
-        io_write(s->out, buf_text(file), file->len);
-    if (s->to_stdout)
-        fwrite(buf_text(table), 1, table->len, stdout);
-    fflush(stdout);
-}
-
-/* PTX under a name that tells the problem; NULL when it can't be written. */
-static const char *keep_ptx(struct session *s, const struct code *c, const struct bench_rival *who,
-                            const struct bench_point *p, struct diags *d)
-{
-    struct buf name = buf_in(c->a);
-    buf_printf(&name, "%s/%s", s->keep, c->spec->name);
-    for (size_t i = 0; i < p->values.n; i++)
-        buf_printf(&name, "-%s=%s", p->values.v[i].name, p->values.v[i].text);
-    if (who != &s->bench.kernel)
-        buf_printf(&name, "-vs%zu", (size_t)(who - s->bench.rival) + 1);
-    buf_puts(&name, ".ptx");
-    struct io_out *out = io_create(c->a, d, buf_text(&name));
-    if (!out)
-        return NULL;
-    io_write(out, c->ptx->text, c->ptx->len);
-    return io_commit(out, d) ? buf_text(&name) : NULL;
-}
-
-/* ---- timing ---- */
-
-/* Against the row of the earlier run. */
-static void compare(struct session *s, struct arena *a, const struct bench_row *row)
-{
-    const char *id = report_id(a, row);
-    struct baseline_row *old = baseline_find(&s->baseline, id);
-    if (!old) {
-        cli_note(&s->cli, "the baseline has no %s", id);
-        return;
-    }
-    old->met = true;
-    if (row->error)
-        return; /* which is failure enough */
-    double ratio = old->median / row->result[0].median;
-    if (strcmp(old->device, s->dev.info.name) != 0)
-        cli_warning(&s->cli, "%s: the baseline is of another device, %s", id, old->device);
-    if (ratio >= s->fail_below)
-        return;
-    cli_error(&s->cli, "%s: %s us, and %s us in the baseline: %.3f of its speed", id,
-              report_us(a, row->result[0].median), report_us(a, old->median), ratio);
-    worse(s, CLI_CHECK_FAILED);
-}
-
-/* Rows of this kernel that were not measured now. */
-static void name_missing(struct session *s)
-{
-    for (size_t i = 0; i < s->baseline.v.n; i++) {
-        const struct baseline_row *r = &s->baseline.v.v[i];
-        if (!r->met && strcmp(r->kernel, s->bench.kernel.source.kernel) == 0)
-            cli_note(&s->cli, "of the baseline this run has no %s", r->id);
-    }
-}
-
-static bool is_new(struct session *s, const char *text)
-{
-    for (size_t i = 0; i < s->said.n; i++)
-        if (strcmp(s->said.v[i], text) == 0)
-            return false;
-    *VEC_PUSH(s->a, &s->said) = arena_strdup(s->a, text);
-    return true;
-}
-
-/* What holds for many rows, once: that a library is not here, that it is asked for something less. */
-static void say_of_rivals(struct session *s, const struct bench_row *row)
-{
-    for (size_t i = 1; i < row->nresult; i++) {
-        const struct measured *m = &row->result[i];
-        const char *note = m->status == RIVAL_OK ? m->rival->note : NULL;
-        const char *why = m->status == RIVAL_ABSENT ? m->why : NULL;
-        const char *name = row->bench->rival[i - 1].name;
-        if (why && is_new(s, arena_printf(s->a, "%s: %s", name, why)))
-            cli_warning(&s->cli, "%s: %s", name, why);
-        if (note && is_new(s, arena_printf(s->a, "%s: %s", name, note)))
-            cli_note(&s->cli, "%s: %s", name, note);
-    }
-}
-
-static void done(void *ctx, const struct bench_row *row)
-{
-    struct session *s = ctx;
-    struct arena *a = arena_new();
-    struct buf table = buf_in(a), file = buf_in(a);
-    progress_clear(&s->progress);
-    report_row(&s->report, a, row, &file);
-    report_row(s->to_file ? &s->table : &s->report, a, row, &table);
-    write_text(s, &file, &table);
-    cli_report(&s->cli, row->d);
-    for (size_t i = 0; i < row->nresult; i++)
-        if (row->result[i].rival->mistrust)
-            cli_warning(&s->cli, "%s: the check of %s says little: %s", report_id(a, row),
-                        row->result[i].rival->name, row->result[i].rival->mistrust);
-    say_of_rivals(s, row);
-    if (row->conditions.missing && !s->no_sensors) {
-        s->no_sensors = row->conditions.missing;
-        cli_note(&s->cli, "no clocks, power and temperature: %s", s->no_sensors);
-    }
-    if (s->plot_file)
-        plot_add(s->a, &s->plot, row);
-    if (s->baseline_file)
-        compare(s, a, row);
-    worse(s, row->device_failed                                     ? CLI_DEVICE_FAILED
-             : row->error && row->result[0].status == RIVAL_REFUSED ? CLI_BAD_INPUT
-             : row->wrong                                           ? CLI_CHECK_FAILED
-                                                                    : CLI_OK);
-    arena_free(a);
-}
-
-static void time_all(struct session *s)
-{
-    struct buf head = buf_in(s->a), table = buf_in(s->a);
-    report_head(&s->report, &head);
-    report_head(s->to_file ? &s->table : &s->report, &table);
-    write_text(s, &head, &table);
-    progress_begin(&s->progress, "timing", s->points.v.n, !s->to_stdout);
-    for (size_t i = 0; i < s->points.v.n && !interrupted && s->status < CLI_DEVICE_FAILED; i++) {
-        progress_step(&s->progress, i);
-        bench_problem(&s->bench, &s->points.v.v[i], done, s);
-    }
-    progress_clear(&s->progress);
-    if (!interrupted)
-        name_missing(s);
-}
-
-/* Emits what would be timed: for a dry run, and for --keep. */
-static void plan_one(struct session *s, const struct bench_rival *who, const struct bench_point *p)
-{
-    struct arena *a = arena_new();
-    struct diags *d = diags_new(a);
-    struct code code;
-    struct buf out = buf_in(a);
-    struct bench_plan plan = {.who = who, .point = p, .code = &code};
-    bool library = who->ops != &rival_kernel;
-    bool good = code_make(a, library ? &s->bench.kernel.source : &who->source, p, &code, d);
-    if (good && s->keep && !library)
-        good = (plan.ptx = keep_ptx(s, &code, who, p, d)) != NULL;
-    if (good && s->format == REPORT_JSON)
-        bench_plan_json(&plan, &out);
-    else if (good)
-        bench_plan_text(&plan, &out);
-    if (s->dry_run)
-        write_text(s, &out, &out);
-    worse(s, cli_report(&s->cli, d));
-    arena_free(a);
-}
-
-static void plan_all(struct session *s)
-{
-    for (size_t i = 0; i < s->points.v.n && !interrupted; i++) {
-        plan_one(s, &s->bench.kernel, &s->points.v.v[i]);
-        for (size_t k = 0; k < s->bench.nrival; k++)
-            if (s->bench.rival[k].ops == &rival_kernel ||
-                (s->dry_run && s->bench.rival[k].ops != &rival_copy))
-                plan_one(s, &s->bench.rival[k], &s->points.v.v[i]);
-    }
-}
-
 static void run(struct session *s)
 {
     worse(s, open_device(s));
     if (s->status == CLI_OK) {
         set_target(s);
         if (make_problems(s) && open_outputs(s)) {
-            make_command(s);
             if (s->dry_run || s->keep)
                 plan_all(s);
             if (!s->dry_run)
                 time_all(s);
-            close_outputs(s, !interrupted);
+            close_outputs(s, !*s->interrupted);
         }
     }
     int reported = cli_report(&s->cli, s->d);
