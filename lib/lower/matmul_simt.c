@@ -32,6 +32,9 @@ enum {
     MOST_PASSES = 32,
     CHUNK = 8, /* rows of k that a warp turns at once */
     MOST_FETCH = 8,
+    /* With 128 registers for each of 512 threads there is always a warp that can go on; that will do for 64 sums. */
+    REGISTERS = 128,
+    FILE_SIZE = 65536,
 };
 
 /* An operand's tile. */
@@ -45,7 +48,7 @@ struct slab {
     int32_t idle; /* a predicate of the threads that have elements; -1: all */
     struct cg_place_of from[MOST_PASSES]; /* copied: base is a register that moves along k */
     bool moves[MOST_PASSES];              /* the pass has a base of its own */
-    struct cg_val by;                     /* bytes from one tile to the next */
+    struct cg_val step;                   /* bytes from one element to the next along k */
     int32_t to;                           /* u32: where the thread stores */
     int64_t offset;                       /* bytes, in a stage */
     struct cg_val v[MOST_PASSES * MOST_FETCH];
@@ -216,7 +219,7 @@ static void find_places(struct simt *s, struct slab *b)
     const uint32_t size = b->o->bits / 8;
     const struct cg_val step =
         cg_binary(g, OP_MUL, matmul_step(m, b->operand), cg_int(DT_I64, size));
-    b->by = cg_binary(g, OP_MUL, step, cg_int(DT_I64, m->p->bk));
+    b->step = step;
     for (uint32_t i = 0; i < b->passes; i++) {
         int64_t c;
         uint32_t k = i;
@@ -270,82 +273,61 @@ static void zero(struct simt *s, int32_t reg)
     cg_move(g, reg, dtype_is_float(t) ? cg_float(g, t, 0) : cg_int(t, 0));
 }
 
-/* The copied operands' elements of the tile at s->k: zeros from k_to on. */
-static void copy_tile(struct simt *s, bool whole)
+/* Does the tile's element exist that the thread brings in pass i? of: a predicate for the whole tile, or -1; end: that of
+ * a tile that is not whole. */
+static int32_t exists(struct simt *s, const struct slab *b, uint32_t i, int32_t of,
+                      struct cg_val end)
 {
     struct cg *g = s->g;
-    for (uint32_t n = 0; n < s->nslab; n++) {
-        struct slab *b = &s->slab[n];
-        for (uint32_t i = 0; b->copied && i < b->passes; i++) {
-            int32_t pred = b->idle;
-            if (!whole) {
-                struct cg_val k = plus(g, cg_value(DT_U32, s->k), plus(g, b->k, u32(b->k_by[i])));
-                struct cg_val ok = cg_binary(g, OP_LT, k, cg_convert(g, s->m->k_to, DT_U32));
-                if (pred >= 0)
-                    ok = cg_binary(g, OP_LAND, ok, cg_value(DT_BOOL, pred));
-                pred = cg_reg(g, ok);
-                for (uint32_t l = 0; l < b->lanes; l++)
-                    zero(s, b->v[i * b->lanes + l].op.reg);
-            }
-            copy_pass(s, b, i, pred);
-        }
+    int64_t all;
+    struct cg_val ok = of < 0 ? cg_bool(g, true) : cg_value(DT_BOOL, of);
+    if (b->idle >= 0)
+        ok = cg_binary(g, OP_LAND, ok, cg_value(DT_BOOL, b->idle));
+    if (end.op.kind == PTX_O_REG) {
+        struct cg_val k = plus(g, cg_value(DT_U32, s->k), plus(g, b->k, u32(b->k_by[i])));
+        ok = cg_binary(g, OP_LAND, ok, cg_binary(g, OP_LT, k, end));
     }
+    return cg_is_const(ok, &all) ? -1 : cg_reg(g, ok);
 }
 
-static void move_on(struct simt *s)
+static void move_on(struct simt *s, struct cg_val by)
 {
     struct cg *g = s->g;
     for (uint32_t n = 0; n < s->nslab; n++) {
-        struct slab *b = &s->slab[n];
+        const struct slab *b = &s->slab[n];
         for (uint32_t i = 0; b->copied && i < b->passes; i++) {
             if (!b->moves[i])
                 continue;
-            PTX(&g->b, "add.s64", ptx_r(b->from[i].base), ptx_r(b->from[i].base), cg_op(g, b->by));
+            const struct cg_val bytes = cg_binary(g, OP_MUL, cg_index(g, by), b->step);
+            PTX(&g->b, "add.s64", ptx_r(b->from[i].base), ptx_r(b->from[i].base), cg_op(g, bytes));
             cg_assigned(g, b->from[i].base);
         }
     }
 }
 
-static bool any_copied(const struct simt *s)
-{
-    for (uint32_t n = 0; n < s->nslab; n++)
-        if (s->slab[n].copied)
-            return true;
-    return false;
-}
-
-/* Brings the tile at s->k to registers, and moves on. Past the end there is nothing, and nothing is read. */
-static void load_tile(struct simt *s)
+/* Brings the tile at s->k to registers, where `of` holds (-1: always), and moves on by `by`. end: where a tile that is
+ * not whole ends; a constant: it is. */
+static void load_tile(struct simt *s, int32_t of, struct cg_val end, struct cg_val by)
 {
     struct cg *g = s->g;
-    const uint32_t part = cg_label(g, "part"), loaded = cg_label(g, "loaded");
-    struct cg_val end = plus(g, cg_value(DT_U32, s->k), u32(s->m->p->bk));
-    if (any_copied(s)) {
-        struct cg_val whole = cg_binary(g, OP_LE, end, cg_convert(g, s->m->k_to, DT_U32));
-        cg_jump_if(g, cg_reg(g, whole), false, part);
-        size_t mark = cg_scope_open(g);
-        copy_tile(s, true);
-        cg_scope_close(g, mark);
-        cg_jump(g, loaded);
-        cg_place(g, part);
-        mark = cg_scope_open(g);
-        copy_tile(s, false);
-        cg_scope_close(g, mark);
-        cg_place(g, loaded);
-        move_on(s);
-    }
     for (uint32_t n = 0; n < s->nslab; n++) {
         struct slab *b = &s->slab[n];
-        for (uint32_t i = 0; !b->copied && i < b->passes; i++) {
-            struct cg_val from =
-                cg_convert(g, b->o->side == MATMUL_A ? s->m->row : s->m->col, DT_U32);
+        for (uint32_t i = 0; i < b->passes; i++) {
+            const int32_t inside = exists(s, b, i, of, end);
+            if (b->copied) {
+                copy_pass(s, b, i, inside);
+                continue;
+            }
+            const bool a = b->o->side == MATMUL_A;
+            struct cg_val from = cg_convert(g, a ? s->m->row : s->m->col, DT_U32);
             struct cg_val at = plus(g, from, plus(g, b->at, u32(b->at_by[i])));
             struct cg_val k = plus(g, cg_value(DT_U32, s->k), plus(g, b->k, u32(b->k_by[i])));
-            matmul_fetch(s->m, b->operand, cg_index(g, at), cg_index(g, k), b->lanes, b->idle,
+            matmul_fetch(s->m, b->operand, cg_index(g, at), cg_index(g, k), b->lanes, inside,
                          b->v + i * b->lanes);
         }
     }
-    cg_move(g, s->k, end);
+    move_on(s, by);
+    cg_move(g, s->k, plus(g, cg_value(DT_U32, s->k), by));
 }
 
 /* ---- registers to shared memory ------------------------------------------------------------------- */
@@ -387,6 +369,12 @@ static void store_tile(struct simt *s)
 }
 
 /* ---- sums ----------------------------------------------------------------------------------------- */
+
+/* Registers of a thread's sums. */
+static uint32_t words_of(const struct simt *s)
+{
+    return s->m->f->nproduct * s->m->p->wm * s->m->p->wn * s->bytes / 4;
+}
 
 /* The fragments of row k of the stage that is read, into one of the two sets. */
 static void load_fragments(struct simt *s, uint32_t k, uint32_t set)
@@ -478,7 +466,7 @@ static void loop(struct simt *s)
     struct cg_val more =
         cg_binary(g, OP_LT, cg_value(DT_U32, s->k), cg_convert(g, s->m->k_to, DT_U32));
     const int32_t again = cg_reg(g, more);
-    load_tile(s);
+    load_tile(s, again, u32(0), u32(bk));
     for (uint32_t k = 0; k < bk; k++) {
         if (k + 1 == bk) {
             store_tile(s);
@@ -491,6 +479,34 @@ static void loop(struct simt *s)
     cg_jump_if(g, again, true, head);
     cg_nest_close(g, &nest);
     cg_scope_close(g, mark);
+}
+
+/* The first tile has what the others, which are whole, leave: 1 to bk of k, and zeros behind them. So the loop needs to
+ * ask for nothing but whether there is another tile. */
+static void load_first(struct simt *s)
+{
+    struct cg *g = s->g;
+    const uint32_t bk = s->m->p->bk;
+    struct cg_val from = cg_convert(g, s->m->k_from, DT_U32), n = u32(bk), end = u32(0);
+    if (!s->m->whole_k) {
+        n = cg_binary(g, OP_SUB, cg_convert(g, s->m->k_to, DT_U32), from);
+        n = cg_binary(g, OP_MOD, cg_binary(g, OP_SUB, n, u32(1)), u32(bk));
+        n = plus(g, n, u32(1));
+        end = cg_value(DT_U32, cg_reg(g, plus(g, from, n)));
+    }
+    for (uint32_t i = 0; i < s->nslab; i++) {
+        const struct slab *b = &s->slab[i];
+        for (uint32_t k = 0; b->copied && k < b->passes * b->lanes; k++)
+            zero(s, b->v[k].op.reg);
+    }
+    s->m->whole_k = true; /* here on, what exists along k is asked by tiles */
+    load_tile(s, -1, end, n);
+    store_tile(s);
+    barrier(s);
+    load_fragments(s, 0, 0);
+    /* what follows is stored to the other stage */
+    for (uint32_t i = 0; i < s->nslab; i++)
+        PTX(&g->b, "add.s32", ptx_r(s->slab[i].to), ptx_r(s->slab[i].to), ptx_r(s->swap));
 }
 
 /* ---- to the epilogue ------------------------------------------------------------------------------ */
@@ -633,6 +649,8 @@ void matmul_simt(struct matmul *m)
     s->v = s->pad = 16 / s->bytes;
     s->type = t == DT_F64 ? "f64" : t == DT_F32 ? "f32" : "b32";
     s->stage = stage_bytes(m->f, m->p);
+    if (words_of(s) <= REGISTERS / 2)
+        g->func->minnctapersm = FILE_SIZE / (REGISTERS * m->p->threads);
     s->k = cg_new_mutable(g, DT_U32);
     cg_move(g, s->k, cg_convert(g, m->k_from, DT_U32));
     find_threads(s);
@@ -642,13 +660,7 @@ void matmul_simt(struct matmul *m)
     const size_t mark = cg_scope_open(g);
     struct cg_val any = cg_binary(g, OP_LT, m->k_from, m->k_to);
     cg_jump_if(g, cg_reg(g, any), false, sums);
-    load_tile(s);
-    store_tile(s);
-    barrier(s);
-    load_fragments(s, 0, 0);
-    /* what follows is stored to the other stage */
-    for (uint32_t n = 0; n < s->nslab; n++)
-        PTX(&g->b, "add.s32", ptx_r(s->slab[n].to), ptx_r(s->slab[n].to), ptx_r(s->swap));
+    load_first(s);
     loop(s);
     cg_scope_close(g, mark);
     cg_place(g, sums);
