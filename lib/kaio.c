@@ -336,7 +336,7 @@ static enum kaio_status compare_results(struct call *c, struct spec *s, struct r
     struct ref_input in = values_of(c->arena, s, r);
     struct ref_options opt = {0};
     struct tolerance bound = {.ulp = -1};
-    if (!run_depth(r, &opt.depth))
+    if (!run_sums(r, NULL, &opt.sums))
         return KAIO_BAD_INPUT;
     struct ref *ref = c->ref = ref_evaluate(c->arena, &in, &opt, c->d);
     if (!ref)

@@ -101,7 +101,7 @@ static bool bind(struct code *c, const struct bench_point *p)
                 : param && !run_is_buffer(param) && !run_bind_scalar(r, param, v->f, v->i))
             return false;
     }
-    return run_shapes(r) && run_depth(r, &c->depth) && plan_make(r, c->module, &c->plan);
+    return run_shapes(r) && run_sums(r, NULL, &c->sums) && plan_make(r, c->module, &c->plan);
 }
 
 bool code_make(struct arena *a, const struct code_source *src, const struct bench_point *p,

@@ -25,8 +25,8 @@ struct code {
     const struct source *ptx;
     const struct ptx_module *module;
     struct contract *contract;
-    struct run *run;     /* every shape known */
-    uint64_t depth;      /* of its sums, as ref_options has it */
+    struct run *run; /* every shape known */
+    struct spec_sums sums;
     struct plan plan;    /* of its launches */
     struct ref_input in; /* its dimensions and scalars; buffers where they were filled */
     uint64_t footprint;  /* bytes of all its buffers, each once */

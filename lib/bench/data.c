@@ -102,7 +102,7 @@ static struct ref *reference(struct code *c, const struct bench_point *p, enum f
     const struct ref_options ro = {.threads = o->threads,
                                    .sample = sample_of(c, p, o->sample),
                                    .seed = o->seed,
-                                   .depth = c->depth,
+                                   .sums = c->sums,
                                    .interrupted = o->interrupted};
     for (unsigned halve = 0;; halve++) {
         struct diags *own = diags_new(c->a);

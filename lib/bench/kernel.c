@@ -42,7 +42,8 @@ static void share_inputs(struct rival *v)
 static bool make_data(struct rival *v, struct diags *d)
 {
     /* other code for the same spec is judged by one reference, unless it adds in another way */
-    if (!v->same_spec || v->subject == v || v->code.depth != v->subject->code.depth)
+    if (!v->same_spec || v->subject == v ||
+        memcmp(&v->code.sums, &v->subject->code.sums, sizeof v->code.sums) != 0)
         return data_make(&v->code, v->point, &v->data_options, &v->data, d);
     share_inputs(v);
     v->data = (struct data){.code = v->subject->data.code,

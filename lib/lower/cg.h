@@ -193,7 +193,8 @@ struct cg {
     uint32_t step;         /* of the launches that are made now */
     const char *sum_depth; /* lower_depth(); NULL: nothing was said yet */
     bool depth_unknown;
-    bool depth_told; /* lower_depth() was called since this was cleared */
+    const char *sum_truncation, *sum_products; /* NULL: 0 */
+    bool depth_told;                           /* lower_depth() was called since this was cleared */
     VEC(struct cg_home) homes;
     VEC(struct cg_outlined) outlined;
     struct cg_reducing *reducing;
@@ -659,6 +660,18 @@ const char *lower_entry_name(struct cg *g, const char *part);
 /* No term of the stage's sums goes through more than this many roundings on its way into the sum: a text of the launch; NULL:
  * not known. The contract says the largest of all. */
 void lower_depth(struct cg *g, const char *text);
+/* What the stage's sums by tensor cores lose beside that, texts of the launch in units of 2^-24 (lib/ref/ref.h derives them). The
+ * contract says the largest. For k products of
+ *
+ *   f16, bf16, tf32   6 * ceil_div(k, 4)        on every target
+ *   tf32x3            18 * ceil_div(k, 4)       three products accumulated together; lower_products(g, "12")
+ *   e4m3, e5m2        34816 * ceil_div(k, 16)   by their own instruction; as f16: as f16
+ *   i8, u8            nothing: they are exact
+ *
+ * and lower_depth() counts the additions outside of mma.sync alone, at least 1: the parts of a split sum, and where
+ * mma.sync starts from 0 every so many k and its result is added to others. */
+void lower_truncation(struct cg *g, const char *text);
+void lower_products(struct cg *g, const char *text);
 void lower_explain(struct cg *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -56,6 +56,24 @@ void lower_depth(struct cg *g, const char *text)
     g->contract->depth = g->depth_unknown ? NULL : contract_expr(g->a, g->contract, g->sum_depth);
 }
 
+/* The larger of the two texts; NULL: 0. */
+static const char *larger(struct cg *g, const char *a, const char *b)
+{
+    return !a || strcmp(a, b) == 0 ? b : arena_printf(g->a, "max(%s, %s)", a, b);
+}
+
+void lower_truncation(struct cg *g, const char *text)
+{
+    g->sum_truncation = larger(g, g->sum_truncation, text);
+    g->contract->truncation = contract_expr(g->a, g->contract, g->sum_truncation);
+}
+
+void lower_products(struct cg *g, const char *text)
+{
+    g->sum_products = larger(g, g->sum_products, text);
+    g->contract->products = contract_expr(g->a, g->contract, g->sum_products);
+}
+
 static bool lower_one(struct cg *g)
 {
     const struct spec *s = g->spec;

@@ -344,13 +344,28 @@ static struct node *lane(struct compiler *c, const struct lang_expr *e)
     return compile_args(c, n, v->args) ? n : NULL;
 }
 
+/* Whether it may be a product as a tensor core adds them up. */
+static bool is_product(const struct lang_expr *e)
+{
+    switch (e->kind) {
+    case E_BINARY: return e->op == OP_MUL;
+    case E_UNARY:
+    case E_CAST: return is_product(e->args[0]);
+    case E_COND: return is_product(e->args[1]) || is_product(e->args[2]);
+    case E_CALL: return e->func || e->fn == FN_FMA;
+    case E_NAME:
+    case E_INDEX: return e->sym->def && is_product(e->sym->def->rhs);
+    default: return false;
+    }
+}
+
 static struct node *reduce(struct compiler *c, const struct lang_expr *e)
 {
     struct arena *a = c->p->arena;
     struct node *n = ref_node_new(c, e, eval_reduce, 0);
     struct reduce *r = n->reduce = ARENA_NEW(a, struct reduce);
     r->kind = e->reduce;
-    r->depth = c->p->depth;
+    r->sums = c->p->sums;
     r->nloop = e->nindex;
     r->loop = ARENA_ARRAY(a, e->nindex, struct loop);
     r->acc = c->p->nacc++;
@@ -369,6 +384,8 @@ static struct node *reduce(struct compiler *c, const struct lang_expr *e)
     r->body->contracts = r->kind == RED_SUM;
     r->is_int = !dtype_is_float(r->body->type);
     r->round = ref_rounding(r->body->type);
+    if (!r->round.f32 || !is_product(e->args[0]))
+        r->sums.truncation = r->sums.products = 0;
     return n;
 }
 

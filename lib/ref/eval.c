@@ -493,7 +493,7 @@ struct ref *ref_evaluate(struct arena *a, const struct ref_input *in, const stru
     struct ref *r = ARENA_NEW(a, struct ref);
     r->p.arena = a;
     r->p.in = in;
-    r->p.depth = opt->depth;
+    r->p.sums = opt->sums;
     r->d = d;
     r->interrupted = opt->interrupted;
     r->memory = opt->memory ? opt->memory : (uint64_t)4 << 30;

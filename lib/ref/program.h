@@ -96,8 +96,8 @@ struct reduce {
     struct loop *loop;
     struct node *body;
     struct rounding round;
-    uint64_t depth; /* of sums: struct ref_options */
-    uint32_t acc;   /* index of its accumulator in the frame */
+    struct spec_sums sums;
+    uint32_t acc; /* index of its accumulator in the frame */
     uint32_t first_index,
         nindex; /* slots of the equation it is in: copied when lanes run along the last loop */
 };
@@ -105,7 +105,7 @@ struct reduce {
 struct program {
     struct arena *arena;
     const struct ref_input *in;
-    uint64_t depth;
+    struct spec_sums sums;
     VEC(struct tensor *) tensors;
     VEC(struct equation *) equations;
     VEC(struct node *) constants; /* filled once per frame */

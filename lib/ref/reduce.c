@@ -76,6 +76,17 @@ static double lowest_bit(double v)
     return ldexp(1, __builtin_ctzll(m) + (exponent ? exponent : 1) - 1075);
 }
 
+/* What a product loses in parts of tf32, up to products times u of itself: nothing where it has 22 bits, because then one factor
+ * has at most 11 and the other at most 22. */
+static double parts_loss(const struct reduce *r, double v, double e)
+{
+    uint64_t u;
+    memcpy(&u, &v, 8);
+    if (!r->sums.products || (e == 0 && !(u & 0x7fffffff)) || !isfinite(v))
+        return 0;
+    return (double)r->sums.products * r->round.unit * (fabs(v) + e) + r->round.tiny;
+}
+
 static void sum_term(struct acc *a, int l, double v, double e, double precision)
 {
     /* Neumaier: the compensation keeps the sum's own error far below the bound */
@@ -206,7 +217,11 @@ static void acc_lane(const struct reduce *r, struct acc *a, int l, const struct 
         return;
     }
     switch (r->kind) {
-    case RED_SUM: sum_term(a, l, v->v[from], v->e[from], precision(r)); break;
+    case RED_SUM: {
+        double e = v->e[from] + parts_loss(r, v->v[from], v->e[from]);
+        sum_term(a, l, v->v[from], e, precision(r));
+        break;
+    }
     case RED_PROD: prod_term(a, l, v->v[from], v->e[from]); break;
     case RED_MAX:
     case RED_MIN: extreme_term(a, l, r->kind == RED_MAX, v->v[from], v->e[from]); break;
@@ -242,7 +257,7 @@ static bool any_quantum(const struct acc *a, const uint8_t *mask)
 static void acc_lanes(const struct reduce *r, struct acc *a, const struct vec *v,
                       const uint8_t *mask, int64_t index)
 {
-    if (!r->is_int && r->kind == RED_SUM && !any_quantum(a, mask)) {
+    if (!r->is_int && r->kind == RED_SUM && !r->sums.products && !any_quantum(a, mask)) {
         sum_lanes(a, v, mask);
         return;
     }
@@ -370,15 +385,31 @@ static double largest_partial(const struct acc *a, int l, double sum, double *ot
 static double sum_loss(const struct reduce *r, const struct acc *a, int l, double side)
 {
     double u = r->round.unit, add = (double)a->n[l] - 1;
-    double depth = r->depth && (double)r->depth < add ? (double)r->depth : add;
+    double depth = r->sums.depth && (double)r->sums.depth < add ? (double)r->sums.depth : add;
     double any = add * u < 0.5 ? add * u / (1 - add * u) * side : INFINITY;
     double tree = depth * u < 0.5 ? depth * u / (1 - depth * u) * a->m[l] : INFINITY;
     return fmin(any, tree);
 }
 
+/* What tensor cores lose beside: a part of the largest partial sum for each step. */
+static double truncation_loss(const struct reduce *r, double side)
+{
+    double n = (double)r->sums.truncation, u = r->round.unit;
+    return n * u < 0.5 ? n * u / (1 - n * u) * side + 2 * n * r->round.tiny : INFINITY;
+}
+
+/* Whether no partial sum rounds, whatever the order. Tensor cores align to the largest exponent: it must not be the 25th bit. */
+static bool sum_exact(const struct reduce *r, const struct acc *a, int l)
+{
+    double most = precision(r) * a->quantum[l];
+    if (a->es[l] != 0 || a->n[l] <= 1)
+        return a->es[l] == 0;
+    return a->quantum[l] > 0 && (r->sums.truncation ? a->m[l] < most : a->m[l] <= most);
+}
+
 static void sum_result(const struct reduce *r, const struct acc *a, int l, double *v, double *e)
 {
-    double plain = a->s[l], n = (double)a->n[l];
+    double plain = a->s[l];
     *v = isfinite(plain) ? plain + a->c[l] : plain;
     *e = 0;
     if (isnan(plain)) { /* a NaN, or infinities of both signs: certain unless a term is unknown */
@@ -392,10 +423,8 @@ static void sum_result(const struct reduce *r, const struct acc *a, int l, doubl
     if (a->es[l] == INFINITY || overflows || (isinf(plain) && a->m[l] > r->round.limit)) {
         *e = INFINITY;
     } else if (isfinite(plain)) {
-        bool exact = a->es[l] == 0 &&
-                     (n <= 1 || (a->quantum[l] > 0 && a->m[l] <= precision(r) * a->quantum[l]));
-        if (!exact)
-            *e = a->es[l] + sum_loss(r, a, l, side) + r->round.tiny;
+        if (!sum_exact(r, a, l))
+            *e = a->es[l] + sum_loss(r, a, l, side) + truncation_loss(r, side) + r->round.tiny;
         ref_range(&r->round, v, e);
     }
 }

@@ -11,6 +11,18 @@
  *   - a sum of n terms t that are not zero adds (n-1) u_T max(sum of the positive ones, sum of the negative ones) and the
  *     errors of its terms: any order, any tree. Where no term goes through more than depth roundings, it adds depth u_T
  *     sum(|t|) if that is less. If every partial sum is representable whatever the order, nothing is added.
+ *   - a sum of products by tensor cores (struct spec_sums, truncation) adds what they lose to that. A step of mma.sync aligns
+ *     the K products, which are exact, and what was added up before to the largest of their exponents, E, cuts them off after n fraction
+ *     bits, adds exactly and cuts off the result after 24 bits. That loses less than K 2^(E-n), because the largest
+ *     loses nothing, and less than 2 u of the result; 2^E and the result are at most the largest partial sum. n is 24 and
+ *     K 8 (f16, bf16) or 4 (tf32) in Ampere and Ada, which do k16 in two such steps, n 25 and K all of the instruction's
+ *     in Hopper and Blackwell, n 24 and K 4 in Turing (M. Fasi et al., Numerical behavior of NVIDIA tensor cores,
+ *     2021; F. Khattak and M. Mikaitis, arXiv 2512.07004; MMA-Sim, arXiv 2511.10909): K + 2 units for 8 or 4 products,
+ *     K/2 + 2 for more; 6 for every four covers them all. e4m3 and e5m2 have n = 13 and results of 14 bits: 2^11 (16 + 1)
+ *     for every 16.
+ *   - f32 in two parts of tf32, a1 = tf32(a) and a2 = tf32(a - a1), has |a - a1| <= 2^-11 |a| and |a - a1 - a2| <= 2^-22 |a|: of
+ *     the product a b, a1 b1 + a1 b2 + a2 b1 lacks a2 b2 and what the parts lack, 3 * 2^-22 |a b| = 12 u |a b| (products; 20
+ *     where a2 is cut off instead, 48 where a1 is, too). A product of 22 bits lacks nothing.
  *   - a quotient whose divisor is computed by an equation or a reduction, or where something is reduced and the divisor is the
  *     same all along the left side's last index, may be a product with the divisor's reciprocal, which rounds once more (and
  *     loses more where the reciprocal is subnormal).
@@ -52,8 +64,7 @@ struct ref_options {
     unsigned threads; /* 0: one per core. Results do not depend on it. */
     uint64_t sample; /* evaluate only this many elements of each output, chosen at random; 0: all */
     uint64_t seed;   /* ... by this */
-    /* no term of a sum goes through more roundings on its way into it; 0: any order, n - 1 of them */
-    uint64_t depth;
+    struct spec_sums sums; /* what the kernel says of itself */
     /* for intermediates; beyond it they are evaluated piecewise, on demand; 0: 4 GiB */
     uint64_t memory;
     /* stops the evaluation when it becomes non-zero; may be NULL */

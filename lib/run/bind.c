@@ -342,19 +342,33 @@ bool run_shapes(struct run *r)
     return good;
 }
 
-bool run_depth(struct run *r, uint64_t *depth)
+static bool sum_value(struct run *r, const struct lang_expr *e, const char *what, uint64_t *value)
 {
-    const struct lang_expr *e = r->contract->depth;
     int64_t v = 0;
-    *depth = 0;
+    if (*value != RUN_NOT_GIVEN)
+        return true;
+    *value = 0;
     if (!e)
         return true;
     if (!run_eval(r, e, &v))
         return false;
     if (v < 0)
-        return diag_error(r->d, SPAN_NONE,
-                          "the depth of the sums is negative: %s is %" PRId64 ", %s",
-                          expr_text(r, e), v, run_values_text(r, e));
-    *depth = v > 0 ? (uint64_t)v : 1; /* 0: sums of one term */
+        return diag_error(r->d, SPAN_NONE, "the %s of the sums is negative: %s is %" PRId64 ", %s",
+                          what, expr_text(r, e), v, run_values_text(r, e));
+    *value = (uint64_t)v;
+    return true;
+}
+
+bool run_sums(struct run *r, const struct spec_sums *given, struct spec_sums *sums)
+{
+    const struct contract *c = r->contract;
+    *sums = given ? *given : (struct spec_sums){RUN_NOT_GIVEN, RUN_NOT_GIVEN, RUN_NOT_GIVEN};
+    bool told = sums->depth == RUN_NOT_GIVEN && c->depth;
+    if (!sum_value(r, c->depth, "depth", &sums->depth) ||
+        !sum_value(r, c->truncation, "truncation", &sums->truncation) ||
+        !sum_value(r, c->products, "products' error", &sums->products))
+        return false;
+    if (told && !sums->depth)
+        sums->depth = 1; /* sums of one term */
     return true;
 }

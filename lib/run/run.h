@@ -105,8 +105,10 @@ bool run_bind_buffer(struct run *r, struct run_param *p, const struct buffer *b)
  * hold. */
 bool run_shapes(struct run *r);
 
-/* After run_shapes(): what the contract says of its sums' depth, 0 where it says nothing. False when it is negative. */
-bool run_depth(struct run *r, uint64_t *depth);
+/* After run_shapes(): what the contract says of its sums, 0 where it says nothing. False when a number is negative. Of given
+ * (NULL: none), what is not RUN_NOT_GIVEN goes before. */
+#define RUN_NOT_GIVEN UINT64_MAX
+bool run_sums(struct run *r, const struct spec_sums *given, struct spec_sums *sums);
 
 /* "f32[n, 2 * k]": the parameter's type as declared, without in, out, inout. */
 const char *run_type_text(struct run *r, const struct run_param *p);

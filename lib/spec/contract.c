@@ -121,11 +121,19 @@ static bool read_conditions(struct contract_reader *r, const struct yaml_value *
     return good;
 }
 
-static bool read_depth(struct contract_reader *r, const struct yaml_value *map)
+static bool read_sum(struct contract_reader *r, const struct yaml_value *map, const char *key,
+                     struct lang_expr **e)
 {
-    const struct yaml_value *v = yaml_get(map, "depth");
+    const struct yaml_value *v = yaml_get(map, key);
     struct span text;
-    return !v || (text_span(v, "depth", &text, r->d) && (r->c->depth = read_integer(r, text)));
+    return !v || (text_span(v, key, &text, r->d) && (*e = read_integer(r, text)));
+}
+
+static bool read_sums(struct contract_reader *r, const struct yaml_value *map)
+{
+    return read_sum(r, map, "depth", &r->c->depth) &&
+           read_sum(r, map, "truncation", &r->c->truncation) &&
+           read_sum(r, map, "products", &r->c->products);
 }
 
 /* ---- temps ----------------------------------------------------------------------------------- */
@@ -496,9 +504,9 @@ static bool read_version(struct contract_reader *r, const struct yaml_value *map
 
 static struct contract *read_contract(struct arena *a, const struct yaml_value *v, struct diags *d)
 {
-    static const char *const keys[] = {"kaio",   "kernel",   "source",   "target",
-                                       "params", "dims",     "require",  "depth",
-                                       "temps",  "launches", "messages", NULL};
+    static const char *const keys[] = {"kaio",  "kernel",   "source",   "target",     "params",
+                                       "dims",  "require",  "depth",    "truncation", "products",
+                                       "temps", "launches", "messages", NULL};
     struct contract_reader r = {a, d, ARENA_NEW(a, struct contract)};
     if (v->kind != YAML_MAP) {
         diag_error(d, v->span, "a launch contract is a map that begins with 'kaio: %d'",
@@ -509,7 +517,7 @@ static struct contract *read_contract(struct arena *a, const struct yaml_value *
     good = good && read_word(&r, v, "kernel", true, &r.c->kernel);
     good = good && read_word(&r, v, "source", false, &r.c->source);
     good = good && read_word(&r, v, "target", false, &r.c->target);
-    good = good && read_parameters(&r, v) && read_conditions(&r, v) && read_depth(&r, v) &&
+    good = good && read_parameters(&r, v) && read_conditions(&r, v) && read_sums(&r, v) &&
            read_temps(&r, v) && read_launches(&r, v) && read_messages(&r, v);
     return good ? r.c : NULL;
 }

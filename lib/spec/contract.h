@@ -12,6 +12,8 @@
  *     //@ require:
  *     //@   - n % 4 == 0
  *     //@ depth: 18                 optional: the most roundings between a term of a sum and the sum
+ *     //@ truncation: 6 * ceil_div(k, 4)  optional: what sums by tensor cores lose, struct spec_sums
+ *     //@ products: 12              optional: what their products lose
  *     //@ temps:                      buffers that the runner makes, for the launches among themselves
  *     //@   $mean: f32[n / 4]
  *     //@   $count: u32[1] = 0          zero before the first launch; every run of the launches leaves it so
@@ -93,6 +95,7 @@ struct contract {
     /* No term of a sum goes through more roundings on its way into it (f32: of 2^-24 each): what the bound of lib/ref
      * may count on. NULL: the sums are added up in some order, term after term. */
     struct lang_expr *depth;
+    struct lang_expr *truncation, *products; /* struct spec_sums; NULL: 0 */
     VEC(struct contract_temp) temps;
     VEC(struct contract_launch) launches;
     VEC(struct contract_message) messages;

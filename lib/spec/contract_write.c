@@ -211,6 +211,15 @@ static void message(const struct contract_message *m, struct buf *out)
     buf_printf(out, "%s, line: %u}\n", m->ntype ? "]" : "", (unsigned)m->line);
 }
 
+static void sum(const char *key, const struct lang_expr *e, struct buf *out)
+{
+    if (!e)
+        return;
+    buf_printf(out, "%s: ", key);
+    expression(e, out);
+    buf_putc(out, '\n');
+}
+
 void contract_write(const struct contract *c, struct buf *out)
 {
     if (out->len > 0)
@@ -237,11 +246,9 @@ void contract_write(const struct contract *c, struct buf *out)
         expression(c->require.v[i], out);
         buf_putc(out, '\n');
     }
-    if (c->depth) {
-        buf_puts(out, "depth: ");
-        expression(c->depth, out);
-        buf_putc(out, '\n');
-    }
+    sum("depth", c->depth, out);
+    sum("truncation", c->truncation, out);
+    sum("products", c->products, out);
     if (c->temps.n)
         buf_puts(out, "temps:\n");
     for (size_t i = 0; i < c->temps.n; i++)

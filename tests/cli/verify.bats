@@ -584,7 +584,7 @@ YAML
 @test "shapes, types and fills: what is no such thing" {
     for bad in --shapes=0 --shapes=x --shapes= --shapes=3: --shapes=3:x --shapes=-1 --shapes=99999999999 \
         --types=f16 --types= --types==f16 --types=T= '--types=T=f16,' --types=T=,f16 --types=T=half3 \
-        --fill= '--fill=exact,' --fill=,exact --fill=exactly --fill=exact:1 --depth=-1 --depth=x; do
+        --fill= '--fill=exact,' --fill=,exact --fill=exactly --fill=exact:1 --depth=-1 --depth=x --truncation=-1 --products=x; do
         run -2 kaio-verify --run -d cpu $bad "$saxpy" n31
         [[ "${lines[0]}" == "kaio-verify: error: --"* ]]
     done

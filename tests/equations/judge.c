@@ -22,7 +22,7 @@ struct judging {
     struct ptx_module *module;
     const struct source *ptx;
     struct diags *d;
-    uint64_t depth;
+    struct spec_sums sums;
 };
 
 static const char *first_error(const struct diags *d)
@@ -110,7 +110,7 @@ static bool bind(struct judging *j)
                 : p && !run_bind_scalar(j->run, p, b->f, b->i))
             return false;
     }
-    if (!run_shapes(j->run) || !run_depth(j->run, &j->depth))
+    if (!run_shapes(j->run) || !run_sums(j->run, NULL, &j->sums))
         return false;
     j->in = values_of(j->a, j->spec, j->run);
     return true;
@@ -141,7 +141,7 @@ static void fill_inputs(struct judging *j, unsigned halve)
 /* NULL with the reason in j->d: as kaio-verify does, with smaller subscripts where they are too large. */
 static struct ref *reference(struct judging *j)
 {
-    const struct ref_options opt = {.threads = 1, .depth = j->depth};
+    const struct ref_options opt = {.threads = 1, .sums = j->sums};
     for (unsigned halve = 0;; halve++) {
         j->d = diags_new(j->a);
         fill_inputs(j, halve);

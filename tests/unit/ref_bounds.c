@@ -106,7 +106,7 @@ static void depths(void)
     double any = case_out(&c, 0)->e[0], sum = case_out(&c, 0)->v[0];
     ok(any > 4095 * u * sum && any < 4097 * u * sum,
        "4096 positive terms: 4095 roundings of the sum");
-    c.opt.depth = 12;
+    c.opt.sums.depth = 12;
     case_run(&c);
     double tree = case_out(&c, 0)->e[0];
     ok(tree > 12 * u * sum && tree < 12.1 * u * sum, "a tree of depth 12: 12 roundings");
@@ -116,7 +116,7 @@ static void depths(void)
     eq_int(status(&c, 0, &less), COMPARE_FAIL, "a missing term fails");
     for (int i = 0; i < N; i++)
         x[i] = i % 2 ? -x[i] : x[i];
-    c.opt.depth = 0;
+    c.opt.sums.depth = 0;
     case_run(&c);
     ok(case_out(&c, 0)->e[0] < 0.6 * any,
        "terms of both signs: no partial sum is larger than one side");
@@ -124,7 +124,7 @@ static void depths(void)
         x[i] = 0;
     case_run(&c);
     ok(case_out(&c, 0)->e[0] < 4 * u, "zeros round nothing");
-    c.opt.depth = 1000000;
+    c.opt.sums.depth = 1000000;
     case_run(&c);
     ok(case_out(&c, 0)->e[0] < 4 * u, "more depth than there are terms changes nothing");
     case_end(&c);

@@ -123,9 +123,7 @@ static int compare_all(struct files *f)
                              .sample = f->opt->sample,
                              .seed = f->opt->seed,
                              .interrupted = f->opt->interrupted};
-    if (f->opt->depth >= 0)
-        ro.depth = (uint64_t)f->opt->depth;
-    else if (!run_depth(f->run, &ro.depth))
+    if (!run_sums(f->run, &f->opt->sums, &ro.sums))
         return CLI_BAD_INPUT;
     struct ref *ref = ref_evaluate(f->a, &in, &ro, f->d);
     if (!ref)

@@ -25,6 +25,8 @@ enum {
     OPT_ATOL,
     OPT_ULP,
     OPT_DEPTH,
+    OPT_TRUNCATION,
+    OPT_PRODUCTS,
     OPT_FORMAT,
     OPT_PTX,
     OPT_KERNEL,
@@ -77,6 +79,9 @@ static const struct cli_option option_list[] = {
      "no term of a sum goes through more than N roundings\n(default: what the kernel says; 0: any "
      "order)",
      NULL, NULL},
+    {OPT_TRUNCATION, "truncation", "N", "sums by tensor cores lose N units of 2^-24 more", NULL,
+     NULL},
+    {OPT_PRODUCTS, "products", "N", "and their products N units each", NULL, NULL},
     {.heading = "Tolerance (instead of the analysed bound)"},
     {OPT_RTOL, "rtol", "X", "accept an error of X times the value", NULL, NULL},
     {OPT_ATOL, "atol", "X", "accept an error of X", NULL, NULL},
@@ -219,7 +224,9 @@ static void take_option(struct cli *cli, int id, struct options *o)
     case OPT_RTOL: tolerance(cli, &o->tolerance.rtol, o); break;
     case OPT_ATOL: tolerance(cli, &o->tolerance.atol, o); break;
     case OPT_ULP: tolerance(cli, &o->tolerance.ulp, o); break;
-    case OPT_DEPTH: o->depth = cli_int(cli, 0, INT64_MAX); break;
+    case OPT_DEPTH: o->sums.depth = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
+    case OPT_TRUNCATION: o->sums.truncation = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
+    case OPT_PRODUCTS: o->sums.products = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
     case OPT_FORMAT: o->format = (enum format)cli_choice(cli, formats); break;
     case OPT_THREADS: o->threads = (unsigned)cli_int(cli, 0, 1024); break;
     default: break;
@@ -231,7 +238,7 @@ static volatile sig_atomic_t interrupted;
 int main(int argc, char **argv)
 {
     struct cli cli;
-    struct options opt = {.depth = -1,
+    struct options opt = {.sums = {RUN_NOT_GIVEN, RUN_NOT_GIVEN, RUN_NOT_GIVEN},
                           .seed = 1,
                           .message_bytes = RUN_MESSAGE_BYTES,
                           .tolerance = {.ulp = -1},
@@ -246,8 +253,11 @@ int main(int argc, char **argv)
                      opt.check || opt.shapes || opt.ntype || opt.fail_fast || opt.list))
         cli_usage_error(&cli, "--device, --target, --fill, --shapes, --types, --repeat, --check, "
                               "--all, --list, --fail-fast and --ptx need --run");
-    if (opt.golden && (opt.kernel || opt.ndefine || opt.sample || opt.depth >= 0))
-        cli_usage_error(&cli, "--kernel, --define, --sample and --depth don't go with --golden");
+    bool sums = opt.sums.depth != RUN_NOT_GIVEN || opt.sums.truncation != RUN_NOT_GIVEN ||
+                opt.sums.products != RUN_NOT_GIVEN;
+    if (opt.golden && (opt.kernel || opt.ndefine || opt.sample || sums))
+        cli_usage_error(&cli, "--kernel, --define, --sample, --depth, --truncation and --products "
+                              "don't go with --golden");
     if (opt.ptx && opt.ntype)
         cli_usage_error(&cli, "--types emits a kernel for each, and --ptx gives one");
     if (opt.list && opt.format != FORMAT_TEXT && opt.format != FORMAT_JSON)

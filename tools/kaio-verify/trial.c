@@ -36,6 +36,15 @@ void trial_begin(struct trial *t)
                            types->n && *t->words ? " " : "", join(a, types));
 }
 
+static void print_sums(const struct spec_sums *s, struct buf *b)
+{
+    const char *const names[] = {"depth", "truncation", "products"};
+    const uint64_t values[] = {s->depth, s->truncation, s->products};
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++)
+        if (values[k] != RUN_NOT_GIVEN)
+            buf_printf(b, " --%s=%llu", names[k], (unsigned long long)values[k]);
+}
+
 /* The command that runs one row alone. */
 static const char *repeat_command(const struct trial *t, const char *fill)
 {
@@ -58,8 +67,7 @@ static const char *repeat_command(const struct trial *t, const char *fill)
         buf_printf(&b, " -D %s", spec_define_text(k->s->a, &o->define[i]));
     for (size_t i = 0; i < k->types.n; i++)
         buf_printf(&b, " -D %s", k->types.v[i]);
-    if (o->depth >= 0)
-        buf_printf(&b, " --depth=%lld", (long long)o->depth);
+    print_sums(&o->sums, &b);
     print_tolerance(&o->tolerance, &b);
     if (o->max_instructions)
         buf_printf(&b, " --max-instructions=%llu",
@@ -264,7 +272,7 @@ static struct ref *reference(struct trial *t, enum fill_kind kind)
     struct ref_options ro = {.threads = o->threads,
                              .sample = o->sample,
                              .seed = o->seed,
-                             .depth = t->depth,
+                             .sums = t->sums,
                              .interrupted = o->interrupted};
     for (unsigned halve = 0;; halve++) {
         struct diags *d = diags_new(t->a);
@@ -471,8 +479,7 @@ void trial_run(struct trial *t)
     struct session *s = t->k->s;
     s->progress.what = t->test;
     progress_step(&s->progress, s->rows.n);
-    t->depth = s->opt->depth >= 0 ? (uint64_t)s->opt->depth : 0;
-    if (!trial_bind(t) || (s->opt->depth < 0 && !run_depth(t->run, &t->depth))) {
+    if (!trial_bind(t) || !run_sums(t->run, &s->opt->sums, &t->sums)) {
         trial_error(t, CLI_BAD_INPUT, NULL);
         return;
     }

@@ -58,7 +58,7 @@ struct trial {
     const char *test, *words;      /* its name; how its values are named on the command line */
     struct run *run;
     struct ref_input in;
-    uint64_t depth; /* of the kernel's sums: struct ref_options */
+    struct spec_sums sums;
     double seconds;
 };
 

@@ -74,7 +74,7 @@ struct options {
     uint64_t shapes, shapes_seed;
     size_t ntype;
     struct type_choice type[16];
-    int64_t depth; /* of sums; -1: what the contract says */
+    struct spec_sums sums; /* RUN_NOT_GIVEN: what the contract says */
     uint64_t seed, sample, max_instructions, message_bytes;
     const char *ptx, *kernel;
     unsigned threads, check; /* check: enum device_check, bits */
