@@ -189,3 +189,17 @@ kernel() {
     done
     [ -z "$ptxas" ] || "$ptxas" -O1 -arch=sm_80 -o random.cubin random.ptx
 }
+
+@test "large light maps take blocks of 1024 threads, others of 256" {
+    kernel 'x: in f32[n]; z: in f32[n]; y: out f32[n]' 'y[i] = x[i] + z[i]' >light.yaml
+    kernel 'x: in f32[n]; y: out f32[n]' 'y[i] = exp(x[i])' >heavy.yaml
+    kaio-emit -D n=16000001 light.yaml | grep -qx '.reqntid 1024, 1, 1'
+    kaio-emit -D n=16000001 heavy.yaml | grep -qx '.reqntid 256, 1, 1'
+    kaio-emit -D n=100000 light.yaml | grep -qx '.reqntid 256, 1, 1'
+    kaio-emit light.yaml | grep -qx '.reqntid 256, 1, 1'
+    # the last block is not full
+    kaio-emit -D n=4194305 light.yaml >light.ptx
+    grep -qx '.reqntid 1024, 1, 1' light.ptx
+    kaio-run -d cpu light.ptx x=@ones z=@ones y=y.npy
+    [ "$(tail -c +129 y.npy | od -An -v -tf4 -w4 | uniq -c | tr -s ' ')" = " 4194305 2" ]
+}
