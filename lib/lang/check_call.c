@@ -247,6 +247,12 @@ static bool other_call(struct checker *c, struct lang_expr *e)
         if (lang_const_int(e->args[1], &v) && v == 0)
             return diag_error(c->d, e->args[1]->span, "division by zero");
         return true;
+    case FN_TF32:
+        if (!dtype_is_float(e->args[0]->type) || e->args[0]->type == DT_F64)
+            return diag_error(c->d, e->args[0]->span, "tf32() is for f32, not %s",
+                              dtype_name(e->args[0]->type));
+        convert_all(c, e, DT_F32);
+        return true;
     case FN_ISNAN:
     case FN_ISINF:
         if (!dtype_is_float(e->args[0]->type))

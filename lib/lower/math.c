@@ -138,6 +138,19 @@ static struct cg_val round_away(struct cg *g, struct cg_val x)
     return cg_select(g, cg_reg(g, up), cg_binary(g, OP_ADD, t, step), t);
 }
 
+/* Before sm_80 as its instruction does it: of a NaN the low bits are dropped. */
+static struct cg_val to_tf32(struct cg *g, struct cg_val x)
+{
+    if (g->target->sm >= 80) {
+        const int32_t bits = CG(g, PTX_B32, "cvt.rna.tf32.f32", ptx_r(cg_reg(g, x)));
+        return cg_bitcast(g, cg_value(DT_U32, bits), DT_F32);
+    }
+    const struct cg_val bits = cg_bitcast(g, x, DT_U32), kept = cg_int(DT_U32, 0xffffe000);
+    const struct cg_val up = cg_binary(g, OP_ADD, bits, cg_int(DT_U32, 0x1000));
+    const int32_t nan = CG(g, PTX_PRED, "setp.nan.f32", cg_op(g, x), cg_op(g, x));
+    return cg_bitcast(g, cg_binary(g, OP_AND, cg_select(g, nan, bits, up), kept), DT_F32);
+}
+
 static struct cg_val bit_count(struct cg *g, const char *name, struct cg_val x)
 {
     char m[32];
@@ -220,6 +233,7 @@ static bool exact_call(struct cg *g, const struct lang_expr *e, const struct cg_
     case FN_CEIL: *r = integral(g, "rpi", x[0]); return true;
     case FN_TRUNC: *r = integral(g, "rzi", x[0]); return true;
     case FN_RINT: *r = integral(g, "rni", x[0]); return true;
+    case FN_TF32: *r = to_tf32(g, x[0]); return true;
     case FN_ROUND: *r = round_away(g, x[0]); return true;
     case FN_CEIL_DIV: *r = ceil_div(g, x[0], x[1]); return true;
     case FN_POPC:

@@ -480,7 +480,8 @@ static bool takes_many_instructions(const struct lang_expr *e)
     case FN_FLOOR:
     case FN_CEIL:
     case FN_TRUNC:
-    case FN_RINT: return e->func != NULL;
+    case FN_RINT:
+    case FN_TF32: return e->func != NULL;
     default: return !e->fast;
     }
 }

@@ -26,7 +26,8 @@ static bool exact_call(enum lang_builtin fn)
     case FN_CEIL:
     case FN_TRUNC:
     case FN_ROUND:
-    case FN_RINT: return true;
+    case FN_RINT:
+    case FN_TF32: return true;
     default: return false;
     }
 }

@@ -429,25 +429,46 @@ void eval_int_to_int(struct frame *f, const struct node *n, const uint8_t *mask)
     }
 }
 
-/* Rounds to a float type: what every value within the error rounds to. Widening changes nothing. */
-void eval_float_to_float(struct frame *f, const struct node *n, const uint8_t *mask)
+/* What every value within the error rounds to. Widening changes nothing. */
+static void round_all(struct vec *o, const struct vec *a, double (*to)(const struct node *, double),
+                      const struct node *n)
 {
-    const struct vec *a = node_arg(f, n, 0, mask);
-    struct vec *o = node_out(f, n);
     for (int l = 0; l < LANES; l++) {
         double v = a->v[l], e = a->e[l];
         if (!isfinite(v) || e == INFINITY) {
-            o->v[l] = isinf(v) ? dtype_round(n->type, v) : v;
+            o->v[l] = isinf(v) ? to(n, v) : v;
             o->e[l] = e;
             continue;
         }
-        double r = dtype_round(n->type, v), lo = dtype_round(n->type, v - e),
-               hi = dtype_round(n->type, v + e);
+        double r = to(n, v), lo = to(n, v - e), hi = to(n, v + e);
         o->v[l] = r;
         o->e[l] = e == 0 || (lo == r && hi == r) ? 0 : fmax(hi - r, r - lo);
         if (isnan(o->e[l]))
             o->e[l] = INFINITY;
     }
+}
+
+static double to_type(const struct node *n, double v)
+{
+    return dtype_round(n->type, v);
+}
+
+void eval_float_to_float(struct frame *f, const struct node *n, const uint8_t *mask)
+{
+    const struct vec *a = node_arg(f, n, 0, mask);
+    round_all(node_out(f, n), a, to_type, n);
+}
+
+static double to_tf32(const struct node *n, double v)
+{
+    (void)n;
+    return tf32_from_double(v);
+}
+
+void eval_tf32(struct frame *f, const struct node *n, const uint8_t *mask)
+{
+    const struct vec *a = node_arg(f, n, 0, mask);
+    round_all(node_out(f, n), a, to_tf32, n);
 }
 
 void eval_int_to_bool(struct frame *f, const struct node *n, const uint8_t *mask)
