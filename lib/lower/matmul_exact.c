@@ -4,8 +4,6 @@
 
 #include "lower/matmul.h"
 
-#include <math.h>
-
 /* ---- integers --------------------------------------------------------------------------------------- */
 
 struct range {
@@ -144,15 +142,10 @@ static uint32_t exact_range(struct range r)
 static uint32_t exact_number(double v)
 {
     static const enum dtype type[] = {DT_E5M2, DT_E4M3, DT_BF16, DT_F16, DT_F32, DT_F64};
-    uint32_t exact = 0;
-    float f;
-    uint32_t bits;
+    uint32_t exact = tf32_from_double(v) == v ? MATMUL_BIT(MATMUL_EXACT_TF32) : 0;
     for (size_t i = 0; i < sizeof type / sizeof *type; i++)
         exact |= dtype_round(type[i], v) == v ? MATMUL_BIT(type[i]) : 0;
-    f = (float)v;
-    memcpy(&bits, &f, sizeof bits);
-    return exact |
-           ((exact & MATMUL_BIT(DT_F32)) && !(bits & 0x1fff) ? MATMUL_BIT(MATMUL_EXACT_TF32) : 0);
+    return exact;
 }
 
 static uint32_t exact_call(const struct lang_expr *e)

@@ -467,8 +467,14 @@ static void find_plain(const struct analysis *a, struct matmul_operand *o,
                        const struct lang_expr *e)
 {
     e = inspect_strip(e);
-    if (e->type == o->type && is_plain(a, e))
-        o->plain = e;
+    const bool rounds = a->f->type == MATMUL_TF32 && e->kind == E_CALL && !e->func &&
+                        e->fn == FN_TF32;
+    if (rounds)
+        e = inspect_strip(e->args[0]);
+    if (e->type != o->type || !is_plain(a, e))
+        return;
+    o->plain = e;
+    o->rounds = rounds;
 }
 
 /* ---- operands as equations -------------------------------------------------------------------------- */

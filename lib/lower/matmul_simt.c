@@ -246,7 +246,7 @@ static void find_places(struct simt *s, struct slab *b)
 
 static bool is_copied(const struct matmul_form *f, const struct matmul_operand *o)
 {
-    return o->plain && o->type == f->sum;
+    return o->plain && !o->rounds && o->type == f->sum;
 }
 
 static void copy_pass(struct simt *s, struct slab *b, uint32_t i, int32_t pred)
