@@ -19,6 +19,10 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul_store.c \
 	lib/lower/matmul_thin.c \
 	lib/lower/matmul_tile.c \
+	lib/lower/matmul_mma.h \
+	lib/lower/matmul_mma.c \
+	lib/lower/matmul_copy.c \
+	lib/lower/matmul_frag.c \
 	lib/lower/lower.c lib/lower/stats.c
 
 # The math library is kernel-language source, built in: NAME.k becomes  static const char NAME_k[]  in

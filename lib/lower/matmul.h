@@ -222,6 +222,9 @@ void matmul_share(struct matmul *m, const struct matmul_patch *patch, uint32_t s
 /* Bytes of dynamic shared memory that the plan takes; 0: it does not fit the target. */
 uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
                             const struct matmul_plan *p);
+/* Is there an instruction, and do the numbers go together? why (or NULL): what is in the way. */
+bool matmul_mma_fits(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                     struct buf *why);
 uint32_t matmul_mma_shared(const struct cg *g, const struct matmul_form *f,
                            const struct matmul_plan *p);
 uint32_t matmul_thin_shared(const struct cg *g, const struct matmul_form *f,

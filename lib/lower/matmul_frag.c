@@ -1,0 +1,389 @@
+/* From shared memory to products (matmul_mma.h): what each lane of a warp holds, and the instructions that multiply.
+ *
+ * The rows of A and the columns of B may stand in any order among a warp's, as long as the sums are put where they belong,
+ * and k in any order that is the same for both. That is what makes do without transposing elements of 8 and 32 bits: a lane
+ * takes neighbours as they lie, which belong to different instructions.
+ */
+#include <config.h>
+
+#include "lower/matmul_mma.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct cg_val u32(uint32_t v)
+{
+    return cg_int(DT_U32, v);
+}
+
+static struct cg_val op(struct cg *g, enum lang_op o, struct cg_val x, uint32_t y)
+{
+    return cg_binary(g, o, x, u32(y));
+}
+
+static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
+{
+    return cg_binary(g, OP_ADD, x, y);
+}
+
+/* ---- places --------------------------------------------------------------------------------------- */
+
+static bool is_a(const struct mma_tile *t)
+{
+    return t->side == MATMUL_A;
+}
+
+static uint32_t words_of(const struct mma_tile *t)
+{
+    return is_a(t) ? t->span / 16 * 4 : t->span / 8 * 2;
+}
+
+uint32_t mma_factor(const struct mma_tile *t)
+{
+    switch (t->layout) {
+    case MMA_ALONG_K:
+    case MMA_HALVES: return 1;
+    case MMA_BYTES: return 2;
+    case MMA_SINGLES: return t->wide ? 4 : 2;
+    }
+    abort();
+}
+
+uint32_t mma_row_of(const struct mma_tile *t, uint32_t i, uint32_t half)
+{
+    const uint32_t f = mma_factor(t);
+    if (is_a(t))
+        return f == 1 ? 16 * i + 8 * half : f == 2 ? 16 * i + half : i / 2 * 32 + i % 2 * 2 + half;
+    return i / f * 8 * f + half * f + i % f;
+}
+
+/* The lane's row of the tile and chunk in it, of its way-th address; *byte: in the chunk. */
+static void find_lane(struct mma *s, const struct mma_tile *t, struct cg_val base, uint32_t way,
+                      struct cg_val *row, struct cg_val *chunk, struct cg_val *byte)
+{
+    struct cg *g = s->g;
+    struct cg_val lane = s->m->lane, in8 = op(g, OP_AND, lane, 7);
+    struct cg_val low = op(g, OP_AND, op(g, OP_SHR, lane, 3), 1), high = op(g, OP_SHR, lane, 4);
+    struct cg_val of16 = op(g, OP_AND, lane, 15), turned = plus(g, in8, op(g, OP_MUL, high, 8));
+    *byte = u32(0);
+    switch (t->layout) {
+    case MMA_ALONG_K:
+        *row = plus(g, base, is_a(t) ? of16 : turned);
+        *chunk = plus(g, is_a(t) ? high : low, u32(2 * way));
+        return;
+    case MMA_HALVES:
+        *row = is_a(t) ? turned : of16;
+        *chunk = plus(g, op(g, OP_DIV, base, 8), plus(g, is_a(t) ? low : high, u32(2 * way)));
+        return;
+    case MMA_BYTES:
+        *row = plus(g, op(g, OP_MUL, high, 16), op(g, OP_MUL, op(g, OP_SHR, in8, 1), 4));
+        *row = plus(g, *row, plus(g, op(g, OP_MUL, low, 2), op(g, OP_AND, lane, 1)));
+        *chunk = plus(g, op(g, OP_DIV, base, 16), u32(way));
+        return;
+    case MMA_SINGLES: break;
+    }
+    struct cg_val group = op(g, OP_SHR, lane, 2);
+    *row = op(g, OP_AND, lane, 3);
+    *chunk = op(g, OP_DIV, base, 4);
+    if (t->wide) {
+        *chunk = plus(g, *chunk, group);
+    } else {
+        *chunk = plus(g, *chunk, plus(g, op(g, OP_SHR, group, 1), u32(4 * way)));
+        *byte = op(g, OP_MUL, op(g, OP_AND, group, 1), 8);
+    }
+}
+
+static uint32_t ways_of(const struct mma *s, const struct mma_tile *t)
+{
+    const uint32_t blocks = t->span / 16;
+    switch (t->layout) {
+    case MMA_ALONG_K: return s->steps < 4 ? s->steps : 4;
+    case MMA_HALVES: return blocks < 4 ? blocks : 4;
+    case MMA_BYTES: return blocks < 8 ? blocks : 8;
+    case MMA_SINGLES: return t->wide || blocks < 2 ? 1 : 2;
+    }
+    abort();
+}
+
+void mma_read_begin(struct mma *s)
+{
+    struct cg *g = s->g;
+    const uint32_t across = s->p->bn / s->p->wn;
+    for (uint32_t n = 0; n < s->ntile; n++) {
+        struct mma_tile *t = &s->tile[n];
+        struct cg_val base = op(g, is_a(t) ? OP_DIV : OP_MOD, s->m->warp, across);
+        base = op(g, OP_MUL, base, t->span);
+        t->ways = ways_of(s, t);
+        for (uint32_t i = 0; i < t->ways; i++) {
+            struct cg_val row, chunk, byte;
+            find_lane(s, t, base, i, &row, &chunk, &byte);
+            struct cg_val at = plus(g, mma_chunk(s, t, row, chunk), byte);
+            at = plus(g, plus(g, at, u32(t->offset)), cg_value(DT_U32, s->m->shared));
+            t->at[i] = cg_reg(g, at);
+            t->now[i] = cg_new_mutable(g, DT_U32);
+        }
+        for (uint32_t i = 0; i < words_of(t); i++) {
+            t->word[0][i] = cg_new_mutable(g, DT_U32);
+            t->word[1][i] = cg_new_mutable(g, DT_U32);
+        }
+    }
+}
+
+void mma_read_at(struct mma *s)
+{
+    struct cg *g = s->g;
+    for (uint32_t n = 0; n < s->ntile; n++) {
+        struct mma_tile *t = &s->tile[n];
+        for (uint32_t i = 0; i < t->ways; i++) {
+            PTX(&g->b, "add.s32", ptx_r(t->now[i]), ptx_r(t->at[i]), ptx_r(s->read));
+            cg_assigned(g, t->now[i]);
+        }
+    }
+}
+
+/* ---- loads ---------------------------------------------------------------------------------------- */
+
+static void load(struct mma *s, const char *mnemonic, const int32_t *word, uint32_t n,
+                 struct ptx_operand from)
+{
+    struct cg *g = s->g;
+    struct ptx_operand to[4];
+    for (uint32_t i = 0; i < n; i++) {
+        to[i] = ptx_r(word[i]);
+        cg_assigned(g, word[i]);
+    }
+    PTX(&g->b, mnemonic, ptx_vec(&g->b, n, to), from);
+}
+
+/* Words of 16 rows of A or 16 columns of B: block number i of the warp's. */
+static void load_matrices(struct mma *s, struct mma_tile *t, uint32_t step, int32_t *word,
+                          uint32_t i)
+{
+    uint32_t way = i, offset = 0;
+    switch (t->layout) {
+    case MMA_ALONG_K:
+        way = step % 4;
+        offset = step / 4 * 128 + i * 16 * t->row_bytes;
+        break;
+    case MMA_HALVES:
+        way = i % 4;
+        offset = i / 4 * 128 + step * 16 * t->row_bytes;
+        break;
+    case MMA_BYTES:
+        way = i % 8;
+        offset = i / 8 * 128 + step * 32 * t->row_bytes;
+        break;
+    case MMA_SINGLES: abort();
+    }
+    load(s,
+         t->layout == MMA_ALONG_K ? "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+                                  : "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
+         word + (size_t)i * 4, 4, ptx_mem(t->now[way], offset));
+}
+
+/* A lane has 2 or 4 neighbours of rows k and k + 4. Words of A: rows of the first k of an instruction, then of the other. */
+static void load_singles(struct mma *s, struct mma_tile *t, uint32_t step, int32_t *word)
+{
+    const uint32_t width = t->wide ? 32 : 16, n = width / 8;
+    for (uint32_t i = 0; i < t->span / width; i++)
+        for (uint32_t high = 0; high < 2; high++) {
+            int32_t to[4];
+            const uint32_t way = t->wide ? 0 : i % 2;
+            const uint32_t offset = (t->wide ? i : i / 2) * 128 +
+                                    (step * 8 + high * 4) * t->row_bytes;
+            for (uint32_t e = 0; e < n; e++)
+                to[e] = is_a(t) ? word[(i * n + e) / 2 * 4 + high * 2 + e % 2]
+                                : word[(i * n + e) * 2 + high];
+            load(s, t->wide ? "ld.shared.v4.b32" : "ld.shared.v2.b32", to, n,
+                 ptx_mem(t->now[way], offset));
+        }
+}
+
+void mma_load(struct mma *s, uint32_t step, uint32_t to)
+{
+    for (uint32_t n = 0; n < s->ntile; n++) {
+        struct mma_tile *t = &s->tile[n];
+        if (t->layout == MMA_SINGLES)
+            load_singles(s, t, step, t->word[to]);
+        for (uint32_t i = 0; i < t->span / 16 && t->layout != MMA_SINGLES; i++)
+            load_matrices(s, t, step, t->word[to], i);
+    }
+}
+
+/* ---- words as the instructions take them ---------------------------------------------------------- */
+
+/* Of each operand up to two sets: tf32 takes what it rounds to and the rest of it, f16 of 8 bits two halves of k. */
+struct ready {
+    int32_t set[2][MMA_HELD];
+};
+
+/* Pairs of neighbours of four k each become four k of each neighbour. */
+static void part_bytes(struct mma *s, const struct mma_tile *t, const int32_t *word, int32_t *to)
+{
+    struct cg *g = s->g;
+    for (uint32_t i = 0; i < words_of(t); i += 4)
+        for (uint32_t w = 0; w < 4; w++) {
+            /* A: neighbours are halves of an instruction's rows; B: of instructions side by side */
+            const uint32_t odd = is_a(t) ? w % 2 : w / 2, high = is_a(t) ? w / 2 : w % 2;
+            to[i + w] = cg_new(g, DT_U32);
+            PTX(&g->b, "prmt.b32", ptx_r(to[i + w]), ptx_r(word[i + 2 * high]),
+                ptx_r(word[i + 2 * high + 1]), ptx_imm(odd ? 0x7531 : 0x6420));
+        }
+}
+
+static void round_singles(struct mma *s, const struct mma_tile *t, const int32_t *word,
+                          struct ready *r)
+{
+    struct cg *g = s->g;
+    for (uint32_t i = 0; i < words_of(t); i++) {
+        const int32_t big = cg_new(g, DT_U32);
+        PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(big), ptx_r(word[i]));
+        r->set[0][i] = big;
+        if (s->p->parts < 2)
+            continue;
+        const int32_t rest = cg_new(g, DT_F32), small = cg_new(g, DT_U32);
+        PTX(&g->b, "sub.rn.f32", ptx_r(rest), ptx_r(word[i]), ptx_r(big));
+        PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(small), ptx_r(rest));
+        r->set[1][i] = small;
+    }
+}
+
+/* Two f16 of two bytes. */
+static void widen_pairs(struct mma *s, enum dtype type, int32_t word, int32_t to[2])
+{
+    struct cg *g = s->g;
+    if (g->target->sm >= 89) {
+        struct ptx_operand half[2] = {ptx_r(ptx_reg_new(&g->b, PTX_B16)),
+                                      ptx_r(ptx_reg_new(&g->b, PTX_B16))};
+        PTX(&g->b, "mov.b32", ptx_vec(&g->b, 2, half), ptx_r(word));
+        for (uint32_t i = 0; i < 2; i++) {
+            to[i] = cg_new(g, DT_U32);
+            PTX(&g->b, type == DT_E4M3 ? "cvt.rn.f16x2.e4m3x2" : "cvt.rn.f16x2.e5m2x2",
+                ptx_r(to[i]), half[i]);
+        }
+        return;
+    }
+    struct cg_val v[4];
+    cg_unpack(g, type, word, 4, v);
+    for (uint32_t i = 0; i < 4; i++)
+        v[i] = cg_convert(g, v[i], DT_F16);
+    to[0] = cg_pack(g, DT_F16, 2, v).reg;
+    to[1] = cg_pack(g, DT_F16, 2, v + 2).reg;
+}
+
+/* An instruction's k are those of the lane's first two bytes and of its last two: the same for A and B. */
+static void widen(struct mma *s, const struct mma_tile *t, struct ready *r)
+{
+    const enum dtype type = s->f->operand[t->operand].type;
+    const uint32_t per = is_a(t) ? 4 : 2, rows = per / 2;
+    int32_t word[MMA_HELD];
+    memcpy(word, r->set[0], sizeof word);
+    for (uint32_t i = 0; i < words_of(t); i++) {
+        int32_t half[2];
+        const uint32_t set = i % per / rows, row = i % rows;
+        widen_pairs(s, type, word[i], half);
+        r->set[set][i / per * per + row] = half[0];
+        r->set[set][i / per * per + row + rows] = half[1];
+    }
+}
+
+static void make_ready(struct mma *s, const struct mma_tile *t, uint32_t of, struct ready *r)
+{
+    if (t->layout == MMA_BYTES)
+        part_bytes(s, t, t->word[of], r->set[0]);
+    else
+        memcpy(r->set[0], t->word[of], sizeof r->set[0]);
+    if (s->p->type == MATMUL_TF32)
+        round_singles(s, t, t->word[of], r);
+    else if (s->p->type == MATMUL_F16 && t->size == 1)
+        widen(s, t, r);
+}
+
+/* ---- products ------------------------------------------------------------------------------------- */
+
+static void emit(struct mma *s, const char *mnemonic, uint32_t nd, const int32_t *d, uint32_t na,
+                 const int32_t *a, uint32_t nb, const int32_t *b)
+{
+    struct cg *g = s->g;
+    struct ptx_operand vd[4], va[4], vb[2];
+    for (uint32_t i = 0; i < nd; i++)
+        vd[i] = ptx_r(d[i]);
+    for (uint32_t i = 0; i < na; i++)
+        va[i] = ptx_r(a[i]);
+    for (uint32_t i = 0; i < nb; i++)
+        vb[i] = ptx_r(b[i]);
+    PTX(&g->b, mnemonic, ptx_vec(&g->b, nd, vd), ptx_vec(&g->b, na, va), ptx_vec(&g->b, nb, vb),
+        ptx_vec(&g->b, nd, vd));
+}
+
+/* sm_75 has instructions of half as many k, and of 8 bits half as many rows too. */
+static void emit_small(struct mma *s, const char *types, int32_t *d, const int32_t *a,
+                       const int32_t *b)
+{
+    char m[80];
+    const bool bytes = s->p->type == MATMUL_INT8;
+    snprintf(m, sizeof m, "mma.sync.aligned.%s.row.col.%s", bytes ? "m8n8k16" : "m16n8k8", types);
+    for (uint32_t k = 0; k < 2; k++) {
+        if (!bytes)
+            emit(s, m, 4, d, 2, a + (size_t)k * 2, 1, b + k);
+        for (uint32_t half = 0; bytes && half < 2; half++)
+            emit(s, m, 2, d + (size_t)half * 2, 1, a + (size_t)k * 2 + half, 1, b + k);
+    }
+}
+
+static void multiply_16x8(struct mma *s, const struct matmul_product *q, int32_t *d,
+                          const int32_t *a, const int32_t *b)
+{
+    static const char *const shape[] = {[MATMUL_F16] = "m16n8k16",
+                                        [MATMUL_BF16] = "m16n8k16",
+                                        [MATMUL_TF32] = "m16n8k8",
+                                        [MATMUL_INT8] = "m16n8k32",
+                                        [MATMUL_FP8] = "m16n8k32"};
+    static const char *const name[] = {
+        [DT_I8] = "s8", [DT_U8] = "u8", [DT_E4M3] = "e4m3", [DT_E5M2] = "e5m2"};
+    const enum dtype ta = s->f->operand[q->a].type, tb = s->f->operand[q->b].type;
+    char m[80], types[32];
+    switch (s->p->type) {
+    case MATMUL_F16: snprintf(types, sizeof types, "f32.f16.f16.f32"); break;
+    case MATMUL_BF16: snprintf(types, sizeof types, "f32.bf16.bf16.f32"); break;
+    case MATMUL_TF32: snprintf(types, sizeof types, "f32.tf32.tf32.f32"); break;
+    case MATMUL_INT8: snprintf(types, sizeof types, "s32.%s.%s.s32", name[ta], name[tb]); break;
+    case MATMUL_FP8: snprintf(types, sizeof types, "f32.%s.%s.f32", name[ta], name[tb]); break;
+    default: abort();
+    }
+    if (s->g->target->sm < 80) {
+        emit_small(s, types, d, a, b);
+        return;
+    }
+    snprintf(m, sizeof m, "mma.sync.aligned.%s.row.col.%s", shape[s->p->type], types);
+    emit(s, m, 4, d, 4, a, 2, b);
+}
+
+/* One product of a set of A with a set of B, along B's columns to and fro, so that registers are met again at once. */
+static void multiply_sets(struct mma *s, uint32_t q, const int32_t *a, const int32_t *b)
+{
+    const uint32_t rows = s->p->wm / 16, cols = s->p->wn / 8;
+    for (uint32_t i = 0; i < rows; i++)
+        for (uint32_t n = 0; n < cols; n++) {
+            const uint32_t j = i % 2 ? cols - 1 - n : n;
+            multiply_16x8(s, &s->f->product[q], s->sum + (((size_t)q * rows + i) * cols + j) * 4,
+                          a + (size_t)i * 4, b + (size_t)j * 2);
+        }
+}
+
+void mma_multiply(struct mma *s, uint32_t of)
+{
+    /* sets of A and B: the smallest products first */
+    static const uint8_t one[][2] = {{0, 0}}, halves[][2] = {{0, 0}, {1, 1}},
+                         parts[][2] = {{1, 0}, {0, 1}, {0, 0}};
+    const bool wide = s->p->type == MATMUL_F16 && s->tile[0].size == 1;
+    const uint8_t(*set)[2] = wide ? halves : s->p->parts > 1 ? parts : one;
+    const uint32_t n = wide ? 2 : s->p->parts > 1 ? 3 : 1;
+    struct ready *r = ARENA_ARRAY(s->g->a, s->ntile, struct ready);
+    for (uint32_t i = 0; i < s->ntile; i++)
+        make_ready(s, &s->tile[i], of, &r[i]);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t q = 0; q < s->f->nproduct; q++)
+            multiply_sets(s, q, r[s->tile_of[s->f->product[q].a]].set[set[i][0]],
+                          r[s->tile_of[s->f->product[q].b]].set[set[i][1]]);
+}

@@ -1,0 +1,476 @@
+/* Products by mma.sync (matmul_mma.h): the loop along k, and the sums' way to the epilogue.
+ *
+ * With S stages, tiles t .. t + S - 2 are there or under way while tile t is multiplied and tile t + S - 1 is sent for, into
+ * the stage of tile t - 1, which everyone has read: one barrier a tile does for both. A warp loads its words a step ahead
+ * of the products, also across the barrier, where a tile has an even number of steps.
+ */
+#include <config.h>
+
+#include "lower/matmul_mma.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- what goes where ------------------------------------------------------------------------------ */
+
+static bool fails(struct buf *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static bool fails(struct buf *why, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (why)
+        buf_puts(why, text);
+    return false;
+}
+
+static bool has_instruction(const struct mma *s, struct buf *why)
+{
+    const unsigned sm = s->g->target->sm;
+    unsigned least = 0;
+    const char *what = "";
+    switch (s->p->type) {
+    case MATMUL_F16:
+        least = 75;
+        what = "f16";
+        break;
+    case MATMUL_INT8:
+        least = 75;
+        what = "8-bit integers";
+        break;
+    case MATMUL_BF16:
+        least = 80;
+        what = "bf16";
+        break;
+    case MATMUL_TF32:
+        least = 80;
+        what = "tf32";
+        break;
+    case MATMUL_FP8:
+        least = 89;
+        what = "e4m3 and e5m2";
+        break;
+    case MATMUL_F32:
+        return fails(why,
+                     "tensor cores multiply no f32: 'mma: tf32x3' makes three products of each");
+    case MATMUL_F64: return fails(why, "no products of f64 by tensor cores");
+    }
+    return sm >= least ||
+           fails(why, "sm_%u has tensor cores for no %s: sm_%u does", sm, what, least);
+}
+
+static bool is_multiple(uint32_t x, uint32_t y)
+{
+    return x && y && x % y == 0;
+}
+
+static bool measure_block(const struct mma *s, struct buf *why)
+{
+    const struct matmul_plan *p = s->p;
+    if (!is_multiple(p->wm, 16) || !is_multiple(p->wn, 16) || p->wm > 128 || p->wn > 256)
+        return fails(
+            why, "a warp takes multiples of 16 rows and columns, up to 128 and 256, not %u x %u",
+            p->wm, p->wn);
+    if (!is_multiple(p->bm, p->wm) || !is_multiple(p->bn, p->wn))
+        return fails(why, "warps of %u x %u don't divide a tile of %u x %u", p->wm, p->wn, p->bm,
+                     p->bn);
+    const uint32_t warps = p->bm / p->wm * (p->bn / p->wn);
+    if (warps > 32 || warps * 32 != p->threads)
+        return fails(why, "a tile of %u x %u takes %u warps of %u x %u, and a block has 32 at most",
+                     p->bm, p->bn, warps, p->wm, p->wn);
+    return true;
+}
+
+static bool measure_tile(struct mma *s, uint32_t n, struct buf *why)
+{
+    const struct matmul_plan *p = s->p;
+    const struct matmul_operand *o = &s->f->operand[n];
+    struct mma_tile *t = &s->tile[s->ntile];
+    *t = (struct mma_tile){.operand = n, .side = o->side, .size = dtype_bits(o->type) / 8};
+    const uint32_t side = o->side == MATMUL_A ? p->bm : p->bn;
+    t->span = o->side == MATMUL_A ? p->wm : p->wn;
+    t->layout = o->along_k     ? MMA_ALONG_K
+                : t->size == 1 ? MMA_BYTES
+                : t->size == 2 ? MMA_HALVES
+                               : MMA_SINGLES;
+    t->wide = t->span % 32 == 0;
+    t->rows = o->along_k ? side : p->bk;
+    t->row_bytes = (o->along_k ? p->bk : side) * t->size;
+    t->offset = s->stage_bytes;
+    if (!is_multiple(p->bk * t->size, MMA_STEP))
+        return fails(why, "a tile's third side must be a multiple of %u, not %u",
+                     MMA_STEP / t->size, p->bk);
+    if (s->steps && s->steps != p->bk * t->size / MMA_STEP)
+        return fails(why, "operands of different sizes");
+    s->steps = p->bk * t->size / MMA_STEP;
+    if (!mma_plan_copy(s, t))
+        return fails(why, "%u threads can't share rows of %u bytes evenly", p->threads,
+                     t->row_bytes);
+    s->stage_bytes += t->rows * t->row_bytes;
+    s->tile_of[n] = s->ntile++;
+    return true;
+}
+
+/* The pitch of sums that meets the fewest conflicts of banks: `width` words in each lane. */
+static uint32_t pitch_of(const struct mma *s)
+{
+    const struct matmul_product *q = &s->f->product[0];
+    const uint32_t fa = mma_factor(&s->tile[s->tile_of[q->a]]),
+                   fb = mma_factor(&s->tile[s->tile_of[q->b]]);
+    const uint32_t width = fb == 1 ? 2 : 4;
+    uint32_t best = 0, least = UINT32_MAX;
+    for (uint32_t pitch = s->p->bn; pitch < s->p->bn + 32; pitch += 4) {
+        uint32_t uses[32] = {0}, most = 0;
+        for (uint32_t lane = 0; lane < 32 / width; lane++) /* one pass of the hardware's */
+            for (uint32_t w = 0; w < width; w++) {
+                const uint32_t bank = (lane / 4 * fa * pitch + lane % 4 * 2 * fb + w) % 32;
+                most = ++uses[bank] > most ? uses[bank] : most;
+            }
+        if (most < least) {
+            least = most;
+            best = pitch;
+        }
+    }
+    return best;
+}
+
+/* As many rows of sums at once as the stages have room for: whole rows of warps, or parts of one. */
+static void measure_patch(struct mma *s)
+{
+    const struct matmul_plan *p = s->p;
+    uint32_t unit = 16;
+    for (uint32_t i = 0; i < s->ntile; i++)
+        if (s->tile[i].side == MATMUL_A && mma_factor(&s->tile[i]) == 4)
+            unit = 32;
+    s->pitch = pitch_of(s);
+    const uint32_t row = s->f->nproduct * s->pitch * 4, room = s->stage_bytes * p->stages;
+    s->patch_rows = unit;
+    for (uint32_t rows = unit; rows <= p->bm; rows += unit) {
+        const bool fits = rows <= p->wm ? p->wm % rows == 0
+                                        : rows % p->wm == 0 && p->bm % rows == 0;
+        if (fits && rows * row <= room)
+            s->patch_rows = rows;
+    }
+}
+
+static uint32_t shared_of(const struct mma *s)
+{
+    const uint32_t stages = s->stage_bytes * s->p->stages;
+    const uint32_t patch = s->f->nproduct * s->patch_rows * s->pitch * 4;
+    return stages > patch ? stages : patch;
+}
+
+bool mma_measure(struct mma *s, struct buf *why)
+{
+    const struct matmul_form *f = s->f;
+    const struct matmul_plan *p = s->p;
+    if (!has_instruction(s, why) || !measure_block(s, why))
+        return false;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        if (!measure_tile(s, i, why))
+            return false;
+    if (p->stages < 1 || p->stages > 8)
+        return fails(why, "stages must be 1 to 8, not %u", p->stages);
+    measure_patch(s);
+    const uint32_t room = s->g->target->shared_optin, need = shared_of(s);
+    if (need > room)
+        return fails(why,
+                     "%u stages of %u bytes each don't fit %u bytes of shared memory: %u do, or a "
+                     "smaller tile",
+                     p->stages, s->stage_bytes, room, room / s->stage_bytes);
+    const uint32_t sums = f->nproduct * (p->wm / 16) * (p->wn / 8) * 4;
+    if (sums > 200)
+        return fails(why, "a thread would keep %u sums: tile / warps may have %u at most", sums,
+                     200);
+    return true;
+}
+
+bool matmul_mma_fits(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                     struct buf *why)
+{
+    struct mma s = {.g = (struct cg *)g, .f = f, .p = p};
+    return mma_measure(&s, why);
+}
+
+uint32_t matmul_mma_shared(const struct cg *g, const struct matmul_form *f,
+                           const struct matmul_plan *p)
+{
+    struct mma s = {.g = (struct cg *)g, .f = f, .p = p};
+    return mma_measure(&s, NULL) ? shared_of(&s) : 0;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------- */
+
+static void barrier(struct mma *s)
+{
+    PTX(&s->g->b, "bar.sync", ptx_imm(0));
+}
+
+static bool copies(const struct mma *s)
+{
+    for (uint32_t i = 0; i < s->ntile; i++)
+        if (s->tile[i].is_async)
+            return true;
+    return false;
+}
+
+/* All but the latest `but` tiles that were sent for are there, for everyone; nobody reads the tile before. */
+static void meet(struct mma *s, uint32_t but)
+{
+    if (copies(s))
+        PTX(&s->g->b, "cp.async.wait_group", ptx_imm(but));
+    barrier(s);
+}
+
+/* The stage after `stage`. */
+static void next_stage(struct mma *s, int32_t stage)
+{
+    struct cg *g = s->g;
+    const int32_t last = cg_new(g, DT_BOOL);
+    if (s->p->stages == 1)
+        return;
+    PTX(&g->b, "add.s32", ptx_r(stage), ptx_r(stage), ptx_imm(s->stage_bytes));
+    PTX(&g->b, "setp.eq.s32", ptx_r(last), ptx_r(stage), ptx_imm(s->stage_bytes * s->p->stages));
+    PTX(&g->b, "selp.b32", ptx_r(stage), ptx_imm(0), ptx_r(stage), ptx_r(last));
+    cg_assigned(g, stage);
+}
+
+static void sent(struct mma *s)
+{
+    mma_bring_end(s);
+    next_stage(s, s->write);
+}
+
+static void clear_sums(struct mma *s)
+{
+    struct cg *g = s->g;
+    const struct matmul_plan *p = s->p;
+    const uint32_t n = s->f->nproduct * (p->wm / 16) * (p->wn / 8) * 4;
+    const bool is_float = s->f->sum == DT_F32;
+    s->sum = ARENA_ARRAY(g->a, n, int32_t);
+    for (uint32_t i = 0; i < n; i++) {
+        s->sum[i] = cg_new_mutable(g, s->f->sum);
+        PTX(&g->b, is_float ? "mov.f32" : "mov.b32", ptx_r(s->sum[i]),
+            is_float ? ptx_immf32(0) : ptx_imm(0));
+    }
+}
+
+/* A loop whose count of rounds, > 0, is in a register. */
+struct rounds {
+    int32_t left;
+    uint32_t head;
+    size_t mark;
+    struct cg_nest nest;
+};
+
+static void rounds_begin(struct mma *s, struct rounds *r, struct cg_val n)
+{
+    struct cg *g = s->g;
+    const int32_t varies[] = {s->k, s->left, s->write, s->read};
+    r->left = cg_new_mutable(g, DT_U32);
+    cg_move(g, r->left, n);
+    r->head = cg_label(g, "tile");
+    cg_place(g, r->head);
+    cg_loop_head(g);
+    r->mark = cg_scope_open(g);
+    cg_nest_open(g, &r->nest, NULL);
+    for (size_t i = 0; i < sizeof varies / sizeof varies[0]; i++)
+        cg_nest_varies(g, &r->nest, varies[i]);
+}
+
+static void rounds_end(struct mma *s, struct rounds *r)
+{
+    struct cg *g = s->g;
+    const int32_t more = cg_new(g, DT_BOOL);
+    PTX(&g->b, "sub.s32", ptx_r(r->left), ptx_r(r->left), ptx_imm(1));
+    PTX(&g->b, "setp.ne.s32", ptx_r(more), ptx_r(r->left), ptx_imm(0));
+    cg_jump_if(g, more, true, r->head);
+    cg_nest_close(g, &r->nest);
+    cg_scope_close(g, r->mark);
+}
+
+/* The first stages but one. */
+static void fill(struct mma *s)
+{
+    struct rounds r;
+    const uint32_t n = s->p->stages - 1;
+    if (n > 1)
+        rounds_begin(s, &r, cg_int(DT_U32, n));
+    const size_t mark = cg_scope_open(s->g);
+    mma_bring(s, 0, 1);
+    sent(s);
+    cg_scope_close(s->g, mark);
+    if (n > 1)
+        rounds_end(s, &r);
+}
+
+/* One stage, in which tiles come and go. */
+static void tile_alone(struct mma *s)
+{
+    mma_bring(s, 0, 1);
+    sent(s);
+    meet(s, 0);
+    for (uint32_t step = 0; step < s->steps; step++) {
+        mma_load(s, step, step % 2);
+        mma_multiply(s, step % 2);
+    }
+    barrier(s);
+}
+
+/* Of several stages, without words that wait for the next tile. */
+static void tile_after_barrier(struct mma *s)
+{
+    meet(s, s->p->stages - 2);
+    mma_bring(s, 0, 1);
+    for (uint32_t step = 0; step < s->steps; step++) {
+        mma_load(s, step, step % 2);
+        mma_multiply(s, step % 2);
+    }
+    sent(s);
+    next_stage(s, s->read);
+    mma_read_at(s);
+}
+
+static void tile_ahead(struct mma *s)
+{
+    const uint32_t last = s->steps - 1;
+    for (uint32_t step = 0; step < s->steps; step++) {
+        mma_load(s, (step + 1) % s->steps, (step + 1) % 2);
+        if (step < last)
+            mma_bring(s, step, last);
+        mma_multiply(s, step % 2);
+        if (step + 1 != last)
+            continue;
+        sent(s);
+        meet(s, s->p->stages - 2);
+        next_stage(s, s->read);
+        mma_read_at(s);
+    }
+}
+
+static void multiply(struct mma *s)
+{
+    struct cg *g = s->g;
+    const struct matmul *m = s->m;
+    const bool ahead = s->p->stages > 1 && s->steps % 2 == 0;
+    struct cg_val n =
+        cg_binary(g, OP_SUB, cg_convert(g, m->k_to, DT_U32), cg_convert(g, m->k_from, DT_U32));
+    n = cg_binary(g, OP_ADD, n, cg_int(DT_U32, s->p->bk - 1));
+    n = cg_binary(g, OP_DIV, n, cg_int(DT_U32, s->p->bk));
+    const uint32_t done = cg_label(g, "summed");
+    struct rounds r;
+    int64_t always;
+    s->read = cg_new_mutable(g, DT_U32);
+    cg_move(g, s->read, cg_int(DT_U32, 0));
+    mma_read_at(s);
+    if (s->p->stages > 1)
+        fill(s);
+    if (!cg_is_const(n, &always) || !always)
+        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, n, cg_int(DT_U32, 0))), true, done);
+    if (ahead) {
+        meet(s, s->p->stages - 2);
+        mma_load(s, 0, 0);
+    }
+    rounds_begin(s, &r, n);
+    if (ahead)
+        tile_ahead(s);
+    else if (s->p->stages > 1)
+        tile_after_barrier(s);
+    else
+        tile_alone(s);
+    rounds_end(s, &r);
+    cg_place(g, done);
+    if (copies(s))
+        PTX0(&g->b, "cp.async.wait_all");
+    barrier(s);
+}
+
+/* ---- sums ----------------------------------------------------------------------------------------- */
+
+/* The lane's sums of row `half` of 16 rows i of product q, at the place of its first. */
+static void put_row(struct mma *s, uint32_t q, uint32_t i, uint32_t half, int32_t at,
+                    uint32_t offset)
+{
+    struct cg *g = s->g;
+    const struct mma_tile *b = &s->tile[s->tile_of[s->f->product[q].b]];
+    const uint32_t f = mma_factor(b), cols = s->p->wn / 8, width = f == 1 ? 2 : 4;
+    const bool is_float = s->f->sum == DT_F32;
+    const int32_t *sum = s->sum + ((size_t)q * (s->p->wm / 16) + i) * cols * 4 + half * 2;
+    for (uint32_t j = 0; j < cols; j += f)
+        for (uint32_t from = 0; from < 2 * f; from += width) { /* of so many neighbours */
+            struct ptx_operand v[4];
+            for (uint32_t e = from; e < from + width; e++)
+                v[e - from] = ptx_r(sum[(j + e % f) * 4 + e / f]);
+            PTX(&g->b,
+                is_float ? (width == 2 ? "st.shared.v2.f32" : "st.shared.v4.f32")
+                         : (width == 2 ? "st.shared.v2.b32" : "st.shared.v4.b32"),
+                ptx_mem(at, offset + (mma_row_of(b, j, 0) + from) * 4), ptx_vec(&g->b, width, v));
+        }
+}
+
+/* The sums of rows [first, first + patch_rows) of the tile go to the patch: of some rows of warps, or of part of one. */
+static void put_patch(struct mma *s, uint32_t first)
+{
+    struct cg *g = s->g;
+    const struct matmul_plan *p = s->p;
+    const uint32_t across = p->bn / p->wn, rows = s->patch_rows, skip = cg_label(g, "put");
+    struct cg_val wr = cg_binary(g, OP_DIV, s->m->warp, cg_int(DT_U32, across));
+    struct cg_val wc = cg_binary(g, OP_MOD, s->m->warp, cg_int(DT_U32, across));
+    if (rows < p->bm) {
+        const uint32_t n = rows > p->wm ? rows / p->wm : 1;
+        struct cg_val mine = cg_binary(g, OP_DIV, wr, cg_int(DT_U32, n));
+        mine = cg_binary(g, OP_EQ, mine, cg_int(DT_U32, first / p->wm / n));
+        cg_jump_if(g, cg_reg(g, mine), false, skip);
+    }
+    const size_t mark = cg_scope_open(g);
+    const uint32_t from = rows < p->wm ? first % p->wm : 0;
+    const uint32_t to = rows < p->wm ? from + rows : p->wm;
+    struct cg_val group = cg_binary(g, OP_SHR, s->m->lane, cg_int(DT_U32, 2));
+    struct cg_val member = cg_binary(g, OP_AND, s->m->lane, cg_int(DT_U32, 3));
+    for (uint32_t q = 0; q < s->f->nproduct; q++) {
+        const struct mma_tile *a = &s->tile[s->tile_of[s->f->product[q].a]];
+        const struct mma_tile *b = &s->tile[s->tile_of[s->f->product[q].b]];
+        /* the first row of the warp, as the patch counts them */
+        struct cg_val row = cg_binary(g, OP_MUL, wr, cg_int(DT_U32, p->wm));
+        row = cg_binary(g, OP_SUB, row, cg_int(DT_U32, first - from));
+        row = cg_binary(g, OP_ADD, row, cg_binary(g, OP_MUL, group, cg_int(DT_U32, mma_factor(a))));
+        struct cg_val col = cg_binary(g, OP_MUL, wc, cg_int(DT_U32, p->wn));
+        col = cg_binary(g, OP_ADD, col,
+                        cg_binary(g, OP_MUL, member, cg_int(DT_U32, 2 * mma_factor(b))));
+        struct cg_val at = cg_binary(g, OP_MUL, row, cg_int(DT_U32, s->pitch));
+        at = cg_binary(g, OP_MUL, cg_binary(g, OP_ADD, at, col), cg_int(DT_U32, 4));
+        at = cg_binary(g, OP_ADD, at, cg_value(DT_U32, s->m->shared));
+        for (uint32_t i = from / 16; i < to / 16; i++)
+            for (uint32_t half = 0; half < 2; half++)
+                put_row(s, q, i, half, cg_reg(g, at),
+                        (q * rows + mma_row_of(a, i, half) - from) * s->pitch * 4);
+    }
+    cg_scope_close(g, mark);
+    cg_place(g, skip);
+}
+
+void matmul_mma(struct matmul *m)
+{
+    struct mma s = {.m = m, .g = m->g, .f = m->f, .p = m->p};
+    if (!mma_measure(&s, NULL))
+        return;
+    mma_copy_begin(&s);
+    mma_read_begin(&s);
+    clear_sums(&s);
+    multiply(&s);
+    for (uint32_t first = 0; first < m->p->bm; first += s.patch_rows) {
+        const struct matmul_patch patch = {.base = m->shared,
+                                           .first = cg_int(DT_U32, first),
+                                           .rows = s.patch_rows,
+                                           .cols = m->p->bn,
+                                           .pitch = s.pitch};
+        if (first)
+            barrier(&s);
+        put_patch(&s, first);
+        barrier(&s);
+        matmul_store(m, &patch);
+    }
+}

@@ -1,0 +1,108 @@
+/* Products by mma.sync: what the parts share. Private to matmul_mma.c, matmul_copy.c and matmul_frag.c.
+ *
+ * Every operand has a tile in each stage of shared memory: rows of elements along the operand's last axis, so that a row
+ * is copied as it lies. A warp takes steps of 32 bytes of k: 16 elements of f16 and bf16, 8 of tf32, 32 of 8 bits; a step
+ * takes of A 4 words of each 16 rows, of B 2 words of each 8 columns, in each lane. Lane = 4 group + member.
+ *
+ * Rows are of chunks of 16 bytes. Chunk c of row r is where chunk c ^ x(r) would be, so that the 8 rows that an ldmatrix
+ * takes at once, or the words of 4 rows that an ld.shared does, are in banks of their own.
+ */
+#ifndef KAIO_LOWER_MATMUL_MMA_H
+#define KAIO_LOWER_MATMUL_MMA_H
+
+#include "lower/matmul.h"
+
+enum {
+    MMA_STEP = 32,  /* bytes of k in a step */
+    MMA_CHUNK = 16, /* bytes */
+    MMA_ACROSS = 8,
+    MMA_SLOTS = 32, /* addresses of a thread's pieces */
+    MMA_HELD = 128, /* words of a warp's part of a step, in each lane */
+};
+
+enum mma_layout {
+    MMA_ALONG_K, /* rows along i or j: ldmatrix */
+    MMA_HALVES,  /* rows along k, 16 bits: ldmatrix.trans */
+    MMA_BYTES, /* rows along k, 8 bits: ldmatrix.trans of pairs of neighbours, that are then parted */
+    MMA_SINGLES, /* rows along k, 32 bits: ld.shared */
+};
+
+struct mma_tile {
+    uint32_t operand;
+    enum matmul_side side;
+    enum mma_layout layout;
+    uint32_t size;            /* bytes of an element */
+    uint32_t rows, row_bytes; /* of the tile */
+    uint32_t offset;          /* in a stage, bytes */
+    uint32_t span;            /* rows of A, columns of B that a warp takes */
+    bool wide;                /* MMA_SINGLES: a lane has 4 neighbours, not 2 */
+
+    /* copying: a thread takes pieces of piece bytes, `across` of a row, of rows that are row_step apart */
+    bool is_async;
+    uint32_t piece, lanes, across, row_step, count;
+    bool partial;    /* the last of them is not every thread's: */
+    int32_t exists;  /* the predicate of those that it is */
+    uint32_t repeat; /* so many rows of a thread have addresses of their own, others at an offset */
+    struct cg_val row, col; /* u32: of the thread's first piece: row, element in the row */
+    int32_t from;           /* 64 bits, mutable: where it is in the next tile */
+    int32_t here;           /* 64 bits: where its row is that is copied now */
+    struct ptx_operand next_row, next_tile; /* bytes from there to the next, 64 bits */
+    struct cg_val left;                     /* s32: rows from .row on that are inside */
+    bool all_rows;                          /* all are */
+    struct cg_val inside[MMA_ACROSS];       /* constants or predicates of the pieces of a row */
+    int32_t to[MMA_SLOTS],
+        to_now[MMA_SLOTS];         /* u32: shared addresses in the first stage, and now */
+    struct ptx_operand (*held)[4]; /* words of pieces that pass registers */
+
+    /* reading */
+    uint32_t ways;             /* addresses */
+    int32_t at[8];             /* u32: in the first stage */
+    int32_t now[8];            /* u32, mutable: in the stage that is read now */
+    int32_t word[2][MMA_HELD]; /* as they were stored: of this step and of the next */
+};
+
+struct mma {
+    struct matmul *m;
+    struct cg *g;
+    const struct matmul_form *f;
+    const struct matmul_plan *p;
+    uint32_t ntile;
+    struct mma_tile tile[MATMUL_OPERANDS];
+    uint32_t tile_of[MATMUL_OPERANDS]; /* by operand */
+    uint32_t stage_bytes, steps;
+    uint32_t patch_rows, pitch;
+    int32_t *
+        sum; /* of product q, 16 rows i and 8 columns j: word w at ((q * wm / 16 + i) * wn / 8 + j) * 4 + w */
+    /* mutable: offset of the stage that is read next and of the one that is written next, u32; the first k of the tile
+     * that is copied next, u32, and how many are left from there on, s32 */
+    int32_t read, write, k, left;
+};
+
+/* Does the instruction set have it, and what lies where? why: NULL or what is in the way. */
+bool mma_measure(struct mma *s, struct buf *why);
+
+/* ---- matmul_copy.c --------------------------------------------------------------------------------- */
+
+/* How a thread takes pieces of the tile; false: the block's threads can't share it evenly. */
+bool mma_plan_copy(const struct mma *s, struct mma_tile *t);
+/* Where chunk number c of row r of the tile is: bytes from its beginning. */
+struct cg_val mma_chunk(struct mma *s, const struct mma_tile *t, struct cg_val r, struct cg_val c);
+void mma_copy_begin(struct mma *s);
+/* Part `part` of `parts` of bringing the next tiles into the stage that is written next; after the last, mma_bring_end(). */
+void mma_bring(struct mma *s, uint32_t part, uint32_t parts);
+void mma_bring_end(struct mma *s);
+
+/* ---- matmul_frag.c --------------------------------------------------------------------------------- */
+
+void mma_read_begin(struct mma *s);
+/* The addresses of the stage at s->read. */
+void mma_read_at(struct mma *s);
+/* Loads step `step` of the stage into fragments `to`. */
+void mma_load(struct mma *s, uint32_t step, uint32_t to);
+/* Adds the products of fragments `of`. */
+void mma_multiply(struct mma *s, uint32_t of);
+/* Which row or column of a warp's words they are: lane's part = factor * group (A) or 2 * factor * member (B) plus this. */
+uint32_t mma_factor(const struct mma_tile *t);
+uint32_t mma_row_of(const struct mma_tile *t, uint32_t i, uint32_t half);
+
+#endif
