@@ -18,7 +18,7 @@ static const struct way {
     way_shared *shared; /* NULL: it takes none */
 } ways[] = {
     [MATMUL_SIMT] = {matmul_simt, matmul_simt_shared},
-    [MATMUL_MMA] = {NULL, NULL},
+    [MATMUL_MMA] = {matmul_mma, matmul_mma_shared},
     [MATMUL_THIN] = {NULL, NULL},
 };
 

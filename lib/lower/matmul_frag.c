@@ -293,7 +293,7 @@ static void make_ready(struct mma *s, const struct mma_tile *t, uint32_t of, str
         part_bytes(s, t, t->word[of], r->set[0]);
     else
         memcpy(r->set[0], t->word[of], sizeof r->set[0]);
-    if (s->p->type == MATMUL_TF32)
+    if (s->p->parts > 1 || s->f->operand[t->operand].rounds)
         round_singles(s, t, t->word[of], r);
     else if (s->p->type == MATMUL_F16 && t->size == 1)
         widen(s, t, r);
