@@ -201,5 +201,5 @@ kernel() {
     kaio-emit -D n=4194305 light.yaml >light.ptx
     grep -qx '.reqntid 1024, 1, 1' light.ptx
     kaio-run -d cpu light.ptx x=@ones z=@ones y=y.npy
-    [ "$(tail -c +129 y.npy | od -An -v -tf4 -w4 | uniq -c | tr -s ' ')" = " 4194305 2" ]
+    [ "$(tail -c +129 y.npy | od -An -v -tf4 -w4 | uniq -c | tr -s ' ')" = "4194305 2" ]
 }
