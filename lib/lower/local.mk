@@ -10,6 +10,8 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/reduce_walk.c lib/lower/reduce_sweep.c lib/lower/reduce_value.c \
 	lib/lower/matmul.c \
 	lib/lower/matmul.h \
+	lib/lower/matmul_cost.c \
+	lib/lower/matmul_cost.h \
 	lib/lower/matmul_exact.c \
 	lib/lower/matmul_expand.c \
 	lib/lower/matmul_form.c \

@@ -15,12 +15,18 @@ typedef uint32_t way_shared(const struct cg *g, const struct matmul_form *f,
 /* Indexed by enum matmul_how; no function: there is none yet. */
 static const struct way {
     way_emit *emit;
-    way_shared *shared; /* NULL: it takes none */
+    way_shared *shared;
 } ways[] = {
     [MATMUL_SIMT] = {matmul_simt, matmul_simt_shared},
     [MATMUL_MMA] = {matmul_mma, matmul_mma_shared},
-    [MATMUL_THIN] = {NULL, NULL},
+    [MATMUL_THIN] = {matmul_thin, matmul_thin_shared},
 };
+
+uint32_t matmul_shared(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p)
+{
+    const struct way *way = &ways[p->how];
+    return way->emit ? way->shared(g, f, p) : 0;
+}
 
 /* ---- does it fit? ----------------------------------------------------------------------------------- */
 
@@ -159,8 +165,7 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
         map_drop(g, all);
         return true;
     }
-    if (way->shared)
-        g->shared_text = arena_printf(g->a, "%u", way->shared(g, f, p));
+    g->shared_text = arena_printf(g->a, "%u", matmul_shared(g, f, p));
     explain_plan(g, p, &c);
     map_end(g, all, &c, matmul_grid(&m), p->threads);
     return !g->failed;
@@ -179,11 +184,19 @@ static bool lower_rest(struct cg *g, const struct lower_stage *s, struct map_var
     return !g->failed;
 }
 
-static void tell_depth(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
-                       uint32_t n)
+/* What sums lose: cg.h. */
+static void tell_losses(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p)
 {
-    for (uint32_t i = 0; i < n; i++)
-        lower_depth(g, p[i].depth ? p[i].depth : extent(g, f->k));
+    const char *k = extent(g, f->k);
+    lower_depth(g, p->depth);
+    if (p->how != MATMUL_MMA || f->sum != DT_F32)
+        return;
+    if (p->type == MATMUL_FP8)
+        lower_truncation(g, arena_printf(g->a, "34816 * ceil_div(%s, 16)", k));
+    else
+        lower_truncation(g, arena_printf(g->a, "%u * ceil_div(%s, 4)", p->parts > 1 ? 18 : 6, k));
+    if (p->parts > 1)
+        lower_products(g, "12");
 }
 
 bool matmul_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)
@@ -198,11 +211,15 @@ bool matmul_lower(struct cg *g, const struct lower_stage *s, const struct lower_
     if (!matmul_plan(g, &f, plan, p, &n))
         return false;
     struct map_variants all = {.s = f.stage};
-    for (uint32_t i = 0; i < n && !all.done; i++)
+    for (uint32_t i = 0; i < n && !all.done; i++) {
+        const uint32_t before = all.n;
         if (!lower_variant(g, &f, &p[i], &all))
             return false;
-    if (!all.done && !lower_rest(g, s, &all))
-        return false;
-    tell_depth(g, &f, p, n);
-    return true;
+        if (all.n > before)
+            tell_losses(g, &f, &p[i]);
+    }
+    if (all.done)
+        return true;
+    lower_depth(g, extent(g, f.k));
+    return lower_rest(g, s, &all);
 }

@@ -219,7 +219,9 @@ void matmul_share(struct matmul *m, const struct matmul_patch *patch, uint32_t s
 
 /* ---- the ways: between matmul_begin() and the end of the entry ----------------------------------------- */
 
-/* Bytes of dynamic shared memory that the plan takes; 0: it does not fit the target. */
+/* Bytes of dynamic shared memory that the plan takes; 0: it does not fit the target, or there is no such way. */
+uint32_t matmul_shared(const struct cg *g, const struct matmul_form *f,
+                       const struct matmul_plan *p);
 uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
                             const struct matmul_plan *p);
 /* Is there an instruction, and do the numbers go together? why (or NULL): what is in the way. */

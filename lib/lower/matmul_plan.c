@@ -1,108 +1,580 @@
-/* Sizes of a contraction's tiles (matmul.h). */
+/* Sizes of a contraction's tiles and variants for the sizes that the launch brings (matmul.h).
+ *
+ * Where all extents are known one plan is chosen, the cheapest of a table of tiles with their stages and splits by the
+ * model of matmul_cost.c. Else there are a few variants, of which the launch takes the first that its sizes allow:
+ *
+ *     row    m == 1                     B is read once, no tile is kept (matmul_thin.c)
+ *     rows   m <= 8                     the same
+ *     small  fewer large tiles than multiprocessors: small ones, which blocks share along k
+ *     tile   large tiles
+ *     any    what is not made of whole vectors: small tiles, single elements
+ *
+ * What a schedule names is taken as it is, and the cheapest of what it leaves open.
+ */
 #include <config.h>
 
-#include "lower/matmul.h"
+#include "lower/matmul_cost.h"
 
-/* As many elements as 16 bytes of the widest thing have, at most what tiles are made of. */
-static uint32_t elements(unsigned bits)
+enum {
+    TYPICAL = 4096, /* an extent that is not known */
+    FEW_ROWS = 8,   /* for which products take less time than reading B does */
+    MOST_ROWS = 16,
+    MOST_SPLIT = 32,
+    MOST_STAGES = 6,
+    MOST_SUMS = 64,  /* of a thread */
+    MOST_CODE = 768, /* products of a thread's steps */
+    FLIGHT = 8,      /* accesses of a thread that are on their way together */
+    LINE = 128,      /* bytes */
+    BUSY = 1024,     /* threads of a multiprocessor that cover the memory's latency */
+};
+
+/* bk of mma: bytes; of fma: elements. */
+struct tile {
+    enum matmul_how how;
+    uint16_t bm, bn, bk, wm, wn;
+};
+static const struct tile tiles[] = {
+    {MATMUL_MMA, 128, 256, 64, 64, 64},  {MATMUL_MMA, 256, 128, 64, 64, 64},
+    {MATMUL_MMA, 128, 128, 64, 64, 64},  {MATMUL_MMA, 128, 128, 64, 64, 32},
+    {MATMUL_MMA, 128, 128, 128, 64, 64}, {MATMUL_MMA, 128, 64, 128, 64, 32},
+    {MATMUL_MMA, 64, 128, 128, 32, 64},  {MATMUL_MMA, 64, 64, 128, 32, 32},
+    {MATMUL_MMA, 64, 32, 128, 32, 16},   {MATMUL_MMA, 32, 128, 128, 32, 32},
+    {MATMUL_MMA, 32, 64, 128, 16, 32},   {MATMUL_MMA, 16, 128, 128, 16, 32},
+    {MATMUL_MMA, 16, 64, 128, 16, 16},   {MATMUL_SIMT, 128, 128, 8, 8, 8},
+    {MATMUL_SIMT, 128, 64, 8, 8, 8},     {MATMUL_SIMT, 128, 64, 8, 8, 4},
+    {MATMUL_SIMT, 64, 128, 8, 8, 8},     {MATMUL_SIMT, 64, 64, 8, 8, 8},
+    {MATMUL_SIMT, 64, 64, 8, 4, 4},      {MATMUL_SIMT, 32, 64, 8, 4, 8},
+    {MATMUL_SIMT, 32, 32, 8, 4, 4},      {MATMUL_SIMT, 16, 64, 8, 4, 8},
+};
+
+struct planner {
+    struct cg *g;
+    const struct matmul_form *f;
+    const struct lower_plan *want;
+    bool m, n, k, batch;     /* are they known? */
+    struct matmul_size size; /* what is not: typical */
+    enum matmul_type type;   /* of mma.sync; of f32: tf32 */
+    uint32_t parts;
+    bool single; /* elements, not vectors */
+    struct matmul_plan best;
+    double cost; /* of best; < 0: there is none */
+};
+
+/* ---- extents ----------------------------------------------------------------------------------------- */
+
+static double extent(const struct lang_symbol *index, bool *known)
 {
-    return bits >= 128 ? 1 : bits < 16 ? 8 : 128 / bits;
+    int64_t n;
+    *known = !index || lang_const_int(index->dims[0], &n);
+    return !index ? 1 : *known ? (double)n : TYPICAL;
 }
 
-static void align(const struct matmul_form *f, struct matmul_plan *p)
+static const char *text_of(struct cg *g, const struct lang_symbol *index)
 {
-    for (uint32_t i = 0; i < f->noperand; i++)
-        p->align[i] = elements(f->operand[i].bits);
-    p->store = elements(f->out_bits);
+    if (!index)
+        return "1";
+    const struct lang_expr *dim = index->dims[0];
+    const char *text = lang_expr_text(g->a, dim);
+    int64_t n;
+    return inspect_strip(dim)->kind == E_NAME || lang_const_int(dim, &n)
+               ? text
+               : arena_printf(g->a, "(%s)", text);
 }
 
-/* ---- by tensor cores -------------------------------------------------------------------------------- */
-
-static void pick(uint32_t *v, uint32_t want, uint32_t otherwise)
+static void find_sizes(struct planner *l)
 {
-    *v = want ? want : otherwise;
-}
-
-/* What multiplies, and as what; false: tensor cores are not to, or there are none for it. */
-static bool mma_type(const struct cg *g, const struct matmul_form *f, enum lower_mma mma,
-                     struct matmul_plan *p)
-{
-    p->type = f->type;
-    p->parts = 1;
-    if (f->type == MATMUL_FP8 && mma != LOWER_MMA_FP8)
-        p->type = MATMUL_F16;
-    if (f->type == MATMUL_F32 && mma == LOWER_MMA_TF32X3) {
-        p->type = MATMUL_TF32;
-        p->parts = 2;
+    const struct matmul_form *f = l->f;
+    l->size.m = extent(f->i, &l->m);
+    l->size.n = extent(f->j, &l->n);
+    l->size.k = extent(f->k, &l->k);
+    l->size.batch = 1;
+    l->batch = true;
+    for (uint32_t i = 0; i < f->nbatch; i++) {
+        bool known;
+        const double n = extent(f->batch[i], &known);
+        l->batch &= known;
+        l->size.batch *= known ? n : 1;
     }
-    return mma != LOWER_MMA_NONE && g->target->sm >= 75;
 }
 
-static struct matmul_plan mma_plan(const struct matmul_form *f, const struct lower_plan *want)
+static bool is_known(const struct planner *l)
 {
-    const uint32_t size = dtype_bits(f->operand[0].type) / 8;
-    struct matmul_plan p = {.how = MATMUL_MMA, .split = 1, .store = 1, .entry = "any"};
-    pick(&p.bm, want->shape[0], 128);
-    pick(&p.bn, want->shape[1], f->nproduct > 1 ? 64 : 128);
-    pick(&p.bk, want->shape[2], 64 / size);
-    p.wm = p.bm / (want->warps[0] ? want->warps[0] : 2);
-    p.wn = p.bn / (want->warps[1] ? want->warps[1] : 4);
-    p.threads = p.wm && p.wn ? p.bm / p.wm * (p.bn / p.wn) * 32 : 0;
-    pick(&p.stages, want->stages, 3);
-    pick(&p.group, want->group, 8);
-    for (uint32_t i = 0; i < f->noperand; i++)
-        p.align[i] = 1;
+    return l->m && l->n && l->k && l->batch;
+}
+
+/* Tiles of this size: a text of the launch. */
+static const char *tiles_text(struct planner *l, uint32_t bm, uint32_t bn)
+{
+    struct cg *g = l->g;
+    struct buf b = buf_in(g->a);
+    if (l->f->i)
+        buf_printf(&b, "ceil_div(%s, %u) * ", text_of(g, l->f->i), (unsigned)bm);
+    buf_printf(&b, "ceil_div(%s, %u)", text_of(g, l->f->j), (unsigned)bn);
+    for (uint32_t i = 0; i < l->f->nbatch; i++)
+        buf_printf(&b, " * %s", text_of(g, l->f->batch[i]));
+    return buf_text(&b);
+}
+
+/* ---- vectors ----------------------------------------------------------------------------------------- */
+
+/* The largest power of two up to `most` that divides the extent, where that is known. */
+static uint32_t dividing(const struct lang_expr *dim, uint32_t most)
+{
+    int64_t n;
+    if (lang_const_int(dim, &n))
+        while (most > 1 && n % most)
+            most /= 2;
+    return most;
+}
+
+static uint32_t lanes_of(unsigned bits)
+{
+    const uint32_t n = bits ? 128 / bits : 1;
+    return n > MAP_LANES ? MAP_LANES : n ? n : 1;
+}
+
+static void align(const struct planner *l, struct matmul_plan *p)
+{
+    const struct matmul_form *f = l->f;
+    for (uint32_t i = 0; i < f->noperand; i++) {
+        const struct matmul_operand *o = &f->operand[i];
+        uint32_t n = l->single ? 1 : lanes_of(o->bits);
+        if (p->how != MATMUL_THIN && n > 8 && !o->plain)
+            n = 8; /* what is computed goes through registers */
+        n = dividing(o->eq->sym->dims[o->eq->sym->rank - 1], n);
+        if (o->main && o->main->rank)
+            n = dividing(o->main->dims[o->main->rank - 1], n);
+        p->align[i] = n;
+    }
+    p->store = l->single ? 1 : dividing(f->j->dims[0], lanes_of(f->out_bits));
+}
+
+/* ---- shares ------------------------------------------------------------------------------------------ */
+
+static uint32_t divide_up(uint32_t n, uint32_t by)
+{
+    return (n + by - 1) / by;
+}
+
+/* As many shares as have something to do. */
+static uint32_t shares(const struct planner *l, const struct matmul_plan *p, uint32_t split)
+{
+    const double all = l->size.k / p->bk + 1;
+    const uint32_t steps = all > 1e9 ? 1000000000
+                           : l->k    ? divide_up((uint32_t)l->size.k, p->bk)
+                                     : (uint32_t)all;
+    const uint32_t per = divide_up(steps, split);
+    return per ? divide_up(steps, per) : 1;
+}
+
+/* At most p->split of them, as many as make `blocks` blocks of all tiles. */
+static const char *splits_text(struct planner *l, const struct matmul_plan *p, unsigned blocks)
+{
+    struct cg *g = l->g;
+    if (p->split == 1)
+        return NULL;
+    if (is_known(l) || l->want->split)
+        return arena_printf(g->a, "%u", (unsigned)p->split);
+    return arena_printf(g->a, "clamp(ceil_div(%u, max(1, %s)), 1, clamp(%s / %u, 1, %u))", blocks,
+                        tiles_text(l, p->bm, p->bn), text_of(g, l->f->k),
+                        (unsigned)(p->bk * (p->how == MATMUL_THIN ? p->stages : 4)),
+                        (unsigned)p->split);
+}
+
+/* Additions on a term's way into the sum, but those of mma.sync. */
+static const char *depth_text(struct planner *l, const struct matmul_plan *p)
+{
+    struct cg *g = l->g;
+    const char *share = text_of(g, l->f->k);
+    if (p->split > 1)
+        share = arena_printf(g->a, "ceil_div(ceil_div(%s, %u), %s) * %u", share, (unsigned)p->bk,
+                             p->splits, (unsigned)p->bk);
+    if (p->how == MATMUL_THIN) {
+        const uint32_t along = p->threads / (p->bn / p->wn);
+        return arena_printf(g->a, "ceil_div(%s, %u) + %u", share, (unsigned)along,
+                            (unsigned)(p->bk / along + 5 + along / 32 + p->split));
+    }
+    if (p->how == MATMUL_MMA)
+        return arena_printf(g->a, "%u", (unsigned)p->split);
+    return p->split > 1 ? arena_printf(g->a, "%s + %u", share, (unsigned)p->split) : share;
+}
+
+/* ---- the cheapest ------------------------------------------------------------------------------------ */
+
+static bool is_wanted(const struct planner *l, const struct matmul_plan *p)
+{
+    const struct lower_plan *w = l->want;
+    return (!w->stages || w->stages == p->stages) && (!w->split || w->split == p->split) &&
+           (w->mma == LOWER_MMA_ANY || (w->mma == LOWER_MMA_NONE) == (p->how != MATMUL_MMA)) &&
+           (!w->shape[0] ||
+            (w->shape[0] == p->bm && w->shape[1] == p->bn && w->shape[2] == p->bk)) &&
+           (!w->warps[0] || w->warps[0] * w->warps[1] * 32 == p->threads);
+}
+
+static void consider(struct planner *l, struct matmul_plan *p, uint32_t shared)
+{
+    if (!shared || !is_wanted(l, p))
+        return;
+    const double cost = matmul_cost(l->g, l->f, p, &l->size, shared);
+    if (l->cost >= 0 && cost >= l->cost)
+        return;
+    l->cost = cost;
+    l->best = *p;
+}
+
+static void consider_splits(struct planner *l, struct matmul_plan *p)
+{
+    const uint32_t shared = matmul_shared(l->g, l->f, p);
+    static const uint8_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
+    uint32_t before = 0;
+    if (!shared)
+        return;
+    for (size_t i = 0; i < sizeof splits; i++) {
+        p->split = l->want->split ? l->want->split : shares(l, p, splits[i]);
+        if (p->split == before)
+            continue;
+        before = p->split;
+        consider(l, p, shared);
+    }
+}
+
+static struct matmul_plan begin(const struct planner *l, enum matmul_how how)
+{
+    struct matmul_plan p = {.how = how, .type = l->f->type, .parts = 1, .split = 1};
+    p.group = l->want->group ? l->want->group : 8;
+    if (how == MATMUL_MMA) {
+        p.type = l->type;
+        p.parts = l->parts;
+    }
+    align(l, &p);
     return p;
 }
 
-/* ---- by fma ----------------------------------------------------------------------------------------- */
-
-static struct matmul_plan simt_plan(const struct matmul_form *f, const struct lower_plan *want)
+static void consider_tile(struct planner *l, const struct tile *t)
 {
-    struct matmul_plan p = {.how = MATMUL_SIMT,
-                            .type = f->type,
-                            .parts = 1,
-                            .stages = 2,
-                            .split = 1,
-                            .group = want->group ? want->group : 8,
-                            .store = 1};
-    if (f->sum == DT_F64) {
-        p.bm = p.bn = 64;
-        p.wm = p.wn = 4;
+    struct matmul_plan p = begin(l, t->how);
+    const unsigned bits = dtype_bits(l->f->operand[0].type);
+    p.bm = t->bm;
+    p.bn = t->bn;
+    p.wm = t->wm;
+    p.wn = t->wn;
+    const bool is_mma = t->how == MATMUL_MMA;
+    p.bk = is_mma ? t->bk * 8 / (bits < 16 && p.type == MATMUL_F16 ? 16 : bits) : t->bk;
+    p.threads = p.bm / p.wm * (p.bn / p.wn) * (is_mma ? 32 : 1);
+    const uint32_t sums = l->f->nproduct * p.wm * p.wn / (is_mma ? 32 : 1);
+    if (sums > (is_mma ? 128u : 72u) * 32 / dtype_bits(l->f->sum))
+        return;
+    const uint32_t from = is_mma ? 1 : 2, to = is_mma ? MOST_STAGES : 2;
+    for (p.stages = from; p.stages <= to; p.stages++)
+        consider_splits(l, &p);
+}
+
+/* A tile that the schedule names, with all warps that it may have. */
+static void consider_named(struct planner *l)
+{
+    const struct lower_plan *w = l->want;
+    const unsigned bits = dtype_bits(l->f->operand[0].type);
+    const bool as_half = bits < 16 && l->type == MATMUL_F16;
+    struct tile t = {.bm = (uint16_t)w->shape[0], .bn = (uint16_t)w->shape[1]};
+    for (int how = MATMUL_SIMT; how <= MATMUL_MMA; how++)
+        for (uint32_t r = 1; r <= 8; r *= 2)
+            for (uint32_t c = 1; c <= 8; c *= 2) {
+                const uint32_t down = how == MATMUL_MMA ? r : 4 * r;
+                const uint32_t across = how == MATMUL_MMA ? c : 8 * c;
+                if ((w->warps[0] && (w->warps[0] != r || w->warps[1] != c)) || t.bm % down ||
+                    t.bn % across)
+                    continue;
+                t.how = (enum matmul_how)how;
+                t.wm = (uint16_t)(t.bm / down);
+                t.wn = (uint16_t)(t.bn / across);
+                t.bk =
+                    (uint16_t)(w->shape[2] * (how == MATMUL_MMA ? (as_half ? 16 : bits) / 8.0 : 1));
+                consider_tile(l, &t);
+            }
+}
+
+static void consider_tiles(struct planner *l)
+{
+    if (l->want->shape[0]) {
+        consider_named(l);
+        return;
+    }
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
+        consider_tile(l, &tiles[i]);
+}
+
+/* ---- few rows ---------------------------------------------------------------------------------------- */
+
+static uint32_t rights(const struct matmul_form *f)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        n += f->operand[i].side == MATMUL_B;
+    return n;
+}
+
+/* A thread's columns and elements along k where B lies along k. */
+static void thin_along_k(const struct planner *l, struct matmul_plan *p, uint32_t lanes)
+{
+    const uint32_t each = l->f->nproduct * p->bm, loads = rights(l->f);
+    const double threads = (double)BUSY * matmul_multiprocessors(l->g);
+    p->wn = 4;
+    while (p->wn > 1 && (p->wn * each > MOST_SUMS / 2 || p->wn * loads > FLIGHT ||
+                         (l->n && p->wn / 2 >= l->size.n)))
+        p->wn /= 2;
+    p->stages = FLIGHT / (p->wn * loads);
+    while (p->stages > 1 && p->stages * p->wn * lanes * each > MOST_CODE)
+        p->stages--;
+    const double groups = ceil_of(l->size.n / p->wn) * l->size.batch;
+    const double vectors = ceil_of(l->size.k / lanes);
+    uint32_t along = 1;
+    while (along < 256 && along < vectors &&
+           (along < 32 || (along * p->stages < vectors && along * groups < threads)))
+        along *= 2;
+    const uint32_t across = along >= 128 ? 1 : 128 / along;
+    p->threads = along * across;
+    p->bn = across * p->wn;
+    p->bk = along * lanes;
+}
+
+/* And where it lies along j. */
+static void thin_along_j(const struct planner *l, struct matmul_plan *p, uint32_t lanes,
+                         unsigned bits)
+{
+    const uint32_t each = l->f->nproduct * p->bm, loads = rights(l->f);
+    p->wn = lanes;
+    while (p->wn > 1 && p->wn * each > MOST_SUMS)
+        p->wn /= 2;
+    uint32_t across = LINE * 8 / (p->wn * (bits ? bits : 8));
+    across = across > 32 ? 32 : across ? across : 1;
+    while (across > 1 && l->n && across / 2 * p->wn >= l->size.n)
+        across /= 2;
+    uint32_t wk = FLIGHT;
+    while (wk > 1 && (wk * loads > FLIGHT || wk * p->wn * each > MOST_CODE ||
+                      (l->k && wk / 2 * (256 / across) >= l->size.k)))
+        wk /= 2;
+    p->stages = FLIGHT / (wk * loads);
+    while (p->stages > 1 && p->stages * wk * p->wn * each > MOST_CODE)
+        p->stages--;
+    p->stages = p->stages ? p->stages : 1;
+    p->threads = 256;
+    p->bn = across * p->wn;
+    p->bk = p->threads / across * wk;
+}
+
+/* What a schedule's tile leaves of it; false: it is not possible. */
+static bool thin_named(const struct planner *l, struct matmul_plan *p, uint32_t lanes, bool along_k)
+{
+    const struct lower_plan *w = l->want;
+    p->bn = w->shape[1];
+    p->bk = w->shape[2];
+    p->threads = w->warps[0] ? w->warps[0] * w->warps[1] * 32 : p->threads;
+    if (along_k) {
+        const uint32_t along = p->bk / lanes;
+        if (p->bk % lanes || !along || p->threads % along || p->bn % (p->threads / along))
+            return false;
+        p->wn = p->bn / (p->threads / along);
     } else {
-        p.bm = 128;
-        p.bn = f->nproduct > 1 ? 64 : 128;
-        p.wm = 8;
-        p.wn = f->nproduct > 1 ? 4 : 8;
+        p->wn = lanes;
+        if (p->bn % lanes || p->threads % (p->bn / lanes) || p->bk % (p->threads / (p->bn / lanes)))
+            return false;
     }
-    p.bk = 8;
-    p.threads = p.bm / p.wm * (p.bn / p.wn);
-    for (uint32_t i = 0; i < f->noperand; i++)
-        p.align[i] = 1;
-    p.entry = "any";
+    const uint32_t n = p->bn / p->wn, k = p->threads / n;
+    return (n & (n - 1)) == 0 && (k & (k - 1)) == 0 && (p->wn & (p->wn - 1)) == 0;
+}
+
+static struct matmul_plan thin_plan(const struct planner *l, uint32_t rows)
+{
+    struct matmul_plan p = begin(l, MATMUL_THIN);
+    const uint32_t b = l->f->product[0].b, lanes = p.align[b];
+    const bool along_k = l->f->operand[b].along_k;
+    const struct lower_plan *w = l->want;
+    p.bm = p.wm = rows;
+    if (along_k)
+        thin_along_k(l, &p, lanes);
+    else
+        thin_along_j(l, &p, lanes, l->f->operand[b].bits);
+    if (w->shape[0] && !thin_named(l, &p, lanes, along_k))
+        p.threads = 0;
+    if (w->stages)
+        p.stages = w->stages;
+    if (!p.threads)
+        return p;
+    const double n = ceil_of(l->size.n / p.bn) * ceil_of(l->size.m / p.bm) * l->size.batch;
+    const double most = (double)BUSY * matmul_multiprocessors(l->g) / p.threads;
+    double split = n > 0 ? ceil_of(most / n) : 1;
+    const double steps = l->size.k / ((double)p.bk * p.stages);
+    split = split > steps ? steps : split;
+    split = split > MOST_SPLIT ? MOST_SPLIT : split < 1 ? 1 : split;
+    p.split = w->split ? w->split : shares(l, &p, (uint32_t)split);
     return p;
+}
+
+static void consider_thin(struct planner *l)
+{
+    if (l->want->shape[0] && l->want->shape[0] > MOST_ROWS)
+        return;
+    struct matmul_plan p = thin_plan(l, l->want->shape[0]       ? l->want->shape[0]
+                                        : l->size.m < 1         ? 1
+                                        : l->size.m > MOST_ROWS ? MOST_ROWS
+                                                                : (uint32_t)l->size.m);
+    if (p.threads)
+        consider(l, &p, matmul_shared(l->g, l->f, &p));
+}
+
+/* ---- variants ---------------------------------------------------------------------------------------- */
+
+struct variants {
+    struct matmul_plan *v;
+    uint32_t n;
+};
+
+/* Adds the best plan so far, and begins the search again. */
+static bool add(struct planner *l, struct variants *all, const char *entry, const char *when,
+                uint32_t most_split)
+{
+    struct matmul_plan *p = &all->v[all->n];
+    if (l->cost < 0)
+        return false;
+    *p = l->best;
+    p->entry = entry;
+    p->when = when;
+    if (most_split && !is_known(l) && !l->want->split)
+        p->split = most_split;
+    const unsigned mps = matmul_multiprocessors(l->g);
+    p->splits = splits_text(l, p, p->how == MATMUL_THIN ? mps * BUSY / p->threads : 2 * mps);
+    p->depth = depth_text(l, p);
+    all->n++;
+    l->cost = -1;
+    return true;
+}
+
+static void add_thin(struct planner *l, struct variants *all, uint32_t rows, const char *entry,
+                     const char *when)
+{
+    const struct matmul_size size = l->size;
+    if (!l->m)
+        l->size.m = rows;
+    struct matmul_plan p = thin_plan(l, rows);
+    consider(l, &p, p.threads ? matmul_shared(l->g, l->f, &p) : 0);
+    add(l, all, entry, when, MOST_SPLIT);
+    l->size = size;
+}
+
+/* For sizes of which some are not known. */
+static void add_open(struct planner *l, struct variants *all)
+{
+    struct cg *g = l->g;
+    const struct lower_plan *w = l->want;
+    const bool free = !w->shape[0] && !w->warps[0] && !w->stages && !w->split;
+    const bool thin = free && (w->mma == LOWER_MMA_ANY || w->mma == LOWER_MMA_NONE);
+    const struct matmul_size size = l->size;
+    if (thin && (!l->m || l->size.m == 1))
+        add_thin(l, all, 1, "row",
+                 l->m ? NULL : arena_printf(g->a, "%s == 1", text_of(g, l->f->i)));
+    if (thin && !l->m)
+        add_thin(l, all, FEW_ROWS, "rows",
+                 arena_printf(g->a, "%s <= %d", text_of(g, l->f->i), FEW_ROWS));
+    consider_tiles(l);
+    const struct matmul_plan large = l->best;
+    if (free && l->cost >= 0) {
+        const double cost = l->cost;
+        l->cost = -1;
+        l->size.m = l->m ? l->size.m : 64;
+        consider_tiles(l);
+        l->size = size;
+        add(l, all, "small",
+            arena_printf(g->a, "%s < %u", tiles_text(l, large.bm, large.bn),
+                         matmul_multiprocessors(g)),
+            8);
+        l->best = large;
+        l->cost = cost;
+    }
+    if (l->cost >= 0)
+        l->best.split = w->split ? w->split : 1;
+    add(l, all, "tile", NULL, 0);
+}
+
+/* Of what is not made of vectors. */
+static void add_any(struct planner *l, struct variants *all)
+{
+    const struct matmul_size size = l->size;
+    l->single = true;
+    if (l->m && l->size.m <= FEW_ROWS && l->want->mma != LOWER_MMA_SYNC)
+        consider_thin(l);
+    l->size.m = l->m ? l->size.m : 256;
+    l->size.n = l->n ? l->size.n : 1024;
+    consider_tiles(l);
+    l->size = size;
+    add(l, all, "any", NULL, 8);
+}
+
+static void choose_type(struct planner *l)
+{
+    const enum lower_mma mma = l->want->mma;
+    l->type = l->f->type;
+    l->parts = 1;
+    if (l->type == MATMUL_FP8 && mma != LOWER_MMA_FP8)
+        l->type = MATMUL_F16;
+    if (l->type == MATMUL_F32 && (mma == LOWER_MMA_TF32X3 || l->g->fast)) {
+        l->type = MATMUL_TF32;
+        l->parts = 2;
+    }
+}
+
+static bool impossible(struct planner *l)
+{
+    const struct lower_plan *w = l->want;
+    struct cg *g = l->g;
+    const struct span s = w->shape[0]   ? w->tile_span
+                          : w->warps[0] ? w->warps_span
+                          : w->stages   ? w->stages_span
+                          : w->split    ? w->split_span
+                                        : w->mma_span;
+    if (w->mma == LOWER_MMA_FP8 && l->f->type != MATMUL_FP8)
+        return cg_error(g, w->mma_span, "'mma: fp8' is for factors that are e4m3 or e5m2");
+    if (w->mma == LOWER_MMA_TF32X3 && l->f->type != MATMUL_F32)
+        return cg_error(g, w->mma_span, "'mma: tf32x3' is for factors that are f32");
+    const struct lower_plan any = {.mma = w->mma};
+    l->want = &any;
+    consider_thin(l);
+    consider_tiles(l);
+    if (l->cost < 0)
+        return cg_error(g, s, "%s has no such instruction for these factors; leave 'mma' out",
+                        g->target->name);
+    const struct matmul_plan *p = &l->best;
+    const uint32_t per = p->how == MATMUL_MMA ? 1 : 0;
+    return cg_error(
+        g, s,
+        "no such tile, warps and stages are possible on %s, with %u KB of shared memory for a "
+        "block; possible is, for instance, tile: [%u, %u, %u], warps: [%u, %u], stages: %u",
+        g->target->name, (unsigned)(g->target->shared_optin / 1024), (unsigned)p->bm,
+        (unsigned)p->bn, (unsigned)p->bk,
+        (unsigned)(per                     ? p->bm / p->wm
+                   : p->how == MATMUL_SIMT ? p->bm / p->wm / 4
+                                           : 1),
+        (unsigned)(per                     ? p->bn / p->wn
+                   : p->how == MATMUL_SIMT ? p->bn / p->wn / 8
+                                           : p->threads / 32),
+        (unsigned)p->stages);
 }
 
 bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct lower_plan *want,
                  struct matmul_plan *v, uint32_t *n)
 {
-    struct buf why = buf_in(g->a);
-    struct matmul_plan p = mma_plan(f, want), vector = p;
-    bool tensor = mma_type(g, f, want->mma, &p);
-    vector.type = p.type;
-    vector.parts = p.parts;
-    align(f, &vector);
-    tensor = tensor && matmul_mma_fits(g, f, &p, &why) && matmul_mma_fits(g, f, &vector, &why);
-    if (!tensor && want->mma > LOWER_MMA_NONE)
-        return cg_error(g, want->mma_span, "%s",
-                        why.len ? buf_text(&why) : "this target has no tensor cores");
-    if (!tensor) {
-        p = vector = simt_plan(f, want);
-        align(f, &vector);
+    struct planner l = {.g = g, .f = f, .want = want, .cost = -1};
+    struct variants all = {.v = v};
+    find_sizes(&l);
+    choose_type(&l);
+    if (is_known(&l)) {
+        if (l.size.m <= MOST_ROWS)
+            consider_thin(&l);
+        consider_tiles(&l);
+        add(&l, &all, "tile", NULL, 0);
+    } else {
+        add_open(&l, &all);
     }
-    vector.entry = "vector";
-    v[0] = vector;
-    v[1] = p;
-    *n = 2;
-    return true;
+    add_any(&l, &all);
+    *n = all.n;
+    return all.n ? true : impossible(&l);
 }

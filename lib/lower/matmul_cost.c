@@ -1,0 +1,159 @@
+/* How long a plan takes: enough to choose between tiles, not to foretell times.
+ *
+ *     t = start + max(multiply, caches, memory, latency) + join
+ *
+ *   start     a launch, the first tiles on their way, the last ones stored
+ *   multiply  the busiest multiprocessor's blocks, ceil(blocks / multiprocessors), one after the other or side by side. Its
+ *             rate is that of the instruction, or as many products as shared memory feeds (128 bytes each clock),
+ *             if enough warps are there to keep either busy
+ *   caches    what all blocks read, through the L2 cache: each of them (bm + bn) k elements
+ *   memory    every element once
+ *   latency   what a multiprocessor may have on its way at once, stages - 1 tiles of each block that it holds, comes once
+ *             for each latency of the memory
+ *   join      of blocks that share a tile: their sums, to the L2 cache and back, and the last block's work, which reads them
+ *             while the others are idle
+ *
+ * For few rows (matmul_thin.c) the same, with products and conversions as instructions, and without shared memory.
+ *
+ * Numbers of machines: multiprocessors, clock and memory from their makers' tables, rates of L2 caches and of mma.sync
+ * as measured (on an H100 mma.sync reaches 0.62 of what the machine has). Code for sm_80 and for targets that are not here is
+ * judged as if for an H100: it is what newer machines run.
+ */
+#include <config.h>
+
+#include "lower/matmul_cost.h"
+
+/* Per clock and multiprocessor: products of f32, of f64, and of mma.sync. */
+struct machine {
+    unsigned sm;
+    double mps, ghz, memory, cache; /* bytes per nanosecond */
+    double f32, f64, half, tf32, int8;
+};
+static const struct machine machines[] = {
+    {70, 80, 1.5, 800, 2000, 64, 32, 0, 0, 0},
+    {75, 40, 1.3, 260, 1000, 64, 2, 512, 0, 1024},
+    {80, 132, 1.7, 3000, 5500, 128, 64, 1270, 635, 2540},
+    {86, 84, 1.7, 800, 2500, 128, 2, 256, 128, 1024},
+    {89, 128, 2.4, 900, 4500, 128, 2, 256, 128, 1024},
+    {90, 132, 1.7, 3000, 5500, 128, 64, 1270, 635, 2540},
+};
+
+/* Nanoseconds: a launch and its end; of memory; of a count and two barriers. */
+static const double START = 2500, LATENCY = 700, MEET = 1500;
+/* Bytes of shared memory in a clock; warps that keep a multiprocessor busy; bytes that a block has on its way while it
+ * adds parts. */
+static const double SHARED = 128, BUSY = 8, PARTS = 32768;
+
+static const struct machine *machine_of(const struct cg *g)
+{
+    const struct machine *best = &machines[2];
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+        if (machines[i].sm == g->target->sm)
+            best = &machines[i];
+    return best;
+}
+
+unsigned matmul_multiprocessors(const struct cg *g)
+{
+    return (unsigned)machine_of(g)->mps;
+}
+
+static double larger(double x, double y)
+{
+    return x > y ? x : y;
+}
+
+static double smaller(double x, double y)
+{
+    return x < y ? x : y;
+}
+
+double ceil_of(double x)
+{
+    const double whole = (double)(int64_t)x;
+    return whole < x ? whole + 1 : whole;
+}
+
+/* Bits that an element along k of a row of A, or column of B, has, in memory and where it is multiplied. */
+static double bits_of(const struct matmul_form *f, enum matmul_side side, bool stored)
+{
+    double bits = 0;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        if (f->operand[i].side == side)
+            bits += stored ? f->operand[i].bits : dtype_bits(f->operand[i].type);
+    return bits;
+}
+
+static double instruction_rate(const struct machine *x, const struct matmul_form *f,
+                               const struct matmul_plan *p)
+{
+    if (p->how != MATMUL_MMA)
+        return f->sum == DT_F64 ? x->f64 : x->f32;
+    switch (p->type) {
+    case MATMUL_INT8: return x->int8;
+    case MATMUL_FP8: return x->half * (p->type == f->type ? 2 : 1);
+    case MATMUL_TF32:
+    case MATMUL_F32: return x->tf32 / (p->parts > 1 ? 3 : 1);
+    default: return x->half;
+    }
+}
+
+/* Products in a clock of a multiprocessor. */
+static double rate_of(const struct machine *x, const struct matmul_form *f,
+                      const struct matmul_plan *p)
+{
+    const double rate = instruction_rate(x, f, p);
+    const double wm = p->wm, wn = p->wn, bm = p->bm, bn = p->bn;
+    if (p->how == MATMUL_THIN) /* with conversions, and all of a warp's lanes load */
+        return rate * wm * wn / (wm * wn + wm + 2 * wn);
+    if (p->how == MATMUL_SIMT)
+        return rate * wm * wn / (wm * wn + (wm + wn) / 2 + 2);
+    const double bytes = dtype_bits(f->operand[0].type) / 8.0;
+    const double each = bytes * ((wm + wn) / (wm * wn) + (bm + bn) / (bm * bn));
+    return smaller(rate, 0.8 * SHARED / each);
+}
+
+/* Blocks that a multiprocessor holds. */
+static double resident(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                       uint32_t shared)
+{
+    const struct ptx_target *t = g->target;
+    const double sums = (double)f->nproduct * p->bm * p->bn / p->threads * dtype_bits(f->sum) / 32;
+    const double thin = p->how == MATMUL_THIN ? p->threads / ((double)p->bn / p->wn) : 1;
+    const double registers = smaller(255, sums * thin + 48);
+    double n = (double)t->regs_per_sm / (registers * p->threads);
+    n = smaller(n, (double)t->shared_per_sm / (shared + 1024.0));
+    n = smaller(n, (double)t->threads_per_sm / p->threads);
+    n = smaller(n, t->blocks_per_sm);
+    return larger(1, (double)(int64_t)n);
+}
+
+double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                   const struct matmul_size *s, uint32_t shared)
+{
+    const struct machine *x = machine_of(g);
+    const double tiles = ceil_of(s->m / p->bm) * ceil_of(s->n / p->bn) * s->batch;
+    const double blocks = tiles * p->split, each = ceil_of(blocks / x->mps);
+    const double k = larger(1, ceil_of(ceil_of(s->k / p->bk) / p->split)) * p->bk; /* of a block */
+    const double held = smaller(resident(g, f, p, shared), each);
+    const double warps = held * p->threads / 32;
+    const double busy = smaller(1, warps / BUSY);
+    const double products = (double)f->nproduct * p->bm * p->bn * k;
+    const double multiply = each * products / (rate_of(x, f, p) * busy * x->ghz);
+    const double a = bits_of(f, MATMUL_A, true) / 8, b = bits_of(f, MATMUL_B, true) / 8;
+    const double block = (p->bm * a + p->bn * b) * k;
+    /* rows of A are few, and in the first cache */
+    const double fetched = p->how == MATMUL_THIN ? p->bn * b * k : block;
+    const double out = s->m * s->n * f->out_bits / 8;
+    const double memory = s->batch * (s->m * s->k * a + s->k * s->n * b + out) / x->memory;
+    const double stages = p->how == MATMUL_THIN || p->stages < 2 ? p->stages : p->stages - 1;
+    const double ahead = held * stages * fetched / k * p->bk;
+    const double latency = each * fetched / ahead * LATENCY;
+    double join = 0;
+    if (p->split > 1) {
+        const double part = (double)f->nproduct * p->bm * p->bn * dtype_bits(f->sum) / 8;
+        join = MEET + 2 * blocks * part / x->cache + p->split * part / PARTS * LATENCY;
+    }
+    const double caches = blocks * fetched / x->cache;
+    return START + larger(larger(multiply, caches), larger(memory, latency)) + join;
+}
