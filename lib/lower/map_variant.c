@@ -7,8 +7,22 @@ struct map_condition map_condition(struct cg *g)
     return (struct map_condition){.text = buf_in(g->a)};
 }
 
+/* Is it one of the conditions? */
+static bool requires(struct map_condition *c, const char *text)
+{
+    const char *all = buf_text(&c->text);
+    const size_t n = strlen(text);
+    for (const char *at = all; c->any && (at = strstr(at, text)); at++)
+        if ((at == all || (at >= all + 4 && strncmp(at - 4, " && ", 4) == 0)) &&
+            (!at[n] || strncmp(at + n, " && ", 4) == 0))
+            return true;
+    return false;
+}
+
 void map_require(struct map_condition *c, const char *text)
 {
+    if (requires(c, text))
+        return;
     buf_printf(&c->text, "%s%s", c->any ? " && " : "", text);
     c->any = true;
 }

@@ -495,10 +495,28 @@ static void add_open(struct planner *l, struct variants *all)
     add(l, all, "tile", NULL, 0);
 }
 
+/* Do the vectors of the variants so far rest on extents that are not known? */
+static bool rests(const struct planner *l)
+{
+    for (uint32_t i = 0; i < l->f->noperand; i++) {
+        const struct matmul_operand *o = &l->f->operand[i];
+        const bool along_i = !o->along_k && o->side == MATMUL_A;
+        int64_t n;
+        if (!(along_i      ? l->m
+              : o->along_k ? l->k
+                           : l->n) ||
+            (o->main && o->main->rank && !lang_const_int(o->main->dims[o->main->rank - 1], &n)))
+            return true;
+    }
+    return !l->n;
+}
+
 /* Of what is not made of vectors. */
 static void add_any(struct planner *l, struct variants *all)
 {
     const struct matmul_size size = l->size;
+    if (all->n && !rests(l))
+        return;
     l->single = true;
     if (l->m && l->size.m <= FEW_ROWS && l->want->mma != LOWER_MMA_SYNC)
         consider_thin(l);

@@ -17,7 +17,8 @@
 #include "lower/matmul.h"
 #include "lower/sync.h"
 
-enum { MOST_SUMS = 128, LANES = 32, MOST_WK = 64 };
+/* LEAST_THREADS: of a multiprocessor, so that enough of B is on its way. */
+enum { MOST_SUMS = 128, LANES = 32, MOST_WK = 64, MOST_STEPS = 8, LEAST_THREADS = 512 };
 
 struct thin {
     struct matmul *m;
@@ -27,7 +28,6 @@ struct thin {
     struct cg_val ik, in; /* u32: which of them the thread is */
     uint32_t nsum;        /* (product, row, column) */
     int32_t sum[MOST_SUMS];
-    struct cg_val **operand; /* of the step at hand: element (row or column, k) */
 };
 
 /* ---- the plan's numbers ------------------------------------------------------------------------------ */
@@ -56,7 +56,8 @@ uint32_t matmul_thin_shared(const struct cg *g, const struct matmul_form *f,
 {
     const uint32_t bytes = warps_along_k(f, p) * f->nproduct * p->bm * pitch_of(p) *
                            (dtype_bits(f->sum) / 8);
-    const bool fits = f->nproduct * p->bm * p->wn <= MOST_SUMS && p->bk <= p->threads * MOST_WK;
+    const bool fits = f->nproduct * p->bm * p->wn <= MOST_SUMS && p->bk <= p->threads * MOST_WK &&
+                      p->stages <= MOST_STEPS;
     return fits && bytes <= g->target->shared_optin ? bytes : 0;
 }
 
@@ -126,6 +127,20 @@ static void multiply(struct thin *t, struct cg_val a, struct cg_val b, int32_t s
     cg_assigned(g, sum);
 }
 
+/* A side's operands for the step that begins at the thread's k: operand o's at v + o * most. */
+static void fetch_side(struct thin *t, enum matmul_side side, struct cg_val k, uint32_t most,
+                       struct cg_val *v)
+{
+    struct matmul *m = t->m;
+    struct cg *g = m->g;
+    struct cg_val col = cg_binary(g, OP_MUL, t->in, cg_int(DT_U32, t->wn));
+    col = cg_binary(g, OP_ADD, m->col, cg_index(g, col));
+    for (uint32_t o = 0; o < m->f->noperand; o++)
+        if (m->f->operand[o].side == side)
+            fetch(t, o, side == MATMUL_A ? m->row : col, side == MATMUL_A ? m->p->bm : t->wn, k,
+                  v + (size_t)o * most);
+}
+
 /* `n` steps from the thread's k on: first all of B, which is waited for. */
 static void steps(struct thin *t, struct cg_val k, uint32_t n)
 {
@@ -133,25 +148,22 @@ static void steps(struct thin *t, struct cg_val k, uint32_t n)
     struct cg *g = m->g;
     const struct matmul_form *f = m->f;
     const uint32_t rows = m->p->bm, most = (rows > t->wn ? rows : t->wn) * t->wk;
-    struct cg_val col = cg_binary(g, OP_MUL, t->in, cg_int(DT_U32, t->wn));
-    col = cg_binary(g, OP_ADD, m->col, cg_index(g, col));
-    struct cg_val *v = ARENA_ARRAY(g->a, (size_t)f->noperand * n * most, struct cg_val);
-    for (int side = MATMUL_B; side >= MATMUL_A; side--)
-        for (uint32_t u = 0; u < n; u++)
-            for (uint32_t o = 0; o < f->noperand; o++)
-                if (f->operand[o].side == (enum matmul_side)side) {
-                    struct cg_val at = cg_binary(g, OP_ADD, k, cg_int(DT_I64, u * m->p->bk));
-                    fetch(t, o, side == MATMUL_A ? m->row : col, side == MATMUL_A ? rows : t->wn,
-                          at, v + ((size_t)o * n + u) * most);
-                }
-    for (uint32_t u = 0; u < n; u++)
+    struct cg_val *v[MOST_STEPS], at[MOST_STEPS];
+    for (uint32_t u = 0; u < n; u++) {
+        v[u] = ARENA_ARRAY(g->a, (size_t)f->noperand * most, struct cg_val);
+        at[u] = cg_binary(g, OP_ADD, k, cg_int(DT_I64, u * m->p->bk));
+        fetch_side(t, MATMUL_B, at[u], most, v[u]);
+    }
+    for (uint32_t u = 0; u < n; u++) {
+        fetch_side(t, MATMUL_A, at[u], most, v[u]);
         for (uint32_t y = 0; y < t->wk; y++)
             for (uint32_t s = 0; s < t->nsum; s++) {
                 const struct matmul_product *q = &f->product[s / t->wn / rows];
                 const uint32_t r = s / t->wn % rows, c = s % t->wn;
-                multiply(t, v[((size_t)q->a * n + u) * most + r * t->wk + y],
-                         v[((size_t)q->b * n + u) * most + c * t->wk + y], t->sum[s]);
+                multiply(t, v[u][(size_t)q->a * most + r * t->wk + y],
+                         v[u][(size_t)q->b * most + c * t->wk + y], t->sum[s]);
             }
+    }
 }
 
 /* While there is a whole batch of n steps left. */
@@ -329,6 +341,7 @@ static struct matmul_patch join(struct thin *t)
 void matmul_thin(struct matmul *m)
 {
     struct thin t = {.m = m};
+    m->g->func->minnctapersm = LEAST_THREADS / m->p->threads;
     take_place(&t);
     walk(&t);
     const struct matmul_patch patch = join(&t);
