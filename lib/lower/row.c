@@ -61,7 +61,7 @@ static int64_t known(uint32_t n, struct lang_expr *const *dims)
 bool row_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
     struct row *row = ARENA_NEW(g->a, struct row);
-    return row_analyse(g, s, row, why);
+    return row_analyse(g, s, true, row, why);
 }
 
 /* The widest vector, 16 bytes of the widest element or less. */
@@ -261,6 +261,7 @@ static bool scheduled(struct cg *g, const struct row *row, const struct sizes *s
 struct emission {
     struct cg *g;
     struct row *row;
+    struct row *again; /* where rows are read again, nothing is kept */
     const struct sizes *s;
     const char *entry; /* the first one's name */
     uint32_t n;
@@ -355,6 +356,7 @@ static void tell_depth(struct cg *g, const struct sizes *s, const struct row_pla
 static void emit(struct emission *m, struct row_plan p, const char *part, const char *when)
 {
     struct cg *g = m->g;
+    struct row *row = p.looped ? m->again : m->row;
     const char *entry = entry_name(m, part), *text;
     if (g->failed)
         return;
@@ -365,11 +367,11 @@ static void emit(struct emission *m, struct row_plan p, const char *part, const 
     cg_at(g, m->row->stage->eq[0]->span);
     set_block(g, &p);
     struct row_gen *r = ARENA_NEW(g->a, struct row_gen);
-    *r = (struct row_gen){.g = g, .row = m->row, .plan = p};
-    r->ct = number_type(m->row, &p, m->s);
-    for (uint32_t i = 0; i < m->row->nreduce; i++)
-        m->row->reduce[i].is_done = false;
-    struct lang_symbol lead = leading(m->row);
+    *r = (struct row_gen){.g = g, .row = row, .plan = p};
+    r->ct = number_type(row, &p, m->s);
+    for (uint32_t i = 0; i < row->nreduce; i++)
+        row->reduce[i].is_done = false;
+    struct lang_symbol lead = leading(row);
     struct cg_val total = shape_total(g, &lead, 1, &text);
     row_answer(r);
     row_begin(r, total);
@@ -413,13 +415,18 @@ static void emit_generic(struct emission *m, uint32_t vector, const char *aligne
 
 bool row_lower(struct cg *g, const struct lower_stage *stage, const struct lower_plan *plan)
 {
-    struct row *row = ARENA_NEW(g->a, struct row);
-    if (!row_analyse(g, stage, row, NULL))
+    struct row *row = ARENA_NEW(g->a, struct row), *again = row;
+    if (!row_analyse(g, stage, true, row, NULL))
         abort();
+    if (row->nkept) {
+        again = ARENA_NEW(g->a, struct row);
+        if (!row_analyse(g, stage, false, again, NULL))
+            abort();
+    }
     struct sizes s = {.nrows = known(row->nlead, row->lead), .ncols = known(row->ncol, row->col)};
     s.rows = product_text(g, row->nlead, row->lead);
     s.cols = product_text(g, row->ncol, row->col);
-    struct emission m = {.g = g, .row = row, .s = &s, .entry = stage->entry};
+    struct emission m = {.g = g, .row = row, .again = again, .s = &s, .entry = stage->entry};
     bool asked = plan->threads || plan->vectors || plan->rows || plan->cluster;
     if (asked && s.ncols <= 0)
         return cg_error(g, g->spec->schedule.v[0].key_span,

@@ -53,6 +53,7 @@ struct row_read {
     const struct row_reduce *scope;
     bool shared; /* by all rows: the subscripts are those of the columns only */
     bool own;    /* the subscripts are the row's own */
+    bool early;  /* for an output that is kept */
 };
 /* One element for the whole row, read before anything else. */
 struct row_scalar {
@@ -77,6 +78,8 @@ struct row_out {
     const struct lang_equation *eq;
     const struct row_env *env;
     bool along; /* an element for each column; else one for the row */
+    bool
+        kept; /* needs no reduction, and others read it: held from when it was stored, instead of what it is made of */
 };
 
 struct row {
@@ -109,10 +112,16 @@ struct row {
     unsigned least, most; /* bits of the narrowest and the widest element along the row */
     uint32_t nbuffer;     /* of which elements along the row are held */
     uint32_t bits_in;     /* of them all, for each column */
+    uint32_t bits_early;  /* of what only kept outputs are made of */
     uint32_t bits_out;
+    const struct lang_symbol *kept[ROW_OUTS];
+    uint32_t nkept;
 };
 
-bool row_analyse(struct cg *g, const struct lower_stage *s, struct row *row, struct buf *why);
+/* keeps: outputs may be kept; else what reads them computes them again. */
+bool row_analyse(struct cg *g, const struct lower_stage *s, bool keeps, struct row *row,
+                 struct buf *why);
+bool row_is_kept(const struct row *row, const struct lang_symbol *t);
 /* Is t the same for all rows, and only read? It is loaded when it is needed, which may be behind the first store. */
 bool row_is_shared(const struct row *row, const struct lang_symbol *t);
 /* Is e the elements of a buffer along the columns, in an expression of this scope? */
@@ -190,17 +199,20 @@ void row_begin(struct row_gen *r, struct cg_val total);
 void row_at(struct row_gen *r, uint32_t vec, uint32_t lane);
 /* The first column of a vector. */
 struct cg_val row_first(struct row_gen *r, uint32_t vec);
-/* Loads vectors [first, last) of the reads that a level needs (nlevel: the outputs; ROW_ALL: any), shared ones or not. */
-enum { ROW_ALL = UINT16_MAX };
+/* Loads vectors [first, last) of the reads that a level needs (nlevel: the outputs; ROW_ALL: any; ROW_EARLY: kept
+ * outputs, which are not among any), shared ones or not. */
+enum { ROW_ALL = UINT16_MAX, ROW_EARLY = UINT16_MAX - 1 };
 void row_load(struct row_gen *r, uint32_t level, bool shared, uint32_t first, uint32_t last);
 void row_forget(struct row_gen *r, bool shared);
+/* Forgets what only kept outputs need. */
+void row_forget_early(struct row_gen *r);
 /* Takes the elements of a packed vector out of their words, for the level that begins. */
 void row_unpack(struct row_gen *r, uint32_t vec);
 /* The word that holds this lane's element of 16 bits, of the read e, and the next one's; -1: none does. */
 int32_t row_pair(struct row_gen *r, const struct lang_expr *e);
 void row_load_scalars(struct row_gen *r);
-/* Computes and stores the outputs of a vector; those of the row. */
-void row_store(struct row_gen *r, uint32_t vec);
+/* Computes and stores the outputs of a vector, kept ones or the others; those of the row. */
+void row_store(struct row_gen *r, uint32_t vec, bool kept);
 void row_store_scalars(struct row_gen *r);
 
 /* From now on cg_expr() asks r for reads, reductions and quotients. */

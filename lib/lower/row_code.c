@@ -214,24 +214,28 @@ static struct cg_place_of place_of(struct row_gen *r, const struct lang_symbol *
     return at;
 }
 
-static struct row_slot *slot_of(struct row_gen *r, const struct lang_expr *e)
+static struct row_slot *slot_at(struct row_gen *r, const struct lang_symbol *t, struct cg_val base)
 {
-    struct cg_val base = base_of(r, e);
     for (uint32_t i = 0; i < r->nslot; i++)
-        if (r->slot[i].sym == e->sym && same_value(r->slot[i].base, base))
+        if (r->slot[i].sym == t && same_value(r->slot[i].base, base))
             return &r->slot[i];
     if (r->nslot == ROW_READS)
         r->nslot--; /* forgotten: read again when asked for */
     struct row_slot *s = &r->slot[r->nslot++];
-    *s = (struct row_slot){.sym = e->sym, .base = base, .shared = row_is_shared(r->row, e->sym)};
+    *s = (struct row_slot){.sym = t, .base = base, .shared = row_is_shared(r->row, t)};
     s->v = ARENA_ARRAY(r->g->a, (size_t)r->plan.held * r->plan.vector, struct cg_val);
-    uint32_t bits = dtype_bits(e->sym->type);
+    uint32_t bits = dtype_bits(t->type);
     bool packed = r->plan.packed ? bits <= 16 : bits == 16;
     if (packed && !s->shared && bits * r->plan.vector >= 32) {
         s->words = bits * r->plan.vector / 32;
         s->word = ARENA_ARRAY(r->g->a, (size_t)r->plan.held * s->words, struct cg_val);
     }
     return s;
+}
+
+static struct row_slot *slot_of(struct row_gen *r, const struct lang_expr *e)
+{
+    return slot_at(r, e->sym, base_of(r, e));
 }
 
 /* The same word by way of an operation with a 0 that only the launch knows, another one for each level that converts: ptxas would
@@ -258,7 +262,8 @@ static void unpack(struct row_gen *r, struct row_slot *s, uint32_t vec)
 void row_unpack(struct row_gen *r, uint32_t vec)
 {
     for (uint32_t i = 0; i < r->nslot && r->plan.packed; i++)
-        unpack(r, &r->slot[i], vec);
+        if (r->slot[i].is_loaded[vec])
+            unpack(r, &r->slot[i], vec);
 }
 
 static void load(struct row_gen *r, struct row_slot *s, uint32_t vec)
@@ -291,8 +296,9 @@ void row_load(struct row_gen *r, uint32_t level, bool shared, uint32_t first, ui
     const struct row *row = r->row;
     for (uint32_t i = 0; i < row->nread; i++) {
         const struct row_read *d = &row->read[i];
-        uint32_t needs = d->scope ? d->scope->level : row->nlevel;
-        if (d->shared != shared || (level != ROW_ALL && needs != level))
+        uint32_t needs = d->early ? ROW_EARLY : d->scope ? d->scope->level : row->nlevel;
+        bool any = level == ROW_ALL && !d->early;
+        if (d->shared != shared || (!any && needs != level) || row_is_kept(row, d->e->sym))
             continue;
         row_at(r, first, 0);
         size_t bound = row_bind(r, d->env);
@@ -310,6 +316,21 @@ void row_forget(struct row_gen *r, bool shared)
     for (uint32_t i = 0; i < r->nslot; i++)
         if (r->slot[i].shared != shared)
             r->slot[n++] = r->slot[i];
+    r->nslot = n;
+}
+
+void row_forget_early(struct row_gen *r)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->nslot; i++) {
+        bool early = false, other = false;
+        for (uint32_t k = 0; k < r->row->nread; k++) {
+            const struct row_read *d = &r->row->read[k];
+            *(d->early ? &early : &other) |= d->e->sym == r->slot[i].sym;
+        }
+        if (other || !early)
+            r->slot[n++] = r->slot[i];
+    }
     r->nslot = n;
 }
 
@@ -378,14 +399,15 @@ static bool answer_read(struct cg *g, const struct lang_expr *e, struct cg_val *
     struct row_gen *r = g->read_ctx;
     const struct lang_symbol *t = e->sym;
     uint32_t n = r->row->ncol;
-    if (e->kind != E_INDEX || e->pad || e->nargs != t->rank || cg_is_defined(g, t))
+    if (e->kind != E_INDEX || e->pad || e->nargs != t->rank ||
+        (cg_is_defined(g, t) && !row_is_kept(r->row, t)))
         return false;
     bool along = t->rank >= n;
     for (uint32_t i = 0; i < n && along; i++)
         along = stands_for(g, e->args[t->rank - n + i], r->column[i]) &&
                 inspect_same_expr(t->dims[t->rank - n + i], r->row->col[i]);
     if (!along)
-        return read_both(r, e, v);
+        return !cg_is_defined(g, t) && read_both(r, e, v);
     struct cg_val base = base_of(r, e);
     for (uint32_t i = 0; i < r->nslot; i++)
         if (r->slot[i].sym == t && same_value(r->slot[i].base, base) &&
@@ -473,27 +495,46 @@ static bool skip(struct row_gen *r, int32_t has, uint32_t label)
     return has >= 0 || r->exists >= 0;
 }
 
-void row_store(struct row_gen *r, uint32_t vec)
+/* From now on read as if it had been loaded. */
+static void keep(struct row_gen *r, struct row_slot *s, uint32_t vec, const struct cg_val *v)
+{
+    const uint32_t per = s->words ? r->plan.vector / s->words : 0;
+    for (uint32_t i = 0; i < r->plan.vector; i++)
+        s->v[vec * r->plan.vector + i] = cg_freeze(r->g, v[i]);
+    for (uint32_t k = 0; k < s->words; k++) {
+        struct ptx_operand word = cg_pack(r->g, s->sym->type, per, v + (size_t)k * per);
+        s->word[vec * s->words + k] = cg_value(DT_U32, word.reg);
+    }
+    s->is_loaded[vec] = true;
+}
+
+void row_store(struct row_gen *r, uint32_t vec, bool kept)
 {
     struct cg *g = r->g;
     const struct row *row = r->row;
     uint32_t width = r->plan.vector;
     struct cg_val *v = ARENA_ARRAY(g->a, (size_t)row->nout * width, struct cg_val);
-    if (!row->bits_out)
+    bool any = false;
+    for (uint32_t i = 0; i < row->nout; i++)
+        any |= row->out[i].along && row->out[i].kept == kept;
+    if (!any)
         return;
+    struct cg_val base = cg_binary(g, OP_MUL, r->number, cg_index(g, r->cols));
     for (uint32_t lane = 0; lane < width; lane++) {
         row_at(r, vec, lane);
         for (uint32_t i = 0; i < row->nout; i++)
-            if (row->out[i].along)
+            if (row->out[i].along && row->out[i].kept == kept)
                 v[i * width + lane] = output(r, &row->out[i]);
     }
+    for (uint32_t i = 0; i < row->nout; i++)
+        if (row->out[i].along && row->out[i].kept && kept)
+            keep(r, slot_at(r, row->out[i].eq->sym, base), vec, v + i * width);
     uint32_t end = cg_label(g, "stored");
     bool placed = skip(r, r->has[vec], end);
     size_t mark = cg_scope_open(g);
-    struct cg_val base = cg_binary(g, OP_MUL, r->number, cg_index(g, r->cols));
     for (uint32_t i = 0; i < row->nout; i++) {
         const struct row_out *o = &row->out[i];
-        if (!o->along)
+        if (!o->along || o->kept != kept)
             continue;
         cg_at(g, o->eq->span);
         struct cg_place_of at = place_of(r, o->eq->sym, base, vec);

@@ -35,7 +35,9 @@ static bool reads_early(const struct row_gen *r)
     enum { REGISTERS = 16 };
     uint32_t bits = 0;
     for (uint32_t i = 0; i < r->row->nread; i++)
-        bits += r->row->read[i].shared ? dtype_bits(r->row->read[i].e->sym->type) : 0;
+        bits += r->row->read[i].shared && !r->row->read[i].early
+                    ? dtype_bits(r->row->read[i].e->sym->type)
+                    : 0;
     return r->plan.cluster > 1 && r->plan.held * r->plan.vector * bits / 32 <= REGISTERS;
 }
 
@@ -64,6 +66,26 @@ static void level(struct row_gen *r, uint32_t n)
         cg_scope_close(r->g, mark);
 }
 
+/* Kept outputs are computed and stored a few vectors at a time, and the next few are under way meanwhile. */
+static void store_kept(struct row_gen *r)
+{
+    enum { REGISTERS = 16 };
+    const struct row_plan *p = &r->plan;
+    uint32_t bits = r->row->bits_early * p->vector, step = bits ? 32 * REGISTERS / bits : p->held;
+    step = step ? step : 1;
+    for (uint32_t first = 0, end = 0; first < p->held; first = end) {
+        end = first + step < p->held ? first + step : p->held;
+        uint32_t ahead = end + step < p->held ? end + step : p->held;
+        for (int shared = 0; shared < 2; shared++)
+            row_load(r, ROW_EARLY, shared, first, ahead);
+        for (uint32_t vec = first; vec < end; vec++) {
+            row_unpack(r, vec);
+            row_store(r, vec, true);
+        }
+    }
+    row_forget_early(r);
+}
+
 void row_held(struct row_gen *r)
 {
     const struct row_plan *p = &r->plan;
@@ -75,6 +97,8 @@ void row_held(struct row_gen *r)
         row_load(r, ROW_ALL, true, 0, p->held);
     if (p->cluster > 1) /* says that the block runs, while the loads are under way */
         PTX0(&r->g->b, "barrier.cluster.arrive.relaxed.aligned");
+    if (r->row->nkept)
+        store_kept(r);
     for (uint32_t n = 0; n < last; n++)
         level(r, n);
     if (r->row->in_place && p->threads && p->threads <= 32)
@@ -83,6 +107,6 @@ void row_held(struct row_gen *r)
     for (uint32_t vec = 0; vec < p->held; vec++) {
         row_unpack(r, vec);
         row_load(r, last, true, vec, vec + 1);
-        row_store(r, vec);
+        row_store(r, vec, false);
     }
 }

@@ -115,7 +115,7 @@ static void one_round(struct row_gen *r, uint32_t level, struct row_fold *f, str
         if (o)
             online_vector(r, o, f, vec);
         if (!f)
-            row_store(r, vec);
+            row_store(r, vec, false);
     }
 }
 

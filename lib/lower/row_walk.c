@@ -16,6 +16,7 @@ struct walk {
     bool guarded;    /* the reduction is wanted under a condition only, but computed in any case */
     bool column;     /* a column's index was met */
     bool divided;    /* by a sum over the row, with nothing but products and quotients between */
+    bool early;      /* in an output that is kept */
     uint32_t steps;
 };
 
@@ -105,6 +106,14 @@ static bool is_written(const struct row *row, const struct lang_symbol *t)
     return false;
 }
 
+bool row_is_kept(const struct row *row, const struct lang_symbol *t)
+{
+    for (uint32_t i = 0; i < row->nkept; i++)
+        if (row->kept[i] == t)
+            return true;
+    return false;
+}
+
 bool row_is_shared(const struct row *row, const struct lang_symbol *t)
 {
     return t->rank == row->ncol && !is_written(row, t);
@@ -125,22 +134,22 @@ static bool note_along(struct walk *w, const struct lang_expr *e, const struct r
         note_bits(row, e->sym);
         bool again = false;
         for (uint32_t i = 0; i < row->nread; i++)
-            again |= row->read[i].e->sym == e->sym;
+            again |= row->read[i].e->sym == e->sym && row->read[i].early == w->early;
         if (!again)
-            row->bits_in += dtype_bits(e->sym->type);
-        row->nbuffer += !again;
+            *(w->early ? &row->bits_early : &row->bits_in) += dtype_bits(e->sym->type);
+        row->nbuffer += !again && !w->early;
     }
     bool own = !shared && e->nargs == row->nlead + row->ncol && is_own_element(row, e, env);
     for (uint32_t i = 0; i < row->nread; i++) {
         const struct row_read *r = &row->read[i];
-        bool same = r->e->sym == e->sym && r->scope == w->scope;
+        bool same = r->e->sym == e->sym && r->scope == w->scope && r->early == w->early;
         if (same && ((r->e == e && r->env == env) || (shared && r->shared) || (own && r->own)))
             return true;
     }
     if (row->nread == ROW_READS)
         return no(w, e->span, "the read of '%s' is one too many", e->sym->name);
-    row->read[row->nread++] =
-        (struct row_read){.e = e, .env = env, .scope = w->scope, .shared = shared, .own = own};
+    row->read[row->nread++] = (struct row_read){
+        .e = e, .env = env, .scope = w->scope, .shared = shared, .own = own, .early = w->early};
     return true;
 }
 
@@ -233,6 +242,11 @@ static bool walk_memory(struct walk *w, const struct lang_expr *e, const struct 
 /* An intermediate, or an output that is defined here. */
 static bool walk_defined(struct walk *w, const struct lang_expr *e, const struct row_env *env)
 {
+    if (!w->early && e->kind == E_INDEX && row_is_kept(w->row, e->sym) &&
+        row_is_along(w->row, e, env, w->scope) && is_own_element(w->row, e, env)) {
+        w->column = true;
+        return note_along(w, e, env);
+    }
     const struct row_env *in = enter(w, e, env);
     for (uint32_t i = 0; i < in->n; i++)
         if (in->v[i].kind == ROW_OTHER && in->v[i].arg == e->args[i] &&
@@ -625,13 +639,48 @@ static bool walk_output(struct walk *w, const struct lang_equation *eq)
                                        .kind = lead ? ROW_LEAD : ROW_COLUMN,
                                        .n = lead ? i : i - row->nlead};
     }
-    row->out[row->nout++] = (struct row_out){eq, env, along};
+    w->early = row_is_kept(row, t);
+    row->out[row->nout++] = (struct row_out){eq, env, along, w->early};
     w->deep = 0;
     return walk_expr(w, eq->rhs, env);
 }
 
+/* Does the value of e depend on t? */
+static bool depends_on(struct cg *g, const struct lang_expr *e, const struct lang_symbol *t,
+                       uint32_t *steps)
+{
+    e = cg_view(g, e);
+    if (++*steps > MOST_STEPS)
+        return false;
+    if (is_tensor(e) && e->sym == t)
+        return true;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (depends_on(g, e->args[i], t, steps))
+            return true;
+    return is_tensor(e) && cg_is_defined(g, e->sym) && depends_on(g, e->sym->def->rhs, t, steps);
+}
+
+/* Outputs that need no reduction and that others read are stored first, and held instead of what they are made of. */
+static void choose_kept(struct row *row)
+{
+    struct cg *g = row->g;
+    const struct lower_stage *s = row->stage;
+    for (uint32_t i = 0; i < s->n && row->nkept < ROW_OUTS; i++) {
+        const struct lang_symbol *t = s->eq[i]->sym;
+        bool wanted = false;
+        uint32_t steps = 0;
+        if (t->mode != MODE_OUT || t->rank != row->nlead + row->ncol || dtype_bits(t->type) < 16 ||
+            find_reduce(g, s->eq[i]->rhs, &steps))
+            continue;
+        for (uint32_t k = 0; k < s->n && !wanted; k++)
+            wanted = k != i && depends_on(g, s->eq[k]->rhs, t, &steps);
+        if (wanted && steps <= MOST_STEPS)
+            row->kept[row->nkept++] = t;
+    }
+}
+
 /* Tries rows with this many leading subscripts. */
-static bool try_lead(struct cg *g, const struct lower_stage *s, struct row *row,
+static bool try_lead(struct cg *g, const struct lower_stage *s, bool keeps, struct row *row,
                      const struct lang_expr *reduce, uint32_t nlead, struct buf *why)
 {
     struct walk w = {.g = g, .row = row, .why = why};
@@ -643,6 +692,8 @@ static bool try_lead(struct cg *g, const struct lower_stage *s, struct row *row,
         if (k->low || !is_launch_expr(k->dims[0]))
             return no(&w, reduce->span, "the range of '%s' is not a dimension", k->name);
     }
+    if (keeps)
+        choose_kept(row);
     for (uint32_t i = 0; i < s->n; i++)
         if (!walk_output(&w, s->eq[i]))
             return false;
@@ -664,7 +715,8 @@ static bool try_lead(struct cg *g, const struct lower_stage *s, struct row *row,
     return true;
 }
 
-bool row_analyse(struct cg *g, const struct lower_stage *s, struct row *row, struct buf *why)
+bool row_analyse(struct cg *g, const struct lower_stage *s, bool keeps, struct row *row,
+                 struct buf *why)
 {
     const struct lang_expr *reduce = NULL;
     uint32_t steps = 0, rank = s->eq[0]->sym->rank;
@@ -677,11 +729,11 @@ bool row_analyse(struct cg *g, const struct lower_stage *s, struct row *row, str
         return no(&w, s->eq[0]->span, "too many dimensions%s", "");
     struct buf first = buf_in(g->a);
     if (rank >= reduce->nindex &&
-        try_lead(g, s, row, reduce, rank - reduce->nindex, why ? &first : NULL))
+        try_lead(g, s, keeps, row, reduce, rank - reduce->nindex, why ? &first : NULL))
         return true;
     /* an output along the rows says more of what is amiss than one element for each */
     struct buf second = buf_in(g->a);
-    if (try_lead(g, s, row, reduce, rank, why ? &second : NULL))
+    if (try_lead(g, s, keeps, row, reduce, rank, why ? &second : NULL))
         return true;
     if (why) {
         bool along = rank >= reduce->nindex && buf_text(&first)[0];

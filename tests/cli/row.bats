@@ -28,7 +28,7 @@ plan() { # SPEC OPTION...: what --explain says of the first entry
 }
 
 @test "what is read and computed beside a row is right, under every check" {
-    for f in in_place neighbours masks wide; do
+    for f in in_place neighbours masks wide residual; do
         for target in sm_70 sm_80 sm_90; do
             run -0 kaio-verify --run -d cpu --check -t $target tests/data/rows/$f.yaml
         done
@@ -107,6 +107,23 @@ plan() { # SPEC OPTION...: what --explain says of the first entry
     [[ $(plan specs/norm/layer_norm.yaml -D cols=32768) == *' as they were loaded'* ]]
     [[ $(plan specs/norm/softmax.yaml -t sm_90 -D cols=65536) == *' in 4 blocks of a cluster'* ]]
     [[ $(plan specs/norm/softmax.yaml -D cols=1000000) == *' reading the row again'* ]]
+}
+
+@test "an output that others read is stored first, and held instead of what it is made of" {
+    for target in sm_80 sm_90; do
+        for type in f16 f32; do
+            for dims in 'rows: 3, cols: 1' 'rows: 5, cols: 33' 'rows: 2, cols: 1000' 'rows: 3, cols: 8200' \
+                'rows: 2, cols: 32768'; do
+                fixed tests/data/rows/residual.yaml $target "$dims" --fill=normal,edge -D T=$type
+            done
+        done
+    done
+    # four vectors of each of x, residual and gain; each sum of both once
+    kaio-emit specs/norm/add_rms_norm_quant.yaml -D T=f32 -D cols=4096 >"$dir/held.ptx"
+    [ "$(grep -c 'ld.global' "$dir/held.ptx")" = 12 ]
+    [ "$(grep -c 'add.rn.f32' "$dir/held.ptx")" -lt 40 ]
+    # stored before the first thread waits for another
+    [ "$(awk '/st.global.v4/ { n++ } /bar.sync/ { print n; exit }' "$dir/held.ptx")" = 4 ]
 }
 
 schedule() { # 'threads: 8' -> softmax so scheduled
