@@ -97,6 +97,15 @@ static struct row_plan looped_plan(uint32_t vector)
                              .looped = true};
 }
 
+/* Long rows that need be read once, so that nothing is gained by holding them. */
+static struct row_plan streamed_plan(uint32_t vector)
+{
+    struct row_plan p = looped_plan(vector);
+    p.held = FEW_VECTORS;
+    p.blocks = MOST / LONG_BLOCK;
+    return p;
+}
+
 /* How many vectors a thread may hold, up to `most`: a register for each element that is read, two for wide ones.
  * packed: they are better kept as they are in memory, which is so where they are narrow, and their values many and quickly
  * computed again. */
@@ -157,7 +166,7 @@ static void bound_registers(const struct row *row, struct row_plan *p)
 }
 
 /* For columns that are known at emission. */
-static struct row_plan plan_for(const struct row *row, const struct sizes *s)
+static struct row_plan plan_for(struct row *row, const struct sizes *s)
 {
     struct row_plan p = {.vector = vector_for(row, s->ncols), .rows = 1, .cluster = 1};
     uint64_t vectors = (uint64_t)s->ncols / p.vector;
@@ -183,6 +192,9 @@ static struct row_plan plan_for(const struct row *row, const struct sizes *s)
         p.cluster *= 2;
         threads = ceil_div(ceil_div(vectors, (uint64_t)held * p.cluster), 32) * 32;
     }
+    bool many = s->nrows < 0 || s->nrows >= MACHINE / LONG_BLOCK * 3;
+    if (p.cluster > 1 && many && row->nheavy && row_is_read_once(row))
+        return streamed_plan(p.vector);
     if (threads > LONG_BLOCK && is_wide(row, &p)) /* the registers are too few for so many */
         p.packed = row->nbuffer == 1 && row->bits_in <= 16;
     if (threads > MOST || (threads > LONG_BLOCK && is_wide(row, &p)))
@@ -281,7 +293,8 @@ static enum dtype number_type(const struct row *row, const struct row_plan *p,
     return p->looped && !small ? DT_I64 : DT_U32;
 }
 
-static void explain(struct cg *g, const struct row_plan *p, const char *entry, const char *when)
+static void explain(struct cg *g, const struct row_plan *p, bool once, const char *entry,
+                    const char *when)
 {
     struct buf b = buf_in(g->a);
     if (p->threads)
@@ -291,7 +304,7 @@ static void explain(struct cg *g, const struct row_plan *p, const char *entry, c
     if (p->rows > 1)
         buf_printf(&b, "%u rows for each block, ", p->rows);
     if (p->looped)
-        buf_puts(&b, "reading the row again for each level");
+        buf_puts(&b, once ? "reading the row once" : "reading the row again for each level");
     else
         buf_printf(&b, "%u vectors held by each thread%s", p->held,
                    p->packed ? " as they were loaded" : "");
@@ -362,7 +375,7 @@ static void emit(struct emission *m, struct row_plan p, const char *part, const 
         return;
     m->n++;
     tell_depth(g, m->s, &p);
-    explain(g, &p, entry, when);
+    explain(g, &p, p.looped && row_is_read_once(row), entry, when);
     cg_begin(g, entry);
     cg_at(g, m->row->stage->eq[0]->span);
     set_block(g, &p);

@@ -221,6 +221,8 @@ void row_answer(struct row_gen *r);
 /* All between row_begin() and the end: row_held.c, row_loop.c. */
 void row_held(struct row_gen *r);
 void row_looped(struct row_gen *r);
+/* Is one reading enough for that? */
+bool row_is_read_once(struct row *row);
 
 /* ---- row_meet.c ----------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include "lower/row.h"
 
 #include <float.h>
+#include <math.h>
 
 /* Sums of exp(x - max(x)) need not wait for the maximum: they are kept relative to the largest x so far, and scaled
  * when that grows. */
@@ -12,6 +13,8 @@ struct online {
     struct row_fold *sums;     /* of the next level; NULL: none */
     uint32_t top[ROW_REDUCES]; /* of each sum: which of this level's it is relative to */
     int32_t now[ROW_REDUCES];  /* of each sum: the largest so far, -FLT_MAX at least */
+    bool finite
+        [ROW_REDUCES]; /* of each sum: in the end it is relative to 0 if the maximum is infinite */
 };
 
 /* Are all of the next level's reductions such sums? */
@@ -23,11 +26,17 @@ static bool is_online(const struct row_gen *r, uint32_t level)
         if (d->level != level + 1)
             continue;
         const struct row_falling *f = row_falling_term(r, d);
-        if (!f || f->finite || f->top->level != level)
+        if (!f || f->top->level != level)
             return false;
         any = true;
     }
     return any;
+}
+
+bool row_is_read_once(struct row *row)
+{
+    const struct row_gen r = {.g = row->g, .row = row, .plan = {.looped = true}};
+    return row->bits_out == 0 && (row->nlevel == 1 || (row->nlevel == 2 && is_online(&r, 0)));
 }
 
 static void online_begin(struct row_gen *r, struct online *o, const struct row_fold *f,
@@ -39,6 +48,7 @@ static void online_begin(struct row_gen *r, struct online *o, const struct row_f
         for (uint32_t k = 0; k < f->n; k++)
             if (f->reduce[k] == t->top)
                 o->top[i] = k;
+        o->finite[i] = t->finite;
         o->now[i] = cg_new_mutable(r->g, DT_F32);
         cg_move(r->g, o->now[i], cg_float(r->g, DT_F32, -FLT_MAX));
     }
@@ -50,8 +60,18 @@ static struct cg_val exp_of_difference(struct cg *g, struct cg_val x, struct cg_
     return cg_library(g, "exp_falling_f32", 1, &d);
 }
 
-/* Takes a vector's terms, of which f has the maxima already. */
-static void online_vector(struct row_gen *r, struct online *o, struct row_fold *f, uint32_t vec)
+/* To the maximum, or 0 where that is infinite. */
+static struct cg_val exp_to_finite(struct cg *g, struct cg_val own, struct cg_val top)
+{
+    struct cg_val size = cg_value(DT_F32, CG(g, PTX_F32, "abs.f32", top.op));
+    int32_t infinite = cg_reg(g, cg_binary(g, OP_EQ, size, cg_float(g, DT_F32, INFINITY)));
+    top = cg_select(g, infinite, cg_float(g, DT_F32, 0), top);
+    struct cg_val d = cg_binary(g, OP_SUB, own, top);
+    return cg_library(g, "exp_f32", 1, &d);
+}
+
+/* Takes the terms of n vectors, of which f has the maxima already. */
+static void online_round(struct row_gen *r, struct online *o, struct row_fold *f, uint32_t n)
 {
     struct cg *g = r->g;
     size_t mark = cg_scope_open(g); /* what reads the maximum means this one */
@@ -59,15 +79,18 @@ static void online_vector(struct row_gen *r, struct online *o, struct row_fold *
         struct cg_val before = cg_value(DT_F32, o->now[i]);
         struct cg_val top = row_fold_largest(f, o->top[i]);
         top = cg_minmax(g, true, top, cg_float(g, DT_F32, -FLT_MAX));
+        if (o->finite[i])
+            top = cg_minmax(g, false, top, cg_float(g, DT_F32, FLT_MAX));
         row_fold_scale(o->sums, i, exp_of_difference(g, before, top));
         cg_move(g, o->now[i], top);
         f->reduce[o->top[i]]->value = top;
         f->reduce[o->top[i]]->is_done = true;
     }
-    for (uint32_t lane = 0; lane < r->plan.vector; lane++) {
-        row_at(r, vec, lane);
-        row_fold_lane(o->sums, -1);
-    }
+    for (uint32_t vec = 0; vec < n; vec++)
+        for (uint32_t lane = 0; lane < r->plan.vector; lane++) {
+            row_at(r, vec, lane);
+            row_fold_lane(o->sums, -1);
+        }
     cg_scope_close(g, mark);
     for (uint32_t i = 0; i < f->n; i++)
         f->reduce[i]->is_done = false;
@@ -78,7 +101,12 @@ static void online_vector(struct row_gen *r, struct online *o, struct row_fold *
 static void online_end(struct row_gen *r, struct online *o, struct row_fold *f)
 {
     for (uint32_t i = 0; i < o->sums->n; i++) {
-        struct cg_val own = row_fold_largest(f, o->top[i]), top = f->reduce[o->top[i]]->value;
+        struct cg_val top = f->reduce[o->top[i]]->value;
+        if (o->finite[i]) {
+            row_fold_scale(o->sums, i, exp_to_finite(r->g, cg_value(DT_F32, o->now[i]), top));
+            continue;
+        }
+        struct cg_val own = row_fold_largest(f, o->top[i]);
         row_fold_scale(o->sums, i, exp_of_difference(r->g, own, top));
     }
     row_fold_end(o->sums);
@@ -112,11 +140,11 @@ static void one_round(struct row_gen *r, uint32_t level, struct row_fold *f, str
             row_at(r, vec, lane);
             row_fold_lane(f, -1);
         }
-        if (o)
-            online_vector(r, o, f, vec);
         if (!f)
             row_store(r, vec, false);
     }
+    if (o)
+        online_round(r, o, f, n);
 }
 
 /* Rounds of n vectors for each thread, from pos on, as long as all of them are there. */

@@ -109,6 +109,17 @@ plan() { # SPEC OPTION...: what --explain says of the first entry
     [[ $(plan specs/norm/softmax.yaml -D cols=1000000) == *' reading the row again'* ]]
 }
 
+@test "long rows of which only sums of exponentials are wanted are read once, in rounds" {
+    for spec in norm/logsumexp loss/cross_entropy; do
+        [[ $(plan specs/$spec.yaml -t sm_90 -D cols=65536) == *' reading the row once'* ]]
+        [[ $(plan specs/$spec.yaml -t sm_90 -D cols=65536 -D rows=2) == *' in 8 blocks of a cluster'* ]]
+        kaio-emit -t sm_90 specs/$spec.yaml -D cols=65536 >"$dir/long.ptx"
+        [ "$(grep -c 'ld.global.nc.v4' "$dir/long.ptx")" = 5 ] # a round of four vectors, and one of one
+        fixed specs/$spec.yaml sm_90 'rows: 2, cols: 65536' --fill=normal,extreme
+    done
+    fixed specs/norm/logsumexp.yaml sm_90 'rows: 5, cols: 65536' --fill=edge -D T=bf16
+}
+
 @test "an output that others read is stored first, and held instead of what it is made of" {
     for target in sm_80 sm_90; do
         for type in f16 f32; do
