@@ -137,18 +137,31 @@ static uint64_t ceil_div(uint64_t x, uint64_t y)
     return (x + y - 1) / y;
 }
 
-/* More threads for each of few rows, and more multiprocessors, so that the machine is not left idle. */
+/* More threads for each of few rows, and more multiprocessors, so that the machine is not left idle: a thread is worth its
+ * start and its part of the exchange where it has a vector, in a block of many two; a cluster where its threads have four,
+ * or where the rows are a handful. */
 static void spread(struct row_plan *p, uint64_t rows, uint64_t vectors, bool clusters)
 {
+    enum { HANDFUL = 4, WARP = 32 };
+    if (clusters && rows <= HANDFUL && vectors >= 2 * MOST) {
+        uint64_t threads = ceil_div(ceil_div(vectors, 2 * MOST_CLUSTER), WARP) * WARP;
+        p->cluster = MOST_CLUSTER;
+        p->threads = threads < LONG_BLOCK ? (uint32_t)threads : LONG_BLOCK;
+        return;
+    }
     while (p->threads >= 16 && rows * p->threads * p->cluster < MACHINE) {
         uint64_t sharing = (uint64_t)p->threads * p->cluster;
-        if (clusters && p->threads >= 256 && p->cluster < MOST_CLUSTER && vectors >= 4 * sharing)
+        if (clusters && p->threads >= 256 && p->cluster < MOST_CLUSTER && vectors >= 8 * sharing)
             p->cluster *= 2;
-        else if (p->threads <= MOST / 2 && vectors > sharing)
+        else if (p->threads < 256 && vectors > sharing)
+            p->threads *= 2;
+        else if (p->threads == 256 && rows <= HANDFUL && vectors >= 4 * sharing)
             p->threads *= 2;
         else
             break;
     }
+    if (p->threads > vectors && p->threads > WARP)
+        p->threads = (uint32_t)ceil_div(vectors, WARP) * WARP;
 }
 
 /* Are there many values for each thread? */
@@ -165,6 +178,18 @@ static void bound_registers(const struct row *row, struct row_plan *p)
         p->blocks = (is_wide(row, p) ? MOST * 3 / 4 : MOST) / threads;
 }
 
+/* Threads of a block, beyond which a row takes several. One block as long as it can, be it the only one of its
+ * multiprocessor, but where blocks wait for each other once only, or store meanwhile. */
+static uint64_t longest_block(const struct row *row, const struct row_plan *p, uint64_t threads,
+                              bool is_long)
+{
+    if (p->packed && row->nheavy && threads > LONG_BLOCK) /* bound by arithmetic, not by memory */
+        return threads / MOST_CLUSTER;
+    if (is_wide(row, p) || (is_long && row->bits_out && (row->nlevel == 1 || row->nkept)))
+        return LONG_BLOCK / 2;
+    return threads > MOST ? LONG_BLOCK : MOST;
+}
+
 /* For columns that are known at emission. */
 static struct row_plan plan_for(struct row *row, const struct sizes *s)
 {
@@ -176,7 +201,9 @@ static struct row_plan plan_for(struct row *row, const struct sizes *s)
     uint32_t held = most_held(row, p.vector, FEW_VECTORS * times, &p.packed);
     if (vectors == 0)
         return looped_plan(p.vector);
-    if (ceil_div(vectors, held) > LONG_BLOCK)
+    /* a kept output's threads have more to load than they hold */
+    bool is_long = ceil_div(vectors, held) > (row->nkept ? MOST : LONG_BLOCK);
+    if (is_long)
         held = most_held(row, p.vector, MANY_VECTORS * times, &p.packed);
     uint64_t threads = ceil_div(vectors, held);
     if (vectors <= 32) /* 32 bytes beside each other at least: what memory moves at a time */
@@ -184,10 +211,7 @@ static struct row_plan plan_for(struct row *row, const struct sizes *s)
     else
         threads = ceil_div(threads, 32) * 32;
     p.held = held;
-    /* one block as long as it can, be it the only one of its multiprocessor */
-    uint64_t most = is_wide(row, &p) ? LONG_BLOCK / 2 : threads > MOST ? LONG_BLOCK : MOST;
-    if (p.packed && row->nheavy && threads > LONG_BLOCK) /* bound by arithmetic, not by memory */
-        most = threads / MOST_CLUSTER;
+    uint64_t most = longest_block(row, &p, threads, is_long);
     while (clusters && threads > most && p.cluster < MOST_CLUSTER) {
         p.cluster *= 2;
         threads = ceil_div(ceil_div(vectors, (uint64_t)held * p.cluster), 32) * 32;

@@ -103,9 +103,13 @@ plan() { # SPEC OPTION...: what --explain says of the first entry
     [[ $(plan specs/norm/softmax.yaml -D cols=512) == *' 32 threads for each row, 4 rows for each block, 2 vectors'* ]]
     [[ $(plan specs/norm/softmax.yaml -D cols=16) == *' 2 threads for each row, 64 rows for each block'* ]]
     [[ $(plan specs/norm/softmax.yaml -D cols=4096) == *' 128 threads for each row, 4 vectors'* ]]
-    [[ $(plan specs/norm/softmax.yaml -D cols=4096 -D rows=1) == *' 512 threads for each row, 1 vectors'* ]]
+    [[ $(plan specs/norm/softmax.yaml -D cols=768 -D rows=1) == *' 96 threads for each row, 1 vectors'* ]]
+    [[ $(plan specs/norm/softmax.yaml -D cols=8192 -D rows=1) == *' 512 threads for each row, 2 vectors'* ]]
+    [[ $(plan specs/norm/softmax.yaml -t sm_90 -D cols=16384 -D rows=1) == *' in 8 blocks of a cluster, 2 vectors'* ]]
+    [[ $(plan specs/norm/softmax.yaml -t sm_90 -D cols=8192 -D rows=16) == *' 256 threads for each row, 4 vectors'* ]]
     [[ $(plan specs/norm/layer_norm.yaml -D cols=32768) == *' as they were loaded'* ]]
     [[ $(plan specs/norm/softmax.yaml -t sm_90 -D cols=65536) == *' in 4 blocks of a cluster'* ]]
+    [[ $(plan specs/norm/rms_norm.yaml -t sm_90 -D cols=65536) == *' 256 threads for each row, in 4 blocks'* ]]
     [[ $(plan specs/norm/softmax.yaml -D cols=1000000) == *' reading the row again'* ]]
 }
 
