@@ -38,9 +38,25 @@ nobase_dist_spec_DATA = \
 	specs/layout/transpose_tiled.yaml \
 	specs/layout/upsample.yaml \
 	specs/loss/cross_entropy.yaml \
+	specs/matmul/batched.yaml \
+	specs/matmul/bias_gelu.yaml \
+	specs/matmul/conv2d_1x1.yaml \
+	specs/matmul/fp8.yaml \
+	specs/matmul/gated_mlp.yaml \
+	specs/matmul/grouped.yaml \
+	specs/matmul/int8.yaml \
 	specs/matmul/naive.yaml \
+	specs/matmul/nn.yaml \
+	specs/matmul/nt.yaml \
+	specs/matmul/qkv.yaml \
+	specs/matmul/residual.yaml \
+	specs/matmul/tf32.yaml \
 	specs/matmul/tiled16.yaml \
 	specs/matmul/tiled64.yaml \
+	specs/matmul/tn.yaml \
+	specs/matmul/tt.yaml \
+	specs/matmul/w4a16.yaml \
+	specs/matmul/w8a8.yaml \
 	specs/norm/add_rms_norm.yaml \
 	specs/norm/add_rms_norm_quant.yaml \
 	specs/norm/batch_norm.yaml \

@@ -135,6 +135,7 @@ static uint32_t exact_range(struct range r)
     for (size_t i = 0; i < sizeof type / sizeof *type; i++)
         exact |= most <= INT64_C(1) << dtype_precision(type[i]) ? MATMUL_BIT(type[i]) : 0;
     exact |= most <= 1 << 11 ? MATMUL_BIT(MATMUL_EXACT_TF32) : 0;
+    exact |= MATMUL_BIT(DT_I32) | MATMUL_BIT(DT_I64);
     exact |= r.low >= -128 && r.high <= 127 ? MATMUL_BIT(DT_I8) : 0;
     return exact | (r.low >= 0 && r.high <= 255 ? MATMUL_BIT(DT_U8) : 0);
 }

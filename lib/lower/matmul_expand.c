@@ -292,8 +292,11 @@ bool matmul_normalise(struct cg *g, const struct lower_stage *s, struct matmul_n
             return false;
         list[i] = &eq[i];
     }
-    if (!x.first)
-        return matmul_no(why, first->span, "'%s' is no sum", first->sym->name);
+    if (!x.first) {
+        if (why)
+            buf_puts(why, "there is no sum");
+        return false;
+    }
     n->stage.eq = list;
     merge_sums(g, n);
     n->stage = map_merge(g, &n->stage, false);

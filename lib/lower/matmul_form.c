@@ -408,17 +408,23 @@ struct reads {
     unsigned axes, weight;
 };
 
-static unsigned count_bits(uint32_t mask)
+/* How many elements, as far as one can say without the sizes: an index by itself runs over more than a quotient. */
+static unsigned axes_of(const struct analysis *a, const struct lang_expr *read)
 {
-    return (unsigned)__builtin_popcount(mask);
+    unsigned n = 0;
+    for (uint32_t i = 0; i < read->nargs; i++)
+        n += mask_of(a, read->args[i]) == 0                 ? 0
+             : inspect_strip(read->args[i])->kind == E_NAME ? 3
+                                                            : 2;
+    return n;
 }
 
-/* Of all reads the one that moves along the most axes; of those the one of the widest elements. */
+/* The read of the most elements; of those the one of the widest. */
 static void look(struct reads *r, const struct lang_expr *e)
 {
     const bool memory = e->kind == E_INDEX && !cg_is_defined(r->a->g, e->sym);
     if (memory) {
-        const unsigned axes = count_bits(mask_of(r->a, e));
+        const unsigned axes = axes_of(r->a, e);
         if (!r->main || axes > r->axes ||
             (axes == r->axes && dtype_bits(e->sym->type) > dtype_bits(r->main->sym->type))) {
             r->main = e;
