@@ -88,8 +88,8 @@ struct matmul_operand {
     const struct lang_equation *eq; /* of a synthetic symbol with those dimensions */
     enum dtype type; /* what the product takes it as: f16, bf16, f32, f64, i8, u8, e4m3, e5m2 */
     bool along_k;    /* neighbours in memory have neighbouring k; else neighbouring i (A), j (B) */
-    /* An element of a buffer as it is, each subscript an axis of the operand's that runs over just that dimension: it may be
-     * copied without passing registers. NULL: it is computed. Of TF32, rounds: tf32() of the element, to be taken
+    /* An element of a buffer as it is, each subscript i, j or k, that runs over just that dimension, or made of batch axes: it
+     * may be copied without passing registers. NULL: it is computed. Of TF32, rounds: tf32() of the element, to be taken
      * when the fragments are made. */
     const struct lang_expr *plain;
     bool rounds;

@@ -454,15 +454,18 @@ static bool lies_along_k(const struct analysis *a, enum matmul_side side,
     return side == MATMUL_A;
 }
 
-/* Each subscript another axis of the operand's, that runs over just its dimension. */
+/* Each subscript another axis of the operand's, that runs over just its dimension, or without i, j and k. */
 static bool is_plain(const struct analysis *a, const struct lang_expr *e)
 {
+    const uint32_t tile = K_BIT | 1u << (a->n.naxis - 1) | (a->f->i ? 1u << a->f->axis_i : 0);
     uint32_t seen = 0;
     if (e->kind != E_INDEX || e->pad || cg_is_defined(a->g, e->sym) || dtype_bits(e->sym->type) < 8)
         return false;
     for (uint32_t i = 0; i < e->nargs; i++) {
-        const uint32_t mask = mask_of(a, e->args[i]);
-        if (!cg_in_range(e->args[i], e->sym->dims[i]) || (mask & seen))
+        const uint32_t mask = mask_of(a, e->args[i]) & tile;
+        const bool known = mask ? cg_in_range(e->args[i], e->sym->dims[i])
+                                : !inspect_reads(e->args[i]);
+        if (!known || (mask & seen))
             return false;
         seen |= mask;
     }

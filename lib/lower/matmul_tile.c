@@ -219,6 +219,8 @@ void matmul_begin(struct matmul *m)
     area->align = area->align < SHARED_ALIGN ? SHARED_ALIGN : area->align;
     const struct ptx_operand shared = ptx_sym(area);
     m->shared = cg_pure(g, PTX_B32, "mov.u32", 1, &shared);
+    m->reader.shape = f->operand[0].eq->sym; /* extents may be divisions, which it looks at */
+    m->reader.lanes = 1;
     map_begin_reading(g, &m->reader);
 }
 
@@ -298,6 +300,25 @@ void matmul_fetch(struct matmul *m, uint32_t operand, struct cg_val at, struct c
     }
 }
 
+/* A subscript of a plain operand: an axis, or what is the same for the whole block. */
+static struct cg_val place_subscript(struct matmul *m, const struct lang_expr *e, struct cg_val at,
+                                     struct cg_val k)
+{
+    struct cg *g = m->g;
+    const struct lang_expr *name = inspect_strip(e);
+    if (name->kind == E_NAME && name->sym->kind == SYM_INDEX)
+        return subscript_of(m, name->sym, at, k);
+    const size_t bound = g->bindings.n;
+    bool (*const binary)(struct cg *, const struct lang_expr *, struct cg_val *) = g->binary;
+    for (uint32_t b = 0; b < m->f->nbatch; b++)
+        cg_bind(g, m->f->batch[b], m->batch[b], false);
+    g->binary = NULL; /* the reader's, which knows other indices */
+    struct cg_val v = cg_index(g, cg_expr(g, e));
+    g->binary = binary;
+    g->bindings.n = bound;
+    return v;
+}
+
 struct cg_place_of matmul_place(struct matmul *m, uint32_t operand, struct cg_val at,
                                 struct cg_val k)
 {
@@ -305,7 +326,7 @@ struct cg_place_of matmul_place(struct matmul *m, uint32_t operand, struct cg_va
     const struct lang_expr *e = m->f->operand[operand].plain;
     struct cg_val sub[MAP_RANK];
     for (uint32_t i = 0; i < e->nargs; i++)
-        sub[i] = subscript_of(m, inspect_strip(e->args[i])->sym, at, k);
+        sub[i] = place_subscript(m, e->args[i], at, k);
     return cg_address(g, e->sym, cg_flat_index(g, e->sym, e->nargs, sub));
 }
 
@@ -314,10 +335,11 @@ struct cg_val matmul_step(struct matmul *m, uint32_t operand)
     struct cg *g = m->g;
     const struct lang_expr *e = m->f->operand[operand].plain;
     struct cg_val step = cg_int(DT_I64, 0);
+    bool any = false;
     for (uint32_t i = 0; i < e->nargs; i++) {
         if (inspect_strip(e->args[i])->sym == m->f->k)
-            step = cg_int(DT_I64, 1);
-        else
+            step = cg_int(DT_I64, any = true);
+        else if (any)
             step = cg_binary(g, OP_MUL, step, cg_extent(g, e->sym, i));
     }
     return step;
