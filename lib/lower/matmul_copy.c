@@ -144,31 +144,38 @@ static bool is_whole(const struct mma *s, const struct mma_tile *t)
     return t->side == MATMUL_A ? s->m->whole_rows : s->m->whole_cols;
 }
 
-/* The address of the element `row` rows after the thread's first. */
-static struct cg_val address_of(struct mma *s, const struct mma_tile *t, uint32_t row)
+/* The address of the element at the tile's row r and column c, as counted from (at, k). */
+static struct cg_val address_of(struct mma *s, const struct mma_tile *t, struct cg_val at,
+                                struct cg_val k, struct cg_val r, struct cg_val c)
 {
     struct cg *g = s->g;
-    struct cg_val r = plus(g, t->row, u32(row)), at = base_of(s, t);
-    struct cg_val k = cg_convert(g, s->m->k_from, DT_U32);
     const bool along_k = t->layout == MMA_ALONG_K;
-    at = plus(g, at, along_k ? r : t->col);
-    k = plus(g, k, along_k ? t->col : r);
+    at = plus(g, at, along_k ? r : c);
+    k = plus(g, k, along_k ? c : r);
     const struct cg_place_of p = matmul_place(s->m, t->operand, cg_index(g, at), cg_index(g, k));
     return cg_binary(g, OP_ADD, cg_value(DT_I64, p.base), cg_int(DT_I64, p.offset));
+}
+
+/* Steps are the same for all threads, which shows where they are computed without the thread's number. */
+static struct ptx_operand row_step_of(struct mma *s, const struct mma_tile *t)
+{
+    struct cg *g = s->g;
+    if (t->count == t->across)
+        return ptx_imm(0);
+    struct cg_val zero = u32(0), from = address_of(s, t, zero, zero, zero, zero);
+    struct cg_val to = address_of(s, t, zero, zero, u32(t->row_step), zero);
+    return cg_op(g, cg_binary(g, OP_SUB, to, from));
 }
 
 static void find_source(struct mma *s, struct mma_tile *t)
 {
     struct cg *g = s->g;
-    struct cg_val step = matmul_step(s->m, t->operand);
+    struct cg_val step = matmul_step(s->m, t->operand), k = cg_convert(g, s->m->k_from, DT_U32);
     step = cg_binary(g, OP_MUL, step, cg_int(DT_I64, (int64_t)s->p->bk * t->size));
-    struct cg_val from = address_of(s, t, 0);
     t->next_tile = cg_op(g, step);
-    t->next_row = t->count > t->across
-                      ? cg_op(g, cg_binary(g, OP_SUB, address_of(s, t, t->row_step), from))
-                      : ptx_imm(0);
+    t->next_row = row_step_of(s, t);
     t->from = cg_new_mutable(g, DT_I64);
-    cg_move(g, t->from, from);
+    cg_move(g, t->from, address_of(s, t, base_of(s, t), k, t->row, t->col));
 }
 
 /* What of the tile's rows or columns is inside of the operand, as far as it is the same for all tiles. */

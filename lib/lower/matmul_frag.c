@@ -120,23 +120,10 @@ void mma_read_begin(struct mma *s)
             struct cg_val at = plus(g, mma_chunk(s, t, row, chunk), byte);
             at = plus(g, plus(g, at, u32(t->offset)), cg_value(DT_U32, s->m->shared));
             t->at[i] = cg_reg(g, at);
-            t->now[i] = cg_new_mutable(g, DT_U32);
         }
         for (uint32_t i = 0; i < words_of(t); i++) {
             t->word[0][i] = cg_new_mutable(g, DT_U32);
             t->word[1][i] = cg_new_mutable(g, DT_U32);
-        }
-    }
-}
-
-void mma_read_at(struct mma *s)
-{
-    struct cg *g = s->g;
-    for (uint32_t n = 0; n < s->ntile; n++) {
-        struct mma_tile *t = &s->tile[n];
-        for (uint32_t i = 0; i < t->ways; i++) {
-            PTX(&g->b, "add.s32", ptx_r(t->now[i]), ptx_r(t->at[i]), ptx_r(s->read));
-            cg_assigned(g, t->now[i]);
         }
     }
 }
@@ -201,8 +188,13 @@ static void load_singles(struct mma *s, struct mma_tile *t, uint32_t step, int32
 
 void mma_load(struct mma *s, uint32_t step, uint32_t to)
 {
+    struct cg *g = s->g;
     for (uint32_t n = 0; n < s->ntile; n++) {
         struct mma_tile *t = &s->tile[n];
+        for (uint32_t i = 0; i < t->ways; i++) {
+            t->now[i] = cg_new(g, DT_U32);
+            PTX(&g->b, "add.s32", ptx_r(t->now[i]), ptx_r(t->at[i]), ptx_r(s->read));
+        }
         if (t->layout == MMA_SINGLES)
             load_singles(s, t, step, t->word[to]);
         for (uint32_t i = 0; i < t->span / 16 && t->layout != MMA_SINGLES; i++)

@@ -11,6 +11,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+enum { MOST_SUMS = 192 }; /* words of a thread */
+
 /* ---- what goes where ------------------------------------------------------------------------------ */
 
 static bool fails(struct buf *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -163,6 +165,12 @@ static uint32_t shared_of(const struct mma *s)
     return stages > patch ? stages : patch;
 }
 
+/* Words of sums of a thread. */
+static uint32_t sums_of(const struct mma *s)
+{
+    return s->f->nproduct * (s->p->wm / 16) * (s->p->wn / 8) * 4;
+}
+
 bool mma_measure(struct mma *s, struct buf *why)
 {
     const struct matmul_form *f = s->f;
@@ -181,10 +189,9 @@ bool mma_measure(struct mma *s, struct buf *why)
                      "%u stages of %u bytes each don't fit %u bytes of shared memory: %u do, or a "
                      "smaller tile",
                      p->stages, s->stage_bytes, room, room / s->stage_bytes);
-    const uint32_t sums = f->nproduct * (p->wm / 16) * (p->wn / 8) * 4;
-    if (sums > 200)
-        return fails(why, "a thread would keep %u sums: tile / warps may have %u at most", sums,
-                     200);
+    if (sums_of(s) > MOST_SUMS)
+        return fails(why, "a thread would keep %u sums: tile / warps may have %u at most",
+                     sums_of(s), MOST_SUMS);
     return true;
 }
 
@@ -247,8 +254,7 @@ static void sent(struct mma *s)
 static void clear_sums(struct mma *s)
 {
     struct cg *g = s->g;
-    const struct matmul_plan *p = s->p;
-    const uint32_t n = s->f->nproduct * (p->wm / 16) * (p->wn / 8) * 4;
+    const uint32_t n = sums_of(s);
     const bool is_float = s->f->sum == DT_F32;
     s->sum = ARENA_ARRAY(g->a, n, int32_t);
     for (uint32_t i = 0; i < n; i++) {
@@ -331,7 +337,6 @@ static void tile_after_barrier(struct mma *s)
     }
     sent(s);
     next_stage(s, s->read);
-    mma_read_at(s);
 }
 
 static void tile_ahead(struct mma *s)
@@ -347,8 +352,7 @@ static void tile_ahead(struct mma *s)
         sent(s);
         meet(s, s->p->stages - 2);
         next_stage(s, s->read);
-        mma_read_at(s);
-    }
+        }
 }
 
 static void multiply(struct mma *s)
@@ -365,7 +369,6 @@ static void multiply(struct mma *s)
     int64_t always;
     s->read = cg_new_mutable(g, DT_U32);
     cg_move(g, s->read, cg_int(DT_U32, 0));
-    mma_read_at(s);
     if (s->p->stages > 1)
         fill(s);
     if (!cg_is_const(n, &always) || !always)
@@ -452,11 +455,25 @@ static void put_patch(struct mma *s, uint32_t first)
     cg_place(g, skip);
 }
 
+/* Two blocks on a multiprocessor, of which one multiplies while the other waits, where a thread has registers enough even
+ * so: for its sums, the words of two steps, and some more. */
+static void ask_for_two(const struct mma *s)
+{
+    enum { OTHERS = 40 };
+    const struct ptx_target *t = s->g->target;
+    uint32_t need = sums_of(s) + OTHERS;
+    for (uint32_t i = 0; i < s->ntile; i++)
+        need += 2 * (s->tile[i].side == MATMUL_A ? s->p->wm / 4 : s->p->wn / 4);
+    if (need <= t->regs_per_sm / (2 * s->p->threads) && 2 * shared_of(s) <= t->shared_per_sm)
+        s->g->func->minnctapersm = 2;
+}
+
 void matmul_mma(struct matmul *m)
 {
     struct mma s = {.m = m, .g = m->g, .f = m->f, .p = m->p};
     if (!mma_measure(&s, NULL))
         return;
+    ask_for_two(&s);
     mma_copy_begin(&s);
     mma_read_begin(&s);
     clear_sums(&s);

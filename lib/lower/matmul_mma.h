@@ -95,9 +95,7 @@ void mma_bring_end(struct mma *s);
 /* ---- matmul_frag.c --------------------------------------------------------------------------------- */
 
 void mma_read_begin(struct mma *s);
-/* The addresses of the stage at s->read. */
-void mma_read_at(struct mma *s);
-/* Loads step `step` of the stage into fragments `to`. */
+/* Loads step `step` of the stage at s->read into fragments `to`. */
 void mma_load(struct mma *s, uint32_t step, uint32_t to);
 /* Adds the products of fragments `of`. */
 void mma_multiply(struct mma *s, uint32_t of);
