@@ -132,9 +132,10 @@ static void require_align(struct cg *g, const struct matmul_form *f, const struc
                           struct map_condition *c)
 {
     for (uint32_t i = 0; i < f->noperand; i++) {
-        const struct lang_expr *plain = f->operand[i].plain;
-        if (plain && plain->sym->rank)
-            map_require_multiple(g, c, plain->sym->dims[plain->sym->rank - 1], p->align[i]);
+        const struct matmul_operand *o = &f->operand[i];
+        const struct lang_symbol *t = o->plain ? o->plain->sym : o->eq->sym;
+        if (t->rank)
+            map_require_multiple(g, c, t->dims[t->rank - 1], p->align[i]);
     }
     if (p->store > 1)
         map_require_multiple(g, c, f->j->dims[0], p->store);

@@ -352,7 +352,7 @@ static void tile_ahead(struct mma *s)
         sent(s);
         meet(s, s->p->stages - 2);
         next_stage(s, s->read);
-        }
+    }
 }
 
 static void multiply(struct mma *s)
