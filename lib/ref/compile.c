@@ -387,6 +387,7 @@ static struct node *reduce(struct compiler *c, const struct lang_expr *e)
     r->round = ref_rounding(r->body->type);
     if (!r->round.f32 || !is_product(e->args[0]))
         r->sums.truncation = r->sums.products = 0;
+    *VEC_PUSH(a, &c->p->reductions) = (struct reduction){c->eq, r};
     return n;
 }
 

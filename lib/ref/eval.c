@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "ref/program.h"
+#include "ref/product.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -46,7 +46,7 @@ static void fill(struct vec *s, double v, int64_t i, enum dtype t)
     }
 }
 
-static void frame_close(struct frame *f)
+void ref_frame_close(struct frame *f)
 {
     if (f->memo)
         for (size_t k = 0; k < f->p->tensors.n; k++)
@@ -57,30 +57,36 @@ static void frame_close(struct frame *f)
     *f = (struct frame){0};
 }
 
-static bool frame_open(struct frame *f, struct ref *r)
+bool ref_frame_open(struct frame *f, struct program *p, bool on_demand)
 {
-    struct program *p = &r->p;
-    *f = (struct frame){.p = p, .interrupted = r->interrupted};
+    *f = (struct frame){.p = p};
     size_t slots = (p->nslot ? p->nslot : 1) * sizeof(struct vec);
     f->slot = aligned_alloc(64, slots);
     f->acc = ref_acc_new(p->nacc);
     if (!f->slot || !f->acc) {
-        frame_close(f);
+        ref_frame_close(f);
         return false;
     }
     memset(f->slot, 0, slots);
     for (size_t k = 0; k < p->constants.n; k++)
         fill(&f->slot[p->constants.v[k]->slot], p->constant_v.v[k], p->constant_i.v[k],
              p->constants.v[k]->type);
-    if (!r->on_demand)
+    if (!on_demand)
         return true;
     f->memo = calloc(p->tensors.n ? p->tensors.n : 1, sizeof(struct table *));
     for (size_t k = 0; f->memo && k < p->tensors.n; k++)
         if (!(f->memo[k] = ref_table_new())) {
-            frame_close(f);
+            ref_frame_close(f);
             return false;
         }
     return f->memo != NULL;
+}
+
+static bool frame_open(struct frame *f, struct ref *r)
+{
+    bool good = ref_frame_open(f, &r->p, r->on_demand);
+    f->interrupted = r->interrupted;
+    return good;
 }
 
 /* ---- one batch ------------------------------------------------------------------------------------------- */
@@ -291,7 +297,7 @@ static void *thread_main(void *arg)
         pthread_mutex_lock(&j->lock);
         j->operations += f.operations;
         pthread_mutex_unlock(&j->lock);
-        frame_close(&f);
+        ref_frame_close(&f);
     }
     return NULL;
 }
@@ -349,10 +355,31 @@ static bool dense_storage(struct ref *r, struct tensor *t)
     return (t->v || t->i) && t->e ? true : no_memory(r, t);
 }
 
+/* The sums of products in eq, or in all equations: made, or forgotten. */
+static void make_products(struct ref *r, struct equation *eq)
+{
+    for (size_t k = 0; k < r->p.reductions.n; k++) {
+        struct reduction *q = &r->p.reductions.v[k];
+        if (q->eq == eq && (q->r->product = ref_product_new(&r->main, eq, q->r, r->threads)))
+            r->operations += ref_product_terms(q->r->product);
+    }
+}
+
+static void forget_products(struct ref *r)
+{
+    for (size_t k = 0; k < r->p.reductions.n; k++) {
+        ref_product_free(r->p.reductions.v[k].r->product);
+        r->p.reductions.v[k].r->product = NULL;
+    }
+}
+
 static bool run_dense(struct ref *r, struct equation *eq)
 {
     struct job j = {.eq = eq, .n = eq->tensor->count};
-    return run_job(r, &j);
+    make_products(r, eq);
+    bool good = run_job(r, &j);
+    forget_products(r);
+    return good;
 }
 
 /* All equations of a component, by ascending last index. */
@@ -524,7 +551,7 @@ void ref_free(struct ref *r)
 {
     if (!r)
         return;
-    frame_close(&r->main);
+    ref_frame_close(&r->main);
     for (size_t k = 0; k < r->heap.n; k++)
         free(r->heap.v[k]);
     r->heap.n = 0;

@@ -13,6 +13,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/ref/integer.c \
 	lib/ref/load.c \
 	lib/ref/parallel.c lib/ref/parallel.h \
+	lib/ref/product.c lib/ref/product.h \
 	lib/ref/program.h \
 	lib/ref/reduce.c \
 	lib/ref/ref.h \

@@ -89,6 +89,7 @@ struct loop {
     struct node *lo, *hi; /* lo NULL: 0 */
 };
 struct acc;
+struct product;
 struct reduce {
     enum lang_reduce kind;
     bool is_int; /* of the body */
@@ -97,9 +98,15 @@ struct reduce {
     struct node *body;
     struct rounding round;
     struct spec_sums sums;
-    uint32_t acc; /* index of its accumulator in the frame */
+    uint32_t acc;            /* index of its accumulator in the frame */
+    struct product *product; /* its values, while those of its equation are computed; or NULL */
     uint32_t first_index,
         nindex; /* slots of the equation it is in: copied when lanes run along the last loop */
+};
+
+struct reduction {
+    struct equation *eq;
+    struct reduce *r;
 };
 
 struct program {
@@ -108,6 +115,7 @@ struct program {
     struct spec_sums sums;
     VEC(struct tensor *) tensors;
     VEC(struct equation *) equations;
+    VEC(struct reduction) reductions;
     VEC(struct node *) constants; /* filled once per frame */
     VEC(double) constant_v;
     VEC(int64_t) constant_i;
@@ -201,7 +209,22 @@ node_eval eval_load;
 void ref_tensor_store(struct tensor *t, struct frame *f, uint64_t flat, const struct vec *v,
                       int lane);
 
+/* eval.c: false when there is no memory. */
+bool ref_frame_open(struct frame *f, struct program *p, bool on_demand);
+void ref_frame_close(struct frame *f);
+
+/* What is known of a sum's terms. */
+struct ref_sum {
+    double s, c;    /* their sum, and what that lacks */
+    double m, up;   /* the sum of their magnitudes, errors included, and of the positive ones */
+    double es;      /* the sum of their errors */
+    double own;     /* the error of s + c itself, where it is not small beside the bound */
+    double quantum; /* all are multiples of it; 0: not known to be exact */
+    uint64_t n;     /* those that are not zero */
+};
+
 /* reduce.c */
+void ref_sum_result(const struct reduce *r, const struct ref_sum *s, double *v, double *e);
 struct acc *ref_acc_new(uint32_t n); /* by calloc; NULL: no memory */
 node_eval eval_reduce;
 /* Whether the body at index got may be the extreme over the reduction's range; the outer indices are in lane 0. */

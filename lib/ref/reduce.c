@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "ref/program.h"
+#include "ref/product.h"
 
 #include <stdlib.h>
 
@@ -372,22 +372,22 @@ static void run_loop(struct frame *f, const struct reduce *r, struct acc *a, uin
 
 /* No partial sum is larger, whatever the order: the terms of one sign together. *other: of the sign that the sum has
  * not. */
-static double largest_partial(const struct acc *a, int l, double sum, double *other)
+static double largest_partial(const struct ref_sum *s, double sum, double *other)
 {
-    double up = a->up[l], down = fmax(up - sum, 0);
-    double side = (fmax(up, down) + a->es[l]) * (1 + 0x1p-40);
-    *other = (sum > 0 ? down : up) + a->es[l];
-    return side < a->m[l] ? side : a->m[l];
+    double up = s->up, down = fmax(up - sum, 0);
+    double side = (fmax(up, down) + s->es) * (1 + 0x1p-40);
+    *other = (sum > 0 ? down : up) + s->es;
+    return side < s->m ? side : s->m;
 }
 
 /* What adding the terms up may lose. In any order there are n - 1 roundings, each of a partial sum; where a term goes
  * through at most depth of them, it is that part of its own magnitude (Higham, section 4.2). */
-static double sum_loss(const struct reduce *r, const struct acc *a, int l, double side)
+static double sum_loss(const struct reduce *r, const struct ref_sum *s, double side)
 {
-    double u = r->round.unit, add = (double)a->n[l] - 1;
+    double u = r->round.unit, add = (double)s->n - 1;
     double depth = r->sums.depth && (double)r->sums.depth < add ? (double)r->sums.depth : add;
     double any = add * u < 0.5 ? add * u / (1 - add * u) * side : INFINITY;
-    double tree = depth * u < 0.5 ? depth * u / (1 - depth * u) * a->m[l] : INFINITY;
+    double tree = depth * u < 0.5 ? depth * u / (1 - depth * u) * s->m : INFINITY;
     return fmin(any, tree);
 }
 
@@ -399,34 +399,40 @@ static double truncation_loss(const struct reduce *r, double side)
 }
 
 /* Whether no partial sum rounds, whatever the order. Tensor cores align to the largest exponent: it must not be the 25th bit. */
-static bool sum_exact(const struct reduce *r, const struct acc *a, int l)
+static bool sum_exact(const struct reduce *r, const struct ref_sum *s)
 {
-    double most = precision(r) * a->quantum[l];
-    if (a->es[l] != 0 || a->n[l] <= 1)
-        return a->es[l] == 0;
-    return a->quantum[l] > 0 && (r->sums.truncation ? a->m[l] < most : a->m[l] <= most);
+    double most = precision(r) * s->quantum;
+    if (s->es != 0 || s->n <= 1)
+        return s->es == 0;
+    return s->quantum > 0 && (r->sums.truncation ? s->m < most : s->m <= most);
+}
+
+void ref_sum_result(const struct reduce *r, const struct ref_sum *s, double *v, double *e)
+{
+    double plain = s->s;
+    *v = isfinite(plain) ? plain + s->c : plain;
+    *e = 0;
+    if (isnan(plain)) { /* a NaN, or infinities of both signs: certain unless a term is unknown */
+        *e = s->es == INFINITY ? INFINITY : 0;
+        return;
+    }
+    /* a partial sum may overflow although the result does not, or to the other infinity */
+    double other = 0, side = isfinite(plain) ? largest_partial(s, *v, &other) : s->m;
+    bool overflows = side > r->round.limit &&
+                     (fabs(*v) <= r->round.limit || other > r->round.limit);
+    if (s->es == INFINITY || overflows || (isinf(plain) && s->m > r->round.limit)) {
+        *e = INFINITY;
+    } else if (isfinite(plain)) {
+        if (!sum_exact(r, s))
+            *e = s->es + s->own + sum_loss(r, s, side) + truncation_loss(r, side) + r->round.tiny;
+        ref_range(&r->round, v, e);
+    }
 }
 
 static void sum_result(const struct reduce *r, const struct acc *a, int l, double *v, double *e)
 {
-    double plain = a->s[l];
-    *v = isfinite(plain) ? plain + a->c[l] : plain;
-    *e = 0;
-    if (isnan(plain)) { /* a NaN, or infinities of both signs: certain unless a term is unknown */
-        *e = a->es[l] == INFINITY ? INFINITY : 0;
-        return;
-    }
-    /* a partial sum may overflow although the result does not, or to the other infinity */
-    double other = 0, side = isfinite(plain) ? largest_partial(a, l, *v, &other) : a->m[l];
-    bool overflows = side > r->round.limit &&
-                     (fabs(*v) <= r->round.limit || other > r->round.limit);
-    if (a->es[l] == INFINITY || overflows || (isinf(plain) && a->m[l] > r->round.limit)) {
-        *e = INFINITY;
-    } else if (isfinite(plain)) {
-        if (!sum_exact(r, a, l))
-            *e = a->es[l] + sum_loss(r, a, l, side) + truncation_loss(r, side) + r->round.tiny;
-        ref_range(&r->round, v, e);
-    }
+    struct ref_sum s = {a->s[l], a->c[l], a->m[l], a->up[l], a->es[l], 0, a->quantum[l], a->n[l]};
+    ref_sum_result(r, &s, v, e);
 }
 
 static void prod_result(const struct reduce *r, const struct acc *a, int l, double *v, double *e)
@@ -487,9 +493,16 @@ void eval_reduce(struct frame *f, const struct node *n, const uint8_t *mask)
 {
     const struct reduce *r = n->reduce;
     struct acc *a = &f->acc[r->acc];
+    struct vec *o = node_out(f, n);
+    uint8_t left[LANES];
+    if (r->product) {
+        ref_product_read(r->product, f, mask, o, left);
+        if (!mask_any(left))
+            return;
+        mask = left;
+    }
     acc_start(r, a);
     run_loop(f, r, a, 0, mask);
-    struct vec *o = node_out(f, n);
     if (r->kind == RED_ARGMAX || r->kind == RED_ARGMIN) { /* over nothing: where the range starts */
         struct range g;
         struct acc none = {.n = {0}};
