@@ -763,3 +763,20 @@ YAML
     run -1 --separate-stderr kaio-verify --run -d cpu --repeat=3 --fill=exact --ptx=wrong.ptx "$specs/elementwise/relu.yaml" n=9
     [[ "$output" == *"repeat: kaio-verify "*" --repeat=3 "* ]]
 }
+
+@test "of what is too large, a sample is evaluated, and the report says so" {
+    cat >large.yaml <<'YAML'
+kernel: large
+params:
+  x: in i8[n]
+  y: out i8[n, n]
+compute: |
+  y[i, j] = i8(sum[l < 100](i32(x[i]) * i32(x[j]) * (x[l] > 3 ? 1 : 0)) & 7)
+YAML
+    truncate -s 67108864 y.bin
+    run -1 kaio-verify large.yaml x=@randint:-50:50 n=8192 y=y.bin
+    [[ "${lines[0]}" == *"wrong (a sample of 67108864)"* ]]
+    truncate -s 65536 y.bin
+    run -1 kaio-verify large.yaml x=@randint:-50:50 n=256 y=y.bin
+    [[ "${lines[0]}" == *" of 65536 wrong"* ]]
+}

@@ -120,7 +120,7 @@ static int compare_all(struct files *f)
                         .tolerance = f->opt->tolerance};
     struct ref_input in = values_of(f->a, f->spec, f->run);
     struct ref_options ro = {.threads = f->opt->threads,
-                             .sample = f->opt->sample,
+                             .sample = cost_sample(f->a, &in, f->opt),
                              .seed = f->opt->seed,
                              .interrupted = f->opt->interrupted};
     if (!run_sums(f->run, &f->opt->sums, &ro.sums))

@@ -46,8 +46,9 @@ static const struct cli_option option_list[] = {
     {OPT_KERNEL, "kernel", "NAME", "of a file with several kernels, this one", NULL, NULL},
     {'D', "define", "NAME=VALUE", "fix a dimension at emission, or choose a type (T=f32)", NULL,
      NULL},
-    {OPT_SAMPLE, "sample", "N", "check only N elements of each output, chosen at random", NULL,
-     NULL},
+    {OPT_SAMPLE, "sample", "N",
+     "check only N elements of each output, chosen at random\n(0: all, where it would be a sample)",
+     NULL, NULL},
     {.heading = "Running"},
     {'d', "device", "DEVICE", "auto, cpu or cuda[:N] (default auto)", "auto cpu cuda", NULL},
     {'t', "target", "TARGET", "emit for TARGET (default sm_80)",
@@ -202,7 +203,10 @@ static void take_option(struct cli *cli, int id, struct options *o)
     case OPT_GOLDEN: o->golden = true; break;
     case OPT_KERNEL: o->kernel = cli->arg; break;
     case 'D': define(cli, o); break;
-    case OPT_SAMPLE: o->sample = (uint64_t)cli_int(cli, 1, INT64_MAX); break;
+    case OPT_SAMPLE:
+        o->sample = (uint64_t)cli_int(cli, 0, INT64_MAX);
+        o->every = !o->sample;
+        break;
     case 'd': o->device = cli->arg; break;
     case 't': o->target = cli->arg; break;
     case OPT_FILL: fill(cli, o); break;

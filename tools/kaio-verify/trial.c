@@ -186,56 +186,9 @@ bool trial_bind(struct trial *t)
     return true;
 }
 
-static bool value_of(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i)
-{
-    const struct trial *t = ctx;
-    if (sym->kind == SYM_DIM) {
-        *i = (int64_t)t->in.dims[sym->id];
-        *f = (double)*i;
-    } else if (sym->kind == SYM_SCALAR) {
-        *i = t->in.scalars[sym->id].i;
-        *f = t->in.scalars[sym->id].f;
-    }
-    return sym->kind == SYM_DIM || sym->kind == SYM_SCALAR;
-}
-
-/* The extent, 1 where it depends on an index or on what is in a tensor. */
-static double extent_of(const struct trial *t, const struct lang_expr *e)
-{
-    int64_t v = 1;
-    if (!e || !lang_eval_int(e, value_of, (void *)(uintptr_t)t, &v, diags_new(t->a)))
-        return 1;
-    return v > 0 ? (double)v : 1;
-}
-
-static double product_of(const struct trial *t, struct lang_symbol *const *index, uint32_t n)
-{
-    double p = 1;
-    for (uint32_t i = 0; i < n; i++)
-        p *= extent_of(t, index[i]->dims ? index[i]->dims[0] : NULL);
-    return p;
-}
-
-static double terms_of(const struct trial *t, const struct lang_expr *e)
-{
-    double most = 1;
-    for (uint32_t k = 0; k < e->nargs; k++)
-        most = fmax(most, terms_of(t, e->args[k]));
-    return e->kind == E_REDUCE ? most * product_of(t, e->index, e->nindex) : most;
-}
-
-/* Elements of every equation times the ranges of the reductions in it; a sample needs less. */
 double trial_cost(const struct trial *t)
 {
-    const struct lang_equations *q = spec_oracle(t->k->spec);
-    double sum = 0;
-    for (size_t k = 0; k < q->n; k++) {
-        double n = product_of(t, q->v[k]->index, q->v[k]->nindex);
-        if (t->k->s->opt->sample && q->v[k]->sym->kind == SYM_BUFFER)
-            n = fmin(n, (double)t->k->s->opt->sample);
-        sum += n * terms_of(t, q->v[k]->rhs);
-    }
-    return sum;
+    return cost_of(t->a, &t->in, t->k->s->opt->sample);
 }
 
 /* ---- the reference --------------------------------------------------------------------------------------------- */
@@ -270,7 +223,7 @@ static struct ref *reference(struct trial *t, enum fill_kind kind)
 {
     const struct options *o = t->k->s->opt;
     struct ref_options ro = {.threads = o->threads,
-                             .sample = o->sample,
+                             .sample = cost_sample(t->a, &t->in, o),
                              .seed = o->seed,
                              .sums = t->sums,
                              .interrupted = o->interrupted};

@@ -69,6 +69,7 @@ struct options {
     const char *device, *target;
     struct tolerance tolerance;
     bool run, golden, all, list, fail_fast;
+    bool every;      /* never a sample */
     unsigned fills;  /* bits by enum fill_kind; 0: chosen per spec */
     uint64_t repeat; /* more runs, whose bits must be those of the first */
     uint64_t shapes, shapes_seed;
@@ -90,6 +91,12 @@ struct options {
 int verify_golden(struct cli *cli, const struct options *opt);
 int verify_files(struct cli *cli, const struct options *opt);
 int verify_run(struct cli *cli, const struct options *opt);
+
+/* cost.c: elements of every equation times the ranges of the reductions in it, memory from a; a sample of the outputs (0: all)
+ * needs less. */
+double cost_of(struct arena *a, const struct ref_input *in, uint64_t sample);
+/* How many elements of each output are evaluated: what --sample says; else all (0), or as many as take seconds. */
+uint64_t cost_sample(struct arena *a, const struct ref_input *in, const struct options *o);
 
 /* A word for the shell, quoted when it must be. */
 void print_word(const char *word, struct buf *out);
