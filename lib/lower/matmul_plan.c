@@ -264,8 +264,8 @@ static void consider_tile(struct planner *l, const struct tile *t)
     const uint32_t sums = l->f->nproduct * p.wm * p.wn / (is_mma ? 32 : 1);
     if (sums > (is_mma ? 128u : 72u) * 32 / dtype_bits(l->f->sum))
         return;
-    const uint32_t from = is_mma ? 1 : 2, to = is_mma ? MOST_STAGES : 2;
-    for (p.stages = from; p.stages <= to; p.stages++)
+    const uint32_t want = l->want->stages, from = is_mma ? 1 : 2, to = is_mma ? MOST_STAGES : 2;
+    for (p.stages = want ? want : from; p.stages <= (want ? want : to); p.stages++)
         consider_splits(l, &p);
 }
 
@@ -402,7 +402,7 @@ static struct matmul_plan thin_plan(const struct planner *l, uint32_t rows)
         return p;
     const double n = ceil_of(l->size.n / p.bn) * ceil_of(l->size.m / p.bm) * l->size.batch;
     const double most = (double)BUSY * matmul_multiprocessors(l->g) / p.threads;
-    double split = n > 0 ? ceil_of(most / n) : 1;
+    double split = n > 0 ? most / n + 0.5 : 1;
     const double steps = l->size.k / ((double)p.bk * p.stages);
     split = split > steps ? steps : split;
     split = split > MOST_SPLIT ? MOST_SPLIT : split < 1 ? 1 : split;
@@ -540,6 +540,39 @@ static void choose_type(struct planner *l)
     }
 }
 
+/* 'mma' has a word for the factors; false after an error. */
+static bool check_mma(struct planner *l)
+{
+    struct cg *g = l->g;
+    const struct lower_plan *w = l->want;
+    if (w->mma == LOWER_MMA_FP8 && l->f->type != MATMUL_FP8)
+        return cg_error(g, w->mma_span, "'mma: fp8' is for factors that are e4m3 or e5m2");
+    if (w->mma == LOWER_MMA_TF32X3 && l->f->type != MATMUL_F32)
+        return cg_error(g, w->mma_span, "'mma: tf32x3' is for factors that are f32");
+    if (w->mma > LOWER_MMA_NONE && g->target->sm < 75)
+        return cg_error(g, w->mma_span, "%s has no mma.sync for this: sm_75 has, sm_80 for more",
+                        g->target->name);
+    return true;
+}
+
+/* What mma.sync says to the schedule's tile. */
+static const char *reason(struct planner *l)
+{
+    const struct lower_plan *w = l->want;
+    struct matmul_plan p = begin(l, MATMUL_MMA);
+    struct buf why = buf_in(l->g->a);
+    p.bm = w->shape[0] ? w->shape[0] : 128;
+    p.bn = w->shape[0] ? w->shape[1] : 128;
+    p.bk = w->shape[0] ? w->shape[2] : 512 / dtype_bits(l->f->operand[0].type);
+    p.wm = p.bm / (w->warps[0] ? w->warps[0] : 2);
+    p.wn = p.bn / (w->warps[0] ? w->warps[1] : 2);
+    p.threads = p.wm && p.wn ? p.bm / p.wm * (p.bn / p.wn) * 32 : 0;
+    p.stages = w->stages ? w->stages : 2;
+    if (w->mma == LOWER_MMA_NONE || matmul_mma_fits(l->g, l->f, &p, &why))
+        return "no such tile, warps and stages are possible";
+    return buf_text(&why);
+}
+
 static bool impossible(struct planner *l)
 {
     const struct lower_plan *w = l->want;
@@ -549,32 +582,21 @@ static bool impossible(struct planner *l)
                           : w->stages   ? w->stages_span
                           : w->split    ? w->split_span
                                         : w->mma_span;
-    if (w->mma == LOWER_MMA_FP8 && l->f->type != MATMUL_FP8)
-        return cg_error(g, w->mma_span, "'mma: fp8' is for factors that are e4m3 or e5m2");
-    if (w->mma == LOWER_MMA_TF32X3 && l->f->type != MATMUL_F32)
-        return cg_error(g, w->mma_span, "'mma: tf32x3' is for factors that are f32");
+    const char *why = reason(l);
     const struct lower_plan any = {.mma = w->mma};
     l->want = &any;
-    consider_thin(l);
+    if (w->mma <= LOWER_MMA_NONE)
+        consider_thin(l);
     consider_tiles(l);
     if (l->cost < 0)
-        return cg_error(g, s, "%s has no such instruction for these factors; leave 'mma' out",
-                        g->target->name);
+        return cg_error(g, s, "%s", why);
     const struct matmul_plan *p = &l->best;
-    const uint32_t per = p->how == MATMUL_MMA ? 1 : 0;
-    return cg_error(
-        g, s,
-        "no such tile, warps and stages are possible on %s, with %u KB of shared memory for a "
-        "block; possible is, for instance, tile: [%u, %u, %u], warps: [%u, %u], stages: %u",
-        g->target->name, (unsigned)(g->target->shared_optin / 1024), (unsigned)p->bm,
-        (unsigned)p->bn, (unsigned)p->bk,
-        (unsigned)(per                     ? p->bm / p->wm
-                   : p->how == MATMUL_SIMT ? p->bm / p->wm / 4
-                                           : 1),
-        (unsigned)(per                     ? p->bn / p->wn
-                   : p->how == MATMUL_SIMT ? p->bn / p->wn / 8
-                                           : p->threads / 32),
-        (unsigned)p->stages);
+    const bool mma = p->how == MATMUL_MMA, thin = p->how == MATMUL_THIN;
+    return cg_error(g, s,
+                    "%s; possible is, for instance, tile: [%u, %u, %u], warps: [%u, %u], stages: "
+                    "%u",
+                    why, p->bm, p->bn, p->bk, thin ? 1 : p->bm / p->wm / (mma ? 1 : 4),
+                    thin ? p->threads / 32 : p->bn / p->wn / (mma ? 1 : 8), p->stages);
 }
 
 bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct lower_plan *want,
@@ -584,6 +606,8 @@ bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct lower_p
     struct variants all = {.v = v};
     find_sizes(&l);
     choose_type(&l);
+    if (!check_mma(&l))
+        return false;
     if (is_known(&l)) {
         if (l.size.m <= MOST_ROWS)
             consider_thin(&l);
