@@ -42,15 +42,10 @@ static bool is_named(const struct cg *g)
     return o && strcmp(o->value, "matmul") == 0;
 }
 
-/* Vectors with matrices are read once, which rows and reductions do as well. */
+/* A single column is a reduction, whose rows are all that there is to read. */
 static bool pays(const struct matmul_form *f, struct buf *why)
 {
     const struct span s = f->stage->eq[0]->span;
-    if (!f->i)
-        return matmul_no(why, s, "nothing but '%s' has an index besides those of both factors",
-                         f->j->name);
-    if (is_less(f->i, 2))
-        return matmul_no(why, s, "'%s' is a single row", f->i->name);
     if (is_less(f->j, LEAST_COLUMNS))
         return matmul_no(why, s, "there are few columns '%s'", f->j->name);
     if (is_less(f->k, LEAST_TERMS))

@@ -3,8 +3,7 @@
  * Where all extents are known one plan is chosen, the cheapest of a table of tiles with their stages and splits by the
  * model of matmul_cost.c. Else there are a few variants, of which the launch takes the first that its sizes allow:
  *
- *     row    m == 1                     B is read once, no tile is kept (matmul_thin.c)
- *     rows   m <= 8                     the same
+ *     rows   m <= 4                     B is read once, no tile is kept (matmul_thin.c)
  *     small  fewer large tiles than multiprocessors: small ones, which blocks share along k
  *     tile   large tiles
  *     any    what is not made of whole vectors: small tiles, single elements
@@ -17,15 +16,15 @@
 
 enum {
     TYPICAL = 4096, /* an extent that is not known */
-    FEW_ROWS = 8,   /* for which products take less time than reading B does */
+    FEW_ROWS = 4,   /* for which, with 1 row too, products take less time than reading B does */
     MOST_ROWS = 16,
     MOST_SPLIT = 32,
     MOST_STAGES = 6,
-    MOST_SUMS = 64,  /* of a thread */
-    MOST_CODE = 768, /* products of a thread's steps */
-    FLIGHT = 8,      /* accesses of a thread that are on their way together */
-    LINE = 128,      /* bytes */
-    BUSY = 1024,     /* threads of a multiprocessor that cover the memory's latency */
+    MOST_SUMS = 64,   /* of a thread */
+    MOST_CODE = 1500, /* instructions */
+    FLIGHT = 8,       /* accesses of a thread that are on their way together */
+    LINE = 128,       /* bytes */
+    BUSY = 1024,      /* threads of a multiprocessor that cover the memory's latency */
 };
 
 /* bk of mma: bytes; of fma: elements. */
@@ -55,7 +54,7 @@ struct planner {
     struct matmul_size size; /* what is not: typical */
     enum matmul_type type;   /* of mma.sync; of f32: tf32 */
     uint32_t parts;
-    bool single; /* elements, not vectors */
+    bool single; /* elements, not vectors: of small tiles, for that is much code */
     struct matmul_plan best;
     double cost; /* of best; < 0: there is none */
 };
@@ -300,7 +299,8 @@ static void consider_tiles(struct planner *l)
         return;
     }
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
-        consider_tile(l, &tiles[i]);
+        if (!l->single || (tiles[i].bk <= 64 && tiles[i].bm * tiles[i].bn <= 64 * 64))
+            consider_tile(l, &tiles[i]);
 }
 
 /* ---- few rows ---------------------------------------------------------------------------------------- */
@@ -313,6 +313,33 @@ static uint32_t rights(const struct matmul_form *f)
     return n;
 }
 
+/* About the instructions of a thread's steps. */
+static uint32_t code_of(const struct planner *l, const struct matmul_plan *p, uint32_t along_k)
+{
+    uint32_t n = l->f->nproduct * p->bm * p->wn;
+    for (uint32_t i = 0; i < l->f->noperand; i++) {
+        const struct matmul_operand *o = &l->f->operand[i];
+        const uint32_t each = o->weight + (dtype_bits(o->type) < 16 ? 4 : 1);
+        n += each * (o->side == MATMUL_A ? p->bm : p->wn);
+    }
+    return n * along_k * p->stages;
+}
+
+/* Fewer steps, elements or columns at a time, as long as that is much code. */
+static void shorten(const struct planner *l, struct matmul_plan *p, uint32_t *along_k)
+{
+    const uint32_t most = is_known(l) ? MOST_CODE : MOST_CODE / 2;
+    while (code_of(l, p, *along_k) > most)
+        if (p->stages > 1)
+            p->stages--;
+        else if (*along_k > 4)
+            *along_k /= 2;
+        else if (p->wn > 1)
+            p->wn /= 2;
+        else
+            return;
+}
+
 /* A thread's columns and elements along k where B lies along k. */
 static void thin_along_k(const struct planner *l, struct matmul_plan *p, uint32_t lanes)
 {
@@ -322,9 +349,8 @@ static void thin_along_k(const struct planner *l, struct matmul_plan *p, uint32_
     while (p->wn > 1 && (p->wn * each > MOST_SUMS / 2 || p->wn * loads > FLIGHT ||
                          (l->n && p->wn / 2 >= l->size.n)))
         p->wn /= 2;
-    p->stages = FLIGHT / (p->wn * loads);
-    while (p->stages > 1 && p->stages * p->wn * lanes * each > MOST_CODE)
-        p->stages--;
+    p->stages = FLIGHT / (p->wn * loads) ? FLIGHT / (p->wn * loads) : 1;
+    shorten(l, p, &lanes);
     const double groups = ceil_of(l->size.n / p->wn) * l->size.batch;
     const double vectors = ceil_of(l->size.k / lanes);
     uint32_t along = 1;
@@ -345,19 +371,16 @@ static void thin_along_j(const struct planner *l, struct matmul_plan *p, uint32_
     p->wn = lanes;
     while (p->wn > 1 && p->wn * each > MOST_SUMS)
         p->wn /= 2;
+    p->threads = 256;
     uint32_t across = LINE * 8 / (p->wn * (bits ? bits : 8));
     across = across > 32 ? 32 : across ? across : 1;
     while (across > 1 && l->n && across / 2 * p->wn >= l->size.n)
         across /= 2;
     uint32_t wk = FLIGHT;
-    while (wk > 1 && (wk * loads > FLIGHT || wk * p->wn * each > MOST_CODE ||
-                      (l->k && wk / 2 * (256 / across) >= l->size.k)))
+    while (wk > 1 && (wk * loads > FLIGHT || (l->k && wk / 2 * (p->threads / across) >= l->size.k)))
         wk /= 2;
-    p->stages = FLIGHT / (wk * loads);
-    while (p->stages > 1 && p->stages * wk * p->wn * each > MOST_CODE)
-        p->stages--;
-    p->stages = p->stages ? p->stages : 1;
-    p->threads = 256;
+    p->stages = FLIGHT / (wk * loads) ? FLIGHT / (wk * loads) : 1;
+    shorten(l, p, &wk);
     p->bn = across * p->wn;
     p->bk = p->threads / across * wk;
 }
@@ -400,6 +423,8 @@ static struct matmul_plan thin_plan(const struct planner *l, uint32_t rows)
         p.stages = w->stages;
     if (!p.threads)
         return p;
+    while (p.bn % p.store)
+        p.store /= 2;
     const double n = ceil_of(l->size.n / p.bn) * ceil_of(l->size.m / p.bm) * l->size.batch;
     const double most = (double)BUSY * matmul_multiprocessors(l->g) / p.threads;
     double split = n > 0 ? most / n + 0.5 : 1;
@@ -467,14 +492,14 @@ static void add_open(struct planner *l, struct variants *all)
     struct cg *g = l->g;
     const struct lower_plan *w = l->want;
     const bool free = !w->shape[0] && !w->warps[0] && !w->stages && !w->split;
-    const bool thin = free && (w->mma == LOWER_MMA_ANY || w->mma == LOWER_MMA_NONE);
+    const bool thin = free && !(l->m && l->size.m > MOST_ROWS) &&
+                      (w->mma == LOWER_MMA_ANY || w->mma == LOWER_MMA_NONE);
     const struct matmul_size size = l->size;
-    if (thin && (!l->m || l->size.m == 1))
-        add_thin(l, all, 1, "row",
-                 l->m ? NULL : arena_printf(g->a, "%s == 1", text_of(g, l->f->i)));
-    if (thin && !l->m)
-        add_thin(l, all, FEW_ROWS, "rows",
-                 arena_printf(g->a, "%s <= %d", text_of(g, l->f->i), FEW_ROWS));
+    if (thin)
+        add_thin(l, all, l->m ? (l->size.m < 1 ? 1 : (uint32_t)l->size.m) : FEW_ROWS, "rows",
+                 l->m ? NULL : arena_printf(g->a, "%s <= %d", text_of(g, l->f->i), FEW_ROWS));
+    if (all->n && l->m && l->size.m <= 1)
+        return;
     consider_tiles(l);
     const struct matmul_plan large = l->best;
     if (free && l->cost >= 0) {
@@ -518,7 +543,7 @@ static void add_any(struct planner *l, struct variants *all)
     if (all->n && !rests(l))
         return;
     l->single = true;
-    if (l->m && l->size.m <= FEW_ROWS && l->want->mma != LOWER_MMA_SYNC)
+    if (l->m && l->size.m <= FEW_ROWS && l->want->mma <= LOWER_MMA_NONE)
         consider_thin(l);
     l->size.m = l->m ? l->size.m : 256;
     l->size.n = l->n ? l->size.n : 1024;
