@@ -442,6 +442,10 @@ static bool store_costly(struct stages *p, const struct group *gr, bool *any)
         *any = true;
         if (other ? !lower_group(p, other, eq->sym) : !store(p, &costly, i))
             return false;
+        /* rows of a product are best left to what does them all at once */
+        const struct lower_stage s = {.eq = gr->eq, .n = gr->n, .entry = ""};
+        if (p->last->lower == matmul_lower && schedule_fits(g, &s))
+            return true;
     }
     return true;
 }
