@@ -1,0 +1,89 @@
+# Contractions by fma: every layout, batches, types, computed operands and epilogues, over sizes that tiles and vectors divide
+# and others; on the simulator with all checks. What the code of the loop over k looks like, and through ptxas where
+# there is one.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    mkdir "$BATS_TEST_TMPDIR/work" # beside what bats keeps
+    cd "$BATS_TEST_TMPDIR/work"
+    ln -s "$KAIO_SRCDIR/tests/data" data
+    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || ptxas=
+    cat >product.yaml <<'Y'
+kernel: product
+params:
+  a: in f32[m, k]
+  b: in f32[k, n]
+  c: out f32[m, n]
+compute: |
+  c[i,j] = sum[l](a[i,l] * b[l,j])
+schedule: {strategy: matmul, mma: none, tile: [128, 128, 8]}
+Y
+}
+
+# The instructions of the loop over k of the entry $2 of $1: the block with the most fma.
+tiles() {
+    awk -v entry="$2" '
+        $1 == ".visible" { on = $3 ~ "^" entry "\\(?$" }
+        !on { next }
+        /^\$[A-Za-z0-9_]+:/ { text = ""; n = 0; next }
+        { text = text $0 "\n" }
+        /fma\.rn/ { if (++n > most) { most = n } }
+        /bra/ { if (n && n == most) best = text; text = ""; n = 0 }
+        END { printf "%s", best }' "$1"
+}
+
+@test "products of matrices are what their mathematics says, and nothing else is touched" {
+    run -0 kaio-verify --run -d cpu --check -t sm_70 data/matmul_simt.yaml
+    [[ $output == *" passed, 0 failed, 0 skipped" ]]
+    run -0 kaio-verify --run -d cpu --check product.yaml m=5 n=260 k=0
+    [[ $output == *"1300 compared, all equal"* ]]
+}
+
+@test "a thread of a wide tile spends its time on fma" {
+    kaio-emit product.yaml >p.ptx
+    tiles p.ptx product >loop
+    [ "$(grep -c 'fma.rn.f32' loop)" = 512 ]
+    [ "$(grep -c 'ld.shared.v4.f32' loop)" = 32 ]
+    [ "$(grep -c 'ld.global.nc.v4.f32' loop)" = 2 ]
+    [ "$(grep -c 'st.shared' loop)" = 5 ]    # A turned, B as it is
+    [ "$(grep -c 'bar.sync' loop)" = 1 ]
+    [ "$(grep -c 'bra' loop)" = 1 ]
+    [ "$(wc -l <loop)" -lt 575 ]
+    grep -q 'st.global.v4.f32' p.ptx
+    # the same of other layouts: nothing but the stores to shared memory differs
+    sed -i 's/in f32\[k, n\]/in f32[n, k]/; s/b\[l,j\]/b[j,l]/' product.yaml
+    kaio-emit product.yaml >p.ptx
+    tiles p.ptx product >loop
+    [ "$(grep -c 'ld.global.nc.v4.f32' loop)" = 2 ]
+    [ "$(grep -c 'st.shared.f32' loop)" = 8 ]
+}
+
+@test "no thread's registers spill, and two blocks of 256 threads fit" {
+    [ -n "$ptxas" ] || skip "no ptxas"
+    for target in sm_80 sm_90; do
+        kaio-emit -t $target data/matmul_simt.yaml >s.ptx
+        "$ptxas" -v -arch=$target -o s.cubin s.ptx 2>log
+        [ "$(grep -c 'bytes spill stores' log)" = "$(grep -c '^.visible .entry' s.ptx)" ]
+        [ -z "$(grep 'bytes spill stores' log | grep -v ' 0 bytes spill stores')" ]
+        kaio-emit -t $target product.yaml >p.ptx
+        "$ptxas" -v -arch=$target -o p.cubin p.ptx 2>log
+        awk '/Compiling entry/ { entry = $0 } / registers/ && entry ~ /.product. for/ { for (i = 1; i < NF; i++) if ($(i + 1) ~ /^registers/) exit $i > 128 }' log
+    done
+}
+
+@test "strict mathematics rounds the products" {
+    sed 's/^compute/math: strict\ncompute/' product.yaml >strict.yaml
+    kaio-emit strict.yaml >s.ptx
+    run ! grep -q 'fma.rn.f32' s.ptx
+    [ "$(grep -c 'mul.rn.f32' s.ptx)" -ge 512 ]
+    run -0 kaio-verify --run -d cpu --check strict.yaml m=20 n=24 k=28
+}
+
+@test "with dimensions that tiles divide nothing is asked of them" {
+    kaio-emit -D m=256 -D n=256 -D k=64 product.yaml >p.ptx
+    [ "$(grep -c '^.visible .entry' p.ptx)" = 1 ]
+    tiles p.ptx product >loop
+    [ "$(grep -c setp loop)" = 1 ] # is there another tile?
+    run ! grep -qE '^\s*@.*st.global' p.ptx
+    run -0 kaio-verify --run -d cpu --check -D m=256 -D n=128 -D k=24 product.yaml m=256
+}
