@@ -32,9 +32,9 @@ enum {
     MOST_PASSES = 32,
     CHUNK = 8, /* rows of k that a warp turns at once */
     MOST_FETCH = 8,
-    /* With 128 registers for each of 512 threads there is always a warp that can go on; that will do for 64 sums. */
-    REGISTERS = 128,
-    FILE_SIZE = 65536,
+    QUARTER = 512, /* registers of a lane */
+    OTHERS = 20,   /* of a thread, for other things; for what is computed: */
+    COMPUTED = 4,
 };
 
 /* An operand's tile. */
@@ -370,10 +370,20 @@ static void store_tile(struct simt *s)
 
 /* ---- sums ----------------------------------------------------------------------------------------- */
 
-/* Registers of a thread's sums. */
-static uint32_t words_of(const struct simt *s)
+/* Blocks that find room on a multiprocessor, each quarter of which has registers of its own for its warps. About so many
+ * does a thread need. */
+static uint32_t blocks(const struct simt *s)
 {
-    return s->m->f->nproduct * s->m->p->wm * s->m->p->wn * s->bytes / 4;
+    const struct matmul_plan *p = s->m->p;
+    uint32_t words = s->m->f->nproduct * p->wm * p->wn, pointers = 0;
+    for (uint32_t n = 0; n < s->nslab; n++) {
+        const struct slab *b = &s->slab[n];
+        words += 2 * (b->o->side == MATMUL_A ? p->wm : p->wn) + b->passes * b->lanes;
+        for (uint32_t i = 0; i < b->passes; i++)
+            pointers += !b->copied ? COMPUTED : b->moves[i] ? 2 : 0;
+    }
+    words = words * s->bytes / 4 + pointers + OTHERS;
+    return 4 * (QUARTER / ((words + 7) / 8 * 8)) / ((p->threads + 31) / 32);
 }
 
 /* The fragments of row k of the stage that is read, into one of the two sets. */
@@ -649,13 +659,12 @@ void matmul_simt(struct matmul *m)
     s->v = s->pad = 16 / s->bytes;
     s->type = t == DT_F64 ? "f64" : t == DT_F32 ? "f32" : "b32";
     s->stage = stage_bytes(m->f, m->p);
-    if (words_of(s) <= REGISTERS / 2)
-        g->func->minnctapersm = FILE_SIZE / (REGISTERS * m->p->threads);
     s->k = cg_new_mutable(g, DT_U32);
     cg_move(g, s->k, cg_convert(g, m->k_from, DT_U32));
     find_threads(s);
     find_slabs(s);
     clear_sums(s);
+    g->func->minnctapersm = blocks(s);
     const uint32_t sums = cg_label(g, "sums");
     const size_t mark = cg_scope_open(g);
     struct cg_val any = cg_binary(g, OP_LT, m->k_from, m->k_to);
