@@ -463,8 +463,7 @@ static bool is_plain(const struct analysis *a, const struct lang_expr *e)
         return false;
     for (uint32_t i = 0; i < e->nargs; i++) {
         const uint32_t mask = mask_of(a, e->args[i]) & tile;
-        const bool known = mask ? cg_in_range(e->args[i], e->sym->dims[i])
-                                : !inspect_reads(e->args[i]);
+        const bool known = !mask || cg_in_range(e->args[i], e->sym->dims[i]);
         if (!known || (mask & seen))
             return false;
         seen |= mask;

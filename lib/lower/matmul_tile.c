@@ -310,11 +310,14 @@ static struct cg_val place_subscript(struct matmul *m, const struct lang_expr *e
         return subscript_of(m, name->sym, at, k);
     const size_t bound = g->bindings.n;
     bool (*const binary)(struct cg *, const struct lang_expr *, struct cg_val *) = g->binary;
+    bool (*const read)(struct cg *, const struct lang_expr *, struct cg_val *) = g->read;
     for (uint32_t b = 0; b < m->f->nbatch; b++)
         cg_bind(g, m->f->batch[b], m->batch[b], false);
     g->binary = NULL; /* the reader's, which knows other indices */
+    g->read = NULL;
     struct cg_val v = cg_index(g, cg_expr(g, e));
     g->binary = binary;
+    g->read = read;
     g->bindings.n = bound;
     return v;
 }
