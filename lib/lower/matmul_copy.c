@@ -55,7 +55,7 @@ bool mma_plan_copy(const struct mma *s, struct mma_tile *t)
     t->lanes = t->piece / t->size;
     const uint32_t per_row = t->row_bytes / t->piece;
     t->across = per_row > threads ? per_row / threads : 1;
-    if (per_row > threads ? per_row % threads : threads % per_row)
+    if (per_row > threads && per_row % threads)
         return false;
     t->row_step = per_row > threads ? 1 : threads / per_row;
     const uint32_t rows = (t->rows + t->row_step - 1) / t->row_step;
@@ -195,6 +195,22 @@ static void find_inside(struct mma *s, struct mma_tile *t)
     }
 }
 
+/* Whose pieces there are: threads that are left over from whole rows have none, and the last may be fewer threads'. */
+static void find_existing(struct mma *s, struct mma_tile *t)
+{
+    struct cg *g = s->g;
+    const uint32_t last = (t->rows - 1) / t->row_step * t->row_step;
+    const uint32_t per_row = t->row_bytes / t->piece;
+    struct cg_val ok = cg_bool(g, true);
+    int64_t always;
+    if (per_row < s->p->threads && s->p->threads % per_row)
+        ok = cg_binary(g, OP_LT, t->row, u32(t->row_step));
+    t->takes_part = cg_is_const(ok, &always) ? -1 : cg_reg(g, ok);
+    if (t->partial)
+        ok = cg_binary(g, OP_LT, t->row, u32(t->rows - last));
+    t->exists = cg_is_const(ok, &always) ? -1 : cg_reg(g, ok);
+}
+
 void mma_copy_begin(struct mma *s)
 {
     struct cg *g = s->g;
@@ -206,11 +222,7 @@ void mma_copy_begin(struct mma *s)
         t->row = long_rows ? u32(0) : cg_binary(g, OP_DIV, m->thread, u32(per_row));
         t->col = times(g, long_rows ? m->thread : cg_binary(g, OP_MOD, m->thread, u32(per_row)),
                        t->lanes);
-        t->exists = -1;
-        if (t->partial) {
-            const uint32_t last = (t->rows - 1) / t->row_step * t->row_step;
-            t->exists = cg_reg(g, cg_binary(g, OP_LT, t->row, u32(t->rows - last)));
-        }
+        find_existing(s, t);
         find_targets(s, t);
         if (t->is_async) {
             find_source(s, t);
@@ -230,9 +242,10 @@ void mma_copy_begin(struct mma *s)
 
 /* ---- copies --------------------------------------------------------------------------------------- */
 
-static bool is_last_of_partial(const struct mma_tile *t, uint32_t i)
+/* The predicate of whether there is a piece i of the thread; -1: always. */
+static int32_t exists(const struct mma_tile *t, uint32_t i)
 {
-    return t->partial && i / t->across + 1 == t->count / t->across;
+    return i / t->across + 1 == t->count / t->across ? t->exists : t->takes_part;
 }
 
 static struct cg_val left_of(const struct mma *s)
@@ -282,7 +295,7 @@ static void copy_piece(struct mma *s, struct mma_tile *t, uint32_t i)
         inside = ptx_r(p);
     }
     const int32_t bytes = CG(g, PTX_B32, "selp.b32", ptx_imm(t->piece), ptx_imm(0), inside);
-    ptx_emit(&g->b, is_last_of_partial(t, i) ? t->exists : -1, false,
+    ptx_emit(&g->b, exists(t, i), false,
              t->piece == MMA_CHUNK ? "cp.async.cg.shared.global.L2::128B"
                                    : "cp.async.ca.shared.global",
              PTX_ARGS(target_of(t, i), ptx_mem(t->here, (int64_t)col_of(s, t, i) * t->size),
@@ -303,8 +316,8 @@ static void fetch_piece(struct mma *s, struct mma_tile *t, uint32_t i)
         struct cg_val col = plus(g, t->col, u32(col_of(s, t, i) + e));
         struct cg_val of_k = along_k ? col : row;
         struct cg_val ok = cg_binary(g, OP_GT, left_of(s), cg_convert(g, of_k, DT_I32));
-        if (is_last_of_partial(t, i))
-            ok = cg_binary(g, OP_LAND, ok, cg_value(DT_BOOL, t->exists));
+        if (exists(t, i) >= 0)
+            ok = cg_binary(g, OP_LAND, ok, cg_value(DT_BOOL, exists(t, i)));
         matmul_fetch(s->m, t->operand, cg_index(g, plus(g, base, along_k ? row : col)),
                      cg_index(g, plus(g, k, of_k)), lanes, cg_reg(g, ok), v + e);
     }
@@ -334,8 +347,7 @@ static void put_held(struct mma *s, struct mma_tile *t)
     struct cg *g = s->g;
     const bool singles = s->f->operand[t->operand].type == DT_F32;
     for (uint32_t i = 0; i < t->count; i++)
-        ptx_emit(&g->b, is_last_of_partial(t, i) ? t->exists : -1, false,
-                 singles ? "st.shared.v4.f32" : "st.shared.v4.b32",
+        ptx_emit(&g->b, exists(t, i), false, singles ? "st.shared.v4.f32" : "st.shared.v4.b32",
                  PTX_ARGS(target_of(t, i), ptx_vec(&g->b, 4, t->held[i])));
 }
 

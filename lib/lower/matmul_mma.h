@@ -40,8 +40,10 @@ struct mma_tile {
     /* copying: a thread takes pieces of piece bytes, `across` of a row, of rows that are row_step apart */
     bool is_async;
     uint32_t piece, lanes, across, row_step, count;
-    bool partial;    /* the last of them is not every thread's: */
-    int32_t exists;  /* the predicate of those that it is */
+    bool partial; /* the last of them is not every thread's: */
+    int32_t
+        takes_part; /* predicates: of threads that have pieces, and that have a last one; -1: all */
+    int32_t exists;
     uint32_t repeat; /* so many rows of a thread have addresses of their own, others at an offset */
     struct cg_val row, col; /* u32: of the thread's first piece: row, element in the row */
     int32_t from;           /* 64 bits, mutable: where it is in the next tile */

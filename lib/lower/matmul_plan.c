@@ -258,10 +258,11 @@ static void consider_tile(struct planner *l, const struct tile *t)
     p.wm = t->wm;
     p.wn = t->wn;
     const bool is_mma = t->how == MATMUL_MMA;
-    p.bk = is_mma ? t->bk * 8 / (bits < 16 && p.type == MATMUL_F16 ? 16 : bits) : t->bk;
+    p.bk = is_mma ? t->bk * 8 / bits : t->bk;
     p.threads = p.bm / p.wm * (p.bn / p.wn) * (is_mma ? 32 : 1);
     const uint32_t sums = l->f->nproduct * p.wm * p.wn / (is_mma ? 32 : 1);
-    if (sums > (is_mma ? 128u : 72u) * 32 / dtype_bits(l->f->sum))
+    const bool named = is_mma && l->want->warps[0]; /* then matmul_mma_fits() has the limit */
+    if (!named && sums > (is_mma ? 128u : 72u) * 32 / dtype_bits(l->f->sum))
         return;
     const uint32_t want = l->want->stages, from = is_mma ? 1 : 2, to = is_mma ? MOST_STAGES : 2;
     for (p.stages = want ? want : from; p.stages <= (want ? want : to); p.stages++)
@@ -273,11 +274,10 @@ static void consider_named(struct planner *l)
 {
     const struct lower_plan *w = l->want;
     const unsigned bits = dtype_bits(l->f->operand[0].type);
-    const bool as_half = bits < 16 && l->type == MATMUL_F16;
     struct tile t = {.bm = (uint16_t)w->shape[0], .bn = (uint16_t)w->shape[1]};
     for (int how = MATMUL_SIMT; how <= MATMUL_MMA; how++)
-        for (uint32_t r = 1; r <= 8; r *= 2)
-            for (uint32_t c = 1; c <= 8; c *= 2) {
+        for (uint32_t r = 1; r <= 8; r++)
+            for (uint32_t c = 1; c <= 8; c++) {
                 const uint32_t down = how == MATMUL_MMA ? r : 4 * r;
                 const uint32_t across = how == MATMUL_MMA ? c : 8 * c;
                 if ((w->warps[0] && (w->warps[0] != r || w->warps[1] != c)) || t.bm % down ||
@@ -286,8 +286,7 @@ static void consider_named(struct planner *l)
                 t.how = (enum matmul_how)how;
                 t.wm = (uint16_t)(t.bm / down);
                 t.wn = (uint16_t)(t.bn / across);
-                t.bk =
-                    (uint16_t)(w->shape[2] * (how == MATMUL_MMA ? (as_half ? 16 : bits) / 8.0 : 1));
+                t.bk = (uint16_t)(w->shape[2] * (how == MATMUL_MMA ? bits / 8.0 : 1));
                 consider_tile(l, &t);
             }
 }
