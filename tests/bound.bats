@@ -119,3 +119,79 @@ END
         run -1 --separate-stderr kaio-verify --run -d cpu --fill=extreme --kernel=$kernel any.yaml rows=20 cols=9001
     done
 }
+
+# product NAME EDIT: the straight product of matrices, edited, as a kernel of its own
+product() {
+    sed '/^---$/Q' "$bound/matmul.yaml" | sed "/^kernel:/s/straight/$1/; 1,/^reference:/{
+$2
+}" >product.yaml
+    ! cmp -s product.yaml <(sed '/^---$/Q' "$bound/matmul.yaml" | sed "/^kernel:/s/straight/$1/")
+}
+
+@test "honest products of matrices use between a hundredth and all of the bound" {
+    for sizes in "m=7 n=65 k=31" "m=20 n=70 k=1000"; do
+        for fill in uniform extreme; do
+            # shellcheck disable=SC2086 # words
+            run -0 --separate-stderr kaio-verify --run -d cpu --fill=$fill --format=json "$bound/matmul.yaml" $sizes
+            for kernel in $(kernels matmul.yaml); do
+                part=$(grep "\"kernel\": \"$kernel\"" <<<"$output" | part c)
+                echo "$kernel $fill $sizes: $part of the bound"
+                awk -v part="$part" 'BEGIN { exit !(part >= 0.01 && part <= 1) }'
+            done
+        done
+    done
+}
+
+# contraction TYPE A B: as equations, of operands with these indices
+contraction() {
+    printf 'kernel: p\nparams:\n  a: in %s[%s]\n  b: in %s[%s]\n  c: out f32[m, n]\n' "$1" "$2" "$1" "$3"
+    printf 'compute: |\n  c[m, n] = sum[k](a[%s] * b[%s])\n' "$2" "$3" | sed '2s/\<m\>/i/g; 2s/\<n\>/j/g; 2s/\<k\>/l/g'
+}
+
+@test "what contractions compile to uses between a hundredth and all of the bound" {
+    while IFS='|' read -r type a b; do
+        contraction "$type" "$a" "$b" >product.yaml
+        for target in sm_70 sm_80; do
+            for seed in 1 2 3; do
+                run -0 --separate-stderr kaio-verify --run -d cpu -t $target --seed=$seed --fill=uniform --format=json product.yaml \
+                    m=33 n=40 k=150
+                part=$(part c <<<"$output")
+                echo "$type $a $b $target: $part of the bound"
+                awk -v part="$part" 'BEGIN { exit !(part >= 0.01 && part <= 1) }'
+            done
+        done
+    done <<'END'
+f32|m, k|k, n
+f32|k, m|n, k
+f16|m, k|k, n
+f16|k, m|k, n
+bf16|m, k|n, k
+END
+}
+
+@test "wrong products of matrices are refused" {
+    while IFS='|' read -r name edit most; do
+        product "$name" "$edit"
+        for sizes in "m=5 n=33 k=16" "m=9 n=65 k=150" "m=20 n=40 k=1001"; do
+            [ "${sizes#*k=}" -le "${most:-1001}" ] || continue # beyond, errors of both signs hide among a thousand roundings
+            for fill in normal uniform; do
+                echo "$name $fill $sizes"
+                # shellcheck disable=SC2086 # words
+                run -1 --separate-stderr kaio-verify --run -d cpu --fill=$fill product.yaml $sizes
+            done
+        done
+    done <<'END'
+adds_in_f16|s/total = fma(\(.*\), total)/total = f32(f16(fma(\1, total)))/
+rounds_products|s/fma(\(.*\), \(f32(b.*)\), total)/total + f32(f16(\1 * \2))/|150
+factors_in_bf16|s/f32(a\[i, l\])/f32(bf16(a[i, l]))/|150
+without_last|s/l < k;/l < k - 1;/
+without_first|s/l = 0;/l = 1;/
+without_one|s/total = fma/if (l != k \/ 2) total = fma/
+last_twice|s/= total;/= fma(f32(a[i, k - 1]), f32(b[k - 1, j]), total);/
+whole_tiles|s/l < k;/l < (k - 1) \/ 16 * 16;/
+one_off|s/a\[i, l\]/a[i, l + 1 < k ? l + 1 : l]/
+other_column|s/b\[l, j\]/b[l, j + 1 < n ? j + 1 : j]/
+other_row|s/a\[i, l\]/a[i + 1 < m ? i + 1 : i, l]/
+not_zeroed|s/total = 0.0f/total = 0.1f/
+END
+}

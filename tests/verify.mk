@@ -9,4 +9,4 @@ tests_mutate_LDADD = $(TOOL_LIBS)
 BATS_TESTS += tests/cli/verify.bats tests/cli/formats.bats tests/cli/specs.bats tests/bound.bats
 
 EXTRA_DIST += tests/data/constructs.yaml tests/data/junit.xsd \
-	tests/bound/honest.yaml tests/bound/wrong.yaml
+	tests/bound/honest.yaml tests/bound/matmul.yaml tests/bound/wrong.yaml
