@@ -262,7 +262,7 @@ static void consider_tile(struct planner *l, const struct tile *t)
     p.threads = p.bm / p.wm * (p.bn / p.wn) * (is_mma ? 32 : 1);
     const uint32_t sums = l->f->nproduct * p.wm * p.wn / (is_mma ? 32 : 1);
     const bool named = is_mma && l->want->warps[0]; /* then matmul_mma_fits() has the limit */
-    if (!named && sums > (is_mma ? 128u : 72u) * 32 / dtype_bits(l->f->sum))
+    if (!named && sums > 128u * 32 / dtype_bits(l->f->sum))
         return;
     const uint32_t want = l->want->stages, from = is_mma ? 1 : 2, to = is_mma ? MOST_STAGES : 2;
     for (p.stages = want ? want : from; p.stages <= (want ? want : to); p.stages++)
