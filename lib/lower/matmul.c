@@ -90,6 +90,59 @@ static void explain_operand(struct cg *g, const struct matmul_form *f, uint32_t 
     lower_explain(g, "\n");
 }
 
+/* The product of the extents with c, as far as they are known, and the text of the rest. */
+static double times_extents(struct cg *g, double c, uint32_t n, struct lang_expr *const *dim,
+                            struct buf *rest)
+{
+    int64_t v;
+    for (uint32_t i = 0; i < n; i++)
+        if (lang_const_int(dim[i], &v))
+            c *= (double)v;
+        else
+            buf_printf(rest, inspect_strip(dim[i])->kind == E_NAME ? " * %s" : " * (%s)",
+                       lang_expr_text(g->a, dim[i]));
+    return c;
+}
+
+/* Bytes of what the operands are made of and of the results, each once; < 0: not known. */
+static double all_bytes(struct cg *g, const struct matmul_form *f)
+{
+    const struct lang_symbol *seen[MATMUL_OPERANDS + MATMUL_OUTS];
+    struct buf rest = buf_in(g->a);
+    uint32_t n = 0;
+    double bytes = 0;
+    for (uint32_t i = 0; i < f->noperand + f->stage->n; i++) {
+        const struct lang_symbol *t = i < f->noperand ? f->operand[i].main
+                                                      : f->stage->eq[i - f->noperand]->sym;
+        bool again = !t;
+        for (uint32_t k = 0; k < n; k++)
+            again |= seen[k] == t;
+        if (again)
+            continue;
+        seen[n++] = t;
+        bytes += times_extents(g, dtype_bits(t->type) / 8.0, t->rank, t->dims, &rest);
+    }
+    return rest.len ? -1 : bytes;
+}
+
+static void explain_work(struct cg *g, const struct matmul_form *f)
+{
+    struct buf rest = buf_in(g->a);
+    struct lang_expr *dim[MATMUL_BATCH + 3];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->nbatch; i++)
+        dim[n++] = f->batch[i]->dims[0];
+    if (f->i)
+        dim[n++] = f->i->dims[0];
+    dim[n++] = f->j->dims[0];
+    dim[n++] = f->k->dims[0];
+    const double work = times_extents(g, 2.0 * f->nproduct, n, dim, &rest), bytes = all_bytes(g, f);
+    lower_explain(g, "  %.6g%s operations", work, buf_text(&rest));
+    if (!rest.len && bytes > 0)
+        lower_explain(g, " on %.6g bytes: %.4g for each", bytes, work / bytes);
+    lower_explain(g, "\n");
+}
+
 static void explain_form(struct cg *g, const struct matmul_form *f)
 {
     lower_explain(g, "  %u product%s of %s, summed as %s:", f->nproduct,
@@ -104,6 +157,7 @@ static void explain_form(struct cg *g, const struct matmul_form *f)
     lower_explain(g, "\n");
     for (uint32_t i = 0; i < f->noperand; i++)
         explain_operand(g, f, i);
+    explain_work(g, f);
 }
 
 static void explain_plan(struct cg *g, const struct matmul_plan *p, const struct map_condition *c)
