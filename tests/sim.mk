@@ -53,6 +53,11 @@ UNIT_TESTS += tests/unit/sim_matrix
 tests_unit_sim_matrix_SOURCES = tests/unit/sim_matrix.c
 tests_unit_sim_matrix_LDADD = $(TOOL_LIBS)
 
-check_PROGRAMS += tests/unit/sim_mma
+EXTRA_DIST += tests/ptx-run/mma.golden
+UNIT_TESTS += tests/unit/sim_mma
 tests_unit_sim_mma_SOURCES = tests/unit/sim_mma.c
 tests_unit_sim_mma_LDADD = $(TOOL_LIBS)
+
+UNIT_TESTS += tests/unit/sim_async
+tests_unit_sim_async_SOURCES = tests/unit/sim_async.c
+tests_unit_sim_async_LDADD = $(TOOL_LIBS)

@@ -339,6 +339,19 @@ static bool check_tensor(struct ptx_validator *v, const struct ptx_inst *in, siz
     return o->nelem == dims || wrong(v, in, index, "[map, {coordinates}], one for each dimension");
 }
 
+static bool check_size(struct ptx_validator *v, const struct ptx_inst *in, size_t index,
+                       const struct ptx_operand *o)
+{
+    const bool pred = o->kind == PTX_O_REG && o->reg >= 0 &&
+                      v->func->regs.v[o->reg].type == PTX_PRED;
+    if (pred && v->module->version < 75)
+        return diag_error(
+            v->diags, v->span,
+            "a predicate as operand %zu of '%s' needs PTX 7.5 (the module says %u.%u)", index + 1,
+            ptx_mnemonic(v, in), v->module->version / 10, v->module->version % 10);
+    return check_value(v, in, index, o, pred ? PTX_PRED : PTX_U32, false);
+}
+
 static bool check_operand(struct ptx_validator *v, const struct ptx_inst *in,
                           const struct ptx_spec *s, size_t index)
 {
@@ -368,6 +381,7 @@ static bool check_operand(struct ptx_validator *v, const struct ptx_inst *in,
         return check_value(v, in, index, o, PTX_U64, false);
     case 'T': return check_tensor(v, in, index, o);
     case 'a': return check_addressable(v, in, index, o);
+    case 'z': return check_size(v, in, index, o);
     case 's': return o->kind == PTX_O_SINK || wrong(v, in, index, "_");
     case 'i': return o->kind == PTX_O_IMM || wrong(v, in, index, "an integer constant");
     case 'l': return o->kind == PTX_O_LABEL || wrong(v, in, index, "a label");

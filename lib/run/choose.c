@@ -44,11 +44,9 @@ bool device_parse_check(const char *text, unsigned *bits, const char **bad, size
     static const struct {
         const char *name;
         unsigned bits;
-    } words[] = {{"memory", DEVICE_CHECK_MEMORY},
-                 {"init", DEVICE_CHECK_INIT},
-                 {"race", DEVICE_CHECK_RACE},
-                 {"sync", DEVICE_CHECK_SYNC},
-                 {"all", DEVICE_CHECK_ALL}};
+    } words[] = {{"memory", DEVICE_CHECK_MEMORY}, {"init", DEVICE_CHECK_INIT},
+                 {"race", DEVICE_CHECK_RACE},     {"sync", DEVICE_CHECK_SYNC},
+                 {"async", DEVICE_CHECK_ASYNC},   {"all", DEVICE_CHECK_ALL}};
     const size_t n = sizeof words / sizeof *words;
     *bits = 0;
     for (const char *p = text;; p += *len + 1) {

@@ -49,10 +49,11 @@ struct device_label {
 enum device_check {
     DEVICE_CHECK_MEMORY =
         1, /* also accesses that leave the shared or local variable they began with: a fault */
-    DEVICE_CHECK_INIT = 2, /* use of bytes that nothing has written */
-    DEVICE_CHECK_RACE = 4, /* accesses that no order or atomicity keeps apart */
-    DEVICE_CHECK_SYNC = 8, /* barriers that not every thread reaches, wrong member masks */
-    DEVICE_CHECK_ALL = 15,
+    DEVICE_CHECK_INIT = 2,   /* use of bytes that nothing has written */
+    DEVICE_CHECK_RACE = 4,   /* accesses that no order or atomicity keeps apart */
+    DEVICE_CHECK_SYNC = 8,   /* barriers that not every thread reaches, wrong member masks */
+    DEVICE_CHECK_ASYNC = 16, /* use of what an asynchronous copy has not brought yet */
+    DEVICE_CHECK_ALL = 31,
 };
 
 /* An array in a launch's dynamic shared memory, for reports. */

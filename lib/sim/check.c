@@ -10,15 +10,15 @@ static const struct check_op *op_of(const struct sim_warp *w, const struct sim_o
     return &w->block->launch->check->op[op - w->code];
 }
 
-static const struct sim_op *handle(struct sim_warp *w, const struct check_op *o,
-                                   const struct sim_op *op)
+const struct sim_op *check_handle(struct sim_warp *w, const struct check_op *o,
+                                  const struct sim_op *op)
 {
     return o->fn[w->em != UINT32_MAX](w, op);
 }
 
 /* ---- where accesses go ---------------------------------------------------------------------------------- */
 
-static void addresses(const struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LANES])
+void check_addresses(const struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LANES])
 {
     const unsigned char *slot = w->r + op->a;
     for (unsigned i = 0; i < SIM_LANES; i++) {
@@ -33,10 +33,10 @@ static void addresses(const struct sim_warp *w, const struct sim_op *op, uint64_
     }
 }
 
-static enum sim_space space_of(const struct sim_op *op, uint64_t address)
+static enum sim_space space_of(unsigned space, uint64_t address)
 {
-    if (op->more != SIM_IN_GENERIC)
-        return op->more;
+    if (space != SIM_IN_GENERIC)
+        return space;
     const uint64_t window = address >> SIM_WINDOW_BITS;
     return window == SIM_WINDOW_SHARED  ? SIM_IN_SHARED
            : window == SIM_WINDOW_LOCAL ? SIM_IN_LOCAL
@@ -44,13 +44,13 @@ static enum sim_space space_of(const struct sim_op *op, uint64_t address)
 }
 
 /* The memory around an address; bytes 0: none. A lane's local memory is a part of its block's. */
-static struct check_memory memory_at(const struct sim_warp *w, struct check_op *o,
-                                     const struct sim_op *op, uint64_t address)
+struct check_memory check_memory_at(const struct sim_warp *w, struct check_op *o, unsigned space,
+                                    uint64_t address)
 {
     const struct sim_block *b = w->block;
-    struct check_memory m = {.space = space_of(op, address)};
+    struct check_memory m = {.space = space_of(space, address)};
     if (m.space == SIM_IN_SHARED) {
-        m.origin = op->more == SIM_IN_GENERIC ? SIM_SHARED_BASE : 0;
+        m.origin = space == SIM_IN_GENERIC ? SIM_SHARED_BASE : 0;
         const uint64_t rank = (address - m.origin) >> SIM_RANK_SHIFT;
         if (rank > b->npeer)
             return m;
@@ -64,7 +64,7 @@ static struct check_memory memory_at(const struct sim_warp *w, struct check_op *
         m.shadow = &b->check->local;
         m.host = b->local;
         m.bytes = w->local_bytes;
-        m.origin = op->more == SIM_IN_GENERIC ? SIM_LOCAL_BASE : 0;
+        m.origin = space == SIM_IN_GENERIC ? SIM_LOCAL_BASE : 0;
     } else {
         if (!o->buffer || address - o->buffer->base >= o->buffer->bytes || o->buffer->released)
             o->buffer = sim_mem_near(b->launch->memory, address);
@@ -80,8 +80,8 @@ static struct check_memory memory_at(const struct sim_warp *w, struct check_op *
 
 /* Those of the lanes whose access is aligned and inside m; their addresses become offsets. The others the handler
  * reports, or belong to other memory. */
-static uint32_t inside(const struct check_memory *m, const struct sim_op *op, uint32_t lanes,
-                       const uint64_t *at, uint64_t *offset)
+uint32_t check_inside(const struct check_memory *m, const struct sim_op *op, uint32_t lanes,
+                      const uint64_t *at, uint64_t *offset)
 {
     uint32_t in = 0;
     if (m->bytes < op->size)
@@ -104,25 +104,27 @@ static void look(struct sim_warp *w, const struct check_op *o, const struct sim_
     if (m->space == SIM_IN_LOCAL)
         for (uint32_t i = 0; i < SIM_LANES; i++)
             at[i] += (w->index * SIM_LANES + i) * m->bytes;
-    else if (bits & DEVICE_CHECK_RACE)
+    else if (bits & DEVICE_CHECK_RACE || (bits & DEVICE_CHECK_ASYNC && m->space == SIM_IN_SHARED))
         check_races(w, o, op, m, lanes, at);
     if (!s->undefined)
         return;
-    if (o->kind != CHECK_STORE)
+    if (o->kind == CHECK_LOAD && o->matrix)
+        check_matrix_loads(w, op, m, lanes, at);
+    else if (o->kind != CHECK_STORE)
         check_loads(w, o, op, m, lanes, at);
     if (o->writes)
         check_stores(s, op->size, lanes, at);
 }
 
 /* Gives each lane's access its memory; most often all have the same. */
-static void watch(struct sim_warp *w, struct check_op *o, const struct sim_op *op,
-                  const uint64_t at[SIM_LANES])
+void check_watch(struct sim_warp *w, struct check_op *o, const struct sim_op *op,
+                 const uint64_t at[SIM_LANES])
 {
     uint64_t offset[SIM_LANES];
     for (uint32_t left = w->em; left;) {
         const uint32_t first = (uint32_t)__builtin_ctz(left);
-        const struct check_memory m = memory_at(w, o, op, at[first]);
-        const uint32_t in = inside(&m, op, left, at, offset);
+        const struct check_memory m = check_memory_at(w, o, op->more, at[first]);
+        const uint32_t in = check_inside(&m, op, left, at, offset);
         left &= ~(in | 1u << first);
         if (in && m.shadow)
             look(w, o, op, &m, in, offset);
@@ -132,8 +134,8 @@ static void watch(struct sim_warp *w, struct check_op *o, const struct sim_op *o
 /* ---- the watched records -------------------------------------------------------------------------------- */
 
 /* Does an access leave the variable that its address was made from? */
-static bool strays(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                   const uint64_t at[SIM_LANES])
+bool check_strays(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                  const uint64_t at[SIM_LANES])
 {
     for (uint32_t left = w->em; left; left &= left - 1) {
         const uint32_t i = (uint32_t)__builtin_ctz(left);
@@ -155,11 +157,11 @@ static const struct sim_op *on_access(struct sim_warp *w, const struct sim_op *o
 {
     struct check_op *o = &w->block->launch->check->op[op - w->code];
     uint64_t at[SIM_LANES];
-    addresses(w, op, at);
-    if (o->var && strays(w, o, op, at))
+    check_addresses(w, op, at);
+    if (o->var && check_strays(w, o, op, at))
         return NULL;
-    watch(w, o, op, at);
-    return handle(w, o, op);
+    check_watch(w, o, op, at);
+    return check_handle(w, o, op);
 }
 
 /* Where nothing but that is asked for, and several threads run the launch. */
@@ -168,18 +170,18 @@ static const struct sim_op *on_bounded(struct sim_warp *w, const struct sim_op *
     const struct check_op *o = op_of(w, op);
     uint64_t at[SIM_LANES];
     if (o->var) {
-        addresses(w, op, at);
-        if (strays(w, o, op, at))
+        check_addresses(w, op, at);
+        if (check_strays(w, o, op, at))
             return NULL;
     }
-    return handle(w, o, op);
+    return check_handle(w, o, op);
 }
 
 /* What a strong access's location publishes, before and after. */
 static struct check_more *location(struct sim_warp *w, struct check_op *o, const struct sim_op *op,
                                    uint64_t address)
 {
-    const struct check_memory m = memory_at(w, o, op, address);
+    const struct check_memory m = check_memory_at(w, o, op->more, address);
     const uint64_t offset = address - m.origin;
     return m.shadow && m.space != SIM_IN_LOCAL && offset < m.bytes ? check_more_at(m.shadow, offset)
                                                                    : NULL;
@@ -199,13 +201,13 @@ static const struct sim_op *on_strong(struct sim_warp *w, const struct sim_op *o
     const uint32_t lanes = w->em;
     unsigned char compare[8 * SIM_LANES];
     uint64_t at[SIM_LANES];
-    addresses(w, op, at);
-    if (o->var && strays(w, o, op, at))
+    check_addresses(w, op, at);
+    if (o->var && check_strays(w, o, op, at))
         return NULL;
-    watch(w, o, op, at);
+    check_watch(w, o, op, at);
     if (o->compares)
         memcpy(compare, w->r + op->b, (op->size > 4 ? 8 : 4) * SIM_LANES);
-    const struct sim_op *next = handle(w, o, op);
+    const struct sim_op *next = check_handle(w, o, op);
     for (uint32_t left = next ? lanes : 0; left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
         struct check_more *m = location(w, o, op, at[lane]);
@@ -219,7 +221,7 @@ static const struct sim_op *on_strong(struct sim_warp *w, const struct sim_op *o
     return next;
 }
 
-static uint32_t guarded(const struct sim_warp *w, const struct sim_op *op)
+uint32_t check_guarded(const struct sim_warp *w, const struct sim_op *op)
 {
     uint32_t p = UINT32_MAX;
     if (op->guard != SIM_NO_GUARD)
@@ -231,7 +233,7 @@ static const struct sim_op *on_fence(struct sim_warp *w, const struct sim_op *op
 {
     const struct check_op *o = op_of(w, op);
     if (w->block->check)
-        check_fence(w, guarded(w, op), o->scope, o->acquire, o->release);
+        check_fence(w, check_guarded(w, op), o->scope, o->acquire, o->release);
     return o->fn[w->part](w, op);
 }
 
@@ -239,7 +241,7 @@ static const struct sim_op *on_meeting(struct sim_warp *w, const struct sim_op *
 {
     const struct check_op *o = op_of(w, op);
     if (w->block->check)
-        check_masks(w, op, guarded(w, op));
+        check_masks(w, op, check_guarded(w, op));
     return o->fn[w->part](w, op);
 }
 
@@ -265,6 +267,8 @@ static const struct {
     {SIM_H_ATOM_64, CHECK_ATOMIC, 1}, {SIM_H_SHFL, CHECK_MEETING, 0},
     {SIM_H_VOTE, CHECK_MEETING, 0},   {SIM_H_MATCH, CHECK_MEETING, 0},
     {SIM_H_REDUX, CHECK_MEETING, 0},  {SIM_H_WARPSYNC, CHECK_MEETING, 0},
+    {SIM_H_LDMATRIX, CHECK_LOAD, 0},  {SIM_H_STMATRIX, CHECK_STORE, 0},
+    {SIM_H_COPY, CHECK_COPY, 0},
 };
 
 static enum check_scope scope_of(enum ptx_mod m)
@@ -315,7 +319,13 @@ static sim_fn describe(const struct check *c, struct check_op *o, const struct s
         return on_meeting;
     if (o->kind != CHECK_OTHER) {
         describe_access(o, op, in);
-        if (!(c->bits & (DEVICE_CHECK_INIT | DEVICE_CHECK_RACE)))
+        o->matrix = op->fn[0] == build->h[SIM_H_LDMATRIX].full ||
+                    op->fn[0] == build->h[SIM_H_STMATRIX].full;
+        if (o->kind == CHECK_COPY)
+            return check_on_copy;
+        if (o->matrix)
+            return check_on_matrix;
+        if (!(c->bits & (DEVICE_CHECK_INIT | DEVICE_CHECK_RACE | DEVICE_CHECK_ASYNC)))
             return on_bounded;
         return o->strong ? on_strong : on_access;
     }
@@ -453,6 +463,9 @@ bool sim_check_block_start(struct sim_block *b)
 
 void sim_check_block_end(struct sim_block *b)
 {
+    /* what was not waited for ends with the block */
+    for (uint32_t i = 0; i < b->nwarp; i++)
+        check_abandon_copies(&b->warp[i]);
     check_order_end(b);
 }
 

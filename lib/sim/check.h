@@ -15,6 +15,9 @@
  *   lanes that take no part, is followed through registers to where it is used (check_taint.c).
  * - Symbols (check_symbol.c). Which array an address was made from, found in the code before it runs.
  * - Sync (check_sync.c). Who comes to a barrier, and where; member masks.
+ * - Async (check_async.c). A copy by cp.async is a write that begins when it is issued and ends when its thread waits for
+ *   it: until then the cell's write has the clock CHECK_PENDING, which is not before anything, the thread itself
+ *   included; then the clock of the wait.
  * - Findings (check_find.c) are counted by kind and pair of instructions, and reported when the launch is over.
  *
  * Checked launches run on one worker thread, so that the findings are the same in every run. Source: PTX ISA, memory
@@ -89,6 +92,7 @@ struct check_slot {
     uint32_t block, clock, who;
 };
 enum { CHECK_OP_BITS = 22, CHECK_OPS = 1 << CHECK_OP_BITS };
+#define CHECK_PENDING UINT32_MAX /* clock of a write that goes on */
 
 struct check_cell {
     struct check_slot write; /* weak */
@@ -123,6 +127,7 @@ enum check_class {
     CHECK_LOAD,
     CHECK_STORE,
     CHECK_ATOMIC,
+    CHECK_COPY, /* cp.async: writes shared memory, reads global memory */
     CHECK_FENCE,
     CHECK_MEETING, /* lanes of a warp, by a mask */
 };
@@ -137,12 +142,13 @@ struct check_op {
     bool strong, acquire, release;
     bool writes; /* an atomic or a store */
     bool compares;
-    bool tainted;              /* check_taint.c */
-    uint8_t use;               /* its enum use */
-    uint16_t row;              /* enum sim_handler_id */
-    sim_fn next[2];            /* behind it */
-    bool wide;                 /* a store from 64-bit slots */
-    uint8_t element;           /* bytes; a vector has several */
+    bool matrix;     /* ldmatrix, stmatrix: the lanes' addresses are not those of their registers */
+    bool tainted;    /* check_taint.c */
+    uint8_t use;     /* its enum use */
+    uint16_t row;    /* enum sim_handler_id */
+    sim_fn next[2];  /* behind it */
+    bool wide;       /* a store from 64-bit slots */
+    uint8_t element; /* bytes; a vector has several */
     struct sim_buffer *buffer; /* that its last access was in */
     const struct ptx_var
         *var;           /* the shared or local variable whose address it uses, NULL: not known */
@@ -159,6 +165,15 @@ enum check_finding_kind {
     CHECK_F_AGAIN,    /* a barrier that is not complete yet, by a warp that has arrived */
     CHECK_F_OUTSIDE,  /* a lane that its own mask leaves out */
     CHECK_F_SOURCE,   /* a shuffle from a lane that takes no part */
+    CHECK_F_FLIGHT,   /* access to the target of a copy in flight; mask: enum check_flight */
+    CHECK_F_LANDED,   /* no barrier between the wait for a copy and another thread's load */
+    CHECK_F_CHANGED,  /* the source of a copy in flight has been written */
+};
+
+enum check_flight {
+    CHECK_UNCOMMITTED = 1, /* the thread's own, in a group that is still open */
+    CHECK_OWN,             /* the thread's own */
+    CHECK_OTHERS,          /* another thread's */
 };
 
 struct check_side {
@@ -228,6 +243,23 @@ static inline bool sim_check_alone(const struct check *c)
 {
     return c->bits & ~(unsigned)DEVICE_CHECK_MEMORY;
 }
+/* Of an instrumented record (check.c): its handler; where an access goes, bytes 0: nowhere; the lanes whose access is
+ * aligned and inside, with their offsets; all that is checked of the access of w->em; does it leave its variable, and is
+ * that a fault now. */
+struct check_memory;
+const struct sim_op *check_handle(struct sim_warp *w, const struct check_op *o,
+                                  const struct sim_op *op);
+void check_addresses(const struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LANES]);
+struct check_memory check_memory_at(const struct sim_warp *w, struct check_op *o, unsigned space,
+                                    uint64_t address);
+uint32_t check_inside(const struct check_memory *m, const struct sim_op *op, uint32_t lanes,
+                      const uint64_t *at, uint64_t *offset);
+void check_watch(struct sim_warp *w, struct check_op *o, const struct sim_op *op,
+                 const uint64_t at[SIM_LANES]);
+bool check_strays(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                  const uint64_t at[SIM_LANES]);
+uint32_t check_guarded(const struct sim_warp *w, const struct sim_op *op);
+
 /* Hooks of blocks and barriers, called where b->check is not NULL. */
 bool sim_check_block_start(struct sim_block *b); /* makes b->check; false: no memory */
 void sim_check_block_end(struct sim_block *b);
@@ -249,7 +281,7 @@ void sim_check_landed(struct sim_warp *w, const struct sim_copy *copy, uint32_t 
 static inline uint32_t check_tick(struct check *c)
 {
     /* at its end the clock stands still: everything counts as ordered, nothing is reported wrongly */
-    return c->clock < UINT32_MAX ? c->clock++ : c->clock;
+    return c->clock < CHECK_PENDING - 1 ? c->clock++ : c->clock;
 }
 static inline uint32_t check_op_of(const struct check_slot *s)
 {
@@ -300,6 +332,25 @@ struct check_memory {
 /* The accesses of lanes at the offsets at[lane], aligned and inside the memory. */
 void check_races(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                  const struct check_memory *m, uint32_t lanes, const uint64_t *at);
+/* Lanes issue a copy: they write what is at to[lane] in m, from now on, and read what bytes[lane] say at from[lane] of
+ * another memory. */
+void check_copy_begins(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                       const struct check_memory *m, uint32_t lanes, const uint64_t *to);
+void check_copy_reads(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                      const struct check_memory *m, uint32_t lane, uint64_t from, uint32_t bytes);
+/* The copy of a thread, by that record, has ended. */
+void check_copy_ends(struct check *c, struct check_shadow *s, struct check_side who,
+                     uint64_t offset, uint32_t bytes);
+/* The last write to a byte; NULL: not known. */
+const struct check_slot *check_last_write(const struct check_shadow *s, uint64_t offset);
+/* Copies that were not waited for end with the block. */
+void check_abandon_copies(struct sim_warp *w);
+/* How a thread stands to a copy in flight. */
+enum check_flight check_flight_of(const struct sim_warp *w, uint32_t lane,
+                                  const struct check_slot *copy);
+/* A lane is about to issue a copy; all lanes are, of rows of matrices. */
+const struct sim_op *check_on_copy(struct sim_warp *w, const struct sim_op *op);
+const struct sim_op *check_on_matrix(struct sim_warp *w, const struct sim_op *op);
 /* The cell's further state for the location at an offset, or NULL. */
 struct check_more *check_more_at(struct check_shadow *s, uint64_t offset);
 void check_shadow_free(struct check_shadow *s);
@@ -309,7 +360,12 @@ bool check_define_none(struct check_shadow *s, uint64_t bytes);
 void check_define(struct check_shadow *s, uint64_t offset, uint64_t bytes);
 void check_loads(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                  const struct check_memory *m, uint32_t lanes, const uint64_t *at);
+void check_matrix_loads(struct sim_warp *w, const struct sim_op *op, const struct check_memory *m,
+                        uint32_t lanes, const uint64_t *at);
 void check_stores(struct check_shadow *s, uint32_t size, uint32_t lanes, const uint64_t *at);
+/* Bytes of one stretch become defined where those of another are. */
+void check_copy_defined(struct check_shadow *s, uint64_t offset, const struct check_shadow *from,
+                        uint64_t at, uint64_t bytes);
 
 /* Counts it, with others of its kind and instructions. */
 void check_find(struct check *c, const struct check_finding *f);

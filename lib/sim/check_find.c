@@ -53,6 +53,7 @@ static const char *act_text(const struct check *c, uint32_t op)
     case CHECK_LOAD: return "load";
     case CHECK_STORE: return "store";
     case CHECK_ATOMIC: return "atomic";
+    case CHECK_COPY: return "asynchronous copy";
     default: return "instruction";
     }
 }
@@ -99,6 +100,50 @@ static void report_race(struct sim_launch *l, const struct check_finding *f, str
     sim_note_source(l, f->other.op, d);
     diag_note(d, SPAN_NONE, "%s",
               f->kind == CHECK_F_SCOPE ? "give both scope = gpu" : race_remedy(f));
+}
+
+static const char *flight_remedy(const struct check_finding *f)
+{
+    switch ((enum check_flight)f->mask) {
+    case CHECK_UNCOMMITTED:
+        return "the copy's group is still open: cp.async.commit_group closes it, then "
+               "cp.async.wait_group can wait for it";
+    case CHECK_OWN: return "cp.async.wait_group must come between them, or wait for more groups";
+    default: break;
+    }
+    return "put __syncthreads() behind the wait of the copy's own thread if this is to see what "
+           "it brings, before the copy if it is to see what was there";
+}
+
+static void report_async(struct sim_launch *l, const struct check_finding *f, struct diags *d)
+{
+    const struct check *c = l->check;
+    const char *mine = act_text(c, f->at.op);
+    const char *place = sim_place_text(l, f->space, f->address, NULL);
+    if (f->kind == CHECK_F_FLIGHT)
+        diag_error(d, sim_span_of(l, f->at.op),
+                   "kernel '%s': %s at %s, to which an asynchronous copy is in flight",
+                   l->what->entry, mine, place);
+    else if (f->kind == CHECK_F_LANDED)
+        diag_error(d, sim_span_of(l, f->at.op),
+                   "kernel '%s': load of %s, which another thread's asynchronous copy brings: no "
+                   "barrier is between them",
+                   l->what->entry, place);
+    else
+        diag_error(d, sim_span_of(l, f->at.op),
+                   "kernel '%s': %s was changed while this asynchronous copy of it was in flight",
+                   l->what->entry, place);
+    diag_note(d, SPAN_NONE, "this %s: %s%s", mine, side_text(l, &f->at), count_text(l, f));
+    sim_note_source(l, f->at.op, d);
+    if (f->kind == CHECK_F_CHANGED && f->other.op == f->at.op)
+        return;
+    diag_note(d, sim_span_of(l, f->other.op), "the %s: %s",
+              f->kind == CHECK_F_CHANGED ? act_text(c, f->other.op) : "copy",
+              side_text(l, &f->other));
+    sim_note_source(l, f->other.op, d);
+    diag_note(d, SPAN_NONE, "%s",
+              f->kind != CHECK_F_CHANGED ? flight_remedy(f)
+                                         : "wait for the copy before its source is written");
 }
 
 static void report_init(struct sim_launch *l, const struct check_finding *f, struct diags *d)
@@ -168,13 +213,29 @@ static void report_mask(struct sim_launch *l, const struct check_finding *f, str
     }
 }
 
+/* The race of a load and a copy shows whichever of them came first, but one of two ways is enough. */
+static bool told_as_async(const struct check *c, const struct check_finding *f)
+{
+    for (uint32_t i = 0; f->kind == CHECK_F_RACE && i < c->nfinding; i++) {
+        const struct check_finding *g = &c->finding[i];
+        if ((g->kind == CHECK_F_LANDED || g->kind == CHECK_F_FLIGHT) && g->at.op == f->other.op &&
+            g->other.op == f->at.op)
+            return true;
+    }
+    return false;
+}
+
 /* A load that races with a store may come before it in this run and not in another: the race is what is wrong. */
 static bool explained(const struct check *c, const struct check_finding *f)
 {
+    if (told_as_async(c, f))
+        return true;
     for (uint32_t i = 0; f->kind == CHECK_F_INIT && i < c->nfinding; i++) {
         const struct check_finding *g = &c->finding[i];
-        if (g->kind == CHECK_F_RACE && (c->op[g->at.op].line == c->op[f->at.op].line ||
-                                        c->op[g->other.op].line == c->op[f->at.op].line))
+        const bool order = g->kind == CHECK_F_RACE || g->kind == CHECK_F_FLIGHT ||
+                           g->kind == CHECK_F_LANDED;
+        if (order && (c->op[g->at.op].line == c->op[f->at.op].line ||
+                      c->op[g->other.op].line == c->op[f->at.op].line))
             return true;
     }
     return false;
@@ -191,6 +252,9 @@ void check_report(struct sim_launch *l, struct diags *d)
         case CHECK_F_RACE:
         case CHECK_F_SCOPE: report_race(l, f, d); break;
         case CHECK_F_INIT: report_init(l, f, d); break;
+        case CHECK_F_FLIGHT:
+        case CHECK_F_LANDED:
+        case CHECK_F_CHANGED: report_async(l, f, d); break;
         case CHECK_F_DIVERGED:
         case CHECK_F_EXITED:
         case CHECK_F_AGAIN:

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "sim/matrix.h"
+
 enum { WORD = 64 }; /* bytes that a word of bits stands for; no access straddles one */
 
 static uint64_t ones(uint64_t n)
@@ -98,4 +100,53 @@ void check_loads(struct sim_warp *w, const struct check_op *o, const struct sim_
     const uint32_t n = o->kind == CHECK_LOAD ? op->size / o->element : 1;
     for (uint32_t k = 0; k < n && k < 4; k++)
         load_element(w, o, op, m, lanes, at, k);
+}
+
+void check_copy_defined(struct check_shadow *s, uint64_t offset, const struct check_shadow *from,
+                        uint64_t at, uint64_t bytes)
+{
+    if (!s->defined)
+        return;
+    if (!from || !from->undefined) {
+        check_define(s, offset, bytes);
+        return;
+    }
+    for (uint64_t i = 0; i < bytes; i++) {
+        const uint64_t bit = (uint64_t)1 << (offset + i) % WORD;
+        uint64_t *word = &s->defined[(offset + i) / WORD];
+        const bool is = from->defined[(at + i) / WORD] >> (at + i) % WORD & 1;
+        s->undefined += (*word & bit) && !is;
+        s->undefined -= !(*word & bit) && is;
+        *word = is ? *word | bit : *word & ~bit;
+    }
+}
+
+/* Of these 8 x 8 matrices, lanes 8 k to 8 k + 7 have the addresses of the rows of the k-th. Element 2 t and the next of row
+ * r go to lane 4 r + t, or with .trans element e of it to lane 4 e + r / 2. */
+void check_matrix_loads(struct sim_warp *w, const struct sim_op *op, const struct check_memory *m,
+                        uint32_t lanes, const uint64_t *at)
+{
+    const struct check_shadow *s = m->shadow;
+    const uint32_t slot[4] = {op->d, op->b, op->c, op->e};
+    const bool trans = op->round & SIM_MATRIX_TRANS;
+    struct check_taint t[4] = {{0}};
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left), k = lane / 8, r = lane % 8;
+        const uint64_t missing = ~(s->defined[at[lane] / WORD] >> at[lane] % WORD) & ones(16);
+        for (uint32_t e = 0; missing && e < 8; e++) {
+            if (!(missing >> 2 * e & 3))
+                continue;
+            const uint32_t to = trans ? 4 * e + r / 2 : 4 * r + e / 2;
+            t[k].lanes |= 1u << to;
+            t[k].address[to] = m->origin + at[lane] + 2 * (uint64_t)e;
+        }
+    }
+    for (uint32_t k = 0; k < (op->round & SIM_MATRIX_COUNT); k++) {
+        t[k].op = (uint32_t)(op - w->code);
+        t[k].loaded = true;
+        t[k].space = (uint8_t)m->space;
+        t[k].bytes = 2;
+        if (t[k].lanes)
+            check_taint(w, slot[k], &t[k]);
+    }
 }

@@ -87,6 +87,8 @@ bool check_ordered(const struct sim_warp *w, uint32_t lane, const struct check_s
     const struct check_block *cb = w->block->check;
     const struct check_warp *cw = &cb->warp[w->index];
     const uint32_t t = check_thread_of(s), me = w->index * SIM_LANES + lane;
+    if (s->clock == CHECK_PENDING)
+        return false;
     if (s->clock <= c->floor)
         return true;
     if (s->block == (uint32_t)w->block->index) {

@@ -125,7 +125,8 @@ static inline bool settled(const struct view *v, const struct check_slot *s,
 {
     return s->clock <= v->floor ||
            (s->block == v->block &&
-            (s->clock <= v->base || !((s->who ^ now->who) >> CHECK_OP_BITS)));
+            (s->clock <= v->base ||
+             (!((s->who ^ now->who) >> CHECK_OP_BITS) && s->clock != CHECK_PENDING)));
 }
 
 static inline bool ordered(const struct view *v, uint32_t lane, const struct check_slot *s,
@@ -144,18 +145,38 @@ static inline unsigned apart(const struct check_slot *a, const struct check_slot
                                        : 0;
 }
 
+/* What two accesses that are not ordered are to the checks that were asked for; false: nothing. */
+static bool judge(const struct view *v, uint32_t lane, const struct check_slot *s,
+                  struct check_finding *f)
+{
+    const unsigned bits = v->c->bits;
+    if (s->clock == CHECK_PENDING) {
+        const enum check_flight flight = check_flight_of(v->w, lane, s);
+        if (bits & DEVICE_CHECK_ASYNC) {
+            f->kind = CHECK_F_FLIGHT;
+            f->mask = flight;
+        } else if (flight != CHECK_OTHERS) {
+            return false; /* no race: it is one thread */
+        }
+    } else if (bits & DEVICE_CHECK_ASYNC && v->o->kind == CHECK_LOAD &&
+               v->c->op[check_op_of(s)].kind == CHECK_COPY) {
+        f->kind = CHECK_F_LANDED;
+    }
+    return f->kind == CHECK_F_FLIGHT || f->kind == CHECK_F_LANDED || bits & DEVICE_CHECK_RACE;
+}
+
 static void conflict(const struct view *v, uint32_t lane, uint64_t at, const struct check_slot *s,
                      enum check_finding_kind kind)
 {
-    const struct check_finding f = {
-        .kind = kind,
-        .at = {v->record, v->w->index * SIM_LANES + lane, v->w->block->index},
-        .other = {check_op_of(s), check_thread_of(s), s->block},
-        .count = 1,
-        .address = v->origin + at,
-        .space = (uint8_t)v->space,
-        .bytes = v->op->size};
-    check_find(v->c, &f);
+    struct check_finding f = {.kind = kind,
+                              .at = {v->record, v->w->index * SIM_LANES + lane, v->w->block->index},
+                              .other = {check_op_of(s), check_thread_of(s), s->block},
+                              .count = 1,
+                              .address = v->origin + at,
+                              .space = (uint8_t)v->space,
+                              .bytes = v->op->size};
+    if (judge(v, lane, s, &f))
+        check_find(v->c, &f);
 }
 
 /* Two strong accesses do not race, but for scopes that leave the other thread out. */
@@ -206,6 +227,8 @@ static bool same_value(const struct view *v, uint32_t lane, uint64_t at, const s
                           check_thread_of(s) / SIM_LANES == v->w->index;
     const uint64_t start = at & ~(uint64_t)(v->op->size - 1);
     bool held = true, shared = together;
+    if (v->o->matrix || s->clock == CHECK_PENDING)
+        return false;
     for (uint32_t k = 0; k < v->op->size; k++) {
         const unsigned char mine = stored(v, lane, k);
         held = held && v->host[start + k] == mine;
@@ -267,6 +290,26 @@ static void strong_cell(const struct view *v, uint32_t lane, uint64_t at, struct
         if (!ordered(v, lane, &m->strong[i], &now))
             against_strong(v, lane, at, &m->strong[i]);
     remember(v, lane, m->strong, &now);
+}
+
+/* A copy that is issued; it writes from now on. */
+static void copy_cell(const struct view *v, uint32_t lane, uint64_t at, struct check_cell *cell)
+{
+    const struct check_slot now = me(v, lane);
+    if (!ordered(v, lane, &cell->write, &now))
+        conflict(v, lane, at, &cell->write, CHECK_F_RACE);
+    for (int i = 0; i < 2; i++)
+        if (!ordered(v, lane, &cell->read[i], &now))
+            conflict(v, lane, at, &cell->read[i], CHECK_F_RACE);
+    if (cell->more) {
+        struct check_more *m = more_of(v->s, cell);
+        for (int i = 0; i < 2; i++)
+            if (!ordered(v, lane, &m->strong[i], &now))
+                conflict(v, lane, at, &m->strong[i], CHECK_F_RACE);
+    }
+    cell->write = now;
+    cell->write.clock = CHECK_PENDING;
+    cell->read[0].clock = cell->read[1].clock = 0;
 }
 
 /* ---- a warp -------------------------------------------------------------------------------------------- */
@@ -335,4 +378,55 @@ void check_races(struct sim_warp *w, const struct check_op *o, const struct sim_
                 write_cell(&v, lane, at[lane] + (k << s->shift), &first[k]);
         }
     }
+}
+
+/* ---- asynchronous copies --------------------------------------------------------------------------------- */
+
+void check_copy_begins(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                       const struct check_memory *m, uint32_t lanes, const uint64_t *to)
+{
+    struct check_shadow *s = m->shadow;
+    if (!ready(w->block->launch->check, s, op->size))
+        return;
+    struct view v = view_of(w, o, op, s);
+    v.host = m->host;
+    v.space = m->space;
+    v.origin = m->origin;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        struct check_cell *first = &s->cell[to[lane] >> s->shift];
+        for (uint64_t k = 0; k < (uint64_t)op->size >> s->shift; k++)
+            copy_cell(&v, lane, to[lane] + (k << s->shift), &first[k]);
+    }
+}
+
+void check_copy_reads(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                      const struct check_memory *m, uint32_t lane, uint64_t from, uint32_t bytes)
+{
+    struct check_shadow *s = m->shadow;
+    const uint32_t least = bytes & -bytes; /* from is aligned to more */
+    if (!ready(w->block->launch->check, s, least))
+        return;
+    struct view v = view_of(w, o, op, s);
+    v.host = m->host;
+    v.space = m->space;
+    v.origin = m->origin;
+    for (uint64_t at = from; at < from + bytes; at += (uint64_t)1 << s->shift)
+        read_cell(&v, lane, at, &s->cell[at >> s->shift]);
+}
+
+void check_copy_ends(struct check *c, struct check_shadow *s, struct check_side who,
+                     uint64_t offset, uint32_t bytes)
+{
+    for (uint64_t at = offset; s->cell && at < offset + bytes; at += (uint64_t)1 << s->shift) {
+        struct check_slot *write = &s->cell[at >> s->shift].write;
+        if (write->clock == CHECK_PENDING && write->who == (who.thread << CHECK_OP_BITS | who.op))
+            write->clock = c->clock;
+    }
+}
+
+const struct check_slot *check_last_write(const struct check_shadow *s, uint64_t offset)
+{
+    const struct check_slot *w = s->cell ? &s->cell[offset >> s->shift].write : NULL;
+    return w && w->clock > s->since ? w : NULL;
 }

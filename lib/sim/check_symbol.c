@@ -250,7 +250,8 @@ void check_symbols(struct check *c, const struct sim_code *code)
     walk(&k);
     for (uint32_t i = 0; i < code->nop && i < CHECK_OPS; i++) {
         struct check_op *o = &c->op[i];
-        if (o->kind != CHECK_LOAD && o->kind != CHECK_STORE && o->kind != CHECK_ATOMIC)
+        if (o->kind != CHECK_LOAD && o->kind != CHECK_STORE && o->kind != CHECK_ATOMIC &&
+            o->kind != CHECK_COPY)
             continue;
         const struct ptx_operand *m = address_of(&f->items.v[code->op[i].item].inst);
         const struct sim_symbol *s = m ? variable(&k, of_operand(&k, m)) : NULL;

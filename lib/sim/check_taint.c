@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "sim/decode.h"
+#include "sim/matrix.h"
 
 enum use {
     USE_NONE,
@@ -27,6 +28,9 @@ enum use {
     USE_GUARD,   /* the predicate a */
     USE_BRANCH,  /* the guard */
     USE_DEFINES, /* d, and the predicate imm */
+    USE_COPIES,  /* cp.async: a, b, c and the predicate e */
+    USE_TURNS,   /* movmatrix: d from a */
+    USE_MMA,     /* sim_mma's d from a, b, c */
 };
 
 static enum use use_of(const struct sim_build *b, const struct sim_op *op, uint16_t *row)
@@ -56,6 +60,14 @@ static enum use use_of(const struct sim_build *b, const struct sim_op *op, uint1
     case SIM_H_ATOM_16:
     case SIM_H_ATOM_32:
     case SIM_H_ATOM_64: return USE_ATOMIC;
+    case SIM_H_COPY: return USE_COPIES;
+    case SIM_H_LDMATRIX: return USE_LOADS;
+    case SIM_H_STMATRIX: return USE_STORES;
+    case SIM_H_MOVMATRIX: return USE_TURNS;
+    case SIM_H_MMA_FLOAT:
+    case SIM_H_MMA_INT:
+    case SIM_H_MMA_BIT:
+    case SIM_H_MMA_F64: return USE_MMA;
     default: break;
     }
     if (id >= SIM_H_LD_U8 && id <= SIM_H_LD_VEC)
@@ -74,7 +86,8 @@ static struct slots slots_of(const struct sim_op *op, const struct check_op *o)
 {
     const struct sim_row *row = o->row < SIM_H_COUNT ? &sim_rows[o->row] : &sim_rows[0];
     const bool fixed = o->use == USE_PASSES && row->a == SIM_T_none; /* predicate logic */
-    const bool vector = op->fn[0] && (o->row == SIM_H_LD_VEC || o->row == SIM_H_ST_VEC);
+    const bool vector = op->fn[0] && (o->row == SIM_H_LD_VEC || o->row == SIM_H_ST_VEC ||
+                                      o->row == SIM_H_LDMATRIX || o->row == SIM_H_STMATRIX);
     switch ((enum use)o->use) {
     case USE_PASSES:
         return (struct slots){
@@ -93,6 +106,9 @@ static struct slots slots_of(const struct sim_op *op, const struct check_op *o)
     case USE_GUARD: return (struct slots){{op->a}, {0}};
     case USE_BRANCH: return (struct slots){{op->guard == SIM_NO_GUARD ? 0 : op->guard}, {0}};
     case USE_DEFINES: return (struct slots){{0}, {op->d}};
+    case USE_COPIES: return (struct slots){{op->a, op->b, op->c, op->e}, {0}};
+    case USE_TURNS: return (struct slots){{op->a}, {op->d}};
+    case USE_MMA: /* has more of them: mma_reads(), mma_writes() */
     case USE_NONE: break;
     }
     return (struct slots){0};
@@ -215,8 +231,9 @@ static void shuffle(struct sim_warp *w, struct check_warp *cw, const struct sim_
 static uint32_t lanes_of(const struct sim_warp *w, const struct check_op *o,
                          const struct sim_op *op)
 {
+    const bool matrix = o->row >= SIM_H_LDMATRIX && o->row <= SIM_H_MMA_F64;
     const bool control = o->use == USE_BRANCH || o->use == USE_SHUFFLES || o->use == USE_VOTES ||
-                         o->use == USE_MEETS;
+                         o->use == USE_MEETS || matrix;
     if (control && op->guard != SIM_NO_GUARD) {
         const uint32_t p = word(w, op->guard, 0);
         return w->mask & (op->flags & SIM_GUARD_NOT ? ~p : p);
@@ -246,12 +263,16 @@ static void pass(struct sim_warp *w, struct check_warp *cw, const struct check_o
 {
     const struct slots s = slots_of(op, o);
     const bool decides = o->use >= USE_LOADS && o->use != USE_DEFINES;
+    const bool rows = o->row == SIM_H_LDMATRIX || o->row == SIM_H_STMATRIX;
     const uint32_t p = o->use == USE_SELECTS ? word(w, op->c, 0) : 0;
     struct check_taint sum = {0};
     /* a branch is decided by all lanes that are there */
     const uint32_t readers = o->use == USE_BRANCH ? w->mask : lanes;
+    /* the lanes that have addresses of rows */
+    const uint32_t first =
+        rows ? (uint32_t)(((uint64_t)1 << 8 * (op->round & SIM_MATRIX_COUNT)) - 1) : UINT32_MAX;
     for (int i = 0; i < 6; i++) {
-        uint32_t in = tainted(cw, s.in[i]) & readers;
+        uint32_t in = tainted(cw, s.in[i]) & readers & (i == 0 ? first : UINT32_MAX);
         if (o->use == USE_SELECTS && i < 2)
             in &= i == 0 ? p : ~p;
         if (i < 2 && (o->row == SIM_H_PAND || o->row == SIM_H_POR))
@@ -269,6 +290,84 @@ static void pass(struct sim_warp *w, struct check_warp *cw, const struct check_o
         set(cw, s.out[i], lanes, &sum);
 }
 
+/* ---- matrices ---------------------------------------------------------------------------------------------- */
+
+/* Some lanes of a slot get values that are undefined as t says, by what its lane `from` held; the others' are defined. */
+static void set_from(struct check_warp *cw, uint32_t slot, uint32_t lanes,
+                     const struct check_taint *t, uint32_t from)
+{
+    struct check_taint sum = {0};
+    if (t && lanes) {
+        const uint64_t address = t->address[from];
+        sum = *t;
+        for (uint32_t i = 0; i < SIM_LANES; i++)
+            sum.address[i] = address;
+    }
+    sum.lanes = t ? lanes : 0;
+    set(cw, slot, UINT32_MAX, &sum);
+}
+
+/* movmatrix: row r, columns 2 t and 2 t + 1 are in lane 4 r + t. */
+static void turn(struct check_warp *cw, const struct sim_op *op)
+{
+    const struct check_taint *t = find(cw, op->a);
+    const struct check_taint old = t ? *t : (struct check_taint){0};
+    uint32_t lanes = 0;
+    for (uint32_t left = old.lanes; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left), r = lane / 4, col = lane % 4 * 2;
+        lanes |= 1u << (4 * col + r / 2) | 1u << (4 * col + 4 + r / 2);
+    }
+    set_from(cw, op->d, lanes, &old, old.lanes ? (uint32_t)__builtin_ctz(old.lanes) : 0);
+}
+
+/* Rows of A, or columns of B, with undefined values; the register and lane of one. */
+static uint32_t undefined_rows(struct check_warp *cw, const uint32_t *slot, uint32_t n,
+                               uint32_t halves, struct check_taint *one, uint32_t *lane)
+{
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct check_taint *t = find(cw, slot[i]);
+        for (uint32_t left = t ? t->lanes : 0; left; left &= left - 1) {
+            const uint32_t at = (uint32_t)__builtin_ctz(left);
+            if (!rows) {
+                *one = *t;
+                *lane = at;
+            }
+            rows |= 1u << (at / 4 + i % halves * 8);
+        }
+    }
+    return rows;
+}
+
+/* An undefined row of A makes that row of D undefined, an undefined column of B that column, an element of C itself. */
+static void multiply(struct check_warp *cw, const struct sim_mma *m)
+{
+    struct check_taint one = {0};
+    uint32_t from = 0, rows = 0, cols = 0, in[8];
+    for (uint32_t i = 0; i < m->nc; i++) {
+        const struct check_taint *t = find(cw, m->c[i]);
+        in[i] = t ? t->lanes : 0;
+        if (in[i]) {
+            one = *t;
+            from = (uint32_t)__builtin_ctz(in[i]);
+        }
+    }
+    if (!m->quads) { /* m8n8k4 has an order of its own */
+        rows = undefined_rows(cw, m->a, m->na, m->m / 8, &one, &from);
+        cols = undefined_rows(cw, m->b, m->nb, 1, &one, &from);
+    }
+    for (uint32_t i = 0; i < m->nc; i++) {
+        uint32_t lanes = in[i];
+        for (uint32_t lane = 0; (rows | cols) && lane < SIM_LANES; lane++) {
+            const uint32_t row = lane / 4 + (m->half ? i : i / 2) * 8;
+            const uint32_t pair = cols >> lane % 4 * 2 & 3;
+            const bool col = m->half ? pair : pair >> i % 2 & 1;
+            lanes |= (rows >> row & 1) || col ? 1u << lane : 0;
+        }
+        set_from(cw, m->d[i], lanes, &one, from);
+    }
+}
+
 static const struct sim_op *on_value(struct sim_warp *w, const struct sim_op *op)
 {
     const struct check_op *o = &w->block->launch->check->op[op - w->code];
@@ -277,7 +376,12 @@ static const struct sim_op *on_value(struct sim_warp *w, const struct sim_op *op
         struct check_warp *cw = &cb->warp[w->index];
         if (o->use == USE_SHUFFLES)
             shuffle(w, cw, op, lanes_of(w, o, op));
-        else if (cw->ntaint)
+        else if (cw->ntaint && (o->use == USE_MMA || o->use == USE_TURNS)) {
+            if (lanes_of(w, o, op) == UINT32_MAX && o->use == USE_MMA)
+                multiply(cw, sim_mma_of(op));
+            else if (lanes_of(w, o, op) == UINT32_MAX)
+                turn(cw, op);
+        } else if (cw->ntaint)
             pass(w, cw, o, op, lanes_of(w, o, op));
     }
     return o->next[w->part || w->em != UINT32_MAX](w, op);
@@ -301,6 +405,45 @@ static bool writes_any(const struct slots *s, const bool *may)
     return false;
 }
 
+static bool mma_reads_any(const struct sim_mma *m, const bool *may)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < m->na; i++)
+        any |= may[m->a[i] / 4];
+    for (uint32_t i = 0; i < m->nb; i++)
+        any |= may[m->b[i] / 4];
+    for (uint32_t i = 0; i < m->nc; i++)
+        any |= may[m->c[i] / 4];
+    return any;
+}
+
+static bool mma_writes_any(const struct sim_mma *m, const bool *may)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < m->nc; i++)
+        any |= may[m->d[i] / 4];
+    return any;
+}
+
+/* The registers that a record which reads an undefined value may pass it to; true: one of them is news. */
+static bool spread(const struct sim_op *op, const struct check_op *o, bool *may)
+{
+    bool news = false;
+    if (o->use == USE_MMA) {
+        const struct sim_mma *m = sim_mma_of(op);
+        for (uint32_t i = 0; i < m->nc && mma_reads_any(m, may); i++) {
+            news |= !may[m->d[i] / 4];
+            may[m->d[i] / 4] = true;
+        }
+        return news;
+    }
+    const struct slots s = slots_of(op, o);
+    if ((o->use == USE_PASSES || o->use == USE_SELECTS || o->use == USE_TURNS) &&
+        !may[s.out[0] / 4] && reads_any(&s, may))
+        news = may[s.out[0] / 4] = true;
+    return news;
+}
+
 void check_taints(struct check *c, const struct sim_code *code, const struct sim_build *build)
 {
     bool *may = ARENA_ARRAY(c->launch->arena, code->file_bytes / 4 + 1, bool), changed = false;
@@ -317,17 +460,15 @@ void check_taints(struct check *c, const struct sim_code *code, const struct sim
         return;
     while (changed) {
         changed = false;
-        for (uint32_t i = 0; i < code->nop; i++) {
-            const uint8_t use = c->op[i].use;
-            const struct slots s = slots_of(&code->op[i], &c->op[i]);
-            if ((use == USE_PASSES || use == USE_SELECTS) && !may[s.out[0] / 4] &&
-                reads_any(&s, may))
-                changed = may[s.out[0] / 4] = true;
-        }
+        for (uint32_t i = 0; i < code->nop; i++)
+            changed |= spread(&code->op[i], &c->op[i], may);
     }
     for (uint32_t i = 0; i < code->nop; i++) {
         const struct slots s = slots_of(&code->op[i], &c->op[i]);
         c->op[i].tainted = reads_any(&s, may) || writes_any(&s, may);
+        if (c->op[i].use == USE_MMA)
+            c->op[i].tainted = mma_reads_any(sim_mma_of(&code->op[i]), may) ||
+                               mma_writes_any(sim_mma_of(&code->op[i]), may);
     }
 }
 

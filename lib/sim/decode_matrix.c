@@ -91,9 +91,10 @@ static void accumulation(struct sim_mma *m, unsigned sm, unsigned element_bits)
     m->step = (uint8_t)m->k;
     if (sm >= 80 && sm < 90 && m->k * element_bits > 128)
         m->step = (uint8_t)(128 / element_bits);
+    m->emulated = m->quads && sm >= 80;
     if (fp8 && sm >= 90 && sm < 100) { /* HMMA of f16, half of K at a time */
         m->as_f16 = true;
-        m->step = 16;
+        m->step = (uint8_t)(m->k / 2);
     } else if (fp8 && sm < 90) {
         m->bits = m->out_bits = 13;
     }

@@ -238,6 +238,17 @@ static inline f32 nan32(f32 x)
 {
     return x != x ? from32(0x7fffffff) : x;
 }
+/* Double precision results that are NaN: the first operand that is one, made quiet, else the default with its
+ * sign set, as an H100 has it. */
+static inline f64 pick64(f64 a, f64 b, f64 c, f64 r)
+{
+    const u64 quiet = (u64)1 << 51;
+    const u64 n = a != a   ? bits64(a) | quiet
+                  : b != b ? bits64(b) | quiet
+                  : c != c ? bits64(c) | quiet
+                           : 0xfff8000000000000;
+    return r != r ? from64(n) : r;
+}
 /* Subnormals become zeros of their sign. */
 static inline f32 flush32(f32 x)
 {

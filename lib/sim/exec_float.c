@@ -53,17 +53,6 @@ static inline f32 div_approx(f32 a, f32 b)
     return huge ? a * from32(bits32(b) & 0x80000000) : a / b;
 }
 
-/* Double precision results that are NaN: the first operand that is one, made quiet, else the default with its
- * sign set, as an H100 has it. */
-static inline f64 pick64(f64 a, f64 b, f64 c, f64 r)
-{
-    const u64 quiet = (u64)1 << 51;
-    const u64 n = a != a   ? bits64(a) | quiet
-                  : b != b ? bits64(b) | quiet
-                  : c != c ? bits64(c) | quiet
-                           : 0xfff8000000000000;
-    return r != r ? from64(n) : r;
-}
 static inline f64 min_f64(f64 a, f64 b)
 {
     const f64 equal = from64(bits64(a) | bits64(b));

@@ -123,6 +123,13 @@ static inline unsigned spread(const struct sim_warp *w, u32 slot, unsigned g, un
     }
 }
 
+/* Where element k of a row of A goes: fp8 that is converted to f16 is multiplied in two parts, of the lower and of the
+ * upper two of every four. */
+static inline unsigned place(const struct sim_mma *m, unsigned k)
+{
+    return m->as_f16 ? (k & 2 ? m->k / 2u : 0) + k / 4 * 2 + (k & 1) : k;
+}
+
 static inline void unpack(const struct sim_warp *w, const struct sim_mma *m, struct raw *raw)
 {
     const unsigned halves = m->m / 8;
@@ -130,13 +137,14 @@ static inline void unpack(const struct sim_warp *w, const struct sim_mma *m, str
     for (unsigned r = 0; r < m->na; r++)
         for (unsigned g = 0; g < 8; g++) {
             const unsigned n = spread(w, m->a[r], g, m->a_type, x);
-            memcpy(raw->a[g + r % halves * 8] + r / halves * n, x, n * sizeof *x);
+            for (unsigned i = 0; i < n; i++)
+                raw->a[g + r % halves * 8][place(m, r / halves * n + i)] = x[i];
         }
     for (unsigned r = 0; r < m->nb; r++)
         for (unsigned g = 0; g < 8; g++) {
             const unsigned n = spread(w, m->b[r], g, m->b_type, x);
             for (unsigned i = 0; i < n; i++)
-                ((u32 *)&raw->b[r * n + i])[column(g)] = x[i];
+                ((u32 *)&raw->b[place(m, r * n + i)])[column(g)] = x[i];
         }
 }
 
@@ -251,7 +259,7 @@ static inline void sum_row(const struct sim_mma *m, const struct floats *f, unsi
     s->exp = top;
 }
 
-/* Toward zero, with so many bits of mantissa; what is too large becomes Inf. */
+/* Toward zero, with so many bits of mantissa; what is too large becomes Inf, what is too small +0. */
 static inline u32 round_f32(f64 x, unsigned mbits)
 {
     const u64 u = bits64(x);
@@ -264,19 +272,18 @@ static inline u32 round_f32(f64 x, unsigned mbits)
         r = (u32)((u >> 29 & 0x7fffff) | (u64)(e + 127) << 23);
     else
         r = e < -149 ? 0 : (u32)(((u & 0xfffffffffffff) | (u64)1 << 52) >> (-126 - e + 29));
-    return sign | (r & ~((1u << (23 - mbits)) - 1));
+    r &= ~((1u << (23 - mbits)) - 1);
+    return r ? sign | r : 0;
 }
 
-/* Rounds the sums to what C becomes. */
-static inline void finish(const struct sim_mma *m, const struct sums *s, v8 *c)
+/* Rounds the sums to elements of D. */
+static inline void finish(const struct sim_mma *m, const struct sums *s, v8 *d)
 {
     for (unsigned i = 0; i < COLS; i++) {
-        const u32 old = (u32)(*c)[i], inf = m->half ? 0x7c00 : 0x7f800000;
-        if ((old & inf) == inf)
-            continue; /* what came before has overflowed */
         const f64 scale = from64((u64)(s->exp[i] - m->bits + 1023) << 52);
         const f64 x = s->sum[i] ? (f64)s->sum[i] * scale : 0;
-        (*c)[i] = (s32)(m->half ? narrow_f16(x, SIM_RN) : round_f32(x, m->out_bits));
+        const u32 r = m->half ? narrow_f16(x, SIM_RN) : round_f32(x, m->out_bits);
+        (*d)[i] = (s32)(m->half && r == 0x8000 ? 0 : r);
     }
 }
 
@@ -293,37 +300,34 @@ static inline f64 value(u32 x, unsigned type)
     }
 }
 
-/* Replaces what an Inf or a NaN of A, B or C goes into: their sums need no rounding. */
-static void set_specials(const struct sim_mma *m, const struct raw *raw, const v8 c[ROWS],
-                         v8 d[ROWS])
+/* Replaces what an Inf or a NaN of A, B or C goes into, in one row and for one step of K: such sums need no rounding. */
+static void set_specials(const struct sim_mma *m, const struct raw *raw, unsigned r, unsigned k0,
+                         unsigned k1, const v8 *c, v8 *d)
 {
-    for (unsigned r = 0; r < m->m; r++)
-        for (unsigned i = 0; i < COLS; i++) {
-            f64 sum = m->half ? (f64)up_f16((u32)c[r][i]) : (f64)from32((u32)c[r][i]);
-            bool special = isnan(sum) || isinf(sum);
-            for (unsigned k = 0; k < m->k; k++) {
-                const f64 a = value(raw->a[r][k], m->a_type), b = value(raw->b[k][i], m->b_type);
-                special |= isnan(a) || isinf(a) || isnan(b) || isinf(b);
-                sum += a * b;
-            }
-            if (!special)
-                continue;
-            const u32 nan = m->half ? 0x7fff : 0x7fffffff, inf = m->half ? 0x7c00 : 0x7f800000;
-            const u32 sign = sum < 0 ? (m->half ? 0x8000 : 0x80000000) : 0;
-            d[r][i] = (s32)(isnan(sum) ? nan : sign | inf);
+    for (unsigned i = 0; i < COLS; i++) {
+        f64 sum = m->half ? (f64)up_f16((u32)(*c)[i]) : (f64)from32((u32)(*c)[i]);
+        bool special = isnan(sum) || isinf(sum);
+        for (unsigned k = k0; k < k1; k++) {
+            const f64 a = value(raw->a[r][k], m->a_type), b = value(raw->b[k][i], m->b_type);
+            special |= isnan(a) || isinf(a) || isnan(b) || isinf(b);
+            sum += a * b;
         }
+        if (!special)
+            continue;
+        const u32 nan = m->half ? 0x7fff : 0x7fffffff, inf = m->half ? 0x7c00 : 0x7f800000;
+        const u32 sign = sum < 0 ? (m->half ? 0x8000 : 0x80000000) : 0;
+        (*d)[i] = (s32)(isnan(sum) ? nan : sign | inf);
+    }
 }
 
-static inline bool all_finite(const struct sim_mma *m, const v8 c[ROWS])
+static inline bool all_finite(const struct sim_mma *m, const v8 *c)
 {
     const s32 inf = m->half ? 0x7c00 : 0x7f800000;
-    v8 special = {0};
-    for (unsigned r = 0; r < m->m; r++)
-        special |= (c[r] & inf) == inf;
+    const v8 special = (*c & inf) == inf;
+    s32 any = 0;
     for (unsigned i = 0; i < COLS; i++)
-        if (special[i])
-            return false;
-    return true;
+        any |= special[i];
+    return !any;
 }
 
 /* D = A B + C for the first m->m rows. */
@@ -336,12 +340,65 @@ static inline void multiply(const struct sim_mma *m, struct raw *raw, const v8 c
         d[r] = c[r];
         for (unsigned k = 0; k < m->k; k += m->step) {
             const unsigned end = k + m->step < m->k ? k + m->step : m->k;
-            sum_row(m, &f, r, k, end, &d[r], &s);
+            const v8 old = d[r];
+            sum_row(m, &f, r, k, end, &old, &s);
             finish(m, &s, &d[r]);
+            if (!fine || !all_finite(m, &old))
+                set_specials(m, raw, r, k, end, &old, &d[r]);
         }
     }
-    if (!fine || !all_finite(m, c))
-        set_specials(m, raw, c, d);
+}
+
+/* ---- what sm_90 has no instruction of its own for ------------------------------------------------------------ */
+
+static inline f32 up(const struct sim_mma *m, u32 x)
+{
+    return m->half ? up_f16(x) : from32(x);
+}
+
+/* C + x, both as C's type, rounded to nearest. */
+static inline u32 add_to(const struct sim_mma *m, u32 c, u32 x)
+{
+    if (!m->half)
+        return bits32(nan32(from32(c) + from32(x)));
+    const f64 sum = (f64)up_f16(c) + (f64)up_f16(x);
+    return isnan(sum) ? 0x7fff : narrow_f16(sum, SIM_RN);
+}
+
+/* fp8: products of f16 added to zero, and C to what that gives. */
+static inline void multiply_fp8(const struct sim_mma *m, struct raw *raw, const v8 c[ROWS],
+                                v8 d[ROWS])
+{
+    const v8 zero[ROWS] = {{0}};
+    multiply(m, raw, zero, d);
+    for (unsigned r = 0; r < m->m; r++)
+        for (unsigned i = 0; i < COLS; i++)
+            d[r][i] = (s32)add_to(m, (u32)c[r][i], (u32)d[r][i]);
+}
+
+/* m8n8k4: plain arithmetic in f32. */
+static inline void multiply_quad(const struct sim_mma *m, const struct raw *raw, const v8 c[ROWS],
+                                 v8 d[ROWS])
+{
+    for (unsigned r = 0; r < 8; r++)
+        for (unsigned i = 0; i < COLS; i++) {
+            f32 a[4], b[4];
+            for (unsigned k = 0; k < 4; k++) {
+                a[k] = up_f16(raw->a[r][k]);
+                b[k] = up_f16(raw->b[k][i]);
+            }
+            const f32 old = up(m, (u32)c[r][i]);
+            if (!m->half) {
+                f32 sum = fmaf(a[0], b[0], 0);
+                for (unsigned k = 1; k < 4; k++)
+                    sum = fmaf(a[k], b[k], sum);
+                d[r][i] = (s32)bits32(nan32(old + sum));
+                continue;
+            }
+            const f32 low = fmaf(a[1], b[1], a[0] * b[0]), high = fmaf(a[3], b[3], a[2] * b[2]);
+            const f32 sum = old + low;
+            d[r][i] = (s32)down_f16(sum + high);
+        }
 }
 
 /* ---- m8n8k4 of f16: lanes 4 q to 4 q + 3 and 16 + 4 q to 16 + 4 q + 3 have a problem of their own ------------------- */
@@ -411,7 +468,12 @@ SIM_FN(MMA_FLOAT)
             unpack(w, m, &raw[q]);
             load_c(w, m, c[q]);
         }
-        multiply(m, &raw[q], c[q], d[q]);
+        if (m->emulated)
+            multiply_quad(m, &raw[q], c[q], d[q]);
+        else if (m->as_f16)
+            multiply_fp8(m, &raw[q], c[q], d[q]);
+        else
+            multiply(m, &raw[q], c[q], d[q]);
     }
     if (!m->quads)
         store_d(w, m, d[0]);
@@ -489,9 +551,9 @@ SIM_FN(MMA_F64)
             for (unsigned k = 0; k < m->k; k++) {
                 const f64 a = SLOT(f64, m->a[r / 8 + k / 4 * halves])[r % 8 * 4 + k % 4];
                 const f64 b = SLOT(f64, m->b[k / 4])[n * 4 + k % 4];
-                sum = fma(a, b, sum);
+                sum = pick64(b, sum, a, fma(a, b, sum));
             }
-            d[r][n] = isnan(sum) ? from64(0x7ff8000000000000) : sum;
+            d[r][n] = sum;
         }
     for (unsigned r = 0; r < m->m; r++)
         for (unsigned n = 0; n < COLS; n++)

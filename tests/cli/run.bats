@@ -520,7 +520,7 @@ END
     run -0 kaio-run --check=memory saxpy.ptx n=3 x=@ones y=@ones
     run -0 kaio-run --check saxpy.ptx n=3 x=@ones y=@ones
     run -2 kaio-run --check=race,rice saxpy.ptx n=3 x=@ones y=@ones
-    [ "${lines[0]}" = "kaio-run: error: --check: 'rice' is not memory, init, race, sync or all" ]
+    [ "${lines[0]}" = "kaio-run: error: --check: 'rice' is not memory, init, race, sync, async or all" ]
     run -2 kaio-run -d cuda --check=memory saxpy.ptx
     [ "${lines[0]}" = "kaio-run: error: --check runs on the simulator: -d cpu" ]
 }

@@ -4,6 +4,7 @@
  *     sim_mma --device=cuda [--rounds=N] [--keep=FILE] [FORM...]
  *                                               a GPU against the simulator, N times all kinds of inputs; FILE gets what
  *                                               the GPU gave, for mma.golden if N is 1
+ *     sim_mma --replay=FILE --rounds=N          the simulator against such a file
  *     sim_mma --print                           the PTX
  *
  * The inputs are made for the ways in which sums of tensor cores can differ: cancellation, terms of very different size,
@@ -535,13 +536,11 @@ static int compare(const struct device_ops *ops, const char *target, uint32_t ro
 
 /* ---- the simulator against what a GPU gave ------------------------------------------------------------------ */
 
-static void replay(bool baseline)
+static void replay(const char *path, uint32_t rounds, bool baseline)
 {
     struct arena *arena = arena_new();
     struct diags *d = diags_new(arena);
-    const char *dir = getenv("KAIO_SRCDIR");
-    const char *path = arena_printf(arena, "%s/tests/ptx-run/mma.golden", dir ? dir : ".");
-    const struct source *src = io_read(arena, d, path, 1 << 20);
+    const struct source *src = io_read(arena, d, path, 1 << 26);
     struct device *dev = open_device(arena, &sim_device, d);
     size_t done = 0;
     if (!src || !dev) {
@@ -561,7 +560,7 @@ static void replay(bool baseline)
             k++;
         if (k == nform)
             abort();
-        const struct inputs x = make_inputs(arena, &forms[k], 1);
+        const struct inputs x = make_inputs(arena, &forms[k], rounds);
         unsigned char *got = run(arena, &sim_device, dev, &forms[k], &x, "sm_90", d);
         ok(got && x.n * x.nd == bytes &&
                !differences(&forms[k], &x, got, (const unsigned char *)p, true),
@@ -584,7 +583,7 @@ static int print_all(const char *target)
 
 int main(int argc, char **argv)
 {
-    const char *device = NULL, *target = "sm_90";
+    const char *device = NULL, *target = "sm_90", *golden = NULL;
     uint32_t rounds = 20;
     bool print = false;
     FILE *to = NULL;
@@ -595,6 +594,8 @@ int main(int argc, char **argv)
             device = argv[i] + 9;
         else if (strncmp(argv[i], "--target=", 9) == 0)
             target = argv[i] + 9;
+        else if (strncmp(argv[i], "--replay=", 9) == 0)
+            golden = argv[i] + 9;
         else if (strcmp(argv[i], "--print") == 0)
             print = true;
         else if (strncmp(argv[i], "--rounds=", 9) == 0 && atoi(argv[i] + 9) > 0)
@@ -611,7 +612,10 @@ int main(int argc, char **argv)
                                    rounds, to, argc - i, argv + i);
         return to && fclose(to) ? 1 : status;
     }
-    replay(false);
-    replay(true);
+    const char *dir = getenv("KAIO_SRCDIR");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tests/ptx-run/mma.golden", dir ? dir : ".");
+    replay(golden ? golden : path, golden ? rounds : 1, false);
+    replay(golden ? golden : path, golden ? rounds : 1, true);
     return tap_done();
 }

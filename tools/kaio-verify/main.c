@@ -65,9 +65,9 @@ static const struct cli_option option_list[] = {
     {OPT_REPEAT, "repeat", "[N]",
      "run N times more (default 1): the results must have the same bits", NULL, NULL},
     {OPT_CHECK, "check", "[LIST]",
-     "run on the simulator; wrong accesses fail, too. LIST: of\nmemory,init,race,sync (default all "
+     "run on the simulator; wrong accesses fail, too. LIST: of\nmemory,init,race,sync,async (default all "
      "of them)",
-     "memory init race sync all", NULL},
+     "memory init race sync async all", NULL},
     {OPT_ALL, "all", NULL, "large cases too", NULL, NULL},
     {OPT_LIST, "list", NULL, "run nothing, list the cases", NULL, NULL},
     {OPT_FAIL_FAST, "fail-fast", NULL, "stop at the first row that is not a pass", NULL, NULL},
@@ -192,7 +192,7 @@ static void check(struct cli *cli, struct options *opt)
     size_t len;
     opt->check_words = cli->arg ? cli->arg : "all";
     if (!device_parse_check(opt->check_words, &opt->check, &bad, &len))
-        cli_usage_error(cli, "--%s: '%.*s' is not memory, init, race, sync or all", cli->shown,
+        cli_usage_error(cli, "--%s: '%.*s' is not memory, init, race, sync, async or all", cli->shown,
                         (int)len, bad);
 }
 
