@@ -19,6 +19,8 @@ enum {
     FEW_ROWS = 4,   /* for which, with 1 row too, products take less time than reading B does */
     MOST_ROWS = 16,
     MOST_SPLIT = 32,
+    MOST_OPEN = 8, /* shares, where they are counted at launch */
+    HEAVY = 16,    /* of operands and epilogue */
     MOST_STAGES = 6,
     MOST_SUMS = 64,   /* of a thread */
     MOST_CODE = 1500, /* instructions */
@@ -37,13 +39,14 @@ static const struct tile tiles[] = {
     {MATMUL_MMA, 128, 128, 64, 64, 64},  {MATMUL_MMA, 128, 128, 64, 64, 32},
     {MATMUL_MMA, 128, 128, 128, 64, 64}, {MATMUL_MMA, 128, 64, 128, 64, 32},
     {MATMUL_MMA, 64, 128, 128, 32, 64},  {MATMUL_MMA, 64, 64, 128, 32, 32},
-    {MATMUL_MMA, 64, 32, 128, 32, 16},   {MATMUL_MMA, 32, 128, 128, 32, 32},
-    {MATMUL_MMA, 32, 64, 128, 16, 32},   {MATMUL_MMA, 16, 128, 128, 16, 32},
-    {MATMUL_MMA, 16, 64, 128, 16, 16},   {MATMUL_SIMT, 128, 128, 8, 8, 8},
-    {MATMUL_SIMT, 128, 64, 8, 8, 8},     {MATMUL_SIMT, 128, 64, 8, 8, 4},
-    {MATMUL_SIMT, 64, 128, 8, 8, 8},     {MATMUL_SIMT, 64, 64, 8, 8, 8},
-    {MATMUL_SIMT, 64, 64, 8, 4, 4},      {MATMUL_SIMT, 32, 64, 8, 4, 8},
-    {MATMUL_SIMT, 32, 32, 8, 4, 4},      {MATMUL_SIMT, 16, 64, 8, 4, 8},
+    {MATMUL_MMA, 64, 64, 32, 32, 32},    {MATMUL_MMA, 64, 32, 128, 32, 16},
+    {MATMUL_MMA, 32, 128, 128, 32, 32},  {MATMUL_MMA, 32, 64, 128, 16, 32},
+    {MATMUL_MMA, 16, 128, 128, 16, 32},  {MATMUL_MMA, 16, 64, 128, 16, 16},
+    {MATMUL_SIMT, 128, 128, 8, 8, 8},    {MATMUL_SIMT, 128, 64, 8, 8, 8},
+    {MATMUL_SIMT, 128, 64, 8, 8, 4},     {MATMUL_SIMT, 64, 128, 8, 8, 8},
+    {MATMUL_SIMT, 64, 64, 8, 8, 8},      {MATMUL_SIMT, 64, 64, 8, 4, 4},
+    {MATMUL_SIMT, 32, 64, 8, 4, 8},      {MATMUL_SIMT, 32, 32, 8, 4, 4},
+    {MATMUL_SIMT, 16, 64, 8, 4, 8},
 };
 
 struct planner {
@@ -54,7 +57,8 @@ struct planner {
     struct matmul_size size; /* what is not: typical */
     enum matmul_type type;   /* of mma.sync; of f32: tf32 */
     uint32_t parts;
-    bool single; /* elements, not vectors: of small tiles, for that is much code */
+    bool shorter; /* no large tiles of warps: they are much code */
+    bool single;  /* elements, not vectors: of small tiles, for that is much code */
     struct matmul_plan best;
     double cost; /* of best; < 0: there is none */
 };
@@ -297,9 +301,13 @@ static void consider_tiles(struct planner *l)
         consider_named(l);
         return;
     }
-    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
-        if (!l->single || (tiles[i].bk <= 64 && tiles[i].bm * tiles[i].bn <= 64 * 64))
-            consider_tile(l, &tiles[i]);
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+        const struct tile *t = &tiles[i];
+        const bool is_little = t->bk <= 32 && t->bm * t->bn <= 64 * 64;
+        if (l->single ? is_little : t->how != MATMUL_MMA || t->bk > 32)
+            if (!l->shorter || t->wm * t->wn <= 32 * 64)
+                consider_tile(l, t);
+    }
 }
 
 /* ---- few rows ---------------------------------------------------------------------------------------- */
@@ -327,7 +335,7 @@ static uint32_t code_of(const struct planner *l, const struct matmul_plan *p, ui
 /* Fewer steps, elements or columns at a time, as long as that is much code. */
 static void shorten(const struct planner *l, struct matmul_plan *p, uint32_t *along_k)
 {
-    const uint32_t most = is_known(l) ? MOST_CODE : MOST_CODE / 2;
+    const uint32_t most = is_known(l) ? MOST_CODE : MOST_CODE / 6;
     while (code_of(l, p, *along_k) > most)
         if (p->stages > 1)
             p->stages--;
@@ -485,6 +493,15 @@ static void add_thin(struct planner *l, struct variants *all, uint32_t rows, con
     l->size = size;
 }
 
+/* Is a variant so much code that tiles for all sizes must do, which blocks share where they are few? */
+static bool is_heavy(const struct matmul_form *f)
+{
+    unsigned weight = f->weight;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        weight += f->operand[i].weight + (f->type == MATMUL_FP8 ? HEAVY : 0);
+    return f->nproduct > 1 || weight >= HEAVY;
+}
+
 /* For sizes of which some are not known. */
 static void add_open(struct planner *l, struct variants *all)
 {
@@ -499,9 +516,11 @@ static void add_open(struct planner *l, struct variants *all)
                  l->m ? NULL : arena_printf(g->a, "%s <= %d", text_of(g, l->f->i), FEW_ROWS));
     if (all->n && l->m && l->size.m <= 1)
         return;
+    l->shorter = free && is_heavy(l->f);
     consider_tiles(l);
     const struct matmul_plan large = l->best;
-    if (free && l->cost >= 0) {
+    const bool both = free && l->cost >= 0 && !l->shorter;
+    if (both) {
         const double cost = l->cost;
         l->cost = -1;
         l->size.m = l->m ? l->size.m : 64;
@@ -510,13 +529,13 @@ static void add_open(struct planner *l, struct variants *all)
         add(l, all, "small",
             arena_printf(g->a, "%s < %u", tiles_text(l, large.bm, large.bn),
                          matmul_multiprocessors(g)),
-            8);
+            MOST_OPEN);
         l->best = large;
         l->cost = cost;
     }
     if (l->cost >= 0)
         l->best.split = w->split ? w->split : 1;
-    add(l, all, "tile", NULL, 0);
+    add(l, all, "tile", NULL, free && !both ? MOST_OPEN : 0);
 }
 
 /* Do the vectors of the variants so far rest on extents that are not known? */
@@ -548,7 +567,7 @@ static void add_any(struct planner *l, struct variants *all)
     l->size.n = l->n ? l->size.n : 1024;
     consider_tiles(l);
     l->size = size;
-    add(l, all, "any", NULL, 8);
+    add(l, all, "any", NULL, MOST_OPEN);
 }
 
 static void choose_type(struct planner *l)
