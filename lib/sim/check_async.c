@@ -136,7 +136,7 @@ const struct sim_op *check_on_matrix(struct sim_warp *w, const struct sim_op *op
         check_addresses(w, op, at);
         w->em = (uint32_t)(((uint64_t)1 << 8 * n) - 1); /* the lanes that have addresses */
         const bool strays = o->var && check_strays(w, o, op, at);
-        if (!strays)
+        if (!strays && w->block->check)
             check_watch(w, o, op, at);
         w->em = w->mask;
         if (strays)

@@ -137,8 +137,9 @@ void check_matrix_loads(struct sim_warp *w, const struct sim_op *op, const struc
             if (!(missing >> 2 * e & 3))
                 continue;
             const uint32_t to = trans ? 4 * e + r / 2 : 4 * r + e / 2;
+            if (!(t[k].lanes >> to & 1))
+                t[k].address[to] = m->origin + at[lane] + 2 * (uint64_t)e;
             t[k].lanes |= 1u << to;
-            t[k].address[to] = m->origin + at[lane] + 2 * (uint64_t)e;
         }
     }
     for (uint32_t k = 0; k < (op->round & SIM_MATRIX_COUNT); k++) {

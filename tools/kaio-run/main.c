@@ -60,7 +60,8 @@ static const struct cli_option options[] = {
     TEXT(OPT_TIME, "time", "[N]",
          "time N launches after the one that counts (default 20,\non the simulator 3)", ""),
     TEXT(OPT_CHECK, "check", "[LIST]",
-         "run on the simulator and report wrong accesses; LIST: of\nmemory,init,race,sync,async (default "
+         "run on the simulator and report wrong accesses; LIST: of\nmemory,init,race,sync,async "
+         "(default "
          "all of them)",
          "memory init race sync async all"),
     TEXT(OPT_MAX_INSTRUCTIONS, "max-instructions", "N",
@@ -143,8 +144,8 @@ static void set_check(struct job *j)
     size_t len;
     j->check = true;
     if (!device_parse_check(j->cli.arg ? j->cli.arg : "all", &j->device_options.check, &bad, &len))
-        cli_usage_error(&j->cli, "--check: '%.*s' is not memory, init, race, sync, async or all", (int)len,
-                        bad);
+        cli_usage_error(&j->cli, "--check: '%.*s' is not memory, init, race, sync, async or all",
+                        (int)len, bad);
 }
 
 static void set_order(struct job *j)
