@@ -208,12 +208,16 @@ void mma_load(struct mma *s, uint32_t step, uint32_t to)
 struct ready {
     int32_t set[2][MMA_HELD];
 };
+struct words {
+    uint32_t from, to;
+};
 
 /* Pairs of neighbours of four k each become four k of each neighbour. */
-static void part_bytes(struct mma *s, const struct mma_tile *t, const int32_t *word, int32_t *to)
+static void part_bytes(struct mma *s, const struct mma_tile *t, struct words n, const int32_t *word,
+                       int32_t *to)
 {
     struct cg *g = s->g;
-    for (uint32_t i = 0; i < words_of(t); i += 4)
+    for (uint32_t i = n.from; i < n.to; i += 4)
         for (uint32_t w = 0; w < 4; w++) {
             /* A: neighbours are halves of an instruction's rows; B: of instructions side by side */
             const uint32_t odd = is_a(t) ? w % 2 : w / 2, high = is_a(t) ? w / 2 : w % 2;
@@ -223,11 +227,10 @@ static void part_bytes(struct mma *s, const struct mma_tile *t, const int32_t *w
         }
 }
 
-static void round_singles(struct mma *s, const struct mma_tile *t, const int32_t *word,
-                          struct ready *r)
+static void round_singles(struct mma *s, struct words n, const int32_t *word, struct ready *r)
 {
     struct cg *g = s->g;
-    for (uint32_t i = 0; i < words_of(t); i++) {
+    for (uint32_t i = n.from; i < n.to; i++) {
         const int32_t big = cg_new(g, DT_U32);
         PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(big), ptx_r(word[i]));
         r->set[0][i] = big;
@@ -264,13 +267,13 @@ static void widen_pairs(struct mma *s, enum dtype type, int32_t word, int32_t to
 }
 
 /* An instruction's k are those of the lane's first two bytes and of its last two: the same for A and B. */
-static void widen(struct mma *s, const struct mma_tile *t, struct ready *r)
+static void widen(struct mma *s, const struct mma_tile *t, struct words n, struct ready *r)
 {
     const enum dtype type = s->f->operand[t->operand].type;
     const uint32_t per = is_a(t) ? 4 : 2, rows = per / 2;
     int32_t word[MMA_HELD];
     memcpy(word, r->set[0], sizeof word);
-    for (uint32_t i = 0; i < words_of(t); i++) {
+    for (uint32_t i = n.from; i < n.to; i++) {
         int32_t half[2];
         const uint32_t set = i % per / rows, row = i % rows;
         widen_pairs(s, type, word[i], half);
@@ -279,16 +282,17 @@ static void widen(struct mma *s, const struct mma_tile *t, struct ready *r)
     }
 }
 
-static void make_ready(struct mma *s, const struct mma_tile *t, uint32_t of, struct ready *r)
+static void make_ready(struct mma *s, const struct mma_tile *t, struct words n, uint32_t of,
+                       struct ready *r)
 {
     if (t->layout == MMA_BYTES)
-        part_bytes(s, t, t->word[of], r->set[0]);
+        part_bytes(s, t, n, t->word[of], r->set[0]);
     else
-        memcpy(r->set[0], t->word[of], sizeof r->set[0]);
+        memcpy(r->set[0] + n.from, t->word[of] + n.from, (n.to - n.from) * sizeof *r->set[0]);
     if (s->p->parts > 1 || s->f->operand[t->operand].rounds)
-        round_singles(s, t, t->word[of], r);
+        round_singles(s, n, t->word[of], r);
     else if (s->p->type == MATMUL_F16 && t->size == 1)
-        widen(s, t, r);
+        widen(s, t, n, r);
 }
 
 /* ---- products ------------------------------------------------------------------------------------- */
@@ -351,18 +355,19 @@ static void multiply_16x8(struct mma *s, const struct matmul_product *q, int32_t
     emit(s, m, 4, d, 4, a, 2, b);
 }
 
-/* One product of a set of A with a set of B, along B's columns to and fro, so that registers are met again at once. */
-static void multiply_sets(struct mma *s, uint32_t q, const int32_t *a, const int32_t *b)
+/* Products of 16 rows with all columns, along these to and fro, so that registers are met again at once. */
+static void multiply_row(struct mma *s, uint32_t q, uint32_t i, bool back, const int32_t *a,
+                         const int32_t *b)
 {
     const uint32_t rows = s->p->wm / 16, cols = s->p->wn / 8;
-    for (uint32_t i = 0; i < rows; i++)
-        for (uint32_t n = 0; n < cols; n++) {
-            const uint32_t j = i % 2 ? cols - 1 - n : n;
-            multiply_16x8(s, &s->f->product[q], s->sum + (((size_t)q * rows + i) * cols + j) * 4,
-                          a + (size_t)i * 4, b + (size_t)j * 2);
-        }
+    for (uint32_t n = 0; n < cols; n++) {
+        const uint32_t j = back ? cols - 1 - n : n;
+        multiply_16x8(s, &s->f->product[q], s->sum + (((size_t)q * rows + i) * cols + j) * 4,
+                      a + (size_t)i * 4, b + (size_t)j * 2);
+    }
 }
 
+/* B's words are made ready for all rows, A's when their rows' turn comes: fewer wait in registers. */
 void mma_multiply(struct mma *s, uint32_t of)
 {
     /* sets of A and B: the smallest products first */
@@ -370,12 +375,19 @@ void mma_multiply(struct mma *s, uint32_t of)
                          parts[][2] = {{1, 0}, {0, 1}, {0, 0}};
     const bool wide = s->p->type == MATMUL_F16 && s->tile[0].size == 1;
     const uint8_t(*set)[2] = wide ? halves : s->p->parts > 1 ? parts : one;
-    const uint32_t n = wide ? 2 : s->p->parts > 1 ? 3 : 1;
+    const uint32_t nset = wide ? 2 : s->p->parts > 1 ? 3 : 1;
     struct ready *r = ARENA_ARRAY(s->g->a, s->ntile, struct ready);
-    for (uint32_t i = 0; i < s->ntile; i++)
-        make_ready(s, &s->tile[i], of, &r[i]);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t q = 0; q < s->f->nproduct; q++)
-            multiply_sets(s, q, r[s->tile_of[s->f->product[q].a]].set[set[i][0]],
-                          r[s->tile_of[s->f->product[q].b]].set[set[i][1]]);
+    bool back = false;
+    for (uint32_t n = 0; n < s->ntile; n++)
+        if (!is_a(&s->tile[n]))
+            make_ready(s, &s->tile[n], (struct words){0, words_of(&s->tile[n])}, of, &r[n]);
+    for (uint32_t i = 0; i < s->p->wm / 16; i++) {
+        for (uint32_t n = 0; n < s->ntile; n++)
+            if (is_a(&s->tile[n]))
+                make_ready(s, &s->tile[n], (struct words){4 * i, 4 * i + 4}, of, &r[n]);
+        for (uint32_t k = 0; k < nset; k++)
+            for (uint32_t q = 0; q < s->f->nproduct; q++, back = !back)
+                multiply_row(s, q, i, back, r[s->tile_of[s->f->product[q].a]].set[set[k][0]],
+                             r[s->tile_of[s->f->product[q].b]].set[set[k][1]]);
+    }
 }
