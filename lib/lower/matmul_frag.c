@@ -227,19 +227,32 @@ static void part_bytes(struct mma *s, const struct mma_tile *t, struct words n, 
         }
 }
 
+/* x, or the largest number that does not round to infinity as tf32, if x is larger or NaN. */
+static int32_t clamp_single(struct mma *s, int32_t x)
+{
+    struct cg *g = s->g;
+    const struct ptx_operand most = ptx_immf32(0x1.ffdffep127f),
+                             least = ptx_immf32(-0x1.ffdffep127f);
+    const int32_t y = cg_new(g, DT_F32), z = cg_new(g, DT_F32);
+    PTX(&g->b, "min.f32", ptx_r(y), ptx_r(x), most);
+    PTX(&g->b, "max.f32", ptx_r(z), ptx_r(y), least);
+    return z;
+}
+
+/* What x rounds to, and of two parts the rest: which is infinite or NaN where x is, so that the products are. */
 static void round_singles(struct mma *s, struct words n, const int32_t *word, struct ready *r)
 {
     struct cg *g = s->g;
     for (uint32_t i = n.from; i < n.to; i++) {
-        const int32_t big = cg_new(g, DT_U32);
-        PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(big), ptx_r(word[i]));
-        r->set[0][i] = big;
-        if (s->p->parts < 2)
+        const int32_t big = r->set[0][i] = cg_new(g, DT_U32);
+        if (s->p->parts < 2) {
+            PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(big), ptx_r(word[i]));
             continue;
-        const int32_t rest = cg_new(g, DT_F32), small = cg_new(g, DT_U32);
+        }
+        const int32_t rest = cg_new(g, DT_F32), small = r->set[1][i] = cg_new(g, DT_U32);
+        PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(big), ptx_r(clamp_single(s, word[i])));
         PTX(&g->b, "sub.rn.f32", ptx_r(rest), ptx_r(word[i]), ptx_r(big));
         PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(small), ptx_r(rest));
-        r->set[1][i] = small;
     }
 }
 
