@@ -32,8 +32,10 @@ enum {
     MOST_PASSES = 32,
     CHUNK = 8, /* rows of k that a warp turns at once */
     MOST_FETCH = 8,
+    MOST_WORDS = 220,
     QUARTER = 512, /* registers of a lane */
-    OTHERS = 20,   /* of a thread, for other things; for what is computed: */
+    /* About so many registers does a thread need besides; for what is computed: */
+    OTHERS = 20,
     COMPUTED = 4,
 };
 
@@ -143,6 +145,17 @@ static uint32_t lanes_of(const struct matmul_form *f, const struct matmul_plan *
     return least(lanes, o->along_k ? CHUNK : side_of(p, o));
 }
 
+/* Registers of a thread's sums, of two sets of fragments and of what it brings. */
+static uint32_t words_of(const struct matmul_form *f, const struct matmul_plan *p)
+{
+    uint32_t n = f->nproduct * p->wm * p->wn;
+    for (uint32_t i = 0; i < f->noperand; i++) {
+        const uint32_t side = side_of(p, &f->operand[i]);
+        n += 2 * (f->operand[i].side == MATMUL_A ? p->wm : p->wn) + side * p->bk / p->threads;
+    }
+    return n * dtype_bits(f->sum) / 32;
+}
+
 uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
                             const struct matmul_plan *p)
 {
@@ -152,7 +165,8 @@ uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
     if (!is_power(p->bm) || !is_power(p->bn) || !is_power(p->wm) || !is_power(p->wn) || p->wm % v ||
         p->wn % v || p->wm > MOST_TILE || p->wn > MOST_TILE || p->bm % (DOWN * p->wm) ||
         p->bn % (ACROSS * p->wn) || !is_power(p->bk) || p->bk % CHUNK ||
-        p->threads != p->bm / p->wm * (p->bn / p->wn) || p->threads > 1024)
+        p->threads != p->bm / p->wm * (p->bn / p->wn) || p->threads > 1024 ||
+        words_of(f, p) > MOST_WORDS)
         return 0;
     for (uint32_t i = 0; i < f->noperand; i++)
         if (side_of(p, &f->operand[i]) * p->bk / lanes_of(f, p, i) > MOST_PASSES * p->threads)
@@ -370,19 +384,16 @@ static void store_tile(struct simt *s)
 
 /* ---- sums ----------------------------------------------------------------------------------------- */
 
-/* Blocks that find room on a multiprocessor, each quarter of which has registers of its own for its warps. About so many
- * does a thread need. */
+/* Blocks that find room on a multiprocessor, each quarter of which has registers of its own for its warps. */
 static uint32_t blocks(const struct simt *s)
 {
     const struct matmul_plan *p = s->m->p;
-    uint32_t words = s->m->f->nproduct * p->wm * p->wn, pointers = 0;
+    uint32_t words = words_of(s->m->f, p) + OTHERS;
     for (uint32_t n = 0; n < s->nslab; n++) {
         const struct slab *b = &s->slab[n];
-        words += 2 * (b->o->side == MATMUL_A ? p->wm : p->wn) + b->passes * b->lanes;
         for (uint32_t i = 0; i < b->passes; i++)
-            pointers += !b->copied ? COMPUTED : b->moves[i] ? 2 : 0;
+            words += !b->copied ? COMPUTED : b->moves[i] ? 2 : 0;
     }
-    words = words * s->bytes / 4 + pointers + OTHERS;
     return 4 * (QUARTER / ((words + 7) / 8 * 8)) / ((p->threads + 31) / 32);
 }
 

@@ -16,7 +16,7 @@ params:
   c: out f32[m, n]
 compute: |
   c[i,j] = sum[l](a[i,l] * b[l,j])
-schedule: {strategy: matmul, mma: none, tile: [128, 128, 8]}
+schedule: {strategy: matmul, mma: none, tile: [128, 128, 8], warps: [4, 2]}
 Y
 }
 
