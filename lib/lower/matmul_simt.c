@@ -32,7 +32,7 @@ enum {
     MOST_PASSES = 32,
     CHUNK = 8, /* rows of k that a warp turns at once */
     MOST_FETCH = 8,
-    MOST_WORDS = 220,
+    MOST_WORDS = 210,
     QUARTER = 512, /* registers of a lane */
     /* About so many registers does a thread need besides; for what is computed: */
     OTHERS = 20,
