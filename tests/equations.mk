@@ -1,6 +1,7 @@
 # Random equations against the reference; see tests/equations/fuzz.c.
 UNIT_TESTS += tests/equations/fuzz
 tests_equations_fuzz_SOURCES = \
+	tests/equations/contract.c \
 	tests/equations/expr.c \
 	tests/equations/fuzz.c \
 	tests/equations/gen.h \

@@ -360,6 +360,17 @@ static bool is_product(const struct lang_expr *e)
     }
 }
 
+/* A term of a sum may become part of an fma, and what it is multiplied with or divided by may be taken out of the sum or into
+ * a factor: its products' overflow may not happen. */
+static void mark_term(struct node *n)
+{
+    n->contracts = true;
+    bool passes = n->eval == eval_fmul || n->eval == eval_fdiv || n->eval == eval_fneg ||
+                  n->eval == eval_float_to_float || n->eval == eval_fcond;
+    for (uint32_t k = n->eval == eval_fcond; k < n->nargs && passes; k++)
+        mark_term(n->args[k]);
+}
+
 static struct node *reduce(struct compiler *c, const struct lang_expr *e)
 {
     struct arena *a = c->p->arena;
@@ -382,7 +393,8 @@ static struct node *reduce(struct compiler *c, const struct lang_expr *e)
     }
     if (!(r->body = compile(c, e->args[0])))
         return NULL;
-    r->body->contracts = r->kind == RED_SUM;
+    if (r->kind == RED_SUM)
+        mark_term(r->body);
     r->is_int = !dtype_is_float(r->body->type);
     r->round = ref_rounding(r->body->type);
     if (!r->round.f32 || !is_product(e->args[0]))

@@ -21,7 +21,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { OPT_SEED = CLI_LONG, OPT_COUNT, OPT_START, OPT_JOBS, OPT_KEEP, OPT_SHOW, OPT_WHY };
+enum {
+    OPT_SEED = CLI_LONG,
+    OPT_COUNT,
+    OPT_START,
+    OPT_JOBS,
+    OPT_KEEP,
+    OPT_SHOW,
+    OPT_WHY,
+    OPT_CONTRACTIONS
+};
 static const struct cli_option options[] = {
     {OPT_SEED, "seed", "S", "the sequence of specs (default 1)", ""},
     {OPT_COUNT, "count", "N", "how many (default 300)", ""},
@@ -29,6 +38,7 @@ static const struct cli_option options[] = {
     {'t', "target", "TARGET", "compile for TARGET (default sm_80)", ""},
     {OPT_JOBS, "jobs", "N", "processes at a time (default: one for each core, 16 at most)", ""},
     {OPT_KEEP, "keep", "DIR", "write what fails to DIR"},
+    {OPT_CONTRACTIONS, "contractions", NULL, "sums of products"},
     {OPT_SHOW, "show", "N", "print spec N and end", ""},
     {OPT_WHY, "why", NULL, "also say why specs are refused their schedule, or not compared"},
     {0},
@@ -47,7 +57,7 @@ struct job {
     unsigned jobs, tests_done;
     const struct ptx_target *target;
     const char *keep;
-    bool why;
+    bool why, contractions;
     uint64_t verdict[VERDICTS];
 };
 
@@ -62,7 +72,8 @@ static struct made make(struct arena *a, const struct job *j, uint64_t number)
                                            FILL_UNIFORM, FILL_EDGE,   FILL_EXTREME};
     struct random r = random_start(~j->seed, number);
     const char *name = arena_printf(a, "k%" PRIu64, number);
-    struct generated g = generate_equations(a, name, j->target->sm, j->seed, number);
+    struct generated g = (j->contractions ? generate_contraction : generate_equations)(
+        a, name, j->target->sm, j->seed, number);
     struct made m = {{.text = g.text,
                       .zero = g.zero,
                       .scheduled = g.scheduled,
@@ -215,6 +226,7 @@ int main(int argc, char **argv)
         case OPT_KEEP: j.keep = cli.arg; break;
         case OPT_SHOW: show = cli_int(&cli, 0, INT64_MAX); break;
         case OPT_WHY: j.why = true; break;
+        case OPT_CONTRACTIONS: j.contractions = true; break;
         }
     if (show >= 0) {
         struct arena *a = arena_new();

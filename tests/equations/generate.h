@@ -14,4 +14,8 @@ struct generated {
 struct generated generate_equations(struct arena *a, const char *name, unsigned sm, uint64_t seed,
                                     uint64_t number);
 
+/* contract.c: the same of contractions. */
+struct generated generate_contraction(struct arena *a, const char *name, unsigned sm, uint64_t seed,
+                                      uint64_t number);
+
 #endif
