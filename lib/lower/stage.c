@@ -3,6 +3,7 @@
 #include "lower/stage.h"
 
 #include "lower/explain.h"
+#include "lower/outline.h"
 #include "lower/schedule.h"
 
 enum { MOST_OUTPUTS = 64, MOST_RANK = 8 };
@@ -203,8 +204,6 @@ static const struct lang_expr *own_reduction(struct cg *g, const struct lang_exp
     return e->pad ? own_reduction(g, e->pad) : NULL;
 }
 
-typedef VEC(const struct lang_equation *) equation_list;
-
 static bool has_equation(const equation_list *l, const struct lang_equation *eq)
 {
     for (size_t i = 0; i < l->n; i++)
@@ -247,115 +246,6 @@ static void find_costly(struct stages *p, const struct lang_expr *e, const struc
     }
     if (own_reduction(p->g, eq->rhs) && (within || !read_in_place(e, by)) && !has_equation(out, eq))
         *VEC_PUSH(p->g->a, out) = eq;
-}
-
-/* ---- reductions without a name -------------------------------------------------------------------- */
-
-/* Marks the indices of eq that e mentions; false when it mentions others that are not bound inside it. */
-static bool mark_indices(const struct lang_expr *e, const struct lang_equation *eq, bool *used,
-                         const struct lang_expr *const *inner, uint32_t ninner)
-{
-    enum { MOST = 16 };
-    const struct lang_expr *around[MOST];
-    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX) {
-        for (uint32_t i = 0; i < eq->nindex; i++)
-            if (eq->index[i] == e->sym)
-                return used[i] = true;
-        for (uint32_t k = 0; k < ninner; k++)
-            for (uint32_t i = 0; i < inner[k]->nindex; i++)
-                if (inner[k]->index[i] == e->sym)
-                    return true;
-        return false;
-    }
-    if (e->kind == E_REDUCE) {
-        if (ninner == MOST)
-            return false;
-        for (uint32_t i = 0; i < ninner; i++)
-            around[i] = inner[i];
-        around[ninner++] = e;
-        inner = around;
-        for (uint32_t i = 0; i < e->nindex; i++)
-            if ((e->index[i]->low && !mark_indices(e->index[i]->low, eq, used, inner, ninner)) ||
-                !mark_indices(e->index[i]->dims[0], eq, used, inner, ninner))
-                return false;
-    }
-    for (uint32_t i = 0; i < e->nargs; i++)
-        if (!mark_indices(e->args[i], eq, used, inner, ninner))
-            return false;
-    return !e->pad || mark_indices(e->pad, eq, used, inner, ninner);
-}
-
-/* An intermediate for a reduction that stands in eq's expression and depends on fewer indices than eq has: an
- * equation of its own, whose indices are eq's. NULL: it depends on all of them, or on others. */
-static struct lang_equation *outline(struct cg *g, const struct lang_equation *eq,
-                                     const struct lang_expr *reduce)
-{
-    bool used[MOST_RANK] = {0};
-    uint32_t n = 0;
-    if (eq->nindex > MOST_RANK || !mark_indices(reduce, eq, used, NULL, 0))
-        return NULL;
-    for (uint32_t i = 0; i < eq->nindex; i++)
-        n += used[i];
-    if (n == eq->nindex)
-        return NULL;
-    struct lang_symbol *sym = ARENA_NEW(g->a, struct lang_symbol);
-    struct lang_equation *q = ARENA_NEW(g->a, struct lang_equation);
-    struct lang_expr *read = ARENA_NEW(g->a, struct lang_expr);
-    *sym = (struct lang_symbol){.kind = SYM_TENSOR,
-                                .name = lang_reduce_name(reduce->reduce),
-                                .span = reduce->span,
-                                .type = reduce->type,
-                                .rank = n,
-                                .dims = ARENA_ARRAY(g->a, n, struct lang_expr *),
-                                .def = q};
-    *q = (struct lang_equation){.span = reduce->span,
-                                .sym = sym,
-                                .nindex = n,
-                                .index = ARENA_ARRAY(g->a, n, struct lang_symbol *),
-                                .rhs = arena_alloc(g->a, sizeof *reduce)};
-    *q->rhs = *reduce; /* not the node that stands for the read */
-    *read = (struct lang_expr){.kind = n ? E_INDEX : E_NAME,
-                               .type = reduce->type,
-                               .span = reduce->span,
-                               .name = sym->name,
-                               .sym = sym,
-                               .nargs = n,
-                               .args = ARENA_ARRAY(g->a, n, struct lang_expr *),
-                               .height = 2};
-    for (uint32_t i = 0, k = 0; i < eq->nindex; i++) {
-        if (!used[i])
-            continue;
-        struct lang_expr *name = ARENA_NEW(g->a, struct lang_expr);
-        *name = (struct lang_expr){.kind = E_NAME,
-                                   .type = DT_I64,
-                                   .span = reduce->span,
-                                   .name = eq->index[i]->name,
-                                   .sym = eq->index[i],
-                                   .height = 1};
-        sym->dims[k] = eq->index[i]->dims[0];
-        q->index[k] = eq->index[i];
-        read->args[k++] = name;
-    }
-    *VEC_PUSH(g->a, &g->outlined) = (struct cg_outlined){.reduce = reduce, .read = read};
-    g->reducing->v.n = 0;
-    return q;
-}
-
-/* Gives the unnamed reductions of eq that are worth storing a name, and adds them to the list. */
-static void outline_all(struct stages *p, const struct lang_equation *eq, const struct lang_expr *e,
-                        equation_list *out)
-{
-    e = cg_view(p->g, e);
-    if (inspect_guarded_reduction(e, false))
-        return; /* it has no value for each index */
-    if (e->kind == E_REDUCE) {
-        struct lang_equation *q = outline(p->g, eq, e);
-        if (q)
-            *VEC_PUSH(p->g->a, out) = q;
-        return;
-    }
-    for (uint32_t i = 0; i < e->nargs; i++)
-        outline_all(p, eq, e->args[i], out);
 }
 
 /* ---- stages --------------------------------------------------------------------------------------- */
@@ -429,7 +319,7 @@ static bool store_costly(struct stages *p, const struct group *gr, bool *any)
     for (uint32_t i = 0; i < gr->n; i++) {
         *VEC_PUSH(g->a, &seen) = gr->eq[i];
         find_costly(p, gr->eq[i]->rhs, gr->eq[i], false, &seen, &costly);
-        outline_all(p, gr->eq[i], gr->eq[i]->rhs, &costly);
+        outline_reductions(g, gr->eq[i], &costly);
     }
     for (size_t i = 0; i < costly.n; i++) {
         const struct lang_equation *eq = costly.v[i];
@@ -446,6 +336,31 @@ static bool store_costly(struct stages *p, const struct group *gr, bool *any)
         const struct lower_stage s = {.eq = gr->eq, .n = gr->n, .entry = ""};
         if (p->last->lower == matmul_lower && schedule_fits(g, &s))
             return true;
+    }
+    return true;
+}
+
+/* Stores sums of products one by one, until what is left of the group fits; the last is its own. */
+static bool store_products(struct stages *p, const struct group *gr, bool *any)
+{
+    const struct lower_stage s = {.eq = gr->eq, .n = gr->n, .entry = ""};
+    *any = false;
+    for (uint32_t i = 0; i < gr->n; i++) {
+        uint32_t from = 0;
+        equation_list one = {0};
+        while (outline_next(p->g, gr->eq[i], &from, &one)) {
+            const struct lower_stage sum = {.eq = one.v, .n = 1, .entry = ""};
+            struct buf why = buf_in(p->g->a);
+            if (!matmul_fits(p->g, &sum, &why)) {
+                outline_undo(p->g, &from);
+                continue;
+            }
+            *any = true;
+            if (!store(p, &one, 0))
+                return false;
+            if (schedule_fits(p->g, &s))
+                return true;
+        }
     }
     return true;
 }
@@ -539,6 +454,10 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
     if (st && part)
         extend(p, gr, st);
     else if (!st && !store_costly(p, gr, &any))
+        return false;
+    if (!st && any)
+        st = schedule_first(g, &s);
+    if (!st && !store_products(p, gr, &any))
         return false;
     if (!st && any)
         st = schedule_first(g, &s);

@@ -70,7 +70,7 @@ explain() {
     [[ $output == *"1 product of tf32"*"left, as it is but for rounding: tf32(a[i, l]) of f32 along l"* ]]
     explain "$specs/w4a16.yaml"
     [[ $output == *"1 product of f16"*"right, computed: "*", from w of u4"* ]]
-    explain -D S=e5m2 "$specs/fp8.yaml"
+    explain -D T=e5m2 "$specs/fp8.yaml"
     [[ $output == *"1 product of fp8"*"a[i, l] of e5m2"*"b[j, l] of e4m3"* ]]
     explain -D T=f64 "$specs/nn.yaml"
     [[ $output == *"1 product of f64, summed as f64"* ]]
