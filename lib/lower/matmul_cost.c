@@ -32,17 +32,17 @@ struct machine {
 static const struct machine machines[] = {
     {70, 80, 1.5, 800, 2000, 64, 32, 0, 0, 0},
     {75, 40, 1.3, 260, 1000, 64, 2, 512, 0, 1024},
-    {80, 132, 1.7, 3000, 5500, 128, 64, 1270, 635, 2540},
+    {80, 132, 1.7, 3000, 7000, 128, 64, 1270, 635, 2540},
     {86, 84, 1.7, 800, 2500, 128, 2, 256, 128, 1024},
     {89, 128, 2.4, 900, 4500, 128, 2, 256, 128, 1024},
-    {90, 132, 1.7, 3000, 5500, 128, 64, 1270, 635, 2540},
+    {90, 132, 1.7, 3000, 7000, 128, 64, 1270, 635, 2540},
 };
 
 /* Nanoseconds: a launch and its end; of memory; of a count and two barriers. */
-static const double START = 2500, LATENCY = 700, MEET = 1500;
-/* Bytes of shared memory in a clock; warps that keep a multiprocessor busy; bytes that a block has on its way while it
- * adds parts. */
-static const double SHARED = 128, BUSY = 8, PARTS = 32768;
+static const double START = 2500, LATENCY = 1000, MEET = 1000;
+/* Clocks of a tile's barrier; bytes of shared memory in a clock; warps, and instructions of mma.sync that do not wait for each other, that keep
+ * a multiprocessor busy; bytes that a block has on its way while it adds parts. */
+static const double STEP = 40, SHARED = 128, WARPS = 14, UNDER_WAY = 280, PARTS = 32768;
 
 static const struct machine *machine_of(const struct cg *g)
 {
@@ -98,19 +98,20 @@ static double instruction_rate(const struct machine *x, const struct matmul_form
     }
 }
 
-/* Products in a clock of a multiprocessor. */
+/* Products in a clock of a multiprocessor that holds so many blocks. */
 static double rate_of(const struct machine *x, const struct matmul_form *f,
-                      const struct matmul_plan *p)
+                      const struct matmul_plan *p, double held)
 {
-    const double rate = instruction_rate(x, f, p);
+    const double rate = instruction_rate(x, f, p), warps = held * p->threads / 32;
     const double wm = p->wm, wn = p->wn, bm = p->bm, bn = p->bn;
-    if (p->how == MATMUL_THIN) /* with conversions, and all of a warp's lanes load */
-        return rate * wm * wn / (wm * wn + wm + 2 * wn);
+    if (p->how == MATMUL_THIN) /* conversions, too, and A's elements from the first cache */
+        return 0.5 * rate * wn / (wn + 4);
     if (p->how == MATMUL_SIMT)
-        return rate * wm * wn / (wm * wn + (wm + wn) / 2 + 2);
+        return 0.75 * rate * wm * wn / (wm * wn + (wm + wn) / 2) * smaller(1, warps / WARPS);
     const double bytes = dtype_bits(f->operand[0].type) / 8.0;
     const double each = bytes * ((wm + wn) / (wm * wn) + (bm + bn) / (bm * bn));
-    return smaller(rate, 0.8 * SHARED / each);
+    const double under_way = warps * (wm / 16) * (wn / 8);
+    return smaller(rate * smaller(1, 0.1 + under_way / UNDER_WAY), SHARED / each);
 }
 
 /* Blocks that a multiprocessor holds. */
@@ -136,10 +137,9 @@ double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct
     const double blocks = tiles * p->split, each = ceil_of(blocks / x->mps);
     const double k = larger(1, ceil_of(ceil_of(s->k / p->bk) / p->split)) * p->bk; /* of a block */
     const double held = smaller(resident(g, f, p, shared), each);
-    const double warps = held * p->threads / 32;
-    const double busy = smaller(1, warps / BUSY);
     const double products = (double)f->nproduct * p->bm * p->bn * k;
-    const double multiply = each * products / (rate_of(x, f, p) * busy * x->ghz);
+    const double steps = p->how == MATMUL_THIN ? 0 : each * k / p->bk * STEP;
+    const double multiply = (each * products / rate_of(x, f, p, held) + steps) / x->ghz;
     const double a = bits_of(f, MATMUL_A, true) / 8, b = bits_of(f, MATMUL_B, true) / 8;
     const double block = (p->bm * a + p->bn * b) * k;
     /* rows of A are few, and in the first cache */
@@ -148,12 +148,16 @@ double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct
     const double memory = s->batch * (s->m * s->k * a + s->k * s->n * b + out) / x->memory;
     const double stages = p->how == MATMUL_THIN || p->stages < 2 ? p->stages : p->stages - 1;
     const double ahead = held * stages * fetched / k * p->bk;
-    const double latency = each * fetched / ahead * LATENCY;
+    /* by way of registers a tile is sent for when the one before is begun */
+    const double latency = each * fetched / ahead * LATENCY * (p->how == MATMUL_SIMT ? 2 : 1);
     double join = 0;
     if (p->split > 1) {
         const double part = (double)f->nproduct * p->bm * p->bn * dtype_bits(f->sum) / 8;
         join = MEET + 2 * blocks * part / x->cache + p->split * part / PARTS * LATENCY;
     }
     const double caches = blocks * fetched / x->cache;
-    return START + larger(larger(multiply, caches), larger(memory, latency)) + join;
+    const double rest = larger(larger(caches, memory), latency);
+    /* with one stage a block copies or multiplies */
+    const bool alternates = p->how == MATMUL_MMA && p->stages < 2;
+    return START + (alternates ? multiply + rest : larger(multiply, rest)) + join;
 }

@@ -19,14 +19,15 @@ enum {
     FEW_ROWS = 4,   /* for which, with 1 row too, products take less time than reading B does */
     MOST_ROWS = 16,
     MOST_SPLIT = 32,
-    MOST_OPEN = 8, /* shares, where they are counted at launch */
-    HEAVY = 16,    /* of operands and epilogue */
-    MOST_STAGES = 6,
-    MOST_SUMS = 64,   /* of a thread */
-    MOST_CODE = 1500, /* instructions */
-    FLIGHT = 8,       /* accesses of a thread that are on their way together */
-    LINE = 128,       /* bytes */
-    BUSY = 1024,      /* threads of a multiprocessor that cover the memory's latency */
+    MOST_OPEN = 8,           /* shares, where they are counted at launch */
+    HEAVY = 16,              /* of operands and epilogue */
+    MOST_SIDE = 1024,        /* of a tile */
+    MOST_SHARED = 160 << 10, /* bytes of more than 3 stages: the rest is the first cache's */
+    MOST_SUMS = 64,          /* of a thread */
+    MOST_CODE = 1500,        /* instructions */
+    FLIGHT = 8,              /* accesses of a thread that are on their way together */
+    LINE = 128,              /* bytes */
+    BUSY = 1024,             /* threads of a multiprocessor that cover the memory's latency */
 };
 
 /* bk of mma: bytes; of fma: elements. */
@@ -35,18 +36,19 @@ struct tile {
     uint16_t bm, bn, bk, wm, wn;
 };
 static const struct tile tiles[] = {
-    {MATMUL_MMA, 128, 256, 64, 64, 64},  {MATMUL_MMA, 256, 128, 64, 64, 64},
-    {MATMUL_MMA, 128, 128, 64, 64, 64},  {MATMUL_MMA, 128, 128, 64, 64, 32},
-    {MATMUL_MMA, 128, 128, 128, 64, 64}, {MATMUL_MMA, 128, 64, 128, 64, 32},
-    {MATMUL_MMA, 64, 128, 128, 32, 64},  {MATMUL_MMA, 64, 64, 128, 32, 32},
-    {MATMUL_MMA, 64, 64, 32, 32, 32},    {MATMUL_MMA, 64, 32, 128, 32, 16},
+    {MATMUL_MMA, 256, 128, 128, 64, 64}, {MATMUL_MMA, 128, 256, 128, 64, 64},
+    {MATMUL_MMA, 128, 128, 64, 64, 64},  {MATMUL_MMA, 128, 128, 128, 64, 64},
+    {MATMUL_MMA, 128, 128, 128, 64, 32}, {MATMUL_MMA, 128, 256, 64, 64, 64},
+    {MATMUL_MMA, 128, 64, 128, 64, 32},  {MATMUL_MMA, 64, 128, 128, 32, 64},
+    {MATMUL_MMA, 64, 64, 128, 32, 32},   {MATMUL_MMA, 64, 64, 32, 32, 32},
+    {MATMUL_MMA, 128, 128, 64, 64, 32},  {MATMUL_MMA, 64, 32, 128, 32, 16},
     {MATMUL_MMA, 32, 128, 128, 32, 32},  {MATMUL_MMA, 32, 64, 128, 16, 32},
     {MATMUL_MMA, 16, 128, 128, 16, 32},  {MATMUL_MMA, 16, 64, 128, 16, 16},
     {MATMUL_SIMT, 128, 128, 8, 8, 8},    {MATMUL_SIMT, 128, 64, 8, 8, 8},
     {MATMUL_SIMT, 128, 64, 8, 8, 4},     {MATMUL_SIMT, 64, 128, 8, 8, 8},
-    {MATMUL_SIMT, 64, 64, 8, 8, 8},      {MATMUL_SIMT, 64, 64, 8, 4, 4},
-    {MATMUL_SIMT, 32, 64, 8, 4, 8},      {MATMUL_SIMT, 32, 32, 8, 4, 4},
-    {MATMUL_SIMT, 16, 64, 8, 4, 8},
+    {MATMUL_SIMT, 64, 64, 8, 8, 8},      {MATMUL_SIMT, 64, 64, 16, 4, 8},
+    {MATMUL_SIMT, 64, 64, 8, 4, 4},      {MATMUL_SIMT, 32, 64, 8, 4, 8},
+    {MATMUL_SIMT, 32, 32, 8, 4, 4},
 };
 
 struct planner {
@@ -229,10 +231,13 @@ static void consider_splits(struct planner *l, struct matmul_plan *p)
 {
     const uint32_t shared = matmul_shared(l->g, l->f, p);
     static const uint8_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
+    const double blocks = ceil_of(l->size.m / p->bm) * ceil_of(l->size.n / p->bn) * l->size.batch;
     uint32_t before = 0;
-    if (!shared)
+    if (!shared || (p->stages > 3 && shared > MOST_SHARED && !l->want->stages))
         return;
     for (size_t i = 0; i < sizeof splits; i++) {
+        if (i && blocks > 2 * matmul_multiprocessors(l->g))
+            return; /* there is work for all, and sums to keep are many */
         p->split = l->want->split ? l->want->split : shares(l, p, splits[i]);
         if (p->split == before)
             continue;
@@ -253,46 +258,62 @@ static struct matmul_plan begin(const struct planner *l, enum matmul_how how)
     return p;
 }
 
+/* Bits of an element in shared memory. */
+static unsigned element_bits(const struct planner *l)
+{
+    return dtype_bits(l->f->operand[0].type);
+}
+
 static void consider_tile(struct planner *l, const struct tile *t)
 {
     struct matmul_plan p = begin(l, t->how);
-    const unsigned bits = dtype_bits(l->f->operand[0].type);
     p.bm = t->bm;
     p.bn = t->bn;
     p.wm = t->wm;
     p.wn = t->wn;
     const bool is_mma = t->how == MATMUL_MMA;
-    p.bk = is_mma ? t->bk * 8 / bits : t->bk;
+    p.bk = is_mma ? t->bk * 8 / element_bits(l) : t->bk;
     p.threads = p.bm / p.wm * (p.bn / p.wn) * (is_mma ? 32 : 1);
-    const uint32_t sums = l->f->nproduct * p.wm * p.wn / (is_mma ? 32 : 1);
-    const bool named = is_mma && l->want->warps[0]; /* then matmul_mma_fits() has the limit */
-    if (!named && sums > 128u * 32 / dtype_bits(l->f->sum))
+    const uint32_t sums = l->f->nproduct * p.wm * p.wn * dtype_bits(l->f->sum) / 32;
+    if (!is_mma && sums > 128)
         return;
-    const uint32_t want = l->want->stages, from = is_mma ? 1 : 2, to = is_mma ? MOST_STAGES : 2;
-    for (p.stages = want ? want : from; p.stages <= (want ? want : to); p.stages++)
+    if (l->want->stages || !is_mma) {
+        p.stages = l->want->stages ? l->want->stages : 2;
         consider_splits(l, &p);
+        return;
+    }
+    static const uint8_t stages[] = {4, 3, 5, 6, 2}; /* of equals the first */
+    for (size_t i = 0; i < sizeof stages; i++) {
+        p.stages = stages[i];
+        consider_splits(l, &p);
+    }
 }
 
 /* A tile that the schedule names, with all warps that it may have. */
 static void consider_named(struct planner *l)
 {
     const struct lower_plan *w = l->want;
-    const unsigned bits = dtype_bits(l->f->operand[0].type);
     struct tile t = {.bm = (uint16_t)w->shape[0], .bn = (uint16_t)w->shape[1]};
+    if (w->shape[0] > MOST_SIDE || w->shape[1] > MOST_SIDE || w->shape[2] > MOST_SIDE)
+        return;
     for (int how = MATMUL_SIMT; how <= MATMUL_MMA; how++)
-        for (uint32_t r = 1; r <= 8; r++)
-            for (uint32_t c = 1; c <= 8; c++) {
+        for (uint32_t r = w->warps[0] ? w->warps[0] : 1; r <= 32; r *= 2) {
+            for (uint32_t c = w->warps[0] ? w->warps[1] : 1; c <= 32; c *= 2) {
                 const uint32_t down = how == MATMUL_MMA ? r : 4 * r;
                 const uint32_t across = how == MATMUL_MMA ? c : 8 * c;
-                if ((w->warps[0] && (w->warps[0] != r || w->warps[1] != c)) || t.bm % down ||
-                    t.bn % across)
+                if (t.bm % down || t.bn % across || t.bm / down > 1024)
                     continue;
                 t.how = (enum matmul_how)how;
                 t.wm = (uint16_t)(t.bm / down);
                 t.wn = (uint16_t)(t.bn / across);
-                t.bk = (uint16_t)(w->shape[2] * (how == MATMUL_MMA ? bits / 8.0 : 1));
+                t.bk = (uint16_t)(w->shape[2] * (how == MATMUL_MMA ? element_bits(l) / 8 : 1));
                 consider_tile(l, &t);
+                if (w->warps[0])
+                    break;
             }
+            if (w->warps[0])
+                break;
+        }
 }
 
 static void consider_tiles(struct planner *l)
@@ -305,7 +326,7 @@ static void consider_tiles(struct planner *l)
         const struct tile *t = &tiles[i];
         const bool is_little = t->bk <= 32 && t->bm * t->bn <= 64 * 64;
         if (l->single ? is_little : t->how != MATMUL_MMA || t->bk > 32)
-            if (!l->shorter || t->wm * t->wn <= 32 * 64)
+            if (!l->shorter || (t->wm * t->wn <= 32 * 64 && t->bk <= 64))
                 consider_tile(l, t);
     }
 }
@@ -444,7 +465,7 @@ static struct matmul_plan thin_plan(const struct planner *l, uint32_t rows)
 
 static void consider_thin(struct planner *l)
 {
-    if (l->want->shape[0] && l->want->shape[0] > MOST_ROWS)
+    if (l->want->shape[0] ? l->want->shape[0] > MOST_ROWS : l->size.m > MOST_ROWS)
         return;
     struct matmul_plan p = thin_plan(l, l->want->shape[0]       ? l->want->shape[0]
                                         : l->size.m < 1         ? 1
@@ -652,8 +673,7 @@ bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct lower_p
     if (!check_mma(&l))
         return false;
     if (is_known(&l)) {
-        if (l.size.m <= MOST_ROWS)
-            consider_thin(&l);
+        consider_thin(&l);
         consider_tiles(&l);
         add(&l, &all, "tile", NULL, 0);
     } else {

@@ -166,6 +166,14 @@ static void steps(struct thin *t, struct cg_val k, uint32_t n)
     }
 }
 
+/* The thread's k in the step that begins at k. */
+static struct cg_val thread_k(struct thin *t, struct cg_val k)
+{
+    struct cg *g = t->m->g;
+    struct cg_val mine = cg_binary(g, OP_MUL, t->ik, cg_int(DT_U32, t->wk));
+    return cg_binary(g, OP_ADD, k, cg_index(g, mine));
+}
+
 /* While there is a whole batch of n steps left. */
 static void batches(struct thin *t, int32_t at, uint32_t n)
 {
@@ -182,8 +190,7 @@ static void batches(struct thin *t, int32_t at, uint32_t n)
     struct cg_val now = cg_index(g, cg_value(DT_U32, at));
     struct cg_val last = cg_binary(g, OP_ADD, now, cg_int(DT_I64, (int64_t)(n - 1) * t->m->p->bk));
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, last, t->m->k_to)), true, done);
-    struct cg_val mine = cg_binary(g, OP_MUL, t->ik, cg_int(DT_U32, t->wk));
-    steps(t, cg_binary(g, OP_ADD, now, cg_index(g, mine)), n);
+    steps(t, thread_k(t, now), n);
     struct cg_val next =
         cg_binary(g, OP_ADD, cg_value(DT_U32, at), cg_int(DT_U32, n * t->m->p->bk));
     cg_move(g, at, next);
@@ -193,19 +200,36 @@ static void batches(struct thin *t, int32_t at, uint32_t n)
     cg_place(g, done);
 }
 
+/* The steps of every block, where they all have as many; else 0. */
+static uint32_t steps_of(const struct thin *t)
+{
+    const struct matmul *m = t->m;
+    int64_t k, splits;
+    if (!m->whole_k || !cg_is_const(m->k, &k) || !cg_is_const(m->splits, &splits))
+        return 0;
+    const int64_t all = k / m->p->bk;
+    return all % splits || all / splits > UINT32_MAX ? 0 : (uint32_t)(all / splits);
+}
+
 static void walk(struct thin *t)
 {
     struct cg *g = t->m->g;
     const enum dtype type = t->m->f->sum;
-    const int32_t at = cg_new_mutable(g, DT_U32);
+    const uint32_t each = t->m->p->stages, n = steps_of(t);
     for (uint32_t i = 0; i < t->nsum; i++) {
         t->sum[i] = cg_new_mutable(g, type);
         cg_move(g, t->sum[i], dtype_is_float(type) ? cg_float(g, type, 0) : cg_int(type, 0));
     }
+    if (n && n <= each) {
+        steps(t, thread_k(t, t->m->k_from), n);
+        return;
+    }
+    const int32_t at = cg_new_mutable(g, DT_U32);
     cg_move(g, at, cg_convert(g, t->m->k_from, DT_U32));
-    if (t->m->p->stages > 1)
-        batches(t, at, t->m->p->stages);
-    batches(t, at, 1);
+    if (each > 1)
+        batches(t, at, each);
+    if (each == 1 || !n || n % each)
+        batches(t, at, 1);
 }
 
 /* ---- bringing the sums together ----------------------------------------------------------------------- */

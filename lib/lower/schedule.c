@@ -164,7 +164,7 @@ static bool read_matmul(struct cg *g, const struct spec_option *o, struct lower_
     }
     if (strcmp(o->key, "tile") == 0) {
         plan->tile_span = o->value_span;
-        return numbers(g, o, "[ROWS, COLUMNS, TERMS] of a block", 3, 1, 1024, plan->shape);
+        return numbers(g, o, "[ROWS, COLUMNS, TERMS] of a block", 3, 1, 65536, plan->shape);
     }
     if (strcmp(o->key, "warps") == 0) {
         plan->warps_span = o->value_span;
