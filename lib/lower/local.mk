@@ -16,7 +16,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul_expand.c \
 	lib/lower/matmul_form.c \
 	lib/lower/matmul_plan.c \
-	lib/lower/matmul_simt.c \
+	lib/lower/matmul_simt.h lib/lower/matmul_bring.c lib/lower/matmul_simt.c \
 	lib/lower/matmul_split.c \
 	lib/lower/matmul_store.c \
 	lib/lower/matmul_thin.c \

@@ -58,6 +58,23 @@ tiles() {
     [ "$(grep -c 'st.shared.f32' loop)" = 8 ]
 }
 
+@test "in more stages than two tiles are copied while others are multiplied" {
+    sed 's/warps/stages: 4, warps/' product.yaml >streamed.yaml
+    kaio-emit -t sm_80 streamed.yaml >p.ptx
+    tiles p.ptx product >loop
+    [ "$(grep -c 'fma.rn.f32' loop)" = 512 ]
+    [ "$(grep -c 'cp.async.ca.shared.global' loop)" = 4 ] # A turned
+    [ "$(grep -c 'cp.async.cg.shared.global' loop)" = 1 ] # B as it is
+    [ "$(grep -c 'st.shared' loop)" = 0 ]
+    [ "$(grep -c 'bar.sync' loop)" = 1 ]
+    grep -q 'cp.async.wait_group 2;' loop
+    for size in 'm=130 n=68 k=36' 'm=5 n=131 k=1' 'm=33 n=7 k=57'; do
+        run -0 kaio-verify --run -d cpu --check streamed.yaml $size
+        [[ $output == *" passed, 0 failed, 0 skipped" ]]
+    done
+    run ! kaio-emit -t sm_75 streamed.yaml
+}
+
 @test "no thread's registers spill, and two blocks of 256 threads fit" {
     [ -n "$ptxas" ] || skip "no ptxas"
     for target in sm_80 sm_90; do
