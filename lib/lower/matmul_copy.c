@@ -73,8 +73,8 @@ static struct cg_val order_of(struct mma *s, const struct mma_tile *t, struct cg
 {
     struct cg *g = s->g;
     if (t->layout == MMA_SINGLES) {
-        r = times(g, cg_binary(g, OP_AND, r, u32(3)), 2);
-        return cg_binary(g, OP_AND, r, u32(d - 1));
+        r = cg_binary(g, OP_DIV, cg_binary(g, OP_AND, r, u32(3)), u32(8 / d));
+        return cg_binary(g, OP_AND, times(g, r, 2), u32(d - 1));
     }
     if (t->layout ==
         MMA_BYTES) { /* an ldmatrix takes rows 0 1 4 5 8 9 12 13, the next one those between */

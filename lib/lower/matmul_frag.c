@@ -1,8 +1,9 @@
 /* From shared memory to products (matmul_mma.h): what each lane of a warp holds, and the instructions that multiply.
  *
  * The rows of A and the columns of B may stand in any order among a warp's, as long as the sums are put where they belong,
- * and k in any order that is the same for both. That is what makes do without transposing elements of 8 and 32 bits: a lane
- * takes neighbours as they lie, which belong to different instructions.
+ * and k in any order that is the same for both. That is what makes do without transposing bytes: a lane takes pairs of
+ * neighbours as they lie, which belong to different instructions. Elements of 32 bits are loaded one by one, each into the
+ * register that the instruction wants it in.
  */
 #include <config.h>
 
@@ -40,20 +41,14 @@ static uint32_t words_of(const struct mma_tile *t)
 
 uint32_t mma_factor(const struct mma_tile *t)
 {
-    switch (t->layout) {
-    case MMA_ALONG_K:
-    case MMA_HALVES: return 1;
-    case MMA_BYTES: return 2;
-    case MMA_SINGLES: return t->wide ? 4 : 2;
-    }
-    abort();
+    return t->layout == MMA_BYTES ? 2 : 1;
 }
 
 uint32_t mma_row_of(const struct mma_tile *t, uint32_t i, uint32_t half)
 {
     const uint32_t f = mma_factor(t);
     if (is_a(t))
-        return f == 1 ? 16 * i + 8 * half : f == 2 ? 16 * i + half : i / 2 * 32 + i % 2 * 2 + half;
+        return 16 * i + (f == 1 ? 8 * half : half);
     return i / f * 8 * f + half * f + i % f;
 }
 
@@ -84,13 +79,8 @@ static void find_lane(struct mma *s, const struct mma_tile *t, struct cg_val bas
     }
     struct cg_val group = op(g, OP_SHR, lane, 2);
     *row = op(g, OP_AND, lane, 3);
-    *chunk = op(g, OP_DIV, base, 4);
-    if (t->wide) {
-        *chunk = plus(g, *chunk, group);
-    } else {
-        *chunk = plus(g, *chunk, plus(g, op(g, OP_SHR, group, 1), u32(4 * way)));
-        *byte = op(g, OP_MUL, op(g, OP_AND, group, 1), 8);
-    }
+    *chunk = plus(g, op(g, OP_DIV, base, 4), plus(g, op(g, OP_SHR, group, 2), u32(2 * way)));
+    *byte = op(g, OP_MUL, op(g, OP_AND, group, 3), 4);
 }
 
 static uint32_t ways_of(const struct mma *s, const struct mma_tile *t)
@@ -100,7 +90,7 @@ static uint32_t ways_of(const struct mma *s, const struct mma_tile *t)
     case MMA_ALONG_K: return s->steps < 4 ? s->steps : 4;
     case MMA_HALVES: return blocks < 4 ? blocks : 4;
     case MMA_BYTES: return blocks < 8 ? blocks : 8;
-    case MMA_SINGLES: return t->wide || blocks < 2 ? 1 : 2;
+    case MMA_SINGLES: return blocks < 2 ? 2 : 4;
     }
     abort();
 }
@@ -168,21 +158,16 @@ static void load_matrices(struct mma *s, struct mma_tile *t, uint32_t step, int3
          word + (size_t)i * 4, 4, ptx_mem(t->now[way], offset));
 }
 
-/* A lane has 2 or 4 neighbours of rows k and k + 4. Words of A: rows of the first k of an instruction, then of the other. */
-static void load_singles(struct mma *s, struct mma_tile *t, uint32_t step, int32_t *word)
+/* Elements k and k + 4 of the lane's of each 8 rows or columns. */
+static void load_singles(struct mma *s, struct mma_tile *t, uint32_t step, const int32_t *word)
 {
-    const uint32_t width = t->wide ? 32 : 16, n = width / 8;
-    for (uint32_t i = 0; i < t->span / width; i++)
+    struct cg *g = s->g;
+    for (uint32_t i = 0; i < t->span / 8; i++)
         for (uint32_t high = 0; high < 2; high++) {
-            int32_t to[4];
-            const uint32_t way = t->wide ? 0 : i % 2;
-            const uint32_t offset = (t->wide ? i : i / 2) * 128 +
-                                    (step * 8 + high * 4) * t->row_bytes;
-            for (uint32_t e = 0; e < n; e++)
-                to[e] = is_a(t) ? word[(i * n + e) / 2 * 4 + high * 2 + e % 2]
-                                : word[(i * n + e) * 2 + high];
-            load(s, t->wide ? "ld.shared.v4.b32" : "ld.shared.v2.b32", to, n,
-                 ptx_mem(t->now[way], offset));
+            const int32_t to = word[is_a(t) ? i / 2 * 4 + high * 2 + i % 2 : i * 2 + high];
+            const uint32_t offset = i / 4 * 128 + (step * 8 + high * 4) * t->row_bytes;
+            PTX(&g->b, "ld.shared.b32", ptx_r(to), ptx_mem(t->now[i % 4], offset));
+            cg_assigned(g, to);
         }
 }
 

@@ -98,7 +98,6 @@ static bool measure_tile(struct mma *s, uint32_t n, struct buf *why)
                 : t->size == 1 ? MMA_BYTES
                 : t->size == 2 ? MMA_HALVES
                                : MMA_SINGLES;
-    t->wide = t->span % 32 == 0;
     t->rows = o->along_k ? side : p->bk;
     t->row_bytes = (o->along_k ? p->bk : side) * t->size;
     t->offset = s->stage_bytes;
@@ -142,15 +141,12 @@ static uint32_t pitch_of(const struct mma *s)
 /* As many rows of sums at once as the stages have room for: whole rows of warps, or parts of one. */
 static void measure_patch(struct mma *s)
 {
+    enum { UNIT = 16 };
     const struct matmul_plan *p = s->p;
-    uint32_t unit = 16;
-    for (uint32_t i = 0; i < s->ntile; i++)
-        if (s->tile[i].side == MATMUL_A && mma_factor(&s->tile[i]) == 4)
-            unit = 32;
     s->pitch = pitch_of(s);
     const uint32_t row = s->f->nproduct * s->pitch * 4, room = s->stage_bytes * p->stages;
-    s->patch_rows = unit;
-    for (uint32_t rows = unit; rows <= p->bm; rows += unit) {
+    s->patch_rows = UNIT;
+    for (uint32_t rows = UNIT; rows <= p->bm; rows += UNIT) {
         const bool fits = rows <= p->wm ? p->wm % rows == 0
                                         : rows % p->wm == 0 && p->bm % rows == 0;
         if (fits && rows * row <= room)

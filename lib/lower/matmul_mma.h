@@ -35,7 +35,6 @@ struct mma_tile {
     uint32_t rows, row_bytes; /* of the tile */
     uint32_t offset;          /* in a stage, bytes */
     uint32_t span;            /* rows of A, columns of B that a warp takes */
-    bool wide;                /* MMA_SINGLES: a lane has 4 neighbours, not 2 */
 
     /* copying: a thread takes pieces of piece bytes, `across` of a row, of rows that are row_step apart */
     bool is_async;
