@@ -67,7 +67,7 @@ tiles() {
     [ "$(grep -c 'cp.async.cg.shared.global' loop)" = 1 ] # B as it is
     [ "$(grep -c 'st.shared' loop)" = 0 ]
     [ "$(grep -c 'bar.sync' loop)" = 1 ]
-    grep -q 'cp.async.wait_group 2;' loop
+    grep -qE 'cp.async.wait_group\s+2;' loop
     for size in 'm=130 n=68 k=36' 'm=5 n=131 k=1' 'm=33 n=7 k=57'; do
         run -0 kaio-verify --run -d cpu --check streamed.yaml $size
         [[ $output == *" passed, 0 failed, 0 skipped" ]]
