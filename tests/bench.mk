@@ -1,5 +1,5 @@
 # tests of kaio-bench and of the comparison with PyTorch
-BATS_TESTS += tests/cli/bench.bats
+BATS_TESTS += tests/cli/bench.bats tests/cli/tune.bats
 EXTRA_DIST += tests/pytorch.py tests/bench_gpu.sh tests/data/bench
 
 FUZZ_TARGETS += tests/fuzz/fuzz_bench

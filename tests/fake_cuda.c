@@ -18,6 +18,7 @@
  *     FAKE_CUDA_DEVICES=N (1)   FAKE_CUDA_SM=NN (80)   FAKE_CUDA_VERSION=N (13000)   FAKE_CUDA_MEMORY=BYTES (16 MiB)
  *     FAKE_CUDA_JIT_LOG=TEXT    the JIT refuses every module and says this
  *     FAKE_CUDA_US=NAME:N,...   a launch of that entry takes so many microseconds
+ *     FAKE_CUDA_BLOCK_US=N:M,.. a launch of blocks of N threads takes M microseconds
  *     FAKE_CUDA_WRONG=NAME[:N]  that entry's results are off by one in their last element, after N launches of any entry
  *     FAKE_NVML=0               NVML does not start
  */
@@ -352,6 +353,7 @@ enum { MOST_NODES = 1 << 16, MOST_ARGS = 16 };
 struct node {
     const char *f; /* a launch; NULL: a copy, or a fill */
     uint64_t threads;
+    unsigned block; /* threads of one */
     uint64_t value[MOST_ARGS];
     uint64_t to, from, bytes; /* from 0: a fill */
     int fill;
@@ -375,7 +377,7 @@ static void entry_name(const char *f, char out[64])
 }
 
 /* How long a launch takes: two in three as said, the third 2 % longer. */
-static double launch_us(const char *f)
+static double launch_us(const char *f, unsigned block)
 {
     char name[64];
     const char *s = getenv("FAKE_CUDA_US");
@@ -385,6 +387,9 @@ static double launch_us(const char *f)
     for (; s && *s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL)
         if (strncmp(s, name, n) == 0 && s[n] == ':')
             us = atof(s + n + 1);
+    for (s = getenv("FAKE_CUDA_BLOCK_US"); s && *s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL)
+        if (block && strtoul(s, NULL, 10) == block)
+            us = atof(s + strcspn(s, ":") + 1);
     return executed % 3 == 2 ? us * 1.02 : us;
 }
 
@@ -394,7 +399,7 @@ static int execute(const struct node *n)
         void *args[MOST_ARGS];
         for (size_t i = 0; i < MOST_ARGS; i++)
             args[i] = (void *)(uintptr_t)&n->value[i];
-        clock_us += launch_us(n->f);
+        clock_us += launch_us(n->f, n->block);
         if (n->call) {
             n->call(n->value);
             executed++;
@@ -752,9 +757,9 @@ static int run(const char *f, uint64_t threads, void **args)
     return 0;
 }
 
-static int queue_launch(const char *f, uint64_t threads, void **args)
+static int queue_launch(const char *f, uint64_t threads, unsigned block, void **args)
 {
-    struct node n = {.f = f, .threads = threads};
+    struct node n = {.f = f, .threads = threads, .block = block};
     size_t offset, size;
     for (size_t i = 0; i < MOST_ARGS && cuFuncGetParamInfo(f, i, &offset, &size) == 0; i++)
         memcpy(&n.value[i], args[i], size);
@@ -767,7 +772,7 @@ API(cuLaunchKernel, const char *f, unsigned gx, unsigned gy, unsigned gz, unsign
     (void)extra;
     MAY_FAIL();
     if (stream)
-        return queue_launch(f, (uint64_t)gx * gy * gz * bx * by * bz, args);
+        return queue_launch(f, (uint64_t)gx * gy * gz * bx * by * bz, bx * by * bz, args);
     record("launch %u,%u,%u x %u,%u,%u shared %u", gx, gy, gz, bx, by, bz, shared);
     if (!gx || !gy || !gz || !bx || !by || !bz || (uint64_t)bx * by * bz > 1024)
         return 1;
@@ -791,7 +796,7 @@ API(cuLaunchKernelEx, const struct config *c, const char *f, void **args, void *
     (void)extra;
     MAY_FAIL();
     if (c->stream)
-        return queue_launch(f, 0, args);
+        return queue_launch(f, 0, c->bx * c->by * c->bz, args);
     record("launch %u,%u,%u x %u,%u,%u shared %u cluster %u,%u,%u", c->gx, c->gy, c->gz, c->bx,
            c->by, c->bz, c->shared, c->attr->x, c->attr->y, c->attr->z);
     return c->nattr == 1 && c->attr->id == 4 ? run(f, 0, args) : 1;

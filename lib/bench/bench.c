@@ -109,16 +109,15 @@ struct trial {
     struct diags *d;
 };
 
-/* A fresh execution on fresh outputs, compared with the reference. */
-static enum rival_status check(struct rival *v, unsigned set, struct diags *d)
+enum rival_status bench_check(struct rival *v, struct diags *d)
 {
     const struct bench_device *b = v->dev;
-    if (v->ops->poison(v, set, d) != DEVICE_OK || v->ops->enqueue(v, set, d) != DEVICE_OK ||
+    if (v->ops->poison(v, 0, d) != DEVICE_OK || v->ops->enqueue(v, 0, d) != DEVICE_OK ||
         b->queue->wait(b->dev, NULL, d) != DEVICE_OK) {
         v->why = d->list.n ? d->list.v[d->list.n - 1].text : "it failed";
         return RIVAL_FAILED;
     }
-    return v->ops->check(v, set, d);
+    return v->ops->check(v, 0, d);
 }
 
 static void prepare(struct trial *t, size_t i)
@@ -135,6 +134,8 @@ static void prepare(struct trial *t, size_t i)
                         .point = t->row.point,
                         .data_options = b->data,
                         .subject = &t->rival[0],
+                        .peer = t->rival,
+                        .npeer = i,
                         .same_spec = from->same_spec};
     m->status = v->ops->prepare(v, t->d);
     if (m->status == RIVAL_OK && v->launches == 0) {
@@ -142,7 +143,7 @@ static void prepare(struct trial *t, size_t i)
         m->status = RIVAL_ABSENT;
     }
     if (m->status == RIVAL_OK)
-        m->status = check(v, 0, t->d);
+        m->status = bench_check(v, t->d);
     m->why = v->why;
 }
 

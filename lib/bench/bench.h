@@ -51,6 +51,9 @@ struct bench_row {
 /* What a row's rate counts: of matrix products two for each term, in whatever type; of anything else what work.h says. */
 double bench_operations(struct arena *a, const struct spec *s, const struct bench_point *p);
 
+/* A fresh execution on fresh outputs of the first set, compared with the reference. */
+enum rival_status bench_check(struct rival *v, struct diags *d);
+
 /* Measures a problem; calls done() for each row, which it must be done with when it returns. None is made when
  * interrupted. */
 void bench_problem(const struct bench *b, const struct bench_point *p,

@@ -46,7 +46,6 @@ static bool keep_errors(struct diags *d, const struct diags *from)
 /* The point's types, its dimensions unless the code is to be generic, and what is fixed in any case. */
 static bool read_spec(struct code *c, const struct code_source *src, const struct bench_point *p)
 {
-    VEC(struct spec_define) defines = {0};
     struct diags *own = diags_new(c->a);
     struct spec_file *plain = spec_read(c->a, src->text, NULL, 0, own);
     const struct spec *s = plain ? spec_find(plain, src->kernel) : NULL;
@@ -58,10 +57,10 @@ static bool read_spec(struct code *c, const struct code_source *src, const struc
         for (size_t k = 0; k < src->ndefine; k++)
             fixed |= has_dim(s, v->name) && strcmp(src->define[k].name, v->name) == 0;
         if (v->type != DT_VOID ? spec_find_type(s, v->name) != NULL : fixed)
-            *VEC_PUSH(c->a, &defines) = (struct spec_define){v->name, (uint64_t)v->i, v->type};
+            *VEC_PUSH(c->a, &c->defines) = (struct spec_define){v->name, (uint64_t)v->i, v->type};
     }
     own = diags_new(c->a);
-    struct spec_file *f = spec_read(c->a, src->text, defines.v, defines.n, own);
+    struct spec_file *f = spec_read(c->a, src->text, c->defines.v, c->defines.n, own);
     c->spec = f ? spec_find(f, src->kernel) : NULL;
     if (!c->spec)
         return keep_errors(c->d, own);
@@ -102,6 +101,13 @@ static bool bind(struct code *c, const struct bench_point *p)
             return false;
     }
     return run_shapes(r) && run_sums(r, NULL, &c->sums) && plan_make(r, c->module, &c->plan);
+}
+
+bool code_read(struct arena *a, const struct code_source *src, const struct bench_point *p,
+               struct code *out, struct diags *d)
+{
+    *out = (struct code){.a = a, .d = d};
+    return read_spec(out, src, p);
 }
 
 bool code_make(struct arena *a, const struct code_source *src, const struct bench_point *p,

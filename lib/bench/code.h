@@ -22,6 +22,7 @@ struct code {
     struct arena *a;
     struct diags *d;
     struct spec *spec;
+    VEC(struct spec_define) defines; /* that it was read with */
     const struct source *ptx;
     const struct ptx_module *module;
     struct contract *contract;
@@ -35,6 +36,9 @@ struct code {
 
 /* The kernel called `name`, or the file's only one: NULL with an error that lists them. */
 struct spec *code_choose(struct spec_file *f, const char *path, const char *name, struct diags *d);
+/* Reads it for the point: spec and defines. False with errors in d. */
+bool code_read(struct arena *a, const struct code_source *src, const struct bench_point *p,
+               struct code *out, struct diags *d);
 /* Emits the kernel for the point and binds it; only names that this kernel has are taken from the point. False with errors in d.
  * Memory is a's. */
 bool code_make(struct arena *a, const struct code_source *src, const struct bench_point *p,

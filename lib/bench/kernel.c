@@ -39,16 +39,26 @@ static void share_inputs(struct rival *v)
     }
 }
 
+/* Other code for the same spec is judged by one reference, unless it adds in another way. */
+static const struct rival *find_judge(const struct rival *v)
+{
+    for (size_t i = 0; i < v->npeer && v->same_spec; i++)
+        if (v->peer[i].data.ref && v->peer[i].same_spec &&
+            memcmp(&v->code.sums, &v->peer[i].code.sums, sizeof v->code.sums) == 0)
+            return &v->peer[i];
+    return NULL;
+}
+
 static bool make_data(struct rival *v, struct diags *d)
 {
-    /* other code for the same spec is judged by one reference, unless it adds in another way */
-    if (!v->same_spec || v->subject == v ||
-        memcmp(&v->code.sums, &v->subject->code.sums, sizeof v->code.sums) != 0)
+    const struct rival *judge = find_judge(v);
+    if (v->same_spec)
+        share_inputs(v);
+    v->judge = judge ? judge : v;
+    if (!judge)
         return data_make(&v->code, v->point, &v->data_options, &v->data, d);
-    share_inputs(v);
-    v->data = (struct data){.code = v->subject->data.code,
-                            .fill = v->subject->data.fill,
-                            .inputs_vary = v->subject->data.inputs_vary};
+    v->data = judge->data;
+    v->data.ref = NULL; /* which is the judge's */
     return true;
 }
 
@@ -64,10 +74,19 @@ static void lay_out(struct rival *v)
         const struct run_param *p = run_buffer(r, i);
         if (!run_is_buffer(p))
             continue;
+        v->repeatable &= i >= r->nparam || p->sym->mode != MODE_INOUT;
+        if (v->lender && i < r->nparam)
+            continue;
         v->offset[i] = v->set_bytes;
         v->set_bytes += (p->host.bytes + RIVAL_ALIGN - 1) / RIVAL_ALIGN * RIVAL_ALIGN;
-        v->repeatable &= i >= r->nparam || p->sym->mode != MODE_INOUT;
     }
+}
+
+/* Buffer i in a set; parameters may be those of a lender. */
+static uint64_t address_of(const struct rival *v, unsigned set, size_t i)
+{
+    const struct rival *of = v->lender && i < v->code.run->nparam ? v->lender : v;
+    return of->base + set * of->set_bytes + of->offset[i];
 }
 
 /* The temps that begin as zeros; kernels leave them so. */
@@ -78,13 +97,13 @@ static enum device_status zero_temps(struct rival *v, struct diags *d)
     for (size_t i = 0; i < r->ntemp; i++)
         for (unsigned k = 0; k < v->nset && status == DEVICE_OK; k++)
             if (r->contract->temps.v[i].is_zero)
-                status = v->dev->queue->fill(v->dev->dev,
-                                             v->base + k * v->set_bytes + v->offset[r->nparam + i],
-                                             0, r->temp[i].host.bytes, d);
+                status = v->dev->queue->fill(v->dev->dev, address_of(v, k, r->nparam + i), 0,
+                                             r->temp[i].host.bytes, d);
     return status;
 }
 
-/* Contents of the first set from the host, those of the others from the first. */
+/* Contents of the first set from the host, those of the others from the first. What is lent is there, but for an inout that
+ * the last user has changed. */
 static enum device_status upload(struct rival *v, struct diags *d)
 {
     const struct bench_device *b = v->dev;
@@ -92,12 +111,12 @@ static enum device_status upload(struct rival *v, struct diags *d)
     enum device_status status = DEVICE_OK;
     for (size_t i = 0; i < r->nparam && status == DEVICE_OK; i++) {
         const struct run_param *p = &r->param[i];
-        if (!run_is_input(p))
+        if (!run_is_input(p) || (v->lender && !run_is_output(p)))
             continue;
-        uint64_t first = v->base + v->offset[i];
+        uint64_t first = address_of(v, 0, i);
         status = b->ops->write(b->dev, first, p->host.data, p->host.bytes, d);
         for (unsigned k = 1; k < v->nset && status == DEVICE_OK; k++)
-            status = b->queue->copy(b->dev, first + k * v->set_bytes, first, p->host.bytes, d);
+            status = b->queue->copy(b->dev, address_of(v, k, i), first, p->host.bytes, d);
     }
     return status == DEVICE_OK ? b->queue->wait(b->dev, NULL, d) : status;
 }
@@ -124,7 +143,7 @@ static enum device_status make_ready(struct rival *v, struct diags *d)
         v->code.plan.v[i].l.module = v->module;
         status = b->queue->prepare(b->dev, &v->code.plan.v[i].l, d);
     }
-    if (status == DEVICE_OK)
+    if (status == DEVICE_OK && v->set_bytes + !v->lender > 0)
         status = b->ops->alloc(b->dev, v->nset * v->set_bytes, &label, &v->base, d);
     if (status == DEVICE_OK)
         status = no_messages(v, d);
@@ -140,7 +159,7 @@ static enum rival_status prepare(struct rival *v, struct diags *d)
     v->bytes = v->code.bytes;
     v->launches = (unsigned)v->code.plan.n;
     lay_out(v);
-    v->nset = rival_sets(v->dev, v->set_bytes);
+    v->nset = v->lender ? v->lender->nset : rival_sets(v->dev, v->set_bytes);
     enum device_status status = make_ready(v, d);
     if (status != DEVICE_OK)
         return rival_failed(v, d, status == DEVICE_REFUSED ? RIVAL_REFUSED : RIVAL_FAILED);
@@ -152,7 +171,7 @@ static enum device_status enqueue(struct rival *v, unsigned set, struct diags *d
     struct run *r = v->code.run;
     enum device_status status = DEVICE_OK;
     for (size_t i = 0; i < run_nbuffer(r); i++)
-        v->address[i] = v->base + set * v->set_bytes + v->offset[i];
+        v->address[i] = address_of(v, set, i);
     plan_addresses(r, &v->code.plan, v->address, v->messages.address);
     for (size_t i = 0; i < v->code.plan.n && status == DEVICE_OK; i++)
         status = v->dev->queue->launch(v->dev->dev, &v->code.plan.v[i].l, d);
@@ -165,8 +184,8 @@ static enum device_status poison(struct rival *v, unsigned set, struct diags *d)
     enum device_status status = DEVICE_OK;
     for (size_t i = 0; i < r->nparam && status == DEVICE_OK; i++)
         if (run_is_output(&r->param[i]) && !run_is_input(&r->param[i]))
-            status = v->dev->queue->fill(v->dev->dev, v->base + set * v->set_bytes + v->offset[i],
-                                         POISON, r->param[i].host.bytes, d);
+            status = v->dev->queue->fill(v->dev->dev, address_of(v, set, i), POISON,
+                                         r->param[i].host.bytes, d);
     return status;
 }
 
@@ -183,13 +202,11 @@ static enum rival_status check(struct rival *v, unsigned set, struct diags *d)
             p->result = p->host;
             buffer_alloc(v->a, &p->result);
         }
-        status = b->ops->read(b->dev, p->result.data, v->base + set * v->set_bytes + v->offset[i],
-                              p->result.bytes, d);
+        status = b->ops->read(b->dev, p->result.data, address_of(v, set, i), p->result.bytes, d);
     }
     if (status != DEVICE_OK)
         return rival_failed(v, d, RIVAL_FAILED);
-    const struct data *data = v->data.ref ? &v->data : &v->subject->data;
-    v->checked = data_compare(data, r);
+    v->checked = data_compare(&v->judge->data, r);
     v->mistrust = v->checked.mistrust;
     v->why = v->checked.why;
     return v->checked.right ? RIVAL_OK : RIVAL_WRONG;

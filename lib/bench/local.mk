@@ -13,4 +13,5 @@ lib_libkaiocore_la_SOURCES += \
 	lib/bench/means.c lib/bench/means.h \
 	lib/bench/suite.c lib/bench/suite.h \
 	lib/bench/sweep.c lib/bench/sweep.h \
+	lib/bench/tune.c lib/bench/tune.h \
 	lib/bench/work.c lib/bench/work.h

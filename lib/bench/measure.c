@@ -153,6 +153,8 @@ static bool warm_up(struct measured *m, size_t n, const struct measure_options *
                     struct conditions *c, double *seconds, struct diags *d)
 {
     double last[STEADY_ROUNDS] = {0};
+    if (o->warm_seconds <= 0)
+        return true;
     for (unsigned round = 0; !*o->interrupted; round++) {
         if (!one_round(m, n, round, NULL, seconds, d))
             return false;

@@ -13,7 +13,7 @@ struct measure_options {
     unsigned runs;        /* rounds */
     double round_seconds; /* of each rival in each round */
     double
-        warm_seconds; /* of work before the first round, at least; it goes on until the times are steady */
+        warm_seconds; /* of work before the first round, at least; it goes on until the times are steady; 0: none */
     const volatile int *interrupted;
 };
 

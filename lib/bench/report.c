@@ -367,6 +367,8 @@ static void json_row(struct arena *a, const struct bench_row *row, struct buf *o
         json_str(&j, "case", row->point->case_name);
     json_str(&j, "target", row->bench->kernel.source.target->name);
     json_str(&j, "code", code_name(row));
+    if (row->bench->kernel.source.schedule)
+        json_str(&j, "schedule", row->bench->kernel.source.schedule->text);
     json_str(&j, "mode", mode_names[row->mode]);
     bench_json_values(&j, row->point);
     json_uint(&j, "bytes", row->bytes);

@@ -50,8 +50,12 @@ struct rival {
     const struct code_source *source; /* of kernels; NULL: copy */
     const struct bench_point *point;
     struct data_options data_options;
-    struct rival *subject; /* the kernel that is benchmarked; itself for that one */
-    bool same_spec;        /* the subject's spec: one reference serves both */
+    struct rival *subject;    /* the kernel that is benchmarked; itself for that one */
+    bool same_spec;           /* the subject's spec: one reference serves both */
+    const struct rival *peer; /* npeer that were prepared before, whose references may serve, too */
+    size_t npeer;
+    const struct rival
+        *lender; /* of the same spec: its buffers are used, but for temps; NULL: own ones */
 
     /* set by prepare */
     const char *why;         /* not RIVAL_OK */
@@ -66,6 +70,7 @@ struct rival {
     uint64_t base; /* of all sets */
     struct code code;
     struct data data;
+    const struct rival *judge;  /* whose reference it is compared with */
     uint64_t *offset, *address; /* by run_buffer(): in a set; of the set queued */
     struct device_module *module;
     struct message_buffer messages;

@@ -25,7 +25,8 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul_mma.c \
 	lib/lower/matmul_copy.c \
 	lib/lower/matmul_frag.c \
-	lib/lower/lower.c lib/lower/stats.c
+	lib/lower/lower.c lib/lower/stats.c lib/lower/candidates.h lib/lower/candidates.c \
+	lib/lower/tuned.h lib/lower/tuned.c lib/lower/tuned_file.c
 
 # The math library is kernel-language source, built in: NAME.k becomes  static const char NAME_k[]  in
 # NAME.k.h ("lower/NAME.k.h"). Numbers rather than a string literal, whose length C11 limits.

@@ -27,6 +27,20 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
                                const struct ptx_target *target, const struct lower_options *opt,
                                struct diags *d);
 
+/* ---- schedules worth trying, for tuners ---- */
+
+struct lower_candidate {
+    const char *strategy, *text; /* text: as spec_set_schedule() takes it */
+};
+struct lower_candidates {
+    VEC(struct lower_candidate) v;
+};
+/* What the strategies have to offer for a spec, read with the dimensions that are known: those that fit it and the target, and
+ * others, which lower_specs() refuses; several may give the same code. None of a body. The choice that is made without
+ * a schedule is not among them. */
+struct lower_candidates lower_candidates(struct arena *a, const struct spec *s,
+                                         const struct ptx_target *target);
+
 /* ---- counts, for --stats ---- */
 
 enum lower_kind {

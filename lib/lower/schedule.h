@@ -2,6 +2,7 @@
 #ifndef KAIO_LOWER_SCHEDULE_H
 #define KAIO_LOWER_SCHEDULE_H
 
+#include "lower/candidates.h"
 #include "lower/cg.h"
 
 /* One row per way of turning equations into code, the most special first. */
@@ -13,6 +14,7 @@ struct strategy {
     /* fits() sees to it that no element of an inout is read by one thread after another wrote it; else only
      * stages that read just the elements they write are given to it */
     bool minds_inouts;
+    strategy_candidates *candidates; /* NULL: the strategy has no choices */
 };
 extern const struct strategy strategies[];
 extern const size_t nstrategies;

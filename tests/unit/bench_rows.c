@@ -4,6 +4,7 @@
 
 #include "base/io.h"
 #include "bench/bench.h"
+#include "bench/tune.h"
 #include "run/blas.h"
 #include "tap.h"
 
@@ -29,6 +30,8 @@ struct device_module {
 };
 
 static double clock_s, mark_s[2], launch_s;
+static unsigned fast_block,
+    wrong_block; /* threads of a block: takes half of launch_s; does nothing */
 static struct device_module *loaded;
 static struct device_graph *recording;
 static size_t replays;
@@ -65,7 +68,9 @@ static enum device_status run_now(struct device *dev, const struct device_launch
     if (loaded != l->module)
         status = sim_device.load(dev, l->module->ptx, d);
     loaded = l->module;
-    clock_s += launch_s;
+    clock_s += l->block.x == fast_block ? launch_s / 2 : launch_s;
+    if (l->block.x == wrong_block)
+        return status;
     return status == DEVICE_OK ? sim_device.launch(dev, l, 1, NULL, d) : status;
 }
 
@@ -574,8 +579,66 @@ static void test_products_in_graphs(void)
     finish(&s);
 }
 
+/* ---- schedules by search ---- */
+
+/* Blocks of 128 threads are twice as fast, or not; whatever is wrong never wins. */
+static void test_tune(void)
+{
+    static const char *const words[] = {"T=f32", "rows=3", "cols=160", NULL};
+    static const struct {
+        unsigned fast, wrong;
+        bool found; /* a schedule; false: the built-in one stays */
+        const char *what;
+    } v[] = {
+        {128, 0, true, "the fastest schedule is found"},
+        {0, 0, false, "of equals the emitter's own choice stays"},
+        {128, 128, false, "a wrong one is not taken, however fast"},
+    };
+    launch_s = 20e-3; /* one execution a round: the simulator is slow */
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+        struct setup s = {0};
+        struct tune_result r = {0};
+        bool good = prepare(&s, "tests/data/bench/wide_rows.yaml", words);
+        fast_block = v[i].fast;
+        wrong_block = v[i].wrong;
+        good = good && tune_search(s.a, &s.bench, &s.points.v.v[0], &r, s.d);
+        ok(good && !r.error && r.tried > 3, "%u schedules were timed", r.tried);
+        ok((r.schedule != NULL) == v[i].found, "%s", v[i].what);
+        ok(r.seconds <= r.builtin_seconds, "which is not slower than that");
+        ok((r.wrong > 0) == (v[i].wrong > 0) && (s.d->nwarning > 0) == (v[i].wrong > 0),
+           "wrong ones are warned of");
+        if (v[i].found)
+            ok(fabs(r.builtin_seconds / r.seconds - 2) < 1e-6, "by how much");
+        fast_block = wrong_block = 0;
+        finish(&s);
+    }
+}
+
+/* An inout that the last contender changed is made anew for the next one; temps are each one's own. */
+static void test_tune_buffers(void)
+{
+    static const struct {
+        const char *path, *words[4];
+    } v[] = {
+        {"specs/elementwise/saxpy.yaml", {"n=5000"}},
+        {"specs/reduce/sum_all.yaml", {"n=20011"}},
+        {"specs/matmul/naive.yaml", {"m=2", "n=30", "k=40"}},
+    };
+    launch_s = 20e-3; /* one execution a round: the simulator is slow */
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+        struct setup s = {0};
+        struct tune_result r = {0};
+        bool good = prepare(&s, v[i].path, v[i].words) &&
+                    tune_search(s.a, &s.bench, &s.points.v.v[0], &r, s.d);
+        ok(good && r.tried > 1 && r.wrong == 0, "%s: %u schedules, all right", v[i].path, r.tried);
+        finish(&s);
+    }
+}
+
 int main(void)
 {
+    test_tune();
+    test_tune_buffers();
     test_products();
     test_no_products();
     test_products_in_graphs();

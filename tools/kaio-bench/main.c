@@ -28,6 +28,10 @@ enum {
     OPT_SUITE,
     OPT_LIST_SUITES,
     OPT_TYPES,
+    OPT_TUNE,
+    OPT_RETUNE,
+    OPT_TUNE_CACHE,
+    OPT_TUNED,
 };
 
 static const struct cli_option options[] = {
@@ -46,6 +50,12 @@ static const struct cli_option options[] = {
     {'D', "define", "NAME=VALUE", "fix a dimension, with --generic too, or choose a type", ""},
     {OPT_GENERIC, "generic", NULL, "leave the dimensions to be given at launch"},
     {OPT_KEEP, "keep", "DIR", "write the PTX of every problem into DIR"},
+    {OPT_TUNE, "tune", NULL, "search for the fastest schedule of each problem, and keep it"},
+    {OPT_RETUNE, "retune", NULL, "search again where the cache has one"},
+    {OPT_TUNED, "tuned", "[FILE]", "take the schedules of an earlier --tune"},
+    {OPT_TUNE_CACHE, "tune-cache", "FILE",
+     "where --tune keeps them (default\n"
+     "$XDG_CACHE_HOME/kaio/tuned.json)"},
     {.heading = "Rivals"},
     {OPT_VS, "vs", "RIVAL",
      "time RIVAL too: copy, cublas, cublas-sgemm, cublaslt,\n"
@@ -161,6 +171,13 @@ static void take_option(struct session *s, int opt)
     case OPT_DRY_RUN: s->dry_run = true; break;
     case OPT_SUITE: choose_suite(s); break;
     case OPT_LIST_SUITES: list_suites(s); break;
+    case OPT_TUNE: s->tune = true; break;
+    case OPT_RETUNE: s->tune = s->retune = true; break;
+    case OPT_TUNED:
+        s->tuned = true;
+        s->cache_file = s->cli.arg ? s->cli.arg : s->cache_file;
+        break;
+    case OPT_TUNE_CACHE: s->cache_file = s->cli.arg; break;
     case OPT_TYPES: s->types = s->cli.arg; break;
     }
 }
@@ -194,6 +211,10 @@ static void take_operands(struct session *s)
     if (s->suite && s->sweep.cases.n)
         cli_usage_error(&s->cli, "suite '%s' has no case '%s'", s->suite->name,
                         s->sweep.cases.v[0]);
+    if (s->tune && s->tuned)
+        cli_usage_error(&s->cli, "--tune uses the cache anyway; --tuned alone searches nothing");
+    if (s->tune && s->keep)
+        cli_usage_error(&s->cli, "--keep goes with --tuned, after --tune");
     if (s->suite)
         s->bench.path = s->suite->name;
     if (!s->bench.path)
@@ -283,8 +304,8 @@ static void run(struct session *s)
     worse(s, open_device(s));
     if (s->status == CLI_OK) {
         set_target(s);
-        if (make_problems(s) && open_outputs(s)) {
-            if (s->dry_run || s->keep)
+        if (read_cache(s) && make_problems(s) && open_outputs(s)) {
+            if (s->dry_run || (s->keep && !s->tune))
                 plan_all(s);
             if (!s->dry_run)
                 time_all(s);

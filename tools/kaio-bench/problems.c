@@ -31,6 +31,10 @@ static void make_command(struct session *s, const struct job *job)
                (unsigned long long)e->data.sample);
     if (e->sustained > 0)
         buf_printf(&b, " --sustained=%g", e->sustained);
+    if (s->tune || s->tuned) {
+        buf_puts(&b, " --tuned=");
+        buf_shell_word(&b, s->cache_file);
+    }
     buf_putc(&b, ' ');
     if (s->suite)
         buf_printf(&b, "--suite=%s --types=%s", s->suite->name, suite_type(s->suite, job->kernel));
@@ -132,7 +136,12 @@ bool begin_job(struct session *s, const struct job *job)
     b->kernel.source.kernel = job->kernel;
     b->kernel.source.define = s->defines.v;
     b->kernel.source.ndefine = s->defines.n;
+    b->kernel.source.schedule = NULL;
     b->nrival = 0;
+    if (s->tune || s->tuned) {
+        b->rival[b->nrival] = b->kernel;
+        b->rival[b->nrival++].name = "built-in";
+    }
     for (size_t i = 0; i < s->vs.n; i++)
         if (!bench_add_rival(s->a, b, s->vs.v[i], s->d))
             return false;
@@ -213,6 +222,11 @@ void plan_all(struct session *s)
 {
     for (size_t j = 0; j < s->jobs.n && begin_job(s, &s->jobs.v[j]); j++)
         for (size_t i = s->jobs.v[j].begin; i < s->jobs.v[j].end && !*s->interrupted; i++) {
+            if (s->tune) {
+                plan_tune(s, &s->points.v.v[i]);
+                continue;
+            }
+            choose_schedule(s, &s->points.v.v[i]);
             plan_one(s, &s->bench.kernel, &s->points.v.v[i]);
             for (size_t k = 0; k < s->bench.nrival; k++)
                 if (s->bench.rival[k].ops == &rival_kernel ||

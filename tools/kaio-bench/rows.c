@@ -177,6 +177,9 @@ void time_all(struct session *s)
     for (size_t j = 0; j < s->jobs.n && begin_job(s, &s->jobs.v[j]); j++)
         for (size_t i = s->jobs.v[j].begin; i < s->jobs.v[j].end && goes_on(s); i++) {
             progress_step(&s->progress, i);
+            choose_schedule(s, &s->points.v.v[i]);
+            if (!goes_on(s))
+                break;
             bench_problem(&s->bench, &s->points.v.v[i], done, s);
         }
     progress_clear(&s->progress);

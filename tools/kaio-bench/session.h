@@ -11,6 +11,7 @@
 #include "bench/plot.h"
 #include "bench/report.h"
 #include "bench/suite.h"
+#include "lower/tuned.h"
 
 /* One kernel with its problems; a suite has several. */
 struct job {
@@ -35,6 +36,9 @@ struct session {
     const char *device, *target, *kernel, *output, *keep, *plot_file, *baseline_file;
     int format; /* enum report_format; -1: not given */
     bool dry_run;
+    bool tune, retune, tuned;
+    const char *cache_file; /* NULL: where it always is */
+    struct tuned_cache cache;
     struct report table, report;
     bool to_stdout, to_file;
     struct io_out *out, *plot_out; /* of what is replaced as a whole */
@@ -61,6 +65,13 @@ bool make_problems(struct session *s);
 bool begin_job(struct session *s, const struct job *job);
 /* Emits what would be timed: for a dry run, and for --keep. */
 void plan_all(struct session *s);
+
+/* tune.c: reads the cache if one is wanted. False with errors in s->d. */
+bool read_cache(struct session *s);
+/* Gives the kernel the schedule that --tune or --tuned says for a problem. */
+void choose_schedule(struct session *s, const struct bench_point *p);
+/* What --tune would try. */
+void plan_tune(struct session *s, const struct bench_point *p);
 
 /* rows.c: the files that rows go to. False with errors in s->d. */
 bool open_outputs(struct session *s);

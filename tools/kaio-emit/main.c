@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "lower/lower.h"
+#include "lower/tuned.h"
 #include "run/device.h"
 
 #include <inttypes.h>
@@ -16,6 +17,7 @@ enum {
     OPT_ANNOTATE,
     OPT_KERNEL,
     OPT_LIST_TARGETS,
+    OPT_TUNED,
 };
 
 static const struct cli_option options[] = {
@@ -28,6 +30,9 @@ static const struct cli_option options[] = {
      "fix a dimension, and specialise the code for it;\n"
      "or choose one of the spec's types (T=f32)",
      ""},
+    {OPT_TUNED, "tuned", "[FILE]",
+     "with the schedules that kaio-bench --tune found\n"
+     "(default $XDG_CACHE_HOME/kaio/tuned.json)"},
     {OPT_KERNEL, "kernel", "NAME", "only the kernel NAME (may be repeated)", ""},
     {'g', "debug", NULL, "write .file and .loc, so that tools name lines of the spec"},
     {OPT_ANNOTATE, "annotate", NULL, "write the source lines as comments"},
@@ -59,7 +64,9 @@ struct job {
     const struct ptx_target *target;
     const char *output;
     struct lower_options lower;
-    bool explain, stats, json;
+    bool explain, stats, json, tuned;
+    const char *cache_file; /* NULL: where it always is */
+    struct buf tuning;      /* what was taken from it, for --explain */
     VEC(struct spec_define) defines;
     VEC(const char *) kernels;
     VEC(struct spec *) specs;
@@ -155,6 +162,10 @@ static bool read_options(struct job *j, int argc, char **argv, int *status)
         case OPT_FORMAT: j->json = cli_choice(&j->cli, formats) == 1; break;
         case OPT_ANNOTATE: j->lower.annotate = true; break;
         case OPT_LIST_TARGETS: list = true; break;
+        case OPT_TUNED:
+            j->tuned = true;
+            j->cache_file = j->cli.arg;
+            break;
         }
     if (j->json && !j->stats)
         cli_usage_error(&j->cli, "--format is for --stats");
@@ -221,6 +232,37 @@ static bool check_selection(struct job *j)
             return diag_error(j->d, SPAN_NONE, "no kernel has a dimension or a type '%s'",
                               j->defines.v[i].name);
     }
+    return true;
+}
+
+/* ---- schedules that were measured ------------------------------------------------------------------- */
+
+static void apply_one(struct job *j, const struct tuned_cache *cache, struct spec *s)
+{
+    bool exact;
+    const char *why;
+    const struct tuned_entry *e =
+        tuned_apply(j->a, cache, s, j->defines.v, j->defines.n, j->target, NULL, &exact, &why);
+    if (!e)
+        buf_printf(&j->tuning, "%s: not tuned: %s\n", s->name, why);
+    else
+        buf_printf(&j->tuning, "%s: tuned on %s%s: %s\n", s->name, e->device,
+                   exact ? "" : ", for the nearest problem",
+                   e->schedule ? e->schedule : "the built-in schedule");
+}
+
+static bool apply_tuned(struct job *j)
+{
+    struct tuned_cache cache;
+    j->tuning = buf_in(j->a);
+    if (!j->tuned)
+        return true;
+    const char *path = j->cache_file ? j->cache_file : tuned_path(j->a, j->d);
+    if (!path || !tuned_read(j->a, path, &cache, j->d))
+        return false;
+    for (size_t i = 0; i < j->specs.n; i++)
+        if (j->specs.v[i]->has_compute)
+            apply_one(j, &cache, j->specs.v[i]);
     return true;
 }
 
@@ -329,8 +371,10 @@ static void format_stats(const struct job *j, const struct ptx_module *m, struct
 static bool emit(struct job *j)
 {
     struct buf text = buf_in(j->a);
-    if (j->explain)
+    if (j->explain) {
+        buf_puts(&text, buf_text(&j->tuning));
         j->lower.explain = &text;
+    }
     const struct ptx_module *m =
         lower_specs(j->a, j->specs.v, j->specs.n, j->target, &j->lower, j->d);
     if (!m)
@@ -356,7 +400,7 @@ int main(int argc, char **argv)
     }
     j.d = diags_new(j.a);
     if (read_options(&j, argc, argv, &status)) {
-        bool good = read_specs(&j) && check_selection(&j) && emit(&j);
+        bool good = read_specs(&j) && check_selection(&j) && apply_tuned(&j) && emit(&j);
         status = cli_report(&j.cli, j.d);
         if (!good && status == CLI_OK)
             status = CLI_BAD_INPUT;

@@ -1,0 +1,206 @@
+#include <config.h>
+
+#include "lower/candidates.h"
+
+#include "lower/schedule.h"
+
+#include <stdio.h>
+
+/* A key of a schedule with the values to try; 0 leaves the key to the strategy. */
+struct axis {
+    const char *key;
+    unsigned value[8];
+    size_t n;
+};
+
+/* Every combination, the last axis fastest. */
+static void multiply(struct arena *a, const char *strategy, const struct axis *axis, size_t naxis,
+                     struct lower_candidates *out)
+{
+    size_t at[4] = {0};
+    for (;;) {
+        struct buf text = buf_in(a);
+        buf_printf(&text, "{strategy: %s", strategy);
+        for (size_t i = 0; i < naxis; i++)
+            if (axis[i].value[at[i]])
+                buf_printf(&text, ", %s: %u", axis[i].key, axis[i].value[at[i]]);
+        buf_putc(&text, '}');
+        *VEC_PUSH(a, &out->v) = (struct lower_candidate){strategy, buf_text(&text)};
+        size_t i = naxis;
+        while (i > 0 && ++at[i - 1] == axis[i - 1].n)
+            at[--i] = 0;
+        if (i == 0)
+            return;
+    }
+}
+
+#define COUNT(x) (sizeof(x) / sizeof *(x))
+
+/* ---- contractions ---- */
+
+/* What is known of a contraction's sizes without its form. */
+struct sizes {
+    unsigned bits; /* of the first input's elements */
+    uint64_t rows,
+        columns; /* of the first result: its last dimension, and all others; 0: not known */
+};
+
+static struct sizes sizes_of(const struct spec *s)
+{
+    struct sizes z = {.bits = 16};
+    bool in = false;
+    for (size_t i = 0; i < s->params.n; i++) {
+        const struct lang_symbol *sym = s->params.v[i].sym;
+        if (sym->kind == SYM_BUFFER && sym->mode == MODE_IN && !in) {
+            in = true;
+            z.bits = dtype_bits(sym->type) < 8 ? 8 : dtype_bits(sym->type);
+        }
+        if (sym->kind != SYM_BUFFER || sym->mode == MODE_IN)
+            continue;
+        z.rows = z.columns = 1;
+        for (uint32_t k = 0; k < sym->rank; k++) {
+            int64_t extent;
+            if (!lang_const_int(sym->dims[k], &extent) || extent < 1 || z.rows > UINT32_MAX)
+                return (struct sizes){.bits = z.bits};
+            *(k + 1 < sym->rank ? &z.rows : &z.columns) *= (uint64_t)extent;
+        }
+        break;
+    }
+    return z;
+}
+
+struct tiling {
+    unsigned rows, columns, warps[2];
+};
+
+/* A tile that is mostly outside of the result is none to try. */
+static bool is_sensible(const struct tiling *t, const struct sizes *z)
+{
+    return (!z->rows || t->rows < 2 * z->rows || t->rows == 16) &&
+           (!z->columns || t->columns < 2 * z->columns || t->columns == 32);
+}
+
+__attribute__((format(printf, 3, 4))) static void add(struct arena *a, struct lower_candidates *out,
+                                                      const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    *VEC_PUSH(a, &out->v) = (struct lower_candidate){"matmul", arena_vprintf(a, fmt, ap)};
+    va_end(ap);
+}
+
+/* By tensor cores: 64 or 128 bytes of an operand's row in a step. */
+static void mma_candidates(struct arena *a, const struct sizes *z, struct lower_candidates *out)
+{
+    enum { IDLE = 512 }; /* blocks, more of which leave no multiprocessor idle */
+    static const struct tiling v[] = {
+        {128, 256, {2, 4}}, {256, 128, {4, 2}}, {128, 128, {2, 2}}, {128, 128, {2, 4}},
+        {128, 64, {2, 2}},  {64, 128, {2, 2}},  {64, 64, {2, 2}},   {64, 256, {1, 4}},
+        {32, 128, {1, 4}},  {64, 32, {2, 2}},   {16, 128, {1, 4}},
+    };
+    static const char head[] = "{strategy: matmul, tile: [%u, %u, %u], warps: [%u, %u], stages: %u";
+    const unsigned k = 512 / z->bits;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        const struct tiling *t = &v[i];
+        char text[128];
+        if (!is_sensible(t, z))
+            continue;
+        for (unsigned deep = 1; deep <= 2; deep++) {
+            snprintf(text, sizeof text, head, t->rows, t->columns, k * deep, t->warps[0],
+                     t->warps[1], 5 - deep);
+            add(a, out, "%s}", text);
+        }
+        for (unsigned split = 2; z->rows && split <= 8; split *= 2)
+            if (z->rows * z->columns / (t->rows * t->columns) * split <= IDLE)
+                add(a, out, "%s, split: %u}", text, split);
+    }
+}
+
+/* By fma. */
+static void fma_candidates(struct arena *a, const struct sizes *z, struct lower_candidates *out)
+{
+    static const struct tiling v[] = {
+        {128, 128, {0}}, {128, 64, {0}}, {64, 128, {0}}, {64, 64, {0}},
+        {32, 64, {0}},   {32, 32, {0}},  {16, 64, {0}},
+    };
+    for (size_t i = 0; i < COUNT(v); i++)
+        for (unsigned k = 8; k <= 16 && is_sensible(&v[i], z); k += 8)
+            add(a, out, "{strategy: matmul, mma: none, tile: [%u, %u, %u]}", v[i].rows,
+                v[i].columns, k);
+}
+
+void matmul_candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,
+                       struct lower_candidates *out)
+{
+    const struct sizes z = sizes_of(s);
+    (void)target;
+    mma_candidates(a, &z, out);
+    if (z.bits >= 32)
+        fma_candidates(a, &z, out);
+    for (unsigned split = 1; split <= 16; split *= 2)
+        add(a, out, "{strategy: matmul, split: %u}", split);
+    for (unsigned group = 1; group <= 16; group *= 4)
+        add(a, out, "{strategy: matmul, group: %u}", group);
+}
+
+/* ---- the others ---- */
+
+void row_candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,
+                    struct lower_candidates *out)
+{
+    static const struct axis one[] = {{"threads", {0, 32, 64, 128, 256, 512, 1024}, 7},
+                                      {"vectors", {0, 1, 2, 3, 4, 5, 6, 8}, 8}};
+    static const struct axis several[] = {{"threads", {32, 64}, 2}, {"rows", {2, 4, 8}, 3}};
+    static const struct axis clusters[] = {
+        {"threads", {256, 512, 1024}, 3}, {"vectors", {2, 4, 8}, 3}, {"cluster", {2, 4, 8}, 3}};
+    (void)s;
+    multiply(a, "row", one, COUNT(one), out);
+    multiply(a, "row", several, COUNT(several), out);
+    if (target->sm >= 90)
+        multiply(a, "row", clusters, COUNT(clusters), out);
+}
+
+void reduce_candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,
+                       struct lower_candidates *out)
+{
+    static const struct axis axes[] = {{"block", {0, 128, 256, 512}, 4},
+                                       {"unroll", {0, 2, 4, 8}, 4},
+                                       {"split", {0, 132, 264, 1056}, 4}};
+    static const struct axis tiles[] = {{"tile", {8, 16, 32, 64}, 4}, {"split", {0, 132}, 2}};
+    (void)s;
+    (void)target;
+    multiply(a, "reduce", axes, COUNT(axes), out);
+    multiply(a, "reduce", tiles, COUNT(tiles), out);
+}
+
+void map_candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,
+                    struct lower_candidates *out)
+{
+    static const struct axis axes[] = {{"block", {0, 128, 256, 512, 1024}, 5},
+                                       {"vector", {0, 1, 2, 4, 8}, 5},
+                                       {"unroll", {0, 1, 2, 4}, 4}};
+    static const struct axis tiles[] = {{"tile", {32, 64, 128}, 3}, {"block", {128, 256, 512}, 3}};
+    (void)s;
+    (void)target;
+    multiply(a, "map", axes, COUNT(axes), out);
+    multiply(a, "map", tiles, COUNT(tiles), out);
+}
+
+void naive_candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,
+                      struct lower_candidates *out)
+{
+    static const struct axis axes[] = {{"block", {64, 128, 256}, 3}};
+    (void)s;
+    (void)target;
+    multiply(a, "naive", axes, COUNT(axes), out);
+}
+
+struct lower_candidates lower_candidates(struct arena *a, const struct spec *s,
+                                         const struct ptx_target *target)
+{
+    struct lower_candidates out = {0};
+    for (size_t i = 0; i < nstrategies && s->has_compute; i++)
+        if (strategies[i].candidates)
+            strategies[i].candidates(a, s, target, &out);
+    return out;
+}
