@@ -4,8 +4,8 @@ EXTRA_DIST += tests/examples.awk
 EXTRA_DIST += tests/gpu.sh
 
 # The kernel library on a GPU, beside the simulator. Exit status 77: there is no GPU.
-check-gpu: all tests/kernels/fuzz
-	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/gpu.sh
+check-gpu: all tests/kernels/fuzz tests/unit/sim_mma
+	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/gpu.sh -b tests/unit
 	tests/kernels/fuzz --device=cuda --count=1000
 	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench_gpu.sh
 .PHONY: check-gpu
