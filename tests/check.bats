@@ -27,3 +27,18 @@ all_of() {
     [[ $output != *warning:* ]]
     [[ ${lines[-1]} == *" passed, 0 failed, "* ]]
 }
+
+@test "a matrix product needs each of its waits, commits and barriers" {
+    kaio-emit -t sm_80 -D T=f16 -D m=96 -D n=80 -D k=256 "$KAIO_SRCDIR/specs/matmul/nn.yaml" >"$BATS_TEST_TMPDIR/whole.ptx"
+    cd "$BATS_TEST_TMPDIR"
+    kaio-run -q --check whole.ptx a=@normal:1 b=@normal:2
+    local line tried=0
+    for line in $(grep -nE '^\s*(cp\.async\.(wait_group|commit_group)|bar\.sync)' whole.ptx | cut -d: -f1); do
+        sed "${line}d" whole.ptx >less.ptx
+        run -1 kaio-run -q --check less.ptx a=@normal:1 b=@normal:2
+        [[ $output == *"to which an asynchronous copy is in flight"* || $output == *"no barrier is between them"* ||
+            $output == *"race on"* ]]
+        tried=$((tried + 1))
+    done
+    [ "$tried" -ge 7 ]
+}
