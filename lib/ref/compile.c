@@ -371,6 +371,17 @@ static void mark_term(struct node *n)
         mark_term(n->args[k]);
 }
 
+/* Whether a factor of the term is the same for all terms. */
+static bool has_scale(const struct reduce *r, const struct node *n)
+{
+    if (n->eval == eval_fneg)
+        return has_scale(r, n->args[0]);
+    if (n->eval != eval_fmul && n->eval != eval_fdiv)
+        return false;
+    return !ref_loop_varies(r, n->args[0]) || !ref_loop_varies(r, n->args[1]) ||
+           has_scale(r, n->args[0]) || has_scale(r, n->args[1]);
+}
+
 static struct node *reduce(struct compiler *c, const struct lang_expr *e)
 {
     struct arena *a = c->p->arena;
@@ -393,8 +404,10 @@ static struct node *reduce(struct compiler *c, const struct lang_expr *e)
     }
     if (!(r->body = compile(c, e->args[0])))
         return NULL;
-    if (r->kind == RED_SUM)
+    if (r->kind == RED_SUM) {
         mark_term(r->body);
+        r->scaled = has_scale(r, r->body);
+    }
     r->is_int = !dtype_is_float(r->body->type);
     r->round = ref_rounding(r->body->type);
     if (!r->round.f32 || !is_product(e->args[0]))

@@ -15,6 +15,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/ref/parallel.c lib/ref/parallel.h \
 	lib/ref/product.c lib/ref/product.h \
 	lib/ref/program.h \
+	lib/ref/reach.c \
 	lib/ref/reduce.c \
 	lib/ref/ref.h \
 	lib/ref/report.c \

@@ -12,6 +12,7 @@ struct row {
     uint64_t n; /* elements that are not zero */
     double most,
         low; /* the largest magnitude; the largest power of two that divides all, infinity: all are 0 */
+    double reach, raised; /* the largest ref_reach(); of elements that are raised by it */
     int bits;             /* of the longest significand */
     bool exact, is_known; /* no errors; no infinities nor NaN */
 };
@@ -175,9 +176,20 @@ static void note_value(struct row *w, double v, double e)
     w->bits = bits > w->bits ? bits : w->bits;
 }
 
+static void note_reach(const struct frame *f, const struct product *p, const struct factor *a,
+                       struct row *w, int lane)
+{
+    bool raised = false;
+    double reach = ref_reach(f, p->r, a->node, lane, &raised);
+    w->is_known &= isfinite(reach);
+    w->reach = fmax(w->reach, reach);
+    if (raised)
+        w->raised = fmax(w->raised, reach);
+}
+
 /* Elements base .. base + n of a row, from the lanes. */
-static void keep(const struct product *p, struct factor *a, uint64_t row, uint64_t base, int n,
-                 const struct vec *x)
+static void keep(const struct frame *f, const struct product *p, struct factor *a, uint64_t row,
+                 uint64_t base, int n, const struct vec *x)
 {
     uint64_t at = row * p->k + base;
     struct row *w = &a->row[row];
@@ -188,6 +200,8 @@ static void keep(const struct product *p, struct factor *a, uint64_t row, uint64
             continue;
         }
         note_value(w, x->v[l], x->e[l]);
+        if (p->r->sums.truncation)
+            note_reach(f, p, a, w, l);
         a->v[at + (uint64_t)l] = x->v[l];
         a->far[at + (uint64_t)l] = fabs(x->v[l]) + x->e[l];
     }
@@ -223,7 +237,7 @@ static void fill_rows(void *ctx, uint64_t chunk, uint64_t begin, uint64_t end)
                 f.slot[p->r->loop[0].slot].i[l] = (int64_t)base + l;
             if (g->a->node->eval)
                 g->a->node->eval(&f, g->a->node, mask);
-            keep(p, g->a, row, base, n, node_out(&f, g->a->node));
+            keep(&f, p, g->a, row, base, n, node_out(&f, g->a->node));
         }
         if (p->interrupted && *p->interrupted)
             break;
@@ -346,9 +360,11 @@ static void finish(const struct product *p, const struct row *a, const struct ro
     bool exact = a->exact && b->exact;
     *v = 0;
     *e = NAN;
-    if (!a->is_known || !b->is_known || !(a->most * b->most < o->limit * 0.999))
+    if (!a->is_known || !b->is_known || !(a->most * b->most < o->limit * 0.999) ||
+        (r->scaled && far > o->limit * 0x1p-40))
         return;
-    struct ref_sum sum = {.s = s, .n = a->n < b->n ? a->n : b->n};
+    struct ref_sum sum = {.s = s, .n = a->n < b->n ? a->n : b->n, .terms = p->k};
+    sum.far = fmax(a->raised * b->reach, a->reach * b->raised);
     /* the factors' errors; far and m are sums of doubles themselves */
     if (!exact)
         sum.es = far - m + ((double)p->k + 4) * 0x1p-52 * far;
@@ -356,8 +372,8 @@ static void finish(const struct product *p, const struct row *a, const struct ro
     bool fits = a->bits + b->bits <= 24 && low >= 0x1p-149;
     if (!exact || !(fits || n == 0))
         sum.es += o->unit * far + n * o->tiny;
-    if (r->sums.products && n > 0 && !(exact && a->bits + b->bits <= 22))
-        sum.es += (double)r->sums.products * o->unit * far + n * o->tiny;
+    if (r->sums.products && n > 0 && !(exact && a->bits + b->bits <= 22 && sum.far == 0))
+        sum.es += (double)r->sums.products * o->unit * (far + n * sum.far) + n * o->tiny;
     sum.quantum = sum.es == 0 && isfinite(low) ? low : 0;
     sum.m = m + sum.es;
     sum.own = ((double)p->k + 4) * 0x1p-53 * m;

@@ -98,7 +98,9 @@ struct reduce {
     struct node *body;
     struct rounding round;
     struct spec_sums sums;
-    uint32_t acc;            /* index of its accumulator in the frame */
+    uint32_t acc; /* index of its accumulator in the frame */
+    bool
+        scaled; /* its terms have factors that may be taken out of the sum: those that its loops do not vary */
     struct product *product; /* its values, while those of its equation are computed; or NULL */
     uint32_t first_index,
         nindex; /* slots of the equation it is in: copied when lanes run along the last loop */
@@ -221,7 +223,21 @@ struct ref_sum {
     double own;     /* the error of s + c itself, where it is not small beside the bound */
     double quantum; /* all are multiples of it; 0: not known to be exact */
     uint64_t n;     /* those that are not zero */
+    double
+        far; /* what the exponents of terms with a subnormal factor may stand for; 0: there is none */
+    uint64_t terms; /* all */
 };
+
+/* reach.c: what the terms of sum r are multiplied with by factors of n that no loop of r varies, as a magnitude, in a lane in which n
+ * was evaluated. */
+double ref_scale(const struct frame *f, const struct reduce *r, const struct node *n, int lane);
+/* Whether a loop of r varies n. */
+bool ref_loop_varies(const struct reduce *r, const struct node *n);
+/* The magnitude of n, a factor of a sum's term, as large as the exponents with which tensor cores align it may stand for: a
+ * subnormal factor has the exponent of its type's smallest normal number. *raised: that is more than its own. Evaluated in
+ * this lane before. */
+double ref_reach(const struct frame *f, const struct reduce *r, const struct node *n, int lane,
+                 bool *raised);
 
 /* reduce.c */
 void ref_sum_result(const struct reduce *r, const struct ref_sum *s, double *v, double *e);

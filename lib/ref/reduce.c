@@ -17,7 +17,9 @@ struct acc {
     int64_t i[LANES];                          /* integers */
     int64_t best[LANES], lo[LANES], hi[LANES]; /* argmax: the index, and the candidates' range */
     uint8_t met[LANES];                        /* products: MET_ */
-    uint64_t n[LANES];
+    uint64_t n[LANES], terms[LANES];
+    double bare[LANES]; /* large terms without what may be taken out of the sum */
+    double far[LANES];  /* of sums by tensor cores: struct ref_sum */
 };
 
 enum { MET_NAN = 1, MET_ZERO = 2, MET_INF = 4 };
@@ -76,15 +78,39 @@ static double lowest_bit(double v)
     return ldexp(1, __builtin_ctzll(m) + (exponent ? exponent : 1) - 1075);
 }
 
-/* What a product loses in parts of tf32, up to products times u of itself: nothing where it has 22 bits, because then one factor
- * has at most 11 and the other at most 22. */
-static double parts_loss(const struct reduce *r, double v, double e)
+/* What a product loses in parts of tf32, up to products times u of itself (of reach, where a factor is subnormal): nothing where it
+ * has 22 bits, because then one factor has at most 11 and the other at most 22. An infinity times a number whose first part
+ * is 0 is NaN. */
+static double parts_loss(const struct reduce *r, double v, double e, double reach)
 {
     uint64_t u;
     memcpy(&u, &v, 8);
-    if (!r->sums.products || (e == 0 && !(u & 0x7fffffff)) || !isfinite(v))
+    if (!r->sums.products || isnan(v) || (e == 0 && !(u & 0x7fffffff) && !reach))
         return 0;
-    return (double)r->sums.products * r->round.unit * (fabs(v) + e) + r->round.tiny;
+    if (isinf(v))
+        return reach > 0 ? INFINITY : 0;
+    double size = fabs(v) + e;
+    return (double)r->sums.products * r->round.unit * (reach > size ? reach : size) + r->round.tiny;
+}
+
+/* Whether a sum of such terms, without a factor that scales them down, might overflow. */
+static bool is_huge(const struct reduce *r, double v)
+{
+    return r->scaled && fabs(v) > r->round.limit * 0x1p-40;
+}
+
+/* A term of a sum by tensor cores, in the lane that its body was evaluated in: what it loses itself; notes how far its exponent
+ * reaches. */
+static double tensor_term(const struct frame *f, const struct reduce *r, struct acc *a, int l,
+                          const struct vec *v, int from)
+{
+    bool raised = false;
+    double reach = ref_reach(f, r, r->body, from, &raised);
+    if (!raised)
+        reach = 0;
+    a->far[l] = reach > a->far[l] && isfinite(reach) ? reach : a->far[l];
+    a->terms[l]++;
+    return parts_loss(r, v->v[from], v->e[from], reach);
 }
 
 static void sum_term(struct acc *a, int l, double v, double e, double precision)
@@ -209,8 +235,8 @@ static void int_acc(const struct reduce *r, struct acc *a, int l, int64_t v, dou
 }
 
 /* Takes lane `from` of the body's value into lane l. */
-static void acc_lane(const struct reduce *r, struct acc *a, int l, const struct vec *v, int from,
-                     int64_t index)
+static void acc_lane(const struct frame *f, const struct reduce *r, struct acc *a, int l,
+                     const struct vec *v, int from, int64_t index)
 {
     if (r->is_int) {
         int_acc(r, a, l, v->i[from], v->e[from], index);
@@ -218,8 +244,10 @@ static void acc_lane(const struct reduce *r, struct acc *a, int l, const struct 
     }
     switch (r->kind) {
     case RED_SUM: {
-        double e = v->e[from] + parts_loss(r, v->v[from], v->e[from]);
-        sum_term(a, l, v->v[from], e, precision(r));
+        double e = r->sums.truncation ? tensor_term(f, r, a, l, v, from) : 0;
+        sum_term(a, l, v->v[from], v->e[from] + e, precision(r));
+        if (is_huge(r, v->v[from]))
+            a->bare[l] += fabs(v->v[from]) / fmin(ref_scale(f, r, r->body, from), 1);
         break;
     }
     case RED_PROD: prod_term(a, l, v->v[from], v->e[from]); break;
@@ -246,24 +274,26 @@ static void sum_lanes(struct acc *restrict a, const struct vec *restrict v,
     }
 }
 
-static bool any_quantum(const struct acc *a, const uint8_t *mask)
+/* Whether exactness or overflow are still to be followed term by term. */
+static bool any_special(const struct reduce *r, const struct acc *a, const struct vec *v,
+                        const uint8_t *mask)
 {
-    bool any = false;
+    bool any = r->sums.truncation > 0;
     for (int l = 0; l < LANES; l++)
-        any |= mask[l] && a->quantum[l] > 0;
+        any |= mask[l] && (a->quantum[l] > 0 || is_huge(r, v->v[l]));
     return any;
 }
 
-static void acc_lanes(const struct reduce *r, struct acc *a, const struct vec *v,
-                      const uint8_t *mask, int64_t index)
+static void acc_lanes(const struct frame *f, const struct reduce *r, struct acc *a,
+                      const struct vec *v, const uint8_t *mask, int64_t index)
 {
-    if (!r->is_int && r->kind == RED_SUM && !r->sums.products && !any_quantum(a, mask)) {
+    if (!r->is_int && r->kind == RED_SUM && !any_special(r, a, v, mask)) {
         sum_lanes(a, v, mask);
         return;
     }
     for (int l = 0; l < LANES; l++)
         if (mask[l])
-            acc_lane(r, a, l, v, l, index);
+            acc_lane(f, r, a, l, v, l, index);
 }
 
 /* ---- the loops ------------------------------------------------------------------------------------------- */
@@ -293,7 +323,7 @@ static void along(struct frame *f, const struct reduce *r, struct acc *a, const 
         }
         const struct vec *v = body_value(f, r, mask);
         for (int j = 0; j < LANES && base + j < hi; j++)
-            acc_lane(r, a, l, v, j, base + j);
+            acc_lane(f, r, a, l, v, j, base + j);
         f->operations += LANES;
     }
     for (uint32_t k = 0; k < r->nindex; k++)
@@ -361,7 +391,7 @@ static void run_loop(struct frame *f, const struct reduce *r, struct acc *a, uin
             run_loop(f, r, a, depth + 1, inner);
             continue;
         }
-        acc_lanes(r, a, body_value(f, r, inner), inner, k);
+        acc_lanes(f, r, a, body_value(f, r, inner), inner, k);
         f->operations += LANES;
         if (f->interrupted && *f->interrupted)
             ref_fail(f, SPAN_NONE, "interrupted");
@@ -391,20 +421,29 @@ static double sum_loss(const struct reduce *r, const struct ref_sum *s, double s
     return fmin(any, tree);
 }
 
-/* What tensor cores lose beside: a part of the largest partial sum for each step. */
-static double truncation_loss(const struct reduce *r, double side)
+/* What tensor cores lose beside: a part of the largest partial sum for each step, or of what the exponents stand for. */
+static double truncation_loss(const struct reduce *r, const struct ref_sum *s, double side)
 {
+    side = side > s->far ? side : s->far;
     double n = (double)r->sums.truncation, u = r->round.unit;
     return n * u < 0.5 ? n * u / (1 - n * u) * side + 2 * n * r->round.tiny : INFINITY;
 }
 
-/* Whether no partial sum rounds, whatever the order. Tensor cores align to the largest exponent: it must not be the 25th bit. */
+/* Multiples of 1 below this lose nothing to tensor cores: what a term may lose, in units of 2^-24, says how many bits they keep. */
+static double tensor_precision(const struct reduce *r, const struct ref_sum *s)
+{
+    double each = (double)r->sums.truncation / (double)(s->terms ? s->terms : 1);
+    return each > 1 ? ldexp(1, 24 - (int)ceil(log2(each))) : 0x1p24;
+}
+
+/* Whether no partial sum rounds, whatever the order. */
 static bool sum_exact(const struct reduce *r, const struct ref_sum *s)
 {
-    double most = precision(r) * s->quantum;
     if (s->es != 0 || s->n <= 1)
         return s->es == 0;
-    return s->quantum > 0 && (r->sums.truncation ? s->m < most : s->m <= most);
+    if (r->sums.truncation)
+        return fmax(s->m, s->far) < tensor_precision(r, s) * s->quantum;
+    return s->quantum > 0 && s->m <= precision(r) * s->quantum;
 }
 
 void ref_sum_result(const struct reduce *r, const struct ref_sum *s, double *v, double *e)
@@ -424,15 +463,26 @@ void ref_sum_result(const struct reduce *r, const struct ref_sum *s, double *v, 
         *e = INFINITY;
     } else if (isfinite(plain)) {
         if (!sum_exact(r, s))
-            *e = s->es + s->own + sum_loss(r, s, side) + truncation_loss(r, side) + r->round.tiny;
+            *e = s->es + s->own + sum_loss(r, s, side) + truncation_loss(r, s, side) +
+                 r->round.tiny;
         ref_range(&r->round, v, e);
     }
 }
 
 static void sum_result(const struct reduce *r, const struct acc *a, int l, double *v, double *e)
 {
-    struct ref_sum s = {a->s[l], a->c[l], a->m[l], a->up[l], a->es[l], 0, a->quantum[l], a->n[l]};
+    struct ref_sum s = {.s = a->s[l],
+                        .c = a->c[l],
+                        .m = a->m[l],
+                        .up = a->up[l],
+                        .es = a->es[l],
+                        .quantum = a->quantum[l],
+                        .n = a->n[l],
+                        .far = a->far[l],
+                        .terms = a->terms[l]};
     ref_sum_result(r, &s, v, e);
+    if (isfinite(*v) && a->bare[l] > r->round.limit)
+        *e = INFINITY;
 }
 
 static void prod_result(const struct reduce *r, const struct acc *a, int l, double *v, double *e)

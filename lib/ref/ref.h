@@ -19,10 +19,13 @@
  *     in Hopper and Blackwell, n 24 and K 4 in Turing (M. Fasi et al., Numerical behavior of NVIDIA tensor cores,
  *     2021; F. Khattak and M. Mikaitis, arXiv 2512.07004; MMA-Sim, arXiv 2511.10909): K + 2 units for 8 or 4 products,
  *     K/2 + 2 for more; 6 for every four covers them all. e4m3 and e5m2 have n = 13 and results of 14 bits: 2^11 (16 + 1)
- *     for every 16.
+ *     for every 16. A subnormal factor counts with the exponent of the smallest normal number of its type, so that E may
+ *     be larger than any term; then 2^E takes the largest partial sum's place. Equality is demanded where no partial sum has more bits
+ *     than alignment leaves.
  *   - f32 in two parts of tf32, a1 = tf32(a) and a2 = tf32(a - a1), has |a - a1| <= 2^-11 |a| and |a - a1 - a2| <= 2^-22 |a|: of
  *     the product a b, a1 b1 + a1 b2 + a2 b1 lacks a2 b2 and what the parts lack, 3 * 2^-22 |a b| = 12 u |a b| (products; 20
- *     where a2 is cut off instead, 48 where a1 is, too). A product of 22 bits lacks nothing.
+ *     where a2 is cut off instead, 48 where a1 is, too). A product of 22 bits lacks nothing. Factors below 2^-115
+ *     count as large as that, because subnormal parts have fewer bits.
  *   - a quotient whose divisor is computed by an equation or a reduction, or where something is reduced and the divisor is the
  *     same all along the left side's last index, may be a product with the divisor's reciprocal, which rounds once more (and
  *     loses more where the reciprocal is subnormal).

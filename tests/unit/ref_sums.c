@@ -19,13 +19,19 @@ static double cut(double v, double unit)
     return trunc(v / unit) * unit;
 }
 
-/* c + the n products, cut off as lib/ref/ref.h says. All exponents are normal. */
+/* As f16 has it. */
+static int exponent(float v)
+{
+    return ilogb(v) < -14 ? -14 : ilogb(v);
+}
+
+/* c + the n products of f16, cut off as lib/ref/ref.h says. */
 static double step(const struct unit *u, const float *a, const float *b, int n, double c)
 {
     int top = c == 0 ? -1000 : ilogb(c);
     for (int i = 0; i < n; i++)
-        if (a[i] != 0 && b[i] != 0 && ilogb(a[i]) + ilogb(b[i]) > top)
-            top = ilogb(a[i]) + ilogb(b[i]);
+        if (a[i] != 0 && b[i] != 0 && exponent(a[i]) + exponent(b[i]) > top)
+            top = exponent(a[i]) + exponent(b[i]);
     double unit = ldexp(1, top - u->fraction), sum = cut(c, unit);
     for (int i = 0; i < n; i++)
         sum += cut((double)a[i] * (double)b[i], unit);
@@ -43,15 +49,17 @@ static float dot(const struct unit *u, const float *a, const float *b, int n)
 enum { ROWS = 64, MOST = 4096 };
 static float a[ROWS * MOST], b[ROWS * MOST], got[ROWS];
 
-static struct ref_case dots(void)
+static struct ref_case dots(const char *product)
 {
-    struct ref_case c = case_of("kernel: k\n"
-                                "params:\n"
-                                "  a: in f32[m, n]\n"
-                                "  b: in f32[m, n]\n"
-                                "  s: out f32[m]\n"
-                                "compute: |\n"
-                                "  s[i] = sum[l](a[i, l] * b[i, l])\n");
+    struct ref_case c = case_of(arena_printf(arena_new(),
+                                             "kernel: k\n"
+                                             "params:\n"
+                                             "  a: in f32[m, n]\n"
+                                             "  b: in f32[m, n]\n"
+                                             "  s: out f32[m]\n"
+                                             "compute: |\n"
+                                             "  s[i] = sum[l](%s)\n",
+                                             product));
     case_dim(&c, "m", ROWS);
     case_buffer(&c, "a", a);
     case_buffer(&c, "b", b);
@@ -74,7 +82,11 @@ static float narrow(double v)
     return (float)rint(v * 0x1p10) * 0x1p-10f;
 }
 
-/* kind 0: both signs; 1: positive; 2: one, then products just too small to be added to it. */
+static const char *const of_f16 = "f16(a[i, l]) * f16(b[i, l])", *const of_f32 =
+                                                                     "a[i, l] * b[i, l]";
+
+/* kind 0: both signs; 1: positive; 2: one, then products just too small to be added to it; 3: one subnormal factor whose exponent is far
+ * above its own, and products that are small beside that; 4: factors of which many are subnormal. */
 static void fill(int kind, int n)
 {
     uint64_t seed = 3;
@@ -86,16 +98,22 @@ static void fill(int kind, int n)
             b[i] = fabsf(b[i]);
         } else if (kind == 2) {
             a[i] = b[i] = i % n ? 2047 * 0x1p-23f : 1;
+        } else if (kind == 3) {
+            a[i] = i % n ? 2047 * 0x1p-23f : 0x1p-24f;
+            b[i] = i % n ? 2047 * 0x1p-24f : 1;
+        } else if (kind == 4) {
+            a[i] = (float)rint(a[i] * 0x1p10) * 0x1p-24f;
+            b[i] = (float)ldexp(b[i], -(int)(i % 5));
         }
     }
 }
 
 static void truncated(const struct unit *u)
 {
-    struct ref_case c = dots();
+    struct ref_case c = dots(of_f16);
     double most = 0;
     bool all = true;
-    for (int kind = 0; kind < 3; kind++)
+    for (int kind = 0; kind < 5; kind++)
         for (int n = 1; n <= MOST; n = n < 20 ? n + 1 : n * 3 + 1) {
             fill(kind, n);
             for (int i = 0; i < ROWS; i++)
@@ -118,7 +136,7 @@ static void truncated(const struct unit *u)
 /* What is cut off shows where a kernel says that it adds with f32 instructions. */
 static void not_told(void)
 {
-    struct ref_case c = dots();
+    struct ref_case c = dots(of_f16);
     fill(2, 1000);
     for (int i = 0; i < ROWS; i++)
         got[i] = dot(&ampere, a + i * 1000, b + i * 1000, 1000);
@@ -130,7 +148,7 @@ static void not_told(void)
 /* Small whole numbers lose nothing, so that equality is demanded; a sum that needs the 25th bit may. */
 static void exact(void)
 {
-    struct ref_case c = dots();
+    struct ref_case c = dots(of_f16);
     uint64_t seed = 9;
     for (int i = 0; i < ROWS * 200; i++) {
         a[i] = (float)rint(16 * next_random(&seed));
@@ -162,7 +180,7 @@ static float part(float x)
 
 static void in_parts(void)
 {
-    struct ref_case c = dots();
+    struct ref_case c = dots(of_f32);
     uint64_t seed = 21;
     const int lengths[] = {1, 2, 5};
     for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {

@@ -1,0 +1,83 @@
+#include <config.h>
+
+#include "ref/program.h"
+
+/* The smallest normal number of a factor of this type. e4m3 is multiplied as f16 or as itself; what f32 is taken apart into has no
+ * second part of 11 bits below 2^-115. */
+static double smallest(const struct reduce *r, enum dtype t)
+{
+    switch (t) {
+    case DT_E4M3: return 0x1p-6;
+    case DT_E5M2:
+    case DT_F16: return 0x1p-14;
+    case DT_BF16:
+    case DT_F32: return r->sums.products ? 0x1p-115 : 0x1p-126;
+    default: return 0;
+    }
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double smallest_of(const struct reduce *r, const struct node *n)
+{
+    if (n->eval ==
+        eval_float_to_float) /* to a wider type nothing changes, to a narrower one all does */
+        return larger(smallest(r, n->type), smallest(r, n->from));
+    if (n->eval == eval_fcond)
+        return larger(smallest_of(r, n->args[1]), smallest_of(r, n->args[2]));
+    return n->eval == eval_int_to_float ? 0 : smallest(r, n->type);
+}
+
+double ref_reach(const struct frame *f, const struct reduce *r, const struct node *n, int lane,
+                 bool *raised)
+{
+    const struct vec *o = &f->slot[n->slot];
+    double v = fabs(o->v[lane]) + o->e[lane];
+    if (v == 0)
+        return 0;
+    if (n->eval == eval_fneg)
+        return ref_reach(f, r, n->args[0], lane, raised);
+    if (n->eval == eval_fmul)
+        return ref_reach(f, r, n->args[0], lane, raised) *
+               ref_reach(f, r, n->args[1], lane, raised);
+    if (n->eval == eval_fdiv) {
+        const struct vec *d = &f->slot[n->args[1]->slot];
+        double least = fabs(d->v[lane]) - d->e[lane];
+        return least > 0 ? ref_reach(f, r, n->args[0], lane, raised) / least : INFINITY;
+    }
+    double least = smallest_of(r, n);
+    *raised |= v < least;
+    return larger(v, least);
+}
+
+bool ref_loop_varies(const struct reduce *r, const struct node *n)
+{
+    for (uint32_t k = 0; k < r->nloop && !n->eval; k++)
+        if (n->slot == r->loop[k].slot)
+            return true;
+    for (uint32_t k = 0; k < n->nargs; k++)
+        if (ref_loop_varies(r, n->args[k]))
+            return true;
+    const struct reduce *inner = n->reduce;
+    for (uint32_t k = 0; inner && k < inner->nloop; k++)
+        if (ref_loop_varies(r, inner->loop[k].hi) ||
+            (inner->loop[k].lo && ref_loop_varies(r, inner->loop[k].lo)))
+            return true;
+    return (inner && ref_loop_varies(r, inner->body)) || (n->pad && ref_loop_varies(r, n->pad));
+}
+
+double ref_scale(const struct frame *f, const struct reduce *r, const struct node *n, int lane)
+{
+    if (!ref_loop_varies(r, n))
+        return fabs(f->slot[n->slot].v[lane]);
+    if (n->eval == eval_fneg)
+        return ref_scale(f, r, n->args[0], lane);
+    if (n->eval == eval_fmul)
+        return ref_scale(f, r, n->args[0], lane) * ref_scale(f, r, n->args[1], lane);
+    if (n->eval == eval_fdiv && !ref_loop_varies(r, n->args[1]))
+        return ref_scale(f, r, n->args[0], lane) / fabs(f->slot[n->args[1]->slot].v[lane]);
+    return 1;
+}
