@@ -538,6 +538,8 @@ static void add_open(struct planner *l, struct variants *all)
     if (all->n && l->m && l->size.m <= 1)
         return;
     l->shorter = free && is_heavy(l->f);
+    if (w->shape[0])
+        consider_thin(l);
     consider_tiles(l);
     const struct matmul_plan large = l->best;
     const bool both = free && l->cost >= 0 && !l->shorter;

@@ -142,10 +142,10 @@ END
             false
         }
     done <<'END'
-{strategy: matmul, tile: 64}|'tile' is [ROWS, COLUMNS, TERMS] of a block, each a multiple of 1 up to 1024, not '64'
-{strategy: matmul, tile: [64, 64]}|'tile' is [ROWS, COLUMNS, TERMS] of a block, each a multiple of 1 up to 1024, not '[64, 64]'
+{strategy: matmul, tile: 64}|'tile' is [ROWS, COLUMNS, TERMS] of a block, each a multiple of 1 up to 65536, not '64'
+{strategy: matmul, tile: [64, 64]}|'tile' is [ROWS, COLUMNS, TERMS] of a block, each a multiple of 1 up to 65536, not '[64, 64]'
 {strategy: matmul, tile: [64, 64, 4, 2]}|not '[64, 64, 4, 2]'
-{strategy: matmul, tile: [64, 64, 4096]}|not '[64, 64, 4096]'
+{strategy: matmul, tile: [64, 64, 99999]}|not '[64, 64, 99999]'
 {strategy: matmul, tile: [64, x, 32]}|not '[64, x, 32]'
 {strategy: matmul, tile: [64, -64, 32]}|not '[64, -64, 32]'
 {strategy: matmul, tile: [99999999999999999999, 64, 32]}|not '[99999999999999999999, 64, 32]'

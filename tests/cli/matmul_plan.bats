@@ -1,0 +1,162 @@
+# Contractions: which tiles are chosen for which sizes, blocks that share a tile, and few rows without tiles.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    specs=$KAIO_SRCDIR/specs/matmul
+}
+
+# plan SPEC M N K: what --explain says of the entry
+plan() {
+    kaio-emit --explain -D m="$2" -D n="$3" -D k="$4" "$specs/$1.yaml" | grep ' tiles '
+}
+
+# scheduled SPEC SCHEDULE: k.yaml
+scheduled() {
+    cat "$specs/$1.yaml" - >k.yaml <<<"schedule: $2"
+}
+
+@test "few rows are multiplied as B is read, and nothing is kept" {
+    for layout in nn nt; do
+        for m in 1 2 4; do
+            [[ $(plan $layout $m 4096 4096) == *"few rows, fma of f16, tiles $m x "* ]]
+        done
+        [[ $(plan $layout 64 4096 4096) == *"mma.sync of f16"* ]]
+        kaio-emit -D m=1 -D n=4096 -D k=4096 "$specs/$layout.yaml" >k.ptx
+        run ! grep -q 'cp.async\|mma.sync\|ldmatrix' k.ptx
+        # eight accesses of 16 bytes are on the way before the first is used, none is asked for
+        [ "$(awk '/fma.rn/ { exit } /ld.global.nc.v4.b32/ && !/@/' k.ptx | wc -l)" -ge 8 ]
+        run ! grep -q 'ld.global.nc.b16' k.ptx
+    done
+    # a vector is a single row
+    printf 'kernel: k\nparams:\n  x: in f16[k]\n  w: in f16[n, k]\n  y: out f16[n]\n' >k.yaml
+    printf 'compute: |\n  y[j] = f16(sum[l](x[l] * w[j,l]))\n' >>k.yaml
+    kaio-emit --explain k.yaml | grep -q 'few rows, fma of f16, tiles 1 x '
+}
+
+@test "few rows give what the equations say, whatever the sizes leave over" {
+    for layout in nn nt tn tt; do
+        for sizes in "m=1 n=1 k=1" "m=1 n=64 k=2048" "m=1 n=8 k=16411" "m=2 n=65 k=31" "m=3 n=8 k=16392" "m=4 n=1 k=4099"; do
+            # shellcheck disable=SC2086
+            run -0 kaio-verify --run -d cpu --check "$specs/$layout.yaml" $sizes
+        done
+        for sizes in "1 24 1000" "3 40 96" "4 17 33" "1 8 33000"; do
+            read -r m n k <<<"$sizes"
+            run -0 kaio-verify --run -d cpu --check -D n="$n" -D k="$k" "$specs/$layout.yaml" m="$m"
+            run -0 kaio-verify --run -d cpu --check -D m="$m" -D n="$n" -D k="$k" "$specs/$layout.yaml" m="$m"
+        done
+    done
+}
+
+@test "few rows of everything: types, several products, 4-bit weights" {
+    run -0 kaio-verify --run -d cpu --check --types=all "$specs/nn.yaml" m=2 n=40 k=72
+    run -0 kaio-verify --run -d cpu --check --types=all "$specs/nt.yaml" m=1 n=40 k=72
+    for s in gated_mlp qkv w4a16 int8 w8a8 fp8 batched grouped; do
+        run -0 kaio-verify --run -d cpu --check --shapes=2 "$specs/$s.yaml"
+    done
+    for schedule in '{mma: none, tile: [1, 4, 512], warps: [1, 2], stages: 3}' \
+        '{mma: none, tile: [16, 2, 1024], warps: [1, 4], stages: 1}' \
+        '{mma: none, tile: [5, 16, 64], warps: [1, 1], stages: 2, split: 5}'; do
+        scheduled nt "{strategy: matmul, ${schedule#\{}"
+        kaio-emit --explain k.yaml | grep -q "few rows"
+        run -0 kaio-verify --run -d cpu --check k.yaml m=5 n=40 k=4104
+    done
+}
+
+@test "blocks share what would leave the machine idle, and only that" {
+    [[ $(plan nt 64 4096 4096) == *"shares of the sum"* ]]
+    [[ $(plan nt 1 128 65536) == *"few rows"*"shares of the sum"* ]]
+    [[ $(plan nt 4096 4096 4096) != *"shares of the sum"* ]]
+    kaio-emit -D m=64 -D n=4096 -D k=4096 "$specs/nt.yaml" >k.ptx
+    grep -q 'atom.acq_rel.gpu.global.inc.u32' k.ptx
+    [ "$(grep -c 'atom\.' k.ptx)" = 1 ]
+    kaio-emit -D m=4096 -D n=4096 -D k=4096 "$specs/nt.yaml" >k.ptx
+    run ! grep -q 'atom\.\|temps' k.ptx
+    # with sizes that come at launch, so does the number of shares, and what is not shared takes no room
+    kaio-emit "$specs/nt.yaml" >k.ptx
+    grep -q '//@ *grid: \[.*clamp(ceil_div(.*k / .*\]' k.ptx
+    grep -q '> 1 ? .* : 0' k.ptx
+}
+
+@test "every number of shares gives the sum, and leaves the counts as they were" {
+    for split in 2 3 32; do
+        for schedule in "{mma: sync, tile: [32, 64, 32], stages: 2, split: $split}" \
+            "{strategy: matmul, mma: none, tile: [64, 64, 8], split: $split}" \
+            "{strategy: matmul, mma: none, tile: [4, 8, 64], warps: [1, 1], split: $split}"; do
+            scheduled nn "$schedule"
+            # shares without a term, of k that is none, little, prime, and whole tiles
+            for k in 1 97 512; do
+                run -0 kaio-verify --run -d cpu --check --repeat k.yaml m=33 n=70 k=$k
+            done
+        done
+    done
+    scheduled nn '{split: 3}'
+    kaio-emit -D T=f32 k.yaml >k.ptx
+    kaio-run -d cpu k.ptx m=3 n=5 k=0 a=@zeros b=@zeros c=c.bin
+    [ "$(od -An -v -tx4 -w4 c.bin | sort -u | tr -d ' ')" = 00000000 ]
+    scheduled gated_mlp '{mma: sync, tile: [32, 64, 32], stages: 2, split: 3}'
+    run -0 kaio-verify --run -d cpu --check --shapes=2 k.yaml
+}
+
+@test "the bits do not depend on the order in which blocks that share a tile finish" {
+    scheduled nn '{split: 5}'
+    kaio-emit -D T=f32 k.yaml >k.ptx
+    kaio-run -d cpu k.ptx m=40 n=70 k=3000 a=@normal b=@normal c=first.npy
+    for _ in 1 2 3; do
+        kaio-run -d cpu k.ptx m=40 n=70 k=3000 a=@normal b=@normal c=again.npy
+        cmp first.npy again.npy
+    done
+}
+
+@test "large tiles are for large results, small ones for small ones" {
+    [[ $(plan nn 4096 4096 4096) == *" tiles 256 x 128 x "* || $(plan nn 4096 4096 4096) == *" tiles 128 x "* ]]
+    read -r bm bn < <(plan nn 256 256 256 | sed 's/.*tiles \([0-9]*\) x \([0-9]*\) x.*/\1 \2/')
+    [ $((bm * bn)) -le 4096 ]
+    # what shared memory holds is the target's: no more than 64 KB on sm_75, 99 KB on sm_86
+    while read -r target most; do
+        kaio-emit -t "$target" -D m=4096 -D n=4096 -D k=4096 "$specs/nn.yaml" >k.ptx
+        [ "$(sed -n 's,^//@ *shared: ,,p' k.ptx)" -le "$most" ]
+    done <<<$'sm_70 98304\nsm_75 65536\nsm_80 166912\nsm_86 101376\nsm_90 232448'
+}
+
+@test "open sizes take a few variants: few rows, small results, all, and what is not aligned" {
+    kaio-emit --explain "$specs/nt.yaml" >explained
+    [ "$(grep -c ' tiles ' explained)" = 4 ]
+    grep -q 'nt: few rows.*, when m <= 4 && k % 8 == 0 && n % 4 == 0' explained
+    grep -q 'nt_small: .* shares of the sum, when ceil_div(m, .*) \* ceil_div(n, .*) < ' explained
+    grep -q 'nt_any: mma.sync of f16' explained
+    # with n and k known nothing is left to ask but m
+    kaio-emit --explain -D n=4096 -D k=4096 "$specs/nt.yaml" >explained
+    [ "$(grep -c ' tiles ' explained)" = 3 ]
+    run ! grep ' tiles .* %' explained
+    # no element is read but in whole vectors where they are, by single ones where they are not
+    kaio-emit -D m=64 -D n=1000 -D k=1000 "$specs/nt.yaml" | grep -q 'cp.async.cg.*16'
+    run ! grep -q 'cp.async.cg' < <(kaio-emit -D m=64 -D n=1001 -D k=1001 "$specs/nt.yaml")
+}
+
+@test "a tile that can't be is refused with what is in the way and what could be" {
+    while IFS='|' read -r schedule why; do
+        scheduled nn "$schedule"
+        run -2 kaio-emit -t sm_86 k.yaml
+        [[ $output == *"$why"* && $output != *"internal"* ]] || {
+            echo "$schedule: $output"
+            false
+        }
+    done <<'END'
+{tile: [256, 256, 64], warps: [4, 4], stages: 8}|don't fit 101376 bytes of shared memory
+{tile: [100, 20, 3]}|possible is, for instance, tile: [
+{mma: none, tile: [64, 64, 7]}|no such tile, warps and stages are possible; possible is, for instance, tile: [
+{mma: none, tile: [3, 5, 7]}|possible is, for instance, tile: [
+{warps: [3, 1], tile: [64, 64, 32]}|possible is, for instance, tile: [
+{mma: tf32x3}|'mma: tf32x3' is for factors that are f32
+{mma: fp8}|'mma: fp8' is for factors that are e4m3 or e5m2
+END
+    scheduled nn '{mma: sync}'
+    run -2 kaio-emit -t sm_70 k.yaml
+    [[ $output == *"sm_70 has no mma.sync"* ]]
+    # what is said to be possible is
+    scheduled nn '{tile: [100, 20, 3]}'
+    run -2 kaio-emit k.yaml
+    scheduled nn "{$(sed -n 's/.*for instance, \(tile: .*\)$/\1/p' <<<"$output")}"
+    kaio-emit k.yaml >/dev/null
+}
