@@ -14,8 +14,8 @@
 # verify    the cases, each with the types that it binds, twice: both runs must give the same bits. And SHAPES random shapes
 #           of each kernel of specs/, with all types and fills (default 4; 0: none).
 # bytes     of each type of each kernel, the case with the most work that the simulator does in a moment: the same bytes there.
-#           Bytes may differ where a kernel uses an approximate instruction (ex2.approx, rsqrt.approx ...) or tensor cores,
-#           whose bits PTX leaves open: that is reported as "near", and the verification alone decides.
+#           Bytes may differ where a kernel uses an approximate instruction (ex2.approx, rsqrt.approx ...) or, but on sm_90,
+#           tensor cores, whose bits PTX leaves open: that is reported as "near", and the verification alone decides.
 # large     the cases of more than 2^22 terms, a sample of each output.
 # time      the same cases, one after the other: bytes of the buffers, their speed, that of a copy of as many, the ratio. An
 #           elementwise kernel must reach 0.90.
@@ -177,17 +177,23 @@ make_args() {
     done < <(params_of "$ptx")
 }
 
+# Tensor cores add up in their own way: that of sm_90 is known to the bit, whatever the PTX was made for.
+arch=() approximate='\.approx|mma'
+if kaio-run --list-devices | grep -q "^$device.*  sm_90  "; then
+    arch=(--arch=sm_90) approximate='\.approx'
+fi
+
 # Runs PTX $1 on both devices with the same inputs; prints equal, near, differ or failed. Its log is $1.log.
 compare() {
     local ptx=$1 on name
     shift
     for on in cpu "$device"; do
         make_args "$ptx" "$on" "$@"
-        kaio-run -d "$on" "$ptx" "${args[@]}" >"$ptx.log" 2>&1 || { echo failed; return; }
+        kaio-run -d "$on" "${arch[@]}" "$ptx" "${args[@]}" >"$ptx.log" 2>&1 || { echo failed; return; }
     done
     for name in "${outputs[@]}"; do
         if ! cmp "$ptx.cpu.$name.npy" "$ptx.$device.$name.npy" >"$ptx.log" 2>&1; then
-            if grep -qE '^[^/]*(\.approx|mma)' "$ptx"; then echo near; else echo differ; fi
+            if grep -qE "^[^/]*($approximate)" "$ptx"; then echo near; else echo differ; fi
             return
         fi
     done

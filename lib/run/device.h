@@ -91,6 +91,8 @@ struct device_options {
     /* simulator: thread-instructions per launch before it is stopped, 0 = DEVICE_INSTRUCTIONS, UINT64_MAX = no limit */
     uint64_t max_instructions;
     unsigned check; /* simulator: enum device_check, bits */
+    unsigned
+        sm; /* simulator: whose tensor cores it has, 90 for sm_90; 0: those of the PTX's target */
     /* Set by a signal handler; a running simulation stops soon after it becomes non-zero. May be NULL. */
     const volatile int *interrupted;
     /* simulator: called now and then by the thread that launches, with how many of the launch's blocks are done. May be

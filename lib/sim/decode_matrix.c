@@ -143,7 +143,7 @@ bool dec_mma(struct dec *dc)
     m->quads = m->k == 4 && m->a_type == SIM_E_F16;
     m->a_col = strstr(name, "k4.col.");
     m->b_row = strstr(name, "k4.row.row.") || strstr(name, "k4.col.row.");
-    accumulation(m, dc->in->module->sm, bits);
+    accumulation(m, dc->in->sm, bits);
     const unsigned wide = bits == 64 ? 64 : 32;
     m->na = (uint8_t)(m->quads ? 2 : m->m * m->k * bits / wide / SIM_LANES);
     m->nb = (uint8_t)(m->quads ? 2 : m->n * m->k * bits / wide / SIM_LANES);

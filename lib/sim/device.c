@@ -241,7 +241,8 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
                                      .params = params.block,
                                      .param_base = block->base,
                                      .param_offset = params.offset,
-                                     .param_bytes = params.bytes};
+                                     .param_bytes = params.bytes,
+                                     .sm = dev->options.sm ? dev->options.sm : dev->module->sm};
     struct sim_launch l = {.what = what, .memory = &dev->memory, .arena = a};
     struct sim_code *code = sim_decode(&in, d);
     if (code)

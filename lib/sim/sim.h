@@ -246,6 +246,7 @@ struct sim_decode_in {
     uint64_t param_base;               /* its simulated address */
     const uint64_t *param_offset;      /* of each parameter in it */
     uint64_t param_bytes;
+    unsigned sm; /* whose tensor cores: 90 for sm_90 */
 };
 void sim_forms_init(struct sim_forms *f);
 /* NULL with errors in d when the entry has an instruction that the simulator does not have, or one that is

@@ -598,3 +598,18 @@ END
     run -0 kaio-run --help
     [ "${lines[0]}" = "Usage: kaio-run [OPTION]... [PTX] [NAME=VALUE]..." ]
 }
+
+@test "--arch chooses whose tensor cores add up" {
+    kaio-emit -t sm_80 -D m=32 -D n=32 -D k=64 "$KAIO_SRCDIR/specs/matmul/tf32.yaml" >"$BATS_TEST_TMPDIR/mm.ptx"
+    grep -q mma.sync "$BATS_TEST_TMPDIR/mm.ptx"
+    cd "$BATS_TEST_TMPDIR"
+    kaio-run -q -d cpu mm.ptx a=@normal:1 b=@normal:2 c=own.npy
+    kaio-run -q -d cpu --arch=sm_80 mm.ptx a=@normal:1 b=@normal:2 c=80.npy
+    kaio-run -q -d cpu --arch=sm_90 mm.ptx a=@normal:1 b=@normal:2 c=90.npy
+    cmp own.npy 80.npy
+    run cmp own.npy 90.npy
+    [ "$status" = 1 ]
+    run kaio-run -d cpu --arch=90x mm.ptx
+    [ "$status" = 2 ]
+    [ "${lines[0]}" = "kaio-run: error: --arch: '90x' is no target, as sm_80 or sm_90 are" ]
+}

@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/num.h"
 #include "base/progress.h"
+#include "ptx/ptx.h"
 #include "run/args.h"
 #include "run/choose.h"
 #include "run/made.h"
@@ -27,6 +28,7 @@ enum {
     OPT_ARG,
     OPT_MAX_INSTRUCTIONS,
     OPT_THREADS,
+    OPT_ARCH,
     OPT_LIST_DEVICES,
     OPT_MESSAGES,
     OPT_MESSAGES_ORDER,
@@ -67,6 +69,8 @@ static const struct cli_option options[] = {
     TEXT(OPT_MAX_INSTRUCTIONS, "max-instructions", "N",
          "stop a simulated launch after N thread-instructions\n(default 1e12; 0: never)", ""),
     TEXT(OPT_THREADS, "threads", "N", "threads of the simulator (default: one per core)", ""),
+    TEXT(OPT_ARCH, "arch", "TARGET",
+         "add up matrix products as the GPUs of TARGET do\n(default: the target of the PTX)", ""),
     TEXT('q', "quiet", NULL, "neither say which device was taken nor show progress", NULL),
     {0},
 };
@@ -148,6 +152,14 @@ static void set_check(struct job *j)
                         (int)len, bad);
 }
 
+static void set_arch(struct job *j)
+{
+    const struct ptx_target *t = ptx_target_find(j->cli.arg, strlen(j->cli.arg));
+    if (!t)
+        cli_usage_error(&j->cli, "--arch: '%s' is no target, as sm_80 or sm_90 are", j->cli.arg);
+    j->device_options.sm = t->sm;
+}
+
 static void set_order(struct job *j)
 {
     const char *s = j->cli.arg;
@@ -225,6 +237,7 @@ static void read_options(struct job *j, int argc, char **argv)
             if (!j->device_options.max_instructions)
                 j->device_options.max_instructions = UINT64_MAX;
             break;
+        case OPT_ARCH: set_arch(j); break;
         case OPT_THREADS: j->device_options.threads = (unsigned)cli_int(&j->cli, 1, 1024); break;
         }
     j->made.arg = j->decls.v;
