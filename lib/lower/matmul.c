@@ -246,7 +246,7 @@ static void tell_losses(struct cg *g, const struct matmul_form *f, const struct 
     else
         lower_truncation(g, arena_printf(g->a, "%u * ceil_div(%s, 4)", p->parts > 1 ? 18 : 6, k));
     if (p->parts > 1)
-        lower_products(g, "12");
+        lower_products(g, "20");
 }
 
 bool matmul_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)

@@ -212,32 +212,44 @@ static void part_bytes(struct mma *s, const struct mma_tile *t, struct words n, 
         }
 }
 
-/* x, or the largest number that does not round to infinity as tf32, if x is larger or NaN. */
+/* x, or of its sign the largest number that does not round to infinity as tf32, if x is larger or NaN. */
 static int32_t clamp_single(struct mma *s, int32_t x)
 {
     struct cg *g = s->g;
-    const struct ptx_operand most = ptx_immf32(0x1.ffdffep127f),
-                             least = ptx_immf32(-0x1.ffdffep127f);
-    const int32_t y = cg_new(g, DT_F32), z = cg_new(g, DT_F32);
-    PTX(&g->b, "min.f32", ptx_r(y), ptx_r(x), most);
-    PTX(&g->b, "max.f32", ptx_r(z), ptx_r(y), least);
+    const float most = 0x1.ffdffep127f;
+    const int32_t y = cg_new(g, DT_U32), z = cg_new(g, DT_U32);
+    if (g->target->sm >= 86) {
+        PTX(&g->b, "min.xorsign.abs.f32", ptx_r(y), ptx_r(x), ptx_immf32(most));
+        return y;
+    }
+    PTX(&g->b, "min.f32", ptx_r(y), ptx_r(x), ptx_immf32(most));
+    PTX(&g->b, "max.f32", ptx_r(z), ptx_r(y), ptx_immf32(-most));
     return z;
 }
 
-/* What x rounds to, and of two parts the rest: which is infinite or NaN where x is, so that the products are. */
+/* Both parts of x: it rounded to tf32, which is finite, and the rest, which is infinite or NaN where x is, so that the products
+ * are. Instructions cut the rest's last bits off. */
+static void split_single(struct mma *s, int32_t x, int32_t *big, int32_t *rest)
+{
+    struct cg *g = s->g;
+    const int32_t up = cg_new(g, DT_U32);
+    *big = cg_new(g, DT_U32);
+    *rest = cg_new(g, DT_U32);
+    PTX(&g->b, "add.s32", ptx_r(up), ptx_r(clamp_single(s, x)), ptx_imm(1 << 12));
+    PTX(&g->b, "and.b32", ptx_r(*big), ptx_r(up), ptx_imm(0xffffe000));
+    PTX(&g->b, "sub.rn.f32", ptx_r(*rest), ptx_r(x), ptx_r(*big));
+}
+
 static void round_singles(struct mma *s, struct words n, const int32_t *word, struct ready *r)
 {
     struct cg *g = s->g;
     for (uint32_t i = n.from; i < n.to; i++) {
-        const int32_t big = r->set[0][i] = cg_new(g, DT_U32);
-        if (s->p->parts < 2) {
-            PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(big), ptx_r(word[i]));
+        if (s->p->parts > 1) {
+            split_single(s, word[i], &r->set[0][i], &r->set[1][i]);
             continue;
         }
-        const int32_t rest = cg_new(g, DT_F32), small = r->set[1][i] = cg_new(g, DT_U32);
-        PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(big), ptx_r(clamp_single(s, word[i])));
-        PTX(&g->b, "sub.rn.f32", ptx_r(rest), ptx_r(word[i]), ptx_r(big));
-        PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(small), ptx_r(rest));
+        r->set[0][i] = cg_new(g, DT_U32);
+        PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(r->set[0][i]), ptx_r(word[i]));
     }
 }
 

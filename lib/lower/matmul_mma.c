@@ -464,28 +464,11 @@ static void ask_for_two(const struct mma *s)
         s->g->func->minnctapersm = 2;
 }
 
-/* What the instructions' sums lose (lib/ref/ref.h). */
-static void tell_truncation(const struct mma *s)
-{
-    struct cg *g = s->g;
-    const char *k = lang_expr_text(g->a, s->f->k->dims[0]);
-    if (s->f->sum != DT_F32)
-        return;
-    if (s->p->type == MATMUL_FP8)
-        lower_truncation(g, arena_printf(g->a, "34816 * ceil_div(%s, 16)", k));
-    else
-        lower_truncation(g,
-                         arena_printf(g->a, "%d * ceil_div(%s, 4)", s->p->parts > 1 ? 18 : 6, k));
-    if (s->p->parts > 1)
-        lower_products(g, "12");
-}
-
 void matmul_mma(struct matmul *m)
 {
     struct mma s = {.m = m, .g = m->g, .f = m->f, .p = m->p};
     if (!mma_measure(&s, NULL))
         return;
-    tell_truncation(&s);
     ask_for_two(&s);
     mma_copy_begin(&s);
     mma_read_begin(&s);

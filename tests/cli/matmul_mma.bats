@@ -1,0 +1,162 @@
+# Contractions by mma.sync: every type, layout, tile and number of stages gives what the equations say, on the simulator with
+# all checks; the loop is made of what it should be; impossible tiles say what is in the way.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || ptxas=
+}
+
+# spec KIND LAYOUT SCHEDULE: k.yaml
+spec() {
+    local a=$1 b=$1 c=f32 term='A * B' x='a[i,l]' y='b[l,j]' dx='m, k' dy='k, n'
+    case $1 in
+    tf32) a=f32 b=f32 term='tf32(A) * tf32(B)' ;;
+    s8) a=i8 b=i8 c=i32 term='i32(A) * i32(B)' ;;
+    u8) a=u8 b=i8 c=i32 term='i32(A) * i32(B)' ;;
+    esac
+    [[ $2 == n? ]] || { x='a[l,i]' dx='k, m'; }
+    [[ $2 == ?n ]] || { y='b[j,l]' dy='n, k'; }
+    term=${term/A/$x}
+    cat >k.yaml <<END
+kernel: k
+params:
+  a: in $a[$dx]
+  b: in $b[$dy]
+  c: out $c[m, n]
+compute: |
+  c[i,j] = sum[l](${term/B/$y})
+schedule: {strategy: matmul, mma: sync, $3}
+END
+}
+
+# whatever is in the way of vectors, of whole tiles and of a single tile
+verify() {
+    local sizes
+    for sizes in 'm=1 n=1 k=1' 'm=33 n=17 k=31' 'm=70 n=100 k=66' 'm=80 n=144 k=112'; do
+        run -0 kaio-verify --run -d cpu --check "$@" k.yaml $sizes
+    done
+}
+
+@test "every type in every layout" {
+    for kind in f16 bf16 tf32 s8 u8 e4m3; do
+        for layout in nn nt tn tt; do
+            spec $kind $layout 'tile: [64, 64, 64], warps: [2, 2], stages: 3'
+            verify -t sm_89
+        done
+    done
+}
+
+@test "any number of stages, tiles of any shape, shares" {
+    [ -z "${KAIO_QUICK-}" ] || skip 'many shapes'
+    for schedule in 'tile: [64, 64, 32], warps: [2, 2], stages: 1' 'tile: [64, 64, 32], warps: [2, 2], stages: 2' \
+        'tile: [32, 128, 32], warps: [1, 2], stages: 5' 'tile: [96, 96, 32], warps: [2, 3], stages: 3' \
+        'tile: [16, 64, 96], warps: [1, 1], stages: 2' 'tile: [128, 32, 64], warps: [4, 1], stages: 4' \
+        'tile: [64, 64, 32], warps: [2, 2], stages: 3, split: 3'; do
+        for layout in nn tt; do
+            for kind in f16 tf32 s8; do
+                spec $kind $layout "$schedule"
+                verify
+            done
+        done
+    done
+}
+
+@test "sm_75: halves of instructions, and no asynchronous copies" {
+    for kind in f16 s8; do
+        for layout in nn tt; do
+            spec $kind $layout 'tile: [64, 64, 64], warps: [2, 2], stages: 2'
+            verify -t sm_75
+        done
+    done
+    run -0 kaio-emit -t sm_75 k.yaml
+    [[ $output == *mma.sync.aligned.m8n8k16* && $output != *cp.async* && $output != *m16n8k32* ]]
+}
+
+@test "f32 in parts of tf32: as exact as f32 is, to the ends of its range" {
+    for layout in nn nt tn tt; do
+        spec f32 $layout 'tile: [64, 64, 32], warps: [2, 2], stages: 3'
+        sed -i 's/mma: sync/mma: tf32x3/' k.yaml
+        verify
+    done
+    run -0 kaio-verify --run -d cpu --fill=exact,uniform,edge k.yaml m=70 n=50 k=66
+    grep -q 'mma: tf32x3' k.yaml
+    run -0 kaio-emit k.yaml
+    [[ $output == *"//@ products: 20"* ]]
+}
+
+# count PATTERN: in the loop over tiles of the first entry
+count() {
+    awk -v want="$1" '/\.visible \.entry k\(/ {here = 1} /^}/ {here = 0}
+        here && /^\$tile_[0-9]*:/ {n = 0} here && index($0, want) {n++}
+        here && /bra[ \t]*\$tile_/ {last = n} END {print last + 0}' k.ptx
+}
+
+@test "a round of the loop multiplies a tile, reads it once and sends for another" {
+    spec f16 nn 'tile: [128, 128, 32], warps: [2, 2], stages: 4'
+    sed -i 's/, k\]/, 64]/; s/\[k,/[64,/' k.yaml
+    kaio-emit -o k.ptx k.yaml
+    [ "$(count mma.sync.aligned.m16n8k16)" -eq 64 ] # 4 x 8 of 16 x 8, twice 16 of k
+    [ "$(count ldmatrix.sync.aligned.m8n8.x4.shared)" -eq 8 ]
+    [ "$(count ldmatrix.sync.aligned.m8n8.x4.trans)" -eq 8 ]
+    [ "$(count cp.async.cg.shared.global)" -eq 8 ] # 2 x 8 KB by 128 threads
+    [ "$(count cp.async.commit_group)" -eq 1 ]
+    [ "$(count 'cp.async.wait_group')" -eq 1 ]
+    [ "$(count bar.sync)" -eq 1 ]
+    [ "$(count ld.global)" -eq 0 ]
+    grep -q '\.minnctapersm 2' k.ptx
+    spec tf32 nt 'tile: [128, 128, 16], warps: [2, 4], stages: 3'
+    kaio-emit -D k=64 -D n=128 -o k.ptx k.yaml
+    [ "$(count mma.sync.aligned.m16n8k8.row.col.f32.tf32)" -eq 32 ]
+    [ "$(count cvt.rna.tf32.f32)" -eq 48 ]
+    [ "$(count ldmatrix)" -eq 12 ]
+    [ "$(count bar.sync)" -eq 1 ]
+}
+
+@test "rows that are no multiple of 16 bytes are copied in smaller pieces, computed factors pass registers" {
+    spec f16 nn 'tile: [64, 64, 32], warps: [2, 2], stages: 3'
+    kaio-emit -D k=66 -D n=68 -o k.ptx k.yaml
+    grep -q 'cp.async.ca.shared.global \[.*\], 4,' k.ptx
+    grep -q 'cp.async.ca.shared.global \[.*\], 8,' k.ptx
+    sed -i 's/a\[i,l\] \*/f16(a[i,l] + 1.0) */' k.yaml
+    kaio-emit -D k=64 -D n=64 -o k.ptx k.yaml
+    [ "$(count st.shared.v4)" -eq 2 ]
+    [ "$(count cp.async.cg)" -eq 2 ]
+    verify
+}
+
+@test "nothing spills where tiles are as large as they come" {
+    [ -n "$ptxas" ] || skip 'no ptxas'
+    for kind in f16 bf16 tf32 s8 e4m3; do
+        case $kind in tf32) k=16 ;; f16 | bf16) k=32 ;; *) k=64 ;; esac
+        for layout in nn nt; do
+            spec $kind $layout "tile: [128, 128, $k], warps: [2, 2], stages: 4"
+            kaio-emit -t sm_90 -o k.ptx k.yaml
+            run -0 "$ptxas" -arch=sm_90 -v -o k.cubin k.ptx
+            awk '/Compiling entry function .k. /{here = 1} here && /spill/{print; exit}' <<<"$output" >spill
+            grep -q '0 bytes spill stores, 0 bytes spill loads' spill
+        done
+    done
+}
+
+# refuses TEXT [OPTION]...
+refuses() {
+    local text=$1
+    shift
+    run -2 --separate-stderr kaio-emit "$@" k.yaml
+    [[ $stderr == *"$text"* ]]
+}
+
+@test "impossible tiles say what is in the way" {
+    spec f16 nn 'tile: [256, 128, 64], warps: [4, 2], stages: 4'
+    refuses '4 stages of 49152 bytes each' -t sm_80
+    kaio-emit -t sm_90 -o k.ptx k.yaml
+    spec f16 nn 'tile: [128, 128, 8], warps: [2, 2], stages: 3'
+    refuses 'must be a multiple of 16, not 8'
+    spec f16 nn 'tile: [40, 64, 32], warps: [1, 1], stages: 3'
+    refuses 'multiples of 16 rows and columns'
+    spec f16 nn 'tile: [128, 256, 32], warps: [1, 2], stages: 2'
+    refuses 'sums'
+    spec bf16 nn 'tile: [64, 64, 32], warps: [2, 2], stages: 2'
+    refuses 'no bf16' -t sm_75
+}
