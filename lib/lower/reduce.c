@@ -488,8 +488,9 @@ static void lower_entry(struct cg *g, const struct reduce_form *f, const struct 
 /* ---- rows ----------------------------------------------------------------------------------------- */
 
 /* Rows that another strategy gives a block each, or less, would leave most of the machine idle where they are few and long:
- * no more rows than multiprocessors, of this many bytes. */
-enum { FEW_ROWS = 132, LONG_ROW = 256 * 1024 };
+ * no more rows than multiprocessors, of this many bytes. A single row that is shorter than LONG_SINGLE is no work for more
+ * than a block either (H100, 32 KiB: 1.8 us instead of 3.5). */
+enum { FEW_ROWS = 132, LONG_ROW = 256 * 1024, LONG_SINGLE = 64 * 1024 };
 
 enum shape { SHAPE_OWN, SHAPE_MANY_ROWS, SHAPE_FEW_ROWS, SHAPE_UNKNOWN };
 
@@ -514,16 +515,17 @@ static enum shape shape_of(struct cg *g, const struct reduce_form *f, struct amo
         *of = is_one(*of) ? f->loop[i].n
                           : reduce_amount(g, "(%s) * (%s)", of->text, f->loop[i].n.text);
     }
-    if (!f->loop[f->lane].is_reduced || is_one(rows) || !row_fits(g, f->stage, &why))
+    const int bytes = is_one(rows) ? LONG_SINGLE : LONG_ROW;
+    const int64_t elements = (int64_t)bytes * 8 / (f->bits ? f->bits : 8);
+    if (!f->loop[f->lane].is_reduced || (is_one(rows) && (!cols.is_known || cols.n >= elements)) ||
+        !row_fits(g, f->stage, &why))
         return SHAPE_OWN;
     if (g->spec->schedule.n) /* it names one of both, or what one of both has */
         return is_scheduled(g) ? SHAPE_OWN : SHAPE_MANY_ROWS;
-    *few = reduce_amount(g, "%s <= %d && %s >= %d", rows.text, FEW_ROWS, cols.text,
-                         (int)(LONG_ROW * 8 / (f->bits ? f->bits : 8)));
+    *few = reduce_amount(g, "%s <= %d && %s >= %d", rows.text, FEW_ROWS, cols.text, (int)elements);
     if (few->is_known)
         return few->n ? SHAPE_FEW_ROWS : SHAPE_MANY_ROWS;
-    bool many = (rows.is_known && rows.n > FEW_ROWS) ||
-                (cols.is_known && cols.n < (int)(LONG_ROW * 8 / (f->bits ? f->bits : 8)));
+    bool many = (rows.is_known && rows.n > FEW_ROWS) || (cols.is_known && cols.n < elements);
     return many ? SHAPE_MANY_ROWS : SHAPE_UNKNOWN;
 }
 
