@@ -340,6 +340,15 @@ static bool store_costly(struct stages *p, const struct group *gr, bool *any)
     return true;
 }
 
+static bool fits_matmul(struct cg *g, const struct lower_stage *s)
+{
+    struct buf why = buf_in(g->a);
+    for (size_t i = 0; i < nstrategies; i++)
+        if (strategies[i].lower == matmul_lower)
+            return schedule_fits_one(g, &strategies[i], s, &why);
+    return false;
+}
+
 /* Stores sums of products one by one, until what is left of the group fits; the last is its own. */
 static bool store_products(struct stages *p, const struct group *gr, bool *any)
 {
@@ -350,8 +359,7 @@ static bool store_products(struct stages *p, const struct group *gr, bool *any)
         equation_list one = {0};
         while (outline_next(p->g, gr->eq[i], &from, &one)) {
             const struct lower_stage sum = {.eq = one.v, .n = 1, .entry = ""};
-            struct buf why = buf_in(p->g->a);
-            if (!matmul_fits(p->g, &sum, &why)) {
+            if (!fits_matmul(p->g, &sum)) {
                 outline_undo(p->g, &from);
                 continue;
             }

@@ -481,7 +481,7 @@ static void sum_result(const struct reduce *r, const struct acc *a, int l, doubl
                         .far = a->far[l],
                         .terms = a->terms[l]};
     ref_sum_result(r, &s, v, e);
-    if (isfinite(*v) && a->bare[l] > r->round.limit)
+    if (isfinite(s.s) && a->bare[l] > r->round.limit)
         *e = INFINITY;
 }
 
