@@ -10,12 +10,14 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/reduce_walk.c lib/lower/reduce_sweep.c lib/lower/reduce_value.c \
 	lib/lower/matmul.c \
 	lib/lower/matmul.h \
+	lib/lower/matmul_choose.c \
 	lib/lower/matmul_cost.c \
-	lib/lower/matmul_cost.h \
 	lib/lower/matmul_exact.c \
 	lib/lower/matmul_expand.c \
 	lib/lower/matmul_form.c \
 	lib/lower/matmul_plan.c \
+	lib/lower/matmul_plan.h \
+	lib/lower/matmul_rows.c \
 	lib/lower/matmul_simt.h lib/lower/matmul_bring.c lib/lower/matmul_simt.c \
 	lib/lower/matmul_split.c \
 	lib/lower/matmul_store.c \

@@ -17,7 +17,9 @@
  *   matmul_exact.c  in which types a value is exact
  *   matmul_form.c   what fits, and what the operands are
  *   matmul.c        the strategy: variants, their conditions, --explain
- *   matmul_plan.c   sizes of tiles, the number of stages and splits: the cost model
+ *   matmul_plan.c   variants for the sizes that the launch brings, and what a schedule says
+ *   matmul_choose.c sizes of tiles, the number of stages and splits; matmul_rows.c: of few rows
+ *   matmul_cost.c   the cost model
  *   matmul_tile.c   where a block is; an operand's elements in registers
  *   matmul_simt.c   products by fma of scalars
  *   matmul_mma.c    products by mma.sync

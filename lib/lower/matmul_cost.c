@@ -21,7 +21,7 @@
  */
 #include <config.h>
 
-#include "lower/matmul_cost.h"
+#include "lower/matmul_plan.h"
 
 /* Per clock and multiprocessor: products of f32, of f64, and of mma.sync. */
 struct machine {

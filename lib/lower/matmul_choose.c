@@ -1,0 +1,240 @@
+/* The cheapest of a table of tiles, their stages and the number of blocks that share them (matmul_plan.h). */
+#include <config.h>
+
+#include "lower/matmul_plan.h"
+
+enum {
+    TYPICAL = 4096,          /* an extent that is not known */
+    MOST_SIDE = 1024,        /* of a tile */
+    MOST_SHARED = 160 << 10, /* bytes of more than 3 stages: the rest is the first cache's */
+};
+
+/* bk of mma: bytes; of fma: elements. */
+struct tile {
+    enum matmul_how how;
+    uint16_t bm, bn, bk, wm, wn;
+};
+static const struct tile tiles[] = {
+    {MATMUL_MMA, 256, 128, 128, 64, 64}, {MATMUL_MMA, 128, 256, 128, 64, 64},
+    {MATMUL_MMA, 128, 128, 64, 64, 64},  {MATMUL_MMA, 128, 128, 128, 64, 64},
+    {MATMUL_MMA, 128, 128, 128, 64, 32}, {MATMUL_MMA, 128, 256, 64, 64, 64},
+    {MATMUL_MMA, 128, 64, 128, 64, 32},  {MATMUL_MMA, 64, 128, 128, 32, 64},
+    {MATMUL_MMA, 64, 64, 128, 32, 32},   {MATMUL_MMA, 64, 64, 32, 32, 32},
+    {MATMUL_MMA, 128, 128, 64, 64, 32},  {MATMUL_MMA, 64, 32, 128, 32, 16},
+    {MATMUL_MMA, 32, 128, 128, 32, 32},  {MATMUL_MMA, 32, 64, 128, 16, 32},
+    {MATMUL_MMA, 16, 128, 128, 16, 32},  {MATMUL_MMA, 16, 64, 128, 16, 16},
+    {MATMUL_SIMT, 128, 128, 8, 8, 8},    {MATMUL_SIMT, 128, 64, 8, 8, 8},
+    {MATMUL_SIMT, 128, 64, 8, 8, 4},     {MATMUL_SIMT, 64, 128, 8, 8, 8},
+    {MATMUL_SIMT, 64, 64, 8, 8, 8},      {MATMUL_SIMT, 64, 64, 16, 4, 8},
+    {MATMUL_SIMT, 64, 64, 8, 4, 4},      {MATMUL_SIMT, 32, 64, 8, 4, 8},
+    {MATMUL_SIMT, 32, 32, 8, 4, 4},
+};
+
+/* ---- extents ----------------------------------------------------------------------------------------- */
+
+static double extent(const struct lang_symbol *index, bool *known)
+{
+    int64_t n;
+    *known = !index || lang_const_int(index->dims[0], &n);
+    return !index ? 1 : *known ? (double)n : TYPICAL;
+}
+
+void planner_begin(struct planner *l)
+{
+    const struct matmul_form *f = l->f;
+    l->size.m = extent(f->i, &l->m);
+    l->size.n = extent(f->j, &l->n);
+    l->size.k = extent(f->k, &l->k);
+    l->size.batch = 1;
+    l->batch = true;
+    for (uint32_t i = 0; i < f->nbatch; i++) {
+        bool known;
+        const double n = extent(f->batch[i], &known);
+        l->batch &= known;
+        l->size.batch *= known ? n : 1;
+    }
+}
+
+bool planner_knows_all(const struct planner *l)
+{
+    return l->m && l->n && l->k && l->batch;
+}
+
+/* ---- vectors ----------------------------------------------------------------------------------------- */
+
+/* The largest power of two up to `most` that divides the extent, where that is known. */
+static uint32_t dividing(const struct lang_expr *dim, uint32_t most)
+{
+    int64_t n;
+    if (lang_const_int(dim, &n))
+        while (most > 1 && n % most)
+            most /= 2;
+    return most;
+}
+
+static uint32_t lanes_of(unsigned bits)
+{
+    const uint32_t n = bits ? 128 / bits : 1;
+    return n > MAP_LANES ? MAP_LANES : n ? n : 1;
+}
+
+static void align(const struct planner *l, struct matmul_plan *p)
+{
+    const struct matmul_form *f = l->f;
+    for (uint32_t i = 0; i < f->noperand; i++) {
+        const struct matmul_operand *o = &f->operand[i];
+        uint32_t n = l->single ? 1 : lanes_of(o->bits);
+        if (p->how != MATMUL_THIN && n > 8 && !o->plain)
+            n = 8; /* what is computed goes through registers */
+        n = dividing(o->eq->sym->dims[o->eq->sym->rank - 1], n);
+        if (o->main && o->main->rank)
+            n = dividing(o->main->dims[o->main->rank - 1], n);
+        p->align[i] = n;
+    }
+    p->store = l->single ? 1 : dividing(f->j->dims[0], lanes_of(f->out_bits));
+}
+
+/* ---- shares ------------------------------------------------------------------------------------------ */
+
+static uint32_t divide_up(uint32_t n, uint32_t by)
+{
+    return (n + by - 1) / by;
+}
+
+/* As many shares as have something to do. */
+uint32_t planner_shares(const struct planner *l, const struct matmul_plan *p, uint32_t split)
+{
+    const double all = l->size.k / p->bk + 1;
+    const uint32_t steps = all > 1e9 ? 1000000000
+                           : l->k    ? divide_up((uint32_t)l->size.k, p->bk)
+                                     : (uint32_t)all;
+    const uint32_t per = divide_up(steps, split);
+    return per ? divide_up(steps, per) : 1;
+}
+
+/* ---- the cheapest ------------------------------------------------------------------------------------ */
+
+static bool is_wanted(const struct planner *l, const struct matmul_plan *p)
+{
+    const struct lower_plan *w = l->want;
+    return (!w->stages || w->stages == p->stages) && (!w->split || w->split == p->split) &&
+           (w->mma == LOWER_MMA_ANY || (w->mma == LOWER_MMA_NONE) == (p->how != MATMUL_MMA)) &&
+           (!w->shape[0] ||
+            (w->shape[0] == p->bm && w->shape[1] == p->bn && w->shape[2] == p->bk)) &&
+           (!w->warps[0] || w->warps[0] * w->warps[1] * 32 == p->threads);
+}
+
+void planner_consider(struct planner *l, struct matmul_plan *p, uint32_t shared)
+{
+    if (!shared || !is_wanted(l, p))
+        return;
+    const double cost = matmul_cost(l->g, l->f, p, &l->size, shared);
+    if (l->cost >= 0 && cost >= l->cost)
+        return;
+    l->cost = cost;
+    l->best = *p;
+}
+
+static void consider_splits(struct planner *l, struct matmul_plan *p)
+{
+    const uint32_t shared = matmul_shared(l->g, l->f, p);
+    static const uint8_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
+    const double blocks = ceil_of(l->size.m / p->bm) * ceil_of(l->size.n / p->bn) * l->size.batch;
+    uint32_t before = 0;
+    if (!shared || (p->stages > 3 && shared > MOST_SHARED && !l->want->stages))
+        return;
+    for (size_t i = 0; i < sizeof splits; i++) {
+        if (i && blocks > 2 * matmul_multiprocessors(l->g))
+            return; /* there is work for all, and sums to keep are many */
+        p->split = l->want->split ? l->want->split : planner_shares(l, p, splits[i]);
+        if (p->split == before)
+            continue;
+        before = p->split;
+        planner_consider(l, p, shared);
+    }
+}
+
+struct matmul_plan planner_new(const struct planner *l, enum matmul_how how)
+{
+    struct matmul_plan p = {.how = how, .type = l->f->type, .parts = 1, .split = 1};
+    p.group = l->want->group ? l->want->group : 8;
+    if (how == MATMUL_MMA) {
+        p.type = l->type;
+        p.parts = l->parts;
+    }
+    align(l, &p);
+    return p;
+}
+
+/* Bits of an element in shared memory. */
+static unsigned element_bits(const struct planner *l)
+{
+    return dtype_bits(l->f->operand[0].type);
+}
+
+static void consider_tile(struct planner *l, const struct tile *t)
+{
+    struct matmul_plan p = planner_new(l, t->how);
+    p.bm = t->bm;
+    p.bn = t->bn;
+    p.wm = t->wm;
+    p.wn = t->wn;
+    const bool is_mma = t->how == MATMUL_MMA;
+    p.bk = is_mma ? t->bk * 8 / element_bits(l) : t->bk;
+    p.threads = p.bm / p.wm * (p.bn / p.wn) * (is_mma ? 32 : 1);
+    const uint32_t sums = l->f->nproduct * p.wm * p.wn * dtype_bits(l->f->sum) / 32;
+    if (!is_mma && sums > 128)
+        return;
+    if (l->want->stages || !is_mma) {
+        p.stages = l->want->stages ? l->want->stages : 2;
+        consider_splits(l, &p);
+        return;
+    }
+    static const uint8_t stages[] = {4, 3, 5, 6, 2}; /* of equals the first */
+    for (size_t i = 0; i < sizeof stages; i++) {
+        p.stages = stages[i];
+        consider_splits(l, &p);
+    }
+}
+
+/* A tile that the schedule names, with all warps that it may have. */
+static void consider_named(struct planner *l)
+{
+    const struct lower_plan *w = l->want;
+    struct tile t = {.bm = (uint16_t)w->shape[0], .bn = (uint16_t)w->shape[1]};
+    if (w->shape[0] > MOST_SIDE || w->shape[1] > MOST_SIDE || w->shape[2] > MOST_SIDE)
+        return;
+    for (int how = MATMUL_SIMT; how <= MATMUL_MMA; how++)
+        for (uint32_t r = w->warps[0] ? w->warps[0] : 1; r <= 32; r *= 2) {
+            for (uint32_t c = w->warps[0] ? w->warps[1] : 1; c <= 32; c *= 2) {
+                const uint32_t down = how == MATMUL_MMA ? r : 4 * r;
+                const uint32_t across = how == MATMUL_MMA ? c : 8 * c;
+                if (t.bm % down || t.bn % across || t.bm / down > 1024)
+                    continue;
+                t.how = (enum matmul_how)how;
+                t.wm = (uint16_t)(t.bm / down);
+                t.wn = (uint16_t)(t.bn / across);
+                t.bk = (uint16_t)(w->shape[2] * (how == MATMUL_MMA ? element_bits(l) / 8 : 1));
+                consider_tile(l, &t);
+                if (w->warps[0])
+                    break;
+            }
+            if (w->warps[0])
+                break;
+        }
+}
+
+void planner_consider_tiles(struct planner *l)
+{
+    if (l->want->shape[0]) {
+        consider_named(l);
+        return;
+    }
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+        const struct tile *t = &tiles[i];
+        const bool is_little = t->bk <= 32 && t->bm * t->bn <= 64 * 64;
+        if (l->single ? is_little : t->how != MATMUL_MMA || t->bk > 32)
+            if (!l->shorter || (t->wm * t->wn <= 32 * 64 && t->bk <= 64))
+                consider_tile(l, t);
+    }
+}
