@@ -90,6 +90,9 @@ END
 times() {
     kaio-bench --runs=5 --time-per-round=5 "${target[@]}" --vs=cublas --vs=cublaslt --vs=cublas-sgemm \
         -o "$out/products.json" "$@"
+    local status=$?
+    [ $status != 77 ] || exit 77
+    return $status
 }
 
 products() {
@@ -128,14 +131,16 @@ END
 }
 
 tune() {
-    local failed=0 cache=$out/tuned.json run
+    local failed=0 cache=$out/tuned.json run status
     for run in first second; do
         for problem in "specs/norm/softmax.yaml T=f16 rows=4096 cols=4096" "specs/elementwise/add.yaml n=16777216" \
             "--suite=matmul --types=f16 m,n,k=1024" "--suite=matmul --types=f16 m=64 n=4096 k=4096"; do
             # shellcheck disable=SC2086 # words
-            kaio-bench "${target[@]}" --tune --tune-cache="$cache" -o "$out/$run-tune.json" $problem 2>"$out/said" ||
-                failed=1
+            kaio-bench "${target[@]}" --tune --tune-cache="$cache" -o "$out/$run-tune.json" $problem 2>"$out/said"
+            status=$?
             cat "$out/said" >&2
+            [ $status != 77 ] || exit 77
+            [ $status = 0 ] || failed=1
             if [ $run = second ] && ! grep -q 'from the cache' "$out/said"; then
                 echo "not so: $problem is not taken from the cache the second time"
                 failed=1

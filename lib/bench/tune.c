@@ -31,10 +31,15 @@ static uint64_t code_hash(const struct code_source *from, const struct bench_poi
     return h;
 }
 
+/* It does not fit; or it is one of the general ones, which would only take long: the emitter's own choice, `own`, is
+ * another. */
 static bool is_strategy_refused(struct arena *a, const struct code_source *src,
-                                const struct bench_point *p, const char *strategy)
+                                const struct bench_point *p, const char *strategy, uint64_t own,
+                                bool others)
 {
-    return code_hash(src, p, arena_printf(a, "{strategy: %s}", strategy)) == 0;
+    uint64_t h = code_hash(src, p, arena_printf(a, "{strategy: %s}", strategy));
+    bool general = strcmp(strategy, "naive") == 0 || (strcmp(strategy, "map") == 0 && others);
+    return h == 0 || (general && h != own);
 }
 
 bool tune_list(struct arena *a, const struct code_source *src, const struct bench_point *p,
@@ -52,10 +57,8 @@ bool tune_list(struct arena *a, const struct code_source *src, const struct benc
     for (size_t i = 0; i < all.v.n; i++) {
         const struct lower_candidate *c = &all.v.v[i];
         if (strcmp(c->strategy, strategy) != 0)
-            refused = is_strategy_refused(a, src, p, c->strategy);
+            refused = is_strategy_refused(a, src, p, c->strategy, seen.v[0], out->v.n > 0);
         strategy = c->strategy;
-        if (strcmp(strategy, "naive") == 0 && out->v.n) /* it would only take long */
-            continue;
         uint64_t h = refused ? 0 : code_hash(src, p, c->text);
         bool known = h == 0;
         for (size_t k = 0; k < seen.n; k++)

@@ -34,6 +34,9 @@ const char *tuned_path(struct arena *a, struct diags *d);
 /* A file that is not there is an empty cache. What is no such file, or no such entry in it, is a warning with its
  * position, and left away; one that cannot be read at all is an error, and false. */
 bool tuned_read(struct arena *a, const char *path, struct tuned_cache *out, struct diags *d);
+/* The same of its text; false where the whole is left away. */
+bool tuned_parse(struct arena *a, const struct source *text, struct tuned_cache *out,
+                 struct diags *d);
 /* Adds an entry, in the place of one for the same problem: the file is locked (FILE.lock), read, and replaced as a whole, so
  * that no reader sees a part and no writer loses what another wrote. A file that is no cache is kept as FILE.corrupt. The
  * folder is made. False with an error in d. */

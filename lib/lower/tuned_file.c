@@ -119,10 +119,10 @@ static bool read_entry(struct arena *a, const struct yaml_value *v, struct tuned
            read_seconds(v, "builtin_seconds", &e->builtin_seconds, d);
 }
 
-/* False: the text as a whole is no cache. */
-static bool read_text(struct arena *a, const struct source *text, struct tuned_cache *out,
-                      struct diags *d)
+bool tuned_parse(struct arena *a, const struct source *text, struct tuned_cache *out,
+                 struct diags *d)
 {
+    *out = (struct tuned_cache){0};
     struct diags *own = diags_new(a);
     struct yaml_stream *stream = yaml_read(a, text, own);
     for (size_t i = 0; i < own->list.n; i++)
@@ -155,7 +155,7 @@ static bool read_file(struct arena *a, const char *path, struct tuned_cache *out
     if (!text)
         return false;
     if (text->len > 0)
-        *corrupt = !read_text(a, text, out, d);
+        *corrupt = !tuned_parse(a, text, out, d);
     return true;
 }
 

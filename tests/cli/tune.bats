@@ -221,3 +221,23 @@ YAML
     run -0 --separate-stderr kaio-bench $quick --tune body.yaml n=1000
     [[ $stderr == *"twice n=1000: the built-in schedule, 1 times the speed of the built-in choice (of 1 schedules)"* ]]
 }
+
+@test "--tune of code that is given its dimensions: an entry for each problem" {
+    kaio-bench $quick --generic --tune twice.yaml T=f32 n=100000
+    FAKE_CUDA_BLOCK_US=128:20000,256:40000,512:10000,1024:50000 kaio-bench $quick --generic --tune twice.yaml T=f32 n=300000
+    [ "$(entries 'sorted((x["code"], x["dims"]["n"]) for x in e)')" = "[('generic', 100000), ('generic', 300000)]" ]
+    run -0 --separate-stderr kaio-bench $quick --generic --tune twice.yaml T=f32 n=100000
+    [[ $stderr == *"block: 128"*"from the cache"* ]]
+    # which says nothing of fixed code
+    [ "$(kaio-emit -t sm_80 -D T=f32 -D n=100000 --tuned twice.yaml | block)" = 256 ]
+    # nor of any n
+    [[ $(kaio-emit -t sm_80 -D T=f32 --tuned --explain twice.yaml) == "twice: not tuned: what it has depends on dimensions"* ]]
+}
+
+@test "a tuned kernel is compared with a baseline like any other" {
+    kaio-bench $quick --tune -o rows.json twice.yaml T=f32 n=1000
+    run -0 kaio-bench $quick --tuned --baseline=rows.json twice.yaml T=f32 n=1000
+    # without the schedule it is slower
+    run -1 kaio-bench $quick --baseline=rows.json twice.yaml T=f32 n=1000
+    [[ $output == *"twice T=f32 n=1000"*": 0.5"*" of its speed"* ]]
+}

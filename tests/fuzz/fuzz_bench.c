@@ -1,7 +1,9 @@
-/* Any bytes as words of a sweep, one a line, multiplied out over a spec; and, behind a line "==", as a baseline. */
+/* Any bytes as words of a sweep, one a line, multiplied out over a spec; and, behind a line "==", as a baseline and as a cache of
+ * schedules, which the spec is given where they are for it. */
 #include <config.h>
 
 #include "bench/baseline.h"
+#include "lower/tuned.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -24,6 +26,21 @@ static void multiply(struct arena *a, const struct sweep *sweep, struct diags *d
         sweep_multiply(a, sweep, f->specs.v[0], &points, d);
 }
 
+static void tune(struct arena *a, const struct source *cache_text, struct diags *d)
+{
+    const struct source *src = source_new(a, "k.yaml", text, sizeof text - 1);
+    struct spec_file *f = spec_read(a, src, NULL, 0, d);
+    struct tuned_cache cache;
+    bool exact;
+    const char *why;
+    if (!f || !tuned_parse(a, cache_text, &cache, d))
+        return;
+    /* whatever its hash was: it is the spec's */
+    for (size_t i = 0; i < cache.v.n; i++)
+        cache.v.v[i].hash = tuned_hash(a, f->specs.v[0]);
+    tuned_apply(a, &cache, f->specs.v[0], NULL, 0, ptx_target_find("sm_80", 5), NULL, &exact, &why);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena *a = arena_new();
@@ -41,8 +58,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         p += n + (p[n] == '\n');
     }
     multiply(a, &sweep, d);
-    if (*p)
-        baseline_read(a, source_new(a, "base.json", p + 3, strlen(p + 3)), &baseline, d);
+    if (*p) {
+        const struct source *rest = source_new(a, "base.json", p + 3, strlen(p + 3));
+        baseline_read(a, rest, &baseline, d);
+        tune(a, rest, d);
+    }
     struct buf out = buf_in(a);
     diags_format(d, "fuzz", false, &out);
     arena_free(a);

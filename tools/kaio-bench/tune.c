@@ -83,6 +83,17 @@ static void find_winner(struct session *s, const struct bench_point *p)
     if (!code_read(s->a, src, p, &code, d))
         return; /* its row says why */
     struct tuned_entry e = tuned_entry_of(s->a, code.spec, src->target);
+    /* dimensions that are arguments are part of the problem, if not of the code */
+    for (size_t i = 0; i < p->values.n && e.generic; i++) {
+        const struct bench_value *v = &p->values.v[i];
+        bool dim = false, fixed = false;
+        for (size_t k = 0; k < code.spec->dims.n; k++)
+            dim |= strcmp(code.spec->dims.v[k]->name, v->name) == 0;
+        for (size_t k = 0; k < e.dims.n; k++)
+            fixed |= strcmp(e.dims.v[k].name, v->name) == 0;
+        if (dim && !fixed)
+            *VEC_PUSH(s->a, &e.dims) = (struct spec_define){v->name, (uint64_t)v->i, DT_VOID};
+    }
     const struct tuned_entry *old = s->retune ? NULL : tuned_find(&s->cache, &e, s->dev.info.name);
     if (old)
         e = *old;
