@@ -3,7 +3,10 @@
 
 #include "lower/matmul.h"
 
+#include <math.h>
+
 enum { MOST_FACTORS = 16, CALL = 16 };
+enum { MOST_SMALL = 6 }; /* factors of f16 whose product f32 has */
 
 /* The bit of the sum's index among those of the outputs' axes. */
 #define K_BIT (1u << MAP_RANK)
@@ -12,7 +15,6 @@ struct factor {
     struct lang_expr *e;
     uint32_t mask; /* axes that it depends on */
     bool divides;
-    bool outer; /* as written, it is multiplied with a product of both operands */
     bool hoisted;
 };
 
@@ -119,67 +121,69 @@ static void add_factor(const struct analysis *a, struct factors *fs, struct lang
     fs->v[fs->n++] = (struct factor){.e = e, .mask = mask_of(a, e), .divides = divides};
 }
 
-/* Have the factors from `from` on both operands among them? */
-static bool has_both(const struct analysis *a, const struct factors *fs, uint32_t from, uint32_t to)
+/* The magnitude of a constant; 0: it is none. */
+static double magnitude(const struct lang_expr *e)
 {
-    const uint32_t j = 1u << (a->n.naxis - 1);
-    bool left = false, right = false;
-    for (uint32_t i = from; i < to; i++)
-        if (fs->v[i].mask & K_BIT)
-            *(fs->v[i].mask & j ? &right : &left) = true;
-    return left && right;
+    e = inspect_strip(e);
+    return e->kind == E_FLOAT ? fabs(e->fval)
+           : e->kind == E_INT ? fabs((double)(int64_t)e->ival)
+                              : 0;
 }
 
-static void mark_outer(struct factors *fs, uint32_t from, uint32_t to)
+/* A number of the launch's, or a constant that is neither large nor small. */
+static bool is_scale(const struct factor *x)
 {
-    for (uint32_t i = from; i < to; i++)
-        fs->v[i].outer = true;
+    const double c = magnitude(x->e);
+    const enum lang_expr_kind kind = inspect_strip(x->e)->kind;
+    const bool is_constant = kind == E_FLOAT || kind == E_INT;
+    return !x->mask && !inspect_reads(x->e) && (!is_constant || (c > 1e-20 && c < 1e20));
+}
+
+/* A quotient that can be taken after the sum. */
+static bool may_divide_sum(const struct analysis *a, const struct lang_expr *e)
+{
+    if (e->kind != E_BINARY || e->op != OP_DIV || e->type != a->sum || !dtype_is_float(e->type))
+        return false;
+    const struct factor by = {.e = e->args[1], .mask = mask_of(a, e->args[1])};
+    return is_scale(&by) || (!(by.mask & K_BIT) && a->g->spec->math == MATH_FAST);
 }
 
 static void flatten(const struct analysis *a, struct factors *fs, struct lang_expr *e)
 {
-    const uint32_t from = fs->n;
-    const bool negative = fs->negative;
     if (e->kind == E_BINARY && e->op == OP_MUL && e->type == a->sum) {
         flatten(a, fs, e->args[0]);
-        const uint32_t mid = fs->n;
         flatten(a, fs, e->args[1]);
-        if (has_both(a, fs, from, mid))
-            mark_outer(fs, mid, fs->n);
-        if (has_both(a, fs, mid, fs->n))
-            mark_outer(fs, from, mid);
-        return;
-    }
-    if (e->kind == E_UNARY && (e->op == OP_NEG || e->op == OP_PLUS) && e->type == a->sum) {
+    } else if (e->kind == E_UNARY && (e->op == OP_NEG || e->op == OP_PLUS) && e->type == a->sum) {
         fs->negative ^= e->op == OP_NEG;
         flatten(a, fs, e->args[0]);
-        return;
-    }
-    if (e->kind == E_BINARY && e->op == OP_DIV && e->type == a->sum && dtype_is_float(e->type) &&
-        !(mask_of(a, e->args[1]) & K_BIT) && a->g->spec->math != MATH_STRICT) {
+    } else if (may_divide_sum(a, e)) {
         flatten(a, fs, e->args[0]);
-        if (has_both(a, fs, from, fs->n)) {
-            add_factor(a, fs, e->args[1], true);
-            return;
-        }
-        fs->n = from; /* one operand's alone: as written */
-        fs->negative = negative;
+        add_factor(a, fs, e->args[1], true);
+    } else {
+        add_factor(a, fs, e, false);
     }
-    add_factor(a, fs, e, false);
 }
 
-/* Which factors may be taken out of the sum: without k, and where that makes nothing overflow that did not. */
+/* May the factors be multiplied in any order, and those without k behind the sum? Integers wrap. Of floats in f32 only where
+ * nothing can overflow or vanish that would not as it is written: values that f16 has, and numbers. */
+static bool is_free(const struct analysis *a, const struct factors *fs)
+{
+    if (dtype_is_int(a->sum))
+        return true;
+    if (a->g->spec->math != MATH_DEFAULT)
+        return a->g->spec->math == MATH_FAST;
+    for (uint32_t i = 0; i < fs->n; i++)
+        if (!is_scale(&fs->v[i]) &&
+            (fs->v[i].divides || !(matmul_exact(fs->v[i].e) & MATMUL_BIT(DT_F16))))
+            return false;
+    return fs->n <= MOST_SMALL;
+}
+
 static void find_hoisted(const struct analysis *a, struct factors *fs)
 {
-    bool small = true;
-    if (a->g->spec->math == MATH_STRICT && dtype_is_float(a->sum))
-        return;
+    const bool any = dtype_is_int(a->sum) || a->g->spec->math == MATH_FAST;
     for (uint32_t i = 0; i < fs->n; i++)
-        if (fs->v[i].mask & K_BIT)
-            small &= (matmul_exact(fs->v[i].e) & MATMUL_BIT(DT_F16)) != 0;
-    for (uint32_t i = 0; i < fs->n; i++)
-        fs->v[i].hoisted = !(fs->v[i].mask & K_BIT) &&
-                           (fs->v[i].divides || fs->v[i].outer || small || dtype_is_int(a->sum));
+        fs->v[i].hoisted = !(fs->v[i].mask & K_BIT) && (any || is_scale(&fs->v[i]));
 }
 
 /* ---- operands --------------------------------------------------------------------------------------- */
@@ -209,26 +213,70 @@ static void share_factors(const struct analysis *a, const struct factors *fs, st
                  &fs->v[i]);
 }
 
+/* Takes off e what may be taken out of the sum whatever the other factors are: signs, and constants that only make it
+ * larger. */
+static struct lang_expr *peel(const struct analysis *a, struct factors *fs, struct lang_expr *e)
+{
+    for (;;) {
+        const bool binary = e->kind == E_BINARY && e->type == a->sum &&
+                            a->g->spec->math != MATH_STRICT;
+        if (e->kind == E_UNARY && (e->op == OP_NEG || e->op == OP_PLUS)) {
+            fs->negative ^= e->op == OP_NEG;
+            e = e->args[0];
+        } else if (binary && e->op == OP_MUL && magnitude(e->args[0]) >= 1) {
+            add_factor(a, fs, e->args[0], false);
+            e = e->args[1];
+        } else if (binary && (e->op == OP_MUL ? magnitude(e->args[1]) >= 1
+                                              : e->op == OP_DIV && magnitude(e->args[1]) > 0 &&
+                                                    magnitude(e->args[1]) <= 1)) {
+            add_factor(a, fs, e->args[1], e->op == OP_DIV);
+            e = e->args[0];
+        } else {
+            return e;
+        }
+    }
+}
+
+/* As it is written: the product of two operands. */
+static void share_halves(const struct analysis *a, struct factors *fs, struct lang_expr *e,
+                         struct sides *s)
+{
+    const uint32_t j = 1u << (a->n.naxis - 1);
+    *fs = (struct factors){0};
+    e = peel(a, fs, e);
+    for (uint32_t i = 0; i < fs->n; i++)
+        fs->v[i].hoisted = true;
+    const bool is_product = e->kind == E_BINARY && e->op == OP_MUL && e->type == a->sum;
+    for (uint32_t i = 0; i < (is_product ? 2 : 1); i++) {
+        struct factor x = {.e = is_product ? e->args[i] : e};
+        while (x.e->kind == E_UNARY && x.e->op == OP_NEG && x.e->type == a->sum) {
+            fs->negative = !fs->negative;
+            x.e = x.e->args[0];
+        }
+        x.mask = mask_of(a, x.e);
+        join(a->g, s, x.mask & j ? MATMUL_B : MATMUL_A, &x);
+    }
+}
+
 static const char *last_axis(const struct analysis *a)
 {
     return a->n.axis[a->n.naxis - 1]->name;
 }
 
+/* e: the sum, to say what it lacks; NULL: nothing is said. */
 static bool check_sides(const struct analysis *a, const struct lang_expr *e, const struct sides *s)
 {
-    const char *k = a->n.sum[0]->name, *j = last_axis(a);
+    const char *k = a->n.sum[0]->name, *j = last_axis(a), *lacks = NULL;
+    const char *name = j;
     if (!s->n[MATMUL_B])
-        return matmul_no(a->why, e->span, "no factor of the sum depends on '%s', the last index",
-                         j);
-    if (!s->n[MATMUL_A])
-        return matmul_no(
-            a->why, e->span,
-            "the sum is of no product of one factor with the last index, '%s', and one "
-            "without",
-            j);
-    if (!(s->mask[MATMUL_A] & s->mask[MATMUL_B] & K_BIT))
-        return matmul_no(a->why, e->span, "only one factor depends on '%s'", k);
-    return true;
+        lacks = "no factor of the sum depends on '%s', the last index";
+    else if (!s->n[MATMUL_A])
+        lacks = "the sum is of no product of one factor with the last index, '%s', and one without";
+    else if (!(s->mask[MATMUL_A] & s->mask[MATMUL_B] & K_BIT)) {
+        lacks = "only one factor depends on '%s'";
+        name = k;
+    }
+    return !lacks || (e && matmul_no(a->why, e->span, lacks, name));
 }
 
 /* The operand's number; MATMUL_OPERANDS: one too many. */
@@ -291,17 +339,28 @@ static struct lang_expr *product_of(struct analysis *a, struct lang_expr *e)
     if (!check_type(a, e))
         return NULL;
     flatten(a, &fs, e->args[0]);
-    if (fs.too_many || (a->g->spec->math == MATH_STRICT && dtype_is_float(a->sum) && fs.n > 2)) {
-        matmul_no(a->why, e->span,
-                  fs.too_many ? "the sum's terms have too many factors%s"
-                              : "math: strict keeps the order of the sum's factors%s",
-                  "");
+    if (fs.too_many) {
+        matmul_no(a->why, e->span, "the sum's terms have too many factors%s", "");
         return NULL;
     }
-    find_hoisted(a, &fs);
+    const bool free = is_free(a, &fs);
+    if (free)
+        find_hoisted(a, &fs);
     share_factors(a, &fs, &s);
     if (!check_sides(a, e, &s))
         return NULL;
+    if (!free) {
+        s = (struct sides){0};
+        share_halves(a, &fs, e->args[0], &s);
+        if (!check_sides(a, NULL, &s)) {
+            matmul_no(
+                a->why, e->span,
+                "in this order the factors may overflow where in another they would not: put each "
+                "operand's in brackets, and what does not depend on '%s' outside of the sum",
+                a->n.sum[0]->name);
+            return NULL;
+        }
+    }
     struct lang_expr *sum = add_product(a, e, &s);
     if (sum && fs.negative) {
         sum = node(a->g, E_UNARY, sum->type, e->span, sum, NULL);

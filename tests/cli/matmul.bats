@@ -65,7 +65,7 @@ explain() {
     explain --kernel=nibbles "$data"
     [[ $output == *"1 product of int8, summed as i32"*"right, computed: i32(b[l, j]) - 8 of i8 along j, from b of u4"* ]]
     explain --kernel=masked "$data"
-    [[ $output == *"1 product of f32, summed as f32"*"left, computed: (l <= i ? a[i, l] : 0.0) * s[l] of f32"* ]]
+    [[ $output == *"1 product of f32, summed as f32"*"right, computed: b[j, l] * s[l] of f32"* ]]
     explain "$specs/tf32.yaml"
     [[ $output == *"1 product of tf32"*"left, as it is but for rounding: tf32(a[i, l]) of f32 along l"* ]]
     explain "$specs/w4a16.yaml"
@@ -88,21 +88,39 @@ explain() {
     [[ $output == *"1 product of f32"* ]]
 }
 
-@test "factors without the sum's index are taken out where nothing overflows for it" {
-    explain --kernel=factors "$data"
-    [[ $output == *"left, as it is: a[i, l] of f16"*"right, as it is: b[l, j] of f16"* ]]
-    # 1e-30 * a may be what keeps f32 products finite
-    spec $'a: in f32[m, k]\nb: in f32[k, n]\ny: out f32[m, n]' 'y[i,j] = sum[l](a[i,l] * 1e-30 * b[l,j])'
-    explain k.yaml
-    [[ $output == *"computed: a[i, l] * 1e-30 of f32"* ]]
-    spec $'a: in f32[m, k]\nb: in f32[k, n]\ny: out f32[m, n]' 'y[i,j] = sum[l](a[i,l] * b[l,j] * 1e-30)'
-    explain k.yaml
-    [[ $output == *"left, as it is: a[i, l] of f32"* ]]
-    explain -D T=f32 "$specs/nn.yaml"
-    spec $'a: in f32[m, k]\nb: in f32[k, n]\nc: in f32[n]\ny: out f32[m, n]' \
-        'y[i,j] = sum[l](a[i,l] * b[l,j] * c[j])' 'math: strict'
-    explain k.yaml
-    [[ $output == *"not matmul: line 8: math: strict keeps the order of the sum's factors"* ]]
+@test "factors are multiplied in another order where nothing can overflow for it" {
+    declared=$'a: in f16[m, k]\nb: in i8[k, n]\nc: in bf16[k, n]\ns: in f32[n]\nt: f32\ny: out f32[m, n]'
+    while IFS='|' read -r equation left right math; do
+        spec "$declared" "y[i,j] = $equation" "${math:+math: $math}"
+        run -0 --separate-stderr kaio-emit --explain k.yaml
+        [[ $output == *"left, $left along"*"right, $right along"* ]] || {
+            echo "$equation: $output"
+            false
+        }
+    done <<'END'
+sum[l](-0.5 * f32(b[l,j]) * t * -a[i,l])|as it is: a[i, l] of f16|computed: b[l, j] of f16
+sum[l](a[i,l] * f32(b[l,j]) * (1 / t) / 3)|as it is: a[i, l] of f16|computed: b[l, j] of f16
+sum[l](a[i,l] * (f32(b[l,j]) * s[j]))|computed: a[i, l] of f32|computed: f32(b[l, j]) * s[j] of f32
+sum[l](a[i,l] * (f32(b[l,j]) * s[j]))|as it is: a[i, l] of f16|computed: b[l, j] of f16|fast
+sum[l]((a[i,l] * t) * c[l,j])|computed: a[i, l] * t of f32|computed: c[l, j] of f32
+sum[l](a[i,l] * c[l,j] * -2)|computed: a[i, l] of f32|computed: c[l, j] of f32
+sum[l](a[i,l] * c[l,j] / 0.5)|computed: a[i, l] of f32|computed: c[l, j] of f32
+sum[l](a[i,l] * c[l,j] / 0.5 * s[j])|computed: a[i, l] of f32|computed: c[l, j] of f32|fast
+sum[l]((l < i ? a[i,l] : 0) * c[l,j])|computed: l < i ? a[i, l] : 0.0 of f32|computed: c[l, j] of f32
+END
+    while IFS='|' read -r equation math; do
+        spec "$declared" "y[i,j] = $equation" "${math:+math: $math}"
+        run -0 --separate-stderr kaio-emit --explain k.yaml
+        [[ $output == *"not matmul: line 10: in this order the factors may overflow where in another they would not"* ]] || {
+            echo "$equation: $output"
+            false
+        }
+    done <<'END'
+sum[l](a[i,l] * c[l,j] * 0.25)
+sum[l](a[i,l] * c[l,j] * t)
+sum[l](c[l,j] * s[j] * a[i,l] * t)
+sum[l](a[i,l] * f32(b[l,j]) * 3)|strict
+END
 }
 
 @test "what is no contraction says why" {
