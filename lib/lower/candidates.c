@@ -96,7 +96,7 @@ static void mma_candidates(struct arena *a, const struct sizes *z, struct lower_
     static const struct tiling v[] = {
         {128, 256, {2, 4}}, {256, 128, {4, 2}}, {128, 128, {2, 2}}, {128, 128, {2, 4}},
         {128, 64, {2, 2}},  {64, 128, {2, 2}},  {64, 64, {2, 2}},   {64, 256, {1, 4}},
-        {32, 128, {1, 4}},  {64, 32, {2, 2}},   {16, 128, {1, 4}},
+        {32, 128, {1, 4}},  {64, 32, {2, 2}},   {16, 128, {1, 4}},  {16, 64, {1, 4}},
     };
     static const char head[] = "{strategy: matmul, tile: [%u, %u, %u], warps: [%u, %u], stages: %u";
     const unsigned k = 512 / z->bits;
@@ -110,9 +110,44 @@ static void mma_candidates(struct arena *a, const struct sizes *z, struct lower_
                      t->warps[1], 5 - deep);
             add(a, out, "%s}", text);
         }
-        for (unsigned split = 2; z->rows && split <= 8; split *= 2)
-            if (z->rows * z->columns / (t->rows * t->columns) * split <= IDLE)
-                add(a, out, "%s, split: %u}", text, split);
+        /* where there are few blocks they share tiles, and each has more on its way */
+        for (unsigned split = 1; z->rows && split <= 8; split *= 2)
+            for (unsigned stages = 4; stages <= 6; stages += 2)
+                if (z->rows * z->columns / (t->rows * t->columns) * split <= IDLE) {
+                    snprintf(text, sizeof text, head, t->rows, t->columns, 2 * k, t->warps[0],
+                             t->warps[1], stages);
+                    add(a, out, "%s, split: %u}", text, split);
+                }
+    }
+}
+
+/* Few rows, without tiles: threads along B's rows, or along its columns; which of them fit is the layout's. */
+static void row_tiles(struct arena *a, const struct sizes *z, struct lower_candidates *out)
+{
+    enum { MOST_ROWS = 16 };
+    static const struct {
+        unsigned columns, k, warps; /* columns and terms of 16 bytes each, or as many */
+    } v[] = {
+        /* along B's rows: k vectors of 32 threads for each warp */
+        {2, 32, 1}, {4, 32, 1}, {2, 64, 2}, {4, 64, 2}, {4, 128, 4}, {2, 256, 8}, {4, 256, 8},
+    };
+    static const struct {
+        unsigned across, rows, warps; /* vectors of columns, rows of a thread */
+    } w[] = {
+        {4, 4, 8},  {4, 8, 8},  {8, 4, 8},  {8, 8, 8},  {4, 8, 16},
+        {8, 8, 16}, {4, 8, 32}, {8, 4, 32}, {16, 8, 8},
+    };
+    static const char form[] =
+        "{strategy: matmul, mma: none, tile: [%u, %u, %u], warps: [1, %u], stages: %u}";
+    const unsigned lanes = 128 / z->bits, rows = (unsigned)z->rows;
+    if (!z->rows || z->rows > MOST_ROWS)
+        return;
+    for (unsigned stages = 1; stages <= 4; stages *= 2) {
+        for (size_t i = 0; i < COUNT(v); i++)
+            add(a, out, form, rows, v[i].columns, v[i].k * lanes, v[i].warps, stages);
+        for (size_t i = 0; i < COUNT(w); i++)
+            add(a, out, form, rows, w[i].across * lanes, w[i].warps * 32 / w[i].across * w[i].rows,
+                w[i].warps, stages);
     }
 }
 
@@ -135,6 +170,7 @@ void matmul_candidates(struct arena *a, const struct spec *s, const struct ptx_t
     const struct sizes z = sizes_of(s);
     (void)target;
     mma_candidates(a, &z, out);
+    row_tiles(a, &z, out);
     if (z.bits >= 32)
         fma_candidates(a, &z, out);
     for (unsigned split = 1; split <= 16; split *= 2)

@@ -15,7 +15,7 @@ struct tile {
     uint16_t bm, bn, bk, wm, wn;
 };
 static const struct tile tiles[] = {
-    {MATMUL_MMA, 256, 128, 128, 64, 64}, {MATMUL_MMA, 128, 256, 128, 64, 64},
+    {MATMUL_MMA, 128, 256, 128, 64, 64}, {MATMUL_MMA, 256, 128, 128, 64, 64},
     {MATMUL_MMA, 128, 128, 64, 64, 64},  {MATMUL_MMA, 128, 128, 128, 64, 64},
     {MATMUL_MMA, 128, 128, 128, 64, 32}, {MATMUL_MMA, 128, 256, 64, 64, 64},
     {MATMUL_MMA, 128, 64, 128, 64, 32},  {MATMUL_MMA, 64, 128, 128, 32, 64},
