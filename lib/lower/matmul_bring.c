@@ -1,7 +1,7 @@
 /* Tiles of a contraction by fma on their way to shared memory (matmul_simt.h).
  *
- * In two stages: through registers, where elements may be computed. What is loaded when a tile's work begins is stored
- * when it ends. In more: by cp.async, of operands that lie in memory as they are multiplied, in pieces of up to 16 bytes or,
+ * In two stages: through registers, where elements may be computed. What is loaded when a tile's work begins (or just before
+ * that, where nothing is to be computed) is stored when it ends. In more: by cp.async, of operands that lie in memory as they are multiplied, in pieces of up to 16 bytes or,
  * where they are turned, of one element; it takes neither registers nor instructions to store, and more is on its way.
  *
  * Rows and columns outside are brought from the last inside: nothing that comes of them is stored. Along k the first tile has
@@ -209,10 +209,10 @@ void simt_zero(struct simt *s, int32_t reg)
     cg_move(g, reg, dtype_is_float(t) ? cg_float(g, t, 0) : cg_int(t, 0));
 }
 
-/* Does the tile's element exist that the thread brings in pass i? of: a predicate for the whole tile, or -1; end: that of
- * a tile that is not whole. */
-static int32_t exists(struct simt *s, const struct simt_slab *b, uint32_t i, int32_t of,
-                      struct cg_val end)
+/* Does the element of the tile at k0 exist that the thread brings in pass i? of: a predicate for the whole tile, or -1;
+ * end: that of a tile that is not whole, in a register. */
+static int32_t exists(struct simt *s, const struct simt_slab *b, uint32_t i, struct cg_val k0,
+                      int32_t of, struct cg_val end)
 {
     struct cg *g = s->g;
     int64_t all;
@@ -220,10 +220,15 @@ static int32_t exists(struct simt *s, const struct simt_slab *b, uint32_t i, int
     if (b->idle >= 0)
         ok = cg_binary(g, OP_LAND, ok, cg_value(DT_BOOL, b->idle));
     if (end.op.kind == PTX_O_REG) {
-        struct cg_val k = plus(g, cg_value(DT_U32, s->k), plus(g, b->k, u32(b->k_by[i])));
+        struct cg_val k = plus(g, k0, plus(g, b->k, u32(b->k_by[i])));
         ok = cg_binary(g, OP_LAND, ok, cg_binary(g, OP_LT, k, end));
     }
     return cg_is_const(ok, &all) ? -1 : cg_reg(g, ok);
+}
+
+static struct cg_val tile_at(const struct simt *s)
+{
+    return cg_value(DT_U32, s->k);
 }
 
 static void move_on(struct simt *s, struct cg_val by)
@@ -241,29 +246,36 @@ static void move_on(struct simt *s, struct cg_val by)
     }
 }
 
-/* Brings the tile at s->k to registers, where `of` holds (-1: always), and moves on by `by`. end: where a tile that is
- * not whole ends; a constant: it is. */
-static void load_tile(struct simt *s, int32_t of, struct cg_val end, struct cg_val by)
+/* Brings the tile at s->k to registers, of operands that are copied, where `of` holds (-1: always), and moves on by `by`.
+ * end: where a tile that is not whole ends; a constant: it is. */
+static void copy_tile(struct simt *s, int32_t of, struct cg_val end, struct cg_val by)
 {
     struct cg *g = s->g;
     for (uint32_t n = 0; n < s->nslab; n++) {
         struct simt_slab *b = &s->slab[n];
-        for (uint32_t i = 0; i < b->passes; i++) {
-            const int32_t inside = exists(s, b, i, of, end);
-            if (b->copied) {
-                copy_pass(s, b, i, inside);
-                continue;
-            }
+        for (uint32_t i = 0; b->copied && i < b->passes; i++)
+            copy_pass(s, b, i, exists(s, b, i, tile_at(s), of, end));
+    }
+    move_on(s, by);
+    cg_move(g, s->k, plus(g, tile_at(s), by));
+}
+
+/* The same of the tile at k0 and operands that are computed. */
+static void fetch_tile(struct simt *s, struct cg_val k0, int32_t of, struct cg_val end)
+{
+    struct cg *g = s->g;
+    for (uint32_t n = 0; n < s->nslab; n++) {
+        struct simt_slab *b = &s->slab[n];
+        for (uint32_t i = 0; !b->copied && i < b->passes; i++) {
+            const int32_t inside = exists(s, b, i, k0, of, end);
             const bool a = b->o->side == MATMUL_A;
             struct cg_val from = cg_convert(g, a ? s->m->row : s->m->col, DT_U32);
             struct cg_val at = plus(g, from, plus(g, b->at, u32(b->at_by[i])));
-            struct cg_val k = plus(g, cg_value(DT_U32, s->k), plus(g, b->k, u32(b->k_by[i])));
+            struct cg_val k = plus(g, k0, plus(g, b->k, u32(b->k_by[i])));
             matmul_fetch(s->m, b->operand, cg_index(g, at), cg_index(g, k), b->lanes, inside,
                          b->v + i * b->lanes);
         }
     }
-    move_on(s, by);
-    cg_move(g, s->k, plus(g, cg_value(DT_U32, s->k), by));
 }
 
 /* ---- registers to shared memory ------------------------------------------------------------------- */
@@ -306,7 +318,7 @@ static void store_tile(struct simt *s)
 
 /* ---- global memory to shared memory ----------------------------------------------------------------- */
 
-/* The tile at s->k to the stage where the thread stores, where `of` holds (-1: always); end: as load_tile() has it. */
+/* The tile at s->k to the stage where the thread stores; all as copy_tile() has it. */
 static void stream_tile(struct simt *s, int32_t of, struct cg_val end, struct cg_val by)
 {
     struct cg *g = s->g;
@@ -319,7 +331,7 @@ static void stream_tile(struct simt *s, int32_t of, struct cg_val end, struct cg
             const struct ptx_operand size = ptx_imm(bytes);
             const int64_t at = (int64_t)(b->k_by[i] * pitch_of(s, b) + b->at_by[i]) * s->bytes;
             const struct ptx_operand to = ptx_mem(b->to, b->offset + at), from = cg_mem(b->from[i]);
-            const int32_t here = exists(s, b, i, of, cg_int(DT_U32, 0));
+            const int32_t here = exists(s, b, i, tile_at(s), of, u32(0));
             if (end.op.kind != PTX_O_REG) {
                 ptx_emit(&g->b, here, false, m, PTX_ARGS(to, from, size));
                 continue;
@@ -407,16 +419,10 @@ void simt_barrier(struct simt *s)
     PTX(&s->g->b, "bar.sync", ptx_imm(0));
 }
 
-static struct cg_val tile_at(struct simt *s)
-{
-    return cg_value(DT_U32, s->k);
-}
-
-/* Is there a tile to load; and one to multiply, which is stages - 2 before it? */
-static void ask(struct simt *s)
+/* Is there a tile to load, at s->k; and one to multiply, which lies `ahead` before it? */
+static void ask(struct simt *s, uint32_t ahead)
 {
     struct cg *g = s->g;
-    const uint32_t ahead = (s->m->p->stages - 2) * s->m->p->bk;
     const struct cg_val end = cg_convert(g, s->m->k_to, DT_U32);
     s->loads = cg_reg(g, cg_binary(g, OP_LT, tile_at(s), end));
     s->again = cg_reg(g, cg_binary(g, OP_LT, tile_at(s), plus(g, end, u32(ahead))));
@@ -424,11 +430,16 @@ static void ask(struct simt *s)
 
 void simt_bring_next(struct simt *s)
 {
-    const struct cg_val bk = u32(s->m->p->bk);
-    ask(s);
-    (s->streams ? stream_tile : load_tile)(s, s->loads, u32(0), bk);
+    struct cg *g = s->g;
+    const uint32_t bk = s->m->p->bk;
+    ask(s, s->streams ? (s->m->p->stages - 2) * bk : bk);
+    if (s->streams)
+        stream_tile(s, s->loads, u32(0), u32(bk));
+    else
+        fetch_tile(s, cg_binary(g, OP_SUB, tile_at(s), u32(bk)), s->again, u32(0));
 }
 
+/* What is copied is loaded in front of the barrier: behind it ptxas would move the loads to where it is late for them. */
 void simt_turn(struct simt *s)
 {
     struct cg *g = s->g;
@@ -439,6 +450,7 @@ void simt_turn(struct simt *s)
         return;
     }
     store_tile(s);
+    copy_tile(s, s->loads, u32(0), u32(s->m->p->bk));
     for (uint32_t i = 0; i < 2; i++)
         step(s, s->read[i], s->swap);
     PTX(&g->b, "neg.s32", ptx_r(s->swap), ptx_r(s->swap));
@@ -466,7 +478,7 @@ static void stream_first(struct simt *s, struct cg_val end, struct cg_val n)
     const uint32_t ahead = s->m->p->stages - 1;
     for (uint32_t i = 0; i < ahead; i++) {
         if (i)
-            ask(s);
+            ask(s, 0);
         stream_tile(s, i ? s->loads : -1, i ? u32(0) : end, i ? u32(s->m->p->bk) : n);
         for (uint32_t k = 0; k < s->nslab; k++)
             PTX(&g->b, "add.s32", ptx_r(s->slab[k].to), ptx_r(s->slab[k].to), ptx_imm(s->stage));
@@ -490,8 +502,11 @@ void simt_bring_first(struct simt *s)
         for (uint32_t k = 0; b->copied && k < b->passes * b->lanes; k++)
             simt_zero(s, b->v[k].op.reg);
     }
-    load_tile(s, -1, end, n);
+    fetch_tile(s, tile_at(s), -1, end);
+    copy_tile(s, -1, end, n);
     store_tile(s);
+    ask(s, 0);
+    copy_tile(s, s->loads, u32(0), u32(s->m->p->bk));
     simt_barrier(s);
     for (uint32_t i = 0; i < s->nslab; i++) /* what follows is stored to the other stage */
         PTX(&g->b, "add.s32", ptx_r(s->slab[i].to), ptx_r(s->slab[i].to), ptx_imm(s->stage));

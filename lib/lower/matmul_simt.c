@@ -26,7 +26,7 @@ enum {
     MOST_WORDS = 210,
     QUARTER = 512, /* registers of a lane */
     /* About so many registers does a thread need besides; for what is computed: */
-    OTHERS = 20,
+    OTHERS = 24,
     COMPUTED = 4,
 };
 

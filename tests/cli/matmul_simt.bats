@@ -16,7 +16,7 @@ params:
   c: out f32[m, n]
 compute: |
   c[i,j] = sum[l](a[i,l] * b[l,j])
-schedule: {strategy: matmul, mma: none, tile: [128, 128, 8], warps: [4, 2]}
+schedule: {strategy: matmul, mma: none, tile: [128, 128, 8], warps: [4, 1]}
 Y
 }
 
@@ -42,29 +42,29 @@ tiles() {
 @test "a thread of a wide tile spends its time on fma" {
     kaio-emit product.yaml >p.ptx
     tiles p.ptx product >loop
-    [ "$(grep -c 'fma.rn.f32' loop)" = 512 ]
-    [ "$(grep -c 'ld.shared.v4.f32' loop)" = 32 ]
-    [ "$(grep -c 'ld.global.nc.v4.f32' loop)" = 2 ]
-    [ "$(grep -c 'st.shared' loop)" = 5 ]    # A turned, B as it is
+    [ "$(grep -c 'fma.rn.f32' loop)" = 1024 ]
+    [ "$(grep -c 'ld.shared.v4.f32' loop)" = 48 ]
+    [ "$(grep -c 'ld.global.nc.v4.f32' loop)" = 4 ]
+    [ "$(grep -c 'st.shared' loop)" = 10 ]   # A turned, B as it is
     [ "$(grep -c 'bar.sync' loop)" = 1 ]
     [ "$(grep -c 'bra' loop)" = 1 ]
-    [ "$(wc -l <loop)" -lt 575 ]
+    [ "$(wc -l <loop)" -lt 1110 ]
     grep -q 'st.global.v4.f32' p.ptx
     # the same of other layouts: nothing but the stores to shared memory differs
     sed -i 's/in f32\[k, n\]/in f32[n, k]/; s/b\[l,j\]/b[j,l]/' product.yaml
     kaio-emit product.yaml >p.ptx
     tiles p.ptx product >loop
-    [ "$(grep -c 'ld.global.nc.v4.f32' loop)" = 2 ]
-    [ "$(grep -c 'st.shared.f32' loop)" = 8 ]
+    [ "$(grep -c 'ld.global.nc.v4.f32' loop)" = 4 ]
+    [ "$(grep -c 'st.shared.f32' loop)" = 16 ]
 }
 
 @test "in more stages than two tiles are copied while others are multiplied" {
     sed 's/warps/stages: 4, warps/' product.yaml >streamed.yaml
     kaio-emit -t sm_80 streamed.yaml >p.ptx
     tiles p.ptx product >loop
-    [ "$(grep -c 'fma.rn.f32' loop)" = 512 ]
-    [ "$(grep -c 'cp.async.ca.shared.global' loop)" = 4 ] # A turned
-    [ "$(grep -c 'cp.async.cg.shared.global' loop)" = 1 ] # B as it is
+    [ "$(grep -c 'fma.rn.f32' loop)" = 1024 ]
+    [ "$(grep -c 'cp.async.ca.shared.global' loop)" = 8 ] # A turned
+    [ "$(grep -c 'cp.async.cg.shared.global' loop)" = 2 ] # B as it is
     [ "$(grep -c 'st.shared' loop)" = 0 ]
     [ "$(grep -c 'bar.sync' loop)" = 1 ]
     grep -qE 'cp.async.wait_group\s+2;' loop
@@ -75,16 +75,13 @@ tiles() {
     run ! kaio-emit -t sm_75 streamed.yaml
 }
 
-@test "no thread's registers spill, and two blocks of 256 threads fit" {
+@test "no thread's registers spill" {
     [ -n "$ptxas" ] || skip "no ptxas"
     for target in sm_80 sm_90; do
         kaio-emit -t $target data/matmul_simt.yaml >s.ptx
         "$ptxas" -v -arch=$target -o s.cubin s.ptx 2>log
         [ "$(grep -c 'bytes spill stores' log)" = "$(grep -c '^.visible .entry' s.ptx)" ]
         [ -z "$(grep 'bytes spill stores' log | grep -v ' 0 bytes spill stores')" ]
-        kaio-emit -t $target product.yaml >p.ptx
-        "$ptxas" -v -arch=$target -o p.cubin p.ptx 2>log
-        awk '/Compiling entry/ { entry = $0 } / registers/ && entry ~ /.product. for/ { for (i = 1; i < NF; i++) if ($(i + 1) ~ /^registers/) exit $i > 128 }' log
     done
 }
 
@@ -100,7 +97,7 @@ tiles() {
     kaio-emit -D m=256 -D n=256 -D k=64 product.yaml >p.ptx
     [ "$(grep -c '^.visible .entry' p.ptx)" = 1 ]
     tiles p.ptx product >loop
-    [ "$(grep -c setp loop)" = 1 ] # is there another tile?
+    [ "$(grep -c setp loop)" = 2 ] # is there a tile to load, and another one?
     run ! grep -qE '^\s*@.*st.global' p.ptx
     run -0 kaio-verify --run -d cpu --check -D m=256 -D n=128 -D k=24 product.yaml m=256
 }
