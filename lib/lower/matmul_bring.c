@@ -14,7 +14,13 @@
 
 #include <stdio.h>
 
-enum { CHUNK = 8 /* rows of k that a warp turns at once */, ASYNC_SM = 80 };
+enum {
+    CHUNK = 8, /* rows of k that a warp turns at once */
+    ASYNC_SM = 80,
+    /* Registers: of a place in memory; about so many for elements that are computed. */
+    ADDRESS = 2,
+    COMPUTED = 4,
+};
 
 static struct cg_val u32(uint32_t v)
 {
@@ -78,11 +84,12 @@ uint32_t simt_bring_words(const struct matmul_form *f, const struct matmul_plan 
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->noperand; i++) {
-        const uint32_t side = simt_side(p, &f->operand[i]);
-        const uint32_t rows = f->operand[i].along_k ? CHUNK : p->bk; /* that have an address each */
-        if (p->stages > 2)
-            n += 2 * (side * rows / lanes_of(f, p, i) / p->threads);
-        else
+        const struct matmul_operand *o = &f->operand[i];
+        const uint32_t side = simt_side(p, o), lanes = lanes_of(f, p, i) * p->threads;
+        /* elements that have an address each */
+        const uint32_t places = side * (o->along_k && is_copied(f, o) ? CHUNK : p->bk) / lanes;
+        n += (places ? places : 1) * (is_copied(f, o) ? ADDRESS : COMPUTED);
+        if (p->stages < 3)
             n += side * p->bk / p->threads * dtype_bits(f->sum) / 32;
     }
     return n;

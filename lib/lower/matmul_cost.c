@@ -42,7 +42,7 @@ static const struct machine machines[] = {
 static const double START = 2500, LATENCY = 1000, MEET = 1000;
 /* Clocks of a tile's barrier; bytes of shared memory in a clock; warps, and instructions of mma.sync that do not wait for each other, that keep
  * a multiprocessor busy; bytes that a block has on its way while it adds parts. */
-static const double STEP = 40, SHARED = 128, WARPS = 14, UNDER_WAY = 280, PARTS = 32768;
+static const double STEP = 40, SHARED = 128, WARPS = 8, UNDER_WAY = 280, PARTS = 32768;
 
 static const struct machine *machine_of(const struct cg *g)
 {
@@ -107,7 +107,7 @@ static double rate_of(const struct machine *x, const struct matmul_form *f,
     if (p->how == MATMUL_THIN) /* conversions, too, and A's elements from the first cache */
         return 0.5 * rate * wn / (wn + 4);
     if (p->how == MATMUL_SIMT)
-        return 0.75 * rate * wm * wn / (wm * wn + (wm + wn) / 2) * smaller(1, warps / WARPS);
+        return rate * wm * wn / (wm * wn + 2 * (wm + wn)) * smaller(1, warps / WARPS);
     const double bytes = dtype_bits(f->operand[0].type) / 8.0;
     const double each = bytes * ((wm + wn) / (wm * wn) + (bm + bn) / (bm * bn));
     const double under_way = warps * (wm / 16) * (wn / 8);
@@ -148,8 +148,7 @@ double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct
     const double memory = s->batch * (s->m * s->k * a + s->k * s->n * b + out) / x->memory;
     const double stages = p->how == MATMUL_THIN || p->stages < 2 ? p->stages : p->stages - 1;
     const double ahead = held * stages * fetched / k * p->bk;
-    /* by way of registers a tile is sent for when the one before is begun */
-    const double latency = each * fetched / ahead * LATENCY * (p->how == MATMUL_SIMT ? 2 : 1);
+    const double latency = each * fetched / ahead * LATENCY;
     double join = 0;
     if (p->split > 1) {
         const double part = (double)f->nproduct * p->bm * p->bn * dtype_bits(f->sum) / 8;

@@ -23,11 +23,9 @@
 #include "lower/matmul_simt.h"
 
 enum {
-    MOST_WORDS = 210,
+    MOST_WORDS = 216,
     QUARTER = 512, /* registers of a lane */
-    /* About so many registers does a thread need besides; for what is computed: */
-    OTHERS = 24,
-    COMPUTED = 4,
+    OTHERS = 24,   /* that a thread needs besides, about */
 };
 
 static struct cg_val u32(uint32_t v)
@@ -100,12 +98,7 @@ uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
 static uint32_t blocks(const struct simt *s)
 {
     const struct matmul_plan *p = s->m->p;
-    uint32_t words = words_of(s->m->f, p) + OTHERS;
-    for (uint32_t n = 0; n < s->nslab; n++) {
-        const struct simt_slab *b = &s->slab[n];
-        for (uint32_t i = 0; !s->streams && i < b->passes; i++)
-            words += !b->copied ? COMPUTED : b->moves[i] ? 2 : 0;
-    }
+    const uint32_t words = words_of(s->m->f, p) + OTHERS;
     return 4 * (QUARTER / ((words + 7) / 8 * 8)) / ((p->threads + 31) / 32);
 }
 
