@@ -14,6 +14,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul_cost.c \
 	lib/lower/matmul_exact.c \
 	lib/lower/matmul_expand.c \
+	lib/lower/matmul_factor.c \
 	lib/lower/matmul_form.c \
 	lib/lower/matmul_plan.c \
 	lib/lower/matmul_plan.h \

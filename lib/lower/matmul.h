@@ -15,6 +15,7 @@
  *
  *   matmul_expand.c the equations, normalised
  *   matmul_exact.c  in which types a value is exact
+ *   matmul_factor.c the factors of their terms
  *   matmul_form.c   what fits, and what the operands are
  *   matmul.c        the strategy: variants, their conditions, --explain
  *   matmul_plan.c   variants for the sizes that the launch brings, and what a schedule says
@@ -66,6 +67,28 @@ enum { MATMUL_EXACT_TF32 = DT_COUNT };
 uint32_t matmul_exact(const struct lang_expr *e);
 /* e as a value of type t that has it exactly, without conversions there and back. */
 struct lang_expr *matmul_as(struct cg *g, struct lang_expr *e, enum dtype t);
+
+/* ---- matmul_factor.c -------------------------------------------------------------------------------- */
+
+/* Axes that something depends on: bit i for that of the outputs' axis i, this for the sum's. */
+#define MATMUL_K (1u << MAP_RANK)
+uint32_t matmul_mask(const struct matmul_normal *n, const struct lang_expr *e);
+
+enum { MATMUL_FACTORS = 16 };
+/* A sum is sum[k](e[MATMUL_A] * e[MATMUL_B]), negative or not, times or divided by what comes after. */
+struct matmul_terms {
+    struct lang_expr *e[2];
+    uint32_t mask[2];
+    bool negative;
+    uint32_t nafter;
+    struct lang_expr *after[MATMUL_FACTORS];
+    bool divides[MATMUL_FACTORS];
+};
+/* False after saying why the sum's terms are no such product. */
+bool matmul_split_terms(struct cg *g, const struct matmul_normal *n, const struct lang_expr *sum,
+                        struct matmul_terms *t, struct buf *why);
+struct lang_expr *matmul_binary(struct cg *g, enum lang_op op, struct lang_expr *x,
+                                struct lang_expr *y);
 
 /* ---- matmul_form.c: what is computed ---------------------------------------------------------------- */
 

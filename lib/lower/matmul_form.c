@@ -3,26 +3,7 @@
 
 #include "lower/matmul.h"
 
-#include <math.h>
-
-enum { MOST_FACTORS = 16, CALL = 16 };
-enum { MOST_SMALL = 6 }; /* factors of f16 whose product f32 has */
-
-/* The bit of the sum's index among those of the outputs' axes. */
-#define K_BIT (1u << MAP_RANK)
-
-struct factor {
-    struct lang_expr *e;
-    uint32_t mask; /* axes that it depends on */
-    bool divides;
-    bool hoisted;
-};
-
-struct factors {
-    struct factor v[MOST_FACTORS];
-    uint32_t n;
-    bool negative, too_many;
-};
+enum { CALL = 16 };
 
 struct analysis {
     struct cg *g;
@@ -75,210 +56,6 @@ static bool same_expr(const struct lang_expr *x, const struct lang_expr *y)
     return !x->pad || same_expr(x->pad, y->pad);
 }
 
-/* The axes that e depends on; the sum's index as K_BIT. */
-static uint32_t mask_of(const struct analysis *a, const struct lang_expr *e)
-{
-    uint32_t mask = 0;
-    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX) {
-        for (uint32_t i = 0; i < a->n.naxis; i++)
-            mask |= e->sym == a->n.axis[i] ? 1u << i : 0;
-        return e->sym == a->n.sum[0] ? K_BIT : mask;
-    }
-    for (uint32_t i = 0; i < e->nargs; i++)
-        mask |= mask_of(a, e->args[i]);
-    return e->pad ? mask | mask_of(a, e->pad) : mask;
-}
-
-static struct lang_expr *node(struct cg *g, enum lang_expr_kind kind, enum dtype t, struct span s,
-                              struct lang_expr *x, struct lang_expr *y)
-{
-    struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
-    *e = (struct lang_expr){.kind = kind, .type = t, .span = s, .nargs = y ? 2 : 1};
-    e->args = ARENA_ARRAY(g->a, 2, struct lang_expr *);
-    e->args[0] = x;
-    e->args[1] = y;
-    e->height = 1 + (y && y->height > x->height ? y->height : x->height);
-    return e;
-}
-
-static struct lang_expr *binary(struct cg *g, enum lang_op op, struct lang_expr *x,
-                                struct lang_expr *y)
-{
-    struct lang_expr *e = node(g, E_BINARY, x->type, x->span, x, y);
-    e->op = op;
-    return e;
-}
-
-/* ---- factors ---------------------------------------------------------------------------------------- */
-
-static void add_factor(const struct analysis *a, struct factors *fs, struct lang_expr *e,
-                       bool divides)
-{
-    if (fs->n == MOST_FACTORS) {
-        fs->too_many = true;
-        return;
-    }
-    fs->v[fs->n++] = (struct factor){.e = e, .mask = mask_of(a, e), .divides = divides};
-}
-
-/* The magnitude of a constant; 0: it is none. */
-static double magnitude(const struct lang_expr *e)
-{
-    e = inspect_strip(e);
-    return e->kind == E_FLOAT ? fabs(e->fval)
-           : e->kind == E_INT ? fabs((double)(int64_t)e->ival)
-                              : 0;
-}
-
-/* A number of the launch's, or a constant that is neither large nor small. */
-static bool is_scale(const struct factor *x)
-{
-    const double c = magnitude(x->e);
-    const enum lang_expr_kind kind = inspect_strip(x->e)->kind;
-    const bool is_constant = kind == E_FLOAT || kind == E_INT;
-    return !x->mask && !inspect_reads(x->e) && (!is_constant || (c > 1e-20 && c < 1e20));
-}
-
-/* A quotient that can be taken after the sum. */
-static bool may_divide_sum(const struct analysis *a, const struct lang_expr *e)
-{
-    if (e->kind != E_BINARY || e->op != OP_DIV || e->type != a->sum || !dtype_is_float(e->type))
-        return false;
-    const struct factor by = {.e = e->args[1], .mask = mask_of(a, e->args[1])};
-    return is_scale(&by) || (!(by.mask & K_BIT) && a->g->spec->math == MATH_FAST);
-}
-
-static void flatten(const struct analysis *a, struct factors *fs, struct lang_expr *e)
-{
-    if (e->kind == E_BINARY && e->op == OP_MUL && e->type == a->sum) {
-        flatten(a, fs, e->args[0]);
-        flatten(a, fs, e->args[1]);
-    } else if (e->kind == E_UNARY && (e->op == OP_NEG || e->op == OP_PLUS) && e->type == a->sum) {
-        fs->negative ^= e->op == OP_NEG;
-        flatten(a, fs, e->args[0]);
-    } else if (may_divide_sum(a, e)) {
-        flatten(a, fs, e->args[0]);
-        add_factor(a, fs, e->args[1], true);
-    } else {
-        add_factor(a, fs, e, false);
-    }
-}
-
-/* May the factors be multiplied in any order, and those without k behind the sum? Integers wrap. Of floats in f32 only where
- * nothing can overflow or vanish that would not as it is written: values that f16 has, and numbers. */
-static bool is_free(const struct analysis *a, const struct factors *fs)
-{
-    if (dtype_is_int(a->sum))
-        return true;
-    if (a->g->spec->math != MATH_DEFAULT)
-        return a->g->spec->math == MATH_FAST;
-    for (uint32_t i = 0; i < fs->n; i++)
-        if (!is_scale(&fs->v[i]) &&
-            (fs->v[i].divides || !(matmul_exact(fs->v[i].e) & MATMUL_BIT(DT_F16))))
-            return false;
-    return fs->n <= MOST_SMALL;
-}
-
-static void find_hoisted(const struct analysis *a, struct factors *fs)
-{
-    const bool any = dtype_is_int(a->sum) || a->g->spec->math == MATH_FAST;
-    for (uint32_t i = 0; i < fs->n; i++)
-        fs->v[i].hoisted = !(fs->v[i].mask & K_BIT) && (any || is_scale(&fs->v[i]));
-}
-
-/* ---- operands --------------------------------------------------------------------------------------- */
-
-struct sides {
-    struct lang_expr *e[2];
-    uint32_t mask[2], n[2];
-};
-
-static void join(struct cg *g, struct sides *s, enum matmul_side side, const struct factor *x)
-{
-    s->e[side] = s->n[side] ? binary(g, OP_MUL, s->e[side], x->e) : x->e;
-    s->mask[side] |= x->mask;
-    s->n[side]++;
-}
-
-/* Factors of the last axis are B's, of others A's; those of neither go where work is done already. */
-static void share_factors(const struct analysis *a, const struct factors *fs, struct sides *s)
-{
-    const uint32_t j = 1u << (a->n.naxis - 1), out = (1u << a->n.naxis) - 1;
-    for (uint32_t i = 0; i < fs->n; i++)
-        if (!fs->v[i].hoisted && (fs->v[i].mask & out))
-            join(a->g, s, fs->v[i].mask & j ? MATMUL_B : MATMUL_A, &fs->v[i]);
-    for (uint32_t i = 0; i < fs->n; i++)
-        if (!fs->v[i].hoisted && !(fs->v[i].mask & out))
-            join(a->g, s, s->n[MATMUL_A] && s->n[MATMUL_B] > s->n[MATMUL_A] ? MATMUL_B : MATMUL_A,
-                 &fs->v[i]);
-}
-
-/* Takes off e what may be taken out of the sum whatever the other factors are: signs, and constants that only make it
- * larger. */
-static struct lang_expr *peel(const struct analysis *a, struct factors *fs, struct lang_expr *e)
-{
-    for (;;) {
-        const bool binary = e->kind == E_BINARY && e->type == a->sum &&
-                            a->g->spec->math != MATH_STRICT;
-        if (e->kind == E_UNARY && (e->op == OP_NEG || e->op == OP_PLUS)) {
-            fs->negative ^= e->op == OP_NEG;
-            e = e->args[0];
-        } else if (binary && e->op == OP_MUL && magnitude(e->args[0]) >= 1) {
-            add_factor(a, fs, e->args[0], false);
-            e = e->args[1];
-        } else if (binary && (e->op == OP_MUL ? magnitude(e->args[1]) >= 1
-                                              : e->op == OP_DIV && magnitude(e->args[1]) > 0 &&
-                                                    magnitude(e->args[1]) <= 1)) {
-            add_factor(a, fs, e->args[1], e->op == OP_DIV);
-            e = e->args[0];
-        } else {
-            return e;
-        }
-    }
-}
-
-/* As it is written: the product of two operands. */
-static void share_halves(const struct analysis *a, struct factors *fs, struct lang_expr *e,
-                         struct sides *s)
-{
-    const uint32_t j = 1u << (a->n.naxis - 1);
-    *fs = (struct factors){0};
-    e = peel(a, fs, e);
-    for (uint32_t i = 0; i < fs->n; i++)
-        fs->v[i].hoisted = true;
-    const bool is_product = e->kind == E_BINARY && e->op == OP_MUL && e->type == a->sum;
-    for (uint32_t i = 0; i < (is_product ? 2 : 1); i++) {
-        struct factor x = {.e = is_product ? e->args[i] : e};
-        while (x.e->kind == E_UNARY && x.e->op == OP_NEG && x.e->type == a->sum) {
-            fs->negative = !fs->negative;
-            x.e = x.e->args[0];
-        }
-        x.mask = mask_of(a, x.e);
-        join(a->g, s, x.mask & j ? MATMUL_B : MATMUL_A, &x);
-    }
-}
-
-static const char *last_axis(const struct analysis *a)
-{
-    return a->n.axis[a->n.naxis - 1]->name;
-}
-
-/* e: the sum, to say what it lacks; NULL: nothing is said. */
-static bool check_sides(const struct analysis *a, const struct lang_expr *e, const struct sides *s)
-{
-    const char *k = a->n.sum[0]->name, *j = last_axis(a), *lacks = NULL;
-    const char *name = j;
-    if (!s->n[MATMUL_B])
-        lacks = "no factor of the sum depends on '%s', the last index";
-    else if (!s->n[MATMUL_A])
-        lacks = "the sum is of no product of one factor with the last index, '%s', and one without";
-    else if (!(s->mask[MATMUL_A] & s->mask[MATMUL_B] & K_BIT)) {
-        lacks = "only one factor depends on '%s'";
-        name = k;
-    }
-    return !lacks || (e && matmul_no(a->why, e->span, lacks, name));
-}
-
 /* The operand's number; MATMUL_OPERANDS: one too many. */
 static uint32_t add_operand(struct analysis *a, enum matmul_side side, struct lang_expr *e,
                             uint32_t mask)
@@ -297,7 +74,7 @@ static uint32_t add_operand(struct analysis *a, enum matmul_side side, struct la
 
 /* The sum of the product of both operands: of equal ones the one that was there first. */
 static struct lang_expr *add_product(struct analysis *a, const struct lang_expr *e,
-                                     const struct sides *s)
+                                     const struct matmul_terms *s)
 {
     struct matmul_form *f = a->f;
     const uint32_t x = add_operand(a, MATMUL_A, s->e[MATMUL_A], s->mask[MATMUL_A]);
@@ -312,7 +89,7 @@ static struct lang_expr *add_product(struct analysis *a, const struct lang_expr 
     struct lang_expr *c = ARENA_NEW(a->g->a, struct lang_expr);
     *c = *e;
     c->args = ARENA_ARRAY(a->g->a, 1, struct lang_expr *);
-    c->args[0] = binary(a->g, OP_MUL, s->e[MATMUL_A], s->e[MATMUL_B]);
+    c->args[0] = matmul_binary(a->g, OP_MUL, s->e[MATMUL_A], s->e[MATMUL_B]);
     a->span[f->nproduct] = e->span;
     f->product[f->nproduct++] = (struct matmul_product){.e = c, .a = x, .b = y};
     return c;
@@ -334,41 +111,24 @@ static bool check_type(struct analysis *a, const struct lang_expr *e)
 /* The sum, written as its product with what was taken out of it. NULL after saying why not. */
 static struct lang_expr *product_of(struct analysis *a, struct lang_expr *e)
 {
-    struct factors fs = {0};
-    struct sides s = {0};
-    if (!check_type(a, e))
+    struct matmul_terms t;
+    if (!check_type(a, e) || !matmul_split_terms(a->g, &a->n, e, &t, a->why))
         return NULL;
-    flatten(a, &fs, e->args[0]);
-    if (fs.too_many) {
-        matmul_no(a->why, e->span, "the sum's terms have too many factors%s", "");
-        return NULL;
+    struct lang_expr *sum = add_product(a, e, &t);
+    if (sum && t.negative) {
+        struct lang_expr *neg = ARENA_NEW(a->g->a, struct lang_expr);
+        *neg = (struct lang_expr){.kind = E_UNARY,
+                                  .op = OP_NEG,
+                                  .type = sum->type,
+                                  .span = e->span,
+                                  .nargs = 1,
+                                  .args = ARENA_ARRAY(a->g->a, 1, struct lang_expr *),
+                                  .height = sum->height + 1};
+        neg->args[0] = sum;
+        sum = neg;
     }
-    const bool free = is_free(a, &fs);
-    if (free)
-        find_hoisted(a, &fs);
-    share_factors(a, &fs, &s);
-    if (!check_sides(a, e, &s))
-        return NULL;
-    if (!free) {
-        s = (struct sides){0};
-        share_halves(a, &fs, e->args[0], &s);
-        if (!check_sides(a, NULL, &s)) {
-            matmul_no(
-                a->why, e->span,
-                "in this order the factors may overflow where in another they would not: put each "
-                "operand's in brackets, and what does not depend on '%s' outside of the sum",
-                a->n.sum[0]->name);
-            return NULL;
-        }
-    }
-    struct lang_expr *sum = add_product(a, e, &s);
-    if (sum && fs.negative) {
-        sum = node(a->g, E_UNARY, sum->type, e->span, sum, NULL);
-        sum->op = OP_NEG;
-    }
-    for (uint32_t i = 0; sum && i < fs.n; i++)
-        if (fs.v[i].hoisted)
-            sum = binary(a->g, fs.v[i].divides ? OP_DIV : OP_MUL, sum, fs.v[i].e);
+    for (uint32_t i = 0; sum && i < t.nafter; i++)
+        sum = matmul_binary(a->g, t.divides[i] ? OP_DIV : OP_MUL, sum, t.after[i]);
     return sum;
 }
 
@@ -420,12 +180,11 @@ static bool choose_type(struct analysis *a)
     const uint32_t fp8 = MATMUL_BIT(DT_E4M3) | MATMUL_BIT(DT_E5M2),
                    int8 = MATMUL_BIT(DT_I8) | MATMUL_BIT(DT_U8);
     uint32_t all = UINT32_MAX;
-    bool is_fp8 = true, is_int8 = true;
+    bool is_fp8 = true;
     for (uint32_t i = 0; i < f->noperand; i++) {
         const uint32_t exact = matmul_exact(a->e[i]);
         all &= exact;
         is_fp8 &= (exact & fp8) != 0;
-        is_int8 &= (exact & int8) != 0;
         if (a->sum == DT_I32 && !(exact & int8))
             return matmul_no(a->why, a->e[i]->span,
                              "this factor is an integer of more than 8 bits%s", "");
@@ -472,7 +231,7 @@ static unsigned axes_of(const struct analysis *a, const struct lang_expr *read)
 {
     unsigned n = 0;
     for (uint32_t i = 0; i < read->nargs; i++)
-        n += mask_of(a, read->args[i]) == 0                 ? 0
+        n += matmul_mask(&a->n, read->args[i]) == 0         ? 0
              : inspect_strip(read->args[i])->kind == E_NAME ? 3
                                                             : 2;
     return n;
@@ -506,9 +265,9 @@ static bool lies_along_k(const struct analysis *a, enum matmul_side side,
     const uint32_t j = 1u << (a->n.naxis - 1), i = a->f->i ? 1u << a->f->axis_i : 0,
                    across = side == MATMUL_A ? i : j;
     for (uint32_t s = main ? main->nargs : 0; s-- > 0;) {
-        const uint32_t mask = mask_of(a, main->args[s]);
-        if (mask & (K_BIT | across))
-            return !(mask & across) || (mask & K_BIT);
+        const uint32_t mask = matmul_mask(&a->n, main->args[s]);
+        if (mask & (MATMUL_K | across))
+            return !(mask & across) || (mask & MATMUL_K);
     }
     return side == MATMUL_A;
 }
@@ -516,18 +275,18 @@ static bool lies_along_k(const struct analysis *a, enum matmul_side side,
 /* Each subscript another axis of the operand's, that runs over just its dimension, or without i, j and k. */
 static bool is_plain(const struct analysis *a, const struct lang_expr *e)
 {
-    const uint32_t tile = K_BIT | 1u << (a->n.naxis - 1) | (a->f->i ? 1u << a->f->axis_i : 0);
+    const uint32_t tile = MATMUL_K | 1u << (a->n.naxis - 1) | (a->f->i ? 1u << a->f->axis_i : 0);
     uint32_t seen = 0;
     if (e->kind != E_INDEX || e->pad || cg_is_defined(a->g, e->sym) || dtype_bits(e->sym->type) < 8)
         return false;
     for (uint32_t i = 0; i < e->nargs; i++) {
-        const uint32_t mask = mask_of(a, e->args[i]) & tile;
+        const uint32_t mask = matmul_mask(&a->n, e->args[i]) & tile;
         const bool known = !mask || cg_in_range(e->args[i], e->sym->dims[i]);
         if (!known || (mask & seen))
             return false;
         seen |= mask;
     }
-    return (seen & K_BIT) != 0;
+    return (seen & MATMUL_K) != 0;
 }
 
 static void find_plain(const struct analysis *a, struct matmul_operand *o,

@@ -70,6 +70,10 @@ static struct text float_builtin(struct gen *g, enum dtype t, unsigned depth)
                                         "rint", "round", "fma",   "copysign"};
     if (g->heavy > 0 && gen_one_in(g, 2))
         return gen_library(g, gen_below(g, 1000), t, depth);
+    if (t == DT_F32 && gen_one_in(g, 10)) {
+        struct text x = gen_expr(g, gen_one_in(g, 3) ? DT_F16 : t, depth);
+        return gen_call_of(g, "tf32", 1, &x);
+    }
     unsigned k = gen_below(g, sizeof exact / sizeof *exact), n = k == 7 ? 3 : k == 8 ? 2 : 1;
     struct text x[3] = {
         gen_expr(g, t == DT_F32 && k >= 2 && k < 7 && gen_one_in(g, 3) ? DT_F16 : t, depth)};
