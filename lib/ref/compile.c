@@ -355,7 +355,10 @@ static bool is_product(const struct lang_expr *e)
     case E_COND: return is_product(e->args[1]) || is_product(e->args[2]);
     case E_CALL: return e->func || e->fn == FN_FMA;
     case E_NAME:
-    case E_INDEX: return e->sym->def && is_product(e->sym->def->rhs);
+    case E_INDEX: /* an inout is read as it was before */
+        return e->sym->def && !e->sym->def->is_recurrence &&
+               (e->sym->kind != SYM_BUFFER || e->sym->mode == MODE_OUT) &&
+               is_product(e->sym->def->rhs);
     default: return false;
     }
 }

@@ -96,7 +96,7 @@ static double parts_loss(const struct reduce *r, double v, double e, double reac
 /* Whether a sum of such terms, without a factor that scales them down, might overflow. */
 static bool is_huge(const struct reduce *r, double v)
 {
-    return r->scaled && fabs(v) > r->round.limit * 0x1p-40;
+    return r->scaled && isfinite(v) && fabs(v) > r->round.limit * 0x1p-40;
 }
 
 /* A term of a sum by tensor cores, in the lane that its body was evaluated in: what it loses itself; notes how far its exponent
@@ -451,8 +451,9 @@ void ref_sum_result(const struct reduce *r, const struct ref_sum *s, double *v, 
     double plain = s->s;
     *v = isfinite(plain) ? plain + s->c : plain;
     *e = 0;
-    if (isnan(plain)) { /* a NaN, or infinities of both signs: certain unless a term is unknown */
-        *e = s->es == INFINITY ? INFINITY : 0;
+    /* a NaN, or infinities of both signs: certain unless a term is unknown, or a partial sum may have overflowed to one */
+    if (isnan(plain)) {
+        *e = s->es == INFINITY || s->m > r->round.limit ? INFINITY : 0;
         return;
     }
     /* a partial sum may overflow although the result does not, or to the other infinity */
@@ -481,7 +482,7 @@ static void sum_result(const struct reduce *r, const struct acc *a, int l, doubl
                         .far = a->far[l],
                         .terms = a->terms[l]};
     ref_sum_result(r, &s, v, e);
-    if (isfinite(s.s) && a->bare[l] > r->round.limit)
+    if (!isnan(s.s) && a->bare[l] > r->round.limit)
         *e = INFINITY;
 }
 
