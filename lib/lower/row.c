@@ -190,19 +190,19 @@ static uint64_t longest_block(const struct row *row, const struct row_plan *p, u
     return threads > MOST ? LONG_BLOCK : MOST;
 }
 
-/* Many rows that are written, too: on an H100 two vectors for each of up to 512 threads were up to 0.6 % faster than four,
- * and one 0.5 to 1 % where short rows of 32-bit elements share weights. */
+/* Many rows that are written, too: on an H100 two vectors for each of up to 640 threads were up to 0.6 % faster than four,
+ * and one 0.5 to 1.6 % where short rows of 32-bit elements share weights. */
 static uint64_t widen(const struct row *row, uint64_t threads, uint64_t vectors)
 {
     bool weighs = false;
     for (uint32_t i = 0; i < row->nread; i++)
         weighs |= row->read[i].shared;
-    if (!row->bits_out || row->nkept || vectors <= 64 || vectors % 32)
+    if (!row->bits_out || row->nkept || vectors <= 64)
         return threads;
     if (weighs && row->most == 32 && vectors <= 256)
         return ceil_div(vectors, 32) * 32;
     const uint64_t pairs = ceil_div(ceil_div(vectors, 2), 32) * 32;
-    return threads <= 256 && pairs > threads && pairs <= 512 ? pairs : threads;
+    return threads <= 320 && pairs > threads && pairs <= 640 ? pairs : threads;
 }
 
 /* For columns that are known at emission. */
