@@ -53,7 +53,9 @@ static struct cg_place_of base_place(struct cg *g, const struct lang_symbol *t,
     if (cg_is_const(add, &zero) && zero == 0)
         return at;
     add = cg_binary(g, OP_MUL, add, cg_extent(g, t, n - 1));
-    struct cg_val bytes = cg_binary(g, OP_MUL, add, cg_int(DT_I64, dtype_bits(t->type) / 8));
+    struct cg_val bytes = dtype_bits(t->type) == 4 /* rows of whole bytes */
+                              ? cg_binary(g, OP_SHR, add, cg_int(DT_U32, 1))
+                              : cg_binary(g, OP_MUL, add, cg_int(DT_I64, dtype_bits(t->type) / 8));
     at.base = CG(g, PTX_B64, "add.s64", ptx_r(at.base), cg_op(g, bytes));
     return at;
 }
@@ -145,6 +147,11 @@ static const struct cg_val *piece(struct cg *g, const struct lang_symbol *t, str
     return m->pieces.v[known];
 }
 
+static bool is_half_byte(const struct lang_symbol *t)
+{
+    return dtype_bits(t->type) == 4;
+}
+
 /* The lane's element of a read whose last subscript alone differs between lanes. */
 static struct cg_val load_lane(struct cg *g, const struct lang_symbol *t, const struct map_form *f,
                                uint32_t n)
@@ -157,7 +164,7 @@ static struct cg_val load_lane(struct cg *g, const struct lang_symbol *t, const 
     if (s.piece > 1 && last->varies) {
         /* few of a piece's elements are loaded alone, unless another read has brought it; a guard that differs between
          * lanes is no reason to load all for each of them */
-        const bool load = s.wanted * 2 >= s.piece && !g->guard_varies;
+        const bool load = (s.wanted * 2 >= s.piece && !g->guard_varies) || is_half_byte(t);
         const struct cg_val *v = piece(g, t, offset_by(t, at, s.first), s.piece, load);
         if (v) {
             map_rely(g, last, s.piece);
@@ -180,13 +187,15 @@ static struct cg_val load_element(struct cg *g, const struct lang_symbol *t,
 }
 
 /* Can all be read at a constant offset from one address? */
-static bool is_regular(const struct lang_symbol *t, const struct map_form *f, uint32_t n)
+static bool is_regular(struct cg *g, const struct lang_symbol *t, const struct map_form *f,
+                       uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         if (!f[i].known || (i + 1 < n && f[i].varies))
             return false;
     /* halves of bytes are taken in whole bytes only */
-    return dtype_bits(t->type) >= 8;
+    return !is_half_byte(t) ||
+           (f[n - 1].varies && !g->guard_varies && find_span(g, t, &f[n - 1]).piece > 1);
 }
 
 /* The thread's own element of a tensor of the outputs' shape, where each lane has a position of its own. */
@@ -209,7 +218,7 @@ static struct cg_val load(struct cg *g, const struct lang_symbol *t, const struc
         const struct cg_place_of at = cg_address(g, t, m->prefix[t->rank]);
         return piece(g, t, at, m->lanes, true)[m->lane];
     }
-    return is_regular(t, f, n) ? load_lane(g, t, f, n) : load_element(g, t, f, n);
+    return is_regular(g, t, f, n) ? load_lane(g, t, f, n) : load_element(g, t, f, n);
 }
 
 /* ---- all reads ------------------------------------------------------------------------------------ */

@@ -4,10 +4,11 @@
 #include "lower/matmul_plan.h"
 
 enum {
-    MOST_SUMS = 64,   /* of a thread */
-    MOST_CODE = 1500, /* instructions */
-    FLIGHT = 8,       /* accesses of a thread that are on their way together */
-    LINE = 128,       /* bytes */
+    MOST_SUMS = 64,    /* of a thread */
+    MOST_CODE = 1500,  /* instructions */
+    FLIGHT = 8,        /* accesses of a thread that are on their way together */
+    LINE = 128,        /* bytes */
+    MOST_COLUMNS = 16, /* of a thread, of 4 bits: what scales them takes registers, too */
 };
 
 static uint32_t rights(const struct matmul_form *f)
@@ -74,7 +75,7 @@ static void thin_along_j(const struct planner *l, struct matmul_plan *p, uint32_
 {
     const uint32_t each = l->f->nproduct * p->bm, loads = rights(l->f);
     p->wn = lanes;
-    while (p->wn > 1 && p->wn * each > MOST_SUMS)
+    while (p->wn > 1 && (p->wn * each > MOST_SUMS || p->wn > MOST_COLUMNS))
         p->wn /= 2;
     p->threads = 256;
     uint32_t across = LINE * 8 / (p->wn * (bits ? bits : 8));
