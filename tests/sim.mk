@@ -61,3 +61,8 @@ tests_unit_sim_mma_LDADD = $(TOOL_LIBS)
 UNIT_TESTS += tests/unit/sim_async
 tests_unit_sim_async_SOURCES = tests/unit/sim_async.c
 tests_unit_sim_async_LDADD = $(TOOL_LIBS)
+
+EXTRA_DIST += tests/ptx-run/wmma.cu tests/ptx-run/wmma.ptx
+UNIT_TESTS += tests/unit/sim_wmma
+tests_unit_sim_wmma_SOURCES = tests/unit/sim_wmma.c
+tests_unit_sim_wmma_LDADD = $(TOOL_LIBS)

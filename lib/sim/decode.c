@@ -370,6 +370,7 @@ static const struct {
     {"stmatrix", dec_ldmatrix},
     {"movmatrix", dec_movmatrix},
     {"mma", dec_mma},
+    {"wmma", dec_wmma},
 };
 
 /* Can a loop with this instruction in it be waiting for another thread, or for time to pass? */

@@ -91,6 +91,20 @@ bool dec_space(struct dec *dc, enum ptx_mod mod, enum sim_space *space);
 /* A memory operand: its register or constant slot, the offset, and whether the slot has 32 bits. */
 bool dec_memory(struct dec *dc, const struct ptx_operand *m, enum sim_space space, uint32_t *slot,
                 uint64_t *offset, bool *narrow);
+/* Matrix instructions (decode_matrix.c, decode_wmma.c; sim_mma: matrix.h). Slots of the n registers of an operand, written
+ * { } or, when there is one, without. */
+struct sim_mma;
+bool dec_group(struct dec *dc, const struct ptx_operand *o, uint32_t n, enum sim_type t,
+               bool written, uint32_t *slot);
+/* enum sim_element and bits of an element; false: it is not one. */
+bool dec_element(enum ptx_mod t, uint8_t *element, unsigned *bits);
+/* Sets m, n, k from .m16n8k16 and the like in a mnemonic. */
+bool dec_shape(const char *name, struct sim_mma *m);
+/* enum sim_round of an instruction. */
+uint8_t dec_round(const struct ptx_inst *in);
+/* How the tensor cores of an architecture add up floats. */
+void dec_accumulation(struct sim_mma *m, unsigned sm, unsigned element_bits);
+void dec_emit_mma(struct dec *dc, const struct sim_mma *m);
 /* The address of a variable in its own state space. */
 bool dec_address(struct dec *dc, const struct ptx_var *v, uint64_t *address);
 
@@ -137,5 +151,6 @@ bool dec_cp(struct dec *dc);
 bool dec_ldmatrix(struct dec *dc);
 bool dec_movmatrix(struct dec *dc);
 bool dec_mma(struct dec *dc);
+bool dec_wmma(struct dec *dc);
 
 #endif

@@ -6,9 +6,8 @@
 
 /* ---- operands ------------------------------------------------------------------------------------------ */
 
-/* Slots of the n registers of an operand, written { } or, when there is one, without. */
-static bool group(struct dec *dc, const struct ptx_operand *o, uint32_t n, enum sim_type t,
-                  bool written, uint32_t *slot)
+bool dec_group(struct dec *dc, const struct ptx_operand *o, uint32_t n, enum sim_type t,
+               bool written, uint32_t *slot)
 {
     const bool list = o->kind == PTX_O_VEC;
     if (list ? o->nelem != n : n != 1)
@@ -35,7 +34,7 @@ bool dec_ldmatrix(struct dec *dc)
     bool narrow;
     if (!dec_space(dc, in->mod[PTX_MC_SPACE], &space) ||
         !dec_memory(dc, &in->operand[!store], space, &at, &offset, &narrow) ||
-        !group(dc, &in->operand[store], n, SIM_T_u32, !store, slot))
+        !dec_group(dc, &in->operand[store], n, SIM_T_u32, !store, slot))
         return false;
     struct sim_op *op = dec_emit_control(dc, store ? SIM_H_STMATRIX : SIM_H_LDMATRIX);
     op->a = at;
@@ -64,7 +63,7 @@ bool dec_movmatrix(struct dec *dc)
 
 /* ---- mma ------------------------------------------------------------------------------------------------ */
 
-static bool element_of(enum ptx_mod t, uint8_t *element, unsigned *bits)
+bool dec_element(enum ptx_mod t, uint8_t *element, unsigned *bits)
 {
     switch (t) {
     case PTX_F16: *element = SIM_E_F16, *bits = 16; return true;
@@ -82,8 +81,18 @@ static bool element_of(enum ptx_mod t, uint8_t *element, unsigned *bits)
     }
 }
 
+uint8_t dec_round(const struct ptx_inst *in)
+{
+    switch (in->mod[PTX_MC_ROUND]) {
+    case PTX_RZ: return SIM_RZ;
+    case PTX_RM: return SIM_RM;
+    case PTX_RP: return SIM_RP;
+    default: return SIM_RN;
+    }
+}
+
 /* How the tensor cores of an architecture add up floats; measured on sm_90, else as published for MMA-Sim. */
-static void accumulation(struct sim_mma *m, unsigned sm, unsigned element_bits)
+void dec_accumulation(struct sim_mma *m, unsigned sm, unsigned element_bits)
 {
     const bool fp8 = m->a_type == SIM_E_E4M3 || m->a_type == SIM_E_E5M2;
     m->bits = sm >= 90 ? 25 : sm >= 75 ? 24 : 23;
@@ -101,7 +110,7 @@ static void accumulation(struct sim_mma *m, unsigned sm, unsigned element_bits)
 }
 
 /* m16n8k16 and the like */
-static bool shape_of(const char *name, struct sim_mma *m)
+bool dec_shape(const char *name, struct sim_mma *m)
 {
     unsigned rows, cols, depth;
     for (const char *p = strstr(name, ".m"); p; p = strstr(p + 1, ".m"))
@@ -109,7 +118,7 @@ static bool shape_of(const char *name, struct sim_mma *m)
             m->m = (uint8_t)rows;
             m->n = (uint8_t)cols;
             m->k = (uint16_t)depth;
-            return (rows == 8 || rows == 16) && cols == 8 && depth <= 256;
+            return depth <= 256;
         }
     return false;
 }
@@ -127,6 +136,13 @@ static enum sim_handler_id handler_of(const struct sim_mma *m)
     }
 }
 
+void dec_emit_mma(struct dec *dc, const struct sim_mma *m)
+{
+    struct sim_op *op = dec_emit_control(dc, handler_of(m));
+    op->imm = (uint64_t)(uintptr_t)m;
+    op->size = SIM_MEET_ALL;
+}
+
 /* mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype d, a, b, c */
 bool dec_mma(struct dec *dc)
 {
@@ -134,30 +150,29 @@ bool dec_mma(struct dec *dc)
     struct sim_mma *m = ARENA_NEW(dc->in->arena, struct sim_mma);
     const char *name = dec_mnemonic(dc);
     unsigned bits, other;
-    if (!shape_of(name, m) || !element_of(in->type[1], &m->a_type, &bits) ||
-        !element_of(in->type[2], &m->b_type, &other) || bits != other)
+    if (!dec_shape(name, m) || !dec_element(in->type[1], &m->a_type, &bits) ||
+        !dec_element(in->type[2], &m->b_type, &other) || bits != other)
         return dec_unsupported(dc);
     m->half = in->type[0] == PTX_F16;
     m->saturate = strstr(name, ".satfinite");
+    m->round = dec_round(in);
     m->and = strstr(name, ".and.");
     m->quads = m->k == 4 && m->a_type == SIM_E_F16;
     m->a_col = strstr(name, "k4.col.");
     m->b_row = strstr(name, "k4.row.row.") || strstr(name, "k4.col.row.");
-    accumulation(m, dc->in->sm, bits);
+    dec_accumulation(m, dc->in->sm, bits);
     const unsigned wide = bits == 64 ? 64 : 32;
     m->na = (uint8_t)(m->quads ? 2 : m->m * m->k * bits / wide / SIM_LANES);
     m->nb = (uint8_t)(m->quads ? 2 : m->n * m->k * bits / wide / SIM_LANES);
     m->nc = (uint8_t)((m->quads ? 8 : m->m * m->n / SIM_LANES) / (m->half ? 2 : 1));
     const enum sim_type t = wide == 64 ? SIM_T_f64 : SIM_T_u32;
     const enum sim_type sum = wide == 64 ? SIM_T_f64 : in->type[0] == PTX_F32 ? SIM_T_f32 : t;
-    if (!group(dc, &in->operand[1], m->na, t, false, m->a) ||
-        !group(dc, &in->operand[2], m->nb, t, false, m->b) ||
-        !group(dc, &in->operand[3], m->nc, sum, false, m->c) ||
-        !group(dc, &in->operand[0], m->nc, sum, true, m->d))
+    if (!dec_group(dc, &in->operand[1], m->na, t, false, m->a) ||
+        !dec_group(dc, &in->operand[2], m->nb, t, false, m->b) ||
+        !dec_group(dc, &in->operand[3], m->nc, sum, false, m->c) ||
+        !dec_group(dc, &in->operand[0], m->nc, sum, true, m->d))
         return false;
-    struct sim_op *op = dec_emit_control(dc, handler_of(m));
-    op->imm = (uint64_t)(uintptr_t)m;
-    op->size = SIM_MEET_ALL;
+    dec_emit_mma(dc, m);
     return true;
 }
 

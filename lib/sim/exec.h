@@ -187,6 +187,23 @@ static inline const u32 *sim_lanes(struct sim_warp *w)
         NAME, NAME, NULL                      \
     }
 
+/* The lanes for which a control instruction runs. */
+static inline u32 guarded(const struct sim_warp *w, const struct sim_op *op)
+{
+    if (op->guard == SIM_NO_GUARD)
+        return w->mask;
+    const u32 p = PRED(op->guard);
+    return w->mask & (op->flags & SIM_GUARD_NOT ? ~p : p);
+}
+
+/* For instructions that all 32 lanes execute together. */
+#define ALL_TOGETHER()                \
+    const u32 lanes = guarded(w, op); \
+    if (!lanes)                       \
+        return op + 1;                \
+    if (lanes != UINT32_MAX)          \
+    return sim_together(w, op, lanes)
+
 /* The address of each lane's access, in the instruction's space. */
 static inline void lane_addresses(struct sim_warp *w, const struct sim_op *op, u64 *at)
 {

@@ -28,14 +28,6 @@ SIM_FN(GUARD)
     return op;
 }
 
-static inline u32 guarded(const struct sim_warp *w, const struct sim_op *op)
-{
-    if (op->guard == SIM_NO_GUARD)
-        return w->mask;
-    const u32 p = PRED(op->guard);
-    return w->mask & (op->flags & SIM_GUARD_NOT ? ~p : p);
-}
-
 SIM_FN(BRA)
 {
     const u32 taken = guarded(w, op);

@@ -6,21 +6,6 @@
 
 enum { ROW_BYTES = 16 };
 
-static inline u32 guarded(const struct sim_warp *w, const struct sim_op *op)
-{
-    if (op->guard == SIM_NO_GUARD)
-        return w->mask;
-    const u32 p = PRED(op->guard);
-    return w->mask & (op->flags & SIM_GUARD_NOT ? ~p : p);
-}
-
-#define ALL_TOGETHER()                \
-    const u32 lanes = guarded(w, op); \
-    if (!lanes)                       \
-        return op + 1;                \
-    if (lanes != UINT32_MAX)          \
-    return sim_together(w, op, lanes)
-
 /* Host addresses of the rows, 8 lanes for each of n matrices. */
 static inline bool rows_at(struct sim_warp *w, const struct sim_op *op, u32 n, u64 at[SIM_LANES])
 {

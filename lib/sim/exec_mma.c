@@ -27,21 +27,6 @@ typedef u32 v8u __attribute__((vector_size(32), may_alias));
 #endif
 #define SHR8(a, n) ((v8)((v8u)(a) >> (v8u)(n)))
 
-static inline u32 guarded(const struct sim_warp *w, const struct sim_op *op)
-{
-    if (op->guard == SIM_NO_GUARD)
-        return w->mask;
-    const u32 p = PRED(op->guard);
-    return w->mask & (op->flags & SIM_GUARD_NOT ? ~p : p);
-}
-
-#define ALL_TOGETHER()                \
-    const u32 lanes = guarded(w, op); \
-    if (!lanes)                       \
-        return op + 1;                \
-    if (lanes != UINT32_MAX)          \
-    return sim_together(w, op, lanes)
-
 /* Where column n stands among eight. */
 static inline unsigned column(unsigned n)
 {
@@ -543,7 +528,8 @@ SIM_FN(MMA_F64)
     ALL_TOGETHER();
     const struct sim_mma *const m = sim_mma_of(op);
     const unsigned halves = m->m / 8;
-    f64 d[ROWS][COLS];
+    volatile f64 d[ROWS][COLS]; /* so that it is computed here */
+    round_set(m->round);
     for (unsigned r = 0; r < m->m; r++)
         for (unsigned n = 0; n < COLS; n++) {
             const unsigned at = r % 8 * 4 + n / 2;
@@ -555,6 +541,7 @@ SIM_FN(MMA_F64)
             }
             d[r][n] = sum;
         }
+    round_reset(m->round);
     for (unsigned r = 0; r < m->m; r++)
         for (unsigned n = 0; n < COLS; n++)
             SLOT(f64, m->d[r / 8 * 2 + n % 2])[r % 8 * 4 + n / 2] = d[r][n];

@@ -5,14 +5,6 @@
 #include "sim/check.h"
 #include "sim/exec.h"
 
-static inline u32 guarded(const struct sim_warp *w, const struct sim_op *op)
-{
-    if (op->guard == SIM_NO_GUARD)
-        return w->mask;
-    const u32 p = PRED(op->guard);
-    return w->mask & (op->flags & SIM_GUARD_NOT ? ~p : p);
-}
-
 /* The lanes named by those that are here, less those that have exited or are here. */
 static inline u32 missing(const struct sim_warp *w, u32 lanes, u32 members_slot)
 {

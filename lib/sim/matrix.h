@@ -52,6 +52,7 @@ struct sim_mma {
     bool as_f16;        /* fp8 is converted to f16 first */
     uint8_t bits;       /* fraction bits that are kept */
     uint8_t out_bits;   /* ... of the result; f32 has 23 */
+    uint8_t round;      /* f64: enum sim_round */
     uint8_t step;       /* of K, summed in one go */
     uint32_t d[8], a[8], b[4], c[8]; /* slots */
 };
