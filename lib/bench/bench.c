@@ -53,6 +53,7 @@ static const struct {
 } plain_rivals[] = {{"copy", &rival_copy},
                     {"cublas", &rival_cublas},
                     {"cublas-sgemm", &rival_cublas_sgemm},
+                    {"cublas-unfused", &rival_cublas_unfused},
                     {"cublaslt", &rival_cublaslt}};
 
 static bool add_plain(struct bench_rival *v, const char *text)
@@ -83,7 +84,8 @@ bool bench_add_rival(struct arena *a, struct bench *b, const char *text, struct 
     else
         diag_error(
             d, SPAN_NONE,
-            "unknown rival '%s'; there are copy, cublas, cublas-sgemm, cublaslt, SPEC.yaml and "
+            "unknown rival '%s'; there are copy, cublas, cublas-sgemm, cublas-unfused, cublaslt, "
+            "SPEC.yaml and "
             "schedule:{KEY: VALUE}",
             text);
     for (size_t i = 0; good && i < b->nrival; i++)

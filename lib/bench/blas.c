@@ -2,6 +2,7 @@
 #include <config.h>
 
 #include "bench/blas.h"
+#include "bench/bench.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -19,6 +20,11 @@ struct request_memory {
 struct blas_work {
     struct blas_requests requests;
     struct request_memory *memory; /* one for each request */
+    /* unfused: a kernel for the rest of the spec, which reads the results where the library writes them: buffer
+     * first_product of it and on */
+    struct rival *rest;
+    struct code_source rest_source;
+    size_t first_product;
 };
 
 /* ---- what is asked for ---- */
@@ -251,7 +257,7 @@ static void lay_out(struct rival *v)
         struct request_memory *m = &w->memory[i];
         place_operand(v, i, &r->a, &m->host_a, &m->at_a);
         place_operand(v, i, &r->b, &m->host_b, &m->at_b);
-        m->at_c = reserve(v, result_bytes(&r->product));
+        m->at_c = w->rest ? 0 : reserve(v, result_bytes(&r->product));
         v->bytes += result_bytes(&r->product);
     }
 }
@@ -285,6 +291,15 @@ static enum device_status make_ready(struct rival *v, struct diags *d)
 
 /* ---- execution ---- */
 
+/* Where a product's result goes in a set. */
+static uint64_t result_at(const struct rival *v, size_t i, unsigned set)
+{
+    const struct blas_work *w = v->blas;
+    if (!w->rest)
+        return v->base + set * v->set_bytes + w->memory[i].at_c;
+    return w->rest->base + set * w->rest->set_bytes + w->rest->offset[w->first_product + i];
+}
+
 static enum device_status multiply(struct rival *v, size_t i, unsigned set, struct diags *d)
 {
     struct blas_work *w = v->blas;
@@ -294,7 +309,7 @@ static enum device_status multiply(struct rival *v, size_t i, unsigned set, stru
     return v->dev->ops->blas->multiply(v->dev->dev, m->plan, m->choice,
                                        base + m->at_a + dtype_bytes(r->a.type, (size_t)r->a.offset),
                                        base + m->at_b + dtype_bytes(r->b.type, (size_t)r->b.offset),
-                                       base + m->at_c, d);
+                                       result_at(v, i, set), d);
 }
 
 static enum device_status enqueue(struct rival *v, unsigned set, struct diags *d)
@@ -302,6 +317,8 @@ static enum device_status enqueue(struct rival *v, unsigned set, struct diags *d
     enum device_status status = DEVICE_OK;
     for (size_t i = 0; i < v->blas->requests.v.n && status == DEVICE_OK; i++)
         status = multiply(v, i, set, d);
+    if (v->blas->rest && status == DEVICE_OK)
+        status = v->blas->rest->ops->enqueue(v->blas->rest, set, d);
     return status;
 }
 
@@ -310,9 +327,9 @@ static enum device_status poison(struct rival *v, unsigned set, struct diags *d)
     const struct blas_work *w = v->blas;
     enum device_status status = DEVICE_OK;
     for (size_t i = 0; i < w->requests.v.n && status == DEVICE_OK; i++)
-        status = v->dev->queue->fill(v->dev->dev, v->base + set * v->set_bytes + w->memory[i].at_c,
-                                     POISON, result_bytes(&w->requests.v.v[i].product), d);
-    return status;
+        status = v->dev->queue->fill(v->dev->dev, result_at(v, i, set), POISON,
+                                     result_bytes(&w->requests.v.v[i].product), d);
+    return status == DEVICE_OK && w->rest ? w->rest->ops->poison(w->rest, set, d) : status;
 }
 
 /* ---- the fastest of several choices ---- */
@@ -391,6 +408,36 @@ static enum device_status make_plans(struct rival *v, struct diags *d)
     return status;
 }
 
+/* The kernel for the rest, checked by itself on inputs of its own. */
+static enum rival_status prepare_rest(struct rival *v, struct diags *d)
+{
+    struct blas_work *w = v->blas;
+    w->rest_source = *v->subject->source;
+    w->rest_source.schedule = NULL;
+    w->rest_source.text = blas_rest_of(v->a, v->subject->source, v->point, d);
+    if (!w->rest_source.text)
+        return RIVAL_REFUSED;
+    w->rest_source.kernel = arena_printf(v->a, "%s_rest", v->subject->source->kernel);
+    struct rival *rest = w->rest = ARENA_NEW(v->a, struct rival);
+    *rest = (struct rival){.ops = &rival_kernel,
+                           .name = v->name,
+                           .a = v->a,
+                           .dev = v->dev,
+                           .source = &w->rest_source,
+                           .point = v->point,
+                           .data_options = v->data_options,
+                           .subject = rest};
+    enum rival_status status = rest->ops->prepare(rest, d);
+    if (status != RIVAL_OK)
+        return status;
+    for (size_t i = 0; i < rest->code.run->nparam; i++)
+        if (strcmp(rest->code.run->param[i].sym->name, "product0") == 0)
+            w->first_product = i;
+    status = bench_check(rest, d);
+    v->why = rest->why;
+    return status;
+}
+
 static enum rival_status prepare(struct rival *v, struct diags *d)
 {
     struct diags *own = diags_new(v->a);
@@ -405,6 +452,15 @@ static enum rival_status prepare(struct rival *v, struct diags *d)
     v->note = w->requests.note;
     if (v->why)
         return RIVAL_REFUSED;
+    if (v->ops == &rival_cublas_unfused) {
+        enum rival_status rest = prepare_rest(v, own);
+        if (rest != RIVAL_OK && rest != RIVAL_WRONG)
+            return rival_failed(v, own, rest);
+        if (rest != RIVAL_OK)
+            return rest;
+        v->note = arena_printf(v->a, "the product%s, and then a kernel for the rest",
+                               w->requests.v.n > 1 ? "s" : "");
+    }
     enum device_status status = make_plans(v, own);
     if (status == DEVICE_ABSENT || status == DEVICE_REFUSED)
         return rival_failed(v, own, status == DEVICE_ABSENT ? RIVAL_ABSENT : RIVAL_REFUSED);
@@ -412,6 +468,11 @@ static enum rival_status prepare(struct rival *v, struct diags *d)
         lay_out(v);
         v->nset = rival_sets(v->dev, v->set_bytes);
         v->launches = (unsigned)w->requests.v.n;
+        if (w->rest) {
+            v->launches += w->rest->launches;
+            v->bytes += w->rest->bytes;
+            v->nset = v->nset < w->rest->nset ? v->nset : w->rest->nset;
+        }
         v->repeatable = true;
         status = make_ready(v, own);
     }
@@ -482,7 +543,7 @@ static enum rival_status check(struct rival *v, unsigned set, struct diags *d)
     v->checked = (struct data_check){0};
     for (size_t i = 0; i < v->blas->requests.v.n; i++) {
         const struct blas_product *p = &v->blas->requests.v.v[i].product;
-        uint64_t all = p->batch * p->m * p->n, base = v->base + set * v->set_bytes;
+        uint64_t all = p->batch * p->m * p->n, base = result_at(v, i, set);
         uint64_t n = all < SAMPLES ? all : SAMPLES;
         for (uint64_t s = 0; s < n; s++) {
             unsigned char bytes[8];
@@ -490,8 +551,7 @@ static enum rival_status check(struct rival *v, unsigned set, struct diags *d)
                           : s + 1 == n ? all - 1
                                        : (s * 0x9e3779b97f4a7c15u >> 16) % all;
             uint64_t size = dtype_bits(p->c.type) / 8;
-            if (b->ops->read(b->dev, bytes, base + v->blas->memory[i].at_c + at * size, size, d) !=
-                DEVICE_OK)
+            if (b->ops->read(b->dev, bytes, base + at * size, size, d) != DEVICE_OK)
                 return rival_failed(v, d, RIVAL_FAILED);
             if (!sample_is_right(v, i, at, dtype_get(p->c.type, bytes, 0)))
                 return RIVAL_WRONG;
@@ -507,6 +567,8 @@ static void release(struct rival *v)
     for (size_t i = 0; v->blas && i < v->blas->requests.v.n; i++)
         if (v->blas->memory[i].plan)
             v->dev->ops->blas->discard(v->dev->dev, v->blas->memory[i].plan);
+    if (v->blas && v->blas->rest)
+        v->blas->rest->ops->release(v->blas->rest);
     if (v->base)
         v->dev->ops->release(v->dev->dev, v->base);
     v->base = 0;
@@ -524,3 +586,4 @@ static void release(struct rival *v)
 RIVAL(cublas);
 RIVAL(cublas_sgemm);
 RIVAL(cublaslt);
+RIVAL(cublas_unfused);

@@ -29,6 +29,10 @@ struct blas_requests {
 /* ops: one of the library's rivals. The note says what the spec has besides. Memory is a's. */
 struct blas_requests blas_requests_of(struct arena *a, const struct rival_ops *ops,
                                       const struct spec *s, const struct bench_point *p);
+/* The rest of a spec, with its products as inputs product0, product1, ... of the library's result types: equations for one
+ * kernel more, NAME_rest. NULL with an error: the spec has nothing else. */
+const struct source *blas_rest_of(struct arena *a, const struct code_source *src,
+                                  const struct bench_point *p, struct diags *d);
 /* "f32", "tf32" ... */
 const char *blas_math_name(enum blas_math math);
 /* "cublasGemmEx: m 128, n 64, k 32, a f16[m][k] ld 32, ...": appends a line for each. */

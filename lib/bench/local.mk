@@ -2,7 +2,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/bench/baseline.c lib/bench/baseline.h \
 	lib/bench/bench.c lib/bench/bench.h \
 	lib/bench/code.c lib/bench/code.h \
-	lib/bench/blas.c lib/bench/blas.h lib/bench/copy.c \
+	lib/bench/blas.c lib/bench/blas.h lib/bench/rest.c lib/bench/copy.c \
 	lib/bench/data.c lib/bench/data.h \
 	lib/bench/kernel.c lib/bench/rival.h \
 	lib/bench/measure.c lib/bench/measure.h \

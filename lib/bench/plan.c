@@ -44,6 +44,16 @@ static void library_text(const struct bench_plan *p, struct buf *out)
     blas_requests_text(p->who->ops, &r, out);
     if (r.why)
         buf_printf(out, "  nothing: %s\n", r.why);
+    if (p->who->ops != &rival_cublas_unfused || r.why)
+        return;
+    struct diags *d = diags_new(a);
+    const struct source *rest = blas_rest_of(a, p->kernel, p->point, d);
+    buf_puts(out, rest ? "  then\n" : "  nothing: the spec has nothing but the product\n");
+    for (const char *line = rest ? rest->text : ""; *line;) {
+        size_t n = strcspn(line, "\n");
+        buf_printf(out, "    %.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
 }
 
 void bench_plan_text(const struct bench_plan *p, struct buf *out)

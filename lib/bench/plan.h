@@ -9,7 +9,8 @@ struct bench_plan {
     const struct bench_rival *who;
     const struct bench_point *point;
     struct code *code;
-    const char *ptx; /* the file with it; NULL: none */
+    const struct code_source *kernel; /* of what is benchmarked */
+    const char *ptx;                  /* the file with it; NULL: none */
 };
 
 /* Appends it to out: a line of text and one for each launch, or a line of JSON with every launch and its arguments. */

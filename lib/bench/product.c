@@ -251,10 +251,11 @@ static bool is_dense(const struct product_operand *o, uint64_t rows, uint64_t k)
 }
 
 static bool pair(struct finder *x, const struct view *v, const struct view *w,
-                 const struct lang_symbol *k)
+                 const struct lang_expr *sum)
 {
+    const struct lang_symbol *k = sum->index[0];
     struct group rows, cols, batch;
-    struct product p = {.tf32 = v->tf32 && w->tf32, .k = extent_of(x, k)};
+    struct product p = {.tf32 = v->tf32 && w->tf32, .k = extent_of(x, k), .eq = x->eq, .sum = sum};
     int kv = find_index(v, k), kw = find_index(w, k);
     if (p.k == 0 || !merge(x, v, w, false, &rows) || !merge(x, w, v, false, &cols) ||
         !merge(x, v, w, true, &batch))
@@ -305,7 +306,7 @@ static bool sum_product(struct finder *x, const struct lang_expr *e)
                 (!has_own_index(x, v, w) && !has_own_index(x, w, v)))
                 continue;
             bool turned = has_columns(x, v, w);
-            if (pair(x, turned ? w : v, turned ? v : w, k))
+            if (pair(x, turned ? w : v, turned ? v : w, e))
                 return true;
         }
     return false;

@@ -21,7 +21,9 @@ struct product {
     struct product_operand a, b;
     uint64_t batch, m, n, k;
     enum dtype result;
-    bool tf32; /* both are written as tf32() */
+    const struct lang_equation *eq; /* where it is ... */
+    const struct lang_expr *sum;    /* ... and what */
+    bool tf32;                      /* both are written as tf32() */
 };
 struct products {
     VEC(struct product) v;

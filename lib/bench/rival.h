@@ -79,8 +79,10 @@ struct rival {
 
 extern const struct rival_ops rival_kernel, rival_copy;
 /* The vendor's library on the products of the subject's spec (product.h), on the subject's own inputs: as it chooses by
- * itself; with inputs and sums in f32; and the fastest of what it offers, each of which is timed. */
-extern const struct rival_ops rival_cublas, rival_cublas_sgemm, rival_cublaslt;
+ * itself; with inputs and sums in f32; the fastest of what it offers, each of which is timed; and the first, followed by a kernel
+ * of ours for what the spec has besides. */
+extern const struct rival_ops rival_cublas, rival_cublas_sgemm, rival_cublaslt,
+    rival_cublas_unfused;
 
 enum { RIVAL_SETS_MOST = 4096, RIVAL_ALIGN = 256 };
 /* Why it failed: the last error in d. Returns status. */

@@ -447,6 +447,13 @@ with_library() {
   cublasGemmEx, m 256, n 64, k 32, a f16[m][k] ld 32, b f16[n][k] ld 32, c f16[m][n] ld 64, sums in f32"* ]]
     run -0 kaio-bench --dry-run --vs cublas --kernel=batched products.yaml x=2 y=3 m=16 n=64 k=32
     [[ $output == *"cublasGemmStridedBatchedEx, m 16, n 64, k 32, batch 6, a f32[m][k] ld 32 stride 512, b f32[k][n] ld 64 stride 2048, "* ]]
+    # the rest as a spec of its own, which is one
+    run -0 kaio-bench --dry-run --vs cublas-unfused --kernel=nt_bias products.yaml x=2 m=128 n=64 k=32
+    sed -n '/^  then$/,$p' <<<"$output" | sed '1d; s/^    //' >rest.yaml
+    grep -qx '  product0: in f16\[x, m, n\]' rest.yaml
+    grep -qx '  c\[h, i, j\] = gelu(product0\[h, i, j\] + bias\[j\])' rest.yaml
+    ! grep -q '^  [ab]:' rest.yaml
+    kaio-emit rest.yaml >/dev/null
     run -0 kaio-bench --dry-run --vs cublaslt --kernel=no_product products.yaml m=16 k=32
     [[ $output == *"nothing: the spec has no sum[k](a * b)"* ]]
 }

@@ -528,6 +528,39 @@ static void test_products(void)
         }
 }
 
+/* The library, and then a kernel for the rest. */
+static void test_unfused(void)
+{
+    static const struct {
+        const char *kernel, *note;
+        const char *words[5];
+        double times; /* as long as the fused kernel */
+    } v[] = {
+        {"nt_bias",
+         "the product, and then a kernel for the rest",
+         {"x=3", "m=5", "k=34", "n=6"},
+         2},
+        {"gate", "the products, and then a kernel for the rest", {"m=5", "k=33", "n=6"}, 3},
+        {"w8a8", "the product, and then a kernel for the rest", {"m=5", "k=33", "n=6"}, 2},
+    };
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+        struct setup s = {0};
+        launch_s = 40e-6;
+        bool good = beside(&s, v[i].kernel, "cublas-unfused", v[i].words);
+        ok(good && s.bad == 0, "%s in two steps", v[i].kernel);
+        eq_str(s.note ? s.note : "", v[i].note, "which is said");
+        ok(s.nlaunch != 1 || fabs(s.ratio[0] - v[i].times) < 1e-6, "and takes %g times as long",
+           v[i].times);
+        eq_int(made, 0, "plans are given back");
+        finish(&s);
+    }
+    struct setup s = {0};
+    ok(beside(&s, "int8", "cublas-unfused", (const char *const[]){"m=5", "k=33", "n=6", NULL}) &&
+           s.status == RIVAL_REFUSED,
+       "of a product alone nothing is left");
+    finish(&s);
+}
+
 static void test_no_products(void)
 {
     static const char *const vector[] = {"m=5", "k=33", NULL};
@@ -640,6 +673,7 @@ int main(void)
     test_tune();
     test_tune_buffers();
     test_products();
+    test_unfused();
     test_no_products();
     test_products_in_graphs();
     test_library();

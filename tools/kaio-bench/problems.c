@@ -203,7 +203,8 @@ static void plan_one(struct session *s, const struct bench_rival *who, const str
     struct diags *d = diags_new(a);
     struct code code;
     struct buf out = buf_in(a);
-    struct bench_plan plan = {.who = who, .point = p, .code = &code};
+    struct bench_plan plan = {
+        .who = who, .point = p, .code = &code, .kernel = &s->bench.kernel.source};
     bool library = who->ops != &rival_kernel;
     bool good = code_make(a, library ? &s->bench.kernel.source : &who->source, p, &code, d);
     if (good && s->keep && !library)
