@@ -85,7 +85,7 @@ static double parts_loss(const struct reduce *r, double v, double e, double reac
 {
     uint64_t u;
     memcpy(&u, &v, 8);
-    if (!r->sums.products || isnan(v) || (e == 0 && !(u & 0x7fffffff) && !reach))
+    if (!r->sums.products || isnan(v) || (e == 0 && !(u & 0x7fffffff) && reach == 0))
         return 0;
     if (isinf(v))
         return reach > 0 ? INFINITY : 0;
