@@ -23,6 +23,7 @@
 #include "lower/matmul_simt.h"
 
 enum {
+    ROOM = 20 << 10, /* bytes */
     MOST_WORDS = 216,
     QUARTER = 512, /* registers of a lane */
     OTHERS = 24,   /* that a thread needs besides, about */
@@ -45,13 +46,16 @@ static struct cg_val times(struct cg *g, struct cg_val x, uint32_t k)
 
 /* ---- sizes ---------------------------------------------------------------------------------------- */
 
-/* Rows of warps whose sums lie in shared memory together. */
+/* Rows of warps whose sums lie in shared memory together: as many as there is room for, which blocks that share a tile make,
+ * to meet less often. */
 static uint32_t patch_warps(const struct matmul_form *f, const struct matmul_plan *p)
 {
     const uint32_t bytes = dtype_bits(f->sum) / 8, all = p->bm / (SIMT_DOWN * p->wm);
     const uint32_t one = f->nproduct * SIMT_DOWN * p->wm * (p->bn * bytes + 16);
+    const uint32_t tiles = p->stages * simt_stage_bytes(f, p);
+    const uint32_t room = p->split > 1 && tiles < ROOM ? ROOM : tiles;
     uint32_t n = 1;
-    while (2 * n <= all && 2 * n * one <= p->stages * simt_stage_bytes(f, p))
+    while (2 * n <= all && 2 * n * one <= room)
         n *= 2;
     return n;
 }
