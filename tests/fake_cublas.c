@@ -65,8 +65,9 @@ struct matrix {
     uint64_t rows, cols; /* as stored */
     int64_t ld, stride;
 };
-/* What a product is, while it waits in the queue; never freed, since graphs may keep it. */
+/* What a product is, while it waits in the queue; kept to the end, since graphs may have it. */
 struct product {
+    struct product *next;
     int ta, tb, m, n, k, batch, compute;
     struct matrix a, b, c;
 };
@@ -124,6 +125,8 @@ static int check(const struct product *p)
     return goes_together(p) ? 0 : UNSUPPORTED;
 }
 
+static struct product *all;
+
 static int queue(void *stream, const char *f, const struct product *p, const void *a, const void *b,
                  void *c)
 {
@@ -135,6 +138,8 @@ static int queue(void *stream, const char *f, const struct product *p, const voi
         return 14;
     memcpy(&call, &found, sizeof call);
     *kept = *p;
+    kept->next = all;
+    all = kept;
     record("%s %c%c m %d n %d k %d batch %d: %s ld %lld stride %lld, %s ld %lld stride %lld, %s ld "
            "%lld, compute %d",
            f + strlen(".entry "), p->ta ? 'T' : 'N', p->tb ? 'T' : 'N', p->m, p->n, p->k, p->batch,
