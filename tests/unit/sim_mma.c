@@ -86,6 +86,7 @@ static void list_forms(void)
     static const char *const s4[] = {"m8n8k32", "m16n8k32", "m16n8k64", NULL};
     static const char *const b1[] = {"m8n8k128", "m16n8k128", "m16n8k256"};
     static const char *const f64[] = {"m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"};
+    static const char *const rounds[] = {"", ".rz", ".rm", ".rp"};
     for (int k = 16; k >= 8; k -= 8) {
         const char *shape = k == 16 ? "m16n8k16" : "m16n8k8";
         add(shape, "f32", "f16", "f16", "row.col", "", "");
@@ -104,7 +105,8 @@ static void list_forms(void)
     for (int i = 0; i < 6; i++)
         add(b1[i / 2], "s32", "b1", "b1", "row.col", "", i % 2 ? ".and.popc" : ".xor.popc");
     for (int i = 0; i < 4; i++)
-        add(f64[i], "f64", "f64", "f64", "row.col", "", "");
+        for (int r = 0; r < 4; r++)
+            add(f64[i], "f64", "f64", "f64", "row.col", "", rounds[r]);
 }
 
 static void registers(struct buf *b, const char *prefix, unsigned n)
