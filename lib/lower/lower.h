@@ -1,6 +1,6 @@
 /* Checked specs -> one PTX module with its launch contract.
  *
- *   spec -> stages, each by a strategy (reduce, row, map, naive) -> instructions through cg.h -> ptx_module
+ *   spec -> stages, each by a strategy (matmul, reduce, row, map, naive) -> instructions through cg.h -> ptx_module
  *
  * The same input gives the same bytes: nothing depends on addresses, time or the machine. Every float
  * operation is written with its rounding, and the emitter alone decides where a product and a sum become one fma:

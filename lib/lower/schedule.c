@@ -128,13 +128,16 @@ static bool number(struct cg *g, const struct spec_option *o, uint32_t least, ui
     if (power)
         return cg_error(g, o->value_span, "'%s' is a power of two from %u to %u, not '%s'", o->key,
                         least, most, o->value);
+    if (least == 1)
+        return cg_error(g, o->value_span, "'%s' is a number from 1 to %u, not '%s'", o->key, most,
+                        o->value);
     return cg_error(g, o->value_span, "'%s' is a multiple of %u up to %u, not '%s'", o->key, least,
                     most, o->value);
 }
 
-/* [128, 128, 32]: n numbers, multiples of `least`. */
+/* [128, 128, 32]: n numbers from 1 on. */
 static bool numbers(struct cg *g, const struct spec_option *o, const char *what, uint32_t n,
-                    uint32_t least, uint32_t most, uint32_t *v)
+                    uint32_t most, uint32_t *v)
 {
     const char *c = o->value;
     bool good = *c++ == '[';
@@ -143,15 +146,15 @@ static bool numbers(struct cg *g, const struct spec_option *o, const char *what,
         while (isspace((unsigned char)*c))
             c++;
         const unsigned long x = isdigit((unsigned char)*c) ? strtoul(c, &end, 10) : 0;
-        good = x >= least && x <= most && x % least == 0;
+        good = x >= 1 && x <= most;
         for (c = good ? end : c; isspace((unsigned char)*c);)
             c++;
         good = good && *c++ == (i + 1 < n ? ',' : ']');
         v[i] = (uint32_t)x;
     }
     return (good && !*c) ||
-           cg_error(g, o->value_span, "'%s' is %s, each a multiple of %u up to %u, not '%s'",
-                    o->key, what, least, most, o->value);
+           cg_error(g, o->value_span, "'%s' is %s, each a number from 1 to %u, not '%s'", o->key,
+                    what, most, o->value);
 }
 
 static bool mma_word(struct cg *g, const struct spec_option *o, enum lower_mma *mma)
@@ -176,11 +179,11 @@ static bool read_matmul(struct cg *g, const struct spec_option *o, struct lower_
     }
     if (strcmp(o->key, "tile") == 0) {
         plan->tile_span = o->value_span;
-        return numbers(g, o, "[ROWS, COLUMNS, TERMS] of a block", 3, 1, 65536, plan->shape);
+        return numbers(g, o, "[ROWS, COLUMNS, TERMS] of a block", 3, 65536, plan->shape);
     }
     if (strcmp(o->key, "warps") == 0) {
         plan->warps_span = o->value_span;
-        return numbers(g, o, "[ROWS, COLUMNS] of a block's warps", 2, 1, 32, plan->warps);
+        return numbers(g, o, "[ROWS, COLUMNS] of a block's warps", 2, 32, plan->warps);
     }
     if (strcmp(o->key, "stages") == 0) {
         plan->stages_span = o->value_span;

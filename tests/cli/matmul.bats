@@ -160,17 +160,17 @@ END
             false
         }
     done <<'END'
-{strategy: matmul, tile: 64}|'tile' is [ROWS, COLUMNS, TERMS] of a block, each a multiple of 1 up to 65536, not '64'
-{strategy: matmul, tile: [64, 64]}|'tile' is [ROWS, COLUMNS, TERMS] of a block, each a multiple of 1 up to 65536, not '[64, 64]'
+{strategy: matmul, tile: 64}|'tile' is [ROWS, COLUMNS, TERMS] of a block, each a number from 1 to 65536, not '64'
+{strategy: matmul, tile: [64, 64]}|'tile' is [ROWS, COLUMNS, TERMS] of a block, each a number from 1 to 65536, not '[64, 64]'
 {strategy: matmul, tile: [64, 64, 4, 2]}|not '[64, 64, 4, 2]'
 {strategy: matmul, tile: [64, 64, 99999]}|not '[64, 64, 99999]'
 {strategy: matmul, tile: [64, x, 32]}|not '[64, x, 32]'
 {strategy: matmul, tile: [64, -64, 32]}|not '[64, -64, 32]'
 {strategy: matmul, tile: [99999999999999999999, 64, 32]}|not '[99999999999999999999, 64, 32]'
-{strategy: matmul, warps: [2, 64]}|'warps' is [ROWS, COLUMNS] of a block's warps, each a multiple of 1 up to 32, not '[2, 64]'
+{strategy: matmul, warps: [2, 64]}|'warps' is [ROWS, COLUMNS] of a block's warps, each a number from 1 to 32, not '[2, 64]'
 {strategy: matmul, mma: wmma}|'mma' is none, sync, tf32x3 or fp8, not 'wmma'
-{strategy: matmul, stages: 99}|'stages' is a multiple of 1 up to 8, not '99'
-{strategy: matmul, split: 0}|'split' is a multiple of 1 up to 256, not '0'
+{strategy: matmul, stages: 99}|'stages' is a number from 1 to 8, not '99'
+{strategy: matmul, split: 0}|'split' is a number from 1 to 256, not '0'
 {strategy: matmul, block: 128}|strategy 'matmul' has no 'block'; it takes: mma, tile, warps, stages, split, group
 {strategy: reduce, mma: sync}|strategy 'reduce' does not fit
 END

@@ -189,5 +189,5 @@ END
     [[ $output == *"'tile' is for results that lie side by side in memory"* ]]
     { cat k.yaml; echo 'schedule: {split: 0}'; } >s.yaml
     run -2 kaio-emit s.yaml
-    [[ $output == *"'split' is a multiple of 1 up to 65535, not '0'"* ]]
+    [[ $output == *"'split' is a number from 1 to 65535, not '0'"* ]]
 }
