@@ -19,6 +19,7 @@ struct view {
 
 struct finder {
     struct arena *a;
+    const struct spec *s;
     const struct bench_point *p;
     const struct lang_equation *eq;
     struct products *out;
@@ -151,19 +152,19 @@ static bool in_result(const struct finder *x, const struct lang_symbol *index)
 }
 
 /* Indices of the result that v has and w has not (shared: that both have), as one: they lie one behind the other in v.
- * False: they do not. */
+ * without: an index that is left away; or NULL. False: they do not. */
 struct group {
     uint64_t extent, stride, other; /* other: the stride in w, of shared ones */
 };
 static bool merge(struct finder *x, const struct view *v, const struct view *w, bool shared,
-                  struct group *g)
+                  const struct lang_symbol *without, struct group *g)
 {
     *g = (struct group){.extent = 1};
     /* from the last one on, as they lie */
     for (unsigned i = 0; i < v->n; i++) {
         int at = find_index(w, v->index[i]);
         uint64_t n = extent_of(x, v->index[i]), other = at >= 0 && shared ? w->stride[at] : 0;
-        if (!in_result(x, v->index[i]) || (at >= 0) != shared)
+        if (!in_result(x, v->index[i]) || (at >= 0) != shared || v->index[i] == without)
             continue;
         if (n == 0)
             return false;
@@ -178,6 +179,25 @@ static bool merge(struct finder *x, const struct view *v, const struct view *w, 
         g->extent *= n;
     }
     return true;
+}
+
+/* v's own indices as one; or but for the slowest, which becomes the batch if there is none: w is the same for all of it. */
+static bool merge_own(struct finder *x, const struct view *v, const struct view *w,
+                      struct group *own, struct group *batch)
+{
+    const struct lang_symbol *slowest = NULL;
+    if (merge(x, v, w, false, NULL, own))
+        return true;
+    for (unsigned i = 0; i < v->n; i++)
+        if (in_result(x, v->index[i]) && find_index(w, v->index[i]) < 0) {
+            slowest = v->index[i];
+            batch->stride = v->stride[i];
+        }
+    if (batch->extent != 1 || !slowest || !merge(x, v, w, false, slowest, own))
+        return false;
+    batch->extent = extent_of(x, slowest);
+    batch->other = 0;
+    return batch->extent > 0;
 }
 
 /* ---- types ---- */
@@ -231,6 +251,18 @@ static enum dtype result_type(const struct product *p, enum dtype stored)
     return stored == DT_F32 ? DT_F32 : t;
 }
 
+/* Of what an equation defines: an intermediate would be stored as the first result is. */
+static enum dtype stored_type(const struct finder *x)
+{
+    const struct lang_symbol *sym = x->eq->sym;
+    for (size_t i = 0; i < x->s->params.n && sym->kind == SYM_TENSOR; i++) {
+        const struct lang_symbol *out = x->s->params.v[i].sym;
+        if (out->kind == SYM_BUFFER && out->mode != MODE_IN)
+            sym = out;
+    }
+    return sym->type;
+}
+
 /* ---- products ---- */
 
 static struct product_operand operand(const struct view *v, const struct group *rows,
@@ -257,9 +289,12 @@ static bool pair(struct finder *x, const struct view *v, const struct view *w,
     struct group rows, cols, batch;
     struct product p = {.tf32 = v->tf32 && w->tf32, .k = extent_of(x, k), .eq = x->eq, .sum = sum};
     int kv = find_index(v, k), kw = find_index(w, k);
-    if (p.k == 0 || !merge(x, v, w, false, &rows) || !merge(x, w, v, false, &cols) ||
-        !merge(x, v, w, true, &batch))
+    if (p.k == 0 || !merge(x, v, w, true, NULL, &batch) || !merge_own(x, v, w, &rows, &batch))
         return false;
+    struct group of_w = {batch.extent, batch.other, batch.stride};
+    if (!merge_own(x, w, v, &cols, &of_w))
+        return false;
+    batch = (struct group){of_w.extent, of_w.other, of_w.stride};
     p.batch = batch.extent;
     p.m = rows.extent;
     p.n = cols.extent;
@@ -267,7 +302,7 @@ static bool pair(struct finder *x, const struct view *v, const struct view *w,
     p.b = operand(w, &cols, batch.other, kw);
     if (!is_dense(&p.a, p.m, p.k) || !is_dense(&p.b, p.n, p.k) || !settle_types(x, &p))
         return false;
-    p.result = result_type(&p, x->eq->sym->type);
+    p.result = result_type(&p, stored_type(x));
     *VEC_PUSH(x->a, &x->out->v) = p;
     return true;
 }
@@ -324,7 +359,7 @@ struct products products_find(struct arena *a, const struct spec *s, const struc
 {
     struct products out = {0};
     const struct lang_equations *q = spec_oracle(s);
-    struct finder x = {.a = a, .p = p, .out = &out};
+    struct finder x = {.a = a, .s = s, .p = p, .out = &out};
     for (size_t i = 0; q && i < q->n; i++) {
         x.eq = q->v[i];
         walk(&x, x.eq->rhs);

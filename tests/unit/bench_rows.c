@@ -506,6 +506,9 @@ static void test_products(void)
         {"fp8", "with k the last subscript of both operands", {"m=5", "k=33", "n=6"}},
         {"slice", NULL, {"m=5", "k=33", "n=6"}},
         {"vector", NULL, {"k=33", "n=6"}},
+        {"spread", NULL, {"x=3", "m=5", "k=7", "n=6"}},
+        {"conv1x1", NULL, {"images=3", "channels=17", "filters=4", "pixels=6"}},
+        {"between", "the product only", {"m=5", "k=33", "n=6"}},
     };
     static const char *const rivals[] = {"cublas", "cublas-sgemm", "cublaslt"};
     launch_s = 150e-6;
@@ -516,6 +519,8 @@ static void test_products(void)
             ok(good && s.bad == 0, "%s beside %s", v[i].kernel, rivals[k]);
             if (k == 0)
                 eq_str(s.note ? s.note : "", v[i].note ? v[i].note : "", "what is left away");
+            if (strcmp(v[i].kernel, "between") == 0 && k == 0)
+                ok(last_product.c.type == DT_F16, "an intermediate is stored as the result is");
             if (k == 1)
                 ok(last_product.a.type == DT_F32 && last_product.c.type == DT_F32 &&
                        last_product.math == BLAS_F32,
@@ -564,7 +569,7 @@ static void test_unfused(void)
 static void test_no_products(void)
 {
     static const char *const vector[] = {"m=5", "k=33", NULL};
-    static const char *const cube[] = {"x=2", "m=5", "k=33", "n=6", NULL};
+    static const char *const cube[] = {"x,y=2", "m=5", "k=33", "n=6", NULL};
     struct setup s = {0};
     ok(beside(&s, "no_product", "cublas", vector) && s.status == RIVAL_REFUSED,
        "of a spec without a product the library is not asked");
