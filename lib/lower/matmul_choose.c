@@ -186,13 +186,17 @@ static void consider_tile(struct planner *l, const struct tile *t)
     const uint32_t sums = l->f->nproduct * p.wm * p.wn * dtype_bits(l->f->sum) / 32;
     if (!is_mma && sums > 128)
         return;
-    if (l->want->stages || !is_mma) {
-        p.stages = l->want->stages ? l->want->stages : 2;
+    if (l->want->stages) {
+        p.stages = l->want->stages;
         consider_splits(l, &p);
         return;
     }
-    static const uint8_t stages[] = {4, 3, 5, 6, 2}; /* of equals the first */
-    for (size_t i = 0; i < sizeof stages; i++) {
+    /* of equals the first; by fma what an H100 was faster with */
+    static const uint8_t by_mma[] = {4, 3, 5, 6, 2}, f32[] = {2}, f64[] = {3, 2};
+    const bool wide = l->f->sum == DT_F64;
+    const uint8_t *stages = is_mma ? by_mma : wide ? f64 : f32;
+    const size_t n = is_mma ? sizeof by_mma : wide ? sizeof f64 : sizeof f32;
+    for (size_t i = 0; i < n; i++) {
         p.stages = stages[i];
         consider_splits(l, &p);
     }
