@@ -48,6 +48,8 @@ double ref_reach(const struct frame *f, const struct reduce *r, const struct nod
         double least = fabs(d->v[lane]) - d->e[lane];
         return least > 0 ? ref_reach(f, r, n->args[0], lane, raised) / least : INFINITY;
     }
+    if (r->sums.products && v >= 0x1.ffep127) /* its first part is infinite */
+        return INFINITY;
     double least = smallest_of(r, n);
     *raised |= v < least;
     return larger(v, least);

@@ -79,16 +79,15 @@ static double lowest_bit(double v)
 }
 
 /* What a product loses in parts of tf32, up to products times u of itself (of reach, where a factor is subnormal): nothing where it
- * has 22 bits, because then one factor has at most 11 and the other at most 22. An infinity times a number whose first part
- * is 0 is NaN. */
+ * has 22 bits, because then one factor has at most 11 and the other at most 22. An infinity times parts of both signs is NaN. */
 static double parts_loss(const struct reduce *r, double v, double e, double reach)
 {
     uint64_t u;
     memcpy(&u, &v, 8);
     if (!r->sums.products || isnan(v) || (e == 0 && !(u & 0x7fffffff) && reach == 0))
         return 0;
-    if (isinf(v))
-        return reach > 0 ? INFINITY : 0;
+    if (isinf(v) || isinf(reach))
+        return INFINITY;
     double size = fabs(v) + e;
     return (double)r->sums.products * r->round.unit * (reach > size ? reach : size) + r->round.tiny;
 }
@@ -106,7 +105,7 @@ static double tensor_term(const struct frame *f, const struct reduce *r, struct 
 {
     bool raised = false;
     double reach = ref_reach(f, r, r->body, from, &raised);
-    if (!raised)
+    if (!raised && isfinite(reach))
         reach = 0;
     a->far[l] = reach > a->far[l] && isfinite(reach) ? reach : a->far[l];
     a->terms[l]++;
