@@ -1,8 +1,9 @@
 /* Tiles of a contraction by fma on their way to shared memory (matmul_simt.h).
  *
  * In two stages: through registers, where elements may be computed. What is loaded when a tile's work begins (or just before
- * that, where nothing is to be computed) is stored when it ends. In more: by cp.async, of operands that lie in memory as they are multiplied, in pieces of up to 16 bytes or,
- * where they are turned, of one element; it takes neither registers nor instructions to store, and more is on its way.
+ * that, where nothing is to be computed) is stored when it ends. In more: by cp.async, of operands that lie in memory as
+ * they are multiplied, in pieces of up to 16 bytes or, where they are turned, of one element; it takes neither registers nor
+ * instructions to store, and more is on its way.
  *
  * Rows and columns outside are brought from the last inside: nothing that comes of them is stored. Along k the first tile has
  * what the others, which are whole, leave: 1 to bk of k, and zeros behind them. So the loop needs to ask for nothing but

@@ -23,10 +23,10 @@
 #include "lower/matmul_simt.h"
 
 enum {
-    ROOM = 20 << 10, /* bytes */
-    MOST_WORDS = 216,
-    QUARTER = 512, /* registers of a lane */
-    OTHERS = 24,   /* that a thread needs besides, about */
+    ROOM = 20 << 10,  /* bytes of sums in shared memory that cost no other block its place */
+    MOST_WORDS = 216, /* registers of a thread, of those that the plan settles */
+    OTHERS = 24,      /* that it needs besides, about */
+    QUARTER = 512,    /* of a lane of a multiprocessor's quarter */
 };
 
 static struct cg_val u32(uint32_t v)
