@@ -174,6 +174,11 @@ struct cg_reducing {
     VEC(struct cg_reduces) v;
 };
 
+/* What the largest is asked of: different texts of the launch. */
+struct cg_largest {
+    VEC(const char *) v;
+};
+
 struct cg {
     struct arena *a;
     struct diags *d;
@@ -191,9 +196,9 @@ struct cg {
     size_t nspare;
     bool failed;
     uint32_t step;         /* of the launches that are made now */
-    const char *sum_depth; /* lower_depth(); NULL: nothing was said yet */
+    struct cg_largest sum_depth; /* lower_depth() */
     bool depth_unknown;
-    const char *sum_truncation, *sum_products; /* NULL: 0 */
+    struct cg_largest sum_truncation, sum_products; /* of none: 0 */
     bool depth_told;                           /* lower_depth() was called since this was cleared */
     VEC(struct cg_home) homes;
     VEC(struct cg_outlined) outlined;

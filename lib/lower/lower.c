@@ -44,34 +44,39 @@ static void explain_types(struct cg *g)
                       dtype_name(s->types.v[i].chosen), spec_type_text(g->a, &s->types.v[i]));
 }
 
+/* Of v[0] to v[n - 1]; by halves, since expressions may only be so deep. */
+static const char *largest_text(struct arena *a, const char *const *v, size_t n)
+{
+    return n == 1 ? v[0]
+                  : arena_printf(a, "max(%s, %s)", largest_text(a, v, n / 2),
+                                 largest_text(a, v + n / 2, n - n / 2));
+}
+
+static struct lang_expr *largest(struct cg *g, struct cg_largest *l, const char *text)
+{
+    bool known = false;
+    for (size_t i = 0; i < l->v.n; i++)
+        known |= strcmp(l->v.v[i], text) == 0;
+    if (!known)
+        *VEC_PUSH(g->a, &l->v) = text;
+    return contract_expr(g->a, g->contract, largest_text(g->a, l->v.v, l->v.n));
+}
+
 void lower_depth(struct cg *g, const char *text)
 {
     g->depth_told = true;
-    if (!text)
-        g->depth_unknown = true;
-    else if (!g->sum_depth)
-        g->sum_depth = text;
-    else if (strcmp(g->sum_depth, text) != 0)
-        g->sum_depth = arena_printf(g->a, "max(%s, %s)", g->sum_depth, text);
-    g->contract->depth = g->depth_unknown ? NULL : contract_expr(g->a, g->contract, g->sum_depth);
-}
-
-/* The larger of the two texts; NULL: 0. */
-static const char *larger(struct cg *g, const char *a, const char *b)
-{
-    return !a || strcmp(a, b) == 0 ? b : arena_printf(g->a, "max(%s, %s)", a, b);
+    g->depth_unknown |= !text;
+    g->contract->depth = g->depth_unknown ? NULL : largest(g, &g->sum_depth, text);
 }
 
 void lower_truncation(struct cg *g, const char *text)
 {
-    g->sum_truncation = larger(g, g->sum_truncation, text);
-    g->contract->truncation = contract_expr(g->a, g->contract, g->sum_truncation);
+    g->contract->truncation = largest(g, &g->sum_truncation, text);
 }
 
 void lower_products(struct cg *g, const char *text)
 {
-    g->sum_products = larger(g, g->sum_products, text);
-    g->contract->products = contract_expr(g->a, g->contract, g->sum_products);
+    g->contract->products = largest(g, &g->sum_products, text);
 }
 
 static bool lower_one(struct cg *g)

@@ -225,3 +225,19 @@ END
         [[ $output == *"tf32() is for f32, not $type"* ]]
     done
 }
+
+@test "dozens of products, of which each is a stage, are one module" {
+    {
+        printf 'kernel: many\nparams:\n  a: in f32[m, k]\n  b: in f32[k, n]\n'
+        for i in {0..39}; do
+            printf '  y%s: out f32[m, n]\n' "$i"
+        done
+        printf 'compute: |\n'
+        for i in {0..39}; do
+            printf '  y%s[i,j] = sum[l](a[i,l] * b[l,j] * %s) + sum[p < k - %s](a[i,p] * b[p,j])\n' "$i" $((i + 1)) $((i + 1))
+        done
+    } >many.yaml
+    run -0 kaio-emit --explain many.yaml
+    [ "$(grep -c 'strategy matmul$' <<<"$output")" -ge 40 ]
+    [[ $output != *"strategy naive"* ]]
+}
