@@ -15,17 +15,18 @@ struct tile {
     uint16_t bm, bn, bk, wm, wn;
 };
 static const struct tile tiles[] = {
-    {MATMUL_MMA, 128, 256, 128, 64, 64}, {MATMUL_MMA, 256, 128, 128, 64, 64},
-    {MATMUL_MMA, 128, 128, 64, 64, 64},  {MATMUL_MMA, 128, 128, 128, 64, 64},
-    {MATMUL_MMA, 128, 128, 128, 64, 32}, {MATMUL_MMA, 128, 256, 64, 64, 64},
-    {MATMUL_MMA, 128, 64, 128, 64, 32},  {MATMUL_MMA, 64, 128, 128, 32, 64},
-    {MATMUL_MMA, 64, 64, 128, 32, 32},   {MATMUL_MMA, 64, 64, 32, 32, 32},
-    {MATMUL_MMA, 128, 128, 64, 64, 32},  {MATMUL_MMA, 64, 32, 128, 32, 16},
+    {MATMUL_MMA, 256, 128, 128, 64, 64}, {MATMUL_MMA, 128, 256, 128, 64, 64},
+    {MATMUL_MMA, 256, 128, 64, 64, 64},  {MATMUL_MMA, 128, 128, 128, 64, 64},
+    {MATMUL_MMA, 128, 128, 64, 64, 64},  {MATMUL_MMA, 128, 128, 128, 64, 32},
+    {MATMUL_MMA, 128, 128, 64, 64, 32},  {MATMUL_MMA, 128, 64, 128, 64, 32},
+    {MATMUL_MMA, 64, 128, 128, 32, 64},  {MATMUL_MMA, 64, 64, 128, 32, 32},
+    {MATMUL_MMA, 64, 64, 32, 32, 32},    {MATMUL_MMA, 64, 32, 128, 32, 16},
     {MATMUL_MMA, 32, 128, 128, 32, 32},  {MATMUL_MMA, 32, 64, 128, 16, 32},
     {MATMUL_MMA, 16, 128, 128, 16, 32},  {MATMUL_MMA, 16, 64, 128, 16, 16},
-    {MATMUL_SIMT, 256, 128, 8, 16, 8},   {MATMUL_SIMT, 128, 128, 8, 8, 16},
-    {MATMUL_SIMT, 128, 128, 8, 8, 8},    {MATMUL_SIMT, 128, 64, 8, 8, 8},
-    {MATMUL_SIMT, 128, 64, 8, 8, 4},     {MATMUL_SIMT, 64, 128, 8, 8, 16},
+    {MATMUL_SIMT, 128, 256, 8, 8, 16},   {MATMUL_SIMT, 256, 128, 8, 16, 8},
+    {MATMUL_SIMT, 128, 128, 8, 8, 16},   {MATMUL_SIMT, 64, 128, 8, 8, 16},
+    {MATMUL_SIMT, 128, 128, 8, 8, 8},    {MATMUL_SIMT, 128, 64, 16, 8, 8},
+    {MATMUL_SIMT, 64, 128, 16, 8, 8},    {MATMUL_SIMT, 128, 64, 8, 8, 4},
     {MATMUL_SIMT, 64, 64, 8, 8, 8},      {MATMUL_SIMT, 64, 64, 16, 4, 8},
     {MATMUL_SIMT, 64, 64, 8, 4, 4},      {MATMUL_SIMT, 32, 64, 8, 4, 8},
     {MATMUL_SIMT, 32, 32, 8, 4, 4},
@@ -186,18 +187,17 @@ static void consider_tile(struct planner *l, const struct tile *t)
     const uint32_t sums = l->f->nproduct * p.wm * p.wn * dtype_bits(l->f->sum) / 32;
     if (!is_mma && sums > 128)
         return;
+    /* of equals the first; where strides are known at launch only, fma of f32 is best with two */
+    static const uint8_t by_mma[] = {4, 3, 5, 6, 2}, by_fma[] = {3, 2}, two[] = {2};
+    const bool is_open = !is_mma && !planner_knows_all(l) && l->f->sum != DT_F64;
+    const uint8_t *stages = is_mma ? by_mma : is_open ? two : by_fma;
+    const size_t n = is_mma ? sizeof by_mma : is_open ? sizeof two : sizeof by_fma;
+    for (size_t i = 0; i < n && !l->want->stages; i++) {
+        p.stages = stages[i];
+        consider_splits(l, &p);
+    }
     if (l->want->stages) {
         p.stages = l->want->stages;
-        consider_splits(l, &p);
-        return;
-    }
-    /* of equals the first; by fma what an H100 was faster with */
-    static const uint8_t by_mma[] = {4, 3, 5, 6, 2}, f32[] = {2}, f64[] = {3, 2};
-    const bool wide = l->f->sum == DT_F64;
-    const uint8_t *stages = is_mma ? by_mma : wide ? f64 : f32;
-    const size_t n = is_mma ? sizeof by_mma : wide ? sizeof f64 : sizeof f32;
-    for (size_t i = 0; i < n; i++) {
-        p.stages = stages[i];
         consider_splits(l, &p);
     }
 }
@@ -229,17 +229,29 @@ static void consider_named(struct planner *l)
         }
 }
 
+/* What the model can't tell, as measured on an H100: products of 8 bits, and of several parts, like smaller tiles; fma with
+ * strides that are known at launch only a tile of rows. And little tiles are for what is not aligned, alone. */
+static bool is_sensible(const struct planner *l, const struct tile *t)
+{
+    const bool is_mma = t->how == MATMUL_MMA;
+    const bool is_little = t->bk <= 32 && t->bm * t->bn <= 64 * 64;
+    if (l->single || (is_mma && is_little))
+        return l->single && is_little;
+    if (l->shorter && (t->wm * t->wn > 32 * 64 || t->bk > 64))
+        return false;
+    if (is_mma)
+        return !(l->type == MATMUL_INT8 && (t->bm * t->bn > 128 * 128 || t->bk < 128)) &&
+               !(l->parts > 1 && t->bk > 64 && t->bm * t->bn >= 128 * 128);
+    return t->bn < 256 || planner_knows_all(l);
+}
+
 void planner_consider_tiles(struct planner *l)
 {
     if (l->want->shape[0]) {
         consider_named(l);
         return;
     }
-    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
-        const struct tile *t = &tiles[i];
-        const bool is_little = t->bk <= 32 && t->bm * t->bn <= 64 * 64;
-        if (l->single ? is_little : t->how != MATMUL_MMA || t->bk > 32)
-            if (!l->shorter || (t->wm * t->wn <= 32 * 64 && t->bk <= 64))
-                consider_tile(l, t);
-    }
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
+        if (is_sensible(l, &tiles[i]))
+            consider_tile(l, &tiles[i]);
 }

@@ -40,9 +40,9 @@ static const struct machine machines[] = {
 
 /* Nanoseconds: a launch and its end; of memory; of a count and two barriers. */
 static const double START = 2500, LATENCY = 1000, MEET = 1000;
-/* Clocks of a tile's barrier; bytes of shared memory in a clock; warps, and instructions of mma.sync that do not wait for each other, that keep
- * a multiprocessor busy; bytes that a block has on its way while it adds parts. */
-static const double STEP = 40, SHARED = 128, WARPS = 8, UNDER_WAY = 280, PARTS = 32768;
+/* Clocks of a tile's barrier; bytes of shared memory in a clock, with half of the products beside them; warps that keep fma
+ * busy; bytes that a block has on its way while it adds parts. */
+static const double STEP = 40, SHARED = 165, WARPS = 8, PARTS = 32768;
 
 static const struct machine *machine_of(const struct cg *g)
 {
@@ -110,8 +110,8 @@ static double rate_of(const struct machine *x, const struct matmul_form *f,
         return rate * wm * wn / (wm * wn + 2 * (wm + wn)) * smaller(1, warps / WARPS);
     const double bytes = dtype_bits(f->operand[0].type) / 8.0;
     const double each = bytes * ((wm + wn) / (wm * wn) + (bm + bn) / (bm * bn));
-    const double under_way = warps * (wm / 16) * (wn / 8);
-    return smaller(rate * smaller(1, 0.1 + under_way / UNDER_WAY), SHARED / each);
+    const double few = warps >= 8 ? 1 : warps >= 4 ? 0.9 : 0.6;
+    return few / (0.5 / rate + each / SHARED);
 }
 
 /* Blocks that a multiprocessor holds. */
@@ -152,10 +152,11 @@ double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct
     double join = 0;
     if (p->split > 1) {
         const double part = (double)f->nproduct * p->bm * p->bn * dtype_bits(f->sum) / 8;
-        join = MEET + 2 * blocks * part / x->cache + p->split * part / PARTS * LATENCY;
+        join = MEET + p->split * MEET / 4 + 2 * blocks * part / x->cache +
+               p->split * part / PARTS * LATENCY;
     }
     const double caches = blocks * fetched / x->cache;
-    const double rest = larger(larger(caches, memory), latency);
+    const double rest = larger(larger(caches, memory), latency) + 0.2 * latency;
     /* with one stage a block copies or multiplies */
     const bool alternates = p->how == MATMUL_MMA && p->stages < 2;
     return START + (alternates ? multiply + rest : larger(multiply, rest)) + join;

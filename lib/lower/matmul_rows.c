@@ -7,7 +7,7 @@ enum {
     MOST_SUMS = 64,    /* of a thread */
     MOST_CODE = 1500,  /* instructions */
     FLIGHT = 8,        /* accesses of a thread that are on their way together */
-    LINE = 128,        /* bytes */
+    LINE = 64,         /* bytes of a row that a block reads: an access of the memory */
     MOST_COLUMNS = 16, /* of a thread, of 4 bits: what scales them takes registers, too */
 };
 
@@ -46,6 +46,12 @@ static void shorten(const struct planner *l, struct matmul_plan *p, uint32_t *al
             return;
 }
 
+/* Threads that bring B about as fast as the memory can. */
+static double enough(const struct planner *l)
+{
+    return MATMUL_BUSY * 0.4 * matmul_multiprocessors(l->g);
+}
+
 /* A thread's columns and elements along k where B lies along k. */
 static void thin_along_k(const struct planner *l, struct matmul_plan *p, uint32_t lanes)
 {
@@ -77,11 +83,13 @@ static void thin_along_j(const struct planner *l, struct matmul_plan *p, uint32_
     p->wn = lanes;
     while (p->wn > 1 && (p->wn * each > MOST_SUMS || p->wn > MOST_COLUMNS))
         p->wn /= 2;
-    p->threads = 256;
     uint32_t across = LINE * 8 / (p->wn * (bits ? bits : 8));
     across = across > 32 ? 32 : across ? across : 1;
     while (across > 1 && l->n && across / 2 * p->wn >= l->size.n)
         across /= 2;
+    /* larger blocks rather than blocks that share columns */
+    const double blocks = ceil_of(l->size.n / (across * p->wn)) * l->size.batch;
+    p->threads = blocks * 256 < enough(l) ? 512 : 256;
     uint32_t wk = FLIGHT;
     while (wk > 1 && (wk * loads > FLIGHT || (l->k && wk / 2 * (p->threads / across) >= l->size.k)))
         wk /= 2;
@@ -133,7 +141,7 @@ struct matmul_plan planner_rows(const struct planner *l, uint32_t rows)
         p.store /= 2;
     const double n = ceil_of(l->size.n / p.bn) * ceil_of(l->size.m / p.bm) * l->size.batch;
     const double most = (double)MATMUL_BUSY * matmul_multiprocessors(l->g) / p.threads;
-    double split = n > 0 ? most / n + 0.5 : 1;
+    double split = n * p.threads < enough(l) && n > 0 ? most / n + 0.5 : 1;
     const double steps = l->size.k / ((double)p.bk * p.stages);
     split = split > steps ? steps : split;
     split = split > MATMUL_MOST_SPLIT ? MATMUL_MOST_SPLIT : split < 1 ? 1 : split;
