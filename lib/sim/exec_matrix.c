@@ -6,6 +6,20 @@
 
 enum { ROW_BYTES = 16 };
 
+/* A generic address may be anything, but rows are in shared memory. */
+static bool is_shared(struct sim_warp *w, const struct sim_op *op, u32 lane, u64 address)
+{
+    if (op->more != SIM_IN_GENERIC || address >> SIM_WINDOW_BITS == SIM_WINDOW_SHARED)
+        return true;
+    struct sim_fault *f = &w->block->fault;
+    sim_fault_at(w, op, lane, SIM_F_SPACE);
+    f->address = address;
+    f->bytes = ROW_BYTES;
+    f->space = SIM_IN_GENERIC;
+    f->store = op->flags & SIM_STORES;
+    return false;
+}
+
 /* Host addresses of the rows, 8 lanes for each of n matrices. */
 static inline bool rows_at(struct sim_warp *w, const struct sim_op *op, u32 n, u64 at[SIM_LANES])
 {
@@ -18,6 +32,9 @@ static inline bool rows_at(struct sim_warp *w, const struct sim_op *op, u32 n, u
         const u64 off = at[i] - base;
         bad |= (u64)(off > last) | (off & (ROW_BYTES - 1));
     }
+    for (u32 i = 0; bad && i < 8 * n; i++)
+        if (!is_shared(w, op, i, at[i]))
+            return false;
     if (bad) {
         w->em = (u32)(((u64)1 << 8 * n) - 1);
         const bool ok = sim_resolve(w, op, at);

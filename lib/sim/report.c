@@ -14,6 +14,7 @@ static void report_access(struct sim_launch *l, const struct sim_fault *f, struc
 {
     const char *why = f->kind == SIM_F_READONLY ? ", which is read-only"
                       : f->kind == SIM_F_ALIGN  ? ", which is misaligned"
+                      : f->kind == SIM_F_SPACE  ? ", which is not in shared memory"
                                                 : "";
     diag_error(d, sim_span_of(l, f->op), "kernel '%s': %s of %u bytes at %s%s", l->what->entry,
                f->store ? "store" : "load", f->bytes,
@@ -110,6 +111,7 @@ void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d
     switch (f->kind) {
     case SIM_F_BOUNDS:
     case SIM_F_READONLY:
+    case SIM_F_SPACE:
     case SIM_F_ALIGN: report_access(l, f, d); return;
     case SIM_F_TRAP:
         diag_error(d, sim_span_of(l, f->op), "kernel '%s' executed a trap", kernel);

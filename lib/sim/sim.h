@@ -319,6 +319,7 @@ enum sim_fault_kind {
     SIM_F_BOUNDS,
     SIM_F_READONLY,
     SIM_F_ALIGN,
+    SIM_F_SPACE, /* a row of a matrix that is not in shared memory */
     SIM_F_TRAP,
     SIM_F_DEADLOCK,
     SIM_F_LIVELOCK, /* all threads that can run spin, and nothing changes */

@@ -253,6 +253,12 @@ static void warps(void)
            "a misaligned row");
     expect("    ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r14, %r15, %r16, %r17}, [%r3+16];\n", 32,
            "load of 16 bytes at", "a row outside");
+    expect("    ldmatrix.sync.aligned.m8n8.x1.b16 {%r14}, [%rd3];\n", 32,
+           "load of 16 bytes at element 0 of 'x' (f16[64,8], 512 elements), which is not in shared",
+           "a generic address of global memory");
+    expect("    cvta.shared.u64 %rd5, tile;\n    mad.wide.u32 %rd5, %r1, 16, %rd5;\n" FILL
+           "    ldmatrix.sync.aligned.m8n8.x2.b16 {%r14, %r15}, [%rd5];\n    " MMA FIRST,
+           32, NULL, "a generic address of shared memory");
     expect(HALF ROWS "    " MMA FIRST, 32, NULL, "undefined rows of A leave the others defined");
     expect(HALF ROWS "    " MMA FIRST SECOND, 32,
            "load of 2 bytes at element 32 of 'tile' (shared b32[128]), where nothing was written",
