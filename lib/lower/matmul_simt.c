@@ -24,7 +24,7 @@
 
 enum {
     ROOM = 20 << 10,  /* bytes of sums in shared memory that cost no other block its place */
-    MOST_WORDS = 216, /* registers of a thread, of those that the plan settles */
+    MOST_WORDS = 228, /* registers of a thread, of those that the plan settles */
     OTHERS = 24,      /* that it needs besides, about */
     QUARTER = 512,    /* of a lane of a multiprocessor's quarter */
 };
