@@ -350,7 +350,9 @@ bool lang_given_itself(const struct lang_symbol *param);
 /* Prints an expression as source text (for contracts and messages). Checked or not; printing, parsing and checking
  * give the same expression again. Implicit casts are not shown. */
 void lang_print_expr(const struct lang_expr *e, struct buf *out);
-/* The same as a string in the arena. */
+/* "[n, 2 * m]": a tensor's dimensions; "[]" of none. */
+void lang_print_shape(const struct lang_symbol *t, struct buf *out);
+/* An expression as a string in the arena. */
 const char *lang_expr_text(struct arena *a, const struct lang_expr *e);
 /* "body:" statements as source text, indented by 4 columns a level. */
 void lang_print_stmt(const struct lang_stmt *s, unsigned indent, struct buf *out);

@@ -231,6 +231,16 @@ void lang_print_expr(const struct lang_expr *e, struct buf *out)
     print(e, COND, out);
 }
 
+void lang_print_shape(const struct lang_symbol *t, struct buf *out)
+{
+    buf_putc(out, '[');
+    for (uint32_t i = 0; i < t->rank; i++) {
+        buf_puts(out, i ? ", " : "");
+        print(t->dims[i], COND, out);
+    }
+    buf_putc(out, ']');
+}
+
 const char *lang_expr_text(struct arena *a, const struct lang_expr *e)
 {
     struct buf b = buf_in(a);

@@ -540,6 +540,8 @@ bool inspect_at_launch(const struct lang_expr *e);
 bool inspect_is_leaf(const struct lang_expr *e);
 /* a reduction, looking through intermediates */
 bool inspect_reduces(const struct cg *g, const struct lang_expr *e);
+/* The first reduction in e itself; NULL: there is none. */
+const struct lang_expr *inspect_reduction(const struct cg *g, const struct lang_expr *e);
 bool inspect_mentions(const struct lang_expr *e, uint32_t n, struct lang_symbol *const *index);
 bool inspect_same_expr(const struct lang_expr *x, const struct lang_expr *y);
 bool inspect_same_shape(const struct lang_symbol *x, const struct lang_symbol *y);

@@ -29,28 +29,6 @@ static void add_cost(const struct lang_expr *e, struct cost *c)
         add_cost(e->pad, c);
 }
 
-static const struct lang_expr *first_reduction(const struct lang_expr *e)
-{
-    if (e->kind == E_REDUCE)
-        return e;
-    for (uint32_t i = 0; i < e->nargs; i++) {
-        const struct lang_expr *r = first_reduction(e->args[i]);
-        if (r)
-            return r;
-    }
-    return NULL;
-}
-
-static void shape_text(const struct lang_symbol *t, struct buf *out)
-{
-    buf_putc(out, '[');
-    for (uint32_t i = 0; i < t->rank; i++) {
-        buf_puts(out, i ? ", " : "");
-        lang_print_expr(t->dims[i], out);
-    }
-    buf_putc(out, ']');
-}
-
 /* Terms of a sum of products of two things of which neither has all the indices: a contraction. */
 static bool is_contraction(const struct lang_expr *r, const struct lang_equation *eq)
 {
@@ -67,12 +45,12 @@ static bool is_contraction(const struct lang_expr *r, const struct lang_equation
     return true;
 }
 
-static void form_text(const struct lang_equation *eq, struct buf *out)
+static void form_text(const struct cg *g, const struct lang_equation *eq, struct buf *out)
 {
-    const struct lang_expr *r = first_reduction(eq->rhs);
+    const struct lang_expr *r = inspect_reduction(g, eq->rhs);
     if (!r) {
         buf_puts(out, "elementwise over ");
-        shape_text(eq->sym, out);
+        lang_print_shape(eq->sym, out);
         return;
     }
     buf_puts(out, is_contraction(r, eq) ? "contraction, " : "");
@@ -83,7 +61,7 @@ static void form_text(const struct lang_equation *eq, struct buf *out)
     }
     buf_puts(out, eq->nindex ? " for each of " : ", one result");
     if (eq->nindex)
-        shape_text(eq->sym, out);
+        lang_print_shape(eq->sym, out);
 }
 
 /* The equation's text on one line. */
@@ -115,14 +93,14 @@ static const char *plural(unsigned n)
 
 static void explain_one(struct cg *g, const struct lang_equation *eq)
 {
-    const struct lang_expr *r = first_reduction(eq->rhs);
+    const struct lang_expr *r = inspect_reduction(g, eq->rhs);
     struct buf text = buf_in(g->a), form = buf_in(g->a);
     struct cost all = {0}, term = {0};
     add_cost(eq->rhs, &all);
     if (r)
         add_cost(r, &term);
     equation_text(eq, &text);
-    form_text(eq, &form);
+    form_text(g, eq, &form);
     lower_explain(g, "  %s\n    %s; ", buf_text(&text), buf_text(&form));
     unsigned rest = all.operations - term.operations;
     if (r)

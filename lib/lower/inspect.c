@@ -130,6 +130,19 @@ static bool is_constant(const struct lang_expr *e, int64_t *v)
     return false;
 }
 
+const struct lang_expr *inspect_reduction(const struct cg *g, const struct lang_expr *e)
+{
+    e = cg_view(g, e);
+    if (e->kind == E_REDUCE)
+        return e;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        const struct lang_expr *r = inspect_reduction(g, e->args[i]);
+        if (r)
+            return r;
+    }
+    return e->pad ? inspect_reduction(g, e->pad) : NULL;
+}
+
 bool inspect_same_expr(const struct lang_expr *x, const struct lang_expr *y)
 {
     int64_t i, j;

@@ -190,20 +190,6 @@ static struct group *next_group(struct stages *p)
 
 /* ---- what is worth storing ------------------------------------------------------------------------ */
 
-/* A reduction in the expression itself, not in an intermediate that it reads. */
-static const struct lang_expr *own_reduction(struct cg *g, const struct lang_expr *e)
-{
-    e = cg_view(g, e);
-    if (e->kind == E_REDUCE)
-        return e;
-    for (uint32_t i = 0; i < e->nargs; i++) {
-        const struct lang_expr *r = own_reduction(g, e->args[i]);
-        if (r)
-            return r;
-    }
-    return e->pad ? own_reduction(g, e->pad) : NULL;
-}
-
 static bool has_equation(const equation_list *l, const struct lang_equation *eq)
 {
     for (size_t i = 0; i < l->n; i++)
@@ -244,7 +230,8 @@ static void find_costly(struct stages *p, const struct lang_expr *e, const struc
         *VEC_PUSH(p->g->a, seen) = eq;
         find_costly(p, eq->rhs, eq, false, seen, out);
     }
-    if (own_reduction(p->g, eq->rhs) && (within || !read_in_place(e, by)) && !has_equation(out, eq))
+    if (inspect_reduction(p->g, eq->rhs) && (within || !read_in_place(e, by)) &&
+        !has_equation(out, eq))
         *VEC_PUSH(p->g->a, out) = eq;
 }
 
@@ -401,7 +388,7 @@ static void mark_stored(struct cg *g, const struct group *gr)
     for (uint32_t i = 0; i < gr->n; i++) {
         const struct lang_symbol *t = gr->eq[i]->sym;
         struct cg_home *home = cg_home_of(g, t);
-        bool costly = own_reduction(g, gr->eq[i]->rhs) != NULL;
+        bool costly = inspect_reduction(g, gr->eq[i]->rhs) != NULL;
         if (home)
             home->is_stored = true;
         else if (t->mode == MODE_OUT && costly)

@@ -72,14 +72,10 @@ static void expression(const struct lang_expr *e, struct buf *out)
 }
 
 /* f32[n, 2 * k] */
-static void shape_text(const struct lang_symbol *s, struct buf *out)
+static void type_text(const struct lang_symbol *s, struct buf *out)
 {
-    buf_printf(out, "%s[", dtype_name(s->type));
-    for (uint32_t i = 0; i < s->rank; i++) {
-        buf_puts(out, i ? ", " : "");
-        lang_print_expr(s->dims[i], out);
-    }
-    buf_putc(out, ']');
+    buf_puts(out, dtype_name(s->type));
+    lang_print_shape(s, out);
 }
 
 static void declared(const char *name, const char *as, struct buf *out)
@@ -95,7 +91,7 @@ static void declaration(const struct spec_param *p, struct buf *out)
     struct buf b = buf_in(out->arena);
     if (s->kind == SYM_BUFFER) {
         buf_printf(&b, "%s ", modes[s->mode]);
-        shape_text(s, &b);
+        type_text(s, &b);
     } else {
         buf_puts(&b, dtype_name(s->type));
         if (p->value) {
@@ -192,7 +188,7 @@ static void fixed_dims(const struct contract *c, struct buf *out)
 static void temp(const struct contract_temp *t, struct buf *out)
 {
     struct buf b = buf_in(out->arena);
-    shape_text(t->sym, &b);
+    type_text(t->sym, &b);
     if (t->is_zero)
         buf_puts(&b, " = 0");
     declared(t->sym->name, buf_text(&b), out);

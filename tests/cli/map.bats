@@ -2,20 +2,7 @@
 # nothing and of everything; on the simulator with all checks, and through ptxas where there is one.
 bats_require_minimum_version 1.5.0
 
-setup() {
-    mkdir "$BATS_TEST_TMPDIR/work" # beside what bats keeps
-    cd "$BATS_TEST_TMPDIR/work"
-    ln -s "$KAIO_SRCDIR/tests/data" data
-    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || ptxas=
-}
-
-# A kernel of the parameters $1 (NAME: DECLARATION, separated by ;) and the equations $2.
-kernel() {
-    printf 'kernel: k\nparams:\n'
-    tr ';' '\n' <<<"$1" | sed 's/^ */  /'
-    printf 'compute: |\n'
-    sed 's/^/  /' <<<"$2"
-}
+load equations
 
 @test "every kind of map computes what its mathematics says, and reads nothing else" {
     for target in sm_70 sm_90; do
