@@ -240,16 +240,22 @@ static void split_single(struct mma *s, int32_t x, int32_t *big, int32_t *rest)
     PTX(&g->b, "sub.rn.f32", ptx_r(*rest), ptx_r(x), ptx_r(*big));
 }
 
-static void round_singles(struct mma *s, struct words n, const int32_t *word, struct ready *r)
+static bool rounds(const struct mma *s, const struct mma_tile *t)
+{
+    return s->p->parts < 2 && s->f->operand[t->operand].rounds;
+}
+
+void mma_round(struct mma *s, uint32_t of, uint32_t part, uint32_t parts)
 {
     struct cg *g = s->g;
-    for (uint32_t i = n.from; i < n.to; i++) {
-        if (s->p->parts > 1) {
-            split_single(s, word[i], &r->set[0][i], &r->set[1][i]);
-            continue;
+    for (uint32_t n = 0; n < s->ntile; n++) {
+        const struct mma_tile *t = &s->tile[n];
+        const uint32_t to = rounds(s, t) ? words_of(t) * (part + 1) / parts : 0;
+        for (uint32_t i = words_of(t) * part / parts; i < to; i++) {
+            const int32_t w = t->word[of][i];
+            PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(w), ptx_r(w));
+            cg_assigned(g, w);
         }
-        r->set[0][i] = cg_new(g, DT_U32);
-        PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(r->set[0][i]), ptx_r(word[i]));
     }
 }
 
@@ -299,9 +305,9 @@ static void make_ready(struct mma *s, const struct mma_tile *t, struct words n, 
         part_bytes(s, t, n, t->word[of], r->set[0]);
     else
         memcpy(r->set[0] + n.from, t->word[of] + n.from, (n.to - n.from) * sizeof *r->set[0]);
-    if (s->p->parts > 1 || s->f->operand[t->operand].rounds)
-        round_singles(s, n, t->word[of], r);
-    else if (s->p->type == MATMUL_F16 && t->size == 1)
+    for (uint32_t i = n.from; i < n.to && s->p->parts > 1; i++)
+        split_single(s, t->word[of][i], &r->set[0][i], &r->set[1][i]);
+    if (s->p->type == MATMUL_F16 && t->size == 1)
         widen(s, t, n, r);
 }
 
@@ -378,7 +384,7 @@ static void multiply_row(struct mma *s, uint32_t q, uint32_t i, bool back, const
 }
 
 /* B's words are made ready for all rows, A's when their rows' turn comes: fewer wait in registers. */
-void mma_multiply(struct mma *s, uint32_t of)
+void mma_multiply(struct mma *s, uint32_t of, uint32_t next)
 {
     /* sets of A and B: the smallest products first */
     static const uint8_t one[][2] = {{0, 0}}, halves[][2] = {{0, 0}, {1, 1}},
@@ -391,7 +397,8 @@ void mma_multiply(struct mma *s, uint32_t of)
     for (uint32_t n = 0; n < s->ntile; n++)
         if (!is_a(&s->tile[n]))
             make_ready(s, &s->tile[n], (struct words){0, words_of(&s->tile[n])}, of, &r[n]);
-    for (uint32_t i = 0; i < s->p->wm / 16; i++) {
+    const uint32_t rows = s->p->wm / 16;
+    for (uint32_t i = 0; i < rows; i++) {
         for (uint32_t n = 0; n < s->ntile; n++)
             if (is_a(&s->tile[n]))
                 make_ready(s, &s->tile[n], (struct words){4 * i, 4 * i + 4}, of, &r[n]);
@@ -399,5 +406,7 @@ void mma_multiply(struct mma *s, uint32_t of)
             for (uint32_t q = 0; q < s->f->nproduct; q++, back = !back)
                 multiply_row(s, q, i, back, r[s->tile_of[s->f->product[q].a]].set[set[k][0]],
                              r[s->tile_of[s->f->product[q].b]].set[set[k][1]]);
+        if (next != of)
+            mma_round(s, next, i, rows);
     }
 }

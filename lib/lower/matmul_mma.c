@@ -309,6 +309,13 @@ static void fill(struct mma *s)
         rounds_end(s, &r);
 }
 
+static void step_alone(struct mma *s, uint32_t step)
+{
+    mma_load(s, step, step % 2);
+    mma_round(s, step % 2, 0, 1);
+    mma_multiply(s, step % 2, step % 2);
+}
+
 /* One stage, in which tiles come and go. */
 static void tile_alone(struct mma *s)
 {
@@ -316,8 +323,7 @@ static void tile_alone(struct mma *s)
     sent(s);
     meet(s, 0);
     for (uint32_t step = 0; step < s->steps; step++) {
-        mma_load(s, step, step % 2);
-        mma_multiply(s, step % 2);
+        step_alone(s, step);
     }
     barrier(s);
 }
@@ -328,8 +334,7 @@ static void tile_after_barrier(struct mma *s)
     meet(s, s->p->stages - 2);
     mma_bring(s, 0, 1);
     for (uint32_t step = 0; step < s->steps; step++) {
-        mma_load(s, step, step % 2);
-        mma_multiply(s, step % 2);
+        step_alone(s, step);
     }
     sent(s);
     next_stage(s, s->read);
@@ -342,7 +347,7 @@ static void tile_ahead(struct mma *s)
         mma_load(s, (step + 1) % s->steps, (step + 1) % 2);
         if (step < last)
             mma_bring(s, step, last);
-        mma_multiply(s, step % 2);
+        mma_multiply(s, step % 2, (step + 1) % 2);
         if (step + 1 != last)
             continue;
         sent(s);
@@ -372,6 +377,7 @@ static void multiply(struct mma *s)
     if (ahead) {
         meet(s, s->p->stages - 2);
         mma_load(s, 0, 0);
+        mma_round(s, 0, 0, 1);
     }
     rounds_begin(s, &r, n);
     if (ahead)

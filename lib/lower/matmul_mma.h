@@ -98,8 +98,11 @@ void mma_bring_end(struct mma *s);
 void mma_read_begin(struct mma *s);
 /* Loads step `step` of the stage at s->read into fragments `to`. */
 void mma_load(struct mma *s, uint32_t step, uint32_t to);
-/* Adds the products of fragments `of`. */
-void mma_multiply(struct mma *s, uint32_t of);
+/* Rounds part `part` of `parts` of them, of operands that are to be rounded. */
+void mma_round(struct mma *s, uint32_t of, uint32_t part, uint32_t parts);
+/* Adds the products of fragments `of`, which are rounded; between them rounds fragments `next`, if those are others: so
+ * instructions that wait for words meet some that need not. */
+void mma_multiply(struct mma *s, uint32_t of, uint32_t next);
 /* Which row or column of a warp's words they are: lane's part = factor * group (A) or 2 * factor * member (B) plus this. */
 uint32_t mma_factor(const struct mma_tile *t);
 uint32_t mma_row_of(const struct mma_tile *t, uint32_t i, uint32_t half);
