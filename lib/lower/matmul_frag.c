@@ -313,19 +313,21 @@ static void make_ready(struct mma *s, const struct mma_tile *t, struct words n, 
 
 /* ---- products ------------------------------------------------------------------------------------- */
 
-static void emit(struct mma *s, const char *mnemonic, uint32_t nd, const int32_t *d, uint32_t na,
-                 const int32_t *a, uint32_t nb, const int32_t *b)
+static void emit(struct mma *s, const char *mnemonic, uint32_t nd, const int32_t *d,
+                 const int32_t *c, uint32_t na, const int32_t *a, uint32_t nb, const int32_t *b)
 {
     struct cg *g = s->g;
-    struct ptx_operand vd[4], va[4], vb[2];
-    for (uint32_t i = 0; i < nd; i++)
+    struct ptx_operand vd[4], va[4], vb[2], vc[4];
+    for (uint32_t i = 0; i < nd; i++) {
         vd[i] = ptx_r(d[i]);
+        vc[i] = ptx_r(c[i]);
+    }
     for (uint32_t i = 0; i < na; i++)
         va[i] = ptx_r(a[i]);
     for (uint32_t i = 0; i < nb; i++)
         vb[i] = ptx_r(b[i]);
     PTX(&g->b, mnemonic, ptx_vec(&g->b, nd, vd), ptx_vec(&g->b, na, va), ptx_vec(&g->b, nb, vb),
-        ptx_vec(&g->b, nd, vd));
+        ptx_vec(&g->b, nd, vc));
 }
 
 /* sm_75 has instructions of half as many k, and of 8 bits half as many rows too. */
@@ -337,14 +339,16 @@ static void emit_small(struct mma *s, const char *types, int32_t *d, const int32
     snprintf(m, sizeof m, "mma.sync.aligned.%s.row.col.%s", bytes ? "m8n8k16" : "m16n8k8", types);
     for (uint32_t k = 0; k < 2; k++) {
         if (!bytes)
-            emit(s, m, 4, d, 2, a + (size_t)k * 2, 1, b + k);
+            emit(s, m, 4, d, d, 2, a + (size_t)k * 2, 1, b + k);
         for (uint32_t half = 0; bytes && half < 2; half++)
-            emit(s, m, 2, d + (size_t)half * 2, 1, a + (size_t)k * 2 + half, 1, b + k);
+            emit(s, m, 2, d + (size_t)half * 2, d + (size_t)half * 2, 1, a + (size_t)k * 2 + half,
+                 1, b + k);
     }
 }
 
+/* d = c + a b; c is d itself but for tf32. */
 static void multiply_16x8(struct mma *s, const struct matmul_product *q, int32_t *d,
-                          const int32_t *a, const int32_t *b)
+                          const int32_t *c, const int32_t *a, const int32_t *b)
 {
     static const char *const shape[] = {[MATMUL_F16] = "m16n8k16",
                                         [MATMUL_BF16] = "m16n8k16",
@@ -368,44 +372,80 @@ static void multiply_16x8(struct mma *s, const struct matmul_product *q, int32_t
         return;
     }
     snprintf(m, sizeof m, "mma.sync.aligned.%s.row.col.%s", shape[s->p->type], types);
-    emit(s, m, 4, d, 4, a, 2, b);
+    emit(s, m, 4, d, c, 4, a, 2, b);
 }
 
-/* Products of 16 rows with all columns, along these to and fro, so that registers are met again at once. */
-static void multiply_row(struct mma *s, uint32_t q, uint32_t i, bool back, const int32_t *a,
-                         const int32_t *b)
+/* Products of 16 rows with 8 cols columns, along these to and fro, so that registers are met again at once: added to d, of
+ * 4 words for each 8 columns; fresh: in place of what it holds. */
+static void multiply_row(struct mma *s, uint32_t q, uint32_t cols, bool back, int32_t *d,
+                         bool fresh, const int32_t *a, const int32_t *b)
 {
-    const uint32_t rows = s->p->wm / 16, cols = s->p->wn / 8;
+    const int32_t zeros[4] = {s->zero, s->zero, s->zero, s->zero};
     for (uint32_t n = 0; n < cols; n++) {
         const uint32_t j = back ? cols - 1 - n : n;
-        multiply_16x8(s, &s->f->product[q], s->sum + (((size_t)q * rows + i) * cols + j) * 4,
-                      a + (size_t)i * 4, b + (size_t)j * 2);
+        int32_t *to = d + (size_t)j * 4;
+        multiply_16x8(s, &s->f->product[q], to, fresh ? zeros : to, a, b + (size_t)j * 2);
     }
+}
+
+static int32_t *sums_of_row(const struct mma *s, uint32_t q, uint32_t i)
+{
+    return s->sum + ((size_t)q * (s->p->wm / 16) + i) * (s->p->wn / 8) * 4;
+}
+
+/* The parts' products, the smallest first, of so many times 8 columns at once that none waits for the one before. Instructions
+ * cut off what does not fit their sums, always toward zero: they add up the terms of one step alone, and these sums are
+ * added as f32 is. */
+static void multiply_parts(struct mma *s, uint32_t q, uint32_t i, const struct ready *a,
+                           const struct ready *b)
+{
+    enum { AT_ONCE = 4 };
+    static const uint8_t set[][2] = {{1, 0}, {0, 1}, {0, 0}};
+    struct cg *g = s->g;
+    const uint32_t cols = s->p->wn / 8;
+    int32_t part[AT_ONCE * 4], *sum = sums_of_row(s, q, i);
+    for (uint32_t j = 0, n; j < cols; j += n) {
+        n = cols - j < AT_ONCE ? cols - j : AT_ONCE;
+        for (uint32_t w = 0; w < 4 * n; w++)
+            part[w] = cg_new(g, DT_F32);
+        for (uint32_t k = 0; k < 3; k++)
+            multiply_row(s, q, n, k % 2, part, k == 0, a->set[set[k][0]] + (size_t)i * 4,
+                         b->set[set[k][1]] + (size_t)j * 2);
+        for (uint32_t w = 0; w < 4 * n; w++)
+            PTX(&g->b, "add.rn.f32", ptx_r(sum[4 * j + w]), ptx_r(sum[4 * j + w]), ptx_r(part[w]));
+    }
+}
+
+static void multiply_rows(struct mma *s, uint32_t i, const struct ready *r)
+{
+    const uint32_t sets = s->p->type == MATMUL_F16 && s->tile[0].size == 1 ? 2 : 1;
+    bool back = i * sets * s->f->nproduct % 2;
+    for (uint32_t k = 0; k < sets; k++)
+        for (uint32_t q = 0; q < s->f->nproduct; q++) {
+            const struct ready *a = &r[s->tile_of[s->f->product[q].a]];
+            const struct ready *b = &r[s->tile_of[s->f->product[q].b]];
+            if (s->p->parts > 1)
+                multiply_parts(s, q, i, a, b);
+            else
+                multiply_row(s, q, s->p->wn / 8, back, sums_of_row(s, q, i), false,
+                             a->set[k] + (size_t)i * 4, b->set[k]);
+            back = !back;
+        }
 }
 
 /* B's words are made ready for all rows, A's when their rows' turn comes: fewer wait in registers. */
 void mma_multiply(struct mma *s, uint32_t of, uint32_t next)
 {
-    /* sets of A and B: the smallest products first */
-    static const uint8_t one[][2] = {{0, 0}}, halves[][2] = {{0, 0}, {1, 1}},
-                         parts[][2] = {{1, 0}, {0, 1}, {0, 0}};
-    const bool wide = s->p->type == MATMUL_F16 && s->tile[0].size == 1;
-    const uint8_t(*set)[2] = wide ? halves : s->p->parts > 1 ? parts : one;
-    const uint32_t nset = wide ? 2 : s->p->parts > 1 ? 3 : 1;
     struct ready *r = ARENA_ARRAY(s->g->a, s->ntile, struct ready);
-    bool back = false;
+    const uint32_t rows = s->p->wm / 16;
     for (uint32_t n = 0; n < s->ntile; n++)
         if (!is_a(&s->tile[n]))
             make_ready(s, &s->tile[n], (struct words){0, words_of(&s->tile[n])}, of, &r[n]);
-    const uint32_t rows = s->p->wm / 16;
     for (uint32_t i = 0; i < rows; i++) {
         for (uint32_t n = 0; n < s->ntile; n++)
             if (is_a(&s->tile[n]))
                 make_ready(s, &s->tile[n], (struct words){4 * i, 4 * i + 4}, of, &r[n]);
-        for (uint32_t k = 0; k < nset; k++)
-            for (uint32_t q = 0; q < s->f->nproduct; q++, back = !back)
-                multiply_row(s, q, i, back, r[s->tile_of[s->f->product[q].a]].set[set[k][0]],
-                             r[s->tile_of[s->f->product[q].b]].set[set[k][1]]);
+        multiply_rows(s, i, r);
         if (next != of)
             mma_round(s, next, i, rows);
     }

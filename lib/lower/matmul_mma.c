@@ -253,6 +253,7 @@ static void clear_sums(struct mma *s)
     const uint32_t n = sums_of(s);
     const bool is_float = s->f->sum == DT_F32;
     s->sum = ARENA_ARRAY(g->a, n, int32_t);
+    s->zero = cg_reg(g, cg_float(g, DT_F32, 0));
     for (uint32_t i = 0; i < n; i++) {
         s->sum[i] = cg_new_mutable(g, s->f->sum);
         PTX(&g->b, is_float ? "mov.f32" : "mov.b32", ptx_r(s->sum[i]),

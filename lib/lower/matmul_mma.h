@@ -74,6 +74,7 @@ struct mma {
     uint32_t patch_rows, pitch;
     int32_t *
         sum; /* of product q, 16 rows i and 8 columns j: word w at ((q * wm / 16 + i) * wn / 8 + j) * 4 + w */
+    int32_t zero; /* an f32 */
     /* mutable: offset of the stage that is read next and of the one that is written next, u32; the first k of the tile
      * that is copied next, u32, and how many are left from there on, s32 */
     int32_t read, write, k, left;
