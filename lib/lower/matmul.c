@@ -241,12 +241,15 @@ static void tell_losses(struct cg *g, const struct matmul_form *f, const struct 
     lower_depth(g, p->depth);
     if (p->how != MATMUL_MMA || f->sum != DT_F32)
         return;
-    if (p->type == MATMUL_FP8)
-        lower_truncation(g, arena_printf(g->a, "34816 * ceil_div(%s, 16)", k));
-    else
-        lower_truncation(g, arena_printf(g->a, "%u * ceil_div(%s, 4)", p->parts > 1 ? 18 : 6, k));
-    if (p->parts > 1)
+    if (p->parts > 1) {
+        /* three times 6 for every 4 of 8 terms, of their own sum: all these together are at most twice the largest partial sum */
+        lower_truncation(g, "72");
         lower_products(g, "20");
+    } else if (p->type == MATMUL_FP8) {
+        lower_truncation(g, arena_printf(g->a, "34816 * ceil_div(%s, 16)", k));
+    } else {
+        lower_truncation(g, arena_printf(g->a, "6 * ceil_div(%s, 4)", k));
+    }
 }
 
 bool matmul_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)

@@ -11,7 +11,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MOST_SUMS = 192 }; /* words of a thread */
+/* Words of a thread; of parts, whose sums are added to them, too. */
+enum { MOST_SUMS = 192, MOST_SUMS_OF_PARTS = 96 };
 
 /* ---- what goes where ------------------------------------------------------------------------------ */
 
@@ -185,9 +186,10 @@ bool mma_measure(struct mma *s, struct buf *why)
                      "%u stages of %u bytes each don't fit %u bytes of shared memory: %u do, or a "
                      "smaller tile",
                      p->stages, s->stage_bytes, room, room / s->stage_bytes);
-    if (sums_of(s) > MOST_SUMS)
+    const uint32_t most = p->parts > 1 ? MOST_SUMS_OF_PARTS : MOST_SUMS;
+    if (sums_of(s) > most)
         return fails(why, "a thread would keep %u sums: tile / warps may have %u at most",
-                     sums_of(s), MOST_SUMS);
+                     sums_of(s), most);
     return true;
 }
 
