@@ -80,9 +80,18 @@ verify() {
         verify
     done
     run -0 kaio-verify --run -d cpu --fill=exact,uniform,edge k.yaml m=70 n=50 k=66
-    grep -q 'mma: tf32x3' k.yaml
     run -0 kaio-emit k.yaml
-    [[ $output == *"//@ products: 20"* ]]
+    [[ $output == *"//@ truncation: 72"$'\n'"//@ products: 20"* ]]
+}
+
+@test "f32 in parts of tf32: every step's products are summed from zero, then added as f32" {
+    spec f32 nt 'tile: [128, 128, 16], warps: [2, 4], stages: 4'
+    sed -i 's/mma: sync/mma: tf32x3/' k.yaml
+    kaio-emit -D k=64 -D n=128 -o k.ptx k.yaml
+    [ "$(count mma.sync.aligned.m16n8k8)" -eq 96 ] # two steps of 4 x 4, three times
+    [ "$(count add.rn.f32)" -eq 128 ]
+    # a long sum of numbers of one sign: what is cut off would add up
+    run -0 kaio-verify --run -d cpu --fill=uniform k.yaml m=16 n=32 k=2048
 }
 
 # count PATTERN: in the loop over tiles of the first entry
@@ -137,6 +146,11 @@ count() {
             grep -q '0 bytes spill stores, 0 bytes spill loads' spill
         done
     done
+    spec f32 nn 'tile: [128, 128, 16], warps: [2, 4], stages: 4'
+    sed -i 's/mma: sync/mma: tf32x3/' k.yaml
+    kaio-emit -t sm_90 -o k.ptx k.yaml
+    run -0 "$ptxas" -arch=sm_90 -v -o k.cubin k.ptx
+    [[ $output == *'0 bytes spill stores'* && ! $output =~ [1-9][0-9]*' bytes spill' ]]
 }
 
 # refuses TEXT [OPTION]...
