@@ -272,7 +272,8 @@ static bool lies_along_k(const struct analysis *a, enum matmul_side side,
     return side == MATMUL_A;
 }
 
-/* Each subscript another axis of the operand's, that runs over just its dimension, or without i, j and k. */
+/* Each subscript another axis of the operand's, that runs over just its dimension, or without i, j and k; the last is none of
+ * those, so that neighbours lie side by side. */
 static bool is_plain(const struct analysis *a, const struct lang_expr *e)
 {
     const uint32_t tile = MATMUL_K | 1u << (a->n.naxis - 1) | (a->f->i ? 1u << a->f->axis_i : 0);
@@ -282,7 +283,7 @@ static bool is_plain(const struct analysis *a, const struct lang_expr *e)
     for (uint32_t i = 0; i < e->nargs; i++) {
         const uint32_t mask = matmul_mask(&a->n, e->args[i]) & tile;
         const bool known = !mask || cg_in_range(e->args[i], e->sym->dims[i]);
-        if (!known || (mask & seen))
+        if (!known || (mask & seen) || (!mask && i + 1 == e->nargs))
             return false;
         seen |= mask;
     }
