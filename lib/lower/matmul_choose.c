@@ -20,16 +20,16 @@ static const struct tile tiles[] = {
     {MATMUL_MMA, 128, 128, 64, 64, 64},  {MATMUL_MMA, 128, 128, 128, 64, 32},
     {MATMUL_MMA, 128, 128, 64, 64, 32},  {MATMUL_MMA, 128, 64, 128, 64, 32},
     {MATMUL_MMA, 64, 128, 128, 32, 64},  {MATMUL_MMA, 64, 64, 128, 32, 32},
-    {MATMUL_MMA, 64, 64, 32, 32, 32},    {MATMUL_MMA, 64, 32, 128, 32, 16},
-    {MATMUL_MMA, 32, 128, 128, 32, 32},  {MATMUL_MMA, 32, 64, 128, 16, 32},
-    {MATMUL_MMA, 16, 128, 128, 16, 32},  {MATMUL_MMA, 16, 64, 128, 16, 16},
-    {MATMUL_SIMT, 128, 256, 8, 8, 16},   {MATMUL_SIMT, 256, 128, 8, 16, 8},
-    {MATMUL_SIMT, 128, 128, 8, 8, 16},   {MATMUL_SIMT, 64, 128, 8, 8, 16},
-    {MATMUL_SIMT, 128, 128, 8, 8, 8},    {MATMUL_SIMT, 128, 64, 16, 8, 8},
-    {MATMUL_SIMT, 64, 128, 16, 8, 8},    {MATMUL_SIMT, 128, 64, 8, 8, 4},
-    {MATMUL_SIMT, 64, 64, 8, 8, 8},      {MATMUL_SIMT, 64, 64, 16, 4, 8},
-    {MATMUL_SIMT, 64, 64, 8, 4, 4},      {MATMUL_SIMT, 32, 64, 8, 4, 8},
-    {MATMUL_SIMT, 32, 32, 8, 4, 4},
+    {MATMUL_MMA, 64, 64, 32, 32, 32},    {MATMUL_MMA, 32, 32, 32, 16, 16},
+    {MATMUL_MMA, 64, 32, 128, 32, 16},   {MATMUL_MMA, 32, 128, 128, 32, 32},
+    {MATMUL_MMA, 32, 64, 128, 16, 32},   {MATMUL_MMA, 16, 128, 128, 16, 32},
+    {MATMUL_MMA, 16, 64, 128, 16, 16},   {MATMUL_SIMT, 128, 256, 8, 8, 16},
+    {MATMUL_SIMT, 256, 128, 8, 16, 8},   {MATMUL_SIMT, 128, 128, 8, 8, 16},
+    {MATMUL_SIMT, 64, 128, 8, 8, 16},    {MATMUL_SIMT, 128, 128, 8, 8, 8},
+    {MATMUL_SIMT, 128, 64, 16, 8, 8},    {MATMUL_SIMT, 64, 128, 16, 8, 8},
+    {MATMUL_SIMT, 128, 64, 8, 8, 4},     {MATMUL_SIMT, 64, 64, 8, 8, 8},
+    {MATMUL_SIMT, 64, 64, 16, 4, 8},     {MATMUL_SIMT, 64, 64, 8, 4, 4},
+    {MATMUL_SIMT, 32, 64, 8, 4, 8},      {MATMUL_SIMT, 32, 32, 8, 4, 4},
 };
 
 /* ---- extents ----------------------------------------------------------------------------------------- */
@@ -235,8 +235,12 @@ static bool is_sensible(const struct planner *l, const struct tile *t)
 {
     const bool is_mma = t->how == MATMUL_MMA;
     const bool is_little = t->bk <= 32 && t->bm * t->bn <= 64 * 64;
+    /* 8-bit floats as f16 are much code where no instruction converts them */
+    const bool is_long = l->shorter && l->f->type == MATMUL_FP8 && l->g->target->sm < 89;
+    if (is_mma && is_long)
+        return t->bm * t->bn <= (l->single ? 32 * 32 : 64 * 64) && t->bk <= 32;
     if (l->single || (is_mma && is_little))
-        return l->single && is_little;
+        return l->single && is_little && (!is_mma || t->bm == 64);
     if (l->shorter && (t->wm * t->wn > 32 * 64 || t->bk > 64))
         return false;
     if (is_mma)
