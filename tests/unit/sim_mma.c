@@ -202,7 +202,10 @@ static uint64_t make(const struct number *t, bool minus, int e, uint64_t f)
 }
 static uint64_t some(const struct number *t, int lo, int hi)
 {
-    return make(t, one_in(2), between(lo, hi), rnd());
+    const uint64_t f =
+        rnd(); /* one after the other: arguments come in an order of the compiler's */
+    const int e = between(lo, hi);
+    return make(t, one_in(2), e, f);
 }
 static uint64_t zero(const struct number *t)
 {
@@ -227,8 +230,8 @@ static uint64_t special(const struct number *t)
     const uint64_t inf = (((uint64_t)1 << t->exponent) - 1) << t->mantissa;
     if (t->mantissa == 3)
         return 0x7f | (rnd() & 0x80);
-    return inf | (one_in(2) ? sign_of(t) : 0) |
-           (one_in(2) ? (uint64_t)1 << rnd() % t->mantissa : 0);
+    const uint64_t sign = one_in(2) ? sign_of(t) : 0;
+    return inf | sign | (one_in(2) ? (uint64_t)1 << rnd() % t->mantissa : 0);
 }
 
 enum kind {
@@ -256,6 +259,8 @@ struct matrices {
 static uint64_t element(const struct number *t, enum kind kind, bool sum)
 {
     const int bias = bias_of(t), wide = bias < 40 ? bias : 40;
+    uint64_t f;
+    int e;
     switch (kind) {
     case EVEN: return some(t, -3, 3);
     case BITS: return bits(t, true);
@@ -267,9 +272,9 @@ static uint64_t element(const struct number *t, enum kind kind, bool sum)
     case ZEROS: return one_in(3) ? some(t, sum ? -wide : wide / 2, wide) : zero(t);
     case HUGE: return one_in(2) ? some(t, bias - 2, bias) : some(t, bias / 2 - 2, bias / 2 + 2);
     case TIES:
-        if (sum)
-            return make(t, one_in(2), t->mantissa == 10 ? 10 : 24, rnd());
-        return make(t, one_in(2), between(-2, 1), one_in(2) ? 0 : rnd());
+        f = sum || !one_in(2) ? rnd() : 0;
+        e = sum ? t->mantissa == 10 ? 10 : 24 : between(-2, 1);
+        return make(t, one_in(2), e, f);
     case SPECIALS: return one_in(96) ? special(t) : one_in(8) ? zero(t) : some(t, -3, 3);
     default: return bits(t, false);
     }
