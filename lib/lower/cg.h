@@ -195,11 +195,11 @@ struct cg {
     struct ptx_item *spare; /* memory of the last entry's items */
     size_t nspare;
     bool failed;
-    uint32_t step;         /* of the launches that are made now */
+    uint32_t step;               /* of the launches that are made now */
     struct cg_largest sum_depth; /* lower_depth() */
     bool depth_unknown;
     struct cg_largest sum_truncation, sum_products; /* of none: 0 */
-    bool depth_told;                           /* lower_depth() was called since this was cleared */
+    bool depth_told; /* lower_depth() was called since this was cleared */
     VEC(struct cg_home) homes;
     VEC(struct cg_outlined) outlined;
     struct cg_reducing *reducing;

@@ -452,7 +452,7 @@ with_library() {
     sed -n '/^  then$/,$p' <<<"$output" | sed '1d; s/^    //' >rest.yaml
     grep -qx '  product0: in f16\[x, m, n\]' rest.yaml
     grep -qx '  c\[h, i, j\] = gelu(product0\[h, i, j\] + bias\[j\])' rest.yaml
-    ! grep -q '^  [ab]:' rest.yaml
+    run ! grep -q '^  [ab]:' rest.yaml
     kaio-emit rest.yaml >/dev/null
     run -0 kaio-bench --dry-run --vs cublaslt --kernel=no_product products.yaml m=16 k=32
     [[ $output == *"nothing: the spec has no sum[k](a * b)"* ]]

@@ -216,11 +216,12 @@ END
         [ "$(od -An -v -tx4 -w4 y.bin | tr -d ' ' | tr '\n' ' ')" = "${want[*]} " ]
     done
     kaio-emit -t sm_80 k.yaml | grep -q cvt.rna.tf32.f32
-    ! kaio-emit -t sm_75 k.yaml | grep -q tf32.f32
+    kaio-emit -t sm_75 k.yaml >old.ptx
+    run ! grep -q tf32.f32 old.ptx
     spec $'x: in f32[n]\ny: out f32[n]' 'y[i] = tf32(x[i] * 3)' 'cases: {odd: {n: 1001}}'
     run -0 kaio-verify --run -d cpu --fill=all k.yaml
     for type in f64 i32; do
-        spec "x: in $type[n]"$'\ny: out f32[n]' 'y[i] = tf32(x[i])'
+        spec "x: in ${type}[n]"$'\ny: out f32[n]' 'y[i] = tf32(x[i])'
         run -2 kaio-emit k.yaml
         [[ $output == *"tf32() is for f32, not $type"* ]]
     done

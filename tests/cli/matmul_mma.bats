@@ -21,9 +21,9 @@ spec() {
     cat >k.yaml <<END
 kernel: k
 params:
-  a: in $a[$dx]
-  b: in $b[$dy]
-  c: out $c[m, n]
+  a: in ${a}[$dx]
+  b: in ${b}[$dy]
+  c: out ${c}[m, n]
 compute: |
   c[i,j] = sum[l](${term/B/$y})
 schedule: {strategy: matmul, mma: sync, $3}

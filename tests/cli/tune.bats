@@ -101,7 +101,7 @@ block() {
     [ "$(kaio-emit -t sm_90 -D T=f32 -D n=100000 --tuned twice.yaml | block)" = 256 ]
     [ "$(kaio-emit -t sm_80 -D T=f16 -D n=100000 --tuned twice.yaml | block)" = 256 ]
     sed 's/2\.0/3.0/' twice.yaml >other.yaml
-    ! cmp -s other.yaml twice.yaml
+    run ! cmp -s other.yaml twice.yaml
     [ "$(kaio-emit -t sm_80 -D T=f32 -D n=100000 --tuned other.yaml | block)" = 256 ]
     # comments and names are not
     sed 's/^kernel: .*/# the same\nkernel: another/' twice.yaml >named.yaml
@@ -129,9 +129,9 @@ block() {
         kaio-emit -D T=f32 -D n=100000 --tuned=bad.json twice.yaml | cmp - plain.ptx
         kaio-emit -D T=f32 -D n=100000 --tuned=bad.json --explain twice.yaml | grep -qF "twice: not tuned: the cache's $bad does not fit here"
     done
-    HOME= XDG_CACHE_HOME= run -2 kaio-emit -D T=f32 -D n=100000 --tuned twice.yaml
+    HOME='' XDG_CACHE_HOME='' run -2 kaio-emit -D T=f32 -D n=100000 --tuned twice.yaml
     [[ $output == *"neither XDG_CACHE_HOME nor HOME says where the cache is"* ]]
-    HOME=$PWD XDG_CACHE_HOME= run -0 kaio-emit -D T=f32 -D n=100000 --tuned twice.yaml
+    HOME=$PWD XDG_CACHE_HOME='' run -0 kaio-emit -D T=f32 -D n=100000 --tuned twice.yaml
 }
 
 @test "kaio-bench --tuned times the cache's schedules and searches nothing" {

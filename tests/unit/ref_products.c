@@ -61,7 +61,9 @@ static bool same(double a, double b, double e)
 
 static void compare(const struct kernel *k, int kind)
 {
-    struct ref_case c = case_of(arena_printf(arena_new(), "kernel: k\nparams:\n%s", k->text));
+    char text[1024];
+    snprintf(text, sizeof text, "kernel: k\nparams:\n%s", k->text);
+    struct ref_case c = case_of(text);
     const struct {
         const char *name;
         uint64_t v;

@@ -51,15 +51,17 @@ static float a[ROWS * MOST], b[ROWS * MOST], got[ROWS];
 
 static struct ref_case dots(const char *product)
 {
-    struct ref_case c = case_of(arena_printf(arena_new(),
-                                             "kernel: k\n"
-                                             "params:\n"
-                                             "  a: in f32[m, n]\n"
-                                             "  b: in f32[m, n]\n"
-                                             "  s: out f32[m]\n"
-                                             "compute: |\n"
-                                             "  s[i] = sum[l](%s)\n",
-                                             product));
+    char text[512];
+    snprintf(text, sizeof text,
+             "kernel: k\n"
+             "params:\n"
+             "  a: in f32[m, n]\n"
+             "  b: in f32[m, n]\n"
+             "  s: out f32[m]\n"
+             "compute: |\n"
+             "  s[i] = sum[l](%s)\n",
+             product);
+    struct ref_case c = case_of(text);
     case_dim(&c, "m", ROWS);
     case_buffer(&c, "a", a);
     case_buffer(&c, "b", b);

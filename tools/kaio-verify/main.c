@@ -65,7 +65,8 @@ static const struct cli_option option_list[] = {
     {OPT_REPEAT, "repeat", "[N]",
      "run N times more (default 1): the results must have the same bits", NULL, NULL},
     {OPT_CHECK, "check", "[LIST]",
-     "run on the simulator; wrong accesses fail, too. LIST: of\nmemory,init,race,sync,async (default all "
+     "run on the simulator; wrong accesses fail, too. LIST: of\nmemory,init,race,sync,async "
+     "(default all "
      "of them)",
      "memory init race sync async all", NULL},
     {OPT_ALL, "all", NULL, "large cases too", NULL, NULL},
@@ -192,8 +193,8 @@ static void check(struct cli *cli, struct options *opt)
     size_t len;
     opt->check_words = cli->arg ? cli->arg : "all";
     if (!device_parse_check(opt->check_words, &opt->check, &bad, &len))
-        cli_usage_error(cli, "--%s: '%.*s' is not memory, init, race, sync, async or all", cli->shown,
-                        (int)len, bad);
+        cli_usage_error(cli, "--%s: '%.*s' is not memory, init, race, sync, async or all",
+                        cli->shown, (int)len, bad);
 }
 
 static void take_option(struct cli *cli, int id, struct options *o)
