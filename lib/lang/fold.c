@@ -45,8 +45,11 @@ static bool compare(enum lang_op op, bool less, bool equal, bool ordered)
     }
 }
 
+/* An error, or left to be computed at launch. */
 static bool overflow(struct checker *c, const struct lang_expr *e)
 {
+    if (c->opt.exact)
+        return true;
     return diag_error(c->d, e->span,
                       e->type == DT_I32
                           ? "this constant overflows i32; write one operand as i64, as in 1l"

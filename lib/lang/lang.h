@@ -291,6 +291,8 @@ struct lang_options {
     bool index_is_i64;
     bool allow_recurrence; /* reference: */
     bool fast_math;        /* math: fast */
+    bool
+        exact; /* what lang_eval_int() gets: a constant that overflows its type stays an operation */
     /* calls whose results are rounded to 16 bits at once are marked; not in math: strict */
     bool mark_rounded;
     bool *rounded_calls; /* FN_COUNT: set for the builtins of which a call was marked; or NULL */

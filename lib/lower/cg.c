@@ -416,9 +416,11 @@ struct cg_home *cg_home_of(const struct cg *g, const struct lang_symbol *sym)
 enum { TEMPS = 1600000 }; /* the order of temps among an entry's parameters: behind all others' */
 
 /* ptxas 13.0 crashes where a parameter has the name of an entry, and an entry's is its kernel's, with something behind it
- * at most: such a parameter gets a name that no identifier of the spec can have. */
+ * at most; and PTX's one constant can't be a name. Such a parameter gets a name that no identifier of the spec can have. */
 static const char *param_name(struct cg *g, const char *name)
 {
+    if (strcmp(name, "WARP_SZ") == 0)
+        return "WARP_SZ$";
     for (size_t i = 0; i < g->nspecs; i++) {
         size_t n = strlen(g->specs[i]->name);
         if (strncmp(name, g->specs[i]->name, n) == 0 && (name[n] == '\0' || name[n] == '_'))

@@ -51,7 +51,7 @@ static bool read_word(struct contract_reader *r, const struct yaml_value *map, c
 
 static struct lang_expr *read_expr(struct contract_reader *r, struct span text, enum dtype want)
 {
-    static const struct lang_options options = {0};
+    static const struct lang_options options = {.exact = true};
     struct lang_expr *e = lang_parse_expr(r->a, text, NULL, r->d);
     if (!e || !lang_check_expr(r->a, &r->c->scope, &options, e, want, r->d))
         return NULL;
@@ -162,7 +162,7 @@ static bool takes_zero(struct span *s)
 /* "f32[rows, 2]" or "u32[1] = 0" */
 static bool read_temp(struct contract_reader *r, const struct yaml_pair *pair)
 {
-    static const struct lang_options options = {0};
+    static const struct lang_options options = {.exact = true};
     struct lang_symbol *sym = ARENA_NEW(r->a, struct lang_symbol);
     struct lang_expr *value = NULL;
     struct span text;

@@ -511,3 +511,26 @@ END
     run -0 kaio-emit < <(body 'for (u32 d = 0; d < 16; d++) s = exp(s);')
     [[ $output == *"bra"* ]]
 }
+
+@test "PTX's constant is no name in PTX" {
+    printf 'kernel: k\nparams:\n  WARP_SZ: f32\n  y: out f32[n]\ncompute: y[i] = WARP_SZ * 2\n' >p.yaml
+    run -0 kaio-emit -o p.ptx p.yaml
+    run -0 kaio-run -d cpu p.ptx n=3 WARP_SZ=21
+    [ "$output" = "y  f32[3]  42 42 42  min 42 max 42 mean 42 nan 0 inf 0" ]
+    grep -qF '.param .f32 WARP_SZ$' p.ptx
+    printf 'kernel: k\nparams:\n  y: out f32[WARP_SZ]\ncompute: y[i] = 2\n' >d.yaml
+    kaio-emit d.yaml | kaio-run -d cpu WARP_SZ=3
+    sed 's/kernel: k/kernel: WARP_SZ/' d.yaml >k.yaml
+    run -2 kaio-emit k.yaml
+    [[ $output == "k.yaml:1:9: error: 'WARP_SZ' is a constant of PTX and can't be the name of a kernel"* ]]
+}
+
+@test "grids and sums that no launch can have are refused at the launch, not where they are written down" {
+    printf 'kernel: k\nparams:\n  a: in f16[h, m, k]\n  b: in f16[h, k, n]\n  c: out f32[h, m, n]\ncompute: |\n  c[g,i,j] = sum[l](a[g,i,l] * b[g,l,j])\n' >k.yaml
+    # 16400 * 1000000 is more than an i32, and 4294967295 * 4294967295 more than an i64
+    run -0 kaio-emit -D m=65537 -D n=1024 -D h=1000000 -o k.ptx k.yaml
+    run -2 kaio-run -d cpu k.ptx k=1 a=@ones b=@ones
+    run -0 kaio-emit -D m=1 -D n=1 -D h=4294967295 -D k=4294967295 -o k.ptx k.yaml
+    run -2 kaio-run -d cpu k.ptx a=@ones b=@ones
+    [[ $output == *"a cannot be f16[4294967295, 1, 4294967295]: it does not fit in memory"* ]]
+}
