@@ -8,14 +8,10 @@
 /* Below that the tiles are mostly empty, and what computes elements one by one is as good. */
 enum { LEAST_COLUMNS = 8, LEAST_TERMS = 16 };
 
-typedef void way_emit(struct matmul *m);
-typedef uint32_t way_shared(const struct cg *g, const struct matmul_form *f,
-                            const struct matmul_plan *p);
-
-/* Indexed by enum matmul_how; no function: there is none yet. */
 static const struct way {
-    way_emit *emit;
-    way_shared *shared;
+    void (*emit)(struct matmul *m);
+    uint32_t (*shared)(const struct cg *g, const struct matmul_form *f,
+                       const struct matmul_plan *p);
 } ways[] = {
     [MATMUL_SIMT] = {matmul_simt, matmul_simt_shared},
     [MATMUL_MMA] = {matmul_mma, matmul_mma_shared},
@@ -24,8 +20,7 @@ static const struct way {
 
 uint32_t matmul_shared(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p)
 {
-    const struct way *way = &ways[p->how];
-    return way->emit ? way->shared(g, f, p) : 0;
+    return ways[p->how].shared(g, f, p);
 }
 
 /* ---- does it fit? ----------------------------------------------------------------------------------- */
@@ -56,10 +51,6 @@ static bool pays(const struct matmul_form *f, struct buf *why)
 bool matmul_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
     struct matmul_form f;
-    if (!ways[MATMUL_SIMT].emit) {
-        buf_puts(why, "there is no code for it");
-        return false;
-    }
     return matmul_analyse(g, s, &f, why) && (is_named(g) || pays(&f, why));
 }
 
@@ -174,6 +165,66 @@ static void explain_plan(struct cg *g, const struct matmul_plan *p, const struct
                   c->any ? buf_text((const struct buf *)&c->text) : "");
 }
 
+/* ---- what sums lose: cg.h ----------------------------------------------------------------------------- */
+
+/* Of one entry, texts of the launch. */
+struct loss {
+    const char *when; /* NULL: always */
+    const char *depth, *truncation, *products;
+};
+struct losses {
+    struct loss v[MATMUL_VARIANTS + 1];
+    uint32_t n;
+};
+
+static struct loss loss_of(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                           const struct map_condition *c)
+{
+    const char *k = extent(g, f->k);
+    struct loss l = {.when = c->any ? buf_text((const struct buf *)&c->text) : NULL,
+                     .depth = p->depth,
+                     .truncation = "0",
+                     .products = "0"};
+    if (p->how != MATMUL_MMA || f->sum != DT_F32)
+        return l;
+    if (p->parts > 1) {
+        /* three times 6 for every 4 of 8 terms, of their own sum: all these together are at most twice the largest partial sum */
+        l.truncation = "72";
+        l.products = "20";
+    } else if (p->type == MATMUL_FP8) {
+        l.truncation = arena_printf(g->a, "34816 * ceil_div(%s, 16)", k);
+    } else {
+        l.truncation = arena_printf(g->a, "6 * ceil_div(%s, 4)", k);
+    }
+    return l;
+}
+
+/* What the entry loses that the launch takes: the first whose condition holds. */
+static const char *chosen(struct cg *g, const struct losses *l, size_t member)
+{
+    const char *text = "0";
+    for (uint32_t i = l->n; i-- > 0;) {
+        const char *when = l->v[i].when;
+        const char *v = *(const char *const *)((const char *)&l->v[i] + member);
+        if (!when)
+            text = v;
+        else if (strcmp(v, text) != 0)
+            text = arena_printf(g->a, "(%s ? %s : %s)", when, v, text);
+    }
+    return text;
+}
+
+static void tell_losses(struct cg *g, const struct losses *l)
+{
+    const char *truncation = chosen(g, l, offsetof(struct loss, truncation));
+    const char *products = chosen(g, l, offsetof(struct loss, products));
+    lower_depth(g, chosen(g, l, offsetof(struct loss, depth)));
+    if (strcmp(truncation, "0") != 0)
+        lower_truncation(g, truncation);
+    if (strcmp(products, "0") != 0)
+        lower_products(g, products);
+}
+
 /* ---- code ------------------------------------------------------------------------------------------- */
 
 /* What copies and vectors of the operands need of the dimensions. */
@@ -190,13 +241,12 @@ static void require_align(struct cg *g, const struct matmul_form *f, const struc
         map_require_multiple(g, c, f->j->dims[0], p->store);
 }
 
-/* One entry; none where its condition never holds. */
+/* One entry; none where its condition never holds. Adds what its sums lose. */
 static bool lower_variant(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
-                          struct map_variants *all)
+                          struct map_variants *all, struct losses *losses)
 {
     struct map_condition c = map_condition(g);
     struct matmul m = {.g = g, .f = f, .p = p};
-    const struct way *way = &ways[p->how];
     cg_dynamic(g); /* in front of what map_drop() takes away */
     map_begin(g, all, p->entry, p->threads);
     cg_at(g, f->stage->eq[0]->span);
@@ -207,7 +257,7 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
     m.reader.assumes = true;
     if (!c.never) {
         matmul_begin(&m);
-        way->emit(&m);
+        ways[p->how].emit(&m);
         for (size_t i = 0; i < m.reader.needs.n; i++)
             map_require_multiple(g, &c, m.reader.needs.v[i].e, m.reader.needs.v[i].of);
     }
@@ -217,6 +267,7 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
     }
     g->shared_text = arena_printf(g->a, "%u", matmul_shared(g, f, p));
     explain_plan(g, p, &c);
+    losses->v[losses->n++] = loss_of(g, f, p, &c);
     map_end(g, all, &c, matmul_grid(&m), p->threads);
     return !g->failed;
 }
@@ -234,24 +285,6 @@ static bool lower_rest(struct cg *g, const struct lower_stage *s, struct map_var
     return !g->failed;
 }
 
-/* What sums lose: cg.h. */
-static void tell_losses(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p)
-{
-    const char *k = extent(g, f->k);
-    lower_depth(g, p->depth);
-    if (p->how != MATMUL_MMA || f->sum != DT_F32)
-        return;
-    if (p->parts > 1) {
-        /* three times 6 for every 4 of 8 terms, of their own sum: all these together are at most twice the largest partial sum */
-        lower_truncation(g, "72");
-        lower_products(g, "20");
-    } else if (p->type == MATMUL_FP8) {
-        lower_truncation(g, arena_printf(g->a, "34816 * ceil_div(%s, 16)", k));
-    } else {
-        lower_truncation(g, arena_printf(g->a, "6 * ceil_div(%s, 4)", k));
-    }
-}
-
 bool matmul_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)
 {
     struct matmul_form f;
@@ -264,15 +297,15 @@ bool matmul_lower(struct cg *g, const struct lower_stage *s, const struct lower_
     if (!matmul_plan(g, &f, plan, p, &n))
         return false;
     struct map_variants all = {.s = f.stage};
-    for (uint32_t i = 0; i < n && !all.done; i++) {
-        const uint32_t before = all.n;
-        if (!lower_variant(g, &f, &p[i], &all))
+    struct losses losses = {.n = 0};
+    for (uint32_t i = 0; i < n && !all.done; i++)
+        if (!lower_variant(g, &f, &p[i], &all, &losses))
             return false;
-        if (all.n > before)
-            tell_losses(g, &f, &p[i]);
+    if (!all.done) {
+        losses.v[losses.n++] = (struct loss){NULL, extent(g, f.k), "0", "0"};
+        if (!lower_rest(g, s, &all))
+            return false;
     }
-    if (all.done)
-        return true;
-    lower_depth(g, extent(g, f.k));
-    return lower_rest(g, s, &all);
+    tell_losses(g, &losses);
+    return true;
 }
