@@ -169,6 +169,18 @@ bf16|m, k|n, k
 END
 }
 
+@test "sizes that the launch brings are allowed no more than sizes that are fixed" {
+    contraction f16 'm, k' 'k, n' >product.yaml
+    verify=(kaio-verify --run -d cpu --fill=uniform --format=json product.yaml)
+    for fixed in '' '-D m=33 -D n=40 -D k=160'; do
+        # shellcheck disable=SC2086 # words
+        run -0 --separate-stderr "${verify[@]}" $fixed m=33 n=40 k=160
+        parts+=("$(part c <<<"$output")")
+    done
+    echo "parts of the bound: ${parts[*]}"
+    awk -v open="${parts[0]}" -v fixed="${parts[1]}" 'BEGIN { exit !(open > 0.8 * fixed && fixed > 0) }'
+}
+
 @test "wrong products of matrices are refused" {
     while IFS='|' read -r name edit most; do
         product "$name" "$edit"
