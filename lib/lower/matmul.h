@@ -22,8 +22,9 @@
  *   matmul_choose.c sizes of tiles, the number of stages and splits; matmul_rows.c: of few rows
  *   matmul_cost.c   the cost model
  *   matmul_tile.c   where a block is; an operand's elements in registers
- *   matmul_simt.c   products by fma of scalars
- *   matmul_mma.c    products by mma.sync
+ *   matmul_simt.c   products by fma of scalars (matmul_simt.h); matmul_bring.c: their tiles to shared memory
+ *   matmul_mma.c    products by mma.sync (matmul_mma.h); matmul_copy.c: their tiles to shared memory; matmul_frag.c: from
+ *                   there to the instructions
  *   matmul_thin.c   few rows: as fast as B can be read
  *   matmul_split.c  blocks that share a tile along k
  *   matmul_store.c  the epilogue
@@ -54,6 +55,8 @@ struct matmul_normal {
 /* Outputs of one shape with sums over one range each, if that is what they are. */
 bool matmul_normalise(struct cg *g, const struct lower_stage *s, struct matmul_normal *n,
                       struct buf *why);
+/* e, or a cast of it to t. */
+struct lang_expr *matmul_cast(struct cg *g, struct lang_expr *e, enum dtype t);
 /* false, having said why not: fmt has a %s. */
 bool matmul_no(struct buf *why, struct span s, const char *fmt, const char *name)
     __attribute__((format(printf, 3, 0)));
@@ -159,14 +162,17 @@ struct matmul_plan {
     enum matmul_type
         type;       /* in which the instructions multiply: FP8 may go as F16, F32 as TF32 (parts) */
     uint32_t parts; /* tf32x3: 2 parts of each operand, three products; else 1 */
-    uint32_t bm, bn, bk; /* a block's tile, elements */
-    uint32_t wm, wn;     /* a warp's (mma), a thread's (simt) */
+    /* a block's tile, elements; thin: all rows, the block's columns, and the elements along k of a step */
+    uint32_t bm, bn, bk;
+    uint32_t wm, wn; /* a warp's (mma), a thread's (simt, thin: all rows and its columns) */
     uint32_t threads;
-    uint32_t stages;    /* tiles of the operands in shared memory */
+    uint32_t
+        stages; /* tiles of the operands in shared memory; thin: steps that are begun together */
     uint32_t split;     /* blocks that share a tile along k: at most; 1: none do */
     const char *splits; /* their number, a text of the launch: "4"; NULL: 1 */
-    const char *depth;  /* for lower_depth(): a text of the launch */
-    uint32_t group;     /* rows of tiles that are walked together, for the L2 cache */
+    const char *
+        depth; /* additions on a term's way, but those of mma.sync (lower_depth()): a text of the launch */
+    uint32_t group; /* rows of tiles that are walked together, for the L2 cache */
     /* Of each operand, the elements along its last axis that one access may take: a power of two. What that needs of
      * the dimensions is in the variant's condition. */
     uint32_t align[MATMUL_OPERANDS];
@@ -177,7 +183,8 @@ struct matmul_plan {
 };
 
 enum { MATMUL_VARIANTS = 6 };
-/* The variants in the order in which the launch tries them; the last is for all sizes. False after an error. */
+/* The variants in the order in which the launch tries them. What none is for, as extents above MAP_MOST_SMALL, is left to
+ * an entry that computes elements one by one. False after an error. */
 bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct lower_plan *want,
                  struct matmul_plan *v, uint32_t *n);
 
@@ -244,7 +251,7 @@ void matmul_share(struct matmul *m, const struct matmul_patch *patch, uint32_t s
 
 /* ---- the ways: between matmul_begin() and the end of the entry ----------------------------------------- */
 
-/* Bytes of dynamic shared memory that the plan takes; 0: it does not fit the target, or there is no such way. */
+/* Bytes of dynamic shared memory that the plan takes; 0: it does not fit the target, or its numbers don't go together. */
 uint32_t matmul_shared(const struct cg *g, const struct matmul_form *f,
                        const struct matmul_plan *p);
 uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,

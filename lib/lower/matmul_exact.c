@@ -192,16 +192,5 @@ struct lang_expr *matmul_as(struct cg *g, struct lang_expr *e, enum dtype t)
 {
     while (e->kind == E_CAST && e->type != t && (matmul_exact(e->args[0]) & MATMUL_BIT(e->type)))
         e = e->args[0];
-    if (e->type == t)
-        return e;
-    struct lang_expr *c = ARENA_NEW(g->a, struct lang_expr);
-    *c = (struct lang_expr){.kind = E_CAST,
-                            .type = t,
-                            .span = e->span,
-                            .is_implicit = true,
-                            .nargs = 1,
-                            .args = ARENA_ARRAY(g->a, 1, struct lang_expr *),
-                            .height = e->height + 1};
-    c->args[0] = e;
-    return c;
+    return matmul_cast(g, e, t);
 }

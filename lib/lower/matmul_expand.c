@@ -63,14 +63,13 @@ static struct lang_expr *index_name(struct cg *g, struct lang_symbol *sym, struc
     return e;
 }
 
-/* A subscript in the place of the index that it is bound to. */
-static struct lang_expr *as_index(struct cg *g, struct lang_expr *e)
+struct lang_expr *matmul_cast(struct cg *g, struct lang_expr *e, enum dtype t)
 {
-    if (e->type == DT_I64)
+    if (e->type == t)
         return e;
     struct lang_expr *c = ARENA_NEW(g->a, struct lang_expr);
     *c = (struct lang_expr){.kind = E_CAST,
-                            .type = DT_I64,
+                            .type = t,
                             .span = e->span,
                             .is_implicit = true,
                             .nargs = 1,
@@ -153,7 +152,7 @@ static struct lang_expr *copy_definition(struct expand *x, const struct lang_exp
         if (!(sub[i] = copy(x, e->args[i])))
             return NULL;
     for (uint32_t i = 0; i < eq->nindex; i++)
-        bind(x, eq->index[i], as_index(x->g, sub[i]));
+        bind(x, eq->index[i], matmul_cast(x->g, sub[i], DT_I64));
     x->depth++;
     struct lang_expr *c = copy(x, eq->rhs);
     x->depth--;
