@@ -106,10 +106,9 @@ static uint32_t divide_up(uint32_t n, uint32_t by)
 /* As many shares as have something to do. */
 uint32_t planner_shares(const struct planner *l, const struct matmul_plan *p, uint32_t split)
 {
-    const double all = l->size.k / p->bk + 1;
-    const uint32_t steps = all > 1e9 ? 1000000000
-                           : l->k    ? divide_up((uint32_t)l->size.k, p->bk)
-                                     : (uint32_t)all;
+    enum { MOST = 1000000000 };
+    const double all = l->k ? ceil_of(l->size.k / p->bk) : l->size.k / p->bk + 1;
+    const uint32_t steps = all > MOST ? MOST : (uint32_t)all;
     const uint32_t per = divide_up(steps, split);
     return per ? divide_up(steps, per) : 1;
 }

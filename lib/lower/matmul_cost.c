@@ -70,6 +70,8 @@ static double smaller(double x, double y)
 
 double ceil_of(double x)
 {
+    if (x >= 0x1p53)
+        return x; /* which is whole */
     const double whole = (double)(int64_t)x;
     return whole < x ? whole + 1 : whole;
 }

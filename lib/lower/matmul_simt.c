@@ -84,7 +84,6 @@ uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
                             const struct matmul_plan *p)
 {
     const uint32_t v = 128 / dtype_bits(f->sum);
-    const uint32_t most = g->target->shared_optin ? g->target->shared_optin : 48 << 10;
     const uint32_t bytes = p->stages * simt_stage_bytes(f, p), patch = patch_bytes(f, p);
     if (!is_power(p->bm) || !is_power(p->bn) || !is_power(p->wm) || !is_power(p->wn) || p->wm % v ||
         p->wn % v || p->wm > SIMT_TILE || p->wn > SIMT_TILE || p->bm % (SIMT_DOWN * p->wm) ||
@@ -93,7 +92,7 @@ uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
         words_of(f, p) > MOST_WORDS || !simt_brings(g, f, p))
         return 0;
     const uint32_t all = bytes > patch ? bytes : patch;
-    return all > most ? 0 : all;
+    return all > g->target->shared_optin ? 0 : all;
 }
 
 /* ---- sums ----------------------------------------------------------------------------------------- */

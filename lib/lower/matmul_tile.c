@@ -118,6 +118,21 @@ static bool is_multiple(struct cg_val extent, uint32_t of)
     return cg_is_const(extent, &c) && c % of == 0;
 }
 
+/* Tiles of a group: where they may be 2^31 or more, which no launch has, at most that. */
+static struct number group_tiles(struct matmul *m, struct number across)
+{
+    struct cg *g = m->g;
+    int64_t c;
+    struct number n = times(g, constant(g, m->p->group), across);
+    if (is_constant(n, &c))
+        return constant(g, c < INT32_MAX ? c : INT32_MAX);
+    if ((int64_t)m->p->group * (MAP_MOST_SMALL / m->p->bn + 1) <= INT32_MAX)
+        return n;
+    n.text = arena_printf(g->a, "min(%s, %d)", n.text, INT32_MAX);
+    n.v = computed(g, n.text);
+    return n;
+}
+
 /* Groups of `group` rows of tiles, each column by column, so that blocks that run at once meet in few rows and columns: they
  * find them in the L2 cache. The last group may have fewer rows. */
 static void find_tile(struct matmul *m, struct cg_val t)
@@ -131,7 +146,7 @@ static void find_tile(struct matmul *m, struct cg_val t)
         split_off(g, t, across, &row, &col);
     } else {
         const struct cg_val most = cg_int(DT_U32, m->p->group);
-        split_off(g, t, times(g, constant(g, m->p->group), across), &group, &in_group);
+        split_off(g, t, group_tiles(m, across), &group, &in_group);
         struct cg_val first = cg_binary(g, OP_MUL, as_u32(g, group), most);
         struct cg_val rows = cg_binary(g, OP_SUB, as_u32(g, down.v), first);
         rows = cg_minmax(g, false, rows, most);

@@ -160,3 +160,18 @@ END
     scheduled nn "{$(sed -n 's/.*for instance, \(tile: .*\)$/\1/p' <<<"$output")}"
     kaio-emit k.yaml >/dev/null
 }
+
+@test "a group of tiles is no larger than what its entry counts" {
+    scheduled nn '{strategy: matmul, tile: [64, 64, 32], warps: [2, 2], group: 256}'
+    run -0 kaio-verify --run -d cpu --check k.yaml m=200 n=200 k=40
+    # 256 rows of tiles of 2 000 000 000 columns are more than 32 bits count
+    kaio-emit k.yaml | grep -q 'u64 min(256 \* ceil_div(n, 64), 2147483647),'
+    scheduled nn '{strategy: matmul, tile: [64, 64, 32], warps: [2, 2], group: 8}'
+    kaio-emit k.yaml | grep -q 'u64 8 \* ceil_div(n, 64),'
+    # sums along two dimensions, which are one of more than 2^32 elements
+    printf 'kernel: k\nparams:\n  a: in f16[m, p, q]\n  b: in f16[p, q, n]\n  c: out f16[m, n]\n' >k.yaml
+    printf 'compute: |\n  c[i,j] = f16(sum[r, l](a[i,r,l] * b[r,l,j]))\n' >>k.yaml
+    for p in 2 3000000000 4294967295; do
+        kaio-emit -D p="$p" -D q=4294967288 -D m=64 -D n=64 k.yaml >k.ptx
+    done
+}
