@@ -149,16 +149,21 @@ static enum device_status open_blas(struct device *dev, struct diags *d)
         status = cu_queue_stream(dev, d);
     if (status != DEVICE_OK)
         return status;
-    int r = b->Create(&b->handle);
-    if (r != 0) {
-        b->handle = NULL;
-        return failed(d, r, "cublasCreate");
-    }
+    struct blas_handle_ *handle = NULL;
+    const char *call = "cublasCreate";
+    int r = b->Create(&handle);
+    if (r != 0)
+        return failed(d, r, call);
     /* in this order: a new stream takes the workspace away */
-    if ((r = b->SetStream(b->handle, dev->stream)) != 0)
-        return failed(d, r, "cublasSetStream");
-    if ((r = b->SetWorkspace(b->handle, (void *)(uintptr_t)b->workspace, BLAS_WORKSPACE)) != 0)
-        return failed(d, r, "cublasSetWorkspace");
+    if ((r = b->SetStream(handle, dev->stream)) != 0)
+        call = "cublasSetStream";
+    else if ((r = b->SetWorkspace(handle, (void *)(uintptr_t)b->workspace, BLAS_WORKSPACE)) != 0)
+        call = "cublasSetWorkspace";
+    if (r != 0) {
+        b->Destroy(handle);
+        return failed(d, r, call);
+    }
+    b->handle = handle;
     b->GetVersion(b->handle, &version);
     snprintf(b->name, sizeof b->name, "cuBLAS %d.%d.%d", version / 10000, version / 100 % 100,
              version % 100);
