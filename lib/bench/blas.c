@@ -355,7 +355,7 @@ static enum device_status time_batch(struct rival *v, size_t i, unsigned n, doub
 
 static enum device_status time_choice(struct rival *v, size_t i, double *best, struct diags *d)
 {
-    double seconds;
+    double seconds = 0;
     enum device_status status = time_batch(v, i, 2, &seconds, d);
     double wanted = ceil(TRIAL / fmax(seconds, 1e-7));
     unsigned n = wanted < 2 ? 2 : wanted < EXECUTIONS_MOST ? (unsigned)wanted : EXECUTIONS_MOST;

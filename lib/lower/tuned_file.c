@@ -217,7 +217,7 @@ static bool write_file(struct arena *a, const char *path, const struct tuned_cac
 static void make_folders(struct arena *a, const char *path)
 {
     char *p = arena_strdup(a, path);
-    for (char *slash = strchr(p + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    for (char *slash = *p ? strchr(p + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
         mkdir(p, 0777);
         *slash = '/';
