@@ -80,8 +80,11 @@ verify() {
         verify
     done
     run -0 kaio-verify --run -d cpu --fill=exact,uniform,edge k.yaml m=70 n=50 k=66
-    run -0 kaio-emit k.yaml
+    run -0 kaio-emit -D m=64 -D n=64 -D k=64 k.yaml
     [[ $output == *"//@ truncation: 72"$'\n'"//@ products: 20"* ]]
+    # of sizes of the launch only those that the entries by tensor cores are for
+    run -0 kaio-emit k.yaml
+    [[ $output == *"//@ truncation: '"*" ? 72 : 0'"$'\n'* && $output == *"//@ products: '"*" ? 20 : 0'"$'\n'* ]]
 }
 
 @test "f32 in parts of tf32: every step's products are summed from zero, then added as f32" {
