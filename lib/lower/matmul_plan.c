@@ -227,12 +227,12 @@ static bool check_mma(struct planner *l)
     return true;
 }
 
-/* What mma.sync says to the schedule's tile. */
-static const char *reason(struct planner *l)
+/* What mma.sync says to the schedule's tile, warps and stages, or to usual ones where w is NULL; why stays empty if nothing. */
+static bool tile_fits(struct planner *l, const struct lower_plan *w, struct buf *why)
 {
-    const struct lower_plan *w = l->want;
+    static const struct lower_plan usual = {0};
     struct matmul_plan p = planner_new(l, MATMUL_MMA);
-    struct buf why = buf_in(l->g->a);
+    w = w ? w : &usual;
     p.bm = w->shape[0] ? w->shape[0] : 128;
     p.bn = w->shape[0] ? w->shape[1] : 128;
     p.bk = w->shape[0] ? w->shape[2] : 512 / dtype_bits(l->f->operand[0].type);
@@ -240,54 +240,90 @@ static const char *reason(struct planner *l)
     p.wn = p.bn / (w->warps[0] ? w->warps[1] : 2);
     p.threads = p.wm && p.wn ? p.bm / p.wm * (p.bn / p.wn) * 32 : 0;
     p.stages = w->stages ? w->stages : 2;
-    if (w->mma == LOWER_MMA_NONE || matmul_mma_fits(l->g, l->f, &p, &why))
+    return matmul_mma_fits(l->g, l->f, &p, why);
+}
+
+static const char *reason(struct planner *l)
+{
+    const struct lower_plan *w = l->want;
+    struct buf why = buf_in(l->g->a), always = buf_in(l->g->a);
+    const bool by_fma = w->mma == LOWER_MMA_NONE ||
+                        (w->mma == LOWER_MMA_ANY && !tile_fits(l, NULL, &always));
+    if (by_fma || tile_fits(l, w, &why))
         return "no such tile, warps and stages are possible";
     return buf_text(&why);
+}
+
+/* All variants of what is wanted, into v; how many. */
+static uint32_t plan_all(struct planner *l, struct matmul_plan *v)
+{
+    struct variants all = {.v = v};
+    l->cost = -1;
+    l->shorter = l->single = false;
+    if (planner_knows_all(l)) {
+        planner_consider_rows(l);
+        planner_consider_tiles(l);
+        add(l, &all, "tile", NULL, 0);
+    } else {
+        add_open(l, &all);
+    }
+    add_any(l, &all);
+    return all.n;
+}
+
+/* A tile, warps and stages of the built-in choice that the schedule w could name beside what else it says; *named is w
+ * with these. */
+static bool possible(struct planner *l, const struct lower_plan *w, struct lower_plan *named)
+{
+    const struct lower_plan any = {.mma = w->mma};
+    struct matmul_plan v[MATMUL_VARIANTS] = {0}, again[MATMUL_VARIANTS] = {0};
+    l->want = &any;
+    const uint32_t n = plan_all(l, v);
+    l->want = named;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct matmul_plan *p = &v[i];
+        const bool mma = p->how == MATMUL_MMA, thin = p->how == MATMUL_THIN;
+        *named = *w;
+        named->shape[0] = p->bm;
+        named->shape[1] = p->bn;
+        named->shape[2] = p->bk;
+        named->warps[0] = thin ? 1 : p->bm / p->wm / (mma ? 1 : 4);
+        named->warps[1] = thin ? p->threads / 32 : p->bn / p->wn / (mma ? 1 : 8);
+        named->stages = p->stages;
+        if (plan_all(l, again))
+            return true;
+    }
+    return false;
 }
 
 static bool impossible(struct planner *l)
 {
     const struct lower_plan *w = l->want;
     struct cg *g = l->g;
+    struct lower_plan named;
     const struct span s = w->shape[0]   ? w->tile_span
                           : w->warps[0] ? w->warps_span
                           : w->stages   ? w->stages_span
                           : w->split    ? w->split_span
                                         : w->mma_span;
     const char *why = reason(l);
-    const struct lower_plan any = {.mma = w->mma};
-    l->want = &any;
-    if (w->mma <= LOWER_MMA_NONE)
-        planner_consider_rows(l);
-    planner_consider_tiles(l);
-    if (l->cost < 0)
+    if (!possible(l, w, &named))
         return cg_error(g, s, "%s", why);
-    const struct matmul_plan *p = &l->best;
-    const bool mma = p->how == MATMUL_MMA, thin = p->how == MATMUL_THIN;
     return cg_error(g, s,
                     "%s; possible is, for instance, tile: [%u, %u, %u], warps: [%u, %u], stages: "
                     "%u",
-                    why, p->bm, p->bn, p->bk, thin ? 1 : p->bm / p->wm / (mma ? 1 : 4),
-                    thin ? p->threads / 32 : p->bn / p->wn / (mma ? 1 : 8), p->stages);
+                    why, named.shape[0], named.shape[1], named.shape[2], named.warps[0],
+                    named.warps[1], named.stages);
 }
 
 bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct lower_plan *want,
                  struct matmul_plan *v, uint32_t *n)
 {
     struct planner l = {.g = g, .f = f, .want = want, .cost = -1};
-    struct variants all = {.v = v};
     planner_begin(&l);
     choose_type(&l);
     if (!check_mma(&l))
         return false;
-    if (planner_knows_all(&l)) {
-        planner_consider_rows(&l);
-        planner_consider_tiles(&l);
-        add(&l, &all, "tile", NULL, 0);
-    } else {
-        add_open(&l, &all);
-    }
-    add_any(&l, &all);
-    *n = all.n;
-    return all.n ? true : impossible(&l);
+    *n = plan_all(&l, v);
+    return *n ? true : impossible(&l);
 }

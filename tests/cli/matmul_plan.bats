@@ -159,6 +159,22 @@ END
     run -2 kaio-emit k.yaml
     scheduled nn "{$(sed -n 's/.*for instance, \(tile: .*\)$/\1/p' <<<"$output")}"
     kaio-emit k.yaml >/dev/null
+    # and is for what else the schedule and the sizes say: few rows, that are no vectors; a number of shares
+    while IFS='|' read -r sizes rest schedule; do
+        scheduled nt "{$rest, $schedule}"
+        run -2 kaio-emit -t sm_86 $sizes k.yaml
+        scheduled nt "{$rest, $(sed -n 's/.*for instance, \(tile: .*\)$/\1/p' <<<"$output")}"
+        run -0 kaio-emit -t sm_86 $sizes k.yaml
+    done <<'END'
+-D T=f32 -D m=16 -D n=2 -D k=8|strategy: matmul, mma: none|tile: [128, 64, 64], warps: [4, 1], stages: 4
+-D T=f16 -D m=16 -D k=4096|mma: none, split: 4|tile: [16, 128, 128], stages: 5
+END
+    # tensor cores are not in the way of what they don't multiply
+    scheduled nn '{tile: [16, 100, 64], stages: 3}'
+    run -2 kaio-emit -t sm_72 k.yaml
+    [[ $output == *"error: no such tile, warps and stages are possible; possible is"* ]]
+    run -2 kaio-emit -t sm_80 k.yaml
+    [[ $output != *"no such tile"* ]]
 }
 
 @test "a group of tiles is no larger than what its entry counts" {
