@@ -373,9 +373,10 @@ static enum device_status choose(struct rival *v, size_t i, struct diags *d)
     struct request_memory *m = &v->blas->memory[i];
     unsigned n = lib->choices(m->plan), best = 0;
     double least = INFINITY;
+    struct diags *own = NULL;
     for (unsigned k = 0; k < n && n > 1; k++) {
-        struct diags *own = diags_new(v->a);
         double seconds;
+        own = diags_new(v->a);
         m->choice = k;
         enum device_status status = time_choice(v, i, &seconds, own);
         if (status != DEVICE_OK && status != DEVICE_REFUSED) {
@@ -386,6 +387,10 @@ static enum device_status choose(struct rival *v, size_t i, struct diags *d)
             least = seconds;
             best = k;
         }
+    }
+    if (own && least == INFINITY) { /* it has refused all that it has offered */
+        diags_append(d, own);
+        return DEVICE_REFUSED;
     }
     m->choice = best;
     const char *what = lib->describe(v->dev->dev, m->plan, best);
@@ -480,6 +485,8 @@ static enum rival_status prepare(struct rival *v, struct diags *d)
         status = choose(v, i, own);
     if (status == DEVICE_OK)
         return RIVAL_OK;
+    if (status == DEVICE_REFUSED)
+        return rival_failed(v, own, RIVAL_REFUSED);
     diags_append(d, own);
     return rival_failed(v, own, RIVAL_FAILED);
 }

@@ -104,6 +104,7 @@ struct blas_plan {
 
 static size_t made, wrong_at; /* plans; elements from the end of a result, which is off by 64 */
 static struct blas_product last_product;
+static bool refuses_all;
 
 static double *matrix(struct device *dev, const struct blas_matrix *m, uint64_t at,
                       const struct blas_product *p, uint64_t rows, uint64_t cols, struct diags *d)
@@ -176,7 +177,7 @@ static enum device_status b_multiply(struct device *dev, struct blas_plan *plan,
 {
     struct step s = {.plan = plan, .to = c, .from = a, .value = {b}};
     s.l.narg = choice == 1;
-    if (choice == 2) {
+    if (choice == 2 || refuses_all) {
         diag_error(d, SPAN_NONE, "refused");
         return DEVICE_REFUSED;
     }
@@ -533,6 +534,21 @@ static void test_products(void)
         }
 }
 
+/* A library that offers choices, and takes none of them, is no reason to end. */
+static void test_refused(void)
+{
+    const char *const words[] = {"m=5", "k=33", "n=6", NULL};
+    struct setup s = {0};
+    refuses_all = true;
+    beside(&s, "int8", "cublaslt", words);
+    refuses_all = false;
+    eq_int(s.status, RIVAL_REFUSED, "all choices are refused");
+    ok(s.why && strcmp(s.why, "refused") == 0, "as the library says");
+    ok(s.median > 0, "the kernel is measured");
+    eq_int(made, 0, "plans are given back");
+    finish(&s);
+}
+
 /* The library, and then a kernel for the rest. */
 static void test_unfused(void)
 {
@@ -678,6 +694,7 @@ int main(void)
     test_tune();
     test_tune_buffers();
     test_products();
+    test_refused();
     test_unfused();
     test_no_products();
     test_products_in_graphs();
