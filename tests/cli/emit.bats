@@ -534,3 +534,11 @@ END
     run -2 kaio-run -d cpu k.ptx a=@ones b=@ones
     [[ $output == *"a cannot be f16[4294967295, 1, 4294967295]: it does not fit in memory"* ]]
 }
+
+@test "a dimension may be 0 at the launch, and not where it is fixed" {
+    kaio-emit -o k.ptx two.yaml
+    run -0 kaio-run -d cpu --kernel=twice k.ptx n=0 x=@ones
+    [ "$output" = "y  f32[0]  empty" ]
+    run -2 kaio-emit -D n=0 two.yaml
+    [ "$output" = "kaio-emit: error: the dimension 'n' can't be 0 (1 to 4294967295)" ]
+}
