@@ -76,10 +76,12 @@ static bool read_name(struct spec_reader *r, const struct document *doc)
     if (v->kind == YAML_SCALAR && v->len == 0)
         return diag_error(r->d, doc->key[K_KERNEL]->span,
                           "the kernel's name is missing after 'kernel:'");
+    if (!check_identifier(v, "a kernel", r->d))
+        return false;
     if (strcmp(v->text, "WARP_SZ") == 0)
         return diag_error(r->d, v->span,
                           "'WARP_SZ' is a constant of PTX and can't be the name of a kernel");
-    return check_identifier(v, "a kernel", r->d);
+    return true;
 }
 
 static bool read_doc(struct spec_reader *r, const struct yaml_value *v)
