@@ -7,6 +7,7 @@
 #define KAIO_RUN_DEVICE_H
 
 #include "base/diag.h"
+#include "data/dtype.h"
 
 enum device_status {
     DEVICE_OK,
@@ -95,6 +96,8 @@ struct device_options {
         sm; /* simulator: whose tensor cores it has, 90 for sm_90; 0: those of the PTX's target */
     /* Set by a signal handler; a running simulation stops soon after it becomes non-zero. May be NULL. */
     const volatile int *interrupted;
+    /* simulator: when asynchronous operations take effect. 0: as late as they may; else drawn from it */
+    uint64_t seed;
     /* simulator: called now and then by the thread that launches, with how many of the launch's blocks are done. May be
      * NULL. */
     void (*progress)(void *ctx, uint64_t done, uint64_t blocks);
@@ -102,6 +105,26 @@ struct device_options {
 };
 
 struct device; /* each implementation's own */
+
+/* How a tensor lies in global memory, and which box of it cp.async.bulk.tensor copies: what cuTensorMapEncodeTiled()
+ * takes (CUDA driver API, "Tensor Map Object Management"). Innermost dimension first. */
+enum { DEVICE_TENSOR_RANK = 5, DEVICE_TENSOR_MAP = 128 };
+struct device_tensor_map {
+    uint64_t address;                 /* a multiple of 16 */
+    enum dtype type;                  /* of an element: 8 to 64 bits; packed types count bytes */
+    unsigned rank;                    /* 1 .. DEVICE_TENSOR_RANK */
+    uint64_t dim[DEVICE_TENSOR_RANK]; /* elements: 1 .. 2^32 */
+    uint64_t stride
+        [DEVICE_TENSOR_RANK]; /* bytes from an element to the next; [0]: of an element; others multiples of 16,
+                                            below 2^40 */
+    uint32_t
+        box[DEVICE_TENSOR_RANK]; /* elements: 1 .. 256; of the innermost bytes a multiple of 16 */
+    uint32_t step[DEVICE_TENSOR_RANK]; /* of every so many elements one is taken: 1 .. 8 */
+    unsigned swizzle;    /* span in bytes: 0, 32, 64, 128; the box's innermost bytes fit in it */
+    unsigned interleave; /* bytes: 0, 16, 32 */
+    unsigned promotion;  /* bytes that the L2 cache fetches: 0, 64, 128, 256 */
+    bool nan_fill;       /* what is outside of the tensor reads as NaN, not 0 */
+};
 
 struct device_ops {
     const char *kind; /* "cuda", "cpu" */
@@ -128,6 +151,9 @@ struct device_ops {
     /* Launches and waits. n > 1 launches n times in a row and reports the time of each in stats[0..n). */
     enum device_status (*launch)(struct device *dev, const struct device_launch *l, size_t n,
                                  struct device_stats *stats, struct diags *d);
+    /* Encodes a tensor map, for a 128-byte parameter. */
+    enum device_status (*tensor_map)(struct device *dev, const struct device_tensor_map *m,
+                                     unsigned char to[DEVICE_TENSOR_MAP], struct diags *d);
     void (*close)(struct device *dev);
     const struct device_queue *queue; /* NULL: nothing can be queued; the simulator */
     const struct device_blas *blas;   /* run/blas.h; NULL: there is none */

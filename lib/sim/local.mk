@@ -1,5 +1,5 @@
 lib_libkaiocore_la_SOURCES += \
-	lib/sim/sim.h \
+	lib/sim/sim.h lib/sim/flight.h lib/sim/mbarrier.h \
 	lib/sim/device.c \
 	lib/sim/module.c lib/sim/module.h lib/sim/symbols.c \
 	lib/sim/decode.c lib/sim/decode.h lib/sim/forms.c lib/sim/decode_alu.c lib/sim/decode_cvt.c \

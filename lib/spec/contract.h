@@ -40,9 +40,27 @@
 
 enum { CONTRACT_VERSION = 1 };
 
+/* A tensor map: {map: a, at: 0, type: f16, dims: [k, m], strides: [2 * k], box: [64, 128], steps: [1, 1], swizzle: 128,
+ * interleave: 0, promote: 256, fill: zero}. Innermost first; struct device_tensor_map (run/device.h) says what may be. All
+ * but map and box have defaults: the buffer's type and shape, dense strides (bytes, of all but the innermost dimension),
+ * steps of 1, 0 and zero. A 128-byte parameter. */
+enum { CONTRACT_MAP_RANK = 5 };
+struct contract_map {
+    struct lang_symbol *sym; /* a buffer or a temp */
+    enum dtype type;
+    uint32_t rank;
+    struct lang_expr *at; /* bytes from the buffer's start; NULL: 0 */
+    struct lang_expr *dim[CONTRACT_MAP_RANK],
+        *stride[CONTRACT_MAP_RANK];                                     /* stride[0] is not used */
+    struct lang_expr *box[CONTRACT_MAP_RANK], *step[CONTRACT_MAP_RANK]; /* step[i] NULL: 1 */
+    unsigned swizzle, interleave, promote;
+    bool nan_fill;
+};
+
 struct contract_arg {
-    struct lang_symbol *sym; /* a buffer, scalar, dimension or temp; or NULL: */
-    struct lang_expr *expr;  /* computed, of .type */
+    struct contract_map *map; /* or NULL: */
+    struct lang_symbol *sym;  /* a buffer, scalar, dimension or temp; or NULL: */
+    struct lang_expr *expr;   /* computed, of .type */
     /* what is passed: scalar's type, u32 for a dimension; u64 address for a buffer */
     enum dtype type;
     bool is_messages; /* $messages: the address of the buffer for print() and assert() */
