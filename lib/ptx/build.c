@@ -346,18 +346,46 @@ struct ptx_operand ptx_vec(struct ptx_builder *b, size_t n, const struct ptx_ope
     return o;
 }
 
-void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *mnemonic, size_t n,
-              const struct ptx_operand *operands)
+/* What a mnemonic with so many operands was matched to. Code has a few dozen different ones, thousands of times. */
+struct ptx_form {
+    const char *mnemonic; /* NULL: none yet */
+    size_t n;
+    struct ptx_inst in;
+};
+enum { FORMS = 256 };
+
+static struct ptx_inst match(const char *mnemonic, size_t n)
 {
     struct ptx_word words[PTX_MAX_WORDS];
-    struct ptx_inst in = {.guard = guard, .guard_neg = guard_neg};
+    struct ptx_inst in = {.noperand = (uint8_t)n};
     size_t nword = ptx_split(mnemonic, strlen(mnemonic), words), least, most;
     if (nword == 0 || !ptx_match(words, nword, n, &in))
         misuse("no such instruction", mnemonic);
     ptx_operand_range(&in, &least, &most);
     if (n < least || n > most)
         misuse("wrong number of operands", mnemonic);
-    in.noperand = (uint8_t)n;
+    return in;
+}
+
+static const struct ptx_inst *form_of(struct ptx_module *m, const char *mnemonic, size_t n)
+{
+    uint32_t h = (uint32_t)n;
+    for (const char *c = mnemonic; *c; c++)
+        h = (h ^ (unsigned char)*c) * 16777619u;
+    if (!m->form)
+        m->form = ARENA_ARRAY(m->arena, FORMS, struct ptx_form);
+    struct ptx_form *f = &m->form[(h ^ h >> 16) % FORMS];
+    if (!f->mnemonic || f->n != n || strcmp(f->mnemonic, mnemonic) != 0)
+        *f = (struct ptx_form){arena_strdup(m->arena, mnemonic), n, match(mnemonic, n)};
+    return &f->in;
+}
+
+void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *mnemonic, size_t n,
+              const struct ptx_operand *operands)
+{
+    struct ptx_inst in = *form_of(b->module, mnemonic, n);
+    in.guard = guard;
+    in.guard_neg = guard_neg;
     in.operand = copy(b->module->arena, n, operands);
     /* A { } group that the caller uses twice becomes two: ptx_finish() renumbers each in its place. */
     for (size_t i = 0; i < n; i++)

@@ -203,6 +203,7 @@ struct ptx_module {
     struct span version_span, target_span; /* of .version and .target, for messages */
     unsigned address_size;                 /* 64 */
     VEC(struct ptx_item) items;            /* variables, functions, comments, other directives */
+    struct ptx_form *form;                 /* build.c: what mnemonics were matched to */
 };
 
 /* NULL if absent. Of a function that is declared and defined, the definition; ptx_find_func() finds entries too. */
