@@ -3,6 +3,10 @@ UNIT_TESTS += tests/unit/run_execute
 tests_unit_run_execute_SOURCES = tests/unit/run_execute.c
 tests_unit_run_execute_LDADD = $(TOOL_LIBS)
 
+UNIT_TESTS += tests/unit/run_tensor_map
+tests_unit_run_tensor_map_SOURCES = tests/unit/run_tensor_map.c
+tests_unit_run_tensor_map_LDADD = $(TOOL_LIBS)
+
 BATS_TESTS += tests/cli/run.bats tests/cli/messages.bats
 EXTRA_DIST += tests/data/run tests/data/messages.yaml
 
