@@ -169,10 +169,10 @@ static enum rival_status prepare(struct rival *v, struct diags *d)
 static enum device_status enqueue(struct rival *v, unsigned set, struct diags *d)
 {
     struct run *r = v->code.run;
-    enum device_status status = DEVICE_OK;
     for (size_t i = 0; i < run_nbuffer(r); i++)
         v->address[i] = address_of(v, set, i);
     plan_addresses(r, &v->code.plan, v->address, v->messages.address);
+    enum device_status status = plan_maps(&v->code.plan, v->dev->ops, v->dev->dev, d);
     for (size_t i = 0; i < v->code.plan.n && status == DEVICE_OK; i++)
         status = v->dev->queue->launch(v->dev->dev, &v->code.plan.v[i].l, d);
     return status;

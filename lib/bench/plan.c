@@ -115,10 +115,24 @@ static void json_value(struct json *j, enum dtype t, const uint64_t *value)
         json_int(j, "value", dtype_get_int(t, value, 0));
 }
 
+/* What the map is of; what it says is in the contract. */
+static void json_map(struct json *j, const struct contract_map *m)
+{
+    json_object(j, NULL);
+    json_str(j, "kind", "map");
+    json_str(j, "name", m->sym->name);
+    json_str(j, "type", dtype_name(m->type));
+    json_end(j);
+}
+
 static void json_arg(struct json *j, const struct code *c, const struct contract_arg *arg,
                      const uint64_t *value)
 {
     const struct run *r = c->run;
+    if (arg->map) {
+        json_map(j, arg->map);
+        return;
+    }
     size_t i = 0;
     while (i < run_nbuffer(r) && run_buffer(r, i)->sym != arg->sym)
         i++;

@@ -219,6 +219,8 @@ enum device_status run_execute(struct run *r, const struct ptx_module *m,
         status = messages_allocate(r, ops, dev, j.opt.message_bytes, &j.messages);
     plan_addresses(r, &plan, set.address, j.messages.address);
     if (status == DEVICE_OK)
+        status = plan_maps(&plan, ops, dev, r->d);
+    if (status == DEVICE_OK)
         status = launch_all(&j, &plan, stats ? stats : &none);
     if (status == DEVICE_OK)
         status = download(&j, &set);
@@ -293,7 +295,9 @@ static enum device_status timer_round(struct timer *t, unsigned round, struct ru
     unsigned k = round % t->nset;
     struct device_stats one = {0};
     plan_addresses(t->j.r, &t->plan, t->set[k].address, t->j.messages.address);
-    enum device_status status = launch_all(&t->j, &t->plan, stats);
+    enum device_status status = plan_maps(&t->plan, t->j.ops, t->j.dev, t->j.r->d);
+    if (status == DEVICE_OK)
+        status = launch_all(&t->j, &t->plan, stats);
     if (status == DEVICE_OK && t->copy_bytes)
         status =
             t->j.ops->copy(t->j.dev, t->copy[k][1], t->copy[k][0], t->copy_bytes, &one, t->j.r->d);

@@ -3,7 +3,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/run/choose.c lib/run/choose.h \
 	lib/run/run.h \
 	lib/run/bind.c \
-	lib/run/plan.c lib/run/plan.h \
+	lib/run/plan.c lib/run/plan_map.c lib/run/plan.h \
 	lib/run/messages.c lib/run/messages.h \
 	lib/run/execute.c \
 	lib/run/args.c lib/run/args.h \

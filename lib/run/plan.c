@@ -82,26 +82,25 @@ static bool plan_geometry(struct run *r, const struct contract_launch *src, stru
 
 static size_t arg_bytes(const struct contract_arg *arg)
 {
+    if (arg->map)
+        return DEVICE_TENSOR_MAP;
     if (arg->sym && arg->sym->kind == SYM_BUFFER)
         return 8;
     return dtype_bytes(arg->type, 1);
 }
 
-enum { NO_BUFFER = -1 };
-
-/* The parameter's or temp's number as run_buffer() takes it. */
-static int number_of(const struct run *r, const struct lang_symbol *sym)
+int plan_buffer(const struct run *r, const struct lang_symbol *sym)
 {
     for (size_t i = 0; sym && i < run_nbuffer(r); i++)
         if (run_buffer(r, i)->sym == sym)
             return (int)i;
-    return NO_BUFFER;
+    return -1;
 }
 
 static const struct run_param *param_of(const struct run *r, const struct lang_symbol *sym)
 {
-    int i = number_of(r, sym);
-    return i == NO_BUFFER ? NULL : run_buffer(r, (size_t)i);
+    int i = plan_buffer(r, sym);
+    return i < 0 ? NULL : run_buffer(r, (size_t)i);
 }
 
 static bool plan_value(struct run *r, const struct contract_arg *arg, uint64_t *value)
@@ -109,7 +108,7 @@ static bool plan_value(struct run *r, const struct contract_arg *arg, uint64_t *
     const struct run_param *p = param_of(r, arg->sym);
     int64_t v = 0;
     *value = 0;
-    if (arg->is_messages || (p && run_is_buffer(p)))
+    if (arg->is_messages || arg->map || (p && run_is_buffer(p)))
         return true;
     if (p && dtype_is_float(arg->type)) {
         dtype_set(arg->type, value, 0, p->f);
@@ -153,6 +152,12 @@ static bool check_entry(struct run *r, const struct ptx_module *m, const struct 
                               "parameter '%s' of entry '%s' has %" PRIu64 " bytes; %zu are passed",
                               f->params.v[i]->name, f->name, ptx_var_bytes(f->params.v[i]),
                               p->l.arg_bytes[i]);
+    for (size_t i = 0; i < f->params.n; i++)
+        if (p->src->args.v[i].map && ptx_var_align(f->params.v[i]) < 64)
+            return diag_error(r->d, p->src->args.v[i].span,
+                              "parameter '%s' of entry '%s' gets a tensor map; declare it with "
+                              ".align 64",
+                              f->params.v[i]->name, f->name);
     const uint32_t block[3] = {b.x, b.y, b.z};
     uint64_t most = 1;
     for (int k = 0; k < 3; k++) {
@@ -209,10 +214,10 @@ static bool plan_launch(struct run *r, const struct ptx_module *m,
     size_t *bytes = ARENA_ARRAY(r->arena, n, size_t);
     *p = (struct plan_launch){.src = src, .value = ARENA_ARRAY(r->arena, n, uint64_t)};
     p->l = (struct device_launch){.entry = src->entry, .args = args, .arg_bytes = bytes, .narg = n};
-    if (!plan_geometry(r, src, &p->l) || !plan_arrays(r, src, &p->l))
+    if (!plan_geometry(r, src, &p->l) || !plan_arrays(r, src, &p->l) || !plan_read_maps(r, src, p))
         return false;
-    for (size_t i = 0; i < n; i++) {
-        args[i] = &p->value[i];
+    for (size_t i = 0, map = 0; i < n; i++) {
+        args[i] = src->args.v[i].map ? (const void *)p->map[map++].bytes : &p->value[i];
         bytes[i] = arg_bytes(&src->args.v[i]);
         if (!plan_value(r, &src->args.v[i], &p->value[i]))
             return false;
@@ -268,16 +273,28 @@ bool run_check(struct run *r, const struct ptx_module *m)
     return plan_make(r, m, &plan);
 }
 
+/* The buffer's address; 0 when it is none. */
+static uint64_t address_of(const struct run *r, const struct lang_symbol *sym,
+                           const uint64_t *address)
+{
+    int i = plan_buffer(r, sym);
+    return i >= 0 && run_is_buffer(run_buffer(r, (size_t)i)) ? address[i] : 0;
+}
+
 void plan_addresses(const struct run *r, struct plan *plan, const uint64_t *address,
                     uint64_t messages)
 {
-    for (size_t i = 0; i < plan->n; i++)
-        for (size_t k = 0; k < plan->v[i].l.narg; k++) {
-            const struct contract_arg *arg = &plan->v[i].src->args.v[k];
-            int n = number_of(r, arg->sym);
-            if (n != NO_BUFFER && run_is_buffer(run_buffer(r, (size_t)n)))
-                plan->v[i].value[k] = address[n];
+    for (size_t i = 0; i < plan->n; i++) {
+        struct plan_launch *p = &plan->v[i];
+        for (size_t k = 0; k < p->l.narg; k++) {
+            const struct contract_arg *arg = &p->src->args.v[k];
+            uint64_t at = address_of(r, arg->sym, address);
+            if (at)
+                p->value[k] = at;
             if (arg->is_messages)
-                plan->v[i].value[k] = messages;
+                p->value[k] = messages;
         }
+        for (size_t k = 0; k < p->nmap; k++)
+            p->map[k].m.address = address_of(r, p->map[k].src->sym, address) + p->map[k].at;
+    }
 }

@@ -4,10 +4,18 @@
 
 #include "run/run.h"
 
+struct plan_map {
+    const struct contract_map *src;
+    struct device_tensor_map m;             /* address: by plan_addresses() */
+    uint64_t at;                            /* bytes from the start of its buffer */
+    unsigned char bytes[DEVICE_TENSOR_MAP]; /* by plan_maps() */
+};
 struct plan_launch {
-    struct device_launch l; /* args point to value */
+    struct device_launch l; /* args point to value, or to a map's bytes */
     const struct contract_launch *src;
     uint64_t *value; /* one per argument; buffers' addresses are filled in by plan_addresses() */
+    struct plan_map *map; /* in the order of the arguments that are maps */
+    size_t nmap;
 };
 struct plan {
     struct plan_launch *v;
@@ -19,6 +27,14 @@ bool plan_make(struct run *r, const struct ptx_module *m, struct plan *plan);
 /* address: by run_buffer(). messages: of the buffer for messages, 0 where there is none. */
 void plan_addresses(const struct run *r, struct plan *plan, const uint64_t *address,
                     uint64_t messages);
+/* Encodes the tensor maps for a device, after plan_addresses(). */
+enum device_status plan_maps(struct plan *plan, const struct device_ops *ops, struct device *dev,
+                             struct diags *d);
+
+/* For plan.c: the values of a launch's maps but for their addresses, checked. */
+bool plan_read_maps(struct run *r, const struct contract_launch *src, struct plan_launch *p);
+/* The parameter's or temp's number as run_buffer() takes it; negative: it is neither. */
+int plan_buffer(const struct run *r, const struct lang_symbol *sym);
 
 /* Evaluates an integer expression over the run's dimensions and scalars. */
 bool run_eval(struct run *r, const struct lang_expr *e, int64_t *value);

@@ -1,17 +1,11 @@
 #include <config.h>
 
-#include "spec/contract.h"
-#include "base/num.h"
-#include "data/message.h"
-#include "spec/spec_int.h"
+#include "spec/contract_int.h"
 
 #include <stdlib.h>
 
-struct contract_reader {
-    struct arena *a;
-    struct diags *d;
-    struct contract *c;
-};
+#include "base/num.h"
+#include "data/message.h"
 
 static bool unknown_key(struct contract_reader *r, const struct yaml_value *key,
                         const char *const *names)
@@ -23,8 +17,8 @@ static bool unknown_key(struct contract_reader *r, const struct yaml_value *key,
                              key->text);
 }
 
-static bool only_keys(struct contract_reader *r, const struct yaml_value *map,
-                      const char *const *names)
+bool contract_only_keys(struct contract_reader *r, const struct yaml_value *map,
+                        const char *const *names)
 {
     bool good = true;
     for (size_t i = 0; i < map->n; i++) {
@@ -37,8 +31,8 @@ static bool only_keys(struct contract_reader *r, const struct yaml_value *map,
     return good;
 }
 
-static bool read_word(struct contract_reader *r, const struct yaml_value *map, const char *key,
-                      bool must, const char **out)
+bool contract_word(struct contract_reader *r, const struct yaml_value *map, const char *key,
+                   bool must, const char **out)
 {
     const struct yaml_value *v = yaml_get(map, key);
     if (!v)
@@ -58,7 +52,7 @@ static struct lang_expr *read_expr(struct contract_reader *r, struct span text, 
     return e;
 }
 
-static struct lang_expr *read_integer(struct contract_reader *r, struct span text)
+struct lang_expr *contract_integer(struct contract_reader *r, struct span text)
 {
     struct lang_expr *e = read_expr(r, text, DT_VOID);
     if (e && !dtype_is_int(e->type)) {
@@ -79,7 +73,7 @@ static bool read_fixed_dim(struct contract_reader *r, const struct yaml_pair *pa
         return diag_error(r->d, pair->key->span, "no dimension is called '%s'", pair->key->text);
     if (!text_span(pair->value, pair->key->text, &text, r->d))
         return false;
-    struct lang_expr *e = read_integer(r, text);
+    struct lang_expr *e = contract_integer(r, text);
     if (!e)
         return false;
     if (!lang_const_int(e, &v) || v < 1 || v > UINT32_MAX)
@@ -126,7 +120,7 @@ static bool read_sum(struct contract_reader *r, const struct yaml_value *map, co
 {
     const struct yaml_value *v = yaml_get(map, key);
     struct span text;
-    return !v || (text_span(v, key, &text, r->d) && (*e = read_integer(r, text)));
+    return !v || (text_span(v, key, &text, r->d) && (*e = contract_integer(r, text)));
 }
 
 static bool read_sums(struct contract_reader *r, const struct yaml_value *map)
@@ -144,6 +138,11 @@ static struct lang_symbol *find_temp(const struct contract *c, const char *name)
         if (strcmp(c->temps.v[i].sym->name, name) == 0)
             return c->temps.v[i].sym;
     return NULL;
+}
+
+struct lang_symbol *contract_symbol(const struct contract *c, const char *name)
+{
+    return name[0] == '$' ? find_temp(c, name) : lang_find(&c->scope, name);
 }
 
 /* Takes the "= 0" off the end of "u32[1] = 0". */
@@ -237,7 +236,7 @@ static bool read_geometry(struct contract_reader *r, const struct yaml_value *ma
     if (list.n < 1 || list.n > 3)
         return diag_error(r->d, v->span, "'%s' has one to three numbers, not %zu", key, list.n);
     for (size_t i = 0; i < list.n; i++)
-        if (!(out[i] = read_integer(r, list.v[i])))
+        if (!(out[i] = contract_integer(r, list.v[i])))
             return false;
     return true;
 }
@@ -263,7 +262,7 @@ static bool read_arg(struct contract_reader *r, struct span s, struct contract_l
     a->span = s;
     if (leading_type(s, &a->type, &rest)) {
         a->expr = dtype_is_float(a->type) || a->type == DT_BOOL ? read_expr(r, rest, a->type)
-                                                                : read_integer(r, rest);
+                                                                : contract_integer(r, rest);
         return a->expr != NULL;
     }
     const char *name = arena_strndup(r->a, s.src->text + s.off, s.len);
@@ -272,7 +271,7 @@ static bool read_arg(struct contract_reader *r, struct span s, struct contract_l
         a->type = DT_U64;
         return true;
     }
-    a->sym = name[0] == '$' ? find_temp(r->c, name) : lang_find(&r->c->scope, name);
+    a->sym = contract_symbol(r->c, name);
     if (!a->sym && name[0] == '$')
         return diag_error(r->d, s, "'temps' has no buffer of this name");
     if (!a->sym)
@@ -283,20 +282,56 @@ static bool read_arg(struct contract_reader *r, struct span s, struct contract_l
     return true;
 }
 
+static bool read_map_arg(struct contract_reader *r, const struct yaml_value *v,
+                         struct contract_launch *l)
+{
+    struct contract_arg *a = VEC_PUSH(r->a, &l->args);
+    a->span = v->span;
+    a->type = DT_U8; /* 128 of them */
+    return contract_read_map(r, v, &a->map);
+}
+
+/* The map of the list that begins where s does; NULL: it is a text. */
+static const struct yaml_value *map_at(const struct yaml_value *list, struct span s)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (list->item[i]->kind == YAML_MAP && list->item[i]->span.off == s.off)
+            return list->item[i];
+    return NULL;
+}
+
+/* [x, {map: a, box: [64]}, max(n, 4)]: expressions are taken as text, since their commas mean something else to YAML. */
+static bool read_flow_args(struct contract_reader *r, const struct yaml_value *v,
+                           struct contract_launch *l)
+{
+    span_list list = {0};
+    if (!text_list(r->a, v, "args", &list, r->d))
+        return false;
+    bool good = true;
+    for (size_t i = 0; i < list.n; i++) {
+        const struct yaml_value *map = map_at(v, list.v[i]);
+        good &= map ? read_map_arg(r, map, l) : read_arg(r, list.v[i], l);
+    }
+    return good;
+}
+
 static bool read_args(struct contract_reader *r, const struct yaml_value *map,
                       struct contract_launch *l)
 {
     const struct yaml_value *v = yaml_get(map, "args");
-    span_list list = {0};
+    struct span s;
     bool good = true;
     if (!v)
         return true;
     if (v->kind != YAML_LIST)
         return diag_error(r->d, v->span, "'args' is a list, as in [x, y, n]");
-    if (!text_list(r->a, v, "args", &list, r->d))
-        return false;
-    for (size_t i = 0; i < list.n; i++)
-        good &= read_arg(r, list.v[i], l);
+    if (v->is_flow)
+        return read_flow_args(r, v, l);
+    for (size_t i = 0; i < v->n; i++)
+        if (v->item[i]->kind == YAML_MAP)
+            good &= read_map_arg(r, v->item[i], l);
+        else
+            good &= text_span(v->item[i], "args", &s, r->d) && read_arg(r, text_trim(s), l);
     return good;
 }
 
@@ -310,20 +345,20 @@ static bool read_array(struct contract_reader *r, const struct yaml_value *v,
     span_list list = {0};
     if (v->kind != YAML_MAP)
         return diag_error(r->d, v->span, "an array is a map with name, type, at and extents");
-    if (!only_keys(r, v, keys) || !read_word(r, v, "name", true, &a->name) ||
-        !read_word(r, v, "type", true, &type))
+    if (!contract_only_keys(r, v, keys) || !contract_word(r, v, "name", true, &a->name) ||
+        !contract_word(r, v, "type", true, &type))
         return false;
     if (!dtype_parse(type, strlen(type), &a->type))
         return diag_error(r->d, yaml_get(v, "type")->span, "'%s' is not a type", type);
     const struct yaml_value *start = yaml_get(v, "at"), *extents = yaml_get(v, "extents");
     if (!start)
         return diag_error(r->d, v->span, "this array has no 'at'");
-    if (!text_span(start, "at", &at, r->d) || !(a->at = read_integer(r, at)))
+    if (!text_span(start, "at", &at, r->d) || !(a->at = contract_integer(r, at)))
         return false;
     if (extents && !text_list(r->a, extents, "extents", &list, r->d))
         return false;
     for (size_t i = 0; i < list.n; i++)
-        if (!(*VEC_PUSH(r->a, &a->extents) = read_integer(r, list.v[i])))
+        if (!(*VEC_PUSH(r->a, &a->extents) = contract_integer(r, list.v[i])))
             return false;
     return true;
 }
@@ -376,7 +411,7 @@ static bool read_launch(struct contract_reader *r, const struct yaml_value *v)
     l->span = v->span;
     if (v->kind != YAML_MAP)
         return diag_error(r->d, v->span, "a launch is a map with entry, grid, block and args");
-    bool good = only_keys(r, v, keys) && read_word(r, v, "entry", true, &l->entry);
+    bool good = contract_only_keys(r, v, keys) && contract_word(r, v, "entry", true, &l->entry);
     if (good && !is_entry(l->entry))
         good =
             diag_error(r->d, yaml_get(v, "entry")->span, "this can't be the name of a PTX entry");
@@ -389,7 +424,7 @@ static bool read_launch(struct contract_reader *r, const struct yaml_value *v)
     if (good && when)
         good = text_span(when, "when", &text, r->d) && (l->when = read_expr(r, text, DT_BOOL));
     if (good && shared)
-        good = text_span(shared, "shared", &text, r->d) && (l->shared = read_integer(r, text));
+        good = text_span(shared, "shared", &text, r->d) && (l->shared = contract_integer(r, text));
     return good && read_arrays(r, v, l) && read_args(r, v, l);
 }
 
@@ -464,7 +499,8 @@ static bool read_message(struct contract_reader *r, const struct yaml_value *v)
     if (v->kind != YAML_MAP)
         return diag_error(r->d, v->span, "a message is a map with print or assert");
     m->is_assert = yaml_get(v, "assert") != NULL;
-    if (!only_keys(r, v, keys) || !read_text(r, v, m->is_assert ? "assert" : "print", &m->format) ||
+    if (!contract_only_keys(r, v, keys) ||
+        !read_text(r, v, m->is_assert ? "assert" : "print", &m->format) ||
         !read_text(r, v, "message", &m->text) || !read_message_types(r, yaml_get(v, "types"), m))
         return false;
     if (!m->format)
@@ -488,7 +524,7 @@ static bool read_messages(struct contract_reader *r, const struct yaml_value *ma
 static bool read_version(struct contract_reader *r, const struct yaml_value *map)
 {
     const char *version = NULL;
-    if (!read_word(r, map, "kaio", true, &version))
+    if (!contract_word(r, map, "kaio", true, &version))
         return false;
     char *end;
     long v = strtol(version, &end, 10);
@@ -513,10 +549,10 @@ static struct contract *read_contract(struct arena *a, const struct yaml_value *
                    CONTRACT_VERSION);
         return NULL;
     }
-    bool good = read_version(&r, v) && only_keys(&r, v, keys);
-    good = good && read_word(&r, v, "kernel", true, &r.c->kernel);
-    good = good && read_word(&r, v, "source", false, &r.c->source);
-    good = good && read_word(&r, v, "target", false, &r.c->target);
+    bool good = read_version(&r, v) && contract_only_keys(&r, v, keys);
+    good = good && contract_word(&r, v, "kernel", true, &r.c->kernel);
+    good = good && contract_word(&r, v, "source", false, &r.c->source);
+    good = good && contract_word(&r, v, "target", false, &r.c->target);
     good = good && read_parameters(&r, v) && read_conditions(&r, v) && read_sums(&r, v) &&
            read_temps(&r, v) && read_launches(&r, v) && read_messages(&r, v);
     return good ? r.c : NULL;

@@ -29,7 +29,8 @@
  *     //@   - {print: "x is %g\n", types: [f32], line: 12}
  *     //@   - {assert: "i < n", message: "too many", line: 13}
  *
- * An argument is a parameter's or dimension's name, "TYPE expression", a temp's name, or $messages, a buffer that the runner makes. Several kernels are several documents
+ * An argument is a parameter's or dimension's name, "TYPE expression", a temp's name, a tensor map (struct contract_map), or
+ * $messages, a buffer that the runner makes. Several kernels are several documents
  * (//@ ---). The grid, block, shared, when and argument expressions are lang expressions over dimensions and integer scalars,
  * evaluated exactly at launch. Also made from options when PTX has no contract.
  */
@@ -40,21 +41,27 @@
 
 enum { CONTRACT_VERSION = 1 };
 
-/* A tensor map: {map: a, at: 0, type: f16, dims: [k, m], strides: [2 * k], box: [64, 128], steps: [1, 1], swizzle: 128,
- * interleave: 0, promote: 256, fill: zero}. Innermost first; struct device_tensor_map (run/device.h) says what may be. All
- * but map and box have defaults: the buffer's type and shape, dense strides (bytes, of all but the innermost dimension),
- * steps of 1, 0 and zero. A 128-byte parameter. */
+/* A tensor map, which is a 128-byte parameter:
+ *
+ *     {map: a, type: f16, at: 0, dims: [k, m], strides: [2 * k], box: [64, 128], steps: [1, 1], swizzle: 128,
+ *      interleave: 0, promote: 256, fill: zero}
+ *
+ * Innermost dimension first; struct device_tensor_map (run/device.h) says what may be. All but map and box have
+ * defaults: the buffer's type and shape, dense strides (in bytes, of all dimensions but the innermost), steps of 1, 0
+ * and zero. An empty tensor (a dimension of 0) has a map, too, which nothing may be copied through. */
 enum { CONTRACT_MAP_RANK = 5 };
 struct contract_map {
     struct lang_symbol *sym; /* a buffer or a temp */
     enum dtype type;
     uint32_t rank;
     struct lang_expr *at; /* bytes from the buffer's start; NULL: 0 */
-    struct lang_expr *dim[CONTRACT_MAP_RANK],
-        *stride[CONTRACT_MAP_RANK];                                     /* stride[0] is not used */
-    struct lang_expr *box[CONTRACT_MAP_RANK], *step[CONTRACT_MAP_RANK]; /* step[i] NULL: 1 */
-    unsigned swizzle, interleave, promote;
-    bool nan_fill;
+    struct lang_expr *dim[CONTRACT_MAP_RANK];
+    struct lang_expr *stride[CONTRACT_MAP_RANK]; /* all NULL: dense; stride[0] is not used */
+    struct lang_expr *box[CONTRACT_MAP_RANK];
+    struct lang_expr *step[CONTRACT_MAP_RANK]; /* all NULL: 1 */
+    unsigned swizzle, interleave, promote;     /* bytes */
+    bool nan_fill;                             /* the type is a float's */
+    struct span span;
 };
 
 struct contract_arg {

@@ -1,7 +1,6 @@
 #include <config.h>
 
-#include "spec/contract.h"
-#include "spec/spec_int.h"
+#include "spec/contract_int.h"
 
 /* May the text stand in YAML as it is, also inside [ ]? A comma may: the reader splits outside of brackets only. */
 static bool is_plain(const char *s)
@@ -71,6 +70,15 @@ static void expression(const struct lang_expr *e, struct buf *out)
     text(lang_expr_text(out->arena, e), out);
 }
 
+void contract_write_expr(const struct lang_expr *e, bool in_map, struct buf *out)
+{
+    const char *s = lang_expr_text(out->arena, e);
+    if (in_map && strchr(s, ','))
+        buf_printf(out, "'%s'", s);
+    else
+        text(s, out);
+}
+
 /* f32[n, 2 * k] */
 static void type_text(const struct lang_symbol *s, struct buf *out)
 {
@@ -114,19 +122,31 @@ static void extents(const char *key, struct lang_expr *const *e, struct buf *out
     buf_puts(out, "]\n");
 }
 
-static void arguments(const struct contract_launch *l, struct buf *out)
+static void argument(const struct contract_arg *a, struct buf *out)
 {
-    buf_puts(out, "    args: [");
-    for (size_t i = 0; i < l->args.n; i++) {
-        const struct contract_arg *a = &l->args.v[i];
-        buf_puts(out, i ? ", " : "");
+    if (a->map)
+        contract_write_map(a->map, out);
+    else
         text(a->is_messages ? "$messages"
              : a->sym       ? a->sym->name
                             : arena_printf(out->arena, "%s %s", dtype_name(a->type),
                                            lang_expr_text(out->arena, a->expr)),
              out);
+}
+
+/* In one line; a line each where one is a map. */
+static void arguments(const struct contract_launch *l, struct buf *out)
+{
+    bool lines = false;
+    for (size_t i = 0; i < l->args.n; i++)
+        lines |= l->args.v[i].map != NULL;
+    buf_puts(out, lines ? "    args:\n" : "    args: [");
+    for (size_t i = 0; i < l->args.n; i++) {
+        buf_puts(out, lines ? "      - " : i ? ", " : "");
+        argument(&l->args.v[i], out);
+        buf_puts(out, lines ? "\n" : "");
     }
-    buf_puts(out, "]\n");
+    buf_puts(out, lines ? "" : "]\n");
 }
 
 static void arrays(const struct contract_launch *l, struct buf *out)

@@ -23,7 +23,7 @@ bool text_span(const struct yaml_value *v, const char *key, struct span *out, st
 /* One text or a list of texts, each an expression of its own. */
 bool text_list(struct arena *a, const struct yaml_value *v, const char *key, span_list *out,
                struct diags *d);
-/* [a, f(b, c)] between its brackets -> "a", "f(b, c)". */
+/* [a, f(b, c), {d: e}] between its brackets -> "a", "f(b, c)", "{d: e}". */
 void text_split(struct arena *a, struct span text, span_list *out);
 struct span text_trim(struct span s);
 

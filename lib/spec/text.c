@@ -50,8 +50,8 @@ void text_split(struct arena *a, struct span text, span_list *out)
         }
         if (c == '\'' || c == '"')
             quote = c;
-        depth += c == '(' || c == '[';
-        depth -= (c == ')' || c == ']') && depth > 0;
+        depth += c == '(' || c == '[' || c == '{';
+        depth -= (c == ')' || c == ']' || c == '}') && depth > 0;
         if (i < end && (c != ',' || depth > 0))
             continue;
         struct span s = unquote(text_trim((struct span){text.src, start, i - start}));

@@ -145,6 +145,111 @@ static const char spec_text[] = "kernel: f\n"
                                 "compute: |\n"
                                 "  y[r] = sum[c](x[r, c]) + eps\n";
 
+#define MAPS(arg)                                                                      \
+    "kaio: 1\nkernel: f\nparams:\n  a: in f16[m, k]\n  q: in i4[m, k]\n  alpha: f32\n" \
+    "temps: {$t: 'f32[m, 4, k]'}\nlaunches:\n"                                         \
+    "  - entry: f\n    grid: [m]\n    block: [128]\n    args: [" arg "]\n"
+
+static const char maps_text[] =
+    MAPS("a, {map: a, box: [64, 128]}, max(k, 8) , 'u32 k > 1 ? 2 : 3',\n"
+         "  {map: $t, type: u32, at: 'max(k, 4) * 16', dims: [k, 4 * m], strides: [4 * k],\n"
+         "   box: [32, min(m, 8)], steps: [1, 2], swizzle: 128, promote: 256, fill: zero},\n"
+         "  {map: a, type: bf16, box: [8, 8], interleave: 16, fill: nan}");
+
+static void test_maps(void)
+{
+    struct arena *a = arena_new();
+    struct diags *d = diags_new(a);
+    /* an argument of a plain expression has no type: it is refused, in its place */
+    struct contract_file *f = read_text(a, maps_text, d);
+    ok(!f && d->nerror == 1 && d->list.v[0].span.len == strlen("max(k, 8)"),
+       "expressions between maps keep their commas");
+    d = diags_new(a);
+    char *text = arena_strndup(a, maps_text, strlen(maps_text));
+    memcpy(strstr(text, "max(k, 8) "), "i32 -k * 2", strlen("i32 -k * 2"));
+    f = read_text(a, text, d);
+    eq_str(errors(a, d), "", "a contract with tensor maps is read without complaint");
+    if (!f)
+        return;
+    const struct contract *c = f->v.v[0];
+    const struct contract_launch *l = &c->launches.v[0];
+    eq_int(l->args.n, 6, "arguments");
+    const struct contract_map *m = l->args.v[1].map, *t = l->args.v[4].map, *b = l->args.v[5].map;
+    ok(!l->args.v[0].map && m && !l->args.v[2].map && !l->args.v[3].map && t && b,
+       "three are maps");
+    ok(m->sym == c->params.v[0].sym && m->type == DT_F16 && m->rank == 2 && !m->stride[1] &&
+           !m->step[0] && !m->at && m->swizzle == 0,
+       "defaults");
+    eq_str(lang_expr_text(a, m->dim[0]), "k", "the innermost dimension is the first");
+    eq_str(lang_expr_text(a, m->dim[1]), "m", "and the outermost the last");
+    ok(t->sym == c->temps.v[0].sym && t->type == DT_U32 && t->rank == 2 && t->at && t->stride[1] &&
+           t->step[1] && t->swizzle == 128 && t->promote == 256 && !t->nan_fill,
+       "everything given");
+    ok(b->type == DT_BF16 && b->interleave == 16 && b->nan_fill, "another type of the same size");
+    struct buf once = buf_in(a), twice = buf_in(a);
+    contract_write(c, &once);
+    ok(strstr(buf_text(&once),
+              "    args:\n"
+              "      - a\n"
+              "      - {map: a, box: [64, 128]}\n"
+              "      - i32 -k * 2\n"
+              "      - 'u32 k > 1 ? 2 : 3'\n"
+              "      - {map: $t, type: u32, at: 'max(k, 4) * 16', dims: [k, 4 * m], strides: [4 * "
+              "k], box: [32, min(m, 8)], steps: [1, 2], swizzle: 128, promote: 256}\n"
+              "      - {map: a, type: bf16, box: [8, 8], interleave: 16, fill: nan}\n"),
+       "they are written a line each: %s", buf_text(&once));
+    struct contract_file *g = read_text(a, buf_text(&once), d);
+    eq_str(errors(a, d), "", "what is written can be read");
+    if (g)
+        contract_write(g->v.v[0], &twice);
+    eq_str(buf_text(&twice), buf_text(&once), "writing, reading and writing gives the same text");
+    arena_free(a);
+}
+
+static void test_bad_maps(void)
+{
+    static const struct {
+        const char *text, *error, *at;
+    } bad[] = {
+        {MAPS("{map: a, boks: [64, 128]}"), "did you mean 'box'?", "boks"},
+        {MAPS("{box: [64, 128]}"), "an argument in braces is a tensor map", "{box"},
+        {MAPS("{map: a}"), "has no box", "{map"},
+        {MAPS("{map: b, box: [64, 128]}"), "no buffer is called 'b'", "b, box"},
+        {MAPS("{map: alpha, box: [64]}"), "'alpha' is no buffer", "alpha, box"},
+        {MAPS("{map: m, box: [64]}"), "'m' is no buffer", "m, box"},
+        {MAPS("{map: [a], box: [64]}"), "'map' is a word", "[a]"},
+        {MAPS("{map: q, box: [64, 128]}"), "write type: u8", "{map"},
+        {MAPS("{map: a, type: half2, box: [64, 128]}"), "'half2' is not a type", "half2"},
+        {MAPS("{map: a, type: u8, box: [64, 128]}"), "write dims as well", "u8"},
+        {MAPS("{map: a, at: 1.5, box: [64, 128]}"), "an integer is needed", "1.5"},
+        {MAPS("{map: a, box: [64]}"), "'box' has 1 numbers for the 2 dimensions", "[64]"},
+        {MAPS("{map: a, box: [64, 128], steps: [1, 1, 1]}"), "'steps' has 3 numbers", "[1, 1, 1]"},
+        {MAPS("{map: a, box: [64, 257]}"), "1 to 256, not 257", "257"},
+        {MAPS("{map: a, box: [0, 2]}"), "1 to 256, not 0", "0, 2"},
+        {MAPS("{map: a, box: [64, z]}"), "unknown name 'z'", "z"},
+        {MAPS("{map: a, box: [64, 128], steps: [1, 9]}"), "1 to 8, not 9", "9"},
+        {MAPS("{map: a, dims: [], box: []}"), "a dimension at least", "[]"},
+        {MAPS("{map: a, dims: [1, 1, 1, 1, 1, 1], box: [1]}"), "up to 5 dimensions", "[1, 1"},
+        {MAPS("{map: a, strides: [2, 2 * k], box: [64, 128]}"), "1 strides, not 2", "[2, 2"},
+        {MAPS("{map: a, box: [64, 128], swizzle: 96}"), "'swizzle' is 0, 32, 64 or 128", "96"},
+        {MAPS("{map: a, box: [64, 128], interleave: 8}"), "'interleave' is 0, 16 or 32", "8}"},
+        {MAPS("{map: a, box: [64, 128], promote: l2}"), "'promote' is 0, 64, 128 or 256", "l2"},
+        {MAPS("{map: a, box: [64, 128], fill: one}"), "'fill' is zero or nan", "one"},
+        {MAPS("{map: a, type: u16, box: [64, 128], fill: nan}"), "filled with nan, not u16", "nan"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct arena *a = arena_new();
+        struct diags *d = diags_new(a);
+        bool good = read_text(a, bad[i].text, d) != NULL;
+        ok(!good && d->nerror == 1, "refused: %s", bad[i].error);
+        ok(strstr(errors(a, d), bad[i].error), "says so: %s", errors(a, d));
+        const struct span s = d->list.n ? d->list.v[0].span : SPAN_NONE;
+        ok(s.src && strncmp(s.src->text + s.off, bad[i].at, strlen(bad[i].at)) == 0,
+           "where it is: %s", bad[i].at);
+        arena_free(a);
+    }
+}
+
 static void test_of_spec(void)
 {
     struct arena *a = arena_new();
@@ -300,6 +405,8 @@ int main(void)
 {
     test_round_trip();
     test_expr();
+    test_maps();
+    test_bad_maps();
     test_of_spec();
     test_types();
     test_bad();

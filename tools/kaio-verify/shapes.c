@@ -75,8 +75,12 @@ static void launch_constants(struct shapes *sh, const struct contract_launch *l)
             threads *= (uint64_t)v;
     }
     add_edge(sh, threads);
-    for (size_t k = 0; k < l->args.n; k++)
+    for (size_t k = 0; k < l->args.n; k++) {
+        const struct contract_map *m = l->args.v[k].map;
         constants_of(sh, l->args.v[k].expr);
+        for (uint32_t i = 0; m && i < m->rank; i++)
+            constants_of(sh, m->box[i]);
+    }
 }
 
 static uint64_t hash(uint64_t h, const char *s)
