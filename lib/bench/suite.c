@@ -29,14 +29,26 @@ static const struct suite_kernel matmul_kernels[] = {
 #define LAYERS(m) "m=" #m " k=4096 n=4096", "m=" #m " k=4096 n=14336", "m=" #m " k=14336 n=4096"
 
 static const char *const matmul_problems[] = {
-    SQUARE(256), SQUARE(512), SQUARE(1024), SQUARE(2048), SQUARE(4096), SQUARE(8192),
-    LAYERS(1),   LAYERS(16),  LAYERS(64),   LAYERS(128),  LAYERS(512),
+    SQUARE(256),
+    SQUARE(512),
+    SQUARE(1024),
+    SQUARE(2048),
+    SQUARE(4096),
+    SQUARE(8192),
+    "m=4096 k=4096 n=14336",
+    "m=8192 k=8192 n=1024",
+    LAYERS(1),
+    LAYERS(16),
+    LAYERS(64),
+    LAYERS(128),
+    LAYERS(512),
 };
 
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 
 static const struct suite all[] = {
-    {"matmul", "matrix products: square from 256 to 8192, and a transformer's for 1 to 512 tokens",
+    {"matmul",
+     "matrix products: square from 256 to 8192, long ones, and a transformer's for 1 to 512 tokens",
      matmul_kernels, COUNT(matmul_kernels), matmul_problems, COUNT(matmul_problems)},
 };
 

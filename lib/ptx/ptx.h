@@ -236,6 +236,9 @@ struct ptx_target {
 };
 /* "sm_80", "80", "sm_90a". NULL when unknown. */
 const struct ptx_target *ptx_target_find(const char *name, size_t len);
+/* The one to compile for a GPU of that compute capability: its own, with what that architecture alone has (sm_90a), or else the
+ * newest before it. NULL: it is older than all. */
+const struct ptx_target *ptx_target_of(unsigned sm);
 /* All n of them, from sm_70 on, in order. */
 const struct ptx_target *ptx_targets(size_t *n);
 

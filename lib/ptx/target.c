@@ -65,6 +65,18 @@ const struct ptx_target *ptx_target_find(const char *name, size_t len)
     return t && t->sm >= FIRST_EMITTED_SM ? t : NULL;
 }
 
+const struct ptx_target *ptx_target_of(unsigned sm)
+{
+    const struct ptx_target *best = NULL;
+    for (size_t i = 0; i < NTARGET; i++) {
+        const struct ptx_target *t = &targets[i];
+        const bool runs = t->suffix ? t->suffix == 'a' && t->sm == sm : t->sm <= sm;
+        if (runs && t->sm >= FIRST_EMITTED_SM && (!best || t->sm >= best->sm))
+            best = t;
+    }
+    return best;
+}
+
 const struct ptx_target *ptx_targets(size_t *n)
 {
     size_t first = 0;

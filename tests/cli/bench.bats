@@ -462,10 +462,10 @@ with_library() {
     run -0 kaio-bench --list-suites
     [[ $output == "matmul: "*"types: f16 bf16 f32 tf32 int8 fp8"*"m=64 k=4096 n=14336"* ]]
     run -0 kaio-bench --dry-run --format=json --suite=matmul --types=f16,int8
-    [ "$(wc -l <<<"$output")" = 42 ]
-    [ "$(json 'r["kernel"]' <<<"$output" | sort | uniq -c | awk '{print $1, $2}')" = "21 matmul_f16
-21 matmul_int8" ]
-    [ "$(json 'r["values"]' <<<"$output" | sort -u | wc -l)" = 21 ]
+    [ "$(wc -l <<<"$output")" = 46 ]
+    [ "$(json 'r["kernel"]' <<<"$output" | sort | uniq -c | awk '{print $1, $2}')" = "23 matmul_f16
+23 matmul_int8" ]
+    [ "$(json 'r["values"]' <<<"$output" | sort -u | wc -l)" = 23 ]
     # two operations for each term, of integers too
     [ "$(json 'r["operations"]' <<<"$output" | head -1)" = 33554432 ]
     [ "$(json 'r["operations"]' <<<"$output" | tail -1)" = 60129542144 ]

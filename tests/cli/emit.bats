@@ -78,6 +78,11 @@ entries() {
         [ "$status" = 0 ]
         [[ $output == *".target sm_"* ]]
     fi
+    # the GPU's own, with what that architecture alone has; else the newest before it
+    while read -r sm target; do
+        KAIO_CUDA_LIB=$KAIO_BUILDDIR/tests/libfakecuda.so FAKE_CUDA_SM=$sm run -0 kaio-emit -t native two.yaml
+        [[ $output == *".target $target"$'\n'* ]]
+    done <<<$'80 sm_80\n90 sm_90a\n91 sm_90\n99 sm_90\n120 sm_120a'
 }
 
 @test "-D fixes a dimension and folds it" {

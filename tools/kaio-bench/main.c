@@ -291,13 +291,9 @@ static void set_target(struct session *s)
     }
     if (native && s->dry_run)
         cli_usage_error(&s->cli, "a dry run looks at no GPU; name its target, as in -t sm_90");
-    size_t n;
-    const struct ptx_target *t = ptx_targets(&n);
-    *to = ptx_target_find("sm_80", 5);
-    for (size_t i = 0; i < n && !s->dry_run; i++)
-        if (!t[i].suffix && t[i].sm <= s->dev.info.sm &&
-            ((*to)->sm > s->dev.info.sm || t[i].sm > (*to)->sm))
-            *to = &t[i];
+    *to = s->dry_run ? NULL : ptx_target_of(s->dev.info.sm);
+    if (!*to)
+        *to = ptx_target_find("sm_80", 5);
 }
 
 static void run(struct session *s)

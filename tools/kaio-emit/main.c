@@ -102,11 +102,7 @@ static const struct ptx_target *native_target(struct job *j, int *status)
     }
     cuda_device.info(dev, &info);
     cuda_device.close(dev);
-    size_t n;
-    const struct ptx_target *t = ptx_targets(&n), *best = NULL;
-    for (size_t i = 0; i < n; i++)
-        if (!t[i].suffix && t[i].sm <= info.sm && (!best || t[i].sm > best->sm))
-            best = &t[i];
+    const struct ptx_target *best = ptx_target_of(info.sm);
     if (!best)
         cli_error(&j->cli, "target 'native': sm_%u is older than any target", info.sm);
     *status = CLI_BAD_INPUT;
