@@ -115,6 +115,17 @@ bool ptx_check_words(struct ptx_validator *v, const struct ptx_inst *in)
     case PTX_OP_BARRIER_RED_BOOL: return check_barrier(v, in, 1);
     case PTX_OP_SETMAXNREG: return check_range(v, in, 0, 24, 256, 8);
     case PTX_OP_PMEVENT: return check_range(v, in, 0, 0, 15, 1);
+    case PTX_OP_TENSORMAP_BOX:
+    case PTX_OP_TENSORMAP_DIM:
+    case PTX_OP_TENSORMAP_STRIDE:
+    case PTX_OP_TENSORMAP_STEP: return check_range(v, in, 1, 0, 4, 1);
+    case PTX_OP_TENSORMAP_TYPE: return check_range(v, in, 1, 0, 12, 1);
+    case PTX_OP_TENSORMAP_INTERLEAVE: return check_range(v, in, 1, 0, 2, 1);
+    case PTX_OP_TENSORMAP_SWIZZLE:
+    case PTX_OP_TENSORMAP_ATOMICITY: return check_range(v, in, 1, 0, 3, 1);
+    case PTX_OP_TENSORMAP_FILL: return check_range(v, in, 1, 0, 1, 1);
+    case PTX_OP_TENSORMAP_COPY: return check_range(v, in, 2, 128, 128, 1);
+    case PTX_OP_FENCE_TENSORMAP_ACQUIRE: return check_range(v, in, 1, 128, 128, 1);
     case PTX_OP_VABSDIFF2:
     case PTX_OP_VABSDIFF4:
         if (in->mod[PTX_MC_SAT] != PTX_NONE && in->mod[PTX_MC_OP] != PTX_NONE)

@@ -136,6 +136,18 @@ static const struct {
     {"wgmma-like: needs an a target",
      KERNEL_OF(".version 8.0\n.target sm_90\n", "setmaxnreg.inc.sync.aligned.u32 64;"),
      "6:1: error: 'setmaxnreg.inc.sync.aligned.u32' needs sm_90a (the target is sm_90)", true},
+    {"field of a tensor map that is not there",
+     KERNEL_OF(".version 8.3\n.target sm_90a\n",
+               "tensormap.replace.tile.box_dim.global.b1024.b32 [%rd1], 5, %r1;"),
+     "6:1: error: operand 2 of 'tensormap.replace.tile.box_dim.global.b1024.b32' must be from 0 to "
+     "4",
+     true},
+    {"part of a tensor map",
+     KERNEL_OF(".version 8.3\n.target sm_90a\n",
+               "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 64;"),
+     "6:1: error: operand 2 of 'fence.proxy.tensormap::generic.acquire.gpu' must be from 128 to "
+     "128",
+     true},
     {"special register newer than the target", KERNEL("mov.u32 %r1, %cluster_ctarank;"),
      "7:1: error: '%cluster_ctarank' needs sm_90 (the target is sm_80)", true},
     {"float in an integer instruction", KERNEL("add.s32 %r1, %f1, 1;"),

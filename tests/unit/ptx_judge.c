@@ -82,6 +82,15 @@ static int constant_for(enum ptx_op op)
     case PTX_OP_PMEVENT:
     case PTX_OP_PMEVENT_MASK: return 3;
     case PTX_OP_CP_ASYNC: return 16;
+    case PTX_OP_TENSORMAP_BOX:
+    case PTX_OP_TENSORMAP_DIM:
+    case PTX_OP_TENSORMAP_STRIDE:
+    case PTX_OP_TENSORMAP_STEP:
+    case PTX_OP_TENSORMAP_TYPE:
+    case PTX_OP_TENSORMAP_INTERLEAVE:
+    case PTX_OP_TENSORMAP_SWIZZLE:
+    case PTX_OP_TENSORMAP_ATOMICITY:
+    case PTX_OP_TENSORMAP_FILL:
     case PTX_OP_WGMMA_WAIT:
     case PTX_OP_WGMMA_F32:
     case PTX_OP_WGMMA_F32_REG:
@@ -461,12 +470,13 @@ static size_t judge_valid(void)
 }
 
 /* Where the manual dates an instruction later than ptxas does, the table follows the manual: fp8 conversions (sm_89 as
- * of PTX 8.1; ptxas also has sm_90 with 7.8), nanosleep, one-sided fences, directed rounding to bf16. */
+ * of PTX 8.1; ptxas also has sm_90 with 7.8), nanosleep, one-sided fences and those of tensor maps, directed
+ * rounding to bf16. */
 static bool stricter_than_ptxas(const struct form *f)
 {
-    static const char *const starts[] = {"nanosleep",       "fence.acquire",
-                                         "fence.release",   "cvt.rm.bf16.f32",
-                                         "cvt.rp.bf16.f32", "fence.proxy.tensormap"};
+    static const char *const starts[] = {
+        "nanosleep",       "fence.acquire",         "fence.release",          "cvt.rm.bf16.f32",
+        "cvt.rp.bf16.f32", "fence.proxy.tensormap", "tensormap.cp_fenceproxy"};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         if (strncmp(f->text, starts[i], strlen(starts[i])) == 0)
             return true;
