@@ -5,6 +5,8 @@
 
 #include "sim/block.h"
 #include "sim/check.h"
+#include "sim/flight.h"
+#include "sim/mbarrier.h"
 
 /* ---- register files ----------------------------------------------------------------------------------- */
 
@@ -177,6 +179,8 @@ void sim_block_free(struct sim_block *b)
         sim_copies_free(b->warp[i].copies);
     }
     sim_check_block_free(b);
+    sim_flights_free(b);
+    sim_mbars_free(b);
     free(b->shared);
     free(b->local);
     free(b);
@@ -236,6 +240,8 @@ static struct sim_block *block_new(struct sim_worker *k, struct device_dim at)
     b->nwarp_live = b->nwarp;
     b->count = 0;
     b->spins = false;
+    b->watch = (struct sim_watch){0};
+    sim_mbars_reset(b);
     b->fault = (struct sim_fault){0};
     b->next = NULL;
     memset(b->barrier, 0, sizeof b->barrier);
@@ -283,6 +289,7 @@ struct sim_block *sim_unit_new(struct sim_worker *k, uint64_t turn)
     if (!first)
         return NULL;
     first->turn = turn;
+    sim_flights_begin(first);
     if (l->ncluster == 1)
         return first;
     struct sim_block **peer = calloc(l->ncluster, sizeof *peer);
@@ -373,33 +380,77 @@ static enum sim_stop run_round(struct sim_block *b)
     return stop;
 }
 
+/* Every thread of the unit waits or spins: what is in flight goes on, or the time of waits is over. SIM_BLOCKED: only
+ * another unit can help. */
+static enum sim_stop move_on(struct sim_block *b, bool blocked)
+{
+    const enum sim_stop stop = sim_flight_step(b);
+    if (stop != SIM_BLOCKED || !blocked)
+        return stop;
+    if (!sim_mbar_waiting(b) || (!b->launch->code->ordered && sim_unit_stuck(b)))
+        return fail(b, SIM_F_DEADLOCK);
+    if (b->launch->code->ordered)
+        return SIM_BLOCKED;
+    sim_mbar_expire(b);
+    return SIM_YIELD;
+}
+
+/* A round of all blocks: as run_round(). */
+static enum sim_stop run_peers(struct sim_block *b, bool *spins, uint32_t *live)
+{
+    enum sim_stop all = SIM_BLOCKED;
+    *spins = true;
+    *live = 0;
+    for (uint32_t i = 0; i < b->npeer; i++) {
+        struct sim_block *p = b->peer[i];
+        const enum sim_stop stop = run_round(p);
+        if (stop == SIM_FAULT) {
+            b->fault = p->fault;
+            return SIM_FAULT;
+        }
+        *spins &= p->spins;
+        all = stop == SIM_YIELD ? SIM_YIELD : all;
+    }
+    for (uint32_t i = 0; i < b->npeer; i++)
+        *live += b->peer[i]->nlive;
+    return all;
+}
+
 enum sim_stop sim_unit_run(struct sim_block *b, unsigned rounds)
 {
+    b->next = NULL;
+    if (b->spins)
+        sim_mbar_expire(b);
     while (rounds--) {
-        enum sim_stop all = SIM_BLOCKED;
-        bool spins = true;
-        uint32_t live = 0;
-        for (uint32_t i = 0; i < b->npeer; i++) {
-            struct sim_block *p = b->peer[i];
-            const enum sim_stop stop = run_round(p);
-            if (stop == SIM_FAULT) {
-                b->fault = p->fault;
-                return SIM_FAULT;
-            }
-            spins &= p->spins;
-            all = stop == SIM_YIELD ? SIM_YIELD : all;
-        }
-        for (uint32_t i = 0; i < b->npeer; i++)
-            live += b->peer[i]->nlive;
+        bool spins;
+        uint32_t live;
+        if (b->flights.first && b->flights.random && sim_flight_drift(b) == SIM_FAULT)
+            return SIM_FAULT;
+        const enum sim_stop all = run_peers(b, &spins, &live);
+        if (all == SIM_FAULT)
+            return SIM_FAULT;
         if (!live)
-            return SIM_DONE;
-        if (all == SIM_BLOCKED)
-            return fail(b, SIM_F_DEADLOCK);
-        b->spins = spins;
-        if (spins)
+            return sim_flight_end(b);
+        b->spins = false;
+        if (!spins)
+            continue;
+        const enum sim_stop stop = move_on(b, all == SIM_BLOCKED);
+        if (stop == SIM_FAULT)
+            return SIM_FAULT;
+        b->spins = stop == SIM_BLOCKED;
+        if (b->spins)
             break;
     }
     return SIM_YIELD;
+}
+
+bool sim_unit_waits(const struct sim_block *b)
+{
+    for (uint32_t i = 0; i < b->npeer; i++)
+        for (uint32_t k = 0; k < b->nwarp; k++)
+            if (b->peer[i]->warp[k].live && sim_warp_ready(&b->peer[i]->warp[k]))
+                return false;
+    return true;
 }
 
 uint64_t sim_unit_count(const struct sim_block *b)

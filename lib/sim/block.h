@@ -15,15 +15,14 @@ void sim_unit_retire(struct sim_block *b);
 enum sim_stop sim_unit_run(struct sim_block *b, unsigned rounds);
 /* Thread-instructions executed. */
 uint64_t sim_unit_count(const struct sim_block *b);
-/* Of a worker whose blocks all spin. */
-struct sim_watch {
-    uint64_t
-        turns; /* of blocks, since one did anything else than spin; the caller zeroes it then */
-    uint64_t saved, until;
-};
 /* One of the n blocks in the queue has had its turn: is it sure that they will spin for ever (stuck.c)? */
 bool sim_stuck(struct sim_watch *w, const struct sim_launch *l, const struct sim_block *queue,
                uint32_t n);
+/* The unit's threads all wait, and it has been given time now and then: is it sure that this changes nothing? Nothing but
+ * the unit itself is looked at. */
+bool sim_unit_stuck(struct sim_block *b);
+/* Does every thread of it wait, so that none goes round in a loop? */
+bool sim_unit_waits(const struct sim_block *b);
 /* A single block with all it has; b may be NULL. */
 void sim_block_free(struct sim_block *b);
 /* Does the simulator have this special register as a slot (clocks are instructions)? */

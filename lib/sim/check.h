@@ -276,6 +276,35 @@ void sim_check_warp_sync(struct sim_warp *w, const struct sim_op *op, uint32_t l
 /* The copies of these lanes have been completed by a wait. */
 void sim_check_landed(struct sim_warp *w, const struct sim_copy *copy, uint32_t lanes);
 
+/* ---- operations in flight (flight.h; check_flight.c) ---- */
+
+struct sim_flight;
+struct sim_piece;
+/* It is in flight, on its way to f->to; no byte has moved. */
+void sim_check_flight_issued(struct sim_warp *w, const struct sim_op *op,
+                             const struct sim_flight *f);
+/* These bytes, one of its pieces or a part of one, are read from where they come from now, or written to where they go. */
+void sim_check_flight_part(const struct sim_flight *f, const struct sim_piece *p, bool reads,
+                           bool writes);
+/* All its bytes have been, and its mbarrier is told next, or the wait of its thread returns. */
+void sim_check_flight_done(const struct sim_flight *f, bool reads, bool writes);
+/* Its cluster has ended, and it will not come. */
+void sim_check_flight_dropped(const struct sim_flight *f);
+/* cp.async.bulk.commit_group; wait_group, behind what has landed by it. */
+void sim_check_bulk_commit(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
+void sim_check_bulk_waited(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, bool read);
+/* An mbarrier at an offset of a block of the cluster: made, ended; a lane is about to arrive, so many times; its phase has
+ * completed; lanes have found a phase of it complete. */
+void sim_check_mbar_made(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                         struct sim_block *b, uint32_t offset);
+void sim_check_mbar_gone(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                         struct sim_block *b, uint32_t offset);
+void sim_check_mbar_arrives(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                            struct sim_block *b, uint32_t offset, uint32_t count);
+void sim_check_mbar_phase(struct sim_block *b, uint32_t offset);
+void sim_check_mbar_passed(struct sim_warp *w, const struct sim_op *op, uint32_t lanes,
+                           struct sim_block *b, uint32_t offset);
+
 /* ---- between the files of the sanitizer ----------------------------------------------------------------- */
 
 static inline uint32_t check_tick(struct check *c)

@@ -25,7 +25,7 @@ void sim_copies_reset(struct sim_copies *c)
 {
     if (!c)
         return;
-    c->head = c->n = 0;
+    c->head = c->n = c->issued = 0;
     memset(c->committed, 0, sizeof c->committed);
 }
 
@@ -146,6 +146,7 @@ const struct sim_op *sim_copy_issue(struct sim_warp *w, const struct sim_op *op)
     c->op = sim_pc(w, op);
     c->lanes = w->em;
     c->size = op->size;
+    c->serial = all->issued++;
     memcpy(c->group, all->committed, sizeof c->group);
     for (uint32_t left = w->em; left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
@@ -183,6 +184,25 @@ static void land(struct sim_warp *w, const struct sim_copy *c, uint32_t lanes)
     }
 }
 
+/* These lanes' part of a copy. */
+static void complete(struct sim_warp *w, struct sim_copy *c, uint32_t lanes)
+{
+    if (!lanes)
+        return;
+    land(w, c, lanes);
+    if (w->block->check)
+        sim_check_landed(w, c, lanes);
+    c->lanes &= ~lanes;
+}
+
+static void drop_done(struct sim_copies *all)
+{
+    while (all->head < all->n && !all->v[all->head].lanes)
+        all->head++;
+    if (all->head == all->n)
+        all->head = all->n = 0;
+}
+
 /* Of each lane, the groups before limit[lane]. */
 static void land_groups(struct sim_warp *w, uint32_t lanes, const uint32_t limit[SIM_LANES])
 {
@@ -194,17 +214,19 @@ static void land_groups(struct sim_warp *w, uint32_t lanes, const uint32_t limit
             const uint32_t lane = (uint32_t)__builtin_ctz(left);
             done |= c->group[lane] < limit[lane] ? 1u << lane : 0;
         }
-        if (!done)
-            continue;
-        land(w, c, done);
-        if (w->block->check)
-            sim_check_landed(w, c, done);
-        c->lanes &= ~done;
+        complete(w, c, done);
     }
-    while (all->head < all->n && !all->v[all->head].lanes)
-        all->head++;
-    if (all->head == all->n)
-        all->head = all->n = 0;
+    drop_done(all);
+}
+
+void sim_copies_land(struct sim_warp *w, uint32_t lanes, uint32_t before)
+{
+    struct sim_copies *all = w->copies;
+    for (uint32_t i = all ? all->head : 0; all && i < all->n; i++)
+        if (all->v[i].serial < before)
+            complete(w, &all->v[i], lanes & all->v[i].lanes);
+    if (all)
+        drop_done(all);
 }
 
 const struct sim_op *sim_copy_wait(struct sim_warp *w, const struct sim_op *op)

@@ -366,6 +366,8 @@ static const struct {
     {"activemask", dec_activemask},
     {"elect", dec_elect},
     {"cp", dec_cp},
+    {"mbarrier", dec_mbarrier},
+    {"griddepcontrol", dec_nothing},
     {"ldmatrix", dec_ldmatrix},
     {"stmatrix", dec_ldmatrix},
     {"movmatrix", dec_movmatrix},
@@ -384,7 +386,9 @@ static bool may_poll(const struct ptx_inst *in)
     if (strcmp(name, "mov") == 0)
         return in->operand[1].kind == PTX_O_SREG && in->operand[1].sreg >= PTX_SR_CLOCK &&
                in->operand[1].sreg <= PTX_SR_GLOBALTIMER_HI;
-    return strcmp(name, "nanosleep") == 0;
+    return strcmp(name, "nanosleep") == 0 || in->op == PTX_OP_MBARRIER_TEST_WAIT ||
+           in->op == PTX_OP_MBARRIER_TEST_PARITY || in->op == PTX_OP_MBARRIER_TRY_WAIT ||
+           in->op == PTX_OP_MBARRIER_TRY_PARITY;
 }
 
 static bool decode_inst(struct dec *dc, const struct ptx_item *item)

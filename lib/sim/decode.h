@@ -91,6 +91,10 @@ bool dec_space(struct dec *dc, enum ptx_mod mod, enum sim_space *space);
 /* A memory operand: its register or constant slot, the offset, and whether the slot has 32 bits. */
 bool dec_memory(struct dec *dc, const struct ptx_operand *m, enum sim_space space, uint32_t *slot,
                 uint64_t *offset, bool *narrow);
+/* The same as one slot of 64 bits with the whole address. */
+uint32_t dec_flat(struct dec *dc, const struct ptx_operand *m, enum sim_space space);
+/* How an element of a type is folded into memory by .add and the like; enum sim_atom, SIM_NO_FOLD: not at all. */
+uint8_t dec_fold(struct dec *dc, enum ptx_mod op, enum ptx_mod t, bool shared);
 /* Matrix instructions (decode_matrix.c, decode_wmma.c; sim_mma: matrix.h). Slots of the n registers of an operand, written
  * { } or, when there is one, without. */
 struct sim_mma;
@@ -148,6 +152,9 @@ bool dec_match(struct dec *dc);
 bool dec_redux(struct dec *dc);
 bool dec_activemask(struct dec *dc);
 bool dec_cp(struct dec *dc);
+bool dec_bulk(struct dec *dc);
+bool dec_st_async(struct dec *dc);
+bool dec_mbarrier(struct dec *dc);
 bool dec_ldmatrix(struct dec *dc);
 bool dec_movmatrix(struct dec *dc);
 bool dec_mma(struct dec *dc);

@@ -243,6 +243,6 @@ bool dec_cp(struct dec *dc)
         op->imm = in->operand[0].bits;
         return true;
     case PTX_OP_CP_ASYNC_WAIT_ALL: dec_emit(dc, SIM_H_COPY_WAIT)->more = true; return true;
-    default: return dec_unsupported(dc);
+    default: return dec_bulk(dc);
     }
 }

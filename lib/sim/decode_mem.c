@@ -3,6 +3,7 @@
 
 #include "sim/atom.h"
 #include "sim/decode.h"
+#include "sim/flight.h"
 
 bool dec_space(struct dec *dc, enum ptx_mod mod, enum sim_space *space)
 {
@@ -51,6 +52,29 @@ bool dec_memory(struct dec *dc, const struct ptx_operand *m, enum sim_space spac
         at += generic_base(ptx_space(m->var->space));
     *slot = dec_const(dc, at, true);
     return true;
+}
+
+uint32_t dec_flat(struct dec *dc, const struct ptx_operand *m, enum sim_space space)
+{
+    uint32_t slot = 0;
+    uint64_t offset;
+    bool narrow;
+    if (!dec_memory(dc, m, space, &slot, &offset, &narrow))
+        return 0;
+    if (narrow && offset) {
+        const uint32_t sum = dec_temp(dc, DEC_32);
+        dec_emit3(dc, SIM_H_ADD_32, sum, slot, dec_const(dc, offset, false), 0);
+        slot = sum;
+    }
+    if (narrow || offset) {
+        const uint32_t all = dec_temp(dc, DEC_64);
+        if (narrow)
+            dec_emit3(dc, SIM_H_U64_U32, all, slot, 0, 0);
+        else
+            dec_emit3(dc, SIM_H_ADD_64, all, slot, dec_const(dc, offset, true), 0);
+        slot = all;
+    }
+    return slot;
 }
 
 struct access {
@@ -235,6 +259,8 @@ bool dec_st(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     struct access x;
+    if (in->op == PTX_OP_ST_ASYNC)
+        return dec_st_async(dc);
     if (!access_of(dc, &in->operand[0], &x))
         return false;
     if (x.elems > 4)
@@ -343,6 +369,20 @@ static bool order_shows(enum sim_atom code, bool reads)
 {
     return reads || code == SIM_ATOM_EXCH || code == SIM_ATOM_CAS || code == SIM_ATOM_INC ||
            code == SIM_ATOM_DEC || code >= SIM_ATOM_ADD_F;
+}
+
+uint8_t dec_fold(struct dec *dc, enum ptx_mod op, enum ptx_mod t, bool shared)
+{
+    struct ptx_inst in = {.type[0] = t};
+    enum sim_atom code;
+    in.mod[PTX_MC_OP] = op;
+    if (!atom_code(&in, &code)) {
+        dec_unsupported(dc);
+        return SIM_NO_FOLD;
+    }
+    if (!shared && order_shows(code, false))
+        dc->code->ordered = true;
+    return (uint8_t)code;
 }
 
 static enum sim_type atom_type(enum ptx_mod t, uint32_t bytes)

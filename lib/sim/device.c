@@ -254,6 +254,7 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
     l.ncluster = l.cluster.x * l.cluster.y * l.cluster.z;
     l.threads = what->block.x * what->block.y * what->block.z;
     l.limit = dev->options.max_instructions ? dev->options.max_instructions : DEVICE_INSTRUCTIONS;
+    l.seed = dev->options.seed;
     l.interrupted = dev->options.interrupted;
     l.progress = dev->options.progress;
     l.progress_ctx = dev->options.progress_ctx;

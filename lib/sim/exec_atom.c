@@ -126,9 +126,28 @@ SIM_ATOMIC(ATOM_16, u16, u32, apply16)
 SIM_ATOMIC(ATOM_32, u32, u32, apply32)
 SIM_ATOMIC(ATOM_64, u64, u64, apply64)
 
+#define SIM_FOLD(M, T, ATOMIC)                                                   \
+    for (u32 i = 0; i + sizeof(M) <= n; i += sizeof(M)) {                        \
+        M v;                                                                     \
+        memcpy(&v, from + i, sizeof v);                                          \
+        ATOMIC##_one((M *)(void *)(to + i), code, (T)v, (T)v, shared, is_alone); \
+    }
+static void fold(unsigned char *to, const unsigned char *from, u32 n, unsigned element,
+                 unsigned code, bool shared, bool is_alone)
+{
+    if (element == 2) {
+        SIM_FOLD(u16, u32, ATOM_16)
+    } else if (element == 4) {
+        SIM_FOLD(u32, u32, ATOM_32)
+    } else {
+        SIM_FOLD(u64, u64, ATOM_64)
+    }
+}
+
 void SIM_NAMED(sim_fill_atom)(struct sim_build *b)
 {
     SIM_ENTRY_ONE(ATOM_16);
     SIM_ENTRY_ONE(ATOM_32);
     SIM_ENTRY_ONE(ATOM_64);
+    b->fold = fold;
 }

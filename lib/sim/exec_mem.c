@@ -1,6 +1,7 @@
 #include <config.h>
 
 #include "sim/exec.h"
+#include "sim/flight.h"
 
 /* Host addresses of the lanes' accesses: at[i] for each lane. For lanes outside w->em it is another lane's, so that
  * loads can read all 32 and blend. */
@@ -311,4 +312,5 @@ void SIM_NAMED(sim_fill_mem)(struct sim_build *b)
     b->h[SIM_H_COPY] = (struct sim_handler){sim_copy_issue, sim_copy_issue, NULL};
     b->h[SIM_H_COPY_COMMIT] = (struct sim_handler){sim_copy_commit, sim_copy_commit, NULL};
     b->h[SIM_H_COPY_WAIT] = (struct sim_handler){sim_copy_wait, sim_copy_wait, NULL};
+    sim_flight_fill(b);
 }

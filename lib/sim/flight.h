@@ -67,7 +67,11 @@ struct sim_flight {
     uint32_t bytes;  /* in each of the blocks: what its mbarrier is told */
     uint32_t
         mbarrier; /* offset in shared memory, the same in every block; stores: SIM_NO_MBARRIER */
-    uint8_t fold, type; /* REDUCE, VALUE: enum sim_atom, SIM_NO_FOLD; bytes of an element */
+    uint32_t
+        extent; /* from .shared to the end of the last piece: bytes, or more where there are gaps */
+    uint8_t
+        span; /* tensor copies: bytes that rows are swizzled in, 16 where they are not; else 0 */
+    uint8_t fold, type; /* REDUCE, PEER, VALUE: enum sim_atom or SIM_NO_FOLD; bytes of an element */
     uint64_t
         fill; /* what filled bytes repeat, from the first byte of the box on: 0 or NaNs of the type */
     struct sim_buffer *buffer; /* linear copies */
@@ -88,7 +92,6 @@ struct sim_flight {
     uint64_t cursor; /* how far it is */
     struct sim_piece piece;
     uint32_t begun;      /* bytes of that piece which have landed */
-    uint32_t passed;     /* bytes of the pieces before */
     unsigned char *seen; /* stores: what was read of shared memory; NULL: nothing yet */
 };
 #define SIM_NO_MBARRIER UINT32_MAX
@@ -98,6 +101,8 @@ struct sim_flight {
  * Everything has been checked but the mbarriers. False: the warp has stopped with a fault. */
 bool sim_flight_issue(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                       const struct sim_flight *f, const void *tensor, size_t bytes);
+/* A number below n drawn from the launch's seed, for the cluster of w; 0 without a seed. */
+uint32_t sim_draw(struct sim_warp *w, uint32_t n);
 /* The one piece of a linear copy. */
 bool sim_flight_linear(const struct sim_flight *f, uint64_t *cursor, struct sim_piece *p);
 
@@ -108,11 +113,21 @@ enum sim_stop sim_flight_step(struct sim_block *unit);
 enum sim_stop sim_flight_drift(struct sim_block *unit);
 /* Its threads have exited: stores take effect, the rest has nobody to wait for it. SIM_DONE or SIM_FAULT. */
 enum sim_stop sim_flight_end(struct sim_block *unit);
+/* None are in flight, and with a seed numbers can be drawn. */
+void sim_flights_begin(struct sim_block *unit);
 /* Forgets them. */
 void sim_flights_free(struct sim_block *unit);
-/* A number of what is in flight, for states that are compared. */
-uint64_t sim_flight_state(const struct sim_block *unit);
-
+/* Bulk copies between linear stretches: op->more is the kind, a and b the 64-bit addresses of the destination and the
+ * source, c the bytes (32 bits); into shared memory: d the 64-bit address of the mbarrier and e the mask of blocks, 0:
+ * there is none; round, size: fold, type. */
+const struct sim_op *sim_bulk_copy(struct sim_warp *w, const struct sim_op *op);
+/* cp.async.bulk.prefetch: of c bytes at b. */
+const struct sim_op *sim_bulk_prefetch(struct sim_warp *w, const struct sim_op *op);
+/* st.async: size bytes from the slots of op->elems elements, d, b, c, e, round of enum sim_vector, to the 64-bit address
+ * a; imm: the slot of the mbarrier's 64-bit address. */
+const struct sim_op *sim_st_async(struct sim_warp *w, const struct sim_op *op);
+/* Puts the handlers of operations in flight and mbarriers into a build's table. */
+void sim_flight_fill(struct sim_build *b);
 /* cp.async.bulk.commit_group; wait_group op->imm, op->more: .read */
 const struct sim_op *sim_bulk_commit(struct sim_warp *w, const struct sim_op *op);
 const struct sim_op *sim_bulk_wait(struct sim_warp *w, const struct sim_op *op);

@@ -136,10 +136,11 @@ static void give_up(struct sim_launch *l, struct queue *q)
     for (b = first; b; b = b->next)
         if (b->turn < first->turn)
             first = b;
-    first->fault = (struct sim_fault){.kind = SIM_F_LIVELOCK,
-                                      .block = first->index,
-                                      .turn = first->turn,
-                                      .others = l->code->ordered ? q->n - 1 : 0};
+    first->fault =
+        (struct sim_fault){.kind = sim_unit_waits(first) ? SIM_F_DEADLOCK : SIM_F_LIVELOCK,
+                           .block = first->index,
+                           .turn = first->turn,
+                           .others = l->code->ordered ? q->n - 1 : 0};
     while ((b = dequeue(q)))
         finish(l, b, b == first ? SIM_FAULT : SIM_YIELD);
 }

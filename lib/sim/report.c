@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "sim/mbarrier.h"
 #include "sim/report.h"
 
 static void note_thread(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
@@ -15,6 +16,7 @@ static void report_access(struct sim_launch *l, const struct sim_fault *f, struc
     const char *why = f->kind == SIM_F_READONLY ? ", which is read-only"
                       : f->kind == SIM_F_ALIGN  ? ", which is misaligned"
                       : f->kind == SIM_F_SPACE  ? ", which is not in shared memory"
+                      : f->kind == SIM_F_REMOTE ? ", and it must be in the thread's own block"
                                                 : "";
     diag_error(d, sim_span_of(l, f->op), "kernel '%s': %s of %u bytes at %s%s", l->what->entry,
                f->store ? "store" : "load", f->bytes,
@@ -52,9 +54,35 @@ static const char *lanes_text(struct arena *a, uint32_t mask)
     return set_text(a, "lane", mask);
 }
 
+/* "2 of 3 arrivals and 4096 bytes" */
+static const char *missing_text(struct arena *a, const struct sim_stand *s)
+{
+    struct buf b = buf_in(a);
+    if (s->came)
+        buf_printf(&b, "%u of %u arrivals", s->came, s->wanted);
+    if (s->came && s->bytes)
+        buf_printf(&b, " and ");
+    if (s->bytes > 0)
+        buf_printf(&b, "%d bytes", s->bytes);
+    if (s->bytes < 0)
+        buf_printf(&b, "mbarrier.expect_tx of %d bytes that have come", -s->bytes);
+    return buf_text(&b);
+}
+
+static const char *mbar_text(const struct sim_launch *l, const struct sim_stand *s)
+{
+    return arena_printf(
+        l->arena, "wait for the phase of parity %u of the mbarrier at %s, which lacks %s",
+        s->parity, sim_place_text(l, SIM_IN_SHARED, s->offset, NULL), missing_text(l->arena, s));
+}
+
 static const char *waits_text(const struct sim_launch *l, const struct sim_stand *s)
 {
     struct arena *a = l->arena;
+    if (s->mbar)
+        return mbar_text(l, s);
+    if (s->waits == SIM_WAIT_MBAR)
+        return "wait at an mbarrier";
     if (s->waits == 0)
         return l->fault.kind == SIM_F_LIVELOCK ? "go round here" : "can go on";
     if (s->waits == SIM_WAIT_LANES)
@@ -73,7 +101,8 @@ static const char *waits_text(const struct sim_launch *l, const struct sim_stand
 static bool alike(const struct sim_stand *s, const struct sim_stand *t)
 {
     return s->block == t->block && s->op == t->op && s->mask == t->mask && s->waits == t->waits &&
-           s->named == t->named && s->missing == t->missing;
+           s->named == t->named && s->missing == t->missing && s->mbar == t->mbar &&
+           s->offset == t->offset && s->parity == t->parity;
 }
 
 /* Where the block's warps stood: the first few. Warps of which a group stands alike are told of once. */
@@ -105,6 +134,63 @@ static void note_stands(struct sim_launch *l, const struct sim_fault *f, struct 
     }
 }
 
+static const char *mbar_error_text(const struct sim_launch *l, const struct sim_fault *f)
+{
+    struct arena *a = l->arena;
+    const uint64_t n = f->mbar.count, state = f->mbar.state;
+    const char *at = sim_place_text(l, SIM_IN_SHARED, f->mbar.offset, NULL);
+    if (l->ncluster > 1)
+        at = arena_printf(a, "%s, in block %u of the cluster", at, f->mbar.rank);
+    switch ((enum sim_mbar_error)f->mbar.error) {
+    case SIM_MBAR_NONE:
+        return arena_printf(a, "there is no mbarrier at %s: mbarrier.init has not made one", at);
+    case SIM_MBAR_INVALID:
+        return arena_printf(a, "there is no mbarrier at %s: mbarrier.inval has ended it", at);
+    case SIM_MBAR_SPOILT:
+        return arena_printf(a, "the mbarrier at %s was overwritten by other data", at);
+    case SIM_MBAR_AGAIN:
+        return arena_printf(a, "there is already an mbarrier at %s; mbarrier.inval has to end it",
+                            at);
+    case SIM_MBAR_RANGE:
+        return arena_printf(a, "a count of %" PRIu64 " at the mbarrier at %s; 1 to %d can be", n,
+                            at, SIM_MBARRIER_MOST);
+    case SIM_MBAR_COUNT:
+        return arena_printf(a,
+                            "%" PRIu64 " more arrivals at the mbarrier at %s, whose phase waits "
+                            "for %u of %u",
+                            n, at, sim_mbar_pending(state), sim_mbar_expected(state));
+    case SIM_MBAR_BYTES:
+        return arena_printf(a,
+                            "%" PRIu64 " bytes at the mbarrier at %s, which waits for %d: it "
+                            "counts to %d",
+                            n, at, sim_mbar_bytes(state), SIM_MBARRIER_MOST);
+    case SIM_MBAR_PHASE:
+        return arena_printf(
+            a, "mbarrier.arrive.noComplete completes the phase of the mbarrier at %s", at);
+    case SIM_MBAR_APART:
+        return arena_printf(a, "the mbarrier at %s is in another block than the bytes go to", at);
+    case SIM_MBAR_DROP:
+        return arena_printf(a,
+                            "mbarrier.arrive_drop of %" PRIu64 " arrivals of the mbarrier at %s, "
+                            "which has %u",
+                            n, at, sim_mbar_expected(state));
+    case SIM_MBAR_NO_PARITY:
+        return arena_printf(a, "the parity of a phase is 0 or 1, not %" PRIu64, n);
+    case SIM_MBAR_FINE:
+    case SIM_MBAR_MEMORY: break;
+    }
+    return "";
+}
+
+static void report_mbar(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
+{
+    diag_error(d, sim_span_of(l, f->op), "kernel '%s': %s", l->what->entry, mbar_error_text(l, f));
+    note_thread(l, f, d);
+    if (f->mbar.error == SIM_MBAR_AGAIN)
+        diag_note(d, sim_span_of(l, f->mbar.op), "it was made here");
+    sim_note_source(l, f->op, d);
+}
+
 void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
 {
     const char *kernel = l->what->entry;
@@ -112,7 +198,23 @@ void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d
     case SIM_F_BOUNDS:
     case SIM_F_READONLY:
     case SIM_F_SPACE:
+    case SIM_F_REMOTE:
     case SIM_F_ALIGN: report_access(l, f, d); return;
+    case SIM_F_MBARRIER: report_mbar(l, f, d); return;
+    case SIM_F_BULK:
+        diag_error(d, sim_span_of(l, f->op),
+                   "kernel '%s': a bulk copy of %u bytes, which must be a multiple of 16", kernel,
+                   f->bytes);
+        note_thread(l, f, d);
+        sim_note_source(l, f->op, d);
+        return;
+    case SIM_F_RANKS:
+        diag_error(d, sim_span_of(l, f->op),
+                   "kernel '%s': the mask 0x%04x names blocks that the cluster of %u does not have",
+                   kernel, f->lanes, l->ncluster);
+        note_thread(l, f, d);
+        sim_note_source(l, f->op, d);
+        return;
     case SIM_F_TRAP:
         diag_error(d, sim_span_of(l, f->op), "kernel '%s' executed a trap", kernel);
         note_thread(l, f, d);

@@ -174,6 +174,10 @@ enum sim_handler_id {
 struct sim_build {
     const char *name; /* "avx2", "baseline" */
     struct sim_handler h[SIM_H_COUNT];
+    /* Folds elements of 2, 4 or 8 bytes into memory, n bytes in all; code: enum sim_atom. shared: as in shared memory;
+     * alone: no other worker comes between. */
+    void (*fold)(unsigned char *to, const unsigned char *from, uint32_t n, unsigned element,
+                 unsigned code, bool shared, bool alone);
 };
 void sim_exec_fill_baseline(struct sim_build *b);
 void sim_exec_fill_avx2(struct sim_build *b);
@@ -275,6 +279,7 @@ enum sim_wait {
     SIM_WAIT_WARP = SIM_WAIT_BAR + SIM_BARRIERS, /* + n: ..., for its warp's other lanes to come */
     SIM_WAIT_LANES = SIM_WAIT_WARP + SIM_BARRIERS, /* for lanes that its mask names */
     SIM_WAIT_CLUSTER,                              /* behind barrier.cluster.wait */
+    SIM_WAIT_MBAR, /* at mbarrier.try_wait, for its phase to complete or its time to be over */
 };
 
 /* The buffer that a memory instruction last used, in a worker. Valid for that instruction's size and kind only. */
@@ -310,6 +315,8 @@ struct sim_warp {
     bool spun;                   /* it stopped in a loop that may wait for others */
     uint32_t cluster_came;       /* lanes at the cluster's barrier, which is not complete */
     uint32_t came[SIM_BARRIERS]; /* lanes at a barrier at which not all of the warp's are yet */
+    uint32_t expired;            /* lanes whose mbarrier.try_wait has waited long enough */
+    uint32_t bulk[SIM_LANES];    /* cp.async.bulk groups committed */
     struct sim_copies *copies;   /* of cp.async, in flight; NULL: there was none yet */
     struct sim_group group[SIM_LANES];
 };
@@ -332,6 +339,10 @@ enum sim_fault_kind {
     SIM_F_INDEX,     /* brx.idx past its list */
     SIM_F_APART,     /* part of a warp executes what only a whole one can */
     SIM_F_SIZE,      /* cp.async of more bytes than it copies */
+    SIM_F_REMOTE,    /* in another block of the cluster, where it must be in the thread's own */
+    SIM_F_MBARRIER,  /* .mbar says what is wrong */
+    SIM_F_BULK,      /* a bulk copy of .bytes, not a multiple of 16 */
+    SIM_F_RANKS,     /* .multicast::cluster to blocks that the cluster does not have: .lanes */
     SIM_F_MEMORY,    /* the host has no memory for the block */
     SIM_F_ABANDONED, /* nothing of its own: a block with a lower index failed */
 };
@@ -343,6 +354,10 @@ struct sim_stand {
     uint8_t waits;
     uint32_t named, missing;        /* SIM_WAIT_LANES, SIM_WAIT_WARP: lanes */
     uint32_t barrier, came, wanted; /* SIM_WAIT_BAR: its number, threads */
+    /* SIM_WAIT_MBAR, and those that poll an mbarrier: where it is, the phase's parity, arrivals that it still waits for and that a phase has (came, wanted), bytes that it still waits for */
+    bool mbar;
+    uint32_t offset, parity;
+    int32_t bytes;
 };
 
 struct sim_fault {
@@ -358,6 +373,14 @@ struct sim_fault {
     uint32_t others; /* SIM_F_LIVELOCK: blocks or clusters that spin, too, if that is known */
     uint32_t lanes;  /* SIM_F_APART */
     const struct ptx_var *var; /* the access has left this variable; NULL: not known to have */
+    struct {
+        uint8_t error;   /* enum sim_mbar_error */
+        uint32_t offset; /* in the shared memory of */
+        uint32_t rank;   /* that block of the cluster */
+        uint64_t state;  /* its value */
+        uint64_t count;  /* SIM_MBAR_RANGE and the like: the count asked for */
+        uint32_t op;     /* SIM_MBAR_AGAIN: the record that made it */
+    } mbar;              /* SIM_F_MBARRIER */
     /* where every group stood, for deadlocks and limits; in the launch's arena */
     VEC(struct sim_stand) stands;
 };
@@ -370,6 +393,20 @@ struct sim_barrier {
     uint32_t yes, lanes;        /* of .red: lanes whose predicate holds, all lanes */
 };
 
+/* Operations in flight of a cluster (flight.h), in the order of issue. */
+struct sim_flights {
+    struct sim_flight *first, **last;
+    uint64_t issued;
+    uint64_t random; /* state of the numbers drawn; 0: none are, everything is late */
+};
+struct sim_mbarrier;
+
+/* Of blocks that all spin (stuck.c). */
+struct sim_watch {
+    uint64_t turns; /* since one did anything else than spin; who watches zeroes it then */
+    uint64_t saved, until;
+};
+
 struct sim_block {
     struct sim_launch *launch;
     struct sim_worker *worker;
@@ -380,7 +417,10 @@ struct sim_block {
         *peer; /* the blocks of the cluster by rank; peer[0] is what the worker keeps */
     struct sim_block *alone; /* peer of a block without a cluster */
     uint32_t npeer, rank;
-    uint32_t cluster_came; /* in peer[0]: threads at the cluster's barrier */
+    uint32_t cluster_came;      /* in peer[0]: threads at the cluster's barrier */
+    struct sim_flights flights; /* in peer[0] */
+    struct sim_mbarrier *mbar;  /* its nmbar objects (mbarrier.h) */
+    uint32_t nmbar, cap_mbar;
     unsigned char *shared;
     uint64_t shared_bytes;
     unsigned char *local;
@@ -389,6 +429,7 @@ struct sim_block {
     struct sim_barrier barrier[SIM_BARRIERS];
     struct sim_fault fault;
     bool spins; /* when it stopped last, all its warps were in loops that may wait for others */
+    struct sim_watch watch;    /* in peer[0]: of waits whose time is over */
     struct check_block *check; /* check.h; NULL: not checked */
     struct sim_block *next;
     struct sim_warp warp[];
@@ -414,6 +455,7 @@ struct sim_launch {
     uint32_t threads;          /* per block */
     uint64_t shared_bytes;
     uint64_t limit; /* thread-instructions, UINT64_MAX: none */
+    uint64_t seed;  /* of what is in flight; 0: it is late */
     const volatile int *interrupted;
     void (*progress)(void *ctx, uint64_t done,
                      uint64_t blocks); /* for the caller's thread; or NULL */
@@ -495,11 +537,13 @@ struct sim_copy {
     uint64_t source[SIM_LANES];           /* its simulated address */
     uint8_t valid[SIM_LANES];             /* bytes read; the rest is zeroed */
     uint8_t size;
+    uint32_t serial; /* instructions of the warp that issued copies before this one */
 };
 
 struct sim_copies {
     struct sim_copy *v; /* those from head on; v[i].lanes 0: it is done */
     uint32_t head, n, cap;
+    uint32_t issued;               /* instructions */
     uint32_t committed[SIM_LANES]; /* groups */
     /* what a copy's source held when it was issued, as v; NULL: not checked */
     unsigned char (*seen)[SIM_LANES][16];
@@ -511,6 +555,8 @@ struct sim_copies {
 const struct sim_op *sim_copy_issue(struct sim_warp *w, const struct sim_op *op);
 const struct sim_op *sim_copy_commit(struct sim_warp *w, const struct sim_op *op);
 const struct sim_op *sim_copy_wait(struct sim_warp *w, const struct sim_op *op);
+/* Completes the copies of these lanes that an instruction before that serial issued. */
+void sim_copies_land(struct sim_warp *w, uint32_t lanes, uint32_t before);
 /* None are in flight; and without memory for them. */
 void sim_copies_reset(struct sim_copies *c);
 void sim_copies_free(struct sim_copies *c);

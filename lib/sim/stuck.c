@@ -11,6 +11,7 @@
 #include <config.h>
 
 #include "sim/block.h"
+#include "sim/flight.h"
 
 enum {
     FIRST = 64, /* rounds before anything is looked at */
@@ -57,6 +58,8 @@ static uint64_t mix_warp(uint64_t h, const struct sim_warp *w, uint64_t file_byt
 static uint64_t mix_block(uint64_t h, const struct sim_block *b)
 {
     const struct sim_code *code = b->launch->code;
+    for (const struct sim_flight *f = b->flights.first; f; f = f->next)
+        h = mix(h, (uint64_t)f->op << 32 | f->begun);
     for (unsigned i = 0; i < SIM_BARRIERS; i++)
         h = mix(h, (uint64_t)b->barrier[i].arrived << 32 | b->barrier[i].expected);
     for (uint32_t i = 0; i < b->nwarp; i++)
@@ -102,4 +105,9 @@ bool sim_stuck(struct sim_watch *w, const struct sim_launch *l, const struct sim
         return false;
     }
     return round <= w->until && state(l, queue) == w->saved;
+}
+
+bool sim_unit_stuck(struct sim_block *b)
+{
+    return sim_stuck(&b->watch, b->launch, b, 1);
 }

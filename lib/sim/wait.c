@@ -2,6 +2,7 @@
 #include <config.h>
 
 #include "sim/check.h"
+#include "sim/mbarrier.h"
 
 /* ---- barriers ---------------------------------------------------------------------------------------- */
 
@@ -361,8 +362,10 @@ struct sim_stand sim_stand_of(const struct sim_warp *w, const struct sim_group *
         s.missing = s.named & w->live & ~fellows(w, op, s.named);
         return s;
     }
-    if (g->waits == 0)
+    if (g->waits == 0 || g->waits == SIM_WAIT_MBAR) {
+        sim_mbar_stand(w, g, &s);
         return s;
+    }
     s.op--;
     if (g->waits == SIM_WAIT_CLUSTER) {
         s.came = w->block->peer[0]->cluster_came;

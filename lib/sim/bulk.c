@@ -1,0 +1,192 @@
+/* Bulk copies between linear stretches of memory, and st.async: what is checked when they are issued. */
+#include <config.h>
+
+#include "sim/check.h"
+#include "sim/flight.h"
+#include "sim/mbarrier.h"
+
+static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
+{
+    uint32_t v;
+    memcpy(&v, w->r + slot + 4 * lane, 4);
+    return v;
+}
+
+static uint64_t wide(const struct sim_warp *w, uint32_t slot, uint32_t lane)
+{
+    uint64_t v;
+    memcpy(&v, w->r + slot + 8 * lane, 8);
+    return v;
+}
+
+static bool fail(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                 enum sim_fault_kind kind, struct sim_fault about)
+{
+    struct sim_fault *f = &w->block->fault;
+    sim_fault_at(w, op, lane, kind);
+    f->address = about.address;
+    f->bytes = about.bytes;
+    f->space = about.space;
+    f->store = about.store;
+    f->lanes = about.lanes;
+    return false;
+}
+
+/* The buffer that [address, address + bytes) lies in, 16-byte aligned, and where in it. */
+static bool global_place(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                         uint64_t address, uint32_t bytes, bool store, struct sim_flight *f)
+{
+    struct sim_buffer *b = sim_mem_near(w->block->launch->memory, address);
+    const uint64_t at = b ? address - b->base : 0;
+    struct sim_fault about = {
+        .address = address, .bytes = bytes, .space = SIM_IN_GLOBAL, .store = store};
+    if (!b || b->released || address < b->base || at > b->bytes || bytes > b->bytes - at)
+        return fail(w, op, lane, SIM_F_BOUNDS, about);
+    if (store && b->read_only)
+        return fail(w, op, lane, SIM_F_READONLY, about);
+    about.bytes = 16;
+    if (address % 16)
+        return fail(w, op, lane, SIM_F_ALIGN, about);
+    f->buffer = b;
+    f->at = at;
+    return true;
+}
+
+/* The mbarrier that is to be told of the bytes: in the block that gets them. */
+static bool mbarrier_place(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                           uint64_t address, const struct sim_block *to, struct sim_flight *f)
+{
+    struct sim_place p;
+    if (!sim_shared_place(w, op, lane, address, SIM_IN_SHARED, true, 8, 8, true, &p))
+        return false;
+    f->mbarrier = p.offset;
+    if (p.block == to)
+        return true;
+    fail(w, op, lane, SIM_F_MBARRIER, (struct sim_fault){0});
+    sim_mbar_blame(&w->block->fault, p.block, p.offset, SIM_MBAR_APART);
+    return false;
+}
+
+/* Where the bytes go in shared memory, and the mbarrier there. */
+static bool into_shared(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                        struct sim_flight *f)
+{
+    const struct sim_block *b = w->block;
+    struct sim_place to;
+    if (!sim_shared_place(w, op, lane, wide(w, op->a, lane), SIM_IN_SHARED, true, f->bytes, 16,
+                          true, &to))
+        return false;
+    f->shared = to.offset;
+    f->blocks = op->e ? word(w, op->e, lane) & 0xffff : 1u << to.block->rank;
+    if (f->blocks >> b->npeer)
+        return fail(w, op, lane, SIM_F_RANKS, (struct sim_fault){.lanes = f->blocks});
+    return mbarrier_place(w, op, lane, wide(w, op->d, lane), to.block, f);
+}
+
+static bool from_shared(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                        struct sim_place *from, uint32_t bytes)
+{
+    return sim_shared_place(w, op, lane, wide(w, op->b, lane), SIM_IN_SHARED, false, bytes, 16,
+                            false, from);
+}
+
+static bool copy_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lane)
+{
+    struct sim_flight f = {.kind = op->more,
+                           .pieces = sim_flight_linear,
+                           .bytes = word(w, op->c, lane),
+                           .mbarrier = SIM_NO_MBARRIER,
+                           .fold = op->round,
+                           .type = op->size};
+    struct sim_place from;
+    f.extent = f.bytes;
+    if (f.bytes % 16)
+        return fail(w, op, lane, SIM_F_BULK, (struct sim_fault){.bytes = f.bytes});
+    if (sim_flies_in(f.kind) && !into_shared(w, op, lane, &f))
+        return false;
+    if (f.kind == SIM_FLY_LOAD) {
+        if (!global_place(w, op, lane, wide(w, op->b, lane), f.bytes, false, &f))
+            return false;
+    } else {
+        if (!from_shared(w, op, lane, &from, f.bytes))
+            return false;
+        if (f.kind == SIM_FLY_PEER)
+            f.from = from.offset;
+        else
+            f.shared = from.offset;
+    }
+    if (!sim_flies_in(f.kind) &&
+        !global_place(w, op, lane, wide(w, op->a, lane), f.bytes, true, &f))
+        return false;
+    return sim_flight_issue(w, op, lane, &f, NULL, 0);
+}
+
+const struct sim_op *sim_bulk_copy(struct sim_warp *w, const struct sim_op *op)
+{
+    for (uint32_t left = w->em; left; left &= left - 1)
+        if (!copy_lane(w, op, (uint32_t)__builtin_ctz(left)))
+            return NULL;
+    return op + 1;
+}
+
+const struct sim_op *sim_bulk_prefetch(struct sim_warp *w, const struct sim_op *op)
+{
+    for (uint32_t left = w->em; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left), bytes = word(w, op->c, lane);
+        struct sim_flight f;
+        if (bytes % 16) {
+            fail(w, op, lane, SIM_F_BULK, (struct sim_fault){.bytes = bytes});
+            return NULL;
+        }
+        if (!global_place(w, op, lane, wide(w, op->b, lane), bytes, false, &f))
+            return NULL;
+    }
+    return op + 1;
+}
+
+/* ---- st.async ------------------------------------------------------------------------------------------ */
+
+static bool store_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lane)
+{
+    const uint32_t slot[4] = {op->d, op->b, op->c, op->e}, each = op->size / op->elems;
+    struct sim_flight f = {.kind = SIM_FLY_VALUE,
+                           .pieces = sim_flight_linear,
+                           .bytes = op->size,
+                           .extent = op->size,
+                           .fold = SIM_NO_FOLD};
+    struct sim_place to;
+    if (!sim_shared_place(w, op, lane, wide(w, op->a, lane), SIM_IN_SHARED, true, op->size,
+                          op->size, true, &to) ||
+        !mbarrier_place(w, op, lane, wide(w, (uint32_t)op->imm, lane), to.block, &f))
+        return false;
+    f.shared = to.offset;
+    f.blocks = 1u << to.block->rank;
+    for (uint32_t i = 0; i < op->elems; i++) {
+        const uint32_t from = slot[i] + lane * (op->round & SIM_V_WIDE ? 8 : 4);
+        memcpy(f.value + i * each, w->r + from, each);
+    }
+    return sim_flight_issue(w, op, lane, &f, NULL, 0);
+}
+
+const struct sim_op *sim_st_async(struct sim_warp *w, const struct sim_op *op)
+{
+    for (uint32_t left = w->em; left; left &= left - 1)
+        if (!store_lane(w, op, (uint32_t)__builtin_ctz(left)))
+            return NULL;
+    return op + 1;
+}
+
+void sim_flight_fill(struct sim_build *b)
+{
+    static const struct {
+        enum sim_handler_id id;
+        sim_fn fn;
+    } all[] = {
+        {SIM_H_BULK, sim_bulk_copy},          {SIM_H_BULK_PREFETCH, sim_bulk_prefetch},
+        {SIM_H_BULK_COMMIT, sim_bulk_commit}, {SIM_H_BULK_WAIT, sim_bulk_wait},
+        {SIM_H_ST_ASYNC, sim_st_async},       {SIM_H_MBAR, sim_mbar_do},
+        {SIM_H_MBAR_COPIES, sim_mbar_copies}, {SIM_H_MBAR_WAIT, sim_mbar_wait},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        b->h[all[i].id] = (struct sim_handler){all[i].fn, all[i].fn, NULL};
+}
