@@ -7,6 +7,7 @@
  *     talk(u64 y, u32 limit, u64 messages)    what talk.ptx says, in blocks of 4 threads, the last thread first
  *     fault()                                 an illegal address
  *     idle(...)                               does nothing
+ *     mapped(map x, u64 y, u32 bytes)         y = what the tensor map's tensor begins with
  *     twice(u64 x, u64 y, u32 n)              y[i] = 2 x[i]; so does thrice
  *     matmul_f32(u64 a, u64 b, u64 c)         the product of matrices whose sizes m, k, n the contract says
  * The n of saxpy and twice may be missing: then the contract in the module's comments says it.
@@ -17,6 +18,8 @@
  *     FAKE_CUDA_FAIL=NAME:CODE  that function fails, from its first call on
  *     FAKE_CUDA_DEVICES=N (1)   FAKE_CUDA_SM=NN (80)   FAKE_CUDA_VERSION=N (13000)   FAKE_CUDA_MEMORY=BYTES (16 MiB)
  *     FAKE_CUDA_JIT_LOG=TEXT    the JIT refuses every module and says this
+ *     FAKE_CUDA_SHARED=N, FAKE_CUDA_THREADS=N (1024)  every entry has so much shared memory of its own, and registers for
+ *                               so many threads; FAKE_CUDA_CLUSTERS=N (8)  so many clusters fit
  *     FAKE_CUDA_US=NAME:N,...   a launch of that entry takes so many microseconds
  *     FAKE_CUDA_BLOCK_US=N:M,.. a launch of blocks of N threads takes M microseconds
  *     FAKE_CUDA_WRONG=NAME[:N]  that entry's results are off by one in their last element, after N launches of any entry
@@ -258,8 +261,9 @@ API(cuFuncGetParamInfo, const char *f, size_t index, size_t *offset, size_t *siz
             return 1;
         f += 8;
         if (i == index) {
-            *offset = 8 * i;
-            *size = (size_t)atoi(f + 1) / 8;
+            bool array = strncmp(f, "align", 5) == 0; /* .align 64 .b8 a[128] */
+            *offset = 128 * i;
+            *size = array ? (size_t)atoi(strchr(f, '[') + 1) : (size_t)atoi(f + 1) / 8;
             return 0;
         }
     }
@@ -270,6 +274,50 @@ API(cuFuncSetAttribute, const char *f, int which, int value)
     MAY_FAIL();
     (void)f;
     record("attribute %d = %d", which, value);
+    return 0;
+}
+
+API(cuFuncGetAttribute, int *value, int which, const char *f)
+{
+    MAY_FAIL();
+    *value = which == 0   ? (int)setting("FAKE_CUDA_THREADS", 1024)
+             : which == 1 ? (int)setting("FAKE_CUDA_SHARED", 0)
+             : which == 4 ? 40
+                          : 0;
+    return f ? 0 : 1;
+}
+
+/* ---- tensor maps: the address, what it was made from, and a word to know it by ---- */
+
+static const uint64_t map_word = 0x70616d726f736e65;
+struct map {
+    uint64_t address, word;
+};
+
+API(cuTensorMapEncodeTiled, void *to, int type, uint32_t rank, void *address, const uint64_t *dims,
+    const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
+    int swizzle, int promotion, int fill)
+{
+    const struct map m = {(uint64_t)(uintptr_t)address, map_word};
+    char text[512];
+    int n = 0;
+    MAY_FAIL();
+    if ((uintptr_t)to % 64 || rank < 1 || rank > 5 || (uintptr_t)address % 16)
+        return 1;
+    for (uint32_t i = 0; i < rank; i++) {
+        n += snprintf(text + n, sizeof text - (size_t)n, " %llu/%u/%u", (unsigned long long)dims[i],
+                      box[i], steps[i]);
+        if (i)
+            n += snprintf(text + n, sizeof text - (size_t)n, "@%llu",
+                          (unsigned long long)strides[i - 1]);
+        if (!dims[i] || box[i] < 1 || box[i] > 256 || (i && strides[i - 1] % 16))
+            return 1;
+    }
+    record("map at %llu type %d:%s, interleave %d swizzle %d promotion %d fill %d",
+           (unsigned long long)(uintptr_t)address, type, text, interleave, swizzle, promotion,
+           fill);
+    memset(to, 0, 128);
+    memcpy(to, &m, sizeof m);
     return 0;
 }
 
@@ -353,9 +401,10 @@ enum { MOST_NODES = 1 << 16, MOST_ARGS = 16 };
 struct node {
     const char *f; /* a launch; NULL: a copy, or a fill */
     uint64_t threads;
-    unsigned block; /* threads of one */
-    uint64_t value[MOST_ARGS];
-    uint64_t to, from, bytes; /* from 0: a fill */
+    unsigned block;                     /* threads of one */
+    uint64_t value[MOST_ARGS];          /* of those of up to 8 bytes ... */
+    unsigned char wide[MOST_ARGS][128]; /* ... and all */
+    uint64_t to, from, bytes;           /* from 0: a fill */
     int fill;
     void (*call)(const uint64_t *value); /* of another library: instead of a launch */
 };
@@ -398,7 +447,7 @@ static int execute(const struct node *n)
     if (n->f) {
         void *args[MOST_ARGS];
         for (size_t i = 0; i < MOST_ARGS; i++)
-            args[i] = (void *)(uintptr_t)&n->value[i];
+            args[i] = (void *)(uintptr_t)n->wide[i];
         clock_us += launch_us(n->f, n->block);
         if (n->call) {
             n->call(n->value);
@@ -679,6 +728,21 @@ static int copy(void **args)
     return 0;
 }
 
+static int mapped(void **args)
+{
+    struct map m;
+    uint64_t ya;
+    uint32_t n;
+    memcpy(&m, args[0], sizeof m);
+    memcpy(&ya, args[1], 8);
+    memcpy(&n, args[2], 4);
+    unsigned char *x = host(m.address, n), *y = host(ya, n);
+    if (m.word != map_word || !x || !y)
+        return 700;
+    memmove(y, x, n);
+    return 0;
+}
+
 /* Within the allocation when a guard band follows the buffer. */
 static int overrun(void **args)
 {
@@ -746,6 +810,8 @@ static int run(const char *f, uint64_t threads, void **args)
         pending = twice(f, args);
     else if (strncmp(f, ".entry copy(", 12) == 0)
         pending = copy(args);
+    else if (strncmp(f, ".entry mapped(", 14) == 0)
+        pending = mapped(args);
     else if (strncmp(f, ".entry overrun(", 15) == 0)
         pending = overrun(args);
     else if (strncmp(f, ".entry talk(", 12) == 0)
@@ -761,8 +827,10 @@ static int queue_launch(const char *f, uint64_t threads, unsigned block, void **
 {
     struct node n = {.f = f, .threads = threads, .block = block};
     size_t offset, size;
-    for (size_t i = 0; i < MOST_ARGS && cuFuncGetParamInfo(f, i, &offset, &size) == 0; i++)
-        memcpy(&n.value[i], args[i], size);
+    for (size_t i = 0; i < MOST_ARGS && cuFuncGetParamInfo(f, i, &offset, &size) == 0; i++) {
+        memcpy(n.wide[i], args[i], size);
+        memcpy(&n.value[i], args[i], size < 8 ? size : 8);
+    }
     return queue(&n);
 }
 
@@ -790,6 +858,13 @@ struct config {
     } * attr;
     unsigned nattr;
 };
+
+API(cuOccupancyMaxActiveClusters, int *n, const char *f, const struct config *c)
+{
+    MAY_FAIL();
+    *n = (int)setting("FAKE_CUDA_CLUSTERS", 8);
+    return f && c->nattr == 1 && c->attr->id == 4 && c->attr->x ? 0 : 912;
+}
 
 API(cuLaunchKernelEx, const struct config *c, const char *f, void **args, void **extra)
 {

@@ -43,6 +43,9 @@ enum cu_device_attribute {
 };
 
 enum cu_function_attribute {
+    CU_FUNC_MAX_THREADS = 0, /* of a block, by its registers */
+    CU_FUNC_STATIC_SHARED = 1,
+    CU_FUNC_REGISTERS = 4,
     CU_FUNC_MAX_DYNAMIC_SHARED = 8,
     CU_FUNC_NON_PORTABLE_CLUSTER = 14,
 };
@@ -71,6 +74,21 @@ struct cu_launch_config {
     cu_stream stream;
     struct cu_launch_attribute *attrs;
     unsigned nattr;
+};
+struct cu_tensor_map {
+    _Alignas(64) unsigned char bytes[128];
+};
+enum cu_tensor_type {
+    CU_TENSOR_UINT8,
+    CU_TENSOR_UINT16,
+    CU_TENSOR_UINT32,
+    CU_TENSOR_INT32,
+    CU_TENSOR_UINT64,
+    CU_TENSOR_INT64,
+    CU_TENSOR_FLOAT16,
+    CU_TENSOR_FLOAT32,
+    CU_TENSOR_FLOAT64,
+    CU_TENSOR_BFLOAT16,
 };
 _Static_assert(sizeof(struct cu_launch_attribute) == 72 && sizeof(struct cu_launch_config) == 56,
                "as the driver's ABI has them");

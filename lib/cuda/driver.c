@@ -7,7 +7,7 @@
 
 #include "cuda/load.h"
 
-enum { CLUSTER_PORTABLE = 8, LOG_BYTES = 16 * 1024 };
+enum { LOG_BYTES = 16 * 1024 };
 
 /* What a failed call means to the user. */
 static enum device_status status_of(cu_result r)
@@ -238,85 +238,6 @@ static enum device_status load_module(struct device *dev, const struct source *p
 
 /* ---- launches ---- */
 
-/* The arguments are as many and as large as the compiled entry's parameters, where the driver can tell. */
-static bool check_params(struct device *dev, cu_function f, const struct device_launch *l,
-                         struct diags *d)
-{
-    size_t offset, size;
-    if (!dev->cu.FuncGetParamInfo)
-        return true;
-    for (size_t i = 0; i < l->narg; i++) {
-        if (dev->cu.FuncGetParamInfo(f, i, &offset, &size) != CU_SUCCESS)
-            return diag_error(d, SPAN_NONE,
-                              "entry '%s' has %zu parameters; %zu arguments are passed", l->entry,
-                              i, l->narg);
-        if (size != l->arg_bytes[i])
-            return diag_error(d, SPAN_NONE,
-                              "parameter %zu of entry '%s' has %zu bytes; %zu are passed", i + 1,
-                              l->entry, size, l->arg_bytes[i]);
-    }
-    if (dev->cu.FuncGetParamInfo(f, l->narg, &offset, &size) == CU_SUCCESS)
-        return diag_error(d, SPAN_NONE,
-                          "entry '%s' has more than the %zu parameters that are passed", l->entry,
-                          l->narg);
-    return true;
-}
-
-cu_result cu_launch(struct device *dev, cu_function f, const struct device_launch *l,
-                    cu_stream stream)
-{
-    struct device_dim g = l->grid, b = l->block, c = l->cluster;
-    void **args = (void **)(uintptr_t)l->args; /* the driver only reads them */
-    if (c.x == 0)
-        return dev->cu.LaunchKernel(f, g.x, g.y, g.z, b.x, b.y, b.z, l->shared_bytes, stream, args,
-                                    NULL);
-    struct cu_launch_attribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                          .value.cluster = {c.x, c.y, c.z}};
-    struct cu_launch_config config = {g.x,    g.y,      g.z, b.x, b.y, b.z, l->shared_bytes,
-                                      stream, &cluster, 1};
-    return dev->cu.LaunchKernelEx(&config, f, args, NULL);
-}
-
-/* Dynamic shared memory beyond the default and clusters beyond the portable size must be asked for. */
-static enum device_status reserve(struct device *dev, cu_function f, const struct device_launch *l,
-                                  struct diags *d)
-{
-    uint64_t cluster = (uint64_t)l->cluster.x * l->cluster.y * l->cluster.z;
-    cu_result r = CU_SUCCESS;
-    if (cluster && (!dev->cu.LaunchKernelEx || dev->sm < 90)) {
-        diag_error(d, SPAN_NONE,
-                   "clusters need sm_90 and a driver of CUDA 11.8; this device is sm_%u", dev->sm);
-        return DEVICE_REFUSED;
-    }
-    if (dev->shared_optin && l->shared_bytes > dev->shared_optin) {
-        diag_error(d, SPAN_NONE,
-                   "entry '%s' asks for %u bytes of dynamic shared memory; this device has %u",
-                   l->entry, l->shared_bytes, dev->shared_optin);
-        return DEVICE_REFUSED;
-    }
-    if (l->shared_bytes > 0) /* the default is 48 KiB less the kernel's own */
-        r = dev->cu.FuncSetAttribute(f, CU_FUNC_MAX_DYNAMIC_SHARED, (int)l->shared_bytes);
-    if (r == CU_SUCCESS && cluster > CLUSTER_PORTABLE)
-        r = dev->cu.FuncSetAttribute(f, CU_FUNC_NON_PORTABLE_CLUSTER, 1);
-    if (r != CU_SUCCESS)
-        return cu_failed(dev, d, r, arena_printf(dev->arena, "cannot launch '%s'", l->entry));
-    return DEVICE_OK;
-}
-
-enum device_status cu_prepare(struct device *dev, cu_module m, const struct device_launch *l,
-                              cu_function *f, struct diags *d)
-{
-    *f = NULL;
-    cu_result r = m ? dev->cu.ModuleGetFunction(f, m, l->entry) : CU_NOT_FOUND;
-    if (r == CU_NOT_FOUND) {
-        diag_error(d, SPAN_NONE, "the module has no entry '%s'", l->entry);
-        return DEVICE_REFUSED;
-    }
-    if (r != CU_SUCCESS)
-        return cu_failed(dev, d, r, "cannot find the kernel");
-    return check_params(dev, *f, l, d) ? reserve(dev, *f, l, d) : DEVICE_REFUSED;
-}
-
 static enum device_status launch(struct device *dev, const struct device_launch *l, size_t n,
                                  struct device_stats *stats, struct diags *d)
 {
@@ -349,6 +270,7 @@ const struct device_ops cuda_device = {
     .copy = copy_memory,
     .load = load_module,
     .launch = launch,
+    .tensor_map = cu_tensor_map,
     .close = close_device,
     .queue = &cuda_queue,
     .blas = &cuda_blas,

@@ -34,6 +34,10 @@ enum device_status cu_prepare(struct device *dev, cu_module m, const struct devi
 cu_result cu_launch(struct device *dev, cu_function f, const struct device_launch *l,
                     cu_stream stream);
 
+/* struct device_ops's tensor_map. */
+enum device_status cu_tensor_map(struct device *dev, const struct device_tensor_map *m,
+                                 unsigned char to[DEVICE_TENSOR_MAP], struct diags *d);
+
 extern const struct device_queue cuda_queue;
 /* Makes the stream where there is none yet. */
 enum device_status cu_queue_stream(struct device *dev, struct diags *d);

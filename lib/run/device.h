@@ -151,7 +151,7 @@ struct device_ops {
     /* Launches and waits. n > 1 launches n times in a row and reports the time of each in stats[0..n). */
     enum device_status (*launch)(struct device *dev, const struct device_launch *l, size_t n,
                                  struct device_stats *stats, struct diags *d);
-    /* Encodes a tensor map, for a 128-byte parameter. */
+    /* Encodes a tensor map that device_tensor_map_check() has let through, for a 128-byte parameter. */
     enum device_status (*tensor_map)(struct device *dev, const struct device_tensor_map *m,
                                      unsigned char to[DEVICE_TENSOR_MAP], struct diags *d);
     void (*close)(struct device *dev);

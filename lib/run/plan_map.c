@@ -5,6 +5,10 @@
 
 #include <inttypes.h>
 
+#include "run/tensor_map.h"
+
+enum { BASE = 4096 }; /* an address as buffers have */
+
 /* A number of the map between low and high. */
 static bool number(struct run *r, const struct lang_expr *e, int64_t low, int64_t high,
                    int64_t *value)
@@ -92,6 +96,33 @@ static bool check_inside(struct run *r, const struct plan_map *p)
         in ? arena_printf(r->arena, "%" PRIu64, end) : "2^64 or more", b->sym->name, b->host.bytes);
 }
 
+static void list(struct buf *out, const char *what, unsigned n, const uint64_t *v)
+{
+    buf_printf(out, "%s[", what);
+    for (unsigned i = 0; i < n; i++)
+        buf_printf(out, "%s%" PRIu64, i ? ", " : "", v[i]);
+    buf_putc(out, ']');
+}
+
+/* What the rules of tensor maps say, and the numbers that they say it of. */
+static bool check_rules(struct run *r, const struct plan_map *p)
+{
+    struct device_tensor_map m = p->m;
+    struct buf text = buf_in(r->arena);
+    uint64_t box[DEVICE_TENSOR_RANK];
+    m.address = BASE + p->at;
+    if (device_tensor_map_check(&m, p->src->sym->name, p->src->span, r->d))
+        return true;
+    for (unsigned i = 0; i < m.rank; i++)
+        box[i] = m.box[i];
+    list(&text, "dims ", m.rank, m.dim);
+    if (m.rank > 1)
+        list(&text, ", strides ", m.rank - 1, m.stride + 1);
+    list(&text, ", box ", m.rank, box);
+    diag_note(r->d, SPAN_NONE, "it is a tensor of %s, %s", dtype_name(m.type), buf_text(&text));
+    return false;
+}
+
 static bool read_map(struct run *r, const struct contract_map *src, struct plan_map *p)
 {
     int64_t at = 0;
@@ -109,9 +140,9 @@ static bool read_map(struct run *r, const struct contract_map *src, struct plan_
         return diag_error(r->d, src->at->span,
                           "a tensor begins at a multiple of 16 bytes, not at %" PRId64, at);
     if (make_up_empty(&p->m))
-        return true;
+        return check_rules(r, p);
     p->at = (uint64_t)at;
-    return check_inside(r, p);
+    return check_inside(r, p) && check_rules(r, p);
 }
 
 bool plan_read_maps(struct run *r, const struct contract_launch *src, struct plan_launch *p)

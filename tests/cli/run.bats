@@ -568,6 +568,46 @@ END
     [ -z "$(find . -name "*kaio-*")" ]
 }
 
+@test "tensor maps are made for the addresses of the buffers" {
+    export FAKE_CUDA_SM=90
+    FAKE_CUDA_LOG=$PWD/log run -0 --separate-stderr cuda mapped.ptx m=34 k=64 bytes=4 x=@arange y=y.bin
+    # element 32 * 64 = 2048 is 0x6800 in f16, and the next rounds to it
+    cmp y.bin <(printf '\000\150\000\150')
+    grep -q 'type 6: 64/64/1 2/8/1@128, interleave 0 swizzle 3 promotion 0 fill 0$' log
+    # timed launches go round through copies of the buffers, each with its map
+    FAKE_CUDA_LOG=$PWD/log.2 run -0 cuda mapped.ptx --time=4 m=34 k=64 bytes=4 x=@arange y=y.bin
+    [ "$(sed -n 's/^map at \([0-9]*\) .*/\1/p' log.2 | sort -u | wc -l)" -gt 3 ]
+    # an empty tensor has a map of one element; the kernel is launched
+    FAKE_CUDA_LOG=$PWD/log.3 run -0 cuda mapped.ptx m=32 k=64 bytes=0 x=@ones y=y.bin
+    grep -q 'type 6: 1/64/1 1/8/1@32,' log.3
+    grep -q '^launch 1,1,1 x 32,1,1' log.3
+}
+
+@test "a tensor map that cannot be is refused before anything is launched" {
+    export FAKE_CUDA_SM=90
+    run -2 --separate-stderr cuda mapped.ptx m=34 k=65 bytes=4 x=@ones y=y.bin
+    [[ "${stderr_lines[0]}" = "mapped.ptx:"*"error: tensor map of 'x': the stride of dimension 1 is 130 bytes; "* ]]
+    [[ "$stderr" = *"note: it is a tensor of f16, dims [65, 2], strides [130], box [64, 8]"* ]]
+    run -2 --separate-stderr cuda mapped.ptx m=31 k=64 bytes=4 x=@ones y=y.bin
+    [ "${stderr_lines[0]}" = "mapped.ptx:12:40: error: this is -1; it must be 0 to 4294967296; m is 31" ]
+    sed 's/64 \* k, dims/128 * k, dims/' mapped.ptx >beyond.ptx
+    run -2 --separate-stderr cuda beyond.ptx m=34 k=64 bytes=4 x=@ones y=y.bin
+    [ "${stderr_lines[0]}" = "beyond.ptx:12:9: error: the tensor of this map has its end at byte 8448 of 'x', which has 4352" ]
+    sed 's/64 \* k, dims/k, dims/' mapped.ptx >odd.ptx
+    run -2 --separate-stderr cuda odd.ptx m=34 k=72 bytes=4 x=@ones y=y.bin
+    [ "${stderr_lines[0]}" = "odd.ptx:12:22: error: a tensor begins at a multiple of 16 bytes, not at 72" ]
+    sed 's/\.align 64 //' mapped.ptx >unaligned.ptx
+    run -2 --separate-stderr cuda unaligned.ptx m=34 k=64 bytes=4 x=@ones y=y.bin
+    [[ "${stderr_lines[0]}" = *"error: parameter 'x' of entry 'mapped' gets a tensor map; declare it with .align 64" ]]
+    sed 's/x\[128\]/x[64]/' mapped.ptx >narrow.ptx
+    run -2 --separate-stderr cuda narrow.ptx m=34 k=64 bytes=4 x=@ones y=y.bin
+    [[ "${stderr_lines[0]}" = *"error: parameter 'x' of entry 'mapped' has 64 bytes; 128 are passed" ]]
+    sed 's/sm_90/sm_80/' mapped.ptx >old.ptx
+    FAKE_CUDA_SM=80 run -2 --separate-stderr cuda old.ptx m=34 k=64 bytes=4 x=@ones y=y.bin
+    [ "$stderr" = "kaio-run: error: tensor maps need sm_90; this device is sm_80" ]
+    [ ! -e y.bin ]
+}
+
 @test "times are of the launches asked for, beside a copy of the same bytes" {
     FAKE_CUDA_LOG=$PWD/log run -0 cuda saxpy.ptx --time=4 n=1000 x=@ones y=@zeros:y.npy
     [ "${lines[0]}" = "time  median 1 ms  min 1 ms  max 1 ms  of 4" ]

@@ -33,9 +33,9 @@ static const char *fake_path(void)
 static void machine(const char *first, ...)
 {
     static const char *const names[] = {
-        "FAKE_CUDA_LOG",     "FAKE_CUDA_FAIL",    "FAKE_CUDA_DEVICES",
-        "FAKE_CUDA_SM",      "FAKE_CUDA_VERSION", "FAKE_CUDA_MEMORY",
-        "FAKE_CUDA_JIT_LOG", "FAKE_CUDA_US",      "FAKE_NVML"};
+        "FAKE_CUDA_LOG",     "FAKE_CUDA_FAIL",   "FAKE_CUDA_DEVICES", "FAKE_CUDA_SM",
+        "FAKE_CUDA_VERSION", "FAKE_CUDA_MEMORY", "FAKE_CUDA_JIT_LOG", "FAKE_CUDA_US",
+        "FAKE_NVML",         "FAKE_CUDA_SHARED", "FAKE_CUDA_THREADS", "FAKE_CUDA_CLUSTERS"};
     va_list ap;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unsetenv(names[i]);
@@ -227,6 +227,99 @@ static void test_attributes(void)
     eq_str(s.d->list.n > 1 ? s.d->list.v[1].text : "",
            "entry 'idle' asks for 200000 bytes of dynamic shared memory; this device has 166912",
            "and says so");
+    finish(&s);
+}
+
+/* A launch of `idle` on an H100 that behaves as told: refused, with this message. */
+static void refused_launch(const char *setting, struct device_launch l, const char *message)
+{
+    machine("FAKE_CUDA_SM=90", setting, NULL);
+    struct setup s = open_at(0);
+    load(&s, ptx);
+    eq_int(cuda_device.launch(s.dev, &l, 1, NULL, s.d), DEVICE_REFUSED, "refused: %s", message);
+    eq_str(first_text(s.d), message, "and said");
+    finish(&s);
+}
+
+static void test_limits(void)
+{
+    struct device_launch l = {"idle", {16, 1, 1}, {512, 1, 1}, {16, 1, 1}, 100000, NULL, NULL, 0};
+    refused_launch("FAKE_CUDA_SHARED=66913", l,
+                   "entry 'idle' asks for 100000 bytes of dynamic shared memory beside 66913 of "
+                   "its own; this device has 166912");
+    refused_launch("FAKE_CUDA_THREADS=384", l,
+                   "entry 'idle' has 40 registers, enough for blocks of 384 threads; 512 given");
+    refused_launch("FAKE_CUDA_CLUSTERS=0", l,
+                   "the device has no room for a cluster of 16 blocks of 'idle', each of 512 "
+                   "threads and 100000 bytes of dynamic shared memory; a smaller cluster may fit");
+    refused_launch("FAKE_CUDA_FAIL=cuOccupancyMaxActiveClusters:912", l,
+                   "the device has no room for a cluster of 16 blocks of 'idle', each of 512 "
+                   "threads and 100000 bytes of dynamic shared memory; a smaller cluster may fit");
+}
+
+static const struct device_tensor_map tensor = {.address = 4096,
+                                                .type = DT_BF16,
+                                                .rank = 3,
+                                                .dim = {100, 30, 7},
+                                                .stride = {2, 208, 8000},
+                                                .box = {64, 8, 1},
+                                                .step = {1, 2, 1},
+                                                .swizzle = 128,
+                                                .promotion = 256,
+                                                .nan_fill = true};
+
+/* What each field becomes for the driver, and every type. */
+static void test_tensor_map(void)
+{
+    static const struct {
+        enum dtype type;
+        int is;
+    } types[] = {{DT_F64, 8}, {DT_F32, 7}, {DT_F16, 6},  {DT_E4M3, 0}, {DT_E5M2, 0},
+                 {DT_I64, 5}, {DT_I32, 3}, {DT_I16, 1},  {DT_I8, 0},   {DT_U64, 4},
+                 {DT_U32, 2}, {DT_U16, 1}, {DT_BOOL, 0}, {DT_U8, 0}};
+    char path[] = "/tmp/kaio-cuda-XXXXXX", setting[64], text[8192], want[64];
+    unsigned char map[DEVICE_TENSOR_MAP];
+    int fd = mkstemp(path);
+    snprintf(setting, sizeof setting, "FAKE_CUDA_LOG=%s", path);
+    machine(setting, "FAKE_CUDA_SM=90", NULL);
+    struct setup s = open_at(0);
+    struct device_tensor_map m = tensor;
+    eq_int(cuda_device.tensor_map(s.dev, &m, map, s.d), DEVICE_OK, "a tensor map");
+    m.nan_fill = false;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        m.type = types[i].type;
+        m.interleave = i % 3 == 0 ? 0 : 8u << i % 3;
+        m.swizzle = i % 4 == 0 ? 0 : 16u << i % 4;
+        m.promotion = i % 4 == 0 ? 0 : 32u << i % 4;
+        m.address += 16;
+        cuda_device.tensor_map(s.dev, &m, map, s.d);
+    }
+    read_log(path, text, sizeof text);
+    ok(strstr(text, "map at 4096 type 9: 100/64/1 30/8/2@208 7/1/1@8000, interleave 0 swizzle 3 "
+                    "promotion 3 fill 1\n"),
+       "all its numbers arrive");
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        snprintf(want, sizeof want, "map at %d type %d:", (int)(4096 + 16 * (i + 1)), types[i].is);
+        const char *line = strstr(text, want);
+        ok(line, "%s", want);
+        snprintf(want, sizeof want, "interleave %d swizzle %d promotion %d fill 0\n", (int)(i % 3),
+                 (int)(i % 4), (int)(i % 4));
+        ok(line && strstr(line, want) == strstr(line, "interleave"), "%s", want);
+    }
+    finish(&s);
+    remove(path);
+    if (fd >= 0)
+        fclose(fdopen(fd, "r"));
+    machine("FAKE_CUDA_SM=90", "FAKE_CUDA_FAIL=cuTensorMapEncodeTiled:1", NULL);
+    s = open_at(0);
+    eq_int(cuda_device.tensor_map(s.dev, &m, map, s.d), DEVICE_REFUSED, "one that is refused");
+    eq_str(first_text(s.d), "the driver refuses a tensor map: unknown error (1): no description",
+           "is said");
+    finish(&s);
+    machine(NULL);
+    s = open_at(0);
+    eq_int(cuda_device.tensor_map(s.dev, &m, map, s.d), DEVICE_REFUSED, "sm_80 has none");
+    eq_str(first_text(s.d), "tensor maps need sm_90; this device is sm_80", "and says so");
     finish(&s);
 }
 
@@ -423,6 +516,8 @@ int main(void)
     test_info();
     test_launch();
     test_attributes();
+    test_limits();
+    test_tensor_map();
     test_failures();
     test_statuses();
     test_refusals();

@@ -1,0 +1,57 @@
+/* Tensor maps, encoded by the driver. */
+#include <config.h>
+
+#include "cuda/driver.h"
+
+/* Bytes move as they are, but for what is filled with NaN. */
+static int tensor_type(enum dtype t)
+{
+    switch (t) {
+    case DT_F16: return CU_TENSOR_FLOAT16;
+    case DT_BF16: return CU_TENSOR_BFLOAT16;
+    case DT_F32: return CU_TENSOR_FLOAT32;
+    case DT_F64: return CU_TENSOR_FLOAT64;
+    case DT_I32: return CU_TENSOR_INT32;
+    case DT_I64: return CU_TENSOR_INT64;
+    default: break;
+    }
+    switch (dtype_bits(t)) {
+    case 64: return CU_TENSOR_UINT64;
+    case 32: return CU_TENSOR_UINT32;
+    case 16: return CU_TENSOR_UINT16;
+    default: return CU_TENSOR_UINT8;
+    }
+}
+
+/* 0, first, 2 first ... -> 0, 1, 2 ... */
+static int step_of(unsigned bytes, unsigned first)
+{
+    int n = 0;
+    for (; bytes >= first; bytes /= 2)
+        n++;
+    return n;
+}
+
+enum device_status cu_tensor_map(struct device *dev, const struct device_tensor_map *m,
+                                 unsigned char to[DEVICE_TENSOR_MAP], struct diags *d)
+{
+    struct cu_tensor_map map;
+    if (dev->sm < 90) {
+        diag_error(d, SPAN_NONE, "tensor maps need sm_90; this device is sm_%u", dev->sm);
+        return DEVICE_REFUSED;
+    }
+    if (!dev->cu.TensorMapEncodeTiled) {
+        diag_error(d, SPAN_NONE,
+                   "tensor maps need a driver of CUDA 12.0; this one is of CUDA %d.%d: update it",
+                   dev->version / 1000, dev->version % 1000 / 10);
+        return DEVICE_REFUSED;
+    }
+    cu_result r = dev->cu.TensorMapEncodeTiled(
+        &map, tensor_type(m->type), m->rank, (void *)(uintptr_t)m->address, m->dim, m->stride + 1,
+        m->box, m->step, step_of(m->interleave, 16), step_of(m->swizzle, 32),
+        step_of(m->promotion, 64), m->nan_fill);
+    if (r != CU_SUCCESS)
+        return cu_failed(dev, d, r, "the driver refuses a tensor map");
+    memcpy(to, map.bytes, sizeof map.bytes);
+    return DEVICE_OK;
+}
