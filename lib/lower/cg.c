@@ -377,9 +377,7 @@ static struct cg_val load_param(struct cg *g, const struct lang_symbol *sym, con
 {
     size_t from = g->func->items.n;
     struct cg_param *p = VEC_PUSH(g->a, &g->params);
-    p->sym = sym;
-    p->text = text;
-    p->order = order;
+    *p = (struct cg_param){.sym = sym, .text = text, .order = order};
     p->var = ptx_param_new(g->module, g->func, name, param_type(t));
     int32_t reg = t == DT_BOOL ? cg_new(g, DT_U32) : cg_new(g, t);
     PTX(&g->b, param_mnemonic(t), ptx_r(reg), ptx_mem_var(p->var, 0));
@@ -435,7 +433,7 @@ struct cg_val cg_param_of(struct cg *g, const struct lang_symbol *sym)
     if (home)
         sym = home->temp;
     for (size_t i = 0; i < g->params.n; i++)
-        if (g->params.v[i].sym == sym)
+        if (g->params.v[i].sym == sym && !g->params.v[i].map)
             return g->params.v[i].val;
     bool is_dim = sym->kind == SYM_DIM;
     uint32_t order = sym->id + (is_dim ? (uint32_t)g->spec->params.n : 0);
@@ -465,6 +463,73 @@ int32_t cg_param_hidden(struct cg *g, const char *name)
         if (g->params.v[i].hidden && strcmp(g->params.v[i].text, name) == 0)
             return g->params.v[i].val.op.reg;
     return load_param(g, NULL, name, name, 1500000, DT_U64, true).op.reg;
+}
+
+/* The contract's symbol of this name. */
+static struct lang_symbol *argument(struct cg *g, const struct lang_symbol *sym)
+{
+    for (size_t i = 0; i < g->contract->temps.n; i++)
+        if (g->contract->temps.v[i].sym == sym)
+            return g->contract->temps.v[i].sym;
+    return lang_find(&g->contract->scope, sym->name);
+}
+
+static struct contract_map *map_of(struct cg *g, const struct lang_symbol *t,
+                                   const struct lang_symbol *place, const uint32_t *box)
+{
+    enum { SPAN = 128, PROMOTE = 256 };
+    struct contract_map *map = ARENA_NEW(g->a, struct contract_map);
+    map->sym = argument(g, place);
+    map->type = t->type;
+    map->rank = t->rank;
+    map->swizzle = SPAN;
+    map->promote = PROMOTE;
+    map->span = g->spec->name_span;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        const char *dim = lang_expr_text(g->a, t->dims[t->rank - 1 - i]);
+        map->dim[i] = contract_expr(g->a, g->contract, dim);
+        map->box[i] = contract_expr(g->a, g->contract, arena_printf(g->a, "%u", (unsigned)box[i]));
+    }
+    return map;
+}
+
+static bool same_box(const struct contract_map *map, const uint32_t *box)
+{
+    int64_t n;
+    for (uint32_t i = 0; i < map->rank; i++)
+        if (!lang_const_int(map->box[i], &n) || n != box[i])
+            return false;
+    return true;
+}
+
+int32_t cg_param_map(struct cg *g, const struct lang_symbol *t, const uint32_t *box)
+{
+    enum { BYTES = 128, ALIGN = 64, ORDER = 1550000 };
+    const struct cg_home *home = cg_home_of(g, t);
+    const struct lang_symbol *place = home ? home->temp : t;
+    uint32_t n = 0;
+    for (size_t i = 0; i < g->params.n; i++) {
+        const struct cg_param *p = &g->params.v[i];
+        if (p->map && p->sym == place && same_box(p->map, box))
+            return p->val.op.reg;
+        n += p->map != NULL;
+    }
+    const size_t from = g->func->items.n;
+    struct cg_param *p = VEC_PUSH(g->a, &g->params);
+    /* a name that no identifier of the spec can have */
+    const char *name = arena_printf(g->a, "%s$%u", t->name, (unsigned)n);
+    *p = (struct cg_param){.sym = place, .order = ORDER + n, .map = map_of(g, t, place, box)};
+    p->var = ptx_param_new(g->module, g->func, name, PTX_B8);
+    p->var->is_array = true;
+    p->var->count = BYTES;
+    p->var->align = ALIGN;
+    const int32_t at = cg_new(g, DT_U64), generic = cg_new(g, DT_U64);
+    PTX(&g->b, "mov.b64", ptx_r(at), ptx_sym(p->var));
+    PTX(&g->b, "cvta.param.u64", ptx_r(generic), ptx_r(at));
+    cg_set_depth(g, generic, 0);
+    p->val = cg_value(DT_U64, generic);
+    cg_to_prologue(g, from, p->order);
+    return generic;
 }
 
 static enum ptx_sreg special_register(enum lang_special s)
@@ -618,15 +683,6 @@ static int by_order(const void *x, const void *y)
     return (p->order > q->order) - (p->order < q->order);
 }
 
-/* The contract's symbol of this name. */
-static struct lang_symbol *argument(struct cg *g, const struct lang_symbol *sym)
-{
-    for (size_t i = 0; i < g->contract->temps.n; i++)
-        if (g->contract->temps.v[i].sym == sym)
-            return g->contract->temps.v[i].sym;
-    return lang_find(&g->contract->scope, sym->name);
-}
-
 static void add_args(struct cg *g, struct contract_launch *l)
 {
     if (g->params.n)
@@ -638,7 +694,9 @@ static void add_args(struct cg *g, struct contract_launch *l)
         struct contract_arg *arg = VEC_PUSH(g->a, &l->args);
         arg->type = p->val.type;
         arg->span = g->spec->name_span;
-        if (p->hidden)
+        if (p->map)
+            arg->map = p->map;
+        else if (p->hidden)
             arg->is_messages = true;
         else if (p->sym)
             arg->sym = argument(g, p->sym);
@@ -656,8 +714,7 @@ static void drop_unread(struct cg *g)
         for (size_t j = 0; j < g->func->items.n && !read; j++) {
             const struct ptx_item *it = &g->func->items.v[j];
             for (unsigned k = 0; it->kind == PTX_I_INST && k < it->inst.noperand; k++)
-                read |= it->inst.operand[k].kind == PTX_O_MEM &&
-                        it->inst.operand[k].var == g->params.v[i].var;
+                read |= it->inst.operand[k].var == g->params.v[i].var;
         }
         if (read)
             g->params.v[n++] = g->params.v[i];

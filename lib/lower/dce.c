@@ -8,10 +8,10 @@
  * the emitter writes with a destination and that is not here may go when the result is unread. */
 static bool has_effect(const struct ptx_inst *in)
 {
-    static const char *const names[] = {"st",     "bra",        "ret",   "exit",      "trap",
-                                        "bar",    "barrier",    "atom",  "red",       "fence",
-                                        "membar", "shfl",       "vote",  "match",     "call",
-                                        "brkpt",  "activemask", "redux", "nanosleep", NULL};
+    static const char *const names[] = {
+        "st",         "bra",   "ret",       "exit",     "trap",  "bar",   "barrier", "atom",
+        "red",        "fence", "membar",    "shfl",     "vote",  "match", "call",    "brkpt",
+        "activemask", "redux", "nanosleep", "mbarrier", "wgmma", "elect", NULL};
     const char *name = ptx_op_name(in->op);
     for (size_t i = 0; names[i]; i++)
         if (strcmp(name, names[i]) == 0)
@@ -30,11 +30,8 @@ bool dce_writes(const struct ptx_inst *in, unsigned k)
 /* Adds n to the count of every register that the operand reads. */
 static void count_reads(const struct ptx_operand *o, bool is_write, uint32_t *reads, uint32_t n)
 {
-    if (o->kind == PTX_O_VEC) {
-        for (uint32_t i = 0; i < o->nelem; i++)
-            count_reads(&o->elem[i], is_write, reads, n);
-        return;
-    }
+    for (uint32_t i = 0; i < o->nelem; i++) /* of a group, or a tensor's coordinates */
+        count_reads(&o->elem[i], is_write, reads, n);
     if (o->kind == PTX_O_MEM ? o->reg >= 0 : o->kind == PTX_O_REG && !is_write) {
         reads[o->reg] += n;
         if (o->kind == PTX_O_REG && o->reg2 >= 0)

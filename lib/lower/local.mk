@@ -28,6 +28,11 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul_mma.c \
 	lib/lower/matmul_copy.c \
 	lib/lower/matmul_frag.c \
+	lib/lower/matmul_wgmma.h \
+	lib/lower/matmul_wgmma.c \
+	lib/lower/matmul_wgmma_load.c \
+	lib/lower/matmul_wgmma_sum.c \
+	lib/lower/matmul_wgmma_out.c \
 	lib/lower/lower.c lib/lower/stats.c lib/lower/candidates.h lib/lower/candidates.c \
 	lib/lower/tuned.h lib/lower/tuned.c lib/lower/tuned_file.c
 

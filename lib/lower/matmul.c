@@ -16,6 +16,7 @@ static const struct way {
     [MATMUL_SIMT] = {matmul_simt, matmul_simt_shared},
     [MATMUL_MMA] = {matmul_mma, matmul_mma_shared},
     [MATMUL_THIN] = {matmul_thin, matmul_thin_shared},
+    [MATMUL_WGMMA] = {matmul_wgmma, matmul_wgmma_shared},
 };
 
 uint32_t matmul_shared(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p)
@@ -153,8 +154,10 @@ static void explain_form(struct cg *g, const struct matmul_form *f)
 
 static void explain_plan(struct cg *g, const struct matmul_plan *p, const struct map_condition *c)
 {
-    static const char *const how[] = {
-        [MATMUL_SIMT] = "fma", [MATMUL_MMA] = "mma.sync", [MATMUL_THIN] = "few rows, fma"};
+    static const char *const how[] = {[MATMUL_SIMT] = "fma",
+                                      [MATMUL_MMA] = "mma.sync",
+                                      [MATMUL_THIN] = "few rows, fma",
+                                      [MATMUL_WGMMA] = "wgmma"};
     lower_explain(g, "  %s: %s of %s%s, tiles %u x %u x %u of %u x %u, %u threads, %u stage%s",
                   g->func->name, how[p->how], type_names[p->type], p->parts > 1 ? " in parts" : "",
                   p->bm, p->bn, p->bk, p->wm, p->wn, p->threads, p->stages,
@@ -241,6 +244,14 @@ static void require_align(struct cg *g, const struct matmul_form *f, const struc
         map_require_multiple(g, c, f->j->dims[0], p->store);
 }
 
+static void set_cluster(struct cg *g, const struct matmul_plan *p)
+{
+    const uint32_t n = (p->cluster[0] ? p->cluster[0] : 1) * (p->cluster[1] ? p->cluster[1] : 1);
+    struct contract_launch *l = &g->contract->launches.v[g->contract->launches.n - 1];
+    if (n > 1)
+        l->cluster[0] = contract_expr(g->a, g->contract, arena_printf(g->a, "%u", (unsigned)n));
+}
+
 /* One entry; none where its condition never holds. Adds what its sums lose. */
 static bool lower_variant(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                           struct map_variants *all, struct losses *losses)
@@ -253,10 +264,13 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
     if (p->when)
         map_require(&c, p->when);
     require_align(g, f, p, &c);
+    if (p->how == MATMUL_WGMMA)
+        matmul_wgmma_require(g, f, &c);
     matmul_sizes(g, f, &c);
     m.reader.assumes = true;
     if (!c.never) {
-        matmul_begin(&m);
+        if (p->how != MATMUL_WGMMA) /* which takes several tiles */
+            matmul_begin(&m);
         ways[p->how].emit(&m);
         for (size_t i = 0; i < m.reader.needs.n; i++)
             map_require_multiple(g, &c, m.reader.needs.v[i].e, m.reader.needs.v[i].of);
@@ -269,6 +283,7 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
     explain_plan(g, p, &c);
     losses->v[losses->n++] = loss_of(g, f, p, &c);
     map_end(g, all, &c, matmul_grid(&m), p->threads);
+    set_cluster(g, p);
     return !g->failed;
 }
 

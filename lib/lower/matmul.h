@@ -25,6 +25,8 @@
  *   matmul_simt.c   products by fma of scalars (matmul_simt.h); matmul_bring.c: their tiles to shared memory
  *   matmul_mma.c    products by mma.sync (matmul_mma.h); matmul_copy.c: their tiles to shared memory; matmul_frag.c: from
  *                   there to the instructions
+ *   matmul_wgmma.c  products by wgmma (matmul_wgmma.h); matmul_wgmma_load.c: their tiles to shared memory;
+ *                   matmul_wgmma_sum.c: the instructions; matmul_wgmma_out.c: sums on their way out
  *   matmul_thin.c   few rows: as fast as B can be read
  *   matmul_split.c  blocks that share a tile along k
  *   matmul_store.c  the epilogue
@@ -155,7 +157,7 @@ bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_for
 
 /* ---- matmul_plan.c: how ---------------------------------------------------------------------------- */
 
-enum matmul_how { MATMUL_SIMT, MATMUL_MMA, MATMUL_THIN };
+enum matmul_how { MATMUL_SIMT, MATMUL_MMA, MATMUL_THIN, MATMUL_WGMMA };
 
 struct matmul_plan {
     enum matmul_how how;
@@ -164,7 +166,8 @@ struct matmul_plan {
     uint32_t parts; /* tf32x3: 2 parts of each operand, three products; else 1 */
     /* a block's tile, elements; thin: all rows, the block's columns, and the elements along k of a step */
     uint32_t bm, bn, bk;
-    uint32_t wm, wn; /* a warp's (mma), a thread's (simt, thin: all rows and its columns) */
+    /* a warp's (mma), a thread's (simt, thin: all rows and its columns), a consuming warpgroup's (wgmma) */
+    uint32_t wm, wn;
     uint32_t threads;
     uint32_t
         stages; /* tiles of the operands in shared memory; thin: steps that are begun together */
@@ -173,6 +176,11 @@ struct matmul_plan {
     const char *
         depth; /* additions on a term's way, but those of mma.sync (lower_depth()): a text of the launch */
     uint32_t group; /* rows of tiles that are walked together, for the L2 cache */
+    /* wgmma: blocks of a cluster along the rows (they share B) and along the columns (they share A), 0: 1; blocks that the
+     * launch has at most, each of which takes tiles by turns, 0: one for each tile; and whether warpgroups take whole tiles by
+     * turns instead of parts of one. */
+    uint32_t cluster[2], blocks;
+    bool pingpong;
     /* Of each operand, the elements along its last axis that one access may take: a power of two. What that needs of
      * the dimensions is in the variant's condition. */
     uint32_t align[MATMUL_OPERANDS];
@@ -197,7 +205,7 @@ struct matmul {
     const struct matmul_plan *p;
     struct map_reader reader; /* of prologues and the epilogue */
     struct cg_val m, n, k;    /* extents: i64, narrow */
-    /* known multiples of bm, bn and bk */
+    /* known multiples of bm, bn (of a cluster's) and bk */
     bool whole_rows, whole_cols, whole_k;
     struct cg_val batch[MATMUL_BATCH]; /* subscripts, i64 */
     struct cg_val row, col;            /* of the tile's first element, i64 narrow */
@@ -206,13 +214,22 @@ struct matmul {
         split; /* u32: the tile's number among those of all batches, the block's among those that share it */
     struct cg_val splits;             /* u32: how many do */
     struct cg_val thread, warp, lane; /* u32, of the block */
-    int32_t shared;                   /* u32: address of the dynamic shared memory */
+    /* So many come to matmul_store(), numbered by .thread: all of the block's, but where a warp stores what it has alone. */
+    uint32_t workers;
+    int32_t shared; /* u32: address of the dynamic shared memory */
 };
 
 /* Begins the block, of g, f and p: which tile, which share of k. Tiles are numbered in ctaid.x, groups of p->group rows of
  * them column by column: (batch * tiles + tile) * splits + split. The extents must be as matmul_sizes() says; the
  * reader's needs and short_rows belong to the variant's condition too. */
 void matmul_begin(struct matmul *m);
+/* The two parts of it, for blocks that take several: what is the same for all tiles, and tile number n (a u32, of
+ * matmul_items()). Where blocks are in clusters n counts those of the cluster's tiles, and the tile is the first of
+ * its blocks'. */
+void matmul_prepare(struct matmul *m);
+void matmul_find(struct matmul *m, struct cg_val n);
+/* How many there are: a text of the launch, and (v not NULL) its value, a u32. */
+const char *matmul_items(struct matmul *m, struct cg_val *v);
 /* No extent is above MAP_MOST_SMALL. */
 void matmul_sizes(struct cg *g, const struct matmul_form *f, struct map_condition *c);
 /* The launch's number of blocks, as a text. */
@@ -222,7 +239,9 @@ const char *matmul_grid(struct matmul *m);
  * p->align gives or is 1. */
 void matmul_fetch(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
                   uint32_t lanes, int32_t inside, struct cg_val *v);
-/* The place of a plain operand's element. */
+/* The subscripts of a plain operand's element in its buffer, and its place. */
+void matmul_subscripts(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
+                       struct cg_val *sub);
 struct cg_place_of matmul_place(struct matmul *m, uint32_t operand, struct cg_val at,
                                 struct cg_val k);
 /* From there to the next along k, in elements: i64. */
@@ -233,13 +252,14 @@ struct cg_val matmul_step(struct matmul *m, uint32_t operand);
 struct matmul_patch {
     int32_t base;        /* u32: shared address, of 16-byte alignment */
     struct cg_val first; /* u32: the patch's first row in the tile */
-    uint32_t rows, cols; /* cols: bn */
+    uint32_t first_col;
+    uint32_t rows, cols; /* cols: bn, but of patches that begin at any first_col */
     uint32_t pitch;      /* elements; rows begin on 16 bytes */
 };
 
 /* ---- matmul_store.c ---------------------------------------------------------------------------------- */
 
-/* Computes and stores the outputs of a patch. All threads come, behind a barrier after the sums were written; what the
+/* Computes and stores the outputs of a patch. All workers come, behind a barrier after the sums were written; what the
  * patch holds may be overwritten behind another. Where blocks share the tile it begins with matmul_share(). */
 void matmul_store(struct matmul *m, const struct matmul_patch *patch);
 
@@ -263,8 +283,17 @@ uint32_t matmul_mma_shared(const struct cg *g, const struct matmul_form *f,
                            const struct matmul_plan *p);
 uint32_t matmul_thin_shared(const struct cg *g, const struct matmul_form *f,
                             const struct matmul_plan *p);
+/* The same of wgmma: sm_90a alone has it, of operands that are plain, in rows of whole 16 bytes. */
+bool matmul_wgmma_fits(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                       struct buf *why);
+uint32_t matmul_wgmma_shared(const struct cg *g, const struct matmul_form *f,
+                             const struct matmul_plan *p);
+/* What it needs of the sizes beside that: tensor maps have no empty dimensions. */
+void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, struct map_condition *c);
 void matmul_simt(struct matmul *m);
 void matmul_mma(struct matmul *m);
 void matmul_thin(struct matmul *m);
+/* Calls matmul_prepare() and matmul_find() itself. */
+void matmul_wgmma(struct matmul *m);
 
 #endif

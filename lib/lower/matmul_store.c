@@ -97,7 +97,7 @@ static struct at compute(struct walk *w, struct cg_val count)
     find_vector(w, count, &row, &col);
     load_sums(w, row, col);
     row = plus(g, plus(g, row, w->patch->first), cg_convert(g, m->row, DT_U32));
-    col = plus(g, col, cg_convert(g, m->col, DT_U32));
+    col = plus(g, plus(g, col, u32(w->patch->first_col)), cg_convert(g, m->col, DT_U32));
     for (uint32_t i = 0, b = 0; i < shape->rank; i++)
         r->sub[i] = i + 1 == shape->rank     ? cg_index(g, col)
                     : f->i && i == f->axis_i ? cg_index(g, row)
@@ -146,9 +146,9 @@ static struct walk plan(struct matmul *m, const struct matmul_patch *patch)
     struct walk w = {.m = m, .patch = patch, .bytes = dtype_bits(m->f->sum) / 8};
     w.lanes = 16 / w.bytes < m->p->store ? 16 / w.bytes : m->p->store;
     w.per_row = patch->cols / w.lanes;
-    w.aligned = m->p->threads % w.per_row == 0;
+    w.aligned = m->workers % w.per_row == 0;
     w.end = w.aligned ? patch->rows : patch->rows * w.per_row;
-    w.step = w.aligned ? m->p->threads / w.per_row : m->p->threads;
+    w.step = w.aligned ? m->workers / w.per_row : m->workers;
     return w;
 }
 

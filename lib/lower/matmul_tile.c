@@ -118,6 +118,17 @@ static bool is_multiple(struct cg_val extent, uint32_t of)
     return cg_is_const(extent, &c) && c % of == 0;
 }
 
+/* Rows and columns of what blocks that are numbered by themselves take: of a block's tile, or of a cluster's. */
+static uint32_t rows_of(const struct matmul *m)
+{
+    return m->p->bm * (m->p->cluster[0] ? m->p->cluster[0] : 1);
+}
+
+static uint32_t cols_of(const struct matmul *m)
+{
+    return m->p->bn * (m->p->cluster[1] ? m->p->cluster[1] : 1);
+}
+
 /* Tiles of a group: where they may be 2^31 or more, which no launch has, at most that. */
 static struct number group_tiles(struct matmul *m, struct number across)
 {
@@ -126,7 +137,7 @@ static struct number group_tiles(struct matmul *m, struct number across)
     struct number n = times(g, constant(g, m->p->group), across);
     if (is_constant(n, &c))
         return constant(g, c < INT32_MAX ? c : INT32_MAX);
-    if ((int64_t)m->p->group * (MAP_MOST_SMALL / m->p->bn + 1) <= INT32_MAX)
+    if ((int64_t)m->p->group * (MAP_MOST_SMALL / cols_of(m) + 1) <= INT32_MAX)
         return n;
     n.text = arena_printf(g->a, "min(%s, %d)", n.text, INT32_MAX);
     n.v = computed(g, n.text);
@@ -138,8 +149,8 @@ static struct number group_tiles(struct matmul *m, struct number across)
 static void find_tile(struct matmul *m, struct cg_val t)
 {
     struct cg *g = m->g;
-    const struct number down = tiles_along(g, m->f->i, m->p->bm);
-    const struct number across = tiles_along(g, m->f->j, m->p->bn);
+    const struct number down = tiles_along(g, m->f->i, rows_of(m));
+    const struct number across = tiles_along(g, m->f->j, cols_of(m));
     struct cg_val row, col, group, in_group;
     int64_t one;
     if (m->p->group < 2 || (is_constant(down, &one) && one < 2)) {
@@ -155,8 +166,8 @@ static void find_tile(struct matmul *m, struct cg_val t)
         row = cg_binary(g, OP_SUB, in_group, cg_binary(g, OP_MUL, col, rows));
         row = cg_binary(g, OP_ADD, first, row);
     }
-    row = cg_binary(g, OP_MUL, as_u32(g, row), cg_int(DT_U32, m->p->bm));
-    col = cg_binary(g, OP_MUL, as_u32(g, col), cg_int(DT_U32, m->p->bn));
+    row = cg_binary(g, OP_MUL, as_u32(g, row), cg_int(DT_U32, rows_of(m)));
+    col = cg_binary(g, OP_MUL, as_u32(g, col), cg_int(DT_U32, cols_of(m)));
     m->row = cg_index(g, row);
     m->col = cg_index(g, col);
 }
@@ -200,20 +211,50 @@ static void find_share(struct matmul *m, struct number splits)
     m->k_to = cg_index(g, cg_minmax(g, false, cg_binary(g, OP_ADD, from, per), end));
 }
 
-void matmul_begin(struct matmul *m)
+static struct number tiles_of(struct matmul *m)
+{
+    struct cg *g = m->g;
+    return times(g, tiles_along(g, m->f->i, rows_of(m)), tiles_along(g, m->f->j, cols_of(m)));
+}
+
+static void find_extents(struct matmul *m)
+{
+    m->m = extent_of(m->g, m->f->i).v;
+    m->n = extent_of(m->g, m->f->j).v;
+    m->k = extent_of(m->g, m->f->k).v;
+    m->whole_rows = is_multiple(m->m, rows_of(m));
+    m->whole_cols = is_multiple(m->n, cols_of(m));
+    m->whole_k = is_multiple(m->k, m->p->bk);
+}
+
+static void find_threads(struct matmul *m)
+{
+    struct cg *g = m->g;
+    m->thread = cg_special(g, SP_TID_X);
+    m->warp = cg_binary(g, OP_SHR, m->thread, cg_int(DT_U32, 5));
+    m->lane = cg_binary(g, OP_AND, m->thread, cg_int(DT_U32, 31));
+    m->workers = m->p->threads;
+    struct ptx_var *const area = cg_dynamic(g);
+    area->align = area->align < SHARED_ALIGN ? SHARED_ALIGN : area->align;
+    const struct ptx_operand shared = ptx_sym(area);
+    m->shared = cg_pure(g, PTX_B32, "mov.u32", 1, &shared);
+    m->reader.shape = m->f->operand[0].eq->sym; /* extents may be divisions, which it looks at */
+    m->reader.lanes = 1;
+    map_begin_reading(g, &m->reader);
+}
+
+void matmul_prepare(struct matmul *m)
+{
+    find_extents(m);
+    find_threads(m);
+}
+
+void matmul_find(struct matmul *m, struct cg_val number)
 {
     struct cg *g = m->g;
     const struct matmul_form *f = m->f;
-    const struct number splits = splits_of(m);
-    const struct number tiles =
-        times(g, tiles_along(g, f->i, m->p->bm), tiles_along(g, f->j, m->p->bn));
-    struct cg_val n = cg_index(g, cg_special(g, SP_CTAID_X)), share, t;
-    m->m = extent_of(g, f->i).v;
-    m->n = extent_of(g, f->j).v;
-    m->k = extent_of(g, f->k).v;
-    m->whole_rows = is_multiple(m->m, m->p->bm);
-    m->whole_cols = is_multiple(m->n, m->p->bn);
-    m->whole_k = is_multiple(m->k, m->p->bk);
+    const struct number splits = splits_of(m), tiles = tiles_of(m);
+    struct cg_val n = cg_index(g, number), share, t;
     m->splits = as_u32(g, splits.v);
     split_off(g, n, splits, &n, &share);
     m->split = as_u32(g, share);
@@ -227,32 +268,54 @@ void matmul_begin(struct matmul *m)
         m->batch[0] = n;
     find_tile(m, t);
     find_share(m, splits);
-    m->thread = cg_special(g, SP_TID_X);
-    m->warp = cg_binary(g, OP_SHR, m->thread, cg_int(DT_U32, 5));
-    m->lane = cg_binary(g, OP_AND, m->thread, cg_int(DT_U32, 31));
-    struct ptx_var *const area = cg_dynamic(g);
-    area->align = area->align < SHARED_ALIGN ? SHARED_ALIGN : area->align;
-    const struct ptx_operand shared = ptx_sym(area);
-    m->shared = cg_pure(g, PTX_B32, "mov.u32", 1, &shared);
-    m->reader.shape = f->operand[0].eq->sym; /* extents may be divisions, which it looks at */
-    m->reader.lanes = 1;
-    map_begin_reading(g, &m->reader);
+}
+
+void matmul_begin(struct matmul *m)
+{
+    splits_of(m); /* so that parameters come in this order */
+    tiles_of(m);
+    const struct cg_val block = cg_special(m->g, SP_CTAID_X);
+    find_extents(m);
+    matmul_find(m, block);
+    find_threads(m);
+}
+
+const char *matmul_items(struct matmul *m, struct cg_val *v)
+{
+    struct cg *g = m->g;
+    const struct matmul_form *f = m->f;
+    const struct number splits = splits_of(m);
+    struct number n = tiles_of(m);
+    struct buf text = buf_in(g->a);
+    int64_t one;
+    buf_puts(&text, n.text);
+    for (uint32_t b = 0; b < f->nbatch; b++)
+        buf_printf(&text, " * (%s)", extent_of(g, f->batch[b]).text);
+    if (!is_constant(splits, &one) || one != 1)
+        buf_printf(&text, " * %s", splits.text);
+    if (!v)
+        return buf_text(&text);
+    for (uint32_t b = 0; b < f->nbatch; b++) {
+        struct number of = extent_of(g, f->batch[b]);
+        of.text = arena_printf(g->a, "(%s)", of.text);
+        n = times(g, n, of);
+    }
+    *v = as_u32(g, times(g, n, splits).v);
+    return buf_text(&text);
 }
 
 const char *matmul_grid(struct matmul *m)
 {
-    struct cg *g = m->g;
-    const struct matmul_form *f = m->f;
-    struct number n = times(g, tiles_along(g, f->i, m->p->bm), tiles_along(g, f->j, m->p->bn));
-    struct buf text = buf_in(g->a);
-    buf_puts(&text, n.text);
-    for (uint32_t b = 0; b < f->nbatch; b++)
-        buf_printf(&text, " * (%s)", extent_of(g, f->batch[b]).text);
-    const struct number splits = splits_of(m);
-    int64_t one;
-    if (!is_constant(splits, &one) || one != 1)
-        buf_printf(&text, " * %s", splits.text);
-    return buf_text(&text);
+    const struct matmul_plan *p = m->p;
+    struct arena *a = m->g->a;
+    const char *items = matmul_items(m, NULL);
+    const uint32_t blocks = rows_of(m) / p->bm * (cols_of(m) / p->bn);
+    if (p->blocks)
+        items = arena_printf(a, "min(%s, %u)", items,
+                             p->blocks < blocks ? 1 : (unsigned)(p->blocks / blocks));
+    return blocks > 1 ? arena_printf(a, "%s%s%s * %u", p->blocks ? "" : "(", items,
+                                     p->blocks ? "" : ")", (unsigned)blocks)
+                      : items;
 }
 
 /* ---- operands ------------------------------------------------------------------------------------- */
@@ -337,14 +400,21 @@ static struct cg_val place_subscript(struct matmul *m, const struct lang_expr *e
     return v;
 }
 
+void matmul_subscripts(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
+                       struct cg_val *sub)
+{
+    const struct lang_expr *e = m->f->operand[operand].plain;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        sub[i] = place_subscript(m, e->args[i], at, k);
+}
+
 struct cg_place_of matmul_place(struct matmul *m, uint32_t operand, struct cg_val at,
                                 struct cg_val k)
 {
     struct cg *g = m->g;
     const struct lang_expr *e = m->f->operand[operand].plain;
     struct cg_val sub[MAP_RANK];
-    for (uint32_t i = 0; i < e->nargs; i++)
-        sub[i] = place_subscript(m, e->args[i], at, k);
+    matmul_subscripts(m, operand, at, k, sub);
     return cg_address(g, e->sym, cg_flat_index(g, e->sym, e->nargs, sub));
 }
 

@@ -346,6 +346,15 @@ struct ptx_operand ptx_vec(struct ptx_builder *b, size_t n, const struct ptx_ope
     return o;
 }
 
+struct ptx_operand ptx_tensor(struct ptx_builder *b, int32_t map, size_t n,
+                              const struct ptx_operand *coordinate)
+{
+    struct ptx_operand o = ptx_mem(map, 0);
+    o.elem = copy(b->module->arena, n, coordinate);
+    o.nelem = (uint32_t)n;
+    return o;
+}
+
 /* What a mnemonic with so many operands was matched to. Code has a few dozen different ones, thousands of times. */
 struct ptx_form {
     const char *mnemonic; /* NULL: none yet */

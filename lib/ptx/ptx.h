@@ -284,6 +284,9 @@ struct ptx_operand ptx_sym(const struct ptx_var *v);
 struct ptx_operand ptx_label(uint32_t label);
 struct ptx_operand ptx_mem(int32_t reg, int64_t offset);
 struct ptx_operand ptx_mem_var(const struct ptx_var *v, int64_t offset);
+/* [map, {coordinates}]: a tensor, by the address of its map */
+struct ptx_operand ptx_tensor(struct ptx_builder *b, int32_t map, size_t n,
+                              const struct ptx_operand *coordinate);
 struct ptx_operand ptx_sink(void); /* _ */
 struct ptx_operand ptx_vec(struct ptx_builder *b, size_t n, const struct ptx_operand *elem);
 

@@ -1,0 +1,143 @@
+/* Products by wgmma: what the parts share. Private to matmul_wgmma*.c.
+ *
+ * A block has a warpgroup that brings tiles of the operands (the producer) and one to three that multiply them (consumers),
+ * and takes tiles of the results by turns. Dynamic shared memory, S stages:
+ *
+ *     0                 stage 0: A | B | ...          each operand's part begins on 1024 bytes
+ *     stage_bytes       stage 1
+ *     ...
+ *     patches           of every consuming warp, sums on their way to the epilogue
+ *     barriers          full[S], empty[S]: mbarriers of 8 bytes
+ *
+ * An operand's part of a stage is made of atoms, as wgmma and TMA have them with the swizzle of 128 bytes: rows of 128
+ * bytes, of which the 16-byte chunk c of row r is at chunk c ^ (r % 8). So each 8 rows fill 1024 bytes, all 32 banks
+ * of them.
+ *
+ *     along k                                     across (16-bit types alone)
+ *     atom a: k from a * 128 bytes on             atom a: i or j from a * 64 elements on
+ *     row r:  i or j = r                          row r:  k = r
+ *
+ *            k: 128 bytes                                i or j: 64 elements
+ *     i 0   |0|1|2|3|4|5|6|7|                     k 0   |0|1|2|3|4|5|6|7|
+ *       1   |1|0|3|2|5|4|7|6|                       1   |1|0|3|2|5|4|7|6|
+ *       2   |2|3|0|1|6|7|4|5|                       2   |2|3|0|1|6|7|4|5|
+ *       ..                                          ..
+ *     bm    |...            |                      bk   |...            |
+ *
+ * An instruction takes 32 bytes of k: two chunks of the rows along k, or 16 rows of what lies across. Its descriptors
+ * (64 bits): the address and two strides, in units of 16 bytes, and the kind of swizzle:
+ *
+ *     bits      along k                           across
+ *      0..13    address: + 32 bytes for each      + 2048 bytes for each
+ *     16..29    unused                            from an atom to the next: bk * 128
+ *     32..45    from 8 rows to the next: 1024     from 8 rows (of k) to the next: 1024
+ *     62..63    1: 128 bytes                      1
+ *
+ * Blocks of a cluster that share an operand's tile bring a part of it each, to all of them at once.
+ */
+#ifndef KAIO_LOWER_MATMUL_WGMMA_H
+#define KAIO_LOWER_MATMUL_WGMMA_H
+
+#include "lower/matmul.h"
+
+enum {
+    WGMMA_SPAN = 128,   /* bytes of a row of an atom */
+    WGMMA_ALIGN = 1024, /* of an operand's part of a stage */
+    WGMMA_ROWS = 64,    /* of an instruction, and of its results' 4 warps 16 each */
+    WGMMA_WIDE = 256,   /* columns of an instruction at most; elements of a box along each side */
+    WGMMA_STEP = 32,    /* bytes of k of an instruction */
+    WGMMA_GROUP = 128,  /* threads of a warpgroup */
+    WGMMA_PATCH = 16,   /* rows of a warp's patch */
+    WGMMA_CONSUMERS = 3,
+    WGMMA_STAGES = 16,
+};
+
+struct wgmma_tile {
+    uint32_t operand;
+    enum matmul_side side;
+    bool along_k;
+    uint32_t size;              /* bytes of an element */
+    uint32_t rows;              /* bm or bn */
+    uint32_t atoms, atom_bytes; /* see above */
+    uint32_t offset, bytes;     /* in a stage */
+    uint32_t sharers;           /* blocks that bring a part each */
+    uint32_t box_rows;          /* rows of an atom that one copy brings */
+    int32_t map;                /* address of its tensor map */
+};
+
+/* Where a thread is in the ring of stages; mutable registers. */
+struct wgmma_ring {
+    int32_t offset; /* u32: of the stage from the first, bytes */
+    int32_t full;   /* u32: address of its barrier; that of `empty` is 8 * stages on */
+    int32_t parity; /* u32: of the phase that is waited for */
+};
+
+struct wgmma {
+    struct matmul *m;
+    struct cg *g;
+    const struct matmul_form *f;
+    const struct matmul_plan *p;
+    uint32_t ntile;
+    struct wgmma_tile tile[MATMUL_OPERANDS];
+    uint32_t tile_of[MATMUL_OPERANDS]; /* by operand */
+    uint32_t stage_bytes, steps;       /* instructions along k of a stage */
+    uint32_t consumers;
+    uint32_t down, across, blocks; /* of a cluster: along rows, along columns, all */
+    uint32_t peers;                /* blocks that share an operand with this one, itself too */
+    uint32_t patch_cols, pitch, patch_bytes; /* of a warp; elements, bytes */
+    uint32_t patches, barriers, bytes;       /* offsets; all */
+
+    struct cg_val rank, at_row, at_col; /* u32: the block in its cluster: its number, row, column */
+    struct wgmma_ring ring;
+    int32_t left; /* u32, mutable: stages left of this tile */
+    int32_t k;    /* u32, mutable: the producer's next */
+    /* consumers: */
+    struct cg_val group; /* u32: the warpgroup's number among them */
+    int32_t *
+        sum; /* of product q, 64 rows i: word w at (q * wm / 64 + i) * wn / 2 + w, w = 4 * (column / 8) + ... as of mma.sync */
+    int32_t first
+        [MATMUL_OPERANDS]; /* u32: of each tile, the low word of its first descriptor in the first stage */
+    int32_t high;          /* u32: the high word of all */
+    /* u32: the barrier `full` of the stage before, in the block to which the lane says that it is read; how far that is from this
+     * block's, -1: it is this one's; and a predicate: does it say so to any? */
+    int32_t release, delta, mine;
+    int32_t adds, always; /* predicates: is this not the tile's first stage? true */
+};
+
+/* Is there the instruction, and what lies where? why: NULL or what is in the way. */
+bool wgmma_measure(struct wgmma *s, struct buf *why);
+/* Registers of a thread's sums. */
+uint32_t wgmma_sums(const struct wgmma *s);
+/* Stages of the tile: u32. */
+struct cg_val wgmma_stages(struct wgmma *s);
+
+/* ---- the ring ---- */
+
+/* Waits for the phase of the barrier at the address plus offset. Neither this nor arriving in another block names the scope of the
+ * cluster: nothing that threads wrote is handed over, only memory that they have read, and each would cost a fence of all
+ * memory (MEMBAR.ALL.GPU, CCTL.IVALL in SASS). */
+void wgmma_wait(struct wgmma *s, int32_t barrier, uint32_t offset, int32_t parity);
+void wgmma_ring_begin(struct wgmma *s, unsigned parity);
+void wgmma_ring_next(struct wgmma *s);
+/* Runs body once for each stage of the tile. */
+void wgmma_for_stages(struct wgmma *s, void (*body)(struct wgmma *s));
+
+/* ---- matmul_wgmma_load.c: the producer ---- */
+
+void wgmma_load_begin(struct wgmma *s); /* all threads */
+void wgmma_load_tile(struct wgmma *s);
+/* Waits until nobody needs this block's barriers. */
+void wgmma_load_end(struct wgmma *s);
+
+/* ---- matmul_wgmma_sum.c: consumers ---- */
+
+void wgmma_sum_begin(struct wgmma *s);
+void wgmma_sum_tile(struct wgmma *s);
+
+/* ---- matmul_wgmma_out.c ---- */
+
+/* Words of a row of a patch with which a warp's fragments meet no conflicts of banks. */
+uint32_t wgmma_pitch(uint32_t cols);
+void wgmma_out_tile(struct wgmma *s);
+
+#endif

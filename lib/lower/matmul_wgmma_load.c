@@ -1,0 +1,145 @@
+/* The producer (matmul_wgmma.h): tiles of the operands to shared memory, by copies of boxes (TMA).
+ *
+ * What is outside of a tensor reads as zeros and is counted like the rest, so edges take no code.
+ */
+#include <config.h>
+
+#include "lower/matmul_wgmma.h"
+
+#include <stdio.h>
+
+static struct cg_val u32(uint32_t v)
+{
+    return cg_int(DT_U32, v);
+}
+
+static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
+{
+    return cg_binary(g, OP_ADD, x, y);
+}
+
+static struct cg_val times(struct cg *g, struct cg_val x, uint32_t y)
+{
+    return cg_binary(g, OP_MUL, x, u32(y));
+}
+
+/* Which part of the tile this block brings. */
+static struct cg_val part_of(const struct wgmma *s, const struct wgmma_tile *t)
+{
+    return t->side == MATMUL_A ? s->at_col : s->at_row;
+}
+
+void wgmma_load_begin(struct wgmma *s)
+{
+    for (uint32_t i = 0; i < s->ntile; i++) {
+        struct wgmma_tile *t = &s->tile[i];
+        const struct lang_expr *e = s->f->operand[t->operand].plain;
+        uint32_t box[CONTRACT_MAP_RANK];
+        for (uint32_t d = 0; d < e->nargs; d++) {
+            const struct lang_expr *sub = inspect_strip(e->args[e->nargs - 1 - d]);
+            const bool is_k = sub->kind == E_NAME && sub->sym == s->f->k;
+            const struct lang_symbol *side = t->side == MATMUL_A ? s->f->i : s->f->j;
+            const bool is_side = sub->kind == E_NAME && sub->sym == side;
+            box[d] = d == 0 ? WGMMA_SPAN / t->size : is_k || is_side ? t->box_rows : 1;
+        }
+        t->map = cg_param_map(s->g, e->sym, box);
+    }
+}
+
+/* The blocks that get what this one brings of the tile, one bit each. */
+static int32_t mask_of(struct wgmma *s, const struct wgmma_tile *t)
+{
+    struct cg *g = s->g;
+    uint32_t bits = 0;
+    struct cg_val first;
+    if (t->side == MATMUL_A) { /* those in its row: at_row, at_row + down ... */
+        for (uint32_t q = 0; q < s->across; q++)
+            bits |= 1u << (q * s->down);
+        first = s->at_row;
+    } else {
+        bits = (1u << s->down) - 1;
+        first = times(g, s->at_col, s->down);
+    }
+    const int32_t mask = cg_reg(g, cg_binary(g, OP_SHL, u32(bits), first));
+    return CG(g, PTX_B16, "cvt.u16.u32", ptx_r(mask));
+}
+
+/* A box at (at, k), to `to` + offset. */
+static void copy_box(struct wgmma *s, const struct wgmma_tile *t, struct cg_val at, struct cg_val k,
+                     int32_t to, uint32_t offset)
+{
+    struct cg *g = s->g;
+    const struct lang_expr *e = s->f->operand[t->operand].plain;
+    struct cg_val sub[MAP_RANK];
+    struct ptx_operand c[CONTRACT_MAP_RANK];
+    char text[128];
+    matmul_subscripts(s->m, t->operand, cg_index(g, at), cg_index(g, k), sub);
+    for (uint32_t d = 0; d < e->nargs; d++)
+        c[d] = ptx_r(cg_reg(g, cg_convert(g, sub[e->nargs - 1 - d], DT_U32)));
+    const bool shares = t->sharers > 1;
+    snprintf(text, sizeof text,
+             "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes%s",
+             (unsigned)e->nargs, shares ? ".multicast::cluster" : "");
+    const struct ptx_operand tensor = ptx_tensor(&g->b, t->map, e->nargs, c);
+    const struct ptx_operand full = ptx_mem(s->ring.full, 0);
+    if (shares)
+        PTX(&g->b, text, ptx_mem(to, offset), tensor, full, ptx_r(mask_of(s, t)));
+    else
+        PTX(&g->b, text, ptx_mem(to, offset), tensor, full);
+}
+
+static void load_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val k, int32_t stage)
+{
+    struct cg *g = s->g;
+    const struct cg_val part = part_of(s, t);
+    const uint32_t elements = WGMMA_SPAN / t->size;
+    struct cg_val at = cg_convert(g, t->side == MATMUL_A ? s->m->row : s->m->col, DT_U32);
+    const uint32_t atoms = t->along_k ? t->atoms : t->atoms / t->sharers;
+    int32_t to = stage;
+    if (t->sharers > 1) {
+        at = plus(g, at, times(g, part, t->rows / t->sharers));
+        to = cg_reg(g, plus(g, cg_value(DT_U32, stage),
+                            times(g, part,
+                                  t->bytes / t->atoms / (t->along_k ? t->sharers : 1) *
+                                      (t->along_k ? 1 : atoms))));
+    }
+    for (uint32_t a = 0; a < atoms; a++) {
+        struct cg_val more = u32(a * elements);
+        copy_box(s, t, t->along_k ? at : plus(g, at, more), t->along_k ? plus(g, k, more) : k, to,
+                 t->offset + a * t->atom_bytes);
+    }
+}
+
+static void load_stage(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const uint32_t empty = 8 * s->p->stages;
+    wgmma_wait(s, s->ring.full, empty, s->ring.parity);
+    PTX(&g->b, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_sink(), ptx_mem(s->ring.full, 0),
+        ptx_imm(s->stage_bytes));
+    const struct cg_val k = cg_value(DT_U32, s->k);
+    const int32_t stage =
+        cg_reg(g, plus(g, cg_value(DT_U32, s->m->shared), cg_value(DT_U32, s->ring.offset)));
+    for (uint32_t i = 0; i < s->ntile; i++)
+        load_tile(s, &s->tile[i], k, stage);
+    cg_move(g, s->k, plus(g, k, u32(s->p->bk)));
+}
+
+void wgmma_load_tile(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    s->k = cg_new_mutable(g, DT_U32);
+    cg_move(g, s->k, cg_convert(g, s->m->k_from, DT_U32));
+    wgmma_for_stages(s, load_stage);
+}
+
+/* Other blocks arrive at this one's barriers, which must be there as long: until all stages are read. */
+void wgmma_load_end(struct wgmma *s)
+{
+    if (s->blocks < 2)
+        return;
+    for (uint32_t i = 0; i < s->p->stages; i++) {
+        wgmma_wait(s, s->ring.full, 8 * s->p->stages, s->ring.parity);
+        wgmma_ring_next(s);
+    }
+}

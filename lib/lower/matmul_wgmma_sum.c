@@ -1,0 +1,195 @@
+/* The consumers' instructions (matmul_wgmma.h).
+ *
+ * While a stage's instructions are under way the next stage is waited for and sent to multiply; then those before
+ * are over, and their stage is given back. So the tensor cores always have work that waits for them.
+ */
+#include <config.h>
+
+#include "lower/matmul_wgmma.h"
+
+#include <stdio.h>
+
+static struct cg_val u32(uint32_t v)
+{
+    return cg_int(DT_U32, v);
+}
+
+static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
+{
+    return cg_binary(g, OP_ADD, x, y);
+}
+
+/* The low word of the tile's first descriptor in stage 0, for the rows that the warpgroup takes. */
+static int32_t first_word(struct wgmma *s, const struct wgmma_tile *t)
+{
+    struct cg *g = s->g;
+    struct cg_val at = plus(g, cg_value(DT_U32, s->m->shared), u32(t->offset));
+    if (t->side == MATMUL_A) {
+        const uint32_t part = t->along_k ? s->p->wm * WGMMA_SPAN
+                                         : s->p->wm / (WGMMA_SPAN / t->size) * t->atom_bytes;
+        at = plus(g, at, cg_binary(g, OP_MUL, s->group, u32(part)));
+    }
+    at = cg_binary(g, OP_SHR, at, u32(4));
+    const uint32_t apart = t->along_k ? 0 : t->atom_bytes / 16;
+    return cg_reg(g, plus(g, at, u32(apart << 16)));
+}
+
+/* Which lane tells which block that a stage is read: lane r of every warp block r, of those that bring parts of it. */
+static void find_release(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const struct cg_val lane = s->m->lane;
+    s->delta = -1;
+    if (s->blocks < 2) {
+        s->mine = cg_reg(g, cg_binary(g, OP_EQ, lane, u32(0)));
+        return;
+    }
+    struct cg_val row = cg_binary(g, OP_MOD, lane, u32(s->down));
+    struct cg_val col = cg_binary(g, OP_DIV, lane, u32(s->down));
+    struct cg_val peer = cg_binary(g, OP_LOR, cg_binary(g, OP_EQ, row, s->at_row),
+                                   cg_binary(g, OP_EQ, col, s->at_col));
+    struct cg_val is_block = cg_binary(g, OP_LT, lane, u32(s->blocks));
+    s->mine = cg_reg(g, cg_binary(g, OP_LAND, is_block, peer));
+    const struct cg_val rank = cg_binary(g, OP_MOD, lane, u32(s->blocks));
+    const int32_t there =
+        CG(g, PTX_B32, "mapa.shared::cluster.u32", ptx_r(s->m->shared), ptx_r(cg_reg(g, rank)));
+    s->delta =
+        cg_reg(g, cg_binary(g, OP_SUB, cg_value(DT_U32, there), cg_value(DT_U32, s->m->shared)));
+}
+
+void wgmma_sum_begin(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const uint32_t n = wgmma_sums(s);
+    s->group = cg_binary(g, OP_SHR, s->m->thread, u32(7));
+    s->group = cg_binary(g, OP_SUB, s->group, u32(1));
+    s->high = cg_reg(g, u32(WGMMA_ALIGN / 16 | 1u << 30));
+    for (uint32_t i = 0; i < s->ntile; i++)
+        s->first[i] = first_word(s, &s->tile[i]);
+    find_release(s);
+    s->release = cg_new_mutable(g, DT_U32);
+    s->adds = cg_new_mutable(g, DT_BOOL);
+    s->always = cg_new(g, DT_BOOL);
+    PTX(&g->b, "setp.ne.s32", ptx_r(s->always), ptx_r(s->high), ptx_imm(0));
+    s->sum = ARENA_ARRAY(g->a, n, int32_t);
+    for (uint32_t i = 0; i < n; i++)
+        s->sum[i] = cg_new_mutable(g, s->f->sum);
+}
+
+/* ---- instructions --------------------------------------------------------------------------------- */
+
+/* The descriptor of step `step` of the tile, of its 64 rows i. */
+static struct ptx_operand descriptor(struct wgmma *s, const struct wgmma_tile *t, int32_t stage,
+                                     uint32_t step, uint32_t i)
+{
+    struct cg *g = s->g;
+    const uint32_t per_atom = WGMMA_SPAN / WGMMA_STEP;
+    const uint32_t offset = t->along_k
+                                ? step / per_atom * t->atom_bytes + step % per_atom * WGMMA_STEP +
+                                      i * WGMMA_ROWS * WGMMA_SPAN
+                                : step * (WGMMA_STEP / t->size) * WGMMA_SPAN + i * t->atom_bytes;
+    const struct cg_val low = plus(g, cg_value(DT_U32, stage), u32(offset / 16));
+    const struct ptx_operand words[2] = {ptx_r(cg_reg(g, low)), ptx_r(s->high)};
+    const int32_t d = cg_new(g, DT_U64);
+    PTX(&g->b, "mov.b64", ptx_r(d), ptx_vec(&g->b, 2, words));
+    return ptx_r(d);
+}
+
+static const char *type_word(const struct wgmma *s, uint32_t operand)
+{
+    switch (s->p->type) {
+    case MATMUL_BF16: return "bf16";
+    case MATMUL_TF32: return "tf32";
+    case MATMUL_INT8: return s->f->operand[operand].type == DT_U8 ? "u8" : "s8";
+    case MATMUL_FP8: return s->f->operand[operand].type == DT_E5M2 ? "e5m2" : "e4m3";
+    default: return "f16";
+    }
+}
+
+static void multiply(struct wgmma *s, const struct matmul_product *q, const int32_t *sum,
+                     struct ptx_operand a, struct ptx_operand b, int32_t adds)
+{
+    struct cg *g = s->g;
+    const struct wgmma_tile *ta = &s->tile[s->tile_of[q->a]], *tb = &s->tile[s->tile_of[q->b]];
+    const uint32_t n = s->p->wn / 2;
+    struct ptx_operand *d = ARENA_ARRAY(g->a, n, struct ptx_operand);
+    char text[96];
+    for (uint32_t w = 0; w < n; w++)
+        d[w] = ptx_r(sum[w]);
+    snprintf(text, sizeof text, "wgmma.mma_async.sync.aligned.m64n%uk%u.%s.%s.%s",
+             (unsigned)s->p->wn, (unsigned)(WGMMA_STEP / ta->size),
+             s->f->sum == DT_F32 ? "f32" : "s32", type_word(s, q->a), type_word(s, q->b));
+    const struct ptx_operand all = ptx_vec(&g->b, n, d), one = ptx_imm(1);
+    if (s->p->type == MATMUL_INT8)
+        PTX(&g->b, text, all, a, b, ptx_r(adds));
+    else if (ta->size != 2)
+        PTX(&g->b, text, all, a, b, ptx_r(adds), one, one);
+    else
+        PTX(&g->b, text, all, a, b, ptx_r(adds), one, one, ptx_imm(!ta->along_k),
+            ptx_imm(!tb->along_k));
+}
+
+static void multiply_step(struct wgmma *s, const int32_t *stage, uint32_t step)
+{
+    const uint32_t high = s->p->wm / WGMMA_ROWS;
+    for (uint32_t i = 0; i < high; i++)
+        for (uint32_t q = 0; q < s->f->nproduct; q++) {
+            const struct matmul_product *product = &s->f->product[q];
+            const uint32_t a = s->tile_of[product->a], b = s->tile_of[product->b];
+            multiply(s, product, s->sum + ((size_t)q * high + i) * (s->p->wn / 2),
+                     descriptor(s, &s->tile[a], stage[a], step, i),
+                     descriptor(s, &s->tile[b], stage[b], step, 0), step ? s->always : s->adds);
+        }
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------- */
+
+/* The warp says that it has read the stage before, to all that bring it. */
+static void give_back(struct wgmma *s, int32_t pred)
+{
+    struct cg *g = s->g;
+    PTX_IF(&g->b, pred,
+           s->blocks > 1 ? "mbarrier.arrive.shared::cluster.b64"
+                         : "mbarrier.arrive.shared::cta.b64",
+           ptx_sink(), ptx_mem(s->release, 8 * s->p->stages));
+}
+
+static void note_stage(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    struct cg_val at = cg_value(DT_U32, s->ring.full);
+    if (s->delta >= 0)
+        at = plus(g, at, cg_value(DT_U32, s->delta));
+    cg_move(g, s->release, at);
+    cg_move(g, s->adds, cg_bool(g, true));
+}
+
+static void sum_stage(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    int32_t stage[MATMUL_OPERANDS];
+    wgmma_wait(s, s->ring.full, 0, s->ring.parity);
+    const struct cg_val at = cg_binary(g, OP_SHR, cg_value(DT_U32, s->ring.offset), u32(4));
+    for (uint32_t i = 0; i < s->ntile; i++)
+        stage[i] = cg_reg(g, plus(g, cg_value(DT_U32, s->first[i]), at));
+    PTX0(&g->b, "wgmma.fence.sync.aligned");
+    for (uint32_t step = 0; step < s->steps; step++)
+        multiply_step(s, stage, step);
+    PTX0(&g->b, "wgmma.commit_group.sync.aligned");
+    PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(1));
+    const int32_t frees = cg_new(g, DT_BOOL);
+    PTX(&g->b, "and.pred", ptx_r(frees), ptx_r(s->adds), ptx_r(s->mine));
+    give_back(s, frees);
+    note_stage(s);
+}
+
+void wgmma_sum_tile(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    cg_move(g, s->adds, cg_bool(g, false));
+    wgmma_for_stages(s, sum_stage);
+    PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(0));
+    give_back(s, s->mine);
+    for (uint32_t i = 0; i < wgmma_sums(s); i++)
+        cg_assigned(g, s->sum[i]);
+}
