@@ -66,3 +66,7 @@ EXTRA_DIST += tests/ptx-run/wmma.cu tests/ptx-run/wmma.ptx
 UNIT_TESTS += tests/unit/sim_wmma
 tests_unit_sim_wmma_SOURCES = tests/unit/sim_wmma.c
 tests_unit_sim_wmma_LDADD = $(TOOL_LIBS)
+
+UNIT_TESTS += tests/unit/sim_mbarrier
+tests_unit_sim_mbarrier_SOURCES = tests/unit/sim_mbarrier.c
+tests_unit_sim_mbarrier_LDADD = $(TOOL_LIBS)

@@ -119,7 +119,11 @@ static bool special_fixed(const struct sim_launch *l, enum ptx_sreg reg, unsigne
     case PTX_SR_NSMID: fill32(slot, 1); return true;
     case PTX_SR_GRIDID: fill64(slot, 1); return true;
     case PTX_SR_DYNAMIC_SMEM_SIZE: fill32(slot, l->what->shared_bytes); return true;
-    case PTX_SR_TOTAL_SMEM_SIZE: fill32(slot, (uint32_t)l->shared_bytes); return true;
+    case PTX_SR_TOTAL_SMEM_SIZE:
+    case PTX_SR_AGGR_SMEM_SIZE: fill32(slot, (uint32_t)l->shared_bytes); return true;
+    case PTX_SR_IS_EXPLICIT_CLUSTER:
+        fill32(slot, l->what->cluster.x || l->ncluster > 1 ? UINT32_MAX : 0);
+        return true;
     default: return false;
     }
 }
@@ -158,7 +162,9 @@ bool sim_special_known(enum ptx_sreg reg)
     case PTX_SR_NSMID:
     case PTX_SR_GRIDID:
     case PTX_SR_DYNAMIC_SMEM_SIZE:
-    case PTX_SR_TOTAL_SMEM_SIZE: return true;
+    case PTX_SR_TOTAL_SMEM_SIZE:
+    case PTX_SR_AGGR_SMEM_SIZE:
+    case PTX_SR_IS_EXPLICIT_CLUSTER: return true;
     default:
         return (reg >= PTX_SR_TID_X && reg <= PTX_SR_WARPID) ||
                (reg >= PTX_SR_CLUSTERID_X && reg <= PTX_SR_LANEMASK_GT);

@@ -302,6 +302,8 @@ uint32_t dec_pred(struct dec *dc, const struct ptx_operand *o)
 {
     if (o->kind == PTX_O_IMM)
         return dec_const(dc, o->bits ? UINT32_MAX : 0, false);
+    if (o->kind == PTX_O_SREG && ptx_sreg_type(o->sreg) == PTX_PRED)
+        return dec_special(dc, o->sreg, SIM_T_u32);
     if (o->kind != PTX_O_REG) {
         dec_error(dc, "a predicate is needed here");
         return 0;

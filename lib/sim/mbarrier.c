@@ -429,8 +429,8 @@ static uint32_t guarded(const struct sim_warp *w, const struct sim_op *op)
 /* Those of the lanes whose phase is complete. False: a fault. */
 static bool test(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, uint32_t *complete)
 {
-    uint64_t last = 0;
-    uint32_t last_parity = 2;
+    uint64_t last = UINT64_MAX;
+    uint32_t last_parity = 0;
     bool yes = false;
     *complete = 0;
     for (uint32_t left = lanes; left; left &= left - 1) {
