@@ -1,32 +1,13 @@
-/* The launches on a device, once and for time. */
+/* The launches on a device. */
 #include <config.h>
 
-#include "run/run.h"
+#include "run/job.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-
-#include "run/messages.h"
-#include "run/plan.h"
 
 const struct run_options run_default = {.poison = 0xff, .message_bytes = RUN_MESSAGE_BYTES};
 
-/* The buffers of a run on a device: one allocation each. */
-struct set {
-    uint64_t *base;    /* by run_buffer(); 0: none */
-    uint64_t *address; /* behind the guard band */
-};
-
-struct job {
-    struct run *r;
-    const struct device_ops *ops;
-    struct device *dev;
-    struct run_options opt;
-    struct message_buffer messages;
-    bool untold; /* messages are not read */
-};
-
-static void release(struct job *j, struct set *s)
+void job_release(struct job *j, struct job_set *s)
 {
     for (size_t i = 0; i < run_nbuffer(j->r); i++)
         if (s->base[i])
@@ -39,7 +20,7 @@ static bool is_zeroed(const struct run *r, size_t buffer)
     return buffer >= r->nparam && r->contract->temps.v[buffer - r->nparam].is_zero;
 }
 
-static enum device_status allocate(struct job *j, struct set *s)
+enum device_status job_allocate(struct job *j, struct job_set *s)
 {
     struct run *r = j->r;
     enum device_status status = DEVICE_OK;
@@ -82,7 +63,7 @@ static enum device_status fill(struct job *j, uint64_t address, uint64_t bytes, 
     return status;
 }
 
-static enum device_status upload(struct job *j, struct set *s)
+enum device_status job_upload(struct job *j, struct job_set *s)
 {
     enum device_status status = DEVICE_OK;
     for (size_t i = 0; i < run_nbuffer(j->r) && status == DEVICE_OK; i++) {
@@ -126,7 +107,7 @@ static enum device_status check_band(struct job *j, const struct run_param *p, u
     return DEVICE_OK;
 }
 
-static enum device_status download(struct job *j, struct set *s)
+static enum device_status download(struct job *j, struct job_set *s)
 {
     enum device_status status = DEVICE_OK;
     for (size_t i = 0; i < run_nbuffer(j->r) && status == DEVICE_OK; i++) {
@@ -176,9 +157,7 @@ static enum device_status launch_one(struct job *j, const struct device_launch *
     return status;
 }
 
-/* All launches of the plan, in order. */
-static enum device_status launch_all(struct job *j, const struct plan *plan,
-                                     struct run_stats *stats)
+enum device_status job_launch(struct job *j, const struct plan *plan, struct run_stats *stats)
 {
     enum device_status status = DEVICE_OK;
     *stats = (struct run_stats){0};
@@ -207,158 +186,24 @@ enum device_status run_execute(struct run *r, const struct ptx_module *m,
 {
     struct job j = {.r = r, .ops = ops, .dev = dev, .opt = opt ? *opt : run_default};
     struct plan plan;
-    struct set set;
+    struct job_set set;
     struct run_stats none;
     if (!inputs_given(r) || !plan_make(r, m, &plan))
         return DEVICE_REFUSED;
     r->messages = (struct run_messages){0};
-    enum device_status status = allocate(&j, &set);
+    enum device_status status = job_allocate(&j, &set);
     if (status == DEVICE_OK)
-        status = upload(&j, &set);
+        status = job_upload(&j, &set);
     if (status == DEVICE_OK)
         status = messages_allocate(r, ops, dev, j.opt.message_bytes, &j.messages);
     plan_addresses(r, &plan, set.address, j.messages.address);
     if (status == DEVICE_OK)
         status = plan_maps(&plan, ops, dev, r->d);
     if (status == DEVICE_OK)
-        status = launch_all(&j, &plan, stats ? stats : &none);
+        status = job_launch(&j, &plan, stats ? stats : &none);
     if (status == DEVICE_OK)
         status = download(&j, &set);
     messages_release(&j.messages);
-    release(&j, &set);
+    job_release(&j, &set);
     return status;
-}
-
-/* ---- time ---- */
-
-enum { WARM_UP = 3, SETS_MOST = 16 };
-
-struct timer {
-    struct job j;
-    struct plan plan;
-    struct set set[SETS_MOST];
-    unsigned nset;
-    uint64_t bytes;      /* moved by one execution */
-    uint64_t copy_bytes; /* of each of the two copy buffers of a set; 0: no copy */
-    uint64_t copy[SETS_MOST][2];
-    double *seconds, *copy_seconds;
-};
-
-/* Enough copies of the buffers that all of them together are twice the L2 cache, within a quarter of the memory. */
-static unsigned sets_wanted(const struct device_info *info, uint64_t footprint)
-{
-    unsigned n = 1;
-    while (n < SETS_MOST && footprint * n < 2 * info->l2_bytes &&
-           footprint * (n + 1) * 2 <= info->memory / 4)
-        n++;
-    return n;
-}
-
-/* Bytes of each copy buffer: what moves as many as an execution does, or as many as there is room for. */
-static uint64_t copy_wanted(const struct device_info *info, uint64_t footprint, uint64_t bytes)
-{
-    uint64_t room = info->memory > footprint ? (info->memory - footprint) / 4 : 0;
-    return bytes / 2 < room ? bytes / 2 : room;
-}
-
-static enum device_status timer_allocate(struct timer *t)
-{
-    struct device_label label = {.name = "copy", .type = ""};
-    enum device_status status =
-        messages_allocate(t->j.r, t->j.ops, t->j.dev, t->j.opt.message_bytes, &t->j.messages);
-    for (unsigned k = 0; k < t->nset && status == DEVICE_OK; k++) {
-        status = allocate(&t->j, &t->set[k]);
-        if (status == DEVICE_OK)
-            status = upload(&t->j, &t->set[k]);
-        for (int b = 0; b < 2 && t->copy_bytes && status == DEVICE_OK; b++)
-            status = t->j.ops->alloc(t->j.dev, t->copy_bytes, &label, &t->copy[k][b], t->j.r->d);
-    }
-    return status;
-}
-
-static void timer_release(struct timer *t)
-{
-    messages_release(&t->j.messages);
-    for (unsigned k = 0; k < t->nset; k++) {
-        if (t->set[k].base)
-            release(&t->j, &t->set[k]);
-        for (int b = 0; b < 2; b++)
-            if (t->copy[k][b])
-                t->j.ops->release(t->j.dev, t->copy[k][b]);
-    }
-}
-
-/* An execution, then a copy: what the clock or the heat does, it does to both. */
-static enum device_status timer_round(struct timer *t, unsigned round, struct run_stats *stats,
-                                      double *copy)
-{
-    unsigned k = round % t->nset;
-    struct device_stats one = {0};
-    plan_addresses(t->j.r, &t->plan, t->set[k].address, t->j.messages.address);
-    enum device_status status = plan_maps(&t->plan, t->j.ops, t->j.dev, t->j.r->d);
-    if (status == DEVICE_OK)
-        status = launch_all(&t->j, &t->plan, stats);
-    if (status == DEVICE_OK && t->copy_bytes)
-        status =
-            t->j.ops->copy(t->j.dev, t->copy[k][1], t->copy[k][0], t->copy_bytes, &one, t->j.r->d);
-    *copy = one.seconds;
-    return status;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, unsigned n)
-{
-    qsort(v, n, sizeof *v, by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
-enum device_status run_time(struct run *r, const struct device_ops *ops, struct device *dev,
-                            unsigned n, struct run_timing *out)
-{
-    struct timer *t = ARENA_NEW(r->arena, struct timer);
-    struct device_info info;
-    uint64_t footprint = 0;
-    t->j = (struct job){.r = r, .ops = ops, .dev = dev, .opt = run_default, .untold = true};
-    if (!plan_make(r, NULL, &t->plan))
-        return DEVICE_REFUSED;
-    ops->info(dev, &info);
-    for (size_t i = 0; i < r->ntemp; i++)
-        footprint += r->temp[i].host.bytes;
-    for (size_t i = 0; i < r->nparam; i++)
-        if (run_is_buffer(&r->param[i])) {
-            footprint += r->param[i].host.bytes;
-            t->bytes += r->param[i].host.bytes * (r->param[i].sym->mode == MODE_INOUT ? 2 : 1);
-        }
-    bool gpu = info.sm != 0;
-    t->copy_bytes = gpu ? copy_wanted(&info, footprint, t->bytes) : 0;
-    t->nset = gpu ? sets_wanted(&info, footprint) : 1;
-    t->seconds = ARENA_ARRAY(r->arena, n, double);
-    t->copy_seconds = ARENA_ARRAY(r->arena, n, double);
-    enum device_status status = timer_allocate(t);
-    unsigned warm = gpu ? WARM_UP : 0; /* the simulator has nothing to warm */
-    struct run_stats stats = {0};
-    for (unsigned i = 0; i < warm + n && status == DEVICE_OK; i++) {
-        double copy;
-        status = timer_round(t, i, &stats, &copy);
-        if (i >= warm) {
-            t->seconds[i - warm] = stats.seconds;
-            t->copy_seconds[i - warm] = copy;
-        }
-    }
-    timer_release(t);
-    if (status != DEVICE_OK)
-        return status;
-    *out = (struct run_timing){.n = n, .median = median(t->seconds, n), .bytes = t->bytes};
-    out->min = t->seconds[0];
-    out->max = t->seconds[n - 1];
-    if (t->copy_bytes) /* of as many bytes, should it have copied fewer */
-        out->copy_median = median(t->copy_seconds, n) * (double)t->bytes /
-                           (2 * (double)t->copy_bytes);
-    out->thread_instructions = stats.thread_instructions;
-    return DEVICE_OK;
 }

@@ -147,6 +147,7 @@ void run_print_messages(const struct run *r, struct buf *out);
 
 struct run_timing {
     unsigned n;              /* rounds timed */
+    unsigned per_sample;     /* executions in a round: its time is theirs, divided by this */
     double median, min, max; /* seconds of one execution of the contract's launches */
     uint64_t bytes;          /* each in and out counted once, each inout twice */
     double copy_median;      /* seconds to move as many bytes by a device-to-device copy; 0: not
@@ -154,8 +155,9 @@ struct run_timing {
     uint64_t thread_instructions; /* per execution; 0 where they are not counted */
 };
 
-/* n rounds after warm-up, each an execution and, on a GPU, a copy that reads bytes / 2 and writes as many. Small buffers
- * are rotated so that every round finds them outside the L2 cache. */
+/* n rounds after warm-up, each an execution and, on a GPU, a copy that reads bytes / 2 and writes as many; of what is short
+ * a graph of so many that neither launches nor events show. Small buffers are rotated so that every execution finds
+ * them outside the L2 cache. */
 enum device_status run_time(struct run *r, const struct device_ops *ops, struct device *dev,
                             unsigned n, struct run_timing *t);
 

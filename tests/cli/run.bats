@@ -576,7 +576,8 @@ END
     grep -q 'type 6: 64/64/1 2/8/1@128, interleave 0 swizzle 3 promotion 0 fill 0$' log
     # timed launches go round through copies of the buffers, each with its map
     FAKE_CUDA_LOG=$PWD/log.2 run -0 cuda mapped.ptx --time=4 m=34 k=64 bytes=4 x=@arange y=y.bin
-    [ "$(sed -n 's/^map at \([0-9]*\) .*/\1/p' log.2 | sort -u | wc -l)" -gt 3 ]
+    [ "$(sed -n 's/^map at \([0-9]*\) .*/\1/p' log.2 | sort -u | wc -l)" = 17 ]
+    [ "$(grep -c '^capture mapped' log.2)" -gt 16 ]
     # an empty tensor has a map of one element; the kernel is launched
     FAKE_CUDA_LOG=$PWD/log.3 run -0 cuda mapped.ptx m=32 k=64 bytes=0 x=@ones y=y.bin
     grep -q 'type 6: 1/64/1 1/8/1@32,' log.3
@@ -609,19 +610,31 @@ END
 }
 
 @test "times are of the launches asked for, beside a copy of the same bytes" {
+    # short launches are a graph: 10 us each, every third 2 % more, and no more than that
     FAKE_CUDA_LOG=$PWD/log run -0 cuda saxpy.ptx --time=4 n=1000 x=@ones y=@zeros:y.npy
-    [ "${lines[0]}" = "time  median 1 ms  min 1 ms  max 1 ms  of 4" ]
-    [ "${lines[1]}" = "bytes  12 kB  12 MB/s  copy 12 MB/s  ratio 1.000" ]
-    [ "$(grep -c '^launch' log)" = 8 ] # one that counts, three to warm up, four
-    [ "$(grep -c '^copy 6000' log)" = 7 ]
+    [ "${lines[0]}" = "time  median 10.1 us  min 10.1 us  max 10.1 us  of 4 x 112" ]
+    [ "${lines[1]}" = "bytes  12 kB  1.19 GB/s  copy 1.5 GB/s  ratio 0.795" ]
+    [ "$(grep -c '^launch' log)" = 1 ] # the one that counts
+    # rotated through copies of the buffers, beside graphs of copies
+    [ "$(grep '^capture saxpy' log | sort -u | wc -l)" = 16 ]
+    [ "$(grep -c '^replay 112 nodes of saxpy' log)" = "$(grep -c '^replay 128 nodes of copy' log)" ]
+    [ "$(grep -c '^alloc' log)" = "$(grep -c '^free' log)" ]
+    [ "$(grep -c '^graph destroyed' log)" = 2 ]
     # the result is of one launch: y = 2, not 16
     [ "$(npy_data y.npy | cut -c1-8)" = 00000040 ]
     run -0 cpu saxpy.ptx --time 2 n=1000 x=@ones y=@zeros
     [[ "${lines[1]}" = "time  median "*" of 2" ]]
-    # where memory is short the copy is of less, and its rate the same: 4000 bytes read and written in 1 ms
+    # long ones are timed one by one
+    FAKE_CUDA_US=saxpy:200 run -0 cuda saxpy.ptx --time=3 n=1000 x=@ones y=@zeros
+    [ "${lines[1]}" = "time  median 200 us  min 200 us  max 204 us  of 3" ]
+    # where memory is short the copy is of less, and its rate is its own: 4000 bytes read and written in 4 us
     FAKE_CUDA_MEMORY=16000 FAKE_CUDA_LOG=$PWD/log.2 run -0 cuda saxpy.ptx --time=4 n=1000 x=@ones y=@zeros:y.npy
-    [ "${lines[1]}" = "bytes  12 kB  12 MB/s  copy 4 MB/s  ratio 3.000" ]
-    [ "$(grep -c '^copy 2000' log.2)" = 7 ]
+    [ "${lines[1]}" = "bytes  12 kB  1.19 GB/s  copy 1 GB/s  ratio 1.192" ]
+    [ "$(grep -c '^alloc 2000' log.2)" = 2 ]
+    # a kernel that fails while it is timed is told, and leaves nothing behind
+    FAKE_CUDA_FAIL=cuGraphInstantiateWithFlags:2 FAKE_CUDA_LOG=$PWD/log.3 run -3 cuda saxpy.ptx --time=4 n=1000 x=@ones y=@zeros
+    [ "${lines[1]}" = "kaio-run: error: cannot make a graph ready: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory" ]
+    [ "$(grep -c '^alloc' log.3)" = "$(grep -c '^free' log.3)" ]
     run -0 cpu saxpy.ptx --time n=1000 x=@ones y=@zeros
     [[ "${lines[1]}" = "time  median "*" of 3" ]]
     [[ "${lines[2]}" = "speed  "*" thread-instructions/s  ("*" executed)" ]]

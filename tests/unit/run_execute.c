@@ -174,9 +174,10 @@ static void test_time(void)
     s.r->param[1].host.data = y;
     eq_int(run_time(s.r, &cuda_device, s.dev, 5, &t), DEVICE_OK, "a run is timed");
     eq_int(t.n, 5, "five times");
-    eq_dbl(t.median, 0.002, "both launches count");
+    ok(t.per_sample > 1, "each time a graph of them");
+    ok(t.median >= 20e-6 && t.max < 20.5e-6, "of which both launches count, 10 us each");
     eq_int(t.bytes, 8 + 2 * 8 + 8, "in and out once, inout twice");
-    eq_dbl(t.copy_median, 0.001, "beside a copy");
+    ok(t.copy_median > 1.9e-6 && t.copy_median < 2.2e-6, "beside a copy");
     finish(&s);
 }
 

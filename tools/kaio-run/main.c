@@ -396,8 +396,11 @@ static const char *rate_text(struct job *j, double r)
 static void print_timing(struct job *j, const struct run_timing *t, FILE *f)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", NULL};
-    fprintf(f, "time  median %s  min %s  max %s  of %u\n", seconds_text(j, t->median),
+    fprintf(f, "time  median %s  min %s  max %s  of %u", seconds_text(j, t->median),
             seconds_text(j, t->min), seconds_text(j, t->max), t->n);
+    if (t->per_sample > 1)
+        fprintf(f, " x %u", t->per_sample);
+    fputc('\n', f);
     if (t->thread_instructions && t->median > 0)
         fprintf(f, "speed  %.3g thread-instructions/s  (%" PRIu64 " executed)\n",
                 (double)t->thread_instructions / t->median, t->thread_instructions);

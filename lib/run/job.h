@@ -1,0 +1,31 @@
+/* A run's buffers on a device, and its launches. Private to lib/run. */
+#ifndef KAIO_RUN_JOB_H
+#define KAIO_RUN_JOB_H
+
+#include "run/messages.h"
+#include "run/plan.h"
+
+/* Buffers: one allocation each. */
+struct job_set {
+    uint64_t *base;    /* by run_buffer(); 0: none */
+    uint64_t *address; /* behind the guard band */
+};
+
+struct job {
+    struct run *r;
+    const struct device_ops *ops;
+    struct device *dev;
+    struct run_options opt;
+    struct message_buffer messages;
+    bool untold; /* messages are not read */
+};
+
+/* s is to be released also when it fails. */
+enum device_status job_allocate(struct job *j, struct job_set *s);
+void job_release(struct job *j, struct job_set *s);
+/* The inputs' contents, zeros, the poison of outputs, guard bands. */
+enum device_status job_upload(struct job *j, struct job_set *s);
+/* All launches of the plan in order, each waited for. */
+enum device_status job_launch(struct job *j, const struct plan *plan, struct run_stats *stats);
+
+#endif
