@@ -1,0 +1,4 @@
+# Known to the own block, waited for in the other.
+# twin: cluster_sum
+# find: read send: 
+/@arrive$/s/release.cluster/release.cta/

@@ -1,0 +1,4 @@
+# The arrival does not carry the stores before it.
+# twin: cluster_sum
+# find: read send: 
+/@arrive$/s/release.cluster/relaxed.cluster/

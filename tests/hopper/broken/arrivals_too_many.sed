@@ -1,0 +1,4 @@
+# .noinc beside an arrival of the thread: twice as many as the barrier counts.
+# twin: cp_async_ring
+# find: - : mbarrier
+/@copied$/s/arrive.shared/arrive.noinc.shared/

@@ -1,0 +1,4 @@
+# The buffer of a tensor store is written anew while it is read.
+# twin: wgmma_cluster
+# find: write store: 
+/@wait_read/d

@@ -1,0 +1,4 @@
+# One thread waits until the buffer is free, the others do not wait for it.
+# twin: wgmma_cluster
+# find: write store: 
+/@buffer_free/d

@@ -1,0 +1,4 @@
+# A stage is freed by one block, and filled by both.
+# twin: multicast
+# find: load read: 
+/@init_empty/s/, %r[0-9]*;/, 4;/

@@ -1,0 +1,5 @@
+# The same of products.
+# twin: wgmma_cluster
+# find: release: 
+# find: load_b: 
+/@end_/d

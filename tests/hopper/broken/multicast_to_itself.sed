@@ -1,0 +1,4 @@
+# The mask leaves the other block out, which expects the bytes.
+# twin: multicast
+# find: full_wait: mbarrier
+/@load/s/^\t\(.*\), %rs[0-9]*;/\t{ .reg .b16 only; mov.b16 only, 1; \1, only; }/

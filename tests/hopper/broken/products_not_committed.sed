@@ -1,0 +1,4 @@
+# wait_group waits for groups, and there are none.
+# twin: wgmma_types
+# find: wgmma: 
+/@wgmma_commit/d

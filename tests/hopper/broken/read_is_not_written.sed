@@ -1,0 +1,4 @@
+# wait_group.read: the buffer was read, the result need not be there.
+# twin: write_back
+# find: read store: 
+/@wait$/s/wait_group 0/wait_group.read 0/

@@ -1,0 +1,4 @@
+# The receiver may not have begun.
+# twin: cluster_sum
+# find: send: 
+/@begin_/d

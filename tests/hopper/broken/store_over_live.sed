@@ -1,0 +1,4 @@
+# Data over a barrier that has not been ended.
+# twin: lifetime
+# find: reuse: mbarrier
+/@inval_copy/d

@@ -1,0 +1,4 @@
+# Groups of 8 rows are 1024 bytes apart, not 512.
+# twin: wgmma_registers
+# find: result
+s/4611686293305360384/4611686155866406912/;s/4611686293305360386/4611686155866406914/

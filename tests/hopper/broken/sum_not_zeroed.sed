@@ -1,0 +1,4 @@
+# red.async adds to whatever there is.
+# twin: cluster_sum
+# find: send: 
+/@zero/d

@@ -1,0 +1,4 @@
+# The wait takes what its own block releases.
+# twin: cluster_sum
+# find: read send: 
+/@full_wait$/s/acquire.cluster.//

@@ -1,0 +1,3 @@
+# A fence of every space.
+# twin: bulk_ring
+/@fence_store/s/.shared::cta//

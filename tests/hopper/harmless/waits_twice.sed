@@ -1,0 +1,3 @@
+# To wait for a phase that is complete costs nothing.
+# twin: bulk_ring
+/@full_wait$/p
