@@ -161,12 +161,16 @@ static bool measure_block(struct wgmma *s, struct buf *why)
     return true;
 }
 
-/* Patches are as wide as there is room, up to 64 columns. */
+/* Boxes of results, or else patches as wide as there is room, up to 64 columns. */
 static void measure_memory(struct wgmma *s)
 {
     const uint32_t warps = s->consumers * WGMMA_GROUP / 32;
     s->patches = s->stage_bytes * s->p->stages;
-    for (uint32_t cols = 64; cols >= 8; cols /= 2) {
+    s->patch_bytes = wgmma_direct(s);
+    s->barriers = s->patches + warps * s->patch_bytes;
+    s->bytes = s->barriers + 2 * s->p->stages * BARRIER;
+    s->direct = s->patch_bytes && s->bytes <= s->g->target->shared_optin;
+    for (uint32_t cols = 64; cols >= 8 && !s->direct; cols /= 2) {
         if (s->p->bn % cols)
             continue;
         s->patch_cols = cols;
@@ -395,6 +399,8 @@ static void make_barriers(struct wgmma *s)
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, s->m->thread, cg_int(DT_U32, 0))), false, made);
     for (uint32_t i = 0; i < s->ntile; i++)
         PTX(&g->b, "prefetch.tensormap", ptx_mem(s->tile[i].map, 0));
+    for (uint32_t o = 0; o < s->f->stage->n && s->direct; o++)
+        PTX(&g->b, "prefetch.tensormap", ptx_mem(s->out_map[o], 0));
     for (uint32_t i = 0; i < 2 * s->p->stages; i++)
         PTX(&g->b, "mbarrier.init.shared::cta.b64",
             ptx_mem(s->m->shared, s->barriers + i * BARRIER),
@@ -424,7 +430,10 @@ static void set_registers(struct wgmma *s, bool produces)
 static void tile_of_consumer(struct wgmma *s)
 {
     wgmma_sum_tile(s);
-    wgmma_out_tile(s);
+    if (s->direct)
+        wgmma_store_tile(s);
+    else
+        wgmma_out_tile(s);
 }
 
 static void produce(struct wgmma *s)
@@ -456,6 +465,8 @@ void matmul_wgmma(struct matmul *m)
             g->module->arena, ".explicitcluster\n.reqnctapercluster %u, 1, 1", (unsigned)s.blocks);
     find_rank(&s);
     wgmma_load_begin(&s);
+    if (s.direct)
+        wgmma_store_begin(&s);
     make_barriers(&s);
     const uint32_t consumes = cg_label(g, "consumer");
     const struct cg_val group = cg_int(DT_U32, WGMMA_GROUP);
@@ -469,5 +480,7 @@ void matmul_wgmma(struct matmul *m)
     wgmma_ring_begin(&s, 0);
     wgmma_sum_begin(&s);
     for_tiles(&s, tile_of_consumer);
+    if (s.direct)
+        wgmma_store_end(&s);
     cg_scope_close(g, mark);
 }

@@ -84,6 +84,7 @@ struct wgmma {
     uint32_t consumers;
     uint32_t down, across, blocks; /* of a cluster: along rows, along columns, all */
     uint32_t peers;                /* blocks that share an operand with this one, itself too */
+    bool direct; /* results go straight from registers: a warp's patch is its boxes */
     uint32_t patch_cols, pitch, patch_bytes; /* of a warp; elements, bytes */
     uint32_t patches, barriers, bytes;       /* offsets; all */
 
@@ -101,7 +102,8 @@ struct wgmma {
     /* u32: the barrier `full` of the stage before, in the block to which the lane says that it is read; how far that is from this
      * block's, -1: it is this one's; and a predicate: does it say so to any? */
     int32_t release, delta, mine;
-    int32_t adds, always; /* predicates: is this not the tile's first stage? true */
+    int32_t adds, always;         /* predicates: is this not the tile's first stage? true */
+    int32_t out_map[MATMUL_OUTS]; /* addresses of tensor maps */
 };
 
 /* Is there the instruction, and what lies where? why: NULL or what is in the way. */
@@ -139,5 +141,13 @@ void wgmma_sum_tile(struct wgmma *s);
 /* Words of a row of a patch with which a warp's fragments meet no conflicts of banks. */
 uint32_t wgmma_pitch(uint32_t cols);
 void wgmma_out_tile(struct wgmma *s);
+
+/* ---- matmul_wgmma_store.c: the same without patches, where that is possible ---- */
+
+/* Bytes of shared memory of each warp; 0: not possible. */
+uint32_t wgmma_direct(const struct wgmma *s);
+void wgmma_store_begin(struct wgmma *s); /* all threads */
+void wgmma_store_tile(struct wgmma *s);
+void wgmma_store_end(struct wgmma *s); /* consumers: shared memory is not read any more */
 
 #endif

@@ -1,0 +1,287 @@
+/* Results straight from registers (matmul_wgmma.h): where all that the epilogue reads beside the sums lies along rows or
+ * columns, and results are of 2 or 4 bytes in rows of whole 16 bytes.
+ *
+ * A warp's 16 rows of 128 bytes each make a box, which is copied to memory while the warp goes on: with the box after
+ * it, in the other buffer, and then with the next tile. Chunks of 16 bytes are swizzled as in the operands' atoms, so that
+ * neither stmatrix nor the stores of 32-bit results meet conflicts of banks:
+ *
+ *     2 bytes: stmatrix stores 4 matrices of 8 x 8, lane l the address of row l % 16, chunk c + l / 16
+ *              a row is 64 columns
+ *     4 bytes: lane 4 r + c stores pairs 2 c of rows r and r + 8; a row is 32 columns
+ *
+ * What is outside of the results the copy leaves out.
+ */
+#include <config.h>
+
+#include "lower/matmul_wgmma.h"
+
+#include <stdio.h>
+
+enum { LANES = 2, BUFFERS = 2 };
+
+struct out {
+    struct wgmma *s;
+    uint32_t size, cols; /* bytes of a result; columns of a box */
+    uint32_t i, j;       /* what is computed now: 64 rows i, 8 columns j */
+    uint32_t half;       /* rows r or r + 8 of them */
+    int32_t
+        to[8]; /* u32: where the lane's piece of each 16 (8) columns goes, in the first buffer */
+    int32_t leads; /* predicate: the lane that copies */
+    struct cg_val row,
+        col; /* u32: the warp's first row, of i = 0, and the lane's first column, of j = 0 */
+    struct cg_val in_warp; /* u32: the lane's row among the warp's, half 0 */
+};
+
+static struct cg_val u32(uint32_t v)
+{
+    return cg_int(DT_U32, v);
+}
+
+static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
+{
+    return cg_binary(g, OP_ADD, x, y);
+}
+
+static struct cg_val times(struct cg *g, struct cg_val x, uint32_t y)
+{
+    return cg_binary(g, OP_MUL, x, u32(y));
+}
+
+/* ---- does it fit? ----------------------------------------------------------------------------------- */
+
+/* Does it read a tensor whose elements differ along rows and columns, beside the sums? */
+static bool reads_tile(const struct matmul_form *f, const struct lang_expr *e)
+{
+    struct lang_symbol *i[] = {f->i}, *j[] = {f->j};
+    for (uint32_t q = 0; q < f->nproduct; q++)
+        if (e == f->product[q].e)
+            return false;
+    if (e->kind == E_INDEX && inspect_mentions(e, 1, i) && inspect_mentions(e, 1, j))
+        return true;
+    for (uint32_t k = 0; k < e->nargs; k++)
+        if (reads_tile(f, e->args[k]))
+            return true;
+    return e->pad && reads_tile(f, e->pad);
+}
+
+uint32_t wgmma_direct(const struct wgmma *s)
+{
+    const struct lower_stage *stage = s->f->stage;
+    const uint32_t size = dtype_bits(stage->eq[0]->sym->type) / 8;
+    if ((size != 2 && size != 4) || s->p->store * size < 16 || s->p->bn % (WGMMA_SPAN / size) != 0)
+        return 0;
+    for (uint32_t o = 0; o < stage->n; o++) {
+        const struct lang_symbol *t = stage->eq[o]->sym;
+        if (dtype_bits(t->type) != size * 8 || t->rank > CONTRACT_MAP_RANK ||
+            t->mode == MODE_INOUT || reads_tile(s->f, stage->eq[o]->rhs))
+            return 0;
+    }
+    return BUFFERS * WGMMA_PATCH * WGMMA_SPAN;
+}
+
+/* ---- begin ---------------------------------------------------------------------------------------- */
+
+void wgmma_store_begin(struct wgmma *s)
+{
+    const struct lower_stage *stage = s->f->stage;
+    for (uint32_t o = 0; o < stage->n; o++) {
+        const struct lang_symbol *t = stage->eq[o]->sym;
+        uint32_t box[CONTRACT_MAP_RANK];
+        for (uint32_t d = 0; d < t->rank; d++)
+            box[d] = d == 0                            ? WGMMA_SPAN / (dtype_bits(t->type) / 8)
+                     : t->rank - 1 - d == s->f->axis_i ? (uint32_t)WGMMA_PATCH
+                                                       : 1;
+        s->out_map[o] = cg_param_map(s->g, t, box);
+    }
+}
+
+/* Where the lane puts its pieces: the row's address, and the chunk as the row has them. */
+static void find_targets(struct out *w, struct cg_val base)
+{
+    struct wgmma *s = w->s;
+    struct cg *g = s->g;
+    const struct cg_val lane = s->m->lane;
+    struct cg_val row, chunk, in_chunk = u32(0);
+    if (w->size == 2) {
+        row = cg_binary(g, OP_AND, lane, u32(15));
+        chunk = cg_binary(g, OP_SHR, lane, u32(4));
+    } else {
+        row = cg_binary(g, OP_SHR, lane, u32(2));
+        chunk = cg_binary(g, OP_AND, cg_binary(g, OP_SHR, lane, u32(1)), u32(1));
+        in_chunk = times(g, cg_binary(g, OP_AND, lane, u32(1)), 8);
+    }
+    base = plus(g, plus(g, base, times(g, row, WGMMA_SPAN)), in_chunk);
+    chunk = cg_binary(g, OP_XOR, chunk, cg_binary(g, OP_AND, row, u32(7)));
+    for (uint32_t c = 0; c < 4; c++) {
+        struct cg_val at = cg_binary(g, OP_XOR, chunk, u32(2 * c));
+        w->to[c] = cg_reg(g, plus(g, base, times(g, at, 16)));
+    }
+}
+
+static void find_lane(struct out *w)
+{
+    struct wgmma *s = w->s;
+    struct cg *g = s->g;
+    const struct matmul *m = s->m;
+    const struct cg_val warp = cg_binary(g, OP_SUB, m->warp, u32(WGMMA_GROUP / 32));
+    struct cg_val row = times(g, s->group, s->p->wm);
+    row = plus(g, row, times(g, cg_binary(g, OP_AND, warp, u32(3)), WGMMA_PATCH));
+    w->row = plus(g, cg_convert(g, m->row, DT_U32), row);
+    w->in_warp = cg_binary(g, OP_SHR, m->lane, u32(2));
+    w->col = plus(g, cg_convert(g, m->col, DT_U32),
+                  times(g, cg_binary(g, OP_AND, m->lane, u32(3)), LANES));
+    w->leads = cg_reg(g, cg_binary(g, OP_EQ, m->lane, u32(0)));
+    const struct cg_val base = plus(g, cg_value(DT_U32, m->shared), u32(s->patches));
+    find_targets(w, plus(g, base, times(g, warp, s->patch_bytes)));
+}
+
+/* ---- values --------------------------------------------------------------------------------------- */
+
+/* A sum in the epilogue. */
+static bool reduced(struct cg *g, const struct lang_expr *e, struct cg_val *v)
+{
+    const struct map_reader *r = g->read_ctx;
+    const struct out *w = r->tiling;
+    const struct wgmma *s = w->s;
+    const uint32_t high = s->p->wm / WGMMA_ROWS;
+    for (uint32_t q = 0; q < s->f->nproduct; q++)
+        if (e == s->f->product[q].e) {
+            const int32_t *sum = s->sum + ((size_t)q * high + w->i) * (s->p->wn / 2);
+            const int32_t reg = sum[w->j * 4 + w->half * 2 + r->lane];
+            *v = cg_convert(g, cg_value(s->f->sum, reg), e->type);
+            return true;
+        }
+    return false;
+}
+
+/* The lane's pair of results of every output, v[o * LANES + lane]. */
+static void compute(struct out *w, struct cg_val *v)
+{
+    struct matmul *m = w->s->m;
+    struct cg *g = m->g;
+    const struct matmul_form *f = m->f;
+    struct map_reader *r = &m->reader;
+    const struct lang_symbol *shape = f->stage->eq[0]->sym;
+    struct cg_val row = plus(g, plus(g, w->row, w->in_warp), u32(w->i * WGMMA_ROWS + w->half * 8));
+    struct cg_val col = plus(g, w->col, u32(w->j * 8)), ok = cg_bool(g, true);
+    for (uint32_t i = 0, b = 0; i < shape->rank; i++)
+        r->sub[i] = i + 1 == shape->rank ? cg_index(g, col)
+                    : i == f->axis_i     ? cg_index(g, row)
+                                         : m->batch[b++];
+    if (!m->whole_rows)
+        ok = cg_binary(g, OP_LT, cg_index(g, row), m->m);
+    if (!m->whole_cols)
+        ok = cg_binary(g, OP_LAND, ok, cg_binary(g, OP_LT, cg_index(g, col), m->n));
+    r->shape = shape;
+    r->lanes = LANES;
+    for (uint32_t i = 1; i <= shape->rank; i++)
+        r->prefix[i] = cg_flat_index(g, shape, i, r->sub);
+    const struct cg_guard before = cg_guard(g, ok, false);
+    map_compute(g, r, f->stage->eq, f->stage->n, v);
+    cg_unguard(g, before);
+}
+
+/* ---- boxes ---------------------------------------------------------------------------------------- */
+
+/* Columns 8 j of a box, of output o: the words of rows r and r + 8; of 2 bytes a word is a pair of columns. */
+static void put_halves(struct out *w, uint32_t o, uint32_t c, struct cg_val *const v[2],
+                       uint32_t buffer)
+{
+    struct cg *g = w->s->g;
+    const enum dtype t = w->s->f->stage->eq[o]->sym->type;
+    for (uint32_t half = 0; half < 2; half++) {
+        const struct cg_val *pair = v[half] + (size_t)o * LANES;
+        const struct ptx_operand words[2] = {ptx_r(cg_reg(g, pair[0])), ptx_r(cg_reg(g, pair[1]))};
+        PTX(&g->b, dtype_is_float(t) ? "st.shared.v2.f32" : "st.shared.v2.b32",
+            ptx_mem(w->to[c], buffer + half * 8 * WGMMA_SPAN), ptx_vec(&g->b, 2, words));
+    }
+}
+
+/* Fills the buffer with columns [first, first + cols) of 64 rows i, of output o. */
+static void fill(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
+{
+    struct cg *g = w->s->g;
+    const struct lower_stage *stage = w->s->f->stage;
+    const enum dtype t = stage->eq[o]->sym->type;
+    struct ptx_operand word[4];
+    for (uint32_t c = 0; c < w->cols / 8; c++) {
+        struct cg_val *v[2];
+        const size_t mark = cg_scope_open(g);
+        w->j = first / 8 + c;
+        for (w->half = 0; w->half < 2; w->half++) {
+            v[w->half] = ARENA_ARRAY(g->a, (size_t)stage->n * LANES, struct cg_val);
+            compute(w, v[w->half]);
+            if (w->size == 2)
+                word[c % 2 * 2 + w->half] = cg_pack(g, t, LANES, v[w->half] + (size_t)o * LANES);
+        }
+        if (w->size == 4)
+            put_halves(w, o, c, v, buffer);
+        else if (c % 2)
+            PTX(&g->b, "stmatrix.sync.aligned.m8n8.x4.shared.b16", ptx_mem(w->to[c / 2], buffer),
+                ptx_vec(&g->b, 4, word));
+        cg_scope_close(g, mark);
+    }
+}
+
+/* One lane sends the buffer on its way. */
+static void send(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
+{
+    struct wgmma *s = w->s;
+    struct cg *g = s->g;
+    const struct lang_symbol *t = s->f->stage->eq[o]->sym;
+    struct ptx_operand c[CONTRACT_MAP_RANK];
+    char text[96];
+    const uint32_t skip = cg_label(g, "sent");
+    PTX0(&g->b, "fence.proxy.async.shared::cta"); /* each lane's own */
+    PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
+    cg_jump_if(g, w->leads, false, skip);
+    const size_t mark = cg_scope_open(g);
+    for (uint32_t d = 0, b = s->f->nbatch; d < t->rank; d++) {
+        const uint32_t axis = t->rank - 1 - d;
+        struct cg_val at = d == 0 ? plus(g, cg_convert(g, s->m->col, DT_U32), u32(first))
+                           : axis == s->f->axis_i ? plus(g, w->row, u32(w->i * WGMMA_ROWS))
+                                                  : cg_convert(g, s->m->batch[--b], DT_U32);
+        c[d] = ptx_r(cg_reg(g, at));
+    }
+    snprintf(text, sizeof text, "cp.async.bulk.tensor.%ud.global.shared::cta.tile.bulk_group",
+             (unsigned)t->rank);
+    const struct cg_val from = plus(g, cg_value(DT_U32, s->m->shared), u32(s->patches));
+    const struct cg_val warp = cg_binary(g, OP_SUB, s->m->warp, u32(WGMMA_GROUP / 32));
+    const int32_t base = cg_reg(g, plus(g, from, times(g, warp, s->patch_bytes)));
+    PTX(&g->b, text, ptx_tensor(&g->b, s->out_map[o], t->rank, c), ptx_mem(base, buffer));
+    PTX0(&g->b, "cp.async.bulk.commit_group");
+    cg_scope_close(g, mark);
+    cg_place(g, skip);
+}
+
+void wgmma_store_tile(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const uint32_t size = dtype_bits(s->f->stage->eq[0]->sym->type) / 8;
+    struct out w = {.s = s, .size = size, .cols = WGMMA_SPAN / size};
+    bool (*const before)(struct cg *, const struct lang_expr *, struct cg_val *) = g->reduced;
+    const uint32_t nout = s->f->stage->n;
+    const uint32_t boxes = s->p->wm / WGMMA_ROWS * (s->p->bn / w.cols) * nout;
+    uint32_t box = 0;
+    find_lane(&w);
+    g->reduced = reduced;
+    s->m->reader.tiling = &w;
+    for (w.i = 0; w.i < s->p->wm / WGMMA_ROWS; w.i++)
+        for (uint32_t first = 0; first < s->p->bn; first += w.cols)
+            for (uint32_t o = 0; o < nout; o++, box++) {
+                const uint32_t buffer = box % BUFFERS * WGMMA_PATCH * WGMMA_SPAN;
+                /* that the box before the last has left, or the last one too where that was in this buffer */
+                PTX(&g->b, "cp.async.bulk.wait_group.read",
+                    ptx_imm(box == 0 && boxes % BUFFERS ? 0 : BUFFERS - 1));
+                PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
+                fill(&w, o, first, buffer);
+                send(&w, o, first, buffer);
+            }
+    s->m->reader.tiling = NULL;
+    g->reduced = before;
+}
+
+void wgmma_store_end(struct wgmma *s)
+{
+    PTX(&s->g->b, "cp.async.bulk.wait_group.read", ptx_imm(0));
+}
