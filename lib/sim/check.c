@@ -104,7 +104,9 @@ static void look(struct sim_warp *w, const struct check_op *o, const struct sim_
     if (m->space == SIM_IN_LOCAL)
         for (uint32_t i = 0; i < SIM_LANES; i++)
             at[i] += (w->index * SIM_LANES + i) * m->bytes;
-    else if (bits & DEVICE_CHECK_RACE || (bits & DEVICE_CHECK_ASYNC && m->space == SIM_IN_SHARED))
+    else if (bits & DEVICE_CHECK_RACE ||
+             (bits & DEVICE_CHECK_ASYNC &&
+              (m->space == SIM_IN_SHARED || w->block->launch->check->flies)))
         check_races(w, o, op, m, lanes, at);
     if (!s->undefined)
         return;
@@ -114,6 +116,17 @@ static void look(struct sim_warp *w, const struct check_op *o, const struct sim_
         check_loads(w, o, op, m, lanes, at);
     if (o->writes)
         check_stores(s, op->size, lanes, at);
+}
+
+/* Lanes access the shared memory of another block of the cluster. */
+static void reach_out(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, uint64_t address)
+{
+    const uint32_t rank = (uint32_t)(address >> SIM_RANK_SHIFT) & 0xff;
+    const uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+    const struct check_slot s =
+        check_slot_of((uint32_t)w->block->index, w->block->launch->check->clock,
+                      w->index * SIM_LANES + lane, (uint32_t)(op - w->code));
+    check_remote(w, w->block->peer[rank - 1], &s);
 }
 
 /* Gives each lane's access its memory; most often all have the same. */
@@ -126,8 +139,11 @@ void check_watch(struct sim_warp *w, struct check_op *o, const struct sim_op *op
         const struct check_memory m = check_memory_at(w, o, op->more, at[first]);
         const uint32_t in = check_inside(&m, op, left, at, offset);
         left &= ~(in | 1u << first);
-        if (in && m.shadow)
-            look(w, o, op, &m, in, offset);
+        if (!in || !m.shadow)
+            continue;
+        if (m.space == SIM_IN_SHARED && m.shadow != &w->block->check->shared)
+            reach_out(w, op, in, at[first]);
+        look(w, o, op, &m, in, offset);
     }
 }
 
@@ -237,6 +253,15 @@ static const struct sim_op *on_fence(struct sim_warp *w, const struct sim_op *op
     return o->fn[w->part](w, op);
 }
 
+static const struct sim_op *on_proxy(struct sim_warp *w, const struct sim_op *op)
+{
+    const struct check_op *o = op_of(w, op);
+    const uint32_t lanes = check_guarded(w, op);
+    if (w->block->check && lanes)
+        check_proxy_fence(w, op, lanes);
+    return o->fn[w->part](w, op);
+}
+
 static const struct sim_op *on_meeting(struct sim_warp *w, const struct sim_op *op)
 {
     const struct check_op *o = op_of(w, op);
@@ -297,6 +322,42 @@ static bool is_fence(const struct ptx_inst *in)
     return in->op == PTX_OP_FENCE || in->op == PTX_OP_MEMBAR;
 }
 
+static bool is_proxy_fence(const struct ptx_inst *in)
+{
+    return in->op == PTX_OP_FENCE_PROXY_SPACE || in->op == PTX_OP_FENCE_MBARRIER_INIT ||
+           (in->op == PTX_OP_FENCE_PROXY && in->mod[PTX_MC_MODE] == PTX_ASYNC);
+}
+
+/* What is done beside the threads, and the mbarriers that it completes at. */
+static void describe_agent(struct check_op *o, const struct ptx_inst *in)
+{
+    const char *name = ptx_op_name(in->op);
+    switch (in->op) {
+    case PTX_OP_CP_BULK_LOAD:
+    case PTX_OP_CP_BULK_CLUSTER:
+    case PTX_OP_CP_TENSOR_LOAD:
+    case PTX_OP_ST_ASYNC: o->kind = CHECK_BRINGS; break;
+    case PTX_OP_CP_BULK_STORE:
+    case PTX_OP_CP_TENSOR_STORE: o->kind = CHECK_SENDS; break;
+    case PTX_OP_CP_BULK_REDUCE:
+    case PTX_OP_CP_BULK_REDUCE_ADD:
+    case PTX_OP_CP_BULK_REDUCE_HALF:
+    case PTX_OP_CP_TENSOR_REDUCE:
+        o->kind = CHECK_SENDS;
+        o->strong = true;
+        break;
+    case PTX_OP_CP_ASYNC_MBARRIER_ARRIVE: break;
+    default:
+        o->kind = in->op >= PTX_OP_WGMMA_F32 && in->op <= PTX_OP_WGMMA_INT8 ? CHECK_WGMMA
+                  : strcmp(name, "mbarrier") == 0                           ? CHECK_MBAR
+                                                                            : CHECK_OTHER;
+    }
+    o->scope = (uint8_t)(in->mod[PTX_MC_SCOPE] ? scope_of(in->mod[PTX_MC_SCOPE]) : CHECK_CTA);
+    o->scope = o->strong ? CHECK_GPU : o->scope;
+    o->acquire = o->release = in->mod[PTX_MC_ORDER] != PTX_RELAXED;
+    o->writes = o->kind != CHECK_WGMMA;
+}
+
 static void describe_fence(struct check_op *o, const struct ptx_inst *in)
 {
     const enum ptx_mod order = in->mod[PTX_MC_ORDER];
@@ -329,8 +390,16 @@ static sim_fn describe(const struct check *c, struct check_op *o, const struct s
             return on_bounded;
         return o->strong ? on_strong : on_access;
     }
-    if (!is_fence(in) || op->fn[0] == build->h[SIM_H_GUARD].full)
+    if (op->fn[0] == build->h[SIM_H_GUARD].full)
         return NULL;
+    if (is_proxy_fence(in)) {
+        o->kind = CHECK_PROXY;
+        return c->bits & (DEVICE_CHECK_RACE | DEVICE_CHECK_ASYNC) ? on_proxy : NULL;
+    }
+    if (!is_fence(in)) {
+        describe_agent(o, in);
+        return NULL;
+    }
     describe_fence(o, in);
     return on_fence;
 }
@@ -359,6 +428,7 @@ void sim_check_instrument(struct check *c, struct sim_launch *l, const struct si
     l->check = c;
     c->launch = l;
     c->op = ARENA_ARRAY(l->arena, code->nop, struct check_op);
+    c->flies = false;
     find_lines(c, code);
     if (c->bits & (DEVICE_CHECK_SYNC | DEVICE_CHECK_INIT))
         check_taints(c, code, build);
@@ -372,10 +442,14 @@ void sim_check_instrument(struct check *c, struct sim_launch *l, const struct si
         o->fn[1] = op->fn[1];
         if (fn)
             op->fn[0] = op->fn[1] = fn;
+        c->flies |= o->kind >= CHECK_BRINGS && o->kind <= CHECK_WGMMA;
     }
     if (c->bits & DEVICE_CHECK_MEMORY)
         check_symbols(c, code);
     check_instrument_taints(c, code);
+    c->words = 0;
+    if (c->flies && c->bits & DEVICE_CHECK_ASYNC)
+        check_registers(c, code);
 }
 
 /* ---- devices, buffers, launches, blocks ------------------------------------------------------------------ */
@@ -456,6 +530,8 @@ bool sim_check_block_start(struct sim_block *b)
     const uint64_t local = b->nwarp * SIM_LANES * b->launch->code->local_bytes;
     cb->shared.bytes = b->shared_bytes;
     cb->shared.since = c->clock;
+    if (cb->shared.span)
+        memset(cb->shared.span, 0, (size_t)(cb->shared.bytes / 16) + 1);
     check_order_start(b);
     return !(c->bits & DEVICE_CHECK_INIT) || (check_define_none(&cb->shared, b->shared_bytes) &&
                                               check_define_none(&cb->local, local));
@@ -466,6 +542,9 @@ void sim_check_block_end(struct sim_block *b)
     /* what was not waited for ends with the block */
     for (uint32_t i = 0; i < b->nwarp; i++)
         check_abandon_copies(&b->warp[i]);
+    check_flights_end(b);
+    check_mbars_end(b);
+    check_wgmma_end(b);
     check_order_end(b);
 }
 
@@ -473,6 +552,9 @@ void sim_check_block_free(struct sim_block *b)
 {
     if (!b->check)
         return;
+    b->check->nremote = 0;
+    check_mbars_end(b);
+    check_wgmma_end(b);
     check_order_end(b);
     check_shadow_free(&b->check->shared);
     check_shadow_free(&b->check->local);

@@ -18,6 +18,13 @@
  * - Async (check_async.c). A copy by cp.async is a write that begins when it is issued and ends when its thread waits for
  *   it: until then the cell's write has the clock CHECK_PENDING, which is not before anything, the thread itself
  *   included; then the clock of the wait.
+ * - Agents (check_flight.c, check_mbar.c, check_wgmma.c). What a bulk copy, a tensor copy or wgmma does to memory is done
+ *   not by the thread that issues it but by an agent beside the threads, and the access is stamped with that agent and
+ *   the clock of the issue. A thread knows of it by what completes it alone: agents of an mbarrier by a wait for its
+ *   phase, those of a thread's bulk stores by cp.async.bulk.wait_group, that of a warpgroup by wgmma.wait_group. When
+ *   the bytes really move does not matter.
+ * - Proxies (check_proxy.c). A write by the generic proxy reaches the async proxy once its thread has executed
+ *   fence.proxy.async behind it, and who issues the operation knows of that fence.
  * - Findings (check_find.c) are counted by kind and pair of instructions, and reported when the launch is over.
  *
  * Checked launches run on one worker thread, so that the findings are the same in every run. Source: PTX ISA, memory
@@ -30,7 +37,7 @@
 
 /* ---- who knows what (check_order.c) ------------------------------------------------------------------- */
 
-/* All accesses of threads first .. last of a block up to a clock. */
+/* All accesses of threads (or other agents) first .. last of a block up to a clock. */
 struct check_fact {
     uint32_t block, clock;
     uint16_t first, last;
@@ -54,6 +61,9 @@ struct check_thread {
     uint64_t seen_acquired[2], seen_pending[2];
 };
 
+struct check_bulk;
+struct check_fences;
+struct check_wgmma;
 enum { CHECK_TAINTS = 32 }; /* registers of a warp with undefined lanes that are kept track of */
 
 /* Lanes of a register that hold an undefined value. */
@@ -72,6 +82,9 @@ struct check_warp {
     uint32_t holds;  /* lanes whose check_thread is not empty */
     uint32_t ntaint;
     struct check_taint *taint; /* CHECK_TAINTS of them; NULL: there was none yet */
+    struct check_bulk *bulk;   /* by lane; NULL: no bulk stores yet */
+    struct check_fences *fences;
+    struct check_wgmma *wgmma;
 };
 
 /* A barrier that some have come to and that is not complete. */
@@ -87,11 +100,21 @@ struct check_arrival {
 
 /* ---- shadow ------------------------------------------------------------------------------------------- */
 
-/* An access: who is thread << CHECK_OP_BITS | record. clock 0: none. */
+/* An access: who is agent << CHECK_OP_BITS | record. clock 0: none. */
 struct check_slot {
     uint32_t block, clock, who;
 };
-enum { CHECK_OP_BITS = 22, CHECK_OPS = 1 << CHECK_OP_BITS };
+enum { CHECK_OP_BITS = 20, CHECK_OPS = 1 << CHECK_OP_BITS };
+
+/* Agents of a block: its threads, and those beside them. */
+enum check_agent {
+    CHECK_A_READS = SIM_MAX_THREADS,                      /* + thread: its bulk stores read */
+    CHECK_A_WRITES = CHECK_A_READS + SIM_MAX_THREADS,     /* + thread: ... and write */
+    CHECK_A_WGMMA = CHECK_A_WRITES + SIM_MAX_THREADS,     /* + warpgroup */
+    CHECK_A_MBAR = CHECK_A_WGMMA + SIM_MAX_THREADS / 128, /* + index of an mbarrier of the block */
+    CHECK_AGENTS = 1 << (32 - CHECK_OP_BITS),
+};
+_Static_assert(CHECK_A_MBAR + 512 < CHECK_AGENTS, "room for agents of mbarriers");
 #define CHECK_PENDING UINT32_MAX /* clock of a write that goes on */
 
 struct check_cell {
@@ -100,12 +123,15 @@ struct check_cell {
     uint32_t more; /* 1 + index of struct check_more; 0: none */
 };
 
-/* Of a cell that strong stores or atomics went to. */
+enum { CHECK_FAR = 4 }; /* agents that read a cell, kept track of */
+
+/* Of a cell that strong stores or atomics went to, or that agents beside the threads read. */
 struct check_more {
     uint32_t since; /* of an earlier use unless it is the shadow's */
     uint32_t from;  /* the block that published last */
     struct check_slot strong[2];
-    struct check_known *gpu, *cta; /* what its value publishes: to all, to the block only */
+    struct check_slot far[CHECK_FAR]; /* reads by agents: of each the last */
+    struct check_known *gpu, *cta;    /* what its value publishes: to all, to the block only */
 };
 
 struct check_shadow {
@@ -115,6 +141,8 @@ struct check_shadow {
     struct check_cell *cell;
     struct check_more *more;
     uint32_t nmore, cap_more;
+    uint8_t *
+        span; /* of 16 bytes each: how a tensor copy swizzled them (sim_flight.span); NULL: no tensor copy has come */
     uint64_t *defined;  /* a bit a byte; NULL: all of it is, or init is not checked */
     uint64_t undefined; /* bytes */
     uint64_t words;     /* that defined has room for */
@@ -130,6 +158,11 @@ enum check_class {
     CHECK_COPY, /* cp.async: writes shared memory, reads global memory */
     CHECK_FENCE,
     CHECK_MEETING, /* lanes of a warp, by a mask */
+    CHECK_BRINGS,  /* bulk and tensor copies to shared memory, st.async, red.async */
+    CHECK_SENDS,   /* bulk and tensor copies and reductions to global memory */
+    CHECK_WGMMA,
+    CHECK_MBAR,
+    CHECK_PROXY, /* fence.proxy.async, fence.mbarrier_init */
 };
 enum check_scope { CHECK_CTA = 1, CHECK_GPU };
 
@@ -150,6 +183,8 @@ struct check_op {
     bool wide;       /* a store from 64-bit slots */
     uint8_t element; /* bytes; a vector has several */
     struct sim_buffer *buffer; /* that its last access was in */
+    struct check_touch *touch; /* check_wgmma.c; NULL: no register of a wgmma */
+    sim_fn past[2];            /* behind that */
     const struct ptx_var
         *var;           /* the shared or local variable whose address it uses, NULL: not known */
     uint64_t low, high; /* its extent */
@@ -168,6 +203,29 @@ enum check_finding_kind {
     CHECK_F_FLIGHT,   /* access to the target of a copy in flight; mask: enum check_flight */
     CHECK_F_LANDED,   /* no barrier between the wait for a copy and another thread's load */
     CHECK_F_CHANGED,  /* the source of a copy in flight has been written */
+    CHECK_F_AGENT,    /* one of two that are not ordered is an operation beside the threads;
+                       * mask: enum check_wait that is missing */
+    CHECK_F_PROXY,    /* no fence.proxy.async between a write and an operation of the async proxy */
+    CHECK_F_LAYOUT, /* wgmma reads with another swizzle (mask) than the copy wrote with (source) */
+    CHECK_F_PHASE,  /* a phase completed although a copy that names the mbarrier had not landed */
+    CHECK_F_MADE,   /* use of an mbarrier whose init is not ordered before it */
+    CHECK_F_UNFENCED, /* no fence.mbarrier_init between init and a copy that names the mbarrier */
+    CHECK_F_IN_USE,   /* mbarrier.inval of one that others may still use */
+    CHECK_F_DROPPED,  /* nobody waited for a copy to shared memory before its block was over */
+    CHECK_F_LEFT,     /* a block is over while a bulk store reads its shared memory */
+    CHECK_F_GONE,     /* shared memory of a block that may have exited */
+    CHECK_F_REGISTER, /* a register of a wgmma in flight; mask: its group is still open */
+    CHECK_F_WGFENCE,  /* no wgmma.fence between access to a register and its wgmma; mask: to any */
+};
+
+/* What is missing between an operation beside the threads and another access. */
+enum check_wait {
+    CHECK_W_ORDER, /* the thread's access comes first, and nothing orders them */
+    CHECK_W_SCOPE, /* ... for an arrival had the scope of the block only */
+    CHECK_W_PHASE, /* the phase of an mbarrier */
+    CHECK_W_READ,  /* cp.async.bulk.wait_group.read */
+    CHECK_W_GROUP, /* cp.async.bulk.wait_group */
+    CHECK_W_WGMMA, /* wgmma.wait_group */
 };
 
 enum check_flight {
@@ -196,9 +254,16 @@ enum { CHECK_FINDINGS = 64 };
 struct check {
     unsigned bits; /* enum device_check */
     uint32_t clock;
-    uint32_t floor;  /* the launch began then */
-    bool starved;    /* there was no memory for it */
-    bool lists;      /* somebody acquired something in this launch */
+    uint32_t floor; /* the launch began then */
+    bool starved;   /* there was no memory for it */
+    bool lists;     /* somebody acquired something in this launch */
+    uint32_t words; /* of sets of registers (check_wgmma.c) */
+    bool flies;     /* the code has operations of the async proxy */
+    struct {        /* the last arrival: lanes that arrive by one instruction share a clock */
+        uint64_t block;
+        uint32_t warp, record, clock;
+        uint32_t lanes, left; /* that execute it, that have not arrived */
+    } arrival;
     uint64_t nknown; /* struct check_known made */
     /* the last two that were joined, by id, and what came of it: lanes of a warp often ask for the same */
     uint64_t joined[2];
@@ -211,6 +276,62 @@ struct check {
     uint64_t rest; /* findings beyond those */
 };
 
+/* ---- agents --------------------------------------------------------------------------------------------- */
+
+enum { CHECK_GROUPS = 64 }; /* committed groups that are kept track of */
+
+/* Groups that a thread or a warp committed: the clocks at which it did. */
+struct check_groups {
+    uint32_t n;
+    uint32_t clock[CHECK_GROUPS]; /* of group k in [k % CHECK_GROUPS] */
+};
+
+/* Bulk stores of a thread. */
+struct check_bulk {
+    struct check_groups group;
+    uint32_t issued, op; /* clock and record of the last; 0: none */
+    uint32_t read;       /* what they read up to this clock has been read */
+};
+
+/* Proxy fences of a warp: the last of them, and for each of the two spaces what its first lane knew at the last. */
+struct check_fences {
+    uint32_t n;
+    struct {
+        uint32_t clock, lanes, spaces; /* 1 << enum sim_space */
+    } at[CHECK_GROUPS];
+    struct check_view {
+        uint32_t clock, lanes; /* 0: there was none */
+        uint32_t base, warp;   /* of the block, of the warp */
+        uint32_t warps[SIM_MAX_WARPS];
+        struct check_known *known[2];
+    } last[2]; /* by enum sim_space: global, shared */
+};
+
+/* wgmma of a warp. */
+struct check_wgmma {
+    struct check_groups group;
+    bool fenced; /* there was a wgmma.fence */
+    uint32_t nflight, cap;
+    struct {
+        uint32_t op, group;
+    } * flight;
+    uint64_t *busy, *dirty; /* sets of registers: in flight; accessed since the last fence */
+};
+
+struct check_mbar {
+    uint32_t offset;
+    bool live;
+    bool fenced;              /* its init has reached the async proxy */
+    bool narrow;              /* an arrival from another block, or a wait for one, had scope .cta */
+    uint32_t flights;         /* operations in flight that complete here */
+    uint32_t op, thread;      /* who issued the last */
+    uint64_t block;           /* the issuer's */
+    struct check_slot init;   /* when it was made */
+    struct check_slot use[8]; /* the last of each warp, as far as there is room */
+    /* what arrived in the phase that goes on, and what all before brought: from all, from the object's own block */
+    struct check_known *phase[2], *done[2];
+};
+
 struct check_block {
     uint32_t base; /* the block's threads know each other's accesses up to here */
     uint32_t *
@@ -220,6 +341,10 @@ struct check_block {
     struct check_shadow shared, local;
     struct check_arrival barrier[SIM_BARRIERS];
     uint32_t exited; /* threads */
+    struct check_mbar *mbar;
+    uint32_t nmbar, cap_mbar;
+    struct check_slot remote[SIM_MAX_WARPS]; /* accesses by other blocks of the cluster */
+    uint32_t nremote;
     struct check_warp warp[SIM_MAX_WARPS];
 };
 
@@ -276,25 +401,24 @@ void sim_check_warp_sync(struct sim_warp *w, const struct sim_op *op, uint32_t l
 /* The copies of these lanes have been completed by a wait. */
 void sim_check_landed(struct sim_warp *w, const struct sim_copy *copy, uint32_t lanes);
 
-/* ---- operations in flight (flight.h; check_flight.c) ---- */
-
+/* Hooks of operations beside the threads, called where the block that executes them has its check.
+ *
+ * An operation is in flight to f->to (nothing has moved yet); so much of it reads its source or writes its destination
+ * now; all of it has, before the mbarrier is told; the cluster has ended, and nobody has waited for it. */
 struct sim_flight;
 struct sim_piece;
-/* It is in flight, on its way to f->to; no byte has moved. */
 void sim_check_flight_issued(struct sim_warp *w, const struct sim_op *op,
                              const struct sim_flight *f);
-/* These bytes, one of its pieces or a part of one, are read from where they come from now, or written to where they go. */
 void sim_check_flight_part(const struct sim_flight *f, const struct sim_piece *p, bool reads,
                            bool writes);
-/* All its bytes have been, and its mbarrier is told next, or the wait of its thread returns. */
 void sim_check_flight_done(const struct sim_flight *f, bool reads, bool writes);
-/* Its cluster has ended, and it will not come. */
 void sim_check_flight_dropped(const struct sim_flight *f);
-/* cp.async.bulk.commit_group; wait_group, behind what has landed by it. */
+/* cp.async.bulk.commit_group; wait_group op->imm, .read: what it waits for has landed. */
 void sim_check_bulk_commit(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 void sim_check_bulk_waited(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, bool read);
-/* An mbarrier at an offset of a block of the cluster: made, ended; a lane is about to arrive, so many times; its phase has
- * completed; lanes have found a phase of it complete. */
+
+/* An mbarrier of a block is made, is no longer one; an arrival, before it counts; a phase is complete; lanes have learnt
+ * by test_wait or try_wait that it is. */
 void sim_check_mbar_made(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                          struct sim_block *b, uint32_t offset);
 void sim_check_mbar_gone(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
@@ -304,6 +428,18 @@ void sim_check_mbar_arrives(struct sim_warp *w, const struct sim_op *op, uint32_
 void sim_check_mbar_phase(struct sim_block *b, uint32_t offset);
 void sim_check_mbar_passed(struct sim_warp *w, const struct sim_op *op, uint32_t lanes,
                            struct sim_block *b, uint32_t offset);
+
+/* A warp issues wgmma.mma_async, which reads these n stretches of shared memory for it; wgmma.fence, commit_group,
+ * wait_group that returns and leaves so many groups pending. */
+struct sim_wgmma_reads {
+    uint32_t offset, bytes;
+    uint8_t span; /* of the swizzle, bytes: 16 (none), 32, 64, 128 */
+};
+void sim_check_wgmma(struct sim_warp *w, const struct sim_op *op, const struct sim_wgmma_reads *r,
+                     uint32_t n);
+void sim_check_wgmma_fence(struct sim_warp *w);
+void sim_check_wgmma_commit(struct sim_warp *w);
+void sim_check_wgmma_wait(struct sim_warp *w, uint32_t pending);
 
 /* ---- between the files of the sanitizer ----------------------------------------------------------------- */
 
@@ -316,9 +452,19 @@ static inline uint32_t check_op_of(const struct check_slot *s)
 {
     return s->who & (CHECK_OPS - 1);
 }
+/* The agent. */
 static inline uint32_t check_thread_of(const struct check_slot *s)
 {
     return s->who >> CHECK_OP_BITS;
+}
+static inline bool check_is_thread(const struct check_slot *s)
+{
+    return s->who < (uint32_t)SIM_MAX_THREADS << CHECK_OP_BITS;
+}
+static inline struct check_slot check_slot_of(uint32_t block, uint32_t clock, uint32_t agent,
+                                              uint32_t op)
+{
+    return (struct check_slot){block, clock, agent << CHECK_OP_BITS | op};
 }
 
 /* Lists (check_known.c); NULL is the empty one. When there is no memory c is starved, and they know too much or too
@@ -337,6 +483,14 @@ bool check_known_has(const struct check_known *k, const struct check_slot *s);
 
 /* Whether the access happened before what the lane does now. */
 bool check_ordered(const struct sim_warp *w, uint32_t lane, const struct check_slot *s);
+/* The same of any lane of the warp. */
+bool check_ordered_any(const struct sim_warp *w, const struct check_slot *s);
+/* Lanes learn what an agent of a block did up to a clock; what a list says. */
+void check_learn_fact(struct sim_warp *w, uint32_t lanes, const struct check_fact *fact);
+void check_learn(struct sim_warp *w, uint32_t lanes, struct check_known *k, bool acquires);
+/* What an arrival of a lane publishes: everything that it knows, if it releases. */
+struct check_known *check_released(struct sim_warp *w, uint32_t lane, const struct check_op *o,
+                                   uint32_t record);
 void check_fence(struct sim_warp *w, uint32_t lanes, unsigned scope, bool acquires, bool releases);
 /* A strong access of a lane to the location of a cell has been done. */
 void check_publish(struct sim_warp *w, uint32_t lane, const struct check_op *o, bool joins,
@@ -357,6 +511,51 @@ struct check_memory {
     uint64_t origin; /* the address where it starts */
     unsigned space;  /* enum sim_space, not generic */
 };
+
+/* An access of so many bytes that a lane makes an agent do. */
+struct check_far {
+    struct sim_warp *w;
+    const struct sim_op *op; /* the record that issued it */
+    uint32_t lane;           /* who issued it */
+    bool warp;               /* all of its warp did */
+    bool generic;            /* it does not go through the async proxy */
+    struct check_slot slot;  /* the agent's access */
+};
+enum check_far_access { CHECK_FAR_READ, CHECK_FAR_WRITE, CHECK_FAR_FOLD };
+void check_far(const struct check_far *f, const struct check_memory *m, uint64_t offset,
+               uint64_t bytes, enum check_far_access what);
+/* The thread that an agent's access goes back to. */
+struct check_side check_side_of(const struct sim_block *near, const struct check_slot *s);
+
+/* Proxies (check_proxy.c): lanes have fenced; has the write of a thread that a lane knows of reached the async proxy for
+ * it? */
+void check_proxy_fence(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
+bool check_proxy_reached(const struct sim_warp *w, uint32_t lane, const struct check_slot *s,
+                         unsigned space);
+void check_fences_free(struct check_fences *f);
+
+/* mbarriers (check_mbar.c). A copy that a lane issues, by the async proxy, names one; NULL: there is none. The agent of what completes there.
+ * A block of the cluster makes an access to the shared memory of another. */
+struct check_mbar *check_mbar_named(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                                    struct sim_block *b, uint32_t offset, bool async);
+struct check_mbar *check_mbar_at(const struct sim_block *b, uint32_t offset);
+uint32_t check_mbar_agent(const struct sim_block *b, const struct check_mbar *m);
+void check_remote(struct sim_warp *w, struct sim_block *b, const struct check_slot *s);
+void check_mbars_end(struct sim_block *b);
+
+/* Did somebody in another block arrive with scope .cta only, where w's block has mbarriers? */
+bool check_narrow(const struct sim_warp *w);
+/* So many bytes of shared memory were written with that span (16, 32, 64, 128; 0: not by a tensor copy). */
+void check_span(struct check_shadow *s, uint64_t offset, uint64_t bytes, uint8_t span);
+
+/* Of committed groups; the clock up to which those are that a wait which leaves so many pending is for; 0: none. */
+void check_commit(struct check *c, struct check_groups *g);
+uint32_t check_committed(const struct check_groups *g, uint32_t pending);
+void check_flights_end(struct sim_block *b);
+
+/* wgmma (check_wgmma.c): which records touch registers of one. */
+void check_registers(struct check *c, const struct sim_code *code);
+void check_wgmma_end(struct sim_block *b);
 
 /* The accesses of lanes at the offsets at[lane], aligned and inside the memory. */
 void check_races(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
@@ -398,8 +597,9 @@ void check_copy_defined(struct check_shadow *s, uint64_t offset, const struct ch
 
 /* Counts it, with others of its kind and instructions. */
 void check_find(struct check *c, const struct check_finding *f);
-/* Adds an error for each finding. */
+/* Adds an error for each finding; for one that agents have part in. */
 void check_report(struct sim_launch *l, struct diags *d);
+void check_tell(struct sim_launch *l, const struct check_finding *f, struct diags *d);
 /* Lanes are about to execute shfl.sync or the like with the masks in op->e. */
 void check_masks(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 /* Which records see values that a shuffle may have left undefined (before they are instrumented); and the instrumenting,

@@ -236,7 +236,7 @@ static bool explained(const struct check *c, const struct check_finding *f)
     for (uint32_t i = 0; f->kind == CHECK_F_INIT && i < c->nfinding; i++) {
         const struct check_finding *g = &c->finding[i];
         const bool order = g->kind == CHECK_F_RACE || g->kind == CHECK_F_FLIGHT ||
-                           g->kind == CHECK_F_LANDED;
+                           g->kind == CHECK_F_LANDED || g->kind == CHECK_F_AGENT;
         if (order && (c->op[g->at.op].line == c->op[f->at.op].line ||
                       c->op[g->other.op].line == c->op[f->at.op].line))
             return true;
@@ -264,6 +264,7 @@ void check_report(struct sim_launch *l, struct diags *d)
         case CHECK_F_MIXED: report_barrier(l, f, d); break;
         case CHECK_F_OUTSIDE:
         case CHECK_F_SOURCE: report_mask(l, f, d); break;
+        default: check_tell(l, f, d); break;
         }
     }
     if (c->rest)

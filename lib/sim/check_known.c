@@ -7,8 +7,9 @@
 
 enum {
     LAST = SIM_MAX_THREADS - 1,
-    MOST_OF_BLOCK = 96, /* facts about one block; beyond, they become one about all its threads */
-    MOST = 2048,        /* facts; beyond, everything up to the latest clock counts as known */
+    MOST_OF_BLOCK =
+        96,      /* facts about a block's threads; beyond, they become one about all of them */
+    MOST = 2048, /* facts; beyond, everything up to the latest clock counts as known */
 };
 
 struct check_known *check_known_ref(struct check_known *k)
@@ -49,6 +50,30 @@ static uint32_t collapse(struct check_fact *f, uint32_t from, uint32_t n)
     return from + 1;
 }
 
+/* Are two facts about the same block, both about threads or both about agents beside them? */
+static bool akin(const struct check_fact *a, const struct check_fact *b)
+{
+    return a->block == b->block && (a->first > LAST) == (b->first > LAST);
+}
+
+/* Of neighbours known up to the same clock one fact; of two that differ in the clock alone, the later. */
+static bool merged(struct check_fact *a, const struct check_fact *b)
+{
+    if (order(a, b) == 0)
+        a->clock = b->clock > a->clock ? b->clock : a->clock;
+    else if (a->clock == b->clock && a->last + 1 == b->first)
+        a->last = b->last;
+    else
+        return false;
+    return true;
+}
+
+/* Makes one fact of those from index `start` on, if they are too many and about threads. */
+static uint32_t limit(struct check_fact *f, uint32_t start, uint32_t n)
+{
+    return n - start > MOST_OF_BLOCK && f[start].first <= LAST ? collapse(f, start, n) : n;
+}
+
 /* Drops from sorted facts what others say as well. Both limits only ever make more known than is, so that nothing is
  * reported wrongly. */
 static void settle(struct check_known *k)
@@ -58,9 +83,8 @@ static void settle(struct check_known *k)
     uint32_t block_clock = 0, warp_clock = 0, warp_last = 0;
     for (uint32_t i = 0; i < k->n; i++) {
         const struct check_fact x = f[i];
-        if (!n || x.block != f[start].block) {
-            if (n - start > MOST_OF_BLOCK)
-                n = collapse(f, start, n);
+        if (!n || !akin(&x, &f[start])) {
+            n = limit(f, start, n);
             start = n;
             block_clock = warp_clock = warp_last = 0;
         }
@@ -73,13 +97,10 @@ static void settle(struct check_known *k)
             warp_clock = x.clock;
             warp_last = x.last;
         }
-        if (n > start && order(&f[n - 1], &x) == 0)
-            f[n - 1] = x; /* of two that differ in the clock alone, the later */
-        else
+        if (n == start || !merged(&f[n - 1], &x))
             f[n++] = x;
     }
-    if (n - start > MOST_OF_BLOCK)
-        n = collapse(f, start, n);
+    n = limit(f, start, n);
     k->n = n;
     if (n <= MOST)
         return;

@@ -91,7 +91,7 @@ bool check_ordered(const struct sim_warp *w, uint32_t lane, const struct check_s
         return false;
     if (s->clock <= c->floor)
         return true;
-    if (s->block == (uint32_t)w->block->index) {
+    if (s->block == (uint32_t)w->block->index && check_is_thread(s)) {
         if (s->clock <= cb->base || t == me)
             return true;
         if (t / SIM_LANES == w->index &&
@@ -103,6 +103,34 @@ bool check_ordered(const struct sim_warp *w, uint32_t lane, const struct check_s
     }
     return c->lists && ((cb->thread && check_known_has(cb->thread[me].acquired, s)) ||
                         check_known_has(cb->acquired, s));
+}
+
+bool check_ordered_any(const struct sim_warp *w, const struct check_slot *s)
+{
+    for (uint32_t left = w->live; left; left &= left - 1)
+        if (check_ordered(w, (uint32_t)__builtin_ctz(left), s))
+            return true;
+    return false;
+}
+
+void check_learn(struct sim_warp *w, uint32_t lanes, struct check_known *k, bool acquires)
+{
+    struct check *c = of(w->block);
+    for (uint32_t left = k ? lanes : 0; left; left &= left - 1) {
+        struct check_thread *t = thread_of(w, (uint32_t)__builtin_ctz(left));
+        if (!t)
+            return;
+        learn(c, acquires ? &t->acquired : &t->pending, k);
+        c->lists = true;
+    }
+}
+
+void check_learn_fact(struct sim_warp *w, uint32_t lanes, const struct check_fact *fact)
+{
+    struct check_fact one = *fact;
+    struct check_known *k = check_known_new(of(w->block), &one, 1);
+    check_learn(w, lanes, k, true);
+    check_known_drop(k);
 }
 
 /* ---- barriers ------------------------------------------------------------------------------------------ */
@@ -353,6 +381,31 @@ static void publication(struct sim_warp *w, uint32_t lane, const struct check_op
     }
 }
 
+struct check_known *check_released(struct sim_warp *w, uint32_t lane, const struct check_op *o,
+                                   uint32_t record)
+{
+    struct check *c = of(w->block);
+    struct check_known *gpu, *cta;
+    const bool together = o->kind == CHECK_MBAR && c->arrival.clock + 1 == c->clock &&
+                          c->arrival.block == w->block->index && c->arrival.warp == w->index &&
+                          c->arrival.record == record && c->arrival.lanes == w->em &&
+                          c->arrival.left >> lane & 1;
+    if (together && o->release)
+        c->clock--;
+    else
+        c->arrival.left = w->em;
+    c->arrival.block = w->block->index;
+    c->arrival.warp = w->index;
+    c->arrival.record = record;
+    c->arrival.clock = c->clock;
+    c->arrival.lanes = w->em;
+    c->arrival.left &= ~(1u << lane);
+    publication(w, lane, o, &gpu, &cta);
+    learn(c, &gpu, cta);
+    check_known_drop(cta);
+    return gpu;
+}
+
 void check_unpublish(struct check_more *m)
 {
     replace(&m->gpu, NULL);
@@ -417,6 +470,8 @@ void check_order_end(struct sim_block *b)
             forget(&cb->thread[i * SIM_LANES + (uint32_t)__builtin_ctz(left)]);
         free(cb->warp[i].lanes);
         free(cb->warp[i].taint);
+        free(cb->warp[i].bulk);
+        check_fences_free(cb->warp[i].fences);
         cb->warp[i] = (struct check_warp){0};
     }
     for (uint32_t id = 0; id < SIM_BARRIERS; id++) {

@@ -16,6 +16,7 @@ struct view {
     struct check_shadow *s;
     uint32_t block, record, clock;
     uint32_t floor, base; /* of the order */
+    bool far;             /* the access is an agent's */
     bool coarse;          /* nothing but the block's barriers orders what this warp does */
     const unsigned char *host;
     unsigned space;
@@ -107,6 +108,7 @@ void check_shadow_free(struct check_shadow *s)
         check_unpublish(&s->more[i]);
     free(s->cell);
     free(s->more);
+    free(s->span);
     free(s->defined);
     *s = (struct check_shadow){0};
 }
@@ -124,7 +126,7 @@ static inline bool settled(const struct view *v, const struct check_slot *s,
                            const struct check_slot *now)
 {
     return s->clock <= v->floor ||
-           (s->block == v->block &&
+           (s->block == v->block && check_is_thread(s) &&
             (s->clock <= v->base ||
              (!((s->who ^ now->who) >> CHECK_OP_BITS) && s->clock != CHECK_PENDING)));
 }
@@ -165,18 +167,42 @@ static bool judge(const struct view *v, uint32_t lane, const struct check_slot *
     return f->kind == CHECK_F_FLIGHT || f->kind == CHECK_F_LANDED || bits & DEVICE_CHECK_RACE;
 }
 
+static struct check_finding finding(const struct view *v, uint32_t lane, uint64_t at,
+                                    const struct check_slot *s, enum check_finding_kind kind)
+{
+    return (struct check_finding){
+        .kind = kind,
+        .at = {v->record, v->w->index * SIM_LANES + lane, v->w->block->index},
+        .other = check_side_of(v->w->block, s),
+        .count = 1,
+        .address = v->origin + at,
+        .space = (uint8_t)v->space,
+        .bytes = v->far ? (uint8_t)1 << v->s->shift : v->op->size};
+}
+
+/* What would have ordered an agent's access, s, before others. */
+static enum check_wait wait_for(const struct view *v, const struct check_slot *s)
+{
+    const uint32_t agent = check_thread_of(s);
+    return agent >= CHECK_A_MBAR     ? CHECK_W_PHASE
+           : agent >= CHECK_A_WGMMA  ? CHECK_W_WGMMA
+           : agent >= CHECK_A_WRITES ? CHECK_W_GROUP
+           : agent >= CHECK_A_READS  ? CHECK_W_READ
+           : check_narrow(v->w)      ? CHECK_W_SCOPE
+                                     : CHECK_W_ORDER;
+}
+
 static void conflict(const struct view *v, uint32_t lane, uint64_t at, const struct check_slot *s,
                      enum check_finding_kind kind)
 {
-    struct check_finding f = {.kind = kind,
-                              .at = {v->record, v->w->index * SIM_LANES + lane, v->w->block->index},
-                              .other = {check_op_of(s), check_thread_of(s), s->block},
-                              .count = 1,
-                              .address = v->origin + at,
-                              .space = (uint8_t)v->space,
-                              .bytes = v->op->size};
-    if (judge(v, lane, s, &f))
-        check_find(v->c, &f);
+    struct check_finding f = finding(v, lane, at, s, kind);
+    if (v->far || !check_is_thread(s)) {
+        f.kind = CHECK_F_AGENT;
+        f.mask = wait_for(v, s);
+    } else if (!judge(v, lane, s, &f)) {
+        return;
+    }
+    check_find(v->c, &f);
 }
 
 /* Two strong accesses do not race, but for scopes that leave the other thread out. */
@@ -227,7 +253,7 @@ static bool same_value(const struct view *v, uint32_t lane, uint64_t at, const s
                           check_thread_of(s) / SIM_LANES == v->w->index;
     const uint64_t start = at & ~(uint64_t)(v->op->size - 1);
     bool held = true, shared = together;
-    if (v->o->matrix || s->clock == CHECK_PENDING)
+    if (v->o->matrix || s->clock == CHECK_PENDING || !check_is_thread(s))
         return false;
     for (uint32_t k = 0; k < v->op->size; k++) {
         const unsigned char mine = stored(v, lane, k);
@@ -235,6 +261,19 @@ static bool same_value(const struct view *v, uint32_t lane, uint64_t at, const s
         shared = shared && stored(v, other, k) == mine;
     }
     return held || shared;
+}
+
+/* A write comes after what agents have read; done: and takes its place. */
+static void after_agents(const struct view *v, uint32_t lane, uint64_t at, struct check_more *m,
+                         bool done)
+{
+    const struct check_slot now = me(v, lane);
+    for (int i = 0; i < CHECK_FAR; i++) {
+        if (m->far[i].clock && !ordered(v, lane, &m->far[i], &now))
+            conflict(v, lane, at, &m->far[i], CHECK_F_RACE);
+        if (done)
+            m->far[i].clock = 0;
+    }
 }
 
 static void read_cell(const struct view *v, uint32_t lane, uint64_t at, struct check_cell *cell)
@@ -266,6 +305,7 @@ static void write_cell(const struct view *v, uint32_t lane, uint64_t at, struct 
                 conflict(v, lane, at, &m->strong[i], CHECK_F_RACE);
             m->strong[i].clock = 0;
         }
+        after_agents(v, lane, at, m, true);
         check_unpublish(m);
     }
     cell->write = now;
@@ -289,6 +329,7 @@ static void strong_cell(const struct view *v, uint32_t lane, uint64_t at, struct
     for (int i = 0; i < 2; i++)
         if (!ordered(v, lane, &m->strong[i], &now))
             against_strong(v, lane, at, &m->strong[i]);
+    after_agents(v, lane, at, m, false);
     remember(v, lane, m->strong, &now);
 }
 
@@ -306,6 +347,7 @@ static void copy_cell(const struct view *v, uint32_t lane, uint64_t at, struct c
         for (int i = 0; i < 2; i++)
             if (!ordered(v, lane, &m->strong[i], &now))
                 conflict(v, lane, at, &m->strong[i], CHECK_F_RACE);
+        after_agents(v, lane, at, m, true);
     }
     cell->write = now;
     cell->write.clock = CHECK_PENDING;
@@ -367,6 +409,9 @@ void check_races(struct sim_warp *w, const struct check_op *o, const struct sim_
         read_all(&v, lanes, at);
         return;
     }
+    if (s->span)
+        for (uint32_t left = lanes; left; left &= left - 1)
+            check_span(s, at[__builtin_ctz(left)], op->size, 0);
     const uint64_t each = (uint64_t)op->size >> s->shift;
     for (uint32_t left = lanes; left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
@@ -395,6 +440,7 @@ void check_copy_begins(struct sim_warp *w, const struct check_op *o, const struc
     for (uint32_t left = lanes; left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
         struct check_cell *first = &s->cell[to[lane] >> s->shift];
+        check_span(s, to[lane], op->size, 0);
         for (uint64_t k = 0; k < (uint64_t)op->size >> s->shift; k++)
             copy_cell(&v, lane, to[lane] + (k << s->shift), &first[k]);
     }
@@ -429,4 +475,122 @@ const struct check_slot *check_last_write(const struct check_shadow *s, uint64_t
 {
     const struct check_slot *w = s->cell ? &s->cell[offset >> s->shift].write : NULL;
     return w && w->clock > s->since ? w : NULL;
+}
+
+/* ---- agents ----------------------------------------------------------------------------------------------- */
+
+struct check_side check_side_of(const struct sim_block *near, const struct check_slot *s)
+{
+    const uint32_t agent = check_thread_of(s);
+    struct check_side side = {check_op_of(s), agent % SIM_MAX_THREADS, s->block};
+    if (agent >= CHECK_A_MBAR) {
+        side.thread = 0;
+        for (uint32_t i = 0; i < near->npeer; i++) {
+            const struct sim_block *b = near->peer[i];
+            if ((uint32_t)b->index != s->block || agent - CHECK_A_MBAR >= b->check->nmbar)
+                continue;
+            side.thread = b->check->mbar[agent - CHECK_A_MBAR].thread;
+            side.block = b->check->mbar[agent - CHECK_A_MBAR].block;
+        }
+    } else if (agent >= CHECK_A_WGMMA) {
+        side.thread = (agent - CHECK_A_WGMMA) * 4 * SIM_LANES;
+    }
+    return side;
+}
+
+/* Does the agent's operation come after an access? Of what a warp issues together it is enough that one lane knows. */
+static bool known(const struct view *v, const struct check_far *f, const struct check_slot *s)
+{
+    const struct check_slot now = me(v, f->lane);
+    return ordered(v, f->lane, s, &now) || (f->warp && check_ordered_any(v->w, s));
+}
+
+/* It comes after an access, which was a write. */
+static void reached(const struct view *v, const struct check_far *f, uint64_t at,
+                    const struct check_slot *s)
+{
+    if (f->generic || s->clock <= v->floor || !check_is_thread(s) ||
+        check_proxy_reached(v->w, f->lane, s, v->space))
+        return;
+    const struct check_finding found = finding(v, f->lane, at, s, CHECK_F_PROXY);
+    check_find(v->c, &found);
+}
+
+static void after_write(const struct view *v, const struct check_far *f, uint64_t at,
+                        const struct check_slot *s)
+{
+    if (!s->clock)
+        return;
+    if (!known(v, f, s))
+        conflict(v, f->lane, at, s, CHECK_F_RACE);
+    else
+        reached(v, f, at, s);
+}
+
+/* What an agent has read, to be found by later writes. */
+static void far_read(const struct view *v, struct check_cell *cell, const struct check_slot *slot)
+{
+    if (!cell->more)
+        cell->more = new_more(v->c, v->s);
+    struct check_more *m = more_of(v->s, cell);
+    uint32_t to = CHECK_FAR;
+    for (uint32_t i = CHECK_FAR; m && i-- > 0;)
+        if (m->far[i].clock <= v->floor || (m->far[i].block == slot->block &&
+                                            check_thread_of(&m->far[i]) == check_thread_of(slot)))
+            to = i;
+    if (to < CHECK_FAR)
+        m->far[to] = *slot;
+}
+
+static void far_cell(const struct view *v, const struct check_far *f, uint64_t at,
+                     struct check_cell *cell, enum check_far_access what)
+{
+    struct check_more *m = more_of(v->s, cell);
+    after_write(v, f, at, &cell->write);
+    for (int i = 0; m && what != CHECK_FAR_FOLD && i < 2; i++)
+        after_write(v, f, at, &m->strong[i]);
+    if (what == CHECK_FAR_READ) {
+        if (v->space == SIM_IN_SHARED)
+            far_read(v, cell, &f->slot);
+        else
+            remember(v, f->lane, cell->read, &f->slot);
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        if (cell->read[i].clock && !known(v, f, &cell->read[i]))
+            conflict(v, f->lane, at, &cell->read[i], CHECK_F_RACE);
+    for (int i = 0; m && i < CHECK_FAR; i++)
+        if (m->far[i].clock && !known(v, f, &m->far[i]))
+            conflict(v, f->lane, at, &m->far[i], CHECK_F_RACE);
+    if (what == CHECK_FAR_FOLD) {
+        if (!cell->more)
+            cell->more = new_more(v->c, v->s);
+        if ((m = more_of(v->s, cell)))
+            remember(v, f->lane, m->strong, &f->slot);
+        return;
+    }
+    if (m) {
+        check_unpublish(m);
+        *m = (struct check_more){.since = v->s->since};
+    }
+    cell->write = f->slot;
+    cell->read[0].clock = cell->read[1].clock = 0;
+}
+
+void check_far(const struct check_far *f, const struct check_memory *m, uint64_t offset,
+               uint64_t bytes, enum check_far_access what)
+{
+    struct check_shadow *s = m->shadow;
+    struct sim_warp *w = f->w;
+    struct check *c = w->block->launch->check;
+    const uint64_t least = (offset | bytes | 1u << LARGEST) & -(offset | bytes | 1u << LARGEST);
+    if (offset > s->bytes || bytes > s->bytes - offset || !ready(c, s, (unsigned)least))
+        return;
+    struct view v = view_of(w, &c->op[check_op_of(&f->slot)], f->op, s);
+    v.host = m->host;
+    v.space = m->space;
+    v.origin = m->origin;
+    v.far = true;
+    for (uint64_t at = offset; at < offset + bytes; at += (uint64_t)1 << s->shift)
+        far_cell(&v, f, at, &s->cell[at >> s->shift], what);
 }
