@@ -1,5 +1,5 @@
 # tests of lib/sim
-EXTRA_DIST += tests/unit/sim.h \
+EXTRA_DIST += tests/unit/sim.h tests/unit/numbers.h \
 	tests/ptx-run/kernels.cu tests/ptx-run/kernels.ptx
 
 UNIT_TESTS += tests/unit/sim_kernels
@@ -70,3 +70,8 @@ tests_unit_sim_wmma_LDADD = $(TOOL_LIBS)
 UNIT_TESTS += tests/unit/sim_mbarrier
 tests_unit_sim_mbarrier_SOURCES = tests/unit/sim_mbarrier.c
 tests_unit_sim_mbarrier_LDADD = $(TOOL_LIBS)
+
+EXTRA_DIST += tests/unit/wgmma.h
+UNIT_TESTS += tests/unit/sim_wgmma_layout
+tests_unit_sim_wgmma_layout_SOURCES = tests/unit/sim_wgmma_layout.c
+tests_unit_sim_wgmma_layout_LDADD = $(TOOL_LIBS)

@@ -7,6 +7,7 @@
 #include "sim/check.h"
 #include "sim/flight.h"
 #include "sim/mbarrier.h"
+#include "sim/wgmma.h"
 
 /* ---- register files ----------------------------------------------------------------------------------- */
 
@@ -183,6 +184,7 @@ void sim_block_free(struct sim_block *b)
         if (b->warp[i].r)
             file_put(b->worker, b->warp[i].r);
         sim_copies_free(b->warp[i].copies);
+        sim_wgmmas_free(b->warp[i].wgmmas);
     }
     sim_check_block_free(b);
     sim_flights_free(b);
@@ -241,7 +243,7 @@ static struct sim_block *block_new(struct sim_worker *k, struct device_dim at)
     b->alone = b;
     b->peer = &b->alone;
     b->npeer = 1;
-    b->rank = b->cluster_came = 0;
+    b->rank = b->cluster_came = b->spare_registers = 0;
     b->nlive = l->threads;
     b->nwarp_live = b->nwarp;
     b->count = 0;
@@ -333,8 +335,15 @@ bool sim_warp_start(struct sim_block *b, uint32_t index)
         return false;
     memset(file, 0, code->zero_bytes);
     sim_copies_reset(w->copies);
-    *w = (struct sim_warp){
-        .r = file, .block = b, .index = index, .live = mask, .started = true, .copies = w->copies};
+    sim_wgmmas_reset(w->wgmmas);
+    *w = (struct sim_warp){.r = file,
+                           .block = b,
+                           .index = index,
+                           .live = mask,
+                           .started = true,
+                           .registers = code->registers,
+                           .copies = w->copies,
+                           .wgmmas = w->wgmmas};
     w->code = code->op;
     w->rank = code->rank;
     w->cache = b->worker->cache;
@@ -358,6 +367,8 @@ static enum sim_stop fail(struct sim_block *b, enum sim_fault_kind kind)
 static void run_warp(struct sim_block *b, struct sim_warp *w)
 {
     sim_warp_run(w);
+    if (b->launch->seed && w->stop != SIM_FAULT)
+        sim_wgmma_stopped(w);
     b->count += w->count - w->counted;
     w->counted = w->count;
     if (w->stop == SIM_DONE) {

@@ -5,6 +5,7 @@
 
 #include "sim/block.h"
 #include "sim/decode.h"
+#include "sim/wgmma.h"
 
 /* ---- reports ------------------------------------------------------------------------------------------ */
 
@@ -375,6 +376,8 @@ static const struct {
     {"movmatrix", dec_movmatrix},
     {"mma", dec_mma},
     {"wmma", dec_wmma},
+    {"wgmma", dec_wgmma},
+    {"setmaxnreg", dec_setmaxnreg},
 };
 
 /* Can a loop with this instruction in it be waiting for another thread, or for time to pass? */
@@ -579,6 +582,7 @@ struct sim_code *sim_decode(const struct sim_decode_in *given, struct diags *d)
         return NULL;
     code->module = in->module;
     code->func = in->func;
+    code->registers = sim_registers_at_entry(given->func);
     place_regs(&dc);
     place_vars(&dc);
     find_labels(&dc);

@@ -159,5 +159,7 @@ bool dec_ldmatrix(struct dec *dc);
 bool dec_movmatrix(struct dec *dc);
 bool dec_mma(struct dec *dc);
 bool dec_wmma(struct dec *dc);
+bool dec_wgmma(struct dec *dc);
+bool dec_setmaxnreg(struct dec *dc);
 
 #endif

@@ -23,6 +23,7 @@ void SIM_NAMED(sim_fill_warp)(struct sim_build *b);
 void SIM_NAMED(sim_fill_mem)(struct sim_build *b);
 void SIM_NAMED(sim_fill_matrix)(struct sim_build *b);
 void SIM_NAMED(sim_fill_mma)(struct sim_build *b);
+void SIM_NAMED(sim_fill_wgmma)(struct sim_build *b);
 void SIM_NAMED(sim_fill_atom)(struct sim_build *b);
 
 /* A lane's value, as the expressions of handlers.def see it. h is the bits of a 16-bit float. */

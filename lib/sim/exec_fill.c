@@ -18,5 +18,6 @@ void SIM_NAMED(sim_exec_fill)(struct sim_build *b)
     SIM_NAMED(sim_fill_mem)(b);
     SIM_NAMED(sim_fill_matrix)(b);
     SIM_NAMED(sim_fill_mma)(b);
+    SIM_NAMED(sim_fill_wgmma)(b);
     SIM_NAMED(sim_fill_atom)(b);
 }

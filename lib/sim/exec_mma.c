@@ -1,112 +1,9 @@
-/* mma.sync. Operands are unpacked into tiles, where eight numbers are one row of C or B: first the even columns, then
- * the odd ones, as two registers of a group of four lanes hold them. */
+/* mma.sync. */
 #include <config.h>
 
-#include "sim/exec.h"
-#include "sim/half.h"
-#include "sim/matrix.h"
-
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
-enum { ROWS = 16, COLS = 8, DEPTH = 64 };
-
-typedef s32 v8 __attribute__((vector_size(32), may_alias));
-typedef u32 v8u __attribute__((vector_size(32), may_alias));
-
-#ifdef __AVX2__
-#define MAX8(a, b) ((v8)_mm256_max_epi32((__m256i)(a), (__m256i)(b)))
-#define MIN8(a, b) ((v8)_mm256_min_epi32((__m256i)(a), (__m256i)(b)))
-#define ABS8(a)    ((v8)_mm256_abs_epi32((__m256i)(a)))
-#else
-#define PICK8(m, a, b) (((m) & (a)) | (~(m) & (b)))
-#define MAX8(a, b)     PICK8((a) > (b), a, b)
-#define MIN8(a, b)     PICK8((a) < (b), a, b)
-#define ABS8(a)        (((a) ^ ((a) >> 31)) - ((a) >> 31))
-#endif
-#define SHR8(a, n) ((v8)((v8u)(a) >> (v8u)(n)))
-
-/* Where column n stands among eight. */
-static inline unsigned column(unsigned n)
-{
-    return (n >> 1) + 4 * (n & 1);
-}
-
-/* ---- C and D --------------------------------------------------------------------------------------------- */
-
-static inline void load_c(const struct sim_warp *w, const struct sim_mma *m, v8 c[ROWS])
-{
-    for (unsigned r = 0; r < m->m; r++) {
-        const unsigned half = r / 8, at = r % 8 * 4;
-        u32 *const to = (u32 *)&c[r];
-        if (!m->half) {
-            memcpy(to, SLOT(u32, m->c[2 * half]) + at, 16);
-            memcpy(to + 4, SLOT(u32, m->c[2 * half + 1]) + at, 16);
-            continue;
-        }
-        const slot_u32 *const pair = SLOT(u32, m->c[half]) + at;
-        for (unsigned t = 0; t < 4; t++) {
-            to[t] = pair[t] & 0xffff;
-            to[t + 4] = pair[t] >> 16;
-        }
-    }
-}
-
-static inline void store_d(struct sim_warp *w, const struct sim_mma *m, const v8 d[ROWS])
-{
-    for (unsigned r = 0; r < m->m; r++) {
-        const unsigned half = r / 8, at = r % 8 * 4;
-        const u32 *const from = (const u32 *)&d[r];
-        if (!m->half) {
-            memcpy(SLOT(u32, m->d[2 * half]) + at, from, 16);
-            memcpy(SLOT(u32, m->d[2 * half + 1]) + at, from + 4, 16);
-            continue;
-        }
-        slot_u32 *const pair = SLOT(u32, m->d[half]) + at;
-        for (unsigned t = 0; t < 4; t++)
-            pair[t] = from[t] | from[t + 4] << 16;
-    }
-}
+#include "sim/sums.h"
 
 /* ---- A and B --------------------------------------------------------------------------------------------- */
-
-/* The elements' bits, signed integers extended. */
-struct raw {
-    u32 a[ROWS][DEPTH];
-    v8u b[DEPTH];
-};
-
-/* 16 bytes of row g of a slot as elements; how many. */
-static inline unsigned spread(const struct sim_warp *w, u32 slot, unsigned g, unsigned type,
-                              u32 x[32])
-{
-    const unsigned char *const p = w->r + slot + 16 * g;
-    switch ((enum sim_element)type) {
-    case SIM_E_F16:
-    case SIM_E_BF16:
-        for (unsigned i = 0; i < 8; i++)
-            x[i] = (u32)(p[2 * i] | p[2 * i + 1] << 8);
-        return 8;
-    case SIM_E_S8:
-        for (unsigned i = 0; i < 16; i++)
-            x[i] = (u32)(int8_t)p[i];
-        return 16;
-    case SIM_E_U4:
-        for (unsigned i = 0; i < 32; i++)
-            x[i] = p[i / 2] >> (i % 2 * 4) & 15;
-        return 32;
-    case SIM_E_S4:
-        for (unsigned i = 0; i < 32; i++)
-            x[i] = (u32)((p[i / 2] >> (i % 2 * 4) & 15) ^ 8) - 8;
-        return 32;
-    case SIM_E_TF32: memcpy(x, p, 16); return 4;
-    default:
-        for (unsigned i = 0; i < 16; i++)
-            x[i] = p[i];
-        return 16;
-    }
-}
 
 /* Where element k of a row of A goes: fp8 that is converted to f16 is multiplied in two parts, of the lower and of the
  * upper two of every four. */
@@ -121,217 +18,23 @@ static inline void unpack(const struct sim_warp *w, const struct sim_mma *m, str
     u32 x[32];
     for (unsigned r = 0; r < m->na; r++)
         for (unsigned g = 0; g < 8; g++) {
-            const unsigned n = spread(w, m->a[r], g, m->a_type, x);
+            const unsigned n = spread(w->r + m->a[r] + 16 * g, m->a_type, x);
             for (unsigned i = 0; i < n; i++)
                 raw->a[g + r % halves * 8][place(m, r / halves * n + i)] = x[i];
         }
     for (unsigned r = 0; r < m->nb; r++)
         for (unsigned g = 0; g < 8; g++) {
-            const unsigned n = spread(w, m->b[r], g, m->b_type, x);
+            const unsigned n = spread(w->r + m->b[r] + 16 * g, m->b_type, x);
             for (unsigned i = 0; i < n; i++)
                 ((u32 *)&raw->b[place(m, r * n + i)])[column(g)] = x[i];
         }
 }
 
-/* ---- floats ---------------------------------------------------------------------------------------------- */
-
-/* Numbers sig 2^(exp - 10), |sig| < 2048. A zero's exp is below all others. */
-struct floats {
-    s32 a_sig[ROWS][DEPTH], a_exp[ROWS][DEPTH];
-    v8 b_sig[DEPTH], b_exp[DEPTH];
-};
-enum { ZERO_EXP = -4096 };
-
-/* n numbers of so many bits of mantissa and exponent, behind low bits that are dropped. Is none Inf or NaN? */
-static inline bool decode(const u32 *x, s32 *sig, s32 *exp, unsigned n, unsigned low,
-                          unsigned mbits, unsigned ebits)
-{
-    const u32 top = (1u << ebits) - 1;
-    const s32 bias = (s32)(top >> 1);
-    u32 special = 0;
-    for (unsigned i = 0; i < n; i++) {
-        const u32 v = x[i] >> low, e = v >> mbits & top, f = v & ((1u << mbits) - 1);
-        const s32 mag = (s32)((f | (u32)(e != 0) << mbits) << (10 - mbits));
-        const s32 sign = -(s32)(v >> (mbits + ebits) & 1);
-        sig[i] = (mag ^ sign) - sign;
-        exp[i] = mag ? (s32)(e + (e == 0)) - bias : ZERO_EXP;
-        special |= (u32)(e == top);
-    }
-    return !special;
-}
-
-/* e4m3 is f16 with fewer bits but for its top exponent and its subnormals. */
-static inline u32 e4m3_to_f16(u32 x)
-{
-    const u32 sign = (x & 0x80) << 8, mag = x & 0x7f;
-    if (mag == 0x7f)
-        return sign | 0x7fff;
-    if (mag >= 8)
-        return sign | ((mag << 7) + (8 << 10));
-    const u32 up = mag ? (u32)__builtin_clz(mag) - 28 : 0; /* to 1.xxx */
-    return mag ? sign | (9 - up) << 10 | (mag << up & 7) << 7 : sign;
-}
-
-static inline bool decode_any(u32 *x, s32 *sig, s32 *exp, unsigned n, unsigned type, bool as_f16)
-{
-    bool fine = true;
-    switch ((enum sim_element)type) {
-    case SIM_E_F16: return decode(x, sig, exp, n, 0, 10, 5);
-    case SIM_E_BF16: return decode(x, sig, exp, n, 0, 7, 8);
-    case SIM_E_TF32: return decode(x, sig, exp, n, 13, 10, 8);
-    case SIM_E_E5M2: return decode(x, sig, exp, n, 0, 2, 5);
-    default: break;
-    }
-    for (unsigned i = 0; i < n; i++)
-        fine = fine && (x[i] & 0x7f) != 0x7f;
-    if (!as_f16) {
-        decode(x, sig, exp, n, 0, 3, 4);
-        return fine;
-    }
-    u32 as_half[DEPTH];
-    for (unsigned i = 0; i < n; i++)
-        as_half[i] = e4m3_to_f16(x[i]);
-    decode(as_half, sig, exp, n, 0, 10, 5);
-    return fine;
-}
-
-static inline bool decode_all(const struct sim_mma *m, struct raw *raw, struct floats *f)
-{
-    bool fine = true;
-    for (unsigned r = 0; r < m->m; r++)
-        fine &= decode_any(raw->a[r], f->a_sig[r], f->a_exp[r], m->k, m->a_type, m->as_f16);
-    for (unsigned k = 0; k < m->k; k++)
-        fine &= decode_any((u32 *)&raw->b[k], (s32 *)&f->b_sig[k], (s32 *)&f->b_exp[k], COLS,
-                           m->b_type, m->as_f16);
-    return fine;
-}
-
-/* sum 2^(exp - bits) for eight columns: exact sums of terms that were cut off (matrix.h). */
-struct sums {
-    s64 sum[COLS];
-    v8 exp;
-};
-
-static inline void sum_row(const struct sim_mma *m, const struct floats *f, unsigned r, unsigned k0,
-                           unsigned k1, const v8 *old, struct sums *s)
-{
-    const v8 c = *old;
-    const unsigned bits = m->bits, up = bits > 20 ? bits - 20 : 0, down = bits < 20 ? 20 - bits : 0;
-    const unsigned c_up = bits > 23 ? bits - 23 : 0, c_down = bits < 23 ? 23 - bits : 0;
-    const unsigned mbits = m->half ? 10 : 23, ebits = m->half ? 5 : 8;
-    const s32 hidden = 1 << mbits, e_top = (1 << ebits) - 1, bias = e_top >> 1;
-    const v8 fraction = c & (hidden - 1), e = (v8)((v8u)c >> mbits) & e_top, tiny = e == 0;
-    const v8 c_sig = (fraction | (~tiny & hidden)) << (23 - mbits);
-    const v8 c_sign = -((v8)((v8u)c >> (mbits + ebits)) & 1);
-    const v8 c_zero = c_sig == 0;
-    const v8 c_exp = (c_zero & ZERO_EXP) | (~c_zero & (e - tiny - bias));
-    const s32 *const a = f->a_sig[r], *const a_exp = f->a_exp[r];
-    v8 top = c_exp, part[2] = {{0}, {0}};
-    for (unsigned k = k0; k < k1; k++) {
-        const v8 x = f->b_exp[k] + a_exp[k];
-        top = MAX8(top, x);
-    }
-    for (unsigned k = k0; k < k1; k++) {
-        const v8 p = f->b_sig[k] * a[k], sign = p >> 31, far = top - (f->b_exp[k] + a_exp[k]);
-        const v8 by = far + (s32)down, most = {31, 31, 31, 31, 31, 31, 31, 31};
-        const v8 mag = SHR8(ABS8(p) << up, MIN8(by, most));
-        part[k & 1] += (mag ^ sign) - sign;
-    }
-    const v8 far = top - c_exp + (s32)c_down, most = {31, 31, 31, 31, 31, 31, 31, 31};
-    const v8 mag = SHR8(c_sig << c_up, MIN8(far, most)), last = (mag ^ c_sign) - c_sign;
-    for (unsigned i = 0; i < COLS; i++)
-        s->sum[i] = (s64)part[0][i] + part[1][i] + last[i];
-    s->exp = top;
-}
-
-/* Toward zero, with so many bits of mantissa; what is too large becomes Inf, what is too small +0. */
-static inline u32 round_f32(f64 x, unsigned mbits)
-{
-    const u64 u = bits64(x);
-    const u32 sign = (u32)(u >> 63) << 31;
-    const s32 e = (s32)(u >> 52 & 0x7ff) - 1023;
-    if (e > 127)
-        return sign | 0x7f800000;
-    u32 r;
-    if (e >= -126)
-        r = (u32)((u >> 29 & 0x7fffff) | (u64)(e + 127) << 23);
-    else
-        r = e < -149 ? 0 : (u32)(((u & 0xfffffffffffff) | (u64)1 << 52) >> (-126 - e + 29));
-    r &= ~((1u << (23 - mbits)) - 1);
-    return r ? sign | r : 0;
-}
-
-/* Rounds the sums to elements of D. */
-static inline void finish(const struct sim_mma *m, const struct sums *s, v8 *d)
-{
-    for (unsigned i = 0; i < COLS; i++) {
-        const f64 scale = from64((u64)(s->exp[i] - m->bits + 1023) << 52);
-        const f64 x = s->sum[i] ? (f64)s->sum[i] * scale : 0;
-        const u32 r = m->half ? narrow_f16(x, SIM_RN) : round_f32(x, m->out_bits);
-        (*d)[i] = (s32)(m->half && r == 0x8000 ? 0 : r);
-    }
-}
-
-/* ---- Inf and NaN ------------------------------------------------------------------------------------------ */
-
-static inline f64 value(u32 x, unsigned type)
-{
-    switch ((enum sim_element)type) {
-    case SIM_E_F16: return (f64)up_f16(x);
-    case SIM_E_BF16: return (f64)up_bf16(x);
-    case SIM_E_TF32: return (f64)from32(x & 0xffffe000);
-    case SIM_E_E5M2: return (f64)up_f16(x << 8);
-    default: return (f64)up_f16(e4m3_to_f16(x));
-    }
-}
-
-/* Replaces what an Inf or a NaN of A, B or C goes into, in one row and for one step of K: such sums need no rounding. */
-static void set_specials(const struct sim_mma *m, const struct raw *raw, unsigned r, unsigned k0,
-                         unsigned k1, const v8 *c, v8 *d)
-{
-    for (unsigned i = 0; i < COLS; i++) {
-        f64 sum = m->half ? (f64)up_f16((u32)(*c)[i]) : (f64)from32((u32)(*c)[i]);
-        bool special = isnan(sum) || isinf(sum);
-        for (unsigned k = k0; k < k1; k++) {
-            const f64 a = value(raw->a[r][k], m->a_type), b = value(raw->b[k][i], m->b_type);
-            special |= isnan(a) || isinf(a) || isnan(b) || isinf(b);
-            sum += a * b;
-        }
-        if (!special)
-            continue;
-        const u32 nan = m->half ? 0x7fff : 0x7fffffff, inf = m->half ? 0x7c00 : 0x7f800000;
-        const u32 sign = sum < 0 ? (m->half ? 0x8000 : 0x80000000) : 0;
-        (*d)[i] = (s32)(isnan(sum) ? nan : sign | inf);
-    }
-}
-
-static inline bool all_finite(const struct sim_mma *m, const v8 *c)
-{
-    const s32 inf = m->half ? 0x7c00 : 0x7f800000;
-    const v8 special = (*c & inf) == inf;
-    s32 any = 0;
-    for (unsigned i = 0; i < COLS; i++)
-        any |= special[i];
-    return !any;
-}
-
-/* D = A B + C for the first m->m rows. */
 static inline void multiply(const struct sim_mma *m, struct raw *raw, const v8 c[ROWS], v8 d[ROWS])
 {
     struct floats f;
-    const bool fine = decode_all(m, raw, &f);
-    for (unsigned r = 0; r < m->m; r++) {
-        struct sums s;
-        d[r] = c[r];
-        for (unsigned k = 0; k < m->k; k += m->step) {
-            const unsigned end = k + m->step < m->k ? k + m->step : m->k;
-            const v8 old = d[r];
-            sum_row(m, &f, r, k, end, &old, &s);
-            finish(m, &s, &d[r]);
-            if (!fine || !all_finite(m, &old))
-                set_specials(m, raw, r, k, end, &old, &d[r]);
-        }
-    }
+    const bool a = decode_a(m, raw, &f), b = decode_b(m, raw, &f);
+    sum_all(m, raw, &f, a && b, c, d);
 }
 
 /* ---- what sm_90 has no instruction of its own for ------------------------------------------------------------ */
@@ -451,7 +154,7 @@ SIM_FN(MMA_FLOAT)
             quad_unpack(w, m, q, &raw[q], c[q]);
         } else {
             unpack(w, m, &raw[q]);
-            load_c(w, m, c[q]);
+            load_c(w, m, m->c, c[q]);
         }
         if (m->emulated)
             multiply_quad(m, &raw[q], c[q], d[q]);
@@ -461,22 +164,13 @@ SIM_FN(MMA_FLOAT)
             multiply(m, &raw[q], c[q], d[q]);
     }
     if (!m->quads)
-        store_d(w, m, d[0]);
+        store_d(w, m, m->d, d[0]);
     for (unsigned q = 0; q < n && m->quads; q++)
         quad_pack(w, m, q, d[q]);
     return op + 1;
 }
 
 /* ---- integers -------------------------------------------------------------------------------------------- */
-
-static inline void add_c(const struct sim_mma *m, const v8 *products, const v8 *old, v8 *to)
-{
-    const v8 sum = *products, c = *old;
-    const v8 d = (v8)((v8u)sum + (v8u)c), over = (sum ^ d) & (c ^ d); /* sign bit: it wrapped */
-    const v8 wrapped = m->saturate ? over >> 31 : (v8){0},
-             limit = (v8)((v8u)(c >> 31) ^ 0x7fffffffu);
-    *to = (wrapped & limit) | (~wrapped & d);
-}
 
 SIM_FN(MMA_INT)
 {
@@ -485,14 +179,14 @@ SIM_FN(MMA_INT)
     struct raw raw;
     v8 c[ROWS], d[ROWS];
     unpack(w, m, &raw);
-    load_c(w, m, c);
+    load_c(w, m, m->c, c);
     for (unsigned r = 0; r < m->m; r++) {
         v8 sum = {0};
         for (unsigned k = 0; k < m->k; k++)
             sum += (v8)raw.b[k] * (s32)raw.a[r][k];
         add_c(m, &sum, &c[r], &d[r]);
     }
-    store_d(w, m, d);
+    store_d(w, m, m->d, d);
     return op + 1;
 }
 
@@ -503,7 +197,7 @@ SIM_FN(MMA_BIT)
     const unsigned halves = m->m / 8, words = m->k / 32;
     u32 a[ROWS][8], b[COLS][8];
     v8 c[ROWS], d[ROWS];
-    load_c(w, m, c);
+    load_c(w, m, m->c, c);
     for (unsigned g = 0; g < 8; g++) {
         for (unsigned r = 0; r < m->na; r++)
             memcpy(a[g + r % halves * 8] + r / halves * 4, SLOT(u32, m->a[r]) + 4 * g, 16);
@@ -517,7 +211,7 @@ SIM_FN(MMA_BIT)
                 count += (u32)__builtin_popcount(m->and ? a[r][i] & b[n][i] : a[r][i] ^ b[n][i]);
             d[r][column(n)] = (s32)((u32)c[r][column(n)] + count);
         }
-    store_d(w, m, d);
+    store_d(w, m, m->d, d);
     return op + 1;
 }
 

@@ -4,6 +4,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/sim/module.c lib/sim/module.h lib/sim/symbols.c \
 	lib/sim/decode.c lib/sim/decode.h lib/sim/forms.c lib/sim/decode_alu.c lib/sim/decode_cvt.c \
 	lib/sim/decode_mem.c lib/sim/decode_ctl.c lib/sim/decode_matrix.c lib/sim/decode_wmma.c lib/sim/decode_flight.c lib/sim/matrix.h \
+	lib/sim/wgmma.h lib/sim/wgmma.c lib/sim/decode_wgmma.c lib/sim/registers.c \
 	lib/sim/inline.c lib/sim/order.c lib/sim/mem.c lib/sim/copy.c lib/sim/flight.c lib/sim/bulk.c lib/sim/mbarrier.c lib/sim/warp.c lib/sim/wait.c lib/sim/block.c lib/sim/block.h lib/sim/stuck.c lib/sim/launch.c \
 	lib/sim/report.c lib/sim/report.h lib/sim/place.c \
 	lib/sim/check.c lib/sim/check.h lib/sim/check_async.c lib/sim/check_flight.c lib/sim/check_find.c lib/sim/check_init.c lib/sim/check_known.c \
@@ -14,10 +15,10 @@ lib_libkaiocore_la_SOURCES += \
 # The handlers, built twice; sim_open chooses by what the machine has.
 SIM_EXEC = \
 	lib/sim/handlers.def lib/sim/int.def lib/sim/float.def lib/sim/half.def lib/sim/cvt.def \
-	lib/sim/exec.h lib/sim/half.h lib/sim/cvt.h lib/sim/atom.h \
+	lib/sim/exec.h lib/sim/half.h lib/sim/sums.h lib/sim/cvt.h lib/sim/atom.h \
 	lib/sim/exec_fill.c lib/sim/exec_int.c lib/sim/exec_float.c lib/sim/exec_half.c \
 	lib/sim/exec_cvt.c lib/sim/exec_control.c lib/sim/exec_warp.c lib/sim/exec_mem.c \
-	lib/sim/exec_atom.c lib/sim/exec_matrix.c lib/sim/exec_mma.c
+	lib/sim/exec_atom.c lib/sim/exec_matrix.c lib/sim/exec_mma.c lib/sim/exec_wgmma.c
 # (a loop that clang cannot vectorise is slower, not wrong)
 SIM_EXEC_CFLAGS = $(AM_CFLAGS) -fno-trapping-math -fno-math-errno -Wno-pass-failed
 

@@ -5,6 +5,7 @@
 
 #include "sim/mbarrier.h"
 #include "sim/report.h"
+#include "sim/wgmma.h"
 
 static void note_thread(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
 {
@@ -91,6 +92,14 @@ static const char *waits_text(const struct sim_launch *l, const struct sim_stand
     if (s->waits == SIM_WAIT_CLUSTER)
         return arena_printf(a, "wait for the cluster, of which %u of %u threads have come", s->came,
                             s->wanted);
+    if (s->waits == SIM_WAIT_WARPGROUP)
+        return arena_printf(a, "wait for %s of their warpgroup to commit what is waited for",
+                            set_text(a, "warp", s->missing));
+    if (s->waits == SIM_WAIT_REGISTERS)
+        return arena_printf(a,
+                            "wait for %u registers, of which other warps have released %u with "
+                            "setmaxnreg.dec",
+                            s->wanted, s->came);
     if (s->missing)
         return arena_printf(a, "wait at barrier %u for %s of their warp", s->barrier,
                             lanes_text(a, s->missing));
@@ -191,6 +200,51 @@ static void report_mbar(struct sim_launch *l, const struct sim_fault *f, struct 
     sim_note_source(l, f->op, d);
 }
 
+static void report_wgmma(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
+{
+    const char *kernel = l->what->entry;
+    const struct span at = sim_span_of(l, f->op);
+    switch ((enum sim_wgmma_fault)f->why) {
+    case SIM_WG_BLOCK:
+        diag_error(d, at,
+                   "kernel '%s': warp %u is not in a warpgroup, four warps of which the first is a "
+                   "multiple of 4: launch a multiple of 128 threads a block, not %u",
+                   kernel, f->warp, l->threads);
+        break;
+    case SIM_WG_LANES:
+        diag_error(
+            d, at,
+            "kernel '%s': lanes of a warp give this different descriptors or predicates, and "
+            "all must give the same",
+            kernel);
+        break;
+    case SIM_WG_BITS:
+        diag_error(d, at,
+                   "kernel '%s': descriptor 0x%016" PRIx64 " has bits set that must be 0 (14, 15, "
+                   "30, 31, 46 to 48, 52 to 61)",
+                   kernel, f->address);
+        break;
+    case SIM_WG_APART:
+        diag_error(d, at,
+                   "kernel '%s': the warps of a warpgroup must execute the same, and warp %u has "
+                   "executed something else here, or with other operands",
+                   kernel, f->others);
+        break;
+    case SIM_WG_LEFT:
+        diag_error(d, at,
+                   "kernel '%s': all four warps of a warpgroup must execute this, and warp %u has "
+                   "exited",
+                   kernel, f->others);
+        break;
+    }
+    note_thread(l, f, d);
+    sim_note_source(l, f->op, d);
+    if (f->why == SIM_WG_APART) {
+        diag_note(d, sim_span_of(l, f->bytes), "warp %u", f->others);
+        sim_note_source(l, f->bytes, d);
+    }
+}
+
 void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
 {
     const char *kernel = l->what->entry;
@@ -261,6 +315,14 @@ void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d
         diag_error(d, sim_span_of(l, f->op),
                    "kernel '%s': cp.async of %u bytes is to read %" PRIu64 " of them", kernel,
                    f->bytes, f->address);
+        note_thread(l, f, d);
+        sim_note_source(l, f->op, d);
+        return;
+    case SIM_F_WGMMA: report_wgmma(l, f, d); return;
+    case SIM_F_REGISTERS:
+        diag_error(d, sim_span_of(l, f->op),
+                   "kernel '%s': each thread has %u registers, which this can't change to %u",
+                   kernel, f->others, (unsigned)l->code->op[f->op].imm);
         note_thread(l, f, d);
         sim_note_source(l, f->op, d);
         return;

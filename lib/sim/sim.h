@@ -224,8 +224,9 @@ struct sim_code {
     VEC(struct sim_special) specials;
     uint64_t shared_bytes; /* static */
     uint64_t local_bytes;  /* per thread */
-    bool ordered;    /* what blocks learn of each other may show: they must run on one thread */
-    bool cooperates; /* has barriers or may wait for others: a warp can stop half-way */
+    uint32_t registers; /* of a thread, as far as setmaxnreg knows them (wgmma.h); 0: not known */
+    bool ordered;       /* what blocks learn of each other may show: they must run on one thread */
+    bool cooperates;    /* has barriers or may wait for others: a warp can stop half-way */
     struct sim_symbols vars; /* parameters, shared and local variables: addresses in their space */
 };
 
@@ -280,6 +281,8 @@ enum sim_wait {
     SIM_WAIT_LANES = SIM_WAIT_WARP + SIM_BARRIERS, /* for lanes that its mask names */
     SIM_WAIT_CLUSTER,                              /* behind barrier.cluster.wait */
     SIM_WAIT_MBAR, /* at mbarrier.try_wait, for its phase to complete or its time to be over */
+    SIM_WAIT_WARPGROUP, /* at wgmma.wait_group, for the other warps of the warpgroup to have committed the group */
+    SIM_WAIT_REGISTERS, /* at setmaxnreg.inc, for others to release enough */
 };
 
 /* The buffer that a memory instruction last used, in a worker. Valid for that instruction's size and kind only. */
@@ -317,6 +320,8 @@ struct sim_warp {
     uint32_t came[SIM_BARRIERS]; /* lanes at a barrier at which not all of the warp's are yet */
     uint32_t expired;            /* lanes whose mbarrier.try_wait has waited long enough */
     uint32_t bulk[SIM_LANES];    /* cp.async.bulk groups committed */
+    uint32_t registers;          /* that setmaxnreg counts, each thread's; 0: not known */
+    struct sim_wgmmas *wgmmas;   /* wgmma.h; NULL: there was none yet */
     struct sim_copies *copies;   /* of cp.async, in flight; NULL: there was none yet */
     struct sim_group group[SIM_LANES];
 };
@@ -343,6 +348,8 @@ enum sim_fault_kind {
     SIM_F_MBARRIER,  /* .mbar says what is wrong */
     SIM_F_BULK,      /* a bulk copy of .bytes, not a multiple of 16 */
     SIM_F_RANKS,     /* .multicast::cluster to blocks that the cluster does not have: .lanes */
+    SIM_F_WGMMA,     /* .why: enum sim_wgmma_fault */
+    SIM_F_REGISTERS, /* setmaxnreg.inc to fewer or .dec to more than .others that each thread has */
     SIM_F_MEMORY,    /* the host has no memory for the block */
     SIM_F_ABANDONED, /* nothing of its own: a block with a lower index failed */
 };
@@ -352,8 +359,9 @@ struct sim_stand {
     uint64_t block; /* linear index */
     uint32_t warp, op, mask;
     uint8_t waits;
-    uint32_t named, missing;        /* SIM_WAIT_LANES, SIM_WAIT_WARP: lanes */
-    uint32_t barrier, came, wanted; /* SIM_WAIT_BAR: its number, threads */
+    uint32_t named, missing; /* SIM_WAIT_LANES, SIM_WAIT_WARP: lanes; SIM_WAIT_WARPGROUP: warps */
+    uint32_t barrier, came,
+        wanted; /* SIM_WAIT_BAR: its number, threads; SIM_WAIT_REGISTERS: registers */
     /* SIM_WAIT_MBAR, and those that poll an mbarrier: where it is, the phase's parity, arrivals that it still waits for and that a phase has (came, wanted), bytes that it still waits for */
     bool mbar;
     uint32_t offset, parity;
@@ -371,6 +379,7 @@ struct sim_fault {
     uint8_t space; /* enum sim_space */
     bool store;
     uint32_t others; /* SIM_F_LIVELOCK: blocks or clusters that spin, too, if that is known */
+    uint8_t why;     /* SIM_F_WGMMA */
     uint32_t lanes;  /* SIM_F_APART */
     const struct ptx_var *var; /* the access has left this variable; NULL: not known to have */
     struct {
@@ -425,6 +434,7 @@ struct sim_block {
     uint64_t shared_bytes;
     unsigned char *local;
     uint32_t nwarp, nlive, nwarp_live; /* warps; threads, warps that have not exited */
+    uint32_t spare_registers;          /* that setmaxnreg.dec has released */
     uint64_t count;
     struct sim_barrier barrier[SIM_BARRIERS];
     struct sim_fault fault;

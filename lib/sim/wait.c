@@ -3,6 +3,7 @@
 
 #include "sim/check.h"
 #include "sim/mbarrier.h"
+#include "sim/wgmma.h"
 
 /* ---- barriers ---------------------------------------------------------------------------------------- */
 
@@ -322,6 +323,8 @@ const struct sim_op *sim_exit(struct sim_warp *w, const struct sim_op *op, uint3
 {
     struct sim_block *b = w->block;
     sim_count(w, op + 1);
+    if (w->live == lanes && !sim_wgmma_exit(w, op))
+        return NULL;
     w->live &= ~lanes;
     b->nlive -= (uint32_t)__builtin_popcount(lanes);
     b->peer[0]->cluster_came -= (uint32_t)__builtin_popcount(lanes & w->cluster_came);
@@ -364,6 +367,15 @@ struct sim_stand sim_stand_of(const struct sim_warp *w, const struct sim_group *
     }
     if (g->waits == 0 || g->waits == SIM_WAIT_MBAR) {
         sim_mbar_stand(w, g, &s);
+        return s;
+    }
+    if (g->waits == SIM_WAIT_WARPGROUP) {
+        s.missing = sim_wgmma_missing(w, w->code + g->pc);
+        return s;
+    }
+    if (g->waits == SIM_WAIT_REGISTERS) {
+        s.wanted = ((uint32_t)w->code[g->pc].imm - w->registers) * SIM_LANES;
+        s.came = w->block->spare_registers;
         return s;
     }
     s.op--;
