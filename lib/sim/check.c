@@ -118,15 +118,20 @@ static void look(struct sim_warp *w, const struct check_op *o, const struct sim_
         check_stores(s, op->size, lanes, at);
 }
 
-/* Lanes access the shared memory of another block of the cluster. */
-static void reach_out(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, uint64_t address)
+/* Lanes access shared memory at offsets, where `address` names the block of the cluster. */
+static void touch_shared(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                         uint32_t lanes, uint64_t address, const uint64_t *at)
 {
-    const uint32_t rank = (uint32_t)(address >> SIM_RANK_SHIFT) & 0xff;
-    const uint32_t lane = (uint32_t)__builtin_ctz(lanes);
-    const struct check_slot s =
-        check_slot_of((uint32_t)w->block->index, w->block->launch->check->clock,
-                      w->index * SIM_LANES + lane, (uint32_t)(op - w->code));
-    check_remote(w, w->block->peer[rank - 1], &s);
+    const uint32_t rank = (uint32_t)(address >> SIM_RANK_SHIFT);
+    struct sim_block *b = rank ? w->block->peer[rank - 1] : w->block;
+    if (b != w->block) {
+        const struct check_slot s = check_slot_of(
+            (uint32_t)w->block->index, w->block->launch->check->clock,
+            w->index * SIM_LANES + (uint32_t)__builtin_ctz(lanes), (uint32_t)(op - w->code));
+        check_remote(w, b, &s);
+    }
+    if (o->writes && b->check->nmbar)
+        check_over_mbar(w, op, b, lanes, at);
 }
 
 /* Gives each lane's access its memory; most often all have the same. */
@@ -141,8 +146,8 @@ void check_watch(struct sim_warp *w, struct check_op *o, const struct sim_op *op
         left &= ~(in | 1u << first);
         if (!in || !m.shadow)
             continue;
-        if (m.space == SIM_IN_SHARED && m.shadow != &w->block->check->shared)
-            reach_out(w, op, in, at[first]);
+        if (m.space == SIM_IN_SHARED)
+            touch_shared(w, o, op, in, at[first] & (SIM_SHARED_BASE - 1), offset);
         look(w, o, op, &m, in, offset);
     }
 }
@@ -447,6 +452,7 @@ void sim_check_instrument(struct check *c, struct sim_launch *l, const struct si
     if (c->bits & DEVICE_CHECK_MEMORY)
         check_symbols(c, code);
     check_instrument_taints(c, code);
+    check_ignored(c, code);
     c->words = 0;
     if (c->flies && c->bits & DEVICE_CHECK_ASYNC)
         check_registers(c, code);

@@ -176,6 +176,7 @@ struct check_op {
     bool writes; /* an atomic or a store */
     bool compares;
     bool matrix;     /* ldmatrix, stmatrix: the lanes' addresses are not those of their registers */
+    bool ignored;    /* test_wait or try_wait: nothing looks at its result */
     bool tainted;    /* check_taint.c */
     uint8_t use;     /* its enum use */
     uint16_t row;    /* enum sim_handler_id */
@@ -211,6 +212,7 @@ enum check_finding_kind {
     CHECK_F_MADE,   /* use of an mbarrier whose init is not ordered before it */
     CHECK_F_UNFENCED, /* no fence.mbarrier_init between init and a copy that names the mbarrier */
     CHECK_F_IN_USE,   /* mbarrier.inval of one that others may still use */
+    CHECK_F_OVER,     /* an ordinary store to an mbarrier */
     CHECK_F_DROPPED,  /* nobody waited for a copy to shared memory before its block was over */
     CHECK_F_LEFT,     /* a block is over while a bulk store reads its shared memory */
     CHECK_F_GONE,     /* shared memory of a block that may have exited */
@@ -343,6 +345,7 @@ struct check_block {
     uint32_t exited; /* threads */
     struct check_mbar *mbar;
     uint32_t nmbar, cap_mbar;
+    uint32_t mbar_low, mbar_high;            /* offsets: there are no others */
     struct check_slot remote[SIM_MAX_WARPS]; /* accesses by other blocks of the cluster */
     uint32_t nremote;
     struct check_warp warp[SIM_MAX_WARPS];
@@ -542,6 +545,11 @@ struct check_mbar *check_mbar_at(const struct sim_block *b, uint32_t offset);
 uint32_t check_mbar_agent(const struct sim_block *b, const struct check_mbar *m);
 void check_remote(struct sim_warp *w, struct sim_block *b, const struct check_slot *s);
 void check_mbars_end(struct sim_block *b);
+/* Lanes store to shared memory of a block. */
+void check_over_mbar(struct sim_warp *w, const struct sim_op *op, const struct sim_block *b,
+                     uint32_t lanes, const uint64_t *at);
+/* Which waits nobody looks at the result of. */
+void check_ignored(struct check *c, const struct sim_code *code);
 
 /* Did somebody in another block arrive with scope .cta only, where w's block has mbarriers? */
 bool check_narrow(const struct sim_warp *w);

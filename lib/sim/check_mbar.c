@@ -74,6 +74,8 @@ static struct check_mbar *add(struct sim_block *b, uint32_t offset)
     }
     m = &cb->mbar[cb->nmbar++];
     *m = (struct check_mbar){.offset = offset};
+    cb->mbar_low = cb->nmbar == 1 || offset < cb->mbar_low ? offset : cb->mbar_low;
+    cb->mbar_high = cb->nmbar == 1 || offset > cb->mbar_high ? offset : cb->mbar_high;
     return m;
 }
 
@@ -213,7 +215,7 @@ void sim_check_mbar_passed(struct sim_warp *w, const struct sim_op *op, uint32_t
                            struct sim_block *b, uint32_t offset)
 {
     const struct check_op *o = &of(b)->op[op - w->code];
-    struct check_mbar *m = orders(b) ? check_mbar_at(b, offset) : NULL;
+    struct check_mbar *m = orders(b) && !o->ignored ? check_mbar_at(b, offset) : NULL;
     if (!m)
         return;
     for (uint32_t left = lanes; left; left &= left - 1)
@@ -221,6 +223,63 @@ void sim_check_mbar_passed(struct sim_warp *w, const struct sim_op *op, uint32_t
     const bool narrow = o->scope == CHECK_CTA;
     m->narrow |= narrow && m->done[FROM_OWN] != m->done[FROM_ALL];
     check_learn(w, lanes, m->done[narrow ? FROM_OWN : FROM_ALL], o->acquire);
+}
+
+/* ---- what is no use of it -------------------------------------------------------------------------------- */
+
+void check_over_mbar(struct sim_warp *w, const struct sim_op *op, const struct sim_block *b,
+                     uint32_t lanes, const uint64_t *at)
+{
+    const struct check_block *cb = b->check;
+    for (uint32_t left = cb->nmbar ? lanes : 0; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        if (at[lane] + op->size <= cb->mbar_low || at[lane] >= cb->mbar_high + 8)
+            continue;
+        for (uint32_t i = 0; i < cb->nmbar; i++) {
+            const struct check_mbar *m = &cb->mbar[i];
+            if (!m->live || at[lane] + op->size <= m->offset || at[lane] >= m->offset + 8)
+                continue;
+            const struct check_finding f = about(w, op, lane, b, m->offset, &m->init, CHECK_F_OVER);
+            check_find(of(b), &f);
+        }
+    }
+}
+
+static bool is_wait(const struct ptx_inst *in)
+{
+    return in->op >= PTX_OP_MBARRIER_TEST_WAIT && in->op <= PTX_OP_MBARRIER_TRY_PARITY;
+}
+
+static void mark(bool *read, const struct ptx_operand *o)
+{
+    if (o->kind == PTX_O_REG && o->reg >= 0)
+        read[o->reg] = true;
+    if (o->kind == PTX_O_REG && o->reg2 >= 0)
+        read[o->reg2] = true;
+    for (uint32_t i = 0; i < o->nelem; i++)
+        mark(read, &o->elem[i]);
+}
+
+void check_ignored(struct check *c, const struct sim_code *code)
+{
+    const struct ptx_func *f = code->func;
+    bool *read = ARENA_ARRAY(c->launch->arena, f->regs.n + 1, bool);
+    for (size_t i = 0; i < f->items.n; i++) {
+        const struct ptx_inst *in = &f->items.v[i].inst;
+        if (f->items.v[i].kind != PTX_I_INST)
+            continue;
+        if (in->guard >= 0)
+            read[in->guard] = true;
+        for (uint32_t k = 1; k < in->noperand; k++)
+            mark(read, &in->operand[k]);
+    }
+    for (uint32_t i = 0; i < code->nop && i < CHECK_OPS; i++) {
+        if (code->op[i].item >= f->items.n || f->items.v[code->op[i].item].kind != PTX_I_INST)
+            continue;
+        const struct ptx_inst *in = &f->items.v[code->op[i].item].inst;
+        c->op[i].ignored = is_wait(in) && in->operand[0].kind == PTX_O_REG &&
+                           in->operand[0].reg >= 0 && !read[in->operand[0].reg];
+    }
 }
 
 /* ---- other blocks of the cluster --------------------------------------------------------------------------- */

@@ -46,8 +46,6 @@ static void note_sides(struct sim_launch *l, const struct check_finding *f, cons
 }
 
 static const char *const missing[] = {
-    [CHECK_W_ORDER] = "nothing orders them",
-    [CHECK_W_SCOPE] = "nothing orders them",
     [CHECK_W_PHASE] = "the phase of the mbarrier that it completes was not waited for",
     [CHECK_W_READ] = "no cp.async.bulk.wait_group is between them",
     [CHECK_W_GROUP] = "no cp.async.bulk.wait_group is between them",
@@ -80,8 +78,9 @@ static void tell_agent(struct sim_launch *l, const struct check_finding *f, stru
     const enum check_wait w = (enum check_wait)f->mask;
     if (w == CHECK_W_ORDER || w == CHECK_W_SCOPE)
         diag_error(d, sim_span_of(l, f->at.op),
-                   "kernel '%s': race on %s: this %s and another thread's %s: %s", l->what->entry,
-                   place, mine, theirs, missing[w]);
+                   "kernel '%s': race on %s: nothing orders this %s%s and another thread's %s",
+                   l->what->entry, place, mine,
+                   c->op[f->at.op].kind >= CHECK_BRINGS ? ", in flight from here on," : "", theirs);
     else
         diag_error(d, sim_span_of(l, f->at.op),
                    "kernel '%s': %s at %s, which %s in flight still %s: %s", l->what->entry, mine,
@@ -132,6 +131,7 @@ static void tell_mbar(struct sim_launch *l, const struct check_finding *f, struc
         [CHECK_F_UNFENCED] =
             "no fence.mbarrier_init or fence.proxy.async between the mbarrier.init at ",
         [CHECK_F_IN_USE] = "mbarrier.inval at ",
+        [CHECK_F_OVER] = "store to the mbarrier at ",
     };
     static const char *const behind[] = {
         [CHECK_F_PHASE] = " is complete although this copy, which completes there, is still in "
@@ -139,6 +139,7 @@ static void tell_mbar(struct sim_launch *l, const struct check_finding *f, struc
         [CHECK_F_MADE] = ", whose mbarrier.init is not ordered before",
         [CHECK_F_UNFENCED] = " and this copy, which completes there",
         [CHECK_F_IN_USE] = ", which another thread may still use",
+        [CHECK_F_OVER] = "",
     };
     static const char *const mend[] = {
         [CHECK_F_PHASE] = "the bytes of mbarrier.arrive.expect_tx or mbarrier.expect_tx must be "
@@ -149,6 +150,7 @@ static void tell_mbar(struct sim_launch *l, const struct check_finding *f, struc
                              "fence.mbarrier_init.release.cluster or fence.proxy.async behind it, "
                              "before the barrier",
         [CHECK_F_IN_USE] = "all who use it must come to a barrier first",
+        [CHECK_F_OVER] = "mbarrier.inval must end it before its memory is used for anything else",
     };
     diag_error(d, sim_span_of(l, f->at.op), "kernel '%s': %s%s%s", l->what->entry, before[f->kind],
                place, behind[f->kind]);
