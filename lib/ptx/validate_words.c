@@ -68,6 +68,9 @@ static bool check_range(struct ptx_validator *v, const struct ptx_inst *in, unsi
     uint64_t bits = in->operand[index].bits;
     if (bits >= from && bits <= to && bits % step == 0)
         return true;
+    if (from == to)
+        return diag_error(v->diags, v->span, "operand %u of '%s' must be %llu", index + 1,
+                          ptx_mnemonic(v, in), (unsigned long long)from);
     if (step == 1)
         return diag_error(v->diags, v->span, "operand %u of '%s' must be from %llu to %llu",
                           index + 1, ptx_mnemonic(v, in), (unsigned long long)from,

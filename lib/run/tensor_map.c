@@ -53,13 +53,14 @@ uint64_t device_tensor_footprint(const struct device_tensor_map *m)
 
 struct rules {
     const struct device_tensor_map *m;
-    const char *name;
+    const char *of, *name, *end;
     struct span span;
     struct diags *d;
 };
 
-#define BAD(r, fmt, ...) \
-    diag_error((r)->d, (r)->span, "tensor map of '%s': " fmt, (r)->name, __VA_ARGS__)
+#define BAD(r, fmt, ...)                                                                   \
+    ((r)->d && diag_error((r)->d, (r)->span, "tensor map%s%s%s: " fmt, (r)->of, (r)->name, \
+                          (r)->end, __VA_ARGS__))
 
 static bool one_of(unsigned v, const unsigned *list, size_t n)
 {
@@ -73,10 +74,7 @@ static bool check_kind(const struct rules *r)
 {
     const struct device_tensor_map *m = r->m;
     if (m->type >= DT_COUNT)
-        return diag_error(
-            r->d, r->span,
-            "tensor map of '%s': its elements have no type; it must be one of 8 to 64 bits",
-            r->name);
+        return BAD(r, "type %d; it must be one of 8 to 64 bits", (int)m->type);
     if (m->rank < 1 || m->rank > DEVICE_TENSOR_RANK)
         return BAD(r, "rank %u; a tensor has 1 to %d dimensions", m->rank, DEVICE_TENSOR_RANK);
     if (!one_of(m->swizzle, (const unsigned[]){0, 32, 64, 128}, 4))
@@ -175,6 +173,6 @@ static bool check_box(const struct rules *r)
 bool device_tensor_map_check(const struct device_tensor_map *m, const char *name, struct span s,
                              struct diags *d)
 {
-    const struct rules r = {m, name, s, d};
+    const struct rules r = {m, name ? " of '" : "", name ? name : "", name ? "'" : "", s, d};
     return check_kind(&r) && check_memory(&r) && check_box(&r) && check_interleave(&r);
 }

@@ -26,7 +26,8 @@ uint64_t device_tensor_bytes(const struct device_tensor_map *m);
 /* Bytes of shared memory from the box's start to its end, gaps between rows included. */
 uint64_t device_tensor_footprint(const struct device_tensor_map *m);
 
-/* Is m a map that a device can have? Else one error in d, at s. name: how messages call it: "a", a buffer or a parameter. */
+/* Is m a map that a device can have? Else one error in d, at s. name: how messages call it: "a", a buffer or a parameter;
+ * NULL: nothing. d NULL: only the answer is wanted. */
 bool device_tensor_map_check(const struct device_tensor_map *m, const char *name, struct span s,
                              struct diags *d);
 

@@ -145,9 +145,7 @@ static const struct {
     {"part of a tensor map",
      KERNEL_OF(".version 8.3\n.target sm_90a\n",
                "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 64;"),
-     "6:1: error: operand 2 of 'fence.proxy.tensormap::generic.acquire.gpu' must be from 128 to "
-     "128",
-     true},
+     "6:1: error: operand 2 of 'fence.proxy.tensormap::generic.acquire.gpu' must be 128", true},
     {"special register newer than the target", KERNEL("mov.u32 %r1, %cluster_ctarank;"),
      "7:1: error: '%cluster_ctarank' needs sm_90 (the target is sm_80)", true},
     {"float in an integer instruction", KERNEL("add.s32 %r1, %f1, 1;"),
