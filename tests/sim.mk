@@ -75,3 +75,7 @@ EXTRA_DIST += tests/unit/wgmma.h
 UNIT_TESTS += tests/unit/sim_wgmma_layout
 tests_unit_sim_wgmma_layout_SOURCES = tests/unit/sim_wgmma_layout.c
 tests_unit_sim_wgmma_layout_LDADD = $(TOOL_LIBS)
+
+UNIT_TESTS += tests/unit/sim_tensor
+tests_unit_sim_tensor_SOURCES = tests/unit/sim_tensor.c
+tests_unit_sim_tensor_LDADD = $(TOOL_LIBS)

@@ -4,6 +4,7 @@
 #include "sim/check.h"
 #include "sim/flight.h"
 #include "sim/mbarrier.h"
+#include "sim/tensor.h"
 
 static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
 {
@@ -182,10 +183,17 @@ void sim_flight_fill(struct sim_build *b)
         enum sim_handler_id id;
         sim_fn fn;
     } all[] = {
-        {SIM_H_BULK, sim_bulk_copy},          {SIM_H_BULK_PREFETCH, sim_bulk_prefetch},
-        {SIM_H_BULK_COMMIT, sim_bulk_commit}, {SIM_H_BULK_WAIT, sim_bulk_wait},
-        {SIM_H_ST_ASYNC, sim_st_async},       {SIM_H_MBAR, sim_mbar_do},
-        {SIM_H_MBAR_COPIES, sim_mbar_copies}, {SIM_H_MBAR_WAIT, sim_mbar_wait},
+        {SIM_H_BULK, sim_bulk_copy},
+        {SIM_H_BULK_PREFETCH, sim_bulk_prefetch},
+        {SIM_H_BULK_COMMIT, sim_bulk_commit},
+        {SIM_H_BULK_WAIT, sim_bulk_wait},
+        {SIM_H_ST_ASYNC, sim_st_async},
+        {SIM_H_MBAR, sim_mbar_do},
+        {SIM_H_MBAR_COPIES, sim_mbar_copies},
+        {SIM_H_MBAR_WAIT, sim_mbar_wait},
+        {SIM_H_TENSOR, sim_tensor_issue},
+        {SIM_H_TENSOR_REPLACE, sim_tensor_replace},
+        {SIM_H_TENSOR_PUBLISH, sim_tensor_publish},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         b->h[all[i].id] = (struct sim_handler){all[i].fn, all[i].fn, NULL};

@@ -353,7 +353,7 @@ static const struct {
     {"barrier", dec_bar},
     {"membar", dec_fence},
     {"fence", dec_fence},
-    {"prefetch", dec_nothing},
+    {"prefetch", dec_prefetch},
     {"prefetchu", dec_nothing},
     {"nanosleep", dec_nanosleep},
     {"pmevent", dec_nothing},
@@ -369,6 +369,7 @@ static const struct {
     {"activemask", dec_activemask},
     {"elect", dec_elect},
     {"cp", dec_cp},
+    {"tensormap", dec_tensormap},
     {"mbarrier", dec_mbarrier},
     {"griddepcontrol", dec_nothing},
     {"ldmatrix", dec_ldmatrix},
@@ -464,12 +465,14 @@ static void place_var(struct dec *dc, const struct ptx_var *v, bool dynamic)
     uint64_t *bytes = space == PTX_SHARED ? &dc->code->shared_bytes : &dc->code->local_bytes;
     uint64_t have;
     const bool unsized = v->is_array && v->count == 0;
+    if (space == PTX_SHARED && unsized && ptx_var_align(v) > dc->code->dynamic_align)
+        dc->code->dynamic_align = ptx_var_align(v);
     if ((space != PTX_SHARED && space != PTX_LOCAL) || unsized != dynamic ||
         lookup(&dc->vars, v, &have))
         return;
     if (dynamic) {
         /* all of them are the same memory */
-        add_var(dc, v, round_up(dc->code->shared_bytes, 16));
+        add_var(dc, v, round_up(dc->code->shared_bytes, dc->code->dynamic_align));
         return;
     }
     *bytes = round_up(*bytes, ptx_var_align(v));
@@ -492,6 +495,7 @@ static void place_vars(struct dec *dc)
     const struct ptx_func *f = dc->in->func;
     for (size_t i = 0; i < f->params.n; i++)
         add_var(dc, f->params.v[i], dc->in->param_base + dc->in->param_offset[i]);
+    dc->code->dynamic_align = 16;
     for (int dynamic = 0; dynamic < 2; dynamic++)
         for (size_t i = 0; i < f->items.n; i++)
             if (f->items.v[i].kind == PTX_I_INST)

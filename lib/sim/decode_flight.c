@@ -177,7 +177,7 @@ bool dec_bulk(struct dec *dc)
         op->imm = dc->inst->operand[0].bits;
         op->more = strstr(dec_mnemonic(dc), ".read") != NULL;
         return true;
-    default: return dec_unsupported(dc);
+    default: return dec_tensor(dc);
     }
 }
 

@@ -9,7 +9,7 @@
 #include "sim/check.h"
 #include "sim/module.h"
 #include "sim/report.h"
-#include "sim/sim.h"
+#include "sim/tensor.h"
 
 struct device {
     struct arena *arena;
@@ -164,6 +164,16 @@ static enum device_status sim_copy(struct device *dev, uint64_t to, uint64_t fro
     return DEVICE_OK;
 }
 
+static enum device_status sim_tensor_map(struct device *dev, const struct device_tensor_map *m,
+                                         unsigned char to[DEVICE_TENSOR_MAP], struct diags *d)
+{
+    (void)dev;
+    if (!device_tensor_map_check(m, NULL, SPAN_NONE, d))
+        return DEVICE_REFUSED;
+    sim_tensor_encode(m, to);
+    return DEVICE_OK;
+}
+
 /* ---- modules and launches ----------------------------------------------------------------------------- */
 
 static void unload(struct device *dev)
@@ -314,5 +324,6 @@ const struct device_ops sim_device = {
     .copy = sim_copy,
     .load = sim_load,
     .launch = sim_launch_n,
+    .tensor_map = sim_tensor_map,
     .close = sim_close,
 };

@@ -1,6 +1,7 @@
 lib_libkaiocore_la_SOURCES += \
 	lib/sim/sim.h lib/sim/flight.h lib/sim/mbarrier.h \
 	lib/sim/device.c \
+	lib/sim/tensor.c lib/sim/tensor.h lib/sim/tensor_image.c lib/sim/decode_tensor.c \
 	lib/sim/module.c lib/sim/module.h lib/sim/symbols.c \
 	lib/sim/decode.c lib/sim/decode.h lib/sim/forms.c lib/sim/decode_alu.c lib/sim/decode_cvt.c \
 	lib/sim/decode_mem.c lib/sim/decode_ctl.c lib/sim/decode_matrix.c lib/sim/decode_wmma.c lib/sim/decode_flight.c lib/sim/matrix.h \

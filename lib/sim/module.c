@@ -152,7 +152,9 @@ bool sim_check_shared(const struct ptx_module *m, const struct sim_code *code,
     const uint64_t most = t ? t->shared_optin : STATIC_MOST;
     *bytes = code->shared_bytes + what->shared_bytes;
     if (what->shared_bytes)
-        *bytes = (code->shared_bytes + 15) / 16 * 16 + what->shared_bytes;
+        *bytes = (code->shared_bytes + code->dynamic_align - 1) / code->dynamic_align *
+                     code->dynamic_align +
+                 what->shared_bytes;
     if (code->shared_bytes > STATIC_MOST)
         return diag_error(d, code->func->span,
                           "kernel '%s' declares %" PRIu64

@@ -6,6 +6,7 @@
 #include "sim/mbarrier.h"
 #include "sim/report.h"
 #include "sim/wgmma.h"
+#include "sim/tensor.h"
 
 static void note_thread(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
 {
@@ -326,6 +327,7 @@ void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d
         note_thread(l, f, d);
         sim_note_source(l, f->op, d);
         return;
+    case SIM_F_TENSOR: sim_tensor_report(l, f, d); return;
     case SIM_F_DEADLOCK:
         diag_error(d, SPAN_NONE, "kernel '%s' is stuck: no thread of %sblock %s can go on", kernel,
                    l->ncluster > 1 ? "the cluster of " : "",

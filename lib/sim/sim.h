@@ -222,8 +222,9 @@ struct sim_code {
     uint32_t ncache;     /* memory instructions */
     VEC(struct sim_const) consts;
     VEC(struct sim_special) specials;
-    uint64_t shared_bytes; /* static */
-    uint64_t local_bytes;  /* per thread */
+    uint64_t shared_bytes;  /* static */
+    uint32_t dynamic_align; /* where the dynamic part begins behind them: a multiple of this */
+    uint64_t local_bytes;   /* per thread */
     uint32_t registers; /* of a thread, as far as setmaxnreg knows them (wgmma.h); 0: not known */
     bool ordered;       /* what blocks learn of each other may show: they must run on one thread */
     bool cooperates;    /* has barriers or may wait for others: a warp can stop half-way */
@@ -350,6 +351,7 @@ enum sim_fault_kind {
     SIM_F_RANKS,     /* .multicast::cluster to blocks that the cluster does not have: .lanes */
     SIM_F_WGMMA,     /* .why: enum sim_wgmma_fault */
     SIM_F_REGISTERS, /* setmaxnreg.inc to fewer or .dec to more than .others that each thread has */
+    SIM_F_TENSOR,    /* .tensor says what is wrong with the tensor map at .address */
     SIM_F_MEMORY,    /* the host has no memory for the block */
     SIM_F_ABANDONED, /* nothing of its own: a block with a lower index failed */
 };
@@ -390,6 +392,10 @@ struct sim_fault {
         uint64_t count;  /* SIM_MBAR_RANGE and the like: the count asked for */
         uint32_t op;     /* SIM_MBAR_AGAIN: the record that made it */
     } mbar;              /* SIM_F_MBARRIER */
+    struct {
+        uint8_t error; /* enum sim_tensor_error */
+        unsigned char map[DEVICE_TENSOR_MAP];
+    } tensor; /* SIM_F_TENSOR */
     /* where every group stood, for deadlocks and limits; in the launch's arena */
     VEC(struct sim_stand) stands;
 };
