@@ -51,8 +51,11 @@ enum cu_function_attribute {
 };
 
 enum cu_jit_option {
+    CU_JIT_INFO_LOG = 3,
+    CU_JIT_INFO_LOG_BYTES = 4,
     CU_JIT_ERROR_LOG = 5,
     CU_JIT_ERROR_LOG_BYTES = 6,
+    CU_JIT_LOG_VERBOSE = 12,
 };
 
 enum { CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4 };

@@ -4,10 +4,13 @@
 #include "cuda/driver.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
+#include "cuda/jit.h"
 #include "cuda/load.h"
 
-enum { LOG_BYTES = 16 * 1024 };
+enum { ERROR_BYTES = 16 * 1024, LOG_BYTES = 256 * 1024 };
 
 /* What a failed call means to the user. */
 static enum device_status status_of(cu_result r)
@@ -203,22 +206,73 @@ static enum device_status copy_memory(struct device *dev, uint64_t to, uint64_t 
 
 /* ---- modules ---- */
 
+/* One compilation. log: what the compiler says, of LOG_BYTES; empty when the driver had the result already. */
+static cu_result compile(struct device *dev, const struct source *ptx, cu_module *out, char *error,
+                         char *log)
+{
+    int option[] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES, CU_JIT_INFO_LOG,
+                    CU_JIT_INFO_LOG_BYTES, CU_JIT_LOG_VERBOSE};
+    void *value[] = {error, (void *)(uintptr_t)ERROR_BYTES, log, (void *)(uintptr_t)LOG_BYTES,
+                     (void *)(uintptr_t)1};
+    memset(error, 0, ERROR_BYTES + 1);
+    memset(log, 0, LOG_BYTES + 1);
+    return dev->cu.ModuleLoadDataEx(out, ptx->text, sizeof option / sizeof *option, option, value);
+}
+
+/* The driver has compiled this before and says nothing of it: what was kept of that, or what it says of the same text once
+ * more, with a comment behind it that it has not seen. */
+static const char *verdict_again(struct device *dev, const struct cu_jit *j, char *error, char *log)
+{
+    const char *kept = cu_jit_recall(dev->arena, j);
+    struct timespec now = {0};
+    struct buf text = buf_in(dev->arena);
+    cu_module m = NULL;
+    if (kept)
+        return kept;
+    clock_gettime(CLOCK_REALTIME, &now);
+    buf_add(&text, j->ptx->text, j->ptx->len);
+    buf_printf(&text, "\n// %lld.%09ld\n", (long long)now.tv_sec, now.tv_nsec);
+    const struct source again = {j->ptx->name, buf_text(&text), text.len};
+    if (compile(dev, &again, &m, error, log) == CU_SUCCESS)
+        dev->cu.ModuleUnload(m);
+    const char *verdict = cu_jit_verdict(dev->arena, log);
+    cu_jit_keep(dev->arena, j, verdict);
+    return verdict;
+}
+
+/* Warns of what the compiler made slower than it is written. */
+static void warn(struct device *dev, const struct source *ptx, char *error, char *log,
+                 struct diags *d)
+{
+    const struct cu_jit j = {ptx, dev->sm, dev->version};
+    bool delicate = cu_jit_delicate(ptx);
+    const char *verdict = cu_jit_verdict(dev->arena, log);
+    if (delicate && *log)
+        cu_jit_keep(dev->arena, &j, verdict);
+    else if (delicate)
+        verdict = verdict_again(dev, &j, error, log);
+    cu_jit_warn(ptx, verdict, d);
+}
+
 enum device_status cu_load_module(struct device *dev, const struct source *ptx, cu_module *out,
                                   struct diags *d)
 {
     bool binary = ptx->len >= 4 && memcmp(ptx->text, "\177ELF", 4) == 0;
     struct cu_header head = binary ? (struct cu_header){0} : cu_header_of(ptx);
-    char *log = arena_alloc(dev->arena, LOG_BYTES + 1);
-    int option[] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
-    void *value[] = {log, (void *)(uintptr_t)LOG_BYTES};
     size_t before = d->nerror;
     *out = NULL;
     if (!cu_header_fits(&head, dev->sm, dev->version, d))
         return DEVICE_REFUSED;
-    cu_result r = dev->cu.ModuleLoadDataEx(out, ptx->text, 2, option, value);
+    char *error = malloc(ERROR_BYTES + 1), *log = malloc(LOG_BYTES + 1);
+    cu_result r = error && log ? compile(dev, ptx, out, error, log) : CU_OUT_OF_MEMORY;
+    if (r == CU_SUCCESS && !binary)
+        warn(dev, ptx, error, log, d);
+    else if (r != CU_SUCCESS && error)
+        cu_report_log(ptx, error, d);
+    free(error);
+    free(log);
     if (r == CU_SUCCESS)
         return DEVICE_OK;
-    cu_report_log(ptx, log, d);
     if (d->nerror == before)
         cu_failed(dev, d, r, arena_printf(dev->arena, "the driver refuses '%s'", ptx->name));
     return r == CU_OUT_OF_MEMORY ? DEVICE_FAILED : DEVICE_REFUSED;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cache.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/num.h"
@@ -17,11 +18,9 @@
 
 const char *tuned_path(struct arena *a, struct diags *d)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache && *cache == '/') /* others are ignored, as its specification wants */
-        return arena_printf(a, "%s/kaio/tuned.json", cache);
-    if (home && *home)
-        return arena_printf(a, "%s/.cache/kaio/tuned.json", home);
+    const char *path = cache_path(a, "tuned.json");
+    if (path)
+        return path;
     diag_error(d, SPAN_NONE,
                "neither XDG_CACHE_HOME nor HOME says where the cache is; name its file");
     return NULL;
@@ -214,16 +213,6 @@ static bool write_file(struct arena *a, const char *path, const struct tuned_cac
     return io_commit(out, d);
 }
 
-static void make_folders(struct arena *a, const char *path)
-{
-    char *p = arena_strdup(a, path);
-    for (char *slash = *p ? strchr(p + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        mkdir(p, 0777);
-        *slash = '/';
-    }
-}
-
 static int lock(struct arena *a, const char *path, struct diags *d)
 {
     const char *name = arena_printf(a, "%s.lock", path);
@@ -244,7 +233,7 @@ bool tuned_add(struct arena *a, const char *path, const struct tuned_entry *e, s
 {
     struct tuned_cache c;
     bool corrupt = false;
-    make_folders(a, path);
+    cache_make_folders(a, path);
     int fd = lock(a, path, d);
     if (fd < 0)
         return false;

@@ -489,6 +489,19 @@ END
     [ "${stderr_lines[0]}" = "saxpy.ptx:34:5: error: the driver's compiler says: Bad" ]
 }
 
+@test "what the driver's compiler makes slower is a warning at its line, also when the driver had compiled it before" {
+    export XDG_CACHE_HOME=$PWD/cache FAKE_CUDA_JIT_CACHE=$PWD/driver
+    export FAKE_CUDA_JIT_INFO=$'ptxas info    : (C7504) Potential Performance Loss: \'setmaxnreg\' ignored.'
+    sed 's/ret;/setmaxnreg.dec.sync.aligned.u32 24;\n&/; s/^\.target sm_70/.target sm_90a/; s/^\.version 6.0/.version 8.0/' saxpy.ptx >slow.ptx
+    for i in 1 2 3; do
+        FAKE_CUDA_SM=90 run -0 --separate-stderr cuda slow.ptx n=1 x=@ones y=@ones
+        [ "${stderr_lines[0]}" = "slow.ptx:$(grep -n setmaxnreg slow.ptx | cut -d: -f1):5: warning: the driver's compiler says: Potential Performance Loss: 'setmaxnreg' ignored. (C7504)" ]
+        [[ "$output" = "y  f32[1]  "* ]]
+    done
+    [ "$(wc -l <driver)" = 1 ]
+    [ "$(ls cache/kaio/jit | wc -l)" = 1 ]
+}
+
 @test "PTX that we cannot parse is left to the driver, and refused by the simulator" {
     sed 's/^\$loop:/    future.op.u32 %r1, %r1;\n&/' copy.ptx >later.ptx
     args=(--entry copy --grid 1 --block 1 --arg 'in u8[2]=@ones' --arg 'out u8[2]=y.bin' --arg u32=2)

@@ -33,9 +33,10 @@ static const char *fake_path(void)
 static void machine(const char *first, ...)
 {
     static const char *const names[] = {
-        "FAKE_CUDA_LOG",     "FAKE_CUDA_FAIL",   "FAKE_CUDA_DEVICES", "FAKE_CUDA_SM",
-        "FAKE_CUDA_VERSION", "FAKE_CUDA_MEMORY", "FAKE_CUDA_JIT_LOG", "FAKE_CUDA_US",
-        "FAKE_NVML",         "FAKE_CUDA_SHARED", "FAKE_CUDA_THREADS", "FAKE_CUDA_CLUSTERS"};
+        "FAKE_CUDA_LOG",      "FAKE_CUDA_FAIL",     "FAKE_CUDA_DEVICES", "FAKE_CUDA_SM",
+        "FAKE_CUDA_VERSION",  "FAKE_CUDA_MEMORY",   "FAKE_CUDA_JIT_LOG", "FAKE_CUDA_US",
+        "FAKE_NVML",          "FAKE_CUDA_SHARED",   "FAKE_CUDA_THREADS", "FAKE_CUDA_CLUSTERS",
+        "FAKE_CUDA_JIT_INFO", "FAKE_CUDA_JIT_CACHE"};
     va_list ap;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unsetenv(names[i]);
@@ -421,6 +422,112 @@ static void test_refusals(void)
     finish(&s);
 }
 
+static const char gemm[] = ".version 8.0\n"
+                           ".target sm_90a\n"
+                           ".address_size 64\n"
+                           ".visible .entry other() {\n"
+                           "  setmaxnreg.inc.sync.aligned.u32 232;\n"
+                           "  ret; }\n"
+                           "// gemm of .entry other\n"
+                           ".visible .entry gemm()\n"
+                           "{\n"
+                           "  mov.u32 %r1, 0;\n"
+                           "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {}, a, b, 0;\n"
+                           "  setmaxnreg.dec.sync.aligned.u32 40;\n"
+                           "  ret;\n"
+                           "}\n";
+#define SERIALIZED                                                                                 \
+    "FAKE_CUDA_JIT_INFO=ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async "      \
+    "instructions are serialized due to ill formed pipeline stage in the function 'gemm'\n"        \
+    "ptxas info    : (C7504) Potential Performance Loss: 'setmaxnreg' ignored to allow "           \
+    "debugging.\n"                                                                                 \
+    "ptxas info    : 0 bytes gmem\nptxas info    : Compiling entry function 'gemm' for 'sm_90a'\n" \
+    "ptxas info    : Function properties for other\n"                                              \
+    "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"         \
+    "ptxas info    : Function properties for gemm\n"                                               \
+    "ptxas         .     16 bytes stack frame, 12 bytes spill stores, 8 bytes spill loads\n"       \
+    "ptxas info    : Used 255 registers\n"
+
+static void lost_speed(struct setup *s, const char *how)
+{
+    static const struct {
+        const char *text;
+        size_t line;
+    } want[] = {
+        {"the driver's compiler says: Potential Performance Loss: wgmma.mma_async instructions are "
+         "serialized due to ill formed pipeline stage in the function 'gemm' (C7510)",
+         11},
+        {"the driver's compiler says: Potential Performance Loss: 'setmaxnreg' ignored to allow "
+         "debugging. (C7504)",
+         5},
+        {"the driver's compiler finds no registers for all of 'gemm': it stores 12 bytes and loads "
+         "8",
+         8},
+    };
+    eq_int(s->d->nerror, 0, "%s: no error", how);
+    eq_int(s->d->nwarning, 3, "%s: three warnings", how);
+    for (size_t i = 0; i < 3 && i < s->d->list.n; i++) {
+        eq_str(s->d->list.v[i].text, want[i].text, "%s: warning %zu", how, i + 1);
+        eq_int(span_line_col(s->d->list.v[i].span).line, want[i].line, "where it is");
+    }
+}
+
+static void spoil(const char *command, const char *dir)
+{
+    char text[512];
+    snprintf(text, sizeof text, command, dir);
+    eq_int(system(text), 0, "%s", text);
+}
+
+static size_t compiled(const char *path)
+{
+    char text[8192];
+    size_t n = 0;
+    read_log(path, text, sizeof text);
+    for (const char *s = text; (s = strstr(s, "load ")); s++)
+        n++;
+    return n;
+}
+
+static void test_lost_speed(void)
+{
+    char dir[] = "/tmp/kaio-jit-XXXXXX", cache[64], driver[64], log[64];
+    ok(mkdtemp(dir), "a folder");
+    snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s", dir);
+    snprintf(driver, sizeof driver, "FAKE_CUDA_JIT_CACHE=%s/driver", dir);
+    snprintf(log, sizeof log, "FAKE_CUDA_LOG=%s/log", dir);
+    static const char *const then[] = {
+        "rm -f %s/log",                                         /* kept */
+        "rm -r %s/kaio",                                        /* not kept */
+        "for f in %s/kaio/jit/*; do sed -i '$d' $f; done",      /* cut off */
+        "for f in %s/kaio/jit/*; do sed -i '1s/1/2/' $f; done", /* of another make */
+        "rm -r %1$s/kaio; ln -s /nonexistent %1$s/kaio",        /* can't be kept */
+    };
+    machine("FAKE_CUDA_SM=90", SERIALIZED, cache, driver, log, NULL);
+    struct setup s = open_at(0);
+    eq_int(load(&s, gemm), DEVICE_OK, "a module that is slow");
+    lost_speed(&s, "at first");
+    eq_int(compiled(strchr(log, '=') + 1), 1, "is compiled once");
+    finish(&s);
+    for (size_t i = 0; i < sizeof then / sizeof *then; i++) {
+        spoil("rm -f %s/log", dir);
+        spoil(then[i], dir);
+        s = open_at(0);
+        eq_int(load(&s, gemm), DEVICE_OK, "again");
+        lost_speed(&s, then[i]);
+        eq_int(compiled(strchr(log, '=') + 1), i ? 2 : 1,
+               "the driver, which has the code, is asked only for what was not kept");
+        finish(&s);
+    }
+    spoil("rm -r %s", dir);
+    machine("FAKE_CUDA_SM=90", "XDG_CACHE_HOME=/nonexistent", NULL);
+    s = open_at(0);
+    load(&s, gemm);
+    eq_int(s.d->list.n, 0, "a good one has no warning");
+    finish(&s);
+    unsetenv("XDG_CACHE_HOME");
+}
+
 /* Two modules side by side; work queued, recorded and replayed. */
 static void test_queue(void)
 {
@@ -521,6 +628,7 @@ int main(void)
     test_failures();
     test_statuses();
     test_refusals();
+    test_lost_speed();
     test_queue();
     test_queue_failures();
     test_sensors();

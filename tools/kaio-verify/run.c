@@ -107,7 +107,14 @@ static bool prepare(struct kernel *k, struct spec *spec, struct diags *d)
         kernel_error(k, d, CLI_BAD_INPUT);
         return false;
     }
-    enum device_status st = s->ops ? s->ops->load(s->dev, k->ptx, d) : DEVICE_OK;
+    struct diags *said = diags_new(k->a);
+    enum device_status st = s->ops ? s->ops->load(s->dev, k->ptx, said) : DEVICE_OK;
+    if (st == DEVICE_OK && said->nwarning) { /* of code that is slower than it is written */
+        progress_clear(&s->progress);
+        cli_report(s->cli, said);
+    } else {
+        diags_append(d, said);
+    }
     if (st != DEVICE_OK)
         kernel_error(k, d, st == DEVICE_FAILED ? CLI_DEVICE_FAILED : CLI_BAD_INPUT);
     return k->loaded = st == DEVICE_OK;
