@@ -34,6 +34,7 @@
 #define KAIO_SIM_CHECK_H
 
 #include "sim/sim.h"
+#include "sim/wgmma.h"
 
 /* ---- who knows what (check_order.c) ------------------------------------------------------------------- */
 
@@ -434,10 +435,6 @@ void sim_check_mbar_passed(struct sim_warp *w, const struct sim_op *op, uint32_t
 
 /* A warp issues wgmma.mma_async, which reads these n stretches of shared memory for it; wgmma.fence, commit_group,
  * wait_group that returns and leaves so many groups pending. */
-struct sim_wgmma_reads {
-    uint32_t offset, bytes;
-    uint8_t span; /* of the swizzle, bytes: 16 (none), 32, 64, 128 */
-};
 void sim_check_wgmma(struct sim_warp *w, const struct sim_op *op, const struct sim_wgmma_reads *r,
                      uint32_t n);
 void sim_check_wgmma_fence(struct sim_warp *w);
