@@ -121,6 +121,39 @@ static void mma_candidates(struct arena *a, const struct sizes *z, struct lower_
     }
 }
 
+/* By wgmma: 128 bytes of an operand's row in a step, as many stages as there is room for, with and without clusters; of the tiles for
+ * large results also other orders, and blocks that make whole turns. */
+static void wgmma_candidates(struct arena *a, const struct sizes *z, struct lower_candidates *out)
+{
+    enum { MANY = 128 }; /* multiprocessors with an equal part of results that are powers of two */
+    static const struct tiling v[] = {
+        {128, 256, {0}}, {256, 128, {0}}, {128, 192, {0}}, {192, 128, {0}}, {128, 128, {0}},
+        {128, 224, {0}}, {128, 160, {0}}, {128, 112, {0}}, {128, 64, {0}},  {64, 256, {0}},
+        {64, 192, {0}},  {64, 128, {0}},  {64, 112, {0}},  {64, 64, {0}},   {64, 32, {0}},
+    };
+    static const char *const clusters[] = {"1", "2", "[1, 2]"};
+    const unsigned k = 1024 / z->bits;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        const struct tiling *t = &v[i];
+        const uint64_t tiles = z->rows * z->columns / (t->rows * t->columns);
+        if (!is_sensible(t, z))
+            continue;
+        for (size_t c = 0; c < COUNT(clusters); c++)
+            add(a, out, "{strategy: matmul, mma: wgmma, tile: [%u, %u, %u], cluster: %s}", t->rows,
+                t->columns, k, clusters[c]);
+        for (unsigned group = 2; i < 2 && group <= 32 && tiles > MANY; group *= 4)
+            add(a, out, "{strategy: matmul, mma: wgmma, tile: [%u, %u, %u], cluster: 2, group: %u}",
+                t->rows, t->columns, k, group == 8 ? 16 : group);
+        if (i < 2 && tiles > MANY)
+            add(a, out,
+                "{strategy: matmul, mma: wgmma, tile: [%u, %u, %u], cluster: 2, blocks: %u}",
+                t->rows, t->columns, k, (unsigned)MANY);
+        if (t->rows == 64 && t->columns <= 64) /* deeper steps: fewer of them */
+            add(a, out, "{strategy: matmul, mma: wgmma, tile: [%u, %u, %u]}", t->rows, t->columns,
+                2 * k);
+    }
+}
+
 /* Few rows, without tiles: threads along B's rows, or along its columns; which of them fit is the layout's. */
 static void row_tiles(struct arena *a, const struct sizes *z, struct lower_candidates *out)
 {
@@ -167,9 +200,13 @@ static void fma_candidates(struct arena *a, const struct sizes *z, struct lower_
 void matmul_candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,
                        struct lower_candidates *out)
 {
+    enum { LARGE = 256 }; /* rows and columns, of which mma.sync multiplies none as fast as wgmma */
     const struct sizes z = sizes_of(s);
-    (void)target;
-    mma_candidates(a, &z, out);
+    const bool wgmma = target->sm == 90 && target->suffix == 'a' && z.bits <= 32;
+    if (wgmma)
+        wgmma_candidates(a, &z, out);
+    if (!wgmma || z.rows < LARGE || z.columns < LARGE)
+        mma_candidates(a, &z, out);
     row_tiles(a, &z, out);
     if (z.bits >= 32)
         fma_candidates(a, &z, out);

@@ -607,7 +607,14 @@ bool cg_jumps(const struct lang_stmt *s);
 
 /* ---- strategies ---- */
 
-enum lower_mma { LOWER_MMA_ANY, LOWER_MMA_NONE, LOWER_MMA_SYNC, LOWER_MMA_TF32X3, LOWER_MMA_FP8 };
+enum lower_mma {
+    LOWER_MMA_ANY,
+    LOWER_MMA_NONE,
+    LOWER_MMA_SYNC,
+    LOWER_MMA_TF32X3,
+    LOWER_MMA_FP8,
+    LOWER_MMA_WGMMA
+};
 
 /* What a schedule may set; 0: chosen. */
 struct lower_plan {
@@ -625,7 +632,11 @@ struct lower_plan {
      * in shared memory; rows of tiles that are walked together (and split: blocks that share a tile along k) */
     enum lower_mma mma;
     uint32_t shape[3], warps[2], stages, group;
+    /* of wgmma: blocks of a cluster by rows and columns; blocks of the launch; warpgroups that take whole tiles by turns */
+    uint32_t clusters[2], blocks;
+    bool pingpong;
     struct span mma_span, warps_span, stages_span, split_span; /* and tile_span */
+    struct span cluster_span, blocks_span, pingpong_span;
 };
 
 /* A part of a spec's equations that is computed together. */

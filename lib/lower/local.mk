@@ -12,6 +12,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul.h \
 	lib/lower/matmul_choose.c \
 	lib/lower/matmul_cost.c \
+	lib/lower/matmul_cost_wgmma.c lib/lower/matmul_choose_wgmma.c \
 	lib/lower/matmul_exact.c \
 	lib/lower/matmul_expand.c \
 	lib/lower/matmul_factor.c \

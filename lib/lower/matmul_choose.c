@@ -118,11 +118,15 @@ uint32_t planner_shares(const struct planner *l, const struct matmul_plan *p, ui
 static bool is_wanted(const struct planner *l, const struct matmul_plan *p)
 {
     const struct lower_plan *w = l->want;
-    return (!w->stages || w->stages == p->stages) && (!w->split || w->split == p->split) &&
-           (w->mma == LOWER_MMA_ANY || (w->mma == LOWER_MMA_NONE) == (p->how != MATMUL_MMA)) &&
+    const bool wgmma = p->how == MATMUL_WGMMA, mma = p->how == MATMUL_MMA;
+    const bool how = w->mma == LOWER_MMA_ANY     ? true
+                     : w->mma == LOWER_MMA_WGMMA ? wgmma
+                     : w->mma == LOWER_MMA_NONE  ? !mma && !wgmma
+                                                 : mma;
+    return how && (!w->stages || w->stages == p->stages) && (!w->split || w->split == p->split) &&
            (!w->shape[0] ||
             (w->shape[0] == p->bm && w->shape[1] == p->bn && w->shape[2] == p->bk)) &&
-           (!w->warps[0] || w->warps[0] * w->warps[1] * 32 == p->threads);
+           (wgmma || !w->warps[0] || w->warps[0] * w->warps[1] * 32 == p->threads);
 }
 
 void planner_consider(struct planner *l, struct matmul_plan *p, uint32_t shared)
@@ -250,6 +254,9 @@ static bool is_sensible(const struct planner *l, const struct tile *t)
 
 void planner_consider_tiles(struct planner *l)
 {
+    planner_consider_wgmma(l);
+    if (l->want->mma == LOWER_MMA_WGMMA)
+        return;
     if (l->want->shape[0]) {
         consider_named(l);
         return;

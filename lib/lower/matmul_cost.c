@@ -134,6 +134,8 @@ static double resident(const struct cg *g, const struct matmul_form *f, const st
 double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                    const struct matmul_size *s, uint32_t shared)
 {
+    if (p->how == MATMUL_WGMMA)
+        return matmul_cost_wgmma(f, p, s);
     const struct machine *x = machine_of(g);
     const double tiles = ceil_of(s->m / p->bm) * ceil_of(s->n / p->bn) * s->batch;
     const double blocks = tiles * p->split, each = ceil_of(blocks / x->mps);

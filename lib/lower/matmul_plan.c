@@ -8,6 +8,9 @@
  *     tile   large tiles
  *     any    what is not made of whole vectors: small tiles, single elements
  *
+ * With wgmma small is for m <= 64, and a further variant, medium, for fewer large tiles than two thirds of the multiprocessors;
+ * any goes by mma.sync, since TMA copies rows of whole 16 bytes alone.
+ *
  * What a schedule names is taken as it is, and the cheapest of what it leaves open.
  */
 #include <config.h>
@@ -61,7 +64,7 @@ static const char *splits_text(struct planner *l, const struct matmul_plan *p, u
                         (unsigned)p->split);
 }
 
-/* Additions on a term's way into the sum, but those of mma.sync. */
+/* Additions on a term's way into the sum, but those of tensor cores. */
 static const char *depth_text(struct planner *l, const struct matmul_plan *p)
 {
     struct cg *g = l->g;
@@ -76,7 +79,7 @@ static const char *depth_text(struct planner *l, const struct matmul_plan *p)
     }
     if (p->how == MATMUL_MMA && p->parts > 1) /* sums of eight terms */
         return arena_printf(g->a, "ceil_div(%s, 8) + %u", share, (unsigned)p->split);
-    if (p->how == MATMUL_MMA)
+    if (p->how == MATMUL_MMA || p->how == MATMUL_WGMMA)
         return arena_printf(g->a, "%u", (unsigned)p->split);
     return p->split > 1 ? arena_printf(g->a, "%s + %u", share, (unsigned)p->split) : share;
 }
@@ -98,7 +101,7 @@ static bool add(struct planner *l, struct variants *all, const char *entry, cons
     *p = l->best;
     p->entry = entry;
     p->when = when;
-    if (most_split && !planner_knows_all(l) && !l->want->split)
+    if (most_split && !planner_knows_all(l) && !l->want->split && p->how != MATMUL_WGMMA)
         p->split = most_split;
     const unsigned mps = matmul_multiprocessors(l->g);
     p->splits = splits_text(l, p, p->how == MATMUL_THIN ? mps * MATMUL_BUSY / p->threads : 2 * mps);
@@ -129,6 +132,47 @@ static bool is_heavy(const struct matmul_form *f)
     return f->nproduct > 1 || weight >= HEAVY;
 }
 
+static bool same_tile(const struct matmul_plan *p, const struct matmul_plan *q)
+{
+    return p->how == MATMUL_WGMMA && q->how == MATMUL_WGMMA && p->bm == q->bm && p->bn == q->bn &&
+           p->bk == q->bk;
+}
+
+/* A variant for sizes where `when` holds, as if the open ones of rows and columns were these; not with the tile of the larger
+ * ones. */
+static void add_for(struct planner *l, struct variants *all, const struct matmul_plan *large,
+                    double m, double n, const char *entry, const char *when)
+{
+    const struct matmul_size size = l->size;
+    l->cost = -1;
+    l->size.m = l->m ? size.m : m;
+    l->size.n = l->n ? size.n : n;
+    planner_consider_tiles(l);
+    l->size = size;
+    if (!same_tile(&l->best, large))
+        add(l, all, entry, when, MOST_OPEN);
+}
+
+/* Smaller tiles than `large`, by wgmma: where blocks stay, a launch with fewer tiles than blocks leaves some of them idle. */
+static void add_smaller(struct planner *l, struct variants *all, const struct matmul_plan *large)
+{
+    enum { ROWS = 64 };
+    struct cg *g = l->g;
+    const double cost = l->cost, few = 0.3 * matmul_multiprocessors(g);
+    const struct matmul_plan best = *large;
+    const double size = few * best.bm * best.bn, half = 4.0 * best.bn;
+    if (!l->m)
+        add_for(l, all, &best, ROWS, l->size.n, "small",
+                arena_printf(g->a, "%s <= %d", text_of(g, l->f->i), ROWS));
+    if (!l->m || l->size.m > ROWS)
+        add_for(l, all, &best, l->n && l->size.n * ROWS < size ? size / l->size.n : half,
+                l->m ? size / l->size.m : half, "medium",
+                arena_printf(g->a, "%s < %u", tiles_text(l, best.bm, best.bn),
+                             matmul_multiprocessors(g) * 2 / 3));
+    l->best = best;
+    l->cost = cost;
+}
+
 /* For sizes of which some are not known. */
 static void add_open(struct planner *l, struct variants *all)
 {
@@ -137,7 +181,6 @@ static void add_open(struct planner *l, struct variants *all)
     const bool free = !w->shape[0] && !w->warps[0] && !w->stages && !w->split;
     const bool thin = free && !(l->m && l->size.m > MATMUL_MOST_ROWS) &&
                       (w->mma == LOWER_MMA_ANY || w->mma == LOWER_MMA_NONE);
-    const struct matmul_size size = l->size;
     if (thin)
         add_thin(l, all, l->m ? (l->size.m < 1 ? 1 : (uint32_t)l->size.m) : FEW_ROWS, "rows",
                  l->m ? NULL : arena_printf(g->a, "%s <= %d", text_of(g, l->f->i), FEW_ROWS));
@@ -149,16 +192,13 @@ static void add_open(struct planner *l, struct variants *all)
     planner_consider_tiles(l);
     const struct matmul_plan large = l->best;
     const bool both = free && l->cost >= 0 && !l->shorter;
-    if (both) {
+    if (both && large.how == MATMUL_WGMMA) {
+        add_smaller(l, all, &large);
+    } else if (both) {
         const double cost = l->cost;
-        l->cost = -1;
-        l->size.m = l->m ? l->size.m : 64;
-        planner_consider_tiles(l);
-        l->size = size;
-        add(l, all, "small",
-            arena_printf(g->a, "%s < %u", tiles_text(l, large.bm, large.bn),
-                         matmul_multiprocessors(g)),
-            MOST_OPEN);
+        add_for(l, all, &large, 64, l->size.n, "small",
+                arena_printf(g->a, "%s < %u", tiles_text(l, large.bm, large.bn),
+                             matmul_multiprocessors(g)));
         l->best = large;
         l->cost = cost;
     }
@@ -186,9 +226,13 @@ static bool rests(const struct planner *l)
 /* Of what is not made of vectors. */
 static void add_any(struct planner *l, struct variants *all)
 {
+    static const struct lower_plan by_sync = {.mma = LOWER_MMA_SYNC};
     const struct matmul_size size = l->size;
+    const struct lower_plan *const want = l->want;
     if (all->n && !rests(l))
         return;
+    if (all->n && want->mma == LOWER_MMA_WGMMA)
+        l->want = &by_sync; /* what TMA can't copy */
     l->single = true;
     if (l->m && l->size.m <= FEW_ROWS && l->want->mma <= LOWER_MMA_NONE)
         planner_consider_rows(l);
@@ -197,6 +241,7 @@ static void add_any(struct planner *l, struct variants *all)
     planner_consider_tiles(l);
     l->size = size;
     add(l, all, "any", NULL, MOST_OPEN);
+    l->want = want;
 }
 
 static void choose_type(struct planner *l)
@@ -221,18 +266,26 @@ static bool check_mma(struct planner *l)
         return cg_error(g, w->mma_span, "'mma: fp8' is for factors that are e4m3 or e5m2");
     if (w->mma == LOWER_MMA_TF32X3 && l->f->type != MATMUL_F32)
         return cg_error(g, w->mma_span, "'mma: tf32x3' is for factors that are f32");
+    if (w->mma == LOWER_MMA_WGMMA && (g->target->sm != 90 || g->target->suffix != 'a'))
+        return cg_error(g, w->mma_span,
+                        "%s has no wgmma: sm_90a alone has, other targets have 'mma: sync'",
+                        g->target->name);
     if (w->mma > LOWER_MMA_NONE && g->target->sm < 75)
         return cg_error(g, w->mma_span, "%s has no mma.sync for this: sm_75 has, sm_80 for more",
                         g->target->name);
     return true;
 }
 
-/* What mma.sync says to the schedule's tile, warps and stages, or to usual ones where w is NULL; why stays empty if nothing. */
+/* What the instruction says to the schedule's tile, warps and stages, or to usual ones where w is NULL; why stays empty if nothing. */
 static bool tile_fits(struct planner *l, const struct lower_plan *w, struct buf *why)
 {
     static const struct lower_plan usual = {0};
     struct matmul_plan p = planner_new(l, MATMUL_MMA);
     w = w ? w : &usual;
+    if (w->mma == LOWER_MMA_WGMMA) {
+        p = planner_wgmma_named(l, w);
+        return matmul_wgmma_fits(l->g, l->f, &p, why);
+    }
     p.bm = w->shape[0] ? w->shape[0] : 128;
     p.bn = w->shape[0] ? w->shape[1] : 128;
     p.bk = w->shape[0] ? w->shape[2] : 512 / dtype_bits(l->f->operand[0].type);
@@ -282,7 +335,8 @@ static bool possible(struct planner *l, const struct lower_plan *w, struct lower
     l->want = named;
     for (uint32_t i = 0; i < n; i++) {
         const struct matmul_plan *p = &v[i];
-        const bool mma = p->how == MATMUL_MMA, thin = p->how == MATMUL_THIN;
+        const bool mma = p->how == MATMUL_MMA || p->how == MATMUL_WGMMA;
+        const bool thin = p->how == MATMUL_THIN;
         *named = *w;
         named->shape[0] = p->bm;
         named->shape[1] = p->bn;
@@ -301,11 +355,13 @@ static bool impossible(struct planner *l)
     const struct lower_plan *w = l->want;
     struct cg *g = l->g;
     struct lower_plan named;
-    const struct span s = w->shape[0]   ? w->tile_span
-                          : w->warps[0] ? w->warps_span
-                          : w->stages   ? w->stages_span
-                          : w->split    ? w->split_span
-                                        : w->mma_span;
+    const struct span s = w->shape[0]      ? w->tile_span
+                          : w->warps[0]    ? w->warps_span
+                          : w->stages      ? w->stages_span
+                          : w->split       ? w->split_span
+                          : w->clusters[0] ? w->cluster_span
+                          : w->pingpong    ? w->pingpong_span
+                                           : w->mma_span;
     const char *why = reason(l);
     if (!possible(l, w, &named))
         return cg_error(g, s, "%s", why);
@@ -316,13 +372,30 @@ static bool impossible(struct planner *l)
                     named.warps[1], named.stages);
 }
 
+/* What only wgmma has asks for it. */
+static bool read_wgmma(struct cg *g, struct lower_plan *w)
+{
+    const struct span s = w->clusters[0] ? w->cluster_span
+                          : w->blocks    ? w->blocks_span
+                                         : w->pingpong_span;
+    if (!w->clusters[0] && !w->blocks && !w->pingpong)
+        return true;
+    if (w->mma != LOWER_MMA_ANY && w->mma != LOWER_MMA_WGMMA)
+        return cg_error(g, s, "'cluster', 'blocks' and 'pingpong' are for 'mma: wgmma'");
+    if (w->mma == LOWER_MMA_ANY)
+        w->mma_span = s;
+    w->mma = LOWER_MMA_WGMMA;
+    return true;
+}
+
 bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct lower_plan *want,
                  struct matmul_plan *v, uint32_t *n)
 {
-    struct planner l = {.g = g, .f = f, .want = want, .cost = -1};
+    struct lower_plan said = *want;
+    struct planner l = {.g = g, .f = f, .want = &said, .cost = -1};
     planner_begin(&l);
     choose_type(&l);
-    if (!check_mma(&l))
+    if (!read_wgmma(g, &said) || !check_mma(&l))
         return false;
     *n = plan_all(&l, v);
     return *n ? true : impossible(&l);

@@ -1,5 +1,5 @@
-/* How plans of a contraction are made and weighed. Private to matmul_plan.c, matmul_choose.c, matmul_rows.c and
- * matmul_cost.c. */
+/* How plans of a contraction are made and weighed. Private to matmul_plan.c, matmul_choose*.c, matmul_rows.c and
+ * matmul_cost*.c. */
 #ifndef KAIO_LOWER_MATMUL_PLAN_H
 #define KAIO_LOWER_MATMUL_PLAN_H
 
@@ -34,6 +34,9 @@ struct planner {
 /* Nanoseconds. shared: bytes of shared memory that the plan takes. */
 double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                    const struct matmul_size *s, uint32_t shared);
+/* ---- matmul_cost_wgmma.c: the same of wgmma ---- */
+double matmul_cost_wgmma(const struct matmul_form *f, const struct matmul_plan *p,
+                         const struct matmul_size *s);
 /* Of the machine that code for the target is judged by. */
 unsigned matmul_multiprocessors(const struct cg *g);
 double ceil_of(double x); /* the next integer */
@@ -51,6 +54,15 @@ uint32_t planner_shares(const struct planner *l, const struct matmul_plan *p, ui
 void planner_consider(struct planner *l, struct matmul_plan *p, uint32_t shared);
 /* All tiles of the table, or the schedule's. */
 void planner_consider_tiles(struct planner *l);
+
+/* ---- matmul_choose_wgmma.c ---- */
+
+/* Are plans for wgmma to be considered? why: or NULL; what is in the way, where the target has it and the schedule leaves the
+ * choice. */
+bool planner_takes_wgmma(const struct planner *l, struct buf *why);
+void planner_consider_wgmma(struct planner *l);
+/* What a schedule says, whether it fits or not; .threads is 0 where the numbers make no sense. */
+struct matmul_plan planner_wgmma_named(const struct planner *l, const struct lower_plan *w);
 
 /* ---- matmul_rows.c ---- */
 

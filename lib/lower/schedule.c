@@ -9,7 +9,7 @@ const struct strategy strategies[] = {
     {"matmul",
      matmul_fits,
      matmul_lower,
-     {"mma", "tile", "warps", "stages", "split", "group", NULL},
+     {"mma", "tile", "warps", "stages", "split", "group", "cluster", "blocks", "pingpong", NULL},
      false,
      matmul_candidates},
     {"reduce",
@@ -162,13 +162,46 @@ static bool mma_word(struct cg *g, const struct spec_option *o, enum lower_mma *
     static const char *const word[] = {[LOWER_MMA_NONE] = "none",
                                        [LOWER_MMA_SYNC] = "sync",
                                        [LOWER_MMA_TF32X3] = "tf32x3",
-                                       [LOWER_MMA_FP8] = "fp8"};
+                                       [LOWER_MMA_FP8] = "fp8",
+                                       [LOWER_MMA_WGMMA] = "wgmma"};
     for (size_t i = LOWER_MMA_NONE; i < sizeof word / sizeof *word; i++)
         if (strcmp(word[i], o->value) == 0) {
             *mma = (enum lower_mma)i;
             return true;
         }
-    return cg_error(g, o->value_span, "'mma' is none, sync, tf32x3 or fp8, not '%s'", o->value);
+    return cg_error(g, o->value_span, "'mma' is none, sync, tf32x3, fp8 or wgmma, not '%s'",
+                    o->value);
+}
+
+static bool yes_or_no(struct cg *g, const struct spec_option *o, bool *v)
+{
+    *v = strcmp(o->value, "yes") == 0;
+    return *v || strcmp(o->value, "no") == 0 ||
+           cg_error(g, o->value_span, "'%s' is yes or no, not '%s'", o->key, o->value);
+}
+
+/* 2, or [2, 1]. */
+static bool read_cluster(struct cg *g, const struct spec_option *o, struct lower_plan *plan)
+{
+    plan->cluster_span = o->value_span;
+    if (o->value[0] == '[')
+        return numbers(g, o, "[ROWS, COLUMNS] of tiles of a cluster's blocks", 2, 16,
+                       plan->clusters);
+    plan->clusters[1] = 1;
+    return number(g, o, 1, 16, false, &plan->clusters[0]);
+}
+
+/* What only wgmma has. */
+static bool read_wgmma(struct cg *g, const struct spec_option *o, struct lower_plan *plan)
+{
+    if (strcmp(o->key, "cluster") == 0)
+        return read_cluster(g, o, plan);
+    if (strcmp(o->key, "blocks") == 0) {
+        plan->blocks_span = o->value_span;
+        return number(g, o, 1, 65535, false, &plan->blocks);
+    }
+    plan->pingpong_span = o->value_span;
+    return yes_or_no(g, o, &plan->pingpong);
 }
 
 static bool read_matmul(struct cg *g, const struct spec_option *o, struct lower_plan *plan)
@@ -187,13 +220,15 @@ static bool read_matmul(struct cg *g, const struct spec_option *o, struct lower_
     }
     if (strcmp(o->key, "stages") == 0) {
         plan->stages_span = o->value_span;
-        return number(g, o, 1, 8, false, &plan->stages);
+        return number(g, o, 1, 16, false, &plan->stages);
     }
     if (strcmp(o->key, "split") == 0) {
         plan->split_span = o->value_span;
         return number(g, o, 1, 256, false, &plan->split);
     }
-    return number(g, o, 1, 256, false, &plan->group);
+    if (strcmp(o->key, "group") == 0)
+        return number(g, o, 1, 256, false, &plan->group);
+    return read_wgmma(g, o, plan);
 }
 
 static bool takes(const struct strategy *s, const char *key)

@@ -1,0 +1,158 @@
+/* Plans for wgmma: a block's tile, clusters, and as many stages as shared memory holds (matmul_plan.h). */
+#include <config.h>
+
+#include "lower/matmul_plan.h"
+
+/* Are they chosen where the schedule does not ask for them? */
+enum { CHOSEN = 0 };
+
+enum {
+    SPAN = 128,       /* bytes of k in a step */
+    GROUP = 128,      /* threads of a warpgroup */
+    ROWS = 64,        /* of an instruction */
+    MOST_STAGES = 12, /* more hide no more */
+};
+
+struct shape {
+    uint16_t rows, columns;
+};
+
+/* Tall tiles by two warpgroups of 64 x n each, or of 128 x n; the first of equals is taken. */
+static const struct shape shapes[] = {
+    {128, 256}, {128, 128}, {128, 192}, {256, 128}, {192, 128}, {128, 224}, {128, 160},
+    {128, 96},  {128, 64},  {192, 64},  {64, 256},  {64, 128},  {64, 192},  {64, 96},
+    {64, 64},   {64, 32},   {64, 112},  {128, 112}, {64, 160},  {64, 224},  {64, 16},
+};
+
+/* The usual number of warpgroups for so many rows. */
+static uint32_t warpgroups(uint32_t rows)
+{
+    return rows % (2 * ROWS) == 0 ? 2 : rows % (3 * ROWS) == 0 ? 3 : 1;
+}
+
+static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32_t columns)
+{
+    const struct lower_plan *w = l->want;
+    struct matmul_plan p = planner_new(l, MATMUL_WGMMA);
+    const uint32_t down = w->warps[0] ? w->warps[0] : w->pingpong ? 1 : warpgroups(rows);
+    const uint32_t across = w->warps[0] ? w->warps[1] : 1;
+    p.bm = rows;
+    p.bn = columns;
+    p.bk = w->shape[0] ? w->shape[2] : SPAN * 8 / dtype_bits(l->f->operand[0].type);
+    p.wm = rows / down;
+    p.wn = columns / across;
+    p.pingpong = w->pingpong;
+    p.split = w->split ? w->split : 1;
+    p.threads = GROUP * (1 + down * across * (w->pingpong ? 2 : 1));
+    p.blocks = w->blocks ? w->blocks : matmul_multiprocessors(l->g);
+    return p;
+}
+
+static uint32_t stage_bytes(const struct planner *l, const struct matmul_plan *p)
+{
+    const struct matmul_form *f = l->f;
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        bytes += (f->operand[i].side == MATMUL_A ? p->bm : p->bn) * p->bk *
+                 dtype_bits(f->operand[i].type) / 8;
+    return bytes;
+}
+
+/* As many stages as fit, and bytes of shared memory; 0: none do. */
+static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
+{
+    uint32_t shared = 0;
+    const uint32_t bytes = stage_bytes(l, p);
+    const uint32_t most = bytes ? l->g->target->shared_optin / bytes : 0;
+    p->stages = l->want->stages ? l->want->stages : most < MOST_STAGES ? most : MOST_STAGES;
+    for (; p->stages > 1; p->stages--) {
+        shared = matmul_shared(l->g, l->f, p);
+        if (shared || l->want->stages)
+            break;
+    }
+    return shared;
+}
+
+/* Clusters and shares of the tile. */
+static void consider_clusters(struct planner *l, struct matmul_plan *p)
+{
+    static const uint8_t clusters[][2] = {{1, 1}, {2, 1}, {1, 2}};
+    const struct lower_plan *w = l->want;
+    const uint32_t shared = with_stages(l, p);
+    if (!shared)
+        return;
+    for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++) {
+        p->cluster[0] = w->clusters[0] ? w->clusters[0] : clusters[i][0];
+        p->cluster[1] = w->clusters[0] ? w->clusters[1] : clusters[i][1];
+        const bool idle = (l->m && l->size.m <= (p->cluster[0] - 1) * p->bm) ||
+                          (l->n && l->size.n <= (p->cluster[1] - 1) * p->bn);
+        if (w->clusters[0] || !idle)
+            planner_consider(
+                l, p, p->cluster[0] * p->cluster[1] > 1 ? matmul_shared(l->g, l->f, p) : shared);
+        if (w->clusters[0])
+            return;
+    }
+}
+
+/* Would a smaller tile hold the same? */
+static bool is_mostly_empty(const struct planner *l, const struct shape *t)
+{
+    return (l->m && t->rows > ROWS && t->rows >= 2 * l->size.m) ||
+           (l->n && t->columns >= 2 * l->size.n && t->columns > 16);
+}
+
+bool planner_takes_wgmma(const struct planner *l, struct buf *why)
+{
+    const enum lower_mma mma = l->want->mma;
+    if (mma != LOWER_MMA_WGMMA && (mma != LOWER_MMA_ANY || !CHOSEN))
+        return false;
+    if (l->single || l->g->target->sm != 90 || l->g->target->suffix != 'a')
+        return false;
+    if (l->f->type == MATMUL_FP8 && mma == LOWER_MMA_ANY && !l->g->fast) {
+        if (why)
+            buf_printf(why, "it adds products of 8-bit floats with fewer bits: 'mma: wgmma' or "
+                            "'math: fast' allows that");
+        return false;
+    }
+    struct planner free = *l;
+    const struct lower_plan none = {0};
+    free.want = &none;
+    struct matmul_plan p = plan_of(&free, ROWS, ROWS);
+    p.stages = 2;
+    return matmul_wgmma_fits(l->g, l->f, &p, why);
+}
+
+void planner_consider_wgmma(struct planner *l)
+{
+    if (!planner_takes_wgmma(l, NULL))
+        return;
+    const struct lower_plan *w = l->want;
+    if (w->shape[0]) {
+        struct matmul_plan p = planner_wgmma_named(l, w);
+        if (p.threads)
+            consider_clusters(l, &p);
+        return;
+    }
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const struct shape *t = &shapes[i];
+        if (is_mostly_empty(l, t))
+            continue;
+        struct matmul_plan p = plan_of(l, t->rows, t->columns);
+        consider_clusters(l, &p);
+    }
+}
+
+struct matmul_plan planner_wgmma_named(const struct planner *l, const struct lower_plan *w)
+{
+    struct planner named = *l;
+    named.want = w;
+    const uint32_t rows = w->shape[0] ? w->shape[0] : 2 * ROWS;
+    const uint32_t columns = w->shape[0] ? w->shape[1] : 2 * ROWS;
+    struct matmul_plan p = plan_of(&named, rows, columns);
+    p.stages = w->stages ? w->stages : 2;
+    p.cluster[0] = w->clusters[0];
+    p.cluster[1] = w->clusters[1];
+    if (!p.wm || !p.wn || rows > 1024 || columns > 1024)
+        p.threads = 0;
+    return p;
+}

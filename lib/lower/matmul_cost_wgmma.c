@@ -1,0 +1,169 @@
+/* How long a plan for wgmma takes, in nanoseconds: what matmul_cost.c does for the others.
+ *
+ * Blocks stay, one on each multiprocessor, and take tiles by turns:
+ *
+ *     t = begin + turns * (steps * step + out) + join
+ *
+ *   turns   ceil(tiles * shares / blocks): tiles are those of a cluster, so that a row of tiles too many for the last cluster is
+ *           counted as well as the last, partly empty turn. 4096^3 by 128 x 256 is 512 tiles on 132 blocks: 3.88 of 4 turns
+ *   steps   of k, 128 bytes of each row
+ *   step    the longest of
+ *             multiply  bm bn bk products at the rate of the instruction
+ *             shared    a 64 x n x 32-byte instruction reads 2 KB of A and 32 n bytes of B again for every 64 rows; the copies write every
+ *                       byte once; 128 bytes in a clock for all of it. 128 x 256 takes 1024 clocks of either (64 x 256 by each
+ *                       warpgroup), 128 x 192 832 for 768 of products, 256 x 128 1152 for 1024, 128 x 128 640 for 512,
+ *                       64 x 128 384 for 256: the order in which published kernels rank them
+ *             cache     what the block asks the L2 cache for. A cluster's blocks in a row share what they have in common
+ *                       (multicast): 128 x 256 asks for 48 bytes in a clock, or 32 in a cluster of 2, of the 46 to 56 that the
+ *                       cache has for each of 132
+ *             memory    the same of its part of what comes from HBM: each turn's rows and columns of tiles, once
+ *             latency   of so many stages, all but one on their way
+ *   out     sums to shared memory and from there to the outputs; of cooperating warpgroups nothing is multiplied meanwhile, but
+ *           the next tile's stages fill. Warpgroups that take tiles by turns (ping-pong) hide it, or the products hide behind it
+ *   join    of blocks that share a tile along k
+ *
+ * An H100's numbers. Products: 2048 of f16 each clock and multiprocessor; the machine's power allows about 1.45 GHz of
+ * dense products (cuBLAS's best of 8192^3 is 711 TFLOP/s on the H100 that kaio is tuned on, 800 on others: 1.32 and 1.48 GHz
+ * at no idle clock), and 1.755 of what waits for memory. L2: DeepGEMM's model has min(64 bytes a clock and
+ * multiprocessor, 8 TB/s at 1.3 GHz); the 777 TFLOP/s that a 128 x 256 kernel got without multicast were 9.1 TB/s, and 799
+ * with it. What the model says of that kernel's ladder at 8192 (TFLOP/s, measured): 128 x 128 650 (610 to 635), 128 x 256 747 (777),
+ * with clusters 765 (799), a turn's end hidden 771 (808).
+ */
+#include <config.h>
+
+#include "lower/matmul_plan.h"
+
+/* Per clock; nanoseconds: a launch, tensor maps and barriers, the first tile from HBM, the last on its way out; until a copy has
+ * come, from the L2 cache and from HBM under load; a cluster's start and end. */
+static const double MULTIPROCESSORS = 132, GHZ = 1.45, PRODUCTS = 2048, SHARED = 128;
+static const double CACHE = 9500, HBM = 3000; /* bytes per nanosecond */
+static const double STAYS = 40e6;             /* bytes that the cache keeps beside what passes */
+static const double POWER =
+    0.06; /* what moving them takes from the clock, where that is not what is waited for */
+static const double BEGIN = 3200, NEAR = 600, FAR = 900, CLUSTER = 150;
+/* Clocks: of a step's waits, of a tile's end and of each sum on its way out, by 128 lanes; of an exchange of sums between
+ * blocks, and bytes of it in a clock. */
+static const double STEP = 12, TILE = 700, PER_SUM = 4, MEET = 1200, JOIN = 24;
+
+static double larger(double x, double y)
+{
+    return x > y ? x : y;
+}
+
+static double smaller(double x, double y)
+{
+    return x < y ? x : y;
+}
+
+static double rate_of(const struct matmul_plan *p)
+{
+    switch (p->type) {
+    case MATMUL_INT8:
+    case MATMUL_FP8: return 2 * PRODUCTS;
+    case MATMUL_TF32: return PRODUCTS / 2;
+    default: return PRODUCTS;
+    }
+}
+
+struct block {
+    const struct matmul_form *f;
+    const struct matmul_plan *p;
+    double down, across; /* blocks of a cluster */
+    double bytes;        /* of k in a step: 128, or a multiple */
+    double rights;       /* operands of B; there is one of A, or several */
+    double lefts;
+};
+
+static struct block block_of(const struct matmul_form *f, const struct matmul_plan *p)
+{
+    struct block b = {.f = f, .p = p, .down = 1, .across = 1};
+    b.down = p->cluster[0] ? p->cluster[0] : 1;
+    b.across = p->cluster[1] ? p->cluster[1] : 1;
+    b.bytes = p->bk * (dtype_bits(f->operand[0].type) / 8.0);
+    for (uint32_t i = 0; i < f->noperand; i++)
+        *(f->operand[i].side == MATMUL_A ? &b.lefts : &b.rights) += 1;
+    return b;
+}
+
+/* Clocks of a step that shared memory is busy. */
+static double shared_clocks(const struct block *b)
+{
+    const struct matmul_plan *p = b->p;
+    const double tall = p->bm / 64.0, wide = (double)p->bn / p->wn;
+    const double read = b->f->nproduct * tall * (64 * wide + p->bn) * b->bytes;
+    const double written = (b->lefts * p->bm + b->rights * p->bn) * b->bytes;
+    return (read + written) / SHARED;
+}
+
+/* Bytes that a block's step brings, from the cache. */
+static double asked(const struct block *b)
+{
+    return (b->lefts * b->p->bm / b->across + b->rights * b->p->bn / b->down) * b->bytes;
+}
+
+/* Bytes of each step that come from HBM for each block: every element once, where all of them stay in the cache; else the rows and
+ * columns of a turn's tiles, which are walked in groups of rows. */
+static double fetched(const struct block *b, const struct matmul_size *s, double at_once,
+                      double turns)
+{
+    const struct matmul_plan *p = b->p;
+    const double once = s->batch * (b->lefts * s->m + b->rights * s->n) / turns;
+    const double rows = ceil_of(s->m / p->bm), columns = ceil_of(s->n / p->bn);
+    double group = smaller(smaller(p->group * b->down, rows), at_once);
+    double width = smaller(ceil_of(at_once / group), columns);
+    const double turn = b->lefts * group * p->bm + b->rights * width * p->bn;
+    const bool stays = once * turns * ceil_of(s->k / p->bk) * b->bytes < STAYS;
+    return (stays ? once : larger(turn, once)) * b->bytes / at_once;
+}
+
+/* busy: blocks. */
+static double step_nanoseconds(const struct block *b, const struct matmul_size *s, double busy,
+                               double turns)
+{
+    const struct matmul_plan *p = b->p;
+    const double products = (double)b->f->nproduct * p->bm * p->bn * p->bk;
+    const double clocks = larger(products / rate_of(p), shared_clocks(b)) + STEP;
+    const double cache = asked(b) * busy / CACHE;
+    double step = larger(clocks / GHZ, cache) + POWER * cache;
+    step = larger(step, fetched(b, s, larger(1, busy / p->split), turns) * busy / HBM);
+    return larger(step,
+                  (p->cluster[0] * p->cluster[1] > 1 ? FAR : NEAR) / larger(1, p->stages - 1.0));
+}
+
+/* Of a tile's end. */
+static double out_nanoseconds(const struct block *b)
+{
+    const struct matmul_plan *p = b->p;
+    const double sums = (double)b->f->nproduct * p->bm * p->bn;
+    const double each = PER_SUM + b->f->weight + (double)b->f->out_bits / 16;
+    return (TILE + sums * each / 128) / GHZ;
+}
+
+static double join_nanoseconds(const struct block *b)
+{
+    const struct matmul_plan *p = b->p;
+    if (p->split < 2)
+        return 0;
+    /* each finishes a part of the tile, and gets the others' sums of it */
+    const double part = (double)b->f->nproduct * p->bm * p->bn * 4 / p->split;
+    return (MEET + (p->split - 1) * part / JOIN) / GHZ;
+}
+
+double matmul_cost_wgmma(const struct matmul_form *f, const struct matmul_plan *p,
+                         const struct matmul_size *s)
+{
+    const struct block b = block_of(f, p);
+    const double size = b.down * b.across * p->split; /* of a cluster */
+    const double tiles = ceil_of(s->m / (p->bm * b.down)) * ceil_of(s->n / (p->bn * b.across)) *
+                         s->batch;
+    const double places = p->blocks ? p->blocks : MULTIPROCESSORS;
+    const double clusters = larger(1, smaller((double)(int64_t)(places / size), tiles));
+    const double turns = larger(1, ceil_of(tiles / clusters)), busy = clusters * size;
+    const double steps = larger(1, ceil_of(ceil_of(s->k / p->bk) / p->split));
+    const double multiply = steps * step_nanoseconds(&b, s, busy, turns);
+    const double out = out_nanoseconds(&b) + join_nanoseconds(&b);
+    const double work = p->pingpong ? turns * larger(multiply, out) + out
+                                    : turns * (multiply + out);
+    const double stored = s->batch * s->m * s->n * f->out_bits / 8 / HBM;
+    return BEGIN + (size > 1 ? CLUSTER : 0) + larger(work, stored);
+}
