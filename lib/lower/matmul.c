@@ -164,6 +164,10 @@ static void explain_plan(struct cg *g, const struct matmul_plan *p, const struct
                   p->stages == 1 ? "" : "s");
     if (p->split > 1)
         lower_explain(g, ", %s shares of the sum", p->splits);
+    if (p->cluster[0] * p->cluster[1] > 1)
+        lower_explain(g, ", clusters of %u x %u", p->cluster[0], p->cluster[1]);
+    if (p->blocks)
+        lower_explain(g, ", %u blocks by turns", p->blocks);
     lower_explain(g, "%s%s\n", c->any ? ", when " : "",
                   c->any ? buf_text((const struct buf *)&c->text) : "");
 }
@@ -188,7 +192,7 @@ static struct loss loss_of(struct cg *g, const struct matmul_form *f, const stru
                      .depth = p->depth,
                      .truncation = "0",
                      .products = "0"};
-    if (p->how != MATMUL_MMA || f->sum != DT_F32)
+    if ((p->how != MATMUL_MMA && p->how != MATMUL_WGMMA) || f->sum != DT_F32)
         return l;
     if (p->parts > 1) {
         /* three times 6 for every 4 of 8 terms, of their own sum: all these together are at most twice the largest partial sum */

@@ -300,6 +300,7 @@ static const char *reason(struct planner *l)
 {
     const struct lower_plan *w = l->want;
     struct buf why = buf_in(l->g->a), always = buf_in(l->g->a);
+    l->single = l->shorter = false;
     const bool by_fma = w->mma == LOWER_MMA_NONE ||
                         (w->mma == LOWER_MMA_ANY && !tile_fits(l, NULL, &always));
     if (by_fma || tile_fits(l, w, &why))
@@ -397,6 +398,9 @@ bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct lower_p
     choose_type(&l);
     if (!read_wgmma(g, &said) || !check_mma(&l))
         return false;
+    struct buf why = buf_in(g->a);
+    if (!planner_takes_wgmma(&l, &why) && why.len)
+        lower_explain(g, "  not wgmma: %s\n", buf_text(&why));
     *n = plan_all(&l, v);
     return *n ? true : impossible(&l);
 }

@@ -168,10 +168,11 @@ END
 {strategy: matmul, tile: [64, -64, 32]}|not '[64, -64, 32]'
 {strategy: matmul, tile: [99999999999999999999, 64, 32]}|not '[99999999999999999999, 64, 32]'
 {strategy: matmul, warps: [2, 64]}|'warps' is [ROWS, COLUMNS] of a block's warps, each a number from 1 to 32, not '[2, 64]'
-{strategy: matmul, mma: wmma}|'mma' is none, sync, tf32x3 or fp8, not 'wmma'
-{strategy: matmul, stages: 99}|'stages' is a number from 1 to 8, not '99'
+{strategy: matmul, mma: wmma}|'mma' is none, sync, tf32x3, fp8 or wgmma, not 'wmma'
+{strategy: matmul, stages: 99}|'stages' is a number from 1 to 16, not '99'
+{strategy: matmul, mma: sync, tile: [64, 64, 32], stages: 9}|stages must be 1 to 8, not 9
 {strategy: matmul, split: 0}|'split' is a number from 1 to 256, not '0'
-{strategy: matmul, block: 128}|strategy 'matmul' has no 'block'; it takes: mma, tile, warps, stages, split, group
+{strategy: matmul, block: 128}|strategy 'matmul' has no 'block'; it takes: mma, tile, warps, stages, split, group, cluster, blocks, pingpong
 {strategy: reduce, mma: sync}|strategy 'reduce' does not fit
 END
     run -2 kaio-emit - <<<"$(cat "$KAIO_SRCDIR/specs/elementwise/saxpy.yaml"; echo "schedule: {strategy: matmul}")"

@@ -1,0 +1,135 @@
+# Contractions by wgmma: for which targets, sizes and operands, with which tiles, and what a schedule may say of them.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    specs=$KAIO_SRCDIR/specs/matmul
+}
+
+# scheduled SPEC SCHEDULE: k.yaml
+scheduled() {
+    cat "$specs/$1.yaml" - >k.yaml <<<"schedule: $2"
+}
+
+# plans ARGUMENT...: what --explain says of the entries, for sm_90a
+plans() {
+    kaio-emit -t sm_90a --explain "$@" k.yaml | grep ' tiles '
+}
+
+@test "a schedule's tile, warpgroups, stages, cluster and blocks are taken" {
+    scheduled nt '{mma: wgmma, tile: [128, 192, 64], warps: [2, 1], stages: 3, cluster: [1, 2], blocks: 100}'
+    kaio-emit -t sm_90a -D m=4096 -D n=4096 -D k=4096 k.yaml >k.ptx
+    grep -q '^//@ *block: \[384\]' k.ptx
+    grep -q '^//@ *cluster: \[2\]' k.ptx
+    grep -q '^//@ *grid: \[.*\b50\b.* \* 2\]' k.ptx
+    grep -q 'wgmma.mma_async.sync.aligned.m64n192k16.f32.f16.f16' k.ptx
+    [ "$(plans -D m=4096 -D n=4096 -D k=4096)" = "  matmul_nt: wgmma of f16, tiles 128 x 192 x 64 of 64 x 192, 384 threads, 3 stages, clusters of 1 x 2, 100 blocks by turns" ]
+    # a number of blocks is of rows; without any there are none
+    scheduled nt '{mma: wgmma, cluster: 2}'
+    [[ $(plans -D m=4096 -D n=4096 -D k=4096) == *", clusters of 2 x 1,"* ]]
+    scheduled nt '{mma: wgmma, cluster: 1}'
+    [[ $(plans -D m=4096 -D n=4096 -D k=4096) != *cluster* ]]
+    # what wgmma alone has asks for it
+    scheduled nt '{blocks: 64}'
+    [[ $(plans -D m=4096 -D n=4096 -D k=4096) == *": wgmma of f16,"*", 64 blocks by turns"* ]]
+}
+
+@test "sm_90a alone has wgmma, and has mma.sync too" {
+    scheduled nt '{mma: wgmma}'
+    for target in sm_80 sm_90 sm_100 sm_100a sm_120a; do
+        run -2 kaio-emit -t $target k.yaml
+        [[ $output == *"error: $target has no wgmma: sm_90a alone has, other targets have 'mma: sync'"* ]]
+    done
+    scheduled nt '{mma: sync}'
+    for target in sm_90 sm_90a; do
+        kaio-emit -t $target -D m=512 -D n=512 -D k=512 k.yaml >$target.ptx
+        run ! grep -q wgmma $target.ptx
+        grep -q mma.sync $target.ptx
+    done
+    cmp <(grep -v 'target' sm_90.ptx | grep -v '^.version') <(grep -v 'target' sm_90a.ptx | grep -v '^.version')
+}
+
+@test "rows that are not whole 16 bytes go by mma.sync, others by tiles for their number" {
+    scheduled nt '{mma: wgmma}'
+    kaio-emit -t sm_90a --explain k.yaml | grep ' tiles ' >explained
+    [ "$(wc -l <explained)" = 4 ]
+    grep -q '^  matmul_nt: wgmma of f16, tiles 64 x .*, when m <= 64 && k % 8 == 0 && ' explained
+    grep -q '^  matmul_nt_medium: wgmma of f16, .*, when ceil_div(m, 128) \* ceil_div(n, 256) < 88 && ' explained
+    grep -q '^  matmul_nt_tile: wgmma of f16, tiles 128 x 256 x 64 .*, when k % 8 == 0 && ' explained
+    grep -q '^  matmul_nt_any: mma.sync of f16,' explained
+    # which the launch decides
+    while read -r m n k entry; do
+        run -0 kaio-bench --dry-run --generic -t sm_90a k.yaml m="$m" n="$n" k="$k"
+        [[ $output == *"  $entry, grid "* ]] || {
+            echo "$m $n $k: $output"
+            false
+        }
+    done <<'END'
+64 4096 4096 matmul_nt
+512 512 512 matmul_nt_medium
+4096 4096 4096 matmul_nt_tile
+4096 4096 4092 matmul_nt_any
+64 64 7 matmul_nt_any
+END
+    # of known sizes one is left
+    for sizes in "64 4096 4096" "4096 4096 4096"; do
+        read -r m n k <<<"$sizes"
+        [ "$(plans -D m="$m" -D n="$n" -D k="$k" | wc -l)" = 1 ]
+    done
+}
+
+@test "what can't be says what is in the way, and what could be" {
+    while IFS='|' read -r spec schedule why; do
+        scheduled "$spec" "$schedule"
+        run -2 kaio-emit -t sm_90a -D m=512 -D n=512 -D k=512 k.yaml
+        [[ $output == *"$why"* && $output != *"internal"* ]] || {
+            echo "$spec $schedule: $output"
+            false
+        }
+    done <<'END'
+nt|{mma: wgmma, tile: [100, 128, 64]}|a warpgroup takes multiples of 64 rows, not 100 of 100; possible is, for instance, tile: [
+nt|{mma: wgmma, tile: [128, 264, 64]}|possible is, for instance, tile: [
+nt|{mma: wgmma, tile: [128, 128, 48]}|possible is, for instance, tile: [
+nt|{mma: wgmma, tile: [128, 256, 64], stages: 9}|don't fit 232448 bytes of shared memory; possible is, for instance, tile: [
+nt|{mma: wgmma, stages: 1}|stages must be 2 to
+nt|{mma: wgmma, cluster: 4}|a cluster has 2 blocks along each side at most, not 4 x 1; possible is
+nt|{mma: wgmma, cluster: 0}|'cluster' is a number from 1 to 16, not '0'
+nt|{mma: wgmma, cluster: [2]}|'cluster' is [ROWS, COLUMNS] of tiles of a cluster's blocks, each a number from 1 to 16, not '[2]'
+nt|{mma: wgmma, blocks: 0}|'blocks' is a number from 1 to 65535, not '0'
+nt|{mma: wgmma, pingpong: 3}|'pingpong' is yes or no, not '3'
+nt|{mma: sync, cluster: 2}|'cluster', 'blocks' and 'pingpong' are for 'mma: wgmma'
+nt|{mma: none, blocks: 2}|'cluster', 'blocks' and 'pingpong' are for 'mma: wgmma'
+w4a16|{mma: wgmma}|operand is computed, and TMA copies elements as they are
+END
+    scheduled nt '{mma: wgmma}'
+    run -2 kaio-emit -t sm_90a -D T=f32 k.yaml
+    [[ $output == *"wgmma multiplies no f32"* ]]
+    run -2 kaio-emit -t sm_90a -D m=64 -D n=64 -D k=63 k.yaml
+    [[ $output == *"TMA copies rows of whole 16 bytes"* ]]
+    # what is said to be possible is
+    scheduled nt '{mma: wgmma, tile: [100, 128, 64]}'
+    run -2 kaio-emit -t sm_90a k.yaml
+    scheduled nt "{mma: wgmma, $(sed -n 's/.*for instance, \(tile: .*\)$/\1/p' <<<"$output")}"
+    run -0 kaio-emit -t sm_90a k.yaml
+}
+
+@test "the tile is the cheapest by the model: large, of whole turns, or small" {
+    scheduled nt '{mma: wgmma}'
+    [[ $(plans -D m=8192 -D n=8192 -D k=8192) == *"tiles 128 x 256 x 64 of 64 x 256, 384 threads, "*" clusters of 2 x 1,"* ]]
+    [[ $(plans -D m=512 -D n=14336 -D k=4096) == *"tiles 128 x 224 x 64 "* ]]
+    [[ $(plans -D m=64 -D n=4096 -D k=4096) == *"tiles 64 x 32 x 64 "* ]]
+    read -r bm bn < <(plans -D m=512 -D n=512 -D k=512 | sed 's/.*tiles \([0-9]*\) x \([0-9]*\) x.*/\1 \2/')
+    [ $((bm * bn)) -le 4096 ]
+}
+
+@test "the tuner tries wgmma where it is, fewer than 64 schedules of it, each code once" {
+    for sizes in m,k,n=4096 "m=512 k=4096 n=14336" "m=64 k=4096 n=4096"; do
+        # shellcheck disable=SC2086
+        run -0 kaio-bench --dry-run --tune -t sm_90a --suite=matmul --types=f16 $sizes
+        n=$(grep -c 'mma: wgmma' <<<"$output")
+        [ "$n" -ge 8 ] && [ "$n" -lt 64 ]
+        [ -z "$(sort <<<"$output" | uniq -d)" ]
+    done
+    run -0 kaio-bench --dry-run --tune -t sm_90 --suite=matmul --types=f16 m,k,n=4096
+    [[ $output != *wgmma* ]]
+}
