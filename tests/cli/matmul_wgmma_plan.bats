@@ -92,7 +92,7 @@ nt|{mma: wgmma, tile: [128, 264, 64]}|possible is, for instance, tile: [
 nt|{mma: wgmma, tile: [128, 128, 48]}|possible is, for instance, tile: [
 nt|{mma: wgmma, tile: [128, 256, 64], stages: 9}|don't fit 232448 bytes of shared memory; possible is, for instance, tile: [
 nt|{mma: wgmma, stages: 1}|stages must be 2 to
-nt|{mma: wgmma, cluster: 4}|a cluster has 2 blocks along each side at most, not 4 x 1; possible is
+nt|{mma: wgmma, cluster: 4}|a cluster has 2 blocks along each side at most, not 4 x 1
 nt|{mma: wgmma, cluster: 0}|'cluster' is a number from 1 to 16, not '0'
 nt|{mma: wgmma, cluster: [2]}|'cluster' is [ROWS, COLUMNS] of tiles of a cluster's blocks, each a number from 1 to 16, not '[2]'
 nt|{mma: wgmma, blocks: 0}|'blocks' is a number from 1 to 65535, not '0'
