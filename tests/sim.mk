@@ -79,3 +79,8 @@ tests_unit_sim_wgmma_layout_LDADD = $(TOOL_LIBS)
 UNIT_TESTS += tests/unit/sim_tensor
 tests_unit_sim_tensor_SOURCES = tests/unit/sim_tensor.c
 tests_unit_sim_tensor_LDADD = $(TOOL_LIBS)
+
+EXTRA_DIST += tests/ptx-run/wgmma.cu tests/ptx-run/wgmma.ptx
+UNIT_TESTS += tests/unit/sim_wgmma_matmul
+tests_unit_sim_wgmma_matmul_SOURCES = tests/unit/sim_wgmma_matmul.c
+tests_unit_sim_wgmma_matmul_LDADD = $(TOOL_LIBS)

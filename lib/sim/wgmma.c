@@ -46,7 +46,7 @@ static unsigned parts(const struct sim_warp *w, const struct sim_wgmma_flight *f
 }
 
 uint32_t sim_wgmma_reads(const struct sim_warp *w, const struct sim_wgmma_flight *f,
-                         struct sim_wgmma_reads to[SIM_WGMMA_READS])
+                         struct sim_wgmma_reads *to)
 {
     struct part p[2];
     uint32_t n = 0;
@@ -229,6 +229,10 @@ const struct sim_op *sim_wgmma_issue(struct sim_warp *w, const struct sim_op *op
     f.adds = adds;
     if (!sim_wgmma_agree(w, op, f.a, f.b, f.adds) || !inside(w, op, &f))
         return NULL;
+    if (w->block->check) {
+        struct sim_wgmma_reads reads[SIM_WGMMA_READS];
+        sim_check_wgmma(w, op, reads, sim_wgmma_reads(w, &f, reads));
+    }
     f.group = w->wgmmas->committed;
     if (!push(w->wgmmas, &f))
         return sim_fault_at(w, op, 0, SIM_F_MEMORY);
@@ -238,7 +242,11 @@ const struct sim_op *sim_wgmma_issue(struct sim_warp *w, const struct sim_op *op
 
 const struct sim_op *sim_wgmma_fence(struct sim_warp *w, const struct sim_op *op)
 {
-    return sim_wgmma_agree(w, op, 0, 0, false) ? op + 1 : NULL;
+    if (!sim_wgmma_agree(w, op, 0, 0, false))
+        return NULL;
+    if (w->block->check)
+        sim_check_wgmma_fence(w);
+    return op + 1;
 }
 
 /* ---- groups --------------------------------------------------------------------------------------------- */
@@ -258,6 +266,8 @@ const struct sim_op *sim_wgmma_commit(struct sim_warp *w, const struct sim_op *o
     if (!sim_wgmma_agree(w, op, 0, 0, false))
         return NULL;
     w->wgmmas->committed++;
+    if (w->block->check)
+        sim_check_wgmma_commit(w);
     wake(w);
     drift(w, 4);
     return op + 1;
@@ -310,6 +320,8 @@ const struct sim_op *sim_wgmma_wait(struct sim_warp *w, const struct sim_op *op)
             n++;
         land(&group[i], n);
     }
+    if (w->block->check)
+        sim_check_wgmma_wait(w, (uint32_t)op->imm);
     return op + 1;
 }
 
