@@ -380,6 +380,7 @@ static void run_warp(struct sim_block *b, struct sim_warp *w)
 /* Each warp of the block that can run has a slice: SIM_YIELD, or SIM_BLOCKED when none could. */
 static enum sim_stop run_round(struct sim_block *b)
 {
+    struct sim_block *const unit = b->peer[0];
     enum sim_stop stop = SIM_BLOCKED;
     b->spins = true;
     for (uint32_t i = 0; i < b->nwarp; i++) {
@@ -388,6 +389,10 @@ static enum sim_stop run_round(struct sim_block *b)
             return fail(b, SIM_F_MEMORY);
         if (!w->live || !sim_warp_ready(w))
             continue;
+        if (unit->flights.random && unit->flights.first && sim_flight_drift(unit) == SIM_FAULT) {
+            b->fault = unit->fault;
+            return SIM_FAULT;
+        }
         stop = SIM_YIELD;
         run_warp(b, w);
         if (w->stop == SIM_FAULT)
@@ -441,8 +446,6 @@ enum sim_stop sim_unit_run(struct sim_block *b, unsigned rounds)
     while (rounds--) {
         bool spins;
         uint32_t live;
-        if (b->flights.first && b->flights.random && sim_flight_drift(b) == SIM_FAULT)
-            return SIM_FAULT;
         const enum sim_stop all = run_peers(b, &spins, &live);
         if (all == SIM_FAULT)
             return SIM_FAULT;

@@ -682,3 +682,68 @@ END
     [ "$status" = 2 ]
     [ "${lines[0]}" = "kaio-run: error: --arch: '90x' is no target, as sm_80 or sm_90 are" ]
 }
+
+# A kernel whose threads wait for a bulk copy of as many bytes as they expect ($1: instruction of the wait, $2: bytes), or do not.
+bulk() {
+    cat <<END
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 x, .param .u64 y)
+{
+    .reg .pred %p<3>;
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<4>;
+    .shared .align 128 .b32 tile[64];
+    .shared .align 8 .b64 full;
+    ld.param.u64 %rd1, [x];
+    ld.param.u64 %rd2, [y];
+    mov.u32 %r1, %tid.x;
+    setp.ne.u32 %p1, %r1, 0;
+    @!%p1 mbarrier.init.shared.b64 [full], 1;
+    bar.sync 0;
+    @!%p1 mbarrier.arrive.expect_tx.shared.b64 _, [full], $2;
+    @!%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], 256, [full];
+\$again:
+    mbarrier.$1.parity.shared.b64 %p2, [full], 0;
+    @!%p2 bra \$${3:-again};
+\$on:
+    mov.u32 %r3, tile;
+    mad.lo.u32 %r3, %r1, 4, %r3;
+    ld.shared.b32 %r4, [%r3];
+    mad.wide.u32 %rd2, %r1, 4, %rd2;
+    st.global.b32 [%rd2], %r4;
+    ret;
+}
+END
+}
+
+@test "--check-seed draws when copies arrive, and a kernel that waits for them does not care" {
+    args=(--entry k --grid 1 --block 64 --arg 'in i32[64]=@arange')
+    bulk try_wait 256 >right.ptx
+    bulk test_wait 256 on >wrong.ptx
+    run -0 kaio-run -d cpu right.ptx "${args[@]}" --arg 'out i32[64]=right.npy'
+    run -0 kaio-run -d cpu wrong.ptx "${args[@]}" --arg 'out i32[64]=late.npy'
+    [[ "$(npy_data late.npy)" =~ ^0*$ ]]
+    for seed in {1..12}; do
+        run -0 kaio-run -d cpu right.ptx "${args[@]}" --check-seed="$seed" --arg 'out i32[64]=y.npy'
+        cmp y.npy right.npy
+        run -0 kaio-run -d cpu wrong.ptx "${args[@]}" --check-seed="$seed" --arg "out i32[64]=y$seed.npy"
+        run -0 kaio-run -d cpu wrong.ptx "${args[@]}" --check-seed="$seed" --arg 'out i32[64]=again.npy'
+        cmp "y$seed.npy" again.npy
+    done
+    cat y?.npy y1?.npy >drawn
+    run ! cmp -s drawn <(for _ in {1..12}; do cat late.npy; done)
+    run -2 kaio-run -d cpu right.ptx "${args[@]}" --check-seed=-1 --arg 'out i32[64]=y.npy'
+    [[ "$output" = *"--check-seed"* ]]
+}
+
+@test "threads that wait for bytes which do not come are told of at once" {
+    args=(--entry k --grid 4 --block 64 --arg 'in i32[64]=@arange' --arg 'out i32[64]=y.npy')
+    what="the phase of parity 0 of the mbarrier at element 0 of 'full' (shared b64), which lacks 16 bytes"
+    for wait in try_wait test_wait; do
+        bulk $wait 272 >short.ptx
+        run -3 kaio-run -q -d cpu short.ptx "${args[@]}"
+        [[ "$output" = *"kernel 'k' is stuck: "*"short.ptx:20:5: note: block (0,0,0), warps 0-1, lanes 0-31: wait for $what"* ]]
+    done
+}

@@ -1,33 +1,6 @@
 /* mbarriers: every form of every instruction, in a block and across a cluster; what is said of their misuse, and of
  * threads that wait at one for ever. */
-#include "sim.h"
-
-#include "ptxas.h"
-
-/* %r1 is the result of each thread; %r0 its number in the block, %r9 that of its block in the cluster; %rd0: y, %rd9: x,
- * which holds 1, 2, 3 ...; %p0: thread 0; %r8: the offset of bar. */
-#define HEAD                                                                       \
-    "    .reg .pred %p<8>;\n    .reg .b32 %r<24>;\n    .reg .b64 %rd<16>;\n"       \
-    "    .shared .align 128 .b32 tile[1024];\n    .shared .align 8 .b64 bar[4];\n" \
-    "    ld.param.u64 %rd9, [x];\n    ld.param.u64 %rd0, [y];\n"                   \
-    "    mov.u32 %r0, %tid.x;\n    mov.u32 %r9, %cluster_ctarank;\n"               \
-    "    mov.u32 %r8, bar;\n    mov.u32 %r1, 0;\n    setp.eq.u32 %p0, %r0, 0;\n"
-#define TAIL                                                                         \
-    "    mov.u32 %r22, %ntid.x;\n    mov.u32 %r23, %ctaid.x;\n"                      \
-    "    mad.lo.u32 %r23, %r23, %r22, %r0;\n    mad.wide.u32 %rd1, %r23, 4, %rd0;\n" \
-    "    st.global.u32 [%rd1], %r1;\n    ret;\n"
-#define INIT(n) "    @%p0 mbarrier.init.shared::cta.b64 [bar], " #n ";\n    bar.sync 0;\n"
-#define CLUSTER                                                                       \
-    "    fence.mbarrier_init.release.cluster;\n    barrier.cluster.arrive.aligned;\n" \
-    "    barrier.cluster.wait.aligned;\n"
-#define ARRIVE "    mbarrier.arrive.shared.b64 %rd2, [bar];\n"
-#define WAIT(p)                                                                        \
-    "$wait" #p ":\n    mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], " #p ";\n" \
-    "    @!%p1 bra $wait" #p ";\n"
-/* %r7: bar of block 0 */
-#define MAPA                                                                                       \
-    "    mov.u32 %r6, 0;\n    mapa.shared::cluster.u32 %r7, %r8, %r6;\n    setp.ne.u32 %p2, %r9, " \
-    "0;\n"
+#include "sim_flight.h"
 
 static uint32_t one(uint32_t i)
 {
@@ -57,11 +30,7 @@ static uint32_t block0(uint32_t i)
     return i < 32 ? 5 : 0;
 }
 
-static const struct {
-    const char *what, *body;
-    uint32_t threads, cluster;
-    uint32_t (*want)(uint32_t thread);
-} runs[] = {
+static const struct flight_run runs[] = {
     {"arrive, and test_wait for the state",
      INIT(64) ARRIVE "$again:\n    mbarrier.test_wait.shared.b64 %p1, [bar], %rd2;\n"
                      "    @!%p1 bra $again;\n    mov.u32 %r1, 1;\n",
@@ -209,13 +178,7 @@ static const struct {
      "    mov.pred %p1, %is_explicit_cluster;\n    selp.u32 %r1, 1, 0, %p1;\n", 32, 0, zero},
 };
 
-/* The error that the launch of one block of 32 threads must give. */
-static const struct {
-    const char *what, *body;
-    const char *find;
-    const char *line; /* the instruction at fault, as the report quotes it; NULL: none is quoted */
-    uint32_t cluster;
-} faults[] = {
+static const struct flight_fault faults[] = {
     {"use before init", ARRIVE,
      "there is no mbarrier at element 0 of 'bar' (shared b64[4]): mbarrier.init has not made one",
      "mbarrier.arrive", 0},
@@ -274,7 +237,7 @@ static const struct {
     {"outside of shared memory", "    @%p0 mbarrier.init.shared.b64 [bar+65536], 1;\n",
      "store of 8 bytes at byte", "mbarrier.init", 0},
     {"not in shared memory", "    @%p0 mbarrier.init.b64 [%rd9], 1;\n",
-     "store of 8 bytes at element 0 of 'x' (u32[1024], 1024 elements), which is not in shared "
+     "store of 8 bytes at element 0 of 'x' (u32[4096], 4096 elements), which is not in shared "
      "memory",
      "mbarrier.init", 0},
     {"a parity that is none",
@@ -320,119 +283,17 @@ static const struct {
      "lacks 31 of 32 arrivals", "mbarrier.try_wait", 0},
 };
 
-enum { RUNS = sizeof runs / sizeof *runs, FAULTS = sizeof faults / sizeof *faults, WORDS = 4096 };
-
-static void add_entry(struct buf *b, const char *kind, size_t i, const char *body)
-{
-    buf_printf(b, ".visible .entry %s%zu(.param .u64 x, .param .u64 y)\n{\n%s%s%s}\n", kind, i,
-               HEAD, body, TAIL);
-}
-
-static const char *module(struct arena *a)
-{
-    struct buf b = buf_in(a);
-    buf_printf(&b, ".version 8.6\n.target sm_90a\n.address_size 64\n");
-    for (size_t i = 0; i < RUNS; i++)
-        add_entry(&b, "run", i, runs[i].body);
-    for (size_t i = 0; i < FAULTS; i++)
-        add_entry(&b, "fault", i, faults[i].body);
-    return buf_text(&b);
-}
-
-static struct sim begin(struct device_options options)
-{
-    struct sim s = sim_begin(options);
-    if (sim_load_text(&s, "test.ptx", module(s.arena)) != DEVICE_OK) {
-        fputs(sim_errors(&s), stderr);
-        abort();
-    }
-    return s;
-}
-
-static enum device_status go(struct sim *s, const char *entry, uint32_t threads, uint32_t cluster,
-                             uint32_t *out)
-{
-    static uint32_t x[1024];
-    for (uint32_t i = 0; i < 1024; i++)
-        x[i] = i + 1;
-    const uint64_t in = sim_buffer(s, "x", "u32[1024]", 1024, 4, x, true);
-    const uint64_t y = sim_buffer(s, "y", "u32[n]", WORDS, 4, NULL, false);
-    const void *const arg[] = {&in, &y};
-    const size_t bytes[] = {8, 8};
-    const struct device_launch l = {.entry = entry,
-                                    .grid = {cluster ? cluster : 1, 1, 1},
-                                    .block = {threads, 1, 1},
-                                    .cluster = {cluster, cluster ? 1 : 0, cluster ? 1 : 0},
-                                    .args = arg,
-                                    .arg_bytes = bytes,
-                                    .narg = 2};
-    const enum device_status st = sim_device.launch(s->dev, &l, 1, &s->stats, s->diags);
-    sim_fetch(s, out, y, WORDS * 4);
-    sim_device.release(s->dev, in);
-    sim_device.release(s->dev, y);
-    return st;
-}
-
-static void right(struct device_options options, const char *how)
-{
-    static uint32_t out[WORDS];
-    struct sim s = begin(options);
-    for (size_t i = 0; i < RUNS; i++) {
-        const uint32_t n = runs[i].threads * (runs[i].cluster ? runs[i].cluster : 1);
-        int bad = 0;
-        const enum device_status st =
-            go(&s, arena_printf(s.arena, "run%zu", i), runs[i].threads, runs[i].cluster, out);
-        const char *text = sim_errors(&s);
-        for (uint32_t k = 0; k < n; k++)
-            if (out[k] != runs[i].want(k) && bad++ < 4)
-                tap_note("thread %u: got %u, want %u", k, out[k], runs[i].want(k));
-        if (!ok(st == DEVICE_OK && !bad, "%s%s", runs[i].what, how))
-            tap_note("%s", text);
-    }
-    sim_end(&s);
-}
-
-static void wrong(void)
-{
-    static uint32_t out[WORDS];
-    struct sim s = begin((struct device_options){.threads = 1});
-    for (size_t i = 0; i < FAULTS; i++) {
-        const enum device_status st =
-            go(&s, arena_printf(s.arena, "fault%zu", i), 32, faults[i].cluster, out);
-        const char *text = sim_errors(&s);
-        if (!ok(st == DEVICE_FAULT && strstr(text, faults[i].find) && strstr(text, faults[i].line),
-                "fault: %s", faults[i].what))
-            tap_note("status %d: %s", (int)st, text);
-    }
-    sim_end(&s);
-}
-
-/* ptxas knows these instructions, too. */
-static void judged(void)
-{
-    struct arena *a = arena_new();
-    const char *text = module(a);
-    char said[1024];
-    FILE *p = ptxas_run(text, strlen(text), 90, 'a');
-    if (!p) {
-        tap_note("no ptxas here to judge the kernels");
-        arena_free(a);
-        return;
-    }
-    const size_t n = fread(said, 1, sizeof said - 1, p);
-    said[n] = '\0';
-    if (!ok(pclose(p) == 0, "ptxas takes the kernels of this test"))
-        tap_note("%s", said);
-    ptxas_clean();
-    arena_free(a);
-}
+enum { RUNS = sizeof runs / sizeof *runs, FAULTS = sizeof faults / sizeof *faults };
 
 int main(void)
 {
-    judged();
-    right((struct device_options){.threads = 1}, "");
-    right((struct device_options){.threads = 1, .check = DEVICE_CHECK_MEMORY, .seed = 7},
-          ", with a seed");
-    wrong();
+    struct arena *a = arena_new();
+    const char *module = flight_module(a, runs, RUNS, faults, FAULTS);
+    flight_judged(module);
+    flight_right((struct device_options){.threads = 1}, module, runs, RUNS, "");
+    flight_right((struct device_options){.threads = 1, .check = DEVICE_CHECK_MEMORY, .seed = 7},
+                 module, runs, RUNS, ", with a seed");
+    flight_wrong(module, faults, FAULTS);
+    arena_free(a);
     return tap_done();
 }

@@ -28,6 +28,7 @@ enum {
     OPT_ARG,
     OPT_MAX_INSTRUCTIONS,
     OPT_THREADS,
+    OPT_CHECK_SEED,
     OPT_ARCH,
     OPT_LIST_DEVICES,
     OPT_MESSAGES,
@@ -66,6 +67,10 @@ static const struct cli_option options[] = {
          "(default "
          "all of them)",
          "memory init race sync async all"),
+    TEXT(OPT_CHECK_SEED, "check-seed", "N",
+         "draw from N when asynchronous copies arrive on the simulator\n(default 0: as late as "
+         "they may)",
+         ""),
     TEXT(OPT_MAX_INSTRUCTIONS, "max-instructions", "N",
          "stop a simulated launch after N thread-instructions\n(default 1e12; 0: never)", ""),
     TEXT(OPT_THREADS, "threads", "N", "threads of the simulator (default: one per core)", ""),
@@ -228,6 +233,9 @@ static void read_options(struct job *j, int argc, char **argv)
             j->rounds = j->cli.arg ? (unsigned)cli_int(&j->cli, 1, 1000000) : 0;
             break;
         case OPT_CHECK: set_check(j); break;
+        case OPT_CHECK_SEED:
+            j->device_options.seed = (uint64_t)cli_int(&j->cli, 0, INT64_MAX);
+            break;
         case OPT_MESSAGES:
             j->run_options.message_bytes = (uint64_t)cli_int(&j->cli, 64, RUN_MESSAGE_BYTES_MOST);
             break;

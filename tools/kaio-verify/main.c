@@ -34,6 +34,7 @@ enum {
     OPT_MAX_INSTRUCTIONS,
     OPT_MESSAGES,
     OPT_CHECK,
+    OPT_CHECK_SEED,
 };
 
 static const char *const formats[] = {"text", "tap", "json", "junit", NULL};
@@ -69,6 +70,10 @@ static const struct cli_option option_list[] = {
      "(default all "
      "of them)",
      "memory init race sync async all", NULL},
+    {OPT_CHECK_SEED, "check-seed", "N",
+     "draw from N when asynchronous copies arrive on the simulator\n(default 0: as late as they "
+     "may)",
+     NULL, NULL},
     {OPT_ALL, "all", NULL, "large cases too", NULL, NULL},
     {OPT_LIST, "list", NULL, "run nothing, list the cases", NULL, NULL},
     {OPT_FAIL_FAST, "fail-fast", NULL, "stop at the first row that is not a pass", NULL, NULL},
@@ -219,6 +224,7 @@ static void take_option(struct cli *cli, int id, struct options *o)
     case OPT_REPEAT: o->repeat = cli->arg ? (uint64_t)cli_int(cli, 1, 1000000) : 1; break;
     case OPT_ALL: o->all = true; break;
     case OPT_CHECK: check(cli, o); break;
+    case OPT_CHECK_SEED: o->check_seed = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
     case OPT_PTX: o->ptx = cli->arg; break;
     case OPT_MESSAGES: o->message_bytes = (uint64_t)cli_int(cli, 64, RUN_MESSAGE_BYTES_MOST); break;
     case OPT_MAX_INSTRUCTIONS:
@@ -254,10 +260,11 @@ int main(int argc, char **argv)
         take_option(&cli, id, &opt);
     if (opt.run && opt.golden)
         cli_usage_error(&cli, "--run and --golden exclude each other");
-    if (!opt.run && (opt.device || opt.target || opt.fills || opt.repeat || opt.all || opt.ptx ||
-                     opt.check || opt.shapes || opt.ntype || opt.fail_fast || opt.list))
+    if (!opt.run &&
+        (opt.device || opt.target || opt.fills || opt.repeat || opt.all || opt.ptx || opt.check ||
+         opt.check_seed || opt.shapes || opt.ntype || opt.fail_fast || opt.list))
         cli_usage_error(&cli, "--device, --target, --fill, --shapes, --types, --repeat, --check, "
-                              "--all, --list, --fail-fast and --ptx need --run");
+                              "--check-seed, --all, --list, --fail-fast and --ptx need --run");
     bool sums = opt.sums.depth != RUN_NOT_GIVEN || opt.sums.truncation != RUN_NOT_GIVEN ||
                 opt.sums.products != RUN_NOT_GIVEN;
     if (opt.golden && (opt.kernel || opt.ndefine || opt.sample || sums))

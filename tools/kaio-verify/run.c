@@ -36,6 +36,7 @@ static int open_device(struct session *s)
     struct device_options options = {.threads = s->opt->threads,
                                      .max_instructions = s->opt->max_instructions,
                                      .check = s->opt->check,
+                                     .seed = s->opt->check_seed,
                                      .interrupted = s->opt->interrupted};
     enum device_status st = s->ops->open(s->a, choice.ordinal, &options, &s->dev, s->d);
     if (st == DEVICE_ABSENT)

@@ -63,6 +63,8 @@ static const char *repeat_command(const struct trial *t, const char *fill)
         buf_printf(&b, " --repeat=%llu", (unsigned long long)o->repeat);
     if (o->check)
         buf_printf(&b, " --check=%s", o->check_words);
+    if (o->check_seed)
+        buf_printf(&b, " --check-seed=%llu", (unsigned long long)o->check_seed);
     for (size_t i = 0; i < o->ndefine; i++)
         buf_printf(&b, " -D %s", spec_define_text(k->s->a, &o->define[i]));
     for (size_t i = 0; i < k->types.n; i++)

@@ -77,6 +77,7 @@ struct options {
     struct type_choice type[16];
     struct spec_sums sums; /* RUN_NOT_GIVEN: what the contract says */
     uint64_t seed, sample, max_instructions, message_bytes;
+    uint64_t check_seed; /* of the simulator's timing */
     const char *ptx, *kernel;
     unsigned threads, check; /* check: enum device_check, bits */
     const char *check_words; /* as given */
