@@ -254,8 +254,9 @@ const struct sim_op *sim_wgmma_fence(struct sim_warp *w, const struct sim_op *op
 /* Those of its group that wait look again. */
 static void wake(struct sim_warp *w)
 {
-    struct sim_warp *group = w - w->index % SIM_WARPGROUP;
-    for (uint32_t i = 0; i < SIM_WARPGROUP && group[i].index < w->block->nwarp; i++)
+    const uint32_t first = w->index - w->index % SIM_WARPGROUP;
+    struct sim_warp *group = w->block->warp + first;
+    for (uint32_t i = 0; i < SIM_WARPGROUP && first + i < w->block->nwarp; i++)
         for (uint32_t k = 0; group[i].started && k < group[i].ngroup; k++)
             if (group[i].group[k].waits == SIM_WAIT_WARPGROUP)
                 group[i].group[k].waits = 0;
