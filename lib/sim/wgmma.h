@@ -166,9 +166,12 @@ static inline uint32_t sim_tile_chunk(const struct sim_tile *t, uint32_t i)
     return t->mn ? sim_tile_at(t, i / 16, i % 16) : sim_tile_at(t, i / 2, i % 2);
 }
 
-/* The stretches of shared memory (check.h) that a warp's part of a product reads: its rows of A, all of B. How many. */
+/* The stretches of shared memory that a warp's part of a product reads: its rows of A, all of B. How many. */
 enum { SIM_WGMMA_READS = 32 + 512 };
-struct sim_wgmma_reads;
+struct sim_wgmma_reads {
+    uint32_t offset, bytes;
+    uint8_t span; /* of the swizzle, bytes: 16 (none), 32, 64, 128 */
+};
 uint32_t sim_wgmma_reads(const struct sim_warp *w, const struct sim_wgmma_flight *f,
                          struct sim_wgmma_reads *to);
 
