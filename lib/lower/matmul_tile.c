@@ -225,6 +225,8 @@ static void find_extents(struct matmul *m)
     m->whole_rows = is_multiple(m->m, rows_of(m));
     m->whole_cols = is_multiple(m->n, cols_of(m));
     m->whole_k = is_multiple(m->k, m->p->bk);
+    m->k_from = cg_int(DT_I64, 0);
+    m->k_to = m->k;
 }
 
 static void find_threads(struct matmul *m)

@@ -61,8 +61,6 @@ static bool has_instruction(const struct wgmma *s, struct buf *why)
         return fails(why, "wgmma takes e4m3 and e5m2 as they are, not as f16");
     if (s->p->split > 1)
         return fails(why, "blocks don't share sums by wgmma");
-    if (s->p->pingpong)
-        return fails(why, "warpgroups take no whole tiles by turns");
     return s->f->i || fails(why, "a single row leaves most of wgmma idle");
 }
 
@@ -121,13 +119,15 @@ static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
     if (s->steps && s->steps != p->bk * t->size / WGMMA_STEP)
         return fails(why, "operands of different sizes");
     s->steps = p->bk * t->size / WGMMA_STEP;
-    const uint32_t unit = t->along_k ? 8 : WGMMA_SPAN / t->size;
-    if (!is_multiple(t->rows, unit * t->sharers))
-        return fails(why, "%u %s that %u blocks bring must be a multiple of %u", t->rows,
-                     a ? "rows" : "columns", t->sharers, unit * t->sharers);
     t->atoms = (t->along_k ? p->bk : t->rows) * t->size / WGMMA_SPAN;
-    t->atom_bytes = (t->along_k ? t->rows : p->bk) * WGMMA_SPAN;
-    t->box_rows = t->along_k ? t->rows / t->sharers : p->bk;
+    t->by_rows = t->along_k || t->atoms % t->sharers != 0;
+    const uint32_t unit = t->along_k ? 8 * t->sharers : WGMMA_SPAN / t->size;
+    const uint32_t high = t->along_k ? t->rows : p->bk;
+    if (!is_multiple(t->rows, unit))
+        return fails(why, "a tile has multiples of %u %s here, not %u", unit,
+                     a ? "rows" : "columns", t->rows);
+    t->atom_bytes = high * WGMMA_SPAN;
+    t->box_rows = t->by_rows ? high / t->sharers : high;
     if (t->box_rows > WGMMA_WIDE)
         return fails(why, "TMA copies %u rows at once at most, not %u", WGMMA_WIDE, t->box_rows);
     t->bytes = t->atoms * t->atom_bytes;
@@ -153,7 +153,13 @@ static bool measure_block(struct wgmma *s, struct buf *why)
     if (p->wn != p->bn || !is_multiple(p->bn, unit) || p->bn > WGMMA_WIDE)
         return fails(why, "a warpgroup takes all columns, a multiple of %u up to %u, not %u of %u",
                      unit, WGMMA_WIDE, p->wn, p->bn);
-    s->consumers = p->bm / p->wm;
+    s->takers = p->bm / p->wm;
+    if (p->pingpong && s->takers != 1)
+        return fails(why, "warpgroups that take tiles by turns take all rows, not %u of %u", p->wm,
+                     p->bm);
+    if (p->pingpong && !p->blocks)
+        return fails(why, "warpgroups take tiles by turns where blocks do");
+    s->consumers = p->pingpong ? 2 : s->takers;
     if (s->consumers > WGMMA_CONSUMERS || p->threads != (1 + s->consumers) * WGMMA_GROUP)
         return fails(why, "%u threads are no producer and %u warpgroups", p->threads, s->consumers);
     if (p->stages < 2 || p->stages > WGMMA_STAGES)
@@ -289,6 +295,22 @@ void wgmma_ring_next(struct wgmma *s)
     cg_assigned(g, r->parity);
 }
 
+void wgmma_ring_skip(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const struct wgmma_ring *r = &s->ring;
+    const struct cg_val n = cg_int(DT_U32, s->p->stages), bar = cg_int(DT_U32, BARRIER);
+    struct cg_val first = shared_at(s, s->barriers), full = cg_value(DT_U32, r->full);
+    struct cg_val at = cg_binary(g, OP_DIV, cg_binary(g, OP_SUB, full, first), bar);
+    at = cg_binary(g, OP_ADD, at, wgmma_stages(s));
+    struct cg_val rounds = cg_binary(g, OP_DIV, at, n);
+    at = cg_binary(g, OP_SUB, at, cg_binary(g, OP_MUL, rounds, n));
+    rounds = cg_binary(g, OP_AND, rounds, cg_int(DT_U32, 1));
+    cg_move(g, r->parity, cg_binary(g, OP_XOR, cg_value(DT_U32, r->parity), rounds));
+    cg_move(g, r->full, cg_binary(g, OP_ADD, first, cg_binary(g, OP_MUL, at, bar)));
+    cg_move(g, r->offset, cg_binary(g, OP_MUL, at, cg_int(DT_U32, s->stage_bytes)));
+}
+
 static void vary(struct wgmma *s, struct cg_nest *nest)
 {
     cg_nest_varies(s->g, nest, s->ring.offset);
@@ -347,18 +369,18 @@ static void find_tile(struct wgmma *s, struct cg_val n)
     }
 }
 
-static void for_tiles(struct wgmma *s, void (*body)(struct wgmma *s))
+/* The numbers first, first + step ... of tiles. */
+static void for_tiles(struct wgmma *s, struct cg_val first, struct cg_val step,
+                      void (*body)(struct wgmma *s))
 {
     struct cg *g = s->g;
-    const struct cg_val of = cg_int(DT_U32, s->blocks);
-    const struct cg_val first = cg_binary(g, OP_DIV, cg_special(g, SP_CTAID_X), of);
+    struct cg_val items;
+    const uint32_t head = cg_label(g, "tile"), done = cg_label(g, "tiles");
     if (!s->p->blocks) {
         find_tile(s, first);
         body(s);
         return;
     }
-    struct cg_val items, step = cg_binary(g, OP_DIV, cg_special(g, SP_NCTAID_X), of);
-    const uint32_t head = cg_label(g, "tile"), done = cg_label(g, "tiles");
     const int32_t at = mutable_u32(g, first);
     struct cg_nest nest;
     matmul_items(s->m, &items);
@@ -387,6 +409,9 @@ static void find_rank(struct wgmma *s)
     s->rank = cg_binary(g, OP_MOD, cg_special(g, SP_CTAID_X), cg_int(DT_U32, s->blocks));
     s->at_row = cg_binary(g, OP_MOD, s->rank, cg_int(DT_U32, s->down));
     s->at_col = cg_binary(g, OP_DIV, s->rank, cg_int(DT_U32, s->down));
+    const struct cg_val of = cg_int(DT_U32, s->blocks);
+    s->first_tile = cg_binary(g, OP_DIV, cg_special(g, SP_CTAID_X), of);
+    s->tile_step = cg_binary(g, OP_DIV, cg_special(g, SP_NCTAID_X), of);
 }
 
 /* One thread makes the barriers; then all blocks of the cluster may use them. */
@@ -404,7 +429,7 @@ static void make_barriers(struct wgmma *s)
     for (uint32_t i = 0; i < 2 * s->p->stages; i++)
         PTX(&g->b, "mbarrier.init.shared::cta.b64",
             ptx_mem(s->m->shared, s->barriers + i * BARRIER),
-            ptx_imm(i < s->p->stages ? 1 : s->peers * s->consumers * WARPS));
+            ptx_imm(i < s->p->stages ? 1 : s->peers * s->takers * WARPS));
     PTX0(&g->b, "fence.mbarrier_init.release.cluster");
     cg_scope_close(g, mark);
     cg_place(g, made);
@@ -427,9 +452,26 @@ static void set_registers(struct wgmma *s, bool produces)
             ptx_imm(of[s->consumers][!produces]));
 }
 
+/* Warpgroups that take tiles by turns multiply by turns, too: one waits for the other's products, not for its results. The
+ * barrier of warpgroup w is number 1 + w. */
+static void take_turn(struct wgmma *s, bool begins)
+{
+    struct cg *g = s->g;
+    if (!s->p->pingpong)
+        return;
+    struct cg_val whose = cg_binary(g, OP_XOR, s->group, cg_int(DT_U32, !begins));
+    whose = cg_binary(g, OP_ADD, whose, cg_int(DT_U32, 1));
+    PTX(&g->b, begins ? "bar.sync" : "bar.arrive", ptx_r(cg_reg(g, whose)),
+        ptx_imm(2 * WGMMA_GROUP));
+}
+
 static void tile_of_consumer(struct wgmma *s)
 {
+    take_turn(s, true);
     wgmma_sum_tile(s);
+    take_turn(s, false);
+    if (s->p->pingpong)
+        wgmma_ring_skip(s);
     if (s->direct)
         wgmma_store_tile(s);
     else
@@ -446,9 +488,38 @@ static void produce(struct wgmma *s)
     cg_jump_if(g, elected, false, g->exit);
     g->exit_used = true;
     wgmma_ring_begin(s, 1);
-    for_tiles(s, wgmma_load_tile);
+    for_tiles(s, s->first_tile, s->tile_step, wgmma_load_tile);
     wgmma_load_end(s);
     cg_jump(g, g->exit);
+}
+
+/* By turns: the second warpgroup begins with the second tile, and says that it is the first one's turn. */
+static void begin_turns(struct wgmma *s, struct cg_val *first, struct cg_val *step)
+{
+    struct cg *g = s->g;
+    const uint32_t begun = cg_label(g, "begun");
+    *first = cg_binary(g, OP_ADD, *first, cg_binary(g, OP_MUL, s->group, *step));
+    *step = cg_binary(g, OP_MUL, *step, cg_int(DT_U32, 2));
+    const struct cg_val is_first = cg_binary(g, OP_EQ, s->group, cg_int(DT_U32, 0));
+    cg_jump_if(g, cg_reg(g, is_first), true, begun);
+    const size_t mark = cg_scope_open(g);
+    take_turn(s, false);
+    wgmma_ring_skip(s);
+    cg_scope_close(g, mark);
+    cg_place(g, begun);
+}
+
+static void consume(struct wgmma *s)
+{
+    struct cg_val first = s->first_tile, step = s->tile_step;
+    set_registers(s, false);
+    wgmma_ring_begin(s, 0);
+    wgmma_sum_begin(s);
+    if (s->p->pingpong)
+        begin_turns(s, &first, &step);
+    for_tiles(s, first, step, tile_of_consumer);
+    if (s->direct)
+        wgmma_store_end(s);
 }
 
 void matmul_wgmma(struct matmul *m)
@@ -476,11 +547,6 @@ void matmul_wgmma(struct matmul *m)
     cg_scope_close(g, mark);
     cg_place(g, consumes);
     mark = cg_scope_open(g);
-    set_registers(&s, false);
-    wgmma_ring_begin(&s, 0);
-    wgmma_sum_begin(&s);
-    for_tiles(&s, tile_of_consumer);
-    if (s.direct)
-        wgmma_store_end(&s);
+    consume(&s);
     cg_scope_close(g, mark);
 }

@@ -60,7 +60,8 @@ struct wgmma_tile {
     uint32_t rows;              /* bm or bn */
     uint32_t atoms, atom_bytes; /* see above */
     uint32_t offset, bytes;     /* in a stage */
-    uint32_t sharers;           /* blocks that bring a part each */
+    uint32_t sharers;           /* blocks that bring a part each: */
+    bool by_rows;               /* some rows of every atom, or else some atoms */
     uint32_t box_rows;          /* rows of an atom that one copy brings */
     int32_t map;                /* address of its tensor map */
 };
@@ -81,19 +82,21 @@ struct wgmma {
     struct wgmma_tile tile[MATMUL_OPERANDS];
     uint32_t tile_of[MATMUL_OPERANDS]; /* by operand */
     uint32_t stage_bytes, steps;       /* instructions along k of a stage */
-    uint32_t consumers;
-    uint32_t down, across, blocks; /* of a cluster: along rows, along columns, all */
-    uint32_t peers;                /* blocks that share an operand with this one, itself too */
+    uint32_t consumers, takers;        /* warpgroups; those that take a tile together */
+    uint32_t down, across, blocks;     /* of a cluster: along rows, along columns, all */
+    uint32_t peers;                    /* blocks that share an operand with this one, itself too */
     bool direct; /* results go straight from registers: a warp's patch is its boxes */
     uint32_t patch_cols, pitch, patch_bytes; /* of a warp; elements, bytes */
     uint32_t patches, barriers, bytes;       /* offsets; all */
 
     struct cg_val rank, at_row, at_col; /* u32: the block in its cluster: its number, row, column */
+    struct cg_val first_tile, tile_step; /* u32: numbers of the tiles that the cluster takes */
     struct wgmma_ring ring;
     int32_t left; /* u32, mutable: stages left of this tile */
     int32_t k;    /* u32, mutable: the producer's next */
     /* consumers: */
     struct cg_val group; /* u32: the warpgroup's number among them */
+    struct cg_val part;  /* u32: which part of the tile's rows it takes */
     int32_t *
         sum; /* of product q, 64 rows i: word w at (q * wm / 64 + i) * wn / 2 + w, w = 4 * (column / 8) + ... as of mma.sync */
     int32_t first
@@ -121,6 +124,8 @@ struct cg_val wgmma_stages(struct wgmma *s);
 void wgmma_wait(struct wgmma *s, int32_t barrier, uint32_t offset, int32_t parity);
 void wgmma_ring_begin(struct wgmma *s, unsigned parity);
 void wgmma_ring_next(struct wgmma *s);
+/* Skips the stages of a tile. */
+void wgmma_ring_skip(struct wgmma *s);
 /* Runs body once for each stage of the tile. */
 void wgmma_for_stages(struct wgmma *s, void (*body)(struct wgmma *s));
 

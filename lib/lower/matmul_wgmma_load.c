@@ -91,22 +91,24 @@ static void copy_box(struct wgmma *s, const struct wgmma_tile *t, struct cg_val 
 static void load_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val k, int32_t stage)
 {
     struct cg *g = s->g;
-    const struct cg_val part = part_of(s, t);
     const uint32_t elements = WGMMA_SPAN / t->size;
+    const uint32_t atoms = t->by_rows ? t->atoms : t->atoms / t->sharers;
     struct cg_val at = cg_convert(g, t->side == MATMUL_A ? s->m->row : s->m->col, DT_U32);
-    const uint32_t atoms = t->along_k ? t->atoms : t->atoms / t->sharers;
-    int32_t to = stage;
     if (t->sharers > 1) {
-        at = plus(g, at, times(g, part, t->rows / t->sharers));
-        to = cg_reg(g, plus(g, cg_value(DT_U32, stage),
-                            times(g, part,
-                                  t->bytes / t->atoms / (t->along_k ? t->sharers : 1) *
-                                      (t->along_k ? 1 : atoms))));
+        const struct cg_val part = part_of(s, t);
+        const uint32_t bytes = t->by_rows ? t->box_rows * WGMMA_SPAN : atoms * t->atom_bytes;
+        if (!t->by_rows)
+            at = plus(g, at, times(g, part, atoms * elements));
+        else if (t->along_k)
+            at = plus(g, at, times(g, part, t->box_rows));
+        else
+            k = plus(g, k, times(g, part, t->box_rows));
+        stage = cg_reg(g, plus(g, cg_value(DT_U32, stage), times(g, part, bytes)));
     }
     for (uint32_t a = 0; a < atoms; a++) {
         struct cg_val more = u32(a * elements);
-        copy_box(s, t, t->along_k ? at : plus(g, at, more), t->along_k ? plus(g, k, more) : k, to,
-                 t->offset + a * t->atom_bytes);
+        copy_box(s, t, t->along_k ? at : plus(g, at, more), t->along_k ? plus(g, k, more) : k,
+                 stage, t->offset + a * t->atom_bytes);
     }
 }
 

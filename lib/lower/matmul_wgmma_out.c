@@ -67,7 +67,7 @@ void wgmma_out_tile(struct wgmma *s)
     struct cg_val row = times(g, cg_binary(g, OP_SHR, lane, u32(2)), s->pitch);
     struct cg_val in_row = times(g, cg_binary(g, OP_AND, lane, u32(3)), 2);
     const int32_t at = cg_reg(g, plus(g, base, times(g, plus(g, row, in_row), 4)));
-    struct cg_val first = times(g, s->group, s->p->wm);
+    struct cg_val first = times(g, s->part, s->p->wm);
     first = plus(g, first, times(g, cg_binary(g, OP_AND, warp, u32(3)), WGMMA_PATCH));
     m->thread = lane;
     m->workers = 32;

@@ -124,7 +124,7 @@ static void find_lane(struct out *w)
     struct cg *g = s->g;
     const struct matmul *m = s->m;
     const struct cg_val warp = cg_binary(g, OP_SUB, m->warp, u32(WGMMA_GROUP / 32));
-    struct cg_val row = times(g, s->group, s->p->wm);
+    struct cg_val row = times(g, s->part, s->p->wm);
     row = plus(g, row, times(g, cg_binary(g, OP_AND, warp, u32(3)), WGMMA_PATCH));
     w->row = plus(g, cg_convert(g, m->row, DT_U32), row);
     w->in_warp = cg_binary(g, OP_SHR, m->lane, u32(2));

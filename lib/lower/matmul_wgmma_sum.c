@@ -27,7 +27,7 @@ static int32_t first_word(struct wgmma *s, const struct wgmma_tile *t)
     if (t->side == MATMUL_A) {
         const uint32_t part = t->along_k ? s->p->wm * WGMMA_SPAN
                                          : s->p->wm / (WGMMA_SPAN / t->size) * t->atom_bytes;
-        at = plus(g, at, cg_binary(g, OP_MUL, s->group, u32(part)));
+        at = plus(g, at, cg_binary(g, OP_MUL, s->part, u32(part)));
     }
     at = cg_binary(g, OP_SHR, at, u32(4));
     const uint32_t apart = t->along_k ? 0 : t->atom_bytes / 16;
@@ -63,6 +63,7 @@ void wgmma_sum_begin(struct wgmma *s)
     const uint32_t n = wgmma_sums(s);
     s->group = cg_binary(g, OP_SHR, s->m->thread, u32(7));
     s->group = cg_binary(g, OP_SUB, s->group, u32(1));
+    s->part = s->p->pingpong ? u32(0) : s->group;
     s->high = cg_reg(g, u32(WGMMA_ALIGN / 16 | 1u << 30));
     for (uint32_t i = 0; i < s->ntile; i++)
         s->first[i] = first_word(s, &s->tile[i]);
