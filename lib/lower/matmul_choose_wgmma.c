@@ -4,7 +4,7 @@
 #include "lower/matmul_plan.h"
 
 /* Are they chosen where the schedule does not ask for them? */
-enum { CHOSEN = 0 };
+enum { CHOSEN = 1 };
 
 enum {
     SPAN = 128,       /* bytes of k in a step */

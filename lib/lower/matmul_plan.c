@@ -164,7 +164,7 @@ static void add_smaller(struct planner *l, struct variants *all, const struct ma
     if (!l->m)
         add_for(l, all, &best, ROWS, l->size.n, "small",
                 arena_printf(g->a, "%s <= %d", text_of(g, l->f->i), ROWS));
-    if (!l->m || l->size.m > ROWS)
+    if ((!l->m || l->size.m > ROWS) && !l->shorter)
         add_for(l, all, &best, l->n && l->size.n * ROWS < size ? size / l->size.n : half,
                 l->m ? size / l->size.m : half, "medium",
                 arena_printf(g->a, "%s < %u", tiles_text(l, best.bm, best.bn),
@@ -191,8 +191,9 @@ static void add_open(struct planner *l, struct variants *all)
         planner_consider_rows(l);
     planner_consider_tiles(l);
     const struct matmul_plan large = l->best;
+    const bool wgmma = l->cost >= 0 && large.how == MATMUL_WGMMA;
     const bool both = free && l->cost >= 0 && !l->shorter;
-    if (both && large.how == MATMUL_WGMMA) {
+    if (free && wgmma) {
         add_smaller(l, all, &large);
     } else if (both) {
         const double cost = l->cost;

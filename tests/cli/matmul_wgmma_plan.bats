@@ -49,6 +49,34 @@ plans() {
     cmp <(grep -v 'target' sm_90.ptx | grep -v '^.version') <(grep -v 'target' sm_90a.ptx | grep -v '^.version')
 }
 
+@test "without a schedule wgmma multiplies what it can, and --explain says what it can't" {
+    for spec in nn nt tn tt batched residual bias_gelu gated_mlp qkv grouped conv2d_1x1 w8a8; do
+        kaio-emit -t sm_90a --explain "$specs/$spec.yaml" >explained
+        grep -q ': wgmma of ' explained
+        # others than rows of whole 16 bytes go elsewhere
+        grep -q '_any: ' explained
+        run ! grep -q 'not wgmma' explained
+        run ! grep -q wgmma < <(kaio-emit -t sm_90 --explain "$specs/$spec.yaml")
+    done
+    while IFS='|' read -r spec define why; do
+        # shellcheck disable=SC2086
+        kaio-emit -t sm_90a --explain $define "$specs/$spec.yaml" >explained
+        grep -q "^  not wgmma: .*$why" explained || {
+            echo "$spec: $(cat explained)"
+            false
+        }
+        run ! grep -q ': wgmma of ' explained
+    done <<'END'
+nn|-D T=f32|multiplies no f32
+nt|-D k=4097 -D n=64|TMA copies rows of whole 16 bytes
+int8||takes the right operand's i8 along k alone
+w4a16||operand is computed, and TMA copies elements as they are
+fp8||it adds products of 8-bit floats with fewer bits: 'mma: wgmma' or 'math: fast' allows that
+END
+    cat "$specs/fp8.yaml" - >k.yaml <<<'math: fast'
+    [[ $(plans) == *": wgmma of fp8,"* ]]
+}
+
 @test "rows that are not whole 16 bytes go by mma.sync, others by tiles for their number" {
     scheduled nt '{mma: wgmma}'
     kaio-emit -t sm_90a --explain k.yaml | grep ' tiles ' >explained
