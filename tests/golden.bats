@@ -99,8 +99,55 @@ golden() {
     [ $count -ge 4 ]
     # shellcheck disable=SC2016
     printf '%s\n' "${jobs[@]}" | xargs -P "$(nproc)" -L 1 bash -c \
-        '"$0" -arch="$1" -o "$1.out" "$2" || { echo "$1"; exit 1; }' "$ptxas"
+        '"$0" -v -arch="$1" -o "$1.out" "$2" >"$1.log" 2>&1 || { cat "$1.log"; exit 1; }' "$ptxas"
     [ "$(ls sm_*.out | wc -l)" -ge 3 ]
+    for log in sm_*.log; do
+        slowed "${log%.log}.ptx" "$log" >slow || true
+        [ ! -s slow ] || { echo "${log%.log}:"; cat slow; return 1; }
+    done
+}
+
+# slowed PTX LOG: the messages of ptxas -v of lost speed (C75xx: wgmma serialised, setmaxnreg ignored), and the entries that
+# use wgmma and keep registers in memory.
+slowed() {
+    awk 'FNR == 1 { file++ }
+        file == 1 && match($0, /\.entry [A-Za-z0-9_$]+/) { entry = substr($0, RSTART + 7, RLENGTH - 7) }
+        file == 1 && /wgmma\.mma_async/ { uses[entry] = 1 }
+        file == 2 && /\(C75/
+        file == 2 && /Function properties for/ { of = $NF }
+        file == 2 && /[1-9][0-9]* bytes spill/ && of in uses { print of ": " $0 }' "$1" "$2"
+}
+
+@test "what ptxas makes slower is found" {
+    [ -z "${KAIO_QUICK-}" ] || skip "the same text as without sanitizers"
+    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || skip "no ptxas"
+    "$ptxas" --help | grep -q "'sm_90a'" || skip "ptxas does not know sm_90a"
+    # sums that are read before they are waited for
+    cat >wgmma.ptx <<'END'
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry early(.param .u64 p, .param .u64 d) .reqntid 128
+{
+    .reg .f32 %f<9>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [p];
+    ld.param.u64 %rd2, [d];
+    wgmma.fence.sync.aligned;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd2, %rd2, 1, 1, 1, 0, 0;
+    add.f32 %f5, %f1, %f2;
+    wgmma.commit_group.sync.aligned;
+    wgmma.wait_group.sync.aligned 0;
+    st.global.f32 [%rd1], %f5;
+    ret;
+}
+END
+    "$ptxas" -v -arch=sm_90a -o wgmma.cubin wgmma.ptx >wgmma.log 2>&1
+    slowed wgmma.ptx wgmma.log | grep -q "(C7517) warpgroup.wait is injected"
+    printf 'ptxas info    : Function properties for %s\n    0 bytes stack frame, %d bytes spill stores, 0 bytes spill loads\n' early 8 >spill.log
+    slowed wgmma.ptx spill.log | grep -q '^early: .*8 bytes spill stores'
+    printf 'ptxas info    : Function properties for %s\n    0 bytes stack frame, %d bytes spill stores, 0 bytes spill loads\n' late 8 early 0 >spill.log
+    [ -z "$(slowed wgmma.ptx spill.log)" ]
 }
 
 @test "every pair of types converts, on targets with and without the instructions" {

@@ -7,6 +7,7 @@
 
 #include "base/cache.h"
 #include "base/io.h"
+#include "cuda/load.h"
 
 enum { KEPT_MOST = 1000, KEPT_BYTES = 1 << 16 };
 
@@ -112,19 +113,29 @@ static const char *named(const struct source *ptx, const char *s, size_t n)
     return quote ? find_function(ptx, at, (size_t)(quote - at)) : NULL;
 }
 
-/* The first instruction that the message is about, in the function that it names. */
-static void warn_loss(const struct source *ptx, const char *s, size_t n, struct diags *d)
+/* Where a message belongs: at the line that it says; else at the first instruction that it is about, in the function that
+ * it names. */
+static struct span place_of(const struct source *ptx, const char *s, size_t n)
 {
-    const char *code = loss(s, n), *text = memchr(code, ')', (size_t)(s + n - code));
+    static const char mark[] = "around line ";
+    const char *line = memmem(s, n, mark, sizeof mark - 1);
+    if (line)
+        return cu_line_span(ptx, strtoul(line + sizeof mark - 1, NULL, 10));
     const char *word = has(s, n, "setmaxnreg") ? "setmaxnreg" : "wgmma.mma_async";
     const char *from = named(ptx, s, n), *end = ptx->text + ptx->len;
     from = from ? from : ptx->text;
     const char *at = memmem(from, (size_t)(end - from), word, strlen(word));
+    return at ? line_at(ptx, at) : SPAN_NONE;
+}
+
+static void warn_loss(const struct source *ptx, const char *s, size_t n, struct diags *d)
+{
+    const char *code = loss(s, n), *text = memchr(code, ')', (size_t)(s + n - code));
     if (!text)
         return;
     for (text++; *text == ' ';)
         text++;
-    diag_warning(d, at ? line_at(ptx, at) : SPAN_NONE, "the driver's compiler says: %.*s (%.5s)",
+    diag_warning(d, place_of(ptx, s, n), "the driver's compiler says: %.*s (%.5s)",
                  (int)(s + n - text), text, code + 1);
 }
 

@@ -111,7 +111,7 @@ bool cu_header_fits(const struct cu_header *h, unsigned sm, int cuda_version, st
 
 /* ---- the JIT's log ---- */
 
-static struct span line_span(const struct source *ptx, unsigned long number)
+struct span cu_line_span(const struct source *ptx, unsigned long number)
 {
     const char *p = ptx->text, *end = p + ptx->len;
     for (unsigned long i = 1; i < number && p < end; i++) {
@@ -136,7 +136,7 @@ static void report_line(const struct source *ptx, const char *s, size_t n, struc
         char *after;
         unsigned long number = strtoul(at + sizeof mark - 1, &after, 10);
         const char *colon = memchr(after, ':', (size_t)(end - after));
-        where = line_span(ptx, number);
+        where = cu_line_span(ptx, number);
         if (colon) {
             s = colon + 1;
             while (s < end && *s == ' ')

@@ -19,6 +19,8 @@ unsigned cu_ptx_of_driver(int cuda_version);
 /* False, with an error at the line, when the device (sm 80) or its driver cannot run the module. */
 bool cu_header_fits(const struct cu_header *h, unsigned sm, int cuda_version, struct diags *d);
 
+/* Line `number` (from 1) of PTX text, without its indentation; SPAN_NONE when there is none. */
+struct span cu_line_span(const struct source *ptx, unsigned long number);
 /* The JIT's error log as diagnostics at the PTX lines it names ("ptxas application ptx input, line 12; error : ..."). */
 void cu_report_log(const struct source *ptx, const char *log, struct diags *d);
 

@@ -492,6 +492,21 @@ static size_t compiled(const char *path)
 static void test_lost_speed(void)
 {
     char dir[] = "/tmp/kaio-jit-XXXXXX", cache[64], driver[64], log[64];
+    machine(
+        "FAKE_CUDA_SM=90",
+        "FAKE_CUDA_JIT_INFO=ptxas info : (C7517) warpgroup.wait is injected in around line 10 by "
+        "compiler to allow use of registers defined by GMMA in function 'gemm'",
+        "XDG_CACHE_HOME=/nonexistent", NULL);
+    struct setup injected = open_at(0);
+    load(&injected, gemm);
+    eq_str(
+        first_text(injected.d),
+        "the driver's compiler says: warpgroup.wait is injected in around line 10 by compiler to "
+        "allow use of registers defined by GMMA in function 'gemm' (C7517)",
+        "a wait that the compiler adds");
+    eq_int(injected.d->list.n ? span_line_col(injected.d->list.v[0].span).line : 0, 10,
+           "at the line that it says");
+    finish(&injected);
     ok(mkdtemp(dir), "a folder");
     snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s", dir);
     snprintf(driver, sizeof driver, "FAKE_CUDA_JIT_CACHE=%s/driver", dir);
