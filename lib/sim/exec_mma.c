@@ -33,8 +33,8 @@ static inline void unpack(const struct sim_warp *w, const struct sim_mma *m, str
 static inline void multiply(const struct sim_mma *m, struct raw *raw, const v8 c[ROWS], v8 d[ROWS])
 {
     struct floats f;
-    const bool a = decode_a(m, raw, &f), b = decode_b(m, raw, &f);
-    sum_all(m, raw, &f, a && b, c, d);
+    const u32 seen = decode_a(m, raw, &f) | decode_b(m, raw, &f);
+    sum_all(m, raw, &f, seen, c, d);
 }
 
 /* ---- what sm_90 has no instruction of its own for ------------------------------------------------------------ */

@@ -88,7 +88,7 @@ SIM_FN(WGMMA_PRODUCT)
     struct sim_tile a, b;
     struct raw raw;
     struct floats f;
-    bool fine = true;
+    u32 seen = 0;
     sim_tile_of(p->f->b, g->b_mn, &b);
     if (m->na) {
         a_from_registers(w, m, &raw);
@@ -100,7 +100,7 @@ SIM_FN(WGMMA_PRODUCT)
         for (unsigned k = 0; k < m->k; k++)
             raw.a[r][k] ^= a_flip;
     if (!integers)
-        fine = decode_a(m, &raw, &f);
+        seen = decode_a(m, &raw, &f);
     for (unsigned j = 0; j < g->n / COLS; j++) {
         v8 c[ROWS] = {{0}}, d[ROWS];
         b_from_memory(w, m, &b, j, b_flip, &raw);
@@ -109,7 +109,7 @@ SIM_FN(WGMMA_PRODUCT)
         if (integers)
             multiply_int(m, &raw, c, d);
         else
-            sum_all(m, &raw, &f, decode_b(m, &raw, &f) && fine, c, d);
+            sum_all(m, &raw, &f, decode_b(m, &raw, &f) | seen, c, d);
         store_d(w, m, g->d + each * j, d);
     }
     return op;

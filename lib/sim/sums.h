@@ -19,6 +19,11 @@ enum { ROWS = 16, COLS = 8, DEPTH = 64 };
 
 typedef s32 v8 __attribute__((vector_size(32), may_alias));
 typedef u32 v8u __attribute__((vector_size(32), may_alias));
+typedef f32 v8f __attribute__((vector_size(32), may_alias));
+typedef s32 v4 __attribute__((vector_size(16), may_alias));
+typedef f32 v4f __attribute__((vector_size(16), may_alias));
+typedef s64 v4l __attribute__((vector_size(32), may_alias));
+typedef f64 v4d __attribute__((vector_size(32), may_alias));
 
 #ifdef __AVX2__
 #define MAX8(a, b) ((v8)_mm256_max_epi32((__m256i)(a), (__m256i)(b)))
@@ -116,29 +121,39 @@ static inline unsigned spread(const unsigned char *p, unsigned type, u32 x[32])
 
 /* ---- floats ---------------------------------------------------------------------------------------------- */
 
-/* Numbers sig 2^(exp - 10), |sig| < 2048. A zero's exp is below all others. */
+/* Numbers sig 2^(exp - 10), |sig| < 2048, and val = sig 2^exp. A zero's exp is below all others. */
 struct floats {
     s32 a_sig[ROWS][DEPTH], a_exp[ROWS][DEPTH];
+    f32 a_val[ROWS][DEPTH];
     v8 b_sig[DEPTH], b_exp[DEPTH];
+    v8f b_val[DEPTH];
 };
 enum { ZERO_EXP = -4096 };
 
-/* n numbers of so many bits of mantissa and exponent, behind low bits that are dropped. Is none Inf or NaN? */
-static inline bool decode(const u32 *x, s32 *sig, s32 *exp, unsigned n, unsigned low,
-                          unsigned mbits, unsigned ebits)
+/* What is so of some of many numbers. */
+enum seen {
+    SEEN_SPECIAL = 1, /* Inf or NaN */
+    SEEN_FAR = 2,     /* too large or too small for products of val */
+};
+
+/* n numbers of so many bits of mantissa and exponent, behind low bits that are dropped. */
+static inline u32 decode(const u32 *x, s32 *sig, s32 *exp, f32 *val, unsigned n, unsigned low,
+                         unsigned mbits, unsigned ebits)
 {
     const u32 top = (1u << ebits) - 1;
-    const s32 bias = (s32)(top >> 1);
-    u32 special = 0;
+    const s32 bias = (s32)(top >> 1), most = 50;
+    u32 special = 0, far = 0;
     for (unsigned i = 0; i < n; i++) {
         const u32 v = x[i] >> low, e = v >> mbits & top, f = v & ((1u << mbits) - 1);
         const s32 mag = (s32)((f | (u32)(e != 0) << mbits) << (10 - mbits));
-        const s32 sign = -(s32)(v >> (mbits + ebits) & 1);
+        const s32 sign = -(s32)(v >> (mbits + ebits) & 1), power = (s32)(e + (e == 0)) - bias;
         sig[i] = (mag ^ sign) - sign;
-        exp[i] = mag ? (s32)(e + (e == 0)) - bias : ZERO_EXP;
+        exp[i] = mag ? power : ZERO_EXP;
+        val[i] = (f32)sig[i] * from32((u32)(power + 127) << 23);
         special |= (u32)(e == top);
+        far |= (u32)(mag && (power > most || power < -most));
     }
-    return !special;
+    return (special ? SEEN_SPECIAL : 0) | (far ? SEEN_FAR : 0);
 }
 
 /* e4m3 is f16 with fewer bits but for its top exponent and its subnormals. */
@@ -153,65 +168,104 @@ static inline u32 e4m3_to_f16(u32 x)
     return mag ? sign | (9 - up) << 10 | (mag << up & 7) << 7 : sign;
 }
 
-static inline bool decode_any(u32 *x, s32 *sig, s32 *exp, unsigned n, unsigned type, bool as_f16)
+static inline u32 decode_any(const u32 *x, s32 *sig, s32 *exp, f32 *val, unsigned n, unsigned type,
+                             bool as_f16)
 {
-    bool fine = true;
+    u32 seen = 0, as_half[DEPTH];
     switch ((enum sim_element)type) {
-    case SIM_E_F16: return decode(x, sig, exp, n, 0, 10, 5);
-    case SIM_E_BF16: return decode(x, sig, exp, n, 0, 7, 8);
-    case SIM_E_TF32: return decode(x, sig, exp, n, 13, 10, 8);
-    case SIM_E_E5M2: return decode(x, sig, exp, n, 0, 2, 5);
+    case SIM_E_F16: return decode(x, sig, exp, val, n, 0, 10, 5);
+    case SIM_E_BF16: return decode(x, sig, exp, val, n, 0, 7, 8);
+    case SIM_E_TF32: return decode(x, sig, exp, val, n, 13, 10, 8);
+    case SIM_E_E5M2: return decode(x, sig, exp, val, n, 0, 2, 5);
     default: break;
     }
     for (unsigned i = 0; i < n; i++)
-        fine = fine && (x[i] & 0x7f) != 0x7f;
+        seen |= (x[i] & 0x7f) == 0x7f ? SEEN_SPECIAL : 0;
     if (!as_f16) {
-        decode(x, sig, exp, n, 0, 3, 4);
-        return fine;
+        decode(x, sig, exp, val, n, 0, 3, 4); /* its top exponent is one like others */
+        return seen;
     }
-    u32 as_half[DEPTH];
     for (unsigned i = 0; i < n; i++)
         as_half[i] = e4m3_to_f16(x[i]);
-    decode(as_half, sig, exp, n, 0, 10, 5);
-    return fine;
+    decode(as_half, sig, exp, val, n, 0, 10, 5);
+    return seen;
 }
 
-/* sum 2^(exp - bits) for eight columns: exact sums of terms that were cut off (matrix.h). */
+/* Eight columns of a row: the terms cut off (matrix.h), sum 2^(exp - bits) of which is exact in 64 bits, but not always in
+ * 32. */
 struct sums {
-    s64 sum[COLS];
+    v8 part[3];
     v8 exp;
 };
 
-static inline void sum_row(const struct sim_mma *m, const struct floats *f, unsigned r, unsigned k0,
-                           unsigned k1, const v8 *old, struct sums *s)
+/* (macros where a function would return a vector) */
+#define CUT(mag, sign, by) ((SHR8(mag, MIN8(by, most)) ^ (sign)) - (sign))
+
+/* The term of C, and its exponent as the largest so far. */
+static inline void start_c(const struct sim_mma *m, const v8 *old, v8 *sig, v8 *sign, v8 *exp)
 {
     const v8 c = *old;
-    const unsigned bits = m->bits, up = bits > 20 ? bits - 20 : 0, down = bits < 20 ? 20 - bits : 0;
-    const unsigned c_up = bits > 23 ? bits - 23 : 0, c_down = bits < 23 ? 23 - bits : 0;
     const unsigned mbits = m->half ? 10 : 23, ebits = m->half ? 5 : 8;
     const s32 hidden = 1 << mbits, e_top = (1 << ebits) - 1, bias = e_top >> 1;
     const v8 fraction = c & (hidden - 1), e = (v8)((v8u)c >> mbits) & e_top, tiny = e == 0;
-    const v8 c_sig = (fraction | (~tiny & hidden)) << (23 - mbits);
-    const v8 c_sign = -((v8)((v8u)c >> (mbits + ebits)) & 1);
-    const v8 c_zero = c_sig == 0;
-    const v8 c_exp = (c_zero & ZERO_EXP) | (~c_zero & (e - tiny - bias));
+    *sig = (fraction | (~tiny & hidden)) << (23 - mbits);
+    *sign = -((v8)((v8u)c >> (mbits + ebits)) & 1);
+    const v8 zero = *sig == 0;
+    *exp = (zero & ZERO_EXP) | (~zero & (e - tiny - bias));
+}
+
+/* Products of vals are exact in f32, and so is what is left of them when they are scaled and cut off; those of which
+ * nothing is left may become anything below 1. */
+static inline void sum_near(const struct floats *f, unsigned r, unsigned k0, unsigned k1,
+                            unsigned bits, struct sums *s)
+{
+    const v8 least = {-126, -126, -126, -126, -126, -126, -126, -126},
+             most = {127, 127, 127, 127, 127, 127, 127, 127};
+    const v8 up = (s32)bits - 20 - s->exp;
+    const v8f scale = (v8f)((MIN8(MAX8(up, least), most) + 127) << 23);
+    const f32 *const a = f->a_val[r];
+    v8 part[2] = {{0}, {0}};
+    for (unsigned k = k0; k < k1; k++)
+        part[k & 1] += __builtin_convertvector(f->b_val[k] * a[k] * scale, v8);
+    s->part[0] = part[0];
+    s->part[1] = part[1];
+}
+
+static inline void sum_far(const struct floats *f, unsigned r, unsigned k0, unsigned k1,
+                           unsigned bits, struct sums *s)
+{
+    const unsigned up = bits > 20 ? bits - 20 : 0, down = bits < 20 ? 20 - bits : 0;
+    const v8 most = {31, 31, 31, 31, 31, 31, 31, 31};
     const s32 *const a = f->a_sig[r], *const a_exp = f->a_exp[r];
-    v8 top = c_exp, part[2] = {{0}, {0}};
+    v8 part[2] = {{0}, {0}};
+    for (unsigned k = k0; k < k1; k++) {
+        const v8 p = f->b_sig[k] * a[k], by = s->exp - (f->b_exp[k] + a_exp[k]) + (s32)down;
+        const v8 sign = p >> 31;
+        part[k & 1] += CUT(ABS8(p) << up, sign, by);
+    }
+    s->part[0] = part[0];
+    s->part[1] = part[1];
+}
+
+static inline void sum_row(const struct sim_mma *m, const struct floats *f, u32 seen, unsigned r,
+                           unsigned k0, unsigned k1, const v8 *old, struct sums *s)
+{
+    const unsigned bits = m->bits, up = bits > 23 ? bits - 23 : 0, down = bits < 23 ? 23 - bits : 0;
+    const s32 *const a_exp = f->a_exp[r];
+    v8 c_sig, c_sign, c_exp, top;
+    start_c(m, old, &c_sig, &c_sign, &c_exp);
+    top = c_exp;
     for (unsigned k = k0; k < k1; k++) {
         const v8 x = f->b_exp[k] + a_exp[k];
         top = MAX8(top, x);
     }
-    for (unsigned k = k0; k < k1; k++) {
-        const v8 p = f->b_sig[k] * a[k], sign = p >> 31, far = top - (f->b_exp[k] + a_exp[k]);
-        const v8 by = far + (s32)down, most = {31, 31, 31, 31, 31, 31, 31, 31};
-        const v8 mag = SHR8(ABS8(p) << up, MIN8(by, most));
-        part[k & 1] += (mag ^ sign) - sign;
-    }
-    const v8 far = top - c_exp + (s32)c_down, most = {31, 31, 31, 31, 31, 31, 31, 31};
-    const v8 mag = SHR8(c_sig << c_up, MIN8(far, most)), last = (mag ^ c_sign) - c_sign;
-    for (unsigned i = 0; i < COLS; i++)
-        s->sum[i] = (s64)part[0][i] + part[1][i] + last[i];
     s->exp = top;
+    const v8 most = {31, 31, 31, 31, 31, 31, 31, 31}, by = top - c_exp + (s32)down;
+    s->part[2] = CUT(c_sig << up, c_sign, by);
+    if (seen & SEEN_FAR)
+        sum_far(f, r, k0, k1, bits, s);
+    else
+        sum_near(f, r, k0, k1, bits, s);
 }
 
 /* Toward zero, with so many bits of mantissa; what is too large becomes Inf, what is too small +0. */
@@ -231,14 +285,41 @@ static inline u32 round_f32(f64 x, unsigned mbits)
     return r ? sign | r : 0;
 }
 
-/* Rounds the sums to elements of D. */
+/* Four of the sums. */
+static inline void four_sums(const struct sums *s, unsigned i, unsigned bits, v4d *to)
+{
+    v4 x[4];
+    for (unsigned k = 0; k < 3; k++)
+        memcpy(&x[k], (const s32 *)&s->part[k] + i, sizeof x[k]);
+    const v8 least = {-900, -900, -900, -900, -900, -900, -900, -900}, exp = MAX8(s->exp, least);
+    memcpy(&x[3], (const s32 *)&exp + i, sizeof x[3]);
+    const v4d sum = __builtin_convertvector(x[0], v4d) + __builtin_convertvector(x[1], v4d) +
+                    __builtin_convertvector(x[2], v4d);
+    const v4l scale = (__builtin_convertvector(x[3], v4l) + (1023 - (s64)bits)) << 52;
+    *to = sum * (v4d)scale;
+}
+
+/* Rounds the sums to elements of D. f32 that are normal come out of a conversion of what is left when low bits are cut
+ * off. */
 static inline void finish(const struct sim_mma *m, const struct sums *s, v8 *d)
 {
-    for (unsigned i = 0; i < COLS; i++) {
-        const f64 scale = from64((u64)(s->exp[i] - m->bits + 1023) << 52);
-        const f64 x = s->sum[i] ? (f64)s->sum[i] * scale : 0;
-        const u32 r = m->half ? narrow_f16(x, SIM_RN) : round_f32(x, m->out_bits);
-        (*d)[i] = (s32)(m->half && r == 0x8000 ? 0 : r);
+    const u64 low = ((u64)1 << (52 - m->out_bits)) - 1;
+    const s64 tiny = (s64)(1023 - 126) << 52, sign = INT64_MIN;
+    for (unsigned i = 0; i < COLS; i += 4) {
+        v4d x;
+        four_sums(s, i, m->bits, &x);
+        const v4l u = (v4l)x & (s64)~low, mag = u & ~sign;
+        const v4l odd = (mag < tiny) & (mag > 0);
+        const v4f f = __builtin_convertvector((v4d)u, v4f);
+        u32 *const to = (u32 *)d + i;
+        if (!m->half && !(odd[0] | odd[1] | odd[2] | odd[3])) {
+            memcpy(to, &f, sizeof f);
+            continue;
+        }
+        for (unsigned k = 0; k < 4; k++) {
+            const u32 r = m->half ? narrow_f16(x[k], SIM_RN) : round_f32(x[k], m->out_bits);
+            to[k] = m->half && r == 0x8000 ? 0 : r;
+        }
     }
 }
 
@@ -285,26 +366,28 @@ static inline bool all_finite(const struct sim_mma *m, const v8 *c)
     return !any;
 }
 
-static inline bool decode_a(const struct sim_mma *m, struct raw *raw, struct floats *f)
+/* enum seen, of all of A, of eight columns of B */
+static inline u32 decode_a(const struct sim_mma *m, const struct raw *raw, struct floats *f)
 {
-    bool fine = true;
+    u32 seen = 0;
     for (unsigned r = 0; r < m->m; r++)
-        fine &= decode_any(raw->a[r], f->a_sig[r], f->a_exp[r], m->k, m->a_type, m->as_f16);
-    return fine;
+        seen |= decode_any(raw->a[r], f->a_sig[r], f->a_exp[r], f->a_val[r], m->k, m->a_type,
+                           m->as_f16);
+    return seen;
 }
 
-static inline bool decode_b(const struct sim_mma *m, struct raw *raw, struct floats *f)
+static inline u32 decode_b(const struct sim_mma *m, const struct raw *raw, struct floats *f)
 {
-    bool fine = true;
+    u32 seen = 0;
     for (unsigned k = 0; k < m->k; k++)
-        fine &= decode_any((u32 *)&raw->b[k], (s32 *)&f->b_sig[k], (s32 *)&f->b_exp[k], COLS,
-                           m->b_type, m->as_f16);
-    return fine;
+        seen |= decode_any((const u32 *)&raw->b[k], (s32 *)&f->b_sig[k], (s32 *)&f->b_exp[k],
+                           (f32 *)&f->b_val[k], COLS, m->b_type, m->as_f16);
+    return seen;
 }
 
-/* D = A B + C for the first m->m rows; fine: no Inf or NaN in A and B. */
+/* D = A B + C for the first m->m rows; seen: enum seen, of A and B. */
 static inline void sum_all(const struct sim_mma *m, const struct raw *raw, const struct floats *f,
-                           bool fine, const v8 c[ROWS], v8 d[ROWS])
+                           u32 seen, const v8 c[ROWS], v8 d[ROWS])
 {
     for (unsigned r = 0; r < m->m; r++) {
         struct sums s;
@@ -312,9 +395,9 @@ static inline void sum_all(const struct sim_mma *m, const struct raw *raw, const
         for (unsigned k = 0; k < m->k; k += m->step) {
             const unsigned end = k + m->step < m->k ? k + m->step : m->k;
             const v8 old = d[r];
-            sum_row(m, f, r, k, end, &old, &s);
+            sum_row(m, f, seen, r, k, end, &old, &s);
             finish(m, &s, &d[r]);
-            if (!fine || !all_finite(m, &old))
+            if (seen & SEEN_SPECIAL || !all_finite(m, &old))
                 set_specials(m, raw, r, k, end, &old, &d[r]);
         }
     }
