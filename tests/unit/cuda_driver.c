@@ -496,7 +496,7 @@ static void test_lost_speed(void)
         "FAKE_CUDA_SM=90",
         "FAKE_CUDA_JIT_INFO=ptxas info : (C7517) warpgroup.wait is injected in around line 10 by "
         "compiler to allow use of registers defined by GMMA in function 'gemm'",
-        "XDG_CACHE_HOME=/nonexistent", NULL);
+        "XDG_CACHE_HOME=/dev/null", NULL);
     struct setup injected = open_at(0);
     load(&injected, gemm);
     eq_str(
@@ -516,7 +516,7 @@ static void test_lost_speed(void)
         "rm -r %s/kaio",                                        /* not kept */
         "for f in %s/kaio/jit/*; do sed -i '$d' $f; done",      /* cut off */
         "for f in %s/kaio/jit/*; do sed -i '1s/1/2/' $f; done", /* of another make */
-        "rm -r %1$s/kaio; ln -s /nonexistent %1$s/kaio",        /* can't be kept */
+        "rm -r %1$s/kaio; ln -s /dev/null %1$s/kaio",           /* can't be kept */
     };
     machine("FAKE_CUDA_SM=90", SERIALIZED, cache, driver, log, NULL);
     struct setup s = open_at(0);
@@ -535,7 +535,7 @@ static void test_lost_speed(void)
         finish(&s);
     }
     spoil("rm -r %s", dir);
-    machine("FAKE_CUDA_SM=90", "XDG_CACHE_HOME=/nonexistent", NULL);
+    machine("FAKE_CUDA_SM=90", "XDG_CACHE_HOME=/dev/null", NULL);
     s = open_at(0);
     load(&s, gemm);
     eq_int(s.d->list.n, 0, "a good one has no warning");
