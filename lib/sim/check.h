@@ -58,6 +58,9 @@ struct check_thread {
     struct check_known *pending;    /* seen by a relaxed load: a fence makes it acquired */
     struct check_known *fenced;     /* what a relaxed store publishes, ... */
     struct check_known *fenced_cta; /* ... to its own block only */
+    /* what came from another block by arrivals or waits with scope .cta: that tells what agents have done, and what was
+     * read, but not what was written */
+    struct check_known *heard;
     /* what was learnt last, by id: who polls a location finds the same again and again */
     uint64_t seen_acquired[2], seen_pending[2];
 };
@@ -96,7 +99,7 @@ struct check_arrival {
     uint32_t threads;              /* that wait */
     uint32_t op;                   /* the record of the first that came, + 1; 0: none came */
     uint32_t thread, named;        /* who it was, and how many threads it named */
-    struct check_known *acquired, *fenced;
+    struct check_known *acquired, *fenced, *heard;
 };
 
 /* ---- shadow ------------------------------------------------------------------------------------------- */
@@ -321,6 +324,12 @@ struct check_wgmma {
     uint64_t *busy, *dirty; /* sets of registers: in flight; accessed since the last fence */
 };
 
+enum check_from {
+    CHECK_FROM_ALL, /* arrivals with scope .cluster, and those of the object's own block, ... */
+    CHECK_FROM_OWN, /* of its own block: for waits with scope .cta */
+    CHECK_FROM_ANY, /* of whatever scope; in clusters only */
+};
+
 struct check_mbar {
     uint32_t offset;
     bool live;
@@ -331,16 +340,16 @@ struct check_mbar {
     uint64_t block;           /* the issuer's */
     struct check_slot init;   /* when it was made */
     struct check_slot use[8]; /* the last of each warp, as far as there is room */
-    /* what arrived in the phase that goes on, and what all before brought: from all, from the object's own block */
-    struct check_known *phase[2], *done[2];
+    /* what arrived in the phase that goes on, and what all before brought; by enum check_from */
+    struct check_known *phase[3], *done[3];
 };
 
 struct check_block {
     uint32_t base; /* the block's threads know each other's accesses up to here */
     uint32_t *
         warps; /* [v * SIM_MAX_WARPS + u]: what warp v knows of warp u; NULL: nothing beyond base */
-    struct check_known *acquired, *fenced; /* by all threads */
-    struct check_thread *thread;           /* NULL: none needed one */
+    struct check_known *acquired, *fenced, *heard; /* by all threads */
+    struct check_thread *thread;                   /* NULL: none needed one */
     struct check_shadow shared, local;
     struct check_arrival barrier[SIM_BARRIERS];
     uint32_t exited; /* threads */
@@ -483,11 +492,16 @@ bool check_known_has(const struct check_known *k, const struct check_slot *s);
 
 /* Whether the access happened before what the lane does now. */
 bool check_ordered(const struct sim_warp *w, uint32_t lane, const struct check_slot *s);
-/* The same of any lane of the warp. */
+/* Has the lane heard of an access, whatever the scope of the arrivals and waits between them? */
+bool check_heard(const struct sim_warp *w, uint32_t lane, const struct check_slot *s);
+/* check_ordered() of any lane of the warp. */
 bool check_ordered_any(const struct sim_warp *w, const struct check_slot *s);
 /* Lanes learn what an agent of a block did up to a clock; what a list says. */
 void check_learn_fact(struct sim_warp *w, uint32_t lanes, const struct check_fact *fact);
 void check_learn(struct sim_warp *w, uint32_t lanes, struct check_known *k, bool acquires);
+void check_hear(struct sim_warp *w, uint32_t lanes, struct check_known *k);
+/* What a lane has heard of; with a reference. */
+struct check_known *check_hearsay(const struct sim_warp *w, uint32_t lane);
 /* What an arrival of a lane publishes: everything that it knows, if it releases. */
 struct check_known *check_released(struct sim_warp *w, uint32_t lane, const struct check_op *o,
                                    uint32_t record);

@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 
-enum { FROM_ALL, FROM_OWN }; /* blocks that arrived: their own, for waits with scope .cta */
-
 static struct check *of(const struct sim_block *b)
 {
     return b->launch->check;
@@ -172,17 +170,19 @@ void sim_check_mbar_arrives(struct sim_warp *w, const struct sim_op *op, uint32_
     struct check_mbar *m = orders(b) ? check_mbar_at(b, offset) : NULL;
     if (!m)
         return;
-    if (b != w->block && o->scope == CHECK_CTA) {
-        use(w, op, lane, b, m, c->clock);
-        m->narrow = true;
-        return;
-    }
+    const bool narrow = b != w->block && o->scope == CHECK_CTA;
     struct check_known *k = check_released(w, lane, o, record);
     use(w, op, lane, b, m, c->arrival.clock);
-    m->phase[FROM_ALL] = check_known_join(c, m->phase[FROM_ALL], k);
-    if (b == w->block)
-        m->phase[FROM_OWN] = check_known_join(c, m->phase[FROM_OWN], k);
+    m->narrow |= narrow;
+    for (int i = CHECK_FROM_ALL; i <= CHECK_FROM_ANY; i++)
+        if (i == CHECK_FROM_ANY ? b->npeer > 1 : i == CHECK_FROM_OWN ? b == w->block : !narrow)
+            m->phase[i] = check_known_join(c, m->phase[i], k);
     check_known_drop(k);
+    if (b->npeer > 1) {
+        k = check_hearsay(w, lane);
+        m->phase[CHECK_FROM_ANY] = check_known_join(c, m->phase[CHECK_FROM_ANY], k);
+        check_known_drop(k);
+    }
 }
 
 void sim_check_mbar_phase(struct sim_block *b, uint32_t offset)
@@ -194,7 +194,7 @@ void sim_check_mbar_phase(struct sim_block *b, uint32_t offset)
     const uint16_t agent = (uint16_t)check_mbar_agent(b, m);
     struct check_fact fact = {(uint32_t)b->index, check_tick(c), agent, agent};
     struct check_known *landed = check_known_new(c, &fact, 1);
-    for (int i = 0; i < 2; i++) {
+    for (int i = CHECK_FROM_ALL; i <= CHECK_FROM_ANY; i++) {
         m->done[i] = check_known_join(c, m->done[i], m->phase[i]);
         m->done[i] = check_known_join(c, m->done[i], landed);
         check_known_drop(m->phase[i]);
@@ -221,8 +221,10 @@ void sim_check_mbar_passed(struct sim_warp *w, const struct sim_op *op, uint32_t
     for (uint32_t left = lanes; left; left &= left - 1)
         use(w, op, (uint32_t)__builtin_ctz(left), b, m, of(b)->clock);
     const bool narrow = o->scope == CHECK_CTA;
-    m->narrow |= narrow && m->done[FROM_OWN] != m->done[FROM_ALL];
-    check_learn(w, lanes, m->done[narrow ? FROM_OWN : FROM_ALL], o->acquire);
+    m->narrow |= narrow && m->done[CHECK_FROM_OWN] != m->done[CHECK_FROM_ALL];
+    check_learn(w, lanes, m->done[narrow ? CHECK_FROM_OWN : CHECK_FROM_ALL], o->acquire);
+    if (b->npeer > 1)
+        check_hear(w, lanes, m->done[CHECK_FROM_ANY]);
 }
 
 /* ---- what is no use of it -------------------------------------------------------------------------------- */
@@ -317,7 +319,7 @@ static bool known(const struct sim_block *b, const struct check_slot *s)
 {
     for (uint32_t i = 0; i < b->nwarp; i++)
         for (uint32_t lane = 0; lane < SIM_LANES; lane++)
-            if (check_ordered(&b->warp[i], lane, s))
+            if (check_ordered(&b->warp[i], lane, s) || check_heard(&b->warp[i], lane, s))
                 return true;
     return false;
 }
@@ -330,7 +332,7 @@ void check_mbars_end(struct sim_block *b)
             gone(b->launch, b, &cb->remote[i]);
     cb->nremote = 0;
     for (uint32_t i = 0; i < cb->nmbar; i++) {
-        for (int k = 0; k < 2; k++) {
+        for (int k = CHECK_FROM_ALL; k <= CHECK_FROM_ANY; k++) {
             check_known_drop(cb->mbar[i].phase[k]);
             check_known_drop(cb->mbar[i].done[k]);
         }

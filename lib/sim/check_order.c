@@ -38,6 +38,7 @@ static void forget(struct check_thread *t)
     check_known_drop(t->pending);
     check_known_drop(t->fenced);
     check_known_drop(t->fenced_cta);
+    check_known_drop(t->heard);
     *t = (struct check_thread){0};
 }
 
@@ -101,8 +102,16 @@ bool check_ordered(const struct sim_warp *w, uint32_t lane, const struct check_s
         if (cb->warps && s->clock <= cb->warps[w->index * SIM_MAX_WARPS + t / SIM_LANES])
             return true;
     }
-    return c->lists && ((cb->thread && check_known_has(cb->thread[me].acquired, s)) ||
-                        check_known_has(cb->acquired, s));
+    return c->lists &&
+           ((cb->thread && check_known_has(cb->thread[me].acquired, s)) ||
+            check_known_has(cb->acquired, s) || (!check_is_thread(s) && check_heard(w, lane, s)));
+}
+
+bool check_heard(const struct sim_warp *w, uint32_t lane, const struct check_slot *s)
+{
+    const struct check_block *cb = w->block->check;
+    return (cb->thread && check_known_has(cb->thread[w->index * SIM_LANES + lane].heard, s)) ||
+           check_known_has(cb->heard, s);
 }
 
 bool check_ordered_any(const struct sim_warp *w, const struct check_slot *s)
@@ -125,6 +134,27 @@ void check_learn(struct sim_warp *w, uint32_t lanes, struct check_known *k, bool
     }
 }
 
+void check_hear(struct sim_warp *w, uint32_t lanes, struct check_known *k)
+{
+    struct check *c = of(w->block);
+    for (uint32_t left = k ? lanes : 0; left; left &= left - 1) {
+        struct check_thread *t = thread_of(w, (uint32_t)__builtin_ctz(left));
+        if (!t)
+            return;
+        learn(c, &t->heard, k);
+        c->lists = true;
+    }
+}
+
+struct check_known *check_hearsay(const struct sim_warp *w, uint32_t lane)
+{
+    const struct check_block *cb = w->block->check;
+    struct check_known *k = check_known_ref(cb->heard);
+    if (cb->thread)
+        learn(of(w->block), &k, cb->thread[w->index * SIM_LANES + lane].heard);
+    return k;
+}
+
 void check_learn_fact(struct sim_warp *w, uint32_t lanes, const struct check_fact *fact)
 {
     struct check_fact one = *fact;
@@ -138,7 +168,7 @@ void check_learn_fact(struct sim_warp *w, uint32_t lanes, const struct check_fac
 /* Puts what the lanes' lists hold into two. A barrier and __syncwarp count as the fence behind a relaxed load: the
  * CUDA programming guide's own examples need that. */
 static void gather(struct sim_warp *w, uint32_t lanes, struct check_known **acquired,
-                   struct check_known **fenced)
+                   struct check_known **fenced, struct check_known **heard)
 {
     struct check_block *cb = w->block->check;
     struct check *c = of(w->block);
@@ -148,14 +178,15 @@ static void gather(struct sim_warp *w, uint32_t lanes, struct check_known **acqu
         learn(c, acquired, t->acquired);
         learn(c, acquired, t->pending);
         learn(c, fenced, t->fenced);
+        learn(c, heard, t->heard);
     }
 }
 
 static void hand_out(struct sim_warp *w, uint32_t lanes, struct check_known *acquired,
-                     struct check_known *fenced)
+                     struct check_known *fenced, struct check_known *heard)
 {
     struct check *c = of(w->block);
-    if (!acquired && !fenced)
+    if (!acquired && !fenced && !heard)
         return;
     for (uint32_t left = lanes; left; left &= left - 1) {
         struct check_thread *t = thread_of(w, (uint32_t)__builtin_ctz(left));
@@ -163,6 +194,7 @@ static void hand_out(struct sim_warp *w, uint32_t lanes, struct check_known *acq
             return;
         learn(c, &t->acquired, acquired);
         learn(c, &t->fenced, fenced);
+        learn(c, &t->heard, heard);
     }
 }
 
@@ -186,7 +218,7 @@ void check_arrive_order(struct sim_warp *w, uint32_t lanes, struct check_arrival
         a->waits |= 1u << w->index;
         a->threads += (uint32_t)__builtin_popcount(lanes);
     }
-    gather(w, lanes, &a->acquired, &a->fenced);
+    gather(w, lanes, &a->acquired, &a->fenced, &a->heard);
 }
 
 /* All live threads have waited: one fact for the block. */
@@ -197,6 +229,7 @@ static void complete_all(struct sim_block *b, struct check_arrival *a)
     cb->base = check_tick(c);
     learn(c, &cb->acquired, a->acquired);
     learn(c, &cb->fenced, a->fenced);
+    learn(c, &cb->heard, a->heard);
     for (uint32_t i = 0; i < b->nwarp; i++) {
         for (uint32_t left = cb->warp[i].holds; left; left &= left - 1)
             forget(&cb->thread[i * SIM_LANES + (uint32_t)__builtin_ctz(left)]);
@@ -213,7 +246,7 @@ static void complete_some(struct sim_block *b, struct check_arrival *a)
             uint32_t *to = &warps[x * SIM_MAX_WARPS + v];
             *to = max32(*to, a->clock[v]);
         }
-        hand_out(&b->warp[x], b->warp[x].live, a->acquired, a->fenced);
+        hand_out(&b->warp[x], b->warp[x].live, a->acquired, a->fenced, a->heard);
     }
     check_tick(of(b));
 }
@@ -226,6 +259,7 @@ void check_complete_order(struct sim_block *b, struct check_arrival *a)
         complete_some(b, a);
     check_known_drop(a->acquired);
     check_known_drop(a->fenced);
+    check_known_drop(a->heard);
     *a = (struct check_arrival){0};
 }
 
@@ -234,7 +268,7 @@ void sim_check_cluster(struct sim_block *first)
 {
     struct check *c = of(first);
     struct check_fact fact[SIM_MAX_CLUSTER];
-    struct check_known *fenced = NULL;
+    struct check_known *fenced = NULL, *heard = NULL;
     const uint32_t now = check_tick(c);
     for (uint32_t i = 0; i < first->npeer; i++)
         fact[i] = (struct check_fact){(uint32_t)first->peer[i]->index, now, 0, SIM_MAX_THREADS - 1};
@@ -243,17 +277,20 @@ void sim_check_cluster(struct sim_block *first)
         struct check_block *cb = first->peer[i]->check;
         learn(c, &acquired, cb->acquired);
         learn(c, &fenced, cb->fenced);
+        learn(c, &heard, cb->heard);
         for (uint32_t k = 0; k < first->nwarp; k++)
-            gather(&first->peer[i]->warp[k], UINT32_MAX, &acquired, &fenced);
+            gather(&first->peer[i]->warp[k], UINT32_MAX, &acquired, &fenced, &heard);
     }
     for (uint32_t i = 0; i < first->npeer; i++) {
         struct check_block *cb = first->peer[i]->check;
         cb->base = now;
         learn(c, &cb->acquired, acquired);
         learn(c, &cb->fenced, fenced);
+        learn(c, &cb->heard, heard);
     }
     check_known_drop(acquired);
     check_known_drop(fenced);
+    check_known_drop(heard);
     c->lists = true;
 }
 
@@ -282,7 +319,7 @@ static void sync_some(struct sim_warp *w, uint32_t lanes, uint32_t now)
 static void sync_lanes(struct sim_warp *w, uint32_t lanes)
 {
     struct check_block *cb = w->block->check;
-    struct check_known *acquired = NULL, *fenced = NULL;
+    struct check_known *acquired = NULL, *fenced = NULL, *heard = NULL;
     const uint32_t now = check_tick(of(w->block));
     if (lanes == w->live)
         cb->warp[w->index].base = now;
@@ -290,10 +327,11 @@ static void sync_lanes(struct sim_warp *w, uint32_t lanes)
         sync_some(w, lanes, now);
     if (!(cb->warp[w->index].holds & lanes))
         return;
-    gather(w, lanes, &acquired, &fenced);
-    hand_out(w, lanes, acquired, fenced);
+    gather(w, lanes, &acquired, &fenced, &heard);
+    hand_out(w, lanes, acquired, fenced, heard);
     check_known_drop(acquired);
     check_known_drop(fenced);
+    check_known_drop(heard);
 }
 
 void sim_check_warp_sync(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
@@ -477,10 +515,12 @@ void check_order_end(struct sim_block *b)
     for (uint32_t id = 0; id < SIM_BARRIERS; id++) {
         check_known_drop(cb->barrier[id].acquired);
         check_known_drop(cb->barrier[id].fenced);
+        check_known_drop(cb->barrier[id].heard);
         cb->barrier[id] = (struct check_arrival){0};
     }
     replace(&cb->acquired, NULL);
     replace(&cb->fenced, NULL);
+    replace(&cb->heard, NULL);
     free(cb->warps);
     cb->warps = NULL;
     free(cb->thread);

@@ -557,7 +557,8 @@ static void far_cell(const struct view *v, const struct check_far *f, uint64_t a
         return;
     }
     for (int i = 0; i < 2; i++)
-        if (cell->read[i].clock && !known(v, f, &cell->read[i]))
+        if (cell->read[i].clock && !known(v, f, &cell->read[i]) &&
+            !check_heard(v->w, f->lane, &cell->read[i]))
             conflict(v, f->lane, at, &cell->read[i], CHECK_F_RACE);
     for (int i = 0; m && i < CHECK_FAR; i++)
         if (m->far[i].clock && !known(v, f, &m->far[i]))

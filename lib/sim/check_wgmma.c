@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 
-
 /* A set of registers: of an instruction that touches them, or of a wgmma. */
 struct check_touch {
     uint32_t words;
