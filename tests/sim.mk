@@ -44,6 +44,11 @@ tests_unit_sim_check_SOURCES = tests/unit/sim_check.c
 tests_unit_sim_check_LDADD = $(TOOL_LIBS)
 
 EXTRA_DIST += tests/ptx-run/threads.cu tests/ptx-run/threads.ptx
+
+UNIT_TESTS += tests/unit/sim_routines
+tests_unit_sim_routines_SOURCES = tests/unit/sim_routines.c tests/unit/sim.h
+tests_unit_sim_routines_LDADD = $(TOOL_LIBS)
+EXTRA_DIST += tests/ptx-run/routines.cu tests/ptx-run/routines.ptx tests/ptx-run/routines_O0.ptx
 UNIT_TESTS += tests/unit/sim_compiled
 tests_unit_sim_compiled_SOURCES = tests/unit/sim_compiled.c
 tests_unit_sim_compiled_LDADD = $(TOOL_LIBS)

@@ -108,14 +108,14 @@ static void look(struct sim_warp *w, const struct check_op *o, const struct sim_
              (bits & DEVICE_CHECK_ASYNC &&
               (m->space == SIM_IN_SHARED || w->block->launch->check->flies)))
         check_races(w, o, op, m, lanes, at);
-    if (!s->undefined)
+    if (!s->undefined && !(o->tainted && m->space == SIM_IN_LOCAL))
         return;
     if (o->kind == CHECK_LOAD && o->matrix)
         check_matrix_loads(w, op, m, lanes, at);
     else if (o->kind != CHECK_STORE)
         check_loads(w, o, op, m, lanes, at);
     if (o->writes)
-        check_stores(s, op->size, lanes, at);
+        check_stores(w, o, op, m, lanes, at);
 }
 
 /* Lanes access shared memory at offsets, where `address` names the block of the cluster. */

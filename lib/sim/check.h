@@ -609,7 +609,11 @@ void check_loads(struct sim_warp *w, const struct check_op *o, const struct sim_
                  const struct check_memory *m, uint32_t lanes, const uint64_t *at);
 void check_matrix_loads(struct sim_warp *w, const struct sim_op *op, const struct check_memory *m,
                         uint32_t lanes, const uint64_t *at);
-void check_stores(struct check_shadow *s, uint32_t size, uint32_t lanes, const uint64_t *at);
+/* What is stored becomes defined; of values that are not, in local memory, it becomes undefined. */
+void check_stores(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                  const struct check_memory *m, uint32_t lanes, const uint64_t *at);
+/* The lanes of a register slot that hold undefined values. */
+uint32_t check_tainted(struct sim_warp *w, uint32_t slot);
 /* Bytes of one stretch become defined where those of another are. */
 void check_copy_defined(struct check_shadow *s, uint64_t offset, const struct check_shadow *from,
                         uint64_t at, uint64_t bytes);

@@ -43,16 +43,35 @@ void check_define(struct check_shadow *s, uint64_t offset, uint64_t bytes)
     }
 }
 
-void check_stores(struct check_shadow *s, uint32_t size, uint32_t lanes, const uint64_t *at)
+static void store_element(struct check_shadow *s, uint64_t mask, uint32_t lanes, uint32_t undefined,
+                          const uint64_t *at, uint64_t skip)
 {
-    const uint64_t mask = ones(size);
-    for (uint32_t left = lanes; left && s->undefined; left &= left - 1) {
-        const uint64_t offset = at[__builtin_ctz(left)];
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        const uint64_t offset = at[lane] + skip, bits = mask << offset % WORD;
         uint64_t *word = &s->defined[offset / WORD];
-        const uint64_t fresh = (mask << offset % WORD) & ~*word;
-        *word |= fresh;
-        s->undefined -= (unsigned)__builtin_popcountll(fresh);
+        const bool is = !(undefined >> lane & 1);
+        const uint64_t turns = is ? bits & ~*word : bits & *word;
+        *word ^= turns;
+        if (is)
+            s->undefined -= (unsigned)__builtin_popcountll(turns);
+        else
+            s->undefined += (unsigned)__builtin_popcountll(turns);
     }
+}
+
+void check_stores(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                  const struct check_memory *m, uint32_t lanes, const uint64_t *at)
+{
+    struct check_shadow *s = m->shadow;
+    const uint32_t slot[4] = {op->d, op->b, op->c, op->e};
+    const bool copies = o->tainted && o->kind == CHECK_STORE && m->space == SIM_IN_LOCAL;
+    if (!copies) {
+        store_element(s, ones(op->size), s->undefined ? lanes : 0, 0, at, 0);
+        return;
+    }
+    for (uint32_t k = 0; k < op->size / o->element && k < 4; k++)
+        store_element(s, ones(o->element), lanes, check_tainted(w, slot[k]), at, k * o->element);
 }
 
 /* Atomics use what they find at once. */

@@ -258,6 +258,27 @@ static uint32_t settled_by(const struct sim_warp *w, const struct check_op *o, u
     return o->row == SIM_H_PAND ? ~v : o->row == SIM_H_POR ? v : 0;
 }
 
+uint32_t check_tainted(struct sim_warp *w, uint32_t slot)
+{
+    return tainted(&w->block->check->warp[w->index], slot);
+}
+
+/* The lanes that store to local memory: to a thread's own variables, which is a copy and no use. */
+static uint32_t stores_to_itself(const struct sim_warp *w, const struct check_op *o,
+                                 const struct sim_op *op)
+{
+    uint64_t at[SIM_LANES];
+    uint32_t lanes = 0;
+    if (o->use != USE_STORES || o->kind != CHECK_STORE || o->matrix)
+        return 0;
+    if (op->more != SIM_IN_GENERIC)
+        return op->more == SIM_IN_LOCAL ? UINT32_MAX : 0;
+    check_addresses(w, op, at);
+    for (uint32_t i = 0; i < SIM_LANES; i++)
+        lanes |= at[i] >> SIM_WINDOW_BITS == SIM_WINDOW_LOCAL ? 1u << i : 0;
+    return lanes;
+}
+
 static void pass(struct sim_warp *w, struct check_warp *cw, const struct check_op *o,
                  const struct sim_op *op, uint32_t lanes)
 {
@@ -265,6 +286,7 @@ static void pass(struct sim_warp *w, struct check_warp *cw, const struct check_o
     const bool decides = o->use >= USE_LOADS && o->use != USE_DEFINES;
     const bool rows = o->row == SIM_H_LDMATRIX || o->row == SIM_H_STMATRIX;
     const uint32_t p = o->use == USE_SELECTS ? word(w, op->c, 0) : 0;
+    const uint32_t copied = stores_to_itself(w, o, op);
     struct check_taint sum = {0};
     /* a branch is decided by all lanes that are there */
     const uint32_t readers = o->use == USE_BRANCH ? w->mask : lanes;
@@ -280,8 +302,9 @@ static void pass(struct sim_warp *w, struct check_warp *cw, const struct check_o
         if (!in)
             continue;
         const struct check_taint *t = find(cw, s.in[i]);
-        if (decides)
-            report(w, op, t, in);
+        const uint32_t used = i == 0 ? in : in & ~copied;
+        if (decides && used)
+            report(w, op, t, used);
         join(&sum, t, in);
     }
     if (decides)

@@ -526,15 +526,16 @@ static void find_labels(struct dec *dc)
     }
 }
 
-/* A register that is read but that nothing writes is a mistake in whoever made the PTX. */
+/* A register that is read but that nothing writes: compilers without optimisation leave such (of a structure's padding, say),
+ * and it is 0 here. */
 static void check_written(struct dec *dc)
 {
     const struct ptx_func *f = dc->in->func;
     for (size_t i = 0; i < f->regs.n; i++)
         if (dc->reg_read[i] && !dc->reg_written[i])
-            diag_error(dc->diags, f->items.v[f->regs.v[i].decl].span,
-                       "'%s' is read in '%s' but no instruction writes it", f->regs.v[i].name,
-                       f->name);
+            diag_warning(dc->diags, f->items.v[f->regs.v[i].decl].span,
+                         "'%s' is read in '%s' but no instruction writes it", f->regs.v[i].name,
+                         f->name);
 }
 
 /* Where a branch to a label goes: the record behind it, where those that fall through come too. */

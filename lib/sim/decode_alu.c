@@ -134,9 +134,8 @@ bool dec_logic(struct dec *dc)
     return !dc->failed;
 }
 
-/* Emits the comparison of operands a and b into the predicate d. */
-static bool compare(struct dec *dc, enum ptx_mod type, const struct ptx_operand *a,
-                    const struct ptx_operand *b, uint32_t d)
+/* The handler of the instruction's comparison of that type; NULL after an error. */
+static enum sim_handler_id comparison(struct dec *dc, enum ptx_mod type)
 {
     const struct ptx_inst *in = dc->inst;
     char key[64];
@@ -145,12 +144,76 @@ static bool compare(struct dec *dc, enum ptx_mod type, const struct ptx_operand 
     const enum sim_handler_id h = dec_find(dc, key, (size_t)n);
     const bool ftz = in->mod[PTX_MC_FTZ] == PTX_FTZ;
     const struct sim_handler *f = &dc->in->build->h[h];
-    if (!h || (ftz && !f->mod))
-        return dec_unsupported(dc);
-    const uint32_t x = dec_src(dc, a, sim_rows[h].a), y = dec_src(dc, b, sim_rows[h].b);
+    if (!h || (ftz && !f->mod)) {
+        dec_unsupported(dc);
+        return SIM_H_NONE;
+    }
+    return h;
+}
+
+static void emit_comparison(struct dec *dc, enum sim_handler_id h, uint32_t d, uint32_t x,
+                            uint32_t y)
+{
     struct sim_op *op = dec_emit3(dc, h, d, x, y, 0);
-    if (ftz)
-        op->fn[0] = op->fn[1] = f->mod;
+    if (dc->inst->mod[PTX_MC_FTZ] == PTX_FTZ)
+        op->fn[0] = op->fn[1] = dc->in->build->h[h].mod;
+}
+
+/* Emits the comparison of operands a and b into the predicate d. */
+static bool compare(struct dec *dc, enum ptx_mod type, const struct ptx_operand *a,
+                    const struct ptx_operand *b, uint32_t d)
+{
+    const enum sim_handler_id h = comparison(dc, type);
+    if (!h)
+        return false;
+    const uint32_t x = dec_src(dc, a, sim_rows[h].a), y = dec_src(dc, b, sim_rows[h].b);
+    emit_comparison(dc, h, d, x, y);
+    return !dc->failed;
+}
+
+static bool is_pair(enum ptx_mod type)
+{
+    return type == PTX_F16X2 || type == PTX_BF16X2;
+}
+
+/* Of pairs of halves: the lower ones into the predicate low, the others into high, each with the instruction's boolean
+ * operator. */
+static bool compare_halves(struct dec *dc, enum ptx_mod pair, uint32_t low, uint32_t high)
+{
+    const struct ptx_inst *in = dc->inst;
+    const enum ptx_mod boolop = in->mod[PTX_MC_BOOLOP];
+    const enum sim_handler_id h = comparison(dc, pair == PTX_F16X2 ? PTX_F16 : PTX_BF16);
+    if (!h)
+        return false;
+    const uint32_t c = boolop ? dec_pred(dc, &in->operand[3]) : 0;
+    for (uint32_t half = 0; half < 2; half++) {
+        uint32_t x[2];
+        const uint32_t shift = dec_const(dc, 16 * half, false), d = half ? high : low;
+        for (int i = 0; i < 2; i++) {
+            x[i] = dec_temp(dc, DEC_16);
+            dec_emit3(dc, SIM_H_UNPACK_16, x[i], dec_src(dc, &in->operand[1 + i], SIM_T_u32), shift,
+                      0);
+        }
+        emit_comparison(dc, h, d, x[0], x[1]);
+        if (boolop)
+            dec_emit3(dc, pred_logic(boolop), d, d, c, 0);
+    }
+    return !dc->failed;
+}
+
+/* setp of pairs: p|q are for the lower and the upper halves. */
+static bool setp_halves(struct dec *dc)
+{
+    const struct ptx_operand *d = &dc->inst->operand[0];
+    const struct ptx_operand q = {.kind = PTX_O_REG, .reg = d->reg2, .reg2 = -1};
+    const uint32_t low = dec_temp(dc, DEC_PRED), high = dec_temp(dc, DEC_PRED);
+    dec_keep_guard(dc);
+    if (!compare_halves(dc, dc->inst->type[0], low, high))
+        return false;
+    if (d->kind == PTX_O_REG && d->reg >= 0)
+        dec_emit3(dc, SIM_H_PMOV, dec_dst(dc, d, SIM_T_p), low, 0, 0);
+    if (d->kind == PTX_O_REG && d->reg2 >= 0)
+        dec_emit3(dc, SIM_H_PMOV, dec_dst(dc, &q, SIM_T_p), high, 0, 0);
     return !dc->failed;
 }
 
@@ -161,6 +224,8 @@ bool dec_setp(struct dec *dc)
     const struct ptx_operand *d = &in->operand[0];
     const bool pair = d->kind == PTX_O_REG && d->reg2 >= 0;
     const enum ptx_mod boolop = in->mod[PTX_MC_BOOLOP];
+    if (is_pair(in->type[0]))
+        return setp_halves(dc);
     if (!pair && !boolop)
         return compare(dc, in->type[0], &in->operand[1], &in->operand[2], dec_dst(dc, d, SIM_T_p));
     dec_keep_guard(dc);
@@ -184,12 +249,32 @@ bool dec_setp(struct dec *dc)
     return !dc->failed;
 }
 
+/* set of pairs: each half is all ones or 1.0 where its comparison holds, else 0. */
+static bool set_halves(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const uint64_t one = in->type[0] == PTX_F16X2    ? 0x3c00
+                         : in->type[0] == PTX_BF16X2 ? 0x3f80
+                                                     : 0xffff;
+    const uint32_t p[2] = {dec_temp(dc, DEC_PRED), dec_temp(dc, DEC_PRED)};
+    const uint32_t h[2] = {dec_temp(dc, DEC_16), dec_temp(dc, DEC_16)};
+    if (!compare_halves(dc, in->type[1], p[0], p[1]))
+        return false;
+    for (int i = 0; i < 2; i++)
+        dec_emit3(dc, SIM_H_SELP_16, h[i], dec_const(dc, one, false), dec_const(dc, 0, false),
+                  p[i]);
+    dec_emit3(dc, SIM_H_PACK_16, dec_dst(dc, &in->operand[0], SIM_T_u32), h[0], h[1], 0);
+    return !dc->failed;
+}
+
 /* set.cmp[.bool].dtype.stype d, a, b[, c]: all ones or 1.0 where it holds, else 0. */
 bool dec_set(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     const enum ptx_mod boolop = in->mod[PTX_MC_BOOLOP];
     uint64_t one;
+    if (is_pair(in->type[1]))
+        return set_halves(dc);
     switch (in->type[0]) {
     case PTX_U16:
     case PTX_S16: one = 0xffff; break;
@@ -200,8 +285,6 @@ bool dec_set(struct dec *dc)
     case PTX_BF16: one = 0x3f80; break;
     default: return dec_unsupported(dc);
     }
-    if (in->type[1] == PTX_F16X2 || in->type[1] == PTX_BF16X2)
-        return dec_unsupported(dc);
     const bool half = dec_type_bytes(in->type[0]) == 2;
     const uint32_t p = dec_temp(dc, DEC_PRED);
     if (!compare(dc, in->type[1], &in->operand[1], &in->operand[2], p))

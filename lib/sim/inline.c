@@ -1,34 +1,13 @@
 /* Calls: an entry that has any is decoded from a copy in which the functions' bodies stand in their place.
  *
  * A parameter in .param space becomes a local variable; the callee's name for it and the caller's are the same one, so
- * nothing is copied. A parameter in a register is moved. Functions that call themselves, and functions called through
- * a register, are not had.
+ * nothing is copied. A parameter in a register is moved.
  */
 #include <config.h>
 
-#include "sim/decode.h"
+#include "sim/inline.h"
 
-/* A variable of the text and the one that stands for it in this body. */
-struct renamed {
-    const struct ptx_var *from, *to;
-};
-
-/* One body being copied. */
-struct body {
-    const struct body *caller; /* NULL: the entry */
-    const struct ptx_func *func;
-    int32_t first_reg;         /* its registers come from there on in the copy */
-    uint32_t first_label, end; /* its labels; where it returns to */
-    uint32_t *item;            /* by its item: the copy's */
-    VEC(struct renamed) vars;
-};
-
-struct copy {
-    struct arena *arena;
-    const struct ptx_module *module;
-    struct ptx_func *func;
-    struct diags *diags;
-};
+#include "sim/module.h"
 
 enum { DEEPEST = 64, MOST_ITEMS = 1 << 20 };
 
@@ -39,7 +18,7 @@ static bool is_call(const struct ptx_item *item)
 
 /* ---- names ------------------------------------------------------------------------------------------- */
 
-static struct ptx_var *new_local(struct copy *c, const struct ptx_var *like)
+struct ptx_var *inline_local(struct copy *c, const struct ptx_var *like)
 {
     struct ptx_var *v = ARENA_NEW(c->arena, struct ptx_var);
     *v = *like;
@@ -57,26 +36,53 @@ static bool is_entry_param(const struct copy *c, const struct ptx_var *v)
     return false;
 }
 
-static void rename_var(struct copy *c, struct body *b, const struct ptx_var *from,
-                       const struct ptx_var *to)
+void inline_rename(struct copy *c, struct body *b, const struct ptx_var *from,
+                   const struct ptx_var *to)
 {
     *VEC_PUSH(c->arena, &b->vars) = (struct renamed){from, to};
 }
 
 /* A .param variable of a body is a local one; all others are themselves. */
-static const struct ptx_var *var_of(struct copy *c, struct body *b, const struct ptx_var *v)
+const struct ptx_var *inline_var(struct copy *c, struct body *b, const struct ptx_var *v)
 {
     if (!v || ptx_space(v->space) != PTX_PARAM || is_entry_param(c, v))
         return v;
     for (size_t i = b->vars.n; i-- > 0;)
         if (b->vars.v[i].from == v)
             return b->vars.v[i].to;
-    const struct ptx_var *to = new_local(c, v);
-    rename_var(c, b, v, to);
+    const struct ptx_var *to = inline_local(c, v);
+    inline_rename(c, b, v, to);
     return to;
 }
 
-static struct ptx_operand operand_of(struct copy *c, struct body *b, const struct ptx_operand *o)
+static bool in_frame(const struct body *b, const struct ptx_var *v)
+{
+    return b->routine && v && v->space == PTX_LOCAL;
+}
+
+struct ptx_operand inline_memory(struct copy *c, const struct body *b, const struct ptx_var *v,
+                                 uint64_t offset)
+{
+    if (in_frame(b, v))
+        return ptx_mem(b->routine->fp, (int64_t)(routine_slot(c, b->routine, v) + offset));
+    return ptx_mem_var(v, (int64_t)offset);
+}
+
+/* A variable in a frame: [fp + ...], and its address in a register. */
+static struct ptx_operand place(struct copy *c, const struct body *b, struct ptx_operand o)
+{
+    if (!in_frame(b, o.var) || (o.kind != PTX_O_MEM && o.kind != PTX_O_SYM))
+        return o;
+    const struct ptx_operand at = inline_memory(c, b, o.var, o.bits);
+    if (o.kind == PTX_O_MEM)
+        return at;
+    const int32_t address = ptx_reg_new(&c->b, PTX_B64);
+    PTX(&c->b, "add.u64", ptx_r(address), ptx_r(at.reg), ptx_imm((int64_t)at.bits));
+    return ptx_r(address);
+}
+
+struct ptx_operand inline_operand(struct copy *c, struct body *b, const struct ptx_operand *o,
+                                  bool placed)
 {
     struct ptx_operand r = *o;
     if (r.reg >= 0)
@@ -85,27 +91,26 @@ static struct ptx_operand operand_of(struct copy *c, struct body *b, const struc
         r.reg2 += b->first_reg;
     if (r.kind == PTX_O_LABEL)
         r.label += b->first_label;
-    r.var = var_of(c, b, o->var);
+    if (r.kind == PTX_O_FUNC && placed)
+        r = ptx_imm((int64_t)sim_function_address(c->module, r.name, strlen(r.name)));
+    r.var = inline_var(c, b, o->var);
     if (r.nelem) {
         r.elem = ARENA_ARRAY(c->arena, r.nelem, struct ptx_operand);
         for (uint32_t i = 0; i < r.nelem; i++)
-            r.elem[i] = operand_of(c, b, &o->elem[i]);
+            r.elem[i] = inline_operand(c, b, &o->elem[i], placed);
     }
-    return r;
+    return placed ? place(c, b, r) : r;
 }
 
-static uint32_t new_label(struct copy *c)
+void inline_room(struct copy *c, struct body *b)
 {
-    *VEC_PUSH(c->arena, &c->func->labels) = (struct ptx_label){"$return", UINT32_MAX};
-    return (uint32_t)c->func->labels.n - 1;
-}
-
-static int32_t new_regs(struct copy *c, const struct ptx_func *f)
-{
-    const size_t first = c->func->regs.n;
+    const struct ptx_func *f = b->func;
+    b->first_label = (uint32_t)c->func->labels.n;
+    for (size_t i = 0; i < f->labels.n; i++)
+        *VEC_PUSH(c->arena, &c->func->labels) = f->labels.v[i];
+    b->first_reg = (int32_t)c->func->regs.n;
     for (size_t i = 0; i < f->regs.n; i++)
         *VEC_PUSH(c->arena, &c->func->regs) = f->regs.v[i];
-    return (int32_t)first;
 }
 
 /* ---- items ------------------------------------------------------------------------------------------- */
@@ -124,10 +129,10 @@ static void place_label(struct copy *c, uint32_t label, struct span span)
     add_item(c, &item);
 }
 
-static void add_inst(struct copy *c, struct span span, enum ptx_op op, enum ptx_mod space,
-                     enum ptx_mod type, struct ptx_operand d, struct ptx_operand s)
+static void add_inst(struct copy *c, enum ptx_op op, enum ptx_mod space, enum ptx_mod type,
+                     struct ptx_operand d, struct ptx_operand s)
 {
-    struct ptx_item item = {.kind = PTX_I_INST, .span = span};
+    struct ptx_item item = {.kind = PTX_I_INST, .span = c->b.span};
     struct ptx_inst *in = &item.inst;
     *in = (struct ptx_inst){.op = op, .guard = -1, .noperand = 2};
     in->mod[PTX_MC_SPACE] = (uint16_t)space;
@@ -138,31 +143,9 @@ static void add_inst(struct copy *c, struct span span, enum ptx_op op, enum ptx_
     add_item(c, &item);
 }
 
-static void add_branch(struct copy *c, struct span span, int32_t guard, bool neg, uint32_t label)
-{
-    struct ptx_item item = {.kind = PTX_I_INST, .span = span};
-    item.inst =
-        (struct ptx_inst){.op = PTX_OP_BRA, .guard = guard, .guard_neg = neg, .noperand = 1};
-    item.inst.operand = ARENA_NEW(c->arena, struct ptx_operand);
-    *item.inst.operand =
-        (struct ptx_operand){.kind = PTX_O_LABEL, .reg = -1, .reg2 = -1, .label = label};
-    add_item(c, &item);
-}
-
-static struct ptx_operand memory_of(const struct ptx_var *v)
-{
-    return (struct ptx_operand){.kind = PTX_O_MEM, .reg = -1, .reg2 = -1, .var = v};
-}
-
-static struct ptx_operand register_of(int32_t reg)
-{
-    return (struct ptx_operand){.kind = PTX_O_REG, .reg = reg, .reg2 = -1};
-}
-
 /* ---- calls ------------------------------------------------------------------------------------------- */
 
-/* A register parameter's number among the callee's registers. */
-static int32_t param_reg(const struct ptx_func *f, const struct ptx_var *v)
+int32_t inline_param_reg(const struct ptx_func *f, const struct ptx_var *v)
 {
     for (size_t i = 0; i < f->regs.n; i++)
         if (f->regs.v[i].decl == UINT32_MAX && strcmp(f->regs.v[i].name, v->name) == 0)
@@ -171,64 +154,59 @@ static int32_t param_reg(const struct ptx_func *f, const struct ptx_var *v)
 }
 
 /* An argument (or with result, where a result goes) meets its parameter: in front of the body, and behind it. */
-static void pass(struct copy *c, struct body *callee, struct span span, const struct ptx_var *param,
+static void pass(struct copy *c, struct body *callee, const struct ptx_var *param,
                  const struct ptx_operand *arg, bool result, bool behind)
 {
     const bool in_memory = ptx_space(param->space) == PTX_PARAM, by_name = arg->kind == PTX_O_SYM;
     if (in_memory && !behind)
-        rename_var(c, callee, param, by_name ? arg->var : new_local(c, param));
+        inline_rename(c, callee, param, by_name ? arg->var : inline_local(c, param));
     if ((in_memory && by_name) || result != behind || arg->kind == PTX_O_SINK)
         return;
     const struct ptx_operand own =
-        in_memory ? memory_of(var_of(c, callee, param))
-                  : register_of(callee->first_reg + param_reg(callee->func, param));
-    const struct ptx_operand other = by_name ? memory_of(arg->var) : *arg;
+        in_memory ? inline_memory(c, callee, inline_var(c, callee, param), 0)
+                  : ptx_r(callee->first_reg + inline_param_reg(callee->func, param));
+    const struct ptx_operand other = by_name ? inline_memory(c, callee, arg->var, 0) : *arg;
     const struct ptx_operand to = result ? other : own, from = result ? own : other;
     if (to.kind == PTX_O_MEM)
-        add_inst(c, span, PTX_OP_ST, PTX_LOCAL, param->type, to, from);
+        add_inst(c, PTX_OP_ST, PTX_LOCAL, param->type, to, from);
     else if (from.kind == PTX_O_MEM)
-        add_inst(c, span, PTX_OP_LD, PTX_LOCAL, param->type, to, from);
+        add_inst(c, PTX_OP_LD, PTX_LOCAL, param->type, to, from);
     else
-        add_inst(c, span, PTX_OP_MOV, PTX_NONE, param->type, to, from);
+        add_inst(c, PTX_OP_MOV, PTX_NONE, param->type, to, from);
 }
 
-static void pass_all(struct copy *c, struct body *callee, struct span span,
-                     const struct ptx_inst *call, bool behind)
+static void pass_all(struct copy *c, struct body *callee, const struct ptx_inst *call, bool behind)
 {
     const struct ptx_func *f = callee->func;
     for (size_t i = 0; i < f->results.n; i++)
-        pass(c, callee, span, f->results.v[i], &call->operand[0].elem[i], true, behind);
+        pass(c, callee, f->results.v[i], &call->operand[0].elem[i], true, behind);
     for (size_t i = 0; i < f->params.n; i++)
-        pass(c, callee, span, f->params.v[i], &call->operand[2].elem[i], false, behind);
+        pass(c, callee, f->params.v[i], &call->operand[2].elem[i], false, behind);
 }
 
-/* The function called, when it can be: it has a body, is known by name and does not call itself. */
-static const struct ptx_func *callee_of(struct copy *c, const struct body *b,
-                                        const struct ptx_item *item)
+/* The function that is called by name; NULL after an error: it has no body here. */
+static const struct ptx_func *callee_of(struct copy *c, const struct ptx_item *item)
 {
     const struct ptx_operand *o = item->inst.operand;
-    unsigned depth = 0;
-    if (item->inst.noperand != 3 || o[1].kind != PTX_O_FUNC) {
-        diag_error(c->diags, item->span, "the simulator can't call through a register");
-        return NULL;
-    }
     const struct ptx_func *f = ptx_find_func(c->module, o[1].name);
     if (!f || !f->has_body) {
         diag_error(c->diags, item->span, "the module has no function '%s' with a body", o[1].name);
         return NULL;
     }
-    for (const struct body *at = b; at; at = at->caller, depth++)
-        if (at->func == f || depth > DEEPEST) {
-            diag_error(c->diags, item->span, "'%s' calls itself, which the simulator does not have",
-                       f->name);
-            return NULL;
-        }
     if (f->params.n != o[2].nelem || f->results.n != o[0].nelem) {
         diag_error(c->diags, item->span, "'%s' has %zu parameters and %zu results", f->name,
                    f->params.n, f->results.n);
         return NULL;
     }
     return f;
+}
+
+static bool too_deep(const struct body *b)
+{
+    unsigned depth = 0;
+    for (; b; b = b->caller)
+        depth++;
+    return depth > DEEPEST;
 }
 
 /* Variables passed by name are the caller's own .param ones, a result's not an argument's too: they become one. */
@@ -247,34 +225,37 @@ static bool check_names(struct copy *c, const struct ptx_item *item, const struc
     return true;
 }
 
-static bool copy_body(struct copy *c, struct body *b);
-
 static bool copy_call(struct copy *c, struct body *b, const struct ptx_item *item)
 {
-    const struct ptx_func *f = callee_of(c, b, item);
+    c->b.span = item->span;
+    if (item->inst.operand[1].kind != PTX_O_FUNC)
+        return routine_call(c, b, item, NULL);
+    const struct ptx_func *f = callee_of(c, item);
     if (!f)
         return false;
+    if (routine_recurses(c, f) || too_deep(b))
+        return routine_call(c, b, item, f);
     struct ptx_inst call = item->inst;
     call.operand = ARENA_ARRAY(c->arena, 3, struct ptx_operand);
     for (int i = 0; i < 3; i++)
-        call.operand[i] = operand_of(c, b, &item->inst.operand[i]);
+        call.operand[i] = inline_operand(c, b, &item->inst.operand[i], false);
     if (!check_names(c, item, &call))
         return false;
-    struct body callee = {.caller = b, .func = f, .end = new_label(c)};
-    callee.first_label = (uint32_t)c->func->labels.n;
-    for (size_t i = 0; i < f->labels.n; i++)
-        *VEC_PUSH(c->arena, &c->func->labels) = f->labels.v[i];
-    callee.first_reg = new_regs(c, f);
-    const uint32_t over = call.guard >= 0 ? new_label(c) : 0;
+    struct body callee = {.caller = b, .func = f, .routine = b->routine};
+    callee.end = ptx_label_new(&c->b, "return");
+    inline_room(c, &callee);
+    const uint32_t over = call.guard >= 0 ? ptx_label_new(&c->b, "over") : 0;
     if (call.guard >= 0)
-        add_branch(c, item->span, call.guard + b->first_reg, !call.guard_neg, over);
-    pass_all(c, &callee, item->span, &call, false);
-    if (!copy_body(c, &callee))
+        ptx_emit(&c->b, call.guard + b->first_reg, !call.guard_neg, "bra",
+                 PTX_ARGS(ptx_label(over)));
+    pass_all(c, &callee, &call, false);
+    if (!inline_body(c, &callee))
         return false;
-    place_label(c, callee.end, item->span);
-    pass_all(c, &callee, item->span, &call, true);
+    c->b.span = item->span;
+    ptx_label_here(&c->b, callee.end);
+    pass_all(c, &callee, &call, true);
     if (call.guard >= 0)
-        place_label(c, over, item->span);
+        ptx_label_here(&c->b, over);
     return true;
 }
 
@@ -285,8 +266,9 @@ static bool copy_inst(struct copy *c, struct body *b, const struct ptx_item *fro
     if (is_call(from))
         return copy_call(c, b, from);
     const int32_t guard = from->inst.guard < 0 ? -1 : from->inst.guard + b->first_reg;
-    if (b->caller && from->inst.op == PTX_OP_RET) {
-        add_branch(c, from->span, guard, from->inst.guard_neg, b->end);
+    c->b.span = from->span;
+    if ((b->caller || b->routine) && from->inst.op == PTX_OP_RET) {
+        ptx_emit(&c->b, guard, from->inst.guard_neg, "bra", PTX_ARGS(ptx_label(b->end)));
         return true;
     }
     struct ptx_item item = *from;
@@ -294,9 +276,10 @@ static bool copy_inst(struct copy *c, struct body *b, const struct ptx_item *fro
     in->guard = guard;
     in->operand = ARENA_ARRAY(c->arena, in->noperand, struct ptx_operand);
     for (uint32_t i = 0; i < in->noperand; i++) {
-        in->operand[i] = operand_of(c, b, &from->inst.operand[i]);
-        const struct ptx_operand *o = &in->operand[i];
-        if (o->kind == PTX_O_MEM && o->var && o->var->space == PTX_LOCAL)
+        const struct ptx_operand *was = &from->inst.operand[i];
+        const struct ptx_var *v = inline_var(c, b, was->var);
+        in->operand[i] = inline_operand(c, b, was, true);
+        if (was->kind == PTX_O_MEM && v && v->space == PTX_LOCAL)
             in->mod[PTX_MC_SPACE] = in->mod[PTX_MC_SPACE] ? PTX_LOCAL : PTX_NONE;
     }
     add_item(c, &item);
@@ -321,7 +304,7 @@ static bool copy_item(struct copy *c, struct body *b, const struct ptx_item *fro
     }
 }
 
-static bool copy_body(struct copy *c, struct body *b)
+bool inline_body(struct copy *c, struct body *b)
 {
     const struct ptx_func *f = b->func;
     const uint32_t start = (uint32_t)c->func->items.n;
@@ -352,14 +335,17 @@ const struct ptx_func *dec_inline(const struct sim_decode_in *in, struct diags *
     if (!calls)
         return f;
     struct ptx_func *to = ARENA_NEW(in->arena, struct ptx_func);
-    struct copy c = {in->arena, in->module, to, d};
+    struct copy c = {.arena = in->arena,
+                     .module = in->module,
+                     .scratch = {.arena = in->arena},
+                     .func = to,
+                     .diags = d};
+    c.b = ptx_builder_new(&c.scratch, to);
     struct body b = {.func = f};
     *to = *f;
     memset(&to->items, 0, sizeof to->items);
     memset(&to->regs, 0, sizeof to->regs);
     memset(&to->labels, 0, sizeof to->labels);
-    for (size_t i = 0; i < f->labels.n; i++)
-        *VEC_PUSH(in->arena, &to->labels) = f->labels.v[i];
-    new_regs(&c, f);
-    return copy_body(&c, &b) ? to : NULL;
+    inline_room(&c, &b);
+    return routine_begin(&c, &b) && inline_body(&c, &b) && routine_bodies(&c) ? to : NULL;
 }

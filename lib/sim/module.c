@@ -182,3 +182,40 @@ struct sim_params sim_pack_params(struct arena *a, const struct ptx_func *f,
         memcpy(p.block + p.offset[i], what->args[i], what->arg_bytes[i]);
     return p;
 }
+
+/* ---- functions ----------------------------------------------------------------------------------------- */
+
+static bool has_number(const struct ptx_item *item)
+{
+    return item->kind == PTX_I_FUNC && !item->func->is_entry && item->func->has_body;
+}
+
+uint32_t sim_functions(const struct ptx_module *m)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < m->items.n; i++)
+        n += has_number(&m->items.v[i]);
+    return n;
+}
+
+uint32_t sim_function_number(const struct ptx_module *m, const struct ptx_func *f)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; m->items.v[i].func != f || !has_number(&m->items.v[i]); i++)
+        n += has_number(&m->items.v[i]);
+    return n;
+}
+
+uint64_t sim_function_address(const struct ptx_module *m, const char *name, size_t len)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < m->items.n; i++) {
+        const struct ptx_item *item = &m->items.v[i];
+        if (!has_number(item))
+            continue;
+        if (strlen(item->func->name) == len && memcmp(item->func->name, name, len) == 0)
+            return SIM_CODE_BASE + 16 * n;
+        n++;
+    }
+    return 0;
+}

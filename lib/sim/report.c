@@ -13,8 +13,29 @@ static void note_thread(struct sim_launch *l, const struct sim_fault *f, struct 
     diag_note(d, SPAN_NONE, "%s", sim_thread_text(l, f->block, f->warp * SIM_LANES + f->lane));
 }
 
+/* The stack of a kernel with routines, which is its last local variable, when the access is behind it; or NULL. */
+static const struct sim_symbol *over_stack(const struct sim_launch *l, const struct sim_fault *f)
+{
+    for (size_t i = 0; f->space == SIM_IN_LOCAL && i < l->code->vars.list.n; i++) {
+        const struct sim_symbol *s = &l->code->vars.list.v[i];
+        if (strcmp(s->var->name, SIM_STACK) == 0 && f->address >= s->address &&
+            f->address + f->bytes > s->address + ptx_var_bytes(s->var))
+            return s;
+    }
+    return NULL;
+}
+
 static void report_access(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
 {
+    const struct sim_symbol *stack = f->kind == SIM_F_BOUNDS ? over_stack(l, f) : NULL;
+    if (stack) {
+        diag_error(d, sim_span_of(l, f->op),
+                   "kernel '%s': calls go too deep: a thread's stack has %" PRIu64 " bytes",
+                   l->what->entry, ptx_var_bytes(stack->var));
+        note_thread(l, f, d);
+        sim_note_source(l, f->op, d);
+        return;
+    }
     const char *why = f->kind == SIM_F_READONLY ? ", which is read-only"
                       : f->kind == SIM_F_ALIGN  ? ", which is misaligned"
                       : f->kind == SIM_F_SPACE  ? ", which is not in shared memory"
@@ -246,6 +267,14 @@ static void report_wgmma(struct sim_launch *l, const struct sim_fault *f, struct
     }
 }
 
+/* Is the branch a call through a register? */
+static bool by_function(const struct sim_launch *l, const struct sim_fault *f)
+{
+    const struct ptx_func *func = l->code->func;
+    const struct ptx_operand *list = &func->items.v[l->code->op[f->op].item].inst.operand[1];
+    return strncmp(func->labels.v[list->label].name, SIM_FUNCTIONS, strlen(SIM_FUNCTIONS)) == 0;
+}
+
 void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
 {
     const char *kernel = l->what->entry;
@@ -301,7 +330,10 @@ void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d
         return;
     case SIM_F_INDEX:
         diag_error(d, sim_span_of(l, f->op),
-                   "kernel '%s': a branch by index past its list of targets", kernel);
+                   by_function(l, f) ? "kernel '%s': a call through a register that holds the "
+                                       "address of no function"
+                                     : "kernel '%s': a branch by index past its list of targets",
+                   kernel);
         note_thread(l, f, d);
         sim_note_source(l, f->op, d);
         return;

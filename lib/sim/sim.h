@@ -44,6 +44,7 @@ enum {
     SIM_WINDOW_BITS = 36,
     SIM_WINDOW_LOCAL = 1,
     SIM_WINDOW_SHARED = 2,
+    SIM_WINDOW_CODE = 3,
     SIM_WINDOW_FIRST = 16, /* the first that buffers get */
     SIM_WINDOWS = 4096,    /* 48-bit addresses */
 };
@@ -51,6 +52,10 @@ enum {
 enum { SIM_RANK_SHIFT = 24, SIM_MAX_CLUSTER = 16 };
 #define SIM_LOCAL_BASE  ((uint64_t)SIM_WINDOW_LOCAL << SIM_WINDOW_BITS)
 #define SIM_SHARED_BASE ((uint64_t)SIM_WINDOW_SHARED << SIM_WINDOW_BITS)
+#define SIM_CODE_BASE   ((uint64_t)SIM_WINDOW_CODE << SIM_WINDOW_BITS) /* of functions: module.h */
+/* inline.h: the local variable that frames of routines are in; labels of calls' lists of functions begin so */
+#define SIM_STACK     "$stack"
+#define SIM_FUNCTIONS "$functions"
 
 struct sim_buffer {
     uint64_t base, bytes;      /* simulated address; size asked for */

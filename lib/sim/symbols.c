@@ -66,7 +66,13 @@ static bool symbol(struct reader *r)
         }
         return put(r, s->address + (uint64_t)off);
     }
-    return bad(r);
+    const uint64_t function = sim_function_address(r->m, r->p, len);
+    if (!function)
+        return bad(r);
+    r->p += len;
+    spaces(r);
+    r->p += generic && *r->p == ')';
+    return put(r, function);
 }
 
 static bool number(struct reader *r)

@@ -118,6 +118,15 @@ predicate('setp.lt.ftz.f32', ['f32', 'f32'], lambda a, b: compare('lt', flush(F3
 predicate('setp.equ.ftz.f32', ['f32', 'f32'], lambda a, b: compare('equ', flush(F32.decode(a), F32), flush(F32.decode(b), F32)))
 form('set.lt.u32.f32', ['f32', 'f32'], 32, lambda a, b: M[32] * compare('lt', F32.decode(a), F32.decode(b)))
 form('set.geu.f32.f32', ['f32', 'f32'], 32, lambda a, b: 0x3f800000 * compare('geu', F32.decode(a), F32.decode(b)))
+for t, fmt, one in (('f16', F16, 0x3c00), ('bf16', BF16, 0x3f80)):
+    for c in ('eq', 'lt', 'neu', 'ge'):
+        holds = lambda a, b, c=c, fmt=fmt: compare(c, fmt.decode(a), fmt.decode(b))
+        form('set.%s.%sx2.%sx2' % (c, t, t), [t + 'x2'] * 2, 32, both_halves(lambda a, b, h=holds, one=one: one * h(a, b)))
+        form('set.%s.u32.%sx2' % (c, t), [t + 'x2'] * 2, 32, both_halves(lambda a, b, h=holds: 0xffff * h(a, b)))
+        form('setp.%s.%sx2' % (c, t), [t + 'x2'] * 2, 32,
+             lambda a, b, h=holds: h(a & 0xffff, b & 0xffff) | h(a >> 16, b >> 16) << 1,
+             body='{ .reg .pred q; .reg .b32 t; setp.%s.%sx2 %%p|q, %%s0, %%s1;\nselp.b32 %%d, 1, 0, %%p; selp.b32 t, 2, 0, q; '
+                  'or.b32 %%d, %%d, t; }' % (c, t))
 form('set.gt.f16.f16', ['f16', 'f16'], 16, lambda a, b: 0x3c00 * compare('gt', F16.decode(a), F16.decode(b)))
 for t, fmt in (('f32', F32), ('f64', F64)):
     e, m = fmt.emax_field, (1 << fmt.mbits) - 1

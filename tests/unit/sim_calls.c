@@ -93,8 +93,9 @@ int main(void)
     eq_int(bad, 0, "... and compute, in loops, for some lanes, by each other");
 
     sim_arg(&s, out, 8);
-    eq_int(sim_go(&s, "endless", 1, 1), DEVICE_REFUSED, "a function that calls itself");
-    ok(strstr(sim_errors(&s), "'again' calls itself"), "... is refused by name");
+    eq_int(sim_go(&s, "endless", 1, 1), DEVICE_FAULT, "a function that calls itself without end");
+    ok(strstr(sim_errors(&s), "'endless': calls go too deep: a thread's stack has 16384 bytes"),
+       "... runs out of its stack");
     sim_arg(&s, out, 8);
     eq_int(sim_go(&s, "outside", 1, 1), DEVICE_REFUSED, "a function without a body");
     ok(strstr(sim_errors(&s), "no function 'elsewhere' with a body"), "... is refused by name");
