@@ -78,6 +78,7 @@ struct check_taint {
     bool loaded;           /* by a load of so many bytes from so many addresses: */
     uint8_t space, bytes;
     uint64_t address[SIM_LANES];
+    uint8_t part[SIM_LANES]; /* bytes of the value that are undefined, bit by bit; 0: all of them */
 };
 
 struct check_warp {
@@ -612,8 +613,8 @@ void check_matrix_loads(struct sim_warp *w, const struct sim_op *op, const struc
 /* What is stored becomes defined; of values that are not, in local memory, it becomes undefined. */
 void check_stores(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                   const struct check_memory *m, uint32_t lanes, const uint64_t *at);
-/* The lanes of a register slot that hold undefined values. */
-uint32_t check_tainted(struct sim_warp *w, uint32_t slot);
+/* The bytes of a lane's value in a register slot that are undefined, bit by bit. */
+uint8_t check_tainted(struct sim_warp *w, uint32_t slot, uint32_t lane);
 /* Bytes of one stretch become defined where those of another are. */
 void check_copy_defined(struct check_shadow *s, uint64_t offset, const struct check_shadow *from,
                         uint64_t at, uint64_t bytes);

@@ -43,21 +43,12 @@ void check_define(struct check_shadow *s, uint64_t offset, uint64_t bytes)
     }
 }
 
-static void store_element(struct check_shadow *s, uint64_t mask, uint32_t lanes, uint32_t undefined,
-                          const uint64_t *at, uint64_t skip)
+static void store(struct check_shadow *s, uint64_t offset, uint64_t defined, uint64_t undefined)
 {
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
-        const uint64_t offset = at[lane] + skip, bits = mask << offset % WORD;
-        uint64_t *word = &s->defined[offset / WORD];
-        const bool is = !(undefined >> lane & 1);
-        const uint64_t turns = is ? bits & ~*word : bits & *word;
-        *word ^= turns;
-        if (is)
-            s->undefined -= (unsigned)__builtin_popcountll(turns);
-        else
-            s->undefined += (unsigned)__builtin_popcountll(turns);
-    }
+    uint64_t *word = &s->defined[offset / WORD];
+    const uint64_t now = (*word & ~(undefined << offset % WORD)) | defined << offset % WORD;
+    s->undefined += (uint64_t)__builtin_popcountll(*word) - (uint64_t)__builtin_popcountll(now);
+    *word = now;
 }
 
 void check_stores(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
@@ -66,12 +57,16 @@ void check_stores(struct sim_warp *w, const struct check_op *o, const struct sim
     struct check_shadow *s = m->shadow;
     const uint32_t slot[4] = {op->d, op->b, op->c, op->e};
     const bool copies = o->tainted && o->kind == CHECK_STORE && m->space == SIM_IN_LOCAL;
-    if (!copies) {
-        store_element(s, ones(op->size), s->undefined ? lanes : 0, 0, at, 0);
-        return;
+    const uint64_t all = ones(o->element);
+    for (uint32_t left = copies ? lanes : 0; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        for (uint32_t k = 0; k < op->size / o->element && k < 4; k++) {
+            const uint64_t not = check_tainted(w, slot[k], lane);
+            store(s, at[lane] + k * o->element, all & ~not, all & not );
+        }
     }
-    for (uint32_t k = 0; k < op->size / o->element && k < 4; k++)
-        store_element(s, ones(o->element), lanes, check_tainted(w, slot[k]), at, k * o->element);
+    for (uint32_t left = copies ? 0 : lanes; left && s->undefined; left &= left - 1)
+        store(s, at[__builtin_ctz(left)], ones(op->size), 0);
 }
 
 /* Atomics use what they find at once. */
@@ -102,9 +97,11 @@ static void load_element(struct sim_warp *w, const struct check_op *o, const str
     for (uint32_t left = lanes; left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
         const uint64_t from = at[lane] + skip;
-        if (!(~(s->defined[from / WORD] >> from % WORD) & mask))
+        const uint64_t missing = ~(s->defined[from / WORD] >> from % WORD) & mask;
+        if (!missing)
             continue;
         t.lanes |= 1u << lane;
+        t.part[lane] = o->element >= 4 ? (uint8_t)missing : 0; /* others are extended */
         t.address[lane] = m->origin + (m->space == SIM_IN_LOCAL ? from % m->bytes : from);
     }
     if (o->kind == CHECK_LOAD && t.lanes)

@@ -149,8 +149,10 @@ static void set(struct check_warp *cw, uint32_t slot, uint32_t lanes,
     if (from->lanes) {
         struct check_taint old = *t;
         *t = *from;
-        for (uint32_t left = old.lanes & ~lanes; left; left &= left - 1)
+        for (uint32_t left = old.lanes & ~lanes; left; left &= left - 1) {
             t->address[__builtin_ctz(left)] = old.address[__builtin_ctz(left)];
+            t->part[__builtin_ctz(left)] = old.part[__builtin_ctz(left)];
+        }
     }
     t->slot = slot;
     t->lanes = now;
@@ -241,12 +243,14 @@ static uint32_t lanes_of(const struct sim_warp *w, const struct check_op *o,
     return control || o->use == USE_GUARD ? w->mask : w->em;
 }
 
-/* Adds lanes of t to what is known of a result. */
-static void join(struct check_taint *sum, const struct check_taint *t, uint32_t lanes)
+/* Adds lanes of t to what is known of a result: all of it is undefined, or of a copy the same bytes. */
+static void join(struct check_taint *sum, const struct check_taint *t, uint32_t lanes, bool copy)
 {
     const struct check_taint old = *sum;
     *sum = *t;
     sum->lanes = old.lanes | lanes;
+    if (!copy)
+        memset(sum->part, 0, sizeof sum->part);
     for (uint32_t left = old.lanes & ~lanes; left; left &= left - 1)
         sum->address[__builtin_ctz(left)] = old.address[__builtin_ctz(left)];
 }
@@ -258,9 +262,12 @@ static uint32_t settled_by(const struct sim_warp *w, const struct check_op *o, u
     return o->row == SIM_H_PAND ? ~v : o->row == SIM_H_POR ? v : 0;
 }
 
-uint32_t check_tainted(struct sim_warp *w, uint32_t slot)
+uint8_t check_tainted(struct sim_warp *w, uint32_t slot, uint32_t lane)
 {
-    return tainted(&w->block->check->warp[w->index], slot);
+    const struct check_taint *t = find(&w->block->check->warp[w->index], slot);
+    if (!t || !(t->lanes >> lane & 1))
+        return 0;
+    return t->part[lane] ? t->part[lane] : UINT8_MAX;
 }
 
 /* The lanes that store to local memory: to a thread's own variables, which is a copy and no use. */
@@ -305,7 +312,7 @@ static void pass(struct sim_warp *w, struct check_warp *cw, const struct check_o
         const uint32_t used = i == 0 ? in : in & ~copied;
         if (decides && used)
             report(w, op, t, used);
-        join(&sum, t, in);
+        join(&sum, t, in, o->row == SIM_H_MOV_32 || o->row == SIM_H_MOV_64);
     }
     if (decides)
         sum.lanes = 0;

@@ -262,7 +262,7 @@ static void dispatch(struct copy *c, struct ptx_operand address, const func_list
     PTX(&c->b, "shr.u64", ptx_r(t), ptx_r(t), ptx_imm(4));
     PTX(&c->b, "min.u64", ptx_r(t), ptx_r(t), ptx_imm(n));
     PTX(&c->b, "cvt.u32.u64", ptx_r(index), ptx_r(t));
-    branch_by(c, index, SIM_FUNCTIONS + 1, n, labels);
+    branch_by(c, index, &SIM_FUNCTIONS[1], n, labels);
     for (size_t i = 0; i < callees->n; i++) {
         ptx_label_here(&c->b, labels[sim_function_number(c->module, callees->v[i])]);
         jump(c, routine_of(c, callees->v[i]), behind);
