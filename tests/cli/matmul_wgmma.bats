@@ -1,0 +1,169 @@
+# Contractions by wgmma: every type, layout, tile, cluster and epilogue gives what the equations say, on the simulator with
+# all checks; the loops are made of what they should be; ptxas neither spills registers nor puts the products one behind
+# the other.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    specs=$KAIO_SRCDIR/specs/matmul
+    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || ptxas=
+}
+
+# spec KIND LAYOUT SCHEDULE: k.yaml
+spec() {
+    local a=$1 b=$1 c=f32 term='A * B' x='a[i,l]' y='b[l,j]' dx='m, k' dy='k, n'
+    case $1 in
+    tf32) a=f32 b=f32 term='tf32(A) * tf32(B)' ;;
+    s8) a=i8 b=i8 c=i32 term='i32(A) * i32(B)' ;;
+    u8) a=u8 b=i8 c=i32 term='i32(A) * i32(B)' ;;
+    e5m2) a=e5m2 b=e4m3 ;;
+    esac
+    [[ $2 == n? ]] || { x='a[l,i]' dx='k, m'; }
+    [[ $2 == ?n ]] || { y='b[j,l]' dy='n, k'; }
+    term=${term/A/$x}
+    cat >k.yaml <<END
+kernel: k
+params:
+  a: in ${a}[$dx]
+  b: in ${b}[$dy]
+  c: out ${c}[m, n]
+compute: |
+  c[i,j] = sum[l](${term/B/$y})
+schedule: {strategy: matmul, mma: wgmma, $3}
+END
+}
+
+# scheduled SPEC SCHEDULE: k.yaml
+scheduled() {
+    sed "\$aschedule: {strategy: matmul, mma: wgmma, $2}" "$specs/$1.yaml" >k.yaml
+}
+
+verify() {
+    run -0 kaio-verify --run -d cpu --check -t sm_90a k.yaml "$@"
+}
+
+# assemble [OPTION...]: k.ptx through ptxas
+assemble() {
+    kaio-emit -t sm_90a "$@" k.yaml >k.ptx
+    [ -n "$ptxas" ] || return 0
+    "$ptxas" -v -arch=sm_90a -o k.cubin k.ptx 2>log
+    run ! grep -E 'C75[0-9][0-9]|[1-9][0-9]* bytes (stack|spill)' log
+}
+
+@test "every type, in every layout that it has" {
+    for kind in f16 bf16; do
+        for layout in nn nt tn tt; do
+            spec $kind $layout 'tile: [128, 64, 64], stages: 3, blocks: 3'
+            verify m=136 n=200 k=200
+            verify m=8 n=8 k=8
+        done
+    done
+    for kind in s8 u8 e4m3 e5m2; do
+        spec $kind nt 'tile: [128, 64, 128], stages: 2, blocks: 3'
+        verify m=136 n=200 k=272
+        verify m=3 n=4 k=16
+    done
+}
+
+@test "sizes that no tensor map has go another way" {
+    spec f16 nn 'tile: [64, 64, 64]'
+    for sizes in 'm=1 n=1 k=1' 'm=33 n=17 k=31' 'm=9 n=8 k=0'; do
+        verify $sizes
+    done
+}
+
+@test "any tile, number of stages and of warpgroups" {
+    [ -z "${KAIO_QUICK-}" ] || skip 'many shapes'
+    for schedule in 'tile: [64, 8, 64], stages: 2' 'tile: [64, 40, 128], stages: 3' 'tile: [64, 256, 64], stages: 2' \
+        'tile: [128, 256, 64], stages: 4, blocks: 2' 'tile: [256, 128, 64], warps: [2, 1], stages: 3, blocks: 2' \
+        'tile: [192, 128, 64], warps: [3, 1], stages: 3, blocks: 1' 'tile: [128, 208, 64], stages: 2, group: 2' \
+        'tile: [64, 32, 64], stages: 12'; do
+        spec bf16 nt "$schedule, cluster: 1"
+        verify m=300 n=264 k=200
+    done
+}
+
+@test "warpgroups that take tiles by turns" {
+    for schedule in 'tile: [64, 64, 64], stages: 3' 'tile: [128, 128, 64], stages: 4' 'tile: [64, 192, 64], stages: 2'; do
+        for blocks in 1 2 100; do
+            spec f16 tn "$schedule, cluster: 1, pingpong: yes, blocks: $blocks"
+            verify m=200 n=328 k=136
+        done
+    done
+    # the second warpgroup may have no tile at all
+    verify m=8 n=8 k=8
+}
+
+@test "every epilogue, with and without patches" {
+    while read -r spec sizes; do
+        for tile in '128, 64' '64, 128'; do
+            scheduled "$spec" "tile: [$tile, 64], stages: 3, blocks: 3, cluster: 1"
+            verify -D $sizes
+        done
+    done <<'END'
+batched T=bf16 batch=2 heads=2 m=136 n=72 k=72
+conv2d_1x1 T=bf16 n=2 cin=72 cout=72 h=8 w=12
+residual T=f16 m=136 n=72 k=72
+bias_gelu T=bf16 m=136 n=136 k=80
+END
+    # columns that are no whole boxes, and rows that are no whole vectors
+    spec f16 nt 'tile: [64, 40, 64], stages: 3, blocks: 3, cluster: 1'
+    verify m=136 n=200 k=72
+    verify m=136 n=67 k=72
+    scheduled gated_mlp 'tile: [128, 64, 64], stages: 3, blocks: 3, cluster: 1'
+    verify
+    scheduled qkv 'tile: [128, 64, 64], stages: 3, blocks: 3, cluster: 1'
+    verify
+    scheduled grouped 'tile: [64, 64, 64], stages: 3, blocks: 3, cluster: 1'
+    verify
+}
+
+@test "the loops wait, copy, multiply and give back, each as often as needed" {
+    scheduled nt 'tile: [128, 256, 64], stages: 4, cluster: 2'
+    assemble -D m=4096 -D n=4096 -D k=4096
+    # a stage: four products of 16 terms, of which the first begins the sum or adds to it
+    [ "$(grep -c 'wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16' k.ptx)" = 4 ]
+    [ "$(grep -c 'wgmma.fence' k.ptx)" = 1 ]
+    [ "$(grep -c 'wgmma.commit_group' k.ptx)" = 1 ]
+    grep -A1 'wgmma.commit_group' k.ptx | grep -q 'wait_group.sync.aligned 1;'
+    # A is the block's own, half of B is brought for both
+    [ "$(grep -c 'cp.async.bulk.tensor.2d.shared::cluster' k.ptx)" = 2 ]
+    [ "$(grep -c 'multicast::cluster' k.ptx)" = 1 ]
+    [ "$(grep -c '16384\|49152;' <(grep 'expect_tx' k.ptx))" = 1 ]
+    # no fence of all memory where a stage is given back to the other block
+    run ! grep -E 'mbarrier[.](try_wait|arrive).*(acquire|release)' k.ptx
+    # results by boxes of 64 columns of each warp's 16 rows
+    [ "$(grep -c 'stmatrix.sync.aligned.m8n8.x4' k.ptx)" = 16 ]
+    [ "$(grep -c 'bulk_group' k.ptx)" = 4 ]
+    [ "$(grep -c 'st.global' k.ptx)" = 0 ]
+    grep -q '^//@ *grid: \[min(256, 66) \* 2\]' k.ptx
+    grep -q '^//@ *cluster: \[2\]' k.ptx
+}
+
+@test "ptxas keeps sums in registers, and products under way" {
+    [ -n "$ptxas" ] || skip 'no ptxas'
+    for layout in nn nt tn tt; do
+        scheduled $layout 'tile: [128, 256, 64], stages: 4, cluster: 2'
+        assemble -D T=bf16
+        # three warpgroups share 64512 registers, of which setmaxnreg gives the consumers more
+        grep -q 'Used 168 registers' log
+    done
+    for schedule in 'tile: [256, 192, 64], warps: [2, 1], stages: 3' 'tile: [192, 128, 64], warps: [3, 1]' \
+        'tile: [128, 192, 64], pingpong: yes, cluster: 2' 'tile: [256, 128, 64], warps: [2, 1], cluster: [2, 2]' \
+        'tile: [64, 256, 64]'; do
+        scheduled nt "$schedule"
+        assemble
+    done
+    scheduled bias_gelu 'tile: [128, 256, 64], cluster: 2'
+    assemble
+    # columns that are no whole boxes, and rows that are no whole vectors
+    spec f16 nt 'tile: [64, 40, 64], stages: 3, blocks: 3, cluster: 1'
+    verify m=136 n=200 k=72
+    verify m=136 n=67 k=72
+    scheduled gated_mlp 'tile: [128, 128, 64], cluster: 2'
+    assemble
+    for kind in s8 e4m3; do
+        spec $kind nt 'tile: [128, 256, 128], cluster: 2'
+        assemble
+    done
+}
