@@ -19,8 +19,10 @@ headers_only="
 ref:lower/math.def
 run:spec/contract.h
 sim:run/device.h
+sim:run/tensor_map.h
 cuda:run/device.h
 cuda:run/blas.h
+cuda:run/tensor_map.h
 "
 
 setup() {
