@@ -85,6 +85,7 @@ UNIT_TESTS += tests/unit/sim_wgmma_layout
 tests_unit_sim_wgmma_layout_SOURCES = tests/unit/sim_wgmma_layout.c
 tests_unit_sim_wgmma_layout_LDADD = $(TOOL_LIBS)
 
+EXTRA_DIST += tests/unit/tensor.h
 UNIT_TESTS += tests/unit/sim_tensor
 tests_unit_sim_tensor_SOURCES = tests/unit/sim_tensor.c
 tests_unit_sim_tensor_LDADD = $(TOOL_LIBS)
@@ -93,3 +94,7 @@ EXTRA_DIST += tests/ptx-run/wgmma.cu tests/ptx-run/wgmma.ptx
 UNIT_TESTS += tests/unit/sim_wgmma_matmul
 tests_unit_sim_wgmma_matmul_SOURCES = tests/unit/sim_wgmma_matmul.c
 tests_unit_sim_wgmma_matmul_LDADD = $(TOOL_LIBS)
+
+UNIT_TESTS += tests/unit/sim_tensor_ops
+tests_unit_sim_tensor_ops_SOURCES = tests/unit/sim_tensor_ops.c
+tests_unit_sim_tensor_ops_LDADD = $(TOOL_LIBS)

@@ -370,6 +370,7 @@ static const struct {
     {"elect", dec_elect},
     {"cp", dec_cp},
     {"tensormap", dec_tensormap},
+    {"createpolicy", dec_policy},
     {"mbarrier", dec_mbarrier},
     {"griddepcontrol", dec_nothing},
     {"ldmatrix", dec_ldmatrix},

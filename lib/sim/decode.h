@@ -157,6 +157,7 @@ bool dec_st_async(struct dec *dc);
 bool dec_tensor(struct dec *dc);
 bool dec_tensormap(struct dec *dc);
 bool dec_prefetch(struct dec *dc);
+bool dec_policy(struct dec *dc);
 bool dec_mbarrier(struct dec *dc);
 bool dec_ldmatrix(struct dec *dc);
 bool dec_movmatrix(struct dec *dc);

@@ -31,6 +31,20 @@ static void policy(struct dec *dc, uint32_t operand)
         dec_src(dc, &dc->inst->operand[operand], SIM_T_u64);
 }
 
+/* createpolicy d [, fraction] or d, [address], bytes, bytes: a policy like any other. */
+bool dec_policy(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    const bool range = in->op == PTX_OP_CREATEPOLICY_RANGE;
+    if (range)
+        dec_flat(dc, &in->operand[1], SIM_IN_GENERIC);
+    for (uint32_t i = range ? 2 : 1; i < in->noperand; i++)
+        dec_src(dc, &in->operand[i], range ? SIM_T_u32 : SIM_T_f32);
+    const uint32_t d = dec_dst(dc, &in->operand[0], SIM_T_u64);
+    dec_emit3(dc, SIM_H_MOV_64, d, dec_const(dc, UINT64_C(0x1000000000000000), true), 0, 0);
+    return !dc->failed;
+}
+
 /* [to], [map, {coordinates}], [mbarrier] [, mask of blocks] [, cache policy] */
 static bool load(struct dec *dc)
 {

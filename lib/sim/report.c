@@ -294,8 +294,9 @@ void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d
         return;
     case SIM_F_RANKS:
         diag_error(d, sim_span_of(l, f->op),
-                   "kernel '%s': the mask 0x%04x names blocks that the cluster of %u does not have",
-                   kernel, f->lanes, l->ncluster);
+                   "kernel '%s': the mask 0x%04x names %s that the cluster of %u %s", kernel,
+                   f->lanes, f->lanes ? "blocks" : "none of the blocks", l->ncluster,
+                   f->lanes ? "does not have" : "has");
         note_thread(l, f, d);
         sim_note_source(l, f->op, d);
         return;
