@@ -111,11 +111,11 @@ END
     verify m=136 n=200 k=72
     verify m=136 n=67 k=72
     scheduled gated_mlp 'tile: [128, 64, 64], stages: 3, blocks: 3, cluster: 1'
-    verify
+    verify -D T=bf16
     scheduled qkv 'tile: [128, 64, 64], stages: 3, blocks: 3, cluster: 1'
-    verify
+    verify -D T=f16
     scheduled grouped 'tile: [64, 64, 64], stages: 3, blocks: 3, cluster: 1'
-    verify
+    verify -D T=f16
 }
 
 @test "the loops wait, copy, multiply and give back, each as often as needed" {
