@@ -81,6 +81,10 @@ tests_unit_sim_bulk_SOURCES = tests/unit/sim_bulk.c tests/unit/sim_flight.h test
 tests_unit_sim_bulk_LDADD = $(TOOL_LIBS)
 
 EXTRA_DIST += tests/unit/wgmma.h
+UNIT_TESTS += tests/unit/sim_wgmma
+tests_unit_sim_wgmma_SOURCES = tests/unit/sim_wgmma.c
+tests_unit_sim_wgmma_LDADD = $(TOOL_LIBS)
+
 UNIT_TESTS += tests/unit/sim_wgmma_layout
 tests_unit_sim_wgmma_layout_SOURCES = tests/unit/sim_wgmma_layout.c
 tests_unit_sim_wgmma_layout_LDADD = $(TOOL_LIBS)
