@@ -65,10 +65,16 @@ static bool read_window(struct run *r, const struct contract_map *src, struct de
     return true;
 }
 
-/* What no device has a map for: one of the same rank that nothing is copied through. */
-static bool make_up_empty(struct device_tensor_map *m)
+static const struct run_param *buffer_of(const struct run *r, const struct plan_map *p)
+{
+    return run_buffer(r, (size_t)plan_buffer(r, p->src->sym));
+}
+
+/* What no device has a map for: one of the same rank, of an element behind the buffer, where a copy through it is found. */
+static bool make_up_empty(struct run *r, struct plan_map *p)
 {
     enum { ALIGNED = 32 };
+    struct device_tensor_map *m = &p->m;
     bool empty = false;
     for (uint32_t i = 0; i < m->rank; i++)
         empty |= m->dim[i] == 0;
@@ -76,6 +82,8 @@ static bool make_up_empty(struct device_tensor_map *m)
         m->dim[i] = 1;
         m->stride[i] = i ? ALIGNED : m->stride[0];
     }
+    if (empty)
+        p->at = (buffer_of(r, p)->host.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
     return empty;
 }
 
@@ -83,7 +91,7 @@ static bool make_up_empty(struct device_tensor_map *m)
 static bool check_inside(struct run *r, const struct plan_map *p)
 {
     const struct device_tensor_map *m = &p->m;
-    const struct run_param *b = run_buffer(r, (size_t)plan_buffer(r, p->src->sym));
+    const struct run_param *b = buffer_of(r, p);
     uint64_t end, step;
     bool in = !__builtin_add_overflow(p->at, unit_of(m), &end);
     for (uint32_t i = 0; i < m->rank && in; i++)
@@ -139,9 +147,9 @@ static bool read_map(struct run *r, const struct contract_map *src, struct plan_
     if (at % 16)
         return diag_error(r->d, src->at->span,
                           "a tensor begins at a multiple of 16 bytes, not at %" PRId64, at);
-    if (make_up_empty(&p->m))
-        return check_rules(r, p);
     p->at = (uint64_t)at;
+    if (make_up_empty(r, p))
+        return check_rules(r, p);
     return check_inside(r, p) && check_rules(r, p);
 }
 

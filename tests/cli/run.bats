@@ -591,6 +591,16 @@ END
     FAKE_CUDA_LOG=$PWD/log.2 run -0 cuda mapped.ptx --time=4 m=34 k=64 bytes=4 x=@arange y=y.bin
     [ "$(sed -n 's/^map at \([0-9]*\) .*/\1/p' log.2 | sort -u | wc -l)" = 17 ]
     [ "$(grep -c '^capture mapped' log.2)" -gt 16 ]
+    # the same on the simulator, which copies
+    for device in cpu "kaio-run --check"; do
+        rm y.bin
+        $device mapped.ptx m=34 k=64 bytes=4 x=@arange y=y.bin
+        cmp y.bin <(printf '\000\150\000\150')
+        $device mapped.ptx m=32 k=64 bytes=0 x=@arange y=y.bin
+        run $device mapped.ptx m=32 k=64 bytes=2 x=@arange y=y.bin
+        [ "$status" -eq 1 ] || [ "$status" -eq 3 ]
+        [[ "$output" = *"error: "*"'x'"* ]]
+    done
     # an empty tensor has a map of one element; the kernel is launched
     FAKE_CUDA_LOG=$PWD/log.3 run -0 cuda mapped.ptx m=32 k=64 bytes=0 x=@ones y=y.bin
     grep -q 'type 6: 1/64/1 1/8/1@32,' log.3
