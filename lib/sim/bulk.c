@@ -55,10 +55,11 @@ static bool global_place(struct sim_warp *w, const struct sim_op *op, uint32_t l
 
 /* The mbarrier that is to be told of the bytes: in the block that gets them. */
 static bool mbarrier_place(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
-                           uint64_t address, const struct sim_block *to, struct sim_flight *f)
+                           uint64_t address, unsigned space, const struct sim_block *to,
+                           struct sim_flight *f)
 {
     struct sim_place p;
-    if (!sim_shared_place(w, op, lane, address, SIM_IN_SHARED, true, 8, 8, true, &p))
+    if (!sim_shared_place(w, op, lane, address, space, true, 8, 8, true, &p))
         return false;
     f->mbarrier = p.offset;
     if (p.block == to)
@@ -81,7 +82,7 @@ static bool into_shared(struct sim_warp *w, const struct sim_op *op, uint32_t la
     f->blocks = op->e ? word(w, op->e, lane) & 0xffff : 1u << to.block->rank;
     if (f->blocks >> b->npeer)
         return fail(w, op, lane, SIM_F_RANKS, (struct sim_fault){.lanes = f->blocks});
-    return mbarrier_place(w, op, lane, wide(w, op->d, lane), to.block, f);
+    return mbarrier_place(w, op, lane, wide(w, op->d, lane), SIM_IN_SHARED, to.block, f);
 }
 
 static bool from_shared(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
@@ -154,11 +155,12 @@ static bool store_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lan
                            .pieces = sim_flight_linear,
                            .bytes = op->size,
                            .extent = op->size,
-                           .fold = SIM_NO_FOLD};
+                           .fold = op->more,
+                           .type = op->size};
     struct sim_place to;
-    if (!sim_shared_place(w, op, lane, wide(w, op->a, lane), SIM_IN_SHARED, true, op->size,
-                          op->size, true, &to) ||
-        !mbarrier_place(w, op, lane, wide(w, (uint32_t)op->imm, lane), to.block, &f))
+    if (!sim_shared_place(w, op, lane, wide(w, op->a, lane), op->flags, true, op->size, op->size,
+                          true, &to) ||
+        !mbarrier_place(w, op, lane, wide(w, (uint32_t)op->imm, lane), op->flags, to.block, &f))
         return false;
     f.shared = to.offset;
     f.blocks = 1u << to.block->rank;

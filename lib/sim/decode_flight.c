@@ -131,21 +131,21 @@ static struct sim_op *copy(struct dec *dc, enum sim_flight_kind kind, uint32_t m
 }
 
 /* [to], [from], bytes, [mbarrier] [, mask of blocks] [, cache policy] */
-static bool copy_in(struct dec *dc, enum sim_flight_kind kind)
+static struct sim_op *copy_in(struct dec *dc, enum sim_flight_kind kind)
 {
     const struct ptx_inst *in = dc->inst;
     const bool spread = strstr(dec_mnemonic(dc), ".multicast::cluster");
     const uint32_t mbar = dec_flat(dc, &in->operand[3], SIM_IN_SHARED);
     const uint32_t mask = spread ? dec_src(dc, &in->operand[4], SIM_T_u16) : 0;
-    copy(dc, kind, mbar, mask);
-    return !dc->failed;
+    return copy(dc, kind, mbar, mask);
 }
 
-static bool reduce(struct dec *dc)
+/* Into global memory, or that of a block of the cluster. */
+static bool reduce(struct dec *dc, bool peer)
 {
     const struct ptx_inst *in = dc->inst;
-    const uint8_t fold = dec_fold(dc, in->mod[PTX_MC_OP], in->type[0], false);
-    struct sim_op *op = copy(dc, SIM_FLY_REDUCE, 0, 0);
+    const uint8_t fold = dec_fold(dc, in->mod[PTX_MC_OP], in->type[0], peer);
+    struct sim_op *op = peer ? copy_in(dc, SIM_FLY_PEER) : copy(dc, SIM_FLY_REDUCE, 0, 0);
     op->round = fold;
     op->size = (uint8_t)dec_type_bytes(in->type[0]);
     return !dc->failed;
@@ -164,12 +164,20 @@ bool dec_bulk(struct dec *dc)
     struct sim_op *op;
     switch (dc->inst->op) {
     case PTX_OP_CP_ASYNC_MBARRIER_ARRIVE: return copies_arrive(dc);
-    case PTX_OP_CP_BULK_LOAD: return copy_in(dc, SIM_FLY_LOAD);
-    case PTX_OP_CP_BULK_CLUSTER: return copy_in(dc, SIM_FLY_PEER);
+    case PTX_OP_CP_BULK_LOAD: copy_in(dc, SIM_FLY_LOAD); return !dc->failed;
+    case PTX_OP_CP_BULK_CLUSTER: copy_in(dc, SIM_FLY_PEER); return !dc->failed;
     case PTX_OP_CP_BULK_STORE: copy(dc, SIM_FLY_STORE, 0, 0); return !dc->failed;
     case PTX_OP_CP_BULK_REDUCE:
     case PTX_OP_CP_BULK_REDUCE_ADD:
-    case PTX_OP_CP_BULK_REDUCE_HALF: return reduce(dc);
+    case PTX_OP_CP_BULK_REDUCE_HALF:
+    case PTX_OP_CP_BULK_REDUCE_MINMAX_HALF:
+    case PTX_OP_CP_BULK_REDUCE_S64:
+    case PTX_OP_CP_BULK_REDUCE_BITS:
+    case PTX_OP_CP_BULK_REDUCE_INC: return reduce(dc, false);
+    case PTX_OP_CP_BULK_REDUCE_PEER:
+    case PTX_OP_CP_BULK_REDUCE_PEER_U64:
+    case PTX_OP_CP_BULK_REDUCE_PEER_BITS:
+    case PTX_OP_CP_BULK_REDUCE_PEER_INC: return reduce(dc, true);
     case PTX_OP_CP_BULK_PREFETCH: return prefetch(dc);
     case PTX_OP_CP_BULK_COMMIT: dec_emit(dc, SIM_H_BULK_COMMIT); return true;
     case PTX_OP_CP_BULK_WAIT:
@@ -181,7 +189,7 @@ bool dec_bulk(struct dec *dc)
     }
 }
 
-/* st.async...[.v2|.v4].type [to], value, [mbarrier] */
+/* st.async...[.v2|.v4].type [to], value, [mbarrier]; red.async...op.type */
 bool dec_st_async(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
@@ -192,18 +200,25 @@ bool dec_st_async(struct dec *dc)
                             : in->type[0] == PTX_F64 ? SIM_T_f64
                             : bytes == 8             ? SIM_T_u64
                                                      : SIM_T_u32;
+    enum sim_space space;
     uint32_t slot[4] = {0};
     if (n > 4 || n * bytes > 16)
         return dec_unsupported(dc);
+    if (!dec_space(dc, in->mod[PTX_MC_SPACE], &space))
+        return false;
     for (uint32_t i = 0; i < n; i++)
         slot[i] = dec_src(dc, v->kind == PTX_O_VEC ? &v->elem[i] : v, t);
-    const uint32_t a = dec_flat(dc, &in->operand[0], SIM_IN_SHARED);
-    const uint32_t mbar = dec_flat(dc, &in->operand[2], SIM_IN_SHARED);
+    const uint32_t a = dec_flat(dc, &in->operand[0], space);
+    const uint32_t mbar = dec_flat(dc, &in->operand[2], space);
+    const bool folds = in->op != PTX_OP_ST_ASYNC;
+    const uint8_t fold = folds ? dec_fold(dc, in->mod[PTX_MC_OP], in->type[0], true) : SIM_NO_FOLD;
     struct sim_op *op = dec_emit3(dc, SIM_H_ST_ASYNC, slot[0], a, slot[1], slot[2]);
     op->e = slot[3];
     op->elems = n;
     op->size = (uint8_t)(n * bytes);
     op->imm = mbar;
+    op->more = fold;
+    op->flags = (uint8_t)space;
     op->round = bytes == 8 ? SIM_V_WIDE : 0;
     return !dc->failed;
 }

@@ -431,6 +431,9 @@ bool dec_atom(struct dec *dc)
     const bool reads = strcmp(ptx_op_name(in->op), "atom") == 0;
     struct access x;
     enum sim_atom code;
+    if (in->op == PTX_OP_RED_ASYNC || in->op == PTX_OP_RED_ASYNC_ADD64 ||
+        in->op == PTX_OP_RED_ASYNC_BITS || in->op == PTX_OP_RED_ASYNC_INC)
+        return dec_st_async(dc);
     if (!atom_code(in, &code) || !access_of(dc, &in->operand[reads], &x))
         return dec_unsupported(dc);
     if (x.elems > 1)

@@ -29,6 +29,34 @@
                  " [%rd0+4096], [tile], 256;\n"                                             \
                  "    @%p0 cp.reduce.async.bulk.global.shared::cta.bulk_group." op "." type \
                  " [%rd0+4096], [tile], 256;\n" COMMIT DONE BACK
+/* tile of block 1 is folded into that of block 0 */
+#define TWO                                                                             \
+    WORDS "    mad.lo.u32 %r3, %r9, 100, %r0;\n    add.u32 %r3, %r3, 1;\n"              \
+          "    st.shared.b32 [%r2], %r3;\n    fence.proxy.async.shared::cta;\n" INIT(1) \
+              EXPECT("128") CLUSTER MAPA
+#define PEER(op, type)                                                                      \
+    TWO "    mapa.shared::cluster.u32 %r5, %r10, %r6;\n    and.pred %p3, %p2, %p0;\n"       \
+        "    @%p3 "                                                                         \
+        "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes." op \
+        "." type " [%r5], [tile], 128, [%r7];\n    @%p2 bra $other;\n" WAIT(0) READ         \
+        "$other:\n" CLUSTER
+#define RED(op, type, to, bar)                                                                \
+    TWO "    mapa.shared::cluster.u32 %r5, %r2, %r6;\n"                                       \
+        "    @%p2 red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes." op \
+        "." type " [" to "], %r3, [" bar "];\n    @%p2 bra $other;\n" WAIT(0) READ            \
+        "$other:\n" CLUSTER
+/* a pair of words at a time, of which the first is the lane's number; generic addresses */
+#define RED64(type)                                                                        \
+    WORDS "    shr.u32 %r3, %r0, 1;\n    add.u32 %r3, %r3, 1;\n    and.b32 %r4, %r0, 1;\n" \
+          "    setp.eq.u32 %p3, %r4, 1;\n    @%p3 mov.u32 %r3, 2;\n"                       \
+          "    st.shared.b32 [%r2], %r3;\n" INIT(1) EXPECT("128") CLUSTER MAPA             \
+        "    mapa.shared::cluster.u32 %r5, %r2, %r6;\n    cvt.u64.u32 %rd4, %r5;\n"        \
+        "    cvta.shared::cluster.u64 %rd4, %rd4;\n    cvt.u64.u32 %rd5, %r7;\n"           \
+        "    cvta.shared::cluster.u64 %rd5, %rd5;\n    shr.u32 %r3, %r0, 1;\n"             \
+        "    add.u32 %r3, %r3, 100;\n    mov.u32 %r4, 0;\n    mov.b64 %rd6, {%r4, %r3};\n" \
+        "    not.pred %p3, %p3;\n    and.pred %p3, %p3, %p2;\n"                            \
+        "    @%p3 red.async.relaxed.cluster.mbarrier::complete_tx::bytes.add." type        \
+        " [%rd4], %rd6, [%rd5];\n    @%p2 bra $other;\n" WAIT(0) READ "$other:\n" CLUSTER
 #define NUMBERS "    add.u32 %r3, %r0, 1;\n    st.shared.b32 [%r2], %r3;\n"
 #define SIGNED  "    sub.u32 %r3, 10, %r0;\n    st.shared.b32 [%r2], %r3;\n"
 #define FLOATS  "    cvt.rn.f32.u32 %f1, %r0;\n    st.shared.f32 [%r2], %f1;\n"
@@ -47,6 +75,61 @@ static uint32_t moved(uint32_t i)
 static uint32_t swapped(uint32_t i)
 {
     return i < 32 ? i + 33 : i - 31;
+}
+static uint32_t wraps(uint32_t i) /* 0, 1, and 0 again or 2 */
+{
+    return i < 1 ? 0 : 2;
+}
+static uint32_t wraps_down(uint32_t i)
+{
+    return i;
+}
+static uint32_t half_halves(uint32_t i)
+{
+    (void)i;
+    return 0x3c003e00;
+}
+static uint32_t half_brains(uint32_t i)
+{
+    (void)i;
+    return 0x3f803fc0;
+}
+/* Block 0 has i + 1, block 1 i + 101: what is in block 0 when they are folded. */
+static uint32_t summed(uint32_t i)
+{
+    return i < 32 ? 2 * i + 102 : 0;
+}
+static uint32_t first_block(uint32_t i)
+{
+    return i < 32 ? i + 1 : 0;
+}
+static uint32_t second_block(uint32_t i)
+{
+    return i < 32 ? i + 101 : 0;
+}
+static uint32_t both(uint32_t i)
+{
+    return i < 32 ? (i + 1) & (i + 101) : 0;
+}
+static uint32_t either(uint32_t i)
+{
+    return i < 32 ? (i + 1) | (i + 101) : 0;
+}
+static uint32_t one_of_them(uint32_t i)
+{
+    return i < 32 ? (i + 1) ^ (i + 101) : 0;
+}
+static uint32_t incremented(uint32_t i)
+{
+    return i < 32 ? i + 2 : 0;
+}
+static uint32_t decremented(uint32_t i)
+{
+    return i < 32 ? i : 0;
+}
+static uint32_t summed_pairs(uint32_t i) /* 64 bits: the low word of 2^32 (i + 1) + i + 1, twice */
+{
+    return i < 32 ? i % 2 ? i / 2 + 102 : i / 2 + 1 : 0;
 }
 static uint32_t nothing(uint32_t i)
 {
@@ -233,6 +316,53 @@ static const struct flight_run runs[] = {
     {"add bf16",
      REDUCE("add.noftz", "bf16", "    mov.u32 %r3, 0x3f803fc0;\n    st.shared.b32 [%r2], %r3;\n"),
      64, 0, brains},
+    {"min s64", REDUCE("min", "s64", NUMBERS), 64, 0, nothing},
+    {"max s64", REDUCE("max", "s64", NUMBERS), 64, 0, number},
+    {"and b32", REDUCE("and", "b32", NUMBERS), 64, 0, nothing},
+    {"or b32", REDUCE("or", "b32", NUMBERS), 64, 0, number},
+    {"xor b32", REDUCE("xor", "b32", NUMBERS), 64, 0, nothing},
+    {"and b64", REDUCE("and", "b64", NUMBERS), 64, 0, nothing},
+    {"or b64", REDUCE("or", "b64", NUMBERS), 64, 0, number},
+    {"xor b64", REDUCE("xor", "b64", NUMBERS), 64, 0, nothing},
+    {"inc u32: once, and beyond 1 it starts again", REDUCE("inc", "u32", NUMBERS), 64, 0, wraps},
+    {"dec u32: from 0 to the bound", REDUCE("dec", "u32", NUMBERS), 64, 0, wraps_down},
+    {"max f16",
+     REDUCE("max", "f16", "    mov.u32 %r3, 0x3c003e00;\n    st.shared.b32 [%r2], %r3;\n"), 64, 0,
+     half_halves},
+    {"min f16",
+     REDUCE("min", "f16", "    mov.u32 %r3, 0x3c003e00;\n    st.shared.b32 [%r2], %r3;\n"), 64, 0,
+     nothing},
+    {"max bf16",
+     REDUCE("max", "bf16", "    mov.u32 %r3, 0x3f803fc0;\n    st.shared.b32 [%r2], %r3;\n"), 64, 0,
+     half_brains},
+    {"min bf16",
+     REDUCE("min", "bf16", "    mov.u32 %r3, 0x3f803fc0;\n    st.shared.b32 [%r2], %r3;\n"), 64, 0,
+     nothing},
+    {"block to block: add u32", PEER("add", "u32"), 32, 2, summed},
+    {"block to block: add s32", PEER("add", "s32"), 32, 2, summed},
+    {"block to block: add u64", PEER("add", "u64"), 32, 2, summed},
+    {"block to block: min u32", PEER("min", "u32"), 32, 2, first_block},
+    {"block to block: min s32", PEER("min", "s32"), 32, 2, first_block},
+    {"block to block: max u32", PEER("max", "u32"), 32, 2, second_block},
+    {"block to block: max s32", PEER("max", "s32"), 32, 2, second_block},
+    {"block to block: and b32", PEER("and", "b32"), 32, 2, both},
+    {"block to block: or b32", PEER("or", "b32"), 32, 2, either},
+    {"block to block: xor b32", PEER("xor", "b32"), 32, 2, one_of_them},
+    {"block to block: inc u32", PEER("inc", "u32"), 32, 2, incremented},
+    {"block to block: dec u32", PEER("dec", "u32"), 32, 2, decremented},
+    {"red.async add u32", RED("add", "u32", "%r5", "%r7"), 32, 2, summed},
+    {"red.async add s32", RED("add", "s32", "%r5", "%r7"), 32, 2, summed},
+    {"red.async min u32", RED("min", "u32", "%r5", "%r7"), 32, 2, first_block},
+    {"red.async min s32", RED("min", "s32", "%r5", "%r7"), 32, 2, first_block},
+    {"red.async max u32", RED("max", "u32", "%r5", "%r7"), 32, 2, second_block},
+    {"red.async max s32", RED("max", "s32", "%r5", "%r7"), 32, 2, second_block},
+    {"red.async and b32", RED("and", "b32", "%r5", "%r7"), 32, 2, both},
+    {"red.async or b32", RED("or", "b32", "%r5", "%r7"), 32, 2, either},
+    {"red.async xor b32", RED("xor", "b32", "%r5", "%r7"), 32, 2, one_of_them},
+    {"red.async inc u32", RED("inc", "u32", "%r5", "%r7"), 32, 2, incremented},
+    {"red.async dec u32", RED("dec", "u32", "%r5", "%r7"), 32, 2, decremented},
+    {"red.async add u64", RED64("u64"), 32, 2, summed_pairs},
+    {"red.async add s64", RED64("s64"), 32, 2, summed_pairs},
     {"st.async of words",
      WORDS INIT(1) EXPECT("128") CLUSTER MAPA
      "    mapa.shared::cluster.u32 %r5, %r2, %r6;\n    add.u32 %r3, %r0, 101;\n"
