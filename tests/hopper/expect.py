@@ -91,6 +91,11 @@ def wgmma_registers(a, b):
     return {"c": product(2 * a, b, np.float32)}
 
 
+def wgmma_chain(q, k, v):
+    p = np.clip(product(q, k, np.float32), -8, 8)
+    return {"o": product(p, v.T, np.float32)}
+
+
 def programmatic(x):
     return {"y": x * 3, "z": (x * 3 + 1)[::-1]}
 
