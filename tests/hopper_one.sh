@@ -71,6 +71,7 @@ fi
 value find "$file" | grep -qx result && [[ $status == 1 || $wrong ]] && exit 0
 [[ $status == 1 ]] || say "exit $status"
 awk -v file="$file" '
+    BEGIN { n = found = 0 }
     FILENAME == file {
         if (sub(/^# find: /, "")) {
             colon = index($0, ": ")
