@@ -1,5 +1,4 @@
 # .noinc beside an arrival of the thread: twice as many as the barrier counts.
 # twin: cp_async_ring
-# find: - : mbarrier
 # find: read copy: in flight
 /@copied$/s/arrive.shared/arrive.noinc.shared/

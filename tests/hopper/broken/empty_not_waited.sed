@@ -1,4 +1,4 @@
 # The producer does not wait until a stage is free.
 # twin: bulk_ring
-# find: load read: 
+# find: expect: more arrivals
 /@empty_wait/d

@@ -1,5 +1,4 @@
 # Nor here, where wgmma reads it.
 # twin: wgmma_ring
-# find: load_a wgmma: 
-# find: load_b wgmma: 
+# find: expect: more arrivals
 /@empty_wait/d

@@ -1,4 +1,4 @@
 # The blocks arrive at each other, and one may have ended.
 # twin: multicast
-# find: release: 
+# find: release: which may have exited
 /@end_/d

@@ -1,5 +1,4 @@
 # The same of products.
 # twin: wgmma_cluster
-# find: release: 
-# find: load_b: 
+# find: load_b: which may have exited
 /@end_/d

@@ -1,4 +1,4 @@
 # The same of a bulk copy.
 # twin: bulk_ring
-# find: store write: fence.proxy.async
+# find: store write: no fence.proxy.async
 /@fence_store/d

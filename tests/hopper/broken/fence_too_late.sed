@@ -1,6 +1,6 @@
 # The fence is behind the barrier, and not where the copy is issued.
 # twin: swizzle
-# find: store write: fence.proxy.async
+# find: store write: no fence.proxy.async
 /@fence_store/d
 /@store$/{
     # after the copy

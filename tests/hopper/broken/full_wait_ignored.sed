@@ -1,4 +1,4 @@
 # try_wait may say no; nobody asks again.
 # twin: bulk_ring
-# find: read load: in flight
+# find: read load: which a copy in flight still writes
 /@full_wait_again/d

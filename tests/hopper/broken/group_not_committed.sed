@@ -1,5 +1,4 @@
 # wait_group waits for groups, and there are none.
 # twin: bulk_ring
-# find: write store: 
-# find: store: 
+# find: write store: which a copy in flight still reads
 /@commit$/d

@@ -1,4 +1,4 @@
 # The ring comes round, the parity does not: the phase of the lap before.
 # twin: bulk_ring
-# find: read load: in flight
+# find: read load: which a copy in flight still writes
 /@full_wait$/s/, %r[0-9]*;/, 0;/

@@ -1,5 +1,4 @@
 # More registers are asked for than the producer has left.
 # twin: wgmma_ring
-# find: more: registers
-# find: more: setmaxnreg
+# find: more: wait for 2304 registers
 /@less/d

@@ -1,5 +1,4 @@
 # Both arrivals are at the own block: the other fills what is being read.
 # twin: multicast
-# find: load read: 
-# find: release: 
+# find: load: which a copy in flight still writes
 /@release_mapa/s/mapa.shared::cluster.u32 there, \(%r[0-9]*\), %r[0-9]*/mov.u32 there, \1/

@@ -1,5 +1,4 @@
 # A warp arrives twice for the two of them.
 # twin: bulk_ring
-# find: load read: 
-# find: release: 
+# find: empty_wait full_wait: stuck
 /@release/p

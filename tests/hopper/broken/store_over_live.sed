@@ -1,4 +1,4 @@
 # Data over a barrier that has not been ended.
 # twin: lifetime
-# find: reuse: mbarrier
+# find: reuse init_copy: store to the mbarrier
 /@inval_copy/d

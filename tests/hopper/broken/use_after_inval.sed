@@ -1,5 +1,4 @@
 # The barrier ended before all have waited at it.
 # twin: lifetime
-# find: wait_copy: 
-# find: inval_copy: 
+# find: inval_copy wait_copy: which another thread may still use
 /@copy_waited/d

@@ -1,4 +1,4 @@
 # The registers were written just before.
 # twin: wgmma_types
-# find: wgmma: wgmma.fence
+# find: wgmma: no wgmma.fence
 /@wgmma_fence/d
