@@ -148,6 +148,11 @@ static void wgmma_candidates(struct arena *a, const struct sizes *z, struct lowe
             add(a, out,
                 "{strategy: matmul, mma: wgmma, tile: [%u, %u, %u], cluster: 2, blocks: %u}",
                 t->rows, t->columns, k, (unsigned)MANY);
+        for (unsigned split = 2; z->rows && split <= 4 && tiles * split <= MANY; split *= 2)
+            for (size_t c = 0; c < 2; c++)
+                add(a, out,
+                    "{strategy: matmul, mma: wgmma, tile: [%u, %u, %u], cluster: %s, split: %u}",
+                    t->rows, t->columns, k, clusters[c], split);
         if (t->rows == 64 && t->columns <= 64) /* deeper steps: fewer of them */
             add(a, out, "{strategy: matmul, mma: wgmma, tile: [%u, %u, %u]}", t->rows, t->columns,
                 2 * k);

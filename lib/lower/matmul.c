@@ -250,7 +250,8 @@ static void require_align(struct cg *g, const struct matmul_form *f, const struc
 
 static void set_cluster(struct cg *g, const struct matmul_plan *p)
 {
-    const uint32_t n = (p->cluster[0] ? p->cluster[0] : 1) * (p->cluster[1] ? p->cluster[1] : 1);
+    const uint32_t n = (p->cluster[0] ? p->cluster[0] : 1) * (p->cluster[1] ? p->cluster[1] : 1) *
+                       (p->how == MATMUL_WGMMA ? p->split : 1);
     struct contract_launch *l = &g->contract->launches.v[g->contract->launches.n - 1];
     if (n > 1)
         l->cluster[0] = contract_expr(g->a, g->contract, arena_printf(g->a, "%u", (unsigned)n));
@@ -269,7 +270,7 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
         map_require(&c, p->when);
     require_align(g, f, p, &c);
     if (p->how == MATMUL_WGMMA)
-        matmul_wgmma_require(g, f, &c);
+        matmul_wgmma_require(g, f, p, &c);
     matmul_sizes(g, f, &c);
     m.reader.assumes = true;
     if (!c.never) {

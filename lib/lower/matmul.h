@@ -289,7 +289,8 @@ bool matmul_wgmma_fits(const struct cg *g, const struct matmul_form *f, const st
 uint32_t matmul_wgmma_shared(const struct cg *g, const struct matmul_form *f,
                              const struct matmul_plan *p);
 /* What it needs of the sizes beside that: tensor maps have no empty dimensions. */
-void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, struct map_condition *c);
+void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                          struct map_condition *c);
 void matmul_simt(struct matmul *m);
 void matmul_mma(struct matmul *m);
 void matmul_thin(struct matmul *m);

@@ -11,6 +11,7 @@ enum {
     GROUP = 128,      /* threads of a warpgroup */
     ROWS = 64,        /* of an instruction */
     MOST_STAGES = 12, /* more hide no more */
+    FEW = 32, /* rows, of which mma.sync was measured to read B as fast as cuBLAS or faster */
 };
 
 struct shape {
@@ -44,7 +45,8 @@ static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32
     p.pingpong = w->pingpong;
     p.split = w->split ? w->split : 1;
     p.threads = GROUP * (1 + down * across * (w->pingpong ? 2 : 1));
-    p.blocks = w->blocks ? w->blocks : matmul_multiprocessors(l->g);
+    if (p.split < 2 || w->blocks)
+        p.blocks = w->blocks ? w->blocks : matmul_multiprocessors(l->g);
     return p;
 }
 
@@ -73,7 +75,7 @@ static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
     return shared;
 }
 
-/* Clusters and shares of the tile. */
+/* Without and with clusters. */
 static void consider_clusters(struct planner *l, struct matmul_plan *p)
 {
     static const uint8_t clusters[][2] = {{1, 1}, {2, 1}, {1, 2}};
@@ -91,6 +93,26 @@ static void consider_clusters(struct planner *l, struct matmul_plan *p)
                 l, p, p->cluster[0] * p->cluster[1] > 1 ? matmul_shared(l->g, l->f, p) : shared);
         if (w->clusters[0])
             return;
+    }
+}
+
+/* And with blocks that share the tile, where there are few. */
+static void consider_splits(struct planner *l, struct matmul_plan *p)
+{
+    static const uint8_t splits[] = {2, 3, 4};
+    const struct lower_plan *w = l->want;
+    const double tiles = ceil_of(l->size.m / p->bm) * ceil_of(l->size.n / p->bn) * l->size.batch;
+    const double steps = ceil_of(l->size.k / p->bk);
+    consider_clusters(l, p);
+    if (w->split || w->blocks || w->pingpong || !planner_knows_all(l))
+        return;
+    for (size_t i = 0; i < sizeof splits; i++) {
+        const double share = ceil_of(steps / splits[i]);
+        if (tiles * splits[i] > matmul_multiprocessors(l->g) || share * (splits[i] - 1) >= steps)
+            return;
+        p->split = splits[i];
+        p->blocks = 0;
+        consider_clusters(l, p);
     }
 }
 
@@ -127,10 +149,12 @@ void planner_consider_wgmma(struct planner *l)
     if (!planner_takes_wgmma(l, NULL))
         return;
     const struct lower_plan *w = l->want;
+    if (w->mma == LOWER_MMA_ANY && l->m && l->size.m <= FEW)
+        return;
     if (w->shape[0]) {
         struct matmul_plan p = planner_wgmma_named(l, w);
         if (p.threads)
-            consider_clusters(l, &p);
+            consider_splits(l, &p);
         return;
     }
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -138,7 +162,7 @@ void planner_consider_wgmma(struct planner *l)
         if (is_mostly_empty(l, t))
             continue;
         struct matmul_plan p = plan_of(l, t->rows, t->columns);
-        consider_clusters(l, &p);
+        consider_splits(l, &p);
     }
 }
 

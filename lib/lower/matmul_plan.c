@@ -56,7 +56,7 @@ static const char *splits_text(struct planner *l, const struct matmul_plan *p, u
     struct cg *g = l->g;
     if (p->split == 1)
         return NULL;
-    if (planner_knows_all(l) || l->want->split)
+    if (planner_knows_all(l) || l->want->split || p->how == MATMUL_WGMMA)
         return arena_printf(g->a, "%u", (unsigned)p->split);
     return arena_printf(g->a, "clamp(ceil_div(%u, max(1, %s)), 1, clamp(%s / %u, 1, %u))", blocks,
                         tiles_text(l, p->bm, p->bn), text_of(g, l->f->k),

@@ -209,7 +209,7 @@ void matmul_store(struct matmul *m, const struct matmul_patch *patch)
     bool (*const before)(struct cg *, const struct lang_expr *, struct cg_val *) = g->reduced;
     const uint32_t skip = cg_label(g, "shared");
     const size_t mark = cg_scope_open(g);
-    if (m->p->split > 1)
+    if (m->p->split > 1 && m->p->how != MATMUL_WGMMA) /* which has done it */
         matmul_share(m, patch, skip);
     g->reduced = reduced;
     m->reader.tiling = &w;

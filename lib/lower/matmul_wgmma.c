@@ -59,8 +59,6 @@ static bool has_instruction(const struct wgmma *s, struct buf *why)
         return fails(why, "wgmma makes no products in parts");
     if (s->f->type == MATMUL_FP8 && s->p->type != MATMUL_FP8)
         return fails(why, "wgmma takes e4m3 and e5m2 as they are, not as f16");
-    if (s->p->split > 1)
-        return fails(why, "blocks don't share sums by wgmma");
     return s->f->i || fails(why, "a single row leaves most of wgmma idle");
 }
 
@@ -142,7 +140,8 @@ static bool measure_block(struct wgmma *s, struct buf *why)
     const uint32_t unit = p->type == MATMUL_INT8 && p->bn > 32 ? 16 : 8;
     s->down = p->cluster[0] ? p->cluster[0] : 1;
     s->across = p->cluster[1] ? p->cluster[1] : 1;
-    s->blocks = s->down * s->across;
+    s->sharing = s->down * s->across;
+    s->blocks = s->sharing * p->split;
     s->peers = s->down + s->across - 1;
     if (s->down > 2 || s->across > 2)
         return fails(why, "a cluster has 2 blocks along each side at most, not %u x %u", s->down,
@@ -157,6 +156,12 @@ static bool measure_block(struct wgmma *s, struct buf *why)
     if (p->pingpong && s->takers != 1)
         return fails(why, "warpgroups that take tiles by turns take all rows, not %u of %u", p->wm,
                      p->bm);
+    if (p->split > 1 && (p->pingpong || p->blocks))
+        return fails(why, "blocks that share tiles take one each, and all warpgroups do together");
+    if (s->blocks > WGMMA_BLOCKS)
+        return fails(why,
+                     "a cluster has %u blocks at most, those that share a tile among them, not %u",
+                     WGMMA_BLOCKS, s->blocks);
     if (p->pingpong && !p->blocks)
         return fails(why, "warpgroups take tiles by turns where blocks do");
     s->consumers = p->pingpong ? 2 : s->takers;
@@ -209,6 +214,9 @@ bool wgmma_measure(struct wgmma *s, struct buf *why)
                      "%u stages of %u bytes each and %u for the results don't fit %u bytes of "
                      "shared memory",
                      p->stages, s->stage_bytes, s->bytes - s->patches, room);
+    if (wgmma_share_bytes(s) > s->patches)
+        return fails(why, "%u bytes of other blocks' sums don't fit where %u stages were",
+                     wgmma_share_bytes(s), p->stages);
     const uint32_t most = s->consumers > 2 ? MOST_SUMS_OF_3 : MOST_SUMS;
     if (wgmma_sums(s) > most)
         return fails(why, "a thread would keep %u sums: %u at most, of %u warpgroups",
@@ -230,8 +238,29 @@ uint32_t matmul_wgmma_shared(const struct cg *g, const struct matmul_form *f,
     return wgmma_measure(&s, NULL) ? s.bytes : 0;
 }
 
-void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, struct map_condition *c)
+/* No share of the sum is empty. */
+static void require_shares(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                           struct map_condition *c)
 {
+    const struct lang_expr *k = f->k->dims[0];
+    const unsigned split = p->split, bk = p->bk;
+    int64_t n;
+    if (lang_const_int(k, &n)) {
+        const int64_t steps = n / bk + (n % bk != 0);
+        c->never |= (steps + split - 1) / split * (split - 1) >= steps;
+    } else {
+        const char *steps = arena_printf(g->a, "ceil_div(%s, %u)", lang_expr_text(g->a, k), bk);
+        const char *share = arena_printf(g->a, "ceil_div(%s, %u)", steps, split);
+        map_require(c, split == 2 ? arena_printf(g->a, "%s < %s", share, steps)
+                                  : arena_printf(g->a, "%s * %u < %s", share, split - 1, steps));
+    }
+}
+
+void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                          struct map_condition *c)
+{
+    if (p->split > 1)
+        require_shares(g, f, p, c);
     for (uint32_t i = 0; i < f->noperand; i++) {
         const struct lang_expr *e = f->operand[i].plain;
         for (uint32_t d = 0; e && d < e->sym->rank; d++) {
@@ -358,7 +387,8 @@ static void find_tile(struct wgmma *s, struct cg_val n)
 {
     struct cg *g = s->g;
     struct matmul *m = s->m;
-    matmul_find(m, n);
+    n = cg_binary(g, OP_MUL, n, cg_int(DT_U32, s->p->split));
+    matmul_find(m, cg_binary(g, OP_ADD, n, s->at_share));
     if (s->down > 1) {
         struct cg_val more = cg_binary(g, OP_MUL, s->at_row, cg_int(DT_U32, s->p->bm));
         m->row = cg_index(g, cg_binary(g, OP_ADD, cg_convert(g, m->row, DT_U32), more));
@@ -406,7 +436,12 @@ static void for_tiles(struct wgmma *s, struct cg_val first, struct cg_val step,
 static void find_rank(struct wgmma *s)
 {
     struct cg *g = s->g;
-    s->rank = cg_binary(g, OP_MOD, cg_special(g, SP_CTAID_X), cg_int(DT_U32, s->blocks));
+    const struct cg_val sharing = cg_int(DT_U32, s->sharing);
+    const struct cg_val in =
+        cg_binary(g, OP_MOD, cg_special(g, SP_CTAID_X), cg_int(DT_U32, s->blocks));
+    s->rank = cg_binary(g, OP_MOD, in, sharing);
+    s->at_share = s->p->split > 1 ? cg_binary(g, OP_DIV, in, sharing) : cg_int(DT_U32, 0);
+    s->apart = cg_binary(g, OP_MUL, s->at_share, sharing);
     s->at_row = cg_binary(g, OP_MOD, s->rank, cg_int(DT_U32, s->down));
     s->at_col = cg_binary(g, OP_DIV, s->rank, cg_int(DT_U32, s->down));
     const struct cg_val of = cg_int(DT_U32, s->blocks);
@@ -467,15 +502,22 @@ static void take_turn(struct wgmma *s, bool begins)
 
 static void tile_of_consumer(struct wgmma *s)
 {
+    struct cg *g = s->g;
     take_turn(s, true);
     wgmma_sum_tile(s);
     take_turn(s, false);
     if (s->p->pingpong)
         wgmma_ring_skip(s);
+    const uint32_t skip = cg_label(g, "stored");
+    const size_t mark = cg_scope_open(g);
+    if (s->p->split > 1)
+        wgmma_share(s, skip);
     if (s->direct)
         wgmma_store_tile(s);
     else
         wgmma_out_tile(s);
+    cg_scope_close(g, mark);
+    cg_place(g, skip);
 }
 
 static void produce(struct wgmma *s)

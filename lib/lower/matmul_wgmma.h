@@ -50,6 +50,7 @@ enum {
     WGMMA_PATCH = 16,   /* rows of a warp's patch */
     WGMMA_CONSUMERS = 3,
     WGMMA_STAGES = 16,
+    WGMMA_BLOCKS = 8, /* of a cluster */
 };
 
 struct wgmma_tile {
@@ -83,13 +84,16 @@ struct wgmma {
     uint32_t tile_of[MATMUL_OPERANDS]; /* by operand */
     uint32_t stage_bytes, steps;       /* instructions along k of a stage */
     uint32_t consumers, takers;        /* warpgroups; those that take a tile together */
-    uint32_t down, across, blocks;     /* of a cluster: along rows, along columns, all */
-    uint32_t peers;                    /* blocks that share an operand with this one, itself too */
-    bool direct; /* results go straight from registers: a warp's patch is its boxes */
+    uint32_t down, across; /* blocks of a cluster that share operands: along rows, along columns */
+    uint32_t sharing, blocks; /* these, and all of the cluster: as often as blocks share a tile */
+    uint32_t peers;           /* blocks that share an operand with this one, itself too */
+    bool direct;              /* results go straight from registers: a warp's patch is its boxes */
     uint32_t patch_cols, pitch, patch_bytes; /* of a warp; elements, bytes */
     uint32_t patches, barriers, bytes;       /* offsets; all */
 
-    struct cg_val rank, at_row, at_col; /* u32: the block in its cluster: its number, row, column */
+    /* u32: the block among those that share operands: its number, row, column; among those that share its tile; and the number
+     * in the cluster of the first of those that share operands with it */
+    struct cg_val rank, at_row, at_col, at_share, apart;
     struct cg_val first_tile, tile_step; /* u32: numbers of the tiles that the cluster takes */
     struct wgmma_ring ring;
     int32_t left; /* u32, mutable: stages left of this tile */
@@ -140,6 +144,13 @@ void wgmma_load_end(struct wgmma *s);
 
 void wgmma_sum_begin(struct wgmma *s);
 void wgmma_sum_tile(struct wgmma *s);
+
+/* ---- matmul_wgmma_share.c: consumers, where blocks share a tile along k ---- */
+
+/* Bytes that it takes where the stages were. */
+uint32_t wgmma_share_bytes(const struct wgmma *s);
+/* Goes on with all blocks' sums; the warpgroups whose sums another block has jump to `skip`. */
+void wgmma_share(struct wgmma *s, uint32_t skip);
 
 /* ---- matmul_wgmma_out.c ---- */
 

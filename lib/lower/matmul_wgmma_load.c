@@ -55,10 +55,10 @@ static int32_t mask_of(struct wgmma *s, const struct wgmma_tile *t)
     if (t->side == MATMUL_A) { /* those in its row: at_row, at_row + down ... */
         for (uint32_t q = 0; q < s->across; q++)
             bits |= 1u << (q * s->down);
-        first = s->at_row;
+        first = plus(g, s->apart, s->at_row);
     } else {
         bits = (1u << s->down) - 1;
-        first = times(g, s->at_col, s->down);
+        first = plus(g, s->apart, times(g, s->at_col, s->down));
     }
     const int32_t mask = cg_reg(g, cg_binary(g, OP_SHL, u32(bits), first));
     return CG(g, PTX_B16, "cvt.u16.u32", ptx_r(mask));
@@ -138,7 +138,7 @@ void wgmma_load_tile(struct wgmma *s)
 /* Other blocks arrive at this one's barriers, which must be there as long: until all stages are read. */
 void wgmma_load_end(struct wgmma *s)
 {
-    if (s->blocks < 2)
+    if (s->sharing < 2)
         return;
     for (uint32_t i = 0; i < s->p->stages; i++) {
         wgmma_wait(s, s->ring.full, 8 * s->p->stages, s->ring.parity);

@@ -40,7 +40,7 @@ static void find_release(struct wgmma *s)
     struct cg *g = s->g;
     const struct cg_val lane = s->m->lane;
     s->delta = -1;
-    if (s->blocks < 2) {
+    if (s->sharing < 2) {
         s->mine = cg_reg(g, cg_binary(g, OP_EQ, lane, u32(0)));
         return;
     }
@@ -48,9 +48,9 @@ static void find_release(struct wgmma *s)
     struct cg_val col = cg_binary(g, OP_DIV, lane, u32(s->down));
     struct cg_val peer = cg_binary(g, OP_LOR, cg_binary(g, OP_EQ, row, s->at_row),
                                    cg_binary(g, OP_EQ, col, s->at_col));
-    struct cg_val is_block = cg_binary(g, OP_LT, lane, u32(s->blocks));
+    struct cg_val is_block = cg_binary(g, OP_LT, lane, u32(s->sharing));
     s->mine = cg_reg(g, cg_binary(g, OP_LAND, is_block, peer));
-    const struct cg_val rank = cg_binary(g, OP_MOD, lane, u32(s->blocks));
+    const struct cg_val rank = plus(g, s->apart, cg_binary(g, OP_MOD, lane, u32(s->sharing)));
     const int32_t there =
         CG(g, PTX_B32, "mapa.shared::cluster.u32", ptx_r(s->m->shared), ptx_r(cg_reg(g, rank)));
     s->delta =
@@ -150,8 +150,8 @@ static void give_back(struct wgmma *s, int32_t pred)
 {
     struct cg *g = s->g;
     PTX_IF(&g->b, pred,
-           s->blocks > 1 ? "mbarrier.arrive.shared::cluster.b64"
-                         : "mbarrier.arrive.shared::cta.b64",
+           s->sharing > 1 ? "mbarrier.arrive.shared::cluster.b64"
+                          : "mbarrier.arrive.shared::cta.b64",
            ptx_sink(), ptx_mem(s->release, 8 * s->p->stages));
 }
 

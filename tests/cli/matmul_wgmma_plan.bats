@@ -121,6 +121,9 @@ nt|{mma: wgmma, tile: [128, 128, 48]}|possible is, for instance, tile: [
 nt|{mma: wgmma, tile: [128, 256, 64], stages: 9}|don't fit 232448 bytes of shared memory; possible is, for instance, tile: [
 nt|{mma: wgmma, stages: 1}|stages must be 2 to
 nt|{mma: wgmma, cluster: 4}|a cluster has 2 blocks along each side at most, not 4 x 1
+nt|{mma: wgmma, split: 9}|a cluster has 8 blocks at most, those that share a tile among them, not 9
+nt|{mma: wgmma, split: 2, blocks: 64}|blocks that share tiles take one each
+nt|{mma: wgmma, tile: [64, 128, 64], stages: 2, split: 4}|bytes of other blocks' sums don't fit where 2 stages were
 nt|{mma: wgmma, cluster: 0}|'cluster' is a number from 1 to 16, not '0'
 nt|{mma: wgmma, cluster: [2]}|'cluster' is [ROWS, COLUMNS] of tiles of a cluster's blocks, each a number from 1 to 16, not '[2]'
 nt|{mma: wgmma, blocks: 0}|'blocks' is a number from 1 to 65535, not '0'
@@ -141,11 +144,39 @@ END
     run -0 kaio-emit -t sm_90a k.yaml
 }
 
+@test "blocks of a cluster that share a tile give the sum, whatever the sizes leave over" {
+    while read -r spec tile cluster split sizes; do
+        scheduled "$spec" "{mma: wgmma, tile: $tile, cluster: $cluster, split: $split}"
+        kaio-emit -t sm_90a k.yaml | grep -q 'st.shared::cluster.v4'
+        # shellcheck disable=SC2086
+        run -0 kaio-verify --run -d cpu --check -t sm_90a k.yaml $sizes
+    done <<'END'
+nt [128,128,64] 1 2 m=200 n=136 k=1000
+nn [128,64,64] [1,2] 3 m=130 n=200 k=328
+tn [64,64,64] 2 4 m=200 n=72 k=640
+nt [192,64,64] 1 2 m=100 n=64 k=129
+END
+    scheduled w8a8 '{mma: wgmma, tile: [64, 64, 128], split: 2}'
+    run -0 kaio-verify --run -d cpu --check -t sm_90a k.yaml m=65 n=72 k=400
+    # no share may be empty: of so few terms another entry is taken
+    scheduled nt '{mma: wgmma, tile: [64, 64, 64], split: 4}'
+    for k in 64 320 576 640; do
+        run -0 kaio-bench --dry-run --generic -t sm_90a k.yaml m=64 n=64 k=$k
+        [[ $output == *"  matmul_nt$([ $k = 640 ] || echo _any), grid "* ]]
+    done
+    # and the bits are the same, whoever is first
+    kaio-emit -t sm_90a k.yaml >k.ptx
+    kaio-run -d cpu k.ptx m=64 n=64 k=1000 a=@normal b=@normal:2 c=first.npy
+    kaio-run -d cpu --check-seed=7 k.ptx m=64 n=64 k=1000 a=@normal b=@normal:2 c=again.npy
+    cmp first.npy again.npy
+}
+
 @test "the tile is the cheapest by the model: large, of whole turns, or small" {
     scheduled nt '{mma: wgmma}'
     [[ $(plans -D m=8192 -D n=8192 -D k=8192) == *"tiles 128 x 256 x 64 of 64 x 256, 384 threads, "*" clusters of 2 x 1,"* ]]
     [[ $(plans -D m=512 -D n=14336 -D k=4096) == *"tiles 128 x 224 x 64 "* ]]
     [[ $(plans -D m=64 -D n=4096 -D k=4096) == *"tiles 64 x 32 x 64 "* ]]
+    [[ $(plans -D m=512 -D n=4096 -D k=4096) == *"tiles 128 x 256 x 64 "*" 2 shares of the sum, clusters of 2 x 1" ]]
     read -r bm bn < <(plans -D m=512 -D n=512 -D k=512 | sed 's/.*tiles \([0-9]*\) x \([0-9]*\) x.*/\1 \2/')
     [ $((bm * bn)) -le 4096 ]
 }
