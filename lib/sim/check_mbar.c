@@ -127,8 +127,6 @@ static void use(struct sim_warp *w, const struct sim_op *op, uint32_t lane, stru
         const struct check_finding f = about(w, op, lane, b, m->offset, &m->init, CHECK_F_MADE);
         check_find(of(b), &f);
     }
-    if (b != w->block)
-        check_remote(w, b, &now);
     for (size_t i = 0; i < sizeof m->use / sizeof *m->use; i++) {
         const bool same = m->use[i].block == now.block &&
                           check_thread_of(&m->use[i]) / SIM_LANES == w->index;
@@ -173,6 +171,11 @@ void sim_check_mbar_arrives(struct sim_warp *w, const struct sim_op *op, uint32_
     const bool narrow = b != w->block && o->scope == CHECK_CTA;
     struct check_known *k = check_released(w, lane, o, record);
     use(w, op, lane, b, m, c->arrival.clock);
+    if (b != w->block) {
+        struct check_slot now = now_of(w, op, lane);
+        now.clock = c->arrival.clock;
+        check_remote(w, b, &now);
+    }
     m->narrow |= narrow;
     for (int i = CHECK_FROM_ALL; i <= CHECK_FROM_ANY; i++)
         if (i == CHECK_FROM_ANY ? b->npeer > 1 : i == CHECK_FROM_OWN ? b == w->block : !narrow)
