@@ -252,7 +252,7 @@ struct cg_val matmul_step(struct matmul *m, uint32_t operand);
 struct matmul_patch {
     int32_t base;        /* u32: shared address, of 16-byte alignment */
     struct cg_val first; /* u32: the patch's first row in the tile */
-    uint32_t first_col;
+    const struct cg_val *first_col; /* u32; NULL: 0 */
     uint32_t rows, cols; /* cols: bn, but of patches that begin at any first_col */
     uint32_t pitch;      /* elements; rows begin on 16 bytes */
 };

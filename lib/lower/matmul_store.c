@@ -97,7 +97,9 @@ static struct at compute(struct walk *w, struct cg_val count)
     find_vector(w, count, &row, &col);
     load_sums(w, row, col);
     row = plus(g, plus(g, row, w->patch->first), cg_convert(g, m->row, DT_U32));
-    col = plus(g, plus(g, col, u32(w->patch->first_col)), cg_convert(g, m->col, DT_U32));
+    if (w->patch->first_col)
+        col = plus(g, col, *w->patch->first_col);
+    col = plus(g, col, cg_convert(g, m->col, DT_U32));
     for (uint32_t i = 0, b = 0; i < shape->rank; i++)
         r->sub[i] = i + 1 == shape->rank     ? cg_index(g, col)
                     : f->i && i == f->axis_i ? cg_index(g, row)

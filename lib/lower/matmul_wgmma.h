@@ -154,6 +154,8 @@ void wgmma_share(struct wgmma *s, uint32_t skip);
 
 /* ---- matmul_wgmma_out.c ---- */
 
+/* Is the epilogue so much code that it is not to be written for each part of the tile? */
+bool wgmma_is_heavy(const struct matmul_form *f);
 /* Words of a row of a patch with which a warp's fragments meet no conflicts of banks. */
 uint32_t wgmma_pitch(uint32_t cols);
 void wgmma_out_tile(struct wgmma *s);

@@ -27,6 +27,34 @@ static struct cg_val times(struct cg *g, struct cg_val x, uint32_t y)
     return cg_binary(g, OP_MUL, x, u32(y));
 }
 
+/* Does it call what takes more than a few instructions? */
+static bool calls(const struct lang_expr *e)
+{
+    if (e->kind == E_CALL)
+        switch ((int)e->fn) {
+        case FN_RELU:
+        case FN_ABS:
+        case FN_MIN:
+        case FN_MAX:
+        case FN_CLAMP:
+        case FN_FMA:
+        case FN_TF32: break;
+        default: return true;
+        }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (calls(e->args[i]))
+            return true;
+    return e->pad && calls(e->pad);
+}
+
+bool wgmma_is_heavy(const struct matmul_form *f)
+{
+    for (uint32_t i = 0; i < f->stage->n; i++)
+        if (calls(f->stage->eq[i]->rhs))
+            return true;
+    return false;
+}
+
 /* 16 lanes store 8 bytes each at once, of 4 rows: these begin 8 banks apart. */
 uint32_t wgmma_pitch(uint32_t cols)
 {
@@ -56,10 +84,74 @@ static void meet(struct wgmma *s)
     PTX(&s->g->b, "bar.warp.sync", ptx_imm(-1));
 }
 
+/* Patches are counted by 64 rows, and then by columns. */
+struct count {
+    uint32_t across, n; /* of 64 rows; all */
+};
+
+/* Puts patch number n, which is known when the code runs: registers have no numbers then. */
+static void put_number(struct wgmma *s, struct count c, struct cg_val n, int32_t at)
+{
+    struct cg *g = s->g;
+    const uint32_t put = cg_label(g, "put");
+    for (uint32_t i = 0; i < c.n; i++) {
+        const uint32_t other = cg_label(g, "other");
+        const size_t mark = cg_scope_open(g);
+        if (i + 1 < c.n)
+            cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, n, u32(i))), false, other);
+        put_patch(s, i / c.across, i % c.across * s->patch_cols, at);
+        cg_scope_close(g, mark);
+        if (i + 1 < c.n)
+            cg_jump(g, put);
+        cg_place(g, other);
+    }
+    cg_place(g, put);
+}
+
+static void store_patch(struct wgmma *s, struct cg_val base, struct cg_val row, struct cg_val col)
+{
+    const struct matmul_patch patch = {.base = cg_reg(s->g, base),
+                                       .first = row,
+                                       .first_col = &col,
+                                       .rows = WGMMA_PATCH,
+                                       .cols = s->patch_cols,
+                                       .pitch = s->pitch};
+    meet(s);
+    matmul_store(s->m, &patch);
+    meet(s);
+}
+
+/* One after the other, the same code for all: an epilogue that is much code is written once. */
+static void store_in_loop(struct wgmma *s, struct count c, struct cg_val base, struct cg_val first,
+                          int32_t at)
+{
+    struct cg *g = s->g;
+    const int32_t number = cg_new_mutable(g, DT_U32);
+    const uint32_t head = cg_label(g, "patch");
+    const struct cg_val n = cg_value(DT_U32, number);
+    struct cg_nest nest;
+    cg_move(g, number, u32(0));
+    cg_place(g, head);
+    cg_loop_head(g);
+    cg_nest_open(g, &nest, NULL);
+    cg_nest_varies(g, &nest, number);
+    const size_t mark = cg_scope_open(g);
+    put_number(s, c, n, at);
+    const struct cg_val i = cg_binary(g, OP_DIV, n, u32(c.across));
+    const struct cg_val j = cg_binary(g, OP_MOD, n, u32(c.across));
+    store_patch(s, base, plus(g, first, times(g, i, WGMMA_ROWS)), times(g, j, s->patch_cols));
+    cg_move(g, number, plus(g, n, u32(1)));
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, n, u32(c.n))), true, head);
+    cg_nest_close(g, &nest);
+    cg_scope_close(g, mark);
+}
+
 void wgmma_out_tile(struct wgmma *s)
 {
     struct cg *g = s->g;
     struct matmul *m = s->m;
+    const struct count c = {s->p->bn / s->patch_cols,
+                            s->p->wm / WGMMA_ROWS * (s->p->bn / s->patch_cols)};
     const struct cg_val thread = m->thread, lane = m->lane;
     const struct cg_val warp = cg_binary(g, OP_SUB, m->warp, u32(WGMMA_GROUP / 32));
     const struct cg_val base = plus(g, plus(g, cg_value(DT_U32, m->shared), u32(s->patches)),
@@ -71,19 +163,14 @@ void wgmma_out_tile(struct wgmma *s)
     first = plus(g, first, times(g, cg_binary(g, OP_AND, warp, u32(3)), WGMMA_PATCH));
     m->thread = lane;
     m->workers = 32;
-    for (uint32_t i = 0; i < s->p->wm / WGMMA_ROWS; i++)
-        for (uint32_t col = 0; col < s->p->bn; col += s->patch_cols) {
-            const struct matmul_patch patch = {.base = cg_reg(g, base),
-                                               .first = plus(g, first, u32(i * WGMMA_ROWS)),
-                                               .first_col = col,
-                                               .rows = WGMMA_PATCH,
-                                               .cols = s->patch_cols,
-                                               .pitch = s->pitch};
-            put_patch(s, i, col, at);
-            meet(s);
-            matmul_store(m, &patch);
-            meet(s);
-        }
+    const bool loops = c.n > 1 && wgmma_is_heavy(s->f);
+    if (loops)
+        store_in_loop(s, c, base, first, at);
+    for (uint32_t i = 0; i < c.n && !loops; i++) {
+        put_patch(s, i / c.across, i % c.across * s->patch_cols, at);
+        store_patch(s, base, plus(g, first, u32(i / c.across * WGMMA_ROWS)),
+                    u32(i % c.across * s->patch_cols));
+    }
     m->thread = thread;
     m->workers = s->p->threads;
 }

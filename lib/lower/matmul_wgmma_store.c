@@ -68,7 +68,8 @@ uint32_t wgmma_direct(const struct wgmma *s)
 {
     const struct lower_stage *stage = s->f->stage;
     const uint32_t size = dtype_bits(stage->eq[0]->sym->type) / 8;
-    if ((size != 2 && size != 4) || s->p->store * size < 16 || s->p->bn % (WGMMA_SPAN / size) != 0)
+    if ((size != 2 && size != 4) || s->p->store * size < 16 ||
+        s->p->bn % (WGMMA_SPAN / size) != 0 || wgmma_is_heavy(s->f))
         return 0;
     for (uint32_t o = 0; o < stage->n; o++) {
         const struct lang_symbol *t = stage->eq[o]->sym;
