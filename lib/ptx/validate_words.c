@@ -96,6 +96,18 @@ static bool check_copy(struct ptx_validator *v, const struct ptx_inst *in)
     return clash(v, in, past ? "the size is 16 bytes" : "the size is 4, 8 or 16 bytes");
 }
 
+/* wgmma.mma_async d, a, b, scale-d {, imm-scale-a, imm-scale-b {, imm-trans-a {, imm-trans-b}}} */
+static bool check_product(struct ptx_validator *v, const struct ptx_inst *in)
+{
+    for (unsigned i = 4; i < 6 && i < in->noperand; i++)
+        if (in->operand[i].kind == PTX_O_IMM && in->operand[i].bits != 1 &&
+            in->operand[i].bits != UINT64_MAX)
+            return diag_error(v->diags, v->span, "operand %u of '%s' must be 1 or -1", i + 1,
+                              ptx_mnemonic(v, in));
+    return check_range(v, in, 3, 0, 1, 1) && check_range(v, in, 6, 0, 1, 1) &&
+           check_range(v, in, 7, 0, 1, 1);
+}
+
 bool ptx_check_words(struct ptx_validator *v, const struct ptx_inst *in)
 {
     switch (in->op) {
@@ -117,6 +129,17 @@ bool ptx_check_words(struct ptx_validator *v, const struct ptx_inst *in)
     case PTX_OP_BARRIER_RED_POPC:
     case PTX_OP_BARRIER_RED_BOOL: return check_barrier(v, in, 1);
     case PTX_OP_SETMAXNREG: return check_range(v, in, 0, 24, 256, 8);
+    case PTX_OP_WGMMA_WAIT: return check_range(v, in, 0, 0, UINT32_MAX, 1);
+    case PTX_OP_WGMMA_F32:
+    case PTX_OP_WGMMA_F32_REG:
+        if (in->type[1] != in->type[2])
+            return clash(v, in, "both factors are of one type");
+        return check_product(v, in);
+    case PTX_OP_WGMMA_F16:
+    case PTX_OP_WGMMA_F16_REG:
+    case PTX_OP_WGMMA_TF32:
+    case PTX_OP_WGMMA_FP8:
+    case PTX_OP_WGMMA_INT8: return check_product(v, in);
     case PTX_OP_PMEVENT: return check_range(v, in, 0, 0, 15, 1);
     case PTX_OP_TENSORMAP_BOX:
     case PTX_OP_TENSORMAP_DIM:
@@ -138,8 +161,6 @@ bool ptx_check_words(struct ptx_validator *v, const struct ptx_inst *in)
     case PTX_OP_CP_ASYNC: return check_copy(v, in);
     case PTX_OP_MMA_1688_F32:
     case PTX_OP_MMA_16816_F32:
-    case PTX_OP_WGMMA_F32:
-    case PTX_OP_WGMMA_F32_REG:
     case PTX_OP_WMMA_MMA_INT8:
     case PTX_OP_WMMA_MMA_INT8_83216:
     case PTX_OP_WMMA_MMA_INT8_32816:

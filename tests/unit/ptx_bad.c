@@ -136,6 +136,26 @@ static const struct {
     {"wgmma-like: needs an a target",
      KERNEL_OF(".version 8.0\n.target sm_90\n", "setmaxnreg.inc.sync.aligned.u32 64;"),
      "6:1: error: 'setmaxnreg.inc.sync.aligned.u32' needs sm_90a (the target is sm_90)", true},
+    {"scale of wgmma",
+     KERNEL_OF(".version 8.0\n.target sm_90a\n",
+               "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r1, %r2}, %rd1, %rd2, 1, 2, 1, "
+               "0, 0;"),
+     "6:1: error: operand 5 of 'wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16' must be 1 or -1",
+     true},
+    {"transpose of wgmma",
+     KERNEL_OF(".version 8.0\n.target sm_90a\n",
+               "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r1, %r2}, %rd1, %rd2, 1, 1, "
+               "-1, 0, 2;"),
+     "6:1: error: operand 8 of 'wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16' must be from 0 "
+     "to 1",
+     true},
+    {"no constant for scale-d of wgmma",
+     KERNEL_OF(".version 8.0\n.target sm_90a\n",
+               "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8 {%r1, %r2, %r3, %r4}, %rd1, %rd2, "
+               "-1;"),
+     "6:1: error: operand 4 of 'wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8' must be from 0 to "
+     "1",
+     true},
     {"field of a tensor map that is not there",
      KERNEL_OF(".version 8.3\n.target sm_90a\n",
                "tensormap.replace.tile.box_dim.global.b1024.b32 [%rd1], 5, %r1;"),
