@@ -56,6 +56,14 @@ def bulk_ring(x):
     return {"y": 2 * x + 1}
 
 
+def pipeline(x):
+    sums = (x * np.arange(1, 7)[:, None]).sum(1).astype(np.int32)
+    flat = x.reshape(-1)
+    halves = flat[: 8 * 128].reshape(8, 2, 64)
+    pairs = flat[: 8 * 64].reshape(4, 2, 64)
+    return {"a": sums, "b": sums, "c": (halves.sum(1) + 5).astype(np.int32), "d": 3 * pairs[:, ::-1]}
+
+
 def multicast(x):
     tiles = x.reshape(5, 1, 16, 32)
     return {"y": tiles * np.array([1, 2], np.int32).reshape(1, 2, 1, 1)}
