@@ -279,6 +279,8 @@ void sim_unit_retire(struct sim_block *b)
 {
     struct sim_worker *k = b->worker;
     struct sim_block **peer = b->npeer > 1 ? b->peer : NULL;
+    if (b->check)
+        sim_check_unit_end(b);
     for (uint32_t i = b->npeer; i-- > 1;)
         put_back(k, peer[i]);
     free(peer);

@@ -543,13 +543,20 @@ bool sim_check_block_start(struct sim_block *b)
                                               check_define_none(&cb->local, local));
 }
 
+void sim_check_unit_end(struct sim_block *first)
+{
+    for (uint32_t i = 0; i < first->npeer; i++) {
+        check_flights_end(first->peer[i]);
+        check_remote_end(first->peer[i]);
+    }
+}
+
 void sim_check_block_end(struct sim_block *b)
 {
     /* what was not waited for ends with the block */
     for (uint32_t i = 0; i < b->nwarp; i++)
         check_abandon_copies(&b->warp[i]);
-    check_flights_end(b);
-    check_mbars_end(b);
+    check_mbars_free(b);
     check_wgmma_end(b);
     check_order_end(b);
 }
@@ -558,8 +565,7 @@ void sim_check_block_free(struct sim_block *b)
 {
     if (!b->check)
         return;
-    b->check->nremote = 0;
-    check_mbars_end(b);
+    check_mbars_free(b);
     check_wgmma_end(b);
     check_order_end(b);
     check_shadow_free(&b->check->shared);

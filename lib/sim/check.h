@@ -400,9 +400,10 @@ bool check_strays(struct sim_warp *w, const struct check_op *o, const struct sim
 uint32_t check_guarded(const struct sim_warp *w, const struct sim_op *op);
 
 /* Hooks of blocks and barriers, called where b->check is not NULL. */
-bool sim_check_block_start(struct sim_block *b); /* makes b->check; false: no memory */
-void sim_check_block_end(struct sim_block *b);
-void sim_check_block_free(struct sim_block *b); /* which may have none */
+bool sim_check_block_start(struct sim_block *b);  /* makes b->check; false: no memory */
+void sim_check_unit_end(struct sim_block *first); /* of a cluster: its threads have exited; then */
+void sim_check_block_end(struct sim_block *b);    /* ... for each block */
+void sim_check_block_free(struct sim_block *b);   /* which may have none */
 /* Lanes come to barrier id, named with so many threads (0: all); waits: and stay until it is complete. */
 void sim_check_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, uint32_t id,
                       uint32_t threads, bool waits);
@@ -556,7 +557,8 @@ struct check_mbar *check_mbar_named(struct sim_warp *w, const struct sim_op *op,
 struct check_mbar *check_mbar_at(const struct sim_block *b, uint32_t offset);
 uint32_t check_mbar_agent(const struct sim_block *b, const struct check_mbar *m);
 void check_remote(struct sim_warp *w, struct sim_block *b, const struct check_slot *s);
-void check_mbars_end(struct sim_block *b);
+void check_remote_end(const struct sim_block *b);
+void check_mbars_free(struct sim_block *b);
 /* Lanes store to shared memory of a block. */
 void check_over_mbar(struct sim_warp *w, const struct sim_op *op, const struct sim_block *b,
                      uint32_t lanes, const uint64_t *at);
@@ -571,7 +573,7 @@ void check_span(struct check_shadow *s, uint64_t offset, uint64_t bytes, uint8_t
 /* Of committed groups; the clock up to which those are that a wait which leaves so many pending is for; 0: none. */
 void check_commit(struct check *c, struct check_groups *g);
 uint32_t check_committed(const struct check_groups *g, uint32_t pending);
-void check_flights_end(struct sim_block *b);
+void check_flights_end(const struct sim_block *b);
 
 /* wgmma (check_wgmma.c): which records touch registers of one. */
 void check_registers(struct check *c, const struct sim_code *code);

@@ -241,7 +241,7 @@ void sim_check_bulk_waited(struct sim_warp *w, const struct sim_op *op, uint32_t
 }
 
 /* Bulk stores that may still read the shared memory of a block which is over. */
-void check_flights_end(struct sim_block *b)
+void check_flights_end(const struct sim_block *b)
 {
     for (uint32_t i = 0; i < b->nwarp; i++) {
         const struct check_bulk *bulk = b->check->warp[i].bulk;

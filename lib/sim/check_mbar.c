@@ -327,20 +327,22 @@ static bool known(const struct sim_block *b, const struct check_slot *s)
     return false;
 }
 
-void check_mbars_end(struct sim_block *b)
+void check_remote_end(const struct sim_block *b)
+{
+    for (uint32_t i = 0; i < b->check->nremote; i++)
+        if (!known(b, &b->check->remote[i]))
+            gone(b->launch, b, &b->check->remote[i]);
+}
+
+void check_mbars_free(struct sim_block *b)
 {
     struct check_block *cb = b->check;
-    for (uint32_t i = 0; i < cb->nremote; i++)
-        if (orders(b) && b->launch->ncluster > 1 && !known(b, &cb->remote[i]))
-            gone(b->launch, b, &cb->remote[i]);
-    cb->nremote = 0;
-    for (uint32_t i = 0; i < cb->nmbar; i++) {
+    for (uint32_t i = 0; i < cb->nmbar; i++)
         for (int k = CHECK_FROM_ALL; k <= CHECK_FROM_ANY; k++) {
             check_known_drop(cb->mbar[i].phase[k]);
             check_known_drop(cb->mbar[i].done[k]);
         }
-    }
     free(cb->mbar);
     cb->mbar = NULL;
-    cb->nmbar = cb->cap_mbar = 0;
+    cb->nmbar = cb->cap_mbar = cb->nremote = 0;
 }
