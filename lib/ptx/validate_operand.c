@@ -205,6 +205,16 @@ static bool check_pair(struct ptx_validator *v, const struct ptx_inst *in, const
 }
 
 /* The address of something in that space (PTX_NONE: in any). */
+static bool no_generic(struct ptx_validator *v, const struct ptx_inst *in,
+                       const struct ptx_operand *o)
+{
+    const char *space = ptx_mod_text(o->var->space);
+    return diag_error(v->diags, v->span,
+                      "'%s' is in .%s, and '%s' takes a generic address: that of a register, from "
+                      "mov and cvta.%s",
+                      o->var->name, space, ptx_mnemonic(v, in), space);
+}
+
 static bool check_address(struct ptx_validator *v, const struct ptx_inst *in, size_t index,
                           const struct ptx_operand *o, enum ptx_mod space)
 {
@@ -220,6 +230,8 @@ static bool check_address(struct ptx_validator *v, const struct ptx_inst *in, si
     if (o->var && space != PTX_NONE && o->var->space != space)
         return diag_error(v->diags, v->span, "'%s' is in .%s, but '%s' addresses .%s", o->var->name,
                           ptx_mod_text(o->var->space), ptx_mnemonic(v, in), ptx_mod_text(space));
+    if (o->var && space == PTX_NONE && (o->var->space == PTX_PARAM || o->var->space == PTX_CONST))
+        return no_generic(v, in, o);
     if (o->var && o->var->is_input && strcmp(ptx_op_name(in->op), "st") == 0)
         return diag_error(v->diags, v->span, "'%s' is a parameter: it can't be written",
                           o->var->name);
@@ -332,6 +344,10 @@ static bool check_tensor(struct ptx_validator *v, const struct ptx_inst *in, siz
 {
     if (!check_address(v, in, index, o, PTX_NONE))
         return false;
+    if (o->var && o->var->space != PTX_GLOBAL)
+        return no_generic(v, in, o);
+    if (o->bits)
+        return wrong(v, in, index, "a tensor map's address without an offset");
     for (uint32_t i = 0; i < o->nelem; i++)
         if (!check_value(v, in, index, &o->elem[i], PTX_U32, false))
             return false;

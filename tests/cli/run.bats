@@ -632,6 +632,33 @@ END
     [ ! -e y.bin ]
 }
 
+@test "tensors are copied by tiles through their maps" {
+    seq 100000 | head -c $((13 * 72 * 2)) >x.bin
+    run -0 --separate-stderr cpu tiles.ptx m=13 k=72 x=x.bin y=y.bin
+    [ "$stderr" = "" ]
+    cmp x.bin y.bin
+    # whole tiles; under every check, with copies that come late, early and torn
+    seq 100000 | head -c $((16 * 128 * 2)) >x.bin
+    for seed in 0 1 2; do
+        run -0 --separate-stderr cpu tiles.ptx --check --check-seed=$seed m=16 k=128 x=x.bin y=y.bin
+        [ "$stderr" = "" ]
+        cmp x.bin y.bin
+    done
+    # a map without the swizzle that the kernel undoes
+    sed 's/, swizzle: 128//' tiles.ptx >straight.ptx
+    run -0 cpu straight.ptx m=16 k=128 x=x.bin y=y.bin
+    ! cmp -s x.bin y.bin || false
+    # a box with more bytes than the mbarrier is told of
+    sed '0,/box: \[64, 8\]/s//box: [64, 16]/' tiles.ptx >more.ptx
+    run -3 --separate-stderr cpu more.ptx m=16 k=128 x=x.bin y=y.bin
+    [ "${stderr_lines[0]}" = "kaio-run: error: kernel 'tiles' is stuck: no thread of block (0,0,0) can go on" ]
+    [[ "$stderr" = *"the mbarrier at element 0 of 'full' (shared b64), which lacks mbarrier.expect_tx of 1024 bytes"* ]]
+    # bytes that are no map
+    sed 's/\[%rd1, {%r2, %r3}\]/[%rd3, {%r2, %r3}]/; s/^    mov.u32 %r1, %tid.x;/    add.u64 %rd3, %rd1, 64;\n&/' tiles.ptx >shifted.ptx
+    run -3 --separate-stderr cpu shifted.ptx m=16 k=128 x=x.bin y=y.bin
+    [[ "${stderr_lines[0]}" = "shifted.ptx:"*"error: kernel 'tiles': the 128 bytes at byte 64 of a parameter block (256 bytes) are no tensor map" ]]
+}
+
 @test "times are of the launches asked for, beside a copy of the same bytes" {
     # short launches are a graph: 10 us each, every third 2 % more, and no more than that
     FAKE_CUDA_LOG=$PWD/log run -0 cuda saxpy.ptx --time=4 n=1000 x=@ones y=@zeros:y.npy

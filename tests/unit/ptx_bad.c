@@ -162,6 +162,19 @@ static const struct {
      "6:1: error: operand 2 of 'tensormap.replace.tile.box_dim.global.b1024.b32' must be from 0 to "
      "4",
      true},
+    {"tensor map by the name of a parameter",
+     ".version 8.0\n.target sm_90\n.address_size 64\n.entry f(.param .align 64 .b8 m[128])\n{\n"
+     ".reg .b32 %r<4>;\ncp.async.bulk.prefetch.tensor.1d.L2.global [m, {%r1}];\nret;\n}\n",
+     "7:1: error: 'm' is in .param, and 'cp.async.bulk.prefetch.tensor.1d.L2.global' takes a "
+     "generic "
+     "address: that of a register, from mov and cvta.param",
+     true},
+    {"tensor map at an offset",
+     KERNEL_OF(".version 8.0\n.target sm_90\n",
+               "cp.async.bulk.prefetch.tensor.1d.L2.global [%rd1+64, {%r1}];"),
+     "6:1: error: operand 1 of 'cp.async.bulk.prefetch.tensor.1d.L2.global' must be a tensor map's "
+     "address without an offset",
+     true},
     {"part of a tensor map",
      KERNEL_OF(".version 8.3\n.target sm_90a\n",
                "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 64;"),

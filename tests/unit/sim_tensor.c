@@ -301,6 +301,7 @@ static void edges(struct bench *b)
 int main(void)
 {
     struct bench b = begin(module);
+    judged(module);
     formulas();
     own_coordinates(&b);
     edges(&b);

@@ -42,7 +42,7 @@
     "    @%p1 cp.async.bulk.prefetch.tensor.2d.L2.global.tile.L2::cache_hint"          \
     " [%rd3, {%c0, %c1}], %rd7;\n"                                                     \
     "    @%p1 cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes" \
-    ".L2::cache_hint [%r4], [map, {%c0, %c1}], [%r6], %rd7;\n" WAIT DUMP
+    ".L2::cache_hint [%r4], [%rd3, {%c0, %c1}], [%r6], %rd7;\n" WAIT DUMP
 #define PREFETCH ".visible .entry prefetch" PARAMS "    prefetch.tensormap [%rd3];\n    ret;\n}\n"
 #define IN_SHARED                                  \
     ".visible .entry in_shared" PARAMS FILL EXPECT \
@@ -241,7 +241,7 @@ static void own(struct bench *b)
     memcpy(b->want, b->tile, SHARED);
     load_matrix(b, &m, c, 256, b->want);
     sim_fetch(&b->s, b->got, b->y, SHARED);
-    ok(memcmp(b->got, b->want, SHARED) == 0, "... through the parameter's name");
+    ok(memcmp(b->got, b->want, SHARED) == 0, "... is there");
 }
 
 /* The map as a variable of the module. */
@@ -260,6 +260,7 @@ static void variables(const char *space)
     buf_puts(&text, ".visible .entry k" PARAMS FILL EXPECT "    mov.u64 %rd3, m;\n");
     buf_printf(&text, "    cvta%s.u64 %%rd3, %%rd3;\n", space);
     buf_puts(&text, COPY2 WAIT DUMP);
+    judged(buf_text(&text));
     sim_load_text(&b.s, "variable.ptx", buf_text(&text));
     memset(map, 0, sizeof map); /* the parameter is not what is used */
     const enum device_status status = go(&b, "k", map, 0, 256, c);
@@ -477,6 +478,8 @@ static void missing(void)
 int main(void)
 {
     struct bench b = begin(module);
+    judged(module);
+    judged(edit);
     reductions(&b);
     multicast(&b, 4, 0xb);
     multicast(&b, 2, 0x3);
