@@ -33,6 +33,7 @@ struct gen {
     struct buf params, equations;
     int64_t size[MOST_EXTENTS]; /* b, m, n, k, g: batches, rows, columns, terms, groups of rows */
     bool batch, used[MOST_EXTENTS];
+    bool copied; /* operands are mostly read as they are, in whole vectors: what TMA takes */
     unsigned names;
 };
 
@@ -94,6 +95,11 @@ static bool is_int(const struct gen *g)
     return strcmp(g->kind->wide, "i32") == 0;
 }
 
+static bool is_byte(const char *type)
+{
+    return *type == 'i' || *type == 'u' || *type == 'e';
+}
+
 /* ---- operands -------------------------------------------------------------------------------------- */
 
 /* Where the element comes from, if not simply from its own place. side: m or n. */
@@ -150,16 +156,17 @@ static const char *operand(struct gen *g, char side)
 {
     const struct kind *kind = g->kind;
     struct buf axes = buf_in(g->a);
-    bool last = one_in(g, 2), batched = g->batch && (side == 'm' || !one_in(g, 3));
+    const bool bytes = g->copied && is_byte(g->kind->type); /* along the terms alone */
+    bool last = bytes || one_in(g, 2), batched = g->batch && (side == 'm' || !one_in(g, 3));
     if (batched && !one_in(g, 5))
         buf_puts(&axes, "b");
     buf_printf(&axes, last ? "%ck" : "k%c", side);
     if (batched && !strchr(buf_text(&axes), 'b'))
         buf_puts(&axes, "b");
     const char *e = element(g, "in", kind->type, buf_text(&axes)), *plain = e;
-    if (one_in(g, 4))
+    if (one_in(g, g->copied ? 20 : 4))
         e = moved(g, e, side);
-    if (one_in(g, 3))
+    if (one_in(g, g->copied ? 20 : 3))
         e = prologue(g, e, side);
     if (strcmp(kind->wide, "tf32") == 0 || is_int(g))
         return arena_printf(g->a, "%s(%s)", kind->wide, e);
@@ -295,9 +302,10 @@ static const char *sizes(struct gen *g)
             break;
     }
     /* whole vectors, or an odd length, as often as any other */
-    if (one_in(g, 3))
+    const int whole = g->copied ? 16 : 8;
+    if (g->copied ? !one_in(g, 4) : one_in(g, 3))
         for (int d = 1; d < 4; d++)
-            g->size[d] = (g->size[d] + 7) / 8 * 8;
+            g->size[d] = (g->size[d] + whole - 1) / whole * whole;
     if (strcmp(g->kind->type, "i4") == 0) /* whose rows are whole bytes */
         for (int d = 0; d < 4; d++)
             g->size[d] += g->size[d] & 1;
@@ -306,6 +314,38 @@ static const char *sizes(struct gen *g)
     int d = 1 + (int)below(g, 3);
     g->size[d] = 0;
     return arena_printf(g->a, "%c", letters[d]);
+}
+
+static bool has_wgmma(const struct gen *g)
+{
+    const char *type = g->kind->type, *wide = g->kind->wide;
+    return strcmp(type, "i4") != 0 && (strcmp(type, wide) == 0 || is_int(g)) &&
+           strcmp(wide, "f32") != 0 && strcmp(wide, "f64") != 0;
+}
+
+/* By wgmma; half of the numbers are chosen by the emitter. */
+static const char *wgmma_schedule(struct gen *g)
+{
+    const unsigned bits = is_byte(g->kind->type) ? 8 : strcmp(g->kind->type, "f32") == 0 ? 32 : 16;
+    struct buf b = buf_in(g->a);
+    buf_puts(&b, "{strategy: matmul, mma: wgmma");
+    if (!one_in(g, 3))
+        buf_printf(&b, ", tile: [%s, %s, %u]", PICK(g, "64", "128", "192", "256"),
+                   PICK(g, "16", "24", "32", "64", "64", "96", "128", "128", "192", "256"),
+                   1024 / bits * (1 + one_in(g, 4)));
+    if (one_in(g, 3))
+        buf_printf(&b, ", stages: %u", 2 + below(g, 5));
+    if (one_in(g, 2))
+        buf_printf(&b, ", cluster: %s", PICK(g, "1", "2", "[1, 2]", "[2, 2]"));
+    switch (below(g, 6)) {
+    case 0: buf_puts(&b, ", pingpong: yes"); break;
+    case 1: buf_printf(&b, ", split: %u", 2 + below(g, 3)); break;
+    case 2: buf_printf(&b, ", blocks: %u", 1 + below(g, 5)); break;
+    case 3: buf_printf(&b, ", group: %u", 1 + below(g, 3)); break;
+    default: break;
+    }
+    buf_putc(&b, '}');
+    return buf_text(&b);
 }
 
 static const char *schedule(struct gen *g, unsigned sm)
@@ -329,22 +369,27 @@ static const char *schedule(struct gen *g, unsigned sm)
     }
 }
 
-struct generated generate_contraction(struct arena *a, const char *name, unsigned sm, uint64_t seed,
+struct generated generate_contraction(struct arena *a, const char *name,
+                                      const struct ptx_target *target, uint64_t seed,
                                       uint64_t number)
 {
+    const bool wgmma = target->sm == 90 && target->suffix == 'a';
     struct gen *g = ARENA_NEW(a, struct gen);
     *g = (struct gen){.a = a, .r = random_start(seed ^ 0x6d6d, number)};
     g->params = buf_in(a);
     g->equations = buf_in(a);
     g->kind = &kinds[below(g, sizeof kinds / sizeof *kinds)];
+    g->copied = wgmma && !one_in(g, 4);
     struct generated made = {.zero = sizes(g)};
     results(g);
     struct buf b = buf_in(a);
     buf_printf(&b, "kernel: %s\nparams:\n%s  s: %s\ncompute: |\n%s", name, buf_text(&g->params),
                is_int(g) ? "i32" : "f32", buf_text(&g->equations));
-    if (one_in(g, 4)) {
+    if (one_in(g, wgmma ? 2 : 4)) {
         made.scheduled = true;
-        buf_printf(&b, "schedule: %s\n", schedule(g, sm));
+        buf_printf(&b, "schedule: %s\n",
+                   g->copied && has_wgmma(g) && !one_in(g, 6) ? wgmma_schedule(g)
+                                                              : schedule(g, target->sm));
     }
     buf_puts(&b, "cases:\n  c: {");
     for (int d = 0; d < 4; d++)

@@ -74,7 +74,7 @@ static struct made make(struct arena *a, const struct job *j, uint64_t number)
     struct random r = random_start(~j->seed, number);
     const char *name = arena_printf(a, "k%" PRIu64, number);
     struct generated g = (j->contractions ? generate_contraction : generate_equations)(
-        a, name, j->target->sm, j->seed, number);
+        a, name, j->target, j->seed, number);
     struct made m = {{.text = g.text,
                       .zero = g.zero,
                       .scheduled = g.scheduled,

@@ -252,8 +252,8 @@ static void print_case(struct gen *g, struct buf *b)
     buf_printf(b, "s: %s, n: %u}\n", gen_one_in(g, 2) ? "0.75" : "-1.5", gen_below(g, 9));
 }
 
-struct generated generate_equations(struct arena *a, const char *name, unsigned sm, uint64_t seed,
-                                    uint64_t number)
+struct generated generate_equations(struct arena *a, const char *name,
+                                    const struct ptx_target *target, uint64_t seed, uint64_t number)
 {
     struct gen *g = ARENA_NEW(a, struct gen);
     *g = (struct gen){.a = a, .r = random_start(seed, number)};
@@ -266,7 +266,8 @@ struct generated generate_equations(struct arena *a, const char *name, unsigned 
     print_case(g, &binds);
     const char *start = arena_printf(a, "kernel: %s\nparams:\n%scompute: |\n%s", name,
                                      buf_text(&params), buf_text(&equations));
-    const char *how = gen_one_in(g, 8) ? arena_printf(a, "schedule: %s\n", schedule(g, sm)) : "";
+    const char *how = gen_one_in(g, 8) ? arena_printf(a, "schedule: %s\n", schedule(g, target->sm))
+                                       : "";
     struct generated made = {.scheduled = *how != 0};
     made.text = arena_printf(a, "%s%s%s", start, how, buf_text(&binds));
     for (unsigned d = 0; d < g->ndim; d++)

@@ -3,6 +3,7 @@
 #define KAIO_TESTS_EQUATIONS_GENERATE_H
 
 #include "base/arena.h"
+#include "ptx/ptx.h"
 
 struct generated {
     const char *text; /* the spec; its case binds every dimension and scalar */
@@ -10,12 +11,14 @@ struct generated {
     bool scheduled;   /* it has a schedule:, which may not fit */
 };
 
-/* A spec whose kernel is `name`, for targets from sm on. The same for the same sm, seed and number. */
-struct generated generate_equations(struct arena *a, const char *name, unsigned sm, uint64_t seed,
+/* A spec whose kernel is `name`, for that target. The same for the same target, seed and number. */
+struct generated generate_equations(struct arena *a, const char *name,
+                                    const struct ptx_target *target, uint64_t seed,
                                     uint64_t number);
 
 /* contract.c: the same of contractions. */
-struct generated generate_contraction(struct arena *a, const char *name, unsigned sm, uint64_t seed,
+struct generated generate_contraction(struct arena *a, const char *name,
+                                      const struct ptx_target *target, uint64_t seed,
                                       uint64_t number);
 
 #endif
