@@ -11,6 +11,7 @@
 #include <config.h>
 
 #include "sim/block.h"
+#include "sim/wgmma.h"
 #include "sim/flight.h"
 
 enum {
@@ -52,6 +53,8 @@ static uint64_t mix_warp(uint64_t h, const struct sim_warp *w, uint64_t file_byt
     }
     h = mix(h, w->cluster_came);
     h = mix_bytes(h, (const unsigned char *)w->came, sizeof w->came);
+    if (w->wgmmas)
+        h = mix(h, (uint64_t)w->wgmmas->issued << 32 | (w->wgmmas->n - w->wgmmas->head));
     return mix_bytes(h, w->r, file_bytes);
 }
 
