@@ -10,6 +10,8 @@
  *     mapped(map x, u64 y, u32 bytes)         y = what the tensor map's tensor begins with
  *     twice(u64 x, u64 y, u32 n)              y[i] = 2 x[i]; so does thrice
  *     matmul_f32(u64 a, u64 b, u64 c)         the product of matrices whose sizes m, k, n the contract says
+ *     matmul_nt(...)                          c = a b^T of f16 by tensor maps of a, b and, where there is a third, c: f32, else
+ *                                             the first address; sizes as the contract says
  * The n of saxpy and twice may be missing: then the contract in the module's comments says it.
  * What is queued on a stream other than the default one takes time on a clock of its own, a launch 10 us or what FAKE_CUDA_US says,
  * now and then a little more; can be captured, and replayed as a graph. NVML's functions are here too (KAIO_NVML_LIB).
@@ -722,6 +724,42 @@ static int matmul(const char *f, void **args)
     return 0;
 }
 
+static float half(const unsigned char *p)
+{
+    unsigned h = p[0] | (unsigned)p[1] << 8, e = h >> 10 & 31, m = h & 1023;
+    float v = e ? ldexpf((float)(m | 1024), (int)e - 25) : ldexpf((float)m, -24);
+    return h >> 15 ? -v : v;
+}
+
+static int matmul_nt(const char *f, void **args)
+{
+    uint64_t at[3] = {0, 0, 0}, plain = 0;
+    size_t m = (size_t)fixed_dim(f, "m"), k = (size_t)fixed_dim(f, "k"),
+           n = (size_t)fixed_dim(f, "n"), offset, size, found = 0;
+    for (size_t i = 0; cuFuncGetParamInfo(f, i, &offset, &size) == 0; i++) {
+        struct map map = {0, 0};
+        if (size == 8 && !plain)
+            memcpy(&plain, args[i], 8);
+        if (size != 128)
+            continue;
+        memcpy(&map, args[i], sizeof map);
+        if (map.word != map_word || found == 3)
+            return 700;
+        at[found++] = map.address;
+    }
+    unsigned char *a = host(at[0], m * k * 2), *b = host(at[1], n * k * 2),
+                  *c = host(found == 3 ? at[2] : plain, m * n * 4);
+    if (!a || !b || !c)
+        return 700;
+    for (size_t i = 0; i < m * n; i++) {
+        float sum = 0;
+        for (size_t l = 0; l < k; l++)
+            sum = fmaf(half(a + 2 * (i / n * k + l)), half(b + 2 * (i % n * k + l)), sum);
+        memcpy(c + 4 * i, &sum, 4);
+    }
+    return 0;
+}
+
 static int saxpy(const char *f, uint64_t threads, void **args)
 {
     uint64_t xa, ya;
@@ -844,6 +882,8 @@ static int run(const char *f, uint64_t threads, void **args)
         pending = talk(threads, args);
     else if (strncmp(f, ".entry matmul_f32(", 18) == 0)
         pending = matmul(f, args);
+    else if (strncmp(f, ".entry matmul_nt(", 17) == 0)
+        pending = matmul_nt(f, args);
     else if (strncmp(f, ".entry fault(", 13) == 0)
         pending = 700;
     return 0;

@@ -115,13 +115,27 @@ static void json_value(struct json *j, enum dtype t, const uint64_t *value)
         json_int(j, "value", dtype_get_int(t, value, 0));
 }
 
-/* What the map is of; what it says is in the contract. */
-static void json_map(struct json *j, const struct contract_map *m)
+static void json_map(struct json *j, const struct plan_map *p)
 {
+    const struct device_tensor_map *m = &p->m;
     json_object(j, NULL);
     json_str(j, "kind", "map");
-    json_str(j, "name", m->sym->name);
+    json_str(j, "name", p->src->sym->name);
     json_str(j, "type", dtype_name(m->type));
+    json_uint(j, "at", p->at);
+    json_array(j, "dims");
+    for (unsigned i = 0; i < m->rank; i++)
+        json_uint(j, NULL, m->dim[i]);
+    json_end(j);
+    json_array(j, "strides");
+    for (unsigned i = 1; i < m->rank; i++)
+        json_uint(j, NULL, m->stride[i]);
+    json_end(j);
+    json_array(j, "box");
+    for (unsigned i = 0; i < m->rank; i++)
+        json_uint(j, NULL, m->box[i]);
+    json_end(j);
+    json_uint(j, "swizzle", m->swizzle);
     json_end(j);
 }
 
@@ -129,10 +143,6 @@ static void json_arg(struct json *j, const struct code *c, const struct contract
                      const uint64_t *value)
 {
     const struct run *r = c->run;
-    if (arg->map) {
-        json_map(j, arg->map);
-        return;
-    }
     size_t i = 0;
     while (i < run_nbuffer(r) && run_buffer(r, i)->sym != arg->sym)
         i++;
@@ -166,8 +176,11 @@ static void json_launch(struct json *j, const struct code *c, const struct plan_
         json_dims(j, "cluster", &p->l.cluster);
     json_uint(j, "shared", p->l.shared_bytes);
     json_array(j, "args");
-    for (size_t i = 0; i < p->src->args.n; i++)
-        json_arg(j, c, &p->src->args.v[i], &p->value[i]);
+    for (size_t i = 0, map = 0; i < p->src->args.n; i++)
+        if (p->src->args.v[i].map)
+            json_map(j, &p->map[map++]);
+        else
+            json_arg(j, c, &p->src->args.v[i], &p->value[i]);
     json_end(j);
     json_end(j);
 }

@@ -502,3 +502,16 @@ with_library() {
     [[ $output == *"matmul_f32 m=8 k=8 n=8"*"of its speed"* ]]
     [[ $output == *"of the baseline this run has no matmul_f32 m=16"* ]]
 }
+
+@test "tensor maps are made for each copy of the buffers" {
+    export FAKE_CUDA_SM=90
+    FAKE_CUDA_US=matmul_nt:90 run -0 --separate-stderr kaio-bench -t sm_90a --format=json --runs=2 --time-per-round=1 nt.yaml m=16 n=8 k=32
+    # right before and after, by addresses out of the maps
+    [ "$(json 'r["status"]' <<<"$output")" = ok ]
+    sets=$(json 'r["results"][0]["sets"]' <<<"$output")
+    [ "$sets" -gt 100 ]
+    [ "$(grep '^map at .* type 6: 32/64/1 16/64/1@64, interleave 0 swizzle 3' log | sort -u | wc -l)" = "$sets" ]
+    [ "$(grep '^capture matmul_nt' log | sort -u | wc -l)" = "$sets" ]
+    run -0 --separate-stderr kaio-bench -t sm_90a --dry-run --format=json nt.yaml m=16 n=8 k=32
+    [ "$(json '[[a["name"], a["dims"], a["strides"], a["swizzle"]] for a in r["launches"][0]["args"] if a["kind"] == "map"]' <<<"$output")" = '[["a",[32,16],[64],128],["b",[32,8],[64],128]]' ]
+}
