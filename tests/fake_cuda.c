@@ -145,7 +145,7 @@ API(cuDeviceGetAttribute, int *v, int which, int device)
     (void)device;
     *v = which == 75   ? (int)(sm / 10)
          : which == 76 ? (int)(sm % 10)
-         : which == 97 ? 166912
+         : which == 97 ? (sm >= 90 ? 232448 : 166912)
          : which == 36 ? 1000000
          : which == 37 ? 8000
          : which == 38 ? 1 << 20

@@ -101,19 +101,19 @@ static enum device_status check_cluster(struct device *dev, cu_function f,
     int n = 0;
     if (blocks > CLUSTER_PORTABLE)
         r = dev->cu.FuncSetAttribute(f, CU_FUNC_NON_PORTABLE_CLUSTER, 1);
-    if (r == CU_SUCCESS && dev->cu.OccupancyMaxActiveClusters)
-        r = dev->cu.OccupancyMaxActiveClusters(&n, f, &config);
-    if ((r == CU_SUCCESS && dev->cu.OccupancyMaxActiveClusters && n < 1) ||
-        r == CU_INVALID_CLUSTER_SIZE)
+    if (r != CU_SUCCESS)
+        return cu_failed(dev, d, r, arena_printf(dev->arena, "cannot launch '%s'", l->entry));
+    if (!dev->cu.OccupancyMaxActiveClusters)
+        return DEVICE_OK;
+    r = dev->cu.OccupancyMaxActiveClusters(&n, f, &config);
+    if ((r == CU_SUCCESS && n < 1) || r == CU_INVALID_CLUSTER_SIZE)
         return refuse(d, arena_printf(dev->arena,
                                       "the device has no room for a cluster of %llu blocks of "
                                       "'%s', each of %llu threads and %u bytes of dynamic shared "
                                       "memory; a smaller cluster may fit",
                                       (unsigned long long)blocks, l->entry,
                                       (unsigned long long)b.x * b.y * b.z, l->shared_bytes));
-    if (r != CU_SUCCESS)
-        return cu_failed(dev, d, r, arena_printf(dev->arena, "cannot launch '%s'", l->entry));
-    return DEVICE_OK;
+    return DEVICE_OK; /* whatever else may be wrong shows at the launch */
 }
 
 /* Dynamic shared memory beyond the default and clusters beyond the portable size must be asked for. */

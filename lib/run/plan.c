@@ -206,6 +206,11 @@ static bool plan_arrays(struct run *r, const struct contract_launch *src, struct
     return true;
 }
 
+static bool is_empty(const struct device_dim *grid)
+{
+    return !grid->x || !grid->y || !grid->z;
+}
+
 static bool plan_launch(struct run *r, const struct ptx_module *m,
                         const struct contract_launch *src, struct plan_launch *p)
 {
@@ -214,10 +219,15 @@ static bool plan_launch(struct run *r, const struct ptx_module *m,
     size_t *bytes = ARENA_ARRAY(r->arena, n, size_t);
     *p = (struct plan_launch){.src = src, .value = ARENA_ARRAY(r->arena, n, uint64_t)};
     p->l = (struct device_launch){.entry = src->entry, .args = args, .arg_bytes = bytes, .narg = n};
-    if (!plan_geometry(r, src, &p->l) || !plan_arrays(r, src, &p->l) || !plan_read_maps(r, src, p))
+    if (!plan_geometry(r, src, &p->l) || !plan_arrays(r, src, &p->l))
+        return false;
+    /* no launch, no maps: what is wrong with them is wrong with nothing */
+    if (!is_empty(&p->l.grid) && !plan_read_maps(r, src, p))
         return false;
     for (size_t i = 0, map = 0; i < n; i++) {
-        args[i] = src->args.v[i].map ? (const void *)p->map[map++].bytes : &p->value[i];
+        args[i] = &p->value[i];
+        if (src->args.v[i].map && map < p->nmap)
+            args[i] = p->map[map++].bytes;
         bytes[i] = arg_bytes(&src->args.v[i]);
         if (!plan_value(r, &src->args.v[i], &p->value[i]))
             return false;
@@ -261,7 +271,7 @@ bool plan_make(struct run *r, const struct ptx_module *m, struct plan *plan)
         struct plan_launch *p = &plan->v[plan->n];
         if (!plan_launch(r, m, src, p))
             return false;
-        if (p->l.grid.x && p->l.grid.y && p->l.grid.z)
+        if (!is_empty(&p->l.grid))
             plan->n++;
     }
     return true;

@@ -614,6 +614,10 @@ END
     [[ "$stderr" = *"note: it is a tensor of f16, dims [65, 2], strides [130], box [64, 8]"* ]]
     run -2 --separate-stderr cuda mapped.ptx m=31 k=64 bytes=4 x=@ones y=y.bin
     [ "${stderr_lines[0]}" = "mapped.ptx:12:40: error: this is -1; it must be 0 to 4294967296; m is 31" ]
+    # but not where nothing is launched
+    sed 's/grid: \[1\]/grid: [bytes]/' mapped.ptx >idle.ptx
+    FAKE_CUDA_LOG=$PWD/log run -0 cuda idle.ptx m=31 k=65 bytes=0 x=@ones y=idle.bin
+    [ "$(grep -c '^map\|^launch' log)" = 0 ]
     sed 's/64 \* k, dims/128 * k, dims/' mapped.ptx >beyond.ptx
     run -2 --separate-stderr cuda beyond.ptx m=34 k=64 bytes=4 x=@ones y=y.bin
     [ "${stderr_lines[0]}" = "beyond.ptx:12:9: error: the tensor of this map has its end at byte 8448 of 'x', which has 4352" ]

@@ -245,9 +245,9 @@ static void refused_launch(const char *setting, struct device_launch l, const ch
 static void test_limits(void)
 {
     struct device_launch l = {"idle", {16, 1, 1}, {512, 1, 1}, {16, 1, 1}, 100000, NULL, NULL, 0};
-    refused_launch("FAKE_CUDA_SHARED=66913", l,
-                   "entry 'idle' asks for 100000 bytes of dynamic shared memory beside 66913 of "
-                   "its own; this device has 166912");
+    refused_launch("FAKE_CUDA_SHARED=132449", l,
+                   "entry 'idle' asks for 100000 bytes of dynamic shared memory beside 132449 of "
+                   "its own; this device has 232448");
     refused_launch("FAKE_CUDA_THREADS=384", l,
                    "entry 'idle' has 40 registers, enough for blocks of 384 threads; 512 given");
     refused_launch("FAKE_CUDA_CLUSTERS=0", l,
