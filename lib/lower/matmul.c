@@ -168,6 +168,8 @@ static void explain_plan(struct cg *g, const struct matmul_plan *p, const struct
         lower_explain(g, ", clusters of %u x %u", p->cluster[0], p->cluster[1]);
     if (p->blocks)
         lower_explain(g, ", %u blocks by turns", p->blocks);
+    if (p->about > 0)
+        lower_explain(g, ", about %.4g us", p->about / 1e3);
     lower_explain(g, "%s%s\n", c->any ? ", when " : "",
                   c->any ? buf_text((const struct buf *)&c->text) : "");
 }

@@ -188,6 +188,7 @@ struct matmul_plan {
     const char
         *when; /* what else the variant is for ("m <= 16"), a text of the launch; NULL: any size */
     const char *entry; /* part of its name */
+    double about;      /* nanoseconds, by the model; 0: the sizes are not known */
 };
 
 enum { MATMUL_VARIANTS = 6 };
@@ -250,11 +251,11 @@ struct cg_val matmul_step(struct matmul *m, uint32_t operand);
 /* Sums of the block's tile in shared memory: of product q the element (r, c) of the patch is at
  * base + ((q * rows + r) * pitch + c) * bytes of f->sum. */
 struct matmul_patch {
-    int32_t base;        /* u32: shared address, of 16-byte alignment */
-    struct cg_val first; /* u32: the patch's first row in the tile */
+    int32_t base;                   /* u32: shared address, of 16-byte alignment */
+    struct cg_val first;            /* u32: the patch's first row in the tile */
     const struct cg_val *first_col; /* u32; NULL: 0 */
-    uint32_t rows, cols; /* cols: bn, but of patches that begin at any first_col */
-    uint32_t pitch;      /* elements; rows begin on 16 bytes */
+    uint32_t rows, cols;            /* cols: bn, but of patches that begin at any first_col */
+    uint32_t pitch;                 /* elements; rows begin on 16 bytes */
 };
 
 /* ---- matmul_store.c ---------------------------------------------------------------------------------- */

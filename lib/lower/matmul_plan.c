@@ -100,6 +100,7 @@ static bool add(struct planner *l, struct variants *all, const char *entry, cons
         return false;
     *p = l->best;
     p->entry = entry;
+    p->about = planner_knows_all(l) ? l->cost : 0;
     p->when = when;
     if (most_split && !planner_knows_all(l) && !l->want->split && p->how != MATMUL_WGMMA)
         p->split = most_split;
