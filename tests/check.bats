@@ -42,3 +42,21 @@ all_of() {
     done
     [ "$tried" -ge 7 ]
 }
+
+@test "a matrix product by wgmma needs each of its fences, waits and commits" {
+    cd "$BATS_TEST_TMPDIR"
+    cat "$KAIO_SRCDIR/specs/matmul/nn.yaml" >k.yaml
+    echo 'schedule: {strategy: matmul, mma: wgmma, tile: [128, 128, 64], cluster: 2, blocks: 2, stages: 2}' >>k.yaml
+    kaio-emit -t sm_90a -D T=f16 -D m=256 -D n=256 -D k=256 k.yaml >whole.ptx
+    kaio-run -q -d cpu --check whole.ptx a=@normal:1 b=@normal:2
+    local line tried=0
+    for line in $(grep -nE '^\s*(fence\.|wgmma\.(fence|commit_group|wait_group)|bar\.warp|barrier\.cluster|cp\.async\.bulk\.(commit|wait)_group)' whole.ptx | cut -d: -f1) \
+        $(grep -nE 'bra +\$wait' whole.ptx | sed -n '1p;$p' | cut -d: -f1); do
+        sed "${line}d" whole.ptx >less.ptx
+        run -1 kaio-run -q -d cpu --check less.ptx a=@normal:1 b=@normal:2
+        [[ $output == *"in flight"* || $output == *"no fence."* || $output == *"no wgmma.fence"* ||
+            $output == *"mbarrier.init is not ordered"* || $output == *"may still read its shared memory"* ]]
+        tried=$((tried + 1))
+    done
+    [ "$tried" -ge 12 ]
+}

@@ -32,6 +32,8 @@ static bool alike(const struct check *c, const struct check_finding *f,
 
 void check_find(struct check *c, const struct check_finding *f)
 {
+    if (f->kind > CHECK_F_AGENT && !(c->bits & DEVICE_CHECK_ASYNC))
+        return;
     for (uint32_t i = 0; i < c->nfinding; i++) {
         struct check_finding *g = &c->finding[i];
         if (alike(c, f, g)) {
@@ -233,6 +235,10 @@ static bool explained(const struct check *c, const struct check_finding *f)
 {
     if (told_as_async(c, f))
         return true;
+    /* who does not wait for a copy may exit before it comes */
+    for (uint32_t i = 0; f->kind == CHECK_F_GONE && i < c->nfinding; i++)
+        if (c->finding[i].kind == CHECK_F_AGENT && c->finding[i].mask == CHECK_W_PHASE)
+            return true;
     for (uint32_t i = 0; f->kind == CHECK_F_INIT && i < c->nfinding; i++) {
         const struct check_finding *g = &c->finding[i];
         const bool order = g->kind == CHECK_F_RACE || g->kind == CHECK_F_FLIGHT ||
