@@ -498,7 +498,7 @@ static bool waits_there(const struct sim_warp *w, uint32_t pc)
     const uint32_t item = w->code[pc].item;
     if (item >= f->items.n || f->items.v[item].kind != PTX_I_INST)
         return false;
-    const uint16_t op = f->items.v[item].inst.op;
+    const enum ptx_op op = f->items.v[item].inst.op;
     return (op == PTX_OP_MBARRIER_TEST_WAIT || op == PTX_OP_MBARRIER_TEST_PARITY ||
             op == PTX_OP_MBARRIER_TRY_WAIT || op == PTX_OP_MBARRIER_TRY_PARITY) &&
            /* the last of its records */

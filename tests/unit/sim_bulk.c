@@ -220,7 +220,7 @@ static const struct flight_run runs[] = {
      WORDS INIT(1) EXPECT("256")
          LOAD("tile", "%rd9",
               "256") "    bar.sync 0;\n    bar.sync 0;\n    bar.sync 0;\n    bar.sync 0;\n" READ,
-     64, 0, nothing, 0, true},
+     64, 0, nothing, 0, FLIGHT_LATE},
     {"several loads of one phase, anywhere in it",
      WORDS INIT(1) LOAD("%r10+128", "%rd9+192", "128") EXPECT("256") LOAD("tile", "%rd9+64", "128")
          WAIT(0) READ,
@@ -253,21 +253,21 @@ static const struct flight_run runs[] = {
     {"a store that was waited for can be read",
      WORDS FILL STORE("%rd0+4096", "tile", "256") COMMIT DONE BACK, 64, 0, number},
     {"it is no sooner there than it must be",
-     WORDS FILL STORE("%rd0+4096", "tile", "256") COMMIT BACK, 64, 0, nothing, 0, true},
+     WORDS FILL STORE("%rd0+4096", "tile", "256") COMMIT BACK, 64, 0, nothing, 0, FLIGHT_LATE},
     {"its source may change behind wait_group.read",
      WORDS FILL STORE("%rd0+4096", "tile", "256") COMMIT
      "    @%p0 cp.async.bulk.wait_group.read 0;\n" SPOIL DONE BACK,
      64, 0, number},
     {"and not before", WORDS FILL STORE("%rd0+4096", "tile", "256") COMMIT SPOIL DONE BACK, 64, 0,
-     spoilt, 0, true},
+     spoilt, 0, FLIGHT_LATE},
     {"wait_group.read does not wait for the writes",
      WORDS FILL STORE("%rd0+4096", "tile", "256") COMMIT
      "    @%p0 cp.async.bulk.wait_group.read 0;\n" BACK,
-     64, 0, nothing, 0, true},
+     64, 0, nothing, 0, FLIGHT_LATE},
     {"groups are waited for in order",
      WORDS FILL STORE("%rd0+4096", "tile", "128") COMMIT STORE("%rd0+4224", "tile+128", "128")
          COMMIT "    @%p0 cp.async.bulk.wait_group 1;\n" BACK,
-     64, 0, half_stored, 0, true},
+     64, 0, half_stored, 0, FLIGHT_LATE},
     {"a store with a cache policy",
      WORDS FILL "    mov.u64 %rd5, 0x12f0000000000000;\n"
                 "    @%p0 cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%rd0+4096], "
@@ -416,7 +416,7 @@ static const struct flight_run runs[] = {
                     "    cp.async.mbarrier.arrive.noinc.shared.b64 [bar];\n"
                     "    cp.async.ca.shared.global [%r2], [%rd10+4], 4;\n" WAIT(0) READ
      "    cp.async.wait_all;\n",
-     32, 0, number, 0, true},
+     32, 0, number, 0, FLIGHT_LATE},
     {"a ring of two stages, that a warp fills and two others empty",
      WORDS
      "    @%p0 mbarrier.init.shared.b64 [bar], 1;\n    @%p0 mbarrier.init.shared.b64 [bar+8], 1;\n"
@@ -534,7 +534,7 @@ static uint64_t early(const char *module, uint64_t seed, unsigned threads)
             abort();
         came |= (uint64_t)(out[i] != 0) << i;
     }
-    sim_end(&s);
+    flight_end(&s);
     return came;
 }
 
@@ -554,10 +554,13 @@ static void draws(const char *module)
     tap_note("of 40: late %u, early %u, torn %u", none, all, some);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    int status;
     struct arena *a = arena_new();
     const char *module = flight_module(a, runs, RUNS, faults, FAULTS);
+    if (flight_elsewhere(argc, argv, module, runs, RUNS, &status))
+        return status;
     flight_judged(module);
     flight_right((struct device_options){.threads = 1}, module, runs, RUNS, "");
     flight_right((struct device_options){.threads = 1, .check = DEVICE_CHECK_INIT}, module, runs,

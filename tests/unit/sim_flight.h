@@ -32,12 +32,18 @@
     "    mov.u32 %r6, 0;\n    mapa.shared::cluster.u32 %r7, %r8, %r6;\n    setp.ne.u32 %p2, %r9, " \
     "0;\n"
 
+/* What else than the simulator, without seeds or checks, might give something else. */
+enum flight_only {
+    FLIGHT_LATE = 1,  /* everything is as late as it may be */
+    FLIGHT_ORDER = 2, /* lanes come in the order of their numbers: not on a GPU */
+};
+
 struct flight_run {
     const char *what, *body;
     uint32_t threads, cluster;
     uint32_t (*want)(uint32_t i); /* y[i]: of the threads, or of so many */
     uint32_t words;
-    bool late; /* only where everything is as late as it may be */
+    unsigned only; /* enum flight_only */
 };
 
 /* The error that the launch of 32 threads, or of a cluster of such blocks, must give. */
@@ -68,14 +74,38 @@ static const char *flight_module(struct arena *a, const struct flight_run *run, 
     return buf_text(&b);
 }
 
+/* Where the kernels run; on a GPU only those that must be right. */
+static const struct device_ops *flight_ops = &sim_device;
+
 static struct sim flight_begin(struct device_options options, const char *module)
 {
-    struct sim s = sim_begin(options);
-    if (sim_load_text(&s, "test.ptx", module) != DEVICE_OK) {
+    struct sim s = {.arena = arena_new(), .options = options};
+    s.diags = diags_new(s.arena);
+    if (flight_ops->open(s.arena, 0, &options, &s.dev, s.diags) != DEVICE_OK ||
+        flight_ops->load(s.dev, source_new(s.arena, "test.ptx", module, strlen(module)), s.diags) !=
+            DEVICE_OK) {
         fputs(sim_errors(&s), stderr);
         abort();
     }
     return s;
+}
+
+static void flight_end(struct sim *s)
+{
+    flight_ops->close(s->dev);
+    arena_free(s->arena);
+}
+
+static uint64_t flight_buffer(struct sim *s, const char *name, const char *type, bool read_only,
+                              const uint32_t *from)
+{
+    const struct device_label label = {
+        .name = name, .type = type, .element_bits = 32, .read_only = read_only};
+    uint64_t at = 0;
+    if (flight_ops->alloc(s->dev, FLIGHT_WORDS * 4, &label, &at, s->diags) != DEVICE_OK ||
+        flight_ops->write(s->dev, at, from, FLIGHT_WORDS * 4, s->diags) != DEVICE_OK)
+        abort();
+    return at;
 }
 
 /* x holds 1, 2, 3 ..., y zeros; what y holds afterwards is in out. */
@@ -85,8 +115,8 @@ static enum device_status flight_go(struct sim *s, const char *entry, uint32_t t
     static uint32_t x[FLIGHT_WORDS], zeros[FLIGHT_WORDS];
     for (uint32_t i = 0; i < FLIGHT_WORDS; i++)
         x[i] = i + 1;
-    const uint64_t in = sim_buffer(s, "x", "u32[4096]", FLIGHT_WORDS, 4, x, true);
-    const uint64_t y = sim_buffer(s, "y", "u32[n]", FLIGHT_WORDS, 4, zeros, false);
+    const uint64_t in = flight_buffer(s, "x", "u32[4096]", true, x);
+    const uint64_t y = flight_buffer(s, "y", "u32[n]", false, zeros);
     const void *const arg[] = {&in, &y};
     const size_t bytes[] = {8, 8};
     const struct device_launch l = {.entry = entry,
@@ -96,10 +126,11 @@ static enum device_status flight_go(struct sim *s, const char *entry, uint32_t t
                                     .args = arg,
                                     .arg_bytes = bytes,
                                     .narg = 2};
-    const enum device_status st = sim_device.launch(s->dev, &l, 1, &s->stats, s->diags);
-    sim_fetch(s, out, y, FLIGHT_WORDS * 4);
-    sim_device.release(s->dev, in);
-    sim_device.release(s->dev, y);
+    const enum device_status st = flight_ops->launch(s->dev, &l, 1, &s->stats, s->diags);
+    if (flight_ops->read(s->dev, out, y, FLIGHT_WORDS * 4, s->diags) != DEVICE_OK)
+        memset(out, 0xee, FLIGHT_WORDS * 4);
+    flight_ops->release(s->dev, in);
+    flight_ops->release(s->dev, y);
     return st;
 }
 
@@ -112,7 +143,8 @@ static void flight_right(struct device_options options, const char *module,
         const struct flight_run *r = &run[i];
         const uint32_t words = r->words ? r->words : r->threads * (r->cluster ? r->cluster : 1);
         int bad = 0;
-        if (r->late && (options.seed || options.check))
+        if ((r->only && flight_ops != &sim_device) ||
+            (r->only & FLIGHT_LATE && (options.seed || options.check)))
             continue;
         const enum device_status st =
             flight_go(&s, arena_printf(s.arena, "run%zu", i), r->threads, r->cluster, out);
@@ -123,7 +155,7 @@ static void flight_right(struct device_options options, const char *module,
         if (!ok(st == DEVICE_OK && !bad, "%s%s", r->what, how))
             tap_note("%s", text);
     }
-    sim_end(&s);
+    flight_end(&s);
 }
 
 static void flight_wrong(const char *module, const struct flight_fault *fault, size_t n)
@@ -138,7 +170,23 @@ static void flight_wrong(const char *module, const struct flight_fault *fault, s
                 "fault: %s", fault[i].what))
             tap_note("status %d: %s", (int)st, text);
     }
-    sim_end(&s);
+    flight_end(&s);
+}
+
+/* --device=cuda: the kernels that must be right, on a GPU (77: there is none). True: the program ends with *status. */
+static bool flight_elsewhere(int argc, char **argv, const char *module,
+                             const struct flight_run *run, size_t n, int *status)
+{
+    struct arena *a = arena_new();
+    const bool asked = argc == 2 && strcmp(argv[1], "--device=cuda") == 0;
+    *status = asked ? 77 : 2;
+    if (asked && cuda_device.count(diags_new(a)) > 0) {
+        flight_ops = &cuda_device;
+        flight_right((struct device_options){0}, module, run, n, "");
+        *status = tap_done();
+    }
+    arena_free(a);
+    return argc > 1;
 }
 
 /* ptxas must take what the simulator takes. */

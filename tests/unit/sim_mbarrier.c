@@ -95,11 +95,11 @@ static const struct flight_run runs[] = {
               "    mbarrier.complete_tx.shared.b64 [bar], 4;\n" WAIT(0) "    mov.u32 %r1, 1;\n",
      64, 0, one},
     {"pending_count: the arrivals that were missing",
-     INIT(32) ARRIVE "    mbarrier.pending_count.b64 %r1, %rd2;\n", 32, 0, left},
+     INIT(32) ARRIVE "    mbarrier.pending_count.b64 %r1, %rd2;\n", 32, 0, left, 0, FLIGHT_ORDER},
     {"... under a guard",
      INIT(32) ARRIVE "    @!%p0 mbarrier.pending_count.b64 %r1, %rd2;\n"
                      "    @%p0 mov.u32 %r1, 32;\n",
-     32, 0, left},
+     32, 0, left, 0, FLIGHT_ORDER},
     {"an mbarrier is ended and made again with another count",
      INIT(64) ARRIVE WAIT(
          0) "    bar.sync 0;\n    @%p0 mbarrier.inval.shared.b64 [bar];\n"
@@ -285,10 +285,13 @@ static const struct flight_fault faults[] = {
 
 enum { RUNS = sizeof runs / sizeof *runs, FAULTS = sizeof faults / sizeof *faults };
 
-int main(void)
+int main(int argc, char **argv)
 {
+    int status;
     struct arena *a = arena_new();
     const char *module = flight_module(a, runs, RUNS, faults, FAULTS);
+    if (flight_elsewhere(argc, argv, module, runs, RUNS, &status))
+        return status;
     flight_judged(module);
     flight_right((struct device_options){.threads = 1}, module, runs, RUNS, "");
     flight_right((struct device_options){.threads = 1, .check = DEVICE_CHECK_MEMORY, .seed = 7},
