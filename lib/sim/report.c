@@ -355,8 +355,8 @@ void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d
     case SIM_F_WGMMA: report_wgmma(l, f, d); return;
     case SIM_F_REGISTERS:
         diag_error(d, sim_span_of(l, f->op),
-                   "kernel '%s': each thread has %u registers, which this can't change to %u",
-                   kernel, f->others, (unsigned)l->code->op[f->op].imm);
+                   "kernel '%s': each thread has %u registers, and this is to leave it %u", kernel,
+                   f->others, (unsigned)l->code->op[f->op].imm);
         note_thread(l, f, d);
         sim_note_source(l, f->op, d);
         return;

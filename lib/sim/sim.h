@@ -355,7 +355,7 @@ enum sim_fault_kind {
     SIM_F_BULK,      /* a bulk copy of .bytes, not a multiple of 16 */
     SIM_F_RANKS,     /* .multicast::cluster to blocks that the cluster does not have: .lanes */
     SIM_F_WGMMA,     /* .why: enum sim_wgmma_fault */
-    SIM_F_REGISTERS, /* setmaxnreg.inc to fewer or .dec to more than .others that each thread has */
+    SIM_F_REGISTERS, /* setmaxnreg.dec to more than .others that each thread has */
     SIM_F_TENSOR,    /* .tensor says what is wrong with the tensor map at .address */
     SIM_F_MEMORY,    /* the host has no memory for the block */
     SIM_F_ABANDONED, /* nothing of its own: a block with a lower index failed */

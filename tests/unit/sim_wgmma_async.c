@@ -1,5 +1,9 @@
 /* When products by wgmma take effect, who has to execute them, and setmaxnreg: small kernels and what they must give or be
- * told. */
+ * told.
+ *
+ *     sim_wgmma_async                    on the simulator, as TAP
+ *     sim_wgmma_async --device=cuda      on a GPU, those that are right whenever products take effect
+ */
 #include "sim.h"
 
 #include "ptxas.h"
@@ -84,6 +88,9 @@ static const struct run {
      "    setmaxnreg.inc.sync.aligned.u32 232;\n    bra $go;\n$less:\n"
      "    setmaxnreg.dec.sync.aligned.u32 40;\n$go:\n" FENCE PRODUCT COMMIT WAIT0,
      21, false, ".maxnreg 136", 256},
+    {"setmaxnreg.inc to what there is already",
+     "    setmaxnreg.inc.sync.aligned.u32 160;\n" FENCE PRODUCT COMMIT WAIT0, 21, false,
+     ".maxnreg 160"},
     {"setmaxnreg where the number of registers is not known",
      "    setmaxnreg.inc.sync.aligned.u32 256;\n" FENCE PRODUCT COMMIT WAIT0, 21},
 };
@@ -132,7 +139,7 @@ static const struct fault {
      "    setmaxnreg.dec.sync.aligned.u32 120;\n$go:\n",
      "with setmaxnreg.dec", 256, ".maxntid 256, 1, 1\n.minnctapersm 2"},
     {"registers that .dec does not have", "    setmaxnreg.dec.sync.aligned.u32 160;\n",
-     "each thread has 128 registers, which this can't change to 160", 128, ".maxnreg 128"},
+     "each thread has 128 registers, and this is to leave it 160", 128, ".maxnreg 128"},
 };
 enum { FAULTS = sizeof faults / sizeof *faults };
 
@@ -153,59 +160,98 @@ static const char *module_text(struct arena *a, int nfault)
     return buf_text(&b);
 }
 
-static enum device_status go(struct sim *s, const char *name, uint32_t threads, float *y)
+struct on {
+    struct arena *arena;
+    struct diags *d;
+    const struct device_ops *ops;
+    struct device *dev;
+};
+
+static struct on begin(const struct device_ops *ops, struct device_options options,
+                       const char *text)
 {
-    const uint64_t at = sim_buffer(s, "y", "f32[256]", 256, 4, NULL, false);
-    sim_arg(s, at, 8);
-    const enum device_status st = sim_go(s, name, 1, threads);
-    sim_fetch(s, y, at, 256 * 4);
-    sim_device.release(s->dev, at);
+    struct on on = {.arena = arena_new(), .ops = ops};
+    on.d = diags_new(on.arena);
+    const struct source *src = source_new(on.arena, "test.ptx", text, strlen(text));
+    if (ops->count(on.d) > 0 && ops->open(on.arena, 0, &options, &on.dev, on.d) == DEVICE_OK &&
+        ops->load(on.dev, src, on.d) != DEVICE_OK)
+        abort();
+    return on;
+}
+
+static void end(struct on *on)
+{
+    on->ops->close(on->dev);
+    arena_free(on->arena);
+}
+
+static const char *errors_of(struct on *on)
+{
+    struct buf b = buf_in(on->arena);
+    diags_format(on->d, "sim_wgmma_async", false, &b);
+    on->d = diags_new(on->arena);
+    return buf_text(&b);
+}
+
+static enum device_status go(struct on *on, const char *name, uint32_t threads, float y[256])
+{
+    const struct device_label label = {.name = "y", .type = "f32[256]"};
+    uint64_t at = 0;
+    memset(y, 0, 256 * sizeof *y);
+    if (on->ops->alloc(on->dev, 256 * sizeof *y, &label, &at, on->d) != DEVICE_OK)
+        abort();
+    const void *const arg[] = {&at};
+    const size_t bytes[] = {8};
+    const struct device_launch l = {.entry = name,
+                                    .grid = {1, 1, 1},
+                                    .block = {threads, 1, 1},
+                                    .args = arg,
+                                    .arg_bytes = bytes,
+                                    .narg = 1};
+    struct device_stats stats;
+    const enum device_status st = on->ops->launch(on->dev, &l, 1, &stats, on->d);
+    on->ops->read(on->dev, y, at, 256 * sizeof *y, on->d);
+    on->ops->release(on->dev, at);
     return st;
 }
 
-static struct sim begin(struct device_options options, const char *text)
+static bool check_runs(const struct device_ops *ops, const char *text,
+                       struct device_options options, const char *how)
 {
-    struct sim s = sim_begin(options);
-    if (sim_load_text(&s, "test.ptx", text) != DEVICE_OK) {
-        fputs(sim_errors(&s), stderr);
-        abort();
-    }
-    return s;
-}
-
-static void check_runs(const char *text, struct device_options options, const char *how)
-{
-    struct sim s = begin(options, text);
+    struct on on = begin(ops, options, text);
+    if (!on.dev)
+        return false;
     for (int i = 0; i < RUNS; i++) {
         const uint32_t threads = runs[i].threads ? runs[i].threads : 128;
         float y[256];
         unsigned bad = 0;
-        if (runs[i].late && (options.seed || options.check))
+        if (runs[i].late && (options.seed || options.check || ops != &sim_device))
             continue;
-        const enum device_status st = go(&s, arena_printf(s.arena, "run%d", i), threads, y);
-        const char *errors = sim_errors(&s);
+        const enum device_status st = go(&on, arena_printf(on.arena, "run%d", i), threads, y);
+        const char *errors = errors_of(&on);
         for (uint32_t k = 0; k < threads; k++)
             bad += y[k] != runs[i].want;
         ok(st == DEVICE_OK && !bad, "%s%s", runs[i].what, how);
         if (st != DEVICE_OK || bad)
             tap_note("%u wrong, %g not %g; %s", bad, (double)y[0], (double)runs[i].want, errors);
     }
-    sim_end(&s);
+    end(&on);
+    return true;
 }
 
 static void check_faults(const char *text)
 {
-    struct sim s = begin((struct device_options){.threads = 2}, text);
+    struct on on = begin(&sim_device, (struct device_options){.threads = 2}, text);
     for (int i = 0; i < FAULTS; i++) {
         float y[256];
-        const enum device_status st = go(&s, arena_printf(s.arena, "fault%d", i),
+        const enum device_status st = go(&on, arena_printf(on.arena, "fault%d", i),
                                          faults[i].threads ? faults[i].threads : 128, y);
-        const char *errors = sim_errors(&s);
+        const char *errors = errors_of(&on);
         ok(st == DEVICE_FAULT && strstr(errors, faults[i].find), "%s", faults[i].what);
         if (st != DEVICE_FAULT || !strstr(errors, faults[i].find))
             tap_note("status %d: %s", (int)st, errors);
     }
-    sim_end(&s);
+    end(&on);
 }
 
 /* ptxas must take the right ones. */
@@ -226,15 +272,24 @@ static void judge(const char *text)
     ptxas_clean();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct arena *arena = arena_new();
-    const char *text = module_text(arena, FAULTS);
-    judge(module_text(arena, 0));
-    check_runs(text, (struct device_options){.threads = 2}, "");
+    const char *right = module_text(arena, 0), *text = module_text(arena, FAULTS);
+    const struct device_options plain = {.threads = 2};
+    if (argc == 2 && strcmp(argv[1], "--device=cuda") == 0) {
+        const bool there = check_runs(&cuda_device, right, plain, "");
+        arena_free(arena);
+        return there ? tap_done() : 77;
+    }
+    if (argc > 1)
+        return 2;
+    judge(right);
+    check_runs(&sim_device, text, plain, "");
     for (uint64_t seed = 1; seed < 9; seed++)
-        check_runs(text, (struct device_options){.threads = 2, .seed = seed}, ", at times drawn");
-    check_runs(text, (struct device_options){.threads = 2, .check = DEVICE_CHECK_ALL},
+        check_runs(&sim_device, text, (struct device_options){.threads = 2, .seed = seed},
+                   ", at times drawn");
+    check_runs(&sim_device, text, (struct device_options){.threads = 2, .check = DEVICE_CHECK_ALL},
                ", under all checks");
     check_faults(text);
     arena_free(arena);
