@@ -45,6 +45,11 @@ tests_unit_sim_check_LDADD = $(TOOL_LIBS)
 
 EXTRA_DIST += tests/ptx-run/threads.cu tests/ptx-run/threads.ptx
 
+UNIT_TESTS += tests/unit/sim_system
+tests_unit_sim_system_SOURCES = tests/unit/sim_system.c tests/unit/sim.h
+tests_unit_sim_system_LDADD = $(TOOL_LIBS)
+EXTRA_DIST += tests/ptx-run/system.cu tests/ptx-run/system.ptx
+
 UNIT_TESTS += tests/unit/sim_routines
 tests_unit_sim_routines_SOURCES = tests/unit/sim_routines.c tests/unit/sim.h
 tests_unit_sim_routines_LDADD = $(TOOL_LIBS)

@@ -102,6 +102,10 @@ struct device_options {
      * NULL. */
     void (*progress)(void *ctx, uint64_t done, uint64_t blocks);
     void *progress_ctx;
+    /* simulator: called after each launch with what CUDA's printf() said in it (on a GPU the driver prints that). May be
+     * NULL. */
+    void (*print)(void *ctx, const char *text, size_t n);
+    void *print_ctx;
 };
 
 struct device; /* each implementation's own */

@@ -4,6 +4,7 @@
 #include "sim/check.h"
 #include "sim/flight.h"
 #include "sim/mbarrier.h"
+#include "sim/system.h"
 #include "sim/tensor.h"
 
 static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
@@ -193,6 +194,8 @@ void sim_flight_fill(struct sim_build *b)
         {SIM_H_MBAR, sim_mbar_do},
         {SIM_H_MBAR_COPIES, sim_mbar_copies},
         {SIM_H_MBAR_WAIT, sim_mbar_wait},
+        {SIM_H_PRINTF, system_printf},
+        {SIM_H_ASSERTFAIL, system_assertfail},
         {SIM_H_TENSOR, sim_tensor_issue},
         {SIM_H_TENSOR_REPLACE, sim_tensor_replace},
         {SIM_H_TENSOR_PUBLISH, sim_tensor_publish},

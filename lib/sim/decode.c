@@ -346,6 +346,7 @@ static const struct {
     {"getctarank", dec_getctarank},
     {"bra", dec_bra},
     {"brx", dec_brx},
+    {"call", dec_call},
     {"ret", dec_exit},
     {"exit", dec_exit},
     {"trap", dec_trap},

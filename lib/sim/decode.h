@@ -139,6 +139,7 @@ bool dec_getctarank(struct dec *dc);
 bool dec_atom(struct dec *dc);
 bool dec_bra(struct dec *dc);
 bool dec_brx(struct dec *dc);
+bool dec_call(struct dec *dc);
 bool dec_exit(struct dec *dc);
 bool dec_trap(struct dec *dc);
 bool dec_bar(struct dec *dc);

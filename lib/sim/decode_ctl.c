@@ -3,6 +3,8 @@
 
 #include "sim/decode.h"
 
+#include "sim/system.h"
+
 bool dec_bra(struct dec *dc)
 {
     const struct ptx_operand *l = &dc->inst->operand[0];
@@ -29,6 +31,25 @@ bool dec_brx(struct dec *dc)
     op->a = index;
     op->more = 1;
     op->target = (uint32_t)dc->targets.n - 1;
+    return !dc->failed;
+}
+
+/* Of a function that the machine has; others have been put in the place of their calls (inline.h). */
+bool dec_call(struct dec *dc)
+{
+    const struct ptx_operand *o = dc->inst->operand;
+    const struct system_function *f = o[1].kind == PTX_O_FUNC ? system_function(o[1].name) : NULL;
+    uint32_t arg[5] = {0};
+    if (!f)
+        return dec_unsupported(dc);
+    for (uint32_t i = 0; i < f->narg; i++)
+        arg[i] = dec_src(dc, &o[2].elem[i], f->wide[i] ? SIM_T_u64 : SIM_T_u32);
+    const bool wanted = f->nresult && o[0].elem[0].kind != PTX_O_SINK;
+    const uint32_t d = wanted       ? dec_dst(dc, &o[0].elem[0], SIM_T_u32)
+                       : f->nresult ? dec_temp(dc, DEC_32)
+                                    : 0;
+    struct sim_op *op = dec_emit3(dc, f->handler, d, arg[0], arg[1], arg[2]);
+    op->e = arg[3];
     return !dc->failed;
 }
 

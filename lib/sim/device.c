@@ -9,6 +9,7 @@
 #include "sim/check.h"
 #include "sim/module.h"
 #include "sim/report.h"
+#include "sim/system.h"
 #include "sim/tensor.h"
 
 struct device {
@@ -218,6 +219,7 @@ static enum device_status run(struct device *dev, struct sim_launch *l, size_t n
         const bool ok = sim_run_grid(l, worker_threads(dev));
         if (stats)
             stats[i] = (struct device_stats){now() - start, atomic_load(&l->count)};
+        system_print(l, dev->options.print, dev->options.print_ctx, d);
         if (!ok)
             sim_report(l, &l->fault, d);
         const bool clean = !dev->check || sim_check_end(dev->check, l, d);

@@ -8,6 +8,7 @@
 #include "sim/inline.h"
 
 #include "sim/module.h"
+#include "sim/system.h"
 
 enum { DEEPEST = 64, MOST_ITEMS = 1 << 20 };
 
@@ -225,11 +226,56 @@ static bool check_names(struct copy *c, const struct ptx_item *item, const struc
     return true;
 }
 
+/* The machine's function of that name, unless the module has one. */
+static const struct system_function *system_of(const struct copy *c, const char *name)
+{
+    const struct ptx_func *f = ptx_find_func(c->module, name);
+    return f && f->has_body ? NULL : system_function(name);
+}
+
+/* The call stays, with its arguments in registers. */
+static bool copy_system_call(struct copy *c, struct body *b, const struct ptx_item *from,
+                             const struct system_function *f)
+{
+    const struct ptx_operand *o = from->inst.operand;
+    struct ptx_item item = *from;
+    struct ptx_operand arg[8], result = ptx_sink();
+    if (o[2].nelem != f->narg || o[0].nelem != f->nresult)
+        return diag_error(c->diags, from->span, "'%s' has %u parameters and %u results", f->name,
+                          f->narg, f->nresult);
+    for (uint32_t i = 0; i < f->narg; i++) {
+        const struct ptx_operand a = inline_operand(c, b, &o[2].elem[i], false);
+        arg[i] = a;
+        if (a.kind != PTX_O_SYM)
+            continue;
+        arg[i] = ptx_r(ptx_reg_new(&c->b, f->wide[i] ? PTX_B64 : PTX_B32));
+        PTX(&c->b, f->wide[i] ? "ld.local.b64" : "ld.local.b32", arg[i],
+            inline_memory(c, b, a.var, a.bits));
+    }
+    if (f->nresult)
+        result = inline_operand(c, b, &o[0].elem[0], false);
+    const struct ptx_operand to = result;
+    if (to.kind == PTX_O_SYM)
+        result = ptx_r(ptx_reg_new(&c->b, PTX_B32));
+    item.inst.guard = item.inst.guard < 0 ? -1 : item.inst.guard + b->first_reg;
+    item.inst.operand = ARENA_ARRAY(c->arena, 3, struct ptx_operand);
+    item.inst.operand[0] = ptx_vec(&c->b, f->nresult, &result);
+    item.inst.operand[1] = o[1];
+    item.inst.operand[2] = ptx_vec(&c->b, f->narg, arg);
+    add_item(c, &item);
+    if (to.kind == PTX_O_SYM)
+        PTX(&c->b, "st.local.b32", inline_memory(c, b, to.var, to.bits), result);
+    return true;
+}
+
 static bool copy_call(struct copy *c, struct body *b, const struct ptx_item *item)
 {
     c->b.span = item->span;
     if (item->inst.operand[1].kind != PTX_O_FUNC)
         return routine_call(c, b, item, NULL);
+    const struct system_function *system = system_of(c, item->inst.operand[1].name);
+    if (system)
+        return copy_system_call(c, b, item, system);
     const struct ptx_func *f = callee_of(c, item);
     if (!f)
         return false;

@@ -146,6 +146,15 @@ static unsigned char *place(struct sim_warp *w, const struct sim_op *op, uint32_
     return space == SIM_IN_SHARED ? b->shared + off : w->local + lane * bytes + off;
 }
 
+const unsigned char *sim_mem_read(struct sim_warp *w, uint32_t lane, uint64_t address,
+                                  uint32_t bytes)
+{
+    const struct sim_op load = {.size = (uint8_t)bytes, .more = SIM_IN_GENERIC};
+    enum sim_fault_kind kind;
+    struct sim_buffer *buffer;
+    return place(w, &load, lane, address, &kind, &buffer);
+}
+
 bool sim_resolve(struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LANES])
 {
     struct sim_buffer *all = NULL;

@@ -305,6 +305,11 @@ void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d
         note_thread(l, f, d);
         sim_note_source(l, f->op, d);
         return;
+    case SIM_F_ASSERT:
+        diag_error(d, sim_span_of(l, f->op), "kernel '%s': %s", kernel, f->text);
+        note_thread(l, f, d);
+        sim_note_source(l, f->op, d);
+        return;
     case SIM_F_BARRIER:
         diag_error(d, sim_span_of(l, f->op),
                    "kernel '%s': a barrier is numbered 0 to 15, and waits for a multiple of 32 "

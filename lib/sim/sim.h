@@ -83,6 +83,10 @@ void sim_mem_free(struct sim_memory *m);
 struct sim_buffer *sim_mem_near(struct sim_memory *m, uint64_t address);
 /* Host address of [address, address + bytes), or NULL unless it lies inside one live buffer. */
 unsigned char *sim_mem_host(struct sim_memory *m, uint64_t address, uint64_t bytes);
+/* The same of a generic address of a thread; at most 255 bytes. */
+struct sim_warp;
+const unsigned char *sim_mem_read(struct sim_warp *w, uint32_t lane, uint64_t address,
+                                  uint32_t bytes);
 
 /* ---- decoded code (decode*.c) --------------------------------------------------------------------- */
 
@@ -339,6 +343,7 @@ enum sim_fault_kind {
     SIM_F_ALIGN,
     SIM_F_SPACE, /* a row of a matrix that is not in shared memory */
     SIM_F_TRAP,
+    SIM_F_ASSERT, /* .text */
     SIM_F_DEADLOCK,
     SIM_F_LIVELOCK, /* all threads that can run spin, and nothing changes */
     SIM_F_LIMIT,
@@ -385,9 +390,10 @@ struct sim_fault {
     uint32_t bytes;
     uint8_t space; /* enum sim_space */
     bool store;
-    uint32_t others; /* SIM_F_LIVELOCK: blocks or clusters that spin, too, if that is known */
-    uint8_t why;     /* SIM_F_WGMMA */
-    uint32_t lanes;  /* SIM_F_APART */
+    uint32_t others;  /* SIM_F_LIVELOCK: blocks or clusters that spin, too, if that is known */
+    uint8_t why;      /* SIM_F_WGMMA */
+    uint32_t lanes;   /* SIM_F_APART */
+    const char *text; /* SIM_F_ASSERT */
     const struct ptx_var *var; /* the access has left this variable; NULL: not known to have */
     struct {
         uint8_t error;   /* enum sim_mbar_error */
@@ -462,6 +468,14 @@ struct sim_source {
     const struct source *text;
 };
 
+/* What a printf() of a thread said. */
+struct sim_print {
+    uint64_t block;
+    size_t number; /* of the launch's */
+    const char *text;
+    size_t n;
+};
+
 /* What a launch's workers share. Read-only while they run, but for the atomics and the fault. */
 struct sim_launch {
     const struct sim_code *code;
@@ -481,7 +495,9 @@ struct sim_launch {
     void (*progress)(void *ctx, uint64_t done,
                      uint64_t blocks); /* for the caller's thread; or NULL */
     void *progress_ctx;
-    struct arena *arena; /* for the fault's lists; used under lock */
+    struct arena *arena; /* for the fault's lists and what is printed; used under lock */
+    VEC(struct sim_print) prints;
+    uint64_t printed, unprinted; /* bytes; calls that there was no room for */
     _Atomic uint64_t next_turn;
     _Atomic uint64_t begun, ended; /* blocks */
     /* those with a later turn need not run: an earlier one has failed */

@@ -173,6 +173,20 @@ END
     [ "$(grep -c '^thread' <<<"$output")" = 4 ]
 }
 
+@test "printf() and assert() of CUDA C++: once, in front of the results, also where the launch fails" {
+    system() {
+        kaio-run -d cpu --entry "$1" --grid 1 --block 64 --arg 'inout u32[64]=@arange' "${@:2}" "$KAIO_SRCDIR/tests/ptx-run/system.ptx"
+    }
+    run -0 --separate-stderr system talk --time=2
+    [[ "${lines[0]}" = "3:  0.75|abc     |00038f73|"* ]]
+    [ "${lines[1]}" = "no more" ]
+    [[ "${lines[3]}" = "arg1  u32[64]  0 1 2 13 "* ]]
+    [ "$(grep -c '^no more' <<<"$output")" = 1 ]
+    run -3 --separate-stderr system check
+    [ "$output" = "" ]
+    [[ "$stderr" == *"assertion 'x[threadIdx.x] < 50 && \"too large\"' failed at system.cu:"*"thread (50,0,0)"* ]]
+}
+
 @test "kaio-verify: an assertion that fails is a failed row, and what is printed goes to standard error" {
     cat >k.yaml <<'END'
 kernel: k

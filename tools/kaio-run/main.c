@@ -107,6 +107,7 @@ struct job {
     struct device_choice device;
     struct device_options device_options;
     struct progress progress;
+    FILE *talk; /* where printf() goes; NULL: nowhere */
     const char *kernel, *launch;
     struct made_options made;
     struct run_options run_options;
@@ -440,11 +441,21 @@ static void show_progress(void *ctx, uint64_t done, uint64_t blocks)
     progress_step(p, done);
 }
 
+/* What printf() of a kernel said; of timed launches nothing more. */
+static void show_print(void *ctx, const char *text, size_t n)
+{
+    struct job *j = ctx;
+    progress_clear(&j->progress);
+    if (j->talk)
+        fwrite(text, 1, n, j->talk);
+}
+
 /* On an open device: load, launch, write, print, time. */
 static int execute(struct job *j, struct run *r, struct device *dev)
 {
     const struct device_ops *ops = j->device.ops;
     FILE *talk = run_uses_stdout(r) ? stderr : stdout;
+    j->talk = talk;
     enum device_status status = ops->load(dev, j->ptx, j->d);
     if (status == DEVICE_REFUSED && ops == &cuda_device && j->module)
         diag_note(j->d, SPAN_NONE, "the simulator may run it: -d cpu");
@@ -457,6 +468,7 @@ static int execute(struct job *j, struct run *r, struct device *dev)
     status = run_execute(r, j->module, ops, dev, &j->run_options, NULL);
     progress_clear(&j->progress);
     j->progress.enabled = false; /* not while time is taken */
+    j->talk = NULL;
     print_messages(r, talk);
     if (status != DEVICE_OK) {
         run_discard_outputs(r);
@@ -545,6 +557,8 @@ int main(int argc, char **argv)
     j->device_options.interrupted = &interrupted;
     j->device_options.progress = show_progress;
     j->device_options.progress_ctx = &j->progress;
+    j->device_options.print = show_print;
+    j->device_options.print_ctx = j;
     cli_catch_signals(&j->cli, &interrupted);
     int status = j->list ? list_devices(j) : work(j);
     if (j->d->list.n)
