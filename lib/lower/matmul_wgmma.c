@@ -77,8 +77,6 @@ static bool check_operand(const struct wgmma *s, const struct matmul_operand *o,
     uint32_t sides = 0, ks = 0;
     if (!e)
         return fails(why, "the %s operand is computed, and TMA copies elements as they are", name);
-    if (o->rounds)
-        return fails(why, "the %s operand is rounded on its way, and TMA copies it as it is", name);
     if (e->nargs != e->sym->rank || e->nargs > CONTRACT_MAP_RANK)
         return fails(why, "the %s operand has more than %d dimensions", name, CONTRACT_MAP_RANK);
     for (uint32_t i = 0; i < e->nargs; i++) {
@@ -124,6 +122,13 @@ static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
     if (!is_multiple(t->rows, unit))
         return fails(why, "a tile has multiples of %u %s here, not %u", unit,
                      a ? "rows" : "columns", t->rows);
+    if (o->rounds &&
+        t->sharers >
+            1) /* threads' stores would have to be ordered before the other block's copies */
+        return fails(why, "blocks of a cluster share no operand that is rounded on its way");
+    if (o->rounds && !a && !is_multiple(t->rows, wgmma_round_unit(s)))
+        return fails(why, "%u warpgroups round multiples of %u columns, not %u", s->takers,
+                     wgmma_round_unit(s), t->rows);
     t->atom_bytes = high * WGMMA_SPAN;
     t->box_rows = t->by_rows ? high / t->sharers : high;
     if (t->box_rows > WGMMA_WIDE)

@@ -145,6 +145,14 @@ void wgmma_load_end(struct wgmma *s);
 void wgmma_sum_begin(struct wgmma *s);
 void wgmma_sum_tile(struct wgmma *s);
 
+/* ---- matmul_wgmma_round.c: consumers, of operands that are rounded on their way ---- */
+
+bool wgmma_rounds(const struct wgmma *s);
+/* The columns of such a B are a multiple of it. */
+uint32_t wgmma_round_unit(const struct wgmma *s);
+/* Rounds the stage that has come; those that take the tile together have all met behind it. */
+void wgmma_round_stage(struct wgmma *s);
+
 /* ---- matmul_wgmma_share.c: consumers, where blocks share a tile along k ---- */
 
 /* Bytes that it takes where the stages were. */
