@@ -86,7 +86,7 @@ static bool check_operand(const struct wgmma *s, const struct matmul_operand *o,
     const struct lang_symbol *last = o->along_k ? s->f->k : side;
     if (sides != 1 || ks != 1 || !is_index(e->args[e->nargs - 1], last))
         return fails(why, "the %s operand is no matrix", name);
-    if (!o->along_k && dtype_bits(o->type) != 16)
+    if (!o->along_k && dtype_bits(o->type) == 8)
         return fails(why, "wgmma takes the %s operand's %s along k alone", name,
                      dtype_name(o->type));
     return true;
@@ -107,6 +107,10 @@ static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
                              .rows = a ? p->bm : p->bn,
                              .offset = s->stage_bytes,
                              .sharers = a ? s->across : s->down};
+    t->turned = t->size == 4 && !t->along_k;
+    if (t->turned && p->bk != WGMMA_SPAN / 4)
+        return fails(why, "a tile of f32 that does not lie along k has %d terms, not %u",
+                     WGMMA_SPAN / 4, p->bk);
     if (!is_multiple(p->bk * t->size, WGMMA_SPAN))
         return fails(why, "a tile's third side must be a multiple of %u, not %u",
                      WGMMA_SPAN / t->size, p->bk);
@@ -122,11 +126,10 @@ static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
     if (!is_multiple(t->rows, unit))
         return fails(why, "a tile has multiples of %u %s here, not %u", unit,
                      a ? "rows" : "columns", t->rows);
-    if (o->rounds &&
-        t->sharers >
-            1) /* threads' stores would have to be ordered before the other block's copies */
+    /* threads' stores would have to be ordered before the other block's copies */
+    if ((o->rounds || t->turned) && t->sharers > 1)
         return fails(why, "blocks of a cluster share no operand that is rounded on its way");
-    if (o->rounds && !a && !is_multiple(t->rows, wgmma_round_unit(s)))
+    if (o->rounds && !t->turned && !a && !is_multiple(t->rows, wgmma_round_unit(s)))
         return fails(why, "%u warpgroups round multiples of %u columns, not %u", s->takers,
                      wgmma_round_unit(s), t->rows);
     t->atom_bytes = high * WGMMA_SPAN;

@@ -56,7 +56,8 @@ enum {
 struct wgmma_tile {
     uint32_t operand;
     enum matmul_side side;
-    bool along_k;
+    bool along_k;               /* in memory, and on its way */
+    bool turned;                /* of f32: consumers turn it, so that it is multiplied along k */
     uint32_t size;              /* bytes of an element */
     uint32_t rows;              /* bm or bn */
     uint32_t atoms, atom_bytes; /* see above */
@@ -145,12 +146,12 @@ void wgmma_load_end(struct wgmma *s);
 void wgmma_sum_begin(struct wgmma *s);
 void wgmma_sum_tile(struct wgmma *s);
 
-/* ---- matmul_wgmma_round.c: consumers, of operands that are rounded on their way ---- */
+/* ---- matmul_wgmma_round.c: consumers, of operands that are rounded or turned on their way ---- */
 
 bool wgmma_rounds(const struct wgmma *s);
 /* The columns of such a B are a multiple of it. */
 uint32_t wgmma_round_unit(const struct wgmma *s);
-/* Rounds the stage that has come; those that take the tile together have all met behind it. */
+/* Rounds and turns the stage that has come; those that take the tile together have all met behind it. */
 void wgmma_round_stage(struct wgmma *s);
 
 /* ---- matmul_wgmma_share.c: consumers, where blocks share a tile along k ---- */

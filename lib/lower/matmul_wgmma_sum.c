@@ -19,18 +19,24 @@ static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
     return cg_binary(g, OP_ADD, x, y);
 }
 
+/* As it is multiplied. */
+static bool is_along_k(const struct wgmma_tile *t)
+{
+    return t->along_k || t->turned;
+}
+
 /* The low word of the tile's first descriptor in stage 0, for the rows that the warpgroup takes. */
 static int32_t first_word(struct wgmma *s, const struct wgmma_tile *t)
 {
     struct cg *g = s->g;
     struct cg_val at = plus(g, cg_value(DT_U32, s->m->shared), u32(t->offset));
     if (t->side == MATMUL_A) {
-        const uint32_t part = t->along_k ? s->p->wm * WGMMA_SPAN
-                                         : s->p->wm / (WGMMA_SPAN / t->size) * t->atom_bytes;
+        const uint32_t part = is_along_k(t) ? s->p->wm * WGMMA_SPAN
+                                            : s->p->wm / (WGMMA_SPAN / t->size) * t->atom_bytes;
         at = plus(g, at, cg_binary(g, OP_MUL, s->part, u32(part)));
     }
     at = cg_binary(g, OP_SHR, at, u32(4));
-    const uint32_t apart = t->along_k ? 0 : t->atom_bytes / 16;
+    const uint32_t apart = is_along_k(t) ? 0 : t->atom_bytes / 16;
     return cg_reg(g, plus(g, at, u32(apart << 16)));
 }
 
@@ -85,7 +91,7 @@ static struct ptx_operand descriptor(struct wgmma *s, const struct wgmma_tile *t
 {
     struct cg *g = s->g;
     const uint32_t per_atom = WGMMA_SPAN / WGMMA_STEP;
-    const uint32_t offset = t->along_k
+    const uint32_t offset = is_along_k(t)
                                 ? step / per_atom * t->atom_bytes + step % per_atom * WGMMA_STEP +
                                       i * WGMMA_ROWS * WGMMA_SPAN
                                 : step * (WGMMA_STEP / t->size) * WGMMA_SPAN + i * t->atom_bytes;

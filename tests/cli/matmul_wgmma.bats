@@ -58,6 +58,13 @@ assemble() {
             verify m=8 n=8 k=8
         done
     done
+    # f32 is rounded in shared memory, and turned where it lies across
+    for layout in nn nt tn tt; do
+        spec tf32 $layout 'tile: [128, 64, 32], stages: 3, blocks: 3, cluster: 1'
+        verify m=136 n=200 k=100
+        spec tf32 $layout 'tile: [64, 96, 32], stages: 3, blocks: 2, cluster: 1, pingpong: yes'
+        verify m=136 n=200 k=68
+    done
     for kind in s8 u8 e4m3 e5m2; do
         spec $kind nt 'tile: [128, 64, 128], stages: 2, blocks: 3'
         verify m=136 n=200 k=272
@@ -166,4 +173,6 @@ END
         spec $kind nt 'tile: [128, 256, 128], cluster: 2'
         assemble
     done
+    spec tf32 nn 'tile: [128, 256, 32]'
+    assemble
 }
