@@ -152,8 +152,38 @@ static void explain_entry(const struct ptx_func *f, struct buf *params, struct b
         buf_printf(params, "%s%s", k ? ", " : "", ptx_mod_text(v->type));
         if (v->is_array)
             buf_printf(params, "[%" PRIu64 "]", v->count);
-        buf_printf(args, " --arg '%s=...'", decl ? decl : "?");
+        if (decl)
+            buf_printf(args, " --arg '%s=...'", decl);
     }
+}
+
+/* A parameter that no declaration gives: a tensor map, or a struct. */
+static const struct ptx_var *undeclared(const struct ptx_func *f)
+{
+    for (size_t k = 0; k < f->params.n; k++)
+        if (f->params.v[k]->is_array)
+            return f->params.v[k];
+    return NULL;
+}
+
+static void explain_launch(const struct ptx_func *f, const char *args, struct diags *d)
+{
+    const struct ptx_var *v = undeclared(f);
+    if (v && ptx_var_bytes(v) == DEVICE_TENSOR_MAP && ptx_var_align(v) >= 64)
+        diag_note(
+            d, v->span,
+            "'%s' may be a tensor map, which a launch contract describes: --launch FILE, with "
+            "{map: BUFFER, box: [...]} among its args; see kaio-ptx(5)",
+            v->name);
+    else if (v)
+        diag_note(d, v->span, "'%s', of %" PRIu64 " bytes, is nothing that can be given here",
+                  v->name, ptx_var_bytes(v));
+    else
+        diag_note(d, SPAN_NONE, "launch it with --entry %s --grid G --block %" PRIu32 "%s", f->name,
+                  f->reqntid[0]   ? f->reqntid[0]
+                  : f->maxntid[0] ? f->maxntid[0]
+                                  : 256,
+                  args);
 }
 
 void made_explain(const struct ptx_module *m, struct diags *d)
@@ -168,12 +198,7 @@ void made_explain(const struct ptx_module *m, struct diags *d)
         explain_entry(f, &params, &args);
         diag_note(d, f->span, "entry '%s' takes (%s)", f->name, buf_text(&params));
         if (shown++ == 0)
-            diag_note(d, SPAN_NONE, "launch it with --entry %s --grid G --block %" PRIu32 "%s",
-                      f->name,
-                      f->reqntid[0]   ? f->reqntid[0]
-                      : f->maxntid[0] ? f->maxntid[0]
-                                      : 256,
-                      buf_text(&args));
+            explain_launch(f, buf_text(&args), d);
     }
     if (all > MOST)
         diag_note(d, SPAN_NONE, "there are %zu more entries", all - MOST);

@@ -402,6 +402,13 @@ END
     [ "${stderr_lines[0]}" = "kaio-run: error: 'plain.ptx' has no launch contract; say how to launch it with --entry or --launch" ]
     [[ "${stderr_lines[1]}" = "plain.ptx:5:"*"note: entry 'saxpy' takes (u64, u64, f32, u32)" ]]
     [[ "$stderr" = *"note: launch it with --entry saxpy --grid G --block 256 --arg 'in f32[N]=...' --arg 'in f32[N]=...' --arg 'f32=...' --arg 'u32=...'"* ]]
+    # a tensor map can only be said in a contract
+    sed '/^\/\/@/d' mapped.ptx >map.ptx
+    run -2 --separate-stderr cpu map.ptx
+    [[ "$stderr" = *"note: 'x' may be a tensor map, which a launch contract describes: --launch FILE, "* ]]
+    sed -n 's/^\/\/@ //p' mapped.ptx >map.yaml
+    run -0 cpu map.ptx --launch map.yaml m=34 k=64 bytes=2 x=@arange y=map.bin
+    cmp map.bin <(printf '\000\150')
 }
 
 @test "wrong options of that kind" {
