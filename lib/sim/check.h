@@ -608,6 +608,8 @@ void check_shadow_free(struct check_shadow *s);
 /* Nothing of so many bytes is defined. False: no memory. */
 bool check_define_none(struct check_shadow *s, uint64_t bytes);
 void check_define(struct check_shadow *s, uint64_t offset, uint64_t bytes);
+/* Makes *offset the first undefined byte of so many from there on; false: there is none. */
+bool check_first_undefined(const struct check_shadow *s, uint64_t *offset, uint64_t bytes);
 void check_loads(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                  const struct check_memory *m, uint32_t lanes, const uint64_t *at);
 void check_matrix_loads(struct sim_warp *w, const struct sim_op *op, const struct check_memory *m,

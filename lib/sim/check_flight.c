@@ -19,26 +19,74 @@ static bool orders(const struct sim_block *b)
     return of(b)->bits & (DEVICE_CHECK_RACE | DEVICE_CHECK_ASYNC);
 }
 
+/* ---- memory ------------------------------------------------------------------------------------------------ */
+
+/* Shared memory of a block of the cluster, as another sees it. */
+static struct check_memory shared_of(const struct sim_block *from, const struct sim_block *b)
+{
+    return (struct check_memory){.shadow = &b->check->shared,
+                                 .host = b->shared,
+                                 .bytes = b->shared_bytes,
+                                 .origin = b == from ? 0
+                                                     : (uint64_t)(b->rank + 1) << SIM_RANK_SHIFT,
+                                 .space = SIM_IN_SHARED};
+}
+
+static struct check_memory global_of(const struct sim_buffer *b)
+{
+    return (struct check_memory){.shadow = b->shadow,
+                                 .host = b->host,
+                                 .bytes = b->bytes,
+                                 .origin = b->base,
+                                 .space = SIM_IN_GLOBAL};
+}
+
 /* ---- what is moved is defined ------------------------------------------------------------------------------ */
+
+/* Folding uses what it finds at once. */
+static void find_undefined(const struct sim_flight *f, const struct check_memory *m, uint64_t at,
+                           uint64_t bytes)
+{
+    const struct check_side side = {f->op, f->warp * SIM_LANES + f->lane, f->issuer->index};
+    if (check_first_undefined(m->shadow, &at, bytes))
+        check_find(of(f->issuer), &(struct check_finding){.kind = CHECK_F_INIT,
+                                                          .at = side,
+                                                          .other = side,
+                                                          .count = 1,
+                                                          .address = m->origin + at,
+                                                          .space = (uint8_t)m->space,
+                                                          .bytes = f->type});
+}
 
 /* Bytes become defined where those that they are copies of are. */
 static void define_part(const struct sim_flight *f, const struct sim_piece *p)
 {
-    struct check_shadow *const here = &f->to->check->shared;
+    const struct check_memory here = shared_of(f->issuer, f->to);
+    struct check_memory there = {0};
+    if (f->kind != SIM_FLY_PEER && p->buffer && p->buffer->shadow)
+        there = global_of(p->buffer);
     switch (f->kind) {
     case SIM_FLY_LOAD:
-        check_copy_defined(here, p->shared, p->buffer ? p->buffer->shadow : NULL, p->at, p->bytes);
+        check_copy_defined(here.shadow, p->shared, there.shadow, p->at, p->bytes);
         return;
     case SIM_FLY_PEER:
-        if (f->fold == SIM_NO_FOLD)
-            check_copy_defined(here, p->shared, &f->issuer->check->shared, p->from, p->bytes);
+    case SIM_FLY_VALUE:
+        if (f->fold != SIM_NO_FOLD)
+            find_undefined(f, &here, p->shared, p->bytes);
+        else if (f->kind == SIM_FLY_VALUE)
+            check_define(here.shadow, p->shared, p->bytes);
+        else
+            check_copy_defined(here.shadow, p->shared, &f->issuer->check->shared, p->from,
+                               p->bytes);
         return;
-    case SIM_FLY_VALUE: check_define(here, p->shared, p->bytes); return;
     case SIM_FLY_STORE:
-        if (p->buffer && p->buffer->shadow)
-            check_copy_defined(p->buffer->shadow, p->at, here, p->shared, p->bytes);
+        if (there.shadow)
+            check_copy_defined(there.shadow, p->at, here.shadow, p->shared, p->bytes);
         return;
     case SIM_FLY_REDUCE:
+        if (there.shadow)
+            find_undefined(f, &there, p->at, p->bytes);
+        return;
     case SIM_FLY_COPIES: return;
     }
 }
@@ -52,26 +100,6 @@ void sim_check_flight_part(const struct sim_flight *f, const struct sim_piece *p
 }
 
 /* ---- what is read and written ------------------------------------------------------------------------------ */
-
-/* Shared memory of a block of the cluster. */
-static struct check_memory shared_of(const struct sim_warp *w, const struct sim_block *b)
-{
-    return (struct check_memory){
-        .shadow = &b->check->shared,
-        .host = b->shared,
-        .bytes = b->shared_bytes,
-        .origin = b == w->block ? 0 : (uint64_t)(b->rank + 1) << SIM_RANK_SHIFT,
-        .space = SIM_IN_SHARED};
-}
-
-static struct check_memory global_of(const struct sim_buffer *b)
-{
-    return (struct check_memory){.shadow = b->shadow,
-                                 .host = b->host,
-                                 .bytes = b->bytes,
-                                 .origin = b->base,
-                                 .space = SIM_IN_GLOBAL};
-}
 
 static struct check_far far_of(struct sim_warp *w, const struct sim_op *op,
                                const struct sim_flight *f, uint32_t block, uint32_t agent)
@@ -88,7 +116,7 @@ static void comes(struct sim_warp *w, const struct sim_op *op, const struct sim_
                   const struct check_mbar *m)
 {
     struct check_far far = far_of(w, op, f, (uint32_t)f->to->index, check_mbar_agent(f->to, m));
-    const struct check_memory to = shared_of(w, f->to), own = shared_of(w, w->block);
+    const struct check_memory to = shared_of(w->block, f->to), own = shared_of(w->block, w->block);
     const enum check_far_access what = f->fold == SIM_NO_FOLD ? CHECK_FAR_WRITE : CHECK_FAR_FOLD;
     struct sim_piece p;
     far.generic = f->kind == SIM_FLY_VALUE;
@@ -112,7 +140,7 @@ static void goes(struct sim_warp *w, const struct sim_op *op, const struct sim_f
     const uint32_t block = (uint32_t)w->block->index, thread = w->index * SIM_LANES + f->lane;
     const struct check_far reads = far_of(w, op, f, block, CHECK_A_READS + thread);
     const struct check_far writes = far_of(w, op, f, block, CHECK_A_WRITES + thread);
-    const struct check_memory own = shared_of(w, w->block);
+    const struct check_memory own = shared_of(w->block, w->block);
     struct check_warp *cw = &w->block->check->warp[w->index];
     struct sim_piece p;
     for (uint64_t cursor = 0; f->pieces(f, &cursor, &p);) {

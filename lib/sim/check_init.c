@@ -51,6 +51,22 @@ static void store(struct check_shadow *s, uint64_t offset, uint64_t defined, uin
     *word = now;
 }
 
+bool check_first_undefined(const struct check_shadow *s, uint64_t *offset, uint64_t bytes)
+{
+    const uint64_t end = *offset + bytes;
+    while (s->undefined && *offset < end) {
+        const uint64_t in = *offset % WORD,
+                       n = end - *offset < WORD - in ? end - *offset : WORD - in;
+        const uint64_t missing = ~(s->defined[*offset / WORD] >> in) & ones(n);
+        if (missing) {
+            *offset += (unsigned)__builtin_ctzll(missing);
+            return true;
+        }
+        *offset += n;
+    }
+    return false;
+}
+
 void check_stores(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                   const struct check_memory *m, uint32_t lanes, const uint64_t *at)
 {

@@ -102,6 +102,20 @@ void sim_check_mbar_made(struct sim_warp *w, const struct sim_op *op, uint32_t l
     memset(m->use, 0, sizeof m->use);
 }
 
+/* Is a use over? The instruction has been executed once another lane of its warp goes on behind a shuffle or the like:
+ * then it is enough that that lane is known of. */
+static bool over(const struct sim_warp *w, uint32_t lane, const struct check_slot *use)
+{
+    const uint32_t warp = check_thread_of(use) / SIM_LANES;
+    for (uint32_t i = 0; i < SIM_LANES; i++) {
+        const struct check_slot s =
+            check_slot_of(use->block, use->clock, warp * SIM_LANES + i, check_op_of(use));
+        if (check_ordered(w, lane, &s))
+            return true;
+    }
+    return false;
+}
+
 void sim_check_mbar_gone(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                          struct sim_block *b, uint32_t offset)
 {
@@ -110,7 +124,7 @@ void sim_check_mbar_gone(struct sim_warp *w, const struct sim_op *op, uint32_t l
         return;
     m->live = false;
     for (size_t i = 0; i < sizeof m->use / sizeof *m->use; i++)
-        if (m->use[i].clock && !check_ordered(w, lane, &m->use[i])) {
+        if (m->use[i].clock && !over(w, lane, &m->use[i])) {
             const struct check_finding f =
                 about(w, op, lane, b, offset, &m->use[i], CHECK_F_IN_USE);
             check_find(of(b), &f);

@@ -62,21 +62,16 @@ static void compare_spans(struct sim_warp *w, const struct sim_op *op,
 static void find_undefined(struct sim_warp *w, const struct sim_op *op,
                            const struct sim_wgmma_reads *r)
 {
-    const struct check_shadow *s = &w->block->check->shared;
-    for (uint64_t i = r->offset; s->undefined && i < r->offset + r->bytes; i++) {
-        if (s->defined[i / 64] >> i % 64 & 1)
-            continue;
-        const struct check_side at = {(uint32_t)(op - w->code), w->index * SIM_LANES,
-                                      w->block->index};
+    const struct check_side at = {(uint32_t)(op - w->code), w->index * SIM_LANES, w->block->index};
+    uint64_t offset = r->offset;
+    if (check_first_undefined(&w->block->check->shared, &offset, r->bytes))
         check_find(of(w), &(struct check_finding){.kind = CHECK_F_INIT,
                                                   .at = at,
                                                   .other = at,
                                                   .count = 1,
-                                                  .address = i,
+                                                  .address = offset,
                                                   .space = SIM_IN_SHARED,
                                                   .bytes = 1});
-        return;
-    }
 }
 
 static void read_shared(struct sim_warp *w, const struct sim_op *op,

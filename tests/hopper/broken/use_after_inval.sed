@@ -1,4 +1,4 @@
 # The barrier ended before all have waited at it.
 # twin: lifetime
-# find: inval_copy wait_copy: which another thread may still use
+# find: wait_copy: mbarrier.inval has ended it
 /@copy_waited/d
