@@ -17,7 +17,7 @@
  *                       (multicast): 128 x 256 asks for 48 bytes in a clock, or 32 in a cluster of 2, of the 46 to 56 that the
  *                       cache has for each of 132
  *             memory    the same of its part of what comes from HBM: each turn's rows and columns of tiles, once
- *             latency   of so many stages, all but one on their way
+ *             latency   of so many stages: one is multiplied, and one is given back when the next has begun
  *   out     sums to shared memory and from there to the outputs; of cooperating warpgroups nothing is multiplied meanwhile, but
  *           the next tile's stages fill. Warpgroups that take tiles by turns (ping-pong) hide it, or the products hide behind it
  *   join    of blocks that share a tile along k
@@ -26,21 +26,22 @@
  * dense products (cuBLAS's best of 8192^3 is 711 TFLOP/s on the H100 that kaio is tuned on, 800 on others: 1.32 and 1.48 GHz
  * at no idle clock), and 1.755 of what waits for memory. L2: DeepGEMM's model has min(64 bytes a clock and
  * multiprocessor, 8 TB/s at 1.3 GHz); the 777 TFLOP/s that a 128 x 256 kernel got without multicast were 9.1 TB/s, and 799
- * with it. What the model says of that kernel's ladder at 8192 (TFLOP/s, measured): 128 x 128 650 (610 to 635), 128 x 256 747 (777),
- * with clusters 765 (799), a turn's end hidden 771 (808).
+ * with it. That kernel's ladder at 8192, parts of its best without a Hilbert order (799), and the model's: 128 x 128 0.79, 0.77;
+ * 128 x 256 without clusters 0.97, 0.98.
  */
 #include <config.h>
 
 #include "lower/matmul_plan.h"
 
-/* Per clock; nanoseconds: a launch, tensor maps and barriers, the first tile from HBM, the last on its way out; until a copy has
- * come, from the L2 cache and from HBM under load; a cluster's start and end. */
+/* Per clock. */
 static const double MULTIPROCESSORS = 132, GHZ = 1.45, PRODUCTS = 2048, SHARED = 128;
 static const double CACHE = 9500, HBM = 3000; /* bytes per nanosecond */
 static const double STAYS = 40e6;             /* bytes that the cache keeps beside what passes */
-static const double POWER =
-    0.06; /* what moving them takes from the clock, where that is not what is waited for */
-static const double BEGIN = 3200, NEAR = 600, FAR = 900, CLUSTER = 150;
+/* What moving bytes takes from the clock, where that is not what is waited for. */
+static const double POWER = 0.06, HBM_POWER = 0.1;
+/* Nanoseconds: a launch, tensor maps and barriers, the first tile from HBM and the last on its way out; a further block on a
+ * multiprocessor; until a copy has come, from the L2 cache, and to a cluster; a cluster's start and end. */
+static const double BEGIN = 3200, AGAIN = 900, NEAR = 600, FAR = 900, CLUSTER = 150;
 /* Clocks: of a step's waits, of a tile's end and of each sum on its way out, by 128 lanes; of an exchange of sums between
  * blocks, and bytes of it in a clock. */
 static const double STEP = 12, TILE = 700, PER_SUM = 4, MEET = 1200, JOIN = 24;
@@ -91,7 +92,11 @@ static double shared_clocks(const struct block *b)
     const struct matmul_plan *p = b->p;
     const double tall = p->bm / 64.0, wide = (double)p->bn / p->wn;
     const double read = b->f->nproduct * tall * (64 * wide + p->bn) * b->bytes;
-    const double written = (b->lefts * p->bm + b->rights * p->bn) * b->bytes;
+    double written = (b->lefts * p->bm + b->rights * p->bn) * b->bytes;
+    for (uint32_t i = 0; i < b->f->noperand;
+         i++) /* consumers round, or turn, what lies in the stage */
+        if (b->f->operand[i].rounds || (b->f->type == MATMUL_TF32 && !b->f->operand[i].along_k))
+            written += 2 * b->bytes * (b->f->operand[i].side == MATMUL_A ? p->bm : p->bn);
     return (read + written) / SHARED;
 }
 
@@ -124,10 +129,11 @@ static double step_nanoseconds(const struct block *b, const struct matmul_size *
     const double products = (double)b->f->nproduct * p->bm * p->bn * p->bk;
     const double clocks = larger(products / rate_of(p), shared_clocks(b)) + STEP;
     const double cache = asked(b) * busy / CACHE;
-    double step = larger(clocks / GHZ, cache) + POWER * cache;
-    step = larger(step, fetched(b, s, larger(1, busy / p->split), turns) * busy / HBM);
-    return larger(step,
-                  (p->cluster[0] * p->cluster[1] > 1 ? FAR : NEAR) / larger(1, p->stages - 1.0));
+    const double memory = fetched(b, s, larger(1, busy / p->split), turns) * busy / HBM;
+    const double far = p->cluster[0] * p->cluster[1] > 1 ? FAR : NEAR;
+    const double latency = far / (p->stages > 2 ? p->stages - 1.5 : 0.5);
+    const double longest = larger(larger(clocks / GHZ, cache), larger(memory, latency));
+    return longest + POWER * cache + (longest > memory ? HBM_POWER * memory : 0);
 }
 
 /* Of a tile's end. */
@@ -156,7 +162,8 @@ double matmul_cost_wgmma(const struct matmul_form *f, const struct matmul_plan *
     const double size = b.down * b.across * p->split; /* of a cluster */
     const double tiles = ceil_of(s->m / (p->bm * b.down)) * ceil_of(s->n / (p->bn * b.across)) *
                          s->batch;
-    const double places = p->blocks ? p->blocks : MULTIPROCESSORS;
+    const bool stay = p->blocks && p->blocks <= MULTIPROCESSORS;
+    const double places = stay ? p->blocks : MULTIPROCESSORS;
     const double clusters = larger(1, smaller((double)(int64_t)(places / size), tiles));
     const double turns = larger(1, ceil_of(tiles / clusters)), busy = clusters * size;
     const double steps = larger(1, ceil_of(ceil_of(s->k / p->bk) / p->split));
@@ -165,5 +172,6 @@ double matmul_cost_wgmma(const struct matmul_form *f, const struct matmul_plan *
     const double work = p->pingpong ? turns * larger(multiply, out) + out
                                     : turns * (multiply + out);
     const double stored = s->batch * s->m * s->n * f->out_bits / 8 / HBM;
-    return BEGIN + (size > 1 ? CLUSTER : 0) + larger(work, stored);
+    const double begin = BEGIN + (size > 1 ? CLUSTER : 0) + (stay ? 0 : (turns - 1) * AGAIN);
+    return begin + larger(work, stored);
 }

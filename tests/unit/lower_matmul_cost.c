@@ -10,8 +10,9 @@ static struct matmul_form form_of(enum matmul_type type, enum dtype in, enum dty
     struct matmul_form f = {.type = type, .noperand = 2, .nproduct = 1};
     f.sum = type == MATMUL_INT8 ? DT_I32 : DT_F32;
     f.out_bits = dtype_bits(out);
-    f.operand[0] = (struct matmul_operand){.side = MATMUL_A, .type = in, .bits = dtype_bits(in)};
-    f.operand[1] = (struct matmul_operand){.side = MATMUL_B, .type = in, .bits = dtype_bits(in)};
+    for (int i = 0; i < 2; i++)
+        f.operand[i] = (struct matmul_operand){
+            .side = i ? MATMUL_B : MATMUL_A, .type = in, .bits = dtype_bits(in), .along_k = true};
     f.product[0].b = 1;
     return f;
 }
@@ -61,7 +62,7 @@ static double clustered(uint32_t bm, uint32_t bn, double m, double n, double k)
 
 static bool within(double x, double low, double high)
 {
-    printf("# %.1f, expected %g to %g\n", x, low, high);
+    printf("# %.2f, expected %g to %g\n", x, low, high);
     return x >= low && x <= high;
 }
 
