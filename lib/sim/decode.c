@@ -394,9 +394,9 @@ static bool may_poll(const struct ptx_inst *in)
     if (strcmp(name, "mov") == 0)
         return in->operand[1].kind == PTX_O_SREG && in->operand[1].sreg >= PTX_SR_CLOCK &&
                in->operand[1].sreg <= PTX_SR_GLOBALTIMER_HI;
+    /* (try_wait stops the thread instead) */
     return strcmp(name, "nanosleep") == 0 || in->op == PTX_OP_MBARRIER_TEST_WAIT ||
-           in->op == PTX_OP_MBARRIER_TEST_PARITY || in->op == PTX_OP_MBARRIER_TRY_WAIT ||
-           in->op == PTX_OP_MBARRIER_TRY_PARITY;
+           in->op == PTX_OP_MBARRIER_TEST_PARITY;
 }
 
 static bool decode_inst(struct dec *dc, const struct ptx_item *item)

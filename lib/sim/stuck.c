@@ -75,8 +75,9 @@ static uint64_t mix_block(uint64_t h, const struct sim_block *b)
 static uint64_t bytes_of(const struct sim_launch *l, uint64_t blocks)
 {
     const uint64_t warps = (l->threads + SIM_LANES - 1) / SIM_LANES;
-    return l->memory->bytes + blocks * (l->shared_bytes + warps * l->code->file_bytes +
-                                        warps * SIM_LANES * l->code->local_bytes);
+    return (l->code->ordered ? l->memory->bytes : 0) +
+           blocks * (l->shared_bytes + warps * l->code->file_bytes +
+                     warps * SIM_LANES * l->code->local_bytes);
 }
 
 static uint64_t state(const struct sim_launch *l, const struct sim_block *queue)

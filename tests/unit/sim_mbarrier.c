@@ -277,6 +277,11 @@ static const struct flight_fault faults[] = {
      "mbarrier.test_wait", 0},
     {"blocks that wait for each other", INIT(33) CLUSTER ARRIVE WAIT(0),
      "is stuck: no thread of the cluster of block (0,0,0) can go on", "mbarrier.try_wait", 2},
+    {"a wait for ever in blocks that may learn from each other",
+     INIT(33) "    atom.global.add.u32 %r1, [%rd0], 0;\n" ARRIVE WAIT(0),
+     "is stuck: no thread of block (0,0,0) can go on", "mbarrier.try_wait", 0},
+    {"... says for what, too", INIT(33) "    atom.global.add.u32 %r1, [%rd0], 0;\n" ARRIVE WAIT(0),
+     "lacks 1 of 33 arrivals", "mbarrier.try_wait", 0},
     {"one warp waits at an mbarrier and the others at a barrier",
      INIT(32) "    @%p0 mbarrier.arrive.shared.b64 _, [bar];\n    @%p0 bra $no;\n" WAIT(
          0) "$no:\n    bar.sync 1;\n",
