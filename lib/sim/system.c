@@ -266,7 +266,7 @@ void system_print(struct sim_launch *l, void (*print)(void *ctx, const char *tex
         print(ctx, l->prints.v[i].text, l->prints.v[i].n);
     if (l->unprinted)
         diag_warning(d, SPAN_NONE,
-                     "%" PRIu64 " calls of printf() of kernel '%s' are not shown: those before "
+                     "%" PRIu64 " calls of printf in kernel '%s' are not shown: those before "
                      "them printed %d bytes",
                      l->unprinted, l->what->entry, SIM_PRINT_MOST);
     l->prints.n = 0;
