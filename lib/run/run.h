@@ -156,8 +156,8 @@ struct run_timing {
 };
 
 /* n rounds after warm-up, each an execution and, on a GPU, a copy that reads bytes / 2 and writes as many; of what is short
- * a graph of so many that neither launches nor events show. Small buffers are rotated so that every execution finds
- * them outside the L2 cache. */
+ * a graph of so many that neither launches nor events show. Executions go round through as many copies of the buffers
+ * as are twice the L2 cache together, 16 at most. */
 enum device_status run_time(struct run *r, const struct device_ops *ops, struct device *dev,
                             unsigned n, struct run_timing *t);
 
