@@ -22,7 +22,7 @@ explain() {
 }
 
 @test "contractions give what the equations say, under every check" {
-    for target in sm_70 sm_80; do
+    for target in sm_70 sm_80 sm_90a; do
         run -0 kaio-verify --run -d cpu --check -t $target "$data"
     done
 }

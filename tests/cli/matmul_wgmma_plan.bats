@@ -77,6 +77,13 @@ END
     [[ $(plans) == *": wgmma of fp8,"* ]]
 }
 
+@test "the library's products are right for sm_90a, under every check" {
+    for spec in "$specs"/*.yaml; do
+        run -0 kaio-verify --run -d cpu --check -t sm_90a "$spec"
+        [[ ${lines[-1]} == *" passed, 0 failed, "* ]]
+    done
+}
+
 @test "rows that are not whole 16 bytes go by mma.sync, others by tiles for their number" {
     scheduled nt '{mma: wgmma}'
     kaio-emit -t sm_90a --explain k.yaml | grep ' tiles ' >explained

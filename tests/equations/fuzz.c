@@ -194,7 +194,8 @@ static bool run_test(struct job *j)
         uint64_t count, few;
         bool contractions;
     } parts[] = {{"sm_70", 150, 40, false}, {"sm_80", 150, 40, false}, {"sm_90", 150, 40, false},
-                 {"sm_75", 50, 15, true},   {"sm_80", 100, 25, true},  {"sm_89", 50, 15, true}};
+                 {"sm_75", 50, 15, true},   {"sm_80", 100, 25, true},  {"sm_89", 50, 15, true},
+                 {"sm_90a", 100, 25, true}};
     bool good = true;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         j->target = ptx_target_find(parts[i].target, strlen(parts[i].target));
