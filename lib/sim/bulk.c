@@ -199,6 +199,7 @@ void sim_flight_fill(struct sim_build *b)
         {SIM_H_TENSOR, sim_tensor_issue},
         {SIM_H_TENSOR_REPLACE, sim_tensor_replace},
         {SIM_H_TENSOR_PUBLISH, sim_tensor_publish},
+        {SIM_H_TENSOR_FENCE, sim_tensor_fence},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         b->h[all[i].id] = (struct sim_handler){all[i].fn, all[i].fn, NULL};

@@ -518,6 +518,7 @@ void sim_check_begin(struct check *c, const struct sim_launch *l)
 bool sim_check_end(struct check *c, struct sim_launch *l, struct diags *d)
 {
     check_known_end(c);
+    check_maps_end(c);
     if (c->starved) {
         diag_error(d, SPAN_NONE, "no memory left for the checks of kernel '%s'", l->what->entry);
         return false;

@@ -222,7 +222,9 @@ enum check_finding_kind {
     CHECK_F_LEFT,     /* a block is over while a bulk store reads its shared memory */
     CHECK_F_GONE,     /* shared memory of a block that may have exited */
     CHECK_F_REGISTER, /* a register of a wgmma in flight; mask: its group is still open */
-    CHECK_F_WGFENCE,  /* no wgmma.fence between access to a register and its wgmma; mask: to any */
+    CHECK_F_MAP, /* no fence.proxy.tensormap between a change of a map and a copy by it; mask: there was
+                  * a release */
+    CHECK_F_WGFENCE, /* no wgmma.fence between access to a register and its wgmma; mask: to any */
 };
 
 /* What is missing between an operation beside the threads and another access. */
@@ -276,7 +278,8 @@ struct check {
     uint64_t joined[2];
     struct check_known *join;
     unsigned shared_shift;
-    struct check_op *op; /* by record; in the launch's arena */
+    struct check_op *op;     /* by record; in the launch's arena */
+    struct check_maps *maps; /* check_map.c; NULL: no fences of tensor maps yet */
     const struct sim_launch *launch;
     struct check_finding finding[CHECK_FINDINGS];
     uint32_t nfinding;
@@ -444,6 +447,15 @@ void sim_check_mbar_phase(struct sim_block *b, uint32_t offset);
 void sim_check_mbar_passed(struct sim_warp *w, const struct sim_op *op, uint32_t lanes,
                            struct sim_block *b, uint32_t offset);
 
+/* Tensor maps that a kernel changes (check_map.c). A lane reads or writes the 128 bytes of one by itself; a lane's copy uses
+ * the map at an address of global memory; a warp executes fence.proxy.tensormap, .acquire for that address or .release (0).
+ */
+void sim_check_map_access(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                          unsigned space, uint64_t address, bool writes);
+void sim_check_map_used(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                        uint64_t address);
+void sim_check_map_fence(struct sim_warp *w, uint64_t address);
+
 /* A warp issues wgmma.mma_async, which reads these n stretches of shared memory for it; wgmma.fence, commit_group,
  * wait_group that returns and leaves so many groups pending. */
 void sim_check_wgmma(struct sim_warp *w, const struct sim_op *op, const struct sim_wgmma_reads *r,
@@ -549,6 +561,7 @@ void check_proxy_fence(struct sim_warp *w, const struct sim_op *op, uint32_t lan
 bool check_proxy_reached(const struct sim_warp *w, uint32_t lane, const struct check_slot *s,
                          unsigned space);
 void check_fences_free(struct check_fences *f);
+void check_maps_end(struct check *c); /* of a launch */
 
 /* mbarriers (check_mbar.c). A copy that a lane issues, by the async proxy, names one; NULL: there is none. The agent of what completes there.
  * A block of the cluster makes an access to the shared memory of another. */

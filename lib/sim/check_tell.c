@@ -213,12 +213,28 @@ static void tell_registers(struct sim_launch *l, const struct check_finding *f, 
                         : "wgmma.wait_group must come between them, or wait for more groups");
 }
 
+static void tell_map(struct sim_launch *l, const struct check_finding *f, struct diags *d)
+{
+    const char *what = f->mask ? "acquire" : "release";
+    diag_error(d, sim_span_of(l, f->at.op),
+               "kernel '%s': no fence.proxy.tensormap::generic.%s between this use of the tensor "
+               "map at %s and its change",
+               l->what->entry, what, sim_place_text(l, f->space, f->address, NULL));
+    note_sides(l, f, "use", "change", d);
+    diag_note(d, SPAN_NONE, "%s",
+              f->mask ? "fence.proxy.tensormap::generic.acquire.gpu [map], 128 must come before "
+                        "the copy, in its warp"
+                      : "fence.proxy.tensormap::generic.release.gpu must come behind the change, "
+                        "before what lets the copy come later");
+}
+
 void check_tell(struct sim_launch *l, const struct check_finding *f, struct diags *d)
 {
     switch (f->kind) {
     case CHECK_F_AGENT: tell_agent(l, f, d); break;
     case CHECK_F_PROXY: tell_proxy(l, f, d); break;
     case CHECK_F_LAYOUT: tell_layout(l, f, d); break;
+    case CHECK_F_MAP: tell_map(l, f, d); break;
     case CHECK_F_DROPPED:
     case CHECK_F_LEFT:
     case CHECK_F_GONE: tell_end(l, f, d); break;

@@ -159,6 +159,7 @@ bool dec_tensor(struct dec *dc);
 bool dec_tensormap(struct dec *dc);
 bool dec_prefetch(struct dec *dc);
 bool dec_policy(struct dec *dc);
+bool dec_tensor_fence(struct dec *dc);
 bool dec_mbarrier(struct dec *dc);
 bool dec_ldmatrix(struct dec *dc);
 bool dec_movmatrix(struct dec *dc);

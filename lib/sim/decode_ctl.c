@@ -74,6 +74,9 @@ bool dec_nothing(struct dec *dc)
 
 bool dec_fence(struct dec *dc)
 {
+    if (dc->inst->op == PTX_OP_FENCE_TENSORMAP_RELEASE ||
+        dc->inst->op == PTX_OP_FENCE_TENSORMAP_ACQUIRE)
+        return dec_tensor_fence(dc);
     dec_emit_control(dc, SIM_H_FENCE);
     return true;
 }

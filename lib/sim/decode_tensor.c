@@ -158,3 +158,12 @@ bool dec_tensormap(struct dec *dc)
     dec_emit3(dc, SIM_H_TENSOR_PUBLISH, 0, a, b, 0);
     return !dc->failed;
 }
+
+/* fence.proxy.tensormap::generic: .acquire [map], 128 or .release */
+bool dec_tensor_fence(struct dec *dc)
+{
+    const bool acquire = dc->inst->op == PTX_OP_FENCE_TENSORMAP_ACQUIRE;
+    const uint32_t a = acquire ? dec_flat(dc, &dc->inst->operand[0], SIM_IN_GENERIC) : 0;
+    dec_emit3(dc, SIM_H_TENSOR_FENCE, 0, a, 0, 0);
+    return !dc->failed;
+}

@@ -2,6 +2,7 @@
 #include <config.h>
 
 #include "sim/atom.h"
+#include "sim/check.h"
 #include "sim/mbarrier.h"
 #include "sim/tensor.h"
 
@@ -195,6 +196,8 @@ static bool fetch(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
         e = SIM_TENSOR_RANK;
     if (e)
         sim_tensor_fault(w, op, lane, address, e, from);
+    else if (w->block->check)
+        sim_check_map_used(w, op, lane, address);
     return !e;
 }
 

@@ -111,6 +111,9 @@ const struct sim_op *sim_tensor_replace(struct sim_warp *w, const struct sim_op 
  * together. */
 const struct sim_op *sim_tensor_publish(struct sim_warp *w, const struct sim_op *op);
 
+/* fence.proxy.tensormap: .acquire of the map at the 64-bit address op->a, 0: .release. */
+const struct sim_op *sim_tensor_fence(struct sim_warp *w, const struct sim_op *op);
+
 /* A fault of kind SIM_F_TENSOR, about the map at a generic address; map: its bytes, for errors that tell of them. */
 void sim_tensor_fault(struct sim_warp *w, const struct sim_op *op, uint32_t lane, uint64_t address,
                       enum sim_tensor_error error, const unsigned char *map);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "sim/check.h"
 #include "sim/report.h"
 #include "sim/tensor.h"
 
@@ -272,6 +273,8 @@ const struct sim_op *sim_tensor_replace(struct sim_warp *w, const struct sim_op 
             w->block->fault.space = op->more;
             return NULL;
         }
+        if (w->block->check)
+            sim_check_map_access(w, op, lane, op->more, address, true);
         set_field(&g, op->round, op->c, lane_value(w, op->b, op->e == 64, lane));
         seal(&g, at);
     }
@@ -284,12 +287,32 @@ const struct sim_op *sim_tensor_publish(struct sim_warp *w, const struct sim_op 
 {
     if (w->em != UINT32_MAX)
         return sim_together(w, op, w->em);
-    const unsigned char *from =
-        reach(w, op, 0, lane_value(w, op->b, true, 0), SIM_IN_SHARED, false);
-    unsigned char *to = from ? reach(w, op, 0, lane_value(w, op->a, true, 0), SIM_IN_GLOBAL, true)
-                             : NULL;
+    const uint64_t source = lane_value(w, op->b, true, 0), target = lane_value(w, op->a, true, 0);
+    const unsigned char *from = reach(w, op, 0, source, SIM_IN_SHARED, false);
+    unsigned char *to = from ? reach(w, op, 0, target, SIM_IN_GLOBAL, true) : NULL;
     if (!to)
         return NULL;
+    if (w->block->check) {
+        sim_check_map_access(w, op, 0, SIM_IN_SHARED, source, false);
+        sim_check_map_access(w, op, 0, SIM_IN_GLOBAL, target, true);
+        sim_check_map_fence(w, 0);
+    }
     memcpy(to, from, DEVICE_TENSOR_MAP);
+    return op + 1;
+}
+
+/* ---- fence.proxy.tensormap ------------------------------------------------------------------------------ */
+
+const struct sim_op *sim_tensor_fence(struct sim_warp *w, const struct sim_op *op)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    uint64_t last = 0;
+    for (uint32_t left = w->block->check ? w->em : 0; left; left &= left - 1) {
+        const uint64_t address = op->a ? lane_value(w, op->a, true, (uint32_t)__builtin_ctz(left))
+                                       : 0;
+        if (left == w->em || address != last)
+            sim_check_map_fence(w, address);
+        last = address;
+    }
     return op + 1;
 }

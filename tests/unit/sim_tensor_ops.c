@@ -337,6 +337,86 @@ static void replace(void)
     finish(&direct);
 }
 
+/* ---- maps under checks ---------------------------------------------------------------------------------------- */
+
+#define RELEASE "    fence.proxy.tensormap::generic.release.gpu;\n"
+#define ACQUIRE "    fence.proxy.tensormap::generic.acquire.gpu [%rd2], 128;\n"
+#define BETWEEN "    bar.sync 0;\n"
+/* Thread 0 changes the map in y, thread 32 uses it. */
+static const char change[] = HEAD
+    ".visible .entry k" PARAMS FILL EXPECT FIELD(".global", "%rd2", "global_dim", "b32", "0, %c3")
+        RELEASE BETWEEN
+    "    setp.eq.u32 %p1, %r5, 32;\n" ACQUIRE
+    "    @%p1 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+    " [%r4], [%rd2, {%c0, %c1}], [%r6];\n" WAIT "    ret;\n}\n";
+
+/* The text without a line of it. */
+static const char *without(struct arena *a, const char *text, const char *line)
+{
+    const char *at = strstr(text, line);
+    return !line[0] ? text
+           : at     ? arena_printf(a, "%.*s%s", (int)(at - text), text, at + strlen(line))
+                    : NULL;
+}
+
+static const struct {
+    const char *what, *line, *find;
+} fences[] = {
+    {"a changed map behind both fences", "", NULL},
+    {"no fence behind the change", RELEASE,
+     "no fence.proxy.tensormap::generic.release between this use of the tensor map at element 0 "
+     "of 'y'"},
+    {"no fence before the copy", ACQUIRE,
+     "no fence.proxy.tensormap::generic.acquire between this use of the tensor map"},
+    {"no barrier between", RELEASE BETWEEN, "race on element 0 of 'y'"},
+};
+
+static void fenced_maps(void)
+{
+    struct arena *a = arena_new();
+    for (size_t i = 0; i < sizeof fences / sizeof *fences; i++) {
+        const char *text = without(a, change, fences[i].line);
+        struct bench b =
+            begin_with(text, (struct device_options){.threads = 1, .check = DEVICE_CHECK_ALL});
+        struct device_tensor_map m = matrix(&b, DT_F16);
+        const int32_t c[RANK] = {0, 0, 0, 12};
+        unsigned char map[128];
+        encode(&b, &m, map);
+        sim_device.write(b.s.dev, b.y, map, 128, b.s.diags);
+        const enum device_status s = go(&b, "k", map, 1024, 256, c);
+        const char *said = sim_errors(&b.s);
+        ok(fences[i].find ? s == DEVICE_FAULT && strstr(said, fences[i].find) : s == DEVICE_OK,
+           "%s: %s", fences[i].what, said);
+        finish(&b);
+    }
+    arena_free(a);
+}
+
+/* What tensormap.cp_fenceproxy puts into global memory has been released. */
+static void published_maps(void)
+{
+    struct arena *a = arena_new();
+    for (int wrong = 0; wrong < 2; wrong++) {
+        struct bench b =
+            begin_with(wrong ? without(a, edit, ACQUIRE) : edit,
+                       (struct device_options){.threads = 1, .check = DEVICE_CHECK_ALL});
+        struct device_tensor_map m = matrix(&b, DT_U8);
+        const int32_t c[RANK] = {5, -1, 3, 11};
+        unsigned char map[128];
+        encode(&b, &m, map);
+        sim_device.write(b.s.dev, b.x, map, 128, b.s.diags);
+        m.address += 128;
+        memset(map, 0, sizeof map);
+        memcpy(map, &m.address, 8);
+        const enum device_status s = go(&b, "k", map, 1024, 8 * 4 * 6 * 3, c);
+        const char *said = sim_errors(&b.s);
+        ok(wrong ? s == DEVICE_FAULT && strstr(said, "generic.acquire between") : s == DEVICE_OK,
+           "a map put into global memory, %s: %s", wrong ? "without a fence" : "with one", said);
+        finish(&b);
+    }
+    arena_free(a);
+}
+
 /* ---- what is wrong ------------------------------------------------------------------------------------------ */
 
 enum wrong { FINE, ZEROS, SPOILT, NOWHERE, TALL, READ_ONLY, IN_TILE };
@@ -480,6 +560,7 @@ int main(void)
     struct bench b = begin(module);
     judged(module);
     judged(edit);
+    judged(change);
     reductions(&b);
     multicast(&b, 4, 0xb);
     multicast(&b, 2, 0x3);
@@ -490,6 +571,8 @@ int main(void)
     variables(".const");
     variables(".global");
     replace();
+    fenced_maps();
+    published_maps();
     wrong_copies();
     wrong_maps();
     missing();
