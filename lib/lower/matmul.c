@@ -200,6 +200,8 @@ static struct loss loss_of(struct cg *g, const struct matmul_form *f, const stru
         /* three times 6 for every 4 of 8 terms, of their own sum: all these together are at most twice the largest partial sum */
         l.truncation = "72";
         l.products = "20";
+    } else if (p->promotes) { /* of one stage */
+        l.truncation = arena_printf(g->a, "34816 * ceil_div(min(%s, %u), 16)", k, (unsigned)p->bk);
     } else if (p->type == MATMUL_FP8) {
         l.truncation = arena_printf(g->a, "34816 * ceil_div(%s, 16)", k);
     } else {

@@ -181,6 +181,8 @@ struct matmul_plan {
      * turns instead of parts of one. */
     uint32_t cluster[2], blocks;
     bool pingpong;
+    bool
+        promotes; /* wgmma, of FP8: sums of a stage's products alone, which are added to others as f32 is */
     /* Of each operand, the elements along its last axis that one access may take: a power of two. What that needs of
      * the dimensions is in the variant's condition. */
     uint32_t align[MATMUL_OPERANDS];

@@ -43,6 +43,7 @@ static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32
     p.wm = rows / down;
     p.wn = columns / across;
     p.pingpong = w->pingpong;
+    p.promotes = l->f->type == MATMUL_FP8 && !l->g->fast;
     p.split = w->split ? w->split : 1;
     p.threads = GROUP * (1 + down * across * (w->pingpong ? 2 : 1));
     if (p.split < 2 || w->blocks)
@@ -130,12 +131,6 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
         return false;
     if (l->single || l->g->target->sm != 90 || l->g->target->suffix != 'a')
         return false;
-    if (l->f->type == MATMUL_FP8 && mma == LOWER_MMA_ANY && !l->g->fast) {
-        if (why)
-            buf_printf(why, "it adds products of 8-bit floats with fewer bits: 'mma: wgmma' or "
-                            "'math: fast' allows that");
-        return false;
-    }
     struct planner free = *l;
     const struct lower_plan none = {0};
     free.want = &none;

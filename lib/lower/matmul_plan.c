@@ -79,6 +79,9 @@ static const char *depth_text(struct planner *l, const struct matmul_plan *p)
     }
     if (p->how == MATMUL_MMA && p->parts > 1) /* sums of eight terms */
         return arena_printf(g->a, "ceil_div(%s, 8) + %u", share, (unsigned)p->split);
+    if (p->promotes)
+        return arena_printf(g->a, "ceil_div(%s, %u) + %u", share, (unsigned)p->bk,
+                            (unsigned)p->split);
     if (p->how == MATMUL_MMA || p->how == MATMUL_WGMMA)
         return arena_printf(g->a, "%u", (unsigned)p->split);
     return p->split > 1 ? arena_printf(g->a, "%s + %u", share, (unsigned)p->split) : share;

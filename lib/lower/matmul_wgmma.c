@@ -226,9 +226,10 @@ bool wgmma_measure(struct wgmma *s, struct buf *why)
         return fails(why, "%u bytes of other blocks' sums don't fit where %u stages were",
                      wgmma_share_bytes(s), p->stages);
     const uint32_t most = s->consumers > 2 ? MOST_SUMS_OF_3 : MOST_SUMS;
-    if (wgmma_sums(s) > most)
-        return fails(why, "a thread would keep %u sums: %u at most, of %u warpgroups",
-                     wgmma_sums(s), most, s->consumers);
+    const uint32_t sums = wgmma_sums(s) + (p->promotes ? p->wn / 2 : 0);
+    if (sums > most)
+        return fails(why, "a thread would keep %u sums: %u at most, of %u warpgroups", sums, most,
+                     s->consumers);
     return true;
 }
 

@@ -110,7 +110,8 @@ struct wgmma {
     /* u32: the barrier `full` of the stage before, in the block to which the lane says that it is read; how far that is from this
      * block's, -1: it is this one's; and a predicate: does it say so to any? */
     int32_t release, delta, mine;
-    int32_t adds, always;         /* predicates: is this not the tile's first stage? true */
+    int32_t adds, always, never;  /* predicates: is this not the tile's first stage? true; false */
+    int32_t *stage_sum;           /* promoted ones: words of 64 rows of one product and stage */
     int32_t out_map[MATMUL_OUTS]; /* addresses of tensor maps */
 };
 

@@ -78,6 +78,11 @@ void wgmma_sum_begin(struct wgmma *s)
     s->adds = cg_new_mutable(g, DT_BOOL);
     s->always = cg_new(g, DT_BOOL);
     PTX(&g->b, "setp.ne.s32", ptx_r(s->always), ptx_r(s->high), ptx_imm(0));
+    s->never = cg_new(g, DT_BOOL);
+    PTX(&g->b, "setp.eq.s32", ptx_r(s->never), ptx_r(s->high), ptx_imm(0));
+    s->stage_sum = ARENA_ARRAY(g->a, s->p->wn / 2, int32_t);
+    for (uint32_t i = 0; i < s->p->wn / 2 && s->p->promotes; i++)
+        s->stage_sum[i] = cg_new_mutable(g, s->f->sum);
     s->sum = ARENA_ARRAY(g->a, n, int32_t);
     for (uint32_t i = 0; i < n; i++)
         s->sum[i] = cg_new_mutable(g, s->f->sum);
@@ -136,17 +141,32 @@ static void multiply(struct wgmma *s, const struct matmul_product *q, const int3
             ptx_imm(!tb->along_k));
 }
 
-static void multiply_step(struct wgmma *s, const int32_t *stage, uint32_t step)
+/* Of 64 rows i of product q. */
+static int32_t *sums_of(const struct wgmma *s, uint32_t q, uint32_t i)
 {
-    const uint32_t high = s->p->wm / WGMMA_ROWS;
-    for (uint32_t i = 0; i < high; i++)
-        for (uint32_t q = 0; q < s->f->nproduct; q++) {
-            const struct matmul_product *product = &s->f->product[q];
-            const uint32_t a = s->tile_of[product->a], b = s->tile_of[product->b];
-            multiply(s, product, s->sum + ((size_t)q * high + i) * (s->p->wn / 2),
-                     descriptor(s, &s->tile[a], stage[a], step, i),
-                     descriptor(s, &s->tile[b], stage[b], step, 0), step ? s->always : s->adds);
-        }
+    return s->sum + ((size_t)q * (s->p->wm / WGMMA_ROWS) + i) * (s->p->wn / 2);
+}
+
+static void multiply_rows(struct wgmma *s, const int32_t *stage, uint32_t step, uint32_t q,
+                          uint32_t i, const int32_t *sum, int32_t adds)
+{
+    const struct matmul_product *product = &s->f->product[q];
+    const uint32_t a = s->tile_of[product->a], b = s->tile_of[product->b];
+    multiply(s, product, sum, descriptor(s, &s->tile[a], stage[a], step, i),
+             descriptor(s, &s->tile[b], stage[b], step, 0), adds);
+}
+
+/* All of the stage is sent to multiply; what the stage before sent is over then. */
+static void multiply_stage(struct wgmma *s, const int32_t *stage)
+{
+    struct cg *g = s->g;
+    PTX0(&g->b, "wgmma.fence.sync.aligned");
+    for (uint32_t step = 0; step < s->steps; step++)
+        for (uint32_t i = 0; i < s->p->wm / WGMMA_ROWS; i++)
+            for (uint32_t q = 0; q < s->f->nproduct; q++)
+                multiply_rows(s, stage, step, q, i, sums_of(s, q, i), step ? s->always : s->adds);
+    PTX0(&g->b, "wgmma.commit_group.sync.aligned");
+    PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(1));
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------- */
@@ -171,6 +191,27 @@ static void note_stage(struct wgmma *s)
     cg_move(g, s->adds, cg_bool(g, true));
 }
 
+/* The same by sums of their own, 64 rows of a product after the other; the other warpgroups keep the tensor cores busy. */
+static void promote_stage(struct wgmma *s, const int32_t *stage)
+{
+    struct cg *g = s->g;
+    for (uint32_t i = 0; i < s->p->wm / WGMMA_ROWS; i++)
+        for (uint32_t q = 0; q < s->f->nproduct; q++) {
+            const int32_t *sum = sums_of(s, q, i);
+            PTX0(&g->b, "wgmma.fence.sync.aligned");
+            for (uint32_t step = 0; step < s->steps; step++)
+                multiply_rows(s, stage, step, q, i, s->stage_sum, step ? s->always : s->never);
+            PTX0(&g->b, "wgmma.commit_group.sync.aligned");
+            PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(0));
+            if (i + 1 == s->p->wm / WGMMA_ROWS && q + 1 == s->f->nproduct) {
+                note_stage(s);
+                give_back(s, s->mine);
+            }
+            for (uint32_t w = 0; w < s->p->wn / 2; w++)
+                PTX(&g->b, "add.rn.f32", ptx_r(sum[w]), ptx_r(sum[w]), ptx_r(s->stage_sum[w]));
+        }
+}
+
 static void sum_stage(struct wgmma *s)
 {
     struct cg *g = s->g;
@@ -181,11 +222,11 @@ static void sum_stage(struct wgmma *s)
     const struct cg_val at = cg_binary(g, OP_SHR, cg_value(DT_U32, s->ring.offset), u32(4));
     for (uint32_t i = 0; i < s->ntile; i++)
         stage[i] = cg_reg(g, plus(g, cg_value(DT_U32, s->first[i]), at));
-    PTX0(&g->b, "wgmma.fence.sync.aligned");
-    for (uint32_t step = 0; step < s->steps; step++)
-        multiply_step(s, stage, step);
-    PTX0(&g->b, "wgmma.commit_group.sync.aligned");
-    PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(1));
+    if (s->p->promotes) {
+        promote_stage(s, stage);
+        return;
+    }
+    multiply_stage(s, stage);
     const int32_t frees = cg_new(g, DT_BOOL);
     PTX(&g->b, "and.pred", ptx_r(frees), ptx_r(s->adds), ptx_r(s->mine));
     give_back(s, frees);
@@ -196,9 +237,13 @@ void wgmma_sum_tile(struct wgmma *s)
 {
     struct cg *g = s->g;
     cg_move(g, s->adds, cg_bool(g, false));
+    for (uint32_t i = 0; i < wgmma_sums(s) && s->p->promotes; i++)
+        PTX(&g->b, "mov.f32", ptx_r(s->sum[i]), ptx_immf32(0));
     wgmma_for_stages(s, sum_stage);
-    PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(0));
-    give_back(s, s->mine);
+    if (!s->p->promotes) {
+        PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(0));
+        give_back(s, s->mine);
+    }
     for (uint32_t i = 0; i < wgmma_sums(s); i++)
         cg_assigned(g, s->sum[i]);
 }

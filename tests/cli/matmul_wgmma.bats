@@ -147,6 +147,20 @@ END
     grep -q '^//@ *cluster: \[2\]' k.ptx
 }
 
+@test "8-bit floats are added in f32 proper every 128 terms, unless the math is fast" {
+    scheduled fp8 'tile: [128, 128, 128], cluster: 1'
+    assemble -D k=4096
+    # 64 words of four products begin at 0, are waited for and added
+    [ "$(grep -c 'wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3' k.ptx)" = 4 ]
+    [ "$(sed -n '/wait_group.sync.aligned 0/,/bra/p' k.ptx | grep -c 'add.rn.f32')" = 64 ]
+    grep -q '^//@ truncation: .*34816 [*] ceil_div(min(k, 128), 16)' k.ptx
+    echo 'math: fast' >>k.yaml
+    assemble -D k=4096
+    [ "$(sed -n '/wait_group.sync.aligned 0/,/bra/p' k.ptx | grep -c 'add.rn.f32')" = 0 ]
+    grep -q '^//@ truncation: .*34816 [*] ceil_div(k, 16)' k.ptx
+    verify m=72 n=136 k=272 a_scale=0.01 b_scale=0.03
+}
+
 @test "ptxas keeps sums in registers, and products under way" {
     [ -n "$ptxas" ] || skip 'no ptxas'
     for layout in nn nt tn tt; do
@@ -169,10 +183,10 @@ END
     verify m=136 n=67 k=72
     scheduled gated_mlp 'tile: [128, 128, 64], cluster: 2'
     assemble
-    for kind in s8 e4m3; do
-        spec $kind nt 'tile: [128, 256, 128], cluster: 2'
-        assemble
-    done
+    spec s8 nt 'tile: [128, 256, 128], cluster: 2'
+    assemble
+    spec e4m3 nt 'tile: [256, 128, 128], warps: [2, 1], cluster: 2'
+    assemble
     spec tf32 nn 'tile: [128, 256, 32]'
     assemble
 }

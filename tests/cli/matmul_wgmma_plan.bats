@@ -71,10 +71,7 @@ nn|-D T=f32|multiplies no f32
 nt|-D k=4097 -D n=64|TMA copies rows of whole 16 bytes
 int8||takes the right operand's i8 along k alone
 w4a16||operand is computed, and TMA copies elements as they are
-fp8||it adds products of 8-bit floats with fewer bits: 'mma: wgmma' or 'math: fast' allows that
 END
-    cat "$specs/fp8.yaml" - >k.yaml <<<'math: fast'
-    [[ $(plans) == *": wgmma of fp8,"* ]]
 }
 
 @test "the library's products are right for sm_90a, under every check" {
