@@ -15,6 +15,7 @@
  * The n of saxpy and twice may be missing: then the contract in the module's comments says it.
  * What is queued on a stream other than the default one takes time on a clock of its own, a launch 10 us or what FAKE_CUDA_US says,
  * now and then a little more; can be captured, and replayed as a graph. NVML's functions are here too (KAIO_NVML_LIB).
+ * Compiled with FAKE_CUDA_OLD it is of before CUDA 11.8: without tensor maps and clusters.
  * The environment says how it behaves:
  *     FAKE_CUDA_LOG=FILE        a line for each call that does something
  *     FAKE_CUDA_FAIL=NAME:CODE  that function fails, from its first call on
@@ -322,6 +323,7 @@ struct map {
     uint64_t address, word;
 };
 
+#ifndef FAKE_CUDA_OLD
 API(cuTensorMapEncodeTiled, void *to, int type, uint32_t rank, void *address, const uint64_t *dims,
     const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
     int swizzle, int promotion, int fill)
@@ -348,6 +350,7 @@ API(cuTensorMapEncodeTiled, void *to, int type, uint32_t rank, void *address, co
     memcpy(to, &m, sizeof m);
     return 0;
 }
+#endif
 
 /* ---- memory, with bands around it that must stay as they are ---- */
 
@@ -925,6 +928,7 @@ struct config {
     unsigned nattr;
 };
 
+#ifndef FAKE_CUDA_OLD
 API(cuOccupancyMaxActiveClusters, int *n, const char *f, const struct config *c)
 {
     MAY_FAIL();
@@ -942,6 +946,7 @@ API(cuLaunchKernelEx, const struct config *c, const char *f, void **args, void *
            c->by, c->bz, c->shared, c->attr->x, c->attr->y, c->attr->z);
     return c->nattr == 1 && c->attr->id == 4 ? run(f, 0, args) : 1;
 }
+#endif
 
 /* ---- NVML ---- */
 

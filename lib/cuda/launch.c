@@ -120,11 +120,14 @@ static enum device_status check_cluster(struct device *dev, cu_function f,
 static enum device_status reserve(struct device *dev, cu_function f, const struct device_launch *l,
                                   struct diags *d)
 {
-    if (l->cluster.x && (!dev->cu.LaunchKernelEx || dev->sm < 90))
+    if (l->cluster.x && dev->sm < 90)
+        return refuse(
+            d, arena_printf(dev->arena, "clusters need sm_90; this device is sm_%u", dev->sm));
+    if (l->cluster.x && !dev->cu.LaunchKernelEx)
         return refuse(d, arena_printf(dev->arena,
-                                      "clusters need sm_90 and a driver of CUDA 11.8; this device "
-                                      "is sm_%u",
-                                      dev->sm));
+                                      "clusters need a driver of CUDA 11.8; this one is of CUDA "
+                                      "%d.%d: update it",
+                                      dev->version / 1000, dev->version % 1000 / 10));
     enum device_status status = check_block(dev, f, l, d);
     if (status != DEVICE_OK)
         return status;

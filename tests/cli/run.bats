@@ -614,6 +614,19 @@ END
     grep -q '^launch 1,1,1 x 32,1,1' log.3
 }
 
+@test "what an older driver lacks is said" {
+    # shellcheck disable=SC2086
+    $CC $BASE_CFLAGS -DFAKE_CUDA_OLD -I"$KAIO_BUILDDIR" -fPIC -shared -o old.so "$KAIO_SRCDIR/tests/fake_cuda.c" -lm
+    fake=$PWD/old.so
+    export FAKE_CUDA_SM=90 FAKE_CUDA_VERSION=11070
+    sed -i 's/^\.version 8.0/.version 7.7/' mapped.ptx
+    run -2 --separate-stderr cuda mapped.ptx m=34 k=64 bytes=4 x=@arange y=y.bin
+    [ "$stderr" = "kaio-run: error: tensor maps need a driver of CUDA 12.0; this one is of CUDA 11.7: update it" ]
+    run -2 --separate-stderr cuda plain.ptx --entry saxpy --grid 2 --block 32 --cluster 2 --arg 'in f32[1]=@ones' --arg 'inout f32[1]=@ones' --arg f32=1 --arg u32=1
+    [ "$stderr" = "kaio-run: error: clusters need a driver of CUDA 11.8; this one is of CUDA 11.7: update it" ]
+    run -0 --separate-stderr cuda saxpy.ptx n=1 x=@ones y=@ones
+}
+
 @test "a tensor map that cannot be is refused before anything is launched" {
     export FAKE_CUDA_SM=90
     run -2 --separate-stderr cuda mapped.ptx m=34 k=65 bytes=4 x=@ones y=y.bin
