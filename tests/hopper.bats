@@ -27,6 +27,30 @@ all() {
     [ -z "$output" ]
 }
 
+@test "a ring needs each of its waits, arrivals, fences and barriers" {
+    cd "$BATS_TEST_TMPDIR"
+    local name line tried=0
+    for name in bulk_ring multicast cp_async_ring wgmma_ring; do
+        for line in $(grep -nE '^\s*(@!?\S+ )?(bra|mbarrier|fence|bar|barrier|wgmma\.[cfw][a-z_]+|cp\.async\.(mbarrier|bulk)\.[acw][a-z_]+)[. ].*// @' \
+            "$here/$name.ptx" | grep -v '\.try_wait' | cut -d: -f1); do
+            sed "${line}d" "$here/$name.ptx" >less.ptx
+            # shellcheck disable=SC2046 # words
+            run -1 kaio-run -q --check --max-instructions=30000000 --launch "$here/$name.launch" less.ptx \
+                $(sed -n 's/^# args: //p' "$here/$name.launch")
+            tried=$((tried + 1))
+        done
+    done
+    [ "$tried" -ge 60 ]
+}
+
+@test "the correct kernels are right whenever the copies arrive" {
+    local seed
+    for seed in 1 2 3; do
+        KAIO_ARGS=--check-seed=$seed run -0 all . launch
+        [ -z "$output" ]
+    done
+}
+
 @test "the sums are numpy's" {
     python3 -c 'import numpy' 2>/dev/null || skip "no numpy"
     run -0 python3 "$here/expect.py"

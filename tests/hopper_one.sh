@@ -7,6 +7,7 @@
 #                             # find: PLACE[ PLACE...]: TEXT
 #                         is an error with TEXT, and lines of the changed PTX with a comment "// @PLACE" each; a PLACE of
 #                         -  is any line;  # find: result  is another result. Several  # find:  are alternatives.
+# KAIO_ARGS has further options of kaio-run.
 # A line  # launch: SCRIPT  of a change is for sed, too, and changes the launch contract.
 set -u
 file=$1
@@ -40,6 +41,7 @@ esac
 
 # arguments, with a destination for each output; an inout has a source, too
 read -ra sums <<<"$(value sum "$dir/k.launch")"
+read -ra more <<<"${KAIO_ARGS:-}"
 read -ra args <<<"$(value args "$dir/k.launch")"
 for ((i = 0; i < ${#sums[@]}; i += 2)); do
     output=${sums[i]} source=
@@ -52,7 +54,7 @@ for ((i = 0; i < ${#sums[@]}; i += 2)); do
         args+=("$output=$output.raw")
     fi
 done
-(cd "$dir" && kaio-run -q --check --max-instructions=30000000 --launch k.launch k.ptx "${args[@]}") >"$dir/log" 2>&1
+(cd "$dir" && kaio-run -q --check --max-instructions=30000000 "${more[@]}" --launch k.launch k.ptx "${args[@]}") >"$dir/log" 2>&1
 status=$?
 
 # the outputs that are not what they should be

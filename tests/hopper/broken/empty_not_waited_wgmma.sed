@@ -1,4 +1,4 @@
 # Nor here, where wgmma reads it.
 # twin: wgmma_ring
-# find: expect: more arrivals
+# find: expect: more arrival
 /@empty_wait/d

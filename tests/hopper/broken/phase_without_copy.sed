@@ -1,6 +1,4 @@
 # A barrier completes twice for one copy.
 # twin: write_back
-# find: expect: more arrivals
-# find: load: 
-# find: expect: 
+# find: expect: more arrival
 /@expect/p

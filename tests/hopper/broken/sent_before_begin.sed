@@ -1,4 +1,4 @@
 # The receiver may not have begun.
 # twin: cluster_sum
-# find: send: 
+# find: send init: mbarrier.init is not ordered before
 /@begin_/d

@@ -1,4 +1,4 @@
 # st.async is on its way.
 # twin: cluster_sum
-# find: read send: 
+# find: read send: which a copy in flight still writes
 /@full_wait/d

@@ -1,4 +1,5 @@
 # red.async adds to whatever there is.
 # twin: cluster_sum
-# find: send: 
+# find: read: where nothing was written
+# find: send: where nothing was written
 /@zero/d
