@@ -90,6 +90,19 @@ assemble() {
     done
 }
 
+@test "clusters share what they copy" {
+    for cluster in 2 '[1, 2]' '[2, 2]'; do
+        for layout in nn nt tt; do
+            spec f16 $layout "tile: [128, 128, 64], stages: 3, cluster: $cluster, blocks: 8"
+            verify m=300 n=392 k=136
+        done
+    done
+    # columns that are no multiple of what two blocks could bring by whole atoms; tiles outside of the results
+    spec bf16 nn 'tile: [64, 192, 64], stages: 2, pingpong: yes, cluster: 2, blocks: 4'
+    verify m=200 n=392 k=136
+    verify m=8 n=8 k=8
+}
+
 @test "warpgroups that take tiles by turns" {
     for schedule in 'tile: [64, 64, 64], stages: 3' 'tile: [128, 128, 64], stages: 4' 'tile: [64, 192, 64], stages: 2'; do
         for blocks in 1 2 100; do
