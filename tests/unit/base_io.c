@@ -1,9 +1,11 @@
 #include <config.h>
 
+#include "base/cache.h"
 #include "base/io.h"
 #include "tap.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -123,6 +125,32 @@ static void test_signal(struct arena *a)
     eq_int(files(), before, "a signal handler can remove them all");
 }
 
+static void test_cache(struct arena *a)
+{
+    setenv("XDG_CACHE_HOME", dir, 1);
+    const char *folder = arena_printf(a, "%s/kaio/jit", dir);
+    eq_str(cache_path(a, "jit/a"), arena_printf(a, "%s/a", folder), "the cache has its folder");
+    setenv("XDG_CACHE_HOME", "here", 1);
+    setenv("HOME", "/home/x", 1);
+    eq_str(cache_path(a, "jit/a"), "/home/x/.cache/kaio/jit/a", "a relative one is ignored");
+    unsetenv("HOME");
+    ok(!cache_path(a, "jit/a"), "without a home there is none");
+    cache_make_folders(a, arena_printf(a, "%s/a", folder));
+    for (int i = 0; i < 5; i++) { /* 3 is the oldest, then 1, 4, 2, 0 */
+        static const int age[] = {1, 4, 2, 5, 3};
+        const char *path = arena_printf(a, "%s/%d", folder, i);
+        const struct timespec t[2] = {{1000000 - age[i], 0}, {1000000 - age[i], 0}};
+        ok(put(a, path, "x") && utimensat(AT_FDCWD, path, t, 0) == 0, "file %d", i);
+    }
+    cache_trim(a, folder, 5);
+    ok(access(arena_printf(a, "%s/3", folder), F_OK) == 0, "as many as may be stay");
+    cache_trim(a, folder, 2);
+    for (int i = 0; i < 5; i++)
+        eq_int(access(arena_printf(a, "%s/%d", folder, i), F_OK) == 0, i == 0 || i == 2,
+               "of file %d, the newest stay", i);
+    cache_trim(a, "/nonexistent", 2);
+}
+
 int main(void)
 {
     struct arena *a = arena_new();
@@ -134,6 +162,7 @@ int main(void)
     test_link(a);
     test_refused(a);
     test_signal(a);
+    test_cache(a);
     arena_free(a);
     char *remove = NULL;
     if (asprintf(&remove, "rm -rf %s", dir) > 0 && system(remove) != 0)
