@@ -29,11 +29,13 @@ typedef f64 v4d __attribute__((vector_size(32), may_alias));
 #define MAX8(a, b) ((v8)_mm256_max_epi32((__m256i)(a), (__m256i)(b)))
 #define MIN8(a, b) ((v8)_mm256_min_epi32((__m256i)(a), (__m256i)(b)))
 #define ABS8(a)    ((v8)_mm256_abs_epi32((__m256i)(a)))
+#define ANY(a)     (!_mm256_testz_si256((__m256i)(a), (__m256i)(a)))
 #else
 #define PICK8(m, a, b) (((m) & (a)) | (~(m) & (b)))
 #define MAX8(a, b)     PICK8((a) > (b), a, b)
 #define MIN8(a, b)     PICK8((a) < (b), a, b)
 #define ABS8(a)        (((a) ^ ((a) >> 31)) - ((a) >> 31))
+#define ANY(a)         (((v4l)(a))[0] | ((v4l)(a))[1] | ((v4l)(a))[2] | ((v4l)(a))[3])
 #endif
 #define SHR8(a, n) ((v8)((v8u)(a) >> (v8u)(n)))
 
@@ -86,8 +88,8 @@ static inline void store_d(struct sim_warp *w, const struct sim_mma *m, const u3
 
 /* The elements' bits, signed integers extended. */
 struct raw {
-    u32 a[ROWS][DEPTH];
     v8u b[DEPTH];
+    u32 a[ROWS][DEPTH];
 };
 
 /* 16 bytes as elements; how many. */
@@ -123,10 +125,10 @@ static inline unsigned spread(const unsigned char *p, unsigned type, u32 x[32])
 
 /* Numbers sig 2^(exp - 10), |sig| < 2048, and val = sig 2^exp. A zero's exp is below all others. */
 struct floats {
-    s32 a_sig[ROWS][DEPTH], a_exp[ROWS][DEPTH];
-    f32 a_val[ROWS][DEPTH];
     v8 b_sig[DEPTH], b_exp[DEPTH];
     v8f b_val[DEPTH];
+    s32 a_sig[ROWS][DEPTH], a_exp[ROWS][DEPTH];
+    f32 a_val[ROWS][DEPTH];
 };
 enum { ZERO_EXP = -4096 };
 
@@ -136,24 +138,27 @@ enum seen {
     SEEN_FAR = 2,     /* too large or too small for products of val */
 };
 
-/* n numbers of so many bits of mantissa and exponent, behind low bits that are dropped. */
-static inline u32 decode(const u32 *x, s32 *sig, s32 *exp, f32 *val, unsigned n, unsigned low,
-                         unsigned mbits, unsigned ebits)
+/* 8 n numbers of so many bits of mantissa and exponent, behind low bits that are dropped; those that are masked out are 0.
+ */
+static inline u32 decode(const v8u *x, v8 *sig, v8 *exp, v8f *val, unsigned n, const v8 *mask,
+                         unsigned low, unsigned mbits, unsigned ebits)
 {
-    const u32 top = (1u << ebits) - 1;
-    const s32 bias = (s32)(top >> 1), most = 50;
-    u32 special = 0, far = 0;
+    const s32 top = (1 << ebits) - 1, bias = top >> 1, hidden = 1 << mbits, low_bits = hidden - 1,
+              most = 50;
+    v8 special = {0}, far = {0};
     for (unsigned i = 0; i < n; i++) {
-        const u32 v = x[i] >> low, e = v >> mbits & top, f = v & ((1u << mbits) - 1);
-        const s32 mag = (s32)((f | (u32)(e != 0) << mbits) << (10 - mbits));
-        const s32 sign = -(s32)(v >> (mbits + ebits) & 1), power = (s32)(e + (e == 0)) - bias;
+        const v8 v = (v8)(x[i] >> low) & *mask, e = (v8)((v8u)v >> mbits) & top;
+        const v8 tiny = e == 0, f = v & low_bits;
+        const v8 mag = (f | (~tiny & hidden)) << (10 - mbits);
+        const v8 sign = -((v8)((v8u)v >> (mbits + ebits)) & 1), power = e - tiny - bias;
+        const v8 zero = mag == 0;
         sig[i] = (mag ^ sign) - sign;
-        exp[i] = mag ? power : ZERO_EXP;
-        val[i] = (f32)sig[i] * from32((u32)(power + 127) << 23);
-        special |= (u32)(e == top);
-        far |= (u32)(mag && (power > most || power < -most));
+        exp[i] = (zero & ZERO_EXP) | (~zero & power);
+        val[i] = __builtin_convertvector(sig[i], v8f) * (v8f)((power + 127) << 23);
+        special |= e == top;
+        far |= ~zero & ((power > most) | (power < -most));
     }
-    return (special ? SEEN_SPECIAL : 0) | (far ? SEEN_FAR : 0);
+    return (ANY(special) ? SEEN_SPECIAL : 0) | (ANY(far) ? SEEN_FAR : 0);
 }
 
 /* e4m3 is f16 with fewer bits but for its top exponent and its subnormals. */
@@ -168,27 +173,28 @@ static inline u32 e4m3_to_f16(u32 x)
     return mag ? sign | (9 - up) << 10 | (mag << up & 7) << 7 : sign;
 }
 
-static inline u32 decode_any(const u32 *x, s32 *sig, s32 *exp, f32 *val, unsigned n, unsigned type,
-                             bool as_f16)
+static inline u32 decode_any(const v8u *x, v8 *sig, v8 *exp, v8f *val, unsigned n, const v8 *mask,
+                             unsigned type, bool as_f16)
 {
-    u32 seen = 0, as_half[DEPTH];
+    v8u half[DEPTH];
+    v8 nan = {0};
     switch ((enum sim_element)type) {
-    case SIM_E_F16: return decode(x, sig, exp, val, n, 0, 10, 5);
-    case SIM_E_BF16: return decode(x, sig, exp, val, n, 0, 7, 8);
-    case SIM_E_TF32: return decode(x, sig, exp, val, n, 13, 10, 8);
-    case SIM_E_E5M2: return decode(x, sig, exp, val, n, 0, 2, 5);
+    case SIM_E_F16: return decode(x, sig, exp, val, n, mask, 0, 10, 5);
+    case SIM_E_BF16: return decode(x, sig, exp, val, n, mask, 0, 7, 8);
+    case SIM_E_TF32: return decode(x, sig, exp, val, n, mask, 13, 10, 8);
+    case SIM_E_E5M2: return decode(x, sig, exp, val, n, mask, 0, 2, 5);
     default: break;
     }
     for (unsigned i = 0; i < n; i++)
-        seen |= (x[i] & 0x7f) == 0x7f ? SEEN_SPECIAL : 0;
-    if (!as_f16) {
-        decode(x, sig, exp, val, n, 0, 3, 4); /* its top exponent is one like others */
-        return seen;
-    }
-    for (unsigned i = 0; i < n; i++)
-        as_half[i] = e4m3_to_f16(x[i]);
-    decode(as_half, sig, exp, val, n, 0, 10, 5);
-    return seen;
+        nan |= ((v8)x[i] & *mask & 0x7f) == 0x7f;
+    for (unsigned i = 0; i < n && as_f16; i++)
+        for (unsigned k = 0; k < 8; k++)
+            ((u32 *)&half[i])[k] = e4m3_to_f16(((const u32 *)&x[i])[k]);
+    if (as_f16)
+        decode(half, sig, exp, val, n, mask, 0, 10, 5);
+    else /* its top exponent is one like others */
+        decode(x, sig, exp, val, n, mask, 0, 3, 4);
+    return ANY(nan) ? SEEN_SPECIAL : 0;
 }
 
 /* Eight columns of a row: the terms cut off (matrix.h), sum 2^(exp - bits) of which is exact in 64 bits, but not always in
@@ -224,11 +230,13 @@ static inline void sum_near(const struct floats *f, unsigned r, unsigned k0, uns
     const v8 up = (s32)bits - 20 - s->exp;
     const v8f scale = (v8f)((MIN8(MAX8(up, least), most) + 127) << 23);
     const f32 *const a = f->a_val[r];
-    v8 part[2] = {{0}, {0}};
-    for (unsigned k = k0; k < k1; k++)
-        part[k & 1] += __builtin_convertvector(f->b_val[k] * a[k] * scale, v8);
-    s->part[0] = part[0];
-    s->part[1] = part[1];
+    v8 even = {0}, odd = {0};
+    for (unsigned k = k0; k < k1; k += 2) { /* K is even */
+        even += __builtin_convertvector(f->b_val[k] * a[k] * scale, v8);
+        odd += __builtin_convertvector(f->b_val[k + 1] * a[k + 1] * scale, v8);
+    }
+    s->part[0] = even;
+    s->part[1] = odd;
 }
 
 static inline void sum_far(const struct floats *f, unsigned r, unsigned k0, unsigned k1,
@@ -312,7 +320,7 @@ static inline void finish(const struct sim_mma *m, const struct sums *s, v8 *d)
         const v4l odd = (mag < tiny) & (mag > 0);
         const v4f f = __builtin_convertvector((v4d)u, v4f);
         u32 *const to = (u32 *)d + i;
-        if (!m->half && !(odd[0] | odd[1] | odd[2] | odd[3])) {
+        if (!m->half && !ANY(odd)) {
             memcpy(to, &f, sizeof f);
             continue;
         }
@@ -360,29 +368,25 @@ static inline bool all_finite(const struct sim_mma *m, const v8 *c)
 {
     const s32 inf = m->half ? 0x7c00 : 0x7f800000;
     const v8 special = (*c & inf) == inf;
-    s32 any = 0;
-    for (unsigned i = 0; i < COLS; i++)
-        any |= special[i];
-    return !any;
+    return !ANY(special);
 }
 
 /* enum seen, of all of A, of eight columns of B */
 static inline u32 decode_a(const struct sim_mma *m, const struct raw *raw, struct floats *f)
 {
+    const v8 all = {-1, -1, -1, -1, -1, -1, -1, -1}, four = {-1, -1, -1, -1};
     u32 seen = 0;
     for (unsigned r = 0; r < m->m; r++)
-        seen |= decode_any(raw->a[r], f->a_sig[r], f->a_exp[r], f->a_val[r], m->k, m->a_type,
+        seen |= decode_any((const v8u *)raw->a[r], (v8 *)f->a_sig[r], (v8 *)f->a_exp[r],
+                           (v8f *)f->a_val[r], (m->k + 7u) / 8, m->k < 8 ? &four : &all, m->a_type,
                            m->as_f16);
     return seen;
 }
 
 static inline u32 decode_b(const struct sim_mma *m, const struct raw *raw, struct floats *f)
 {
-    u32 seen = 0;
-    for (unsigned k = 0; k < m->k; k++)
-        seen |= decode_any((const u32 *)&raw->b[k], (s32 *)&f->b_sig[k], (s32 *)&f->b_exp[k],
-                           (f32 *)&f->b_val[k], COLS, m->b_type, m->as_f16);
-    return seen;
+    const v8 all = {-1, -1, -1, -1, -1, -1, -1, -1};
+    return decode_any(raw->b, f->b_sig, f->b_exp, f->b_val, m->k, &all, m->b_type, m->as_f16);
 }
 
 /* D = A B + C for the first m->m rows; seen: enum seen, of A and B. */
