@@ -379,13 +379,14 @@ static void run_warp(struct sim_block *b, struct sim_warp *w)
     }
 }
 
-/* Each warp of the block that can run has a slice: SIM_YIELD, or SIM_BLOCKED when none could. */
-static enum sim_stop run_round(struct sim_block *b)
+/* Each warp of the block that can run has a slice, the first one first: SIM_YIELD, or SIM_BLOCKED when none could. */
+static enum sim_stop run_round(struct sim_block *b, uint32_t first)
 {
     struct sim_block *const unit = b->peer[0];
     enum sim_stop stop = SIM_BLOCKED;
     b->spins = true;
-    for (uint32_t i = 0; i < b->nwarp; i++) {
+    for (uint32_t k = 0; k < b->nwarp; k++) {
+        const uint32_t i = first + k < b->nwarp ? first + k : first + k - b->nwarp;
         struct sim_warp *w = &b->warp[i];
         if (!w->started && !sim_warp_start(b, i))
             return fail(b, SIM_F_MEMORY);
@@ -419,15 +420,17 @@ static enum sim_stop move_on(struct sim_block *b, bool blocked)
     return SIM_YIELD;
 }
 
-/* A round of all blocks: as run_round(). */
-static enum sim_stop run_peers(struct sim_block *b, bool *spins, uint32_t *live)
+/* A round of all blocks: as run_round(). With a seed it is drawn who comes first, unless threads only spin: these are found
+ * to be stuck when they do the same for ever. */
+static enum sim_stop run_peers(struct sim_block *b, bool draws, bool *spins, uint32_t *live)
 {
     enum sim_stop all = SIM_BLOCKED;
+    const uint32_t first = draws ? sim_draw(b, b->npeer) : 0;
     *spins = true;
     *live = 0;
     for (uint32_t i = 0; i < b->npeer; i++) {
-        struct sim_block *p = b->peer[i];
-        const enum sim_stop stop = run_round(p);
+        struct sim_block *p = b->peer[(first + i) % b->npeer];
+        const enum sim_stop stop = run_round(p, draws ? sim_draw(b, p->nwarp) : 0);
         if (stop == SIM_FAULT) {
             b->fault = p->fault;
             return SIM_FAULT;
@@ -448,7 +451,8 @@ enum sim_stop sim_unit_run(struct sim_block *b, unsigned rounds)
     while (rounds--) {
         bool spins;
         uint32_t live;
-        const enum sim_stop all = run_peers(b, &spins, &live);
+        const bool draws = b->flights.random && !b->spins && !b->watch.turns;
+        const enum sim_stop all = run_peers(b, draws, &spins, &live);
         if (all == SIM_FAULT)
             return SIM_FAULT;
         if (!live)

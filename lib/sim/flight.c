@@ -22,9 +22,9 @@ static uint64_t draw(struct sim_flights *all)
     return z ^ z >> 31;
 }
 
-uint32_t sim_draw(struct sim_warp *w, uint32_t n)
+uint32_t sim_draw(struct sim_block *b, uint32_t n)
 {
-    struct sim_flights *all = &w->block->peer[0]->flights;
+    struct sim_flights *all = &b->peer[0]->flights;
     return all->random ? (uint32_t)(draw(all) >> 32) % n : 0;
 }
 

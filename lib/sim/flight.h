@@ -12,7 +12,8 @@
  *
  * So, without a seed, everything happens as late as it may: who reads too soon gets what was there before, and who
  * refills a buffer too soon spoils what is still to be read. With one (device_options.seed) each operation draws whether
- * it is early, late or torn (its bytes come a few at a time, while threads run), and which one is completed next.
+ * it is early, late or torn (its bytes come a few at a time, while threads run), and which one is completed next; so is which
+ * warp comes first, and when a try_wait does not wait.
  *
  * All operations in flight are in one list of the cluster, in the order in which they were issued. What one of them moves
  * it tells piece by piece, to who carries it out and to the sanitizer alike.
@@ -101,8 +102,8 @@ struct sim_flight {
  * Everything has been checked but the mbarriers. False: the warp has stopped with a fault. */
 bool sim_flight_issue(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                       const struct sim_flight *f, const void *tensor, size_t bytes);
-/* A number below n drawn from the launch's seed, for the cluster of w; 0 without a seed. */
-uint32_t sim_draw(struct sim_warp *w, uint32_t n);
+/* A number below n drawn from the launch's seed, for the cluster of b; 0 without a seed. */
+uint32_t sim_draw(struct sim_block *b, uint32_t n);
 /* The one piece of a linear copy. */
 bool sim_flight_linear(const struct sim_flight *f, uint64_t *cursor, struct sim_piece *p);
 

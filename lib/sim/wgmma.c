@@ -201,7 +201,7 @@ static void land(struct sim_warp *w, uint32_t n)
 static void drift(struct sim_warp *w, uint32_t times)
 {
     struct sim_wgmmas *g = w->wgmmas;
-    if (w->block->launch->seed && g->head < g->n && !sim_draw(w, times))
+    if (w->block->launch->seed && g->head < g->n && !sim_draw(w->block, times))
         land(w, g->n - g->head);
 }
 
