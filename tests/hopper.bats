@@ -5,10 +5,9 @@ bats_require_minimum_version 1.5.0
 one=$KAIO_SRCDIR/tests/hopper_one.sh
 here=$KAIO_SRCDIR/tests/hopper
 
-# all FOLDER SUFFIX: each file there, but for those that hopper/pending names
+# all FOLDER SUFFIX: each file there
 all() {
-    (cd "$here" && find "$1" -maxdepth 1 -name "*.$2" -printf '%P\n' | sed "s|^|$1/|; s|^\./||" | sort |
-        { grep -vxFf pending || true; } | xargs -r -P "$(nproc)" -n 1 "$one")
+    find "$here/$1" -maxdepth 1 -name "*.$2" -print0 | sort -z | xargs -0 -P "$(nproc)" -n 1 "$one"
 }
 
 @test "the correct kernels give what numpy does, and no finding" {
