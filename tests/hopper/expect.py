@@ -122,6 +122,12 @@ def write_back(x):
     return {"y": 2 * x, "z": 2 * x, "w": 2 * x.reshape(-1, 2)[:, ::-1].reshape(-1)}
 
 
+def grouped(x):
+    sizes = 5 + 7 * np.arange(6)
+    parts = np.split(x, np.cumsum(sizes)[:-1])
+    return {"y": np.stack([part.sum(axis=0, dtype=np.float32) for part in parts])}
+
+
 def cuda_barrier(x):
     return {"y": 2 * x}
 
