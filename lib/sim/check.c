@@ -549,6 +549,7 @@ void sim_check_unit_end(struct sim_block *first)
     for (uint32_t i = 0; i < first->npeer; i++) {
         check_flights_end(first->peer[i]);
         check_remote_end(first->peer[i]);
+        check_wgmma_left(first->peer[i]);
     }
 }
 

@@ -219,7 +219,7 @@ enum check_finding_kind {
     CHECK_F_IN_USE,   /* mbarrier.inval of one that others may still use */
     CHECK_F_OVER,     /* an ordinary store to an mbarrier */
     CHECK_F_DROPPED,  /* nobody waited for a copy to shared memory before its block was over */
-    CHECK_F_LEFT,     /* a block is over while a bulk store reads its shared memory */
+    CHECK_F_LEFT,     /* a block is over while a bulk store or wgmma reads its shared memory */
     CHECK_F_GONE,     /* shared memory of a block that may have exited */
     CHECK_F_REGISTER, /* a register of a wgmma in flight; mask: its group is still open */
     CHECK_F_MAP, /* no fence.proxy.tensormap between a change of a map and a copy by it; mask: there was
@@ -338,6 +338,7 @@ struct check_mbar {
     uint32_t offset;
     bool live;
     bool fenced;              /* its init has reached the async proxy */
+    bool known;               /* ... and a barrier of the cluster was behind the fence */
     bool narrow;              /* an arrival from another block, or a wait for one, had scope .cta */
     uint32_t flights;         /* operations in flight that complete here */
     uint32_t op, thread;      /* who issued the last */
@@ -356,7 +357,8 @@ struct check_block {
     struct check_thread *thread;                   /* NULL: none needed one */
     struct check_shadow shared, local;
     struct check_arrival barrier[SIM_BARRIERS];
-    uint32_t exited; /* threads */
+    struct check_arrival cluster; /* at the cluster's */
+    uint32_t exited;              /* threads */
     struct check_mbar *mbar;
     uint32_t nmbar, cap_mbar;
     uint32_t mbar_low, mbar_high;            /* offsets: there are no others */
@@ -411,7 +413,8 @@ void sim_check_block_free(struct sim_block *b);   /* which may have none */
 void sim_check_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, uint32_t id,
                       uint32_t threads, bool waits);
 void sim_check_complete(struct sim_block *b, uint32_t id);
-/* The barrier of a cluster, of which b is the first block. */
+/* Lanes come to the barrier of their cluster; it is complete, and b is the cluster's first block. */
+void sim_check_cluster_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 void sim_check_cluster(struct sim_block *b);
 /* Lanes have met in bar.warp.sync, each with those that its mask op->e names. */
 void sim_check_warp_sync(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
@@ -590,6 +593,7 @@ void check_flights_end(const struct sim_block *b);
 
 /* wgmma (check_wgmma.c): which records touch registers of one. */
 void check_registers(struct check *c, const struct sim_code *code);
+void check_wgmma_left(const struct sim_block *b); /* in flight when the block is over */
 void check_wgmma_end(struct sim_block *b);
 
 /* The accesses of lanes at the offsets at[lane], aligned and inside the memory. */

@@ -251,46 +251,76 @@ static void complete_some(struct sim_block *b, struct check_arrival *a)
     check_tick(of(b));
 }
 
-void check_complete_order(struct sim_block *b, struct check_arrival *a)
+static void drop_arrival(struct check_arrival *a)
 {
-    if (a->threads >= b->nlive)
-        complete_all(b, a);
-    else
-        complete_some(b, a);
     check_known_drop(a->acquired);
     check_known_drop(a->fenced);
     check_known_drop(a->heard);
     *a = (struct check_arrival){0};
 }
 
-/* Every thread of the cluster knows what all the others did. */
+void check_complete_order(struct sim_block *b, struct check_arrival *a)
+{
+    if (a->threads >= b->nlive)
+        complete_all(b, a);
+    else
+        complete_some(b, a);
+    drop_arrival(a);
+}
+
+void sim_check_cluster_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
+{
+    const struct ptx_inst *in = &w->block->launch->code->func->items.v[op->item].inst;
+    if (in->mod[PTX_MC_ORDER] != PTX_RELAXED)
+        check_arrive_order(w, lanes, &w->block->check->cluster, false);
+}
+
+/* What the threads of a block did before they arrived. */
+static uint32_t arrived(struct sim_block *b, struct check_fact *fact)
+{
+    const struct check_arrival *a = &b->check->cluster;
+    const uint32_t block = (uint32_t)b->index;
+    uint32_t n = 0;
+    fact[n++] = (struct check_fact){block, b->check->base, 0, SIM_MAX_THREADS - 1};
+    for (uint32_t v = 0; v < b->nwarp; v++) {
+        const uint16_t lane = (uint16_t)(v * SIM_LANES);
+        const uint32_t clock = b->warp[v].live ? a->clock[v] : of(b)->clock;
+        fact[n++] = (struct check_fact){block, clock, lane, (uint16_t)(lane + SIM_LANES - 1)};
+    }
+    return n;
+}
+
+/* The thread that waits knows what all did before they arrived; and of objects whose init was fenced. */
 void sim_check_cluster(struct sim_block *first)
 {
     struct check *c = of(first);
-    struct check_fact fact[SIM_MAX_CLUSTER];
-    struct check_known *fenced = NULL, *heard = NULL;
-    const uint32_t now = check_tick(c);
-    for (uint32_t i = 0; i < first->npeer; i++)
-        fact[i] = (struct check_fact){(uint32_t)first->peer[i]->index, now, 0, SIM_MAX_THREADS - 1};
-    struct check_known *acquired = check_known_new(c, fact, first->npeer);
+    struct check_fact fact[1 + SIM_MAX_WARPS];
+    struct check_known *acquired = NULL, *fenced = NULL, *heard = NULL;
     for (uint32_t i = 0; i < first->npeer; i++) {
-        struct check_block *cb = first->peer[i]->check;
-        learn(c, &acquired, cb->acquired);
-        learn(c, &fenced, cb->fenced);
-        learn(c, &heard, cb->heard);
-        for (uint32_t k = 0; k < first->nwarp; k++)
-            gather(&first->peer[i]->warp[k], UINT32_MAX, &acquired, &fenced, &heard);
+        struct sim_block *b = first->peer[i];
+        struct check_known *k = check_known_new(c, fact, arrived(b, fact));
+        learn(c, &acquired, k);
+        check_known_drop(k);
+        learn(c, &acquired, b->check->acquired);
+        learn(c, &fenced, b->check->fenced);
+        learn(c, &heard, b->check->heard);
+        learn(c, &acquired, b->check->cluster.acquired);
+        learn(c, &fenced, b->check->cluster.fenced);
+        learn(c, &heard, b->check->cluster.heard);
     }
     for (uint32_t i = 0; i < first->npeer; i++) {
         struct check_block *cb = first->peer[i]->check;
-        cb->base = now;
         learn(c, &cb->acquired, acquired);
         learn(c, &cb->fenced, fenced);
         learn(c, &cb->heard, heard);
+        for (uint32_t k = 0; k < cb->nmbar; k++)
+            cb->mbar[k].known |= cb->mbar[k].fenced;
+        drop_arrival(&cb->cluster);
     }
     check_known_drop(acquired);
     check_known_drop(fenced);
     check_known_drop(heard);
+    check_tick(c);
     c->lists = true;
 }
 
@@ -512,12 +542,9 @@ void check_order_end(struct sim_block *b)
         check_fences_free(cb->warp[i].fences);
         cb->warp[i] = (struct check_warp){0};
     }
-    for (uint32_t id = 0; id < SIM_BARRIERS; id++) {
-        check_known_drop(cb->barrier[id].acquired);
-        check_known_drop(cb->barrier[id].fenced);
-        check_known_drop(cb->barrier[id].heard);
-        cb->barrier[id] = (struct check_arrival){0};
-    }
+    for (uint32_t id = 0; id < SIM_BARRIERS; id++)
+        drop_arrival(&cb->barrier[id]);
+    drop_arrival(&cb->cluster);
     replace(&cb->acquired, NULL);
     replace(&cb->fenced, NULL);
     replace(&cb->heard, NULL);

@@ -163,6 +163,7 @@ static void tell_end(struct sim_launch *l, const struct check_finding *f, struct
 {
     const struct span at = sim_span_of(l, f->at.op);
     const char *kernel = l->what->entry, *mine = name_of(l->check, f->at.op);
+    const bool wgmma = l->check->op[f->at.op].kind == CHECK_WGMMA;
     if (f->kind == CHECK_F_DROPPED)
         diag_error(d, at,
                    "kernel '%s': the block is over while this copy to %s is in flight: nobody has "
@@ -170,9 +171,9 @@ static void tell_end(struct sim_launch *l, const struct check_finding *f, struct
                    kernel, sim_place_text(l, f->space, f->address, NULL));
     else if (f->kind == CHECK_F_LEFT)
         diag_error(d, at,
-                   "kernel '%s': the block is over while this copy may still read its shared "
-                   "memory: no cp.async.bulk.wait_group.read behind it",
-                   kernel);
+                   "kernel '%s': the block is over while this %s may still read its shared "
+                   "memory: no %s behind it",
+                   kernel, mine, wgmma ? "wgmma.wait_group" : "cp.async.bulk.wait_group.read");
     else
         diag_error(
             d, at,
@@ -183,6 +184,8 @@ static void tell_end(struct sim_launch *l, const struct check_finding *f, struct
     sim_note_source(l, f->at.op, d);
     diag_note(d, SPAN_NONE, "%s",
               f->kind == CHECK_F_DROPPED ? "wait for its mbarrier before the last thread exits"
+              : f->kind == CHECK_F_LEFT && wgmma
+                  ? "wgmma.commit_group and wgmma.wait_group 0 must come before its warps exit"
               : f->kind == CHECK_F_LEFT
                   ? "cp.async.bulk.commit_group and cp.async.bulk.wait_group.read 0 must come "
                     "before its thread exits"

@@ -271,6 +271,18 @@ void sim_check_wgmma_wait(struct sim_warp *w, uint32_t pending)
         unite(g->busy, of(w)->op[g->flight[i].op].touch->all, of(w)->words);
 }
 
+void check_wgmma_left(const struct sim_block *b)
+{
+    for (uint32_t i = 0; i < b->nwarp; i++) {
+        const struct check_wgmma *g = b->check->warp[i].wgmma;
+        if (!g || !g->nflight)
+            continue;
+        const struct check_side at = {g->flight[g->nflight - 1].op, i * SIM_LANES, b->index};
+        check_find(b->launch->check, &(struct check_finding){
+                                         .kind = CHECK_F_LEFT, .at = at, .other = at, .count = 1});
+    }
+}
+
 void check_wgmma_end(struct sim_block *b)
 {
     for (uint32_t i = 0; i < b->nwarp; i++) {

@@ -123,6 +123,8 @@ const struct sim_op *sim_cluster_arrive(struct sim_warp *w, const struct sim_op 
     if (again)
         return sim_fault_at(w, op, (uint32_t)__builtin_ctz(again), SIM_F_TWICE);
     w->cluster_came |= lanes;
+    if (w->block->check)
+        sim_check_cluster_arrive(w, op, lanes);
     w->block->peer[0]->cluster_came += (uint32_t)__builtin_popcount(lanes);
     check_cluster(w->block);
     return op + 1;

@@ -205,15 +205,30 @@ static void variables(void)
 
 static const char cluster_ptx[] = HEAD("sm_90")
 /* each thread stores in its own block, and reads in the other of the cluster */
-#define RING(between)                                                                        \
+#define MEET "    barrier.cluster.arrive.aligned;\n    barrier.cluster.wait.aligned;\n"
+#define RING(between, behind)                                                                \
     "    .shared .b32 cell[32];\n    mov.u32 %r5, cell;\n    mad.lo.u32 %r5, %r1, 4, %r5;\n" \
     "    st.shared.u32 [%r5], %r4;\n" between                                                \
     "    mov.u32 %r6, %cluster_ctarank;\n    xor.b32 %r6, %r6, 1;\n"                         \
     "    mapa.shared::cluster.u32 %r7, %r5, %r6;\n    ld.shared::cluster.u32 %r8, [%r7];\n"  \
-    "    st.global.u32 [%rd4], %r8;\n"
-    ENTRY("ordered",
-          RING("    barrier.cluster.arrive.aligned;\n    barrier.cluster.wait.aligned;\n"))
-        ENTRY("racing", RING("    bar.sync 0;\n"));
+    "    st.global.u32 [%rd4], %r8;\n" behind
+    ENTRY("ordered", RING(MEET, MEET)) ENTRY("racing", RING("    bar.sync 0;\n", MEET))
+        ENTRY("leaving", RING(MEET, "")) ENTRY(
+            "relaxed",
+            RING("    barrier.cluster.arrive.relaxed.aligned;\n    barrier.cluster.wait.aligned;\n",
+                 MEET))
+            ENTRY("late",
+                  RING("    barrier.cluster.arrive.aligned;\n    st.shared.u32 [%r5], %r1;\n"
+                       "    barrier.cluster.wait.aligned;\n",
+                       MEET));
+
+static void finds(struct sim *s, struct device_launch *l, const char *entry, const char *text,
+                  const char *what)
+{
+    l->entry = entry;
+    eq_int(sim_device.launch(s->dev, l, 1, &s->stats, s->diags), DEVICE_FAULT, "%s", what);
+    ok(strstr(sim_errors(s), text), "with what it is: %s", text);
+}
 
 static void clusters(void)
 {
@@ -232,11 +247,10 @@ static void clusters(void)
     eq_int(sim_device.launch(s.dev, &l, 1, &s.stats, s.diags), DEVICE_OK,
            "the cluster's barrier orders its blocks");
     eq_str(sim_errors(&s), "", "without a finding");
-    l.entry = "racing";
-    eq_int(sim_device.launch(s.dev, &l, 1, &s.stats, s.diags), DEVICE_FAULT,
-           "the block's does not");
-    const char *text = sim_errors(&s);
-    ok(strstr(text, "race on"), "and that is a race");
+    finds(&s, &l, "racing", "race on", "the block's does not");
+    finds(&s, &l, "leaving", "which may have exited", "a block may not leave what others read");
+    finds(&s, &l, "relaxed", "race on", "a relaxed arrival orders nothing");
+    finds(&s, &l, "late", "race on", "nor is what comes behind the arrival ordered");
     sim_end(&s);
 }
 
