@@ -9,8 +9,8 @@
 # (default: a temporary one) gets the PTX, the buffers and the messages of what failed. DEVICE is cuda (the default), or cpu,
 # which tries this script itself. Exit status: 0 all is well, 1 something is not, 77 there is no GPU.
 #
-# PARTS are those of "verify,bytes,large,time,huge,messages,mma" that are wanted (default: all; without SPEC and FAMILY only, huge,
-# messages and mma):
+# PARTS are those of "verify,bytes,large,time,huge,messages,mma,wgmma" that are wanted (default: all; without SPEC and FAMILY only, huge,
+# messages, mma and wgmma):
 # verify    the cases, each with the types that it binds, twice: both runs must give the same bits. And SHAPES random shapes
 #           of each kernel of specs/, with all types and fills (default 4; 0: none).
 # bytes     of each type of each kernel, the case with the most work that the simulator does in a moment: the same bytes there.
@@ -22,6 +22,7 @@
 # huge      buffers of more than 2^31 elements, for each way of walking through memory: kaio-bench checks a sample of the results,
 #           of inputs that repeat after a prime number of elements, so that an address that wraps around is found.
 # mma       every form of mma.sync on chosen inputs, bit for bit: tests/unit/sim_mma, which must be built, on PATH or in BINDIR.
+# wgmma     every form of wgmma.mma_async likewise, every layout of shared memory, kernels that use them: tests/unit/sim_wgmma*.
 # All but time run JOBS specs at once (default: half of the cores, 8 at most).
 set -u
 
@@ -59,14 +60,14 @@ if [ -z "$out" ]; then
 fi
 mkdir -p "$out" || exit 2
 out=$(cd "$out" && pwd)
-[ -n "$parts" ] || parts=verify,bytes,large,time$([ $# -gt 0 ] || echo ,huge,messages,mma)
+[ -n "$parts" ] || parts=verify,bytes,large,time$([ $# -gt 0 ] || echo ,huge,messages,mma,wgmma)
 
 # Is part $1 wanted?
 wanted() {
     [[ ,$parts, == *,$1,* ]]
 }
 for part in ${parts//,/ }; do
-    [[ ,verify,bytes,large,time,huge,messages,mma, == *,$part,* ]] || usage
+    [[ ,verify,bytes,large,time,huge,messages,mma,wgmma, == *,$part,* ]] || usage
 done
 
 specs=()
@@ -350,6 +351,17 @@ if wanted mma; then
     else
         row mma.sync - - "not run" "no sim_mma on PATH"
     fi
+fi
+
+if wanted wgmma; then
+    for t in sim_wgmma sim_wgmma_layout sim_wgmma_async sim_wgmma_matmul; do
+        if command -v $t >/dev/null; then
+            $t --device="$device" >"$out/$t.log" 2>&1 || fail "$out/$t.log"
+            row $t - - "$(tail -n 1 "$out/$t.log")" ""
+        else
+            row $t - - "not run" "no $t on PATH"
+        fi
+    done
 fi
 
 failures=$(wc -l <"$failed")

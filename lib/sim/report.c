@@ -275,9 +275,67 @@ static bool by_function(const struct sim_launch *l, const struct sim_fault *f)
     return strncmp(func->labels.v[list->label].name, SIM_FUNCTIONS, strlen(SIM_FUNCTIONS)) == 0;
 }
 
-void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
+/* What is wrong with the instruction at which a thread stopped; NULL: it is told otherwise. */
+static const char *wrong_text(struct sim_launch *l, const struct sim_fault *f)
+{
+    struct arena *a = l->arena;
+    switch (f->kind) {
+    case SIM_F_BULK:
+        return arena_printf(a, "a bulk copy of %u bytes, which must be a multiple of 16", f->bytes);
+    case SIM_F_RANKS:
+        return arena_printf(a, "the mask 0x%04x names %s that the cluster of %u %s", f->lanes,
+                            f->lanes ? "blocks" : "none of the blocks", l->ncluster,
+                            f->lanes ? "does not have" : "has");
+    case SIM_F_ASSERT: return f->text;
+    case SIM_F_BARRIER:
+        return "a barrier is numbered 0 to 15, and waits for a multiple of 32 threads that the "
+               "block has";
+    case SIM_F_COUNT: return "this barrier is already in use with another count of threads";
+    case SIM_F_TWICE:
+        return "a thread arrives at the cluster's barrier again without having waited";
+    case SIM_F_INDEX:
+        return by_function(l, f) ? "a call through a register that holds the address of no function"
+                                 : "a branch by index past its list of targets";
+    case SIM_F_APART:
+        return arena_printf(a, "%s of a warp execute this, and all 32 must do it together",
+                            lanes_text(a, f->lanes));
+    case SIM_F_SIZE:
+        return arena_printf(a, "cp.async of %u bytes is to read %" PRIu64 " of them", f->bytes,
+                            f->address);
+    case SIM_F_REGISTERS:
+        return arena_printf(a, "each thread has %u registers, and this is to leave it %u",
+                            f->others, (unsigned)l->code->op[f->op].imm);
+    default: return NULL;
+    }
+}
+
+/* The launch did not come to its end. */
+static void report_stop(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
 {
     const char *kernel = l->what->entry;
+    if (f->kind == SIM_F_DEADLOCK)
+        diag_error(d, SPAN_NONE, "kernel '%s' is stuck: no thread of %sblock %s can go on", kernel,
+                   l->ncluster > 1 ? "the cluster of " : "",
+                   sim_dim_text(l->arena, &l->what->grid, f->block));
+    else if (f->kind == SIM_F_LIVELOCK)
+        diag_error(d, SPAN_NONE,
+                   "kernel '%s' is stuck: its threads go round in loops, and nothing changes",
+                   kernel);
+    else if (f->kind == SIM_F_INTERRUPTED)
+        diag_error(d, SPAN_NONE, "kernel '%s' was interrupted", kernel);
+    else
+        diag_error(d, SPAN_NONE,
+                   "kernel '%s' was stopped: it executed more than %" PRIu64 " thread-instructions",
+                   kernel, l->limit);
+    note_stands(l, f, d);
+    if (f->kind == SIM_F_LIVELOCK && f->others)
+        diag_note(d, SPAN_NONE, "so do %u more %s", f->others,
+                  l->ncluster > 1 ? "clusters" : "blocks");
+}
+
+void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
+{
+    const char *kernel = l->what->entry, *wrong = wrong_text(l, f);
     switch (f->kind) {
     case SIM_F_BOUNDS:
     case SIM_F_READONLY:
@@ -285,117 +343,24 @@ void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d
     case SIM_F_REMOTE:
     case SIM_F_ALIGN: report_access(l, f, d); return;
     case SIM_F_MBARRIER: report_mbar(l, f, d); return;
-    case SIM_F_BULK:
-        diag_error(d, sim_span_of(l, f->op),
-                   "kernel '%s': a bulk copy of %u bytes, which must be a multiple of 16", kernel,
-                   f->bytes);
-        note_thread(l, f, d);
-        sim_note_source(l, f->op, d);
-        return;
-    case SIM_F_RANKS:
-        diag_error(d, sim_span_of(l, f->op),
-                   "kernel '%s': the mask 0x%04x names %s that the cluster of %u %s", kernel,
-                   f->lanes, f->lanes ? "blocks" : "none of the blocks", l->ncluster,
-                   f->lanes ? "does not have" : "has");
-        note_thread(l, f, d);
-        sim_note_source(l, f->op, d);
-        return;
-    case SIM_F_TRAP:
-        diag_error(d, sim_span_of(l, f->op), "kernel '%s' executed a trap", kernel);
-        note_thread(l, f, d);
-        sim_note_source(l, f->op, d);
-        return;
-    case SIM_F_ASSERT:
-        diag_error(d, sim_span_of(l, f->op), "kernel '%s': %s", kernel, f->text);
-        note_thread(l, f, d);
-        sim_note_source(l, f->op, d);
-        return;
-    case SIM_F_BARRIER:
-        diag_error(d, sim_span_of(l, f->op),
-                   "kernel '%s': a barrier is numbered 0 to 15, and waits for a multiple of 32 "
-                   "threads that the "
-                   "block has",
-                   kernel);
-        note_thread(l, f, d);
-        sim_note_source(l, f->op, d);
-        return;
-    case SIM_F_COUNT:
-        diag_error(d, sim_span_of(l, f->op),
-                   "kernel '%s': this barrier is already in use with another count of threads",
-                   kernel);
-        note_thread(l, f, d);
-        sim_note_source(l, f->op, d);
-        return;
-    case SIM_F_TWICE:
-        diag_error(d, sim_span_of(l, f->op),
-                   "kernel '%s': a thread arrives at the cluster's barrier again without having "
-                   "waited",
-                   kernel);
-        note_thread(l, f, d);
-        sim_note_source(l, f->op, d);
-        return;
-    case SIM_F_INDEX:
-        diag_error(d, sim_span_of(l, f->op),
-                   by_function(l, f) ? "kernel '%s': a call through a register that holds the "
-                                       "address of no function"
-                                     : "kernel '%s': a branch by index past its list of targets",
-                   kernel);
-        note_thread(l, f, d);
-        sim_note_source(l, f->op, d);
-        return;
-    case SIM_F_APART:
-        diag_error(d, sim_span_of(l, f->op),
-                   "kernel '%s': %s of a warp execute this, and all 32 must do it together", kernel,
-                   lanes_text(l->arena, f->lanes));
-        note_thread(l, f, d);
-        sim_note_source(l, f->op, d);
-        return;
-    case SIM_F_SIZE:
-        diag_error(d, sim_span_of(l, f->op),
-                   "kernel '%s': cp.async of %u bytes is to read %" PRIu64 " of them", kernel,
-                   f->bytes, f->address);
-        note_thread(l, f, d);
-        sim_note_source(l, f->op, d);
-        return;
     case SIM_F_WGMMA: report_wgmma(l, f, d); return;
-    case SIM_F_REGISTERS:
-        diag_error(d, sim_span_of(l, f->op),
-                   "kernel '%s': each thread has %u registers, and this is to leave it %u", kernel,
-                   f->others, (unsigned)l->code->op[f->op].imm);
-        note_thread(l, f, d);
-        sim_note_source(l, f->op, d);
-        return;
     case SIM_F_TENSOR: sim_tensor_report(l, f, d); return;
     case SIM_F_DEADLOCK:
-        diag_error(d, SPAN_NONE, "kernel '%s' is stuck: no thread of %sblock %s can go on", kernel,
-                   l->ncluster > 1 ? "the cluster of " : "",
-                   sim_dim_text(l->arena, &l->what->grid, f->block));
-        note_stands(l, f, d);
-        return;
     case SIM_F_LIVELOCK:
-        diag_error(d, SPAN_NONE,
-                   "kernel '%s' is stuck: its threads go round in loops, and nothing changes",
-                   kernel);
-        note_stands(l, f, d);
-        if (f->others)
-            diag_note(d, SPAN_NONE, "so do %u more %s", f->others,
-                      l->ncluster > 1 ? "clusters" : "blocks");
-        return;
     case SIM_F_LIMIT:
     case SIM_F_TOTAL:
-        diag_error(d, SPAN_NONE,
-                   "kernel '%s' was stopped: it executed more than %" PRIu64 " thread-instructions",
-                   kernel, l->limit);
-        note_stands(l, f, d);
-        return;
-    case SIM_F_INTERRUPTED:
-        diag_error(d, SPAN_NONE, "kernel '%s' was interrupted", kernel);
-        note_stands(l, f, d);
-        return;
+    case SIM_F_INTERRUPTED: report_stop(l, f, d); return;
     case SIM_F_MEMORY:
         diag_error(d, SPAN_NONE, "no memory left to run kernel '%s'", kernel);
         return;
     case SIM_F_ABANDONED:
     case SIM_NO_FAULT: return;
+    default: break;
     }
+    if (f->kind == SIM_F_TRAP)
+        diag_error(d, sim_span_of(l, f->op), "kernel '%s' executed a trap", kernel);
+    else if (wrong)
+        diag_error(d, sim_span_of(l, f->op), "kernel '%s': %s", kernel, wrong);
+    note_thread(l, f, d);
+    sim_note_source(l, f->op, d);
 }

@@ -155,6 +155,8 @@ static void check_registers(const struct device_at *at, unsigned bytes)
 
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--device=cpu") == 0)
+        argc = 1;
     const bool cuda = argc == 2 && strcmp(argv[1], "--device=cuda") == 0;
     struct arena *arena = arena_new();
     struct device_at at = {.ops = cuda ? &cuda_device : &sim_device};
