@@ -31,6 +31,8 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul_frag.c \
 	lib/lower/matmul_wgmma.h \
 	lib/lower/matmul_wgmma.c \
+	lib/lower/matmul_wgmma_fits.c \
+	lib/lower/matmul_wgmma_ring.c \
 	lib/lower/matmul_wgmma_load.c \
 	lib/lower/matmul_wgmma_sum.c \
 	lib/lower/matmul_wgmma_round.c \

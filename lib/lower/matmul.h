@@ -25,8 +25,9 @@
  *   matmul_simt.c   products by fma of scalars (matmul_simt.h); matmul_bring.c: their tiles to shared memory
  *   matmul_mma.c    products by mma.sync (matmul_mma.h); matmul_copy.c: their tiles to shared memory; matmul_frag.c: from
  *                   there to the instructions
- *   matmul_wgmma.c  products by wgmma (matmul_wgmma.h); matmul_wgmma_load.c: their tiles to shared memory;
- *                   matmul_wgmma_sum.c: the instructions; matmul_wgmma_out.c: sums on their way out
+ *   matmul_wgmma.c  products by wgmma (matmul_wgmma.h), _fits.c: when; _load.c: their tiles to shared memory, by way of
+ *                   _ring.c; _round.c: f32 there; _sum.c: the instructions; _share.c: blocks that share a tile; _out.c and
+ *                   _store.c: the epilogue
  *   matmul_thin.c   few rows: as fast as B can be read
  *   matmul_split.c  blocks that share a tile along k
  *   matmul_store.c  the epilogue

@@ -50,7 +50,8 @@ enum {
     WGMMA_PATCH = 16,   /* rows of a warp's patch */
     WGMMA_CONSUMERS = 3,
     WGMMA_STAGES = 16,
-    WGMMA_BLOCKS = 8, /* of a cluster */
+    WGMMA_BARRIER = 8, /* bytes of an mbarrier */
+    WGMMA_BLOCKS = 8,  /* of a cluster */
 };
 
 struct wgmma_tile {
@@ -115,6 +116,8 @@ struct wgmma {
     int32_t out_map[MATMUL_OUTS]; /* addresses of tensor maps */
 };
 
+/* ---- matmul_wgmma_fits.c ---- */
+
 /* Is there the instruction, and what lies where? why: NULL or what is in the way. */
 bool wgmma_measure(struct wgmma *s, struct buf *why);
 /* Registers of a thread's sums. */
@@ -122,7 +125,9 @@ uint32_t wgmma_sums(const struct wgmma *s);
 /* Stages of the tile: u32. */
 struct cg_val wgmma_stages(struct wgmma *s);
 
-/* ---- the ring ---- */
+/* ---- matmul_wgmma_ring.c ---- */
+
+int32_t wgmma_mutable(struct cg *g, struct cg_val v); /* a mutable u32 that starts as v */
 
 /* Waits for the phase of the barrier at the address plus offset. Neither this nor arriving in another block names the scope of the
  * cluster: nothing that threads wrote is handed over, only memory that they have read, and each would cost a fence of all
@@ -130,6 +135,8 @@ struct cg_val wgmma_stages(struct wgmma *s);
 void wgmma_wait(struct wgmma *s, int32_t barrier, uint32_t offset, int32_t parity);
 void wgmma_ring_begin(struct wgmma *s, unsigned parity);
 void wgmma_ring_next(struct wgmma *s);
+/* It varies in the loop. */
+void wgmma_ring_varies(struct wgmma *s, struct cg_nest *nest);
 /* Skips the stages of a tile. */
 void wgmma_ring_skip(struct wgmma *s);
 /* Runs body once for each stage of the tile. */

@@ -1,0 +1,280 @@
+/* What fits, and what lies where (matmul_wgmma.h). */
+#include <config.h>
+
+#include "lower/matmul_wgmma.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { MOST_SUMS = 192, MOST_SUMS_OF_3 = 128 }; /* registers of a thread; of three warpgroups */
+
+static bool fails(struct buf *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static bool fails(struct buf *why, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (why)
+        buf_puts(why, text);
+    return false;
+}
+
+static bool is_multiple(uint32_t x, uint32_t y)
+{
+    return x && y && x % y == 0;
+}
+
+static bool has_instruction(const struct wgmma *s, struct buf *why)
+{
+    const struct ptx_target *t = s->g->target;
+    if (t->sm != 90 || t->suffix != 'a')
+        return fails(why, "%s has no wgmma: sm_90a has", t->name);
+    switch (s->p->type) {
+    case MATMUL_F16:
+    case MATMUL_BF16:
+    case MATMUL_INT8:
+    case MATMUL_FP8:
+    case MATMUL_TF32: break;
+    case MATMUL_F32: return fails(why, "wgmma multiplies no f32");
+    case MATMUL_F64: return fails(why, "wgmma multiplies no f64");
+    }
+    if (s->p->parts > 1)
+        return fails(why, "wgmma makes no products in parts");
+    if (s->f->type == MATMUL_FP8 && s->p->type != MATMUL_FP8)
+        return fails(why, "wgmma takes e4m3 and e5m2 as they are, not as f16");
+    return s->f->i || fails(why, "a single row leaves most of wgmma idle");
+}
+
+/* Which axis of the buffer an operand's subscript stands for: its own side's, k's, or a batch's. */
+static bool is_index(const struct lang_expr *e, const struct lang_symbol *index)
+{
+    const struct lang_expr *name = inspect_strip(e);
+    return name->kind == E_NAME && name->sym == index;
+}
+
+static bool check_operand(const struct wgmma *s, const struct matmul_operand *o, struct buf *why)
+{
+    const struct lang_symbol *side = o->side == MATMUL_A ? s->f->i : s->f->j;
+    const struct lang_expr *e = o->plain;
+    const char *name = o->side == MATMUL_A ? "left" : "right";
+    uint32_t sides = 0, ks = 0;
+    if (!e)
+        return fails(why, "the %s operand is computed, and TMA copies elements as they are", name);
+    if (e->nargs != e->sym->rank || e->nargs > CONTRACT_MAP_RANK)
+        return fails(why, "the %s operand has more than %d dimensions", name, CONTRACT_MAP_RANK);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        sides += is_index(e->args[i], side);
+        ks += is_index(e->args[i], s->f->k);
+    }
+    const struct lang_symbol *last = o->along_k ? s->f->k : side;
+    if (sides != 1 || ks != 1 || !is_index(e->args[e->nargs - 1], last))
+        return fails(why, "the %s operand is no matrix", name);
+    if (!o->along_k && dtype_bits(o->type) == 8)
+        return fails(why, "wgmma takes the %s operand's %s along k alone", name,
+                     dtype_name(o->type));
+    return true;
+}
+
+/* Do the tile's sides go together? */
+static bool check_sides(const struct wgmma *s, const struct wgmma_tile *t, struct buf *why)
+{
+    const struct matmul_plan *p = s->p;
+    const bool a = t->side == MATMUL_A, rounds = s->f->operand[t->operand].rounds;
+    const uint32_t unit = t->along_k ? 8 * t->sharers : WGMMA_SPAN / t->size;
+    if (t->turned && p->bk != WGMMA_SPAN / 4)
+        return fails(why, "a tile of f32 that does not lie along k has %d terms, not %u",
+                     WGMMA_SPAN / 4, p->bk);
+    if (!is_multiple(p->bk * t->size, WGMMA_SPAN))
+        return fails(why, "a tile's third side must be a multiple of %u, not %u",
+                     WGMMA_SPAN / t->size, p->bk);
+    if (p->align[t->operand] * t->size < 16)
+        return fails(why, "TMA copies rows of whole 16 bytes");
+    if (s->steps && s->steps != p->bk * t->size / WGMMA_STEP)
+        return fails(why, "operands of different sizes");
+    if (!is_multiple(t->rows, unit))
+        return fails(why, "a tile has multiples of %u %s here, not %u", unit,
+                     a ? "rows" : "columns", t->rows);
+    /* threads' stores would have to be ordered before the other block's copies */
+    if ((rounds || t->turned) && t->sharers > 1)
+        return fails(why, "blocks of a cluster share no operand that is rounded on its way");
+    if (rounds && !t->turned && !a && !is_multiple(t->rows, wgmma_round_unit(s)))
+        return fails(why, "%u warpgroups round multiples of %u columns, not %u", s->takers,
+                     wgmma_round_unit(s), t->rows);
+    return true;
+}
+
+static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
+{
+    const struct matmul_plan *p = s->p;
+    const struct matmul_operand *o = &s->f->operand[n];
+    struct wgmma_tile *t = &s->tile[s->ntile];
+    if (!check_operand(s, o, why))
+        return false;
+    const bool a = o->side == MATMUL_A;
+    *t = (struct wgmma_tile){.operand = n,
+                             .side = o->side,
+                             .along_k = o->along_k,
+                             .size = dtype_bits(o->type) / 8,
+                             .rows = a ? p->bm : p->bn,
+                             .offset = s->stage_bytes,
+                             .sharers = a ? s->across : s->down};
+    t->turned = t->size == 4 && !t->along_k;
+    if (!check_sides(s, t, why))
+        return false;
+    s->steps = p->bk * t->size / WGMMA_STEP;
+    t->atoms = (t->along_k ? p->bk : t->rows) * t->size / WGMMA_SPAN;
+    t->by_rows = t->along_k || t->atoms % t->sharers != 0;
+    const uint32_t high = t->along_k ? t->rows : p->bk;
+    t->atom_bytes = high * WGMMA_SPAN;
+    t->box_rows = t->by_rows ? high / t->sharers : high;
+    if (t->box_rows > WGMMA_WIDE)
+        return fails(why, "TMA copies %u rows at once at most, not %u", WGMMA_WIDE, t->box_rows);
+    t->bytes = t->atoms * t->atom_bytes;
+    s->stage_bytes += t->bytes;
+    s->tile_of[n] = s->ntile++;
+    return true;
+}
+
+static bool measure_block(struct wgmma *s, struct buf *why)
+{
+    const struct matmul_plan *p = s->p;
+    const uint32_t unit = p->type == MATMUL_INT8 && p->bn > 32 ? 16 : 8;
+    s->down = p->cluster[0] ? p->cluster[0] : 1;
+    s->across = p->cluster[1] ? p->cluster[1] : 1;
+    s->sharing = s->down * s->across;
+    s->blocks = s->sharing * p->split;
+    s->peers = s->down + s->across - 1;
+    if (s->down > 2 || s->across > 2)
+        return fails(why, "a cluster has 2 blocks along each side at most, not %u x %u", s->down,
+                     s->across);
+    if (!is_multiple(p->wm, WGMMA_ROWS) || !is_multiple(p->bm, p->wm))
+        return fails(why, "a warpgroup takes multiples of %u rows, not %u of %u", WGMMA_ROWS, p->wm,
+                     p->bm);
+    if (p->wn != p->bn || !is_multiple(p->bn, unit) || p->bn > WGMMA_WIDE)
+        return fails(why, "a warpgroup takes all columns, a multiple of %u up to %u, not %u of %u",
+                     unit, WGMMA_WIDE, p->wn, p->bn);
+    s->takers = p->bm / p->wm;
+    if (p->pingpong && s->takers != 1)
+        return fails(why, "warpgroups that take tiles by turns take all rows, not %u of %u", p->wm,
+                     p->bm);
+    if (p->split > 1 && (p->pingpong || p->blocks))
+        return fails(why, "blocks that share tiles take one each, and all warpgroups do together");
+    if (s->blocks > WGMMA_BLOCKS)
+        return fails(why,
+                     "a cluster has %u blocks at most, those that share a tile among them, not %u",
+                     WGMMA_BLOCKS, s->blocks);
+    if (p->pingpong && !p->blocks)
+        return fails(why, "warpgroups take tiles by turns where blocks do");
+    s->consumers = p->pingpong ? 2 : s->takers;
+    if (s->consumers > WGMMA_CONSUMERS || p->threads != (1 + s->consumers) * WGMMA_GROUP)
+        return fails(why, "%u threads are no producer and %u warpgroups", p->threads, s->consumers);
+    if (p->stages < 2 || p->stages > WGMMA_STAGES)
+        return fails(why, "stages must be 2 to %d, not %u", WGMMA_STAGES, p->stages);
+    return true;
+}
+
+/* Boxes of results, or else patches as wide as there is room, up to 64 columns. */
+static void measure_memory(struct wgmma *s)
+{
+    const uint32_t warps = s->consumers * WGMMA_GROUP / 32;
+    s->patches = s->stage_bytes * s->p->stages;
+    s->patch_bytes = wgmma_direct(s);
+    s->barriers = s->patches + warps * s->patch_bytes;
+    s->bytes = s->barriers + 2 * s->p->stages * WGMMA_BARRIER;
+    s->direct = s->patch_bytes && s->bytes <= s->g->target->shared_optin;
+    for (uint32_t cols = 64; cols >= 8 && !s->direct; cols /= 2) {
+        if (s->p->bn % cols)
+            continue;
+        s->patch_cols = cols;
+        s->pitch = wgmma_pitch(cols);
+        s->patch_bytes = s->f->nproduct * WGMMA_PATCH * s->pitch * 4;
+        s->barriers = s->patches + warps * s->patch_bytes;
+        s->bytes = s->barriers + 2 * s->p->stages * WGMMA_BARRIER;
+        if (s->bytes <= s->g->target->shared_optin)
+            return;
+    }
+}
+
+uint32_t wgmma_sums(const struct wgmma *s)
+{
+    return s->f->nproduct * (s->p->wm / WGMMA_ROWS) * (s->p->wn / 2);
+}
+
+bool wgmma_measure(struct wgmma *s, struct buf *why)
+{
+    const struct matmul_plan *p = s->p;
+    if (!has_instruction(s, why) || !measure_block(s, why))
+        return false;
+    for (uint32_t i = 0; i < s->f->noperand; i++)
+        if (!measure_tile(s, i, why))
+            return false;
+    measure_memory(s);
+    const uint32_t room = s->g->target->shared_optin;
+    if (s->bytes > room)
+        return fails(why,
+                     "%u stages of %u bytes each and %u for the results don't fit %u bytes of "
+                     "shared memory",
+                     p->stages, s->stage_bytes, s->bytes - s->patches, room);
+    if (wgmma_share_bytes(s) > s->patches)
+        return fails(why, "%u bytes of other blocks' sums don't fit where %u stages were",
+                     wgmma_share_bytes(s), p->stages);
+    const uint32_t most = s->consumers > 2 ? MOST_SUMS_OF_3 : MOST_SUMS;
+    const uint32_t sums = wgmma_sums(s) + (p->promotes ? p->wn / 2 : 0);
+    if (sums > most)
+        return fails(why, "a thread would keep %u sums: %u at most, of %u warpgroups", sums, most,
+                     s->consumers);
+    return true;
+}
+
+bool matmul_wgmma_fits(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                       struct buf *why)
+{
+    struct wgmma s = {.g = (struct cg *)g, .f = f, .p = p};
+    return wgmma_measure(&s, why);
+}
+
+uint32_t matmul_wgmma_shared(const struct cg *g, const struct matmul_form *f,
+                             const struct matmul_plan *p)
+{
+    struct wgmma s = {.g = (struct cg *)g, .f = f, .p = p};
+    return wgmma_measure(&s, NULL) ? s.bytes : 0;
+}
+
+/* No share of the sum is empty. */
+static void require_shares(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                           struct map_condition *c)
+{
+    const struct lang_expr *k = f->k->dims[0];
+    const unsigned split = p->split, bk = p->bk;
+    int64_t n;
+    if (lang_const_int(k, &n)) {
+        const int64_t steps = n / bk + (n % bk != 0);
+        c->never |= (steps + split - 1) / split * (split - 1) >= steps;
+    } else {
+        const char *steps = arena_printf(g->a, "ceil_div(%s, %u)", lang_expr_text(g->a, k), bk);
+        const char *share = arena_printf(g->a, "ceil_div(%s, %u)", steps, split);
+        map_require(c, split == 2 ? arena_printf(g->a, "%s < %s", share, steps)
+                                  : arena_printf(g->a, "%s * %u < %s", share, split - 1, steps));
+    }
+}
+
+void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                          struct map_condition *c)
+{
+    if (p->split > 1)
+        require_shares(g, f, p, c);
+    for (uint32_t i = 0; i < f->noperand; i++) {
+        const struct lang_expr *e = f->operand[i].plain;
+        for (uint32_t d = 0; e && d < e->sym->rank; d++) {
+            int64_t n;
+            const struct lang_expr *dim = e->sym->dims[d];
+            if (lang_const_int(dim, &n))
+                c->never |= n < 1;
+            else
+                map_require(c, arena_printf(g->a, "%s > 0", lang_expr_text(g->a, dim)));
+        }
+    }
+}
