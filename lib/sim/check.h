@@ -430,6 +430,10 @@ struct sim_flight;
 struct sim_piece;
 void sim_check_flight_issued(struct sim_warp *w, const struct sim_op *op,
                              const struct sim_flight *f);
+/* Before that, where the launch is checked at all: does it leave the shared variable that its address was made from? Then
+ * the warp has stopped with the fault. */
+bool sim_check_flight_strays(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                             const struct sim_flight *f);
 void sim_check_flight_part(const struct sim_flight *f, const struct sim_piece *p, bool reads,
                            bool writes);
 void sim_check_flight_done(const struct sim_flight *f, bool reads, bool writes);

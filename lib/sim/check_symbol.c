@@ -10,6 +10,7 @@
 #include <config.h>
 
 #include "sim/check.h"
+#include "sim/flight.h"
 
 /* What is known of a register: UNSEEN < the address of a variable, or a number < ANY. */
 enum { UNSEEN, NUMBER, ANY, FIRST_VAR };
@@ -239,6 +240,66 @@ static const struct sim_symbol *variable(const struct walk *k, uint32_t state)
     return s;
 }
 
+/* Of an instruction that moves bytes beside the threads: the operand that says where they are in the block's own shared
+ * memory; NULL: none does. */
+static const struct ptx_operand *flight_of(const struct ptx_inst *in)
+{
+    switch (in->op) {
+    case PTX_OP_CP_BULK_LOAD:
+    case PTX_OP_CP_TENSOR_LOAD:
+    case PTX_OP_CP_IM2COL_LOAD_3D:
+    case PTX_OP_CP_IM2COL_LOAD_4D:
+    case PTX_OP_CP_IM2COL_LOAD_5D: return &in->operand[0];
+    case PTX_OP_CP_BULK_STORE:
+    case PTX_OP_CP_BULK_CLUSTER:
+    case PTX_OP_CP_BULK_REDUCE:
+    case PTX_OP_CP_BULK_REDUCE_S64:
+    case PTX_OP_CP_BULK_REDUCE_BITS:
+    case PTX_OP_CP_BULK_REDUCE_INC:
+    case PTX_OP_CP_BULK_REDUCE_ADD:
+    case PTX_OP_CP_BULK_REDUCE_HALF:
+    case PTX_OP_CP_BULK_REDUCE_MINMAX_HALF:
+    case PTX_OP_CP_BULK_REDUCE_PEER:
+    case PTX_OP_CP_BULK_REDUCE_PEER_U64:
+    case PTX_OP_CP_BULK_REDUCE_PEER_BITS:
+    case PTX_OP_CP_BULK_REDUCE_PEER_INC:
+    case PTX_OP_CP_TENSOR_STORE:
+    case PTX_OP_CP_TENSOR_REDUCE:
+    case PTX_OP_CP_IM2COL_STORE:
+    case PTX_OP_CP_IM2COL_REDUCE: return &in->operand[1];
+    default: return NULL;
+    }
+}
+
+/* The variables that instructions move bytes from or to beside the threads. */
+static void bound_flight(const struct walk *k, struct check_op *o, const struct ptx_inst *in)
+{
+    const struct ptx_operand *m = flight_of(in);
+    const struct sim_symbol *s = m ? variable(k, of_operand(k, m)) : NULL;
+    if (!s || ptx_space(s->var->space) != PTX_SHARED)
+        return;
+    o->var = s->var;
+    o->low = s->address;
+    o->high = s->address + ptx_var_bytes(s->var);
+}
+
+bool sim_check_flight_strays(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                             const struct sim_flight *f)
+{
+    const struct check_op *o = &w->block->launch->check->op[op - w->code];
+    const uint64_t at = f->kind == SIM_FLY_PEER ? f->from : f->shared;
+    if (!o->var || (at >= o->low && at + f->extent <= o->high))
+        return false;
+    struct sim_fault *fault = &w->block->fault;
+    sim_fault_at(w, op, lane, SIM_F_BOUNDS);
+    fault->address = at;
+    fault->bytes = f->extent;
+    fault->store = f->kind == SIM_FLY_LOAD;
+    fault->space = SIM_IN_SHARED;
+    fault->var = o->var;
+    return true;
+}
+
 void check_symbols(struct check *c, const struct sim_code *code)
 {
     const struct ptx_func *f = code->func;
@@ -250,6 +311,9 @@ void check_symbols(struct check *c, const struct sim_code *code)
     walk(&k);
     for (uint32_t i = 0; i < code->nop && i < CHECK_OPS; i++) {
         struct check_op *o = &c->op[i];
+        const uint32_t item = code->op[i].item;
+        if (o->kind == CHECK_OTHER && item < f->items.n && f->items.v[item].kind == PTX_I_INST)
+            bound_flight(&k, o, &f->items.v[item].inst);
         if (o->kind != CHECK_LOAD && o->kind != CHECK_STORE && o->kind != CHECK_ATOMIC &&
             o->kind != CHECK_COPY)
             continue;

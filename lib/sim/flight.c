@@ -266,6 +266,8 @@ bool sim_flight_issue(struct sim_warp *w, const struct sim_op *op, uint32_t lane
     struct sim_flights *all = &b->peer[0]->flights;
     const bool spread = f->kind == SIM_FLY_LOAD || f->kind == SIM_FLY_PEER ||
                         f->kind == SIM_FLY_VALUE;
+    if (b->launch->check && sim_check_flight_strays(w, op, lane, f))
+        return false;
     for (uint32_t left = spread ? f->blocks : 1; left; left &= left - 1) {
         struct sim_flight **at = all->last;
         struct sim_flight *one = add(w, op, lane, f, tensor, bytes);

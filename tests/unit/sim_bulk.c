@@ -500,6 +500,18 @@ static const struct flight_fault faults[] = {
     {"cp.async arrives where nothing is",
      WORDS "    cp.async.mbarrier.arrive.noinc.shared.b64 [bar];\n", "there is no mbarrier at",
      "cp.async.mbarrier.arrive", 0},
+    {"a load that leaves its variable for the next one",
+     WORDS INIT(1) LOAD("%r10+4080", "%rd9", "32"),
+     "store of 32 bytes at element 1020 of 'tile' (shared b32[1024])", "cp.async.bulk", 0,
+     DEVICE_CHECK_MEMORY},
+    {"... found with all checks", WORDS INIT(1) LOAD("tile+4080", "%rd9", "32"),
+     "store of 32 bytes at element 1020 of 'tile' (shared b32[1024])", "cp.async.bulk", 0,
+     DEVICE_CHECK_ALL},
+    {"a store that leaves its variable",
+     "    mov.u32 %r10, tile;\n    @%p0 mbarrier.init.shared.b64 [bar], 1;\n"
+     "    @%p0 cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r10+4080], 32;\n",
+     "load of 32 bytes at element 1020 of 'tile' (shared b32[1024])", "cp.async.bulk", 0,
+     DEVICE_CHECK_MEMORY},
     {"fewer bytes than expected", WORDS INIT(1) EXPECT("272") LOAD("tile", "%rd9", "256") WAIT(0),
      "wait for the phase of parity 0 of the mbarrier at element 0 of 'bar' (shared b64[4]), which "
      "lacks 16 bytes",
@@ -565,9 +577,13 @@ int main(int argc, char **argv)
     flight_right((struct device_options){.threads = 1}, module, runs, RUNS, "");
     flight_right((struct device_options){.threads = 1, .check = DEVICE_CHECK_INIT}, module, runs,
                  RUNS, ", with checks");
+    flight_right((struct device_options){.threads = 1, .check = DEVICE_CHECK_MEMORY}, module, runs,
+                 RUNS, ", with bounds");
     seeds(module);
     draws(module);
-    flight_wrong(module, faults, FAULTS);
+    flight_wrong(module, faults, FAULTS, 0);
+    flight_wrong(module, faults, FAULTS, DEVICE_CHECK_MEMORY);
+    flight_wrong(module, faults, FAULTS, DEVICE_CHECK_ALL);
     arena_free(a);
     return tap_done();
 }

@@ -52,6 +52,7 @@ struct flight_fault {
     const char *find;
     const char *line; /* the instruction at fault, as the report quotes it */
     uint32_t cluster;
+    unsigned check; /* enum device_check: found with these */
 };
 
 enum { FLIGHT_WORDS = 4096 };
@@ -158,11 +159,14 @@ static void flight_right(struct device_options options, const char *module,
     flight_end(&s);
 }
 
-static void flight_wrong(const char *module, const struct flight_fault *fault, size_t n)
+static void flight_wrong(const char *module, const struct flight_fault *fault, size_t n,
+                         unsigned check)
 {
     static uint32_t out[FLIGHT_WORDS];
-    struct sim s = flight_begin((struct device_options){.threads = 1}, module);
+    struct sim s = flight_begin((struct device_options){.threads = 1, .check = check}, module);
     for (size_t i = 0; i < n; i++) {
+        if (fault[i].check != check)
+            continue;
         const enum device_status st =
             flight_go(&s, arena_printf(s.arena, "fault%zu", i), 32, fault[i].cluster, out);
         const char *text = sim_errors(&s);

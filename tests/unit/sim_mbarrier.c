@@ -301,7 +301,7 @@ int main(int argc, char **argv)
     flight_right((struct device_options){.threads = 1}, module, runs, RUNS, "");
     flight_right((struct device_options){.threads = 1, .check = DEVICE_CHECK_MEMORY, .seed = 7},
                  module, runs, RUNS, ", with a seed");
-    flight_wrong(module, faults, FAULTS);
+    flight_wrong(module, faults, FAULTS, 0);
     arena_free(a);
     return tap_done();
 }
