@@ -338,7 +338,6 @@ struct check_mbar {
     uint32_t offset;
     bool live;
     bool fenced;              /* its init has reached the async proxy */
-    bool known;               /* ... and a barrier of the cluster was behind the fence */
     bool narrow;              /* an arrival from another block, or a wait for one, had scope .cta */
     uint32_t flights;         /* operations in flight that complete here */
     uint32_t op, thread;      /* who issued the last */
@@ -357,7 +356,8 @@ struct check_block {
     struct check_thread *thread;                   /* NULL: none needed one */
     struct check_shadow shared, local;
     struct check_arrival barrier[SIM_BARRIERS];
-    struct check_arrival cluster; /* at the cluster's */
+    struct check_arrival cluster; /* at the cluster's, ... */
+    struct check_known *met[3];   /* ... and what came to it last: acquired, fenced, heard of */
     uint32_t exited;              /* threads */
     struct check_mbar *mbar;
     uint32_t nmbar, cap_mbar;
@@ -413,9 +413,11 @@ void sim_check_block_free(struct sim_block *b);   /* which may have none */
 void sim_check_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, uint32_t id,
                       uint32_t threads, bool waits);
 void sim_check_complete(struct sim_block *b, uint32_t id);
-/* Lanes come to the barrier of their cluster; it is complete, and b is the cluster's first block. */
+/* Lanes come to the barrier of their cluster; it is complete, and b is the cluster's first block; lanes go on that have
+ * waited for it. */
 void sim_check_cluster_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 void sim_check_cluster(struct sim_block *b);
+void sim_check_cluster_passed(struct sim_warp *w, uint32_t lanes);
 /* Lanes have met in bar.warp.sync, each with those that its mask op->e names. */
 void sim_check_warp_sync(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 

@@ -96,7 +96,7 @@ void sim_check_mbar_made(struct sim_warp *w, const struct sim_op *op, uint32_t l
     if (!m)
         return;
     m->live = true;
-    m->fenced = m->known = false;
+    m->fenced = false;
     m->init = now_of(w, op, lane);
     m->flights = 0;
     memset(m->use, 0, sizeof m->use);
@@ -137,7 +137,7 @@ static void use(struct sim_warp *w, const struct sim_op *op, uint32_t lane, stru
 {
     struct check_slot now = now_of(w, op, lane);
     now.clock = clock;
-    if (!m->known && !check_ordered(w, lane, &m->init)) {
+    if (!check_ordered(w, lane, &m->init)) {
         const struct check_finding f = about(w, op, lane, b, m->offset, &m->init, CHECK_F_MADE);
         check_find(of(b), &f);
     }
@@ -160,7 +160,7 @@ struct check_mbar *check_mbar_named(struct sim_warp *w, const struct sim_op *op,
     if (!m || !m->live)
         return NULL;
     use(w, op, lane, b, m, of(b)->clock);
-    if (async && !m->fenced && (m->known || check_ordered(w, lane, &m->init))) {
+    if (async && !m->fenced && check_ordered(w, lane, &m->init)) {
         m->fenced = check_proxy_reached(w, lane, &m->init, SIM_IN_SHARED);
         if (!m->fenced) {
             const struct check_finding f =

@@ -268,10 +268,30 @@ void check_complete_order(struct sim_block *b, struct check_arrival *a)
     drop_arrival(a);
 }
 
+/* A relaxed arrival: of objects whose init the lanes have fenced is known, with what came before that. */
+static void publish_objects(struct sim_warp *w, uint32_t lanes)
+{
+    struct check_block *cb = w->block->check;
+    struct check *c = of(w->block);
+    for (uint32_t i = 0; i < cb->nmbar; i++) {
+        const struct check_mbar *m = &cb->mbar[i];
+        const uint16_t thread = (uint16_t)check_thread_of(&m->init);
+        if (!m->live || !m->fenced || thread / SIM_LANES != w->index ||
+            !(lanes >> thread % SIM_LANES & 1))
+            continue;
+        struct check_fact fact = {m->init.block, m->init.clock, thread, thread};
+        struct check_known *k = check_known_new(c, &fact, 1);
+        learn(c, &cb->cluster.acquired, k);
+        check_known_drop(k);
+    }
+}
+
 void sim_check_cluster_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
 {
     const struct ptx_inst *in = &w->block->launch->code->func->items.v[op->item].inst;
-    if (in->mod[PTX_MC_ORDER] != PTX_RELAXED)
+    if (in->mod[PTX_MC_ORDER] == PTX_RELAXED)
+        publish_objects(w, lanes);
+    else
         check_arrive_order(w, lanes, &w->block->check->cluster, false);
 }
 
@@ -290,7 +310,7 @@ static uint32_t arrived(struct sim_block *b, struct check_fact *fact)
     return n;
 }
 
-/* The thread that waits knows what all did before they arrived; and of objects whose init was fenced. */
+/* Who waits for it learns what all did before they arrived. */
 void sim_check_cluster(struct sim_block *first)
 {
     struct check *c = of(first);
@@ -310,11 +330,9 @@ void sim_check_cluster(struct sim_block *first)
     }
     for (uint32_t i = 0; i < first->npeer; i++) {
         struct check_block *cb = first->peer[i]->check;
-        learn(c, &cb->acquired, acquired);
-        learn(c, &cb->fenced, fenced);
-        learn(c, &cb->heard, heard);
-        for (uint32_t k = 0; k < cb->nmbar; k++)
-            cb->mbar[k].known |= cb->mbar[k].fenced;
+        replace(&cb->met[0], check_known_ref(acquired));
+        replace(&cb->met[1], check_known_ref(fenced));
+        replace(&cb->met[2], check_known_ref(heard));
         drop_arrival(&cb->cluster);
     }
     check_known_drop(acquired);
@@ -322,6 +340,12 @@ void sim_check_cluster(struct sim_block *first)
     check_known_drop(heard);
     check_tick(c);
     c->lists = true;
+}
+
+void sim_check_cluster_passed(struct sim_warp *w, uint32_t lanes)
+{
+    const struct check_block *cb = w->block->check;
+    hand_out(w, lanes, cb->met[0], cb->met[1], cb->met[2]);
 }
 
 /* Lanes that are not all of the warp: a clock for each pair of them. */
@@ -545,6 +569,8 @@ void check_order_end(struct sim_block *b)
     for (uint32_t id = 0; id < SIM_BARRIERS; id++)
         drop_arrival(&cb->barrier[id]);
     drop_arrival(&cb->cluster);
+    for (int i = 0; i < 3; i++)
+        replace(&cb->met[i], NULL);
     replace(&cb->acquired, NULL);
     replace(&cb->fenced, NULL);
     replace(&cb->heard, NULL);

@@ -177,7 +177,7 @@ static struct check_finding finding(const struct view *v, uint32_t lane, uint64_
         .count = 1,
         .address = v->origin + at,
         .space = (uint8_t)v->space,
-        .bytes = v->far ? (uint8_t)1 << v->s->shift : v->op->size};
+        .bytes = v->far ? (uint8_t)(1u << v->s->shift) : v->op->size};
 }
 
 /* What would have ordered an agent's access, s, before others. */

@@ -112,8 +112,11 @@ static void check_cluster(struct sim_block *b)
             struct sim_warp *w = &b->peer[i]->warp[k];
             w->cluster_came = 0;
             for (uint32_t g = 0; g < w->ngroup; g++)
-                if (w->group[g].waits == SIM_WAIT_CLUSTER)
+                if (w->group[g].waits == SIM_WAIT_CLUSTER) {
                     w->group[g].waits = 0;
+                    if (first->check)
+                        sim_check_cluster_passed(w, w->group[g].mask);
+                }
         }
 }
 
@@ -133,6 +136,8 @@ const struct sim_op *sim_cluster_arrive(struct sim_warp *w, const struct sim_op 
 const struct sim_op *sim_cluster_wait(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
 {
     const uint32_t waits = lanes & w->cluster_came, rest = w->mask & ~waits;
+    if (w->block->check)
+        sim_check_cluster_passed(w, lanes & ~waits);
     if (!waits)
         return op + 1;
     sim_count(w, op + 1);
