@@ -9,6 +9,10 @@ enum {
     MOST_SHARED = 160 << 10, /* bytes of more than 3 stages: the rest is the first cache's */
 };
 
+/* The model tells tiles of wgmma apart by some hundredths: another than the one that the fastest kernels known have, which
+ * is considered first, must be that much cheaper. */
+static const double WORTH = 0.97;
+
 /* bk of mma: bytes; of fma: elements. */
 struct tile {
     enum matmul_how how;
@@ -134,7 +138,9 @@ void planner_consider(struct planner *l, struct matmul_plan *p, uint32_t shared)
     if (!shared || !is_wanted(l, p))
         return;
     const double cost = matmul_cost(l->g, l->f, p, &l->size, shared);
-    if (l->cost >= 0 && cost >= l->cost)
+    const bool other = p->how == MATMUL_WGMMA && l->best.how == MATMUL_WGMMA && l->best.bm == 128 &&
+                       l->best.bn == 256 && (p->bm != 128 || p->bn != 256);
+    if (l->cost >= 0 && cost >= l->cost * (other ? WORTH : 1))
         return;
     l->cost = cost;
     l->best = *p;

@@ -9,10 +9,10 @@
  *   steps   of k, 128 bytes of each row
  *   step    the longest of
  *             multiply  bm bn bk products at the rate of the instruction
- *             shared    a 64 x n x 32-byte instruction reads 2 KB of A and 32 n bytes of B again for every 64 rows; the copies write every
- *                       byte once; 128 bytes in a clock for all of it. 128 x 256 takes 1024 clocks of either (64 x 256 by each
- *                       warpgroup), 128 x 192 832 for 768 of products, 256 x 128 1152 for 1024, 128 x 128 640 for 512,
- *                       64 x 128 384 for 256: the order in which published kernels rank them
+ *             shared    a 64 x n x 32-byte instruction reads 2 KB of A and 32 n bytes of B again for every 64 rows, 128 bytes in a
+ *                       clock; the copies write every byte once, which counts 0.75: kernels of 128 x 256 that read 640 clocks
+ *                       and write 384 reach 0.99 of the instructions' 1024. 128 x 128 takes 576 clocks for 512 of
+ *                       products, 256 x 128 1056 for 1024, 64 x 128 336 for 256, 128 x 192 752 for 768
  *             cache     what the block asks the L2 cache for. A cluster's blocks in a row share what they have in common
  *                       (multicast): 128 x 256 asks for 48 bytes in a clock, or 32 in a cluster of 2, of the 46 to 56 that the
  *                       cache has for each of 132
@@ -22,7 +22,7 @@
  *           the next tile's stages fill. Warpgroups that take tiles by turns (ping-pong) hide it, or the products hide behind it
  *   join    of blocks that share a tile along k
  *
- * An H100's numbers. Products: 2048 of f16 each clock and multiprocessor; the machine's power allows about 1.45 GHz of
+ * An H100's numbers. Products: 2048 of f16 each clock and multiprocessor; the machine's power allows about 1.5 GHz of
  * dense products (cuBLAS's best of 8192^3 is 711 TFLOP/s on the H100 that kaio is tuned on, 800 on others: 1.32 and 1.48 GHz
  * at no idle clock), and 1.755 of what waits for memory. L2: DeepGEMM's model has min(64 bytes a clock and
  * multiprocessor, 8 TB/s at 1.3 GHz); the 777 TFLOP/s that a 128 x 256 kernel got without multicast were 9.1 TB/s, and 799
@@ -34,17 +34,18 @@
 #include "lower/matmul_plan.h"
 
 /* Per clock. */
-static const double MULTIPROCESSORS = 132, GHZ = 1.45, PRODUCTS = 2048, SHARED = 128;
-static const double CACHE = 9500, HBM = 3000; /* bytes per nanosecond */
-static const double STAYS = 40e6;             /* bytes that the cache keeps beside what passes */
+static const double MULTIPROCESSORS = 132, GHZ = 1.5, PRODUCTS = 2048, SHARED = 128, COPIED = 0.75;
+static const double CACHE = 9500, HBM = 3000,
+                    EACH = 35;    /* bytes per nanosecond; each multiprocessor's */
+static const double STAYS = 40e6; /* bytes that the cache keeps beside what passes */
 /* What moving bytes takes from the clock, where that is not what is waited for. */
-static const double POWER = 0.06, HBM_POWER = 0.1;
+static const double POWER = 0.08, HBM_POWER = 0.1;
 /* Nanoseconds: a launch, tensor maps and barriers, the first tile from HBM and the last on its way out; a further block on a
  * multiprocessor; until a copy has come, from the L2 cache, and to a cluster; a cluster's start and end. */
 static const double BEGIN = 3200, AGAIN = 900, NEAR = 600, FAR = 900, CLUSTER = 150;
-/* Clocks: of a step's waits, of a tile's end and of each sum on its way out, by 128 lanes; of an exchange of sums between
+/* Clocks: of an addition by 128 lanes that mostly hides, of a step's waits, of a tile's end and of each sum on its way out, by 128 lanes; of an exchange of sums between
  * blocks, and bytes of it in a clock. */
-static const double STEP = 12, TILE = 700, PER_SUM = 4, MEET = 1200, JOIN = 24;
+static const double PROMOTE = 0.5, STEP = 40, TILE = 700, PER_SUM = 4, MEET = 1200, JOIN = 24;
 
 static double larger(double x, double y)
 {
@@ -92,12 +93,13 @@ static double shared_clocks(const struct block *b)
     const struct matmul_plan *p = b->p;
     const double tall = p->bm / 64.0, wide = (double)p->bn / p->wn;
     const double read = b->f->nproduct * tall * (64 * wide + p->bn) * b->bytes;
-    double written = (b->lefts * p->bm + b->rights * p->bn) * b->bytes;
+    const double copied = (b->lefts * p->bm + b->rights * p->bn) * b->bytes;
+    double rounded = 0;
     for (uint32_t i = 0; i < b->f->noperand;
          i++) /* consumers round, or turn, what lies in the stage */
         if (b->f->operand[i].rounds || (b->f->type == MATMUL_TF32 && !b->f->operand[i].along_k))
-            written += 2 * b->bytes * (b->f->operand[i].side == MATMUL_A ? p->bm : p->bn);
-    return (read + written) / SHARED;
+            rounded += 2 * b->bytes * (b->f->operand[i].side == MATMUL_A ? p->bm : p->bn);
+    return (read + COPIED * copied + rounded) / SHARED;
 }
 
 /* Bytes that a block's step brings, from the cache. */
@@ -127,9 +129,12 @@ static double step_nanoseconds(const struct block *b, const struct matmul_size *
 {
     const struct matmul_plan *p = b->p;
     const double products = (double)b->f->nproduct * p->bm * p->bn * p->bk;
-    const double clocks = larger(products / rate_of(p), shared_clocks(b)) + STEP;
+    /* sums of a stage are waited for and added by one warpgroup while another multiplies */
+    const double added = p->promotes ? products / p->bk / 128 * PROMOTE : 0;
+    const double clocks = larger(products / rate_of(p), shared_clocks(b)) + added + STEP;
     const double cache = asked(b) * busy / CACHE;
-    const double memory = fetched(b, s, larger(1, busy / p->split), turns) * busy / HBM;
+    const double memory = fetched(b, s, larger(1, busy / p->split), turns) * busy /
+                          smaller(HBM, busy * EACH);
     const double far = p->cluster[0] * p->cluster[1] > 1 ? FAR : NEAR;
     const double latency = far / (p->stages > 2 ? p->stages - 1.5 : 0.5);
     const double longest = larger(larger(clocks / GHZ, cache), larger(memory, latency));
