@@ -104,7 +104,7 @@ static void make_barriers(struct wgmma *s)
     cg_scope_close(g, mark);
     cg_place(g, made);
     if (s->blocks > 1) {
-        PTX0(&g->b, "barrier.cluster.arrive.release.aligned");
+        PTX0(&g->b, "barrier.cluster.arrive.relaxed.aligned");
         PTX0(&g->b, "barrier.cluster.wait.acquire.aligned");
     } else {
         PTX(&g->b, "bar.sync", ptx_imm(0));

@@ -50,8 +50,9 @@ enum {
     WGMMA_PATCH = 16,   /* rows of a warp's patch */
     WGMMA_CONSUMERS = 3,
     WGMMA_STAGES = 16,
-    WGMMA_BARRIER = 8, /* bytes of an mbarrier */
-    WGMMA_BLOCKS = 8,  /* of a cluster */
+    WGMMA_ADDRESS = (1 << 18) - 1, /* bits of an address in a descriptor */
+    WGMMA_BARRIER = 8,             /* bytes of an mbarrier */
+    WGMMA_BLOCKS = 8,              /* of a cluster */
 };
 
 struct wgmma_tile {

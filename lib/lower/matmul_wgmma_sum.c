@@ -35,7 +35,8 @@ static int32_t first_word(struct wgmma *s, const struct wgmma_tile *t)
                                             : s->p->wm / (WGMMA_SPAN / t->size) * t->atom_bytes;
         at = plus(g, at, cg_binary(g, OP_MUL, s->part, u32(part)));
     }
-    at = cg_binary(g, OP_SHR, at, u32(4));
+    /* in a cluster an address has the block's number above the 18 bits that a descriptor takes */
+    at = cg_binary(g, OP_SHR, cg_binary(g, OP_AND, at, u32(WGMMA_ADDRESS)), u32(4));
     const uint32_t apart = is_along_k(t) ? 0 : t->atom_bytes / 16;
     return cg_reg(g, plus(g, at, u32(apart << 16)));
 }

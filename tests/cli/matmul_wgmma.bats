@@ -150,6 +150,8 @@ END
     [ "$(grep -c 'cp.async.bulk.tensor.2d.shared::cluster' k.ptx)" = 2 ]
     [ "$(grep -c 'multicast::cluster' k.ptx)" = 1 ]
     [ "$(grep -c '16384\|49152;' <(grep 'expect_tx' k.ptx))" = 1 ]
+    # descriptors take 18 bits of an address: in a cluster the block's number is above
+    [ "$(grep -c 'and.b32 .*, 262143;' k.ptx)" = 2 ]
     # no fence of all memory where a stage is given back to the other block
     run ! grep -E 'mbarrier[.](try_wait|arrive).*(acquire|release)' k.ptx
     # results by boxes of 64 columns of each warp's 16 rows
