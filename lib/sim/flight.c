@@ -289,6 +289,8 @@ bool sim_flight_issue(struct sim_warp *w, const struct sim_op *op, uint32_t lane
 static struct sim_flight **choose(struct sim_flights *all)
 {
     uint32_t n[2] = {0};
+    if (!all->random && sim_flies_in(all->first->kind))
+        return &all->first;
     for (struct sim_flight *f = all->first; f; f = f->next)
         n[sim_flies_in(f->kind)]++;
     const bool in = n[true];
