@@ -17,13 +17,32 @@ static uint64_t subject(const struct check *c, const struct check_finding *f)
     return s ? (uint64_t)(uintptr_t)s->var : 0;
 }
 
+static bool same_instruction(const struct check *c, uint32_t a, uint32_t b)
+{
+    const struct sim_code *code = c->launch->code;
+    const struct ptx_item *item = code->func->items.v;
+    const size_t n = code->func->items.n;
+    return code->op[a].item < n && code->op[b].item < n &&
+           item[code->op[a].item].inst.op == item[code->op[b].item].inst.op;
+}
+
+/* An operation beside the threads is most often one of several in a row, of the tiles of one buffer: where one side is the
+ * same record, and the other the same instruction, they are one finding. */
+static bool in_a_row(const struct check *c, const struct check_finding *f,
+                     const struct check_finding *g)
+{
+    return f->kind >= CHECK_F_AGENT && f->mask == g->mask && subject(c, f) == subject(c, g) &&
+           ((f->at.op == g->at.op && same_instruction(c, f->other.op, g->other.op)) ||
+            (f->other.op == g->other.op && same_instruction(c, f->at.op, g->at.op)));
+}
+
 /* Of the same kind, between the same instructions, or copies of them in an unrolled loop, whichever came first. */
 static bool alike(const struct check *c, const struct check_finding *f,
                   const struct check_finding *g)
 {
     if (f->kind != g->kind)
         return false;
-    if (f->at.op == g->at.op && f->other.op == g->other.op)
+    if ((f->at.op == g->at.op && f->other.op == g->other.op) || in_a_row(c, f, g))
         return true;
     const uint64_t a = c->op[f->at.op].line, b = c->op[f->other.op].line;
     const uint64_t x = c->op[g->at.op].line, y = c->op[g->other.op].line;
