@@ -115,7 +115,7 @@ static void make_barriers(struct wgmma *s)
  * enough. One consumer needs none more. */
 static void set_registers(struct wgmma *s, bool produces)
 {
-    static const uint8_t of[][2] = {[2] = {40, 232}, [3] = {32, 160}};
+    static const uint8_t of[][2] = {[2] = {24, 240}, [3] = {32, 160}};
     if (s->consumers > 1)
         PTX(&s->g->b,
             produces ? "setmaxnreg.dec.sync.aligned.u32" : "setmaxnreg.inc.sync.aligned.u32",

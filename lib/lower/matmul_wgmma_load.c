@@ -8,21 +8,6 @@
 
 #include <stdio.h>
 
-static struct cg_val u32(uint32_t v)
-{
-    return cg_int(DT_U32, v);
-}
-
-static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
-{
-    return cg_binary(g, OP_ADD, x, y);
-}
-
-static struct cg_val times(struct cg *g, struct cg_val x, uint32_t y)
-{
-    return cg_binary(g, OP_MUL, x, u32(y));
-}
-
 /* Which part of the tile this block brings. */
 static struct cg_val part_of(const struct wgmma *s, const struct wgmma_tile *t)
 {

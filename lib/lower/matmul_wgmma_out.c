@@ -12,21 +12,6 @@
 
 #include "lower/matmul_wgmma.h"
 
-static struct cg_val u32(uint32_t v)
-{
-    return cg_int(DT_U32, v);
-}
-
-static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
-{
-    return cg_binary(g, OP_ADD, x, y);
-}
-
-static struct cg_val times(struct cg *g, struct cg_val x, uint32_t y)
-{
-    return cg_binary(g, OP_MUL, x, u32(y));
-}
-
 /* Does it call what takes more than a few instructions? */
 static bool calls(const struct lang_expr *e)
 {

@@ -26,16 +26,6 @@ enum {
     SIDE = 4,
 };
 
-static struct cg_val u32(uint32_t v)
-{
-    return cg_int(DT_U32, v);
-}
-
-static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
-{
-    return cg_binary(g, OP_ADD, x, y);
-}
-
 static bool rounds(const struct wgmma *s, const struct wgmma_tile *t)
 {
     return s->f->operand[t->operand].rounds;
@@ -85,7 +75,7 @@ static void round_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_va
     struct cg *g = s->g;
     const bool a = t->side == MATMUL_A;
     const uint32_t bytes = a ? s->p->wm * WGMMA_SPAN : t->bytes / s->takers;
-    const struct cg_val part = cg_binary(g, OP_MUL, s->part, u32(bytes));
+    const struct cg_val part = times(g, s->part, bytes);
     const int32_t at = cg_reg(g, plus(g, stage, part));
     for (uint32_t i = 0; i < (a ? t->atoms : 1); i++)
         round_bytes(s, at, t->offset + i * t->atom_bytes, bytes / PASS);
@@ -100,9 +90,9 @@ struct squares {
 static int32_t chunk_at(struct cg *g, struct cg_val r, struct cg_val c, uint32_t e)
 {
     const struct cg_val odd = cg_binary(g, OP_AND, r, u32(1));
-    c = cg_binary(g, OP_XOR, c, cg_binary(g, OP_MUL, odd, u32(SIDE)));
+    c = cg_binary(g, OP_XOR, c, times(g, odd, SIDE));
     c = cg_binary(g, OP_MUL, cg_binary(g, OP_XOR, c, u32(e)), u32(PIECE));
-    const struct cg_val row = cg_binary(g, OP_MUL, r, u32(SIDE * WGMMA_SPAN));
+    const struct cg_val row = times(g, r, SIDE * WGMMA_SPAN);
     return cg_reg(g, plus(g, plus(g, row, u32(e * WGMMA_SPAN)), c));
 }
 
@@ -157,7 +147,7 @@ static void turn_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val
     if (s->p->pingpong)
         warp = cg_binary(g, OP_AND, warp, u32(WGMMA_GROUP / 32 - 1));
     const struct squares q = find_squares(s);
-    const int32_t at = cg_reg(g, plus(g, stage, cg_binary(g, OP_MUL, warp, u32(ATOM))));
+    const int32_t at = cg_reg(g, plus(g, stage, times(g, warp, ATOM)));
     for (uint32_t first = 0; first < t->atoms; first += warps) {
         const uint32_t none = cg_label(g, "none");
         const size_t mark = cg_scope_open(g);
@@ -175,7 +165,7 @@ void wgmma_round_stage(struct wgmma *s)
     const struct cg_val first =
         plus(g, cg_value(DT_U32, s->m->shared), cg_value(DT_U32, s->ring.offset));
     const struct cg_val in_group = cg_binary(g, OP_AND, s->m->thread, u32(WGMMA_GROUP - 1));
-    const struct cg_val own = plus(g, first, cg_binary(g, OP_MUL, in_group, u32(PIECE)));
+    const struct cg_val own = plus(g, first, times(g, in_group, PIECE));
     for (uint32_t i = 0; i < s->ntile; i++)
         if (s->tile[i].turned)
             turn_tile(s, &s->tile[i], first);

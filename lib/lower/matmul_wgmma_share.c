@@ -18,21 +18,6 @@
 
 enum { WORDS = 4, LINE = WGMMA_GROUP * WORDS * 4 };
 
-static struct cg_val u32(uint32_t v)
-{
-    return cg_int(DT_U32, v);
-}
-
-static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
-{
-    return cg_binary(g, OP_ADD, x, y);
-}
-
-static struct cg_val times(struct cg *g, struct cg_val x, uint32_t y)
-{
-    return cg_binary(g, OP_MUL, x, u32(y));
-}
-
 static uint32_t slot_bytes(const struct wgmma *s)
 {
     return wgmma_sums(s) / WORDS * LINE;

@@ -32,21 +32,6 @@ struct out {
     struct cg_val in_warp; /* u32: the lane's row among the warp's, half 0 */
 };
 
-static struct cg_val u32(uint32_t v)
-{
-    return cg_int(DT_U32, v);
-}
-
-static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
-{
-    return cg_binary(g, OP_ADD, x, y);
-}
-
-static struct cg_val times(struct cg *g, struct cg_val x, uint32_t y)
-{
-    return cg_binary(g, OP_MUL, x, u32(y));
-}
-
 /* ---- does it fit? ----------------------------------------------------------------------------------- */
 
 /* Does it read a tensor whose elements differ along rows and columns, beside the sums? */

@@ -9,16 +9,6 @@
 
 #include <stdio.h>
 
-static struct cg_val u32(uint32_t v)
-{
-    return cg_int(DT_U32, v);
-}
-
-static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
-{
-    return cg_binary(g, OP_ADD, x, y);
-}
-
 /* As it is multiplied. */
 static bool is_along_k(const struct wgmma_tile *t)
 {
@@ -33,7 +23,7 @@ static int32_t first_word(struct wgmma *s, const struct wgmma_tile *t)
     if (t->side == MATMUL_A) {
         const uint32_t part = is_along_k(t) ? s->p->wm * WGMMA_SPAN
                                             : s->p->wm / (WGMMA_SPAN / t->size) * t->atom_bytes;
-        at = plus(g, at, cg_binary(g, OP_MUL, s->part, u32(part)));
+        at = plus(g, at, times(g, s->part, part));
     }
     /* in a cluster an address has the block's number above the 18 bits that a descriptor takes */
     at = cg_binary(g, OP_SHR, cg_binary(g, OP_AND, at, u32(WGMMA_ADDRESS)), u32(4));
