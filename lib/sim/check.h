@@ -552,15 +552,16 @@ struct check_memory {
 /* An access of so many bytes that a lane makes an agent do. */
 struct check_far {
     struct sim_warp *w;
-    const struct sim_op *op; /* the record that issued it */
-    uint32_t lane;           /* who issued it */
-    bool warp;               /* all of its warp did */
-    bool generic;            /* it does not go through the async proxy */
-    struct check_slot slot;  /* the agent's access */
+    const struct sim_op *op;  /* the record that issued it */
+    uint32_t lane;            /* who issued it */
+    bool warp;                /* all of its warp did */
+    bool generic;             /* it does not go through the async proxy */
+    struct check_slot slot;   /* the agent's access */
+    struct check_slot proved; /* the last access that it was found to come after */
 };
 enum check_far_access { CHECK_FAR_READ, CHECK_FAR_WRITE, CHECK_FAR_FOLD };
-void check_far(const struct check_far *f, const struct check_memory *m, uint64_t offset,
-               uint64_t bytes, enum check_far_access what);
+void check_far(struct check_far *f, const struct check_memory *m, uint64_t offset, uint64_t bytes,
+               enum check_far_access what);
 /* The thread that an agent's access goes back to. */
 struct check_side check_side_of(const struct sim_block *near, const struct check_slot *s);
 

@@ -138,8 +138,8 @@ static void comes(struct sim_warp *w, const struct sim_op *op, const struct sim_
 static void goes(struct sim_warp *w, const struct sim_op *op, const struct sim_flight *f)
 {
     const uint32_t block = (uint32_t)w->block->index, thread = w->index * SIM_LANES + f->lane;
-    const struct check_far reads = far_of(w, op, f, block, CHECK_A_READS + thread);
-    const struct check_far writes = far_of(w, op, f, block, CHECK_A_WRITES + thread);
+    struct check_far reads = far_of(w, op, f, block, CHECK_A_READS + thread);
+    struct check_far writes = far_of(w, op, f, block, CHECK_A_WRITES + thread);
     const struct check_memory own = shared_of(w->block, w->block);
     struct check_warp *cw = &w->block->check->warp[w->index];
     struct sim_piece p;

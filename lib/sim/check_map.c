@@ -35,12 +35,12 @@ void sim_check_map_access(struct sim_warp *w, const struct sim_op *op, uint32_t 
     struct check *c = w->block->launch->check;
     const uint32_t record = (uint32_t)(op - w->code);
     const struct check_memory m = check_memory_at(w, &c->op[record], space, address);
-    const struct check_far far = {.w = w,
-                                  .op = op,
-                                  .lane = lane,
-                                  .generic = true,
-                                  .slot = check_slot_of((uint32_t)w->block->index, c->clock,
-                                                        w->index * SIM_LANES + lane, record)};
+    struct check_far far = {.w = w,
+                            .op = op,
+                            .lane = lane,
+                            .generic = true,
+                            .slot = check_slot_of((uint32_t)w->block->index, c->clock,
+                                                  w->index * SIM_LANES + lane, record)};
     if (!m.shadow)
         return;
     if (orders(w))

@@ -499,14 +499,19 @@ struct check_side check_side_of(const struct sim_block *near, const struct check
 }
 
 /* Does the agent's operation come after an access? Of what a warp issues together it is enough that one lane knows. */
-static bool known(const struct view *v, const struct check_far *f, const struct check_slot *s)
+static bool known(const struct view *v, struct check_far *f, const struct check_slot *s)
 {
     const struct check_slot now = me(v, f->lane);
-    return ordered(v, f->lane, s, &now) || (f->warp && check_ordered_any(v->w, s));
+    if (s->clock == f->proved.clock && s->who == f->proved.who && s->block == f->proved.block)
+        return true;
+    if (!ordered(v, f->lane, s, &now) && !(f->warp && check_ordered_any(v->w, s)))
+        return false;
+    f->proved = *s;
+    return true;
 }
 
 /* It comes after an access, which was a write. */
-static void reached(const struct view *v, const struct check_far *f, uint64_t at,
+static void reached(const struct view *v, struct check_far *f, uint64_t at,
                     const struct check_slot *s)
 {
     if (f->generic || s->clock <= v->floor || !check_is_thread(s) ||
@@ -516,7 +521,7 @@ static void reached(const struct view *v, const struct check_far *f, uint64_t at
     check_find(v->c, &found);
 }
 
-static void after_write(const struct view *v, const struct check_far *f, uint64_t at,
+static void after_write(const struct view *v, struct check_far *f, uint64_t at,
                         const struct check_slot *s)
 {
     if (!s->clock)
@@ -542,7 +547,7 @@ static void far_read(const struct view *v, struct check_cell *cell, const struct
         m->far[to] = *slot;
 }
 
-static void far_cell(const struct view *v, const struct check_far *f, uint64_t at,
+static void far_cell(const struct view *v, struct check_far *f, uint64_t at,
                      struct check_cell *cell, enum check_far_access what)
 {
     struct check_more *m = more_of(v->s, cell);
@@ -578,8 +583,8 @@ static void far_cell(const struct view *v, const struct check_far *f, uint64_t a
     cell->read[0].clock = cell->read[1].clock = 0;
 }
 
-void check_far(const struct check_far *f, const struct check_memory *m, uint64_t offset,
-               uint64_t bytes, enum check_far_access what)
+void check_far(struct check_far *f, const struct check_memory *m, uint64_t offset, uint64_t bytes,
+               enum check_far_access what)
 {
     struct check_shadow *s = m->shadow;
     struct sim_warp *w = f->w;

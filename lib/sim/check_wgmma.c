@@ -78,11 +78,11 @@ static void read_shared(struct sim_warp *w, const struct sim_op *op,
                         const struct sim_wgmma_reads *r, uint32_t n)
 {
     const uint32_t agent = CHECK_A_WGMMA + w->index / SIM_WARPGROUP;
-    const struct check_far far = {.w = w,
-                                  .op = op,
-                                  .warp = true,
-                                  .slot = check_slot_of((uint32_t)w->block->index, of(w)->clock,
-                                                        agent, (uint32_t)(op - w->code))};
+    struct check_far far = {.w = w,
+                            .op = op,
+                            .warp = true,
+                            .slot = check_slot_of((uint32_t)w->block->index, of(w)->clock, agent,
+                                                  (uint32_t)(op - w->code))};
     const struct check_memory m = {.shadow = &w->block->check->shared,
                                    .host = w->block->shared,
                                    .bytes = w->block->shared_bytes,
