@@ -20,7 +20,7 @@
  *   matmul.c        the strategy: variants, their conditions, --explain
  *   matmul_plan.c   variants for the sizes that the launch brings, and what a schedule says
  *   matmul_choose.c sizes of tiles, the number of stages and splits; matmul_rows.c: of few rows
- *   matmul_cost.c   the cost model
+ *   matmul_cost.c   the cost model; matmul_choose_wgmma.c, matmul_cost_wgmma.c: the same of wgmma
  *   matmul_tile.c   where a block is; an operand's elements in registers
  *   matmul_simt.c   products by fma of scalars (matmul_simt.h); matmul_bring.c: their tiles to shared memory
  *   matmul_mma.c    products by mma.sync (matmul_mma.h); matmul_copy.c: their tiles to shared memory; matmul_frag.c: from

@@ -3,9 +3,6 @@
 
 #include "lower/matmul_plan.h"
 
-/* Are they chosen where the schedule does not ask for them? */
-enum { CHOSEN = 1 };
-
 enum {
     SPAN = 128,       /* bytes of k in a step */
     GROUP = 128,      /* threads of a warpgroup */
@@ -127,7 +124,7 @@ static bool is_mostly_empty(const struct planner *l, const struct shape *t)
 bool planner_takes_wgmma(const struct planner *l, struct buf *why)
 {
     const enum lower_mma mma = l->want->mma;
-    if (mma != LOWER_MMA_WGMMA && (mma != LOWER_MMA_ANY || !CHOSEN))
+    if (mma != LOWER_MMA_WGMMA && mma != LOWER_MMA_ANY)
         return false;
     if (l->single || l->g->target->sm != 90 || l->g->target->suffix != 'a')
         return false;
