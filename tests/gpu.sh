@@ -22,7 +22,8 @@
 # huge      buffers of more than 2^31 elements, for each way of walking through memory: kaio-bench checks a sample of the results,
 #           of inputs that repeat after a prime number of elements, so that an address that wraps around is found.
 # mma       every form of mma.sync on chosen inputs, bit for bit: tests/unit/sim_mma, which must be built, on PATH or in BINDIR.
-# wgmma     every form of wgmma.mma_async likewise, every layout of shared memory, kernels that use them: tests/unit/sim_wgmma*.
+# wgmma     every form of wgmma.mma_async likewise, every layout of shared memory, kernels that use them: tests/unit/sim_wgmma*;
+#           and the correct kernels of tests/hopper.
 # All but time run JOBS specs at once (default: half of the cores, 8 at most).
 set -u
 
@@ -361,6 +362,12 @@ if wanted wgmma; then
         else
             row $t - - "not run" "no $t on PATH"
         fi
+    done
+    for f in tests/hopper/*.launch; do
+        verdict=right
+        KAIO_ARGS="-d $device" tests/hopper_one.sh "$f" >"$out/log" 2>&1 || verdict=wrong
+        row "$(basename "$f" .launch)" hopper - $verdict ""
+        [ $verdict = right ] || fail "$out/log"
     done
 fi
 

@@ -45,7 +45,7 @@ all() {
 @test "the correct kernels are right whenever the copies arrive" {
     local seed
     for seed in 1 2 3; do
-        KAIO_ARGS=--check-seed=$seed run -0 all . launch
+        KAIO_ARGS="--check --check-seed=$seed" run -0 all . launch
         [ -z "$output" ]
     done
 }

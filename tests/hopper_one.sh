@@ -7,7 +7,8 @@
 #                             # find: PLACE[ PLACE...]: TEXT
 #                         is an error with TEXT, and lines of the changed PTX with a comment "// @PLACE" each; a PLACE of
 #                         -  is any line;  # find: result  is another result. Several  # find:  are alternatives.
-# KAIO_ARGS has further options of kaio-run.
+# KAIO_ARGS are the options of kaio-run in place of  --check --max-instructions=30000000.  With  -d cuda  the correct kernels
+# must be as correct on a GPU.
 # A line  # launch: SCRIPT  of a change is for sed, too, and changes the launch contract.
 set -u
 file=$1
@@ -41,7 +42,7 @@ esac
 
 # arguments, with a destination for each output; an inout has a source, too
 read -ra sums <<<"$(value sum "$dir/k.launch")"
-read -ra more <<<"${KAIO_ARGS:-}"
+read -ra options <<<"${KAIO_ARGS:---check --max-instructions=30000000}"
 read -ra args <<<"$(value args "$dir/k.launch")"
 for ((i = 0; i < ${#sums[@]}; i += 2)); do
     output=${sums[i]} source=
@@ -54,7 +55,7 @@ for ((i = 0; i < ${#sums[@]}; i += 2)); do
         args+=("$output=$output.raw")
     fi
 done
-(cd "$dir" && kaio-run -q --check --max-instructions=30000000 "${more[@]}" --launch k.launch k.ptx "${args[@]}") >"$dir/log" 2>&1
+(cd "$dir" && kaio-run -q "${options[@]}" --launch k.launch k.ptx "${args[@]}") >"$dir/log" 2>&1
 status=$?
 
 # the outputs that are not what they should be
