@@ -133,7 +133,13 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
     free.want = &none;
     struct matmul_plan p = plan_of(&free, ROWS, ROWS);
     p.stages = 2;
-    return matmul_wgmma_fits(l->g, l->f, &p, why);
+    if (!matmul_wgmma_fits(l->g, l->f, &p, why))
+        return false;
+    if (mma == LOWER_MMA_WGMMA || !l->m || l->size.m > FEW)
+        return true;
+    if (why)
+        buf_printf(why, "up to %d rows leave most of it idle", FEW);
+    return false;
 }
 
 void planner_consider_wgmma(struct planner *l)
@@ -141,8 +147,6 @@ void planner_consider_wgmma(struct planner *l)
     if (!planner_takes_wgmma(l, NULL))
         return;
     const struct lower_plan *w = l->want;
-    if (w->mma == LOWER_MMA_ANY && l->m && l->size.m <= FEW)
-        return;
     if (w->shape[0]) {
         struct matmul_plan p = planner_wgmma_named(l, w);
         if (p.threads)

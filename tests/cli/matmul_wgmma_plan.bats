@@ -68,6 +68,7 @@ plans() {
         run ! grep -q ': wgmma of ' explained
     done <<'END'
 nn|-D T=f32|multiplies no f32
+nt|-D m=16|up to 32 rows leave most of it idle
 nt|-D k=4097 -D n=64|TMA copies rows of whole 16 bytes
 int8||takes the right operand's i8 along k alone
 w4a16||operand is computed, and TMA copies elements as they are
