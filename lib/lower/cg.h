@@ -95,7 +95,7 @@ struct cg_param {
     const char *text; /* the contract's argument: a name, "u64 expression" or "$hidden" */
     bool hidden;
     struct contract_map *map; /* it is a tensor map */
-    uint32_t order; /* as declared; computed ones last */
+    uint32_t order;           /* as declared; computed ones last */
     struct ptx_var *var;
     struct cg_val val;
 };
@@ -378,6 +378,19 @@ struct cg_since {
 struct cg_since cg_now(const struct cg *g);
 void cg_move_new(struct cg *g, int32_t reg, struct cg_val v, struct cg_since since);
 struct cg_val cg_binary(struct cg *g, enum lang_op op, struct cg_val x, struct cg_val y);
+/* What addresses are made of. */
+static inline struct cg_val cg_u32(uint32_t v)
+{
+    return cg_int(DT_U32, v);
+}
+static inline struct cg_val cg_add(struct cg *g, struct cg_val x, struct cg_val y)
+{
+    return cg_binary(g, OP_ADD, x, y);
+}
+static inline struct cg_val cg_mul(struct cg *g, struct cg_val x, uint32_t y)
+{
+    return cg_binary(g, OP_MUL, x, cg_u32(y));
+}
 struct cg_val cg_unary(struct cg *g, enum lang_op op, struct cg_val x);
 struct cg_val cg_fma(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val z);
 struct cg_val cg_select(struct cg *g, int32_t pred, struct cg_val x, struct cg_val y);

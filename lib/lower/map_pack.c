@@ -57,16 +57,11 @@ static struct cg_place_of word_at(struct cg *g, struct cg_val base, uint32_t fli
         .space = CG_SHARED, .base = at.op.reg, .offset = row * ROW, .nibble = cg_int(DT_U32, 0)};
 }
 
-static struct cg_val u32(uint32_t v)
-{
-    return cg_int(DT_U32, v);
-}
-
 void map_pack_bring(struct map_tiling *t, struct map_tile *tile)
 {
     struct cg *g = t->g;
     const uint32_t n = t->lanes, rows = map_tile_rows(t), passes = t->side / (rows * n);
-    struct cg_val first = cg_binary(g, OP_MUL, t->y, u32(n)), down, word;
+    struct cg_val first = cg_binary(g, OP_MUL, t->y, cg_u32(n)), down, word;
     struct cg_val across = cg_binary(g, OP_ADD, t->across0, first);
     struct cg_val flat = map_tile_flat(t, tile, across, &down);
     struct cg_val inside = map_tile_within(t, down, t->down);
@@ -74,7 +69,7 @@ void map_pack_bring(struct map_tiling *t, struct map_tile *tile)
     for (uint32_t i = 0; i < passes * n; i++) {
         const uint32_t row = i / n * rows * n + i % n;
         struct cg_val at = map_tile_step(t, tile, flat, row);
-        struct cg_val y = cg_binary(g, OP_ADD, across, u32(row));
+        struct cg_val y = cg_binary(g, OP_ADD, across, cg_u32(row));
         const struct cg_guard before =
             cg_guard(g, cg_binary(g, OP_LAND, inside, map_tile_within(t, y, t->rank - 1)), false);
         cg_load_words(g, DT_U32, cg_is_constant(g, tile->sym), cg_address(g, tile->sym, at), 1,
@@ -83,8 +78,8 @@ void map_pack_bring(struct map_tiling *t, struct map_tile *tile)
         cg_unguard(g, before);
     }
     struct cg_val to = cg_binary(g, OP_XOR, t->x, t->y);
-    to = cg_binary(g, OP_ADD, cg_binary(g, OP_MUL, t->x, u32(n * ROW)),
-                   cg_binary(g, OP_MUL, to, u32(4)));
+    to = cg_binary(g, OP_ADD, cg_binary(g, OP_MUL, t->x, cg_u32(n * ROW)),
+                   cg_binary(g, OP_MUL, to, cg_u32(4)));
     to = cg_binary(g, OP_ADD, to, tile->address);
     for (uint32_t i = 0; i < passes; i++) {
         transpose(g, w[i], n);
@@ -99,9 +94,9 @@ const struct cg_val *map_pack_read(struct map_tiling *t, struct map_tile *tile)
     const uint32_t n = t->lanes, rows = map_tile_rows(t), pass = t->pass;
     if (tile->word_pass == pass + 1)
         return tile->word;
-    struct cg_val from = cg_binary(g, OP_XOR, t->x, cg_binary(g, OP_DIV, t->y, u32(n)));
-    from = cg_binary(g, OP_ADD, cg_binary(g, OP_MUL, t->y, u32(ROW)),
-                     cg_binary(g, OP_MUL, from, u32(4)));
+    struct cg_val from = cg_binary(g, OP_XOR, t->x, cg_binary(g, OP_DIV, t->y, cg_u32(n)));
+    from = cg_binary(g, OP_ADD, cg_binary(g, OP_MUL, t->y, cg_u32(ROW)),
+                     cg_binary(g, OP_MUL, from, cg_u32(4)));
     from = cg_binary(g, OP_ADD, from, tile->address);
     const struct cg_guard before = {g->guard, g->guard_varies};
     cg_unguard(g, (struct cg_guard){-1, false}); /* all of the tile has been written */

@@ -119,15 +119,10 @@ static uint32_t tile_bytes(struct map_tiling *t)
 
 /* ---- positions ------------------------------------------------------------------------------------ */
 
-static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
-{
-    return cg_binary(g, OP_ADD, x, y);
-}
-
 /* x * k + y, of u32. */
 static struct cg_val scaled(struct cg *g, struct cg_val x, uint32_t k, struct cg_val y)
 {
-    return plus(g, cg_binary(g, OP_MUL, x, cg_int(DT_U32, k)), y);
+    return cg_add(g, cg_binary(g, OP_MUL, x, cg_int(DT_U32, k)), y);
 }
 
 /* The number of tiles along an axis and its text. */
@@ -191,7 +186,7 @@ static void find_others(struct map_tiling *t, const struct map_reader *m, struct
             if (f->coef[k]) {
                 struct cg_val term = cg_binary(g, OP_MUL, m->sub[k], cg_int(DT_I64, f->coef[k]));
                 int64_t c;
-                v = cg_is_const(v, &c) && c == 0 ? term : plus(g, term, v);
+                v = cg_is_const(v, &c) && c == 0 ? term : cg_add(g, term, v);
             }
         tile->at[i] = v;
     }
@@ -226,7 +221,7 @@ struct cg_val map_tile_flat(struct map_tiling *t, const struct map_tile *tile, s
 {
     struct cg *g = t->g;
     struct cg_val sub[MAP_RANK];
-    *down = plus(g, t->down0, cg_binary(g, OP_MUL, t->x, cg_int(DT_U32, t->lanes)));
+    *down = cg_add(g, t->down0, cg_binary(g, OP_MUL, t->x, cg_int(DT_U32, t->lanes)));
     memcpy(sub, tile->at, sizeof sub);
     sub[tile->across] = cg_index(g, row);
     sub[tile->n - 1] = cg_index(g, *down);
@@ -237,19 +232,19 @@ struct cg_val map_tile_step(struct map_tiling *t, const struct map_tile *tile, s
                             uint32_t rows)
 {
     struct cg *g = t->g;
-    return plus(g, flat,
-                cg_binary(g, OP_MUL, stride(g, tile->sym, tile->across), cg_int(DT_I64, rows)));
+    return cg_add(g, flat,
+                  cg_binary(g, OP_MUL, stride(g, tile->sym, tile->across), cg_int(DT_I64, rows)));
 }
 
 static void bring(struct map_tiling *t, struct map_tile *tile)
 {
     struct cg *g = t->g;
     const uint32_t rows = map_tile_rows(t), passes = t->side / rows, size = bytes_of(tile->sym);
-    struct cg_val across = plus(g, t->across0, t->y), v[64 * 16], down;
+    struct cg_val across = cg_add(g, t->across0, t->y), v[64 * 16], down;
     struct cg_val flat = map_tile_flat(t, tile, across, &down);
     struct cg_val inside = map_tile_within(t, down, t->down);
     for (uint32_t i = 0; i < passes; i++) {
-        struct cg_val row = plus(g, across, cg_int(DT_U32, i * rows));
+        struct cg_val row = cg_add(g, across, cg_int(DT_U32, i * rows));
         struct cg_val at = map_tile_step(t, tile, flat, i * rows);
         const struct cg_guard before =
             cg_guard(g, cg_binary(g, OP_LAND, inside, map_tile_within(t, row, t->rank - 1)), false);
@@ -375,19 +370,19 @@ static void compute(struct map_tiling *t, struct map_reader *m)
     struct cg_guard *guard = ARENA_ARRAY(g->a, passes, struct cg_guard);
     const struct cg_guard none = {-1, false};
     struct cg_val across =
-        plus(g, t->across0, cg_binary(g, OP_MUL, t->x, cg_int(DT_U32, t->lanes)));
-    struct cg_val down = plus(g, t->down0, t->y);
+        cg_add(g, t->across0, cg_binary(g, OP_MUL, t->x, cg_int(DT_U32, t->lanes)));
+    struct cg_val down = cg_add(g, t->down0, t->y);
     struct cg_val inside = map_tile_within(t, across, t->rank - 1);
     m->sub[t->rank - 1] = cg_index(g, across);
     for (uint32_t i = 0; i < passes; i++) {
         t->pass = i;
-        struct cg_val row = plus(g, down, cg_int(DT_U32, i * rows));
+        struct cg_val row = cg_add(g, down, cg_int(DT_U32, i * rows));
         m->sub[t->down] = cg_index(g, row);
         for (uint32_t k = 1; k <= t->rank; k++)
             m->prefix[k] = cg_flat_index(g, t->shape, k, m->sub);
         flat[i] =
-            i ? plus(g, flat[0],
-                     cg_binary(g, OP_MUL, stride(g, t->shape, t->down), cg_int(DT_I64, i * rows)))
+            i ? cg_add(g, flat[0],
+                       cg_binary(g, OP_MUL, stride(g, t->shape, t->down), cg_int(DT_I64, i * rows)))
               : m->prefix[t->rank];
         m->prefix[t->rank] = flat[i];
         cg_guard(g, cg_binary(g, OP_LAND, inside, map_tile_within(t, row, t->down)), false);

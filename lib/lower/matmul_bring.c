@@ -23,21 +23,6 @@ enum {
     COMPUTED = 4,
 };
 
-static struct cg_val u32(uint32_t v)
-{
-    return cg_int(DT_U32, v);
-}
-
-static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
-{
-    return cg_binary(g, OP_ADD, x, y);
-}
-
-static struct cg_val times(struct cg *g, struct cg_val x, uint32_t k)
-{
-    return cg_binary(g, OP_MUL, x, u32(k));
-}
-
 static uint32_t least(uint32_t x, uint32_t y)
 {
     return x < y ? x : y;
@@ -125,8 +110,8 @@ static void find_elements(struct simt *s, struct simt_slab *b)
     b->passes = 1;
     for (uint32_t l = 0; l < 3; l++) {
         const uint32_t have = least(threads, extent[l]), more = extent[l] / have;
-        at[l] = cg_binary(g, OP_MOD, t, u32(have));
-        t = cg_binary(g, OP_DIV, t, u32(have));
+        at[l] = cg_binary(g, OP_MOD, t, cg_u32(have));
+        t = cg_binary(g, OP_DIV, t, cg_u32(have));
         threads /= have;
         for (uint32_t i = b->passes * more; i-- > 0;) {
             for (uint32_t k = 0; k < l; k++)
@@ -135,9 +120,9 @@ static void find_elements(struct simt *s, struct simt_slab *b)
         }
         b->passes *= more;
     }
-    b->idle = threads > 1 ? cg_reg(g, cg_binary(g, OP_EQ, t, u32(0))) : -1;
-    struct cg_val along = times(g, at[0], b->lanes);
-    b->k = b->turned ? plus(g, along, times(g, at[2], CHUNK)) : at[1];
+    b->idle = threads > 1 ? cg_reg(g, cg_binary(g, OP_EQ, t, cg_u32(0))) : -1;
+    struct cg_val along = cg_mul(g, at[0], b->lanes);
+    b->k = b->turned ? cg_add(g, along, cg_mul(g, at[2], CHUNK)) : at[1];
     b->at = b->turned ? at[1] : along;
     for (uint32_t i = 0; i < b->passes; i++) {
         b->k_by[i] = b->turned ? by[0][i] * b->lanes + by[2][i] * CHUNK : by[1][i];
@@ -152,11 +137,11 @@ static struct cg_val clamped(struct simt *s, const struct simt_slab *b, struct c
     struct cg *g = s->g;
     const bool a = b->o->side == MATMUL_A;
     const struct cg_val from = cg_convert(g, a ? s->m->row : s->m->col, DT_U32);
-    at = plus(g, from, at);
+    at = cg_add(g, from, at);
     if (a ? s->m->whole_rows || !s->m->f->i : s->m->whole_cols)
         return at;
     struct cg_val last = cg_convert(g, a ? s->m->m : s->m->n, DT_U32);
-    last = cg_binary(g, OP_SUB, last, u32(b->turned ? 1 : b->lanes));
+    last = cg_binary(g, OP_SUB, last, cg_u32(b->turned ? 1 : b->lanes));
     return cg_minmax(g, false, at, last);
 }
 
@@ -180,8 +165,8 @@ static void find_places(struct simt *s, struct simt_slab *b)
             continue;
         }
         struct cg_val row =
-            plus(g, cg_convert(g, m->k_from, DT_U32), plus(g, b->k, u32(b->k_by[i])));
-        struct cg_val at = clamped(s, b, plus(g, b->at, u32(b->at_by[i])));
+            cg_add(g, cg_convert(g, m->k_from, DT_U32), cg_add(g, b->k, cg_u32(b->k_by[i])));
+        struct cg_val at = clamped(s, b, cg_add(g, b->at, cg_u32(b->at_by[i])));
         struct cg_place_of from = matmul_place(m, b->operand, cg_index(g, at), cg_index(g, row));
         const int32_t base = cg_new_mutable(g, DT_U64);
         cg_move(g, base, cg_value(DT_U64, from.base));
@@ -228,7 +213,7 @@ static int32_t exists(struct simt *s, const struct simt_slab *b, uint32_t i, str
     if (b->idle >= 0)
         ok = cg_binary(g, OP_LAND, ok, cg_value(DT_BOOL, b->idle));
     if (end.op.kind == PTX_O_REG) {
-        struct cg_val k = plus(g, k0, plus(g, b->k, u32(b->k_by[i])));
+        struct cg_val k = cg_add(g, k0, cg_add(g, b->k, cg_u32(b->k_by[i])));
         ok = cg_binary(g, OP_LAND, ok, cg_binary(g, OP_LT, k, end));
     }
     return cg_is_const(ok, &all) ? -1 : cg_reg(g, ok);
@@ -265,7 +250,7 @@ static void copy_tile(struct simt *s, int32_t of, struct cg_val end, struct cg_v
             copy_pass(s, b, i, exists(s, b, i, tile_at(s), of, end));
     }
     move_on(s, by);
-    cg_move(g, s->k, plus(g, tile_at(s), by));
+    cg_move(g, s->k, cg_add(g, tile_at(s), by));
 }
 
 /* The same of the tile at k0 and operands that are computed. */
@@ -278,8 +263,8 @@ static void fetch_tile(struct simt *s, struct cg_val k0, int32_t of, struct cg_v
             const int32_t inside = exists(s, b, i, k0, of, end);
             const bool a = b->o->side == MATMUL_A;
             struct cg_val from = cg_convert(g, a ? s->m->row : s->m->col, DT_U32);
-            struct cg_val at = plus(g, from, plus(g, b->at, u32(b->at_by[i])));
-            struct cg_val k = plus(g, k0, plus(g, b->k, u32(b->k_by[i])));
+            struct cg_val at = cg_add(g, from, cg_add(g, b->at, cg_u32(b->at_by[i])));
+            struct cg_val k = cg_add(g, k0, cg_add(g, b->k, cg_u32(b->k_by[i])));
             matmul_fetch(s->m, b->operand, cg_index(g, at), cg_index(g, k), b->lanes, inside,
                          b->v + i * b->lanes);
         }
@@ -339,20 +324,21 @@ static void stream_tile(struct simt *s, int32_t of, struct cg_val end, struct cg
             const struct ptx_operand size = ptx_imm(bytes);
             const int64_t at = (int64_t)(b->k_by[i] * pitch_of(s, b) + b->at_by[i]) * s->bytes;
             const struct ptx_operand to = ptx_mem(b->to, b->offset + at), from = cg_mem(b->from[i]);
-            const int32_t here = exists(s, b, i, tile_at(s), of, u32(0));
+            const int32_t here = exists(s, b, i, tile_at(s), of, cg_u32(0));
             if (end.op.kind != PTX_O_REG) {
                 ptx_emit(&g->b, here, false, m, PTX_ARGS(to, from, size));
                 continue;
             }
-            struct cg_val k = plus(g, cg_value(DT_U32, s->k), plus(g, b->k, u32(b->k_by[i])));
+            struct cg_val k =
+                cg_add(g, cg_value(DT_U32, s->k), cg_add(g, b->k, cg_u32(b->k_by[i])));
             struct cg_val ok = cg_binary(g, OP_LT, k, end);
-            struct cg_val part = cg_select(g, cg_reg(g, ok), u32(bytes), u32(0));
+            struct cg_val part = cg_select(g, cg_reg(g, ok), cg_u32(bytes), cg_u32(0));
             ptx_emit(&g->b, here, false, m, PTX_ARGS(to, from, size, ptx_r(cg_reg(g, part))));
         }
     }
     PTX0(&g->b, "cp.async.commit_group");
     move_on(s, by);
-    cg_move(g, s->k, plus(g, cg_value(DT_U32, s->k), by));
+    cg_move(g, s->k, cg_add(g, cg_value(DT_U32, s->k), by));
 }
 
 static void step(struct simt *s, int32_t address, int32_t by)
@@ -367,15 +353,15 @@ static void turn_stages(struct simt *s)
     const int32_t last = (int32_t)s->m->p->stages - 1;
     const struct cg_val turn = cg_value(DT_U32, s->turn), on = cg_int(DT_I32, s->stage);
     const struct cg_val back = cg_int(DT_I32, -last * (int64_t)s->stage);
-    const int32_t from_last = cg_reg(g, cg_binary(g, OP_EQ, turn, u32((uint32_t)last)));
-    const int32_t from_first = cg_reg(g, cg_binary(g, OP_EQ, turn, u32(0)));
+    const int32_t from_last = cg_reg(g, cg_binary(g, OP_EQ, turn, cg_u32((uint32_t)last)));
+    const int32_t from_first = cg_reg(g, cg_binary(g, OP_EQ, turn, cg_u32(0)));
     const int32_t read = cg_reg(g, cg_select(g, from_last, back, on));
     const int32_t stored = cg_reg(g, cg_select(g, from_first, back, on));
     for (uint32_t i = 0; i < 2; i++)
         step(s, s->read[i], read);
     for (uint32_t n = 0; n < s->nslab; n++)
         step(s, s->slab[n].to, stored);
-    cg_move(g, s->turn, cg_select(g, from_last, u32(0), plus(g, turn, u32(1))));
+    cg_move(g, s->turn, cg_select(g, from_last, cg_u32(0), cg_add(g, turn, cg_u32(1))));
 }
 
 /* ---- all operands ------------------------------------------------------------------------------------ */
@@ -384,7 +370,7 @@ int32_t simt_address(struct simt *s, struct cg_val element)
 {
     struct cg *g = s->g;
     const int32_t r = cg_new_mutable(g, DT_U32);
-    cg_move(g, r, plus(g, times(g, element, s->bytes), cg_value(DT_U32, s->m->shared)));
+    cg_move(g, r, cg_add(g, cg_mul(g, element, s->bytes), cg_value(DT_U32, s->m->shared)));
     return r;
 }
 
@@ -402,7 +388,7 @@ void simt_find_slabs(struct simt *s)
     s->turn = cg_new_mutable(g, DT_U32);
     cg_move(g, s->k, cg_convert(g, s->m->k_from, DT_U32));
     cg_move(g, s->swap, cg_int(DT_I32, s->stage));
-    cg_move(g, s->turn, u32(0));
+    cg_move(g, s->turn, cg_u32(0));
     for (uint32_t n = 0; n < s->nslab; n++) {
         struct simt_slab *b = &s->slab[n];
         b->o = &f->operand[n];
@@ -416,7 +402,7 @@ void simt_find_slabs(struct simt *s)
         find_elements(s, b);
         if (b->copied)
             find_places(s, b);
-        b->to = simt_address(s, plus(g, times(g, b->k, pitch_of(s, b)), b->at));
+        b->to = simt_address(s, cg_add(g, cg_mul(g, b->k, pitch_of(s, b)), b->at));
     }
 }
 
@@ -433,7 +419,7 @@ static void ask(struct simt *s, uint32_t ahead)
     struct cg *g = s->g;
     const struct cg_val end = cg_convert(g, s->m->k_to, DT_U32);
     s->loads = cg_reg(g, cg_binary(g, OP_LT, tile_at(s), end));
-    s->again = cg_reg(g, cg_binary(g, OP_LT, tile_at(s), plus(g, end, u32(ahead))));
+    s->again = cg_reg(g, cg_binary(g, OP_LT, tile_at(s), cg_add(g, end, cg_u32(ahead))));
 }
 
 void simt_bring_next(struct simt *s)
@@ -442,9 +428,9 @@ void simt_bring_next(struct simt *s)
     const uint32_t bk = s->m->p->bk;
     ask(s, s->streams ? (s->m->p->stages - 2) * bk : bk);
     if (s->streams)
-        stream_tile(s, s->loads, u32(0), u32(bk));
+        stream_tile(s, s->loads, cg_u32(0), cg_u32(bk));
     else
-        fetch_tile(s, cg_binary(g, OP_SUB, tile_at(s), u32(bk)), s->again, u32(0));
+        fetch_tile(s, cg_binary(g, OP_SUB, tile_at(s), cg_u32(bk)), s->again, cg_u32(0));
 }
 
 /* What is copied is loaded in front of the barrier: behind it ptxas would move the loads to where it is late for them. */
@@ -458,7 +444,7 @@ void simt_turn(struct simt *s)
         return;
     }
     store_tile(s);
-    copy_tile(s, s->loads, u32(0), u32(s->m->p->bk));
+    copy_tile(s, s->loads, cg_u32(0), cg_u32(s->m->p->bk));
     for (uint32_t i = 0; i < 2; i++)
         step(s, s->read[i], s->swap);
     PTX(&g->b, "neg.s32", ptx_r(s->swap), ptx_r(s->swap));
@@ -472,12 +458,12 @@ static struct cg_val first_end(struct simt *s, struct cg_val *n)
 {
     struct cg *g = s->g;
     struct cg_val from = cg_convert(g, s->m->k_from, DT_U32);
-    *n = u32(s->m->p->bk);
+    *n = cg_u32(s->m->p->bk);
     if (s->m->whole_k)
-        return u32(0);
+        return cg_u32(0);
     struct cg_val all = cg_binary(g, OP_SUB, cg_convert(g, s->m->k_to, DT_U32), from);
-    *n = plus(g, cg_binary(g, OP_MOD, cg_binary(g, OP_SUB, all, u32(1)), *n), u32(1));
-    return cg_value(DT_U32, cg_reg(g, plus(g, from, *n)));
+    *n = cg_add(g, cg_binary(g, OP_MOD, cg_binary(g, OP_SUB, all, cg_u32(1)), *n), cg_u32(1));
+    return cg_value(DT_U32, cg_reg(g, cg_add(g, from, *n)));
 }
 
 static void stream_first(struct simt *s, struct cg_val end, struct cg_val n)
@@ -487,7 +473,7 @@ static void stream_first(struct simt *s, struct cg_val end, struct cg_val n)
     for (uint32_t i = 0; i < ahead; i++) {
         if (i)
             ask(s, 0);
-        stream_tile(s, i ? s->loads : -1, i ? u32(0) : end, i ? u32(s->m->p->bk) : n);
+        stream_tile(s, i ? s->loads : -1, i ? cg_u32(0) : end, i ? cg_u32(s->m->p->bk) : n);
         for (uint32_t k = 0; k < s->nslab; k++)
             PTX(&g->b, "add.s32", ptx_r(s->slab[k].to), ptx_r(s->slab[k].to), ptx_imm(s->stage));
     }
@@ -514,7 +500,7 @@ void simt_bring_first(struct simt *s)
     copy_tile(s, -1, end, n);
     store_tile(s);
     ask(s, 0);
-    copy_tile(s, s->loads, u32(0), u32(s->m->p->bk));
+    copy_tile(s, s->loads, cg_u32(0), cg_u32(s->m->p->bk));
     simt_barrier(s);
     for (uint32_t i = 0; i < s->nslab; i++) /* what follows is stored to the other stage */
         PTX(&g->b, "add.s32", ptx_r(s->slab[i].to), ptx_r(s->slab[i].to), ptx_imm(s->stage));

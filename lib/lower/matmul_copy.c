@@ -10,21 +10,6 @@
 
 #include <stdio.h>
 
-static struct cg_val u32(uint32_t v)
-{
-    return cg_int(DT_U32, v);
-}
-
-static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
-{
-    return cg_binary(g, OP_ADD, x, y);
-}
-
-static struct cg_val times(struct cg *g, struct cg_val x, uint32_t y)
-{
-    return cg_binary(g, OP_MUL, x, u32(y));
-}
-
 /* ---- which pieces a thread takes ------------------------------------------------------------------ */
 
 static uint32_t gcd(uint32_t x, uint32_t y)
@@ -73,15 +58,15 @@ static struct cg_val order_of(struct mma *s, const struct mma_tile *t, struct cg
 {
     struct cg *g = s->g;
     if (t->layout == MMA_SINGLES) {
-        r = cg_binary(g, OP_DIV, cg_binary(g, OP_AND, r, u32(3)), u32(8 / d));
-        return cg_binary(g, OP_AND, times(g, r, 2), u32(d - 1));
+        r = cg_binary(g, OP_DIV, cg_binary(g, OP_AND, r, cg_u32(3)), cg_u32(8 / d));
+        return cg_binary(g, OP_AND, cg_mul(g, r, 2), cg_u32(d - 1));
     }
     if (t->layout ==
         MMA_BYTES) { /* an ldmatrix takes rows 0 1 4 5 8 9 12 13, the next one those between */
-        struct cg_val high = cg_binary(g, OP_AND, cg_binary(g, OP_SHR, r, u32(1)), u32(6));
-        r = plus(g, high, cg_binary(g, OP_AND, r, u32(1)));
+        struct cg_val high = cg_binary(g, OP_AND, cg_binary(g, OP_SHR, r, cg_u32(1)), cg_u32(6));
+        r = cg_add(g, high, cg_binary(g, OP_AND, r, cg_u32(1)));
     }
-    return cg_binary(g, OP_AND, cg_binary(g, OP_DIV, r, u32(8 / d)), u32(d - 1));
+    return cg_binary(g, OP_AND, cg_binary(g, OP_DIV, r, cg_u32(8 / d)), cg_u32(d - 1));
 }
 
 struct cg_val mma_chunk(struct mma *s, const struct mma_tile *t, struct cg_val r, struct cg_val c)
@@ -89,7 +74,7 @@ struct cg_val mma_chunk(struct mma *s, const struct mma_tile *t, struct cg_val r
     struct cg *g = s->g;
     const uint32_t d = gcd(t->row_bytes / MMA_CHUNK, 8);
     c = cg_binary(g, OP_XOR, c, order_of(s, t, r, d));
-    return plus(g, times(g, r, t->row_bytes), times(g, c, MMA_CHUNK));
+    return cg_add(g, cg_mul(g, r, t->row_bytes), cg_mul(g, c, MMA_CHUNK));
 }
 
 static uint32_t row_of(const struct mma_tile *t, uint32_t i)
@@ -117,12 +102,12 @@ static void find_targets(struct mma *s, struct mma_tile *t)
 {
     struct cg *g = s->g;
     for (uint32_t i = 0; i < t->across * t->repeat; i++) {
-        struct cg_val row = plus(g, t->row, u32(row_of(t, i)));
-        struct cg_val byte = times(g, plus(g, t->col, u32(col_of(s, t, i))), t->size);
-        struct cg_val to = mma_chunk(s, t, row, cg_binary(g, OP_DIV, byte, u32(MMA_CHUNK)));
+        struct cg_val row = cg_add(g, t->row, cg_u32(row_of(t, i)));
+        struct cg_val byte = cg_mul(g, cg_add(g, t->col, cg_u32(col_of(s, t, i))), t->size);
+        struct cg_val to = mma_chunk(s, t, row, cg_binary(g, OP_DIV, byte, cg_u32(MMA_CHUNK)));
         if (t->piece < MMA_CHUNK)
-            to = plus(g, to, cg_binary(g, OP_AND, byte, u32(MMA_CHUNK - 1)));
-        to = plus(g, plus(g, to, u32(t->offset)), cg_value(DT_U32, s->m->shared));
+            to = cg_add(g, to, cg_binary(g, OP_AND, byte, cg_u32(MMA_CHUNK - 1)));
+        to = cg_add(g, cg_add(g, to, cg_u32(t->offset)), cg_value(DT_U32, s->m->shared));
         t->to[i] = cg_reg(g, to);
     }
 }
@@ -150,8 +135,8 @@ static struct cg_val address_of(struct mma *s, const struct mma_tile *t, struct 
 {
     struct cg *g = s->g;
     const bool along_k = t->layout == MMA_ALONG_K;
-    at = plus(g, at, along_k ? r : c);
-    k = plus(g, k, along_k ? c : r);
+    at = cg_add(g, at, along_k ? r : c);
+    k = cg_add(g, k, along_k ? c : r);
     const struct cg_place_of p = matmul_place(s->m, t->operand, cg_index(g, at), cg_index(g, k));
     return cg_binary(g, OP_ADD, cg_value(DT_I64, p.base), cg_int(DT_I64, p.offset));
 }
@@ -162,8 +147,8 @@ static struct ptx_operand row_step_of(struct mma *s, const struct mma_tile *t)
     struct cg *g = s->g;
     if (t->count == t->across)
         return ptx_imm(0);
-    struct cg_val zero = u32(0), from = address_of(s, t, zero, zero, zero, zero);
-    struct cg_val to = address_of(s, t, zero, zero, u32(t->row_step), zero);
+    struct cg_val zero = cg_u32(0), from = address_of(s, t, zero, zero, zero, zero);
+    struct cg_val to = address_of(s, t, zero, zero, cg_u32(t->row_step), zero);
     return cg_op(g, cg_binary(g, OP_SUB, to, from));
 }
 
@@ -185,11 +170,11 @@ static void find_inside(struct mma *s, struct mma_tile *t)
     struct cg_val base = base_of(s, t), extent = extent_of(s, t);
     t->all_rows = t->layout == MMA_ALONG_K && is_whole(s, t);
     if (t->layout == MMA_ALONG_K && !t->all_rows) {
-        struct cg_val first = cg_convert(g, plus(g, base, t->row), DT_I32);
+        struct cg_val first = cg_convert(g, cg_add(g, base, t->row), DT_I32);
         t->left = cg_binary(g, OP_SUB, extent, first);
     }
     for (uint32_t c = 0; c < t->across && t->layout != MMA_ALONG_K; c++) {
-        struct cg_val at = plus(g, base, plus(g, t->col, u32(col_of(s, t, c))));
+        struct cg_val at = cg_add(g, base, cg_add(g, t->col, cg_u32(col_of(s, t, c))));
         t->inside[c] = is_whole(s, t) ? cg_bool(g, true)
                                       : cg_binary(g, OP_LT, cg_convert(g, at, DT_I32), extent);
     }
@@ -204,10 +189,10 @@ static void find_existing(struct mma *s, struct mma_tile *t)
     struct cg_val ok = cg_bool(g, true);
     int64_t always;
     if (per_row < s->p->threads && s->p->threads % per_row)
-        ok = cg_binary(g, OP_LT, t->row, u32(t->row_step));
+        ok = cg_binary(g, OP_LT, t->row, cg_u32(t->row_step));
     t->takes_part = cg_is_const(ok, &always) ? -1 : cg_reg(g, ok);
     if (t->partial)
-        ok = cg_binary(g, OP_LT, t->row, u32(t->rows - last));
+        ok = cg_binary(g, OP_LT, t->row, cg_u32(t->rows - last));
     t->exists = cg_is_const(ok, &always) ? -1 : cg_reg(g, ok);
 }
 
@@ -219,9 +204,9 @@ void mma_copy_begin(struct mma *s)
         struct mma_tile *t = &s->tile[i];
         const uint32_t per_row = t->row_bytes / t->piece;
         const bool long_rows = per_row > s->p->threads;
-        t->row = long_rows ? u32(0) : cg_binary(g, OP_DIV, m->thread, u32(per_row));
-        t->col = times(g, long_rows ? m->thread : cg_binary(g, OP_MOD, m->thread, u32(per_row)),
-                       t->lanes);
+        t->row = long_rows ? cg_u32(0) : cg_binary(g, OP_DIV, m->thread, cg_u32(per_row));
+        t->col = cg_mul(g, long_rows ? m->thread : cg_binary(g, OP_MOD, m->thread, cg_u32(per_row)),
+                        t->lanes);
         find_existing(s, t);
         find_targets(s, t);
         if (t->is_async) {
@@ -237,7 +222,7 @@ void mma_copy_begin(struct mma *s)
     s->write = cg_new_mutable(g, DT_U32);
     cg_move(g, s->k, from);
     cg_move(g, s->left, cg_convert(g, cg_binary(g, OP_SUB, to, from), DT_I32));
-    cg_move(g, s->write, u32(0));
+    cg_move(g, s->write, cg_u32(0));
 }
 
 /* ---- copies --------------------------------------------------------------------------------------- */
@@ -266,7 +251,7 @@ static void begin_tile(struct mma *s, struct mma_tile *t)
     if (t->layout != MMA_ALONG_K)
         t->left = cg_binary(g, OP_SUB, left_of(s), cg_convert(g, t->row, DT_I32));
     for (uint32_t c = 0; c < t->across && t->layout == MMA_ALONG_K; c++) {
-        struct cg_val col = plus(g, t->col, u32(col_of(s, t, c)));
+        struct cg_val col = cg_add(g, t->col, cg_u32(col_of(s, t, c)));
         t->inside[c] = cg_binary(g, OP_GT, left_of(s), cg_convert(g, col, DT_I32));
     }
 }
@@ -312,14 +297,14 @@ static void fetch_piece(struct mma *s, struct mma_tile *t, uint32_t i)
     struct cg_val v[MMA_CHUNK], base = base_of(s, t), k = cg_value(DT_U32, s->k);
     const bool along_k = t->layout == MMA_ALONG_K;
     for (uint32_t e = 0; e < t->lanes; e += lanes) {
-        struct cg_val row = plus(g, t->row, u32(row_of(t, i)));
-        struct cg_val col = plus(g, t->col, u32(col_of(s, t, i) + e));
+        struct cg_val row = cg_add(g, t->row, cg_u32(row_of(t, i)));
+        struct cg_val col = cg_add(g, t->col, cg_u32(col_of(s, t, i) + e));
         struct cg_val of_k = along_k ? col : row;
         struct cg_val ok = cg_binary(g, OP_GT, left_of(s), cg_convert(g, of_k, DT_I32));
         if (exists(t, i) >= 0)
             ok = cg_binary(g, OP_LAND, ok, cg_value(DT_BOOL, exists(t, i)));
-        matmul_fetch(s->m, t->operand, cg_index(g, plus(g, base, along_k ? row : col)),
-                     cg_index(g, plus(g, k, of_k)), lanes, cg_reg(g, ok), v + e);
+        matmul_fetch(s->m, t->operand, cg_index(g, cg_add(g, base, along_k ? row : col)),
+                     cg_index(g, cg_add(g, k, of_k)), lanes, cg_reg(g, ok), v + e);
     }
     for (uint32_t w = 0; w < 4; w++)
         t->held[i][w] = t->size == 4 ? ptx_r(cg_reg(g, v[w]))

@@ -12,19 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct cg_val u32(uint32_t v)
-{
-    return cg_int(DT_U32, v);
-}
-
 static struct cg_val op(struct cg *g, enum lang_op o, struct cg_val x, uint32_t y)
 {
-    return cg_binary(g, o, x, u32(y));
-}
-
-static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
-{
-    return cg_binary(g, OP_ADD, x, y);
+    return cg_binary(g, o, x, cg_u32(y));
 }
 
 /* ---- places --------------------------------------------------------------------------------------- */
@@ -59,27 +49,28 @@ static void find_lane(struct mma *s, const struct mma_tile *t, struct cg_val bas
     struct cg *g = s->g;
     struct cg_val lane = s->m->lane, in8 = op(g, OP_AND, lane, 7);
     struct cg_val low = op(g, OP_AND, op(g, OP_SHR, lane, 3), 1), high = op(g, OP_SHR, lane, 4);
-    struct cg_val of16 = op(g, OP_AND, lane, 15), turned = plus(g, in8, op(g, OP_MUL, high, 8));
-    *byte = u32(0);
+    struct cg_val of16 = op(g, OP_AND, lane, 15), turned = cg_add(g, in8, op(g, OP_MUL, high, 8));
+    *byte = cg_u32(0);
     switch (t->layout) {
     case MMA_ALONG_K:
-        *row = plus(g, base, is_a(t) ? of16 : turned);
-        *chunk = plus(g, is_a(t) ? high : low, u32(2 * way));
+        *row = cg_add(g, base, is_a(t) ? of16 : turned);
+        *chunk = cg_add(g, is_a(t) ? high : low, cg_u32(2 * way));
         return;
     case MMA_HALVES:
         *row = is_a(t) ? turned : of16;
-        *chunk = plus(g, op(g, OP_DIV, base, 8), plus(g, is_a(t) ? low : high, u32(2 * way)));
+        *chunk =
+            cg_add(g, op(g, OP_DIV, base, 8), cg_add(g, is_a(t) ? low : high, cg_u32(2 * way)));
         return;
     case MMA_BYTES:
-        *row = plus(g, op(g, OP_MUL, high, 16), op(g, OP_MUL, op(g, OP_SHR, in8, 1), 4));
-        *row = plus(g, *row, plus(g, op(g, OP_MUL, low, 2), op(g, OP_AND, lane, 1)));
-        *chunk = plus(g, op(g, OP_DIV, base, 16), u32(way));
+        *row = cg_add(g, op(g, OP_MUL, high, 16), op(g, OP_MUL, op(g, OP_SHR, in8, 1), 4));
+        *row = cg_add(g, *row, cg_add(g, op(g, OP_MUL, low, 2), op(g, OP_AND, lane, 1)));
+        *chunk = cg_add(g, op(g, OP_DIV, base, 16), cg_u32(way));
         return;
     case MMA_SINGLES: break;
     }
     struct cg_val group = op(g, OP_SHR, lane, 2);
     *row = op(g, OP_AND, lane, 3);
-    *chunk = plus(g, op(g, OP_DIV, base, 4), plus(g, op(g, OP_SHR, group, 2), u32(2 * way)));
+    *chunk = cg_add(g, op(g, OP_DIV, base, 4), cg_add(g, op(g, OP_SHR, group, 2), cg_u32(2 * way)));
     *byte = op(g, OP_MUL, op(g, OP_AND, group, 3), 4);
 }
 
@@ -107,8 +98,8 @@ void mma_read_begin(struct mma *s)
         for (uint32_t i = 0; i < t->ways; i++) {
             struct cg_val row, chunk, byte;
             find_lane(s, t, base, i, &row, &chunk, &byte);
-            struct cg_val at = plus(g, mma_chunk(s, t, row, chunk), byte);
-            at = plus(g, plus(g, at, u32(t->offset)), cg_value(DT_U32, s->m->shared));
+            struct cg_val at = cg_add(g, mma_chunk(s, t, row, chunk), byte);
+            at = cg_add(g, cg_add(g, at, cg_u32(t->offset)), cg_value(DT_U32, s->m->shared));
             t->at[i] = cg_reg(g, at);
         }
         for (uint32_t i = 0; i < words_of(t); i++) {

@@ -29,21 +29,6 @@ enum {
     QUARTER = 512,    /* of a lane of a multiprocessor's quarter */
 };
 
-static struct cg_val u32(uint32_t v)
-{
-    return cg_int(DT_U32, v);
-}
-
-static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
-{
-    return cg_binary(g, OP_ADD, x, y);
-}
-
-static struct cg_val times(struct cg *g, struct cg_val x, uint32_t k)
-{
-    return cg_binary(g, OP_MUL, x, u32(k));
-}
-
 /* ---- sizes ---------------------------------------------------------------------------------------- */
 
 /* Rows of warps whose sums lie in shared memory together: as many as there is room for, which blocks that share a tile make,
@@ -199,11 +184,12 @@ static void put_sums(struct simt *s, const struct matmul_patch *patch)
     struct cg *g = s->g;
     const struct matmul_plan *p = s->m->p;
     const char *m = arena_printf(g->a, "st.shared.v%u.%s", s->v, s->type);
-    struct cg_val row = cg_binary(g, OP_MOD, s->warp_row, u32(patch_warps(s->m->f, p)));
-    row = plus(g, times(g, row, SIMT_DOWN * p->wm), times(g, s->ty, s->v));
-    struct cg_val col = plus(g, times(g, s->warp_col, SIMT_ACROSS * p->wn), times(g, s->tx, s->v));
-    struct cg_val at = times(g, plus(g, times(g, row, patch->pitch), col), s->bytes);
-    at = plus(g, at, cg_value(DT_U32, patch->base));
+    struct cg_val row = cg_binary(g, OP_MOD, s->warp_row, cg_u32(patch_warps(s->m->f, p)));
+    row = cg_add(g, cg_mul(g, row, SIMT_DOWN * p->wm), cg_mul(g, s->ty, s->v));
+    struct cg_val col =
+        cg_add(g, cg_mul(g, s->warp_col, SIMT_ACROSS * p->wn), cg_mul(g, s->tx, s->v));
+    struct cg_val at = cg_mul(g, cg_add(g, cg_mul(g, row, patch->pitch), col), s->bytes);
+    at = cg_add(g, at, cg_value(DT_U32, patch->base));
     for (uint32_t q = 0; q < s->m->f->nproduct; q++)
         for (uint32_t i = 0; i < p->wm; i++)
             for (uint32_t j = 0; j < p->wn; j += s->v) {
@@ -231,14 +217,14 @@ static void store_sums(struct simt *s)
                                  .cols = p->bn,
                                  .pitch = p->bn + s->pad};
     struct cg_nest nest;
-    cg_move(g, first, u32(0));
+    cg_move(g, first, cg_u32(0));
     cg_place(g, head);
     cg_loop_head(g);
     cg_nest_open(g, &nest, NULL);
     cg_nest_varies(g, &nest, first);
     size_t mark = cg_scope_open(g);
     simt_barrier(s);
-    struct cg_val mine = times(g, cg_binary(g, OP_DIV, s->warp_row, u32(warps)), rows);
+    struct cg_val mine = cg_mul(g, cg_binary(g, OP_DIV, s->warp_row, cg_u32(warps)), rows);
     const size_t inner = cg_scope_open(g);
     if (rows < p->bm)
         cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, mine, patch.first)), false, others);
@@ -248,8 +234,8 @@ static void store_sums(struct simt *s)
     simt_barrier(s);
     matmul_store(s->m, &patch);
     if (rows < p->bm) {
-        cg_move(g, first, plus(g, patch.first, u32(rows)));
-        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, patch.first, u32(p->bm))), true, head);
+        cg_move(g, first, cg_add(g, patch.first, cg_u32(rows)));
+        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, patch.first, cg_u32(p->bm))), true, head);
     }
     cg_nest_close(g, &nest);
     cg_scope_close(g, mark);
@@ -263,11 +249,11 @@ static void find_threads(struct simt *s)
     const struct matmul_plan *p = s->m->p;
     const uint32_t across = p->bn / (SIMT_ACROSS * p->wn);
     struct cg_val lane = s->m->lane;
-    s->tx = cg_binary(g, OP_MOD, cg_binary(g, OP_SHR, lane, u32(1)), u32(SIMT_ACROSS));
-    s->ty = plus(g, times(g, cg_binary(g, OP_SHR, lane, u32(4)), 2),
-                 cg_binary(g, OP_AND, lane, u32(1)));
-    s->warp_row = cg_binary(g, OP_DIV, s->m->warp, u32(across));
-    s->warp_col = cg_binary(g, OP_MOD, s->m->warp, u32(across));
+    s->tx = cg_binary(g, OP_MOD, cg_binary(g, OP_SHR, lane, cg_u32(1)), cg_u32(SIMT_ACROSS));
+    s->ty = cg_add(g, cg_mul(g, cg_binary(g, OP_SHR, lane, cg_u32(4)), 2),
+                   cg_binary(g, OP_AND, lane, cg_u32(1)));
+    s->warp_row = cg_binary(g, OP_DIV, s->m->warp, cg_u32(across));
+    s->warp_col = cg_binary(g, OP_MOD, s->m->warp, cg_u32(across));
 }
 
 static void find_fragments(struct simt *s)
@@ -280,8 +266,10 @@ static void find_fragments(struct simt *s)
         for (uint32_t i = 0; i < 2 * count; i++)
             b->frag[i % 2][i / 2] = cg_new_mutable(g, s->m->f->sum);
     }
-    struct cg_val row = plus(g, times(g, s->warp_row, SIMT_DOWN * p->wm), times(g, s->ty, s->v));
-    struct cg_val col = plus(g, times(g, s->warp_col, SIMT_ACROSS * p->wn), times(g, s->tx, s->v));
+    struct cg_val row =
+        cg_add(g, cg_mul(g, s->warp_row, SIMT_DOWN * p->wm), cg_mul(g, s->ty, s->v));
+    struct cg_val col =
+        cg_add(g, cg_mul(g, s->warp_col, SIMT_ACROSS * p->wn), cg_mul(g, s->tx, s->v));
     s->read[0] = simt_address(s, row);
     s->read[1] = simt_address(s, col);
 }

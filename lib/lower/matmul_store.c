@@ -30,16 +30,6 @@ struct at {
     struct cg_val *v; /* of every output */
 };
 
-static struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
-{
-    return cg_binary(g, OP_ADD, x, y);
-}
-
-static struct cg_val u32(uint32_t v)
-{
-    return cg_int(DT_U32, v);
-}
-
 /* ---- sums ----------------------------------------------------------------------------------------- */
 
 /* A sum of products in the epilogue: the lane's. */
@@ -59,8 +49,8 @@ static void load_sums(struct walk *w, struct cg_val row, struct cg_val col)
 {
     struct cg *g = w->m->g;
     const struct matmul_patch *p = w->patch;
-    struct cg_val at = plus(g, cg_binary(g, OP_MUL, row, u32(p->pitch)), col);
-    at = plus(g, cg_binary(g, OP_MUL, at, u32(w->bytes)), cg_value(DT_U32, p->base));
+    struct cg_val at = cg_add(g, cg_binary(g, OP_MUL, row, cg_u32(p->pitch)), col);
+    at = cg_add(g, cg_binary(g, OP_MUL, at, cg_u32(w->bytes)), cg_value(DT_U32, p->base));
     struct cg_place_of place = {.space = CG_SHARED, .base = at.op.reg};
     for (uint32_t q = 0; q < w->m->f->nproduct; q++) {
         place.offset = (int64_t)q * p->rows * p->pitch * w->bytes;
@@ -77,12 +67,12 @@ static void find_vector(const struct walk *w, struct cg_val count, struct cg_val
     struct cg *g = w->m->g;
     if (w->aligned) {
         *row = count;
-        *col = cg_binary(g, OP_MOD, w->m->thread, u32(w->per_row));
+        *col = cg_binary(g, OP_MOD, w->m->thread, cg_u32(w->per_row));
     } else {
-        *row = cg_binary(g, OP_DIV, count, u32(w->per_row));
-        *col = cg_binary(g, OP_MOD, count, u32(w->per_row));
+        *row = cg_binary(g, OP_DIV, count, cg_u32(w->per_row));
+        *col = cg_binary(g, OP_MOD, count, cg_u32(w->per_row));
     }
-    *col = cg_binary(g, OP_MUL, *col, u32(w->lanes));
+    *col = cg_binary(g, OP_MUL, *col, cg_u32(w->lanes));
 }
 
 static struct at compute(struct walk *w, struct cg_val count)
@@ -96,10 +86,10 @@ static struct at compute(struct walk *w, struct cg_val count)
     struct cg_val row, col;
     find_vector(w, count, &row, &col);
     load_sums(w, row, col);
-    row = plus(g, plus(g, row, w->patch->first), cg_convert(g, m->row, DT_U32));
+    row = cg_add(g, cg_add(g, row, w->patch->first), cg_convert(g, m->row, DT_U32));
     if (w->patch->first_col)
-        col = plus(g, col, *w->patch->first_col);
-    col = plus(g, col, cg_convert(g, m->col, DT_U32));
+        col = cg_add(g, col, *w->patch->first_col);
+    col = cg_add(g, col, cg_convert(g, m->col, DT_U32));
     for (uint32_t i = 0, b = 0; i < shape->rank; i++)
         r->sub[i] = i + 1 == shape->rank     ? cg_index(g, col)
                     : f->i && i == f->axis_i ? cg_index(g, row)
@@ -107,7 +97,7 @@ static struct at compute(struct walk *w, struct cg_val count)
     if (f->i && !m->whole_rows)
         at.ok = cg_binary(g, OP_LT, cg_index(g, row), m->m);
     else if (!f->i)
-        at.ok = cg_binary(g, OP_EQ, row, u32(0));
+        at.ok = cg_binary(g, OP_EQ, row, cg_u32(0));
     if (!m->whole_cols)
         at.ok = cg_binary(g, OP_LAND, at.ok, cg_binary(g, OP_LT, cg_index(g, col), m->n));
     r->shape = shape;
@@ -160,7 +150,7 @@ static void pass(struct walk *w, struct cg_val count, uint32_t ahead)
     struct cg *g = w->m->g;
     struct at at[MOST_AHEAD];
     for (uint32_t i = 0; i < ahead; i++)
-        at[i] = compute(w, plus(g, count, u32(i * w->step)));
+        at[i] = compute(w, cg_add(g, count, cg_u32(i * w->step)));
     for (uint32_t i = 0; i < ahead; i++)
         store(w, &at[i]);
 }
@@ -179,7 +169,7 @@ static void walk_patch(struct walk *w)
     ahead = ahead ? ahead : 1;
     struct cg_val first = w->m->thread;
     if (w->aligned)
-        first = cg_binary(g, OP_DIV, first, u32(w->per_row));
+        first = cg_binary(g, OP_DIV, first, cg_u32(w->per_row));
     if (whole && passes == ahead) {
         pass(w, first, ahead);
         return;
@@ -194,10 +184,10 @@ static void walk_patch(struct walk *w)
     cg_nest_open(g, &nest, NULL);
     cg_nest_varies(g, &nest, at);
     const size_t mark = cg_scope_open(g);
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, count, u32(w->end))), false, done);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, count, cg_u32(w->end))), false, done);
     pass(w, count, ahead);
     const struct cg_since since = cg_now(g);
-    cg_move_new(g, at, plus(g, count, u32(ahead * w->step)), since);
+    cg_move_new(g, at, cg_add(g, count, cg_u32(ahead * w->step)), since);
     cg_jump(g, head);
     cg_nest_close(g, &nest);
     cg_scope_close(g, mark);

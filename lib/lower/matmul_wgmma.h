@@ -117,21 +117,6 @@ struct wgmma {
     int32_t out_map[MATMUL_OUTS]; /* addresses of tensor maps */
 };
 
-static inline struct cg_val u32(uint32_t v)
-{
-    return cg_int(DT_U32, v);
-}
-
-static inline struct cg_val plus(struct cg *g, struct cg_val x, struct cg_val y)
-{
-    return cg_binary(g, OP_ADD, x, y);
-}
-
-static inline struct cg_val times(struct cg *g, struct cg_val x, uint32_t y)
-{
-    return cg_binary(g, OP_MUL, x, u32(y));
-}
-
 /* ---- matmul_wgmma_fits.c ---- */
 
 /* Is there the instruction, and what lies where? why: NULL or what is in the way. */

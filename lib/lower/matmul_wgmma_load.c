@@ -40,12 +40,12 @@ static int32_t mask_of(struct wgmma *s, const struct wgmma_tile *t)
     if (t->side == MATMUL_A) { /* those in its row: at_row, at_row + down ... */
         for (uint32_t q = 0; q < s->across; q++)
             bits |= 1u << (q * s->down);
-        first = plus(g, s->apart, s->at_row);
+        first = cg_add(g, s->apart, s->at_row);
     } else {
         bits = (1u << s->down) - 1;
-        first = plus(g, s->apart, times(g, s->at_col, s->down));
+        first = cg_add(g, s->apart, cg_mul(g, s->at_col, s->down));
     }
-    const int32_t mask = cg_reg(g, cg_binary(g, OP_SHL, u32(bits), first));
+    const int32_t mask = cg_reg(g, cg_binary(g, OP_SHL, cg_u32(bits), first));
     return CG(g, PTX_B16, "cvt.u16.u32", ptx_r(mask));
 }
 
@@ -83,16 +83,16 @@ static void load_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val
         const struct cg_val part = part_of(s, t);
         const uint32_t bytes = t->by_rows ? t->box_rows * WGMMA_SPAN : atoms * t->atom_bytes;
         if (!t->by_rows)
-            at = plus(g, at, times(g, part, atoms * elements));
+            at = cg_add(g, at, cg_mul(g, part, atoms * elements));
         else if (t->along_k)
-            at = plus(g, at, times(g, part, t->box_rows));
+            at = cg_add(g, at, cg_mul(g, part, t->box_rows));
         else
-            k = plus(g, k, times(g, part, t->box_rows));
-        stage = cg_reg(g, plus(g, cg_value(DT_U32, stage), times(g, part, bytes)));
+            k = cg_add(g, k, cg_mul(g, part, t->box_rows));
+        stage = cg_reg(g, cg_add(g, cg_value(DT_U32, stage), cg_mul(g, part, bytes)));
     }
     for (uint32_t a = 0; a < atoms; a++) {
-        struct cg_val more = u32(a * elements);
-        copy_box(s, t, t->along_k ? at : plus(g, at, more), t->along_k ? plus(g, k, more) : k,
+        struct cg_val more = cg_u32(a * elements);
+        copy_box(s, t, t->along_k ? at : cg_add(g, at, more), t->along_k ? cg_add(g, k, more) : k,
                  stage, t->offset + a * t->atom_bytes);
     }
 }
@@ -106,10 +106,10 @@ static void load_stage(struct wgmma *s)
         ptx_imm(s->stage_bytes));
     const struct cg_val k = cg_value(DT_U32, s->k);
     const int32_t stage =
-        cg_reg(g, plus(g, cg_value(DT_U32, s->m->shared), cg_value(DT_U32, s->ring.offset)));
+        cg_reg(g, cg_add(g, cg_value(DT_U32, s->m->shared), cg_value(DT_U32, s->ring.offset)));
     for (uint32_t i = 0; i < s->ntile; i++)
         load_tile(s, &s->tile[i], k, stage);
-    cg_move(g, s->k, plus(g, k, u32(s->p->bk)));
+    cg_move(g, s->k, cg_add(g, k, cg_u32(s->p->bk)));
 }
 
 void wgmma_load_tile(struct wgmma *s)

@@ -83,7 +83,7 @@ static void put_number(struct wgmma *s, struct count c, struct cg_val n, int32_t
         const uint32_t other = cg_label(g, "other");
         const size_t mark = cg_scope_open(g);
         if (i + 1 < c.n)
-            cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, n, u32(i))), false, other);
+            cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, n, cg_u32(i))), false, other);
         put_patch(s, i / c.across, i % c.across * s->patch_cols, at);
         cg_scope_close(g, mark);
         if (i + 1 < c.n)
@@ -115,18 +115,18 @@ static void store_in_loop(struct wgmma *s, struct count c, struct cg_val base, s
     const uint32_t head = cg_label(g, "patch");
     const struct cg_val n = cg_value(DT_U32, number);
     struct cg_nest nest;
-    cg_move(g, number, u32(0));
+    cg_move(g, number, cg_u32(0));
     cg_place(g, head);
     cg_loop_head(g);
     cg_nest_open(g, &nest, NULL);
     cg_nest_varies(g, &nest, number);
     const size_t mark = cg_scope_open(g);
     put_number(s, c, n, at);
-    const struct cg_val i = cg_binary(g, OP_DIV, n, u32(c.across));
-    const struct cg_val j = cg_binary(g, OP_MOD, n, u32(c.across));
-    store_patch(s, base, plus(g, first, times(g, i, WGMMA_ROWS)), times(g, j, s->patch_cols));
-    cg_move(g, number, plus(g, n, u32(1)));
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, n, u32(c.n))), true, head);
+    const struct cg_val i = cg_binary(g, OP_DIV, n, cg_u32(c.across));
+    const struct cg_val j = cg_binary(g, OP_MOD, n, cg_u32(c.across));
+    store_patch(s, base, cg_add(g, first, cg_mul(g, i, WGMMA_ROWS)), cg_mul(g, j, s->patch_cols));
+    cg_move(g, number, cg_add(g, n, cg_u32(1)));
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, n, cg_u32(c.n))), true, head);
     cg_nest_close(g, &nest);
     cg_scope_close(g, mark);
 }
@@ -138,14 +138,14 @@ void wgmma_out_tile(struct wgmma *s)
     const struct count c = {s->p->bn / s->patch_cols,
                             s->p->wm / WGMMA_ROWS * (s->p->bn / s->patch_cols)};
     const struct cg_val thread = m->thread, lane = m->lane;
-    const struct cg_val warp = cg_binary(g, OP_SUB, m->warp, u32(WGMMA_GROUP / 32));
-    const struct cg_val base = plus(g, plus(g, cg_value(DT_U32, m->shared), u32(s->patches)),
-                                    times(g, warp, s->patch_bytes));
-    struct cg_val row = times(g, cg_binary(g, OP_SHR, lane, u32(2)), s->pitch);
-    struct cg_val in_row = times(g, cg_binary(g, OP_AND, lane, u32(3)), 2);
-    const int32_t at = cg_reg(g, plus(g, base, times(g, plus(g, row, in_row), 4)));
-    struct cg_val first = times(g, s->part, s->p->wm);
-    first = plus(g, first, times(g, cg_binary(g, OP_AND, warp, u32(3)), WGMMA_PATCH));
+    const struct cg_val warp = cg_binary(g, OP_SUB, m->warp, cg_u32(WGMMA_GROUP / 32));
+    const struct cg_val base = cg_add(g, cg_add(g, cg_value(DT_U32, m->shared), cg_u32(s->patches)),
+                                      cg_mul(g, warp, s->patch_bytes));
+    struct cg_val row = cg_mul(g, cg_binary(g, OP_SHR, lane, cg_u32(2)), s->pitch);
+    struct cg_val in_row = cg_mul(g, cg_binary(g, OP_AND, lane, cg_u32(3)), 2);
+    const int32_t at = cg_reg(g, cg_add(g, base, cg_mul(g, cg_add(g, row, in_row), 4)));
+    struct cg_val first = cg_mul(g, s->part, s->p->wm);
+    first = cg_add(g, first, cg_mul(g, cg_binary(g, OP_AND, warp, cg_u32(3)), WGMMA_PATCH));
     m->thread = lane;
     m->workers = 32;
     const bool loops = c.n > 1 && wgmma_is_heavy(s->f);
@@ -153,8 +153,8 @@ void wgmma_out_tile(struct wgmma *s)
         store_in_loop(s, c, base, first, at);
     for (uint32_t i = 0; i < c.n && !loops; i++) {
         put_patch(s, i / c.across, i % c.across * s->patch_cols, at);
-        store_patch(s, base, plus(g, first, u32(i / c.across * WGMMA_ROWS)),
-                    u32(i % c.across * s->patch_cols));
+        store_patch(s, base, cg_add(g, first, cg_u32(i / c.across * WGMMA_ROWS)),
+                    cg_u32(i % c.across * s->patch_cols));
     }
     m->thread = thread;
     m->workers = s->p->threads;

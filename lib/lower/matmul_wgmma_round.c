@@ -75,8 +75,8 @@ static void round_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_va
     struct cg *g = s->g;
     const bool a = t->side == MATMUL_A;
     const uint32_t bytes = a ? s->p->wm * WGMMA_SPAN : t->bytes / s->takers;
-    const struct cg_val part = times(g, s->part, bytes);
-    const int32_t at = cg_reg(g, plus(g, stage, part));
+    const struct cg_val part = cg_mul(g, s->part, bytes);
+    const int32_t at = cg_reg(g, cg_add(g, stage, part));
     for (uint32_t i = 0; i < (a ? t->atoms : 1); i++)
         round_bytes(s, at, t->offset + i * t->atom_bytes, bytes / PASS);
 }
@@ -89,20 +89,20 @@ struct squares {
 /* Row 4 r + e, chunk c. */
 static int32_t chunk_at(struct cg *g, struct cg_val r, struct cg_val c, uint32_t e)
 {
-    const struct cg_val odd = cg_binary(g, OP_AND, r, u32(1));
-    c = cg_binary(g, OP_XOR, c, times(g, odd, SIDE));
-    c = cg_binary(g, OP_MUL, cg_binary(g, OP_XOR, c, u32(e)), u32(PIECE));
-    const struct cg_val row = times(g, r, SIDE * WGMMA_SPAN);
-    return cg_reg(g, plus(g, plus(g, row, u32(e * WGMMA_SPAN)), c));
+    const struct cg_val odd = cg_binary(g, OP_AND, r, cg_u32(1));
+    c = cg_binary(g, OP_XOR, c, cg_mul(g, odd, SIDE));
+    c = cg_binary(g, OP_MUL, cg_binary(g, OP_XOR, c, cg_u32(e)), cg_u32(PIECE));
+    const struct cg_val row = cg_mul(g, r, SIDE * WGMMA_SPAN);
+    return cg_reg(g, cg_add(g, cg_add(g, row, cg_u32(e * WGMMA_SPAN)), c));
 }
 
 static struct squares find_squares(struct wgmma *s)
 {
     struct cg *g = s->g;
     struct squares q;
-    const struct cg_val across = cg_binary(g, OP_AND, s->m->lane, u32(7));
+    const struct cg_val across = cg_binary(g, OP_AND, s->m->lane, cg_u32(7));
     for (uint32_t i = 0; i < SQUARES; i++) {
-        struct cg_val h = plus(g, cg_binary(g, OP_SHR, s->m->lane, u32(3)), u32(4 * i));
+        struct cg_val h = cg_add(g, cg_binary(g, OP_SHR, s->m->lane, cg_u32(3)), cg_u32(4 * i));
         struct cg_val along = cg_binary(g, OP_XOR, across, h);
         for (uint32_t e = 0; e < SIDE; e++) {
             q.from[i][e] = chunk_at(g, along, across, e);
@@ -120,7 +120,7 @@ static void turn_atom(struct wgmma *s, const struct squares *q, int32_t at, uint
     for (uint32_t i = 0; i < SQUARES; i++)
         for (uint32_t e = 0; e < SIDE; e++) {
             const struct cg_val from =
-                plus(g, cg_value(DT_U32, at), cg_value(DT_U32, q->from[i][e]));
+                cg_add(g, cg_value(DT_U32, at), cg_value(DT_U32, q->from[i][e]));
             for (uint32_t c = 0; c < SIDE; c++)
                 w[i][e][c] = ptx_r(cg_new(g, DT_U32));
             PTX(&g->b, "ld.shared.v4.b32", ptx_vec(&g->b, SIDE, w[i][e]),
@@ -129,7 +129,7 @@ static void turn_atom(struct wgmma *s, const struct squares *q, int32_t at, uint
     PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
     for (uint32_t i = 0; i < SQUARES; i++)
         for (uint32_t c = 0; c < SIDE; c++) {
-            const struct cg_val to = plus(g, cg_value(DT_U32, at), cg_value(DT_U32, q->to[i][c]));
+            const struct cg_val to = cg_add(g, cg_value(DT_U32, at), cg_value(DT_U32, q->to[i][c]));
             for (uint32_t e = 0; e < SIDE; e++) {
                 v[e] = ptx_r(cg_new(g, DT_U32));
                 PTX(&g->b, "cvt.rna.tf32.f32", v[e], w[i][e][c]);
@@ -143,16 +143,17 @@ static void turn_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val
 {
     struct cg *g = s->g;
     const uint32_t warps = s->takers * WGMMA_GROUP / 32;
-    struct cg_val warp = cg_binary(g, OP_SUB, s->m->warp, u32(WGMMA_GROUP / 32));
+    struct cg_val warp = cg_binary(g, OP_SUB, s->m->warp, cg_u32(WGMMA_GROUP / 32));
     if (s->p->pingpong)
-        warp = cg_binary(g, OP_AND, warp, u32(WGMMA_GROUP / 32 - 1));
+        warp = cg_binary(g, OP_AND, warp, cg_u32(WGMMA_GROUP / 32 - 1));
     const struct squares q = find_squares(s);
-    const int32_t at = cg_reg(g, plus(g, stage, times(g, warp, ATOM)));
+    const int32_t at = cg_reg(g, cg_add(g, stage, cg_mul(g, warp, ATOM)));
     for (uint32_t first = 0; first < t->atoms; first += warps) {
         const uint32_t none = cg_label(g, "none");
         const size_t mark = cg_scope_open(g);
         if (first + warps > t->atoms) /* the last are not every warp's */
-            cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, warp, u32(t->atoms - first))), false, none);
+            cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, warp, cg_u32(t->atoms - first))), false,
+                       none);
         turn_atom(s, &q, at, t->offset + first * ATOM);
         cg_scope_close(g, mark);
         cg_place(g, none);
@@ -163,9 +164,9 @@ void wgmma_round_stage(struct wgmma *s)
 {
     struct cg *g = s->g;
     const struct cg_val first =
-        plus(g, cg_value(DT_U32, s->m->shared), cg_value(DT_U32, s->ring.offset));
-    const struct cg_val in_group = cg_binary(g, OP_AND, s->m->thread, u32(WGMMA_GROUP - 1));
-    const struct cg_val own = plus(g, first, times(g, in_group, PIECE));
+        cg_add(g, cg_value(DT_U32, s->m->shared), cg_value(DT_U32, s->ring.offset));
+    const struct cg_val in_group = cg_binary(g, OP_AND, s->m->thread, cg_u32(WGMMA_GROUP - 1));
+    const struct cg_val own = cg_add(g, first, cg_mul(g, in_group, PIECE));
     for (uint32_t i = 0; i < s->ntile; i++)
         if (s->tile[i].turned)
             turn_tile(s, &s->tile[i], first);
@@ -173,6 +174,7 @@ void wgmma_round_stage(struct wgmma *s)
             round_tile(s, &s->tile[i], own);
     /* wgmma reads by another way than threads write */
     PTX0(&g->b, "fence.proxy.async.shared::cta");
-    const struct cg_val barrier = plus(g, u32(BARRIERS), s->p->pingpong ? s->group : u32(0));
+    const struct cg_val barrier =
+        cg_add(g, cg_u32(BARRIERS), s->p->pingpong ? s->group : cg_u32(0));
     PTX(&g->b, "bar.sync", cg_op(g, barrier), ptx_imm(s->takers * WGMMA_GROUP));
 }

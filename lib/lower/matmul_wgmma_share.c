@@ -39,11 +39,11 @@ static void meet(struct wgmma *s)
 static struct cg_val place_of(struct wgmma *s)
 {
     struct cg *g = s->g;
-    struct cg_val thread = cg_binary(g, OP_MOD, s->m->thread, u32(WGMMA_GROUP));
-    struct cg_val first = cg_binary(g, OP_DIV, s->part, u32(s->p->split));
-    first = times(g, first, (s->p->split - 1) * slot_bytes(s));
-    struct cg_val at = plus(g, cg_value(DT_U32, s->m->shared), first);
-    return plus(g, at, times(g, thread, WORDS * 4));
+    struct cg_val thread = cg_binary(g, OP_MOD, s->m->thread, cg_u32(WGMMA_GROUP));
+    struct cg_val first = cg_binary(g, OP_DIV, s->part, cg_u32(s->p->split));
+    first = cg_mul(g, first, (s->p->split - 1) * slot_bytes(s));
+    struct cg_val at = cg_add(g, cg_value(DT_U32, s->m->shared), first);
+    return cg_add(g, at, cg_mul(g, thread, WORDS * 4));
 }
 
 static void send(struct wgmma *s, struct cg_val owner)
@@ -51,8 +51,8 @@ static void send(struct wgmma *s, struct cg_val owner)
     struct cg *g = s->g;
     struct cg_val behind = cg_binary(g, OP_LT, owner, s->at_share);
     struct cg_val number = cg_binary(g, OP_SUB, s->at_share, cg_convert(g, behind, DT_U32));
-    struct cg_val at = plus(g, place_of(s), times(g, number, slot_bytes(s)));
-    struct cg_val rank = plus(g, times(g, owner, s->sharing), s->rank);
+    struct cg_val at = cg_add(g, place_of(s), cg_mul(g, number, slot_bytes(s)));
+    struct cg_val rank = cg_add(g, cg_mul(g, owner, s->sharing), s->rank);
     const int32_t to =
         CG(g, PTX_B32, "mapa.shared::cluster.u32", ptx_r(cg_reg(g, at)), ptx_r(cg_reg(g, rank)));
     const bool is_float = s->f->sum == DT_F32;
@@ -90,7 +90,7 @@ void wgmma_share(struct wgmma *s, uint32_t skip)
 {
     struct cg *g = s->g;
     const uint32_t keeps = cg_label(g, "keeps");
-    struct cg_val owner = cg_binary(g, OP_MOD, s->part, u32(s->p->split));
+    struct cg_val owner = cg_binary(g, OP_MOD, s->part, cg_u32(s->p->split));
     const int32_t mine = cg_reg(g, cg_binary(g, OP_EQ, owner, s->at_share));
     meet(s);
     cg_jump_if(g, mine, true, keeps);

@@ -87,20 +87,20 @@ static void find_targets(struct out *w, struct cg_val base)
     struct wgmma *s = w->s;
     struct cg *g = s->g;
     const struct cg_val lane = s->m->lane;
-    struct cg_val row, chunk, in_chunk = u32(0);
+    struct cg_val row, chunk, in_chunk = cg_u32(0);
     if (w->size == 2) {
-        row = cg_binary(g, OP_AND, lane, u32(15));
-        chunk = cg_binary(g, OP_SHR, lane, u32(4));
+        row = cg_binary(g, OP_AND, lane, cg_u32(15));
+        chunk = cg_binary(g, OP_SHR, lane, cg_u32(4));
     } else {
-        row = cg_binary(g, OP_SHR, lane, u32(2));
-        chunk = cg_binary(g, OP_AND, cg_binary(g, OP_SHR, lane, u32(1)), u32(1));
-        in_chunk = times(g, cg_binary(g, OP_AND, lane, u32(1)), 8);
+        row = cg_binary(g, OP_SHR, lane, cg_u32(2));
+        chunk = cg_binary(g, OP_AND, cg_binary(g, OP_SHR, lane, cg_u32(1)), cg_u32(1));
+        in_chunk = cg_mul(g, cg_binary(g, OP_AND, lane, cg_u32(1)), 8);
     }
-    base = plus(g, plus(g, base, times(g, row, WGMMA_SPAN)), in_chunk);
-    chunk = cg_binary(g, OP_XOR, chunk, cg_binary(g, OP_AND, row, u32(7)));
+    base = cg_add(g, cg_add(g, base, cg_mul(g, row, WGMMA_SPAN)), in_chunk);
+    chunk = cg_binary(g, OP_XOR, chunk, cg_binary(g, OP_AND, row, cg_u32(7)));
     for (uint32_t c = 0; c < 4; c++) {
-        struct cg_val at = cg_binary(g, OP_XOR, chunk, u32(2 * c));
-        w->to[c] = cg_reg(g, plus(g, base, times(g, at, 16)));
+        struct cg_val at = cg_binary(g, OP_XOR, chunk, cg_u32(2 * c));
+        w->to[c] = cg_reg(g, cg_add(g, base, cg_mul(g, at, 16)));
     }
 }
 
@@ -109,16 +109,16 @@ static void find_lane(struct out *w)
     struct wgmma *s = w->s;
     struct cg *g = s->g;
     const struct matmul *m = s->m;
-    const struct cg_val warp = cg_binary(g, OP_SUB, m->warp, u32(WGMMA_GROUP / 32));
-    struct cg_val row = times(g, s->part, s->p->wm);
-    row = plus(g, row, times(g, cg_binary(g, OP_AND, warp, u32(3)), WGMMA_PATCH));
-    w->row = plus(g, cg_convert(g, m->row, DT_U32), row);
-    w->in_warp = cg_binary(g, OP_SHR, m->lane, u32(2));
-    w->col = plus(g, cg_convert(g, m->col, DT_U32),
-                  times(g, cg_binary(g, OP_AND, m->lane, u32(3)), LANES));
-    w->leads = cg_reg(g, cg_binary(g, OP_EQ, m->lane, u32(0)));
-    const struct cg_val base = plus(g, cg_value(DT_U32, m->shared), u32(s->patches));
-    find_targets(w, plus(g, base, times(g, warp, s->patch_bytes)));
+    const struct cg_val warp = cg_binary(g, OP_SUB, m->warp, cg_u32(WGMMA_GROUP / 32));
+    struct cg_val row = cg_mul(g, s->part, s->p->wm);
+    row = cg_add(g, row, cg_mul(g, cg_binary(g, OP_AND, warp, cg_u32(3)), WGMMA_PATCH));
+    w->row = cg_add(g, cg_convert(g, m->row, DT_U32), row);
+    w->in_warp = cg_binary(g, OP_SHR, m->lane, cg_u32(2));
+    w->col = cg_add(g, cg_convert(g, m->col, DT_U32),
+                    cg_mul(g, cg_binary(g, OP_AND, m->lane, cg_u32(3)), LANES));
+    w->leads = cg_reg(g, cg_binary(g, OP_EQ, m->lane, cg_u32(0)));
+    const struct cg_val base = cg_add(g, cg_value(DT_U32, m->shared), cg_u32(s->patches));
+    find_targets(w, cg_add(g, base, cg_mul(g, warp, s->patch_bytes)));
 }
 
 /* ---- values --------------------------------------------------------------------------------------- */
@@ -148,8 +148,9 @@ static void compute(struct out *w, struct cg_val *v)
     const struct matmul_form *f = m->f;
     struct map_reader *r = &m->reader;
     const struct lang_symbol *shape = f->stage->eq[0]->sym;
-    struct cg_val row = plus(g, plus(g, w->row, w->in_warp), u32(w->i * WGMMA_ROWS + w->half * 8));
-    struct cg_val col = plus(g, w->col, u32(w->j * 8)), ok = cg_bool(g, true);
+    struct cg_val row =
+        cg_add(g, cg_add(g, w->row, w->in_warp), cg_u32(w->i * WGMMA_ROWS + w->half * 8));
+    struct cg_val col = cg_add(g, w->col, cg_u32(w->j * 8)), ok = cg_bool(g, true);
     for (uint32_t i = 0, b = 0; i < shape->rank; i++)
         r->sub[i] = i + 1 == shape->rank ? cg_index(g, col)
                     : i == f->axis_i     ? cg_index(g, row)
@@ -224,16 +225,16 @@ static void send(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
     const size_t mark = cg_scope_open(g);
     for (uint32_t d = 0, b = s->f->nbatch; d < t->rank; d++) {
         const uint32_t axis = t->rank - 1 - d;
-        struct cg_val at = d == 0 ? plus(g, cg_convert(g, s->m->col, DT_U32), u32(first))
-                           : axis == s->f->axis_i ? plus(g, w->row, u32(w->i * WGMMA_ROWS))
+        struct cg_val at = d == 0 ? cg_add(g, cg_convert(g, s->m->col, DT_U32), cg_u32(first))
+                           : axis == s->f->axis_i ? cg_add(g, w->row, cg_u32(w->i * WGMMA_ROWS))
                                                   : cg_convert(g, s->m->batch[--b], DT_U32);
         c[d] = ptx_r(cg_reg(g, at));
     }
     snprintf(text, sizeof text, "cp.async.bulk.tensor.%ud.global.shared::cta.tile.bulk_group",
              (unsigned)t->rank);
-    const struct cg_val from = plus(g, cg_value(DT_U32, s->m->shared), u32(s->patches));
-    const struct cg_val warp = cg_binary(g, OP_SUB, s->m->warp, u32(WGMMA_GROUP / 32));
-    const int32_t base = cg_reg(g, plus(g, from, times(g, warp, s->patch_bytes)));
+    const struct cg_val from = cg_add(g, cg_value(DT_U32, s->m->shared), cg_u32(s->patches));
+    const struct cg_val warp = cg_binary(g, OP_SUB, s->m->warp, cg_u32(WGMMA_GROUP / 32));
+    const int32_t base = cg_reg(g, cg_add(g, from, cg_mul(g, warp, s->patch_bytes)));
     PTX(&g->b, text, ptx_tensor(&g->b, s->out_map[o], t->rank, c), ptx_mem(base, buffer));
     PTX0(&g->b, "cp.async.bulk.commit_group");
     cg_scope_close(g, mark);

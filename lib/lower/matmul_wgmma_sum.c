@@ -19,16 +19,16 @@ static bool is_along_k(const struct wgmma_tile *t)
 static int32_t first_word(struct wgmma *s, const struct wgmma_tile *t)
 {
     struct cg *g = s->g;
-    struct cg_val at = plus(g, cg_value(DT_U32, s->m->shared), u32(t->offset));
+    struct cg_val at = cg_add(g, cg_value(DT_U32, s->m->shared), cg_u32(t->offset));
     if (t->side == MATMUL_A) {
         const uint32_t part = is_along_k(t) ? s->p->wm * WGMMA_SPAN
                                             : s->p->wm / (WGMMA_SPAN / t->size) * t->atom_bytes;
-        at = plus(g, at, times(g, s->part, part));
+        at = cg_add(g, at, cg_mul(g, s->part, part));
     }
     /* in a cluster an address has the block's number above the 18 bits that a descriptor takes */
-    at = cg_binary(g, OP_SHR, cg_binary(g, OP_AND, at, u32(WGMMA_ADDRESS)), u32(4));
+    at = cg_binary(g, OP_SHR, cg_binary(g, OP_AND, at, cg_u32(WGMMA_ADDRESS)), cg_u32(4));
     const uint32_t apart = is_along_k(t) ? 0 : t->atom_bytes / 16;
-    return cg_reg(g, plus(g, at, u32(apart << 16)));
+    return cg_reg(g, cg_add(g, at, cg_u32(apart << 16)));
 }
 
 /* Which lane tells which block that a stage is read: lane r of every warp block r, of those that bring parts of it. */
@@ -38,16 +38,16 @@ static void find_release(struct wgmma *s)
     const struct cg_val lane = s->m->lane;
     s->delta = -1;
     if (s->sharing < 2) {
-        s->mine = cg_reg(g, cg_binary(g, OP_EQ, lane, u32(0)));
+        s->mine = cg_reg(g, cg_binary(g, OP_EQ, lane, cg_u32(0)));
         return;
     }
-    struct cg_val row = cg_binary(g, OP_MOD, lane, u32(s->down));
-    struct cg_val col = cg_binary(g, OP_DIV, lane, u32(s->down));
+    struct cg_val row = cg_binary(g, OP_MOD, lane, cg_u32(s->down));
+    struct cg_val col = cg_binary(g, OP_DIV, lane, cg_u32(s->down));
     struct cg_val peer = cg_binary(g, OP_LOR, cg_binary(g, OP_EQ, row, s->at_row),
                                    cg_binary(g, OP_EQ, col, s->at_col));
-    struct cg_val is_block = cg_binary(g, OP_LT, lane, u32(s->sharing));
+    struct cg_val is_block = cg_binary(g, OP_LT, lane, cg_u32(s->sharing));
     s->mine = cg_reg(g, cg_binary(g, OP_LAND, is_block, peer));
-    const struct cg_val rank = plus(g, s->apart, cg_binary(g, OP_MOD, lane, u32(s->sharing)));
+    const struct cg_val rank = cg_add(g, s->apart, cg_binary(g, OP_MOD, lane, cg_u32(s->sharing)));
     const int32_t there =
         CG(g, PTX_B32, "mapa.shared::cluster.u32", ptx_r(s->m->shared), ptx_r(cg_reg(g, rank)));
     s->delta =
@@ -58,10 +58,10 @@ void wgmma_sum_begin(struct wgmma *s)
 {
     struct cg *g = s->g;
     const uint32_t n = wgmma_sums(s);
-    s->group = cg_binary(g, OP_SHR, s->m->thread, u32(7));
-    s->group = cg_binary(g, OP_SUB, s->group, u32(1));
-    s->part = s->p->pingpong ? u32(0) : s->group;
-    s->high = cg_reg(g, u32(WGMMA_ALIGN / 16 | 1u << 30));
+    s->group = cg_binary(g, OP_SHR, s->m->thread, cg_u32(7));
+    s->group = cg_binary(g, OP_SUB, s->group, cg_u32(1));
+    s->part = s->p->pingpong ? cg_u32(0) : s->group;
+    s->high = cg_reg(g, cg_u32(WGMMA_ALIGN / 16 | 1u << 30));
     for (uint32_t i = 0; i < s->ntile; i++)
         s->first[i] = first_word(s, &s->tile[i]);
     find_release(s);
@@ -91,7 +91,7 @@ static struct ptx_operand descriptor(struct wgmma *s, const struct wgmma_tile *t
                                 ? step / per_atom * t->atom_bytes + step % per_atom * WGMMA_STEP +
                                       i * WGMMA_ROWS * WGMMA_SPAN
                                 : step * (WGMMA_STEP / t->size) * WGMMA_SPAN + i * t->atom_bytes;
-    const struct cg_val low = plus(g, cg_value(DT_U32, stage), u32(offset / 16));
+    const struct cg_val low = cg_add(g, cg_value(DT_U32, stage), cg_u32(offset / 16));
     const struct ptx_operand words[2] = {ptx_r(cg_reg(g, low)), ptx_r(s->high)};
     const int32_t d = cg_new(g, DT_U64);
     PTX(&g->b, "mov.b64", ptx_r(d), ptx_vec(&g->b, 2, words));
@@ -177,7 +177,7 @@ static void note_stage(struct wgmma *s)
     struct cg *g = s->g;
     struct cg_val at = cg_value(DT_U32, s->ring.full);
     if (s->delta >= 0)
-        at = plus(g, at, cg_value(DT_U32, s->delta));
+        at = cg_add(g, at, cg_value(DT_U32, s->delta));
     cg_move(g, s->release, at);
     cg_move(g, s->adds, cg_bool(g, true));
 }
@@ -210,9 +210,9 @@ static void sum_stage(struct wgmma *s)
     wgmma_wait(s, s->ring.full, 0, s->ring.parity);
     if (wgmma_rounds(s))
         wgmma_round_stage(s);
-    const struct cg_val at = cg_binary(g, OP_SHR, cg_value(DT_U32, s->ring.offset), u32(4));
+    const struct cg_val at = cg_binary(g, OP_SHR, cg_value(DT_U32, s->ring.offset), cg_u32(4));
     for (uint32_t i = 0; i < s->ntile; i++)
-        stage[i] = cg_reg(g, plus(g, cg_value(DT_U32, s->first[i]), at));
+        stage[i] = cg_reg(g, cg_add(g, cg_value(DT_U32, s->first[i]), at));
     if (s->p->promotes) {
         promote_stage(s, stage);
         return;

@@ -7,20 +7,6 @@
 #include "sim/system.h"
 #include "sim/tensor.h"
 
-static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
-{
-    uint32_t v;
-    memcpy(&v, w->r + slot + 4 * lane, 4);
-    return v;
-}
-
-static uint64_t wide(const struct sim_warp *w, uint32_t slot, uint32_t lane)
-{
-    uint64_t v;
-    memcpy(&v, w->r + slot + 8 * lane, 8);
-    return v;
-}
-
 static bool fail(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                  enum sim_fault_kind kind, struct sim_fault about)
 {
@@ -76,20 +62,20 @@ static bool into_shared(struct sim_warp *w, const struct sim_op *op, uint32_t la
 {
     const struct sim_block *b = w->block;
     struct sim_place to;
-    if (!sim_shared_place(w, op, lane, wide(w, op->a, lane), SIM_IN_SHARED, true, f->bytes, 16,
+    if (!sim_shared_place(w, op, lane, sim_wide(w, op->a, lane), SIM_IN_SHARED, true, f->bytes, 16,
                           true, &to))
         return false;
     f->shared = to.offset;
-    f->blocks = op->e ? word(w, op->e, lane) & 0xffff : 1u << to.block->rank;
+    f->blocks = op->e ? sim_word(w, op->e, lane) & 0xffff : 1u << to.block->rank;
     if (f->blocks >> b->npeer)
         return fail(w, op, lane, SIM_F_RANKS, (struct sim_fault){.lanes = f->blocks});
-    return mbarrier_place(w, op, lane, wide(w, op->d, lane), SIM_IN_SHARED, to.block, f);
+    return mbarrier_place(w, op, lane, sim_wide(w, op->d, lane), SIM_IN_SHARED, to.block, f);
 }
 
 static bool from_shared(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                         struct sim_place *from, uint32_t bytes)
 {
-    return sim_shared_place(w, op, lane, wide(w, op->b, lane), SIM_IN_SHARED, false, bytes, 16,
+    return sim_shared_place(w, op, lane, sim_wide(w, op->b, lane), SIM_IN_SHARED, false, bytes, 16,
                             false, from);
 }
 
@@ -97,7 +83,7 @@ static bool copy_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lane
 {
     struct sim_flight f = {.kind = op->more,
                            .pieces = sim_flight_linear,
-                           .bytes = word(w, op->c, lane),
+                           .bytes = sim_word(w, op->c, lane),
                            .mbarrier = SIM_NO_MBARRIER,
                            .fold = op->round,
                            .type = op->size};
@@ -108,7 +94,7 @@ static bool copy_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lane
     if (sim_flies_in(f.kind) && !into_shared(w, op, lane, &f))
         return false;
     if (f.kind == SIM_FLY_LOAD) {
-        if (!global_place(w, op, lane, wide(w, op->b, lane), f.bytes, false, &f))
+        if (!global_place(w, op, lane, sim_wide(w, op->b, lane), f.bytes, false, &f))
             return false;
     } else {
         if (!from_shared(w, op, lane, &from, f.bytes))
@@ -119,7 +105,7 @@ static bool copy_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lane
             f.shared = from.offset;
     }
     if (!sim_flies_in(f.kind) &&
-        !global_place(w, op, lane, wide(w, op->a, lane), f.bytes, true, &f))
+        !global_place(w, op, lane, sim_wide(w, op->a, lane), f.bytes, true, &f))
         return false;
     return sim_flight_issue(w, op, lane, &f, NULL, 0);
 }
@@ -135,13 +121,13 @@ const struct sim_op *sim_bulk_copy(struct sim_warp *w, const struct sim_op *op)
 const struct sim_op *sim_bulk_prefetch(struct sim_warp *w, const struct sim_op *op)
 {
     for (uint32_t left = w->em; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), bytes = word(w, op->c, lane);
+        const uint32_t lane = (uint32_t)__builtin_ctz(left), bytes = sim_word(w, op->c, lane);
         struct sim_flight f;
         if (bytes % 16) {
             fail(w, op, lane, SIM_F_BULK, (struct sim_fault){.bytes = bytes});
             return NULL;
         }
-        if (!global_place(w, op, lane, wide(w, op->b, lane), bytes, false, &f))
+        if (!global_place(w, op, lane, sim_wide(w, op->b, lane), bytes, false, &f))
             return NULL;
     }
     return op + 1;
@@ -159,9 +145,9 @@ static bool store_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lan
                            .fold = op->more,
                            .type = op->size};
     struct sim_place to;
-    if (!sim_shared_place(w, op, lane, wide(w, op->a, lane), op->flags, true, op->size, op->size,
-                          true, &to) ||
-        !mbarrier_place(w, op, lane, wide(w, (uint32_t)op->imm, lane), op->flags, to.block, &f))
+    if (!sim_shared_place(w, op, lane, sim_wide(w, op->a, lane), op->flags, true, op->size,
+                          op->size, true, &to) ||
+        !mbarrier_place(w, op, lane, sim_wide(w, (uint32_t)op->imm, lane), op->flags, to.block, &f))
         return false;
     f.shared = to.offset;
     f.blocks = 1u << to.block->rank;

@@ -67,13 +67,6 @@ void sim_check_complete(struct sim_block *b, uint32_t id)
 
 /* ---- masks ------------------------------------------------------------------------------------------- */
 
-static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
-{
-    uint32_t v;
-    memcpy(&v, w->r + slot + 4 * lane, 4);
-    return v;
-}
-
 static void find_mask(struct sim_warp *w, const struct sim_op *op, uint32_t lane, uint32_t mask)
 {
     check_find(w->block->launch->check,
@@ -89,7 +82,7 @@ void check_masks(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
     if (!wanted(w->block))
         return;
     for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), mask = word(w, op->e, lane);
+        const uint32_t lane = (uint32_t)__builtin_ctz(left), mask = sim_word(w, op->e, lane);
         if (!(mask >> lane & 1))
             find_mask(w, op, lane, mask);
     }

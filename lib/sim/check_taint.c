@@ -184,17 +184,10 @@ static void report(struct sim_warp *w, const struct sim_op *op, const struct che
     check_find(w->block->launch->check, &f);
 }
 
-static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
-{
-    uint32_t v;
-    memcpy(&v, w->r + slot + 4 * lane, 4);
-    return v;
-}
-
 /* The lane that a shuffle takes its value from (PTX ISA, shfl.sync). */
 static uint32_t source_lane(const struct sim_warp *w, const struct sim_op *op, uint32_t lane)
 {
-    const int bval = (int)(word(w, op->b, lane) & 31), c = (int)word(w, op->c, lane);
+    const int bval = (int)(sim_word(w, op->b, lane) & 31), c = (int)sim_word(w, op->c, lane);
     const int segment = c >> 8 & 31, clamp = c & 31, self = (int)lane;
     const int least = self & segment, most = least | (clamp & ~segment);
     const int j = op->more == 0   ? self - bval
@@ -216,7 +209,7 @@ static void shuffle(struct sim_warp *w, struct check_warp *cw, const struct sim_
         passed = *old;
     passed.lanes = 0;
     for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), mask = word(w, op->e, lane);
+        const uint32_t lane = (uint32_t)__builtin_ctz(left), mask = sim_word(w, op->e, lane);
         const uint32_t source = source_lane(w, op, lane);
         if (!(mask & w->live & 1u << source)) {
             own.lanes |= sync ? 1u << lane : 0;
@@ -237,7 +230,7 @@ static uint32_t lanes_of(const struct sim_warp *w, const struct check_op *o,
     const bool control = o->use == USE_BRANCH || o->use == USE_SHUFFLES || o->use == USE_VOTES ||
                          o->use == USE_MEETS || matrix;
     if (control && op->guard != SIM_NO_GUARD) {
-        const uint32_t p = word(w, op->guard, 0);
+        const uint32_t p = sim_word(w, op->guard, 0);
         return w->mask & (op->flags & SIM_GUARD_NOT ? ~p : p);
     }
     return control || o->use == USE_GUARD ? w->mask : w->em;
@@ -258,7 +251,7 @@ static void join(struct check_taint *sum, const struct check_taint *t, uint32_t 
 /* What a predicate's other operand settles: false and x, true or x. */
 static uint32_t settled_by(const struct sim_warp *w, const struct check_op *o, uint32_t other)
 {
-    const uint32_t v = word(w, other, 0);
+    const uint32_t v = sim_word(w, other, 0);
     return o->row == SIM_H_PAND ? ~v : o->row == SIM_H_POR ? v : 0;
 }
 
@@ -292,7 +285,7 @@ static void pass(struct sim_warp *w, struct check_warp *cw, const struct check_o
     const struct slots s = slots_of(op, o);
     const bool decides = o->use >= USE_LOADS && o->use != USE_DEFINES;
     const bool rows = o->row == SIM_H_LDMATRIX || o->row == SIM_H_STMATRIX;
-    const uint32_t p = o->use == USE_SELECTS ? word(w, op->c, 0) : 0;
+    const uint32_t p = o->use == USE_SELECTS ? sim_word(w, op->c, 0) : 0;
     const uint32_t copied = stores_to_itself(w, o, op);
     struct check_taint sum = {0};
     /* a branch is decided by all lanes that are there */

@@ -5,20 +5,6 @@
 
 #include "sim/check.h"
 
-static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
-{
-    uint32_t v;
-    memcpy(&v, w->r + slot + 4 * lane, 4);
-    return v;
-}
-
-static uint64_t wide(const struct sim_warp *w, uint32_t slot, uint32_t lane)
-{
-    uint64_t v;
-    memcpy(&v, w->r + slot + 8 * lane, 8);
-    return v;
-}
-
 /* ---- the list ------------------------------------------------------------------------------------------ */
 
 void sim_copies_reset(struct sim_copies *c)
@@ -90,23 +76,23 @@ static bool fail(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
 /* How many bytes a lane reads. */
 static uint32_t bytes_read(const struct sim_warp *w, const struct sim_op *op, uint32_t lane)
 {
-    if (op->e && word(w, op->e, 0) >> lane & 1)
+    if (op->e && sim_word(w, op->e, 0) >> lane & 1)
         return 0;
-    return op->c ? word(w, op->c, lane) : op->size;
+    return op->c ? sim_word(w, op->c, lane) : op->size;
 }
 
 static uint64_t target_of(const struct sim_warp *w, const struct sim_op *op, uint32_t lane)
 {
     if (op->flags & SIM_A32)
-        return (uint32_t)(word(w, op->a, lane) + (uint32_t)op->imm);
-    return wide(w, op->a, lane) + op->imm;
+        return (uint32_t)(sim_word(w, op->a, lane) + (uint32_t)op->imm);
+    return sim_wide(w, op->a, lane) + op->imm;
 }
 
 static bool issue_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                        struct sim_copy *c, struct sim_buffer **buffer)
 {
     const struct sim_block *b = w->block;
-    const uint64_t to = target_of(w, op, lane), from = wide(w, op->b, lane);
+    const uint64_t to = target_of(w, op, lane), from = sim_wide(w, op->b, lane);
     const uint32_t n = bytes_read(w, op, lane), size = op->size;
     if (n > size)
         return fail(w, op, lane, SIM_F_SIZE, (struct sim_fault){.address = n, .bytes = size});

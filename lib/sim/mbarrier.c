@@ -10,20 +10,6 @@
 #include "sim/flight.h"
 #include "sim/report.h"
 
-static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
-{
-    uint32_t v;
-    memcpy(&v, w->r + slot + 4 * lane, 4);
-    return v;
-}
-
-static uint64_t wide(const struct sim_warp *w, uint32_t slot, uint32_t lane)
-{
-    uint64_t v;
-    memcpy(&v, w->r + slot + 8 * lane, 8);
-    return v;
-}
-
 /* ---- places -------------------------------------------------------------------------------------------- */
 
 /* The block and the offset that an address names, in bounds or not; false: not in shared memory of the cluster. */
@@ -343,9 +329,10 @@ static enum sim_mbar_error act(struct sim_warp *w, const struct sim_op *op, uint
 const struct sim_op *sim_mbar_do(struct sim_warp *w, const struct sim_op *op)
 {
     for (uint32_t left = w->em; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), n = op->b ? word(w, op->b, lane) : 1;
+        const uint32_t lane = (uint32_t)__builtin_ctz(left),
+                       n = op->b ? sim_word(w, op->b, lane) : 1;
         struct sim_place p;
-        if (!sim_shared_place(w, op, lane, wide(w, op->a, lane), op->round,
+        if (!sim_shared_place(w, op, lane, sim_wide(w, op->a, lane), op->round,
                               op->flags & SIM_MBAR_ANYWHERE, 8, 8, true, &p))
             return NULL;
         const enum sim_mbar_error error = act(w, op, lane, &p, n);
@@ -382,11 +369,12 @@ const struct sim_op *sim_mbar_copies(struct sim_warp *w, const struct sim_op *op
     for (uint32_t left = w->em; left;) {
         const uint32_t first = (uint32_t)__builtin_ctz(left);
         uint32_t same = 0;
-        if (!sim_shared_place(w, op, first, wide(w, op->a, first), op->round, false, 8, 8, true,
+        if (!sim_shared_place(w, op, first, sim_wide(w, op->a, first), op->round, false, 8, 8, true,
                               &p))
             return NULL;
         for (uint32_t more = left; more; more &= more - 1)
-            if (locate(w->block, wide(w, op->a, (uint32_t)__builtin_ctz(more)), op->round, &q) &&
+            if (locate(w->block, sim_wide(w, op->a, (uint32_t)__builtin_ctz(more)), op->round,
+                       &q) &&
                 q.block == p.block && q.offset == p.offset)
                 same |= more & -more;
         left &= ~same;
@@ -414,8 +402,8 @@ const struct sim_op *sim_mbar_copies(struct sim_warp *w, const struct sim_op *op
 /* The parity that a lane waits for: 0 or 1, or what is no parity. */
 static uint32_t parity_of(const struct sim_warp *w, const struct sim_op *op, uint32_t lane)
 {
-    return op->more & SIM_MBAR_PARITY ? word(w, op->b, lane)
-                                      : sim_mbar_parity(wide(w, op->b, lane));
+    return op->more & SIM_MBAR_PARITY ? sim_word(w, op->b, lane)
+                                      : sim_mbar_parity(sim_wide(w, op->b, lane));
 }
 
 static uint32_t guarded(const struct sim_warp *w, const struct sim_op *op)
@@ -435,7 +423,7 @@ static bool test(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, ui
     *complete = 0;
     for (uint32_t left = lanes; left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left), parity = parity_of(w, op, lane);
-        const uint64_t address = wide(w, op->a, lane);
+        const uint64_t address = sim_wide(w, op->a, lane);
         if (address != last || parity != last_parity) {
             struct sim_place p;
             if (!sim_shared_place(w, op, lane, address, op->round, false, 8, 8, false, &p))
@@ -456,11 +444,11 @@ static bool test(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, ui
 static void passed(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
 {
     while (lanes) {
-        const uint64_t address = wide(w, op->a, (uint32_t)__builtin_ctz(lanes));
+        const uint64_t address = sim_wide(w, op->a, (uint32_t)__builtin_ctz(lanes));
         uint32_t same = 0;
         struct sim_place p;
         for (uint32_t left = lanes; left; left &= left - 1)
-            if (wide(w, op->a, (uint32_t)__builtin_ctz(left)) == address)
+            if (sim_wide(w, op->a, (uint32_t)__builtin_ctz(left)) == address)
                 same |= left & -left;
         lanes &= ~same;
         if (locate(w->block, address, op->round, &p))
@@ -526,7 +514,7 @@ bool sim_mbar_stand(const struct sim_warp *w, const struct sim_group *g, struct 
         const uint32_t lane = (uint32_t)__builtin_ctz(left), parity = parity_of(w, op, lane);
         enum sim_mbar_error why;
         struct sim_place p;
-        if (!locate(w->block, wide(w, op->a, lane), op->round, &p))
+        if (!locate(w->block, sim_wide(w, op->a, lane), op->round, &p))
             continue;
         const struct sim_mbarrier *m = sim_mbar_find(p.block, p.offset, &why);
         if (!m || sim_mbar_parity(m->state) != parity)

@@ -19,6 +19,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "ptx/ptx.h"
 #include "run/device.h"
@@ -597,6 +598,20 @@ void sim_copies_land(struct sim_warp *w, uint32_t lanes, uint32_t before);
 /* None are in flight; and without memory for them. */
 void sim_copies_reset(struct sim_copies *c);
 void sim_copies_free(struct sim_copies *c);
+
+/* A lane's value in a slot of 32 or 64 bits. */
+static inline uint32_t sim_word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
+{
+    uint32_t v;
+    memcpy(&v, w->r + slot + 4 * lane, 4);
+    return v;
+}
+static inline uint64_t sim_wide(const struct sim_warp *w, uint32_t slot, uint32_t lane)
+{
+    uint64_t v;
+    memcpy(&v, w->r + slot + 8 * lane, 8);
+    return v;
+}
 
 /* Adds what has run since the last mark, up to op (not included), to the warp's count. */
 static inline void sim_count(struct sim_warp *w, const struct sim_op *op)

@@ -25,13 +25,6 @@ const struct system_function *system_function(const char *name)
     return NULL;
 }
 
-static uint64_t wide(const struct sim_warp *w, uint32_t slot, uint32_t lane)
-{
-    uint64_t v;
-    memcpy(&v, w->r + slot + 8 * lane, 8);
-    return v;
-}
-
 /* Bytes at a generic address; false: the warp has stopped, they can't be read. */
 static bool fetch(struct sim_warp *w, const struct sim_op *op, uint32_t lane, uint64_t address,
                   uint32_t bytes, void *to)
@@ -229,9 +222,9 @@ const struct sim_op *system_printf(struct sim_warp *w, const struct sim_op *op)
     pthread_mutex_lock(&l->lock); /* the arena's, too */
     for (uint32_t left = w->em; left && next; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
-        struct printing p = {.w = w, .op = op, .lane = lane, .next = wide(w, op->b, lane)};
+        struct printing p = {.w = w, .op = op, .lane = lane, .next = sim_wide(w, op->b, lane)};
         struct buf text = buf_in(l->arena);
-        if (!fetch_string(w, op, lane, wide(w, op->a, lane), format) ||
+        if (!fetch_string(w, op, lane, sim_wide(w, op->a, lane), format) ||
             !print_lane(&p, format, &text)) {
             next = NULL;
             break;
@@ -282,9 +275,9 @@ const struct sim_op *system_assertfail(struct sim_warp *w, const struct sim_op *
     char condition[STRING], file[STRING], function[STRING];
     uint32_t line;
     memcpy(&line, w->r + op->c + 4 * lane, 4);
-    if (!fetch_string(w, op, lane, wide(w, op->a, lane), condition) ||
-        !fetch_string(w, op, lane, wide(w, op->b, lane), file) ||
-        !fetch_string(w, op, lane, wide(w, op->e, lane), function))
+    if (!fetch_string(w, op, lane, sim_wide(w, op->a, lane), condition) ||
+        !fetch_string(w, op, lane, sim_wide(w, op->b, lane), file) ||
+        !fetch_string(w, op, lane, sim_wide(w, op->e, lane), function))
         return NULL;
     sim_fault_at(w, op, lane, SIM_F_ASSERT);
     pthread_mutex_lock(&l->lock);

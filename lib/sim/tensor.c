@@ -154,20 +154,6 @@ bool sim_tensor_pieces(const struct sim_flight *f, uint64_t *cursor, struct sim_
 
 /* ---- issue ---------------------------------------------------------------------------------------------- */
 
-static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
-{
-    uint32_t v;
-    memcpy(&v, w->r + slot + 4 * lane, 4);
-    return v;
-}
-
-static uint64_t wide(const struct sim_warp *w, uint32_t slot, uint32_t lane)
-{
-    uint64_t v;
-    memcpy(&v, w->r + slot + 8 * lane, 8);
-    return v;
-}
-
 static bool access_fault(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                          enum sim_fault_kind kind, uint64_t address, uint64_t bytes, bool store)
 {
@@ -185,7 +171,7 @@ static bool fetch(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                   struct device_tensor_map *m)
 {
     const struct sim_tensor_op *c = sim_tensor_of(op);
-    const uint64_t address = wide(w, c->map, lane);
+    const uint64_t address = sim_wide(w, c->map, lane);
     const unsigned char *from = sim_mem_host(w->block->launch->memory, address, DEVICE_TENSOR_MAP);
     enum sim_tensor_error e = !from          ? SIM_TENSOR_PLACE
                               : address % 64 ? SIM_TENSOR_ALIGN
@@ -265,7 +251,7 @@ static bool reduction(struct sim_warp *w, const struct sim_op *op, uint32_t lane
     if (fold_of((enum ptx_mod)c->fold, m->type, &f->fold))
         return true;
     sim_tensor_encode(m, map);
-    sim_tensor_fault(w, op, lane, wide(w, c->map, lane), SIM_TENSOR_FOLD, map);
+    sim_tensor_fault(w, op, lane, sim_wide(w, c->map, lane), SIM_TENSOR_FOLD, map);
     return false;
 }
 
@@ -275,14 +261,14 @@ static bool destination(struct sim_warp *w, const struct sim_op *op, uint32_t la
 {
     const struct sim_tensor_op *c = sim_tensor_of(op);
     struct sim_place p;
-    f->blocks = c->mask ? word(w, c->mask, lane) & 0xffff : 1u << to->rank;
+    f->blocks = c->mask ? sim_word(w, c->mask, lane) & 0xffff : 1u << to->rank;
     if (!f->blocks || f->blocks >> w->block->npeer) {
         sim_fault_at(w, op, lane, SIM_F_RANKS);
         w->block->fault.lanes = f->blocks;
         return false;
     }
-    if (!sim_shared_place(w, op, lane, wide(w, c->mbarrier, lane), SIM_IN_SHARED, true, 8, 8, true,
-                          &p))
+    if (!sim_shared_place(w, op, lane, sim_wide(w, c->mbarrier, lane), SIM_IN_SHARED, true, 8, 8,
+                          true, &p))
         return false;
     f->mbarrier = p.offset;
     if (p.block == to)
@@ -308,7 +294,7 @@ static bool issue_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lan
     if (!fetch(w, op, lane, &m) || c->kind == SIM_TENSOR_TOUCH)
         return w->stop != SIM_FAULT;
     for (unsigned i = 0; i < c->rank; i++)
-        at[i] = (int32_t)word(w, c->at[i], lane);
+        at[i] = (int32_t)sim_word(w, c->at[i], lane);
     sim_tensor_box(&m, at, stores, &box);
     if (!find_buffer(w, op, lane, &m, stores, &box))
         return false;
@@ -322,7 +308,7 @@ static bool issue_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lan
                            .mbarrier = SIM_NO_MBARRIER,
                            .fold = SIM_NO_FOLD,
                            .fill = m.nan_fill ? SIM_TENSOR_NAN : 0};
-    if (!sim_shared_place(w, op, lane, wide(w, c->shared, lane), SIM_IN_SHARED, load && !c->own,
+    if (!sim_shared_place(w, op, lane, sim_wide(w, c->shared, lane), SIM_IN_SHARED, load && !c->own,
                           device_tensor_footprint(&m), ALIGN, load, &p))
         return false;
     f.shared = p.offset;

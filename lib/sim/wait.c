@@ -149,19 +149,12 @@ const struct sim_op *sim_cluster_wait(struct sim_warp *w, const struct sim_op *o
 
 /* ---- lanes that meet --------------------------------------------------------------------------------- */
 
-static uint32_t word(const struct sim_warp *w, uint32_t slot, uint32_t lane)
-{
-    uint32_t v;
-    memcpy(&v, w->r + slot + 4 * lane, 4);
-    return v;
-}
-
 /* The lanes that the first of these names. */
 static uint32_t named_by(const struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
 {
     if (op->size >= SIM_MEET_ALL)
         return UINT32_MAX;
-    return word(w, op->e, (uint32_t)__builtin_ctz(lanes));
+    return sim_word(w, op->e, (uint32_t)__builtin_ctz(lanes));
 }
 
 /* Does group g wait at such an instruction, with that mask? */
@@ -194,7 +187,7 @@ static void move_word(struct sim_warp *w, uint32_t to, uint32_t from, uint32_t l
 
 static void move_pred(struct sim_warp *w, uint32_t to, uint32_t from, uint32_t lanes)
 {
-    const uint32_t p = (word(w, to, 0) & ~lanes) | (word(w, from, 0) & lanes);
+    const uint32_t p = (sim_word(w, to, 0) & ~lanes) | (sim_word(w, from, 0) & lanes);
     memcpy(w->r + to, &p, 4);
 }
 
@@ -282,7 +275,7 @@ const struct sim_op *sim_meet(struct sim_warp *w, const struct sim_op *op, uint3
         const uint32_t named = named_by(w, op, lanes);
         uint32_t same = 0;
         for (uint32_t left = lanes; left; left &= left - 1)
-            if (word(w, op->e, (uint32_t)__builtin_ctz(left)) == named)
+            if (sim_word(w, op->e, (uint32_t)__builtin_ctz(left)) == named)
                 same |= left & -left;
         lanes &= ~same;
         if (named & w->live & ~(same | fellows(w, op, named))) {
