@@ -500,7 +500,7 @@ END
     export XDG_CACHE_HOME=$PWD/cache FAKE_CUDA_JIT_CACHE=$PWD/driver
     export FAKE_CUDA_JIT_INFO=$'ptxas info    : (C7504) Potential Performance Loss: \'setmaxnreg\' ignored.'
     sed 's/ret;/setmaxnreg.dec.sync.aligned.u32 24;\n&/; s/^\.target sm_70/.target sm_90a/; s/^\.version 6.0/.version 8.0/' saxpy.ptx >slow.ptx
-    for i in 1 2 3; do
+    for _ in 1 2 3; do
         FAKE_CUDA_SM=90 run -0 --separate-stderr cuda slow.ptx n=1 x=@ones y=@ones
         [ "${stderr_lines[0]}" = "slow.ptx:$(grep -n setmaxnreg slow.ptx | cut -d: -f1):5: warning: the driver's compiler says: Potential Performance Loss: 'setmaxnreg' ignored. (C7504)" ]
         [[ "$output" = "y  f32[1]  "* ]]

@@ -3,8 +3,9 @@
 set -e
 cd "$(dirname "$0")"
 PATH=$PATH:/usr/local/cuda/bin
-[ $# -gt 0 ] || set -- $(for f in *.cu; do echo "${f%.cu}"; done)
+[ $# -gt 0 ] || set -- *.cu
 for name; do
+    name=${name%.cu}
     case $name in
     transpose) more=-lineinfo ;;
     bulk_reduce) more='-Xcicc -O0' ;;
