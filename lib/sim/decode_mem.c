@@ -373,9 +373,9 @@ static bool order_shows(enum sim_atom code, bool reads)
 
 uint8_t dec_fold(struct dec *dc, enum ptx_mod op, enum ptx_mod t, bool shared)
 {
-    struct ptx_inst in = {.type[0] = t};
+    struct ptx_inst in = {.type[0] = (uint16_t)t};
     enum sim_atom code;
-    in.mod[PTX_MC_OP] = op;
+    in.mod[PTX_MC_OP] = (uint16_t)op;
     if (!atom_code(&in, &code)) {
         dec_unsupported(dc);
         return SIM_NO_FOLD;
