@@ -94,6 +94,17 @@ void diag_note(struct diags *d, struct span s, const char *fmt, ...)
     va_end(ap);
 }
 
+void diag_kind(struct diags *d, const char *kind)
+{
+    size_t i = d->list.n;
+    if (d->nerror > DIAG_LIMIT) /* it was only counted */
+        return;
+    while (i && d->list.v[i - 1].level == DIAG_NOTE)
+        i--;
+    if (i)
+        d->list.v[i - 1].kind = kind;
+}
+
 void diags_append(struct diags *d, const struct diags *more)
 {
     size_t errors = 0;
@@ -106,6 +117,8 @@ void diags_append(struct diags *d, const struct diags *more)
             diag_warning(d, e->span, "%s", e->text);
         else
             diag_note(d, e->span, "%s", e->text);
+        if (e->kind)
+            diag_kind(d, e->kind);
     }
     d->nerror += more->nerror - errors; /* those that were only counted */
 }

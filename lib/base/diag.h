@@ -41,7 +41,8 @@ enum diag_level { DIAG_NOTE, DIAG_WARNING, DIAG_ERROR };
 struct diag {
     enum diag_level level;
     struct span span;
-    char *text; /* lower case, no full stop */
+    char *text;       /* lower case, no full stop */
+    const char *kind; /* what a program may go by: "race"; a string that stays. NULL: of no kind */
 };
 
 enum { DIAG_LIMIT = 20 }; /* errors kept; the rest are counted */
@@ -61,6 +62,8 @@ void diag_warning(struct diags *d, struct span s, const char *fmt, ...)
 /* More about the diagnostic just added: where the other thing is, how to mend it. */
 void diag_note(struct diags *d, struct span s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The kind of the error or warning last added. */
+void diag_kind(struct diags *d, const char *kind);
 /* Those of `more` behind those of d. */
 void diags_append(struct diags *d, const struct diags *more);
 static const struct span SPAN_NONE = {0};
