@@ -162,15 +162,25 @@ uint16_t bf16_from_double(double v)
     return (uint16_t)encode(&fmt_bf16, v);
 }
 
-double tf32_from_double(double v)
+static double to_tf32(double v, double (*integral)(double))
 {
     int e;
     if (!isfinite(v))
         return v;
     frexp(v, &e);
     const int unit = e - 11 > -136 ? e - 11 : -136; /* the exponent of the last bit */
-    const double r = ldexp(round(ldexp(v, -unit)), unit);
+    const double r = ldexp(integral(ldexp(v, -unit)), unit);
     return fabs(r) >= 0x1p128 ? copysign(INFINITY, v) : r;
+}
+
+double tf32_from_double(double v)
+{
+    return to_tf32(v, round);
+}
+
+double tf32_cut_from_double(double v)
+{
+    return to_tf32(v, trunc);
 }
 
 float e4m3_to_float(uint8_t b)

@@ -151,6 +151,15 @@ static struct cg_val to_tf32(struct cg *g, struct cg_val x)
     return cg_bitcast(g, cg_binary(g, OP_AND, cg_select(g, nan, bits, up), kept), DT_F32);
 }
 
+/* The bits that it has not are zero; a NaN, which may have no others, stays as it is. */
+static struct cg_val cut_to_tf32(struct cg *g, struct cg_val x)
+{
+    const struct cg_val bits = cg_bitcast(g, x, DT_U32);
+    const struct cg_val cut = cg_binary(g, OP_AND, bits, cg_int(DT_U32, 0xffffe000));
+    const int32_t nan = CG(g, PTX_PRED, "setp.nan.f32", cg_op(g, x), cg_op(g, x));
+    return cg_bitcast(g, cg_select(g, nan, bits, cut), DT_F32);
+}
+
 static struct cg_val bit_count(struct cg *g, const char *name, struct cg_val x)
 {
     char m[32];
@@ -234,6 +243,7 @@ static bool exact_call(struct cg *g, const struct lang_expr *e, const struct cg_
     case FN_TRUNC: *r = integral(g, "rzi", x[0]); return true;
     case FN_RINT: *r = integral(g, "rni", x[0]); return true;
     case FN_TF32: *r = to_tf32(g, x[0]); return true;
+    case FN_TF32_RZ: *r = cut_to_tf32(g, x[0]); return true;
     case FN_ROUND: *r = round_away(g, x[0]); return true;
     case FN_CEIL_DIV: *r = ceil_div(g, x[0], x[1]); return true;
     case FN_POPC:

@@ -74,6 +74,7 @@ static void explain_operand(struct cg *g, const struct matmul_form *f, uint32_t 
     const char *along = o->along_k || !across ? f->k->name : across->name;
     lower_explain(g, "  %s%s: %s of %s along %s", o->side == MATMUL_A ? "left" : "right",
                   o->rounds  ? ", as it is but for rounding"
+                  : o->cuts  ? ", as it is but for bits that are left out"
                   : o->plain ? ", as it is"
                              : ", computed",
                   lang_expr_text(g->a, o->eq->rhs), dtype_name(o->type), along);

@@ -102,7 +102,7 @@ struct lang_expr *matmul_binary(struct cg *g, enum lang_op op, struct lang_expr 
 enum matmul_type {
     MATMUL_F16,
     MATMUL_BF16,
-    MATMUL_TF32, /* f32 operands whose values tf32 has: calls of tf32(), or bf16 with f16 */
+    MATMUL_TF32, /* f32 operands whose values tf32 has: calls of tf32() and tf32_rz(), or bf16 with f16 */
     MATMUL_F32,
     MATMUL_F64,
     MATMUL_INT8, /* i8 or u8 each, by the operand's .type */
@@ -121,9 +121,9 @@ struct matmul_operand {
     bool along_k;    /* neighbours in memory have neighbouring k; else neighbouring i (A), j (B) */
     /* An element of a buffer as it is, each subscript i, j or k, that runs over just that dimension, or made of batch axes: it
      * may be copied without passing registers. NULL: it is computed. Of TF32, rounds: tf32() of the element, to be taken
-     * when the fragments are made. */
+     * when the fragments are made; cuts: tf32_rz() of it, as tensor cores do by themselves. */
     const struct lang_expr *plain;
-    bool rounds;
+    bool rounds, cuts;
     /* The buffer whose elements along the last axis weigh most; what vectors and copies are made for. */
     const struct lang_symbol *main;
     unsigned bits;   /* of main's elements */

@@ -153,7 +153,8 @@ static uint32_t exact_call(const struct lang_expr *e)
 {
     uint32_t exact = UINT32_MAX;
     switch (e->fn) {
-    case FN_TF32: return TF32S;
+    case FN_TF32:
+    case FN_TF32_RZ: return TF32S;
     case FN_RELU:
     case FN_ABS:
     case FN_MIN:

@@ -294,14 +294,15 @@ static void find_plain(const struct analysis *a, struct matmul_operand *o,
                        const struct lang_expr *e)
 {
     e = inspect_strip(e);
-    const bool rounds = a->f->type == MATMUL_TF32 && e->kind == E_CALL && !e->func &&
-                        e->fn == FN_TF32;
-    if (rounds)
+    const bool called = a->f->type == MATMUL_TF32 && e->kind == E_CALL && !e->func;
+    const bool rounds = called && e->fn == FN_TF32, cuts = called && e->fn == FN_TF32_RZ;
+    if (rounds || cuts)
         e = inspect_strip(e->args[0]);
     if (e->type != o->type || !is_plain(a, e))
         return;
     o->plain = e;
     o->rounds = rounds;
+    o->cuts = cuts;
 }
 
 /* ---- operands as equations -------------------------------------------------------------------------- */

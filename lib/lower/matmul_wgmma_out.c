@@ -23,7 +23,8 @@ static bool calls(const struct lang_expr *e)
         case FN_MAX:
         case FN_CLAMP:
         case FN_FMA:
-        case FN_TF32: break;
+        case FN_TF32:
+        case FN_TF32_RZ: break;
         default: return true;
         }
     for (uint32_t i = 0; i < e->nargs; i++)

@@ -112,8 +112,9 @@ static struct squares find_squares(struct wgmma *s)
     return q;
 }
 
-/* The warp turns and rounds the atom at the address + offset. */
-static void turn_atom(struct wgmma *s, const struct squares *q, int32_t at, uint32_t offset)
+/* The warp turns the atom of the tile at the address + offset, and rounds it. */
+static void turn_atom(struct wgmma *s, const struct wgmma_tile *t, const struct squares *q,
+                      int32_t at, uint32_t offset)
 {
     struct cg *g = s->g;
     struct ptx_operand w[SQUARES][SIDE][SIDE], v[SIDE];
@@ -131,8 +132,11 @@ static void turn_atom(struct wgmma *s, const struct squares *q, int32_t at, uint
         for (uint32_t c = 0; c < SIDE; c++) {
             const struct cg_val to = cg_add(g, cg_value(DT_U32, at), cg_value(DT_U32, q->to[i][c]));
             for (uint32_t e = 0; e < SIDE; e++) {
-                v[e] = ptx_r(cg_new(g, DT_U32));
-                PTX(&g->b, "cvt.rna.tf32.f32", v[e], w[i][e][c]);
+                v[e] = w[i][e][c];
+                if (rounds(s, t)) {
+                    v[e] = ptx_r(cg_new(g, DT_U32));
+                    PTX(&g->b, "cvt.rna.tf32.f32", v[e], w[i][e][c]);
+                }
             }
             PTX(&g->b, "st.shared.v4.b32", ptx_mem(cg_reg(g, to), offset), ptx_vec(&g->b, SIDE, v));
         }
@@ -154,7 +158,7 @@ static void turn_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val
         if (first + warps > t->atoms) /* the last are not every warp's */
             cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, warp, cg_u32(t->atoms - first))), false,
                        none);
-        turn_atom(s, &q, at, t->offset + first * ATOM);
+        turn_atom(s, t, &q, at, t->offset + first * ATOM);
         cg_scope_close(g, mark);
         cg_place(g, none);
     }

@@ -27,7 +27,8 @@ static bool exact_call(enum lang_builtin fn)
     case FN_TRUNC:
     case FN_ROUND:
     case FN_RINT:
-    case FN_TF32: return true;
+    case FN_TF32:
+    case FN_TF32_RZ: return true;
     default: return false;
     }
 }

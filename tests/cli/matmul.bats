@@ -68,6 +68,8 @@ explain() {
     [[ $output == *"1 product of f32, summed as f32"*"right, computed: b[j, l] * s[l] of f32"* ]]
     explain "$specs/tf32.yaml"
     [[ $output == *"1 product of tf32"*"left, as it is but for rounding: tf32(a[i, l]) of f32 along l"* ]]
+    explain "$specs/tf32_rz.yaml"
+    [[ $output == *"1 product of tf32"*"left, as it is but for bits that are left out: tf32_rz(a[i, l]) of f32 along l"* ]]
     explain "$specs/w4a16.yaml"
     [[ $output == *"1 product of f16"*"right, computed: "*", from w of u4"* ]]
     explain -D T=e5m2 "$specs/fp8.yaml"
@@ -226,6 +228,43 @@ END
         run -2 kaio-emit k.yaml
         [[ $output == *"tf32() is for f32, not $type"* ]]
     done
+}
+
+@test "tf32_rz() leaves 13 bits out, the same on every target" {
+    spec $'x: in u32[n]\ny: out u32[n]' 'y[i] = as_u32(tf32_rz(as_f32(x[i])))'
+    bits=(0x3f800000 0x3f801000 0x3f801fff 0x3f803fff 0xbf801fff 0x7f7fffff 0x7f800000 0xff800000 0x7fc00000 0x7f800001
+        0x7fffe123 0x00001fff 0x80003fff 0x007fffff 0x80000000)
+    want=(3f800000 3f800000 3f800000 3f802000 bf800000 7f7fe000 7f800000 ff800000 7fc00000 7f800001
+        7fffe123 00000000 80002000 007fe000 80000000)
+    for b in "${bits[@]}"; do
+        # shellcheck disable=SC2059
+        printf "$(printf '\\x%02x\\x%02x\\x%02x\\x%02x' $((b & 255)) $((b >> 8 & 255)) $((b >> 16 & 255)) $((b >> 24)))"
+    done >x.bin
+    for target in sm_70 sm_90; do
+        kaio-emit -t $target k.yaml | kaio-run -d cpu n=${#bits[@]} x=x.bin y=y.bin
+        [ "$(od -An -v -tx4 -w4 y.bin | tr -d ' ' | tr '\n' ' ')" = "${want[*]} " ]
+    done
+    spec $'x: in f32[n]\ny: out f32[n]' 'y[i] = tf32_rz(x[i] * 3)' 'cases: {odd: {n: 1001}}'
+    run -0 kaio-verify --run -d cpu --fill=all k.yaml
+    spec $'x: in f64[n]\ny: out f32[n]' 'y[i] = tf32_rz(x[i])'
+    run -2 kaio-emit k.yaml
+    [[ $output == *"tf32_rz() is for f32, not f64"* ]]
+    # a constant of the launch
+    spec $'y: out f32[n]' 'y[i] = f32(tf32_rz(1.2345f) == 1.234375f)'
+    kaio-emit k.yaml | kaio-run -d cpu n=1 y=y.bin
+    [ "$(od -An -v -tf4 y.bin | tr -d ' ')" = 1 ]
+}
+
+@test "what tf32_rz() leaves out of factors, fma leaves out, too" {
+    for mma in none sync; do
+        spec $'a: in f32[m, k]\nb: in f32[k, n]\nc: out f32[m, n]' \
+            'c[i,j] = sum[l](tf32_rz(a[i,l]) * tf32_rz(b[l,j]))' "schedule: {strategy: matmul, mma: $mma}"
+        run -0 kaio-verify --run -d cpu -t sm_80 k.yaml m=67 n=130 k=36
+        run -0 kaio-verify --run -d cpu -t sm_80 k.yaml m=5 n=132 k=36
+    done
+    # tensor cores do it by themselves
+    [ "$(kaio-emit -t sm_80 k.yaml | grep -c 'cvt.rna')" = 0 ]
+    kaio-emit -t sm_80 k.yaml | grep -q 'mma.sync.aligned.m16n8k8.row.col.f32.tf32'
 }
 
 @test "dozens of products, of which each is a stage, are one module" {

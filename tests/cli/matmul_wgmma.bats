@@ -14,6 +14,9 @@ spec() {
     local a=$1 b=$1 c=f32 term='A * B' x='a[i,l]' y='b[l,j]' dx='m, k' dy='k, n'
     case $1 in
     tf32) a=f32 b=f32 term='tf32(A) * tf32(B)' ;;
+    tf32_rz) a=f32 b=f32 term='tf32_rz(A) * tf32_rz(B)' ;;
+    left_rz) a=f32 b=f32 term='tf32_rz(A) * tf32(B)' ;;
+    right_rz) a=f32 b=f32 term='tf32(A) * tf32_rz(B)' ;;
     s8) a=i8 b=i8 c=i32 term='i32(A) * i32(B)' ;;
     u8) a=u8 b=i8 c=i32 term='i32(A) * i32(B)' ;;
     e5m2) a=e5m2 b=e4m3 ;;
@@ -59,11 +62,13 @@ assemble() {
         done
     done
     # f32 is rounded in shared memory, and turned where it lies across
-    for layout in nn nt tn tt; do
-        spec tf32 $layout 'tile: [128, 64, 32], stages: 3, blocks: 3, cluster: 1'
-        verify m=136 n=200 k=100
-        spec tf32 $layout 'tile: [64, 96, 32], stages: 3, blocks: 2, cluster: 1, pingpong: yes'
-        verify m=136 n=200 k=68
+    for kind in tf32 tf32_rz left_rz right_rz; do
+        for layout in nn nt tn tt; do
+            spec $kind $layout 'tile: [128, 64, 32], stages: 3, blocks: 3, cluster: 1'
+            verify m=136 n=200 k=100
+            spec $kind $layout 'tile: [64, 96, 32], stages: 3, blocks: 2, cluster: 1, pingpong: yes'
+            verify m=136 n=200 k=68
+        done
     done
     for kind in s8 u8 e4m3 e5m2; do
         spec $kind nt 'tile: [128, 64, 128], stages: 2, blocks: 3'
