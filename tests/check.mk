@@ -4,4 +4,9 @@ EXTRA_DIST += tests/check_one.sh tests/broken tests/clean
 
 # the same of Hopper's instructions, in kernels that nvcc made
 BATS_TESTS += tests/hopper.bats
-EXTRA_DIST += tests/hopper_one.sh tests/hopper
+EXTRA_DIST += tests/launch_one.sh tests/hopper
+EXTRA_DIST += tests/expect.py
+
+# ordinary CUDA C and Triton
+BATS_TESTS += tests/cuda.bats
+EXTRA_DIST += tests/cuda

@@ -9,8 +9,8 @@
 # (default: a temporary one) gets the PTX, the buffers and the messages of what failed. DEVICE is cuda (the default), or cpu,
 # which tries this script itself. Exit status: 0 all is well, 1 something is not, 77 there is no GPU.
 #
-# PARTS are those of "verify,bytes,large,time,huge,messages,mma,wgmma" that are wanted (default: all; without SPEC and FAMILY only, huge,
-# messages, mma and wgmma):
+# PARTS are those of "verify,bytes,large,time,huge,messages,mma,wgmma,compiled" that are wanted (default: all; without SPEC and FAMILY only, huge,
+# messages, mma, wgmma and compiled):
 # verify    the cases, each with the types that it binds, twice: both runs must give the same bits. And SHAPES random shapes
 #           of each kernel of specs/, with all types and fills (default 4; 0: none).
 # bytes     of each type of each kernel, the case with the most work that the simulator does in a moment: the same bytes there.
@@ -22,8 +22,8 @@
 # huge      buffers of more than 2^31 elements, for each way of walking through memory: kaio-bench checks a sample of the results,
 #           of inputs that repeat after a prime number of elements, so that an address that wraps around is found.
 # mma       every form of mma.sync on chosen inputs, bit for bit: tests/unit/sim_mma, which must be built, on PATH or in BINDIR.
-# wgmma     every form of wgmma.mma_async likewise, every layout of shared memory, kernels that use them: tests/unit/sim_wgmma*;
-#           and the correct kernels of tests/hopper.
+# wgmma     every form of wgmma.mma_async likewise, every layout of shared memory, kernels that use them: tests/unit/sim_wgmma*.
+# compiled  the correct kernels of tests/hopper and tests/cuda, which nvcc made, give what they give on the simulator.
 # All but time run JOBS specs at once (default: half of the cores, 8 at most).
 set -u
 
@@ -61,14 +61,14 @@ if [ -z "$out" ]; then
 fi
 mkdir -p "$out" || exit 2
 out=$(cd "$out" && pwd)
-[ -n "$parts" ] || parts=verify,bytes,large,time$([ $# -gt 0 ] || echo ,huge,messages,mma,wgmma)
+[ -n "$parts" ] || parts=verify,bytes,large,time$([ $# -gt 0 ] || echo ,huge,messages,mma,wgmma,compiled)
 
 # Is part $1 wanted?
 wanted() {
     [[ ,$parts, == *,$1,* ]]
 }
 for part in ${parts//,/ }; do
-    [[ ,verify,bytes,large,time,huge,messages,mma,wgmma, == *,$part,* ]] || usage
+    [[ ,verify,bytes,large,time,huge,messages,mma,wgmma,compiled, == *,$part,* ]] || usage
 done
 
 specs=()
@@ -363,10 +363,13 @@ if wanted wgmma; then
             row $t - - "not run" "no $t on PATH"
         fi
     done
-    for f in tests/hopper/*.launch; do
+fi
+
+if wanted compiled; then
+    for f in tests/{hopper,cuda}/*.launch; do
         verdict=right
-        KAIO_ARGS="-d $device" tests/hopper_one.sh "$f" >"$out/log" 2>&1 || verdict=wrong
-        row "$(basename "$f" .launch)" hopper - $verdict ""
+        KAIO_ARGS="-d $device" tests/launch_one.sh "$f" >"$out/log" 2>&1 || verdict=wrong
+        row "$(basename "$f" .launch)" "$(basename "$(dirname "$f")")" - $verdict ""
         [ $verdict = right ] || fail "$out/log"
     done
 fi

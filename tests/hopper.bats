@@ -2,7 +2,7 @@
 
 bats_require_minimum_version 1.5.0
 
-one=$KAIO_SRCDIR/tests/hopper_one.sh
+one=$KAIO_SRCDIR/tests/launch_one.sh
 here=$KAIO_SRCDIR/tests/hopper
 
 # all FOLDER SUFFIX: each file there
@@ -103,7 +103,7 @@ faults() {
 
 @test "the sums are numpy's" {
     python3 -c 'import numpy' 2>/dev/null || skip "no numpy"
-    run -0 python3 "$here/expect.py"
+    run -0 python3 "$KAIO_SRCDIR/tests/expect.py" "$here"
 }
 
 @test "ptxas takes each kernel" {

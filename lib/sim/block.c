@@ -122,6 +122,15 @@ static bool special_fixed(const struct sim_launch *l, enum ptx_sreg reg, unsigne
     case PTX_SR_DYNAMIC_SMEM_SIZE: fill32(slot, l->what->shared_bytes); return true;
     case PTX_SR_TOTAL_SMEM_SIZE:
     case PTX_SR_AGGR_SMEM_SIZE: fill32(slot, (uint32_t)l->shared_bytes); return true;
+    case PTX_SR_RESERVED_SMEM_BEGIN:
+    case PTX_SR_RESERVED_SMEM_0:
+        fill32(slot, (uint32_t)l->shared_bytes - SIM_RESERVED);
+        return true;
+    case PTX_SR_RESERVED_SMEM_1: /* cooperative groups have 288 bytes there */
+        fill32(slot, (uint32_t)l->shared_bytes - SIM_RESERVED / 2);
+        return true;
+    case PTX_SR_RESERVED_SMEM_END: fill32(slot, (uint32_t)l->shared_bytes); return true;
+    case PTX_SR_RESERVED_SMEM_CAP: fill32(slot, SIM_RESERVED); return true;
     case PTX_SR_IS_EXPLICIT_CLUSTER:
         fill32(slot, l->what->cluster.x || l->ncluster > 1 ? UINT32_MAX : 0);
         return true;
@@ -162,6 +171,11 @@ bool sim_special_known(enum ptx_sreg reg)
     case PTX_SR_SMID:
     case PTX_SR_NSMID:
     case PTX_SR_GRIDID:
+    case PTX_SR_RESERVED_SMEM_BEGIN:
+    case PTX_SR_RESERVED_SMEM_END:
+    case PTX_SR_RESERVED_SMEM_CAP:
+    case PTX_SR_RESERVED_SMEM_0:
+    case PTX_SR_RESERVED_SMEM_1:
     case PTX_SR_DYNAMIC_SMEM_SIZE:
     case PTX_SR_TOTAL_SMEM_SIZE:
     case PTX_SR_AGGR_SMEM_SIZE:

@@ -100,13 +100,18 @@ static void look(struct sim_warp *w, const struct check_op *o, const struct sim_
                  const struct check_memory *m, uint32_t lanes, uint64_t *at)
 {
     struct check_shadow *s = m->shadow;
-    const unsigned bits = w->block->launch->check->bits;
+    const struct sim_launch *l = w->block->launch;
+    const unsigned bits = l->check->bits;
+    /* what libraries do in the system's memory is not the program's: cooperative groups sets bits of words that nobody has
+     * written, and lets shuffles order accesses */
+    if (l->code->reserves && m->space == SIM_IN_SHARED &&
+        at[__builtin_ctz(lanes)] >= m->bytes - SIM_RESERVED)
+        return;
     if (m->space == SIM_IN_LOCAL)
         for (uint32_t i = 0; i < SIM_LANES; i++)
             at[i] += (w->index * SIM_LANES + i) * m->bytes;
     else if (bits & DEVICE_CHECK_RACE ||
-             (bits & DEVICE_CHECK_ASYNC &&
-              (m->space == SIM_IN_SHARED || w->block->launch->check->flies)))
+             (bits & DEVICE_CHECK_ASYNC && (m->space == SIM_IN_SHARED || l->check->flies)))
         check_races(w, o, op, m, lanes, at);
     if (!s->undefined && !(o->tainted && m->space == SIM_IN_LOCAL))
         return;

@@ -187,6 +187,7 @@ uint32_t dec_special(struct dec *dc, enum ptx_sreg reg, enum sim_type t)
     for (size_t i = 0; i < dc->code->specials.n; i++)
         if (dc->code->specials.v[i].reg == reg)
             return dc->code->specials.v[i].off;
+    dc->code->reserves |= reg >= PTX_SR_RESERVED_SMEM_BEGIN && reg <= PTX_SR_RESERVED_SMEM_1;
     struct sim_special *s = VEC_PUSH(dc->in->arena, &dc->code->specials);
     s->off = dec_temp(dc, wide ? DEC_64 : DEC_32);
     s->reg = reg;

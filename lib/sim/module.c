@@ -165,6 +165,8 @@ bool sim_check_shared(const struct ptx_module *m, const struct sim_code *code,
                           "kernel '%s' needs %" PRIu64
                           " bytes of shared memory a block, %s has %" PRIu64,
                           what->entry, *bytes, name, most);
+    if (code->reserves) /* beside what the program may have */
+        *bytes = (*bytes + 127) / 128 * 128 + SIM_RESERVED;
     return true;
 }
 

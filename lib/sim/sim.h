@@ -51,6 +51,8 @@ enum {
 };
 /* An address in shared::cluster has in bits 24 to 31 the rank of the block, plus one; 0: the thread's own block. */
 enum { SIM_RANK_SHIFT = 24, SIM_MAX_CLUSTER = 16 };
+/* Bytes of a block's shared memory that are the system's, where a kernel asks for them. */
+enum { SIM_RESERVED = 1024 };
 #define SIM_LOCAL_BASE  ((uint64_t)SIM_WINDOW_LOCAL << SIM_WINDOW_BITS)
 #define SIM_SHARED_BASE ((uint64_t)SIM_WINDOW_SHARED << SIM_WINDOW_BITS)
 #define SIM_CODE_BASE   ((uint64_t)SIM_WINDOW_CODE << SIM_WINDOW_BITS) /* of functions: module.h */
@@ -238,6 +240,7 @@ struct sim_code {
     uint32_t registers; /* of a thread, as far as setmaxnreg knows them (wgmma.h); 0: not known */
     bool ordered;       /* what blocks learn of each other may show: they must run on one thread */
     bool cooperates;    /* has barriers or may wait for others: a warp can stop half-way */
+    bool reserves; /* asks where the system's shared memory is: SIM_RESERVED bytes at the end */
     struct sim_symbols vars; /* parameters, shared and local variables: addresses in their space */
 };
 

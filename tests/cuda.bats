@@ -1,0 +1,19 @@
+# Ordinary CUDA kernels that nvcc made, and what Triton wrote: right results, and no finding.
+
+bats_require_minimum_version 1.5.0
+
+# each contract of a folder
+all() {
+    find "$KAIO_SRCDIR/tests/$1" -name '*.launch' -print0 | sort -z |
+        xargs -0 -P "$(nproc)" -n 1 "$KAIO_SRCDIR/tests/launch_one.sh"
+}
+
+@test "CUDA kernels give what numpy does, and no finding" {
+    run -0 all cuda
+    [ -z "$output" ]
+}
+
+@test "what they must give is numpy's" {
+    python3 -c 'import numpy' 2>/dev/null || skip "no numpy"
+    run -0 python3 "$KAIO_SRCDIR/tests/expect.py" "$KAIO_SRCDIR/tests/cuda"
+}
