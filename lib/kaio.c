@@ -1,7 +1,7 @@
 /* The public API over the modules: each call is a compilation or a run of its own, with its own arena. */
 #include <config.h>
 
-#include "kaio.h"
+#include "call.h"
 
 #include "lower/lower.h"
 #include "ref/report.h"
@@ -10,13 +10,6 @@
 #include "values.h"
 
 #include <stdlib.h>
-
-struct kaio {
-    char *messages;       /* malloc'd; NULL: none */
-    char *printed;        /* the same: by the kernel */
-    struct arena *memory; /* what outlives a call: definitions */
-    VEC(struct spec_define) defines;
-};
 
 const char *kaio_version(void)
 {
@@ -30,6 +23,8 @@ struct kaio *kaio_new(void)
         free(k);
         k = NULL;
     }
+    if (k)
+        k->messages = "";
     return k;
 }
 
@@ -37,17 +32,23 @@ void kaio_free(struct kaio *k)
 {
     if (!k)
         return;
+    kaio_close_all(k);
     arena_free(k->memory);
-    free(k->messages);
+    arena_free(k->told);
     free(k->printed);
     free(k);
 }
 
-static const char NO_MEMORY[] = "kaio: error: not enough memory\n";
+/* ---- messages ---- */
 
 const char *kaio_messages(const struct kaio *k)
 {
-    return k->messages ? k->messages : "";
+    return k->messages;
+}
+
+const struct kaio_message *kaio_message(const struct kaio *k, size_t i)
+{
+    return i < k->nmessage ? &k->message[i] : NULL;
 }
 
 const char *kaio_printed(const struct kaio *k)
@@ -55,33 +56,78 @@ const char *kaio_printed(const struct kaio *k)
     return k->printed ? k->printed : "";
 }
 
-static void set_messages(struct kaio *k, const char *text)
+static void tell_nothing(struct kaio *k)
 {
-    free(k->messages);
-    k->messages = *text ? strdup(text) : NULL;
+    arena_free(k->told);
+    k->told = NULL;
+    k->messages = "";
+    k->nmessage = 0;
 }
 
-/* One call: its arguments, and what it works with. */
-struct call {
-    struct kaio *k;
-    struct arena *arena;
-    struct diags *d;
-    struct buf report;       /* shown after the diagnostics */
-    const char *name, *text; /* the spec or the PTX */
-    size_t len;
-    const char *target, *device;
-    const struct kaio_arg *arg;
-    size_t narg;
-    char **ptx; /* results of kaio_emit() */
-    size_t *ptx_len;
-    /* what is to be given back when memory runs out; NULL: nothing of the kind */
-    const struct device_ops *ops;
-    struct device *dev;
-    struct run *run;
-    struct ref *ref;
-};
+static void tell_no_memory(struct kaio *k)
+{
+    static struct kaio_message no_memory = {"error", "", "not enough memory", "", 0, 0};
+    tell_nothing(k);
+    k->messages = "kaio: error: not enough memory\n";
+    k->message = &no_memory;
+    k->nmessage = 1;
+}
 
-typedef enum kaio_status work(struct call *c);
+enum kaio_status call_no_memory(struct kaio *k)
+{
+    tell_no_memory(k);
+    return KAIO_BAD_INPUT;
+}
+
+static struct kaio_message message_of(struct arena *a, const struct diag *d)
+{
+    static const char *const level[] = {
+        [DIAG_NOTE] = "note", [DIAG_WARNING] = "warning", [DIAG_ERROR] = "error"};
+    struct kaio_message m = {.level = level[d->level],
+                             .kind = d->kind ? d->kind : "",
+                             .text = arena_strdup(a, d->text),
+                             .file = ""};
+    if (!d->span.src)
+        return m;
+    const struct line_col at = span_line_col(d->span);
+    m.file = arena_strdup(a, d->span.src->name);
+    m.line = (unsigned)at.line;
+    m.column = (unsigned)at.col;
+    return m;
+}
+
+/* report: behind the diagnostics. */
+static void tell(struct kaio *k, const struct diags *d, struct buf *report)
+{
+    tell_nothing(k);
+    if (!d->list.n && !d->nerror && !report->len)
+        return;
+    k->told = arena_new();
+    if (!k->told || setjmp(*arena_guard(k->told))) {
+        tell_no_memory(k);
+        return;
+    }
+    struct buf text = buf_in(k->told);
+    diags_format(d, "kaio", false, &text);
+    buf_puts(&text, buf_text(report));
+    k->messages = buf_text(&text);
+    k->message = ARENA_ARRAY(k->told, d->list.n, struct kaio_message);
+    for (size_t i = 0; i < d->list.n; i++)
+        k->message[k->nmessage++] = message_of(k->told, &d->list.v[i]);
+    arena_unguard(k->told);
+}
+
+void call_print(void *ctx, const char *text, size_t n)
+{
+    buf_add(ctx, text, n);
+}
+
+void call_printed(struct kaio *k, const struct buf *text)
+{
+    k->printed = text->len ? strdup(buf_text(text)) : NULL;
+}
+
+/* ---- calls ---- */
 
 static void give_back(struct call *c)
 {
@@ -93,8 +139,7 @@ static void give_back(struct call *c)
         ref_free(c->ref);
 }
 
-/* Does the work in a fresh arena, with "out of memory" caught, and keeps the messages. */
-static enum kaio_status guarded(struct call *c, work *f)
+enum kaio_status call_do(struct call *c, call_work *f)
 {
     volatile enum kaio_status status = KAIO_BAD_INPUT;
     free(c->k->printed);
@@ -102,17 +147,14 @@ static enum kaio_status guarded(struct call *c, work *f)
     c->arena = arena_new();
     if (!c->arena || setjmp(*arena_guard(c->arena))) {
         give_back(c);
-        set_messages(c->k, NO_MEMORY);
+        tell_no_memory(c->k);
         arena_free(c->arena);
         return KAIO_BAD_INPUT;
     }
     c->d = diags_new(c->arena);
     c->report = buf_in(c->arena);
     status = f(c);
-    struct buf text = buf_in(c->arena);
-    diags_format(c->d, "kaio", false, &text);
-    buf_puts(&text, buf_text(&c->report));
-    set_messages(c->k, buf_text(&text));
+    tell(c->k, c->d, &c->report);
     arena_unguard(c->arena);
     arena_free(c->arena);
     return status;
@@ -122,7 +164,7 @@ static enum kaio_status guarded(struct call *c, work *f)
 static enum kaio_status define(struct kaio *k, const char *name, uint64_t value, enum dtype type)
 {
     if (setjmp(*arena_guard(k->memory))) {
-        set_messages(k, NO_MEMORY);
+        tell_no_memory(k);
         return KAIO_BAD_INPUT;
     }
     struct spec_define *e = NULL;
@@ -136,7 +178,7 @@ static enum kaio_status define(struct kaio *k, const char *name, uint64_t value,
     e->value = value;
     e->type = type;
     arena_unguard(k->memory);
-    set_messages(k, "");
+    tell_nothing(k);
     return KAIO_OK;
 }
 
@@ -145,13 +187,19 @@ enum kaio_status kaio_define(struct kaio *k, const char *name, unsigned long val
     return define(k, name, value, DT_VOID);
 }
 
+static enum kaio_status no_type(struct call *c)
+{
+    diag_error(c->d, SPAN_NONE, "kaio_define_type() takes the name of a type, as in \"f32\"");
+    return KAIO_BAD_INPUT;
+}
+
 enum kaio_status kaio_define_type(struct kaio *k, const char *name, const char *type)
 {
     enum dtype t;
     if (dtype_parse(type, strlen(type), &t))
         return define(k, name, 0, t);
-    set_messages(k, "kaio: error: kaio_define_type() takes the name of a type, as in \"f32\"\n");
-    return KAIO_BAD_INPUT;
+    struct call c = {.k = k};
+    return call_do(&c, no_type);
 }
 
 static struct spec_file *read_spec(struct call *c)
@@ -200,10 +248,10 @@ enum kaio_status kaio_emit(struct kaio *k, const char *name, const char *yaml, s
                      .target = target,
                      .ptx = ptx,
                      .ptx_len = len};
-    return guarded(&c, do_emit);
+    return call_do(&c, do_emit);
 }
 
-static enum kaio_status status_of(enum device_status s)
+enum kaio_status call_status(enum device_status s)
 {
     switch (s) {
     case DEVICE_OK: return KAIO_OK;
@@ -252,22 +300,24 @@ static enum kaio_status execute(struct call *c, struct run *r, const struct sour
         return KAIO_BAD_INPUT;
     if (!run_open_outputs(r))
         return KAIO_BAD_INPUT;
-    struct device_options opt = {0};
+    struct buf said = buf_in(c->arena); /* by CUDA C++ */
+    struct device_options opt = {.print = call_print, .print_ctx = &said};
     c->ops = ops;
     enum device_status s = ops->open(c->arena, choice.ordinal, &opt, &c->dev, c->d);
     if (s != DEVICE_OK)
-        return status_of(s);
+        return call_status(s);
     s = ops->load(c->dev, src, c->d);
     if (s == DEVICE_OK) {
         struct buf printed = buf_in(c->arena);
         s = run_execute(r, m, ops, c->dev, NULL, NULL);
         run_print_messages(r, &printed);
-        c->k->printed = printed.len ? strdup(buf_text(&printed)) : NULL;
+        buf_add(&printed, buf_text(&said), said.len);
+        call_printed(c->k, &printed);
     }
     ops->close(c->dev);
     c->dev = NULL;
     if (s != DEVICE_OK)
-        return status_of(s);
+        return call_status(s);
     if (!run_write_outputs(r))
         return KAIO_BAD_INPUT;
     copy_results(c, r);
@@ -307,7 +357,7 @@ enum kaio_status kaio_run(struct kaio *k, const char *device, const char *ptx, s
 {
     struct call c = {
         .k = k, .text = ptx, .len = ptx_len, .device = device, .arg = args, .narg = narg};
-    return guarded(&c, do_run);
+    return call_do(&c, do_run);
 }
 
 /* ---- verification --------------------------------------------------------------------------------- */
@@ -404,5 +454,5 @@ enum kaio_status kaio_verify(struct kaio *k, const char *name, const char *yaml,
 {
     struct call c = {
         .k = k, .name = name, .text = yaml, .len = yaml_len, .arg = args, .narg = narg};
-    return guarded(&c, do_verify);
+    return call_do(&c, do_verify);
 }

@@ -14,13 +14,17 @@
  *         fputs(kaio_messages(k), stderr);
  *     kaio_free(k);
  *
- * A struct kaio is used by one thread at a time; different ones are independent. The library keeps no global
- * state, never prints and never exits. The file formats are described in kaio-spec(5) and kaio-ptx(5).
+ * PTX from elsewhere (nvcc, Triton, one's own compiler) is loaded and launched as on a GPU, on a GPU or on the simulator:
+ * see kaio_open() below, and kaio-sim(7) for an example.
+ *
+ * A struct kaio, and what was opened with it, is used by one thread at a time; different ones are independent. The library
+ * keeps no global state, never prints and never exits. The file formats are described in kaio-spec(5) and kaio-ptx(5).
  */
 #ifndef KAIO_H
 #define KAIO_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,6 +38,7 @@ extern "C" {
 enum kaio_status {
     KAIO_OK = 0,
     KAIO_MISMATCH = 1,  /* kaio_verify: an output is not what the spec says */
+    KAIO_FOUND = 1,     /* kaio_launch with checks: the kernel does something wrong */
     KAIO_BAD_INPUT = 2, /* the spec, the PTX or an argument is not valid; or no memory */
     KAIO_FAILED = 3,    /* the device, its driver or the kernel failed */
     KAIO_ABSENT = 77    /* no such device on this machine */
@@ -48,11 +53,25 @@ struct kaio *kaio_new(void);
 void kaio_free(struct kaio *k); /* NULL is allowed */
 
 /* The errors and warnings of the last call, one diagnostic after the other as the tools print them
- * (file:line:column: error: text, the line, a caret); "" if there were none. Valid until the next call. */
+ * (file:line:column: error: text, the line, a caret); "" if there were none. Valid until the next call: here and below, of
+ * a function that gives an enum kaio_status. */
 const char *kaio_messages(const struct kaio *k);
 
-/* What the kernel of the last kaio_run() said with print(), sorted by block and thread; "" if it said nothing. Valid until the
- * next call. */
+/* The same one by one. A note belongs to the error or warning before it. The library makes these: members may be added at
+ * the end, and there is no array of them. */
+struct kaio_message {
+    const char *level; /* "error", "warning", "note" */
+    const char *
+        kind; /* of a finding about a kernel: "race", "uninitialized" ..., kaio-sim(7) lists them; else "" */
+    const char *text;
+    const char *file; /* as the text was called when it was loaded; "": of no place in a text */
+    unsigned line, column; /* from 1; 0: of no place */
+};
+/* NULL: there are not that many. Valid until the next call. */
+const struct kaio_message *kaio_message(const struct kaio *k, size_t i);
+
+/* What the kernel of the last kaio_run() or kaio_launch() said with print() or CUDA's printf(), sorted by block; "" if it said
+ * nothing (printf() on a GPU goes to standard output). Valid until the next call. */
 const char *kaio_printed(const struct kaio *k);
 
 /* Fixes a dimension at emission (kaio-emit -D name=value) for the kaio_emit() and kaio_verify() calls that follow. */
@@ -90,6 +109,101 @@ enum kaio_status kaio_run(struct kaio *k, const char *device, const char *ptx, s
  * them. KAIO_MISMATCH with a report in kaio_messages() when one is outside its error bound. */
 enum kaio_status kaio_verify(struct kaio *k, const char *name, const char *yaml, size_t yaml_len,
                              const struct kaio_arg *args, size_t narg);
+
+/* ---- any PTX, step by step ------------------------------------------------------------------------
+ *
+ *     struct kaio_device *dev;
+ *     struct kaio_module *m;
+ *     uint64_t x;
+ *     uint32_t n = 1000;
+ *     struct kaio_shape shape = {.size = sizeof shape, .grid = {4}, .block = {256}};
+ *     struct kaio_value args[] = {{&x, sizeof x}, {&n, sizeof n}};
+ *     if (kaio_open(k, "cpu", "check=all", &dev) == KAIO_OK && kaio_load(dev, "scale.ptx", ptx, len, &m) == KAIO_OK &&
+ *         kaio_alloc(dev, sizeof host, &x) == KAIO_OK && kaio_write(dev, x, host, sizeof host) == KAIO_OK &&
+ *         kaio_launch(m, "scale", &shape, args, 2) == KAIO_OK && kaio_read(dev, host, x, sizeof host) == KAIO_OK)
+ *         ...
+ *
+ * No launch contract is needed. Device addresses are numbers, and never host pointers, on the simulator either. What was
+ * opened goes when it is closed: modules and memory with their device, devices with their struct kaio.
+ */
+struct kaio_device;
+struct kaio_module;
+
+/* name: as kaio_run()'s device. options, NULL for none, are those of kaio-run(1) of the same names, separated by spaces:
+ *
+ *     check, check=race,memory   what to look for: memory, init, race, sync, async, all. Takes the simulator.
+ *     check-seed=N               draw when asynchronous operations take effect; 0: as late as they may
+ *     max-instructions=N         of a launch, counted per thread; 0: no limit; default 1e12
+ *     threads=N                  of the simulator; default one per core
+ *     arch=sm_90                 whose tensor cores; default the PTX's target
+ *
+ * On a GPU all but check mean nothing. KAIO_ABSENT when there is no such device. */
+enum kaio_status kaio_open(struct kaio *k, const char *name, const char *options,
+                           struct kaio_device **dev);
+void kaio_close(struct kaio_device *dev); /* NULL is allowed */
+
+const char *kaio_device_kind(const struct kaio_device *dev); /* "cpu" or "cuda" */
+const char *kaio_device_name(const struct kaio_device *dev); /* "NVIDIA H100 80GB HBM3" */
+
+/* Memory of the device, aligned to 256 bytes, with undefined contents: reading it before something has written it is
+ * what check=init finds. */
+enum kaio_status kaio_alloc(struct kaio_device *dev, uint64_t bytes, uint64_t *address);
+/* Makes memory of the caller's the device's, too: kernels read and write it in place. It must be aligned to 16 bytes, and
+ * stay until it is released; on a GPU it is locked in memory and reached over the bus. */
+enum kaio_status kaio_bind(struct kaio_device *dev, void *host, uint64_t bytes, uint64_t *address);
+/* Of either kind, by the address that it begins at. The simulator reports a kernel's use of it from now on. */
+enum kaio_status kaio_release(struct kaio_device *dev, uint64_t address);
+/* Anywhere inside of memory of the device or a variable of a module. */
+enum kaio_status kaio_write(struct kaio_device *dev, uint64_t address, const void *from,
+                            uint64_t bytes);
+enum kaio_status kaio_read(struct kaio_device *dev, void *to, uint64_t address, uint64_t bytes);
+/* What the simulator's reports call memory: name ("x"), and type ("f32", "f16[30, 40]") or NULL. read_only not 0: a kernel
+ * that writes to it fails. Strings are copied. On a GPU nothing happens. */
+enum kaio_status kaio_describe(struct kaio_device *dev, uint64_t address, const char *name,
+                               const char *type, int read_only);
+
+/* Checks PTX and makes it ready; name is what messages call it. Several modules may be loaded at a time. */
+enum kaio_status kaio_load(struct kaio_device *dev, const char *name, const char *ptx, size_t len,
+                           struct kaio_module **m);
+void kaio_unload(struct kaio_module *m); /* NULL is allowed */
+
+/* The module's entries: the name of the i-th, NULL when there are not so many; the bytes of an entry's i-th parameter, 0 when
+ * there are not so many. On a GPU a module that kaio can't read has none that it can name. */
+const char *kaio_entry(const struct kaio_module *m, size_t i);
+size_t kaio_param_bytes(const struct kaio_module *m, const char *entry, size_t i);
+
+/* A variable in global or constant memory. bytes may be NULL. */
+enum kaio_status kaio_symbol(struct kaio_module *m, const char *name, uint64_t *address,
+                             uint64_t *bytes);
+
+/* How to launch. size: sizeof (struct kaio_shape), so that members can be added. Of grid (blocks), block (threads) and
+ * cluster (blocks) y and z may be 0 for 1; cluster 0: as the entry says. */
+struct kaio_shape {
+    size_t size;
+    uint32_t grid[3], block[3], cluster[3];
+    uint32_t shared_bytes; /* dynamic shared memory of a block */
+};
+
+/* A parameter's bytes: of a pointer the 8 of a device address, of a struct all of it. */
+struct kaio_value {
+    const void *data;
+    size_t bytes;
+};
+
+/* Launches an entry and waits for its end. KAIO_BAD_INPUT: it can't be launched so, nothing has happened. KAIO_FAILED: the kernel
+ * was stopped by a fault, a trap, a failed assertion, a deadlock or its limit; with checks KAIO_FOUND, also for a kernel that
+ * came to its end. kaio_messages() says what and where. The simulator goes on as if nothing was; a GPU that a kernel has
+ * failed on is of no use until it is closed and opened again. */
+enum kaio_status kaio_launch(struct kaio_module *m, const char *entry,
+                             const struct kaio_shape *shape, const struct kaio_value *args,
+                             size_t narg);
+
+/* Stops the launch that runs on a simulator, if one does: it fails as interrupted. From any thread, or a signal handler. */
+void kaio_interrupt(struct kaio_device *dev);
+
+/* Of the last launch: thread-instructions executed (0 on a GPU, which does not count them), and its time. */
+uint64_t kaio_instructions(const struct kaio_device *dev);
+double kaio_seconds(const struct kaio_device *dev);
 
 #ifdef __cplusplus
 }

@@ -45,6 +45,7 @@ enum { MAX_BLOCKS = 256, GUARD = 64 };
 static struct block {
     unsigned char *p;
     size_t bytes;
+    bool of_host;
 } blocks[MAX_BLOCKS];
 static size_t in_use;
 static int pending; /* an asynchronous error, reported by the next synchronisation */
@@ -280,6 +281,19 @@ API(cuModuleGetFunction, const char **f, const char *module, const char *name)
     return *f ? 0 : 500;
 }
 
+/* Every module has one variable, 'table', of 16 bytes. */
+API(cuModuleGetGlobal_v2, uint64_t *address, size_t *bytes, const char *module, const char *name)
+{
+    static unsigned char table[16];
+    MAY_FAIL();
+    if (!module || strcmp(name, "table") != 0)
+        return 500;
+    blocks[MAX_BLOCKS - 1] = (struct block){table, sizeof table, true};
+    *address = (uint64_t)(uintptr_t)table;
+    *bytes = sizeof table;
+    return 0;
+}
+
 API(cuFuncGetParamInfo, const char *f, size_t index, size_t *offset, size_t *size)
 {
     const char *end = strchr(f, ')');
@@ -368,7 +382,7 @@ API(cuMemAlloc_v2, uint64_t *address, size_t bytes)
         if (!p)
             return 2;
         memset(p, 0xa5, (bytes + 2 * GUARD + 511) / 256 * 256);
-        blocks[i] = (struct block){p + 256, bytes};
+        blocks[i] = (struct block){p + 256, bytes, false};
         in_use += bytes;
         *address = (uint64_t)(uintptr_t)blocks[i].p;
         record("alloc %zu", bytes);
@@ -380,7 +394,7 @@ API(cuMemAlloc_v2, uint64_t *address, size_t bytes)
 API(cuMemFree_v2, uint64_t address)
 {
     for (size_t i = 0; i < MAX_BLOCKS; i++)
-        if (blocks[i].p && (uint64_t)(uintptr_t)blocks[i].p == address) {
+        if (blocks[i].p && !blocks[i].of_host && (uint64_t)(uintptr_t)blocks[i].p == address) {
             record("free %zu", blocks[i].bytes);
             in_use -= blocks[i].bytes;
             free(blocks[i].p - 256);
@@ -388,6 +402,38 @@ API(cuMemFree_v2, uint64_t address)
             return 0;
         }
     return 1;
+}
+
+API(cuMemHostRegister_v2, void *p, size_t bytes, unsigned flags)
+{
+    MAY_FAIL();
+    if (!p || !bytes || flags != 3)
+        return 1;
+    for (size_t i = 0; i < MAX_BLOCKS; i++)
+        if (!blocks[i].p) {
+            blocks[i] = (struct block){p, bytes, true};
+            record("register %zu", bytes);
+            return 0;
+        }
+    return 2;
+}
+
+API(cuMemHostUnregister, void *p)
+{
+    for (size_t i = 0; i < MAX_BLOCKS; i++)
+        if (p && blocks[i].p == p && blocks[i].of_host) {
+            record("unregister %zu", blocks[i].bytes);
+            blocks[i] = (struct block){0};
+            return 0;
+        }
+    return 1;
+}
+
+API(cuMemHostGetDevicePointer_v2, uint64_t *address, void *p, unsigned flags)
+{
+    MAY_FAIL();
+    *address = (uint64_t)(uintptr_t)p;
+    return flags ? 1 : 0;
 }
 
 /* The host's pointer to [address, address + bytes), or NULL unless it lies in one block. */

@@ -15,6 +15,10 @@ check-gpu: all tests/kernels/fuzz tests/unit/sim_mma tests/unit/sim_wgmma tests/
 UNIT_TESTS += tests/unit/kaio_api
 tests_unit_kaio_api_SOURCES = tests/unit/kaio_api.c
 tests_unit_kaio_api_LDADD = lib/libkaio.la
+UNIT_TESTS += tests/unit/kaio_device
+tests_unit_kaio_device_SOURCES = tests/unit/kaio_device.c
+tests_unit_kaio_device_LDADD = lib/libkaio.la
+EXTRA_tests_unit_kaio_device_DEPENDENCIES = tests/libfakecuda.so
 
 # The kernel library's machine code beside nvcc's. Exit status 77: no nvcc or no nvdisasm.
 check-sass: all

@@ -138,7 +138,7 @@ static enum device_status make_ready(struct rival *v, struct diags *d)
 {
     const struct bench_device *b = v->dev;
     const struct device_label label = {.name = v->name, .type = ""};
-    enum device_status status = b->queue->load(b->dev, v->code.ptx, &v->module, d);
+    enum device_status status = b->ops->load_module(b->dev, v->code.ptx, &v->module, d);
     for (size_t i = 0; i < v->code.plan.n && status == DEVICE_OK; i++) {
         v->code.plan.v[i].l.module = v->module;
         status = b->queue->prepare(b->dev, &v->code.plan.v[i].l, d);
@@ -223,7 +223,7 @@ static void release(struct rival *v)
     if (v->base)
         b->ops->release(b->dev, v->base);
     if (v->module)
-        b->queue->unload(b->dev, v->module);
+        b->ops->unload_module(b->dev, v->module);
     data_free(&v->data);
     v->base = 0;
     v->module = NULL;

@@ -25,7 +25,7 @@ static enum device_status status_of(cu_result r)
 
 enum device_status cu_failed(struct device *dev, struct diags *d, cu_result r, const char *doing)
 {
-    diag_error(d, SPAN_NONE, "%s: %s", doing, cu_error_text(&dev->cu, dev->arena, r));
+    diag_error(d, SPAN_NONE, "%s: %s", doing, cu_error_text(&dev->cu, d->arena, r));
     return status_of(r);
 }
 
@@ -84,7 +84,7 @@ static enum device_status start_device(struct device *dev, struct diags *d)
     if (r == CU_SUCCESS)
         r = cu->EventCreate(&dev->end, 0);
     if (r != CU_SUCCESS) {
-        cu_failed(dev, d, r, arena_printf(dev->arena, "cannot use GPU %d", dev->ordinal));
+        cu_failed(dev, d, r, arena_printf(d->arena, "cannot use GPU %d", dev->ordinal));
         close_device(dev);
         return DEVICE_FAILED;
     }
@@ -159,6 +159,37 @@ static enum device_status release_memory(struct device *dev, uint64_t address)
     return dev->cu.MemFree(address) == CU_SUCCESS ? DEVICE_OK : DEVICE_FAILED;
 }
 
+/* With unified addresses, which every 64-bit system has, this is what cuMemAlloc() gives in all but speed. */
+static enum device_status bind_memory(struct device *dev, void *host, uint64_t bytes,
+                                      uint64_t *address, struct diags *d)
+{
+    enum { PORTABLE = 1, MAPPED = 2 };
+    cu_result r = dev->cu.MemHostRegister(host, (size_t)bytes, PORTABLE | MAPPED);
+    if (r != CU_SUCCESS)
+        return cu_failed(dev, d, r, "cannot give the GPU memory of the host");
+    r = dev->cu.MemHostGetDevicePointer(address, host, 0);
+    if (r == CU_SUCCESS)
+        return DEVICE_OK;
+    dev->cu.MemHostUnregister(host);
+    return cu_failed(dev, d, r, "cannot give the GPU memory of the host");
+}
+
+static enum device_status unbind_memory(struct device *dev, void *host, uint64_t address)
+{
+    (void)address;
+    return dev->cu.MemHostUnregister(host) == CU_SUCCESS ? DEVICE_OK : DEVICE_FAILED;
+}
+
+static enum device_status describe_memory(struct device *dev, uint64_t address,
+                                          const struct device_label *label, struct diags *d)
+{
+    (void)dev;
+    (void)address;
+    (void)label;
+    (void)d;
+    return DEVICE_OK;
+}
+
 static enum device_status write_memory(struct device *dev, uint64_t address, const void *from,
                                        uint64_t bytes, struct diags *d)
 {
@@ -221,11 +252,12 @@ static cu_result compile(struct device *dev, const struct source *ptx, cu_module
 
 /* The driver has compiled this before and says nothing of it: what was kept of that, or what it says of the same text once
  * more, with a comment behind it that it has not seen. */
-static const char *verdict_again(struct device *dev, const struct cu_jit *j, char *error, char *log)
+static const char *verdict_again(struct device *dev, const struct cu_jit *j, char *error, char *log,
+                                 struct arena *a)
 {
-    const char *kept = cu_jit_recall(dev->arena, j);
+    const char *kept = cu_jit_recall(a, j);
     struct timespec now = {0};
-    struct buf text = buf_in(dev->arena);
+    struct buf text = buf_in(a);
     cu_module m = NULL;
     if (kept)
         return kept;
@@ -235,8 +267,8 @@ static const char *verdict_again(struct device *dev, const struct cu_jit *j, cha
     const struct source again = {j->ptx->name, buf_text(&text), text.len};
     if (compile(dev, &again, &m, error, log) == CU_SUCCESS)
         dev->cu.ModuleUnload(m);
-    const char *verdict = cu_jit_verdict(dev->arena, log);
-    cu_jit_keep(dev->arena, j, verdict);
+    const char *verdict = cu_jit_verdict(a, log);
+    cu_jit_keep(a, j, verdict);
     return verdict;
 }
 
@@ -246,11 +278,11 @@ static void warn(struct device *dev, const struct source *ptx, char *error, char
 {
     const struct cu_jit j = {ptx, dev->sm, dev->version};
     bool delicate = cu_jit_delicate(ptx);
-    const char *verdict = cu_jit_verdict(dev->arena, log);
+    const char *verdict = cu_jit_verdict(d->arena, log);
     if (delicate && *log)
-        cu_jit_keep(dev->arena, &j, verdict);
+        cu_jit_keep(d->arena, &j, verdict);
     else if (delicate)
-        verdict = verdict_again(dev, &j, error, log);
+        verdict = verdict_again(dev, &j, error, log, d->arena);
     cu_jit_warn(ptx, verdict, d);
 }
 
@@ -274,7 +306,7 @@ enum device_status cu_load_module(struct device *dev, const struct source *ptx, 
     if (r == CU_SUCCESS)
         return DEVICE_OK;
     if (d->nerror == before)
-        cu_failed(dev, d, r, arena_printf(dev->arena, "the driver refuses '%s'", ptx->name));
+        cu_failed(dev, d, r, arena_printf(d->arena, "the driver refuses '%s'", ptx->name));
     return r == CU_OUT_OF_MEMORY ? DEVICE_FAILED : DEVICE_REFUSED;
 }
 
@@ -290,14 +322,68 @@ static enum device_status load_module(struct device *dev, const struct source *p
     return DEVICE_OK;
 }
 
+struct device_module {
+    cu_module module;
+};
+
+cu_module cu_module_of(const struct device *dev, const struct device_launch *l)
+{
+    return l->module ? l->module->module : dev->module;
+}
+
+static enum device_status load_beside(struct device *dev, const struct source *ptx,
+                                      struct device_module **out, struct diags *d)
+{
+    cu_module loaded;
+    *out = NULL;
+    enum device_status status = cu_load_module(dev, ptx, &loaded, d);
+    if (status != DEVICE_OK)
+        return status;
+    struct device_module *m = malloc(sizeof *m);
+    if (!m) {
+        dev->cu.ModuleUnload(loaded);
+        diag_error(d, SPAN_NONE, "no memory left to load a module");
+        return DEVICE_FAILED;
+    }
+    m->module = loaded;
+    *out = m;
+    return DEVICE_OK;
+}
+
+static void unload_module(struct device *dev, struct device_module *m)
+{
+    dev->cu.ModuleUnload(m->module);
+    free(m);
+}
+
+static enum device_status find_symbol(struct device *dev, const struct device_module *m,
+                                      const char *name, uint64_t *address, uint64_t *bytes,
+                                      struct diags *d)
+{
+    size_t n = 0;
+    cu_result r = dev->cu.ModuleGetGlobal(address, &n, m->module, name);
+    *bytes = n;
+    if (r == CU_SUCCESS)
+        return DEVICE_OK;
+    if (r != CU_NOT_FOUND)
+        return cu_failed(dev, d, r, "cannot find a variable");
+    diag_error(d, SPAN_NONE, "the module has no variable '%s' in global or constant memory", name);
+    return DEVICE_REFUSED;
+}
+
+static enum device_status enter(struct device *dev, struct diags *d)
+{
+    cu_result r = dev->cu.CtxSetCurrent(dev->context);
+    return r == CU_SUCCESS ? DEVICE_OK : cu_failed(dev, d, r, "cannot use the GPU");
+}
+
 /* ---- launches ---- */
 
 static enum device_status launch(struct device *dev, const struct device_launch *l, size_t n,
                                  struct device_stats *stats, struct diags *d)
 {
     cu_function f;
-    cu_module m = dev->module;
-    enum device_status status = cu_prepare(dev, m, l, &f, d);
+    enum device_status status = cu_prepare(dev, cu_module_of(dev, l), l, &f, d);
     for (size_t i = 0; i < n && status == DEVICE_OK; i++) {
         cu_result r = dev->cu.EventRecord(dev->start, NULL);
         if (r == CU_SUCCESS)
@@ -307,7 +393,7 @@ static enum device_status launch(struct device *dev, const struct device_launch 
         if (r == CU_SUCCESS)
             r = elapsed(dev, stats ? &stats[i] : NULL);
         if (r != CU_SUCCESS)
-            status = cu_failed(dev, d, r, arena_printf(dev->arena, "kernel '%s' failed", l->entry));
+            status = cu_failed(dev, d, r, arena_printf(d->arena, "kernel '%s' failed", l->entry));
     }
     return status;
 }
@@ -319,12 +405,19 @@ const struct device_ops cuda_device = {
     .info = device_about,
     .alloc = alloc_memory,
     .release = release_memory,
+    .bind = bind_memory,
+    .unbind = unbind_memory,
+    .describe = describe_memory,
     .write = write_memory,
     .read = read_memory,
     .copy = copy_memory,
     .load = load_module,
+    .load_module = load_beside,
+    .unload_module = unload_module,
+    .symbol = find_symbol,
     .launch = launch,
     .tensor_map = cu_tensor_map,
+    .enter = enter,
     .close = close_device,
     .queue = &cuda_queue,
     .blas = &cuda_blas,

@@ -27,6 +27,8 @@ enum device_status cu_failed(struct device *dev, struct diags *d, cu_result r, c
 /* Compiles PTX, or takes a cubin; DEVICE_REFUSED with the JIT's log in d. */
 enum device_status cu_load_module(struct device *dev, const struct source *ptx, cu_module *out,
                                   struct diags *d);
+/* The module that a launch names; NULL: none is loaded. */
+cu_module cu_module_of(const struct device *dev, const struct device_launch *l);
 /* The entry that a launch names, with its parameters checked, and prepared for the shared memory and the cluster that the
  * launch asks for. */
 enum device_status cu_prepare(struct device *dev, cu_module m, const struct device_launch *l,

@@ -72,16 +72,16 @@ static enum device_status check_block(struct device *dev, cu_function f,
     uint64_t threads = (uint64_t)b.x * b.y * b.z, own = function_has(dev, f, CU_FUNC_STATIC_SHARED),
              most = function_has(dev, f, CU_FUNC_MAX_THREADS);
     if (dev->shared_optin && own + l->shared_bytes > dev->shared_optin)
-        return refuse(d, arena_printf(dev->arena,
+        return refuse(d, arena_printf(d->arena,
                                       "entry '%s' asks for %u bytes of dynamic shared memory%s; "
                                       "this device has %u",
                                       l->entry, l->shared_bytes,
-                                      own ? arena_printf(dev->arena, " beside %llu of its own",
+                                      own ? arena_printf(d->arena, " beside %llu of its own",
                                                          (unsigned long long)own)
                                           : "",
                                       dev->shared_optin));
     if (most && threads > most)
-        return refuse(d, arena_printf(dev->arena,
+        return refuse(d, arena_printf(d->arena,
                                       "entry '%s' has %u registers, enough for blocks of %llu "
                                       "threads; %llu given",
                                       l->entry, function_has(dev, f, CU_FUNC_REGISTERS),
@@ -102,12 +102,12 @@ static enum device_status check_cluster(struct device *dev, cu_function f,
     if (blocks > CLUSTER_PORTABLE)
         r = dev->cu.FuncSetAttribute(f, CU_FUNC_NON_PORTABLE_CLUSTER, 1);
     if (r != CU_SUCCESS)
-        return cu_failed(dev, d, r, arena_printf(dev->arena, "cannot launch '%s'", l->entry));
+        return cu_failed(dev, d, r, arena_printf(d->arena, "cannot launch '%s'", l->entry));
     if (!dev->cu.OccupancyMaxActiveClusters)
         return DEVICE_OK;
     r = dev->cu.OccupancyMaxActiveClusters(&n, f, &config);
     if ((r == CU_SUCCESS && n < 1) || r == CU_INVALID_CLUSTER_SIZE)
-        return refuse(d, arena_printf(dev->arena,
+        return refuse(d, arena_printf(d->arena,
                                       "the device has no room for a cluster of %llu blocks of "
                                       "'%s', each of %llu threads and %u bytes of dynamic shared "
                                       "memory; a smaller cluster may fit",
@@ -121,10 +121,10 @@ static enum device_status reserve(struct device *dev, cu_function f, const struc
                                   struct diags *d)
 {
     if (l->cluster.x && dev->sm < 90)
-        return refuse(
-            d, arena_printf(dev->arena, "clusters need sm_90; this device is sm_%u", dev->sm));
+        return refuse(d,
+                      arena_printf(d->arena, "clusters need sm_90; this device is sm_%u", dev->sm));
     if (l->cluster.x && !dev->cu.LaunchKernelEx)
-        return refuse(d, arena_printf(dev->arena,
+        return refuse(d, arena_printf(d->arena,
                                       "clusters need a driver of CUDA 11.8; this one is of CUDA "
                                       "%d.%d: update it",
                                       dev->version / 1000, dev->version % 1000 / 10));
@@ -134,7 +134,7 @@ static enum device_status reserve(struct device *dev, cu_function f, const struc
     if (l->shared_bytes > 0) { /* the default is 48 KiB less the kernel's own */
         cu_result r = dev->cu.FuncSetAttribute(f, CU_FUNC_MAX_DYNAMIC_SHARED, (int)l->shared_bytes);
         if (r != CU_SUCCESS)
-            return cu_failed(dev, d, r, arena_printf(dev->arena, "cannot launch '%s'", l->entry));
+            return cu_failed(dev, d, r, arena_printf(d->arena, "cannot launch '%s'", l->entry));
     }
     return l->cluster.x ? check_cluster(dev, f, l, d) : DEVICE_OK;
 }

@@ -5,10 +5,6 @@
 
 #include <stdlib.h>
 
-struct device_module {
-    cu_module module;
-};
-
 struct device_graph {
     cu_graph graph;
     cu_graph_exec exec;
@@ -38,31 +34,12 @@ void cu_queue_close(struct device *dev)
     dev->nvml.why = NULL;
 }
 
-static enum device_status load(struct device *dev, const struct source *ptx,
-                               struct device_module **out, struct diags *d)
-{
-    struct device_module *m = ARENA_NEW(dev->arena, struct device_module);
-    enum device_status status = cu_load_module(dev, ptx, &m->module, d);
-    *out = status == DEVICE_OK ? m : NULL;
-    return status;
-}
-
-static void unload(struct device *dev, struct device_module *m)
-{
-    dev->cu.ModuleUnload(m->module);
-}
-
-static cu_module module_of(const struct device *dev, const struct device_launch *l)
-{
-    return l->module ? l->module->module : dev->module;
-}
-
 static enum device_status prepare(struct device *dev, const struct device_launch *l,
                                   struct diags *d)
 {
     cu_function f;
     enum device_status status = cu_queue_stream(dev, d);
-    return status == DEVICE_OK ? cu_prepare(dev, module_of(dev, l), l, &f, d) : status;
+    return status == DEVICE_OK ? cu_prepare(dev, cu_module_of(dev, l), l, &f, d) : status;
 }
 
 static enum device_status launch(struct device *dev, const struct device_launch *l, struct diags *d)
@@ -71,12 +48,12 @@ static enum device_status launch(struct device *dev, const struct device_launch 
     enum device_status status = cu_queue_stream(dev, d);
     if (status != DEVICE_OK)
         return status;
-    cu_result r = dev->cu.ModuleGetFunction(&f, module_of(dev, l), l->entry);
+    cu_result r = dev->cu.ModuleGetFunction(&f, cu_module_of(dev, l), l->entry);
     if (r == CU_SUCCESS)
         r = cu_launch(dev, f, l, dev->stream);
     if (r == CU_SUCCESS)
         return DEVICE_OK;
-    return cu_failed(dev, d, r, arena_printf(dev->arena, "cannot launch '%s'", l->entry));
+    return cu_failed(dev, d, r, arena_printf(d->arena, "cannot launch '%s'", l->entry));
 }
 
 static enum device_status copy(struct device *dev, uint64_t to, uint64_t from, uint64_t bytes,
@@ -187,8 +164,6 @@ static const char *sensors(struct device *dev, struct device_sensors *s)
 }
 
 const struct device_queue cuda_queue = {
-    .load = load,
-    .unload = unload,
     .prepare = prepare,
     .launch = launch,
     .copy = copy,

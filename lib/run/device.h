@@ -142,6 +142,14 @@ struct device_ops {
                                 const struct device_label *label, uint64_t *address,
                                 struct diags *d);
     enum device_status (*release)(struct device *dev, uint64_t address);
+    /* Host memory, aligned to 16 bytes, that kernels read and write in place; what it holds is defined. unbind() takes both
+     * again. */
+    enum device_status (*bind)(struct device *dev, void *host, uint64_t bytes, uint64_t *address,
+                               struct diags *d);
+    enum device_status (*unbind)(struct device *dev, void *host, uint64_t address);
+    /* Gives memory another label, and copies it, unlike alloc(). */
+    enum device_status (*describe)(struct device *dev, uint64_t address,
+                                   const struct device_label *label, struct diags *d);
     enum device_status (*write)(struct device *dev, uint64_t address, const void *from,
                                 uint64_t bytes, struct diags *d);
     enum device_status (*read)(struct device *dev, void *to, uint64_t address, uint64_t bytes,
@@ -152,12 +160,22 @@ struct device_ops {
     /* Loads PTX text (src spans are used for reports; on a GPU the driver's JIT compiles it, and its log is shown when
      * it refuses). One module at a time; a second load replaces the first. */
     enum device_status (*load)(struct device *dev, const struct source *ptx, struct diags *d);
+    /* Modules that are loaded side by side and named in device_launch.module. The text must outlive its module. */
+    enum device_status (*load_module)(struct device *dev, const struct source *ptx,
+                                      struct device_module **m, struct diags *d);
+    void (*unload_module)(struct device *dev, struct device_module *m);
+    /* A variable of a module in global or constant memory. */
+    enum device_status (*symbol)(struct device *dev, const struct device_module *m,
+                                 const char *name, uint64_t *address, uint64_t *bytes,
+                                 struct diags *d);
     /* Launches and waits. n > 1 launches n times in a row and reports the time of each in stats[0..n). */
     enum device_status (*launch)(struct device *dev, const struct device_launch *l, size_t n,
                                  struct device_stats *stats, struct diags *d);
     /* Encodes a tensor map that device_tensor_map_check() has let through, for a 128-byte parameter. */
     enum device_status (*tensor_map)(struct device *dev, const struct device_tensor_map *m,
                                      unsigned char to[DEVICE_TENSOR_MAP], struct diags *d);
+    /* Makes the calling thread one that uses this device, where a thread uses one at a time. */
+    enum device_status (*enter)(struct device *dev, struct diags *d);
     void (*close)(struct device *dev);
     const struct device_queue *queue; /* NULL: nothing can be queued; the simulator */
     const struct device_blas *blas;   /* run/blas.h; NULL: there is none */
@@ -180,13 +198,9 @@ enum device_throttle {
     DEVICE_THROTTLE_BRAKE = 0x80,
 };
 
-/* Work that is queued and runs in that order while the caller goes on: what benchmarks are made of. Modules are
- * loaded side by side; what is queued between record() and recorded() does not run but becomes a graph, which
+/* Work that is queued and runs in that order while the caller goes on: what benchmarks are made of. What is queued between record() and recorded() does not run but becomes a graph, which
  * replay() queues as a whole. Queued work that went wrong shows at wait() at the latest. */
 struct device_queue {
-    enum device_status (*load)(struct device *dev, const struct source *ptx,
-                               struct device_module **m, struct diags *d);
-    void (*unload)(struct device *dev, struct device_module *m);
     /* Checks a launch of a module against the device, and makes the device ready for it: once, and before it is recorded.
      * Its arguments are not looked at. */
     enum device_status (*prepare)(struct device *dev, const struct device_launch *l,

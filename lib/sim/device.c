@@ -18,10 +18,15 @@ struct device {
     struct sim_build build;
     struct sim_forms forms;
     struct sim_memory memory;
-    struct arena *module_arena; /* of what is loaded; NULL: nothing is */
-    struct ptx_module *module;
+    struct device_module *module; /* of load(); NULL: nothing is loaded */
+    struct check *check;          /* NULL: none asked for */
+};
+
+/* In its own arena. */
+struct device_module {
+    struct arena *arena;
+    struct ptx_module *ptx;
     struct sim_symbols symbols;
-    struct check *check; /* NULL: none asked for */
 };
 
 static int sim_count_devices(struct diags *d)
@@ -88,26 +93,75 @@ static void sim_info(struct device *dev, struct device_info *info)
 
 /* ---- memory ------------------------------------------------------------------------------------------- */
 
+/* What is not a variable or the like, which are not the host's to release. */
+static const char BUFFER[] = "buffer";
+
+static enum device_status no_buffer(const struct device *dev, uint64_t bytes, struct diags *d)
+{
+    if (dev->memory.live == SIM_WINDOWS - SIM_WINDOW_FIRST)
+        diag_error(d, SPAN_NONE, "there are %u buffers and variables already, and can be no more",
+                   dev->memory.live);
+    else
+        diag_error(d, SPAN_NONE, "no memory left for a buffer of %" PRIu64 " bytes", bytes);
+    return DEVICE_FAILED;
+}
+
 static enum device_status sim_alloc(struct device *dev, uint64_t bytes,
                                     const struct device_label *label, uint64_t *address,
                                     struct diags *d)
 {
-    struct sim_buffer *b = sim_mem_alloc(&dev->memory, bytes, label, "buffer");
+    struct sim_buffer *b = sim_mem_alloc(&dev->memory, bytes, label, BUFFER);
     if (b && dev->check && !sim_check_alloc(dev->check, b)) {
         sim_mem_release(&dev->memory, b->base);
         b = NULL;
     }
-    if (!b) {
-        diag_error(d, SPAN_NONE, "no memory left for a buffer of %" PRIu64 " bytes", bytes);
-        return DEVICE_FAILED;
-    }
+    if (!b)
+        return no_buffer(dev, bytes, d);
     *address = b->base;
     return DEVICE_OK;
 }
 
 static enum device_status sim_release(struct device *dev, uint64_t address)
 {
+    const struct sim_buffer *b = sim_mem_near(&dev->memory, address);
+    if (!b || b->what != BUFFER)
+        return DEVICE_REFUSED;
     return sim_mem_release(&dev->memory, address) ? DEVICE_OK : DEVICE_REFUSED;
+}
+
+static enum device_status sim_bind(struct device *dev, void *host, uint64_t bytes,
+                                   uint64_t *address, struct diags *d)
+{
+    struct sim_buffer *b = sim_mem_bind(&dev->memory, host, bytes, BUFFER);
+    if (b && dev->check && !sim_check_alloc(dev->check, b)) {
+        sim_mem_release(&dev->memory, b->base);
+        b = NULL;
+    }
+    if (!b)
+        return no_buffer(dev, bytes, d);
+    sim_check_written(b, b->base, bytes);
+    *address = b->base;
+    return DEVICE_OK;
+}
+
+static enum device_status sim_unbind(struct device *dev, void *host, uint64_t address)
+{
+    (void)host;
+    return sim_release(dev, address);
+}
+
+static enum device_status sim_describe(struct device *dev, uint64_t address,
+                                       const struct device_label *label, struct diags *d)
+{
+    struct sim_buffer *b = sim_mem_near(&dev->memory, address);
+    if (!b || b->base != address || b->released || b->what != BUFFER) {
+        diag_error(d, SPAN_NONE, "no buffer begins at 0x%" PRIx64, address);
+        return DEVICE_REFUSED;
+    }
+    if (sim_mem_label(b, label))
+        return DEVICE_OK;
+    diag_error(d, SPAN_NONE, "no memory left for the name of a buffer");
+    return DEVICE_FAILED;
 }
 
 static unsigned char *host_range(struct device *dev, uint64_t address, uint64_t bytes,
@@ -177,31 +231,69 @@ static enum device_status sim_tensor_map(struct device *dev, const struct device
 
 /* ---- modules and launches ----------------------------------------------------------------------------- */
 
-static void unload(struct device *dev)
+static void unload_module(struct device *dev, struct device_module *m)
 {
-    for (size_t i = 0; i < dev->symbols.list.n; i++)
-        sim_mem_release(&dev->memory, dev->symbols.list.v[i].address);
-    dev->symbols = (struct sim_symbols){0};
-    dev->module = NULL;
-    arena_free(dev->module_arena);
-    dev->module_arena = NULL;
+    for (size_t i = 0; i < m->symbols.list.n; i++)
+        sim_mem_release(&dev->memory, m->symbols.list.v[i].address);
+    arena_free(m->arena);
+}
+
+static enum device_status read_module(struct device *dev, struct device_module *m,
+                                      const struct source *ptx, struct diags *d)
+{
+    m->ptx = ptx_parse(m->arena, ptx, d);
+    if (!m->ptx || !ptx_validate(m->ptx, d))
+        return DEVICE_REFUSED;
+    return sim_place_symbols(m->ptx, &dev->memory, &m->symbols, d);
+}
+
+static enum device_status load_module(struct device *dev, const struct source *ptx,
+                                      struct device_module **out, struct diags *d)
+{
+    struct arena *a = arena_new();
+    struct device_module *volatile m = NULL;
+    *out = NULL;
+    if (!a || setjmp(*arena_guard(a))) {
+        diag_error(d, SPAN_NONE, "no memory left to load a module");
+        if (m)
+            unload_module(dev, m);
+        else
+            arena_free(a);
+        return DEVICE_FAILED;
+    }
+    m = ARENA_NEW(a, struct device_module);
+    m->arena = a;
+    const enum device_status s = read_module(dev, m, ptx, d);
+    arena_unguard(a);
+    if (s == DEVICE_OK)
+        *out = m;
+    else
+        unload_module(dev, m);
+    return s;
 }
 
 static enum device_status sim_load(struct device *dev, const struct source *ptx, struct diags *d)
 {
-    unload(dev);
-    dev->module_arena = arena_new();
-    if (!dev->module_arena) {
-        diag_error(d, SPAN_NONE, "no memory left to load a module");
-        return DEVICE_FAILED;
+    if (dev->module)
+        unload_module(dev, dev->module);
+    return load_module(dev, ptx, &dev->module, d);
+}
+
+static enum device_status symbol(struct device *dev, const struct device_module *m,
+                                 const char *name, uint64_t *address, uint64_t *bytes,
+                                 struct diags *d)
+{
+    (void)dev;
+    for (size_t i = 0; i < m->symbols.list.n; i++) {
+        const struct sim_symbol *s = &m->symbols.list.v[i];
+        if (strcmp(s->var->name, name) != 0)
+            continue;
+        *address = s->address;
+        *bytes = ptx_var_bytes(s->var);
+        return DEVICE_OK;
     }
-    struct ptx_module *m = ptx_parse(dev->module_arena, ptx, d);
-    if (!m || !ptx_validate(m, d))
-        return DEVICE_REFUSED;
-    const enum device_status s = sim_place_symbols(m, &dev->memory, &dev->symbols, d);
-    if (s == DEVICE_OK)
-        dev->module = m;
-    return s;
+    diag_error(d, SPAN_NONE, "the module has no variable '%s' in global or constant memory", name);
+    return DEVICE_REFUSED;
 }
 
 static enum device_status run(struct device *dev, struct sim_launch *l, size_t n,
@@ -233,7 +325,8 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
                                     const struct device_launch *what, size_t n,
                                     struct device_stats *stats, struct diags *d)
 {
-    const struct ptx_func *f = sim_check_launch(dev->module, what, d);
+    const struct device_module *m = what->module ? what->module : dev->module;
+    const struct ptx_func *f = sim_check_launch(m->ptx, what, d);
     if (!f)
         return DEVICE_REFUSED;
     struct sim_params params = sim_pack_params(a, f, what);
@@ -245,16 +338,16 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
     }
     memcpy(block->host, params.block, (size_t)params.bytes);
     const struct sim_decode_in in = {.arena = a,
-                                     .module = dev->module,
+                                     .module = m->ptx,
                                      .func = f,
                                      .build = &dev->build,
                                      .forms = &dev->forms,
-                                     .symbols = &dev->symbols,
+                                     .symbols = &m->symbols,
                                      .params = params.block,
                                      .param_base = block->base,
                                      .param_offset = params.offset,
                                      .param_bytes = params.bytes,
-                                     .sm = dev->options.sm ? dev->options.sm : dev->module->sm};
+                                     .sm = dev->options.sm ? dev->options.sm : m->ptx->sm};
     struct sim_launch l = {.what = what, .memory = &dev->memory, .arena = a};
     struct sim_code *code = sim_decode(&in, d);
     if (code)
@@ -271,7 +364,7 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
     l.progress = dev->options.progress;
     l.progress_ctx = dev->options.progress_ctx;
     enum device_status s = DEVICE_REFUSED;
-    if (l.code && sim_check_shared(dev->module, l.code, what, &l.shared_bytes, d)) {
+    if (l.code && sim_check_shared(m->ptx, l.code, what, &l.shared_bytes, d)) {
         l.resident = sim_resident(&l);
         pthread_mutex_init(&l.lock, NULL);
         if (dev->check)
@@ -286,7 +379,7 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
 static enum device_status sim_launch_n(struct device *dev, const struct device_launch *what,
                                        size_t n, struct device_stats *stats, struct diags *d)
 {
-    if (!dev->module) {
+    if (!what->module && !dev->module) {
         diag_error(d, SPAN_NONE, "no module is loaded");
         return DEVICE_REFUSED;
     }
@@ -307,9 +400,17 @@ static enum device_status sim_launch_n(struct device *dev, const struct device_l
     return s;
 }
 
+static enum device_status sim_enter(struct device *dev, struct diags *d)
+{
+    (void)dev;
+    (void)d;
+    return DEVICE_OK;
+}
+
 static void sim_close(struct device *dev)
 {
-    unload(dev);
+    if (dev->module)
+        unload_module(dev, dev->module);
     sim_mem_free(&dev->memory);
     sim_check_free(dev->check);
 }
@@ -321,11 +422,18 @@ const struct device_ops sim_device = {
     .info = sim_info,
     .alloc = sim_alloc,
     .release = sim_release,
+    .bind = sim_bind,
+    .unbind = sim_unbind,
+    .describe = sim_describe,
     .write = sim_write,
     .read = sim_read,
     .copy = sim_copy,
     .load = sim_load,
+    .load_module = load_module,
+    .unload_module = unload_module,
+    .symbol = symbol,
     .launch = sim_launch_n,
     .tensor_map = sim_tensor_map,
+    .enter = sim_enter,
     .close = sim_close,
 };

@@ -32,6 +32,20 @@ static unsigned find_window(struct sim_memory *m)
     return 0;
 }
 
+/* A buffer in window w. The simulated address lies to multiples of 256 as the host's does. */
+static struct sim_buffer *begin(struct sim_memory *m, unsigned w, unsigned char *host,
+                                uint64_t bytes, const char *what)
+{
+    struct sim_buffer *b = &m->window[w];
+    free(b->names); /* of the one that was here */
+    *b = (struct sim_buffer){.bytes = bytes, .host = host, .what = what};
+    b->base = w * WINDOW + START + (uint64_t)(w * 2654435761u % 65536) * 256;
+    b->base += (uintptr_t)host & 255;
+    m->live++;
+    m->bytes += bytes;
+    return b;
+}
+
 struct sim_buffer *sim_mem_alloc(struct sim_memory *m, uint64_t bytes,
                                  const struct device_label *label, const char *what)
 {
@@ -45,17 +59,37 @@ struct sim_buffer *sim_mem_alloc(struct sim_memory *m, uint64_t bytes,
     void *block = calloc(1, (size_t)bytes + 256);
     if (!block)
         return NULL;
-    struct sim_buffer *b = &m->window[w];
-    *b = (struct sim_buffer){.bytes = bytes, .block = block, .what = what};
-    b->host = (unsigned char *)(((uintptr_t)block + 255) & ~(uintptr_t)255);
-    b->base = w * WINDOW + START + (uint64_t)(w * 2654435761u % 65536) * 256;
+    unsigned char *host = (unsigned char *)(((uintptr_t)block + 255) & ~(uintptr_t)255);
+    struct sim_buffer *b = begin(m, w, host, bytes, what);
+    b->block = block;
     if (label) {
         b->label = *label;
         b->read_only = label->read_only;
     }
-    m->live++;
-    m->bytes += bytes;
     return b;
+}
+
+struct sim_buffer *sim_mem_bind(struct sim_memory *m, void *host, uint64_t bytes, const char *what)
+{
+    const unsigned w = bytes > WINDOW / 2 ? 0 : find_window(m);
+    return w ? begin(m, w, host, bytes, what) : NULL;
+}
+
+bool sim_mem_label(struct sim_buffer *b, const struct device_label *label)
+{
+    const size_t dims = label->ndim * sizeof *label->dim, name = strlen(label->name) + 1,
+                 type = strlen(label->type) + 1;
+    char *to = malloc(dims + name + type);
+    if (!to)
+        return false;
+    free(b->names);
+    b->names = to;
+    b->label = *label;
+    b->label.dim = dims ? memcpy(to, label->dim, dims) : NULL;
+    b->label.name = memcpy(to + dims, label->name, name);
+    b->label.type = memcpy(to + dims + name, label->type, type);
+    b->read_only = label->read_only;
+    return true;
 }
 
 struct sim_buffer *sim_mem_near(struct sim_memory *m, uint64_t address)
@@ -87,9 +121,12 @@ unsigned char *sim_mem_host(struct sim_memory *m, uint64_t address, uint64_t byt
 
 void sim_mem_free(struct sim_memory *m)
 {
-    for (unsigned w = 0; w < SIM_WINDOWS; w++)
+    for (unsigned w = 0; w < SIM_WINDOWS; w++) {
         if (m->window[w].host)
             drop(m, &m->window[w]);
+        free(m->window[w].names);
+        m->window[w].names = NULL;
+    }
 }
 
 /* ---- access ------------------------------------------------------------------------------------------- */

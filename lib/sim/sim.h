@@ -61,10 +61,11 @@ enum { SIM_RESERVED = 1024 };
 #define SIM_FUNCTIONS "$functions"
 
 struct sim_buffer {
-    uint64_t base, bytes;      /* simulated address; size asked for */
-    unsigned char *host;       /* NULL once released */
-    void *block;               /* what calloc gave: host is inside it, aligned */
-    struct device_label label; /* strings as the caller gave them; name NULL: unlabelled */
+    uint64_t base, bytes; /* simulated address; size asked for */
+    unsigned char *host;  /* NULL once released */
+    void *block; /* what calloc gave: host is inside it, aligned; NULL: the caller's memory */
+    void *names; /* of the label, malloc'd; NULL: the caller's */
+    struct device_label label; /* name NULL: unlabelled */
     const char *what;          /* "buffer", "constant", "parameters" ... for reports */
     bool read_only, released;
     struct check_shadow *shadow; /* check.h; NULL: not checked */
@@ -79,6 +80,10 @@ struct sim_memory {
 /* Finds room and zero-fills it. NULL when the machine has no memory or there are too many buffers. */
 struct sim_buffer *sim_mem_alloc(struct sim_memory *m, uint64_t bytes,
                                  const struct device_label *label, const char *what);
+/* The same of memory that there is. */
+struct sim_buffer *sim_mem_bind(struct sim_memory *m, void *host, uint64_t bytes, const char *what);
+/* Copies the label. False: no memory. */
+bool sim_mem_label(struct sim_buffer *b, const struct device_label *label);
 /* The buffer stays known as released, so that a use after it can be reported, until its window is needed again. */
 bool sim_mem_release(struct sim_memory *m, uint64_t address);
 void sim_mem_free(struct sim_memory *m);

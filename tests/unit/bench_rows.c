@@ -25,33 +25,12 @@ struct device_graph {
     struct step *v;
     size_t n;
 };
-struct device_module {
-    const struct source *ptx;
-};
 
 static double clock_s, mark_s[2], launch_s;
 static unsigned fast_block,
     wrong_block; /* threads of a block: takes half of launch_s; does nothing */
-static struct device_module *loaded;
 static struct device_graph *recording;
 static size_t replays;
-
-static enum device_status q_load(struct device *dev, const struct source *ptx,
-                                 struct device_module **m, struct diags *d)
-{
-    *m = calloc(1, sizeof **m);
-    (*m)->ptx = ptx;
-    loaded = *m;
-    return sim_device.load(dev, ptx, d);
-}
-
-static void q_unload(struct device *dev, struct device_module *m)
-{
-    (void)dev;
-    if (loaded == m)
-        loaded = NULL;
-    free(m);
-}
 
 static enum device_status q_prepare(struct device *dev, const struct device_launch *l,
                                     struct diags *d)
@@ -64,14 +43,8 @@ static enum device_status q_prepare(struct device *dev, const struct device_laun
 static enum device_status run_now(struct device *dev, const struct device_launch *l,
                                   struct diags *d)
 {
-    enum device_status status = DEVICE_OK;
-    if (loaded != l->module)
-        status = sim_device.load(dev, l->module->ptx, d);
-    loaded = l->module;
     clock_s += l->block.x == fast_block ? launch_s / 2 : launch_s;
-    if (l->block.x == wrong_block)
-        return status;
-    return status == DEVICE_OK ? sim_device.launch(dev, l, 1, NULL, d) : status;
+    return l->block.x == wrong_block ? DEVICE_OK : sim_device.launch(dev, l, 1, NULL, d);
 }
 
 static enum device_status q_launch(struct device *dev, const struct device_launch *l,
@@ -285,8 +258,6 @@ static const char *q_sensors(struct device *dev, struct device_sensors *s)
 }
 
 static const struct device_queue queue = {
-    .load = q_load,
-    .unload = q_unload,
     .prepare = q_prepare,
     .launch = q_launch,
     .copy = q_copy,

@@ -559,9 +559,10 @@ static void test_queue(void)
     cuda_device.alloc(s.dev, sizeof x, NULL, &xa, s.d);
     cuda_device.alloc(s.dev, sizeof y, NULL, &ya, s.d);
     cuda_device.write(s.dev, xa, x, sizeof x, s.d);
-    eq_int(q->load(s.dev, twice, &m, s.d), DEVICE_OK, "a module");
-    eq_int(q->load(s.dev, source_new(s.a, "k.ptx", ptx, sizeof ptx - 1), &other, s.d), DEVICE_OK,
-           "and another beside it");
+    eq_int(cuda_device.load_module(s.dev, twice, &m, s.d), DEVICE_OK, "a module");
+    eq_int(
+        cuda_device.load_module(s.dev, source_new(s.a, "k.ptx", ptx, sizeof ptx - 1), &other, s.d),
+        DEVICE_OK, "and another beside it");
     const void *args[] = {&xa, &ya, &n};
     size_t sizes[] = {8, 8, 4};
     struct device_launch l = {"twice", {1, 1, 1}, {32, 1, 1}, {0}, 0, args, sizes, 3, .module = m};
@@ -589,8 +590,8 @@ static void test_queue(void)
     cuda_device.read(s.dev, x, xa, sizeof x, s.d);
     ok(x[0] == 4 && x[3] == 16, "and each did what was recorded");
     q->discard(s.dev, g);
-    q->unload(s.dev, m);
-    q->unload(s.dev, other);
+    cuda_device.unload_module(s.dev, m);
+    cuda_device.unload_module(s.dev, other);
     finish(&s);
 }
 
