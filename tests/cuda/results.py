@@ -84,3 +84,151 @@ def groups(x):
         "labels": labels,
         "prefix": warps.cumsum(axis=1, dtype=np.int32) - warps,
     }
+
+
+def stencil(x, z):
+    p = np.pad(x, 1)
+    q = np.pad(z, 1)
+    sides = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
+    faces = q[:-2, 1:-1, 1:-1] + q[2:, 1:-1, 1:-1] + q[1:-1, :-2, 1:-1] + q[1:-1, 2:, 1:-1] + q[1:-1, 1:-1, :-2] + q[1:-1, 1:-1, 2:]
+    return {"y": f32(x / 2 + sides / 8), "w": f32(faces - 6 * z)}
+
+
+def convolve(x, z, rows, cols):
+    taps = [1, -2, 3, 5, 7, 5, 3, -2, 1]
+    p = np.pad(x, ((0, 0), (4, 4)), "edge")
+    t = sum(w * p[:, k : k + cols] for k, w in enumerate(taps))
+    p = np.pad(t, ((4, 4), (0, 0)), "edge")
+    y = sum(w * p[k : k + rows] for k, w in enumerate(taps))
+    y[::2] = sum(w * p[k : k + rows] for k, w in enumerate(taps) if 2 <= k <= 6)[::2]
+    around = np.roll(z, 1, 0) + np.roll(z, -1, 0) + np.roll(z, 1, 1) + np.roll(z, -1, 1)
+    return {"y": f32(y), "w": 4 * z - around}
+
+
+def pairs(v):
+    """complex numbers as pairs of f32"""
+    return np.stack([v.real, v.imag], axis=-1).astype(np.float32)
+
+
+def fft(x):
+    v = x[..., 0].astype(np.float64) + 1j * x[..., 1]
+    return {"y": pairs(np.fft.fft(v, axis=1)), "z": pairs(512 * v)}
+
+
+def nbody(body):
+    b = body.astype(np.float64)
+    d = b[None, :, :3] - b[:, None, :3]
+    s = b[:, 3] * ((d**2).sum(axis=2) + np.float64(np.float32(0.01))) ** -1.5
+    acc = np.zeros_like(b)
+    acc[:, :3] = (d * s[:, :, None]).sum(axis=1)
+    return {"acc": f32(acc)}
+
+
+def monte_carlo():
+    mask = np.uint64(0xFFFFFFFF)
+    s = [np.arange(1, 257, dtype=np.uint64), *(np.full(256, v, np.uint64) for v in (362436069, 521288629, 88675123))]
+
+    def xorshift():
+        t = s[0] ^ s[0] << np.uint64(11) & mask
+        s[0], s[1], s[2] = s[1], s[2], s[3]
+        s[3] = s[3] ^ s[3] >> np.uint64(19) ^ t ^ t >> np.uint64(8)
+        return s[3]
+
+    counts = np.zeros(256, np.uint32)
+    for _ in range(40):
+        x = xorshift() >> np.uint64(1)
+        y = xorshift() >> np.uint64(1)
+        counts += x * x + y * y < 1 << 62
+    c = [np.tile(np.arange(30, dtype=np.uint64)[:, None], 128), np.tile(np.arange(128, dtype=np.uint64), (30, 1))]
+    key = 12345
+    for _ in range(10):
+        p = c[0] * np.uint64(0xD256D193)
+        c = [p >> np.uint64(32) ^ np.uint64(key) ^ c[1], p & mask]
+        key = key + 0x9E3779B9 & 0xFFFFFFFF
+    x, y = (v.astype(np.float32).astype(np.float64) * 2.0**-32 for v in c)
+    squares = f32(x * x + f32(y * y).astype(np.float64))
+    hits = (squares < 1).sum()
+    return {
+        "counts": counts.reshape(8, 32).sum(axis=1, dtype=np.uint32),
+        "hits": np.array([hits], np.uint32),
+        "words": c[0][0].astype(np.uint32),
+    }
+
+
+def mandelbrot(w, h):
+    out = np.zeros((h, w), np.uint8)
+    for py in range(h):
+        for px in range(w):
+            cx, cy = (px * 3 << 13) // w - (2 << 13), (py * 2 << 13) // h - (1 << 13)
+            x = y = n = 0
+            while n < 100:
+                xx, yy = x * x >> 13, y * y >> 13
+                if xx + yy > 4 << 13:
+                    break
+                x, y = xx - yy + cx, (2 * x * y >> 13) + cy
+                n += 1
+            out[py, px] = n % 100
+    return {"y": out}
+
+
+def next_life(x):
+    n = sum(np.roll(x, (i, j), (0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j)
+    return ((n == 3) | (n == 2) & (x == 1)).astype(np.uint8)
+
+
+def life(x, z):
+    bits = np.unpackbits(z.view(np.uint8).reshape(16, 128), axis=1, bitorder="little")
+    for _ in range(5):
+        bits = next_life(bits)
+    return {"y": next_life(x), "w": np.packbits(bits, axis=1, bitorder="little").view(np.uint32)}
+
+
+def compact(x, n):
+    kept = x[x > 0]
+    y = np.zeros(n, np.int32)
+    y[: len(kept)] = kept
+    count = np.array([len(kept)], np.int32)
+    return {"y": y, "count": count, "many": count, "s": np.array([(kept * kept).sum()], np.uint32)}
+
+
+def merge(a, b):
+    return {"c": np.sort(np.concatenate([a, b]))}
+
+
+def bfs(random, n):
+    edges = random % n
+    level = np.full(n, -1, np.int32)
+    level[0] = depth = 0
+    front = [0]
+    while len(front):
+        depth += 1
+        front = np.unique(edges[front])
+        front = front[level[front] < 0]
+        level[front] = depth
+    return {"level": level, "levels": level}
+
+
+def union_find(edge, n):
+    root = np.arange(n, dtype=np.int32)
+    while True:
+        new = root.copy()
+        np.minimum.at(new, edge[:, 0], root[edge[:, 1]])
+        np.minimum.at(new, edge[:, 1], root[edge[:, 0]])
+        if (new == root).all():
+            return {"root": root}
+        root = new
+
+
+def hash_table(x):
+    values, first, inverse, count = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    return {"count": count[inverse].astype(np.uint32), "first": first[inverse].astype(np.uint32)}
+
+
+def spin_lock():
+    t = np.arange(64)
+    return {
+        "a": np.array([3 * 2 * 48 * 47 // 2 + 3 * 48], np.int32),
+        "b": np.array([2 * 48 * 47 // 2], np.int32),
+        "order": np.arange(96, dtype=np.uint32) ** 2,
+        "c": (5 * 3 * (63 - t) + 10).astype(np.int32),
+    }
