@@ -56,9 +56,27 @@ END
     [ "$output" = "$(pkg-config --modversion kaio)" ]
 }
 
+# The display of kaio-sim(7) that begins with $1, and what stands in it.
+display() {
+    awk -v first="$1" 'function plain(s) { gsub(/\\&/, "", s); gsub(/\\e/, "\\", s); gsub(/\\-/, "-", s); return s }
+        /^\.Ed/ { inside = 0 }
+        inside == 2 { print plain($0) }
+        inside == 1 { inside = index($0, first) == 1 ? 2 : 0; if (inside) print plain($0) }
+        /^\.Bd/ { inside = 1 }' "$KAIO_SRCDIR/man/kaio-sim.7"
+}
+
+@test "the program in kaio-sim(7) does what the page says" {
+    cd "$BATS_TEST_TMPDIR"
+    display "#include <kaio.h>" >suite.c
+    display "$ cat > scale.ptx" | sed '1d; /^END$/,$d' >scale.ptx
+    # shellcheck disable=SC2046,SC2086  # lists of words
+    ${CC:-cc} $BASE_CFLAGS -Wall -Wextra -Werror suite.c -o suite $(pkg-config --cflags --libs kaio)
+    diff <(./suite cpu check=all | sed 's/0x[0-9a-f]*/0x.../') <(display '$ cc suite.c' | sed 1,2d)
+}
+
 @test "the header is C++ too" {
     command -v c++ >/dev/null || skip "no C++ compiler"
-    echo '#include <kaio.h>' | c++ -fsyntax-only -Wall -Wextra -Werror -I"$prefix/include" -x c++ -
+    echo '#include <kaio.h>' | c++ -fsyntax-only -Wall -Wextra -Werror -pedantic -I"$prefix/include" -x c++ -
 }
 
 @test "the library exports its public names and no others" {

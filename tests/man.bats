@@ -120,6 +120,7 @@ run_examples() {
 }
 
 @test "examples of kaio(7)" { run_examples kaio.7; }
+@test "examples of kaio-sim(7)" { run_examples kaio-sim.7; }
 
 @test "every page is in this file" {
     for page in "$man"/*.[0-9]; do
