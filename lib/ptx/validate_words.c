@@ -60,6 +60,23 @@ static bool check_sat(struct ptx_validator *v, const struct ptx_inst *in)
     return true;
 }
 
+/* .ftz on a conversion: only where a subnormal f32 may come up. */
+static bool check_ftz(struct ptx_validator *v, const struct ptx_inst *in)
+{
+    if (in->mod[PTX_MC_FTZ] != PTX_NONE && in->type[0] != PTX_F32 && in->type[1] != PTX_F32)
+        return clash(v, in, ".ftz is for conversions to or from .f32");
+    return true;
+}
+
+/* Two predicates of a comparison of halves: one for each of a pair. */
+static bool check_pair(struct ptx_validator *v, const struct ptx_inst *in)
+{
+    if (in->operand[0].kind == PTX_O_REG && in->operand[0].reg2 >= 0 &&
+        (in->type[0] == PTX_F16 || in->type[0] == PTX_BF16))
+        return clash(v, in, "a second predicate is for pairs of halves");
+    return true;
+}
+
 static bool check_range(struct ptx_validator *v, const struct ptx_inst *in, unsigned index,
                         uint64_t from, uint64_t to, unsigned step)
 {
@@ -120,6 +137,12 @@ bool ptx_check_words(struct ptx_validator *v, const struct ptx_inst *in)
     case PTX_OP_ST_VOLATILE:
     case PTX_OP_ST_ORDERED: return check_access(v, in);
     case PTX_OP_CVT_INT: return check_sat(v, in);
+    case PTX_OP_CVT_INT_TO_FLOAT:
+    case PTX_OP_CVT_FLOAT_TO_INT:
+    case PTX_OP_CVT_F16_FLOAT:
+    case PTX_OP_CVT_FLOAT_F16: return check_ftz(v, in);
+    case PTX_OP_SETP_F16:
+    case PTX_OP_SETP_BF16: return check_pair(v, in);
     case PTX_OP_BAR_SYNC:
     case PTX_OP_BAR_ARRIVE:
     case PTX_OP_BARRIER_SYNC:
