@@ -130,6 +130,7 @@ bool dec_logic(struct dec *dc);
 bool dec_setp(struct dec *dc);
 bool dec_set(struct dec *dc);
 bool dec_lop3(struct dec *dc);
+bool dec_video(struct dec *dc);
 bool dec_cvt(struct dec *dc);
 bool dec_ld(struct dec *dc);
 bool dec_st(struct dec *dc);

@@ -2,6 +2,7 @@
 #include <config.h>
 
 #include "sim/decode.h"
+#include "sim/video.h"
 
 static enum sim_type move_type(enum ptx_mod t)
 {
@@ -299,16 +300,54 @@ bool dec_set(struct dec *dc)
     return !dc->failed;
 }
 
+/* lop3.and.b32 d|p, a, b, c, table, q: p = (d != 0) && q. */
+static bool lop3_bool(struct dec *dc, uint32_t d)
+{
+    const struct ptx_inst *in = dc->inst;
+    const struct ptx_operand p = {.kind = PTX_O_REG, .reg = in->operand[0].reg2, .reg2 = -1};
+    const uint32_t q = dec_pred(dc, &in->operand[5]);
+    if (p.reg < 0)
+        return !dc->failed;
+    const uint32_t any = dec_temp(dc, DEC_PRED);
+    dec_emit3(dc, SIM_H_NE_32, any, d, dec_const(dc, 0, false), 0);
+    dec_emit3(dc, pred_logic(in->mod[PTX_MC_BOOLOP]), dec_dst(dc, &p, SIM_T_p), any, q, 0);
+    return !dc->failed;
+}
+
 bool dec_lop3(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
-    if (in->noperand != 5 || in->operand[4].kind != PTX_O_IMM)
+    const bool with_pred = in->op == PTX_OP_LOP3_BOOL;
+    if (in->noperand != 5u + with_pred || in->operand[4].kind != PTX_O_IMM)
         return dec_unsupported(dc);
     uint32_t s[3];
+    if (with_pred)
+        dec_keep_guard(dc);
     for (int i = 0; i < 3; i++)
         s[i] = dec_src(dc, &in->operand[i + 1], SIM_T_u32);
-    struct sim_op *op =
-        dec_emit3(dc, SIM_H_LOP3, dec_dst(dc, &in->operand[0], SIM_T_u32), s[0], s[1], s[2]);
+    const uint32_t d = dec_dst(dc, &in->operand[0], SIM_T_u32);
+    struct sim_op *op = dec_emit3(dc, SIM_H_LOP3, d, s[0], s[1], s[2]);
     op->more = (uint8_t)in->operand[4].bits;
-    return !dc->failed;
+    return with_pred ? lop3_bool(dc, d) : !dc->failed;
+}
+
+/* vadd2.u32.s32.u32.sat d, a, b, c */
+bool dec_video(struct dec *dc)
+{
+    static const char *const names[] = {"vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax"};
+    const struct ptx_inst *in = dc->inst;
+    const char *name = ptx_op_name(in->op);
+    const size_t stem = strlen(name) - 1;
+    uint8_t what = 0;
+    while (strlen(names[what]) != stem || strncmp(names[what], name, stem) != 0)
+        what++;
+    if (!dec_row(dc, SIM_H_VIDEO, false))
+        return false;
+    struct sim_op *op = &dc->op.v[dc->op.n - 1];
+    op->more = what;
+    op->imm = (name[stem] == '4' ? SIM_VIDEO_4 : 0) | (in->type[0] == PTX_S32 ? SIM_VIDEO_D : 0) |
+              (in->type[1] == PTX_S32 ? SIM_VIDEO_A : 0) |
+              (in->type[2] == PTX_S32 ? SIM_VIDEO_B : 0) |
+              (in->mod[PTX_MC_SAT] ? SIM_VIDEO_SAT : 0) | (in->mod[PTX_MC_OP] ? SIM_VIDEO_ADD : 0);
+    return true;
 }

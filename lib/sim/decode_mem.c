@@ -207,7 +207,7 @@ static bool vector(struct dec *dc, const struct ptx_operand *v, const struct acc
     if (c == DEC_NONE)
         c = x->bytes == 8 ? DEC_64 : x->bytes == 4 ? DEC_32 : DEC_16;
     enum sim_type t = type_of_class(c);
-    if (x->type == PTX_F32)
+    if (x->type == PTX_F32 && c == DEC_32)
         t = SIM_T_f32;
     if (x->type == PTX_F64)
         t = SIM_T_f64;
@@ -272,7 +272,7 @@ bool dec_st(struct dec *dc)
         return dec_unsupported(dc);
     const enum dec_class c = element_class(dc, s, x.bytes);
     enum sim_type t = type_of_class(c);
-    if (x.type == PTX_F32)
+    if (x.type == PTX_F32 && c == DEC_32)
         t = SIM_T_f32;
     if (x.type == PTX_F64)
         t = SIM_T_f64;

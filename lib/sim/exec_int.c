@@ -1,6 +1,7 @@
 #include <config.h>
 
 #include "sim/exec.h"
+#include "sim/video.h"
 
 /* ---- what the expressions of int.def call ------------------------------------------------------------ */
 
@@ -242,19 +243,39 @@ static inline u32 dp2a(u32 a, u32 b, u32 c, bool sa, bool sb)
         c += half_of(a, k, sa) * byte_of(b, k, sb);
     return c;
 }
-static inline u32 vabsdiff4_u(u32 a, u32 b)
+/* One part of vadd2, vadd4 ... (PTX ISA, "SIMD Video Instructions"). */
+static inline s32 video_part(s32 a, s32 b, unsigned what)
 {
-    u32 r = 0;
-    for (unsigned k = 0; k < 4; k++) {
-        const u32 x = byte_of(a, k, false), y = byte_of(b, k, false);
-        r |= (x > y ? x - y : y - x) << (8 * k);
+    switch (what) {
+    case SIM_VADD: return a + b;
+    case SIM_VSUB: return a - b;
+    case SIM_VAVRG: return (a + b + (a + b >= 0)) >> 1;
+    case SIM_VABSDIFF: return a > b ? a - b : b - a;
+    case SIM_VMIN: return a < b ? a : b;
+    default: return a > b ? a : b;
     }
-    return r;
 }
-static inline u32 sum4(u32 x)
+static inline s32 video_source(u32 x, unsigned k, unsigned bits, bool is_signed)
 {
-    return byte_of(x, 0, false) + byte_of(x, 1, false) + byte_of(x, 2, false) +
-           byte_of(x, 3, false);
+    const u32 v = x >> (k * bits) & ((1u << bits) - 1), top = 1u << (bits - 1);
+    return (s32)(is_signed ? (v ^ top) - top : v);
+}
+static inline u32 video(u32 a, u32 b, u32 c, unsigned what, unsigned flags)
+{
+    const unsigned bits = flags & SIM_VIDEO_4 ? 8 : 16;
+    const u32 mask = (1u << bits) - 1;
+    const s32 most = (s32)(flags & SIM_VIDEO_D ? mask >> 1 : mask);
+    const s32 least = flags & SIM_VIDEO_D ? -most - 1 : 0;
+    u32 r = 0, sum = c;
+    for (unsigned k = 0; k < 32 / bits; k++) {
+        s32 x = video_part(video_source(a, k, bits, flags & SIM_VIDEO_A),
+                           video_source(b, k, bits, flags & SIM_VIDEO_B), what);
+        if (flags & SIM_VIDEO_SAT)
+            x = x < least ? least : x > most ? most : x;
+        r |= ((u32)x & mask) << (k * bits);
+        sum += (u32)x;
+    }
+    return flags & SIM_VIDEO_ADD ? sum : r;
 }
 
 /* ---- handlers ---------------------------------------------------------------------------------------- */
@@ -335,6 +356,18 @@ SIM_CARRY(MADC_HI_U, u32, u64, 32, 0, HIU32(a, b) + c + carry)
 SIM_CARRY(MADC_HI_S, u32, u64, 32, 0, HIS32(a, b) + c + carry)
 SIM_CARRY(MADC_HI_CC_U, u32, u64, 32, 1, HIU32(a, b) + c + carry)
 SIM_CARRY(MADC_HI_CC_S, u32, u64, 32, 1, HIS32(a, b) + c + carry)
+#define LO64(a, b)  W64((a) * (b))
+#define HIU64(a, b) ((W64(a) * (b)) >> 64)
+#define HIS64(a, b) W64((u64)(((__int128)(s64)(a) * (s64)(b)) >> 64))
+SIM_CARRY(MADLO_CC64, u64, unsigned __int128, 64, 1, LO64(a, b) + c)
+SIM_CARRY(MADHI_CC_U64, u64, unsigned __int128, 64, 1, HIU64(a, b) + c)
+SIM_CARRY(MADHI_CC_S64, u64, unsigned __int128, 64, 1, HIS64(a, b) + c)
+SIM_CARRY(MADC_LO64, u64, unsigned __int128, 64, 0, LO64(a, b) + c + carry)
+SIM_CARRY(MADC_LO_CC64, u64, unsigned __int128, 64, 1, LO64(a, b) + c + carry)
+SIM_CARRY(MADC_HI_U64, u64, unsigned __int128, 64, 0, HIU64(a, b) + c + carry)
+SIM_CARRY(MADC_HI_S64, u64, unsigned __int128, 64, 0, HIS64(a, b) + c + carry)
+SIM_CARRY(MADC_HI_CC_U64, u64, unsigned __int128, 64, 1, HIU64(a, b) + c + carry)
+SIM_CARRY(MADC_HI_CC_S64, u64, unsigned __int128, 64, 1, HIS64(a, b) + c + carry)
 
 #undef SIM_U
 #undef SIM_B

@@ -16,7 +16,7 @@ lib_libkaiocore_la_SOURCES += \
 # The handlers, built twice; sim_open chooses by what the machine has.
 SIM_EXEC = \
 	lib/sim/handlers.def lib/sim/int.def lib/sim/float.def lib/sim/half.def lib/sim/cvt.def \
-	lib/sim/exec.h lib/sim/half.h lib/sim/sums.h lib/sim/cvt.h lib/sim/atom.h \
+	lib/sim/exec.h lib/sim/half.h lib/sim/sums.h lib/sim/cvt.h lib/sim/atom.h lib/sim/video.h \
 	lib/sim/exec_fill.c lib/sim/exec_int.c lib/sim/exec_float.c lib/sim/exec_half.c \
 	lib/sim/exec_cvt.c lib/sim/exec_control.c lib/sim/exec_warp.c lib/sim/exec_mem.c \
 	lib/sim/exec_atom.c lib/sim/exec_matrix.c lib/sim/exec_mma.c lib/sim/exec_wgmma.c
