@@ -477,12 +477,12 @@ static struct lang_symbol *argument(struct cg *g, const struct lang_symbol *sym)
 static struct contract_map *map_of(struct cg *g, const struct lang_symbol *t,
                                    const struct lang_symbol *place, const uint32_t *box)
 {
-    enum { SPAN = 128, PROMOTE = 256 };
+    enum { PROMOTE = 256 };
     struct contract_map *map = ARENA_NEW(g->a, struct contract_map);
     map->sym = argument(g, place);
     map->type = t->type;
     map->rank = t->rank;
-    map->swizzle = SPAN;
+    map->swizzle = box[0] * dtype_bits(t->type) / 8;
     map->promote = PROMOTE;
     map->span = g->spec->name_span;
     for (uint32_t i = 0; i < t->rank; i++) {

@@ -28,12 +28,16 @@ static uint32_t warpgroups(uint32_t rows)
     return rows % (2 * ROWS) == 0 ? 2 : rows % (3 * ROWS) == 0 ? 3 : 1;
 }
 
-static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32_t columns)
+/* turned: warpgroups share the columns, not the rows. */
+static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32_t columns,
+                                  bool turned)
 {
     const struct lower_plan *w = l->want;
     struct matmul_plan p = planner_new(l, MATMUL_WGMMA);
-    const uint32_t down = w->warps[0] ? w->warps[0] : w->pingpong ? 1 : warpgroups(rows);
-    const uint32_t across = w->warps[0] ? w->warps[1] : 1;
+    const uint32_t usual = w->pingpong ? 1 : warpgroups(turned ? columns : rows);
+    const uint32_t down = w->warps[0] ? w->warps[0] : turned ? 1 : usual;
+    const uint32_t across = w->warps[0] ? w->warps[1] : turned ? usual : 1;
+    p.turned = turned;
     p.bm = rows;
     p.bn = columns;
     p.bk = w->shape[0] ? w->shape[2] : SPAN * 8 / dtype_bits(l->f->operand[0].type);
@@ -131,7 +135,7 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
     struct planner free = *l;
     const struct lower_plan none = {0};
     free.want = &none;
-    struct matmul_plan p = plan_of(&free, ROWS, ROWS);
+    struct matmul_plan p = plan_of(&free, ROWS, ROWS, false);
     p.stages = 2;
     if (!matmul_wgmma_fits(l->g, l->f, &p, why))
         return false;
@@ -140,6 +144,17 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
     if (why)
         buf_printf(why, "up to %d rows leave most of it idle", FEW);
     return false;
+}
+
+/* Does it spare rounding or turning of B in shared memory that it is an instruction's left operand? */
+static bool may_turn(const struct planner *l)
+{
+    const struct matmul_form *f = l->f;
+    bool spares = false;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        spares |= f->operand[i].side == MATMUL_B &&
+                  (f->operand[i].rounds || !f->operand[i].along_k);
+    return f->type == MATMUL_TF32 && spares && l->want->warps[0] < 2;
 }
 
 void planner_consider_wgmma(struct planner *l)
@@ -151,14 +166,23 @@ void planner_consider_wgmma(struct planner *l)
         struct matmul_plan p = planner_wgmma_named(l, w);
         if (p.threads)
             consider_splits(l, &p);
+        if (p.threads && !p.turned && may_turn(l)) {
+            p = plan_of(l, p.bm, p.bn, true);
+            if (p.wm && p.wn)
+                consider_splits(l, &p);
+        }
         return;
     }
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        const struct shape *t = &shapes[i];
-        if (is_mostly_empty(l, t))
-            continue;
-        struct matmul_plan p = plan_of(l, t->rows, t->columns);
-        consider_splits(l, &p);
+        const struct shape *t = &shapes[i], turned = {t->columns, t->rows};
+        if (!is_mostly_empty(l, t)) {
+            struct matmul_plan p = plan_of(l, t->rows, t->columns, false);
+            consider_splits(l, &p);
+        }
+        if (may_turn(l) && !is_mostly_empty(l, &turned)) {
+            struct matmul_plan p = plan_of(l, turned.rows, turned.columns, true);
+            consider_splits(l, &p);
+        }
     }
 }
 
@@ -168,7 +192,7 @@ struct matmul_plan planner_wgmma_named(const struct planner *l, const struct low
     named.want = w;
     const uint32_t rows = w->shape[0] ? w->shape[0] : 2 * ROWS;
     const uint32_t columns = w->shape[0] ? w->shape[1] : 2 * ROWS;
-    struct matmul_plan p = plan_of(&named, rows, columns);
+    struct matmul_plan p = plan_of(&named, rows, columns, w->warps[0] == 1 && w->warps[1] > 1);
     p.stages = w->stages ? w->stages : 2;
     p.cluster[0] = w->clusters[0];
     p.cluster[1] = w->clusters[1];

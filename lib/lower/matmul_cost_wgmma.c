@@ -91,14 +91,17 @@ static struct block block_of(const struct matmul_form *f, const struct matmul_pl
 static double shared_clocks(const struct block *b)
 {
     const struct matmul_plan *p = b->p;
-    const double tall = p->bm / 64.0, wide = (double)p->bn / p->wn;
-    const double read = b->f->nproduct * tall * (64 * wide + p->bn) * b->bytes;
+    const double tall = (p->turned ? p->bn : p->bm) / 64.0, wide = p->turned ? p->bm : p->bn;
+    const double read = b->f->nproduct * tall * (64 + wide) * b->bytes;
     const double copied = (b->lefts * p->bm + b->rights * p->bn) * b->bytes;
     double rounded = 0;
-    for (uint32_t i = 0; i < b->f->noperand;
-         i++) /* consumers round, or turn, what lies in the stage */
-        if (b->f->operand[i].rounds || (b->f->type == MATMUL_TF32 && !b->f->operand[i].along_k))
-            rounded += 2 * b->bytes * (b->f->operand[i].side == MATMUL_A ? p->bm : p->bn);
+    for (uint32_t i = 0; i < b->f->noperand; i++) {
+        /* consumers round, or turn, what lies in the stage, but for the operand that goes through registers */
+        const struct matmul_operand *o = &b->f->operand[i];
+        const bool left = o->side == (p->turned ? MATMUL_B : MATMUL_A);
+        if (b->f->type == MATMUL_TF32 && !left && (o->rounds || !o->along_k))
+            rounded += 2 * b->bytes * (o->side == MATMUL_A ? p->bm : p->bn);
+    }
     return (read + COPIED * copied + rounded) / SHARED;
 }
 

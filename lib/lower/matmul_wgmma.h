@@ -53,12 +53,14 @@ enum {
     WGMMA_ADDRESS = (1 << 18) - 1, /* bits of an address in a descriptor */
     WGMMA_BARRIER = 8,             /* bytes of an mbarrier */
     WGMMA_BLOCKS = 8,              /* of a cluster */
+    WGMMA_TURNED = 32,             /* rows of a warp's box where an instruction's are columns */
 };
 
 struct wgmma_tile {
     uint32_t operand;
     enum matmul_side side;
     bool along_k;               /* in memory, and on its way */
+    bool held;                  /* of f32: consumers load it to registers as it is needed */
     bool turned;                /* of f32: consumers turn it, so that it is multiplied along k */
     uint32_t size;              /* bytes of an element */
     uint32_t rows;              /* bm or bn */
@@ -87,6 +89,8 @@ struct wgmma {
     uint32_t tile_of[MATMUL_OPERANDS]; /* by operand */
     uint32_t stage_bytes, steps;       /* instructions along k of a stage */
     uint32_t consumers, takers;        /* warpgroups; those that take a tile together */
+    enum matmul_side left; /* whose rows are an instruction's 64: B where its results are turned */
+    uint32_t high, wide;   /* a warpgroup's of these, and an instruction's columns */
     uint32_t down, across; /* blocks of a cluster that share operands: along rows, along columns */
     uint32_t sharing, blocks; /* these, and all of the cluster: as often as blocks share a tile */
     uint32_t peers;           /* blocks that share an operand with this one, itself too */
@@ -99,16 +103,18 @@ struct wgmma {
     struct cg_val rank, at_row, at_col, at_share, apart;
     struct cg_val first_tile, tile_step; /* u32: numbers of the tiles that the cluster takes */
     struct wgmma_ring ring;
-    int32_t left; /* u32, mutable: stages left of this tile */
+    int32_t rest; /* u32, mutable: stages left of this tile */
     int32_t k;    /* u32, mutable: the producer's next */
     /* consumers: */
     struct cg_val group; /* u32: the warpgroup's number among them */
     struct cg_val part;  /* u32: which part of the tile's rows it takes */
     int32_t *
-        sum; /* of product q, 64 rows i: word w at (q * wm / 64 + i) * wn / 2 + w, w = 4 * (column / 8) + ... as of mma.sync */
+        sum; /* of product q, 64 rows i: word w at (q * high / 64 + i) * wide / 2 + w, w = 4 * (column / 8) + ... as of mma.sync */
     int32_t first
         [MATMUL_OPERANDS]; /* u32: of each tile, the low word of its first descriptor in the first stage */
-    int32_t high;          /* u32: the high word of all */
+    int32_t word;          /* u32: the high word of all */
+    /* of held tiles: addresses (u32) in the first stage, a predicate, and the words of two steps */
+    int32_t from[MATMUL_OPERANDS][4], late, *held[MATMUL_OPERANDS];
     /* u32: the barrier `full` of the stage before, in the block to which the lane says that it is read; how far that is from this
      * block's, -1: it is this one's; and a predicate: does it say so to any? */
     int32_t release, delta, mine;
@@ -155,10 +161,20 @@ void wgmma_load_end(struct wgmma *s);
 void wgmma_sum_begin(struct wgmma *s);
 void wgmma_sum_tile(struct wgmma *s);
 
+/* ---- matmul_wgmma_held.c: consumers, of a left operand that registers hold ---- */
+
+uint32_t wgmma_held_words(const struct wgmma *s); /* registers of a thread; 0: nothing is held */
+void wgmma_hold_begin(struct wgmma *s);
+/* Loads what steps `step`, an even one, and the next take of the stage that has come, to registers of their own; what the two
+ * before it took may be under way. */
+void wgmma_hold(struct wgmma *s, uint32_t step);
+/* The words of 64 rows i of a step that is loaded. */
+struct ptx_operand wgmma_held(struct wgmma *s, uint32_t tile, uint32_t step, uint32_t i);
+
 /* ---- matmul_wgmma_round.c: consumers, of operands that are rounded or turned on their way ---- */
 
 bool wgmma_rounds(const struct wgmma *s);
-/* The columns of such a B are a multiple of it. */
+/* The rows of such an operand that is not the left one are a multiple of it. */
 uint32_t wgmma_round_unit(const struct wgmma *s);
 /* Rounds and turns the stage that has come; those that take the tile together have all met behind it. */
 void wgmma_round_stage(struct wgmma *s);

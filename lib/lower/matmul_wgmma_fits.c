@@ -82,7 +82,7 @@ static bool check_operand(const struct wgmma *s, const struct matmul_operand *o,
 static bool check_sides(const struct wgmma *s, const struct wgmma_tile *t, struct buf *why)
 {
     const struct matmul_plan *p = s->p;
-    const bool a = t->side == MATMUL_A, rounds = s->f->operand[t->operand].rounds;
+    const bool a = t->side == MATMUL_A, rounds = s->f->operand[t->operand].rounds && !t->held;
     const uint32_t unit = t->along_k ? 8 * t->sharers : WGMMA_SPAN / t->size;
     if (t->turned && p->bk != WGMMA_SPAN / 4)
         return fails(why, "a tile of f32 that does not lie along k has %d terms, not %u",
@@ -100,9 +100,9 @@ static bool check_sides(const struct wgmma *s, const struct wgmma_tile *t, struc
     /* threads' stores would have to be ordered before the other block's copies */
     if ((rounds || t->turned) && t->sharers > 1)
         return fails(why, "blocks of a cluster share no operand that is rounded on its way");
-    if (rounds && !t->turned && !a && !is_multiple(t->rows, wgmma_round_unit(s)))
-        return fails(why, "%u warpgroups round multiples of %u columns, not %u", s->takers,
-                     wgmma_round_unit(s), t->rows);
+    if (rounds && !t->turned && t->side != s->left && !is_multiple(t->rows, wgmma_round_unit(s)))
+        return fails(why, "%u warpgroups round multiples of %u %s, not %u", s->takers,
+                     wgmma_round_unit(s), a ? "rows" : "columns", t->rows);
     return true;
 }
 
@@ -121,7 +121,8 @@ static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
                              .rows = a ? p->bm : p->bn,
                              .offset = s->stage_bytes,
                              .sharers = a ? s->across : s->down};
-    t->turned = t->size == 4 && !t->along_k;
+    t->held = p->type == MATMUL_TF32 && o->side == s->left && (o->rounds || !o->along_k);
+    t->turned = t->size == 4 && !t->along_k && !t->held;
     if (!check_sides(s, t, why))
         return false;
     s->steps = p->bk * t->size / WGMMA_STEP;
@@ -138,10 +139,30 @@ static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
     return true;
 }
 
+/* A warpgroup's part of the tile: some of the instructions' rows, all of their columns. */
+static bool measure_part(struct wgmma *s, struct buf *why)
+{
+    const struct matmul_plan *p = s->p;
+    const char *const sides[] = {"rows", "columns"};
+    const bool turned = p->turned;
+    const uint32_t all = turned ? p->bn : p->bm, across = turned ? p->bm : p->bn;
+    const uint32_t unit = turned ? WGMMA_TURNED : p->type == MATMUL_INT8 && across > 32 ? 16 : 8;
+    s->left = turned ? MATMUL_B : MATMUL_A;
+    s->high = turned ? p->wn : p->wm;
+    s->wide = turned ? p->wm : p->wn;
+    if (!is_multiple(s->high, WGMMA_ROWS) || !is_multiple(all, s->high))
+        return fails(why, "a warpgroup takes multiples of %u %s, not %u of %u", WGMMA_ROWS,
+                     sides[turned], s->high, all);
+    if (s->wide != across || !is_multiple(across, unit) || across > WGMMA_WIDE)
+        return fails(why, "a warpgroup takes all %s, a multiple of %u up to %u, not %u of %u",
+                     sides[!turned], unit, WGMMA_WIDE, s->wide, across);
+    s->takers = all / s->high;
+    return true;
+}
+
 static bool measure_block(struct wgmma *s, struct buf *why)
 {
     const struct matmul_plan *p = s->p;
-    const uint32_t unit = p->type == MATMUL_INT8 && p->bn > 32 ? 16 : 8;
     s->down = p->cluster[0] ? p->cluster[0] : 1;
     s->across = p->cluster[1] ? p->cluster[1] : 1;
     s->sharing = s->down * s->across;
@@ -150,16 +171,12 @@ static bool measure_block(struct wgmma *s, struct buf *why)
     if (s->down > 2 || s->across > 2)
         return fails(why, "a cluster has 2 blocks along each side at most, not %u x %u", s->down,
                      s->across);
-    if (!is_multiple(p->wm, WGMMA_ROWS) || !is_multiple(p->bm, p->wm))
-        return fails(why, "a warpgroup takes multiples of %u rows, not %u of %u", WGMMA_ROWS, p->wm,
-                     p->bm);
-    if (p->wn != p->bn || !is_multiple(p->bn, unit) || p->bn > WGMMA_WIDE)
-        return fails(why, "a warpgroup takes all columns, a multiple of %u up to %u, not %u of %u",
-                     unit, WGMMA_WIDE, p->wn, p->bn);
-    s->takers = p->bm / p->wm;
+    if (!measure_part(s, why))
+        return false;
     if (p->pingpong && s->takers != 1)
-        return fails(why, "warpgroups that take tiles by turns take all rows, not %u of %u", p->wm,
-                     p->bm);
+        return fails(why,
+                     "warpgroups that take tiles by turns take all of one, not %u x %u of %u x %u",
+                     p->wm, p->wn, p->bm, p->bn);
     if (p->split > 1 && (p->pingpong || p->blocks))
         return fails(why, "blocks that share tiles take one each, and all warpgroups do together");
     if (s->blocks > WGMMA_BLOCKS)
@@ -185,7 +202,7 @@ static void measure_memory(struct wgmma *s)
     s->barriers = s->patches + warps * s->patch_bytes;
     s->bytes = s->barriers + 2 * s->p->stages * WGMMA_BARRIER;
     s->direct = s->patch_bytes && s->bytes <= s->g->target->shared_optin;
-    for (uint32_t cols = 64; cols >= 8 && !s->direct; cols /= 2) {
+    for (uint32_t cols = 64; cols >= 8 && !s->direct && !s->p->turned; cols /= 2) {
         if (s->p->bn % cols)
             continue;
         s->patch_cols = cols;
@@ -200,7 +217,7 @@ static void measure_memory(struct wgmma *s)
 
 uint32_t wgmma_sums(const struct wgmma *s)
 {
-    return s->f->nproduct * (s->p->wm / WGMMA_ROWS) * (s->p->wn / 2);
+    return s->f->nproduct * (s->high / WGMMA_ROWS) * (s->wide / 2);
 }
 
 bool wgmma_measure(struct wgmma *s, struct buf *why)
@@ -212,6 +229,9 @@ bool wgmma_measure(struct wgmma *s, struct buf *why)
         if (!measure_tile(s, i, why))
             return false;
     measure_memory(s);
+    if (p->turned && !s->patch_bytes)
+        return fails(why, "a tile's columns are instructions' rows only of results of 4 bytes that "
+                          "go straight from registers");
     const uint32_t room = s->g->target->shared_optin;
     if (s->bytes > room)
         return fails(why,
@@ -222,10 +242,11 @@ bool wgmma_measure(struct wgmma *s, struct buf *why)
         return fails(why, "%u bytes of other blocks' sums don't fit where %u stages were",
                      wgmma_share_bytes(s), p->stages);
     const uint32_t most = s->consumers > 2 ? MOST_SUMS_OF_3 : MOST_SUMS;
-    const uint32_t sums = wgmma_sums(s) + (p->promotes ? p->wn / 2 : 0);
-    if (sums > most)
-        return fails(why, "a thread would keep %u sums: %u at most, of %u warpgroups", sums, most,
-                     s->consumers);
+    const uint32_t sums = wgmma_sums(s) + (p->promotes ? s->wide / 2 : 0);
+    const uint32_t held = wgmma_held_words(s);
+    if (sums + held > most)
+        return fails(why, "a thread would keep %u sums%s: %u at most, of %u warpgroups",
+                     sums + held, held ? " and factors" : "", most, s->consumers);
     return true;
 }
 

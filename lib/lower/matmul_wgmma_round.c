@@ -1,8 +1,8 @@
-/* Operands of tf32 on their way to the products (matmul_wgmma.h): wgmma leaves out the bits that tf32 has not, and takes f32 along k
- * alone. So consumers round each stage where it lies, and turn what lies across, before they multiply it; then those that
- * take the tile together meet.
+/* Operands of tf32 on their way to the products (matmul_wgmma.h), but for those that registers hold: wgmma leaves out the bits that
+ * tf32 has not, and takes f32 along k alone. So consumers round each stage where it lies, and turn what lies across, before
+ * they multiply it; then those that take the tile together meet.
  *
- * Of what lies along k a warpgroup rounds the rows of A that it takes and its share of B; the elements' order does not matter.
+ * Of what lies along k a warpgroup rounds its share; the elements' order does not matter.
  *
  * What lies across has come in atoms of 32 k by 32 i (or j), 4096 bytes, that as 32 i by 32 k belong at the same place. A
  * warp reads all of one, and writes it turned. A lane has 2 of its 8 x 8 squares of 4 x 4: square (K, I), of which it reads
@@ -28,7 +28,7 @@ enum {
 
 static bool rounds(const struct wgmma *s, const struct wgmma_tile *t)
 {
-    return s->f->operand[t->operand].rounds;
+    return s->f->operand[t->operand].rounds && !t->held;
 }
 
 bool wgmma_rounds(const struct wgmma *s)
@@ -73,11 +73,11 @@ static void round_bytes(struct wgmma *s, int32_t at, uint32_t offset, uint32_t p
 static void round_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val stage)
 {
     struct cg *g = s->g;
-    const bool a = t->side == MATMUL_A;
-    const uint32_t bytes = a ? s->p->wm * WGMMA_SPAN : t->bytes / s->takers;
+    const bool left = t->side == s->left;
+    const uint32_t bytes = left ? s->high * WGMMA_SPAN : t->bytes / s->takers;
     const struct cg_val part = cg_mul(g, s->part, bytes);
     const int32_t at = cg_reg(g, cg_add(g, stage, part));
-    for (uint32_t i = 0; i < (a ? t->atoms : 1); i++)
+    for (uint32_t i = 0; i < (left ? t->atoms : 1); i++)
         round_bytes(s, at, t->offset + i * t->atom_bytes, bytes / PASS);
 }
 

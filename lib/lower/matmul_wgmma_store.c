@@ -9,6 +9,12 @@
  *              a row is 64 columns
  *     4 bytes: lane 4 r + c stores pairs 2 c of rows r and r + 8; a row is 32 columns
  *
+ * Where the instructions' rows are columns of the results a warp has 16 of them, and boxes are 32 rows of 64 bytes, swizzled over
+ * these:
+ *
+ *     4 bytes: lane 4 r + c stores columns r and r + 8 of rows 2 c and 2 c + 1 of each 8; where r > 3 the second row first,
+ *              because 8 neighbours of a row take half of the banks, and so do those of the next
+ *
  * What is outside of the results the copy leaves out.
  */
 #include <config.h>
@@ -21,15 +27,17 @@ enum { LANES = 2, BUFFERS = 2 };
 
 struct out {
     struct wgmma *s;
-    uint32_t size, cols; /* bytes of a result; columns of a box */
-    uint32_t i, j;       /* what is computed now: 64 rows i, 8 columns j */
-    uint32_t half;       /* rows r or r + 8 of them */
+    uint32_t size, rows, cols; /* bytes of a result; a box */
+    uint32_t lanes;            /* neighbours in a row that a lane has */
+    uint32_t i, j; /* what is computed now, of the instructions: 64 rows i, 8 columns j */
+    uint32_t half; /* rows r or r + 8 of them */
+    uint32_t pair; /* turned: which of the lane's two columns */
     int32_t
-        to[8]; /* u32: where the lane's piece of each 16 (8) columns goes, in the first buffer */
-    int32_t leads; /* predicate: the lane that copies */
-    struct cg_val row,
-        col; /* u32: the warp's first row, of i = 0, and the lane's first column, of j = 0 */
-    struct cg_val in_warp; /* u32: the lane's row among the warp's, half 0 */
+        to[4];    /* u32: where the lane's piece of each 16 (8) columns goes, in the first buffer */
+    int32_t late; /* predicate, turned: the lane stores its second first */
+    int32_t leads;                /* predicate: the lane that copies */
+    struct cg_val row, col;       /* u32: the first place of the lane's in the results */
+    struct cg_val at_row, at_col; /* u32: of the warp's */
 };
 
 /* ---- does it fit? ----------------------------------------------------------------------------------- */
@@ -53,8 +61,9 @@ uint32_t wgmma_direct(const struct wgmma *s)
 {
     const struct lower_stage *stage = s->f->stage;
     const uint32_t size = dtype_bits(stage->eq[0]->sym->type) / 8;
-    if ((size != 2 && size != 4) || s->p->store * size < 16 ||
-        s->p->bn % (WGMMA_SPAN / size) != 0 || wgmma_is_heavy(s->f))
+    const bool whole =
+        s->p->turned ? size == 4 : (size == 2 || size == 4) && s->p->bn % (WGMMA_SPAN / size) == 0;
+    if (!whole || s->p->store * size < 16 || wgmma_is_heavy(s->f))
         return 0;
     for (uint32_t o = 0; o < stage->n; o++) {
         const struct lang_symbol *t = stage->eq[o]->sym;
@@ -67,16 +76,24 @@ uint32_t wgmma_direct(const struct wgmma *s)
 
 /* ---- begin ---------------------------------------------------------------------------------------- */
 
+static void find_box(struct out *w, const struct wgmma *s)
+{
+    w->size = dtype_bits(s->f->stage->eq[0]->sym->type) / 8;
+    w->rows = s->p->turned ? WGMMA_TURNED : WGMMA_PATCH;
+    w->cols = WGMMA_SPAN * WGMMA_PATCH / w->rows / w->size;
+    w->lanes = s->p->turned ? 1 : LANES;
+}
+
 void wgmma_store_begin(struct wgmma *s)
 {
     const struct lower_stage *stage = s->f->stage;
+    struct out w;
+    find_box(&w, s);
     for (uint32_t o = 0; o < stage->n; o++) {
         const struct lang_symbol *t = stage->eq[o]->sym;
         uint32_t box[CONTRACT_MAP_RANK];
         for (uint32_t d = 0; d < t->rank; d++)
-            box[d] = d == 0                            ? WGMMA_SPAN / (dtype_bits(t->type) / 8)
-                     : t->rank - 1 - d == s->f->axis_i ? (uint32_t)WGMMA_PATCH
-                                                       : 1;
+            box[d] = d == 0 ? w.cols : t->rank - 1 - d == s->f->axis_i ? w.rows : 1;
         s->out_map[o] = cg_param_map(s->g, t, box);
     }
 }
@@ -104,21 +121,48 @@ static void find_targets(struct out *w, struct cg_val base)
     }
 }
 
+/* The same where boxes are turned: of columns r and r + 8 the rows that are stored first, and the others. */
+static void find_turned(struct out *w, struct cg_val base)
+{
+    struct cg *g = w->s->g;
+    const struct cg_val c = cg_binary(g, OP_AND, w->s->m->lane, cg_u32(3));
+    const struct cg_val r = cg_binary(g, OP_SHR, w->s->m->lane, cg_u32(2));
+    const struct cg_val late = cg_binary(g, OP_SHR, r, cg_u32(2));
+    const uint32_t span = WGMMA_SPAN / 2;
+    w->late = cg_reg(g, cg_binary(g, OP_NE, late, cg_u32(0)));
+    base = cg_add(g, base, cg_mul(g, c, 2 * span));
+    base = cg_add(g, base, cg_mul(g, cg_binary(g, OP_AND, r, cg_u32(3)), w->size));
+    for (uint32_t i = 0; i < 4; i++) {
+        struct cg_val row = cg_binary(g, OP_XOR, late, cg_u32(i % 2));
+        struct cg_val chunk = cg_binary(g, OP_XOR, cg_add(g, late, cg_u32(i / 2 * 2)), c);
+        w->to[i] =
+            cg_reg(g, cg_add(g, base, cg_add(g, cg_mul(g, row, span), cg_mul(g, chunk, 16))));
+    }
+}
+
 static void find_lane(struct out *w)
 {
     struct wgmma *s = w->s;
     struct cg *g = s->g;
     const struct matmul *m = s->m;
     const struct cg_val warp = cg_binary(g, OP_SUB, m->warp, cg_u32(WGMMA_GROUP / 32));
-    struct cg_val row = cg_mul(g, s->part, s->p->wm);
-    row = cg_add(g, row, cg_mul(g, cg_binary(g, OP_AND, warp, cg_u32(3)), WGMMA_PATCH));
-    w->row = cg_add(g, cg_convert(g, m->row, DT_U32), row);
-    w->in_warp = cg_binary(g, OP_SHR, m->lane, cg_u32(2));
-    w->col = cg_add(g, cg_convert(g, m->col, DT_U32),
-                    cg_mul(g, cg_binary(g, OP_AND, m->lane, cg_u32(3)), LANES));
-    w->leads = cg_reg(g, cg_binary(g, OP_EQ, m->lane, cg_u32(0)));
+    const struct cg_val part = cg_mul(g, s->part, s->high);
+    const struct cg_val in_part = cg_mul(g, cg_binary(g, OP_AND, warp, cg_u32(3)), WGMMA_PATCH);
+    const struct cg_val r = cg_binary(g, OP_SHR, m->lane, cg_u32(2));
+    const struct cg_val c = cg_mul(g, cg_binary(g, OP_AND, m->lane, cg_u32(3)), LANES);
     const struct cg_val base = cg_add(g, cg_value(DT_U32, m->shared), cg_u32(s->patches));
-    find_targets(w, cg_add(g, base, cg_mul(g, warp, s->patch_bytes)));
+    const struct cg_val patch = cg_add(g, base, cg_mul(g, warp, s->patch_bytes));
+    struct cg_val *along = s->p->turned ? &w->at_col : &w->at_row;
+    w->at_row = cg_convert(g, m->row, DT_U32);
+    w->at_col = cg_convert(g, m->col, DT_U32);
+    *along = cg_add(g, *along, cg_add(g, part, in_part));
+    w->row = cg_add(g, w->at_row, s->p->turned ? c : r);
+    w->col = cg_add(g, w->at_col, s->p->turned ? r : c);
+    w->leads = cg_reg(g, cg_binary(g, OP_EQ, m->lane, cg_u32(0)));
+    if (s->p->turned)
+        find_turned(w, patch);
+    else
+        find_targets(w, patch);
 }
 
 /* ---- values --------------------------------------------------------------------------------------- */
@@ -129,18 +173,18 @@ static bool reduced(struct cg *g, const struct lang_expr *e, struct cg_val *v)
     const struct map_reader *r = g->read_ctx;
     const struct out *w = r->tiling;
     const struct wgmma *s = w->s;
-    const uint32_t high = s->p->wm / WGMMA_ROWS;
+    const uint32_t high = s->high / WGMMA_ROWS;
     for (uint32_t q = 0; q < s->f->nproduct; q++)
         if (e == s->f->product[q].e) {
-            const int32_t *sum = s->sum + ((size_t)q * high + w->i) * (s->p->wn / 2);
-            const int32_t reg = sum[w->j * 4 + w->half * 2 + r->lane];
+            const int32_t *sum = s->sum + ((size_t)q * high + w->i) * (s->wide / 2);
+            const int32_t reg = sum[w->j * 4 + w->half * 2 + (s->p->turned ? w->pair : r->lane)];
             *v = cg_convert(g, cg_value(s->f->sum, reg), e->type);
             return true;
         }
     return false;
 }
 
-/* The lane's pair of results of every output, v[o * LANES + lane]. */
+/* The lane's neighbouring results of every output, v[o * lanes + lane]. */
 static void compute(struct out *w, struct cg_val *v)
 {
     struct matmul *m = w->s->m;
@@ -148,9 +192,10 @@ static void compute(struct out *w, struct cg_val *v)
     const struct matmul_form *f = m->f;
     struct map_reader *r = &m->reader;
     const struct lang_symbol *shape = f->stage->eq[0]->sym;
-    struct cg_val row =
-        cg_add(g, cg_add(g, w->row, w->in_warp), cg_u32(w->i * WGMMA_ROWS + w->half * 8));
-    struct cg_val col = cg_add(g, w->col, cg_u32(w->j * 8)), ok = cg_bool(g, true);
+    const bool turned = w->s->p->turned;
+    const uint32_t down = w->i * WGMMA_ROWS + w->half * 8, across = w->j * 8 + w->pair;
+    struct cg_val row = cg_add(g, w->row, cg_u32(turned ? across : down));
+    struct cg_val col = cg_add(g, w->col, cg_u32(turned ? down : across)), ok = cg_bool(g, true);
     for (uint32_t i = 0, b = 0; i < shape->rank; i++)
         r->sub[i] = i + 1 == shape->rank ? cg_index(g, col)
                     : i == f->axis_i     ? cg_index(g, row)
@@ -160,7 +205,7 @@ static void compute(struct out *w, struct cg_val *v)
     if (!m->whole_cols)
         ok = cg_binary(g, OP_LAND, ok, cg_binary(g, OP_LT, cg_index(g, col), m->n));
     r->shape = shape;
-    r->lanes = LANES;
+    r->lanes = w->lanes;
     for (uint32_t i = 1; i <= shape->rank; i++)
         r->prefix[i] = cg_flat_index(g, shape, i, r->sub);
     const struct cg_guard before = cg_guard(g, ok, false);
@@ -210,6 +255,33 @@ static void fill(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
     }
 }
 
+/* The same of rows [first, first + rows) of 16 columns of each 64 i. */
+static void fill_turned(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
+{
+    struct cg *g = w->s->g;
+    const struct lower_stage *stage = w->s->f->stage;
+    for (uint32_t n = 0; n < w->rows / 8; n++)
+        for (w->half = 0; w->half < 2; w->half++) {
+            int32_t v[LANES];
+            const size_t mark = cg_scope_open(g);
+            w->j = first / 8 + n;
+            for (w->pair = 0; w->pair < LANES; w->pair++) {
+                struct cg_val *all = ARENA_ARRAY(g->a, stage->n, struct cg_val);
+                compute(w, all);
+                v[w->pair] = cg_reg(g, all[o]);
+            }
+            for (uint32_t i = 0; i < LANES; i++) {
+                const int32_t word = cg_new(g, DT_U32);
+                PTX(&g->b, "selp.b32", ptx_r(word), ptx_r(v[!i]), ptx_r(v[i]), ptx_r(w->late));
+                PTX(&g->b, "st.shared.b32",
+                    ptx_mem(w->to[2 * w->half + i], buffer + n * 8 * w->cols * w->size),
+                    ptx_r(word));
+            }
+            cg_scope_close(g, mark);
+        }
+    w->pair = 0;
+}
+
 /* One lane sends the buffer on its way. */
 static void send(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
 {
@@ -218,16 +290,17 @@ static void send(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
     const struct lang_symbol *t = s->f->stage->eq[o]->sym;
     struct ptx_operand c[CONTRACT_MAP_RANK];
     char text[96];
-    const uint32_t skip = cg_label(g, "sent");
+    const uint32_t skip = cg_label(g, "sent"), down = w->i * WGMMA_ROWS;
     PTX0(&g->b, "fence.proxy.async.shared::cta"); /* each lane's own */
     PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
     cg_jump_if(g, w->leads, false, skip);
     const size_t mark = cg_scope_open(g);
     for (uint32_t d = 0, b = s->f->nbatch; d < t->rank; d++) {
         const uint32_t axis = t->rank - 1 - d;
-        struct cg_val at = d == 0 ? cg_add(g, cg_convert(g, s->m->col, DT_U32), cg_u32(first))
-                           : axis == s->f->axis_i ? cg_add(g, w->row, cg_u32(w->i * WGMMA_ROWS))
-                                                  : cg_convert(g, s->m->batch[--b], DT_U32);
+        struct cg_val at = d == 0 ? cg_add(g, w->at_col, cg_u32(s->p->turned ? down : first))
+                           : axis == s->f->axis_i
+                               ? cg_add(g, w->at_row, cg_u32(s->p->turned ? first : down))
+                               : cg_convert(g, s->m->batch[--b], DT_U32);
         c[d] = ptx_r(cg_reg(g, at));
     }
     snprintf(text, sizeof text, "cp.async.bulk.tensor.%ud.global.shared::cta.tile.bulk_group",
@@ -244,24 +317,25 @@ static void send(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
 void wgmma_store_tile(struct wgmma *s)
 {
     struct cg *g = s->g;
-    const uint32_t size = dtype_bits(s->f->stage->eq[0]->sym->type) / 8;
-    struct out w = {.s = s, .size = size, .cols = WGMMA_SPAN / size};
+    struct out w = {.s = s};
+    find_box(&w, s);
     bool (*const before)(struct cg *, const struct lang_expr *, struct cg_val *) = g->reduced;
     const uint32_t nout = s->f->stage->n;
-    const uint32_t boxes = s->p->wm / WGMMA_ROWS * (s->p->bn / w.cols) * nout;
+    const uint32_t step = s->p->turned ? w.rows : w.cols;
+    const uint32_t boxes = s->high / WGMMA_ROWS * (s->wide / step) * nout;
     uint32_t box = 0;
     find_lane(&w);
     g->reduced = reduced;
     s->m->reader.tiling = &w;
-    for (w.i = 0; w.i < s->p->wm / WGMMA_ROWS; w.i++)
-        for (uint32_t first = 0; first < s->p->bn; first += w.cols)
+    for (w.i = 0; w.i < s->high / WGMMA_ROWS; w.i++)
+        for (uint32_t first = 0; first < s->wide; first += step)
             for (uint32_t o = 0; o < nout; o++, box++) {
                 const uint32_t buffer = box % BUFFERS * WGMMA_PATCH * WGMMA_SPAN;
                 /* that the box before the last has left, or the last one too where that was in this buffer */
                 PTX(&g->b, "cp.async.bulk.wait_group.read",
                     ptx_imm(box == 0 && boxes % BUFFERS ? 0 : BUFFERS - 1));
                 PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
-                fill(&w, o, first, buffer);
+                (s->p->turned ? fill_turned : fill)(&w, o, first, buffer);
                 send(&w, o, first, buffer);
             }
     s->m->reader.tiling = NULL;

@@ -20,9 +20,9 @@ static int32_t first_word(struct wgmma *s, const struct wgmma_tile *t)
 {
     struct cg *g = s->g;
     struct cg_val at = cg_add(g, cg_value(DT_U32, s->m->shared), cg_u32(t->offset));
-    if (t->side == MATMUL_A) {
-        const uint32_t part = is_along_k(t) ? s->p->wm * WGMMA_SPAN
-                                            : s->p->wm / (WGMMA_SPAN / t->size) * t->atom_bytes;
+    if (t->side == s->left) {
+        const uint32_t part = is_along_k(t) ? s->high * WGMMA_SPAN
+                                            : s->high / (WGMMA_SPAN / t->size) * t->atom_bytes;
         at = cg_add(g, at, cg_mul(g, s->part, part));
     }
     /* in a cluster an address has the block's number above the 18 bits that a descriptor takes */
@@ -61,18 +61,20 @@ void wgmma_sum_begin(struct wgmma *s)
     s->group = cg_binary(g, OP_SHR, s->m->thread, cg_u32(7));
     s->group = cg_binary(g, OP_SUB, s->group, cg_u32(1));
     s->part = s->p->pingpong ? cg_u32(0) : s->group;
-    s->high = cg_reg(g, cg_u32(WGMMA_ALIGN / 16 | 1u << 30));
+    s->word = cg_reg(g, cg_u32(WGMMA_ALIGN / 16 | 1u << 30));
     for (uint32_t i = 0; i < s->ntile; i++)
-        s->first[i] = first_word(s, &s->tile[i]);
+        s->first[i] = s->tile[i].held ? -1 : first_word(s, &s->tile[i]);
+    if (wgmma_held_words(s))
+        wgmma_hold_begin(s);
     find_release(s);
     s->release = cg_new_mutable(g, DT_U32);
     s->adds = cg_new_mutable(g, DT_BOOL);
     s->always = cg_new(g, DT_BOOL);
-    PTX(&g->b, "setp.ne.s32", ptx_r(s->always), ptx_r(s->high), ptx_imm(0));
+    PTX(&g->b, "setp.ne.s32", ptx_r(s->always), ptx_r(s->word), ptx_imm(0));
     s->never = cg_new(g, DT_BOOL);
-    PTX(&g->b, "setp.eq.s32", ptx_r(s->never), ptx_r(s->high), ptx_imm(0));
-    s->stage_sum = ARENA_ARRAY(g->a, s->p->wn / 2, int32_t);
-    for (uint32_t i = 0; i < s->p->wn / 2 && s->p->promotes; i++)
+    PTX(&g->b, "setp.eq.s32", ptx_r(s->never), ptx_r(s->word), ptx_imm(0));
+    s->stage_sum = ARENA_ARRAY(g->a, s->wide / 2, int32_t);
+    for (uint32_t i = 0; i < s->wide / 2 && s->p->promotes; i++)
         s->stage_sum[i] = cg_new_mutable(g, s->f->sum);
     s->sum = ARENA_ARRAY(g->a, n, int32_t);
     for (uint32_t i = 0; i < n; i++)
@@ -92,7 +94,7 @@ static struct ptx_operand descriptor(struct wgmma *s, const struct wgmma_tile *t
                                       i * WGMMA_ROWS * WGMMA_SPAN
                                 : step * (WGMMA_STEP / t->size) * WGMMA_SPAN + i * t->atom_bytes;
     const struct cg_val low = cg_add(g, cg_value(DT_U32, stage), cg_u32(offset / 16));
-    const struct ptx_operand words[2] = {ptx_r(cg_reg(g, low)), ptx_r(s->high)};
+    const struct ptx_operand words[2] = {ptx_r(cg_reg(g, low)), ptx_r(s->word)};
     const int32_t d = cg_new(g, DT_U64);
     PTX(&g->b, "mov.b64", ptx_r(d), ptx_vec(&g->b, 2, words));
     return ptx_r(d);
@@ -109,19 +111,20 @@ static const char *type_word(const struct wgmma *s, uint32_t operand)
     }
 }
 
-static void multiply(struct wgmma *s, const struct matmul_product *q, const int32_t *sum,
+static void multiply(struct wgmma *s, uint32_t left, uint32_t right, const int32_t *sum,
                      struct ptx_operand a, struct ptx_operand b, int32_t adds)
 {
     struct cg *g = s->g;
-    const struct wgmma_tile *ta = &s->tile[s->tile_of[q->a]], *tb = &s->tile[s->tile_of[q->b]];
-    const uint32_t n = s->p->wn / 2;
+    const struct wgmma_tile *ta = &s->tile[left], *tb = &s->tile[right];
+    const uint32_t n = s->wide / 2;
     struct ptx_operand *d = ARENA_ARRAY(g->a, n, struct ptx_operand);
     char text[96];
     for (uint32_t w = 0; w < n; w++)
         d[w] = ptx_r(sum[w]);
     snprintf(text, sizeof text, "wgmma.mma_async.sync.aligned.m64n%uk%u.%s.%s.%s",
-             (unsigned)s->p->wn, (unsigned)(WGMMA_STEP / ta->size),
-             s->f->sum == DT_F32 ? "f32" : "s32", type_word(s, q->a), type_word(s, q->b));
+             (unsigned)s->wide, (unsigned)(WGMMA_STEP / ta->size),
+             s->f->sum == DT_F32 ? "f32" : "s32", type_word(s, ta->operand),
+             type_word(s, tb->operand));
     const struct ptx_operand all = ptx_vec(&g->b, n, d), one = ptx_imm(1);
     if (s->p->type == MATMUL_INT8)
         PTX(&g->b, text, all, a, b, ptx_r(adds));
@@ -135,7 +138,7 @@ static void multiply(struct wgmma *s, const struct matmul_product *q, const int3
 /* Of 64 rows i of product q. */
 static int32_t *sums_of(const struct wgmma *s, uint32_t q, uint32_t i)
 {
-    return s->sum + ((size_t)q * (s->p->wm / WGMMA_ROWS) + i) * (s->p->wn / 2);
+    return s->sum + ((size_t)q * (s->high / WGMMA_ROWS) + i) * (s->wide / 2);
 }
 
 static void multiply_rows(struct wgmma *s, const int32_t *stage, uint32_t step, uint32_t q,
@@ -143,17 +146,20 @@ static void multiply_rows(struct wgmma *s, const int32_t *stage, uint32_t step, 
 {
     const struct matmul_product *product = &s->f->product[q];
     const uint32_t a = s->tile_of[product->a], b = s->tile_of[product->b];
-    multiply(s, product, sum, descriptor(s, &s->tile[a], stage[a], step, i),
-             descriptor(s, &s->tile[b], stage[b], step, 0), adds);
+    const uint32_t left = s->left == MATMUL_A ? a : b, right = a + b - left;
+    multiply(s, left, right, sum,
+             s->tile[left].held ? wgmma_held(s, left, step, i)
+                                : descriptor(s, &s->tile[left], stage[left], step, i),
+             descriptor(s, &s->tile[right], stage[right], step, 0), adds);
 }
 
-/* All of the stage is sent to multiply; what the stage before sent is over then. */
-static void multiply_stage(struct wgmma *s, const int32_t *stage)
+/* The steps are sent to multiply; what was sent before is over then. */
+static void multiply_steps(struct wgmma *s, const int32_t *stage, uint32_t first, uint32_t n)
 {
     struct cg *g = s->g;
     PTX0(&g->b, "wgmma.fence.sync.aligned");
-    for (uint32_t step = 0; step < s->steps; step++)
-        for (uint32_t i = 0; i < s->p->wm / WGMMA_ROWS; i++)
+    for (uint32_t step = first; step < first + n; step++)
+        for (uint32_t i = 0; i < s->high / WGMMA_ROWS; i++)
             for (uint32_t q = 0; q < s->f->nproduct; q++)
                 multiply_rows(s, stage, step, q, i, sums_of(s, q, i), step ? s->always : s->adds);
     PTX0(&g->b, "wgmma.commit_group.sync.aligned");
@@ -162,10 +168,12 @@ static void multiply_stage(struct wgmma *s, const int32_t *stage)
 
 /* ---- the loop ------------------------------------------------------------------------------------- */
 
-/* The warp says that it has read the stage before, to all that bring it. */
+/* The warp says that it has read the stage before, to all that bring it; where lanes load words themselves, all have. */
 static void give_back(struct wgmma *s, int32_t pred)
 {
     struct cg *g = s->g;
+    if (wgmma_held_words(s))
+        PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
     PTX_IF(&g->b, pred,
            s->sharing > 1 ? "mbarrier.arrive.shared::cluster.b64"
                           : "mbarrier.arrive.shared::cta.b64",
@@ -186,7 +194,7 @@ static void note_stage(struct wgmma *s)
 static void promote_stage(struct wgmma *s, const int32_t *stage)
 {
     struct cg *g = s->g;
-    for (uint32_t i = 0; i < s->p->wm / WGMMA_ROWS; i++)
+    for (uint32_t i = 0; i < s->high / WGMMA_ROWS; i++)
         for (uint32_t q = 0; q < s->f->nproduct; q++) {
             const int32_t *sum = sums_of(s, q, i);
             PTX0(&g->b, "wgmma.fence.sync.aligned");
@@ -194,11 +202,11 @@ static void promote_stage(struct wgmma *s, const int32_t *stage)
                 multiply_rows(s, stage, step, q, i, s->stage_sum, step ? s->always : s->never);
             PTX0(&g->b, "wgmma.commit_group.sync.aligned");
             PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(0));
-            if (i + 1 == s->p->wm / WGMMA_ROWS && q + 1 == s->f->nproduct) {
+            if (i + 1 == s->high / WGMMA_ROWS && q + 1 == s->f->nproduct) {
                 note_stage(s);
                 give_back(s, s->mine);
             }
-            for (uint32_t w = 0; w < s->p->wn / 2; w++)
+            for (uint32_t w = 0; w < s->wide / 2; w++)
                 PTX(&g->b, "add.rn.f32", ptx_r(sum[w]), ptx_r(sum[w]), ptx_r(s->stage_sum[w]));
         }
 }
@@ -212,15 +220,24 @@ static void sum_stage(struct wgmma *s)
         wgmma_round_stage(s);
     const struct cg_val at = cg_binary(g, OP_SHR, cg_value(DT_U32, s->ring.offset), cg_u32(4));
     for (uint32_t i = 0; i < s->ntile; i++)
-        stage[i] = cg_reg(g, cg_add(g, cg_value(DT_U32, s->first[i]), at));
+        if (!s->tile[i].held)
+            stage[i] = cg_reg(g, cg_add(g, cg_value(DT_U32, s->first[i]), at));
     if (s->p->promotes) {
         promote_stage(s, stage);
         return;
     }
-    multiply_stage(s, stage);
-    const int32_t frees = cg_new(g, DT_BOOL);
-    PTX(&g->b, "and.pred", ptx_r(frees), ptx_r(s->adds), ptx_r(s->mine));
-    give_back(s, frees);
+    /* while two steps are under way registers take the next two's */
+    const uint32_t n = wgmma_held_words(s) ? 2 : s->steps;
+    for (uint32_t step = 0; step < s->steps; step += n) {
+        if (wgmma_held_words(s))
+            wgmma_hold(s, step);
+        multiply_steps(s, stage, step, n);
+        if (step == 0) {
+            const int32_t frees = cg_new(g, DT_BOOL);
+            PTX(&g->b, "and.pred", ptx_r(frees), ptx_r(s->adds), ptx_r(s->mine));
+            give_back(s, frees);
+        }
+    }
     note_stage(s);
 }
 

@@ -77,6 +77,65 @@ assemble() {
     done
 }
 
+@test "f32 that lies across, or is rounded, goes by registers where it is the instruction's left operand" {
+    for kind in tf32 tf32_rz left_rz right_rz; do
+        for layout in nn nt tn tt; do
+            # columns as the instruction's rows, and several of 64 of them for each warpgroup
+            spec $kind $layout 'tile: [64, 128, 32], warps: [1, 2], stages: 3, blocks: 3, cluster: 1'
+            verify m=136 n=200 k=100
+            # the other operand is turned 32 terms at a time
+            [[ $layout == n? ]] && terms=64 || terms=32
+            spec $kind $layout "tile: [64, 256, $terms], warps: [1, 2], stages: 2, blocks: 3, cluster: 1"
+            verify m=72 n=264 k=36
+            [[ $layout == ?t ]] && terms=64 || terms=32
+            spec $kind $layout "tile: [256, 64, $terms], warps: [2, 1], stages: 2, blocks: 3, cluster: 1"
+            verify m=264 n=72 k=132
+        done
+    done
+    # what registers hold is not written to, so that blocks may share it
+    spec tf32_rz nn 'tile: [96, 128, 32], warps: [1, 2], stages: 3, blocks: 8, cluster: [2, 2]'
+    verify m=300 n=392 k=136
+    verify m=4 n=4 k=4
+    spec tf32_rz nn 'tile: [128, 64, 32], warps: [1, 1], stages: 3, blocks: 2, cluster: [1, 2], pingpong: yes'
+    verify m=300 n=392 k=68
+    spec tf32_rz nn 'tile: [128, 128, 32], warps: [1, 2], stages: 3, split: 2, cluster: 1'
+    verify m=136 n=136 k=200
+    spec tf32_rz tt 'tile: [192, 64, 32], warps: [3, 1], stages: 3, split: 3, cluster: 1'
+    verify m=136 n=136 k=200
+    # by the launch: the shape of the tile says it
+    spec tf32_rz nn 'tile: [256, 128, 32]'
+    kaio-emit -t sm_90a --explain k.yaml | grep -q 'tiles 256 x 128 x 32 of 256 x 64,'
+}
+
+@test "results that are computed turned: epilogues" {
+    cat >k.yaml <<'END'
+kernel: k
+params:
+  a: in f32[batch, m, k]
+  w: in f32[k, n]
+  v: in f32[k, n]
+  bias: in f32[n]
+  scale: in f32[m]
+  c: out f32[batch, m, n]
+  d: out i32[batch, m, n]
+compute: |
+  h[b,i,j] = sum[l](tf32_rz(a[b,i,l]) * tf32(w[l,j])) * scale[i] + bias[j]
+  g[b,i,j] = sum[l](tf32_rz(a[b,i,l]) * tf32_rz(v[l,j]))
+  c[b,i,j] = h[b,i,j] * relu(g[b,i,j])
+  d[b,i,j] = h[b,i,j] > 0 ? j : i
+schedule: {strategy: matmul, mma: wgmma, tile: [64, 128, 32], warps: [1, 2], stages: 2, cluster: 1}
+END
+    for sizes in 'batch=2 m=136 n=200 k=68' 'batch=3 m=5 n=12 k=32'; do
+        verify $sizes
+    done
+    grep -v ' d[:[]' k.yaml | sed 's/c: out f32/c: out f16/' >half.yaml
+    mv half.yaml k.yaml
+    run -2 kaio-emit -t sm_90a k.yaml
+    [[ $output == *"a tile's columns are instructions' rows only of results of 4 bytes"* ]]
+    sed -i 's/warps: .*stages: 2, //' k.yaml
+    verify batch=2 m=136 n=200 k=68
+}
+
 @test "sizes that no tensor map has go another way" {
     spec f16 nn 'tile: [64, 64, 64]'
     for sizes in 'm=1 n=1 k=1' 'm=33 n=17 k=31' 'm=9 n=8 k=0'; do
@@ -204,5 +263,18 @@ END
     spec e4m3 nt 'tile: [256, 128, 128], warps: [2, 1], cluster: 2'
     assemble
     spec tf32 nn 'tile: [128, 256, 32]'
+    assemble
+    for layout in nn nt tn tt; do
+        for kind in tf32 tf32_rz; do
+            spec $kind $layout 'tile: [256, 128, 32]'
+            assemble
+        done
+    done
+    # as many registers as a thread keeps
+    spec tf32_rz tt 'tile: [256, 160, 32]'
+    assemble
+    spec tf32_rz nn 'tile: [160, 256, 32], warps: [1, 2]'
+    assemble
+    spec tf32 nn 'tile: [192, 192, 32], warps: [1, 3]'
     assemble
 }
