@@ -261,6 +261,13 @@ static uint32_t reg_slot(struct dec *dc, int32_t reg, enum dec_class want)
     return dc->reg_off[reg];
 }
 
+/* A store to memory of the thread's own, as of an argument, is no use: an empty structure is passed without a value. */
+static bool is_copy(const struct ptx_inst *in)
+{
+    return in->op == PTX_OP_ST &&
+           (in->mod[PTX_MC_SPACE] == PTX_LOCAL || in->mod[PTX_MC_SPACE] == PTX_PARAM);
+}
+
 uint32_t dec_src(struct dec *dc, const struct ptx_operand *o, enum sim_type t)
 {
     const bool wide = dec_class_of(t) == DEC_64;
@@ -269,7 +276,7 @@ uint32_t dec_src(struct dec *dc, const struct ptx_operand *o, enum sim_type t)
     case PTX_O_REG:
         if (t == SIM_T_p)
             return dec_pred(dc, o);
-        dc->reg_read[o->reg] = true;
+        dc->reg_read[o->reg] |= !is_copy(dc->inst);
         return reg_slot(dc, o->reg, dec_class_of(t));
     case PTX_O_IMM:
     case PTX_O_F32:

@@ -1,4 +1,9 @@
 """What the kernels of this folder must compute; see ../expect.py."""
+import functools
+import hashlib
+import itertools
+import zlib
+
 import numpy as np
 
 
@@ -232,3 +237,170 @@ def spin_lock():
         "order": np.arange(96, dtype=np.uint32) ** 2,
         "c": (5 * 3 * (63 - t) + 10).astype(np.int32),
     }
+
+
+def pipeline(x):
+    tiles = x.reshape(4, 5, 64)[:, :, ::-1]
+    rounds = x.reshape(4, 10, 32)[:, :, ::-1]
+    b = np.zeros((4, 32), np.int32)
+    for k in range(10):
+        b = 3 * b + rounds[:, k]
+    a = (tiles * np.arange(1, 6).reshape(1, 5, 1)).sum(axis=1).astype(np.int32)
+    return {"a": a, "b": b, "c": x.reshape(320, 4)[:, ::-1]}
+
+
+def distance(a, b):
+    d = np.zeros((len(a) + 1, len(b) + 1), np.int32)
+    d[0], d[:, 0] = np.arange(len(b) + 1), np.arange(len(a) + 1)
+    for i, p in enumerate(a):
+        for j, q in enumerate(b):
+            d[i + 1, j + 1] = min(d[i, j + 1] + 1, d[i + 1, j] + 1, d[i, j] + (p != q))
+    return d[-1, -1]
+
+
+def search(text, word, a, b, n):
+    found = np.array([list(text[i : i + 3]) == list(word) for i in range(n)])
+    # Horspool's search begins anew at each stretch of 16
+    shift = [max([2 - k for k in range(2) if word[k] == c] or [3]) if c not in word[:2] else min(2 - k for k in range(2) if word[k] == c) for c in range(4)]
+    count = 0
+    for first in range(0, n, 16):
+        i = first
+        while i < first + 16 and i + 3 <= n:
+            count += found[i]
+            i += shift[text[i + 2]]
+    d = [distance(p, q) for p, q in zip(a, b)]
+    return {"found": found.astype(np.uint8), "count": np.array([count], np.int32), "d": np.array(d, np.int32)}
+
+
+def checksums(x):
+    crc = np.array([zlib.crc32(row.tobytes()) for row in x], np.uint32)
+    return {"a": crc, "b": crc, "c": crc, "d": np.array([zlib.adler32(row.tobytes()) for row in x], np.uint32)}
+
+
+def sha256(x):
+    return {"d": np.stack([np.frombuffer(hashlib.sha256(row.tobytes()).digest(), np.uint32) for row in x])}
+
+
+def aes(x, key):
+    def times(a, b):
+        v = 0
+        while b:
+            v ^= a if b & 1 else 0
+            a = a << 1 ^ (0x11B if a & 128 else 0)
+            b >>= 1
+        return v
+
+    inverse = [next((b for b in range(256) if times(a, b) == 1), 0) for a in range(256)]
+    box = np.array([sum(((v >> k ^ v >> (k + 4) % 8 ^ v >> (k + 5) % 8 ^ v >> (k + 6) % 8 ^ v >> (k + 7) % 8) & 1) << k for k in range(8)) ^ 0x63 for v in inverse])
+    assert box[0x53] == 0xED
+    keys, power = [list(key[4 * i : 4 * i + 4]) for i in range(4)], 1
+    for i in range(4, 44):
+        v = keys[-1]
+        if i % 4 == 0:
+            v = [int(box[b]) for b in v[1:] + v[:1]]
+            v[0] ^= power
+            power = times(power, 2)
+        keys.append([int(a) ^ int(b) for a, b in zip(keys[-4], v)])
+    keys = np.array(keys, np.uint8).reshape(11, 16)
+    double = np.array([times(v, 2) for v in range(256)])
+    s = x ^ keys[0]
+    for k in range(1, 11):
+        s = box[s][:, [(i + 4 * (i % 4)) % 16 for i in range(16)]]
+        if k < 10:
+            c = s.reshape(-1, 4, 4)
+            s = (c ^ c[..., [0]] ^ c[..., [1]] ^ c[..., [2]] ^ c[..., [3]] ^ double[c ^ np.roll(c, -1, axis=2)]).reshape(-1, 16)
+        s = s ^ keys[k]
+    return {"y": s.astype(np.uint8)}
+
+
+def quicksort(x):
+    t = np.arange(20)
+    n, m = t // 3, t % 3
+    a = np.where(m == 0, n + 1, np.where(m == 1, n + 2, 2 * n + 3))
+    moves = (1 << t % 6) - 1
+    return {"x": np.sort(x, axis=1), "a": a.astype(np.int32), "moves": moves.astype(np.int32), "pegs": (2 * moves).astype(np.int32)}
+
+
+def virtual(x, z):
+    t = np.arange(96) % 3
+    y = np.select([t == 0, t == 1], [x * x * 10 + 4, x * (x + 1) // 2 * 10 + 3], x * x * 355 // 113 * 10)
+    w = []
+    for t in range(64):
+        row, most = [int(v) for v in z[t % 32]], 3 + t % 5
+        f = [lambda a, b: a + b, lambda a, b: a * b, max, lambda a, b: abs(a - b)][t % 4]
+        w.append(functools.reduce(f, row) + functools.reduce(lambda a, b: min(a + b, most), row))
+    return {"y": y.astype(np.int32), "w": np.array(w, np.int32)}
+
+
+def says():
+    return {}
+
+
+def dynamic(x, n):
+    d = x[:n]
+    y = 3 * np.roll(d, -1) + (np.roll(d, -2) & 255)
+    return {"y": y.astype(np.int32), "z": d[::-1] * 0.5 + x[:13:-1]}
+
+
+def interpreter(x):
+    i = np.arange(len(x))
+    powers = 3 ** np.arange(6)
+    thirds = x[:, None] // powers
+    rest = np.where(i > 0, thirds.sum(axis=1) % np.maximum(i, 1), -1)
+    rounds = (thirds > 0).sum(axis=1)
+    return {"y": ((100 - rest) ** 2).astype(np.int32), "steps": (13 + 8 * rounds).astype(np.int32)}
+
+
+def quotient(a, b):
+    """a / b of integers of any size, towards zero"""
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def wrapped(v, bits):
+    v &= (1 << bits) - 1
+    return v - (1 << bits) if v >> (bits - 1) else v
+
+
+def divide(a, b, c, d):
+    u = (1 << 64) - 1
+    p = 0xFFFFFFFF00000001
+    out = {k: [] for k in ("q", "r", "uq", "ur", "known", "p", "high", "shigh", "y")}
+    for s, t in zip([int(v) for v in a], [int(v) for v in b]):
+        out["q"].append(quotient(s, t))
+        out["r"].append(s - quotient(s, t) * t)
+        out["uq"].append((s & u) // (t & u))
+        out["ur"].append((s & u) % (t & u))
+        low = wrapped(s, 32)
+        known = quotient(s, 1000003) + s - 97 * quotient(s, 97) + (s & u) // 10
+        known += quotient(low, 7) + (s & 0xFFFFFFFF) % 641 + quotient(wrapped(s, 16), 3)
+        out["known"].append(wrapped(known, 64))
+        out["p"].append(pow(s & u, t & 1023, p))
+        out["high"].append((s & u) * (t & u) >> 64)
+        out["shigh"].append(s * t >> 64)
+    for s, t in zip([int(v) for v in c], [int(v) or 1 for v in d]):
+        us, ut = s & 0xFFFFFFFF, t & 0xFFFFFFFF
+        byte, half = wrapped(t, 8), wrapped(t, 16)
+        v = quotient(s, t) + s - t * quotient(s, t) + us // ut + us % ut
+        v += quotient(wrapped(s, 8), byte) if byte else 5
+        v += wrapped(s, 16) - half * quotient(wrapped(s, 16), half) if half else 6
+        out["y"].append(wrapped(v, 32))
+    types = {"uq": np.uint64, "ur": np.uint64, "p": np.uint64, "high": np.uint64, "y": np.int32}
+    return {k: np.array(v, types.get(k, np.int64)) for k, v in out.items()}
+
+
+def local_array(x):
+    a = np.zeros(48, np.uint32)
+    weight = np.arange(1, 49, dtype=np.uint32)
+    for p in itertools.permutations(range(1, 6)):
+        if p != (1, 2, 3, 4, 5):  # which is not counted
+            v = np.zeros(48, np.uint32)
+            for k in p:
+                v = v * weight + np.uint32(k)
+            a ^= v
+    b = np.zeros(6, np.int32)
+    for p in itertools.permutations(range(6)):
+        b[p[0]] += all(abs(p[i] - p[j]) != j - i for i in range(6) for j in range(i + 1, 6))
+    e = np.pad(x, 1, "edge")
+    h, w = x.shape
+    near = np.stack([e[i : i + h, j : j + w] for i in range(3) for j in range(3)])
+    return {"a": a, "b": b, "y": np.median(near, axis=0).astype(np.float32)}
