@@ -10,3 +10,6 @@ EXTRA_DIST += tests/expect.py
 # ordinary CUDA C and Triton
 BATS_TESTS += tests/cuda.bats
 EXTRA_DIST += tests/cuda
+
+BATS_TESTS += tests/cli/report.bats
+EXTRA_DIST += tests/data/report

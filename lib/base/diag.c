@@ -52,20 +52,19 @@ struct diags *diags_new(struct arena *a)
 {
     struct diags *d = ARENA_NEW(a, struct diags);
     d->arena = a;
+    d->limit = DIAG_LIMIT;
     return d;
 }
 
 static void add(struct diags *d, enum diag_level level, struct span s, const char *fmt, va_list ap)
 {
     struct diag *e = VEC_PUSH(d->arena, &d->list);
-    e->level = level;
-    e->span = s;
-    e->text = arena_vprintf(d->arena, fmt, ap);
+    *e = (struct diag){.level = level, .span = s, .text = arena_vprintf(d->arena, fmt, ap)};
 }
 
 bool diag_error(struct diags *d, struct span s, const char *fmt, ...)
 {
-    if (d->nerror++ >= DIAG_LIMIT)
+    if (d->nerror++ >= d->limit)
         return false;
     va_list ap;
     va_start(ap, fmt);
@@ -76,7 +75,7 @@ bool diag_error(struct diags *d, struct span s, const char *fmt, ...)
 
 void diag_warning(struct diags *d, struct span s, const char *fmt, ...)
 {
-    if (d->nwarning++ >= DIAG_LIMIT || d->nerror > DIAG_LIMIT)
+    if (d->nwarning++ >= d->limit || d->nerror > d->limit)
         return;
     va_list ap;
     va_start(ap, fmt);
@@ -86,7 +85,7 @@ void diag_warning(struct diags *d, struct span s, const char *fmt, ...)
 
 void diag_note(struct diags *d, struct span s, const char *fmt, ...)
 {
-    if (d->nerror > DIAG_LIMIT)
+    if (d->nerror > d->limit)
         return;
     va_list ap;
     va_start(ap, fmt);
@@ -97,7 +96,7 @@ void diag_note(struct diags *d, struct span s, const char *fmt, ...)
 void diag_kind(struct diags *d, const char *kind)
 {
     size_t i = d->list.n;
-    if (d->nerror > DIAG_LIMIT) /* it was only counted */
+    if (d->nerror > d->limit) /* it was only counted */
         return;
     while (i && d->list.v[i - 1].level == DIAG_NOTE)
         i--;
@@ -110,6 +109,7 @@ void diags_append(struct diags *d, const struct diags *more)
     size_t errors = 0;
     for (size_t i = 0; i < more->list.n; i++) {
         const struct diag *e = &more->list.v[i];
+        const size_t before = d->list.n;
         errors += e->level == DIAG_ERROR;
         if (e->level == DIAG_ERROR)
             diag_error(d, e->span, "%s", e->text);
@@ -117,8 +117,11 @@ void diags_append(struct diags *d, const struct diags *more)
             diag_warning(d, e->span, "%s", e->text);
         else
             diag_note(d, e->span, "%s", e->text);
-        if (e->kind)
-            diag_kind(d, e->kind);
+        if (d->list.n > before) {
+            d->list.v[before].kind = e->kind;
+            d->list.v[before].finding = e->finding;
+            d->list.v[before].summary = e->summary;
+        }
     }
     d->nerror += more->nerror - errors; /* those that were only counted */
 }
@@ -189,8 +192,8 @@ void diags_format(const struct diags *d, const char *prog, bool color, struct bu
         if (e->span.src && e->span.src->len > 0)
             format_line(e->span, color, out);
     }
-    if (d->nerror > DIAG_LIMIT)
-        buf_printf(out, "%s: %zu more errors not shown\n", prog, d->nerror - DIAG_LIMIT);
+    if (d->nerror > d->limit)
+        buf_printf(out, "%s: %zu more errors not shown\n", prog, d->nerror - d->limit);
 }
 
 const char *diag_nearest(const char *name, size_t len, const char *const *list)

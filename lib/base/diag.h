@@ -38,11 +38,17 @@ struct line_col span_line_col(struct span s);
 
 enum diag_level { DIAG_NOTE, DIAG_WARNING, DIAG_ERROR };
 
+struct finding;
+struct finding_summary;
+
 struct diag {
     enum diag_level level;
     struct span span;
     char *text;       /* lower case, no full stop */
     const char *kind; /* what a program may go by: "race"; a string that stays. NULL: of no kind */
+    /* all of it in parts (base/finding.h), of what the simulator found; NULL: there is only the text */
+    const struct finding *finding;
+    const struct finding_summary *summary; /* of a note that belongs to no other diagnostic */
 };
 
 enum { DIAG_LIMIT = 20 }; /* errors kept; the rest are counted */
@@ -51,6 +57,7 @@ struct diags {
     struct arena *arena;
     VEC(struct diag) list; /* a note belongs to the error or warning before it */
     size_t nerror, nwarning;
+    size_t limit; /* DIAG_LIMIT, unless the owner raises it */
 };
 
 struct diags *diags_new(struct arena *a);

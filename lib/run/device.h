@@ -86,12 +86,22 @@ struct device_stats {
 };
 
 #define DEVICE_INSTRUCTIONS UINT64_C(1000000000000)
+enum { DEVICE_FINDINGS = 20, DEVICE_FINDINGS_MOST = 256 };
+
+/* The kinds that a simulated launch gives diagnostics (diag.kind): of faults, which end it, and of what the checks find
+ * else. NULL after the last. */
+extern const char *const device_fault_kind[], *const device_finding_kind[];
+struct suppressions;
 
 struct device_options {
     unsigned threads; /* simulator: worker threads, 0 = one per core */
     /* simulator: thread-instructions per launch before it is stopped, 0 = DEVICE_INSTRUCTIONS, UINT64_MAX = no limit */
     uint64_t max_instructions;
     unsigned check; /* simulator: enum device_check, bits */
+    /* simulator: how many findings of a launch are errors in its diags; 0: DEVICE_FINDINGS; DEVICE_FINDINGS_MOST at most */
+    unsigned max_findings;
+    /* simulator: findings that are none (base/suppress.h), faults excepted; uses are counted. NULL: there are none */
+    struct suppressions *suppressions;
     unsigned
         sm; /* simulator: whose tensor cores it has, 90 for sm_90; 0: those of the PTX's target */
     /* Set by a signal handler; a running simulation stops soon after it becomes non-zero. May be NULL. */

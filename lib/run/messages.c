@@ -134,6 +134,7 @@ static void report_failures(struct run *r, size_t from)
                    "%sassertion failed: %s%s block (%" PRIu32 ",%" PRIu32 ",%" PRIu32
                    ") thread (%" PRIu32 ",%" PRIu32 ",%" PRIu32 ")",
                    place, what->format, text, b.x, b.y, b.z, t.x, t.y, t.z);
+        diag_kind(r->d, "assert");
         if (more)
             diag_note(r->d, SPAN_NONE, "it failed in %" PRIu64 " more thread%s", more,
                       more == 1 ? "" : "s");
@@ -149,6 +150,7 @@ static void report_lost_failures(struct run *r, const struct message_header *h)
                c->source ? c->source : "the spec", known ? c->messages.v[h->last - 1].line : 0,
                known ? c->messages.v[h->last - 1].format : "?", h->failed,
                h->failed == 1 ? "" : "s");
+    diag_kind(r->d, "assert");
 }
 
 /* ---- all ---- */

@@ -477,6 +477,8 @@ struct check *sim_check_new(unsigned bits)
 
 void sim_check_free(struct check *c)
 {
+    if (c)
+        check_forget(c);
     free(c);
 }
 
@@ -505,8 +507,7 @@ void sim_check_release(struct sim_buffer *b)
 
 void sim_check_begin(struct check *c, const struct sim_launch *l)
 {
-    c->nfinding = 0;
-    c->rest = 0;
+    check_forget(c);
     c->lists = c->starved = false;
     c->floor = check_tick(c);
     for (unsigned w = 0; w < SIM_WINDOWS; w++) {
@@ -528,9 +529,7 @@ bool sim_check_end(struct check *c, struct sim_launch *l, struct diags *d)
         diag_error(d, SPAN_NONE, "no memory left for the checks of kernel '%s'", l->what->entry);
         return false;
     }
-    if (c->nfinding)
-        check_report(l, d);
-    return !c->nfinding;
+    return !c->nfinding || !check_report(l, d);
 }
 
 bool sim_check_block_start(struct sim_block *b)

@@ -256,8 +256,12 @@ struct check_finding {
     uint8_t space;    /* enum sim_space, never generic */
     uint8_t bytes;
     uint32_t mask, source; /* lanes */
+    /* check_find()'s own: blocks in which it occurred, and a bit for each of them */
+    uint64_t blocks;
+    unsigned char *seen;
+    size_t seen_bytes;
 };
-enum { CHECK_FINDINGS = 64 };
+enum { CHECK_FINDINGS = DEVICE_FINDINGS_MOST };
 
 /* A device's; made by sim_check_new() when it is opened with checks. */
 struct check {
@@ -649,9 +653,15 @@ void check_copy_defined(struct check_shadow *s, uint64_t offset, const struct ch
 
 /* Counts it, with others of its kind and instructions. */
 void check_find(struct check *c, const struct check_finding *f);
-/* Adds an error for each finding; for one that agents have part in. */
-void check_report(struct sim_launch *l, struct diags *d);
+/* Forgets all that were found. */
+void check_forget(struct check *c);
+/* Adds an error for each finding that is not suppressed and a summary; gives how many those are. For one that agents have
+ * part in. */
+size_t check_report(struct sim_launch *l, struct diags *d);
 void check_tell(struct sim_launch *l, const struct check_finding *f, struct diags *d);
+/* "; 7 such accesses in all, in 2 blocks"; "" of one that occurred once. */
+const char *check_count_text(const struct sim_launch *l, const struct check_finding *f,
+                             const char *what);
 /* Lanes are about to execute shfl.sync or the like with the masks in op->e. */
 void check_masks(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 /* Which records see values that a shuffle may have left undefined (before they are instrumented); and the instrumenting,

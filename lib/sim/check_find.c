@@ -4,7 +4,9 @@
 #include "sim/check.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "base/suppress.h"
 #include "sim/report.h"
 
 /* The buffer or variable that a finding is about. */
@@ -49,6 +51,25 @@ static bool alike(const struct check *c, const struct check_finding *f,
     return ((a == x && b == y) || (a == y && b == x)) && subject(c, f) == subject(c, g);
 }
 
+/* The block is one of those in which the finding occurred. */
+static void count_block(struct check *c, struct check_finding *f, uint64_t block)
+{
+    if (block / 8 >= f->seen_bytes) {
+        const size_t bytes = (size_t)(block / 8 + 1) * 2;
+        unsigned char *more = realloc(f->seen, bytes);
+        if (!more) {
+            c->starved = true;
+            return;
+        }
+        memset(more + f->seen_bytes, 0, bytes - f->seen_bytes);
+        f->seen = more;
+        f->seen_bytes = bytes;
+    }
+    const unsigned char bit = (unsigned char)(1u << block % 8);
+    f->blocks += !(f->seen[block / 8] & bit);
+    f->seen[block / 8] |= bit;
+}
+
 void check_find(struct check *c, const struct check_finding *f)
 {
     if (f->kind > CHECK_F_AGENT && !(c->bits & DEVICE_CHECK_ASYNC))
@@ -57,13 +78,28 @@ void check_find(struct check *c, const struct check_finding *f)
         struct check_finding *g = &c->finding[i];
         if (alike(c, f, g)) {
             g->count += f->count;
+            count_block(c, g, f->at.block);
             return;
         }
     }
-    if (c->nfinding < CHECK_FINDINGS)
-        c->finding[c->nfinding++] = *f;
-    else
+    if (c->nfinding == CHECK_FINDINGS) {
         c->rest++;
+        return;
+    }
+    struct check_finding *g = &c->finding[c->nfinding++];
+    *g = *f;
+    g->seen = NULL;
+    g->seen_bytes = 0;
+    g->blocks = 0;
+    count_block(c, g, f->at.block);
+}
+
+void check_forget(struct check *c)
+{
+    for (uint32_t i = 0; i < c->nfinding; i++)
+        free(c->finding[i].seen);
+    c->nfinding = 0;
+    c->rest = 0;
 }
 
 /* What an instruction does to memory. */
@@ -84,11 +120,20 @@ static const char *side_text(const struct sim_launch *l, const struct check_side
     return sim_thread_text(l, s->block, s->thread);
 }
 
-/* "; 31 more like it" */
+const char *check_count_text(const struct sim_launch *l, const struct check_finding *f,
+                             const char *what)
+{
+    if (f->count < 2)
+        return "";
+    if (f->blocks < 2)
+        return arena_printf(l->arena, "; %" PRIu64 " such %s in all", f->count, what);
+    return arena_printf(l->arena, "; %" PRIu64 " such %s in all, in %" PRIu64 " blocks", f->count,
+                        what, f->blocks);
+}
+
 static const char *count_text(const struct sim_launch *l, const struct check_finding *f)
 {
-    return f->count > 1 ? arena_printf(l->arena, "; %" PRIu64 " such accesses in all", f->count)
-                        : "";
+    return check_count_text(l, f, "accesses");
 }
 
 static const char *race_remedy(const struct check_finding *f)
@@ -193,11 +238,12 @@ static void report_barrier(struct sim_launch *l, const struct check_finding *f, 
     };
     diag_error(d, sim_span_of(l, f->at.op), "kernel '%s': %s", l->what->entry, what[f->kind]);
     if (f->kind == CHECK_F_AGAIN) {
-        diag_note(d, SPAN_NONE, "%s", side_text(l, &f->at));
+        diag_note(d, SPAN_NONE, "%s%s", side_text(l, &f->at), check_count_text(l, f, "cases"));
         sim_note_source(l, f->at.op, d);
         return;
     }
-    diag_note(d, SPAN_NONE, "%s, has come here", side_text(l, &f->at));
+    diag_note(d, SPAN_NONE, "%s, has come here%s", side_text(l, &f->at),
+              check_count_text(l, f, "cases"));
     sim_note_source(l, f->at.op, d);
     if (f->kind == CHECK_F_EXITED) {
         diag_note(d, SPAN_NONE, "%s, has exited", side_text(l, &f->other));
@@ -224,9 +270,7 @@ static void report_mask(struct sim_launch *l, const struct check_finding *f, str
                    "kernel '%s': lane %u takes its value from lane %u, which does not take part "
                    "(mask 0x%08x), and uses it",
                    kernel, lane, f->source, f->mask);
-    diag_note(d, SPAN_NONE, "%s%s", side_text(l, &f->at),
-              f->count > 1 ? arena_printf(l->arena, "; %" PRIu64 " such cases in all", f->count)
-                           : "");
+    diag_note(d, SPAN_NONE, "%s%s", side_text(l, &f->at), check_count_text(l, f, "cases"));
     sim_note_source(l, f->at.op, d);
     if (f->kind == CHECK_F_SOURCE) {
         diag_note(d, sim_span_of(l, f->other.op), "the value is used here");
@@ -269,29 +313,68 @@ static bool explained(const struct check *c, const struct check_finding *f)
     return false;
 }
 
-void check_report(struct sim_launch *l, struct diags *d)
+static void report(struct sim_launch *l, const struct check_finding *f, struct diags *d)
+{
+    switch (f->kind) {
+    case CHECK_F_RACE:
+    case CHECK_F_SCOPE: report_race(l, f, d); break;
+    case CHECK_F_INIT: report_init(l, f, d); break;
+    case CHECK_F_FLIGHT:
+    case CHECK_F_LANDED:
+    case CHECK_F_CHANGED: report_async(l, f, d); break;
+    case CHECK_F_DIVERGED:
+    case CHECK_F_EXITED:
+    case CHECK_F_AGAIN:
+    case CHECK_F_MIXED: report_barrier(l, f, d); break;
+    case CHECK_F_OUTSIDE:
+    case CHECK_F_SOURCE: report_mask(l, f, d); break;
+    default: check_tell(l, f, d); break;
+    }
+}
+
+/* One more of the kind. */
+static void tally(struct finding_summary *s, const char *kind)
+{
+    size_t i = 0;
+    while (i < s->nkind && strcmp(s->by_kind[i].kind, kind) != 0)
+        i++;
+    if (i == s->nkind)
+        s->by_kind[s->nkind++] = (struct finding_tally){.kind = kind};
+    s->by_kind[i].n++;
+    s->findings++;
+}
+
+size_t check_report(struct sim_launch *l, struct diags *d)
 {
     const struct check *c = l->check;
+    const struct device_options *opt = l->options;
+    const size_t most = opt->max_findings ? opt->max_findings : DEVICE_FINDINGS;
+    struct finding_summary s = {.entry = arena_strdup(d->arena, l->what->entry)};
+    s.by_kind = ARENA_ARRAY(d->arena, CHECK_FINDINGS, struct finding_tally);
+    if (d->limit < d->nerror + most)
+        d->limit = d->nerror + most;
     for (uint32_t i = 0; i < c->nfinding; i++) {
         const struct check_finding *f = &c->finding[i];
         if (explained(c, f))
             continue;
-        switch (f->kind) {
-        case CHECK_F_RACE:
-        case CHECK_F_SCOPE: report_race(l, f, d); break;
-        case CHECK_F_INIT: report_init(l, f, d); break;
-        case CHECK_F_FLIGHT:
-        case CHECK_F_LANDED:
-        case CHECK_F_CHANGED: report_async(l, f, d); break;
-        case CHECK_F_DIVERGED:
-        case CHECK_F_EXITED:
-        case CHECK_F_AGAIN:
-        case CHECK_F_MIXED: report_barrier(l, f, d); break;
-        case CHECK_F_OUTSIDE:
-        case CHECK_F_SOURCE: report_mask(l, f, d); break;
-        default: check_tell(l, f, d); break;
+        const struct finding parts = sim_finding_of(l, f, d->arena);
+        if (opt->suppressions && suppress_find(opt->suppressions, &parts)) {
+            s.suppressed++;
+            continue;
         }
+        tally(&s, parts.kind);
+        if (s.findings > most)
+            continue;
+        const size_t at = d->list.n;
+        report(l, f, d);
+        diags_explain(d, at, &parts);
+        s.shown++;
     }
-    if (c->rest)
-        diag_note(d, SPAN_NONE, "%" PRIu64 " more findings are not shown", c->rest);
+    s.rest = c->rest;
+    if (s.findings || s.suppressed || s.rest)
+        diags_summarize(d, &s);
+    if (s.rest && !s.findings)
+        diag_error(d, SPAN_NONE, "kernel '%s': more findings than there is room for",
+                   l->what->entry);
+    return s.findings + (s.rest > 0);
 }

@@ -28,16 +28,12 @@ static const char *side_text(const struct sim_launch *l, const struct check_side
     return sim_thread_text(l, s->block, s->thread);
 }
 
-static const char *count_text(const struct sim_launch *l, const struct check_finding *f)
-{
-    return f->count > 1 ? arena_printf(l->arena, "; %" PRIu64 " such cases in all", f->count) : "";
-}
-
 /* The notes of both sides. */
 static void note_sides(struct sim_launch *l, const struct check_finding *f, const char *mine,
                        const char *theirs, struct diags *d)
 {
-    diag_note(d, SPAN_NONE, "this %s: %s%s", mine, side_text(l, &f->at), count_text(l, f));
+    diag_note(d, SPAN_NONE, "this %s: %s%s", mine, side_text(l, &f->at),
+              check_count_text(l, f, "cases"));
     sim_note_source(l, f->at.op, d);
     if (f->other.op == f->at.op && f->other.thread == f->at.thread && f->other.block == f->at.block)
         return;
@@ -180,7 +176,8 @@ static void tell_end(struct sim_launch *l, const struct check_finding *f, struct
             "kernel '%s': %s in the shared memory of block %s of the cluster, which may have "
             "exited",
             kernel, mine, sim_dim_text(l->arena, &l->what->grid, f->other.block));
-    diag_note(d, SPAN_NONE, "this %s: %s%s", mine, side_text(l, &f->at), count_text(l, f));
+    diag_note(d, SPAN_NONE, "this %s: %s%s", mine, side_text(l, &f->at),
+              check_count_text(l, f, "cases"));
     sim_note_source(l, f->at.op, d);
     diag_note(d, SPAN_NONE, "%s",
               f->kind == CHECK_F_DROPPED ? "wait for its mbarrier before the last thread exits"

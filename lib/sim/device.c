@@ -348,7 +348,8 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
                                      .param_offset = params.offset,
                                      .param_bytes = params.bytes,
                                      .sm = dev->options.sm ? dev->options.sm : m->ptx->sm};
-    struct sim_launch l = {.what = what, .memory = &dev->memory, .arena = a};
+    struct sim_launch l = {
+        .what = what, .options = &dev->options, .memory = &dev->memory, .arena = a};
     struct sim_code *code = sim_decode(&in, d);
     if (code)
         sim_name_arrays(a, code, what);

@@ -108,25 +108,112 @@ static const struct ptx_item *loc_before(const struct ptx_func *f, uint32_t i,
     return NULL;
 }
 
-void sim_note_source(struct sim_launch *l, uint32_t op, struct diags *d)
+/* The string at a label of a debug section, which is written as bytes; NULL: it is not there. */
+static const char *debug_string(const struct sim_launch *l, struct arena *a, const char *label)
 {
-    enum { MOST = 8 };
+    const struct ptx_module *m = l->code->module;
+    const char *at = arena_printf(l->arena, "\n%s:", label), *p = NULL;
+    struct buf b = buf_in(a);
+    for (size_t i = 0; i < m->items.n && !p; i++)
+        if (m->items.v[i].kind == PTX_I_TEXT && m->items.v[i].text)
+            p = strstr(m->items.v[i].text, at);
+    for (p = p ? p + strlen(at) : NULL; p;) {
+        int skip = 0;
+        unsigned char c;
+        p += strspn(p, " \t\n,");
+        sscanf(p, ".b8 %n", &skip);
+        if (sscanf(p + skip, "%hhu", &c) != 1 || !c)
+            break;
+        buf_putc(&b, (char)c);
+        p += skip + (int)strcspn(p + skip, ", \t\n");
+    }
+    return b.len ? buf_text(&b) : NULL;
+}
+
+/* Of a name that C++ made, _Z9block_sumf or _ZN3cub5sweepEv, the identifiers: all that is before an argument or a
+ * parameter. */
+static const char *plain_name(struct arena *a, const char *name)
+{
+    struct buf b = buf_in(a);
+    const char *p = name;
+    if (strncmp(p, "_Z", 2) != 0)
+        return name;
+    p += 2 + strspn(p + 2, "NKL");
+    for (char *end; *p >= '1' && *p <= '9'; p = end) {
+        const unsigned long n = strtoul(p, &end, 10);
+        if (n > strlen(end))
+            return name;
+        buf_printf(&b, "%s%.*s", b.len ? "::" : "", (int)n, end);
+        end += n;
+    }
+    return b.len ? buf_text(&b) : name;
+}
+
+/* What  .loc ..., function_name LABEL  names. */
+static const char *function_name(const struct sim_launch *l, struct arena *a, const char *label)
+{
+    if (strncmp(label, "$fn_", 4) == 0) /* kaio-emit's, which has no debug sections */
+        return arena_strdup(a, label + 4);
+    const char *name = debug_string(l, a, label);
+    return name ? plain_name(a, name) : arena_strdup(a, label);
+}
+
+enum { MOST_CALLS = 8 };
+
+/* A .loc, and the calls, from the inside out, that bring what is there to where it was inlined. */
+struct way {
+    unsigned n;
+    struct ptx_item at[1 + MOST_CALLS];   /* file, line, column */
+    const char *function[1 + MOST_CALLS]; /* whose call it is; of the first NULL */
+};
+
+/* Where a record comes from; n 0: nothing says so. */
+static struct way way_of(const struct sim_launch *l, struct arena *a, uint32_t op)
+{
+    struct way w = {0};
     const struct ptx_func *f = l->code->func;
     const struct ptx_item *loc = loc_before(f, l->code->op[op].item, NULL);
     if (!loc)
-        return;
-    note_place(l, loc, "this is where this instruction comes from",
-               "is where this instruction comes from", d);
-    for (int depth = 0; loc && depth < MOST; depth++) {
+        return w;
+    w.at[w.n++] = *loc;
+    while (loc && w.n <= MOST_CALLS) {
         struct ptx_item call = {0};
-        char func[64];
-        if (sscanf(loc->text, ", function_name $fn_%63[^,], inlined_at %u %u %u", func, &call.file,
+        char func[128];
+        if (sscanf(loc->text, ", function_name %127[^,], inlined_at %u %u %u", func, &call.file,
                    &call.line, &call.column) != 4)
-            return;
-        note_place(l, &call, arena_printf(l->arena, "in '%s', which is called here", func),
-                   arena_printf(l->arena, "calls '%s', which it is in", func), d);
+            break;
+        w.at[w.n] = call;
+        w.function[w.n++] = function_name(l, a, func);
         loc = loc_before(f, (uint32_t)(loc - f->items.v), &call);
     }
+    return w;
+}
+
+void sim_note_source(struct sim_launch *l, uint32_t op, struct diags *d)
+{
+    const struct way w = way_of(l, l->arena, op);
+    if (w.n)
+        note_place(l, &w.at[0], "this is where this instruction comes from",
+                   "is where this instruction comes from", d);
+    for (unsigned i = 1; i < w.n; i++)
+        note_place(l, &w.at[i],
+                   arena_printf(l->arena, "in '%s', which is called here", w.function[i]),
+                   arena_printf(l->arena, "calls '%s', which it is in", w.function[i]), d);
+}
+
+const struct finding_place *sim_sources(const struct sim_launch *l, struct arena *a, uint32_t op,
+                                        size_t *n)
+{
+    const struct way w = way_of(l, a, op);
+    struct finding_place *p = ARENA_ARRAY(a, w.n ? w.n : 1, struct finding_place);
+    for (*n = 0; *n < w.n; ++*n) {
+        const char *name = file_name(l, w.at[*n].file);
+        p[*n] = (struct finding_place){.file = name ? arena_strdup(a, name) : NULL,
+                                       .line = w.at[*n].line,
+                                       .column = w.at[*n].column,
+                                       .function = w.function[*n]};
+    }
+    return p;
 }
 
 /* ---- places --------------------------------------------------------------------------------------------- */
@@ -272,16 +359,29 @@ static const char *place_in_block(const struct sim_launch *l, unsigned space, ui
                         space == SIM_IN_SHARED ? "block's shared" : "thread's local", bytes);
 }
 
+/* The space that an address is in by itself, and where in it. */
+static unsigned space_of(unsigned space, uint64_t address, uint64_t *off)
+{
+    const uint64_t window = address >> SIM_WINDOW_BITS;
+    *off = address;
+    if (space != SIM_IN_GENERIC)
+        return space;
+    if (window == SIM_WINDOW_SHARED)
+        *off -= SIM_SHARED_BASE;
+    else if (window == SIM_WINDOW_LOCAL)
+        *off -= SIM_LOCAL_BASE;
+    return window == SIM_WINDOW_SHARED  ? SIM_IN_SHARED
+           : window == SIM_WINDOW_LOCAL ? SIM_IN_LOCAL
+                                        : SIM_IN_GLOBAL;
+}
+
 const char *sim_place_text(const struct sim_launch *l, unsigned space, uint64_t address,
                            const struct ptx_var *var)
 {
     struct arena *a = l->arena;
     const uint64_t window = address >> SIM_WINDOW_BITS;
-    uint64_t off = address;
-    if (space == SIM_IN_GENERIC && window == SIM_WINDOW_SHARED)
-        space = SIM_IN_SHARED, off -= SIM_SHARED_BASE;
-    else if (space == SIM_IN_GENERIC && window == SIM_WINDOW_LOCAL)
-        space = SIM_IN_LOCAL, off -= SIM_LOCAL_BASE;
+    uint64_t off;
+    space = space_of(space, address, &off);
     const uint64_t rank = off >> SIM_RANK_SHIFT;
     if (space == SIM_IN_SHARED && !var && l->ncluster > 1 && rank && rank <= SIM_MAX_CLUSTER)
         return arena_printf(a,
@@ -299,4 +399,23 @@ const char *sim_place_text(const struct sim_launch *l, unsigned space, uint64_t 
         return arena_printf(a, "address 0x%" PRIx64 ", which is %s memory, not global", address,
                             window == SIM_WINDOW_SHARED ? "shared" : "local");
     return arena_printf(a, "address 0x%" PRIx64 ", which is in no buffer", address);
+}
+
+struct sim_where sim_place_of(const struct sim_launch *l, unsigned space, uint64_t address,
+                              const struct ptx_var *var)
+{
+    static const char *const name[] = {
+        [SIM_IN_GLOBAL] = "global", [SIM_IN_SHARED] = "shared", [SIM_IN_LOCAL] = "local"};
+    struct sim_where w = {0};
+    space = space_of(space, address, &w.address);
+    w.space = name[space];
+    if (space == SIM_IN_GLOBAL) {
+        const struct sim_buffer *b = sim_mem_near(l->memory, address);
+        w.buffer = b ? b->label.name : NULL;
+        return w;
+    }
+    const struct sim_symbol *s =
+        var ? NULL : sim_var_at(l, space, w.address & (((uint64_t)1 << SIM_RANK_SHIFT) - 1));
+    w.buffer = var ? var->name : s ? s->var->name : NULL;
+    return w;
 }

@@ -13,10 +13,10 @@ static void note_thread(struct sim_launch *l, const struct sim_fault *f, struct 
     diag_note(d, SPAN_NONE, "%s", sim_thread_text(l, f->block, f->warp * SIM_LANES + f->lane));
 }
 
-/* The stack of a kernel with routines, which is its last local variable, when the access is behind it; or NULL. */
-static const struct sim_symbol *over_stack(const struct sim_launch *l, const struct sim_fault *f)
+const struct sim_symbol *sim_over_stack(const struct sim_launch *l, const struct sim_fault *f)
 {
-    for (size_t i = 0; f->space == SIM_IN_LOCAL && i < l->code->vars.list.n; i++) {
+    const bool local = f->kind == SIM_F_BOUNDS && f->space == SIM_IN_LOCAL;
+    for (size_t i = 0; local && i < l->code->vars.list.n; i++) {
         const struct sim_symbol *s = &l->code->vars.list.v[i];
         if (strcmp(s->var->name, SIM_STACK) == 0 && f->address >= s->address &&
             f->address + f->bytes > s->address + ptx_var_bytes(s->var))
@@ -27,7 +27,7 @@ static const struct sim_symbol *over_stack(const struct sim_launch *l, const str
 
 static void report_access(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
 {
-    const struct sim_symbol *stack = f->kind == SIM_F_BOUNDS ? over_stack(l, f) : NULL;
+    const struct sim_symbol *stack = sim_over_stack(l, f);
     if (stack) {
         diag_error(d, sim_span_of(l, f->op),
                    "kernel '%s': calls go too deep: a thread's stack has %" PRIu64 " bytes",
@@ -333,7 +333,7 @@ static void report_stop(struct sim_launch *l, const struct sim_fault *f, struct 
                   l->ncluster > 1 ? "clusters" : "blocks");
 }
 
-void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
+static void report(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
 {
     const char *kernel = l->what->entry, *wrong = wrong_text(l, f);
     switch (f->kind) {
@@ -363,4 +363,11 @@ void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d
         diag_error(d, sim_span_of(l, f->op), "kernel '%s': %s", kernel, wrong);
     note_thread(l, f, d);
     sim_note_source(l, f->op, d);
+}
+
+void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
+{
+    const size_t at = d->list.n;
+    report(l, f, d);
+    sim_explain_fault(l, f, d, at);
 }

@@ -4,6 +4,7 @@
 #ifndef KAIO_SIM_REPORT_H
 #define KAIO_SIM_REPORT_H
 
+#include "base/finding.h"
 #include "sim/sim.h"
 
 /* The instruction of a record, or for a label the one behind it. */
@@ -18,6 +19,28 @@ void sim_note_source(struct sim_launch *l, uint32_t op, struct diags *d);
  * sim_space. var: the variable that the address should be in, NULL: the one that it is in. */
 const char *sim_place_text(const struct sim_launch *l, unsigned space, uint64_t address,
                            const struct ptx_var *var);
+
+/* Of a place: its space ("global", "shared", "local"), where in that it is, and the name of the buffer or variable; NULL:
+ * none. var as above. */
+struct sim_where {
+    const char *space, *buffer;
+    uint64_t address;
+};
+struct sim_where sim_place_of(const struct sim_launch *l, unsigned space, uint64_t address,
+                              const struct ptx_var *var);
+/* Where in the source a record comes from (finding_side.source), in a. */
+const struct finding_place *sim_sources(const struct sim_launch *l, struct arena *a, uint32_t op,
+                                        size_t *n);
+
+/* Explains the diagnostic at index i of d: a fault. */
+void sim_explain_fault(const struct sim_launch *l, const struct sim_fault *f, struct diags *d,
+                       size_t i);
+/* A finding of the sanitizer in parts, in a. */
+struct check_finding;
+struct finding sim_finding_of(const struct sim_launch *l, const struct check_finding *f,
+                              struct arena *a);
+/* The stack of a kernel with routines, which is its last local variable, when the access is behind it; or NULL. */
+const struct sim_symbol *sim_over_stack(const struct sim_launch *l, const struct sim_fault *f);
 
 /* The shared or local variable at an offset; NULL: none. */
 const struct sim_symbol *sim_var_at(const struct sim_launch *l, unsigned space, uint64_t off);

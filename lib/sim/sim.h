@@ -489,6 +489,7 @@ struct sim_print {
 struct sim_launch {
     const struct sim_code *code;
     const struct device_launch *what;
+    const struct device_options *options;
     struct sim_memory *memory;
     const struct sim_build *build;
     uint64_t nblock;

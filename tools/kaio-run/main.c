@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "base/num.h"
 #include "base/progress.h"
+#include "base/suppress.h"
 #include "ptx/ptx.h"
 #include "run/args.h"
 #include "run/choose.h"
@@ -33,6 +34,10 @@ enum {
     OPT_LIST_DEVICES,
     OPT_MESSAGES,
     OPT_MESSAGES_ORDER,
+    OPT_FORMAT,
+    OPT_SUPPRESSIONS,
+    OPT_PRINT_SUPPRESSIONS,
+    OPT_MAX_FINDINGS,
 };
 
 #define TEXT(id, name, arg, help, values) \
@@ -71,6 +76,14 @@ static const struct cli_option options[] = {
          "draw from N when asynchronous copies arrive on the simulator\n(default 0: as late as "
          "they may)",
          ""),
+    TEXT(OPT_SUPPRESSIONS, "suppressions", "FILE",
+         "leave out the findings that FILE names; may be given again", NULL),
+    TEXT(OPT_PRINT_SUPPRESSIONS, "print-suppressions", NULL,
+         "print a suppression for each finding on standard output", NULL),
+    TEXT(OPT_MAX_FINDINGS, "max-findings", "N", "show N findings of a launch at most (default 20)",
+         ""),
+    TEXT(OPT_FORMAT, "format", "FORMAT",
+         "of errors and findings: text (default) or json, a line each", "text json"),
     TEXT(OPT_MAX_INSTRUCTIONS, "max-instructions", "N",
          "stop a simulated launch after N thread-instructions\n(default 1e12; 0: never)", ""),
     TEXT(OPT_THREADS, "threads", "N", "threads of the simulator (default: one per core)", ""),
@@ -111,7 +124,9 @@ struct job {
     const char *kernel, *launch;
     struct made_options made;
     struct run_options run_options;
-    bool list, quiet, check, time;
+    bool list, quiet, check, time, json, print_suppressions;
+    struct suppressions suppressions;
+    VEC(const char *) suppression_files;
     unsigned rounds;  /* 0: the default */
     const char *path; /* of the PTX */
     VEC(struct run_arg) args;
@@ -204,12 +219,18 @@ static void check_options(struct job *j)
         cli_usage_error(&j->cli, "--check runs on the simulator: -d cpu");
     if (j->check)
         j->device.ops = &sim_device;
+    if (!j->check &&
+        (j->suppression_files.n || j->print_suppressions || j->device_options.max_findings))
+        cli_usage_error(&j->cli,
+                        "--suppressions, --print-suppressions and --max-findings need --check");
+    j->quiet |= j->json; /* nothing but JSON on stderr */
     if (!j->path && isatty(STDIN_FILENO) && !j->list)
         cli_usage_error(&j->cli, "no PTX: name a file, or pipe kaio-emit's output in");
 }
 
 static void read_options(struct job *j, int argc, char **argv)
 {
+    static const char *const formats[] = {"text", "json", NULL};
     const char *env = getenv("KAIO_DEVICE");
     j->run_options = run_default;
     cli_begin(&j->cli, &program, argc, argv);
@@ -247,6 +268,12 @@ static void read_options(struct job *j, int argc, char **argv)
                 j->device_options.max_instructions = UINT64_MAX;
             break;
         case OPT_ARCH: set_arch(j); break;
+        case OPT_FORMAT: j->json = cli_choice(&j->cli, formats) == 1; break;
+        case OPT_SUPPRESSIONS: *VEC_PUSH(j->a, &j->suppression_files) = j->cli.arg; break;
+        case OPT_PRINT_SUPPRESSIONS: j->print_suppressions = true; break;
+        case OPT_MAX_FINDINGS:
+            j->device_options.max_findings = (unsigned)cli_int(&j->cli, 1, DEVICE_FINDINGS_MOST);
+            break;
         case OPT_THREADS: j->device_options.threads = (unsigned)cli_int(&j->cli, 1, 1024); break;
         }
     j->made.arg = j->decls.v;
@@ -487,12 +514,61 @@ static int execute(struct job *j, struct run *r, struct device *dev)
     return exit_status(j, status);
 }
 
+static bool read_suppressions(struct job *j)
+{
+    bool good = true;
+    for (size_t i = 0; i < j->suppression_files.n; i++) {
+        const struct source *s = io_read(j->a, j->d, j->suppression_files.v[i], IO_TEXT_LIMIT);
+        good = s && suppress_read(j->a, &j->suppressions, s, device_finding_kind, j->d) && good;
+    }
+    j->device_options.suppressions = &j->suppressions;
+    return good;
+}
+
+/* Suppressions that were not needed, though they are for what was launched. */
+static void report_unused(struct job *j, const struct contract *c)
+{
+    const char **entry = ARENA_ARRAY(j->a, c->launches.n + 1, const char *);
+    for (size_t i = 0; i < c->launches.n; i++)
+        entry[i] = c->launches.v[i].entry;
+    suppress_unused(&j->suppressions, entry, j->d);
+}
+
+/* A suppression for each finding, once. */
+static void print_suppressions(struct job *j)
+{
+    struct buf all = buf_in(j->a);
+    for (size_t i = 0; i < j->d->list.n; i++) {
+        const struct finding *f = j->d->list.v[i].finding;
+        struct buf one = buf_in(j->a);
+        if (!f || strcmp(f->check, "fault") == 0)
+            continue;
+        suppress_write(f, &one);
+        if (!strstr(buf_text(&all), buf_text(&one)))
+            buf_puts(&all, buf_text(&one));
+    }
+    fputs(buf_text(&all), stdout);
+}
+
+/* On stderr, as text or as JSON. */
+static void report(struct job *j)
+{
+    struct buf text = buf_in(j->a);
+    if (!j->json) {
+        cli_report(&j->cli, j->d);
+        return;
+    }
+    diags_json(j->d, &text);
+    fflush(stdout);
+    fputs(buf_text(&text), stderr);
+}
+
 static int work(struct job *j)
 {
     const char *why;
     struct device *dev = NULL;
     device_settle(j->a, &j->device, &why);
-    if (!read_ptx(j))
+    if (!read_suppressions(j) || !read_ptx(j))
         return CLI_BAD_INPUT;
     const struct contract *c = find_contract(j);
     if (!c)
@@ -509,6 +585,10 @@ static int work(struct job *j)
         return exit_status(j, status);
     int result = execute(j, r, dev);
     j->device.ops->close(dev);
+    if (j->check && !j->quiet && (result == CLI_OK || result == CLI_CHECK_FAILED))
+        report_unused(j, c);
+    if (j->print_suppressions)
+        print_suppressions(j);
     return result;
 }
 
@@ -562,7 +642,7 @@ int main(int argc, char **argv)
     cli_catch_signals(&j->cli, &interrupted);
     int status = j->list ? list_devices(j) : work(j);
     if (j->d->list.n)
-        cli_report(&j->cli, j->d);
+        report(j);
     status = cli_finish(&j->cli, status);
     arena_free(a);
     return status;

@@ -3,6 +3,7 @@
 
 #include "verify.h"
 
+#include "base/finding.h"
 #include "data/buffer.h"
 #include "ref/report.h"
 
@@ -164,6 +165,11 @@ void json_row(const struct rows *r, const struct row *row)
         json_result(&j, r, row);
     if (row->repeat)
         json_str(&j, "repeat", row->repeat);
+    if (row->said && row->said->list.n) {
+        json_array(&j, "findings");
+        diags_json_elements(row->said, &j);
+        json_end(&j);
+    }
     json_end(&j);
     fprintf(r->out, "%s\n", buf_text(&b));
 }

@@ -35,6 +35,7 @@ enum {
     OPT_MESSAGES,
     OPT_CHECK,
     OPT_CHECK_SEED,
+    OPT_SUPPRESSIONS,
 };
 
 static const char *const formats[] = {"text", "tap", "json", "junit", NULL};
@@ -70,6 +71,8 @@ static const struct cli_option option_list[] = {
      "(default all "
      "of them)",
      "memory init race sync async all", NULL},
+    {OPT_SUPPRESSIONS, "suppressions", "FILE", "leave out the findings that FILE names", NULL,
+     NULL},
     {OPT_CHECK_SEED, "check-seed", "N",
      "draw from N when asynchronous copies arrive on the simulator\n(default 0: as late as they "
      "may)",
@@ -224,6 +227,7 @@ static void take_option(struct cli *cli, int id, struct options *o)
     case OPT_REPEAT: o->repeat = cli->arg ? (uint64_t)cli_int(cli, 1, 1000000) : 1; break;
     case OPT_ALL: o->all = true; break;
     case OPT_CHECK: check(cli, o); break;
+    case OPT_SUPPRESSIONS: o->suppressions = cli->arg; break;
     case OPT_CHECK_SEED: o->check_seed = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
     case OPT_PTX: o->ptx = cli->arg; break;
     case OPT_MESSAGES: o->message_bytes = (uint64_t)cli_int(cli, 64, RUN_MESSAGE_BYTES_MOST); break;
@@ -260,13 +264,16 @@ int main(int argc, char **argv)
         take_option(&cli, id, &opt);
     if (opt.run && opt.golden)
         cli_usage_error(&cli, "--run and --golden exclude each other");
-    if (!opt.run &&
-        (opt.device || opt.target || opt.fills || opt.repeat || opt.all || opt.ptx || opt.check ||
-         opt.check_seed || opt.shapes || opt.ntype || opt.fail_fast || opt.list))
-        cli_usage_error(&cli, "--device, --target, --fill, --shapes, --types, --repeat, --check, "
-                              "--check-seed, --all, --list, --fail-fast and --ptx need --run");
+    if (!opt.run && (opt.device || opt.target || opt.fills || opt.repeat || opt.all || opt.ptx ||
+                     opt.check || opt.suppressions || opt.check_seed || opt.shapes || opt.ntype ||
+                     opt.fail_fast || opt.list))
+        cli_usage_error(
+            &cli, "--device, --target, --fill, --shapes, --types, --repeat, --check, "
+                  "--suppressions, --check-seed, --all, --list, --fail-fast and --ptx need --run");
     bool sums = opt.sums.depth != RUN_NOT_GIVEN || opt.sums.truncation != RUN_NOT_GIVEN ||
                 opt.sums.products != RUN_NOT_GIVEN;
+    if (opt.suppressions && !opt.check)
+        cli_usage_error(&cli, "--suppressions needs --check");
     if (opt.golden && (opt.kernel || opt.ndefine || opt.sample || sums))
         cli_usage_error(&cli, "--kernel, --define, --sample, --depth, --truncation and --products "
                               "don't go with --golden");

@@ -17,6 +17,14 @@ void session_worse(struct session *s, int status)
 
 /* ---- the device -------------------------------------------------------------------------------------------- */
 
+static bool read_suppressions(struct session *s)
+{
+    const char *path = s->opt->suppressions;
+    const struct source *text = path ? io_read(s->a, s->d, path, IO_TEXT_LIMIT) : NULL;
+    return !path ||
+           (text && suppress_read(s->a, &s->suppressions, text, device_finding_kind, s->d));
+}
+
 static int open_device(struct session *s)
 {
     struct device_choice choice;
@@ -29,6 +37,8 @@ static int open_device(struct session *s)
         cli_usage_error(s->cli, "--check runs on the simulator: -d cpu");
     if (s->opt->check)
         choice.ops = &sim_device;
+    if (!read_suppressions(s))
+        return CLI_BAD_INPUT;
     device_settle(s->a, &choice, &why);
     if (why)
         cli_note(s->cli, "running on the simulator: %s", why);
@@ -36,6 +46,7 @@ static int open_device(struct session *s)
     struct device_options options = {.threads = s->opt->threads,
                                      .max_instructions = s->opt->max_instructions,
                                      .check = s->opt->check,
+                                     .suppressions = &s->suppressions,
                                      .seed = s->opt->check_seed,
                                      .interrupted = s->opt->interrupted};
     enum device_status st = s->ops->open(s->a, choice.ordinal, &options, &s->dev, s->d);

@@ -63,6 +63,10 @@ static const char *repeat_command(const struct trial *t, const char *fill)
         buf_printf(&b, " --repeat=%llu", (unsigned long long)o->repeat);
     if (o->check)
         buf_printf(&b, " --check=%s", o->check_words);
+    if (o->suppressions) {
+        buf_puts(&b, " --suppressions=");
+        buf_shell_word(&b, o->suppressions);
+    }
     if (o->check_seed)
         buf_printf(&b, " --check-seed=%llu", (unsigned long long)o->check_seed);
     for (size_t i = 0; i < o->ndefine; i++)
@@ -118,7 +122,7 @@ void trial_error(struct trial *t, int status, const char *fill)
     progress_clear(&s->progress);
     cli_report(s->cli, t->d);
     const char *why = arena_strdup(s->a, trial_first_message(t->d));
-    add_row(t, &(struct row){.status = ROW_ERROR, .why = why}, fill);
+    add_row(t, &(struct row){.status = ROW_ERROR, .why = why, .said = t->d}, fill);
     session_worse(s, status);
 }
 
@@ -293,7 +297,9 @@ static bool execute(struct trial *t, const char *fill)
     progress_clear(&s->progress);
     cli_report(s->cli, t->d);
     add_row(t,
-            &(struct row){.status = ROW_FAIL, .why = arena_strdup(s->a, trial_first_message(t->d))},
+            &(struct row){.status = ROW_FAIL,
+                          .why = arena_strdup(s->a, trial_first_message(t->d)),
+                          .said = t->d},
             fill);
     return false;
 }

@@ -5,6 +5,7 @@
 #include "verify.h"
 
 #include "base/progress.h"
+#include "base/suppress.h"
 #include "ptx/ptx.h"
 #include "run/choose.h"
 #include "run/run.h"
@@ -22,6 +23,7 @@ struct session {
     struct device *dev;
     struct device_info info;
     const struct ptx_target *target;
+    struct suppressions suppressions;
     struct rows rows;
     struct progress progress;
     int status;

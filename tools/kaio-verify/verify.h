@@ -23,6 +23,7 @@ struct row {
     double seconds;
     const char *repeat; /* the command that runs this row alone */
     const struct compare_result *result;
+    const struct diags *said; /* errors and findings; NULL: none */
 };
 
 struct rows {
@@ -79,8 +80,9 @@ struct options {
     uint64_t seed, sample, max_instructions, message_bytes;
     uint64_t check_seed; /* of the simulator's timing */
     const char *ptx, *kernel;
-    unsigned threads, check; /* check: enum device_check, bits */
-    const char *check_words; /* as given */
+    unsigned threads, check;  /* check: enum device_check, bits */
+    const char *suppressions; /* a file; NULL: none */
+    const char *check_words;  /* as given */
     enum format format;
     struct spec_define define[64];
     size_t ndefine;
