@@ -59,7 +59,8 @@ static enum use use_of(const struct sim_build *b, const struct sim_op *op, uint1
     case SIM_H_PXOR: return USE_PASSES;
     case SIM_H_ATOM_16:
     case SIM_H_ATOM_32:
-    case SIM_H_ATOM_64: return USE_ATOMIC;
+    case SIM_H_ATOM_64:
+    case SIM_H_ATOM_128: return USE_ATOMIC;
     case SIM_H_COPY: return USE_COPIES;
     case SIM_H_LDMATRIX: return USE_LOADS;
     case SIM_H_STMATRIX: return USE_STORES;
@@ -100,7 +101,12 @@ static struct slots slots_of(const struct sim_op *op, const struct check_op *o)
     case USE_STORES:
         return (struct slots){
             {op->a, op->d, vector ? op->b : 0, vector ? op->c : 0, vector ? op->e : 0}, {0}};
-    case USE_ATOMIC: return (struct slots){{op->a, op->b, op->c}, {op->d}};
+    case USE_ATOMIC:
+        if (op->fn[0] && o->row == SIM_H_ATOM_128)
+            return (struct slots){
+                {op->a, op->b, op->b + 8 * SIM_LANES, op->c, op->c + 8 * SIM_LANES},
+                {op->d, op->d + 8 * SIM_LANES}};
+        return (struct slots){{op->a, op->b, op->c}, {op->d}};
     case USE_VOTES:
     case USE_MEETS: return (struct slots){{op->a, op->e}, {op->d}};
     case USE_GUARD: return (struct slots){{op->a}, {0}};

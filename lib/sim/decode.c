@@ -122,6 +122,8 @@ enum dec_class dec_reg_class(enum ptx_mod declared)
 {
     if (declared == PTX_PRED)
         return DEC_PRED;
+    if (declared == PTX_B128)
+        return DEC_128;
     switch (dec_type_bytes(declared)) {
     case 1:
     case 2: return DEC_16;
@@ -154,7 +156,7 @@ uint32_t dec_temp(struct dec *dc, enum dec_class c)
         }
         return take(&dc->pred_next, 4);
     }
-    return take(&dc->file_next, c == DEC_64 ? 8 * SIM_LANES : 4 * SIM_LANES);
+    return take(&dc->file_next, (c == DEC_128 ? 16 : c == DEC_64 ? 8 : 4) * SIM_LANES);
 }
 
 uint32_t dec_const(struct dec *dc, uint64_t bits, bool wide)
@@ -245,7 +247,8 @@ bool dec_address(struct dec *dc, const struct ptx_var *v, uint64_t *address)
 
 static const char *class_text(enum dec_class c)
 {
-    static const char *const text[] = {"nothing", "a predicate", "16 bits", "32 bits", "64 bits"};
+    static const char *const text[] = {"nothing", "a predicate", "16 bits",
+                                       "32 bits", "64 bits",     "128 bits"};
     return text[c];
 }
 
@@ -324,6 +327,20 @@ uint32_t dec_pred(struct dec *dc, const struct ptx_operand *o)
     const uint32_t temp = dec_temp(dc, DEC_PRED);
     dec_emit3(dc, SIM_H_PNOT, temp, off, 0, 0);
     return temp;
+}
+
+bool dec_halves(struct dec *dc, const struct ptx_operand *o, bool writes, uint32_t half[2])
+{
+    if (o->kind == PTX_O_SINK && writes) {
+        half[0] = dec_temp(dc, DEC_128);
+    } else if (o->kind == PTX_O_REG) {
+        (writes ? dc->reg_written : dc->reg_read)[o->reg] = true;
+        half[0] = reg_slot(dc, o->reg, DEC_128);
+    } else {
+        return dec_error(dc, "'%s' needs a register of 128 bits here", dec_mnemonic(dc));
+    }
+    half[1] = half[0] + 8 * SIM_LANES;
+    return !dc->failed;
 }
 
 enum dec_class dec_operand_class(struct dec *dc, const struct ptx_operand *o, enum dec_class wanted)

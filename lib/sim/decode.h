@@ -49,7 +49,8 @@ struct dec {
     bool failed; /* this instruction was reported */
 };
 
-enum dec_class { DEC_NONE, DEC_PRED, DEC_16, DEC_32, DEC_64 };
+/* DEC_128: two slots of 64 bits, one behind the other */
+enum dec_class { DEC_NONE, DEC_PRED, DEC_16, DEC_32, DEC_64, DEC_128 };
 enum dec_class dec_class_of(enum sim_type t);
 enum dec_class dec_reg_class(enum ptx_mod declared);
 /* Bytes of a memory or register type; 0 for those the simulator does not have. */
@@ -73,6 +74,8 @@ struct sim_op *dec_emit_control(struct dec *dc, enum sim_handler_id h);
 /* Slots. */
 uint32_t dec_const(struct dec *dc, uint64_t bits, bool wide);
 uint32_t dec_temp(struct dec *dc, enum dec_class c);
+/* The halves of a 128-bit register, which is read or written. */
+bool dec_halves(struct dec *dc, const struct ptx_operand *o, bool writes, uint32_t half[2]);
 /* The slot of a source or destination operand read as type t. Reports what does not fit and returns 0. */
 uint32_t dec_src(struct dec *dc, const struct ptx_operand *o, enum sim_type t);
 uint32_t dec_dst(struct dec *dc, const struct ptx_operand *o, enum sim_type t);

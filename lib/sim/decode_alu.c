@@ -19,6 +19,22 @@ static enum sim_type move_type(enum ptx_mod t)
     }
 }
 
+/* Two or four bytes to one register. */
+static bool pack_bytes(struct dec *dc, const struct ptx_operand *d, const struct ptx_operand *v)
+{
+    uint32_t half[2] = {0};
+    const bool two = v->nelem == 2;
+    for (uint32_t i = 0; i < v->nelem; i += 2) {
+        const uint32_t lo = dec_src(dc, &v->elem[i], SIM_T_u16);
+        const uint32_t hi = dec_src(dc, &v->elem[i + 1], SIM_T_u16);
+        half[i / 2] = two ? dec_dst(dc, d, SIM_T_u16) : dec_temp(dc, DEC_16);
+        dec_emit3(dc, SIM_H_BYTES, half[i / 2], lo, hi, 0);
+    }
+    if (!two)
+        dec_emit3(dc, SIM_H_PACK_16, dec_dst(dc, d, SIM_T_u32), half[0], half[1], 0);
+    return !dc->failed;
+}
+
 /* {lo, hi} of so many bits each to one register of twice or four times that. */
 static bool pack(struct dec *dc, const struct ptx_operand *d, const struct ptx_operand *v,
                  uint32_t bytes)
@@ -38,8 +54,10 @@ static bool pack(struct dec *dc, const struct ptx_operand *d, const struct ptx_o
                   off[0], 0, 0);
         return !dc->failed;
     }
-    if ((v->nelem != 2 && v->nelem != 4) || each * v->nelem != bytes || each < 2)
+    if ((v->nelem != 2 && v->nelem != 4) || each * v->nelem != bytes)
         return dec_unsupported(dc);
+    if (each == 1)
+        return pack_bytes(dc, d, v);
     for (uint32_t i = 0; i < v->nelem; i++)
         off[i] = dec_src(dc, &v->elem[i], each == 2 ? SIM_T_u16 : SIM_T_u32);
     uint32_t lo = off[0], hi = off[1];
@@ -58,18 +76,55 @@ static bool unpack(struct dec *dc, const struct ptx_operand *v, const struct ptx
                    uint32_t bytes)
 {
     const uint32_t each = bytes / (v->nelem ? v->nelem : 1);
-    if ((v->nelem != 2 && v->nelem != 4) || each * v->nelem != bytes || each < 2)
+    if ((v->nelem != 2 && v->nelem != 4) || each * v->nelem != bytes)
         return dec_unsupported(dc);
-    const uint32_t from = dec_src(dc, s, bytes == 8 ? SIM_T_u64 : SIM_T_u32);
+    const uint32_t from = dec_src(dc, s,
+                                  bytes == 8   ? SIM_T_u64
+                                  : bytes == 4 ? SIM_T_u32
+                                               : SIM_T_u16);
     for (uint32_t i = 0; i < v->nelem; i++) {
         if (v->elem[i].kind == PTX_O_SINK)
             continue;
+        if (each == 1) {
+            const uint32_t part = dec_temp(dc, DEC_16);
+            dec_emit3(dc, SIM_H_UNPACK_16, part, from, dec_const(dc, 8 * i, false), 0);
+            dec_emit3(dc, SIM_H_AND_16, dec_dst(dc, &v->elem[i], SIM_T_u16), part,
+                      dec_const(dc, 0xff, false), 0);
+            continue;
+        }
         const uint32_t shift = dec_const(dc, (uint64_t)i * each * 8, false);
         const uint32_t d = dec_dst(dc, &v->elem[i], each == 2 ? SIM_T_u16 : SIM_T_u32);
         const enum sim_handler_id h = each == 4    ? SIM_H_UNPACK_32
                                       : bytes == 8 ? SIM_H_UNPACK_64_16
                                                    : SIM_H_UNPACK_16;
         dec_emit3(dc, h, d, from, shift, 0);
+    }
+    return !dc->failed;
+}
+
+/* The two halves to or from registers of 64 bits, or four of 32; all are read before any is written only where that can
+ * matter: between registers of 128 bits nothing overlaps but a register with itself. */
+static bool move_128(struct dec *dc)
+{
+    const struct ptx_operand *d = &dc->inst->operand[0], *s = &dc->inst->operand[1];
+    const bool packs = s->kind == PTX_O_VEC, unpacks = d->kind == PTX_O_VEC;
+    const struct ptx_operand *v = packs ? s : d;
+    const uint32_t n = packs || unpacks ? v->nelem : 2;
+    const enum sim_type t = n == 4 ? SIM_T_u32 : SIM_T_u64;
+    uint32_t to[2], from[2], part[4] = {0};
+    if ((n != 2 && n != 4) || (!packs && !dec_halves(dc, s, false, from)) ||
+        (!unpacks && !dec_halves(dc, d, true, to)))
+        return dc->failed ? false : dec_unsupported(dc);
+    for (uint32_t i = 0; i < n && (packs || unpacks); i++)
+        part[i] = packs ? dec_src(dc, &v->elem[i], t) : dec_dst(dc, &v->elem[i], t);
+    for (uint32_t i = 0; i < n; i++) {
+        if (n == 2)
+            dec_emit3(dc, SIM_H_MOV_64, unpacks ? part[i] : to[i], packs ? part[i] : from[i], 0, 0);
+        else if (unpacks)
+            dec_emit3(dc, SIM_H_UNPACK_32, part[i], from[i / 2], dec_const(dc, i % 2 * 32, false),
+                      0);
+        else if (i % 2)
+            dec_emit3(dc, SIM_H_PACK_32, to[i / 2], part[i - 1], part[i], 0);
     }
     return !dc->failed;
 }
@@ -98,6 +153,8 @@ bool dec_mov(struct dec *dc)
         dec_emit3(dc, SIM_H_PMOV, dec_dst(dc, d, SIM_T_p), from, 0, 0);
         return !dc->failed;
     }
+    if (type == PTX_B128)
+        return move_128(dc);
     const enum sim_type t = move_type(type);
     if (t == SIM_T_none)
         return dec_unsupported(dc);

@@ -82,7 +82,7 @@ struct access {
     uint32_t slot;
     uint64_t offset;
     bool narrow;
-    uint32_t elems, bytes; /* of one element */
+    uint32_t elems, bytes; /* of one element; of 128 bits two, the halves */
     enum ptx_mod type;
 };
 
@@ -95,6 +95,10 @@ static bool access_of(struct dec *dc, const struct ptx_operand *m, struct access
                : in->mod[PTX_MC_VECTOR] == PTX_V4 ? 4
                : in->mod[PTX_MC_VECTOR]           ? 8
                                                   : 1;
+    if (x->type == PTX_B128 && x->elems == 1) {
+        x->bytes = 8;
+        x->elems = 2;
+    }
     if (!x->bytes)
         return dec_unsupported(dc);
     return dec_space(dc, in->mod[PTX_MC_SPACE], &x->space) &&
@@ -165,7 +169,7 @@ static bool load_param(struct dec *dc, const struct access *x)
     const struct ptx_inst *in = dc->inst;
     const struct ptx_operand *m = &in->operand[1];
     uint64_t at;
-    if (!m->var || ptx_space(m->var->space) != PTX_PARAM || m->reg >= 0 ||
+    if (x->type == PTX_B128 || !m->var || ptx_space(m->var->space) != PTX_PARAM || m->reg >= 0 ||
         !dec_address(dc, m->var, &at))
         return false;
     const uint64_t start = at - dc->in->param_base + m->bits, bytes = x->bytes * x->elems;
@@ -189,10 +193,15 @@ static bool load_param(struct dec *dc, const struct access *x)
     return true;
 }
 
-static bool vector(struct dec *dc, const struct ptx_operand *v, const struct access *x, bool store)
+/* The slots of a vector's elements, from the first on, and their class. */
+static bool vector_slots(struct dec *dc, const struct ptx_operand *v, const struct access *x,
+                         bool store, uint32_t first, uint32_t slot[4], enum dec_class *class)
 {
-    uint32_t slot[4] = {0};
     enum dec_class c = DEC_NONE;
+    if (x->type == PTX_B128) {
+        *class = DEC_64;
+        return dec_halves(dc, v, !store, slot);
+    }
     for (uint32_t i = 0; i < x->elems; i++) {
         const struct ptx_operand *o = element(v, i);
         if (!o || (v->kind == PTX_O_VEC && v->nelem != x->elems))
@@ -211,18 +220,35 @@ static bool vector(struct dec *dc, const struct ptx_operand *v, const struct acc
         t = SIM_T_f32;
     if (x->type == PTX_F64)
         t = SIM_T_f64;
-    for (uint32_t i = 0; i < x->elems; i++)
-        slot[i] = store ? dec_src(dc, element(v, i), t) : dec_dst(dc, element(v, i), t);
-    struct sim_op *op =
-        dec_emit3(dc, store ? SIM_H_ST_VEC : SIM_H_LD_VEC, slot[0], 0, slot[1], slot[2]);
-    op->e = slot[3];
-    fill(dc, op, x);
-    op->elems = x->elems;
-    op->round =
-        (uint8_t)((c == DEC_64 ? SIM_V_WIDE : 0) |
-                  (ptx_type_is_signed(x->type) && c != DEC_16 && x->bytes < 8 ? SIM_V_SIGNED : 0));
-    if (store)
-        op->flags |= SIM_STORES;
+    for (uint32_t i = first; i < x->elems && i < first + 4; i++)
+        slot[i - first] = store ? dec_src(dc, element(v, i), t) : dec_dst(dc, element(v, i), t);
+    *class = c;
+    return !dc->failed;
+}
+
+/* Four elements at a time. */
+static bool vector(struct dec *dc, const struct ptx_operand *v, const struct access *x, bool store)
+{
+    if (x->elems > 4)
+        dec_keep_guard(dc);
+    for (uint32_t first = 0; first < x->elems; first += 4) {
+        uint32_t slot[4] = {0};
+        enum dec_class c = DEC_NONE;
+        struct access some = *x;
+        some.elems = x->elems > 4 ? 4 : x->elems;
+        some.offset += (uint64_t)first * x->bytes;
+        if (!vector_slots(dc, v, x, store, first, slot, &c))
+            return false;
+        struct sim_op *op =
+            dec_emit3(dc, store ? SIM_H_ST_VEC : SIM_H_LD_VEC, slot[0], 0, slot[1], slot[2]);
+        op->e = slot[3];
+        fill(dc, op, &some);
+        op->elems = some.elems;
+        const bool extends = ptx_type_is_signed(x->type) && c != DEC_16 && x->bytes < 8;
+        op->round = (uint8_t)((c == DEC_64 ? SIM_V_WIDE : 0) | (extends ? SIM_V_SIGNED : 0));
+        if (store)
+            op->flags |= SIM_STORES;
+    }
     return !dc->failed;
 }
 
@@ -237,7 +263,7 @@ bool dec_ld(struct dec *dc)
     if (in->mod[PTX_MC_ORDER] && in->mod[PTX_MC_ORDER] != PTX_WEAK &&
         (x.space == SIM_IN_GLOBAL || x.space == SIM_IN_GENERIC))
         dc->code->ordered = true;
-    if (x.elems > 4)
+    if (x.elems * x.bytes > 16)
         return dec_unsupported(dc);
     if (x.elems > 1)
         return vector(dc, &in->operand[0], &x, false);
@@ -263,7 +289,7 @@ bool dec_st(struct dec *dc)
         return dec_st_async(dc);
     if (!access_of(dc, &in->operand[0], &x))
         return false;
-    if (x.elems > 4)
+    if (x.elems * x.bytes > 16)
         return dec_unsupported(dc);
     if (x.elems > 1)
         return vector(dc, &in->operand[1], &x, true);
@@ -424,6 +450,25 @@ static bool atom_element(struct dec *dc, const struct access *x, enum sim_atom c
     return !dc->failed;
 }
 
+/* Of 128 bits: exch and cas. */
+static bool atom_128(struct dec *dc, const struct access *x, enum sim_atom code)
+{
+    const struct ptx_inst *in = dc->inst;
+    const bool wanted = in->operand[0].kind != PTX_O_SINK;
+    uint32_t b[2], c[2], d[2];
+    if (!dec_halves(dc, &in->operand[2], false, b) ||
+        !dec_halves(dc, &in->operand[code == SIM_ATOM_CAS ? 3 : 2], false, c) ||
+        !dec_halves(dc, &in->operand[0], true, d))
+        return false;
+    struct sim_op *op = dec_emit3(dc, SIM_H_ATOM_128, d[0], 0, b[0], c[0]);
+    fill(dc, op, x);
+    op->round = (uint8_t)code;
+    op->flags |= (uint8_t)(SIM_STORES | (wanted ? SIM_READS : 0));
+    if (x->space != SIM_IN_SHARED)
+        dc->code->ordered = true;
+    return !dc->failed;
+}
+
 /* atom[...].op.type d, [a], b[, c] and red without d. */
 bool dec_atom(struct dec *dc)
 {
@@ -436,6 +481,8 @@ bool dec_atom(struct dec *dc)
         return dec_st_async(dc);
     if (!atom_code(in, &code) || !access_of(dc, &in->operand[reads], &x))
         return dec_unsupported(dc);
+    if (x.type == PTX_B128)
+        return atom_128(dc, &x, code);
     if (x.elems > 1)
         dec_keep_guard(dc);
     for (uint32_t k = 0; k < x.elems; k++)

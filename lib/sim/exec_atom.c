@@ -126,6 +126,48 @@ SIM_ATOMIC(ATOM_16, u16, u32, apply16)
 SIM_ATOMIC(ATOM_32, u32, u32, apply32)
 SIM_ATOMIC(ATOM_64, u64, u64, apply64)
 
+/* Puts the two words in if the old ones are still there; else old is what is. */
+static inline bool swap_128(u64 *p, u64 old[2], u64 lo, u64 hi)
+{
+    bool done;
+    __asm__ volatile("lock cmpxchg16b %1"
+                     : "=@ccz"(done), "+m"(*(u64(*)[2])p), "+a"(old[0]), "+d"(old[1])
+                     : "b"(lo), "c"(hi)
+                     : "memory");
+    return done;
+}
+
+/* exch and cas of 128 bits, each operand two slots */
+SIM_FN(ATOM_128)
+{
+    u64 at[SIM_LANES];
+    lane_addresses(w, op, at);
+    if (!sim_resolve(w, op, at))
+        return NULL;
+    for (u32 left = w->em; left; left &= left - 1) {
+        const int i = __builtin_ctz(left), j = i + SIM_LANES;
+        u64 *const p = (u64 *)(uintptr_t)at[i];
+        u64 old[2] = {p[0], p[1]}; /* if they don't belong together, they will not be there */
+        const slot_u64 *const b = SLOT(u64, op->b), *const c = SLOT(u64, op->c);
+        bool cas, same;
+        do {
+            cas = op->round == SIM_ATOM_CAS;
+            same = old[0] == b[i] && old[1] == b[j];
+        } while (!swap_128(p, old,
+                           !cas   ? b[i]
+                           : same ? c[i]
+                                  : old[0],
+                           !cas   ? b[j]
+                           : same ? c[j]
+                                  : old[1]));
+        if (op->flags & SIM_READS) {
+            SLOT(u64, op->d)[i] = old[0];
+            SLOT(u64, op->d)[j] = old[1];
+        }
+    }
+    return op + 1;
+}
+
 #define SIM_FOLD(M, T, ATOMIC)                                                   \
     for (u32 i = 0; i + sizeof(M) <= n; i += sizeof(M)) {                        \
         M v;                                                                     \
@@ -149,5 +191,6 @@ void SIM_NAMED(sim_fill_atom)(struct sim_build *b)
     SIM_ENTRY_ONE(ATOM_16);
     SIM_ENTRY_ONE(ATOM_32);
     SIM_ENTRY_ONE(ATOM_64);
+    SIM_ENTRY_ONE(ATOM_128);
     b->fold = fold;
 }
