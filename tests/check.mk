@@ -13,3 +13,5 @@ EXTRA_DIST += tests/cuda
 
 BATS_TESTS += tests/cli/report.bats
 EXTRA_DIST += tests/data/report
+BATS_TESTS += tests/cli/stops.bats
+EXTRA_DIST += tests/data/stops

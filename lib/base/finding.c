@@ -143,7 +143,7 @@ static size_t write_diag(struct json *j, const struct diags *d, size_t i)
     json_str(j, "kind", e->kind ? e->kind : e->summary ? "summary" : level[e->level]);
     json_str(j, "level", level[e->level]);
     json_str(j, "message", e->text);
-    write_span(j, e->span);
+    write_span(j, e->span.src || !e->finding ? e->span : e->finding->at.span);
     if (e->finding)
         write_finding(j, e->finding);
     if (e->summary)

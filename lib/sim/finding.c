@@ -276,6 +276,10 @@ void sim_explain_fault(const struct sim_launch *l, const struct sim_fault *f, st
         to.at.has_block = true;
         coordinates(&l->what->grid, f->block, to.at.block);
     }
+    if (!of_thread(f) && f->stands.n) { /* the first of those that the notes have */
+        to.at.span = sim_span_of(l, f->stands.v[0].op);
+        to.at.source = sim_sources(l, a, f->stands.v[0].op, &to.at.nsource);
+    }
     if (of_place(f))
         put_place(l, &to, f->space, f->address, f->var, a);
     if (f->kind != SIM_F_TENSOR && of_place(f)) {

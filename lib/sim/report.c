@@ -323,6 +323,12 @@ static void report_stop(struct sim_launch *l, const struct sim_fault *f, struct 
                    kernel);
     else if (f->kind == SIM_F_INTERRUPTED)
         diag_error(d, SPAN_NONE, "kernel '%s' was interrupted", kernel);
+    else if (f->kind == SIM_F_TOTAL)
+        diag_error(d, l->code->func->span,
+                   "kernel '%s' was stopped: its %" PRIu64
+                   " blocks together executed more than %" PRIu64
+                   " thread-instructions; --max-instructions allows more",
+                   kernel, l->nblock, l->limit);
     else
         diag_error(d, SPAN_NONE,
                    "kernel '%s' was stopped: it executed more than %" PRIu64 " thread-instructions",

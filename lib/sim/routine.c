@@ -410,6 +410,16 @@ static void pass_registers(struct copy *c, const struct routine *r, int32_t firs
     }
 }
 
+/* What is made for the function as such comes from where it begins in the source. */
+static void copy_loc(struct copy *c, const struct ptx_func *f)
+{
+    for (size_t i = 0; i < f->items.n; i++)
+        if (f->items.v[i].kind == PTX_I_LOC) {
+            *VEC_PUSH(c->arena, &c->func->items) = f->items.v[i];
+            return;
+        }
+}
+
 static bool copy_routine(struct copy *c, struct routine *r)
 {
     const struct ptx_func *f = r->func;
@@ -449,6 +459,7 @@ static bool copy_routine(struct copy *c, struct routine *r)
     r->frame = round_to(r->save + SLOT * n, ALIGN);
     c->func->items.v[grow].inst.operand[2].bits = r->frame;
     ptx_label_here(&c->b, r->start);
+    copy_loc(c, f);
     if (r->recursive)
         keep(c, r, used, false);
     PTX(&c->b, "bra", ptx_label(start));
@@ -460,6 +471,7 @@ static void end_routine(struct copy *c, const struct routine *r)
 {
     c->b.span = r->func->span;
     ptx_label_here(&c->b, r->end);
+    copy_loc(c, r->func);
     if (r->recursive)
         keep(c, r, used_registers(c, r), true);
     branch_by(c, c->next, "back", (uint32_t)r->site.n, r->site.v);
