@@ -4,7 +4,7 @@
 Of each NAME.launch in FOLDER, FOLDER/results.py has a function NAME (what is behind a point is left off). It gets the inputs
 and numbers of the line "# args:", made as kaio-run makes them (Philox4x32-10), and returns the outputs. Compares with those
 of the launch contract, or with --bless puts them there: in "# sum: NAME DIGITS ..." the first 16 digits of the SHA-256 of each
-output's bytes; of each "# near: NAME RTOL ATOL" the file NAME.OUTPUT.npy, here compared within a thousandth of that.
+output's bytes; of each "# near: OUTPUT RTOL ATOL" the file NAME.OUTPUT.npy, here compared within a thousandth of that.
 """
 import hashlib
 import importlib.util
@@ -29,8 +29,11 @@ def philox(n, seed):
     return np.stack(c, axis=1).reshape(-1)[:n]
 
 
-def generate(text, shape):
-    """The values of a generator, in a type that holds them."""
+PRECISION = {"f16": 11, "bf16": 8, "f32": 24}
+
+
+def generate(text, shape, kind):
+    """The values of a generator for elements of that kind, in a type that holds them."""
     n = int(np.prod(shape))
     words = text.split(":")
     if words[0] == "@randint":
@@ -42,7 +45,8 @@ def generate(text, shape):
         else:
             v = (philox(n, seed) * np.uint64(hi - lo) >> np.uint64(32)).astype(np.int64) + lo
     elif words[0] == "@uniform":
-        v = (philox(n, int(words[1])) >> np.uint64(8)) * 2.0**-24
+        bits = PRECISION.get(kind, 32)
+        v = (philox(n, int(words[1])) >> np.uint64(32 - bits)) * 2.0**-bits
     elif words[0] == "@arange":
         v = np.arange(n)
     else:
@@ -68,7 +72,7 @@ def outputs_of(results, name, text):
     params = re.findall(r"^  (\w+): (in|out|inout) (\w+)\[([^]]*)\]$", text, re.M)
     for p, direction, kind, shape in params:
         if direction != "out":
-            v = generate(args[p], [int(known.get(e, e)) for e in shape.split(", ")])
+            v = generate(args[p], [int(known.get(e, e)) for e in shape.split(", ")], kind)
             known[p] = bf16(v) if kind == "bf16" else v.astype(TYPES.get(kind, np.float64))
     function = getattr(results, name.split(".")[0])
     outputs = function(**{p: known[p] for p in inspect.signature(function).parameters})
@@ -92,7 +96,7 @@ def wrong(path, results, bless):
     new = re.sub(r"^# sum:.*$", line, text, flags=re.M)
     bad = ["sum"] if new != text else []
     for p, (rtol, atol) in near.items():
-        file = path.with_name(f"{path.stem}.{p}.npy")
+        file = path.with_name(f"{path.stem.split('.')[0]}.{p}.npy")
         old = np.load(file) if file.exists() else None
         v = np.ascontiguousarray(outputs[p])
         assert np.isfinite(v.astype(np.float64)).all(), (path.name, p, "is not finite")

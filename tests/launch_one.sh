@@ -1,10 +1,11 @@
 #!/bin/bash
 # launch_one.sh FILE: runs a kernel on the simulator with all checks, and says what is not as it should be. FILE is one of
-#     NAME.launch         a correct kernel's launch contract. Each PTX text of the kernel, NAME.ptx or NAME.*.ptx, has the
-#                         results that these lines say, and no finding:
+#     NAME.launch         a correct kernel's launch contract. Each PTX text of the kernel, NAME.ptx, NAME.*.ptx or
+#                         NAME.*.ptx.gz, has the results that these lines say, and no finding:
 #                             # args: ARGUMENT...         of kaio-run
 #                             # sum: OUTPUT DIGITS ...    the first 16 digits of the SHA-256 of the output's bytes
-#                             # near: OUTPUT RTOL ATOL    the output is NAME.OUTPUT.npy up to ATOL + RTOL |value|
+#                             # near: OUTPUT RTOL ATOL    the output is NAME.OUTPUT.npy up to ATOL + RTOL |value|; of NAME counts
+#                                                         what is in front of a point
 #                         What it prints is NAME.says, if there is one, in whatever order; else nothing.
 #     harmless/NAME.sed   a change to a correct kernel,  # twin: NAME,  after which it is as correct.
 #     broken/NAME.sed     a change that must be found:
@@ -59,7 +60,7 @@ try() {
     local rtol atol
     for i in "${near[@]}"; do
         read -r output rtol atol <<<"$i"
-        kaio-verify --golden --rtol="$rtol" --atol="$atol" "$here/$twin.$output.npy" "$dir/$output.npy" >"$dir/compared" 2>&1 ||
+        kaio-verify --golden --rtol="$rtol" --atol="$atol" "$here/${twin%%.*}.$output.npy" "$dir/$output.npy" >"$dir/compared" 2>&1 ||
             { wrong+=" $output" && cat "$dir/compared" >>"$dir/log"; }
     done
 }
@@ -89,10 +90,14 @@ if [[ $file == *.launch ]]; then
     twin=${name%.launch}
     cp "$file" "$dir/k.launch"
     texts=0
-    for text in "$here/$twin.ptx" "$here/$twin".*.ptx; do
+    for text in "$here/$twin.ptx" "$here/$twin".*.ptx{,.gz}; do
         [[ -e $text ]] || continue
-        cp "$text" "$dir/k.ptx"
-        name=$(basename "$text" .ptx)
+        if [[ $text == *.gz ]]; then
+            gzip -dc "$text" >"$dir/k.ptx"
+        else
+            cp "$text" "$dir/k.ptx"
+        fi
+        name=$(basename "${text%.gz}" .ptx)
         texts=$((texts + 1))
         correct
     done

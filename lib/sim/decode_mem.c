@@ -24,6 +24,16 @@ static uint64_t generic_base(enum ptx_mod space)
     return space == PTX_SHARED ? SIM_SHARED_BASE : space == PTX_LOCAL ? SIM_LOCAL_BASE : 0;
 }
 
+/* An address of a parameter from its lower 32 bits, in a slot of 32: that is all that Triton keeps of it. */
+static uint32_t param_address(struct dec *dc, uint32_t low)
+{
+    const uint32_t wide = dec_temp(dc, DEC_64), all = dec_temp(dc, DEC_64);
+    const uint64_t upper = dc->in->param_base & ~(uint64_t)UINT32_MAX;
+    dec_emit3(dc, SIM_H_U64_U32, wide, low, 0, 0);
+    dec_emit3(dc, SIM_H_OR_64, all, wide, dec_const(dc, upper, true), 0);
+    return all;
+}
+
 bool dec_memory(struct dec *dc, const struct ptx_operand *m, enum sim_space space, uint32_t *slot,
                 uint64_t *offset, bool *narrow)
 {
@@ -35,6 +45,11 @@ bool dec_memory(struct dec *dc, const struct ptx_operand *m, enum sim_space spac
     if (m->reg >= 0) {
         const struct ptx_operand r = {.kind = PTX_O_REG, .reg = m->reg, .reg2 = -1};
         *narrow = dc->reg_class[m->reg] == DEC_32;
+        if (*narrow && ptx_space(dc->inst->mod[PTX_MC_SPACE]) == PTX_PARAM) {
+            *slot = param_address(dc, dec_src(dc, &r, SIM_T_u32));
+            *narrow = false;
+            return !dc->failed;
+        }
         if (*narrow && space != SIM_IN_SHARED && space != SIM_IN_LOCAL)
             return dec_error(dc, "an address in this state space has 64 bits, '%s' has 32",
                              dc->in->func->regs.v[m->reg].name);
@@ -321,7 +336,11 @@ bool dec_cvta(struct dec *dc)
     const uint64_t base = generic_base(space);
     const uint32_t from = dec_src(dc, &in->operand[1], SIM_T_u64);
     const uint32_t d = dec_dst(dc, &in->operand[0], SIM_T_u64);
-    if (base)
+    if (space == PTX_PARAM && !to) {
+        const uint32_t low = dec_temp(dc, DEC_32);
+        dec_emit3(dc, SIM_H_U32_U64, low, from, 0, 0);
+        dec_emit3(dc, SIM_H_MOV_64, d, param_address(dc, low), 0, 0);
+    } else if (base)
         dec_emit3(dc, to ? SIM_H_SUB_64 : SIM_H_ADD_64, d, from, dec_const(dc, base, true), 0);
     else
         dec_emit3(dc, SIM_H_MOV_64, d, from, 0, 0);

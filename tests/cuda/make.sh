@@ -2,7 +2,7 @@
 # Makes the PTX of this folder anew, with nvcc 13, and has ptxas look at it: make.sh [NAME...]
 # The first line of NAME.cu says how it is compiled: each of its  // settings:  is HOW.TARGET and gives NAME.HOW.TARGET.ptx.
 # HOW is  O3,  nvcc's default;  O0,  its device compiler's lowest;  G,  with -G and debug sections;  line,  with lines;  fast,
-# with --use_fast_math. Comments are left out.
+# with --use_fast_math. Comments are left out, and long texts compressed.
 set -e
 cd "$(dirname "$0")"
 PATH=$PATH:/usr/local/cuda/bin
@@ -14,7 +14,7 @@ trap 'rm -rf $dir' EXIT
 cp ./*.cu ./*.cuh $dir 2>/dev/null || true
 for name; do
     name=${name%.cu}
-    rm -f "$name".*.ptx
+    rm -f "$name".*.ptx "$name".*.ptx.gz
     read -ra settings < <(sed -n '1s|^// settings: ||p' "$name.cu")
     for setting in "${settings[@]}"; do
         case $setting in
@@ -29,5 +29,6 @@ for name; do
         (cd $dir && nvcc -arch="sm_${setting#*.}" -std=c++17 --ptx $how "$name.cu" -o "$name.ptx" &&
             ptxas -arch="sm_${setting#*.}" "$name.ptx" -o /dev/null)
         sed -E "s|\"$dir/|\"|; /^\s*\/\//d; s|\s*//.*||; s|\s+$||" $dir/"$name.ptx" | cat -s >"$name.$setting.ptx"
+        [ "$(stat -c %s "$name.$setting.ptx")" -lt 60000 ] || gzip -9n "$name.$setting.ptx"
     done
 done

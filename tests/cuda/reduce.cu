@@ -1,4 +1,4 @@
-// settings: O3.75 fast.90a
+// settings: O3.75 O0.80 fast.90a
 // Sums: a tree in shared memory, shuffles, and cooperative groups.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
