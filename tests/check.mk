@@ -9,7 +9,7 @@ EXTRA_DIST += tests/expect.py
 
 # ordinary CUDA C and Triton
 BATS_TESTS += tests/cuda.bats
-EXTRA_DIST += tests/cuda
+EXTRA_DIST += tests/cuda tests/triton
 
 BATS_TESTS += tests/cli/report.bats
 EXTRA_DIST += tests/data/report

@@ -13,7 +13,13 @@ all() {
     [ -z "$output" ]
 }
 
+@test "Triton's kernels give what numpy does, and no finding" {
+    run -0 all triton
+    [ -z "$output" ]
+}
+
 @test "what they must give is numpy's" {
     python3 -c 'import numpy' 2>/dev/null || skip "no numpy"
     run -0 python3 "$KAIO_SRCDIR/tests/expect.py" "$KAIO_SRCDIR/tests/cuda"
+    run -0 python3 "$KAIO_SRCDIR/tests/expect.py" "$KAIO_SRCDIR/tests/triton"
 }

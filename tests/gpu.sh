@@ -23,7 +23,7 @@
 #           of inputs that repeat after a prime number of elements, so that an address that wraps around is found.
 # mma       every form of mma.sync on chosen inputs, bit for bit: tests/unit/sim_mma, which must be built, on PATH or in BINDIR.
 # wgmma     every form of wgmma.mma_async likewise, every layout of shared memory, kernels that use them: tests/unit/sim_wgmma*.
-# compiled  the correct kernels of tests/hopper and tests/cuda, which nvcc made, give what they give on the simulator.
+# compiled  the correct kernels of tests/hopper, tests/cuda and tests/triton, which nvcc and Triton made, give what they give on the simulator.
 # All but time run JOBS specs at once (default: half of the cores, 8 at most).
 set -u
 
@@ -366,7 +366,7 @@ if wanted wgmma; then
 fi
 
 if wanted compiled; then
-    for f in tests/{hopper,cuda}/*.launch; do
+    for f in tests/{hopper,cuda,triton}/*.launch; do
         verdict=right
         KAIO_ARGS="-d $device" tests/launch_one.sh "$f" >"$out/log" 2>&1 || verdict=wrong
         row "$(basename "$f" .launch)" "$(basename "$(dirname "$f")")" - $verdict ""

@@ -6,6 +6,7 @@
 #                             # sum: OUTPUT DIGITS ...    the first 16 digits of the SHA-256 of the output's bytes
 #                             # near: OUTPUT RTOL ATOL    the output is NAME.OUTPUT.npy up to ATOL + RTOL |value|; of NAME counts
 #                                                         what is in front of a point
+#                         A line  # suppress: RULE  is one of --suppressions, for a finding that is none of the kernel's.
 #                         What it prints is NAME.says, if there is one, in whatever order; else nothing.
 #     harmless/NAME.sed   a change to a correct kernel,  # twin: NAME,  after which it is as correct.
 #     broken/NAME.sed     a change that must be found:
@@ -38,6 +39,8 @@ try() {
     read -ra options <<<"${KAIO_ARGS:---check --max-instructions=30000000}"
     read -ra args <<<"$(value args "$dir/k.launch")"
     mapfile -t near < <(value near "$dir/k.launch")
+    value suppress "$dir/k.launch" >"$dir/known"
+    [[ -s $dir/known && ${options[0]} == --check* ]] && options+=(--suppressions=known)
     # a destination for each output; an inout has a source, too
     for output in $(for ((i = 0; i < ${#sums[@]}; i += 2)); do echo "${sums[i]}.raw"; done) "${near[@]/ */.npy}"; do
         source=
@@ -52,6 +55,7 @@ try() {
     done
     (cd "$dir" && rm -f ./*.raw ./*.npy && kaio-run -q "${options[@]}" --launch k.launch k.ptx "${args[@]}") >"$dir/log" 2>&1
     status=$?
+    [[ ! -s $dir/known ]] || sed -i '/note: 0 findings in kernel .* suppressed$/d' "$dir/log"
     wrong=
     for ((i = 0; i < ${#sums[@]}; i += 2)); do
         sum=$(sha256sum "$dir/${sums[i]}.raw" 2>/dev/null)
