@@ -136,8 +136,9 @@ struct kaio_module;
  *     max-instructions=N         of a launch, counted per thread; 0: no limit; default 1e12
  *     threads=N                  of the simulator; default one per core
  *     arch=sm_90                 whose tensor cores; default the PTX's target
+ *     heap=BYTES                 for malloc() in kernels, default 8Mi
  *
- * On a GPU all but check mean nothing. KAIO_ABSENT when there is no such device. */
+ * On a GPU all but check and heap mean nothing. KAIO_ABSENT when there is no such device. */
 enum kaio_status kaio_open(struct kaio *k, const char *name, const char *options,
                            struct kaio_device **dev);
 void kaio_close(struct kaio_device *dev); /* NULL is allowed */
@@ -200,6 +201,10 @@ enum kaio_status kaio_launch(struct kaio_module *m, const char *entry,
 
 /* Stops the launch that runs on a simulator, if one does: it fails as interrupted. From any thread, or a signal handler. */
 void kaio_interrupt(struct kaio_device *dev);
+
+/* What can only be said when all is done: with check=memory KAIO_FOUND when kernels have not freed what malloc() gave
+ * them. */
+enum kaio_status kaio_finish(struct kaio_device *dev);
 
 /* Of the last launch: thread-instructions executed (0 on a GPU, which does not count them), and its time. */
 uint64_t kaio_instructions(const struct kaio_device *dev);

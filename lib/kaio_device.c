@@ -78,8 +78,8 @@ static bool set_check(struct call *c, const char *value, struct device_options *
 static bool set_option(struct call *c, const char *name, const char *value,
                        struct device_options *o)
 {
-    static const char *const names[] = {"check",   "check-seed", "max-instructions",
-                                        "threads", "arch",       NULL};
+    static const char *const names[] = {
+        "check", "check-seed", "max-instructions", "threads", "arch", "heap", NULL};
     uint64_t n = 0;
     if (!strcmp(name, "check"))
         return set_check(c, value ? value : "all", o);
@@ -98,6 +98,8 @@ static bool set_option(struct call *c, const char *name, const char *value,
         o->max_instructions = n ? n : UINT64_MAX;
         return good;
     }
+    if (!strcmp(name, "heap"))
+        return number(c, name, value, UINT64_C(1) << 34, &o->heap_bytes);
     if (!strcmp(name, "arch")) {
         const struct ptx_target *t = ptx_target_find(value, strlen(value));
         o->sm = t ? t->sm : 0;
@@ -450,6 +452,20 @@ enum kaio_status kaio_describe(struct kaio_device *dev, uint64_t address, const 
         .dev = dev, .address = address, .name = name, .type = type, .read_only = read_only != 0};
     struct call c = {0};
     return on_device(&r, &c, describe);
+}
+
+static enum kaio_status finish(struct call *c)
+{
+    const struct request *r = c->more;
+    const enum device_status s = r->dev->ops->finish(r->dev->dev, c->d);
+    return s == DEVICE_FAULT ? KAIO_FOUND : call_status(s);
+}
+
+enum kaio_status kaio_finish(struct kaio_device *dev)
+{
+    struct request r = {.dev = dev};
+    struct call c = {0};
+    return on_device(&r, &c, finish);
 }
 
 /* ---- modules ------------------------------------------------------------------------------------------ */

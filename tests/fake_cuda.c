@@ -281,6 +281,13 @@ API(cuModuleGetFunction, const char **f, const char *module, const char *name)
     return *f ? 0 : 500;
 }
 
+API(cuCtxSetLimit, int limit, size_t value)
+{
+    MAY_FAIL();
+    record("limit %d = %zu", limit, value);
+    return 0;
+}
+
 /* Every module has one variable, 'table', of 16 bytes. */
 API(cuModuleGetGlobal_v2, uint64_t *address, size_t *bytes, const char *module, const char *name)
 {

@@ -45,6 +45,11 @@ tests_unit_sim_check_LDADD = $(TOOL_LIBS)
 
 EXTRA_DIST += tests/ptx-run/threads.cu tests/ptx-run/threads.ptx
 
+UNIT_TESTS += tests/unit/sim_heap
+tests_unit_sim_heap_SOURCES = tests/unit/sim_heap.c tests/unit/sim.h
+tests_unit_sim_heap_LDADD = $(TOOL_LIBS)
+EXTRA_DIST += tests/ptx-run/heap.cu tests/ptx-run/heap.ptx
+
 UNIT_TESTS += tests/unit/sim_system
 tests_unit_sim_system_SOURCES = tests/unit/sim_system.c tests/unit/sim.h
 tests_unit_sim_system_LDADD = $(TOOL_LIBS)

@@ -93,6 +93,17 @@ static enum device_status start_device(struct device *dev, struct diags *d)
     return DEVICE_OK;
 }
 
+static enum device_status set_heap(struct device *dev, uint64_t bytes, struct diags *d)
+{
+    enum { MALLOC_HEAP = 2 };
+    cu_result r = dev->cu.CtxSetLimit(MALLOC_HEAP, (size_t)bytes);
+    if (r == CU_SUCCESS)
+        return DEVICE_OK;
+    cu_failed(dev, d, r, "cannot give kernels that much of a heap");
+    close_device(dev);
+    return DEVICE_REFUSED;
+}
+
 static enum device_status open_device(struct arena *a, int ordinal,
                                       const struct device_options *opt, struct device **out,
                                       struct diags *d)
@@ -100,7 +111,6 @@ static enum device_status open_device(struct arena *a, int ordinal,
     struct device *dev = ARENA_NEW(a, struct device);
     char why[256];
     int n = 0;
-    (void)opt;
     dev->arena = a;
     dev->ordinal = ordinal;
     if (!cu_open(&dev->cu, why)) {
@@ -116,7 +126,10 @@ static enum device_status open_device(struct arena *a, int ordinal,
         return DEVICE_ABSENT;
     }
     *out = dev;
-    return start_device(dev, d);
+    enum device_status status = start_device(dev, d);
+    if (status == DEVICE_OK && opt && opt->heap_bytes)
+        status = set_heap(dev, opt->heap_bytes, d);
+    return status;
 }
 
 static void device_about(struct device *dev, struct device_info *info)
@@ -377,6 +390,13 @@ static enum device_status enter(struct device *dev, struct diags *d)
     return r == CU_SUCCESS ? DEVICE_OK : cu_failed(dev, d, r, "cannot use the GPU");
 }
 
+static enum device_status finish(struct device *dev, struct diags *d)
+{
+    (void)dev;
+    (void)d;
+    return DEVICE_OK;
+}
+
 /* ---- launches ---- */
 
 static enum device_status launch(struct device *dev, const struct device_launch *l, size_t n,
@@ -418,6 +438,7 @@ const struct device_ops cuda_device = {
     .launch = launch,
     .tensor_map = cu_tensor_map,
     .enter = enter,
+    .finish = finish,
     .close = close_device,
     .queue = &cuda_queue,
     .blas = &cuda_blas,

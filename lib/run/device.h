@@ -108,6 +108,8 @@ struct device_options {
     const volatile int *interrupted;
     /* simulator: when asynchronous operations take effect. 0: as late as they may; else drawn from it */
     uint64_t seed;
+    uint64_t
+        heap_bytes; /* of malloc() in kernels, 0 = the device's default: CUDA's and the simulator's is 8 MiB */
     /* simulator: called now and then by the thread that launches, with how many of the launch's blocks are done. May be
      * NULL. */
     void (*progress)(void *ctx, uint64_t done, uint64_t blocks);
@@ -186,6 +188,9 @@ struct device_ops {
                                      unsigned char to[DEVICE_TENSOR_MAP], struct diags *d);
     /* Makes the calling thread one that uses this device, where a thread uses one at a time. */
     enum device_status (*enter)(struct device *dev, struct diags *d);
+    /* What can only be said when the last launch is over: memory that kernels have allocated and not freed, under
+     * DEVICE_CHECK_MEMORY. DEVICE_FAULT when there is any. */
+    enum device_status (*finish)(struct device *dev, struct diags *d);
     void (*close)(struct device *dev);
     const struct device_queue *queue; /* NULL: nothing can be queued; the simulator */
     const struct device_blas *blas;   /* run/blas.h; NULL: there is none */

@@ -3,6 +3,7 @@
 
 #include "sim/check.h"
 #include "sim/flight.h"
+#include "sim/heap.h"
 #include "sim/mbarrier.h"
 #include "sim/system.h"
 #include "sim/tensor.h"
@@ -182,6 +183,8 @@ void sim_flight_fill(struct sim_build *b)
         {SIM_H_MBAR_WAIT, sim_mbar_wait},
         {SIM_H_PRINTF, system_printf},
         {SIM_H_ASSERTFAIL, system_assertfail},
+        {SIM_H_MALLOC, sim_heap_malloc},
+        {SIM_H_FREE, sim_heap_give},
         {SIM_H_TENSOR, sim_tensor_issue},
         {SIM_H_TENSOR_REPLACE, sim_tensor_replace},
         {SIM_H_TENSOR_PUBLISH, sim_tensor_publish},

@@ -497,6 +497,14 @@ void sim_check_written(struct sim_buffer *b, uint64_t address, uint64_t bytes)
         check_define(b->shadow, address - b->base, bytes);
 }
 
+void sim_check_fresh(struct sim_buffer *b, uint64_t offset, uint64_t bytes)
+{
+    if (!b->shadow || !bytes)
+        return;
+    check_undefine(b->shadow, offset, bytes);
+    check_wipe(b->shadow, offset, bytes);
+}
+
 void sim_check_release(struct sim_buffer *b)
 {
     if (b->shadow)

@@ -378,6 +378,8 @@ void sim_check_free(struct check *c);
 /* A buffer is made (false: no memory), written by the host at an address in it, released. */
 bool sim_check_alloc(struct check *c, struct sim_buffer *b);
 void sim_check_written(struct sim_buffer *b, uint64_t address, uint64_t bytes);
+/* Bytes at an offset in it are new memory: undefined, and nobody has accessed them. */
+void sim_check_fresh(struct sim_buffer *b, uint64_t offset, uint64_t bytes);
 void sim_check_release(struct sim_buffer *b);
 
 /* Gives the launch's code its checks. */
@@ -607,6 +609,8 @@ void check_registers(struct check *c, const struct sim_code *code);
 void check_wgmma_left(const struct sim_block *b); /* in flight when the block is over */
 void check_wgmma_end(struct sim_block *b);
 
+/* Nobody has accessed so many bytes. */
+void check_wipe(struct check_shadow *s, uint64_t offset, uint64_t bytes);
 /* The accesses of lanes at the offsets at[lane], aligned and inside the memory. */
 void check_races(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                  const struct check_memory *m, uint32_t lanes, const uint64_t *at);
@@ -636,6 +640,7 @@ void check_shadow_free(struct check_shadow *s);
 /* Nothing of so many bytes is defined. False: no memory. */
 bool check_define_none(struct check_shadow *s, uint64_t bytes);
 void check_define(struct check_shadow *s, uint64_t offset, uint64_t bytes);
+void check_undefine(struct check_shadow *s, uint64_t offset, uint64_t bytes);
 /* Makes *offset the first undefined byte of so many from there on; false: there is none. */
 bool check_first_undefined(const struct check_shadow *s, uint64_t *offset, uint64_t bytes);
 void check_loads(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,

@@ -51,6 +51,16 @@ static void store(struct check_shadow *s, uint64_t offset, uint64_t defined, uin
     *word = now;
 }
 
+void check_undefine(struct check_shadow *s, uint64_t offset, uint64_t bytes)
+{
+    while (bytes && s->defined) {
+        const uint64_t in = offset % WORD, n = bytes < WORD - in ? bytes : WORD - in;
+        store(s, offset, 0, ones(n));
+        offset += n;
+        bytes -= n;
+    }
+}
+
 bool check_first_undefined(const struct check_shadow *s, uint64_t *offset, uint64_t bytes)
 {
     const uint64_t end = *offset + bytes;

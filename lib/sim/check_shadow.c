@@ -102,6 +102,15 @@ struct check_more *check_more_at(struct check_shadow *s, uint64_t offset)
     return s->cell ? more_of(s, &s->cell[offset >> s->shift]) : NULL;
 }
 
+void check_wipe(struct check_shadow *s, uint64_t offset, uint64_t bytes)
+{
+    for (uint64_t i = offset >> s->shift; s->cell && i << s->shift < offset + bytes; i++) {
+        if (s->cell[i].more)
+            check_unpublish(&s->more[s->cell[i].more - 1]);
+        s->cell[i] = (struct check_cell){0};
+    }
+}
+
 void check_shadow_free(struct check_shadow *s)
 {
     for (uint32_t i = 0; i < s->nmore; i++)

@@ -45,11 +45,13 @@ bool dec_call(struct dec *dc)
     for (uint32_t i = 0; i < f->narg; i++)
         arg[i] = dec_src(dc, &o[2].elem[i], f->wide[i] ? SIM_T_u64 : SIM_T_u32);
     const bool wanted = f->nresult && o[0].elem[0].kind != PTX_O_SINK;
-    const uint32_t d = wanted       ? dec_dst(dc, &o[0].elem[0], SIM_T_u32)
-                       : f->nresult ? dec_temp(dc, DEC_32)
+    const uint32_t d = wanted ? dec_dst(dc, &o[0].elem[0], f->wide_result ? SIM_T_u64 : SIM_T_u32)
+                       : f->nresult ? dec_temp(dc, f->wide_result ? DEC_64 : DEC_32)
                                     : 0;
     struct sim_op *op = dec_emit3(dc, f->handler, d, arg[0], arg[1], arg[2]);
     op->e = arg[3];
+    if (f->handler == SIM_H_MALLOC || f->handler == SIM_H_FREE)
+        dc->code->allocates = dc->code->ordered = true;
     return !dc->failed;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "sim/check.h"
+#include "sim/heap.h"
 #include "sim/module.h"
 #include "sim/report.h"
 #include "sim/system.h"
@@ -25,6 +26,7 @@ struct device {
 /* In its own arena. */
 struct device_module {
     struct arena *arena;
+    const struct source *source;
     struct ptx_module *ptx;
     struct sim_symbols symbols;
 };
@@ -235,12 +237,14 @@ static void unload_module(struct device *dev, struct device_module *m)
 {
     for (size_t i = 0; i < m->symbols.list.n; i++)
         sim_mem_release(&dev->memory, m->symbols.list.v[i].address);
+    sim_heap_forget(dev->memory.heap, m->source);
     arena_free(m->arena);
 }
 
 static enum device_status read_module(struct device *dev, struct device_module *m,
                                       const struct source *ptx, struct diags *d)
 {
+    m->source = ptx;
     m->ptx = ptx_parse(m->arena, ptx, d);
     if (!m->ptx || !ptx_validate(m->ptx, d))
         return DEVICE_REFUSED;
@@ -306,6 +310,8 @@ static enum device_status run(struct device *dev, struct sim_launch *l, size_t n
         atomic_store(&l->stop_after, UINT64_MAX);
         atomic_store(&l->count, 0);
         const double start = now();
+        if (dev->memory.heap)
+            dev->memory.heap->launches++;
         if (dev->check)
             sim_check_begin(dev->check, l);
         const bool ok = sim_run_grid(l, worker_threads(dev));
@@ -319,6 +325,16 @@ static enum device_status run(struct device *dev, struct sim_launch *l, size_t n
             return l->fault.kind == SIM_F_MEMORY ? DEVICE_FAILED : DEVICE_FAULT;
     }
     return DEVICE_OK;
+}
+
+static bool make_heap(struct device *dev)
+{
+    const uint64_t bytes = dev->options.heap_bytes ? dev->options.heap_bytes : SIM_HEAP_BYTES;
+    if (dev->memory.heap)
+        return true;
+    struct sim_heap *h = sim_heap_new(&dev->memory, bytes);
+    dev->memory.heap = h; /* goes with the memory */
+    return h && (!dev->check || sim_check_alloc(dev->check, h->buffer));
 }
 
 static enum device_status launch_in(struct device *dev, struct arena *a,
@@ -365,7 +381,10 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
     l.progress = dev->options.progress;
     l.progress_ctx = dev->options.progress_ctx;
     enum device_status s = DEVICE_REFUSED;
-    if (l.code && sim_check_shared(m->ptx, l.code, what, &l.shared_bytes, d)) {
+    if (l.code && l.code->allocates && !make_heap(dev)) {
+        diag_error(d, SPAN_NONE, "no memory left for the heap of kernels");
+        s = DEVICE_FAILED;
+    } else if (l.code && sim_check_shared(m->ptx, l.code, what, &l.shared_bytes, d)) {
         l.resident = sim_resident(&l);
         pthread_mutex_init(&l.lock, NULL);
         if (dev->check)
@@ -399,6 +418,13 @@ static enum device_status sim_launch_n(struct device *dev, const struct device_l
     }
     arena_free(a);
     return s;
+}
+
+static enum device_status sim_finish(struct device *dev, struct diags *d)
+{
+    if (!(dev->options.check & DEVICE_CHECK_MEMORY))
+        return DEVICE_OK;
+    return sim_heap_leaks(dev->memory.heap, dev->options.suppressions, d) ? DEVICE_OK : DEVICE_FAULT;
 }
 
 static enum device_status sim_enter(struct device *dev, struct diags *d)
@@ -436,5 +462,6 @@ const struct device_ops sim_device = {
     .launch = sim_launch_n,
     .tensor_map = sim_tensor_map,
     .enter = sim_enter,
+    .finish = sim_finish,
     .close = sim_close,
 };

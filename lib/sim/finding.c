@@ -6,33 +6,23 @@
 
 /* ---- kinds ---------------------------------------------------------------------------------------------- */
 
-const char *const device_fault_kind[] = {"out-of-bounds",
-                                         "stack-overflow",
-                                         "read-only",
-                                         "misaligned",
-                                         "wrong-space",
-                                         "trap",
-                                         "assert",
-                                         "deadlock",
-                                         "livelock",
-                                         "limit",
-                                         "interrupted",
-                                         "bad-barrier",
-                                         "barrier-use",
-                                         "bad-branch",
-                                         "warp-apart",
-                                         "bad-copy",
-                                         "bad-mbarrier",
-                                         "bad-wgmma",
-                                         "too-few-registers",
-                                         "bad-tensor-map",
-                                         "no-memory",
-                                         NULL};
+const char *const device_fault_kind[] = {"out-of-bounds",  "use-after-free", "bad-free",
+                                         "stack-overflow", "read-only",      "misaligned",
+                                         "wrong-space",    "trap",           "assert",
+                                         "deadlock",       "livelock",       "limit",
+                                         "interrupted",    "bad-barrier",    "barrier-use",
+                                         "bad-branch",     "warp-apart",     "bad-copy",
+                                         "bad-mbarrier",   "bad-wgmma",      "too-few-registers",
+                                         "bad-tensor-map", "no-memory",      NULL};
 
 static const char *fault_kind(const struct sim_launch *l, const struct sim_fault *f)
 {
     switch (f->kind) {
-    case SIM_F_BOUNDS: return sim_over_stack(l, f) ? "stack-overflow" : "out-of-bounds";
+    case SIM_F_BOUNDS:
+        return sim_over_stack(l, f)   ? "stack-overflow"
+               : sim_after_free(l, f) ? "use-after-free"
+                                      : "out-of-bounds";
+    case SIM_F_FREE: return "bad-free";
     case SIM_F_READONLY: return "read-only";
     case SIM_F_ALIGN: return "misaligned";
     case SIM_F_SPACE:
@@ -121,6 +111,7 @@ const char *const device_finding_kind[] = {"race",
                                            "wgmma-register",
                                            "tensormap-fence",
                                            "wgmma-fence",
+                                           "leak",
                                            NULL};
 
 static const char *kind_of(const struct check_finding *f)

@@ -256,7 +256,7 @@ static bool copy_system_call(struct copy *c, struct body *b, const struct ptx_it
         result = inline_operand(c, b, &o[0].elem[0], false);
     const struct ptx_operand to = result;
     if (to.kind == PTX_O_SYM)
-        result = ptx_r(ptx_reg_new(&c->b, PTX_B32));
+        result = ptx_r(ptx_reg_new(&c->b, f->wide_result ? PTX_B64 : PTX_B32));
     item.inst.guard = item.inst.guard < 0 ? -1 : item.inst.guard + b->first_reg;
     item.inst.operand = ARENA_ARRAY(c->arena, 3, struct ptx_operand);
     item.inst.operand[0] = ptx_vec(&c->b, f->nresult, &result);
@@ -264,7 +264,8 @@ static bool copy_system_call(struct copy *c, struct body *b, const struct ptx_it
     item.inst.operand[2] = ptx_vec(&c->b, f->narg, arg);
     add_item(c, &item);
     if (to.kind == PTX_O_SYM)
-        PTX(&c->b, "st.local.b32", inline_memory(c, b, to.var, to.bits), result);
+        PTX(&c->b, f->wide_result ? "st.local.b64" : "st.local.b32",
+            inline_memory(c, b, to.var, to.bits), result);
     return true;
 }
 

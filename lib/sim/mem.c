@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "sim/check.h"
+#include "sim/heap.h"
 
 static const uint64_t WINDOW = (uint64_t)1 << SIM_WINDOW_BITS;
 static const uint64_t START = (uint64_t)1 << (SIM_WINDOW_BITS - 2); /* of a buffer in its window */
@@ -116,7 +117,10 @@ unsigned char *sim_mem_host(struct sim_memory *m, uint64_t address, uint64_t byt
     if (!b || b->released || address < b->base)
         return NULL;
     const uint64_t off = address - b->base;
-    return off <= b->bytes && bytes <= b->bytes - off ? b->host + off : NULL;
+    if (off > b->bytes || bytes > b->bytes - off ||
+        (b->heap && bytes && !sim_heap_holds(b->heap, off, bytes)))
+        return NULL;
+    return b->host + off;
 }
 
 void sim_mem_free(struct sim_memory *m)
@@ -127,6 +131,8 @@ void sim_mem_free(struct sim_memory *m)
         free(m->window[w].names);
         m->window[w].names = NULL;
     }
+    sim_heap_free(m->heap);
+    m->heap = NULL;
 }
 
 /* ---- access ------------------------------------------------------------------------------------------- */
@@ -210,7 +216,7 @@ bool sim_resolve(struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LA
         at[lane] = (uint64_t)(uintptr_t)host;
         if (lane == first)
             all = buffer;
-        one &= buffer && buffer == all;
+        one &= buffer && buffer == all && !buffer->heap;
     }
     if (one && (op->more == SIM_IN_GLOBAL || op->more == SIM_IN_GENERIC))
         w->cache[op->cache] = (struct sim_cached){

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "sim/heap.h"
 
 struct span sim_span_of(const struct sim_launch *l, uint32_t op)
 {
@@ -392,9 +393,10 @@ const char *sim_place_text(const struct sim_launch *l, unsigned space, uint64_t 
     if (space == SIM_IN_SHARED || space == SIM_IN_LOCAL)
         return place_in_block(l, space, off, var);
     const struct sim_buffer *b = sim_mem_near(l->memory, address);
+    if (b && b->heap)
+        return sim_heap_text(a, b->heap, address - b->base);
     if (b)
-        return arena_printf(a, "%s%s", place_in_buffer(a, b, (int64_t)(address - b->base)),
-                            b->released ? ", which was released" : "");
+        return place_in_buffer(a, b, (int64_t)(address - b->base));
     if (window == SIM_WINDOW_SHARED || window == SIM_WINDOW_LOCAL)
         return arena_printf(a, "address 0x%" PRIx64 ", which is %s memory, not global", address,
                             window == SIM_WINDOW_SHARED ? "shared" : "local");

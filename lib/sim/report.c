@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "sim/heap.h"
 #include "sim/mbarrier.h"
 #include "sim/report.h"
 #include "sim/wgmma.h"
@@ -25,6 +26,18 @@ const struct sim_symbol *sim_over_stack(const struct sim_launch *l, const struct
     return NULL;
 }
 
+bool sim_after_free(const struct sim_launch *l, const struct sim_fault *f)
+{
+    const bool global = f->space == SIM_IN_GLOBAL || f->space == SIM_IN_GENERIC;
+    const struct sim_buffer *b =
+        f->kind == SIM_F_BOUNDS && global ? sim_mem_near(l->memory, f->address) : NULL;
+    if (!b || !b->heap)
+        return b && b->released;
+    const uint64_t off = f->address - b->base;
+    const struct sim_chunk *p = sim_heap_near(b->heap, off);
+    return p && !p->live && off - p->offset < p->bytes;
+}
+
 static void report_access(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
 {
     const struct sim_symbol *stack = sim_over_stack(l, f);
@@ -36,11 +49,12 @@ static void report_access(struct sim_launch *l, const struct sim_fault *f, struc
         sim_note_source(l, f->op, d);
         return;
     }
-    const char *why = f->kind == SIM_F_READONLY ? ", which is read-only"
-                      : f->kind == SIM_F_ALIGN  ? ", which is misaligned"
-                      : f->kind == SIM_F_SPACE  ? ", which is not in shared memory"
-                      : f->kind == SIM_F_REMOTE ? ", and it must be in the thread's own block"
-                                                : "";
+    const char *why = sim_after_free(l, f)        ? ", which was released"
+                      : f->kind == SIM_F_READONLY ? ", which is read-only"
+                      : f->kind == SIM_F_ALIGN    ? ", which is misaligned"
+                      : f->kind == SIM_F_SPACE    ? ", which is not in shared memory"
+                      : f->kind == SIM_F_REMOTE   ? ", and it must be in the thread's own block"
+                                                  : "";
     diag_error(d, sim_span_of(l, f->op), "kernel '%s': %s of %u bytes at %s%s", l->what->entry,
                f->store ? "store" : "load", f->bytes,
                sim_place_text(l, f->space, f->address, f->var), why);
@@ -50,6 +64,7 @@ static void report_access(struct sim_launch *l, const struct sim_fault *f, struc
                   f->bytes);
     else
         diag_note(d, SPAN_NONE, "address 0x%" PRIx64, f->address);
+    sim_heap_note(l, f->address, d);
     sim_note_source(l, f->op, d);
 }
 
@@ -287,6 +302,7 @@ static const char *wrong_text(struct sim_launch *l, const struct sim_fault *f)
                             f->lanes ? "blocks" : "none of the blocks", l->ncluster,
                             f->lanes ? "does not have" : "has");
     case SIM_F_ASSERT: return f->text;
+    case SIM_F_FREE: return sim_heap_wrong(l, f->address);
     case SIM_F_BARRIER:
         return "a barrier is numbered 0 to 15, and waits for a multiple of 32 threads that the "
                "block has";
@@ -368,6 +384,8 @@ static void report(struct sim_launch *l, const struct sim_fault *f, struct diags
     else if (wrong)
         diag_error(d, sim_span_of(l, f->op), "kernel '%s': %s", kernel, wrong);
     note_thread(l, f, d);
+    if (f->kind == SIM_F_FREE)
+        sim_heap_note(l, f->address, d);
     sim_note_source(l, f->op, d);
 }
 

@@ -42,6 +42,9 @@ struct finding sim_finding_of(const struct sim_launch *l, const struct check_fin
 /* The stack of a kernel with routines, which is its last local variable, when the access is behind it; or NULL. */
 const struct sim_symbol *sim_over_stack(const struct sim_launch *l, const struct sim_fault *f);
 
+/* Is it an access to memory that was released or freed? */
+bool sim_after_free(const struct sim_launch *l, const struct sim_fault *f);
+
 /* The shared or local variable at an offset; NULL: none. */
 const struct sim_symbol *sim_var_at(const struct sim_launch *l, unsigned space, uint64_t off);
 /* Adds the launch's arrays in dynamic shared memory to the variables that reports name. */

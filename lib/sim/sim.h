@@ -69,12 +69,14 @@ struct sim_buffer {
     const char *what;          /* "buffer", "constant", "parameters" ... for reports */
     bool read_only, released;
     struct check_shadow *shadow; /* check.h; NULL: not checked */
+    const struct sim_heap *heap; /* heap.h: that it is the buffer of; NULL: none */
 };
 
 struct sim_memory {
     struct sim_buffer window[SIM_WINDOWS];
     unsigned next, live;
     uint64_t bytes; /* allocated in all */
+    struct sim_heap *heap; /* of malloc() in kernels; NULL: no kernel has called it yet */
 };
 
 /* Finds room and zero-fills it. NULL when the machine has no memory or there are too many buffers. */
@@ -243,6 +245,7 @@ struct sim_code {
     uint32_t dynamic_align; /* where the dynamic part begins behind them: a multiple of this */
     uint64_t local_bytes;   /* per thread */
     uint32_t registers; /* of a thread, as far as setmaxnreg knows them (wgmma.h); 0: not known */
+    bool allocates;     /* it calls malloc() or free() */
     bool ordered;       /* what blocks learn of each other may show: they must run on one thread */
     bool cooperates;    /* has barriers or may wait for others: a warp can stop half-way */
     bool reserves; /* asks where the system's shared memory is: SIM_RESERVED bytes at the end */
@@ -353,6 +356,7 @@ enum sim_fault_kind {
     SIM_F_SPACE, /* a row of a matrix that is not in shared memory */
     SIM_F_TRAP,
     SIM_F_ASSERT, /* .text */
+    SIM_F_FREE,   /* free() of .address */
     SIM_F_DEADLOCK,
     SIM_F_LIVELOCK, /* all threads that can run spin, and nothing changes */
     SIM_F_LIMIT,

@@ -16,8 +16,10 @@ enum {
 const struct system_function *system_function(const char *name)
 {
     static const struct system_function all[] = {
-        {"vprintf", SIM_H_PRINTF, 2, 1, {true, true}},
-        {"__assertfail", SIM_H_ASSERTFAIL, 5, 0, {true, true, false, true, true}},
+        {"vprintf", SIM_H_PRINTF, 2, 1, {true, true}, false},
+        {"__assertfail", SIM_H_ASSERTFAIL, 5, 0, {true, true, false, true, true}, false},
+        {"malloc", SIM_H_MALLOC, 1, 1, {true}, true},
+        {"free", SIM_H_FREE, 1, 0, {true}, false},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i].name, name) == 0)

@@ -1,5 +1,5 @@
 /* Functions that the machine has and no module: vprintf and __assertfail, what printf() and assert() become in CUDA C++
- * (CUDA C++ Programming Guide, "Formatted Output", "Assertion"). Private to lib/sim.
+ * (CUDA C++ Programming Guide, "Formatted Output", "Assertion"), and those of heap.h. Private to lib/sim.
  *
  * A call keeps its place in the copy of an entry (inline.h), with its arguments and results in registers.
  */
@@ -12,7 +12,8 @@ struct system_function {
     const char *name;
     enum sim_handler_id handler;
     uint32_t narg, nresult;
-    bool wide[5]; /* which arguments have 64 bits; the others have 32, as results do */
+    bool wide[5]; /* which arguments have 64 bits; the others have 32 */
+    bool wide_result;
 };
 /* NULL: there is none of that name. */
 const struct system_function *system_function(const char *name);

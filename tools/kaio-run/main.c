@@ -31,6 +31,7 @@ enum {
     OPT_THREADS,
     OPT_CHECK_SEED,
     OPT_ARCH,
+    OPT_HEAP,
     OPT_LIST_DEVICES,
     OPT_MESSAGES,
     OPT_MESSAGES_ORDER,
@@ -53,6 +54,7 @@ static const struct cli_option options[] = {
     TEXT('D', "define", "DIM=N", "give a dimension its value; the same as DIM=N", ""),
     TEXT(OPT_KERNEL, "kernel", "NAME", "which kernel, when the PTX holds several", ""),
     TEXT(OPT_LAUNCH, "launch", "FILE", "read the launch contract from FILE", NULL),
+    TEXT(OPT_HEAP, "heap", "BYTES", "room for malloc() in kernels (default 8Mi)", ""),
     {.heading = "Launch of PTX without a contract"},
     TEXT(OPT_ENTRY, "entry", "NAME", "the entry to launch", ""),
     TEXT(OPT_GRID, "grid", "X[,Y[,Z]]", "blocks; expressions of dimensions", ""),
@@ -268,6 +270,9 @@ static void read_options(struct job *j, int argc, char **argv)
                 j->device_options.max_instructions = UINT64_MAX;
             break;
         case OPT_ARCH: set_arch(j); break;
+        case OPT_HEAP:
+            j->device_options.heap_bytes = (uint64_t)cli_int(&j->cli, 1024, (int64_t)1 << 34);
+            break;
         case OPT_FORMAT: j->json = cli_choice(&j->cli, formats) == 1; break;
         case OPT_SUPPRESSIONS: *VEC_PUSH(j->a, &j->suppression_files) = j->cli.arg; break;
         case OPT_PRINT_SUPPRESSIONS: j->print_suppressions = true; break;
@@ -584,6 +589,8 @@ static int work(struct job *j)
     if (status != DEVICE_OK)
         return exit_status(j, status);
     int result = execute(j, r, dev);
+    if (result == CLI_OK)
+        result = exit_status(j, j->device.ops->finish(dev, j->d));
     j->device.ops->close(dev);
     if (j->check && !j->quiet && (result == CLI_OK || result == CLI_CHECK_FAILED))
         report_unused(j, c);
