@@ -66,19 +66,32 @@ static bool within(double x, double low, double high)
     return x >= low && x <= high;
 }
 
-/* lib/lower/matmul_cost_wgmma.c has the sources. */
-static void test_published(void)
+/* As measured on an H100 beside cuBLAS, whose TFLOP/s there were 672 to 711 for large squares. */
+static void test_measured(void)
 {
     const double small = rate_of(128, 128, 8192, 8192, 8192);
     const double large = rate_of(128, 256, 8192, 8192, 8192);
     const double shared = clustered(128, 256, 8192, 8192, 8192);
-    ok(within(large / small, 1.1, 1.35), "128 x 256 is faster than 128 x 128 as others found");
-    ok(within(shared / large, 1.01, 1.05), "and faster by some hundredths in clusters");
-    ok(within(shared, 0.9 * 677, 1.1 * 711), "which is what the library gets on our H100");
-    ok(rate_of(128, 192, 8192, 8192, 8192) > small && rate_of(128, 192, 8192, 8192, 8192) < large,
-       "128 x 192 is between them");
-    ok(rate_of(256, 128, 8192, 8192, 8192) < large, "a tall tile reads B twice");
+    ok(within(large / small, 1, 1.35), "128 x 256 is no slower than 128 x 128");
+    ok(within(shared / large, 0.98, 1.05), "clusters change little");
+    ok(within(shared, 0.9 * 677, 1.1 * 711), "which is what the library gets");
     ok(within(clustered(128, 256, 4096, 4096, 4096), 0.9 * 672, 1.1 * 706), "4096 likewise");
+    ok(within(2e-6 * 512 * 4096 * 4096 / rate_of(128, 128, 512, 4096, 4096), 22, 30),
+       "25 us for 512 x 4096 x 4096");
+    ok(rate_of(64, 128, 1024, 1024, 1024) > 1.1 * clustered(64, 128, 1024, 1024, 1024),
+       "a cluster's start is long for little work");
+}
+
+static void test_places(void)
+{
+    const struct matmul_form f = form_of(MATMUL_F16, DT_F16, DT_F16);
+    struct matmul_plan p = plan_of(&f, 128, 256);
+    p.split = 2;
+    p.blocks = 0;
+    const double pairs = rate(&p, 512, 4096, 4096);
+    p.cluster[0] = 2;
+    ok(rate(&p, 512, 4096, 4096) < 0.7 * pairs,
+       "32 clusters of 4 blocks find places for 30, and take two turns");
 }
 
 static void test_turns(void)
@@ -130,7 +143,8 @@ static void test_types(void)
 
 int main(void)
 {
-    test_published();
+    test_measured();
+    test_places();
     test_turns();
     test_limits();
     test_types();
