@@ -117,6 +117,7 @@ struct cg_place_of {
     int64_t offset;
     struct cg_val nibble; /* 4-bit types: 0 or 1 */
     const char *order;    /* of an ordered load or store: ".acquire.gpu"; else NULL */
+    const char *cache;    /* of words that are loaded: cg_read_once(); else NULL */
 };
 
 /* Where an assignment goes. */
@@ -442,6 +443,9 @@ struct ptx_operand cg_pack(struct cg *g, enum dtype t, unsigned n, const struct 
 void cg_unpack(struct cg *g, enum dtype t, int32_t word, unsigned n, struct cg_val *v);
 void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at, unsigned n,
                    struct cg_val *v);
+/* at.cache of words that a kernel reads once and that writes next to nothing: first to leave the caches. On an H100 such
+ * kernels take 0.95 to 1 of the time; those that write as much as they read, up to 1.04. NULL: no word for it. */
+const char *cg_read_once(const struct cg *g);
 void cg_store_words(struct cg *g, enum dtype t, struct cg_place_of at, unsigned n,
                     const struct cg_val *v);
 

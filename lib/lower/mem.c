@@ -246,7 +246,7 @@ static void move_words(struct cg *g, const char *what, struct cg_place_of place,
     unsigned most = 128 / w.bits > 4 ? 4 : 128 / w.bits;
     for (unsigned i = 0; i < w.n;) {
         unsigned k = w.n - i < most ? w.n - i : most;
-        char m[48];
+        char m[64];
         snprintf(m, sizeof m, "%s%s.%s", what, k == 4 ? ".v4" : k == 2 ? ".v2" : "", w.type);
         struct ptx_operand at = cg_mem(place);
         place.offset += (int64_t)k * w.bits / 8;
@@ -289,12 +289,17 @@ void cg_unpack(struct cg *g, enum dtype t, int32_t word, unsigned n, struct cg_v
 
 enum { MOST_WORDS = 32 };
 
+const char *cg_read_once(const struct cg *g)
+{
+    return g->target->sm >= 90 ? ".L1::evict_first" : NULL;
+}
+
 void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at, unsigned n,
                    struct cg_val *v)
 {
     struct words w = words_of(t, n);
     struct ptx_operand reg[MOST_WORDS];
-    char what[32];
+    char what[48];
     for (unsigned i = 0; i < w.n; i++)
         reg[i] = ptx_r(ptx_reg_new(&g->b, w.rt));
     for (unsigned i = 0; guard_of(g, at) >= 0 && i < w.n; i++)
@@ -307,8 +312,8 @@ void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place
             w.rt == PTX_F32   ? ptx_immf32(0)
             : w.rt == PTX_F64 ? ptx_immf64(0)
                               : ptx_imm(0));
-    snprintf(what, sizeof what, "ld.%s%s", cg_space_word(at.space),
-             is_constant && at.space == CG_GLOBAL ? ".nc" : "");
+    snprintf(what, sizeof what, "ld.%s%s%s", cg_space_word(at.space),
+             is_constant && at.space == CG_GLOBAL ? ".nc" : "", at.cache ? at.cache : "");
     move_words(g, what, at, w, reg, true);
     unsigned per = n / w.n;
     for (unsigned i = 0; i < w.n; i++) {

@@ -190,8 +190,9 @@ static uint64_t longest_block(const struct row *row, const struct row_plan *p, u
     return threads > MOST ? LONG_BLOCK : MOST;
 }
 
-/* Many rows that are written, too: on an H100 two vectors for each of up to 640 threads were up to 0.6 % faster than four,
- * and one 0.5 to 1.6 % where short rows of 32-bit elements share weights. */
+/* Many rows that are written, too: on an H100 two vectors for each of up to 640 threads that wait for each other once were up
+ * to 0.6 % faster than four, but up to 22 % slower where they wait twice; and one 0.5 to 1.6 % faster where short rows of
+ * 32-bit elements share weights. */
 static uint64_t widen(const struct row *row, uint64_t threads, uint64_t vectors)
 {
     bool weighs = false;
@@ -201,6 +202,8 @@ static uint64_t widen(const struct row *row, uint64_t threads, uint64_t vectors)
         return threads;
     if (weighs && row->most == 32 && vectors <= 256)
         return ceil_div(vectors, 32) * 32;
+    if (row->nlevel > 1 && vectors > 256)
+        return threads;
     const uint64_t pairs = ceil_div(ceil_div(vectors, 2), 32) * 32;
     return threads <= 320 && pairs > threads && pairs <= 640 ? pairs : threads;
 }

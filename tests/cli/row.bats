@@ -102,7 +102,8 @@ plan() { # SPEC OPTION...: what --explain says of the first entry
 @test "threads that share a row grow with it, up to a cluster" {
     [[ $(plan specs/norm/softmax.yaml -D cols=512) == *' 32 threads for each row, 4 rows for each block, 2 vectors'* ]]
     [[ $(plan specs/norm/softmax.yaml -D cols=16) == *' 2 threads for each row, 64 rows for each block'* ]]
-    [[ $(plan specs/norm/softmax.yaml -D cols=4096) == *' 256 threads for each row, 2 vectors'* ]]
+    [[ $(plan specs/norm/softmax.yaml -D cols=4096) == *' 128 threads for each row, 4 vectors'* ]]
+    [[ $(plan specs/norm/rms_norm.yaml -D cols=4096) == *' 256 threads for each row, 2 vectors'* ]]
     [[ $(plan specs/loss/cross_entropy.yaml -D cols=4096) == *' 128 threads for each row, 4 vectors'* ]]
     [[ $(plan specs/norm/rms_norm.yaml -D T=f32 -D cols=1024) == *' 256 threads for each row, 1 vectors'* ]]
     [[ $(plan specs/norm/softmax.yaml -D cols=768 -D rows=1) == *' 96 threads for each row, 1 vectors'* ]]
@@ -120,7 +121,7 @@ plan() { # SPEC OPTION...: what --explain says of the first entry
         [[ $(plan specs/$spec.yaml -t sm_90 -D cols=65536) == *' reading the row once'* ]]
         [[ $(plan specs/$spec.yaml -t sm_90 -D cols=65536 -D rows=2) == *' in 8 blocks of a cluster'* ]]
         kaio-emit -t sm_90 specs/$spec.yaml -D cols=65536 >"$dir/long.ptx"
-        [ "$(grep -c 'ld.global.nc.v4' "$dir/long.ptx")" = 5 ] # a round of four vectors, and one of one
+        [ "$(grep -c 'ld.global.nc.L1::evict_first.v4' "$dir/long.ptx")" = 5 ] # a round of four vectors, and one of one
         fixed specs/$spec.yaml sm_90 'rows: 2, cols: 65536' --fill=normal,extreme
     done
     fixed specs/norm/logsumexp.yaml sm_90 'rows: 5, cols: 65536' --fill=edge -D T=bf16
