@@ -51,6 +51,7 @@ nobase_dist_spec_DATA = \
 	specs/matmul/qkv.yaml \
 	specs/matmul/residual.yaml \
 	specs/matmul/tf32.yaml \
+	specs/matmul/tf32_rn.yaml \
 	specs/matmul/tf32_rz.yaml \
 	specs/matmul/tiled16.yaml \
 	specs/matmul/tiled64.yaml \

@@ -121,7 +121,7 @@ static void json_map(struct json *j, const struct plan_map *p)
     json_object(j, NULL);
     json_str(j, "kind", "map");
     json_str(j, "name", p->src->sym->name);
-    json_str(j, "type", dtype_name(m->type));
+    json_str(j, "type", m->tf32 ? "tf32" : dtype_name(m->type));
     json_uint(j, "at", p->at);
     json_array(j, "dims");
     for (unsigned i = 0; i < m->rank; i++)

@@ -115,7 +115,8 @@ static bool is_narrow(enum dtype t)
 
 static bool is_tf32(const struct lang_expr *e)
 {
-    return e->kind == E_CALL && !e->func && (e->fn == FN_TF32 || e->fn == FN_TF32_RZ);
+    return e->kind == E_CALL && !e->func &&
+           (e->fn == FN_TF32 || e->fn == FN_TF32_RN || e->fn == FN_TF32_RZ);
 }
 
 /* All reads in a term. as: the type that a cast around it gives, the outermost one; DT_VOID: its own. */

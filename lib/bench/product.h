@@ -23,7 +23,7 @@ struct product {
     enum dtype result;
     const struct lang_equation *eq; /* where it is ... */
     const struct lang_expr *sum;    /* ... and what */
-    bool tf32;                      /* both are written as tf32() or tf32_rz() */
+    bool tf32;                      /* both are written as tf32(), tf32_rn() or tf32_rz() */
 };
 struct products {
     VEC(struct product) v;

@@ -92,6 +92,8 @@ enum cu_tensor_type {
     CU_TENSOR_FLOAT32,
     CU_TENSOR_FLOAT64,
     CU_TENSOR_BFLOAT16,
+    CU_TENSOR_FLOAT32_FTZ,
+    CU_TENSOR_TFLOAT32,
 };
 _Static_assert(sizeof(struct cu_launch_attribute) == 72 && sizeof(struct cu_launch_config) == 56,
                "as the driver's ABI has them");

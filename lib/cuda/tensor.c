@@ -3,9 +3,11 @@
 
 #include "cuda/driver.h"
 
-/* Bytes move as they are, but for what is filled with NaN. */
-static int tensor_type(enum dtype t)
+/* Bytes move as they are, but for what is filled with NaN, and f32 that become tf32. */
+static int tensor_type(enum dtype t, bool tf32)
 {
+    if (tf32)
+        return CU_TENSOR_TFLOAT32;
     switch (t) {
     case DT_F16: return CU_TENSOR_FLOAT16;
     case DT_BF16: return CU_TENSOR_BFLOAT16;
@@ -47,8 +49,8 @@ enum device_status cu_tensor_map(struct device *dev, const struct device_tensor_
         return DEVICE_REFUSED;
     }
     cu_result r = dev->cu.TensorMapEncodeTiled(
-        &map, tensor_type(m->type), m->rank, (void *)(uintptr_t)m->address, m->dim, m->stride + 1,
-        m->box, m->step, step_of(m->interleave, 16), step_of(m->swizzle, 32),
+        &map, tensor_type(m->type, m->tf32), m->rank, (void *)(uintptr_t)m->address, m->dim,
+        m->stride + 1, m->box, m->step, step_of(m->interleave, 16), step_of(m->swizzle, 32),
         step_of(m->promotion, 64), m->nan_fill);
     if (r != CU_SUCCESS)
         return cu_failed(dev, d, r, "the driver refuses a tensor map");

@@ -178,6 +178,11 @@ double tf32_from_double(double v)
     return to_tf32(v, round);
 }
 
+double tf32_even_from_double(double v)
+{
+    return to_tf32(v, rint);
+}
+
 double tf32_cut_from_double(double v)
 {
     return to_tf32(v, trunc);

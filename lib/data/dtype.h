@@ -75,7 +75,8 @@ uint16_t bf16_from_float(float v);
 uint16_t bf16_from_double(double v); /* rounds once */
 /* A value of f32 that has 10 bits of mantissa, as what the tensor cores multiply; halves are rounded away from zero. */
 double tf32_from_double(double v);
-double tf32_cut_from_double(double v); /* the same towards zero */
+double tf32_even_from_double(double v); /* the same, halves to even */
+double tf32_cut_from_double(double v);  /* the same towards zero */
 float e4m3_to_float(uint8_t b);
 uint8_t e4m3_from_double(double v);
 float e5m2_to_float(uint8_t b);

@@ -248,6 +248,7 @@ static bool other_call(struct checker *c, struct lang_expr *e)
             return diag_error(c->d, e->args[1]->span, "division by zero");
         return true;
     case FN_TF32:
+    case FN_TF32_RN:
     case FN_TF32_RZ:
         if (!dtype_is_float(e->args[0]->type) || e->args[0]->type == DT_F64)
             return diag_error(c->d, e->args[0]->span, "%s() is for f32, not %s", e->name,

@@ -233,6 +233,7 @@ static bool call(const struct evaluator *v, const struct lang_expr *e, struct nu
     case FN_TRUNC: *out = real(trunc(as_double(a[0]))); return true;
     case FN_ROUND: *out = real(round(as_double(a[0]))); return true;
     case FN_TF32: *out = real(tf32_from_double(as_double(a[0]))); return true;
+    case FN_TF32_RN: *out = real(tf32_even_from_double(as_double(a[0]))); return true;
     case FN_TF32_RZ: *out = real(tf32_cut_from_double(as_double(a[0]))); return true;
     case FN_SQRT: *out = real(sqrt(as_double(a[0]))); return true;
     case FN_POPC:

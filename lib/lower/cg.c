@@ -475,12 +475,13 @@ static struct lang_symbol *argument(struct cg *g, const struct lang_symbol *sym)
 }
 
 static struct contract_map *map_of(struct cg *g, const struct lang_symbol *t,
-                                   const struct lang_symbol *place, const uint32_t *box)
+                                   const struct lang_symbol *place, const uint32_t *box, bool tf32)
 {
     enum { PROMOTE = 256 };
     struct contract_map *map = ARENA_NEW(g->a, struct contract_map);
     map->sym = argument(g, place);
     map->type = t->type;
+    map->tf32 = tf32;
     map->rank = t->rank;
     map->swizzle = box[0] * dtype_bits(t->type) / 8;
     map->promote = PROMOTE;
@@ -502,7 +503,7 @@ static bool same_box(const struct contract_map *map, const uint32_t *box)
     return true;
 }
 
-int32_t cg_param_map(struct cg *g, const struct lang_symbol *t, const uint32_t *box)
+int32_t cg_param_map(struct cg *g, const struct lang_symbol *t, const uint32_t *box, bool tf32)
 {
     enum { BYTES = 128, ALIGN = 64, ORDER = 1550000 };
     const struct cg_home *home = cg_home_of(g, t);
@@ -510,7 +511,7 @@ int32_t cg_param_map(struct cg *g, const struct lang_symbol *t, const uint32_t *
     uint32_t n = 0;
     for (size_t i = 0; i < g->params.n; i++) {
         const struct cg_param *p = &g->params.v[i];
-        if (p->map && p->sym == place && same_box(p->map, box))
+        if (p->map && p->sym == place && p->map->tf32 == tf32 && same_box(p->map, box))
             return p->val.op.reg;
         n += p->map != NULL;
     }
@@ -518,7 +519,7 @@ int32_t cg_param_map(struct cg *g, const struct lang_symbol *t, const uint32_t *
     struct cg_param *p = VEC_PUSH(g->a, &g->params);
     /* a name that no identifier of the spec can have */
     const char *name = arena_printf(g->a, "%s$%u", t->name, (unsigned)n);
-    *p = (struct cg_param){.sym = place, .order = ORDER + n, .map = map_of(g, t, place, box)};
+    *p = (struct cg_param){.sym = place, .order = ORDER + n, .map = map_of(g, t, place, box, tf32)};
     p->var = ptx_param_new(g->module, g->func, name, PTX_B8);
     p->var->is_array = true;
     p->var->count = BYTES;

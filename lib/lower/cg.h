@@ -330,8 +330,8 @@ struct cg_val cg_param_computed(struct cg *g, const char *expr); /* a u64 comput
 /* A pointer to global memory that only the contract names ("$messages"); the register. */
 int32_t cg_param_hidden(struct cg *g, const char *name);
 /* A tensor map of t as it lies in memory, in boxes of so many elements (the innermost dimension first, of 32, 64 or 128 bytes, over
- * which they are swizzled); the register of its address, of 64 bits. */
-int32_t cg_param_map(struct cg *g, const struct lang_symbol *t, const uint32_t *box);
+ * which they are swizzled); the register of its address, of 64 bits. tf32: its f32 are rounded on their way, as by tf32_rn(). */
+int32_t cg_param_map(struct cg *g, const struct lang_symbol *t, const uint32_t *box, bool tf32);
 struct cg_val cg_special(struct cg *g, enum lang_special s);
 /* The thread's flat number in its block, x first: a u32. */
 struct cg_val cg_thread_number(struct cg *g);

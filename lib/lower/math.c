@@ -138,15 +138,22 @@ static struct cg_val round_away(struct cg *g, struct cg_val x)
     return cg_select(g, cg_reg(g, up), cg_binary(g, OP_ADD, t, step), t);
 }
 
-/* Before sm_80 as its instruction does it: of a NaN the low bits are dropped. */
-static struct cg_val to_tf32(struct cg *g, struct cg_val x)
+/* Before there were instructions for it as these do it: of a NaN the low bits are dropped. */
+static struct cg_val to_tf32(struct cg *g, struct cg_val x, bool even)
 {
-    if (g->target->sm >= 80) {
-        const int32_t bits = CG(g, PTX_B32, "cvt.rna.tf32.f32", ptx_r(cg_reg(g, x)));
+    if (g->target->sm >= (even ? 90 : 80)) {
+        const char *text = even ? "cvt.rn.tf32.f32" : "cvt.rna.tf32.f32";
+        const int32_t bits = CG(g, PTX_B32, text, ptx_r(cg_reg(g, x)));
         return cg_bitcast(g, cg_value(DT_U32, bits), DT_F32);
     }
     const struct cg_val bits = cg_bitcast(g, x, DT_U32), kept = cg_int(DT_U32, 0xffffe000);
-    const struct cg_val up = cg_binary(g, OP_ADD, bits, cg_int(DT_U32, 0x1000));
+    struct cg_val half = cg_int(DT_U32, 0x1000);
+    if (even) {
+        half = cg_binary(g, OP_SHR, bits, cg_int(DT_U32, 13));
+        half = cg_binary(g, OP_AND, half, cg_int(DT_U32, 1));
+        half = cg_binary(g, OP_ADD, half, cg_int(DT_U32, 0xfff));
+    }
+    const struct cg_val up = cg_binary(g, OP_ADD, bits, half);
     const int32_t nan = CG(g, PTX_PRED, "setp.nan.f32", cg_op(g, x), cg_op(g, x));
     return cg_bitcast(g, cg_binary(g, OP_AND, cg_select(g, nan, bits, up), kept), DT_F32);
 }
@@ -242,7 +249,8 @@ static bool exact_call(struct cg *g, const struct lang_expr *e, const struct cg_
     case FN_CEIL: *r = integral(g, "rpi", x[0]); return true;
     case FN_TRUNC: *r = integral(g, "rzi", x[0]); return true;
     case FN_RINT: *r = integral(g, "rni", x[0]); return true;
-    case FN_TF32: *r = to_tf32(g, x[0]); return true;
+    case FN_TF32: *r = to_tf32(g, x[0], false); return true;
+    case FN_TF32_RN: *r = to_tf32(g, x[0], true); return true;
     case FN_TF32_RZ: *r = cut_to_tf32(g, x[0]); return true;
     case FN_ROUND: *r = round_away(g, x[0]); return true;
     case FN_CEIL_DIV: *r = ceil_div(g, x[0], x[1]); return true;

@@ -73,10 +73,10 @@ static void explain_operand(struct cg *g, const struct matmul_form *f, uint32_t 
     const struct lang_symbol *across = o->side == MATMUL_A ? f->i : f->j;
     const char *along = o->along_k || !across ? f->k->name : across->name;
     lower_explain(g, "  %s%s: %s of %s along %s", o->side == MATMUL_A ? "left" : "right",
-                  o->rounds  ? ", as it is but for rounding"
-                  : o->cuts  ? ", as it is but for bits that are left out"
-                  : o->plain ? ", as it is"
-                             : ", computed",
+                  o->cut == MATMUL_CUT ? ", as it is but for bits that are left out"
+                  : o->cut             ? ", as it is but for rounding"
+                  : o->plain           ? ", as it is"
+                                       : ", computed",
                   lang_expr_text(g->a, o->eq->rhs), dtype_name(o->type), along);
     if (!o->plain && o->main)
         lower_explain(g, ", from %s of %s", o->main->name, dtype_name(o->main->type));

@@ -102,7 +102,7 @@ struct lang_expr *matmul_binary(struct cg *g, enum lang_op op, struct lang_expr 
 enum matmul_type {
     MATMUL_F16,
     MATMUL_BF16,
-    MATMUL_TF32, /* f32 operands whose values tf32 has: calls of tf32() and tf32_rz(), or bf16 with f16 */
+    MATMUL_TF32, /* f32 operands whose values tf32 has: calls of tf32(), tf32_rn() and tf32_rz(), or bf16 with f16 */
     MATMUL_F32,
     MATMUL_F64,
     MATMUL_INT8, /* i8 or u8 each, by the operand's .type */
@@ -110,6 +110,14 @@ enum matmul_type {
 };
 
 enum matmul_side { MATMUL_A, MATMUL_B };
+
+/* What is to become of the element, on its way or when the fragments are made. */
+enum matmul_cut {
+    MATMUL_WHOLE, /* it has tf32's bits alone */
+    MATMUL_CUT,   /* tf32_rz(), as tensor cores do by themselves */
+    MATMUL_AWAY,  /* tf32() */
+    MATMUL_EVEN,  /* tf32_rn(), as tensor maps can */
+};
 
 /* One factor of a product, as an equation of its own: operand[b.., i, k] = e for A and operand[b.., k, j] = e for B when it
  * lies along its last axis, else with the last two swapped, so that vectors of it run along its last index. Where there is
@@ -120,10 +128,9 @@ struct matmul_operand {
     enum dtype type; /* what the product takes it as: f16, bf16, f32, f64, i8, u8, e4m3, e5m2 */
     bool along_k;    /* neighbours in memory have neighbouring k; else neighbouring i (A), j (B) */
     /* An element of a buffer as it is, each subscript i, j or k, that runs over just that dimension, or made of batch axes: it
-     * may be copied without passing registers. NULL: it is computed. Of TF32, rounds: tf32() of the element, to be taken
-     * when the fragments are made; cuts: tf32_rz() of it, as tensor cores do by themselves. */
+     * may be copied without passing registers. NULL: it is computed. */
     const struct lang_expr *plain;
-    bool rounds, cuts;
+    enum matmul_cut cut; /* of a plain one of TF32 */
     /* The buffer whose elements along the last axis weigh most; what vectors and copies are made for. */
     const struct lang_symbol *main;
     unsigned bits;   /* of main's elements */

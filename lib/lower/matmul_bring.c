@@ -52,7 +52,7 @@ uint32_t simt_stage_bytes(const struct matmul_form *f, const struct matmul_plan 
 
 static bool is_copied(const struct matmul_form *f, const struct matmul_operand *o)
 {
-    return o->plain && !o->rounds && !o->cuts && o->type == f->sum;
+    return o->plain && !o->cut && o->type == f->sum;
 }
 
 static uint32_t lanes_of(const struct matmul_form *f, const struct matmul_plan *p, uint32_t operand)

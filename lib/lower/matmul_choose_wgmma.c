@@ -153,7 +153,7 @@ static bool may_turn(const struct planner *l)
     bool spares = false;
     for (uint32_t i = 0; i < f->noperand; i++)
         spares |= f->operand[i].side == MATMUL_B &&
-                  (f->operand[i].rounds || !f->operand[i].along_k);
+                  (f->operand[i].cut == MATMUL_AWAY || !f->operand[i].along_k);
     return f->type == MATMUL_TF32 && spares && l->want->warps[0] < 2;
 }
 

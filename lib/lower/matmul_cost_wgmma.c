@@ -110,7 +110,7 @@ static double shared_clocks(const struct block *b)
         /* consumers round, or turn, what lies in the stage, but for the operand that goes through registers */
         const struct matmul_operand *o = &b->f->operand[i];
         const bool left = o->side == (p->turned ? MATMUL_B : MATMUL_A);
-        if (b->f->type == MATMUL_TF32 && !left && (o->rounds || !o->along_k))
+        if (b->f->type == MATMUL_TF32 && !left && (o->cut == MATMUL_AWAY || !o->along_k))
             rounded += 2 * b->bytes * (o->side == MATMUL_A ? p->bm : p->bn);
     }
     return (read + COPIED * copied + rounded) / SHARED;

@@ -154,6 +154,7 @@ static uint32_t exact_call(const struct lang_expr *e)
     uint32_t exact = UINT32_MAX;
     switch (e->fn) {
     case FN_TF32:
+    case FN_TF32_RN:
     case FN_TF32_RZ: return TF32S;
     case FN_RELU:
     case FN_ABS:

@@ -295,14 +295,17 @@ static void find_plain(const struct analysis *a, struct matmul_operand *o,
 {
     e = inspect_strip(e);
     const bool called = a->f->type == MATMUL_TF32 && e->kind == E_CALL && !e->func;
-    const bool rounds = called && e->fn == FN_TF32, cuts = called && e->fn == FN_TF32_RZ;
-    if (rounds || cuts)
+    const enum matmul_cut cut = !called               ? MATMUL_WHOLE
+                                : e->fn == FN_TF32    ? MATMUL_AWAY
+                                : e->fn == FN_TF32_RN ? MATMUL_EVEN
+                                : e->fn == FN_TF32_RZ ? MATMUL_CUT
+                                                      : MATMUL_WHOLE;
+    if (cut)
         e = inspect_strip(e->args[0]);
     if (e->type != o->type || !is_plain(a, e))
         return;
     o->plain = e;
-    o->rounds = rounds;
-    o->cuts = cuts;
+    o->cut = cut;
 }
 
 /* ---- operands as equations -------------------------------------------------------------------------- */

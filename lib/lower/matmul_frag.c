@@ -231,9 +231,19 @@ static void split_single(struct mma *s, int32_t x, int32_t *big, int32_t *rest)
     PTX(&g->b, "sub.rn.f32", ptx_r(*rest), ptx_r(x), ptx_r(*big));
 }
 
-static bool rounds(const struct mma *s, const struct mma_tile *t)
+/* In its place, so that what instructions take of it is rounded. */
+static void round_word(struct mma *s, int32_t w, bool even)
 {
-    return s->p->parts < 2 && s->f->operand[t->operand].rounds;
+    struct cg *g = s->g;
+    if (!even || g->target->sm >= 90) {
+        PTX(&g->b, even ? "cvt.rn.tf32.f32" : "cvt.rna.tf32.f32", ptx_r(w), ptx_r(w));
+        return;
+    }
+    const int32_t up = cg_new(g, DT_U32), more = cg_new(g, DT_U32), number = cg_new(g, DT_BOOL);
+    PTX(&g->b, "bfe.u32", ptx_r(up), ptx_r(w), ptx_imm(13), ptx_imm(1));
+    PTX(&g->b, "add.s32", ptx_r(more), ptx_r(up), ptx_imm(0xfff));
+    PTX(&g->b, "setp.num.f32", ptx_r(number), ptx_r(w), ptx_r(w));
+    PTX_IF(&g->b, number, "add.s32", ptx_r(w), ptx_r(w), ptx_r(more));
 }
 
 void mma_round(struct mma *s, uint32_t of, uint32_t part, uint32_t parts)
@@ -241,11 +251,12 @@ void mma_round(struct mma *s, uint32_t of, uint32_t part, uint32_t parts)
     struct cg *g = s->g;
     for (uint32_t n = 0; n < s->ntile; n++) {
         const struct mma_tile *t = &s->tile[n];
-        const uint32_t to = rounds(s, t) ? words_of(t) * (part + 1) / parts : 0;
+        const enum matmul_cut cut = s->f->operand[t->operand].cut;
+        const bool rounds = s->p->parts < 2 && (cut == MATMUL_AWAY || cut == MATMUL_EVEN);
+        const uint32_t to = rounds ? words_of(t) * (part + 1) / parts : 0;
         for (uint32_t i = words_of(t) * part / parts; i < to; i++) {
-            const int32_t w = t->word[of][i];
-            PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(w), ptx_r(w));
-            cg_assigned(g, w);
+            round_word(s, t->word[of][i], cut == MATMUL_EVEN);
+            cg_assigned(g, t->word[of][i]);
         }
     }
 }

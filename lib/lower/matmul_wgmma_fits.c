@@ -82,7 +82,8 @@ static bool check_operand(const struct wgmma *s, const struct matmul_operand *o,
 static bool check_sides(const struct wgmma *s, const struct wgmma_tile *t, struct buf *why)
 {
     const struct matmul_plan *p = s->p;
-    const bool a = t->side == MATMUL_A, rounds = s->f->operand[t->operand].rounds && !t->held;
+    const bool a = t->side == MATMUL_A,
+               rounds = s->f->operand[t->operand].cut == MATMUL_AWAY && !t->held;
     const uint32_t unit = t->along_k ? 8 * t->sharers : WGMMA_SPAN / t->size;
     if (t->turned && p->bk != WGMMA_SPAN / 4)
         return fails(why, "a tile of f32 that does not lie along k has %d terms, not %u",
@@ -121,7 +122,8 @@ static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
                              .rows = a ? p->bm : p->bn,
                              .offset = s->stage_bytes,
                              .sharers = a ? s->across : s->down};
-    t->held = p->type == MATMUL_TF32 && o->side == s->left && (o->rounds || !o->along_k);
+    t->held = p->type == MATMUL_TF32 && o->side == s->left &&
+              (o->cut == MATMUL_AWAY || !o->along_k);
     t->turned = t->size == 4 && !t->along_k && !t->held;
     if (!check_sides(s, t, why))
         return false;

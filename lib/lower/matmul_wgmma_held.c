@@ -31,7 +31,7 @@ uint32_t wgmma_held_words(const struct wgmma *s)
 
 static bool rounds(const struct wgmma *s, const struct wgmma_tile *t)
 {
-    return s->f->operand[t->operand].rounds;
+    return s->f->operand[t->operand].cut == MATMUL_AWAY;
 }
 
 /* Where the lane's row of the chunks for ldmatrix begins: of step 0, in stage 0. */

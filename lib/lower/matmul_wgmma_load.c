@@ -27,7 +27,7 @@ void wgmma_load_begin(struct wgmma *s)
             const bool is_side = sub->kind == E_NAME && sub->sym == side;
             box[d] = d == 0 ? WGMMA_SPAN / t->size : is_k || is_side ? t->box_rows : 1;
         }
-        t->map = cg_param_map(s->g, e->sym, box);
+        t->map = cg_param_map(s->g, e->sym, box, s->f->operand[t->operand].cut == MATMUL_EVEN);
     }
 }
 

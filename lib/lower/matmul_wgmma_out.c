@@ -24,6 +24,7 @@ static bool calls(const struct lang_expr *e)
         case FN_CLAMP:
         case FN_FMA:
         case FN_TF32:
+        case FN_TF32_RN:
         case FN_TF32_RZ: break;
         default: return true;
         }

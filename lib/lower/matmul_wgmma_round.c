@@ -28,7 +28,7 @@ enum {
 
 static bool rounds(const struct wgmma *s, const struct wgmma_tile *t)
 {
-    return s->f->operand[t->operand].rounds && !t->held;
+    return s->f->operand[t->operand].cut == MATMUL_AWAY && !t->held;
 }
 
 bool wgmma_rounds(const struct wgmma *s)

@@ -94,7 +94,7 @@ void wgmma_store_begin(struct wgmma *s)
         uint32_t box[CONTRACT_MAP_RANK];
         for (uint32_t d = 0; d < t->rank; d++)
             box[d] = d == 0 ? w.cols : t->rank - 1 - d == s->f->axis_i ? w.rows : 1;
-        s->out_map[o] = cg_param_map(s->g, t, box);
+        s->out_map[o] = cg_param_map(s->g, t, box, false);
     }
 }
 

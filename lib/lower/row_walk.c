@@ -496,6 +496,7 @@ static bool takes_many_instructions(const struct lang_expr *e)
     case FN_TRUNC:
     case FN_RINT:
     case FN_TF32:
+    case FN_TF32_RN:
     case FN_TF32_RZ: return e->func != NULL;
     default: return !e->fast;
     }

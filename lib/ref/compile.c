@@ -264,6 +264,7 @@ static node_eval *float_call(enum lang_builtin fn)
     case FN_ROUND:
     case FN_RINT: return eval_ffloor;
     case FN_TF32: return eval_tf32;
+    case FN_TF32_RN: return eval_tf32_even;
     case FN_TF32_RZ: return eval_tf32_cut;
     case FN_POW:
     case FN_ATAN2:

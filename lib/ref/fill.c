@@ -28,6 +28,7 @@ static bool exact_call(enum lang_builtin fn)
     case FN_ROUND:
     case FN_RINT:
     case FN_TF32:
+    case FN_TF32_RN:
     case FN_TF32_RZ: return true;
     default: return false;
     }

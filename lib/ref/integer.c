@@ -471,6 +471,18 @@ void eval_tf32(struct frame *f, const struct node *n, const uint8_t *mask)
     round_all(node_out(f, n), a, to_tf32, n);
 }
 
+static double even_to_tf32(const struct node *n, double v)
+{
+    (void)n;
+    return tf32_even_from_double(v);
+}
+
+void eval_tf32_even(struct frame *f, const struct node *n, const uint8_t *mask)
+{
+    const struct vec *a = node_arg(f, n, 0, mask);
+    round_all(node_out(f, n), a, even_to_tf32, n);
+}
+
 static double cut_to_tf32(const struct node *n, double v)
 {
     (void)n;

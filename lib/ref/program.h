@@ -172,7 +172,7 @@ void ref_fail(struct frame *f, struct span s, const char *fmt, ...)
 /* arith.c: floats. */
 node_eval eval_fadd, eval_fsub, eval_fmul, eval_fdiv, eval_fneg, eval_ffma, eval_fsqrt;
 node_eval eval_fmin, eval_fmax, eval_fabs, eval_fclamp, eval_frelu, eval_ffloor, eval_tf32,
-    eval_tf32_cut;
+    eval_tf32_even, eval_tf32_cut;
 node_eval eval_fcompare, eval_fcond, eval_isnan, eval_isinf;
 
 /* c ? a : b, the sides evaluated in the lanes that may take them: for eval_fcond and eval_icond. */

@@ -126,9 +126,10 @@ struct device; /* each implementation's own */
  * takes (CUDA driver API, "Tensor Map Object Management"). Innermost dimension first. */
 enum { DEVICE_TENSOR_RANK = 5, DEVICE_TENSOR_MAP = 128 };
 struct device_tensor_map {
-    uint64_t address;                 /* a multiple of 16 */
-    enum dtype type;                  /* of an element: 8 to 64 bits; packed types count bytes */
-    unsigned rank;                    /* 1 .. DEVICE_TENSOR_RANK */
+    uint64_t address; /* a multiple of 16 */
+    enum dtype type;  /* of an element: 8 to 64 bits; packed types count bytes */
+    bool tf32;        /* f32 arrive rounded to 10 bits of mantissa, halves to even */
+    unsigned rank;    /* 1 .. DEVICE_TENSOR_RANK */
     uint64_t dim[DEVICE_TENSOR_RANK]; /* elements: 1 .. 2^32 */
     uint64_t stride
         [DEVICE_TENSOR_RANK]; /* bytes from an element to the next; [0]: of an element; others multiples of 16,

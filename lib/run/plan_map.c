@@ -127,7 +127,8 @@ static bool check_rules(struct run *r, const struct plan_map *p)
     if (m.rank > 1)
         list(&text, ", strides ", m.rank - 1, m.stride + 1);
     list(&text, ", box ", m.rank, box);
-    diag_note(r->d, SPAN_NONE, "it is a tensor of %s, %s", dtype_name(m.type), buf_text(&text));
+    diag_note(r->d, SPAN_NONE, "it is a tensor of %s, %s", m.tf32 ? "tf32" : dtype_name(m.type),
+              buf_text(&text));
     return false;
 }
 
@@ -136,6 +137,7 @@ static bool read_map(struct run *r, const struct contract_map *src, struct plan_
     int64_t at = 0;
     *p = (struct plan_map){.src = src,
                            .m = {.type = src->type,
+                                 .tf32 = src->tf32,
                                  .rank = src->rank,
                                  .swizzle = src->swizzle,
                                  .interleave = src->interleave,

@@ -83,6 +83,8 @@ static bool check_kind(const struct rules *r)
         return BAD(r, "interleave %u; it must be 0, 16 or 32 bytes", m->interleave);
     if (!one_of(m->promotion, (const unsigned[]){0, 64, 128, 256}, 4))
         return BAD(r, "the L2 cache fetches %u bytes; it must be 0, 64, 128 or 256", m->promotion);
+    if (m->tf32 && m->type != DT_F32)
+        return BAD(r, "elements of %s are not rounded to tf32; f32 are", dtype_name(m->type));
     if (m->nan_fill && (!dtype_is_float(m->type) || dtype_bits(m->type) < 16))
         return BAD(r, "elements of %s have no NaN to fill with; fill with 0", dtype_name(m->type));
     return true;

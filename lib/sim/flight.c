@@ -47,6 +47,24 @@ static void fill(unsigned char *shared, const struct sim_piece *p, uint64_t patt
         shared[p->shared + i] = (unsigned char)(pattern >> 8 * ((p->shared + i) & 7));
 }
 
+/* What a tensor map of tf32 makes of a word: 10 bits of mantissa, halves to even. */
+static uint32_t to_tf32(uint32_t u)
+{
+    const uint32_t size = u & 0x7fffffff, up = size + 0xfff + (size >> 13 & 1);
+    return (u & 0x80000000) | ((size > 0x7f800000 ? size : up) & 0xffffe000);
+}
+
+static void bring(unsigned char *to, const unsigned char *from, uint32_t bytes, bool tf32)
+{
+    memcpy(to, from, bytes);
+    for (uint32_t i = 0; tf32 && i + 4 <= bytes; i += 4) {
+        uint32_t u;
+        memcpy(&u, to + i, 4);
+        u = to_tf32(u);
+        memcpy(to + i, &u, 4);
+    }
+}
+
 static void write_out(const struct sim_flight *f, const struct sim_piece *p,
                       const unsigned char *from)
 {
@@ -69,7 +87,7 @@ static void land(const struct sim_flight *f, const struct sim_piece *p)
     switch (f->kind) {
     case SIM_FLY_LOAD:
         if (p->buffer)
-            memcpy(to + p->shared, p->buffer->host + p->at, p->bytes);
+            bring(to + p->shared, p->buffer->host + p->at, p->bytes, f->tf32);
         else
             fill(to, p, f->fill);
         return;

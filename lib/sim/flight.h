@@ -75,6 +75,7 @@ struct sim_flight {
     uint8_t fold, type; /* REDUCE, PEER, VALUE: enum sim_atom or SIM_NO_FOLD; bytes of an element */
     uint64_t
         fill; /* what filled bytes repeat, from the first byte of the box on: 0 or NaNs of the type */
+    bool tf32;                 /* LOAD: words of 32 bits are rounded to tf32 */
     struct sim_buffer *buffer; /* linear copies */
     uint64_t at;
     uint32_t from;           /* PEER */

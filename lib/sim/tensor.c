@@ -307,6 +307,7 @@ static bool issue_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lan
                            .span = (uint8_t)(m.swizzle ? m.swizzle : 16),
                            .mbarrier = SIM_NO_MBARRIER,
                            .fold = SIM_NO_FOLD,
+                           .tf32 = load && m.tf32,
                            .fill = m.nan_fill ? SIM_TENSOR_NAN : 0};
     if (!sim_shared_place(w, op, lane, sim_wide(w, c->shared, lane), SIM_IN_SHARED, load && !c->own,
                           device_tensor_footprint(&m), ALIGN, load, &p))

@@ -20,8 +20,8 @@ struct image {
     uint8_t whole;                          /* dimensions of 2^32, a bit each */
     uint8_t type;                           /* enum dtype */
     uint8_t swizzle, interleave, promotion; /* in units of 16 bytes */
-    uint8_t nan_fill;
-    uint8_t unused[2];
+    uint8_t nan_fill, tf32;
+    uint8_t unused;
     uint32_t sum;
 };
 _Static_assert(sizeof(struct image) == DEVICE_TENSOR_MAP, "the size that kernels know");
@@ -53,7 +53,8 @@ void sim_tensor_encode(const struct device_tensor_map *m, unsigned char to[DEVIC
                       .swizzle = (uint8_t)(m->swizzle / 16),
                       .interleave = (uint8_t)(m->interleave / 16),
                       .promotion = (uint8_t)(m->promotion / 16),
-                      .nan_fill = m->nan_fill};
+                      .nan_fill = m->nan_fill,
+                      .tf32 = m->tf32};
     for (unsigned i = 0; i < m->rank; i++) {
         g.dim[i] = (uint32_t)m->dim[i];
         g.whole |= (uint8_t)((m->dim[i] >> 32 != 0) << i);
@@ -87,7 +88,8 @@ enum sim_tensor_error sim_tensor_decode(const unsigned char from[DEVICE_TENSOR_M
                                     .swizzle = 16u * g.swizzle,
                                     .interleave = 16u * g.interleave,
                                     .promotion = 16u * g.promotion,
-                                    .nan_fill = g.nan_fill};
+                                    .nan_fill = g.nan_fill,
+                                    .tf32 = g.tf32};
     for (unsigned i = 0; i < DEVICE_TENSOR_RANK; i++) {
         m->dim[i] = g.dim[i] + ((uint64_t)(g.whole >> i & 1) << 32);
         m->box[i] = g.box[i];
@@ -225,8 +227,9 @@ static unsigned char *reach(struct sim_warp *w, const struct sim_op *op, uint32_
 }
 
 /* As the PTX ISA numbers them for tensormap.replace; those that are not here the decoder does not let through. */
-static const enum dtype types[] = {DT_U8,  DT_U16, DT_U32,  DT_I32, DT_U64, DT_I64,
-                                   DT_F16, DT_F32, DT_VOID, DT_F64, DT_BF16};
+static const enum dtype types[] = {DT_U8,  DT_U16, DT_U32,  DT_I32, DT_U64,  DT_I64,
+                                   DT_F16, DT_F32, DT_VOID, DT_F64, DT_BF16, DT_F32};
+enum { TYPE_TF32 = 11 };
 
 static void set_field(struct image *g, enum sim_tensor_field field, uint32_t i, uint64_t v)
 {
@@ -244,7 +247,10 @@ static void set_field(struct image *g, enum sim_tensor_field field, uint32_t i, 
             g->stride[i] = v;
         return;
     case SIM_TENSOR_STEP: g->step[i] = (uint32_t)v; return;
-    case SIM_TENSOR_TYPE: g->type = (uint8_t)types[v]; return;
+    case SIM_TENSOR_TYPE:
+        g->type = (uint8_t)types[v];
+        g->tf32 = v == TYPE_TF32;
+        return;
     case SIM_TENSOR_INTERLEAVE: g->interleave = (uint8_t)v; return;           /* 0, 16, 32 bytes */
     case SIM_TENSOR_SWIZZLE: g->swizzle = (uint8_t)(v ? 1u << v : 0); return; /* 0, 32, 64, 128 */
     case SIM_TENSOR_FILL: g->nan_fill = v != 0; return;

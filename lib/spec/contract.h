@@ -53,6 +53,7 @@ enum { CONTRACT_MAP_RANK = 5 };
 struct contract_map {
     struct lang_symbol *sym; /* a buffer or a temp */
     enum dtype type;
+    bool tf32; /* "type: tf32": f32 that are rounded on their way */
     uint32_t rank;
     struct lang_expr *at; /* bytes from the buffer's start; NULL: 0 */
     struct lang_expr *dim[CONTRACT_MAP_RANK];

@@ -32,7 +32,10 @@ static bool read_type(struct contract_reader *r, const struct yaml_value *v, str
     m->type = m->sym->type;
     if (!contract_word(r, v, "type", false, &type))
         return false;
-    if (type && !dtype_parse(type, strlen(type), &m->type))
+    m->tf32 = type && strcmp(type, "tf32") == 0;
+    if (m->tf32)
+        m->type = DT_F32;
+    else if (type && !dtype_parse(type, strlen(type), &m->type))
         return diag_error(r->d, at->span, "'%s' is not a type", type);
     if (dtype_bits(m->type) < 8)
         return diag_error(r->d, at ? at->span : v->span,
@@ -218,8 +221,8 @@ static void write_list(const char *key, struct lang_expr *const *e, uint32_t n, 
 void contract_write_map(const struct contract_map *m, struct buf *out)
 {
     buf_printf(out, "{map: %s", m->sym->name);
-    if (m->type != m->sym->type)
-        buf_printf(out, ", type: %s", dtype_name(m->type));
+    if (m->tf32 || m->type != m->sym->type)
+        buf_printf(out, ", type: %s", m->tf32 ? "tf32" : dtype_name(m->type));
     if (m->at) {
         buf_puts(out, ", at: ");
         contract_write_expr(m->at, true, out);

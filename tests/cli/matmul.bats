@@ -255,12 +255,35 @@ END
     [ "$(od -An -v -tf4 y.bin | tr -d ' ')" = 1 ]
 }
 
-@test "what tf32_rz() leaves out of factors, fma leaves out, too" {
-    for mma in none sync; do
-        spec $'a: in f32[m, k]\nb: in f32[k, n]\nc: out f32[m, n]' \
-            'c[i,j] = sum[l](tf32_rz(a[i,l]) * tf32_rz(b[l,j]))' "schedule: {strategy: matmul, mma: $mma}"
-        run -0 kaio-verify --run -d cpu -t sm_80 k.yaml m=67 n=130 k=36
-        run -0 kaio-verify --run -d cpu -t sm_80 k.yaml m=5 n=132 k=36
+@test "tf32_rn() rounds to 10 bits, halves to even, the same on every target" {
+    spec $'x: in u32[n]\ny: out u32[n]' 'y[i] = as_u32(tf32_rn(as_f32(x[i])))'
+    bits=(0x3f800000 0x3f801000 0x3f800fff 0x3f801001 0x3f803000 0xbf801000 0xbf803000 0x7f7fffff 0x7f7fefff 0x7f7ff000
+        0x7f800000 0xff800000 0x00001000 0x00003000 0x80001001 0x007fffff 0x80000000)
+    want=(3f800000 3f800000 3f800000 3f802000 3f804000 bf800000 bf804000 7f800000 7f7fe000 7f800000
+        7f800000 ff800000 00000000 00004000 80002000 00800000 80000000)
+    for b in "${bits[@]}"; do
+        # shellcheck disable=SC2059
+        printf "$(printf '\\x%02x\\x%02x\\x%02x\\x%02x' $((b & 255)) $((b >> 8 & 255)) $((b >> 16 & 255)) $((b >> 24)))"
+    done >x.bin
+    for target in sm_70 sm_80 sm_90; do
+        kaio-emit -t $target k.yaml | kaio-run -d cpu n=${#bits[@]} x=x.bin y=y.bin
+        [ "$(od -An -v -tx4 -w4 y.bin | tr -d ' ' | tr '\n' ' ')" = "${want[*]} " ]
+    done
+    kaio-emit -t sm_90 k.yaml | grep -q cvt.rn.tf32.f32
+    spec $'x: in f32[n]\ny: out f32[n]' 'y[i] = tf32_rn(x[i] * 3)' 'cases: {odd: {n: 1001}}'
+    for target in sm_80 sm_90; do
+        run -0 kaio-verify --run -d cpu -t $target --fill=all k.yaml
+    done
+}
+
+@test "what tensor cores leave out of factors, fma leaves out, too" {
+    for how in tf32_rn tf32_rz; do
+        for mma in none sync; do
+            spec $'a: in f32[m, k]\nb: in f32[k, n]\nc: out f32[m, n]' \
+                "c[i,j] = sum[l]($how(a[i,l]) * $how(b[l,j]))" "schedule: {strategy: matmul, mma: $mma}"
+            run -0 kaio-verify --run -d cpu -t sm_80 k.yaml m=67 n=130 k=36
+            run -0 kaio-verify --run -d cpu -t sm_80 k.yaml m=5 n=132 k=36
+        done
     done
     # tensor cores do it by themselves
     [ "$(kaio-emit -t sm_80 k.yaml | grep -c 'cvt.rna')" = 0 ]

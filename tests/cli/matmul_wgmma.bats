@@ -15,6 +15,7 @@ spec() {
     case $1 in
     tf32) a=f32 b=f32 term='tf32(A) * tf32(B)' ;;
     tf32_rz) a=f32 b=f32 term='tf32_rz(A) * tf32_rz(B)' ;;
+    tf32_rn) a=f32 b=f32 term='tf32_rn(A) * tf32_rn(B)' ;;
     left_rz) a=f32 b=f32 term='tf32_rz(A) * tf32(B)' ;;
     right_rz) a=f32 b=f32 term='tf32(A) * tf32_rz(B)' ;;
     s8) a=i8 b=i8 c=i32 term='i32(A) * i32(B)' ;;
@@ -62,7 +63,7 @@ assemble() {
         done
     done
     # f32 is rounded in shared memory, and turned where it lies across
-    for kind in tf32 tf32_rz left_rz right_rz; do
+    for kind in tf32 tf32_rn tf32_rz left_rz right_rz; do
         for layout in nn nt tn tt; do
             spec $kind $layout 'tile: [128, 64, 32], stages: 3, blocks: 3, cluster: 1'
             verify m=136 n=200 k=100
@@ -105,6 +106,26 @@ assemble() {
     # by the launch: the shape of the tile says it
     spec tf32_rz nn 'tile: [256, 128, 32]'
     kaio-emit -t sm_90a --explain k.yaml | grep -q 'tiles 256 x 128 x 32 of 256 x 64,'
+}
+
+@test "tensor maps round to tf32 what is to be rounded to even" {
+    spec tf32_rn nn 'tile: [128, 128, 32], warps: [1, 2], stages: 2, cluster: 1'
+    kaio-emit -t sm_90a -D m=512 -D n=512 -D k=512 k.yaml >k.ptx
+    [ "$(grep -c 'type: tf32' k.ptx)" = 2 ]
+    run ! grep -q 'cvt.*tf32' k.ptx
+    # whatever is in the operands: halves, subnormals, the largest, infinities, NaN
+    verify --fill=all m=136 n=132 k=68
+    # left as it is and rounded, of one buffer: two maps
+    cat >k.yaml <<'END'
+kernel: k
+params:
+  a: in f32[m, k]
+  c: out f32[m, m]
+compute: |
+  c[i,j] = sum[l](tf32_rn(a[i,l]) * tf32_rz(a[j,l]))
+schedule: {strategy: matmul, mma: wgmma, tile: [128, 128, 32], stages: 2, cluster: 1}
+END
+    verify m=136 k=68
 }
 
 @test "results that are computed turned: epilogues" {
@@ -265,7 +286,7 @@ END
     spec tf32 nn 'tile: [128, 256, 32]'
     assemble
     for layout in nn nt tn tt; do
-        for kind in tf32 tf32_rz; do
+        for kind in tf32 tf32_rn tf32_rz; do
             spec $kind $layout 'tile: [256, 128, 32]'
             assemble
         done

@@ -68,11 +68,12 @@ static struct text float_builtin(struct gen *g, enum dtype t, unsigned depth)
 {
     static const char *const exact[] = {"sqrt", "rcp",   "floor", "ceil",    "trunc",
                                         "rint", "round", "fma",   "copysign"};
+    static const char *const how[] = {"tf32", "tf32_rn", "tf32_rz"};
     if (g->heavy > 0 && gen_one_in(g, 2))
         return gen_library(g, gen_below(g, 1000), t, depth);
     if (t == DT_F32 && gen_one_in(g, 10)) {
         struct text x = gen_expr(g, gen_one_in(g, 3) ? DT_F16 : t, depth);
-        return gen_call_of(g, gen_one_in(g, 2) ? "tf32" : "tf32_rz", 1, &x);
+        return gen_call_of(g, how[gen_below(g, 3)], 1, &x);
     }
     unsigned k = gen_below(g, sizeof exact / sizeof *exact), n = k == 7 ? 3 : k == 8 ? 2 : 1;
     struct text x[3] = {

@@ -368,6 +368,7 @@ bool scalar_call(enum lang_builtin fn, enum dtype t, const enum dtype *type, con
     case FN_ROUND:
     case FN_RINT: *r = rounded(fn, x[0].f); return true;
     case FN_TF32: r->f = tf32_from_double(x[0].f); return true;
+    case FN_TF32_RN: r->f = tf32_even_from_double(x[0].f); return true;
     case FN_TF32_RZ: r->f = tf32_cut_from_double(x[0].f); return true;
     case FN_SQRT: /* the double root of a float, rounded, is the float's root */
         *r = scalar_float(t, sqrt(x[0].f));

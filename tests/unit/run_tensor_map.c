@@ -61,6 +61,9 @@ static void kinds(struct arena *a)
     ALLOWS(good(), (void)m);
     ALLOWS(interleaved(), (void)m);
     ALLOWS(good(), m.nan_fill = true);
+    ALLOWS(good(), m.type = DT_F32; m.tf32 = true; m.stride[0] = 4; m.stride[1] = 2080;
+           m.box[0] = 32);
+    REFUSES(good(), m.tf32 = true, "f16 are not rounded to tf32");
     ALLOWS(good(), m.type = DT_E4M3; m.stride[0] = 1; m.box[0] = 128);
     ALLOWS(good(), m.type = DT_U4; m.stride[0] = 1; m.box[0] = 16);
     REFUSES(good(), m.rank = 0, "rank 0");

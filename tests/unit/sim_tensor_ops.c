@@ -284,7 +284,7 @@ static const char edit[] = HEAD
                 FIELD(".shared::cta", "%r3", "global_stride", "b64",
                       "0, 64") FIELD(".shared::cta", "%r3", "global_stride", "b64",
                                      "1, 640") HERE("element_stride", "1, 2")
-                    HERE("element_stride", "2, 1") HERE("elemtype", "7") HERE(
+                    HERE("element_stride", "2, 1") HERE("elemtype", "11") HERE(
                         "swizzle_mode",
                         "1") "    cvt.u64.u32 %rd7, %r3;\n    cvta.shared.u64 %rd7, "
                              "%rd7;\n" FIELD("", "%rd7", "interleave_layout", "b32", "0") FIELD(
@@ -306,6 +306,7 @@ static void replace(void)
 {
     struct bench b = begin(edit), direct = begin(module);
     struct device_tensor_map from = matrix(&b, DT_U8), to = {.type = DT_F32,
+                                                             .tf32 = true,
                                                              .rank = 3,
                                                              .dim = {11, 9, 5},
                                                              .stride = {4, 64, 640},
