@@ -78,7 +78,7 @@ struct check_taint {
     bool loaded;           /* by a load of so many bytes from so many addresses: */
     uint8_t space, bytes;
     uint64_t address[SIM_LANES];
-    uint8_t part[SIM_LANES]; /* bytes of the value that are undefined, bit by bit; 0: all of them */
+    uint64_t bits[SIM_LANES]; /* of the value that are undefined; 0: all of them */
 };
 
 struct check_warp {
@@ -650,8 +650,13 @@ void check_matrix_loads(struct sim_warp *w, const struct sim_op *op, const struc
 /* What is stored becomes defined; of values that are not, in local memory, it becomes undefined. */
 void check_stores(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                   const struct check_memory *m, uint32_t lanes, const uint64_t *at);
-/* The bytes of a lane's value in a register slot that are undefined, bit by bit. */
+/* The bits of a lane's value in a register slot that are undefined; and the bytes none of whose bits is defined, bit by bit:
+ * memory is followed by bytes. */
+uint64_t check_undefined_bits(struct sim_warp *w, uint32_t slot, uint32_t lane);
 uint8_t check_tainted(struct sim_warp *w, uint32_t slot, uint32_t lane);
+/* Those of the result that a lane is about to compute (check_bits.c); false: not known, so all. */
+bool check_result_bits(struct sim_warp *w, const struct sim_op *op, uint16_t row, uint32_t lane,
+                       uint64_t *out);
 /* Bytes of one stretch become defined where those of another are. */
 void check_copy_defined(struct check_shadow *s, uint64_t offset, const struct check_shadow *from,
                         uint64_t at, uint64_t bytes);

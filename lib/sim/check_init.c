@@ -108,6 +108,17 @@ static void report(struct sim_warp *w, uint32_t lane, const struct check_taint *
                                                                 .bytes = t->bytes});
 }
 
+/* The bits of an element's undefined bytes; one of less than 8 bytes may be extended by its sign. */
+static uint64_t bits_of(uint64_t bytes, uint32_t element)
+{
+    uint64_t bits = 0;
+    for (uint32_t k = 0; k < element && k < 8; k++)
+        bits |= (bytes >> k & 1 ? (uint64_t)0xff : 0) << 8 * k;
+    if (element < 8 && bytes >> (element - 1) & 1)
+        bits |= UINT64_MAX << 8 * element;
+    return bits;
+}
+
 /* Element k of what the lanes load. */
 static void load_element(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                          const struct check_memory *m, uint32_t lanes, const uint64_t *at,
@@ -127,7 +138,7 @@ static void load_element(struct sim_warp *w, const struct check_op *o, const str
         if (!missing)
             continue;
         t.lanes |= 1u << lane;
-        t.part[lane] = o->element >= 4 ? (uint8_t)missing : 0; /* others are extended */
+        t.bits[lane] = bits_of(missing, o->element);
         t.address[lane] = m->origin + (m->space == SIM_IN_LOCAL ? from % m->bytes : from);
     }
     if (o->kind == CHECK_LOAD && t.lanes)

@@ -157,7 +157,7 @@ static void set(struct check_warp *cw, uint32_t slot, uint32_t lanes,
         *t = *from;
         for (uint32_t left = old.lanes & ~lanes; left; left &= left - 1) {
             t->address[__builtin_ctz(left)] = old.address[__builtin_ctz(left)];
-            t->part[__builtin_ctz(left)] = old.part[__builtin_ctz(left)];
+            t->bits[__builtin_ctz(left)] = old.bits[__builtin_ctz(left)];
         }
     }
     t->slot = slot;
@@ -224,6 +224,7 @@ static void shuffle(struct sim_warp *w, struct check_warp *cw, const struct sim_
         } else if (old && old->lanes >> source & 1) {
             passed.lanes |= 1u << lane;
             passed.address[lane] = old->address[source];
+            passed.bits[lane] = old->bits[source];
         }
     }
     set(cw, op->d, lanes, own.lanes ? &own : &passed);
@@ -249,9 +250,26 @@ static void join(struct check_taint *sum, const struct check_taint *t, uint32_t 
     *sum = *t;
     sum->lanes = old.lanes | lanes;
     if (!copy)
-        memset(sum->part, 0, sizeof sum->part);
-    for (uint32_t left = old.lanes & ~lanes; left; left &= left - 1)
+        memset(sum->bits, 0, sizeof sum->bits);
+    for (uint32_t left = old.lanes & ~lanes; left; left &= left - 1) {
         sum->address[__builtin_ctz(left)] = old.address[__builtin_ctz(left)];
+        sum->bits[__builtin_ctz(left)] = old.bits[__builtin_ctz(left)];
+    }
+}
+
+/* Leaves out of a result what its operands' defined bits settle. */
+static void refine(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                   struct check_taint *sum)
+{
+    for (uint32_t left = sum->lanes; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        uint64_t bits;
+        if (!check_result_bits(w, op, o->row, lane, &bits))
+            continue;
+        sum->bits[lane] = bits;
+        if (!bits)
+            sum->lanes &= ~(1u << lane);
+    }
 }
 
 /* What a predicate's other operand settles: false and x, true or x. */
@@ -261,12 +279,22 @@ static uint32_t settled_by(const struct sim_warp *w, const struct check_op *o, u
     return o->row == SIM_H_PAND ? ~v : o->row == SIM_H_POR ? v : 0;
 }
 
-uint8_t check_tainted(struct sim_warp *w, uint32_t slot, uint32_t lane)
+uint64_t check_undefined_bits(struct sim_warp *w, uint32_t slot, uint32_t lane)
 {
     const struct check_taint *t = find(&w->block->check->warp[w->index], slot);
     if (!t || !(t->lanes >> lane & 1))
         return 0;
-    return t->part[lane] ? t->part[lane] : UINT8_MAX;
+    return t->bits[lane] ? t->bits[lane] : UINT64_MAX;
+}
+
+uint8_t check_tainted(struct sim_warp *w, uint32_t slot, uint32_t lane)
+{
+    const uint64_t bits = check_undefined_bits(w, slot, lane);
+    uint8_t bytes = 0;
+    for (unsigned k = 0; k < 8; k++)
+        if ((bits >> 8 * k & 0xff) == 0xff)
+            bytes |= (uint8_t)(1u << k);
+    return bytes;
 }
 
 /* The lanes that store to local memory: to a thread's own variables, which is a copy and no use. */
@@ -311,10 +339,12 @@ static void pass(struct sim_warp *w, struct check_warp *cw, const struct check_o
         const uint32_t used = i == 0 ? in : in & ~copied;
         if (decides && used)
             report(w, op, t, used);
-        join(&sum, t, in, o->row == SIM_H_MOV_32 || o->row == SIM_H_MOV_64);
+        join(&sum, t, in, o->use == USE_SELECTS);
     }
     if (decides)
         sum.lanes = 0;
+    else if (o->use == USE_PASSES)
+        refine(w, o, op, &sum);
     for (int i = 0; i < 4; i++)
         set(cw, s.out[i], lanes, &sum);
 }

@@ -10,7 +10,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/sim/report.c lib/sim/report.h lib/sim/place.c lib/sim/finding.c \
 	lib/sim/check.c lib/sim/check.h lib/sim/check_async.c lib/sim/check_flight.c lib/sim/check_find.c lib/sim/check_init.c lib/sim/check_known.c \
 	lib/sim/check_order.c lib/sim/check_shadow.c lib/sim/check_sync.c lib/sim/check_symbol.c \
-	lib/sim/check_taint.c lib/sim/check_mbar.c \
+	lib/sim/check_taint.c lib/sim/check_bits.c lib/sim/check_mbar.c \
 	lib/sim/check_proxy.c lib/sim/check_map.c lib/sim/check_wgmma.c lib/sim/check_tell.c
 
 # The handlers, built twice; sim_open chooses by what the machine has.

@@ -404,3 +404,14 @@ def local_array(x):
     h, w = x.shape
     near = np.stack([e[i : i + h, j : j + w] for i in range(3) for j in range(3)])
     return {"a": a, "b": b, "y": np.median(near, axis=0).astype(np.float32)}
+
+
+def fields(v):
+    out = []
+    for x in [int(x) for x in v]:
+        rest = max(x - 3 * quotient(x, 3), 0)
+        last = x + rest & 255
+        y = (x & 7) + 10 * ((x >> 3) + 1 & 127) + 100 * wrapped(wrapped(-x, 12) - 2, 12) + 1000 * (x * 5 & 1023)
+        y += wrapped(3 * x, 16) + 7 * wrapped(-x, 16) + (x + 1 & 255) + last
+        out.append(y + wrapped(x * 1000003, 40) + 11 * wrapped(x, 24))
+    return {"y": np.array(out, np.int64)}

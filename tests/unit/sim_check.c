@@ -157,6 +157,36 @@ static void unused(void)
     sim_end(&s);
 }
 
+static const char fields_ptx[] = HEAD("sm_80")
+    /* bits 4 to 11 of an undefined word are set, and read; so is bit 12 */
+    ENTRY("masks", "    ld.global.u32 %r5, [%rd3];\n    and.b32 %r5, %r5, -4081;\n"
+                   "    shl.b32 %r6, %r1, 4;\n    and.b32 %r6, %r6, 4080;\n"
+                   "    or.b32 %r5, %r5, %r6;\n    bfe.u32 %r7, %r5, 4, 8;\n"
+                   "    shl.b32 %r8, %r5, 20;\n    shr.s32 %r8, %r8, 24;\n"
+                   "    add.u32 %r7, %r7, %r8;\n    st.global.u32 [%rd4], %r7;\n")
+        ENTRY("beside", "    ld.global.u32 %r5, [%rd3];\n    and.b32 %r5, %r5, -4081;\n"
+                        "    bfe.u32 %r7, %r5, 4, 9;\n    st.global.u32 [%rd4], %r7;\n")
+            ENTRY("inserts", "    ld.global.u32 %r5, [%rd3];\n    bfi.b32 %r5, %r1, %r5, 8, 8;\n"
+                             "    prmt.b32 %r5, %r5, %r1, 0x4151;\n    xor.b32 %r5, %r5, 7;\n"
+                             "    st.global.u32 [%rd4], %r5;\n")
+                ENTRY("bytes", "    ld.global.u32 %r5, [%rd3];\n"
+                               "    bfi.b32 %r5, %r1, %r5, 8, 8;\n"
+                               "    prmt.b32 %r5, %r5, %r1, 0x4251;\n"
+                               "    st.global.u32 [%rd4], %r5;\n");
+
+static void fields(void)
+{
+    static const uint32_t data[64];
+    struct sim s = begin(fields_ptx, DEVICE_CHECK_INIT, 1);
+    const uint64_t x = sim_buffer(&s, "x", "u32[n]", 64, 4, NULL, false);
+    const uint64_t y = sim_buffer(&s, "y", "u32[n]", 64, 4, data, false);
+    expect(&s, "masks", 1, 64, x, y, "the bits of a word that were set", NULL);
+    expect(&s, "inserts", 1, 64, x, y, "its byte that was set", NULL);
+    expect(&s, "beside", 1, 64, x, y, "one bit more", "at element 0 of 'x'", NULL);
+    expect(&s, "bytes", 1, 64, x, y, "another byte", "at element 0 of 'x'", NULL);
+    sim_end(&s);
+}
+
 /* The same findings, word for word, for any number of threads. */
 static void reports(void)
 {
@@ -261,6 +291,7 @@ int main(void)
     launches();
     undefined();
     unused();
+    fields();
     reports();
     variables();
     clusters();
