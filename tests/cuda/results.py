@@ -2,6 +2,7 @@
 import functools
 import hashlib
 import itertools
+import math
 import zlib
 
 import numpy as np
@@ -415,3 +416,177 @@ def fields(v):
         y += wrapped(3 * x, 16) + 7 * wrapped(-x, 16) + (x + 1 & 255) + last
         out.append(y + wrapped(x * 1000003, 40) + 11 * wrapped(x, 24))
     return {"y": np.array(out, np.int64)}
+
+
+def gamma(v):
+    return np.array([math.gamma(t) for t in v])
+
+
+def double_math(x):
+    v = x
+    erf = np.array([math.erf(t) for t in 3 * v - 1.5])
+    y = [
+        np.sin(20 * v),
+        np.exp(10 * v - 5),
+        np.log(v + 0.001),
+        (v + 0.5) ** 3.7,
+        erf,
+        gamma(4 * v + 0.25),
+        np.arctan2(v - 0.5, 0.3),
+        np.cbrt(v) + np.sqrt(v) + 1 / np.sqrt(v + 1) + np.hypot(v, 2),
+        np.tanh(2 * v - 1) + np.log1p(v) + np.expm1(v),
+        np.fmod(100 * v, 0.7) + np.floor(10 * v) + np.rint(10 * v) + np.ldexp(v, 5),
+    ]
+    return {f"y{i}": w for i, w in enumerate(y)}
+
+
+def float_math(x):
+    v = x.astype(np.float64)
+    h = f32(x)
+    whole = np.floor(4 * h) + np.rint(4 * h) + np.trunc(-4 * h)
+    y = [
+        np.sin(3 * v),
+        np.cos(3 * v),
+        np.exp(4 * v - 2),
+        np.log(v + np.float64(np.float32(0.01))),
+        (v + 0.5) ** 2.5,
+        np.sinh(v),
+        np.array([math.erf(2 * t - 1) for t in v]),
+        v / (v + 1),
+        np.sqrt(v) + 1 / np.sqrt(v + 1),
+        np.arctan(5 * v) + np.pi / 2,
+        np.fmod(h, np.float32(0.3)) + whole,
+        2 ** (3 * v) + 10**v + np.log2(v + 1) + np.log10(v + 1) + np.cbrt(v),
+    ]
+    z = [
+        np.sin(v) + np.cos(v) + np.tan(v),
+        np.exp(v) + 10**v + np.log2(v + 1) + np.log(v + 1),
+        v / (v + 2) + (v + 0.5) ** 1.5,
+        np.clip(3 * v - 1, 0, 1) + 1 / (v + 1) + np.sqrt(v),
+        0 * v,
+        2 * v + v / 3,
+        np.minimum(v, 0.5) + v - v + np.abs(v - 1),
+        np.floor(10 * h) + v + np.trunc(7 * h),
+    ]
+    return {"y": f32(np.stack(y, axis=1)), "z": f32(np.stack(z, axis=1)), "t": f32(np.tanh(2 * v - 1))}
+
+
+def halves(x, y, p, q, n):
+    a, b = x.astype(np.float64), y.astype(np.float64)
+    c = a * b + 0.5 + 2 * a - np.minimum(a, b) + np.maximum(np.abs(a), b)
+    greater = (a > b).all(axis=1)
+    r = p.astype(np.float64) * q + [3, -3] + p.astype(np.float64) ** 2
+    whole = p[:, 0] + r[:, 0] + np.arange(n)
+    return {
+        "z": -c[:, ::-1].astype(np.float16),
+        "flags": (greater + 2 + 8 * (a[:, 1] < b[:, 1])).astype(np.uint32),
+        "r": f32(r),
+        "whole": whole.astype(np.int32),
+        "total": f32([(a * b).sum()]),
+    }
+
+
+def dot_bytes(a, b, v, w):
+    c = product(a, b.T, np.int32)
+    p, q = (u.view(np.uint8).reshape(-1, 4).astype(np.int64) for u in (v, w))
+    ps, qs = (u.view(np.int8).reshape(-1, 4).astype(np.int64) for u in (v, w))
+    ph, qh = (u.view(np.int16).reshape(-1, 2).astype(np.int64) for u in (v, w))
+    pu = v.view(np.uint16).reshape(-1, 2).astype(np.int64)
+
+    def packed(lanes, dtype=np.uint8):
+        return np.ascontiguousarray(lanes.astype(dtype)).view(np.uint32)[:, 0]
+
+    y = [
+        packed(p + q),
+        packed(np.maximum(p - q, 0)),
+        packed(np.maximum(ps, qs), np.int8),
+        packed(np.abs(p - q)),
+        packed(0 - (p > q)),
+        packed(p + q + 1 >> 1),
+        np.abs(p - q).sum(axis=1),
+        packed(np.clip(ph + qh, -32768, 32767), np.int16),
+        (ph * qs[:, :2]).sum(axis=1) + 5,
+        (pu * q[:, 2:]).sum(axis=1) + 7 + packed(np.stack([q[:, 1], p[:, 1], q[:, 3], p[:, 3]], axis=1)) + np.abs(v.view(np.int32).astype(np.int64) - w.view(np.int32)) + 1,
+    ]
+    return {"c": c, "y": np.stack([u.astype(np.int64).astype(np.uint32) for u in y], axis=1)}
+
+
+def loads(x, v, b, n):
+    y = sum(k * np.roll(x, -i) for i, k in enumerate((1, 3, 5, 7, 11, 13)))
+    after = np.roll(v, -1, axis=0)
+    w = np.stack([v[:, 3], v[:, 2] + after[:, 2], v[:, 1], v[:, 0] - after[:, 3]], axis=1)
+    c = np.concatenate([b[:, 1:2], np.full((n, 1), 77, np.uint8), b[:, 4:6], b[:, 12:16], b[:, :8]], axis=1)
+    return {"y": y, "w": w, "c": c}
+
+
+def mask_of(lanes):
+    return sum(1 << int(lane) for lane in np.flatnonzero(lanes))
+
+
+def votes(x):
+    lane = np.arange(32)
+    rows = []
+    for w, v in enumerate(x.reshape(4, 32)):
+        block = x.reshape(2, 64)[w // 2]
+        ballot = mask_of(v & 1)
+        odd = (v & 1).cumsum() - (v & 1)
+        for i in range(32):
+            half = v[i // 16 * 16 :][:16]
+            same = half // 64 == half[0] // 64
+            up = v[i - 3] if i % 8 >= 3 else v[i]
+            down = v[i + 5] if i + 5 < 32 else v[i]
+            wide = (int(v[31 - i]) << 33) | (w * 32 + 31 - i)
+            set_bits = [k for k in range(i, 32) if ballot >> k & 1]
+            reverse = int(f"{int(v[i]):032b}"[::-1], 2)
+            clz = 32 - int(v[i]).bit_length()
+            ffs = (int(v[i]) & -int(v[i])).bit_length()
+            rows.append(
+                [
+                    ballot,
+                    (half > 90).any() | (half > 5).all() << 1,
+                    mask_of(v % 5 == v[i] % 5),
+                    (0xFFFF << i // 16 * 16) + 1 if same.all() else 0,
+                    up + 1000 * down,
+                    v[i ^ 9] + 1000 * v[i // 16 * 16 + i * 7 % 16],
+                    wide >> 32 ^ wide & 0xFFFFFFFF,
+                    odd[i] if v[i] & 1 else mask_of((v & 3) == 2),
+                    (block > 50).sum() + 1000 * (block == 17).any() + 5000,
+                    (set_bits[0] if set_bits else 0xFFFFFFFF) + (reverse ^ clz ^ ffs) & 0xFFFFFFFF,
+                ]
+            )
+    z = []
+    for v in x.reshape(4, 32):
+        for i in lane:
+            mine = v[i % 2 :: 2]
+            either = np.bitwise_xor.reduce(v) + 256 * np.bitwise_or.reduce(mine)
+            z.append([mine.sum(), int(v.max()) - 50, mine.min(), either])
+    count = np.bincount(x % 7, minlength=7)
+    rank = [np.bitwise_xor.reduce(np.arange(n) ** 2 + 1) for n in count]
+    return {
+        "y": np.array(rows, np.int64).astype(np.uint32),
+        "z": np.array(z, np.int64).astype(np.uint32),
+        "count": count.astype(np.uint32),
+        "rank": np.array(rank, np.uint32),
+    }
+
+
+def cluster(x, v):
+    rank = np.repeat(np.arange(4), 64)
+    y = np.roll(v, 1) + 10 * v + 100 * np.roll(v, -1) + 20000 + 100000 * (rank // 2)
+    return {"count": np.bincount(x & 255, minlength=256).astype(np.uint32), "y": y.astype(np.int32)}
+
+
+def clocks():
+    s = np.arange(40, dtype=np.uint32)
+    for _ in range(100):
+        s = s * np.uint32(1664525) + np.uint32(1013904223)
+    ids = np.arange(40) % 32 + 300 + 0xFFFFFFFF + 20 & 0xFFFFFFFF
+    return {"ok": np.tile(15 + (s & np.uint32(0xFFFF0000)), (6, 1)), "ids": np.tile(ids.astype(np.uint32), (6, 1))}
+
+
+def named(x):
+    t = np.arange(64)
+    y = np.zeros((3, 2, 64), np.int32)
+    for k in range(7):
+        y = 5 * y + np.stack([x[:, k, t ^ 1], x[:, k, ::-1]], axis=1)
+    return {"y": y}
