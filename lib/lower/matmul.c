@@ -163,6 +163,8 @@ static void explain_plan(struct cg *g, const struct matmul_plan *p, const struct
                   g->func->name, how[p->how], type_names[p->type], p->parts > 1 ? " in parts" : "",
                   p->bm, p->bn, p->bk, p->wm, p->wn, p->threads, p->stages,
                   p->stages == 1 ? "" : "s");
+    if (p->turned)
+        lower_explain(g, ", computed turned");
     if (p->split > 1)
         lower_explain(g, ", %s shares of the sum", p->splits);
     if (p->cluster[0] * p->cluster[1] > 1)

@@ -133,13 +133,19 @@ static bool is_wanted(const struct planner *l, const struct matmul_plan *p)
            (wgmma || !w->warps[0] || w->warps[0] * w->warps[1] * 32 == p->threads);
 }
 
+/* Of wgmma. */
+static bool is_usual(const struct matmul_plan *p)
+{
+    return p->turned ? p->bm == 256 && p->bn == 128 : p->bm == 128 && p->bn == 256;
+}
+
 void planner_consider(struct planner *l, struct matmul_plan *p, uint32_t shared)
 {
     if (!shared || !is_wanted(l, p))
         return;
     const double cost = matmul_cost(l->g, l->f, p, &l->size, shared);
-    const bool other = p->how == MATMUL_WGMMA && l->best.how == MATMUL_WGMMA && l->best.bm == 128 &&
-                       l->best.bn == 256 && (p->bm != 128 || p->bn != 256);
+    const bool other = p->how == MATMUL_WGMMA && l->best.how == MATMUL_WGMMA &&
+                       is_usual(&l->best) && !is_usual(p);
     if (l->cost >= 0 && cost >= l->cost * (other ? WORTH : 1))
         return;
     l->cost = cost;

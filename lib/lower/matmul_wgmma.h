@@ -173,7 +173,7 @@ struct ptx_operand wgmma_held(struct wgmma *s, uint32_t tile, uint32_t step, uin
 
 /* ---- matmul_wgmma_round.c: consumers, of operands that are rounded or turned on their way ---- */
 
-bool wgmma_rounds(const struct wgmma *s);
+uint32_t wgmma_round_words(const struct wgmma *s); /* registers of a thread; 0: nothing to do */
 /* The rows of such an operand that is not the left one are a multiple of it. */
 uint32_t wgmma_round_unit(const struct wgmma *s);
 /* Rounds and turns the stage that has come; those that take the tile together have all met behind it. */

@@ -245,7 +245,7 @@ bool wgmma_measure(struct wgmma *s, struct buf *why)
                      wgmma_share_bytes(s), p->stages);
     const uint32_t most = s->consumers > 2 ? MOST_SUMS_OF_3 : MOST_SUMS;
     const uint32_t sums = wgmma_sums(s) + (p->promotes ? s->wide / 2 : 0);
-    const uint32_t held = wgmma_held_words(s);
+    const uint32_t held = wgmma_held_words(s) + wgmma_round_words(s);
     if (sums + held > most)
         return fails(why, "a thread would keep %u sums%s: %u at most, of %u warpgroups",
                      sums + held, held ? " and factors" : "", most, s->consumers);

@@ -31,12 +31,16 @@ static bool rounds(const struct wgmma *s, const struct wgmma_tile *t)
     return s->f->operand[t->operand].cut == MATMUL_AWAY && !t->held;
 }
 
-bool wgmma_rounds(const struct wgmma *s)
+uint32_t wgmma_round_words(const struct wgmma *s)
 {
-    for (uint32_t i = 0; i < s->ntile; i++)
-        if (rounds(s, &s->tile[i]) || s->tile[i].turned)
-            return true;
-    return false;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->ntile; i++) {
+        const uint32_t words = s->tile[i].turned        ? SQUARES * SIDE * SIDE
+                               : rounds(s, &s->tile[i]) ? AT_ONCE * SIDE
+                                                        : 0;
+        n = words > n ? words : n;
+    }
+    return n;
 }
 
 uint32_t wgmma_round_unit(const struct wgmma *s)

@@ -216,7 +216,7 @@ static void sum_stage(struct wgmma *s)
     struct cg *g = s->g;
     int32_t stage[MATMUL_OPERANDS];
     wgmma_wait(s, s->ring.full, 0, s->ring.parity);
-    if (wgmma_rounds(s))
+    if (wgmma_round_words(s))
         wgmma_round_stage(s);
     const struct cg_val at = cg_binary(g, OP_SHR, cg_value(DT_U32, s->ring.offset), cg_u32(4));
     for (uint32_t i = 0; i < s->ntile; i++)
