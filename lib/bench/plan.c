@@ -166,6 +166,19 @@ static void json_arg(struct json *j, const struct code *c, const struct contract
     json_end(j);
 }
 
+static void json_struct(struct json *j, const struct device_launch *l, size_t i)
+{
+    const unsigned char *bytes = l->args[i];
+    struct buf hex = buf_in(j->out->arena);
+    for (size_t k = 0; k < l->arg_bytes[i]; k++)
+        buf_printf(&hex, "%02x", bytes[k]);
+    json_object(j, NULL);
+    json_str(j, "kind", "struct");
+    json_uint(j, "bytes", l->arg_bytes[i]);
+    json_str(j, "hex", buf_text(&hex));
+    json_end(j);
+}
+
 static void json_launch(struct json *j, const struct code *c, const struct plan_launch *p)
 {
     json_object(j, NULL);
@@ -179,6 +192,8 @@ static void json_launch(struct json *j, const struct code *c, const struct plan_
     for (size_t i = 0, map = 0; i < p->src->args.n; i++)
         if (p->src->args.v[i].map)
             json_map(j, &p->map[map++]);
+        else if (p->src->args.v[i].fields)
+            json_struct(j, &p->l, i);
         else
             json_arg(j, c, &p->src->args.v[i], &p->value[i]);
     json_end(j);

@@ -80,13 +80,39 @@ static bool plan_geometry(struct run *r, const struct contract_launch *src, stru
 
 /* ---- arguments ---- */
 
+static size_t up(size_t n, size_t align)
+{
+    return (n + align - 1) / align * align;
+}
+
+static size_t arg_align(const struct contract_arg *arg);
+
 static size_t arg_bytes(const struct contract_arg *arg)
 {
+    if (arg->fields) {
+        size_t n = 0;
+        for (size_t i = 0; i < arg->fields->args.n; i++) {
+            const struct contract_arg *member = &arg->fields->args.v[i];
+            n = up(n, arg_align(member)) + arg_bytes(member);
+        }
+        return up(n, arg_align(arg));
+    }
     if (arg->map)
         return DEVICE_TENSOR_MAP;
     if (arg->sym && arg->sym->kind == SYM_BUFFER)
         return 8;
     return dtype_bytes(arg->type, 1);
+}
+
+/* As in C; of a CUtensorMap 64. */
+static size_t arg_align(const struct contract_arg *arg)
+{
+    size_t most = 1;
+    for (size_t i = 0; arg->fields && i < arg->fields->args.n; i++) {
+        const size_t align = arg_align(&arg->fields->args.v[i]);
+        most = align > most ? align : most;
+    }
+    return arg->fields ? most : arg->map ? 64 : arg_bytes(arg);
 }
 
 int plan_buffer(const struct run *r, const struct lang_symbol *sym)
@@ -132,6 +158,33 @@ static bool plan_value(struct run *r, const struct contract_arg *arg, uint64_t *
     /* a 4-bit scalar is passed as a byte of its value */
     enum dtype passed = arg->type == DT_I4 ? DT_I8 : arg->type == DT_U4 ? DT_U8 : arg->type;
     dtype_set_int(passed, value, 0, v);
+    return true;
+}
+
+/* The argument's value, or of a struct its members', goes to `to`; map: of the next tensor map. */
+static bool plan_field(struct run *r, const struct contract_arg *arg, unsigned char *to,
+                       struct plan_launch *p, size_t *map)
+{
+    uint64_t value;
+    size_t at = 0;
+    if (arg->map) {
+        if (*map < p->nmap)
+            p->map[(*map)++].member = to;
+        return true;
+    }
+    for (size_t i = 0; arg->fields && i < arg->fields->args.n; i++) {
+        const struct contract_arg *member = &arg->fields->args.v[i];
+        at = up(at, arg_align(member));
+        if (!plan_field(r, member, to + at, p, map))
+            return false;
+        at += arg_bytes(member);
+    }
+    if (arg->fields)
+        return true;
+    *VEC_PUSH(r->arena, &p->fields) = (struct plan_field){arg, to};
+    if (!plan_value(r, arg, &value))
+        return false;
+    memcpy(to, &value, arg_bytes(arg));
     return true;
 }
 
@@ -225,11 +278,14 @@ static bool plan_launch(struct run *r, const struct ptx_module *m,
     if (!is_empty(&p->l.grid) && !plan_read_maps(r, src, p))
         return false;
     for (size_t i = 0, map = 0; i < n; i++) {
+        const struct contract_arg *arg = &src->args.v[i];
+        bytes[i] = arg_bytes(arg);
         args[i] = &p->value[i];
-        if (src->args.v[i].map && map < p->nmap)
+        if (arg->map && map < p->nmap)
             args[i] = p->map[map++].bytes;
-        bytes[i] = arg_bytes(&src->args.v[i]);
-        if (!plan_value(r, &src->args.v[i], &p->value[i]))
+        else if (arg->fields)
+            args[i] = arena_alloc(r->arena, bytes[i]);
+        if (!arg->map && !plan_field(r, arg, (unsigned char *)(uintptr_t)args[i], p, &map))
             return false;
     }
     return !m || check_entry(r, m, p);
@@ -296,13 +352,11 @@ void plan_addresses(const struct run *r, struct plan *plan, const uint64_t *addr
 {
     for (size_t i = 0; i < plan->n; i++) {
         struct plan_launch *p = &plan->v[i];
-        for (size_t k = 0; k < p->l.narg; k++) {
-            const struct contract_arg *arg = &p->src->args.v[k];
-            uint64_t at = address_of(r, arg->sym, address);
-            if (at)
-                p->value[k] = at;
-            if (arg->is_messages)
-                p->value[k] = messages;
+        for (size_t k = 0; k < p->fields.n; k++) {
+            const struct plan_field *f = &p->fields.v[k];
+            uint64_t at = f->arg->is_messages ? messages : address_of(r, f->arg->sym, address);
+            if (at || f->arg->is_messages)
+                memcpy(f->to, &at, sizeof at);
         }
         for (size_t k = 0; k < p->nmap; k++)
             p->map[k].m.address = address_of(r, p->map[k].src->sym, address) + p->map[k].at;

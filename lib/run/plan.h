@@ -9,12 +9,19 @@ struct plan_map {
     struct device_tensor_map m;             /* address: by plan_addresses() */
     uint64_t at;                            /* bytes from the start of its buffer */
     unsigned char bytes[DEVICE_TENSOR_MAP]; /* by plan_maps() */
+    unsigned char *member;                  /* where it goes in a struct; NULL: it is in none */
+};
+/* An argument, or a member of a struct, whose value is known by itself. */
+struct plan_field {
+    const struct contract_arg *arg;
+    unsigned char *to;
 };
 struct plan_launch {
-    struct device_launch l; /* args point to value, or to a map's bytes */
+    struct device_launch l; /* args point to value, to a map's or to a struct's bytes */
     const struct contract_launch *src;
     uint64_t *value; /* one per argument; buffers' addresses are filled in by plan_addresses() */
-    struct plan_map *map; /* in the order of the arguments that are maps */
+    VEC(struct plan_field) fields;
+    struct plan_map *map; /* in the order of the arguments and members that are maps */
     size_t nmap;
 };
 struct plan {

@@ -155,13 +155,30 @@ static bool read_map(struct run *r, const struct contract_map *src, struct plan_
     return check_inside(r, p) && check_rules(r, p);
 }
 
+static size_t count_maps(const struct contract_arg *v, size_t n)
+{
+    size_t maps = 0;
+    for (size_t i = 0; i < n; i++)
+        maps += v[i].fields ? count_maps(v[i].fields->args.v, v[i].fields->args.n)
+                            : v[i].map != NULL;
+    return maps;
+}
+
+static bool read_maps(struct run *r, const struct contract_arg *v, size_t n, struct plan_launch *p)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct contract_struct *s = v[i].fields;
+        if ((s && !read_maps(r, s->args.v, s->args.n, p)) ||
+            (v[i].map && !read_map(r, v[i].map, &p->map[p->nmap++])))
+            return false;
+    }
+    return true;
+}
+
 bool plan_read_maps(struct run *r, const struct contract_launch *src, struct plan_launch *p)
 {
-    p->map = ARENA_ARRAY(r->arena, src->args.n, struct plan_map);
-    for (size_t i = 0; i < src->args.n; i++)
-        if (src->args.v[i].map && !read_map(r, src->args.v[i].map, &p->map[p->nmap++]))
-            return false;
-    return true;
+    p->map = ARENA_ARRAY(r->arena, count_maps(src->args.v, src->args.n), struct plan_map);
+    return read_maps(r, src->args.v, src->args.n, p);
 }
 
 enum device_status plan_maps(struct plan *plan, const struct device_ops *ops, struct device *dev,
@@ -176,6 +193,8 @@ enum device_status plan_maps(struct plan *plan, const struct device_ops *ops, st
                 return DEVICE_REFUSED;
             }
             status = ops->tensor_map(dev, &p->m, p->bytes, d);
+            if (p->member)
+                memcpy(p->member, p->bytes, sizeof p->bytes);
         }
     return status;
 }

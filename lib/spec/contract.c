@@ -255,9 +255,8 @@ static bool leading_type(struct span s, enum dtype *type, struct span *rest)
     return rest->len > 0;
 }
 
-static bool read_arg(struct contract_reader *r, struct span s, struct contract_launch *l)
+static bool read_arg(struct contract_reader *r, struct span s, struct contract_arg *a)
 {
-    struct contract_arg *a = VEC_PUSH(r->a, &l->args);
     struct span rest;
     a->span = s;
     if (leading_type(s, &a->type, &rest)) {
@@ -282,13 +281,26 @@ static bool read_arg(struct contract_reader *r, struct span s, struct contract_l
     return true;
 }
 
+static bool read_list(struct contract_reader *r, const struct yaml_value *v,
+                      struct contract_struct *out);
+
+/* {struct: [x, n]}, {map: x, box: [64]} */
 static bool read_map_arg(struct contract_reader *r, const struct yaml_value *v,
-                         struct contract_launch *l)
+                         struct contract_arg *a)
 {
-    struct contract_arg *a = VEC_PUSH(r->a, &l->args);
+    static const char *const keys[] = {"struct", NULL};
+    const struct yaml_value *members = yaml_get(v, "struct");
     a->span = v->span;
-    a->type = DT_U8; /* 128 of them */
-    return contract_read_map(r, v, &a->map);
+    a->type = DT_U8; /* so many of them */
+    if (!members)
+        return contract_read_map(r, v, &a->map);
+    a->fields = ARENA_NEW(r->a, struct contract_struct);
+    if (!contract_only_keys(r, v, keys) || !read_list(r, members, a->fields))
+        return false;
+    for (size_t i = 0; i < a->fields->args.n; i++)
+        if (a->fields->args.v[i].is_messages)
+            return diag_error(r->d, a->fields->args.v[i].span, "'$messages' is no member");
+    return a->fields->args.n || diag_error(r->d, v->span, "a struct has members");
 }
 
 /* The map of the list that begins where s does; NULL: it is a text. */
@@ -302,7 +314,7 @@ static const struct yaml_value *map_at(const struct yaml_value *list, struct spa
 
 /* [x, {map: a, box: [64]}, max(n, 4)]: expressions are taken as text, since their commas mean something else to YAML. */
 static bool read_flow_args(struct contract_reader *r, const struct yaml_value *v,
-                           struct contract_launch *l)
+                           struct contract_struct *out)
 {
     span_list list = {0};
     if (!text_list(r->a, v, "args", &list, r->d))
@@ -310,7 +322,27 @@ static bool read_flow_args(struct contract_reader *r, const struct yaml_value *v
     bool good = true;
     for (size_t i = 0; i < list.n; i++) {
         const struct yaml_value *map = map_at(v, list.v[i]);
-        good &= map ? read_map_arg(r, map, l) : read_arg(r, list.v[i], l);
+        struct contract_arg *a = VEC_PUSH(r->a, &out->args);
+        good &= map ? read_map_arg(r, map, a) : read_arg(r, list.v[i], a);
+    }
+    return good;
+}
+
+static bool read_list(struct contract_reader *r, const struct yaml_value *v,
+                      struct contract_struct *out)
+{
+    struct span s;
+    bool good = true;
+    if (v->kind != YAML_LIST)
+        return diag_error(r->d, v->span, "arguments are a list, as in [x, y, n]");
+    if (v->is_flow)
+        return read_flow_args(r, v, out);
+    for (size_t i = 0; i < v->n; i++) {
+        struct contract_arg *a = VEC_PUSH(r->a, &out->args);
+        if (v->item[i]->kind == YAML_MAP)
+            good &= read_map_arg(r, v->item[i], a);
+        else
+            good &= text_span(v->item[i], "args", &s, r->d) && read_arg(r, text_trim(s), a);
     }
     return good;
 }
@@ -319,19 +351,10 @@ static bool read_args(struct contract_reader *r, const struct yaml_value *map,
                       struct contract_launch *l)
 {
     const struct yaml_value *v = yaml_get(map, "args");
-    struct span s;
-    bool good = true;
-    if (!v)
-        return true;
-    if (v->kind != YAML_LIST)
-        return diag_error(r->d, v->span, "'args' is a list, as in [x, y, n]");
-    if (v->is_flow)
-        return read_flow_args(r, v, l);
-    for (size_t i = 0; i < v->n; i++)
-        if (v->item[i]->kind == YAML_MAP)
-            good &= read_map_arg(r, v->item[i], l);
-        else
-            good &= text_span(v->item[i], "args", &s, r->d) && read_arg(r, text_trim(s), l);
+    struct contract_struct list = {0};
+    const bool good = !v || read_list(r, v, &list);
+    for (size_t i = 0; i < list.args.n; i++)
+        *VEC_PUSH(r->a, &l->args) = list.args.v[i];
     return good;
 }
 

@@ -66,13 +66,19 @@ struct contract_map {
 };
 
 struct contract_arg {
-    struct contract_map *map; /* or NULL: */
-    struct lang_symbol *sym;  /* a buffer, scalar, dimension or temp; or NULL: */
-    struct lang_expr *expr;   /* computed, of .type */
+    struct contract_struct *fields; /* a struct by value; or NULL: */
+    struct contract_map *map;       /* or NULL: */
+    struct lang_symbol *sym;        /* a buffer, scalar, dimension or temp; or NULL: */
+    struct lang_expr *expr;         /* computed, of .type */
     /* what is passed: scalar's type, u32 for a dimension; u64 address for a buffer */
     enum dtype type;
     bool is_messages; /* $messages: the address of the buffer for print() and assert() */
     struct span span;
+};
+
+/* Members in their order, which lie as in C. */
+struct contract_struct {
+    VEC(struct contract_arg) args;
 };
 
 /* An array in the dynamic part of shared memory, for reports. */

@@ -14,8 +14,9 @@ static bool read_buffer(struct contract_reader *r, const struct yaml_value *v,
     if (!contract_word(r, v, "map", false, &name))
         return false;
     if (!name)
-        return diag_error(r->d, v->span,
-                          "an argument in braces is a tensor map, {map: BUFFER, box: [...]}");
+        return diag_error(
+            r->d, v->span,
+            "an argument in braces is a tensor map or a struct, {map: BUFFER, box: [...]}");
     m->sym = contract_symbol(r->c, name);
     if (!m->sym)
         return diag_error(r->d, yaml_get(v, "map")->span, "no buffer is called '%s'", name);

@@ -124,7 +124,14 @@ static void extents(const char *key, struct lang_expr *const *e, struct buf *out
 
 static void argument(const struct contract_arg *a, struct buf *out)
 {
-    if (a->map)
+    if (a->fields) {
+        buf_puts(out, "{struct: [");
+        for (size_t i = 0; i < a->fields->args.n; i++) {
+            buf_puts(out, i ? ", " : "");
+            argument(&a->fields->args.v[i], out);
+        }
+        buf_puts(out, "]}");
+    } else if (a->map)
         contract_write_map(a->map, out);
     else
         text(a->is_messages ? "$messages"
@@ -134,12 +141,12 @@ static void argument(const struct contract_arg *a, struct buf *out)
              out);
 }
 
-/* In one line; a line each where one is a map. */
+/* In one line; a line each where one is a map or a struct. */
 static void arguments(const struct contract_launch *l, struct buf *out)
 {
     bool lines = false;
     for (size_t i = 0; i < l->args.n; i++)
-        lines |= l->args.v[i].map != NULL;
+        lines |= l->args.v[i].map || l->args.v[i].fields;
     buf_puts(out, lines ? "    args:\n" : "    args: [");
     for (size_t i = 0; i < l->args.n; i++) {
         buf_puts(out, lines ? "      - " : i ? ", " : "");

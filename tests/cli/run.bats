@@ -808,3 +808,45 @@ END
         [[ "$output" = *"kernel 'k' is stuck: "*"short.ptx:20:5: note: block (0,0,0), warps 0-1, lanes 0-31: wait for $what"* ]]
     done
 }
+
+@test "structs by value: members in braces" {
+    args=(--entry axpy --grid 1 --block 32)
+    run -0 kaio-run -d cpu struct.ptx "${args[@]}" --arg 'struct{inout f32[8]=@ones, in f32[8]=@arange, i32=8, f32=2.5}'
+    [[ "$output" = "arg1_1  f32[8]  1 3.5 6 8.5 11 13.5 "* ]]
+    # dimensions, and commas that are not between members
+    run -0 kaio-run -d cpu struct.ptx "${args[@]}" n=8 \
+        --arg ' struct { inout f32[2, 4]=@ones:y.npy , in f32[n]=@arange, i32=min(n, 4), f32=2.5 } '
+    [ "$(npy_data y.npy)" = "0000803f000060400000c040000008410000803f0000803f0000803f0000803f" ]
+    run -0 kaio-run -d cpu struct.ptx --entry nest --grid 1 --block 1 --arg 'out f64[3]=y.npy' \
+        --arg 'struct{i8=-5, struct{i16=7, f64=0.25}, bool=true}'
+    [ "$(npy_data y.npy)" = "0000000000000040000000000000d03f000000000000f03f" ]
+    # on a GPU, too, where the driver is told of 24 bytes
+    KAIO_CUDA_LIB=$fake FAKE_CUDA_LOG=log run -2 kaio-run -d cuda struct.ptx "${args[@]}" \
+        --arg 'struct{inout f32[8]=@ones, in f32[8]=@arange}'
+    [[ "$output" = *"parameter 's' of entry 'axpy' has 24 bytes; 16 are passed"* ]]
+}
+
+@test "structs by value: in a launch contract" {
+    printf '%s\n' 'kaio: 1' 'kernel: axpy' 'target: sm_70' 'params:' '  y: inout f32[n]' '  x: in f32[n]' '  a: f32' \
+        'launches:' '  - entry: axpy' '    grid: [1]' '    block: [32]' '    args: [{struct: [y, x, n, a]}]' >axpy.launch
+    run -0 kaio-run -d cpu --launch axpy.launch struct.ptx x=@arange y=@ones n=4 a=2
+    [[ "$output" = "y  f32[4]  1 3 5 7 "* ]]
+}
+
+@test "structs by value: mistakes" {
+    local arg text
+    while IFS='|' read -r arg text; do
+        run -2 kaio-run -d cpu struct.ptx --entry axpy --grid 1 --block 32 --arg "$arg"
+        [[ "$output" = *"$text"* ]] || { echo "$arg: $output" && false; }
+    done <<'END'
+struct{}|is not a struct with members in braces
+struct{inout f32[8]=@ones|is not a struct with members in braces
+struct{inout f32[8]=@ones, 8}|' 8' is not DECLARATION=VALUE
+struct{inout f32[8]=@ones, in g32[8]=@ones}|unknown type 'g32'
+struct{inout f32[8]=@ones}|parameter 's' of entry 'axpy' has 24 bytes; 8 are passed
+struct{struct{struct{struct{struct{struct{struct{struct{struct{i8=1}}}}}}}}}|more than 8 structs within each other
+END
+    # what fits is said where nothing is given
+    run -2 kaio-run -d cpu struct.ptx
+    [[ "$output" = *"--entry axpy --grid G --block 256 --arg 'struct{in f32[N]=..., in f32[N]=..., u32=..., f32=...}'"* ]]
+}

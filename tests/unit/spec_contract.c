@@ -206,6 +206,34 @@ static void test_maps(void)
     arena_free(a);
 }
 
+static void test_structs(void)
+{
+    struct arena *a = arena_new();
+    struct diags *d = diags_new(a);
+    struct contract_file *f = read_text(
+        a, MAPS("{struct: [a, k, {struct: [alpha, i32 max(k, 4)]}, {map: a, box: [64, 2]}]}, q"),
+        d);
+    struct buf once = buf_in(a), twice = buf_in(a);
+    eq_str(errors(a, d), "", "a struct is an argument");
+    if (!f)
+        return;
+    const struct contract_launch *l = &f->v.v[0]->launches.v[0];
+    const struct contract_struct *s = l->args.v[0].fields, *inner = s->args.v[2].fields;
+    ok(l->args.n == 2 && !l->args.v[1].fields && s->args.n == 4 && s->args.v[0].sym &&
+           inner->args.n == 2 && inner->args.v[1].expr && s->args.v[3].map,
+       "with members of every kind");
+    contract_write(f->v.v[0], &once);
+    ok(strstr(buf_text(&once), "      - {struct: [a, k, {struct: [alpha, i32 max(k, 4)]}, {map: "
+                               "a, box: [64, 2]}]}\n"),
+       "it is written in one line: %s", buf_text(&once));
+    struct contract_file *g = read_text(a, buf_text(&once), d);
+    eq_str(errors(a, d), "", "what is written can be read");
+    if (g)
+        contract_write(g->v.v[0], &twice);
+    eq_str(buf_text(&twice), buf_text(&once), "writing, reading and writing gives the same text");
+    arena_free(a);
+}
+
 static void test_bad_maps(void)
 {
     static const struct {
@@ -214,6 +242,11 @@ static void test_bad_maps(void)
         {MAPS("{map: a, boks: [64, 128]}"), "did you mean 'box'?", "boks"},
         {MAPS("{box: [64, 128]}"), "an argument in braces is a tensor map", "{box"},
         {MAPS("{map: a}"), "has no box", "{map"},
+        {MAPS("{struct: []}"), "a struct has members", "{struct"},
+        {MAPS("{struct: a}"), "arguments are a list", "a}"},
+        {MAPS("{struct: [a], box: [1]}"), "box", "box"},
+        {MAPS("{struct: [a, b]}"), "no parameter or dimension has this name", "b]"},
+        {MAPS("{struct: [a, $messages]}"), "'$messages' is no member", "$messages]"},
         {MAPS("{map: b, box: [64, 128]}"), "no buffer is called 'b'", "b, box"},
         {MAPS("{map: alpha, box: [64]}"), "'alpha' is no buffer", "alpha, box"},
         {MAPS("{map: m, box: [64]}"), "'m' is no buffer", "m, box"},
@@ -406,6 +439,7 @@ int main(void)
     test_round_trip();
     test_expr();
     test_maps();
+    test_structs();
     test_bad_maps();
     test_of_spec();
     test_types();
