@@ -1,6 +1,6 @@
 # tests of the sanitizer: kernels with a mistake each, and correct ones
 BATS_TESTS += tests/check.bats
-EXTRA_DIST += tests/check_one.sh tests/broken tests/clean
+EXTRA_DIST += tests/check_one.sh tests/broken tests/clean tests/races_one.sh tests/races tests/corpus.sh
 
 # the same of Hopper's instructions, in kernels that nvcc made
 BATS_TESTS += tests/hopper.bats

@@ -131,8 +131,8 @@ static const char *debug_string(const struct sim_launch *l, struct arena *a, con
     return b.len ? buf_text(&b) : NULL;
 }
 
-/* Of a name that C++ made, _Z9block_sumf or _ZN3cub5sweepEv, the identifiers: all that is before an argument or a
- * parameter. */
+/* Of a name that C++ made, _Z9block_sumf or _ZN3cub5sweepEv, the identifiers that the source has: all that is before an
+ * argument or a parameter. */
 static const char *plain_name(struct arena *a, const char *name)
 {
     struct buf b = buf_in(a);
@@ -144,7 +144,8 @@ static const char *plain_name(struct arena *a, const char *name)
         const unsigned long n = strtoul(p, &end, 10);
         if (n > strlen(end))
             return name;
-        buf_printf(&b, "%s%.*s", b.len ? "::" : "", (int)n, end);
+        if (strncmp(end, "_INTERNAL_", 10) != 0 && strncmp(end, "_GLOBAL_", 8) != 0)
+            buf_printf(&b, "%s%.*s", b.len ? "::" : "", (int)n, end);
         end += n;
     }
     return b.len ? buf_text(&b) : name;
