@@ -590,3 +590,61 @@ def named(x):
     for k in range(7):
         y = 5 * y + np.stack([x[:, k, t ^ 1], x[:, k, ::-1]], axis=1)
     return {"y": y}
+
+
+def rows(x, weight, bias):
+    v = x.astype(np.float64)
+    lse = np.log(np.exp(v).sum(axis=1))
+    z = (v - v.mean(axis=1, keepdims=True)) / np.sqrt(v.var(axis=1, keepdims=True) + 0.001) * weight + bias
+    return {"y": f32(np.exp(v - lse[:, None])), "lse": f32(lse), "z": f32(z)}
+
+
+def attention(q, k, v, length):
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    s = np.where(np.tri(length), q @ k.transpose(0, 2, 1) * 0.5, -np.inf)
+    e = np.exp(s)
+    return {"o": f32(e / e.sum(axis=2, keepdims=True) @ v)}
+
+
+def solvers(a, m, b, lower, upper, right):
+    spd = a @ a.transpose(0, 2, 1) + 16 * np.eye(16)
+    t = []
+    for lo, up, r in zip(lower.astype(np.float64), upper.astype(np.float64), right):
+        t.append(np.linalg.solve(np.diag(lo[1:], -1) + 4 * np.eye(128) + np.diag(up[:-1], 1), r))
+    return {"l": np.linalg.cholesky(spd), "x": np.linalg.solve(m, b[..., None])[..., 0], "t": f32(t)}
+
+
+def kmeans(point, centre):
+    centre = centre.copy()
+    for _ in range(3):
+        d = ((point[:, None] - centre) ** 2).sum(axis=2)
+        label = d.argmin(axis=1).astype(np.int32)
+        for k in range(5):
+            mine = point[label == k]
+            if len(mine):
+                centre[k] = [quotient(int(v), len(mine)) for v in mine.sum(axis=0)]
+    return {"centre": centre, "label": label}
+
+
+def image(x, b, w, h):
+    v = x.astype(np.float64)
+    e = np.pad(v, 2, "edge")
+    sums = weights = 0
+    for i in range(5):
+        for j in range(5):
+            u = e[i : i + h, j : j + w]
+            k = np.exp(-((i - 2) ** 2 + (j - 2) ** 2) * 0.125 - (u - v) ** 2 * 4)
+            sums, weights = sums + k * u, weights + k
+    colour = b.reshape(h, w, 3).astype(np.int64)
+    grey = colour @ [77, 150, 29] + 128 >> 8
+    s = b[0].astype(np.int64).cumsum(axis=0).cumsum(axis=1)
+    return {"y": f32(sums / weights), "s": s.astype(np.uint32), "g": grey.astype(np.uint8)}
+
+
+def sparse(random, x):
+    lengths = random[:50] % 8
+    lengths[5] = 70
+    y = np.zeros(50)
+    used = random[: lengths.sum()]
+    np.add.at(y, np.repeat(np.arange(50), lengths), (used >> 28) * x[(used >> 4) % 50].astype(np.float64))
+    return {"y": f32(y), "z": f32(y)}
