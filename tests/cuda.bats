@@ -18,6 +18,14 @@ all() {
     [ -z "$output" ]
 }
 
+@test "textures and surfaces are refused by name, once for each instruction" {
+    run -2 kaio-run -d cpu -q --entry texture --grid 1 --block 32 --arg u64=0 --arg 'inout f32[32]=@zeros' \
+        "$KAIO_SRCDIR/tests/cuda/texture.O3.80.ptx"
+    [[ $output == *"error: 'tex.2d.v4.f32.f32': textures and surfaces are not supported"* ]]
+    [[ $output == *"error: 'sust.b.2d.b32.trap': textures and surfaces are not supported"* ]]
+    [ "$(grep -c error: <<<"$output")" = 2 ]
+}
+
 @test "what they must give is numpy's" {
     python3 -c 'import numpy' 2>/dev/null || skip "no numpy"
     run -0 python3 "$KAIO_SRCDIR/tests/expect.py" "$KAIO_SRCDIR/tests/cuda"

@@ -64,13 +64,28 @@ bool ptx_stop(const struct ptx_parser *p)
     return p->fatal || p->lex.tok.kind == PTX_T_END || p->diags->nerror >= DIAG_LIMIT;
 }
 
+/* At a '{': are there registers in it, and no statements? */
+static bool at_operand(const struct ptx_parser *p)
+{
+    for (const char *s = p->lex.tok.text + 1; s < p->lex.end; s++)
+        if (strchr("{;}", *s))
+            return *s == '}';
+    return false;
+}
+
 void ptx_recover(struct ptx_parser *p)
 {
-    while (!ptx_stop(p) && !ptx_at(p, '}') && !ptx_at(p, '{'))
+    while (!ptx_stop(p) && !ptx_at(p, '}')) {
         if (ptx_accept(p, ';'))
             return;
-        else
-            ptx_lex_next(&p->lex);
+        if (ptx_at(p, '{')) {
+            if (!at_operand(p))
+                return;
+            while (!ptx_stop(p) && !ptx_at(p, '}'))
+                ptx_lex_next(&p->lex);
+        }
+        ptx_lex_next(&p->lex);
+    }
 }
 
 const char *ptx_text_until(struct ptx_parser *p, const char *ends)

@@ -71,6 +71,12 @@ static bool unknown(struct ptx_parser *p, const struct ptx_word *w, size_t n, st
     struct buf text = buf_in(p->arena);
     for (size_t i = 0; i < n && text.len < 80; i++)
         buf_printf(&text, "%s%.*s", i ? "." : "", (int)(w[i].len > 40 ? 40 : w[i].len), w[i].text);
+    static const char *const images[] = {"tex",  "tld4",  "txq", "suld",
+                                         "sust", "sured", "suq", "istypep"};
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+        if (strlen(images[i]) == w->len && memcmp(images[i], w->text, w->len) == 0)
+            return diag_error(p->diags, at, "'%s': textures and surfaces are not supported",
+                              buf_text(&text));
     const char *near = ptx_nearest(p->arena, w, n);
     if (near)
         return diag_error(p->diags, at, "unknown instruction '%s' (did you mean '%s'?)",
