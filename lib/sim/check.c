@@ -18,19 +18,9 @@ const struct sim_op *check_handle(struct sim_warp *w, const struct check_op *o,
 
 /* ---- where accesses go ---------------------------------------------------------------------------------- */
 
-void check_addresses(const struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LANES])
+static void aim_at(struct sim_warp *w, const struct sim_op *op, struct check_aim *aim)
 {
-    const unsigned char *slot = w->r + op->a;
-    for (unsigned i = 0; i < SIM_LANES; i++) {
-        uint32_t narrow;
-        if (op->flags & SIM_A32) {
-            memcpy(&narrow, slot + 4 * i, 4);
-            at[i] = (uint32_t)(narrow + (uint32_t)op->imm);
-        } else {
-            memcpy(&at[i], slot + 8 * i, 8);
-            at[i] += op->imm;
-        }
-    }
+    w->block->launch->build->check_aim(w, op, aim);
 }
 
 static enum sim_space space_of(unsigned space, uint64_t address)
@@ -78,82 +68,87 @@ struct check_memory check_memory_at(const struct sim_warp *w, struct check_op *o
     return m;
 }
 
-/* Those of the lanes whose access is aligned and inside m; their addresses become offsets. The others the handler
- * reports, or belong to other memory. */
-uint32_t check_inside(const struct check_memory *m, const struct sim_op *op, uint32_t lanes,
-                      const uint64_t *at, uint64_t *offset)
+/* The others the handler reports, or they belong to other memory. */
+void check_inside(const struct check_memory *m, const struct sim_op *op, uint32_t lanes,
+                  const struct check_aim *aim, struct check_access *x)
 {
-    uint32_t in = 0;
+    *x = (struct check_access){.m = m, .at = aim->at, .origin = m->origin};
     if (m->bytes < op->size)
-        return 0;
+        return;
     const uint64_t last = m->bytes - op->size;
+    if (aim->low - m->origin <= last && aim->high - m->origin <= last && !aim->skew) {
+        x->lanes = lanes;
+        x->row = aim->row;
+        x->one = aim->low == aim->high;
+        return;
+    }
     for (uint32_t left = lanes; left; left &= left - 1) {
         const uint32_t i = (uint32_t)__builtin_ctz(left);
-        offset[i] = at[i] - m->origin;
-        if (offset[i] <= last && !(at[i] & (op->size - 1u)))
-            in |= 1u << i;
+        if (aim->at[i] - m->origin <= last && !(aim->at[i] & (op->size - 1u)))
+            x->lanes |= 1u << i;
     }
-    return in;
 }
 
 static void look(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                 const struct check_memory *m, uint32_t lanes, uint64_t *at)
+                 struct check_access *x)
 {
-    struct check_shadow *s = m->shadow;
+    const struct check_memory *m = x->m;
     const struct sim_launch *l = w->block->launch;
     const unsigned bits = l->check->bits;
     /* what libraries do in the system's memory is not the program's: cooperative groups sets bits of words that nobody has
      * written, and lets shuffles order accesses */
     if (l->code->reserves && m->space == SIM_IN_SHARED &&
-        at[__builtin_ctz(lanes)] >= m->bytes - SIM_RESERVED)
+        check_offset(x, (uint32_t)__builtin_ctz(x->lanes)) >= m->bytes - SIM_RESERVED)
         return;
-    if (m->space == SIM_IN_LOCAL)
-        for (uint32_t i = 0; i < SIM_LANES; i++)
-            at[i] += (w->index * SIM_LANES + i) * m->bytes;
-    else if (bits & DEVICE_CHECK_RACE ||
-             (bits & DEVICE_CHECK_ASYNC && (m->space == SIM_IN_SHARED || l->check->flies)))
-        check_races(w, o, op, m, lanes, at);
-    if (!s->undefined && !(o->tainted && m->space == SIM_IN_LOCAL))
+    if (m->space == SIM_IN_LOCAL) { /* each lane has its own */
+        x->origin -= w->index * SIM_LANES * m->bytes;
+        x->step = m->bytes;
+        x->row = x->one = false;
+    } else if (bits & DEVICE_CHECK_RACE ||
+               (bits & DEVICE_CHECK_ASYNC && (m->space == SIM_IN_SHARED || l->check->flies))) {
+        check_races(w, o, op, x);
+    }
+    if (!m->shadow->undefined && !(o->tainted && m->space == SIM_IN_LOCAL))
         return;
     if (o->kind == CHECK_LOAD && o->matrix)
-        check_matrix_loads(w, op, m, lanes, at);
+        check_matrix_loads(w, op, x);
     else if (o->kind != CHECK_STORE)
-        check_loads(w, o, op, m, lanes, at);
+        check_loads(w, o, op, x);
     if (o->writes)
-        check_stores(w, o, op, m, lanes, at);
+        check_stores(w, o, op, x);
 }
 
-/* Lanes access shared memory at offsets, where `address` names the block of the cluster. */
+/* Lanes access shared memory, where `address` names the block of the cluster. */
 static void touch_shared(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                         uint32_t lanes, uint64_t address, const uint64_t *at)
+                         const struct check_access *x, uint64_t address)
 {
     const uint32_t rank = (uint32_t)(address >> SIM_RANK_SHIFT);
     struct sim_block *b = rank ? w->block->peer[rank - 1] : w->block;
     if (b != w->block) {
         const struct check_slot s = check_slot_of(
             (uint32_t)w->block->index, w->block->launch->check->clock,
-            w->index * SIM_LANES + (uint32_t)__builtin_ctz(lanes), (uint32_t)(op - w->code));
+            w->index * SIM_LANES + (uint32_t)__builtin_ctz(x->lanes), (uint32_t)(op - w->code));
         check_remote(w, b, &s);
     }
     if (o->writes && b->check->nmbar)
-        check_over_mbar(w, op, b, lanes, at);
+        check_over_mbar(w, op, b, x);
 }
 
 /* Gives each lane's access its memory; most often all have the same. */
 void check_watch(struct sim_warp *w, struct check_op *o, const struct sim_op *op,
-                 const uint64_t at[SIM_LANES])
+                 const struct check_aim *aim)
 {
-    uint64_t offset[SIM_LANES];
+    struct check_access x;
     for (uint32_t left = w->em; left;) {
         const uint32_t first = (uint32_t)__builtin_ctz(left);
-        const struct check_memory m = check_memory_at(w, o, op->more, at[first]);
-        const uint32_t in = check_inside(&m, op, left, at, offset);
-        left &= ~(in | 1u << first);
-        if (!in || !m.shadow)
+        const struct check_memory m = check_memory_at(w, o, op->more, aim->at[first]);
+        check_inside(&m, op, left, aim, &x);
+        left &= ~(x.lanes | 1u << first);
+        if (!x.lanes || !m.shadow)
             continue;
         if (m.space == SIM_IN_SHARED)
-            touch_shared(w, o, op, in, at[first] & (SIM_SHARED_BASE - 1), offset);
-        look(w, o, op, &m, in, offset);
+            touch_shared(w, o, op, &x, aim->at[first] & (SIM_SHARED_BASE - 1));
+        look(w, o, op, &x);
     }
 }
 
@@ -161,15 +156,17 @@ void check_watch(struct sim_warp *w, struct check_op *o, const struct sim_op *op
 
 /* Does an access leave the variable that its address was made from? */
 bool check_strays(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                  const uint64_t at[SIM_LANES])
+                  const struct check_aim *aim)
 {
+    if (aim->low >= o->low && aim->high < o->high && aim->high + op->size <= o->high)
+        return false;
     for (uint32_t left = w->em; left; left &= left - 1) {
         const uint32_t i = (uint32_t)__builtin_ctz(left);
-        if (at[i] >= o->low && at[i] + op->size <= o->high)
+        if (aim->at[i] >= o->low && aim->at[i] + op->size <= o->high)
             continue;
         struct sim_fault *f = &w->block->fault;
         sim_fault_at(w, op, i, SIM_F_BOUNDS);
-        f->address = at[i];
+        f->address = aim->at[i];
         f->bytes = op->size;
         f->store = op->flags & SIM_STORES;
         f->space = op->more;
@@ -182,11 +179,11 @@ bool check_strays(struct sim_warp *w, const struct check_op *o, const struct sim
 static const struct sim_op *on_access(struct sim_warp *w, const struct sim_op *op)
 {
     struct check_op *o = &w->block->launch->check->op[op - w->code];
-    uint64_t at[SIM_LANES];
-    check_addresses(w, op, at);
-    if (o->var && check_strays(w, o, op, at))
+    struct check_aim aim;
+    aim_at(w, op, &aim);
+    if (o->var && check_strays(w, o, op, &aim))
         return NULL;
-    check_watch(w, o, op, at);
+    check_watch(w, o, op, &aim);
     return check_handle(w, o, op);
 }
 
@@ -194,10 +191,10 @@ static const struct sim_op *on_access(struct sim_warp *w, const struct sim_op *o
 static const struct sim_op *on_bounded(struct sim_warp *w, const struct sim_op *op)
 {
     const struct check_op *o = op_of(w, op);
-    uint64_t at[SIM_LANES];
+    struct check_aim aim;
     if (o->var) {
-        check_addresses(w, op, at);
-        if (check_strays(w, o, op, at))
+        aim_at(w, op, &aim);
+        if (check_strays(w, o, op, &aim))
             return NULL;
     }
     return check_handle(w, o, op);
@@ -226,17 +223,17 @@ static const struct sim_op *on_strong(struct sim_warp *w, const struct sim_op *o
     struct check_op *o = &w->block->launch->check->op[op - w->code];
     const uint32_t lanes = w->em;
     unsigned char compare[8 * SIM_LANES];
-    uint64_t at[SIM_LANES];
-    check_addresses(w, op, at);
-    if (o->var && check_strays(w, o, op, at))
+    struct check_aim aim;
+    aim_at(w, op, &aim);
+    if (o->var && check_strays(w, o, op, &aim))
         return NULL;
-    check_watch(w, o, op, at);
+    check_watch(w, o, op, &aim);
     if (o->compares)
         memcpy(compare, w->r + op->b, (op->size > 4 ? 8 : 4) * SIM_LANES);
     const struct sim_op *next = check_handle(w, o, op);
-    for (uint32_t left = next ? lanes : 0; left; left &= left - 1) {
+    for (uint32_t left = next && check_tells(w, o) ? lanes : 0; left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
-        struct check_more *m = location(w, o, op, at[lane]);
+        struct check_more *m = location(w, o, op, aim.at[lane]);
         if (!m)
             continue;
         if (o->kind != CHECK_STORE)

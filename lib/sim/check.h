@@ -11,6 +11,7 @@
  *   lanes; for what it learnt by acquiring it is a list of such facts (struct check_known).
  * - Shadow (check_shadow.c). Memory that can race has a cell for every granule of it: the last write, two reads that
  *   are as far apart as any two, atomics. Granules are as large as the smallest access so far.
+ *   A warp's accesses are looked at together (check_cells.h), those where something is not plainly in order one by one.
  * - Init (check_init.c). A bit for each byte that may be undefined. What is loaded from such bytes, or shuffled from
  *   lanes that take no part, is followed through registers to where it is used (check_taint.c).
  * - Symbols (check_symbol.c). Which array an address was made from, found in the code before it runs.
@@ -33,6 +34,7 @@
 #ifndef KAIO_SIM_CHECK_H
 #define KAIO_SIM_CHECK_H
 
+#include "sim/check_cells.h"
 #include "sim/sim.h"
 #include "sim/wgmma.h"
 
@@ -105,12 +107,6 @@ struct check_arrival {
 
 /* ---- shadow ------------------------------------------------------------------------------------------- */
 
-/* An access: who is agent << CHECK_OP_BITS | record. clock 0: none. */
-struct check_slot {
-    uint32_t block, clock, who;
-};
-enum { CHECK_OP_BITS = 20, CHECK_OPS = 1 << CHECK_OP_BITS };
-
 /* Agents of a block: its threads, and those beside them. */
 enum check_agent {
     CHECK_A_READS = SIM_MAX_THREADS,                      /* + thread: its bulk stores read */
@@ -120,14 +116,6 @@ enum check_agent {
     CHECK_AGENTS = 1 << (32 - CHECK_OP_BITS),
 };
 _Static_assert(CHECK_A_MBAR + 512 < CHECK_AGENTS, "room for agents of mbarriers");
-#define CHECK_PENDING UINT32_MAX /* clock of a write that goes on */
-
-struct check_cell {
-    struct check_slot write; /* weak */
-    struct check_slot read[2];
-    uint32_t more; /* 1 + index of struct check_more; 0: none */
-};
-
 enum { CHECK_FAR = 4 }; /* agents that read a cell, kept track of */
 
 /* Of a cell that strong stores or atomics went to, or that agents beside the threads read. */
@@ -143,7 +131,7 @@ struct check_shadow {
     uint64_t bytes;
     unsigned shift; /* log2 of a granule's bytes */
     uint32_t since; /* accesses up to this clock are settled */
-    struct check_cell *cell;
+    struct check_cells cell;
     struct check_more *more;
     uint32_t nmore, cap_more;
     uint8_t *
@@ -270,6 +258,7 @@ struct check {
     uint32_t floor; /* the launch began then */
     bool starved;   /* there was no memory for it */
     bool lists;     /* somebody acquired something in this launch */
+    bool published; /* some location in memory has published something, in whatever launch */
     uint32_t words; /* of sets of registers (check_wgmma.c) */
     bool flies;     /* the code has operations of the async proxy */
     struct {        /* the last arrival: lanes that arrive by one instruction share a clock */
@@ -393,21 +382,21 @@ static inline bool sim_check_alone(const struct check *c)
 {
     return c->bits & ~(unsigned)DEVICE_CHECK_MEMORY;
 }
-/* Of an instrumented record (check.c): its handler; where an access goes, bytes 0: nowhere; the lanes whose access is
- * aligned and inside, with their offsets; all that is checked of the access of w->em; does it leave its variable, and is
- * that a fault now. */
+/* Of an instrumented record (check.c): its handler; where an access goes, bytes 0: nowhere; those of the lanes whose access
+ * is aligned and inside; all that is checked of the access of w->em; does it leave its variable, and is that a fault
+ * now. */
 struct check_memory;
+struct check_access;
 const struct sim_op *check_handle(struct sim_warp *w, const struct check_op *o,
                                   const struct sim_op *op);
-void check_addresses(const struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LANES]);
 struct check_memory check_memory_at(const struct sim_warp *w, struct check_op *o, unsigned space,
                                     uint64_t address);
-uint32_t check_inside(const struct check_memory *m, const struct sim_op *op, uint32_t lanes,
-                      const uint64_t *at, uint64_t *offset);
+void check_inside(const struct check_memory *m, const struct sim_op *op, uint32_t lanes,
+                  const struct check_aim *aim, struct check_access *x);
 void check_watch(struct sim_warp *w, struct check_op *o, const struct sim_op *op,
-                 const uint64_t at[SIM_LANES]);
+                 const struct check_aim *aim);
 bool check_strays(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                  const uint64_t at[SIM_LANES]);
+                  const struct check_aim *aim);
 uint32_t check_guarded(const struct sim_warp *w, const struct sim_op *op);
 
 /* Hooks of blocks and barriers, called where b->check is not NULL. */
@@ -497,7 +486,7 @@ static inline uint32_t check_thread_of(const struct check_slot *s)
 }
 static inline bool check_is_thread(const struct check_slot *s)
 {
-    return s->who < (uint32_t)SIM_MAX_THREADS << CHECK_OP_BITS;
+    return s->who < CHECK_THREADS_END;
 }
 static inline struct check_slot check_slot_of(uint32_t block, uint32_t clock, uint32_t agent,
                                               uint32_t op)
@@ -535,7 +524,9 @@ struct check_known *check_hearsay(const struct sim_warp *w, uint32_t lane);
 struct check_known *check_released(struct sim_warp *w, uint32_t lane, const struct check_op *o,
                                    uint32_t record);
 void check_fence(struct sim_warp *w, uint32_t lanes, unsigned scope, bool acquires, bool releases);
-/* A strong access of a lane to the location of a cell has been done. */
+/* Can a strong access publish something, or find something published? Then: it has been done, by a lane, to the location
+ * of a cell. */
+bool check_tells(const struct sim_warp *w, const struct check_op *o);
 void check_publish(struct sim_warp *w, uint32_t lane, const struct check_op *o, bool joins,
                    struct check_more *m);
 void check_observe(struct sim_warp *w, uint32_t lane, const struct check_op *o,
@@ -554,6 +545,19 @@ struct check_memory {
     uint64_t origin; /* the address where it starts */
     unsigned space;  /* enum sim_space, not generic */
 };
+
+/* What lanes access of it. */
+struct check_access {
+    const struct check_memory *m;
+    uint32_t lanes;
+    bool row, one;      /* as struct check_aim has it, of all these lanes */
+    const uint64_t *at; /* addresses, by lane */
+    uint64_t origin, step;
+};
+static inline uint64_t check_offset(const struct check_access *x, uint32_t lane)
+{
+    return x->at[lane] - x->origin + lane * x->step;
+}
 
 /* An access of so many bytes that a lane makes an agent do. */
 struct check_far {
@@ -590,7 +594,7 @@ void check_remote_end(const struct sim_block *b);
 void check_mbars_free(struct sim_block *b);
 /* Lanes store to shared memory of a block. */
 void check_over_mbar(struct sim_warp *w, const struct sim_op *op, const struct sim_block *b,
-                     uint32_t lanes, const uint64_t *at);
+                     const struct check_access *x);
 /* Which waits nobody looks at the result of. */
 void check_ignored(struct check *c, const struct sim_code *code);
 
@@ -611,20 +615,19 @@ void check_wgmma_end(struct sim_block *b);
 
 /* Nobody has accessed so many bytes. */
 void check_wipe(struct check_shadow *s, uint64_t offset, uint64_t bytes);
-/* The accesses of lanes at the offsets at[lane], aligned and inside the memory. */
+/* Accesses that are aligned and inside the memory. */
 void check_races(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                 const struct check_memory *m, uint32_t lanes, const uint64_t *at);
-/* Lanes issue a copy: they write what is at to[lane] in m, from now on, and read what bytes[lane] say at from[lane] of
- * another memory. */
+                 const struct check_access *x);
+/* Lanes issue a copy: they write what is there from now on; a lane reads so many bytes of another memory. */
 void check_copy_begins(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                       const struct check_memory *m, uint32_t lanes, const uint64_t *to);
+                       const struct check_access *x);
 void check_copy_reads(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                       const struct check_memory *m, uint32_t lane, uint64_t from, uint32_t bytes);
 /* The copy of a thread, by that record, has ended. */
 void check_copy_ends(struct check *c, struct check_shadow *s, struct check_side who,
                      uint64_t offset, uint32_t bytes);
-/* The last write to a byte; NULL: not known. */
-const struct check_slot *check_last_write(const struct check_shadow *s, uint64_t offset);
+/* The last write to a byte; false: not known. */
+bool check_last_write(const struct check_shadow *s, uint64_t offset, struct check_slot *last);
 /* Copies that were not waited for end with the block. */
 void check_abandon_copies(struct sim_warp *w);
 /* How a thread stands to a copy in flight. */
@@ -644,12 +647,11 @@ void check_undefine(struct check_shadow *s, uint64_t offset, uint64_t bytes);
 /* Makes *offset the first undefined byte of so many from there on; false: there is none. */
 bool check_first_undefined(const struct check_shadow *s, uint64_t *offset, uint64_t bytes);
 void check_loads(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                 const struct check_memory *m, uint32_t lanes, const uint64_t *at);
-void check_matrix_loads(struct sim_warp *w, const struct sim_op *op, const struct check_memory *m,
-                        uint32_t lanes, const uint64_t *at);
+                 const struct check_access *x);
+void check_matrix_loads(struct sim_warp *w, const struct sim_op *op, const struct check_access *x);
 /* What is stored becomes defined; of values that are not, in local memory, it becomes undefined. */
 void check_stores(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                  const struct check_memory *m, uint32_t lanes, const uint64_t *at);
+                  const struct check_access *x);
 /* The bits of a lane's value in a register slot that are undefined; and the bytes none of whose bits is defined, bit by bit:
  * memory is followed by bytes. */
 uint64_t check_undefined_bits(struct sim_warp *w, uint32_t slot, uint32_t lane);

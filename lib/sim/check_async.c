@@ -36,14 +36,15 @@ static void note_sources(struct sim_warp *w, struct check_op *o, const struct si
 const struct sim_op *check_on_copy(struct sim_warp *w, const struct sim_op *op)
 {
     struct check_op *o = &of(w)->op[op - w->code];
-    uint64_t at[SIM_LANES], to[SIM_LANES];
-    check_addresses(w, op, at);
-    if (o->var && check_strays(w, o, op, at))
+    struct check_aim aim;
+    w->block->launch->build->check_aim(w, op, &aim);
+    if (o->var && check_strays(w, o, op, &aim))
         return NULL;
     if (orders(of(w))) {
         const struct check_memory m = check_memory_at(w, o, SIM_IN_SHARED, 0);
-        const uint32_t in = check_inside(&m, op, w->em, at, to);
-        check_copy_begins(w, o, op, &m, in, to);
+        struct check_access x;
+        check_inside(&m, op, w->em, &aim, &x);
+        check_copy_begins(w, o, op, &x);
     }
     const struct sim_op *next = check_handle(w, o, op);
     if (next && of(w)->bits & DEVICE_CHECK_RACE)
@@ -85,9 +86,10 @@ static void compare_source(struct sim_warp *w, const struct sim_copy *copy, uint
                               .address = from + i,
                               .space = SIM_IN_GLOBAL,
                               .bytes = 1};
-    const struct check_slot *s = b && b->shadow ? check_last_write(b->shadow, from + i - b->base)
-                                                : NULL;
-    f.other = s ? (struct check_side){check_op_of(s), check_thread_of(s), s->block} : f.at;
+    struct check_slot s;
+    f.other = b && b->shadow && check_last_write(b->shadow, from + i - b->base, &s)
+                  ? (struct check_side){check_op_of(&s), check_thread_of(&s), s.block}
+                  : f.at;
     check_find(of(w), &f);
 }
 
@@ -132,12 +134,12 @@ const struct sim_op *check_on_matrix(struct sim_warp *w, const struct sim_op *op
     struct check_op *o = &of(w)->op[op - w->code];
     const uint32_t n = op->round & SIM_MATRIX_COUNT;
     if (check_guarded(w, op) == UINT32_MAX) {
-        uint64_t at[SIM_LANES];
-        check_addresses(w, op, at);
+        struct check_aim aim;
         w->em = (uint32_t)(((uint64_t)1 << 8 * n) - 1); /* the lanes that have addresses */
-        const bool strays = o->var && check_strays(w, o, op, at);
+        w->block->launch->build->check_aim(w, op, &aim);
+        const bool strays = o->var && check_strays(w, o, op, &aim);
         if (!strays && w->block->check)
-            check_watch(w, o, op, at);
+            check_watch(w, o, op, &aim);
         w->em = w->mask;
         if (strays)
             return NULL;

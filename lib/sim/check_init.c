@@ -36,8 +36,10 @@ void check_define(struct check_shadow *s, uint64_t offset, uint64_t bytes)
         const uint64_t in = offset % WORD, n = bytes < WORD - in ? bytes : WORD - in;
         uint64_t *word = &s->defined[offset / WORD];
         const uint64_t fresh = (ones(n) << in) & ~*word;
-        *word |= fresh;
-        s->undefined -= (unsigned)__builtin_popcountll(fresh);
+        if (fresh) {
+            *word |= fresh;
+            s->undefined -= (unsigned)__builtin_popcountll(fresh);
+        }
         offset += n;
         bytes -= n;
     }
@@ -77,22 +79,46 @@ bool check_first_undefined(const struct check_shadow *s, uint64_t *offset, uint6
     return false;
 }
 
-void check_stores(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                  const struct check_memory *m, uint32_t lanes, const uint64_t *at)
+/* The bytes of a row. */
+static uint64_t row_bytes(const struct sim_op *op, const struct check_access *x)
 {
-    struct check_shadow *s = m->shadow;
+    return (uint64_t)op->size * (unsigned)__builtin_popcount(x->lanes);
+}
+
+void check_stores(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                  const struct check_access *x)
+{
+    struct check_shadow *s = x->m->shadow;
     const uint32_t slot[4] = {op->d, op->b, op->c, op->e};
-    const bool copies = o->tainted && o->kind == CHECK_STORE && m->space == SIM_IN_LOCAL;
+    const bool copies = o->tainted && o->kind == CHECK_STORE && x->m->space == SIM_IN_LOCAL;
     const uint64_t all = ones(o->element);
-    for (uint32_t left = copies ? lanes : 0; left; left &= left - 1) {
+    for (uint32_t left = copies ? x->lanes : 0; left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
         for (uint32_t k = 0; k < op->size / o->element && k < 4; k++) {
             const uint64_t not = check_tainted(w, slot[k], lane);
-            store(s, at[lane] + k * o->element, all & ~not, all & not );
+            store(s, check_offset(x, lane) + k * o->element, all & ~not, all & not );
         }
     }
-    for (uint32_t left = copies ? 0 : lanes; left && s->undefined; left &= left - 1)
-        store(s, at[__builtin_ctz(left)], ones(op->size), 0);
+    if (!copies && x->row)
+        check_define(s, check_offset(x, (uint32_t)__builtin_ctz(x->lanes)), row_bytes(op, x));
+    for (uint32_t left = copies || x->row ? 0 : x->lanes; left; left &= left - 1)
+        check_define(s, check_offset(x, (uint32_t)__builtin_ctz(left)), op->size);
+}
+
+/* Has a lane bytes to load that are not defined? */
+static bool any_undefined(const struct sim_op *op, const struct check_access *x)
+{
+    const struct check_shadow *s = x->m->shadow;
+    uint64_t defined = UINT64_MAX;
+    if (x->row) {
+        uint64_t offset = check_offset(x, (uint32_t)__builtin_ctz(x->lanes));
+        return check_first_undefined(s, &offset, row_bytes(op, x));
+    }
+    for (uint32_t left = x->lanes; left; left &= left - 1) {
+        const uint64_t at = check_offset(x, (uint32_t)__builtin_ctz(left));
+        defined &= s->defined[at / WORD] >> at % WORD;
+    }
+    return ~defined & ones(op->size);
 }
 
 /* Atomics use what they find at once. */
@@ -121,9 +147,9 @@ static uint64_t bits_of(uint64_t bytes, uint32_t element)
 
 /* Element k of what the lanes load. */
 static void load_element(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                         const struct check_memory *m, uint32_t lanes, const uint64_t *at,
-                         uint32_t k)
+                         const struct check_access *x, uint32_t k)
 {
+    const struct check_memory *m = x->m;
     const struct check_shadow *s = m->shadow;
     const uint64_t mask = ones(o->element), skip = k * o->element;
     const uint32_t slot[4] = {op->d, op->b, op->c, op->e};
@@ -131,9 +157,9 @@ static void load_element(struct sim_warp *w, const struct check_op *o, const str
                             .loaded = true,
                             .space = (uint8_t)m->space,
                             .bytes = o->element};
-    for (uint32_t left = lanes; left; left &= left - 1) {
+    for (uint32_t left = x->lanes; left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
-        const uint64_t from = at[lane] + skip;
+        const uint64_t from = check_offset(x, lane) + skip;
         const uint64_t missing = ~(s->defined[from / WORD] >> from % WORD) & mask;
         if (!missing)
             continue;
@@ -148,11 +174,13 @@ static void load_element(struct sim_warp *w, const struct check_op *o, const str
 }
 
 void check_loads(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                 const struct check_memory *m, uint32_t lanes, const uint64_t *at)
+                 const struct check_access *x)
 {
     const uint32_t n = o->kind == CHECK_LOAD ? op->size / o->element : 1;
+    if (!any_undefined(op, x))
+        return;
     for (uint32_t k = 0; k < n && k < 4; k++)
-        load_element(w, o, op, m, lanes, at, k);
+        load_element(w, o, op, x, k);
 }
 
 void check_copy_defined(struct check_shadow *s, uint64_t offset, const struct check_shadow *from,
@@ -176,22 +204,25 @@ void check_copy_defined(struct check_shadow *s, uint64_t offset, const struct ch
 
 /* Of these 8 x 8 matrices, lanes 8 k to 8 k + 7 have the addresses of the rows of the k-th. Element 2 t and the next of row
  * r go to lane 4 r + t, or with .trans element e of it to lane 4 e + r / 2. */
-void check_matrix_loads(struct sim_warp *w, const struct sim_op *op, const struct check_memory *m,
-                        uint32_t lanes, const uint64_t *at)
+void check_matrix_loads(struct sim_warp *w, const struct sim_op *op, const struct check_access *x)
 {
+    const struct check_memory *m = x->m;
     const struct check_shadow *s = m->shadow;
     const uint32_t slot[4] = {op->d, op->b, op->c, op->e};
     const bool trans = op->round & SIM_MATRIX_TRANS;
     struct check_taint t[4] = {{0}};
-    for (uint32_t left = lanes; left; left &= left - 1) {
+    if (!any_undefined(op, x))
+        return;
+    for (uint32_t left = x->lanes; left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left), k = lane / 8, r = lane % 8;
-        const uint64_t missing = ~(s->defined[at[lane] / WORD] >> at[lane] % WORD) & ones(16);
+        const uint64_t at = check_offset(x, lane);
+        const uint64_t missing = ~(s->defined[at / WORD] >> at % WORD) & ones(16);
         for (uint32_t e = 0; missing && e < 8; e++) {
             if (!(missing >> 2 * e & 3))
                 continue;
             const uint32_t to = trans ? 4 * e + r / 2 : 4 * r + e / 2;
             if (!(t[k].lanes >> to & 1))
-                t[k].address[to] = m->origin + at[lane] + 2 * (uint64_t)e;
+                t[k].address[to] = m->origin + at + 2 * (uint64_t)e;
             t[k].lanes |= 1u << to;
         }
     }

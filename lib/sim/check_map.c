@@ -103,11 +103,11 @@ void sim_check_map_used(struct sim_warp *w, const struct sim_op *op, uint32_t la
     if (!m.shadow || !orders(w))
         return;
     for (uint64_t at = address - m.origin, end = at + DEVICE_TENSOR_MAP; at < end; at += 4) {
-        const struct check_slot *s = check_last_write(m.shadow, at);
-        if (!s || !check_is_thread(s) || s->clock == CHECK_PENDING ||
-            reached(w, lane, address, s, &f))
+        struct check_slot s;
+        if (!check_last_write(m.shadow, at, &s) || !check_is_thread(&s) ||
+            s.clock == CHECK_PENDING || reached(w, lane, address, &s, &f))
             continue;
-        f.other = check_side_of(w->block, s);
+        f.other = check_side_of(w->block, &s);
         check_find(c, &f);
         return;
     }

@@ -247,16 +247,17 @@ void sim_check_mbar_passed(struct sim_warp *w, const struct sim_op *op, uint32_t
 /* ---- what is no use of it -------------------------------------------------------------------------------- */
 
 void check_over_mbar(struct sim_warp *w, const struct sim_op *op, const struct sim_block *b,
-                     uint32_t lanes, const uint64_t *at)
+                     const struct check_access *x)
 {
     const struct check_block *cb = b->check;
-    for (uint32_t left = cb->nmbar ? lanes : 0; left; left &= left - 1) {
+    for (uint32_t left = cb->nmbar ? x->lanes : 0; left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
-        if (at[lane] + op->size <= cb->mbar_low || at[lane] >= cb->mbar_high + 8)
+        const uint64_t at = check_offset(x, lane);
+        if (at + op->size <= cb->mbar_low || at >= cb->mbar_high + 8)
             continue;
         for (uint32_t i = 0; i < cb->nmbar; i++) {
             const struct check_mbar *m = &cb->mbar[i];
-            if (!m->live || at[lane] + op->size <= m->offset || at[lane] >= m->offset + 8)
+            if (!m->live || at + op->size <= m->offset || at >= m->offset + 8)
                 continue;
             const struct check_finding f = about(w, op, lane, b, m->offset, &m->init, CHECK_F_OVER);
             check_find(of(b), &f);

@@ -504,6 +504,12 @@ void check_unpublish(struct check_more *m)
     replace(&m->cta, NULL);
 }
 
+bool check_tells(const struct sim_warp *w, const struct check_op *o)
+{
+    const struct check_block *cb = w->block->check;
+    return o->release || cb->fenced || cb->thread || of(w->block)->published;
+}
+
 void check_publish(struct sim_warp *w, uint32_t lane, const struct check_op *o, bool joins,
                    struct check_more *m)
 {
@@ -511,6 +517,7 @@ void check_publish(struct sim_warp *w, uint32_t lane, const struct check_op *o, 
     const uint32_t block = (uint32_t)w->block->index;
     struct check_known *gpu, *cta;
     publication(w, lane, o, &gpu, &cta);
+    c->published |= gpu || cta;
     if (!joins)
         check_unpublish(m);
     else if (m->from != block)

@@ -5,7 +5,10 @@
 
 #include <stdlib.h>
 
-enum { LARGEST = 4 }; /* log2 of the largest granule, a 16-byte vector */
+enum {
+    LARGEST = 4, /* log2 of the largest granule, a 16-byte vector */
+    FIELDS = 10  /* words of a cell */
+};
 
 /* One access of a warp, as the loops over its lanes need it. */
 struct view {
@@ -14,10 +17,9 @@ struct view {
     const struct check_op *o;
     const struct sim_op *op;
     struct check_shadow *s;
-    uint32_t block, record, clock;
-    uint32_t floor, base; /* of the order */
-    bool far;             /* the access is an agent's */
-    bool coarse;          /* nothing but the block's barriers orders what this warp does */
+    uint32_t record;
+    struct check_when when;
+    bool far; /* the access is an agent's */
     const unsigned char *host;
     unsigned space;
     uint64_t origin; /* of the offsets, for reports */
@@ -27,11 +29,38 @@ struct view {
 
 static bool make_cells(struct check *c, struct check_shadow *s, unsigned shift)
 {
+    const size_t n = (size_t)(s->bytes >> shift) + 1;
+    const size_t stride = (n + 15) / 16 * 16 +
+                          16; /* words: the fields of a cell in different cache sets */
+    uint32_t *field = calloc(FIELDS * stride, sizeof *field);
     s->shift = shift;
-    s->cell = calloc((size_t)(s->bytes >> shift) + 1, sizeof *s->cell);
-    if (!s->cell)
+    s->cell = (struct check_cells){0};
+    if (!field) {
         c->starved = true;
-    return s->cell;
+        return false;
+    }
+    struct check_slots *const slots[] = {&s->cell.write, &s->cell.read[0], &s->cell.read[1]};
+    for (int i = 0; i < 3; i++, field += 3 * stride)
+        *slots[i] = (struct check_slots){field, field + stride, field + 2 * stride};
+    s->cell.more = field;
+    return true;
+}
+
+static void free_cells(struct check_cells *cell)
+{
+    free(cell->write.block); /* the first field */
+}
+
+static void copy_cell_to(const struct check_cells *from, uint64_t i, const struct check_cells *to,
+                         uint64_t k)
+{
+    for (int j = 0; j < 2; j++) {
+        const struct check_slot read = check_get(&from->read[j], i);
+        check_put(&to->read[j], k, &read);
+    }
+    const struct check_slot write = check_get(&from->write, i);
+    check_put(&to->write, k, &write);
+    to->more[k] = from->more[i];
 }
 
 static uint32_t new_more(struct check *c, struct check_shadow *s)
@@ -58,19 +87,19 @@ static bool refine(struct check *c, struct check_shadow *s, unsigned shift)
         return false;
     const uint64_t n = (s->bytes >> shift) + 1;
     for (uint64_t i = 0; i < n; i++) {
-        const struct check_cell *from = &s->cell[i >> (s->shift - shift)];
-        fine.cell[i] = *from;
-        if (!from->more || i % (1u << (s->shift - shift)) == 0)
+        copy_cell_to(&s->cell, i >> (s->shift - shift), &fine.cell, i);
+        const uint32_t from = fine.cell.more[i];
+        if (!from || i % (1u << (s->shift - shift)) == 0)
             continue;
         const uint32_t k = new_more(c, &fine);
         if (k) {
-            fine.more[k - 1] = fine.more[from->more - 1];
+            fine.more[k - 1] = fine.more[from - 1];
             check_known_ref(fine.more[k - 1].gpu);
             check_known_ref(fine.more[k - 1].cta);
         }
-        fine.cell[i].more = k;
+        fine.cell.more[i] = k;
     }
-    free(s->cell);
+    free_cells(&s->cell);
     *s = fine;
     return true;
 }
@@ -80,16 +109,16 @@ static bool ready(struct check *c, struct check_shadow *s, unsigned size)
 {
     unsigned shift = (unsigned)__builtin_ctz(size);
     shift = shift < LARGEST ? shift : LARGEST;
-    if (!s->cell)
+    if (!s->cell.more)
         return make_cells(c, s, shift);
     return shift >= s->shift || refine(c, s, shift);
 }
 
-static struct check_more *more_of(struct check_shadow *s, const struct check_cell *cell)
+static struct check_more *more_of(struct check_shadow *s, uint64_t cell)
 {
-    if (!cell->more)
+    if (!s->cell.more[cell])
         return NULL;
-    struct check_more *m = &s->more[cell->more - 1];
+    struct check_more *m = &s->more[s->cell.more[cell] - 1];
     if (m->since != s->since) {
         check_unpublish(m);
         *m = (struct check_more){.since = s->since};
@@ -97,17 +126,26 @@ static struct check_more *more_of(struct check_shadow *s, const struct check_cel
     return m;
 }
 
+/* ..., which is made if there is none; NULL: no memory. */
+static struct check_more *need_more(struct check *c, struct check_shadow *s, uint64_t cell)
+{
+    if (!s->cell.more[cell])
+        s->cell.more[cell] = new_more(c, s);
+    return more_of(s, cell);
+}
+
 struct check_more *check_more_at(struct check_shadow *s, uint64_t offset)
 {
-    return s->cell ? more_of(s, &s->cell[offset >> s->shift]) : NULL;
+    return s->cell.more ? more_of(s, offset >> s->shift) : NULL;
 }
 
 void check_wipe(struct check_shadow *s, uint64_t offset, uint64_t bytes)
 {
-    for (uint64_t i = offset >> s->shift; s->cell && i << s->shift < offset + bytes; i++) {
-        if (s->cell[i].more)
-            check_unpublish(&s->more[s->cell[i].more - 1]);
-        s->cell[i] = (struct check_cell){0};
+    const struct check_cells *cell = &s->cell;
+    for (uint64_t i = offset >> s->shift; cell->more && i << s->shift < offset + bytes; i++) {
+        if (cell->more[i])
+            check_unpublish(&s->more[cell->more[i] - 1]);
+        cell->write.clock[i] = cell->read[0].clock[i] = cell->read[1].clock[i] = cell->more[i] = 0;
     }
 }
 
@@ -115,7 +153,7 @@ void check_shadow_free(struct check_shadow *s)
 {
     for (uint32_t i = 0; i < s->nmore; i++)
         check_unpublish(&s->more[i]);
-    free(s->cell);
+    free_cells(&s->cell);
     free(s->more);
     free(s->span);
     free(s->defined);
@@ -127,33 +165,13 @@ void check_shadow_free(struct check_shadow *s)
 static inline struct check_slot me(const struct view *v, uint32_t lane)
 {
     const uint32_t thread = v->w->index * SIM_LANES + lane;
-    return (struct check_slot){v->block, v->clock, thread << CHECK_OP_BITS | v->record};
-}
-
-/* The cheap part of check_ordered(). */
-static inline bool settled(const struct view *v, const struct check_slot *s,
-                           const struct check_slot *now)
-{
-    return s->clock <= v->floor ||
-           (s->block == v->block && check_is_thread(s) &&
-            (s->clock <= v->base ||
-             (!((s->who ^ now->who) >> CHECK_OP_BITS) && s->clock != CHECK_PENDING)));
+    return (struct check_slot){v->when.block, v->when.clock, thread << CHECK_OP_BITS | v->record};
 }
 
 static inline bool ordered(const struct view *v, uint32_t lane, const struct check_slot *s,
                            const struct check_slot *now)
 {
-    return settled(v, s, now) || (!v->coarse && check_ordered(v->w, lane, s));
-}
-
-/* 0 the same thread, 1 the same warp, 2 the same block, 3 others. */
-static inline unsigned apart(const struct check_slot *a, const struct check_slot *b)
-{
-    const uint32_t d = a->who ^ b->who;
-    return a->block != b->block        ? 3
-           : d >> (CHECK_OP_BITS + 5)  ? 2
-           : (d >> CHECK_OP_BITS) != 0 ? 1
-                                       : 0;
+    return check_before(&v->when, s, now->who) || (!v->when.coarse && check_ordered(v->w, lane, s));
 }
 
 /* What two accesses that are not ordered are to the checks that were asked for; false: nothing. */
@@ -201,8 +219,10 @@ static enum check_wait wait_for(const struct view *v, const struct check_slot *s
                                      : CHECK_W_ORDER;
 }
 
-static void conflict(const struct view *v, uint32_t lane, uint64_t at, const struct check_slot *s,
-                     enum check_finding_kind kind)
+/* (rare, and kept out of the loops over lanes) */
+__attribute__((cold, noinline)) static void conflict(const struct view *v, uint32_t lane,
+                                                     uint64_t at, const struct check_slot *s,
+                                                     enum check_finding_kind kind)
 {
     struct check_finding f = finding(v, lane, at, s, kind);
     if (v->far || !check_is_thread(s)) {
@@ -221,25 +241,39 @@ static void against_strong(const struct view *v, uint32_t lane, uint64_t at,
     const struct check_op *other = &v->c->op[check_op_of(s)];
     if (!v->o->strong || !other->strong)
         conflict(v, lane, at, s, CHECK_F_RACE);
-    else if (s->block != v->block && (v->o->scope == CHECK_CTA || other->scope == CHECK_CTA))
+    else if (s->block != v->when.block && (v->o->scope == CHECK_CTA || other->scope == CHECK_CTA))
         conflict(v, lane, at, s, CHECK_F_SCOPE);
 }
 
-/* What an access leaves in two slots: the ones as far apart as any of those that are not ordered before later ones. For
- * threads ordered in nested groups (block, warp, thread) two stand for all: whoever is unordered with any of them
- * is unordered with one of these. */
-static inline void remember(const struct view *v, uint32_t lane, struct check_slot slot[2],
-                            const struct check_slot *now)
+/* Which of two slots an access takes, 2: neither. */
+static inline unsigned place(const struct view *v, uint32_t lane, const struct check_slot slot[2],
+                             const struct check_slot *now)
 {
-    if (settled(v, &slot[0], now))
-        slot[0] = *now;
-    else if (settled(v, &slot[1], now))
-        slot[1] = *now;
-    else if (!v->coarse && check_ordered(v->w, lane, &slot[0]))
-        slot[0] = *now;
-    else if ((!v->coarse && check_ordered(v->w, lane, &slot[1])) ||
-             apart(&slot[0], now) > apart(&slot[0], &slot[1]))
-        slot[1] = *now;
+    const bool settled[2] = {check_settled(&v->when, &slot[0], now->who),
+                             check_settled(&v->when, &slot[1], now->who)};
+    const uint32_t mine = me(v, lane).who;
+    bool before[2] = {check_before(&v->when, &slot[0], mine),
+                      check_before(&v->when, &slot[1], mine)};
+    for (int i = 0; i < 2 && !v->when.coarse && !settled[0] && !settled[1]; i++)
+        before[i] = before[i] || check_ordered(v->w, lane, &slot[i]);
+    return check_place(slot, now, settled, before);
+}
+
+static inline void remember_read(const struct view *v, uint32_t lane, uint64_t cell,
+                                 const struct check_slot *now)
+{
+    struct check_slots *const read = v->s->cell.read;
+    const struct check_slot slot[2] = {check_get(&read[0], cell), check_get(&read[1], cell)};
+    const unsigned to = place(v, lane, slot, now);
+    check_put(&read[to != 0], cell, to == 2 ? &slot[1] : now);
+}
+
+static inline void remember_strong(const struct view *v, uint32_t lane, struct check_more *m,
+                                   const struct check_slot *now)
+{
+    const unsigned to = place(v, lane, m->strong, now);
+    if (to < 2)
+        m->strong[to] = *now;
 }
 
 /* The k-th byte of what a store's lane writes. */
@@ -254,10 +288,11 @@ static unsigned char stored(const struct view *v, uint32_t lane, uint32_t k)
 
 /* Would nobody see which of two unordered writes came last? Either memory holds the value already, or the other is of
  * another lane of this very instruction. */
-static bool same_value(const struct view *v, uint32_t lane, uint64_t at, const struct check_slot *s)
+__attribute__((cold, noinline)) static bool same_value(const struct view *v, uint32_t lane,
+                                                       uint64_t at, const struct check_slot *s)
 {
     const uint32_t other = check_thread_of(s) % SIM_LANES;
-    const bool together = s->block == v->block && s->clock == v->clock &&
+    const bool together = s->block == v->when.block && s->clock == v->when.clock &&
                           check_op_of(s) == v->record &&
                           check_thread_of(s) / SIM_LANES == v->w->index;
     const uint64_t start = at & ~(uint64_t)(v->op->size - 1);
@@ -285,88 +320,91 @@ static void after_agents(const struct view *v, uint32_t lane, uint64_t at, struc
     }
 }
 
-static void read_cell(const struct view *v, uint32_t lane, uint64_t at, struct check_cell *cell)
+/* A write to a cell comes after its last one, s, */
+static inline void after_write(const struct view *v, uint32_t lane, uint64_t at,
+                               const struct check_slot *s, const struct check_slot *now, bool alike)
 {
-    const struct check_slot now = me(v, lane);
-    if (!ordered(v, lane, &cell->write, &now))
-        conflict(v, lane, at, &cell->write, CHECK_F_RACE);
-    if (cell->more) {
+    if (!ordered(v, lane, s, now) && !(alike && same_value(v, lane, at, s)))
+        conflict(v, lane, at, s, CHECK_F_RACE);
+}
+
+/* ... and what was read. */
+static inline void after_reads(const struct view *v, uint32_t lane, uint64_t at, uint64_t cell,
+                               const struct check_slot *now)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct check_slot s = check_get(&v->s->cell.read[i], cell);
+        if (ordered(v, lane, &s, now))
+            continue;
+        if (v->o->strong)
+            against_strong(v, lane, at, &s);
+        else
+            conflict(v, lane, at, &s, CHECK_F_RACE);
+    }
+}
+
+static inline void read_cell(const struct view *v, uint32_t lane, uint64_t at)
+{
+    const uint64_t cell = at >> v->s->shift;
+    const struct check_slot now = me(v, lane), last = check_get(&v->s->cell.write, cell);
+    after_write(v, lane, at, &last, &now, false);
+    if (v->s->nmore && v->s->cell.more[cell]) {
         struct check_more *m = more_of(v->s, cell);
         for (int i = 0; i < 2; i++)
             if (!ordered(v, lane, &m->strong[i], &now))
                 against_strong(v, lane, at, &m->strong[i]);
     }
-    remember(v, lane, cell->read, &now);
+    remember_read(v, lane, cell, &now);
 }
 
-static void write_cell(const struct view *v, uint32_t lane, uint64_t at, struct check_cell *cell)
+/* A weak write, or one that begins with clock CHECK_PENDING: a copy that is issued. */
+static inline void write_cell(const struct view *v, uint32_t lane, uint64_t at, uint32_t stamp)
 {
-    const struct check_slot now = me(v, lane);
-    if (!ordered(v, lane, &cell->write, &now) && !same_value(v, lane, at, &cell->write))
-        conflict(v, lane, at, &cell->write, CHECK_F_RACE);
-    for (int i = 0; i < 2; i++)
-        if (!ordered(v, lane, &cell->read[i], &now))
-            conflict(v, lane, at, &cell->read[i], CHECK_F_RACE);
-    if (cell->more) {
+    const uint64_t cell = at >> v->s->shift;
+    const struct check_cells *all = &v->s->cell;
+    const bool copy = stamp == CHECK_PENDING;
+    struct check_slot now = me(v, lane);
+    const struct check_slot last = check_get(&all->write, cell);
+    after_write(v, lane, at, &last, &now, !copy);
+    after_reads(v, lane, at, cell, &now);
+    if (v->s->nmore && all->more[cell]) {
         struct check_more *m = more_of(v->s, cell);
         for (int i = 0; i < 2; i++) {
             if (!ordered(v, lane, &m->strong[i], &now))
                 conflict(v, lane, at, &m->strong[i], CHECK_F_RACE);
-            m->strong[i].clock = 0;
+            if (!copy)
+                m->strong[i].clock = 0;
         }
         after_agents(v, lane, at, m, true);
-        check_unpublish(m);
+        if (!copy)
+            check_unpublish(m);
     }
-    cell->write = now;
-    cell->read[0].clock = cell->read[1].clock = 0;
+    now.clock = stamp;
+    check_put(&all->write, cell, &now);
+    all->read[0].clock[cell] = all->read[1].clock[cell] = 0;
 }
 
 /* Atomics and strong stores. */
-static void strong_cell(const struct view *v, uint32_t lane, uint64_t at, struct check_cell *cell)
+static inline void strong_cell(const struct view *v, uint32_t lane, uint64_t at)
 {
-    const struct check_slot now = me(v, lane);
-    if (!ordered(v, lane, &cell->write, &now))
-        conflict(v, lane, at, &cell->write, CHECK_F_RACE);
-    for (int i = 0; i < 2; i++)
-        if (!ordered(v, lane, &cell->read[i], &now))
-            against_strong(v, lane, at, &cell->read[i]);
-    if (!cell->more)
-        cell->more = new_more(v->c, v->s);
-    struct check_more *m = more_of(v->s, cell);
+    const uint64_t cell = at >> v->s->shift;
+    const struct check_slot now = me(v, lane), last = check_get(&v->s->cell.write, cell);
+    after_write(v, lane, at, &last, &now, false);
+    after_reads(v, lane, at, cell, &now);
+    struct check_more *m = need_more(v->c, v->s, cell);
     if (!m)
         return;
     for (int i = 0; i < 2; i++)
         if (!ordered(v, lane, &m->strong[i], &now))
             against_strong(v, lane, at, &m->strong[i]);
     after_agents(v, lane, at, m, false);
-    remember(v, lane, m->strong, &now);
-}
-
-/* A copy that is issued; it writes from now on. */
-static void copy_cell(const struct view *v, uint32_t lane, uint64_t at, struct check_cell *cell)
-{
-    const struct check_slot now = me(v, lane);
-    if (!ordered(v, lane, &cell->write, &now))
-        conflict(v, lane, at, &cell->write, CHECK_F_RACE);
-    for (int i = 0; i < 2; i++)
-        if (!ordered(v, lane, &cell->read[i], &now))
-            conflict(v, lane, at, &cell->read[i], CHECK_F_RACE);
-    if (cell->more) {
-        struct check_more *m = more_of(v->s, cell);
-        for (int i = 0; i < 2; i++)
-            if (!ordered(v, lane, &m->strong[i], &now))
-                conflict(v, lane, at, &m->strong[i], CHECK_F_RACE);
-        after_agents(v, lane, at, m, true);
-    }
-    cell->write = now;
-    cell->write.clock = CHECK_PENDING;
-    cell->read[0].clock = cell->read[1].clock = 0;
+    remember_strong(v, lane, m, &now);
 }
 
 /* ---- a warp -------------------------------------------------------------------------------------------- */
 
 static struct view view_of(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                           struct check_shadow *s)
+                           const struct check_memory *m)
 {
     const struct check_block *cb = w->block->check;
     const struct check_warp *cw = &cb->warp[w->index];
@@ -375,115 +413,106 @@ static struct view view_of(struct sim_warp *w, const struct check_op *o, const s
                          .c = c,
                          .o = o,
                          .op = op,
-                         .s = s,
-                         .block = (uint32_t)w->block->index,
+                         .s = m->shadow,
                          .record = (uint32_t)(op - w->code),
-                         .clock = c->clock,
-                         .floor = s->since, /* not before the launch */
-                         .base = cb->base,
-                         .coarse = !c->lists && !cb->warps && !cw->lanes && cw->base <= cb->base};
+                         .when = {.block = (uint32_t)w->block->index,
+                                  .clock = c->clock,
+                                  .floor = m->shadow->since, /* not before the launch */
+                                  .base = cb->base,
+                                  .warp = cw->base,
+                                  .coarse = !c->lists && !cb->warps && !cw->lanes},
+                         .host = m->host,
+                         .space = m->space,
+                         .origin = m->origin};
 }
 
-/* Loads: lanes that read one cell beyond the second add nothing, for all are of one warp. */
-static void read_all(const struct view *v, uint32_t lanes, const uint64_t *at)
+static uint32_t run(const struct view *v, const struct check_access *x, uint32_t stamp)
 {
-    struct check_cell *const cell = v->s->cell, *last = NULL;
+    const struct sim_build *b = v->w->block->launch->build;
     const unsigned shift = v->s->shift;
-    const uint64_t each = (uint64_t)v->op->size >> shift;
-    unsigned same = 0;
-    for (uint32_t left = lanes; left; left &= left - 1) {
+    const struct check_run r = {.when = &v->when,
+                                .cell = &v->s->cell,
+                                .at = x->at,
+                                .origin = x->origin,
+                                .lanes = x->lanes,
+                                .who = me(v, 0).who,
+                                .shift = shift,
+                                .each = (unsigned)__builtin_ctz(v->op->size) - shift,
+                                .row = x->row,
+                                .one = x->one,
+                                .more = v->s->nmore,
+                                .stamp = stamp};
+    return !v->o->writes ? b->check_read(&r) : v->o->strong ? x->lanes : b->check_write(&r);
+}
+
+static void access(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
+                   const struct check_access *x, uint32_t stamp)
+{
+    struct check_shadow *s = x->m->shadow;
+    if (!x->lanes || !ready(w->block->launch->check, s, op->size))
+        return;
+    const struct view v = view_of(w, o, op, x->m);
+    const uint64_t step = (uint64_t)1 << s->shift;
+    if (o->writes && s->span)
+        for (uint32_t left = x->lanes; left; left &= left - 1)
+            check_span(s, check_offset(x, (uint32_t)__builtin_ctz(left)), op->size, 0);
+    for (uint32_t left = run(&v, x, stamp); left; left &= left - 1) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
-        struct check_cell *first = &cell[at[lane] >> shift];
-        same = first == last ? same + 1 : 0;
-        last = first;
-        if (same > 1)
-            continue;
-        for (uint64_t k = 0; k < each; k++)
-            read_cell(v, lane, at[lane] + (k << shift), &first[k]);
+        const uint64_t from = check_offset(x, lane);
+        for (uint64_t at = from; at < from + op->size; at += step) {
+            if (!o->writes)
+                read_cell(&v, lane, at);
+            else if (o->strong)
+                strong_cell(&v, lane, at);
+            else
+                write_cell(&v, lane, at, stamp);
+        }
     }
 }
 
 void check_races(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                 const struct check_memory *m, uint32_t lanes, const uint64_t *at)
+                 const struct check_access *x)
 {
-    struct check_shadow *s = m->shadow;
-    struct check *c = w->block->launch->check;
-    if (!ready(c, s, op->size))
-        return;
-    struct view v = view_of(w, o, op, s);
-    v.host = m->host;
-    v.space = m->space;
-    v.origin = m->origin;
-    if (!o->writes) {
-        read_all(&v, lanes, at);
-        return;
-    }
-    if (s->span)
-        for (uint32_t left = lanes; left; left &= left - 1)
-            check_span(s, at[__builtin_ctz(left)], op->size, 0);
-    const uint64_t each = (uint64_t)op->size >> s->shift;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
-        struct check_cell *first = &s->cell[at[lane] >> s->shift];
-        for (uint64_t k = 0; k < each; k++) {
-            if (o->strong)
-                strong_cell(&v, lane, at[lane] + (k << s->shift), &first[k]);
-            else
-                write_cell(&v, lane, at[lane] + (k << s->shift), &first[k]);
-        }
-    }
+    access(w, o, op, x, w->block->launch->check->clock);
 }
 
 /* ---- asynchronous copies --------------------------------------------------------------------------------- */
 
 void check_copy_begins(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
-                       const struct check_memory *m, uint32_t lanes, const uint64_t *to)
+                       const struct check_access *x)
 {
-    struct check_shadow *s = m->shadow;
-    if (!ready(w->block->launch->check, s, op->size))
-        return;
-    struct view v = view_of(w, o, op, s);
-    v.host = m->host;
-    v.space = m->space;
-    v.origin = m->origin;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
-        struct check_cell *first = &s->cell[to[lane] >> s->shift];
-        check_span(s, to[lane], op->size, 0);
-        for (uint64_t k = 0; k < (uint64_t)op->size >> s->shift; k++)
-            copy_cell(&v, lane, to[lane] + (k << s->shift), &first[k]);
-    }
+    access(w, o, op, x, CHECK_PENDING);
 }
 
 void check_copy_reads(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                       const struct check_memory *m, uint32_t lane, uint64_t from, uint32_t bytes)
 {
-    struct check_shadow *s = m->shadow;
     const uint32_t least = bytes & -bytes; /* from is aligned to more */
-    if (!ready(w->block->launch->check, s, least))
+    if (!ready(w->block->launch->check, m->shadow, least))
         return;
-    struct view v = view_of(w, o, op, s);
-    v.host = m->host;
-    v.space = m->space;
-    v.origin = m->origin;
-    for (uint64_t at = from; at < from + bytes; at += (uint64_t)1 << s->shift)
-        read_cell(&v, lane, at, &s->cell[at >> s->shift]);
+    const struct view v = view_of(w, o, op, m);
+    for (uint64_t at = from; at < from + bytes; at += (uint64_t)1 << m->shadow->shift)
+        read_cell(&v, lane, at);
 }
 
 void check_copy_ends(struct check *c, struct check_shadow *s, struct check_side who,
                      uint64_t offset, uint32_t bytes)
 {
-    for (uint64_t at = offset; s->cell && at < offset + bytes; at += (uint64_t)1 << s->shift) {
-        struct check_slot *write = &s->cell[at >> s->shift].write;
-        if (write->clock == CHECK_PENDING && write->who == (who.thread << CHECK_OP_BITS | who.op))
-            write->clock = c->clock;
-    }
+    const struct check_slots *write = &s->cell.write;
+    const uint32_t copy = who.thread << CHECK_OP_BITS | who.op;
+    if (!s->cell.more)
+        return;
+    for (uint64_t i = offset >> s->shift; i << s->shift < offset + bytes; i++)
+        if (write->clock[i] == CHECK_PENDING && write->who[i] == copy)
+            write->clock[i] = c->clock;
 }
 
-const struct check_slot *check_last_write(const struct check_shadow *s, uint64_t offset)
+bool check_last_write(const struct check_shadow *s, uint64_t offset, struct check_slot *last)
 {
-    const struct check_slot *w = s->cell ? &s->cell[offset >> s->shift].write : NULL;
-    return w && w->clock > s->since ? w : NULL;
+    if (!s->cell.more)
+        return false;
+    *last = check_get(&s->cell.write, offset >> s->shift);
+    return last->clock > s->since;
 }
 
 /* ---- agents ----------------------------------------------------------------------------------------------- */
@@ -523,15 +552,15 @@ static bool known(const struct view *v, struct check_far *f, const struct check_
 static void reached(const struct view *v, struct check_far *f, uint64_t at,
                     const struct check_slot *s)
 {
-    if (f->generic || s->clock <= v->floor || !check_is_thread(s) ||
+    if (f->generic || s->clock <= v->when.floor || !check_is_thread(s) ||
         check_proxy_reached(v->w, f->lane, s, v->space))
         return;
     const struct check_finding found = finding(v, f->lane, at, s, CHECK_F_PROXY);
     check_find(v->c, &found);
 }
 
-static void after_write(const struct view *v, struct check_far *f, uint64_t at,
-                        const struct check_slot *s)
+static void far_after_write(const struct view *v, struct check_far *f, uint64_t at,
+                            const struct check_slot *s)
 {
     if (!s->clock)
         return;
@@ -542,54 +571,55 @@ static void after_write(const struct view *v, struct check_far *f, uint64_t at,
 }
 
 /* What an agent has read, to be found by later writes. */
-static void far_read(const struct view *v, struct check_cell *cell, const struct check_slot *slot)
+static void far_read(const struct view *v, uint64_t cell, const struct check_slot *slot)
 {
-    if (!cell->more)
-        cell->more = new_more(v->c, v->s);
-    struct check_more *m = more_of(v->s, cell);
+    struct check_more *m = need_more(v->c, v->s, cell);
     uint32_t to = CHECK_FAR;
     for (uint32_t i = CHECK_FAR; m && i-- > 0;)
-        if (m->far[i].clock <= v->floor || (m->far[i].block == slot->block &&
-                                            check_thread_of(&m->far[i]) == check_thread_of(slot)))
+        if (m->far[i].clock <= v->when.floor ||
+            (m->far[i].block == slot->block &&
+             check_thread_of(&m->far[i]) == check_thread_of(slot)))
             to = i;
     if (to < CHECK_FAR)
         m->far[to] = *slot;
 }
 
 static void far_cell(const struct view *v, struct check_far *f, uint64_t at,
-                     struct check_cell *cell, enum check_far_access what)
+                     enum check_far_access what)
 {
+    const uint64_t cell = at >> v->s->shift;
+    const struct check_cells *all = &v->s->cell;
     struct check_more *m = more_of(v->s, cell);
-    after_write(v, f, at, &cell->write);
+    const struct check_slot last = check_get(&all->write, cell);
+    far_after_write(v, f, at, &last);
     for (int i = 0; m && what != CHECK_FAR_FOLD && i < 2; i++)
-        after_write(v, f, at, &m->strong[i]);
+        far_after_write(v, f, at, &m->strong[i]);
     if (what == CHECK_FAR_READ) {
         if (v->space == SIM_IN_SHARED)
             far_read(v, cell, &f->slot);
         else
-            remember(v, f->lane, cell->read, &f->slot);
+            remember_read(v, f->lane, cell, &f->slot);
         return;
     }
-    for (int i = 0; i < 2; i++)
-        if (cell->read[i].clock && !known(v, f, &cell->read[i]) &&
-            !check_heard(v->w, f->lane, &cell->read[i]))
-            conflict(v, f->lane, at, &cell->read[i], CHECK_F_RACE);
+    for (int i = 0; i < 2; i++) {
+        const struct check_slot read = check_get(&all->read[i], cell);
+        if (read.clock && !known(v, f, &read) && !check_heard(v->w, f->lane, &read))
+            conflict(v, f->lane, at, &read, CHECK_F_RACE);
+    }
     for (int i = 0; m && i < CHECK_FAR; i++)
         if (m->far[i].clock && !known(v, f, &m->far[i]))
             conflict(v, f->lane, at, &m->far[i], CHECK_F_RACE);
     if (what == CHECK_FAR_FOLD) {
-        if (!cell->more)
-            cell->more = new_more(v->c, v->s);
-        if ((m = more_of(v->s, cell)))
-            remember(v, f->lane, m->strong, &f->slot);
+        if ((m = need_more(v->c, v->s, cell)))
+            remember_strong(v, f->lane, m, &f->slot);
         return;
     }
     if (m) {
         check_unpublish(m);
         *m = (struct check_more){.since = v->s->since};
     }
-    cell->write = f->slot;
-    cell->read[0].clock = cell->read[1].clock = 0;
+    check_put(&all->write, cell, &f->slot);
+    all->read[0].clock[cell] = all->read[1].clock[cell] = 0;
 }
 
 void check_far(struct check_far *f, const struct check_memory *m, uint64_t offset, uint64_t bytes,
@@ -601,11 +631,8 @@ void check_far(struct check_far *f, const struct check_memory *m, uint64_t offse
     const uint64_t least = (offset | bytes | 1u << LARGEST) & -(offset | bytes | 1u << LARGEST);
     if (offset > s->bytes || bytes > s->bytes - offset || !ready(c, s, (unsigned)least))
         return;
-    struct view v = view_of(w, &c->op[check_op_of(&f->slot)], f->op, s);
-    v.host = m->host;
-    v.space = m->space;
-    v.origin = m->origin;
+    struct view v = view_of(w, &c->op[check_op_of(&f->slot)], f->op, m);
     v.far = true;
     for (uint64_t at = offset; at < offset + bytes; at += (uint64_t)1 << s->shift)
-        far_cell(&v, f, at, &s->cell[at >> s->shift], what);
+        far_cell(&v, f, at, what);
 }

@@ -81,9 +81,11 @@ void check_masks(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
 {
     if (!wanted(w->block))
         return;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), mask = sim_word(w, op->e, lane);
-        if (!(mask >> lane & 1))
-            find_mask(w, op, lane, mask);
+    uint32_t named = 0;
+    for (uint32_t i = 0; i < SIM_LANES; i++)
+        named |= sim_word(w, op->e, i) & 1u << i;
+    for (uint32_t left = lanes & ~named; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        find_mask(w, op, lane, sim_word(w, op->e, lane));
     }
 }

@@ -204,9 +204,20 @@ static uint32_t source_lane(const struct sim_warp *w, const struct sim_op *op, u
     return (uint32_t)(ok ? j : self);
 }
 
+/* Do all lanes of the warp take part, each with a mask that names all? */
+static bool whole(const struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
+{
+    uint32_t masks = UINT32_MAX;
+    for (uint32_t i = 0; i < SIM_LANES; i++)
+        masks &= sim_word(w, op->e, i);
+    return (masks & lanes & w->live) == UINT32_MAX;
+}
+
 static void shuffle(struct sim_warp *w, struct check_warp *cw, const struct sim_op *op,
                     uint32_t lanes)
 {
+    if (!cw->ntaint && whole(w, op, lanes))
+        return;
     const struct check_taint *old = cw->ntaint ? find(cw, op->a) : NULL;
     const bool sync = w->block->launch->check->bits & DEVICE_CHECK_SYNC;
     struct check_taint own = {.op = (uint32_t)(op - w->code)}, passed = {0};
@@ -298,18 +309,18 @@ uint8_t check_tainted(struct sim_warp *w, uint32_t slot, uint32_t lane)
 }
 
 /* The lanes that store to local memory: to a thread's own variables, which is a copy and no use. */
-static uint32_t stores_to_itself(const struct sim_warp *w, const struct check_op *o,
+static uint32_t stores_to_itself(struct sim_warp *w, const struct check_op *o,
                                  const struct sim_op *op)
 {
-    uint64_t at[SIM_LANES];
+    struct check_aim aim;
     uint32_t lanes = 0;
     if (o->use != USE_STORES || o->kind != CHECK_STORE || o->matrix)
         return 0;
     if (op->more != SIM_IN_GENERIC)
         return op->more == SIM_IN_LOCAL ? UINT32_MAX : 0;
-    check_addresses(w, op, at);
+    w->block->launch->build->check_aim(w, op, &aim);
     for (uint32_t i = 0; i < SIM_LANES; i++)
-        lanes |= at[i] >> SIM_WINDOW_BITS == SIM_WINDOW_LOCAL ? 1u << i : 0;
+        lanes |= aim.at[i] >> SIM_WINDOW_BITS == SIM_WINDOW_LOCAL ? 1u << i : 0;
     return lanes;
 }
 

@@ -42,18 +42,20 @@ static void compare_spans(struct sim_warp *w, const struct sim_op *op,
     for (uint64_t i = r->offset / 16; s->span && i < (r->offset + r->bytes + 15) / 16; i++) {
         if (!s->span[i] || s->span[i] == r->span)
             continue;
-        const struct check_slot *by = check_last_write(s, 16 * i);
+        struct check_slot by;
+        const bool known = check_last_write(s, 16 * i, &by);
         const struct check_side at = {(uint32_t)(op - w->code), w->index * SIM_LANES,
                                       w->block->index};
-        check_find(of(w), &(struct check_finding){.kind = CHECK_F_LAYOUT,
-                                                  .at = at,
-                                                  .other = by ? check_side_of(w->block, by) : at,
-                                                  .count = 1,
-                                                  .address = 16 * i,
-                                                  .space = SIM_IN_SHARED,
-                                                  .bytes = 16,
-                                                  .mask = r->span,
-                                                  .source = s->span[i]});
+        check_find(of(w),
+                   &(struct check_finding){.kind = CHECK_F_LAYOUT,
+                                           .at = at,
+                                           .other = known ? check_side_of(w->block, &by) : at,
+                                           .count = 1,
+                                           .address = 16 * i,
+                                           .space = SIM_IN_SHARED,
+                                           .bytes = 16,
+                                           .mask = r->span,
+                                           .source = s->span[i]});
         return;
     }
 }

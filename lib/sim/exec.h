@@ -25,6 +25,7 @@ void SIM_NAMED(sim_fill_matrix)(struct sim_build *b);
 void SIM_NAMED(sim_fill_mma)(struct sim_build *b);
 void SIM_NAMED(sim_fill_wgmma)(struct sim_build *b);
 void SIM_NAMED(sim_fill_atom)(struct sim_build *b);
+void SIM_NAMED(sim_fill_check)(struct sim_build *b);
 
 /* A lane's value, as the expressions of handlers.def see it. h is the bits of a 16-bit float. */
 typedef uint16_t u16;
@@ -58,11 +59,11 @@ typedef slot_u32 slot_u16, slot_s16, slot_h;
 
 /* The lanes are independent: a destination either is an operand's slot or does not touch it. */
 #if defined(__clang__)
-#define SIM_LANES_LOOP \
-    _Pragma("clang loop vectorize(assume_safety)") for (int i = 0; i < SIM_LANES; i++)
+#define SIM_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
-#define SIM_LANES_LOOP _Pragma("GCC ivdep") for (int i = 0; i < SIM_LANES; i++)
+#define SIM_INDEPENDENT _Pragma("GCC ivdep")
 #endif
+#define SIM_LANES_LOOP SIM_INDEPENDENT for (int i = 0; i < SIM_LANES; i++)
 
 #define SLOT(T, off) ((slot_##T *)__builtin_assume_aligned(w->r + (off), SIM_SLOT))
 #define PRED(off)    (*(slot_u32 *)(w->r + (off)))

@@ -20,4 +20,5 @@ void SIM_NAMED(sim_exec_fill)(struct sim_build *b)
     SIM_NAMED(sim_fill_mma)(b);
     SIM_NAMED(sim_fill_wgmma)(b);
     SIM_NAMED(sim_fill_atom)(b);
+    SIM_NAMED(sim_fill_check)(b);
 }

@@ -190,6 +190,8 @@ enum sim_handler_id {
 };
 
 /* Fill the table with the functions of one build (exec_*.c). */
+struct check_aim;
+struct check_run;
 struct sim_build {
     const char *name; /* "avx2", "baseline" */
     struct sim_handler h[SIM_H_COUNT];
@@ -197,6 +199,11 @@ struct sim_build {
      * alone: no other worker comes between. */
     void (*fold)(unsigned char *to, const unsigned char *from, uint32_t n, unsigned element,
                  unsigned code, bool shared, bool alone);
+    /* for the checks (check_cells.h): where the lanes of w->em access memory; weak accesses. These give the lanes whose
+     * accesses are still to be looked at, one by one. */
+    void (*check_aim)(struct sim_warp *w, const struct sim_op *op, struct check_aim *x);
+    uint32_t (*check_read)(const struct check_run *r);
+    uint32_t (*check_write)(const struct check_run *r);
 };
 void sim_exec_fill_baseline(struct sim_build *b);
 void sim_exec_fill_avx2(struct sim_build *b);
