@@ -67,11 +67,17 @@ const char *cu_jit_verdict(struct arena *a, const char *log)
 
 /* ---- where it belongs ---- */
 
+static const char *line_start(const struct source *ptx, const char *p)
+{
+    while (p > ptx->text && p[-1] != '\n')
+        p--;
+    return p;
+}
+
 static struct span line_at(const struct source *ptx, const char *p)
 {
-    const char *from = p, *end = ptx->text + ptx->len, *eol = memchr(p, '\n', (size_t)(end - p));
-    while (from > ptx->text && from[-1] != '\n')
-        from--;
+    const char *end = ptx->text + ptx->len, *eol = memchr(p, '\n', (size_t)(end - p));
+    const char *from = line_start(ptx, p);
     while (*from == ' ' || *from == '\t')
         from++;
     eol = eol ? eol : end;
@@ -89,9 +95,7 @@ static const char *find_function(const struct source *ptx, const char *name, siz
 {
     const char *p = ptx->text, *end = p + ptx->len;
     while (n && (p = memmem(p, (size_t)(end - p), name, n))) {
-        const char *line = p;
-        while (line > ptx->text && line[-1] != '\n')
-            line--;
+        const char *line = line_start(ptx, p);
         size_t before = (size_t)(p - line);
         if ((has(line, before, ".entry") || has(line, before, ".func")) && p > line &&
             !is_word(p[-1]) && (p + n == end || !is_word(p[n])))
@@ -143,6 +147,9 @@ static void warn_spills(const struct source *ptx, const char *name, size_t len, 
                         size_t n, struct diags *d)
 {
     const char *at = find_function(ptx, name, len);
+    /* a function that is called keeps its caller's registers in memory: that is no lack of them */
+    if (at && has(line_start(ptx, at), (size_t)(at - line_start(ptx, at)), ".func"))
+        return;
     diag_warning(d, at ? line_at(ptx, at) : SPAN_NONE,
                  "the driver's compiler finds no registers for all of '%.*s': it stores %lu bytes "
                  "and loads %lu",

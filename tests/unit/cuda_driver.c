@@ -435,7 +435,8 @@ static const char gemm[] = ".version 8.0\n"
                            "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {}, a, b, 0;\n"
                            "  setmaxnreg.dec.sync.aligned.u32 40;\n"
                            "  ret;\n"
-                           "}\n";
+                           "}\n"
+                           ".func helper() { ret; }\n";
 #define SERIALIZED                                                                                 \
     "FAKE_CUDA_JIT_INFO=ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async "      \
     "instructions are serialized due to ill formed pipeline stage in the function 'gemm'\n"        \
@@ -444,6 +445,8 @@ static const char gemm[] = ".version 8.0\n"
     "ptxas info    : 0 bytes gmem\nptxas info    : Compiling entry function 'gemm' for 'sm_90a'\n" \
     "ptxas info    : Function properties for other\n"                                              \
     "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"         \
+    "ptxas info    : Function properties for helper\n"                                             \
+    "ptxas         .     24 bytes stack frame, 20 bytes spill stores, 20 bytes spill loads\n"      \
     "ptxas info    : Function properties for gemm\n"                                               \
     "ptxas         .     16 bytes stack frame, 12 bytes spill stores, 8 bytes spill loads\n"       \
     "ptxas info    : Used 255 registers\n"
