@@ -77,6 +77,15 @@ static double element(const struct matrix *m, const void *p, int64_t batch, int 
     return dtype_get(type_of(m->type), p, (size_t)(batch * m->stride + (int64_t)col * m->ld + row));
 }
 
+/* Of tf32 it rounds factors, or (FAKE_CUBLAS_CUT) leaves bits out, or (2) takes them as they are. */
+static double taken(const struct product *p, double v)
+{
+    const long how = setting("FAKE_CUBLAS_CUT", 0);
+    return p->compute != 77 || how > 1 ? v
+           : how                       ? tf32_cut_from_double(v)
+                                       : tf32_even_from_double(v);
+}
+
 static void multiply(const uint64_t *value)
 {
     const struct product *p = (const struct product *)(uintptr_t)value[3];
@@ -87,8 +96,8 @@ static void multiply(const uint64_t *value)
             for (int i = 0; i < p->m; i++) {
                 double sum = 0;
                 for (int l = 0; l < p->k; l++)
-                    sum += element(&p->a, a, x, p->ta ? l : i, p->ta ? i : l) *
-                           element(&p->b, b, x, p->tb ? j : l, p->tb ? l : j);
+                    sum += taken(p, element(&p->a, a, x, p->ta ? l : i, p->ta ? i : l)) *
+                           taken(p, element(&p->b, b, x, p->tb ? j : l, p->tb ? l : j));
                 dtype_set(type_of(p->c.type), c,
                           (size_t)(x * p->c.stride + (int64_t)j * p->c.ld + i), sum);
             }

@@ -9,7 +9,8 @@
  *     idle(...)                               does nothing
  *     mapped(map x, u64 y, u32 bytes)         y = what the tensor map's tensor begins with
  *     twice(u64 x, u64 y, u32 n)              y[i] = 2 x[i]; so does thrice
- *     matmul_f32(u64 a, u64 b, u64 c)         the product of matrices whose sizes m, k, n the contract says
+ *     matmul_f32(u64 a, u64 b, u64 c)         the product of matrices whose sizes m, k, n the contract says; matmul_tf32 rounds
+ *                                             factors to 10 bits, halves to even
  *     matmul_nt(...)                          c = a b^T of f16 by tensor maps of a, b and, where there is a third, c: f32, else
  *                                             the first address; sizes as the contract says
  * The n of saxpy and twice may be missing: then the contract in the module's comments says it.
@@ -760,7 +761,16 @@ static int twice(const char *f, void **args)
     return 0;
 }
 
-static int matmul(const char *f, void **args)
+static float to_tf32(float v)
+{
+    uint32_t u;
+    memcpy(&u, &v, 4);
+    u = (u + 0xfff + (u >> 13 & 1)) & 0xffffe000;
+    memcpy(&v, &u, 4);
+    return v;
+}
+
+static int matmul(const char *f, void **args, bool tf32)
 {
     uint64_t at[3];
     size_t m = (size_t)fixed_dim(f, "m"), k = (size_t)fixed_dim(f, "k"),
@@ -774,8 +784,10 @@ static int matmul(const char *f, void **args)
         return 700;
     for (size_t i = 0; i < m * n; i++) {
         c[i] = 0;
-        for (size_t l = 0; l < k; l++)
-            c[i] = fmaf(a[i / n * k + l], b[l * n + i % n], c[i]);
+        for (size_t l = 0; l < k; l++) {
+            const float x = a[i / n * k + l], y = b[l * n + i % n];
+            c[i] = tf32 ? fmaf(to_tf32(x), to_tf32(y), c[i]) : fmaf(x, y, c[i]);
+        }
     }
     return 0;
 }
@@ -937,7 +949,9 @@ static int run(const char *f, uint64_t threads, void **args)
     else if (strncmp(f, ".entry talk(", 12) == 0)
         pending = talk(threads, args);
     else if (strncmp(f, ".entry matmul_f32(", 18) == 0)
-        pending = matmul(f, args);
+        pending = matmul(f, args, false);
+    else if (strncmp(f, ".entry matmul_tf32(", 19) == 0)
+        pending = matmul(f, args, true);
     else if (strncmp(f, ".entry matmul_nt(", 17) == 0)
         pending = matmul_nt(f, args);
     else if (strncmp(f, ".entry fault(", 13) == 0)

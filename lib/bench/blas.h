@@ -18,7 +18,6 @@ struct blas_operand {
 struct blas_request {
     struct blas_product product;
     struct blas_operand a, b;
-    bool tf32_written; /* the operands are rounded already */
 };
 struct blas_requests {
     VEC(struct blas_request) v;

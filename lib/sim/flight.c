@@ -47,11 +47,11 @@ static void fill(unsigned char *shared, const struct sim_piece *p, uint64_t patt
         shared[p->shared + i] = (unsigned char)(pattern >> 8 * ((p->shared + i) & 7));
 }
 
-/* What a tensor map of tf32 makes of a word: 10 bits of mantissa, halves to even. */
+/* What a tensor map of tf32 makes of a word, as an H100 does it: 10 bits of mantissa, halves to even; one NaN. */
 static uint32_t to_tf32(uint32_t u)
 {
     const uint32_t size = u & 0x7fffffff, up = size + 0xfff + (size >> 13 & 1);
-    return (u & 0x80000000) | ((size > 0x7f800000 ? size : up) & 0xffffe000);
+    return size > 0x7f800000 ? 0x7fffe000 : (u & 0x80000000) | (up & 0xffffe000);
 }
 
 static void bring(unsigned char *to, const unsigned char *from, uint32_t bytes, bool tf32)

@@ -406,6 +406,15 @@ with_library() {
     grep -q '^cublas destroyed$' log
 }
 
+@test "--vs cublas: of tf32 factors are rounded or cut, as the library does it" {
+    with_library
+    for cut in 0 1 2; do
+        [ "$cut" = 2 ] && want=wrong || want=ok
+        FAKE_CUBLAS_CUT=$cut run --separate-stderr kaio-bench $quick --vs cublas --format=json --suite=matmul --types=tf32 m,n,k=8
+        [ "$(json '[v["status"] for v in r["results"]]' <<<"$output")" = "[\"ok\",\"$want\"]" ]
+    done
+}
+
 @test "--vs cublaslt takes the fastest of the choices, and says which" {
     with_library
     FAKE_CUDA_US=lt0:30,lt1:5,lt2:40,matmul_f32:10 FAKE_CUBLAS_CHOICES=4 \
