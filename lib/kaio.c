@@ -3,6 +3,7 @@
 
 #include "call.h"
 
+#include "base/finding.h"
 #include "lower/lower.h"
 #include "ref/report.h"
 #include "run/args.h"
@@ -66,7 +67,13 @@ static void tell_nothing(struct kaio *k)
 
 static void tell_no_memory(struct kaio *k)
 {
-    static struct kaio_message no_memory = {"error", "", "not enough memory", "", 0, 0};
+    static struct kaio_message no_memory = {.level = "error",
+                                            .kind = "",
+                                            .text = "not enough memory",
+                                            .file = "",
+                                            .entry = "",
+                                            .source_file = "",
+                                            .buffer = ""};
     tell_nothing(k);
     k->messages = "kaio: error: not enough memory\n";
     k->message = &no_memory;
@@ -79,6 +86,31 @@ enum kaio_status call_no_memory(struct kaio *k)
     return KAIO_BAD_INPUT;
 }
 
+static const char *copy_or_empty(struct arena *a, const char *s)
+{
+    return s ? arena_strdup(a, s) : "";
+}
+
+static void add_finding(struct arena *a, struct kaio_message *m, const struct finding *f)
+{
+    const struct finding_side *side[2] = {&f->at, &f->other};
+    m->entry = copy_or_empty(a, f->entry);
+    m->buffer = copy_or_empty(a, f->buffer);
+    m->address = f->address;
+    m->count = f->count;
+    if (f->at.nsource) {
+        m->source_file = copy_or_empty(a, f->at.source[0].file);
+        m->source_line = f->at.source[0].line;
+    }
+    for (int i = 0; i < 1 + f->two; i++) {
+        if (!side[i]->has_block || !side[i]->has_thread)
+            return;
+        memcpy(m->block[i], side[i]->block, sizeof m->block[i]);
+        memcpy(m->thread[i], side[i]->thread, sizeof m->thread[i]);
+        m->threads = i + 1;
+    }
+}
+
 static struct kaio_message message_of(struct arena *a, const struct diag *d)
 {
     static const char *const level[] = {
@@ -86,7 +118,12 @@ static struct kaio_message message_of(struct arena *a, const struct diag *d)
     struct kaio_message m = {.level = level[d->level],
                              .kind = d->kind ? d->kind : "",
                              .text = arena_strdup(a, d->text),
-                             .file = ""};
+                             .file = "",
+                             .entry = "",
+                             .source_file = "",
+                             .buffer = ""};
+    if (d->finding)
+        add_finding(a, &m, d->finding);
     if (!d->span.src)
         return m;
     const struct line_col at = span_line_col(d->span);

@@ -62,10 +62,18 @@ const char *kaio_messages(const struct kaio *k);
 struct kaio_message {
     const char *level; /* "error", "warning", "note" */
     const char *
-        kind; /* of a finding about a kernel: "race", "uninitialized" ..., kaio-sim(7) lists them; else "" */
+        kind; /* of what is wrong with a kernel: "race", "out-of-bounds" ..., kaio-run(1) lists them; else "" */
     const char *text;
     const char *file; /* as the text was called when it was loaded; "": of no place in a text */
     unsigned line, column; /* from 1; 0: of no place */
+    /* of what is wrong with a kernel, as far as it is known; else "" and 0 */
+    const char *entry;
+    const char *source_file; /* that the PTX was compiled from, by its .loc */
+    unsigned source_line;
+    int threads; /* how many of the following are known: 0, 1, or 2 of a race */
+    uint64_t block[2][3], thread[2][3];
+    const char *buffer;      /* or variable */
+    uint64_t address, count; /* of the access; how often it occurred */
 };
 /* NULL: there are not that many. Valid until the next call. */
 const struct kaio_message *kaio_message(const struct kaio *k, size_t i);
@@ -191,6 +199,23 @@ struct kaio_value {
     size_t bytes;
 };
 
+/* A tensor in device memory and the box of it that cp.async.bulk.tensor copies, as cuTensorMapEncodeTiled() takes them:
+ * innermost dimension first. size: sizeof (struct kaio_tensor). */
+struct kaio_tensor {
+    size_t size;
+    const char *type;               /* of an element: "f16", "u8" */
+    uint64_t address;               /* a multiple of 16 */
+    uint32_t rank;                  /* 1 to 5 */
+    uint32_t swizzle;               /* span in bytes: 0, 32, 64, 128 */
+    uint64_t dim[5], stride[5];     /* elements; bytes from one to the next, [0] is not looked at */
+    uint32_t box[5], step[5];       /* elements; of every so many one is taken, 0 for 1 */
+    uint32_t interleave, promotion; /* bytes: 0, 16, 32; 0, 64, 128, 256 */
+    uint32_t nan_fill;              /* not 0: what is outside of it reads as NaN */
+    uint32_t tf32;                  /* not 0: f32 arrive rounded to tf32 */
+};
+/* The 128 bytes of a CUtensorMap, for a parameter or a member of one; each device has its own. */
+enum kaio_status kaio_tensor_map(struct kaio_device *dev, const struct kaio_tensor *t, void *map);
+
 /* Launches an entry and waits for its end. KAIO_BAD_INPUT: it can't be launched so, nothing has happened. KAIO_FAILED: the kernel
  * was stopped by a fault, a trap, a failed assertion, a deadlock or its limit; with checks KAIO_FOUND, also for a kernel that
  * came to its end. kaio_messages() says what and where. The simulator goes on as if nothing was; a GPU that a kernel has
@@ -198,6 +223,11 @@ struct kaio_value {
 enum kaio_status kaio_launch(struct kaio_module *m, const char *entry,
                              const struct kaio_shape *shape, const struct kaio_value *args,
                              size_t narg);
+
+/* Findings that are not to be reported and do not make a launch KAIO_FOUND: rules as in kaio-run(1), SUPPRESSIONS, added
+ * to those that there are. name is what messages call the text. */
+enum kaio_status kaio_suppress(struct kaio_device *dev, const char *name, const char *text,
+                               size_t len);
 
 /* Stops the launch that runs on a simulator, if one does: it fails as interrupted. From any thread, or a signal handler. */
 void kaio_interrupt(struct kaio_device *dev);

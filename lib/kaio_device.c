@@ -4,8 +4,10 @@
 #include "call.h"
 
 #include "base/num.h"
+#include "base/suppress.h"
 #include "ptx/ptx.h"
 #include "run/choose.h"
+#include "run/tensor_map.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -27,7 +29,8 @@ struct kaio_device {
     struct device_options options;
     struct device_info info;
     struct device_stats stats; /* of the last launch */
-    struct buf *said;          /* what the kernel prints in one; NULL: there is none */
+    struct suppressions suppressions;
+    struct buf *said; /* what the kernel prints in one; NULL: there is none */
     struct kaio_module *modules;
     struct held *held; /* malloc'd */
     size_t nheld, room;
@@ -153,6 +156,7 @@ static enum kaio_status open_device(struct call *c)
     device_settle(c->arena, &choice, &why);
     v->ops = choice.ops;
     v->options.interrupted = &v->stop;
+    v->options.suppressions = &v->suppressions;
     v->options.print = listen;
     v->options.print_ctx = v;
     if (setjmp(*arena_guard(v->arena)))
@@ -573,6 +577,65 @@ enum kaio_status kaio_symbol(struct kaio_module *m, const char *name, uint64_t *
     if (bytes)
         *bytes = s == KAIO_OK ? r.bytes : 0;
     return s;
+}
+
+/* ---- tensor maps and suppressions ----------------------------------------------------------------------- */
+
+static enum kaio_status tensor_map(struct call *c)
+{
+    const struct request *r = c->more;
+    const struct kaio_tensor *t = r->from;
+    struct device_tensor_map m = {.address = t->address,
+                                  .rank = t->rank,
+                                  .swizzle = t->swizzle,
+                                  .interleave = t->interleave,
+                                  .promotion = t->promotion,
+                                  .nan_fill = t->nan_fill != 0,
+                                  .tf32 = t->tf32 != 0};
+    enum kaio_status s;
+    if (t->size != sizeof *t)
+        return bad(c, "the size of struct kaio_tensor is not set, or of another version");
+    if (!t->type || !dtype_parse(t->type, strlen(t->type), &m.type) || m.type == DT_VOID)
+        return bad(c, "the type of a tensor is f16, u8 or the like");
+    for (uint32_t i = 0; i < DEVICE_TENSOR_RANK && i < t->rank; i++) {
+        m.dim[i] = t->dim[i];
+        m.stride[i] = i ? t->stride[i] : device_tensor_element(m.type);
+        m.box[i] = t->box[i];
+        m.step[i] = t->step[i] ? t->step[i] : 1;
+    }
+    if (!device_tensor_map_check(&m, NULL, SPAN_NONE, c->d))
+        return KAIO_BAD_INPUT;
+    if (!enter(c, &s))
+        return s;
+    return call_status(r->dev->ops->tensor_map(r->dev->dev, &m, r->host, c->d));
+}
+
+enum kaio_status kaio_tensor_map(struct kaio_device *dev, const struct kaio_tensor *t, void *map)
+{
+    struct request r = {.dev = dev, .from = t, .host = map};
+    struct call c = {0};
+    return on_device(&r, &c, tensor_map);
+}
+
+static enum kaio_status suppress(struct call *c)
+{
+    const struct request *r = c->more;
+    struct kaio_device *dev = r->dev;
+    if (setjmp(*arena_guard(dev->arena)))
+        return bad(c, "not enough memory");
+    const struct source *src =
+        source_new(dev->arena, r->name ? r->name : "<suppressions>", c->text, c->len);
+    const bool good = suppress_read(dev->arena, &dev->suppressions, src, device_finding_kind, c->d);
+    arena_unguard(dev->arena);
+    return good ? KAIO_OK : KAIO_BAD_INPUT;
+}
+
+enum kaio_status kaio_suppress(struct kaio_device *dev, const char *name, const char *text,
+                               size_t len)
+{
+    struct request r = {.dev = dev, .name = name};
+    struct call c = {.text = text, .len = len};
+    return on_device(&r, &c, suppress);
 }
 
 /* ---- launches ----------------------------------------------------------------------------------------- */

@@ -76,6 +76,28 @@ static const char talks[] =
     "    .param .b32 r; call.uni (r), vprintf, (f, a); ld.param.b32 %r, [r]; }\n"
     "  ret;\n}\n";
 
+/* A box of 8 x 4 at (2, 1) of a matrix. */
+static const char box[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry box(.param .align 64 .b8 map[128], .param .u64 y)\n{\n"
+    "  .shared .align 128 .b32 tile[32]; .shared .align 8 .b64 full;\n"
+    "  .reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
+    "  mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; mov.u32 %r1, full; mov.u32 %r2, tile;\n"
+    "  mov.b64 %rd0, map; cvta.param.u64 %rd0, %rd0;\n"
+    "  @%p0 bra wait;\n"
+    "  mbarrier.init.shared.b64 [%r1], 1;\n"
+    "  fence.mbarrier_init.release.cluster;\n"
+    "  mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 128;\n"
+    "  mov.u32 %r3, 2; mov.u32 %r4, 1;\n"
+    "  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+    " [%r2], [%rd0, {%r3, %r4}], [%r1];\n"
+    "wait:\n  bar.sync 0;\n"
+    "again:\n  mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0;\n  @!%p1 bra again;\n"
+    "  shl.b32 %r5, %r0, 2; add.u32 %r2, %r2, %r5; ld.shared.b32 %r6, [%r2];\n"
+    "  ld.param.u64 %rd1, [y]; mul.wide.u32 %rd2, %r0, 4; add.s64 %rd1, %rd1, %rd2;\n"
+    "  st.global.b32 [%rd1], %r6;\n"
+    "  ret;\n}\n";
+
 static struct kaio_device *device(struct kaio *k, const char *name, const char *options)
 {
     struct kaio_device *dev = NULL;
@@ -188,6 +210,44 @@ static void variables(struct kaio *k, const char *name)
     kaio_close(dev); /* the other module, too */
 }
 
+static void tensors(struct kaio *k, const char *name, const char *options)
+{
+    enum { COLS = 16, ROWS = 8 };
+    float x[ROWS * COLS], y[32] = {0};
+    struct kaio_device *dev = device(k, name, options);
+    struct kaio_module *m = module(k, dev, "box.ptx", box);
+    uint64_t xa = 0, ya = 0;
+    unsigned char map[128] __attribute__((aligned(64)));
+    int bad = 0;
+    for (int i = 0; i < ROWS * COLS; i++)
+        x[i] = (float)i;
+    kaio_alloc(dev, sizeof x, &xa);
+    kaio_alloc(dev, sizeof y, &ya);
+    kaio_write(dev, xa, x, sizeof x);
+    struct kaio_tensor t = {.size = sizeof t,
+                            .type = "f32",
+                            .address = xa,
+                            .rank = 2,
+                            .dim = {COLS, ROWS},
+                            .stride = {0, COLS * 4},
+                            .box = {8, 4}};
+    eq_int(kaio_tensor_map(dev, &t, map), KAIO_OK, "%s: a tensor map", name);
+    const struct kaio_shape shape = {.size = sizeof shape, .grid = {1}, .block = {32}};
+    const struct kaio_value args[] = {{map, sizeof map}, {&ya, 8}};
+    if (!eq_int(kaio_launch(m, "box", &shape, args, 2), KAIO_OK, "is a parameter"))
+        printf("# %s", kaio_messages(k));
+    kaio_read(dev, y, ya, sizeof y);
+    for (int i = 0; i < 32; i++)
+        bad += y[i] != x[(1 + i / 8) * COLS + 2 + i % 8];
+    eq_int(bad, 0, "and the box arrives");
+    t.address += 4;
+    eq_int(kaio_tensor_map(dev, &t, map), KAIO_BAD_INPUT, "a misaligned tensor");
+    t.address -= 4;
+    t.type = "float3";
+    eq_int(kaio_tensor_map(dev, &t, map), KAIO_BAD_INPUT, "a type that there is not");
+    kaio_close(dev);
+}
+
 static void findings(struct kaio *k)
 {
     struct kaio_device *dev = device(k, "auto", "check=race,init");
@@ -207,6 +267,17 @@ static void findings(struct kaio *k)
     while (kaio_message(k, n))
         n++;
     ok(n > 1 && !strcmp(kaio_message(k, 1)->level, "note"), "with notes");
+    ok(!strcmp(first->kind, "race") && !strcmp(first->entry, "racy") &&
+           !strcmp(first->buffer, "s") && first->threads == 2 &&
+           first->thread[0][0] != first->thread[1][0] && first->block[0][0] == 0 &&
+           first->count > 0,
+       "and in parts");
+    eq_int(kaio_suppress(dev, "known", "race buffer=other\n", 18), KAIO_OK, "a suppression");
+    eq_int(kaio_launch(m, "racy", &shape, &arg, 1), KAIO_FOUND, "of something else");
+    eq_int(kaio_suppress(dev, "known", "race buffer=s\n", 14), KAIO_OK, "and one that fits");
+    eq_int(kaio_launch(m, "racy", &shape, &arg, 1), KAIO_OK, "and it is known");
+    eq_int(kaio_suppress(dev, "known", "rase\n", 5), KAIO_BAD_INPUT, "one that is none");
+    ok(strstr(kaio_messages(k), "known:1:1: error:"), "is told with its line");
     m = module(k, dev, "twice.ptx", twice);
     uint64_t x = 0;
     uint32_t count = 8;
@@ -318,6 +389,7 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "cuda")) { /* make check-gpu: on the GPU that there is */
         main_job(k, "cuda");
         variables(k, "cuda");
+        tensors(k, "cuda", NULL);
         kaio_free(k);
         return tap_done();
     }
@@ -329,6 +401,7 @@ int main(int argc, char **argv)
     struct kaio_device *dev;
     eq_int(kaio_open(k, "cuda", NULL, &dev), KAIO_ABSENT, "a machine without a GPU");
     variables(k, "cpu");
+    tensors(k, "cpu", "check");
     findings(k);
     faults(k);
     options(k);
