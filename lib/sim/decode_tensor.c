@@ -118,13 +118,6 @@ static const struct {
     {PTX_OP_TENSORMAP_FILL, SIM_TENSOR_FILL, 1},
 };
 
-static bool has_type(const struct dec *dc)
-{
-    static const char *const missing[] = {[8] = ".f32.ftz", [12] = ".tf32.ftz"};
-    const uint64_t v = dc->inst->operand[1].bits;
-    return v >= sizeof missing / sizeof *missing || !missing[v];
-}
-
 static bool replace(struct dec *dc, size_t form)
 {
     const struct ptx_inst *in = dc->inst;
@@ -133,9 +126,6 @@ static bool replace(struct dec *dc, size_t form)
     enum sim_space space;
     if (!dec_space(dc, in->mod[PTX_MC_SPACE], &space))
         return false;
-    if (fields[form].field == SIM_TENSOR_TYPE && !has_type(dc))
-        return dec_error(dc, "the simulator has no tensors whose floats are flushed: element types "
-                             ".f32.ftz and .tf32.ftz (8, 12)");
     const uint32_t a = dec_flat(dc, &in->operand[0], space);
     const uint32_t b = dec_src(dc, value, wide ? SIM_T_u64 : SIM_T_u32);
     struct sim_op *op = dec_emit3(dc, SIM_H_TENSOR_REPLACE, 0, a, b, 0);

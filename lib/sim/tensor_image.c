@@ -226,10 +226,11 @@ static unsigned char *reach(struct sim_warp *w, const struct sim_op *op, uint32_
     return host;
 }
 
-/* As the PTX ISA numbers them for tensormap.replace; those that are not here the decoder does not let through. */
-static const enum dtype types[] = {DT_U8,  DT_U16, DT_U32,  DT_I32, DT_U64,  DT_I64,
-                                   DT_F16, DT_F32, DT_VOID, DT_F64, DT_BF16, DT_F32};
-enum { TYPE_TF32 = 11 };
+/* As the PTX ISA numbers them for tensormap.replace. Those that should flush subnormals, .f32.ftz and .tf32.ftz, an H100 copies
+ * as the ones that do not. */
+static const enum dtype types[] = {DT_U8,  DT_U16, DT_U32, DT_I32,  DT_U64, DT_I64, DT_F16,
+                                   DT_F32, DT_F32, DT_F64, DT_BF16, DT_F32, DT_F32};
+enum { TYPE_TF32 = 11, TYPE_TF32_FTZ };
 
 static void set_field(struct image *g, enum sim_tensor_field field, uint32_t i, uint64_t v)
 {
@@ -249,7 +250,7 @@ static void set_field(struct image *g, enum sim_tensor_field field, uint32_t i, 
     case SIM_TENSOR_STEP: g->step[i] = (uint32_t)v; return;
     case SIM_TENSOR_TYPE:
         g->type = (uint8_t)types[v];
-        g->tf32 = v == TYPE_TF32;
+        g->tf32 = v == TYPE_TF32 || v == TYPE_TF32_FTZ;
         return;
     case SIM_TENSOR_INTERLEAVE: g->interleave = (uint8_t)v; return;           /* 0, 16, 32 bytes */
     case SIM_TENSOR_SWIZZLE: g->swizzle = (uint8_t)(v ? 1u << v : 0); return; /* 0, 32, 64, 128 */
