@@ -187,3 +187,26 @@ END
     run -2 kaio-verify --run -d cpu k.yaml --suppressions known
     [[ $output == *"--suppressions needs --check"* ]]
 }
+
+@test "what malloc() gave and nobody freed is told at the end" {
+    heap=$KAIO_SRCDIR/tests/ptx-run/heap.ptx
+    run -0 --separate-stderr kaio-run -d cpu "$heap" --entry take --grid 1 --block 64 --arg 'out u64[64]=p.npy'
+    [ -z "$stderr" ]
+    run -1 --separate-stderr kaio-run --check "$heap" --entry take --grid 1 --block 64 --arg 'out u64[64]=p.npy'
+    [[ $stderr == *"heap.ptx:"*": error: kernel 'take': 512 bytes that malloc() gave here were never freed, 64 pieces"* ]]
+    run -1 --separate-stderr kaio-run --check --format=json "$heap" --entry take --grid 1 --block 64 --arg 'out u64[64]=p.npy'
+    [ "$(line -1 kind) $(line -1 check) $(line -1 entry) $(line -1 count)" = "leak memory take 64" ]
+    echo 'leak entry=take' >known
+    run -0 kaio-run -q --check --suppressions known "$heap" --entry take --grid 1 --block 64 --arg 'out u64[64]=p.npy'
+    run -1 kaio-run -q --check=race,memory "$heap" --entry take --grid 1 --block 64 --arg 'out u64[64]=p.npy'
+    run -0 kaio-run -q --check=race "$heap" --entry take --grid 1 --block 64 --arg 'out u64[64]=p.npy'
+}
+
+@test "the heap is as large as it is said to be" {
+    heap=$KAIO_SRCDIR/tests/ptx-run/heap.ptx
+    run -0 kaio-run -d cpu "$heap" --entry exhaust --grid 1 --block 1 --arg 'inout i32[1]=@zeros' --arg u64=1000000
+    [[ $output == "arg1  i32[1]  8 "* ]]
+    run -0 kaio-run -d cpu --heap 3M "$heap" --entry exhaust --grid 1 --block 1 --arg 'inout i32[1]=@zeros' --arg u64=1000000
+    [[ $output == "arg1  i32[1]  2 "* ]]
+    run -2 kaio-run -d cpu --heap 3 "$heap" --entry exhaust --grid 1 --block 1 --arg 'inout i32[1]=@zeros' --arg u64=1000000
+}
