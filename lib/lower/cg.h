@@ -443,9 +443,10 @@ struct ptx_operand cg_pack(struct cg *g, enum dtype t, unsigned n, const struct 
 void cg_unpack(struct cg *g, enum dtype t, int32_t word, unsigned n, struct cg_val *v);
 void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at, unsigned n,
                    struct cg_val *v);
-/* at.cache of words that a kernel reads once and that writes next to nothing: first to leave the caches. On an H100 such
- * kernels take 0.95 to 1 of the time; those that write as much as they read, up to 1.04. NULL: no word for it. */
-const char *cg_read_once(const struct cg *g);
+/* at.cache of words of t that a kernel reads once and that writes next to nothing: what is known not to stay in the L2 cache is
+ * first to leave. On an H100 such kernels take 0.95 to 1 of the time; those that write as much as they read, up to 1.04. NULL:
+ * no word for it. */
+const char *cg_read_once(const struct cg *g, const struct lang_symbol *t);
 void cg_store_words(struct cg *g, enum dtype t, struct cg_place_of at, unsigned n,
                     const struct cg_val *v);
 

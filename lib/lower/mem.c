@@ -289,9 +289,17 @@ void cg_unpack(struct cg *g, enum dtype t, int32_t word, unsigned n, struct cg_v
 
 enum { MOST_WORDS = 32 };
 
-const char *cg_read_once(const struct cg *g)
+const char *cg_read_once(const struct cg *g, const struct lang_symbol *t)
 {
-    return g->target->sm >= 90 ? ".L1::evict_first" : NULL;
+    enum { STAYS = 32 << 20 }; /* bytes of the L2 cache that a buffer may have for itself */
+    int64_t bytes = dtype_bits(t->type) / 8, n;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        if (!lang_const_int(t->dims[i], &n))
+            return NULL;
+        bytes *= n < STAYS ? n : STAYS;
+        bytes = bytes < STAYS ? bytes : STAYS;
+    }
+    return g->target->sm >= 90 && bytes == STAYS ? ".L1::evict_first" : NULL;
 }
 
 void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at, unsigned n,

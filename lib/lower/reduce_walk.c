@@ -140,7 +140,7 @@ static void load_one(struct thread *t, uint32_t read, struct loaded *l)
     *l = (struct loaded){.n = vector || !in_lanes(r, q) ? 1 : t->lanes};
     for (uint32_t k = 0; k < l->n; k++) {
         struct cg_place_of at = reduce_place(r, q->sym, q->sym->rank, q->axis, k);
-        at.cache = cg_read_once(g);
+        at.cache = cg_read_once(g, q->sym);
         l->is_words = vector && bits < 32 && bits * t->lanes >= 32;
         l->is_byte = !vector && type == DT_BOOL;
         if (l->is_words) {

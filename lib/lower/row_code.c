@@ -272,7 +272,7 @@ static void load(struct row_gen *r, struct row_slot *s, uint32_t vec)
         return;
     bool constant = s->sym->kind == SYM_BUFFER && s->sym->mode == MODE_IN;
     struct cg_place_of at = place_of(r, s->sym, s->base, vec);
-    at.cache = r->row->bits_out || s->shared ? NULL : cg_read_once(r->g);
+    at.cache = r->row->bits_out || s->shared ? NULL : cg_read_once(r->g, s->sym);
     s->is_loaded[vec] = true;
     if (!s->words) {
         cg_load_words(r->g, s->sym->type, constant, at, r->plan.vector,
