@@ -189,6 +189,7 @@ struct matmul_plan {
      * turns instead of parts of one. */
     uint32_t cluster[2], blocks;
     bool pingpong;
+    bool patched; /* wgmma: results don't go straight from registers (matmul_wgmma_direct()) */
     /* wgmma: a tile's columns are the rows of its instructions, which compute results turned: warpgroups share columns */
     bool turned;
     bool
@@ -301,6 +302,9 @@ bool matmul_wgmma_fits(const struct cg *g, const struct matmul_form *f, const st
                        struct buf *why);
 uint32_t matmul_wgmma_shared(const struct cg *g, const struct matmul_form *f,
                              const struct matmul_plan *p);
+/* Do the results of a plan that fits go straight from registers, not through patches of shared memory? */
+bool matmul_wgmma_direct(const struct cg *g, const struct matmul_form *f,
+                         const struct matmul_plan *p);
 /* What it needs of the sizes beside that: tensor maps have no empty dimensions. */
 void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                           struct map_condition *c);

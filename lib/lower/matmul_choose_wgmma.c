@@ -22,19 +22,27 @@ static const struct shape shapes[] = {
     {64, 64},   {64, 32},   {64, 112},  {128, 112}, {64, 160},  {64, 224},  {64, 16},
 };
 
+/* That warpgroups take by turns. */
+static const struct shape by_turns[] = {{128, 128}, {64, 256}, {64, 128}};
+
 /* The usual number of warpgroups for so many rows. */
 static uint32_t warpgroups(uint32_t rows)
 {
     return rows % (2 * ROWS) == 0 ? 2 : rows % (3 * ROWS) == 0 ? 3 : 1;
 }
 
-/* turned: warpgroups share the columns, not the rows. */
+/* turned: warpgroups share the columns, not the rows; pingpong: they take tiles by turns. */
+struct way {
+    bool turned, pingpong;
+};
+
 static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32_t columns,
-                                  bool turned)
+                                  struct way way)
 {
     const struct lower_plan *w = l->want;
     struct matmul_plan p = planner_new(l, MATMUL_WGMMA);
-    const uint32_t usual = w->pingpong ? 1 : warpgroups(turned ? columns : rows);
+    const bool turned = way.turned, pingpong = way.pingpong || w->pingpong;
+    const uint32_t usual = pingpong ? 1 : warpgroups(turned ? columns : rows);
     const uint32_t down = w->warps[0] ? w->warps[0] : turned ? 1 : usual;
     const uint32_t across = w->warps[0] ? w->warps[1] : turned ? usual : 1;
     p.turned = turned;
@@ -43,10 +51,10 @@ static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32
     p.bk = w->shape[0] ? w->shape[2] : SPAN * 8 / dtype_bits(l->f->operand[0].type);
     p.wm = rows / down;
     p.wn = columns / across;
-    p.pingpong = w->pingpong;
+    p.pingpong = pingpong;
     p.promotes = l->f->type == MATMUL_FP8 && !l->g->fast;
     p.split = w->split ? w->split : 1;
-    p.threads = GROUP * (1 + down * across * (w->pingpong ? 2 : 1));
+    p.threads = GROUP * (1 + down * across * (pingpong ? 2 : 1));
     if (p.split < 2 || w->blocks)
         p.blocks = w->blocks ? w->blocks : matmul_multiprocessors(l->g);
     return p;
@@ -85,6 +93,7 @@ static void consider_clusters(struct planner *l, struct matmul_plan *p)
     const uint32_t shared = with_stages(l, p);
     if (!shared)
         return;
+    p->patched = !matmul_wgmma_direct(l->g, l->f, p);
     for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++) {
         p->cluster[0] = w->clusters[0] ? w->clusters[0] : clusters[i][0];
         p->cluster[1] = w->clusters[0] ? w->clusters[1] : clusters[i][1];
@@ -106,7 +115,7 @@ static void consider_splits(struct planner *l, struct matmul_plan *p)
     const double tiles = ceil_of(l->size.m / p->bm) * ceil_of(l->size.n / p->bn) * l->size.batch;
     const double steps = ceil_of(l->size.k / p->bk);
     consider_clusters(l, p);
-    if (w->split || w->blocks || w->pingpong || !planner_knows_all(l))
+    if (w->split || w->blocks || p->pingpong || !planner_knows_all(l))
         return;
     for (size_t i = 0; i < sizeof splits; i++) {
         const double share = ceil_of(steps / splits[i]);
@@ -135,7 +144,7 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
     struct planner free = *l;
     const struct lower_plan none = {0};
     free.want = &none;
-    struct matmul_plan p = plan_of(&free, ROWS, ROWS, false);
+    struct matmul_plan p = plan_of(&free, ROWS, ROWS, (struct way){0});
     p.stages = 2;
     if (!matmul_wgmma_fits(l->g, l->f, &p, why))
         return false;
@@ -157,6 +166,27 @@ static bool may_turn(const struct planner *l)
     return f->type == MATMUL_TF32 && spares && l->want->warps[0] < 2;
 }
 
+/* Is a tile's end worth hiding behind the other warpgroup's products? Sums of a stage that are added by threads keep one
+ * warpgroup from multiplying alone. */
+static bool may_take_turns(const struct planner *l)
+{
+    const struct lower_plan *w = l->want;
+    if (w->warps[0] || w->split || w->pingpong)
+        return false;
+    struct matmul_plan p = plan_of(l, ROWS, ROWS, (struct way){.pingpong = true});
+    p.stages = 2;
+    return !p.promotes && matmul_wgmma_fits(l->g, l->f, &p, NULL) &&
+           !matmul_wgmma_direct(l->g, l->f, &p);
+}
+
+static void consider_shape(struct planner *l, const struct shape *t, struct way way)
+{
+    if (is_mostly_empty(l, t))
+        return;
+    struct matmul_plan p = plan_of(l, t->rows, t->columns, way);
+    consider_splits(l, &p);
+}
+
 void planner_consider_wgmma(struct planner *l)
 {
     if (!planner_takes_wgmma(l, NULL))
@@ -167,7 +197,7 @@ void planner_consider_wgmma(struct planner *l)
         if (p.threads)
             consider_splits(l, &p);
         if (p.threads && !p.turned && may_turn(l)) {
-            p = plan_of(l, p.bm, p.bn, true);
+            p = plan_of(l, p.bm, p.bn, (struct way){.turned = true});
             if (p.wm && p.wn)
                 consider_splits(l, &p);
         }
@@ -175,15 +205,12 @@ void planner_consider_wgmma(struct planner *l)
     }
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const struct shape *t = &shapes[i], turned = {t->columns, t->rows};
-        if (!is_mostly_empty(l, t)) {
-            struct matmul_plan p = plan_of(l, t->rows, t->columns, false);
-            consider_splits(l, &p);
-        }
-        if (may_turn(l) && !is_mostly_empty(l, &turned)) {
-            struct matmul_plan p = plan_of(l, turned.rows, turned.columns, true);
-            consider_splits(l, &p);
-        }
+        consider_shape(l, t, (struct way){0});
+        if (may_turn(l))
+            consider_shape(l, &turned, (struct way){.turned = true});
     }
+    for (size_t i = 0; i < sizeof by_turns / sizeof *by_turns && may_take_turns(l); i++)
+        consider_shape(l, &by_turns[i], (struct way){.pingpong = true});
 }
 
 struct matmul_plan planner_wgmma_named(const struct planner *l, const struct lower_plan *w)
@@ -192,7 +219,8 @@ struct matmul_plan planner_wgmma_named(const struct planner *l, const struct low
     named.want = w;
     const uint32_t rows = w->shape[0] ? w->shape[0] : 2 * ROWS;
     const uint32_t columns = w->shape[0] ? w->shape[1] : 2 * ROWS;
-    struct matmul_plan p = plan_of(&named, rows, columns, w->warps[0] == 1 && w->warps[1] > 1);
+    struct matmul_plan p =
+        plan_of(&named, rows, columns, (struct way){.turned = w->warps[0] == 1 && w->warps[1] > 1});
     p.stages = w->stages ? w->stages : 2;
     p.cluster[0] = w->clusters[0];
     p.cluster[1] = w->clusters[1];

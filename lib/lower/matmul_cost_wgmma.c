@@ -40,14 +40,17 @@ static const double GHZ = 1.9, COOLED = 0.53;
 static const double CACHE = 19800, MULTICAST = 1.48, HBM = 3000,
                     EACH = 77;    /* bytes per nanosecond; each multiprocessor's */
 static const double STAYS = 40e6; /* bytes that the cache keeps beside what passes */
+static const double DRIFT =
+    1.3; /* blocks that no cluster keeps together ask for some of it twice */
 /* What moving bytes takes from the clock, where that is not what is waited for. */
 static const double POWER = 0.24, HBM_POWER = 0.1;
 /* Nanoseconds: a launch, tensor maps and barriers, the first tile from HBM and the last on its way out; a further block on a
  * multiprocessor; until a copy has come, from the L2 cache, and to a cluster; a cluster's start and end. */
 static const double BEGIN = 1930, AGAIN = 1090, NEAR = 440, FAR = 890, CLUSTER = 1050;
-/* Clocks: of an addition by 128 lanes that mostly hides, of a step's waits, of a tile's end and of each sum on its way out, by 128 lanes; of an exchange of sums between
+/* Clocks: of an addition by 128 lanes that mostly hides, of a step's waits, of a tile's end and of each sum on its way out, by 128 lanes, of one that goes through patches, and of an instruction of the epilogue; of an exchange of sums between
  * blocks, and bytes of it in a clock. */
-static const double PROMOTE = 0.5, STEP = 9, TILE = 270, PER_SUM = 4.1, MEET = 920, JOIN = 14.8;
+static const double PROMOTE = 0.5, STEP = 9, TILE = 270, PER_SUM = 4.1, PATCHED = 25, WEIGHT = 1.4,
+                    MEET = 920, JOIN = 14.8;
 
 /* Clusters of so many blocks that the machine has places for, a block on each multiprocessor. */
 static double places_for(double blocks)
@@ -135,7 +138,8 @@ static double fetched(const struct block *b, const struct matmul_size *s, double
     double width = smaller(ceil_of(at_once / group), columns);
     const double turn = b->lefts * group * p->bm + b->rights * width * p->bn;
     const bool stays = once * turns * ceil_of(s->k / p->bk) * b->bytes < STAYS;
-    return (stays ? once : larger(turn, once)) * b->bytes / at_once;
+    const double drift = b->down * b->across > 1 ? 1 : DRIFT;
+    return (stays ? once : drift * larger(turn, once)) * b->bytes / at_once;
 }
 
 /* busy: blocks. */
@@ -161,7 +165,8 @@ static double out_nanoseconds(const struct block *b)
 {
     const struct matmul_plan *p = b->p;
     const double sums = (double)b->f->nproduct * p->bm * p->bn;
-    const double each = PER_SUM + b->f->weight + (double)b->f->out_bits / 16;
+    const double each = PER_SUM + (p->patched ? PATCHED : 0) + WEIGHT * b->f->weight +
+                        (double)b->f->out_bits / 16;
     return (TILE + sums * each / 128) / b->ghz;
 }
 

@@ -266,6 +266,13 @@ uint32_t matmul_wgmma_shared(const struct cg *g, const struct matmul_form *f,
     return wgmma_measure(&s, NULL) ? s.bytes : 0;
 }
 
+bool matmul_wgmma_direct(const struct cg *g, const struct matmul_form *f,
+                         const struct matmul_plan *p)
+{
+    struct wgmma s = {.g = (struct cg *)g, .f = f, .p = p};
+    return wgmma_measure(&s, NULL) && s.direct;
+}
+
 /* No share of the sum is empty. */
 static void require_shares(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                            struct map_condition *c)
