@@ -282,6 +282,17 @@ bool lang_eval_int(const struct lang_expr *e, lang_lookup *lookup, void *ctx, in
     return true;
 }
 
+bool lang_eval_real(const struct lang_expr *e, lang_lookup *lookup, void *ctx, double *value,
+                    struct diags *d)
+{
+    const struct evaluator v = {lookup, ctx, d};
+    struct number n;
+    if (!eval(&v, e, &n))
+        return false;
+    *value = as_double(n);
+    return true;
+}
+
 /* Constant: literals and -D dimensions, without an error when it is not. */
 static bool is_constant(const struct lang_expr *e)
 {

@@ -339,6 +339,9 @@ bool lang_check_func(struct lang_func *f, struct diags *d);
 typedef bool lang_lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i);
 bool lang_eval_int(const struct lang_expr *e, lang_lookup *lookup, void *ctx, int64_t *value,
                    struct diags *d);
+/* The same of an expression that may have fractions, in double precision. */
+bool lang_eval_real(const struct lang_expr *e, lang_lookup *lookup, void *ctx, double *value,
+                    struct diags *d);
 
 /* The value of a checked integer expression that needs no launch: literals, and dimensions fixed by -D. */
 bool lang_const_int(const struct lang_expr *e, int64_t *value);

@@ -77,6 +77,11 @@ bool run_eval(struct run *r, const struct lang_expr *e, int64_t *value)
     return lang_eval_int(e, lookup, r, value, r->d);
 }
 
+bool run_eval_real(struct run *r, const struct lang_expr *e, double *value)
+{
+    return lang_eval_real(e, lookup, r, value, r->d);
+}
+
 /* A scalar's value as text. */
 static void print_scalar(const struct run_param *p, struct buf *out)
 {

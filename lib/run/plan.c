@@ -133,11 +133,14 @@ static bool plan_value(struct run *r, const struct contract_arg *arg, uint64_t *
 {
     const struct run_param *p = param_of(r, arg->sym);
     int64_t v = 0;
+    double f = p ? p->f : 0;
     *value = 0;
     if (arg->is_messages || arg->map || (p && run_is_buffer(p)))
         return true;
-    if (p && dtype_is_float(arg->type)) {
-        dtype_set(arg->type, value, 0, p->f);
+    if (dtype_is_float(arg->type)) {
+        if (!p && !run_eval_real(r, arg->expr, &f))
+            return false;
+        dtype_set(arg->type, value, 0, f);
         return true;
     }
     if (p) {
@@ -147,12 +150,11 @@ static bool plan_value(struct run *r, const struct contract_arg *arg, uint64_t *
     } else if (!run_eval(r, arg->expr, &v)) {
         return false;
     }
-    bool in = dtype_is_float(arg->type) ||
-              (dtype_class(arg->type) == DTC_I
-                   ? v >= dtype_imin(arg->type) && v <= (int64_t)dtype_imax(arg->type)
-                   : (uint64_t)v <= dtype_imax(arg->type));
+    bool in = dtype_class(arg->type) == DTC_I
+                  ? v >= dtype_imin(arg->type) && v <= (int64_t)dtype_imax(arg->type)
+                  : (uint64_t)v <= dtype_imax(arg->type);
     /* a u64 scalar is any 64 bits; a computed value is a number, which may be negative */
-    if (!in || (!p && dtype_class(arg->type) != DTC_I && !dtype_is_float(arg->type) && v < 0))
+    if (!in || (!p && dtype_class(arg->type) != DTC_I && v < 0))
         return diag_error(r->d, arg->span, "the argument is %" PRId64 ", which is no %s%s", v,
                           dtype_name(arg->type), arg->expr ? because(r, arg->expr) : "");
     /* a 4-bit scalar is passed as a byte of its value */

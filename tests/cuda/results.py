@@ -648,3 +648,8 @@ def sparse(random, x):
     used = random[: lengths.sum()]
     np.add.at(y, np.repeat(np.arange(50), lengths), (used >> 28) * x[(used >> 4) % 50].astype(np.float64))
     return {"y": f32(y), "z": f32(y)}
+
+
+def structs(x):
+    e = np.array([1.5, 2.5, -3, 4])[(np.arange(12) + 3) % 4]
+    return {"y": f32(np.clip(3 * x[::2, :25] - 7, -90.5, 120)), "z": -5 - 600 + 0.25 + 600 + e + 5000000000 + 1000}
