@@ -386,7 +386,11 @@ int main(int argc, char **argv)
 {
     struct kaio *k = kaio_new();
     char fake[4096];
+    struct kaio_device *dev;
     if (argc > 1 && !strcmp(argv[1], "cuda")) { /* make check-gpu: on the GPU that there is */
+        if (kaio_open(k, "cuda", NULL, &dev) == KAIO_ABSENT)
+            return KAIO_ABSENT;
+        kaio_close(dev);
         main_job(k, "cuda");
         variables(k, "cuda");
         tensors(k, "cuda", NULL);
@@ -398,7 +402,6 @@ int main(int argc, char **argv)
     setenv("KAIO_CUDA_LIB", fake, 1);
     main_job(k, "cuda");
     setenv("KAIO_CUDA_LIB", "/nonexistent", 1);
-    struct kaio_device *dev;
     eq_int(kaio_open(k, "cuda", NULL, &dev), KAIO_ABSENT, "a machine without a GPU");
     variables(k, "cpu");
     tensors(k, "cpu", "check");
