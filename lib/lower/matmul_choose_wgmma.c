@@ -193,21 +193,22 @@ void planner_consider_wgmma(struct planner *l)
         return;
     const struct lower_plan *w = l->want;
     if (w->shape[0]) {
-        struct matmul_plan p = planner_wgmma_named(l, w);
+        struct matmul_plan p = planner_wgmma_named(l, w), turned = p;
+        if (p.threads && !p.turned && may_turn(l)) {
+            turned = plan_of(l, p.bm, p.bn, (struct way){.turned = true});
+            if (turned.wm && turned.wn)
+                consider_splits(l, &turned);
+        }
         if (p.threads)
             consider_splits(l, &p);
-        if (p.threads && !p.turned && may_turn(l)) {
-            p = plan_of(l, p.bm, p.bn, (struct way){.turned = true});
-            if (p.wm && p.wn)
-                consider_splits(l, &p);
-        }
         return;
     }
+    /* computed turned is the first of equals: nobody waits for others, who round or turn B */
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const struct shape *t = &shapes[i], turned = {t->columns, t->rows};
-        consider_shape(l, t, (struct way){0});
         if (may_turn(l))
             consider_shape(l, &turned, (struct way){.turned = true});
+        consider_shape(l, t, (struct way){0});
     }
     for (size_t i = 0; i < sizeof by_turns / sizeof *by_turns && may_take_turns(l); i++)
         consider_shape(l, &by_turns[i], (struct way){.pingpong = true});

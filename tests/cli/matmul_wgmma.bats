@@ -106,6 +106,7 @@ assemble() {
     # by the launch: the shape of the tile says it
     spec tf32_rz nn 'tile: [256, 128, 32]'
     kaio-emit -t sm_90a --explain k.yaml | grep -q 'tiles 256 x 128 x 32 of 256 x 64,.* computed turned'
+    kaio-emit -t sm_90a --explain "$specs/tf32_rn.yaml" -D m=4096 -D n=4096 -D k=4096 | grep -q 'of 256 x 64,.* computed turned'
 }
 
 @test "tensor maps round to tf32 what is to be rounded to even" {
