@@ -13,7 +13,7 @@
  * bytes, of which the 16-byte chunk c of row r is at chunk c ^ (r % 8). So each 8 rows fill 1024 bytes, all 32 banks
  * of them.
  *
- *     along k                                     across (16-bit types; f32 is turned, matmul_wgmma_round.c)
+ *     along k                                     across (16-bit types; f32 is held or turned, _held.c, _round.c)
  *     atom a: k from a * 128 bytes on             atom a: i or j from a * 64 elements on
  *     row r:  i or j = r                          row r:  k = r
  *
