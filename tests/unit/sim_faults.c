@@ -237,7 +237,7 @@ static void refusals(void)
              "    .local .align 4 .b8 a[600000];\n    ld.local.u32 %r1, [a];\n    ret;\n}\n"
              ".visible .entry missing(.param .u64 x)\n{\n    .reg .b32 %r<3>;\n    .reg .pred %p;\n"
              "    mov.u32 %r1, 0;\n    setp.eq.u32 %p, %r1, 0;\n"
-             "    vadd2.u32.u32.u32 %r2, %r1, %r1, %r1;\n    ret;\n}\n");
+             "    .reg .b64 %rd;\n    stacksave.u64 %rd;\n    ret;\n}\n");
     enum device_status st = sim_go(&s, "nosuch", 1, 1);
     expect(&s, st, DEVICE_REFUSED, "an entry that is not there", "no entry 'nosuch'",
            "it has 'k', 'q', 'unwritten', 'deep', 'missing'", NULL);
@@ -265,7 +265,7 @@ static void refusals(void)
         {"missing",
          {1, 1, 1},
          {1, 1, 1},
-         "test.ptx:33:5: error: the simulator does not have 'vadd2.u32.u32.u32'"},
+         "test.ptx:34:5: error: the simulator does not have 'stacksave.u64'"},
     };
     const uint64_t zero = 0;
     const void *args[] = {&zero, &zero};
