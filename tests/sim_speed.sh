@@ -3,8 +3,10 @@
 #
 #     tests/sim_speed.sh [-b BINDIR] [-c CHECKS] [-j THREADS] [-n RUNS]
 #
-# BINDIR holds kaio-run (default: found on PATH). CHECKS: also with --check=CHECKS ("all" for --check). One row is
-# printed for each kernel: thread-instructions per second, the median of RUNS (default 3), unchecked and checked.
+# BINDIR holds kaio-run (default: found on PATH). CHECKS: also with --check=CHECKS, several of these with spaces between
+# them; "each" stands for all of them one by one and then together. One row is printed for each kernel:
+# thread-instructions per second, the median of RUNS (default 3), unchecked and for each of CHECKS. Under checks other
+# than memory a launch runs on one thread.
 set -u
 
 usage() {
@@ -16,7 +18,7 @@ checks='' threads='' runs=3
 while getopts b:c:j:n: opt; do
     case $opt in
     b) PATH=$(cd "$OPTARG" && pwd):$PATH ;;
-    c) checks=--check && [ "$OPTARG" != all ] && checks=--check=$OPTARG ;;
+    c) checks=${OPTARG/each/memory init race sync async all} ;;
     j) threads=--threads=$OPTARG ;;
     n) runs=$OPTARG ;;
     *) usage ;;
@@ -86,10 +88,14 @@ rate() {
 }
 
 row() {
-    local plain checked=
-    plain=$(rate "$1")
-    [ -n "$checks" ] && checked=$(rate "$1" 256 "$checks")
-    printf '%-28s %12s %12s\n' "$1" "${plain:--}" "$checked"
+    local check speed
+    speed=$(rate "$1")
+    printf '%-14s %9s' "$1" "${speed:--}"
+    for check in $checks; do
+        speed=$(rate "$1" 256 "--check=$check")
+        printf ' %9s' "${speed:--}"
+    done
+    printf '\n'
 }
 
 fma=$(for _ in 1 2 3 4; do
@@ -162,7 +168,10 @@ kernel atomic-shared 100 '    and.b32 %r9, %r1, 31;
     add.u32 %r9, %r9, %r10;
     red.shared.add.u32 [%r9], 1;'
 
-printf '%-28s %12s %12s\n' kernel instr/s "${checks:+checked}"
+printf '%-14s %9s' kernel unchecked
+# shellcheck disable=SC2086 # words
+[ -n "$checks" ] && printf ' %9s' $checks
+printf '\n'
 for k in alu-float alu-integer memory-global memory-vector memory-shared memory-gather barrier shuffle divergent atomic-shared; do
     row "$k"
 done

@@ -131,6 +131,7 @@ struct check_shadow {
     uint64_t bytes;
     unsigned shift; /* log2 of a granule's bytes */
     uint32_t since; /* accesses up to this clock are settled */
+    bool far;       /* agents have read of it */
     struct check_cells cell;
     struct check_more *more;
     uint32_t nmore, cap_more;

@@ -171,7 +171,8 @@ static inline struct check_slot me(const struct view *v, uint32_t lane)
 static inline bool ordered(const struct view *v, uint32_t lane, const struct check_slot *s,
                            const struct check_slot *now)
 {
-    return check_before(&v->when, s, now->who) || (!v->when.coarse && check_ordered(v->w, lane, s));
+    return s->clock <= v->when.floor || check_before(&v->when, s, now->who) ||
+           (!v->when.coarse && check_ordered(v->w, lane, s));
 }
 
 /* What two accesses that are not ordered are to the checks that were asked for; false: nothing. */
@@ -251,10 +252,12 @@ static inline unsigned place(const struct view *v, uint32_t lane, const struct c
 {
     const bool settled[2] = {check_settled(&v->when, &slot[0], now->who),
                              check_settled(&v->when, &slot[1], now->who)};
+    if (settled[0] | settled[1])
+        return !settled[0];
     const uint32_t mine = me(v, lane).who;
     bool before[2] = {check_before(&v->when, &slot[0], mine),
                       check_before(&v->when, &slot[1], mine)};
-    for (int i = 0; i < 2 && !v->when.coarse && !settled[0] && !settled[1]; i++)
+    for (int i = 0; i < 2 && !v->when.coarse; i++)
         before[i] = before[i] || check_ordered(v->w, lane, &slot[i]);
     return check_place(slot, now, settled, before);
 }
@@ -312,7 +315,7 @@ static void after_agents(const struct view *v, uint32_t lane, uint64_t at, struc
                          bool done)
 {
     const struct check_slot now = me(v, lane);
-    for (int i = 0; i < CHECK_FAR; i++) {
+    for (int i = 0; v->s->far && i < CHECK_FAR; i++) {
         if (m->far[i].clock && !ordered(v, lane, &m->far[i], &now))
             conflict(v, lane, at, &m->far[i], CHECK_F_RACE);
         if (done)
@@ -394,9 +397,12 @@ static inline void strong_cell(const struct view *v, uint32_t lane, uint64_t at)
     struct check_more *m = need_more(v->c, v->s, cell);
     if (!m)
         return;
-    for (int i = 0; i < 2; i++)
-        if (!ordered(v, lane, &m->strong[i], &now))
+    for (int i = 0; i < 2; i++) {
+        const bool peer = m->strong[i].block == now.block && check_is_thread(&m->strong[i]);
+        if (!peer &&
+            !ordered(v, lane, &m->strong[i], &now)) /* any scope holds the block's threads */
             against_strong(v, lane, at, &m->strong[i]);
+    }
     after_agents(v, lane, at, m, false);
     remember_strong(v, lane, m, &now);
 }
@@ -575,6 +581,7 @@ static void far_read(const struct view *v, uint64_t cell, const struct check_slo
 {
     struct check_more *m = need_more(v->c, v->s, cell);
     uint32_t to = CHECK_FAR;
+    v->s->far = true;
     for (uint32_t i = CHECK_FAR; m && i-- > 0;)
         if (m->far[i].clock <= v->when.floor ||
             (m->far[i].block == slot->block &&
