@@ -42,7 +42,8 @@ static bool check_argument(struct ptx_validator *v, const char *name, const stru
                            const struct ptx_var *formal)
 {
     if (o->kind == PTX_O_SYM && o->var->space == PTX_PARAM) {
-        if (formal->space == PTX_PARAM && ptx_var_bytes(o->var) != ptx_var_bytes(formal))
+        const bool varies = formal->is_array && formal->count == 0; /* as many as a call has */
+        if (formal->space == PTX_PARAM && !varies && ptx_var_bytes(o->var) != ptx_var_bytes(formal))
             return diag_error(v->diags, v->span, "'%s' has %llu bytes, the parameter of '%s' %llu",
                               o->var->name, (unsigned long long)ptx_var_bytes(o->var), name,
                               (unsigned long long)ptx_var_bytes(formal));

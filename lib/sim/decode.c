@@ -264,11 +264,13 @@ static uint32_t reg_slot(struct dec *dc, int32_t reg, enum dec_class want)
     return dc->reg_off[reg];
 }
 
-/* A store to memory of the thread's own, as of an argument, is no use: an empty structure is passed without a value. */
+/* A store to memory of the thread's own, as of an argument, is no use: an empty structure is passed, or copied as a byte,
+ * without a value. */
 static bool is_copy(const struct ptx_inst *in)
 {
+    const enum ptx_mod space = in->mod[PTX_MC_SPACE];
     return in->op == PTX_OP_ST &&
-           (in->mod[PTX_MC_SPACE] == PTX_LOCAL || in->mod[PTX_MC_SPACE] == PTX_PARAM);
+           (space == PTX_LOCAL || space == PTX_PARAM || (!space && in->type[0] == PTX_U8));
 }
 
 uint32_t dec_src(struct dec *dc, const struct ptx_operand *o, enum sim_type t)

@@ -151,6 +151,11 @@ static void add_params(struct copy *c, struct routine *r, const struct ptx_func 
     for (size_t i = 0; i < n; i++) {
         const struct ptx_var *p = results ? f->results.v[i] : f->params.v[i];
         const bool in_memory = ptx_space(p->space) == PTX_PARAM;
+        if (p->is_array && p->count == 0)
+            diag_error(c->diags, f->span,
+                       "the simulator can't call '%s', whose arguments vary in number, by its "
+                       "address or from itself",
+                       f->name);
         /* the same place whether the function or a prototype says how it is aligned */
         add_slot(c, r, in_memory ? inline_local(c, p) : NULL, ptx_var_bytes(p), ALIGN);
     }

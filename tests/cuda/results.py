@@ -653,3 +653,93 @@ def sparse(random, x):
 def structs(x):
     e = np.array([1.5, 2.5, -3, 4])[(np.arange(12) + 3) % 4]
     return {"y": f32(np.clip(3 * x[::2, :25] - 7, -90.5, 120)), "z": -5 - 600 + 0.25 + 600 + e + 5000000000 + 1000}
+
+
+def cub(x):
+    blocks = x.reshape(2, 256)
+    keys = np.sort(blocks & 255, axis=1).astype(np.uint32)
+    heads = np.ones_like(blocks)
+    heads[:, 1:] = keys[:, 1:] != keys[:, :-1]
+    first = x[:64].reshape(2, 32)
+    most = np.maximum.accumulate(first, axis=1)
+    before = np.concatenate([np.full((2, 1), -1000000, np.int32), most[:, :-1]], axis=1).reshape(8, 8)
+    before[:, 0] += first.reshape(8, 8).sum(axis=1, dtype=np.int32)
+    return {
+        "sums": blocks.cumsum(axis=1, dtype=np.int32).reshape(-1),
+        "sorted": keys.reshape(-1),
+        "heads": heads.reshape(-1),
+        "most": (blocks.max(axis=1) + blocks.sum(axis=1)).astype(np.int32),
+        "y": before.reshape(-1),
+    }
+
+
+def atomics(x):
+    v = x.astype(np.int64)
+    u = v & 0xFFFFFFFF
+    i = [v.sum(), -v.sum(), min(v.min(), 0), max(v.max(), 0), -1, 0, np.bitwise_xor.reduce(v), 128, v[:64].sum(), v[64:].sum()]
+    count, down = 5, 5
+    for _ in range(128):
+        count = 0 if count >= 9 else count + 1
+        down = 9 if down == 0 or down > 9 else down - 1
+    bits = functools.reduce(lambda a, b: a | b, (1 << (int(k) & 63) for k in v))
+    w = [sum(int(k) << 20 for k in v) % 2**64, int((v * v).max()), bits]
+    odd = v[(v & 1) == 1]
+    return {
+        "i": np.array(i).astype(np.int32),
+        "u": np.array([count, down, min(u.min(), 5), max(u.max(), 5)], np.uint32),
+        "w": np.array(w, np.uint64),
+        "l": np.array([min(v.min(), 0) << 33, max(v.max(), 0) << 33]),
+        "f": f32([v.sum(), max(v.max(), 0)]),
+        "d": np.array([v.sum() * 0.5]),
+        "y": np.array([odd.sum(), max(v.max(), 0), len(odd)], np.int32),
+    }
+
+
+def language(x):
+    inner = 11 * 6 + (3 * 5 + 0) - (7 * 5 + 0)
+    root = 13 * 8 + inner - (5 * 4 + 0)
+    t = np.arange(6)
+    y = np.where(t & 1, root, inner) + np.where(t & 1, np.array([1, 2, 3])[t % 3], np.array([4, 0, 0])[t % 3])
+    z = []
+    for t, v in enumerate(int(v) for v in x):
+        wide = v * v * 0x123456789ABCDEF
+        u = int(f32(v).view(np.uint32)) ^ 0x1234
+        last = 3 * (3 * v + t) + t if v & 1 else quotient(v, 3)
+        z.append([(2 * v if v > 0 else -v) + v + 2 * v + 3 + 4, wrapped(u, 32), wrapped(13 + wrapped(wide >> 64, 32) + wrapped(wide, 32), 32), last])
+    return {"y": y.astype(np.int32), "z": np.array(z, np.int32)}
+
+
+def small_floats(exponent, mantissa, bias):
+    """The finite values of a float of 8 bits that are not negative, by code"""
+    code = np.arange(128)
+    e, m = code >> mantissa, code & (1 << mantissa) - 1
+    v = np.where(e > 0, (1 + m / 2.0**mantissa) * 2.0 ** (e - bias), m / 2.0**mantissa * 2.0 ** (1 - bias))
+    return v[:127] if exponent == 4 else v[: 31 << mantissa]
+
+
+def nearest(v, table):
+    """Codes of what is nearest, the even one of two; the largest for what is beyond"""
+    a = np.abs(v.astype(np.float64))
+    up = np.minimum(np.searchsorted(table, a), len(table) - 1)
+    down = np.maximum(up - 1, 0)
+    low, high = a - table[down], table[up] - a
+    code = np.where((low < high) | (low == high) & (down % 2 == 0), down, up)
+    return (code | np.where(np.signbit(v), 128, 0)).astype(np.uint8)
+
+
+def narrow(x):
+    e4, e5 = small_floats(4, 3, 7), small_floats(5, 2, 15)
+    a, b = nearest(x, e4), nearest(8 * x, e5)
+    sign = np.where(np.signbit(x), -1, 1)
+    back = sign * (e4[a & 127] + e5[b & 127])
+    v = x.reshape(32, 2).astype(np.float64)
+    return {
+        "a": a,
+        "b": b,
+        "back": f32(back),
+        "y": a.view(np.uint16),
+        "z": f32(sign * e4[a & 127]).reshape(32, 2),
+        "h": v.sum(axis=0).astype(np.float16),
+        "c": (f32(np.trunc(v / 8).sum(axis=0)).view(np.uint32) >> 16).astype(np.uint16),
+        "one": np.array([np.trunc(v[:, 0] / 4).sum(), 0], np.float16),
+    }
