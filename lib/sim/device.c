@@ -424,7 +424,8 @@ static enum device_status sim_finish(struct device *dev, struct diags *d)
 {
     if (!(dev->options.check & DEVICE_CHECK_MEMORY))
         return DEVICE_OK;
-    return sim_heap_leaks(dev->memory.heap, dev->options.suppressions, d) ? DEVICE_OK : DEVICE_FAULT;
+    return sim_heap_leaks(dev->memory.heap, dev->options.suppressions, d) ? DEVICE_OK
+                                                                          : DEVICE_FAULT;
 }
 
 static enum device_status sim_enter(struct device *dev, struct diags *d)

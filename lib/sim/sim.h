@@ -75,7 +75,7 @@ struct sim_buffer {
 struct sim_memory {
     struct sim_buffer window[SIM_WINDOWS];
     unsigned next, live;
-    uint64_t bytes; /* allocated in all */
+    uint64_t bytes;        /* allocated in all */
     struct sim_heap *heap; /* of malloc() in kernels; NULL: no kernel has called it yet */
 };
 
