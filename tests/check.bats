@@ -77,3 +77,40 @@ all_pairs() {
     done
     [ "$tried" -ge 12 ]
 }
+
+@test "every combination of checks runs alone: a shuffled value in local memory" {
+    cd "$BATS_TEST_TMPDIR"
+    cat >k.ptx <<'END'
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+    .local .align 8 .b8 a[16];
+    .reg .b32 %r<8>;
+    .reg .b64 %rd<8>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;
+    mov.u64 %rd2, a;
+    st.local.u32 [%rd2], %r2;
+    ld.local.u32 %r3, [%rd2];
+    mul.wide.u32 %rd3, %r1, 4;
+    add.u64 %rd1, %rd1, %rd3;
+    st.global.u32 [%rd1], %r3;
+    ret;
+}
+END
+    local checks list
+    for ((checks = 1; checks < 32; checks++)); do
+        list=
+        ((checks & 1)) && list+=,memory
+        ((checks & 2)) && list+=,init
+        ((checks & 4)) && list+=,race
+        ((checks & 8)) && list+=,sync
+        ((checks & 16)) && list+=,async
+        run -0 kaio-run -q -d cpu --check="${list#,}" k.ptx --entry k --grid 1 --block 32 --arg 'inout u32[32]=@zeros:y.raw'
+        [ -z "$output" ]
+        [ "$(od -An -tu4 -N8 y.raw | tr -s ' ')" = " 1 0" ]
+    done
+}

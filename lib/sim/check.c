@@ -108,7 +108,7 @@ static void look(struct sim_warp *w, const struct check_op *o, const struct sim_
                (bits & DEVICE_CHECK_ASYNC && (m->space == SIM_IN_SHARED || l->check->flies))) {
         check_races(w, o, op, x);
     }
-    if (!m->shadow->undefined && !(o->tainted && m->space == SIM_IN_LOCAL))
+    if (!m->shadow->defined || (!m->shadow->undefined && !(o->tainted && m->space == SIM_IN_LOCAL)))
         return;
     if (o->kind == CHECK_LOAD && o->matrix)
         check_matrix_loads(w, op, x);
