@@ -265,6 +265,23 @@ static uint64_t lane_value(const struct sim_warp *w, uint32_t slot, bool wide, u
     return v;
 }
 
+/* Triton makes maps from nothing: 128 bytes of zeros, in which it then replaces what is not. */
+static bool is_blank(const unsigned char at[DEVICE_TENSOR_MAP])
+{
+    for (unsigned i = 0; i < DEVICE_TENSOR_MAP; i++)
+        if (at[i])
+            return false;
+    return true;
+}
+
+static struct image blank(void)
+{
+    struct image g = {.magic = MAGIC, .rank = 1, .type = DT_U8};
+    for (unsigned i = 0; i < DEVICE_TENSOR_RANK; i++)
+        g.box[i] = g.step[i] = 1;
+    return g;
+}
+
 const struct sim_op *sim_tensor_replace(struct sim_warp *w, const struct sim_op *op)
 {
     for (uint32_t left = w->em; left; left &= left - 1) {
@@ -275,7 +292,9 @@ const struct sim_op *sim_tensor_replace(struct sim_warp *w, const struct sim_op 
         if (!at)
             return NULL;
         const enum sim_tensor_error e = open_image(at, &g);
-        if (e) {
+        if (e == SIM_TENSOR_GARBAGE && is_blank(at)) {
+            g = blank();
+        } else if (e) {
             sim_tensor_fault(w, op, lane, address, e, at);
             w->block->fault.space = op->more;
             return NULL;

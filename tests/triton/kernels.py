@@ -82,6 +82,22 @@ def matmul_tma(a_desc, b_desc, c_desc, k, BM: tl.constexpr, BN: tl.constexpr, BK
 
 
 @triton.jit
+def matmul_persistent(a_ptr, b_ptr, c_ptr, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """By tensor maps that the kernel makes for itself; each program takes every so many tiles."""
+    a = tl.make_tensor_descriptor(a_ptr, shape=[m, k], strides=[k, 1], block_shape=[BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, shape=[n, k], strides=[k, 1], block_shape=[BN, BK])
+    c = tl.make_tensor_descriptor(c_ptr, shape=[m, n], strides=[n, 1], block_shape=[BM, BN])
+    across = tl.cdiv(n, BN)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(m, BM) * across, tl.num_programs(0), flatten=True):
+        i = tile // across * BM
+        j = tile % across * BN
+        acc = tl.zeros((BM, BN), tl.float32)
+        for at in range(0, k, BK):
+            acc = tl.dot(a.load([i, at]), b.load([j, at]).T, acc)
+        c.store([i, j], acc.to(tl.float16))
+
+
+@triton.jit
 def attention(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, length, scale, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
     first = tl.program_id(0) * BM
     head = tl.program_id(1) * length * D

@@ -65,6 +65,29 @@ PLAN = {
         grid="ceil_div(m, 64), ceil_div(n, 64)",
         args="MAP a, MAP b, MAP c, k",
     ),
+    "matmul_persistent": dict(
+        targets=(90,),
+        signature=MATMUL,
+        constants={"BM": 64, "BN": 64, "BK": 64},
+        options={"num_stages": 3},
+        head="# args: a=@randint:-4:5:1 b=@randint:-4:5:2 m=200 n=136 k=192\n# sum: c 0",
+        params="a: in f16[m, k]; b: in f16[n, k]; c: out f16[m, n]",
+        grid="4",
+        args="a, b, c, m, n, k",
+        multiples=("m", "n", "k"),
+    ),
+    "matmul_cluster": dict(
+        function="matmul_persistent",
+        targets=(90,),
+        signature=MATMUL,
+        constants={"BM": 64, "BN": 64, "BK": 64},
+        options={"num_stages": 3, "num_ctas": 2},
+        head="# args: a=@randint:-4:5:1 b=@randint:-4:5:2 m=200 n=136 k=192\n# sum: c 0",
+        params="a: in f16[m, k]; b: in f16[n, k]; c: out f16[m, n]",
+        grid="4",
+        args="a, b, c, m, n, k",
+        multiples=("m", "n", "k"),
+    ),
     "attention": dict(
         signature={"q_ptr": "*fp16", "k_ptr": "*fp16", "v_ptr": "*fp16", "o_ptr": "*fp32", "lse_ptr": "*fp32", "length": "i32", "scale": "fp32"},
         constants={"D": 64, "BM": 64, "BN": 32},
@@ -134,7 +157,7 @@ def compiled(name, plan, target):
     # pointers, and the numbers that are said to be, are multiples of 16
     whole = [i for i, n in enumerate(names) if plan["signature"][n][0] == "*" or n in plan.get("multiples", ())]
     source = ASTSource(
-        fn=getattr(kernels, name),
+        fn=getattr(kernels, plan.get("function", name)),
         signature=plan["signature"] | {c: "constexpr" for c in plan["constants"]},
         constexprs={(len(names) + i,): v for i, v in enumerate(plan["constants"].values())},
         attrs={(i,): [["tt.divisibility", 16]] for i in whole},
@@ -162,14 +185,20 @@ def arguments(plan, k):
 def contract(name, plan, target, k, text):
     """The launch contract, whose last arguments are those that Triton adds."""
     args = arguments(plan, k)
+    temps = plan.get("temps", "")
+    if k.metadata.global_scratch_size:  # for each program
+        temps = f"$scratch: u8[{k.metadata.global_scratch_size * 8}]"
+        args.append("$scratch")
     args += ["u64 0"] * (len(re.findall(r"\.param \.", text[: text.index(")")])) - len(args))
     lines = [plan["head"], "kaio: 1", f"kernel: {name}", f"target: sm_{target}{'a' * (target == 90)}", "params:"]
     lines += [f"  {p}" for p in plan["params"].split("; ")]
-    if "temps" in plan:
-        lines += ["temps:", *(f"  {p}" for p in plan["temps"].split("; "))]
+    if temps:
+        lines += ["temps:", *(f"  {p}" for p in temps.split("; "))]
     if "require" in plan:
         lines += ["require:", *(f"  - {r}" for r in plan["require"].split(" && "))]
-    lines += ["launches:", f"  - entry: {name}", f"    grid: [{plan['grid']}]", f"    block: [{k.metadata.num_warps * 32}]"]
+    lines += ["launches:", f"  - entry: {plan.get('function', name)}", f"    grid: [{plan['grid']}]", f"    block: [{k.metadata.num_warps * 32}]"]
+    if k.metadata.num_ctas > 1:
+        lines.append(f"    cluster: [{k.metadata.num_ctas}]")
     if k.metadata.shared:
         lines.append(f"    shared: {k.metadata.shared}")
     return "\n".join(lines + ["    args:", *(f"      - {a}" for a in args), ""])

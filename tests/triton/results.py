@@ -35,6 +35,13 @@ def matmul_tma(a, b):
     return {"c": product(a, b.T, np.float16)}
 
 
+def matmul_persistent(a, b):
+    return {"c": product(a, b.T, np.float16)}
+
+
+matmul_cluster = matmul_persistent
+
+
 def attention(q, k, v, length):
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     s = np.where(np.tri(length), q @ k.transpose(0, 2, 1) * 0.5, -np.inf)
