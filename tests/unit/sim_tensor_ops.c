@@ -530,6 +530,11 @@ static void wrong_maps(void)
        "... %s", text);
     memset(map, 0, sizeof map);
     sim_device.write(b.s.dev, b.x, map, 128, b.s.diags);
+    ok(go(&b, "k", map, 1024, 256, c) == DEVICE_FAULT, "zeros become a map, here one of nothing");
+    text = sim_errors(&b.s);
+    ok(strstr(text, "tensor map: it starts at address 0x0"), "... %s", text);
+    map[127] = 1;
+    sim_device.write(b.s.dev, b.x, map, 128, b.s.diags);
     ok(go(&b, "k", map, 1024, 256, c) == DEVICE_FAULT, "tensormap.replace of what is none");
     text = sim_errors(&b.s);
     ok(strstr(text, "are no tensor map") && strstr(text, "tensormap.replace"), "... %s", text);
