@@ -213,8 +213,10 @@ static void emit_comparison(struct dec *dc, enum sim_handler_id h, uint32_t d, u
                             uint32_t y)
 {
     struct sim_op *op = dec_emit3(dc, h, d, x, y, 0);
-    if (dc->inst->mod[PTX_MC_FTZ] == PTX_FTZ)
+    if (dc->inst->mod[PTX_MC_FTZ] == PTX_FTZ) {
         op->fn[0] = op->fn[1] = dc->in->build->h[h].mod;
+        op->flags |= SIM_FTZ; /* halves look there */
+    }
 }
 
 /* Emits the comparison of operands a and b into the predicate d. */
@@ -367,7 +369,8 @@ static bool lop3_bool(struct dec *dc, uint32_t d)
         return !dc->failed;
     const uint32_t any = dec_temp(dc, DEC_PRED);
     dec_emit3(dc, SIM_H_NE_32, any, d, dec_const(dc, 0, false), 0);
-    dec_emit3(dc, pred_logic(in->mod[PTX_MC_BOOLOP]), dec_dst(dc, &p, SIM_T_p), any, q, 0);
+    dec_emit3(dc, in->mod[PTX_MC_OP] == PTX_AND ? SIM_H_PAND : SIM_H_POR, dec_dst(dc, &p, SIM_T_p),
+              any, q, 0);
     return !dc->failed;
 }
 

@@ -237,8 +237,12 @@ static bool float_to_float(struct dec *dc, struct cvt *c, bool rint)
         return finish(dc, c, SIM_H_F32_BF16, SIM_T_f32, false);
     }
     float_source(dc, c);
+    if (c->from == PTX_F32 && c->to == PTX_F16) /* flushes nothing: what an H100 does */
+        c->flags &= (uint8_t)~SIM_FTZ;
     if (rint)
         return to_integral(dc, c);
+    if (c->from == PTX_F32 && c->to == PTX_F32 && !c->flags) /* NaNs as they are */
+        return finish(dc, c, SIM_H_MOV_32, SIM_T_f32, false);
     if (is_half(c->to)) {
         if (c->from == PTX_F32 && c->round == SIM_RN && !c->flags)
             return finish(dc, c, c->to == PTX_F16 ? SIM_H_F16_F32 : SIM_H_BF16_F32, SIM_T_h, false);

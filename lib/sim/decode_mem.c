@@ -168,6 +168,12 @@ static enum sim_handler_id load_handler(uint32_t bytes, bool is_signed, enum dec
     }
 }
 
+/* Does a load into a wider register extend the sign? */
+static bool extends_sign(enum ptx_mod type)
+{
+    return ptx_type_is_signed(type) && !ptx_type_is_float(type);
+}
+
 static enum sim_handler_id store_handler(uint32_t bytes, bool wide)
 {
     switch (bytes) {
@@ -197,7 +203,7 @@ static bool load_param(struct dec *dc, const struct access *x)
         const enum dec_class c = element_class(dc, d, x->bytes);
         uint64_t v = 0;
         memcpy(&v, dc->in->params + start + i * x->bytes, x->bytes);
-        if (ptx_type_is_signed(x->type) && x->bytes < 8)
+        if (extends_sign(x->type) && x->bytes < 8)
             v = (uint64_t)((int64_t)(v << (64 - 8 * x->bytes)) >> (64 - 8 * x->bytes));
         if (c == DEC_16)
             v = (uint16_t)v;
@@ -231,7 +237,7 @@ static bool vector_slots(struct dec *dc, const struct ptx_operand *v, const stru
     if (c == DEC_NONE)
         c = x->bytes == 8 ? DEC_64 : x->bytes == 4 ? DEC_32 : DEC_16;
     enum sim_type t = type_of_class(c);
-    if (x->type == PTX_F32 && c == DEC_32)
+    if (x->type == PTX_F32)
         t = SIM_T_f32;
     if (x->type == PTX_F64)
         t = SIM_T_f64;
@@ -259,8 +265,11 @@ static bool vector(struct dec *dc, const struct ptx_operand *v, const struct acc
         op->e = slot[3];
         fill(dc, op, &some);
         op->elems = some.elems;
-        const bool extends = ptx_type_is_signed(x->type) && c != DEC_16 && x->bytes < 8;
-        op->round = (uint8_t)((c == DEC_64 ? SIM_V_WIDE : 0) | (extends ? SIM_V_SIGNED : 0));
+        const bool extends = extends_sign(x->type) && x->bytes < (c == DEC_16 ? 2 : 8);
+        op->round =
+            (uint8_t)((c == DEC_64 ? SIM_V_WIDE : 0) | (!extends      ? 0
+                                                        : c == DEC_16 ? SIM_V_SIGNED | SIM_V_HALF
+                                                                      : SIM_V_SIGNED));
         if (store)
             op->flags |= SIM_STORES;
     }
@@ -288,7 +297,7 @@ bool dec_ld(struct dec *dc)
     const enum dec_class c = element_class(dc, d, x.bytes);
     if (dc->failed)
         return false;
-    const bool is_signed = ptx_type_is_signed(x.type);
+    const bool is_signed = extends_sign(x.type);
     const uint32_t to = dec_dst(dc, d, type_of_class(c));
     struct sim_op *op = dec_emit(dc, load_handler(x.bytes, is_signed, c));
     op->d = to;
@@ -313,7 +322,7 @@ bool dec_st(struct dec *dc)
         return dec_unsupported(dc);
     const enum dec_class c = element_class(dc, s, x.bytes);
     enum sim_type t = type_of_class(c);
-    if (x.type == PTX_F32 && c == DEC_32)
+    if (x.type == PTX_F32)
         t = SIM_T_f32;
     if (x.type == PTX_F64)
         t = SIM_T_f64;

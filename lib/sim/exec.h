@@ -274,6 +274,13 @@ static inline f32 flush32(f32 x)
     const u32 u = bits32(x);
     return from32((u & 0x7f800000) ? u : u & 0x80000000);
 }
+/* The smallest normal number may be what is left of a result as a subnormal: an H100 flushes it all the same if it would
+ * be too small with all its bits. scaled is 2^32 times the result. */
+static inline f32 settle(f32 r, f32 scaled, u32 keep)
+{
+    const bool small = (bits32(r) & 0x7fffffff) == 0x00800000 && fabsf(scaled) < 0x1p-94f;
+    return small ? from32(bits32(r) & (keep | 0x80000000)) : r;
+}
 /* NaN gives +0, as PTX says. */
 static inline f32 sat32(f32 x)
 {

@@ -60,9 +60,18 @@ static inline u32 apply32(unsigned code, u32 old, u32 b, u32 c, bool shared)
     }
 }
 
+/* On global memory a NaN stays as it is, the operand's before the memory's; on shared memory it is made quiet, the memory's
+ * before the operand's: what an H100 does. */
+static inline u64 add_f64(u64 old, u64 b, bool shared)
+{
+    const f64 x = from64(old), y = from64(b);
+    if (shared)
+        return bits64(pick64(x, y, x, x + y));
+    return y != y ? b : x != x ? old : bits64(pick64(x, x, x, x + y));
+}
+
 static inline u64 apply64(unsigned code, u64 old, u64 b, u64 c, bool shared)
 {
-    (void)shared;
     switch ((enum sim_atom)code) {
     case SIM_ATOM_ADD: return old + b;
     case SIM_ATOM_MIN_U: return old < b ? old : b;
@@ -74,7 +83,7 @@ static inline u64 apply64(unsigned code, u64 old, u64 b, u64 c, bool shared)
     case SIM_ATOM_XOR: return old ^ b;
     case SIM_ATOM_EXCH: return b;
     case SIM_ATOM_CAS: return old == b ? c : old;
-    case SIM_ATOM_ADD_F: return bits64(from64(old) + from64(b));
+    case SIM_ATOM_ADD_F: return add_f64(old, b, shared);
     default: return old;
     }
 }

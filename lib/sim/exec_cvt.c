@@ -143,8 +143,10 @@ static inline f32 relu32(f32 x, const struct sim_op *op)
 static inline u32 to_tf32(f32 x, const struct sim_op *op)
 {
     const u32 u = bits32(relu32(x, op)), mag = u & 0x7fffffff;
-    if (mag > 0x7f800000)
-        return op->more ? u & ~0x1fffu : 0x7fffe000; /* as an H100 does */
+    if (mag > 0x7f800000) /* as an H100 does; .satfinite comes with op->more alone */
+        return !op->more                   ? 0x7fffe000
+               : op->flags & SIM_SATFINITE ? (u & ~0x1fffu) - 0x2000
+                                           : u & ~0x1fffu;
     const u32 add = op->more ? 0x1000 : op->round == SIM_RN ? 0xfff + ((u >> 13) & 1) : 0;
     u32 r = mag == 0x7f800000 ? mag : (mag + add) & ~0x1fffu;
     if ((op->flags & SIM_SATFINITE) && r >= 0x7f800000)
@@ -171,7 +173,8 @@ static inline u32 two_fp8(u32 x, const struct sim_op *op, float (*up)(uint8_t))
 #define SOURCE_f64(x, keep)     (x)
 #define SOURCE_f32(x, keep)     from32((bits32(x) & 0x7f800000) ? bits32(x) : bits32(x) & (keep))
 #define RESULT_f32_f32(x, keep) SOURCE_f32(nan32(x), keep)
-#define RESULT_f32_f64(x, keep) SOURCE_f32(x, keep) /* a NaN keeps its payload */
+/* a NaN keeps its payload */
+#define RESULT_f32_f64(x, keep) SOURCE_f32(settle(x, (f32)(a * 0x1p32), keep), keep)
 #define RESULT_f32_s32(x, keep) (x)
 #define RESULT_f32_u32(x, keep) (x)
 #define RESULT_f32_s64(x, keep) (x)

@@ -125,6 +125,15 @@ static inline f64 rsqrt_approx64(f64 a)
         round_reset(op->round);                                         \
         return op + 1;                                                  \
     }
+/* As SIM_MOD, for f32. */
+#define SIM_MODL(NAME, ARGS, LANE, EXPR, SCALED) \
+    SIM_MOD(NAME, f32, ARGS, LANE, settle((EXPR), keep == UINT32_MAX ? 1.0f : (SCALED), keep))
+#define SIM_F2L(NAME, SPELL, D, A, B, EXPR, SCALED)                    \
+    SIM_BOTH(NAME, D, SIM_ARGS2(A, B), SIM_LANE2(A, B), END_##D(EXPR)) \
+    SIM_MODL(NAME, SIM_ARGS2(A, B), SIM_LANE_MOD2(A, B), EXPR, SCALED)
+#define SIM_F3L(NAME, SPELL, D, A, B, C, EXPR, SCALED)                       \
+    SIM_BOTH(NAME, D, SIM_ARGS3(A, B, C), SIM_LANE3(A, B, C), END_##D(EXPR)) \
+    SIM_MODL(NAME, SIM_ARGS3(A, B, C), SIM_LANE_MOD3(A, B, C), EXPR, SCALED)
 #define SIM_F1(NAME, SPELL, D, A, EXPR)                          \
     SIM_BOTH(NAME, D, SIM_ARGS1(A), SIM_LANE1(A), END_##D(EXPR)) \
     SIM_MOD(NAME, D, SIM_ARGS1(A), SIM_LANE_MOD1(A), EXPR)
@@ -162,19 +171,23 @@ static inline f64 rsqrt_approx64(f64 a)
 #undef SIM_F1
 #undef SIM_F2
 #undef SIM_F3
+#undef SIM_F2L
+#undef SIM_F3L
 #undef SIM_FCMP
 #undef SIM_TEST
 #undef SIM_U
 #undef SIM_B
 #undef SIM_CMP
-#define SIM_F1(NAME, SPELL, D, A, EXPR)       SIM_ENTRY_MOD(NAME);
-#define SIM_F2(NAME, SPELL, D, A, B, EXPR)    SIM_ENTRY_MOD(NAME);
-#define SIM_F3(NAME, SPELL, D, A, B, C, EXPR) SIM_ENTRY_MOD(NAME);
-#define SIM_FCMP(NAME, SPELL, A, EXPR)        SIM_ENTRY_MOD(NAME);
-#define SIM_TEST(NAME, SPELL, A, EXPR)        SIM_ENTRY(NAME);
-#define SIM_U(NAME, SPELL, D, A, EXPR)        SIM_ENTRY(NAME);
-#define SIM_B(NAME, SPELL, D, A, B, EXPR)     SIM_ENTRY(NAME);
-#define SIM_CMP(NAME, SPELL, A, EXPR)         SIM_ENTRY(NAME);
+#define SIM_F1(NAME, SPELL, D, A, EXPR)                SIM_ENTRY_MOD(NAME);
+#define SIM_F2(NAME, SPELL, D, A, B, EXPR)             SIM_ENTRY_MOD(NAME);
+#define SIM_F3(NAME, SPELL, D, A, B, C, EXPR)          SIM_ENTRY_MOD(NAME);
+#define SIM_F2L(NAME, SPELL, D, A, B, EXPR, SCALED)    SIM_ENTRY_MOD(NAME);
+#define SIM_F3L(NAME, SPELL, D, A, B, C, EXPR, SCALED) SIM_ENTRY_MOD(NAME);
+#define SIM_FCMP(NAME, SPELL, A, EXPR)                 SIM_ENTRY_MOD(NAME);
+#define SIM_TEST(NAME, SPELL, A, EXPR)                 SIM_ENTRY(NAME);
+#define SIM_U(NAME, SPELL, D, A, EXPR)                 SIM_ENTRY(NAME);
+#define SIM_B(NAME, SPELL, D, A, B, EXPR)              SIM_ENTRY(NAME);
+#define SIM_CMP(NAME, SPELL, A, EXPR)                  SIM_ENTRY(NAME);
 
 void SIM_NAMED(sim_fill_float)(struct sim_build *b)
 {

@@ -1,6 +1,7 @@
 #include <config.h>
 
 #include "sim/half.h"
+#include "sim/tensor.h"
 
 static inline u32 lo(u32 x)
 {
@@ -30,10 +31,18 @@ static inline u32 limit(u32 x, unsigned flags, u32 one, u32 inf)
         return negative && !nan ? 0 : x;
     return x;
 }
-#define IN_f16(x)   up_f16(flush((x), flags, 0x7c00))
-#define IN_bf16(x)  up_bf16(x)
-#define OUT_f16(x)  limit(flush((x), flags, 0x7c00), flags, 0x3c00, 0x7c00)
-#define OUT_bf16(x) limit((x), flags, 0x3f80, 0x7f80)
+#define IN_f16(x)  up_f16(flush((x), flags, 0x7c00))
+#define IN_bf16(x) up_bf16(x)
+/* A result is flushed that would be too small if it were rounded to its 11 bits alone, which is when an H100 looks; not
+ * what is left of it as a subnormal, which may be the smallest normal number. */
+static inline f64 flush_f16(f64 r, unsigned flags)
+{
+    return (flags & SIM_FTZ) && r > -0x1.ffep-15 && r < 0x1.ffep-15 ? copysign(0.0, r) : r;
+}
+#define SMALL_f16(x)  (f32) flush_f16((x), flags)
+#define SMALL_bf16(x) (x)
+#define OUT_f16(x)    limit(flush((x), flags, 0x7c00), flags, 0x3c00, 0x7c00)
+#define OUT_bf16(x)   limit((x), flags, 0x3f80, 0x7f80)
 
 /* a * b + c as a double rounded to odd, so that rounding it to fewer bits is right: the product of two values of at
  * most 11 bits is exact in double, and the error of the sum says which way an even last bit must go. */
@@ -74,7 +83,7 @@ static inline f32 if_nan(f32 a, f32 b, f32 r)
     {                                                          \
         const f32 a = IN_##T(x), b = IN_##T(y);                \
         (void)flags;                                           \
-        return OUT_##T(down_##T(EXPR));                        \
+        return OUT_##T(down_##T(SMALL_##T(EXPR)));             \
     }
 #define BOTH_1(NAME, EXPR) ONE(NAME, f16, EXPR) ONE(NAME, bf16, EXPR)
 #define BOTH_2(NAME, EXPR) TWO(NAME, f16, EXPR) TWO(NAME, bf16, EXPR)
@@ -133,12 +142,26 @@ static inline u32 canonical(u32 x, u32 inf)
 static inline u32 fma_f16(u32 x, u32 y, u32 z, unsigned flags)
 {
     const f64 r = fma_odd((f64)IN_f16(x), (f64)IN_f16(y), (f64)IN_f16(z));
-    return OUT_f16(canonical(narrow_f16(r, SIM_RN), 0x7c00));
+    return OUT_f16(canonical(narrow_f16(flush_f16(r, flags), SIM_RN), 0x7c00));
 }
 static inline u32 fma_bf16(u32 x, u32 y, u32 z, unsigned flags)
 {
     const f64 r = fma_odd((f64)IN_bf16(x), (f64)IN_bf16(y), (f64)IN_bf16(z));
     return OUT_bf16(canonical(narrow_bf16(r, SIM_RN), 0x7f80));
+}
+
+/* A factor that a tensor copy filled with its NaN, for want of elements, makes the result 0. */
+static inline bool is_filled(u32 x)
+{
+    return (x & 0x7fff) == (SIM_TENSOR_NAN & 0x7fff);
+}
+static inline u32 fma_oob_f16(u32 x, u32 y, u32 z, unsigned flags)
+{
+    return is_filled(x) || is_filled(y) ? 0 : fma_f16(x, y, z, flags);
+}
+static inline u32 fma_oob_bf16(u32 x, u32 y, u32 z, unsigned flags)
+{
+    return is_filled(x) || is_filled(y) ? 0 : fma_bf16(x, y, z, flags);
 }
 
 #define SIM_H1 SIM_DO_U

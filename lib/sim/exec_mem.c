@@ -149,8 +149,10 @@ SIM_STORE(ST_64, uint64_t, u64)
 
 /* One element of a vector, k elements of so many bytes from the start. */
 static inline void load_element(struct sim_warp *w, const struct access *x, u32 slot, u32 k,
-                                u32 bytes, bool is_signed, bool wide)
+                                u32 bytes, u32 how)
 {
+    const bool is_signed = how & SIM_V_SIGNED, wide = how & SIM_V_WIDE;
+    const u32 kept = how & SIM_V_HALF ? UINT16_MAX : UINT32_MAX;
     for (u32 left = w->em; left; left &= left - 1) {
         const int i = __builtin_ctz(left);
         const unsigned char *from = (const unsigned char *)(uintptr_t)x->at[i] + k * bytes;
@@ -161,7 +163,7 @@ static inline void load_element(struct sim_warp *w, const struct access *x, u32 
         if (wide)
             SLOT(u64, slot)[i] = v;
         else
-            SLOT(u32, slot)[i] = (u32)v;
+            SLOT(u32, slot)[i] = (u32)v & kept;
     }
 }
 
@@ -255,14 +257,13 @@ SIM_FN(LD_VEC)
     const u32 n = op->elems, bytes = op->size / n;
     for (u32 k = 0; k < n; k++) {
         if (bytes == 4 && !(op->round & SIM_V_WIDE))
-            load_element(w, &x, slot[k], k, 4, false, false);
+            load_element(w, &x, slot[k], k, 4, 0);
         else if (bytes == 8)
-            load_element(w, &x, slot[k], k, 8, false, true);
+            load_element(w, &x, slot[k], k, 8, SIM_V_WIDE);
         else if (bytes == 2 && !(op->round))
-            load_element(w, &x, slot[k], k, 2, false, false);
+            load_element(w, &x, slot[k], k, 2, 0);
         else
-            load_element(w, &x, slot[k], k, bytes, op->round & SIM_V_SIGNED,
-                         op->round & SIM_V_WIDE);
+            load_element(w, &x, slot[k], k, bytes, op->round);
     }
     return op + 1;
 }

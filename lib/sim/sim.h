@@ -133,7 +133,7 @@ _Static_assert(sizeof(struct sim_op) == 64, "one record a cache line");
 enum { SIM_SCRATCH = 5 * 8 * SIM_LANES + SIM_SLOT };
 
 enum sim_round { SIM_RN, SIM_RZ, SIM_RM, SIM_RP };
-enum sim_vector { SIM_V_SIGNED = 1, SIM_V_WIDE = 2 };
+enum sim_vector { SIM_V_SIGNED = 1, SIM_V_WIDE = 2, SIM_V_HALF = 4 /* signed, to 16 bits */ };
 enum sim_flag {
     SIM_FTZ = 1,
     SIM_SAT = 2,       /* to [0, 1] for floats */
