@@ -9,7 +9,7 @@
 # (default: a temporary one) gets the PTX, the buffers and the messages of what failed. DEVICE is cuda (the default), or cpu,
 # which tries this script itself. Exit status: 0 all is well, 1 something is not, 77 there is no GPU.
 #
-# PARTS are those of "verify,bytes,large,time,huge,messages,mma,wgmma,compiled" that are wanted (default: all; without SPEC and FAMILY only, huge,
+# PARTS are those of "verify,bytes,large,time,huge,messages,mma,wgmma,opcodes,compiled" that are wanted (default: all; without SPEC and FAMILY only, huge,
 # messages, mma, wgmma and compiled):
 # verify    the cases, each with the types that it binds, twice: both runs must give the same bits. And SHAPES random shapes
 #           of each kernel of specs/, with all types and fills (default 4; 0: none).
@@ -23,6 +23,7 @@
 #           of inputs that repeat after a prime number of elements, so that an address that wraps around is found.
 # mma       every form of mma.sync on chosen inputs, bit for bit: tests/unit/sim_mma, which must be built, on PATH or in BINDIR.
 # wgmma     every form of wgmma.mma_async likewise, every layout of shared memory, kernels that use them: tests/unit/sim_wgmma*.
+# opcodes   every form of every other instruction, bit for bit: tests/opcodes/sim_opcodes.
 # compiled  the correct kernels of tests/hopper, tests/cuda and tests/triton, which nvcc and Triton made, give what they give on the simulator.
 # All but time run JOBS specs at once (default: half of the cores, 8 at most).
 set -u
@@ -61,14 +62,14 @@ if [ -z "$out" ]; then
 fi
 mkdir -p "$out" || exit 2
 out=$(cd "$out" && pwd)
-[ -n "$parts" ] || parts=verify,bytes,large,time$([ $# -gt 0 ] || echo ,huge,messages,mma,wgmma,compiled)
+[ -n "$parts" ] || parts=verify,bytes,large,time$([ $# -gt 0 ] || echo ,huge,messages,mma,wgmma,opcodes,compiled)
 
 # Is part $1 wanted?
 wanted() {
     [[ ,$parts, == *,$1,* ]]
 }
 for part in ${parts//,/ }; do
-    [[ ,verify,bytes,large,time,huge,messages,mma,wgmma,compiled, == *,$part,* ]] || usage
+    [[ ,verify,bytes,large,time,huge,messages,mma,wgmma,opcodes,compiled, == *,$part,* ]] || usage
 done
 
 specs=()
@@ -363,6 +364,15 @@ if wanted wgmma; then
             row $t - - "not run" "no $t on PATH"
         fi
     done
+fi
+
+if wanted opcodes; then
+    if command -v sim_opcodes >/dev/null; then
+        sim_opcodes --device="$device" >"$out/opcodes.log" 2>&1 || fail "$out/opcodes.log"
+        row sim_opcodes - - "$(tail -n 1 "$out/opcodes.log")" ""
+    else
+        row sim_opcodes - - "not run" "no sim_opcodes on PATH"
+    fi
 fi
 
 if wanted compiled; then

@@ -5,8 +5,9 @@ EXTRA_DIST += tests/gpu.sh
 
 # The kernel library on a GPU, beside the simulator. Exit status 77: there is no GPU.
 check-gpu: all tests/kernels/fuzz tests/unit/sim_mma tests/unit/sim_wgmma tests/unit/sim_wgmma_layout \
-	tests/unit/sim_wgmma_async tests/unit/sim_wgmma_matmul tests/unit/kaio_device
-	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/gpu.sh -b tests/unit
+	tests/unit/sim_wgmma_async tests/unit/sim_wgmma_matmul tests/unit/kaio_device \
+	tests/opcodes/sim_opcodes
+	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/gpu.sh -b tests/opcodes -b tests/unit
 	tests/unit/kaio_device cuda
 	tests/kernels/fuzz --device=cuda --count=1000
 	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/bench_gpu.sh
