@@ -181,7 +181,7 @@ END
     [[ $(plans -D m=8192 -D n=8192 -D k=8192) == *"tiles 128 x 256 x 64 of 64 x 256, 384 threads, "*" clusters of 2 x 1,"* ]]
     [[ $(plans -D m=512 -D n=14336 -D k=4096) == *"tiles 128 x 224 x 64 "* ]]
     [[ $(plans -D m=64 -D n=4096 -D k=4096) == *"tiles 64 x 64 x 64 "* ]]
-    [[ $(plans -D m=512 -D n=4096 -D k=4096) == *"tiles 128 x 256 x 64 "*" 2 shares of the sum, clusters of 2 x 1, about "* ]]
+    [[ $(plans -D m=512 -D n=4096 -D k=4096) == *"tiles 128 x 128 x 64 of 64 x 128, "* ]]
     read -r bm bn < <(plans -D m=512 -D n=512 -D k=512 | sed 's/.*tiles \([0-9]*\) x \([0-9]*\) x.*/\1 \2/')
     [ $((bm * bn)) -le 4096 ]
 }
