@@ -393,7 +393,6 @@ int main(int argc, char **argv)
         kaio_close(dev);
         main_job(k, "cuda");
         variables(k, "cuda");
-        tensors(k, "cuda", NULL);
         kaio_free(k);
         return tap_done();
     }
