@@ -125,9 +125,38 @@ static inline f64 rsqrt_approx64(f64 a)
         round_reset(op->round);                                         \
         return op + 1;                                                  \
     }
-/* As SIM_MOD, for f32. */
-#define SIM_MODL(NAME, ARGS, LANE, EXPR, SCALED) \
-    SIM_MOD(NAME, f32, ARGS, LANE, settle((EXPR), keep == UINT32_MAX ? 1.0f : (SCALED), keep))
+/* As SIM_MOD, for f32; SCALED is needed only where a result is the smallest normal number. */
+#define SIM_MODL(NAME, ARGS, LANE, EXPR, SCALED)                        \
+    SIM_FN(NAME##_mod)                                                  \
+    {                                                                   \
+        const u32 *const lm = sim_lanes(w);                             \
+        const u32 keep = op->flags & SIM_FTZ ? 0x80000000 : UINT32_MAX; \
+        const bool sat = op->flags & SIM_SAT;                           \
+        f32 full[SIM_LANES] __attribute__((aligned(SIM_SLOT)));         \
+        u32 edges = 0;                                                  \
+        ARGS;                                                           \
+        slot_f32 *const pd = SLOT(f32, op->d);                          \
+        round_set(op->round);                                           \
+        SIM_LANES_LOOP                                                  \
+        {                                                               \
+            LANE;                                                       \
+            full[i] = nan32(EXPR);                                      \
+            edges |= (bits32(full[i]) & 0x7fffffff) == 0x00800000;      \
+        }                                                               \
+        if (edges && keep != UINT32_MAX)                                \
+            SIM_LANES_LOOP                                              \
+            {                                                           \
+                LANE;                                                   \
+                full[i] = settle(full[i], SCALED, keep);                \
+            }                                                           \
+        SIM_LANES_LOOP                                                  \
+        {                                                               \
+            const f32 r = SATURATE_f32(FLUSH_f32(full[i], keep), sat);  \
+            pd[i] = lm[i] ? r : pd[i];                                  \
+        }                                                               \
+        round_reset(op->round);                                         \
+        return op + 1;                                                  \
+    }
 #define SIM_F2L(NAME, SPELL, D, A, B, EXPR, SCALED)                    \
     SIM_BOTH(NAME, D, SIM_ARGS2(A, B), SIM_LANE2(A, B), END_##D(EXPR)) \
     SIM_MODL(NAME, SIM_ARGS2(A, B), SIM_LANE_MOD2(A, B), EXPR, SCALED)
