@@ -297,6 +297,11 @@ static const char *wrong_text(struct sim_launch *l, const struct sim_fault *f)
     switch (f->kind) {
     case SIM_F_BULK:
         return arena_printf(a, "a bulk copy of %u bytes, which must be a multiple of 16", f->bytes);
+    case SIM_F_COLUMN:
+        return arena_printf(a,
+                            "the box begins %" PRId64 " bytes into a row of the tensor: an H100 "
+                            "takes multiples of 16 bytes alone",
+                            (int64_t)f->address);
     case SIM_F_RANKS:
         return arena_printf(a, "the mask 0x%04x names %s that the cluster of %u %s", f->lanes,
                             f->lanes ? "blocks" : "none of the blocks", l->ncluster,

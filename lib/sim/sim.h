@@ -378,6 +378,7 @@ enum sim_fault_kind {
     SIM_F_REMOTE,    /* in another block of the cluster, where it must be in the thread's own */
     SIM_F_MBARRIER,  /* .mbar says what is wrong */
     SIM_F_BULK,      /* a bulk copy of .bytes, not a multiple of 16 */
+    SIM_F_COLUMN,    /* a tensor's box that begins .address bytes into a row, no multiple of 16 */
     SIM_F_RANKS,     /* .multicast::cluster to blocks that the cluster does not have: .lanes */
     SIM_F_WGMMA,     /* .why: enum sim_wgmma_fault */
     SIM_F_REGISTERS, /* setmaxnreg.dec to more than .others that each thread has */

@@ -280,7 +280,7 @@ static bool destination(struct sim_warp *w, const struct sim_op *op, uint32_t la
 
 static bool issue_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lane)
 {
-    enum { ALIGN = 128 }; /* of the box in shared memory */
+    enum { ALIGN = 128, COLUMN = 16 }; /* of the box in shared memory, and in the tensor's row */
     static const enum sim_flight_kind kinds[] = {[SIM_TENSOR_LOAD] = SIM_FLY_LOAD,
                                                  [SIM_TENSOR_STORE] = SIM_FLY_STORE,
                                                  [SIM_TENSOR_REDUCE] = SIM_FLY_REDUCE};
@@ -296,6 +296,11 @@ static bool issue_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lan
     for (unsigned i = 0; i < c->rank; i++)
         at[i] = (int32_t)sim_word(w, c->at[i], lane);
     sim_tensor_box(&m, at, stores, &box);
+    if (box.at[0] * box.unit % COLUMN) {
+        sim_fault_at(w, op, lane, SIM_F_COLUMN);
+        w->block->fault.address = (uint64_t)(box.at[0] * box.unit);
+        return false;
+    }
     if (!find_buffer(w, op, lane, &m, stores, &box))
         return false;
     if (c->kind == SIM_TENSOR_PREFETCH)

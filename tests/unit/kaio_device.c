@@ -76,7 +76,7 @@ static const char talks[] =
     "    .param .b32 r; call.uni (r), vprintf, (f, a); ld.param.b32 %r, [r]; }\n"
     "  ret;\n}\n";
 
-/* A box of 8 x 4 at (2, 1) of a matrix. */
+/* A box of 8 x 4 at (4, 1) of a matrix. */
 static const char box[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".visible .entry box(.param .align 64 .b8 map[128], .param .u64 y)\n{\n"
@@ -88,7 +88,7 @@ static const char box[] =
     "  mbarrier.init.shared.b64 [%r1], 1;\n"
     "  fence.mbarrier_init.release.cluster;\n"
     "  mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 128;\n"
-    "  mov.u32 %r3, 2; mov.u32 %r4, 1;\n"
+    "  mov.u32 %r3, 4; mov.u32 %r4, 1;\n"
     "  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
     " [%r2], [%rd0, {%r3, %r4}], [%r1];\n"
     "wait:\n  bar.sync 0;\n"
@@ -238,7 +238,7 @@ static void tensors(struct kaio *k, const char *name, const char *options)
         printf("# %s", kaio_messages(k));
     kaio_read(dev, y, ya, sizeof y);
     for (int i = 0; i < 32; i++)
-        bad += y[i] != x[(1 + i / 8) * COLS + 2 + i % 8];
+        bad += y[i] != x[(1 + i / 8) * COLS + 4 + i % 8];
     eq_int(bad, 0, "and the box arrives");
     t.address += 4;
     eq_int(kaio_tensor_map(dev, &t, map), KAIO_BAD_INPUT, "a misaligned tensor");

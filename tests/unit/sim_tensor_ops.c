@@ -123,7 +123,7 @@ static void reduction(struct bench *b, const char *op, enum dtype t)
 {
     struct device_tensor_map m = matrix(b, t);
     const uint32_t size = dtype_bits(t) / 8;
-    const int32_t c[RANK] = {12, -3};
+    const int32_t c[RANK] = {16, -3}; /* of 24 columns, so that 8 of 16 are there */
     unsigned char map[128];
     m.dim[0] = 24; /* which end at a multiple of 16 bytes */
     numbers(t, b->global, 4096);
@@ -132,9 +132,9 @@ static void reduction(struct bench *b, const char *op, enum dtype t)
     sim_device.write(b->s.dev, b->x, b->tile, SHARED, b->s.diags);
     memcpy(b->want, b->global, GLOBAL);
     for (uint32_t y = 3; y < 8; y++)
-        for (uint32_t x = 0; x < 12; x++) {
+        for (uint32_t x = 0; x < 8; x++) {
             uint64_t old = 0, v = 0;
-            unsigned char *at = b->want + (y - 3) * 256 + (x + 12) * size;
+            unsigned char *at = b->want + (y - 3) * 256 + (x + 16) * size;
             memcpy(&old, at, size);
             memcpy(&v, b->tile + 1024 + (y * 16 + x) * size, size);
             old = reduced(op, t, old, v);
@@ -189,7 +189,7 @@ static void reductions(struct bench *b)
 static void multicast(struct bench *b, uint32_t blocks, uint32_t mask)
 {
     struct device_tensor_map m = matrix(b, DT_F16);
-    const int32_t c[RANK] = {2, 1, 0, 0, (int32_t)mask};
+    const int32_t c[RANK] = {8, 1, 0, 0, (int32_t)mask};
     unsigned char map[128];
     unsigned wrong = 0;
     b->cluster = blocks;
@@ -211,7 +211,7 @@ static void multicast(struct bench *b, uint32_t blocks, uint32_t mask)
 static void peers(struct bench *b)
 {
     const struct device_tensor_map m = matrix(b, DT_F16);
-    int32_t c[RANK] = {2, 1};
+    int32_t c[RANK] = {8, 1};
     unsigned char map[128];
     encode(b, &m, map);
     b->cluster = 2;
@@ -233,7 +233,7 @@ static void peers(struct bench *b)
 static void own(struct bench *b)
 {
     const struct device_tensor_map m = matrix(b, DT_F32);
-    const int32_t c[RANK] = {-5, 7};
+    const int32_t c[RANK] = {-8, 7};
     unsigned char map[128];
     encode(b, &m, map);
     const enum device_status status = go(b, "own", map, 256, 512, c);
@@ -249,7 +249,7 @@ static void variables(const char *space)
 {
     struct bench b = begin(HEAD "\n");
     const struct device_tensor_map m = matrix(&b, DT_F16);
-    const int32_t c[RANK] = {1, 2};
+    const int32_t c[RANK] = {8, 2};
     struct buf text = buf_in(b.s.arena);
     unsigned char map[128];
     encode(&b, &m, map);
@@ -314,7 +314,7 @@ static void replace(void)
                                                              .step = {1, 2, 1},
                                                              .swizzle = 32,
                                                              .nan_fill = true};
-    const int32_t c[RANK] = {5, -1, 3, 11};
+    const int32_t c[RANK] = {8, -1, 3, 11};
     const uint32_t bytes = 8 * 4 * 6 * 3;
     unsigned char map[128];
     to.address = b.tensor + 128;
@@ -402,7 +402,7 @@ static void published_maps(void)
             begin_with(wrong ? without(a, edit, ACQUIRE) : edit,
                        (struct device_options){.threads = 1, .check = DEVICE_CHECK_ALL});
         struct device_tensor_map m = matrix(&b, DT_U8);
-        const int32_t c[RANK] = {5, -1, 3, 11};
+        const int32_t c[RANK] = {8, -1, 3, 11};
         unsigned char map[128];
         encode(&b, &m, map);
         sim_device.write(b.s.dev, b.x, map, 128, b.s.diags);
@@ -462,6 +462,14 @@ static const struct {
      {0},
      "load of 256 bytes at byte",
      "cp.async"},
+    {"a box that begins inside of 16 bytes, as it is left of the row",
+     "load2",
+     FINE,
+     0,
+     {-4, 0},
+     "the box begins -8 bytes into a row of the tensor",
+     "cp.async"},
+    {"a box to store there", "store2", FINE, 0, {9, 1}, "begins 18 bytes into", "cp.async"},
     {"a tensor in no buffer", "load2", NOWHERE, 0, {0}, "which is in no buffer", "cp.async"},
     {"a tensor past its buffer",
      "load2",
