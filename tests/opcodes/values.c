@@ -1,4 +1,5 @@
-/* Operands. Nothing here depends on the machine: integers only, and a generator of our own, started from a form's name. */
+/* Operands. Nothing here depends on the machine or the compiler: integers only, and a generator of our own, started from a form's
+ * name, of which no expression draws twice in an order that C leaves open. */
 #include <config.h>
 
 #include "opcodes.h"
@@ -84,6 +85,12 @@ static uint64_t make(const struct format *f, unsigned sign, int e, uint64_t m)
 static int exponent_of(const struct format *f, uint64_t v)
 {
     return (int)(v >> f->mantissa & ones(f->bits - f->mantissa - 1)) - bias_of(f);
+}
+
+/* Of either sign. */
+static uint64_t make_either(struct chance *c, const struct format *f, int e, uint64_t m)
+{
+    return make(f, below(c, 2), e, m);
 }
 
 /* ---- special values --------------------------------------------------------------------------------------- */
@@ -215,21 +222,28 @@ static uint64_t lone_float(struct chance *c, const struct format *f)
                     r & (e < 1 ? ~ones(m > 2 ? (unsigned)m - 2 : 0)
                                : ~ones((unsigned)(m > e + 1 ? m - e - 1 : 0))));
     }
-    case 1: /* next to a power of two */
-        return near(c, f, make(f, s, between(c, -2, 65), below(c, 2) ? 0 : ~(uint64_t)0));
+    case 1: { /* next to a power of two */
+        const uint64_t full = below(c, 2) ? 0 : ~(uint64_t)0;
+        const int e = between(c, -2, 65);
+        return near(c, f, make(f, s, e, full));
+    }
     case 2: { /* just at, or next to, the middle of a narrower format */
         const unsigned cut = (unsigned)between(c, 1, m);
         r = (r & ~ones(cut)) | (uint64_t)1 << (cut - 1);
-        return near(c, f, make(f, s, between(c, -16, 16), r + (uint64_t)below(c, 3) - 1));
+        r += (uint64_t)below(c, 3) - 1;
+        const int e = between(c, -16, 16);
+        return near(c, f, make(f, s, e, r));
     }
     case 3: return make(f, s, between(c, -bias - m, 4 - bias), r);
     case 4: { /* where narrower formats end */
         const int ends[] = {-150, -149, -133, -126, -27, -25, -24, -18, -15,
                             -14,  -10,  -7,   -6,   8,   15,  16,  127, 128};
-        const int e = ends[below(c, sizeof ends / sizeof *ends)];
-        return near(c, f,
-                    make(f, s, e < -bias - m || e > bias ? between(c, -1, 1) : e,
-                         below(c, 2) ? ~(uint64_t)0 << below(c, (unsigned)m + 1) : r));
+        int e = ends[below(c, sizeof ends / sizeof *ends)];
+        if (below(c, 2))
+            r = ~(uint64_t)0 << below(c, (unsigned)m + 1);
+        if (e < -bias - m || e > bias)
+            e = between(c, -1, 1);
+        return near(c, f, make(f, s, e, r));
     }
     default: return make(f, s, between(c, bias - 3, bias), r);
     }
@@ -261,8 +275,8 @@ static uint64_t addend(struct chance *c, const struct format *f, uint64_t a, uin
     const uint64_t r = draw(c);
     switch (below(c, 5)) {
     case 0: return make(f, s ^ 1, e + between(c, 0, 1), r);
-    case 1: return make(f, below(c, 2), e + m + between(c, -1, 2), r);
-    case 2: return make(f, below(c, 2), e - m + between(c, -2, 2), r);
+    case 1: return make_either(c, f, e + m + between(c, -1, 2), r);
+    case 2: return make_either(c, f, e - m + between(c, -2, 2), r);
     case 3: return make(f, s ^ 1, e, (a + b) & ones(f->mantissa));
     default: return lone_float(c, f);
     }
@@ -290,8 +304,12 @@ static uint64_t edge(struct chance *c, const struct format *f, unsigned k, const
 {
     if (!f->mantissa)
         return edge_int(c, f, k, before);
-    if (k == 0 || below(c, 12) == 0)
-        return below(c, 3) ? lone_float(c, f) : make(f, below(c, 2), between(c, -8, 8), draw(c));
+    if (k == 0 || below(c, 12) == 0) {
+        if (below(c, 3))
+            return lone_float(c, f);
+        const uint64_t r = draw(c);
+        return make_either(c, f, between(c, -8, 8), r);
+    }
     return k == 1 ? partner(c, f, before[0]) : addend(c, f, before[0], before[1]);
 }
 
@@ -315,26 +333,35 @@ static uint64_t tiny(struct chance *c, const struct format *f, unsigned k, const
 
 /* ---- words --------------------------------------------------------------------------------------------------- */
 
+/* The NaN of 16 bits that fma.oob takes for what is not there, or one like it. */
+static uint64_t out_of_bounds(struct chance *c)
+{
+    const uint64_t v = 0x7ff7 ^ (uint64_t)below(c, 2) << 15;
+    return below(c, 3) ? v : v ^ (uint64_t)1 << below(c, 16);
+}
+
 /* One number for the k-th of n values; before: the others in the same half. */
 static uint64_t number(struct chance *c, enum opc_kind kind, const struct format *f, unsigned i,
                        unsigned n, unsigned k, const uint64_t *before, const struct opc_form *form)
 {
     const uint64_t r = draw(c);
-    if (form->chosen && form->inst.op == PTX_OP_FMA_OOB) /* the NaN that means 0, or one like it */
-        return below(c, 3) ? special(f, below(c, 41))
-                           : 0x7ff7 ^ (below(c, 2) << 15) ^ (below(c, 3) ? 0 : 1u << below(c, 16));
+    if (form->chosen && form->inst.op == PTX_OP_FMA_OOB)
+        return below(c, 3) ? special(f, below(c, 41)) : out_of_bounds(c);
     if (form->chosen)
         return tiny(c, f, k, before, form->inst.op);
     if (form->inst.op == PTX_OP_FMA_OOB && below(c, 4) == 0) /* all kinds of NaN */
         return special(f, below(c, 41));
-    if (form->approx && kind >= OPC_RAW && below(c, 2)) /* where ex2, sin and lg2 are curved */
-        return kind == OPC_RAW ? make(f, below(c, 2), between(c, -13, 7), r)
-                               : make(f, 0, between(c, -1, 0), below(c, 2) ? r >> 8 : ~(r >> 8));
+    if (form->approx && kind >= OPC_RAW && below(c, 2)) { /* where ex2, sin and lg2 are curved */
+        if (kind == OPC_RAW)
+            return make_either(c, f, between(c, -13, 7), r);
+        const uint64_t m = below(c, 2) ? r >> 8 : ~(r >> 8);
+        return make(f, 0, between(c, -1, 0), m);
+    }
     switch (kind) {
     case OPC_SPECIAL: return special(f, digit(i, n, k, c));
     case OPC_ORDINARY:
         if (f->mantissa)
-            return make(f, below(c, 2), between(c, -4, 4), r);
+            return make_either(c, f, between(c, -4, 4), r);
         return r >> below(c, 64) & ones(f->bits);
     case OPC_EDGE: return edge(c, f, k, before);
     default: return r & ones(f->bits);
@@ -356,7 +383,8 @@ static uint64_t shift(struct chance *c, enum opc_kind kind)
 static uint64_t segment(struct chance *c)
 {
     /* (32 - width) << 8 | the last lane's number, or 0 for up */
-    return (uint64_t)(32 - (1u << below(c, 6))) << 8 | (below(c, 3) ? 0x1f : below(c, 32));
+    const uint64_t width = 1u << below(c, 6);
+    return (32 - width) << 8 | (below(c, 3) ? 0x1f : below(c, 32));
 }
 
 /* The at-th word of a tuple, whose words before it are there. */
