@@ -375,7 +375,7 @@ END
 }
 
 @test "nothing is launched where a dimension is 0" {
-    run -0 kaio-bench $quick thrice.yaml n=0,10
+    FAKE_CUDA_US=thrice:500 run -0 kaio-bench $quick thrice.yaml n=0,10
     [[ ${lines[1]} == *"absent: nothing is launched: a dimension is 0" ]]
     [[ ${lines[2]} != *absent* ]]
 }
@@ -397,7 +397,7 @@ with_library() {
 
 @test "--vs cublas: the product in the spec, in its own layout" {
     with_library
-    run -0 --separate-stderr kaio-bench $quick --vs cublas --vs cublas-sgemm --format=json $product
+    FAKE_CUDA_US=matmul_f32:90,gemm:90 run -0 --separate-stderr kaio-bench $quick --vs cublas --vs cublas-sgemm --format=json $product
     [ "$(json '[v["status"] for v in r["results"]]' <<<"$output")" = '["ok","ok","ok"]' ]
     [ "$(json '[v["name"] for v in r["results"]]' <<<"$output")" = '["kaio","cublas","cublas-sgemm"]' ]
     # by columns: the second operand comes first
@@ -410,14 +410,14 @@ with_library() {
     with_library
     for cut in 0 1 2; do
         [ "$cut" = 2 ] && want=wrong || want=ok
-        FAKE_CUBLAS_CUT=$cut run --separate-stderr kaio-bench $quick --vs cublas --format=json --suite=matmul --types=tf32 m,n,k=8
+        FAKE_CUDA_US=matmul_tf32:90,gemm:90 FAKE_CUBLAS_CUT=$cut run --separate-stderr kaio-bench $quick --vs cublas --format=json --suite=matmul --types=tf32 m,n,k=8
         [ "$(json '[v["status"] for v in r["results"]]' <<<"$output")" = "[\"ok\",\"$want\"]" ]
     done
 }
 
 @test "--vs cublaslt takes the fastest of the choices, and says which" {
     with_library
-    FAKE_CUDA_US=lt0:30,lt1:5,lt2:40,matmul_f32:10 FAKE_CUBLAS_CHOICES=4 \
+    FAKE_CUDA_US=lt0:300,lt1:50,lt2:400,matmul_f32:100 FAKE_CUBLAS_CHOICES=4 \
         run -0 kaio-bench $quick --vs cublaslt --format=json $product
     grep -q '^heuristic: 4 of 32 wanted$' log
     [ "$(json 'r["results"][1]["choice"]' <<<"$output")" = "algorithm 10, tile 11, stages 16, split-k 12, choice 2 of 4" ]
