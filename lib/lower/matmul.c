@@ -200,8 +200,8 @@ static struct loss loss_of(struct cg *g, const struct matmul_form *f, const stru
     if ((p->how != MATMUL_MMA && p->how != MATMUL_WGMMA) || f->sum != DT_F32)
         return l;
     if (p->parts > 1) {
-        /* three times 6 for every 4 of 8 terms, of their own sum: all these together are at most twice the largest partial sum */
-        l.truncation = "72";
+        /* three times 6 for every 4 terms, of their own sum: all these together are at most twice the largest partial sum */
+        l.truncation = arena_printf(g->a, "%u", (matmul_together(p) + 3) / 4 * 36);
         l.products = "20";
     } else if (p->promotes) { /* of one stage */
         l.truncation = arena_printf(g->a, "34816 * ceil_div(min(%s, %u), 16)", k, (unsigned)p->bk);

@@ -204,6 +204,15 @@ struct matmul_plan {
     double about;      /* nanoseconds, by the model; 0: the sizes are not known */
 };
 
+/* The terms that tensor cores add up from zero, to be added to others as f32 is; 0: all of them. */
+static inline uint32_t matmul_together(const struct matmul_plan *p)
+{
+    enum { PARTS = 16 };
+    if (p->promotes)
+        return p->bk;
+    return p->how == MATMUL_MMA && p->parts > 1 ? p->bk < PARTS ? p->bk : PARTS : 0;
+}
+
 enum { MATMUL_VARIANTS = 6 };
 /* The variants in the order in which the launch tries them. What none is for, as extents above MAP_MOST_SMALL, is left to
  * an entry that computes elements one by one. False after an error. */

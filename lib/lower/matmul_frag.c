@@ -395,27 +395,22 @@ static int32_t *sums_of_row(const struct mma *s, uint32_t q, uint32_t i)
     return s->sum + ((size_t)q * (s->p->wm / 16) + i) * (s->p->wn / 8) * 4;
 }
 
-/* The parts' products, the smallest first, of so many times 8 columns at once that none waits for the one before. Instructions
- * cut off what does not fit their sums, always toward zero: they add up the terms of one step alone, and these sums are
- * added as f32 is. */
+/* The parts' products, the smallest first. Instructions cut off what does not fit their sums, always toward zero: they add up
+ * the terms of MMA_TOGETHER steps alone, and these sums are added as f32 is. */
 static void multiply_parts(struct mma *s, uint32_t q, uint32_t i, const struct ready *a,
                            const struct ready *b)
 {
-    enum { AT_ONCE = 4 };
     static const uint8_t set[][2] = {{1, 0}, {0, 1}, {0, 0}};
     struct cg *g = s->g;
-    const uint32_t cols = s->p->wn / 8;
-    int32_t part[AT_ONCE * 4], *sum = sums_of_row(s, q, i);
-    for (uint32_t j = 0, n; j < cols; j += n) {
-        n = cols - j < AT_ONCE ? cols - j : AT_ONCE;
-        for (uint32_t w = 0; w < 4 * n; w++)
-            part[w] = cg_new(g, DT_F32);
-        for (uint32_t k = 0; k < 3; k++)
-            multiply_row(s, q, n, k % 2, part, k == 0, a->set[set[k][0]] + (size_t)i * 4,
-                         b->set[set[k][1]] + (size_t)j * 2);
-        for (uint32_t w = 0; w < 4 * n; w++)
-            PTX(&g->b, "add.rn.f32", ptx_r(sum[4 * j + w]), ptx_r(sum[4 * j + w]), ptx_r(part[w]));
-    }
+    const uint32_t cols = s->p->wn / 8, step = s->step % MMA_TOGETHER;
+    int32_t *sum = sums_of_row(s, q, i), *part = s->part + (sum - s->sum);
+    for (uint32_t k = 0; k < 3; k++)
+        multiply_row(s, q, cols, k % 2, part, step == 0 && k == 0,
+                     a->set[set[k][0]] + (size_t)i * 4, b->set[set[k][1]]);
+    if (step + 1 < MMA_TOGETHER && s->step + 1 < s->steps)
+        return;
+    for (uint32_t w = 0; w < 4 * cols; w++)
+        PTX(&g->b, "add.rn.f32", ptx_r(sum[w]), ptx_r(sum[w]), ptx_r(part[w]));
 }
 
 static void multiply_rows(struct mma *s, uint32_t i, const struct ready *r)
@@ -436,8 +431,9 @@ static void multiply_rows(struct mma *s, uint32_t i, const struct ready *r)
 }
 
 /* B's words are made ready for all rows, A's when their rows' turn comes: fewer wait in registers. */
-void mma_multiply(struct mma *s, uint32_t of, uint32_t next)
+void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next)
 {
+    s->step = step;
     struct ready *r = ARENA_ARRAY(s->g->a, s->ntile, struct ready);
     const uint32_t rows = s->p->wm / 16;
     for (uint32_t n = 0; n < s->ntile; n++)

@@ -11,8 +11,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Words of a thread; of parts, whose sums are added to them, too. */
-enum { MOST_SUMS = 192, MOST_SUMS_OF_PARTS = 96 };
+/* Words of a thread; of parts, of which it has two. */
+enum { MOST_SUMS = 192, MOST_SUMS_OF_PARTS = 64 };
 
 /* ---- what goes where ------------------------------------------------------------------------------ */
 
@@ -255,7 +255,10 @@ static void clear_sums(struct mma *s)
     const uint32_t n = sums_of(s);
     const bool is_float = s->f->sum == DT_F32;
     s->sum = ARENA_ARRAY(g->a, n, int32_t);
+    s->part = ARENA_ARRAY(g->a, n, int32_t);
     s->zero = cg_reg(g, cg_float(g, DT_F32, 0));
+    for (uint32_t i = 0; i < n && s->p->parts > 1; i++)
+        s->part[i] = cg_new_mutable(g, DT_F32);
     for (uint32_t i = 0; i < n; i++) {
         s->sum[i] = cg_new_mutable(g, s->f->sum);
         PTX(&g->b, is_float ? "mov.f32" : "mov.b32", ptx_r(s->sum[i]),
@@ -316,7 +319,7 @@ static void step_alone(struct mma *s, uint32_t step)
 {
     mma_load(s, step, step % 2);
     mma_round(s, step % 2, 0, 1);
-    mma_multiply(s, step % 2, step % 2);
+    mma_multiply(s, step, step % 2, step % 2);
 }
 
 /* One stage, in which tiles come and go. */
@@ -350,7 +353,7 @@ static void tile_ahead(struct mma *s)
         mma_load(s, (step + 1) % s->steps, (step + 1) % 2);
         if (step < last)
             mma_bring(s, step, last);
-        mma_multiply(s, step % 2, (step + 1) % 2);
+        mma_multiply(s, step, step % 2, (step + 1) % 2);
         if (step + 1 != last)
             continue;
         sent(s);

@@ -16,8 +16,9 @@ enum {
     MMA_STEP = 32,  /* bytes of k in a step */
     MMA_CHUNK = 16, /* bytes */
     MMA_ACROSS = 8,
-    MMA_SLOTS = 32, /* addresses of a thread's pieces */
-    MMA_HELD = 128, /* words of a warp's part of a step, in each lane */
+    MMA_TOGETHER = 2, /* steps whose products instructions add up, of parts */
+    MMA_SLOTS = 32,   /* addresses of a thread's pieces */
+    MMA_HELD = 128,   /* words of a warp's part of a step, in each lane */
 };
 
 enum mma_layout {
@@ -74,7 +75,9 @@ struct mma {
     uint32_t patch_rows, pitch;
     int32_t *
         sum; /* of product q, 16 rows i and 8 columns j: word w at ((q * wm / 16 + i) * wn / 8 + j) * 4 + w */
-    int32_t zero; /* an f32 */
+    int32_t *part; /* of products in parts: those of MMA_TOGETHER steps, on their way to the sums */
+    int32_t zero;  /* an f32 */
+    uint32_t step; /* that is multiplied */
     /* mutable: offset of the stage that is read next and of the one that is written next, u32; the first k of the tile
      * that is copied next, u32, and how many are left from there on, s32 */
     int32_t read, write, k, left;
@@ -101,9 +104,9 @@ void mma_read_begin(struct mma *s);
 void mma_load(struct mma *s, uint32_t step, uint32_t to);
 /* Rounds part `part` of `parts` of them, of operands that are to be rounded. */
 void mma_round(struct mma *s, uint32_t of, uint32_t part, uint32_t parts);
-/* Adds the products of fragments `of`, which are rounded; between them rounds fragments `next`, if those are others: so
+/* Adds the products of fragments `of`, of step `step`, which are rounded; between them rounds fragments `next`, if those are others: so
  * instructions that wait for words meet some that need not. */
-void mma_multiply(struct mma *s, uint32_t of, uint32_t next);
+void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next);
 /* Which row or column of a warp's words they are: lane's part = factor * group (A) or 2 * factor * member (B) plus this. */
 uint32_t mma_factor(const struct mma_tile *t);
 uint32_t mma_row_of(const struct mma_tile *t, uint32_t i, uint32_t half);

@@ -77,10 +77,9 @@ static const char *depth_text(struct planner *l, const struct matmul_plan *p)
         return arena_printf(g->a, "ceil_div(%s, %u) + %u", share, (unsigned)along,
                             (unsigned)(p->bk / along + 5 + along / 32 + p->split));
     }
-    if (p->how == MATMUL_MMA && p->parts > 1) /* sums of eight terms */
-        return arena_printf(g->a, "ceil_div(%s, 8) + %u", share, (unsigned)p->split);
-    if (p->promotes)
-        return arena_printf(g->a, "ceil_div(%s, %u) + %u", share, (unsigned)p->bk,
+    const uint32_t together = matmul_together(p);
+    if (together)
+        return arena_printf(g->a, "ceil_div(%s, %u) + %u", share, (unsigned)together,
                             (unsigned)p->split);
     if (p->how == MATMUL_MMA || p->how == MATMUL_WGMMA)
         return arena_printf(g->a, "%u", (unsigned)p->split);

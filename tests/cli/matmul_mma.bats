@@ -91,18 +91,22 @@ verify() {
     done
     run -0 kaio-verify --run -d cpu --fill=exact,uniform,edge k.yaml m=70 n=50 k=66
     run -0 kaio-emit -D m=64 -D n=64 -D k=64 k.yaml
-    [[ $output == *"//@ truncation: 72"$'\n'"//@ products: 20"* ]]
+    [[ $output == *"//@ truncation: 144"$'\n'"//@ products: 20"* ]]
     # of sizes of the launch only those that the entries by tensor cores are for
     run -0 kaio-emit k.yaml
-    [[ $output == *"//@ truncation: '"*" ? 72 : 0'"$'\n'* && $output == *"//@ products: '"*" ? 20 : 0'"$'\n'* ]]
+    [[ $output == *"//@ truncation: '"*" ? 144 : 0'"$'\n'* && $output == *"//@ products: '"*" ? 20 : 0'"$'\n'* ]]
 }
 
-@test "f32 in parts of tf32: every step's products are summed from zero, then added as f32" {
+@test "f32 in parts of tf32: products of 16 terms are summed from zero, then added as f32" {
     spec f32 nt 'tile: [128, 128, 16], warps: [2, 4], stages: 4'
     sed -i 's/mma: sync/mma: tf32x3/' k.yaml
     kaio-emit -D k=64 -D n=128 -o k.ptx k.yaml
     [ "$(count mma.sync.aligned.m16n8k8)" -eq 96 ] # two steps of 4 x 4, three times
-    [ "$(count add.rn.f32)" -eq 128 ]
+    [ "$(count add.rn.f32)" -eq 64 ]
+    spec f32 nt 'tile: [128, 128, 64], warps: [2, 4], stages: 2'
+    sed -i 's/mma: sync/mma: tf32x3/' k.yaml
+    kaio-emit -t sm_90 -D k=64 -D n=128 -o k.ptx k.yaml
+    [ "$(count add.rn.f32)" -eq 256 ]
     # a long sum of numbers of one sign: what is cut off would add up
     run -0 kaio-verify --run -d cpu --fill=uniform k.yaml m=16 n=32 k=2048
 }
