@@ -266,11 +266,12 @@ void row_unpack(struct row_gen *r, uint32_t vec)
             unpack(r, &r->slot[i], vec);
 }
 
-static void load(struct row_gen *r, struct row_slot *s, uint32_t vec)
+/* early: before it is needed. ptxas would move a load of constant memory (.nc) behind the reductions all the same. */
+static void load(struct row_gen *r, struct row_slot *s, uint32_t vec, bool early)
 {
     if (s->is_loaded[vec])
         return;
-    bool constant = s->sym->kind == SYM_BUFFER && s->sym->mode == MODE_IN;
+    bool constant = s->sym->kind == SYM_BUFFER && s->sym->mode == MODE_IN && !early;
     struct cg_place_of at = place_of(r, s->sym, s->base, vec);
     at.cache = r->row->bits_out || s->shared ? NULL : cg_read_once(r->g, s->sym);
     s->is_loaded[vec] = true;
@@ -307,7 +308,7 @@ void row_load(struct row_gen *r, uint32_t level, bool shared, uint32_t first, ui
         struct row_slot *s = slot_of(r, d->e);
         r->g->bindings.n = bound;
         for (uint32_t vec = first; vec < last; vec++)
-            load(r, s, vec);
+            load(r, s, vec, shared && level == ROW_ALL);
     }
 }
 

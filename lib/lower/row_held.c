@@ -28,8 +28,8 @@ static void place_vectors(struct row_gen *r)
     }
 }
 
-/* What rows share is read before the blocks of a cluster wait for each other, where there are registers for it: waiting
- * empties the first cache. */
+/* What rows share is read with the rest, where there are registers for it: behind the first reduction its latency would
+ * come on top of the row's, and waiting for the blocks of a cluster empties the first cache. */
 static bool reads_early(const struct row_gen *r)
 {
     enum { REGISTERS = 16 };
@@ -38,7 +38,7 @@ static bool reads_early(const struct row_gen *r)
         bits += r->row->read[i].shared && !r->row->read[i].early
                     ? dtype_bits(r->row->read[i].e->sym->type)
                     : 0;
-    return r->plan.cluster > 1 && r->plan.held * r->plan.vector * bits / 32 <= REGISTERS;
+    return r->plan.held * r->plan.vector * bits / 32 <= REGISTERS;
 }
 
 /* What was computed of a lane is not kept for the next level when rows are packed. */
