@@ -26,7 +26,7 @@
  *   matmul_mma.c    products by mma.sync (matmul_mma.h); matmul_copy.c: their tiles to shared memory; matmul_frag.c: from
  *                   there to the instructions
  *   matmul_wgmma.c  products by wgmma (matmul_wgmma.h), _fits.c: when; _load.c: their tiles to shared memory, by way of
- *                   _ring.c; _round.c: f32 there; _held.c: and in registers; _sum.c: the instructions; _share.c: blocks that share a tile; _out.c and
+ *                   _ring.c; _make.c: and what is computed; _round.c: f32 there; _held.c: and in registers; _sum.c: the instructions; _share.c: blocks that share a tile; _out.c and
  *                   _store.c: the epilogue
  *   matmul_thin.c   few rows: as fast as B can be read
  *   matmul_split.c  blocks that share a tile along k
@@ -189,6 +189,7 @@ struct matmul_plan {
      * turns instead of parts of one. */
     uint32_t cluster[2], blocks;
     bool pingpong;
+    uint32_t producers; /* wgmma: warpgroups that bring operands; 0: 1 */
     bool patched; /* wgmma: results don't go straight from registers (matmul_wgmma_direct()) */
     /* wgmma: a tile's columns are the rows of its instructions, which compute results turned: warpgroups share columns */
     bool turned;
@@ -306,7 +307,7 @@ uint32_t matmul_mma_shared(const struct cg *g, const struct matmul_form *f,
                            const struct matmul_plan *p);
 uint32_t matmul_thin_shared(const struct cg *g, const struct matmul_form *f,
                             const struct matmul_plan *p);
-/* The same of wgmma: sm_90a alone has it, of operands that are plain, in rows of whole 16 bytes. */
+/* The same of wgmma: sm_90a alone has it, of operands that are computed or plain, in rows of whole 16 bytes. */
 bool matmul_wgmma_fits(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                        struct buf *why);
 uint32_t matmul_wgmma_shared(const struct cg *g, const struct matmul_form *f,

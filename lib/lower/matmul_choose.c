@@ -90,7 +90,7 @@ static void align(const struct planner *l, struct matmul_plan *p)
     for (uint32_t i = 0; i < f->noperand; i++) {
         const struct matmul_operand *o = &f->operand[i];
         uint32_t n = l->single ? 1 : lanes_of(o->bits);
-        if (p->how != MATMUL_THIN && n > 8 && !o->plain)
+        if (p->how != MATMUL_THIN && p->how != MATMUL_WGMMA && n > 8 && !o->plain)
             n = 8; /* what is computed goes through registers */
         n = dividing(o->eq->sym->dims[o->eq->sym->rank - 1], n);
         if (o->main && o->main->rank)

@@ -8,6 +8,7 @@ enum {
     GROUP = 128,      /* threads of a warpgroup */
     ROWS = 64,        /* of an instruction */
     MOST_STAGES = 12, /* more hide no more */
+    MOST_WIDE = 192,  /* of an instruction that four warpgroups' registers hold */
     FEW = 32, /* rows, of which mma.sync was measured to read B as fast as cuBLAS or faster */
 };
 
@@ -36,6 +37,15 @@ struct way {
     bool turned, pingpong;
 };
 
+/* Is there an operand that producers make? */
+static bool is_computed(const struct matmul_form *f)
+{
+    for (uint32_t i = 0; i < f->noperand; i++)
+        if (!f->operand[i].plain)
+            return true;
+    return false;
+}
+
 static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32_t columns,
                                   struct way way)
 {
@@ -54,7 +64,11 @@ static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32
     p.pingpong = pingpong;
     p.promotes = l->f->type == MATMUL_FP8 && !l->g->fast;
     p.split = w->split ? w->split : 1;
-    p.threads = GROUP * (1 + down * across * (pingpong ? 2 : 1));
+    const uint32_t wide = turned ? p.wm : p.wn; /* an instruction's columns */
+    const uint32_t consumers = down * across * (pingpong ? 2 : 1);
+    p.producers = is_computed(l->f) && consumers <= 2 && (consumers < 2 || wide <= MOST_WIDE) ? 2
+                                                                                              : 1;
+    p.threads = GROUP * (p.producers + consumers);
     if (p.split < 2 || w->blocks)
         p.blocks = w->blocks ? w->blocks : matmul_multiprocessors(l->g);
     return p;
@@ -148,6 +162,11 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
     p.stages = 2;
     if (!matmul_wgmma_fits(l->g, l->f, &p, why))
         return false;
+    if (mma != LOWER_MMA_WGMMA && is_computed(l->f)) {
+        if (why)
+            buf_puts(why, "an operand is computed, which is for 'mma: wgmma' to say");
+        return false;
+    }
     if (mma == LOWER_MMA_WGMMA || !l->m || l->size.m > FEW)
         return true;
     if (why)

@@ -1,6 +1,6 @@
 /* Products by wgmma (matmul_wgmma.h): who does what, and the tiles that a block takes.
  *
- *     producer, one thread                         consumers, each warpgroup
+ *     producer, one thread of what is copied       consumers, each warpgroup
  *       for each tile, for each stage of k:          for each tile:
  *         wait empty[s]                                for each stage of k:
  *         arrive at full[s], expecting its bytes         wait full[s]
@@ -8,6 +8,7 @@
  *                                                        wait for all but these; arrive at the last stage's empty[]
  *                                                      wait for these too; arrive; sums to the epilogue
  *
+ * What is computed all of a producer's threads make, before they wait, and write; each warp arrives at full[s], too.
  * The producer goes on with the next tile while consumers are in the epilogue. Barriers' phases go by parity: a new
  * barrier counts as one whose phase of parity 1 is over, so the producer begins with that.
  */
@@ -93,13 +94,15 @@ static void make_barriers(struct wgmma *s)
     const size_t mark = cg_scope_open(g);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, s->m->thread, cg_int(DT_U32, 0))), false, made);
     for (uint32_t i = 0; i < s->ntile; i++)
-        PTX(&g->b, "prefetch.tensormap", ptx_mem(s->tile[i].map, 0));
+        if (!s->tile[i].made)
+            PTX(&g->b, "prefetch.tensormap", ptx_mem(s->tile[i].map, 0));
+    const uint32_t full = (s->copied ? 1u : 0u) + (s->made ? WARPS : 0u);
     for (uint32_t o = 0; o < s->f->stage->n && s->direct; o++)
         PTX(&g->b, "prefetch.tensormap", ptx_mem(s->out_map[o], 0));
     for (uint32_t i = 0; i < 2 * s->p->stages; i++)
         PTX(&g->b, "mbarrier.init.shared::cta.b64",
             ptx_mem(s->m->shared, s->barriers + i * WGMMA_BARRIER),
-            ptx_imm(i < s->p->stages ? 1 : s->peers * s->takers * WARPS));
+            ptx_imm(i < s->p->stages ? full : s->peers * s->takers * WARPS));
     PTX0(&g->b, "fence.mbarrier_init.release.cluster");
     cg_scope_close(g, mark);
     cg_place(g, made);
@@ -111,15 +114,14 @@ static void make_barriers(struct wgmma *s)
     }
 }
 
-/* Registers that the producer gives up and consumers take: so many that all of the block's, which it begins with, are
- * enough. One consumer needs none more. */
+/* Registers that producers give up and consumers take: so many that all of the block's, which it begins with, are
+ * enough. One consumer and one producer need none more. */
 static void set_registers(struct wgmma *s, bool produces)
 {
-    static const uint8_t of[][2] = {[2] = {24, 240}, [3] = {32, 160}};
-    if (s->consumers > 1)
+    if (s->producers + s->consumers > 2)
         PTX(&s->g->b,
             produces ? "setmaxnreg.dec.sync.aligned.u32" : "setmaxnreg.inc.sync.aligned.u32",
-            ptx_imm(of[s->consumers][!produces]));
+            ptx_imm(wgmma_registers(s, produces)));
 }
 
 /* Warpgroups that take tiles by turns multiply by turns, too: one waits for the other's products, not for its results. The
@@ -155,14 +157,24 @@ static void tile_of_consumer(struct wgmma *s)
     cg_place(g, skip);
 }
 
-static void produce(struct wgmma *s)
+/* Where all is copied one thread does it. */
+static void elect(struct wgmma *s)
 {
     struct cg *g = s->g;
     const int32_t elected = cg_new(g, DT_BOOL);
-    set_registers(s, true);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, s->m->thread, cg_int(DT_U32, 32))), false, g->exit);
     PTX(&g->b, "elect.sync", ptx_pair(-1, elected), ptx_imm(-1));
     cg_jump_if(g, elected, false, g->exit);
+}
+
+static void produce(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    set_registers(s, true);
+    if (s->made)
+        wgmma_make_begin(s);
+    else
+        elect(s);
     g->exit_used = true;
     wgmma_ring_begin(s, 1);
     for_tiles(s, s->first_tile, s->tile_step, wgmma_load_tile);
@@ -201,7 +213,7 @@ static void consume(struct wgmma *s)
 
 void matmul_wgmma(struct matmul *m)
 {
-    struct wgmma s = {.m = m, .g = m->g, .f = m->f, .p = m->p};
+    struct wgmma s = {.m = m, .g = m->g, .f = m->f, .p = m->p, .k = -1, .turn = -1};
     struct cg *g = m->g;
     if (!wgmma_measure(&s, NULL))
         return;
@@ -217,7 +229,7 @@ void matmul_wgmma(struct matmul *m)
         wgmma_store_begin(&s);
     make_barriers(&s);
     const uint32_t consumes = cg_label(g, "consumer");
-    const struct cg_val group = cg_int(DT_U32, WGMMA_GROUP);
+    const struct cg_val group = cg_int(DT_U32, s.producers * WGMMA_GROUP);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, m->thread, group)), true, consumes);
     size_t mark = cg_scope_open(g);
     produce(&s);

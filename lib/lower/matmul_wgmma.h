@@ -1,7 +1,9 @@
 /* Products by wgmma: what the parts share. Private to matmul_wgmma*.c.
  *
- * A block has a warpgroup that brings tiles of the operands (the producer) and one to three that multiply them (consumers),
- * and takes tiles of the results by turns. Dynamic shared memory, S stages:
+ * A block has one or two warpgroups that bring tiles of the operands (producers) and one to three that multiply them
+ * (consumers), and takes tiles of the results by turns. What lies in memory as it is multiplied one thread copies (TMA);
+ * what is computed all of a producer's threads make. Two producers take stages by turns, so that each has the time of two
+ * stages to wait for memory in. Dynamic shared memory, S stages:
  *
  *     0                 stage 0: A | B | ...          each operand's part begins on 1024 bytes
  *     stage_bytes       stage 1
@@ -13,7 +15,8 @@
  * bytes, of which the 16-byte chunk c of row r is at chunk c ^ (r % 8). So each 8 rows fill 1024 bytes, all 32 banks
  * of them.
  *
- *     along k                                     across (16-bit types; f32 is held or turned, _held.c, _round.c)
+ *     along k                                     across (16-bit types; f32 is held or turned, _held.c, _round.c; what
+ *                                                         is computed is written along k, _make.c)
  *     atom a: k from a * 128 bytes on             atom a: i or j from a * 64 elements on
  *     row r:  i or j = r                          row r:  k = r
  *
@@ -49,6 +52,7 @@ enum {
     WGMMA_GROUP = 128,  /* threads of a warpgroup */
     WGMMA_PATCH = 16,   /* rows of a warp's patch */
     WGMMA_CONSUMERS = 3,
+    WGMMA_GROUPS = 4, /* warpgroups, all together */
     WGMMA_STAGES = 16,
     WGMMA_ADDRESS = (1 << 18) - 1, /* bits of an address in a descriptor */
     WGMMA_BARRIER = 8,             /* bytes of an mbarrier */
@@ -59,17 +63,29 @@ enum {
 struct wgmma_tile {
     uint32_t operand;
     enum matmul_side side;
-    bool along_k;               /* in memory, and on its way */
-    bool held;                  /* of f32: consumers load it to registers as it is needed */
-    bool turned;                /* of f32: consumers turn it, so that it is multiplied along k */
-    uint32_t size;              /* bytes of an element */
-    uint32_t rows;              /* bm or bn */
+    bool along_k;  /* in memory, and on its way; of what is made: as it is multiplied */
+    bool made;     /* computed: producers' threads write it */
+    bool held;     /* of f32: consumers load it to registers as it is needed */
+    bool turned;   /* of f32: consumers turn it, so that it is multiplied along k */
+    uint32_t size; /* bytes of an element */
+    uint32_t rows; /* bm or bn */
     uint32_t atoms, atom_bytes; /* see above */
     uint32_t offset, bytes;     /* in a stage */
     uint32_t sharers;           /* blocks that bring a part each: */
     bool by_rows;               /* some rows of every atom, or else some atoms */
     uint32_t box_rows;          /* rows of an atom that one copy brings */
     int32_t map;                /* address of its tensor map */
+};
+
+/* How a producer's threads share a made tile: each makes vectors of neighbouring chunks of 16 bytes of a row. */
+struct wgmma_make {
+    bool gathers; /* neighbours in memory are in different rows: elements are fetched one by one */
+    uint32_t chunks;     /* of a vector */
+    uint32_t lanes;      /* elements that are fetched together */
+    uint32_t step[3];    /* rows, chunks and atoms from a vector of the thread to its next */
+    uint32_t steps[3];   /* and how many there are of each */
+    struct cg_val at[3]; /* u32: the first one's row, chunk and atom */
+    int32_t to;          /* u32: its address, in the first stage */
 };
 
 /* Where a thread is in the ring of stages; mutable registers. */
@@ -88,7 +104,9 @@ struct wgmma {
     struct wgmma_tile tile[MATMUL_OPERANDS];
     uint32_t tile_of[MATMUL_OPERANDS]; /* by operand */
     uint32_t stage_bytes, steps;       /* instructions along k of a stage */
-    uint32_t consumers, takers;        /* warpgroups; those that take a tile together */
+    uint32_t copied, made;      /* bytes of a stage that are copied, and those that are computed */
+    uint32_t producers;         /* warpgroups */
+    uint32_t consumers, takers; /* warpgroups; those that take a tile together */
     enum matmul_side left; /* whose rows are an instruction's 64: B where its results are turned */
     uint32_t high, wide;   /* a warpgroup's of these, and an instruction's columns */
     uint32_t down, across; /* blocks of a cluster that share operands: along rows, along columns */
@@ -105,6 +123,9 @@ struct wgmma {
     struct wgmma_ring ring;
     int32_t rest; /* u32, mutable: stages left of this tile */
     int32_t k;    /* u32, mutable: the producer's next */
+    int32_t turn; /* u32, mutable: 0: the next stage is this producer's; of two */
+    struct wgmma_make make[MATMUL_OPERANDS];
+    struct wgmma_made *making; /* what is on its way through registers */
     /* consumers: */
     struct cg_val group; /* u32: the warpgroup's number among them */
     struct cg_val part;  /* u32: which part of the tile's rows it takes */
@@ -129,6 +150,8 @@ struct wgmma {
 bool wgmma_measure(struct wgmma *s, struct buf *why);
 /* Registers of a thread's sums. */
 uint32_t wgmma_sums(const struct wgmma *s);
+/* Registers of a thread that brings operands, or multiplies them: together all that there are. */
+uint32_t wgmma_registers(const struct wgmma *s, bool produces);
 /* Stages of the tile: u32. */
 struct cg_val wgmma_stages(struct wgmma *s);
 
@@ -155,6 +178,13 @@ void wgmma_load_begin(struct wgmma *s); /* all threads */
 void wgmma_load_tile(struct wgmma *s);
 /* Waits until nobody needs this block's barriers. */
 void wgmma_load_end(struct wgmma *s);
+
+/* ---- matmul_wgmma_make.c: producers, of operands that are computed ---- */
+
+void wgmma_make_begin(struct wgmma *s); /* all of their threads */
+/* Computes as much of the stage at s->k as registers hold; and, when the stage is empty, writes it there, and the rest. */
+void wgmma_make_ahead(struct wgmma *s);
+void wgmma_make_rest(struct wgmma *s);
 
 /* ---- matmul_wgmma_sum.c: consumers ---- */
 

@@ -6,7 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MOST_SUMS = 192, MOST_SUMS_OF_3 = 128 }; /* registers of a thread; of three warpgroups */
+/* Registers of a thread; of three warpgroups; columns of an instruction of one of four warpgroups. */
+enum { NOT_SUMS = 48, NOT_SUMS_OF_3 = 32, MOST_WIDE_OF_4 = 192 };
 
 static bool fails(struct buf *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -62,7 +63,7 @@ static bool check_operand(const struct wgmma *s, const struct matmul_operand *o,
     const char *name = o->side == MATMUL_A ? "left" : "right";
     uint32_t sides = 0, ks = 0;
     if (!e)
-        return fails(why, "the %s operand is computed, and TMA copies elements as they are", name);
+        return true; /* it is computed */
     if (e->nargs != e->sym->rank || e->nargs > CONTRACT_MAP_RANK)
         return fails(why, "the %s operand has more than %d dimensions", name, CONTRACT_MAP_RANK);
     for (uint32_t i = 0; i < e->nargs; i++) {
@@ -85,13 +86,15 @@ static bool check_sides(const struct wgmma *s, const struct wgmma_tile *t, struc
     const bool a = t->side == MATMUL_A,
                rounds = s->f->operand[t->operand].cut == MATMUL_AWAY && !t->held;
     const uint32_t unit = t->along_k ? 8 * t->sharers : WGMMA_SPAN / t->size;
+    if (t->made && t->sharers > 1)
+        return fails(why, "blocks of a cluster share no operand that is computed");
     if (t->turned && p->bk != WGMMA_SPAN / 4)
         return fails(why, "a tile of f32 that does not lie along k has %d terms, not %u",
                      WGMMA_SPAN / 4, p->bk);
     if (!is_multiple(p->bk * t->size, WGMMA_SPAN))
         return fails(why, "a tile's third side must be a multiple of %u, not %u",
                      WGMMA_SPAN / t->size, p->bk);
-    if (p->align[t->operand] * t->size < 16)
+    if (!t->made && p->align[t->operand] * t->size < 16)
         return fails(why, "TMA copies rows of whole 16 bytes");
     if (s->steps && s->steps != p->bk * t->size / WGMMA_STEP)
         return fails(why, "operands of different sizes");
@@ -118,11 +121,13 @@ static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
     *t = (struct wgmma_tile){.operand = n,
                              .side = o->side,
                              .along_k = o->along_k,
+                             .made = !o->plain,
                              .size = dtype_bits(o->type) / 8,
                              .rows = a ? p->bm : p->bn,
                              .offset = s->stage_bytes,
                              .sharers = a ? s->across : s->down};
-    t->held = p->type == MATMUL_TF32 && o->side == s->left &&
+    t->along_k |= t->made && t->size != 2;
+    t->held = p->type == MATMUL_TF32 && o->side == s->left && !t->made &&
               (o->cut == MATMUL_AWAY || !o->along_k);
     t->turned = t->size == 4 && !t->along_k && !t->held;
     if (!check_sides(s, t, why))
@@ -133,10 +138,11 @@ static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
     const uint32_t high = t->along_k ? t->rows : p->bk;
     t->atom_bytes = high * WGMMA_SPAN;
     t->box_rows = t->by_rows ? high / t->sharers : high;
-    if (t->box_rows > WGMMA_WIDE)
+    if (t->box_rows > WGMMA_WIDE && !t->made)
         return fails(why, "TMA copies %u rows at once at most, not %u", WGMMA_WIDE, t->box_rows);
     t->bytes = t->atoms * t->atom_bytes;
     s->stage_bytes += t->bytes;
+    *(t->made ? &s->made : &s->copied) += t->bytes;
     s->tile_of[n] = s->ntile++;
     return true;
 }
@@ -188,7 +194,10 @@ static bool measure_block(struct wgmma *s, struct buf *why)
     if (p->pingpong && !p->blocks)
         return fails(why, "warpgroups take tiles by turns where blocks do");
     s->consumers = p->pingpong ? 2 : s->takers;
-    if (s->consumers > WGMMA_CONSUMERS || p->threads != (1 + s->consumers) * WGMMA_GROUP)
+    s->producers = p->producers ? p->producers : 1;
+    if (s->producers > 2 || s->consumers > WGMMA_CONSUMERS ||
+        s->producers + s->consumers > WGMMA_GROUPS ||
+        p->threads != (s->producers + s->consumers) * WGMMA_GROUP)
         return fails(why, "%u threads are no producer and %u warpgroups", p->threads, s->consumers);
     if (p->stages < 2 || p->stages > WGMMA_STAGES)
         return fails(why, "stages must be 2 to %d, not %u", WGMMA_STAGES, p->stages);
@@ -222,6 +231,16 @@ uint32_t wgmma_sums(const struct wgmma *s)
     return s->f->nproduct * (s->high / WGMMA_ROWS) * (s->wide / 2);
 }
 
+uint32_t wgmma_registers(const struct wgmma *s, bool produces)
+{
+    /* by producers that make nothing, one or two that do; by consumers: multiples of 8, 504 of threads that are one each of
+     * three warpgroups, 512 of four */
+    static const uint8_t of[3][WGMMA_CONSUMERS][2] = {{{24, 240}, {24, 240}, {32, 160}},
+                                                      {{232, 240}, {120, 192}, {80, 144}},
+                                                      {{128, 248}, {80, 176}, {0, 0}}};
+    return of[s->made ? s->producers : 0][s->consumers - 1][!produces];
+}
+
 bool wgmma_measure(struct wgmma *s, struct buf *why)
 {
     const struct matmul_plan *p = s->p;
@@ -243,7 +262,12 @@ bool wgmma_measure(struct wgmma *s, struct buf *why)
     if (wgmma_share_bytes(s) > s->patches)
         return fails(why, "%u bytes of other blocks' sums don't fit where %u stages were",
                      wgmma_share_bytes(s), p->stages);
-    const uint32_t most = s->consumers > 2 ? MOST_SUMS_OF_3 : MOST_SUMS;
+    /* an instruction's registers are among those that threads begin with, for ptxas */
+    if (s->producers + s->consumers == WGMMA_GROUPS && s->wide > MOST_WIDE_OF_4)
+        return fails(why, "instructions of four warpgroups have %u columns at most, not %u",
+                     MOST_WIDE_OF_4, s->wide);
+    const uint32_t all = wgmma_registers(s, false);
+    const uint32_t most = all - (s->consumers > 2 ? NOT_SUMS_OF_3 : NOT_SUMS);
     const uint32_t sums = wgmma_sums(s) + (p->promotes ? s->wide / 2 : 0);
     const uint32_t held = wgmma_held_words(s) + wgmma_round_words(s);
     if (sums + held > most)
@@ -291,20 +315,24 @@ static void require_shares(struct cg *g, const struct matmul_form *f, const stru
     }
 }
 
+static void require_some(struct cg *g, const struct lang_expr *dim, struct map_condition *c)
+{
+    int64_t n;
+    if (lang_const_int(dim, &n))
+        c->never |= n < 1;
+    else
+        map_require(c, arena_printf(g->a, "%s > 0", lang_expr_text(g->a, dim)));
+}
+
 void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                           struct map_condition *c)
 {
     if (p->split > 1)
         require_shares(g, f, p, c);
+    require_some(g, f->k->dims[0], c);
     for (uint32_t i = 0; i < f->noperand; i++) {
         const struct lang_expr *e = f->operand[i].plain;
-        for (uint32_t d = 0; e && d < e->sym->rank; d++) {
-            int64_t n;
-            const struct lang_expr *dim = e->sym->dims[d];
-            if (lang_const_int(dim, &n))
-                c->never |= n < 1;
-            else
-                map_require(c, arena_printf(g->a, "%s > 0", lang_expr_text(g->a, dim)));
-        }
+        for (uint32_t d = 0; e && d < e->sym->rank; d++)
+            require_some(g, e->sym->dims[d], c);
     }
 }

@@ -19,6 +19,8 @@ void wgmma_load_begin(struct wgmma *s)
     for (uint32_t i = 0; i < s->ntile; i++) {
         struct wgmma_tile *t = &s->tile[i];
         const struct lang_expr *e = s->f->operand[t->operand].plain;
+        if (t->made)
+            continue;
         uint32_t box[CONTRACT_MAP_RANK];
         for (uint32_t d = 0; d < e->nargs; d++) {
             const struct lang_expr *sub = inspect_strip(e->args[e->nargs - 1 - d]);
@@ -97,19 +99,65 @@ static void load_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val
     }
 }
 
-static void load_stage(struct wgmma *s)
+/* By one thread. */
+static void copy_stage(struct wgmma *s)
 {
     struct cg *g = s->g;
-    const uint32_t empty = 8 * s->p->stages;
-    wgmma_wait(s, s->ring.full, empty, s->ring.parity);
     PTX(&g->b, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_sink(), ptx_mem(s->ring.full, 0),
-        ptx_imm(s->stage_bytes));
+        ptx_imm(s->copied));
     const struct cg_val k = cg_value(DT_U32, s->k);
     const int32_t stage =
         cg_reg(g, cg_add(g, cg_value(DT_U32, s->m->shared), cg_value(DT_U32, s->ring.offset)));
     for (uint32_t i = 0; i < s->ntile; i++)
-        load_tile(s, &s->tile[i], k, stage);
-    cg_move(g, s->k, cg_add(g, k, cg_u32(s->p->bk)));
+        if (!s->tile[i].made)
+            load_tile(s, &s->tile[i], k, stage);
+}
+
+/* The first thread of those that make the rest copies. */
+static void make_stage(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const uint32_t copied = cg_label(g, "copied");
+    wgmma_make_ahead(s);
+    wgmma_wait(s, s->ring.full, 8 * s->p->stages, s->ring.parity);
+    if (s->copied) {
+        const struct cg_val t = cg_binary(g, OP_AND, s->m->thread, cg_u32(WGMMA_GROUP - 1));
+        const size_t mark = cg_scope_open(g);
+        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, t, cg_u32(0))), false, copied);
+        copy_stage(s);
+        cg_scope_close(g, mark);
+        cg_place(g, copied);
+    }
+    wgmma_make_rest(s);
+}
+
+/* Of two producers the other one's are left out. */
+static void make_by_turns(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const uint32_t others = cg_label(g, "others");
+    const struct cg_val turn = cg_value(DT_U32, s->turn);
+    const int32_t mine = cg_reg(g, cg_binary(g, OP_EQ, turn, cg_u32(0)));
+    cg_move(g, s->turn, cg_binary(g, OP_XOR, turn, cg_u32(1)));
+    const size_t mark = cg_scope_open(g);
+    cg_jump_if(g, mine, false, others);
+    make_stage(s);
+    cg_scope_close(g, mark);
+    cg_place(g, others);
+}
+
+static void load_stage(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    if (s->producers > 1) {
+        make_by_turns(s);
+    } else if (s->made) {
+        make_stage(s);
+    } else {
+        wgmma_wait(s, s->ring.full, 8 * s->p->stages, s->ring.parity);
+        copy_stage(s);
+    }
+    cg_move(g, s->k, cg_add(g, cg_value(DT_U32, s->k), cg_u32(s->p->bk)));
 }
 
 void wgmma_load_tile(struct wgmma *s)

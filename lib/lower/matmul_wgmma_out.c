@@ -140,7 +140,8 @@ void wgmma_out_tile(struct wgmma *s)
     const struct count c = {s->p->bn / s->patch_cols,
                             s->p->wm / WGMMA_ROWS * (s->p->bn / s->patch_cols)};
     const struct cg_val thread = m->thread, lane = m->lane;
-    const struct cg_val warp = cg_binary(g, OP_SUB, m->warp, cg_u32(WGMMA_GROUP / 32));
+    const struct cg_val warp =
+        cg_binary(g, OP_SUB, m->warp, cg_u32(s->producers * WGMMA_GROUP / 32));
     const struct cg_val base = cg_add(g, cg_add(g, cg_value(DT_U32, m->shared), cg_u32(s->patches)),
                                       cg_mul(g, warp, s->patch_bytes));
     struct cg_val row = cg_mul(g, cg_binary(g, OP_SHR, lane, cg_u32(2)), s->pitch);

@@ -96,6 +96,8 @@ void wgmma_for_stages(struct wgmma *s, void (*body)(struct wgmma *s))
     const size_t mark = cg_scope_open(g);
     cg_nest_open(g, &nest, NULL);
     cg_nest_varies(g, &nest, s->rest);
+    if (s->k >= 0)
+        cg_nest_varies(g, &nest, s->k);
     wgmma_ring_varies(s, &nest);
     body(s);
     wgmma_ring_next(s);

@@ -151,7 +151,7 @@ static void turn_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val
 {
     struct cg *g = s->g;
     const uint32_t warps = s->takers * WGMMA_GROUP / 32;
-    struct cg_val warp = cg_binary(g, OP_SUB, s->m->warp, cg_u32(WGMMA_GROUP / 32));
+    struct cg_val warp = cg_binary(g, OP_SUB, s->m->warp, cg_u32(s->producers * WGMMA_GROUP / 32));
     if (s->p->pingpong)
         warp = cg_binary(g, OP_AND, warp, cg_u32(WGMMA_GROUP / 32 - 1));
     const struct squares q = find_squares(s);

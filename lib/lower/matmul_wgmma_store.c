@@ -145,7 +145,8 @@ static void find_lane(struct out *w)
     struct wgmma *s = w->s;
     struct cg *g = s->g;
     const struct matmul *m = s->m;
-    const struct cg_val warp = cg_binary(g, OP_SUB, m->warp, cg_u32(WGMMA_GROUP / 32));
+    const struct cg_val warp =
+        cg_binary(g, OP_SUB, m->warp, cg_u32(s->producers * WGMMA_GROUP / 32));
     const struct cg_val part = cg_mul(g, s->part, s->high);
     const struct cg_val in_part = cg_mul(g, cg_binary(g, OP_AND, warp, cg_u32(3)), WGMMA_PATCH);
     const struct cg_val r = cg_binary(g, OP_SHR, m->lane, cg_u32(2));
@@ -306,7 +307,8 @@ static void send(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
     snprintf(text, sizeof text, "cp.async.bulk.tensor.%ud.global.shared::cta.tile.bulk_group",
              (unsigned)t->rank);
     const struct cg_val from = cg_add(g, cg_value(DT_U32, s->m->shared), cg_u32(s->patches));
-    const struct cg_val warp = cg_binary(g, OP_SUB, s->m->warp, cg_u32(WGMMA_GROUP / 32));
+    const struct cg_val warp =
+        cg_binary(g, OP_SUB, s->m->warp, cg_u32(s->producers * WGMMA_GROUP / 32));
     const int32_t base = cg_reg(g, cg_add(g, from, cg_mul(g, warp, s->patch_bytes)));
     PTX(&g->b, text, ptx_tensor(&g->b, s->out_map[o], t->rank, c), ptx_mem(base, buffer));
     PTX0(&g->b, "cp.async.bulk.commit_group");

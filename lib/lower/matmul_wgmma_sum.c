@@ -59,7 +59,7 @@ void wgmma_sum_begin(struct wgmma *s)
     struct cg *g = s->g;
     const uint32_t n = wgmma_sums(s);
     s->group = cg_binary(g, OP_SHR, s->m->thread, cg_u32(7));
-    s->group = cg_binary(g, OP_SUB, s->group, cg_u32(1));
+    s->group = cg_binary(g, OP_SUB, s->group, cg_u32(s->producers));
     s->part = s->p->pingpong ? cg_u32(0) : s->group;
     s->word = cg_reg(g, cg_u32(WGMMA_ALIGN / 16 | 1u << 30));
     for (uint32_t i = 0; i < s->ntile; i++)

@@ -37,6 +37,37 @@ schedule: {strategy: matmul, mma: wgmma, $3}
 END
 }
 
+# made KIND LAYOUT SCHEDULE: k.yaml, of operands that are computed
+made() {
+    local a=f16 b=f16 c=f32 term='A * B' x='a[i,l]' y='b[l,j]' dx='m, k' dy='k, n' more=
+    case $1 in
+    w4) b=u4 term='A * f16((i32(B) - 8) * s[l / 128, j])' more='s: in f16[ceil_div(k, 128), n]' ;;
+    w8) a=bf16 b=i8 term='A * bf16(i32(B) * s[j])' more='s: in f32[n]' ;;
+    silu) term='f16(silu(A)) * B' ;;
+    cast) a=f32 term='f16(A) * B' ;;
+    both) a=f32 b=f32 term='bf16(A) * bf16(B)' ;;
+    mask) term='(l < i ? A : 0) * B' ;;
+    norm) term='f16(A * s[i]) * B' more='s: in f32[m]' ;;
+    tf32) a=f32 b=f32 term='tf32(A) * tf32(B * s[j])' more='s: in f32[n]' ;;
+    s8) a=i8 b=i4 c=i32 term='i32(max(A, 0)) * i32(B)' ;;
+    e4m3) b=e4m3 term='e4m3(A) * B' ;;
+    esac
+    [[ $2 == n? ]] || { x='a[l,i]' dx='k, m'; }
+    [[ $2 == ?n ]] || { y='b[j,l]' dy='n, k'; }
+    term=${term/A/$x}
+    cat >k.yaml <<END
+kernel: k
+params:
+  a: in ${a}[$dx]
+  b: in ${b}[$dy]
+  ${more:-# no more}
+  c: out ${c}[m, n]
+compute: |
+  c[i,j] = sum[l](${term/B/$y})
+schedule: {strategy: matmul, mma: wgmma, $3}
+END
+}
+
 # scheduled SPEC SCHEDULE: k.yaml
 scheduled() {
     sed "\$aschedule: {strategy: matmul, mma: wgmma, $2}" "$specs/$1.yaml" >k.yaml
@@ -176,6 +207,46 @@ END
     done
 }
 
+@test "operands that are computed go through registers, in every layout" {
+    for kind in w4 w8 silu cast both mask norm tf32 s8 e4m3; do
+        terms=64
+        [ $kind != tf32 ] || terms=32
+        [[ $kind != s8 && $kind != e4m3 ]] || terms=128
+        for layout in nn nt tn tt; do
+            # what is copied lies along k
+            [[ $kind$layout != e4m3?n ]] || continue
+            made $kind $layout "tile: [128, 64, $terms], stages: 3, blocks: 3, cluster: 1"
+            kaio-emit -t sm_90a --explain k.yaml | grep -q 'wgmma of .*, \(512\|384\) threads'
+            verify m=136 n=192 k=208
+            verify m=160 n=224 k=96
+            [[ $kind == w4 || $kind == s8 ]] || verify m=131 n=67 k=35
+        done
+    done
+}
+
+@test "operands that are computed: tiles, clusters, turns and shares" {
+    while read -r kind layout schedule; do
+        made $kind $layout "$schedule"
+        verify m=136 n=320 k=256
+        verify m=8 n=32 k=32
+    done <<'END'
+w4 nn tile: [64, 256, 64], stages: 2, cluster: 1, blocks: 2
+w4 nn tile: [128, 128, 64], stages: 3, cluster: [1, 2], blocks: 4
+w4 nt tile: [128, 96, 128], stages: 2, cluster: 1
+silu tn tile: [192, 64, 64], warps: [3, 1], stages: 2, cluster: 1
+silu nt tile: [64, 48, 64], stages: 3, cluster: [2, 1], blocks: 4
+both tt tile: [64, 64, 128], stages: 2, cluster: 1, pingpong: yes, blocks: 3
+cast nn tile: [64, 64, 64], stages: 2, cluster: 1, split: 2
+tf32 nn tile: [64, 40, 32], stages: 2, cluster: 1, blocks: 2
+END
+    made w4 nn 'tile: [128, 128, 64], stages: 3, cluster: 2'
+    run -2 kaio-emit -t sm_90a k.yaml
+    [[ $output == *'blocks of a cluster share no operand that is computed'* ]]
+    made w4 nn 'tile: [128, 128, 64], stages: 3, cluster: 1'
+    sed -i 's/^  c: out f32/  c: out f16/; s/^  c\[i,j\].*/  c[i,j] = f16(relu(sum[l](a[i,l] * f16(i32(b[l,j]) * s[0,j]))))/' k.yaml
+    verify m=136 n=224 k=64
+}
+
 @test "clusters share what they copy" {
     for cluster in 2 '[1, 2]' '[2, 2]'; do
         for layout in nn nt tt; do
@@ -290,6 +361,15 @@ END
         for kind in tf32 tf32_rn tf32_rz; do
             spec $kind $layout 'tile: [256, 128, 32]'
             assemble
+        done
+    done
+    for kind in w4 w8 silu both tf32 s8; do
+        terms=64
+        [ $kind != tf32 ] || terms=32
+        [ $kind != s8 ] || terms=128
+        for schedule in "tile: [128, 256, $terms]" "tile: [128, 128, $terms]" "tile: [64, 256, $terms]"; do
+            made $kind nn "$schedule, cluster: 1"
+            assemble -D m=4096 -D n=4096 -D k=4096
         done
     done
     # as many registers as a thread keeps

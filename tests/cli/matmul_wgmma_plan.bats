@@ -71,7 +71,7 @@ nn|-D T=f32|multiplies no f32
 nt|-D m=16|up to 32 rows leave most of it idle
 nt|-D k=4097 -D n=64|TMA copies rows of whole 16 bytes
 int8||takes the right operand's i8 along k alone
-w4a16||operand is computed, and TMA copies elements as they are
+w4a16||an operand is computed
 END
 }
 
@@ -135,7 +135,7 @@ nt|{mma: wgmma, blocks: 0}|'blocks' is a number from 1 to 65535, not '0'
 nt|{mma: wgmma, pingpong: 3}|'pingpong' is yes or no, not '3'
 nt|{mma: sync, cluster: 2}|'cluster', 'blocks' and 'pingpong' are for 'mma: wgmma'
 nt|{mma: none, blocks: 2}|'cluster', 'blocks' and 'pingpong' are for 'mma: wgmma'
-w4a16|{mma: wgmma}|operand is computed, and TMA copies elements as they are
+w4a16|{mma: wgmma, cluster: 2}|blocks of a cluster share no operand that is computed
 END
     scheduled nt '{mma: wgmma}'
     run -2 kaio-emit -t sm_90a -D T=f32 k.yaml
