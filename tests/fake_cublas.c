@@ -77,10 +77,9 @@ static double element(const struct matrix *m, const void *p, int64_t batch, int 
     return dtype_get(type_of(m->type), p, (size_t)(batch * m->stride + (int64_t)col * m->ld + row));
 }
 
-/* Of tf32 it rounds factors, or (FAKE_CUBLAS_CUT) leaves bits out, or (2) takes them as they are. */
-static double taken(const struct product *p, double v)
+/* Of tf32 it rounds factors, or (how, FAKE_CUBLAS_CUT) leaves bits out, or (2) takes them as they are. */
+static double taken(const struct product *p, long how, double v)
 {
-    const long how = setting("FAKE_CUBLAS_CUT", 0);
     return p->compute != 77 || how > 1 ? v
            : how                       ? tf32_cut_from_double(v)
                                        : tf32_even_from_double(v);
@@ -91,13 +90,14 @@ static void multiply(const uint64_t *value)
     const struct product *p = (const struct product *)(uintptr_t)value[3];
     const void *a = (const void *)(uintptr_t)value[1], *b = (const void *)(uintptr_t)value[2];
     void *c = (void *)(uintptr_t)value[0];
+    const long how = setting("FAKE_CUBLAS_CUT", 0);
     for (int x = 0; x < p->batch; x++)
         for (int j = 0; j < p->n; j++)
             for (int i = 0; i < p->m; i++) {
                 double sum = 0;
                 for (int l = 0; l < p->k; l++)
-                    sum += taken(p, element(&p->a, a, x, p->ta ? l : i, p->ta ? i : l)) *
-                           taken(p, element(&p->b, b, x, p->tb ? j : l, p->tb ? l : j));
+                    sum += taken(p, how, element(&p->a, a, x, p->ta ? l : i, p->ta ? i : l)) *
+                           taken(p, how, element(&p->b, b, x, p->tb ? j : l, p->tb ? l : j));
                 dtype_set(type_of(p->c.type), c,
                           (size_t)(x * p->c.stride + (int64_t)j * p->c.ld + i), sum);
             }

@@ -59,18 +59,34 @@ static long setting(const char *name, long otherwise)
     return s && *s ? atol(s) : otherwise;
 }
 
-__attribute__((format(printf, 1, 2))) static void record(const char *fmt, ...)
+/* What the environment says of launches, as cuInit finds it: there are hundreds of thousands of them. */
+static struct {
+    FILE *log;
+    const char *us, *block_us, *wrong;
+} told;
+
+static void look_around(void)
 {
     const char *path = getenv("FAKE_CUDA_LOG");
-    FILE *f = path ? fopen(path, "a") : NULL;
-    if (!f)
+    if (told.log)
+        fclose(told.log);
+    told.log = path ? fopen(path, "a") : NULL;
+    if (told.log)
+        setlinebuf(told.log); /* tests/fake_cublas.c writes there too */
+    told.us = getenv("FAKE_CUDA_US");
+    told.block_us = getenv("FAKE_CUDA_BLOCK_US");
+    told.wrong = getenv("FAKE_CUDA_WRONG");
+}
+
+__attribute__((format(printf, 1, 2))) static void record(const char *fmt, ...)
+{
+    if (!told.log)
         return;
     va_list ap;
     va_start(ap, fmt);
-    vfprintf(f, fmt, ap);
+    vfprintf(told.log, fmt, ap);
     va_end(ap);
-    fputc('\n', f);
-    fclose(f);
+    fputc('\n', told.log);
 }
 
 /* The error that the environment wants of this function. */
@@ -95,6 +111,7 @@ static int told_to_fail(const char *name)
 API(cuInit, unsigned flags)
 {
     MAY_FAIL();
+    look_around();
     return flags == 0 ? 0 : 1;
 }
 
@@ -187,7 +204,16 @@ API(cuCtxSetCurrent, void *context)
 /* ---- modules: a copy of the text ---- */
 
 enum { MAX_MODULES = 64 };
-static char *modules[MAX_MODULES];
+static struct module {
+    char *text;
+    size_t bytes;
+} modules[MAX_MODULES];
+
+/* Where `what` stands between from and end; NULL: nowhere. strstr() looks for the end of the module first. */
+static const char *find(const char *from, const char *end, const char *what)
+{
+    return memmem(from, (size_t)(end - from), what, strlen(what));
+}
 
 /* The dimension that the contract of the module around f fixes; -1: none. */
 static long fixed_dim(const char *f, const char *name)
@@ -195,9 +221,10 @@ static long fixed_dim(const char *f, const char *name)
     char key[64];
     snprintf(key, sizeof key, "%s: ", name);
     for (size_t i = 0; i < MAX_MODULES; i++) {
-        if (!modules[i] || f < modules[i] || f > modules[i] + strlen(modules[i]))
+        const char *text = modules[i].text, *end = text ? text + modules[i].bytes : NULL;
+        if (!text || f < text || f >= end)
             continue;
-        const char *dims = strstr(modules[i], "//@ dims: {"), *at = dims ? strstr(dims, key) : NULL;
+        const char *dims = find(text, end, "//@ dims: {"), *at = dims ? find(dims, end, key) : NULL;
         return at ? atol(at + strlen(key)) : -1;
     }
     return -1;
@@ -207,7 +234,7 @@ static size_t param_count(const char *f)
 {
     const char *end = strchr(f, ')');
     size_t n = 0;
-    while ((f = strstr(f, ".param .")) != NULL && f < end) {
+    while ((f = find(f, end, ".param .")) != NULL) {
         n++;
         f++;
     }
@@ -255,8 +282,8 @@ API(cuModuleLoadDataEx, char **module, const char *image, unsigned n, int *optio
     record("load %zu bytes%s", strlen(image), cached ? ", compiled before" : "");
     *module = strdup(image);
     for (size_t i = 0; i < MAX_MODULES; i++)
-        if (!modules[i]) {
-            modules[i] = *module;
+        if (!modules[i].text) {
+            modules[i] = (struct module){*module, strlen(image)};
             break;
         }
     return *module ? 0 : 2;
@@ -266,8 +293,8 @@ API(cuModuleUnload, char *module)
 {
     record("unload");
     for (size_t i = 0; i < MAX_MODULES; i++)
-        if (modules[i] == module)
-            modules[i] = NULL;
+        if (modules[i].text == module)
+            modules[i] = (struct module){0};
     free(module);
     return 0;
 }
@@ -307,8 +334,8 @@ API(cuFuncGetParamInfo, const char *f, size_t index, size_t *offset, size_t *siz
     const char *end = strchr(f, ')');
     f = strchr(f, '(');
     for (size_t i = 0;; i++) {
-        f = strstr(f, ".param .");
-        if (!f || f > end)
+        f = find(f, end, ".param .");
+        if (!f)
             return 1;
         f += 8;
         if (i == index) {
@@ -482,20 +509,25 @@ API(cuMemcpyDtoH_v2, void *to, uint64_t from, size_t bytes)
 
 enum { MOST_NODES = 1 << 16, MOST_ARGS = 16 };
 
-/* Something captured. */
+struct arg {
+    uint64_t word[16];
+};
+
+/* Something queued or captured. */
 struct node {
     const char *f; /* a launch; NULL: a copy, or a fill */
     uint64_t threads;
-    unsigned block;                     /* threads of one */
-    uint64_t value[MOST_ARGS];          /* of those of up to 8 bytes ... */
-    unsigned char wide[MOST_ARGS][128]; /* ... and all */
-    uint64_t to, from, bytes;           /* from 0: a fill */
+    double us;
+    struct arg *arg;
+    size_t nargs;
+    uint64_t to, from, bytes; /* from 0: a fill */
     int fill;
-    void (*call)(const uint64_t *value); /* of another library: instead of a launch */
+    /* of another library, instead of a launch: gets the first argument */
+    void (*call)(const uint64_t *value);
 };
 struct graph {
     struct node *v;
-    size_t n;
+    size_t n, room;
 };
 static struct stream {
     struct graph *capture; /* NULL: not capturing */
@@ -510,21 +542,21 @@ static void entry_name(const char *f, char out[64])
     snprintf(out, 64, "%.*s", (int)strcspn(s, "("), s);
 }
 
-/* How long a launch takes: two in three as said, the third 2 % longer. */
+/* How long a launch takes, two in three; the third takes 2 % longer. */
 static double launch_us(const char *f, unsigned block)
 {
     char name[64];
-    const char *s = getenv("FAKE_CUDA_US");
+    const char *s = told.us;
     double us = 10;
     entry_name(f, name);
     size_t n = strlen(name);
     for (; s && *s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL)
         if (strncmp(s, name, n) == 0 && s[n] == ':')
             us = atof(s + n + 1);
-    for (s = getenv("FAKE_CUDA_BLOCK_US"); s && *s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL)
+    for (s = told.block_us; s && *s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL)
         if (block && strtoul(s, NULL, 10) == block)
             us = atof(s + strcspn(s, ":") + 1);
-    return executed % 3 == 2 ? us * 1.02 : us;
+    return us;
 }
 
 static int execute(const struct node *n)
@@ -532,10 +564,10 @@ static int execute(const struct node *n)
     if (n->f) {
         void *args[MOST_ARGS];
         for (size_t i = 0; i < MOST_ARGS; i++)
-            args[i] = (void *)(uintptr_t)n->wide[i];
-        clock_us += launch_us(n->f, n->block);
+            args[i] = i < n->nargs ? n->arg[i].word : NULL;
+        clock_us += executed % 3 == 2 ? n->us * 1.02 : n->us;
         if (n->call) {
-            n->call(n->value);
+            n->call(n->arg->word);
             executed++;
             return 0;
         }
@@ -556,19 +588,26 @@ static int execute(const struct node *n)
 static int queue(const struct node *n)
 {
     char name[64] = "copy";
+    const uint64_t at = !n->f ? n->to : n->nargs ? n->arg->word[0] : 0;
     struct graph *g = the_stream.capture;
     if (n->f)
         entry_name(n->f, name);
     else if (!n->from)
         snprintf(name, sizeof name, "fill");
-    record("%s %s at %llu", g ? "capture" : "queue", name,
-           (unsigned long long)(n->f ? n->value[0] : n->to));
+    record("%s %s at %llu", g ? "capture" : "queue", name, (unsigned long long)at);
     if (!g)
         return execute(n);
     if (g->n == MOST_NODES)
         return 2;
-    g->v = realloc(g->v, (g->n + 1) * sizeof *g->v);
-    g->v[g->n++] = *n;
+    if (g->n == g->room) {
+        g->room = g->room ? 2 * g->room : 64;
+        g->v = realloc(g->v, g->room * sizeof *g->v);
+    }
+    struct node *kept = &g->v[g->n++];
+    *kept = *n;
+    kept->arg = n->nargs ? malloc(n->nargs * sizeof *kept->arg) : NULL;
+    if (kept->arg)
+        memcpy(kept->arg, n->arg, n->nargs * sizeof *kept->arg);
     return 0;
 }
 
@@ -576,11 +615,12 @@ static int queue(const struct node *n)
 API(fakeCall, struct stream *s, const char *f, void (*call)(const uint64_t *),
     const uint64_t *value, size_t n)
 {
-    struct node node = {.f = f, .call = call};
-    if (s != &the_stream || n > MOST_ARGS)
+    struct arg arg;
+    if (s != &the_stream || n * sizeof *value > sizeof arg)
         return 1;
-    memcpy(node.value, value, n * sizeof *value);
-    return queue(&node);
+    memcpy(arg.word, value, n * sizeof *value);
+    return queue(
+        &(struct node){.f = f, .us = launch_us(f, 0), .call = call, .arg = &arg, .nargs = 1});
 }
 
 API(cuStreamCreate, struct stream **s, unsigned flags)
@@ -611,16 +651,22 @@ API(cuStreamBeginCapture_v2, struct stream *s, int mode)
     return s->capture ? 0 : 2;
 }
 
+static void destroy(struct graph *g)
+{
+    for (size_t i = 0; i < g->n; i++)
+        free(g->v[i].arg);
+    free(g->v);
+    free(g);
+}
+
 API(cuStreamEndCapture, struct stream *s, struct graph **g)
 {
     struct graph *made = s->capture;
     int code = told_to_fail(__func__);
     s->capture = NULL;
     *g = NULL;
-    if (code && made) {
-        free(made->v);
-        free(made);
-    }
+    if (code && made)
+        destroy(made);
     if (code || !made)
         return code ? code : 1;
     record("end capture: %zu nodes", made->n);
@@ -665,8 +711,7 @@ API(cuGraphExecDestroy, struct graph *g)
 API(cuGraphDestroy, struct graph *g)
 {
     record("graph destroyed");
-    free(g->v);
-    free(g);
+    destroy(g);
     return 0;
 }
 
@@ -737,10 +782,12 @@ static uint32_t count_of(const char *f, void **args, size_t at)
 static bool is_wrong(const char *f)
 {
     char name[64];
-    const char *s = getenv("FAKE_CUDA_WRONG");
+    const char *s = told.wrong;
+    if (!s)
+        return false;
     entry_name(f, name);
     size_t n = strlen(name);
-    return s && strncmp(s, name, n) == 0 && (s[n] == 0 || s[n] == ':') &&
+    return strncmp(s, name, n) == 0 && (s[n] == 0 || s[n] == ':') &&
            executed > (s[n] ? (unsigned long)atol(s + n + 1) : 0);
 }
 
@@ -961,13 +1008,12 @@ static int run(const char *f, uint64_t threads, void **args)
 
 static int queue_launch(const char *f, uint64_t threads, unsigned block, void **args)
 {
-    struct node n = {.f = f, .threads = threads, .block = block};
-    size_t offset, size;
-    for (size_t i = 0; i < MOST_ARGS && cuFuncGetParamInfo(f, i, &offset, &size) == 0; i++) {
-        memcpy(n.wide[i], args[i], size);
-        memcpy(&n.value[i], args[i], size < 8 ? size : 8);
-    }
-    return queue(&n);
+    struct arg arg[MOST_ARGS] = {0};
+    size_t offset, size, n = 0;
+    for (; n < MOST_ARGS && cuFuncGetParamInfo(f, n, &offset, &size) == 0; n++)
+        memcpy(arg[n].word, args[n], size);
+    return queue(&(struct node){
+        .f = f, .threads = threads, .us = launch_us(f, block), .arg = arg, .nargs = n});
 }
 
 API(cuLaunchKernel, const char *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
