@@ -167,6 +167,7 @@ struct lang_expr {
     /* E_CALL of f32: its result is rounded to 16 bits or fewer at once (check_rounded has the rule), so the variant
      * made for that may be taken */
     bool rounded;
+    bool to_f16; /* and to f16, with at most negation, abs() and ?: in between */
     uint32_t nargs;
     struct lang_expr **args;
     struct lang_expr *pad; /* E_INDEX; of type */

@@ -251,6 +251,9 @@ struct cg {
     bool in_body;                   /* body: buffers may change between reads */
     bool contract_fma;
     bool fast;                  /* math: fast */
+    /* sums are the tensor cores', so that no bits are promised: of what is rounded to 16 bits at once the hardware's
+     * approximations may be a part */
+    bool tensor;
     unsigned depth;             /* of inlining */
     uint32_t line;              /* of the last .loc or annotation */
     struct cg_site *site;       /* the calls that are being inlined, innermost first */
@@ -581,6 +584,10 @@ const struct lang_expr *inspect_strip(const struct lang_expr *e); /* without imp
 struct cg_val cg_call(struct cg *g, const struct lang_expr *e);
 /* A builtin of values, of scalars. */
 struct cg_val cg_builtin(struct cg *g, const struct lang_expr *e, const struct cg_val *x);
+/* Is there a variant of the call of which the hardware's approximations are a part (math_tensor.c)? It is taken in kernels whose
+ * sums are the tensor cores'; false: it is not. */
+bool cg_has_tensor_call(const struct cg *g, const struct lang_expr *e);
+bool cg_tensor_call(struct cg *g, const struct lang_expr *e, struct cg_val x, struct cg_val *r);
 /* exp(x) = p s, for x <= 0 or NaN, and s is 2^-126 at least or, where exp(x) is less than about that, 0. large: also for x so large that it overflows. */
 void cg_falling_parts(struct cg *g, struct cg_val x, bool large, struct cg_val *p,
                       struct cg_val *s);

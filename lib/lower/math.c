@@ -362,6 +362,10 @@ struct cg_val cg_builtin(struct cg *g, const struct lang_expr *e, const struct c
         return r;
     if (exact_call(g, e, x, &r))
         return r;
+    if (cg_tensor_call(g, e, x[0], &r)) {
+        explain_half(g, e);
+        return r;
+    }
     char name[64];
     snprintf(name, sizeof name, "%s_half", lang_builtin_name(e->fn));
     if (e->rounded && library_find(g->library, name)) {

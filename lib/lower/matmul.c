@@ -283,7 +283,9 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
     if (!c.never) {
         if (p->how != MATMUL_WGMMA) /* which takes several tiles */
             matmul_begin(&m);
+        g->tensor = f->sum == DT_F32 && (p->how == MATMUL_MMA || p->how == MATMUL_WGMMA);
         ways[p->how].emit(&m);
+        g->tensor = false;
         for (size_t i = 0; i < m.reader.needs.n; i++)
             map_require_multiple(g, &c, m.reader.needs.v[i].e, m.reader.needs.v[i].of);
     }

@@ -23,7 +23,8 @@ static bool same_expr(const struct lang_expr *x, const struct lang_expr *y)
     if (x == y)
         return true;
     if (x->kind != y->kind || x->type != y->type || x->nargs != y->nargs || x->sym != y->sym ||
-        x->fast != y->fast || x->rounded != y->rounded || !x->pad != !y->pad)
+        x->fast != y->fast || x->rounded != y->rounded || x->to_f16 != y->to_f16 ||
+        !x->pad != !y->pad)
         return false;
     switch (x->kind) {
     case E_INT:
