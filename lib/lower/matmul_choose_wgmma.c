@@ -9,6 +9,7 @@ enum {
     ROWS = 64,        /* of an instruction */
     MOST_STAGES = 12, /* more hide no more */
     MOST_WIDE = 192,  /* of an instruction that four warpgroups' registers hold */
+    LEAST_STAGES = 3, /* fewer hide too little */
     FEW = 32, /* rows, of which mma.sync was measured to read B as fast as cuBLAS or faster */
 };
 
@@ -95,6 +96,15 @@ static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
         shared = matmul_shared(l->g, l->f, p);
         if (shared || l->want->stages)
             break;
+    }
+    /* a stage or two less, if results need no patches then */
+    struct matmul_plan less = *p;
+    while (shared && !l->want->stages && less.stages > LEAST_STAGES &&
+           less.stages + 2 > p->stages && !matmul_wgmma_direct(l->g, l->f, &less))
+        less.stages--;
+    if (shared && less.stages < p->stages && matmul_wgmma_direct(l->g, l->f, &less)) {
+        p->stages = less.stages;
+        shared = matmul_shared(l->g, l->f, p);
     }
     return shared;
 }

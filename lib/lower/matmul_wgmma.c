@@ -99,10 +99,15 @@ static void make_barriers(struct wgmma *s)
     const uint32_t full = (s->copied ? 1u : 0u) + (s->made ? WARPS : 0u);
     for (uint32_t o = 0; o < s->f->stage->n && s->direct; o++)
         PTX(&g->b, "prefetch.tensormap", ptx_mem(s->out_map[o], 0));
+    for (uint32_t i = 0; i < s->nbrought; i++)
+        PTX(&g->b, "prefetch.tensormap", ptx_mem(s->brought[i].map, 0));
     for (uint32_t i = 0; i < 2 * s->p->stages; i++)
         PTX(&g->b, "mbarrier.init.shared::cta.b64",
             ptx_mem(s->m->shared, s->barriers + i * WGMMA_BARRIER),
             ptx_imm(i < s->p->stages ? full : s->peers * s->takers * WARPS));
+    for (uint32_t i = 0; i < s->consumers * WARPS && s->nbrought; i++)
+        PTX(&g->b, "mbarrier.init.shared::cta.b64",
+            ptx_mem(s->m->shared, s->brought_barriers + i * WGMMA_BARRIER), ptx_imm(1));
     PTX0(&g->b, "fence.mbarrier_init.release.cluster");
     cg_scope_close(g, mark);
     cg_place(g, made);
@@ -204,6 +209,7 @@ static void consume(struct wgmma *s)
     set_registers(s, false);
     wgmma_ring_begin(s, 0);
     wgmma_sum_begin(s);
+    wgmma_bring_ready(s);
     if (s->p->pingpong)
         begin_turns(s, &first, &step);
     for_tiles(s, first, step, tile_of_consumer);

@@ -57,6 +57,7 @@ enum {
     WGMMA_ADDRESS = (1 << 18) - 1, /* bits of an address in a descriptor */
     WGMMA_BARRIER = 8,             /* bytes of an mbarrier */
     WGMMA_BLOCKS = 8,              /* of a cluster */
+    WGMMA_BROUGHT = 2,             /* tensors that the epilogue reads along rows and columns */
     WGMMA_TURNED = 32,             /* rows of a warp's box where an instruction's are columns */
 };
 
@@ -88,6 +89,14 @@ struct wgmma_make {
     int32_t to;          /* u32: its address, in the first stage */
 };
 
+/* Such a tensor, where its elements are copied to the warps' patches. */
+struct wgmma_brought {
+    const struct lang_expr *e; /* one of its reads */
+    int32_t map;               /* address of its tensor map */
+    int32_t word
+        [4]; /* what the lane has of 16 (4 bytes: 8) columns, as stmatrix and mma.sync have results */
+};
+
 /* Where a thread is in the ring of stages; mutable registers. */
 struct wgmma_ring {
     int32_t offset; /* u32: of the stage from the first, bytes */
@@ -109,6 +118,7 @@ struct wgmma {
     uint32_t consumers, takers; /* warpgroups; those that take a tile together */
     enum matmul_side left; /* whose rows are an instruction's 64: B where its results are turned */
     uint32_t high, wide;   /* a warpgroup's of these, and an instruction's columns */
+    uint32_t joined;       /* products of which an instruction makes so many, side by side */
     uint32_t down, across; /* blocks of a cluster that share operands: along rows, along columns */
     uint32_t sharing, blocks; /* these, and all of the cluster: as often as blocks share a tile */
     uint32_t peers;           /* blocks that share an operand with this one, itself too */
@@ -142,6 +152,11 @@ struct wgmma {
     int32_t adds, always, never;  /* predicates: is this not the tile's first stage? true; false */
     int32_t *stage_sum;           /* promoted ones: words of 64 rows of one product and stage */
     int32_t out_map[MATMUL_OUTS]; /* addresses of tensor maps */
+    uint32_t nbrought, boxes;     /* tensors; boxes of each, of a warp */
+    struct wgmma_brought brought[WGMMA_BROUGHT];
+    uint32_t brought_barriers; /* offset of the warps' */
+    /* the warp's: addresses of its barrier and patch; the phase that is waited for (u32, mutable); a predicate: the lane that copies */
+    int32_t brought_barrier, brought_to, brought_parity, leads;
 };
 
 /* ---- matmul_wgmma_fits.c ---- */
@@ -219,7 +234,7 @@ void wgmma_share(struct wgmma *s, uint32_t skip);
 /* ---- matmul_wgmma_out.c ---- */
 
 /* Is the epilogue so much code that it is not to be written for each part of the tile? */
-bool wgmma_is_heavy(const struct matmul_form *f);
+bool wgmma_is_heavy(const struct wgmma *s);
 /* Words of a row of a patch with which a warp's fragments meet no conflicts of banks. */
 uint32_t wgmma_pitch(uint32_t cols);
 void wgmma_out_tile(struct wgmma *s);
@@ -227,9 +242,26 @@ void wgmma_out_tile(struct wgmma *s);
 /* ---- matmul_wgmma_store.c: the same without patches, where that is possible ---- */
 
 /* Bytes of shared memory of each warp; 0: not possible. */
-uint32_t wgmma_direct(const struct wgmma *s);
+uint32_t wgmma_direct(struct wgmma *s);
 void wgmma_store_begin(struct wgmma *s); /* all threads */
 void wgmma_store_tile(struct wgmma *s);
 void wgmma_store_end(struct wgmma *s); /* consumers: shared memory is not read any more */
+
+/* ---- matmul_wgmma_bring.c: tensors that the epilogue reads along rows and columns ---- */
+
+/* Finds them; false: some of them can't be brought. */
+bool wgmma_find_brought(struct wgmma *s);
+/* Of each warp's patch. */
+uint32_t wgmma_brought_bytes(const struct wgmma *s);
+void wgmma_bring_begin(struct wgmma *s); /* all threads */
+void wgmma_bring_ready(struct wgmma *s); /* consumers, before the first tile */
+/* In the loop over stages: in the tile's first, copies what the warp takes of the tensors. */
+void wgmma_bring_tile(struct wgmma *s);
+void wgmma_bring_wait(struct wgmma *s);
+/* Loads the lane's words of all tensors: the lane's address in the first box, plus the box's number. */
+void wgmma_take_brought(struct wgmma *s, int32_t at, uint32_t box);
+/* The element that e reads, of the words: of columns 8 * pair, rows r + 8 * half, neighbour `lane`. False: it is not brought. */
+bool wgmma_brought(struct wgmma *s, const struct lang_expr *e, uint32_t pair, uint32_t half,
+                   uint32_t lane, struct cg_val *v);
 
 #endif

@@ -212,7 +212,12 @@ static void measure_memory(struct wgmma *s)
     s->patch_bytes = wgmma_direct(s);
     s->barriers = s->patches + warps * s->patch_bytes;
     s->bytes = s->barriers + 2 * s->p->stages * WGMMA_BARRIER;
+    s->brought_barriers = s->bytes;
+    if (s->nbrought)
+        s->bytes += warps * WGMMA_BARRIER;
     s->direct = s->patch_bytes && s->bytes <= s->g->target->shared_optin;
+    if (!s->direct)
+        s->nbrought = 0;
     for (uint32_t cols = 64; cols >= 8 && !s->direct && !s->p->turned; cols /= 2) {
         if (s->p->bn % cols)
             continue;
@@ -241,6 +246,25 @@ uint32_t wgmma_registers(const struct wgmma *s, bool produces)
     return of[s->made ? s->producers : 0][s->consumers - 1][!produces];
 }
 
+/* Can one instruction make all products? They share its left operand, which it reads once then, and their right ones lie as one
+ * of as many times the columns would. */
+static bool can_join(const struct wgmma *s)
+{
+    const struct matmul_form *f = s->f;
+    if (f->nproduct * s->wide > WGMMA_WIDE || s->p->promotes || s->left != MATMUL_A)
+        return false;
+    for (uint32_t q = 1; q < f->nproduct; q++) {
+        const struct matmul_product *p = &f->product[q], *before = p - 1;
+        const struct wgmma_tile *t = &s->tile[s->tile_of[p->b]];
+        const struct wgmma_tile *u = &s->tile[s->tile_of[before->b]];
+        if (p->a != before->a || f->operand[p->b].type != f->operand[before->b].type ||
+            t->along_k != u->along_k || t->turned || u->turned || (t->along_k && t->atoms > 1) ||
+            t->offset != u->offset + u->bytes)
+            return false;
+    }
+    return true;
+}
+
 bool wgmma_measure(struct wgmma *s, struct buf *why)
 {
     const struct matmul_plan *p = s->p;
@@ -249,6 +273,7 @@ bool wgmma_measure(struct wgmma *s, struct buf *why)
     for (uint32_t i = 0; i < s->f->noperand; i++)
         if (!measure_tile(s, i, why))
             return false;
+    s->joined = can_join(s) ? s->f->nproduct : 1;
     measure_memory(s);
     if (p->turned && !s->patch_bytes)
         return fails(why, "a tile's columns are instructions' rows only of results of 4 bytes that "

@@ -13,7 +13,7 @@
 #include "lower/matmul_wgmma.h"
 
 /* Does it call what takes more than a few instructions? */
-static bool calls(const struct lang_expr *e)
+static bool calls(const struct wgmma *s, const struct lang_expr *e)
 {
     if (e->kind == E_CALL)
         switch ((int)e->fn) {
@@ -26,18 +26,20 @@ static bool calls(const struct lang_expr *e)
         case FN_TF32:
         case FN_TF32_RN:
         case FN_TF32_RZ: break;
-        default: return true;
+        default:
+            if (s->f->sum != DT_F32 || !cg_has_tensor_call(s->g, e))
+                return true;
         }
     for (uint32_t i = 0; i < e->nargs; i++)
-        if (calls(e->args[i]))
+        if (calls(s, e->args[i]))
             return true;
-    return e->pad && calls(e->pad);
+    return e->pad && calls(s, e->pad);
 }
 
-bool wgmma_is_heavy(const struct matmul_form *f)
+bool wgmma_is_heavy(const struct wgmma *s)
 {
-    for (uint32_t i = 0; i < f->stage->n; i++)
-        if (calls(f->stage->eq[i]->rhs))
+    for (uint32_t i = 0; i < s->f->stage->n; i++)
+        if (calls(s, s->f->stage->eq[i]->rhs))
             return true;
     return false;
 }
@@ -151,7 +153,7 @@ void wgmma_out_tile(struct wgmma *s)
     first = cg_add(g, first, cg_mul(g, cg_binary(g, OP_AND, warp, cg_u32(3)), WGMMA_PATCH));
     m->thread = lane;
     m->workers = 32;
-    const bool loops = c.n > 1 && wgmma_is_heavy(s->f);
+    const bool loops = c.n > 1 && wgmma_is_heavy(s);
     if (loops)
         store_in_loop(s, c, base, first, at);
     for (uint32_t i = 0; i < c.n && !loops; i++) {

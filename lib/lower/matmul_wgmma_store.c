@@ -23,7 +23,7 @@
 
 #include <stdio.h>
 
-enum { LANES = 2, BUFFERS = 2 };
+enum { LANES = 2, BUFFERS = 2, BOX = WGMMA_PATCH * WGMMA_SPAN };
 
 struct out {
     struct wgmma *s;
@@ -42,36 +42,22 @@ struct out {
 
 /* ---- does it fit? ----------------------------------------------------------------------------------- */
 
-/* Does it read a tensor whose elements differ along rows and columns, beside the sums? */
-static bool reads_tile(const struct matmul_form *f, const struct lang_expr *e)
-{
-    struct lang_symbol *i[] = {f->i}, *j[] = {f->j};
-    for (uint32_t q = 0; q < f->nproduct; q++)
-        if (e == f->product[q].e)
-            return false;
-    if (e->kind == E_INDEX && inspect_mentions(e, 1, i) && inspect_mentions(e, 1, j))
-        return true;
-    for (uint32_t k = 0; k < e->nargs; k++)
-        if (reads_tile(f, e->args[k]))
-            return true;
-    return e->pad && reads_tile(f, e->pad);
-}
-
-uint32_t wgmma_direct(const struct wgmma *s)
+uint32_t wgmma_direct(struct wgmma *s)
 {
     const struct lower_stage *stage = s->f->stage;
     const uint32_t size = dtype_bits(stage->eq[0]->sym->type) / 8;
     const bool whole =
         s->p->turned ? size == 4 : (size == 2 || size == 4) && s->p->bn % (WGMMA_SPAN / size) == 0;
-    if (!whole || s->p->store * size < 16 || wgmma_is_heavy(s->f))
+    if (!whole || s->p->store * size < 16 || wgmma_is_heavy(s))
         return 0;
     for (uint32_t o = 0; o < stage->n; o++) {
         const struct lang_symbol *t = stage->eq[o]->sym;
-        if (dtype_bits(t->type) != size * 8 || t->rank > CONTRACT_MAP_RANK ||
-            t->mode == MODE_INOUT || reads_tile(s->f, stage->eq[o]->rhs))
+        if (dtype_bits(t->type) != size * 8 || t->rank > CONTRACT_MAP_RANK)
             return 0;
     }
-    return BUFFERS * WGMMA_PATCH * WGMMA_SPAN;
+    if (!wgmma_find_brought(s))
+        return 0;
+    return s->nbrought ? wgmma_brought_bytes(s) : BUFFERS * WGMMA_PATCH * WGMMA_SPAN;
 }
 
 /* ---- begin ---------------------------------------------------------------------------------------- */
@@ -96,6 +82,7 @@ void wgmma_store_begin(struct wgmma *s)
             box[d] = d == 0 ? w.cols : t->rank - 1 - d == s->f->axis_i ? w.rows : 1;
         s->out_map[o] = cg_param_map(s->g, t, box, false);
     }
+    wgmma_bring_begin(s);
 }
 
 /* Where the lane puts its pieces: the row's address, and the chunk as the row has them. */
@@ -185,6 +172,16 @@ static bool reduced(struct cg *g, const struct lang_expr *e, struct cg_val *v)
     return false;
 }
 
+/* An element of a tensor that was brought. */
+static bool read_brought(struct cg *g, const struct lang_expr *e, const struct map_form *f,
+                         struct cg_val *v)
+{
+    const struct map_reader *r = g->read_ctx;
+    const struct out *w = r->tiling;
+    (void)f;
+    return wgmma_brought(w->s, e, w->j % 2, w->half, r->lane, v);
+}
+
 /* The lane's neighbouring results of every output, v[o * lanes + lane]. */
 static void compute(struct out *w, struct cg_val *v)
 {
@@ -241,6 +238,10 @@ static void fill(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
         struct cg_val *v[2];
         const size_t mark = cg_scope_open(g);
         w->j = first / 8 + c;
+        if (w->size == 4)
+            wgmma_take_brought(w->s, w->to[c], buffer / BOX);
+        else if (c % 2 == 0)
+            wgmma_take_brought(w->s, w->to[c / 2], buffer / BOX);
         for (w->half = 0; w->half < 2; w->half++) {
             v[w->half] = ARENA_ARRAY(g->a, (size_t)stage->n * LANES, struct cg_val);
             compute(w, v[w->half]);
@@ -316,6 +317,14 @@ static void send(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
     cg_place(g, skip);
 }
 
+/* That the box before the last has left, or the last one too where that was in this buffer. */
+static void wait_for_buffer(struct out *w, bool all)
+{
+    struct cg *g = w->s->g;
+    PTX(&g->b, "cp.async.bulk.wait_group.read", ptx_imm(all ? 0 : BUFFERS - 1));
+    PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
+}
+
 void wgmma_store_tile(struct wgmma *s)
 {
     struct cg *g = s->g;
@@ -327,20 +336,21 @@ void wgmma_store_tile(struct wgmma *s)
     const uint32_t boxes = s->high / WGMMA_ROWS * (s->wide / step) * nout;
     uint32_t box = 0;
     find_lane(&w);
+    wgmma_bring_wait(s);
     g->reduced = reduced;
     s->m->reader.tiling = &w;
+    s->m->reader.read_tile = read_brought;
     for (w.i = 0; w.i < s->high / WGMMA_ROWS; w.i++)
         for (uint32_t first = 0; first < s->wide; first += step)
             for (uint32_t o = 0; o < nout; o++, box++) {
-                const uint32_t buffer = box % BUFFERS * WGMMA_PATCH * WGMMA_SPAN;
-                /* that the box before the last has left, or the last one too where that was in this buffer */
-                PTX(&g->b, "cp.async.bulk.wait_group.read",
-                    ptx_imm(box == 0 && boxes % BUFFERS ? 0 : BUFFERS - 1));
-                PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
+                const uint32_t buffer = (s->nbrought ? box : box % BUFFERS) * BOX;
+                if (!s->nbrought)
+                    wait_for_buffer(&w, box == 0 && boxes % BUFFERS);
                 (s->p->turned ? fill_turned : fill)(&w, o, first, buffer);
                 send(&w, o, first, buffer);
             }
     s->m->reader.tiling = NULL;
+    s->m->reader.read_tile = NULL;
     g->reduced = before;
 }
 

@@ -116,13 +116,14 @@ static void multiply(struct wgmma *s, uint32_t left, uint32_t right, const int32
 {
     struct cg *g = s->g;
     const struct wgmma_tile *ta = &s->tile[left], *tb = &s->tile[right];
-    const uint32_t n = s->wide / 2;
+    const uint32_t each = s->wide / 2, n = s->joined * each;
+    const size_t apart = (size_t)s->high / WGMMA_ROWS * each; /* from a product to the next */
     struct ptx_operand *d = ARENA_ARRAY(g->a, n, struct ptx_operand);
     char text[96];
     for (uint32_t w = 0; w < n; w++)
-        d[w] = ptx_r(sum[w]);
+        d[w] = ptx_r(sum[w / each * apart + w % each]);
     snprintf(text, sizeof text, "wgmma.mma_async.sync.aligned.m64n%uk%u.%s.%s.%s",
-             (unsigned)s->wide, (unsigned)(WGMMA_STEP / ta->size),
+             (unsigned)(s->joined * s->wide), (unsigned)(WGMMA_STEP / ta->size),
              s->f->sum == DT_F32 ? "f32" : "s32", type_word(s, ta->operand),
              type_word(s, tb->operand));
     const struct ptx_operand all = ptx_vec(&g->b, n, d), one = ptx_imm(1);
@@ -160,7 +161,7 @@ static void multiply_steps(struct wgmma *s, const int32_t *stage, uint32_t first
     PTX0(&g->b, "wgmma.fence.sync.aligned");
     for (uint32_t step = first; step < first + n; step++)
         for (uint32_t i = 0; i < s->high / WGMMA_ROWS; i++)
-            for (uint32_t q = 0; q < s->f->nproduct; q++)
+            for (uint32_t q = 0; q < s->f->nproduct; q += s->joined)
                 multiply_rows(s, stage, step, q, i, sums_of(s, q, i), step ? s->always : s->adds);
     PTX0(&g->b, "wgmma.commit_group.sync.aligned");
     PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(1));
@@ -223,6 +224,7 @@ static void sum_stage(struct wgmma *s)
         if (!s->tile[i].held)
             stage[i] = cg_reg(g, cg_add(g, cg_value(DT_U32, s->first[i]), at));
     if (s->p->promotes) {
+        wgmma_bring_tile(s);
         promote_stage(s, stage);
         return;
     }
@@ -236,6 +238,7 @@ static void sum_stage(struct wgmma *s)
             const int32_t frees = cg_new(g, DT_BOOL);
             PTX(&g->b, "and.pred", ptx_r(frees), ptx_r(s->adds), ptx_r(s->mine));
             give_back(s, frees);
+            wgmma_bring_tile(s);
         }
     }
     note_stage(s);

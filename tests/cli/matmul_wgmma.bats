@@ -295,6 +295,144 @@ END
     verify -D T=f16
 }
 
+# epilogue EXPRESSION [TYPE [RESIDUAL]]: k.yaml, of products `p` and what else there is to read
+epilogue() {
+    cat >k.yaml <<END
+kernel: k
+params:
+  a: in f16[m, k]
+  b: in f16[n, k]
+  r: in ${3:-${2:-f16}}[m, n]
+  q: in ${2:-f16}[batch, n, m, n]
+  t: in ${2:-f16}[n, m]
+  v: in ${2:-f16}[m]
+  c: out ${2:-f16}[m, n]
+compute: |
+  p[i,j] = sum[l](a[i,l] * b[j,l])
+  c[i,j] = $1
+schedule: {strategy: matmul, mma: wgmma, tile: [128, 64, 64], blocks: 3}
+END
+    sizes='m=136 n=72 k=136 batch=2'
+}
+
+@test "tensors that lie as the results do are copied while products are made" {
+    # four boxes for each warp, loaded as fragments and stored in their place
+    scheduled residual 'tile: [128, 256, 64], cluster: 2'
+    assemble -D T=bf16 -D m=4096 -D n=4096 -D k=4096
+    [ "$(grep -c 'cp.async.bulk.tensor.2d.shared::cluster' k.ptx)" = 7 ]
+    [ "$(grep -c 'ldmatrix.sync.aligned.m8n8.x4' k.ptx)" = 16 ]
+    [ "$(grep -c 'expect_tx.*, 8192;' k.ptx)" = 1 ]
+    run ! grep -E '(ld|st)[.]global' k.ptx
+    for schedule in 'tile: [128, 128, 64], cluster: 2, blocks: 4' 'tile: [128, 64, 64], warps: [1, 1], blocks: 2' \
+        'tile: [64, 128, 64], pingpong: yes, cluster: 2, blocks: 4' 'tile: [256, 64, 64], warps: [2, 1], blocks: 1' \
+        'tile: [192, 64, 64], warps: [3, 1], blocks: 2'; do
+        scheduled residual "$schedule"
+        verify -D T=f16 m=328 n=200 k=136
+    done
+    # by the batch, of 4 bytes, two of them, one of them twice
+    copies() {
+        kaio-emit -t sm_90a k.yaml >k.ptx
+        grep -c 'cp.async.bulk.tensor.*shared::cluster' k.ptx
+    }
+    for e in 'relu(p[i,j]) * r[i,j]' 'r[i,j] > 0 ? p[i,j] + r[i,j] : r[i,j]'; do
+        for type in f16 f32; do
+            epilogue "$e" $type
+            [ "$(copies)" = $([ $type = f16 ] && echo 3 || echo 4) ]
+            verify $sizes
+        done
+    done
+    epilogue 'p[i,j] * r[i,j] + v[i]' f16 bf16
+    [ "$(copies)" = 3 ]
+    verify $sizes
+    # what lies otherwise, or is longer, is read where it is needed
+    for e in 'p[i,j] + t[j,i]' 'p[i,j] + q[1,i % n,i,j]' 'p[i,j] + pad(r[i,j+1], 0)'; do
+        epilogue "$e"
+        [ "$(copies)" = 2 ]
+        verify $sizes
+    done
+    epilogue 'p[i,j] + r[i,j]' f16 f32
+    [ "$(copies)" = 2 ]
+    verify $sizes
+    cat >k.yaml <<END
+kernel: k
+params:
+  a: in bf16[batch, m, k]
+  b: in bf16[batch, n, k]
+  r: in bf16[m, batch, n]
+  s: in bf16[m, n]
+  c: out bf16[batch, m, n]
+compute: |
+  c[h,i,j] = s[i,j] * sum[l](a[h,i,l] * b[h,j,l]) + r[i,h,j]
+schedule: {strategy: matmul, mma: wgmma, tile: [64, 128, 64], blocks: 3}
+END
+    [ "$(copies)" = 6 ]
+    verify batch=3 m=72 n=136 k=72
+}
+
+@test "functions of results take the hardware's approximations, to the errors of the others" {
+    # of every f16
+    kaio-emit - >every.ptx <<'END'
+kernel: every
+params:
+  r: out f16[1024, 64]
+compute: |
+  r[i,j] = as_f16(u16(i * 64 + j))
+END
+    kaio-run -q -d cpu every.ptx r=r.npy
+    of() { # EXPRESSION TYPE [KEYS]
+        printf '%s\n' 'kernel: k' 'params:' '  a: in f16[1024, 16]' '  b: in f16[16, 64]' '  r: in f16[1024, 64]' \
+            "  c: out $2[1024, 64]" "compute: c[i,j] = ${1/X/r[i,j] + sum[l](a[i,l] * b[l,j])}" \
+            'schedule: {strategy: matmul, mma: wgmma}' ${3:+"$3"} >k.yaml
+        kaio-emit -t sm_90a k.yaml >k.ptx
+        kaio-run -q -d cpu k.ptx a=@zeros b=@zeros r=r.npy c=c.npy
+        run -0 kaio-verify k.yaml a=@zeros b=@zeros r=r.npy c=c.npy
+    }
+    for type in f16 bf16; do
+        for e in 'gelu(X)' 'silu(X)' 'gelu_tanh(X)' 'sigmoid(X)' 'gelu(X) * 4096' 'silu(X) / 4096'; do
+            of "$e" $type
+            grep -q 'ex2.approx.ftz' k.ptx
+        done
+    done
+    # nothing is rounded at once, or all bits are promised
+    for e in 'gelu(X) + 1' 'tanh(X)' 'f32(f16(X)) + gelu(1.5)'; do
+        of "$e" f16
+        run ! grep 'approx' k.ptx
+    done
+    of 'gelu(X)' f16 'math: strict'
+    run ! grep 'approx' k.ptx
+}
+
+@test "products that share their left operand are one instruction's" {
+    for layout in 'f16[k, n]' 'f16[n, k]'; do
+        [[ $layout == *'n]' ]] && at=l,j || at=j,l
+        for schedule in 'tile: [128, 128, 64], cluster: 2, blocks: 2' 'tile: [64, 64, 64], pingpong: yes, blocks: 2' \
+            'tile: [256, 64, 64], warps: [2, 1], blocks: 2' 'tile: [64, 128, 128], blocks: 1'; do
+            cat >k.yaml <<END
+kernel: k
+params:
+  x: in f16[m, k]
+  g: in $layout
+  u: in $layout
+  y: out f16[m, n]
+compute: |
+  y[i,j] = silu(sum[l](x[i,l] * g[$at])) * sum[l](x[i,l] * u[$at])
+schedule: {strategy: matmul, mma: wgmma, $schedule}
+END
+            verify m=200 n=136 k=264
+        done
+    done
+    scheduled gated_mlp 'tile: [128, 128, 64], cluster: 2'
+    assemble
+    [ "$(grep -c 'm64n256k16' k.ptx)" = 4 ]
+    # a stage of two atoms along the sum, and more columns than an instruction has
+    scheduled gated_mlp 'tile: [128, 64, 128]'
+    assemble
+    [ "$(grep -c 'm64n64k16' k.ptx)" = 16 ]
+    scheduled gated_mlp 'tile: [64, 192, 64]'
+    assemble
+    [ "$(grep -c 'm64n192k16' k.ptx)" = 8 ]
+}
+
 @test "the loops wait, copy, multiply and give back, each as often as needed" {
     scheduled nt 'tile: [128, 256, 64], stages: 4, cluster: 2'
     assemble -D m=4096 -D n=4096 -D k=4096
