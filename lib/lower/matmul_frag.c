@@ -2,8 +2,8 @@
  *
  * The rows of A and the columns of B may stand in any order among a warp's, as long as the sums are put where they belong,
  * and k in any order that is the same for both. That is what makes do without transposing bytes: a lane takes pairs of
- * neighbours as they lie, which belong to different instructions. Elements of 32 bits are loaded one by one, each into the
- * register that the instruction wants it in.
+ * neighbours as they lie, which belong to different instructions. Elements of 32 bits that lie across are loaded into the
+ * registers that the instruction wants them in: of a tall operand two neighbours, of a flat one one by one.
  */
 #include <config.h>
 
@@ -26,18 +26,18 @@ static bool is_a(const struct mma_tile *t)
 
 static uint32_t words_of(const struct mma_tile *t)
 {
-    return is_a(t) ? t->span / 16 * 4 : t->span / 8 * 2;
+    return t->span / 4;
 }
 
 uint32_t mma_factor(const struct mma_tile *t)
 {
-    return t->layout == MMA_BYTES ? 2 : 1;
+    return t->layout == MMA_BYTES || (t->layout == MMA_SINGLES && t->tall) ? 2 : 1;
 }
 
 uint32_t mma_row_of(const struct mma_tile *t, uint32_t i, uint32_t half)
 {
     const uint32_t f = mma_factor(t);
-    if (is_a(t))
+    if (t->tall)
         return 16 * i + (f == 1 ? 8 * half : half);
     return i / f * 8 * f + half * f + i % f;
 }
@@ -53,13 +53,13 @@ static void find_lane(struct mma *s, const struct mma_tile *t, struct cg_val bas
     *byte = cg_u32(0);
     switch (t->layout) {
     case MMA_ALONG_K:
-        *row = cg_add(g, base, is_a(t) ? of16 : turned);
-        *chunk = cg_add(g, is_a(t) ? high : low, cg_u32(2 * way));
+        *row = cg_add(g, base, t->tall ? of16 : turned);
+        *chunk = cg_add(g, t->tall ? high : low, cg_u32(2 * way));
         return;
     case MMA_HALVES:
-        *row = is_a(t) ? turned : of16;
+        *row = t->tall ? turned : of16;
         *chunk =
-            cg_add(g, op(g, OP_DIV, base, 8), cg_add(g, is_a(t) ? low : high, cg_u32(2 * way)));
+            cg_add(g, op(g, OP_DIV, base, 8), cg_add(g, t->tall ? low : high, cg_u32(2 * way)));
         return;
     case MMA_BYTES:
         *row = cg_add(g, op(g, OP_MUL, high, 16), op(g, OP_MUL, op(g, OP_SHR, in8, 1), 4));
@@ -68,10 +68,12 @@ static void find_lane(struct mma *s, const struct mma_tile *t, struct cg_val bas
         return;
     case MMA_SINGLES: break;
     }
-    struct cg_val group = op(g, OP_SHR, lane, 2);
+    const uint32_t f = mma_factor(t); /* neighbours that the lane takes at once */
+    struct cg_val group = op(g, OP_SHR, lane, 2),
+                  of_group = op(g, OP_DIV, group, MMA_CHUNK / 4 / f);
     *row = op(g, OP_AND, lane, 3);
-    *chunk = cg_add(g, op(g, OP_DIV, base, 4), cg_add(g, op(g, OP_SHR, group, 2), cg_u32(2 * way)));
-    *byte = op(g, OP_MUL, op(g, OP_AND, group, 3), 4);
+    *chunk = cg_add(g, op(g, OP_DIV, base, 4), cg_add(g, of_group, cg_u32(2 * f * way)));
+    *byte = op(g, OP_MUL, op(g, OP_MOD, group, MMA_CHUNK / 4 / f), 4 * f);
 }
 
 static uint32_t ways_of(const struct mma *s, const struct mma_tile *t)
@@ -81,7 +83,7 @@ static uint32_t ways_of(const struct mma *s, const struct mma_tile *t)
     case MMA_ALONG_K: return s->steps < 4 ? s->steps : 4;
     case MMA_HALVES: return blocks < 4 ? blocks : 4;
     case MMA_BYTES: return blocks < 8 ? blocks : 8;
-    case MMA_SINGLES: return blocks < 2 ? 2 : 4;
+    case MMA_SINGLES: return t->tall ? (blocks < 2 ? 1 : 2) : blocks < 2 ? 2 : 4;
     }
     abort();
 }
@@ -149,16 +151,21 @@ static void load_matrices(struct mma *s, struct mma_tile *t, uint32_t step, int3
          word + (size_t)i * 4, 4, ptx_mem(t->now[way], offset));
 }
 
-/* Elements k and k + 4 of the lane's of each 8 rows or columns. */
+/* Elements k and k + 4 of the lane's of each 8 columns of a flat operand; of each 16 rows of a tall one, two of either. */
 static void load_singles(struct mma *s, struct mma_tile *t, uint32_t step, const int32_t *word)
 {
     struct cg *g = s->g;
-    for (uint32_t i = 0; i < t->span / 8; i++)
+    const uint32_t f = mma_factor(t), ways = 4 / f;
+    for (uint32_t i = 0; i < t->span / (8 * f); i++)
         for (uint32_t high = 0; high < 2; high++) {
-            const int32_t to = word[is_a(t) ? i / 2 * 4 + high * 2 + i % 2 : i * 2 + high];
-            const uint32_t offset = i / 4 * 128 + (step * 8 + high * 4) * t->row_bytes;
-            PTX(&g->b, "ld.shared.b32", ptx_r(to), ptx_mem(t->now[i % 4], offset));
-            cg_assigned(g, to);
+            const uint32_t offset = i / ways * 128 + (step * 8 + high * 4) * t->row_bytes;
+            const struct ptx_operand from = ptx_mem(t->now[i % ways], offset);
+            if (t->tall) {
+                load(s, "ld.shared.v2.b32", word + (size_t)4 * i + (size_t)2 * high, 2, from);
+                continue;
+            }
+            PTX(&g->b, "ld.shared.b32", ptx_r(word[2 * i + high]), from);
+            cg_assigned(g, word[2 * i + high]);
         }
 }
 
@@ -195,8 +202,8 @@ static void part_bytes(struct mma *s, const struct mma_tile *t, struct words n, 
     struct cg *g = s->g;
     for (uint32_t i = n.from; i < n.to; i += 4)
         for (uint32_t w = 0; w < 4; w++) {
-            /* A: neighbours are halves of an instruction's rows; B: of instructions side by side */
-            const uint32_t odd = is_a(t) ? w % 2 : w / 2, high = is_a(t) ? w / 2 : w % 2;
+            /* tall: neighbours are halves of an instruction's rows; flat: of instructions side by side */
+            const uint32_t odd = t->tall ? w % 2 : w / 2, high = t->tall ? w / 2 : w % 2;
             to[i + w] = cg_new(g, DT_U32);
             PTX(&g->b, "prmt.b32", ptx_r(to[i + w]), ptx_r(word[i + 2 * high]),
                 ptx_r(word[i + 2 * high + 1]), ptx_imm(odd ? 0x7531 : 0x6420));
@@ -288,7 +295,7 @@ static void widen_pairs(struct mma *s, enum dtype type, int32_t word, int32_t to
 static void widen(struct mma *s, const struct mma_tile *t, struct words n, struct ready *r)
 {
     const enum dtype type = s->f->operand[t->operand].type;
-    const uint32_t per = is_a(t) ? 4 : 2, rows = per / 2;
+    const uint32_t per = t->tall ? 4 : 2, rows = per / 2;
     int32_t word[MMA_HELD];
     memcpy(word, r->set[0], sizeof word);
     for (uint32_t i = n.from; i < n.to; i++) {
@@ -359,7 +366,8 @@ static void multiply_16x8(struct mma *s, const struct matmul_product *q, int32_t
                                         [MATMUL_FP8] = "m16n8k32"};
     static const char *const name[] = {
         [DT_I8] = "s8", [DT_U8] = "u8", [DT_E4M3] = "e4m3", [DT_E5M2] = "e5m2"};
-    const enum dtype ta = s->f->operand[q->a].type, tb = s->f->operand[q->b].type;
+    const enum dtype ta = s->f->operand[s->turned ? q->b : q->a].type;
+    const enum dtype tb = s->f->operand[s->turned ? q->a : q->b].type;
     char m[80], types[32];
     switch (s->p->type) {
     case MATMUL_F16: snprintf(types, sizeof types, "f32.f16.f16.f32"); break;
@@ -377,7 +385,7 @@ static void multiply_16x8(struct mma *s, const struct matmul_product *q, int32_t
     emit(s, m, 4, d, c, 4, a, 2, b);
 }
 
-/* Products of 16 rows with 8 cols columns, along these to and fro, so that registers are met again at once: added to d, of
+/* Products of 16 rows of the tall operand with 8 cols columns of the flat one, along these to and fro, so that registers are met again at once: added to d, of
  * 4 words for each 8 columns; fresh: in place of what it holds. */
 static void multiply_row(struct mma *s, uint32_t q, uint32_t cols, bool back, int32_t *d,
                          bool fresh, const int32_t *a, const int32_t *b)
@@ -392,7 +400,7 @@ static void multiply_row(struct mma *s, uint32_t q, uint32_t cols, bool back, in
 
 static int32_t *sums_of_row(const struct mma *s, uint32_t q, uint32_t i)
 {
-    return s->sum + ((size_t)q * (s->p->wm / 16) + i) * (s->p->wn / 8) * 4;
+    return s->sum + ((size_t)q * s->high + i) * s->wide * 4;
 }
 
 /* The parts' products, the smallest first. Instructions cut off what does not fit their sums, always toward zero: they add up
@@ -402,7 +410,7 @@ static void multiply_parts(struct mma *s, uint32_t q, uint32_t i, const struct r
 {
     static const uint8_t set[][2] = {{1, 0}, {0, 1}, {0, 0}};
     struct cg *g = s->g;
-    const uint32_t cols = s->p->wn / 8, step = s->step % MMA_TOGETHER;
+    const uint32_t cols = s->wide, step = s->step % MMA_TOGETHER;
     int32_t *sum = sums_of_row(s, q, i), *part = s->part + (sum - s->sum);
     for (uint32_t k = 0; k < 3; k++)
         multiply_row(s, q, cols, k % 2, part, step == 0 && k == 0,
@@ -419,29 +427,31 @@ static void multiply_rows(struct mma *s, uint32_t i, const struct ready *r)
     bool back = i * sets * s->f->nproduct % 2;
     for (uint32_t k = 0; k < sets; k++)
         for (uint32_t q = 0; q < s->f->nproduct; q++) {
-            const struct ready *a = &r[s->tile_of[s->f->product[q].a]];
-            const struct ready *b = &r[s->tile_of[s->f->product[q].b]];
+            const struct matmul_product *p = &s->f->product[q];
+            const struct ready *a = &r[s->tile_of[s->turned ? p->b : p->a]];
+            const struct ready *b = &r[s->tile_of[s->turned ? p->a : p->b]];
             if (s->p->parts > 1)
                 multiply_parts(s, q, i, a, b);
             else
-                multiply_row(s, q, s->p->wn / 8, back, sums_of_row(s, q, i), false,
+                multiply_row(s, q, s->wide, back, sums_of_row(s, q, i), false,
                              a->set[k] + (size_t)i * 4, b->set[k]);
             back = !back;
         }
 }
 
-/* B's words are made ready for all rows, A's when their rows' turn comes: fewer wait in registers. */
+/* The flat operands' words are made ready for all rows, the tall ones' when their rows' turn comes: fewer wait in
+ * registers. */
 void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next)
 {
     s->step = step;
     struct ready *r = ARENA_ARRAY(s->g->a, s->ntile, struct ready);
-    const uint32_t rows = s->p->wm / 16;
+    const uint32_t rows = s->high;
     for (uint32_t n = 0; n < s->ntile; n++)
-        if (!is_a(&s->tile[n]))
+        if (!s->tile[n].tall)
             make_ready(s, &s->tile[n], (struct words){0, words_of(&s->tile[n])}, of, &r[n]);
     for (uint32_t i = 0; i < rows; i++) {
         for (uint32_t n = 0; n < s->ntile; n++)
-            if (is_a(&s->tile[n]))
+            if (s->tile[n].tall)
                 make_ready(s, &s->tile[n], (struct words){4 * i, 4 * i + 4}, of, &r[n]);
         multiply_rows(s, i, r);
         if (next != of)

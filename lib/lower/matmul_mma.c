@@ -87,6 +87,24 @@ static bool measure_block(const struct mma *s, struct buf *why)
     return true;
 }
 
+static bool is_across(const struct matmul_operand *o)
+{
+    return !o->along_k && dtype_bits(o->type) == 32;
+}
+
+/* Is B tall? */
+static void measure_warp(struct mma *s)
+{
+    const struct matmul_plan *p = s->p;
+    int more = 0;
+    for (uint32_t i = 0; i < s->f->noperand; i++)
+        if (is_across(&s->f->operand[i]))
+            more += s->f->operand[i].side == MATMUL_B ? 1 : -1;
+    s->turned = more > 0;
+    s->high = (s->turned ? p->wn : p->wm) / 16;
+    s->wide = (s->turned ? p->wm : p->wn) / 8;
+}
+
 static bool measure_tile(struct mma *s, uint32_t n, struct buf *why)
 {
     const struct matmul_plan *p = s->p;
@@ -94,6 +112,7 @@ static bool measure_tile(struct mma *s, uint32_t n, struct buf *why)
     struct mma_tile *t = &s->tile[s->ntile];
     *t = (struct mma_tile){.operand = n, .side = o->side, .size = dtype_bits(o->type) / 8};
     const uint32_t side = o->side == MATMUL_A ? p->bm : p->bn;
+    t->tall = (o->side == MATMUL_A) != s->turned;
     t->span = o->side == MATMUL_A ? p->wm : p->wn;
     t->layout = o->along_k     ? MMA_ALONG_K
                 : t->size == 1 ? MMA_BYTES
@@ -116,19 +135,38 @@ static bool measure_tile(struct mma *s, uint32_t n, struct buf *why)
     return true;
 }
 
-/* The pitch of sums that meets the fewest conflicts of banks: `width` words in each lane. */
+/* How a lane's sums of a product lie in the patch: the first one in row group * by_group[0] + member * by_member[0], the
+ * column likewise, of `width` neighbours. */
+struct lay {
+    const struct mma_tile *tall, *flat;
+    uint32_t by_group[2], by_member[2], width;
+};
+
+static struct lay lay_of(const struct mma *s, uint32_t q)
+{
+    const struct matmul_product *p = &s->f->product[q];
+    struct lay l = {.tall = &s->tile[s->tile_of[s->turned ? p->b : p->a]],
+                    .flat = &s->tile[s->tile_of[s->turned ? p->a : p->b]]};
+    const uint32_t ft = mma_factor(l.tall), ff = mma_factor(l.flat);
+    l.by_group[s->turned] = ft;
+    l.by_member[!s->turned] = 2 * ff;
+    l.width = s->turned ? ft : ff == 1 ? 2 : 4;
+    return l;
+}
+
+/* The pitch of sums that meets the fewest conflicts of banks. */
 static uint32_t pitch_of(const struct mma *s)
 {
-    const struct matmul_product *q = &s->f->product[0];
-    const uint32_t fa = mma_factor(&s->tile[s->tile_of[q->a]]),
-                   fb = mma_factor(&s->tile[s->tile_of[q->b]]);
-    const uint32_t width = fb == 1 ? 2 : 4;
+    const struct lay l = lay_of(s, 0);
     uint32_t best = 0, least = UINT32_MAX;
     for (uint32_t pitch = s->p->bn; pitch < s->p->bn + 32; pitch += 4) {
         uint32_t uses[32] = {0}, most = 0;
-        for (uint32_t lane = 0; lane < 32 / width; lane++) /* one pass of the hardware's */
-            for (uint32_t w = 0; w < width; w++) {
-                const uint32_t bank = (lane / 4 * fa * pitch + lane % 4 * 2 * fb + w) % 32;
+        for (uint32_t lane = 0; lane < 32 / l.width; lane++) /* one pass of the hardware's */
+            for (uint32_t w = 0; w < l.width; w++) {
+                const uint32_t group = lane / 4, member = lane % 4;
+                const uint32_t row = group * l.by_group[0] + member * l.by_member[0];
+                const uint32_t col = group * l.by_group[1] + member * l.by_member[1];
+                const uint32_t bank = (row * pitch + col + w) % 32;
                 most = ++uses[bank] > most ? uses[bank] : most;
             }
         if (most < least) {
@@ -174,6 +212,7 @@ bool mma_measure(struct mma *s, struct buf *why)
     const struct matmul_plan *p = s->p;
     if (!has_instruction(s, why) || !measure_block(s, why))
         return false;
+    measure_warp(s);
     for (uint32_t i = 0; i < f->noperand; i++)
         if (!measure_tile(s, i, why))
             return false;
@@ -401,24 +440,54 @@ static void multiply(struct mma *s)
 
 /* ---- sums ----------------------------------------------------------------------------------------- */
 
-/* The lane's sums of row `half` of 16 rows i of product q, at the place of its first. */
-static void put_row(struct mma *s, uint32_t q, uint32_t i, uint32_t half, int32_t at,
-                    uint32_t offset)
+static void put(struct mma *s, uint32_t n, struct ptx_operand to, const struct ptx_operand *v)
 {
+    static const char *const bits[] = {
+        [1] = "st.shared.b32", [2] = "st.shared.v2.b32", [4] = "st.shared.v4.b32"};
+    static const char *const real[] = {
+        [1] = "st.shared.f32", [2] = "st.shared.v2.f32", [4] = "st.shared.v4.f32"};
     struct cg *g = s->g;
-    const struct mma_tile *b = &s->tile[s->tile_of[s->f->product[q].b]];
-    const uint32_t f = mma_factor(b), cols = s->p->wn / 8, width = f == 1 ? 2 : 4;
-    const bool is_float = s->f->sum == DT_F32;
-    const int32_t *sum = s->sum + ((size_t)q * (s->p->wm / 16) + i) * cols * 4 + half * 2;
-    for (uint32_t j = 0; j < cols; j += f)
+    PTX(&g->b, s->f->sum == DT_F32 ? real[n] : bits[n], to, n == 1 ? v[0] : ptx_vec(&g->b, n, v));
+}
+
+/* The lane's sums of row `half` of the tall operand's 16 rows i of product q, at the place of its first. */
+static void put_row(struct mma *s, const struct lay *l, uint32_t q, uint32_t i, uint32_t half,
+                    int32_t at, uint32_t offset)
+{
+    const uint32_t f = mma_factor(l->flat), width = l->width;
+    const int32_t *sum = s->sum + ((size_t)q * s->high + i) * s->wide * 4 + half * 2;
+    for (uint32_t j = 0; j < s->wide; j += f)
         for (uint32_t from = 0; from < 2 * f; from += width) { /* of so many neighbours */
             struct ptx_operand v[4];
             for (uint32_t e = from; e < from + width; e++)
                 v[e - from] = ptx_r(sum[(j + e % f) * 4 + e / f]);
-            PTX(&g->b,
-                is_float ? (width == 2 ? "st.shared.v2.f32" : "st.shared.v4.f32")
-                         : (width == 2 ? "st.shared.v2.b32" : "st.shared.v4.b32"),
-                ptx_mem(at, offset + (mma_row_of(b, j, 0) + from) * 4), ptx_vec(&g->b, width, v));
+            put(s, width, ptx_mem(at, offset + (mma_row_of(l->flat, j, 0) + from) * 4), v);
+        }
+}
+
+/* The same, of a transposed product, of number `of` of the pair in the flat operand's 8 columns j. */
+static void put_column(struct mma *s, const struct lay *l, uint32_t q, uint32_t j, uint32_t of,
+                       int32_t at, uint32_t offset)
+{
+    for (uint32_t i = 0; i < s->high; i++) {
+        const int32_t *sum = s->sum + (((size_t)q * s->high + i) * s->wide + j) * 4 + of;
+        for (uint32_t half = 0; half < 2; half += l->width) {
+            const struct ptx_operand v[2] = {ptx_r(sum[2 * half]), ptx_r(sum[2])};
+            put(s, l->width, ptx_mem(at, offset + mma_row_of(l->tall, i, half) * 4), v);
+        }
+    }
+}
+
+/* The lane's sums of rows [from, to) of its warp's, at the place of the first. */
+static void put_rows(struct mma *s, const struct lay *l, uint32_t q, uint32_t from, uint32_t to,
+                     int32_t at)
+{
+    const uint32_t unit = s->turned ? 8 : 16;
+    const struct mma_tile *t = s->turned ? l->flat : l->tall;
+    for (uint32_t i = from / unit; i < to / unit; i++)
+        for (uint32_t half = 0; half < 2; half++) {
+            const uint32_t row = q * s->patch_rows + mma_row_of(t, i, half) - from;
+            (s->turned ? put_column : put_row)(s, l, q, i, half, at, row * s->pitch * 4);
         }
 }
 
@@ -442,22 +511,19 @@ static void put_patch(struct mma *s, uint32_t first)
     struct cg_val group = cg_binary(g, OP_SHR, s->m->lane, cg_int(DT_U32, 2));
     struct cg_val member = cg_binary(g, OP_AND, s->m->lane, cg_int(DT_U32, 3));
     for (uint32_t q = 0; q < s->f->nproduct; q++) {
-        const struct mma_tile *a = &s->tile[s->tile_of[s->f->product[q].a]];
-        const struct mma_tile *b = &s->tile[s->tile_of[s->f->product[q].b]];
+        const struct lay l = lay_of(s, q);
         /* the first row of the warp, as the patch counts them */
         struct cg_val row = cg_binary(g, OP_MUL, wr, cg_int(DT_U32, p->wm));
         row = cg_binary(g, OP_SUB, row, cg_int(DT_U32, first - from));
-        row = cg_binary(g, OP_ADD, row, cg_binary(g, OP_MUL, group, cg_int(DT_U32, mma_factor(a))));
+        row = cg_add(g, row,
+                     cg_add(g, cg_mul(g, group, l.by_group[0]), cg_mul(g, member, l.by_member[0])));
         struct cg_val col = cg_binary(g, OP_MUL, wc, cg_int(DT_U32, p->wn));
-        col = cg_binary(g, OP_ADD, col,
-                        cg_binary(g, OP_MUL, member, cg_int(DT_U32, 2 * mma_factor(b))));
+        col = cg_add(g, col,
+                     cg_add(g, cg_mul(g, group, l.by_group[1]), cg_mul(g, member, l.by_member[1])));
         struct cg_val at = cg_binary(g, OP_MUL, row, cg_int(DT_U32, s->pitch));
         at = cg_binary(g, OP_MUL, cg_binary(g, OP_ADD, at, col), cg_int(DT_U32, 4));
         at = cg_binary(g, OP_ADD, at, cg_value(DT_U32, s->m->shared));
-        for (uint32_t i = from / 16; i < to / 16; i++)
-            for (uint32_t half = 0; half < 2; half++)
-                put_row(s, q, i, half, cg_reg(g, at),
-                        (q * rows + mma_row_of(a, i, half) - from) * s->pitch * 4);
+        put_rows(s, &l, q, from, to, cg_reg(g, at));
     }
     cg_scope_close(g, mark);
     cg_place(g, skip);

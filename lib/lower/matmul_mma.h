@@ -2,7 +2,9 @@
  *
  * Every operand has a tile in each stage of shared memory: rows of elements along the operand's last axis, so that a row
  * is copied as it lies. A warp takes steps of 32 bytes of k: 16 elements of f16 and bf16, 8 of tf32, 32 of 8 bits; a step
- * takes of A 4 words of each 16 rows, of B 2 words of each 8 columns, in each lane. Lane = 4 group + member.
+ * takes of its tall operand 4 words of each 16 rows, of the flat one 2 words of each 8 columns, in each lane. Lane = 4 group
+ * + member. Tall is A, but where words of 32 bits of B alone lie across: as words of the tall operand two of them are next
+ * to each other, and one load takes both. The sums are then those of the transposed product.
  *
  * Rows are of chunks of 16 bytes. Chunk c of row r is where chunk c ^ x(r) would be, so that the 8 rows that an ldmatrix
  * takes at once, or the words of 4 rows that an ld.shared does, are in banks of their own.
@@ -32,6 +34,7 @@ struct mma_tile {
     uint32_t operand;
     enum matmul_side side;
     enum mma_layout layout;
+    bool tall;
     uint32_t size;            /* bytes of an element */
     uint32_t rows, row_bytes; /* of the tile */
     uint32_t offset;          /* in a stage, bytes */
@@ -73,8 +76,10 @@ struct mma {
     uint32_t tile_of[MATMUL_OPERANDS]; /* by operand */
     uint32_t stage_bytes, steps;
     uint32_t patch_rows, pitch;
+    bool turned;         /* B is tall */
+    uint32_t high, wide; /* blocks of 16 of a warp's tall operand, of 8 of its flat one */
     int32_t *
-        sum; /* of product q, 16 rows i and 8 columns j: word w at ((q * wm / 16 + i) * wn / 8 + j) * 4 + w */
+        sum; /* of product q and blocks i, j of those: word w at ((q * high + i) * wide + j) * 4 + w */
     int32_t *part; /* of products in parts: those of MMA_TOGETHER steps, on their way to the sums */
     int32_t zero;  /* an f32 */
     uint32_t step; /* that is multiplied */
@@ -107,7 +112,8 @@ void mma_round(struct mma *s, uint32_t of, uint32_t part, uint32_t parts);
 /* Adds the products of fragments `of`, of step `step`, which are rounded; between them rounds fragments `next`, if those are others: so
  * instructions that wait for words meet some that need not. */
 void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next);
-/* Which row or column of a warp's words they are: lane's part = factor * group (A) or 2 * factor * member (B) plus this. */
+/* Which row or column of a warp's words they are: lane's part = factor * group (tall) or 2 * factor * member (flat) plus
+ * this; half: of the tall operand's 16, or which of a flat one's pair. */
 uint32_t mma_factor(const struct mma_tile *t);
 uint32_t mma_row_of(const struct mma_tile *t, uint32_t i, uint32_t half);
 

@@ -137,6 +137,13 @@ count() {
     [ "$(count cvt.rna.tf32.f32)" -eq 48 ]
     [ "$(count ldmatrix)" -eq 12 ]
     [ "$(count bar.sync)" -eq 1 ]
+    # words that lie across, of 64 columns or rows, twice 8 of k: two at once, of one operand at least
+    for layout in nn tt tn; do
+        spec tf32_rz $layout 'tile: [128, 128, 16], warps: [2, 2], stages: 3'
+        kaio-emit -D m=128 -D k=64 -D n=128 -o k.ptx k.yaml
+        [ "$(count ld.shared.v2.b32)" -eq 16 ]
+        [ "$(count ld.shared.b32)" -eq $([[ $layout = tn ]] && echo 32 || echo 0) ]
+    done
 }
 
 @test "rows that are no multiple of 16 bytes are copied in smaller pieces, computed factors pass registers" {
