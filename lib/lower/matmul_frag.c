@@ -238,34 +238,60 @@ static void split_single(struct mma *s, int32_t x, int32_t *big, int32_t *rest)
     PTX(&g->b, "sub.rn.f32", ptx_r(*rest), ptx_r(x), ptx_r(*big));
 }
 
-/* In its place, so that what instructions take of it is rounded. */
+/* In its place, so that what instructions take of it is rounded: they cut the last bits off. A NaN stays as it is, which
+ * another sum might not. */
 static void round_word(struct mma *s, int32_t w, bool even)
 {
     struct cg *g = s->g;
-    if (!even || g->target->sm >= 90) {
-        PTX(&g->b, even ? "cvt.rn.tf32.f32" : "cvt.rna.tf32.f32", ptx_r(w), ptx_r(w));
+    const int32_t number = cg_new(g, DT_BOOL);
+    struct ptx_operand half = ptx_imm(1 << 12);
+    if (even && g->target->sm >= 90) {
+        PTX(&g->b, "cvt.rn.tf32.f32", ptx_r(w), ptx_r(w));
         return;
     }
-    const int32_t up = cg_new(g, DT_U32), more = cg_new(g, DT_U32), number = cg_new(g, DT_BOOL);
-    PTX(&g->b, "bfe.u32", ptx_r(up), ptx_r(w), ptx_imm(13), ptx_imm(1));
-    PTX(&g->b, "add.s32", ptx_r(more), ptx_r(up), ptx_imm(0xfff));
+    if (even) {
+        const int32_t up = cg_new(g, DT_U32), more = cg_new(g, DT_U32);
+        PTX(&g->b, "bfe.u32", ptx_r(up), ptx_r(w), ptx_imm(13), ptx_imm(1));
+        PTX(&g->b, "add.s32", ptx_r(more), ptx_r(up), ptx_imm(0xfff));
+        half = ptx_r(more);
+    }
     PTX(&g->b, "setp.num.f32", ptx_r(number), ptx_r(w), ptx_r(w));
-    PTX_IF(&g->b, number, "add.s32", ptx_r(w), ptx_r(w), ptx_r(more));
+    PTX_IF(&g->b, number, "add.s32", ptx_r(w), ptx_r(w), half);
 }
 
-void mma_round(struct mma *s, uint32_t of, uint32_t part, uint32_t parts)
+/* Those words of the tile, if they are to be rounded. */
+static void round_words(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t from,
+                        uint32_t to)
 {
-    struct cg *g = s->g;
+    const enum matmul_cut cut = s->f->operand[t->operand].cut;
+    if (s->p->parts > 1 || (cut != MATMUL_AWAY && cut != MATMUL_EVEN))
+        return;
+    for (uint32_t i = from; i < to; i++) {
+        round_word(s, t->word[of][i], cut == MATMUL_EVEN);
+        cg_assigned(s->g, t->word[of][i]);
+    }
+}
+
+static void round_row(struct mma *s, uint32_t of, uint32_t i)
+{
+    for (uint32_t n = 0; n < s->ntile; n++)
+        if (s->tile[n].tall)
+            round_words(s, &s->tile[n], of, 4 * i, 4 * i + 4);
+}
+
+static void round_flat(struct mma *s, uint32_t of, uint32_t part, uint32_t parts)
+{
     for (uint32_t n = 0; n < s->ntile; n++) {
         const struct mma_tile *t = &s->tile[n];
-        const enum matmul_cut cut = s->f->operand[t->operand].cut;
-        const bool rounds = s->p->parts < 2 && (cut == MATMUL_AWAY || cut == MATMUL_EVEN);
-        const uint32_t to = rounds ? words_of(t) * (part + 1) / parts : 0;
-        for (uint32_t i = words_of(t) * part / parts; i < to; i++) {
-            round_word(s, t->word[of][i], cut == MATMUL_EVEN);
-            cg_assigned(g, t->word[of][i]);
-        }
+        if (!t->tall)
+            round_words(s, t, of, words_of(t) * part / parts, words_of(t) * (part + 1) / parts);
     }
+}
+
+void mma_round(struct mma *s, uint32_t of)
+{
+    round_flat(s, of, 0, 1);
+    round_row(s, of, 0);
 }
 
 /* Two f16 of two bytes. */
@@ -450,11 +476,15 @@ void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next)
         if (!s->tile[n].tall)
             make_ready(s, &s->tile[n], (struct words){0, words_of(&s->tile[n])}, of, &r[n]);
     for (uint32_t i = 0; i < rows; i++) {
+        if (i + 1 < rows)
+            round_row(s, of, i + 1);
         for (uint32_t n = 0; n < s->ntile; n++)
             if (s->tile[n].tall)
                 make_ready(s, &s->tile[n], (struct words){4 * i, 4 * i + 4}, of, &r[n]);
         multiply_rows(s, i, r);
         if (next != of)
-            mma_round(s, next, i, rows);
+            round_flat(s, next, i, rows);
     }
+    if (next != of)
+        round_row(s, next, 0);
 }

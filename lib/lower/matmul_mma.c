@@ -357,7 +357,7 @@ static void fill(struct mma *s)
 static void step_alone(struct mma *s, uint32_t step)
 {
     mma_load(s, step, step % 2);
-    mma_round(s, step % 2, 0, 1);
+    mma_round(s, step % 2);
     mma_multiply(s, step, step % 2, step % 2);
 }
 
@@ -422,7 +422,7 @@ static void multiply(struct mma *s)
     if (ahead) {
         meet(s, s->p->stages - 2);
         mma_load(s, 0, 0);
-        mma_round(s, 0, 0, 1);
+        mma_round(s, 0);
     }
     rounds_begin(s, &r, n);
     if (ahead)

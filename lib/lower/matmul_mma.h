@@ -107,10 +107,10 @@ void mma_bring_end(struct mma *s);
 void mma_read_begin(struct mma *s);
 /* Loads step `step` of the stage at s->read into fragments `to`. */
 void mma_load(struct mma *s, uint32_t step, uint32_t to);
-/* Rounds part `part` of `parts` of them, of operands that are to be rounded. */
-void mma_round(struct mma *s, uint32_t of, uint32_t part, uint32_t parts);
-/* Adds the products of fragments `of`, of step `step`, which are rounded; between them rounds fragments `next`, if those are others: so
- * instructions that wait for words meet some that need not. */
+/* Rounds as much of them as the first products take, of operands that are to be rounded. */
+void mma_round(struct mma *s, uint32_t of);
+/* Adds the products of fragments `of`, of step `step`, and rounds the rest of them and, if those are others, as much of
+ * `next`, between the products: so instructions that wait for words meet some that need not. */
 void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next);
 /* Which row or column of a warp's words they are: lane's part = factor * group (tall) or 2 * factor * member (flat) plus
  * this; half: of the tall operand's 16, or which of a flat one's pair. */
