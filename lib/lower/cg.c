@@ -647,6 +647,7 @@ void cg_begin(struct cg *g, const char *entry)
     cg_scope_close(g, 0);
     g->version.n = 0;
     g->sums.n = 0;
+    g->parts.n = 0;
     g->bindings.n = 0;
     g->loop = NULL;
     g->nest = NULL;

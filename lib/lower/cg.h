@@ -63,6 +63,13 @@ struct cg_sum {
     int64_t add;
 };
 
+/* A register that is `bits` bits of a word from bit `at` on, zero- or sign-extended. */
+struct cg_part {
+    uint32_t bits; /* 0: it is none */
+    uint32_t at;
+    int32_t word;
+};
+
 /* What a symbol stands for just now: an index, a local, a function's parameter. */
 struct cg_binding {
     const struct lang_symbol *sym;
@@ -222,8 +229,9 @@ struct cg {
     const char **interned;   /* CG_INTERNED mnemonics, hashed */
     int32_t *bucket;         /* CG_BUCKETS: index + 1 of the latest entry, 0 = none */
     VEC(struct cg_sum) sums; /* by register */
-    VEC(uint32_t) version;   /* by register; 0 = assigned once */
-    uint32_t clock;          /* the last version given */
+    VEC(struct cg_part) parts;
+    VEC(uint32_t) version; /* by register; 0 = assigned once */
+    uint32_t clock;        /* the last version given */
 
     VEC(struct cg_binding) bindings;
     /* locals that branches or loops assign: they need a register */
@@ -444,6 +452,8 @@ void cg_store_vector(struct cg *g, const struct lang_symbol *t, int32_t base, in
 /* n elements that fill a word of 32 bits or less, the first lowest, and back. */
 struct ptx_operand cg_pack(struct cg *g, enum dtype t, unsigned n, const struct cg_val *v);
 void cg_unpack(struct cg *g, enum dtype t, int32_t word, unsigned n, struct cg_val *v);
+/* Which bits of a word v is, an integer that cg_unpack() made. */
+struct cg_part cg_part_of(const struct cg *g, struct cg_val v);
 void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at, unsigned n,
                    struct cg_val *v);
 /* at.cache of words of t that a kernel reads once and that writes next to nothing: what is known not to stay in the L2 cache is

@@ -17,6 +17,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul_expand.c \
 	lib/lower/matmul_factor.c \
 	lib/lower/matmul_form.c \
+	lib/lower/matmul_pairs.c \
 	lib/lower/matmul_plan.c \
 	lib/lower/matmul_plan.h \
 	lib/lower/matmul_rows.c \

@@ -22,6 +22,7 @@
  *   matmul_choose.c sizes of tiles, the number of stages and splits; matmul_rows.c: of few rows
  *   matmul_cost.c   the cost model; matmul_choose_wgmma.c, matmul_cost_wgmma.c: the same of wgmma
  *   matmul_tile.c   where a block is; an operand's elements in registers
+ *   matmul_pairs.c  and two in each register
  *   matmul_simt.c   products by fma of scalars (matmul_simt.h); matmul_bring.c: their tiles to shared memory
  *   matmul_mma.c    products by mma.sync (matmul_mma.h); matmul_copy.c: their tiles to shared memory; matmul_frag.c: from
  *                   there to the instructions
@@ -263,6 +264,13 @@ const char *matmul_grid(struct matmul *m);
  * p->align gives or is 1. */
 void matmul_fetch(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
                   uint32_t lanes, int32_t inside, struct cg_val *v);
+/* The same as words of two elements, of an operand of f16 or bf16 that instructions on pairs can make (matmul_pairs.c); false: they
+ * can't, or not so many. */
+bool matmul_fetch_pairs(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
+                        uint32_t lanes, int32_t inside, struct ptx_operand *word);
+/* What both begin with: the reader stands there; does the first element exist? */
+struct cg_val matmul_stand(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
+                           uint32_t lanes, int32_t inside);
 /* The subscripts of a plain operand's element in its buffer, and its place. */
 void matmul_subscripts(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
                        struct cg_val *sub);

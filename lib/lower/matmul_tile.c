@@ -355,18 +355,28 @@ static void stand_at(struct matmul *m, const struct lang_symbol *shape, uint32_t
         m->reader.prefix[i] = cg_flat_index(m->g, shape, i, m->reader.sub);
 }
 
+struct cg_val matmul_stand(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
+                           uint32_t lanes, int32_t inside)
+{
+    struct cg *g = m->g;
+    const struct matmul_operand *o = &m->f->operand[operand];
+    for (uint32_t i = 0; i < o->eq->nindex; i++)
+        m->reader.sub[i] = subscript_of(m, o->eq->index[i], at, k);
+    m->reader.near = k;
+    stand_at(m, o->eq->sym, lanes);
+    struct cg_val ok = is_inside(m, o, at, k);
+    if (inside >= 0)
+        ok = cg_binary(g, OP_LAND, cg_value(DT_BOOL, inside), ok);
+    return ok;
+}
+
 void matmul_fetch(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
                   uint32_t lanes, int32_t inside, struct cg_val *v)
 {
     struct cg *g = m->g;
     const struct matmul_operand *o = &m->f->operand[operand];
+    const struct cg_val ok = matmul_stand(m, operand, at, k, lanes, inside);
     int64_t c;
-    for (uint32_t i = 0; i < o->eq->nindex; i++)
-        m->reader.sub[i] = subscript_of(m, o->eq->index[i], at, k);
-    stand_at(m, o->eq->sym, lanes);
-    struct cg_val ok = is_inside(m, o, at, k);
-    if (inside >= 0)
-        ok = cg_binary(g, OP_LAND, cg_value(DT_BOOL, inside), ok);
     const struct cg_guard before = cg_guard(g, ok, false);
     map_compute(g, &m->reader, &o->eq, 1, v);
     cg_unguard(g, before);

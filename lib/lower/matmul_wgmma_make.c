@@ -159,7 +159,7 @@ static int32_t exists(struct wgmma *s, uint32_t i, const uint32_t by[3])
     return cg_is_const(ok, &always) ? -1 : cg_reg(g, ok);
 }
 
-/* The chunk's elements, the first at (at, k) and the others along the operand's last axis or along k. */
+/* The vector's elements, the first at (at, k) and the others along the operand's last axis or along k. */
 static void fetch(struct wgmma *s, uint32_t i, struct cg_val at, struct cg_val k, int32_t inside,
                   struct cg_val *v)
 {
@@ -172,6 +172,26 @@ static void fetch(struct wgmma *s, uint32_t i, struct cg_val at, struct cg_val k
         matmul_fetch(s->m, t->operand, cg_index(g, cg_add(g, at, t->along_k ? zero : more)),
                      cg_index(g, cg_add(g, k, t->along_k ? more : zero)), m->lanes, inside, v + e);
     }
+}
+
+/* The same as words, if instructions on pairs make them. */
+static bool fetch_pairs(struct wgmma *s, uint32_t i, struct cg_val at, struct cg_val k,
+                        int32_t inside, struct ptx_operand (*word)[4])
+{
+    struct cg *g = s->g;
+    const struct wgmma_tile *t = &s->tile[i];
+    const struct wgmma_make *m = &s->make[i];
+    struct ptx_operand all[MOST_CHUNKS * MOST_LANES / 2];
+    const uint32_t n = m->chunks * CHUNK / t->size;
+    for (uint32_t e = 0; e < n; e += m->lanes) {
+        const struct cg_val more = cg_u32(e), zero = cg_u32(0);
+        if (!matmul_fetch_pairs(
+                s->m, t->operand, cg_index(g, cg_add(g, at, t->along_k ? zero : more)),
+                cg_index(g, cg_add(g, k, t->along_k ? more : zero)), m->lanes, inside, all + e / 2))
+            return false;
+    }
+    memcpy(word, all, n / 2 * sizeof *all);
+    return true;
 }
 
 static void make(struct wgmma *s, struct wgmma_made *to)
@@ -192,7 +212,10 @@ static void make(struct wgmma *s, struct wgmma_made *to)
         cg_add(g, cg_mul(g, d[ATOM], WGMMA_SPAN / t->size), cg_mul(g, d[COLUMN], chunk));
     at = cg_add(g, at, t->along_k ? d[ROW] : along);
     k = cg_add(g, k, t->along_k ? along : d[ROW]);
-    fetch(s, to->tile, at, k, exists(s, to->tile, by), v);
+    const int32_t inside = exists(s, to->tile, by);
+    if (fetch_pairs(s, to->tile, at, k, inside, to->word))
+        return;
+    fetch(s, to->tile, at, k, inside, v);
     for (uint32_t c = 0; c < m->chunks; c++)
         for (uint32_t w = 0; w < 4; w++) {
             const struct cg_val *from = v + (size_t)c * chunk + (size_t)w * per_word;
@@ -253,15 +276,25 @@ static uint32_t some(struct wgmma *s, uint32_t first, bool puts)
     return first;
 }
 
+/* While values of the stage are made, quotients of k are what they are at its beginning, where that is the same. */
+static void know_stage(struct wgmma *s, bool begins)
+{
+    s->m->reader.within = begins ? s->p->bk : 0;
+    s->m->reader.from = cg_index(s->g, cg_value(DT_U32, s->k));
+}
+
 void wgmma_make_ahead(struct wgmma *s)
 {
+    know_stage(s, true);
     some(s, 0, false);
+    know_stage(s, false);
 }
 
 void wgmma_make_rest(struct wgmma *s)
 {
     struct cg *g = s->g;
     uint32_t all = 0;
+    know_stage(s, true);
     for (uint32_t i = 0; i < s->ntile; i++)
         all += s->tile[i].made ? vectors_of(&s->make[i]) : 0;
     for (uint32_t n = 0; n < all;) {
@@ -270,6 +303,7 @@ void wgmma_make_rest(struct wgmma *s)
             some(s, next, false);
         n = next;
     }
+    know_stage(s, false);
     PTX0(&g->b, "fence.proxy.async.shared::cta");
     PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
     const struct cg_val is_first = cg_binary(g, OP_EQ, s->m->lane, cg_u32(0));

@@ -259,6 +259,19 @@ static void move_words(struct cg *g, const char *what, struct cg_place_of place,
     }
 }
 
+static void note_part(struct cg *g, int32_t reg, struct cg_part p)
+{
+    while (g->parts.n <= (size_t)reg)
+        VEC_PUSH(g->a, &g->parts);
+    g->parts.v[reg] = p;
+}
+
+struct cg_part cg_part_of(const struct cg *g, struct cg_val v)
+{
+    const bool known = v.op.kind == PTX_O_REG && (size_t)v.op.reg < g->parts.n;
+    return known ? g->parts.v[v.op.reg] : (struct cg_part){0};
+}
+
 void cg_unpack(struct cg *g, enum dtype t, int32_t word, unsigned n, struct cg_val *v)
 {
     unsigned bits = dtype_bits(t);
@@ -279,6 +292,7 @@ void cg_unpack(struct cg *g, enum dtype t, int32_t word, unsigned n, struct cg_v
         int32_t r = is_signed ? cg_signed_part(g, word, i, bits)
                               : CG(g, PTX_B32, "bfe.u32", ptx_r(word), ptx_imm((int64_t)i * bits),
                                    ptx_imm(bits));
+        note_part(g, r, (struct cg_part){.bits = bits, .at = i * bits, .word = word});
         if (t == DT_E4M3 || t == DT_E5M2)
             r = CG(g, PTX_B16, "cvt.u16.u32", ptx_r(r));
         else if (t == DT_BOOL)

@@ -224,6 +224,39 @@ END
     done
 }
 
+@test "small integers become 16-bit floats in pairs, without conversions" {
+    scheduled w4a16 'tile: [128, 64, 64], stages: 3, blocks: 3, cluster: 1'
+    for T in f16 bf16; do
+        # the scales of a stage's one group are read once: 64 columns by 2 threads of 32
+        kaio-emit -t sm_90a -D T=$T -D m=512 -D n=512 -D k=512 k.yaml >k.ptx
+        run ! grep -q 'cvt.*f32[.]s32' k.ptx
+        [ "$(grep -c "mul.rn.${T}x2" k.ptx)" = "$(grep -c "sub.rn.${T}x2" k.ptx)" ]
+        [ "$(grep -c 'ld.global.nc.v4' k.ptx)" = 5 ]
+        verify --fill=all -D T=$T m=136 n=192 k=264
+        verify --fill=all -D T=$T -D m=128 -D n=64 -D k=256 m=128 n=64 k=256
+    done
+    # zero points, signs, bytes, and integers alone
+    for T in f16 bf16; do
+        cat >k.yaml <<END
+kernel: k
+params:
+  a: in $T[m, k]
+  b: in i4[k, n]
+  z: in u4[ceil_div(k, 64), n]
+  s: in $T[ceil_div(k, 64), n]
+  d: in i8[n, k]
+  c: out f32[m, n]
+  e: out f32[m, n]
+compute: |
+  c[i,j] = sum[l](a[i,l] * $T((i32(b[l,j]) - i32(z[l / 64, j])) * s[l / 64, j]))
+  e[i,j] = sum[l](a[i,l] * $T(i32(d[j,l])))
+schedule: {strategy: matmul, mma: wgmma, tile: [128, 64, 64], stages: 3, blocks: 3, cluster: 1}
+END
+        verify --fill=all m=136 n=192 k=264
+        verify m=33 n=34 k=64
+    done
+}
+
 @test "operands that are computed: tiles, clusters, turns and shares" {
     while read -r kind layout schedule; do
         made $kind $layout "$schedule"
