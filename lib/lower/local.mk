@@ -36,7 +36,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul_wgmma_ring.c \
 	lib/lower/matmul_wgmma_load.c \
 	lib/lower/matmul_wgmma_sum.c \
-	lib/lower/matmul_wgmma_held.c lib/lower/matmul_wgmma_make.c lib/lower/matmul_wgmma_round.c \
+	lib/lower/matmul_wgmma_held.c lib/lower/matmul_wgmma_make.c lib/lower/matmul_wgmma_convert.c \
 	lib/lower/matmul_wgmma_share.c \
 	lib/lower/matmul_wgmma_bring.c lib/lower/matmul_wgmma_out.c \
 	lib/lower/matmul_wgmma_store.c \

@@ -27,7 +27,7 @@
  *   matmul_mma.c    products by mma.sync (matmul_mma.h); matmul_copy.c: their tiles to shared memory; matmul_frag.c: from
  *                   there to the instructions
  *   matmul_wgmma.c  products by wgmma (matmul_wgmma.h), _fits.c: when; _load.c: their tiles to shared memory, by way of
- *                   _ring.c; _make.c: and what is computed; _round.c: f32 there; _held.c: and in registers; _sum.c: the instructions; _share.c: blocks that share a tile; _out.c and
+ *                   _ring.c; _make.c: and what is computed; _convert.c: f32 there; _held.c: and in registers; _sum.c: the instructions; _share.c: blocks that share a tile; _out.c and
  *                   _store.c: the epilogue
  *   matmul_thin.c   few rows: as fast as B can be read
  *   matmul_split.c  blocks that share a tile along k
@@ -195,7 +195,7 @@ struct matmul_plan {
     /* wgmma: a tile's columns are the rows of its instructions, which compute results turned: warpgroups share columns */
     bool turned;
     bool
-        promotes; /* wgmma, of FP8: sums of a stage's products alone, which are added to others as f32 is */
+        promotes; /* wgmma, of FP8 and of parts: sums of a stage's products alone, which are added to others as f32 is */
     /* Of each operand, the elements along its last axis that one access may take: a power of two. What that needs of
      * the dimensions is in the variant's condition. */
     uint32_t align[MATMUL_OPERANDS];

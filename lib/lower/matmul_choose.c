@@ -123,10 +123,12 @@ static bool is_wanted(const struct planner *l, const struct matmul_plan *p)
 {
     const struct lower_plan *w = l->want;
     const bool wgmma = p->how == MATMUL_WGMMA, mma = p->how == MATMUL_MMA;
-    const bool how = w->mma == LOWER_MMA_ANY     ? true
-                     : w->mma == LOWER_MMA_WGMMA ? wgmma
-                     : w->mma == LOWER_MMA_NONE  ? !mma && !wgmma
-                                                 : mma;
+    const bool by_wgmma = w->clusters[0] || w->blocks || w->pingpong; /* what it alone has */
+    const bool how = w->mma == LOWER_MMA_ANY      ? true
+                     : w->mma == LOWER_MMA_WGMMA  ? wgmma
+                     : w->mma == LOWER_MMA_NONE   ? !mma && !wgmma
+                     : w->mma == LOWER_MMA_TF32X3 ? wgmma || (mma && !by_wgmma)
+                                                  : mma;
     return how && (!w->stages || w->stages == p->stages) && (!w->split || w->split == p->split) &&
            (!w->shape[0] ||
             (w->shape[0] == p->bm && w->shape[1] == p->bn && w->shape[2] == p->bk)) &&
@@ -175,7 +177,7 @@ struct matmul_plan planner_new(const struct planner *l, enum matmul_how how)
 {
     struct matmul_plan p = {.how = how, .type = l->f->type, .parts = 1, .split = 1};
     p.group = l->want->group ? l->want->group : 8;
-    if (how == MATMUL_MMA) {
+    if (how == MATMUL_MMA || (how == MATMUL_WGMMA && l->parts > 1)) {
         p.type = l->type;
         p.parts = l->parts;
     }

@@ -63,7 +63,7 @@ static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32
     p.wm = rows / down;
     p.wn = columns / across;
     p.pingpong = pingpong;
-    p.promotes = l->f->type == MATMUL_FP8 && !l->g->fast;
+    p.promotes = p.parts > 1 || (l->f->type == MATMUL_FP8 && !l->g->fast);
     p.split = w->split ? w->split : 1;
     const uint32_t wide = turned ? p.wm : p.wn; /* an instruction's columns */
     const uint32_t consumers = down * across * (pingpong ? 2 : 1);
@@ -161,7 +161,7 @@ static bool is_mostly_empty(const struct planner *l, const struct shape *t)
 bool planner_takes_wgmma(const struct planner *l, struct buf *why)
 {
     const enum lower_mma mma = l->want->mma;
-    if (mma != LOWER_MMA_WGMMA && mma != LOWER_MMA_ANY)
+    if (mma != LOWER_MMA_WGMMA && mma != LOWER_MMA_ANY && mma != LOWER_MMA_TF32X3)
         return false;
     if (l->single || l->g->target->sm != 90 || l->g->target->suffix != 'a')
         return false;
@@ -192,7 +192,7 @@ static bool may_turn(const struct planner *l)
     for (uint32_t i = 0; i < f->noperand; i++)
         spares |= f->operand[i].side == MATMUL_B &&
                   (f->operand[i].cut == MATMUL_AWAY || !f->operand[i].along_k);
-    return f->type == MATMUL_TF32 && spares && l->want->warps[0] < 2;
+    return l->type == MATMUL_TF32 && spares && l->want->warps[0] < 2;
 }
 
 /* Is a tile's end worth hiding behind the other warpgroup's products? Sums of a stage that are added by threads keep one

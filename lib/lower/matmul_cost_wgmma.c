@@ -76,7 +76,7 @@ static double rate_of(const struct matmul_plan *p)
     switch (p->type) {
     case MATMUL_INT8:
     case MATMUL_FP8: return 2 * PRODUCTS;
-    case MATMUL_TF32: return PRODUCTS / 2;
+    case MATMUL_TF32: return PRODUCTS / 2 / (p->parts > 1 ? 3 : 1);
     default: return PRODUCTS;
     }
 }
@@ -107,15 +107,18 @@ static double shared_clocks(const struct block *b)
 {
     const struct matmul_plan *p = b->p;
     const double tall = (p->turned ? p->bn : p->bm) / 64.0, wide = p->turned ? p->bm : p->bn;
-    const double read = b->f->nproduct * tall * (64 + wide) * b->bytes;
+    const double parts = p->parts > 1 ? 3 : 1;
+    const double read = b->f->nproduct * tall * (64 + parts * wide) * b->bytes;
     const double copied = (b->lefts * p->bm + b->rights * p->bn) * b->bytes;
     double rounded = 0;
     for (uint32_t i = 0; i < b->f->noperand; i++) {
-        /* consumers round, or turn, what lies in the stage, but for the operand that goes through registers */
+        /* what is rounded, turned or parted where it lies, but for the operand that goes through registers */
         const struct matmul_operand *o = &b->f->operand[i];
         const bool left = o->side == (p->turned ? MATMUL_B : MATMUL_A);
-        if (b->f->type == MATMUL_TF32 && !left && (o->cut == MATMUL_AWAY || !o->along_k))
-            rounded += 2 * b->bytes * (o->side == MATMUL_A ? p->bm : p->bn);
+        const bool turned = !o->along_k, converts = o->cut == MATMUL_AWAY || p->parts > 1;
+        if (p->type == MATMUL_TF32 && !left && (turned || converts))
+            rounded += (turned && p->parts > 1 ? 3 : 2) * b->bytes *
+                       (o->side == MATMUL_A ? p->bm : p->bn);
     }
     return (read + COPIED * copied + rounded) / SHARED;
 }

@@ -230,13 +230,14 @@ static bool rests(const struct planner *l)
 /* Of what is not made of vectors. */
 static void add_any(struct planner *l, struct variants *all)
 {
-    static const struct lower_plan by_sync = {.mma = LOWER_MMA_SYNC};
+    static const struct lower_plan by_sync = {.mma = LOWER_MMA_SYNC},
+                                   in_parts = {.mma = LOWER_MMA_TF32X3};
     const struct matmul_size size = l->size;
     const struct lower_plan *const want = l->want;
     if (all->n && !rests(l))
         return;
-    if (all->n && want->mma == LOWER_MMA_WGMMA)
-        l->want = &by_sync; /* what TMA can't copy */
+    if (all->n && all->v[0].how == MATMUL_WGMMA && want->mma != LOWER_MMA_ANY)
+        l->want = want->mma == LOWER_MMA_TF32X3 ? &in_parts : &by_sync; /* what TMA can't copy */
     l->single = true;
     if (l->m && l->size.m <= FEW_ROWS && l->want->mma <= LOWER_MMA_NONE)
         planner_consider_rows(l);
@@ -384,6 +385,8 @@ static bool read_wgmma(struct cg *g, struct lower_plan *w)
                           : w->blocks    ? w->blocks_span
                                          : w->pingpong_span;
     if (!w->clusters[0] && !w->blocks && !w->pingpong)
+        return true;
+    if (w->mma == LOWER_MMA_TF32X3 && g->target->sm == 90 && g->target->suffix == 'a')
         return true;
     if (w->mma != LOWER_MMA_ANY && w->mma != LOWER_MMA_WGMMA)
         return cg_error(g, s, "'cluster', 'blocks' and 'pingpong' are for 'mma: wgmma'");

@@ -9,6 +9,8 @@
  *                                                      wait for these too; arrive; sums to the epilogue
  *
  * What is computed all of a producer's threads make, before they wait, and write; each warp arrives at full[s], too.
+ * Where what has come is not yet what is multiplied, other warps of the producer convert it (_convert.c), and consumers wait
+ * for ready[s], too.
  * The producer goes on with the next tile while consumers are in the epilogue. Barriers' phases go by parity: a new
  * barrier counts as one whose phase of parity 1 is over, so the producer begins with that.
  */
@@ -101,10 +103,11 @@ static void make_barriers(struct wgmma *s)
         PTX(&g->b, "prefetch.tensormap", ptx_mem(s->out_map[o], 0));
     for (uint32_t i = 0; i < s->nbrought; i++)
         PTX(&g->b, "prefetch.tensormap", ptx_mem(s->brought[i].map, 0));
-    for (uint32_t i = 0; i < 2 * s->p->stages; i++)
+    const uint32_t arrivals[] = {full, s->peers * s->takers * WARPS, s->converts};
+    for (uint32_t i = 0; i < wgmma_barriers(s) / WGMMA_BARRIER; i++)
         PTX(&g->b, "mbarrier.init.shared::cta.b64",
             ptx_mem(s->m->shared, s->barriers + i * WGMMA_BARRIER),
-            ptx_imm(i < s->p->stages ? full : s->peers * s->takers * WARPS));
+            ptx_imm(arrivals[i / s->p->stages]));
     for (uint32_t i = 0; i < s->consumers * WARPS && s->nbrought; i++)
         PTX(&g->b, "mbarrier.init.shared::cta.b64",
             ptx_mem(s->m->shared, s->brought_barriers + i * WGMMA_BARRIER), ptx_imm(1));
@@ -162,6 +165,23 @@ static void tile_of_consumer(struct wgmma *s)
     cg_place(g, skip);
 }
 
+/* The last of the producer's warps. */
+static void convert(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const uint32_t others = cg_label(g, "others"), first = WGMMA_GROUP / 32 - s->converts;
+    if (!s->converts)
+        return;
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, s->m->warp, cg_u32(first))), false, others);
+    const size_t mark = cg_scope_open(g);
+    wgmma_ring_begin(s, 0);
+    wgmma_convert_begin(s);
+    for_tiles(s, s->first_tile, s->tile_step, wgmma_convert_tile);
+    cg_jump(g, g->exit);
+    cg_scope_close(g, mark);
+    cg_place(g, others);
+}
+
 /* Where all is copied one thread does it. */
 static void elect(struct wgmma *s)
 {
@@ -176,6 +196,7 @@ static void produce(struct wgmma *s)
 {
     struct cg *g = s->g;
     set_registers(s, true);
+    convert(s);
     if (s->made)
         wgmma_make_begin(s);
     else

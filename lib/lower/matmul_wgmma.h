@@ -9,13 +9,13 @@
  *     stage_bytes       stage 1
  *     ...
  *     patches           of every consuming warp, sums on their way to the epilogue
- *     barriers          full[S], empty[S]: mbarriers of 8 bytes
+ *     barriers          full[S], empty[S], ready[S] where something is converted: mbarriers of 8 bytes
  *
  * An operand's part of a stage is made of atoms, as wgmma and TMA have them with the swizzle of 128 bytes: rows of 128
  * bytes, of which the 16-byte chunk c of row r is at chunk c ^ (r % 8). So each 8 rows fill 1024 bytes, all 32 banks
  * of them.
  *
- *     along k                                     across (16-bit types; f32 is held or turned, _held.c, _round.c; what
+ *     along k                                     across (16-bit types; f32 is held or turned, _held.c, _convert.c; what
  *                                                         is computed is written along k, _make.c)
  *     atom a: k from a * 128 bytes on             atom a: i or j from a * 64 elements on
  *     row r:  i or j = r                          row r:  k = r
@@ -67,11 +67,13 @@ struct wgmma_tile {
     bool along_k;  /* in memory, and on its way; of what is made: as it is multiplied */
     bool made;     /* computed: producers' threads write it */
     bool held;     /* of f32: consumers load it to registers as it is needed */
-    bool turned;   /* of f32: consumers turn it, so that it is multiplied along k */
+    bool turned;   /* of f32: turned on its way, so that it is multiplied along k */
+    bool parted;   /* of f32: in two parts, the second of which lies in a tile of its own */
     uint32_t size; /* bytes of an element */
     uint32_t rows; /* bm or bn */
     uint32_t atoms, atom_bytes; /* see above */
     uint32_t offset, bytes;     /* in a stage */
+    uint32_t rest;              /* where the second part is */
     uint32_t sharers;           /* blocks that bring a part each: */
     bool by_rows;               /* some rows of every atom, or else some atoms */
     uint32_t box_rows;          /* rows of an atom that one copy brings */
@@ -115,6 +117,7 @@ struct wgmma {
     uint32_t stage_bytes, steps;       /* instructions along k of a stage */
     uint32_t copied, made;      /* bytes of a stage that are copied, and those that are computed */
     uint32_t producers;         /* warpgroups */
+    uint32_t converts;          /* warps of the producer that convert; 0: there is nothing to */
     uint32_t consumers, takers; /* warpgroups; those that take a tile together */
     enum matmul_side left; /* whose rows are an instruction's 64: B where its results are turned */
     uint32_t high, wide;   /* a warpgroup's of these, and an instruction's columns */
@@ -138,14 +141,16 @@ struct wgmma {
     struct wgmma_made *making; /* what is on its way through registers */
     /* consumers: */
     struct cg_val group; /* u32: the warpgroup's number among them */
-    struct cg_val part;  /* u32: which part of the tile's rows it takes */
+    struct cg_val
+        part; /* u32: which part of the tile's rows it takes; of converters: the warp's number */
     int32_t *
         sum; /* of product q, 64 rows i: word w at (q * high / 64 + i) * wide / 2 + w, w = 4 * (column / 8) + ... as of mma.sync */
     int32_t first
         [MATMUL_OPERANDS]; /* u32: of each tile, the low word of its first descriptor in the first stage */
     int32_t word;          /* u32: the high word of all */
-    /* of held tiles: addresses (u32) in the first stage, a predicate, and the words of two steps */
-    int32_t from[MATMUL_OPERANDS][4], late, *held[MATMUL_OPERANDS];
+    /* of held tiles: addresses (u32) in the first stage, a predicate, and the words of some steps, or of their parts */
+    int32_t from[MATMUL_OPERANDS][4], late, *held[MATMUL_OPERANDS][2];
+    int32_t square[2][2]; /* converters: see _convert.c */
     /* u32: the barrier `full` of the stage before, in the block to which the lane says that it is read; how far that is from this
      * block's, -1: it is this one's; and a predicate: does it say so to any? */
     int32_t release, delta, mine;
@@ -180,6 +185,9 @@ int32_t wgmma_mutable(struct cg *g, struct cg_val v); /* a mutable u32 that star
 void wgmma_wait(struct wgmma *s, int32_t barrier, uint32_t offset, int32_t parity);
 void wgmma_ring_begin(struct wgmma *s, unsigned parity);
 void wgmma_ring_next(struct wgmma *s);
+/* Bytes from a stage's barrier `full` to `ready`; of all barriers. */
+uint32_t wgmma_ready(const struct wgmma *s);
+uint32_t wgmma_barriers(const struct wgmma *s);
 /* It varies in the loop. */
 void wgmma_ring_varies(struct wgmma *s, struct cg_nest *nest);
 /* Skips the stages of a tile. */
@@ -213,16 +221,16 @@ void wgmma_hold_begin(struct wgmma *s);
 /* Loads what steps `step`, an even one, and the next take of the stage that has come, to registers of their own; what the two
  * before it took may be under way. */
 void wgmma_hold(struct wgmma *s, uint32_t step);
-/* The words of 64 rows i of a step that is loaded. */
-struct ptx_operand wgmma_held(struct wgmma *s, uint32_t tile, uint32_t step, uint32_t i);
+/* Loads both parts of what all steps take of 64 rows i. */
+void wgmma_hold_parts(struct wgmma *s, uint32_t i);
+/* The words of 64 rows i of a step that is loaded; their second part, where that is wanted. */
+struct ptx_operand wgmma_held(struct wgmma *s, uint32_t tile, uint32_t step, uint32_t i, bool rest);
 
-/* ---- matmul_wgmma_round.c: consumers, of operands that are rounded or turned on their way ---- */
+/* ---- matmul_wgmma_convert.c: some of the producer's warps, of f32 that is rounded, turned or parted on its way ---- */
 
-uint32_t wgmma_round_words(const struct wgmma *s); /* registers of a thread; 0: nothing to do */
-/* The rows of such an operand that is not the left one are a multiple of it. */
-uint32_t wgmma_round_unit(const struct wgmma *s);
-/* Rounds and turns the stage that has come; those that take the tile together have all met behind it. */
-void wgmma_round_stage(struct wgmma *s);
+bool wgmma_is_converted(const struct wgmma *s, const struct wgmma_tile *t);
+void wgmma_convert_begin(struct wgmma *s);
+void wgmma_convert_tile(struct wgmma *s);
 
 /* ---- matmul_wgmma_share.c: consumers, where blocks share a tile along k ---- */
 

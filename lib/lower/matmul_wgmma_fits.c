@@ -8,6 +8,7 @@
 
 /* Registers of a thread; of three warpgroups; columns of an instruction of one of four warpgroups. */
 enum { NOT_SUMS = 48, NOT_SUMS_OF_3 = 32, MOST_WIDE_OF_4 = 192 };
+enum { CONVERTS = 2 }; /* warps */
 
 static bool fails(struct buf *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -42,8 +43,6 @@ static bool has_instruction(const struct wgmma *s, struct buf *why)
     case MATMUL_F32: return fails(why, "wgmma multiplies no f32");
     case MATMUL_F64: return fails(why, "wgmma multiplies no f64");
     }
-    if (s->p->parts > 1)
-        return fails(why, "wgmma makes no products in parts");
     if (s->f->type == MATMUL_FP8 && s->p->type != MATMUL_FP8)
         return fails(why, "wgmma takes e4m3 and e5m2 as they are, not as f16");
     return s->f->i || fails(why, "a single row leaves most of wgmma idle");
@@ -83,14 +82,16 @@ static bool check_operand(const struct wgmma *s, const struct matmul_operand *o,
 static bool check_sides(const struct wgmma *s, const struct wgmma_tile *t, struct buf *why)
 {
     const struct matmul_plan *p = s->p;
-    const bool a = t->side == MATMUL_A,
-               rounds = s->f->operand[t->operand].cut == MATMUL_AWAY && !t->held;
+    const bool a = t->side == MATMUL_A;
     const uint32_t unit = t->along_k ? 8 * t->sharers : WGMMA_SPAN / t->size;
     if (t->made && t->sharers > 1)
         return fails(why, "blocks of a cluster share no operand that is computed");
-    if (t->turned && p->bk != WGMMA_SPAN / 4)
-        return fails(why, "a tile of f32 that does not lie along k has %d terms, not %u",
-                     WGMMA_SPAN / 4, p->bk);
+    if (t->made && p->parts > 1)
+        return fails(why, "an operand that is computed goes by wgmma in one part alone");
+    if ((t->turned || p->parts > 1) && p->bk != WGMMA_SPAN / 4)
+        return fails(why, "a tile of f32 that %s has %d terms, not %u",
+                     t->turned ? "does not lie along k" : "is multiplied in parts", WGMMA_SPAN / 4,
+                     p->bk);
     if (!is_multiple(p->bk * t->size, WGMMA_SPAN))
         return fails(why, "a tile's third side must be a multiple of %u, not %u",
                      WGMMA_SPAN / t->size, p->bk);
@@ -102,12 +103,20 @@ static bool check_sides(const struct wgmma *s, const struct wgmma_tile *t, struc
         return fails(why, "a tile has multiples of %u %s here, not %u", unit,
                      a ? "rows" : "columns", t->rows);
     /* threads' stores would have to be ordered before the other block's copies */
-    if ((rounds || t->turned) && t->sharers > 1)
+    if (wgmma_is_converted(s, t) && t->sharers > 1)
         return fails(why, "blocks of a cluster share no operand that is rounded on its way");
-    if (rounds && !t->turned && t->side != s->left && !is_multiple(t->rows, wgmma_round_unit(s)))
-        return fails(why, "%u warpgroups round multiples of %u %s, not %u", s->takers,
-                     wgmma_round_unit(s), a ? "rows" : "columns", t->rows);
     return true;
+}
+
+/* What is computed; and beside that, for producers that make have no warps left that convert, what would have to be. */
+static bool is_made(const struct wgmma *s, const struct matmul_operand *o)
+{
+    bool computed = false;
+    for (uint32_t i = 0; i < s->f->noperand; i++)
+        computed |= !s->f->operand[i].plain;
+    const bool converted = s->p->type == MATMUL_TF32 && o->side != s->left &&
+                           (o->cut == MATMUL_AWAY || !o->along_k);
+    return computed && (!o->plain || converted);
 }
 
 static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
@@ -121,15 +130,16 @@ static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
     *t = (struct wgmma_tile){.operand = n,
                              .side = o->side,
                              .along_k = o->along_k,
-                             .made = !o->plain,
+                             .made = is_made(s, o),
                              .size = dtype_bits(o->type) / 8,
                              .rows = a ? p->bm : p->bn,
                              .offset = s->stage_bytes,
                              .sharers = a ? s->across : s->down};
     t->along_k |= t->made && t->size != 2;
     t->held = p->type == MATMUL_TF32 && o->side == s->left && !t->made &&
-              (o->cut == MATMUL_AWAY || !o->along_k);
+              (o->cut == MATMUL_AWAY || !o->along_k || p->parts > 1);
     t->turned = t->size == 4 && !t->along_k && !t->held;
+    t->parted = p->parts > 1 && !t->held;
     if (!check_sides(s, t, why))
         return false;
     s->steps = p->bk * t->size / WGMMA_STEP;
@@ -141,8 +151,10 @@ static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
     if (t->box_rows > WGMMA_WIDE && !t->made)
         return fails(why, "TMA copies %u rows at once at most, not %u", WGMMA_WIDE, t->box_rows);
     t->bytes = t->atoms * t->atom_bytes;
-    s->stage_bytes += t->bytes;
+    t->rest = t->offset + t->bytes;
+    s->stage_bytes += t->bytes * (t->parted ? 2 : 1);
     *(t->made ? &s->made : &s->copied) += t->bytes;
+    s->converts = wgmma_is_converted(s, t) ? CONVERTS : s->converts;
     s->tile_of[n] = s->ntile++;
     return true;
 }
@@ -211,7 +223,7 @@ static void measure_memory(struct wgmma *s)
     s->patches = s->stage_bytes * s->p->stages;
     s->patch_bytes = wgmma_direct(s);
     s->barriers = s->patches + warps * s->patch_bytes;
-    s->bytes = s->barriers + 2 * s->p->stages * WGMMA_BARRIER;
+    s->bytes = s->barriers + wgmma_barriers(s);
     s->brought_barriers = s->bytes;
     if (s->nbrought)
         s->bytes += warps * WGMMA_BARRIER;
@@ -225,7 +237,7 @@ static void measure_memory(struct wgmma *s)
         s->pitch = wgmma_pitch(cols);
         s->patch_bytes = s->f->nproduct * WGMMA_PATCH * s->pitch * 4;
         s->barriers = s->patches + warps * s->patch_bytes;
-        s->bytes = s->barriers + 2 * s->p->stages * WGMMA_BARRIER;
+        s->bytes = s->barriers + wgmma_barriers(s);
         if (s->bytes <= s->g->target->shared_optin)
             return;
     }
@@ -243,6 +255,9 @@ uint32_t wgmma_registers(const struct wgmma *s, bool produces)
     static const uint8_t of[3][WGMMA_CONSUMERS][2] = {{{24, 240}, {24, 240}, {32, 160}},
                                                       {{232, 240}, {120, 192}, {80, 144}},
                                                       {{128, 248}, {80, 176}, {0, 0}}};
+    static const uint8_t converting[WGMMA_CONSUMERS][2] = {{24, 240}, {72, 216}, {80, 144}};
+    if (s->converts)
+        return converting[s->consumers - 1][!produces];
     return of[s->made ? s->producers : 0][s->consumers - 1][!produces];
 }
 
@@ -294,7 +309,7 @@ bool wgmma_measure(struct wgmma *s, struct buf *why)
     const uint32_t all = wgmma_registers(s, false);
     const uint32_t most = all - (s->consumers > 2 ? NOT_SUMS_OF_3 : NOT_SUMS);
     const uint32_t sums = wgmma_sums(s) + (p->promotes ? s->wide / 2 : 0);
-    const uint32_t held = wgmma_held_words(s) + wgmma_round_words(s);
+    const uint32_t held = wgmma_held_words(s);
     if (sums + held > most)
         return fails(why, "a thread would keep %u sums%s: %u at most, of %u warpgroups",
                      sums + held, held ? " and factors" : "", most, s->consumers);

@@ -24,8 +24,9 @@ enum { WORDS = 4, CHUNK = 16, SIDE = 8, AHEAD = 2 };
 uint32_t wgmma_held_words(const struct wgmma *s)
 {
     uint32_t n = 0;
+    const uint32_t each = s->p->parts > 1 ? s->steps : AHEAD * (s->high / WGMMA_ROWS);
     for (uint32_t i = 0; i < s->ntile; i++)
-        n += s->tile[i].held ? 2 * AHEAD * (s->high / WGMMA_ROWS) * WORDS : 0;
+        n += s->tile[i].held ? 2 * each * WORDS : 0;
     return n;
 }
 
@@ -81,7 +82,8 @@ void wgmma_hold_begin(struct wgmma *s)
             find_along(s, i, first, warp);
         else if (t->held)
             find_across(s, i, first, warp);
-        s->held[i] = ARENA_ARRAY(g->a, AHEAD * (s->high / WGMMA_ROWS) * WORDS, int32_t);
+        for (uint32_t part = 0; part < s->p->parts; part++)
+            s->held[i][part] = ARENA_ARRAY(g->a, wgmma_held_words(s), int32_t);
     }
 }
 
@@ -131,7 +133,7 @@ void wgmma_hold(struct wgmma *s, uint32_t step)
     for (uint32_t n = 0; n < s->ntile; n++) {
         const struct wgmma_tile *t = &s->tile[n];
         for (uint32_t i = 0; i < AHEAD * high && t->held; i++) {
-            int32_t *word = s->held[n] + (size_t)i * WORDS;
+            int32_t *word = s->held[n][0] + (size_t)i * WORDS;
             (t->along_k ? load_along : load_across)(s, n, step + i / high, i % high, word);
             for (uint32_t e = 0; e < WORDS && rounds(s, t); e++) {
                 const int32_t r = cg_new(g, DT_U32);
@@ -142,10 +144,38 @@ void wgmma_hold(struct wgmma *s, uint32_t step)
     }
 }
 
-struct ptx_operand wgmma_held(struct wgmma *s, uint32_t tile, uint32_t step, uint32_t i)
+/* x rounded to tf32, finite, and the rest, which is infinite or NaN where x is; instructions cut the rest's last bits off. */
+static void part(struct wgmma *s, int32_t x, int32_t *first, int32_t *rest)
 {
-    const int32_t *word = s->held[tile] +
-                          (size_t)(step % AHEAD * (s->high / WGMMA_ROWS) + i) * WORDS;
+    struct cg *g = s->g;
+    const float most = 0x1.ffdffep127f; /* that does not round to infinity */
+    const int32_t y = cg_new(g, DT_U32), up = cg_new(g, DT_U32);
+    *first = cg_new(g, DT_U32);
+    *rest = cg_new(g, DT_U32);
+    PTX(&g->b, "min.xorsign.abs.f32", ptx_r(y), ptx_r(x), ptx_immf32(most));
+    PTX(&g->b, "add.s32", ptx_r(up), ptx_r(y), ptx_imm(1 << 12));
+    PTX(&g->b, "and.b32", ptx_r(*first), ptx_r(up), ptx_imm(0xffffe000));
+    PTX(&g->b, "sub.rn.f32", ptx_r(*rest), ptx_r(x), ptx_r(*first));
+}
+
+void wgmma_hold_parts(struct wgmma *s, uint32_t i)
+{
+    for (uint32_t n = 0; n < s->ntile; n++) {
+        const struct wgmma_tile *t = &s->tile[n];
+        for (uint32_t step = 0; step < s->steps && t->held; step++) {
+            int32_t *first = s->held[n][0] + (size_t)step * WORDS,
+                    *rest = s->held[n][1] + (size_t)step * WORDS;
+            (t->along_k ? load_along : load_across)(s, n, step, i, first);
+            for (uint32_t e = 0; e < WORDS; e++)
+                part(s, first[e], &first[e], &rest[e]);
+        }
+    }
+}
+
+struct ptx_operand wgmma_held(struct wgmma *s, uint32_t tile, uint32_t step, uint32_t i, bool rest)
+{
+    const uint32_t at = s->p->parts > 1 ? step : step % AHEAD * (s->high / WGMMA_ROWS) + i;
+    const int32_t *word = s->held[tile][rest] + (size_t)at * WORDS;
     struct ptx_operand v[WORDS];
     for (uint32_t e = 0; e < WORDS; e++)
         v[e] = ptx_r(word[e]);

@@ -51,6 +51,16 @@ void wgmma_ring_next(struct wgmma *s)
     cg_assigned(g, r->parity);
 }
 
+uint32_t wgmma_ready(const struct wgmma *s)
+{
+    return 2 * s->p->stages * WGMMA_BARRIER;
+}
+
+uint32_t wgmma_barriers(const struct wgmma *s)
+{
+    return (s->converts ? 3 : 2) * s->p->stages * WGMMA_BARRIER;
+}
+
 void wgmma_ring_skip(struct wgmma *s)
 {
     struct cg *g = s->g;

@@ -83,9 +83,9 @@ void wgmma_sum_begin(struct wgmma *s)
 
 /* ---- instructions --------------------------------------------------------------------------------- */
 
-/* The descriptor of step `step` of the tile, of its 64 rows i. */
+/* The descriptor of step `step` of the tile, of its 64 rows i, or of their second part. */
 static struct ptx_operand descriptor(struct wgmma *s, const struct wgmma_tile *t, int32_t stage,
-                                     uint32_t step, uint32_t i)
+                                     uint32_t step, uint32_t i, bool rest)
 {
     struct cg *g = s->g;
     const uint32_t per_atom = WGMMA_SPAN / WGMMA_STEP;
@@ -93,7 +93,8 @@ static struct ptx_operand descriptor(struct wgmma *s, const struct wgmma_tile *t
                                 ? step / per_atom * t->atom_bytes + step % per_atom * WGMMA_STEP +
                                       i * WGMMA_ROWS * WGMMA_SPAN
                                 : step * (WGMMA_STEP / t->size) * WGMMA_SPAN + i * t->atom_bytes;
-    const struct cg_val low = cg_add(g, cg_value(DT_U32, stage), cg_u32(offset / 16));
+    const uint32_t part = rest ? t->rest - t->offset : 0;
+    const struct cg_val low = cg_add(g, cg_value(DT_U32, stage), cg_u32((part + offset) / 16));
     const struct ptx_operand words[2] = {ptx_r(cg_reg(g, low)), ptx_r(s->word)};
     const int32_t d = cg_new(g, DT_U64);
     PTX(&g->b, "mov.b64", ptx_r(d), ptx_vec(&g->b, 2, words));
@@ -142,16 +143,21 @@ static int32_t *sums_of(const struct wgmma *s, uint32_t q, uint32_t i)
     return s->sum + ((size_t)q * (s->high / WGMMA_ROWS) + i) * (s->wide / 2);
 }
 
+/* Which parts of the left and of the right operand: their rests or not. */
+struct parts {
+    bool left, right;
+};
+
 static void multiply_rows(struct wgmma *s, const int32_t *stage, uint32_t step, uint32_t q,
-                          uint32_t i, const int32_t *sum, int32_t adds)
+                          uint32_t i, struct parts rest, const int32_t *sum, int32_t adds)
 {
     const struct matmul_product *product = &s->f->product[q];
     const uint32_t a = s->tile_of[product->a], b = s->tile_of[product->b];
     const uint32_t left = s->left == MATMUL_A ? a : b, right = a + b - left;
     multiply(s, left, right, sum,
-             s->tile[left].held ? wgmma_held(s, left, step, i)
-                                : descriptor(s, &s->tile[left], stage[left], step, i),
-             descriptor(s, &s->tile[right], stage[right], step, 0), adds);
+             s->tile[left].held ? wgmma_held(s, left, step, i, rest.left)
+                                : descriptor(s, &s->tile[left], stage[left], step, i, false),
+             descriptor(s, &s->tile[right], stage[right], step, 0, rest.right), adds);
 }
 
 /* The steps are sent to multiply; what was sent before is over then. */
@@ -162,7 +168,8 @@ static void multiply_steps(struct wgmma *s, const int32_t *stage, uint32_t first
     for (uint32_t step = first; step < first + n; step++)
         for (uint32_t i = 0; i < s->high / WGMMA_ROWS; i++)
             for (uint32_t q = 0; q < s->f->nproduct; q += s->joined)
-                multiply_rows(s, stage, step, q, i, sums_of(s, q, i), step ? s->always : s->adds);
+                multiply_rows(s, stage, step, q, i, (struct parts){false, false}, sums_of(s, q, i),
+                              step ? s->always : s->adds);
     PTX0(&g->b, "wgmma.commit_group.sync.aligned");
     PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(1));
 }
@@ -191,6 +198,17 @@ static void note_stage(struct wgmma *s)
     cg_move(g, s->adds, cg_bool(g, true));
 }
 
+/* The stage's products of 64 rows, added up from zero: of parts the smallest first, so that these lose nothing to larger sums. */
+static void multiply_stage(struct wgmma *s, const int32_t *stage, uint32_t q, uint32_t i)
+{
+    static const struct parts all[] = {{true, false}, {false, true}, {false, false}};
+    const uint32_t n = sizeof all / sizeof *all, first = s->p->parts > 1 ? 0 : n - 1;
+    for (uint32_t part = first; part < n; part++)
+        for (uint32_t step = 0; step < s->steps; step++)
+            multiply_rows(s, stage, step, q, i, all[part], s->stage_sum,
+                          step || part > first ? s->always : s->never);
+}
+
 /* The same by sums of their own, 64 rows of a product after the other; the other warpgroups keep the tensor cores busy. */
 static void promote_stage(struct wgmma *s, const int32_t *stage)
 {
@@ -198,9 +216,10 @@ static void promote_stage(struct wgmma *s, const int32_t *stage)
     for (uint32_t i = 0; i < s->high / WGMMA_ROWS; i++)
         for (uint32_t q = 0; q < s->f->nproduct; q++) {
             const int32_t *sum = sums_of(s, q, i);
+            if (q == 0 && s->p->parts > 1)
+                wgmma_hold_parts(s, i);
             PTX0(&g->b, "wgmma.fence.sync.aligned");
-            for (uint32_t step = 0; step < s->steps; step++)
-                multiply_rows(s, stage, step, q, i, s->stage_sum, step ? s->always : s->never);
+            multiply_stage(s, stage, q, i);
             PTX0(&g->b, "wgmma.commit_group.sync.aligned");
             PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(0));
             if (i + 1 == s->high / WGMMA_ROWS && q + 1 == s->f->nproduct) {
@@ -217,8 +236,8 @@ static void sum_stage(struct wgmma *s)
     struct cg *g = s->g;
     int32_t stage[MATMUL_OPERANDS];
     wgmma_wait(s, s->ring.full, 0, s->ring.parity);
-    if (wgmma_round_words(s))
-        wgmma_round_stage(s);
+    if (s->converts)
+        wgmma_wait(s, s->ring.full, wgmma_ready(s), s->ring.parity);
     const struct cg_val at = cg_binary(g, OP_SHR, cg_value(DT_U32, s->ring.offset), cg_u32(4));
     for (uint32_t i = 0; i < s->ntile; i++)
         if (!s->tile[i].held)

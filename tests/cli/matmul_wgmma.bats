@@ -504,6 +504,59 @@ END
     verify m=72 n=136 k=272 a_scale=0.01 b_scale=0.03
 }
 
+# parted LAYOUT SCHEDULE: k.yaml, f32 as two parts of tf32 each
+parted() {
+    spec f32 "$1" "$2"
+    sed -i 's/mma: wgmma/mma: tf32x3/' k.yaml
+}
+
+@test "f32 in parts of tf32: as exact as f32 is, infinities as they are" {
+    for layout in nn nt tn tt; do
+        parted $layout 'tile: [128, 64, 32], stages: 3, blocks: 3'
+        verify m=136 n=200 k=100
+        parted $layout 'tile: [64, 96, 32], stages: 2, blocks: 2, pingpong: yes'
+        verify m=136 n=200 k=68
+        kaio-verify --run -d cpu -t sm_90a --fill=exact,uniform,edge k.yaml m=68 n=72 k=132
+        for wide in 1 2; do
+            parted $layout "tile: [128, 128, 32], warps: [$((3 - wide)), $wide], cluster: [$wide, $((3 - wide))]"
+            verify m=256 n=260 k=100
+        done
+    done
+    # what rows of whole 16 bytes have not, by mma.sync
+    kaio-emit -t sm_90a k.yaml >k.ptx
+    grep -q 'wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32' k.ptx
+    grep -q 'mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32' k.ptx
+    verify m=33 n=35 k=37
+    # a row and a column of infinities, the other factor 1, whose second part is 0
+    parted nt 'tile: [64, 64, 32]'
+    kaio-emit -t sm_90a -D m=64 -D n=64 -D k=64 -o k.ptx k.yaml
+    kaio-run -q -d cpu k.ptx a=@const:inf b=@const:1 c=c.npy
+    [ "$(tail -c +129 c.npy | od -An -v -tx4 -w4 | sort -u)" = ' 7f800000' ]
+    kaio-run -q -d cpu k.ptx a=@const:-2.5 b=@const:inf c=c.npy
+    [ "$(tail -c +129 c.npy | od -An -v -tx4 -w4 | sort -u)" = ' ff800000' ]
+}
+
+@test "f32 in parts of tf32: the smallest products first, 32 terms from zero" {
+    parted nt 'tile: [128, 128, 32], warps: [2, 1], stages: 4, cluster: 1'
+    assemble -D m=4096 -D n=4096 -D k=4096
+    [ "$(grep -c 'wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32' k.ptx)" = 12 ]
+    [ "$(grep -c 'wgmma.fence' k.ptx)" = 1 ]
+    grep -A1 'wgmma.commit_group' k.ptx | grep -q 'wait_group.sync.aligned 0;'
+    grep -q '^//@ truncation: 288' k.ptx
+    grep -q '^//@ products: 24' k.ptx
+    # A and B come by copies; the second part of B does not
+    grep -q 'expect_tx.*32768;' k.ptx
+    # rows of the left operand's stay with whoever multiplies them: a cluster may share it, the other one not
+    parted nt 'tile: [128, 128, 32], warps: [2, 1], cluster: [2, 1]'
+    run -2 --separate-stderr kaio-emit -t sm_90a k.yaml
+    # the choice, where nothing but tf32x3 is said
+    for layout in nn nt tn tt; do
+        parted $layout 'group: 8'
+        assemble -D m=4096 -D n=4096 -D k=4096
+        grep -q 'wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32' k.ptx
+    done
+}
+
 @test "ptxas keeps sums in registers, and products under way" {
     [ -n "$ptxas" ] || skip 'no ptxas'
     for layout in nn nt tn tt; do
