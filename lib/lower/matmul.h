@@ -268,6 +268,8 @@ void matmul_fetch(struct matmul *m, uint32_t operand, struct cg_val at, struct c
  * can't, or not so many. */
 bool matmul_fetch_pairs(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
                         uint32_t lanes, int32_t inside, struct ptx_operand *word);
+/* Is that possible at all? */
+bool matmul_has_pairs(const struct matmul_operand *o);
 /* What both begin with: the reader stands there; does the first element exist? */
 struct cg_val matmul_stand(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
                            uint32_t lanes, int32_t inside);

@@ -17,6 +17,8 @@
  *                       (multicast): 128 x 256 asks for 48 bytes in a clock, or 32 in a cluster of 2, of the 46 to 56 that the
  *                       cache has for each of 132
  *             memory    the same of its part of what comes from HBM: each turn's rows and columns of tiles, once
+ *             make      what is computed, by one or two warpgroups, each of which has to wait for memory for every stage that it
+ *                       makes; its bytes are written to shared memory by threads, which counts in full
  *             latency   of so many stages: one is multiplied, and one is given back when the next has begun
  *   out     sums to shared memory and from there to the outputs; of cooperating warpgroups nothing is multiplied meanwhile, but
  *           the next tile's stages fill. Warpgroups that take tiles by turns (ping-pong) hide it, or the products hide behind it
@@ -43,6 +45,9 @@ static const double CACHE = 19800, MULTICAST = 1.2, HBM = 3000,
 static const double STAYS = 40e6; /* bytes that the cache keeps beside what passes */
 static const double DRIFT =
     1.3; /* blocks that no cluster keeps together ask for some of it twice */
+/* Clocks until what is computed has come from memory, and of each instruction of a warp; instructions for an element as one of a
+ * pair, and of others beside what it says itself. */
+static const double FETCH = 900, ISSUE = 2.2, PAIRED = 2.8, MADE = 2;
 /* What moving bytes takes from the clock, where that is not what is waited for. */
 static const double POWER = 0.24, HBM_POWER = 0.1;
 /* Nanoseconds: a launch, tensor maps and barriers, the first tile from HBM and the last on its way out; a further block on a
@@ -88,8 +93,22 @@ struct block {
     double bytes;        /* of k in a step: 128, or a multiple */
     double rights;       /* operands of B; there is one of A, or several */
     double lefts;
+    double right_bytes, left_bytes; /* of those in memory, of each in shared memory */
     double ghz;
 };
+
+static bool is_made(const struct matmul_operand *o)
+{
+    return o->weight > 0;
+}
+
+static void count_operand(struct block *b, const struct matmul_operand *o)
+{
+    const bool a = o->side == MATMUL_A;
+    *(a ? &b->lefts : &b->rights) += 1;
+    *(a ? &b->left_bytes : &b->right_bytes) += is_made(o) ? (double)o->bits / dtype_bits(o->type)
+                                                          : 1;
+}
 
 static struct block block_of(const struct matmul_form *f, const struct matmul_plan *p)
 {
@@ -98,8 +117,29 @@ static struct block block_of(const struct matmul_form *f, const struct matmul_pl
     b.across = p->cluster[1] ? p->cluster[1] : 1;
     b.bytes = p->bk * (dtype_bits(f->operand[0].type) / 8.0);
     for (uint32_t i = 0; i < f->noperand; i++)
-        *(f->operand[i].side == MATMUL_A ? &b.lefts : &b.rights) += 1;
+        count_operand(&b, &f->operand[i]);
     return b;
+}
+
+/* Elements of a step that are computed; instructions for all of them if `work`. */
+static double made(const struct block *b, bool work)
+{
+    double n = 0;
+    for (uint32_t i = 0; i < b->f->noperand; i++) {
+        const struct matmul_operand *o = &b->f->operand[i];
+        const double each = matmul_has_pairs(o) ? PAIRED : MADE + o->weight;
+        if (is_made(o))
+            n += (double)(o->side == MATMUL_A ? b->p->bm : b->p->bn) * b->p->bk * (work ? each : 1);
+    }
+    return n;
+}
+
+/* Clocks of a step that producers are busy. */
+static double make_clocks(const struct block *b)
+{
+    const double work = made(b, true);
+    const double by = b->p->producers > 1 ? 2 : 1;
+    return work > 0 ? (FETCH + work / 128 * ISSUE) / by : 0;
 }
 
 /* Clocks of a step that shared memory is busy. */
@@ -120,14 +160,16 @@ static double shared_clocks(const struct block *b)
             rounded += (turned && p->parts > 1 ? 3 : 2) * b->bytes *
                        (o->side == MATMUL_A ? p->bm : p->bn);
     }
-    return (read + COPIED * copied + rounded) / SHARED;
+    const double by_threads = made(b, false) * dtype_bits(b->f->operand[0].type) / 8;
+    return (read + COPIED * copied + rounded + (1 - COPIED) * by_threads) / SHARED;
 }
 
 /* Bytes that a block's step brings, from the cache. */
 static double asked(const struct block *b)
 {
     const double each = b->down * b->across > 1 ? MULTICAST : 1;
-    return (b->lefts * b->p->bm / b->across + b->rights * b->p->bn / b->down) * b->bytes * each;
+    return (b->left_bytes * b->p->bm / b->across + b->right_bytes * b->p->bn / b->down) * b->bytes *
+           each;
 }
 
 /* Bytes of each step that come from HBM for each block: every element once, where all of them stay in the cache; else the rows and
@@ -136,11 +178,11 @@ static double fetched(const struct block *b, const struct matmul_size *s, double
                       double turns)
 {
     const struct matmul_plan *p = b->p;
-    const double once = s->batch * (b->lefts * s->m + b->rights * s->n) / turns;
+    const double once = s->batch * (b->left_bytes * s->m + b->right_bytes * s->n) / turns;
     const double rows = ceil_of(s->m / p->bm), columns = ceil_of(s->n / p->bn);
     double group = smaller(smaller(p->group * b->down, rows), at_once);
     double width = smaller(ceil_of(at_once / group), columns);
-    const double turn = b->lefts * group * p->bm + b->rights * width * p->bn;
+    const double turn = b->left_bytes * group * p->bm + b->right_bytes * width * p->bn;
     const bool stays = once * turns * ceil_of(s->k / p->bk) * b->bytes < STAYS;
     const double drift = b->down * b->across > 1 ? 1 : DRIFT;
     return (stays ? once : drift * larger(turn, once)) * b->bytes / at_once;
@@ -154,7 +196,8 @@ static double step_nanoseconds(const struct block *b, const struct matmul_size *
     const double products = (double)b->f->nproduct * p->bm * p->bn * p->bk;
     /* sums of a stage are waited for and added by one warpgroup while another multiplies */
     const double added = p->promotes ? products / p->bk / 128 * PROMOTE : 0;
-    const double clocks = larger(products / rate_of(p), shared_clocks(b)) + added + STEP;
+    const double multiply = larger(products / rate_of(p), shared_clocks(b)) + added;
+    const double clocks = larger(multiply, make_clocks(b)) + STEP;
     const double cache = asked(b) * busy / CACHE;
     const double memory = fetched(b, s, larger(1, busy / p->split), turns) * busy /
                           smaller(HBM, busy * EACH);

@@ -201,6 +201,13 @@ static void make(struct pairs *s, const struct lang_expr *e, struct ptx_operand 
         word[i] = ptx_r(CG(g, PTX_B32, name, x[i], y[i]));
 }
 
+bool matmul_has_pairs(const struct matmul_operand *o)
+{
+    const bool is_half = o->type == DT_F16 || o->type == DT_BF16;
+    return is_half && o->eq &&
+           (rounded_pair(o->eq->rhs, o->type) || dtype_is_int(value_of(o->eq->rhs)->type));
+}
+
 bool matmul_fetch_pairs(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
                         uint32_t lanes, int32_t inside, struct ptx_operand *word)
 {
@@ -208,10 +215,8 @@ bool matmul_fetch_pairs(struct matmul *m, uint32_t operand, struct cg_val at, st
     struct cg *g = m->g;
     struct pairs s = {.m = m, .o = &m->f->operand[operand], .lanes = lanes};
     const struct lang_expr *e = s.o->eq->rhs;
-    const bool is_half = s.o->type == DT_F16 || s.o->type == DT_BF16;
     int64_t c;
-    if (!is_half || lanes % 2 || g->target->sm < SM ||
-        (!rounded_pair(e, s.o->type) && !dtype_is_int(value_of(e)->type)))
+    if (lanes % 2 || g->target->sm < SM || !matmul_has_pairs(s.o))
         return false;
     const struct cg_val ok = matmul_stand(m, operand, at, k, lanes, inside);
     const struct cg_guard before = cg_guard(g, ok, false);

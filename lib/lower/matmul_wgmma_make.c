@@ -25,8 +25,9 @@ enum {
     CHUNKS = WGMMA_SPAN / CHUNK, /* of a row */
     TOGETHER = 8,                /* threads whose chunks are written at once */
     MOST_CHUNKS = 4,             /* of a vector */
-    AHEAD = 8,                   /* chunks of a thread that are in registers, */
-    WORDS = 32,                  /* and about so many words */
+    AHEAD = 16,                  /* vectors of a thread that are in registers, */
+    WORDS = 32,                  /* and about so many words, but twice as many */
+    MANY = 120,                  /* of so many registers, where little else is in them */
     MOST_LANES = 16,             /* elements of a chunk */
     ROW = 0,
     COLUMN = 1,
@@ -256,13 +257,16 @@ static uint32_t words_of(const struct wgmma *s, uint32_t i)
 /* Vectors from number `first` on of all tiles, as many as registers hold: made, or put there; the next one's number. */
 static uint32_t some(struct wgmma *s, uint32_t first, bool puts)
 {
+    const bool many = wgmma_registers(s, true) >= MANY;
     uint32_t before = 0, words = 0, n = 0;
     for (uint32_t i = 0; i < s->ntile; i++) {
         const uint32_t all = s->tile[i].made ? vectors_of(&s->make[i]) : 0;
+        const bool is_light = matmul_has_pairs(&s->f->operand[s->tile[i].operand]);
+        const uint32_t most = many && is_light ? 2 * WORDS : WORDS;
         for (; first < before + all; first++) {
             struct wgmma_made *v = &s->making[n];
             words += words_of(s, i);
-            if (n++ && words > WORDS)
+            if (n++ && words > most)
                 return first;
             v->tile = i;
             v->n = first - before;
