@@ -31,7 +31,7 @@
  *                   _store.c: the epilogue
  *   matmul_thin.c   few rows: as fast as B can be read
  *   matmul_split.c  blocks that share a tile along k
- *   matmul_store.c  the epilogue
+ *   matmul_store.c  the epilogue; _prefetch.c: what it will read
  */
 #ifndef KAIO_LOWER_MATMUL_H
 #define KAIO_LOWER_MATMUL_H
@@ -296,6 +296,13 @@ struct matmul_patch {
 /* Computes and stores the outputs of a patch. All workers come, behind a barrier after the sums were written; what the
  * patch holds may be overwritten behind another. Where blocks share the tile it begins with matmul_share(). */
 void matmul_store(struct matmul *m, const struct matmul_patch *patch);
+
+/* ---- matmul_prefetch.c ------------------------------------------------------------------------------- */
+
+/* Does the epilogue read tensors that lie as the results do? */
+bool matmul_reads_own(const struct matmul *m);
+/* Asks for what it reads of them in this tile. */
+void matmul_prefetch(struct matmul *m);
 
 /* ---- matmul_split.c ---------------------------------------------------------------------------------- */
 

@@ -551,6 +551,7 @@ void matmul_mma(struct matmul *m)
     mma_copy_begin(&s);
     mma_read_begin(&s);
     clear_sums(&s);
+    matmul_prefetch(m);
     multiply(&s);
     for (uint32_t first = 0; first < m->p->bm; first += s.patch_rows) {
         const struct matmul_patch patch = {.base = m->shared,

@@ -9,7 +9,7 @@
 
 enum {
     MOST_LANES = 16,
-    MOST_AHEAD = 4, /* vectors of a thread that are computed before the first of them is stored */
+    MOST_AHEAD = 8, /* vectors of a thread that are computed before the first of them is stored */
     MOST_WEIGHT = 24,
 };
 
@@ -160,7 +160,10 @@ static void walk_patch(struct walk *w)
     struct cg *g = w->m->g;
     const uint32_t passes = (w->end + w->step - 1) / w->step;
     const bool whole = w->end % w->step == 0;
-    uint32_t ahead = w->m->f->weight * w->lanes > 2 * MOST_WEIGHT ? 2 : MOST_AHEAD;
+    const bool reads = w->m->p->how == MATMUL_MMA && matmul_reads_own(w->m);
+    uint32_t ahead = w->m->f->weight * w->lanes > 2 * MOST_WEIGHT ? 2
+                     : reads                                      ? MOST_AHEAD
+                                                                  : MOST_AHEAD / 2;
     while (!whole || passes % ahead) {
         ahead /= 2;
         if (ahead < 2)

@@ -170,6 +170,24 @@ count() {
     verify
 }
 
+@test "what lies as the results do is asked for when the tile begins, once" {
+    added() {
+        spec f16 nn "$1"
+        sed -i "s/^  c: .*/  r: in f16[m, n]\n&/; s/^  c\[i,j\] = .*/& + $2/" k.yaml
+        kaio-emit k.yaml >k.ptx
+        grep -c 'prefetch.global.L2' k.ptx || true
+    }
+    # 64 rows of two lines of 128 bytes, by 128 threads
+    [ "$(added 'tile: [64, 128, 32], warps: [2, 2], stages: 3' 'r[i,j] * (1 + r[i,j])')" = 1 ]
+    verify
+    # before the first product
+    [ "$(sed '/mma.sync/q' k.ptx | grep -c 'prefetch')" = 1 ]
+    [ "$(added 'tile: [64, 64, 32], warps: [2, 2], stages: 3, split: 2' 'r[i,j]')" = 0 ]
+    verify
+    [ "$(added 'tile: [64, 64, 32], warps: [2, 2], stages: 3' 'r[0,j] + r[i,0]')" = 0 ]
+    verify
+}
+
 @test "nothing spills where tiles are as large as they come" {
     [ -n "$ptxas" ] || skip 'no ptxas'
     for kind in f16 bf16 tf32 s8 e4m3; do
