@@ -7,6 +7,7 @@ enum {
     SPAN = 128,       /* bytes of k in a step */
     GROUP = 128,      /* threads of a warpgroup */
     ROWS = 64,        /* of an instruction */
+    MOST_DEEP = 4,    /* of that, of computed operands */
     MOST_STAGES = 12, /* more hide no more */
     MOST_WIDE = 192,  /* of an instruction that four warpgroups' registers hold */
     LEAST_STAGES = 3, /* fewer hide too little */
@@ -213,7 +214,15 @@ static void consider_shape(struct planner *l, const struct shape *t, struct way 
     if (is_mostly_empty(l, t))
         return;
     struct matmul_plan p = plan_of(l, t->rows, t->columns, way);
+    const struct matmul_plan one = p;
     consider_splits(l, &p);
+    /* what is computed is waited for once for each stage: longer ones bring more at a time */
+    for (uint32_t n = 2; n <= MOST_DEEP && is_computed(l->f); n *= 2) {
+        p = one;
+        p.bk *= n;
+        if (p.bk < 2 * l->size.k)
+            consider_splits(l, &p);
+    }
 }
 
 void planner_consider_wgmma(struct planner *l)

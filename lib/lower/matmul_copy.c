@@ -296,6 +296,9 @@ static void fetch_piece(struct mma *s, struct mma_tile *t, uint32_t i)
     const uint32_t lanes = align < t->lanes ? align : t->lanes;
     struct cg_val v[MMA_CHUNK], base = base_of(s, t), k = cg_value(DT_U32, s->k);
     const bool along_k = t->layout == MMA_ALONG_K;
+    bool paired = t->size == 2;
+    s->m->reader.within = s->p->bk;
+    s->m->reader.from = cg_index(g, k);
     for (uint32_t e = 0; e < t->lanes; e += lanes) {
         struct cg_val row = cg_add(g, t->row, cg_u32(row_of(t, i)));
         struct cg_val col = cg_add(g, t->col, cg_u32(col_of(s, t, i) + e));
@@ -303,10 +306,15 @@ static void fetch_piece(struct mma *s, struct mma_tile *t, uint32_t i)
         struct cg_val ok = cg_binary(g, OP_GT, left_of(s), cg_convert(g, of_k, DT_I32));
         if (exists(t, i) >= 0)
             ok = cg_binary(g, OP_LAND, ok, cg_value(DT_BOOL, exists(t, i)));
-        matmul_fetch(s->m, t->operand, cg_index(g, cg_add(g, base, along_k ? row : col)),
-                     cg_index(g, cg_add(g, k, of_k)), lanes, cg_reg(g, ok), v + e);
+        const struct cg_val at = cg_index(g, cg_add(g, base, along_k ? row : col));
+        const struct cg_val to = cg_index(g, cg_add(g, k, of_k));
+        paired = paired && matmul_fetch_pairs(s->m, t->operand, at, to, lanes, cg_reg(g, ok),
+                                              t->held[i] + e / 2);
+        if (!paired)
+            matmul_fetch(s->m, t->operand, at, to, lanes, cg_reg(g, ok), v + e);
     }
-    for (uint32_t w = 0; w < 4; w++)
+    s->m->reader.within = 0;
+    for (uint32_t w = 0; w < 4 && !paired; w++)
         t->held[i][w] = t->size == 4 ? ptx_r(cg_reg(g, v[w]))
                                      : cg_pack(g, type, per_word, v + (size_t)w * per_word);
 }

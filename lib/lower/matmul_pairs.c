@@ -211,12 +211,13 @@ bool matmul_has_pairs(const struct matmul_operand *o)
 bool matmul_fetch_pairs(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
                         uint32_t lanes, int32_t inside, struct ptx_operand *word)
 {
-    enum { SM = 90 }; /* has bf16x2 */
+    enum { SM_F16 = 75, SM_BF16 = 90 }; /* have mul.f16x2 and mul.bf16x2 */
     struct cg *g = m->g;
     struct pairs s = {.m = m, .o = &m->f->operand[operand], .lanes = lanes};
     const struct lang_expr *e = s.o->eq->rhs;
     int64_t c;
-    if (lanes % 2 || g->target->sm < SM || !matmul_has_pairs(s.o))
+    if (lanes % 2 || g->target->sm < (s.o->type == DT_F16 ? SM_F16 : SM_BF16) ||
+        !matmul_has_pairs(s.o))
         return false;
     const struct cg_val ok = matmul_stand(m, operand, at, k, lanes, inside);
     const struct cg_guard before = cg_guard(g, ok, false);
