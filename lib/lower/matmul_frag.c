@@ -238,37 +238,48 @@ static void split_single(struct mma *s, int32_t x, int32_t *big, int32_t *rest)
     PTX(&g->b, "sub.rn.f32", ptx_r(*rest), ptx_r(x), ptx_r(*big));
 }
 
-/* In its place, so that what instructions take of it is rounded: they cut the last bits off. A NaN stays as it is, which
- * another sum might not. */
-static void round_word(struct mma *s, int32_t w, bool even)
+/* What is to be added to x, a number, so that its last bits are cut off from what it rounds to. */
+static struct ptx_operand half_of(struct mma *s, int32_t x, bool even)
 {
     struct cg *g = s->g;
-    const int32_t number = cg_new(g, DT_BOOL);
-    struct ptx_operand half = ptx_imm(1 << 12);
-    if (even && g->target->sm >= 90) {
-        PTX(&g->b, "cvt.rn.tf32.f32", ptx_r(w), ptx_r(w));
-        return;
-    }
-    if (even) {
-        const int32_t up = cg_new(g, DT_U32), more = cg_new(g, DT_U32);
-        PTX(&g->b, "bfe.u32", ptx_r(up), ptx_r(w), ptx_imm(13), ptx_imm(1));
-        PTX(&g->b, "add.s32", ptx_r(more), ptx_r(up), ptx_imm(0xfff));
-        half = ptx_r(more);
-    }
-    PTX(&g->b, "setp.num.f32", ptx_r(number), ptx_r(w), ptx_r(w));
-    PTX_IF(&g->b, number, "add.s32", ptx_r(w), ptx_r(w), half);
+    if (!even)
+        return ptx_imm(1 << 12);
+    const int32_t up = cg_new(g, DT_U32), half = cg_new(g, DT_U32);
+    PTX(&g->b, "bfe.u32", ptx_r(up), ptx_r(x), ptx_imm(13), ptx_imm(1));
+    PTX(&g->b, "add.s32", ptx_r(half), ptx_r(up), ptx_imm(0xfff));
+    return ptx_r(half);
 }
 
-/* Those words of the tile, if they are to be rounded. */
-static void round_words(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t from,
+/* In their places, so that what instructions take of them is rounded: they cut the last bits off. The words are of one row
+ * or column: if either is NaN, which a sum might make something else of, so is all that comes of both, and one question
+ * does for two words. */
+static void round_pair(struct mma *s, const int32_t w[2], bool even)
+{
+    struct cg *g = s->g;
+    if (even && g->target->sm >= 90) {
+        for (uint32_t i = 0; i < 2; i++)
+            PTX(&g->b, "cvt.rn.tf32.f32", ptx_r(w[i]), ptx_r(w[i]));
+        return;
+    }
+    const int32_t numbers = cg_new(g, DT_BOOL);
+    PTX(&g->b, "setp.num.f32", ptx_r(numbers), ptx_r(w[0]), ptx_r(w[1]));
+    for (uint32_t i = 0; i < 2; i++)
+        PTX_IF(&g->b, numbers, "add.s32", ptx_r(w[i]), ptx_r(w[i]), half_of(s, w[i], even));
+}
+
+/* Pairs [from, to) of the tile's words, if they are to be rounded: those of k and k + 4. */
+static void round_pairs(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t from,
                         uint32_t to)
 {
     const enum matmul_cut cut = s->f->operand[t->operand].cut;
     if (s->p->parts > 1 || (cut != MATMUL_AWAY && cut != MATMUL_EVEN))
         return;
     for (uint32_t i = from; i < to; i++) {
-        round_word(s, t->word[of][i], cut == MATMUL_EVEN);
-        cg_assigned(s->g, t->word[of][i]);
+        const int32_t *word = t->word[of] + (t->tall ? i / 2 * 4 + i % 2 : 2 * i);
+        const int32_t pair[2] = {word[0], word[t->tall ? 2 : 1]};
+        round_pair(s, pair, cut == MATMUL_EVEN);
+        cg_assigned(s->g, pair[0]);
+        cg_assigned(s->g, pair[1]);
     }
 }
 
@@ -276,15 +287,16 @@ static void round_row(struct mma *s, uint32_t of, uint32_t i)
 {
     for (uint32_t n = 0; n < s->ntile; n++)
         if (s->tile[n].tall)
-            round_words(s, &s->tile[n], of, 4 * i, 4 * i + 4);
+            round_pairs(s, &s->tile[n], of, 2 * i, 2 * i + 2);
 }
 
 static void round_flat(struct mma *s, uint32_t of, uint32_t part, uint32_t parts)
 {
     for (uint32_t n = 0; n < s->ntile; n++) {
         const struct mma_tile *t = &s->tile[n];
+        const uint32_t pairs = words_of(t) / 2;
         if (!t->tall)
-            round_words(s, t, of, words_of(t) * part / parts, words_of(t) * (part + 1) / parts);
+            round_pairs(s, t, of, pairs * part / parts, pairs * (part + 1) / parts);
     }
 }
 
