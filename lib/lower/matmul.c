@@ -202,7 +202,7 @@ static struct loss loss_of(struct cg *g, const struct matmul_form *f, const stru
     if (p->parts > 1) {
         /* three times 6 for every 4 terms, of their own sum: all these together are at most twice the largest partial sum */
         l.truncation = arena_printf(g->a, "%u", (matmul_together(p) + 3) / 4 * 36);
-        l.products = p->how == MATMUL_MMA ? "20" : "24";
+        l.products = p->how == MATMUL_MMA ? "32" : "24";
     } else if (p->promotes) { /* of one stage */
         l.truncation = arena_printf(g->a, "34816 * ceil_div(min(%s, %u), 16)", k, (unsigned)p->bk);
     } else if (p->type == MATMUL_FP8) {

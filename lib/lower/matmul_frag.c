@@ -107,6 +107,8 @@ void mma_read_begin(struct mma *s)
         for (uint32_t i = 0; i < words_of(t); i++) {
             t->word[0][i] = cg_new_mutable(g, DT_U32);
             t->word[1][i] = cg_new_mutable(g, DT_U32);
+            t->rest[0][i] = s->p->parts > 1 ? cg_new_mutable(g, DT_U32) : -1;
+            t->rest[1][i] = s->p->parts > 1 ? cg_new_mutable(g, DT_U32) : -1;
         }
     }
 }
@@ -225,19 +227,6 @@ static int32_t clamp_single(struct mma *s, int32_t x)
     return z;
 }
 
-/* Both parts of x: it rounded to tf32, which is finite, and the rest, which is infinite or NaN where x is, so that the products
- * are. Instructions cut the rest's last bits off. */
-static void split_single(struct mma *s, int32_t x, int32_t *big, int32_t *rest)
-{
-    struct cg *g = s->g;
-    const int32_t up = cg_new(g, DT_U32);
-    *big = cg_new(g, DT_U32);
-    *rest = cg_new(g, DT_U32);
-    PTX(&g->b, "add.s32", ptx_r(up), ptx_r(clamp_single(s, x)), ptx_imm(1 << 12));
-    PTX(&g->b, "and.b32", ptx_r(*big), ptx_r(up), ptx_imm(0xffffe000));
-    PTX(&g->b, "sub.rn.f32", ptx_r(*rest), ptx_r(x), ptx_r(*big));
-}
-
 /* What is to be added to x, a number, so that its last bits are cut off from what it rounds to. */
 static struct ptx_operand half_of(struct mma *s, int32_t x, bool even)
 {
@@ -267,11 +256,35 @@ static void round_pair(struct mma *s, const int32_t w[2], bool even)
         PTX_IF(&g->b, numbers, "add.s32", ptx_r(w[i]), ptx_r(w[i]), half_of(s, w[i], even));
 }
 
-/* Pairs [from, to) of the tile's words, if they are to be rounded: those of k and k + 4. */
+/* The word in two parts: in its place what instructions are to take, and the rest of it; of both they cut the last bits off. The
+ * first part is rounded (for what one operand's rests have in common with the other's is not multiplied: one's are of either
+ * sign), of a tall operand's it is left to instructions to cut it off. What is infinite becomes NaN, but where care is taken:
+ * then the first part is finite. */
+static void part_word(struct mma *s, const struct mma_tile *t, int32_t w, int32_t rest)
+{
+    struct cg *g = s->g;
+    const int32_t cut = cg_new(g, DT_U32);
+    int32_t up = w;
+    if (s->careful || !t->tall) {
+        up = cg_new(g, DT_U32);
+        PTX(&g->b, "add.s32", ptx_r(up), ptx_r(s->careful ? clamp_single(s, w) : w),
+            ptx_imm(1 << 12));
+    }
+    PTX(&g->b, "and.b32", ptx_r(cut), ptx_r(up), ptx_imm(0xffffe000));
+    PTX(&g->b, "sub.rn.f32", ptx_r(rest), ptx_r(w), ptx_r(cut));
+    if (up != w)
+        PTX(&g->b, "mov.b32", ptx_r(w), ptx_r(up));
+    cg_assigned(g, w);
+    cg_assigned(g, rest);
+}
+
+/* Pairs [from, to) of the tile's words, if they are to be rounded or parted: those of k and k + 4. */
 static void round_pairs(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t from,
                         uint32_t to)
 {
     const enum matmul_cut cut = s->f->operand[t->operand].cut;
+    for (uint32_t i = 2 * from; i < 2 * to && s->p->parts > 1; i++)
+        part_word(s, t, t->word[of][i], t->rest[of][i]);
     if (s->p->parts > 1 || (cut != MATMUL_AWAY && cut != MATMUL_EVEN))
         return;
     for (uint32_t i = from; i < to; i++) {
@@ -352,8 +365,8 @@ static void make_ready(struct mma *s, const struct mma_tile *t, struct words n, 
         part_bytes(s, t, n, t->word[of], r->set[0]);
     else
         memcpy(r->set[0] + n.from, t->word[of] + n.from, (n.to - n.from) * sizeof *r->set[0]);
-    for (uint32_t i = n.from; i < n.to && s->p->parts > 1; i++)
-        split_single(s, t->word[of][i], &r->set[0][i], &r->set[1][i]);
+    if (s->p->parts > 1)
+        memcpy(r->set[1] + n.from, t->rest[of] + n.from, (n.to - n.from) * sizeof *r->set[1]);
     if (s->p->type == MATMUL_F16 && t->size == 1)
         widen(s, t, n, r);
 }

@@ -288,21 +288,25 @@ static void sent(struct mma *s)
     next_stage(s, s->write);
 }
 
-static void clear_sums(struct mma *s)
+static void make_sums(struct mma *s)
 {
     struct cg *g = s->g;
     const uint32_t n = sums_of(s);
-    const bool is_float = s->f->sum == DT_F32;
     s->sum = ARENA_ARRAY(g->a, n, int32_t);
     s->part = ARENA_ARRAY(g->a, n, int32_t);
     s->zero = cg_reg(g, cg_float(g, DT_F32, 0));
-    for (uint32_t i = 0; i < n && s->p->parts > 1; i++)
-        s->part[i] = cg_new_mutable(g, DT_F32);
     for (uint32_t i = 0; i < n; i++) {
         s->sum[i] = cg_new_mutable(g, s->f->sum);
-        PTX(&g->b, is_float ? "mov.f32" : "mov.b32", ptx_r(s->sum[i]),
-            is_float ? ptx_immf32(0) : ptx_imm(0));
+        s->part[i] = s->p->parts > 1 ? cg_new_mutable(g, DT_F32) : -1;
     }
+}
+
+static void clear_sums(struct mma *s)
+{
+    const bool is_float = s->f->sum == DT_F32;
+    for (uint32_t i = 0; i < sums_of(s); i++)
+        PTX(&s->g->b, is_float ? "mov.f32" : "mov.b32", ptx_r(s->sum[i]),
+            is_float ? ptx_immf32(0) : ptx_imm(0));
 }
 
 /* A loop whose count of rounds, > 0, is in a register. */
@@ -404,6 +408,8 @@ static void tile_ahead(struct mma *s)
 static void multiply(struct mma *s)
 {
     struct cg *g = s->g;
+    mma_copy_begin(s);
+    clear_sums(s);
     const struct matmul *m = s->m;
     const bool ahead = s->p->stages > 1 && s->steps % 2 == 0;
     struct cg_val n =
@@ -436,6 +442,42 @@ static void multiply(struct mma *s)
     if (copies(s))
         PTX0(&g->b, "cp.async.wait_all");
     barrier(s);
+}
+
+/* Has a thread of the block a sum that is NaN, or infinite? A predicate. */
+static int32_t is_odd(struct mma *s)
+{
+    enum { CHAINS = 4 }; /* that do not wait for each other */
+    struct cg *g = s->g;
+    const uint32_t n = sums_of(s);
+    const int32_t odd = cg_new(g, DT_BOOL), any = cg_new(g, DT_BOOL);
+    int32_t zero[CHAINS] = {s->zero, s->zero, s->zero, s->zero};
+    for (uint32_t i = 0; i < n + CHAINS - 1; i++) {
+        const int32_t more = cg_new(g, DT_F32);
+        const bool last = i >= n; /* the chains one to another */
+        PTX(&g->b, "fma.rn.f32", ptx_r(more), ptx_r(last ? zero[i - n + 1] : s->sum[i]),
+            ptx_immf32(0), ptx_r(zero[last ? 0 : i % CHAINS]));
+        zero[last ? 0 : i % CHAINS] = more;
+    }
+    PTX(&g->b, "setp.nan.f32", ptx_r(odd), ptx_r(zero[0]), ptx_r(zero[0]));
+    PTX(&g->b, "bar.red.or.pred", ptx_r(any), ptx_imm(0), ptx_r(odd));
+    return any;
+}
+
+/* Parts of infinite factors make NaN: taking care takes a third more instructions, so blocks that have met none do without. */
+static void multiply_again(struct mma *s)
+{
+    struct cg *g = s->g;
+    const uint32_t finite = cg_label(g, "finite");
+    const int32_t odd = is_odd(s);
+    cg_jump_if(g, odd, false, finite);
+    const size_t mark = cg_scope_open(g);
+    s->careful = true;
+    multiply(s);
+    cg_scope_close(g, mark);
+    cg_place(g, finite);
+    for (uint32_t i = 0; i < sums_of(s); i++)
+        cg_assigned(g, s->sum[i]);
 }
 
 /* ---- sums ----------------------------------------------------------------------------------------- */
@@ -548,11 +590,12 @@ void matmul_mma(struct matmul *m)
     if (!mma_measure(&s, NULL))
         return;
     ask_for_two(&s);
-    mma_copy_begin(&s);
     mma_read_begin(&s);
-    clear_sums(&s);
+    make_sums(&s);
     matmul_prefetch(m);
     multiply(&s);
+    if (m->p->parts > 1)
+        multiply_again(&s);
     for (uint32_t first = 0; first < m->p->bm; first += s.patch_rows) {
         const struct matmul_patch patch = {.base = m->shared,
                                            .first = cg_int(DT_U32, first),

@@ -64,6 +64,7 @@ struct mma_tile {
     int32_t at[8];             /* u32: in the first stage */
     int32_t now[8];            /* u32, mutable: in the stage that is read now */
     int32_t word[2][MMA_HELD]; /* as they were stored: of this step and of the next */
+    int32_t rest[2][MMA_HELD]; /* of products in parts: the second parts of these */
 };
 
 struct mma {
@@ -83,6 +84,7 @@ struct mma {
     int32_t *part; /* of products in parts: those of MMA_TOGETHER steps, on their way to the sums */
     int32_t zero;  /* an f32 */
     uint32_t step; /* that is multiplied */
+    bool careful;  /* products in parts: of infinities, too */
     /* mutable: offset of the stage that is read next and of the one that is written next, u32; the first k of the tile
      * that is copied next, u32, and how many are left from there on, s32 */
     int32_t read, write, k, left;

@@ -24,7 +24,8 @@
  *     than alignment leaves.
  *   - f32 in two parts of tf32, a1 = tf32(a) and a2 = tf32(a - a1), has |a - a1| <= 2^-11 |a| and |a - a1 - a2| <= 2^-22 |a|: of
  *     the product a b, a1 b1 + a1 b2 + a2 b1 lacks a2 b2 and what the parts lack, 3 * 2^-22 |a b| = 12 u |a b| (products; 20
- *     where a2 is cut off instead, 24 where of one factor a1 is and of the other a2, 48 where both are of both). A product
+ *     where a2 is cut off instead, 24 where of one factor a1 is and of the other a2, 32 where a1 is cut off, too, but b1
+ *     is not, 48 where all are). A product
  *     of 22 bits lacks nothing. Factors below 2^-115
  *     count as large as that, because subnormal parts have fewer bits. Of infinities, and of what tf32 rounds to one, parts make NaN: any
  *     value is accepted.

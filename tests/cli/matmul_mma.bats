@@ -105,10 +105,29 @@ verify() {
     done
     run -0 kaio-verify --run -d cpu --fill=exact,uniform,edge k.yaml m=70 n=50 k=66
     run -0 kaio-emit -D m=64 -D n=64 -D k=64 k.yaml
-    [[ $output == *"//@ truncation: 144"$'\n'"//@ products: 20"* ]]
+    [[ $output == *"//@ truncation: 144"$'\n'"//@ products: 32"* ]]
     # of sizes of the launch only those that the entries by tensor cores are for
     run -0 kaio-emit k.yaml
-    [[ $output == *"//@ truncation: '"*" ? 144 : 0'"$'\n'* && $output == *"//@ products: '"*" ? 20 : 0'"$'\n'* ]]
+    [[ $output == *"//@ truncation: '"*" ? 144 : 0'"$'\n'* && $output == *"//@ products: '"*" ? 32 : 0'"$'\n'* ]]
+}
+
+@test "f32 in parts of tf32: infinities as they are, which blocks multiply again with care" {
+    for target in sm_80 sm_90; do
+        spec f32 nn 'tile: [64, 64, 16], warps: [1, 2], stages: 3'
+        sed -i 's/mma: sync/mma: tf32x3/' k.yaml
+        kaio-emit -t $target -D m=64 -D n=64 -D k=64 -o k.ptx k.yaml
+        # 1 and -2.5 have a second part of 0
+        kaio-run -q -d cpu k.ptx a=@const:inf b=@const:1 c=c.npy
+        [ "$(tail -c +129 c.npy | od -An -v -tx4 -w4 | sort -u)" = ' 7f800000' ]
+        kaio-run -q -d cpu k.ptx a=@const:-2.5 b=@const:inf c=c.npy
+        [ "$(tail -c +129 c.npy | od -An -v -tx4 -w4 | sort -u)" = ' ff800000' ]
+        run -0 kaio-verify --run -d cpu --check -t $target --fill=edge k.yaml m=70 n=64 k=68
+    done
+    # without care a third less
+    [ "$(grep -c 'bar.red.or.pred' k.ptx)" -eq 1 ]
+    [ "$(grep -c 'min.xorsign.abs' k.ptx)" -gt 0 ]
+    run count min.xorsign.abs
+    [ "$output" -gt 0 ] # in the second loop, the last that is counted
 }
 
 @test "f32 in parts of tf32: products of 16 terms are summed from zero, then added as f32" {
