@@ -57,9 +57,9 @@ struct map_reader {
     bool large;                      /* positions may be MAP_MOST_SMALL or more */
     bool short_rows;                 /* that rows are of less than MAP_MOST_SMALL was relied on */
     bool probes;                     /* forms are looked at only: nothing is generated */
-    /* The subscript `near` is less than `within` elements after `from`, a multiple of it: quotients by its multiples are those
-     * of `from`, the same for many positions. 0: nothing is known. */
-    uint32_t within;
+    /* The subscript `near` is `after` to less than after + spread elements behind `from`, a multiple of `within`, none of them as far
+     * as `within`: so quotients are known to be the same for many positions. within is 0: nothing is known. */
+    uint32_t within, after, spread;
     struct cg_val near, from;
     /* The thread's position: the subscripts of its first element; prefix[i] is the flat index over the first i axes,
      * prefix[rank] of the first element. */

@@ -160,11 +160,18 @@ static bool lanes_within(const struct map_reader *m, const struct map_form *x, i
 /* (base + k) / c and % c, of what is not negative, by a constant: where the base's multiples and the constant's meet, the
  * quotient or the rest of the base is all that is left to compute. */
 /* x, or what divided by c gives the same. */
-static struct cg_val multiple_before(const struct map_reader *m, struct cg_val x, int64_t c)
+static struct cg_val multiple_before(struct cg *g, const struct map_reader *m, struct cg_val x,
+                                     int64_t c)
 {
-    const bool near = m->within && c % m->within == 0 && x.op.kind == PTX_O_REG &&
-                      m->near.op.kind == PTX_O_REG && x.op.reg == m->near.op.reg;
-    return near ? m->from : x;
+    const bool near = m->within && x.op.kind == PTX_O_REG && m->near.op.kind == PTX_O_REG &&
+                      x.op.reg == m->near.op.reg;
+    if (near && c % m->within == 0)
+        return m->from;
+    const int64_t first = m->after / c, last = (m->after + (int64_t)m->spread - 1) / c;
+    if (near && m->within % c == 0 && first == last)
+        return cg_index(
+            g, cg_binary(g, OP_ADD, cg_convert(g, m->from, DT_U32), cg_int(DT_U32, first * c)));
+    return x;
 }
 
 static struct map_form divide(struct cg *g, struct map_form x, int64_t c, bool rest)
@@ -187,13 +194,13 @@ static struct map_form divide(struct cg *g, struct map_form x, int64_t c, bool r
         }
         x.align /= x.is_zero ? 1 : (uint32_t)c;
         if (!x.is_zero)
-            x.base = cg_binary(g, OP_DIV, multiple_before(m, x.base, c), by);
+            x.base = cg_binary(g, OP_DIV, multiple_before(g, m, x.base, c), by);
         return x;
     }
     if (c % x.align || !lanes_within(m, &x, x.align))
         return unknown;
     x.base = rest ? cg_binary(g, OP_MOD, x.base, by)
-                  : cg_binary(g, OP_DIV, multiple_before(m, x.base, c), by);
+                  : cg_binary(g, OP_DIV, multiple_before(g, m, x.base, c), by);
     x.align = rest ? x.align : 1;
     for (uint32_t i = 0; i < m->lanes && !rest; i++)
         x.k[i] = 0;

@@ -297,7 +297,8 @@ static void fetch_piece(struct mma *s, struct mma_tile *t, uint32_t i)
     struct cg_val v[MMA_CHUNK], base = base_of(s, t), k = cg_value(DT_U32, s->k);
     const bool along_k = t->layout == MMA_ALONG_K;
     bool paired = t->size == 2;
-    s->m->reader.within = s->p->bk;
+    s->m->reader.within = s->m->reader.spread = s->p->bk;
+    s->m->reader.after = 0;
     s->m->reader.from = cg_index(g, k);
     for (uint32_t e = 0; e < t->lanes; e += lanes) {
         struct cg_val row = cg_add(g, t->row, cg_u32(row_of(t, i)));

@@ -195,6 +195,19 @@ static bool fetch_pairs(struct wgmma *s, uint32_t i, struct cg_val at, struct cg
     return true;
 }
 
+/* Quotients of k are the same for all of the vector's elements, and for other threads and vectors, as far as its place says. */
+static void know_place(struct wgmma *s, uint32_t i, const uint32_t by[3])
+{
+    const struct wgmma_tile *t = &s->tile[i];
+    const struct wgmma_make *m = &s->make[i];
+    struct map_reader *r = &s->m->reader;
+    const uint32_t unit = t->along_k ? WGMMA_SPAN / t->size : 1, d = t->along_k ? ATOM : ROW;
+    r->within = s->p->bk;
+    r->from = cg_index(s->g, cg_value(DT_U32, s->k));
+    r->after = by[d] * unit;
+    r->spread = m->step[d] * unit;
+}
+
 static void make(struct wgmma *s, struct wgmma_made *to)
 {
     struct cg *g = s->g;
@@ -214,6 +227,7 @@ static void make(struct wgmma *s, struct wgmma_made *to)
     at = cg_add(g, at, t->along_k ? d[ROW] : along);
     k = cg_add(g, k, t->along_k ? along : d[ROW]);
     const int32_t inside = exists(s, to->tile, by);
+    know_place(s, to->tile, by);
     if (fetch_pairs(s, to->tile, at, k, inside, to->word))
         return;
     fetch(s, to->tile, at, k, inside, v);
@@ -274,31 +288,22 @@ static uint32_t some(struct wgmma *s, uint32_t first, bool puts)
                 put(s, v);
             else
                 make(s, v);
+            s->m->reader.within = 0;
         }
         before += all;
     }
     return first;
 }
 
-/* While values of the stage are made, quotients of k are what they are at its beginning, where that is the same. */
-static void know_stage(struct wgmma *s, bool begins)
-{
-    s->m->reader.within = begins ? s->p->bk : 0;
-    s->m->reader.from = cg_index(s->g, cg_value(DT_U32, s->k));
-}
-
 void wgmma_make_ahead(struct wgmma *s)
 {
-    know_stage(s, true);
     some(s, 0, false);
-    know_stage(s, false);
 }
 
 void wgmma_make_rest(struct wgmma *s)
 {
     struct cg *g = s->g;
     uint32_t all = 0;
-    know_stage(s, true);
     for (uint32_t i = 0; i < s->ntile; i++)
         all += s->tile[i].made ? vectors_of(&s->make[i]) : 0;
     for (uint32_t n = 0; n < all;) {
@@ -307,7 +312,6 @@ void wgmma_make_rest(struct wgmma *s)
             some(s, next, false);
         n = next;
     }
-    know_stage(s, false);
     PTX0(&g->b, "fence.proxy.async.shared::cta");
     PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
     const struct cg_val is_first = cg_binary(g, OP_EQ, s->m->lane, cg_u32(0));
