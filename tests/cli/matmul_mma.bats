@@ -2,47 +2,25 @@
 # all checks; the loop is made of what it should be; impossible tiles say what is in the way.
 bats_require_minimum_version 1.5.0
 
-setup() {
-    cd "$BATS_TEST_TMPDIR"
-    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || ptxas=
-}
+load products
 
 # spec KIND LAYOUT SCHEDULE: k.yaml
 spec() {
-    local a=$1 b=$1 c=f32 term='A * B' x='a[i,l]' y='b[l,j]' dx='m, k' dy='k, n'
-    case $1 in
-    tf32) a=f32 b=f32 term='tf32(A) * tf32(B)' ;;
-    tf32_rn) a=f32 b=f32 term='tf32_rn(A) * tf32_rn(B)' ;;
-    tf32_rz) a=f32 b=f32 term='tf32_rz(A) * tf32_rz(B)' ;;
-    s8) a=i8 b=i8 c=i32 term='i32(A) * i32(B)' ;;
-    u8) a=u8 b=i8 c=i32 term='i32(A) * i32(B)' ;;
-    esac
-    [[ $2 == n? ]] || { x='a[l,i]' dx='k, m'; }
-    [[ $2 == ?n ]] || { y='b[j,l]' dy='n, k'; }
-    term=${term/A/$x}
-    cat >k.yaml <<END
-kernel: k
-params:
-  a: in ${a}[$dx]
-  b: in ${b}[$dy]
-  c: out ${c}[m, n]
-compute: |
-  c[i,j] = sum[l](${term/B/$y})
-schedule: {strategy: matmul, mma: sync, $3}
-END
+    product sync "$@"
 }
 
 # whatever is in the way of vectors, of whole tiles and of a single tile
 verify() {
     local sizes
     for sizes in 'm=1 n=1 k=1' 'm=33 n=17 k=31' 'm=70 n=100 k=66' 'm=80 n=144 k=112'; do
-        run -0 kaio-verify --run -d cpu --check "$@" k.yaml $sizes
+        # shellcheck disable=SC2086
+        run -0 kaio-verify --run -d cpu --check $fills "$@" k.yaml $sizes
     done
 }
 
 @test "every type in every layout" {
     for kind in f16 bf16 tf32 tf32_rn tf32_rz s8 u8 e4m3; do
-        for layout in nn nt tn tt; do
+        for layout in $layouts; do
             spec $kind $layout 'tile: [64, 64, 64], warps: [2, 2], stages: 3'
             verify -t sm_89
         done
@@ -98,7 +76,7 @@ verify() {
 }
 
 @test "f32 in parts of tf32: as exact as f32 is, to the ends of its range" {
-    for layout in nn nt tn tt; do
+    for layout in $layouts; do
         spec f32 $layout 'tile: [64, 64, 32], warps: [2, 2], stages: 3'
         sed -i 's/mma: sync/mma: tf32x3/' k.yaml
         verify
@@ -175,7 +153,7 @@ count() {
         spec tf32_rz $layout 'tile: [128, 128, 16], warps: [2, 2], stages: 3'
         kaio-emit -D m=128 -D k=64 -D n=128 -o k.ptx k.yaml
         [ "$(count ld.shared.v2.b32)" -eq 16 ]
-        [ "$(count ld.shared.b32)" -eq $([[ $layout = tn ]] && echo 32 || echo 0) ]
+        [ "$(count ld.shared.b32)" -eq "$([[ $layout = tn ]] && echo 32 || echo 0)" ]
     done
 }
 

@@ -1,10 +1,7 @@
 # Contractions: which tiles are chosen for which sizes, blocks that share a tile, and few rows without tiles.
 bats_require_minimum_version 1.5.0
 
-setup() {
-    cd "$BATS_TEST_TMPDIR"
-    specs=$KAIO_SRCDIR/specs/matmul
-}
+load products
 
 # plan SPEC M N K: what --explain says of the entry
 plan() {
@@ -35,7 +32,7 @@ scheduled() {
 }
 
 @test "few rows give what the equations say, whatever the sizes leave over" {
-    for layout in nn nt tn tt; do
+    for layout in $layouts; do
         for sizes in "m=1 n=1 k=1" "m=1 n=64 k=2048" "m=1 n=8 k=16411" "m=2 n=65 k=31" "m=3 n=8 k=16392" "m=4 n=1 k=4099"; do
             # shellcheck disable=SC2086
             run -0 kaio-verify --run -d cpu --check "$specs/$layout.yaml" $sizes

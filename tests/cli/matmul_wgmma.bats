@@ -3,38 +3,11 @@
 # the other.
 bats_require_minimum_version 1.5.0
 
-setup() {
-    cd "$BATS_TEST_TMPDIR"
-    specs=$KAIO_SRCDIR/specs/matmul
-    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || ptxas=
-}
+load products
 
 # spec KIND LAYOUT SCHEDULE: k.yaml
 spec() {
-    local a=$1 b=$1 c=f32 term='A * B' x='a[i,l]' y='b[l,j]' dx='m, k' dy='k, n'
-    case $1 in
-    tf32) a=f32 b=f32 term='tf32(A) * tf32(B)' ;;
-    tf32_rz) a=f32 b=f32 term='tf32_rz(A) * tf32_rz(B)' ;;
-    tf32_rn) a=f32 b=f32 term='tf32_rn(A) * tf32_rn(B)' ;;
-    left_rz) a=f32 b=f32 term='tf32_rz(A) * tf32(B)' ;;
-    right_rz) a=f32 b=f32 term='tf32(A) * tf32_rz(B)' ;;
-    s8) a=i8 b=i8 c=i32 term='i32(A) * i32(B)' ;;
-    u8) a=u8 b=i8 c=i32 term='i32(A) * i32(B)' ;;
-    e5m2) a=e5m2 b=e4m3 ;;
-    esac
-    [[ $2 == n? ]] || { x='a[l,i]' dx='k, m'; }
-    [[ $2 == ?n ]] || { y='b[j,l]' dy='n, k'; }
-    term=${term/A/$x}
-    cat >k.yaml <<END
-kernel: k
-params:
-  a: in ${a}[$dx]
-  b: in ${b}[$dy]
-  c: out ${c}[m, n]
-compute: |
-  c[i,j] = sum[l](${term/B/$y})
-schedule: {strategy: matmul, mma: wgmma, $3}
-END
+    product wgmma "$@"
 }
 
 # made KIND LAYOUT SCHEDULE: k.yaml, of operands that are computed
@@ -74,7 +47,8 @@ scheduled() {
 }
 
 verify() {
-    run -0 kaio-verify --run -d cpu --check -t sm_90a k.yaml "$@"
+    # shellcheck disable=SC2086
+    run -0 kaio-verify --run -d cpu --check $fills -t sm_90a k.yaml "$@"
 }
 
 # assemble [OPTION...]: k.ptx through ptxas
@@ -87,7 +61,7 @@ assemble() {
 
 @test "every type, in every layout that it has" {
     for kind in f16 bf16; do
-        for layout in nn nt tn tt; do
+        for layout in $layouts; do
             spec $kind $layout 'tile: [128, 64, 64], stages: 3, blocks: 3'
             verify m=136 n=200 k=200
             verify m=8 n=8 k=8
@@ -95,7 +69,7 @@ assemble() {
     done
     # f32 is rounded in shared memory, and turned where it lies across
     for kind in tf32 tf32_rn tf32_rz left_rz right_rz; do
-        for layout in nn nt tn tt; do
+        for layout in $layouts; do
             spec $kind $layout 'tile: [128, 64, 32], stages: 3, blocks: 3, cluster: 1'
             verify m=136 n=200 k=100
             spec $kind $layout 'tile: [64, 96, 32], stages: 3, blocks: 2, cluster: 1, pingpong: yes'
@@ -111,7 +85,7 @@ assemble() {
 
 @test "f32 that lies across, or is rounded, goes by registers where it is the instruction's left operand" {
     for kind in tf32 tf32_rz left_rz right_rz; do
-        for layout in nn nt tn tt; do
+        for layout in $layouts; do
             # columns as the instruction's rows, and several of 64 of them for each warpgroup
             spec $kind $layout 'tile: [64, 128, 32], warps: [1, 2], stages: 3, blocks: 3, cluster: 1'
             verify m=136 n=200 k=100
@@ -146,7 +120,7 @@ assemble() {
     [ "$(grep -c 'type: tf32' k.ptx)" = 2 ]
     run ! grep -q 'cvt.*tf32' k.ptx
     # whatever is in the operands: halves, subnormals, the largest, infinities, NaN
-    verify --fill=all m=136 n=132 k=68
+    verify ${fills:---fill=all} m=136 n=132 k=68
     # left as it is and rounded, of one buffer: two maps
     cat >k.yaml <<'END'
 kernel: k
@@ -212,7 +186,7 @@ END
         terms=64
         [ $kind != tf32 ] || terms=32
         [[ $kind != s8 && $kind != e4m3 ]] || terms=128
-        for layout in nn nt tn tt; do
+        for layout in $layouts; do
             # what is copied lies along k
             [[ $kind$layout != e4m3?n ]] || continue
             made $kind $layout "tile: [128, 64, $terms], stages: 3, blocks: 3, cluster: 1"
@@ -232,18 +206,18 @@ END
         run ! grep -q 'cvt.*f32[.]s32' k.ptx
         [ "$(grep -c "mul.rn.${T}x2" k.ptx)" = "$(grep -c "sub.rn.${T}x2" k.ptx)" ]
         [ "$(grep -c 'ld.global.nc.v4' k.ptx)" = 5 ]
-        verify --fill=all -D T=$T m=136 n=192 k=264
-        verify --fill=all -D T=$T -D m=128 -D n=64 -D k=256 m=128 n=64 k=256
+        verify ${fills:---fill=all} -D T=$T m=136 n=192 k=264
+        verify ${fills:---fill=all} -D T=$T -D m=128 -D n=64 -D k=256 m=128 n=64 k=256
     done
     # zero points, signs, bytes, and integers alone
     for T in f16 bf16; do
         cat >k.yaml <<END
 kernel: k
 params:
-  a: in $T[m, k]
+  a: in ${T}[m, k]
   b: in i4[k, n]
   z: in u4[ceil_div(k, 64), n]
-  s: in $T[ceil_div(k, 64), n]
+  s: in ${T}[ceil_div(k, 64), n]
   d: in i8[n, k]
   c: out f32[m, n]
   e: out f32[m, n]
@@ -252,7 +226,7 @@ compute: |
   e[i,j] = sum[l](a[i,l] * $T(i32(d[j,l])))
 schedule: {strategy: matmul, mma: wgmma, tile: [128, 64, 64], stages: 3, blocks: 3, cluster: 1}
 END
-        verify --fill=all m=136 n=192 k=264
+        verify ${fills:---fill=all} m=136 n=192 k=264
         verify m=33 n=34 k=64
     done
 }
@@ -370,7 +344,7 @@ END
     for e in 'relu(p[i,j]) * r[i,j]' 'r[i,j] > 0 ? p[i,j] + r[i,j] : r[i,j]'; do
         for type in f16 f32; do
             epilogue "$e" $type
-            [ "$(copies)" = $([ $type = f16 ] && echo 3 || echo 4) ]
+            [ "$(copies)" = "$([ $type = f16 ] && echo 3 || echo 4)" ]
             verify $sizes
         done
     done
@@ -511,7 +485,7 @@ parted() {
 }
 
 @test "f32 in parts of tf32: as exact as f32 is, infinities as they are" {
-    for layout in nn nt tn tt; do
+    for layout in $layouts; do
         parted $layout 'tile: [128, 64, 32], stages: 3, blocks: 3'
         verify m=136 n=200 k=100
         parted $layout 'tile: [64, 96, 32], stages: 2, blocks: 2, pingpong: yes'
