@@ -227,16 +227,23 @@ static int32_t clamp_single(struct mma *s, int32_t x)
     return z;
 }
 
-/* What is to be added to x, a number, so that its last bits are cut off from what it rounds to. */
-static struct ptx_operand half_of(struct mma *s, int32_t x, bool even)
+/* A predicate of whether half of what is cut off belongs to be added to x, one of a pair of words: not where one of them is
+ * NaN, and not, of halves to even, where x is half above an even number. */
+static int32_t takes_half(struct mma *s, const int32_t w[2], int32_t x, bool even)
 {
+    enum { HALF = 1 << 12, ODD = 1 << 13, AND_XOR = 0x6a };
     struct cg *g = s->g;
-    if (!even)
-        return ptx_imm(1 << 12);
-    const int32_t up = cg_new(g, DT_U32), half = cg_new(g, DT_U32);
-    PTX(&g->b, "bfe.u32", ptx_r(up), ptx_r(x), ptx_imm(13), ptx_imm(1));
-    PTX(&g->b, "add.s32", ptx_r(half), ptx_r(up), ptx_imm(0xfff));
-    return ptx_r(half);
+    const int32_t takes = cg_new(g, DT_BOOL);
+    if (!even) {
+        PTX(&g->b, "setp.num.f32", ptx_r(takes), ptx_r(w[0]), ptx_r(w[1]));
+        return takes;
+    }
+    const int32_t bits = cg_new(g, DT_U32), other = cg_new(g, DT_BOOL);
+    PTX(&g->b, "lop3.b32", ptx_r(bits), ptx_r(x), ptx_imm(ODD | (ODD - 1)), ptx_imm(HALF),
+        ptx_imm(AND_XOR));
+    PTX(&g->b, "setp.ne.u32", ptx_r(other), ptx_r(bits), ptx_imm(0));
+    PTX(&g->b, "setp.num.and.f32", ptx_r(takes), ptx_r(w[0]), ptx_r(w[1]), ptx_r(other));
+    return takes;
 }
 
 /* In their places, so that what instructions take of them is rounded: they cut the last bits off. The words are of one row
@@ -250,10 +257,10 @@ static void round_pair(struct mma *s, const int32_t w[2], bool even)
             PTX(&g->b, "cvt.rn.tf32.f32", ptx_r(w[i]), ptx_r(w[i]));
         return;
     }
-    const int32_t numbers = cg_new(g, DT_BOOL);
-    PTX(&g->b, "setp.num.f32", ptx_r(numbers), ptx_r(w[0]), ptx_r(w[1]));
-    for (uint32_t i = 0; i < 2; i++)
-        PTX_IF(&g->b, numbers, "add.s32", ptx_r(w[i]), ptx_r(w[i]), half_of(s, w[i], even));
+    const int32_t first = takes_half(s, w, w[0], even);
+    const int32_t second = even ? takes_half(s, w, w[1], even) : first;
+    PTX_IF(&g->b, first, "add.s32", ptx_r(w[0]), ptx_r(w[0]), ptx_imm(1 << 12));
+    PTX_IF(&g->b, second, "add.s32", ptx_r(w[1]), ptx_r(w[1]), ptx_imm(1 << 12));
 }
 
 /* The word in two parts: in its place what instructions are to take, and the rest of it; of both they cut the last bits off. The

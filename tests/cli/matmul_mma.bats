@@ -49,6 +49,24 @@ verify() {
     done
 }
 
+@test "tf32() takes halves away from zero, tf32_rn() to even, tf32_rz() cuts them off" {
+    bits=('\x00\x10\x80\x3f' '\x00\x30\x80\x3f' '\x00\x10\x80\xbf' '\x01\x10\x80\xbf' '\xff\x0f\x80\x3f')
+    for bits in "${bits[@]}"; do
+        # shellcheck disable=SC2059
+        printf "$bits" && head -c 28 /dev/zero
+    done >a.bin
+    for how in tf32:3f802000,3f804000,bf802000,bf802000,3f800000 tf32_rn:3f800000,3f804000,bf800000,bf802000,3f800000 \
+        tf32_rz:3f800000,3f802000,bf800000,bf800000,3f800000; do
+        spec ${how%:*} nn 'tile: [16, 16, 8], warps: [1, 1], stages: 2'
+        for target in sm_80 sm_90; do
+            kaio-emit -t $target -D m=5 -D n=16 -D k=8 k.yaml >k.ptx
+            grep -q mma.sync k.ptx
+            kaio-run -q -d cpu k.ptx a=a.bin b=@ones c=c.bin
+            [ "$(od -An -v -tx4 -w64 c.bin | awk '{printf "%s%s", s, $1; s = ","}')" = "${how#*:}" ]
+        done
+    done
+}
+
 @test "any number of stages, tiles of any shape, shares" {
     [ -z "${KAIO_QUICK-}" ] || skip 'many shapes'
     for schedule in 'tile: [64, 64, 32], warps: [2, 2], stages: 1' 'tile: [64, 64, 32], warps: [2, 2], stages: 2' \
