@@ -157,6 +157,7 @@ struct matmul_form {
     enum matmul_type type; /* of all products */
     enum dtype sum;        /* of the accumulators: f32, i32, f64 */
     unsigned weight;       /* of the epilogue, for an element */
+    unsigned light;        /* the same where tensor cores make the sums */
     unsigned out_bits;     /* of the widest output's element */
 };
 

@@ -142,13 +142,24 @@ static double make_clocks(const struct block *b)
     return work > 0 ? (FETCH + work / 128 * ISSUE) / by : 0;
 }
 
+/* Products of one instruction, which reads the rows of A once for all of them (matmul_wgmma_fits.c). */
+static uint32_t joined(const struct block *b)
+{
+    const struct matmul_form *f = b->f;
+    bool one = !b->p->turned && !b->p->promotes && f->nproduct * b->p->bn <= 256;
+    for (uint32_t q = 1; q < f->nproduct; q++)
+        one &= f->product[q].a == f->product[0].a;
+    return one ? f->nproduct : 1;
+}
+
 /* Clocks of a step that shared memory is busy. */
 static double shared_clocks(const struct block *b)
 {
     const struct matmul_plan *p = b->p;
     const double tall = (p->turned ? p->bn : p->bm) / 64.0, wide = p->turned ? p->bm : p->bn;
     const double parts = p->parts > 1 ? 3 : 1;
-    const double read = b->f->nproduct * tall * (64 + parts * wide) * b->bytes;
+    const double rows = 64.0 / joined(b);
+    const double read = b->f->nproduct * tall * (rows + parts * wide) * b->bytes;
     const double copied = (b->lefts * p->bm + b->rights * p->bn) * b->bytes;
     double rounded = 0;
     for (uint32_t i = 0; i < b->f->noperand; i++) {
@@ -211,10 +222,10 @@ static double step_nanoseconds(const struct block *b, const struct matmul_size *
 static double out_nanoseconds(const struct block *b)
 {
     const struct matmul_plan *p = b->p;
-    const double sums = (double)b->f->nproduct * p->bm * p->bn;
-    const double each = PER_SUM + (p->patched ? PATCHED : 0) + WEIGHT * b->f->weight +
-                        (double)b->f->out_bits / 16;
-    return (TILE + sums * each / 128) / b->ghz;
+    const double results = (double)p->bm * p->bn, sums = b->f->nproduct * results;
+    const double each = PER_SUM + (p->patched ? PATCHED : 0);
+    const double computed = WEIGHT * b->f->light + (double)b->f->out_bits / 16;
+    return (TILE + (sums * each + results * computed) / 128) / b->ghz;
 }
 
 static double join_nanoseconds(const struct block *b)

@@ -3,7 +3,7 @@
 
 #include "lower/matmul.h"
 
-enum { CALL = 16 };
+enum { CALL = 16, TENSOR_CALL = 10 };
 
 struct analysis {
     struct cg *g;
@@ -224,7 +224,7 @@ static enum dtype operand_type(const struct matmul_form *f, const struct lang_ex
 struct reads {
     const struct analysis *a;
     const struct lang_expr *main;
-    unsigned axes, weight;
+    unsigned axes, weight, light;
 };
 
 /* How many elements, as far as one can say without the sizes: an index by itself runs over more than a quotient. */
@@ -250,9 +250,10 @@ static void look(struct reads *r, const struct lang_expr *e)
             r->axes = axes;
         }
     }
-    r->weight += e->kind == E_CALL                                               ? CALL
-                 : e->kind == E_BINARY || e->kind == E_CAST || e->kind == E_COND ? 1
-                                                                                 : 0;
+    const unsigned one = e->kind == E_BINARY || e->kind == E_CAST || e->kind == E_COND;
+    const bool call = e->kind == E_CALL, light = call && cg_has_tensor_call(r->a->g, e);
+    r->weight += call ? CALL : one;
+    r->light += light ? TENSOR_CALL : call ? CALL : one;
     for (uint32_t i = 0; i < e->nargs; i++)
         look(r, e->args[i]);
     if (e->pad)
@@ -367,6 +368,7 @@ static void weigh_outputs(struct analysis *a)
         const unsigned bits = dtype_bits(f->stage->eq[i]->sym->type);
         look(&r, f->stage->eq[i]->rhs);
         f->weight += r.weight;
+        f->light += f->sum == DT_F32 ? r.light : r.weight;
         f->out_bits = bits > f->out_bits ? bits : f->out_bits;
     }
 }
