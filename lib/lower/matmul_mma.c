@@ -582,6 +582,9 @@ static void ask_for_two(const struct mma *s)
         need += 2 * (s->tile[i].side == MATMUL_A ? s->p->wm / 4 : s->p->wn / 4);
     if (need <= t->regs_per_sm / (2 * s->p->threads) && 2 * shared_of(s) <= t->shared_per_sm)
         s->g->func->minnctapersm = 2;
+    /* of parts threads have twice as much; ptxas must be told not to spill it for the sake of a third block */
+    if (s->p->parts > 1)
+        s->g->func->minnctapersm = 1;
 }
 
 void matmul_mma(struct matmul *m)

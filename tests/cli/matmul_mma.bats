@@ -222,6 +222,11 @@ count() {
     kaio-emit -t sm_90 -o k.ptx k.yaml
     run -0 "$ptxas" -arch=sm_90 -v -o k.cubin k.ptx
     [[ $output == *'0 bytes spill stores'* && ! $output =~ [1-9][0-9]*' bytes spill' ]]
+    spec f32 tt 'group: 8'
+    sed -i 's/mma: sync/mma: tf32x3/' k.yaml
+    kaio-emit -t sm_80 -o k.ptx k.yaml
+    run -0 "$ptxas" -arch=sm_90 -v -o k.cubin k.ptx
+    [[ $output == *'0 bytes spill stores'* && ! $output =~ [1-9][0-9]*' bytes spill' ]]
 }
 
 # refuses TEXT [OPTION]...
