@@ -258,7 +258,7 @@ struct cg {
     const struct lang_expr *unused; /* a call whose value is not used */
     bool in_body;                   /* body: buffers may change between reads */
     bool contract_fma;
-    bool fast;                  /* math: fast */
+    bool fast; /* math: fast */
     /* sums are the tensor cores', so that no bits are promised: of what is rounded to 16 bits at once the hardware's
      * approximations may be a part */
     bool tensor;

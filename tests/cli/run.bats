@@ -454,12 +454,12 @@ body: |
 END
     kaio-emit slow.yaml >slow.ptx
     # it appears after a second; a busy machine gets more, and there script(1) has lost what was written last
-    for limit in 4 4 30; do
+    for limit in 2 4 30; do
         shown=$(TERM=xterm script -qec "timeout -s INT $limit kaio-run -d cpu slow.ptx n=1" /dev/null) || :
         [[ $shown != *"simulating slow, block: 8/16 (50%), "[1-9]*" s, "*"/s"*$'\r\033[K'*"interrupted"* ]] || break
     done
     [[ $shown == *"simulating slow, block: 8/16 (50%), "[1-9]*" s, "*"/s"*$'\r\033[K'*"interrupted"* ]]
-    shown=$(TERM=xterm script -qec 'timeout -s INT 1.7 kaio-run -q -d cpu slow.ptx n=1' /dev/null) || :
+    shown=$(TERM=xterm script -qec 'timeout -s INT 1.4 kaio-run -q -d cpu slow.ptx n=1' /dev/null) || :
     [[ $shown != *"simulating"* ]]
 }
 
