@@ -138,6 +138,8 @@ static bool is_wanted(const struct planner *l, const struct matmul_plan *p)
 /* Of wgmma. */
 static bool is_usual(const struct matmul_plan *p)
 {
+    if (p->parts > 1)
+        return p->bm == 128 && p->bn == 128;
     return p->turned ? p->bm == 256 && p->bn == 128 : p->bm == 128 && p->bn == 256;
 }
 

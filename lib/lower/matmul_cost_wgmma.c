@@ -20,6 +20,9 @@
  *             make      what is computed, by one or two warpgroups, each of which has to wait for memory for every stage that it
  *                       makes; its bytes are written to shared memory by threads, which counts in full
  *             latency   of so many stages: one is multiplied, and one is given back when the next has begun
+ *             parts     of f32: a warpgroup waits, parts its left factors, multiplies and adds up, while others multiply: its own
+ *                       products, and 600 clocks (4096^3: 64 x 128 by turns 1.57 ms, 64 x 64 each of two 1.48, 64 x 128
+ *                       each of two 1.12, where products are what is waited for)
  *   out     sums to shared memory and from there to the outputs; of cooperating warpgroups nothing is multiplied meanwhile, but
  *           the next tile's stages fill. Warpgroups that take tiles by turns (ping-pong) hide it, or the products hide behind it
  *   join    of blocks that share a tile along k
@@ -55,8 +58,8 @@ static const double POWER = 0.24, HBM_POWER = 0.1;
 static const double BEGIN = 1930, AGAIN = 1090, NEAR = 440, FAR = 890, CLUSTER = 1050;
 /* Clocks: of an addition by 128 lanes that mostly hides, of a step's waits, of a tile's end and of each sum on its way out, by 128 lanes, of one that goes through patches, and of an instruction of the epilogue; of an exchange of sums between
  * blocks, and bytes of it in a clock. */
-static const double PROMOTE = 0.5, STEP = 9, TILE = 270, PER_SUM = 4.1, PATCHED = 25, WEIGHT = 1.4,
-                    MEET = 920, JOIN = 14.8;
+static const double PARTED = 600, PROMOTE = 0.5, STEP = 9, TILE = 270, PER_SUM = 4.1, PATCHED = 25,
+                    WEIGHT = 1.4, MEET = 920, JOIN = 14.8;
 
 /* Clusters of so many blocks that the machine has places for, a block on each multiprocessor. */
 static double places_for(double blocks)
@@ -206,8 +209,12 @@ static double step_nanoseconds(const struct block *b, const struct matmul_size *
     const struct matmul_plan *p = b->p;
     const double products = (double)b->f->nproduct * p->bm * p->bn * p->bk;
     /* sums of a stage are waited for and added by one warpgroup while another multiplies */
-    const double added = p->promotes ? products / p->bk / 128 * PROMOTE : 0;
-    const double multiply = larger(products / rate_of(p), shared_clocks(b)) + added;
+    const double added = p->promotes && p->parts < 2 ? products / p->bk / 128 * PROMOTE : 0;
+    double multiply = larger(products / rate_of(p), shared_clocks(b)) + added;
+    if (p->parts > 1) {
+        const double takers = p->pingpong ? 1 : p->threads / 128.0 - 1;
+        multiply = larger(multiply, products / rate_of(p) / takers + PARTED);
+    }
     const double clocks = larger(multiply, make_clocks(b)) + STEP;
     const double cache = asked(b) * busy / CACHE;
     const double memory = fetched(b, s, larger(1, busy / p->split), turns) * busy /
