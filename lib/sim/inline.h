@@ -56,6 +56,15 @@ struct body {
     VEC(struct renamed) vars;
 };
 
+typedef VEC(const struct ptx_func *) func_list;
+
+/* A function in the graph of calls. */
+struct node {
+    const struct ptx_func *func;
+    VEC(uint32_t) callee; /* nodes */
+    bool recursive;       /* it may come to itself */
+};
+
 struct copy {
     struct arena *arena;
     const struct ptx_module *module;
@@ -63,6 +72,9 @@ struct copy {
     struct ptx_builder b;      /* of func */
     struct ptx_func *func;
     struct diags *diags;
+    VEC(struct node) graph; /* the first: the entry */
+    func_list addressed;    /* that calls through registers may go to, if */
+    bool knows_addressed;
     VEC(struct routine *) routines;
     /* of kernels with routines; sp -1: there are none yet */
     const struct ptx_var *stack;

@@ -26,29 +26,57 @@ static bool names(const char *text, const char *name)
     return false;
 }
 
-static bool takes_address(const struct ptx_func *of, const char *name)
+typedef VEC(const char *) name_list;
+
+static bool has_name(const name_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->v[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The names of functions that instructions other than calls have. */
+static void add_addresses(struct copy *c, const struct ptx_func *of, name_list *list)
 {
     for (size_t i = 0; i < of->items.n; i++) {
         const struct ptx_inst *in = &of->items.v[i].inst;
         if (of->items.v[i].kind != PTX_I_INST || in->op == PTX_OP_CALL)
             continue;
         for (uint32_t k = 0; k < in->noperand; k++)
-            if (in->operand[k].kind == PTX_O_FUNC && strcmp(in->operand[k].name, name) == 0)
-                return true;
+            if (in->operand[k].kind == PTX_O_FUNC && !has_name(list, in->operand[k].name))
+                *VEC_PUSH(c->arena, list) = in->operand[k].name;
+    }
+}
+
+static bool in_a_variable(const struct ptx_module *m, const char *name)
+{
+    for (size_t i = 0; i < m->items.n; i++) {
+        const struct ptx_item *item = &m->items.v[i];
+        if (item->kind == PTX_I_VAR && item->var->init && names(item->var->init, name))
+            return true;
     }
     return false;
 }
 
-static bool address_taken(const struct copy *c, const struct ptx_func *f)
+/* The functions whose address the module takes, in its order. */
+static const func_list *addressed(struct copy *c)
 {
-    for (size_t i = 0; i < c->module->items.n; i++) {
-        const struct ptx_item *item = &c->module->items.v[i];
-        if (item->kind == PTX_I_VAR && item->var->init && names(item->var->init, f->name))
-            return true;
-        if (item->kind == PTX_I_FUNC && takes_address(item->func, f->name))
-            return true;
+    const struct ptx_module *m = c->module;
+    name_list taken = {0};
+    if (c->knows_addressed)
+        return &c->addressed;
+    c->knows_addressed = true;
+    for (size_t i = 0; i < m->items.n; i++)
+        if (m->items.v[i].kind == PTX_I_FUNC)
+            add_addresses(c, m->items.v[i].func, &taken);
+    for (size_t i = 0; i < m->items.n; i++) {
+        const struct ptx_func *f = m->items.v[i].func;
+        if (m->items.v[i].kind == PTX_I_FUNC && !f->is_entry && f->has_body &&
+            (has_name(&taken, f->name) || in_a_variable(m, f->name)))
+            *VEC_PUSH(c->arena, &c->addressed) = f;
     }
-    return false;
+    return &c->addressed;
 }
 
 static uint64_t bytes_of(const struct ptx_operand *o)
@@ -60,7 +88,7 @@ static uint64_t bytes_of(const struct ptx_operand *o)
 static bool fits(const struct ptx_inst *call, const struct ptx_func *f)
 {
     const struct ptx_operand *results = &call->operand[0], *args = &call->operand[2];
-    if (f->is_entry || !f->has_body || f->results.n != results->nelem || f->params.n != args->nelem)
+    if (f->results.n != results->nelem || f->params.n != args->nelem)
         return false;
     for (uint32_t i = 0; i < args->nelem; i++)
         if (bytes_of(&args->elem[i]) && bytes_of(&args->elem[i]) != ptx_var_bytes(f->params.v[i]))
@@ -72,8 +100,6 @@ static bool fits(const struct ptx_inst *call, const struct ptx_func *f)
     return true;
 }
 
-typedef VEC(const struct ptx_func *) func_list;
-
 static void add_once(struct arena *a, func_list *list, const struct ptx_func *f)
 {
     for (size_t i = 0; i < list->n; i++)
@@ -83,7 +109,7 @@ static void add_once(struct arena *a, func_list *list, const struct ptx_func *f)
 }
 
 /* The functions that an instruction may call. */
-static void add_callees(const struct copy *c, const struct ptx_inst *call, func_list *list)
+static void add_callees(struct copy *c, const struct ptx_inst *call, func_list *list)
 {
     const struct ptx_operand *o = &call->operand[1];
     if (o->kind == PTX_O_FUNC) {
@@ -92,37 +118,68 @@ static void add_callees(const struct copy *c, const struct ptx_inst *call, func_
             add_once(c->arena, list, f);
         return;
     }
-    for (size_t i = 0; i < c->module->items.n; i++) {
-        const struct ptx_item *item = &c->module->items.v[i];
-        if (item->kind == PTX_I_FUNC && fits(call, item->func) && address_taken(c, item->func))
-            add_once(c->arena, list, item->func);
-    }
+    const func_list *may = addressed(c);
+    for (size_t i = 0; i < may->n; i++)
+        if (fits(call, may->v[i]))
+            add_once(c->arena, list, may->v[i]);
 }
 
-/* All that f comes to, f itself only if it comes back. through: is there a call through a register? */
-static func_list reach(const struct copy *c, const struct ptx_func *f, bool *through)
+/* Its number in the graph, where it is put if it is not there. */
+static uint32_t node_of(struct copy *c, const struct ptx_func *f)
 {
-    func_list list = {0};
+    for (size_t i = 0; i < c->graph.n; i++)
+        if (c->graph.v[i].func == f)
+            return (uint32_t)i;
+    *VEC_PUSH(c->arena, &c->graph) = (struct node){.func = f};
+    return (uint32_t)c->graph.n - 1;
+}
+
+/* Does a function come to itself again? */
+static bool comes_back(struct copy *c, uint32_t from)
+{
+    bool *seen = ARENA_ARRAY(c->arena, c->graph.n, bool);
+    VEC(uint32_t) list = {0};
     for (size_t k = 0; k <= list.n; k++) {
-        const struct ptx_func *at = k ? list.v[k - 1] : f;
-        for (size_t i = 0; i < at->items.n; i++) {
-            const struct ptx_item *item = &at->items.v[i];
+        const struct node *at = &c->graph.v[k ? list.v[k - 1] : from];
+        for (size_t i = 0; i < at->callee.n; i++)
+            if (!seen[at->callee.v[i]]) {
+                seen[at->callee.v[i]] = true;
+                *VEC_PUSH(c->arena, &list) = at->callee.v[i];
+            }
+    }
+    return seen[from];
+}
+
+/* Who calls whom, from the entry on. Is any of it more than calls by name of what does not come back? */
+static bool make_graph(struct copy *c, const struct ptx_func *entry)
+{
+    bool needed = false;
+    node_of(c, entry);
+    for (uint32_t k = 0; k < c->graph.n; k++) {
+        const struct ptx_func *f = c->graph.v[k].func;
+        func_list list = {0};
+        for (size_t i = 0; i < f->items.n; i++) {
+            const struct ptx_item *item = &f->items.v[i];
             if (item->kind != PTX_I_INST || item->inst.op != PTX_OP_CALL)
                 continue;
-            *through |= item->inst.operand[1].kind != PTX_O_FUNC;
+            needed |= item->inst.operand[1].kind != PTX_O_FUNC;
             add_callees(c, &item->inst, &list);
         }
+        for (size_t i = 0; i < list.n; i++) {
+            const uint32_t to = node_of(c, list.v[i]);
+            *VEC_PUSH(c->arena, &c->graph.v[k].callee) = to;
+        }
     }
-    return list;
+    for (uint32_t k = 0; k < c->graph.n; k++)
+        needed |= c->graph.v[k].recursive = comes_back(c, k);
+    return needed;
 }
 
 bool routine_recurses(const struct copy *c, const struct ptx_func *f)
 {
-    bool through = false;
-    const func_list list = reach(c, f, &through);
-    for (size_t i = 0; i < list.n; i++)
-        if (list.v[i] == f)
-            return true;
+    for (size_t i = 0; i < c->graph.n; i++)
+        if (c->graph.v[i].func == f)
+            return c->graph.v[i].recursive;
     return false;
 }
 
@@ -178,6 +235,21 @@ static struct routine *routine_of(struct copy *c, const struct ptx_func *f)
 
 /* ---- calls --------------------------------------------------------------------------------------------- */
 
+/* A register from 1, 2, 4 or 8 bytes of local memory, or there. */
+static void load(struct copy *c, unsigned bytes, int32_t reg, struct ptx_operand at)
+{
+    static const char *const name[] = {
+        [1] = "ld.local.b8", [2] = "ld.local.b16", [4] = "ld.local.b32", [8] = "ld.local.b64"};
+    PTX(&c->b, name[bytes], ptx_r(reg), at);
+}
+
+static void store(struct copy *c, unsigned bytes, int32_t reg, struct ptx_operand at)
+{
+    static const char *const name[] = {
+        [1] = "st.local.b8", [2] = "st.local.b16", [4] = "st.local.b32", [8] = "st.local.b64"};
+    PTX(&c->b, name[bytes], at, ptx_r(reg));
+}
+
 /* Copies bytes from one place to another, both [register or variable + offset]. */
 static void copy_bytes(struct copy *c, struct ptx_operand to, struct ptx_operand from,
                        uint64_t bytes, uint32_t align)
@@ -187,13 +259,9 @@ static void copy_bytes(struct copy *c, struct ptx_operand to, struct ptx_operand
         unsigned each = 8;
         while (each > align || each > bytes - at)
             each /= 2;
-        static const char *const load[] = {
-            [1] = "ld.local.u8", [2] = "ld.local.u16", [4] = "ld.local.b32", [8] = "ld.local.b64"};
-        static const char *const store[] = {
-            [1] = "st.local.u8", [2] = "st.local.u16", [4] = "st.local.b32", [8] = "st.local.b64"};
         const int32_t t = each == 8 ? wide : word;
-        PTX(&c->b, load[each], ptx_r(t), from);
-        PTX(&c->b, store[each], to, ptx_r(t));
+        load(c, each, t, from);
+        store(c, each, t, to);
         at += each;
         from.bits += each;
         to.bits += each;
@@ -308,12 +376,8 @@ bool routine_call(struct copy *c, struct body *b, const struct ptx_item *item,
 
 bool routine_begin(struct copy *c, const struct body *entry)
 {
-    bool needed = false;
-    const func_list list = reach(c, entry->func, &needed);
-    for (size_t i = 0; i < list.n; i++)
-        needed |= routine_recurses(c, list.v[i]);
     c->sp = -1;
-    if (!needed)
+    if (!make_graph(c, entry->func))
         return true;
     struct ptx_var *stack = ARENA_NEW(c->arena, struct ptx_var);
     *stack = (struct ptx_var){.name = SIM_STACK,
@@ -374,24 +438,15 @@ static void keep(struct copy *c, const struct routine *r, const bool *used, bool
         const struct ptx_operand to = ptx_mem(c->sp, at);
         at += SLOT;
         if (bits == 1 && back) {
-            PTX(&c->b, "ld.local.b32", ptx_r(word), to);
+            load(c, 4, word, to);
             PTX(&c->b, "setp.ne.u32", ptx_r(reg), ptx_r(word), ptx_imm(0));
         } else if (bits == 1) {
             PTX(&c->b, "selp.b32", ptx_r(word), ptx_imm(1), ptx_imm(0), ptx_r(reg));
-            PTX(&c->b, "st.local.b32", to, ptx_r(word));
+            store(c, 4, word, to);
+        } else if (back) {
+            load(c, bits / 8, reg, to);
         } else {
-            const char *load = bits == 64   ? "ld.local.b64"
-                               : bits == 32 ? "ld.local.b32"
-                               : bits == 16 ? "ld.local.b16"
-                                            : "ld.local.b8";
-            const char *store = bits == 64   ? "st.local.b64"
-                                : bits == 32 ? "st.local.b32"
-                                : bits == 16 ? "st.local.b16"
-                                             : "st.local.b8";
-            if (back)
-                PTX(&c->b, load, ptx_r(reg), to);
-            else
-                PTX(&c->b, store, to, ptx_r(reg));
+            store(c, bits / 8, reg, to);
         }
     }
 }
