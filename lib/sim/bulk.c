@@ -3,10 +3,7 @@
 
 #include "sim/check.h"
 #include "sim/flight.h"
-#include "sim/heap.h"
 #include "sim/mbarrier.h"
-#include "sim/system.h"
-#include "sim/tensor.h"
 
 static bool fail(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                  enum sim_fault_kind kind, struct sim_fault about)
@@ -165,31 +162,4 @@ const struct sim_op *sim_st_async(struct sim_warp *w, const struct sim_op *op)
         if (!store_lane(w, op, (uint32_t)__builtin_ctz(left)))
             return NULL;
     return op + 1;
-}
-
-void sim_flight_fill(struct sim_build *b)
-{
-    static const struct {
-        enum sim_handler_id id;
-        sim_fn fn;
-    } all[] = {
-        {SIM_H_BULK, sim_bulk_copy},
-        {SIM_H_BULK_PREFETCH, sim_bulk_prefetch},
-        {SIM_H_BULK_COMMIT, sim_bulk_commit},
-        {SIM_H_BULK_WAIT, sim_bulk_wait},
-        {SIM_H_ST_ASYNC, sim_st_async},
-        {SIM_H_MBAR, sim_mbar_do},
-        {SIM_H_MBAR_COPIES, sim_mbar_copies},
-        {SIM_H_MBAR_WAIT, sim_mbar_wait},
-        {SIM_H_PRINTF, system_printf},
-        {SIM_H_ASSERTFAIL, system_assertfail},
-        {SIM_H_MALLOC, sim_heap_malloc},
-        {SIM_H_FREE, sim_heap_give},
-        {SIM_H_TENSOR, sim_tensor_issue},
-        {SIM_H_TENSOR_REPLACE, sim_tensor_replace},
-        {SIM_H_TENSOR_PUBLISH, sim_tensor_publish},
-        {SIM_H_TENSOR_FENCE, sim_tensor_fence},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        b->h[all[i].id] = (struct sim_handler){all[i].fn, all[i].fn, NULL};
 }

@@ -20,5 +20,6 @@ void SIM_NAMED(sim_exec_fill)(struct sim_build *b)
     SIM_NAMED(sim_fill_mma)(b);
     SIM_NAMED(sim_fill_wgmma)(b);
     SIM_NAMED(sim_fill_atom)(b);
+    sim_fill_once(b);
     SIM_NAMED(sim_fill_check)(b);
 }

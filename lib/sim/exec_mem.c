@@ -1,7 +1,6 @@
 #include <config.h>
 
 #include "sim/exec.h"
-#include "sim/flight.h"
 
 /* Host addresses of the lanes' accesses: at[i] for each lane. For lanes outside w->em it is another lane's, so that
  * loads can read all 32 and blend. */
@@ -310,8 +309,4 @@ void SIM_NAMED(sim_fill_mem)(struct sim_build *b)
     SIM_ENTRY_ONE(ST_64);
     SIM_ENTRY_ONE(LD_VEC);
     SIM_ENTRY_ONE(ST_VEC);
-    b->h[SIM_H_COPY] = (struct sim_handler){sim_copy_issue, sim_copy_issue, NULL};
-    b->h[SIM_H_COPY_COMMIT] = (struct sim_handler){sim_copy_commit, sim_copy_commit, NULL};
-    b->h[SIM_H_COPY_WAIT] = (struct sim_handler){sim_copy_wait, sim_copy_wait, NULL};
-    sim_flight_fill(b);
 }

@@ -128,8 +128,6 @@ const struct sim_op *sim_bulk_prefetch(struct sim_warp *w, const struct sim_op *
 /* st.async: size bytes from the slots of op->elems elements, d, b, c, e, round of enum sim_vector, to the 64-bit address
  * a; imm: the slot of the mbarrier's 64-bit address; flags: the space of both; more: how it is folded, SIM_NO_FOLD. */
 const struct sim_op *sim_st_async(struct sim_warp *w, const struct sim_op *op);
-/* Puts the handlers of operations in flight and mbarriers into a build's table. */
-void sim_flight_fill(struct sim_build *b);
 /* cp.async.bulk.commit_group; wait_group op->imm, op->more: .read */
 const struct sim_op *sim_bulk_commit(struct sim_warp *w, const struct sim_op *op);
 const struct sim_op *sim_bulk_wait(struct sim_warp *w, const struct sim_op *op);

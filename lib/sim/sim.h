@@ -207,6 +207,8 @@ struct sim_build {
 };
 void sim_exec_fill_baseline(struct sim_build *b);
 void sim_exec_fill_avx2(struct sim_build *b);
+/* The part of it that is the same in both (once.c). */
+void sim_fill_once(struct sim_build *b);
 /* For tests: the handlers that a machine without AVX2 gets. */
 void sim_use_baseline(struct device *dev);
 
