@@ -83,11 +83,11 @@ tests_unit_sim_wmma_SOURCES = tests/unit/sim_wmma.c
 tests_unit_sim_wmma_LDADD = $(TOOL_LIBS)
 
 UNIT_TESTS += tests/unit/sim_mbarrier
-tests_unit_sim_mbarrier_SOURCES = tests/unit/sim_mbarrier.c tests/unit/sim_flight.h tests/unit/ptxas.h
+tests_unit_sim_mbarrier_SOURCES = tests/unit/sim_mbarrier.c tests/unit/sim_flight.h tests/unit/sim_judged.h tests/unit/ptxas.h
 tests_unit_sim_mbarrier_LDADD = $(TOOL_LIBS)
 
 UNIT_TESTS += tests/unit/sim_bulk
-tests_unit_sim_bulk_SOURCES = tests/unit/sim_bulk.c tests/unit/sim_flight.h tests/unit/ptxas.h
+tests_unit_sim_bulk_SOURCES = tests/unit/sim_bulk.c tests/unit/sim_flight.h tests/unit/sim_judged.h tests/unit/ptxas.h
 tests_unit_sim_bulk_LDADD = $(TOOL_LIBS)
 
 EXTRA_DIST += tests/unit/wgmma.h

@@ -538,7 +538,8 @@ static uint64_t early(const char *module, uint64_t seed, unsigned threads)
 {
     static uint32_t out[FLIGHT_WORDS];
     uint64_t came = 0;
-    struct sim s = flight_begin((struct device_options){.threads = threads, .seed = seed}, module);
+    struct sim s = sim_with(flight_ops, (struct device_options){.threads = threads, .seed = seed},
+                            "test.ptx", module);
     if (flight_go(&s, "run1", 64, 0, out) != DEVICE_OK)
         abort();
     for (uint32_t i = 0; i < 64; i++) {
@@ -570,11 +571,9 @@ int main(int argc, char **argv)
 {
     int status;
     struct arena *a = arena_new();
-    const char *module = flight_module(a, runs, RUNS, faults, FAULTS);
-    if (flight_elsewhere(argc, argv, module, runs, RUNS, &status))
+    const char *module = flight_start(argc, argv, a, runs, RUNS, faults, FAULTS, &status);
+    if (!module)
         return status;
-    flight_judged(module);
-    flight_right((struct device_options){.threads = 1}, module, runs, RUNS, "");
     flight_right((struct device_options){.threads = 1, .check = DEVICE_CHECK_INIT}, module, runs,
                  RUNS, ", with checks");
     flight_right((struct device_options){.threads = 1, .check = DEVICE_CHECK_MEMORY}, module, runs,

@@ -2,9 +2,7 @@
 #ifndef KAIO_TESTS_SIM_FLIGHT_H
 #define KAIO_TESTS_SIM_FLIGHT_H
 
-#include "sim.h"
-
-#include "ptxas.h"
+#include "sim_judged.h"
 
 /* %r1 is the result of each thread; %r0 its number in the block, %r9 that of its block in the cluster; %rd0: y, %rd9: x,
  * which holds 1, 2, 3 ...; %p0: thread 0; %r8: the offset of bar. */
@@ -78,19 +76,6 @@ static const char *flight_module(struct arena *a, const struct flight_run *run, 
 /* Where the kernels run; on a GPU only those that must be right. */
 static const struct device_ops *flight_ops = &sim_device;
 
-static struct sim flight_begin(struct device_options options, const char *module)
-{
-    struct sim s = {.arena = arena_new(), .options = options};
-    s.diags = diags_new(s.arena);
-    if (flight_ops->open(s.arena, 0, &options, &s.dev, s.diags) != DEVICE_OK ||
-        flight_ops->load(s.dev, source_new(s.arena, "test.ptx", module, strlen(module)), s.diags) !=
-            DEVICE_OK) {
-        fputs(sim_errors(&s), stderr);
-        abort();
-    }
-    return s;
-}
-
 static void flight_end(struct sim *s)
 {
     flight_ops->close(s->dev);
@@ -139,7 +124,7 @@ static void flight_right(struct device_options options, const char *module,
                          const struct flight_run *run, size_t n, const char *how)
 {
     static uint32_t out[FLIGHT_WORDS];
-    struct sim s = flight_begin(options, module);
+    struct sim s = sim_with(flight_ops, options, "test.ptx", module);
     for (size_t i = 0; i < n; i++) {
         const struct flight_run *r = &run[i];
         const uint32_t words = r->words ? r->words : r->threads * (r->cluster ? r->cluster : 1);
@@ -163,7 +148,8 @@ static void flight_wrong(const char *module, const struct flight_fault *fault, s
                          unsigned check)
 {
     static uint32_t out[FLIGHT_WORDS];
-    struct sim s = flight_begin((struct device_options){.threads = 1, .check = check}, module);
+    struct sim s = sim_with(flight_ops, (struct device_options){.threads = 1, .check = check},
+                            "test.ptx", module);
     for (size_t i = 0; i < n; i++) {
         if (fault[i].check != check)
             continue;
@@ -193,20 +179,18 @@ static bool flight_elsewhere(int argc, char **argv, const char *module,
     return argc > 1;
 }
 
-/* ptxas must take what the simulator takes. */
-static void flight_judged(const char *module)
+/* How each test of such kernels begins; its module. With --device=cuda, or what is no option, there is no more to do than to
+ * give *status: NULL. */
+static const char *flight_start(int argc, char **argv, struct arena *a,
+                                const struct flight_run *run, size_t nrun,
+                                const struct flight_fault *fault, size_t nfault, int *status)
 {
-    char said[1024];
-    FILE *p = ptxas_run(module, strlen(module), 90, 'a');
-    if (!p) {
-        tap_note("no ptxas here to judge the kernels");
-        return;
-    }
-    const size_t n = fread(said, 1, sizeof said - 1, p);
-    said[n] = '\0';
-    if (!ok(pclose(p) == 0, "ptxas takes the kernels of this test"))
-        tap_note("%s", said);
-    ptxas_clean();
+    const char *module = flight_module(a, run, nrun, fault, nfault);
+    if (flight_elsewhere(argc, argv, module, run, nrun, status))
+        return NULL;
+    sim_judged(module);
+    flight_right((struct device_options){.threads = 1}, module, run, nrun, "");
+    return module;
 }
 
 #endif

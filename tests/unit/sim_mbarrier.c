@@ -294,11 +294,9 @@ int main(int argc, char **argv)
 {
     int status;
     struct arena *a = arena_new();
-    const char *module = flight_module(a, runs, RUNS, faults, FAULTS);
-    if (flight_elsewhere(argc, argv, module, runs, RUNS, &status))
+    const char *module = flight_start(argc, argv, a, runs, RUNS, faults, FAULTS, &status);
+    if (!module)
         return status;
-    flight_judged(module);
-    flight_right((struct device_options){.threads = 1}, module, runs, RUNS, "");
     flight_right((struct device_options){.threads = 1, .check = DEVICE_CHECK_MEMORY, .seed = 7},
                  module, runs, RUNS, ", with a seed");
     flight_wrong(module, faults, FAULTS, 0);

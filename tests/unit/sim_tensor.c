@@ -303,7 +303,7 @@ static void edges(struct bench *b)
 int main(void)
 {
     struct bench b = begin(module);
-    judged(module);
+    sim_judged(module);
     formulas();
     own_coordinates(&b);
     edges(&b);

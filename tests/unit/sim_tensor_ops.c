@@ -260,7 +260,7 @@ static void variables(const char *space)
     buf_puts(&text, ".visible .entry k" PARAMS FILL EXPECT "    mov.u64 %rd3, m;\n");
     buf_printf(&text, "    cvta%s.u64 %%rd3, %%rd3;\n", space);
     buf_puts(&text, COPY2 WAIT DUMP);
-    judged(buf_text(&text));
+    sim_judged(buf_text(&text));
     sim_load_text(&b.s, "variable.ptx", buf_text(&text));
     memset(map, 0, sizeof map); /* the parameter is not what is used */
     const enum device_status status = go(&b, "k", map, 0, 256, c);
@@ -572,9 +572,9 @@ static void missing(void)
 int main(void)
 {
     struct bench b = begin(module);
-    judged(module);
-    judged(edit);
-    judged(change);
+    sim_judged(module);
+    sim_judged(edit);
+    sim_judged(change);
     reductions(&b);
     multicast(&b, 4, 0xb);
     multicast(&b, 2, 0x3);

@@ -2,9 +2,8 @@
 #ifndef KAIO_TESTS_TENSOR_H
 #define KAIO_TESTS_TENSOR_H
 
-#include "sim.h"
+#include "sim_judged.h"
 
-#include "ptxas.h"
 #include "run/tensor_map.h"
 
 enum { SHARED = 64 * 1024, GLOBAL = 256 * 1024, RANK = DEVICE_TENSOR_RANK };
@@ -79,11 +78,7 @@ __attribute__((unused)) static uint32_t draw(uint32_t n)
 __attribute__((unused)) static struct bench begin_with(const char *ptx,
                                                        struct device_options options)
 {
-    struct bench b = {.s = sim_begin(options), .cluster = 1};
-    if (sim_load_text(&b.s, "tensor.ptx", ptx) != DEVICE_OK) {
-        fputs(sim_errors(&b.s), stderr);
-        abort();
-    }
+    struct bench b = {.s = sim_with(&sim_device, options, "tensor.ptx", ptx), .cluster = 1};
     b.global = malloc(GLOBAL);
     b.tile = malloc(SHARED);
     b.got = malloc(GLOBAL);
@@ -133,22 +128,6 @@ __attribute__((unused)) static bool encode(struct bench *b, const struct device_
                                            unsigned char to[128])
 {
     return sim_device.tensor_map(b->s.dev, m, to, b->s.diags) == DEVICE_OK;
-}
-
-/* ptxas must take what the simulator takes. */
-__attribute__((unused)) static void judged(const char *ptx)
-{
-    char said[1024];
-    FILE *p = ptxas_run(ptx, strlen(ptx), 90, 'a');
-    if (!p) {
-        tap_note("no ptxas here to judge the kernels");
-        return;
-    }
-    const size_t n = fread(said, 1, sizeof said - 1, p);
-    said[n] = '\0';
-    if (!ok(pclose(p) == 0, "ptxas takes the kernels of this test"))
-        tap_note("%s", said);
-    ptxas_clean();
 }
 
 #endif
