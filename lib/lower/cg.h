@@ -248,6 +248,8 @@ struct cg {
     struct library *library;
     uint64_t block[3];    /* threads, 0 where not constant */
     struct cg_nest *nest; /* the innermost loop */
+    /* Loads stay before barriers that they are written before: ptxas takes ld.global.nc to where its result is used. */
+    bool keeps_loads;
     VEC(unsigned)
     depth_of; /* by register: 1 + the depth of the innermost loop that it varies in; 0: not known */
     struct cg_loop *loop;
@@ -363,6 +365,20 @@ void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool 
 void dce_func(struct arena *a, struct ptx_func *f);
 /* Does the instruction write its operand k? */
 bool dce_writes(const struct ptx_inst *in, unsigned k);
+/* Does it something beside writing its results? */
+bool dce_acts(const struct ptx_inst *in);
+
+/* ---- ahead.c: loads that are begun a round of a loop before what they are for ---- */
+
+/* Code in two parts that hold each other's registers: what loads from memory with all that it takes, and what is made of that. */
+struct cg_ahead {
+    struct ptx_item *load, *rest;
+    size_t nload, nrest;
+};
+/* Takes the function's items from number `first` on out of it, where they are straight code; else they stay, and it is false. Either
+ * part is appended as often as it is wanted, the first one before the other. */
+bool cg_take_apart(struct cg *g, size_t first, struct cg_ahead *a);
+void cg_append(struct cg *g, const struct ptx_item *v, size_t n);
 
 /* ---- share.c ---- */
 

@@ -6,7 +6,7 @@
 
 /* Instructions that do something beside writing their result, or whose result depends on when they run. Everything that
  * the emitter writes with a destination and that is not here may go when the result is unread. */
-static bool has_effect(const struct ptx_inst *in)
+bool dce_acts(const struct ptx_inst *in)
 {
     static const char *const names[] = {
         "st",         "bra",   "ret",       "exit",     "trap",  "bar",   "barrier", "atom",
@@ -60,7 +60,7 @@ static void count_inst(const struct ptx_inst *in, uint32_t *reads, uint32_t n)
 
 static bool is_dead(const struct ptx_inst *in, const uint32_t *reads)
 {
-    if (has_effect(in))
+    if (dce_acts(in))
         return false;
     bool any = false;
     for (unsigned k = 0; k < in->noperand; k++) {

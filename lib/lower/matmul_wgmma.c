@@ -240,7 +240,7 @@ static void consume(struct wgmma *s)
 
 void matmul_wgmma(struct matmul *m)
 {
-    struct wgmma s = {.m = m, .g = m->g, .f = m->f, .p = m->p, .k = -1, .turn = -1};
+    struct wgmma s = {.m = m, .g = m->g, .f = m->f, .p = m->p, .k = -1, .turn = -1, .next_k = -1};
     struct cg *g = m->g;
     if (!wgmma_measure(&s, NULL))
         return;

@@ -139,6 +139,9 @@ struct wgmma {
     int32_t turn; /* u32, mutable: 0: the next stage is this producer's; of two */
     struct wgmma_make make[MATMUL_OPERANDS];
     struct wgmma_made *making; /* what is on its way through registers */
+    int32_t next_k, made_k; /* u32, mutable: of the producer's next stage; of what is being made */
+    uint32_t carried;       /* vectors of each thread that are loaded a stage ahead, */
+    struct cg_ahead ahead;  /* by this code */
     /* consumers: */
     struct cg_val group; /* u32: the warpgroup's number among them */
     struct cg_val
@@ -205,9 +208,10 @@ void wgmma_load_end(struct wgmma *s);
 /* ---- matmul_wgmma_make.c: producers, of operands that are computed ---- */
 
 void wgmma_make_begin(struct wgmma *s); /* all of their threads */
-/* Computes as much of the stage at s->k as registers hold; and, when the stage is empty, writes it there, and the rest. */
-void wgmma_make_ahead(struct wgmma *s);
-void wgmma_make_rest(struct wgmma *s);
+/* At the beginning of a tile: loads of the producer's first stage. */
+void wgmma_make_tile(struct wgmma *s);
+/* Makes the stage at s->k, which is empty, and begins to load the producer's next. */
+void wgmma_make_stage(struct wgmma *s);
 
 /* ---- matmul_wgmma_sum.c: consumers ---- */
 

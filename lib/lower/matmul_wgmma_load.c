@@ -118,7 +118,6 @@ static void make_stage(struct wgmma *s)
 {
     struct cg *g = s->g;
     const uint32_t copied = cg_label(g, "copied");
-    wgmma_make_ahead(s);
     wgmma_wait(s, s->ring.full, 8 * s->p->stages, s->ring.parity);
     if (s->copied) {
         const struct cg_val t = cg_binary(g, OP_AND, s->m->thread, cg_u32(WGMMA_GROUP - 1));
@@ -128,7 +127,7 @@ static void make_stage(struct wgmma *s)
         cg_scope_close(g, mark);
         cg_place(g, copied);
     }
-    wgmma_make_rest(s);
+    wgmma_make_stage(s);
 }
 
 /* Of two producers the other one's are left out. */
@@ -165,6 +164,8 @@ void wgmma_load_tile(struct wgmma *s)
     struct cg *g = s->g;
     s->k = cg_new_mutable(g, DT_U32);
     cg_move(g, s->k, cg_convert(g, s->m->k_from, DT_U32));
+    if (s->made)
+        wgmma_make_tile(s);
     wgmma_for_stages(s, load_stage);
 }
 

@@ -13,7 +13,8 @@
  * What lies across but is multiplied along k (elements of 8 and of 32 bits) is gathered: a thread fetches the elements of a chunk
  * one by one, and threads beside each other have rows beside each other.
  *
- * Values are made before the stage is waited for, as many as registers hold; threads' writes are ordered before the
+ * Loads of as much as registers hold are begun when the producer's stage before is done, the rest when the stage is empty, by
+ * the same code in two parts (ahead.c); behind the last stage they bring it again. Threads' writes are ordered before the
  * instructions' reads, which go another way, by a fence of each thread's before its warp arrives at the stage's barrier.
  */
 #include <config.h>
@@ -203,7 +204,7 @@ static void know_place(struct wgmma *s, uint32_t i, const uint32_t by[3])
     struct map_reader *r = &s->m->reader;
     const uint32_t unit = t->along_k ? WGMMA_SPAN / t->size : 1, d = t->along_k ? ATOM : ROW;
     r->within = s->p->bk;
-    r->from = cg_index(s->g, cg_value(DT_U32, s->k));
+    r->from = cg_index(s->g, cg_value(DT_U32, s->made_k));
     r->after = by[d] * unit;
     r->spread = m->step[d] * unit;
 }
@@ -221,7 +222,7 @@ static void make(struct wgmma *s, struct wgmma_made *to)
     for (uint32_t i = 0; i < 3; i++)
         d[i] = cg_add(g, m->at[i], cg_u32(by[i]));
     struct cg_val at = cg_convert(g, t->side == MATMUL_A ? s->m->row : s->m->col, DT_U32);
-    struct cg_val k = cg_value(DT_U32, s->k);
+    struct cg_val k = cg_value(DT_U32, s->made_k);
     struct cg_val along =
         cg_add(g, cg_mul(g, d[ATOM], WGMMA_SPAN / t->size), cg_mul(g, d[COLUMN], chunk));
     at = cg_add(g, at, t->along_k ? d[ROW] : along);
@@ -258,29 +259,63 @@ static void put(struct wgmma *s, const struct wgmma_made *from)
 
 /* ---- a stage -------------------------------------------------------------------------------------- */
 
-/* Words that a vector takes on its way: what it is made from, or of. */
-static uint32_t words_of(const struct wgmma *s, uint32_t i)
+/* Of what a vector of an operand is made from: words of tensors beside its main one, vectors of them too; and does a condition
+ * stand before what is read, so that elements are loaded one by one? */
+struct sources {
+    const struct lang_symbol *main, *axis;
+    unsigned bits;
+    bool is_split;
+};
+
+static void look(struct sources *s, const struct lang_expr *e)
+{
+    const struct lang_expr *last =
+        e->kind == E_INDEX && e->nargs ? inspect_strip(e->args[e->nargs - 1]) : NULL;
+    if (last && e->sym != s->main && last->kind == E_NAME && last->sym == s->axis)
+        s->bits += dtype_bits(e->sym->type);
+    s->is_split |= e->kind == E_COND || e->pad;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        look(s, e->args[i]);
+}
+
+/* Words of all vectors that are on their way together: what one takes, and what there is room for. */
+struct room {
+    uint32_t each, all;
+};
+
+static struct room room_of(const struct wgmma *s, uint32_t i)
 {
     const struct wgmma_make *m = &s->make[i];
     const struct wgmma_tile *t = &s->tile[i];
-    const uint32_t elements = CHUNK / t->size, bits = s->f->operand[t->operand].bits;
-    const uint32_t from = m->gathers ? 2 * elements : elements * bits / 32;
-    return m->chunks * (from > CHUNK / 4 ? from : CHUNK / 4);
+    const struct matmul_operand *o = &s->f->operand[t->operand];
+    const uint32_t elements = m->chunks * CHUNK / t->size;
+    struct sources from = {.main = o->main, .axis = s->f->k};
+    if (!o->along_k)
+        from.axis = o->side == MATMUL_A ? s->f->i : s->f->j;
+    look(&from, o->eq->rhs);
+    const bool many = wgmma_registers(s, true) >= MANY && matmul_has_pairs(o);
+    /* strides and limits that are not known take registers of their own */
+    const bool known = s->m->whole_rows && s->m->whole_cols && s->m->whole_k;
+    const uint32_t words = (many ? 2u : 1u) * (known ? WORDS : WORDS / 2);
+    const uint32_t others = elements * from.bits / 32;
+    struct room r = {.each = elements * o->bits / 32, .all = words > others ? words - others : 1};
+    if (m->gathers || from.is_split)
+        r.each = 2 * elements;
+    r.each = r.each ? r.each : 1;
+    return r;
 }
 
 /* Vectors from number `first` on of all tiles, as many as registers hold: made, or put there; the next one's number. */
 static uint32_t some(struct wgmma *s, uint32_t first, bool puts)
 {
-    const bool many = wgmma_registers(s, true) >= MANY;
     uint32_t before = 0, words = 0, n = 0;
     for (uint32_t i = 0; i < s->ntile; i++) {
         const uint32_t all = s->tile[i].made ? vectors_of(&s->make[i]) : 0;
-        const bool is_light = matmul_has_pairs(&s->f->operand[s->tile[i].operand]);
-        const uint32_t most = many && is_light ? 2 * WORDS : WORDS;
+        const struct room room = s->tile[i].made ? room_of(s, i) : (struct room){0};
         for (; first < before + all; first++) {
             struct wgmma_made *v = &s->making[n];
-            words += words_of(s, i);
-            if (n++ && words > most)
+            words += room.each;
+            if (n == AHEAD || (n++ && words > room.all))
                 return first;
             v->tile = i;
             v->n = first - before;
@@ -295,26 +330,65 @@ static uint32_t some(struct wgmma *s, uint32_t first, bool puts)
     return first;
 }
 
-void wgmma_make_ahead(struct wgmma *s)
+static struct cg_val end_of_k(struct wgmma *s)
 {
-    some(s, 0, false);
+    return cg_convert(s->g, s->m->k_to, DT_U32);
 }
 
-void wgmma_make_rest(struct wgmma *s)
+void wgmma_make_tile(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const struct cg_val from = cg_value(DT_U32, s->k);
+    s->next_k = wgmma_mutable(g, from);
+    if (s->producers > 1) {
+        const struct cg_val k = cg_add(g, from, cg_mul(g, cg_value(DT_U32, s->turn), s->p->bk));
+        const int32_t exists = cg_reg(g, cg_binary(g, OP_LT, k, end_of_k(s)));
+        cg_move(g, s->next_k, cg_select(g, exists, k, from));
+    }
+    const size_t first = g->func->items.n, mark = cg_scope_open(g);
+    s->made_k = s->next_k;
+    g->keeps_loads = true;
+    s->carried = some(s, 0, false);
+    g->keeps_loads = false;
+    if (cg_take_apart(g, first, &s->ahead))
+        cg_append(g, s->ahead.load, s->ahead.nload);
+    else
+        s->carried = 0;
+    cg_scope_close(g, mark);
+}
+
+/* Loads what this producer makes next. */
+static void load_next(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const struct cg_val k = cg_value(DT_U32, s->next_k);
+    const struct cg_val next = cg_add(g, cg_value(DT_U32, s->k), cg_u32(s->producers * s->p->bk));
+    const int32_t exists = cg_reg(g, cg_binary(g, OP_LT, next, end_of_k(s)));
+    cg_move(g, s->next_k, cg_select(g, exists, next, k));
+    cg_append(g, s->ahead.load, s->ahead.nload);
+}
+
+void wgmma_make_stage(struct wgmma *s)
 {
     struct cg *g = s->g;
     uint32_t all = 0;
     for (uint32_t i = 0; i < s->ntile; i++)
         all += s->tile[i].made ? vectors_of(&s->make[i]) : 0;
-    for (uint32_t n = 0; n < all;) {
-        const uint32_t next = some(s, n, true);
-        if (next < all)
-            some(s, next, false);
-        n = next;
+    uint32_t n = s->carried;
+    if (n) {
+        cg_append(g, s->ahead.rest, s->ahead.nrest);
+        some(s, 0, true);
+    }
+    s->made_k = s->k;
+    while (n < all) {
+        some(s, n, false);
+        n = some(s, n, true);
     }
     PTX0(&g->b, "fence.proxy.async.shared::cta");
     PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
     const struct cg_val is_first = cg_binary(g, OP_EQ, s->m->lane, cg_u32(0));
     PTX_IF(&g->b, cg_reg(g, is_first), "mbarrier.arrive.shared::cta.b64", ptx_sink(),
            ptx_mem(s->ring.full, 0));
+    if (s->carried)
+        load_next(s);
 }

@@ -108,6 +108,8 @@ void wgmma_for_stages(struct wgmma *s, void (*body)(struct wgmma *s))
     cg_nest_varies(g, &nest, s->rest);
     if (s->k >= 0)
         cg_nest_varies(g, &nest, s->k);
+    if (s->next_k >= 0)
+        cg_nest_varies(g, &nest, s->next_k);
     wgmma_ring_varies(s, &nest);
     body(s);
     wgmma_ring_next(s);

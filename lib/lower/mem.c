@@ -83,6 +83,12 @@ static const char *load_type(enum dtype t)
     abort();
 }
 
+/* Of what nobody writes. */
+static const char *free_word(const struct cg *g)
+{
+    return g->keeps_loads ? "" : ".nc";
+}
+
 /* What a loaded register means: the predicate of a bool, the nibble of a packed byte. */
 static struct cg_val finish_load(struct cg *g, enum dtype t, int32_t reg, struct cg_val nibble)
 {
@@ -116,7 +122,7 @@ struct cg_val cg_load_at(struct cg *g, enum dtype t, bool is_constant, struct cg
 {
     char m[48];
     snprintf(m, sizeof m, "ld%s.%s%s.%s", at.order ? at.order : "", cg_space_word(at.space),
-             is_constant && at.space == CG_GLOBAL ? ".nc" : "", load_type(t));
+             is_constant && at.space == CG_GLOBAL ? free_word(g) : "", load_type(t));
     struct ptx_operand from = cg_mem(at);
     int32_t reg;
     if (is_constant) {
@@ -138,7 +144,8 @@ static int32_t guard_of(const struct cg *g, struct cg_place_of at)
 static struct cg_val load_guarded(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
 {
     char m[32];
-    snprintf(m, sizeof m, "ld.global%s.%s", cg_is_constant(g, t) ? ".nc" : "", load_type(t->type));
+    snprintf(m, sizeof m, "ld.global%s.%s", cg_is_constant(g, t) ? free_word(g) : "",
+             load_type(t->type));
     const struct ptx_operand key[2] = {cg_mem(at), ptx_r(g->guard)};
     int32_t reg = cg_recall(g, m, 2, key);
     if (reg < 0) {
@@ -191,7 +198,8 @@ struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_pl
         snprintf(m, sizeof m, "mov.%s", cg_bits_suffix(et));
         PTX(&g->b, m, ptx_r(reg), cg_op(g, otherwise));
     }
-    snprintf(m, sizeof m, "ld.global%s.%s", cg_is_constant(g, t) ? ".nc" : "", load_type(et));
+    snprintf(m, sizeof m, "ld.global%s.%s", cg_is_constant(g, t) ? free_word(g) : "",
+             load_type(et));
     PTX_IF(&g->b, pred, m, ptx_r(reg), ptx_mem(at.base, at.offset));
     cg_assigned(g, reg);
     struct cg_val v = finish_load(g, et, reg, at.nibble);
@@ -335,7 +343,7 @@ void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place
             : w.rt == PTX_F64 ? ptx_immf64(0)
                               : ptx_imm(0));
     snprintf(what, sizeof what, "ld.%s%s%s", cg_space_word(at.space),
-             is_constant && at.space == CG_GLOBAL ? ".nc" : "", at.cache ? at.cache : "");
+             is_constant && at.space == CG_GLOBAL ? free_word(g) : "", at.cache ? at.cache : "");
     move_words(g, what, at, w, reg, true);
     unsigned per = n / w.n;
     for (unsigned i = 0; i < w.n; i++) {
