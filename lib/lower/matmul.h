@@ -323,6 +323,8 @@ bool matmul_mma_fits(const struct cg *g, const struct matmul_form *f, const stru
                      struct buf *why);
 uint32_t matmul_mma_shared(const struct cg *g, const struct matmul_form *f,
                            const struct matmul_plan *p);
+/* Are columns the rows of an instruction's 16? */
+bool matmul_mma_turned(const struct matmul_form *f);
 uint32_t matmul_thin_shared(const struct cg *g, const struct matmul_form *f,
                             const struct matmul_plan *p);
 /* The same of wgmma: sm_90a alone has it, of operands that are computed or plain, in rows of whole 16 bytes. */

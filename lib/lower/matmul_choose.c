@@ -201,6 +201,12 @@ static void consider_tile(struct planner *l, const struct tile *t)
     p.wm = t->wm;
     p.wn = t->wn;
     const bool is_mma = t->how == MATMUL_MMA;
+    /* parts are made of fewer words ahead where a warp is the longer along an instruction's 16 */
+    const bool swaps = is_mma && l->parts > 1 && p.bm == p.bn && !l->want->warps[0];
+    if (swaps && matmul_mma_turned(l->f)) {
+        p.wm = t->wn;
+        p.wn = t->wm;
+    }
     p.bk = is_mma ? t->bk * 8 / element_bits(l) : t->bk;
     p.threads = p.bm / p.wm * (p.bn / p.wn) * (is_mma ? 32 : 1);
     const uint32_t sums = l->f->nproduct * p.wm * p.wn * dtype_bits(l->f->sum) / 32;

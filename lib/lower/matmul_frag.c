@@ -461,22 +461,42 @@ static int32_t *sums_of_row(const struct mma *s, uint32_t q, uint32_t i)
     return s->sum + ((size_t)q * s->high + i) * s->wide * 4;
 }
 
+/* Do sums of MMA_TOGETHER steps end before the last step of a tile, and go on in the next? Those of half of the rows do, so that
+ * additions always have products behind them that do not wait. */
+static bool goes_on(const struct mma *s, uint32_t i)
+{
+    return s->steps % MMA_TOGETHER == 0 && 2 * i >= s->high;
+}
+
+static void promote(struct mma *s, uint32_t q, uint32_t i)
+{
+    struct cg *g = s->g;
+    const int32_t *sum = sums_of_row(s, q, i), *part = s->part + (sum - s->sum);
+    for (uint32_t w = 0; w < 4 * s->wide; w++)
+        PTX(&g->b, "add.rn.f32", ptx_r(sum[w]), ptx_r(sum[w]), ptx_r(part[w]));
+}
+
+void mma_promote_rest(struct mma *s)
+{
+    for (uint32_t q = 0; q < s->f->nproduct; q++)
+        for (uint32_t i = 0; i < s->high; i++)
+            if (goes_on(s, i))
+                promote(s, q, i);
+}
+
 /* The parts' products, the smallest first. Instructions cut off what does not fit their sums, always toward zero: they add up
  * the terms of MMA_TOGETHER steps alone, and these sums are added as f32 is. */
 static void multiply_parts(struct mma *s, uint32_t q, uint32_t i, const struct ready *a,
                            const struct ready *b)
 {
     static const uint8_t set[][2] = {{1, 0}, {0, 1}, {0, 0}};
-    struct cg *g = s->g;
-    const uint32_t cols = s->wide, step = s->step % MMA_TOGETHER;
-    int32_t *sum = sums_of_row(s, q, i), *part = s->part + (sum - s->sum);
+    const uint32_t step = (s->step + goes_on(s, i)) % MMA_TOGETHER;
+    int32_t *part = s->part + (sums_of_row(s, q, i) - s->sum);
     for (uint32_t k = 0; k < 3; k++)
-        multiply_row(s, q, cols, k % 2, part, step == 0 && k == 0,
+        multiply_row(s, q, s->wide, k % 2, part, step == 0 && k == 0,
                      a->set[set[k][0]] + (size_t)i * 4, b->set[set[k][1]]);
-    if (step + 1 < MMA_TOGETHER && s->step + 1 < s->steps)
-        return;
-    for (uint32_t w = 0; w < 4 * cols; w++)
-        PTX(&g->b, "add.rn.f32", ptx_r(sum[w]), ptx_r(sum[w]), ptx_r(part[w]));
+    if (step + 1 == MMA_TOGETHER || (s->step + 1 == s->steps && !goes_on(s, i)))
+        promote(s, q, i);
 }
 
 static void multiply_rows(struct mma *s, uint32_t i, const struct ready *r)

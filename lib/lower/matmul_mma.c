@@ -92,15 +92,19 @@ static bool is_across(const struct matmul_operand *o)
     return !o->along_k && dtype_bits(o->type) == 32;
 }
 
-/* Is B tall? */
+bool matmul_mma_turned(const struct matmul_form *f)
+{
+    int more = 0;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        if (is_across(&f->operand[i]))
+            more += f->operand[i].side == MATMUL_B ? 1 : -1;
+    return more > 0;
+}
+
 static void measure_warp(struct mma *s)
 {
     const struct matmul_plan *p = s->p;
-    int more = 0;
-    for (uint32_t i = 0; i < s->f->noperand; i++)
-        if (is_across(&s->f->operand[i]))
-            more += s->f->operand[i].side == MATMUL_B ? 1 : -1;
-    s->turned = more > 0;
+    s->turned = matmul_mma_turned(s->f);
     s->high = (s->turned ? p->wn : p->wm) / 16;
     s->wide = (s->turned ? p->wm : p->wn) / 8;
 }
@@ -304,9 +308,12 @@ static void make_sums(struct mma *s)
 static void clear_sums(struct mma *s)
 {
     const bool is_float = s->f->sum == DT_F32;
-    for (uint32_t i = 0; i < sums_of(s); i++)
+    for (uint32_t i = 0; i < sums_of(s); i++) {
         PTX(&s->g->b, is_float ? "mov.f32" : "mov.b32", ptx_r(s->sum[i]),
             is_float ? ptx_immf32(0) : ptx_imm(0));
+        if (s->p->parts > 1)
+            PTX(&s->g->b, "mov.f32", ptx_r(s->part[i]), ptx_immf32(0));
+    }
 }
 
 /* A loop whose count of rounds, > 0, is in a register. */
@@ -389,9 +396,18 @@ static void tile_after_barrier(struct mma *s)
     next_stage(s, s->read);
 }
 
+/* Do all meet at a tile's begin, when the next one is there? Then nothing comes between the words of its first step, which are
+ * parted, and the products that hide that. */
+static bool meets_early(const struct mma *s)
+{
+    return s->p->parts > 1 && s->p->stages > 2;
+}
+
 static void tile_ahead(struct mma *s)
 {
     const uint32_t last = s->steps - 1;
+    if (meets_early(s))
+        meet(s, s->p->stages - 3);
     for (uint32_t step = 0; step < s->steps; step++) {
         mma_load(s, (step + 1) % s->steps, (step + 1) % 2);
         if (step < last)
@@ -400,7 +416,8 @@ static void tile_ahead(struct mma *s)
         if (step + 1 != last)
             continue;
         sent(s);
-        meet(s, s->p->stages - 2);
+        if (!meets_early(s))
+            meet(s, s->p->stages - 2);
         next_stage(s, s->read);
     }
 }
@@ -439,6 +456,8 @@ static void multiply(struct mma *s)
         tile_alone(s);
     rounds_end(s, &r);
     cg_place(g, done);
+    if (s->p->parts > 1)
+        mma_promote_rest(s);
     if (copies(s))
         PTX0(&g->b, "cp.async.wait_all");
     barrier(s);

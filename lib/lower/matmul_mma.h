@@ -114,6 +114,8 @@ void mma_round(struct mma *s, uint32_t of);
 /* Adds the products of fragments `of`, of step `step`, and rounds the rest of them and, if those are others, as much of
  * `next`, between the products: so instructions that wait for words meet some that need not. */
 void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next);
+/* Of products in parts: adds those up that are not yet among the sums. */
+void mma_promote_rest(struct mma *s);
 /* Which row or column of a warp's words they are: lane's part = factor * group (tall) or 2 * factor * member (flat) plus
  * this; half: of the tall operand's 16, or which of a flat one's pair. */
 uint32_t mma_factor(const struct mma_tile *t);

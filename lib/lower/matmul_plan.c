@@ -78,9 +78,11 @@ static const char *depth_text(struct planner *l, const struct matmul_plan *p)
                             (unsigned)(p->bk / along + 5 + along / 32 + p->split));
     }
     const uint32_t together = matmul_together(p);
-    if (together)
+    if (together) { /* by mma.sync some of the sums begin in the midst of a tile */
+        const uint32_t more = p->how == MATMUL_MMA ? 1 : 0;
         return arena_printf(g->a, "ceil_div(%s, %u) + %u", share, (unsigned)together,
-                            (unsigned)p->split);
+                            (unsigned)(p->split + more));
+    }
     if (p->how == MATMUL_MMA || p->how == MATMUL_WGMMA)
         return arena_printf(g->a, "%u", (unsigned)p->split);
     return p->split > 1 ? arena_printf(g->a, "%s + %u", share, (unsigned)p->split) : share;

@@ -217,16 +217,13 @@ count() {
             grep -q '0 bytes spill stores, 0 bytes spill loads' spill
         done
     done
-    spec f32 nn 'tile: [128, 128, 16], warps: [2, 4], stages: 4'
-    sed -i 's/mma: sync/mma: tf32x3/' k.yaml
-    kaio-emit -t sm_90 -o k.ptx k.yaml
-    run -0 "$ptxas" -arch=sm_90 -v -o k.cubin k.ptx
-    [[ $output == *'0 bytes spill stores'* && ! $output =~ [1-9][0-9]*' bytes spill' ]]
-    spec f32 tt 'group: 8'
-    sed -i 's/mma: sync/mma: tf32x3/' k.yaml
-    kaio-emit -t sm_80 -o k.ptx k.yaml
-    run -0 "$ptxas" -arch=sm_90 -v -o k.cubin k.ptx
-    [[ $output == *'0 bytes spill stores'* && ! $output =~ [1-9][0-9]*' bytes spill' ]]
+    for layout in nn nt tn tt; do
+        spec f32 $layout 'group: 8'
+        sed -i 's/mma: sync/mma: tf32x3/' k.yaml
+        kaio-emit -t sm_80 -o k.ptx k.yaml
+        run -0 "$ptxas" -arch=sm_90 -v -o k.cubin k.ptx
+        [[ $output == *'0 bytes spill stores'* && ! $output =~ [1-9][0-9]*' bytes spill' ]]
+    done
 }
 
 # refuses TEXT [OPTION]...
