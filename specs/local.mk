@@ -50,6 +50,7 @@ nobase_dist_spec_DATA = \
 	specs/matmul/nt.yaml \
 	specs/matmul/qkv.yaml \
 	specs/matmul/residual.yaml \
+	specs/matmul/scaled_rows.yaml \
 	specs/matmul/tf32.yaml \
 	specs/matmul/tf32_rn.yaml \
 	specs/matmul/tf32_rz.yaml \
@@ -58,6 +59,7 @@ nobase_dist_spec_DATA = \
 	specs/matmul/tn.yaml \
 	specs/matmul/tt.yaml \
 	specs/matmul/w4a16.yaml \
+	specs/matmul/w8a16.yaml \
 	specs/matmul/w8a8.yaml \
 	specs/norm/add_rms_norm.yaml \
 	specs/norm/add_rms_norm_quant.yaml \

@@ -8,7 +8,8 @@
  *                                                        wait for all but these; arrive at the last stage's empty[]
  *                                                      wait for these too; arrive; sums to the epilogue
  *
- * What is computed all of a producer's threads make, before they wait, and write; each warp arrives at full[s], too.
+ * What is computed all of a producer's threads make, when the stage is empty, from what they have loaded before; each warp
+ * arrives at full[s], too.
  * Where what has come is not yet what is multiplied, other warps of the producer convert it (_convert.c), and consumers wait
  * for ready[s], too.
  * The producer goes on with the next tile while consumers are in the epilogue. Barriers' phases go by parity: a new
