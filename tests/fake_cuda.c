@@ -329,7 +329,7 @@ API(cuModuleGetGlobal_v2, uint64_t *address, size_t *bytes, const char *module, 
     return 0;
 }
 
-API(cuFuncGetParamInfo, const char *f, size_t index, size_t *offset, size_t *size)
+static int param_info(const char *f, size_t index, size_t *offset, size_t *size)
 {
     const char *end = strchr(f, ')');
     f = strchr(f, '(');
@@ -345,6 +345,15 @@ API(cuFuncGetParamInfo, const char *f, size_t index, size_t *offset, size_t *siz
             return 0;
         }
     }
+}
+
+/* compute-sanitizer reports what is asked of parameters that are not there. */
+API(cuFuncGetParamInfo, const char *f, size_t index, size_t *offset, size_t *size)
+{
+    const int e = param_info(f, index, offset, size);
+    if (e)
+        record("no parameter %zu", index);
+    return e;
 }
 
 API(cuFuncSetAttribute, const char *f, int which, int value)
@@ -851,7 +860,7 @@ static int matmul_nt(const char *f, void **args)
     uint64_t at[3] = {0, 0, 0}, plain = 0;
     size_t m = (size_t)fixed_dim(f, "m"), k = (size_t)fixed_dim(f, "k"),
            n = (size_t)fixed_dim(f, "n"), offset, size, found = 0;
-    for (size_t i = 0; cuFuncGetParamInfo(f, i, &offset, &size) == 0; i++) {
+    for (size_t i = 0; param_info(f, i, &offset, &size) == 0; i++) {
         struct map map = {0, 0};
         if (size == 8 && !plain)
             memcpy(&plain, args[i], 8);
@@ -1010,7 +1019,7 @@ static int queue_launch(const char *f, uint64_t threads, unsigned block, void **
 {
     struct arg arg[MOST_ARGS] = {0};
     size_t offset, size, n = 0;
-    for (; n < MOST_ARGS && cuFuncGetParamInfo(f, n, &offset, &size) == 0; n++)
+    for (; n < MOST_ARGS && param_info(f, n, &offset, &size) == 0; n++)
         memcpy(arg[n].word, args[n], size);
     return queue(&(struct node){
         .f = f, .threads = threads, .us = launch_us(f, block), .arg = arg, .nargs = n});

@@ -56,15 +56,15 @@ static void close_device(struct device *dev)
     struct cu_api *cu = &dev->cu;
     cu_blas_close(dev);
     cu_queue_close(dev);
-    if (dev->module)
-        cu->ModuleUnload(dev->module);
+    if (dev->loaded.module)
+        cu->ModuleUnload(dev->loaded.module);
     if (dev->start)
         cu->EventDestroy(dev->start);
     if (dev->end)
         cu->EventDestroy(dev->end);
     if (dev->context)
         cu->DevicePrimaryCtxRelease(dev->id);
-    dev->module = NULL;
+    dev->loaded = (struct cu_loaded){0};
     dev->start = dev->end = NULL;
     dev->context = NULL;
 }
@@ -329,19 +329,19 @@ static enum device_status load_module(struct device *dev, const struct source *p
     enum device_status status = cu_load_module(dev, ptx, &module, d);
     if (status != DEVICE_OK)
         return status;
-    if (dev->module)
-        dev->cu.ModuleUnload(dev->module);
-    dev->module = module;
+    if (dev->loaded.module)
+        dev->cu.ModuleUnload(dev->loaded.module);
+    dev->loaded = (struct cu_loaded){module, ptx};
     return DEVICE_OK;
 }
 
 struct device_module {
-    cu_module module;
+    struct cu_loaded loaded;
 };
 
-cu_module cu_module_of(const struct device *dev, const struct device_launch *l)
+const struct cu_loaded *cu_module_of(const struct device *dev, const struct device_launch *l)
 {
-    return l->module ? l->module->module : dev->module;
+    return l->module ? &l->module->loaded : &dev->loaded;
 }
 
 static enum device_status load_beside(struct device *dev, const struct source *ptx,
@@ -358,14 +358,14 @@ static enum device_status load_beside(struct device *dev, const struct source *p
         diag_error(d, SPAN_NONE, "no memory left to load a module");
         return DEVICE_FAILED;
     }
-    m->module = loaded;
+    m->loaded = (struct cu_loaded){loaded, ptx};
     *out = m;
     return DEVICE_OK;
 }
 
 static void unload_module(struct device *dev, struct device_module *m)
 {
-    dev->cu.ModuleUnload(m->module);
+    dev->cu.ModuleUnload(m->loaded.module);
     free(m);
 }
 
@@ -374,7 +374,7 @@ static enum device_status find_symbol(struct device *dev, const struct device_mo
                                       struct diags *d)
 {
     size_t n = 0;
-    cu_result r = dev->cu.ModuleGetGlobal(address, &n, m->module, name);
+    cu_result r = dev->cu.ModuleGetGlobal(address, &n, m->loaded.module, name);
     *bytes = n;
     if (r == CU_SUCCESS)
         return DEVICE_OK;
@@ -403,7 +403,7 @@ static enum device_status launch(struct device *dev, const struct device_launch 
                                  struct device_stats *stats, struct diags *d)
 {
     cu_function f;
-    enum device_status status = cu_prepare(dev, cu_module_of(dev, l), l, &f, d);
+    enum device_status status = cu_prepare(dev, l, &f, d);
     for (size_t i = 0; i < n && status == DEVICE_OK; i++) {
         cu_result r = dev->cu.EventRecord(dev->start, NULL);
         if (r == CU_SUCCESS)

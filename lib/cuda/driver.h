@@ -7,13 +7,19 @@
 #include "cuda/nvml.h"
 #include "run/device.h"
 
+/* A module and the text that it was made from. */
+struct cu_loaded {
+    cu_module module; /* NULL: none */
+    const struct source *text;
+};
+
 struct device {
     struct arena *arena;
     struct cu_api cu;
     cu_device ordinal, id;
     cu_context context;
-    cu_module module; /* NULL until one is loaded */
-    int version;      /* of the driver: 12040 */
+    struct cu_loaded loaded; /* by load() */
+    int version;             /* of the driver: 12040 */
     unsigned sm;
     unsigned shared_optin; /* largest shared memory of a block, bytes */
     cu_event start, end;
@@ -27,12 +33,12 @@ enum device_status cu_failed(struct device *dev, struct diags *d, cu_result r, c
 /* Compiles PTX, or takes a cubin; DEVICE_REFUSED with the JIT's log in d. */
 enum device_status cu_load_module(struct device *dev, const struct source *ptx, cu_module *out,
                                   struct diags *d);
-/* The module that a launch names; NULL: none is loaded. */
-cu_module cu_module_of(const struct device *dev, const struct device_launch *l);
+/* The module that a launch names. */
+const struct cu_loaded *cu_module_of(const struct device *dev, const struct device_launch *l);
 /* The entry that a launch names, with its parameters checked, and prepared for the shared memory and the cluster that the
  * launch asks for. */
-enum device_status cu_prepare(struct device *dev, cu_module m, const struct device_launch *l,
-                              cu_function *f, struct diags *d);
+enum device_status cu_prepare(struct device *dev, const struct device_launch *l, cu_function *f,
+                              struct diags *d);
 cu_result cu_launch(struct device *dev, cu_function f, const struct device_launch *l,
                     cu_stream stream);
 

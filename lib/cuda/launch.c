@@ -2,30 +2,43 @@
 #include <config.h>
 
 #include "cuda/driver.h"
+#include "cuda/load.h"
 
 enum { CLUSTER_PORTABLE = 8 };
 
-/* The arguments are as many and as large as the compiled entry's parameters, where the driver can tell. */
-static bool check_params(struct device *dev, cu_function f, const struct device_launch *l,
-                         struct diags *d)
+static bool too_many(const struct device_launch *l, size_t has, struct diags *d)
 {
-    size_t offset, size;
+    return diag_error(d, SPAN_NONE, "entry '%s' has %zu parameters; %zu arguments are passed",
+                      l->entry, has, l->narg);
+}
+
+static bool too_few(const struct device_launch *l, struct diags *d)
+{
+    return diag_error(d, SPAN_NONE, "entry '%s' has more than the %zu parameters that are passed",
+                      l->entry, l->narg);
+}
+
+/* The arguments are as many and as large as the entry's parameters, where its text or the driver tells. Of a number the driver
+ * tells by refusing the next one, which compute-sanitizer reports: of text it is not asked. */
+static bool check_params(struct device *dev, cu_function f, const struct source *ptx,
+                         const struct device_launch *l, struct diags *d)
+{
+    size_t offset, size, has;
+    const bool counted = cu_count_params(ptx, l->entry, &has);
+    if (counted && has != l->narg)
+        return has < l->narg ? too_many(l, has, d) : too_few(l, d);
     if (!dev->cu.FuncGetParamInfo)
         return true;
     for (size_t i = 0; i < l->narg; i++) {
         if (dev->cu.FuncGetParamInfo(f, i, &offset, &size) != CU_SUCCESS)
-            return diag_error(d, SPAN_NONE,
-                              "entry '%s' has %zu parameters; %zu arguments are passed", l->entry,
-                              i, l->narg);
+            return too_many(l, i, d);
         if (size != l->arg_bytes[i])
             return diag_error(d, SPAN_NONE,
                               "parameter %zu of entry '%s' has %zu bytes; %zu are passed", i + 1,
                               l->entry, size, l->arg_bytes[i]);
     }
-    if (dev->cu.FuncGetParamInfo(f, l->narg, &offset, &size) == CU_SUCCESS)
-        return diag_error(d, SPAN_NONE,
-                          "entry '%s' has more than the %zu parameters that are passed", l->entry,
-                          l->narg);
+    if (!counted && dev->cu.FuncGetParamInfo(f, l->narg, &offset, &size) == CU_SUCCESS)
+        return too_few(l, d);
     return true;
 }
 
@@ -139,16 +152,17 @@ static enum device_status reserve(struct device *dev, cu_function f, const struc
     return l->cluster.x ? check_cluster(dev, f, l, d) : DEVICE_OK;
 }
 
-enum device_status cu_prepare(struct device *dev, cu_module m, const struct device_launch *l,
-                              cu_function *f, struct diags *d)
+enum device_status cu_prepare(struct device *dev, const struct device_launch *l, cu_function *f,
+                              struct diags *d)
 {
+    const struct cu_loaded *m = cu_module_of(dev, l);
     *f = NULL;
-    cu_result r = m ? dev->cu.ModuleGetFunction(f, m, l->entry) : CU_NOT_FOUND;
+    cu_result r = m->module ? dev->cu.ModuleGetFunction(f, m->module, l->entry) : CU_NOT_FOUND;
     if (r == CU_NOT_FOUND) {
         diag_error(d, SPAN_NONE, "the module has no entry '%s'", l->entry);
         return DEVICE_REFUSED;
     }
     if (r != CU_SUCCESS)
         return cu_failed(dev, d, r, "cannot find the kernel");
-    return check_params(dev, *f, l, d) ? reserve(dev, *f, l, d) : DEVICE_REFUSED;
+    return check_params(dev, *f, m->text, l, d) ? reserve(dev, *f, l, d) : DEVICE_REFUSED;
 }

@@ -69,6 +69,59 @@ struct cu_header cu_header_of(const struct source *ptx)
     return h;
 }
 
+/* ---- parameters ---- */
+
+/* Behind white space and comments. */
+static const char *skip(const char *p, const char *end)
+{
+    for (;;) {
+        while (p < end && isspace((unsigned char)*p))
+            p++;
+        const bool line = end - p >= 2 && p[0] == '/' && p[1] == '/';
+        if (!line && !(end - p >= 2 && p[0] == '/' && p[1] == '*'))
+            return p;
+        const char *to = memmem(p + 2, (size_t)(end - p - 2), line ? "\n" : "*/", line ? 1 : 2);
+        if (!to)
+            return end;
+        p = to + (line ? 1 : 2);
+    }
+}
+
+static bool is_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '$';
+}
+
+/* Behind a word that stands at p, or NULL. */
+static const char *word(const char *p, const char *end, const char *text)
+{
+    const size_t n = strlen(text);
+    if ((size_t)(end - p) < n || memcmp(p, text, n) != 0)
+        return NULL;
+    return p + n < end && is_name(p[n]) ? NULL : p + n;
+}
+
+bool cu_count_params(const struct source *ptx, const char *entry, size_t *n)
+{
+    const char *p = ptx->text, *end = p + ptx->len, *to = NULL;
+    for (p = skip(p, end); p < end; p = skip(p + 1, end))
+        if (*p == '.' && (to = word(p, end, ".entry")) != NULL &&
+            (to = word(skip(to, end), end, entry)) != NULL)
+            break;
+    if (p == end)
+        return false;
+    *n = 0;
+    p = skip(to, end);
+    if (p == end || *p != '(')
+        return true;
+    p = skip(p + 1, end);
+    for (*n = p < end && *p != ')'; p < end && *p != ')'; p = skip(p + 1, end))
+        *n += *p == ',';
+    return true;
+}
+
+/* ---- what fits ---- */
+
 /* Which PTX came with which CUDA: PTX ISA manual, "Release Notes". */
 static const struct {
     int cuda;

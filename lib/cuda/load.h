@@ -13,6 +13,9 @@ struct cu_header {
 };
 struct cu_header cu_header_of(const struct source *ptx);
 
+/* How many parameters an entry has in PTX text; false: it is not there, as in a cubin. */
+bool cu_count_params(const struct source *ptx, const char *entry, size_t *n);
+
 /* The newest PTX version that a driver of this CUDA version (12040) compiles; 0: not known, newer than this table. */
 unsigned cu_ptx_of_driver(int cuda_version);
 

@@ -39,7 +39,7 @@ static enum device_status prepare(struct device *dev, const struct device_launch
 {
     cu_function f;
     enum device_status status = cu_queue_stream(dev, d);
-    return status == DEVICE_OK ? cu_prepare(dev, cu_module_of(dev, l), l, &f, d) : status;
+    return status == DEVICE_OK ? cu_prepare(dev, l, &f, d) : status;
 }
 
 static enum device_status launch(struct device *dev, const struct device_launch *l, struct diags *d)
@@ -48,7 +48,7 @@ static enum device_status launch(struct device *dev, const struct device_launch 
     enum device_status status = cu_queue_stream(dev, d);
     if (status != DEVICE_OK)
         return status;
-    cu_result r = dev->cu.ModuleGetFunction(&f, cu_module_of(dev, l), l->entry);
+    cu_result r = dev->cu.ModuleGetFunction(&f, cu_module_of(dev, l)->module, l->entry);
     if (r == CU_SUCCESS)
         r = cu_launch(dev, f, l, dev->stream);
     if (r == CU_SUCCESS)

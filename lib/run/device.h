@@ -171,7 +171,7 @@ struct device_ops {
     enum device_status (*copy)(struct device *dev, uint64_t to, uint64_t from, uint64_t bytes,
                                struct device_stats *stats, struct diags *d);
     /* Loads PTX text (src spans are used for reports; on a GPU the driver's JIT compiles it, and its log is shown when
-     * it refuses). One module at a time; a second load replaces the first. */
+     * it refuses). One module at a time; a second load replaces the first. The text must outlive the module. */
     enum device_status (*load)(struct device *dev, const struct source *ptx, struct diags *d);
     /* Modules that are loaded side by side and named in device_launch.module. The text must outlive its module. */
     enum device_status (*load_module)(struct device *dev, const struct source *ptx,

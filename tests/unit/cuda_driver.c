@@ -195,6 +195,32 @@ static void read_log(const char *path, char *text, size_t size)
         fclose(f);
 }
 
+static void counts(const char *text, const char *entry, int want)
+{
+    struct arena *a = arena_new();
+    size_t n = 99;
+    const bool found = cu_count_params(source_new(a, "k", text, strlen(text)), entry, &n);
+    eq_int(found ? (int)n : -1, want, "parameters of %s in '%s'", entry, text);
+    arena_free(a);
+}
+
+static void test_counts(void)
+{
+    counts(".visible .entry k(.param .u64 a, .param .align 64 .b8 m[128])\n{ ret; }", "k", 2);
+    counts(".entry kk(.param .u64 a)\n{}\n.entry k ( ) {}", "k", 0);
+    counts(".entry k {ret;}", "k", 0);
+    counts("// .entry k(.param .u32 a, .param .u32 b)\n.entry\tk(.param .u32 a // , one\n)", "k",
+           1);
+    counts("/* .entry k(a,b) */ .weak .entry /**/ k /* ( */ (/* , */ .param .f32 k, .param .u32 n)",
+           "k", 2);
+    counts(".entry kk(.param .u64 a)", "k", -1);
+    counts(".func k(.param .u64 a)", "k", -1);
+    counts(".entry k(.param .u64 a", "k", 1);
+    counts(".entry", "k", -1);
+    counts("/* .entry k()", "k", -1);
+    counts("", "k", -1);
+}
+
 static void test_attributes(void)
 {
     char path[] = "/tmp/kaio-cuda-XXXXXX", setting[64], text[4096];
@@ -214,6 +240,7 @@ static void test_attributes(void)
        "and the launch has its cluster");
     ok(strstr(text, "retain 40\n") && strstr(text, "unload\n") && strstr(text, "release 40\n"),
        "what was taken is given back");
+    ok(!strstr(text, "no parameter"), "and the driver is asked for no parameter that is not there");
     remove(path);
     if (fd >= 0)
         fclose(fdopen(fd, "r"));
@@ -641,6 +668,7 @@ int main(void)
     test_absent();
     test_info();
     test_launch();
+    test_counts();
     test_attributes();
     test_limits();
     test_tensor_map();
