@@ -86,6 +86,13 @@ static uint32_t stage_bytes(const struct planner *l, const struct matmul_plan *p
     return bytes;
 }
 
+/* Has a block several tiles? Of its only one all stages can be on their way before the first sum is made. */
+static bool has_several(const struct planner *l, const struct matmul_plan *p)
+{
+    const struct matmul_size *s = &l->size;
+    return s->batch * ceil_of(s->m / p->bm) * ceil_of(s->n / p->bn) > matmul_multiprocessors(l->g);
+}
+
 /* As many stages as fit, and bytes of shared memory; 0: none do. */
 static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
 {
@@ -98,12 +105,14 @@ static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
         if (shared || l->want->stages)
             break;
     }
+    if (!shared || l->want->stages || !has_several(l, p))
+        return shared;
     /* a stage or two less, if results need no patches then */
     struct matmul_plan less = *p;
-    while (shared && !l->want->stages && less.stages > LEAST_STAGES &&
-           less.stages + 2 > p->stages && !matmul_wgmma_direct(l->g, l->f, &less))
+    while (less.stages > LEAST_STAGES && less.stages + 2 > p->stages &&
+           !matmul_wgmma_direct(l->g, l->f, &less))
         less.stages--;
-    if (shared && less.stages < p->stages && matmul_wgmma_direct(l->g, l->f, &less)) {
+    if (less.stages < p->stages && matmul_wgmma_direct(l->g, l->f, &less)) {
         p->stages = less.stages;
         shared = matmul_shared(l->g, l->f, p);
     }
