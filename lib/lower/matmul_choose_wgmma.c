@@ -182,12 +182,7 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
     p.stages = 2;
     if (!matmul_wgmma_fits(l->g, l->f, &p, why))
         return false;
-    if (mma != LOWER_MMA_WGMMA && is_computed(l->f)) {
-        if (why)
-            buf_puts(why, "an operand is computed, which is for 'mma: wgmma' to say");
-        return false;
-    }
-    if (mma == LOWER_MMA_WGMMA || !l->m || l->size.m > FEW)
+    if (mma == LOWER_MMA_WGMMA || !l->m || l->size.m > FEW || is_computed(l->f))
         return true;
     if (why)
         buf_printf(why, "up to %d rows leave most of it idle", FEW);

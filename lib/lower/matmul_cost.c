@@ -47,6 +47,8 @@ static const double STEP = 40, SHARED = 165, WARPS = 8, PARTS = 32768;
 /* What mma.sync was measured to take of that on an H100 under load (f16 of 4096^3 341 us, of 8192^3 2.7 ms; tf32 700 us, 5.5 ms), where
  * plans for wgmma, whose model counts that, are beside it. */
 static const double BESIDE = 1.15;
+/* And more for each instruction of an element that is computed: 1.3 to 2.6 times as much (weights of 4 bits, silu). */
+static const double COMPUTED = 0.09;
 
 static const struct machine *machine_of(const struct cg *g)
 {
@@ -136,6 +138,14 @@ static double resident(const struct cg *g, const struct matmul_form *f, const st
     return larger(1, (double)(int64_t)n);
 }
 
+static double weight_of(const struct matmul_form *f)
+{
+    double weight = 0;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        weight += f->operand[i].weight;
+    return weight;
+}
+
 double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                    const struct matmul_size *s, uint32_t shared)
 {
@@ -168,6 +178,7 @@ double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct
     const double rest = larger(larger(caches, memory), latency) + 0.2 * latency;
     /* with one stage a block copies or multiplies */
     const bool alternates = p->how == MATMUL_MMA && p->stages < 2;
-    const double slower = g->target->suffix == 'a' && p->how == MATMUL_MMA ? BESIDE : 1;
+    const bool is_beside = g->target->suffix == 'a' && p->how == MATMUL_MMA;
+    const double slower = is_beside ? BESIDE * (1 + COMPUTED * weight_of(f)) : 1;
     return slower * (START + (alternates ? multiply + rest : larger(multiply, rest)) + join);
 }

@@ -48,9 +48,12 @@ static const double CACHE = 19800, MULTICAST = 1.2, HBM = 3000,
 static const double STAYS = 40e6; /* bytes that the cache keeps beside what passes */
 static const double DRIFT =
     1.3; /* blocks that no cluster keeps together ask for some of it twice */
-/* Clocks until what is computed has come from memory, and of each instruction of a warp; instructions for an element as one of a
- * pair, and of others beside what it says itself. */
-static const double FETCH = 900, ISSUE = 2.2, PAIRED = 2.8, MADE = 2;
+/* Clocks until what is computed has come from memory, of which a single producer hides the part that another stage's end takes;
+ * words of each thread that it loads a stage ahead; clocks of each instruction of a warp, of a stage's end; instructions for an
+ * element as one of a pair, and of others beside half of what it says itself. By four kernels of 4096^3 (weights of 4 bits, silu, a
+ * scale of rows): 1900 to 3500 clocks of a single producer for a stage, of which 900 waited. */
+static const double FETCH = 900, SEEN = 0.6, CARRIED = 32, ISSUE = 3.6, WRITTEN = 150, PAIRED = 2.8,
+                    MADE = 2;
 /* What moving bytes takes from the clock, where that is not what is waited for. */
 static const double POWER = 0.24, HBM_POWER = 0.1;
 /* Nanoseconds: a launch, tensor maps and barriers, the first tile from HBM and the last on its way out; a further block on a
@@ -130,19 +133,27 @@ static double made(const struct block *b, bool work)
     double n = 0;
     for (uint32_t i = 0; i < b->f->noperand; i++) {
         const struct matmul_operand *o = &b->f->operand[i];
-        const double each = matmul_has_pairs(o) ? PAIRED : MADE + o->weight;
+        const double each = matmul_has_pairs(o) ? PAIRED : MADE + o->weight / 2.0;
         if (is_made(o))
             n += (double)(o->side == MATMUL_A ? b->p->bm : b->p->bn) * b->p->bk * (work ? each : 1);
     }
     return n;
 }
 
-/* Clocks of a step that producers are busy. */
-static double make_clocks(const struct block *b)
+/* Clocks of a step that producers are busy, by turns, and wait; or of making it alone. */
+static double make_clocks(const struct block *b, bool waits_too)
 {
-    const double work = made(b, true);
-    const double by = b->p->producers > 1 ? 2 : 1;
-    return work > 0 ? (FETCH + work / 128 * ISSUE) / by : 0;
+    const double work = made(b, true), by = b->p->producers > 1 ? 2 : 1;
+    double words = 0;
+    for (uint32_t i = 0; i < b->f->noperand; i++) {
+        const struct matmul_operand *o = &b->f->operand[i];
+        const double elements = (double)(o->side == MATMUL_A ? b->p->bm : b->p->bn) * b->p->bk;
+        words += is_made(o) ? elements * o->bits / 32 / 128 : 0;
+    }
+    const double later = words > CARRIED ? ceil_of(words / CARRIED) - 1 : 0;
+    const double waits = later + (by < 2 ? SEEN : 0);
+    const double busy = work > 0 ? WRITTEN + work / 128 * ISSUE : 0;
+    return waits_too && busy > 0 ? (waits * FETCH + busy) / by : busy;
 }
 
 /* Products of one instruction, which reads the rows of A once for all of them (matmul_wgmma_fits.c). */
@@ -215,12 +226,13 @@ static double step_nanoseconds(const struct block *b, const struct matmul_size *
         const double takers = p->pingpong ? 1 : p->threads / 128.0 - 1;
         multiply = larger(multiply, products / rate_of(p) / takers + PARTED);
     }
-    const double clocks = larger(multiply, make_clocks(b)) + STEP;
+    const double clocks = larger(multiply, make_clocks(b, true)) + STEP;
     const double cache = asked(b) * busy / CACHE;
     const double memory = fetched(b, s, larger(1, busy / p->split), turns) * busy /
                           smaller(HBM, busy * EACH);
     const double far = p->cluster[0] * p->cluster[1] > 1 ? FAR : NEAR;
-    const double latency = far / (p->stages > 2 ? p->stages - 1.5 : 0.5);
+    const double fill = far + make_clocks(b, false) / b->ghz;
+    const double latency = fill / (p->stages > 2 ? p->stages - 1.5 : 0.5);
     const double longest = larger(larger(clocks / b->ghz, cache), larger(memory, latency));
     return longest + POWER * cache + (longest > memory ? HBM_POWER * memory : 0);
 }

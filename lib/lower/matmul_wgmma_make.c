@@ -295,7 +295,7 @@ static struct room room_of(const struct wgmma *s, uint32_t i)
     look(&from, o->eq->rhs);
     const bool many = wgmma_registers(s, true) >= MANY && matmul_has_pairs(o);
     /* strides and limits that are not known take registers of their own */
-    const bool known = s->m->whole_rows && s->m->whole_cols && s->m->whole_k;
+    const bool known = s->m->whole_k && (t->side == MATMUL_A ? s->m->whole_rows : s->m->whole_cols);
     const uint32_t words = (many ? 2u : 1u) * (known ? WORDS : WORDS / 2);
     const uint32_t others = elements * from.bits / 32;
     struct room r = {.each = elements * o->bits / 32, .all = words > others ? words - others : 1};

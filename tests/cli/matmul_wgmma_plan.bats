@@ -50,7 +50,7 @@ plans() {
 }
 
 @test "without a schedule wgmma multiplies what it can, and --explain says what it can't" {
-    for spec in nn nt tn tt batched residual bias_gelu gated_mlp qkv grouped conv2d_1x1 w8a8; do
+    for spec in nn nt tn tt batched residual bias_gelu gated_mlp qkv grouped conv2d_1x1 w8a8 w4a16 w8a16 scaled_rows; do
         kaio-emit -t sm_90a --explain "$specs/$spec.yaml" >explained
         grep -q ': wgmma of ' explained
         # others than rows of whole 16 bytes go elsewhere
@@ -71,7 +71,6 @@ nn|-D T=f32|multiplies no f32
 nt|-D m=16|up to 32 rows leave most of it idle
 nt|-D k=4097 -D n=64|TMA copies rows of whole 16 bytes
 int8||takes the right operand's i8 along k alone
-w4a16||an operand is computed
 END
 }
 

@@ -37,12 +37,19 @@ static struct matmul_plan plan_of(const struct matmul_form *f, uint32_t bm, uint
                                 .blocks = 132};
 }
 
-/* TFLOP/s of f16. */
+/* TFLOP/s. */
+static double rate_with(const struct matmul_form *f, const struct matmul_plan *p, double m,
+                        double n, double k)
+{
+    const struct matmul_size s = {.m = m, .n = n, .k = k, .batch = 1};
+    return 2e-3 * m * n * k / matmul_cost_wgmma(f, p, &s);
+}
+
+/* Of f16. */
 static double rate(const struct matmul_plan *p, double m, double n, double k)
 {
     const struct matmul_form f = form_of(MATMUL_F16, DT_F16, DT_F16);
-    const struct matmul_size s = {.m = m, .n = n, .k = k, .batch = 1};
-    return 2e-3 * m * n * k / matmul_cost_wgmma(&f, p, &s);
+    return rate_with(&f, p, m, n, k);
 }
 
 static double rate_of(uint32_t bm, uint32_t bn, double m, double n, double k)
@@ -141,6 +148,27 @@ static void test_types(void)
     ok(within(100 * matmul_cost_wgmma(&byte, &b, &s) / f16, 45, 60), "8 bits take half of it");
 }
 
+/* Of B computed from 8 bits by so many instructions for an element. */
+static double made(uint32_t bm, uint32_t bn, uint32_t producers, unsigned weight)
+{
+    struct matmul_form f = form_of(MATMUL_F16, DT_F16, DT_F16);
+    struct matmul_plan p = plan_of(&f, bm, bn);
+    f.operand[1].weight = weight;
+    f.operand[1].bits = 8;
+    p.producers = producers;
+    p.threads += 128 * (producers - 1);
+    return rate_with(&f, &p, 4096, 4096, 4096);
+}
+
+static void test_made(void)
+{
+    const double plain = rate_of(256, 128, 4096, 4096, 4096);
+    ok(made(256, 128, 2, 4) > 0.9 * plain, "two producers keep up with what is light");
+    ok(made(256, 128, 2, 40) < 0.8 * plain, "not with what is heavy");
+    ok(made(256, 128, 2, 10) > made(128, 256, 1, 10),
+       "each element is made for as many rows as there are");
+}
+
 int main(void)
 {
     test_measured();
@@ -148,5 +176,6 @@ int main(void)
     test_turns();
     test_limits();
     test_types();
+    test_made();
     return tap_done();
 }
