@@ -173,6 +173,8 @@ static void finish(const struct node *n, double y, double p, double *v, double *
         return;
     double own = n->round.f32 ? 0x1p-51 * fabs(y) : 0x1p-53 * fabs(y);
     *e = p + n->ulp * ulp(n, fabs(y) + p) + own;
+    if (n->half && n->src->to_f16)
+        *e += 0x1.47p-30; /* 0.02 of f16's smallest number */
     ref_range(&n->round, v, e);
 }
 

@@ -149,6 +149,8 @@ quotient('half tanh', lambda z: mp.tanh(mp.sqrt(z)) / mp.sqrt(z), 1e-9, mpf('6.5
 K = mpf(7)
 poly('half gelu log2', lambda z: mp.log(tail(z + K)) / LN2, -K, mpf('14.5') - K, upto(10), weight=lambda z: LN2,
      first_bits={0: 60})
+poly('tensor gelu log2', lambda z: mp.log(tail(z)) / LN2, 1e-9, mpf('5.75'), upto(6),
+     weight=lambda z: LN2 * z * tail(z) / max(z * tail(z), mpf(2)**-14))
 C = 40 - mpf(float.fromhex('0x1.3c0ebb515cc41p5'))  # x^0 of the one before, less the integer
 poly('half gelu exp2', lambda r: mpf(2)**(r + C), -0.5001, 0.5001, upto(4))
 
