@@ -100,7 +100,7 @@ static void make_barriers(struct wgmma *s)
         if (!s->tile[i].made)
             PTX(&g->b, "prefetch.tensormap", ptx_mem(s->tile[i].map, 0));
     const uint32_t full = (s->copied ? 1u : 0u) + (s->made ? WARPS : 0u);
-    for (uint32_t o = 0; o < s->f->stage->n && s->direct; o++)
+    for (uint32_t o = 0; o < s->f->stage->n && s->direct && !s->by_threads; o++)
         PTX(&g->b, "prefetch.tensormap", ptx_mem(s->out_map[o], 0));
     for (uint32_t i = 0; i < s->nbrought; i++)
         PTX(&g->b, "prefetch.tensormap", ptx_mem(s->brought[i].map, 0));

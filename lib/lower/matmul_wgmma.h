@@ -126,6 +126,7 @@ struct wgmma {
     uint32_t sharing, blocks; /* these, and all of the cluster: as often as blocks share a tile */
     uint32_t peers;           /* blocks that share an operand with this one, itself too */
     bool direct;              /* results go straight from registers: a warp's patch is its boxes */
+    bool by_threads;          /* and threads store the boxes, not copies */
     uint32_t patch_cols, pitch, patch_bytes; /* of a warp; elements, bytes */
     uint32_t patches, barriers, bytes;       /* offsets; all */
 
@@ -255,6 +256,8 @@ void wgmma_out_tile(struct wgmma *s);
 
 /* Bytes of shared memory of each warp; 0: not possible. */
 uint32_t wgmma_direct(struct wgmma *s);
+/* Of direct results: do threads store them? */
+bool wgmma_by_threads(const struct wgmma *s);
 void wgmma_store_begin(struct wgmma *s); /* all threads */
 void wgmma_store_tile(struct wgmma *s);
 void wgmma_store_end(struct wgmma *s); /* consumers: shared memory is not read any more */

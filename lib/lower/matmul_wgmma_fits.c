@@ -230,6 +230,7 @@ static void measure_memory(struct wgmma *s)
     s->direct = s->patch_bytes && s->bytes <= s->g->target->shared_optin;
     if (!s->direct)
         s->nbrought = 0;
+    s->by_threads = wgmma_by_threads(s);
     for (uint32_t cols = 64; cols >= 8 && !s->direct && !s->p->turned; cols /= 2) {
         if (s->p->bn % cols)
             continue;

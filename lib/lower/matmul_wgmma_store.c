@@ -16,6 +16,10 @@
  *              because 8 neighbours of a row take half of the banks, and so do those of the next
  *
  * What is outside of the results the copy leaves out.
+ *
+ * Where results are functions of the sums the lanes themselves store a box, 16 bytes of every 4th row each. A copy by one
+ * lane is a branch, over which ptxas moves no load: so the whole tile's end is one piece of code, in which loads, functions and
+ * stores of different boxes mix (bias and gelu() at 4096^3 on an H100: 1 % of all). Results as they are gain nothing by it.
  */
 #include <config.h>
 
@@ -23,7 +27,7 @@
 
 #include <stdio.h>
 
-enum { LANES = 2, BUFFERS = 2, BOX = WGMMA_PATCH * WGMMA_SPAN };
+enum { LANES = 2, BUFFERS = 2, BOX = WGMMA_PATCH * WGMMA_SPAN, PIECES = 4 };
 
 struct out {
     struct wgmma *s;
@@ -38,9 +42,32 @@ struct out {
     int32_t leads;                /* predicate: the lane that copies */
     struct cg_val row, col;       /* u32: the first place of the lane's in the results */
     struct cg_val at_row, at_col; /* u32: of the warp's */
+    /* where threads store: a lane takes 16 bytes of each 4th row of a box. In shared memory, of even and odd ones; in each output's
+     * memory, of the first box of these rows; predicates, -1: is the row there? */
+    int32_t piece[2], place[MATMUL_OUTS][PIECES], row_ok[PIECES];
 };
 
 /* ---- does it fit? ----------------------------------------------------------------------------------- */
+
+static bool has_function(const struct wgmma *s, const struct lang_expr *e)
+{
+    if (e->kind == E_CALL && cg_has_tensor_call(s->g, e))
+        return true;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (has_function(s, e->args[i]))
+            return true;
+    return e->pad && has_function(s, e->pad);
+}
+
+bool wgmma_by_threads(const struct wgmma *s)
+{
+    if (!s->direct || s->p->turned || s->nbrought)
+        return false;
+    for (uint32_t o = 0; o < s->f->stage->n; o++)
+        if (has_function(s, s->f->stage->eq[o]->rhs))
+            return true;
+    return false;
+}
 
 uint32_t wgmma_direct(struct wgmma *s)
 {
@@ -75,7 +102,7 @@ void wgmma_store_begin(struct wgmma *s)
     const struct lower_stage *stage = s->f->stage;
     struct out w;
     find_box(&w, s);
-    for (uint32_t o = 0; o < stage->n; o++) {
+    for (uint32_t o = 0; o < stage->n && !s->by_threads; o++) {
         const struct lang_symbol *t = stage->eq[o]->sym;
         uint32_t box[CONTRACT_MAP_RANK];
         for (uint32_t d = 0; d < t->rank; d++)
@@ -127,6 +154,19 @@ static void find_turned(struct out *w, struct cg_val base)
     }
 }
 
+/* The lane's pieces of a box: 16 bytes of rows lane / 8, that + 4 ... */
+static void find_pieces(struct out *w, struct cg_val base)
+{
+    struct cg *g = w->s->g;
+    const struct cg_val row = cg_binary(g, OP_SHR, w->s->m->lane, cg_u32(3));
+    const struct cg_val chunk = cg_binary(g, OP_AND, w->s->m->lane, cg_u32(7));
+    for (uint32_t i = 0; i < 2; i++) {
+        struct cg_val at = cg_binary(g, OP_XOR, chunk, cg_add(g, row, cg_u32(i * 4)));
+        at = cg_add(g, cg_mul(g, row, WGMMA_SPAN), cg_mul(g, at, 16));
+        w->piece[i] = cg_reg(g, cg_add(g, base, at));
+    }
+}
+
 static void find_lane(struct out *w)
 {
     struct wgmma *s = w->s;
@@ -151,6 +191,8 @@ static void find_lane(struct out *w)
         find_turned(w, patch);
     else
         find_targets(w, patch);
+    if (s->by_threads)
+        find_pieces(w, patch);
 }
 
 /* ---- values --------------------------------------------------------------------------------------- */
@@ -317,10 +359,73 @@ static void send(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
     cg_place(g, skip);
 }
 
+/* Where the lane's pieces of 64 rows i go. */
+static void find_places(struct out *w)
+{
+    struct wgmma *s = w->s;
+    struct cg *g = s->g;
+    struct matmul *m = s->m;
+    const struct cg_val of = cg_binary(g, OP_SHR, m->lane, cg_u32(3));
+    const struct cg_val chunk = cg_binary(g, OP_AND, m->lane, cg_u32(7));
+    const struct cg_val col = cg_add(g, w->at_col, cg_mul(g, chunk, 16 / w->size));
+    for (uint32_t q = 0; q < PIECES; q++) {
+        struct cg_val row = cg_add(g, w->at_row, cg_u32(w->i * WGMMA_ROWS + 4 * q));
+        row = cg_index(g, cg_add(g, row, of));
+        w->row_ok[q] = m->whole_rows ? -1 : cg_reg(g, cg_binary(g, OP_LT, row, m->m));
+        for (uint32_t o = 0; o < s->f->stage->n; o++) {
+            const struct lang_symbol *t = s->f->stage->eq[o]->sym;
+            struct cg_val sub[MAP_RANK];
+            for (uint32_t i = 0, b = 0; i < t->rank; i++)
+                sub[i] = i + 1 == t->rank    ? cg_index(g, col)
+                         : i == s->f->axis_i ? row
+                                             : m->batch[b++];
+            const struct cg_place_of at = cg_address(g, t, cg_flat_index(g, t, t->rank, sub));
+            w->place[o][q] = at.base;
+        }
+    }
+}
+
+/* The lanes store the buffer: a row's 128 bytes are 8 lanes'. */
+static void store_box(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
+{
+    struct wgmma *s = w->s;
+    struct cg *g = s->g;
+    const struct cg_val chunk = cg_binary(g, OP_AND, s->m->lane, cg_u32(7));
+    struct cg_val col = cg_add(g, w->at_col, cg_mul(g, chunk, 16 / w->size));
+    col = cg_index(g, cg_add(g, col, cg_u32(first)));
+    struct ptx_operand v[PIECES][4];
+    PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
+    for (uint32_t q = 0; q < PIECES; q++) {
+        for (uint32_t i = 0; i < 4; i++)
+            v[q][i] = ptx_r(cg_new(g, DT_U32));
+        PTX(&g->b, "ld.shared.v4.b32", ptx_vec(&g->b, 4, v[q]),
+            ptx_mem(w->piece[q % 2], buffer + q * 4 * WGMMA_SPAN));
+    }
+    for (uint32_t q = 0; q < PIECES; q++) {
+        struct cg_val ok = cg_bool(g, true);
+        if (w->row_ok[q] >= 0)
+            ok = cg_value(DT_BOOL, w->row_ok[q]);
+        if (!s->m->whole_cols)
+            ok = cg_binary(g, OP_LAND, ok, cg_binary(g, OP_LT, col, s->m->n));
+        const struct ptx_operand to = ptx_mem(w->place[o][q], first * w->size);
+        int64_t always;
+        if (cg_is_const(ok, &always))
+            PTX(&g->b, "st.global.v4.b32", to, ptx_vec(&g->b, 4, v[q]));
+        else
+            PTX_IF(&g->b, cg_reg(g, ok), "st.global.v4.b32", to, ptx_vec(&g->b, 4, v[q]));
+    }
+}
+
 /* That the box before the last has left, or the last one too where that was in this buffer. */
 static void wait_for_buffer(struct out *w, bool all)
 {
     struct cg *g = w->s->g;
+    if (w->s->by_threads) {
+        /* the lanes have met since the box before the last was stored */
+        if (all)
+            PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
+        return;
+    }
     PTX(&g->b, "cp.async.bulk.wait_group.read", ptx_imm(all ? 0 : BUFFERS - 1));
     PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
 }
@@ -340,15 +445,20 @@ void wgmma_store_tile(struct wgmma *s)
     g->reduced = reduced;
     s->m->reader.tiling = &w;
     s->m->reader.read_tile = read_brought;
-    for (w.i = 0; w.i < s->high / WGMMA_ROWS; w.i++)
-        for (uint32_t first = 0; first < s->wide; first += step)
+    /* what lies along columns is needed for all rows of a box's at once */
+    for (uint32_t first = 0; first < s->wide; first += step)
+        for (w.i = 0; w.i < s->high / WGMMA_ROWS; w.i++) {
+            if (s->by_threads)
+                find_places(&w);
             for (uint32_t o = 0; o < nout; o++, box++) {
-                const uint32_t buffer = (s->nbrought ? box : box % BUFFERS) * BOX;
+                const uint32_t own = w.i * (s->wide / step) + first / step;
+                const uint32_t buffer = (s->nbrought ? own : box % BUFFERS) * BOX;
                 if (!s->nbrought)
                     wait_for_buffer(&w, box == 0 && boxes % BUFFERS);
                 (s->p->turned ? fill_turned : fill)(&w, o, first, buffer);
-                send(&w, o, first, buffer);
+                (s->by_threads ? store_box : send)(&w, o, first, buffer);
             }
+        }
     s->m->reader.tiling = NULL;
     s->m->reader.read_tile = NULL;
     g->reduced = before;
@@ -356,5 +466,6 @@ void wgmma_store_tile(struct wgmma *s)
 
 void wgmma_store_end(struct wgmma *s)
 {
-    PTX(&s->g->b, "cp.async.bulk.wait_group.read", ptx_imm(0));
+    if (!s->by_threads)
+        PTX(&s->g->b, "cp.async.bulk.wait_group.read", ptx_imm(0));
 }

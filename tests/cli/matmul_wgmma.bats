@@ -409,6 +409,43 @@ END
     run ! grep 'approx' k.ptx
 }
 
+@test "functions of results are stored by threads, others by copies" {
+    scheduled bias_gelu 'tile: [128, 256, 64], cluster: 2'
+    assemble -D T=f16 -D m=4096 -D n=4096 -D k=4096
+    [ "$(grep -c 'stmatrix.sync.aligned.m8n8.x4' k.ptx)" = 16 ]
+    [ "$(grep -c '^.st.global.v4.b32' k.ptx)" = 16 ]
+    run ! grep 'bulk_group' k.ptx
+    # with a residual, in place of which results are put, they are copied
+    epilogue 'silu(p[i,j]) * r[i,j]'
+    assemble -D m=4096 -D n=4096 -D k=4096 2>warnings
+    grep -q 'bulk_group' k.ptx
+    run ! grep 'st.global.v4' k.ptx
+    # rows and columns that are no whole boxes, batches, several results
+    for e in 'gelu(p[i,j] + v[i])' 'silu(p[i,j]) * v[i]'; do
+        for schedule in 'tile: [128, 64, 64], blocks: 3' 'tile: [256, 128, 64], warps: [2, 1], blocks: 2' \
+            'tile: [64, 128, 64], pingpong: yes, blocks: 2'; do
+            epilogue "$e"
+            sed -i "s/tile: .*/$schedule}/" k.yaml
+            verify $sizes
+            verify m=300 n=328 k=72 batch=1
+        done
+    done
+    cat >k.yaml <<END
+kernel: k
+params:
+  a: in bf16[h, m, k]
+  b: in bf16[n, k]
+  c: out bf16[h, m, n]
+  d: out f16[h, m, n]
+compute: |
+  c[g,i,j] = gelu(sum[l](a[g,i,l] * b[j,l]))
+  d[g,i,j] = sigmoid(sum[l](a[g,i,l] * b[j,l]))
+schedule: {strategy: matmul, mma: wgmma, tile: [64, 128, 64], blocks: 3}
+END
+    verify h=3 m=72 n=136 k=72
+    run ! grep 'bulk_group' <(kaio-emit -t sm_90a k.yaml)
+}
+
 @test "products that share their left operand are one instruction's" {
     for layout in 'f16[k, n]' 'f16[n, k]'; do
         [[ $layout == *'n]' ]] && at=l,j || at=j,l
