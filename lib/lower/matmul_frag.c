@@ -489,12 +489,18 @@ void mma_promote_rest(struct mma *s)
 static void multiply_parts(struct mma *s, uint32_t q, uint32_t i, const struct ready *a,
                            const struct ready *b)
 {
-    static const uint8_t set[][2] = {{1, 0}, {0, 1}, {0, 0}};
+    /* a rest of the tall operand's, or of the flat one's, first: these were made a step ahead, which counts where the others
+     * wait for words that come one by one */
+    static const uint8_t sets[][3][2] = {{{1, 0}, {0, 1}, {0, 0}}, {{0, 1}, {1, 0}, {0, 0}}};
+    const struct matmul_product *p = &s->f->product[q];
+    const bool singles = s->tile[s->tile_of[s->turned ? p->b : p->a]].layout == MMA_SINGLES;
     const uint32_t step = (s->step + goes_on(s, i)) % MMA_TOGETHER;
     int32_t *part = s->part + (sums_of_row(s, q, i) - s->sum);
-    for (uint32_t k = 0; k < 3; k++)
-        multiply_row(s, q, s->wide, k % 2, part, step == 0 && k == 0,
-                     a->set[set[k][0]] + (size_t)i * 4, b->set[set[k][1]]);
+    for (uint32_t k = 0; k < 3; k++) {
+        const uint8_t *of = sets[singles][k];
+        multiply_row(s, q, s->wide, (k + (singles ? i : 0)) % 2, part, step == 0 && k == 0,
+                     a->set[of[0]] + (size_t)i * 4, b->set[of[1]]);
+    }
     if (step + 1 == MMA_TOGETHER || (s->step + 1 == s->steps && !goes_on(s, i)))
         promote(s, q, i);
 }
