@@ -28,7 +28,7 @@
  *                   there to the instructions
  *   matmul_wgmma.c  products by wgmma (matmul_wgmma.h), _fits.c: when; _load.c: their tiles to shared memory, by way of
  *                   _ring.c; _make.c: and what is computed; _convert.c: f32 there; _held.c: and in registers; _sum.c: the instructions; _share.c: blocks that share a tile; _out.c and
- *                   _store.c: the epilogue
+ *                   _store.c: the epilogue; _bring.c: what it reads beside the sums
  *   matmul_thin.c   few rows: as fast as B can be read
  *   matmul_split.c  blocks that share a tile along k
  *   matmul_store.c  the epilogue; _prefetch.c: what it will read

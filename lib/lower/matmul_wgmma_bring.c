@@ -5,6 +5,9 @@
  *
  *     lead lane   first stage: the results of the tile before have left the patch; expect the bytes; copy
  *     all lanes   last stage is multiplied; wait for the bytes; box by box: load, compute, store; copy to memory
+ *
+ * 4096^3 of f16 with a residual, on an H100: 10 % more than without where threads read it, and patches held the sums; 2.3 % this
+ * way (218 and 213 us under ncu), nearly all of it for the stage that the boxes take the place of. It was thought to take 0.6 %.
  */
 #include <config.h>
 
