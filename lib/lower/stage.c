@@ -211,7 +211,8 @@ static bool read_in_place(const struct lang_expr *e, const struct lang_equation 
     return true;
 }
 
-/* The costly equations that e reads and that nothing has stored yet, deepest first. within: of a reduction. */
+/* The costly equations that e reads and that nothing has stored yet, deepest first. within: of a reduction, or of what is
+ * made for each of its terms. */
 static void find_costly(struct stages *p, const struct lang_expr *e, const struct lang_equation *by,
                         bool within, equation_list *seen, equation_list *out)
 {
@@ -228,7 +229,7 @@ static void find_costly(struct stages *p, const struct lang_expr *e, const struc
     const struct lang_equation *eq = e->sym->def;
     if (!has_equation(seen, eq)) {
         *VEC_PUSH(p->g->a, seen) = eq;
-        find_costly(p, eq->rhs, eq, false, seen, out);
+        find_costly(p, eq->rhs, eq, within && !inspect_reduction(p->g, eq->rhs), seen, out);
     }
     if (inspect_reduction(p->g, eq->rhs) && (within || !read_in_place(e, by)) &&
         !has_equation(out, eq))
@@ -388,12 +389,13 @@ static void mark_stored(struct cg *g, const struct group *gr)
     for (uint32_t i = 0; i < gr->n; i++) {
         const struct lang_symbol *t = gr->eq[i]->sym;
         struct cg_home *home = cg_home_of(g, t);
-        bool costly = inspect_reduction(g, gr->eq[i]->rhs) != NULL;
+        bool costly = inspect_reduces(g, gr->eq[i]->rhs);
         if (home)
             home->is_stored = true;
         else if (t->mode == MODE_OUT && costly)
             *VEC_PUSH(g->a, &g->homes) = (struct cg_home){.sym = t, .temp = t, .is_stored = true};
     }
+    g->reducing->v.n = 0; /* what was found out before it was stored */
 }
 
 /* Nothing in it is updated in place, so that its equations may be computed one after the other. */

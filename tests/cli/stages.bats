@@ -18,6 +18,14 @@ setup() {
     kaio-emit --kernel=batch_norm data/stages.yaml | grep -q '^//@   \$mean: f32\[cols\]$'
 }
 
+# a sum of what is made of reductions is computed by as many threads as any other
+@test "what the terms of a reduction are made of is stored, however far inside it reduces" {
+    run -0 --separate-stderr kaio-emit --explain --kernel=mean_loss data/stages.yaml
+    [[ $output == *"mean_loss_loss: strategy row"*"mean_loss_mean: strategy reduce"* && $output != *"is stored"* ]]
+    run -0 --separate-stderr kaio-emit --explain --kernel=inner_sums data/stages.yaml
+    [[ $output == *"'s' is stored, to be computed once"*"inner_sums: strategy reduce"* ]]
+}
+
 @test "an intermediate read at its own element stays inside" {
     printf '%s\n' 'kernel: k' 'params:' '  x: in f32[n, m]' '  y: out f32[n]' 'compute: |' \
         '  s[i] = sum[j](x[i, j] * j)' '  y[i] = s[i] + 1' >"$BATS_TEST_TMPDIR/k.yaml"
