@@ -97,9 +97,11 @@ static void online_round(struct row_gen *r, struct online *o, struct row_fold *f
 }
 
 /* The maxima are known: what each thread has becomes relative to them. A thread that saw no number has a sum of 0 or
- * NaN; if none saw any, the difference is NaN, as it should be. */
+ * NaN; if none saw any, the difference is NaN, as it should be, unless there are no columns: a sum of nothing is 0. */
 static void online_end(struct row_gen *r, struct online *o, struct row_fold *f)
 {
+    int64_t known;
+    const bool always = cg_is_const(r->vectors, &known) && known > 0;
     for (uint32_t i = 0; i < o->sums->n; i++) {
         struct cg_val top = f->reduce[o->top[i]]->value;
         if (o->finite[i]) {
@@ -107,7 +109,12 @@ static void online_end(struct row_gen *r, struct online *o, struct row_fold *f)
             continue;
         }
         struct cg_val own = row_fold_largest(f, o->top[i]);
-        row_fold_scale(o->sums, i, exp_of_difference(r->g, own, top));
+        struct cg_val scale = exp_of_difference(r->g, own, top);
+        if (!always) {
+            const int32_t none = cg_reg(r->g, cg_binary(r->g, OP_EQ, r->vectors, cg_int(r->ct, 0)));
+            scale = cg_select(r->g, none, cg_float(r->g, DT_F32, 0), scale);
+        }
+        row_fold_scale(o->sums, i, scale);
     }
     row_fold_end(o->sums);
 }

@@ -71,6 +71,17 @@ plan() { # SPEC OPTION...: what --explain says of the first entry
     done
     kaio-emit -D cols=70001 -D T=f32 specs/norm/softmax.yaml >"$dir/k.ptx"
     [ "$(grep -c 'ld.global' "$dir/k.ptx")" -eq 6 ] # two loops of two and one
+    # a sum of nothing is 0, of nothing but -inf NaN
+    cat >"$dir/sums.yaml" <<'END'
+kernel: sums
+params: {x: "in f32[rows, cols]", y: "out f32[rows]"}
+compute: |
+  top[r] = max[c](x[r, c])
+  y[r] = sum[c](exp(x[r, c] - top[r]))
+END
+    run -0 kaio-verify --run -d cpu "$dir/sums.yaml" rows=3 cols=0
+    kaio-emit "$dir/sums.yaml" | kaio-run -q -d cpu rows=1 cols=9000 x=@const:-inf y="$dir/y.bin"
+    [ "$(od -An -tx4 "$dir/y.bin")" = ' 7fffffff' ]
 }
 
 @test "columns known at launch only take the entry that fits them" {
