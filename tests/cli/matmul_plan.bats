@@ -35,12 +35,12 @@ scheduled() {
     for layout in $layouts; do
         for sizes in "m=1 n=1 k=1" "m=1 n=64 k=2048" "m=1 n=8 k=16411" "m=2 n=65 k=31" "m=3 n=8 k=16392" "m=4 n=1 k=4099"; do
             # shellcheck disable=SC2086
-            run -0 kaio-verify --run -d cpu --check "$specs/$layout.yaml" $sizes
+            run -0 kaio-verify --run -d cpu --check $fills "$specs/$layout.yaml" $sizes
         done
         for sizes in "1 24 1000" "3 40 96" "4 17 33" "1 8 33000"; do
             read -r m n k <<<"$sizes"
-            run -0 kaio-verify --run -d cpu --check -D n="$n" -D k="$k" "$specs/$layout.yaml" m="$m"
-            run -0 kaio-verify --run -d cpu --check -D m="$m" -D n="$n" -D k="$k" "$specs/$layout.yaml" m="$m"
+            run -0 kaio-verify --run -d cpu --check $fills -D n="$n" -D k="$k" "$specs/$layout.yaml" m="$m"
+            run -0 kaio-verify --run -d cpu --check $fills -D m="$m" -D n="$n" -D k="$k" "$specs/$layout.yaml" m="$m"
         done
     done
 }
@@ -83,7 +83,7 @@ scheduled() {
             scheduled nn "$schedule"
             # shares without a term, of k that is none, little, prime, and whole tiles
             for k in 1 97 512; do
-                run -0 kaio-verify --run -d cpu --check --repeat k.yaml m=33 n=70 k=$k
+                run -0 kaio-verify --run -d cpu --check $fills --repeat k.yaml m=33 n=70 k=$k
             done
         done
     done
