@@ -266,7 +266,10 @@ static void round_pair(struct mma *s, const int32_t w[2], bool even)
 /* The word in two parts: in its place what instructions are to take, and the rest of it; of both they cut the last bits off. The
  * first part is rounded (for what one operand's rests have in common with the other's is not multiplied: one's are of either
  * sign), of a tall operand's it is left to instructions to cut it off. What is infinite becomes NaN, but where care is taken:
- * then the first part is finite. */
+ * then the first part is finite.
+ *
+ * Products alone take 1.60 ms of 4096^3 on an H100, where an instruction of tf32 has 8 clocks. With 5 instructions for each word
+ * (both rounded, and care) and promotion every 8 terms it was 2.5 ms, every 16 terms 2.11; with 2 for each word 1.73. */
 static void part_word(struct mma *s, const struct mma_tile *t, int32_t w, int32_t rest)
 {
     struct cg *g = s->g;

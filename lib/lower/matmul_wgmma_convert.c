@@ -17,6 +17,11 @@
  *
  * In two parts (tf32x3) x is what instructions take of it as it lies, and the rest, which is rounded and lies in a tile of its own.
  * Where x is infinite or NaN its first part is finite, so that it makes no NaN with a rest of 0, and the rest is what x is.
+ *
+ * On an H100, 4096^3: tf32(), which consumers rounded themselves, all of them together before each stage, 491 us of NN and 461 of
+ * NT; by converters 446 and 433 (cuBLAS, which rounds halves to even on their way by TMA, 368). What is left is shared
+ * memory: a stage of 256 x 128 x 32 takes 1024 clocks of products and about 1100 of its bandwidth. In two parts 1.12 ms, three
+ * times cuBLAS's tf32; cuBLAS sgemm takes 2.65.
  */
 #include <config.h>
 
