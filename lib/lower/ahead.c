@@ -44,7 +44,99 @@ static bool is_straight(const struct ptx_item *it)
            (it->kind == PTX_I_INST && !dce_acts(&it->inst));
 }
 
-bool cg_take_apart(struct cg *g, size_t first, struct cg_ahead *a)
+/* Calls on every register that the operand reads, or else on those that it writes. */
+static void each_register(struct ptx_operand *o, bool is_write, bool writes,
+                          void (*call)(int32_t *reg, void *ctx), void *ctx)
+{
+    for (uint32_t i = 0; i < o->nelem; i++)
+        each_register(&o->elem[i], is_write, writes, call, ctx);
+    const bool reads = o->kind == PTX_O_MEM || (o->kind == PTX_O_REG && !is_write);
+    if (o->kind != PTX_O_MEM && o->kind != PTX_O_REG)
+        return;
+    if (reads != writes && o->reg >= 0)
+        call(&o->reg, ctx);
+    if (reads != writes && o->kind == PTX_O_REG && o->reg2 >= 0)
+        call(&o->reg2, ctx);
+}
+
+static void each_of(struct ptx_inst *in, bool writes, void (*call)(int32_t *reg, void *ctx),
+                    void *ctx)
+{
+    for (unsigned k = 0; k < in->noperand; k++)
+        each_register(&in->operand[k], dce_writes(in, k), writes, call, ctx);
+    if (!writes && in->guard >= 0)
+        call(&in->guard, ctx);
+}
+
+enum { KEPT = -1, LOADED = -2 }; /* of registers that have no copy, or none yet */
+
+struct moves {
+    struct cg *g;
+    struct cg_ahead *a;
+    bool fails;
+};
+
+static void note_loaded(int32_t *reg, void *ctx)
+{
+    const struct moves *m = ctx;
+    m->a->moved[*reg] = LOADED;
+}
+
+static void refuse_loaded(int32_t *reg, void *ctx)
+{
+    struct moves *m = ctx;
+    m->fails |= m->a->moved[*reg] != KEPT;
+}
+
+static const char *move_of(enum ptx_mod type)
+{
+    switch ((int)type) {
+    case PTX_PRED: return "mov.pred";
+    case PTX_B16:
+    case PTX_F16: return "mov.b16";
+    case PTX_B64: return "mov.b64";
+    case PTX_F32: return "mov.f32";
+    case PTX_F64: return "mov.f64";
+    default: return "mov.b32";
+    }
+}
+
+static void read_copy(int32_t *reg, void *ctx)
+{
+    const struct moves *m = ctx;
+    struct cg *g = m->g;
+    if ((size_t)*reg >= m->a->nreg || m->a->moved[*reg] == KEPT)
+        return;
+    if (m->a->moved[*reg] == LOADED) {
+        const enum ptx_mod type = g->func->regs.v[*reg].type;
+        const int32_t copy = ptx_reg_new(&g->b, type);
+        m->a->moved[*reg] = copy;
+        PTX(&g->b, move_of(type), ptx_r(copy), ptx_r(*reg));
+    }
+    *reg = m->a->moved[*reg];
+}
+
+/* False: the rest writes what a load writes too. */
+static bool make_moves(struct cg *g, struct cg_ahead *a)
+{
+    struct ptx_func *f = g->func;
+    struct moves m = {.g = g, .a = a};
+    const size_t first = f->items.n;
+    for (size_t i = 0; i < a->nload; i++)
+        each_of(&a->load[i].inst, true, note_loaded, &m);
+    for (size_t i = 0; i < a->nrest; i++)
+        each_of(&a->rest[i].inst, true, refuse_loaded, &m);
+    for (size_t i = 0; i < a->nrest && !m.fails; i++)
+        each_of(&a->rest[i].inst, false, read_copy, &m);
+    a->nmove = f->items.n - first;
+    a->move = ARENA_ARRAY(g->a, a->nmove, struct ptx_item);
+    for (size_t i = 0; i < a->nmove; i++)
+        a->move[i] = f->items.v[first + i];
+    f->items.n = first;
+    return !m.fails;
+}
+
+bool cg_take_apart(struct cg *g, size_t first, bool moves, struct cg_ahead *a)
 {
     struct ptx_func *f = g->func;
     const size_t n = f->items.n - first;
@@ -64,8 +156,15 @@ bool cg_take_apart(struct cg *g, size_t first, struct cg_ahead *a)
                            .rest = ARENA_ARRAY(g->a, n, struct ptx_item)};
     for (size_t i = 0; i < n; i++)
         *(early[i] ? &a->load[a->nload++] : &a->rest[a->nrest++]) = f->items.v[first + i];
+    a->nreg = f->regs.n;
+    a->moved = ARENA_ARRAY(g->a, a->nreg, int32_t);
+    for (size_t i = 0; i < a->nreg; i++)
+        a->moved[i] = KEPT;
     f->items.n = first;
-    return true;
+    if (!moves || make_moves(g, a))
+        return true;
+    f->items.n += n; /* nothing was renamed, and they are still there */
+    return false;
 }
 
 static struct ptx_operand *copy(struct arena *a, const struct ptx_operand *v, size_t n)

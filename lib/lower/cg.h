@@ -372,12 +372,15 @@ bool dce_acts(const struct ptx_inst *in);
 
 /* Code in two parts that hold each other's registers: what loads from memory with all that it takes, and what is made of that. */
 struct cg_ahead {
-    struct ptx_item *load, *rest;
-    size_t nload, nrest;
+    struct ptx_item *load, *rest, *move;
+    size_t nload, nrest, nmove;
+    int32_t *moved; /* by register: the copy that the rest reads instead; -1: none */
+    size_t nreg;
 };
 /* Takes the function's items from number `first` on out of it, where they are straight code; else they stay, and it is false. Either
- * part is appended as often as it is wanted, the first one before the other. */
-bool cg_take_apart(struct cg *g, size_t first, struct cg_ahead *a);
+ * part is appended as often as it is wanted, the first one before the other. With `moves` the rest reads copies, which .move makes:
+ * once that has run the next loads may. */
+bool cg_take_apart(struct cg *g, size_t first, bool moves, struct cg_ahead *a);
 void cg_append(struct cg *g, const struct ptx_item *v, size_t n);
 
 /* ---- share.c ---- */

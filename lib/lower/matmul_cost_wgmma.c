@@ -144,14 +144,15 @@ static double made(const struct block *b, bool work)
 static double make_clocks(const struct block *b, bool waits_too)
 {
     const double work = made(b, true), by = b->p->producers > 1 ? 2 : 1;
-    double words = 0;
+    double words = 0, seen = by < 2 ? SEEN : 0;
     for (uint32_t i = 0; i < b->f->noperand; i++) {
         const struct matmul_operand *o = &b->f->operand[i];
         const double elements = (double)(o->side == MATMUL_A ? b->p->bm : b->p->bn) * b->p->bk;
         words += is_made(o) ? elements * o->bits / 32 / 128 : 0;
+        seen = is_made(o) && o->bits >= dtype_bits(o->type) ? 0 : seen; /* it has copies */
     }
     const double later = words > CARRIED ? ceil_of(words / CARRIED) - 1 : 0;
-    const double waits = later + (by < 2 ? SEEN : 0);
+    const double waits = later + seen;
     const double busy = work > 0 ? WRITTEN + work / 128 * ISSUE : 0;
     return waits_too && busy > 0 ? (waits * FETCH + busy) / by : busy;
 }

@@ -211,7 +211,9 @@ void wgmma_load_end(struct wgmma *s);
 void wgmma_make_begin(struct wgmma *s); /* all of their threads */
 /* At the beginning of a tile: loads of the producer's first stage. */
 void wgmma_make_tile(struct wgmma *s);
-/* Makes the stage at s->k, which is empty, and begins to load the producer's next. */
+/* A single producer begins to load its next stage before it waits until the one at s->k is empty, and makes that from copies of
+ * what it has; of two, each does when it has made that. */
+void wgmma_make_ahead(struct wgmma *s);
 void wgmma_make_stage(struct wgmma *s);
 
 /* ---- matmul_wgmma_sum.c: consumers ---- */

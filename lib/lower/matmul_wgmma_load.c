@@ -118,6 +118,7 @@ static void make_stage(struct wgmma *s)
 {
     struct cg *g = s->g;
     const uint32_t copied = cg_label(g, "copied");
+    wgmma_make_ahead(s);
     wgmma_wait(s, s->ring.full, 8 * s->p->stages, s->ring.parity);
     if (s->copied) {
         const struct cg_val t = cg_binary(g, OP_AND, s->m->thread, cg_u32(WGMMA_GROUP - 1));

@@ -13,8 +13,8 @@
  * What lies across but is multiplied along k (elements of 8 and of 32 bits) is gathered: a thread fetches the elements of a chunk
  * one by one, and threads beside each other have rows beside each other.
  *
- * Loads of as much as registers hold are begun when the producer's stage before is done, the rest when the stage is empty, by
- * the same code in two parts (ahead.c); behind the last stage they bring it again. Threads' writes are ordered before the
+ * Loads of as much as registers hold are begun when the producer's stage before is done (or begins, where there is one alone and room for copies), the
+ * rest when the stage is empty, by the same code in two parts (ahead.c); behind the last stage they bring it again. Threads' writes are ordered before the
  * instructions' reads, which go another way, by a fence of each thread's before its warp arrives at the stage's barrier.
  */
 #include <config.h>
@@ -335,6 +335,33 @@ static struct cg_val end_of_k(struct wgmma *s)
     return cg_convert(s->g, s->m->k_to, DT_U32);
 }
 
+/* A single producer makes a stage from copies while it loads the next one, where what it makes is no more than what it is made from:
+ * of small integers it is, and takes the copies' registers. */
+static bool has_copies(const struct wgmma *s)
+{
+    bool copies = s->producers < 2;
+    for (uint32_t i = 0; i < s->ntile; i++) {
+        const struct matmul_operand *o = &s->f->operand[s->tile[i].operand];
+        copies &= !s->tile[i].made || o->bits >= dtype_bits(o->type);
+    }
+    return copies;
+}
+
+/* What is written as it was loaded is a copy of that. */
+static void copy_words(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    for (uint32_t n = 0; n < s->carried; n++) {
+        const uint32_t i = s->making[n].tile;
+        for (uint32_t w = 0; w < 4 * s->make[i].chunks && s->tile[i].size == 4; w++) {
+            struct ptx_operand *o = &s->making[n].word[w / 4][w % 4];
+            const int32_t copy = cg_new(g, DT_F32);
+            PTX(&g->b, "mov.f32", ptx_r(copy), *o);
+            *o = ptx_r(copy);
+        }
+    }
+}
+
 void wgmma_make_tile(struct wgmma *s)
 {
     struct cg *g = s->g;
@@ -350,7 +377,8 @@ void wgmma_make_tile(struct wgmma *s)
     g->keeps_loads = true;
     s->carried = some(s, 0, false);
     g->keeps_loads = false;
-    if (cg_take_apart(g, first, &s->ahead))
+    copy_words(s);
+    if (cg_take_apart(g, first, has_copies(s), &s->ahead))
         cg_append(g, s->ahead.load, s->ahead.nload);
     else
         s->carried = 0;
@@ -366,6 +394,14 @@ static void load_next(struct wgmma *s)
     const int32_t exists = cg_reg(g, cg_binary(g, OP_LT, next, end_of_k(s)));
     cg_move(g, s->next_k, cg_select(g, exists, next, k));
     cg_append(g, s->ahead.load, s->ahead.nload);
+}
+
+void wgmma_make_ahead(struct wgmma *s)
+{
+    if (!s->carried || !has_copies(s))
+        return;
+    cg_append(s->g, s->ahead.move, s->ahead.nmove);
+    load_next(s);
 }
 
 void wgmma_make_stage(struct wgmma *s)
@@ -389,6 +425,6 @@ void wgmma_make_stage(struct wgmma *s)
     const struct cg_val is_first = cg_binary(g, OP_EQ, s->m->lane, cg_u32(0));
     PTX_IF(&g->b, cg_reg(g, is_first), "mbarrier.arrive.shared::cta.b64", ptx_sink(),
            ptx_mem(s->ring.full, 0));
-    if (s->carried)
+    if (s->carried && !has_copies(s))
         load_next(s);
 }
