@@ -136,7 +136,7 @@ static bool make_moves(struct cg *g, struct cg_ahead *a)
     return !m.fails;
 }
 
-bool cg_take_apart(struct cg *g, size_t first, bool moves, struct cg_ahead *a)
+bool cg_take_apart(struct cg *g, size_t first, bool moves, int32_t varies, struct cg_ahead *a)
 {
     struct ptx_func *f = g->func;
     const size_t n = f->items.n - first;
@@ -159,7 +159,7 @@ bool cg_take_apart(struct cg *g, size_t first, bool moves, struct cg_ahead *a)
     a->nreg = f->regs.n;
     a->moved = ARENA_ARRAY(g->a, a->nreg, int32_t);
     for (size_t i = 0; i < a->nreg; i++)
-        a->moved[i] = KEPT;
+        a->moved[i] = (int32_t)i == varies ? LOADED : KEPT;
     f->items.n = first;
     if (!moves || make_moves(g, a))
         return true;

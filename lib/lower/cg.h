@@ -379,8 +379,8 @@ struct cg_ahead {
 };
 /* Takes the function's items from number `first` on out of it, where they are straight code; else they stay, and it is false. Either
  * part is appended as often as it is wanted, the first one before the other. With `moves` the rest reads copies, which .move makes:
- * once that has run the next loads may. */
-bool cg_take_apart(struct cg *g, size_t first, bool moves, struct cg_ahead *a);
+ * once that has run the next loads may. varies: another register, that says where they load from; -1: none. */
+bool cg_take_apart(struct cg *g, size_t first, bool moves, int32_t varies, struct cg_ahead *a);
 void cg_append(struct cg *g, const struct ptx_item *v, size_t n);
 
 /* ---- share.c ---- */

@@ -13,9 +13,10 @@
  * What lies across but is multiplied along k (elements of 8 and of 32 bits) is gathered: a thread fetches the elements of a chunk
  * one by one, and threads beside each other have rows beside each other.
  *
- * Loads of as much as registers hold are begun when the producer's stage before is done (or begins, where there is one alone and room for copies), the
- * rest when the stage is empty, by the same code in two parts (ahead.c); behind the last stage they bring it again. Threads' writes are ordered before the
- * instructions' reads, which go another way, by a fence of each thread's before its warp arrives at the stage's barrier.
+ * Loads of as much as registers hold are begun when the producer's stage before is done (or begins, where there is one alone
+ * and room for copies), the rest when the stage is empty, by the same code in two parts (ahead.c); behind the last stage
+ * they bring it again. Threads' writes are ordered before the instructions' reads, which go another way, by a fence of
+ * each thread's before its warp arrives at the stage's barrier.
  */
 #include <config.h>
 
@@ -378,7 +379,7 @@ void wgmma_make_tile(struct wgmma *s)
     s->carried = some(s, 0, false);
     g->keeps_loads = false;
     copy_words(s);
-    if (cg_take_apart(g, first, has_copies(s), &s->ahead))
+    if (cg_take_apart(g, first, has_copies(s), s->next_k, &s->ahead))
         cg_append(g, s->ahead.load, s->ahead.nload);
     else
         s->carried = 0;

@@ -21,6 +21,7 @@ made() {
     both) a=f32 b=f32 term='bf16(A) * bf16(B)' ;;
     mask) term='(l < i ? A : 0) * B' ;;
     norm) term='f16(A * s[i]) * B' more='s: in f32[m]' ;;
+    place) term='f16(A * f32(l % 7 - i % 5)) * B' ;;
     tf32) a=f32 b=f32 term='tf32(A) * tf32(B * s[j])' more='s: in f32[n]' ;;
     s8) a=i8 b=i4 c=i32 term='i32(max(A, 0)) * i32(B)' ;;
     e4m3) b=e4m3 term='e4m3(A) * B' ;;
@@ -242,6 +243,10 @@ w4 nn tile: [128, 128, 64], stages: 3, cluster: [1, 2], blocks: 4
 w4 nt tile: [128, 96, 128], stages: 2, cluster: 1
 silu tn tile: [192, 64, 64], warps: [3, 1], stages: 2, cluster: 1
 silu nt tile: [64, 48, 64], stages: 3, cluster: [2, 1], blocks: 4
+place nn tile: [128, 256, 64], stages: 2, cluster: 1
+norm tn tile: [128, 256, 64], stages: 2, cluster: 1
+tf32 nn tile: [192, 64, 32], warps: [3, 1], stages: 2, cluster: 1
+place tn tile: [128, 64, 64], stages: 2, cluster: 1
 both tt tile: [64, 64, 128], stages: 2, cluster: 1, pingpong: yes, blocks: 3
 cast nn tile: [64, 64, 64], stages: 2, cluster: 1, split: 2
 tf32 nn tile: [64, 40, 32], stages: 2, cluster: 1, blocks: 2
