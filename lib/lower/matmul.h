@@ -335,6 +335,9 @@ uint32_t matmul_wgmma_shared(const struct cg *g, const struct matmul_form *f,
 /* Do the results of a plan that fits go straight from registers, not through patches of shared memory? */
 bool matmul_wgmma_direct(const struct cg *g, const struct matmul_form *f,
                          const struct matmul_plan *p);
+/* And are they worked on there: by functions, or with a tensor that is brought beside the sums? */
+bool matmul_wgmma_works(const struct cg *g, const struct matmul_form *f,
+                        const struct matmul_plan *p);
 /* What it needs of the sizes beside that: tensor maps have no empty dimensions. */
 void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                           struct map_condition *c);

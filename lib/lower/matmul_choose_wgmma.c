@@ -107,12 +107,12 @@ static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
     }
     if (!shared || l->want->stages || !has_several(l, p))
         return shared;
-    /* a stage or two less, if results need no patches then */
+    /* a stage or two less, if results that take work need no patches then; plain ones were measured to be worth none */
     struct matmul_plan less = *p;
     while (less.stages > LEAST_STAGES && less.stages + 2 > p->stages &&
            !matmul_wgmma_direct(l->g, l->f, &less))
         less.stages--;
-    if (less.stages < p->stages && matmul_wgmma_direct(l->g, l->f, &less)) {
+    if (less.stages < p->stages && matmul_wgmma_works(l->g, l->f, &less)) {
         p->stages = less.stages;
         shared = matmul_shared(l->g, l->f, p);
     }

@@ -338,6 +338,13 @@ bool matmul_wgmma_direct(const struct cg *g, const struct matmul_form *f,
     return wgmma_measure(&s, NULL) && s.direct;
 }
 
+bool matmul_wgmma_works(const struct cg *g, const struct matmul_form *f,
+                        const struct matmul_plan *p)
+{
+    struct wgmma s = {.g = (struct cg *)g, .f = f, .p = p};
+    return wgmma_measure(&s, NULL) && s.direct && (s.nbrought || s.by_threads);
+}
+
 /* No share of the sum is empty. */
 static void require_shares(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                            struct map_condition *c)

@@ -185,6 +185,22 @@ END
     [ $((bm * bn)) -le 4096 ]
 }
 
+@test "plain results give no stage up for a way without patches, those with a function or a residual do" {
+    cat >k.yaml <<'END'
+kernel: plain
+params:
+  a: in e4m3[m, k]
+  b: in e4m3[n, k]
+  c: out f16[m, n]
+compute: |
+  c[i, j] = sum[l](a[i, l] * b[j, l])
+END
+    # tiles that are half as large with a stage less were 1.4 times as slow
+    [[ $(plans -D m=512 -D n=14336 -D k=4096) == *" tiles 256 x 128 x 128 of 128 x 128,"*", 4 stages,"* ]]
+    cp "$specs/residual.yaml" k.yaml
+    [[ $(plans -D T=f16 -D m=4096 -D n=4096 -D k=4096) == *" tiles 128 x 256 x 64 of 64 x 256,"*", 3 stages,"* ]]
+}
+
 @test "the tuner tries wgmma where it is, fewer than 64 schedules of it, each code once" {
     for sizes in m,k,n=4096 "m=512 k=4096 n=14336" "m=64 k=4096 n=4096"; do
         # shellcheck disable=SC2086
