@@ -235,18 +235,24 @@ static struct routine *routine_of(struct copy *c, const struct ptx_func *f)
 
 /* ---- calls --------------------------------------------------------------------------------------------- */
 
-/* A register from 1, 2, 4 or 8 bytes of local memory, or there. */
+/* A register from 1, 2, 4, 8 or 16 bytes of local memory, or there. */
 static void load(struct copy *c, unsigned bytes, int32_t reg, struct ptx_operand at)
 {
-    static const char *const name[] = {
-        [1] = "ld.local.b8", [2] = "ld.local.b16", [4] = "ld.local.b32", [8] = "ld.local.b64"};
+    static const char *const name[] = {[1] = "ld.local.b8",
+                                       [2] = "ld.local.b16",
+                                       [4] = "ld.local.b32",
+                                       [8] = "ld.local.b64",
+                                       [16] = "ld.local.b128"};
     PTX(&c->b, name[bytes], ptx_r(reg), at);
 }
 
 static void store(struct copy *c, unsigned bytes, int32_t reg, struct ptx_operand at)
 {
-    static const char *const name[] = {
-        [1] = "st.local.b8", [2] = "st.local.b16", [4] = "st.local.b32", [8] = "st.local.b64"};
+    static const char *const name[] = {[1] = "st.local.b8",
+                                       [2] = "st.local.b16",
+                                       [4] = "st.local.b32",
+                                       [8] = "st.local.b64",
+                                       [16] = "st.local.b128"};
     PTX(&c->b, name[bytes], at, ptx_r(reg));
 }
 
@@ -426,17 +432,24 @@ static bool *used_registers(struct copy *c, const struct routine *r)
     return used;
 }
 
+/* Where a register is saved that comes behind *end bytes of others. */
+static uint32_t save_at(unsigned bits, uint32_t *end)
+{
+    const uint32_t bytes = bits > 64 ? 2 * SLOT : SLOT, at = round_to(*end, bytes);
+    *end = at + bytes;
+    return at;
+}
+
 /* Saves the registers of a routine that may come to itself at [sp + ...], or takes them from there. */
 static void keep(struct copy *c, const struct routine *r, const bool *used, bool back)
 {
     const int32_t word = ptx_reg_new(&c->b, PTX_B32);
-    uint32_t at = r->save;
+    uint32_t end = r->save;
     for (int32_t reg = r->first_reg; reg < r->last_reg; reg++) {
         if (!used[reg - r->first_reg])
             continue;
         const unsigned bits = ptx_type_bits(c->func->regs.v[reg].type);
-        const struct ptx_operand to = ptx_mem(c->sp, at);
-        at += SLOT;
+        const struct ptx_operand to = ptx_mem(c->sp, save_at(bits, &end));
         if (bits == 1 && back) {
             load(c, 4, word, to);
             PTX(&c->b, "setp.ne.u32", ptx_r(reg), ptx_r(word), ptx_imm(0));
@@ -513,10 +526,11 @@ static bool copy_routine(struct copy *c, struct routine *r)
     r->last_reg = (int32_t)c->func->regs.n;
     r->save = round_to(r->frame, ALIGN);
     const bool *used = used_registers(c, r);
-    uint32_t n = 0;
-    for (int32_t i = 0; r->recursive && i < r->last_reg - r->first_reg; i++)
-        n += used[i];
-    r->frame = round_to(r->save + SLOT * n, ALIGN);
+    uint32_t end = r->save;
+    for (int32_t reg = r->first_reg; r->recursive && reg < r->last_reg; reg++)
+        if (used[reg - r->first_reg])
+            save_at(ptx_type_bits(c->func->regs.v[reg].type), &end);
+    r->frame = round_to(end, ALIGN);
     c->func->items.v[grow].inst.operand[2].bits = r->frame;
     ptx_label_here(&c->b, r->start);
     copy_loc(c, f);

@@ -92,6 +92,48 @@ static void refuse(const char *entry, const char *text, const char *how)
         tap_note("%s", sim_errors(&s));
 }
 
+/* Registers of all widths, the widest last: each has its own in every call. */
+static const char wide_ptx[] =
+    ".version 8.3\n.target sm_90\n.address_size 64\n"
+    ".func (.reg .b32 %sum) down(.reg .b32 %n, .reg .b128 %above)\n{\n"
+    "    .reg .pred %p<2>;\n    .reg .b16 %h;\n    .reg .b32 %m;\n    .reg .b32 %r<2>;\n"
+    "    .reg .b64 %a;\n    .reg .b64 %b;\n    .reg .b128 %q;\n"
+    "    setp.gt.u32 %p1, %n, 5;\n    cvt.u16.u32 %h, %n;\n"
+    "    mul.wide.u32 %a, %n, 3;\n    mul.wide.u32 %b, %n, 70000;\n    mov.b128 %q, {%a, %b};\n"
+    "    mov.u32 %sum, 0;\n    setp.eq.u32 %p0, %n, 0;\n    @%p0 ret;\n"
+    "    sub.u32 %m, %n, 1;\n    call (%sum), down, (%m, %q);\n"
+    "    mov.b128 {%a, %b}, %q;\n    cvt.u32.u64 %r0, %a;\n    add.u32 %sum, %sum, %r0;\n"
+    "    cvt.u32.u64 %r0, %b;\n    add.u32 %sum, %sum, %r0;\n"
+    "    mov.b128 {%a, %b}, %above;\n    cvt.u32.u64 %r0, %b;\n    xor.b32 %sum, %sum, %r0;\n"
+    "    cvt.u32.u16 %r1, %h;\n    add.u32 %sum, %sum, %r1;\n    @%p1 add.u32 %sum, %sum, 1;\n"
+    "    ret;\n}\n"
+    ".visible .entry wide(.param .u64 out)\n{\n"
+    "    .reg .b32 %r<3>;\n    .reg .b64 %rd<3>;\n    .reg .b128 %q;\n"
+    "    ld.param.u64 %rd1, [out];\n    mov.u32 %r1, %tid.x;\n    mul.wide.u32 %rd2, %r1, 4;\n"
+    "    add.u64 %rd1, %rd1, %rd2;\n    mov.b128 %q, {%rd2, %rd2};\n"
+    "    and.b32 %r1, %r1, 15;\n"
+    "    call (%r2), down, (%r1, %q);\n    st.global.u32 [%rd1], %r2;\n    ret;\n}\n";
+
+static uint32_t down(uint32_t n, uint32_t above)
+{
+    return n ? ((down(n - 1, n * 70000) + n * 3 + n * 70000) ^ above) + n + (n > 5) : 0;
+}
+
+static uint32_t wide(uint32_t i)
+{
+    return down(i % 16, i * 4);
+}
+
+static void test_wide(unsigned check)
+{
+    s = sim_begin((struct device_options){.threads = 1, .check = check});
+    if (sim_load_text(&s, "wide.ptx", wide_ptx) == DEVICE_OK)
+        expect("wide", wide, check ? "checked" : "unchecked");
+    else
+        ok(false, "registers of 128 bits in a function that calls itself: %s", sim_errors(&s));
+    sim_end(&s);
+}
+
 int main(void)
 {
     const char *const file[] = {"routines.ptx", "routines_O0.ptx"};
@@ -112,5 +154,7 @@ int main(void)
         refuse("endless", "calls go too deep: a thread's stack has 16384 bytes", how);
         sim_end(&s);
     }
+    test_wide(0);
+    test_wide(DEVICE_CHECK_ALL);
     return tap_done();
 }
