@@ -302,7 +302,7 @@ static void warn(struct device *dev, const struct source *ptx, char *error, char
 enum device_status cu_load_module(struct device *dev, const struct source *ptx, cu_module *out,
                                   struct diags *d)
 {
-    bool binary = ptx->len >= 4 && memcmp(ptx->text, "\177ELF", 4) == 0;
+    const bool binary = cu_is_cubin(ptx);
     struct cu_header head = binary ? (struct cu_header){0} : cu_header_of(ptx);
     size_t before = d->nerror;
     *out = NULL;

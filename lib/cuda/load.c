@@ -5,6 +5,11 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+bool cu_is_cubin(const struct source *s)
+{
+    return s->len >= 4 && memcmp(s->text, "\177ELF", 4) == 0;
+}
+
 /* ---- the head of a module ---- */
 
 /* A line's text after a directive, or NULL: "  .target sm_90a // x" gives " sm_90a // x". */
@@ -71,20 +76,34 @@ struct cu_header cu_header_of(const struct source *ptx)
 
 /* ---- parameters ---- */
 
-/* Behind white space and comments. */
+/* Behind a string that begins at p. */
+static const char *skip_string(const char *p, const char *end)
+{
+    for (p++; p < end && *p != '"'; p++)
+        p += *p == '\\' && p + 1 < end;
+    return p < end ? p + 1 : end;
+}
+
+static const char *skip_comment(const char *p, const char *end)
+{
+    const bool line = p[1] == '/';
+    const char *to = memmem(p + 2, (size_t)(end - p - 2), line ? "\n" : "*/", line ? 1 : 2);
+    return to ? to + (line ? 1 : 2) : end;
+}
+
+/* Behind white space, comments and strings (names of files, which may be anything). */
 static const char *skip(const char *p, const char *end)
 {
-    for (;;) {
-        while (p < end && isspace((unsigned char)*p))
+    while (p < end)
+        if (isspace((unsigned char)*p))
             p++;
-        const bool line = end - p >= 2 && p[0] == '/' && p[1] == '/';
-        if (!line && !(end - p >= 2 && p[0] == '/' && p[1] == '*'))
-            return p;
-        const char *to = memmem(p + 2, (size_t)(end - p - 2), line ? "\n" : "*/", line ? 1 : 2);
-        if (!to)
-            return end;
-        p = to + (line ? 1 : 2);
-    }
+        else if (*p == '"')
+            p = skip_string(p, end);
+        else if (end - p >= 2 && *p == '/' && (p[1] == '/' || p[1] == '*'))
+            p = skip_comment(p, end);
+        else
+            break;
+    return p;
 }
 
 static bool is_name(char c)
@@ -104,6 +123,8 @@ static const char *word(const char *p, const char *end, const char *text)
 bool cu_count_params(const struct source *ptx, const char *entry, size_t *n)
 {
     const char *p = ptx->text, *end = p + ptx->len, *to = NULL;
+    if (cu_is_cubin(ptx)) /* there may be PTX in it, for a debugger */
+        return false;
     for (p = skip(p, end); p < end; p = skip(p + 1, end))
         if (*p == '.' && (to = word(p, end, ".entry")) != NULL &&
             (to = word(skip(to, end), end, entry)) != NULL)

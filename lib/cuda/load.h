@@ -13,6 +13,8 @@ struct cu_header {
 };
 struct cu_header cu_header_of(const struct source *ptx);
 
+bool cu_is_cubin(const struct source *s);
+
 /* How many parameters an entry has in PTX text; false: it is not there, as in a cubin. */
 bool cu_count_params(const struct source *ptx, const char *entry, size_t *n);
 

@@ -219,6 +219,10 @@ static void test_counts(void)
     counts(".entry", "k", -1);
     counts("/* .entry k()", "k", -1);
     counts("", "k", -1);
+    counts(".file 1 \".entry k(.param .u64 a)\"\n.entry k(.param .u64 a, .param .u64 b)", "k", 2);
+    counts(".file 1 \"/*\\\".entry k(\"\r\n.entry k(.param .u64 a)", "k", 1);
+    counts(".file 1 \".entry k()", "k", -1);
+    counts("\177ELF .entry k\n(.param .u64 a)", "k", -1);
 }
 
 static void test_attributes(void)
