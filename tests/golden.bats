@@ -17,7 +17,7 @@ setup() {
 # emitted TARGET: a file of the whole library's PTX, which the tests of this file share
 emitted() {
     local file=$BATS_FILE_TMPDIR/$1.ptx
-    [ -e "$file" ] || kaio-emit -t "$1" specs/*/*.yaml golden/*.yaml >"$file"
+    [ -e "$file" ] || { kaio-emit -t "$1" specs/*/*.yaml golden/*.yaml >"$file.part" && mv "$file.part" "$file"; } || return
     echo "$file"
 }
 
@@ -111,7 +111,8 @@ golden() {
         "$ptxas" --help | grep -q "'$target'" || continue
         count=$((count + 1))
         # one module: ptxas takes longer to start than to compile one kernel
-        ln -s "$(emitted "$target")" "$target.ptx"
+        ptx=$(emitted "$target")
+        ln -s "$ptx" "$target.ptx"
         case $target in
         sm_80 | sm_90a) jobs+=("$target $target.ptx -O3") ;;
         sm_75 | sm_89 | sm_100 | sm_120) jobs+=("$target $target.ptx -O1") ;;
