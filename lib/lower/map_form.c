@@ -157,8 +157,6 @@ static bool lanes_within(const struct map_reader *m, const struct map_form *x, i
     return true;
 }
 
-/* (base + k) / c and % c, of what is not negative, by a constant: where the base's multiples and the constant's meet, the
- * quotient or the rest of the base is all that is left to compute. */
 /* x, or what divided by c gives the same. */
 static struct cg_val multiple_before(struct cg *g, const struct map_reader *m, struct cg_val x,
                                      int64_t c)
@@ -174,6 +172,8 @@ static struct cg_val multiple_before(struct cg *g, const struct map_reader *m, s
     return x;
 }
 
+/* (base + k) / c and % c, of what is not negative, by a constant: where the base's multiples and the constant's meet, the
+ * quotient or the rest of the base is all that is left to compute. */
 static struct map_form divide(struct cg *g, struct map_form x, int64_t c, bool rest)
 {
     struct map_reader *m = g->read_ctx;
