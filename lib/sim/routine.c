@@ -134,20 +134,21 @@ static uint32_t node_of(struct copy *c, const struct ptx_func *f)
     return (uint32_t)c->graph.n - 1;
 }
 
-/* Does a function come to itself again? */
-static bool comes_back(struct copy *c, uint32_t from)
+/* Does a function come to itself again? seen, list: room for the whole graph; seen holds no number of this one yet. */
+static bool comes_back(const struct copy *c, uint32_t from, uint32_t *seen, uint32_t *list)
 {
-    bool *seen = ARENA_ARRAY(c->arena, c->graph.n, bool);
-    VEC(uint32_t) list = {0};
-    for (size_t k = 0; k <= list.n; k++) {
-        const struct node *at = &c->graph.v[k ? list.v[k - 1] : from];
-        for (size_t i = 0; i < at->callee.n; i++)
-            if (!seen[at->callee.v[i]]) {
-                seen[at->callee.v[i]] = true;
-                *VEC_PUSH(c->arena, &list) = at->callee.v[i];
-            }
+    uint32_t n = 0;
+    for (uint32_t k = 0; k <= n; k++) {
+        const struct node *at = &c->graph.v[k ? list[k - 1] : from];
+        for (size_t i = 0; i < at->callee.n; i++) {
+            const uint32_t to = at->callee.v[i];
+            if (seen[to] == from + 1)
+                continue;
+            seen[to] = from + 1;
+            list[n++] = to;
+        }
     }
-    return seen[from];
+    return seen[from] == from + 1;
 }
 
 /* Who calls whom, from the entry on. Is any of it more than calls by name of what does not come back? */
@@ -170,8 +171,10 @@ static bool make_graph(struct copy *c, const struct ptx_func *entry)
             *VEC_PUSH(c->arena, &c->graph.v[k].callee) = to;
         }
     }
+    uint32_t *seen = ARENA_ARRAY(c->arena, c->graph.n, uint32_t);
+    uint32_t *list = ARENA_ARRAY(c->arena, c->graph.n, uint32_t);
     for (uint32_t k = 0; k < c->graph.n; k++)
-        needed |= c->graph.v[k].recursive = comes_back(c, k);
+        needed |= c->graph.v[k].recursive = comes_back(c, k, seen, list);
     return needed;
 }
 
