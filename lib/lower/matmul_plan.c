@@ -289,7 +289,8 @@ static bool tile_fits(struct planner *l, const struct lower_plan *w, struct buf 
     static const struct lower_plan usual = {0};
     struct matmul_plan p = planner_new(l, MATMUL_MMA);
     w = w ? w : &usual;
-    if (w->mma == LOWER_MMA_WGMMA) {
+    /* what only wgmma has is there only where wgmma is, of tf32x3 too (read_wgmma()) */
+    if (w->mma == LOWER_MMA_WGMMA || w->clusters[0] || w->blocks || w->pingpong) {
         p = planner_wgmma_named(l, w);
         return matmul_wgmma_fits(l->g, l->f, &p, why);
     }

@@ -141,6 +141,9 @@ END
     [[ $output == *"wgmma multiplies no f32"* ]]
     run -2 kaio-emit -t sm_90a -D m=64 -D n=64 -D k=63 k.yaml
     [[ $output == *"TMA copies rows of whole 16 bytes"* ]]
+    scheduled nt '{mma: tf32x3, tile: [128, 64, 32], cluster: 2}'
+    run -2 kaio-emit -t sm_90a -D T=f32 k.yaml
+    [[ $output == *"blocks of a cluster share no operand that is rounded on its way"* ]]
     # what is said to be possible is
     scheduled nt '{mma: wgmma, tile: [100, 128, 64]}'
     run -2 kaio-emit -t sm_90a k.yaml
