@@ -207,6 +207,12 @@ struct matmul_plan {
     double about;      /* nanoseconds, by the model; 0: the sizes are not known */
 };
 
+/* n / by, rounded up. */
+static inline uint32_t matmul_divide_up(uint32_t n, uint32_t by)
+{
+    return (n + by - 1) / by;
+}
+
 /* The terms that tensor cores add up from zero, to be added to others as f32 is; 0: all of them. */
 static inline uint32_t matmul_together(const struct matmul_plan *p)
 {

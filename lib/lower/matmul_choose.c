@@ -102,19 +102,14 @@ static void align(const struct planner *l, struct matmul_plan *p)
 
 /* ---- shares ------------------------------------------------------------------------------------------ */
 
-static uint32_t divide_up(uint32_t n, uint32_t by)
-{
-    return (n + by - 1) / by;
-}
-
 /* As many shares as have something to do. */
 uint32_t planner_shares(const struct planner *l, const struct matmul_plan *p, uint32_t split)
 {
     enum { MOST = 1000000000 };
     const double all = l->k ? ceil_of(l->size.k / p->bk) : l->size.k / p->bk + 1;
     const uint32_t steps = all > MOST ? MOST : (uint32_t)all;
-    const uint32_t per = divide_up(steps, split);
-    return per ? divide_up(steps, per) : 1;
+    const uint32_t per = matmul_divide_up(steps, split);
+    return per ? matmul_divide_up(steps, per) : 1;
 }
 
 /* ---- the cheapest ------------------------------------------------------------------------------------ */

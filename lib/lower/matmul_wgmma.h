@@ -235,6 +235,8 @@ struct ptx_operand wgmma_held(struct wgmma *s, uint32_t tile, uint32_t step, uin
 
 /* ---- matmul_wgmma_convert.c: some of the producer's warps, of f32 that is rounded, turned or parted on its way ---- */
 
+/* Are its elements rounded to tf32, halves away from zero? */
+bool wgmma_rounds(const struct wgmma *s, const struct wgmma_tile *t);
 bool wgmma_is_converted(const struct wgmma *s, const struct wgmma_tile *t);
 void wgmma_convert_begin(struct wgmma *s);
 void wgmma_convert_tile(struct wgmma *s);

@@ -37,14 +37,14 @@ enum {
     SIDE = 4,
 };
 
-static bool rounds(const struct wgmma *s, const struct wgmma_tile *t)
+bool wgmma_rounds(const struct wgmma *s, const struct wgmma_tile *t)
 {
     return s->f->operand[t->operand].cut == MATMUL_AWAY;
 }
 
 bool wgmma_is_converted(const struct wgmma *s, const struct wgmma_tile *t)
 {
-    return !t->held && !t->made && (t->turned || t->parted || rounds(s, t));
+    return !t->held && !t->made && (t->turned || t->parted || wgmma_rounds(s, t));
 }
 
 /* ---- four elements -------------------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static void convert(struct wgmma *s, const struct wgmma_tile *t, const struct pt
         to->first[e] = x[e];
         if (t->parted) {
             part(g, x[e], &to->first[e], &to->rest[e]);
-        } else if (rounds(s, t)) {
+        } else if (wgmma_rounds(s, t)) {
             to->first[e] = ptx_r(cg_new(g, DT_U32));
             PTX(&g->b, "cvt.rna.tf32.f32", to->first[e], x[e]);
         }

@@ -30,11 +30,6 @@ uint32_t wgmma_held_words(const struct wgmma *s)
     return n;
 }
 
-static bool rounds(const struct wgmma *s, const struct wgmma_tile *t)
-{
-    return s->f->operand[t->operand].cut == MATMUL_AWAY;
-}
-
 /* Where the lane's row of the chunks for ldmatrix begins: of step 0, in stage 0. */
 static void find_along(struct wgmma *s, uint32_t tile, struct cg_val first, struct cg_val warp)
 {
@@ -135,7 +130,7 @@ void wgmma_hold(struct wgmma *s, uint32_t step)
         for (uint32_t i = 0; i < AHEAD * high && t->held; i++) {
             int32_t *word = s->held[n][0] + (size_t)i * WORDS;
             (t->along_k ? load_along : load_across)(s, n, step + i / high, i % high, word);
-            for (uint32_t e = 0; e < WORDS && rounds(s, t); e++) {
+            for (uint32_t e = 0; e < WORDS && wgmma_rounds(s, t); e++) {
                 const int32_t r = cg_new(g, DT_U32);
                 PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(r), ptx_r(word[e]));
                 word[e] = r;

@@ -94,11 +94,6 @@ static void share_columns(struct wgmma *s, const struct wgmma_tile *t, struct wg
     m->step[ATOM] = atoms;
 }
 
-static uint32_t divide_up(uint32_t n, uint32_t by)
-{
-    return (n + by - 1) / by;
-}
-
 static void plan_tile(struct wgmma *s, uint32_t i)
 {
     struct cg *g = s->g;
@@ -110,9 +105,9 @@ static void plan_tile(struct wgmma *s, uint32_t i)
     m->chunks = align <= chunk || m->gathers ? 1 : dividing(align / chunk, MOST_CHUNKS);
     m->lanes = m->gathers ? 1 : align < chunk ? align : m->chunks * chunk;
     (m->gathers ? share_columns : share_rows)(s, t, m, thread);
-    m->steps[ROW] = divide_up(rows_of(t), m->step[ROW]);
+    m->steps[ROW] = matmul_divide_up(rows_of(t), m->step[ROW]);
     m->steps[COLUMN] = CHUNKS / m->step[COLUMN];
-    m->steps[ATOM] = divide_up(t->atoms, m->step[ATOM]);
+    m->steps[ATOM] = matmul_divide_up(t->atoms, m->step[ATOM]);
     struct cg_val to =
         cg_binary(g, OP_XOR, m->at[COLUMN], cg_binary(g, OP_AND, m->at[ROW], cg_u32(CHUNKS - 1)));
     to = cg_add(g, cg_mul(g, to, CHUNK), cg_mul(g, m->at[ROW], WGMMA_SPAN));
