@@ -114,5 +114,5 @@ tests_unit_sim_tensor_ops_SOURCES = tests/unit/sim_tensor_ops.c
 tests_unit_sim_tensor_ops_LDADD = $(TOOL_LIBS)
 
 UNIT_TESTS += tests/unit/sim_wgmma_async
-tests_unit_sim_wgmma_async_SOURCES = tests/unit/sim_wgmma_async.c
+tests_unit_sim_wgmma_async_SOURCES = tests/unit/sim_wgmma_async.c tests/unit/sim_judged.h tests/unit/ptxas.h
 tests_unit_sim_wgmma_async_LDADD = $(TOOL_LIBS)

@@ -12,34 +12,7 @@ spec() {
 
 # made KIND LAYOUT SCHEDULE: k.yaml, of operands that are computed
 made() {
-    local a=f16 b=f16 c=f32 term='A * B' x='a[i,l]' y='b[l,j]' dx='m, k' dy='k, n' more=
-    case $1 in
-    w4) b=u4 term='A * f16((i32(B) - 8) * s[l / 128, j])' more='s: in f16[ceil_div(k, 128), n]' ;;
-    w8) a=bf16 b=i8 term='A * bf16(i32(B) * s[j])' more='s: in f32[n]' ;;
-    silu) term='f16(silu(A)) * B' ;;
-    cast) a=f32 term='f16(A) * B' ;;
-    both) a=f32 b=f32 term='bf16(A) * bf16(B)' ;;
-    mask) term='(l < i ? A : 0) * B' ;;
-    norm) term='f16(A * s[i]) * B' more='s: in f32[m]' ;;
-    place) term='f16(A * f32(l % 7 - i % 5)) * B' ;;
-    tf32) a=f32 b=f32 term='tf32(A) * tf32(B * s[j])' more='s: in f32[n]' ;;
-    s8) a=i8 b=i4 c=i32 term='i32(max(A, 0)) * i32(B)' ;;
-    e4m3) b=e4m3 term='e4m3(A) * B' ;;
-    esac
-    [[ $2 == n? ]] || { x='a[l,i]' dx='k, m'; }
-    [[ $2 == ?n ]] || { y='b[j,l]' dy='n, k'; }
-    term=${term/A/$x}
-    cat >k.yaml <<END
-kernel: k
-params:
-  a: in ${a}[$dx]
-  b: in ${b}[$dy]
-  ${more:-# no more}
-  c: out ${c}[m, n]
-compute: |
-  c[i,j] = sum[l](${term/B/$y})
-schedule: {strategy: matmul, mma: wgmma, $3}
-END
+    product wgmma "made_$1" "$2" "$3"
 }
 
 # scheduled SPEC SCHEDULE: k.yaml

@@ -13,9 +13,10 @@ setup() {
     fi
 }
 
-# product MMA KIND LAYOUT SCHEDULE: k.yaml
+# product MMA KIND LAYOUT SCHEDULE: k.yaml; of the kinds made_*, of operands that are computed
 product() {
-    local a=$2 b=$2 c=f32 term='A * B' x='a[i,l]' y='b[l,j]' dx='m, k' dy='k, n'
+    local a=$2 b=$2 c=f32 term='A * B' x='a[i,l]' y='b[l,j]' dx='m, k' dy='k, n' more=
+    [[ $2 != made_* ]] || a=f16 b=f16
     case $2 in
     tf32) a=f32 b=f32 term='tf32(A) * tf32(B)' ;;
     tf32_rz) a=f32 b=f32 term='tf32_rz(A) * tf32_rz(B)' ;;
@@ -25,6 +26,17 @@ product() {
     s8) a=i8 b=i8 c=i32 term='i32(A) * i32(B)' ;;
     u8) a=u8 b=i8 c=i32 term='i32(A) * i32(B)' ;;
     e5m2) b=e4m3 ;;
+    made_w4) b=u4 term='A * f16((i32(B) - 8) * s[l / 128, j])' more='s: in f16[ceil_div(k, 128), n]' ;;
+    made_w8) a=bf16 b=i8 term='A * bf16(i32(B) * s[j])' more='s: in f32[n]' ;;
+    made_silu) term='f16(silu(A)) * B' ;;
+    made_cast) a=f32 term='f16(A) * B' ;;
+    made_both) a=f32 b=f32 term='bf16(A) * bf16(B)' ;;
+    made_mask) term='(l < i ? A : 0) * B' ;;
+    made_norm) term='f16(A * s[i]) * B' more='s: in f32[m]' ;;
+    made_place) term='f16(A * f32(l % 7 - i % 5)) * B' ;;
+    made_tf32) a=f32 b=f32 term='tf32(A) * tf32(B * s[j])' more='s: in f32[n]' ;;
+    made_s8) a=i8 b=i4 c=i32 term='i32(max(A, 0)) * i32(B)' ;;
+    made_e4m3) b=e4m3 term='e4m3(A) * B' ;;
     esac
     [[ $3 == n? ]] || { x='a[l,i]' dx='k, m'; }
     [[ $3 == ?n ]] || { y='b[j,l]' dy='n, k'; }
@@ -34,6 +46,7 @@ kernel: k
 params:
   a: in ${a}[$dx]
   b: in ${b}[$dy]
+  ${more:-# no more}
   c: out ${c}[m, n]
 compute: |
   c[i,j] = sum[l](${term/B/$y})

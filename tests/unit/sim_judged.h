@@ -7,8 +7,8 @@
 #include "ptxas.h"
 
 /* Aborts where the module is refused. */
-static struct sim sim_with(const struct device_ops *ops, struct device_options options,
-                           const char *name, const char *ptx)
+static inline struct sim sim_with(const struct device_ops *ops, struct device_options options,
+                                  const char *name, const char *ptx)
 {
     struct sim s = {.arena = arena_new(), .options = options};
     s.diags = diags_new(s.arena);
@@ -21,7 +21,7 @@ static struct sim sim_with(const struct device_ops *ops, struct device_options o
 }
 
 /* ptxas must take what the simulator takes, of Hopper's instructions. */
-static void sim_judged(const char *ptx)
+static inline void sim_judged(const char *ptx)
 {
     char said[1024];
     FILE *p = ptxas_run(ptx, strlen(ptx), 90, 'a');
@@ -31,6 +31,8 @@ static void sim_judged(const char *ptx)
     }
     const size_t n = fread(said, 1, sizeof said - 1, p);
     said[n] = '\0';
+    while (fgetc(p) != EOF)
+        ;
     if (!ok(pclose(p) == 0, "ptxas takes the kernels of this test"))
         tap_note("%s", said);
     ptxas_clean();

@@ -4,9 +4,7 @@
  *     sim_wgmma_async                    on the simulator, as TAP
  *     sim_wgmma_async --device=cuda      on a GPU, those that are right whenever products take effect
  */
-#include "sim.h"
-
-#include "ptxas.h"
+#include "sim_judged.h"
 
 /* 64 x 16 ones of f16 at tile, 8 x 16 ones at tile + 2048; %rd1, %rd2: their descriptors. %f0 to %f3, the sums, are 5, %f4 to
  * %f7 are 7; %r0: the thread; %r2: its warp; %p0: true; %p1: the thread is in warp 0. The result is %f0. */
@@ -262,24 +260,6 @@ static void check_faults(const char *text)
     end(&on);
 }
 
-/* ptxas must take the right ones. */
-static void judge(const char *text)
-{
-    char said[1024];
-    FILE *p = ptxas_run(text, strlen(text), 90, 'a');
-    if (!p) {
-        tap_note("no ptxas here to judge the kernels");
-        return;
-    }
-    const size_t n = fread(said, 1, sizeof said - 1, p);
-    said[n] = '\0';
-    while (fgetc(p) != EOF)
-        ;
-    if (!ok(pclose(p) == 0, "ptxas takes the kernels of this test"))
-        tap_note("%s", said);
-    ptxas_clean();
-}
-
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--device=cpu") == 0)
@@ -294,7 +274,7 @@ int main(int argc, char **argv)
     }
     if (argc > 1)
         return 2;
-    judge(right);
+    sim_judged(right);
     check_runs(&sim_device, text, plain, "");
     for (uint64_t seed = 1; seed < 9; seed++)
         check_runs(&sim_device, text, (struct device_options){.threads = 2, .seed = seed},
