@@ -250,6 +250,11 @@ void wgmma_share(struct wgmma *s, uint32_t skip);
 
 /* ---- matmul_wgmma_out.c ---- */
 
+/* u32, of a consuming warp: its number among them all, the shared address of its patch, and the first of its 16 of each 64 rows
+ * (turned: columns) of the tile. */
+struct cg_val wgmma_warp(struct wgmma *s);
+struct cg_val wgmma_patch(struct wgmma *s);
+struct cg_val wgmma_along(struct wgmma *s);
 /* Is the epilogue so much code that it is not to be written for each part of the tile? */
 bool wgmma_is_heavy(const struct wgmma *s);
 /* Words of a row of a patch with which a warp's fragments meet no conflicts of banks. */

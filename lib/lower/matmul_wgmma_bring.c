@@ -132,14 +132,13 @@ void wgmma_bring_begin(struct wgmma *s)
 void wgmma_bring_ready(struct wgmma *s)
 {
     struct cg *g = s->g;
-    struct cg_val warp = cg_binary(g, OP_SUB, s->m->warp, cg_u32(s->producers * WGMMA_GROUP / 32));
+    const struct cg_val warp = wgmma_warp(s); /* tiles' ends take it from here, too */
     struct cg_val at = cg_add(g, cg_value(DT_U32, s->m->shared), cg_u32(s->brought_barriers));
     if (!s->nbrought)
         return;
     s->brought_barrier = cg_reg(g, cg_add(g, at, cg_mul(g, warp, WGMMA_BARRIER)));
     s->brought_parity = wgmma_mutable(g, cg_u32(0));
-    at = cg_add(g, cg_value(DT_U32, s->m->shared), cg_u32(s->patches));
-    s->brought_to = cg_reg(g, cg_add(g, at, cg_mul(g, warp, s->patch_bytes)));
+    s->brought_to = cg_reg(g, wgmma_patch(s));
     s->leads = cg_reg(g, cg_binary(g, OP_EQ, s->m->lane, cg_u32(0)));
 }
 
@@ -149,12 +148,10 @@ static void copy_box(struct wgmma *s, uint32_t n, uint32_t box)
     const struct lang_expr *e = s->brought[n].e;
     const uint32_t size = dtype_bits(e->sym->type) / 8, cols = WGMMA_SPAN / size;
     const uint32_t across = s->wide / cols;
-    struct cg_val row = cg_convert(g, s->m->row, DT_U32), col = cg_convert(g, s->m->col, DT_U32);
-    struct cg_val warp = cg_binary(g, OP_AND, s->m->warp, cg_u32(3));
+    const struct cg_val row = cg_add(g, cg_convert(g, s->m->row, DT_U32), wgmma_along(s));
+    const struct cg_val col = cg_convert(g, s->m->col, DT_U32);
     struct ptx_operand c[CONTRACT_MAP_RANK];
     char text[128];
-    row = cg_add(g, row, cg_mul(g, s->part, s->high));
-    row = cg_add(g, row, cg_mul(g, warp, WGMMA_PATCH));
     for (uint32_t d = 0; d < e->nargs; d++) {
         const struct lang_symbol *x = index_of(s->f, e->args[e->nargs - 1 - d]);
         struct cg_val at = cg_u32(0);

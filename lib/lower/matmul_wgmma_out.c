@@ -50,6 +50,27 @@ uint32_t wgmma_pitch(uint32_t cols)
     return cols > 8 ? cols + 8 : cols;
 }
 
+struct cg_val wgmma_warp(struct wgmma *s)
+{
+    return cg_binary(s->g, OP_SUB, s->m->warp, cg_u32(s->producers * WGMMA_GROUP / 32));
+}
+
+struct cg_val wgmma_patch(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const struct cg_val warp = wgmma_warp(s);
+    const struct cg_val first = cg_add(g, cg_value(DT_U32, s->m->shared), cg_u32(s->patches));
+    return cg_add(g, first, cg_mul(g, warp, s->patch_bytes));
+}
+
+struct cg_val wgmma_along(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const struct cg_val warp = wgmma_warp(s);
+    const struct cg_val part = cg_mul(g, s->part, s->high);
+    return cg_add(g, part, cg_mul(g, cg_binary(g, OP_AND, warp, cg_u32(3)), WGMMA_PATCH));
+}
+
 /* Columns [col, col + patch_cols) of 64 rows i. */
 static void put_patch(struct wgmma *s, uint32_t i, uint32_t col, int32_t at)
 {
@@ -142,15 +163,11 @@ void wgmma_out_tile(struct wgmma *s)
     const struct count c = {s->p->bn / s->patch_cols,
                             s->p->wm / WGMMA_ROWS * (s->p->bn / s->patch_cols)};
     const struct cg_val thread = m->thread, lane = m->lane;
-    const struct cg_val warp =
-        cg_binary(g, OP_SUB, m->warp, cg_u32(s->producers * WGMMA_GROUP / 32));
-    const struct cg_val base = cg_add(g, cg_add(g, cg_value(DT_U32, m->shared), cg_u32(s->patches)),
-                                      cg_mul(g, warp, s->patch_bytes));
+    const struct cg_val base = wgmma_patch(s);
     struct cg_val row = cg_mul(g, cg_binary(g, OP_SHR, lane, cg_u32(2)), s->pitch);
     struct cg_val in_row = cg_mul(g, cg_binary(g, OP_AND, lane, cg_u32(3)), 2);
     const int32_t at = cg_reg(g, cg_add(g, base, cg_mul(g, cg_add(g, row, in_row), 4)));
-    struct cg_val first = cg_mul(g, s->part, s->p->wm);
-    first = cg_add(g, first, cg_mul(g, cg_binary(g, OP_AND, warp, cg_u32(3)), WGMMA_PATCH));
+    const struct cg_val first = wgmma_along(s);
     m->thread = lane;
     m->workers = 32;
     const bool loops = c.n > 1 && wgmma_is_heavy(s);

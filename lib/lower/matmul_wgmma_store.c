@@ -177,18 +177,14 @@ static void find_lane(struct out *w)
     struct wgmma *s = w->s;
     struct cg *g = s->g;
     const struct matmul *m = s->m;
-    const struct cg_val warp =
-        cg_binary(g, OP_SUB, m->warp, cg_u32(s->producers * WGMMA_GROUP / 32));
-    const struct cg_val part = cg_mul(g, s->part, s->high);
-    const struct cg_val in_part = cg_mul(g, cg_binary(g, OP_AND, warp, cg_u32(3)), WGMMA_PATCH);
+    const struct cg_val in_tile = wgmma_along(s);
     const struct cg_val r = cg_binary(g, OP_SHR, m->lane, cg_u32(2));
     const struct cg_val c = cg_mul(g, cg_binary(g, OP_AND, m->lane, cg_u32(3)), LANES);
-    const struct cg_val base = cg_add(g, cg_value(DT_U32, m->shared), cg_u32(s->patches));
-    const struct cg_val patch = cg_add(g, base, cg_mul(g, warp, s->patch_bytes));
+    const struct cg_val patch = wgmma_patch(s);
     struct cg_val *along = s->p->turned ? &w->at_col : &w->at_row;
     w->at_row = cg_convert(g, m->row, DT_U32);
     w->at_col = cg_convert(g, m->col, DT_U32);
-    *along = cg_add(g, *along, cg_add(g, part, in_part));
+    *along = cg_add(g, *along, in_tile);
     w->row = cg_add(g, w->at_row, s->p->turned ? c : r);
     w->col = cg_add(g, w->at_col, s->p->turned ? r : c);
     w->leads = cg_reg(g, cg_binary(g, OP_EQ, m->lane, cg_u32(0)));
@@ -354,10 +350,7 @@ static void send(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
     }
     snprintf(text, sizeof text, "cp.async.bulk.tensor.%ud.global.shared::cta.tile.bulk_group",
              (unsigned)t->rank);
-    const struct cg_val from = cg_add(g, cg_value(DT_U32, s->m->shared), cg_u32(s->patches));
-    const struct cg_val warp =
-        cg_binary(g, OP_SUB, s->m->warp, cg_u32(s->producers * WGMMA_GROUP / 32));
-    const int32_t base = cg_reg(g, cg_add(g, from, cg_mul(g, warp, s->patch_bytes)));
+    const int32_t base = cg_reg(g, wgmma_patch(s));
     PTX(&g->b, text, ptx_tensor(&g->b, s->out_map[o], t->rank, c), ptx_mem(base, buffer));
     PTX0(&g->b, "cp.async.bulk.commit_group");
     cg_scope_close(g, mark);
