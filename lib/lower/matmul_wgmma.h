@@ -187,6 +187,9 @@ int32_t wgmma_mutable(struct cg *g, struct cg_val v); /* a mutable u32 that star
  * cluster: nothing that threads wrote is handed over, only memory that they have read, and each would cost a fence of all
  * memory (MEMBAR.ALL.GPU, CCTL.IVALL in SASS). */
 void wgmma_wait(struct wgmma *s, int32_t barrier, uint32_t offset, int32_t parity);
+/* The warp's threads have written their part of the stage, and it arrives at the stage's barrier `full` plus offset. Each fences
+ * what it wrote: wgmma reads by another way. */
+void wgmma_hand_over(struct wgmma *s, uint32_t offset);
 void wgmma_ring_begin(struct wgmma *s, unsigned parity);
 void wgmma_ring_next(struct wgmma *s);
 /* Bytes from a stage's barrier `full` to `ready`; of all barriers. */

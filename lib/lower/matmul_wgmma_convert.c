@@ -222,12 +222,7 @@ static void convert_stage(struct wgmma *s)
             turn_tile(s, &s->tile[i], stage);
         else if (wgmma_is_converted(s, &s->tile[i]))
             convert_tile(s, &s->tile[i], stage);
-    /* wgmma reads by another way than threads write */
-    PTX0(&g->b, "fence.proxy.async.shared::cta");
-    PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
-    const struct cg_val is_first = cg_binary(g, OP_EQ, s->m->lane, cg_u32(0));
-    PTX_IF(&g->b, cg_reg(g, is_first), "mbarrier.arrive.shared::cta.b64", ptx_sink(),
-           ptx_mem(s->ring.full, wgmma_ready(s)));
+    wgmma_hand_over(s, wgmma_ready(s));
 }
 
 void wgmma_convert_tile(struct wgmma *s)

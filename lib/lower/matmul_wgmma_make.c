@@ -416,11 +416,7 @@ void wgmma_make_stage(struct wgmma *s)
         some(s, n, false);
         n = some(s, n, true);
     }
-    PTX0(&g->b, "fence.proxy.async.shared::cta");
-    PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
-    const struct cg_val is_first = cg_binary(g, OP_EQ, s->m->lane, cg_u32(0));
-    PTX_IF(&g->b, cg_reg(g, is_first), "mbarrier.arrive.shared::cta.b64", ptx_sink(),
-           ptx_mem(s->ring.full, 0));
+    wgmma_hand_over(s, 0);
     if (s->carried && !has_copies(s))
         load_next(s);
 }

@@ -26,6 +26,16 @@ static struct cg_val shared_at(struct wgmma *s, uint32_t offset)
     return cg_binary(s->g, OP_ADD, cg_value(DT_U32, s->m->shared), cg_int(DT_U32, offset));
 }
 
+void wgmma_hand_over(struct wgmma *s, uint32_t offset)
+{
+    struct cg *g = s->g;
+    PTX0(&g->b, "fence.proxy.async.shared::cta");
+    PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
+    const struct cg_val is_first = cg_binary(g, OP_EQ, s->m->lane, cg_u32(0));
+    PTX_IF(&g->b, cg_reg(g, is_first), "mbarrier.arrive.shared::cta.b64", ptx_sink(),
+           ptx_mem(s->ring.full, offset));
+}
+
 void wgmma_ring_begin(struct wgmma *s, unsigned parity)
 {
     struct cg *g = s->g;
