@@ -154,6 +154,7 @@ struct matmul_form {
     uint32_t noperand, nproduct;
     struct matmul_operand operand[MATMUL_OPERANDS];
     struct matmul_product product[MATMUL_PRODUCTS];
+    bool computes;         /* some operand, one that is not plain */
     enum matmul_type type; /* of all products */
     enum dtype sum;        /* of the accumulators: f32, i32, f64 */
     unsigned weight;       /* of the epilogue, for an element */

@@ -39,15 +39,6 @@ struct way {
     bool turned, pingpong;
 };
 
-/* Is there an operand that producers make? */
-static bool is_computed(const struct matmul_form *f)
-{
-    for (uint32_t i = 0; i < f->noperand; i++)
-        if (!f->operand[i].plain)
-            return true;
-    return false;
-}
-
 static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32_t columns,
                                   struct way way)
 {
@@ -68,8 +59,7 @@ static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32
     p.split = w->split ? w->split : 1;
     const uint32_t wide = turned ? p.wm : p.wn; /* an instruction's columns */
     const uint32_t consumers = down * across * (pingpong ? 2 : 1);
-    p.producers = is_computed(l->f) && consumers <= 2 && (consumers < 2 || wide <= MOST_WIDE) ? 2
-                                                                                              : 1;
+    p.producers = l->f->computes && consumers <= 2 && (consumers < 2 || wide <= MOST_WIDE) ? 2 : 1;
     p.threads = GROUP * (p.producers + consumers);
     if (p.split < 2 || w->blocks)
         p.blocks = w->blocks ? w->blocks : matmul_multiprocessors(l->g);
@@ -182,7 +172,7 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
     p.stages = 2;
     if (!matmul_wgmma_fits(l->g, l->f, &p, why))
         return false;
-    if (mma == LOWER_MMA_WGMMA || !l->m || l->size.m > FEW || is_computed(l->f))
+    if (mma == LOWER_MMA_WGMMA || !l->m || l->size.m > FEW || l->f->computes)
         return true;
     if (why)
         buf_printf(why, "up to %d rows leave most of it idle", FEW);
@@ -221,7 +211,7 @@ static void consider_shape(struct planner *l, const struct shape *t, struct way 
     const struct matmul_plan one = p;
     consider_splits(l, &p);
     /* what is computed is waited for once for each stage: longer ones bring more at a time */
-    for (uint32_t n = 2; n <= MOST_DEEP && is_computed(l->f); n *= 2) {
+    for (uint32_t n = 2; n <= MOST_DEEP && l->f->computes; n *= 2) {
         p = one;
         p.bk *= n;
         if (p.bk < 2 * l->size.k)

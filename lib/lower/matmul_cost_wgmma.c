@@ -103,17 +103,11 @@ struct block {
     double ghz;
 };
 
-static bool is_made(const struct matmul_operand *o)
-{
-    return o->weight > 0;
-}
-
 static void count_operand(struct block *b, const struct matmul_operand *o)
 {
     const bool a = o->side == MATMUL_A;
     *(a ? &b->lefts : &b->rights) += 1;
-    *(a ? &b->left_bytes : &b->right_bytes) += is_made(o) ? (double)o->bits / dtype_bits(o->type)
-                                                          : 1;
+    *(a ? &b->left_bytes : &b->right_bytes) += o->plain ? 1 : (double)o->bits / dtype_bits(o->type);
 }
 
 static struct block block_of(const struct matmul_form *f, const struct matmul_plan *p)
@@ -134,7 +128,7 @@ static double made(const struct block *b, bool work)
     for (uint32_t i = 0; i < b->f->noperand; i++) {
         const struct matmul_operand *o = &b->f->operand[i];
         const double each = matmul_has_pairs(o) ? PAIRED : MADE + o->weight / 2.0;
-        if (is_made(o))
+        if (!o->plain)
             n += (double)(o->side == MATMUL_A ? b->p->bm : b->p->bn) * b->p->bk * (work ? each : 1);
     }
     return n;
@@ -148,8 +142,8 @@ static double make_clocks(const struct block *b, bool waits_too)
     for (uint32_t i = 0; i < b->f->noperand; i++) {
         const struct matmul_operand *o = &b->f->operand[i];
         const double elements = (double)(o->side == MATMUL_A ? b->p->bm : b->p->bn) * b->p->bk;
-        words += is_made(o) ? elements * o->bits / 32 / 128 : 0;
-        seen = is_made(o) && o->bits >= dtype_bits(o->type) ? 0 : seen; /* it has copies */
+        words += o->plain ? 0 : elements * o->bits / 32 / 128;
+        seen = !o->plain && o->bits >= dtype_bits(o->type) ? 0 : seen; /* it has copies */
     }
     const double later = words > CARRIED ? ceil_of(words / CARRIED) - 1 : 0;
     const double waits = later + seen;

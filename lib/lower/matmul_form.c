@@ -355,6 +355,7 @@ static void make_operand(struct analysis *a, uint32_t n)
     o->bits = r.main ? dtype_bits(o->main->type) : dtype_bits(o->type);
     find_plain(a, o, matmul_as(a->g, a->e[n], o->type));
     o->weight = o->plain ? 0 : 1 + r.weight;
+    a->f->computes |= !o->plain;
     make_equation(a, n);
 }
 

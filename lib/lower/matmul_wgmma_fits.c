@@ -111,12 +111,9 @@ static bool check_sides(const struct wgmma *s, const struct wgmma_tile *t, struc
 /* What is computed; and beside that, for producers that make have no warps left that convert, what would have to be. */
 static bool is_made(const struct wgmma *s, const struct matmul_operand *o)
 {
-    bool computed = false;
-    for (uint32_t i = 0; i < s->f->noperand; i++)
-        computed |= !s->f->operand[i].plain;
     const bool converted = s->p->type == MATMUL_TF32 && o->side != s->left &&
                            (o->cut == MATMUL_AWAY || !o->along_k);
-    return computed && (!o->plain || converted);
+    return s->f->computes && (!o->plain || converted);
 }
 
 static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
