@@ -2,7 +2,7 @@
 
 #include "lower/outline.h"
 
-enum { MOST_RANK = 8, MOST_AROUND = 8, MOST_INSIDE = 16 };
+enum { MOST_RANK = 8, MOST_AROUND = 8, MOST_INSIDE = 16, MOST_SHORT = 16 };
 
 struct outline {
     struct cg *g;
@@ -132,11 +132,25 @@ static bool outline(const struct outline *o, const struct lang_expr *reduce, boo
     return true;
 }
 
+/* No more terms than are best computed where they are wanted. */
+static bool is_short(const struct lang_expr *reduce)
+{
+    int64_t all = 1, high;
+    for (uint32_t i = 0; i < reduce->nindex; i++) {
+        const struct lang_symbol *k = reduce->index[i];
+        if (k->low || !lang_const_int(k->dims[0], &high) || high > MOST_SHORT)
+            return false;
+        all *= high;
+    }
+    return all <= MOST_SHORT;
+}
+
 static void outline_all(struct outline *o, const struct lang_expr *e)
 {
     e = cg_view(o->g, e);
     if (e->kind == E_REDUCE) {
-        if (o->naround == MOST_AROUND || outline(o, e, false))
+        const bool inside = o->naround > 0 && (o->eq->nindex == 0 || !is_short(e));
+        if (o->naround == MOST_AROUND || outline(o, e, inside))
             return;
         o->around[o->naround++] = e;
         outline_all(o, e->args[0]);

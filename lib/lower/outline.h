@@ -2,6 +2,7 @@
  *
  *     y[i, j] = x[i, j] / sum[c](x[i, c])       depends on i alone: an intermediate[i]
  *     y[i, j] = sum[k](max[l](a[i, l, k]) * b[k, j])        on i and k: an intermediate[i, k]
+ *     s = sum[i](log(sum[c](exp(x[i, c]))))                 is inside of another: an intermediate[i]
  *
  * Where one is, the read of it stands for the reduction from then on (cg_view).
  */
@@ -12,7 +13,8 @@
 
 typedef VEC(const struct lang_equation *) equation_list;
 
-/* Of eq, all that depend on fewer indices than are around them; their equations are added to the list. */
+/* Of eq, all that depend on fewer indices than are around them, and those inside of others, but for a few terms that each
+ * result of many would be read for; their equations are added to the list. */
 void outline_reductions(struct cg *g, const struct lang_equation *eq, equation_list *out);
 /* Of eq's reductions that are inside of no other the next from number *from on, even if it depends on all indices: the list
  * is then its equation. false: there is no other. */

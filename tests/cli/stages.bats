@@ -24,6 +24,15 @@ setup() {
     [[ $output == *"mean_loss_loss: strategy row"*"mean_loss_mean: strategy reduce"* && $output != *"is stored"* ]]
     run -0 --separate-stderr kaio-emit --explain --kernel=inner_sums data/stages.yaml
     [[ $output == *"'s' is stored, to be computed once"*"inner_sums: strategy reduce"* ]]
+    # without names, too, and all at once
+    run -0 --separate-stderr kaio-emit --explain --kernel=nested data/stages.yaml
+    [[ $output == *"'sum' is stored, to be computed once"*"nested_sum: strategy row"*"nested: strategy reduce"* ]]
+    [[ $output != *"strategy naive"* && $output != *"'max' is stored"* ]]
+}
+
+@test "a few terms are not stored for each pair of indices, unless one thread would be left with all of them" {
+    run -0 --separate-stderr kaio-emit --explain --kernel=energy data/stages.yaml
+    [[ $output == *"energy_part: strategy naive"*"'sum' is stored, to be computed once"*"energy_total: strategy reduce"* ]]
 }
 
 @test "an intermediate read at its own element stays inside" {
