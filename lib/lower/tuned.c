@@ -161,14 +161,15 @@ static const struct tuned_entry *find_common(const struct tuned_cache *c,
     return found;
 }
 
-static bool can_emit(struct arena *a, const struct spec *s, const struct spec_define *defines,
-                     size_t ndefine, const struct source *schedule, const struct ptx_target *target)
+bool tuned_fits(struct arena *a, const struct spec *s, const struct spec_define *defines,
+                size_t ndefine, const char *schedule, const struct ptx_target *target)
 {
+    const struct source *text = source_new(a, "(tuned)", schedule, strlen(schedule));
     static const struct lower_options options = {0};
     struct diags *own = diags_new(a);
     struct spec_file *f = spec_read(a, s->src, defines, ndefine, own);
     struct spec *again = f ? spec_find(f, s->name) : NULL;
-    return again && spec_set_schedule(a, again, schedule, own) &&
+    return again && spec_set_schedule(a, again, text, own) &&
            lower_specs(a, &again, 1, target, &options, own) != NULL;
 }
 
@@ -186,10 +187,10 @@ const struct tuned_entry *tuned_apply(struct arena *a, const struct tuned_cache 
                             : find_nearest(c, &problem, device);
     if (!e || !e->schedule)
         return e;
-    const struct source *text = source_new(a, "(tuned)", e->schedule, strlen(e->schedule));
-    if (!s->has_compute || !can_emit(a, s, defines, ndefine, text, target)) {
+    if (!s->has_compute || !tuned_fits(a, s, defines, ndefine, e->schedule, target)) {
         *why = arena_printf(a, "the cache's %s does not fit here", e->schedule);
         return NULL;
     }
+    const struct source *text = source_new(a, "(tuned)", e->schedule, strlen(e->schedule));
     return spec_set_schedule(a, s, text, diags_new(a)) ? e : NULL;
 }

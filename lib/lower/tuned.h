@@ -31,9 +31,9 @@ struct tuned_cache {
 
 /* $XDG_CACHE_HOME/kaio/tuned.json, or $HOME/.cache/kaio/tuned.json; NULL with an error where neither is set. */
 const char *tuned_path(struct arena *a, struct diags *d);
-/* A file that is not there is an empty cache. What is no such file, or no such entry in it, is a warning with its
- * position, and left away; one that cannot be read at all is an error, and false. */
-bool tuned_read(struct arena *a, const char *path, struct tuned_cache *out, struct diags *d);
+/* A file that is not there is an empty cache. One that cannot be read, what is no such file, or no such entry in it, is a
+ * warning with its position, and left away. */
+void tuned_read(struct arena *a, const char *path, struct tuned_cache *out, struct diags *d);
 /* The same of its text; false where the whole is left away. */
 bool tuned_parse(struct arena *a, const struct source *text, struct tuned_cache *out,
                  struct diags *d);
@@ -51,10 +51,13 @@ struct tuned_entry tuned_entry_of(struct arena *a, const struct spec *s,
 const struct tuned_entry *tuned_find(const struct tuned_cache *c, const struct tuned_entry *problem,
                                      const char *device);
 
+/* Can the kernel, read with the same defines, be emitted by this schedule? */
+bool tuned_fits(struct arena *a, const struct spec *s, const struct spec_define *defines,
+                size_t ndefine, const char *schedule, const struct ptx_target *target);
 /* Gives the spec the cache's schedule: that of its own dimensions; else that of the nearest, where none differs by more than a factor
  * of two; where dimensions are left open, the one that all entries for the others agree on. Only a schedule that can be
  * emitted is taken. defines: those that s was read with. Returns what was taken, or NULL with the reason in *why; *exact:
- * it is for the very dimensions. */
+ * what there is is for the very dimensions. */
 const struct tuned_entry *tuned_apply(struct arena *a, const struct tuned_cache *c, struct spec *s,
                                       const struct spec_define *defines, size_t ndefine,
                                       const struct ptx_target *target, const char *device,

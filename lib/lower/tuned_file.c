@@ -141,7 +141,7 @@ bool tuned_parse(struct arena *a, const struct source *text, struct tuned_cache 
     return true;
 }
 
-/* *corrupt: there is a file, and it is no cache. */
+/* *corrupt: there is a file, and it is no cache. False: it cannot be read. */
 static bool read_file(struct arena *a, const char *path, struct tuned_cache *out, bool *corrupt,
                       struct diags *d)
 {
@@ -150,18 +150,19 @@ static bool read_file(struct arena *a, const char *path, struct tuned_cache *out
     *corrupt = false;
     if (stat(path, &st) != 0 && errno == ENOENT)
         return true;
-    const struct source *text = io_read(a, d, path, YAML_MAX_BYTES);
+    struct diags *own = diags_new(a);
+    const struct source *text = io_read(a, own, path, YAML_MAX_BYTES);
     if (!text)
-        return false;
+        return wrong(d, SPAN_NONE, own->list.v[0].text);
     if (text->len > 0)
         *corrupt = !tuned_parse(a, text, out, d);
     return true;
 }
 
-bool tuned_read(struct arena *a, const char *path, struct tuned_cache *out, struct diags *d)
+void tuned_read(struct arena *a, const char *path, struct tuned_cache *out, struct diags *d)
 {
     bool corrupt;
-    return read_file(a, path, out, &corrupt, d);
+    read_file(a, path, out, &corrupt, d);
 }
 
 /* ---- writing ---- */

@@ -126,8 +126,15 @@ block() {
     kaio-bench $quick --tune twice.yaml T=f32 n=100000
     for bad in '{strategy: row}' '{strategy: map, block: 7}' '{strategy: conjuring}' '{strategy' '{}}'; do
         sed "s/\"schedule\": \"[^\"]*\"/\"schedule\": \"$bad\"/" "$cache" >bad.json
-        kaio-emit -D T=f32 -D n=100000 --tuned=bad.json twice.yaml | cmp - plain.ptx
+        run -0 --separate-stderr kaio-emit -D T=f32 -D n=100000 --tuned=bad.json -o out.ptx twice.yaml
+        [ "$stderr" = "kaio-emit: warning: twice: not tuned: the cache's $bad does not fit here" ]
+        cmp out.ptx plain.ptx
         kaio-emit -D T=f32 -D n=100000 --tuned=bad.json --explain twice.yaml | grep -qF "twice: not tuned: the cache's $bad does not fit here"
+        # which is searched for again, and then in the cache
+        cp bad.json again.json
+        run -0 --separate-stderr kaio-bench $quick --tune --tune-cache=again.json twice.yaml T=f32 n=100000
+        [[ $stderr == *"warning: twice T=f32 n=100000: the cache's $bad does not fit here; searching again"*"block: 128"* ]]
+        cmp again.json "$cache"
     done
     HOME='' XDG_CACHE_HOME='' run -2 kaio-emit -D T=f32 -D n=100000 --tuned twice.yaml
     [[ $output == *"neither XDG_CACHE_HOME nor HOME says where the cache is"* ]]
@@ -187,6 +194,19 @@ s/"seconds": [^,]*/"seconds": 0/|this is no time
 s/"schedule": "[^"]*"/"schedule": "naive"/|this is no schedule
 s/.*/7/|this is no entry
 LIST
+}
+
+@test "a cache that cannot be read is named, ignored, and left as it is" {
+    mkdir folder
+    kaio-emit -t sm_80 -D T=f32 -D n=100000 twice.yaml >plain.ptx
+    run -0 --separate-stderr kaio-emit -t sm_80 -D T=f32 -D n=100000 --tuned=folder -o out.ptx twice.yaml
+    [[ $stderr == *"warning: cannot read 'folder': Is a directory; this is left away"* ]]
+    cmp out.ptx plain.ptx
+    run -0 --separate-stderr kaio-bench $quick --tuned=folder twice.yaml T=f32 n=100000
+    [[ $stderr == *"warning: cannot read 'folder': Is a directory; this is left away"* ]]
+    run -2 --separate-stderr kaio-bench $quick --tune --tune-cache=folder twice.yaml T=f32 n=100000
+    [[ $stderr == *"error: cannot read 'folder'"* && $output == *"100000"* ]]
+    [ -d folder ]
 }
 
 @test "several writers lose nothing, and leave no temporary files" {

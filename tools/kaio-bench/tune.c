@@ -12,7 +12,9 @@ bool read_cache(struct session *s)
         return true;
     if (!s->cache_file)
         s->cache_file = tuned_path(s->a, s->d);
-    return s->cache_file && tuned_read(s->a, s->cache_file, &s->cache, s->d);
+    if (s->cache_file)
+        tuned_read(s->a, s->cache_file, &s->cache, s->d);
+    return s->cache_file != NULL;
 }
 
 static const struct source *schedule_source(struct session *s, const char *text)
@@ -95,6 +97,12 @@ static void find_winner(struct session *s, const struct bench_point *p)
             *VEC_PUSH(s->a, &e.dims) = (struct spec_define){v->name, (uint64_t)v->i, DT_VOID};
     }
     const struct tuned_entry *old = s->retune ? NULL : tuned_find(&s->cache, &e, s->dev.info.name);
+    if (old && old->schedule &&
+        !tuned_fits(s->a, code.spec, code.defines.v, code.defines.n, old->schedule, src->target)) {
+        cli_warning(&s->cli, "%s: the cache's %s does not fit here; searching again",
+                    problem_text(s, p), old->schedule);
+        old = NULL;
+    }
     if (old)
         e = *old;
     else if (!search(s, p, &e))

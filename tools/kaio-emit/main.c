@@ -239,6 +239,8 @@ static void apply_one(struct job *j, const struct tuned_cache *cache, struct spe
     const char *why;
     const struct tuned_entry *e =
         tuned_apply(j->a, cache, s, j->defines.v, j->defines.n, j->target, NULL, &exact, &why);
+    if (!e && exact)
+        diag_warning(j->d, SPAN_NONE, "%s: not tuned: %s", s->name, why);
     if (!e)
         buf_printf(&j->tuning, "%s: not tuned: %s\n", s->name, why);
     else
@@ -254,8 +256,9 @@ static bool apply_tuned(struct job *j)
     if (!j->tuned)
         return true;
     const char *path = j->cache_file ? j->cache_file : tuned_path(j->a, j->d);
-    if (!path || !tuned_read(j->a, path, &cache, j->d))
+    if (!path)
         return false;
+    tuned_read(j->a, path, &cache, j->d);
     for (size_t i = 0; i < j->specs.n; i++)
         if (j->specs.v[i]->has_compute)
             apply_one(j, &cache, j->specs.v[i]);
