@@ -459,6 +459,9 @@ struct cg_place_of cg_address(struct cg *g, const struct lang_symbol *t, struct 
 /* Does nothing write to it while the entry runs? */
 bool cg_is_constant(const struct cg *g, const struct lang_symbol *t);
 struct cg_val cg_load(struct cg *g, const struct lang_symbol *t, struct cg_place_of at);
+/* In compute, and of what nothing has written yet: ptxas moves a load of constant memory (.nc) to where its value is
+ * needed, behind barriers too, but leaves this one. */
+struct cg_val cg_load_here(struct cg *g, const struct lang_symbol *t, struct cg_place_of at);
 /* Loads into reg (of the element's type) where pred holds. */
 struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_place_of at,
                          int32_t pred, struct cg_val otherwise);

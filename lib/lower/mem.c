@@ -141,11 +141,11 @@ static int32_t guard_of(const struct cg *g, struct cg_place_of at)
 }
 
 /* Zero where the guard does not hold. */
-static struct cg_val load_guarded(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
+static struct cg_val load_guarded(struct cg *g, const struct lang_symbol *t, bool is_constant,
+                                  struct cg_place_of at)
 {
     char m[32];
-    snprintf(m, sizeof m, "ld.global%s.%s", cg_is_constant(g, t) ? free_word(g) : "",
-             load_type(t->type));
+    snprintf(m, sizeof m, "ld.global%s.%s", is_constant ? free_word(g) : "", load_type(t->type));
     const struct ptx_operand key[2] = {cg_mem(at), ptx_r(g->guard)};
     int32_t reg = cg_recall(g, m, 2, key);
     if (reg < 0) {
@@ -169,12 +169,20 @@ static struct cg_val load_guarded(struct cg *g, const struct lang_symbol *t, str
 
 struct cg_val cg_load(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
 {
+    const bool is_constant = cg_is_constant(g, t);
+    if (g->guard >= 0)
+        return load_guarded(g, t, is_constant, at);
+    if (is_constant || g->in_body)
+        return cg_load_at(g, t->type, is_constant, at);
+    /* in compute: an inout is read before anything is written */
+    return cg_load_here(g, t, at);
+}
+
+struct cg_val cg_load_here(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
+{
     char m[32];
     if (g->guard >= 0)
-        return load_guarded(g, t, at);
-    if (cg_is_constant(g, t) || g->in_body)
-        return cg_load_at(g, t->type, cg_is_constant(g, t), at);
-    /* in compute: an inout is read before anything is written */
+        return load_guarded(g, t, false, at);
     snprintf(m, sizeof m, "ld.global.%s", load_type(t->type));
     struct ptx_operand from = cg_mem(at);
     return finish_load(g, t->type, cg_pure(g, load_regtype(t->type), m, 1, &from), at.nibble);

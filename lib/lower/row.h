@@ -12,7 +12,8 @@
  *     | vector of thread 0 | thread 1 | ... | thread T-1 | second vector of thread 0 | ...
  *
  * so that a warp's accesses are contiguous (row_held.c). Rows that are too long for that are read again for each level
- * (row_loop.c). A thread's own share of a reduction: row_fold.c; folding over threads: row_meet.c. What fits, and what is read: row_walk.c. Sizes: row.c.
+ * (row_loop.c). A thread's own share of a reduction: row_fold.c; folding over threads: row_meet.c.
+ * What a row reads beside its columns: row_scalar.c. What fits, and what is read: row_walk.c. Sizes: row.c.
  */
 #ifndef KAIO_LOWER_ROW_H
 #define KAIO_LOWER_ROW_H
@@ -55,10 +56,20 @@ struct row_read {
     bool own;    /* the subscripts are the row's own */
     bool early;  /* for an output that is kept */
 };
-/* One element for the whole row, read before anything else. */
+/* What must hold, or must not, for an expression to be evaluated. */
+struct row_guard {
+    const struct lang_expr *when;
+    const struct row_env *env;
+    bool holds;
+    bool early; /* it and all around it are known before any reduction */
+    const struct row_guard *outer;
+};
+/* One element for the whole row, read before the first reduction ends. */
 struct row_scalar {
     const struct lang_expr *e;
     const struct row_env *env;
+    const struct row_guard *guard; /* NULL: none */
+    bool late;                     /* its address or its guard is read itself */
 };
 struct row_reduce {
     const struct lang_expr *e;
@@ -164,6 +175,13 @@ struct row_slot {
     bool is_loaded[ROW_HELD];
 };
 
+/* A row's scalar that has been loaded. */
+struct row_told {
+    const struct lang_expr *e;
+    struct cg_val *subscript, v;
+    int32_t guard; /* where it was loaded; -1: in any case */
+};
+
 struct row_gen {
     struct cg *g;
     struct row *row;
@@ -188,6 +206,8 @@ struct row_gen {
     int64_t serial;
     struct row_slot slot[ROW_READS];
     uint32_t nslot;
+    struct row_told told[ROW_READS];
+    uint32_t ntold;
     struct cg_nest nest;
 };
 
@@ -210,7 +230,7 @@ void row_forget_early(struct row_gen *r);
 void row_unpack(struct row_gen *r, uint32_t vec);
 /* The word that holds this lane's element of 16 bits, of the read e, and the next one's; -1: none does. */
 int32_t row_pair(struct row_gen *r, const struct lang_expr *e);
-void row_load_scalars(struct row_gen *r);
+bool row_same_value(struct cg_val x, struct cg_val y);
 /* Computes and stores the outputs of a vector, kept ones or the others; those of the row. */
 void row_store(struct row_gen *r, uint32_t vec, bool kept);
 void row_store_scalars(struct row_gen *r);
@@ -223,6 +243,13 @@ void row_held(struct row_gen *r);
 void row_looped(struct row_gen *r);
 /* Is one reading enough for that? */
 bool row_is_read_once(struct row *row);
+
+/* ---- row_scalar.c --------------------------------------------------------------------------------- */
+
+/* late: those that wait for others; they come behind the loads of the row. */
+void row_load_scalars(struct row_gen *r, bool late);
+/* Is e one of them, loaded where it is wanted now? */
+bool row_scalar_told(struct row_gen *r, const struct lang_expr *e, struct cg_val *v);
 
 /* ---- row_meet.c ----------------------------------------------------------------------------------- */
 

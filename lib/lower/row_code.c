@@ -160,7 +160,7 @@ size_t row_bind(struct row_gen *r, const struct row_env *env)
 
 /* ---- elements in registers ------------------------------------------------------------------------ */
 
-static bool same_value(struct cg_val x, struct cg_val y)
+bool row_same_value(struct cg_val x, struct cg_val y)
 {
     return x.op.kind == y.op.kind &&
            (x.op.kind == PTX_O_REG ? x.op.reg == y.op.reg : x.op.bits == y.op.bits);
@@ -171,7 +171,7 @@ static bool stands_for(struct cg *g, const struct lang_expr *e, struct cg_val v)
     e = inspect_strip(e);
     const struct cg_binding *b = e->kind == E_NAME && e->sym->kind == SYM_INDEX ? cg_find(g, e->sym)
                                                                                 : NULL;
-    return b && same_value(b->val, v);
+    return b && row_same_value(b->val, v);
 }
 
 /* The flat index of the first element of the row that e reads. */
@@ -217,7 +217,7 @@ static struct cg_place_of place_of(struct row_gen *r, const struct lang_symbol *
 static struct row_slot *slot_at(struct row_gen *r, const struct lang_symbol *t, struct cg_val base)
 {
     for (uint32_t i = 0; i < r->nslot; i++)
-        if (r->slot[i].sym == t && same_value(r->slot[i].base, base))
+        if (r->slot[i].sym == t && row_same_value(r->slot[i].base, base))
             return &r->slot[i];
     if (r->nslot == ROW_READS)
         r->nslot--; /* forgotten: read again when asked for */
@@ -336,16 +336,6 @@ void row_forget_early(struct row_gen *r)
     r->nslot = n;
 }
 
-void row_load_scalars(struct row_gen *r)
-{
-    row_at(r, 0, 0);
-    for (uint32_t i = 0; i < r->row->nscalar; i++) {
-        size_t bound = row_bind(r, r->row->scalar[i].env);
-        cg_expr(r->g, r->row->scalar[i].e);
-        r->g->bindings.n = bound;
-    }
-}
-
 /* ---- answers to cg_expr() ------------------------------------------------------------------------- */
 
 static bool mentions(struct cg *g, const struct lang_expr *e, struct cg_val v)
@@ -367,7 +357,7 @@ static bool read_both(struct row_gen *r, const struct lang_expr *e, struct cg_va
     const int32_t carry = r->carry;
     struct cg_val x[2];
     bool mine = false;
-    if (carry < 0 || r->row->guarded || same_value(r->before, r->after))
+    if (carry < 0 || r->row->guarded || row_same_value(r->before, r->after))
         return false;
     for (uint32_t i = 0; i < e->nargs; i++) {
         mine |= mentions(g, e->args[i], now);
@@ -377,7 +367,7 @@ static bool read_both(struct row_gen *r, const struct lang_expr *e, struct cg_va
     size_t n = g->bindings.n;
     bool *is_now = ARENA_ARRAY(g->a, n + 1, bool);
     for (size_t i = 0; i < n; i++)
-        is_now[i] = same_value(g->bindings.v[i].val, now);
+        is_now[i] = row_same_value(g->bindings.v[i].val, now);
     r->carry = -1;
     for (int k = 0; k < 2 && mine; k++) {
         for (size_t i = 0; i < n; i++)
@@ -399,6 +389,8 @@ static bool read_both(struct row_gen *r, const struct lang_expr *e, struct cg_va
 static bool answer_read(struct cg *g, const struct lang_expr *e, struct cg_val *v)
 {
     struct row_gen *r = g->read_ctx;
+    if (!e->pad && !cg_is_defined(g, e->sym) && row_scalar_told(r, e, v))
+        return true;
     const struct lang_symbol *t = e->sym;
     uint32_t n = r->row->ncol;
     if (e->kind != E_INDEX || e->pad || e->nargs != t->rank ||
@@ -412,7 +404,7 @@ static bool answer_read(struct cg *g, const struct lang_expr *e, struct cg_val *
         return !cg_is_defined(g, t) && read_both(r, e, v);
     struct cg_val base = base_of(r, e);
     for (uint32_t i = 0; i < r->nslot; i++)
-        if (r->slot[i].sym == t && same_value(r->slot[i].base, base) &&
+        if (r->slot[i].sym == t && row_same_value(r->slot[i].base, base) &&
             r->slot[i].is_loaded[r->vec]) {
             *v = r->slot[i].v[r->vec * r->plan.vector + r->lane];
             return true;

@@ -92,13 +92,14 @@ void row_held(struct row_gen *r)
     const uint32_t last = r->row->nlevel;
     place_vectors(r);
     row_load(r, ROW_ALL, false, 0, p->held);
-    row_load_scalars(r);
+    row_load_scalars(r, false);
     if (reads_early(r))
         row_load(r, ROW_ALL, true, 0, p->held);
     if (p->cluster > 1) /* says that the block runs, while the loads are under way */
         PTX0(&r->g->b, "barrier.cluster.arrive.relaxed.aligned");
     if (r->row->nkept)
         store_kept(r);
+    row_load_scalars(r, true);
     for (uint32_t n = 0; n < last; n++)
         level(r, n);
     if (r->row->in_place && p->threads && p->threads <= 32)

@@ -193,7 +193,7 @@ static void pass(struct row_gen *r, uint32_t level, struct row_fold *f, struct o
 void row_looped(struct row_gen *r)
 {
     r->start[0] = (struct row_start){.from = cg_int(r->ct, 0)};
-    row_load_scalars(r);
+    row_load_scalars(r, false);
     for (uint32_t level = 0; level < r->row->nlevel; level++) {
         bool online = is_online(r, level);
         struct row_fold f = row_fold_begin(r, level, !online), sums;
@@ -203,6 +203,8 @@ void row_looped(struct row_gen *r)
             online_begin(r, &o, &f, &sums);
         }
         pass(r, level, &f, online ? &o : NULL);
+        if (level == 0)
+            row_load_scalars(r, true);
         row_fold_end(&f);
         if (online) {
             online_end(r, &o, &f);

@@ -11,12 +11,13 @@ struct walk {
     struct row *row;
     struct buf *why;
     const struct row_reduce *scope;
-    uint32_t deep;   /* 1 + the level of the deepest reduction met */
-    uint32_t guards; /* conditions around */
-    bool guarded;    /* the reduction is wanted under a condition only, but computed in any case */
-    bool column;     /* a column's index was met */
-    bool divided;    /* by a sum over the row, with nothing but products and quotients between */
-    bool early;      /* in an output that is kept */
+    uint32_t deep;                 /* 1 + the level of the deepest reduction met */
+    uint32_t guards;               /* conditions around */
+    const struct row_guard *guard; /* the innermost one */
+    bool guarded; /* the reduction is wanted under a condition only, but computed in any case */
+    bool column;  /* a column's index was met */
+    bool divided; /* by a sum over the row, with nothing but products and quotients between */
+    bool early;   /* in an output that is kept */
     uint32_t steps;
 };
 
@@ -178,10 +179,22 @@ static bool is_certain(const struct row *row, const struct lang_expr *e, const s
     return true;
 }
 
+/* A pad's: what is outside is not known early. */
+static const struct row_guard unknown = {0};
+
+static bool reads_address(struct cg *g, const struct lang_expr *e)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        any |= cg_reads(g, e->args[i]);
+    return any;
+}
+
 /* A read of memory that stays in place along the row, or moves in a way of its own. */
 static bool walk_other(struct walk *w, const struct lang_expr *e, const struct row_env *env)
 {
     struct row *row = w->row;
+    const struct row_guard *guard = w->guard;
     bool before = w->column;
     uint32_t deep = w->deep;
     if (w->guarded && !e->pad && !is_certain(row, e, env))
@@ -190,13 +203,16 @@ static bool walk_other(struct walk *w, const struct lang_expr *e, const struct r
     w->column = false;
     w->deep = 0;
     w->guards += e->pad != NULL;
+    w->guard = e->pad ? &unknown : guard;
     bool good = walk_args(w, e, e->nargs, env) && (!e->pad || walk_expr(w, e->pad, env));
     w->guards -= e->pad != NULL;
-    bool early = !w->column && !w->deep && !w->guards && !e->pad && row->nscalar < ROW_READS;
-    if (early)
-        row->scalar[row->nscalar++] = (struct row_scalar){e, env};
-    else
-        row->other_reads = true;
+    w->guard = guard;
+    bool plain = !w->column && !w->deep && !e->pad && row->nscalar < ROW_READS;
+    bool early = plain && !w->guards;
+    if (plain && (!guard || guard->early))
+        row->scalar[row->nscalar++] =
+            (struct row_scalar){e, env, guard, guard || reads_address(w->g, e)};
+    row->other_reads |= !early;
     row->guarded |= w->guards || e->pad;
     w->column |= before;
     w->deep = deep > w->deep ? deep : w->deep;
@@ -252,9 +268,12 @@ static bool walk_defined(struct walk *w, const struct lang_expr *e, const struct
         if (in->v[i].kind == ROW_OTHER && in->v[i].arg == e->args[i] &&
             !walk_expr(w, e->args[i], env))
             return false;
+    const struct row_guard *guard = w->guard;
     w->guards += e->pad != NULL;
+    w->guard = e->pad ? &unknown : guard;
     bool good = (!e->pad || walk_expr(w, e->pad, env)) && walk_expr(w, e->sym->def->rhs, in);
     w->guards -= e->pad != NULL;
+    w->guard = guard;
     w->row->other_reads |= e->pad != NULL;
     return good;
 }
@@ -338,6 +357,7 @@ static bool walk_reduce(struct walk *w, const struct lang_expr *e, const struct 
     w->scope = &row->reduce[at];
     w->guarded |= w->guards > 0;
     w->deep = w->guards = 0;
+    w->guard = NULL;
     w->column = w->divided = false;
     bool good = walk_expr(w, e->args[0], in);
     row->reduce[at].level = w->deep;
@@ -345,6 +365,7 @@ static bool walk_reduce(struct walk *w, const struct lang_expr *e, const struct 
     row->nlevel = deep > row->nlevel ? deep : row->nlevel;
     w->scope = outer.scope;
     w->guards = outer.guards;
+    w->guard = outer.guard;
     w->guarded = outer.guarded;
     w->column = outer.column;
     w->divided = outer.divided;
@@ -543,6 +564,31 @@ static bool is_divided(const struct walk *w, const struct lang_expr *e, uint32_t
     return by && by->e->reduce == RED_SUM;
 }
 
+/* A condition, && or ||: of its arguments the first decides whether the others are evaluated. */
+static bool walk_guarded(struct walk *w, const struct lang_expr *e, const struct row_env *env)
+{
+    const struct walk outer = *w;
+    w->divided = w->column = false;
+    w->deep = 0;
+    bool good = walk_expr(w, e->args[0], env);
+    const bool early = !w->deep && !w->column && (!outer.guard || outer.guard->early);
+    w->guards++;
+    for (uint32_t i = 1; i < e->nargs && good; i++) {
+        struct row_guard *in = ARENA_NEW(w->g->a, struct row_guard);
+        *in = (struct row_guard){
+            .when = e->args[0], .env = env, .early = early, .outer = outer.guard};
+        in->holds = e->kind == E_COND ? i == 1 : e->op == OP_LAND;
+        w->guard = in;
+        good = walk_expr(w, e->args[i], env);
+    }
+    w->guards = outer.guards;
+    w->guard = outer.guard;
+    w->divided = outer.divided;
+    w->column |= outer.column;
+    w->deep = outer.deep > w->deep ? outer.deep : w->deep;
+    return good;
+}
+
 static bool walk_expr(struct walk *w, const struct lang_expr *e, const struct row_env *env)
 {
     if (++w->steps > MOST_STEPS)
@@ -556,16 +602,13 @@ static bool walk_expr(struct walk *w, const struct lang_expr *e, const struct ro
         return walk_reduce(w, e, env);
     if (e->kind == E_CALL)
         return walk_call(w, e, env);
-    bool guards = e->kind == E_COND ||
-                  (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
+    if (e->kind == E_COND || (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR)))
+        return walk_guarded(w, e, env);
     const bool divided = w->divided;
-    for (uint32_t k = 0; k < e->nargs; k++) {
-        uint32_t i = e->nargs - 1 - k; /* divisors first: they must be known */
-        w->guards += guards && i;
+    for (uint32_t i = e->nargs; i-- > 0;) { /* divisors first: they must be known */
         w->divided = divided;
         w->divided = is_divided(w, e, i, env);
         bool good = walk_expr(w, e->args[i], env);
-        w->guards -= guards && i;
         w->divided = divided;
         if (!good)
             return false;

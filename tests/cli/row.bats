@@ -137,6 +137,18 @@ END
     [ "$(hints -t sm_80 specs/reduce/sum_all.yaml -D n=67108864)" = 0 ]
 }
 
+@test "what a row reads beside its columns is loaded once, before it waits for other threads" {
+    kaio-emit -t sm_90 specs/loss/cross_entropy.yaml -D T=f32 -D rows=128 -D cols=768 >"$dir/ce.ptx"
+    [ "$(grep -c 'ld.global' "$dir/ce.ptx")" = 3 ] # the row, its label, and the label's element
+    [ "$(awk '/ld.global/ { n++ } /shfl|bar.sync/ { print n; exit }' "$dir/ce.ptx")" = 3 ]
+    grep -q '^[^@]*ld.global.b32' "$dir/ce.ptx" # not .nc, which ptxas moves
+    grep -q '@%p.*ld.global.f32' "$dir/ce.ptx"
+    for target in sm_70 sm_90; do
+        run -0 kaio-verify --run -d cpu --check -t $target tests/data/rows/guards.yaml
+    done
+    kaio-emit --explain tests/data/rows/guards.yaml | grep -q 'strategy row'
+}
+
 @test "long rows of which only sums of exponentials are wanted are read once, in rounds" {
     for spec in norm/logsumexp loss/cross_entropy; do
         [[ $(plan specs/$spec.yaml -t sm_90 -D cols=65536) == *' reading the row once'* ]]
