@@ -2,6 +2,7 @@
 
 #include "lower/cg.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -463,6 +464,24 @@ static bool is_power_of_two(struct cg_val v, double *inverse)
     return true;
 }
 
+/* A whole number, small enough for what is left of a division by it to be exact. */
+static bool is_whole(struct cg_val v, double *d)
+{
+    return float_const(v, d) && *d >= 1 && *d <= 0x1p22 && *d == trunc(*d);
+}
+
+/* x / d as div.rn has it, but without that instruction's test and branch: the quotient by way of the reciprocal, and what
+ * that is too much put right once. Too much of an infinity is NaN, for which max takes a number. */
+static struct cg_val divide_by_whole(struct cg *g, struct cg_val x, double d)
+{
+    const float rcp = (float)(1 / d);
+    const int32_t q = CG(g, PTX_F32, "mul.rn.f32", x.op, ptx_immf32(rcp));
+    const int32_t minus = CG(g, PTX_F32, "neg.f32", x.op); /* so that a zero keeps its sign */
+    int32_t over = CG(g, PTX_F32, "fma.rn.f32", ptx_r(q), ptx_immf32((float)d), ptx_r(minus));
+    over = CG(g, PTX_F32, "max.f32", ptx_r(over), ptx_immf32(-FLT_MAX));
+    return cg_value(DT_F32, CG(g, PTX_F32, "fma.rn.f32", ptx_r(over), ptx_immf32(-rcp), ptx_r(q)));
+}
+
 static struct cg_val float_binary(struct cg *g, enum lang_op op, struct cg_val x, struct cg_val y)
 {
     const char *name;
@@ -473,6 +492,8 @@ static struct cg_val float_binary(struct cg *g, enum lang_op op, struct cg_val x
         return r;
     if (op == OP_DIV && is_power_of_two(y, &d))
         return float_binary(g, OP_MUL, x, cg_float(g, x.type, d));
+    if (op == OP_DIV && x.type == DT_F32 && g->contract_fma && !g->fast && is_whole(y, &d))
+        return divide_by_whole(g, x, d);
     if (op == OP_DIV && float_const(x, &d) && d == 1) /* correctly rounded too, and shorter */
         return cg_value(
             x.type,

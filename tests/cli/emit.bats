@@ -459,6 +459,12 @@ END
     [[ $output == *"rcp.rn.f32"* && $output != *"div"* ]]
     run -0 kaio-emit < <(body 64 'y[i] = x[i] / 8.0f + 1.0f / 3.0f;')
     [[ $output == *"mul.rn.f32"*", 0f3E000000;"*"0f3EAAAAAB;"* ]]
+    run -0 kaio-emit < <(body 64 'y[i] = x[i] / 768.0f;') # no test for what a quotient may meet, and no branch
+    [[ $output != *"div."* && $output == *"0f44400000"* ]]
+    run -0 kaio-emit < <(body 64 'y[i] = x[i] / 0.3f;')
+    [[ $output == *"div.rn.f32"* ]]
+    run -0 kaio-emit < <(body $'64\nmath: strict' 'y[i] = x[i] / 768.0f;')
+    [[ $output == *"div.rn.f32"* ]]
     # the lane, where it is a part of threadIdx.x
     run -0 kaio-emit < <(body 64 'y[i] = f32(laneid + warpid);')
     [[ $output != *"%laneid"* ]]

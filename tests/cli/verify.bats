@@ -354,11 +354,13 @@ kernel() {
             kernel $f $type "$f(x[i], y[i])"
         done
         kernel div $type "x[i] / y[i]"
+        kernel third $type "x[i] / 3"
+        kernel part $type "x[i] / 4194303 + y[i] / 768"
         kernel mix $type "exp(sin(x[i]) * 3 + y[i]) / (1 + abs(x[i] * y[i]))"
     done >functions.yaml
     for fill in normal edge; do
         run -0 --separate-stderr kaio-verify --run -d cpu --fill=$fill functions.yaml
-        [ "${lines[-1]}" = "96 passed, 0 failed, 0 skipped" ]
+        [ "${lines[-1]}" = "100 passed, 0 failed, 0 skipped" ]
     done
 }
 
