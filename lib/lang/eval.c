@@ -13,8 +13,9 @@ struct number {
 struct evaluator {
     lang_lookup *lookup;
     void *ctx;
-    struct diags *d;
+    struct diags *d; /* NULL: nobody wants to know why */
 };
+#define fail(v, ...) ((v)->d ? diag_error((v)->d, __VA_ARGS__) : false)
 
 static bool eval(const struct evaluator *v, const struct lang_expr *e, struct number *out);
 
@@ -35,7 +36,7 @@ static double as_double(struct number n)
 
 static bool overflows(const struct evaluator *v, const struct lang_expr *e)
 {
-    return diag_error(v->d, e->span, "the value overflows");
+    return fail(v, e->span, "the value overflows");
 }
 
 static bool name(const struct evaluator *v, const struct lang_expr *e, struct number *out)
@@ -47,7 +48,7 @@ static bool name(const struct evaluator *v, const struct lang_expr *e, struct nu
         return true;
     }
     if (!v->lookup || !v->lookup(v->ctx, e->sym, &f, &i))
-        return diag_error(v->d, e->span, "'%s' has no value here", e->name);
+        return fail(v, e->span, "'%s' has no value here", e->name);
     if (e->sym->kind == SYM_SCALAR && dtype_is_float(e->sym->type))
         *out = real(f);
     else if (e->sym->kind == SYM_SCALAR && e->sym->type == DT_U64)
@@ -92,7 +93,7 @@ static bool floats(const struct evaluator *v, const struct lang_expr *e, double 
     case OP_GE: *out = whole(x >= y); return true;
     case OP_EQ: *out = whole(x == y); return true;
     case OP_NE: *out = whole(x != y); return true;
-    default: return diag_error(v->d, e->span, "this operation needs integers");
+    default: return fail(v, e->span, "this operation needs integers");
     }
 }
 
@@ -100,7 +101,7 @@ static bool shift(const struct evaluator *v, const struct lang_expr *e, __int128
                   struct number *out)
 {
     if (n < 0 || n > 63)
-        return diag_error(v->d, e->args[1]->span, "the shift is out of range");
+        return fail(v, e->args[1]->span, "the shift is out of range");
     if (e->op == OP_SHR) {
         *out = whole(x >> (int)n);
         return true;
@@ -124,7 +125,7 @@ static bool integers(const struct evaluator *v, const struct lang_expr *e, __int
     case OP_DIV:
     case OP_MOD:
         if (y == 0)
-            return diag_error(v->d, e->args[1]->span, "division by zero");
+            return fail(v, e->args[1]->span, "division by zero");
         if (y == -1) /* the least integer has no negative */
             over = e->op == OP_DIV && __builtin_sub_overflow((__int128)0, x, &r);
         else
@@ -205,7 +206,7 @@ static bool ceil_div(const struct evaluator *v, const struct lang_expr *e, __int
                      struct number *out)
 {
     if (y == 0)
-        return diag_error(v->d, e->args[1]->span, "division by zero");
+        return fail(v, e->args[1]->span, "division by zero");
     if (y == -1)
         return __builtin_sub_overflow((__int128)0, x, &out->i) ? overflows(v, e) : true;
     *out = whole(x / y + (x % y != 0 && (x < 0) == (y < 0)));
@@ -240,7 +241,7 @@ static bool call(const struct evaluator *v, const struct lang_expr *e, struct nu
         *out = whole(__builtin_popcountll(dtype_bits(e->args[0]->type) == 64 ? (uint64_t)a[0].i
                                                                              : (uint32_t)a[0].i));
         return true;
-    default: return diag_error(v->d, e->span, "'%s' can't be computed at launch", e->name);
+    default: return fail(v, e->span, "'%s' can't be computed at launch", e->name);
     }
 }
 
@@ -264,7 +265,7 @@ static bool eval(const struct evaluator *v, const struct lang_expr *e, struct nu
     }
     default: break;
     }
-    return diag_error(v->d, e->span, "this can't be computed at launch");
+    return fail(v, e->span, "this can't be computed at launch");
 }
 
 bool lang_eval_int(const struct lang_expr *e, lang_lookup *lookup, void *ctx, int64_t *value,
@@ -275,7 +276,7 @@ bool lang_eval_int(const struct lang_expr *e, lang_lookup *lookup, void *ctx, in
     if (!eval(&v, e, &n))
         return false;
     if (n.is_float)
-        return diag_error(d, e->span, "the value is not an integer");
+        return fail(&v, e->span, "the value is not an integer");
     if (n.i > INT64_MAX || n.i < INT64_MIN)
         return overflows(&v, e);
     *value = (int64_t)n.i;
@@ -324,10 +325,5 @@ bool lang_const_int(const struct lang_expr *e, int64_t *v)
     }
     if (!is_constant(e) || e->lanes || !(dtype_is_int(e->type) || e->type == DT_BOOL))
         return false;
-    struct arena *scratch = arena_new();
-    if (!scratch)
-        return false;
-    bool good = lang_eval_int(e, NULL, NULL, v, diags_new(scratch));
-    arena_free(scratch);
-    return good;
+    return lang_eval_int(e, NULL, NULL, v, NULL);
 }

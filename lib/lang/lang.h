@@ -335,7 +335,7 @@ bool lang_check_func(struct lang_func *f, struct diags *d);
 /* ---- evaluating dimension expressions ------------------------------------------------------------- */
 
 /* Integer expressions over dimensions and integer scalars, evaluated exactly (128-bit inside); an overflow, a division
- * by zero or an unbound name is an error at the expression's span. Comparisons and && || ! ?: give 0 or 1.
+ * by zero or an unbound name is an error at the expression's span (d may be NULL). Comparisons and && || ! ?: give 0 or 1.
  * lookup returns false when the symbol has no value. Floating scalars compare as doubles. */
 typedef bool lang_lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i);
 bool lang_eval_int(const struct lang_expr *e, lang_lookup *lookup, void *ctx, int64_t *value,
