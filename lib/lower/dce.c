@@ -4,27 +4,15 @@
 
 #include <string.h>
 
-/* Instructions that do something beside writing their result, or whose result depends on when they run. Everything that
- * the emitter writes with a destination and that is not here may go when the result is unread. */
+/* Everything that the emitter writes with a destination and that does nothing else may go when the result is unread. */
 bool dce_acts(const struct ptx_inst *in)
 {
-    static const char *const names[] = {
-        "st",         "bra",   "ret",       "exit",     "trap",  "bar",   "barrier", "atom",
-        "red",        "fence", "membar",    "shfl",     "vote",  "match", "call",    "brkpt",
-        "activemask", "redux", "nanosleep", "mbarrier", "wgmma", "elect", NULL};
-    const char *name = ptx_op_name(in->op);
-    for (size_t i = 0; names[i]; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
+    return ptx_op_acts(in->op);
 }
 
 bool dce_writes(const struct ptx_inst *in, unsigned k)
 {
-    const char *p = ptx_op_operands(in->op);
-    while (k-- && p)
-        p = (p = strchr(p, ',')) ? p + 1 : NULL;
-    return p && *p == '=';
+    return ptx_op_writes(in->op) >> k & 1;
 }
 
 /* Adds n to the count of every register that the operand reads. */
@@ -77,7 +65,7 @@ static bool is_dead(const struct ptx_inst *in, const uint32_t *reads)
  * branches are worse than useless: ptxas 13.0 crashes on two of them under the same condition. */
 static bool leads_on(const struct ptx_func *f, const struct ptx_inst *in, size_t i, size_t next)
 {
-    if (strcmp(ptx_op_name(in->op), "bra") != 0 || in->operand[0].kind != PTX_O_LABEL)
+    if (in->op != PTX_OP_BRA || in->operand[0].kind != PTX_O_LABEL)
         return false;
     const size_t to = f->labels.v[in->operand[0].label].item;
     return to > i && to < next;

@@ -30,7 +30,7 @@ void ptx_inst_needs(const struct ptx_inst *in, struct ptx_needs *needs)
         if (s->cls == PTX_MC_COUNT)
             continue;
         unsigned m = s->cls == PTX_MC_TYPE ? in->type[ntype++] : in->mod[s->cls];
-        for (unsigned k = 0; k < s->nalt; k++) {
+        for (unsigned k = 0; k < s->nalt && s->has_minima; k++) {
             if (s->alt[k].mod != m || m == PTX_NONE)
                 continue;
             if (s->alt[k].min_ptx > needs->ptx)

@@ -49,6 +49,10 @@ enum ptx_mod_class ptx_mod_class(enum ptx_mod m);
 const char *ptx_op_name(enum ptx_op op);
 const char *ptx_op_pattern(enum ptx_op op);
 const char *ptx_op_operands(enum ptx_op op);
+/* The operands that it writes: bit k for operand k. */
+unsigned ptx_op_writes(enum ptx_op op);
+/* Does it do something beside writing its results, or do these depend on when it runs? */
+bool ptx_op_acts(enum ptx_op op);
 unsigned ptx_op_min_ptx(enum ptx_op op); /* 60 = PTX ISA 6.0 */
 unsigned ptx_op_min_sm(enum ptx_op op);  /* 90 = sm_90; also for what sm_90a alone has */
 const char *ptx_sreg_text(enum ptx_sreg r);

@@ -75,7 +75,8 @@ static struct {
         const char *text;
         size_t len;
         uint16_t first, n; /* rows */
-    } name[HASH_SIZE];     /* open addressing */
+        bool acts, wide;
+    } name[HASH_SIZE]; /* open addressing */
     const char *names[MAX_NAMES + 1];
 
     uint16_t sreg[HASH_SIZE]; /* open addressing, number + 1 */
@@ -185,6 +186,7 @@ static const char *make_alt(const char *p, struct ptx_slot *s)
         char *end;
         a->min_ptx = (uint16_t)strtoul(p + 1, &end, 10);
         a->min_sm = (uint16_t)strtoul(end + 1, &end, 10);
+        s->has_minima = true;
         p = end;
     }
     return p;
@@ -242,6 +244,7 @@ static void make_specs(struct ptx_row *r)
         struct ptx_spec *s = &r->spec[r->nspec++];
         if (*p == '=') {
             s->dest = true;
+            r->writes |= (uint8_t)(1u << (s - r->spec));
             p++;
         }
         size_t n = strcspn(p, "*?_,");
@@ -264,6 +267,25 @@ static void make_specs(struct ptx_row *r)
         if (*p == ',')
             p++;
     }
+}
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+    while (*names && strcmp(name, *names) != 0)
+        names++;
+    return *names;
+}
+
+/* What all rows of name h have in common. */
+static void make_traits(unsigned h)
+{
+    static const char *const acting[] = {
+        "st",         "bra",   "ret",       "exit",     "trap",  "bar",   "barrier", "atom",
+        "red",        "fence", "membar",    "shfl",     "vote",  "match", "call",    "brkpt",
+        "activemask", "redux", "nanosleep", "mbarrier", "wgmma", "elect", NULL};
+    static const char *const wide[] = {"ld", "ldu", "st", "cvt", NULL};
+    table.name[h].acts = is_one_of(table.name[h].text, acting);
+    table.name[h].wide = is_one_of(table.name[h].text, wide);
 }
 
 static unsigned name_place(const char *name, size_t len)
@@ -297,7 +319,10 @@ static void make_rows(void)
             broken(r->pattern, "the rows of one name are not together");
         }
         r->name = table.name[h].text;
-        table.name[h].n++;
+        if (table.name[h].n++ == 0)
+            make_traits(h);
+        r->acts = table.name[h].acts;
+        r->wide = table.name[h].wide && op != PTX_OP_CVT_PACK && op != PTX_OP_CVT_PACK4;
     }
 }
 
@@ -349,6 +374,16 @@ const char *ptx_op_pattern(enum ptx_op op)
 const char *ptx_op_operands(enum ptx_op op)
 {
     return ops[op].operands;
+}
+
+unsigned ptx_op_writes(enum ptx_op op)
+{
+    return ptx_row(op)->writes;
+}
+
+bool ptx_op_acts(enum ptx_op op)
+{
+    return ptx_row(op)->acts;
 }
 
 unsigned ptx_op_min_ptx(enum ptx_op op)

@@ -22,6 +22,7 @@ struct ptx_slot {
     uint16_t nalt;
     uint8_t cls; /* enum ptx_mod_class; PTX_MC_COUNT for a word that is only written */
     bool optional;
+    bool has_minima; /* some of its words have their own */
 };
 
 /* One operand of a row; the letters are isa.def's. */
@@ -39,6 +40,9 @@ struct ptx_row {
     size_t name_len;
     uint16_t min_ptx, min_sm;
     uint8_t nslot, nspec;
+    uint8_t writes; /* bit k: operand k */
+    bool acts;      /* ptx_op_acts() */
+    bool wide;      /* ld, st, cvt ...: registers may be larger than the type */
     const struct ptx_slot *slot;
     struct ptx_spec spec[PTX_MAX_OPERANDS];
 };

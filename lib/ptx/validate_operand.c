@@ -122,17 +122,10 @@ static bool wrong_reg(struct ptx_validator *v, const struct ptx_inst *in, int32_
 
 /* ---- plain values ----------------------------------------------------------------------------------------------- */
 
-static bool takes_wide(const struct ptx_inst *in)
-{
-    const char *name = ptx_op_name(in->op);
-    return strcmp(name, "ld") == 0 || strcmp(name, "ldu") == 0 || strcmp(name, "st") == 0 ||
-           (strcmp(name, "cvt") == 0 && in->op != PTX_OP_CVT_PACK && in->op != PTX_OP_CVT_PACK4);
-}
-
 static bool check_reg(struct ptx_validator *v, const struct ptx_inst *in, int32_t reg,
                       unsigned type)
 {
-    if (reg < 0 || reg_fits(v->func->regs.v[reg].type, type, takes_wide(in)))
+    if (reg < 0 || reg_fits(v->func->regs.v[reg].type, type, ptx_row(in->op)->wide))
         return true;
     return wrong_reg(v, in, reg, type);
 }
