@@ -123,12 +123,15 @@ char *arena_strdup(struct arena *a, const char *s)
 
 char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 {
+    char few[256];
     va_list again;
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, again);
+    int n = vsnprintf(few, sizeof few, fmt, again);
     va_end(again);
     if (n < 0)
         no_memory(a);
+    if ((size_t)n < sizeof few)
+        return arena_strndup(a, few, (size_t)n);
     char *p = arena_alloc(a, (size_t)n + 1);
     vsnprintf(p, (size_t)n + 1, fmt, ap);
     return p;

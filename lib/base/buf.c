@@ -20,6 +20,15 @@ static void reserve(struct buf *b, size_t n)
     b->cap = cap;
 }
 
+void buf_reserve(struct buf *b, size_t n)
+{
+    if (b->cap - b->len > n)
+        return;
+    b->text = arena_grow(b->arena, b->text, b->cap, b->len + n + 1);
+    b->cap = b->len + n + 1;
+    b->text[b->len] = 0;
+}
+
 void buf_add(struct buf *b, const char *s, size_t n)
 {
     if (n == 0)
@@ -32,26 +41,42 @@ void buf_add(struct buf *b, const char *s, size_t n)
 
 void buf_puts(struct buf *b, const char *s)
 {
-    buf_add(b, s, strlen(s));
+    enum { SHORT = 16 };
+    const size_t room = b->cap - b->len;
+    size_t n = 0;
+    /* most texts are words, and go where there is room */
+    while (n < SHORT && n < room && (b->text[b->len + n] = s[n]))
+        n++;
+    if (n < SHORT && n < room)
+        b->len += n;
+    else
+        buf_add(b, s, strlen(s));
 }
 
 void buf_putc(struct buf *b, char c)
 {
-    buf_add(b, &c, 1);
+    if (b->cap - b->len < 2)
+        reserve(b, 1);
+    b->text[b->len++] = c;
+    b->text[b->len] = 0;
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
+    enum { FEW = 64 };
     va_list ap, again;
     va_start(ap, fmt);
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, again);
+    reserve(b, FEW);
+    const size_t room = b->cap - b->len;
+    int n = vsnprintf(b->text + b->len, room, fmt, again);
     va_end(again);
-    if (n > 0) {
+    if (n > 0 && (size_t)n >= room) {
         reserve(b, (size_t)n);
         vsnprintf(b->text + b->len, (size_t)n + 1, fmt, ap);
-        b->len += (size_t)n;
     }
+    b->len += n > 0 ? (size_t)n : 0;
+    b->text[b->len] = 0;
     va_end(ap);
 }
 

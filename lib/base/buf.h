@@ -11,6 +11,8 @@ struct buf {
 };
 
 struct buf buf_in(struct arena *a);
+/* Room for n more bytes: for who knows about how many will follow. */
+void buf_reserve(struct buf *b, size_t n);
 void buf_add(struct buf *b, const char *s, size_t n);
 void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);

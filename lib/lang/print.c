@@ -173,7 +173,9 @@ static void print_operator(const struct lang_expr *e, int level, struct buf *out
         return;
     }
     print(e->args[0], level, out);
-    buf_printf(out, " %s ", ops[e->op].text);
+    buf_putc(out, ' ');
+    buf_puts(out, ops[e->op].text);
+    buf_putc(out, ' ');
     print(e->args[1], level + 1, out);
 }
 

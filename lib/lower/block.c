@@ -49,7 +49,7 @@ static struct ptx_operand slot_of(struct cg *g, enum dtype t, int32_t area, stru
 static void store_if(struct cg *g, int32_t pred, struct ptx_operand at, struct cg_val v)
 {
     char m[32];
-    snprintf(m, sizeof m, "st.shared.%s", cg_bits_suffix(v.type));
+    cg_dotted(m, "st.shared", cg_bits_suffix(v.type));
     PTX_IF(&g->b, pred, m, at, ptx_r(cg_reg(g, v)));
 }
 
@@ -57,7 +57,7 @@ static struct cg_val load(struct cg *g, enum dtype t, struct ptx_operand at)
 {
     char m[32];
     int32_t r = cg_new(g, t);
-    snprintf(m, sizeof m, "ld.shared.%s", cg_bits_suffix(t));
+    cg_dotted(m, "ld.shared", cg_bits_suffix(t));
     PTX(&g->b, m, ptx_r(r), at);
     return cg_value(t, r);
 }
@@ -68,7 +68,7 @@ static struct cg_val load_if(struct cg *g, int32_t pred, struct ptx_operand at,
     char m[32];
     int32_t r = cg_new_mutable(g, otherwise.type);
     cg_move(g, r, otherwise);
-    snprintf(m, sizeof m, "ld.shared.%s", cg_bits_suffix(otherwise.type));
+    cg_dotted(m, "ld.shared", cg_bits_suffix(otherwise.type));
     PTX_IF(&g->b, pred, m, ptx_r(r), at);
     cg_assigned(g, r);
     return cg_value(otherwise.type, r);

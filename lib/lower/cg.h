@@ -390,7 +390,10 @@ void share_func(struct arena *a, struct ptx_func *f);
 
 /* ---- value.c: values and arithmetic with folding ---- */
 
-const char *cg_suffix(enum dtype t);      /* "f32", "s64", "u32" ...: of arithmetic on registers */
+const char *cg_suffix(enum dtype t); /* "f32", "s64", "u32" ...: of arithmetic on registers */
+/* "name.suffix"; both are short. */
+enum { CG_WORD = 32 };
+const char *cg_dotted(char out[CG_WORD], const char *name, const char *suffix);
 const char *cg_bits_suffix(enum dtype t); /* "f32", "b32" ...: of mov and selp */
 enum ptx_mod cg_regtype(enum dtype t);
 struct cg_val cg_value(enum dtype t, int32_t reg);

@@ -445,7 +445,7 @@ static void combine_best(struct cg *g, const struct lang_expr *e, struct accumul
 static void accumulate(struct cg *g, int32_t acc, const char *name, struct cg_val v)
 {
     char m[32];
-    snprintf(m, sizeof m, "%s.%s", name, cg_suffix(v.type));
+    cg_dotted(m, name, cg_suffix(v.type));
     PTX(&g->b, m, ptx_r(acc), ptx_r(acc), cg_op(g, v));
     cg_assigned(g, acc);
 }

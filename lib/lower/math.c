@@ -13,7 +13,7 @@
 static struct cg_val op1(struct cg *g, const char *name, struct cg_val x)
 {
     char m[40];
-    snprintf(m, sizeof m, "%s.%s", name, cg_suffix(x.type));
+    cg_dotted(m, name, cg_suffix(x.type));
     return cg_value(x.type, CG(g, cg_regtype(x.type), m, cg_op(g, x)));
 }
 
@@ -123,7 +123,7 @@ static struct cg_val ceil_div(struct cg *g, struct cg_val x, struct cg_val y)
 static struct cg_val copy_sign(struct cg *g, struct cg_val sign, struct cg_val size)
 {
     char m[32];
-    snprintf(m, sizeof m, "copysign.%s", cg_suffix(size.type));
+    cg_dotted(m, "copysign", cg_suffix(size.type));
     return cg_value(
         size.type, CG(g, cg_regtype(size.type), m, ptx_r(cg_reg(g, sign)), ptx_r(cg_reg(g, size))));
 }
@@ -171,7 +171,7 @@ static struct cg_val bit_count(struct cg *g, const char *name, struct cg_val x)
 {
     char m[32];
     enum dtype narrow = dtype_bits(x.type) == 64 ? x.type : DT_U32;
-    snprintf(m, sizeof m, "%s.%s", name, cg_bits_suffix(narrow));
+    cg_dotted(m, name, cg_bits_suffix(narrow));
     return cg_value(DT_U32, CG(g, PTX_B32, m, cg_op(g, x)));
 }
 
@@ -197,22 +197,22 @@ static struct cg_val bits_call(struct cg *g, const struct lang_expr *e, const st
     case FN_POPC: return bit_count(g, "popc", x[0]);
     case FN_CLZ: return bit_count(g, "clz", x[0]);
     case FN_BREV:
-        snprintf(m, sizeof m, "brev.%s", cg_bits_suffix(t));
+        cg_dotted(m, "brev", cg_bits_suffix(t));
         return cg_value(t, CG(g, cg_regtype(t), m, cg_op(g, x[0])));
     case FN_BFE:
         if (is_whole_part(t, x, &part, &bits))
             return cg_value(t, cg_signed_part(g, cg_reg(g, x[0]), part, bits));
-        snprintf(m, sizeof m, "bfe.%s", cg_suffix(t));
+        cg_dotted(m, "bfe", cg_suffix(t));
         return cg_value(t, CG(g, cg_regtype(t), m, cg_op(g, x[0]),
                               cg_op(g, cg_convert(g, x[1], DT_U32)),
                               cg_op(g, cg_convert(g, x[2], DT_U32))));
     case FN_BFI:
-        snprintf(m, sizeof m, "bfi.%s", cg_bits_suffix(t));
+        cg_dotted(m, "bfi", cg_bits_suffix(t));
         return cg_value(t, CG(g, cg_regtype(t), m, cg_op(g, cg_convert(g, x[0], t)), cg_op(g, x[1]),
                               cg_op(g, cg_convert(g, x[2], DT_U32)),
                               cg_op(g, cg_convert(g, x[3], DT_U32))));
     case FN_MULHI:
-        snprintf(m, sizeof m, "mul.hi.%s", cg_suffix(t));
+        cg_dotted(m, "mul.hi", cg_suffix(t));
         return cg_value(t, CG(g, cg_regtype(t), m, cg_op(g, x[0]), cg_op(g, x[1])));
     case FN_DP4A:
         snprintf(m, sizeof m, "dp4a.%s.%s", cg_suffix(x[0].type), cg_suffix(x[1].type));
@@ -228,7 +228,7 @@ static struct cg_val classify(struct cg *g, enum lang_builtin fn, struct cg_val 
         x = cg_convert(g, x, DT_F32);
     if (fn == FN_ISINF)
         return cg_binary(g, OP_EQ, op1(g, "abs", x), cg_float(g, x.type, INFINITY));
-    snprintf(m, sizeof m, "setp.nan.%s", cg_suffix(x.type));
+    cg_dotted(m, "setp.nan", cg_suffix(x.type));
     return cg_value(DT_BOOL, CG(g, PTX_PRED, m, x.op, x.op));
 }
 

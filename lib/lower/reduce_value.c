@@ -99,7 +99,7 @@ struct reduce_value reduce_meet(struct cg *g, const struct reduce_result *q, str
 static void accumulate(struct cg *g, int32_t acc, const char *name, struct cg_val v)
 {
     char m[32];
-    snprintf(m, sizeof m, "%s.%s", name, cg_suffix(v.type));
+    cg_dotted(m, name, cg_suffix(v.type));
     PTX(&g->b, m, ptx_r(acc), ptx_r(acc), cg_op(g, v));
     cg_assigned(g, acc);
 }
@@ -108,7 +108,7 @@ static void accumulate(struct cg *g, int32_t acc, const char *name, struct cg_va
 static void choose(struct cg *g, int32_t acc, struct cg_val v, int32_t p)
 {
     char m[32];
-    snprintf(m, sizeof m, "selp.%s", cg_bits_suffix(v.type));
+    cg_dotted(m, "selp", cg_bits_suffix(v.type));
     PTX(&g->b, m, ptx_r(acc), cg_op(g, v), ptx_r(acc), ptx_r(p));
     cg_assigned(g, acc);
 }

@@ -69,10 +69,17 @@ static bool is_float_reg(enum dtype t)
     return t == DT_F32 || t == DT_F64;
 }
 
-static const char *mnemonic(char out[32], const char *name, enum dtype t)
+const char *cg_dotted(char out[CG_WORD], const char *name, const char *suffix)
 {
-    snprintf(out, 32, "%s.%s", name, cg_suffix(t));
+    char *at = stpcpy(out, name);
+    *at++ = '.';
+    stpcpy(at, suffix);
     return out;
+}
+
+static const char *mnemonic(char out[CG_WORD], const char *name, enum dtype t)
+{
+    return cg_dotted(out, name, cg_suffix(t));
 }
 
 /* ---- making values -------------------------------------------------------------------------------- */
@@ -141,17 +148,17 @@ static bool is_int_value(struct cg_val v, int64_t want)
 /* An immediate in a register; also a predicate that is a constant. */
 static int32_t materialise(struct cg *g, struct cg_val v)
 {
-    char m[32];
+    char m[CG_WORD];
     if (v.type == DT_BOOL)
         return CG(g, PTX_PRED, "setp.ne.u32", ptx_imm((int64_t)v.op.bits), ptx_imm(0));
-    snprintf(m, sizeof m, "mov.%s", cg_bits_suffix(v.type));
+    cg_dotted(m, "mov", cg_bits_suffix(v.type));
     return CG(g, cg_regtype(v.type), m, v.op);
 }
 
 static int32_t materialise_copy(struct cg *g, struct cg_val v)
 {
-    char m[32];
-    snprintf(m, sizeof m, "mov.%s", cg_bits_suffix(v.type));
+    char m[CG_WORD];
+    cg_dotted(m, "mov", cg_bits_suffix(v.type));
     return CG(g, cg_regtype(v.type), m, cg_op(g, v));
 }
 
@@ -181,8 +188,8 @@ struct cg_val cg_freeze(struct cg *g, struct cg_val x)
 
 void cg_move(struct cg *g, int32_t reg, struct cg_val v)
 {
-    char m[32];
-    snprintf(m, sizeof m, "mov.%s", cg_bits_suffix(v.type));
+    char m[CG_WORD];
+    cg_dotted(m, "mov", cg_bits_suffix(v.type));
     PTX(&g->b, m, ptx_r(reg), cg_op(g, v));
     cg_assigned(g, reg);
 }
@@ -320,11 +327,11 @@ static bool simplify(enum lang_op op, struct cg_val x, struct cg_val y, struct c
 
 static struct cg_val shift(struct cg *g, enum lang_op op, struct cg_val x, struct cg_val y)
 {
-    char m[32];
+    char m[CG_WORD];
     if (op == OP_SHL)
-        snprintf(m, sizeof m, "shl.%s", cg_bits_suffix(x.type));
+        cg_dotted(m, "shl", cg_bits_suffix(x.type));
     else
-        snprintf(m, sizeof m, "shr.%s", cg_suffix(x.type));
+        cg_dotted(m, "shr", cg_suffix(x.type));
     struct ptx_operand count;
     if (is_wide(y.type) &&
         !is_imm(y)) /* the count is a u32: what does not fit shifts everything out */
@@ -391,7 +398,7 @@ static struct cg_val int_binary(struct cg *g, enum lang_op op, struct cg_val x, 
 
     enum dtype t = x.type;
     const char *name;
-    char m[32];
+    char m[CG_WORD];
     switch (op) {
     case OP_ADD: name = "add"; break;
     case OP_SUB: name = "sub"; break;
@@ -404,7 +411,7 @@ static struct cg_val int_binary(struct cg *g, enum lang_op op, struct cg_val x, 
     default: abort();
     }
     bool bitwise = op == OP_AND || op == OP_OR || op == OP_XOR;
-    snprintf(m, sizeof m, "%s.%s", name, bitwise ? cg_bits_suffix(t) : cg_suffix(t));
+    cg_dotted(m, name, bitwise ? cg_bits_suffix(t) : cg_suffix(t));
     bool commutes = op == OP_ADD || op == OP_MUL || bitwise;
     if (commutes && is_imm(x)) {
         struct cg_val s = x;
@@ -485,7 +492,7 @@ static struct cg_val divide_by_whole(struct cg *g, struct cg_val x, double d)
 static struct cg_val float_binary(struct cg *g, enum lang_op op, struct cg_val x, struct cg_val y)
 {
     const char *name;
-    char m[32];
+    char m[CG_WORD];
     struct cg_val r;
     double d;
     if (fold_float(g, op, x, y, &r))
@@ -552,10 +559,10 @@ static struct cg_val compare(struct cg *g, enum lang_op op, struct cg_val x, str
         p = cg_op(g, x);
         q = cg_op(g, y);
     }
-    char m[32];
+    char m[CG_WORD], word[CG_WORD];
     /* NaN differs from everything, itself included */
     const char *name = op == OP_NE && is_float_reg(t) ? "neu" : names[op];
-    snprintf(m, sizeof m, "setp.%s.%s", name, suffix);
+    cg_dotted(m, cg_dotted(word, "setp", name), suffix);
     return cg_value(DT_BOOL, CG(g, PTX_PRED, m, p, q));
 }
 
@@ -584,7 +591,7 @@ struct cg_val cg_binary(struct cg *g, enum lang_op op, struct cg_val x, struct c
 struct cg_val cg_unary(struct cg *g, enum lang_op op, struct cg_val x)
 {
     int64_t i;
-    char m[32];
+    char m[CG_WORD];
     enum dtype t = x.type;
     switch (op) {
     case OP_PLUS: return x;
@@ -595,7 +602,7 @@ struct cg_val cg_unary(struct cg *g, enum lang_op op, struct cg_val x)
     case OP_BITNOT:
         if (cg_is_const(x, &i))
             return cg_int(t, ~i);
-        snprintf(m, sizeof m, "not.%s", cg_bits_suffix(t));
+        cg_dotted(m, "not", cg_bits_suffix(t));
         return cg_value(t, CG(g, cg_regtype(t), m, cg_op(g, x)));
     case OP_NEG:
         if (cg_is_const(x, &i))
@@ -615,7 +622,7 @@ struct cg_val cg_unary(struct cg *g, enum lang_op op, struct cg_val x)
 
 struct cg_val cg_fma(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val z)
 {
-    char m[32];
+    char m[CG_WORD];
     double a, b, c;
     if (float_const(x, &a) && float_const(y, &b) && float_const(z, &c) && !isnan(fma(a, b, c)))
         return cg_float(g, x.type,
@@ -645,10 +652,10 @@ struct cg_val cg_select(struct cg *g, int32_t pred, struct cg_val x, struct cg_v
                          /* -1 as a u64 is no small number */
                          : x.type == DT_I64 && both_fit(x, y, CG_S32) ? CG_S32
                                                                       : CG_FULL;
-    char m[32];
+    char m[CG_WORD];
     struct ptx_operand p = how ? low_operand(x) : cg_op(g, x);
     struct ptx_operand q = how ? low_operand(y) : cg_op(g, y);
-    snprintf(m, sizeof m, "selp.%s", how ? "b32" : cg_bits_suffix(x.type));
+    cg_dotted(m, "selp", how ? "b32" : cg_bits_suffix(x.type));
     struct cg_val r =
         cg_value(x.type, CG(g, how ? PTX_B32 : cg_regtype(x.type), m, p, q, ptx_r(pred)));
     r.narrow = how;
@@ -657,7 +664,7 @@ struct cg_val cg_select(struct cg *g, int32_t pred, struct cg_val x, struct cg_v
 
 struct cg_val cg_minmax(struct cg *g, bool is_max, struct cg_val x, struct cg_val y)
 {
-    char m[32];
+    char m[CG_WORD];
     int64_t i, j;
     if (cg_is_const(x, &i) && cg_is_const(y, &j))
         return fold_compare(is_max ? OP_GT : OP_LT, x.type, i, j) ? x : y;
