@@ -633,10 +633,12 @@ void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool 
 void cg_begin(struct cg *g, const char *entry)
 {
     g->func = ptx_entry_new(g->module, entry);
-    g->func->items.v = g->spare;
-    g->func->items.cap = g->nspare;
-    g->spare = NULL;
-    g->nspare = 0;
+    if (!g->spare->v)
+        *g->spare =
+            (struct cg_spare){ARENA_ARRAY(g->module->arena, CG_ITEMS, struct ptx_item), CG_ITEMS};
+    g->func->items.v = g->spare->v;
+    g->func->items.cap = g->spare->cap;
+    g->spare->v = NULL;
     g->b = ptx_builder_new(g->module, g->func);
     g->b.span = g->spec->name_span;
     g->params.n = 0;
@@ -727,11 +729,14 @@ static void drop_unread(struct cg *g)
 /* The prologue, sorted, in front of the body; labels move along. */
 static void place_prologue(struct cg *g)
 {
-    size_t np = g->prologue.n, nb = g->func->items.n;
-    struct ptx_item *v = ARENA_ARRAY(g->module->arena, np + nb + 1, struct ptx_item);
+    struct ptx_func *f = g->func;
+    const size_t np = g->prologue.n, nb = f->items.n;
     size_t n = 0;
     uint32_t last = 0;
     bool first = true;
+    for (size_t i = 0; i < np; i++)
+        VEC_PUSH(g->module->arena, &f->items);
+    memmove(f->items.v + np, f->items.v, nb * sizeof *f->items.v);
     /* by ascending order, each order's items as they were made */
     for (;;) {
         uint32_t next = UINT32_MAX;
@@ -742,20 +747,27 @@ static void place_prologue(struct cg *g)
             break;
         for (size_t i = 0; i < np; i++)
             if (g->prologue_order.v[i] == next)
-                v[n++] = g->prologue.v[i];
+                f->items.v[n++] = g->prologue.v[i];
         last = next;
         first = false;
     }
-    for (size_t i = 0; i < nb; i++) {
-        if (g->func->items.v[i].kind == PTX_I_LABEL)
-            g->func->labels.v[g->func->items.v[i].label].item = (uint32_t)n;
-        v[n++] = g->func->items.v[i];
-    }
-    g->spare = g->func->items.v; /* grown for this entry: the next one's items go there */
-    g->nspare = g->func->items.cap;
-    g->func->items.v = v;
-    g->func->items.n = n;
-    g->func->items.cap = np + nb + 1;
+    for (size_t i = np; i < np + nb; i++)
+        if (f->items.v[i].kind == PTX_I_LABEL)
+            f->labels.v[f->items.v[i].label].item = (uint32_t)i;
+}
+
+/* The items are generated where those of the entry before were, and what stays of them is copied. */
+static void settle_items(struct cg *g)
+{
+    struct ptx_func *f = g->func;
+    struct ptx_item *const v = f->items.v;
+    *g->spare = (struct cg_spare){v, f->items.cap};
+    share_func(g->a, f);
+    if (f->items.v != v)
+        return;
+    f->items.cap = f->items.n + CG_DECLARATIONS;
+    f->items.v = ARENA_ARRAY(g->module->arena, f->items.cap, struct ptx_item);
+    memcpy(f->items.v, v, f->items.n * sizeof *v);
 }
 
 void cg_end(struct cg *g, struct contract_launch *launch)
@@ -765,7 +777,7 @@ void cg_end(struct cg *g, struct contract_launch *launch)
     g->dead = false;
     PTX0(&g->b, "ret");
     place_prologue(g);
-    share_func(g->a, g->func);
+    settle_items(g);
     dce_func(g->a, g->func);
     drop_unread(g);
     ptx_finish(&g->b);

@@ -45,6 +45,12 @@ struct cg_number {
     int32_t next; /* index + 1 of the next in the bucket */
     int32_t reg;
 };
+/* Memory that entries' items are generated in, one entry's after the other's; NULL while one has it. */
+struct cg_spare {
+    struct ptx_item *v;
+    size_t cap;
+};
+enum { CG_ITEMS = 1 << 14 }; /* of most entries fewer: memory that is not used costs nothing */
 enum { CG_INTERNED = 1 << 10 };
 enum { CG_BUCKETS = 1 << 14 };
 
@@ -201,8 +207,7 @@ struct cg {
     struct ptx_module *module;
     struct ptx_func *func;
     struct ptx_builder b;
-    struct ptx_item *spare; /* memory of the last entry's items */
-    size_t nspare;
+    struct cg_spare *spare;
     bool failed;
     uint32_t step;               /* of the launches that are made now */
     struct cg_largest sum_depth; /* lower_depth() */
@@ -385,7 +390,9 @@ void cg_append(struct cg *g, const struct ptx_item *v, size_t n);
 
 /* ---- share.c ---- */
 
-/* Computes once what several ways through the code compute alike, as far as it is cheap. */
+/* Computes once what several ways through the code compute alike, as far as it is cheap. The items are elsewhere then, with room
+ * for CG_DECLARATIONS more, or (there is nothing to share) where they were. */
+enum { CG_DECLARATIONS = 8 }; /* items that ptx_finish() may add */
 void share_func(struct arena *a, struct ptx_func *f);
 
 /* ---- value.c: values and arithmetic with folding ---- */

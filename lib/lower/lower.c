@@ -183,6 +183,7 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
     struct library *library = library_new(a);
     struct buf header = buf_in(a);
     struct cg_inlined inlined = {0};
+    struct cg_spare spare = {0};
     int32_t *bucket = ARENA_ARRAY(a, CG_BUCKETS, int32_t); /* all 0 again after each kernel */
     if (!check_names(specs, n, d))
         return NULL;
@@ -202,6 +203,7 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
                          .bucket = bucket,
                          .reducing = ARENA_NEW(a, struct cg_reducing),
                          .inlined = &inlined,
+                         .spare = &spare,
                          .interned = interned,
                          .contract_fma = specs[i]->math != MATH_STRICT,
                          .fast = specs[i]->math == MATH_FAST,

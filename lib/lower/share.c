@@ -444,11 +444,12 @@ static void visit(struct share *s, uint32_t i)
         move(s, e, to);
 }
 
-/* The items again, with what moved to the ends of blocks. */
+/* The items again elsewhere, with what moved to the ends of blocks. */
 static void rebuild(struct share *s)
 {
     struct ptx_func *f = s->f;
-    struct ptx_item *v = ARENA_ARRAY(s->a, f->items.n, struct ptx_item);
+    const size_t cap = f->items.n + CG_DECLARATIONS;
+    struct ptx_item *v = ARENA_ARRAY(s->a, cap, struct ptx_item);
     size_t n = 0;
     for (uint32_t b = 0; b < s->nblock; b++) {
         const struct block *k = &s->block[b];
@@ -462,8 +463,9 @@ static void rebuild(struct share *s)
                 v[n++] = f->items.v[i];
         }
     }
-    memcpy(f->items.v, v, n * sizeof *v);
+    f->items.v = v;
     f->items.n = n;
+    f->items.cap = cap;
     for (uint32_t i = 0; i < n; i++)
         if (v[i].kind == PTX_I_LABEL)
             f->labels.v[v[i].label].item = i;

@@ -332,9 +332,10 @@ struct ptx_operand ptx_sink(void)
 
 static struct ptx_operand *copy(struct arena *a, size_t n, const struct ptx_operand *from)
 {
+    if (n == 0)
+        return NULL;
     struct ptx_operand *to = ARENA_ARRAY(a, n, struct ptx_operand);
-    if (n)
-        memcpy(to, from, n * sizeof *to);
+    memcpy(to, from, n * sizeof *to);
     return to;
 }
 
@@ -404,9 +405,10 @@ void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *
 
 /* ---- declarations ----------------------------------------------------------------------------------------------- */
 
-static size_t prefix_len(const char *name)
+/* Of a register that ptx_reg_new() made. */
+static unsigned family_of_reg(const struct ptx_reg *r)
 {
-    return strcspn(name, "0123456789");
+    return r->type == PTX_B16 && r->name[1] == 'h' ? 2 : family_of(r->type);
 }
 
 static void renumber(struct ptx_operand *o, const int32_t *to)
@@ -424,23 +426,23 @@ static size_t group_registers(struct ptx_module *m, struct ptx_func *f, uint32_t
 {
     struct ptx_reg *sorted = ARENA_ARRAY(m->arena, f->regs.n, struct ptx_reg);
     int32_t *to = ARENA_ARRAY(m->arena, f->regs.n, int32_t);
-    uint32_t n = 0, decl = 0;
+    uint32_t next[NFAMILY], decl[NFAMILY], n = 0, ndecl = 0;
+    for (size_t r = 0; r < f->regs.n; r++)
+        count[family_of_reg(&f->regs.v[r])]++;
     for (unsigned k = 0; k < NFAMILY; k++) {
-        size_t len = strlen(families[k].prefix);
-        uint32_t first = n;
-        for (size_t r = 0; r < f->regs.n; r++) {
-            const char *name = f->regs.v[r].name;
-            if (prefix_len(name) != len || memcmp(name, families[k].prefix, len) != 0)
-                continue;
-            to[r] = (int32_t)n;
-            sorted[n] = f->regs.v[r];
-            sorted[n++].decl = decl;
-        }
-        count[k] = n - first;
-        decl += count[k] > 0;
+        next[k] = n;
+        decl[k] = ndecl;
+        n += count[k];
+        ndecl += count[k] > 0;
     }
-    if (f->regs.n)
-        memcpy(f->regs.v, sorted, f->regs.n * sizeof *sorted);
+    for (size_t r = 0; r < f->regs.n; r++) {
+        const unsigned k = family_of_reg(&f->regs.v[r]);
+        to[r] = (int32_t)next[k]++;
+        sorted[to[r]] = f->regs.v[r];
+        sorted[to[r]].decl = decl[k];
+    }
+    f->regs.v = sorted;
+    f->regs.cap = f->regs.n;
     for (size_t i = 0; i < f->items.n; i++) {
         struct ptx_inst *in = &f->items.v[i].inst;
         if (f->items.v[i].kind != PTX_I_INST)
@@ -450,13 +452,13 @@ static size_t group_registers(struct ptx_module *m, struct ptx_func *f, uint32_t
         for (unsigned k = 0; k < in->noperand; k++)
             renumber(&in->operand[k], to);
     }
-    return decl;
+    return ndecl;
 }
 
 void ptx_finish(struct ptx_builder *b)
 {
     struct ptx_func *f = b->func;
-    uint32_t count[NFAMILY], first = 0;
+    uint32_t count[NFAMILY] = {0}, first = 0;
     size_t ndecl = group_registers(b->module, f, count), old = f->items.n;
     for (size_t i = 0; i < f->labels.n; i++) {
         if (f->labels.v[i].item == UINT32_MAX)

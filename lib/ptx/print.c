@@ -373,8 +373,20 @@ static void put_header(const char *text, struct buf *out)
     }
 }
 
+/* About the bytes of the text. */
+static size_t about(const struct ptx_module *m)
+{
+    enum { LINE = 56 };
+    size_t n = strlen(m->header) + 1024;
+    for (size_t i = 0; i < m->items.n; i++)
+        if (m->items.v[i].kind == PTX_I_FUNC)
+            n += LINE * m->items.v[i].func->items.n;
+    return n;
+}
+
 void ptx_print(const struct ptx_module *m, struct buf *out)
 {
+    buf_reserve(out, about(m));
     put_header(m->header, out);
     buf_printf(out, ".version %u.%u\n.target sm_%u", m->version / 10, m->version % 10, m->sm);
     if (m->sm_suffix)
