@@ -7,12 +7,16 @@
 
 static struct matmul_form form_of(enum matmul_type type, enum dtype in, enum dtype out)
 {
+    static const struct lang_expr element = {.kind = E_INDEX};
     struct matmul_form f = {.type = type, .noperand = 2, .nproduct = 1};
     f.sum = type == MATMUL_INT8 ? DT_I32 : DT_F32;
     f.out_bits = dtype_bits(out);
     for (int i = 0; i < 2; i++)
-        f.operand[i] = (struct matmul_operand){
-            .side = i ? MATMUL_B : MATMUL_A, .type = in, .bits = dtype_bits(in), .along_k = true};
+        f.operand[i] = (struct matmul_operand){.side = i ? MATMUL_B : MATMUL_A,
+                                               .type = in,
+                                               .bits = dtype_bits(in),
+                                               .plain = &element,
+                                               .along_k = true};
     f.product[0].b = 1;
     return f;
 }
@@ -153,6 +157,8 @@ static double made(uint32_t bm, uint32_t bn, uint32_t producers, unsigned weight
 {
     struct matmul_form f = form_of(MATMUL_F16, DT_F16, DT_F16);
     struct matmul_plan p = plan_of(&f, bm, bn);
+    f.computes = true;
+    f.operand[1].plain = NULL;
     f.operand[1].weight = weight;
     f.operand[1].bits = 8;
     p.producers = producers;
