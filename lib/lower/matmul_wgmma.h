@@ -158,11 +158,17 @@ struct wgmma {
     /* u32: the barrier `full` of the stage before, in the block to which the lane says that it is read; how far that is from this
      * block's, -1: it is this one's; and a predicate: does it say so to any? */
     int32_t release, delta, mine;
+    /* of warpgroups that end a tile in order: a predicate, -1: they do not; and u32 */
+    int32_t ends_first, waits_at;
     int32_t adds, always, never;  /* predicates: is this not the tile's first stage? true; false */
     int32_t *stage_sum;           /* promoted ones: words of 64 rows of one product and stage */
     int32_t out_map[MATMUL_OUTS]; /* addresses of tensor maps */
     uint32_t nbrought, boxes;     /* tensors; boxes of each, of a warp */
     struct wgmma_brought brought[WGMMA_BROUGHT];
+    uint32_t
+        kept; /* of the boxes, the first ones: registers take them from the patch, which has places for */
+    uint32_t places;           /* so many; then it gets the others */
+    int32_t *kept_word;        /* mutable: 16 of each */
     uint32_t brought_barriers; /* offset of the warps' */
     /* the warp's: addresses of its barrier and patch; the phase that is waited for (u32, mutable); a predicate: the lane that copies */
     int32_t brought_barrier, brought_to, brought_parity, leads;
@@ -268,6 +274,8 @@ void wgmma_out_tile(struct wgmma *s);
 
 /* Bytes of shared memory of each warp; 0: not possible. */
 uint32_t wgmma_direct(struct wgmma *s);
+/* Where the lane's pieces of 16 (8) columns of `size` bytes each are in the patch's first box: u32. */
+void wgmma_find_targets(struct wgmma *s, uint32_t size, struct cg_val patch, int32_t *at);
 /* Of direct results: do threads store them? */
 bool wgmma_by_threads(const struct wgmma *s);
 void wgmma_store_begin(struct wgmma *s); /* all threads */
@@ -278,15 +286,17 @@ void wgmma_store_end(struct wgmma *s); /* consumers: shared memory is not read a
 
 /* Finds them; false: some of them can't be brought. */
 bool wgmma_find_brought(struct wgmma *s);
+/* Where there is too little room for all of it at once: lets registers have half. False: that's not possible. */
+bool wgmma_keep_brought(struct wgmma *s);
 /* Of each warp's patch. */
 uint32_t wgmma_brought_bytes(const struct wgmma *s);
 void wgmma_bring_begin(struct wgmma *s); /* all threads */
 void wgmma_bring_ready(struct wgmma *s); /* consumers, before the first tile */
-/* In the loop over stages: in the tile's first, copies what the warp takes of the tensors. */
+/* In the loop over stages: in the tile's first, copies what the warp takes of the tensors; later some of it to registers. */
 void wgmma_bring_tile(struct wgmma *s);
 void wgmma_bring_wait(struct wgmma *s);
-/* Loads the lane's words of all tensors: the lane's address in the first box, plus the box's number. */
-void wgmma_take_brought(struct wgmma *s, int32_t at, uint32_t box);
+/* Loads the lane's words of all tensors, of a box's columns 16 (8) * piece: from the lane's address in the first box. */
+void wgmma_take_brought(struct wgmma *s, int32_t at, uint32_t box, uint32_t piece);
 /* The element that e reads, of the words: of columns 8 * pair, rows r + 8 * half, neighbour `lane`. False: it is not brought. */
 bool wgmma_brought(struct wgmma *s, const struct lang_expr *e, uint32_t pair, uint32_t half,
                    uint32_t lane, struct cg_val *v);

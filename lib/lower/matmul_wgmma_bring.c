@@ -15,7 +15,13 @@
 
 #include <stdio.h>
 
-enum { BOX = WGMMA_PATCH * WGMMA_SPAN };
+enum {
+    BOX = WGMMA_PATCH * WGMMA_SPAN,
+    MOST_KEPT = 2,
+    KEPT_WORDS = 16, /* of a box */
+    KEEPS_AT =
+        8, /* stages before the tile's end: memory has the time of so many to bring the rest */
+};
 
 /* ---- does it fit? ----------------------------------------------------------------------------------- */
 
@@ -104,13 +110,23 @@ bool wgmma_find_brought(struct wgmma *s)
     for (uint32_t o = 0; o < stage->n; o++)
         if (!note_all(s, stage->eq[o]->rhs))
             return false;
-    s->boxes = boxes_of(s, size);
+    s->boxes = s->places = boxes_of(s, size);
     return s->nbrought == 0 || (stage->n == 1 && !s->p->turned && s->p->split < 2);
 }
 
 uint32_t wgmma_brought_bytes(const struct wgmma *s)
 {
-    return s->nbrought * s->boxes * BOX;
+    return s->nbrought * s->places * BOX;
+}
+
+bool wgmma_keep_brought(struct wgmma *s)
+{
+    const enum dtype t = s->f->stage->eq[0]->sym->type;
+    if (s->nbrought != 1 || s->boxes % 2 || s->boxes > 2 * MOST_KEPT || s->high != WGMMA_ROWS ||
+        dtype_bits(t) != 16 || s->p->promotes)
+        return false;
+    s->places = s->kept = s->boxes / 2;
+    return true;
 }
 
 /* ---- the warp's own copies ------------------------------------------------------------------------ */
@@ -140,6 +156,9 @@ void wgmma_bring_ready(struct wgmma *s)
     s->brought_parity = wgmma_mutable(g, cg_u32(0));
     s->brought_to = cg_reg(g, wgmma_patch(s));
     s->leads = cg_reg(g, cg_binary(g, OP_EQ, s->m->lane, cg_u32(0)));
+    s->kept_word = ARENA_ARRAY(g->a, (size_t)s->kept * KEPT_WORDS, int32_t);
+    for (uint32_t i = 0; i < s->kept * KEPT_WORDS; i++)
+        s->kept_word[i] = cg_new_mutable(g, DT_U32);
 }
 
 static void copy_box(struct wgmma *s, uint32_t n, uint32_t box)
@@ -167,8 +186,53 @@ static void copy_box(struct wgmma *s, uint32_t n, uint32_t box)
     snprintf(text, sizeof text,
              "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
              (unsigned)e->nargs);
-    PTX(&g->b, text, ptx_mem(s->brought_to, (n * s->boxes + box) * BOX),
+    PTX(&g->b, text, ptx_mem(s->brought_to, (n * s->places + box % s->places) * BOX),
         ptx_tensor(&g->b, s->brought[n].map, e->nargs, c), ptx_mem(s->brought_barrier, 0));
+}
+
+static void copy_boxes(struct wgmma *s, uint32_t first, uint32_t end)
+{
+    struct cg *g = s->g;
+    PTX(&g->b, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_sink(),
+        ptx_mem(s->brought_barrier, 0), ptx_imm(s->nbrought * (end - first) * BOX));
+    for (uint32_t n = 0; n < s->nbrought; n++)
+        for (uint32_t box = first; box < end; box++)
+            copy_box(s, n, box);
+}
+
+/* Loads a kept box from its place to its registers. */
+static void keep_box(struct wgmma *s, uint32_t box)
+{
+    struct cg *g = s->g;
+    int32_t at[4];
+    wgmma_find_targets(s, 2, cg_value(DT_U32, s->brought_to), at);
+    for (uint32_t c = 0; c < 4; c++) {
+        struct ptx_operand word[4];
+        for (uint32_t w = 0; w < 4; w++)
+            word[w] = ptx_r(s->kept_word[box * KEPT_WORDS + c * 4 + w]);
+        PTX(&g->b, "ldmatrix.sync.aligned.m8n8.x4.shared.b16", ptx_vec(&g->b, 4, word),
+            ptx_mem(at[c], box * BOX));
+    }
+}
+
+/* Near the tile's end its first boxes leave their places to the last. */
+static void keep(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const uint32_t skip = cg_label(g, "kept");
+    const struct cg_val at = cg_minmax(g, false, wgmma_stages(s), cg_u32(KEEPS_AT));
+    if (!s->kept)
+        return;
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, cg_value(DT_U32, s->rest), at)), true, skip);
+    const size_t mark = cg_scope_open(g);
+    wgmma_bring_wait(s);
+    for (uint32_t box = 0; box < s->kept; box++)
+        keep_box(s, box);
+    PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
+    cg_jump_if(g, s->leads, false, skip);
+    copy_boxes(s, s->kept, s->boxes);
+    cg_scope_close(g, mark);
+    cg_place(g, skip);
 }
 
 void wgmma_bring_tile(struct wgmma *s)
@@ -181,13 +245,10 @@ void wgmma_bring_tile(struct wgmma *s)
     const size_t mark = cg_scope_open(g);
     cg_jump_if(g, s->leads, false, skip);
     PTX(&g->b, "cp.async.bulk.wait_group.read", ptx_imm(0));
-    PTX(&g->b, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_sink(),
-        ptx_mem(s->brought_barrier, 0), ptx_imm(wgmma_brought_bytes(s)));
-    for (uint32_t n = 0; n < s->nbrought; n++)
-        for (uint32_t box = 0; box < s->boxes; box++)
-            copy_box(s, n, box);
+    copy_boxes(s, 0, s->kept ? s->kept : s->boxes);
     cg_scope_close(g, mark);
     cg_place(g, skip);
+    keep(s);
 }
 
 void wgmma_bring_wait(struct wgmma *s)
@@ -202,13 +263,18 @@ void wgmma_bring_wait(struct wgmma *s)
 
 /* ---- its elements --------------------------------------------------------------------------------- */
 
-void wgmma_take_brought(struct wgmma *s, int32_t at, uint32_t box)
+void wgmma_take_brought(struct wgmma *s, int32_t at, uint32_t box, uint32_t piece)
 {
     struct cg *g = s->g;
+    if (box < s->kept) {
+        for (uint32_t w = 0; w < 4; w++)
+            s->brought[0].word[w] = s->kept_word[box * KEPT_WORDS + piece * 4 + w];
+        return;
+    }
     for (uint32_t n = 0; n < s->nbrought; n++) {
         struct wgmma_brought *r = &s->brought[n];
         const enum dtype t = r->e->sym->type;
-        const uint32_t from = (n * s->boxes + box) * BOX;
+        const uint32_t from = (n * s->places + box % s->places) * BOX;
         struct ptx_operand word[4];
         for (uint32_t w = 0; w < 4; w++)
             word[w] = ptx_r(r->word[w] = cg_new(g, dtype_bits(t) == 32 ? t : DT_U32));

@@ -213,20 +213,28 @@ static bool measure_block(struct wgmma *s, struct buf *why)
     return true;
 }
 
+/* Patches of so many bytes. */
+static void place_patches(struct wgmma *s, uint32_t bytes)
+{
+    const uint32_t warps = s->consumers * WGMMA_GROUP / 32;
+    s->patch_bytes = bytes;
+    s->barriers = s->patches + warps * bytes;
+    s->bytes = s->barriers + wgmma_barriers(s);
+    s->brought_barriers = s->bytes;
+    s->bytes += s->nbrought ? warps * WGMMA_BARRIER : 0;
+}
+
 /* Boxes of results, or else patches as wide as there is room, up to 64 columns. */
 static void measure_memory(struct wgmma *s)
 {
-    const uint32_t warps = s->consumers * WGMMA_GROUP / 32;
+    const uint32_t warps = s->consumers * WGMMA_GROUP / 32, room = s->g->target->shared_optin;
     s->patches = s->stage_bytes * s->p->stages;
-    s->patch_bytes = wgmma_direct(s);
-    s->barriers = s->patches + warps * s->patch_bytes;
-    s->bytes = s->barriers + wgmma_barriers(s);
-    s->brought_barriers = s->bytes;
-    if (s->nbrought)
-        s->bytes += warps * WGMMA_BARRIER;
-    s->direct = s->patch_bytes && s->bytes <= s->g->target->shared_optin;
+    place_patches(s, wgmma_direct(s));
+    if (s->patch_bytes && s->bytes > room && wgmma_keep_brought(s))
+        place_patches(s, wgmma_brought_bytes(s));
+    s->direct = s->patch_bytes && s->bytes <= room;
     if (!s->direct)
-        s->nbrought = 0;
+        s->nbrought = s->kept = 0;
     s->by_threads = wgmma_by_threads(s);
     for (uint32_t cols = 64; cols >= 8 && !s->direct && !s->p->turned; cols /= 2) {
         if (s->p->bn % cols)
@@ -236,7 +244,7 @@ static void measure_memory(struct wgmma *s)
         s->patch_bytes = s->f->nproduct * WGMMA_PATCH * s->pitch * 4;
         s->barriers = s->patches + warps * s->patch_bytes;
         s->bytes = s->barriers + wgmma_barriers(s);
-        if (s->bytes <= s->g->target->shared_optin)
+        if (s->bytes <= room)
             return;
     }
 }

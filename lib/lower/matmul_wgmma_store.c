@@ -117,14 +117,13 @@ void wgmma_store_begin(struct wgmma *s)
     wgmma_bring_begin(s);
 }
 
-/* Where the lane puts its pieces: the row's address, and the chunk as the row has them. */
-static void find_targets(struct out *w, struct cg_val base)
+/* The row's address, and the chunk as the row has them. */
+void wgmma_find_targets(struct wgmma *s, uint32_t size, struct cg_val patch, int32_t *to)
 {
-    struct wgmma *s = w->s;
     struct cg *g = s->g;
     const struct cg_val lane = s->m->lane;
     struct cg_val row, chunk, in_chunk = cg_u32(0);
-    if (w->size == 2) {
+    if (size == 2) {
         row = cg_binary(g, OP_AND, lane, cg_u32(15));
         chunk = cg_binary(g, OP_SHR, lane, cg_u32(4));
     } else {
@@ -132,11 +131,11 @@ static void find_targets(struct out *w, struct cg_val base)
         chunk = cg_binary(g, OP_AND, cg_binary(g, OP_SHR, lane, cg_u32(1)), cg_u32(1));
         in_chunk = cg_mul(g, cg_binary(g, OP_AND, lane, cg_u32(1)), 8);
     }
-    base = cg_add(g, cg_add(g, base, cg_mul(g, row, WGMMA_SPAN)), in_chunk);
+    patch = cg_add(g, cg_add(g, patch, cg_mul(g, row, WGMMA_SPAN)), in_chunk);
     chunk = cg_binary(g, OP_XOR, chunk, cg_binary(g, OP_AND, row, cg_u32(7)));
     for (uint32_t c = 0; c < 4; c++) {
         struct cg_val at = cg_binary(g, OP_XOR, chunk, cg_u32(2 * c));
-        w->to[c] = cg_reg(g, cg_add(g, base, cg_mul(g, at, 16)));
+        to[c] = cg_reg(g, cg_add(g, patch, cg_mul(g, at, 16)));
     }
 }
 
@@ -191,7 +190,7 @@ static void find_lane(struct out *w)
     if (s->p->turned)
         find_turned(w, patch);
     else
-        find_targets(w, patch);
+        wgmma_find_targets(s, w->size, patch, w->to);
     if (s->by_threads)
         find_pieces(w, patch);
 }
@@ -270,8 +269,8 @@ static void put_halves(struct out *w, uint32_t o, uint32_t c, struct cg_val *con
     }
 }
 
-/* Fills the buffer with columns [first, first + cols) of 64 rows i, of output o. */
-static void fill(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
+/* Fills the buffer with columns [first, first + cols) of 64 rows i, of output o; what was brought for them is box number `own`. */
+static void fill(struct out *w, uint32_t o, uint32_t first, uint32_t own, uint32_t buffer)
 {
     struct cg *g = w->s->g;
     const struct lower_stage *stage = w->s->f->stage;
@@ -282,9 +281,9 @@ static void fill(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
         const size_t mark = cg_scope_open(g);
         w->j = first / 8 + c;
         if (w->size == 4)
-            wgmma_take_brought(w->s, w->to[c], buffer / BOX);
+            wgmma_take_brought(w->s, w->to[c], own, c);
         else if (c % 2 == 0)
-            wgmma_take_brought(w->s, w->to[c / 2], buffer / BOX);
+            wgmma_take_brought(w->s, w->to[c / 2], own, c / 2);
         for (w->half = 0; w->half < 2; w->half++) {
             v[w->half] = ARENA_ARRAY(g->a, (size_t)stage->n * LANES, struct cg_val);
             compute(w, v[w->half]);
@@ -414,8 +413,8 @@ static void store_box(struct out *w, uint32_t o, uint32_t first, uint32_t buffer
     }
 }
 
-/* That the box before the last has left, or the last one too where that was in this buffer. */
-static void wait_for_buffer(struct out *w, bool all)
+/* That the box before the last has left, of so many buffers, or the last one too where that was in this buffer. */
+static void wait_for_buffer(struct out *w, uint32_t buffers, bool all)
 {
     struct cg *g = w->s->g;
     if (w->s->by_threads) {
@@ -424,8 +423,35 @@ static void wait_for_buffer(struct out *w, bool all)
             PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
         return;
     }
-    PTX(&g->b, "cp.async.bulk.wait_group.read", ptx_imm(all ? 0 : BUFFERS - 1));
+    PTX(&g->b, "cp.async.bulk.wait_group.read", ptx_imm(all ? 0 : buffers - 1));
     PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
+}
+
+/* Box number n of `all`, of every output. What lies along columns is needed for all rows of a box's at once; what registers have
+ * comes last, in places that others have left. */
+static void store_number(struct out *w, uint32_t n, uint32_t all)
+{
+    struct wgmma *s = w->s;
+    const uint32_t nout = s->f->stage->n, step = s->p->turned ? w->rows : w->cols;
+    const uint32_t high = s->high / WGMMA_ROWS, number = (n + s->kept) % all;
+    const uint32_t first = number / high * step;
+    w->i = number % high;
+    const uint32_t own = w->i * (s->wide / step) + first / step;
+    if (s->by_threads)
+        find_places(w);
+    for (uint32_t o = 0; o < nout; o++) {
+        const uint32_t box = n * nout + o;
+        const uint32_t buffer = (s->nbrought ? own % s->places : box % BUFFERS) * BOX;
+        if (!s->nbrought)
+            wait_for_buffer(w, BUFFERS, box == 0 && all * nout % BUFFERS);
+        else if (own < s->kept)
+            wait_for_buffer(w, s->places, false);
+        if (s->p->turned)
+            fill_turned(w, o, first, buffer);
+        else
+            fill(w, o, first, own, buffer);
+        (s->by_threads ? store_box : send)(w, o, first, buffer);
+    }
 }
 
 void wgmma_store_tile(struct wgmma *s)
@@ -434,29 +460,14 @@ void wgmma_store_tile(struct wgmma *s)
     struct out w = {.s = s};
     find_box(&w, s);
     bool (*const before)(struct cg *, const struct lang_expr *, struct cg_val *) = g->reduced;
-    const uint32_t nout = s->f->stage->n;
-    const uint32_t step = s->p->turned ? w.rows : w.cols;
-    const uint32_t boxes = s->high / WGMMA_ROWS * (s->wide / step) * nout;
-    uint32_t box = 0;
+    const uint32_t all = s->high / WGMMA_ROWS * (s->wide / (s->p->turned ? w.rows : w.cols));
     find_lane(&w);
     wgmma_bring_wait(s);
     g->reduced = reduced;
     s->m->reader.tiling = &w;
     s->m->reader.read_tile = read_brought;
-    /* what lies along columns is needed for all rows of a box's at once */
-    for (uint32_t first = 0; first < s->wide; first += step)
-        for (w.i = 0; w.i < s->high / WGMMA_ROWS; w.i++) {
-            if (s->by_threads)
-                find_places(&w);
-            for (uint32_t o = 0; o < nout; o++, box++) {
-                const uint32_t own = w.i * (s->wide / step) + first / step;
-                const uint32_t buffer = (s->nbrought ? own : box % BUFFERS) * BOX;
-                if (!s->nbrought)
-                    wait_for_buffer(&w, box == 0 && boxes % BUFFERS);
-                (s->p->turned ? fill_turned : fill)(&w, o, first, buffer);
-                (s->by_threads ? store_box : send)(&w, o, first, buffer);
-            }
-        }
+    for (uint32_t n = 0; n < all; n++)
+        store_number(&w, n, all);
     s->m->reader.tiling = NULL;
     s->m->reader.read_tile = NULL;
     g->reduced = before;

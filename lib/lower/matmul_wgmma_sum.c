@@ -2,6 +2,14 @@
  *
  * While a stage's instructions are under way the next stage is waited for and sent to multiply; then those before
  * are over, and their stage is given back. So the tensor cores always have work that waits for them.
+ *
+ * Where results take work, warpgroups that take a tile together end it one after the other: the second waits, all but one
+ * of the ring's stages before its end, until the first has sent its last. So the tensor cores are the first's alone, and then
+ * the second's while the first is in the epilogue; and the first's again, with the next tile's stages that have come, while the
+ * second is in it. The ring must be shorter than the tile: it keeps the first from ending two tiles meanwhile.
+ *
+ *     first     ... n-3 n-2 n-1 | epilogue      | 0   1   2   3 ...
+ *     second    ... (waits)       n-3 n-2 n-1   | epilogue      | 0 ...
  */
 #include <config.h>
 
@@ -231,10 +239,54 @@ static void promote_stage(struct wgmma *s, const int32_t *stage)
         }
 }
 
+/* ---- which warpgroup ends first -------------------------------------------------------------------- */
+
+enum { ORDER = 1 }; /* the barrier's number */
+
+static bool ends_in_order(const struct wgmma *s)
+{
+    const bool works = s->direct ? s->nbrought || s->by_threads : s->f->weight > 0;
+    return works && s->takers == 2 && !s->p->promotes && s->p->split < 2;
+}
+
+/* Of this tile: does the warpgroup end first; and how many stages are left where it waits? 0: it doesn't. */
+static void begin_order(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    int64_t is_longer;
+    s->ends_first = -1;
+    if (!ends_in_order(s))
+        return;
+    const struct cg_val longer = cg_binary(g, OP_GE, wgmma_stages(s), cg_u32(s->p->stages));
+    if (cg_is_const(longer, &is_longer) && !is_longer)
+        return;
+    const struct cg_val is_first = cg_binary(g, OP_EQ, s->group, cg_u32(0));
+    s->ends_first = cg_reg(g, cg_binary(g, OP_LAND, longer, is_first));
+    const struct cg_val second = cg_binary(g, OP_LAND, longer, cg_unary(g, OP_NOT, is_first));
+    s->waits_at = cg_reg(g, cg_select(g, cg_reg(g, second), cg_u32(s->p->stages - 1), cg_u32(0)));
+}
+
+static void wait_for_first(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    if (s->ends_first < 0)
+        return;
+    const struct cg_val rest = cg_value(DT_U32, s->rest), at = cg_value(DT_U32, s->waits_at);
+    PTX_IF(&g->b, cg_reg(g, cg_binary(g, OP_EQ, rest, at)), "bar.sync", ptx_imm(ORDER),
+           ptx_imm(2 * WGMMA_GROUP));
+}
+
+static void say_end(struct wgmma *s)
+{
+    if (s->ends_first >= 0)
+        PTX_IF(&s->g->b, s->ends_first, "bar.arrive", ptx_imm(ORDER), ptx_imm(2 * WGMMA_GROUP));
+}
+
 static void sum_stage(struct wgmma *s)
 {
     struct cg *g = s->g;
     int32_t stage[MATMUL_OPERANDS];
+    wait_for_first(s);
     wgmma_wait(s, s->ring.full, 0, s->ring.parity);
     if (s->converts)
         wgmma_wait(s, s->ring.full, wgmma_ready(s), s->ring.parity);
@@ -269,7 +321,9 @@ void wgmma_sum_tile(struct wgmma *s)
     cg_move(g, s->adds, cg_bool(g, false));
     for (uint32_t i = 0; i < wgmma_sums(s) && s->p->promotes; i++)
         PTX(&g->b, "mov.f32", ptx_r(s->sum[i]), ptx_immf32(0));
+    begin_order(s);
     wgmma_for_stages(s, sum_stage);
+    say_end(s);
     if (!s->p->promotes) {
         PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(0));
         give_back(s, s->mine);

@@ -301,13 +301,26 @@ END
 }
 
 @test "tensors that lie as the results do are copied while products are made" {
-    # four boxes for each warp, loaded as fragments and stored in their place
-    scheduled residual 'tile: [128, 256, 64], cluster: 2'
-    assemble -D T=bf16 -D m=4096 -D n=4096 -D k=4096
-    [ "$(grep -c 'cp.async.bulk.tensor.2d.shared::cluster' k.ptx)" = 7 ]
-    [ "$(grep -c 'ldmatrix.sync.aligned.m8n8.x4' k.ptx)" = 16 ]
-    [ "$(grep -c 'expect_tx.*, 8192;' k.ptx)" = 1 ]
-    run ! grep -E '(ld|st)[.]global' k.ptx
+    # four boxes for each warp, loaded as fragments and stored in their place; of four stages they leave room for two, and
+    # registers take what comes first
+    while read -r stages bytes times; do
+        scheduled residual "tile: [128, 256, 64], stages: $stages, cluster: 2"
+        assemble -D T=bf16 -D m=4096 -D n=4096 -D k=4096
+        [ "$(grep -c 'cp.async.bulk.tensor.2d.shared::cluster' k.ptx)" = 7 ]
+        [ "$(grep -c 'ldmatrix.sync.aligned.m8n8.x4' k.ptx)" = 16 ]
+        [ "$(grep -c "expect_tx.*, $bytes;" k.ptx)" = "$times" ]
+        run ! grep -E '(ld|st)[.]global' k.ptx
+    done <<'END'
+3 8192 1
+4 4096 2
+END
+    # they take it 8 stages before the end, or in the only one
+    scheduled residual 'tile: [128, 256, 64], stages: 4, blocks: 2, cluster: [2, 1]'
+    for k in 8 136 520; do verify -D T=f16 m=264 n=520 k=$k; done
+    epilogue 'relu(p[i,j]) * r[i,j]' bf16
+    sed -i 's/tile: .*/tile: [64, 256, 64], stages: 5, blocks: 3}/' k.yaml
+    grep -q 'expect_tx.*, 4096;' <(kaio-emit -t sm_90a k.yaml)
+    verify m=136 n=264 k=328 batch=1
     for schedule in 'tile: [128, 128, 64], cluster: 2, blocks: 4' 'tile: [128, 64, 64], warps: [1, 1], blocks: 2' \
         'tile: [64, 128, 64], pingpong: yes, cluster: 2, blocks: 4' 'tile: [256, 64, 64], warps: [2, 1], blocks: 1' \
         'tile: [192, 64, 64], warps: [3, 1], blocks: 2'; do
@@ -422,6 +435,33 @@ schedule: {strategy: matmul, mma: wgmma, tile: [64, 128, 64], blocks: 3}
 END
     verify h=3 m=72 n=136 k=72
     run ! grep 'bulk_group' <(kaio-emit -t sm_90a k.yaml)
+}
+
+@test "warpgroups end a tile one after the other where results take work" {
+    in_order() {
+        kaio-emit -t sm_90a "$@" k.yaml >k.ptx
+        [ "$(grep -c 'bar.sync *1, 256;' k.ptx)" = "$order" ]
+        [ "$(grep -c 'bar.arrive *1, 256;' k.ptx)" = "$order" ]
+    }
+    order=0
+    spec f16 nt 'tile: [128, 64, 64], stages: 3, blocks: 2'
+    in_order
+    epilogue 'gelu(p[i,j])' # of a single warpgroup, and where tiles are shorter than the ring
+    sed -i 's/tile: .*/tile: [64, 64, 64], stages: 3, blocks: 2}/' k.yaml
+    in_order
+    sed -i 's/tile: .*/tile: [128, 64, 64], stages: 3, blocks: 2}/' k.yaml
+    in_order -D k=128
+    order=1
+    in_order -D k=192
+    for e in 'gelu(p[i,j])' 'p[i,j] + r[i,j]' 'tanh(p[i,j])'; do
+        for stages in 2 4; do
+            epilogue "$e"
+            sed -i "s/tile: .*/tile: [128, 64, 64], stages: $stages, blocks: 2, cluster: [1, 2]}/" k.yaml
+            in_order
+            # tiles of one stage, of one less than the ring and as many, and of more
+            for k in 64 192 256 328; do verify m=392 n=136 k=$k batch=1; done
+        done
+    done
 }
 
 @test "products that share their left operand are one instruction's" {
