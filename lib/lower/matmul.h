@@ -249,7 +249,8 @@ struct matmul {
     struct cg_val thread, warp, lane; /* u32, of the block */
     /* So many come to matmul_store(), numbered by .thread: all of the block's, but where a warp stores what it has alone. */
     uint32_t workers;
-    int32_t shared; /* u32: address of the dynamic shared memory */
+    int32_t shared;              /* u32: address of the dynamic shared memory */
+    const struct cg_val *loaded; /* u32: words that matmul_store_begin() loaded; NULL: it did not */
 };
 
 /* Begins the block, of g, f and p: which tile, which share of k. Tiles are numbered in ctaid.x, groups of p->group rows of
@@ -301,14 +302,24 @@ struct matmul_patch {
 
 /* ---- matmul_store.c ---------------------------------------------------------------------------------- */
 
+/* Where the tile's outputs are one patch, loads what they are made of beside the sums, if registers have room for it: before the
+ * sums are written, as long as threads wait for one another. */
+void matmul_store_begin(struct matmul *m, const struct matmul_patch *patch);
 /* Computes and stores the outputs of a patch. All workers come, behind a barrier after the sums were written; what the
  * patch holds may be overwritten behind another. Where blocks share the tile it begins with matmul_share(). */
 void matmul_store(struct matmul *m, const struct matmul_patch *patch);
 
 /* ---- matmul_prefetch.c ------------------------------------------------------------------------------- */
 
-/* Does the epilogue read tensors that lie as the results do? */
-bool matmul_reads_own(const struct matmul *m);
+enum { MATMUL_OWN = 4 };
+/* Tensors of the results' shape of which the epilogue reads the elements at their place. */
+struct matmul_own {
+    const struct lang_symbol *t[MATMUL_OWN];
+    uint32_t n;
+};
+struct matmul_own matmul_own(const struct matmul *m);
+/* Is that such a read? */
+bool matmul_is_own(const struct matmul *m, const struct lang_expr *e);
 /* Asks for what it reads of them in this tile. */
 void matmul_prefetch(struct matmul *m);
 

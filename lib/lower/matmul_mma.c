@@ -316,9 +316,9 @@ static void clear_sums(struct mma *s)
     }
 }
 
-/* A loop whose count of rounds, > 0, is in a register. */
+/* A loop whose count of rounds, > 0, is in a register; -1, or how many of them come after the epilogue's reads are asked for. */
 struct rounds {
-    int32_t left;
+    int32_t left, late;
     uint32_t head;
     size_t mark;
     struct cg_nest nest;
@@ -328,6 +328,7 @@ static void rounds_begin(struct mma *s, struct rounds *r, struct cg_val n)
 {
     struct cg *g = s->g;
     const int32_t varies[] = {s->k, s->left, s->write, s->read};
+    r->late = -1;
     r->left = cg_new_mutable(g, DT_U32);
     cg_move(g, r->left, n);
     r->head = cg_label(g, "tile");
@@ -339,6 +340,23 @@ static void rounds_begin(struct mma *s, struct rounds *r, struct cg_val n)
         cg_nest_varies(g, &r->nest, varies[i]);
 }
 
+/* Before the late ones. */
+static void ask_late(struct mma *s, struct rounds *r)
+{
+    struct cg *g = s->g;
+    const uint32_t none = cg_label(g, "none");
+    const int32_t any = cg_new(g, DT_BOOL);
+    PTX(&g->b, "setp.ne.s32", ptx_r(any), ptx_r(r->late), ptx_imm(0));
+    cg_jump_if(g, any, false, none);
+    const size_t mark = cg_scope_open(g);
+    matmul_prefetch(s->m);
+    PTX(&g->b, "mov.u32", ptx_r(r->left), ptx_r(r->late));
+    PTX(&g->b, "mov.u32", ptx_r(r->late), ptx_imm(0));
+    cg_jump(g, r->head);
+    cg_scope_close(g, mark);
+    cg_place(g, none);
+}
+
 static void rounds_end(struct mma *s, struct rounds *r)
 {
     struct cg *g = s->g;
@@ -346,8 +364,30 @@ static void rounds_end(struct mma *s, struct rounds *r)
     PTX(&g->b, "sub.s32", ptx_r(r->left), ptx_r(r->left), ptx_imm(1));
     PTX(&g->b, "setp.ne.s32", ptx_r(more), ptx_r(r->left), ptx_imm(0));
     cg_jump_if(g, more, true, r->head);
+    if (r->late >= 0)
+        ask_late(s, r);
     cg_nest_close(g, &r->nest);
     cg_scope_close(g, r->mark);
+}
+
+/* Of n rounds LATE come late, if there are more: enough for memory to bring what the epilogue reads, and few enough for it to
+ * stay in the L2 cache. */
+static void rounds_begin_late(struct mma *s, struct rounds *r, struct cg_val n)
+{
+    enum { LATE = 8 };
+    struct cg *g = s->g;
+    /* of blocks that share the tile one reads it, and later */
+    const bool asks = s->p->split < 2 && matmul_own(s->m).n;
+    const struct cg_val more = asks ? cg_binary(g, OP_GT, n, cg_u32(LATE)) : cg_bool(g, false);
+    int64_t is_more;
+    if (cg_is_const(more, &is_more) && !is_more) {
+        rounds_begin(s, r, n);
+        return;
+    }
+    const int32_t late = cg_new_mutable(g, DT_U32);
+    cg_move(g, late, cg_select(g, cg_reg(g, more), cg_u32(LATE), cg_u32(0)));
+    rounds_begin(s, r, cg_binary(g, OP_SUB, n, cg_value(DT_U32, late)));
+    r->late = late;
 }
 
 /* The first stages but one. */
@@ -447,7 +487,7 @@ static void multiply(struct mma *s)
         mma_load(s, 0, 0);
         mma_round(s, 0);
     }
-    rounds_begin(s, &r, n);
+    rounds_begin_late(s, &r, n);
     if (ahead)
         tile_ahead(s);
     else if (s->p->stages > 1)
@@ -614,7 +654,6 @@ void matmul_mma(struct matmul *m)
     ask_for_two(&s);
     mma_read_begin(&s);
     make_sums(&s);
-    matmul_prefetch(m);
     multiply(&s);
     if (m->p->parts > 1)
         multiply_again(&s);
@@ -626,6 +665,7 @@ void matmul_mma(struct matmul *m)
                                            .pitch = s.pitch};
         if (first)
             barrier(&s);
+        matmul_store_begin(m, &patch);
         put_patch(&s, first);
         barrier(&s);
         matmul_store(m, &patch);

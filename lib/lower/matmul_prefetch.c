@@ -1,19 +1,12 @@
-/* What the epilogue will read along rows and columns, a residual for one, is asked for when the tile begins: it is in the L2
- * cache when the sums are made (matmul.h). */
+/* What the epilogue will read along rows and columns, a residual for one, is asked for some time before the tile ends: it is in
+ * the L2 cache when the sums are made (matmul.h), and operands that pass through have not yet driven it out again. */
 #include <config.h>
 
 #include "lower/matmul.h"
 
-enum { LINE = 128, MOST = 4, MOST_STEPS = 16 };
+enum { LINE = 128, MOST_STEPS = 16 };
 
-struct ahead {
-    const struct matmul *m;
-    const struct lang_symbol *t[MOST];
-    uint32_t n;
-};
-
-/* The element at the results' own place of a tensor of their shape? */
-static bool is_own(const struct matmul *m, const struct lang_expr *e)
+bool matmul_is_own(const struct matmul *m, const struct lang_expr *e)
 {
     const struct lang_equation *eq = m->f->stage->eq[0];
     if (e->kind != E_INDEX || e->pad || cg_is_defined(m->g, e->sym) ||
@@ -27,23 +20,31 @@ static bool is_own(const struct matmul *m, const struct lang_expr *e)
     return true;
 }
 
-static void find_all(struct ahead *a, const struct lang_expr *e)
+static void find_all(const struct matmul *m, const struct lang_expr *e, struct matmul_own *own)
 {
-    for (uint32_t q = 0; q < a->m->f->nproduct; q++)
-        if (e == a->m->f->product[q].e)
+    for (uint32_t q = 0; q < m->f->nproduct; q++)
+        if (e == m->f->product[q].e)
             return;
-    if (is_own(a->m, e)) {
-        bool again = a->n == MOST;
-        for (uint32_t i = 0; i < a->n; i++)
-            again |= a->t[i] == e->sym;
+    if (matmul_is_own(m, e)) {
+        bool again = own->n == MATMUL_OWN;
+        for (uint32_t i = 0; i < own->n; i++)
+            again |= own->t[i] == e->sym;
         if (!again)
-            a->t[a->n++] = e->sym;
+            own->t[own->n++] = e->sym;
         return;
     }
     for (uint32_t i = 0; i < e->nargs; i++)
-        find_all(a, e->args[i]);
+        find_all(m, e->args[i], own);
     if (e->pad)
-        find_all(a, e->pad);
+        find_all(m, e->pad, own);
+}
+
+struct matmul_own matmul_own(const struct matmul *m)
+{
+    struct matmul_own own = {0};
+    for (uint32_t o = 0; o < m->f->stage->n && m->f->i; o++)
+        find_all(m, m->f->stage->eq[o]->rhs, &own);
+    return own;
 }
 
 /* The line that begins at the tile's row and column. */
@@ -84,24 +85,9 @@ static void ask_for_tile(struct matmul *m, const struct lang_symbol *t)
     }
 }
 
-static struct ahead all_of(const struct matmul *m)
-{
-    struct ahead a = {.m = m};
-    for (uint32_t o = 0; o < m->f->stage->n && m->f->i; o++)
-        find_all(&a, m->f->stage->eq[o]->rhs);
-    return a;
-}
-
-bool matmul_reads_own(const struct matmul *m)
-{
-    return all_of(m).n > 0;
-}
-
 void matmul_prefetch(struct matmul *m)
 {
-    const struct ahead a = all_of(m);
-    if (m->p->split > 1) /* one of the blocks reads it, and later */
-        return;
-    for (uint32_t i = 0; i < a.n; i++)
-        ask_for_tile(m, a.t[i]);
+    const struct matmul_own own = matmul_own(m);
+    for (uint32_t i = 0; i < own.n; i++)
+        ask_for_tile(m, own.t[i]);
 }

@@ -11,6 +11,7 @@ enum {
     MOST_LANES = 16,
     MOST_AHEAD = 8, /* vectors of a thread that are computed before the first of them is stored */
     MOST_WEIGHT = 24,
+    MOST_LOADED = 64, /* registers of a thread */
 };
 
 struct walk {
@@ -19,8 +20,10 @@ struct walk {
     uint32_t lanes, bytes; /* elements of a vector, bytes of a sum */
     uint32_t per_row;      /* vectors */
     bool aligned; /* all vectors of a thread are in one column: it counts rows, else vectors */
-    uint32_t end, step;                              /* of that count: the patch's, a pass's */
-    struct cg_val sum[MATMUL_PRODUCTS * MOST_LANES]; /* of the vector that is computed */
+    uint32_t end, step; /* of that count: the patch's, a pass's */
+    struct matmul_own own;
+    uint32_t number;                                 /* of the thread's vector that is computed, */
+    struct cg_val sum[MATMUL_PRODUCTS * MOST_LANES]; /* and its sums */
 };
 
 /* One vector of a thread. */
@@ -75,7 +78,8 @@ static void find_vector(const struct walk *w, struct cg_val count, struct cg_val
     *col = cg_binary(g, OP_MUL, *col, cg_u32(w->lanes));
 }
 
-static struct at compute(struct walk *w, struct cg_val count)
+/* The reader stands at row `row` and column `col` of the patch. */
+static struct at stand(struct walk *w, struct cg_val row, struct cg_val col)
 {
     struct matmul *m = w->m;
     struct cg *g = m->g;
@@ -83,9 +87,6 @@ static struct at compute(struct walk *w, struct cg_val count)
     const struct lang_symbol *shape = f->stage->eq[0]->sym;
     struct map_reader *r = &m->reader;
     struct at at = {.ok = cg_bool(g, true)};
-    struct cg_val row, col;
-    find_vector(w, count, &row, &col);
-    load_sums(w, row, col);
     row = cg_add(g, cg_add(g, row, w->patch->first), cg_convert(g, m->row, DT_U32));
     if (w->patch->first_col)
         col = cg_add(g, col, *w->patch->first_col);
@@ -105,9 +106,21 @@ static struct at compute(struct walk *w, struct cg_val count)
     for (uint32_t i = 1; i <= shape->rank; i++)
         r->prefix[i] = cg_flat_index(g, shape, i, r->sub);
     at.flat = r->prefix[shape->rank];
+    return at;
+}
+
+static struct at compute(struct walk *w, struct cg_val count)
+{
+    struct matmul *m = w->m;
+    struct cg *g = m->g;
+    const struct matmul_form *f = m->f;
+    struct cg_val row, col;
+    find_vector(w, count, &row, &col);
+    load_sums(w, row, col);
+    struct at at = stand(w, row, col);
     at.v = ARENA_ARRAY(g->a, (size_t)f->stage->n * w->lanes, struct cg_val);
     const struct cg_guard before = cg_guard(g, at.ok, false);
-    map_compute(g, r, f->stage->eq, f->stage->n, at.v);
+    map_compute(g, &m->reader, f->stage->eq, f->stage->n, at.v);
     cg_unguard(g, before);
     return at;
 }
@@ -135,7 +148,8 @@ static void store(const struct walk *w, const struct at *at)
  * conflicts of banks. */
 static struct walk plan(struct matmul *m, const struct matmul_patch *patch)
 {
-    struct walk w = {.m = m, .patch = patch, .bytes = dtype_bits(m->f->sum) / 8};
+    struct walk w = {
+        .m = m, .patch = patch, .bytes = dtype_bits(m->f->sum) / 8, .own = matmul_own(m)};
     w.lanes = 16 / w.bytes < m->p->store ? 16 / w.bytes : m->p->store;
     w.per_row = patch->cols / w.lanes;
     w.aligned = m->workers % w.per_row == 0;
@@ -149,32 +163,47 @@ static void pass(struct walk *w, struct cg_val count, uint32_t ahead)
 {
     struct cg *g = w->m->g;
     struct at at[MOST_AHEAD];
-    for (uint32_t i = 0; i < ahead; i++)
+    for (uint32_t i = 0; i < ahead; i++, w->number++)
         at[i] = compute(w, cg_add(g, count, cg_u32(i * w->step)));
     for (uint32_t i = 0; i < ahead; i++)
         store(w, &at[i]);
 }
 
-static void walk_patch(struct walk *w)
+static uint32_t vectors_of(const struct walk *w)
 {
-    struct cg *g = w->m->g;
-    const uint32_t passes = (w->end + w->step - 1) / w->step;
-    const bool whole = w->end % w->step == 0;
-    const bool reads = w->m->p->how == MATMUL_MMA && matmul_reads_own(w->m);
-    uint32_t ahead = w->m->f->weight * w->lanes > 2 * MOST_WEIGHT ? 2
-                     : reads                                      ? MOST_AHEAD
-                                                                  : MOST_AHEAD / 2;
-    while (!whole || passes % ahead) {
+    return matmul_divide_up(w->end, w->step);
+}
+
+/* How many are computed ahead, if all passes do so many. */
+static uint32_t ahead_of(const struct walk *w)
+{
+    const bool whole = w->end % w->step == 0, mma = w->m->p->how == MATMUL_MMA;
+    const uint32_t weight = mma ? w->m->f->light : w->m->f->weight;
+    uint32_t ahead = weight * w->lanes > 2 * MOST_WEIGHT ? 2
+                     : mma && w->own.n                   ? MOST_AHEAD
+                                                         : MOST_AHEAD / 2;
+    while (!whole || vectors_of(w) % ahead) {
         ahead /= 2;
         if (ahead < 2)
             break;
     }
-    ahead = ahead ? ahead : 1;
-    struct cg_val first = w->m->thread;
-    if (w->aligned)
-        first = cg_binary(g, OP_DIV, first, cg_u32(w->per_row));
-    if (whole && passes == ahead) {
-        pass(w, first, ahead);
+    return ahead ? ahead : 1;
+}
+
+static struct cg_val first_vector(const struct walk *w)
+{
+    const struct cg_val thread = w->m->thread;
+    return w->aligned ? cg_binary(w->m->g, OP_DIV, thread, cg_u32(w->per_row)) : thread;
+}
+
+static void walk_patch(struct walk *w)
+{
+    struct cg *g = w->m->g;
+    const uint32_t ahead = ahead_of(w), n = vectors_of(w);
+    const struct cg_val first = first_vector(w);
+    if (w->m->loaded || (w->end % w->step == 0 && n == ahead)) {
+        for (uint32_t i = 0; i < n; i += ahead)
+            pass(w, cg_add(g, first, cg_u32(i * w->step)), ahead);
         return;
     }
     const int32_t at = cg_new_mutable(g, DT_U32);
@@ -197,6 +226,63 @@ static void walk_patch(struct walk *w)
     cg_place(g, done);
 }
 
+/* ---- loaded before -------------------------------------------------------------------------------- */
+
+/* Words of a vector of the tensor number i of the thread's vector n are from here on. */
+static uint32_t loaded_at(const struct walk *w, uint32_t n, uint32_t i)
+{
+    return (n * w->own.n + i) * w->lanes / 2;
+}
+
+void matmul_store_begin(struct matmul *m, const struct matmul_patch *patch)
+{
+    struct cg *g = m->g;
+    struct walk w = plan(m, patch);
+    const uint32_t n = vectors_of(&w), words = loaded_at(&w, n, 0);
+    bool fits = words && words <= MOST_LOADED && w.end % w.step == 0 && w.lanes % 2 == 0 &&
+                m->p->split < 2 && patch->rows == m->p->bm;
+    for (uint32_t i = 0; i < w.own.n; i++)
+        fits &= dtype_bits(w.own.t[i]->type) == 16;
+    if (!fits)
+        return;
+    struct cg_val *v = ARENA_ARRAY(g->a, words, struct cg_val);
+    const struct cg_val first = first_vector(&w);
+    for (uint32_t k = 0; k < n; k++) {
+        struct cg_val row, col;
+        find_vector(&w, cg_add(g, first, cg_u32(k * w.step)), &row, &col);
+        const struct at at = stand(&w, row, col);
+        const struct cg_guard before = cg_guard(g, at.ok, false);
+        for (uint32_t i = 0; i < w.own.n; i++)
+            /* as what may change: ptxas would move loads of constants behind the barrier */
+            cg_load_words(g, DT_U32, false, cg_address(g, w.own.t[i], at.flat), w.lanes / 2,
+                          v + loaded_at(&w, k, i));
+        cg_unguard(g, before);
+    }
+    m->loaded = v;
+}
+
+/* An element of a vector that was loaded. */
+static bool read_loaded(struct cg *g, const struct lang_expr *e, const struct map_form *form,
+                        struct cg_val *v)
+{
+    const struct map_reader *r = g->read_ctx;
+    const struct walk *w = r->tiling;
+    (void)form;
+    if (!w->m->loaded || !matmul_is_own(w->m, e))
+        return false;
+    for (uint32_t i = 0; i < w->own.n; i++)
+        if (w->own.t[i] == e->sym) {
+            struct cg_val of[2];
+            const uint32_t at = loaded_at(w, w->number, i) + r->lane / 2;
+            cg_unpack(g, e->sym->type, w->m->loaded[at].op.reg, 2, of);
+            *v = of[r->lane % 2];
+            return true;
+        }
+    return false;
+}
+
+/* ---- all ------------------------------------------------------------------------------------------ */
+
 void matmul_store(struct matmul *m, const struct matmul_patch *patch)
 {
     struct cg *g = m->g;
@@ -208,8 +294,10 @@ void matmul_store(struct matmul *m, const struct matmul_patch *patch)
         matmul_share(m, patch, skip);
     g->reduced = reduced;
     m->reader.tiling = &w;
+    m->reader.read_tile = read_loaded;
     walk_patch(&w);
     m->reader.tiling = NULL;
+    m->reader.read_tile = NULL;
     g->reduced = before;
     cg_scope_close(g, mark);
     cg_place(g, skip);

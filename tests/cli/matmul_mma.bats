@@ -187,22 +187,42 @@ count() {
     verify
 }
 
-@test "what lies as the results do is asked for when the tile begins, once" {
+@test "what lies as the results do is asked for near the tile's end, once, and loaded before threads meet" {
     added() {
         spec f16 nn "$1"
         sed -i "s/^  c: .*/  r: in f16[m, n]\n&/; s/^  c\[i,j\] = .*/& + $2/" k.yaml
-        kaio-emit k.yaml >k.ptx
+        kaio-emit "${@:3}" k.yaml >k.ptx
         grep -c 'prefetch.global.L2' k.ptx || true
     }
-    # 64 rows of two lines of 128 bytes, by 128 threads
+    # 64 rows of two lines of 128 bytes, by 128 threads; behind the products, before the last 8 of 32 terms
     [ "$(added 'tile: [64, 128, 32], warps: [2, 2], stages: 3' 'r[i,j] * (1 + r[i,j])')" = 1 ]
+    [ "$(sed '/mma.sync/q' k.ptx | grep -c 'prefetch')" = 0 ]
     verify
-    # before the first product
-    [ "$(sed '/mma.sync/q' k.ptx | grep -c 'prefetch')" = 1 ]
+    run -0 kaio-verify --run -d cpu --check ${fills:---fill=normal} k.yaml m=150 n=136 k=328
+    [ "$(added 'tile: [64, 128, 32], warps: [2, 2], stages: 3' 'r[i,j]' -D k=288)" = 1 ]
+    [ "$(added 'tile: [64, 128, 32], warps: [2, 2], stages: 3' 'r[i,j]' -D k=256)" = 0 ]
     [ "$(added 'tile: [64, 64, 32], warps: [2, 2], stages: 3, split: 2' 'r[i,j]')" = 0 ]
     verify
     [ "$(added 'tile: [64, 64, 32], warps: [2, 2], stages: 3' 'r[0,j] + r[i,0]')" = 0 ]
     verify
+    # a patch of 64 x 128 sums: 16 vectors of a thread; what is stored before does not tell what is loaded
+    added 'tile: [64, 128, 32], warps: [2, 2], stages: 3' 'r[i,j]' -D m=64 -D n=128 -D k=64
+    [ "$(sed '/st.shared/q' k.ptx | grep -c 'ld.global.v2.b32')" = 16 ]
+    [ "$(grep -c ld.global k.ptx)" = 16 ]
+    cat >k.yaml <<'END'
+kernel: k
+params:
+  a: in bf16[batch, m, k]
+  b: in bf16[k, n]
+  r: in bf16[batch, m, n]
+  s: in f16[batch, m, n]
+  y: inout bf16[batch, m, n]
+compute: |
+  y[h,i,j] = y[h,i,j] * s[h,i,j] + r[h,i,j] + sum[l](a[h,i,l] * b[l,j])
+schedule: {strategy: matmul, mma: sync, tile: [64, 64, 32], warps: [2, 2], stages: 3}
+END
+    run -0 kaio-verify --run -d cpu --check ${fills:---fill=normal} k.yaml batch=2 m=100 n=136 k=300
+    [ "$(sed '/st.shared/q' <(kaio-emit k.yaml) | grep -c 'ld.global.v2.b32')" = 24 ]
 }
 
 @test "nothing spills where tiles are as large as they come" {
