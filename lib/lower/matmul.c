@@ -160,7 +160,10 @@ static void explain_plan(struct cg *g, const struct matmul_plan *p, const struct
                                       [MATMUL_THIN] = "few rows, fma",
                                       [MATMUL_WGMMA] = "wgmma"};
     lower_explain(g, "  %s: %s of %s%s, tiles %u x %u x %u of %u x %u, %u threads, %u stage%s",
-                  g->func->name, how[p->how], type_names[p->type], p->parts > 1 ? " in parts" : "",
+                  g->func->name, how[p->how], type_names[p->type],
+                  p->coarse      ? " in parts, with bf16"
+                  : p->parts > 1 ? " in parts"
+                                 : "",
                   p->bm, p->bn, p->bk, p->wm, p->wn, p->threads, p->stages,
                   p->stages == 1 ? "" : "s");
     if (p->turned)
@@ -202,7 +205,8 @@ static struct loss loss_of(struct cg *g, const struct matmul_form *f, const stru
     if (p->parts > 1) {
         /* three times 6 for every 4 terms, of their own sum: all these together are at most twice the largest partial sum */
         l.truncation = arena_printf(g->a, "%u", (matmul_together(p) + 3) / 4 * 36);
-        l.products = p->how == MATMUL_MMA ? "32" : "24";
+        /* 4 for the rests' product, 8 for what is cut off of each rest, and more for what bf16 has no bits for */
+        l.products = p->coarse ? "72" : "24";
     } else if (p->promotes) { /* of one stage */
         l.truncation = arena_printf(g->a, "34816 * ceil_div(min(%s, %u), 16)", k, (unsigned)p->bk);
     } else if (p->type == MATMUL_FP8) {

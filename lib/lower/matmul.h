@@ -175,6 +175,7 @@ struct matmul_plan {
     enum matmul_type
         type;       /* in which the instructions multiply: FP8 may go as F16, F32 as TF32 (parts) */
     uint32_t parts; /* tf32x3: 2 parts of each operand, three products; else 1 */
+    bool coarse;    /* mma.sync, of parts: one of the products with rests is of bf16 */
     /* a block's tile, elements; thin: all rows, the block's columns, and the elements along k of a step */
     uint32_t bm, bn, bk;
     /* a warp's (mma), a thread's (simt, thin: all rows and its columns), a consuming warpgroup's (wgmma) */

@@ -6,6 +6,7 @@
 enum {
     TYPICAL = 4096,          /* an extent that is not known */
     MOST_SIDE = 1024,        /* of a tile */
+    COARSE = 4096,           /* terms of f32 in parts from which on bf16 does for small products */
     MOST_SHARED = 160 << 10, /* bytes of more than 3 stages: the rest is the first cache's */
 };
 
@@ -203,6 +204,7 @@ static void consider_tile(struct planner *l, const struct tile *t)
         p.wn = t->wm;
     }
     p.bk = is_mma ? t->bk * 8 / element_bits(l) : t->bk;
+    p.coarse = is_mma && p.parts > 1 && l->k && l->size.k >= COARSE && p.bk % 16 == 0;
     p.threads = p.bm / p.wm * (p.bn / p.wn) * (is_mma ? 32 : 1);
     const uint32_t sums = l->f->nproduct * p.wm * p.wn * dtype_bits(l->f->sum) / 32;
     if (!is_mma && sums > 128)

@@ -110,6 +110,8 @@ void mma_read_begin(struct mma *s)
             t->rest[0][i] = s->p->parts > 1 ? cg_new_mutable(g, DT_U32) : -1;
             t->rest[1][i] = s->p->parts > 1 ? cg_new_mutable(g, DT_U32) : -1;
         }
+        for (uint32_t i = 0; i < words_of(t) && s->p->coarse; i++)
+            t->pair[i % 2][i / 2] = cg_new_mutable(g, DT_U32);
     }
 }
 
@@ -189,7 +191,7 @@ void mma_load(struct mma *s, uint32_t step, uint32_t to)
 
 /* ---- words as the instructions take them ---------------------------------------------------------- */
 
-/* Of each operand up to two sets: tf32 takes what it rounds to and the rest of it, f16 of 8 bits two halves of k. */
+/* Of each operand up to two sets: f16 of 8 bits takes two halves of k. */
 struct ready {
     int32_t set[2][MMA_HELD];
 };
@@ -210,21 +212,6 @@ static void part_bytes(struct mma *s, const struct mma_tile *t, struct words n, 
             PTX(&g->b, "prmt.b32", ptx_r(to[i + w]), ptx_r(word[i + 2 * high]),
                 ptx_r(word[i + 2 * high + 1]), ptx_imm(odd ? 0x7531 : 0x6420));
         }
-}
-
-/* x, or of its sign the largest number that does not round to infinity as tf32, if x is larger or NaN. */
-static int32_t clamp_single(struct mma *s, int32_t x)
-{
-    struct cg *g = s->g;
-    const float most = 0x1.ffdffep127f;
-    const int32_t y = cg_new(g, DT_U32), z = cg_new(g, DT_U32);
-    if (g->target->sm >= 86) {
-        PTX(&g->b, "min.xorsign.abs.f32", ptx_r(y), ptx_r(x), ptx_immf32(most));
-        return y;
-    }
-    PTX(&g->b, "min.f32", ptx_r(y), ptx_r(x), ptx_immf32(most));
-    PTX(&g->b, "max.f32", ptx_r(z), ptx_r(y), ptx_immf32(-most));
-    return z;
 }
 
 /* A predicate of whether half of what is cut off belongs to be added to x, one of a pair of words: not where one of them is
@@ -263,29 +250,9 @@ static void round_pair(struct mma *s, const int32_t w[2], bool even)
     PTX_IF(&g->b, second, "add.s32", ptx_r(w[1]), ptx_r(w[1]), ptx_imm(1 << 12));
 }
 
-/* The word in two parts: in its place what instructions are to take, and the rest of it; of both they cut the last bits off. The
- * first part is rounded (for what one operand's rests have in common with the other's is not multiplied: one's are of either
- * sign), of a tall operand's it is left to instructions to cut it off. What is infinite becomes NaN, but where care is taken:
- * then the first part is finite.
- *
- * Products alone take 1.60 ms of 4096^3 on an H100, where an instruction of tf32 has 8 clocks. With 5 instructions for each word
- * (both rounded, and care) and promotion every 8 terms it was 2.5 ms, every 16 terms 2.11; with 2 for each word 1.73. */
-static void part_word(struct mma *s, const struct mma_tile *t, int32_t w, int32_t rest)
+uint32_t mma_pair_of(const struct mma_tile *t, uint32_t i)
 {
-    struct cg *g = s->g;
-    const int32_t cut = cg_new(g, DT_U32);
-    int32_t up = w;
-    if (s->careful || !t->tall) {
-        up = cg_new(g, DT_U32);
-        PTX(&g->b, "add.s32", ptx_r(up), ptx_r(s->careful ? clamp_single(s, w) : w),
-            ptx_imm(1 << 12));
-    }
-    PTX(&g->b, "and.b32", ptx_r(cut), ptx_r(up), ptx_imm(0xffffe000));
-    PTX(&g->b, "sub.rn.f32", ptx_r(rest), ptx_r(w), ptx_r(cut));
-    if (up != w)
-        PTX(&g->b, "mov.b32", ptx_r(w), ptx_r(up));
-    cg_assigned(g, w);
-    cg_assigned(g, rest);
+    return t->tall ? i / 2 * 4 + i % 2 : 2 * i;
 }
 
 /* Pairs [from, to) of the tile's words, if they are to be rounded or parted: those of k and k + 4. */
@@ -293,12 +260,12 @@ static void round_pairs(struct mma *s, const struct mma_tile *t, uint32_t of, ui
                         uint32_t to)
 {
     const enum matmul_cut cut = s->f->operand[t->operand].cut;
-    for (uint32_t i = 2 * from; i < 2 * to && s->p->parts > 1; i++)
-        part_word(s, t, t->word[of][i], t->rest[of][i]);
+    if (s->p->parts > 1)
+        mma_part(s, t, of, 2 * from, 2 * to);
     if (s->p->parts > 1 || (cut != MATMUL_AWAY && cut != MATMUL_EVEN))
         return;
     for (uint32_t i = from; i < to; i++) {
-        const int32_t *word = t->word[of] + (t->tall ? i / 2 * 4 + i % 2 : 2 * i);
+        const int32_t *word = t->word[of] + mma_pair_of(t, i);
         const int32_t pair[2] = {word[0], word[t->tall ? 2 : 1]};
         round_pair(s, pair, cut == MATMUL_EVEN);
         cg_assigned(s->g, pair[0]);
@@ -375,8 +342,6 @@ static void make_ready(struct mma *s, const struct mma_tile *t, struct words n, 
         part_bytes(s, t, n, t->word[of], r->set[0]);
     else
         memcpy(r->set[0] + n.from, t->word[of] + n.from, (n.to - n.from) * sizeof *r->set[0]);
-    if (s->p->parts > 1)
-        memcpy(r->set[1] + n.from, t->rest[of] + n.from, (n.to - n.from) * sizeof *r->set[1]);
     if (s->p->type == MATMUL_F16 && t->size == 1)
         widen(s, t, n, r);
 }
@@ -446,69 +411,34 @@ static void multiply_16x8(struct mma *s, const struct matmul_product *q, int32_t
     emit(s, m, 4, d, c, 4, a, 2, b);
 }
 
-/* Products of 16 rows of the tall operand with 8 cols columns of the flat one, along these to and fro, so that registers are met again at once: added to d, of
- * 4 words for each 8 columns; fresh: in place of what it holds. */
-static void multiply_row(struct mma *s, uint32_t q, uint32_t cols, bool back, int32_t *d,
-                         bool fresh, const int32_t *a, const int32_t *b)
+void mma_multiply_row(struct mma *s, uint32_t q, bool back, int32_t *d, bool fresh,
+                      const int32_t *a, const int32_t *b)
 {
     const int32_t zeros[4] = {s->zero, s->zero, s->zero, s->zero};
-    for (uint32_t n = 0; n < cols; n++) {
-        const uint32_t j = back ? cols - 1 - n : n;
+    for (uint32_t n = 0; n < s->wide; n++) {
+        const uint32_t j = back ? s->wide - 1 - n : n;
         int32_t *to = d + (size_t)j * 4;
         multiply_16x8(s, &s->f->product[q], to, fresh ? zeros : to, a, b + (size_t)j * 2);
     }
 }
 
-static int32_t *sums_of_row(const struct mma *s, uint32_t q, uint32_t i)
+void mma_multiply_pairs(struct mma *s, int32_t *d, const int32_t *const a[2], const int32_t *b0,
+                        const int32_t *b1)
+{
+    for (uint32_t n = 0; n < s->wide; n++) {
+        const uint32_t j = s->wide - 1 - n;
+        const int32_t of_a[4] = {a[0][0], a[0][1], a[1][0], a[1][1]}, of_b[2] = {b0[j], b1[j]};
+        int32_t *to = d + (size_t)j * 4;
+        emit(s, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 4, to, to, 4, of_a, 2, of_b);
+    }
+}
+
+int32_t *mma_sums_of_row(const struct mma *s, uint32_t q, uint32_t i)
 {
     return s->sum + ((size_t)q * s->high + i) * s->wide * 4;
 }
 
-/* Do sums of MMA_TOGETHER steps end before the last step of a tile, and go on in the next? Those of half of the rows do, so that
- * additions always have products behind them that do not wait. */
-static bool goes_on(const struct mma *s, uint32_t i)
-{
-    return s->steps % MMA_TOGETHER == 0 && 2 * i >= s->high;
-}
-
-static void promote(struct mma *s, uint32_t q, uint32_t i)
-{
-    struct cg *g = s->g;
-    const int32_t *sum = sums_of_row(s, q, i), *part = s->part + (sum - s->sum);
-    for (uint32_t w = 0; w < 4 * s->wide; w++)
-        PTX(&g->b, "add.rn.f32", ptx_r(sum[w]), ptx_r(sum[w]), ptx_r(part[w]));
-}
-
-void mma_promote_rest(struct mma *s)
-{
-    for (uint32_t q = 0; q < s->f->nproduct; q++)
-        for (uint32_t i = 0; i < s->high; i++)
-            if (goes_on(s, i))
-                promote(s, q, i);
-}
-
-/* The parts' products, the smallest first. Instructions cut off what does not fit their sums, always toward zero: they add up
- * the terms of MMA_TOGETHER steps alone, and these sums are added as f32 is. */
-static void multiply_parts(struct mma *s, uint32_t q, uint32_t i, const struct ready *a,
-                           const struct ready *b)
-{
-    /* a rest of the tall operand's, or of the flat one's, first: these were made a step ahead, which counts where the others
-     * wait for words that come one by one */
-    static const uint8_t sets[][3][2] = {{{1, 0}, {0, 1}, {0, 0}}, {{0, 1}, {1, 0}, {0, 0}}};
-    const struct matmul_product *p = &s->f->product[q];
-    const bool singles = s->tile[s->tile_of[s->turned ? p->b : p->a]].layout == MMA_SINGLES;
-    const uint32_t step = (s->step + goes_on(s, i)) % MMA_TOGETHER;
-    int32_t *part = s->part + (sums_of_row(s, q, i) - s->sum);
-    for (uint32_t k = 0; k < 3; k++) {
-        const uint8_t *of = sets[singles][k];
-        multiply_row(s, q, s->wide, (k + (singles ? i : 0)) % 2, part, step == 0 && k == 0,
-                     a->set[of[0]] + (size_t)i * 4, b->set[of[1]]);
-    }
-    if (step + 1 == MMA_TOGETHER || (s->step + 1 == s->steps && !goes_on(s, i)))
-        promote(s, q, i);
-}
-
-static void multiply_rows(struct mma *s, uint32_t i, const struct ready *r)
+static void multiply_rows(struct mma *s, uint32_t i, uint32_t of, const struct ready *r)
 {
     const uint32_t sets = s->p->type == MATMUL_F16 && s->tile[0].size == 1 ? 2 : 1;
     bool back = i * sets * s->f->nproduct % 2;
@@ -518,10 +448,10 @@ static void multiply_rows(struct mma *s, uint32_t i, const struct ready *r)
             const struct ready *a = &r[s->tile_of[s->turned ? p->b : p->a]];
             const struct ready *b = &r[s->tile_of[s->turned ? p->a : p->b]];
             if (s->p->parts > 1)
-                multiply_parts(s, q, i, a, b);
+                mma_multiply_parts(s, q, i, of);
             else
-                multiply_row(s, q, s->wide, back, sums_of_row(s, q, i), false,
-                             a->set[k] + (size_t)i * 4, b->set[k]);
+                mma_multiply_row(s, q, back, mma_sums_of_row(s, q, i), false,
+                                 a->set[k] + (size_t)i * 4, b->set[k]);
             back = !back;
         }
 }
@@ -533,16 +463,24 @@ void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next)
     s->step = step;
     struct ready *r = ARENA_ARRAY(s->g->a, s->ntile, struct ready);
     const uint32_t rows = s->high;
-    for (uint32_t n = 0; n < s->ntile; n++)
-        if (!s->tile[n].tall)
-            make_ready(s, &s->tile[n], (struct words){0, words_of(&s->tile[n])}, of, &r[n]);
+    for (uint32_t n = 0; n < s->ntile; n++) {
+        if (s->tile[n].tall)
+            continue;
+        make_ready(s, &s->tile[n], (struct words){0, words_of(&s->tile[n])}, of, &r[n]);
+        if (s->p->coarse)
+            mma_pair(s, &s->tile[n], of, 0, s->wide);
+    }
     for (uint32_t i = 0; i < rows; i++) {
         if (i + 1 < rows)
             round_row(s, of, i + 1);
-        for (uint32_t n = 0; n < s->ntile; n++)
-            if (s->tile[n].tall)
-                make_ready(s, &s->tile[n], (struct words){4 * i, 4 * i + 4}, of, &r[n]);
-        multiply_rows(s, i, r);
+        for (uint32_t n = 0; n < s->ntile; n++) {
+            if (!s->tile[n].tall)
+                continue;
+            make_ready(s, &s->tile[n], (struct words){4 * i, 4 * i + 4}, of, &r[n]);
+            if (s->p->coarse)
+                mma_pair(s, &s->tile[n], of, 2 * i, 2 * i + 2);
+        }
+        multiply_rows(s, i, of, r);
         if (next != of)
             round_flat(s, next, i, rows);
     }

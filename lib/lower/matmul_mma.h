@@ -1,4 +1,5 @@
-/* Products by mma.sync: what the parts share. Private to matmul_mma.c, matmul_copy.c and matmul_frag.c.
+/* Products by mma.sync: what the parts share. Private to matmul_mma.c, matmul_mma_parts.c, matmul_copy.c and
+ * matmul_frag.c.
  *
  * Every operand has a tile in each stage of shared memory: rows of elements along the operand's last axis, so that a row
  * is copied as it lies. A warp takes steps of 32 bytes of k: 16 elements of f16 and bf16, 8 of tf32, 32 of 8 bits; a step
@@ -65,6 +66,8 @@ struct mma_tile {
     int32_t now[8];            /* u32, mutable: in the stage that is read now */
     int32_t word[2][MMA_HELD]; /* as they were stored: of this step and of the next */
     int32_t rest[2][MMA_HELD]; /* of products in parts: the second parts of these */
+    /* where they are coarse: pairs of words, or of a flat tile's rests, as bf16 */
+    int32_t pair[2][MMA_HELD / 2];
 };
 
 struct mma {
@@ -114,11 +117,32 @@ void mma_round(struct mma *s, uint32_t of);
 /* Adds the products of fragments `of`, of step `step`, and rounds the rest of them and, if those are others, as much of
  * `next`, between the products: so instructions that wait for words meet some that need not. */
 void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next);
-/* Of products in parts: adds those up that are not yet among the sums. */
-void mma_promote_rest(struct mma *s);
+/* The first of pair i of a lane's words, which are of one row or column; the other is the one for k + 4: the second next of a tall
+ * operand's, the next of a flat one's. */
+uint32_t mma_pair_of(const struct mma_tile *t, uint32_t i);
+/* Of product q and blocks of 16 i and of 8 0. */
+int32_t *mma_sums_of_row(const struct mma *s, uint32_t q, uint32_t i);
+/* Products of 16 rows of the tall operand with all columns of the flat one, along these to and fro, so that registers are met
+ * again at once: added to d, of 4 words for each 8 columns; fresh: in place of what it holds. */
+void mma_multiply_row(struct mma *s, uint32_t q, bool back, int32_t *d, bool fresh,
+                      const int32_t *a, const int32_t *b);
+/* The same of pairs of bf16 of two steps, added to d. */
+void mma_multiply_pairs(struct mma *s, int32_t *d, const int32_t *const a[2], const int32_t *b0,
+                        const int32_t *b1);
 /* Which row or column of a warp's words they are: lane's part = factor * group (tall) or 2 * factor * member (flat) plus
  * this; half: of the tall operand's 16, or which of a flat one's pair. */
 uint32_t mma_factor(const struct mma_tile *t);
 uint32_t mma_row_of(const struct mma_tile *t, uint32_t i, uint32_t half);
+
+/* ---- matmul_mma_parts.c: of products in parts --------------------------------------------------------- */
+
+/* Words [from, to) of fragments `of` in two parts. */
+void mma_part(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t from, uint32_t to);
+/* Pairs [from, to) of fragments `of`, which are parted, as bf16. */
+void mma_pair(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t from, uint32_t to);
+/* Adds products of fragments `of`, of 16 rows of the tall operand. */
+void mma_multiply_parts(struct mma *s, uint32_t q, uint32_t i, uint32_t of);
+/* Adds those up that are not yet among the sums. */
+void mma_promote_rest(struct mma *s);
 
 #endif

@@ -101,10 +101,10 @@ verify() {
     done
     run -0 kaio-verify --run -d cpu --fill=exact,uniform,edge k.yaml m=70 n=50 k=66
     run -0 kaio-emit -D m=64 -D n=64 -D k=64 k.yaml
-    [[ $output == *"//@ truncation: 144"$'\n'"//@ products: 32"* ]]
+    [[ $output == *"//@ truncation: 144"$'\n'"//@ products: 24"* ]]
     # of sizes of the launch only those that the entries by tensor cores are for
     run -0 kaio-emit k.yaml
-    [[ $output == *"//@ truncation: '"*" ? 144 : 0'"$'\n'* && $output == *"//@ products: '"*" ? 32 : 0'"$'\n'* ]]
+    [[ $output == *"//@ truncation: '"*" ? 144 : 0'"$'\n'* && $output == *"//@ products: '"*" ? 24 : 0'"$'\n'* ]]
 }
 
 @test "f32 in parts of tf32: infinities as they are, which blocks multiply again with care" {
@@ -223,6 +223,34 @@ schedule: {strategy: matmul, mma: sync, tile: [64, 64, 32], warps: [2, 2], stage
 END
     run -0 kaio-verify --run -d cpu --check ${fills:---fill=normal} k.yaml batch=2 m=100 n=136 k=300
     [ "$(sed '/st.shared/q' <(kaio-emit k.yaml) | grep -c 'ld.global.v2.b32')" = 24 ]
+}
+
+@test "f32 in parts of tf32: of long sums one small product is of bf16, two steps at a time" {
+    for layout in $layouts; do
+        spec f32 $layout 'group: 8'
+        sed -i 's/mma: sync/mma: tf32x3/' k.yaml
+        run -0 kaio-verify --run -d cpu --check --fill=exact,normal,edge k.yaml m=40 n=72 k=4096
+        run -0 kaio-verify --run -d cpu --fill=uniform,normal k.yaml m=50 n=37 k=4100
+        kaio-emit -t sm_90 -D m=128 -D n=4096 -D k=4096 -o k.ptx k.yaml
+        grep -q '^//@ products: 72$' k.ptx
+        kaio-emit -t sm_90 -D m=128 -D n=4096 -D k=4080 -o k.ptx k.yaml
+        [ "$(count mma.sync.aligned.m16n8k16)" -eq 0 ]
+        grep -q '^//@ products: 24$' k.ptx
+    done
+    spec f32 nt 'tile: [128, 128, 16], warps: [2, 4], stages: 4'
+    sed -i 's/mma: sync/mma: tf32x3/' k.yaml
+    kaio-emit -t sm_90 -D m=128 -D n=128 -D k=4096 -o k.ptx k.yaml
+    [ "$(count mma.sync.aligned.m16n8k8)" -eq 64 ] # two steps of 4 x 4, twice
+    [ "$(count mma.sync.aligned.m16n8k16)" -eq 16 ]
+    [ "$(count add.rn.f32)" -eq 64 ]
+    # an infinite factor's first part is finite as bf16, too, and so is the largest number's
+    kaio-run -q -d cpu k.ptx a=@const:inf b=@const:1 c=c.npy
+    [ "$(tail -c +129 c.npy | od -An -v -tx4 -w4 | sort -u)" = ' 7f800000' ]
+    kaio-run -q -d cpu k.ptx a=@const:-2.5 b=@const:inf c=c.npy
+    [ "$(tail -c +129 c.npy | od -An -v -tx4 -w4 | sort -u)" = ' ff800000' ]
+    kaio-run -q -d cpu k.ptx a=@const:3.4028234e38 b=@const:-1e-36 c=c.npy
+    # times 4096
+    tail -c +129 c.npy | od -An -v -tf4 -w4 | awk '{e = $1 / -1393796.4646 - 1; if (!(e < 1e-5 && e > -1e-5)) exit 1}'
 }
 
 @test "nothing spills where tiles are as large as they come" {
