@@ -51,6 +51,7 @@ nobase_dist_spec_DATA = \
 	specs/matmul/qkv.yaml \
 	specs/matmul/residual.yaml \
 	specs/matmul/scaled_rows.yaml \
+	specs/matmul/squared_distances.yaml \
 	specs/matmul/tf32.yaml \
 	specs/matmul/tf32_rn.yaml \
 	specs/matmul/tf32_rz.yaml \

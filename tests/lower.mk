@@ -1,6 +1,6 @@
 # tests of lower: append programs to UNIT_TESTS, scripts to BATS_TESTS, data to EXTRA_DIST
 BATS_TESTS += tests/cli/threads.bats tests/cli/stages.bats tests/cli/map.bats tests/cli/reduce.bats tests/cli/row.bats tests/cli/matmul_plan.bats tests/cli/matmul_wgmma_plan.bats tests/cli/matmul.bats tests/cli/matmul_simt.bats tests/cli/matmul_mma.bats tests/cli/matmul_wgmma.bats
-EXTRA_DIST += tests/cli/equations.bash tests/cli/products.bash tests/kernels/maps.py tests/data/maps.yaml tests/data/reductions.yaml tests/data/matmul_simt.yaml tests/data/rows/in_place.yaml tests/data/rows/neighbours.yaml tests/data/rows/masks.yaml tests/data/rows/wide.yaml tests/data/rows/residual.yaml tests/data/rows/guards.yaml tests/data/threads.yaml tests/data/stages.yaml tests/data/contractions.yaml tests/data/bodies tests/data/functions.yaml tests/data/atomics.sh tests/kernels/stuck.py
+EXTRA_DIST += tests/cli/equations.bash tests/cli/products.bash tests/kernels/maps.py tests/data/maps.yaml tests/data/reductions.yaml tests/data/matmul_simt.yaml tests/data/pairs.yaml tests/data/rows/in_place.yaml tests/data/rows/neighbours.yaml tests/data/rows/masks.yaml tests/data/rows/wide.yaml tests/data/rows/residual.yaml tests/data/rows/guards.yaml tests/data/threads.yaml tests/data/stages.yaml tests/data/contractions.yaml tests/data/bodies tests/data/functions.yaml tests/data/atomics.sh tests/kernels/stuck.py
 UNIT_TESTS += tests/unit/lower_magic
 tests_unit_lower_magic_SOURCES = tests/unit/lower_magic.c
 tests_unit_lower_magic_LDADD = $(TOOL_LIBS)

@@ -598,6 +598,8 @@ bool cg_in_range(const struct lang_expr *sub, const struct lang_expr *dim);
 /* A reduction that stands under a condition without which it may read what does not exist; NULL: none. */
 const struct lang_expr *inspect_guarded_reduction(const struct lang_expr *e, bool guarded);
 
+/* Does a read in it select elements that a condition around it may forbid? */
+bool inspect_may_stray(const struct lang_expr *e);
 bool inspect_reads_itself(const struct lang_expr *e); /* whatever its arguments do */
 bool inspect_reads(
     const struct lang_expr *e); /* memory, or work that only one side of ?: should do */

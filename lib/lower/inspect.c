@@ -251,28 +251,28 @@ bool inspect_needs_register(const struct cg *g, const struct lang_symbol *sym)
     return false;
 }
 
-/* Does a read in it select elements that a condition around it may forbid? */
-static bool may_stray(const struct lang_expr *e)
+bool inspect_may_stray(const struct lang_expr *e)
 {
     int64_t at, n;
     for (uint32_t i = 0; i < e->nargs; i++)
-        if (may_stray(e->args[i]))
+        if (inspect_may_stray(e->args[i]))
             return true;
     for (uint32_t i = 0; i < e->nindex; i++)
-        if ((e->index[i]->low && may_stray(e->index[i]->low)) || may_stray(e->index[i]->dims[0]))
+        if ((e->index[i]->low && inspect_may_stray(e->index[i]->low)) ||
+            inspect_may_stray(e->index[i]->dims[0]))
             return true;
     for (uint32_t i = 0; e->kind == E_INDEX && !e->pad && i < e->nargs; i++)
         if (!cg_in_range(e->args[i], e->sym->dims[i]) &&
             !(lang_const_int(e->args[i], &at) && lang_const_int(e->sym->dims[i], &n) && at >= 0 &&
               at < n))
             return true;
-    return e->pad && may_stray(e->pad);
+    return e->pad && inspect_may_stray(e->pad);
 }
 
 const struct lang_expr *inspect_guarded_reduction(const struct lang_expr *e, bool guarded)
 {
     const struct lang_expr *found = NULL;
-    if (e->kind == E_REDUCE && guarded && may_stray(e))
+    if (e->kind == E_REDUCE && guarded && inspect_may_stray(e))
         return e;
     const bool guards = e->kind == E_COND ||
                         (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));

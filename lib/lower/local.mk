@@ -25,7 +25,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul_simt.h lib/lower/matmul_bring.c lib/lower/matmul_simt.c \
 	lib/lower/matmul_split.c \
 	lib/lower/matmul_store.c lib/lower/matmul_prefetch.c \
-	lib/lower/matmul_thin.c \
+	lib/lower/matmul_term.c lib/lower/matmul_thin.c \
 	lib/lower/matmul_tile.c \
 	lib/lower/matmul_mma.h \
 	lib/lower/matmul_mma.c lib/lower/matmul_mma_parts.c \

@@ -21,6 +21,8 @@ static const struct way {
 
 uint32_t matmul_shared(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p)
 {
+    if (f->pairs && p->how != MATMUL_SIMT)
+        return 0;
     return ways[p->how].shared(g, f, p);
 }
 
@@ -46,6 +48,10 @@ static bool pays(const struct matmul_form *f, struct buf *why)
         return matmul_no(why, s, "there are few columns '%s'", f->j->name);
     if (is_less(f->k, LEAST_TERMS))
         return matmul_no(why, s, "there are few terms '%s' to a sum", f->k->name);
+    int64_t n;
+    if (f->whole && lang_const_int(f->k->dims[0], &n) && n % SIMT_LEAST_TERMS)
+        return matmul_no(why, s, "the terms '%s' are no whole tiles, and zeros would count",
+                         f->k->name);
     return true;
 }
 
@@ -59,7 +65,7 @@ bool matmul_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
 
 static const char *const type_names[] = {
     [MATMUL_F16] = "f16", [MATMUL_BF16] = "bf16", [MATMUL_TF32] = "tf32", [MATMUL_F32] = "f32",
-    [MATMUL_F64] = "f64", [MATMUL_INT8] = "int8", [MATMUL_FP8] = "fp8",
+    [MATMUL_F64] = "f64", [MATMUL_INT8] = "int8", [MATMUL_FP8] = "fp8",   [MATMUL_I32] = "i32",
 };
 
 static const char *extent(struct cg *g, const struct lang_symbol *index)
@@ -129,7 +135,8 @@ static void explain_work(struct cg *g, const struct matmul_form *f)
         dim[n++] = f->i->dims[0];
     dim[n++] = f->j->dims[0];
     dim[n++] = f->k->dims[0];
-    const double work = times_extents(g, 2.0 * f->nproduct, n, dim, &rest), bytes = all_bytes(g, f);
+    const double each = f->pairs ? f->pair_weight : 2, bytes = all_bytes(g, f);
+    const double work = times_extents(g, each * f->nproduct, n, dim, &rest);
     lower_explain(g, "  %.6g%s operations", work, buf_text(&rest));
     if (!rest.len && bytes > 0)
         lower_explain(g, " on %.6g bytes: %.4g for each", bytes, work / bytes);
@@ -138,8 +145,12 @@ static void explain_work(struct cg *g, const struct matmul_form *f)
 
 static void explain_form(struct cg *g, const struct matmul_form *f)
 {
-    lower_explain(g, "  %u product%s of %s, summed as %s:", f->nproduct,
-                  f->nproduct == 1 ? "" : "s", type_names[f->type], dtype_name(f->sum));
+    if (f->pairs)
+        lower_explain(g, "  no product: %s\n  %u reduction%s of terms of %s:", f->no_product,
+                      f->nproduct, f->nproduct == 1 ? "" : "s", type_names[f->type]);
+    else
+        lower_explain(g, "  %u product%s of %s, summed as %s:", f->nproduct,
+                      f->nproduct == 1 ? "" : "s", type_names[f->type], dtype_name(f->sum));
     if (f->i)
         lower_explain(g, " rows %s < %s,", f->i->name, extent(g, f->i));
     lower_explain(g, " columns %s < %s, terms %s < %s", f->j->name, extent(g, f->j), f->k->name,
@@ -153,14 +164,15 @@ static void explain_form(struct cg *g, const struct matmul_form *f)
     explain_work(g, f);
 }
 
-static void explain_plan(struct cg *g, const struct matmul_plan *p, const struct map_condition *c)
+static void explain_plan(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                         const struct map_condition *c)
 {
     static const char *const how[] = {[MATMUL_SIMT] = "fma",
                                       [MATMUL_MMA] = "mma.sync",
                                       [MATMUL_THIN] = "few rows, fma",
                                       [MATMUL_WGMMA] = "wgmma"};
     lower_explain(g, "  %s: %s of %s%s, tiles %u x %u x %u of %u x %u, %u threads, %u stage%s",
-                  g->func->name, how[p->how], type_names[p->type],
+                  g->func->name, f->pairs ? "pairs" : how[p->how], type_names[p->type],
                   p->coarse      ? " in parts, with bf16"
                   : p->parts > 1 ? " in parts"
                                  : "",
@@ -257,6 +269,8 @@ static void require_align(struct cg *g, const struct matmul_form *f, const struc
     }
     if (p->store > 1)
         map_require_multiple(g, c, f->j->dims[0], p->store);
+    if (f->whole)
+        map_require_multiple(g, c, f->k->dims[0], p->bk);
 }
 
 static void set_cluster(struct cg *g, const struct matmul_plan *p)
@@ -298,7 +312,7 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
         return true;
     }
     g->shared_text = arena_printf(g->a, "%u", matmul_shared(g, f, p));
-    explain_plan(g, p, &c);
+    explain_plan(g, f, p, &c);
     losses->v[losses->n++] = loss_of(g, f, p, &c);
     map_end(g, all, &c, matmul_grid(&m), p->threads);
     set_cluster(g, p);

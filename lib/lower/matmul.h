@@ -16,6 +16,7 @@
  *   matmul_expand.c the equations, normalised
  *   matmul_exact.c  in which types a value is exact
  *   matmul_factor.c the factors of their terms
+ *   matmul_term.c   terms that are no products
  *   matmul_form.c   what fits, and what the operands are
  *   matmul.c        the strategy: variants, their conditions, --explain
  *   matmul_plan.c   variants for the sizes that the launch brings, and what a schedule says
@@ -45,6 +46,8 @@ enum {
     MATMUL_PRODUCTS = 4,
     MATMUL_OUTS = 8,
 };
+
+enum matmul_side { MATMUL_A, MATMUL_B };
 
 /* ---- matmul_expand.c -------------------------------------------------------------------------------- */
 
@@ -97,6 +100,24 @@ bool matmul_split_terms(struct cg *g, const struct matmul_normal *n, const struc
 struct lang_expr *matmul_binary(struct cg *g, enum lang_op op, struct lang_expr *x,
                                 struct lang_expr *y);
 
+/* ---- matmul_term.c ---------------------------------------------------------------------------------- */
+
+enum { MATMUL_PARTS = 4 };
+/* What is added up, or compared, for each pair of elements of both sides: an expression of variables, one for each part that
+ * depends on one side alone. */
+struct matmul_parts {
+    struct lang_expr *term;
+    uint32_t n;
+    struct lang_symbol *var[MATMUL_PARTS];
+    struct lang_expr *e[MATMUL_PARTS];
+    uint32_t mask[MATMUL_PARTS];
+    enum matmul_side side[MATMUL_PARTS];
+    bool vanishes; /* it is 0 where all are 0, and added up */
+};
+/* False where the reduction's terms can't be taken apart so. */
+bool matmul_find_parts(struct cg *g, const struct matmul_normal *n, const struct lang_expr *reduce,
+                       struct matmul_parts *p);
+
 /* ---- matmul_form.c: what is computed ---------------------------------------------------------------- */
 
 /* In what a product's factors are multiplied; sums are f32, of integers s32, of f64 f64. */
@@ -108,9 +129,8 @@ enum matmul_type {
     MATMUL_F64,
     MATMUL_INT8, /* i8 or u8 each, by the operand's .type */
     MATMUL_FP8,  /* e4m3 or e5m2 each: exact as f16 too */
+    MATMUL_I32,  /* where the terms are no products */
 };
-
-enum matmul_side { MATMUL_A, MATMUL_B };
 
 /* What is to become of the element, on its way or when the fragments are made. */
 enum matmul_cut {
@@ -141,7 +161,9 @@ struct matmul_operand {
 struct matmul_product {
     const struct lang_expr
         *e;        /* the E_REDUCE, in the normalised equations; equal ones are one product */
-    uint32_t a, b; /* operands */
+    uint32_t a, b; /* operands: of pairs the first of each side */
+    const struct matmul_parts *pair; /* NULL: what is added up is the product of a and b */
+    uint32_t part[MATMUL_PARTS];     /* its variables' operands */
 };
 
 struct matmul_form {
@@ -154,14 +176,20 @@ struct matmul_form {
     uint32_t noperand, nproduct;
     struct matmul_operand operand[MATMUL_OPERANDS];
     struct matmul_product product[MATMUL_PRODUCTS];
-    bool computes;         /* some operand, one that is not plain */
-    enum matmul_type type; /* of all products */
-    enum dtype sum;        /* of the accumulators: f32, i32, f64 */
-    unsigned weight;       /* of the epilogue, for an element */
-    unsigned light;        /* the same where tensor cores make the sums */
-    unsigned out_bits;     /* of the widest output's element */
+    bool computes; /* some operand, one that is not plain */
+    /* Some terms are no products, and fma's tiles alone compute them; what zeros behind the last term would count for, so that tiles
+     * must be whole along k; and what blocks that share a tile could not add up. */
+    bool pairs, whole, compares;
+    const char *no_product; /* why the first of them is none */
+    unsigned pair_weight;   /* about the instructions for each pair of elements */
+    enum matmul_type type;  /* of all products */
+    enum dtype sum;         /* of the accumulators: f32, i32, f64 */
+    unsigned weight;        /* of the epilogue, for an element */
+    unsigned light;         /* the same where tensor cores make the sums */
+    unsigned out_bits;      /* of the widest output's element */
 };
 
+bool matmul_same(const struct lang_expr *x, const struct lang_expr *y); /* the same tree */
 /* Does the stage have the form? why: what it lacks, when it does not. Generates nothing. */
 bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_form *f,
                     struct buf *why);
@@ -361,6 +389,7 @@ bool matmul_wgmma_works(const struct cg *g, const struct matmul_form *f,
 void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                           struct map_condition *c);
 void matmul_simt(struct matmul *m);
+enum { SIMT_LEAST_TERMS = 8 }; /* of a tile */
 void matmul_mma(struct matmul *m);
 void matmul_thin(struct matmul *m);
 /* Calls matmul_prepare() and matmul_find() itself. */

@@ -7,6 +7,7 @@ enum {
     TYPICAL = 4096,          /* an extent that is not known */
     MOST_SIDE = 1024,        /* of a tile */
     COARSE = 4096,           /* terms of f32 in parts from which on bf16 does for small products */
+    HEAVY_PAIR = 12,         /* instructions for each */
     MOST_SHARED = 160 << 10, /* bytes of more than 3 stages: the rest is the first cache's */
 };
 
@@ -141,7 +142,7 @@ static bool is_usual(const struct matmul_plan *p)
 
 void planner_consider(struct planner *l, struct matmul_plan *p, uint32_t shared)
 {
-    if (!shared || !is_wanted(l, p))
+    if (!shared || !is_wanted(l, p) || (p->split > 1 && l->f->compares))
         return;
     const double cost = matmul_cost(l->g, l->f, p, &l->size, shared);
     const bool other = p->how == MATMUL_WGMMA && l->best.how == MATMUL_WGMMA &&
@@ -207,7 +208,8 @@ static void consider_tile(struct planner *l, const struct tile *t)
     p.coarse = is_mma && p.parts > 1 && l->k && l->size.k >= COARSE && p.bk % 16 == 0;
     p.threads = p.bm / p.wm * (p.bn / p.wn) * (is_mma ? 32 : 1);
     const uint32_t sums = l->f->nproduct * p.wm * p.wn * dtype_bits(l->f->sum) / 32;
-    if (!is_mma && sums > 128)
+    const uint32_t most = !l->f->pairs ? 128 : l->f->pair_weight < HEAVY_PAIR ? 64 : 16;
+    if (!is_mma && sums > most) /* terms of pairs take registers, too, and code */
         return;
     /* of equals the first; where strides are known at launch only, fma of f32 is best with two */
     static const uint8_t by_mma[] = {4, 3, 5, 6, 2}, by_fma[] = {3, 2}, two[] = {2};

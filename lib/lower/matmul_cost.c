@@ -116,7 +116,8 @@ static double rate_of(const struct machine *x, const struct matmul_form *f,
     if (p->how == MATMUL_THIN) /* conversions, too, and A's elements from the first cache */
         return 0.5 * rate * wn / (wn + 4);
     if (p->how == MATMUL_SIMT)
-        return rate * wm * wn / (wm * wn + 2 * (wm + wn)) * smaller(1, warps / WARPS);
+        return rate / f->pair_weight * wm * wn / (wm * wn + 2 * (wm + wn)) *
+               smaller(1, warps / WARPS);
     const double bytes = dtype_bits(f->operand[0].type) / 8.0;
     const double each = bytes * ((wm + wn) / (wm * wn) + (bm + bn) / (bm * bn));
     const double few = warps >= 8 ? 1 : warps >= 4 ? 0.9 : 0.6;

@@ -120,7 +120,7 @@ static struct lang_expr *copy_sum(struct expand *x, const struct lang_expr *e)
     const size_t mark = x->bound.n;
     if (x->in_sum)
         return no(x, e->span, "this %s is inside a sum", lang_reduce_name(e->reduce));
-    if (e->reduce != RED_SUM)
+    if (e->reduce != RED_SUM && e->reduce != RED_MAX && e->reduce != RED_MIN)
         return no(x, e->span, "%s is no sum of products", lang_reduce_name(e->reduce));
     if (!bind_indices(x, e))
         return NULL;

@@ -3,7 +3,9 @@
 
 #include "lower/matmul.h"
 
-enum { CALL = 16, TENSOR_CALL = 10 };
+enum { CALL = 16, TENSOR_CALL = 10, POPC = 4 };
+
+#define INT8 (MATMUL_BIT(DT_I8) | MATMUL_BIT(DT_U8))
 
 struct analysis {
     struct cg *g;
@@ -13,12 +15,13 @@ struct analysis {
     enum dtype sum; /* DT_VOID: no sum yet */
     struct lang_expr *e[MATMUL_OPERANDS];
     uint32_t mask[MATMUL_OPERANDS];
-    struct span span[MATMUL_PRODUCTS]; /* of the sum as written */
+    struct span span[MATMUL_PRODUCTS];             /* of the sum as written */
+    const struct lang_expr *pair[MATMUL_PRODUCTS]; /* the reduction whose terms are no products */
 };
 
 /* ---- expressions ------------------------------------------------------------------------------------ */
 
-static bool same_expr(const struct lang_expr *x, const struct lang_expr *y)
+bool matmul_same(const struct lang_expr *x, const struct lang_expr *y)
 {
     if (x == y)
         return true;
@@ -52,9 +55,9 @@ static bool same_expr(const struct lang_expr *x, const struct lang_expr *y)
     default: return false;
     }
     for (uint32_t i = 0; i < x->nargs; i++)
-        if (!same_expr(x->args[i], y->args[i]))
+        if (!matmul_same(x->args[i], y->args[i]))
             return false;
-    return !x->pad || same_expr(x->pad, y->pad);
+    return !x->pad || matmul_same(x->pad, y->pad);
 }
 
 /* The operand's number; MATMUL_OPERANDS: one too many. */
@@ -63,7 +66,7 @@ static uint32_t add_operand(struct analysis *a, enum matmul_side side, struct la
 {
     struct matmul_form *f = a->f;
     for (uint32_t i = 0; i < f->noperand; i++)
-        if (f->operand[i].side == side && same_expr(a->e[i], e))
+        if (f->operand[i].side == side && matmul_same(a->e[i], e))
             return i;
     if (f->noperand == MATMUL_OPERANDS)
         return MATMUL_OPERANDS;
@@ -81,7 +84,7 @@ static struct lang_expr *add_product(struct analysis *a, const struct lang_expr 
     const uint32_t x = add_operand(a, MATMUL_A, s->e[MATMUL_A], s->mask[MATMUL_A]);
     const uint32_t y = add_operand(a, MATMUL_B, s->e[MATMUL_B], s->mask[MATMUL_B]);
     for (uint32_t i = 0; i < f->nproduct; i++)
-        if (f->product[i].a == x && f->product[i].b == y)
+        if (!f->product[i].pair && f->product[i].a == x && f->product[i].b == y)
             return (struct lang_expr *)f->product[i].e;
     if (x == MATMUL_OPERANDS || y == MATMUL_OPERANDS || f->nproduct == MATMUL_PRODUCTS) {
         matmul_no(a->why, e->span, "this sum is one product too many%s", "");
@@ -94,6 +97,37 @@ static struct lang_expr *add_product(struct analysis *a, const struct lang_expr 
     a->span[f->nproduct] = e->span;
     f->product[f->nproduct++] = (struct matmul_product){.e = c, .a = x, .b = y};
     return c;
+}
+
+/* The reduction of terms that are no products: of equal ones the one that was there first. NULL: one too many. */
+static struct lang_expr *add_pair(struct analysis *a, struct lang_expr *e,
+                                  const struct matmul_parts *parts)
+{
+    struct matmul_form *f = a->f;
+    struct matmul_product p = {.e = e, .a = MATMUL_OPERANDS, .b = MATMUL_OPERANDS};
+    struct matmul_parts *pair = ARENA_NEW(a->g->a, struct matmul_parts);
+    *pair = *parts;
+    p.pair = pair;
+    for (uint32_t i = 0; i < f->nproduct; i++)
+        if (a->pair[i] && a->pair[i]->reduce == e->reduce &&
+            matmul_same(a->pair[i]->args[0], e->args[0]))
+            return (struct lang_expr *)f->product[i].e;
+    for (uint32_t i = 0; i < parts->n; i++) {
+        p.part[i] = add_operand(a, parts->side[i], parts->e[i], parts->mask[i]);
+        uint32_t *first = parts->side[i] == MATMUL_A ? &p.a : &p.b;
+        *first = *first == MATMUL_OPERANDS ? p.part[i] : *first;
+        if (p.part[i] == MATMUL_OPERANDS)
+            return NULL;
+    }
+    if (f->nproduct == MATMUL_PRODUCTS)
+        return NULL;
+    a->pair[f->nproduct] = e;
+    a->span[f->nproduct] = e->span;
+    f->product[f->nproduct++] = p;
+    f->pairs = true;
+    f->whole |= !parts->vanishes;
+    f->compares |= e->reduce != RED_SUM;
+    return e;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------- */
@@ -109,12 +143,41 @@ static bool check_type(struct analysis *a, const struct lang_expr *e)
     return true;
 }
 
+/* Integers are multiplied in 8 bits each, or as terms that are no products. */
+static bool are_short(const struct analysis *a, const struct matmul_terms *t, struct buf *why)
+{
+    for (uint32_t i = 0; a->sum == DT_I32 && i < 2; i++)
+        if (!(matmul_exact(t->e[i]) & INT8))
+            return matmul_no(why, t->e[i]->span, "this factor is an integer of more than 8 bits%s",
+                             "");
+    return true;
+}
+
+static struct lang_expr *pair_of(struct analysis *a, struct lang_expr *e)
+{
+    struct matmul_parts parts;
+    return matmul_find_parts(a->g, &a->n, e, &parts) ? add_pair(a, e, &parts) : NULL;
+}
+
 /* The sum, written as its product with what was taken out of it. NULL after saying why not. */
 static struct lang_expr *product_of(struct analysis *a, struct lang_expr *e)
 {
     struct matmul_terms t;
-    if (!check_type(a, e) || !matmul_split_terms(a->g, &a->n, e, &t, a->why))
+    struct buf why = buf_in(a->g->a);
+    if (!check_type(a, e))
         return NULL;
+    if (e->reduce != RED_SUM)
+        buf_printf(&why, "line %zu: %s is no sum of products", span_line_col(e->span).line,
+                   lang_reduce_name(e->reduce));
+    if (e->reduce != RED_SUM || !matmul_split_terms(a->g, &a->n, e, &t, &why) ||
+        !are_short(a, &t, &why)) {
+        struct lang_expr *pair = pair_of(a, e);
+        if (!pair && a->why)
+            buf_puts(a->why, buf_text(&why));
+        if (pair && !a->f->no_product)
+            a->f->no_product = buf_text(&why);
+        return pair;
+    }
     struct lang_expr *sum = add_product(a, e, &t);
     if (sum && t.negative) {
         struct lang_expr *neg = ARENA_NEW(a->g->a, struct lang_expr);
@@ -175,20 +238,36 @@ static bool choose_axes(struct analysis *a)
 
 /* ---- types ------------------------------------------------------------------------------------------ */
 
+/* By fma; no products that tensor cores would do come along. */
+static bool choose_type_of_pairs(struct analysis *a)
+{
+    struct matmul_form *f = a->f;
+    const uint32_t tensor = a->sum == DT_I32   ? INT8
+                            : a->sum == DT_F32 ? MATMUL_BIT(DT_F16) | MATMUL_BIT(DT_BF16) |
+                                                     MATMUL_BIT(MATMUL_EXACT_TF32)
+                                               : 0;
+    for (uint32_t i = 0; i < f->nproduct; i++) {
+        const struct matmul_product *q = &f->product[i];
+        if (!q->pair && (matmul_exact(a->e[q->a]) & matmul_exact(a->e[q->b]) & tensor))
+            return matmul_no(a->why, a->span[i], "others are no sums of products as this is%s", "");
+    }
+    f->sum = a->sum;
+    f->type = a->sum == DT_I32 ? MATMUL_I32 : a->sum == DT_F64 ? MATMUL_F64 : MATMUL_F32;
+    return true;
+}
+
 static bool choose_type(struct analysis *a)
 {
     struct matmul_form *f = a->f;
-    const uint32_t fp8 = MATMUL_BIT(DT_E4M3) | MATMUL_BIT(DT_E5M2),
-                   int8 = MATMUL_BIT(DT_I8) | MATMUL_BIT(DT_U8);
+    if (f->pairs)
+        return choose_type_of_pairs(a);
+    const uint32_t fp8 = MATMUL_BIT(DT_E4M3) | MATMUL_BIT(DT_E5M2);
     uint32_t all = UINT32_MAX;
     bool is_fp8 = true;
     for (uint32_t i = 0; i < f->noperand; i++) {
         const uint32_t exact = matmul_exact(a->e[i]);
         all &= exact;
         is_fp8 &= (exact & fp8) != 0;
-        if (a->sum == DT_I32 && !(exact & int8))
-            return matmul_no(a->why, a->e[i]->span,
-                             "this factor is an integer of more than 8 bits%s", "");
     }
     f->sum = a->sum;
     if (a->sum == DT_I32)
@@ -213,6 +292,7 @@ static enum dtype operand_type(const struct matmul_form *f, const struct lang_ex
     case MATMUL_TF32:
     case MATMUL_F32: return DT_F32;
     case MATMUL_F64: return DT_F64;
+    case MATMUL_I32: return DT_I32;
     case MATMUL_INT8: return exact & MATMUL_BIT(DT_I8) ? DT_I8 : DT_U8;
     case MATMUL_FP8: return exact & MATMUL_BIT(DT_E4M3) ? DT_E4M3 : DT_E5M2;
     }
@@ -361,9 +441,33 @@ static void make_operand(struct analysis *a, uint32_t n)
 
 /* ---- all -------------------------------------------------------------------------------------------- */
 
+static unsigned instructions(const struct lang_expr *e)
+{
+    const bool light = e->fn == FN_ABS || e->fn == FN_MIN || e->fn == FN_MAX || e->fn == FN_RELU;
+    unsigned n = e->kind == E_CALL ? (light              ? 1
+                                      : e->fn == FN_POPC ? POPC
+                                                         : CALL)
+                                   : e->kind == E_BINARY || e->kind == E_COND;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        n += instructions(e->args[i]);
+    return n;
+}
+
+/* For a term and to take it in: a product is a part of the addition, and of equal factors one is computed. */
+static unsigned pair_weight(const struct lang_expr *term)
+{
+    if (term->kind != E_BINARY || term->op != OP_MUL)
+        return instructions(term) + 1;
+    const bool same = matmul_same(term->args[0], term->args[1]);
+    return instructions(term->args[0]) + (same ? 0 : instructions(term->args[1])) + 1;
+}
+
 static void weigh_outputs(struct analysis *a)
 {
     struct matmul_form *f = a->f;
+    for (uint32_t i = 0; i < f->nproduct; i++)
+        f->pair_weight += f->product[i].pair ? pair_weight(f->product[i].pair->term) : 1;
+    f->pair_weight = (f->pair_weight + f->nproduct - 1) / f->nproduct;
     for (uint32_t i = 0; i < f->stage->n; i++) {
         struct reads r = {.a = a};
         const unsigned bits = dtype_bits(f->stage->eq[i]->sym->type);

@@ -60,6 +60,7 @@ static bool has_instruction(const struct mma *s, struct buf *why)
         return fails(why,
                      "tensor cores multiply no f32: 'mma: tf32x3' makes three products of each");
     case MATMUL_F64: return fails(why, "no products of f64 by tensor cores");
+    case MATMUL_I32: return fails(why, "tensor cores take no such terms");
     }
     return sm >= least ||
            fails(why, "sm_%u has tensor cores for no %s: sm_%u does", sm, what, least);

@@ -106,7 +106,8 @@ static bool add(struct planner *l, struct variants *all, const char *entry, cons
     p->entry = entry;
     p->about = planner_knows_all(l) ? l->cost : 0;
     p->when = when;
-    if (most_split && !planner_knows_all(l) && !l->want->split && p->how != MATMUL_WGMMA)
+    if (most_split && !l->f->compares && !planner_knows_all(l) && !l->want->split &&
+        p->how != MATMUL_WGMMA)
         p->split = most_split;
     const unsigned mps = matmul_multiprocessors(l->g);
     p->splits = splits_text(l, p, p->how == MATMUL_THIN ? mps * MATMUL_BUSY / p->threads : 2 * mps);
@@ -258,7 +259,7 @@ static void choose_type(struct planner *l)
     l->parts = 1;
     if (l->type == MATMUL_FP8 && mma != LOWER_MMA_FP8)
         l->type = MATMUL_F16;
-    if (l->type == MATMUL_F32 && (mma == LOWER_MMA_TF32X3 || l->g->fast)) {
+    if (l->type == MATMUL_F32 && !l->f->pairs && (mma == LOWER_MMA_TF32X3 || l->g->fast)) {
         l->type = MATMUL_TF32;
         l->parts = 2;
     }
@@ -271,7 +272,7 @@ static bool check_mma(struct planner *l)
     const struct lower_plan *w = l->want;
     if (w->mma == LOWER_MMA_FP8 && l->f->type != MATMUL_FP8)
         return cg_error(g, w->mma_span, "'mma: fp8' is for factors that are e4m3 or e5m2");
-    if (w->mma == LOWER_MMA_TF32X3 && l->f->type != MATMUL_F32)
+    if (w->mma == LOWER_MMA_TF32X3 && (l->f->type != MATMUL_F32 || l->f->pairs))
         return cg_error(g, w->mma_span, "'mma: tf32x3' is for factors that are f32");
     if (w->mma == LOWER_MMA_WGMMA && (g->target->sm != 90 || g->target->suffix != 'a'))
         return cg_error(g, w->mma_span,

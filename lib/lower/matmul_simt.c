@@ -26,6 +26,7 @@ enum {
     ROOM = 20 << 10,  /* bytes of sums in shared memory that cost no other block its place */
     MOST_WORDS = 228, /* registers of a thread, of those that the plan settles */
     OTHERS = 24,      /* that it needs besides, about */
+    TERMS = 16,       /* and for terms that are no products */
     QUARTER = 512,    /* of a lane of a multiprocessor's quarter */
 };
 
@@ -72,9 +73,12 @@ uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
     const uint32_t bytes = p->stages * simt_stage_bytes(f, p), patch = patch_bytes(f, p);
     if (!is_power(p->bm) || !is_power(p->bn) || !is_power(p->wm) || !is_power(p->wn) || p->wm % v ||
         p->wn % v || p->wm > SIMT_TILE || p->wn > SIMT_TILE || p->bm % (SIMT_DOWN * p->wm) ||
-        p->bn % (SIMT_ACROSS * p->wn) || !is_power(p->bk) || p->bk < 8 || p->stages < 2 ||
-        p->threads != p->bm / p->wm * (p->bn / p->wn) || p->threads > 1024 ||
+        p->bn % (SIMT_ACROSS * p->wn) || !is_power(p->bk) || p->bk < SIMT_LEAST_TERMS ||
+        p->stages < 2 || p->threads != p->bm / p->wm * (p->bn / p->wn) || p->threads > 1024 ||
         words_of(f, p) > MOST_WORDS || !simt_brings(g, f, p))
+        return 0;
+    int64_t k;
+    if (f->whole && lang_const_int(f->k->dims[0], &k) && k % p->bk)
         return 0;
     const uint32_t all = bytes > patch ? bytes : patch;
     return all > g->target->shared_optin ? 0 : all;
@@ -86,7 +90,7 @@ uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
 static uint32_t blocks(const struct simt *s)
 {
     const struct matmul_plan *p = s->m->p;
-    const uint32_t words = words_of(s->m->f, p) + OTHERS;
+    const uint32_t words = words_of(s->m->f, p) + OTHERS + (s->m->f->pairs ? TERMS : 0);
     return 4 * (QUARTER / ((words + 7) / 8 * 8)) / ((p->threads + 31) / 32);
 }
 
@@ -138,11 +142,60 @@ static const struct simt_slab *slab_of(const struct simt *s, uint32_t operand)
     return &s->slab[operand];
 }
 
+/* Takes in the term of the pair whose elements its variables have. */
+static void take_pair(struct simt *s, const struct matmul_product *q, int32_t acc)
+{
+    struct cg *g = s->g;
+    const struct lang_expr *e = q->pair->term;
+    const enum dtype t = s->m->f->sum;
+    const char *word = q->e->reduce == RED_MAX ? "max" : q->e->reduce == RED_MIN ? "min" : "add";
+    if (q->e->reduce == RED_SUM && e->kind == E_BINARY && e->op == OP_MUL && e->type == t &&
+        g->contract_fma && dtype_is_float(t)) {
+        const struct cg_val x = cg_expr(g, e->args[0]), y = cg_expr(g, e->args[1]);
+        PTX(&g->b, t == DT_F64 ? "fma.rn.f64" : "fma.rn.f32", ptx_r(acc), cg_op(g, x), cg_op(g, y),
+            ptx_r(acc));
+        return;
+    }
+    const struct cg_val v = cg_convert(g, cg_expr(g, e), t);
+    const bool rounds = q->e->reduce == RED_SUM && dtype_is_float(t);
+    PTX(&g->b, arena_printf(g->a, "%s%s.%s", word, rounds ? ".rn" : "", cg_suffix(t)), ptx_r(acc),
+        ptx_r(acc), cg_op(g, v));
+}
+
+static void take_fragments(struct simt *s, const struct matmul_product *q,
+                           int32_t (*sum)[SIMT_TILE], uint32_t set)
+{
+    struct cg *g = s->g;
+    const struct matmul_plan *p = s->m->p;
+    const size_t bound = g->bindings.n;
+    const bool before = g->preloaded;
+    g->preloaded = true;
+    for (uint32_t j = 0; j < p->wn; j++)
+        for (uint32_t n = 0; n < p->wm; n++) {
+            const uint32_t i = j % 2 ? p->wm - 1 - n : n;
+            const size_t mark = cg_scope_open(g);
+            for (uint32_t v = 0; v < q->pair->n; v++) {
+                const struct simt_slab *b = &s->slab[q->part[v]];
+                const struct cg_val e =
+                    cg_value(s->m->f->sum, b->frag[set][b->o->side == MATMUL_A ? i : j]);
+                cg_bind(g, q->pair->var[v], cg_convert(g, e, q->pair->var[v]->type), false);
+            }
+            take_pair(s, q, sum[i][j]);
+            cg_scope_close(g, mark);
+            g->bindings.n = bound;
+        }
+    g->preloaded = before;
+}
+
 /* Up and down in turns, so that one operand of every fma is the one before's. */
 static void multiply_fragments(struct simt *s, uint32_t set)
 {
     const struct matmul_plan *p = s->m->p;
     for (uint32_t q = 0; q < s->m->f->nproduct; q++) {
+        if (s->m->f->product[q].pair) {
+            take_fragments(s, &s->m->f->product[q], s->sum[q], set);
+            continue;
+        }
         const struct simt_slab *a = slab_of(s, s->m->f->product[q].a);
         const struct simt_slab *b = slab_of(s, s->m->f->product[q].b);
         for (uint32_t j = 0; j < p->wn; j++)
@@ -280,7 +333,8 @@ static void clear_sums(struct simt *s)
         for (uint32_t i = 0; i < s->m->p->wm; i++)
             for (uint32_t j = 0; j < s->m->p->wn; j++) {
                 s->sum[q][i][j] = cg_new_mutable(s->g, s->m->f->sum);
-                simt_zero(s, s->sum[q][i][j]);
+                cg_move(s->g, s->sum[q][i][j],
+                        cg_reduce_identity(s->g, s->m->f->product[q].e->reduce, s->m->f->sum));
             }
 }
 

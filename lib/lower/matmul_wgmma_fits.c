@@ -42,6 +42,7 @@ static bool has_instruction(const struct wgmma *s, struct buf *why)
     case MATMUL_TF32: break;
     case MATMUL_F32: return fails(why, "wgmma multiplies no f32");
     case MATMUL_F64: return fails(why, "wgmma multiplies no f64");
+    case MATMUL_I32: return fails(why, "wgmma multiplies no i32");
     }
     if (s->f->type == MATMUL_FP8 && s->p->type != MATMUL_FP8)
         return fails(why, "wgmma takes e4m3 and e5m2 as they are, not as f16");

@@ -113,7 +113,7 @@ END
     while IFS='|' read -r equation math; do
         spec "$declared" "y[i,j] = $equation" "${math:+math: $math}"
         run -0 --separate-stderr kaio-emit --explain k.yaml
-        [[ $output == *"not matmul: line 10: in this order the factors may overflow where in another they would not"* ]] || {
+        [[ $output == *"  no product: line 10: in this order the factors may overflow where in another they would not"*": pairs of f32"* ]] || {
             echo "$equation: $output"
             false
         }
@@ -137,13 +137,13 @@ END
     done <<'END'
 y[i,j] = sum[l](a[i,l] * b[i,l])|no factor of the sum depends on 'j', the last index
 y[i,j] = sum[l](c[l,j] * c[l,j])|the sum is of no product of one factor with the last index, 'j', and one without
-y[i,j] = sum[l](a[i,l] + c[l,j])|the sum is of no product of one factor with the last index, 'j', and one without
-y[i,j] = max[l](a[i,l] * c[l,j])|max is no sum of products
+y[i,j] = prod[l](a[i,l] * c[l,j])|prod is no sum of products
+y[i,j] = max[l](a[i,l] * 2)|max is no sum of products
 y[i,j] = sum[l](a[i,l] * max[p](c[p,j]))|this max is inside a sum
 y[i,j] = sum[l < i](pad(a[i,l], 0) * pad(c[l,j], 0))|the range of 'l' is more than 0 to a number known at launch
 y[i,j] = sum[l](a[i,l] * c[l,j]) + sum[p < 7](a[i,p] * c[p,j])|'p' has another range than the first sum's
 END
-    spec $'a: in i16[m, k]\nb: in i16[k, n]\ny: out i32[m, n]' 'y[i,j] = sum[l](a[i,l] * b[l,j])'
+    spec $'a: in i16[k]\nb: in i16[k, n]\ny: out i32[n]' 'y[j] = sum[l](a[l] * b[l,j])'
     explain k.yaml
     [[ $output == *"not matmul: line 7: this factor is an integer of more than 8 bits"* ]]
     spec $'a: in i64[m, k]\nb: in i64[k, n]\ny: out i64[m, n]' 'y[i,j] = sum[l](a[i,l] * b[l,j])'

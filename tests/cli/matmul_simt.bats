@@ -103,3 +103,54 @@ tiles() {
     run ! grep -qE '^\s*@.*st.global' p.ptx
     run -0 kaio-verify --run -d cpu --check -D m=256 -D n=128 -D k=24 product.yaml m=256
 }
+
+@test "terms of pairs that are no products are what their mathematics says, under every check" {
+    for target in sm_70 sm_80; do
+        run -0 kaio-verify --run -d cpu --check -t $target --fill=exact,extreme data/pairs.yaml
+        [[ $output == *" passed, 0 failed, 0 skipped" ]]
+    done
+    # with sizes that are fixed, whole tiles and others
+    for sizes in "m=70 n=132 d=40" "m=33 n=64 d=23"; do
+        # shellcheck disable=SC2086 # words
+        for kernel in squares hamming both mask ints; do
+            run -0 kaio-verify --run -d cpu --check $(sed 's/\([a-z]\)=/-D \1=/g' <<<"$sizes") --kernel=$kernel data/pairs.yaml $sizes
+        done
+    done
+}
+
+@test "pairs take tiles, share what they have in common, and spill no registers" {
+    kaio-emit --explain data/pairs.yaml >explained
+    [ "$(grep -c 'strategy matmul' explained)" = 11 ] # one has two
+    run ! grep 'strategy naive' explained
+    grep -q 'wide: not matmul: line [0-9]*: others are no sums of products as this is' explained
+    # a difference is taken once, and is both factors
+    kaio-emit -D m=1024 -D n=1024 -D d=64 --kernel=squares data/pairs.yaml >p.ptx
+    tiles p.ptx squares >loop
+    [ "$(grep -c 'fma.rn.f32' loop)" = "$(grep -c 'sub.rn.f32' loop)" ]
+    [ "$(grep -c 'fma.rn.f32' loop)" -ge 256 ]
+    [ -n "$ptxas" ] || skip "no ptxas"
+    for kernel in squares largest hamming both mask shares; do
+        b=; [ $kernel != largest ] || b='-D b=2'
+        # shellcheck disable=SC2086 # words
+        kaio-emit -t sm_90 -D m=1024 -D n=1024 -D d=64 $b --kernel=$kernel data/pairs.yaml >p.ptx
+        "$ptxas" -v -arch=sm_90 -o p.cubin p.ptx 2>log
+        grep -q 'bytes spill stores' log
+        ! grep 'bytes spill stores' log | grep -v ' 0 bytes spill stores'
+    done
+}
+
+@test "what zeros behind the last term would change asks for whole tiles, what is compared for no shares" {
+    kaio-emit --kernel=shortest data/pairs.yaml | grep -q '^//@ *when: .*k % 8 == 0'
+    ! kaio-emit --kernel=squares data/pairs.yaml | grep '^//@ *when: .*d % 8 == 0'
+    run -0 --separate-stderr kaio-emit --explain -D m=64 -D n=64 -D k=201 --kernel=shortest data/pairs.yaml
+    [[ $output == *"not matmul: line "*": the terms 'l' are no whole tiles, and zeros would count"* ]]
+    sed -n '/^kernel: shortest/,/^---/p' data/pairs.yaml | sed '/^---/d' >one.yaml
+    run -2 kaio-emit - <<<"$(cat one.yaml; echo "schedule: {strategy: matmul, split: 2}")"
+    [[ $output == *"no such tile, warps and stages are possible"* ]]
+    run -2 kaio-emit - <<<"$(cat one.yaml; echo "schedule: {strategy: matmul, mma: tf32x3}")"
+    [[ $output == *"'mma: tf32x3' is for factors that are f32"* ]]
+    # a sum may be shared
+    sed -n '/^kernel: squares/,/^---/p' data/pairs.yaml | sed '/^---/d' >one.yaml
+    echo "schedule: {strategy: matmul, split: 3}" >>one.yaml
+    run -0 kaio-verify --run -d cpu --check one.yaml edges
+}
