@@ -11,6 +11,7 @@ struct view {
     const struct lang_symbol *sym;
     enum dtype type;
     bool tf32;
+    unsigned factor; /* of the term, which it stands in */
     uint64_t offset;
     unsigned n;
     const struct lang_symbol *index[MOST_INDICES];
@@ -25,6 +26,7 @@ struct finder {
     struct products *out;
     VEC(struct view) reads; /* of the sum that is looked at */
     unsigned others;        /* things in it that no product has */
+    unsigned factors;       /* so far */
 };
 
 static bool lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i)
@@ -119,10 +121,17 @@ static bool is_tf32(const struct lang_expr *e)
            (e->fn == FN_TF32 || e->fn == FN_TF32_RN || e->fn == FN_TF32_RZ);
 }
 
-/* All reads in a term. as: the type that a cast around it gives, the outermost one; DT_VOID: its own. */
-static void collect(struct finder *x, const struct lang_expr *e, enum dtype as, bool tf32)
+static bool is_product(const struct lang_expr *e)
 {
-    struct view v = {.tf32 = tf32};
+    return e->kind == E_BINARY && (e->op == OP_MUL || e->op == OP_DIV);
+}
+
+/* All reads in a term. as: the type that a cast around it gives, the outermost one; DT_VOID: its own. outer: e is a factor of the
+ * term, or several. */
+static void collect(struct finder *x, const struct lang_expr *e, enum dtype as, bool tf32,
+                    bool outer)
+{
+    struct view v = {.tf32 = tf32, .factor = x->factors};
     if (view_of(x, e, &v)) {
         v.type = as == DT_VOID ? e->sym->type : as;
         *VEC_PUSH(x->a, &x->reads) = v;
@@ -132,8 +141,11 @@ static void collect(struct finder *x, const struct lang_expr *e, enum dtype as, 
         as = e->type;
     bool plain = e->kind == E_CAST || is_tf32(e) || (e->kind == E_BINARY && e->op == OP_MUL);
     x->others += !plain;
-    for (uint32_t i = 0; i < e->nargs && e->kind != E_REDUCE; i++)
-        collect(x, e->args[i], as, tf32 || is_tf32(e));
+    outer = outer && (is_product(e) || e->kind == E_CAST || e->kind == E_UNARY);
+    for (uint32_t i = 0; i < e->nargs && e->kind != E_REDUCE; i++) {
+        x->factors += outer && i > 0;
+        collect(x, e->args[i], as, tf32 || is_tf32(e), outer);
+    }
 }
 
 static int find_index(const struct view *v, const struct lang_symbol *index)
@@ -328,24 +340,48 @@ static bool has_own_index(const struct finder *x, const struct view *v, const st
     return false;
 }
 
-/* The first two reads along k that make a product. */
-static bool sum_product(struct finder *x, const struct lang_expr *e)
+/* Are they read in two factors, neither of which has an index that is the other's own? */
+static bool are_factors(const struct finder *x, const struct view *v, const struct view *w)
+{
+    if (v->factor == w->factor)
+        return false;
+    for (size_t i = 0; i < x->reads.n; i++) {
+        const struct view *u = &x->reads.v[i];
+        const struct view *beside = u->factor == v->factor ? v : u->factor == w->factor ? w : NULL;
+        const struct view *other = beside == v ? w : v;
+        for (unsigned k = 0; beside && k < u->n; k++)
+            if (in_result(x, u->index[k]) && find_index(beside, u->index[k]) < 0 &&
+                find_index(other, u->index[k]) >= 0)
+                return false;
+    }
+    return true;
+}
+
+/* The first two reads along k that make a product, each with an index of its own (both) or one of them. */
+static bool find_pair(struct finder *x, const struct lang_expr *e, bool both)
 {
     const struct lang_symbol *k = e->index[0];
-    x->reads.n = 0;
-    x->others = 0;
-    collect(x, e->args[0], DT_VOID, false);
     for (size_t i = 0; i < x->reads.n; i++)
         for (size_t j = i + 1; j < x->reads.n; j++) {
             const struct view *v = &x->reads.v[i], *w = &x->reads.v[j];
-            if (find_index(v, k) < 0 || find_index(w, k) < 0 ||
-                (!has_own_index(x, v, w) && !has_own_index(x, w, v)))
+            const unsigned own = has_own_index(x, v, w) + has_own_index(x, w, v);
+            if (find_index(v, k) < 0 || find_index(w, k) < 0 || !are_factors(x, v, w) ||
+                own < (both ? 2 : 1))
                 continue;
             bool turned = has_columns(x, v, w);
             if (pair(x, turned ? w : v, turned ? v : w, e))
                 return true;
         }
     return false;
+}
+
+/* Of a matrix with a scale along k, too, it is the other matrix that it is multiplied with. */
+static bool sum_product(struct finder *x, const struct lang_expr *e)
+{
+    x->reads.n = 0;
+    x->others = x->factors = 0;
+    collect(x, e->args[0], DT_VOID, false, true);
+    return find_pair(x, e, true) || find_pair(x, e, false);
 }
 
 static void walk(struct finder *x, const struct lang_expr *e)

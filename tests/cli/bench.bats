@@ -465,6 +465,12 @@ with_library() {
     kaio-emit rest.yaml >/dev/null
     run -0 kaio-bench --dry-run --vs cublaslt --kernel=no_product products.yaml m=16 k=32
     [[ $output == *"nothing: the spec has no sum[k](a * b)"* ]]
+    # a scale along the sum is no matrix
+    run -0 kaio-bench --dry-run --vs cublas "$KAIO_SRCDIR/specs/matmul/scaled_rows.yaml" n4096
+    [[ $output == *"cublasGemmEx, m 4096, n 4096, k 4096, a f16[m][k] ld 4096, b f16[k][n] ld 4096,"* ]]
+    # two operands, but no product of them
+    run -0 kaio-bench --dry-run --vs cublas "$KAIO_SRCDIR/specs/matmul/squared_distances.yaml" n4096
+    [[ $output == *"nothing: the spec has no sum[k](a * b)"* ]]
 }
 
 @test "--suite: every type and shape of it, or those that are wanted" {
