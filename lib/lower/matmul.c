@@ -55,10 +55,26 @@ static bool pays(const struct matmul_form *f, struct buf *why)
     return true;
 }
 
+/* What tensor cores do not take has the smallest of fma's tiles, if no other. */
+static bool has_room(const struct cg *g, const struct matmul_form *f, struct buf *why)
+{
+    const struct matmul_plan least = {.how = MATMUL_SIMT,
+                                      .bm = 32,
+                                      .bn = 32,
+                                      .bk = SIMT_LEAST_TERMS,
+                                      .wm = 4,
+                                      .wn = 4,
+                                      .threads = 64,
+                                      .stages = 2};
+    return (!f->pairs && f->type != MATMUL_F64) || matmul_simt_shared(g, f, &least) ||
+           matmul_no(why, f->stage->eq[0]->span, "a thread has no registers for all of it%s", "");
+}
+
 bool matmul_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
     struct matmul_form f;
-    return matmul_analyse(g, s, &f, why) && (is_named(g) || pays(&f, why));
+    return matmul_analyse(g, s, &f, why) &&
+           (is_named(g) || (pays(&f, why) && has_room(g, &f, why)));
 }
 
 /* ---- --explain -------------------------------------------------------------------------------------- */

@@ -209,7 +209,8 @@ static void consider_tile(struct planner *l, const struct tile *t)
     p.threads = p.bm / p.wm * (p.bn / p.wn) * (is_mma ? 32 : 1);
     const uint32_t sums = l->f->nproduct * p.wm * p.wn * dtype_bits(l->f->sum) / 32;
     const uint32_t most = !l->f->pairs ? 128 : l->f->pair_weight < HEAVY_PAIR ? 64 : 16;
-    if (!is_mma && sums > most) /* terms of pairs take registers, too, and code */
+    /* terms of pairs take registers, too, and code; but the smallest tile must do */
+    if (!is_mma && sums > most && (!l->f->pairs || p.wm * p.wn > 16))
         return;
     /* of equals the first; where strides are known at launch only, fma of f32 is best with two */
     static const uint8_t by_mma[] = {4, 3, 5, 6, 2}, by_fma[] = {3, 2}, two[] = {2};

@@ -111,9 +111,10 @@ tiles() {
     done
     # with sizes that are fixed, whole tiles and others
     for sizes in "m=70 n=132 d=40" "m=33 n=64 d=23"; do
-        # shellcheck disable=SC2086 # words
+        read -ra fixed <<<"$(sed 's/\([a-z]\)=/-D \1=/g' <<<"$sizes")"
         for kernel in squares hamming both mask ints; do
-            run -0 kaio-verify --run -d cpu --check $(sed 's/\([a-z]\)=/-D \1=/g' <<<"$sizes") --kernel=$kernel data/pairs.yaml $sizes
+            # shellcheck disable=SC2086 # words
+            run -0 kaio-verify --run -d cpu --check "${fixed[@]}" --kernel=$kernel data/pairs.yaml $sizes
         done
     done
 }
@@ -141,7 +142,8 @@ tiles() {
 
 @test "what zeros behind the last term would change asks for whole tiles, what is compared for no shares" {
     kaio-emit --kernel=shortest data/pairs.yaml | grep -q '^//@ *when: .*k % 8 == 0'
-    ! kaio-emit --kernel=squares data/pairs.yaml | grep '^//@ *when: .*d % 8 == 0'
+    kaio-emit --kernel=squares data/pairs.yaml >k.ptx
+    run ! grep '^//@ *when: .*d % 8 == 0' k.ptx
     run -0 --separate-stderr kaio-emit --explain -D m=64 -D n=64 -D k=201 --kernel=shortest data/pairs.yaml
     [[ $output == *"not matmul: line "*": the terms 'l' are no whole tiles, and zeros would count"* ]]
     sed -n '/^kernel: shortest/,/^---/p' data/pairs.yaml | sed '/^---/d' >one.yaml
@@ -153,4 +155,27 @@ tiles() {
     sed -n '/^kernel: squares/,/^---/p' data/pairs.yaml | sed '/^---/d' >one.yaml
     echo "schedule: {strategy: matmul, split: 3}" >>one.yaml
     run -0 kaio-verify --run -d cpu --check one.yaml edges
+}
+
+@test "what a thread has no registers for is done in several launches" {
+    for term in 'a%d[i,l] * b%d[j,l]' 'exp(a%d[i,l]) * b%d[j,l] + a%d[i,l] * exp(b%d[j,l])'; do
+        {
+            printf 'kernel: k\nparams:\n'
+            for p in 1 2 3 4; do
+                printf '  a%d: in f64[m, k]\n  b%d: in f64[n, k]\n  c%d: out f64[m, n]\n' $p $p $p
+            done
+            echo 'compute: |'
+            for p in 1 2 3 4; do
+                echo "  c${p}[i,j] = sum[l](${term//%d/$p})"
+            done
+        } >k.yaml
+        for fixed in '' '-D m=64 -D n=64 -D k=256'; do
+            # shellcheck disable=SC2086 # words
+            run -0 --separate-stderr kaio-emit --explain $fixed k.yaml
+            [[ $output == *": not matmul: line "* ]]
+            [ "$(grep -c 'strategy matmul' <<<"$output")" -ge 2 ]
+            [[ $output != *"strategy naive"* ]]
+        done
+        run -0 kaio-verify --run -d cpu k.yaml m=9 n=12 k=20
+    done
 }
