@@ -39,28 +39,6 @@ void buf_add(struct buf *b, const char *s, size_t n)
     b->text[b->len] = 0;
 }
 
-void buf_puts(struct buf *b, const char *s)
-{
-    enum { SHORT = 16 };
-    const size_t room = b->cap - b->len;
-    size_t n = 0;
-    /* most texts are words, and go where there is room */
-    while (n < SHORT && n < room && (b->text[b->len + n] = s[n]))
-        n++;
-    if (n < SHORT && n < room)
-        b->len += n;
-    else
-        buf_add(b, s, strlen(s));
-}
-
-void buf_putc(struct buf *b, char c)
-{
-    if (b->cap - b->len < 2)
-        reserve(b, 1);
-    b->text[b->len++] = c;
-    b->text[b->len] = 0;
-}
-
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
     enum { FEW = 64 };

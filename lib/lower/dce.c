@@ -40,8 +40,9 @@ static bool is_read(const struct ptx_operand *o, const uint32_t *reads)
 
 static void count_inst(const struct ptx_inst *in, uint32_t *reads, uint32_t n)
 {
+    const unsigned writes = ptx_op_writes(in->op);
     for (unsigned k = 0; k < in->noperand; k++)
-        count_reads(&in->operand[k], dce_writes(in, k), reads, n);
+        count_reads(&in->operand[k], writes >> k & 1, reads, n);
     if (in->guard >= 0)
         reads[in->guard] += n;
 }
@@ -50,9 +51,10 @@ static bool is_dead(const struct ptx_inst *in, const uint32_t *reads)
 {
     if (dce_acts(in))
         return false;
+    const unsigned writes = ptx_op_writes(in->op);
     bool any = false;
     for (unsigned k = 0; k < in->noperand; k++) {
-        if (!dce_writes(in, k))
+        if (!(writes >> k & 1))
             continue;
         any = true;
         if (is_read(&in->operand[k], reads))

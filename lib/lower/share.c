@@ -248,8 +248,9 @@ static void check_reads(struct share *s, const uint32_t *at)
         const struct ptx_item *it = &s->f->items.v[i];
         if (it->kind != PTX_I_INST)
             continue;
+        const unsigned writes = ptx_op_writes(it->inst.op);
         for (unsigned k = 0; k < it->inst.noperand; k++)
-            if (!dce_writes(&it->inst, k) || it->inst.operand[k].kind == PTX_O_MEM)
+            if (!(writes >> k & 1) || it->inst.operand[k].kind == PTX_O_MEM)
                 note_read(s, &it->inst.operand[k], i, at);
         if (it->inst.guard >= 0)
             note_read(s,
@@ -268,8 +269,9 @@ static void find_definitions(struct share *s)
     }
     for (uint32_t i = 0; i < s->f->items.n; i++) {
         const struct ptx_item *it = &s->f->items.v[i];
+        const unsigned writes = it->kind == PTX_I_INST ? ptx_op_writes(it->inst.op) : 0;
         for (unsigned k = 0; it->kind == PTX_I_INST && k < it->inst.noperand; k++)
-            if (dce_writes(&it->inst, k))
+            if (writes >> k & 1)
                 note_write(s, &it->inst.operand[k], i, count, at);
     }
     check_reads(s, at);

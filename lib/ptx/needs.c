@@ -25,7 +25,7 @@ void ptx_inst_needs(const struct ptx_inst *in, struct ptx_needs *needs)
         *needs = (struct ptx_needs){.ptx = 88, .sm = 100};
     if (in->op == PTX_OP_WGMMA_INT8 && in->type[1] != in->type[2])
         needs->ptx = 84;
-    for (unsigned i = 0; i < r->nslot; i++) {
+    for (unsigned i = 0; i < r->nslot && r->has_minima; i++) {
         const struct ptx_slot *s = &r->slot[i];
         if (s->cls == PTX_MC_COUNT)
             continue;

@@ -148,9 +148,9 @@ static void put_inst(const struct ptx_func *f, const struct ptx_inst *in, unsign
     }
     if (in->noperand == 0)
         return;
-    do
-        buf_putc(out, ' ');
-    while (out->len - start < column);
+    static const char blanks[OPERAND_COLUMN + 1] = "                        ";
+    const size_t used = out->len - start;
+    buf_add(out, blanks, used < column ? column - used : 1);
     if (in->op == PTX_OP_CALL) {
         put_call(f, in, out);
         return;

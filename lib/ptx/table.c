@@ -3,6 +3,7 @@
 #include "ptx/table.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -82,6 +83,7 @@ static struct {
     uint16_t sreg[HASH_SIZE]; /* open addressing, number + 1 */
 } table;
 static pthread_once_t table_once = PTHREAD_ONCE_INIT;
+static atomic_bool table_made; /* asked for each instruction: pthread_once() is a call */
 
 static unsigned hash(const char *s, size_t n)
 {
@@ -224,6 +226,7 @@ static void make_slots(struct ptx_row *r)
         if (cls == PTX_MC_COUNT && (s->nalt > 1 || s->optional))
             broken(r->pattern, "a choice between words of different classes");
         s->cls = (uint8_t)cls;
+        r->has_minima |= s->has_minima;
         if (cls != PTX_MC_COUNT)
             taken[cls] = true;
         for (unsigned i = 0; i < s->nalt && cls != PTX_MC_COUNT; i++) {
@@ -336,11 +339,13 @@ static void make_table(void)
             h = (h + 1) & (HASH_SIZE - 1);
         table.sreg[h] = (uint16_t)(r + 1);
     }
+    atomic_store_explicit(&table_made, true, memory_order_release);
 }
 
 static void need_table(void)
 {
-    pthread_once(&table_once, make_table);
+    if (!atomic_load_explicit(&table_made, memory_order_acquire))
+        pthread_once(&table_once, make_table);
 }
 
 /* ---- looking up ------------------------------------------------------------------------------------------------- */

@@ -42,6 +42,7 @@ struct ptx_row {
     uint8_t nslot, nspec;
     uint8_t writes; /* bit k: operand k */
     bool acts;      /* ptx_op_acts() */
+    bool has_minima; /* some slot has */
     bool wide;      /* ld, st, cvt ...: registers may be larger than the type */
     const struct ptx_slot *slot;
     struct ptx_spec spec[PTX_MAX_OPERANDS];
