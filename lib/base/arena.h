@@ -56,4 +56,12 @@ void arena_unguard(struct arena *a);
          : (void)0,                                                                            \
      memset(&(vec)->v[(vec)->n], 0, sizeof *(vec)->v), &(vec)->v[(vec)->n++])
 
+/* Room for n elements in all. */
+#define VEC_RESERVE(a, vec, most)                                                   \
+    ((vec)->cap < (size_t)(most)                                                    \
+         ? (void)((vec)->v = arena_grow((a), (vec)->v, (vec)->n * sizeof *(vec)->v, \
+                                        (size_t)(most) * sizeof *(vec)->v),         \
+                  (vec)->cap = (size_t)(most))                                      \
+         : (void)0)
+
 #endif

@@ -633,12 +633,16 @@ void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool 
 void cg_begin(struct cg *g, const char *entry)
 {
     g->func = ptx_entry_new(g->module, entry);
-    if (!g->spare->v)
-        *g->spare =
-            (struct cg_spare){ARENA_ARRAY(g->module->arena, CG_ITEMS, struct ptx_item), CG_ITEMS};
-    g->func->items.v = g->spare->v;
-    g->func->items.cap = g->spare->cap;
-    g->spare->v = NULL;
+    struct cg_spare *const spare = g->spare;
+    VEC_RESERVE(g->module->arena, &spare->items, CG_ITEMS);
+    VEC_RESERVE(g->module->arena, &spare->regs, CG_ITEMS);
+    g->func->items.v = spare->items.v;
+    g->func->items.cap = spare->items.cap;
+    g->func->regs.v = spare->regs.v;
+    g->func->regs.cap = spare->regs.cap;
+    spare->items.v = NULL;
+    spare->regs.v = NULL;
+    spare->items.cap = spare->regs.cap = 0;
     g->b = ptx_builder_new(g->module, g->func);
     g->b.span = g->spec->name_span;
     g->params.n = 0;
@@ -756,12 +760,20 @@ static void place_prologue(struct cg *g)
             f->labels.v[f->items.v[i].label].item = (uint32_t)i;
 }
 
+void cg_spare(struct cg *g)
+{
+    g->spare->items.v = g->func->items.v;
+    g->spare->items.cap = g->func->items.cap;
+    g->spare->regs.v = g->func->regs.v;
+    g->spare->regs.cap = g->func->regs.cap;
+}
+
 /* The items are generated where those of the entry before were, and what stays of them is copied. */
 static void settle_items(struct cg *g)
 {
     struct ptx_func *f = g->func;
     struct ptx_item *const v = f->items.v;
-    *g->spare = (struct cg_spare){v, f->items.cap};
+    cg_spare(g);
     share_func(g->a, f);
     if (f->items.v != v)
         return;

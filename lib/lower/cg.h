@@ -45,12 +45,15 @@ struct cg_number {
     int32_t next; /* index + 1 of the next in the bucket */
     int32_t reg;
 };
-/* Memory that entries' items are generated in, one entry's after the other's; NULL while one has it. */
+/* Memory that entries are generated in, one after the other: what grows side by side would be moved, and leave twice its size
+ * behind. Most have less: memory that is not used costs nothing. Items and registers: NULL while an entry has them. */
 struct cg_spare {
-    struct ptx_item *v;
-    size_t cap;
+    VEC(struct ptx_item) items;
+    VEC(struct ptx_reg) regs;
+    VEC(struct cg_number) numbers;
+    VEC(struct cg_key_operand) key_operands;
 };
-enum { CG_ITEMS = 1 << 14 }; /* of most entries fewer: memory that is not used costs nothing */
+enum { CG_ITEMS = 1 << 14, CG_NUMBERS = CG_ITEMS, CG_KEY_OPERANDS = 2 * CG_ITEMS };
 enum { CG_INTERNED = 1 << 10 };
 enum { CG_BUCKETS = 1 << 14 };
 
@@ -300,6 +303,8 @@ struct cg {
 void cg_begin(struct cg *g, const char *entry);
 /* Ends the entry: dead code out, prologue in front, registers declared; adds the launch's arguments. */
 void cg_end(struct cg *g, struct contract_launch *launch);
+/* The entry's items and registers are no more, or are copied before the next entry begins: its memory is that one's. */
+void cg_spare(struct cg *g);
 struct contract_launch *cg_launch(struct cg *g, const char *grid, const char *block);
 
 int32_t cg_new(struct cg *g, enum dtype t); /* a register for a value of type t */

@@ -189,6 +189,8 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
         return NULL;
     const char **interned = ARENA_ARRAY(a, CG_INTERNED, const char *);
     bool good = true;
+    VEC_RESERVE(a, &spare.numbers, CG_NUMBERS);
+    VEC_RESERVE(a, &spare.key_operands, CG_KEY_OPERANDS);
     for (size_t i = 0; i < n; i++) {
         struct cg *g = ARENA_NEW(a, struct cg);
         *g = (struct cg){.a = a,
@@ -208,6 +210,10 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
                          .contract_fma = specs[i]->math != MATH_STRICT,
                          .fast = specs[i]->math == MATH_FAST,
                          .contract = contract_of_spec(a, specs[i], target->name)};
+        g->numbers.v = spare.numbers.v;
+        g->numbers.cap = spare.numbers.cap;
+        g->key_operands.v = spare.key_operands.v;
+        g->key_operands.cap = spare.key_operands.cap;
         if (g->opt->lines)
             g->file = file_number(a, m, specs, i);
         good = lower_one(g) && good;

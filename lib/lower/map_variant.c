@@ -63,7 +63,7 @@ void map_begin(struct cg *g, struct map_variants *all, const char *part, uint32_
 void map_drop(struct cg *g, struct map_variants *all)
 {
     g->module->items.n = all->items;
-    *g->spare = (struct cg_spare){g->func->items.v, g->func->items.cap};
+    cg_spare(g);
 }
 
 void map_end(struct cg *g, struct map_variants *all, const struct map_condition *c,
