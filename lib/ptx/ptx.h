@@ -114,16 +114,18 @@ enum ptx_operand_kind {
 };
 
 struct ptx_operand {
-    enum ptx_operand_kind kind;
+    enum ptx_operand_kind kind : 8; /* there are three for each instruction: they are kept small */
     bool neg;
     int32_t reg, reg2; /* indices into the function's regs; -1: none */
-    enum ptx_sreg sreg;
-    uint32_t label;
+    uint32_t nelem;
+    struct ptx_operand *elem;
     uint64_t bits;
     const struct ptx_var *var;
-    const char *name;
-    struct ptx_operand *elem;
-    uint32_t nelem;
+    union { /* of the kind that has it */
+        enum ptx_sreg sreg;
+        uint32_t label;
+        const char *name;
+    };
 };
 
 enum { PTX_MAX_OPERANDS = 8, PTX_MAX_TYPES = 4 };
