@@ -6,7 +6,7 @@ struct ptx_func *ptx_find_func(const struct ptx_module *m, const char *name)
 {
     struct ptx_func *found = NULL;
     for (size_t i = 0; i < m->items.n; i++) {
-        struct ptx_func *f = m->items.v[i].func;
+        struct ptx_func *f = m->items.v[i].kind == PTX_I_FUNC ? m->items.v[i].func : NULL;
         if (f && strcmp(f->name, name) == 0 && (!found || f->has_body))
             found = f;
     }

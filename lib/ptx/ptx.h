@@ -161,18 +161,26 @@ enum ptx_item_kind {
 
 struct ptx_item {
     enum ptx_item_kind kind;
+    union { /* of the kind that has it */
+        uint32_t label;
+        struct {
+            uint32_t first_reg, nreg;
+            bool reg_range;    /* written as  %r<nreg> : first_reg is %r0 */
+            enum ptx_mod type; /* of the registers declared */
+        };
+        struct {
+            uint32_t file, line, column;
+        };
+        uint32_t ntarget;
+    };
     struct span span;
     struct ptx_inst inst;
-    uint32_t label;
-    uint32_t first_reg, nreg;
-    bool reg_range;    /* written as  %r<nreg> : first_reg is %r0 */
-    enum ptx_mod type; /* of the registers declared */
-    const char *text;  /* of a PTX_I_REG: the name, of a range without the number */
-    struct ptx_var *var;
-    struct ptx_func *func;
-    uint32_t file, line, column;
-    const uint32_t *target; /* labels */
-    uint32_t ntarget;
+    const char *text; /* of a PTX_I_REG: the name, of a range without the number */
+    union {
+        struct ptx_var *var;
+        struct ptx_func *func;
+        const uint32_t *target; /* labels */
+    };
 };
 
 struct ptx_label {
