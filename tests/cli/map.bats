@@ -177,16 +177,26 @@ load equations
     [ -z "$ptxas" ] || "$ptxas" -O1 -arch=sm_80 -o random.cubin random.ptx
 }
 
-@test "large light maps take blocks of 1024 threads, others of 256" {
-    kernel 'x: in f32[n]; z: in f32[n]; y: out f32[n]' 'y[i] = x[i] + z[i]' >light.yaml
+@test "large light maps take blocks of 1024 threads, of several inputs 8 bytes in blocks of 512, others of 256" {
+    kernel 'x: in f32[n]; y: out f32[n]' 'y[i] = x[i] + x[i]' >light.yaml
+    kernel 'x: in f32[n]; z: in f32[n]; y: out f32[n]' 'y[i] = exp(x[i]) + z[i]' >pair.yaml
+    kernel 'x: in f16[n]; z: in f32[n]; y: out f32[n]' 'y[i] = exp(x[i]) + z[i]' >mixed.yaml
     kernel 'x: in f32[n]; y: out f32[n]' 'y[i] = exp(x[i])' >heavy.yaml
     kaio-emit -D n=16000001 light.yaml | grep -qx '.reqntid 1024, 1, 1'
     kaio-emit -D n=16000001 heavy.yaml | grep -qx '.reqntid 256, 1, 1'
     kaio-emit -D n=100000 light.yaml | grep -qx '.reqntid 256, 1, 1'
     kaio-emit light.yaml | grep -qx '.reqntid 256, 1, 1'
+    kaio-emit -D n=16000001 mixed.yaml | grep -qx '.reqntid 256, 1, 1'
+    kaio-emit -D n=100000 pair.yaml | grep -qx '.reqntid 256, 1, 1'
     # the last block is not full
     kaio-emit -D n=4194305 light.yaml >light.ptx
     grep -qx '.reqntid 1024, 1, 1' light.ptx
-    kaio-run -d cpu light.ptx x=@ones z=@ones y=y.npy
+    kaio-run -d cpu light.ptx x=@ones y=y.npy
+    [ "$(tail -c +129 y.npy | od -An -v -tf4 -w4 | uniq -c | tr -s ' ')" = "4194305 2" ]
+    kaio-emit -D n=4194305 pair.yaml >pair.ptx
+    grep -qx '.reqntid 512, 1, 1' pair.ptx
+    grep -q 'ld.global.nc.v2.f32' pair.ptx
+    run ! grep -q 'global.*v4' pair.ptx
+    kaio-run -d cpu pair.ptx x=@zeros z=@ones y=y.npy
     [ "$(tail -c +129 y.npy | od -An -v -tf4 -w4 | uniq -c | tr -s ' ')" = "4194305 2" ]
 }
