@@ -156,6 +156,12 @@ END
         kaio-emit -t sm_90 specs/$spec.yaml -D cols=65536 >"$dir/long.ptx"
         [ "$(grep -c 'ld.global.nc.v4' "$dir/long.ptx")" = 5 ] # a round of four vectors, and one of one
         fixed specs/$spec.yaml sm_90 'rows: 2, cols: 65536' --fill=normal,extreme
+        # as soon as a row would take a multiprocessor for itself; a little before, it takes fewer threads that hold more
+        [[ $(plan specs/$spec.yaml -t sm_90 -D T=f32 -D cols=32768) == *' 512 threads'*' reading the row once'* ]]
+        [[ $(plan specs/$spec.yaml -t sm_90 -D cols=65536) == *' 256 threads'* ]]
+        [[ $(plan specs/$spec.yaml -t sm_90 -D T=f32 -D cols=8192) == *' 256 threads for each row, 8 vectors'* ]]
+        sed 's/^cases:/&\n  here: {T: f32, rows: 2, cols: 32768}/' "specs/$spec.yaml" >"$dir/here.yaml"
+        kaio-verify --run -d cpu --check -t sm_90 -D cols=32768 "$dir/here.yaml" here
     done
     fixed specs/norm/logsumexp.yaml sm_90 'rows: 5, cols: 65536' --fill=edge -D T=bf16
 }
