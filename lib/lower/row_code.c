@@ -3,6 +3,7 @@
 #include "lower/row.h"
 
 enum { LANES = 32 };
+static const int64_t NO_SUBSCRIPT = INT64_MIN / 2;
 
 /* ---- the thread's place --------------------------------------------------------------------------- */
 
@@ -125,14 +126,16 @@ static void split(struct row_gen *r, uint32_t lane)
     r->column[1] = cg_select(g, r->carry, wrapped, r->column[1]);
 }
 
-/* Subscripts that nothing uses but to tell elements apart are numbers instead, each given once. */
+/* Subscripts that nothing uses but to tell elements apart are numbers instead, each given once, and none that a subscript may
+ * have: a constant one is an element of its own. */
 void row_at(struct row_gen *r, uint32_t vec, uint32_t lane)
 {
     r->vec = vec;
     r->lane = lane;
     r->carry = -1;
     for (uint32_t i = 0; i < r->row->ncol; i++)
-        r->column[i] = cg_int(DT_I64, r->serial + (int64_t)vec * r->plan.vector + lane);
+        r->column[i] =
+            cg_int(DT_I64, NO_SUBSCRIPT + r->serial + (int64_t)vec * r->plan.vector + lane);
     if (r->row->uses_column)
         split(r, lane);
 }
