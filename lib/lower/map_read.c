@@ -335,7 +335,7 @@ static struct map_form position(const struct map_reader *m, uint32_t i)
     f.is_column = m->lanes > 1;
     f.varies = m->lanes > 1;
     for (uint32_t l = 0; l < m->lanes; l++)
-        f.k[l] += l;
+        f.k[l] += m->along + l;
     return f;
 }
 
@@ -353,11 +353,12 @@ void map_compute(struct cg *g, struct map_reader *m, const struct lang_equation 
                 sub[k] = m->lane_sub ? m->lane_sub[m->lane][k] : m->sub[k];
             }
             struct cg_val *last = &sub[rank - 1];
-            if (m->lane && !m->lane_sub && last->narrow == CG_FULL) {
-                *last = cg_binary(g, OP_ADD, *last, cg_int(DT_I64, m->lane));
-            } else if (m->lane && !m->lane_sub) { /* within the extent, and so a u32 */
+            const uint32_t at = m->along + m->lane;
+            if (at && !m->lane_sub && last->narrow == CG_FULL) {
+                *last = cg_binary(g, OP_ADD, *last, cg_int(DT_I64, at));
+            } else if (at && !m->lane_sub) { /* within the extent, and so a u32 */
                 struct cg_val low = cg_convert(g, *last, DT_U32);
-                *last = cg_index(g, cg_binary(g, OP_ADD, low, cg_int(DT_U32, m->lane)));
+                *last = cg_index(g, cg_binary(g, OP_ADD, low, cg_int(DT_U32, at)));
             }
             cg_at(g, eq[i]->span);
             v[(size_t)i * m->lanes + m->lane] = cg_define(g, eq[i], sub);

@@ -234,16 +234,20 @@ static void compute(struct out *w, struct cg_val *v)
     const struct lang_symbol *shape = f->stage->eq[0]->sym;
     const bool turned = w->s->p->turned;
     const uint32_t down = w->i * WGMMA_ROWS + w->half * 8, across = w->j * 8 + w->pair;
-    struct cg_val row = cg_add(g, w->row, cg_u32(turned ? across : down));
-    struct cg_val col = cg_add(g, w->col, cg_u32(turned ? down : across)), ok = cg_bool(g, true);
+    const struct cg_val row = cg_add(g, w->row, cg_u32(turned ? across : down));
+    struct cg_val ok = cg_bool(g, true);
+    /* what lies along columns is at constant distances from one address */
+    r->along = turned ? down : across;
     for (uint32_t i = 0, b = 0; i < shape->rank; i++)
-        r->sub[i] = i + 1 == shape->rank ? cg_index(g, col)
+        r->sub[i] = i + 1 == shape->rank ? cg_index(g, w->col)
                     : i == f->axis_i     ? cg_index(g, row)
                                          : m->batch[b++];
     if (!m->whole_rows)
         ok = cg_binary(g, OP_LT, cg_index(g, row), m->m);
-    if (!m->whole_cols)
-        ok = cg_binary(g, OP_LAND, ok, cg_binary(g, OP_LT, cg_index(g, col), m->n));
+    if (!m->whole_cols) {
+        const struct cg_val col = cg_index(g, cg_add(g, w->col, cg_u32(r->along)));
+        ok = cg_binary(g, OP_LAND, ok, cg_binary(g, OP_LT, col, m->n));
+    }
     r->shape = shape;
     r->lanes = w->lanes;
     for (uint32_t i = 1; i <= shape->rank; i++)
@@ -251,6 +255,7 @@ static void compute(struct out *w, struct cg_val *v)
     const struct cg_guard before = cg_guard(g, ok, false);
     map_compute(g, r, f->stage->eq, f->stage->n, v);
     cg_unguard(g, before);
+    r->along = 0;
 }
 
 /* ---- boxes ---------------------------------------------------------------------------------------- */
