@@ -39,7 +39,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul_wgmma_sum.c \
 	lib/lower/matmul_wgmma_held.c lib/lower/matmul_wgmma_make.c lib/lower/matmul_wgmma_convert.c \
 	lib/lower/matmul_wgmma_share.c \
-	lib/lower/matmul_wgmma_bring.c lib/lower/matmul_wgmma_out.c \
+	lib/lower/matmul_wgmma_bring.c lib/lower/matmul_wgmma_columns.c lib/lower/matmul_wgmma_out.c \
 	lib/lower/matmul_wgmma_store.c \
 	lib/lower/lower.c lib/lower/stats.c lib/lower/candidates.h lib/lower/candidates.c \
 	lib/lower/tuned.h lib/lower/tuned.c lib/lower/tuned_file.c

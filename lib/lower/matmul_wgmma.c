@@ -232,6 +232,7 @@ static void consume(struct wgmma *s)
     wgmma_ring_begin(s, 0);
     wgmma_sum_begin(s);
     wgmma_bring_ready(s);
+    wgmma_columns_begin(s);
     if (s->p->pingpong)
         begin_turns(s, &first, &step);
     for_tiles(s, first, step, tile_of_consumer);

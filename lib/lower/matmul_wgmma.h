@@ -58,6 +58,7 @@ enum {
     WGMMA_BARRIER = 8,             /* bytes of an mbarrier */
     WGMMA_BLOCKS = 8,              /* of a cluster */
     WGMMA_BROUGHT = 2,             /* tensors that the epilogue reads along rows and columns */
+    WGMMA_COLUMNS = 2,             /* and of columns alone, that registers have */
     WGMMA_TURNED = 32,             /* rows of a warp's box where an instruction's are columns */
 };
 
@@ -97,6 +98,12 @@ struct wgmma_brought {
     int32_t map;               /* address of its tensor map */
     int32_t word
         [4]; /* what the lane has of 16 (4 bytes: 8) columns, as stmatrix and mma.sync have results */
+};
+
+/* A tensor of columns: two neighbouring ones of each 8 of the tile's. */
+struct wgmma_column {
+    const struct lang_expr *e; /* one of its reads */
+    int32_t *word;             /* mutable */
 };
 
 /* Where a thread is in the ring of stages; mutable registers. */
@@ -170,6 +177,8 @@ struct wgmma {
     uint32_t places;           /* so many; then it gets the others */
     int32_t *kept_word;        /* mutable: 16 of each */
     uint32_t brought_barriers; /* offset of the warps' */
+    uint32_t ncolumn;
+    struct wgmma_column column[WGMMA_COLUMNS];
     /* the warp's: addresses of its barrier and patch; the phase that is waited for (u32, mutable); a predicate: the lane that copies */
     int32_t brought_barrier, brought_to, brought_parity, leads;
 };
@@ -284,10 +293,15 @@ void wgmma_store_end(struct wgmma *s); /* consumers: shared memory is not read a
 
 /* ---- matmul_wgmma_bring.c: tensors that the epilogue reads along rows and columns ---- */
 
+/* The index that a subscript is, if it is one of the results'; and do both read the same element? */
+const struct lang_symbol *wgmma_index_of(const struct matmul_form *f, const struct lang_expr *e);
+bool wgmma_is_same_read(const struct matmul_form *f, const struct lang_expr *x,
+                        const struct lang_expr *y);
 /* Finds them; false: some of them can't be brought. */
 bool wgmma_find_brought(struct wgmma *s);
 /* Where there is too little room for all of it at once: lets registers have half. False: that's not possible. */
 bool wgmma_keep_brought(struct wgmma *s);
+uint32_t wgmma_kept_words(const struct wgmma *s); /* registers of a thread */
 /* Of each warp's patch. */
 uint32_t wgmma_brought_bytes(const struct wgmma *s);
 void wgmma_bring_begin(struct wgmma *s); /* all threads */
@@ -300,5 +314,16 @@ void wgmma_take_brought(struct wgmma *s, int32_t at, uint32_t box, uint32_t piec
 /* The element that e reads, of the words: of columns 8 * pair, rows r + 8 * half, neighbour `lane`. False: it is not brought. */
 bool wgmma_brought(struct wgmma *s, const struct lang_expr *e, uint32_t pair, uint32_t half,
                    uint32_t lane, struct cg_val *v);
+
+/* ---- matmul_wgmma_columns.c: tensors that the epilogue reads along columns alone ---- */
+
+/* Finds them; how many registers they take. */
+uint32_t wgmma_find_columns(struct wgmma *s);
+void wgmma_columns_begin(struct wgmma *s); /* consumers */
+/* In the loop over stages: in the tile's first. */
+void wgmma_columns_load(struct wgmma *s);
+/* The element that e reads of columns 8 * word, neighbour `lane`. False: it is not one of theirs. */
+bool wgmma_column(struct wgmma *s, const struct lang_expr *e, uint32_t word, uint32_t lane,
+                  struct cg_val *v);
 
 #endif

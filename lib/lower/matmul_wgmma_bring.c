@@ -30,8 +30,7 @@ static uint32_t boxes_of(const struct wgmma *s, uint32_t size)
     return s->high / WGMMA_ROWS * (s->wide * size / WGMMA_SPAN);
 }
 
-/* The index that a subscript is, if it is one of the results'. */
-static const struct lang_symbol *index_of(const struct matmul_form *f, const struct lang_expr *e)
+const struct lang_symbol *wgmma_index_of(const struct matmul_form *f, const struct lang_expr *e)
 {
     const struct lang_expr *name = inspect_strip(e);
     const struct lang_symbol *x = name->kind == E_NAME ? name->sym : NULL;
@@ -41,13 +40,13 @@ static const struct lang_symbol *index_of(const struct matmul_form *f, const str
     return known ? x : NULL;
 }
 
-static bool is_same_read(const struct matmul_form *f, const struct lang_expr *x,
-                         const struct lang_expr *y)
+bool wgmma_is_same_read(const struct matmul_form *f, const struct lang_expr *x,
+                        const struct lang_expr *y)
 {
     if (x->sym != y->sym || x->nargs != y->nargs)
         return false;
     for (uint32_t i = 0; i < x->nargs; i++)
-        if (index_of(f, x->args[i]) != index_of(f, y->args[i]))
+        if (wgmma_index_of(f, x->args[i]) != wgmma_index_of(f, y->args[i]))
             return false;
     return true;
 }
@@ -66,7 +65,7 @@ static bool may_bring(const struct wgmma *s, const struct lang_expr *e)
         !inspect_same_expr(t->dims[t->rank - 1], out->dims[out->rank - 1]))
         return false;
     for (uint32_t i = 0; i < e->nargs; i++) {
-        const struct lang_symbol *x = index_of(f, e->args[i]);
+        const struct lang_symbol *x = wgmma_index_of(f, e->args[i]);
         if (!x || (x == f->j) != (i + 1 == e->nargs) ||
             (in_place && x != f->stage->eq[0]->index[i]))
             return false;
@@ -78,7 +77,7 @@ static bool may_bring(const struct wgmma *s, const struct lang_expr *e)
 static bool note(struct wgmma *s, const struct lang_expr *e)
 {
     for (uint32_t n = 0; n < s->nbrought; n++)
-        if (is_same_read(s->f, s->brought[n].e, e))
+        if (wgmma_is_same_read(s->f, s->brought[n].e, e))
             return true;
     if (!may_bring(s, e) || s->nbrought == WGMMA_BROUGHT)
         return false;
@@ -129,6 +128,11 @@ bool wgmma_keep_brought(struct wgmma *s)
     return true;
 }
 
+uint32_t wgmma_kept_words(const struct wgmma *s)
+{
+    return s->kept * KEPT_WORDS;
+}
+
 /* ---- the warp's own copies ------------------------------------------------------------------------ */
 
 void wgmma_bring_begin(struct wgmma *s)
@@ -138,7 +142,7 @@ void wgmma_bring_begin(struct wgmma *s)
         struct wgmma_brought *r = &s->brought[n];
         uint32_t box[CONTRACT_MAP_RANK];
         for (uint32_t d = 0; d < r->e->nargs; d++) {
-            const struct lang_symbol *x = index_of(s->f, r->e->args[r->e->nargs - 1 - d]);
+            const struct lang_symbol *x = wgmma_index_of(s->f, r->e->args[r->e->nargs - 1 - d]);
             box[d] = d == 0 ? WGMMA_SPAN / size : x == s->f->i ? WGMMA_PATCH : 1;
         }
         r->map = cg_param_map(s->g, r->e->sym, box, false);
@@ -156,8 +160,8 @@ void wgmma_bring_ready(struct wgmma *s)
     s->brought_parity = wgmma_mutable(g, cg_u32(0));
     s->brought_to = cg_reg(g, wgmma_patch(s));
     s->leads = cg_reg(g, cg_binary(g, OP_EQ, s->m->lane, cg_u32(0)));
-    s->kept_word = ARENA_ARRAY(g->a, (size_t)s->kept * KEPT_WORDS, int32_t);
-    for (uint32_t i = 0; i < s->kept * KEPT_WORDS; i++)
+    s->kept_word = ARENA_ARRAY(g->a, wgmma_kept_words(s), int32_t);
+    for (uint32_t i = 0; i < wgmma_kept_words(s); i++)
         s->kept_word[i] = cg_new_mutable(g, DT_U32);
 }
 
@@ -172,7 +176,7 @@ static void copy_box(struct wgmma *s, uint32_t n, uint32_t box)
     struct ptx_operand c[CONTRACT_MAP_RANK];
     char text[128];
     for (uint32_t d = 0; d < e->nargs; d++) {
-        const struct lang_symbol *x = index_of(s->f, e->args[e->nargs - 1 - d]);
+        const struct lang_symbol *x = wgmma_index_of(s->f, e->args[e->nargs - 1 - d]);
         struct cg_val at = cg_u32(0);
         for (uint32_t b = 0; b < s->f->nbatch; b++)
             if (x == s->f->batch[b])
@@ -294,7 +298,7 @@ bool wgmma_brought(struct wgmma *s, const struct lang_expr *e, uint32_t pair, ui
         const struct wgmma_brought *r = &s->brought[n];
         const enum dtype t = r->e->sym->type;
         struct cg_val of[2];
-        if (!is_same_read(s->f, r->e, e))
+        if (!wgmma_is_same_read(s->f, r->e, e))
             continue;
         if (dtype_bits(t) == 32) {
             *v = cg_value(t, r->word[2 * half + lane]);

@@ -9,6 +9,7 @@
 /* Registers of a thread; of three warpgroups; columns of an instruction of one of four warpgroups. */
 enum { NOT_SUMS = 48, NOT_SUMS_OF_3 = 32, MOST_WIDE_OF_4 = 192 };
 enum { CONVERTS = 2 }; /* warps */
+enum { SPARE = 16 };   /* registers, of those that are not sums */
 
 static bool fails(struct buf *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -320,6 +321,8 @@ bool wgmma_measure(struct wgmma *s, struct buf *why)
     if (sums + held > most)
         return fails(why, "a thread would keep %u sums%s: %u at most, of %u warpgroups",
                      sums + held, held ? " and factors" : "", most, s->consumers);
+    if (wgmma_find_columns(s) + sums + held + wgmma_kept_words(s) + SPARE > most)
+        s->ncolumn = 0;
     return true;
 }
 

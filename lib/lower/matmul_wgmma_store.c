@@ -221,7 +221,8 @@ static bool read_brought(struct cg *g, const struct lang_expr *e, const struct m
     const struct map_reader *r = g->read_ctx;
     const struct out *w = r->tiling;
     (void)f;
-    return wgmma_brought(w->s, e, w->j % 2, w->half, r->lane, v);
+    return wgmma_brought(w->s, e, w->j % 2, w->half, r->lane, v) ||
+           wgmma_column(w->s, e, w->j, r->lane, v);
 }
 
 /* The lane's neighbouring results of every output, v[o * lanes + lane]. */

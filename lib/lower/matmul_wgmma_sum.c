@@ -296,6 +296,7 @@ static void sum_stage(struct wgmma *s)
             stage[i] = cg_reg(g, cg_add(g, cg_value(DT_U32, s->first[i]), at));
     if (s->p->promotes) {
         wgmma_bring_tile(s);
+        wgmma_columns_load(s);
         promote_stage(s, stage);
         return;
     }
@@ -310,6 +311,7 @@ static void sum_stage(struct wgmma *s)
             PTX(&g->b, "and.pred", ptx_r(frees), ptx_r(s->adds), ptx_r(s->mine));
             give_back(s, frees);
             wgmma_bring_tile(s);
+            wgmma_columns_load(s);
         }
     }
     note_stage(s);

@@ -437,6 +437,40 @@ END
     run ! grep 'bulk_group' <(kaio-emit -t sm_90a k.yaml)
 }
 
+@test "what lies along columns is in registers when products end" {
+    scheduled bias_gelu 'tile: [128, 256, 64], cluster: 2'
+    assemble -D T=f16 -D m=4096 -D n=4096 -D k=4096
+    [ "$(grep -c 'ld.global' k.ptx)" = 32 ]
+    run ! grep 'ld.global' <(sed '1,/wait_group.sync.aligned *0;/d' k.ptx)
+    cat >k.yaml <<'END'
+kernel: k
+params:
+  a: in bf16[h, m, k]
+  b: in bf16[k, n]
+  scale: in f16[h, n]
+  bias: in bf16[n]
+  other: in f32[n]
+  r: in bf16[h, m, n]
+  c: out bf16[h, m, n]
+compute: |
+  c[g,i,j] = EPILOGUE
+schedule: {strategy: matmul, mma: wgmma, tile: [128, 128, 64], stages: 3, blocks: 3}
+END
+    cp k.yaml all.yaml
+    # a tensor for each batch; 4 bytes; not of columns alone
+    while read -r loads epilogue; do
+        sed "s/EPILOGUE/$epilogue/; s/P/sum[l](a[g,i,l] * b[l,j])/" all.yaml >k.yaml
+        [ "$(sed '/wait_group.sync.aligned *0;/q' <(kaio-emit -t sm_90a -D n=264 k.yaml) | grep -c 'ld.global')" = "$loads" ]
+        for sizes in 'h=2 m=136 n=264 k=72' 'h=3 m=300 n=8 k=264'; do verify $sizes; done
+    done <<'END'
+16 gelu(P + bias[j])
+32 gelu(P * scale[g,j] + bias[j])
+16 P + bias[j] + r[g,i,j] * bias[j]
+0 silu(P + other[j])
+0 P + bias[0] + bias[j + 0 * i]
+END
+}
+
 @test "warpgroups end a tile one after the other where results take work" {
     in_order() {
         kaio-emit -t sm_90a "$@" k.yaml >k.ptx
