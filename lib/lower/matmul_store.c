@@ -22,6 +22,9 @@ struct walk {
     bool aligned; /* all vectors of a thread are in one column: it counts rows, else vectors */
     uint32_t end, step; /* of that count: the patch's, a pass's */
     struct matmul_own own;
+    /* elements from a vector of the thread to its next, where that is a constant, 0: it is not; and the first one's flat index */
+    int64_t apart;
+    struct cg_val flat;
     uint32_t number;                                 /* of the thread's vector that is computed, */
     struct cg_val sum[MATMUL_PRODUCTS * MOST_LANES]; /* and its sums */
 };
@@ -30,6 +33,7 @@ struct walk {
 struct at {
     struct cg_val ok; /* a constant or a predicate: is it inside of the outputs? */
     struct cg_val flat;
+    uint32_t number;  /* among the thread's */
     struct cg_val *v; /* of every output */
 };
 
@@ -86,7 +90,7 @@ static struct at stand(struct walk *w, struct cg_val row, struct cg_val col)
     const struct matmul_form *f = m->f;
     const struct lang_symbol *shape = f->stage->eq[0]->sym;
     struct map_reader *r = &m->reader;
-    struct at at = {.ok = cg_bool(g, true)};
+    struct at at = {.ok = cg_bool(g, true), .number = w->number};
     row = cg_add(g, cg_add(g, row, w->patch->first), cg_convert(g, m->row, DT_U32));
     if (w->patch->first_col)
         col = cg_add(g, col, *w->patch->first_col);
@@ -106,7 +110,20 @@ static struct at stand(struct walk *w, struct cg_val row, struct cg_val col)
     for (uint32_t i = 1; i <= shape->rank; i++)
         r->prefix[i] = cg_flat_index(g, shape, i, r->sub);
     at.flat = r->prefix[shape->rank];
+    if (w->number == 0)
+        w->flat = at.flat;
     return at;
+}
+
+/* Where its vector is in a tensor of the outputs' shape. */
+static struct cg_place_of place(const struct walk *w, const struct lang_symbol *t,
+                                const struct at *at)
+{
+    if (w->apart == 0)
+        return cg_address(w->m->g, t, at->flat);
+    struct cg_place_of first = cg_address(w->m->g, t, w->flat);
+    first.offset += at->number * w->apart * dtype_bits(t->type) / 8;
+    return first;
 }
 
 static struct at compute(struct walk *w, struct cg_val count)
@@ -133,7 +150,7 @@ static void store(const struct walk *w, const struct at *at)
     for (uint32_t i = 0; i < s->n; i++) {
         const struct lang_symbol *t = s->eq[i]->sym;
         cg_at(g, s->eq[i]->span);
-        const struct cg_place_of to = cg_address(g, t, at->flat);
+        const struct cg_place_of to = place(w, t, at);
         if (w->lanes == 1)
             cg_store(g, t, to, at->v[i]);
         else
@@ -234,6 +251,19 @@ static uint32_t loaded_at(const struct walk *w, uint32_t n, uint32_t i)
     return (n * w->own.n + i) * w->lanes / 2;
 }
 
+/* Of vectors in one column, w->step rows apart. */
+static int64_t apart_of(const struct walk *w)
+{
+    const struct lang_symbol *shape = w->m->f->stage->eq[0]->sym;
+    const int64_t most = INT32_MAX / (int64_t)sizeof(double);
+    int64_t apart = w->aligned && w->m->f->i ? w->step : 0, extent;
+    for (uint32_t i = w->m->f->axis_i + 1; i < shape->rank && apart; i++)
+        apart = lang_const_int(shape->dims[i], &extent) && extent > 0 && extent < most / apart
+                    ? apart * extent
+                    : 0;
+    return apart < most / vectors_of(w) ? apart : 0;
+}
+
 void matmul_store_begin(struct matmul *m, const struct matmul_patch *patch)
 {
     struct cg *g = m->g;
@@ -247,15 +277,16 @@ void matmul_store_begin(struct matmul *m, const struct matmul_patch *patch)
         return;
     struct cg_val *v = ARENA_ARRAY(g->a, words, struct cg_val);
     const struct cg_val first = first_vector(&w);
-    for (uint32_t k = 0; k < n; k++) {
+    w.apart = apart_of(&w);
+    for (; w.number < n; w.number++) {
         struct cg_val row, col;
-        find_vector(&w, cg_add(g, first, cg_u32(k * w.step)), &row, &col);
+        find_vector(&w, cg_add(g, first, cg_u32(w.number * w.step)), &row, &col);
         const struct at at = stand(&w, row, col);
         const struct cg_guard before = cg_guard(g, at.ok, false);
         for (uint32_t i = 0; i < w.own.n; i++)
             /* as what may change: ptxas would move loads of constants behind the barrier */
-            cg_load_words(g, DT_U32, false, cg_address(g, w.own.t[i], at.flat), w.lanes / 2,
-                          v + loaded_at(&w, k, i));
+            cg_load_words(g, DT_U32, false, place(&w, w.own.t[i], &at), w.lanes / 2,
+                          v + loaded_at(&w, w.number, i));
         cg_unguard(g, before);
     }
     m->loaded = v;
@@ -292,6 +323,7 @@ void matmul_store(struct matmul *m, const struct matmul_patch *patch)
     const size_t mark = cg_scope_open(g);
     if (m->p->split > 1 && m->p->how != MATMUL_WGMMA) /* which has done it */
         matmul_share(m, patch, skip);
+    w.apart = m->loaded ? apart_of(&w) : 0; /* code without loops */
     g->reduced = reduced;
     m->reader.tiling = &w;
     m->reader.read_tile = read_loaded;

@@ -209,6 +209,9 @@ count() {
     added 'tile: [64, 128, 32], warps: [2, 2], stages: 3' 'r[i,j]' -D m=64 -D n=128 -D k=64
     [ "$(sed '/st.shared/q' k.ptx | grep -c 'ld.global.v2.b32')" = 16 ]
     [ "$(grep -c ld.global k.ptx)" = 16 ]
+    # from two addresses, that of the tensor and that of the results
+    [ "$(grep -c 'ld.global.*\[%rd[0-9]*+[0-9]*\]' k.ptx)" = 15 ]
+    [ "$(grep -c 'st.global.*\[%rd[0-9]*+[0-9]*\]' k.ptx)" = 15 ]
     cat >k.yaml <<'END'
 kernel: k
 params:
