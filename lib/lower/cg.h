@@ -219,6 +219,7 @@ struct cg {
     bool depth_told; /* lower_depth() was called since this was cleared */
     VEC(struct cg_home) homes;
     VEC(struct cg_outlined) outlined;
+    VEC(const char *) entries; /* names that stages have */
     struct cg_reducing *reducing;
 
     VEC(struct cg_param) params;

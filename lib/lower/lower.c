@@ -19,9 +19,12 @@ void lower_explain(struct cg *g, const char *fmt, ...)
     va_end(ap);
 }
 
-/* By another kernel, or an entry of another stage. */
+/* By another kernel, or an entry of another stage, which may be one that waits for this. */
 static bool is_taken(const struct cg *g, const char *name)
 {
+    for (size_t i = 0; i < g->entries.n; i++)
+        if (strcmp(g->entries.v[i], name) == 0)
+            return true;
     for (size_t i = 0; i < g->nspecs; i++)
         if (strcmp(g->specs[i]->name, name) == 0)
             return true;

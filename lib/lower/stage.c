@@ -444,6 +444,7 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
     struct lower_stage s = {.eq = gr->eq, .n = gr->n};
     bool any = false;
     s.entry = part ? lower_entry_name(p->g, part->name) : g->spec->name;
+    *VEC_PUSH(g->a, &g->entries) = s.entry;
     gr->done = true;
     if (++p->depth > MOST_DEPTH)
         return cg_error(g, gr->eq[0]->span, "the equations depend on each other too deeply");
