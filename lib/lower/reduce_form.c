@@ -3,7 +3,7 @@
 
 #include "lower/reduce_int.h"
 
-enum { MOST_STEPS = 100000, MOST_DEPTH = 100, CALL = 16 };
+enum { MOST_STEPS = 100000, MOST_DEPTH = 100, CALL = 16, FEW_RESULTS = 4096, MANY_TERMS = 4096 };
 
 struct bound {
     const struct lang_symbol *sym;
@@ -540,11 +540,30 @@ static bool walk_output(struct walk *w, const struct lang_equation *eq)
     return walk_expr(w, eq->rhs);
 }
 
+/* Few results that need the same elements, of so many terms that a thread for each would leave the machine idle: that they are
+ * read again, from the cache, costs less. */
+static bool are_few(const struct reduce_form *f, const struct reduce_read *heavy)
+{
+    int64_t results = 1, terms = 1;
+    for (uint32_t i = 0; i < f->nloop; i++) {
+        const struct reduce_loop *l = &f->loop[i];
+        if (l->is_reduced)
+            terms = !l->n.is_known || l->n.n > MANY_TERMS ? MANY_TERMS : terms * l->n.n;
+        else if (!position(heavy, l->axis[0]))
+            results = !l->n.is_known || l->n.n > FEW_RESULTS ? FEW_RESULTS + 1 : results * l->n.n;
+        if (results > FEW_RESULTS)
+            return false;
+    }
+    return terms >= MANY_TERMS;
+}
+
 /* Whole blocks for each result are worth it where a result has elements of its own. Those that several results need
  * would be read again by each. */
 static bool reads_once(const struct walk *w, const struct reduce_read *heavy)
 {
     const struct reduce_form *f = w->f;
+    if (heavy && are_few(f, heavy))
+        return true;
     for (uint32_t i = 0; i < f->nkeptloop; i++) {
         const struct reduce_loop *l = &f->loop[i];
         if (l->n.is_known && l->n.n <= 1)

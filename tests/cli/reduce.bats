@@ -150,6 +150,16 @@ END
     done
 }
 
+@test "a few results of many terms are worth reading all of these for each, others are not" {
+    kernel 'x: in f32[n]; y: in f32[m]; o: out i32[m]' 'o[b] = sum[i](x[i] < y[b] ? 1 : 0)' >k.yaml
+    strategy() { kaio-emit --explain "$@" k.yaml | sed -n 's/^k: strategy //p'; }
+    [ "$(strategy -D m=100)" = reduce ]
+    [ "$(strategy -D m=100 -D n=1000000)" = reduce ]
+    [ "$(strategy -D m=100 -D n=1000)" = naive ]
+    [ "$(strategy -D m=100000)" = naive ]
+    [ "$(strategy)" = naive ]
+}
+
 @test "what does not fit is left to others, and says why" {
     kernel 'a: in f32[n, k]; b: in f32[k, m]; c: out f32[n, m]' 'c[i, j] = sum[l](a[i, l] * b[l, j])' >k.yaml
     echo 'schedule: {strategy: reduce}' >>k.yaml
