@@ -630,19 +630,38 @@ void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool 
 
 /* ---- an entry ------------------------------------------------------------------------------------- */
 
-void cg_begin(struct cg *g, const char *entry)
+/* What the entry before leaves: a copy of its items is as large as they are. Its registers were copied when they were numbered. */
+static void give_back(struct cg *g)
 {
-    g->func = ptx_entry_new(g->module, entry);
     struct cg_spare *const spare = g->spare;
+    struct ptx_func *const f = spare->func;
+    if (!f)
+        return;
+    spare->items.v = f->items.v;
+    spare->items.cap = f->items.cap;
+    f->items.cap = f->items.n;
+    f->items.v = ARENA_ARRAY(g->module->arena, f->items.n, struct ptx_item);
+    memcpy(f->items.v, spare->items.v, f->items.n * sizeof *f->items.v);
+    spare->func = NULL;
+}
+
+static void take_spare(struct cg *g)
+{
+    struct cg_spare *const spare = g->spare;
+    give_back(g);
     VEC_RESERVE(g->module->arena, &spare->items, CG_ITEMS);
     VEC_RESERVE(g->module->arena, &spare->regs, CG_ITEMS);
     g->func->items.v = spare->items.v;
     g->func->items.cap = spare->items.cap;
     g->func->regs.v = spare->regs.v;
     g->func->regs.cap = spare->regs.cap;
-    spare->items.v = NULL;
-    spare->regs.v = NULL;
-    spare->items.cap = spare->regs.cap = 0;
+    spare->func = g->func;
+}
+
+void cg_begin(struct cg *g, const char *entry)
+{
+    g->func = ptx_entry_new(g->module, entry);
+    take_spare(g);
     g->b = ptx_builder_new(g->module, g->func);
     g->b.span = g->spec->name_span;
     g->params.n = 0;
@@ -760,28 +779,6 @@ static void place_prologue(struct cg *g)
             f->labels.v[f->items.v[i].label].item = (uint32_t)i;
 }
 
-void cg_spare(struct cg *g)
-{
-    g->spare->items.v = g->func->items.v;
-    g->spare->items.cap = g->func->items.cap;
-    g->spare->regs.v = g->func->regs.v;
-    g->spare->regs.cap = g->func->regs.cap;
-}
-
-/* The items are generated where those of the entry before were, and what stays of them is copied. */
-static void settle_items(struct cg *g)
-{
-    struct ptx_func *f = g->func;
-    struct ptx_item *const v = f->items.v;
-    cg_spare(g);
-    share_func(g->a, f);
-    if (f->items.v != v)
-        return;
-    f->items.cap = f->items.n + CG_DECLARATIONS;
-    f->items.v = ARENA_ARRAY(g->module->arena, f->items.cap, struct ptx_item);
-    memcpy(f->items.v, v, f->items.n * sizeof *v);
-}
-
 void cg_end(struct cg *g, struct contract_launch *launch)
 {
     if (g->exit_used)
@@ -789,9 +786,11 @@ void cg_end(struct cg *g, struct contract_launch *launch)
     g->dead = false;
     PTX0(&g->b, "ret");
     place_prologue(g);
-    settle_items(g);
+    share_func(g->a, g->func);
     dce_func(g->a, g->func);
     drop_unread(g);
+    g->spare->regs.v = g->func->regs.v;
+    g->spare->regs.cap = g->func->regs.cap;
     ptx_finish(&g->b);
     add_args(g, launch);
 }

@@ -46,8 +46,9 @@ struct cg_number {
     int32_t reg;
 };
 /* Memory that entries are generated in, one after the other: what grows side by side would be moved, and leave twice its size
- * behind. Most have less: memory that is not used costs nothing. Items and registers: NULL while an entry has them. */
+ * behind. Most have less: memory that is not used costs nothing. */
 struct cg_spare {
+    struct ptx_func *func; /* whose items are there now, NULL: nobody's */
     VEC(struct ptx_item) items;
     VEC(struct ptx_reg) regs;
     VEC(struct cg_number) numbers;
@@ -304,8 +305,6 @@ struct cg {
 void cg_begin(struct cg *g, const char *entry);
 /* Ends the entry: dead code out, prologue in front, registers declared; adds the launch's arguments. */
 void cg_end(struct cg *g, struct contract_launch *launch);
-/* The entry's items and registers are no more, or are copied before the next entry begins: its memory is that one's. */
-void cg_spare(struct cg *g);
 struct contract_launch *cg_launch(struct cg *g, const char *grid, const char *block);
 
 int32_t cg_new(struct cg *g, enum dtype t); /* a register for a value of type t */
@@ -396,9 +395,7 @@ void cg_append(struct cg *g, const struct ptx_item *v, size_t n);
 
 /* ---- share.c ---- */
 
-/* Computes once what several ways through the code compute alike, as far as it is cheap. The items are elsewhere then, with room
- * for CG_DECLARATIONS more, or (there is nothing to share) where they were. */
-enum { CG_DECLARATIONS = 8 }; /* items that ptx_finish() may add */
+/* Computes once what several ways through the code compute alike, as far as it is cheap. */
 void share_func(struct arena *a, struct ptx_func *f);
 
 /* ---- value.c: values and arithmetic with folding ---- */

@@ -63,7 +63,7 @@ void map_begin(struct cg *g, struct map_variants *all, const char *part, uint32_
 void map_drop(struct cg *g, struct map_variants *all)
 {
     g->module->items.n = all->items;
-    cg_spare(g);
+    g->func->items.n = 0; /* nobody wants them */
 }
 
 void map_end(struct cg *g, struct map_variants *all, const struct map_condition *c,

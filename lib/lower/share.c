@@ -446,13 +446,31 @@ static void visit(struct share *s, uint32_t i)
         move(s, e, to);
 }
 
-/* The items again elsewhere, with what moved to the ends of blocks. */
+/* Puts item from[i] at each i, where every item is in `from` once: around one cycle of places after the other. */
+static void permute(struct ptx_item *v, uint32_t *from, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (from[i] == i)
+            continue;
+        const struct ptx_item first = v[i];
+        uint32_t to = i;
+        while (from[to] != i) {
+            const uint32_t next = from[to];
+            v[to] = v[next];
+            from[to] = to;
+            to = next;
+        }
+        v[to] = first;
+        from[to] = to;
+    }
+}
+
+/* Moves items to the ends of blocks, and what is gone behind all others. */
 static void rebuild(struct share *s)
 {
     struct ptx_func *f = s->f;
-    const size_t cap = f->items.n + CG_DECLARATIONS;
-    struct ptx_item *v = ARENA_ARRAY(s->a, cap, struct ptx_item);
-    size_t n = 0;
+    const uint32_t all = (uint32_t)f->items.n;
+    uint32_t *from = ARENA_ARRAY(s->a, all, uint32_t), n = 0;
     for (uint32_t b = 0; b < s->nblock; b++) {
         const struct block *k = &s->block[b];
         uint32_t end = k->end > k->begin && ends_block(&f->items.v[k->end - 1]) ? k->end - 1
@@ -460,17 +478,21 @@ static void rebuild(struct share *s)
         for (uint32_t i = k->begin; i <= k->end; i++) {
             for (size_t j = 0; i == end && j < k->moved.n; j++)
                 if (k->moved.v[j] != NONE)
-                    v[n++] = f->items.v[k->moved.v[j]];
+                    from[n++] = k->moved.v[j];
             if (i < k->end && !s->gone[i])
-                v[n++] = f->items.v[i];
+                from[n++] = i;
         }
     }
-    f->items.v = v;
     f->items.n = n;
-    f->items.cap = cap;
     for (uint32_t i = 0; i < n; i++)
-        if (v[i].kind == PTX_I_LABEL)
-            f->labels.v[v[i].label].item = i;
+        s->gone[from[i]] = false;
+    for (uint32_t i = 0; i < all; i++)
+        if (s->gone[i])
+            from[n++] = i;
+    permute(f->items.v, from, all);
+    for (uint32_t i = 0; i < f->items.n; i++)
+        if (f->items.v[i].kind == PTX_I_LABEL)
+            f->labels.v[f->items.v[i].label].item = i;
 }
 
 void share_func(struct arena *a, struct ptx_func *f)

@@ -190,6 +190,8 @@ bool ptx_check_words(struct ptx_validator *v, const struct ptx_inst *in)
         return in->type[1] == in->type[2] || clash(v, in, "both factors are of one type");
     default: break;
     }
+    if (!ptx_op_acts(in->op)) /* as those do that follow */
+        return true;
     const char *name = ptx_op_name(in->op);
     if (strcmp(name, "mbarrier") == 0 &&
         (in->mod[PTX_MC_ORDER] == PTX_NONE) != (in->mod[PTX_MC_SCOPE] == PTX_NONE))
