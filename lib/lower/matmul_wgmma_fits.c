@@ -17,11 +17,12 @@ static bool fails(struct buf *why, const char *fmt, ...)
 {
     char text[256];
     va_list ap;
+    if (!why) /* most plans are only tried */
+        return false;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    if (why)
-        buf_puts(why, text);
+    buf_puts(why, text);
     return false;
 }
 
