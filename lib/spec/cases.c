@@ -56,8 +56,8 @@ static bool read_binding_value(struct spec_reader *r, const struct lang_symbol *
     b->is_int = e->kind != E_FLOAT;
     b->i = (int64_t)e->ival;
     b->f = b->is_int ? (e->type == DT_U64 ? (double)e->ival : (double)(int64_t)e->ival) : e->fval;
-    if (is_dim && (b->i < 1 || b->i > UINT32_MAX))
-        return diag_error(r->d, v->span, "the dimension '%s' is 1 to %u", sym->name, UINT32_MAX);
+    if (is_dim && (b->i < 0 || b->i > UINT32_MAX))
+        return diag_error(r->d, v->span, "the dimension '%s' is 0 to %u", sym->name, UINT32_MAX);
     return true;
 }
 

@@ -143,6 +143,16 @@ YAML
     [ "${lines[-1]}" = "10 passed, 0 failed, 1 skipped" ]
 }
 
+@test "run: a case may have no rows, or no columns" {
+    printf 'kernel: sums\nparams:\n  x: in f32[n, m]\n  y: out f32[n]\ncompute: |\n  y[i] = sum[k](x[i, k])\ncases:\n' >sums.yaml
+    printf '  no_rows: {n: 0, m: 5}\n  no_columns: {n: 3, m: 0}\n' >>sums.yaml
+    run -0 kaio-verify --run -d cpu --fill=exact sums.yaml
+    [ "${lines[0]}" = "SKIP     sums/no_rows exact  nothing to compare: 'y' is empty" ]
+    [ "${lines[1]}" = "PASS     sums/no_columns exact  y f32[3]: 3 compared, all equal" ]
+    run -0 --separate-stderr kaio-bench --dry-run sums.yaml
+    [[ $stderr$output == *"n=0 m=5 "*"nothing is launched"*"n=3 m=0 "* ]]
+}
+
 @test "run: cases by name, values by hand, several specs" {
     run -0 kaio-verify --run -d cpu "$saxpy" "$specs/elementwise/relu.yaml" n33 one
     [ "${lines[-1]}" = "8 passed, 0 failed, 0 skipped" ]
