@@ -1,4 +1,4 @@
-/* Random contractions: sums of products in every layout and type, with what a spec writes around them. */
+/* Random contractions: sums of products, and of other terms, in every layout and type, with what a spec writes around them. */
 #include <config.h>
 
 #include "equations/generate.h"
@@ -174,11 +174,26 @@ static const char *operand(struct gen *g, char side)
     return narrow ? e : arena_printf(g->a, "%s(%s)", kind->wide, e);
 }
 
+/* Of terms that are made of both, but no products. */
+static const char *pairs_of(struct gen *g, const char *l, const char *a, const char *b)
+{
+    switch (below(g, 6)) {
+    case 0: return arena_printf(g->a, "sum[%s](abs(%s - %s))", l, a, b);
+    case 1: return arena_printf(g->a, "sum[%s]((%s - %s) * (%s - %s))", l, a, b, a, b);
+    case 2: return arena_printf(g->a, "min[%s](%s + 2 * %s)", l, a, b);
+    case 3: return arena_printf(g->a, "max[%s](abs(%s - %s))", l, b, a);
+    case 4: return arena_printf(g->a, "sum[%s](%s < %s ? %s : %s)", l, a, b, b, a);
+    default: return arena_printf(g->a, "sum[%s](max(%s, %s) - 1)", l, a, b);
+    }
+}
+
 static const char *sum_of(struct gen *g, const char *a, const char *b)
 {
     const char *both = arena_printf(g->a, "%s%s", a, b);
     bool bare = strstr(both, "[l,") || strstr(both, ", l]") || strstr(both, ", l,");
     const char *l = bare && !one_in(g, 3) ? "l" : "l < k";
+    if (one_in(g, 6))
+        return pairs_of(g, l, a, b);
     switch (below(g, is_int(g) ? 4 : 7)) {
     case 0: return arena_printf(g->a, "sum[%s](%s * %s)", l, b, a);
     case 4: return arena_printf(g->a, "sum[%s](%s * %s * 0.25)", l, a, b);
