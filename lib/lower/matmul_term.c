@@ -86,7 +86,8 @@ static struct lang_expr *pairwise(struct finder *t, struct lang_expr *e)
     if (!(mask & t->right) || !(mask & t->left)) {
         if (e->type == t->type || is_integer_pair(e->type, t->type))
             return variable(t, e, mask);
-        if (e->kind == E_INDEX && is_narrower(t, e->type)) {
+        const bool condition = e->type == DT_BOOL && (mask & MATMUL_K);
+        if ((e->kind == E_INDEX || condition) && is_narrower(t, e->type)) {
             struct lang_expr *v = variable(t, matmul_cast(t->g, e, t->type), mask);
             return v ? matmul_cast(t->g, v, e->type) : NULL;
         }
@@ -162,7 +163,7 @@ bool matmul_find_parts(struct cg *g, const struct matmul_normal *n, const struct
     *p = (struct matmul_parts){.n = 0};
     find_reads(&t, e->args[0], &with, &without);
     t.left = without & ~with & ~MATMUL_K;
-    if (!with || !t.left || e->args[0]->type != e->type)
+    if (!t.left || e->args[0]->type != e->type)
         return false;
     p->term = pairwise(&t, e->args[0]);
     for (uint32_t i = 0; i < p->n; i++)

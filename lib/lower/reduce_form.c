@@ -3,7 +3,15 @@
 
 #include "lower/reduce_int.h"
 
-enum { MOST_STEPS = 100000, MOST_DEPTH = 100, CALL = 16, FEW_RESULTS = 4096, MANY_TERMS = 4096 };
+enum {
+    MOST_STEPS = 100000,
+    MOST_DEPTH = 100,
+    CALL = 16,
+    /* Results that read the same again at most; threads of their own for all of which the machine has; and terms. */
+    FEW_RESULTS = 4096,
+    MANY_RESULTS = 65536,
+    MANY_TERMS = 4096,
+};
 
 struct bound {
     const struct lang_symbol *sym;
@@ -544,14 +552,16 @@ static bool walk_output(struct walk *w, const struct lang_equation *eq)
  * read again, from the cache, costs less. */
 static bool are_few(const struct reduce_form *f, const struct reduce_read *heavy)
 {
-    int64_t results = 1, terms = 1;
+    int64_t results = 1, terms = 1, all = 1;
     for (uint32_t i = 0; i < f->nloop; i++) {
         const struct reduce_loop *l = &f->loop[i];
+        if (!l->is_reduced && l->n.is_known)
+            all = l->n.n > MANY_RESULTS ? MANY_RESULTS : all * l->n.n;
         if (l->is_reduced)
             terms = !l->n.is_known || l->n.n > MANY_TERMS ? MANY_TERMS : terms * l->n.n;
         else if (!position(heavy, l->axis[0]))
             results = !l->n.is_known || l->n.n > FEW_RESULTS ? FEW_RESULTS + 1 : results * l->n.n;
-        if (results > FEW_RESULTS)
+        if (results > FEW_RESULTS || all >= MANY_RESULTS)
             return false;
     }
     return terms >= MANY_TERMS;

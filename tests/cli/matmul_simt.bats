@@ -121,7 +121,7 @@ tiles() {
 
 @test "pairs take tiles, share what they have in common, and spill no registers" {
     kaio-emit --explain data/pairs.yaml >explained
-    [ "$(grep -c 'strategy matmul' explained)" = 11 ] # one has two
+    [ "$(grep -c 'strategy matmul' explained)" = 12 ] # one has two
     run ! grep 'strategy naive' explained
     grep -q 'wide: not matmul: line [0-9]*: others are no sums of products as this is' explained
     # a difference is taken once, and is both factors

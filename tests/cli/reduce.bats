@@ -157,6 +157,9 @@ END
     [ "$(strategy -D m=100 -D n=1000000)" = reduce ]
     [ "$(strategy -D m=100 -D n=1000)" = naive ]
     [ "$(strategy -D m=100000)" = naive ]
+    kernel 'x: in f32[r, n]; o: out i32[r, n]' 'o[i, j] = sum[k](x[i, k] < x[i, j] ? 1 : 0)' >rank.yaml
+    kaio-emit --explain -D r=4 -D n=4096 rank.yaml | grep -q 'strategy reduce'
+    kaio-emit --explain -D r=128 -D n=4096 rank.yaml | grep -q 'strategy naive'
     [ "$(strategy)" = naive ]
 }
 
