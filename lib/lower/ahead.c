@@ -7,43 +7,6 @@
 
 #include <string.h>
 
-static void note_reads(const struct ptx_operand *o, bool is_write, bool *needed)
-{
-    for (uint32_t i = 0; i < o->nelem; i++)
-        note_reads(&o->elem[i], is_write, needed);
-    if (o->kind != PTX_O_MEM && (o->kind != PTX_O_REG || is_write))
-        return;
-    if (o->reg >= 0)
-        needed[o->reg] = true;
-    if (o->kind == PTX_O_REG && o->reg2 >= 0)
-        needed[o->reg2] = true;
-}
-
-static bool writes_any(const struct ptx_operand *o, const bool *needed)
-{
-    for (uint32_t i = 0; i < o->nelem; i++)
-        if (writes_any(&o->elem[i], needed))
-            return true;
-    return o->kind == PTX_O_REG &&
-           ((o->reg >= 0 && needed[o->reg]) || (o->reg2 >= 0 && needed[o->reg2]));
-}
-
-static bool belongs(const struct ptx_inst *in, const bool *needed)
-{
-    if (in->op == PTX_OP_LD)
-        return true;
-    for (unsigned k = 0; k < in->noperand; k++)
-        if (dce_writes(in, k) && writes_any(&in->operand[k], needed))
-            return true;
-    return false;
-}
-
-static bool is_straight(const struct ptx_item *it)
-{
-    return it->kind == PTX_I_COMMENT || it->kind == PTX_I_LOC ||
-           (it->kind == PTX_I_INST && !dce_acts(&it->inst));
-}
-
 /* Calls on every register that the operand reads, or else on those that it writes. */
 static void each_register(struct ptx_operand *o, bool is_write, bool writes,
                           void (*call)(int32_t *reg, void *ctx), void *ctx)
@@ -59,13 +22,46 @@ static void each_register(struct ptx_operand *o, bool is_write, bool writes,
         call(&o->reg2, ctx);
 }
 
-static void each_of(struct ptx_inst *in, bool writes, void (*call)(int32_t *reg, void *ctx),
+static void each_of(struct ptx_item *it, bool writes, void (*call)(int32_t *reg, void *ctx),
                     void *ctx)
 {
+    struct ptx_inst *in = &it->inst;
+    if (it->kind != PTX_I_INST)
+        return;
     for (unsigned k = 0; k < in->noperand; k++)
         each_register(&in->operand[k], dce_writes(in, k), writes, call, ctx);
     if (!writes && in->guard >= 0)
         call(&in->guard, ctx);
+}
+
+static void note_needed(int32_t *reg, void *ctx)
+{
+    bool *needed = ctx;
+    needed[*reg] = true;
+}
+
+struct asked {
+    const bool *needed;
+    bool any;
+};
+
+static void ask_needed(int32_t *reg, void *ctx)
+{
+    struct asked *a = ctx;
+    a->any |= a->needed[*reg];
+}
+
+static bool belongs(struct ptx_item *it, const bool *needed)
+{
+    struct asked a = {.needed = needed, .any = it->kind == PTX_I_INST && it->inst.op == PTX_OP_LD};
+    each_of(it, true, ask_needed, &a);
+    return a.any;
+}
+
+static bool is_straight(const struct ptx_item *it)
+{
+    return it->kind == PTX_I_COMMENT || it->kind == PTX_I_LOC ||
+           (it->kind == PTX_I_INST && !dce_acts(&it->inst));
 }
 
 enum { KEPT = -1, LOADED = -2 }; /* of registers that have no copy, or none yet */
@@ -123,11 +119,11 @@ static bool make_moves(struct cg *g, struct cg_ahead *a)
     struct moves m = {.g = g, .a = a};
     const size_t first = f->items.n;
     for (size_t i = 0; i < a->nload; i++)
-        each_of(&a->load[i].inst, true, note_loaded, &m);
+        each_of(&a->load[i], true, note_loaded, &m);
     for (size_t i = 0; i < a->nrest; i++)
-        each_of(&a->rest[i].inst, true, refuse_loaded, &m);
+        each_of(&a->rest[i], true, refuse_loaded, &m);
     for (size_t i = 0; i < a->nrest && !m.fails; i++)
-        each_of(&a->rest[i].inst, false, read_copy, &m);
+        each_of(&a->rest[i], false, read_copy, &m);
     a->nmove = f->items.n - first;
     a->move = ARENA_ARRAY(g->a, a->nmove, struct ptx_item);
     for (size_t i = 0; i < a->nmove; i++)
@@ -145,12 +141,13 @@ bool cg_take_apart(struct cg *g, size_t first, bool moves, int32_t varies, struc
             return false;
     bool *needed = ARENA_ARRAY(g->a, f->regs.n, bool), *early = ARENA_ARRAY(g->a, n, bool);
     for (size_t i = n; i-- > 0;) {
-        const struct ptx_inst *in = &f->items.v[first + i].inst;
-        early[i] = f->items.v[first + i].kind == PTX_I_INST && belongs(in, needed);
-        for (unsigned k = 0; k < in->noperand && early[i]; k++)
-            note_reads(&in->operand[k], dce_writes(in, k) && in->guard < 0, needed);
-        if (early[i] && in->guard >= 0)
-            needed[in->guard] = true;
+        struct ptx_item *it = &f->items.v[first + i];
+        early[i] = belongs(it, needed);
+        if (!early[i])
+            continue;
+        each_of(it, false, note_needed, needed);
+        if (it->inst.guard >= 0) /* what it leaves as it was is read, too */
+            each_of(it, true, note_needed, needed);
     }
     *a = (struct cg_ahead){.load = ARENA_ARRAY(g->a, n, struct ptx_item),
                            .rest = ARENA_ARRAY(g->a, n, struct ptx_item)};
