@@ -625,6 +625,9 @@ void inspect_function(struct cg *g, const struct lang_func *f); /* once for each
 const struct lang_symbol *inspect_root(const struct lang_expr *e);
 bool inspect_needs_register(const struct cg *g, const struct lang_symbol *sym);
 const struct lang_expr *inspect_strip(const struct lang_expr *e); /* without implicit casts */
+bool inspect_is_index(const struct lang_expr *e, const struct lang_symbol *index);
+/* Are e's subscripts the equation's first indices, in their order? */
+bool inspect_is_in_place(const struct lang_expr *e, const struct lang_equation *eq);
 
 /* ---- math.c ---- */
 

@@ -75,6 +75,20 @@ const struct lang_expr *inspect_strip(const struct lang_expr *e)
     return e;
 }
 
+bool inspect_is_index(const struct lang_expr *e, const struct lang_symbol *index)
+{
+    e = inspect_strip(e);
+    return e->kind == E_NAME && e->sym == index;
+}
+
+bool inspect_is_in_place(const struct lang_expr *e, const struct lang_equation *eq)
+{
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (i >= eq->nindex || !inspect_is_index(e->args[i], eq->index[i]))
+            return false;
+    return true;
+}
+
 bool inspect_at_launch(const struct lang_expr *e)
 {
     switch (e->kind) {

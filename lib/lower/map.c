@@ -62,11 +62,8 @@ static bool fits_read(const struct fit *f, const struct lang_expr *e)
         return no(f, e->span, "'%s' is read through pad()", t->name);
     if (!inspect_same_shape(t, f->shape))
         return no(f, e->span, "'%s' has another shape than the outputs", t->name);
-    for (uint32_t i = 0; i < e->nargs; i++) {
-        const struct lang_expr *s = inspect_strip(e->args[i]);
-        if (s->kind != E_NAME || s->sym != f->eq->index[i])
-            return no(f, e->span, "'%s' is read at other elements", t->name);
-    }
+    if (!inspect_is_in_place(e, f->eq))
+        return no(f, e->span, "'%s' is read at other elements", t->name);
     for (uint32_t i = 0; i < f->m->nin; i++)
         if (f->m->in[i] == t)
             return true;
@@ -83,11 +80,8 @@ static bool fits_definition(const struct fit *f, const struct lang_expr *e)
     inner.eq = e->sym->def;
     if (e->sym->rank && !inspect_same_shape(e->sym, f->shape))
         return no(f, inner.eq->span, "'%s' has another shape than the outputs", e->sym->name);
-    for (uint32_t i = 0; i < e->nargs; i++) {
-        const struct lang_expr *s = inspect_strip(e->args[i]);
-        if (s->kind != E_NAME || s->sym != f->eq->index[i])
-            return no(f, e->span, "'%s' is read at other elements", e->sym->name);
-    }
+    if (!inspect_is_in_place(e, f->eq))
+        return no(f, e->span, "'%s' is read at other elements", e->sym->name);
     for (size_t i = 0; i < f->m->seen.n; i++)
         if (f->m->seen.v[i] == inner.eq)
             return true;

@@ -16,17 +16,11 @@ struct merge {
     alias; /* sym: the symbol with fewer dimensions; temp: the one that it was made of */
 };
 
-static bool is_index(const struct lang_expr *e, const struct lang_symbol *index)
-{
-    e = inspect_strip(e);
-    return e->kind == E_NAME && e->sym == index;
-}
-
 /* Are subscripts i and i + 1 of the read the two axes? */
 static bool is_pair(const struct merge *m, const struct lang_expr *e, uint32_t i)
 {
-    return i + 1 < e->nargs && is_index(e->args[i], m->pair[0]) &&
-           is_index(e->args[i + 1], m->pair[1]) &&
+    return i + 1 < e->nargs && inspect_is_index(e->args[i], m->pair[0]) &&
+           inspect_is_index(e->args[i + 1], m->pair[1]) &&
            inspect_same_expr(e->sym->dims[i + 1], m->extent);
 }
 

@@ -9,15 +9,9 @@ enum { LINE = 128, MOST_STEPS = 16 };
 bool matmul_is_own(const struct matmul *m, const struct lang_expr *e)
 {
     const struct lang_equation *eq = m->f->stage->eq[0];
-    if (e->kind != E_INDEX || e->pad || cg_is_defined(m->g, e->sym) ||
-        !inspect_same_shape(e->sym, eq->sym) || dtype_bits(e->sym->type) < 8)
-        return false;
-    for (uint32_t i = 0; i < e->nargs; i++) {
-        const struct lang_expr *name = inspect_strip(e->args[i]);
-        if (name->kind != E_NAME || name->sym != eq->index[i])
-            return false;
-    }
-    return true;
+    return e->kind == E_INDEX && !e->pad && !cg_is_defined(m->g, e->sym) &&
+           inspect_same_shape(e->sym, eq->sym) && dtype_bits(e->sym->type) >= 8 &&
+           inspect_is_in_place(e, eq);
 }
 
 static void find_all(const struct matmul *m, const struct lang_expr *e, struct matmul_own *own)

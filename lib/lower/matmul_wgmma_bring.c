@@ -62,12 +62,12 @@ static bool may_bring(const struct wgmma *s, const struct lang_expr *e)
     if (cg_is_defined(s->g, t) || (t->mode != MODE_IN && !in_place) || e->pad ||
         e->nargs != t->rank || t->rank > CONTRACT_MAP_RANK ||
         dtype_bits(t->type) != dtype_bits(out->type) ||
-        !inspect_same_expr(t->dims[t->rank - 1], out->dims[out->rank - 1]))
+        !inspect_same_expr(t->dims[t->rank - 1], out->dims[out->rank - 1]) ||
+        (in_place && !inspect_is_in_place(e, f->stage->eq[0])))
         return false;
     for (uint32_t i = 0; i < e->nargs; i++) {
         const struct lang_symbol *x = wgmma_index_of(f, e->args[i]);
-        if (!x || (x == f->j) != (i + 1 == e->nargs) ||
-            (in_place && x != f->stage->eq[0]->index[i]))
+        if (!x || (x == f->j) != (i + 1 == e->nargs))
             return false;
         rows += x == f->i;
     }

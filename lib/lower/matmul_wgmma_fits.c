@@ -51,13 +51,7 @@ static bool has_instruction(const struct wgmma *s, struct buf *why)
     return s->f->i || fails(why, "a single row leaves most of wgmma idle");
 }
 
-/* Which axis of the buffer an operand's subscript stands for: its own side's, k's, or a batch's. */
-static bool is_index(const struct lang_expr *e, const struct lang_symbol *index)
-{
-    const struct lang_expr *name = inspect_strip(e);
-    return name->kind == E_NAME && name->sym == index;
-}
-
+/* One subscript is k, one is the side's index, and one of these is the last. */
 static bool check_operand(const struct wgmma *s, const struct matmul_operand *o, struct buf *why)
 {
     const struct lang_symbol *side = o->side == MATMUL_A ? s->f->i : s->f->j;
@@ -69,11 +63,11 @@ static bool check_operand(const struct wgmma *s, const struct matmul_operand *o,
     if (e->nargs != e->sym->rank || e->nargs > CONTRACT_MAP_RANK)
         return fails(why, "the %s operand has more than %d dimensions", name, CONTRACT_MAP_RANK);
     for (uint32_t i = 0; i < e->nargs; i++) {
-        sides += is_index(e->args[i], side);
-        ks += is_index(e->args[i], s->f->k);
+        sides += inspect_is_index(e->args[i], side);
+        ks += inspect_is_index(e->args[i], s->f->k);
     }
     const struct lang_symbol *last = o->along_k ? s->f->k : side;
-    if (sides != 1 || ks != 1 || !is_index(e->args[e->nargs - 1], last))
+    if (sides != 1 || ks != 1 || !inspect_is_index(e->args[e->nargs - 1], last))
         return fails(why, "the %s operand is no matrix", name);
     if (!o->along_k && dtype_bits(o->type) == 8)
         return fails(why, "wgmma takes the %s operand's %s along k alone", name,

@@ -23,10 +23,10 @@ void wgmma_load_begin(struct wgmma *s)
             continue;
         uint32_t box[CONTRACT_MAP_RANK];
         for (uint32_t d = 0; d < e->nargs; d++) {
-            const struct lang_expr *sub = inspect_strip(e->args[e->nargs - 1 - d]);
-            const bool is_k = sub->kind == E_NAME && sub->sym == s->f->k;
+            const struct lang_expr *sub = e->args[e->nargs - 1 - d];
+            const bool is_k = inspect_is_index(sub, s->f->k);
             const struct lang_symbol *side = t->side == MATMUL_A ? s->f->i : s->f->j;
-            const bool is_side = sub->kind == E_NAME && sub->sym == side;
+            const bool is_side = inspect_is_index(sub, side);
             box[d] = d == 0 ? WGMMA_SPAN / t->size : is_k || is_side ? t->box_rows : 1;
         }
         t->map = cg_param_map(s->g, e->sym, box, s->f->operand[t->operand].cut == MATMUL_EVEN);

@@ -265,9 +265,8 @@ struct sources {
 
 static void look(struct sources *s, const struct lang_expr *e)
 {
-    const struct lang_expr *last =
-        e->kind == E_INDEX && e->nargs ? inspect_strip(e->args[e->nargs - 1]) : NULL;
-    if (last && e->sym != s->main && last->kind == E_NAME && last->sym == s->axis)
+    if (e->kind == E_INDEX && e->nargs && e->sym != s->main &&
+        inspect_is_index(e->args[e->nargs - 1], s->axis))
         s->bits += dtype_bits(e->sym->type);
     s->is_split |= e->kind == E_COND || e->pad;
     for (uint32_t i = 0; i < e->nargs; i++)

@@ -201,14 +201,7 @@ static bool has_equation(const equation_list *l, const struct lang_equation *eq)
 /* Is it read at the very element that is computed, so that every element of it is read once? */
 static bool read_in_place(const struct lang_expr *e, const struct lang_equation *by)
 {
-    if (e->nargs != by->nindex)
-        return false;
-    for (uint32_t i = 0; i < e->nargs; i++) {
-        const struct lang_expr *s = inspect_strip(e->args[i]);
-        if (s->kind != E_NAME || s->sym != by->index[i])
-            return false;
-    }
-    return true;
+    return e->nargs == by->nindex && inspect_is_in_place(e, by);
 }
 
 /* The costly equations that e reads and that nothing has stored yet, deepest first. within: of a reduction, or of what is
