@@ -28,9 +28,8 @@ static inline void buf_puts(struct buf *b, const char *s)
 {
     enum { SHORT = 16 };
     const size_t room = b->cap - b->len, most = room < SHORT ? room : SHORT;
-    char *to = b->text + b->len;
     for (size_t n = 0; n < most; n++)
-        if (!(to[n] = s[n])) {
+        if (!(b->text[b->len + n] = s[n])) {
             b->len += n;
             return;
         }

@@ -1,6 +1,7 @@
 #include <config.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "tap.h"
 
 static void test_alloc(void)
@@ -35,6 +36,63 @@ static void test_vec(void)
     arena_free(a);
 }
 
+static void test_reserve(void)
+{
+    struct arena *a = arena_new();
+    VEC(int) v = {0};
+    for (int i = 0; i < 9; i++)
+        *VEC_PUSH(a, &v) = i;
+    VEC_RESERVE(a, &v, 5000);
+    const int *first = v.v;
+    int wrong = 0;
+    for (int i = 9; i < 5000; i++) {
+        *VEC_PUSH(a, &v) = i;
+        arena_alloc(a, 24);
+    }
+    for (int i = 0; i < 5000; i++)
+        wrong += v.v[i] != i;
+    ok(v.v == first, "a vector stays where there is room");
+    eq_int(wrong, 0, "and keeps what it had before");
+    VEC_RESERVE(a, &v, 10);
+    ok(v.v == first && v.cap == 5000, "less room than there is changes nothing");
+    arena_free(a);
+}
+
+/* Of n letters, "abc..", by a format. */
+static const char *letters(struct arena *a, int n)
+{
+    char text[400];
+    for (int i = 0; i < n; i++)
+        text[i] = (char)('a' + i % 26);
+    text[n] = 0;
+    return arena_printf(a, "%s", text);
+}
+
+/* Texts of all lengths, each at every fill of the buffer. */
+static void test_texts(void)
+{
+    enum { MOST = 40, ALL = 400 };
+    struct arena *a = arena_new();
+    int wrong = 0;
+    for (int n = 0; n < ALL; n++)
+        wrong += strlen(letters(a, n)) != (size_t)n;
+    eq_int(wrong, 0, "formatted texts are as long as they are");
+    for (int n = 0; n < MOST; n++) {
+        struct buf b = buf_in(a), c = buf_in(a), f = buf_in(a);
+        for (int i = 0; i < ALL / 4; i++) {
+            const char *text = letters(a, n);
+            buf_puts(&b, text);
+            buf_printf(&f, "%s", text);
+            for (; *text; text++)
+                buf_putc(&c, *text);
+            wrong += b.len != (size_t)n * (size_t)(i + 1) || buf_text(&b)[b.len] != 0;
+        }
+        wrong += strcmp(buf_text(&b), buf_text(&c)) != 0 || strcmp(buf_text(&b), buf_text(&f)) != 0;
+    }
+    eq_int(wrong, 0, "a buffer takes words, letters and formats alike");
+    arena_free(a);
+}
+
 static void test_no_memory(void)
 {
     struct arena *a = arena_new();
@@ -52,6 +110,8 @@ int main(void)
 {
     test_alloc();
     test_vec();
+    test_reserve();
+    test_texts();
     test_no_memory();
     return tap_done();
 }
