@@ -35,6 +35,9 @@ load equations
     # nothing but the count is atomic
     [ "$(grep -c 'atom\.' k.ptx)" = 1 ]
     grep -q 'atom.acq_rel.gpu.global.inc.u32' k.ptx
+    # less at a time of what is too large for a cache
+    kaio-emit -D n=67108864 k.yaml | grep -qx '//@     grid: \[396\]'
+    kaio-emit -D n=16777216 k.yaml | grep -qx '//@     grid: \[528\]'
     # where one block is enough nothing is shared
     kaio-emit -D n=5000 k.yaml >one.ptx
     ! grep -q 'atom\.\|temps' one.ptx
