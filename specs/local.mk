@@ -42,9 +42,15 @@ nobase_dist_spec_DATA = \
 	specs/matmul/bias_gelu.yaml \
 	specs/matmul/conv2d_1x1.yaml \
 	specs/matmul/fp8.yaml \
+	specs/matmul/fp8_nn.yaml \
+	specs/matmul/fp8_tn.yaml \
+	specs/matmul/fp8_tt.yaml \
 	specs/matmul/gated_mlp.yaml \
 	specs/matmul/grouped.yaml \
 	specs/matmul/int8.yaml \
+	specs/matmul/int8_nt.yaml \
+	specs/matmul/int8_tn.yaml \
+	specs/matmul/int8_tt.yaml \
 	specs/matmul/naive.yaml \
 	specs/matmul/nn.yaml \
 	specs/matmul/nt.yaml \
