@@ -64,7 +64,8 @@ struct map_reader {
     /* The thread's position: the subscripts of its first element; prefix[i] is the flat index over the first i axes,
      * prefix[rank] of the first element. */
     struct cg_val sub[MAP_RANK], prefix[MAP_RANK + 1];
-    uint32_t along; /* the vector begins so many elements behind that position: a multiple of lanes */
+    uint32_t
+        along; /* the vector begins so many elements behind that position: a multiple of lanes */
     /* Where vectors may go over the end of a row: each lane's subscripts; else NULL. */
     struct cg_val (*lane_sub)[MAP_RANK];
     VEC(struct map_bound)

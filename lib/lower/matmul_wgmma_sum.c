@@ -10,6 +10,9 @@
  *
  *     first     ... n-3 n-2 n-1 | epilogue      | 0   1   2   3 ...
  *     second    ... (waits)       n-3 n-2 n-1   | epilogue      | 0 ...
+ *
+ * Bias and gelu() at 4096^3, on an H100: 277.5 thousand clocks, 275.8 in order; a plain product takes 266.1. It was thought to
+ * hide three times as much.
  */
 #include <config.h>
 
