@@ -267,7 +267,9 @@ static void move_words(struct cg *g, const char *what, struct cg_place_of place,
         struct ptx_operand at = cg_mem(place);
         place.offset += (int64_t)k * w.bits / 8;
         struct ptx_operand v = k == 1 ? reg[i] : ptx_vec(&g->b, k, reg + i);
-        if (load)
+        if (load && place.has_policy)
+            ptx_emit(&g->b, guard_of(g, place), false, m, PTX_ARGS(v, at, ptx_r(place.policy)));
+        else if (load)
             ptx_emit(&g->b, guard_of(g, place), false, m, PTX_ARGS(v, at));
         else
             ptx_emit(&g->b, guard_of(g, place), false, m, PTX_ARGS(at, v));
@@ -319,17 +321,34 @@ void cg_unpack(struct cg *g, enum dtype t, int32_t word, unsigned n, struct cg_v
 
 enum { MOST_WORDS = 32 };
 
-const char *cg_read_once(const struct cg *g, const struct lang_symbol *t)
+/* Does t take more of the L2 cache than a buffer may have for itself? */
+static bool is_large(const struct cg *g, const struct lang_symbol *t)
 {
-    enum { STAYS = 32 << 20 }; /* bytes of the L2 cache that a buffer may have for itself */
+    enum { STAYS = 32 << 20 }; /* bytes */
     int64_t bytes = dtype_bits(t->type) / 8, n;
     for (uint32_t i = 0; i < t->rank; i++) {
         if (!lang_const_int(t->dims[i], &n))
-            return NULL;
+            return false;
         bytes *= n < STAYS ? n : STAYS;
         bytes = bytes < STAYS ? bytes : STAYS;
     }
-    return g->target->sm >= 90 && bytes == STAYS ? ".L1::evict_first" : NULL;
+    return g->target->sm >= 90 && bytes == STAYS;
+}
+
+const char *cg_read_once(const struct cg *g, const struct lang_symbol *t)
+{
+    return is_large(g, t) ? ".L1::evict_first" : NULL;
+}
+
+void cg_read_again(struct cg *g, const struct lang_symbol *t, struct cg_place_of *at)
+{
+    static const char policy[] = "createpolicy.fractional.L2::evict_last.b64";
+    const struct ptx_operand all = ptx_immf32(1);
+    if (!is_large(g, t))
+        return;
+    at->cache = ".L2::cache_hint";
+    at->policy = cg_pure(g, PTX_B64, policy, 1, &all);
+    at->has_policy = true;
 }
 
 void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at, unsigned n,

@@ -276,7 +276,11 @@ static void load(struct row_gen *r, struct row_slot *s, uint32_t vec, bool early
         return;
     bool constant = s->sym->kind == SYM_BUFFER && s->sym->mode == MODE_IN && !early;
     struct cg_place_of at = place_of(r, s->sym, s->base, vec);
-    at.cache = r->row->bits_out || s->shared ? NULL : cg_read_once(r->g, s->sym);
+    if (!s->shared && r->row->bits_out)
+        cg_read_again(r->g, s->sym, &at);
+    else if (!s->shared)
+        at.cache = cg_read_once(r->g, s->sym);
+    constant &= !at.has_policy; /* as measured */
     s->is_loaded[vec] = true;
     if (!s->words) {
         cg_load_words(r->g, s->sym->type, constant, at, r->plan.vector,

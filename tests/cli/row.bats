@@ -137,6 +137,20 @@ END
     [ "$(hints -t sm_80 specs/reduce/sum_all.yaml -D n=67108864)" = 0 ]
 }
 
+@test "rows that are written again, too large for the cache, are last to leave it as they are read" {
+    hints() { kaio-emit "$@" | grep -c 'ld.global.L2::cache_hint.*, %rd[0-9]*;' || true; }
+    [ "$(hints -t sm_90 specs/norm/softmax.yaml -D T=f32 -D rows=16384 -D cols=4096)" = 4 ]
+    [ "$(hints -t sm_90 specs/norm/add_rms_norm_quant.yaml -D T=f32 -D rows=16384 -D cols=4096)" = 8 ]
+    [ "$(hints -t sm_90 specs/norm/softmax.yaml -D rows=1024 -D cols=1024)" = 0 ]
+    [ "$(hints -t sm_90 specs/norm/softmax.yaml -D cols=1024)" = 0 ]
+    [ "$(hints -t sm_80 specs/norm/softmax.yaml -D rows=65536 -D cols=1024)" = 0 ]
+    [ "$(hints -t sm_90 specs/norm/logsumexp.yaml -D rows=65536 -D cols=1024)" = 0 ]
+    # the simulator takes them for what they are: hints
+    kaio-emit -t sm_90 specs/norm/l2_normalize.yaml -D T=f32 -D rows=131072 -D cols=64 >"$dir/l2.ptx"
+    kaio-run -d cpu "$dir/l2.ptx" x=@ones y="$dir/y.npy"
+    [ "$(tail -c +129 "$dir/y.npy" | od -An -v -tf4 -w4 | uniq -c | tr -s ' ')" = "8388608 0.125" ]
+}
+
 @test "what a row reads beside its columns is loaded once, before it waits for other threads" {
     kaio-emit -t sm_90 specs/loss/cross_entropy.yaml -D T=f32 -D rows=128 -D cols=768 >"$dir/ce.ptx"
     [ "$(grep -c 'ld.global' "$dir/ce.ptx")" = 3 ] # the row, its label, and the label's element
