@@ -49,8 +49,9 @@ enum {
 #include "ptx/isa.def"
     ,
     MAX_ALTS = PATTERN_BYTES / 2,
-    HASH_SIZE =
-        2048, /* a power of two, well over the number of words, names and special registers */
+    /* powers of two, well over the number of words, and of names and of special registers */
+    HASH_SIZE = 2048,
+    FEW_SIZE = 512,
     MAX_NAMES = PTX_OP_COUNT
 };
 
@@ -77,10 +78,10 @@ static struct {
         size_t len;
         uint16_t first, n; /* rows */
         bool acts, wide;
-    } name[HASH_SIZE]; /* open addressing */
+    } name[FEW_SIZE]; /* open addressing */
     const char *names[MAX_NAMES + 1];
 
-    uint16_t sreg[HASH_SIZE]; /* open addressing, number + 1 */
+    uint16_t sreg[FEW_SIZE]; /* open addressing, number + 1 */
 } table;
 static pthread_once_t table_once = PTHREAD_ONCE_INIT;
 static atomic_bool table_made; /* asked for each instruction: pthread_once() is a call */
@@ -293,9 +294,9 @@ static void make_traits(unsigned h)
 
 static unsigned name_place(const char *name, size_t len)
 {
-    unsigned h = hash(name, len);
+    unsigned h = hash(name, len) % FEW_SIZE;
     while (table.name[h].text && !same(table.name[h].text, table.name[h].len, name, len))
-        h = (h + 1) & (HASH_SIZE - 1);
+        h = (h + 1) % FEW_SIZE;
     return h;
 }
 
@@ -334,9 +335,9 @@ static void make_table(void)
     make_words();
     make_rows();
     for (unsigned r = 0; r < PTX_SR_COUNT; r++) {
-        unsigned h = hash(sregs[r].text, strlen(sregs[r].text));
+        unsigned h = hash(sregs[r].text, strlen(sregs[r].text)) % FEW_SIZE;
         while (table.sreg[h])
-            h = (h + 1) & (HASH_SIZE - 1);
+            h = (h + 1) % FEW_SIZE;
         table.sreg[h] = (uint16_t)(r + 1);
     }
     atomic_store_explicit(&table_made, true, memory_order_release);
@@ -424,7 +425,7 @@ unsigned ptx_sreg_min_sm(enum ptx_sreg r)
 enum ptx_sreg ptx_sreg_find(const char *name, size_t len)
 {
     need_table();
-    for (unsigned h = hash(name, len); table.sreg[h]; h = (h + 1) & (HASH_SIZE - 1)) {
+    for (unsigned h = hash(name, len) % FEW_SIZE; table.sreg[h]; h = (h + 1) % FEW_SIZE) {
         unsigned r = table.sreg[h] - 1u;
         if (same(sregs[r].text, strlen(sregs[r].text), name, len))
             return (enum ptx_sreg)r;
