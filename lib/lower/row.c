@@ -193,8 +193,8 @@ static uint64_t longest_block(const struct row *row, const struct row_plan *p, u
 }
 
 /* Many rows that are written, too: on an H100 two vectors for each of up to 640 threads that wait for each other once were up
- * to 0.6 % faster than four, but up to 22 % slower where they wait twice; and one 0.5 to 1.6 % faster where short rows of
- * 32-bit elements share weights. */
+ * to 0.6 % faster than four, and so for up to 512 that wait twice, of 32-bit elements; of more, or of narrower ones, they
+ * were up to 22 % slower. And one was 0.5 to 1.6 % faster where short rows of 32-bit elements share weights. */
 static uint64_t widen(const struct row *row, uint64_t threads, uint64_t vectors)
 {
     bool weighs = false;
@@ -204,9 +204,9 @@ static uint64_t widen(const struct row *row, uint64_t threads, uint64_t vectors)
         return threads;
     if (weighs && row->most == 32 && vectors <= 256)
         return ceil_div(vectors, 32) * 32;
-    if (row->nlevel > 1 && vectors > 256)
-        return threads;
     const uint64_t pairs = ceil_div(ceil_div(vectors, 2), 32) * 32;
+    if (row->nlevel > 1 && vectors > 256 && (row->most < 32 || pairs > LONG_BLOCK))
+        return threads;
     return threads <= 320 && pairs > threads && pairs <= 640 ? pairs : threads;
 }
 

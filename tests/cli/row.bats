@@ -117,6 +117,8 @@ END
     [[ $(plan specs/norm/rms_norm.yaml -D cols=4096) == *' 256 threads for each row, 2 vectors'* ]]
     [[ $(plan specs/loss/cross_entropy.yaml -D cols=4096) == *' 128 threads for each row, 4 vectors'* ]]
     [[ $(plan specs/norm/rms_norm.yaml -D T=f32 -D cols=1024) == *' 256 threads for each row, 1 vectors'* ]]
+    [[ $(plan specs/norm/layer_norm.yaml -D T=f32 -D cols=4096) == *' 512 threads for each row, 2 vectors'* ]]
+    [[ $(plan specs/norm/layer_norm.yaml -D T=f32 -D cols=5120) == *' 320 threads for each row, 4 vectors'* ]]
     [[ $(plan specs/norm/softmax.yaml -D cols=768 -D rows=1) == *' 96 threads for each row, 1 vectors'* ]]
     [[ $(plan specs/norm/softmax.yaml -D cols=8192 -D rows=1) == *' 512 threads for each row, 2 vectors'* ]]
     [[ $(plan specs/norm/softmax.yaml -t sm_90 -D cols=16384 -D rows=1) == *' in 8 blocks of a cluster, 2 vectors'* ]]
