@@ -4,6 +4,7 @@
 
 #include "lower/explain.h"
 #include "lower/outline.h"
+#include "lower/prefix.h"
 #include "lower/schedule.h"
 
 enum { MOST_OUTPUTS = 64, MOST_RANK = 8 };
@@ -430,6 +431,26 @@ static bool split_group(struct stages *p, const struct group *gr)
     return true;
 }
 
+/* By whole blocks, if ranges that begin with 0 and end somewhere are those of whole rows or columns. NULL: that is no help. */
+static const struct strategy *widened(struct stages *p, const struct lower_stage *s)
+{
+    struct cg *g = p->g;
+    const size_t mark = g->outlined.n;
+    if (!prefix_widen(g, s))
+        return NULL;
+    for (size_t i = 0; i < nstrategies; i++) {
+        struct buf why = buf_in(g->a);
+        if ((strategies[i].lower == row_lower || strategies[i].lower == reduce_lower) &&
+            schedule_fits_one(g, &strategies[i], s, &why)) {
+            lower_explain(g, "%s: ranges that end before their dimension are conditions\n",
+                          s->entry);
+            return &strategies[i];
+        }
+    }
+    prefix_undo(g, mark);
+    return NULL;
+}
+
 static bool lower_group(struct stages *p, struct group *gr, const struct lang_symbol *part)
 {
     enum { MOST_DEPTH = 64 };
@@ -442,6 +463,7 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
     if (++p->depth > MOST_DEPTH)
         return cg_error(g, gr->eq[0]->span, "the equations depend on each other too deeply");
     const struct strategy *st = schedule_first(g, &s);
+    st = st ? st : widened(p, &s);
     if (st && part)
         extend(p, gr, st);
     else if (!st && !store_costly(p, gr, &any))

@@ -41,3 +41,16 @@ setup() {
     kaio-emit "$BATS_TEST_TMPDIR/k.yaml" >"$BATS_TEST_TMPDIR/k.ptx"
     ! grep "^//@   .s:" "$BATS_TEST_TMPDIR/k.ptx"
 }
+
+@test "ranges that begin with 0 and end before their dimension are conditions, where rows and columns are taken whole" {
+    run -0 --separate-stderr kaio-emit --explain --kernel=triangle data/stages.yaml
+    [[ $output == *"triangle: ranges that end before their dimension are conditions"*"triangle: strategy row"* ]]
+    run -0 --separate-stderr kaio-emit --explain -D rows=5000 -D cols=1000 --kernel=lengths data/stages.yaml
+    [[ $output == *"lengths: ranges that end before their dimension are conditions"*"lengths: strategy row"* ]]
+    # a window is none of these, nor is a sum up to each element
+    for e in 'sum[k in i..i + 3](x[r, k])' 'sum[k in 0..i + 1](x[r, k])'; do
+        printf '%s\n' 'kernel: k' 'params:' '  x: in f32[n, m]' '  y: out f32[n, m - 3]' 'compute: |' "  y[r, i] = $e" >"$BATS_TEST_TMPDIR/k.yaml"
+        run -0 --separate-stderr kaio-emit --explain "$BATS_TEST_TMPDIR/k.yaml"
+        [[ $output == *"strategy naive"* && $output != *"are conditions"* ]]
+    done
+}
