@@ -235,7 +235,11 @@ static int32_t takes_half(struct mma *s, const int32_t w[2], int32_t x, bool eve
 
 /* In their places, so that what instructions take of them is rounded: they cut the last bits off. The words are of one row
  * or column: if either is NaN, which a sum might make something else of, so is all that comes of both, and one question
- * does for two words. */
+ * does for two words.
+ *
+ * At 4096^3 on an H100 that takes 5 % of the time: 192 of 435 instructions of the loop, of 256 x 128 x 32, and 128 if NaN did not
+ * matter. Rounding an element once for all warps that load it, on its way through registers, leaves 50 of 292 and was 14 %
+ * slower: loads and stores by threads cost more than cp.async and the instructions do. */
 static void round_pair(struct mma *s, const int32_t w[2], bool even)
 {
     struct cg *g = s->g;

@@ -18,6 +18,17 @@ verify() {
     done
 }
 
+# fixed SIZES [OPTION]...: the same of code for one size
+fixed() {
+    local size
+    local -a define=()
+    for size in $1; do
+        define+=(-D "$size")
+    done
+    # shellcheck disable=SC2086
+    run -0 kaio-verify --run -d cpu --check "${define[@]}" "${@:2}" k.yaml $1
+}
+
 @test "every type in every layout" {
     for kind in f16 bf16 tf32 tf32_rn tf32_rz s8 u8 e4m3; do
         for layout in $layouts; do
@@ -232,8 +243,8 @@ END
     for layout in $layouts; do
         spec f32 $layout 'group: 8'
         sed -i 's/mma: sync/mma: tf32x3/' k.yaml
-        run -0 kaio-verify --run -d cpu --check --fill=exact,normal,edge k.yaml m=40 n=72 k=4096
-        run -0 kaio-verify --run -d cpu --fill=uniform,normal k.yaml m=50 n=37 k=4100
+        fixed 'm=40 n=72 k=4096' --fill=exact,normal,edge
+        fixed 'm=50 n=37 k=4100' --fill=uniform,normal
         kaio-emit -t sm_90 -D m=128 -D n=4096 -D k=4096 -o k.ptx k.yaml
         grep -q '^//@ products: 72$' k.ptx
         kaio-emit -t sm_90 -D m=128 -D n=4096 -D k=4080 -o k.ptx k.yaml
