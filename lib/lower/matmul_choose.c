@@ -208,7 +208,10 @@ static void consider_tile(struct planner *l, const struct tile *t)
     p.coarse = is_mma && p.parts > 1 && l->k && l->size.k >= COARSE && p.bk % 16 == 0;
     p.threads = p.bm / p.wm * (p.bn / p.wn) * (is_mma ? 32 : 1);
     const uint32_t sums = l->f->nproduct * p.wm * p.wn * dtype_bits(l->f->sum) / 32;
-    const uint32_t most = !l->f->pairs ? 128 : l->f->pair_weight < HEAVY_PAIR ? 64 : 16;
+    const uint32_t most = !l->f->pairs                      ? 128
+                          : l->f->pair_weight >= HEAVY_PAIR ? 16
+                          : l->f->computes                  ? 32
+                                                            : 64;
     /* terms of pairs take registers, too, and code; but the smallest tile must do */
     if (!is_mma && sums > most && (!l->f->pairs || p.wm * p.wn > 16))
         return;

@@ -26,7 +26,7 @@ enum {
     ROOM = 20 << 10,  /* bytes of sums in shared memory that cost no other block its place */
     MOST_WORDS = 228, /* registers of a thread, of those that the plan settles */
     OTHERS = 24,      /* that it needs besides, about */
-    TERMS = 16,       /* and for terms that are no products */
+    TERMS = 32,       /* and for terms that are no products */
     QUARTER = 512,    /* of a lane of a multiprocessor's quarter */
 };
 
@@ -350,7 +350,8 @@ void matmul_simt(struct matmul *m)
     simt_find_slabs(s);
     find_fragments(s);
     clear_sums(s);
-    g->func->minnctapersm = blocks(s);
+    if (!m->f->pairs || !m->f->computes) /* of which nobody knows how many registers they take */
+        g->func->minnctapersm = blocks(s);
     const uint32_t sums = cg_label(g, "sums");
     const size_t mark = cg_scope_open(g);
     struct cg_val any = cg_binary(g, OP_LT, m->k_from, m->k_to);
