@@ -187,6 +187,14 @@ bool cg_is_sum(const struct cg *g, int32_t reg, int32_t *base, int64_t *add)
     return version_of(g, s->base) == s->version;
 }
 
+int32_t cg_recall_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
+                       const struct ptx_operand *op)
+{
+    struct key k = make_key(g, mnemonic, n, op);
+    k.type = rt;
+    return find_number(g, &k);
+}
+
 int32_t cg_recall(struct cg *g, const char *what, size_t n, const struct ptx_operand *op)
 {
     struct key k = make_key(g, what, n, op);

@@ -321,6 +321,9 @@ bool cg_is_sum(const struct cg *g, int32_t reg, int32_t *base, int64_t *add);
 /* A pure instruction with one result of PTX type rt, numbered; the register. */
 int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
                 const struct ptx_operand *op);
+/* The same, if there is one already; else -1. */
+int32_t cg_recall_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
+                       const struct ptx_operand *op);
 #define CG(g, rt, mnemonic, ...) cg_pure((g), (rt), (mnemonic), PTX_ARGS_ONLY(__VA_ARGS__))
 #define PTX_ARGS_ONLY(...)                                                    \
     sizeof((struct ptx_operand[]){__VA_ARGS__}) / sizeof(struct ptx_operand), \

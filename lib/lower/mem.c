@@ -181,10 +181,15 @@ struct cg_val cg_load(struct cg *g, const struct lang_symbol *t, struct cg_place
 struct cg_val cg_load_here(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
 {
     char m[32];
+    const struct ptx_operand from = cg_mem(at);
+    snprintf(m, sizeof m, "ld.global%s.%s", cg_is_constant(g, t) ? free_word(g) : "",
+             load_type(t->type));
+    const int32_t known = cg_recall_pure(g, load_regtype(t->type), m, 1, &from);
+    if (known >= 0) /* an address was made of it */
+        return finish_load(g, t->type, known, at.nibble);
     if (g->guard >= 0)
         return load_guarded(g, t, false, at);
     snprintf(m, sizeof m, "ld.global.%s", load_type(t->type));
-    struct ptx_operand from = cg_mem(at);
     return finish_load(g, t->type, cg_pure(g, load_regtype(t->type), m, 1, &from), at.nibble);
 }
 
