@@ -14,23 +14,26 @@ struct widen {
 
 /* ---- one reduction ---------------------------------------------------------------------------------- */
 
-/* The dimension that the index by itself subscripts in e. *good: it is the same one everywhere. */
-static void find_dimension(const struct lang_expr *e, const struct lang_symbol *index,
+/* The dimension that the index by itself subscripts in e, where no condition decides whether it is read (guarded), so that no range
+ * goes over its end. *good: it is the same one everywhere. */
+static void find_dimension(const struct lang_expr *e, const struct lang_symbol *index, bool guarded,
                            struct lang_expr **dim, bool *good)
 {
+    const bool guards = e->kind == E_COND ||
+                        (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
     *good = *good && e->kind != E_REDUCE;
     for (uint32_t i = 0; i < e->nargs && *good; i++) {
         const struct lang_expr *s = inspect_strip(e->args[i]);
-        if (e->kind == E_INDEX && !e->pad && s->kind == E_NAME && s->sym == index) {
+        if (e->kind == E_INDEX && !e->pad && !guarded && s->kind == E_NAME && s->sym == index) {
             struct lang_expr *d = e->sym->dims[i];
             *good = !*dim || inspect_same_expr(*dim, d);
             *dim = d;
         } else {
-            find_dimension(e->args[i], index, dim, good);
+            find_dimension(e->args[i], index, guarded || (guards && i), dim, good);
         }
     }
     if (e->pad && *good)
-        find_dimension(e->pad, index, dim, good);
+        find_dimension(e->pad, index, true, dim, good);
 }
 
 static struct lang_expr *node(struct cg *g, struct lang_expr from, uint32_t nargs)
@@ -89,7 +92,7 @@ static void widen(struct widen *w, const struct lang_expr *e)
     struct lang_expr *dim = NULL;
     bool good = is_wanted(e);
     if (good)
-        find_dimension(e->args[0], from, &dim, &good);
+        find_dimension(e->args[0], from, false, &dim, &good);
     if (!good || !dim || !inspect_at_launch(dim) || e->args[0]->height + 3 > LANG_MAX_HEIGHT)
         return;
     struct lang_symbol *to = ARENA_NEW(g->a, struct lang_symbol);

@@ -47,6 +47,9 @@ setup() {
     [[ $output == *"triangle: ranges that end before their dimension are conditions"*"triangle: strategy row"* ]]
     run -0 --separate-stderr kaio-emit --explain -D rows=5000 -D cols=1000 --kernel=lengths data/stages.yaml
     [[ $output == *"lengths: ranges that end before their dimension are conditions"*"lengths: strategy row"* ]]
+    # what a condition reads of a dimension says nothing of where the range ends
+    run -0 --separate-stderr kaio-emit --explain --kernel=beyond data/stages.yaml
+    [[ $output == *"beyond_s: strategy naive"*"beyond_p: ranges that end before their dimension are conditions"* ]]
     # a window is none of these, nor is a sum up to each element
     for e in 'sum[k in i..i + 3](x[r, k])' 'sum[k in 0..i + 1](x[r, k])'; do
         printf '%s\n' 'kernel: k' 'params:' '  x: in f32[n, m]' '  y: out f32[n, m - 3]' 'compute: |' "  y[r, i] = $e" >"$BATS_TEST_TMPDIR/k.yaml"
