@@ -20,6 +20,9 @@ struct expand {
     VEC(struct bound) bound;
     const struct lang_expr *first; /* sum */
     bool in_sum;
+    bool guarded; /* a condition decides whether it is evaluated */
+    bool
+        checks; /* whether sums under conditions read what may not be there: that has no other answer yet */
     unsigned nodes, depth;
 };
 
@@ -135,6 +138,9 @@ static struct lang_expr *copy_sum(struct expand *x, const struct lang_expr *e)
     x->bound.n = mark;
     if (!c->args[0])
         return NULL;
+    if (x->guarded && x->checks && inspect_may_stray(c->args[0]))
+        return no(x, e->span, "this %s may only be computed where a condition holds",
+                  lang_reduce_name(e->reduce));
     c->height = 1 + c->args[0]->height;
     return c;
 }
@@ -163,11 +169,17 @@ static struct lang_expr *copy_definition(struct expand *x, const struct lang_exp
 static struct lang_expr *copy_node(struct expand *x, const struct lang_expr *e)
 {
     struct lang_expr *c = ARENA_NEW(x->g->a, struct lang_expr);
+    const bool guards = e->kind == E_COND ||
+                        (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
+    const bool before = x->guarded;
     *c = *e;
     c->height = 1;
     c->args = ARENA_ARRAY(x->g->a, e->nargs, struct lang_expr *);
     for (uint32_t i = 0; i < e->nargs; i++) {
-        if (!(c->args[i] = copy(x, e->args[i])))
+        x->guarded = before || (guards && i);
+        c->args[i] = copy(x, e->args[i]);
+        x->guarded = before;
+        if (!c->args[i])
             return NULL;
         c->height = c->args[i]->height >= c->height ? c->args[i]->height + 1 : c->height;
     }
@@ -274,7 +286,7 @@ static void share_axes(struct cg *g, struct matmul_normal *n)
 bool matmul_normalise(struct cg *g, const struct lower_stage *s, struct matmul_normal *n,
                       struct buf *why)
 {
-    struct expand x = {.g = g, .n = n, .why = why};
+    struct expand x = {.g = g, .n = n, .why = why, .checks = true};
     const struct lang_equation *first = s->eq[0];
     *n = (struct matmul_normal){.stage = *s};
     if (!same_shapes(s, why))
