@@ -175,11 +175,13 @@ static void arg_term(struct acc *a, int l, bool is_max, double v, double e, int6
         return;
     double x = is_max ? v : -v, best = is_max ? a->s[l] : -a->s[l];
     if (!a->any[l] || x - e > a->top[l]) {
-        a->best[l] = a->lo[l] = a->hi[l] = index;
+        a->best[l] = a->hi[l] = index;
+        if (e < INFINITY) /* else it may be a NaN, or infinite, and nothing the best */
+            a->lo[l] = index;
         a->s[l] = v;
         a->es[l] = e;
-        a->sure[l] = x - e;
-        a->top[l] = x + e;
+        a->sure[l] = e < INFINITY ? x - e : -INFINITY;
+        a->top[l] = e < INFINITY ? x + e : INFINITY;
         a->any[l] = true;
         return;
     }
@@ -187,8 +189,8 @@ static void arg_term(struct acc *a, int l, bool is_max, double v, double e, int6
         return;
     a->hi[l] = index;
     a->es[l] = fmax(a->es[l], e);
-    a->sure[l] = fmax(a->sure[l], x - e);
-    a->top[l] = fmax(a->top[l], x + e);
+    a->sure[l] = e < INFINITY ? fmax(a->sure[l], x - e) : a->sure[l];
+    a->top[l] = e < INFINITY ? fmax(a->top[l], x + e) : INFINITY;
     if (x > best) {
         a->s[l] = v;
         a->best[l] = index;
@@ -591,5 +593,7 @@ bool ref_reduce_accepts(struct frame *f, const struct node *n, int64_t got)
     double x = r->kind == RED_ARGMAX ? v->v[0] : -v->v[0];
     if (tie_only && v->e[0] == 0)
         return got == a->best[0];
-    return x + v->e[0] >= sure;
+    if (sure == -INFINITY && got == g.lo[0]) /* perhaps nothing is the best */
+        return true;
+    return v->e[0] == INFINITY || x + v->e[0] >= sure;
 }

@@ -390,6 +390,31 @@ static void nearly_equal_extremes(void)
     case_end(&c);
 }
 
+static void perhaps_nothing_is_extreme(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[r, n]\n"
+                                "  a: out i64[r]\n"
+                                "compute: |\n"
+                                "  a[i] = argmin[j](x[i, j] * 2.0 - x[i, j])\n");
+    /* 3e38: a number, or infinite on its way */
+    float x[4][4] = {{NAN, NAN, 3e38f, NAN}, {NAN, 3e38f, NAN, 7}, {0, 1}, {2, 1}};
+    case_dim(&c, "r", 4);
+    case_dim(&c, "n", 4);
+    case_buffer(&c, "x", x);
+    int64_t a[4] = {2, 3, 0, 2};
+    eq_int(status(&c, 0, a), COMPARE_PASS, "argmin: what may be a number passes");
+    a[0] = 0;
+    eq_int(status(&c, 0, a), COMPARE_PASS, "... and so does the first, since it may be none");
+    a[0] = 1;
+    eq_int(status(&c, 0, a), COMPARE_FAIL, "... a NaN does not");
+    a[0] = 2;
+    a[1] = 0;
+    eq_int(status(&c, 0, a), COMPARE_FAIL, "... nor the first where there is a number");
+    case_end(&c);
+}
+
 static void special_values(void)
 {
     struct ref_case c = case_of("kernel: k\n"
@@ -522,6 +547,7 @@ int main(void)
     rough_functions();
     undecided();
     nearly_equal_extremes();
+    perhaps_nothing_is_extreme();
     special_values();
     mistrust();
     arrays();
