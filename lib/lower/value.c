@@ -477,8 +477,9 @@ static bool is_whole(struct cg_val v, double *d)
     return float_const(v, d) && *d >= 1 && *d <= 0x1p22 && *d == trunc(*d);
 }
 
-/* x / d as div.rn has it, but without that instruction's test and branch: the quotient by way of the reciprocal, and what
- * that is too much put right once. Too much of an infinity is NaN, for which max takes a number. */
+/* x / d as div.rn has it, but for subnormal quotients halfway between two, which may go to the odd one: without that instruction's
+ * test and branch the quotient by way of the reciprocal, and what that is too much put right once. Too much of an infinity is NaN,
+ * for which max takes a number. */
 static struct cg_val divide_by_whole(struct cg *g, struct cg_val x, double d)
 {
     const float rcp = (float)(1 / d);

@@ -51,7 +51,8 @@ const char *ptx_op_pattern(enum ptx_op op);
 const char *ptx_op_operands(enum ptx_op op);
 /* The operands that it writes: bit k for operand k. */
 unsigned ptx_op_writes(enum ptx_op op);
-/* Does it do something beside writing its results, or do these depend on when it runs? */
+/* Of what writes registers: does it do something beside that, or do its results depend on when it runs? Of what writes none (cp.async,
+ * prefetch, setmaxnreg ...) false says nothing. */
 bool ptx_op_acts(enum ptx_op op);
 unsigned ptx_op_min_ptx(enum ptx_op op); /* 60 = PTX ISA 6.0 */
 unsigned ptx_op_min_sm(enum ptx_op op);  /* 90 = sm_90; also for what sm_90a alone has */

@@ -40,10 +40,10 @@ struct ptx_row {
     size_t name_len;
     uint16_t min_ptx, min_sm;
     uint8_t nslot, nspec;
-    uint8_t writes; /* bit k: operand k */
-    bool acts;      /* ptx_op_acts() */
+    uint8_t writes;  /* bit k: operand k */
+    bool acts;       /* ptx_op_acts() */
     bool has_minima; /* some slot has */
-    bool wide;      /* ld, st, cvt ...: registers may be larger than the type */
+    bool wide;       /* ld, st, cvt ...: registers may be larger than the type */
     const struct ptx_slot *slot;
     struct ptx_spec spec[PTX_MAX_OPERANDS];
 };

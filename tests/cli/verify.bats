@@ -374,6 +374,17 @@ kernel() {
     done
 }
 
+@test "a subnormal quotient halfway between two goes to the even one where math is strict, to any of both else" {
+    quotient() { # MATH: 9 of the least subnormal number, by 6
+        printf 'kernel: k\nparams:\n  x: in f32[n]\n  y: out f32[n]\ncompute: |\n  y[i] = x[i] / 6\nmath: %s\n' "$1" >k.yaml
+        kaio-emit k.yaml >k.ptx
+        kaio-run -q -d cpu k.ptx n=1 x=@const:1.2611687e-44 y=y.npy
+        tail -c +129 y.npy | od -An -v -tx4
+    }
+    [ "$(quotient strict)" = ' 00000002' ]
+    [[ "$(quotient default)" = ' 0000000'[12] ]]
+}
+
 @test "the hardware's approximations are within the manual's bounds" {
     for f in exp exp2 log log2 log10 sin cos tan tanh sqrt rsqrt rcp sigmoid silu gelu_tanh; do
         kernel $f f32 "$f(x[i])" fast
