@@ -223,8 +223,11 @@ static struct row_plan plan_for(struct row *row, const struct sizes *s)
         return looped_plan(p.vector);
     /* a kept output's threads have more to load than they hold */
     bool is_long = ceil_div(vectors, held) > (row->nkept ? MOST : LONG_BLOCK);
-    /* where nothing is written along them, more than two blocks to a multiprocessor: 1.6 % on an H100 */
-    if (is_long || (row->nheavy && !row->bits_out && ceil_div(vectors, held) > LONG_BLOCK * 3 / 4))
+    const bool many = s->nrows < 0 || s->nrows >= MACHINE / LONG_BLOCK * 3;
+    /* of many, where nothing is written along them, more than two blocks to a multiprocessor: 1.6 % on an H100; few that
+     * leave it idle as it is are 15 % faster by more threads */
+    if (is_long ||
+        (many && row->nheavy && !row->bits_out && ceil_div(vectors, held) > LONG_BLOCK * 3 / 4))
         held = most_held(row, p.vector, MANY_VECTORS * times, &p.packed);
     uint64_t threads = ceil_div(vectors, held);
     if (vectors <= 32) /* 32 bytes beside each other at least: what memory moves at a time */
@@ -237,7 +240,6 @@ static struct row_plan plan_for(struct row *row, const struct sizes *s)
         p.cluster *= 2;
         threads = ceil_div(ceil_div(vectors, (uint64_t)held * p.cluster), 32) * 32;
     }
-    bool many = s->nrows < 0 || s->nrows >= MACHINE / LONG_BLOCK * 3;
     if ((p.cluster > 1 || threads > LONG_BLOCK) && many && row->nheavy && row_is_read_once(row))
         return streamed_plan(row, p.vector);
     if (threads > LONG_BLOCK && is_wide(row, &p)) /* the registers are too few for so many */

@@ -176,6 +176,7 @@ END
         [[ $(plan specs/$spec.yaml -t sm_90 -D T=f32 -D cols=32768) == *' 512 threads'*' reading the row once'* ]]
         [[ $(plan specs/$spec.yaml -t sm_90 -D cols=65536) == *' 256 threads'* ]]
         [[ $(plan specs/$spec.yaml -t sm_90 -D T=f32 -D cols=8192) == *' 256 threads for each row, 8 vectors'* ]]
+        [[ $(plan specs/$spec.yaml -t sm_90 -D T=f32 -D cols=8192 -D rows=16) == *' 512 threads for each row, 4 vectors'* ]]
         sed 's/^cases:/&\n  here: {T: f32, rows: 2, cols: 32768}/' "specs/$spec.yaml" >"$dir/here.yaml"
         kaio-verify --run -d cpu --check -t sm_90 -D cols=32768 "$dir/here.yaml" here
     done
