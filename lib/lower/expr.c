@@ -405,6 +405,17 @@ static struct cg_val binary(struct cg *g, const struct lang_expr *e)
     return cg_binary(g, e->op, x, y);
 }
 
+/* f32(x / y) is where x / y is rounded, and nothing else. */
+static struct cg_val cast(struct cg *g, const struct lang_expr *e)
+{
+    const struct lang_expr *a = e->args[0];
+    if (!g->quotient || e->is_implicit || a->kind != E_BINARY || a->op != OP_DIV ||
+        a->type != e->type)
+        return cg_convert(g, cg_expr(g, a), e->type);
+    const struct cg_val x = cg_expr(g, a->args[0]);
+    return cg_binary(g, OP_DIV, x, cg_expr(g, a->args[1]));
+}
+
 /* ---- reductions ----------------------------------------------------------------------------------- */
 
 struct accumulator {
@@ -687,7 +698,7 @@ struct cg_val cg_expr(struct cg *g, const struct lang_expr *e)
     case E_UNARY: return cg_unary(g, e->op, cg_expr(g, e->args[0]));
     case E_BINARY: return binary(g, e);
     case E_COND: return conditional(g, e);
-    case E_CAST: return cg_convert(g, cg_expr(g, e->args[0]), e->type);
+    case E_CAST: return cast(g, e);
     case E_CALL: return cg_call(g, e);
     case E_REDUCE: {
         struct cg_val v;

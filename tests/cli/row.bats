@@ -165,6 +165,17 @@ END
     kaio-emit --explain tests/data/rows/guards.yaml | grep -q 'strategy row'
 }
 
+@test "quotients by what a row has one of are products with its reciprocal, but for those that are asked to be rounded as such" {
+    for e in 'x[i, j] / (1 + abs(s[i]))' 'f32(x[i, j] / (1 + abs(s[i])))'; do
+        printf '%s\n' 'kernel: k' 'params:' '  x: in f32[n, 40]' '  s: out f32[n]' '  y: out f32[n, 40]' 'compute: |' \
+            '  s[i] = sum[j](x[i, j])' "  y[i, j] = $e" >"$dir/k.yaml"
+        kaio-emit --explain "$dir/k.yaml" | grep -q 'strategy row'
+        run -0 kaio-verify --run -d cpu "$dir/k.yaml" n=21
+        kaio-emit "$dir/k.yaml" >"$dir/k.ptx"
+        [ "$(grep -c 'div.rn.f32' "$dir/k.ptx")" = $([[ $e == f32* ]] && echo 8 || echo 0) ]
+    done
+}
+
 @test "long rows of which only sums of exponentials are wanted are read once, in rounds" {
     for spec in norm/logsumexp loss/cross_entropy; do
         [[ $(plan specs/$spec.yaml -t sm_90 -D cols=65536) == *' reading the row once'* ]]
