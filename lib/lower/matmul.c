@@ -233,8 +233,8 @@ static struct loss loss_of(struct cg *g, const struct matmul_form *f, const stru
     if (p->parts > 1) {
         /* three times 6 for every 4 terms, of their own sum: all these together are at most twice the largest partial sum */
         l.truncation = arena_printf(g->a, "%u", (matmul_together(p) + 3) / 4 * 36);
-        /* 4 for the rests' product, 8 for what is cut off of each rest, and more for what bf16 has no bits for */
-        l.products = p->coarse ? "72" : "24";
+        /* 4 for the rests' product, 8 for what is cut off of each rest, and 72 for what bf16 has no bits for (ref/ref.h) */
+        l.products = p->coarse ? "88" : "24";
     } else if (p->promotes) { /* of one stage */
         l.truncation = arena_printf(g->a, "34816 * ceil_div(min(%s, %u), 16)", k, (unsigned)p->bk);
     } else if (p->type == MATMUL_FP8) {

@@ -78,13 +78,20 @@ static double lowest_bit(double v)
     return ldexp(1, __builtin_ctzll(m) + (exponent ? exponent : 1) - 1075);
 }
 
+/* More than parts of tf32 lose. */
+enum { BY_BF16 = 48 };
+
 /* What a product loses in parts of tf32, up to products times u of itself (of reach, where a factor is subnormal): nothing where it
- * has 22 bits, because then one factor has at most 11 and the other at most 22. An infinity times parts of both signs is NaN. */
+ * has 22 bits, because then one factor has at most 11 and the other at most 22; or where one of the parts' products is of bf16, 19,
+ * because then a factor that has a second part has at most 19, of which that has 8, and the other has at most 8. An infinity times
+ * parts of both signs is NaN. */
 static double parts_loss(const struct reduce *r, double v, double e, double reach)
 {
     uint64_t u;
     memcpy(&u, &v, 8);
-    if (!r->sums.products || isnan(v) || (e == 0 && !(u & 0x7fffffff) && reach == 0))
+    const int bits = r->sums.products > BY_BF16 ? 19 : 22;
+    const bool is_short = !(u & (((uint64_t)1 << (53 - bits)) - 1));
+    if (!r->sums.products || isnan(v) || (e == 0 && is_short && reach == 0))
         return 0;
     if (isinf(v) || isinf(reach))
         return INFINITY;

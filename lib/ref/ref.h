@@ -26,7 +26,9 @@
  *     the product a b, a1 b1 + a1 b2 + a2 b1 lacks a2 b2 and what the parts lack, 3 * 2^-22 |a b| = 12 u |a b| (products; 20
  *     where a2 is cut off instead, 24 where of one factor a1 is and of the other a2, 32 where a1 is cut off, too, but b1
  *     is not, 48 where all are). A product
- *     of 22 bits lacks nothing. Factors below 2^-115
+ *     of 22 bits lacks nothing. Where a1 b2 is a product of bf16, which has 8 bits, a1 loses up to 2^-7 of itself (rounded toward
+ *     zero, as it is where that keeps it finite) and b2, at most 2^-11 |b|, up to 2^-9 of that: 56 + 16 u |a b| more, of what has
+ *     more than 19 bits. Factors below 2^-115
  *     count as large as that, because subnormal parts have fewer bits. Of infinities, and of what tf32 rounds to one, parts make NaN: any
  *     value is accepted.
  *   - a quotient whose divisor is computed by an equation or a reduction, or where something is reduced and the divisor is the

@@ -53,7 +53,7 @@ struct spec_sums {
     uint64_t depth; /* no term goes through more roundings on its way into its sum; 0: any order */
     /* sums of products by tensor cores lose up to this times 2^-24 of their largest partial sum beside it */
     uint64_t truncation;
-    /* and their products up to this times 2^-24 each, unless both factors have 11 bits (f32 in parts of tf32) */
+    /* and their products up to this times 2^-24 each, unless they are short: lib/ref/ref.h (f32 in parts of tf32) */
     uint64_t products;
 };
 

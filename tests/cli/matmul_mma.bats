@@ -246,7 +246,7 @@ END
         fixed 'm=40 n=72 k=4096' --fill=exact,normal,edge
         fixed 'm=50 n=37 k=4100' --fill=uniform,normal
         kaio-emit -t sm_90 -D m=128 -D n=4096 -D k=4096 -o k.ptx k.yaml
-        grep -q '^//@ products: 72$' k.ptx
+        grep -q '^//@ products: 88$' k.ptx
         kaio-emit -t sm_90 -D m=128 -D n=4096 -D k=4080 -o k.ptx k.yaml
         [ "$(count mma.sync.aligned.m16n8k16)" -eq 0 ]
         grep -q '^//@ products: 24$' k.ptx

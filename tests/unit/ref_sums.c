@@ -216,6 +216,23 @@ static void in_parts(void)
     c.opt.sums = (struct spec_sums){1, 18, 12};
     struct compare_result r = check(&c, 1);
     ok(r.status == COMPARE_PASS && r.exact == ROWS, "products of 22 bits are exact");
+    /* a1 b2 by bf16: of 511 that makes 512, and b2 is 1 */
+    for (int i = 0; i < ROWS; i++) {
+        a[i] = 511;
+        b[i] = (float)(4096 + 4 * i + 1);
+        got[i] = a[i] * (b[i] - 1) + 512;
+    }
+    c.opt.sums = (struct spec_sums){1, 18, 48};
+    eq_int(check(&c, 1).status, COMPARE_FAIL, "... which are never of 512 for 511");
+    c.opt.sums = (struct spec_sums){1, 18, 88};
+    eq_int(check(&c, 1).status, COMPARE_PASS, "... but where a factor has 8 bits");
+    for (int i = 0; i < ROWS; i++) {
+        a[i] = 127;
+        b[i] = (float)(4095 - 2 * i);
+        got[i] = a[i] * b[i];
+    }
+    r = check(&c, 1);
+    ok(r.status == COMPARE_PASS && r.exact == ROWS, "... and then those of 19 bits are exact");
     case_end(&c);
 }
 
