@@ -60,8 +60,10 @@ static int64_t known(uint32_t n, struct lang_expr *const *dims)
 
 bool row_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
-    struct row *row = ARENA_NEW(g->a, struct row);
-    return row_analyse(g, s, true, row, why);
+    struct row *row = ARENA_NEW(g->a, struct row), *again = ARENA_NEW(g->a, struct row);
+    /* rows that are too long to be held keep nothing */
+    return row_analyse(g, s, true, row, why) &&
+           (!row->nkept || row_analyse(g, s, false, again, why));
 }
 
 /* The widest vector, 16 bytes of the widest element or less. */

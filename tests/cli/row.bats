@@ -165,6 +165,22 @@ END
     kaio-emit --explain tests/data/rows/guards.yaml | grep -q 'strategy row'
 }
 
+@test "what fits only while an output is kept in registers is left to others" {
+    cat >"$dir/k.yaml" <<'END'
+kernel: k
+params:
+  x: in f16[n]
+  w: in f32[7]
+  v: out bf16[n]
+  y: out f32[n]
+compute: |
+  v[i] = x[i] * w[i % 7]
+  t = max[i < n](v[i])
+  y[i] = i % 3 == 1 ? w[i % 7] : t
+END
+    run -0 kaio-verify --run -d cpu -D n=500 "$dir/k.yaml" n=500
+}
+
 @test "quotients by what a row has one of are products with its reciprocal, but for those that are asked to be rounded as such" {
     for e in 'x[i, j] / (1 + abs(s[i]))' 'f32(x[i, j] / (1 + abs(s[i])))'; do
         printf '%s\n' 'kernel: k' 'params:' '  x: in f32[n, 40]' '  s: out f32[n]' '  y: out f32[n, 40]' 'compute: |' \
