@@ -188,7 +188,7 @@ END
         kaio-emit --explain "$dir/k.yaml" | grep -q 'strategy row'
         run -0 kaio-verify --run -d cpu "$dir/k.yaml" n=21
         kaio-emit "$dir/k.yaml" >"$dir/k.ptx"
-        [ "$(grep -c 'div.rn.f32' "$dir/k.ptx")" = $([[ $e == f32* ]] && echo 8 || echo 0) ]
+        [ "$(grep -c 'div.rn.f32' "$dir/k.ptx")" = "$([[ $e == f32* ]] && echo 8 || echo 0)" ]
     done
 }
 
