@@ -440,6 +440,13 @@ static inline struct cg_val cg_mul(struct cg *g, struct cg_val x, uint32_t y)
 {
     return cg_binary(g, OP_MUL, x, cg_u32(y));
 }
+/* x m + y n */
+static inline struct cg_val cg_weighted(struct cg *g, struct cg_val x, uint32_t m, struct cg_val y,
+                                        uint32_t n)
+{
+    const struct cg_val last = cg_mul(g, y, n);
+    return cg_add(g, cg_mul(g, x, m), last);
+}
 struct cg_val cg_unary(struct cg *g, enum lang_op op, struct cg_val x);
 struct cg_val cg_fma(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val z);
 struct cg_val cg_select(struct cg *g, int32_t pred, struct cg_val x, struct cg_val y);

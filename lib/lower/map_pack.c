@@ -78,8 +78,7 @@ void map_pack_bring(struct map_tiling *t, struct map_tile *tile)
         cg_unguard(g, before);
     }
     struct cg_val to = cg_binary(g, OP_XOR, t->x, t->y);
-    to = cg_binary(g, OP_ADD, cg_binary(g, OP_MUL, t->x, cg_u32(n * ROW)),
-                   cg_binary(g, OP_MUL, to, cg_u32(4)));
+    to = cg_weighted(g, t->x, n * ROW, to, 4);
     to = cg_binary(g, OP_ADD, to, tile->address);
     for (uint32_t i = 0; i < passes; i++) {
         transpose(g, w[i], n);
@@ -95,8 +94,7 @@ const struct cg_val *map_pack_read(struct map_tiling *t, struct map_tile *tile)
     if (tile->word_pass == pass + 1)
         return tile->word;
     struct cg_val from = cg_binary(g, OP_XOR, t->x, cg_binary(g, OP_DIV, t->y, cg_u32(n)));
-    from = cg_binary(g, OP_ADD, cg_binary(g, OP_MUL, t->y, cg_u32(ROW)),
-                     cg_binary(g, OP_MUL, from, cg_u32(4)));
+    from = cg_weighted(g, t->y, ROW, from, 4);
     from = cg_binary(g, OP_ADD, from, tile->address);
     const struct cg_guard before = {g->guard, g->guard_varies};
     cg_unguard(g, (struct cg_guard){-1, false}); /* all of the tile has been written */

@@ -164,8 +164,8 @@ static void find_places(struct simt *s, struct simt_slab *b)
             b->from[i].offset += c * ((int64_t)b->k_by[i] - (int64_t)b->k_by[k - 1]);
             continue;
         }
-        struct cg_val row =
-            cg_add(g, cg_convert(g, m->k_from, DT_U32), cg_add(g, b->k, cg_u32(b->k_by[i])));
+        struct cg_val row = cg_add(g, b->k, cg_u32(b->k_by[i]));
+        row = cg_add(g, cg_convert(g, m->k_from, DT_U32), row);
         struct cg_val at = clamped(s, b, cg_add(g, b->at, cg_u32(b->at_by[i])));
         struct cg_place_of from = matmul_place(m, b->operand, cg_index(g, at), cg_index(g, row));
         const int32_t base = cg_new_mutable(g, DT_U64);

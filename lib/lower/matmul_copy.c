@@ -74,7 +74,7 @@ struct cg_val mma_chunk(struct mma *s, const struct mma_tile *t, struct cg_val r
     struct cg *g = s->g;
     const uint32_t d = gcd(t->row_bytes / MMA_CHUNK, 8);
     c = cg_binary(g, OP_XOR, c, order_of(s, t, r, d));
-    return cg_add(g, cg_mul(g, r, t->row_bytes), cg_mul(g, c, MMA_CHUNK));
+    return cg_weighted(g, r, t->row_bytes, c, MMA_CHUNK);
 }
 
 static uint32_t row_of(const struct mma_tile *t, uint32_t i)

@@ -58,21 +58,24 @@ static void find_lane(struct mma *s, const struct mma_tile *t, struct cg_val bas
         return;
     case MMA_HALVES:
         *row = t->tall ? turned : of16;
-        *chunk =
-            cg_add(g, op(g, OP_DIV, base, 8), cg_add(g, t->tall ? low : high, cg_u32(2 * way)));
+        *chunk = cg_add(g, t->tall ? low : high, cg_u32(2 * way));
+        *chunk = cg_add(g, op(g, OP_DIV, base, 8), *chunk);
         return;
-    case MMA_BYTES:
-        *row = cg_add(g, op(g, OP_MUL, high, 16), op(g, OP_MUL, op(g, OP_SHR, in8, 1), 4));
-        *row = cg_add(g, *row, cg_add(g, op(g, OP_MUL, low, 2), op(g, OP_AND, lane, 1)));
+    case MMA_BYTES: {
+        const struct cg_val of32 = cg_weighted(g, high, 16, op(g, OP_SHR, in8, 1), 4);
+        const struct cg_val odd = op(g, OP_AND, lane, 1);
+        *row = cg_add(g, of32, cg_add(g, op(g, OP_MUL, low, 2), odd));
         *chunk = cg_add(g, op(g, OP_DIV, base, 16), cg_u32(way));
         return;
+    }
     case MMA_SINGLES: break;
     }
     const uint32_t f = mma_factor(t); /* neighbours that the lane takes at once */
     struct cg_val group = op(g, OP_SHR, lane, 2),
                   of_group = op(g, OP_DIV, group, MMA_CHUNK / 4 / f);
     *row = op(g, OP_AND, lane, 3);
-    *chunk = cg_add(g, op(g, OP_DIV, base, 4), cg_add(g, of_group, cg_u32(2 * f * way)));
+    *chunk = cg_add(g, of_group, cg_u32(2 * f * way));
+    *chunk = cg_add(g, op(g, OP_DIV, base, 4), *chunk);
     *byte = op(g, OP_MUL, op(g, OP_MOD, group, MMA_CHUNK / 4 / f), 4 * f);
 }
 

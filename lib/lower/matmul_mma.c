@@ -471,8 +471,8 @@ static void multiply(struct mma *s)
     clear_sums(s);
     const struct matmul *m = s->m;
     const bool ahead = s->p->stages > 1 && s->steps % 2 == 0;
-    struct cg_val n =
-        cg_binary(g, OP_SUB, cg_convert(g, m->k_to, DT_U32), cg_convert(g, m->k_from, DT_U32));
+    const struct cg_val from = cg_convert(g, m->k_from, DT_U32);
+    struct cg_val n = cg_binary(g, OP_SUB, cg_convert(g, m->k_to, DT_U32), from);
     n = cg_binary(g, OP_ADD, n, cg_int(DT_U32, s->p->bk - 1));
     n = cg_binary(g, OP_DIV, n, cg_int(DT_U32, s->p->bk));
     const uint32_t done = cg_label(g, "summed");
@@ -618,11 +618,9 @@ static void put_patch(struct mma *s, uint32_t first)
         /* the first row of the warp, as the patch counts them */
         struct cg_val row = cg_binary(g, OP_MUL, wr, cg_int(DT_U32, p->wm));
         row = cg_binary(g, OP_SUB, row, cg_int(DT_U32, first - from));
-        row = cg_add(g, row,
-                     cg_add(g, cg_mul(g, group, l.by_group[0]), cg_mul(g, member, l.by_member[0])));
+        row = cg_add(g, row, cg_weighted(g, group, l.by_group[0], member, l.by_member[0]));
         struct cg_val col = cg_binary(g, OP_MUL, wc, cg_int(DT_U32, p->wn));
-        col = cg_add(g, col,
-                     cg_add(g, cg_mul(g, group, l.by_group[1]), cg_mul(g, member, l.by_member[1])));
+        col = cg_add(g, col, cg_weighted(g, group, l.by_group[1], member, l.by_member[1]));
         struct cg_val at = cg_binary(g, OP_MUL, row, cg_int(DT_U32, s->pitch));
         at = cg_binary(g, OP_MUL, cg_binary(g, OP_ADD, at, col), cg_int(DT_U32, 4));
         at = cg_binary(g, OP_ADD, at, cg_value(DT_U32, s->m->shared));

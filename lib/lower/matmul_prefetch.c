@@ -74,8 +74,8 @@ static void ask_for_tile(struct matmul *m, const struct lang_symbol *t)
         return;
     for (uint32_t from = 0; from < lines; from += m->p->threads) {
         const struct cg_val n = cg_add(g, m->thread, cg_u32(from));
-        ask_for(m, t, cg_binary(g, OP_DIV, n, cg_u32(across)),
-                cg_mul(g, cg_binary(g, OP_MOD, n, cg_u32(across)), each));
+        const struct cg_val col = cg_mul(g, cg_binary(g, OP_MOD, n, cg_u32(across)), each);
+        ask_for(m, t, cg_binary(g, OP_DIV, n, cg_u32(across)), col);
     }
 }
 

@@ -238,9 +238,8 @@ static void put_sums(struct simt *s, const struct matmul_patch *patch)
     const struct matmul_plan *p = s->m->p;
     const char *m = arena_printf(g->a, "st.shared.v%u.%s", s->v, s->type);
     struct cg_val row = cg_binary(g, OP_MOD, s->warp_row, cg_u32(patch_warps(s->m->f, p)));
-    row = cg_add(g, cg_mul(g, row, SIMT_DOWN * p->wm), cg_mul(g, s->ty, s->v));
-    struct cg_val col =
-        cg_add(g, cg_mul(g, s->warp_col, SIMT_ACROSS * p->wn), cg_mul(g, s->tx, s->v));
+    row = cg_weighted(g, row, SIMT_DOWN * p->wm, s->ty, s->v);
+    struct cg_val col = cg_weighted(g, s->warp_col, SIMT_ACROSS * p->wn, s->tx, s->v);
     struct cg_val at = cg_mul(g, cg_add(g, cg_mul(g, row, patch->pitch), col), s->bytes);
     at = cg_add(g, at, cg_value(DT_U32, patch->base));
     for (uint32_t q = 0; q < s->m->f->nproduct; q++)
@@ -303,8 +302,8 @@ static void find_threads(struct simt *s)
     const uint32_t across = p->bn / (SIMT_ACROSS * p->wn);
     struct cg_val lane = s->m->lane;
     s->tx = cg_binary(g, OP_MOD, cg_binary(g, OP_SHR, lane, cg_u32(1)), cg_u32(SIMT_ACROSS));
-    s->ty = cg_add(g, cg_mul(g, cg_binary(g, OP_SHR, lane, cg_u32(4)), 2),
-                   cg_binary(g, OP_AND, lane, cg_u32(1)));
+    const struct cg_val odd = cg_binary(g, OP_AND, lane, cg_u32(1));
+    s->ty = cg_add(g, cg_mul(g, cg_binary(g, OP_SHR, lane, cg_u32(4)), 2), odd);
     s->warp_row = cg_binary(g, OP_DIV, s->m->warp, cg_u32(across));
     s->warp_col = cg_binary(g, OP_MOD, s->m->warp, cg_u32(across));
 }
@@ -319,10 +318,8 @@ static void find_fragments(struct simt *s)
         for (uint32_t i = 0; i < 2 * count; i++)
             b->frag[i % 2][i / 2] = cg_new_mutable(g, s->m->f->sum);
     }
-    struct cg_val row =
-        cg_add(g, cg_mul(g, s->warp_row, SIMT_DOWN * p->wm), cg_mul(g, s->ty, s->v));
-    struct cg_val col =
-        cg_add(g, cg_mul(g, s->warp_col, SIMT_ACROSS * p->wn), cg_mul(g, s->tx, s->v));
+    struct cg_val row = cg_weighted(g, s->warp_row, SIMT_DOWN * p->wm, s->ty, s->v);
+    struct cg_val col = cg_weighted(g, s->warp_col, SIMT_ACROSS * p->wn, s->tx, s->v);
     s->read[0] = simt_address(s, row);
     s->read[1] = simt_address(s, col);
 }

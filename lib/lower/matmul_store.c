@@ -91,7 +91,8 @@ static struct at stand(struct walk *w, struct cg_val row, struct cg_val col)
     const struct lang_symbol *shape = f->stage->eq[0]->sym;
     struct map_reader *r = &m->reader;
     struct at at = {.ok = cg_bool(g, true), .number = w->number};
-    row = cg_add(g, cg_add(g, row, w->patch->first), cg_convert(g, m->row, DT_U32));
+    const struct cg_val tile_row = cg_convert(g, m->row, DT_U32);
+    row = cg_add(g, cg_add(g, row, w->patch->first), tile_row);
     if (w->patch->first_col)
         col = cg_add(g, col, *w->patch->first_col);
     col = cg_add(g, col, cg_convert(g, m->col, DT_U32));

@@ -214,7 +214,8 @@ static void find_share(struct matmul *m, struct number splits)
 static struct number tiles_of(struct matmul *m)
 {
     struct cg *g = m->g;
-    return times(g, tiles_along(g, m->f->i, rows_of(m)), tiles_along(g, m->f->j, cols_of(m)));
+    const struct number across = tiles_along(g, m->f->j, cols_of(m));
+    return times(g, tiles_along(g, m->f->i, rows_of(m)), across);
 }
 
 static void find_extents(struct matmul *m)

@@ -249,7 +249,8 @@ static struct cg_val add_digit(struct thread *t, uint32_t loop, struct cg_val *c
     struct cg_val left = cg_binary(g, OP_SUB, t->n[loop], d);
     *carry = cg_binary(g, OP_GE, step, left);
     int32_t over = cg_reg(g, *carry);
-    return cg_select(g, over, cg_binary(g, OP_SUB, step, left), cg_binary(g, OP_ADD, d, step));
+    const struct cg_val sum = cg_binary(g, OP_ADD, d, step);
+    return cg_select(g, over, cg_binary(g, OP_SUB, step, left), sum);
 }
 
 static void advance(void *ctx, uint32_t u, bool is_first)
