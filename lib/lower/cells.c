@@ -347,15 +347,21 @@ static struct cg_val construct(struct cg *g, const struct lang_expr *e)
     return cg_vector(g, e->type, e->lanes, lane);
 }
 
+static void set_to(struct cg *g, const struct cg_target *t, const struct lang_expr *e)
+{
+    const struct cg_since since = cg_now(g);
+    cg_set(g, t, cg_expr(g, e), since);
+}
+
 /* Arm k where the condition asks for it, and else the other one, which takes no work. */
 static void conditional_on(struct cg *g, const struct lang_expr *e, uint32_t k, struct cg_target *r,
                            uint32_t end)
 {
-    cg_set(g, r, cg_expr(g, e->args[3 - k]), cg_now(g));
+    set_to(g, r, e->args[3 - k]);
     size_t mark = cg_scope_open(g);
     cg_branch(g, e->args[0], k == 2, end);
     if (!g->dead)
-        cg_set(g, r, cg_expr(g, e->args[k]), cg_now(g));
+        set_to(g, r, e->args[k]);
     cg_scope_close(g, mark);
     cg_place(g, end);
 }
@@ -384,11 +390,11 @@ static struct cg_val conditional(struct cg *g, const struct lang_expr *e)
     size_t mark = cg_scope_open(g);
     cg_branch(g, e->args[0], false, other);
     if (!g->dead)
-        cg_set(g, &r, cg_expr(g, e->args[1]), cg_now(g));
+        set_to(g, &r, e->args[1]);
     cg_jump(g, end);
     cg_scope_close(g, mark);
     cg_place(g, other);
-    cg_set(g, &r, cg_expr(g, e->args[2]), cg_now(g));
+    set_to(g, &r, e->args[2]);
     cg_scope_close(g, mark);
     cg_place(g, end);
     return cg_get(g, &r);
@@ -465,10 +471,11 @@ struct cg_val cg_memory_call(struct cg *g, const struct lang_expr *e)
                  (long long)(t.at.offset % (lanes * dtype_bits(t.type) / 8)));
     if (g->failed)
         return nothing(g, t.type, t.lanes);
-    if (store)
-        cg_set(g, &t, cg_convert(g, cg_expr(g, e->args[1]), t.type), cg_now(g));
-    if (store)
+    if (store) {
+        const struct cg_since since = cg_now(g);
+        cg_set(g, &t, cg_convert(g, cg_expr(g, e->args[1]), t.type), since);
         return cg_int(DT_U32, 0);
+    }
     if (!t.cell)
         return cg_load_lanes(g, t.type, lanes, sym->kind == SYM_BUFFER && sym->mode == MODE_IN,
                              t.at);

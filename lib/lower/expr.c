@@ -194,7 +194,8 @@ static struct cg_val read_tensor(struct cg *g, const struct lang_expr *e)
     struct cg_place_of at = cg_element(g, t, e->nargs, sub);
     if (cg_is_const(ok, &always) && always)
         return cg_load(g, t, at);
-    return cg_load_if(g, t, at, cg_reg(g, ok), cg_convert(g, cg_expr(g, e->pad), t->type));
+    const struct cg_val pad = cg_convert(g, cg_expr(g, e->pad), t->type);
+    return cg_load_if(g, t, at, cg_reg(g, ok), pad);
 }
 
 /* ---- conditions ----------------------------------------------------------------------------------- */
@@ -290,7 +291,8 @@ static struct cg_val converted(struct cg *g, const struct lang_expr *e)
     if (cg_is_const(p, &c))
         return cg_expr(g, e->args[c ? 1 : 2]);
     struct cg_val x = arm(g, e->args[1], p, varies);
-    return cg_select(g, cg_reg(g, p), x, arm(g, e->args[2], cg_unary(g, OP_NOT, p), varies));
+    struct cg_val y = arm(g, e->args[2], cg_unary(g, OP_NOT, p), varies);
+    return cg_select(g, cg_reg(g, p), x, y);
 }
 
 /* && and || of which the right side reads only where the left one does not decide. */
@@ -316,7 +318,8 @@ static struct cg_val conditional(struct cg *g, const struct lang_expr *e)
         if (cg_is_const(p, &c))
             return cg_expr(g, e->args[c ? 1 : 2]);
         struct cg_val x = cg_expr(g, e->args[1]);
-        return cg_select(g, cg_reg(g, p), x, cg_expr(g, e->args[2]));
+        struct cg_val y = cg_expr(g, e->args[2]);
+        return cg_select(g, cg_reg(g, p), x, y);
     }
     cg_promote_expr(g, e->args[1]);
     cg_promote_expr(g, e->args[2]);

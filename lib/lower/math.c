@@ -135,7 +135,8 @@ static struct cg_val round_away(struct cg *g, struct cg_val x)
     struct cg_val fraction = absolute(g, cg_binary(g, OP_SUB, x, t));
     struct cg_val up = cg_binary(g, OP_GE, fraction, cg_float(g, x.type, 0.5));
     struct cg_val step = copy_sign(g, x, cg_float(g, x.type, 1));
-    return cg_select(g, cg_reg(g, up), cg_binary(g, OP_ADD, t, step), t);
+    const struct cg_val further = cg_binary(g, OP_ADD, t, step);
+    return cg_select(g, cg_reg(g, up), further, t);
 }
 
 /* Before there were instructions for it as these do it: of a NaN the low bits are dropped. */

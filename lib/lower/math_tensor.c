@@ -67,7 +67,8 @@ static struct cg_val gelu_of_f16(struct cg *g, struct cg_val x)
                               0x1.043d8cp-7f, -0x1.8859c2p-11f, 0x1.101f5ep-15f};
     struct cg_val a = op2(g, "min.NaN.f32", op1(g, "abs.f32", x), 5.75);
     struct cg_val e = op1(g, "ex2.approx.ftz.f32", polynomial(g, a, 6, c));
-    return cg_fma(g, op1(g, "neg.f32", a), e, cg_minmax(g, true, x, f32(g, 0)));
+    const struct cg_val positive = cg_minmax(g, true, x, f32(g, 0));
+    return cg_fma(g, op1(g, "neg.f32", a), e, positive);
 }
 
 /* As math_half.k has it. */
@@ -80,7 +81,8 @@ static struct cg_val gelu(struct cg *g, struct cg_val x)
     struct cg_val a = op2(g, "min.NaN.f32", op1(g, "abs.f32", x), 14.5);
     struct cg_val z = cg_binary(g, OP_SUB, a, f32(g, 7));
     struct cg_val e = op1(g, "ex2.approx.ftz.f32", polynomial(g, z, 10, c));
-    return cg_fma(g, mul(g, a, e), f32(g, -0x1p-64), cg_minmax(g, true, x, f32(g, 0)));
+    const struct cg_val positive = cg_minmax(g, true, x, f32(g, 0));
+    return cg_fma(g, mul(g, a, e), f32(g, -0x1p-64), positive);
 }
 
 bool cg_has_tensor_call(const struct cg *g, const struct lang_expr *e)

@@ -130,7 +130,8 @@ static struct cg_val redux(struct cg *g, enum fold_kind f, struct cg_val v, stru
 
 struct cg_val block_threads(struct cg *g)
 {
-    struct cg_val n = cg_binary(g, OP_MUL, cg_special(g, SP_NTID_X), cg_special(g, SP_NTID_Y));
+    const struct cg_val y = cg_special(g, SP_NTID_Y), x = cg_special(g, SP_NTID_X);
+    const struct cg_val n = cg_binary(g, OP_MUL, x, y);
     return cg_binary(g, OP_MUL, n, cg_special(g, SP_NTID_Z));
 }
 
