@@ -176,7 +176,8 @@ static void copy_box(struct wgmma *s, uint32_t n, uint32_t box)
     const struct lang_expr *e = s->brought[n].e;
     const uint32_t size = dtype_bits(e->sym->type) / 8, cols = WGMMA_SPAN / size;
     const uint32_t across = s->wide / cols;
-    const struct cg_val row = cg_add(g, cg_convert(g, s->m->row, DT_U32), wgmma_along(s));
+    const struct cg_val in_tile = wgmma_along(s);
+    const struct cg_val row = cg_add(g, cg_convert(g, s->m->row, DT_U32), in_tile);
     const struct cg_val col = cg_convert(g, s->m->col, DT_U32);
     struct ptx_operand c[CONTRACT_MAP_RANK];
     char text[128];

@@ -121,7 +121,8 @@ static void convert_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_
 {
     struct cg *g = s->g;
     const uint32_t apart = s->converts * PASS, passes = t->bytes / apart;
-    const struct cg_val own = cg_add(g, cg_mul(g, s->part, PASS), cg_mul(g, s->m->lane, PIECE));
+    const struct cg_val piece = cg_mul(g, s->m->lane, PIECE);
+    const struct cg_val own = cg_add(g, cg_mul(g, s->part, PASS), piece);
     const int32_t at = cg_reg(g, cg_add(g, stage, own));
     for (uint32_t from = 0; from < passes; from += AT_ONCE) {
         const uint32_t n = passes - from < AT_ONCE ? passes - from : AT_ONCE;
@@ -145,7 +146,8 @@ static int32_t chunk_at(struct cg *g, struct cg_val r, struct cg_val c)
 {
     const struct cg_val odd = cg_binary(g, OP_AND, r, cg_u32(1));
     c = cg_binary(g, OP_XOR, c, cg_mul(g, odd, SIDE));
-    return cg_reg(g, cg_add(g, cg_mul(g, r, SIDE * WGMMA_SPAN), cg_mul(g, c, PIECE)));
+    const struct cg_val in_row = cg_mul(g, c, PIECE);
+    return cg_reg(g, cg_add(g, cg_mul(g, r, SIDE * WGMMA_SPAN), in_row));
 }
 
 void wgmma_convert_begin(struct wgmma *s)

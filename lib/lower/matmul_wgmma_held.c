@@ -36,10 +36,13 @@ static void find_along(struct wgmma *s, uint32_t tile, struct cg_val first, stru
     struct cg *g = s->g;
     const struct cg_val lane = s->m->lane;
     struct cg_val row = cg_binary(g, OP_AND, lane, cg_u32(2 * SIDE - 1));
-    const struct cg_val chunk = cg_binary(g, OP_XOR, cg_binary(g, OP_SHR, lane, cg_u32(4)),
-                                          cg_binary(g, OP_AND, row, cg_u32(SIDE - 1)));
-    row = cg_add(g, cg_add(g, row, cg_mul(g, warp, WGMMA_PATCH)), cg_mul(g, s->part, s->high));
-    const struct cg_val at = cg_add(g, cg_mul(g, row, WGMMA_SPAN), cg_mul(g, chunk, CHUNK));
+    const struct cg_val in_side = cg_binary(g, OP_AND, row, cg_u32(SIDE - 1));
+    const struct cg_val half = cg_binary(g, OP_SHR, lane, cg_u32(4));
+    const struct cg_val chunk = cg_binary(g, OP_XOR, half, in_side);
+    const struct cg_val part = cg_mul(g, s->part, s->high);
+    row = cg_add(g, cg_add(g, row, cg_mul(g, warp, WGMMA_PATCH)), part);
+    const struct cg_val in_row = cg_mul(g, chunk, CHUNK);
+    const struct cg_val at = cg_add(g, cg_mul(g, row, WGMMA_SPAN), in_row);
     s->from[tile][0] = cg_reg(g, cg_add(g, first, at));
 }
 

@@ -110,7 +110,8 @@ static void plan_tile(struct wgmma *s, uint32_t i)
     m->steps[ATOM] = matmul_divide_up(t->atoms, m->step[ATOM]);
     struct cg_val to =
         cg_binary(g, OP_XOR, m->at[COLUMN], cg_binary(g, OP_AND, m->at[ROW], cg_u32(CHUNKS - 1)));
-    to = cg_add(g, cg_mul(g, to, CHUNK), cg_mul(g, m->at[ROW], WGMMA_SPAN));
+    const struct cg_val row = cg_mul(g, m->at[ROW], WGMMA_SPAN);
+    to = cg_add(g, cg_mul(g, to, CHUNK), row);
     to = cg_add(g, to, cg_mul(g, m->at[ATOM], t->atom_bytes));
     m->to = cg_reg(g, cg_add(g, cg_value(DT_U32, s->m->shared), to));
 }
@@ -219,8 +220,8 @@ static void make(struct wgmma *s, struct wgmma_made *to)
         d[i] = cg_add(g, m->at[i], cg_u32(by[i]));
     struct cg_val at = cg_convert(g, t->side == MATMUL_A ? s->m->row : s->m->col, DT_U32);
     struct cg_val k = cg_value(DT_U32, s->made_k);
-    struct cg_val along =
-        cg_add(g, cg_mul(g, d[ATOM], WGMMA_SPAN / t->size), cg_mul(g, d[COLUMN], chunk));
+    const struct cg_val column = cg_mul(g, d[COLUMN], chunk);
+    const struct cg_val along = cg_add(g, cg_mul(g, d[ATOM], WGMMA_SPAN / t->size), column);
     at = cg_add(g, at, t->along_k ? d[ROW] : along);
     k = cg_add(g, k, t->along_k ? along : d[ROW]);
     const int32_t inside = exists(s, to->tile, by);

@@ -149,7 +149,8 @@ static void store_in_loop(struct wgmma *s, struct count c, struct cg_val base, s
     put_number(s, c, n, at);
     const struct cg_val i = cg_binary(g, OP_DIV, n, cg_u32(c.across));
     const struct cg_val j = cg_binary(g, OP_MOD, n, cg_u32(c.across));
-    store_patch(s, base, cg_add(g, first, cg_mul(g, i, WGMMA_ROWS)), cg_mul(g, j, s->patch_cols));
+    const struct cg_val col = cg_mul(g, j, s->patch_cols);
+    store_patch(s, base, cg_add(g, first, cg_mul(g, i, WGMMA_ROWS)), col);
     cg_move(g, number, cg_add(g, n, cg_u32(1)));
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, n, cg_u32(c.n))), true, head);
     cg_nest_close(g, &nest);

@@ -51,7 +51,8 @@ static void send(struct wgmma *s, struct cg_val owner)
     struct cg *g = s->g;
     struct cg_val behind = cg_binary(g, OP_LT, owner, s->at_share);
     struct cg_val number = cg_binary(g, OP_SUB, s->at_share, cg_convert(g, behind, DT_U32));
-    struct cg_val at = cg_add(g, place_of(s), cg_mul(g, number, slot_bytes(s)));
+    struct cg_val slot = cg_mul(g, number, slot_bytes(s));
+    struct cg_val at = cg_add(g, place_of(s), slot);
     struct cg_val rank = cg_add(g, cg_mul(g, owner, s->sharing), s->rank);
     const int32_t to =
         CG(g, PTX_B32, "mapa.shared::cluster.u32", ptx_r(cg_reg(g, at)), ptx_r(cg_reg(g, rank)));

@@ -153,8 +153,8 @@ static void find_turned(struct out *w, struct cg_val base)
     for (uint32_t i = 0; i < 4; i++) {
         struct cg_val row = cg_binary(g, OP_XOR, late, cg_u32(i % 2));
         struct cg_val chunk = cg_binary(g, OP_XOR, cg_add(g, late, cg_u32(i / 2 * 2)), c);
-        w->to[i] =
-            cg_reg(g, cg_add(g, base, cg_add(g, cg_mul(g, row, span), cg_mul(g, chunk, 16))));
+        struct cg_val in_row = cg_mul(g, chunk, 16);
+        w->to[i] = cg_reg(g, cg_add(g, base, cg_add(g, cg_mul(g, row, span), in_row)));
     }
 }
 
@@ -166,7 +166,8 @@ static void find_pieces(struct out *w, struct cg_val base)
     const struct cg_val chunk = cg_binary(g, OP_AND, w->s->m->lane, cg_u32(7));
     for (uint32_t i = 0; i < 2; i++) {
         struct cg_val at = cg_binary(g, OP_XOR, chunk, cg_add(g, row, cg_u32(i * 4)));
-        at = cg_add(g, cg_mul(g, row, WGMMA_SPAN), cg_mul(g, at, 16));
+        at = cg_mul(g, at, 16);
+        at = cg_add(g, cg_mul(g, row, WGMMA_SPAN), at);
         w->piece[i] = cg_reg(g, cg_add(g, base, at));
     }
 }

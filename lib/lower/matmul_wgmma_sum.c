@@ -54,8 +54,9 @@ static void find_release(struct wgmma *s)
     }
     struct cg_val row = cg_binary(g, OP_MOD, lane, cg_u32(s->down));
     struct cg_val col = cg_binary(g, OP_DIV, lane, cg_u32(s->down));
-    struct cg_val peer = cg_binary(g, OP_LOR, cg_binary(g, OP_EQ, row, s->at_row),
-                                   cg_binary(g, OP_EQ, col, s->at_col));
+    struct cg_val same_col = cg_binary(g, OP_EQ, col, s->at_col);
+    struct cg_val same_row = cg_binary(g, OP_EQ, row, s->at_row);
+    struct cg_val peer = cg_binary(g, OP_LOR, same_row, same_col);
     struct cg_val is_block = cg_binary(g, OP_LT, lane, cg_u32(s->sharing));
     s->mine = cg_reg(g, cg_binary(g, OP_LAND, is_block, peer));
     const struct cg_val rank = cg_add(g, s->apart, cg_binary(g, OP_MOD, lane, cg_u32(s->sharing)));
@@ -165,10 +166,11 @@ static void multiply_rows(struct wgmma *s, const int32_t *stage, uint32_t step, 
     const struct matmul_product *product = &s->f->product[q];
     const uint32_t a = s->tile_of[product->a], b = s->tile_of[product->b];
     const uint32_t left = s->left == MATMUL_A ? a : b, right = a + b - left;
-    multiply(s, left, right, sum,
-             s->tile[left].held ? wgmma_held(s, left, step, i, rest.left)
-                                : descriptor(s, &s->tile[left], stage[left], step, i, false),
-             descriptor(s, &s->tile[right], stage[right], step, 0, rest.right), adds);
+    const struct ptx_operand y = descriptor(s, &s->tile[right], stage[right], step, 0, rest.right);
+    const struct ptx_operand x = s->tile[left].held
+                                     ? wgmma_held(s, left, step, i, rest.left)
+                                     : descriptor(s, &s->tile[left], stage[left], step, i, false);
+    multiply(s, left, right, sum, x, y, adds);
 }
 
 /* The steps are sent to multiply; what was sent before is over then. */
