@@ -523,15 +523,19 @@ struct value value_of_function(struct uniform *u, struct place *s, struct cause 
     uint32_t first = u->nslot, n = f->nlocal;
     uint32_t *alias = ARENA_ARRAY(u->a, f->nparam + n, uint32_t);
     struct cause before[3] = {s->gone, s->left, s->skipped};
-    make_room(u, s, first + n);
-    memset(s->v + first, 0, n * sizeof *s->v);
+    struct value *given = ARENA_ARRAY(u->a, e->nargs, struct value);
     for (uint32_t i = 0; i < e->nargs; i++) {
         const struct lang_expr *arg = e->args[i];
         if (f->param[i]->rank > 0 && arg->sym && arg->sym->kind == SYM_LOCAL)
             alias[f->param[i]->id] = slot_of(u, arg->sym) + 1;
         else
-            s->v[first + f->param[i]->id] = value_of(u, s, around, arg);
+            given[i] = value_of(u, s, around, arg);
     }
+    /* only now: calls among the arguments have taken the same slots */
+    make_room(u, s, first + n);
+    memset(s->v + first, 0, n * sizeof *s->v);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        s->v[first + f->param[i]->id] = given[i];
     around = cause_here(s, around);
     struct exits exits = {0};
     u->gone = worse(u->gone, s->gone);
