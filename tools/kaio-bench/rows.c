@@ -38,7 +38,8 @@ void close_outputs(struct session *s, bool good)
         write_plot(s);
     else
         io_discard(s->plot_out);
-    if (s->append && (ferror(s->append) | fclose(s->append)) != 0)
+    const bool failed = s->append && ferror(s->append);
+    if ((s->append && fclose(s->append) != 0) || failed)
         diag_error(s->d, SPAN_NONE, "cannot write '%s'", s->output);
     if (s->out && good)
         io_commit(s->out, s->d);

@@ -125,15 +125,18 @@ static uint32_t large_value(struct shapes *sh, uint32_t cap)
     uint64_t v = 0;
     for (int tries = 0; tries < 20 && (tries == 0 || v > cap); tries++) {
         uint64_t kind = next(sh, 16);
-        if (kind < 7 && sh->edges.n)
-            v = sh->edges.v[next(sh, sh->edges.n)] * (kind < 6 ? 1 : 1 + next(sh, 4)) +
-                next(sh, 3) - 1;
-        else if (kind < 11)
-            v = ((uint64_t)2 << next(sh, 16)) + next(sh, 3) - 1;
-        else if (kind < 14)
+        if (kind < 7 && sh->edges.n) {
+            v = sh->edges.v[next(sh, sh->edges.n)];
+            v *= kind < 6 ? 1 : 1 + next(sh, 4);
+            v += next(sh, 3) - 1;
+        } else if (kind < 11) {
+            v = (uint64_t)2 << next(sh, 16);
+            v += next(sh, 3) - 1;
+        } else if (kind < 14) {
             v = primes[next(sh, sizeof primes / sizeof *primes)];
-        else
+        } else {
             v = (uint64_t)exp2((double)next(sh, 1000) * 0.0165);
+        }
     }
     return v > cap ? small_value(sh) : (uint32_t)v;
 }
