@@ -126,15 +126,13 @@ static void tell(struct guard *g, const struct lang_expr *e)
 
 static void visit_expr(struct guard *g, const struct lang_expr *e)
 {
-    bool branches =
-        e && (e->kind == E_COND || (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR)));
     if (!e || g->told)
         return;
     if (e->kind == E_INDEX && !e->pad && e->sym->kind == SYM_BUFFER && e->sym->rank == 1 &&
         e->nargs == 1 && expr_same(e->sym->dims[0], g->n) && is_number(g, e->args[0]))
         tell(g, e);
     for (uint32_t i = 0; i < e->nargs; i++)
-        if (i == 0 || !branches || !depends(g, e->args[0]))
+        if (i == 0 || !lang_guards(e) || !depends(g, e->args[0]))
             visit_expr(g, e->args[i]);
 }
 

@@ -175,6 +175,9 @@ struct lang_expr {
 };
 enum { LANG_MAX_HEIGHT = 1000, LANG_MAX_NESTING = 200 };
 
+/* ?:, && or ||: does the first argument decide whether the others are evaluated? */
+bool lang_guards(const struct lang_expr *e);
+
 /* ---- compute: ------------------------------------------------------------------------------------- */
 
 /* sym[index...] = rhs. Index symbols have their extents in dims[0]. */

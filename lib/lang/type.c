@@ -119,6 +119,11 @@ void expr_cast(struct arena *a, struct lang_expr *e, enum dtype to)
     e->args[0] = inner;
 }
 
+bool lang_guards(const struct lang_expr *e)
+{
+    return e->kind == E_COND || (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
+}
+
 static bool is_arithmetic(const struct lang_expr *e)
 {
     return (e->kind == E_UNARY && (e->op == OP_NEG || e->op == OP_PLUS)) ||

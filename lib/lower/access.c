@@ -197,9 +197,7 @@ static bool walk_reduce(struct walk *w, const struct lang_expr *e)
 
 static bool walk_args(struct walk *w, const struct lang_expr *e)
 {
-    bool guards = e->kind == E_COND ||
-                  (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
-    bool was = w->guarded;
+    const bool guards = lang_guards(e), was = w->guarded;
     for (uint32_t i = 0; i < e->nargs; i++) {
         w->guarded = was || (guards && i > 0);
         if (!walk_expr(w, e->args[i]))

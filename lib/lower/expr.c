@@ -203,7 +203,7 @@ static struct cg_val read_tensor(struct cg *g, const struct lang_expr *e)
 /* && and || whose right side must not be evaluated when the left one decides. */
 static bool is_guarding(struct cg *g, const struct lang_expr *e)
 {
-    return e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR) && cg_reads(g, e->args[1]);
+    return e->kind == E_BINARY && lang_guards(e) && cg_reads(g, e->args[1]);
 }
 
 void cg_branch(struct cg *g, const struct lang_expr *e, bool sense, uint32_t label)
@@ -540,11 +540,9 @@ static void hoist(struct cg *g, const struct lang_expr *e, const struct lang_exp
         cg_expr(g, e);
         return;
     }
-    bool guarded = e->kind == E_COND ||
-                   (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
     if (e->kind == E_REDUCE)
         return; /* it hoists for itself, and its own indices are not bound here */
-    for (uint32_t i = 0; i < e->nargs && !(guarded && i); i++)
+    for (uint32_t i = 0; i < e->nargs && !(lang_guards(e) && i); i++)
         hoist(g, e->args[i], reduce);
 }
 

@@ -288,8 +288,7 @@ const struct lang_expr *inspect_guarded_reduction(const struct lang_expr *e, boo
     const struct lang_expr *found = NULL;
     if (e->kind == E_REDUCE && guarded && inspect_may_stray(e))
         return e;
-    const bool guards = e->kind == E_COND ||
-                        (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
+    const bool guards = lang_guards(e);
     for (uint32_t i = 0; i < e->nargs && !found; i++)
         found = inspect_guarded_reduction(e->args[i], guarded || (guards && i));
     return e->pad && !found ? inspect_guarded_reduction(e->pad, guarded) : found;

@@ -169,8 +169,7 @@ static struct lang_expr *copy_definition(struct expand *x, const struct lang_exp
 static struct lang_expr *copy_node(struct expand *x, const struct lang_expr *e)
 {
     struct lang_expr *c = ARENA_NEW(x->g->a, struct lang_expr);
-    const bool guards = e->kind == E_COND ||
-                        (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
+    const bool guards = lang_guards(e);
     const bool before = x->guarded;
     *c = *e;
     c->height = 1;

@@ -92,12 +92,10 @@ static struct lang_expr *pairwise(struct finder *t, struct lang_expr *e)
             return v ? matmul_cast(t->g, v, e->type) : NULL;
         }
     }
-    const bool guards = e->kind == E_COND ||
-                        (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
     const bool pure = e->kind == E_UNARY || e->kind == E_BINARY || e->kind == E_COND ||
                       e->kind == E_CAST ||
                       (e->kind == E_CALL && !e->func && !inspect_reads_itself(e));
-    if (!pure || (guards && inspect_may_stray(e)))
+    if (!pure || (lang_guards(e) && inspect_may_stray(e)))
         return NULL;
     struct lang_expr *c = ARENA_NEW(t->g->a, struct lang_expr);
     *c = *e;

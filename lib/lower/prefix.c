@@ -19,8 +19,7 @@ struct widen {
 static void find_dimension(const struct lang_expr *e, const struct lang_symbol *index, bool guarded,
                            struct lang_expr **dim, bool *good)
 {
-    const bool guards = e->kind == E_COND ||
-                        (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
+    const bool guards = lang_guards(e);
     *good = *good && e->kind != E_REDUCE;
     for (uint32_t i = 0; i < e->nargs && *good; i++) {
         const struct lang_expr *s = inspect_strip(e->args[i]);

@@ -602,7 +602,7 @@ static bool walk_expr(struct walk *w, const struct lang_expr *e, const struct ro
         return walk_reduce(w, e, env);
     if (e->kind == E_CALL)
         return walk_call(w, e, env);
-    if (e->kind == E_COND || (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR)))
+    if (lang_guards(e))
         return walk_guarded(w, e, env);
     const bool divided = w->divided;
     for (uint32_t i = e->nargs; i-- > 0;) { /* divisors first: they must be known */
