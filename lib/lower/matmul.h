@@ -25,8 +25,8 @@
  *   matmul_tile.c   where a block is; an operand's elements in registers
  *   matmul_pairs.c  and two in each register
  *   matmul_simt.c   products by fma of scalars (matmul_simt.h); matmul_bring.c: their tiles to shared memory
- *   matmul_mma.c    products by mma.sync (matmul_mma.h); matmul_copy.c: their tiles to shared memory; matmul_frag.c: from
- *                   there to the instructions
+ *   matmul_mma.c    products by mma.sync (matmul_mma.h), _sums.c: from there to the epilogue; matmul_copy.c: their tiles to
+ *                   shared memory; matmul_frag.c: from there to the instructions
  *   matmul_wgmma.c  products by wgmma (matmul_wgmma.h), _fits.c: when; _load.c: their tiles to shared memory, by way of
  *                   _ring.c; _make.c: and what is computed; _convert.c: f32 there; _held.c: and in registers; _sum.c: the instructions; _share.c: blocks that share a tile; _out.c and
  *                   _store.c: the epilogue; _bring.c: what it reads beside the sums

@@ -1,5 +1,5 @@
-/* Products by mma.sync: what the parts share. Private to matmul_mma.c, matmul_mma_parts.c, matmul_copy.c and
- * matmul_frag.c.
+/* Products by mma.sync: what the parts share. Private to matmul_mma.c, matmul_mma_parts.c, matmul_mma_sums.c, matmul_copy.c
+ * and matmul_frag.c.
  *
  * Every operand has a tile in each stage of shared memory: rows of elements along the operand's last axis, so that a row
  * is copied as it lies. A warp takes steps of 32 bytes of k: 16 elements of f16 and bf16, 8 of tf32, 32 of 8 bits; a step
@@ -144,5 +144,12 @@ void mma_pair(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t fro
 void mma_multiply_parts(struct mma *s, uint32_t q, uint32_t i, uint32_t of);
 /* Adds those up that are not yet among the sums. */
 void mma_promote_rest(struct mma *s);
+
+/* ---- matmul_mma_sums.c --------------------------------------------------------------------------------- */
+
+/* How much of the sums the stages have room for at once. */
+void mma_measure_patch(struct mma *s);
+/* Stores the outputs made of the sums. The block's threads come, behind a barrier after the stages were read. */
+void mma_store(struct mma *s);
 
 #endif
