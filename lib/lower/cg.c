@@ -187,14 +187,6 @@ bool cg_is_sum(const struct cg *g, int32_t reg, int32_t *base, int64_t *add)
     return version_of(g, s->base) == s->version;
 }
 
-int32_t cg_recall_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
-                       const struct ptx_operand *op)
-{
-    struct key k = make_key(g, mnemonic, n, op);
-    k.type = rt;
-    return find_number(g, &k);
-}
-
 int32_t cg_recall(struct cg *g, const char *what, size_t n, const struct ptx_operand *op)
 {
     struct key k = make_key(g, what, n, op);
@@ -206,6 +198,31 @@ void cg_remember(struct cg *g, const char *what, size_t n, const struct ptx_oper
 {
     struct key k = make_key(g, what, n, op);
     add_number(g, &k, reg);
+}
+
+/* The operands, and the guard where there is one; how many. */
+static size_t guarded_key(const struct cg *g, size_t n, const struct ptx_operand *op,
+                          struct ptx_operand *key)
+{
+    memcpy(key, op, n * sizeof *op);
+    if (g->guard >= 0)
+        key[n++] = ptx_r(g->guard);
+    return n;
+}
+
+int32_t cg_recall_read(struct cg *g, const char *what, size_t n, const struct ptx_operand *op)
+{
+    struct ptx_operand key[CG_KEY_MAX];
+    const size_t nkey = guarded_key(g, n, op, key);
+    const int32_t known = cg_recall(g, what, n, op);
+    return known < 0 && nkey > n ? cg_recall(g, what, nkey, key) : known;
+}
+
+void cg_remember_read(struct cg *g, const char *what, size_t n, const struct ptx_operand *op,
+                      int32_t reg)
+{
+    struct ptx_operand key[CG_KEY_MAX];
+    cg_remember(g, what, guarded_key(g, n, op, key), key, reg);
 }
 
 /* ---- control flow --------------------------------------------------------------------------------- */

@@ -321,9 +321,6 @@ bool cg_is_sum(const struct cg *g, int32_t reg, int32_t *base, int64_t *add);
 /* A pure instruction with one result of PTX type rt, numbered; the register. */
 int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
                 const struct ptx_operand *op);
-/* The same, if there is one already; else -1. */
-int32_t cg_recall_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
-                       const struct ptx_operand *op);
 #define CG(g, rt, mnemonic, ...) cg_pure((g), (rt), (mnemonic), PTX_ARGS_ONLY(__VA_ARGS__))
 #define PTX_ARGS_ONLY(...)                                                    \
     sizeof((struct ptx_operand[]){__VA_ARGS__}) / sizeof(struct ptx_operand), \
@@ -336,6 +333,11 @@ int32_t cg_recall_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size
 int32_t cg_recall(struct cg *g, const char *what, size_t n, const struct ptx_operand *op);
 void cg_remember(struct cg *g, const char *what, size_t n, const struct ptx_operand *op,
                  int32_t reg);
+/* The same of what is read from memory, n < CG_KEY_MAX: what was read in any case is known under every guard, what was read under
+ * g->guard is good there only. */
+int32_t cg_recall_read(struct cg *g, const char *what, size_t n, const struct ptx_operand *op);
+void cg_remember_read(struct cg *g, const char *what, size_t n, const struct ptx_operand *op,
+                      int32_t reg);
 uint32_t cg_label(struct cg *g, const char *stem);
 void cg_place(struct cg *g, uint32_t label);
 void cg_jump(struct cg *g, uint32_t label);

@@ -85,17 +85,13 @@ struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
         return nothing(eq->sym->type);
     char what[32];
     struct ptx_operand key[CG_KEY_MAX];
-    uint32_t nkey = eq->nindex;
-    bool memo = nkey < CG_KEY_MAX;
+    const uint32_t nkey = eq->nindex;
+    const bool memo = nkey < CG_KEY_MAX;
     /* not its name: reductions without one are called after what they compute */
     snprintf(what, sizeof what, "=%p", (const void *)eq->sym);
     for (uint32_t i = 0; memo && i < nkey; i++)
         key[i] = subscript[i].op;
-    int32_t known = memo ? cg_recall(g, what, nkey, key) : -1;
-    if (memo && known < 0 && g->guard >= 0) { /* what is read under a guard is good there only */
-        key[nkey++] = ptx_r(g->guard);
-        known = cg_recall(g, what, nkey, key);
-    }
+    const int32_t known = memo ? cg_recall_read(g, what, nkey, key) : -1;
     if (known >= 0)
         return cg_value(eq->sym->type, known);
 
@@ -109,7 +105,7 @@ struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
     if (!memo || v.op.kind != PTX_O_REG)
         return v;
     v = cg_value(v.type, cg_reg(g, v));
-    cg_remember(g, what, nkey, key, v.op.reg);
+    cg_remember_read(g, what, nkey, key, v.op.reg);
     return v;
 }
 

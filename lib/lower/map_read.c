@@ -129,12 +129,9 @@ static const struct cg_val *piece(struct cg *g, const struct lang_symbol *t, str
 {
     struct map_reader *m = g->read_ctx;
     char what[64];
-    struct ptx_operand key[2] = {cg_mem(at), ptx_r(g->guard)};
-    const size_t nkey = g->guard >= 0 ? 2 : 1;
+    const struct ptx_operand from = cg_mem(at);
     snprintf(what, sizeof what, "piece %u %s", n, dtype_name(t->type));
-    int32_t known = cg_recall(g, what, 1, key);
-    if (known < 0)
-        known = cg_recall(g, what, nkey, key);
+    int32_t known = cg_recall_read(g, what, 1, &from);
     if (known < 0 && !load)
         return NULL;
     if (known < 0) {
@@ -142,7 +139,7 @@ static const struct cg_val *piece(struct cg *g, const struct lang_symbol *t, str
         known = (int32_t)m->pieces.n;
         *VEC_PUSH(g->a, &m->pieces) = v;
         cg_load_vector(g, t, at.base, at.offset, n, v);
-        cg_remember(g, what, nkey, key, known);
+        cg_remember_read(g, what, 1, &from, known);
     }
     return m->pieces.v[known];
 }

@@ -118,85 +118,87 @@ const char *cg_space_word(enum cg_space s)
     return words[s];
 }
 
-struct cg_val cg_load_at(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at)
-{
-    char m[48];
-    snprintf(m, sizeof m, "ld%s.%s%s.%s", at.order ? at.order : "", cg_space_word(at.space),
-             is_constant && at.space == CG_GLOBAL ? free_word(g) : "", load_type(t));
-    struct ptx_operand from = cg_mem(at);
-    int32_t reg;
-    if (is_constant) {
-        reg = cg_pure(g, load_regtype(t), m, 1, &from);
-    } else {
-        reg = ptx_reg_new(&g->b, load_regtype(t));
-        PTX(&g->b, m, ptx_r(reg), from);
-    }
-    return finish_load(g, t, reg, at.nibble);
-}
-
 /* The predicate of an access: the thread's own memory and the block's need no guarding. */
 static int32_t guard_of(const struct cg *g, struct cg_place_of at)
 {
     return at.space == CG_GLOBAL ? g->guard : -1;
 }
 
-/* Zero where the guard does not hold. */
-static struct cg_val load_guarded(struct cg *g, const struct lang_symbol *t, bool is_constant,
-                                  struct cg_place_of at)
+enum { LOAD_TEXT = 48 };
+
+static void load_text(struct cg *g, enum dtype t, bool is_free, struct cg_place_of at,
+                      char text[LOAD_TEXT])
 {
-    char m[32];
-    snprintf(m, sizeof m, "ld.global%s.%s", is_constant ? free_word(g) : "", load_type(t->type));
-    const struct ptx_operand key[2] = {cg_mem(at), ptx_r(g->guard)};
-    int32_t reg = cg_recall(g, m, 2, key);
+    snprintf(text, LOAD_TEXT, "ld%s.%s%s.%s", at.order ? at.order : "", cg_space_word(at.space),
+             is_free && at.space == CG_GLOBAL ? free_word(g) : "", load_type(t));
+}
+
+static void zero(struct cg *g, int32_t reg, enum ptx_mod rt)
+{
+    PTX(&g->b,
+        rt == PTX_F32   ? "mov.f32"
+        : rt == PTX_F64 ? "mov.f64"
+        : rt == PTX_B64 ? "mov.b64"
+        : rt == PTX_B32 ? "mov.b32"
+                        : "mov.b16",
+        ptx_r(reg),
+        rt == PTX_F32   ? ptx_immf32(0)
+        : rt == PTX_F64 ? ptx_immf64(0)
+                        : ptx_imm(0));
+}
+
+/* Zero where the guard does not hold. */
+static int32_t load(struct cg *g, enum dtype t, bool is_free, struct cg_place_of at)
+{
+    const int32_t reg = ptx_reg_new(&g->b, load_regtype(t)), guard = guard_of(g, at);
+    const struct ptx_operand from = cg_mem(at);
+    char text[LOAD_TEXT];
+    load_text(g, t, is_free, at, text);
+    if (guard >= 0)
+        zero(g, reg, load_regtype(t));
+    ptx_emit(&g->b, guard, false, text, PTX_ARGS(ptx_r(reg), from));
+    return reg;
+}
+
+/* What does not change while it may be asked for is known by its address, whichever instruction loaded it. */
+static struct cg_val load_once(struct cg *g, enum dtype t, bool is_free, struct cg_place_of at)
+{
+    const struct ptx_operand from = cg_mem(at);
+    char what[32];
+    snprintf(what, sizeof what, "load %s", dtype_name(t));
+    int32_t reg = cg_recall_read(g, what, 1, &from);
     if (reg < 0) {
-        const enum ptx_mod rt = load_regtype(t->type);
-        reg = ptx_reg_new(&g->b, rt);
-        PTX(&g->b,
-            rt == PTX_F32   ? "mov.f32"
-            : rt == PTX_F64 ? "mov.f64"
-            : rt == PTX_B64 ? "mov.b64"
-            : rt == PTX_B32 ? "mov.b32"
-                            : "mov.b16",
-            ptx_r(reg),
-            rt == PTX_F32   ? ptx_immf32(0)
-            : rt == PTX_F64 ? ptx_immf64(0)
-                            : ptx_imm(0));
-        PTX_IF(&g->b, g->guard, m, ptx_r(reg), cg_mem(at));
-        cg_remember(g, m, 2, key, reg);
+        reg = load(g, t, is_free, at);
+        if (guard_of(g, at) < 0)
+            cg_set_depth(g, reg, cg_depth(g, from));
+        cg_remember_read(g, what, 1, &from, reg);
     }
-    return finish_load(g, t->type, reg, at.nibble);
+    return finish_load(g, t, reg, at.nibble);
+}
+
+struct cg_val cg_load_at(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at)
+{
+    return is_constant ? load_once(g, t, true, at)
+                       : finish_load(g, t, load(g, t, false, at), at.nibble);
 }
 
 struct cg_val cg_load(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
 {
-    const bool is_constant = cg_is_constant(g, t);
-    if (g->guard >= 0)
-        return load_guarded(g, t, is_constant, at);
-    if (is_constant || g->in_body)
-        return cg_load_at(g, t->type, is_constant, at);
     /* in compute: an inout is read before anything is written */
-    return cg_load_here(g, t, at);
+    const bool is_constant = cg_is_constant(g, t);
+    return is_constant || g->in_body ? cg_load_at(g, t->type, is_constant, at)
+                                     : cg_load_here(g, t, at);
 }
 
 struct cg_val cg_load_here(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
 {
-    char m[32];
-    const struct ptx_operand from = cg_mem(at);
-    snprintf(m, sizeof m, "ld.global%s.%s", cg_is_constant(g, t) ? free_word(g) : "",
-             load_type(t->type));
-    const int32_t known = cg_recall_pure(g, load_regtype(t->type), m, 1, &from);
-    if (known >= 0) /* an address was made of it */
-        return finish_load(g, t->type, known, at.nibble);
-    if (g->guard >= 0)
-        return load_guarded(g, t, false, at);
-    snprintf(m, sizeof m, "ld.global.%s", load_type(t->type));
-    return finish_load(g, t->type, cg_pure(g, load_regtype(t->type), m, 1, &from), at.nibble);
+    return load_once(g, t->type, false, at);
 }
 
 struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_place_of at,
                          int32_t pred, struct cg_val otherwise)
 {
-    char m[32];
+    char m[LOAD_TEXT];
     enum dtype et = t->type;
     bool packed = et == DT_I4 || et == DT_U4 || et == DT_BOOL;
     if (g->guard >= 0)
@@ -211,8 +213,7 @@ struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_pl
         snprintf(m, sizeof m, "mov.%s", cg_bits_suffix(et));
         PTX(&g->b, m, ptx_r(reg), cg_op(g, otherwise));
     }
-    snprintf(m, sizeof m, "ld.global%s.%s", cg_is_constant(g, t) ? free_word(g) : "",
-             load_type(et));
+    load_text(g, et, cg_is_constant(g, t), at, m);
     PTX_IF(&g->b, pred, m, ptx_r(reg), ptx_mem(at.base, at.offset));
     cg_assigned(g, reg);
     struct cg_val v = finish_load(g, et, reg, at.nibble);
@@ -365,15 +366,7 @@ void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place
     for (unsigned i = 0; i < w.n; i++)
         reg[i] = ptx_r(ptx_reg_new(&g->b, w.rt));
     for (unsigned i = 0; guard_of(g, at) >= 0 && i < w.n; i++)
-        PTX(&g->b,
-            w.rt == PTX_F32   ? "mov.f32"
-            : w.rt == PTX_F64 ? "mov.f64"
-            : w.rt == PTX_B64 ? "mov.b64"
-                              : "mov.b32",
-            reg[i],
-            w.rt == PTX_F32   ? ptx_immf32(0)
-            : w.rt == PTX_F64 ? ptx_immf64(0)
-                              : ptx_imm(0));
+        zero(g, reg[i].reg, w.rt);
     snprintf(what, sizeof what, "ld.%s%s%s", cg_space_word(at.space),
              is_constant && at.space == CG_GLOBAL ? free_word(g) : "", at.cache ? at.cache : "");
     move_words(g, what, at, w, reg, true);
