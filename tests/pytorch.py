@@ -13,6 +13,12 @@ is that set's turn again, so that they rotate like ours.
 
 The copy moves as many bytes as the kernel must: half of them read, half of them written.
 
+Beside PyTorch's ratios stands between what they lie in this run: in each round a rival's time is divided by kaio's, and
+of these ratios in order so many are cut off at both ends that what is left holds their median with 95 % (of 9: one at
+either end). Where that is above 1 kaio is faster, below it is slower; else the two are equal within the noise of the
+run. The last lines count these. Of equal rows one in 50 seems slower by chance, and one in 50 faster; what stays the
+same throughout a run, as the places of buffers, is no part of its noise.
+
 Compiling takes long: it is done first, by several processes, into the caches in --cache DIR, which --save-cache and
 --load-cache pack into a file for another machine. Which of its configurations a compiled kernel uses is measured by
 the main process again, when nothing else runs.
@@ -686,8 +692,26 @@ def compile_all(rows, args):
 # ---- the table -------------------------------------------------------------------------------------------------
 
 HEAD = ["operation", "type", "shape", "sets", "us worst", "median", "best", "TB/s", "copy us", "eager us", "compiled us",
-        "/ copy worst", "/ copy", "/ eager worst", "/ eager", "/ compiled worst", "/ compiled", "remark"]
-WIDTH = [18, 5, 14, 4, 9, 9, 9, 7, 9, 9, 11, 12, 7, 13, 8, 16, 10, 0]
+        "/ copy worst", "/ copy", "/ eager worst", "/ eager", "/ eager between", "/ compiled worst", "/ compiled",
+        "/ compiled between", "remark"]
+WIDTH = [18, 5, 14, 4, 9, 9, 9, 7, 9, 9, 11, 12, 7, 13, 8, 16, 16, 10, 18, 0]
+BETWEEN = "-"  # the two ends, as text
+
+
+def between(ratios):
+    """Between what the median of ratios lies with 95 %, or as surely as so few can say."""
+    n, cut = len(ratios), 0
+    # of n tosses of a coin no more than `cut` are heads: 2.5 % at most
+    while cut + 1 < (n + 1) // 2 and sum(math.comb(n, k) for k in range(cut + 2)) <= 0.025 * 2 ** n:
+        cut += 1
+    ratios = sorted(ratios)
+    return ratios[cut], ratios[n - 1 - cut]
+
+
+def verdict(text):
+    """Of the text of a cell."""
+    low, high = (float(end) for end in text.split(BETWEEN))
+    return "faster" if low > 1 else "slower" if high < 1 else "equal"
 
 
 def figures(row, contenders):
@@ -695,12 +719,16 @@ def figures(row, contenders):
     by = {c.name: c.stats() for c in contenders if c.samples}
     cells = [row.op.name, row.type, row.shape(), str(getattr(row, "sets", ""))]
     if row.error or "kaio" not in by:
-        return cells + [""] * 13 + [f"WRONG: {row.error}" if row.error else "no time"]
+        return cells + [""] * 15 + [f"WRONG: {row.error}" if row.error else "no time"]
     worst, median, best = by["kaio"]
     cells += [f"{v * 1e6:.2f}" for v in (worst, median, best)] + [f"{row.plan['bytes'] / median * 1e-12:.3f}"]
     cells += [f"{by[name][1] * 1e6:.2f}" if name in by else "" for name in ("copy", "eager", "compiled")]
+    rounds = {c.name: c.samples for c in contenders}
     for name in ("copy", "eager", "compiled"):
         cells += [f"{by[name][0] / worst:.3f}", f"{by[name][1] / median:.3f}"] if name in by else ["", ""]
+        if name != "copy":
+            ends = between([b / a for a, b in zip(rounds["kaio"], rounds[name])]) if name in by else ()
+            cells.append(BETWEEN.join(f"{end:.4f}" for end in ends))
     return cells + [getattr(row, "note", "")]
 
 
@@ -724,10 +752,19 @@ def shortcomings(all_cells, wanted_of_copy):
             words.append(f"{value['/ copy']} of copy")
         for rival in ("eager", "compiled"):
             if value[f"/ {rival}"] and float(value[f"/ {rival}"]) < 1:
-                words.append(f"{value[f'/ {rival}']} of {rival}")
+                noise = " within noise" if verdict(value[f"/ {rival} between"]) == "equal" else ""
+                words.append(f"{value[f'/ {rival}']} of {rival}{noise}")
         if words:
             out.append(f"{name}: {', '.join(words)}")
     return out
+
+
+def counts(all_cells, rival):
+    """How many rows are faster than the rival's, equal, and slower; as text."""
+    texts = [dict(zip(HEAD, cells))[f"/ {rival} between"] for cells in all_cells]
+    verdicts = [verdict(text) for text in texts if text]
+    faster, equal, slower = (verdicts.count(word) for word in ("faster", "equal", "slower"))
+    return f"beside {rival}: {faster} rows faster, {equal} equal within noise, {slower} slower"
 
 
 def wanted_of_copy(name):
@@ -807,7 +844,7 @@ def time_rows(torch, rows, args, begin):
             continue
         contenders = []
         if row.plan is None:
-            cells = [row.op.name, row.type, row.shape(), ""] + [""] * 13 + [f"no code: {row.error}"]
+            cells = [row.op.name, row.type, row.shape(), ""] + [""] * 15 + [f"no code: {row.error}"]
         else:
             try:
                 contenders = run_row(torch, driver, row, args, l2)
@@ -854,6 +891,8 @@ def main(argv):
           + (":" if short else ""))
     for line in short:
         print("  " + line)
+    for rival in ("eager",) if args.no_compile else ("eager", "compiled"):
+        print(counts(table, rival))
     return 1 if any(cells[-1].startswith("WRONG") for cells in table) else 0
 
 
@@ -888,6 +927,10 @@ def self_test(given):
     c = Contender("kaio", None)
     c.samples = [3.0, 1.0, 2.0, 4.0]
     ok(c.stats() == (4.0, 2.5, 1.0), "worst, median, best")
+    ok(between([1.0, 2.0, 3.0, 4.0, 5.0]) == (1.0, 5.0) and between(list(range(9))) == (1, 7)
+       and between(list(range(15))) == (3, 11) and between([2.0]) == (2.0, 2.0), "what holds a median")
+    ok([verdict(text) for text in ("1.0001-1.2000", "0.9900-1.0000", "0.9000-0.9999")] == ["faster", "equal", "slower"],
+       "verdicts")
     row = rows[0]
     row.error, row.plan, row.sets = None, {"bytes": 2e6}, 1
     rivals = [Contender(n, None) for n in ("kaio", "copy", "eager", "compiled")]
@@ -896,8 +939,13 @@ def self_test(given):
     cells = figures(row, rivals)
     ok(len(cells) == len(HEAD) == len(WIDTH), "as many cells as heads")
     ok(cells[7] == "2.000" and cells[12] == "0.800" and cells[14] == "2.000", "rates and ratios")
+    ok(cells[15] == "2.0000-2.0000" and cells[18] == "0.9000-0.9000", "and between what they lie")
+    ok(counts([cells, cells], "compiled") == "beside compiled: 0 rows faster, 0 equal within noise, 2 slower", "counts")
     short = shortcomings([cells], wanted_of_copy)
     ok(short == ["softmax f16 262144x512: 0.800 of copy, 0.900 of compiled"], "what falls short is said")
+    rivals[3].samples = [0.9e-6, 0.9e-6, 1.1e-6]
+    short = shortcomings([figures(row, rivals)], wanted_of_copy)
+    ok(short == ["softmax f16 262144x512: 0.800 of copy, 0.900 of compiled within noise"], "and where it is noise")
     row.error = "result 1: off"
     ok(shortcomings([figures(row, rivals)], wanted_of_copy)[0].endswith("WRONG: result 1: off"), "and what is wrong")
     self_test_plan(ok, given)
