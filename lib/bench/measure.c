@@ -10,7 +10,7 @@ static const double VERY_LONG = 10e-3; /* beside that, what starting costs is no
 static const double GRAPH_TIME = 1e-3; /* that a graph takes at least, where its nodes suffice */
 static const double WARM_MOST = 2;     /* seconds beyond which clocks are not waited for */
 static const double STEADY = 0.01;     /* relative */
-enum { GRAPH_NODES = 8192, STEADY_ROUNDS = 4, PILOT = 4 };
+enum { GRAPH_NODES = 8192, STEADY_ROUNDS = 4, PILOT = 4, READINGS = 10 };
 
 #define TRY(call)                            \
     do {                                     \
@@ -200,8 +200,9 @@ bool measure_rounds(struct arena *a, struct measured *m, size_t n, const struct 
         m[i].n = 0;
     if (!warm_up(m, n, o, c, seconds, d))
         return false;
+    const unsigned every = (o->runs + READINGS - 1) / READINGS;
     for (unsigned round = 0; round < o->runs && !*o->interrupted; round++) {
-        if (!one_round(m, n, round, c, seconds, d))
+        if (!one_round(m, n, round, round % every ? NULL : c, seconds, d))
             return false;
         for (size_t i = 0; i < n; i++)
             if (m[i].status == RIVAL_OK)

@@ -2,7 +2,8 @@
  *
  * Every round gives each rival one sample: events around so many executions in a row that they fill the time of a round,
  * behind a few that are not counted, divided by their number. Rounds go A B C, C B A, A B C ..., so that what the clock or
- * the heat does, it does to all. Executions under LONG are recorded as a graph and replayed, longer ones queued one by one.
+ * the heat does, it does to all: as long as rounds are short beside the 20 to 100 ms in which a clock follows the load
+ * where power is what limits it. Executions under LONG are recorded as a graph and replayed, longer ones queued one by one.
  */
 #ifndef KAIO_BENCH_MEASURE_H
 #define KAIO_BENCH_MEASURE_H
@@ -31,7 +32,7 @@ struct measured {
     unsigned next_set;          /* that the next execution works on */
 };
 
-/* What the sensors said while the first rival worked, once in each round. */
+/* What the sensors said while the first rival worked, in ten rounds or, if there are fewer, in each. */
 struct conditions {
     const char *missing; /* NULL, or why there are none */
     unsigned readings;

@@ -65,8 +65,8 @@ static const struct cli_option options[] = {
      "copy cublas cublas-sgemm cublas-unfused cublaslt"},
     {.heading = "Method"},
     {'d', "device", "DEVICE", "cuda or cuda:N (default: the first GPU)", "cuda cuda:0 cuda:1"},
-    {OPT_RUNS, "runs", "N", "rounds (default 10)", ""},
-    {OPT_ROUND, "time-per-round", "MS", "milliseconds that each has in a round (default 20)", ""},
+    {OPT_RUNS, "runs", "N", "rounds (default 50)", ""},
+    {OPT_ROUND, "time-per-round", "MS", "milliseconds that each has in a round (default 4)", ""},
     {OPT_SUSTAINED, "sustained", "[SECONDS]", "then time again after SECONDS (default 3) of work",
      ""},
     {OPT_SEED, "seed", "N", "of the random inputs (default 1)", ""},
@@ -231,7 +231,7 @@ static void read_options(struct session *s, int argc, char **argv)
     s->interrupted = &interrupted;
     s->bench.data = (struct data_options){.seed = 1, .sample = 1024, .interrupted = &interrupted};
     s->bench.burst = (struct measure_options){
-        .runs = 10, .round_seconds = 0.02, .warm_seconds = 0.25, .interrupted = &interrupted};
+        .runs = 50, .round_seconds = 0.004, .warm_seconds = 0.25, .interrupted = &interrupted};
     cli_begin(&s->cli, &program, argc, argv);
     for (int opt; (opt = cli_next(&s->cli)) != CLI_END;)
         take_option(s, opt);
