@@ -95,15 +95,35 @@ static struct subscript form_of(struct gen *g, unsigned dim)
     }
 }
 
-/* A table of subscripts, which are filled so that they fit. */
-static const char *gather(struct gen *g)
+/* A table's subscript for a dimension: it is filled so that it fits. NULL: not all of the table's indices are in scope. */
+static const char *gather(struct gen *g, unsigned dim)
 {
     const struct tensor *ids = find_ids(g);
-    struct index *x = ids ? find_index(g, ids->dim[0], 0) : NULL;
-    if (!x)
+    struct buf b = buf_in(g->a);
+    for (unsigned d = 0; ids && d < ids->rank; d++)
+        if (!find_index(g, ids->dim[d], 0))
+            return NULL;
+    if (!ids || g->dim[dim].value == 0)
         return NULL;
-    x->bare = true;
-    return arena_printf(g->a, "ids[%s]", x->name);
+    for (unsigned d = 0; d < ids->rank; d++) {
+        struct index *x = find_index(g, ids->dim[d], 0);
+        x->bare = true;
+        buf_printf(&b, "%s%s", d ? ", " : "ids[", x->name);
+    }
+    const char *n = g->dim[dim].text, *at = arena_printf(g->a, "%s]", buf_text(&b));
+    switch (gen_below(g, 8)) {
+    case 0: return arena_printf(g->a, "%s - 1 - %s", n, at);
+    case 1: return arena_printf(g->a, "clamp(%s, 0, %s - 1)", at, n);
+    default: return at;
+    }
+}
+
+/* Which dimension of an otherwise plain read a table names, rows more often than columns; MOST_RANK: none. */
+static unsigned gathered_axis(struct gen *g, const struct tensor *t)
+{
+    if (t == g->own || t->rank == 0 || !find_ids(g) || gen_one_in(g, 2))
+        return MOST_RANK;
+    return gen_one_in(g, 3) ? gen_below(g, t->rank) : 0;
 }
 
 /* What to write where the subscripts may lie outside: a guard in front, or pad(). */
@@ -130,11 +150,13 @@ void gen_read(struct gen *g, const struct tensor *t, struct buf *b)
     struct buf read = buf_in(g->a), guard = buf_in(g->a);
     unsigned taken = 0;
     const bool plain = t == g->own || !gen_one_in(g, 4);
+    const unsigned gathered = plain ? gathered_axis(g, t) : MOST_RANK;
     buf_puts(&read, t->name);
     for (unsigned d = 0; d < t->rank; d++) {
         const struct extent *e = &g->dim[t->dim[d]];
-        struct index *x = plain ? find_index(g, t->dim[d], taken) : NULL;
-        const char *ids = x || gen_one_in(g, 2) || e->value == 0 ? NULL : gather(g);
+        const bool wanted = d == gathered || (!plain && gen_one_in(g, 2));
+        const char *ids = wanted ? gather(g, t->dim[d]) : NULL;
+        struct index *x = plain && !ids ? find_index(g, t->dim[d], taken) : NULL;
         buf_puts(&read, d ? ", " : "[");
         if (x) {
             taken |= 1u << (x - g->index);

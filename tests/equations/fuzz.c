@@ -193,7 +193,7 @@ static bool run_test(struct job *j)
         const char *target;
         uint64_t count, few;
         bool contractions;
-    } parts[] = {{"sm_70", 150, 40, false}, {"sm_80", 150, 40, false}, {"sm_90", 150, 40, false},
+    } parts[] = {{"sm_70", 300, 80, false}, {"sm_80", 300, 80, false}, {"sm_90", 300, 80, false},
                  {"sm_75", 50, 15, true},   {"sm_80", 100, 25, true},  {"sm_89", 50, 15, true},
                  {"sm_90a", 100, 25, true}};
     bool good = true;

@@ -105,6 +105,19 @@ static struct tensor *add_tensor(struct gen *g, enum role role, const char *lett
     return t;
 }
 
+/* A table of subscripts: one for each row, for each column, or for both. */
+static void add_ids(struct gen *g)
+{
+    static const enum dtype types[] = {DT_I32, DT_I32, DT_I64, DT_U16, DT_U8};
+    struct tensor *t = add_tensor(g, ROLE_IN, "");
+    t->name = "ids";
+    t->type = types[gen_below(g, sizeof types / sizeof *types)];
+    t->sort = SORT_INT;
+    shape_of(g, t, gen_one_in(g, 4) ? 3 : gen_one_in(g, 3) ? 2 : 1);
+    if (t->rank == 0)
+        t->dim[t->rank++] = gen_below(g, g->ndim);
+}
+
 static void add_inputs(struct gen *g)
 {
     const unsigned n = 1 + gen_below(g, 4);
@@ -117,14 +130,8 @@ static void add_inputs(struct gen *g)
         if (i + 1 == n && !floats)
             t->type = DT_F32, t->sort = SORT_FLOAT;
     }
-    if (gen_one_in(g, 3)) {
-        struct tensor *t = add_tensor(g, ROLE_IN, "");
-        t->name = "ids";
-        t->type = DT_I32;
-        t->sort = SORT_INT;
-        t->rank = 1;
-        t->dim[0] = gen_below(g, g->ndim);
-    }
+    if (gen_one_in(g, 2))
+        add_ids(g);
 }
 
 /* A dimension that no parameter has would be an unknown name. */
