@@ -12,8 +12,7 @@ struct walk {
     struct buf *why;
     const struct row_reduce *scope;
     uint32_t deep;                 /* 1 + the level of the deepest reduction met */
-    uint32_t guards;               /* conditions around */
-    const struct row_guard *guard; /* the innermost one */
+    const struct row_guard *guard; /* the innermost of the conditions and pads around; NULL: none */
     bool guarded; /* the reduction is wanted under a condition only, but computed in any case */
     bool column;  /* a column's index was met */
     bool divided; /* by a sum over the row, with nothing but products and quotients between */
@@ -202,18 +201,16 @@ static bool walk_other(struct walk *w, const struct lang_expr *e, const struct r
                   e->sym->name);
     w->column = false;
     w->deep = 0;
-    w->guards += e->pad != NULL;
     w->guard = e->pad ? &unknown : guard;
     bool good = walk_args(w, e, e->nargs, env) && (!e->pad || walk_expr(w, e->pad, env));
-    w->guards -= e->pad != NULL;
     w->guard = guard;
     bool plain = !w->column && !w->deep && !e->pad && row->nscalar < ROW_READS;
-    bool early = plain && !w->guards;
+    bool early = plain && !guard;
     if (plain && (!guard || guard->early))
         row->scalar[row->nscalar++] =
             (struct row_scalar){e, env, guard, guard || reads_address(w->g, e)};
     row->other_reads |= !early;
-    row->guarded |= w->guards || e->pad;
+    row->guarded |= guard || e->pad;
     w->column |= before;
     w->deep = deep > w->deep ? deep : w->deep;
     if (!good || !is_written(row, e->sym))
@@ -238,12 +235,12 @@ static bool walk_memory(struct walk *w, const struct lang_expr *e, const struct 
     if (!walk_args(w, e, lead, env))
         return false;
     /* else the row that is read depends on the column, or on a reduction, or there may be none */
-    bool held = !w->column && !w->deep && (!w->guards || is_certain(row, e, env));
+    bool held = !w->column && !w->deep && (!w->guard || is_certain(row, e, env));
     w->column = true;
     w->deep = deep > w->deep ? deep : w->deep;
     if (!held) {
         row->uses_column = row->other_reads = true;
-        row->guarded |= w->guards > 0;
+        row->guarded |= w->guard != NULL;
         return !is_written(row, e->sym) ||
                no(w, e->span, "'%s' is written and read at other elements", e->sym->name);
     }
@@ -269,10 +266,8 @@ static bool walk_defined(struct walk *w, const struct lang_expr *e, const struct
             !walk_expr(w, e->args[i], env))
             return false;
     const struct row_guard *guard = w->guard;
-    w->guards += e->pad != NULL;
     w->guard = e->pad ? &unknown : guard;
     bool good = (!e->pad || walk_expr(w, e->pad, env)) && walk_expr(w, e->sym->def->rhs, in);
-    w->guards -= e->pad != NULL;
     w->guard = guard;
     w->row->other_reads |= e->pad != NULL;
     return good;
@@ -355,8 +350,8 @@ static bool walk_reduce(struct walk *w, const struct lang_expr *e, const struct 
     row->reduce[at] = (struct row_reduce){.e = e, .env = in};
     const struct walk outer = *w;
     w->scope = &row->reduce[at];
-    w->guarded |= w->guards > 0;
-    w->deep = w->guards = 0;
+    w->guarded |= w->guard != NULL;
+    w->deep = 0;
     w->guard = NULL;
     w->column = w->divided = false;
     bool good = walk_expr(w, e->args[0], in);
@@ -364,7 +359,6 @@ static bool walk_reduce(struct walk *w, const struct lang_expr *e, const struct 
     uint32_t deep = w->deep + 1;
     row->nlevel = deep > row->nlevel ? deep : row->nlevel;
     w->scope = outer.scope;
-    w->guards = outer.guards;
     w->guard = outer.guard;
     w->guarded = outer.guarded;
     w->column = outer.column;
@@ -572,7 +566,6 @@ static bool walk_guarded(struct walk *w, const struct lang_expr *e, const struct
     w->deep = 0;
     bool good = walk_expr(w, e->args[0], env);
     const bool early = !w->deep && !w->column && (!outer.guard || outer.guard->early);
-    w->guards++;
     for (uint32_t i = 1; i < e->nargs && good; i++) {
         struct row_guard *in = ARENA_NEW(w->g->a, struct row_guard);
         *in = (struct row_guard){
@@ -581,7 +574,6 @@ static bool walk_guarded(struct walk *w, const struct lang_expr *e, const struct
         w->guard = in;
         good = walk_expr(w, e->args[i], env);
     }
-    w->guards = outer.guards;
     w->guard = outer.guard;
     w->divided = outer.divided;
     w->column |= outer.column;
