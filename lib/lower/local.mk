@@ -5,7 +5,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/inspect.c lib/lower/expr.c lib/lower/math.c lib/lower/math_tensor.c lib/lower/library.c lib/lower/stmt.c \
 	lib/lower/sync.h lib/lower/sync.c lib/lower/warp.c lib/lower/block.c lib/lower/atom.c \
 	lib/lower/shape.c lib/lower/access.c lib/lower/explain.h lib/lower/explain.c lib/lower/stage.c lib/lower/outline.h lib/lower/outline.c lib/lower/prefix.h lib/lower/prefix.c lib/lower/map.h lib/lower/map.c lib/lower/map_form.c lib/lower/map_read.c lib/lower/map_merge.c lib/lower/map_walk.c lib/lower/map_variant.c lib/lower/map_tile.h lib/lower/map_tile.c lib/lower/map_pack.c lib/lower/magic.c lib/lower/naive.c lib/lower/body.c lib/lower/schedule.c \
-	lib/lower/row.h lib/lower/row.c lib/lower/row_walk.c lib/lower/row_code.c lib/lower/row_held.c lib/lower/row_loop.c lib/lower/row_fold.c lib/lower/row_meet.c \
+	lib/lower/row.h lib/lower/row.c lib/lower/row_walk.h lib/lower/row_walk.c lib/lower/row_read.c lib/lower/row_reduce.c lib/lower/row_code.c lib/lower/row_held.c lib/lower/row_loop.c lib/lower/row_fold.c lib/lower/row_meet.c \
 	lib/lower/row_scalar.c \
 	lib/lower/reduce_int.h lib/lower/reduce.c lib/lower/reduce_form.c lib/lower/reduce_plan.c \
 	lib/lower/reduce_walk.c lib/lower/reduce_sweep.c lib/lower/reduce_value.c \

@@ -13,7 +13,7 @@
  *
  * so that a warp's accesses are contiguous (row_held.c). Rows that are too long for that are read again for each level
  * (row_loop.c). A thread's own share of a reduction: row_fold.c; folding over threads: row_meet.c.
- * What a row reads beside its columns: row_scalar.c. What fits, and what is read: row_walk.c. Sizes: row.c.
+ * What a row reads beside its columns: row_scalar.c. What fits, and what is read: row_walk.h. Sizes: row.c.
  */
 #ifndef KAIO_LOWER_ROW_H
 #define KAIO_LOWER_ROW_H
@@ -28,7 +28,7 @@ enum {
     ROW_VECTOR = 32, /* elements of one */
 };
 
-/* ---- row_walk.c ----------------------------------------------------------------------------------- */
+/* ---- row_walk.h ----------------------------------------------------------------------------------- */
 
 struct row_reduce;
 
