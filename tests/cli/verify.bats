@@ -167,6 +167,24 @@ YAML
     run -2 kaio-verify --run -d cpu -t sm_1 "$saxpy"
 }
 
+@test "run: where -D fixes all dimensions there is one problem, with and without cases" {
+    for cases in 's/x/x/' '/^cases:/,$d'; do
+        sed "$cases" "$KAIO_SRCDIR/specs/matmul/nn.yaml" >nn.yaml
+        run -0 kaio-verify -d cpu --run --types T=f32 -D m=5 -D n=6 -D k=7 nn.yaml
+        [[ $output == *"PASS     matmul_nn/m=5 k=7 n=6 T=f32 exact"* && $output == *"2 passed, 0 failed"* ]]
+        run -0 kaio-verify -d cpu --run --list -D m=5 -D n=6 -D k=7 nn.yaml
+        [ "$output" = "matmul_nn  m=5 k=7 n=6  210 terms" ]
+    done
+    # one that is open says nothing, and neither do types
+    run -2 kaio-verify -d cpu --run -D m=5 -D n=6 nn.yaml
+    [[ $output == *"'matmul_nn' has no cases; give its dimensions"* ]]
+    run -2 kaio-verify -d cpu --run -D T=f32 nn.yaml
+    [[ $output == *"'matmul_nn' has no cases"* ]]
+    # what the command line names goes before it
+    run -2 kaio-verify -d cpu --run -D m=5 -D n=6 -D k=7 "$KAIO_SRCDIR/specs/matmul/nn.yaml" one
+    [[ $output == *"m is fixed at 5 in this PTX, but case 'one' says m=1"* ]]
+}
+
 @test "run: a sample makes a large case small" {
     run -0 kaio-verify --run -d cpu --sample=50 "$specs/layout/transpose.yaml" mid
     [[ "$output" == *"compared (a sample of 100487)"* ]]

@@ -237,21 +237,49 @@ static bool wanted(struct session *s, const char *name)
     return any || (s->cases.n == 0 && s->values.n == 0);
 }
 
+/* -D fixes all dimensions, and nothing else says what to run: there is one problem, and it is known. */
+static bool is_known(const struct session *s, const struct spec *spec)
+{
+    const struct options *o = s->opt;
+    bool known = spec->dims.n > 0 && !s->cases.n && !s->values.n && !o->shapes;
+    for (size_t i = 0; i < spec->dims.n && known; i++) {
+        known = false;
+        for (size_t k = 0; k < o->ndefine; k++)
+            known |= strcmp(o->define[k].name, spec->dims.v[i]->name) == 0;
+    }
+    return known;
+}
+
+/* The dimensions that -D fixes, as values. */
+static word_list fixed_values(struct kernel *k, const struct spec *spec)
+{
+    const struct options *o = k->s->opt;
+    word_list v = {0};
+    for (size_t i = 0; i < spec->dims.n; i++)
+        for (size_t n = 0; n < o->ndefine; n++)
+            if (strcmp(o->define[n].name, spec->dims.v[i]->name) == 0)
+                *VEC_PUSH(k->a, &v) = arena_printf(k->a, "%s=%llu", o->define[n].name,
+                                                   (unsigned long long)o->define[n].value);
+    return v;
+}
+
 static void run_all(struct kernel *k, struct spec *spec)
 {
     struct session *s = k->s;
     struct diags *d = diags_new(k->a);
+    const word_list values = is_known(s, spec) ? fixed_values(k, spec) : s->values;
+    const bool cases = !s->opt->shapes && (s->cases.n || !values.n);
     bool good = true;
-    for (size_t c = 0; !s->opt->shapes && good && c < spec->cases.n && !session_over(s); c++)
+    for (size_t c = 0; cases && good && c < spec->cases.n && !session_over(s); c++)
         if (wanted(s, spec->cases.v[c].name))
             good = run_case(k, spec, &spec->cases.v[c]);
-    if (!good || session_over(s) || (!s->opt->shapes && !s->values.n) || !prepare(k, spec, d))
+    if (!good || session_over(s) || (!s->opt->shapes && !values.n) || !prepare(k, spec, d))
         return;
     if (s->opt->shapes) {
         run_shapes_of(k);
         return;
     }
-    struct trial t = {.k = k, .values = s->values};
+    struct trial t = {.k = k, .values = values};
     run_values(&t);
 }
 
@@ -345,7 +373,7 @@ static void run_kernel(struct session *s, const char *path, struct spec *spec)
 {
     struct kernel k = {.s = s, .a = arena_new(), .path = path, .spec = spec};
     struct diags *d = diags_new(k.a);
-    bool any = s->values.n > 0 || s->opt->shapes;
+    bool any = s->values.n > 0 || s->opt->shapes || is_known(s, spec);
     for (size_t c = 0; c < spec->cases.n; c++)
         any |= wanted(s, spec->cases.v[c].name);
     if (!any && s->cases.n == 0) {
