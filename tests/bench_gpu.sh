@@ -97,7 +97,7 @@ times() {
 
 products() {
     local failed=0 kernel
-    for type in f16 bf16 f32 tf32 int8 fp8; do
+    for type in f16 bf16 f32 tf32 f64 int8 fp8; do
         times --suite=matmul --types=$type m=1024,48 n,k=1024 || failed=1
     done
     for kernel in gate w8a8 slice tn; do

@@ -10,7 +10,7 @@
  *     mapped(map x, u64 y, u32 bytes)         y = what the tensor map's tensor begins with
  *     twice(u64 x, u64 y, u32 n)              y[i] = 2 x[i]; so does thrice
  *     matmul_f32(u64 a, u64 b, u64 c)         the product of matrices whose sizes m, k, n the contract says; matmul_tf32 rounds
- *                                             factors to 10 bits, halves to even
+ *                                             factors to 10 bits, halves to even; matmul_f64 has f64
  *     matmul_nt(...)                          c = a b^T of f16 by tensor maps of a, b and, where there is a third, c: f32, else
  *                                             the first address; sizes as the contract says
  * The n of saxpy and twice may be missing: then the contract in the module's comments says it.
@@ -848,6 +848,28 @@ static int matmul(const char *f, void **args, bool tf32)
     return 0;
 }
 
+static int matmul_f64(const char *f, void **args)
+{
+    uint64_t at[3];
+    size_t m = (size_t)fixed_dim(f, "m"), k = (size_t)fixed_dim(f, "k"),
+           n = (size_t)fixed_dim(f, "n");
+    for (int i = 0; i < 3; i++)
+        memcpy(&at[i], args[i], 8);
+    double *a = (double *)(void *)host(at[0], m * k * 8),
+           *b = (double *)(void *)host(at[1], k * n * 8),
+           *c = (double *)(void *)host(at[2], m * n * 8);
+    if (!a || !b || !c)
+        return 700;
+    for (size_t i = 0; i < m * n; i++) {
+        c[i] = 0;
+        for (size_t l = 0; l < k; l++)
+            c[i] = fma(a[i / n * k + l], b[l * n + i % n], c[i]);
+    }
+    if (is_wrong(f))
+        c[m * n - 1] *= 1 + 1e-9; /* which f32 would not show */
+    return 0;
+}
+
 static float half(const unsigned char *p)
 {
     unsigned h = p[0] | (unsigned)p[1] << 8, e = h >> 10 & 31, m = h & 1023;
@@ -1008,6 +1030,8 @@ static int run(const char *f, uint64_t threads, void **args)
         pending = matmul(f, args, false);
     else if (strncmp(f, ".entry matmul_tf32(", 19) == 0)
         pending = matmul(f, args, true);
+    else if (strncmp(f, ".entry matmul_f64(", 18) == 0)
+        pending = matmul_f64(f, args);
     else if (strncmp(f, ".entry matmul_nt(", 17) == 0)
         pending = matmul_nt(f, args);
     else if (strncmp(f, ".entry fault(", 13) == 0)

@@ -20,6 +20,7 @@ static const struct suite_kernel matmul_kernels[] = {
     {"f32", "matmul_f32", PRODUCT("f32", "f32", "[k, n]", "f32", "a[i, l] * b[l, j]")},
     {"tf32", "matmul_tf32",
      PRODUCT("tf32", "f32", "[k, n]", "f32", "tf32_rn(a[i, l]) * tf32_rn(b[l, j])")},
+    {"f64", "matmul_f64", PRODUCT("f64", "f64", "[k, n]", "f64", "a[i, l] * b[l, j]")},
     {"int8", "matmul_int8", PRODUCT("int8", "i8", "[n, k]", "i32", "a[i, l] * b[j, l]")},
     {"fp8", "matmul_fp8", PRODUCT("fp8", "e4m3", "[n, k]", "f16", "a[i, l] * b[j, l]")},
 };

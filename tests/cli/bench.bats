@@ -415,6 +415,15 @@ with_library() {
     done
 }
 
+@test "--vs cublas: of f64 all is f64, and both are checked as that" {
+    with_library
+    run -0 kaio-bench $quick --vs cublas --vs cublaslt --format=json --suite=matmul --types=f64 m=3 n=4 k=5
+    [ "$(json '[v["status"] for v in r["results"]]' <<<"$output")" = '["ok","ok","ok"]' ]
+    grep -q '^gemm( NN m 4 n 3 k 5 batch 1: f64 ld 4 stride 0, f64 ld 5 stride 0, f64 ld 4, compute 70$' log
+    FAKE_CUDA_WRONG=matmul_f64 run -1 --separate-stderr kaio-bench $quick --vs cublas --format=json --suite=matmul --types=f64 m=3 n=4 k=5
+    [ "$(json 'r["results"][0]["status"]' <<<"$output")" = wrong ]
+}
+
 @test "--vs cublaslt takes the fastest of the choices, and says which" {
     with_library
     FAKE_CUDA_US=lt0:300,lt1:50,lt2:400,matmul_f32:100 FAKE_CUBLAS_CHOICES=4 \
@@ -475,7 +484,7 @@ with_library() {
 
 @test "--suite: every type and shape of it, or those that are wanted" {
     run -0 kaio-bench --list-suites
-    [[ $output == "matmul: "*"types: f16 bf16 f32 tf32 int8 fp8"*"m=64 k=4096 n=14336"* ]]
+    [[ $output == "matmul: "*"types: f16 bf16 f32 tf32 f64 int8 fp8"*"m=64 k=4096 n=14336"* ]]
     run -0 kaio-bench --dry-run --format=json --suite=matmul --types=f16,int8
     [ "$(wc -l <<<"$output")" = 46 ]
     [ "$(json 'r["kernel"]' <<<"$output" | sort | uniq -c | awk '{print $1, $2}')" = "23 matmul_f16
@@ -494,7 +503,7 @@ with_library() {
     run -2 kaio-bench --dry-run --suite=attention
     [[ $output == *"unknown suite 'attention'; there are: matmul"* ]]
     run -2 kaio-bench --dry-run --suite=matmul --types=f16,f8
-    [[ $output == *"suite 'matmul' has no type 'f8'; it has f16, bf16, f32, tf32, int8, fp8"* ]]
+    [[ $output == *"suite 'matmul' has no type 'f8'; it has f16, bf16, f32, tf32, f64, int8, fp8"* ]]
     run -2 kaio-bench --dry-run --types=f16 twice.yaml
     [[ $output == *"--types is for --suite"* ]]
     run -2 kaio-bench --dry-run --suite=matmul small

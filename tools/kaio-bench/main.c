@@ -42,7 +42,7 @@ static const struct cli_option options[] = {
     {OPT_SUITE, "suite", "NAME", "instead of a spec: a built-in suite of kernels and problems",
      "matmul"},
     {OPT_TYPES, "types", "LIST", "of the suite only these types: f16,bf16",
-     "f16 bf16 f32 tf32 int8 fp8"},
+     "f16 bf16 f32 tf32 f64 int8 fp8"},
     {OPT_LIST_SUITES, "list-suites", NULL, "say which suites there are, and what is in them"},
     {.heading = "Code"},
     {'t', "target", "TARGET", "compile for TARGET (default: this GPU's)",
