@@ -14,17 +14,20 @@ static void input_value(const struct tensor *t, uint64_t flat, struct vec *o, in
     o->e[l] = 0;
 }
 
-/* Another equation may see an output as stored or as it was before the store. */
+/* Another equation may see an output as it was before the store or as stored: all that it may be, and what the ends of that are
+ * rounded to. */
 static void stored_or_not(const struct tensor *t, struct vec *o, int l)
 {
     if (!t->store_rounds || !dtype_is_float(t->type) || t->type == DT_F64)
         return;
-    double r = dtype_round(t->type, o->v[l]);
-    if (isinf(o->v[l]) && isfinite(r)) { /* it saturates: nothing is too far from both */
+    const double v = o->v[l], e = o->e[l], r = dtype_round(t->type, v);
+    if (isinf(v) && isfinite(r)) { /* it saturates: nothing is too far from both */
         o->v[l] = r;
         o->e[l] = INFINITY;
-    } else if (r != o->v[l] && isfinite(o->v[l]))
-        o->e[l] += fabs(r - o->v[l]) + dtype_roundoff(t->type) * o->e[l] * 2;
+    } else if (isfinite(v) && isfinite(e)) {
+        const double up = dtype_round(t->type, v + e) - v, down = v - dtype_round(t->type, v - e);
+        o->e[l] = fmax(e, fmax(up, down));
+    }
 }
 
 static void value(struct frame *f, const struct tensor *t, uint64_t flat, struct vec *o, int l)

@@ -175,7 +175,44 @@ static void unknown_integers(void)
     case_end(&c);
 }
 
-/* A product that underflows on its way makes NaN of an infinity, or does not, by the order. */
+/* Just below the middle of two values of the stored type, by less than the error: it may be stored as either, and another
+ * equation may see the one that is farther away. */
+static void neighbours(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[n]\n"
+                                "  w: in f32[n]\n"
+                                "  y: out f16[n]\n"
+                                "  z: out f64[n]\n"
+                                "compute: |\n"
+                                "  y[i] = x[i] * w[i]\n"
+                                "  z[i] = y[i]\n");
+    enum { N = 200 };
+    const float middle = 1 + 0x3p-11f, above = 1 + 0x4p-11f;
+    float x[N], w[N];
+    int near = 0, right = 0;
+    for (int i = 0; i < N; i++) {
+        x[i] = 1 + (float)i / 256;
+        w[i] = middle / x[i];
+    }
+    case_dim(&c, "n", N);
+    case_buffer(&c, "x", x);
+    case_buffer(&c, "w", w);
+    const struct ref_output *o = case_out(&c, 1);
+    for (int i = 0; i < N; i++) {
+        double lo, hi;
+        bool any;
+        volatile float p = x[i] * w[i];
+        const double z = dtype_round(DT_F16, p);
+        ref_allowed(DT_F64, o->v[i], o->e[i], &lo, &hi, &any);
+        near += p == middle && (double)x[i] * w[i] < middle;
+        right += !any && lo <= z && z <= hi && hi < above + 0x1p-11f;
+    }
+    ok(near > 20 && right == N, "z is one of the values that y may have been stored as");
+    case_end(&c);
+}
+
 /* What another equation sees of an output may be the stored value or the one before: for a type that saturates these
  * are infinitely far apart. */
 static void saturations(void)
@@ -202,6 +239,7 @@ static void saturations(void)
     case_end(&c);
 }
 
+/* A product that underflows on its way makes NaN of an infinity, or does not, by the order. */
 static void products(void)
 {
     struct ref_case c = case_of("kernel: k\n"
@@ -540,6 +578,7 @@ int main(void)
     depths();
     overflows();
     saturations();
+    neighbours();
     unknown_integers();
     products();
     reciprocals();
