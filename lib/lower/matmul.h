@@ -193,6 +193,9 @@ bool matmul_same(const struct lang_expr *x, const struct lang_expr *y); /* the s
 /* Does the stage have the form? why: what it lacks, when it does not. Generates nothing. */
 bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_form *f,
                     struct buf *why);
+/* Calls read with what the results read outside of their sums of products, until it says false; was it always true? */
+typedef bool matmul_read(void *ctx, const struct lang_expr *read);
+bool matmul_each_read(const struct matmul_form *f, matmul_read *read, void *ctx);
 
 /* ---- matmul_plan.c: how ---------------------------------------------------------------------------- */
 

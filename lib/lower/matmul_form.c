@@ -517,3 +517,27 @@ bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_for
     weigh_outputs(a);
     return true;
 }
+
+/* ---- what results read ------------------------------------------------------------------------------ */
+
+static bool each_read(const struct matmul_form *f, const struct lang_expr *e, matmul_read *read,
+                      void *ctx)
+{
+    for (uint32_t q = 0; q < f->nproduct; q++)
+        if (e == f->product[q].e)
+            return true;
+    if (e->kind == E_INDEX && !read(ctx, e))
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!each_read(f, e->args[i], read, ctx))
+            return false;
+    return !e->pad || each_read(f, e->pad, read, ctx);
+}
+
+bool matmul_each_read(const struct matmul_form *f, matmul_read *read, void *ctx)
+{
+    for (uint32_t o = 0; o < f->stage->n; o++)
+        if (!each_read(f, f->stage->eq[o]->rhs, read, ctx))
+            return false;
+    return true;
+}

@@ -14,31 +14,29 @@ bool matmul_is_own(const struct matmul *m, const struct lang_expr *e)
            inspect_is_in_place(e, eq);
 }
 
-static void find_all(const struct matmul *m, const struct lang_expr *e, struct matmul_own *own)
+struct found {
+    const struct matmul *m;
+    struct matmul_own own;
+};
+
+static bool note(void *ctx, const struct lang_expr *read)
 {
-    for (uint32_t q = 0; q < m->f->nproduct; q++)
-        if (e == m->f->product[q].e)
-            return;
-    if (matmul_is_own(m, e)) {
-        bool again = own->n == MATMUL_OWN;
-        for (uint32_t i = 0; i < own->n; i++)
-            again |= own->t[i] == e->sym;
-        if (!again)
-            own->t[own->n++] = e->sym;
-        return;
-    }
-    for (uint32_t i = 0; i < e->nargs; i++)
-        find_all(m, e->args[i], own);
-    if (e->pad)
-        find_all(m, e->pad, own);
+    struct found *const f = ctx;
+    struct matmul_own *const own = &f->own;
+    bool again = own->n == MATMUL_OWN || !matmul_is_own(f->m, read);
+    for (uint32_t i = 0; i < own->n; i++)
+        again |= own->t[i] == read->sym;
+    if (!again)
+        own->t[own->n++] = read->sym;
+    return true;
 }
 
 struct matmul_own matmul_own(const struct matmul *m)
 {
-    struct matmul_own own = {0};
-    for (uint32_t o = 0; o < m->f->stage->n && m->f->i; o++)
-        find_all(m, m->f->stage->eq[o]->rhs, &own);
-    return own;
+    struct found found = {.m = m};
+    if (m->f->i)
+        matmul_each_read(m->f, note, &found);
+    return found.own;
 }
 
 /* The line that begins at the tile's row and column. */

@@ -79,8 +79,13 @@ static bool may_bring(const struct wgmma *s, const struct lang_expr *e)
     return rows == 1;
 }
 
-static bool note(struct wgmma *s, const struct lang_expr *e)
+/* One that is to be brought; false: it can't be. */
+static bool note(void *ctx, const struct lang_expr *e)
 {
+    struct wgmma *const s = ctx;
+    struct lang_symbol *i[] = {s->f->i}, *j[] = {s->f->j};
+    if (e->sym->mode != MODE_INOUT && !(inspect_mentions(e, 1, i) && inspect_mentions(e, 1, j)))
+        return true;
     for (uint32_t n = 0; n < s->nbrought; n++)
         if (wgmma_is_same_read(s->f, s->brought[n].e, e))
             return true;
@@ -90,30 +95,13 @@ static bool note(struct wgmma *s, const struct lang_expr *e)
     return true;
 }
 
-/* Those in e, beside the sums. */
-static bool note_all(struct wgmma *s, const struct lang_expr *e)
-{
-    struct lang_symbol *i[] = {s->f->i}, *j[] = {s->f->j};
-    for (uint32_t q = 0; q < s->f->nproduct; q++)
-        if (e == s->f->product[q].e)
-            return true;
-    if (e->kind == E_INDEX &&
-        (e->sym->mode == MODE_INOUT || (inspect_mentions(e, 1, i) && inspect_mentions(e, 1, j))))
-        return note(s, e);
-    for (uint32_t k = 0; k < e->nargs; k++)
-        if (!note_all(s, e->args[k]))
-            return false;
-    return !e->pad || note_all(s, e->pad);
-}
-
 bool wgmma_find_brought(struct wgmma *s)
 {
     const struct lower_stage *stage = s->f->stage;
     const uint32_t size = dtype_bits(stage->eq[0]->sym->type) / 8;
     s->nbrought = 0;
-    for (uint32_t o = 0; o < stage->n; o++)
-        if (!note_all(s, stage->eq[o]->rhs))
-            return false;
+    if (!matmul_each_read(s->f, note, s))
+        return false;
     s->boxes = s->places = boxes_of(s, size);
     return s->nbrought == 0 || (stage->n == 1 && !s->p->turned && s->p->split < 2);
 }

@@ -18,8 +18,8 @@ static uint32_t words_of(const struct wgmma *s)
 static bool lies_along_columns(const struct wgmma *s, const struct lang_expr *e)
 {
     const struct lang_symbol *t = e->sym, *out = s->f->stage->eq[0]->sym;
-    if (e->kind != E_INDEX || e->pad || e->nargs != t->rank || cg_is_defined(s->g, t) ||
-        t->mode != MODE_IN || dtype_bits(t->type) != 16 || !dtype_is_float(t->type) ||
+    if (e->pad || e->nargs != t->rank || cg_is_defined(s->g, t) || t->mode != MODE_IN ||
+        dtype_bits(t->type) != 16 || !dtype_is_float(t->type) ||
         !inspect_same_expr(t->dims[t->rank - 1], out->dims[out->rank - 1]))
         return false;
     for (uint32_t i = 0; i < e->nargs; i++) {
@@ -30,31 +30,22 @@ static bool lies_along_columns(const struct wgmma *s, const struct lang_expr *e)
     return true;
 }
 
-static void note_all(struct wgmma *s, const struct lang_expr *e)
+static bool note(void *ctx, const struct lang_expr *read)
 {
-    for (uint32_t q = 0; q < s->f->nproduct; q++)
-        if (e == s->f->product[q].e)
-            return;
-    if (lies_along_columns(s, e)) {
-        for (uint32_t n = 0; n < s->ncolumn; n++)
-            if (wgmma_is_same_read(s->f, s->column[n].e, e))
-                return;
-        if (s->ncolumn < WGMMA_COLUMNS && (s->ncolumn + 1) * words_of(s) <= MOST_WORDS)
-            s->column[s->ncolumn++] = (struct wgmma_column){.e = e};
-        return;
-    }
-    for (uint32_t i = 0; i < e->nargs; i++)
-        note_all(s, e->args[i]);
-    if (e->pad)
-        note_all(s, e->pad);
+    struct wgmma *const s = ctx;
+    bool again = !lies_along_columns(s, read);
+    for (uint32_t n = 0; n < s->ncolumn && !again; n++)
+        again = wgmma_is_same_read(s->f, s->column[n].e, read);
+    if (!again && s->ncolumn < WGMMA_COLUMNS && (s->ncolumn + 1) * words_of(s) <= MOST_WORDS)
+        s->column[s->ncolumn++] = (struct wgmma_column){.e = read};
+    return true;
 }
 
 uint32_t wgmma_find_columns(struct wgmma *s)
 {
-    const struct lower_stage *stage = s->f->stage;
     s->ncolumn = 0;
-    for (uint32_t o = 0; o < stage->n && s->direct && !s->p->turned; o++)
-        note_all(s, stage->eq[o]->rhs);
+    if (s->direct && !s->p->turned)
+        matmul_each_read(s->f, note, s);
     return s->ncolumn * words_of(s);
 }
 
