@@ -58,14 +58,7 @@ static bool pays(const struct matmul_form *f, struct buf *why)
 /* What tensor cores do not take has the smallest of fma's tiles, if no other. */
 static bool has_room(const struct cg *g, const struct matmul_form *f, struct buf *why)
 {
-    const struct matmul_plan least = {.how = MATMUL_SIMT,
-                                      .bm = 32,
-                                      .bn = 32,
-                                      .bk = SIMT_LEAST_TERMS,
-                                      .wm = 4,
-                                      .wn = 4,
-                                      .threads = 64,
-                                      .stages = 2};
+    const struct matmul_plan least = matmul_least();
     return (!f->pairs && f->type != MATMUL_F64) || matmul_simt_shared(g, f, &least) ||
            matmul_no(why, f->stage->eq[0]->span, "a thread has no registers for all of it%s", "");
 }

@@ -255,6 +255,9 @@ static inline uint32_t matmul_together(const struct matmul_plan *p)
     return p->how == MATMUL_MMA && p->parts > 1 ? p->bk < PARTS ? p->bk : PARTS : 0;
 }
 
+/* The smallest tile that fma has, and the fewest stages. */
+struct matmul_plan matmul_least(void);
+
 enum { MATMUL_VARIANTS = 6 };
 /* The variants in the order in which the launch tries them. What none is for, as extents above MAP_MOST_SMALL, is left to
  * an entry that computes elements one by one. False after an error. */

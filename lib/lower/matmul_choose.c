@@ -15,7 +15,7 @@ enum {
  * is considered first, must be that much cheaper. */
 static const double WORTH = 0.97;
 
-/* bk of mma: bytes; of fma: elements. */
+/* bk of mma: bytes; of fma: elements. Of fma the smallest is the last. */
 struct tile {
     enum matmul_how how;
     uint16_t bm, bn, bk, wm, wn;
@@ -37,6 +37,30 @@ static const struct tile tiles[] = {
     {MATMUL_SIMT, 64, 64, 16, 4, 8},     {MATMUL_SIMT, 64, 64, 8, 4, 4},
     {MATMUL_SIMT, 32, 64, 8, 4, 8},      {MATMUL_SIMT, 32, 32, 8, 4, 4},
 };
+enum { TILES = sizeof tiles / sizeof *tiles };
+
+static void set_tile(struct matmul_plan *p, const struct tile *t)
+{
+    p->bm = t->bm;
+    p->bn = t->bn;
+    p->bk = t->bk;
+    p->wm = t->wm;
+    p->wn = t->wn;
+}
+
+/* A part of wm x wn is a warp's for mma, a thread's for fma. */
+static uint32_t threads_of(const struct matmul_plan *p)
+{
+    return p->bm / p->wm * (p->bn / p->wn) * (p->how == MATMUL_MMA ? 32 : 1);
+}
+
+struct matmul_plan matmul_least(void)
+{
+    struct matmul_plan p = {.how = MATMUL_SIMT, .stages = 2};
+    set_tile(&p, &tiles[TILES - 1]);
+    p.threads = threads_of(&p);
+    return p;
+}
 
 /* ---- extents ----------------------------------------------------------------------------------------- */
 
@@ -193,10 +217,7 @@ static unsigned element_bits(const struct planner *l)
 static void consider_tile(struct planner *l, const struct tile *t)
 {
     struct matmul_plan p = planner_new(l, t->how);
-    p.bm = t->bm;
-    p.bn = t->bn;
-    p.wm = t->wm;
-    p.wn = t->wn;
+    set_tile(&p, t);
     const bool is_mma = t->how == MATMUL_MMA;
     /* parts are made of fewer words ahead where a warp is the longer along an instruction's 16 */
     const bool swaps = is_mma && l->parts > 1 && p.bm == p.bn && !l->want->warps[0];
@@ -204,9 +225,10 @@ static void consider_tile(struct planner *l, const struct tile *t)
         p.wm = t->wn;
         p.wn = t->wm;
     }
-    p.bk = is_mma ? t->bk * 8 / element_bits(l) : t->bk;
+    if (is_mma)
+        p.bk = t->bk * 8 / element_bits(l);
     p.coarse = is_mma && p.parts > 1 && l->k && l->size.k >= COARSE && p.bk % 16 == 0;
-    p.threads = p.bm / p.wm * (p.bn / p.wn) * (is_mma ? 32 : 1);
+    p.threads = threads_of(&p);
     const uint32_t sums = l->f->nproduct * p.wm * p.wn * dtype_bits(l->f->sum) / 32;
     const uint32_t most = !l->f->pairs                      ? 128
                           : l->f->pair_weight >= HEAVY_PAIR ? 16
@@ -286,7 +308,7 @@ void planner_consider_tiles(struct planner *l)
         consider_named(l);
         return;
     }
-    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
+    for (size_t i = 0; i < TILES; i++)
         if (is_sensible(l, &tiles[i]))
             consider_tile(l, &tiles[i]);
 }
