@@ -158,9 +158,11 @@ static void find_tile(struct matmul *m, struct cg_val t)
     } else {
         const struct cg_val most = cg_int(DT_U32, m->p->group);
         split_off(g, t, group_tiles(m, across), &group, &in_group);
-        struct cg_val first = cg_binary(g, OP_MUL, as_u32(g, group), most);
-        struct cg_val rows = cg_binary(g, OP_SUB, as_u32(g, down.v), first);
-        rows = cg_minmax(g, false, rows, most);
+        struct cg_val first = cg_binary(g, OP_MUL, as_u32(g, group), most), rows = most;
+        if (!is_multiple(down.v, m->p->group)) {
+            rows = cg_binary(g, OP_SUB, as_u32(g, down.v), first);
+            rows = cg_minmax(g, false, rows, most);
+        }
         in_group = as_u32(g, in_group);
         col = cg_binary(g, OP_DIV, in_group, rows);
         row = cg_binary(g, OP_SUB, in_group, cg_binary(g, OP_MUL, col, rows));

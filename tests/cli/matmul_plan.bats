@@ -174,6 +174,13 @@ END
     [[ $output != *"no such tile"* ]]
 }
 
+@test "whole groups of tiles take no division" {
+    for target in sm_80 sm_90a; do
+        kaio-emit -t $target -D m=4096 -D n=4096 -D k=4096 "$specs/nn.yaml" >k.ptx
+        run ! grep -q 'div\.' k.ptx
+    done
+}
+
 @test "a group of tiles is no larger than what its entry counts" {
     scheduled nn '{strategy: matmul, tile: [64, 64, 32], warps: [2, 2], group: 256}'
     run -0 kaio-verify --run -d cpu --check k.yaml m=200 n=200 k=40
