@@ -95,6 +95,8 @@ static bool is_plain(const struct walk *w, const struct lang_expr *e, uint32_t *
 static bool add_read(struct walk *w, const struct lang_expr *e, const uint32_t *axis)
 {
     struct reduce_form *f = w->f;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        f->axis[axis[i]].in_body |= w->in_body;
     for (uint32_t i = 0; i < f->nread; i++)
         if (f->read[i].sym == e->sym && f->read[i].in_body == w->in_body &&
             memcmp(f->read[i].axis, axis, e->nargs * sizeof *axis) == 0)
@@ -361,8 +363,10 @@ static bool walk_expr(struct walk *w, const struct lang_expr *e)
         return walk_reduce(w, e);
     if (e->kind == E_NAME && e->sym->kind == SYM_INDEX) {
         int a = axis_of(w, e);
-        if (a >= 0)
+        if (a >= 0) {
             w->f->axis[a].is_value = true;
+            w->f->axis[a].in_body |= w->in_body;
+        }
         return true;
     }
     bool tensor = e->kind == E_INDEX ||
@@ -548,8 +552,17 @@ static bool walk_output(struct walk *w, const struct lang_equation *eq)
     return walk_expr(w, eq->rhs);
 }
 
+/* Are the reductions the same all along the loop? */
+static bool is_idle(const struct reduce_form *f, const struct reduce_loop *l)
+{
+    for (uint32_t i = 0; i < l->naxis; i++)
+        if (f->axis[l->axis[i]].in_body)
+            return false;
+    return !l->n.is_known || l->n.n > 1;
+}
+
 /* Few results that need the same elements, of so many terms that a thread for each would leave the machine idle: that they are
- * read again, from the cache, costs less. */
+ * read again, from the cache, costs less. But what is one sum for several of them is computed once. */
 static bool are_few(const struct reduce_form *f, const struct reduce_read *heavy)
 {
     int64_t results = 1, terms = 1, all = 1;
@@ -561,7 +574,7 @@ static bool are_few(const struct reduce_form *f, const struct reduce_read *heavy
             terms = !l->n.is_known || l->n.n > MANY_TERMS ? MANY_TERMS : terms * l->n.n;
         else if (!position(heavy, l->axis[0]))
             results = !l->n.is_known || l->n.n > FEW_RESULTS ? FEW_RESULTS + 1 : results * l->n.n;
-        if (results > FEW_RESULTS || all >= MANY_RESULTS)
+        if (results > FEW_RESULTS || all >= MANY_RESULTS || (!l->is_reduced && is_idle(f, l)))
             return false;
     }
     return terms >= MANY_TERMS;

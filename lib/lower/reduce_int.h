@@ -35,6 +35,7 @@ struct reduce_axis {
     const struct lang_expr *low, *high; /* low NULL: 0 */
     bool is_reduced;
     bool is_value; /* used otherwise than as a subscript of its own dimension */
+    bool in_body;  /* what is reduced depends on it */
     uint32_t loop;
 };
 

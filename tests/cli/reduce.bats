@@ -166,6 +166,15 @@ END
     [ "$(strategy)" = naive ]
 }
 
+@test "one sum for all results is computed once, however few they are" {
+    kernel 'x: in f32[n]; z: in f32[m]; y: out f32[n]' 'y[i] = x[i] / sqrt(sum[j](z[j] * z[j]))' >k.yaml
+    run kaio-emit --explain -D n=100 -D m=100000 k.yaml
+    [[ $output == *"'sum' is stored, to be computed once"*"k_sum: strategy reduce"*"k: strategy map"* ]]
+    kernel 'x: in f32[n]; z: in f32[m]; y: out f32[n, 3]' 'y[i, j] = x[i] / sum[k](abs(z[k] - f32(i)))' >k.yaml
+    run kaio-emit --explain -D n=100 -D m=100000 k.yaml
+    [[ $output == *"'sum' is stored, to be computed once"*"k_sum: strategy reduce"*"k: strategy map"* ]]
+}
+
 @test "what does not fit is left to others, and says why" {
     kernel 'a: in f32[n, k]; b: in f32[k, m]; c: out f32[n, m]' 'c[i, j] = sum[l](a[i, l] * b[l, j])' >k.yaml
     echo 'schedule: {strategy: reduce}' >>k.yaml
