@@ -58,12 +58,24 @@ static int64_t known(uint32_t n, struct lang_expr *const *dims)
     return product;
 }
 
+/* Rows as they are held, and as those are that are too long for that: they are read again, and keep nothing. One is both where
+ * nothing is to be kept. */
+static bool analyse(struct cg *g, const struct lower_stage *s, struct row **held,
+                    struct row **again, struct buf *why)
+{
+    *held = *again = ARENA_NEW(g->a, struct row);
+    if (!row_analyse(g, s, true, *held, why))
+        return false;
+    if (!(*held)->nkept)
+        return true;
+    *again = ARENA_NEW(g->a, struct row);
+    return row_analyse(g, s, false, *again, why);
+}
+
 bool row_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
-    struct row *row = ARENA_NEW(g->a, struct row), *again = ARENA_NEW(g->a, struct row);
-    /* rows that are too long to be held keep nothing */
-    return row_analyse(g, s, true, row, why) &&
-           (!row->nkept || row_analyse(g, s, false, again, why));
+    struct row *held, *again;
+    return analyse(g, s, &held, &again, why);
 }
 
 /* The widest vector, 16 bytes of the widest element or less. */
@@ -479,14 +491,9 @@ static void emit_generic(struct emission *m, uint32_t vector, const char *aligne
 
 bool row_lower(struct cg *g, const struct lower_stage *stage, const struct lower_plan *plan)
 {
-    struct row *row = ARENA_NEW(g->a, struct row), *again = row;
-    if (!row_analyse(g, stage, true, row, NULL))
-        abort();
-    if (row->nkept) {
-        again = ARENA_NEW(g->a, struct row);
-        if (!row_analyse(g, stage, false, again, NULL))
-            abort();
-    }
+    struct row *row, *again;
+    if (!analyse(g, stage, &row, &again, NULL))
+        abort(); /* row_fits() said that it fits */
     struct sizes s = {.nrows = known(row->nlead, row->lead), .ncols = known(row->ncol, row->col)};
     s.rows = product_text(g, row->nlead, row->lead);
     s.cols = product_text(g, row->ncol, row->col);
