@@ -302,12 +302,33 @@ struct cg {
     uint64_t unroll; /* reductions of up to so many terms are written out */
 };
 
-/* ---- cg.c: functions, registers, value numbering ---- */
+/* ---- cg.c: entries, control flow, positions ---- */
 
 void cg_begin(struct cg *g, const char *entry);
 /* Ends the entry: dead code out, prologue in front, registers declared; adds the launch's arguments. */
 void cg_end(struct cg *g, struct contract_launch *launch);
 struct contract_launch *cg_launch(struct cg *g, const char *grid, const char *block);
+
+uint32_t cg_label(struct cg *g, const char *stem);
+void cg_place(struct cg *g, uint32_t label);
+void cg_jump(struct cg *g, uint32_t label);
+void cg_jump_if(struct cg *g, int32_t pred, bool sense, uint32_t label);
+/* The source that what follows comes from: positions, .loc and annotations. */
+void cg_at(struct cg *g, struct span s);
+/* What follows is f inlined, called at `call`, until cg_leave(). */
+void cg_enter(struct cg *g, struct cg_site *site, const struct lang_func *f, struct span call);
+void cg_leave(struct cg *g, struct cg_site *site, struct span call);
+
+bool cg_error(struct cg *g, struct span s, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Moves the items made since `from` (of func->items) in front of everything; lower orders come first. */
+void cg_to_prologue(struct cg *g, size_t from, uint32_t order);
+
+struct cg_binding *cg_find(struct cg *g, const struct lang_symbol *sym);
+void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool is_mutable);
+
+/* ---- number.c: registers, value numbering ---- */
 
 int32_t cg_new(struct cg *g, enum dtype t); /* a register for a value of type t */
 int32_t cg_new_mutable(struct cg *g, enum dtype t);
@@ -338,21 +359,8 @@ void cg_remember(struct cg *g, const char *what, size_t n, const struct ptx_oper
 int32_t cg_recall_read(struct cg *g, const char *what, size_t n, const struct ptx_operand *op);
 void cg_remember_read(struct cg *g, const char *what, size_t n, const struct ptx_operand *op,
                       int32_t reg);
-uint32_t cg_label(struct cg *g, const char *stem);
-void cg_place(struct cg *g, uint32_t label);
-void cg_jump(struct cg *g, uint32_t label);
-void cg_jump_if(struct cg *g, int32_t pred, bool sense, uint32_t label);
-/* The source that what follows comes from: positions, .loc and annotations. */
-void cg_at(struct cg *g, struct span s);
-/* What follows is f inlined, called at `call`, until cg_leave(). */
-void cg_enter(struct cg *g, struct cg_site *site, const struct lang_func *f, struct span call);
-void cg_leave(struct cg *g, struct cg_site *site, struct span call);
 
-bool cg_error(struct cg *g, struct span s, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* Moves the items made since `from` (of func->items) in front of everything; lower orders come first. */
-void cg_to_prologue(struct cg *g, size_t from, uint32_t order);
+/* ---- param.c: parameters, special registers ---- */
 
 /* Parameters, at their first use. */
 struct cg_val cg_param_of(struct cg *g, const struct lang_symbol *sym);
@@ -372,9 +380,9 @@ const struct lang_symbol *cg_temp(struct cg *g, const char *name, enum dtype typ
                                   const char *const *extent, bool is_zero);
 /* Where an intermediate or an output is kept for other stages; NULL: nowhere. */
 struct cg_home *cg_home_of(const struct cg *g, const struct lang_symbol *sym);
-
-struct cg_binding *cg_find(struct cg *g, const struct lang_symbol *sym);
-void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool is_mutable);
+/* At the end of an entry: forgets the parameters that nothing reads; gives the launch those that are left, in their order. */
+void cg_drop_unread(struct cg *g);
+void cg_add_args(struct cg *g, struct contract_launch *l);
 
 /* ---- dce.c ---- */
 

@@ -1,6 +1,6 @@
 lib_libkaiocore_la_SOURCES += \
 	lib/lower/lower.h lib/lower/cg.h lib/lower/library.h lib/lower/schedule.h lib/lower/access.h lib/lower/stage.h lib/lower/math.def \
-	lib/lower/cg.c lib/lower/dce.c lib/lower/ahead.c lib/lower/share.c lib/lower/value.c lib/lower/convert.c lib/lower/mem.c lib/lower/address.c \
+	lib/lower/cg.c lib/lower/number.c lib/lower/param.c lib/lower/dce.c lib/lower/ahead.c lib/lower/share.c lib/lower/value.c lib/lower/convert.c lib/lower/mem.c lib/lower/address.c \
 	lib/lower/layout.c lib/lower/place.c lib/lower/cells.c lib/lower/loop.c lib/lower/message.c lib/lower/random.c \
 	lib/lower/inspect.c lib/lower/expr.c lib/lower/math.c lib/lower/math_tensor.c lib/lower/library.c lib/lower/stmt.c \
 	lib/lower/sync.h lib/lower/sync.c lib/lower/warp.c lib/lower/block.c lib/lower/atom.c \
