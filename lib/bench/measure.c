@@ -2,6 +2,8 @@
 
 #include "bench/measure.h"
 
+#include "data/philox.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -134,13 +136,36 @@ void measure_end(struct measured *m, size_t n)
 
 /* ---- rounds ---- */
 
-static bool one_round(struct measured *m, size_t n, unsigned round, struct conditions *c,
-                      double *seconds, struct diags *d)
+/* The contenders in an order of the round's own. */
+static void draw_order(size_t *order, size_t n, unsigned round)
 {
-    for (size_t k = 0; k < n; k++) {
-        size_t i = round % 2 ? n - 1 - k : k;
+    for (size_t i = 0; i < n; i++)
+        order[i] = i;
+    for (size_t left = n; left > 1; left--) {
+        uint32_t word[4];
+        philox_words(0, round, left, word);
+        const size_t other = word[0] % left, last = order[left - 1];
+        order[left - 1] = order[other];
+        order[other] = last;
+    }
+}
+
+/* Of n contenders; order and seconds have room for them. */
+struct contest {
+    struct measured *m;
+    size_t n, *order;
+    double *seconds;
+};
+
+static bool one_round(const struct contest *t, unsigned round, struct conditions *c,
+                      struct diags *d)
+{
+    struct measured *m = t->m;
+    draw_order(t->order, t->n, round);
+    for (size_t k = 0; k < t->n; k++) {
+        const size_t i = t->order[k];
         if (m[i].status == RIVAL_OK &&
-            batch(&m[i], m[i].per_round, i == 0 ? c : NULL, &seconds[i], d) != DEVICE_OK) {
+            batch(&m[i], m[i].per_round, i == 0 ? c : NULL, &t->seconds[i], d) != DEVICE_OK) {
             failed(&m[i], d);
             return false;
         }
@@ -149,19 +174,19 @@ static bool one_round(struct measured *m, size_t n, unsigned round, struct condi
 }
 
 /* Rounds that do not count, until the first rival's times are steady. */
-static bool warm_up(struct measured *m, size_t n, const struct measure_options *o,
-                    struct conditions *c, double *seconds, struct diags *d)
+static bool warm_up(const struct contest *t, const struct measure_options *o, struct conditions *c,
+                    struct diags *d)
 {
     double last[STEADY_ROUNDS] = {0};
     if (o->warm_seconds <= 0)
         return true;
     for (unsigned round = 0; !*o->interrupted; round++) {
-        if (!one_round(m, n, round, NULL, seconds, d))
+        if (!one_round(t, round, NULL, d))
             return false;
-        for (size_t i = 0; i < n; i++)
-            if (m[i].status == RIVAL_OK)
-                c->warm_seconds += seconds[i] * (double)m[i].per_round;
-        last[round % STEADY_ROUNDS] = seconds[0];
+        for (size_t i = 0; i < t->n; i++)
+            if (t->m[i].status == RIVAL_OK)
+                c->warm_seconds += t->seconds[i] * (double)t->m[i].per_round;
+        last[round % STEADY_ROUNDS] = t->seconds[0];
         double lo = last[0], hi = last[0];
         for (int k = 1; k < STEADY_ROUNDS; k++) {
             lo = fmin(lo, last[k]);
@@ -194,19 +219,19 @@ static void summarise(struct arena *a, struct measured *m)
 bool measure_rounds(struct arena *a, struct measured *m, size_t n, const struct measure_options *o,
                     struct conditions *c, struct diags *d)
 {
-    double *seconds = ARENA_ARRAY(a, n, double);
+    const struct contest t = {m, n, ARENA_ARRAY(a, n, size_t), ARENA_ARRAY(a, n, double)};
     *c = (struct conditions){0};
     for (size_t i = 0; i < n; i++)
         m[i].n = 0;
-    if (!warm_up(m, n, o, c, seconds, d))
+    if (!warm_up(&t, o, c, d))
         return false;
     const unsigned every = (o->runs + READINGS - 1) / READINGS;
     for (unsigned round = 0; round < o->runs && !*o->interrupted; round++) {
-        if (!one_round(m, n, round, round % every ? NULL : c, seconds, d))
+        if (!one_round(&t, round, round % every ? NULL : c, d))
             return false;
         for (size_t i = 0; i < n; i++)
             if (m[i].status == RIVAL_OK)
-                m[i].sample[m[i].n++] = seconds[i];
+                m[i].sample[m[i].n++] = t.seconds[i];
     }
     if (c->readings) {
         c->sm_mhz /= c->readings;

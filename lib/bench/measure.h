@@ -1,9 +1,9 @@
 /* The clock: executions of rivals in interleaved rounds.
  *
  * Every round gives each rival one sample: events around so many executions in a row that they fill the time of a round,
- * behind a few that are not counted, divided by their number. Rounds go A B C, C B A, A B C ..., so that what the clock or
- * the heat does, it does to all: as long as rounds are short beside the 20 to 100 ms in which a clock follows the load
- * where power is what limits it. Executions under LONG are recorded as a graph and replayed, longer ones queued one by one.
+ * behind a few that are not counted, divided by their number. Each round has an order of its own, and rounds are
+ * short beside the 20 to 100 ms in which a clock follows the load where power is what limits it: so what one contender does to the clock
+ * meets all of them alike. Executions under LONG are recorded as a graph and replayed, longer ones queued one by one.
  */
 #ifndef KAIO_BENCH_MEASURE_H
 #define KAIO_BENCH_MEASURE_H
