@@ -308,7 +308,7 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
     matmul_sizes(g, f, &c);
     m.reader.assumes = true;
     if (!c.never) {
-        if (p->how != MATMUL_WGMMA) /* which takes several tiles */
+        if (p->how != MATMUL_WGMMA && !p->blocks) /* which take several tiles */
             matmul_begin(&m);
         g->tensor = f->sum == DT_F32 && (p->how == MATMUL_MMA || p->how == MATMUL_WGMMA);
         ways[p->how].emit(&m);

@@ -219,10 +219,11 @@ struct matmul_plan {
     const char *
         depth; /* additions on a term's way, but those of mma.sync (lower_depth()): a text of the launch */
     uint32_t group; /* rows of tiles that are walked together, for the L2 cache */
-    /* wgmma: blocks of a cluster along the rows (they share B) and along the columns (they share A), 0: 1; blocks that the
-     * launch has at most, each of which takes tiles by turns, 0: one for each tile; and whether warpgroups take whole tiles by
-     * turns instead of parts of one. */
-    uint32_t cluster[2], blocks;
+    /* wgmma, mma: blocks that the launch has at most, each of which takes tiles by turns; 0: one for each tile */
+    uint32_t blocks;
+    /* wgmma: blocks of a cluster along the rows (they share B) and along the columns (they share A), 0: 1; and whether
+     * warpgroups take whole tiles by turns instead of parts of one. */
+    uint32_t cluster[2];
     bool pingpong;
     uint32_t producers; /* wgmma: warpgroups that bring operands; 0: 1 */
     bool patched; /* wgmma: results don't go straight from registers (matmul_wgmma_direct()) */
@@ -337,8 +338,8 @@ struct matmul_patch {
 
 /* ---- matmul_store.c ---------------------------------------------------------------------------------- */
 
-/* Where the tile's outputs are one patch, loads what they are made of beside the sums, if registers have room for it: before the
- * sums are written, as long as threads wait for one another. */
+/* Where the tile's outputs are one patch, or a warp's several, loads what the patch's are made of beside the sums, if registers
+ * have room for it: before the sums are written, as long as threads wait for one another. */
 void matmul_store_begin(struct matmul *m, const struct matmul_patch *patch);
 /* Computes and stores the outputs of a patch. All workers come, behind a barrier after the sums were written; what the
  * patch holds may be overwritten behind another. Where blocks share the tile it begins with matmul_share(). */
@@ -398,7 +399,7 @@ void matmul_simt(struct matmul *m);
 enum { SIMT_LEAST_TERMS = 8 }; /* of a tile */
 void matmul_mma(struct matmul *m);
 void matmul_thin(struct matmul *m);
-/* Calls matmul_prepare() and matmul_find() itself. */
+/* Calls matmul_prepare() and matmul_find() itself, as matmul_mma() does where p->blocks is not 0. */
 void matmul_wgmma(struct matmul *m);
 
 #endif

@@ -144,8 +144,8 @@ static bool is_wanted(const struct planner *l, const struct matmul_plan *p)
 {
     const struct lower_plan *w = l->want;
     const bool wgmma = p->how == MATMUL_WGMMA, mma = p->how == MATMUL_MMA;
-    const bool by_wgmma = w->clusters[0] || w->blocks || w->pingpong; /* what it alone has */
-    const bool how = w->mma == LOWER_MMA_ANY      ? true
+    const bool by_wgmma = w->clusters[0] || w->pingpong; /* what it alone has */
+    const bool how = w->mma == LOWER_MMA_ANY      ? wgmma || mma || !w->blocks
                      : w->mma == LOWER_MMA_WGMMA  ? wgmma
                      : w->mma == LOWER_MMA_NONE   ? !mma && !wgmma
                      : w->mma == LOWER_MMA_TF32X3 ? wgmma || (mma && !by_wgmma)
@@ -185,6 +185,10 @@ static void consider_splits(struct planner *l, struct matmul_plan *p)
     uint32_t before = 0;
     if (!shared || (p->stages > 3 && shared > MOST_SHARED && !l->want->stages))
         return;
+    if (p->blocks) {
+        planner_consider(l, p, shared);
+        return;
+    }
     for (size_t i = 0; i < sizeof splits; i++) {
         if (i && blocks > 2 * matmul_multiprocessors(l->g))
             return; /* there is work for all, and sums to keep are many */
@@ -229,6 +233,7 @@ static void consider_tile(struct planner *l, const struct tile *t)
         p.bk = t->bk * 8 / element_bits(l);
     p.coarse = is_mma && p.parts > 1 && l->k && l->size.k >= COARSE && p.bk % 16 == 0;
     p.threads = threads_of(&p);
+    p.blocks = is_mma ? l->want->blocks : 0;
     const uint32_t sums = l->f->nproduct * p.wm * p.wn * dtype_bits(l->f->sum) / 32;
     const uint32_t most = !l->f->pairs                      ? 128
                           : l->f->pair_weight >= HEAVY_PAIR ? 16

@@ -144,8 +144,8 @@ static bool measure_tile(struct mma *s, uint32_t n, struct buf *why)
 static uint32_t shared_of(const struct mma *s)
 {
     const uint32_t stages = s->stage_bytes * s->p->stages;
-    const uint32_t patch = s->f->nproduct * s->patch_rows * s->pitch * 4;
-    return stages > patch ? stages : patch;
+    const uint32_t patches = s->patches + mma_patch_bytes(s);
+    return stages > patches ? stages : patches;
 }
 
 /* Words of sums of a thread. */
@@ -166,6 +166,8 @@ bool mma_measure(struct mma *s, struct buf *why)
             return false;
     if (p->stages < 1 || p->stages > 8)
         return fails(why, "stages must be 1 to 8, not %u", p->stages);
+    if (p->blocks && (p->stages < 2 || p->split > 1))
+        return fails(why, "blocks that take tiles by turns have 2 stages or more, and share none");
     mma_measure_patch(s);
     const uint32_t room = s->g->target->shared_optin, need = shared_of(s);
     if (need > room)
@@ -406,24 +408,23 @@ static void tile_ahead(struct mma *s)
     }
 }
 
-static void multiply(struct mma *s)
+/* Tiles along k. */
+static struct cg_val count_rounds(struct mma *s)
 {
     struct cg *g = s->g;
-    mma_copy_begin(s);
-    clear_sums(s);
-    const struct matmul *m = s->m;
-    const bool ahead = s->p->stages > 1 && s->steps % 2 == 0;
-    const struct cg_val from = cg_convert(g, m->k_from, DT_U32);
-    struct cg_val n = cg_binary(g, OP_SUB, cg_convert(g, m->k_to, DT_U32), from);
+    const struct cg_val from = cg_convert(g, s->m->k_from, DT_U32);
+    struct cg_val n = cg_binary(g, OP_SUB, cg_convert(g, s->m->k_to, DT_U32), from);
     n = cg_binary(g, OP_ADD, n, cg_int(DT_U32, s->p->bk - 1));
-    n = cg_binary(g, OP_DIV, n, cg_int(DT_U32, s->p->bk));
-    const uint32_t done = cg_label(g, "summed");
+    return cg_binary(g, OP_DIV, n, cg_int(DT_U32, s->p->bk));
+}
+
+/* Of the n tiles along k, the first of which are on their way to stages from the first on. done: a label. */
+static void add_up(struct mma *s, struct cg_val n, uint32_t done)
+{
+    struct cg *g = s->g;
+    const bool ahead = s->p->stages > 1 && s->steps % 2 == 0;
     struct rounds r;
     int64_t always;
-    s->read = cg_new_mutable(g, DT_U32);
-    cg_move(g, s->read, cg_int(DT_U32, 0));
-    if (s->p->stages > 1)
-        fill(s);
     if (!cg_is_const(n, &always) || !always)
         cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, n, cg_int(DT_U32, 0))), true, done);
     if (ahead) {
@@ -445,6 +446,20 @@ static void multiply(struct mma *s)
     if (copies(s))
         PTX0(&g->b, "cp.async.wait_all");
     barrier(s);
+}
+
+static void multiply(struct mma *s)
+{
+    struct cg *g = s->g;
+    mma_copy_begin(s);
+    clear_sums(s);
+    const struct cg_val n = count_rounds(s);
+    const uint32_t done = cg_label(g, "summed");
+    s->read = cg_new_mutable(g, DT_U32);
+    cg_move(g, s->read, cg_int(DT_U32, 0));
+    if (s->p->stages > 1)
+        fill(s);
+    add_up(s, n, done);
 }
 
 /* Has a thread of the block a sum that is NaN, or infinite? A predicate. */
@@ -499,14 +514,135 @@ static void ask_for_two(const struct mma *s)
         s->g->func->minnctapersm = 1;
 }
 
+/* ---- tiles ---------------------------------------------------------------------------------------- */
+
+/* Where the sums belong, while m is already at the next tile: mutable u32. */
+struct place {
+    int32_t row, col, batch[MATMUL_BATCH];
+};
+
+static void make_place(struct mma *s, struct place *at)
+{
+    at->row = cg_new_mutable(s->g, DT_U32);
+    at->col = cg_new_mutable(s->g, DT_U32);
+    for (uint32_t b = 0; b < s->f->nbatch; b++)
+        at->batch[b] = cg_new_mutable(s->g, DT_U32);
+}
+
+static void place_varies(struct mma *s, struct cg_nest *nest, const struct place *at)
+{
+    cg_nest_varies(s->g, nest, at->row);
+    cg_nest_varies(s->g, nest, at->col);
+    for (uint32_t b = 0; b < s->f->nbatch; b++)
+        cg_nest_varies(s->g, nest, at->batch[b]);
+}
+
+static void keep_place(struct mma *s, const struct place *at)
+{
+    struct cg *g = s->g;
+    cg_move(g, at->row, cg_convert(g, s->m->row, DT_U32));
+    cg_move(g, at->col, cg_convert(g, s->m->col, DT_U32));
+    for (uint32_t b = 0; b < s->f->nbatch; b++)
+        cg_move(g, at->batch[b], cg_convert(g, s->m->batch[b], DT_U32));
+}
+
+static void stand_at(struct mma *s, const struct place *at)
+{
+    struct cg *g = s->g;
+    s->m->row = cg_index(g, cg_value(DT_U32, at->row));
+    s->m->col = cg_index(g, cg_value(DT_U32, at->col));
+    for (uint32_t b = 0; b < s->f->nbatch; b++)
+        s->m->batch[b] = cg_index(g, cg_value(DT_U32, at->batch[b]));
+}
+
+/* What only begins and ends of tiles take is found again for each of them: ptxas would hold it in registers, which the loop along
+ * k does not have, did it not seem to depend on the tile's number n. */
+static void find_thread(struct mma *s, struct cg_val thread, struct cg_val n)
+{
+    struct cg *g = s->g;
+    struct matmul *m = s->m;
+    s->none = cg_reg(g, cg_binary(g, OP_SHR, n, cg_u32(31)));
+    m->thread = cg_add(g, thread, cg_value(DT_U32, s->none));
+    m->warp = cg_binary(g, OP_SHR, m->thread, cg_u32(5));
+    m->lane = cg_binary(g, OP_AND, m->thread, cg_u32(31));
+}
+
+/* Tiles ctaid, ctaid + nctaid ...: the first stages of the next one are on their way while the last one's sums are
+ * stored. */
+static void take_turns(struct mma *s)
+{
+    struct cg *g = s->g;
+    struct matmul *m = s->m;
+    const uint32_t head = cg_label(g, "turn"), found = cg_label(g, "found"),
+                   stored = cg_label(g, "stored"), done = cg_label(g, "turns");
+    const struct cg_val first = cg_special(g, SP_CTAID_X), step = cg_special(g, SP_NCTAID_X);
+    const struct cg_val thread = m->thread;
+    const int32_t number = cg_new_mutable(g, DT_U32);
+    struct cg_val items;
+    struct place sums;
+    struct cg_nest nest;
+    matmul_items(m, &items);
+    const struct cg_val rounds = count_rounds(s);
+    make_place(s, &sums);
+    s->read = cg_new_mutable(g, DT_U32);
+    cg_move(g, number, first);
+    cg_place(g, head);
+    cg_loop_head(g);
+    const size_t mark = cg_scope_open(g);
+    cg_nest_open(g, &nest, NULL);
+    cg_nest_varies(g, &nest, number);
+    cg_nest_varies(g, &nest, s->read);
+    place_varies(s, &nest, &sums);
+    const struct cg_val n = cg_value(DT_U32, number);
+    find_thread(s, thread, n);
+    const int32_t more = cg_reg(g, cg_binary(g, OP_LT, n, items));
+    const int32_t fresh = cg_reg(g, cg_binary(g, OP_LT, n, step));
+    cg_jump_if(g, more, false, found);
+    size_t inner = cg_scope_open(g);
+    matmul_find(m, n);
+    mma_copy_begin(s);
+    fill(s);
+    const struct matmul next = *m;
+    cg_scope_close(g, inner);
+    cg_place(g, found);
+    cg_jump_if(g, fresh, true, stored);
+    inner = cg_scope_open(g);
+    stand_at(s, &sums);
+    mma_store(s);
+    cg_scope_close(g, inner);
+    cg_place(g, stored);
+    cg_jump_if(g, more, false, done);
+    m->row = next.row;
+    m->col = next.col;
+    memcpy(m->batch, next.batch, sizeof m->batch);
+    keep_place(s, &sums);
+    stand_at(s, &sums);
+    clear_sums(s);
+    cg_move(g, s->read, cg_u32(0));
+    add_up(s, rounds, cg_label(g, "summed"));
+    if (m->p->parts > 1)
+        multiply_again(s);
+    cg_move(g, number, cg_add(g, n, step));
+    cg_jump(g, head);
+    cg_nest_close(g, &nest);
+    cg_scope_close(g, mark);
+    cg_place(g, done);
+}
+
 void matmul_mma(struct matmul *m)
 {
     struct mma s = {.m = m, .g = m->g, .f = m->f, .p = m->p};
     if (!mma_measure(&s, NULL))
         return;
+    if (m->p->blocks)
+        matmul_prepare(m);
     ask_for_two(&s);
     mma_read_begin(&s);
     make_sums(&s);
+    if (m->p->blocks) {
+        take_turns(&s);
+        return;
+    }
     multiply(&s);
     if (m->p->parts > 1)
         multiply_again(&s);

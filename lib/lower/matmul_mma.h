@@ -79,13 +79,16 @@ struct mma {
     struct mma_tile tile[MATMUL_OPERANDS];
     uint32_t tile_of[MATMUL_OPERANDS]; /* by operand */
     uint32_t stage_bytes, steps;
-    uint32_t patch_rows, pitch;
+    /* sums of so many rows are in shared memory at once, the tile's or, of blocks that take several tiles, each warp's; the
+     * first patch is `patches` bytes from its beginning */
+    uint32_t patch_rows, pitch, patches;
     bool turned;         /* B is tall */
     uint32_t high, wide; /* blocks of 16 of a warp's tall operand, of 8 of its flat one */
     int32_t *
         sum; /* of product q and blocks i, j of those: word w at ((q * high + i) * wide + j) * 4 + w */
     int32_t *part; /* of products in parts: those of MMA_TOGETHER steps, on their way to the sums */
     int32_t zero;  /* an f32 */
+    int32_t none;  /* of tiles by turns: a 0 that ptxas does not know for one */
     uint32_t step; /* that is multiplied */
     bool careful;  /* products in parts: of infinities, too */
     /* mutable: offset of the stage that is read next and of the one that is written next, u32; the first k of the tile
@@ -147,8 +150,10 @@ void mma_promote_rest(struct mma *s);
 
 /* ---- matmul_mma_sums.c --------------------------------------------------------------------------------- */
 
-/* How much of the sums the stages have room for at once. */
+/* How much of the sums the stages have room for at once; of blocks that take several tiles, the last stage. */
 void mma_measure_patch(struct mma *s);
+/* Bytes of the patches, from the first on. */
+uint32_t mma_patch_bytes(const struct mma *s);
 /* Stores the outputs made of the sums. The block's threads come, behind a barrier after the stages were read. */
 void mma_store(struct mma *s);
 

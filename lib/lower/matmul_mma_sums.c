@@ -24,12 +24,12 @@ static struct lay lay_of(const struct mma *s, uint32_t q)
     return l;
 }
 
-/* The pitch of sums that meets the fewest conflicts of banks. */
-static uint32_t pitch_of(const struct mma *s)
+/* The pitch of so many columns' sums that meets the fewest conflicts of banks. */
+static uint32_t pitch_of(const struct mma *s, uint32_t cols)
 {
     const struct lay l = lay_of(s, 0);
     uint32_t best = 0, least = UINT32_MAX;
-    for (uint32_t pitch = s->p->bn; pitch < s->p->bn + 32; pitch += 4) {
+    for (uint32_t pitch = cols; pitch < cols + 32; pitch += 4) {
         uint32_t uses[32] = {0}, most = 0;
         for (uint32_t lane = 0; lane < 32 / l.width; lane++) /* one pass of the hardware's */
             for (uint32_t w = 0; w < l.width; w++) {
@@ -47,24 +47,40 @@ static uint32_t pitch_of(const struct mma *s)
     return best;
 }
 
-/* As many rows of sums at once as the stages have room for: whole rows of warps, or parts of one. */
+/* Warps with a patch each. */
+static uint32_t sharing(const struct mma *s)
+{
+    return s->p->blocks ? s->p->threads / 32 : 1;
+}
+
+uint32_t mma_patch_bytes(const struct mma *s)
+{
+    return sharing(s) * s->f->nproduct * s->patch_rows * s->pitch * 4;
+}
+
+/* As many rows of sums at once as there is room for: whole rows of warps, or parts of one. */
 void mma_measure_patch(struct mma *s)
 {
     enum { UNIT = 16 };
     const struct matmul_plan *p = s->p;
-    s->pitch = pitch_of(s);
-    const uint32_t row = s->f->nproduct * s->pitch * 4, room = s->stage_bytes * p->stages;
-    s->patch_rows = UNIT;
-    for (uint32_t rows = UNIT; rows <= p->bm; rows += UNIT) {
+    const uint32_t stages = p->blocks ? 1 : p->stages, high = p->blocks ? p->wm : p->bm;
+    s->pitch = pitch_of(s, p->blocks ? p->wn : p->bn);
+    s->patches = s->stage_bytes * (p->stages - stages);
+    uint32_t most = UNIT;
+    for (uint32_t rows = UNIT; rows <= high; rows += UNIT) {
         const bool fits = rows <= p->wm ? p->wm % rows == 0
                                         : rows % p->wm == 0 && p->bm % rows == 0;
-        if (fits && rows * row <= room)
-            s->patch_rows = rows;
+        s->patch_rows = rows;
+        if (fits && mma_patch_bytes(s) <= s->stage_bytes * stages)
+            most = rows;
     }
+    s->patch_rows = most;
 }
 
 /* ---- from registers ------------------------------------------------------------------------------- */
 
+/* In blocks that take several tiles words of different instructions go by way of others: ptxas would have the sums lie as they
+ * are stored, and move all of them in each round of the loop. */
 static void put(struct mma *s, uint32_t n, struct ptx_operand to, const struct ptx_operand *v)
 {
     static const char *const bits[] = {
@@ -72,7 +88,16 @@ static void put(struct mma *s, uint32_t n, struct ptx_operand to, const struct p
     static const char *const real[] = {
         [1] = "st.shared.f32", [2] = "st.shared.v2.f32", [4] = "st.shared.v4.f32"};
     struct cg *g = s->g;
-    PTX(&g->b, s->f->sum == DT_F32 ? real[n] : bits[n], to, n == 1 ? v[0] : ptx_vec(&g->b, n, v));
+    struct ptx_operand w[4];
+    const bool apart = s->p->blocks && n > (s->turned ? 1 : 2);
+    for (uint32_t i = 0; i < n; i++) {
+        w[i] = v[i];
+        if (!apart)
+            continue;
+        w[i] = ptx_r(cg_new(g, s->f->sum));
+        PTX(&g->b, "or.b32", w[i], v[i], ptx_r(s->none));
+    }
+    PTX(&g->b, s->f->sum == DT_F32 ? real[n] : bits[n], to, n == 1 ? w[0] : ptx_vec(&g->b, n, w));
 }
 
 /* The lane's sums of row `half` of the tall operand's 16 rows i of product q, at the place of its first. */
@@ -159,7 +184,8 @@ static void barrier(struct mma *s)
     PTX(&s->g->b, "bar.sync", ptx_imm(0));
 }
 
-void mma_store(struct mma *s)
+/* Of the block, which meets before and after. */
+static void store_together(struct mma *s)
 {
     struct matmul *m = s->m;
     for (uint32_t first = 0; first < m->p->bm; first += s->patch_rows) {
@@ -175,4 +201,66 @@ void mma_store(struct mma *s)
         barrier(s);
         matmul_store(m, &patch);
     }
+}
+
+/* The sums of rows [from, from + patch_rows) of the warp go to its patch. */
+static void put_part(struct mma *s, uint32_t from, int32_t base)
+{
+    struct cg *g = s->g;
+    const struct cg_val group = cg_binary(g, OP_SHR, s->m->lane, cg_u32(2));
+    const struct cg_val member = cg_binary(g, OP_AND, s->m->lane, cg_u32(3));
+    for (uint32_t q = 0; q < s->f->nproduct; q++) {
+        const struct lay l = lay_of(s, q);
+        struct cg_val row = cg_weighted(g, group, l.by_group[0], member, l.by_member[0]);
+        struct cg_val col = cg_weighted(g, group, l.by_group[1], member, l.by_member[1]);
+        struct cg_val at = cg_mul(g, cg_add(g, cg_mul(g, row, s->pitch), col), 4);
+        at = cg_add(g, at, cg_value(DT_U32, base));
+        put_rows(s, &l, q, from, from + s->patch_rows, cg_reg(g, at));
+    }
+}
+
+/* Of each warp, which waits for no other; what a patch takes beside the sums is loaded while the last one is stored. */
+static void store_apart(struct mma *s)
+{
+    struct cg *g = s->g;
+    struct matmul *m = s->m;
+    const struct matmul_plan *p = s->p;
+    const uint32_t across = p->bn / p->wn;
+    const struct cg_val thread = m->thread;
+    const struct cg_val row = cg_mul(g, cg_binary(g, OP_DIV, m->warp, cg_u32(across)), p->wm);
+    const struct cg_val col = cg_mul(g, cg_binary(g, OP_MOD, m->warp, cg_u32(across)), p->wn);
+    struct cg_val base = cg_mul(g, m->warp, mma_patch_bytes(s) / sharing(s));
+    base = cg_add(g, cg_add(g, cg_value(DT_U32, m->shared), cg_u32(s->patches)), base);
+    struct matmul_patch patch = {.base = cg_reg(g, base),
+                                 .first = row,
+                                 .first_col = &col,
+                                 .rows = s->patch_rows,
+                                 .cols = p->wn,
+                                 .pitch = s->pitch};
+    m->thread = m->lane;
+    m->workers = 32;
+    matmul_store_begin(m, &patch);
+    for (uint32_t from = 0; from < p->wm; from += s->patch_rows) {
+        const struct cg_val *const loaded = m->loaded;
+        struct matmul_patch next = patch;
+        next.first = cg_add(g, row, cg_u32(from + s->patch_rows));
+        if (from)
+            PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
+        put_part(s, from, patch.base);
+        PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
+        if (from + s->patch_rows < p->wm)
+            matmul_store_begin(m, &next);
+        const struct cg_val *const ahead = m->loaded;
+        m->loaded = loaded;
+        matmul_store(m, &patch);
+        m->loaded = ahead;
+        patch = next;
+    }
+    m->thread = thread;
+    m->workers = p->threads;
+}
+
+void mma_store(struct mma *s)
+{
+    (s->p->blocks ? store_apart : store_together)(s);
 }

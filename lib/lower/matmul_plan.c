@@ -107,7 +107,7 @@ static bool add(struct planner *l, struct variants *all, const char *entry, cons
     p->about = planner_knows_all(l) ? l->cost : 0;
     p->when = when;
     if (most_split && !l->f->compares && !planner_knows_all(l) && !l->want->split &&
-        p->how != MATMUL_WGMMA)
+        p->how != MATMUL_WGMMA && !p->blocks)
         p->split = most_split;
     const unsigned mps = matmul_multiprocessors(l->g);
     p->splits = splits_text(l, p, p->how == MATMUL_THIN ? mps * MATMUL_BUSY / p->threads : 2 * mps);
@@ -291,7 +291,7 @@ static bool tile_fits(struct planner *l, const struct lower_plan *w, struct buf 
     struct matmul_plan p = planner_new(l, MATMUL_MMA);
     w = w ? w : &usual;
     /* what only wgmma has is there only where wgmma is, of tf32x3 too (read_wgmma()) */
-    if (w->mma == LOWER_MMA_WGMMA || w->clusters[0] || w->blocks || w->pingpong) {
+    if (w->mma == LOWER_MMA_WGMMA || w->clusters[0] || w->pingpong) {
         p = planner_wgmma_named(l, w);
         return matmul_wgmma_fits(l->g, l->f, &p, why);
     }
@@ -302,6 +302,8 @@ static bool tile_fits(struct planner *l, const struct lower_plan *w, struct buf 
     p.wn = p.bn / (w->warps[0] ? w->warps[1] : 2);
     p.threads = p.wm && p.wn ? p.bm / p.wm * (p.bn / p.wn) * 32 : 0;
     p.stages = w->stages ? w->stages : 2;
+    p.split = w->split ? w->split : 1;
+    p.blocks = w->blocks;
     return matmul_mma_fits(l->g, l->f, &p, why);
 }
 
@@ -371,6 +373,7 @@ static bool impossible(struct planner *l)
                           : w->split       ? w->split_span
                           : w->clusters[0] ? w->cluster_span
                           : w->pingpong    ? w->pingpong_span
+                          : w->blocks      ? w->blocks_span
                                            : w->mma_span;
     const char *why = reason(l);
     if (!possible(l, w, &named))
@@ -382,18 +385,22 @@ static bool impossible(struct planner *l)
                     named.warps[1], named.stages);
 }
 
-/* What only wgmma has asks for it. */
+/* What only wgmma has asks for it, as blocks do where it is: there they are for either. */
 static bool read_wgmma(struct cg *g, struct lower_plan *w)
 {
+    const bool has_wgmma = g->target->sm == 90 && g->target->suffix == 'a';
+    const bool alone = w->clusters[0] || w->pingpong;
     const struct span s = w->clusters[0] ? w->cluster_span
-                          : w->blocks    ? w->blocks_span
-                                         : w->pingpong_span;
-    if (!w->clusters[0] && !w->blocks && !w->pingpong)
+                          : alone        ? w->pingpong_span
+                                         : w->blocks_span;
+    if (w->blocks && w->mma == LOWER_MMA_NONE)
+        return cg_error(g, w->blocks_span, "'blocks' are for products by tensor cores");
+    if (!alone && (!w->blocks || w->mma != LOWER_MMA_ANY || !has_wgmma))
         return true;
-    if (w->mma == LOWER_MMA_TF32X3 && g->target->sm == 90 && g->target->suffix == 'a')
+    if (w->mma == LOWER_MMA_TF32X3 && has_wgmma)
         return true;
     if (w->mma != LOWER_MMA_ANY && w->mma != LOWER_MMA_WGMMA)
-        return cg_error(g, s, "'cluster', 'blocks' and 'pingpong' are for 'mma: wgmma'");
+        return cg_error(g, s, "'cluster' and 'pingpong' are for 'mma: wgmma'");
     if (w->mma == LOWER_MMA_ANY)
         w->mma_span = s;
     w->mma = LOWER_MMA_WGMMA;

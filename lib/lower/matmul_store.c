@@ -271,7 +271,7 @@ void matmul_store_begin(struct matmul *m, const struct matmul_patch *patch)
     struct walk w = plan(m, patch);
     const uint32_t n = vectors_of(&w), words = loaded_at(&w, n, 0);
     bool fits = words && words <= MOST_LOADED && w.end % w.step == 0 && w.lanes % 2 == 0 &&
-                m->p->split < 2 && patch->rows == m->p->bm;
+                m->p->split < 2 && (patch->rows == m->p->bm || patch->first_col);
     for (uint32_t i = 0; i < w.own.n; i++)
         fits &= dtype_bits(w.own.t[i]->type) == 16;
     if (!fits)

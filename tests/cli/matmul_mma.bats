@@ -93,6 +93,83 @@ fixed() {
     done
 }
 
+@test "blocks that take tiles by turns: of every kind, more of them than tiles, fewer, and without terms" {
+    turns() {
+        local sizes
+        for sizes in 'm=8 n=16 k=8' 'm=34 n=18 k=32' 'm=200 n=300 k=66' 'm=130 n=264 k=112' 'm=130 n=264 k=0'; do
+            # shellcheck disable=SC2086
+            run -0 kaio-verify --run -d cpu --check $fills "$@" k.yaml $sizes
+        done
+    }
+    for layout in $layouts; do
+        for kind in f16 tf32 s8 e4m3 made_w4; do
+            spec $kind $layout 'tile: [64, 64, 64], warps: [2, 2], stages: 3, blocks: 3'
+            turns -t sm_89
+        done
+        spec f32 $layout 'tile: [64, 64, 32], warps: [2, 2], stages: 3, blocks: 3'
+        sed -i 's/mma: sync/mma: tf32x3/' k.yaml
+        turns
+        run -0 kaio-verify --run -d cpu --fill=exact,edge k.yaml m=140 n=150 k=66
+    done
+    spec s8 nn 'tile: [64, 64, 64], warps: [2, 2], stages: 2, blocks: 3'
+    turns -t sm_75
+    kaio-emit -o k.ptx k.yaml
+    grep -q '^//@     grid: .min(ceil_div(m, 64) \* ceil_div(n, 64), 3)' k.ptx
+    [ -z "${KAIO_QUICK-}" ] || return 0
+    for schedule in 'tile: [64, 64, 32], warps: [2, 2], stages: 2' 'tile: [32, 128, 32], warps: [1, 2], stages: 5' \
+        'tile: [96, 96, 32], warps: [2, 3], stages: 3' 'tile: [16, 64, 96], warps: [1, 1], stages: 2' \
+        'tile: [128, 32, 64], warps: [4, 1], stages: 4'; do
+        for kind in f16 tf32 s8; do
+            spec $kind nn "$schedule, blocks: 2"
+            turns
+            fixed 'm=140 n=96 k=70'
+        done
+    done
+}
+
+@test "blocks that take tiles by turns: batches, several products, and what is read beside the sums" {
+    cat >k.yaml <<'END'
+kernel: k
+params:
+  a: in bf16[batch, m, k]
+  b: in bf16[k, n]
+  c: in bf16[k, n]
+  r: in bf16[batch, m, n]
+  s: in f32[n]
+  y: inout bf16[batch, m, n]
+compute: |
+  g[h,i,j] = sum[l](a[h,i,l] * b[l,j])
+  y[h,i,j] = y[h,i,j] * g[h,i,j] + r[h,i,j] + s[j] * sum[l](a[h,i,l] * c[l,j])
+schedule: {strategy: matmul, mma: sync, tile: [64, 64, 32], warps: [2, 2], stages: 3, blocks: 4}
+END
+    run -0 kaio-verify --run -d cpu --check ${fills:---fill=normal} k.yaml batch=3 m=100 n=136 k=0
+    for k in 300 8; do
+        run -0 kaio-verify --run -d cpu --check ${fills:---fill=normal} k.yaml batch=3 m=100 n=136 k=$k
+        run -0 kaio-verify --run -d cpu --check ${fills:---fill=normal} -D m=128 -D n=128 -D k=$k k.yaml batch=3 m=128 n=128 k=$k
+    done
+    # of a warp's two patches, the second one's while the first is stored
+    kaio-emit -D batch=2 -D m=128 -D n=128 -D k=300 -o k.ptx k.yaml
+    [ "$(sed '/st.shared/q' k.ptx | grep -c 'ld.global.v2.b32')" = 8 ]
+    [ "$(sed '/st.global/q' k.ptx | grep -c 'ld.global.v2.b32')" = 16 ]
+}
+
+@test "blocks that take tiles by turns: the loop is as it is without, and nothing spills" {
+    for kind in f16 tf32 s8; do
+        spec $kind nn 'tile: [128, 128, 32], warps: [2, 2], stages: 3'
+        kaio-emit -D m=4096 -D n=4096 -D k=4096 k.yaml >plain.ptx
+        sed -i 's/stages: 3/stages: 3, blocks: 132/' k.yaml
+        kaio-emit -D m=4096 -D n=4096 -D k=4096 k.yaml >turns.ptx
+        for word in mma.sync cp.async ldmatrix ld.shared.b32 bar.sync add.s32; do
+            cp plain.ptx k.ptx && plain=$(count $word) && cp turns.ptx k.ptx && turns=$(count $word)
+            [ "$plain" = "$turns" ]
+        done
+        [ -z "$ptxas" ] || {
+            run -0 "$ptxas" -arch=sm_80 -v -o k.cubin turns.ptx
+            [[ $output == *'0 bytes spill stores, 0 bytes spill loads'* ]]
+        }
+    done
+}
+
 @test "sm_75: halves of instructions, and no asynchronous copies" {
     for kind in f16 s8; do
         for layout in nn tt; do
@@ -308,4 +385,8 @@ refuses() {
     refuses 'sums'
     spec bf16 nn 'tile: [64, 64, 32], warps: [2, 2], stages: 2'
     refuses 'no bf16' -t sm_75
+    for more in 'stages: 1' 'stages: 3, split: 2'; do
+        spec f16 nn "tile: [64, 64, 32], warps: [2, 2], blocks: 4, $more"
+        refuses 'blocks that take tiles by turns have 2 stages or more, and share none'
+    done
 }
