@@ -17,6 +17,11 @@ tests_math_math_f32_SOURCES = tests/math/math_f32.c
 tests_math_math_f32_CPPFLAGS = $(MATH_CPPFLAGS)
 tests_math_math_f32_CFLAGS = $(MATH_CFLAGS)
 
+UNIT_TESTS += tests/math/begin
+tests_math_begin_SOURCES = tests/math/begin.c
+tests_math_begin_CPPFLAGS = $(MATH_CPPFLAGS)
+tests_math_begin_CFLAGS = $(MATH_CFLAGS)
+
 UNIT_TESTS += tests/math/math_f64
 tests_math_math_f64_SOURCES = tests/math/math_f64.c
 tests_math_math_f64_CPPFLAGS = $(MATH_CPPFLAGS)

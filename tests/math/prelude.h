@@ -44,6 +44,12 @@ K_FN f64 as_f64(u64 x)
     return r;
 }
 
+/* rsqrt.approx.f32, as the simulator has it */
+K_FN f32 fast_rsqrt(f32 x)
+{
+    return (f32)(1 / sqrt((f64)x));
+}
+
 /* min.f32 and max.f32: a NaN loses against a number, -0 is below +0 */
 K_FN f32 k_minf(f32 a, f32 b)
 {
