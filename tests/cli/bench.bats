@@ -138,8 +138,8 @@ END
     FAKE_CUDA_US=thrice:13 run -0 kaio-bench --runs=24 --time-per-round=1 --vs=thrice.yaml --vs=copy twice.yaml n=1000
     # 24 rounds of a sample each: a replay behind one that does not count
     sed -n 's/^replay .* of //p' log | tail -n 144 >replays
-    awk '{ n[$1]++ } NR % 6 == 0 { for (i in n) print n[i]; delete n }' replays | sort | uniq -c >times
-    [[ $(cat times) =~ ^" "*72" 2"$ ]] || { cat replays; false; }
+    awk '{ n[$1]++ } NR % 6 == 0 { for (i in n) print n[i]; delete n }' replays | sort | uniq -c >counts
+    [[ $(cat counts) =~ ^" "*72" 2"$ ]] || { cat replays; false; }
     # who is at work: no two follow each other always, none comes first always
     uniq replays | awk 'NR > 1 { print last, $1 } { last = $1 }' | sort | uniq -c >pairs
     [ "$(wc -l <pairs)" = 6 ] || { cat pairs; false; }
