@@ -641,6 +641,8 @@ bool inspect_reduces(const struct cg *g, const struct lang_expr *e);
 const struct lang_expr *inspect_reduction(const struct cg *g, const struct lang_expr *e);
 bool inspect_mentions(const struct lang_expr *e, uint32_t n, struct lang_symbol *const *index);
 bool inspect_same_expr(const struct lang_expr *x, const struct lang_expr *y);
+/* Has x the value of y in an equation, if their arguments and pads have? An index has that of the same symbol. */
+bool inspect_same_node(const struct lang_expr *x, const struct lang_expr *y);
 bool inspect_same_shape(const struct lang_symbol *x, const struct lang_symbol *y);
 /* Finds the locals that are assigned where control flow joins again: inside an if or a loop that does not contain their
  * declaration too. Any other local just stands for its latest value. */

@@ -25,35 +25,8 @@ bool matmul_same(const struct lang_expr *x, const struct lang_expr *y)
 {
     if (x == y)
         return true;
-    if (x->kind != y->kind || x->type != y->type || x->nargs != y->nargs || x->sym != y->sym ||
-        x->fast != y->fast || x->rounded != y->rounded || x->to_f16 != y->to_f16 ||
-        !x->pad != !y->pad)
+    if (!inspect_same_node(x, y))
         return false;
-    switch (x->kind) {
-    case E_INT:
-    case E_BOOL:
-        if (x->ival != y->ival)
-            return false;
-        break;
-    case E_FLOAT:
-        if (memcmp(&x->fval, &y->fval, sizeof x->fval) != 0)
-            return false;
-        break;
-    case E_UNARY:
-    case E_BINARY:
-        if (x->op != y->op)
-            return false;
-        break;
-    case E_CALL:
-        if (x->fn != y->fn || x->func != y->func || (!x->func && lang_builtin_acts(x->fn)))
-            return false;
-        break;
-    case E_NAME:
-    case E_INDEX:
-    case E_COND:
-    case E_CAST: break;
-    default: return false;
-    }
     for (uint32_t i = 0; i < x->nargs; i++)
         if (!matmul_same(x->args[i], y->args[i]))
             return false;

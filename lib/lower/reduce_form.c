@@ -230,32 +230,10 @@ static bool same_term(const struct walk *w, const struct lang_expr *x, const str
     y = inspect_strip(y);
     if (x == y)
         return true;
-    if (x->kind != y->kind || x->type != y->type || x->nargs != y->nargs || x->pad || y->pad)
+    if (x->kind == E_NAME && x->sym->kind == SYM_INDEX)
+        return axis_of(w, x) >= 0 && axis_of(w, x) == axis_of(w, y);
+    if (x->pad || !inspect_same_node(x, y))
         return false;
-    switch (x->kind) {
-    case E_INT:
-    case E_BOOL: return x->ival == y->ival;
-    case E_FLOAT: return x->fval == y->fval;
-    case E_NAME:
-        if (x->sym->kind == SYM_INDEX && y->sym->kind == SYM_INDEX)
-            return axis_of(w, x) >= 0 && axis_of(w, x) == axis_of(w, y);
-        return x->sym == y->sym;
-    case E_INDEX:
-        if (x->sym != y->sym)
-            return false;
-        break;
-    case E_UNARY:
-    case E_BINARY:
-        if (x->op != y->op)
-            return false;
-        break;
-    case E_CAST: break;
-    case E_CALL:
-        if (x->func || y->func || x->fn != y->fn || lang_builtin_acts(x->fn))
-            return false;
-        break;
-    default: return false;
-    }
     for (uint32_t i = 0; i < x->nargs; i++)
         if (!same_term(w, x->args[i], y->args[i]))
             return false;

@@ -88,35 +88,12 @@ static bool same_value(const struct row_walk *w, const struct lang_expr *x,
 {
     x = inspect_strip(x);
     y = inspect_strip(y);
-    if (depth > 32 || x->kind != y->kind || x->type != y->type || x->nargs != y->nargs || x->pad ||
-        y->pad)
-        return false;
     if (x->kind == E_NAME && x->sym->kind == SYM_INDEX) {
         const struct row_bound *a = row_bound_of(in_x, x), *b = row_bound_of(in_y, y);
         return a && b && a->kind == b->kind && a->kind != ROW_OTHER && a->n == b->n;
     }
-    switch (x->kind) {
-    case E_INT:
-    case E_BOOL: return x->ival == y->ival;
-    case E_FLOAT: return x->fval == y->fval;
-    case E_NAME:
-    case E_INDEX:
-        if (x->sym != y->sym)
-            return false;
-        break;
-    case E_UNARY:
-    case E_BINARY:
-        if (x->op != y->op)
-            return false;
-        break;
-    case E_CALL:
-        if (x->fn != y->fn || x->func || y->func || lang_builtin_acts(x->fn))
-            return false;
-        break;
-    case E_CAST:
-    case E_COND: break;
-    default: return false;
-    }
+    if (depth > 32 || x->pad || !inspect_same_node(x, y))
+        return false;
     for (uint32_t i = 0; i < x->nargs; i++)
         if (!same_value(w, x->args[i], in_x, y->args[i], in_y, depth + 1))
             return false;
