@@ -797,5 +797,8 @@ void lower_depth(struct cg *g, const char *text);
 void lower_truncation(struct cg *g, const char *text);
 void lower_products(struct cg *g, const char *text);
 void lower_explain(struct cg *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* False; says in why (NULL: nobody asks) what a stage lacks for a strategy at s: fmt has a %s. */
+bool lower_lacks(struct buf *why, struct span s, const char *fmt, const char *name)
+    __attribute__((format(printf, 3, 0)));
 
 #endif

@@ -19,6 +19,15 @@ void lower_explain(struct cg *g, const char *fmt, ...)
     va_end(ap);
 }
 
+bool lower_lacks(struct buf *why, struct span s, const char *fmt, const char *name)
+{
+    if (why) {
+        buf_printf(why, "line %zu: ", span_line_col(s).line);
+        buf_printf(why, fmt, name);
+    }
+    return false;
+}
+
 /* By another kernel, or an entry of another stage, which may be one that waits for this. */
 static bool is_taken(const struct cg *g, const char *name)
 {

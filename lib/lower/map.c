@@ -44,11 +44,7 @@ struct fit {
 
 static bool no(const struct fit *f, struct span s, const char *fmt, const char *name)
 {
-    if (f->why) {
-        buf_printf(f->why, "line %zu: ", span_line_col(s).line);
-        buf_printf(f->why, fmt, name);
-    }
-    return false;
+    return lower_lacks(f->why, s, fmt, name);
 }
 
 static bool fits_expr(const struct fit *f, const struct lang_expr *e);

@@ -36,11 +36,7 @@ struct survey {
 
 static bool lacks(const struct survey *s, struct span at, const char *fmt, const char *name)
 {
-    if (s->why) {
-        buf_printf(s->why, "line %zu: ", span_line_col(at).line);
-        buf_printf(s->why, fmt, name);
-    }
-    return false;
+    return lower_lacks(s->why, at, fmt, name);
 }
 
 /* The number of terms of a reduction; false when it is not constant or too large. */

@@ -45,13 +45,13 @@ static bool pays(const struct matmul_form *f, struct buf *why)
 {
     const struct span s = f->stage->eq[0]->span;
     if (is_less(f->j, LEAST_COLUMNS))
-        return matmul_no(why, s, "there are few columns '%s'", f->j->name);
+        return lower_lacks(why, s, "there are few columns '%s'", f->j->name);
     if (is_less(f->k, LEAST_TERMS))
-        return matmul_no(why, s, "there are few terms '%s' to a sum", f->k->name);
+        return lower_lacks(why, s, "there are few terms '%s' to a sum", f->k->name);
     int64_t n;
     if (f->whole && lang_const_int(f->k->dims[0], &n) && n % SIMT_LEAST_TERMS)
-        return matmul_no(why, s, "the terms '%s' are no whole tiles, and zeros would count",
-                         f->k->name);
+        return lower_lacks(why, s, "the terms '%s' are no whole tiles, and zeros would count",
+                           f->k->name);
     return true;
 }
 
@@ -60,7 +60,7 @@ static bool has_room(const struct cg *g, const struct matmul_form *f, struct buf
 {
     const struct matmul_plan least = matmul_least();
     return (!f->pairs && f->type != MATMUL_F64) || matmul_simt_shared(g, f, &least) ||
-           matmul_no(why, f->stage->eq[0]->span, "a thread has no registers for all of it%s", "");
+           lower_lacks(why, f->stage->eq[0]->span, "a thread has no registers for all of it%s", "");
 }
 
 bool matmul_fits(struct cg *g, const struct lower_stage *s, struct buf *why)

@@ -64,9 +64,6 @@ bool matmul_normalise(struct cg *g, const struct lower_stage *s, struct matmul_n
                       struct buf *why);
 /* e, or a cast of it to t. */
 struct lang_expr *matmul_cast(struct cg *g, struct lang_expr *e, enum dtype t);
-/* false, having said why not: fmt has a %s. */
-bool matmul_no(struct buf *why, struct span s, const char *fmt, const char *name)
-    __attribute__((format(printf, 3, 0)));
 
 /* ---- matmul_exact.c --------------------------------------------------------------------------------- */
 

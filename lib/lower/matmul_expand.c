@@ -26,20 +26,11 @@ struct expand {
     unsigned nodes, depth;
 };
 
-bool matmul_no(struct buf *why, struct span s, const char *fmt, const char *name)
-{
-    if (why) {
-        buf_printf(why, "line %zu: ", span_line_col(s).line);
-        buf_printf(why, fmt, name);
-    }
-    return false;
-}
-
 /* NULL after saying why not. */
 static struct lang_expr *no(const struct expand *x, struct span s, const char *fmt,
                             const char *name)
 {
-    matmul_no(x->why, s, fmt, name);
+    lower_lacks(x->why, s, fmt, name);
     return NULL;
 }
 
@@ -239,16 +230,16 @@ static bool same_shapes(const struct lower_stage *s, struct buf *why)
 {
     const struct lang_equation *first = s->eq[0];
     if (first->nindex == 0 || first->nindex > MAP_RANK)
-        return matmul_no(why, first->span,
-                         first->nindex ? "'%s' has too many dimensions" : "'%s' is one element",
-                         first->sym->name);
+        return lower_lacks(why, first->span,
+                           first->nindex ? "'%s' has too many dimensions" : "'%s' is one element",
+                           first->sym->name);
     for (uint32_t i = 0; i < s->n; i++) {
         const struct lang_symbol *t = s->eq[i]->sym;
         if (!inspect_same_shape(t, first->sym))
-            return matmul_no(why, s->eq[i]->span, "'%s' has another shape than the first result",
-                             t->name);
+            return lower_lacks(why, s->eq[i]->span, "'%s' has another shape than the first result",
+                               t->name);
         if (dtype_bits(t->type) < 8)
-            return matmul_no(why, s->eq[i]->span, "'%s' is of a packed type", t->name);
+            return lower_lacks(why, s->eq[i]->span, "'%s' is of a packed type", t->name);
     }
     return true;
 }

@@ -219,7 +219,7 @@ static bool check_sides(const struct terms *a, const struct lang_expr *e, const 
         lacks = "only one factor depends on '%s'";
         name = k;
     }
-    return !lacks || (e && matmul_no(a->why, e->span, lacks, name));
+    return !lacks || (e && lower_lacks(a->why, e->span, lacks, name));
 }
 
 /* What was taken out of the sum, in the order in which it is written. */
@@ -245,7 +245,7 @@ bool matmul_split_terms(struct cg *g, const struct matmul_normal *n, const struc
     struct sides s = {0};
     flatten(&a, &fs, sum->args[0]);
     if (fs.too_many)
-        return matmul_no(why, sum->span, "the sum's terms have too many factors%s", "");
+        return lower_lacks(why, sum->span, "the sum's terms have too many factors%s", "");
     const bool is_any = is_free(&a, &fs);
     if (is_any)
         find_hoisted(&a, &fs);
@@ -256,7 +256,7 @@ bool matmul_split_terms(struct cg *g, const struct matmul_normal *n, const struc
         s = (struct sides){0};
         share_halves(&a, &fs, sum->args[0], &s);
         if (!check_sides(&a, NULL, &s))
-            return matmul_no(
+            return lower_lacks(
                 why, sum->span,
                 "in this order the factors may overflow where in another they would not: put each "
                 "operand's in brackets, and what does not depend on '%s' outside of the sum",

@@ -60,7 +60,7 @@ static struct lang_expr *add_product(struct analysis *a, const struct lang_expr 
         if (!f->product[i].pair && f->product[i].a == x && f->product[i].b == y)
             return (struct lang_expr *)f->product[i].e;
     if (x == MATMUL_OPERANDS || y == MATMUL_OPERANDS || f->nproduct == MATMUL_PRODUCTS) {
-        matmul_no(a->why, e->span, "this sum is one product too many%s", "");
+        lower_lacks(a->why, e->span, "this sum is one product too many%s", "");
         return NULL;
     }
     struct lang_expr *c = ARENA_NEW(a->g->a, struct lang_expr);
@@ -108,10 +108,10 @@ static struct lang_expr *add_pair(struct analysis *a, struct lang_expr *e,
 static bool check_type(struct analysis *a, const struct lang_expr *e)
 {
     if (e->type != DT_F32 && e->type != DT_F64 && e->type != DT_I32)
-        return matmul_no(a->why, e->span, "the sum is of %s, not f32, f64 or i32",
-                         dtype_name(e->type));
+        return lower_lacks(a->why, e->span, "the sum is of %s, not f32, f64 or i32",
+                           dtype_name(e->type));
     if (a->sum != DT_VOID && a->sum != e->type)
-        return matmul_no(a->why, e->span, "this sum is of another type than the first%s", "");
+        return lower_lacks(a->why, e->span, "this sum is of another type than the first%s", "");
     a->sum = e->type;
     return true;
 }
@@ -121,8 +121,8 @@ static bool are_short(const struct analysis *a, const struct matmul_terms *t, st
 {
     for (uint32_t i = 0; a->sum == DT_I32 && i < 2; i++)
         if (!(matmul_exact(t->e[i]) & INT8))
-            return matmul_no(why, t->e[i]->span, "this factor is an integer of more than 8 bits%s",
-                             "");
+            return lower_lacks(why, t->e[i]->span,
+                               "this factor is an integer of more than 8 bits%s", "");
     return true;
 }
 
@@ -198,12 +198,13 @@ static bool choose_axes(struct analysis *a)
         }
     for (uint32_t i = 0; i < last; i++) {
         if (!((left | right) & 1u << i))
-            return matmul_no(a->why, a->span[0], "the sum does not depend on '%s'",
-                             a->n.axis[i]->name);
+            return lower_lacks(a->why, a->span[0], "the sum does not depend on '%s'",
+                               a->n.axis[i]->name);
         if (a->n.axis[i] == f->i)
             continue;
         if (f->nbatch == MATMUL_BATCH)
-            return matmul_no(a->why, a->span[0], "'%s' is one index too many", a->n.axis[i]->name);
+            return lower_lacks(a->why, a->span[0], "'%s' is one index too many",
+                               a->n.axis[i]->name);
         f->batch[f->nbatch++] = a->n.axis[i];
     }
     return true;
@@ -222,7 +223,8 @@ static bool choose_type_of_pairs(struct analysis *a)
     for (uint32_t i = 0; i < f->nproduct; i++) {
         const struct matmul_product *q = &f->product[i];
         if (!q->pair && (matmul_exact(a->e[q->a]) & matmul_exact(a->e[q->b]) & tensor))
-            return matmul_no(a->why, a->span[i], "others are no sums of products as this is%s", "");
+            return lower_lacks(a->why, a->span[i], "others are no sums of products as this is%s",
+                               "");
     }
     f->sum = a->sum;
     f->type = a->sum == DT_I32 ? MATMUL_I32 : a->sum == DT_F64 ? MATMUL_F64 : MATMUL_F32;
@@ -473,12 +475,12 @@ bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_for
     *f = (struct matmul_form){0};
     *a = (struct analysis){.g = g, .f = f, .why = why, .sum = DT_VOID};
     if (s->n > MATMUL_OUTS)
-        return matmul_no(why, s->eq[MATMUL_OUTS]->span, "'%s' is one result too many",
-                         s->eq[MATMUL_OUTS]->sym->name);
+        return lower_lacks(why, s->eq[MATMUL_OUTS]->span, "'%s' is one result too many",
+                           s->eq[MATMUL_OUTS]->sym->name);
     if (!matmul_normalise(g, s, &a->n, why))
         return false;
     if (a->n.nsum != 1)
-        return matmul_no(
+        return lower_lacks(
             why, s->eq[0]->span,
             "'%s' and the next index of the sum do not lie side by side in what is read",
             a->n.sum[0]->name);

@@ -30,11 +30,7 @@ struct walk {
 
 static bool no(const struct walk *w, struct span s, const char *fmt, const char *name)
 {
-    if (w->why) {
-        buf_printf(w->why, "line %zu: ", span_line_col(s).line);
-        buf_printf(w->why, fmt, name);
-    }
-    return false;
+    return lower_lacks(w->why, s, fmt, name);
 }
 
 static bool walk_expr(struct walk *w, const struct lang_expr *e);

@@ -8,11 +8,7 @@ enum { MOST_STEPS = 100000, MOST_ALONE = 1 << 16 };
 
 bool row_no(const struct row_walk *w, struct span s, const char *fmt, const char *name)
 {
-    if (w->why) {
-        buf_printf(w->why, "line %zu: ", span_line_col(s).line);
-        buf_printf(w->why, fmt, name);
-    }
-    return false;
+    return lower_lacks(w->why, s, fmt, name);
 }
 
 static const struct row_bound *lookup(const struct row_env *env, const struct lang_symbol *sym)
