@@ -5,19 +5,6 @@
 #include "sim/flight.h"
 #include "sim/mbarrier.h"
 
-static bool fail(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
-                 enum sim_fault_kind kind, struct sim_fault about)
-{
-    struct sim_fault *f = &w->block->fault;
-    sim_fault_at(w, op, lane, kind);
-    f->address = about.address;
-    f->bytes = about.bytes;
-    f->space = about.space;
-    f->store = about.store;
-    f->lanes = about.lanes;
-    return false;
-}
-
 /* The buffer that [address, address + bytes) lies in, 16-byte aligned, and where in it. */
 static bool global_place(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                          uint64_t address, uint32_t bytes, bool store, struct sim_flight *f)
@@ -27,12 +14,12 @@ static bool global_place(struct sim_warp *w, const struct sim_op *op, uint32_t l
     struct sim_fault about = {
         .address = address, .bytes = bytes, .space = SIM_IN_GLOBAL, .store = store};
     if (!b || b->released || address < b->base || at > b->bytes || bytes > b->bytes - at)
-        return fail(w, op, lane, SIM_F_BOUNDS, about);
+        return sim_fault_about(w, op, lane, SIM_F_BOUNDS, about);
     if (store && b->read_only)
-        return fail(w, op, lane, SIM_F_READONLY, about);
+        return sim_fault_about(w, op, lane, SIM_F_READONLY, about);
     about.bytes = 16;
     if (address % 16)
-        return fail(w, op, lane, SIM_F_ALIGN, about);
+        return sim_fault_about(w, op, lane, SIM_F_ALIGN, about);
     f->buffer = b;
     f->at = at;
     return true;
@@ -49,7 +36,7 @@ static bool mbarrier_place(struct sim_warp *w, const struct sim_op *op, uint32_t
     f->mbarrier = p.offset;
     if (p.block == to)
         return true;
-    fail(w, op, lane, SIM_F_MBARRIER, (struct sim_fault){0});
+    sim_fault_about(w, op, lane, SIM_F_MBARRIER, (struct sim_fault){0});
     sim_mbar_blame(&w->block->fault, p.block, p.offset, SIM_MBAR_APART);
     return false;
 }
@@ -66,7 +53,7 @@ static bool into_shared(struct sim_warp *w, const struct sim_op *op, uint32_t la
     f->shared = to.offset;
     f->blocks = op->e ? sim_word(w, op->e, lane) & 0xffff : 1u << to.block->rank;
     if (f->blocks >> b->npeer)
-        return fail(w, op, lane, SIM_F_RANKS, (struct sim_fault){.lanes = f->blocks});
+        return sim_fault_about(w, op, lane, SIM_F_RANKS, (struct sim_fault){.lanes = f->blocks});
     return mbarrier_place(w, op, lane, sim_wide(w, op->d, lane), SIM_IN_SHARED, to.block, f);
 }
 
@@ -88,7 +75,7 @@ static bool copy_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lane
     struct sim_place from;
     f.extent = f.bytes;
     if (f.bytes % 16)
-        return fail(w, op, lane, SIM_F_BULK, (struct sim_fault){.bytes = f.bytes});
+        return sim_fault_about(w, op, lane, SIM_F_BULK, (struct sim_fault){.bytes = f.bytes});
     if (sim_flies_in(f.kind) && !into_shared(w, op, lane, &f))
         return false;
     if (f.kind == SIM_FLY_LOAD) {
@@ -122,7 +109,7 @@ const struct sim_op *sim_bulk_prefetch(struct sim_warp *w, const struct sim_op *
         const uint32_t lane = (uint32_t)__builtin_ctz(left), bytes = sim_word(w, op->c, lane);
         struct sim_flight f;
         if (bytes % 16) {
-            fail(w, op, lane, SIM_F_BULK, (struct sim_fault){.bytes = bytes});
+            sim_fault_about(w, op, lane, SIM_F_BULK, (struct sim_fault){.bytes = bytes});
             return NULL;
         }
         if (!global_place(w, op, lane, sim_wide(w, op->b, lane), bytes, false, &f))

@@ -61,18 +61,6 @@ static struct sim_copy *add(struct sim_warp *w)
 
 /* ---- issue --------------------------------------------------------------------------------------------- */
 
-static bool fail(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
-                 enum sim_fault_kind kind, struct sim_fault about)
-{
-    struct sim_fault *f = &w->block->fault;
-    sim_fault_at(w, op, lane, kind);
-    f->address = about.address;
-    f->bytes = about.bytes;
-    f->space = about.space;
-    f->store = about.store;
-    return false;
-}
-
 /* How many bytes a lane reads. */
 static uint32_t bytes_read(const struct sim_warp *w, const struct sim_op *op, uint32_t lane)
 {
@@ -95,14 +83,15 @@ static bool issue_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lan
     const uint64_t to = target_of(w, op, lane), from = sim_wide(w, op->b, lane);
     const uint32_t n = bytes_read(w, op, lane), size = op->size;
     if (n > size)
-        return fail(w, op, lane, SIM_F_SIZE, (struct sim_fault){.address = n, .bytes = size});
+        return sim_fault_about(w, op, lane, SIM_F_SIZE,
+                               (struct sim_fault){.address = n, .bytes = size});
     const struct sim_fault load = {.address = from, .bytes = n, .space = SIM_IN_GLOBAL};
     const struct sim_fault store = {
         .address = to, .bytes = size, .space = SIM_IN_SHARED, .store = true};
     if (to % size)
-        return fail(w, op, lane, SIM_F_ALIGN, store);
+        return sim_fault_about(w, op, lane, SIM_F_ALIGN, store);
     if (b->shared_bytes < size || to > b->shared_bytes - size)
-        return fail(w, op, lane, SIM_F_BOUNDS, store);
+        return sim_fault_about(w, op, lane, SIM_F_BOUNDS, store);
     c->to[lane] = (uint32_t)to;
     c->source[lane] = from;
     c->valid[lane] = (uint8_t)n;
@@ -110,14 +99,15 @@ static bool issue_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lan
     if (!n)
         return true;
     if (from % size)
-        return fail(w, op, lane, SIM_F_ALIGN,
-                    (struct sim_fault){.address = from, .bytes = size, .space = SIM_IN_GLOBAL});
+        return sim_fault_about(
+            w, op, lane, SIM_F_ALIGN,
+            (struct sim_fault){.address = from, .bytes = size, .space = SIM_IN_GLOBAL});
     if (!*buffer || from < (*buffer)->base || from - (*buffer)->base > (*buffer)->bytes)
         *buffer = sim_mem_near(b->launch->memory, from);
     const uint64_t at = *buffer ? from - (*buffer)->base : 0;
     if (!*buffer || (*buffer)->released || from < (*buffer)->base || at > (*buffer)->bytes ||
         n > (*buffer)->bytes - at)
-        return fail(w, op, lane, SIM_F_BOUNDS, load);
+        return sim_fault_about(w, op, lane, SIM_F_BOUNDS, load);
     c->from[lane] = (*buffer)->host + at;
     return true;
 }

@@ -584,6 +584,9 @@ bool sim_resolve(struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LA
 
 const struct sim_op *sim_fault_at(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                                   enum sim_fault_kind kind);
+/* The same with an access or what else about says: its address, bytes, space, store, others, why and lanes. False. */
+bool sim_fault_about(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                     enum sim_fault_kind kind, struct sim_fault about);
 
 /* ---- asynchronous copies (copy.c) ----------------------------------------------------------------- */
 

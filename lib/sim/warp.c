@@ -226,6 +226,21 @@ const struct sim_op *sim_fault_at(struct sim_warp *w, const struct sim_op *op, u
     return NULL;
 }
 
+bool sim_fault_about(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                     enum sim_fault_kind kind, struct sim_fault about)
+{
+    struct sim_fault *f = &w->block->fault;
+    sim_fault_at(w, op, lane, kind);
+    f->address = about.address;
+    f->bytes = about.bytes;
+    f->space = about.space;
+    f->store = about.store;
+    f->others = about.others;
+    f->why = about.why;
+    f->lanes = about.lanes;
+    return false;
+}
+
 bool sim_warp_ready(const struct sim_warp *w)
 {
     return best_group(w) >= 0;

@@ -65,14 +65,7 @@ uint32_t sim_wgmma_reads(const struct sim_warp *w, const struct sim_wgmma_flight
 
 static bool fail(struct sim_warp *w, const struct sim_op *op, struct sim_fault about)
 {
-    struct sim_fault *f = &w->block->fault;
-    sim_fault_at(w, op, about.lane, about.kind);
-    f->address = about.address;
-    f->bytes = about.bytes;
-    f->space = about.space;
-    f->others = about.others;
-    f->why = about.why;
-    return false;
+    return sim_fault_about(w, op, about.lane, about.kind, about);
 }
 
 static struct sim_wgmma_flight *logged(struct sim_wgmmas *g, uint32_t i)
