@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -155,6 +156,17 @@ static char *resolve(struct arena *a, const char *path)
     return copy;
 }
 
+/* Which can only be asked by setting it: one thread at a time, or the mask that another has set stays. */
+static mode_t current_umask(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    mode_t mask = umask(0);
+    umask(mask);
+    pthread_mutex_unlock(&lock);
+    return mask;
+}
+
 static bool open_temporary(struct arena *a, struct io_out *o, const struct stat *old)
 {
     const char *slash = strrchr(o->target, '/');
@@ -174,8 +186,7 @@ static bool open_temporary(struct arena *a, struct io_out *o, const struct stat 
     errno = error;
     if (fd < 0)
         return false;
-    mode_t mask = umask(0);
-    umask(mask);
+    mode_t mask = current_umask();
     fchmod(fd, old ? old->st_mode & 0777 : 0666 & ~mask);
     o->file = fdopen(fd, "wb");
     if (!o->file)
