@@ -16,7 +16,7 @@
  * The n of saxpy and twice may be missing: then the contract in the module's comments says it.
  * What is queued on a stream other than the default one takes time on a clock of its own, a launch 10 us or what FAKE_CUDA_US says,
  * now and then a little more; can be captured, and replayed as a graph. NVML's functions are here too (KAIO_NVML_LIB).
- * Compiled with FAKE_CUDA_OLD it is of before CUDA 11.8: without tensor maps and clusters.
+ * Compiled with FAKE_CUDA_OLD it is of before CUDA 11.8: without tensor maps, clusters and libraries of code.
  * The environment says how it behaves:
  *     FAKE_CUDA_LOG=FILE        a line for each call that does something
  *     FAKE_CUDA_FAIL=NAME:CODE  that function fails, from its first call on
@@ -24,6 +24,8 @@
  *     FAKE_CUDA_JIT_LOG=TEXT    the JIT refuses every module and says this
  *     FAKE_CUDA_JIT_INFO=TEXT   what the JIT says beside of each module; or, with FAKE_CUDA_JIT_CACHE=FILE, of those that it
  *                               has not compiled before, which are kept in FILE
+ *     FAKE_CUDA_JIT_REFUSES=TEXT  the JIT refuses modules in which that stands
+ *     FAKE_CUDA_JIT_MS=N        it takes so many milliseconds for each, in several threads at a time
  *     FAKE_CUDA_SHARED=N, FAKE_CUDA_THREADS=N (1024)  every entry has so much shared memory of its own, and registers for
  *                               so many threads; FAKE_CUDA_CLUSTERS=N (8)  so many clusters fit
  *     FAKE_CUDA_US=NAME:N,...   a launch of that entry takes so many microseconds
@@ -34,12 +36,14 @@
 #include <config.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MAX_BLOCKS = 256, GUARD = 64 };
 
@@ -208,6 +212,9 @@ static struct module {
     char *text;
     size_t bytes;
 } modules[MAX_MODULES];
+/* of modules, of what is compiled, and of the log: modules may be loaded by several threads */
+static pthread_mutex_t module_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned compiling;
 
 /* Where `what` stands between from and end; NULL: nowhere. strstr() looks for the end of the module first. */
 static const char *find(const char *from, const char *end, const char *what)
@@ -219,15 +226,19 @@ static const char *find(const char *from, const char *end, const char *what)
 static long fixed_dim(const char *f, const char *name)
 {
     char key[64];
+    long value = -1;
     snprintf(key, sizeof key, "%s: ", name);
+    pthread_mutex_lock(&module_lock);
     for (size_t i = 0; i < MAX_MODULES; i++) {
         const char *text = modules[i].text, *end = text ? text + modules[i].bytes : NULL;
         if (!text || f < text || f >= end)
             continue;
         const char *dims = find(text, end, "//@ dims: {"), *at = dims ? find(dims, end, key) : NULL;
-        return at ? atol(at + strlen(key)) : -1;
+        value = at ? atol(at + strlen(key)) : -1;
+        break;
     }
-    return -1;
+    pthread_mutex_unlock(&module_lock);
+    return value;
 }
 
 static size_t param_count(const char *f)
@@ -259,14 +270,24 @@ static bool is_cached(const char *image)
     return found;
 }
 
-API(cuModuleLoadDataEx, char **module, const char *image, unsigned n, int *option, void **value)
+static void take_time(void)
 {
-    const char *log = getenv("FAKE_CUDA_JIT_LOG");
+    const long ms = setting("FAKE_CUDA_JIT_MS", 0);
+    const struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+    if (ms)
+        nanosleep(&t, NULL);
+}
+
+/* What the JIT says and does, with the lock held. */
+static int load(char **module, const char *image, unsigned n, const int *option, void **value)
+{
+    const char *log = getenv("FAKE_CUDA_JIT_LOG"), *refuses = getenv("FAKE_CUDA_JIT_REFUSES");
     size_t room = 0;
-    MAY_FAIL();
     for (unsigned i = 0; i < n; i++)
         if (option[i] == 6)
             room = (size_t)(uintptr_t)value[i];
+    if (!log && refuses && strstr(image, refuses))
+        log = "ptxas application ptx input, line 1; error   : it is refused";
     if (log) {
         for (unsigned i = 0; i < n; i++)
             if (option[i] == 5)
@@ -289,15 +310,61 @@ API(cuModuleLoadDataEx, char **module, const char *image, unsigned n, int *optio
     return *module ? 0 : 2;
 }
 
+/* One at a time, as the driver does it. */
+API(cuModuleLoadDataEx, char **module, const char *image, unsigned n, int *option, void **value)
+{
+    MAY_FAIL();
+    pthread_mutex_lock(&module_lock);
+    take_time();
+    const int e = load(module, image, n, option, value);
+    pthread_mutex_unlock(&module_lock);
+    return e;
+}
+
 API(cuModuleUnload, char *module)
 {
+    pthread_mutex_lock(&module_lock);
     record("unload");
     for (size_t i = 0; i < MAX_MODULES; i++)
         if (modules[i].text == module)
             modules[i] = (struct module){0};
+    pthread_mutex_unlock(&module_lock);
     free(module);
     return 0;
 }
+
+#ifndef FAKE_CUDA_OLD
+/* A library is its module; several are made at a time. */
+API(cuLibraryLoadData, char **library, const char *image, int *jit_option, void **jit_value,
+    unsigned njit, int *option, void **value, unsigned n)
+{
+    (void)option;
+    (void)value;
+    MAY_FAIL();
+    pthread_mutex_lock(&module_lock);
+    if (++compiling > 1)
+        record("%u are compiled at a time", compiling);
+    pthread_mutex_unlock(&module_lock);
+    take_time();
+    pthread_mutex_lock(&module_lock);
+    compiling--;
+    const int e = load(library, image, njit, jit_option, jit_value);
+    pthread_mutex_unlock(&module_lock);
+    return n == 0 ? e : 1;
+}
+
+API(cuLibraryGetModule, char **module, char *library)
+{
+    MAY_FAIL();
+    *module = library;
+    return 0;
+}
+
+API(cuLibraryUnload, char *library)
+{
+    return cuModuleUnload(library);
+}
+#endif
 
 /* Where ".entry name(" stands. */
 API(cuModuleGetFunction, const char **f, const char *module, const char *name)

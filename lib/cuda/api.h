@@ -13,6 +13,7 @@
 typedef int cu_result, cu_device;
 typedef struct cu_context_ *cu_context;
 typedef struct cu_module_ *cu_module;
+typedef struct cu_library_ *cu_library;
 typedef struct cu_function_ *cu_function;
 typedef struct cu_stream_ *cu_stream;
 typedef struct cu_event_ *cu_event;

@@ -51,20 +51,27 @@ static int count_devices(struct diags *d)
     return n;
 }
 
+static void unload(struct device *dev, struct cu_loaded *m)
+{
+    if (m->library)
+        dev->cu.LibraryUnload(m->library);
+    else if (m->module)
+        dev->cu.ModuleUnload(m->module);
+    *m = (struct cu_loaded){0};
+}
+
 static void close_device(struct device *dev)
 {
     struct cu_api *cu = &dev->cu;
     cu_blas_close(dev);
     cu_queue_close(dev);
-    if (dev->loaded.module)
-        cu->ModuleUnload(dev->loaded.module);
+    unload(dev, &dev->loaded);
     if (dev->start)
         cu->EventDestroy(dev->start);
     if (dev->end)
         cu->EventDestroy(dev->end);
     if (dev->context)
         cu->DevicePrimaryCtxRelease(dev->id);
-    dev->loaded = (struct cu_loaded){0};
     dev->start = dev->end = NULL;
     dev->context = NULL;
 }
@@ -250,43 +257,61 @@ static enum device_status copy_memory(struct device *dev, uint64_t to, uint64_t 
 
 /* ---- modules ---- */
 
-/* One compilation. log: what the compiler says, of LOG_BYTES; empty when the driver had the result already. */
-static cu_result compile(struct device *dev, const struct source *ptx, cu_module *out, char *error,
-                         char *log)
+/* One compilation. log: what the compiler says, of LOG_BYTES; empty when the driver had the result already.
+ *
+ * cuModuleLoadDataEx() holds the context while it compiles: other threads wait, also with launches. cuLibraryLoadData() holds
+ * nothing, and gives the same code. (So does cuLinkComplete(), but as code for a linker: without setmaxnreg.) What it refuses
+ * is given to the former, whose word on errors counts. */
+static cu_result compile(struct device *dev, const struct source *ptx, bool beside,
+                         struct cu_loaded *out, char *error, char *log)
 {
     int option[] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES, CU_JIT_INFO_LOG,
                     CU_JIT_INFO_LOG_BYTES, CU_JIT_LOG_VERBOSE};
     void *value[] = {error, (void *)(uintptr_t)ERROR_BYTES, log, (void *)(uintptr_t)LOG_BYTES,
                      (void *)(uintptr_t)1};
+    const unsigned n = sizeof option / sizeof *option;
+    const struct cu_api *cu = &dev->cu;
     memset(error, 0, ERROR_BYTES + 1);
     memset(log, 0, LOG_BYTES + 1);
-    return dev->cu.ModuleLoadDataEx(out, ptx->text, sizeof option / sizeof *option, option, value);
+    *out = (struct cu_loaded){.text = ptx};
+    if (beside && cu->LibraryLoadData && cu->LibraryGetModule && cu->LibraryUnload &&
+        cu->LibraryLoadData(&out->library, ptx->text, option, value, n, NULL, NULL, 0) ==
+            CU_SUCCESS) {
+        if (cu->LibraryGetModule(&out->module, out->library) == CU_SUCCESS)
+            return CU_SUCCESS;
+        cu->LibraryUnload(out->library);
+    }
+    /* the log's sizes were replaced by what was written */
+    value[1] = (void *)(uintptr_t)ERROR_BYTES;
+    value[3] = (void *)(uintptr_t)LOG_BYTES;
+    out->library = NULL;
+    return cu->ModuleLoadDataEx(&out->module, ptx->text, n, option, value);
 }
 
 /* The driver has compiled this before and says nothing of it: what was kept of that, or what it says of the same text once
  * more, with a comment behind it that it has not seen. */
-static const char *verdict_again(struct device *dev, const struct cu_jit *j, char *error, char *log,
-                                 struct arena *a)
+static const char *verdict_again(struct device *dev, const struct cu_jit *j, bool beside,
+                                 char *error, char *log, struct arena *a)
 {
     const char *kept = cu_jit_recall(a, j);
     struct timespec now = {0};
     struct buf text = buf_in(a);
-    cu_module m = NULL;
+    struct cu_loaded m;
     if (kept)
         return kept;
     clock_gettime(CLOCK_REALTIME, &now);
     buf_add(&text, j->ptx->text, j->ptx->len);
     buf_printf(&text, "\n// %lld.%09ld\n", (long long)now.tv_sec, now.tv_nsec);
     const struct source again = {j->ptx->name, buf_text(&text), text.len};
-    if (compile(dev, &again, &m, error, log) == CU_SUCCESS)
-        dev->cu.ModuleUnload(m);
+    if (compile(dev, &again, beside, &m, error, log) == CU_SUCCESS)
+        unload(dev, &m);
     const char *verdict = cu_jit_verdict(a, log);
     cu_jit_keep(a, j, verdict);
     return verdict;
 }
 
 /* Warns of what the compiler made slower than it is written. */
-static void warn(struct device *dev, const struct source *ptx, char *error, char *log,
+static void warn(struct device *dev, const struct source *ptx, bool beside, char *error, char *log,
                  struct diags *d)
 {
     const struct cu_jit j = {ptx, dev->sm, dev->version};
@@ -295,23 +320,24 @@ static void warn(struct device *dev, const struct source *ptx, char *error, char
     if (delicate && *log)
         cu_jit_keep(d->arena, &j, verdict);
     else if (delicate)
-        verdict = verdict_again(dev, &j, error, log, d->arena);
+        verdict = verdict_again(dev, &j, beside, error, log, d->arena);
     cu_jit_warn(ptx, verdict, d);
 }
 
-enum device_status cu_load_module(struct device *dev, const struct source *ptx, cu_module *out,
-                                  struct diags *d)
+/* Compiles PTX, or takes a cubin; DEVICE_REFUSED with the JIT's log in d. beside: while others do so, too. */
+static enum device_status load(struct device *dev, const struct source *ptx, bool beside,
+                               struct cu_loaded *out, struct diags *d)
 {
     const bool binary = cu_is_cubin(ptx);
     struct cu_header head = binary ? (struct cu_header){0} : cu_header_of(ptx);
     size_t before = d->nerror;
-    *out = NULL;
+    *out = (struct cu_loaded){0};
     if (!cu_header_fits(&head, dev->sm, dev->version, d))
         return DEVICE_REFUSED;
     char *error = malloc(ERROR_BYTES + 1), *log = malloc(LOG_BYTES + 1);
-    cu_result r = error && log ? compile(dev, ptx, out, error, log) : CU_OUT_OF_MEMORY;
+    cu_result r = error && log ? compile(dev, ptx, beside, out, error, log) : CU_OUT_OF_MEMORY;
     if (r == CU_SUCCESS && !binary)
-        warn(dev, ptx, error, log, d);
+        warn(dev, ptx, beside, error, log, d);
     else if (r != CU_SUCCESS && error)
         cu_report_log(ptx, error, d);
     free(error);
@@ -325,13 +351,12 @@ enum device_status cu_load_module(struct device *dev, const struct source *ptx, 
 
 static enum device_status load_module(struct device *dev, const struct source *ptx, struct diags *d)
 {
-    cu_module module;
-    enum device_status status = cu_load_module(dev, ptx, &module, d);
+    struct cu_loaded m;
+    enum device_status status = load(dev, ptx, false, &m, d);
     if (status != DEVICE_OK)
         return status;
-    if (dev->loaded.module)
-        dev->cu.ModuleUnload(dev->loaded.module);
-    dev->loaded = (struct cu_loaded){module, ptx};
+    unload(dev, &dev->loaded);
+    dev->loaded = m;
     return DEVICE_OK;
 }
 
@@ -347,25 +372,25 @@ const struct cu_loaded *cu_module_of(const struct device *dev, const struct devi
 static enum device_status load_beside(struct device *dev, const struct source *ptx,
                                       struct device_module **out, struct diags *d)
 {
-    cu_module loaded;
+    struct cu_loaded loaded;
     *out = NULL;
-    enum device_status status = cu_load_module(dev, ptx, &loaded, d);
+    enum device_status status = load(dev, ptx, true, &loaded, d);
     if (status != DEVICE_OK)
         return status;
     struct device_module *m = malloc(sizeof *m);
     if (!m) {
-        dev->cu.ModuleUnload(loaded);
+        unload(dev, &loaded);
         diag_error(d, SPAN_NONE, "no memory left to load a module");
         return DEVICE_FAILED;
     }
-    m->loaded = (struct cu_loaded){loaded, ptx};
+    m->loaded = loaded;
     *out = m;
     return DEVICE_OK;
 }
 
 static void unload_module(struct device *dev, struct device_module *m)
 {
-    dev->cu.ModuleUnload(m->loaded.module);
+    unload(dev, &m->loaded);
     free(m);
 }
 

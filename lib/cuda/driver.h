@@ -9,7 +9,8 @@
 
 /* A module and the text that it was made from. */
 struct cu_loaded {
-    cu_module module; /* NULL: none */
+    cu_module module;   /* NULL: none */
+    cu_library library; /* that it belongs to; NULL: none */
     const struct source *text;
 };
 
@@ -30,9 +31,6 @@ struct device {
 
 /* Adds an error, "doing: what the driver says", and says what it means. */
 enum device_status cu_failed(struct device *dev, struct diags *d, cu_result r, const char *doing);
-/* Compiles PTX, or takes a cubin; DEVICE_REFUSED with the JIT's log in d. */
-enum device_status cu_load_module(struct device *dev, const struct source *ptx, cu_module *out,
-                                  struct diags *d);
 /* The module that a launch names. */
 const struct cu_loaded *cu_module_of(const struct device *dev, const struct device_launch *l);
 /* The entry that a launch names, with its parameters checked, and prepared for the shared memory and the cluster that the

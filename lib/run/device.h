@@ -173,7 +173,8 @@ struct device_ops {
     /* Loads PTX text (src spans are used for reports; on a GPU the driver's JIT compiles it, and its log is shown when
      * it refuses). One module at a time; a second load replaces the first. The text must outlive the module. */
     enum device_status (*load)(struct device *dev, const struct source *ptx, struct diags *d);
-    /* Modules that are loaded side by side and named in device_launch.module. The text must outlive its module. */
+    /* Modules that are loaded side by side and named in device_launch.module. The text must outlive its module. On a GPU
+     * several threads may load at a time, each with diags of its own, after enter(). */
     enum device_status (*load_module)(struct device *dev, const struct source *ptx,
                                       struct device_module **m, struct diags *d);
     void (*unload_module)(struct device *dev, struct device_module *m);
