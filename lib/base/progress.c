@@ -55,6 +55,9 @@ void progress_step(struct progress *p, uint64_t done)
                  (double)done / seconds);
     else
         snprintf(line, sizeof line, "%s: %" PRIu64 ", %.0f s", p->what, done, seconds);
+    size_t n = strlen(line);
+    if (p->detail)
+        snprintf(line + n, sizeof line - n, "; %s", p->detail);
     fprintf(stderr, "\r\033[K%.*s", line_width(), line);
     fflush(stderr);
     p->drawn = t;

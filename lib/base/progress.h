@@ -11,6 +11,7 @@
 
 struct progress {
     const char *what;     /* "verifying saxpy/large"; the caller's, may change between steps */
+    const char *detail;   /* what is being done of that: "compiling 7 of 31"; NULL: nothing more */
     uint64_t total;       /* 0: unknown, the count alone is shown */
     int64_t start, drawn; /* ns, monotonic; drawn = 0: the line is not on the screen */
     bool enabled;

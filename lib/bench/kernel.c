@@ -138,7 +138,8 @@ static enum device_status make_ready(struct rival *v, struct diags *d)
 {
     const struct bench_device *b = v->dev;
     const struct device_label label = {.name = v->name, .type = ""};
-    enum device_status status = b->ops->load_module(b->dev, v->code.ptx, &v->module, d);
+    enum device_status status = v->module ? DEVICE_OK
+                                          : b->ops->load_module(b->dev, v->code.ptx, &v->module, d);
     for (size_t i = 0; i < v->code.plan.n && status == DEVICE_OK; i++) {
         v->code.plan.v[i].l.module = v->module;
         status = b->queue->prepare(b->dev, &v->code.plan.v[i].l, d);

@@ -6,6 +6,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/bench/data.c lib/bench/data.h \
 	lib/bench/kernel.c lib/bench/rival.h \
 	lib/bench/measure.c lib/bench/measure.h \
+	lib/bench/modules.c lib/bench/modules.h \
 	lib/bench/plan.c lib/bench/plan.h \
 	lib/bench/plot.c lib/bench/plot.h \
 	lib/bench/product.c lib/bench/product.h \

@@ -85,17 +85,25 @@ static enum device_status record(struct measured *m, double seconds, struct diag
     return queued == DEVICE_OK ? made : queued;
 }
 
+/* How long an execution takes, queued one by one. */
+static enum device_status pilot(struct measured *m, double *seconds, struct diags *d)
+{
+    m->per_graph = 1;
+    m->lead = 0;
+    m->next_set = 0;
+    TRY(batch(m, 1, NULL, seconds, d));
+    if (*seconds < VERY_LONG) {
+        m->lead = 1;
+        TRY(batch(m, PILOT, NULL, seconds, d));
+    }
+    return DEVICE_OK;
+}
+
 static enum device_status begin(struct measured *m, const struct measure_options *o,
                                 struct diags *d)
 {
     double seconds;
-    m->per_graph = 1;
-    m->next_set = 0;
-    TRY(batch(m, 1, NULL, &seconds, d));
-    if (seconds < VERY_LONG) {
-        m->lead = 1;
-        TRY(batch(m, PILOT, NULL, &seconds, d));
-    }
+    TRY(pilot(m, &seconds, d));
     if (seconds < LONG) {
         TRY(record(m, seconds, d));
         m->lead = m->per_graph;
@@ -110,6 +118,14 @@ static void failed(struct measured *m, const struct diags *d)
 {
     m->status = RIVAL_FAILED;
     m->why = d->list.n ? d->list.v[d->list.n - 1].text : "it failed";
+}
+
+bool measure_pilot(struct measured *m, double *seconds, struct diags *d)
+{
+    if (pilot(m, seconds, d) == DEVICE_OK)
+        return true;
+    failed(m, d);
+    return false;
 }
 
 void measure_begin(struct arena *a, struct measured *m, size_t n, const struct measure_options *o,

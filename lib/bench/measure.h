@@ -46,6 +46,8 @@ struct conditions {
     bool steady;         /* the times had settled when the first round began */
 };
 
+/* Roughly how long an execution takes: a few of them, which nothing interleaves. False with an error in d. */
+bool measure_pilot(struct measured *m, double *seconds, struct diags *d);
 /* Finds how many executions make a round and records graphs; for each rival whose status is RIVAL_OK. */
 void measure_begin(struct arena *a, struct measured *m, size_t n, const struct measure_options *o,
                    struct diags *d);

@@ -56,6 +56,7 @@ struct rival {
     size_t npeer;
     const struct rival
         *lender; /* of the same spec: its buffers are used, but for temps; NULL: own ones */
+    struct device_module *module; /* of kernels: its code, compiled already; or prepare does that */
 
     /* set by prepare */
     const char *why;         /* not RIVAL_OK */
@@ -72,7 +73,6 @@ struct rival {
     struct data data;
     const struct rival *judge;  /* whose reference it is compared with */
     uint64_t *offset, *address; /* by run_buffer(): in a set; of the set queued */
-    struct device_module *module;
     struct message_buffer messages;
     struct blas_work *blas; /* of the vendor's library */
 };

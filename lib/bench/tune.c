@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "bench/modules.h"
 #include "lower/lower.h"
 
 /* ---- what there is to try ---- */
@@ -16,19 +17,20 @@ static uint64_t hash_of(const struct source *text)
     return h;
 }
 
-/* The hash of the code under a schedule (NULL: none is said); 0: there is no such code. */
-static uint64_t code_hash(const struct code_source *from, const struct bench_point *p,
-                          const char *schedule)
+/* The code under a schedule (NULL: none is said); NULL: there is none. */
+static const struct source *code_under(struct arena *a, const struct code_source *from,
+                                       const struct bench_point *p, const char *schedule)
 {
-    struct arena *a = arena_new();
-    struct diags *d = diags_new(a);
+    struct arena *own = arena_new();
     struct code_source src = *from;
     struct code code;
+    const struct source *ptx = NULL;
     if (schedule)
-        src.schedule = source_new(a, "(candidate)", schedule, strlen(schedule));
-    uint64_t h = code_make(a, &src, p, &code, d) ? hash_of(code.ptx) : 0;
-    arena_free(a);
-    return h;
+        src.schedule = source_new(own, "(candidate)", schedule, strlen(schedule));
+    if (code_make(own, &src, p, &code, diags_new(own)))
+        ptx = source_new(a, code.ptx->name, code.ptx->text, code.ptx->len);
+    arena_free(own);
+    return ptx;
 }
 
 /* It does not fit; or it is one of the general ones, which would only take long: the emitter's own choice, `own`, is
@@ -37,9 +39,9 @@ static bool is_strategy_refused(struct arena *a, const struct code_source *src,
                                 const struct bench_point *p, const char *strategy, uint64_t own,
                                 bool others)
 {
-    uint64_t h = code_hash(src, p, arena_printf(a, "{strategy: %s}", strategy));
+    const struct source *ptx = code_under(a, src, p, arena_printf(a, "{strategy: %s}", strategy));
     bool general = strcmp(strategy, "naive") == 0 || (strcmp(strategy, "map") == 0 && others);
-    return h == 0 || (general && h != own);
+    return !ptx || (general && hash_of(ptx) != own);
 }
 
 bool tune_list(struct arena *a, const struct code_source *src, const struct bench_point *p,
@@ -52,6 +54,7 @@ bool tune_list(struct arena *a, const struct code_source *src, const struct benc
     *out = (struct tune_list){0};
     if (!code_make(a, src, p, &code, d))
         return false;
+    out->builtin = code.ptx;
     *VEC_PUSH(a, &seen) = hash_of(code.ptx);
     const struct lower_candidates all = lower_candidates(a, code.spec, src->target);
     for (size_t i = 0; i < all.v.n; i++) {
@@ -59,28 +62,34 @@ bool tune_list(struct arena *a, const struct code_source *src, const struct benc
         if (strcmp(c->strategy, strategy) != 0)
             refused = is_strategy_refused(a, src, p, c->strategy, seen.v[0], out->v.n > 0);
         strategy = c->strategy;
-        uint64_t h = refused ? 0 : code_hash(src, p, c->text);
-        bool known = h == 0;
+        const struct source *ptx = refused ? NULL : code_under(a, src, p, c->text);
+        uint64_t h = ptx ? hash_of(ptx) : 0;
+        bool known = !ptx;
         for (size_t k = 0; k < seen.n; k++)
             known |= seen.v[k] == h;
         if (known)
             continue;
         *VEC_PUSH(a, &seen) = h;
-        *VEC_PUSH(a, &out->v) = c->text;
+        *VEC_PUSH(a, &out->v) = (struct tune_candidate){c->text, ptx};
     }
     return true;
 }
 
 /* ---- the search ---- */
 
-enum { FINALISTS = 6, SHORT_ROUNDS = 3, LONG_ROUNDS = 9 };
-static const double SHORT = 1e-3, LONG = 8e-3; /* seconds of a round of each */
-static const double WORTH = 1.005;             /* what a schedule must gain to be said */
+/* Rounds are short beside the time in which the clock follows the load (measure.h). */
+enum { FINALISTS = 6, FIRST_ROUNDS = 3, LAST_ROUNDS = 18, DUEL_ROUNDS = 25, DUEL_WON = 18 };
+static const double SHORT = 2e-3, LONG = 4e-3; /* seconds of a round of each: of heats, then */
+static const double WARM = 0.25;   /* seconds of work before the first, for the clock to rise */
+static const double HOPELESS = 3;  /* times as long as the emitter's own choice */
+static const double BEHIND = 1.25; /* times as long as the fastest of a heat */
+static const double WORTH = 1.005; /* what a schedule must gain to be said */
 
 struct search {
     struct arena *a;
     const struct bench *b;
     const struct bench_point *p;
+    const struct tune_options *o;
     struct tune_result *out;
     struct diags *d;
     struct rival *rival; /* those that are there, the emitter's own choice first */
@@ -89,6 +98,17 @@ struct search {
     size_t n;
 };
 
+static void tell(const struct search *s, const char *doing, size_t done, size_t n)
+{
+    if (s->o->progress)
+        s->o->progress(s->o->progress_ctx, doing, done, n);
+}
+
+static bool is_interrupted(const struct search *s)
+{
+    return *s->b->data.interrupted != 0;
+}
+
 static bool fail(struct search *s, const struct rival *v, enum rival_status status)
 {
     s->out->error = v->why ? v->why : "it failed";
@@ -96,8 +116,9 @@ static bool fail(struct search *s, const struct rival *v, enum rival_status stat
     return false;
 }
 
-/* Prepares a contender and checks one execution of it. */
-static enum rival_status enter(struct search *s, size_t i, const char *schedule)
+/* Prepares a contender, whose code is compiled already, and checks one execution of it. */
+static enum rival_status enter(struct search *s, size_t i, const char *schedule,
+                               struct modules *modules)
 {
     struct rival *v = &s->rival[i];
     struct diags *own = diags_new(s->a);
@@ -116,7 +137,16 @@ static enum rival_status enter(struct search *s, size_t i, const char *schedule)
                         .peer = s->rival,
                         .npeer = i,
                         .lender = i ? &s->rival[0] : NULL};
-    enum rival_status status = v->ops->prepare(v, own);
+    enum device_status compiled = modules_take(modules, i, &v->module, own);
+    enum rival_status status;
+    if (is_interrupted(s))
+        status = RIVAL_ABSENT;
+    else if (compiled != DEVICE_OK)
+        status = rival_failed(v, own, compiled == DEVICE_REFUSED ? RIVAL_REFUSED : RIVAL_FAILED);
+    else
+        status = v->ops->prepare(v, own);
+    if (compiled == DEVICE_REFUSED && !is_interrupted(s) && i)
+        diag_warning(s->d, SPAN_NONE, "schedule %s is left out: %s", v->name, v->why);
     if (status == RIVAL_OK && v->launches == 0) {
         v->why = "nothing is launched: a dimension is 0";
         status = RIVAL_ABSENT;
@@ -134,15 +164,18 @@ static void take_in(struct search *s, size_t i)
 }
 
 /* All that can run and are right; false: the emitter's own choice is not, or the device failed. */
-static bool enter_all(struct search *s, const struct tune_list *list)
+static bool enter_all(struct search *s, const struct tune_list *list, struct modules *modules)
 {
-    enum rival_status status = enter(s, 0, NULL);
+    enum rival_status status = enter(s, 0, NULL, modules);
+    if (is_interrupted(s))
+        return false;
     if (status != RIVAL_OK)
         return fail(s, &s->rival[0], status);
     take_in(s, 0);
-    for (size_t i = 0; i < list->v.n && !*s->b->data.interrupted; i++) {
+    for (size_t i = 0; i < list->v.n && !is_interrupted(s); i++) {
         struct rival *v = &s->rival[i + 1];
-        status = enter(s, i + 1, list->v.v[i]);
+        tell(s, "compiling", i + 1, list->v.n + 1);
+        status = enter(s, i + 1, list->v.v[i].schedule, modules);
         if (status == RIVAL_OK) {
             take_in(s, i + 1);
             continue;
@@ -155,7 +188,59 @@ static bool enter_all(struct search *s, const struct tune_list *list)
         if (status == RIVAL_WRONG)
             diag_warning(s->d, SPAN_NONE, "schedule %s gives wrong results: %s", v->name, v->why);
     }
-    return !*s->b->data.interrupted;
+    return !is_interrupted(s);
+}
+
+/* The same when nothing is compiled any more. */
+static bool compile_all(struct search *s, const struct tune_list *list)
+{
+    const struct source **ptx = ARENA_ARRAY(s->a, list->v.n + 1, const struct source *);
+    ptx[0] = list->builtin;
+    for (size_t i = 0; i < list->v.n; i++)
+        ptx[i + 1] = list->v.v[i].ptx;
+    tell(s, "compiling", 0, list->v.n + 1);
+    struct modules *modules =
+        modules_begin(s->a, s->b->dev, ptx, list->v.n + 1, s->o->threads, s->b->data.interrupted);
+    bool good = enter_all(s, list, modules);
+    modules_end(modules);
+    return good;
+}
+
+static bool device_failed(struct search *s, struct measured *m)
+{
+    m->rival->why = m->why;
+    return fail(s, m->rival, m->status);
+}
+
+/* A few executions of each: who is hopeless leaves. What disturbs the first try does not disturb the second. */
+static bool sift(struct search *s)
+{
+    double own = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < s->n && !is_interrupted(s); i++) {
+        struct measured *m = &s->m[i];
+        bool hopeless = true;
+        tell(s, "timing", i, s->n);
+        for (int k = 0; k < 2 && hopeless; k++) {
+            double seconds;
+            if (!measure_pilot(m, &seconds, s->d)) {
+                /* the rest are released by the caller */
+                memmove(s->m + n, s->m + i, (s->n - i) * sizeof *s->m);
+                s->n -= i - n;
+                return device_failed(s, &s->m[n]);
+            }
+            if (i == 0)
+                own = k == 0 || seconds < own ? seconds : own;
+            else
+                hopeless = seconds > HOPELESS * own;
+        }
+        if (i > 0 && hopeless)
+            m->rival->ops->release(m->rival);
+        else
+            s->m[n++] = *m;
+    }
+    s->n = n;
+    return !is_interrupted(s);
 }
 
 static int by_median(const void *a, const void *b)
@@ -164,79 +249,108 @@ static int by_median(const void *a, const void *b)
     return (x->median > y->median) - (x->median < y->median);
 }
 
-/* Rounds of all that are left; the slowest leave, `keep` of them and the emitter's own choice stay. */
-static bool heat(struct search *s, unsigned rounds, double seconds, double warm, size_t keep)
+/* The last leaves. */
+static void drop(struct search *s)
 {
-    const struct measure_options o = {.runs = rounds,
-                                      .round_seconds = seconds,
-                                      .warm_seconds = warm,
-                                      .interrupted = s->b->data.interrupted};
+    struct rival *v = s->m[--s->n].rival;
+    v->ops->release(v);
+}
+
+/* Rounds of the first n that are left. */
+static bool rounds(struct search *s, size_t n, unsigned number, double seconds)
+{
+    const struct measure_options o = {
+        .runs = number, .round_seconds = seconds, .interrupted = s->b->data.interrupted};
     struct conditions c;
-    measure_begin(s->a, s->m, s->n, &o, s->d);
-    bool good = measure_rounds(s->a, s->m, s->n, &o, &c, s->d);
-    measure_end(s->m, s->n);
-    for (size_t i = 0; i < s->n; i++)
-        if (s->m[i].status != RIVAL_OK) {
-            s->m[i].rival->why = s->m[i].why;
-            return fail(s, s->m[i].rival, s->m[i].status);
-        }
-    if (!good)
+    measure_begin(s->a, s->m, n, &o, s->d);
+    bool good = measure_rounds(s->a, s->m, n, &o, &c, s->d);
+    measure_end(s->m, n);
+    for (size_t i = 0; i < n; i++)
+        if (s->m[i].status != RIVAL_OK)
+            return device_failed(s, &s->m[i]);
+    return good;
+}
+
+/* Rounds of all that are left; the slowest leave: `keep` and the emitter's own choice stay, if they are not far behind. */
+static bool heat(struct search *s, unsigned number, double seconds, size_t keep)
+{
+    tell(s, "timing", 0, s->n);
+    if (!rounds(s, s->n, number, seconds))
         return false;
     qsort(s->m + 1, s->n - 1, sizeof *s->m, by_median);
-    while (s->n > keep) {
-        struct rival *v = s->m[--s->n].rival;
-        v->ops->release(v);
-    }
+    double best = s->m[0].median;
+    if (s->n > 1 && s->m[1].median < best)
+        best = s->m[1].median;
+    while (s->n > 1 && (s->n > keep || s->m[s->n - 1].median > BEHIND * best))
+        drop(s);
     return true;
 }
 
 static bool run_heats(struct search *s)
 {
-    double seconds = SHORT, warm = 0.25;
-    s->out->tried = (unsigned)s->n;
-    while (s->n > FINALISTS) {
-        if (!heat(s, SHORT_ROUNDS, seconds, warm, s->n / 2 > FINALISTS ? s->n / 2 : FINALISTS))
+    for (unsigned number = FIRST_ROUNDS; s->n > FINALISTS; number *= 2)
+        if (!heat(s, number, SHORT, s->n / 2 > FINALISTS ? s->n / 2 : FINALISTS))
             return false;
-        seconds *= 2;
-        warm = 0;
-    }
-    return heat(s, LONG_ROUNDS, LONG, warm, s->n);
+    return heat(s, LAST_ROUNDS, LONG, s->n);
+}
+
+/* Does the fastest of the others beat the emitter's own choice, m[0]? */
+static bool is_worth(const struct search *s)
+{
+    return s->n > 1 && s->m[0].median > s->m[1].median * WORTH;
+}
+
+/* The two alone: the best of many may have been lucky. */
+static bool duel(struct search *s)
+{
+    unsigned won = 0;
+    while (s->n > 2)
+        drop(s);
+    tell(s, "timing", 0, s->n);
+    if (!rounds(s, 2, DUEL_ROUNDS, LONG))
+        return false;
+    for (unsigned i = 0; i < DUEL_ROUNDS; i++)
+        won += s->m[1].sample[i] < s->m[0].sample[i];
+    if (won < DUEL_WON)
+        drop(s);
+    return true;
 }
 
 static void name_winner(struct search *s)
 {
-    const struct measured *own = &s->m[0], *best = &s->m[s->n > 1];
-    bool worth = own->median > best->median * WORTH;
+    const struct measured *own = &s->m[0], *best = is_worth(s) ? &s->m[1] : own;
     s->out->builtin_seconds = own->median;
-    s->out->seconds = worth ? best->median : own->median;
-    s->out->schedule = worth ? best->rival->name : NULL;
+    s->out->seconds = best->median;
+    s->out->schedule = best == own ? NULL : best->rival->name;
+}
+
+static bool find_fastest(struct search *s)
+{
+    enum { WARM_ROUNDS = 10 };
+    s->out->tried = (unsigned)s->n;
+    return rounds(s, 1, WARM_ROUNDS, WARM / WARM_ROUNDS) && sift(s) && run_heats(s) &&
+           (!is_worth(s) || duel(s));
 }
 
 bool tune_search(struct arena *a, const struct bench *b, const struct bench_point *p,
-                 struct tune_result *out, struct diags *d)
+                 const struct tune_options *o, struct tune_result *out, struct diags *d)
 {
-    struct search s = {.a = arena_new(), .b = b, .p = p, .out = out, .d = d};
+    struct search s = {.a = a, .b = b, .p = p, .o = o, .out = out, .d = d};
     struct tune_list list;
     *out = (struct tune_result){0};
-    bool good = tune_list(s.a, &b->kernel.source, p, &list, d);
-    if (!good)
+    if (!tune_list(a, &b->kernel.source, p, &list, d)) {
         out->error = "there is no code for it";
-    if (good) {
-        s.rival = ARENA_ARRAY(s.a, list.v.n + 1, struct rival);
-        s.source = ARENA_ARRAY(s.a, list.v.n + 1, struct code_source);
-        s.m = ARENA_ARRAY(s.a, list.v.n + 1, struct measured);
-        good = enter_all(&s, &list) && run_heats(&s);
-        for (size_t i = s.n; i > 0; i--)
-            s.m[i - 1].rival->ops->release(s.m[i - 1].rival);
-        if (s.n == 0 && s.rival[0].ops)
-            s.rival[0].ops->release(&s.rival[0]);
+        return false;
     }
+    s.rival = ARENA_ARRAY(a, list.v.n + 1, struct rival);
+    s.source = ARENA_ARRAY(a, list.v.n + 1, struct code_source);
+    s.m = ARENA_ARRAY(a, list.v.n + 1, struct measured);
+    bool good = compile_all(&s, &list) && find_fastest(&s);
     if (good)
         name_winner(&s);
-    if (out->schedule)
-        out->schedule = arena_strdup(a, out->schedule);
-    if (out->error)
-        out->error = arena_strdup(a, out->error);
-    arena_free(s.a);
+    for (size_t i = s.n; i > 0; i--)
+        s.m[i - 1].rival->ops->release(s.m[i - 1].rival);
+    if (s.n == 0 && s.rival[0].ops)
+        s.rival[0].ops->release(&s.rival[0]);
     return good;
 }

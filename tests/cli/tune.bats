@@ -224,6 +224,76 @@ LIST
     [ "$(column 'median us' <<<"$output" | grep -c .)" = 1 ]
 }
 
+@test "--tune: what the driver's compiler refuses is said, and left out" {
+    export FAKE_CUDA_JIT_REFUSES='block: [128'
+    run -0 --separate-stderr kaio-bench $quick --tune --format=csv twice.yaml T=f32 n=100000
+    [[ $stderr == *"warning: schedule {strategy: map, block: 128} is left out: the driver's compiler says: it is refused"* ]]
+    [[ $stderr == *"twice T=f32 n=100000: {strategy: map"*"block: 512"*" times the speed of the built-in choice"* ]]
+    # the built-in choice is another matter
+    FAKE_CUDA_JIT_REFUSES='block: [256' run -2 --separate-stderr kaio-bench $quick --retune twice.yaml T=f32 n=100000
+    [[ $stderr == *"error: the driver's compiler says: it is refused"*"twice T=f32 n=100000: not tuned: "* ]]
+}
+
+@test "--tune compiles in several threads, and finds the same with any number" {
+    export FAKE_CUDA_JIT_MS=5 FAKE_CUDA_JIT_REFUSES='block: [512'
+    for threads in 1 2 16; do
+        rm -f log
+        run -0 --separate-stderr kaio-bench $quick --tune --threads=$threads --tune-cache=$threads.json twice.yaml T=f32 n=100000
+        echo "$stderr" >said.$threads
+        sed -E 's/"(builtin_)?seconds": [^,]*//g' $threads.json >found.$threads
+        cmp said.1 said.$threads
+        cmp found.1 found.$threads
+        [ "$threads" = 1 ] || grep -q "^$threads are compiled at a time$" log
+        [ "$(sed -n 's/ are compiled at a time//p' log | sort -n | tail -1)" = "${threads#1}" ] || [ "$threads" = 16 ]
+        # in a driver that cannot do that, too
+        [ "$(grep -c '^load' log)" = "$(grep -c '^unload' log)" ]
+    done
+    # shellcheck disable=SC2086
+    $CC $BASE_CFLAGS -DFAKE_CUDA_OLD -I"$KAIO_BUILDDIR" -fPIC -shared -o old.so "$KAIO_SRCDIR/tests/fake_cuda.c" -lm -lpthread
+    rm log
+    KAIO_CUDA_LIB=$PWD/old.so FAKE_CUDA_VERSION=11070 run -0 --separate-stderr kaio-bench $quick --tune --threads=16 --tune-cache=old.json twice.yaml T=f32 n=100000
+    run ! grep -q 'at a time' log
+    cmp said.1 <(echo "$stderr")
+}
+
+@test "--tune that is interrupted keeps what it found until then" {
+    FAKE_CUDA_JIT_MS=200 kaio-bench $quick --tune --threads=8 twice.yaml T=f32 n=1000,2000,3000,4000,5000,6000 >rows 2>said &
+    for ((i = 0; i < 300; i++)); do
+        [ -e "$cache" ] && [ "$(grep -c '"kernel"' "$cache")" -ge 2 ] && break
+        sleep 0.1
+    done
+    kill -TERM $!
+    wait $! || status=$?
+    [ "$status" = 143 ]
+    n=$(entries 'len(e)')
+    [ "$n" -ge 2 ] && [ "$n" -lt 6 ]
+    [ "$(ls "$(dirname "$cache")" | tr '\n' ' ')" = "tuned.json tuned.json.lock " ]
+    run -0 --separate-stderr kaio-bench $quick --tune twice.yaml T=f32 n=1000,2000
+    [ "$(grep -c 'from the cache' <<<"$stderr")" = 2 ]
+}
+
+@test "--tune on a terminal says what is being done" {
+    cat >terminal.py <<'PY'
+import os, pty, sys
+out = b""
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+while True:
+    try:
+        part = os.read(fd, 4096)
+    except OSError:
+        break
+    if not part:
+        break
+    out += part
+sys.stdout.buffer.write(out)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PY
+    TERM=xterm FAKE_CUDA_JIT_MS=200 run -0 python3 terminal.py kaio-bench $quick --tune --threads=4 twice.yaml T=f32 n=1000
+    [[ $output =~ timing:\ 0/1\ .*\;\ compiling\ [0-9]+\ of\ [0-9]+\ schedules ]]
+}
+
 @test "--tune of what has no schedules: a body" {
     cat >body.yaml <<'YAML'
 kernel: twice

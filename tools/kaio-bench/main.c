@@ -32,6 +32,7 @@ enum {
     OPT_RETUNE,
     OPT_TUNE_CACHE,
     OPT_TUNED,
+    OPT_THREADS,
 };
 
 static const struct cli_option options[] = {
@@ -56,6 +57,7 @@ static const struct cli_option options[] = {
     {OPT_TUNE_CACHE, "tune-cache", "FILE",
      "where --tune keeps them (default\n"
      "$XDG_CACHE_HOME/kaio/tuned.json)"},
+    {OPT_THREADS, "threads", "N", "compile for --tune with N threads (default: one per core)", ""},
     {.heading = "Rivals"},
     {OPT_VS, "vs", "RIVAL",
      "time RIVAL too: copy, cublas, cublas-sgemm, cublaslt,\n"
@@ -179,6 +181,7 @@ static void take_option(struct session *s, int opt)
         s->cache_file = s->cli.arg ? s->cli.arg : s->cache_file;
         break;
     case OPT_TUNE_CACHE: s->cache_file = s->cli.arg; break;
+    case OPT_THREADS: s->threads = (unsigned)cli_int(&s->cli, 0, 1024); break;
     case OPT_TYPES: s->types = s->cli.arg; break;
     }
 }

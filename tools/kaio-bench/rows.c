@@ -174,10 +174,10 @@ void time_all(struct session *s)
     report_head(&s->report, &head);
     report_head(s->to_file ? &s->table : &s->report, &table);
     write_text(s, &head, &table);
-    progress_begin(&s->progress, "timing", s->points.v.n, !s->to_stdout);
+    progress_begin(&s->progress, "timing", s->points.v.n, false);
     for (size_t j = 0; j < s->jobs.n && begin_job(s, &s->jobs.v[j]); j++)
         for (size_t i = s->jobs.v[j].begin; i < s->jobs.v[j].end && goes_on(s); i++) {
-            progress_step(&s->progress, i);
+            progress_step(&s->progress, s->at = i);
             choose_schedule(s, &s->points.v.v[i]);
             if (!goes_on(s))
                 break;

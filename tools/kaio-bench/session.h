@@ -37,6 +37,7 @@ struct session {
     int format; /* enum report_format; -1: not given */
     bool dry_run;
     bool tune, retune, tuned;
+    unsigned threads;       /* that compile for --tune; 0: one for each core */
     const char *cache_file; /* NULL: where it always is */
     struct tuned_cache cache;
     struct report table, report;
@@ -48,6 +49,8 @@ struct session {
     double fail_below;
     FILE *append; /* of JSON lines */
     struct progress progress;
+    size_t at;              /* the problem that it has come to */
+    char doing[64];         /* what is done there */
     const char *no_sensors; /* told already */
     VEC(const char *) said; /* of rivals */
     int status;

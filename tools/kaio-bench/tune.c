@@ -51,28 +51,48 @@ static void use_cache(struct session *s, const struct bench_point *p)
     arena_free(a);
 }
 
+static void tell(void *ctx, const char *doing, size_t done, size_t n)
+{
+    struct session *s = ctx;
+    snprintf(s->doing, sizeof s->doing, "%s %zu of %zu schedules", doing, done, n);
+    if (done == 0)
+        snprintf(s->doing, sizeof s->doing, "%s %zu schedules", doing, n);
+    s->progress.detail = s->doing;
+    progress_step(&s->progress, s->at);
+}
+
 static bool search(struct session *s, const struct bench_point *p, struct tuned_entry *e)
 {
-    struct diags *d = diags_new(s->a);
+    struct arena *a = arena_new();
+    struct diags *d = diags_new(a);
+    const struct tune_options o = {.threads = s->threads, .progress = tell, .progress_ctx = s};
     struct tune_result r;
-    bool good = tune_search(s->a, &s->bench, p, &r, d);
+    bool good = tune_search(a, &s->bench, p, &o, &r, d);
+    progress_clear(&s->progress);
+    s->progress.detail = NULL;
     worse(s, cli_report(&s->cli, d));
-    if (!good) {
+    if (good) {
+        e->device = s->dev.info.name;
+        e->schedule = r.schedule ? arena_strdup(s->a, r.schedule) : NULL;
+        e->seconds = r.seconds;
+        e->builtin_seconds = r.builtin_seconds;
+        e->tried = r.tried;
+    } else {
         if (r.error)
             cli_error(&s->cli, "%s: not tuned: %s", problem_text(s, p), r.error);
         worse(s, r.device_failed ? CLI_DEVICE_FAILED : CLI_OK);
-        return false;
     }
-    e->device = s->dev.info.name;
-    e->schedule = r.schedule;
-    e->seconds = r.seconds;
-    e->builtin_seconds = r.builtin_seconds;
-    e->tried = r.tried;
-    d = diags_new(s->a);
+    arena_free(a);
+    return good;
+}
+
+/* In the cache's file, and in what was read of it. */
+static void keep(struct session *s, const struct tuned_entry *e)
+{
+    struct diags *d = diags_new(s->a);
     tuned_add(s->a, s->cache_file, e, d);
     worse(s, cli_report(&s->cli, d));
     *VEC_PUSH(s->a, &s->cache.v) = *e;
-    return true;
 }
 
 /* The winner for a problem: the cache's, where it is of this very problem and GPU, or a new search's. */
@@ -105,7 +125,9 @@ static void find_winner(struct session *s, const struct bench_point *p)
     }
     if (old)
         e = *old;
-    else if (!search(s, p, &e))
+    else if (search(s, p, &e))
+        keep(s, &e);
+    else
         return;
     src->schedule = schedule_source(s, e.schedule);
     cli_note(&s->cli, "%s: %s, %.3g times the speed of the built-in choice (%s%u schedules)",
@@ -136,7 +158,7 @@ void plan_tune(struct session *s, const struct bench_point *p)
             bench_json_values(&j, p);
             json_array(&j, "schedules");
             for (size_t i = 0; i < list.v.n; i++)
-                json_str(&j, NULL, list.v.v[i]);
+                json_str(&j, NULL, list.v.v[i].schedule);
             json_end(&j);
             json_end(&j);
             buf_putc(&out, '\n');
@@ -144,7 +166,7 @@ void plan_tune(struct session *s, const struct bench_point *p)
             buf_printf(&out, "tune: %s: %zu schedules and the built-in one\n", problem_text(s, p),
                        list.v.n);
             for (size_t i = 0; i < list.v.n; i++)
-                buf_printf(&out, "  %s\n", list.v.v[i]);
+                buf_printf(&out, "  %s\n", list.v.v[i].schedule);
         }
         write_text(s, &out, &out);
     }
