@@ -2,7 +2,7 @@
 """Compares kaio's kernels with PyTorch's, eager and compiled, and with a copy, on one GPU in one process.
 
     tests/pytorch.py [--group rows,maps,reductions,small] [--op NAME,...] [--type f16,f32] [--cols N,...]
-                     [--quick] [--csv FILE] [--limit SECONDS] [--list] [--self-test]
+                     [--quick] [--places N] [--csv FILE] [--limit SECONDS] [--list] [--self-test]
 
 Each row is an operation at a type and a shape. kaio's side is what  kaio-bench --dry-run --format=json --keep  says: PTX,
 loaded through the driver into PyTorch's own context and launched on PyTorch's stream over PyTorch's tensors. All
@@ -16,8 +16,9 @@ The copy moves as many bytes as the kernel must: half of them read, half of them
 Beside PyTorch's ratios stands between what they lie in this run: in each round a rival's time is divided by kaio's, and
 of these ratios in order so many are cut off at both ends that what is left holds their median with 95 % (of 9: one at
 either end). Where that is above 1 kaio is faster, below it is slower; else the two are equal within the noise of the
-run. The last lines count these. Of equal rows one in 50 seems slower by chance, and one in 50 faster; what stays the
-same throughout a run, as the places of buffers, is no part of its noise.
+run. The last lines count these. Of equal rows one in 50 seems slower by chance, and one in 50 faster. Where code, results
+and graphs lie in memory is worth up to 4 % of a short row's time, on either side: the rounds are shared out among --places,
+at each of which all of these are made anew.
 
 Compiling takes long: it is done first, by several processes, into the caches in --cache DIR, which --save-cache and
 --load-cache pack into a file for another machine. Which of its configurations a compiled kernel uses is measured by
@@ -530,7 +531,12 @@ def order(n, round_):
     return range(n) if round_ % 2 == 0 else range(n - 1, -1, -1)
 
 
-def measure(torch, contenders, sets, args):
+def shares(n, parts):
+    """n in as many parts, as even as may be, none of them 0."""
+    return [n // parts + (i < n % parts) for i in range(min(parts, n))]
+
+
+def measure(torch, contenders, sets, args, warm, runs):
     events = (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
     for c in contenders:
         capture(torch, c, sets, estimate(torch, c, events), args.stream)
@@ -539,10 +545,10 @@ def measure(torch, contenders, sets, args):
             capture(torch, c, sets, seconds, args.stream)
             seconds = batch(torch, c, 1, events)
         c.repeats = max(1, math.ceil(args.round_ms * 1e-3 / (seconds * c.n)))
-    for round_ in range(args.warm + args.runs):
+    for round_ in range(warm + runs):
         for i in order(len(contenders), round_):
             seconds = batch(torch, contenders[i], contenders[i].repeats, events)
-            if round_ >= args.warm:
+            if round_ >= warm:
                 contenders[i].samples.append(seconds)
 
 
@@ -613,6 +619,7 @@ def run_row(torch, driver, row, args, l2):
     inputs = [make_inputs(torch, plan["params"], 1000 + k if sets <= 4 else 1000) for k in range(sets)]
     theirs = [for_torch(torch, row, data) for data in inputs]
     ours = Kaio(torch, driver, row, inputs)
+    made = [ours]
     # the driver's copy takes a quarter longer of bytes that are no multiple of 8 KiB
     page = 65536 if plan["bytes"] > 64 * MIB else 16
     half = (plan["bytes"] // 2 + page - 1) // page * page
@@ -639,12 +646,19 @@ def run_row(torch, driver, row, args, l2):
             if wrong:
                 row.note = f"PyTorch's own ({c.name}): {wrong}"
             del results
-        measure(torch, contenders, sets, args)
+        held = []  # so that what is made anew lies elsewhere
+        for runs in shares(args.runs, args.places):
+            if contenders[0].samples:
+                held += [c.graph for c in contenders]
+                ours = Kaio(torch, driver, row, inputs)
+                made.append(ours)
+            measure(torch, contenders, sets, args, 1 if held else args.warm, runs)
         picked, which = sample_rows(torch, row, inputs[sets - 1])
         row.error = judge(torch, row, picked, ours.outputs[sets - 1], which)
     row.sets = sets
     torch.cuda.synchronize()
-    ours.unload()
+    for kaio in made:
+        kaio.unload()
     return contenders
 
 
@@ -785,6 +799,7 @@ def read_options(argv):
     p.add_argument("--mib", type=int, default=256, help="MiB of the first input (256)")
     p.add_argument("--quick", action="store_true", help="fewer column counts and rounds")
     p.add_argument("--runs", type=int, default=0, help="rounds (9; with --quick 5)")
+    p.add_argument("--places", type=int, default=3, help="where these are taken from (3)")
     p.add_argument("--warm", type=int, default=3, help="rounds before them")
     p.add_argument("--round-ms", type=float, default=8, help="milliseconds of each in a round")
     p.add_argument("--limit", type=float, default=1e9, help="begin no row after so many seconds")
@@ -924,6 +939,7 @@ def self_test(given):
     ok(len({r.title() for r in every}) == len(every) and len(every) > 300, "no row twice")
     ok(sets_wanted(256 * MIB, 50 * MIB) == 1 and sets_wanted(MIB, 50 * MIB) == 101
        and sets_wanted(1, 50 * MIB) == SETS_MOST, "sets exceed the cache twice")
+    ok(shares(9, 3) == [3, 3, 3] and shares(5, 3) == [2, 2, 1] and shares(1, 3) == [1], "rounds are shared out")
     c = Contender("kaio", None)
     c.samples = [3.0, 1.0, 2.0, 4.0]
     ok(c.stats() == (4.0, 2.5, 1.0), "worst, median, best")
