@@ -153,13 +153,28 @@ static uint64_t ceil_div(uint64_t x, uint64_t y)
     return (x + y - 1) / y;
 }
 
-/* More threads for each of few rows, and more multiprocessors, so that the machine is not left idle: a thread is worth its
- * start and its part of the exchange where it has a vector, in a block of many two; a cluster where its threads have four,
- * or where the rows are a handful. */
-static void spread(struct row_plan *p, uint64_t rows, uint64_t vectors, bool clusters)
+/* Do rows share what is read along the columns? */
+static bool weighs(const struct row *row)
 {
-    enum { HANDFUL = 4, WARP = 32 };
-    if (clusters && rows <= HANDFUL && vectors >= 2 * MOST) {
+    bool any = false;
+    for (uint32_t i = 0; i < row->nread; i++)
+        any |= row->read[i].shared;
+    return any;
+}
+
+/* More threads for each of few rows, and more multiprocessors, so that the machine is not left idle: a thread is worth its
+ * start and its part of the exchange where it has a vector, in a block of three warps two. More than 256 are where they
+ * have weights to hold, too, and then hold them early; a cluster is where its threads have four vectors, or where the
+ * rows are a handful and written: 256 threads that only reduce rather have eight. */
+static void spread(const struct row *row, struct row_plan *p, uint64_t rows, uint64_t vectors,
+                   bool clusters)
+{
+    enum { HANDFUL = 4, WARP = 32, FEW = 3 * WARP, MANY = 256 };
+    const bool heavy = weighs(row);
+    bool packed;
+    const uint64_t holds = (uint64_t)MANY *
+                           most_held(row, p->vector, MANY_VECTORS, &packed); /* MANY threads */
+    if (clusters && rows <= HANDFUL && vectors >= 2 * MOST && (row->bits_out || vectors > holds)) {
         uint64_t threads = ceil_div(ceil_div(vectors, 2 * MOST_CLUSTER), WARP) * WARP;
         p->cluster = MOST_CLUSTER;
         p->threads = threads < LONG_BLOCK ? (uint32_t)threads : LONG_BLOCK;
@@ -167,17 +182,22 @@ static void spread(struct row_plan *p, uint64_t rows, uint64_t vectors, bool clu
     }
     while (p->threads >= 16 && rows * p->threads * p->cluster < MACHINE) {
         uint64_t sharing = (uint64_t)p->threads * p->cluster;
-        if (clusters && p->threads >= 256 && p->cluster < MOST_CLUSTER && vectors >= 8 * sharing)
+        if (clusters && p->threads >= MANY && p->cluster < MOST_CLUSTER && vectors >= 8 * sharing)
             p->cluster *= 2;
-        else if (p->threads < 256 && vectors > sharing)
+        else if (p->threads < MANY && vectors > (p->threads < FEW ? 1 : 2) * sharing)
             p->threads *= 2;
-        else if (p->threads == 256 && rows <= HANDFUL && vectors >= 4 * sharing)
+        else if (p->threads == MANY && heavy && vectors >= 4 * sharing)
             p->threads *= 2;
         else
             break;
     }
-    if (p->threads > vectors && p->threads > WARP)
-        p->threads = (uint32_t)ceil_div(vectors, WARP) * WARP;
+    if (rows * p->threads < MACHINE && p->cluster == 1 && p->threads > MANY && !heavy &&
+        vectors <= holds && !packed)
+        p->threads = MANY;
+    if (p->threads > WARP) {
+        const uint64_t each = ceil_div(vectors, (uint64_t)p->threads * p->cluster);
+        p->threads = (uint32_t)ceil_div(vectors, each * p->cluster * WARP) * WARP;
+    }
 }
 
 /* Are there many values for each thread? */
@@ -211,12 +231,9 @@ static uint64_t longest_block(const struct row *row, const struct row_plan *p, u
  * were up to 22 % slower. And one was 0.5 to 1.6 % faster where short rows of 32-bit elements share weights. */
 static uint64_t widen(const struct row *row, uint64_t threads, uint64_t vectors)
 {
-    bool weighs = false;
-    for (uint32_t i = 0; i < row->nread; i++)
-        weighs |= row->read[i].shared;
     if (!row->bits_out || row->nkept || vectors <= 64)
         return threads;
-    if (weighs && row->most == 32 && vectors <= 256)
+    if (weighs(row) && row->most == 32 && vectors <= 256)
         return ceil_div(vectors, 32) * 32;
     const uint64_t pairs = ceil_div(ceil_div(vectors, 2), 32) * 32;
     if (row->nlevel > 1 && vectors > 256 && (row->most < 32 || pairs > LONG_BLOCK))
@@ -264,7 +281,7 @@ static struct row_plan plan_for(struct row *row, const struct sizes *s)
         threads = widen(row, threads, vectors);
     p.threads = (uint32_t)threads;
     if (s->nrows > 0)
-        spread(&p, (uint64_t)s->nrows, vectors, clusters);
+        spread(row, &p, (uint64_t)s->nrows, vectors, clusters);
     p.held = (uint32_t)ceil_div(vectors, (uint64_t)p.threads * p.cluster);
     if (p.threads <= 32)
         p.rows = BLOCK / p.threads;

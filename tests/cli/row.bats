@@ -120,7 +120,13 @@ END
     [[ $(plan specs/norm/layer_norm.yaml -D T=f32 -D cols=4096) == *' 512 threads for each row, 2 vectors'* ]]
     [[ $(plan specs/norm/layer_norm.yaml -D T=f32 -D cols=5120) == *' 320 threads for each row, 4 vectors'* ]]
     [[ $(plan specs/norm/softmax.yaml -D cols=768 -D rows=1) == *' 96 threads for each row, 1 vectors'* ]]
-    [[ $(plan specs/norm/softmax.yaml -D cols=8192 -D rows=1) == *' 512 threads for each row, 2 vectors'* ]]
+    [[ $(plan specs/norm/softmax.yaml -D cols=8192 -D rows=1) == *' 256 threads for each row, 4 vectors'* ]]
+    [[ $(plan specs/norm/layer_norm.yaml -D cols=8192 -D rows=16) == *' 512 threads for each row, 2 vectors'* ]]
+    [[ $(plan specs/norm/softmax.yaml -D T=f32 -D cols=768 -D rows=128) == *' 96 threads for each row, 2 vectors'* ]]
+    [[ $(plan specs/norm/softmax.yaml -D T=f32 -D cols=1024 -D rows=1) == *' 128 threads for each row, 2 vectors'* ]]
+    [[ $(plan specs/norm/softmax.yaml -t sm_90 -D T=f32 -D cols=8192 -D rows=16) == *' 256 threads for each row, 8 vectors'* ]]
+    [[ $(plan specs/norm/softmax.yaml -t sm_90 -D T=f32 -D cols=8192 -D rows=1) == *' in 8 blocks of a cluster, 2 vectors'* ]]
+    [[ $(plan specs/norm/logsumexp.yaml -t sm_90 -D T=f32 -D cols=8192 -D rows=1) == *' 256 threads for each row, 8 vectors'* ]]
     [[ $(plan specs/norm/softmax.yaml -t sm_90 -D cols=16384 -D rows=1) == *' in 8 blocks of a cluster, 2 vectors'* ]]
     [[ $(plan specs/norm/softmax.yaml -t sm_90 -D cols=8192 -D rows=16) == *' 256 threads for each row, 4 vectors'* ]]
     [[ $(plan specs/norm/layer_norm.yaml -D cols=32768) == *' as they were loaded'* ]]
@@ -154,7 +160,7 @@ END
 }
 
 @test "what a row reads beside its columns is loaded once, before it waits for other threads" {
-    kaio-emit -t sm_90 specs/loss/cross_entropy.yaml -D T=f32 -D rows=128 -D cols=768 >"$dir/ce.ptx"
+    kaio-emit -t sm_90 specs/loss/cross_entropy.yaml -D T=f32 -D rows=128 -D cols=384 >"$dir/ce.ptx"
     [ "$(grep -c 'ld.global' "$dir/ce.ptx")" = 3 ] # the row, its label, and the label's element
     [ "$(awk '/ld.global/ { n++ } /shfl|bar.sync/ { print n; exit }' "$dir/ce.ptx")" = 3 ]
     grep -q '^[^@]*ld.global.b32' "$dir/ce.ptx" # not .nc, which ptxas moves
@@ -203,7 +209,7 @@ END
         [[ $(plan specs/$spec.yaml -t sm_90 -D T=f32 -D cols=32768) == *' 512 threads'*' reading the row once'* ]]
         [[ $(plan specs/$spec.yaml -t sm_90 -D cols=65536) == *' 256 threads'* ]]
         [[ $(plan specs/$spec.yaml -t sm_90 -D T=f32 -D cols=8192) == *' 256 threads for each row, 8 vectors'* ]]
-        [[ $(plan specs/$spec.yaml -t sm_90 -D T=f32 -D cols=8192 -D rows=16) == *' 512 threads for each row, 4 vectors'* ]]
+        [[ $(plan specs/$spec.yaml -t sm_90 -D T=f32 -D cols=8192 -D rows=16) == *' 256 threads for each row, 8 vectors'* ]]
         sed 's/^cases:/&\n  here: {T: f32, rows: 2, cols: 32768}/' "specs/$spec.yaml" >"$dir/here.yaml"
         kaio-verify --run -d cpu --check -t sm_90 -D cols=32768 "$dir/here.yaml" here
     done
