@@ -202,6 +202,17 @@ static void fma_candidates(struct arena *a, const struct sizes *z, struct lower_
                 v[i].columns, k);
 }
 
+/* Tiles of mma.sync by turns, of which there are several for each block: as many blocks as GPUs of those targets have
+ * multiprocessors, since which of these it will be is not known. */
+static void turns_candidates(struct arena *a, const struct sizes *z, struct lower_candidates *out)
+{
+    static const unsigned blocks[] = {84, 108, 114, 128, 132};
+    enum { TILE = 128 * 256 };
+    for (size_t i = 0; i < COUNT(blocks); i++)
+        if (z->rows * z->columns > (uint64_t)TILE * blocks[i])
+            add(a, out, "{strategy: matmul, mma: sync, blocks: %u}", blocks[i]);
+}
+
 void matmul_candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,
                        struct lower_candidates *out)
 {
@@ -212,6 +223,8 @@ void matmul_candidates(struct arena *a, const struct spec *s, const struct ptx_t
         wgmma_candidates(a, &z, out);
     if (!wgmma || z.rows < LARGE || z.columns < LARGE)
         mma_candidates(a, &z, out);
+    if (!wgmma)
+        turns_candidates(a, &z, out);
     row_tiles(a, &z, out);
     if (z.bits >= 32)
         fma_candidates(a, &z, out);

@@ -33,6 +33,14 @@ block() {
     sed -n 's|^//@ *block: \[\([0-9]*\).*|\1|p'
 }
 
+@test "of large products by mma.sync tiles by turns are tried, of small ones not" {
+    local nn=$KAIO_SRCDIR/specs/matmul/nn.yaml
+    run -0 kaio-bench --dry-run --tune -t sm_80 "$nn" T=f16 m,n,k=4096
+    [[ $output == *"{strategy: matmul, mma: sync, blocks: 132}"* ]]
+    run -0 kaio-bench --dry-run --tune -t sm_80 "$nn" T=f16 m,n,k=512
+    [[ $output != *"blocks:"* ]]
+}
+
 @test "--dry-run --tune says what would be tried: each code once, without a GPU" {
     KAIO_CUDA_LIB=/nonexistent run -0 kaio-bench --dry-run --tune twice.yaml T=f32 n=100000
     [[ ${lines[0]} =~ ^tune:\ twice\ T=f32\ n=100000:\ ([0-9]+)\ schedules\ and\ the\ built-in\ one$ ]]
