@@ -314,6 +314,8 @@ static const char *reason(struct planner *l)
     l->single = l->shorter = false;
     const bool by_fma = w->mma == LOWER_MMA_NONE ||
                         (w->mma == LOWER_MMA_ANY && !tile_fits(l, NULL, &always));
+    if (by_fma && w->blocks) /* which fma has not */
+        return buf_text(&always);
     if (by_fma || tile_fits(l, w, &why))
         return "no such tile, warps and stages are possible";
     return buf_text(&why);

@@ -389,4 +389,7 @@ refuses() {
         spec f16 nn "tile: [64, 64, 32], warps: [2, 2], blocks: 4, $more"
         refuses 'blocks that take tiles by turns have 2 stages or more, and share none'
     done
+    spec f32 nn 'blocks: 4'
+    sed -i 's/mma: sync, //' k.yaml
+    refuses 'tensor cores multiply no f32'
 }
