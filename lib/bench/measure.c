@@ -241,9 +241,8 @@ bool measure_rounds(struct arena *a, struct measured *m, size_t n, const struct 
         m[i].n = 0;
     if (!warm_up(&t, o, c, d))
         return false;
-    const unsigned every = (o->runs + READINGS - 1) / READINGS;
     for (unsigned round = 0; round < o->runs && !*o->interrupted; round++) {
-        if (!one_round(&t, round, round % every ? NULL : c, d))
+        if (!one_round(&t, round, round * READINGS % o->runs < READINGS ? c : NULL, d))
             return false;
         for (size_t i = 0; i < n; i++)
             if (m[i].status == RIVAL_OK)

@@ -254,11 +254,14 @@ static enum device_status q_wait(struct device *dev, double *seconds, struct dia
     return DEVICE_OK;
 }
 
+static unsigned readings; /* of the sensors */
+
 static const char *q_sensors(struct device *dev, struct device_sensors *s)
 {
     (void)dev;
     *s = (struct device_sensors){0};
-    return "the simulator has none";
+    readings++;
+    return NULL;
 }
 
 static const struct device_queue queue = {
@@ -429,6 +432,26 @@ static void test_graphs(void)
     /* 12288 bytes with their alignment, and twice 20000 */
     eq_int(s.nset, 4, "sets exceed the cache twice");
     finish(&s);
+}
+
+/* Ten rounds read them, or each where there are fewer. */
+static void test_sensors(void)
+{
+    static const unsigned runs[] = {1, 9, 10, 11, 19, 50, 101};
+    static const char *const words[] = {"T=f32", "n=100", NULL};
+    launch_s = 150e-6;
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        struct setup s = {0};
+        bool good = prepare(&s, "specs/elementwise/add.yaml", words) &&
+                    bench_add_rival(s.a, &s.bench, "copy", s.d);
+        s.bench.burst.runs = runs[i];
+        readings = 0;
+        if (good)
+            measure(&s);
+        ok(good && s.bad == 0, "%u rounds", runs[i]);
+        eq_int(readings, runs[i] < 10 ? runs[i] : 10, "the sensors are read in ten of them");
+        finish(&s);
+    }
 }
 
 static void test_chains(void)
@@ -681,6 +704,7 @@ int main(void)
     test_products_in_graphs();
     test_library();
     test_graphs();
+    test_sensors();
     test_chains();
     return tap_done();
 }
