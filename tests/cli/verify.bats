@@ -180,6 +180,15 @@ YAML
     [[ $output == *"'matmul_nn' has no cases; give its dimensions"* ]]
     run -2 kaio-verify -d cpu --run -D T=f32 nn.yaml
     [[ $output == *"'matmul_nn' has no cases"* ]]
+    # a scalar that only the cases say is theirs
+    printf 'kernel: s\nparams: {a: f32, x: "in f32[n]", y: "out f32[n]"}\ncompute: y[i] = a * x[i]\ncases: {c: {n: 9, a: 2}}\n' >s.yaml
+    run -0 kaio-verify -d cpu --run -D n=9 s.yaml
+    [[ $output == *"PASS     s/c exact"* && $output == *"2 passed, 0 failed"* ]]
+    sed -i '/^cases:/d' s.yaml
+    run -2 kaio-verify -d cpu --run -D n=9 s.yaml
+    [[ $output == *"a is not given; give a=VALUE"* ]]
+    run -2 kaio-verify -d cpu --run -D n=9 -D n=8 s.yaml
+    [[ $output == *"'n' is given twice"* ]]
     # what the command line names goes before it
     run -2 kaio-verify -d cpu --run -D m=5 -D n=6 -D k=7 "$KAIO_SRCDIR/specs/matmul/nn.yaml" one
     [[ $output == *"m is fixed at 5 in this PTX, but case 'one' says m=1"* ]]

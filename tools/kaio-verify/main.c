@@ -125,6 +125,9 @@ static void define(struct cli *cli, struct options *opt)
                             : spec_parse_define(opt->arena, cli->arg, &opt->define[opt->ndefine++]);
     if (wrong)
         cli_usage_error(cli, "--%s: %s", cli->shown, wrong);
+    for (size_t i = 0; i + 1 < opt->ndefine; i++)
+        if (strcmp(opt->define[i].name, opt->define[opt->ndefine - 1].name) == 0)
+            cli_usage_error(cli, "'%s' is given twice", opt->define[i].name);
 }
 
 /* "exact,edge" or "all". */

@@ -237,11 +237,21 @@ static bool wanted(struct session *s, const char *name)
     return any || (s->cases.n == 0 && s->values.n == 0);
 }
 
+/* It has a scalar that only the cases say. */
+static bool cases_say_more(const struct spec *spec)
+{
+    bool more = false;
+    for (size_t i = 0; i < spec->params.n; i++)
+        more |= spec->params.v[i].sym->kind == SYM_SCALAR && !spec->params.v[i].value;
+    return more && spec->cases.n > 0;
+}
+
 /* -D fixes all dimensions, and nothing else says what to run: there is one problem, and it is known. */
 static bool is_known(const struct session *s, const struct spec *spec)
 {
     const struct options *o = s->opt;
-    bool known = spec->dims.n > 0 && !s->cases.n && !s->values.n && !o->shapes;
+    bool known = spec->dims.n > 0 && !s->cases.n && !s->values.n && !o->shapes &&
+                 !cases_say_more(spec);
     for (size_t i = 0; i < spec->dims.n && known; i++) {
         known = false;
         for (size_t k = 0; k < o->ndefine; k++)
