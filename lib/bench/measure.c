@@ -111,6 +111,7 @@ static enum device_status begin(struct measured *m, const struct measure_options
     }
     double n = ceil(o->round_seconds / (fmax(seconds, 1e-9) * m->per_graph));
     m->per_round = (uint64_t)fmax(n, 1) * m->per_graph;
+    m->expected = seconds * (double)m->per_round;
     return DEVICE_OK;
 }
 
@@ -232,6 +233,17 @@ static void summarise(struct arena *a, struct measured *m)
     m->median = m->n % 2 ? v[m->n / 2] : (v[m->n / 2 - 1] + v[m->n / 2]) / 2;
 }
 
+/* Where executions are longer than a round, as many rounds as take the time that all would. */
+static unsigned rounds_of(const struct measured *m, size_t n, const struct measure_options *o)
+{
+    double longest = o->round_seconds;
+    for (size_t i = 0; i < n; i++)
+        if (m[i].status == RIVAL_OK && m[i].per_round == 1)
+            longest = fmax(longest, m[i].expected);
+    const double rounds = o->runs * o->round_seconds / longest;
+    return o->least && rounds < o->runs ? (unsigned)fmax(rounds, o->least) : o->runs;
+}
+
 bool measure_rounds(struct arena *a, struct measured *m, size_t n, const struct measure_options *o,
                     struct conditions *c, struct diags *d)
 {
@@ -241,8 +253,9 @@ bool measure_rounds(struct arena *a, struct measured *m, size_t n, const struct 
         m[i].n = 0;
     if (!warm_up(&t, o, c, d))
         return false;
-    for (unsigned round = 0; round < o->runs && !*o->interrupted; round++) {
-        if (!one_round(&t, round, round * READINGS % o->runs < READINGS ? c : NULL, d))
+    const unsigned runs = rounds_of(m, n, o);
+    for (unsigned round = 0; round < runs && !*o->interrupted; round++) {
+        if (!one_round(&t, round, round * READINGS % runs < READINGS ? c : NULL, d))
             return false;
         for (size_t i = 0; i < n; i++)
             if (m[i].status == RIVAL_OK)
@@ -254,7 +267,7 @@ bool measure_rounds(struct arena *a, struct measured *m, size_t n, const struct 
         c->watts /= c->readings;
     }
     for (size_t i = 0; i < n; i++)
-        if (m[i].status == RIVAL_OK && m[i].n == o->runs)
+        if (m[i].status == RIVAL_OK && m[i].n == runs)
             summarise(a, &m[i]);
     return !*o->interrupted;
 }

@@ -11,7 +11,9 @@
 #include "bench/rival.h"
 
 struct measure_options {
-    unsigned runs;        /* rounds */
+    unsigned runs; /* rounds */
+    unsigned
+        least; /* so many suffice where executions are longer than a round; 0: as many as ever */
     double round_seconds; /* of each rival in each round */
     double
         warm_seconds; /* of work before the first round, at least; it goes on until the times are steady; 0: none */
@@ -29,6 +31,7 @@ struct measured {
     unsigned per_graph;         /* executions in it; 1 without */
     unsigned lead;              /* executions queued before those that are timed */
     uint64_t per_round;         /* executions that a sample is made of */
+    double expected;            /* seconds that they take */
     unsigned next_set;          /* that the next execution works on */
 };
 

@@ -244,6 +244,18 @@ END
     [ "$(json 'r["id"]' <<<"$output")" = "twice T=f32 n=2000 fixed sm_80 burst" ]
 }
 
+@test "50 rounds, or as many as take that time where an execution is longer than a round, but 10, or those of --runs" {
+    local us least most n
+    while read -r us least most; do
+        FAKE_CUDA_US=twice:$us run -0 --separate-stderr kaio-bench --format=json twice.yaml n=1000
+        n=$(json 'len(r["results"][0]["samples"])' <<<"$output")
+        ((n >= least && n <= most)) || { echo "$us: $output"; false; }
+        [[ $(json 'r["repeat"]' <<<"$output") != *--runs* ]]
+    done <<<$'500 50 50\n6000 32 33\n20000 10 10\n50000 10 10'
+    FAKE_CUDA_US=twice:20000 run -0 --separate-stderr kaio-bench --format=json --runs=12 twice.yaml n=1000
+    [ "$(json 'len(r["results"][0]["samples"])' <<<"$output")" = 12 ]
+}
+
 @test "--sustained: a second row after seconds of work" {
     run -0 kaio-bench $quick --format=json --sustained=0.6 twice.yaml n=1000
     [ "$(json 'r["mode"]' <<<"$output" | tr '\n' ' ')" = "burst sustained " ]

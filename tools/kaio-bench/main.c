@@ -161,7 +161,10 @@ static void take_option(struct session *s, int opt)
     case OPT_KEEP: s->keep = s->cli.arg; break;
     case OPT_VS: *VEC_PUSH(s->a, &s->vs) = s->cli.arg; break;
     case 'd': s->device = s->cli.arg; break;
-    case OPT_RUNS: b->burst.runs = (unsigned)cli_int(&s->cli, 1, 100000); break;
+    case OPT_RUNS:
+        b->burst.runs = (unsigned)cli_int(&s->cli, 1, 100000);
+        b->burst.least = 0;
+        break;
     case OPT_ROUND: b->burst.round_seconds = cli_double(&s->cli, 0.001, 1e6) * 1e-3; break;
     case OPT_SUSTAINED: b->sustained = s->cli.arg ? cli_double(&s->cli, 0.001, 1e6) : 3; break;
     case OPT_SEED: b->data.seed = (uint64_t)cli_int(&s->cli, 0, INT64_MAX); break;
@@ -233,8 +236,11 @@ static void read_options(struct session *s, int argc, char **argv)
     s->bench.dev = &s->dev;
     s->interrupted = &interrupted;
     s->bench.data = (struct data_options){.seed = 1, .sample = 1024, .interrupted = &interrupted};
-    s->bench.burst = (struct measure_options){
-        .runs = 50, .round_seconds = 0.004, .warm_seconds = 0.25, .interrupted = &interrupted};
+    s->bench.burst = (struct measure_options){.runs = 50,
+                                              .least = 10,
+                                              .round_seconds = 0.004,
+                                              .warm_seconds = 0.25,
+                                              .interrupted = &interrupted};
     cli_begin(&s->cli, &program, argc, argv);
     for (int opt; (opt = cli_next(&s->cli)) != CLI_END;)
         take_option(s, opt);

@@ -26,9 +26,10 @@ static void make_command(struct session *s, const struct job *job)
         buf_puts(&b, " --vs=");
         buf_shell_word(&b, s->vs.v[i]);
     }
-    buf_printf(&b, " --runs=%u --time-per-round=%g --seed=%llu --sample=%llu", e->burst.runs,
-               e->burst.round_seconds * 1e3, (unsigned long long)e->data.seed,
-               (unsigned long long)e->data.sample);
+    if (!e->burst.least)
+        buf_printf(&b, " --runs=%u", e->burst.runs);
+    buf_printf(&b, " --time-per-round=%g --seed=%llu --sample=%llu", e->burst.round_seconds * 1e3,
+               (unsigned long long)e->data.seed, (unsigned long long)e->data.sample);
     if (e->sustained > 0)
         buf_printf(&b, " --sustained=%g", e->sustained);
     if (s->tune || s->tuned) {
