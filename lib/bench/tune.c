@@ -116,6 +116,13 @@ static bool fail(struct search *s, const struct rival *v, enum rival_status stat
     return false;
 }
 
+/* What failed was one contender's own: it found no memory left, say. */
+static bool device_answers(const struct search *s)
+{
+    const struct bench_device *b = s->b->dev;
+    return b->queue->wait(b->dev, NULL, diags_new(s->a)) == DEVICE_OK;
+}
+
 /* Prepares a contender, whose code is compiled already, and checks one execution of it. */
 static enum rival_status enter(struct search *s, size_t i, const char *schedule,
                                struct modules *modules)
@@ -145,14 +152,17 @@ static enum rival_status enter(struct search *s, size_t i, const char *schedule,
         status = rival_failed(v, own, compiled == DEVICE_REFUSED ? RIVAL_REFUSED : RIVAL_FAILED);
     else
         status = v->ops->prepare(v, own);
-    if (compiled == DEVICE_REFUSED && !is_interrupted(s) && i)
-        diag_warning(s->d, SPAN_NONE, "schedule %s is left out: %s", v->name, v->why);
     if (status == RIVAL_OK && v->launches == 0) {
         v->why = "nothing is launched: a dimension is 0";
         status = RIVAL_ABSENT;
     }
     if (status == RIVAL_OK)
         status = bench_check(v, own);
+    bool refused = compiled == DEVICE_REFUSED || (status == RIVAL_FAILED && device_answers(s));
+    if (i && refused && !is_interrupted(s)) {
+        diag_warning(s->d, SPAN_NONE, "schedule %s is left out: %s", v->name, v->why);
+        status = RIVAL_REFUSED;
+    }
     if (i == 0 || status == RIVAL_FAILED)
         diags_append(s->d, own);
     return status;
