@@ -21,8 +21,21 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
+/* Is its value that of an argument, but for the sign, or 0? */
+static bool is_one_of_its_arguments(const struct node *n)
+{
+    return n->eval == eval_fneg || n->eval == eval_fabs || n->eval == eval_frelu ||
+           n->eval == eval_fmin || n->eval == eval_fmax || n->eval == eval_fclamp;
+}
+
 static double smallest_of(const struct reduce *r, const struct node *n)
 {
+    if (is_one_of_its_arguments(n)) {
+        double least = 0;
+        for (uint32_t k = 0; k < n->nargs; k++)
+            least = larger(least, smallest_of(r, n->args[k]));
+        return least;
+    }
     if (n->eval ==
         eval_float_to_float) /* to a wider type nothing changes, to a narrower one all does */
         return larger(smallest(r, n->type), smallest(r, n->from));

@@ -170,6 +170,21 @@ END
     done
 }
 
+@test "a subnormal factor of 16 bits counts as a normal one where tensor cores add up, by way of abs(), relu(), min() and max(), too" {
+    for factor in 'f32(abs(b[l,j]))' 'relu(-f32(b[l,j]))' 'max(f32(b[l,j]), 0.0)' 'min(f32(b[l,j]), 1.0)' \
+        'clamp(f32(b[l,j]), -2.0, 1.0)'; do
+        cat >k.yaml <<END
+kernel: k
+params:
+  a: in f16[m, k]
+  b: in f16[k, n]
+  c: out f32[m, n]
+compute: c[i,j] = sum[l](f32(a[i,l]) * $factor)
+END
+        run -0 kaio-verify --run -d cpu --fill=extreme k.yaml m=96 n=129 k=24
+    done
+}
+
 @test "sm_75: halves of instructions, and no asynchronous copies" {
     for kind in f16 s8; do
         for layout in nn tt; do
