@@ -302,6 +302,12 @@ PY
     [[ $output =~ timing:\ 0/1\ .*\;\ compiling\ [0-9]+\ of\ [0-9]+\ schedules ]]
 }
 
+@test "--tune of an empty problem is a warning: there is nothing to launch" {
+    run -0 --separate-stderr kaio-bench $quick --tune twice.yaml T=f32 n=0
+    [[ $stderr == *"warning: twice T=f32 n=0: not tuned: nothing is launched"* ]]
+    [[ $stderr != *error* ]]
+}
+
 @test "--tune of what has no schedules: a body" {
     cat >body.yaml <<'YAML'
 kernel: twice

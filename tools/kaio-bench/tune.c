@@ -79,7 +79,8 @@ static bool search(struct session *s, const struct bench_point *p, struct tuned_
         e->tried = r.tried;
     } else {
         if (r.error)
-            cli_error(&s->cli, "%s: not tuned: %s", problem_text(s, p), r.error);
+            (r.device_failed ? cli_error : cli_warning)(&s->cli, "%s: not tuned: %s",
+                                                        problem_text(s, p), r.error);
         worse(s, r.device_failed ? CLI_DEVICE_FAILED : CLI_OK);
     }
     arena_free(a);
