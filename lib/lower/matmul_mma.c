@@ -198,7 +198,7 @@ uint32_t matmul_mma_shared(const struct cg *g, const struct matmul_form *f,
 
 /* ---- the loop ------------------------------------------------------------------------------------- */
 
-static void barrier(struct mma *s)
+void mma_barrier(struct mma *s)
 {
     PTX(&s->g->b, "bar.sync", ptx_imm(0));
 }
@@ -216,7 +216,7 @@ static void meet(struct mma *s, uint32_t but)
 {
     if (copies(s))
         PTX(&s->g->b, "cp.async.wait_group", ptx_imm(but));
-    barrier(s);
+    mma_barrier(s);
 }
 
 /* The stage after `stage`. */
@@ -367,7 +367,7 @@ static void tile_alone(struct mma *s)
     for (uint32_t step = 0; step < s->steps; step++) {
         step_alone(s, step);
     }
-    barrier(s);
+    mma_barrier(s);
 }
 
 /* Of several stages, without words that wait for the next tile. */
@@ -445,7 +445,7 @@ static void add_up(struct mma *s, struct cg_val n, uint32_t done)
         mma_promote_rest(s);
     if (copies(s))
         PTX0(&g->b, "cp.async.wait_all");
-    barrier(s);
+    mma_barrier(s);
 }
 
 static void multiply(struct mma *s)

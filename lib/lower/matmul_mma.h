@@ -96,6 +96,8 @@ struct mma {
     int32_t read, write, k, left;
 };
 
+/* All of the block's threads meet. */
+void mma_barrier(struct mma *s);
 /* Does the instruction set have it, and what lies where? why: NULL or what is in the way. */
 bool mma_measure(struct mma *s, struct buf *why);
 

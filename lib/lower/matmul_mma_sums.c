@@ -179,11 +179,6 @@ static void put_patch(struct mma *s, uint32_t first)
 
 /* ---- to the epilogue ------------------------------------------------------------------------------ */
 
-static void barrier(struct mma *s)
-{
-    PTX(&s->g->b, "bar.sync", ptx_imm(0));
-}
-
 /* Of the block, which meets before and after. */
 static void store_together(struct mma *s)
 {
@@ -195,10 +190,10 @@ static void store_together(struct mma *s)
                                            .cols = m->p->bn,
                                            .pitch = s->pitch};
         if (first)
-            barrier(s);
+            mma_barrier(s);
         matmul_store_begin(m, &patch);
         put_patch(s, first);
-        barrier(s);
+        mma_barrier(s);
         matmul_store(m, &patch);
     }
 }

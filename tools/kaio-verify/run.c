@@ -237,6 +237,15 @@ static bool wanted(struct session *s, const char *name)
     return any || (s->cases.n == 0 && s->values.n == 0);
 }
 
+/* What -D says of the name; NULL: nothing. */
+static const struct spec_define *defined(const struct options *o, const char *name)
+{
+    for (size_t i = 0; i < o->ndefine; i++)
+        if (strcmp(o->define[i].name, name) == 0)
+            return &o->define[i];
+    return NULL;
+}
+
 /* It has a scalar that only the cases say. */
 static bool cases_say_more(const struct spec *spec)
 {
@@ -252,24 +261,19 @@ static bool is_known(const struct session *s, const struct spec *spec)
     const struct options *o = s->opt;
     bool known = spec->dims.n > 0 && !s->cases.n && !s->values.n && !o->shapes &&
                  !cases_say_more(spec);
-    for (size_t i = 0; i < spec->dims.n && known; i++) {
-        known = false;
-        for (size_t k = 0; k < o->ndefine; k++)
-            known |= strcmp(o->define[k].name, spec->dims.v[i]->name) == 0;
-    }
+    for (size_t i = 0; i < spec->dims.n; i++)
+        known = known && defined(o, spec->dims.v[i]->name);
     return known;
 }
 
-/* The dimensions that -D fixes, as values. */
+/* All dimensions, which -D fixes, as values. */
 static word_list fixed_values(struct kernel *k, const struct spec *spec)
 {
-    const struct options *o = k->s->opt;
     word_list v = {0};
-    for (size_t i = 0; i < spec->dims.n; i++)
-        for (size_t n = 0; n < o->ndefine; n++)
-            if (strcmp(o->define[n].name, spec->dims.v[i]->name) == 0)
-                *VEC_PUSH(k->a, &v) = arena_printf(k->a, "%s=%llu", o->define[n].name,
-                                                   (unsigned long long)o->define[n].value);
+    for (size_t i = 0; i < spec->dims.n; i++) {
+        const struct spec_define *d = defined(k->s->opt, spec->dims.v[i]->name);
+        *VEC_PUSH(k->a, &v) = arena_printf(k->a, "%s=%llu", d->name, (unsigned long long)d->value);
+    }
     return v;
 }
 
@@ -304,9 +308,8 @@ static bool choices_of(struct session *s, const struct spec_type *t, type_list *
     const struct options *o = s->opt;
     bool all = o->shapes && !o->ntype && !o->ptx;
     *out = (type_list){0};
-    for (size_t i = 0; i < o->ndefine; i++)
-        if (strcmp(o->define[i].name, t->name) == 0)
-            return true;
+    if (defined(o, t->name))
+        return true;
     for (size_t i = 0; i < o->ntype; i++) {
         const struct type_choice *c = &o->type[i];
         if (c->name && strcmp(c->name, t->name) != 0)
