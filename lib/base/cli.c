@@ -279,19 +279,38 @@ static void set_color(struct cli *cli)
         cli->color_out = cli->color_err = when == 1;
 }
 
-/* An optional count may also stand in the next word (--time 5), which getopt would take for an operand. */
-static void take_count(struct cli *cli, int opt)
+/* NULL: it is one that every tool has. */
+static const struct cli_option *option_of(const struct cli *cli, int opt)
 {
     const struct cli_option *o = cli->program->options;
     while (o->heading || (o->name && o->id != opt))
         o++;
-    if (!o->name || !o->arg || strcmp(o->arg, "[N]") != 0 || optarg || optind >= cli->argc)
+    return o->name ? o : NULL;
+}
+
+/* An optional count may also stand in the next word (--time 5), which getopt would take for an operand. */
+static void take_count(struct cli *cli, const struct cli_option *o)
+{
+    if (!o->arg || strcmp(o->arg, "[N]") != 0 || optarg || optind >= cli->argc)
         return;
     const char *word = cli->argv[optind];
     if (*word && word[strspn(word, "0123456789")] == 0) {
         cli->arg = word;
         optind++;
     }
+}
+
+/* What a shell makes of "--output=$OUT" where OUT is not set would be found only when the file is needed: at the end. */
+static void check_file(const struct cli *cli, const struct cli_option *o)
+{
+    if (!o->arg || !cli->arg || *cli->arg)
+        return;
+    if (strcmp(o->arg, "[FILE]") == 0)
+        cli_usage_error(cli, "option '--%s' names no file; name one, or leave the '=' out",
+                        o->name);
+    if (strcmp(o->arg, "FILE") == 0 || strcmp(o->arg, "DIR") == 0)
+        cli_usage_error(cli, "option '--%s' names no %s; name one, or leave the option out",
+                        o->name, *o->arg == 'F' ? "file" : "folder");
 }
 
 int cli_next(struct cli *cli)
@@ -314,7 +333,13 @@ int cli_next(struct cli *cli)
         case 'V': print_and_exit(cli, cli_print_version);
         case OPT_COMPLETION: completion(cli);
         case OPT_COLOR: set_color(cli); break;
-        default: take_count(cli, opt); return opt;
+        default: break;
+        }
+        const struct cli_option *own = option_of(cli, opt);
+        if (own) {
+            take_count(cli, own);
+            check_file(cli, own);
+            return opt;
         }
     }
     cli->argc -= optind;

@@ -57,8 +57,8 @@ enum {
 struct cli_option {
     int id;           /* the short form's letter, or CLI_LONG and up */
     const char *name; /* the long form, without dashes */
-    /* NULL: none; "FILE": needed; "[LIST]": may be given, as --name=LIST; "[N]": a count that may be given, as
-     * --name=N or --name N */
+    /* NULL: none; "WORD": needed; "[LIST]": may be given, as --name=LIST; "[N]": a count that may be given, as
+     * --name=N or --name N. "FILE", "[FILE]" and "DIR" may not be empty: a usage error says so. */
     const char *arg;
     const char *help;    /* one line or several, lower case, no full stop; NULL hides the option */
     const char *values;  /* words for completion, separated by spaces; NULL: file names */

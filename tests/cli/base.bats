@@ -69,6 +69,10 @@ Try 'cli_probe --help' for more information." ]
     [ "${lines[0]}" = "cli_probe: error: option '--output' needs an argument" ]
     run -2 cli_probe -o
     [ "${lines[0]}" = "cli_probe: error: option '-o' needs an argument" ]
+    run -2 cli_probe --output= file
+    [ "${lines[0]}" = "cli_probe: error: option '--output' names no file; name one, or leave the option out" ]
+    run -2 cli_probe -o '' file
+    [ "${lines[0]}" = "cli_probe: error: option '--output' names no file; name one, or leave the option out" ]
     run -2 cli_probe --stop=now
     [ "${lines[0]}" = "cli_probe: error: option '--stop' takes no argument" ]
 }

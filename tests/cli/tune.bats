@@ -232,6 +232,16 @@ LIST
     [ "$(column 'median us' <<<"$output" | grep -c .)" = 1 ]
 }
 
+@test "a cache whose name is empty is refused before anything is timed" {
+    run -2 --separate-stderr kaio-bench $quick --tune --tune-cache= twice.yaml T=f32 n=1000
+    [[ -z $output && $stderr == "kaio-bench: error: option '--tune-cache' names no file; name one, or leave the option out"* ]]
+    [ ! -e log ]
+    run -2 --separate-stderr kaio-bench $quick --tuned= twice.yaml T=f32 n=1000
+    [[ -z $output && $stderr == "kaio-bench: error: option '--tuned' names no file; name one, or leave the '=' out"* ]]
+    run -2 --separate-stderr kaio-emit --tuned= -D T=f32 twice.yaml
+    [[ -z $output && $stderr == "kaio-emit: error: option '--tuned' names no file; name one, or leave the '=' out"* ]]
+}
+
 @test "--tune: what the driver's compiler refuses is said, and left out" {
     export FAKE_CUDA_JIT_REFUSES='block: [128'
     run -0 --separate-stderr kaio-bench $quick --tune --format=csv twice.yaml T=f32 n=100000
