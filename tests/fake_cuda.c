@@ -30,6 +30,8 @@
  *                               so many threads; FAKE_CUDA_CLUSTERS=N (8)  so many clusters fit
  *     FAKE_CUDA_US=NAME:N,...   a launch of that entry takes so many microseconds
  *     FAKE_CUDA_BLOCK_US=N:M,.. a launch of blocks of N threads takes M microseconds
+ *     FAKE_CUDA_SCATTER=P       launches take up to P percent more or less, drawn for every 4 ms
+ *     FAKE_CUDA_SLOWS=P:MS      launches take P percent longer with each tenth of a second, until the clock says MS milliseconds
  *     FAKE_CUDA_WRONG=NAME[:N]  that entry's results are off by one in their last element, after N launches of any entry
  *     FAKE_NVML=0               NVML does not start
  */
@@ -67,6 +69,7 @@ static long setting(const char *name, long otherwise)
 static struct {
     FILE *log;
     const char *us, *block_us, *wrong;
+    double scatter, slows, slows_until_us;
 } told;
 
 static void look_around(void)
@@ -80,6 +83,10 @@ static void look_around(void)
     told.us = getenv("FAKE_CUDA_US");
     told.block_us = getenv("FAKE_CUDA_BLOCK_US");
     told.wrong = getenv("FAKE_CUDA_WRONG");
+    told.scatter = (double)setting("FAKE_CUDA_SCATTER", 0) / 100;
+    const char *slows = getenv("FAKE_CUDA_SLOWS"), *until = slows ? strchr(slows, ':') : NULL;
+    told.slows = slows ? atof(slows) / 100 : 0;
+    told.slows_until_us = until ? atof(until + 1) * 1000 : 0;
 }
 
 __attribute__((format(printf, 1, 2))) static void record(const char *fmt, ...)
@@ -635,13 +642,24 @@ static double launch_us(const char *f, unsigned block)
     return us;
 }
 
+/* Times as long as a launch takes, for what the card's own clock does. */
+static double slowness(void)
+{
+    uint32_t bits = ((uint32_t)(clock_us / 4000) + 1) * 0x9e3779b1u;
+    bits = (bits ^ bits >> 15) * 0x85ebca6bu;
+    bits = (bits ^ bits >> 13) * 0xc2b2ae35u;
+    const double drawn = (bits ^ bits >> 16) / 0x1p31 - 1;
+    return (1 + told.scatter * drawn) *
+           (1 + told.slows * fmin(clock_us, told.slows_until_us) / 100000);
+}
+
 static int execute(const struct node *n)
 {
     if (n->f) {
         void *args[MOST_ARGS];
         for (size_t i = 0; i < MOST_ARGS; i++)
             args[i] = i < n->nargs ? n->arg[i].word : NULL;
-        clock_us += executed % 3 == 2 ? n->us * 1.02 : n->us;
+        clock_us += (executed % 3 == 2 ? n->us * 1.02 : n->us) * slowness();
         if (n->call) {
             n->call(n->arg->word);
             executed++;

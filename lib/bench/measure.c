@@ -11,8 +11,9 @@ static const double LONG = 100e-6;     /* seconds; a launch costs the host a ten
 static const double VERY_LONG = 10e-3; /* beside that, what starting costs is nothing */
 static const double GRAPH_TIME = 1e-3; /* that a graph takes at least, where its nodes suffice */
 static const double WARM_MOST = 2;     /* seconds beyond which clocks are not waited for */
+static const double WINDOW = 0.1;      /* seconds of rounds whose mean is looked at */
 static const double STEADY = 0.01;     /* relative */
-enum { GRAPH_NODES = 8192, STEADY_ROUNDS = 4, PILOT = 4, READINGS = 10 };
+enum { GRAPH_NODES = 8192, PILOT = 4, READINGS = 10 };
 
 #define TRY(call)                            \
     do {                                     \
@@ -190,26 +191,46 @@ static bool one_round(const struct contest *t, unsigned round, struct conditions
     return true;
 }
 
-/* Rounds that do not count, until the first rival's times are steady. */
+/* What the rounds since it began took on the device. */
+struct window {
+    double seconds;
+    unsigned rounds;
+};
+
+static double mean(struct window w)
+{
+    return w.rounds ? w.seconds / w.rounds : 0;
+}
+
+static double seconds_of_round(const struct contest *t)
+{
+    double sum = 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->m[i].status == RIVAL_OK)
+            sum += t->seconds[i] * (double)t->m[i].per_round;
+    return sum;
+}
+
+/* Rounds that do not count, until their times no longer drift: the means of two windows, one after the other, are alike.
+ * Single rounds never are where power is the limit: a clock that is held at it goes up and down by two or three percent. */
 static bool warm_up(const struct contest *t, const struct measure_options *o, struct conditions *c,
                     struct diags *d)
 {
-    double last[STEADY_ROUNDS] = {0};
+    struct window now = {0}, before = {0};
     if (o->warm_seconds <= 0)
         return true;
     for (unsigned round = 0; !*o->interrupted; round++) {
         if (!one_round(t, round, NULL, d))
             return false;
-        for (size_t i = 0; i < t->n; i++)
-            if (t->m[i].status == RIVAL_OK)
-                c->warm_seconds += t->seconds[i] * (double)t->m[i].per_round;
-        last[round % STEADY_ROUNDS] = t->seconds[0];
-        double lo = last[0], hi = last[0];
-        for (int k = 1; k < STEADY_ROUNDS; k++) {
-            lo = fmin(lo, last[k]);
-            hi = fmax(hi, last[k]);
+        const double seconds = seconds_of_round(t);
+        c->warm_seconds += seconds;
+        now.seconds += seconds;
+        now.rounds++;
+        if (now.seconds >= WINDOW) {
+            c->steady = fabs(mean(now) - mean(before)) <= STEADY * mean(now);
+            before = now;
+            now = (struct window){0};
         }
-        c->steady = round + 1 >= STEADY_ROUNDS && hi - lo <= STEADY * hi;
         if (c->warm_seconds >= o->warm_seconds &&
             (c->steady || c->warm_seconds >= fmax(WARM_MOST, o->warm_seconds)))
             return true;

@@ -256,6 +256,22 @@ END
     [ "$(json 'len(r["results"][0]["samples"])' <<<"$output")" = 12 ]
 }
 
+# The seconds before the first round that counts, and whether the times were steady then; $1: a condition on them.
+warmed() {
+    FAKE_CUDA_US=twice:1000 run -0 --separate-stderr kaio-bench --format=json --vs copy twice.yaml n=1000
+    local got
+    got=$(json 's := r["conditions"]["warm_seconds"], r["conditions"]["steady"]' <<<"$output")
+    python3 -c 'import sys; s, steady = eval(sys.argv[1].replace("true", "True").replace("false", "False"))
+assert eval(sys.argv[2]), sys.argv[1]' "$got" "$1"
+}
+
+@test "warm-up ends when times no longer drift, however single rounds scatter" {
+    warmed '.25 <= s < .45 and steady'
+    FAKE_CUDA_SCATTER=4 warmed '.25 <= s < .45 and steady'
+    FAKE_CUDA_SCATTER=4 FAKE_CUDA_SLOWS=5:1000 warmed '.9 < s < 1.4 and steady'
+    FAKE_CUDA_SCATTER=4 FAKE_CUDA_SLOWS=5:100000 warmed '2 <= s < 2.2 and not steady'
+}
+
 @test "--sustained: a second row after seconds of work" {
     run -0 kaio-bench $quick --format=json --sustained=0.6 twice.yaml n=1000
     [ "$(json 'r["mode"]' <<<"$output" | tr '\n' ' ')" = "burst sustained " ]
