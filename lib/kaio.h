@@ -153,6 +153,8 @@ void kaio_close(struct kaio_device *dev); /* NULL is allowed */
 
 const char *kaio_device_kind(const struct kaio_device *dev); /* "cpu" or "cuda" */
 const char *kaio_device_name(const struct kaio_device *dev); /* "NVIDIA H100 80GB HBM3" */
+/* What 'multiprocessors' is in the grid of a contract; the simulator says 8. */
+unsigned kaio_device_multiprocessors(const struct kaio_device *dev);
 
 /* Memory of the device, aligned to 256 bytes, with undefined contents: reading it before something has written it is
  * what check=init finds. */

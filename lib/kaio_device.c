@@ -237,6 +237,11 @@ const char *kaio_device_name(const struct kaio_device *dev)
     return dev->info.name;
 }
 
+unsigned kaio_device_multiprocessors(const struct kaio_device *dev)
+{
+    return dev->info.multiprocessors;
+}
+
 uint64_t kaio_instructions(const struct kaio_device *dev)
 {
     return dev->stats.thread_instructions;

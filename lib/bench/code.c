@@ -86,9 +86,10 @@ static bool emit(struct code *c, const struct code_source *src)
     return c->contract != NULL;
 }
 
-static bool bind(struct code *c, const struct bench_point *p)
+static bool bind(struct code *c, const struct bench_point *p, unsigned multiprocessors)
 {
     struct run *r = c->run = run_new(c->a, c->contract, c->d);
+    r->multiprocessors = multiprocessors;
     for (size_t i = 0; i < p->values.n; i++) {
         const struct bench_value *v = &p->values.v[i];
         struct run_dim *dim = run_find_dim(r, v->name);
@@ -111,10 +112,12 @@ bool code_read(struct arena *a, const struct code_source *src, const struct benc
 }
 
 bool code_make(struct arena *a, const struct code_source *src, const struct bench_point *p,
-               struct code *out, struct diags *d)
+               unsigned multiprocessors, struct code *out, struct diags *d)
 {
     *out = (struct code){.a = a, .d = d};
-    if (!read_spec(out, src, p) || !emit(out, src) || !bind(out, p))
+    if (!multiprocessors)
+        multiprocessors = lower_multiprocessors(src->target);
+    if (!read_spec(out, src, p) || !emit(out, src) || !bind(out, p, multiprocessors))
         return false;
     for (size_t i = 0; i < out->run->nparam; i++) {
         const struct run_param *param = &out->run->param[i];

@@ -155,7 +155,8 @@ static enum device_status make_ready(struct rival *v, struct diags *d)
 
 static enum rival_status prepare(struct rival *v, struct diags *d)
 {
-    if (!code_make(v->a, v->source, v->point, &v->code, d) || !make_data(v, d))
+    if (!code_make(v->a, v->source, v->point, v->dev->info.multiprocessors, &v->code, d) ||
+        !make_data(v, d))
         return rival_failed(v, d, RIVAL_REFUSED);
     v->bytes = v->code.bytes;
     v->launches = (unsigned)v->code.plan.n;

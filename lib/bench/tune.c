@@ -27,7 +27,7 @@ static const struct source *code_under(struct arena *a, const struct code_source
     const struct source *ptx = NULL;
     if (schedule)
         src.schedule = source_new(own, "(candidate)", schedule, strlen(schedule));
-    if (code_make(own, &src, p, &code, diags_new(own)))
+    if (code_make(own, &src, p, 0, &code, diags_new(own)))
         ptx = source_new(a, code.ptx->name, code.ptx->text, code.ptx->len);
     arena_free(own);
     return ptx;
@@ -52,7 +52,7 @@ bool tune_list(struct arena *a, const struct code_source *src, const struct benc
     const char *strategy = "";
     bool refused = false;
     *out = (struct tune_list){0};
-    if (!code_make(a, src, p, &code, d))
+    if (!code_make(a, src, p, 0, &code, d))
         return false;
     out->builtin = code.ptx;
     *VEC_PUSH(a, &seen) = hash_of(code.ptx);

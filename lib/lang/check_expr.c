@@ -71,6 +71,10 @@ static bool check_name(struct checker *c, struct lang_expr *e)
 static bool check_special(struct checker *c, struct lang_expr *e)
 {
     e->type = DT_U32;
+    if (e->special == SP_MULTIPROCESSORS)
+        return c->opt.grid ||
+               diag_error(c->d, e->span, "'multiprocessors' is known in 'grid' alone%s",
+                          c->place == IN_BODY ? ", whose blocks a body can count: gridDim.x" : "");
     if (c->func && !c->func->impure.src)
         c->func->impure = e->span;
     if (c->place == IN_BODY)

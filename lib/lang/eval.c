@@ -58,6 +58,20 @@ static bool name(const struct evaluator *v, const struct lang_expr *e, struct nu
     return true;
 }
 
+const struct lang_symbol lang_multiprocessors = {
+    .kind = SYM_DIM, .name = "multiprocessors", .type = DT_U32};
+
+static bool special(const struct evaluator *v, const struct lang_expr *e, struct number *out)
+{
+    double f;
+    int64_t i;
+    if (e->special != SP_MULTIPROCESSORS || !v->lookup ||
+        !v->lookup(v->ctx, &lang_multiprocessors, &f, &i))
+        return fail(v, e->span, "'%s' has no value here", lang_special_name(e->special));
+    *out = whole(i);
+    return true;
+}
+
 static bool unary(const struct evaluator *v, const struct lang_expr *e, struct number *out)
 {
     struct number x;
@@ -255,6 +269,7 @@ static bool eval(const struct evaluator *v, const struct lang_expr *e, struct nu
     case E_FLOAT: *out = real(e->fval); return true;
     case E_BOOL: *out = whole(e->ival != 0); return true;
     case E_NAME: return name(v, e, out);
+    case E_SPECIAL: return special(v, e, out);
     case E_UNARY: return unary(v, e, out);
     case E_BINARY: return binary(v, e, out);
     case E_CAST: return cast(v, e, out);

@@ -58,7 +58,7 @@ enum lang_expr_kind {
     E_FLOAT,   /* fval */
     E_BOOL,    /* ival 0 or 1 */
     E_NAME,    /* sym */
-    E_SPECIAL, /* special: threadIdx.x ... (u32) */
+    E_SPECIAL, /* special: threadIdx.x ..., multiprocessors (u32) */
     /* sym[args]; of a vector or an array of them with one subscript more: a lane, whose number is constant when loops
      * are unrolled. With pad: pad(sym[args], pad). In a body one argument will do for any rank (flat). No argument: a
      * buffer or tensor of rank 0, which is written as its bare name. */
@@ -130,6 +130,7 @@ enum lang_special {
     SP_CLUSTER_NCTAID_X,
     SP_CLUSTER_NCTAID_Y,
     SP_CLUSTER_NCTAID_Z,
+    SP_MULTIPROCESSORS, /* the device's: no register, but a number that is known at launch */
     SP_COUNT,
 };
 
@@ -297,6 +298,7 @@ struct lang_options {
     bool fast_math;        /* math: fast */
     bool
         exact; /* what lang_eval_int() gets: a constant that overflows its type stays an operation */
+    bool grid; /* grid:, which alone may be said by 'multiprocessors' */
     /* calls whose results are rounded to 16 bits at once are marked; not in math: strict */
     bool mark_rounded;
     bool *rounded_calls; /* FN_COUNT: set for the builtins of which a call was marked; or NULL */
@@ -339,7 +341,9 @@ bool lang_check_func(struct lang_func *f, struct diags *d);
 
 /* Integer expressions over dimensions and integer scalars, evaluated exactly (128-bit inside); an overflow, a division
  * by zero or an unbound name is an error at the expression's span (d may be NULL). Comparisons and && || ! ?: give 0 or 1.
- * lookup returns false when the symbol has no value. Floating scalars compare as doubles. */
+ * lookup returns false when the symbol has no value; 'multiprocessors' is looked up as lang_multiprocessors. Floating scalars
+ * compare as doubles. */
+extern const struct lang_symbol lang_multiprocessors;
 typedef bool lang_lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i);
 bool lang_eval_int(const struct lang_expr *e, lang_lookup *lookup, void *ctx, int64_t *value,
                    struct diags *d);

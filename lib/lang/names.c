@@ -10,10 +10,11 @@ static const char *const builtin_names[FN_COUNT] = {
 };
 
 static const char *const special_names[SP_COUNT] = {
-    "threadIdx.x",  "threadIdx.y",  "threadIdx.z",  "blockIdx.x",   "blockIdx.y",
-    "blockIdx.z",   "blockDim.x",   "blockDim.y",   "blockDim.z",   "gridDim.x",
-    "gridDim.y",    "gridDim.z",    "laneid",       "warpid",       "clusterIdx.x",
-    "clusterIdx.y", "clusterIdx.z", "clusterDim.x", "clusterDim.y", "clusterDim.z"};
+    "threadIdx.x",    "threadIdx.y",  "threadIdx.z",  "blockIdx.x",   "blockIdx.y",
+    "blockIdx.z",     "blockDim.x",   "blockDim.y",   "blockDim.z",   "gridDim.x",
+    "gridDim.y",      "gridDim.z",    "laneid",       "warpid",       "clusterIdx.x",
+    "clusterIdx.y",   "clusterIdx.z", "clusterDim.x", "clusterDim.y", "clusterDim.z",
+    "multiprocessors"};
 
 static const char *const reduce_names[] = {"sum", "prod", "max",    "min",
                                            "any", "all",  "argmax", "argmin"};
@@ -144,7 +145,7 @@ const char *lang_reserved(const char *name, const struct lang_types *types)
         "warpSize", "clusterIdx", "clusterDim", "long",     "char",     "asm",     NULL};
     enum dtype t;
     enum lang_reduce r;
-    if (is_one_of(name, keywords))
+    if (is_one_of(name, keywords) || strcmp(name, special_names[SP_MULTIPROCESSORS]) == 0)
         return "a word of the language";
     if (dtype_parse(name, strlen(name), &t) || lang_vector_parse(name, strlen(name), types, &t))
         return "a type";

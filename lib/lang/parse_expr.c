@@ -250,6 +250,7 @@ static struct lang_expr *special(struct parser *p, bool *failed)
 {
     static const char *const vectors[] = {"threadIdx", "blockIdx",   "blockDim",
                                           "gridDim",   "clusterIdx", "clusterDim"};
+    static const enum lang_special words[] = {SP_LANEID, SP_WARPID, SP_MULTIPROCESSORS};
     struct lang_expr *e = NULL;
     enum lang_special sp;
     struct span s = p->tok.span;
@@ -282,10 +283,11 @@ static struct lang_expr *special(struct parser *p, bool *failed)
         parser_next(p);
         return e;
     }
-    if (!e && (tok_is(&p->tok, "laneid") || tok_is(&p->tok, "warpid"))) {
-        sp = tok_is(&p->tok, "laneid") ? SP_LANEID : SP_WARPID;
-        e = expr_new(p->a, E_SPECIAL, s);
-    }
+    for (size_t i = 0; i < sizeof words / sizeof *words && !e; i++)
+        if (tok_is(&p->tok, lang_special_name(words[i]))) {
+            sp = words[i];
+            e = expr_new(p->a, E_SPECIAL, s);
+        }
     if (!e)
         return NULL;
     parser_next(p);

@@ -27,6 +27,9 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
                                const struct ptx_target *target, const struct lower_options *opt,
                                struct diags *d);
 
+/* Of the machine that code for the target is judged by. */
+unsigned lower_multiprocessors(const struct ptx_target *target);
+
 /* ---- schedules worth trying, for tuners ---- */
 
 struct lower_candidate {

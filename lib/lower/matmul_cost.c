@@ -50,18 +50,23 @@ static const double BESIDE = 1.15;
 /* And more for each instruction of an element that is computed: 1.3 to 2.6 times as much (weights of 4 bits, silu). */
 static const double COMPUTED = 0.09;
 
-static const struct machine *machine_of(const struct cg *g)
+static const struct machine *machine_of(const struct ptx_target *target)
 {
     const struct machine *best = &machines[2];
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
-        if (machines[i].sm == g->target->sm)
+        if (machines[i].sm == target->sm)
             best = &machines[i];
     return best;
 }
 
+unsigned lower_multiprocessors(const struct ptx_target *target)
+{
+    return (unsigned)machine_of(target)->mps;
+}
+
 unsigned matmul_multiprocessors(const struct cg *g)
 {
-    return (unsigned)machine_of(g)->mps;
+    return lower_multiprocessors(g->target);
 }
 
 static double larger(double x, double y)
@@ -152,7 +157,7 @@ double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct
 {
     if (p->how == MATMUL_WGMMA)
         return matmul_cost_wgmma(f, p, s);
-    const struct machine *x = machine_of(g);
+    const struct machine *x = machine_of(g->target);
     const double tiles = ceil_of(s->m / p->bm) * ceil_of(s->n / p->bn) * s->batch;
     const double blocks = tiles * p->split, each = ceil_of(blocks / x->mps);
     const double k = larger(1, ceil_of(ceil_of(s->k / p->bk) / p->split)) * p->bk; /* of a block */

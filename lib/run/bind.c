@@ -14,6 +14,7 @@ struct run *run_new(struct arena *a, const struct contract *c, struct diags *d)
     r->arena = a;
     r->d = d;
     r->contract = c;
+    r->multiprocessors = RUN_MULTIPROCESSORS;
     r->nparam = c->params.n;
     r->ndim = c->dims.n;
     r->ntemp = c->temps.n;
@@ -57,6 +58,10 @@ struct run_dim *run_find_dim(struct run *r, const char *name)
 static bool lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i)
 {
     struct run *r = ctx;
+    if (sym == &lang_multiprocessors) {
+        *i = r->multiprocessors;
+        return true;
+    }
     for (size_t k = 0; k < r->ndim; k++)
         if (r->dim[k].sym == sym) {
             *i = r->dim[k].value;
@@ -98,15 +103,20 @@ static void list_values(struct run *r, const struct lang_expr *e, struct buf *ou
                         const struct lang_symbol **seen, size_t *nseen)
 {
     enum { MOST = 8 };
-    if (e->kind == E_NAME && *nseen < MOST) {
+    const struct lang_symbol *sym = e->kind == E_NAME      ? e->sym
+                                    : e->kind == E_SPECIAL ? &lang_multiprocessors
+                                                           : NULL;
+    if (sym && *nseen < MOST) {
         for (size_t i = 0; i < *nseen; i++)
-            if (seen[i] == e->sym)
+            if (seen[i] == sym)
                 return;
-        seen[(*nseen)++] = e->sym;
-        buf_printf(out, "%s%s is ", *nseen > 1 ? " and " : "", e->sym->name);
-        struct run_dim *dim = run_find_dim(r, e->sym->name);
-        struct run_param *p = run_find_param(r, e->sym->name);
-        if (dim)
+        seen[(*nseen)++] = sym;
+        buf_printf(out, "%s%s is ", *nseen > 1 ? " and " : "", sym->name);
+        struct run_dim *dim = run_find_dim(r, sym->name);
+        struct run_param *p = run_find_param(r, sym->name);
+        if (e->kind == E_SPECIAL)
+            buf_printf(out, "%u", r->multiprocessors);
+        else if (dim)
             buf_printf(out, "%" PRId64, dim->value);
         else if (p)
             print_scalar(p, out);

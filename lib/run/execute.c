@@ -188,6 +188,7 @@ enum device_status run_execute(struct run *r, const struct ptx_module *m,
     struct plan plan;
     struct job_set set;
     struct run_stats none;
+    plan_for(r, ops, dev);
     if (!inputs_given(r) || !plan_make(r, m, &plan))
         return DEVICE_REFUSED;
     r->messages = (struct run_messages){0};

@@ -316,6 +316,14 @@ static bool choose(struct run *r, size_t *i, const struct contract_launch **take
                       run_values_text(r, c->launches.v[first].when));
 }
 
+void plan_for(struct run *r, const struct device_ops *ops, struct device *dev)
+{
+    struct device_info info;
+    ops->info(dev, &info);
+    if (info.multiprocessors)
+        r->multiprocessors = info.multiprocessors;
+}
+
 bool plan_make(struct run *r, const struct ptx_module *m, struct plan *plan)
 {
     const struct contract *c = r->contract;

@@ -29,6 +29,8 @@ struct plan {
     size_t n; /* without those whose grid is empty */
 };
 
+/* The device's multiprocessors are what a grid goes by. */
+void plan_for(struct run *r, const struct device_ops *ops, struct device *dev);
 /* After run_shapes(). m may be NULL. False with errors. */
 bool plan_make(struct run *r, const struct ptx_module *m, struct plan *plan);
 /* address: by run_buffer(). messages: of the buffer for messages, 0 where there is none. */

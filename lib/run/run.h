@@ -63,6 +63,8 @@ struct run {
     struct run_param
         *temp; /* the contract's temps, in its order: sym, and host's shape once it is known */
     size_t ntemp;
+    /* of the device whose launches are planned, which a grid may take: run_execute() and run_time() set it */
+    unsigned multiprocessors;
     struct run_messages messages; /* of the last run_execute(), also when it failed */
 };
 
@@ -88,6 +90,9 @@ static inline struct run_param *run_buffer(const struct run *r, size_t i)
 {
     return i < r->nparam ? &r->param[i] : &r->temp[i - r->nparam];
 }
+
+/* While no device is known its multiprocessors are an H100's. */
+enum { RUN_MULTIPROCESSORS = 132 };
 
 /* d is kept and used by every later call. Dimensions that were fixed at emission are known from the start. */
 struct run *run_new(struct arena *a, const struct contract *c, struct diags *d);

@@ -232,6 +232,7 @@ enum device_status run_time(struct run *r, const struct device_ops *ops, struct 
     struct timer *t = ARENA_NEW(r->arena, struct timer);
     struct run_stats stats = {0};
     t->j = (struct job){.r = r, .ops = ops, .dev = dev, .opt = run_default, .untold = true};
+    plan_for(r, ops, dev);
     if (!plan_make(r, NULL, &t->plan))
         return DEVICE_REFUSED;
     plan_timer(t, n);

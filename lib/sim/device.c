@@ -82,10 +82,14 @@ static enum device_status sim_open(struct arena *a, int ordinal, const struct de
     return DEVICE_OK;
 }
 
+/* What grids are told: few, so that blocks which take work by turns do so in small problems, and the same for any number of
+ * threads. */
+enum { MULTIPROCESSORS = 8 };
+
 static void sim_info(struct device *dev, struct device_info *info)
 {
     const unsigned n = worker_threads(dev);
-    *info = (struct device_info){.kind = "cpu"};
+    *info = (struct device_info){.kind = "cpu", .multiprocessors = MULTIPROCESSORS};
     snprintf(info->name, sizeof info->name, "kaio simulator (%u thread%s, %s)", n,
              n == 1 ? "" : "s", dev->build.name);
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);

@@ -43,23 +43,29 @@ bool contract_word(struct contract_reader *r, const struct yaml_value *map, cons
     return true;
 }
 
-static struct lang_expr *read_expr(struct contract_reader *r, struct span text, enum dtype want)
+static struct lang_expr *read_expr(struct contract_reader *r, struct span text, enum dtype want,
+                                   bool grid)
 {
-    static const struct lang_options options = {.exact = true};
+    const struct lang_options options = {.exact = true, .grid = grid};
     struct lang_expr *e = lang_parse_expr(r->a, text, NULL, r->d);
     if (!e || !lang_check_expr(r->a, &r->c->scope, &options, e, want, r->d))
         return NULL;
     return e;
 }
 
-struct lang_expr *contract_integer(struct contract_reader *r, struct span text)
+static struct lang_expr *integer(struct contract_reader *r, struct span text, bool grid)
 {
-    struct lang_expr *e = read_expr(r, text, DT_VOID);
+    struct lang_expr *e = read_expr(r, text, DT_VOID, grid);
     if (e && !dtype_is_int(e->type)) {
         diag_error(r->d, e->span, "an integer is needed here");
         return NULL;
     }
     return e;
+}
+
+struct lang_expr *contract_integer(struct contract_reader *r, struct span text)
+{
+    return integer(r, text, false);
 }
 
 /* ---- parameters, dimensions ------------------------------------------------------------------ */
@@ -107,7 +113,7 @@ static bool read_conditions(struct contract_reader *r, const struct yaml_value *
     span_list list = {0};
     bool good = !v || text_list(r->a, v, "require", &list, r->d);
     for (size_t i = 0; i < list.n; i++) {
-        struct lang_expr *e = read_expr(r, list.v[i], DT_BOOL);
+        struct lang_expr *e = read_expr(r, list.v[i], DT_BOOL, false);
         good &= e != NULL;
         if (e)
             *VEC_PUSH(r->a, &r->c->require) = e;
@@ -236,7 +242,7 @@ static bool read_geometry(struct contract_reader *r, const struct yaml_value *ma
     if (list.n < 1 || list.n > 3)
         return diag_error(r->d, v->span, "'%s' has one to three numbers, not %zu", key, list.n);
     for (size_t i = 0; i < list.n; i++)
-        if (!(out[i] = contract_integer(r, list.v[i])))
+        if (!(out[i] = integer(r, list.v[i], strcmp(key, "grid") == 0)))
             return false;
     return true;
 }
@@ -260,7 +266,7 @@ static bool read_arg(struct contract_reader *r, struct span s, struct contract_a
     struct span rest;
     a->span = s;
     if (leading_type(s, &a->type, &rest)) {
-        a->expr = dtype_is_float(a->type) || a->type == DT_BOOL ? read_expr(r, rest, a->type)
+        a->expr = dtype_is_float(a->type) || a->type == DT_BOOL ? read_expr(r, rest, a->type, false)
                                                                 : contract_integer(r, rest);
         return a->expr != NULL;
     }
@@ -445,7 +451,8 @@ static bool read_launch(struct contract_reader *r, const struct yaml_value *v)
     when = yaml_get(v, "when");
     shared = yaml_get(v, "shared");
     if (good && when)
-        good = text_span(when, "when", &text, r->d) && (l->when = read_expr(r, text, DT_BOOL));
+        good = text_span(when, "when", &text, r->d) &&
+               (l->when = read_expr(r, text, DT_BOOL, false));
     if (good && shared)
         good = text_span(shared, "shared", &text, r->d) && (l->shared = contract_integer(r, text));
     return good && read_arrays(r, v, l) && read_args(r, v, l);
@@ -627,7 +634,7 @@ struct lang_expr *contract_expr(struct arena *a, struct contract *c, const char 
     struct diags *d = diags_new(a);
     struct contract_reader r = {a, d, c};
     struct lang_expr *e =
-        read_expr(&r, source_all(source_new(a, "<launch>", text, strlen(text))), DT_VOID);
+        read_expr(&r, source_all(source_new(a, "<launch>", text, strlen(text))), DT_VOID, true);
     if (!e)
         abort();
     return e;

@@ -32,7 +32,7 @@
  * An argument is a parameter's or dimension's name, "TYPE expression", a temp's name, a tensor map (struct contract_map), or
  * $messages, a buffer that the runner makes. Several kernels are several documents
  * (//@ ---). The grid, block, shared, when and argument expressions are lang expressions over dimensions and integer scalars,
- * evaluated exactly at launch. Also made from options when PTX has no contract.
+ * evaluated exactly at launch; that of a grid may take the device's number of multiprocessors. Also made from options when PTX has no contract.
  */
 #ifndef KAIO_SPEC_CONTRACT_H
 #define KAIO_SPEC_CONTRACT_H

@@ -146,9 +146,10 @@ static bool check_keys(struct spec_reader *r, const struct document *doc)
 
 /* ---- launch expressions ---------------------------------------------------------------------- */
 
-static struct lang_expr *read_launch_expr(struct spec_reader *r, struct span text, enum dtype want)
+static struct lang_expr *read_launch_expr(struct spec_reader *r, struct span text, enum dtype want,
+                                          bool grid)
 {
-    static const struct lang_options options = {0};
+    const struct lang_options options = {.grid = grid};
     struct lang_expr *e = lang_parse_expr(r->a, text, &r->spec->names, r->d);
     if (!e || !lang_check_expr(r->a, &r->spec->params_scope, &options, e, want, r->d))
         return NULL;
@@ -165,7 +166,7 @@ bool read_requires(struct spec_reader *r, const struct yaml_value *v)
     span_list list = {0};
     bool good = text_list(r->a, v, "require", &list, r->d);
     for (size_t i = 0; i < list.n; i++) {
-        struct lang_expr *e = read_launch_expr(r, list.v[i], DT_BOOL);
+        struct lang_expr *e = read_launch_expr(r, list.v[i], DT_BOOL, false);
         if (e)
             *VEC_PUSH(r->a, &r->spec->require) = e;
         else
@@ -184,7 +185,7 @@ bool read_extents(struct spec_reader *r, const struct yaml_value *v, const char 
         return diag_error(r->d, v->span, "'%s' has one to three numbers, not %zu", key, list.n);
     for (size_t i = 0; i < list.n; i++) {
         int64_t size;
-        out[i] = read_launch_expr(r, list.v[i], DT_VOID);
+        out[i] = read_launch_expr(r, list.v[i], DT_VOID, strcmp(key, "grid") == 0);
         if (!out[i])
             return false;
         if (lang_const_int(out[i], &size) && size < 1)
@@ -279,7 +280,7 @@ static bool read_shared(struct spec_reader *r, const struct yaml_value *v)
         return true;
     if (!text_span(v, "shared", &text, r->d))
         return false;
-    struct lang_expr *e = r->spec->shared = read_launch_expr(r, text, DT_VOID);
+    struct lang_expr *e = r->spec->shared = read_launch_expr(r, text, DT_VOID, false);
     return e && (!lang_const_int(e, &bytes) || bytes > 0 ||
                  diag_error(r->d, e->span, "'shared' is a number of bytes, at least 1, not %lld",
                             (long long)bytes));
@@ -293,7 +294,7 @@ static bool read_depth(struct spec_reader *r, const struct yaml_value *v)
         return true;
     if (!text_span(v, "depth", &text, r->d))
         return false;
-    struct lang_expr *e = r->spec->depth = read_launch_expr(r, text, DT_VOID);
+    struct lang_expr *e = r->spec->depth = read_launch_expr(r, text, DT_VOID, false);
     return e && (!lang_const_int(e, &depth) || depth >= 0 ||
                  diag_error(r->d, e->span, "'depth' is a number of roundings, not %lld",
                             (long long)depth));

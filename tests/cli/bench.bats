@@ -34,6 +34,29 @@ T=f16 n=1024" ]
     [ -z "$stderr" ]
 }
 
+@test "a grid goes by the multiprocessors of the GPU, in a dry run by the target's" {
+    cat >k.yaml <<'END'
+kernel: twice
+params:
+  x: in f32[n]
+  y: out f32[n]
+grid: min(ceil_div(n, 128), 2 * multiprocessors)
+block: 128
+body: |
+  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = 2 * x[i];
+reference: y[i] = 2 * x[i]
+END
+    run -0 kaio-bench --dry-run k.yaml n=100,1Mi
+    [ "${lines[1]}" = '  twice, grid 1, block 128' ]
+    [ "${lines[3]}" = '  twice, grid 264, block 128' ]
+    run -0 kaio-bench --dry-run -t sm_86 k.yaml n=1Mi
+    [ "${lines[1]}" = '  twice, grid 168, block 128' ]
+    sed -i 's/grid: .*/grid: "multiprocessors == 4 ? 8 : 0 - 1"/' k.yaml
+    run -0 kaio-bench $quick k.yaml n=100Ki
+    run -2 kaio-bench --dry-run k.yaml n=100Ki
+    [[ $output = *"grid x is -1; "*"multiprocessors is 132"* ]]
+}
+
 @test "ranges multiply or add, and stop where they are told" {
     values() { kaio-bench --dry-run thrice.yaml "$1" | grep '^kaio' | grep -o 'n=[0-9]*' | tr '\n' ' '; }
     [ "$(values n=256..2048*2)" = "n=256 n=512 n=1024 n=2048 " ]

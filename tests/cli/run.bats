@@ -531,6 +531,35 @@ END
     [ "$(grep -c '^alloc' log)" = "$(grep -c '^free' log)" ]
 }
 
+@test "a grid goes by the multiprocessors of the device" {
+    cat >k.yaml <<'END'
+kernel: k
+params:
+  x: in f32[n]
+  y: out f32[n]
+  blocks: out u32[1]
+grid: min(ceil_div(n, 32), 2 * multiprocessors)
+block: 32
+body: |
+  for (u32 i = blockIdx.x * 32 + threadIdx.x; i < n; i += gridDim.x * 32) y[i] = 2 * x[i];
+  if (blockIdx.x == 0 && threadIdx.x == 0) blocks[0] = gridDim.x;
+END
+    kaio-emit k.yaml >k.ptx
+    run -0 cpu k.ptx n=65 x=@ones y=y.npy blocks=b.npy
+    [ "$(npy_data b.npy)" = 03000000 ]
+    run -0 cpu k.ptx n=1000 x=@ones y=y.npy blocks=b.npy
+    [ "$(npy_data b.npy)" = 10000000 ]
+    [ "$(npy_data y.npy)" = "$(printf '00000040%.0s' {1..1000})" ]
+    sed "s/grid: .*/grid: ['min(3, multiprocessors) * multiprocessors']/" saxpy.ptx >s.ptx
+    FAKE_CUDA_LOG=$PWD/log run -0 cuda s.ptx n=1000 x=@ones y=@ones
+    grep -q 'launch 12,1,1 x' log
+    run -0 cpu plain.ptx --entry saxpy --grid 'multiprocessors - 7' --block 32 --arg 'in f32[4]=@arange' \
+        --arg 'inout f32[4]=@ones:y.npy' --arg f32=2 --arg u32=4
+    sed 's/2 \* multiprocessors/multiprocessors - 100/' k.yaml | kaio-emit >k.ptx
+    run -2 --separate-stderr cpu k.ptx n=65 x=@ones y=y.npy blocks=b.npy
+    [[ "$stderr" = *"grid x is -92; it must be between 0 and 2147483647; n is 65 and multiprocessors is 8"* ]]
+}
+
 @test "an access outside a buffer ends the simulation, with exit 1 under --check" {
     copy_of f32 n 'n * 4 + 1' >c.ptx
     run -3 --separate-stderr cpu c.ptx n=3 x=@ones y=y.npy

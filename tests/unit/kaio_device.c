@@ -132,6 +132,8 @@ static void main_job(struct kaio *k, const char *name)
         x[i] = (float)i;
     eq_str(kaio_device_kind(dev), name, "the device says what it is");
     ok(*kaio_device_name(dev), "and has a name");
+    eq_int(kaio_device_multiprocessors(dev), strcmp(name, "cpu") == 0 ? 8 : 4,
+           "and so many multiprocessors");
     ok(kaio_alloc(dev, sizeof x, &xa) == KAIO_OK && kaio_alloc(dev, sizeof y, &ya) == KAIO_OK &&
            xa != ya && xa % 256 == 0 && ya % 256 == 0,
        "%s: memory", name);

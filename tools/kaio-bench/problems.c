@@ -207,7 +207,8 @@ static void plan_one(struct session *s, const struct bench_rival *who, const str
     struct bench_plan plan = {
         .who = who, .point = p, .code = &code, .kernel = &s->bench.kernel.source};
     bool library = who->ops != &rival_kernel;
-    bool good = code_make(a, library ? &s->bench.kernel.source : &who->source, p, &code, d);
+    bool good = code_make(a, library ? &s->bench.kernel.source : &who->source, p,
+                          s->dev.info.multiprocessors, &code, d);
     if (good && s->keep && !library)
         good = (plan.ptx = keep_ptx(s, &code, who, p, d)) != NULL;
     if (good && s->format == REPORT_JSON)
