@@ -202,15 +202,15 @@ static void fma_candidates(struct arena *a, const struct sizes *z, struct lower_
                 v[i].columns, k);
 }
 
-/* Tiles of mma.sync by turns, of which there are several for each block: as many blocks as GPUs of those targets have
- * multiprocessors, since which of these it will be is not known. */
+/* Tiles of mma.sync by turns and each of a block's own, where there are several for each multiprocessor: one of them is the
+ * default. */
 static void turns_candidates(struct arena *a, const struct sizes *z, struct lower_candidates *out)
 {
-    static const unsigned blocks[] = {84, 108, 114, 128, 132};
-    enum { TILE = 128 * 256 };
-    for (size_t i = 0; i < COUNT(blocks); i++)
-        if (z->rows * z->columns > (uint64_t)TILE * blocks[i])
-            add(a, out, "{strategy: matmul, mma: sync, blocks: %u}", blocks[i]);
+    enum { TILE = 128 * 256, FEW = 64 }; /* multiprocessors */
+    if (z->rows * z->columns <= (uint64_t)TILE * FEW)
+        return;
+    add(a, out, "{strategy: matmul, mma: sync, blocks: tiles}");
+    add(a, out, "{strategy: matmul, mma: sync, blocks: multiprocessors}");
 }
 
 void matmul_candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,

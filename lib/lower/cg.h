@@ -718,6 +718,9 @@ enum lower_mma {
     LOWER_MMA_WGMMA
 };
 
+/* As many blocks as the device has multiprocessors. */
+#define LOWER_BLOCKS_ALL UINT32_MAX
+
 /* What a schedule may set; 0: chosen. */
 struct lower_plan {
     uint32_t block;  /* threads */
@@ -734,8 +737,11 @@ struct lower_plan {
      * in shared memory; rows of tiles that are walked together (and split: blocks that share a tile along k) */
     enum lower_mma mma;
     uint32_t shape[3], warps[2], stages, group;
-    /* of wgmma: blocks of a cluster by rows and columns; blocks of the launch; warpgroups that take whole tiles by turns */
-    uint32_t clusters[2], blocks;
+    /* of tensor cores: blocks of the launch, which take tiles by turns; or are there as many as tiles? Of wgmma: blocks of a cluster
+     * by rows and columns; warpgroups that take whole tiles by turns */
+    uint32_t blocks;
+    bool tiles;
+    uint32_t clusters[2];
     bool pingpong;
     struct span mma_span, warps_span, stages_span, split_span; /* and tile_span */
     struct span cluster_span, blocks_span, pingpong_span;

@@ -193,7 +193,9 @@ static void explain_plan(struct cg *g, const struct matmul_form *f, const struct
         lower_explain(g, ", %s shares of the sum", p->splits);
     if (p->cluster[0] * p->cluster[1] > 1)
         lower_explain(g, ", clusters of %u x %u", p->cluster[0], p->cluster[1]);
-    if (p->blocks)
+    if (p->blocks == LOWER_BLOCKS_ALL)
+        lower_explain(g, ", by turns of a block on each multiprocessor");
+    else if (p->blocks)
         lower_explain(g, ", %u blocks by turns", p->blocks);
     if (p->about > 0)
         lower_explain(g, ", about %.4g us", p->about / 1e3);

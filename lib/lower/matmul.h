@@ -216,7 +216,8 @@ struct matmul_plan {
     const char *
         depth; /* additions on a term's way, but those of mma.sync (lower_depth()): a text of the launch */
     uint32_t group; /* rows of tiles that are walked together, for the L2 cache */
-    /* wgmma, mma: blocks that the launch has at most, each of which takes tiles by turns; 0: one for each tile */
+    /* wgmma, mma: blocks that the launch has at most, each of which takes tiles by turns; LOWER_BLOCKS_ALL: the device's
+     * multiprocessors; 0: one for each tile */
     uint32_t blocks;
     /* wgmma: blocks of a cluster along the rows (they share B) and along the columns (they share A), 0: 1; and whether
      * warpgroups take whole tiles by turns instead of parts of one. */
@@ -374,6 +375,8 @@ bool matmul_mma_fits(const struct cg *g, const struct matmul_form *f, const stru
                      struct buf *why);
 uint32_t matmul_mma_shared(const struct cg *g, const struct matmul_form *f,
                            const struct matmul_plan *p);
+/* Has a multiprocessor registers for one block alone, into whose stages everything is copied as it is? */
+bool matmul_mma_fills(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p);
 /* Are columns the rows of an instruction's 16? */
 bool matmul_mma_turned(const struct matmul_form *f);
 uint32_t matmul_thin_shared(const struct cg *g, const struct matmul_form *f,

@@ -196,6 +196,27 @@ uint32_t matmul_mma_shared(const struct cg *g, const struct matmul_form *f,
     return mma_measure(&s, NULL) ? shared_of(&s) : 0;
 }
 
+/* Has a multiprocessor registers for two blocks: for a thread's sums, the words of two steps, and some more? */
+static bool holds_two(const struct mma *s)
+{
+    enum { OTHERS = 40 };
+    uint32_t need = sums_of(s) + OTHERS;
+    for (uint32_t i = 0; i < s->ntile; i++)
+        need += 2 * (s->tile[i].side == MATMUL_A ? s->p->wm / 4 : s->p->wn / 4);
+    return need <= s->g->target->regs_per_sm / (2 * s->p->threads);
+}
+
+bool matmul_mma_fills(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p)
+{
+    struct mma s = {.g = (struct cg *)g, .f = f, .p = p};
+    if (!mma_measure(&s, NULL) || holds_two(&s))
+        return false;
+    for (uint32_t i = 0; i < s.ntile; i++)
+        if (!s.tile[i].is_async)
+            return false;
+    return true;
+}
+
 /* ---- the loop ------------------------------------------------------------------------------------- */
 
 void mma_barrier(struct mma *s)
@@ -498,16 +519,10 @@ static void multiply_again(struct mma *s)
         cg_assigned(g, s->sum[i]);
 }
 
-/* Two blocks on a multiprocessor, of which one multiplies while the other waits, where a thread has registers enough even
- * so: for its sums, the words of two steps, and some more. */
+/* Two blocks on a multiprocessor, of which one multiplies while the other waits, where there is room for them. */
 static void ask_for_two(const struct mma *s)
 {
-    enum { OTHERS = 40 };
-    const struct ptx_target *t = s->g->target;
-    uint32_t need = sums_of(s) + OTHERS;
-    for (uint32_t i = 0; i < s->ntile; i++)
-        need += 2 * (s->tile[i].side == MATMUL_A ? s->p->wm / 4 : s->p->wn / 4);
-    if (need <= t->regs_per_sm / (2 * s->p->threads) && 2 * shared_of(s) <= t->shared_per_sm)
+    if (holds_two(s) && 2 * shared_of(s) <= s->g->target->shared_per_sm)
         s->g->func->minnctapersm = 2;
     /* of parts threads have twice as much; ptxas must be told not to spill it for the sake of a third block */
     if (s->p->parts > 1)

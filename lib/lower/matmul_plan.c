@@ -95,6 +95,29 @@ struct variants {
     uint32_t n;
 };
 
+/* Is a variant so much code that tiles for all sizes must do, which blocks share where they are few? */
+static bool is_heavy(const struct matmul_form *f)
+{
+    unsigned weight = f->weight;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        weight += f->operand[i].weight + (f->type == MATMUL_FP8 ? HEAVY : 0);
+    return f->nproduct > 1 || weight >= HEAVY;
+}
+
+/* Are there more tiles than multiprocessors, of blocks that fill one? Then these take tiles by turns: on an H100 .8 to 1 % faster
+ * for f16 and bf16 from 4096 on, and 8 % slower for int8. Of heavy ones warps, which store alone, would have more code
+ * for nothing. */
+static bool turns(const struct planner *l, const struct matmul_plan *p)
+{
+    const struct lower_plan *w = l->want;
+    const struct matmul_size *s = &l->size;
+    const double tiles = ceil_of(s->m / p->bm) * ceil_of(s->n / p->bn) * s->batch;
+    return p->how == MATMUL_MMA && !w->blocks && !w->tiles && p->split == 1 && p->stages > 1 &&
+           p->parts == 1 && !is_heavy(l->f) &&
+           (l->f->type == MATMUL_F16 || l->f->type == MATMUL_BF16) &&
+           tiles > matmul_multiprocessors(l->g) && matmul_mma_fills(l->g, l->f, p);
+}
+
 /* Adds the best plan so far, and begins the search again. */
 static bool add(struct planner *l, struct variants *all, const char *entry, const char *when,
                 uint32_t most_split)
@@ -109,6 +132,8 @@ static bool add(struct planner *l, struct variants *all, const char *entry, cons
     if (most_split && !l->f->compares && !planner_knows_all(l) && !l->want->split &&
         p->how != MATMUL_WGMMA && !p->blocks)
         p->split = most_split;
+    if (turns(l, p))
+        p->blocks = LOWER_BLOCKS_ALL;
     const unsigned mps = matmul_multiprocessors(l->g);
     p->splits = splits_text(l, p, p->how == MATMUL_THIN ? mps * MATMUL_BUSY / p->threads : 2 * mps);
     p->depth = depth_text(l, p);
@@ -127,15 +152,6 @@ static void add_thin(struct planner *l, struct variants *all, uint32_t rows, con
     planner_consider(l, &p, p.threads ? matmul_shared(l->g, l->f, &p) : 0);
     add(l, all, entry, when, MATMUL_MOST_SPLIT);
     l->size = size;
-}
-
-/* Is a variant so much code that tiles for all sizes must do, which blocks share where they are few? */
-static bool is_heavy(const struct matmul_form *f)
-{
-    unsigned weight = f->weight;
-    for (uint32_t i = 0; i < f->noperand; i++)
-        weight += f->operand[i].weight + (f->type == MATMUL_FP8 ? HEAVY : 0);
-    return f->nproduct > 1 || weight >= HEAVY;
 }
 
 static bool same_tile(const struct matmul_plan *p, const struct matmul_plan *q)
@@ -395,7 +411,7 @@ static bool read_wgmma(struct cg *g, struct lower_plan *w)
     const struct span s = w->clusters[0] ? w->cluster_span
                           : alone        ? w->pingpong_span
                                          : w->blocks_span;
-    if (w->blocks && w->mma == LOWER_MMA_NONE)
+    if ((w->blocks || w->tiles) && w->mma == LOWER_MMA_NONE)
         return cg_error(g, w->blocks_span, "'blocks' are for products by tensor cores");
     if (!alone && (!w->blocks || w->mma != LOWER_MMA_ANY || !has_wgmma))
         return true;

@@ -309,6 +309,15 @@ const char *matmul_items(struct matmul *m, struct cg_val *v)
     return buf_text(&text);
 }
 
+/* Clusters of so many blocks that there are at most: a text of the launch. */
+static const char *most_text(struct arena *a, uint32_t most, uint32_t blocks)
+{
+    if (most != LOWER_BLOCKS_ALL)
+        return arena_printf(a, "%u", most < blocks ? 1 : (unsigned)(most / blocks));
+    return blocks > 1 ? arena_printf(a, "max(1, multiprocessors / %u)", (unsigned)blocks)
+                      : "multiprocessors";
+}
+
 const char *matmul_grid(struct matmul *m)
 {
     const struct matmul_plan *p = m->p;
@@ -316,8 +325,7 @@ const char *matmul_grid(struct matmul *m)
     const char *items = matmul_items(m, NULL);
     const uint32_t blocks = rows_of(m) / p->bm * (cols_of(m) / p->bn);
     if (p->blocks)
-        items = arena_printf(a, "min(%s, %u)", items,
-                             p->blocks < blocks ? 1 : (unsigned)(p->blocks / blocks));
+        items = arena_printf(a, "min(%s, %s)", items, most_text(a, p->blocks, blocks));
     return blocks > 1 ? arena_printf(a, "%s%s%s * %u", p->blocks ? "" : "(", items,
                                      p->blocks ? "" : ")", (unsigned)blocks)
                       : items;

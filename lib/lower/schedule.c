@@ -191,15 +191,26 @@ static bool read_cluster(struct cg *g, const struct spec_option *o, struct lower
     return number(g, o, 1, 16, false, &plan->clusters[0]);
 }
 
+/* A number, multiprocessors, or tiles. */
+static bool read_blocks(struct cg *g, const struct spec_option *o, struct lower_plan *plan)
+{
+    plan->blocks_span = o->value_span;
+    plan->tiles = strcmp(o->value, "tiles") == 0;
+    if (strcmp(o->value, "multiprocessors") == 0)
+        plan->blocks = LOWER_BLOCKS_ALL;
+    else if (!plan->tiles && !isdigit((unsigned char)o->value[0]))
+        return cg_error(g, o->value_span,
+                        "'blocks' is a number, multiprocessors or tiles, not '%s'", o->value);
+    return plan->tiles || plan->blocks || number(g, o, 1, 65535, false, &plan->blocks);
+}
+
 /* What only wgmma has. */
 static bool read_wgmma(struct cg *g, const struct spec_option *o, struct lower_plan *plan)
 {
     if (strcmp(o->key, "cluster") == 0)
         return read_cluster(g, o, plan);
-    if (strcmp(o->key, "blocks") == 0) {
-        plan->blocks_span = o->value_span;
-        return number(g, o, 1, 65535, false, &plan->blocks);
-    }
+    if (strcmp(o->key, "blocks") == 0)
+        return read_blocks(g, o, plan);
     plan->pingpong_span = o->value_span;
     return yes_or_no(g, o, &plan->pingpong);
 }

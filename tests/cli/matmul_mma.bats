@@ -153,6 +153,30 @@ END
     [ "$(sed '/st.global/q' k.ptx | grep -c 'ld.global.v2.b32')" = 16 ]
 }
 
+@test "blocks that take tiles by turns: as many as the device has multiprocessors, or as tiles" {
+    for layout in $layouts; do
+        spec f16 $layout 'tile: [64, 64, 64], warps: [2, 2], stages: 3, blocks: multiprocessors'
+        for sizes in 'm=34 n=18 k=32' 'm=200 n=300 k=66' 'm=130 n=1000 k=112'; do
+            # shellcheck disable=SC2086
+            run -0 kaio-verify --run -d cpu --check $fills k.yaml $sizes
+        done
+        kaio-emit -o k.ptx k.yaml
+        grep -q '^//@     grid: .min(ceil_div(m, 64) \* ceil_div(n, 64), multiprocessors)' k.ptx
+    done
+    # the usual tile, 20 of them
+    spec f16 nn 'tile: [256, 128, 64], warps: [4, 2], stages: 3'
+    kaio-emit -o k.ptx k.yaml
+    [ "$(grep -c 'grid: .*multiprocessors' k.ptx)" = 1 ]
+    run -0 kaio-verify --run -d cpu --fill=normal k.yaml m=1030 n=392 k=72
+    sed -i 's/stages: 3/stages: 3, blocks: tiles/' k.yaml
+    kaio-emit -o k.ptx k.yaml
+    run ! grep -q multiprocessors k.ptx
+    spec f16 nn 'blocks: some'
+    refuses "'blocks' is a number, multiprocessors or tiles, not 'some'"
+    spec f16 nn 'blocks: 0'
+    refuses "'blocks' is a number from 1 to 65535, not '0'"
+}
+
 @test "blocks that take tiles by turns: the loop is as it is without, and nothing spills" {
     for kind in f16 tf32 s8; do
         spec $kind nn 'tile: [128, 128, 32], warps: [2, 2], stages: 3'

@@ -13,6 +13,24 @@ scheduled() {
     cat "$specs/$1.yaml" - >k.yaml <<<"schedule: $2"
 }
 
+@test "large tiles of 16 bits are taken by turns, where there are more of them than multiprocessors" {
+    turns=', by turns of a block on each multiprocessor, '
+    for layout in nn nt tn tt; do
+        [[ $(plan $layout 4096 4096 4096) == *"$turns"* ]]
+        [[ $(plan $layout 2048 2048 2048) != *"turns"* ]]
+    done
+    for spec in int8_nt tf32_rz fp8 gated_mlp w4a16 bias_gelu; do
+        [[ $(plan $spec 4096 4096 4096) != *"turns"* ]]
+    done
+    kaio-emit -D m=4096 -D n=4096 -D k=4096 "$specs/nn.yaml" | grep -q '^//@     grid: \[min(512, multiprocessors)\]'
+    # of open sizes the launch sees to it
+    kaio-emit "$specs/nn.yaml" | grep -q '^//@     grid: \[min(ceil_div(m, 256) \* ceil_div(n, 128), multiprocessors)\]'
+    scheduled nn '{blocks: tiles}'
+    kaio-emit -D m=4096 -D n=4096 -D k=4096 k.yaml | grep -q '^//@     grid: \[512\]'
+    kaio-emit -t sm_75 -D m=4096 -D n=4096 -D k=4096 "$specs/nn.yaml" >k.ptx
+    run ! grep -q multiprocessors k.ptx
+}
+
 @test "few rows are multiplied as B is read, and nothing is kept" {
     for layout in nn nt; do
         for m in 1 2 4; do

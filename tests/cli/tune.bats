@@ -36,7 +36,10 @@ block() {
 @test "of large products by mma.sync tiles by turns are tried, of small ones not" {
     local nn=$KAIO_SRCDIR/specs/matmul/nn.yaml
     run -0 kaio-bench --dry-run --tune -t sm_80 "$nn" T=f16 m,n,k=4096
-    [[ $output == *"{strategy: matmul, mma: sync, blocks: 132}"* ]]
+    [[ $output == *"{strategy: matmul, mma: sync, blocks: tiles}"* ]]
+    [[ $output != *"blocks: multiprocessors}"* ]] # the default, which is tried first
+    run -0 kaio-bench --dry-run --tune -t sm_80 "${nn/nn./int8_nt.}" m,n,k=4096
+    [[ $output == *"{strategy: matmul, mma: sync, blocks: multiprocessors}"* ]]
     run -0 kaio-bench --dry-run --tune -t sm_80 "$nn" T=f16 m,n,k=512
     [[ $output != *"blocks:"* ]]
 }
