@@ -61,8 +61,8 @@ static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32
     const uint32_t consumers = down * across * (pingpong ? 2 : 1);
     p.producers = l->f->computes && consumers <= 2 && (consumers < 2 || wide <= MOST_WIDE) ? 2 : 1;
     p.threads = GROUP * (p.producers + consumers);
-    if (p.split < 2 || w->blocks)
-        p.blocks = w->blocks ? w->blocks : matmul_multiprocessors(l->g);
+    if (w->blocks || (p.split < 2 && !w->tiles))
+        p.blocks = w->blocks ? w->blocks : LOWER_BLOCKS_ALL;
     return p;
 }
 

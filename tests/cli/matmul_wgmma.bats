@@ -549,7 +549,7 @@ END
     [ "$(grep -c 'stmatrix.sync.aligned.m8n8.x4' k.ptx)" = 16 ]
     [ "$(grep -c 'bulk_group' k.ptx)" = 4 ]
     [ "$(grep -c 'st.global' k.ptx)" = 0 ]
-    grep -q '^//@ *grid: \[min(256, 66) \* 2\]' k.ptx
+    grep -q '^//@ *grid: \[min(256, max(1, multiprocessors / 2)) \* 2\]' k.ptx
     grep -q '^//@ *cluster: \[2\]' k.ptx
 }
 

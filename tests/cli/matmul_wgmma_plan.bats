@@ -29,6 +29,11 @@ plans() {
     [[ $(plans -D m=4096 -D n=4096 -D k=4096) == *", clusters of 2 x 1,"* ]]
     scheduled nt '{mma: wgmma, cluster: 1}'
     [[ $(plans -D m=4096 -D n=4096 -D k=4096) != *cluster* ]]
+    # the device's multiprocessors, in pairs; or a block for each tile
+    kaio-emit -t sm_90a -D m=4096 -D n=4096 -D k=4096 "$specs/nt.yaml" >k.ptx
+    grep -q '^//@ *grid: \[min(256, max(1, multiprocessors / 2)) \* 2\]' k.ptx
+    scheduled nt '{mma: wgmma, cluster: 2, tile: [128, 256, 64], blocks: tiles}'
+    kaio-emit -t sm_90a -D m=4096 -D n=4096 -D k=4096 k.yaml | grep -q '^//@ *grid: \[512\]'
     # what wgmma alone has asks for it
     scheduled nt '{blocks: 64}'
     [[ $(plans -D m=4096 -D n=4096 -D k=4096) == *": wgmma of f16,"*", 64 blocks by turns"* ]]
