@@ -153,10 +153,17 @@ static enum device_status make_ready(struct rival *v, struct diags *d)
     return status == DEVICE_OK ? upload(v, d) : status;
 }
 
+static bool make_code(struct rival *v, struct diags *d)
+{
+    if (!v->made)
+        return code_make(v->a, v->source, v->point, v->dev->info.multiprocessors, &v->code, d);
+    v->code = *v->made;
+    return true;
+}
+
 static enum rival_status prepare(struct rival *v, struct diags *d)
 {
-    if (!code_make(v->a, v->source, v->point, v->dev->info.multiprocessors, &v->code, d) ||
-        !make_data(v, d))
+    if (!make_code(v, d) || !make_data(v, d))
         return rival_failed(v, d, RIVAL_REFUSED);
     v->bytes = v->code.bytes;
     v->launches = (unsigned)v->code.plan.n;

@@ -47,7 +47,8 @@ struct rival {
     const char *name; /* "kaio", "copy", "naive.yaml", "{strategy: naive}" */
     struct arena *a;  /* of the row */
     const struct bench_device *dev;
-    const struct code_source *source; /* of kernels; NULL: copy */
+    const struct code_source *source; /* of kernels that prepare emits */
+    const struct code *made; /* emitted already, and for this rival only; NULL: prepare does that */
     const struct bench_point *point;
     struct data_options data_options;
     struct rival *subject;    /* the kernel that is benchmarked; itself for that one */

@@ -17,60 +17,63 @@ static uint64_t hash_of(const struct source *text)
     return h;
 }
 
-/* The code under a schedule (NULL: none is said); NULL: there is none. */
-static const struct source *code_under(struct arena *a, const struct code_source *from,
-                                       const struct bench_point *p, const char *schedule)
+/* What schedules are listed for. */
+struct problem {
+    const struct code_source *src;
+    const struct bench_point *p;
+    unsigned multiprocessors;
+};
+
+/* The code under a schedule; NULL: there is none. */
+static const struct code *code_under(struct arena *a, const struct problem *of,
+                                     const char *schedule)
 {
-    struct arena *own = arena_new();
-    struct code_source src = *from;
-    struct code code;
-    const struct source *ptx = NULL;
-    if (schedule)
-        src.schedule = source_new(own, "(candidate)", schedule, strlen(schedule));
-    if (code_make(own, &src, p, 0, &code, diags_new(own)))
-        ptx = source_new(a, code.ptx->name, code.ptx->text, code.ptx->len);
-    arena_free(own);
-    return ptx;
+    struct code_source src = *of->src;
+    struct code *code = ARENA_NEW(a, struct code);
+    src.schedule = source_new(a, "(candidate)", schedule, strlen(schedule));
+    return code_make(a, &src, of->p, of->multiprocessors, code, diags_new(a)) ? code : NULL;
 }
 
 /* It does not fit; or it is one of the general ones, which would only take long: the emitter's own choice, `own`, is
  * another. */
-static bool is_strategy_refused(struct arena *a, const struct code_source *src,
-                                const struct bench_point *p, const char *strategy, uint64_t own,
+static bool is_strategy_refused(const struct problem *of, const char *strategy, uint64_t own,
                                 bool others)
 {
-    const struct source *ptx = code_under(a, src, p, arena_printf(a, "{strategy: %s}", strategy));
+    struct arena *a = arena_new();
+    const struct code *code = code_under(a, of, arena_printf(a, "{strategy: %s}", strategy));
     bool general = strcmp(strategy, "naive") == 0 || (strcmp(strategy, "map") == 0 && others);
-    return !ptx || (general && hash_of(ptx) != own);
+    bool refused = !code || (general && hash_of(code->ptx) != own);
+    arena_free(a);
+    return refused;
 }
 
 bool tune_list(struct arena *a, const struct code_source *src, const struct bench_point *p,
-               struct tune_list *out, struct diags *d)
+               unsigned multiprocessors, struct tune_list *out, struct diags *d)
 {
+    const struct problem of = {src, p, multiprocessors};
     VEC(uint64_t) seen = {0};
-    struct code code;
+    struct code *own = ARENA_NEW(a, struct code);
     const char *strategy = "";
     bool refused = false;
-    *out = (struct tune_list){0};
-    if (!code_make(a, src, p, 0, &code, d))
+    *out = (struct tune_list){.builtin = own};
+    if (!code_make(a, src, p, multiprocessors, own, d))
         return false;
-    out->builtin = code.ptx;
-    *VEC_PUSH(a, &seen) = hash_of(code.ptx);
-    const struct lower_candidates all = lower_candidates(a, code.spec, src->target);
+    *VEC_PUSH(a, &seen) = hash_of(own->ptx);
+    const struct lower_candidates all = lower_candidates(a, own->spec, src->target);
     for (size_t i = 0; i < all.v.n; i++) {
         const struct lower_candidate *c = &all.v.v[i];
         if (strcmp(c->strategy, strategy) != 0)
-            refused = is_strategy_refused(a, src, p, c->strategy, seen.v[0], out->v.n > 0);
+            refused = is_strategy_refused(&of, c->strategy, seen.v[0], out->v.n > 0);
         strategy = c->strategy;
-        const struct source *ptx = refused ? NULL : code_under(a, src, p, c->text);
-        uint64_t h = ptx ? hash_of(ptx) : 0;
-        bool known = !ptx;
+        const struct code *code = refused ? NULL : code_under(a, &of, c->text);
+        uint64_t h = code ? hash_of(code->ptx) : 0;
+        bool known = !code;
         for (size_t k = 0; k < seen.n; k++)
             known |= seen.v[k] == h;
         if (known)
             continue;
         *VEC_PUSH(a, &seen) = h;
-        *VEC_PUSH(a, &out->v) = (struct tune_candidate){c->text, ptx};
+        *VEC_PUSH(a, &out->v) = (struct tune_candidate){c->text, code};
     }
     return true;
 }
@@ -93,8 +96,7 @@ struct search {
     struct tune_result *out;
     struct diags *d;
     struct rival *rival; /* those that are there, the emitter's own choice first */
-    struct code_source *source;
-    struct measured *m; /* of those still in; m[0] is rival[0] */
+    struct measured *m;  /* of those still in; m[0] is rival[0] */
     size_t n;
 };
 
@@ -123,20 +125,17 @@ static bool device_answers(const struct search *s)
     return b->queue->wait(b->dev, NULL, diags_new(s->a)) == DEVICE_OK;
 }
 
-/* Prepares a contender, whose code is compiled already, and checks one execution of it. */
+/* Prepares a contender, whose code is emitted and compiled already, and checks one execution of it. */
 static enum rival_status enter(struct search *s, size_t i, const char *schedule,
-                               struct modules *modules)
+                               const struct code *code, struct modules *modules)
 {
     struct rival *v = &s->rival[i];
     struct diags *own = diags_new(s->a);
-    s->source[i] = s->b->kernel.source;
-    s->source[i].schedule = schedule ? source_new(s->a, "(candidate)", schedule, strlen(schedule))
-                                     : NULL;
     *v = (struct rival){.ops = &rival_kernel,
                         .name = schedule ? schedule : "built-in",
                         .a = s->a,
                         .dev = s->b->dev,
-                        .source = &s->source[i],
+                        .made = code,
                         .point = s->p,
                         .data_options = s->b->data,
                         .subject = &s->rival[0],
@@ -176,7 +175,7 @@ static void take_in(struct search *s, size_t i)
 /* All that can run and are right; false: the emitter's own choice is not, or the device failed. */
 static bool enter_all(struct search *s, const struct tune_list *list, struct modules *modules)
 {
-    enum rival_status status = enter(s, 0, NULL, modules);
+    enum rival_status status = enter(s, 0, NULL, list->builtin, modules);
     if (is_interrupted(s))
         return false;
     if (status != RIVAL_OK)
@@ -185,7 +184,7 @@ static bool enter_all(struct search *s, const struct tune_list *list, struct mod
     for (size_t i = 0; i < list->v.n && !is_interrupted(s); i++) {
         struct rival *v = &s->rival[i + 1];
         tell(s, "compiling", i + 1, list->v.n + 1);
-        status = enter(s, i + 1, list->v.v[i].schedule, modules);
+        status = enter(s, i + 1, list->v.v[i].schedule, list->v.v[i].code, modules);
         if (status == RIVAL_OK) {
             take_in(s, i + 1);
             continue;
@@ -205,9 +204,9 @@ static bool enter_all(struct search *s, const struct tune_list *list, struct mod
 static bool compile_all(struct search *s, const struct tune_list *list)
 {
     const struct source **ptx = ARENA_ARRAY(s->a, list->v.n + 1, const struct source *);
-    ptx[0] = list->builtin;
+    ptx[0] = list->builtin->ptx;
     for (size_t i = 0; i < list->v.n; i++)
-        ptx[i + 1] = list->v.v[i].ptx;
+        ptx[i + 1] = list->v.v[i].code->ptx;
     tell(s, "compiling", 0, list->v.n + 1);
     struct modules *modules =
         modules_begin(s->a, s->b->dev, ptx, list->v.n + 1, s->o->threads, s->b->data.interrupted);
@@ -348,12 +347,11 @@ bool tune_search(struct arena *a, const struct bench *b, const struct bench_poin
     struct search s = {.a = a, .b = b, .p = p, .o = o, .out = out, .d = d};
     struct tune_list list;
     *out = (struct tune_result){0};
-    if (!tune_list(a, &b->kernel.source, p, &list, d)) {
+    if (!tune_list(a, &b->kernel.source, p, b->dev->info.multiprocessors, &list, d)) {
         out->error = "there is no code for it";
         return false;
     }
     s.rival = ARENA_ARRAY(a, list.v.n + 1, struct rival);
-    s.source = ARENA_ARRAY(a, list.v.n + 1, struct code_source);
     s.m = ARENA_ARRAY(a, list.v.n + 1, struct measured);
     bool good = compile_all(&s, &list) && find_fastest(&s);
     if (good)

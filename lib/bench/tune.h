@@ -7,16 +7,16 @@
 /* Schedules that give code of their own, the emitter's own choice not among them. */
 struct tune_candidate {
     const char *schedule;
-    const struct source *ptx;
+    const struct code *code;
 };
 struct tune_list {
-    const struct source *builtin; /* the emitter's own choice */
+    const struct code *builtin; /* the emitter's own choice */
     VEC(struct tune_candidate) v;
 };
-/* What lower_candidates() offers and can be emitted; of several with the same code the first. Memory is a's. False with
- * errors in d: the spec itself cannot be emitted. */
+/* What lower_candidates() offers and can be emitted; of several with the same code the first. multiprocessors: as code_make()
+ * takes them. Memory is a's. False with errors in d: the spec itself cannot be emitted. */
 bool tune_list(struct arena *a, const struct code_source *src, const struct bench_point *p,
-               struct tune_list *out, struct diags *d);
+               unsigned multiprocessors, struct tune_list *out, struct diags *d);
 
 struct tune_options {
     unsigned threads; /* that compile; 0: one for each core. The result does not depend on it. */

@@ -150,7 +150,7 @@ void plan_tune(struct session *s, const struct bench_point *p)
     struct diags *d = diags_new(a);
     struct buf out = buf_in(a);
     struct tune_list list;
-    if (tune_list(a, &s->bench.kernel.source, p, &list, d)) {
+    if (tune_list(a, &s->bench.kernel.source, p, s->dev.info.multiprocessors, &list, d)) {
         struct json j = json_in(&out, 0);
         if (s->format == REPORT_JSON) {
             json_object(&j, NULL);
