@@ -95,9 +95,11 @@ __attribute__((format(printf, 1, 2))) static void record(const char *fmt, ...)
         return;
     va_list ap;
     va_start(ap, fmt);
+    flockfile(told.log); /* threads say whole lines */
     vfprintf(told.log, fmt, ap);
-    va_end(ap);
     fputc('\n', told.log);
+    funlockfile(told.log);
+    va_end(ap);
 }
 
 /* The error that the environment wants of this function. */
