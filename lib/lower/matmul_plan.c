@@ -95,27 +95,31 @@ struct variants {
     uint32_t n;
 };
 
-/* Is a variant so much code that tiles for all sizes must do, which blocks share where they are few? */
-static bool is_heavy(const struct matmul_form *f)
+/* Bits of what the epilogue reads along rows and columns beside a sum. */
+static unsigned own_bits(const struct planner *l)
 {
-    unsigned weight = f->weight;
-    for (uint32_t i = 0; i < f->noperand; i++)
-        weight += f->operand[i].weight + (f->type == MATMUL_FP8 ? HEAVY : 0);
-    return f->nproduct > 1 || weight >= HEAVY;
+    const struct matmul m = {.g = l->g, .f = l->f};
+    const struct matmul_own own = matmul_own(&m);
+    unsigned bits = 0;
+    for (uint32_t i = 0; i < own.n; i++)
+        bits += dtype_bits(own.t[i]->type);
+    return bits;
 }
 
-/* Are there more tiles than multiprocessors, of blocks that fill one? Then these take tiles by turns: on an H100 .8 to 1 % faster
- * for f16 and bf16 from 4096 on, and 8 % slower for int8. Of heavy ones warps, which store alone, would have more code
- * for nothing. */
-static bool turns(const struct planner *l, const struct matmul_plan *p)
+/* Are there more tiles than multiprocessors, of blocks that fill one? Then these take tiles by turns: on an H100 .6 to 1 % faster
+ * for f16 and bf16 at 4096, with a residual, too, and as fast with gelu; 8 % slower for int8. Threads that read more than MOST_OWN
+ * beside a sum would have too few registers. */
+static bool turns(const struct planner *l, struct matmul_plan p)
 {
+    enum { MOST_OWN = 32 }; /* bits */
     const struct lower_plan *w = l->want;
     const struct matmul_size *s = &l->size;
-    const double tiles = ceil_of(s->m / p->bm) * ceil_of(s->n / p->bn) * s->batch;
-    return p->how == MATMUL_MMA && !w->blocks && !w->tiles && p->split == 1 && p->stages > 1 &&
-           p->parts == 1 && !is_heavy(l->f) &&
-           (l->f->type == MATMUL_F16 || l->f->type == MATMUL_BF16) &&
-           tiles > matmul_multiprocessors(l->g) && matmul_mma_fills(l->g, l->f, p);
+    const double tiles = ceil_of(s->m / p.bm) * ceil_of(s->n / p.bn) * s->batch;
+    p.blocks = LOWER_BLOCKS_ALL; /* which takes more shared memory */
+    return p.how == MATMUL_MMA && !w->blocks && !w->tiles && p.split == 1 && p.stages > 1 &&
+           p.parts == 1 && l->f->nproduct == 1 &&
+           (l->f->type == MATMUL_F16 || l->f->type == MATMUL_BF16) && own_bits(l) <= MOST_OWN &&
+           tiles > matmul_multiprocessors(l->g) && matmul_mma_fills(l->g, l->f, &p);
 }
 
 /* Adds the best plan so far, and begins the search again. */
@@ -132,7 +136,7 @@ static bool add(struct planner *l, struct variants *all, const char *entry, cons
     if (most_split && !l->f->compares && !planner_knows_all(l) && !l->want->split &&
         p->how != MATMUL_WGMMA && !p->blocks)
         p->split = most_split;
-    if (turns(l, p))
+    if (turns(l, *p))
         p->blocks = LOWER_BLOCKS_ALL;
     const unsigned mps = matmul_multiprocessors(l->g);
     p->splits = splits_text(l, p, p->how == MATMUL_THIN ? mps * MATMUL_BUSY / p->threads : 2 * mps);
@@ -152,6 +156,15 @@ static void add_thin(struct planner *l, struct variants *all, uint32_t rows, con
     planner_consider(l, &p, p.threads ? matmul_shared(l->g, l->f, &p) : 0);
     add(l, all, entry, when, MATMUL_MOST_SPLIT);
     l->size = size;
+}
+
+/* Is a variant so much code that tiles for all sizes must do, which blocks share where they are few? */
+static bool is_heavy(const struct matmul_form *f)
+{
+    unsigned weight = f->weight;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        weight += f->operand[i].weight + (f->type == MATMUL_FP8 ? HEAVY : 0);
+    return f->nproduct > 1 || weight >= HEAVY;
 }
 
 static bool same_tile(const struct matmul_plan *p, const struct matmul_plan *q)
