@@ -218,7 +218,7 @@ void matmul_candidates(struct arena *a, const struct spec *s, const struct ptx_t
 {
     enum { LARGE = 256 }; /* rows and columns, of which mma.sync multiplies none as fast as wgmma */
     const struct sizes z = sizes_of(s);
-    const bool wgmma = target->sm == 90 && target->suffix == 'a' && z.bits <= 32;
+    const bool wgmma = ptx_target_has_wgmma(target) && z.bits <= 32;
     if (wgmma)
         wgmma_candidates(a, &z, out);
     if (!wgmma || z.rows < LARGE || z.columns < LARGE)

@@ -163,7 +163,7 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
     const enum lower_mma mma = l->want->mma;
     if (mma != LOWER_MMA_WGMMA && mma != LOWER_MMA_ANY && mma != LOWER_MMA_TF32X3)
         return false;
-    if (l->single || l->g->target->sm != 90 || l->g->target->suffix != 'a')
+    if (l->single || !ptx_target_has_wgmma(l->g->target))
         return false;
     struct planner free = *l;
     const struct lower_plan none = {0};

@@ -184,7 +184,7 @@ double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct
     const double rest = larger(larger(caches, memory), latency) + 0.2 * latency;
     /* with one stage a block copies or multiplies */
     const bool alternates = p->how == MATMUL_MMA && p->stages < 2;
-    const bool is_beside = g->target->suffix == 'a' && p->how == MATMUL_MMA;
+    const bool is_beside = ptx_target_has_wgmma(g->target) && p->how == MATMUL_MMA;
     const double slower = is_beside ? BESIDE * (1 + COMPUTED * weight_of(f)) : 1;
     return slower * (START + (alternates ? multiply + rest : larger(multiply, rest)) + join);
 }

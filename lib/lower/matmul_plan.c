@@ -303,7 +303,7 @@ static bool check_mma(struct planner *l)
         return cg_error(g, w->mma_span, "'mma: fp8' is for factors that are e4m3 or e5m2");
     if (w->mma == LOWER_MMA_TF32X3 && (l->f->type != MATMUL_F32 || l->f->pairs))
         return cg_error(g, w->mma_span, "'mma: tf32x3' is for factors that are f32");
-    if (w->mma == LOWER_MMA_WGMMA && (g->target->sm != 90 || g->target->suffix != 'a'))
+    if (w->mma == LOWER_MMA_WGMMA && !ptx_target_has_wgmma(g->target))
         return cg_error(g, w->mma_span,
                         "%s has no wgmma: sm_90a alone has, other targets have 'mma: sync'",
                         g->target->name);
@@ -419,7 +419,7 @@ static bool impossible(struct planner *l)
 /* What only wgmma has asks for it, as blocks do where it is: there they are for either. */
 static bool read_wgmma(struct cg *g, struct lower_plan *w)
 {
-    const bool has_wgmma = g->target->sm == 90 && g->target->suffix == 'a';
+    const bool has_wgmma = ptx_target_has_wgmma(g->target);
     const bool alone = w->clusters[0] || w->pingpong;
     const struct span s = w->clusters[0] ? w->cluster_span
                           : alone        ? w->pingpong_span

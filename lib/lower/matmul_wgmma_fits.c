@@ -34,7 +34,7 @@ static bool is_multiple(uint32_t x, uint32_t y)
 static bool has_instruction(const struct wgmma *s, struct buf *why)
 {
     const struct ptx_target *t = s->g->target;
-    if (t->sm != 90 || t->suffix != 'a')
+    if (!ptx_target_has_wgmma(t))
         return fails(why, "%s has no wgmma: sm_90a has", t->name);
     switch (s->p->type) {
     case MATMUL_F16:

@@ -254,6 +254,8 @@ const struct ptx_target *ptx_target_find(const char *name, size_t len);
 /* The one to compile for a GPU of that compute capability: its own, with what that architecture alone has (sm_90a), or else the
  * newest before it. NULL: it is older than all. */
 const struct ptx_target *ptx_target_of(unsigned sm);
+/* wgmma is of Hopper alone: later architectures have other instructions in its place. */
+bool ptx_target_has_wgmma(const struct ptx_target *t);
 /* All n of them, from sm_70 on, in order. */
 const struct ptx_target *ptx_targets(size_t *n);
 

@@ -77,6 +77,11 @@ const struct ptx_target *ptx_target_of(unsigned sm)
     return best;
 }
 
+bool ptx_target_has_wgmma(const struct ptx_target *t)
+{
+    return t->sm == 90 && t->suffix == 'a';
+}
+
 const struct ptx_target *ptx_targets(size_t *n)
 {
     size_t first = 0;
