@@ -159,9 +159,13 @@ double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct
         return matmul_cost_wgmma(f, p, s);
     const struct machine *x = machine_of(g->target);
     const double tiles = ceil_of(s->m / p->bm) * ceil_of(s->n / p->bn) * s->batch;
-    const double blocks = tiles * p->split, each = ceil_of(blocks / x->mps);
+    const double blocks = tiles * p->split;
+    /* by turns no more multiprocessors work than there are blocks */
+    const double turns = p->blocks && p->blocks != LOWER_BLOCKS_ALL ? p->blocks : x->mps;
+    const double each = ceil_of(blocks / smaller(x->mps, turns));
     const double k = larger(1, ceil_of(ceil_of(s->k / p->bk) / p->split)) * p->bk; /* of a block */
-    const double held = smaller(resident(g, f, p, shared), each);
+    const double most = p->blocks ? ceil_of(turns / x->mps) : each;
+    const double held = smaller(resident(g, f, p, shared), smaller(most, each));
     const double products = (double)f->nproduct * p->bm * p->bn * k;
     const double steps = p->how == MATMUL_THIN ? 0 : each * k / p->bk * STEP;
     const double multiply = (each * products / rate_of(x, f, p, held) + steps) / x->ghz;

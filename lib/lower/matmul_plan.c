@@ -307,6 +307,8 @@ static bool check_mma(struct planner *l)
         return cg_error(g, w->mma_span,
                         "%s has no wgmma: sm_90a alone has, other targets have 'mma: sync'",
                         g->target->name);
+    if ((w->blocks || w->tiles) && w->mma == LOWER_MMA_NONE)
+        return cg_error(g, w->blocks_span, "'blocks' are for products by tensor cores");
     if (w->mma > LOWER_MMA_NONE && g->target->sm < 75)
         return cg_error(g, w->mma_span, "%s has no mma.sync for this: sm_75 has, sm_80 for more",
                         g->target->name);
@@ -416,19 +418,13 @@ static bool impossible(struct planner *l)
                     named.warps[1], named.stages);
 }
 
-/* What only wgmma has asks for it, as blocks do where it is: there they are for either. */
+/* What only wgmma has asks for it: clusters of tiles, and warpgroups by turns. */
 static bool read_wgmma(struct cg *g, struct lower_plan *w)
 {
-    const bool has_wgmma = ptx_target_has_wgmma(g->target);
-    const bool alone = w->clusters[0] || w->pingpong;
-    const struct span s = w->clusters[0] ? w->cluster_span
-                          : alone        ? w->pingpong_span
-                                         : w->blocks_span;
-    if ((w->blocks || w->tiles) && w->mma == LOWER_MMA_NONE)
-        return cg_error(g, w->blocks_span, "'blocks' are for products by tensor cores");
-    if (!alone && (!w->blocks || w->mma != LOWER_MMA_ANY || !has_wgmma))
+    const struct span s = w->clusters[0] ? w->cluster_span : w->pingpong_span;
+    if (!w->clusters[0] && !w->pingpong)
         return true;
-    if (w->mma == LOWER_MMA_TF32X3 && has_wgmma)
+    if (w->mma == LOWER_MMA_TF32X3 && ptx_target_has_wgmma(g->target))
         return true;
     if (w->mma != LOWER_MMA_ANY && w->mma != LOWER_MMA_WGMMA)
         return cg_error(g, s, "'cluster' and 'pingpong' are for 'mma: wgmma'");

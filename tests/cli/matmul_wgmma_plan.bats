@@ -35,8 +35,13 @@ plans() {
     scheduled nt '{mma: wgmma, cluster: 2, tile: [128, 256, 64], blocks: tiles}'
     kaio-emit -t sm_90a -D m=4096 -D n=4096 -D k=4096 k.yaml | grep -q '^//@ *grid: \[512\]'
     # what wgmma alone has asks for it
+    scheduled nt '{cluster: 1}'
+    [[ $(plans -D m=16 -D n=4096 -D k=4096) == *": wgmma of f16,"* ]]
+    # blocks do not: both have them
     scheduled nt '{blocks: 64}'
     [[ $(plans -D m=4096 -D n=4096 -D k=4096) == *": wgmma of f16,"*", 64 blocks by turns"* ]]
+    [[ $(plans -D m=16 -D n=4096 -D k=4096) == *": mma.sync of f16,"*", 64 blocks by turns"* ]]
+    [[ $(plans -D m=4096 -D n=4097 -D k=4097) == *": mma.sync of f16,"*", 64 blocks by turns"* ]]
 }
 
 @test "sm_90a alone has wgmma, and has mma.sync too" {
