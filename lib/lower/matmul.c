@@ -3,6 +3,8 @@
 
 #include "lower/matmul.h"
 
+#include <stdlib.h>
+
 #include "lower/schedule.h"
 
 /* Below that the tiles are mostly empty, and what computes elements one by one is as good. */
@@ -299,6 +301,9 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
 {
     struct map_condition c = map_condition(g);
     struct matmul m = {.g = g, .f = f, .p = p};
+    const uint32_t shared = matmul_shared(g, f, p); /* not 0: nobody chooses what does not fit */
+    if (!shared)
+        abort();
     cg_dynamic(g); /* in front of what map_drop() takes away */
     map_begin(g, all, p->entry, p->threads);
     cg_at(g, f->stage->eq[0]->span);
@@ -322,7 +327,7 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
         map_drop(g, all);
         return true;
     }
-    g->shared_text = arena_printf(g->a, "%u", matmul_shared(g, f, p));
+    g->shared_text = arena_printf(g->a, "%u", (unsigned)shared);
     explain_plan(g, f, p, &c);
     losses->v[losses->n++] = loss_of(g, f, p, &c);
     map_end(g, all, &c, matmul_grid(&m), p->threads);
