@@ -174,6 +174,8 @@ bool ptx_check_words(struct ptx_validator *v, const struct ptx_inst *in)
     case PTX_OP_TENSORMAP_ATOMICITY: return check_range(v, in, 1, 0, 3, 1);
     case PTX_OP_TENSORMAP_FILL: return check_range(v, in, 1, 0, 1, 1);
     case PTX_OP_TENSORMAP_COPY: return check_range(v, in, 2, 128, 128, 1);
+    case PTX_OP_APPLYPRIORITY:
+    case PTX_OP_DISCARD:
     case PTX_OP_FENCE_TENSORMAP_ACQUIRE: return check_range(v, in, 1, 128, 128, 1);
     case PTX_OP_VABSDIFF2:
     case PTX_OP_VABSDIFF4:

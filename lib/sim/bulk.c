@@ -1,4 +1,5 @@
-/* Bulk copies between linear stretches of memory, and st.async: what is checked when they are issued. */
+/* Bulk copies between linear stretches of memory, st.async, and what is said of lines of the cache: what is checked when
+ * they are issued. */
 #include <config.h>
 
 #include "sim/check.h"
@@ -114,6 +115,24 @@ const struct sim_op *sim_bulk_prefetch(struct sim_warp *w, const struct sim_op *
         }
         if (!global_place(w, op, lane, sim_wide(w, op->b, lane), bytes, false, &f))
             return NULL;
+    }
+    return op + 1;
+}
+
+/* A line may end behind its buffer: what follows is memory all the same. */
+const struct sim_op *sim_line(struct sim_warp *w, const struct sim_op *op)
+{
+    enum { LINE = 128 };
+    for (uint32_t left = w->em; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        const uint64_t address = sim_wide(w, op->b, lane);
+        const struct sim_buffer *b = sim_mem_near(w->block->launch->memory, address);
+        const struct sim_fault about = {.address = address, .bytes = LINE, .space = SIM_IN_GLOBAL};
+        const bool inside = b && !b->released && address >= b->base && address - b->base < b->bytes;
+        if (!inside || address % LINE) {
+            sim_fault_about(w, op, lane, inside ? SIM_F_ALIGN : SIM_F_BOUNDS, about);
+            return NULL;
+        }
     }
     return op + 1;
 }

@@ -398,7 +398,7 @@ static const struct {
     {"nanosleep", dec_nanosleep},
     {"pmevent", dec_nothing},
     {"brkpt", dec_trap},
-    {"applypriority", dec_nothing},
+    {"applypriority", dec_line},
     {"discard", dec_nothing},
     {"atom", dec_atom},
     {"red", dec_atom},

@@ -158,6 +158,7 @@ bool dec_redux(struct dec *dc);
 bool dec_activemask(struct dec *dc);
 bool dec_cp(struct dec *dc);
 bool dec_bulk(struct dec *dc);
+bool dec_line(struct dec *dc);
 bool dec_st_async(struct dec *dc);
 bool dec_tensor(struct dec *dc);
 bool dec_tensormap(struct dec *dc);

@@ -159,6 +159,17 @@ static bool prefetch(struct dec *dc)
     return !dc->failed;
 }
 
+/* applypriority{.global}.L2::evict_normal [a], 128 */
+bool dec_line(struct dec *dc)
+{
+    enum sim_space space;
+    if (!dec_space(dc, dc->inst->mod[PTX_MC_SPACE], &space))
+        return false;
+    const uint32_t b = dec_flat(dc, &dc->inst->operand[0], space);
+    dec_emit3(dc, SIM_H_LINE, 0, 0, b, 0);
+    return !dc->failed;
+}
+
 bool dec_bulk(struct dec *dc)
 {
     struct sim_op *op;

@@ -125,6 +125,8 @@ void sim_flights_free(struct sim_block *unit);
 const struct sim_op *sim_bulk_copy(struct sim_warp *w, const struct sim_op *op);
 /* cp.async.bulk.prefetch: of c bytes at b. */
 const struct sim_op *sim_bulk_prefetch(struct sim_warp *w, const struct sim_op *op);
+/* applypriority: of the line of the cache at b, which changes nothing that shows. */
+const struct sim_op *sim_line(struct sim_warp *w, const struct sim_op *op);
 /* st.async: size bytes from the slots of op->elems elements, d, b, c, e, round of enum sim_vector, to the 64-bit address
  * a; imm: the slot of the mbarrier's 64-bit address; flags: the space of both; more: how it is folded, SIM_NO_FOLD. */
 const struct sim_op *sim_st_async(struct sim_warp *w, const struct sim_op *op);

@@ -20,6 +20,7 @@ void sim_fill_once(struct sim_build *b)
         /* in flight, and what is waited on for it */
         {SIM_H_BULK, sim_bulk_copy},
         {SIM_H_BULK_PREFETCH, sim_bulk_prefetch},
+        {SIM_H_LINE, sim_line},
         {SIM_H_BULK_COMMIT, sim_bulk_commit},
         {SIM_H_BULK_WAIT, sim_bulk_wait},
         {SIM_H_ST_ASYNC, sim_st_async},

@@ -43,7 +43,7 @@ static const struct opc_elsewhere elsewhere[] = {
     {"pmevent", NULL},
     {"prefetch", NULL},
     {"prefetchu", NULL},
-    {"applypriority", NULL},
+    {"applypriority", "sim_bulk"},
     {"discard", NULL},
     {"createpolicy", NULL},
 };

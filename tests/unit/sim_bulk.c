@@ -246,6 +246,10 @@ static const struct flight_run runs[] = {
      "    mov.u64 %rd5, 0x12f0000000000000;\n"
      "    cp.async.bulk.prefetch.L2.global.L2::cache_hint [%rd9+16], 64, %rd5;\n",
      32, 0, nothing},
+    {"a line's priority changes nothing",
+     "    applypriority.global.L2::evict_normal [%rd9], 128;\n    cvta.global.u64 %rd4, %rd9;\n"
+     "    applypriority.L2::evict_normal [%rd4+16256], 128;\n",
+     32, 0, nothing},
     {"a store that nobody waits for is there at the end",
      WORDS FILL STORE("%rd0+4096", "tile", "256") "    mov.u32 %r1, 0;\n", 64, 0, stored, 2048},
     {"a committed one, too", WORDS FILL STORE("%rd0+4096", "tile", "256") COMMIT, 64, 0, stored,
@@ -465,6 +469,12 @@ static const struct flight_fault faults[] = {
      "cp.async.bulk", 0},
     {"a prefetch of what is not there", "    cp.async.bulk.prefetch.L2.global [%rd9+16384], 16;\n",
      "load of 16 bytes at element 4096 of 'x'", "cp.async.bulk.prefetch", 0},
+    {"the priority of what is not there",
+     "    applypriority.global.L2::evict_normal [%rd9+16384], 128;\n",
+     "load of 128 bytes at element 4096 of 'x'", "applypriority", 0},
+    {"the priority of no line", "    applypriority.global.L2::evict_normal [%rd9+64], 128;\n",
+     "load of 128 bytes at element 16 of 'x' (u32[4096], 4096 elements), which is misaligned",
+     "applypriority", 0},
     {"a copy without an mbarrier", WORDS LOAD("tile", "%rd9", "16") "    bar.sync 0;\n" WAIT(0),
      "there is no mbarrier at", "mbarrier.try_wait", 0},
     {"a copy to an mbarrier that is ended before it has arrived",
