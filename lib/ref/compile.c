@@ -399,7 +399,8 @@ static struct node *reduce(struct compiler *c, const struct lang_expr *e)
     r->acc = c->p->nacc++;
     r->first_index = c->eq->first_index;
     r->nindex = c->eq->nindex;
-    for (uint32_t k = 0; k < e->nindex; k++) {
+    const uint32_t around = c->around;
+    for (uint32_t k = 0; k < e->nindex; k++, c->around++) {
         const struct lang_symbol *s = e->index[k];
         r->loop[k].slot = index_slot(c, s);
         if (!(r->loop[k].hi = compile(c, s->dims[0])))
@@ -409,6 +410,8 @@ static struct node *reduce(struct compiler *c, const struct lang_expr *e)
     }
     if (!(r->body = compile(c, e->args[0])))
         return NULL;
+    c->around = around;
+    ref_reduce_keys(a, c->p, c->eq, n, around);
     if (r->kind == RED_SUM) {
         mark_term(r->body);
         r->scaled = has_scale(r, r->body);
@@ -488,8 +491,8 @@ static const struct lang_expr *unstored(const struct lang_expr *e)
 
 static bool compile_equation(struct program *p, struct equation *eq, struct diags *d)
 {
-    struct compiler c = {.p = p, .d = d, .eq = eq};
     const struct lang_equation *s = eq->src;
+    struct compiler c = {.p = p, .d = d, .eq = eq, .around = s->nindex};
     for (uint32_t k = 0; k < s->nindex; k++)
         *VEC_PUSH(p->arena, &c.index) = s->index[k];
     collect_indices(&c, s->rhs);

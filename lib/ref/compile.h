@@ -18,6 +18,7 @@ struct compiler {
     struct equation *eq;
     VEC(const struct lang_symbol *) index; /* symbols, in the order of their slots */
     VEC(struct local_value) locals;        /* the last one of a symbol counts */
+    uint32_t around;                       /* indices that have a value here */
 };
 
 /* NULL after an error. */

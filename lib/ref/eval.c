@@ -54,6 +54,7 @@ void ref_frame_close(struct frame *f)
     free(f->memo);
     free(f->slot);
     free(f->acc);
+    ref_keeps_free(f->kept, f->p ? f->p->nacc : 0);
     *f = (struct frame){0};
 }
 
@@ -63,7 +64,8 @@ bool ref_frame_open(struct frame *f, struct program *p, bool on_demand)
     size_t slots = (p->nslot ? p->nslot : 1) * sizeof(struct vec);
     f->slot = aligned_alloc(64, slots);
     f->acc = ref_acc_new(p->nacc);
-    if (!f->slot || !f->acc) {
+    f->kept = ref_keeps_new(p->nacc);
+    if (!f->slot || !f->acc || !f->kept) {
         ref_frame_close(f);
         return false;
     }

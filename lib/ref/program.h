@@ -104,6 +104,9 @@ struct reduce {
     struct product *product; /* its values, while those of its equation are computed; or NULL */
     uint32_t first_index,
         nindex; /* slots of the equation it is in: copied when lanes run along the last loop */
+    /* its values are kept: of the indices around it, it depends on those in these slots alone */
+    bool keeps;
+    uint32_t nkey, key[REF_KEYS];
 };
 
 struct reduction {
@@ -130,6 +133,7 @@ struct frame {
     struct program *p;
     struct vec *slot;
     struct acc *acc;
+    struct keeps *kept;  /* by accumulator; those of a reduction that keeps none stay empty */
     struct table **memo; /* on demand: one table per tensor; NULL in dense mode */
     struct equation *eq; /* being evaluated */
     uint64_t operations;
@@ -244,8 +248,18 @@ double ref_reach(const struct frame *f, const struct reduce *r, const struct nod
 void ref_sum_result(const struct reduce *r, const struct ref_sum *s, double *v, double *e);
 struct acc *ref_acc_new(uint32_t n); /* by calloc; NULL: no memory */
 node_eval eval_reduce;
+node_eval ref_reduce; /* without what is kept */
 /* Whether the body at index got may be the extreme over the reduction's range; the outer indices are in lane 0. */
 bool ref_reduce_accepts(struct frame *f, const struct node *n, int64_t got);
+
+/* once.c: what n reductions have kept; NULL: no memory. */
+struct keeps *ref_keeps_new(uint32_t n);
+void ref_keeps_free(struct keeps *k, uint32_t n);
+/* A reduction that keeps its values, where they are there already. */
+node_eval ref_reduce_once;
+/* Whether n, a reduction inside of so many indices, keeps its values, and by which. */
+void ref_reduce_keys(struct arena *a, const struct program *p, const struct equation *eq,
+                     const struct node *n, uint32_t around);
 
 /* eval.c: evaluates eq for n <= LANES elements given by their flat indices and stores them. */
 void ref_equation_batch(struct frame *f, struct equation *eq, const uint64_t *flat, int n);

@@ -548,7 +548,7 @@ static void int_result(const struct reduce *r, const struct acc *a, struct vec *
         o->e[l] = 0;
 }
 
-void eval_reduce(struct frame *f, const struct node *n, const uint8_t *mask)
+void ref_reduce(struct frame *f, const struct node *n, const uint8_t *mask)
 {
     const struct reduce *r = n->reduce;
     struct acc *a = &f->acc[r->acc];
@@ -580,11 +580,17 @@ void eval_reduce(struct frame *f, const struct node *n, const uint8_t *mask)
     }
 }
 
+void eval_reduce(struct frame *f, const struct node *n, const uint8_t *mask)
+{
+    const struct reduce *r = n->reduce;
+    (r->keeps && !r->product ? ref_reduce_once : ref_reduce)(f, n, mask);
+}
+
 bool ref_reduce_accepts(struct frame *f, const struct node *n, int64_t got)
 {
     const struct reduce *r = n->reduce;
     uint8_t mask[LANES] = {LANE_ON};
-    eval_reduce(f, n, mask);
+    ref_reduce(f, n, mask);
     const struct acc *a = &f->acc[r->acc];
     if (f->failed || r->is_int)
         return !f->failed && got == a->best[0];

@@ -95,6 +95,10 @@ struct ref_output {
     double *e;
 };
 
+/* A reduction that does not depend on all indices around it, but on REF_KEYS at most, is computed once for those that it depends
+ * on, as far as its last REF_KEPT values reach. */
+enum { REF_KEYS = 4, REF_KEPT = 1 << 15 };
+
 struct ref;
 
 /* Evaluates spec_oracle(in->spec), which must not be NULL. NULL with errors in d: a subscript out of range, a division

@@ -40,12 +40,61 @@ static double product_of(struct arena *a, const struct ref_input *in,
     return p;
 }
 
-static double terms_of(struct arena *a, const struct ref_input *in, const struct lang_expr *e)
+/* An equation's reductions, on the way down to one of them. */
+struct walk {
+    struct arena *a;
+    const struct ref_input *in;
+    const struct lang_equation *eq;
+    double most; /* elements that are computed */
+    VEC(const struct lang_symbol *) around;
+};
+
+static bool reads(const struct lang_expr *e, const struct lang_symbol *s)
 {
-    double most = 1;
+    bool found = e->kind == E_NAME && e->sym == s;
+    for (uint32_t k = 0; k < e->nargs && !found; k++)
+        found = reads(e->args[k], s);
+    for (uint32_t k = 0; e->kind == E_REDUCE && k < e->nindex && !found; k++)
+        found = reads(e->index[k]->dims[0], s) || (e->index[k]->low && reads(e->index[k]->low, s));
+    return found || (e->kind == E_INDEX && e->pad && reads(e->pad, s));
+}
+
+/* How often a reduction is computed: for all indices around it, or only for those that it depends on (ref.h), of which those
+ * that lead the left side change last. */
+static double times_of(const struct walk *w, const struct lang_expr *e)
+{
+    double all = 1, keys = 1, elements = 1;
+    uint32_t nkey = 0;
+    bool leads = true;
+    for (size_t k = 0; k < w->around.n; k++) {
+        const struct lang_symbol *s = w->around.v[k];
+        const bool is_key = reads(e, s), is_inner = k >= w->eq->nindex;
+        const double extent = extent_of(w->a, w->in, s->dims ? s->dims[0] : NULL);
+        *(is_inner ? &all : &elements) *= extent;
+        keys *= is_key ? extent : 1;
+        leads &= !is_key || (nkey == k && !is_inner);
+        nkey += is_key;
+    }
+    all *= fmin(elements, w->most);
+    const bool once = nkey < w->around.n && nkey <= REF_KEYS && (leads || keys <= REF_KEPT) &&
+                      !w->eq->is_recurrence;
+    return once ? fmin(keys, all) : all;
+}
+
+/* The most terms of a reduction below e, in all elements. */
+static double terms_of(struct walk *w, const struct lang_expr *e)
+{
+    double most = 0;
+    const size_t n = w->around.n;
+    if (e->kind == E_REDUCE) {
+        most = times_of(w, e) * product_of(w->a, w->in, e->index, e->nindex);
+        for (uint32_t k = 0; k < e->nindex; k++)
+            *VEC_PUSH(w->a, &w->around) = e->index[k];
+    }
     for (uint32_t k = 0; k < e->nargs; k++)
-        most = fmax(most, terms_of(a, in, e->args[k]));
-    return e->kind == E_REDUCE ? most * product_of(a, in, e->index, e->nindex) : most;
+        most = fmax(most, terms_of(w, e->args[k]));
+    w->around.n = n;
+    return most;
 }
 
 double cost_of(struct arena *a, const struct ref_input *in, uint64_t sample)
@@ -53,10 +102,14 @@ double cost_of(struct arena *a, const struct ref_input *in, uint64_t sample)
     const struct lang_equations *q = spec_oracle(in->spec);
     double sum = 0;
     for (size_t k = 0; k < q->n; k++) {
+        struct walk w = {.a = a, .in = in, .eq = q->v[k]};
         double n = product_of(a, in, q->v[k]->index, q->v[k]->nindex);
         if (sample && q->v[k]->sym->kind == SYM_BUFFER)
             n = fmin(n, (double)sample);
-        sum += n * terms_of(a, in, q->v[k]->rhs);
+        w.most = n;
+        for (uint32_t i = 0; i < q->v[k]->nindex; i++)
+            *VEC_PUSH(a, &w.around) = q->v[k]->index[i];
+        sum += fmax(n, terms_of(&w, q->v[k]->rhs));
     }
     return sum;
 }
