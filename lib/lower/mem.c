@@ -357,6 +357,18 @@ void cg_read_again(struct cg *g, const struct lang_symbol *t, struct cg_place_of
     at->has_policy = true;
 }
 
+void cg_read_enough(struct cg *g, const struct lang_symbol *t, struct cg_place_of at)
+{
+    enum { LINE = 128 };
+    if (!is_large(g, t) || at.offset % LINE)
+        return;
+    const int32_t low = CG(g, PTX_B32, "cvt.u32.u64", ptx_r(at.base));
+    const int32_t in_line = CG(g, PTX_B32, "and.b32", ptx_r(low), ptx_imm(LINE - 1));
+    const int32_t begins = CG(g, PTX_PRED, "setp.eq.u32", ptx_r(in_line), ptx_imm(0));
+    ptx_emit(&g->b, begins, false, "applypriority.global.L2::evict_normal",
+             PTX_ARGS(cg_mem(at), ptx_imm(LINE)));
+}
+
 void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at, unsigned n,
                    struct cg_val *v)
 {

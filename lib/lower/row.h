@@ -152,6 +152,8 @@ struct row_plan {
     bool looped;
     /* elements of 16 bits or fewer are kept as they were loaded and converted again for each level */
     bool packed;
+    bool
+        lets_go; /* of what it has read, which the L2 cache keeps for longer than the rest otherwise */
     uint32_t
         blocks; /* that a multiprocessor should hold at least, which bounds the registers; 0: no matter */
 };
@@ -223,6 +225,8 @@ struct cg_val row_first(struct row_gen *r, uint32_t vec);
  * outputs, which are not among any), shared ones or not. */
 enum { ROW_ALL = UINT16_MAX, ROW_EARLY = UINT16_MAX - 1 };
 void row_load(struct row_gen *r, uint32_t level, bool shared, uint32_t first, uint32_t last);
+/* Lines that only this row reads, and has read, may leave the L2 cache as others do. */
+void row_read_enough(struct row_gen *r);
 void row_forget(struct row_gen *r, bool shared);
 /* Forgets what only kept outputs need. */
 void row_forget_early(struct row_gen *r);

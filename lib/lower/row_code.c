@@ -2,7 +2,7 @@
 
 #include "lower/row.h"
 
-enum { LANES = 32 };
+enum { LANES = 32, LINE_BITS = 8 * 128 };
 static const int64_t NO_SUBSCRIPT = INT64_MIN / 2;
 
 /* ---- the thread's place --------------------------------------------------------------------------- */
@@ -316,6 +316,27 @@ void row_load(struct row_gen *r, uint32_t level, bool shared, uint32_t first, ui
         r->g->bindings.n = bound;
         for (uint32_t vec = first; vec < last; vec++)
             load(r, s, vec, shared && level == ROW_ALL);
+    }
+}
+
+void row_read_enough(struct row_gen *r)
+{
+    const struct row *row = r->row;
+    int64_t cols;
+    for (uint32_t i = 0; i < row->nread; i++) {
+        const struct row_read *d = &row->read[i];
+        const struct lang_symbol *t = d->e->sym;
+        bool own = d->own && row->bits_out && !row_is_kept(row, t);
+        for (uint32_t k = 0; k < i; k++) /* once */
+            own &= !(row->read[k].own && row->read[k].e->sym == t);
+        if (!own || !cg_is_const(r->cols, &cols) || cols * dtype_bits(t->type) % LINE_BITS)
+            continue;
+        row_at(r, 0, 0);
+        const size_t bound = row_bind(r, d->env);
+        const struct cg_val base = base_of(r, d->e);
+        r->g->bindings.n = bound;
+        for (uint32_t vec = 0; vec < r->plan.held; vec++)
+            cg_read_enough(r->g, t, place_of(r, t, base, vec));
     }
 }
 

@@ -100,8 +100,11 @@ void row_held(struct row_gen *r)
     if (r->row->nkept)
         store_kept(r);
     row_load_scalars(r, true);
-    for (uint32_t n = 0; n < last; n++)
+    for (uint32_t n = 0; n < last; n++) {
         level(r, n);
+        if (n == 0 && p->lets_go)
+            row_read_enough(r);
+    }
     if (r->row->in_place && p->threads && p->threads <= 32)
         PTX(&r->g->b, "bar.warp.sync", ptx_imm(UINT32_MAX));
     row_store_scalars(r);

@@ -159,6 +159,28 @@ END
     [ "$(tail -c +129 "$dir/y.npy" | od -An -v -tf4 -w4 | uniq -c | tr -s ' ')" = "8388608 0.125" ]
 }
 
+@test "lines that a row has read have their own priority back before it is written" {
+    lines() { kaio-emit "$@" | awk '/applypriority.global.L2::evict_normal .*, 128;/ { n++ } /st.global/ { exit } END { print n + 0 }'; }
+    [ "$(lines -t sm_90 specs/norm/l2_normalize.yaml -D rows=26214 -D cols=5120)" = 2 ]
+    [ "$(lines -t sm_90 specs/norm/softmax.yaml -D T=f32 -D rows=16384 -D cols=4096)" = 2 ]
+    [ "$(lines -t sm_90 specs/norm/rms_norm.yaml -D rows=26214 -D cols=5120)" = 2 ]
+    # not by long rows, nor by large blocks that hold weights, too
+    [ "$(lines -t sm_90 specs/norm/softmax.yaml -D T=f32 -D rows=8192 -D cols=8192)" = 0 ]
+    [ "$(lines -t sm_90 specs/norm/softmax.yaml -D rows=4096 -D cols=32768)" = 0 ]
+    [ "$(lines -t sm_90 specs/norm/rms_norm.yaml -D rows=16384 -D cols=8192)" = 0 ]
+    # only those that are the row's alone
+    [ "$(lines -t sm_90 specs/norm/l2_normalize.yaml -D rows=26214 -D cols=5112)" = 0 ]
+    [ "$(lines -t sm_90 specs/norm/l2_normalize.yaml -D rows=1024 -D cols=1024)" = 0 ]
+    [ "$(lines -t sm_80 specs/norm/l2_normalize.yaml -D rows=26214 -D cols=5120)" = 0 ]
+    # each once, be it of one vector of each thread or of two
+    [ "$(lines -t sm_90 specs/norm/l2_normalize.yaml -D T=f32 -D rows=262144 -D cols=32)" = 1 ]
+    kaio-emit -t sm_90 specs/norm/l2_normalize.yaml -D T=f32 -D rows=131072 -D cols=64 >"$dir/l2.ptx"
+    [ "$(grep -c applypriority "$dir/l2.ptx")" = 2 ]
+    # a fault unless it is one that begins there
+    kaio-run -d cpu --check "$dir/l2.ptx" x=@ones y="$dir/y.npy"
+    [ "$(tail -c +129 "$dir/y.npy" | od -An -v -tf4 -w4 | uniq -c | tr -s ' ')" = "8388608 0.125" ]
+}
+
 @test "what a row reads beside its columns is loaded once, before it waits for other threads" {
     kaio-emit -t sm_90 specs/loss/cross_entropy.yaml -D T=f32 -D rows=128 -D cols=384 >"$dir/ce.ptx"
     [ "$(grep -c 'ld.global' "$dir/ce.ptx")" = 3 ] # the row, its label, and the label's element
