@@ -214,7 +214,7 @@ static void bound_registers(const struct row *row, struct row_plan *p)
         p->blocks = (is_wide(row, p) ? MOST * 3 / 4 : MOST) / threads;
 }
 
-/* May the lines that a block has read leave the L2 cache as others do? Of 256 MiB on an H100 rows of up to 20 KiB took .2 to .4 % less
+/* May the lines that a block has read leave the L2 cache as others do? Of 256 MiB on an H100 rows of up to 20 KiB took .1 to .4 % less
  * time then. Longer ones took as much, and in clusters, whose blocks wait for each other, .5 to .7 % more; large blocks that
  * hold weights, too, up to 5 %: the address takes registers, and there is one block less. */
 static bool lets_go(const struct row *row, const struct row_plan *p)
