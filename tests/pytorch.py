@@ -6,8 +6,9 @@
 
 Each row is an operation at a type and a shape. kaio's side is what  kaio-bench --dry-run --format=json --keep  says: PTX,
 loaded through the driver into PyTorch's own context and launched on PyTorch's stream over PyTorch's tensors. All
-contenders are captured into CUDA graphs, checked against PyTorch in float64, and replayed in interleaved rounds
-(A B C D, D C B A, ...); the figures are worst, median and best of the rounds. Inputs rotate through sets that together
+contenders are captured into CUDA graphs, checked against PyTorch in float64, and replayed in interleaved rounds, each
+in an order of its own, drawn, but the same in every run: what is as regular as there and back may keep step with the
+card's clock. The figures are worst, median and best of the rounds. Inputs rotate through sets that together
 exceed the L2 cache twice, as far as SETS_MOST allow. PyTorch allocates its results anew; each set's are kept until it
 is that set's turn again, so that they rotate like ours.
 
@@ -35,6 +36,7 @@ import json
 import math
 import multiprocessing
 import os
+import random
 import struct
 import subprocess
 import sys
@@ -50,6 +52,7 @@ SMALL = [(1, 1024), (1, 8192), (16, 1024), (16, 8192), (128, 768)]
 SETS_MOST = 512
 GRAPH_SECONDS = 1e-3
 GRAPH_MOST = 2048
+ORDERS = 1  # the seed of the rounds' orders
 
 # ---- operations ------------------------------------------------------------------------------------------------
 #
@@ -527,8 +530,8 @@ def estimate(torch, contender, events):
     return events[0].elapsed_time(events[1]) * 1e-3 / 3
 
 
-def order(n, round_):
-    return range(n) if round_ % 2 == 0 else range(n - 1, -1, -1)
+def order(draw, n):
+    return draw.sample(range(n), n)
 
 
 def shares(n, parts):
@@ -536,7 +539,7 @@ def shares(n, parts):
     return [n // parts + (i < n % parts) for i in range(min(parts, n))]
 
 
-def measure(torch, contenders, sets, args, warm, runs):
+def measure(torch, contenders, sets, args, draw, warm, runs):
     events = (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
     for c in contenders:
         capture(torch, c, sets, estimate(torch, c, events), args.stream)
@@ -546,7 +549,7 @@ def measure(torch, contenders, sets, args, warm, runs):
             seconds = batch(torch, c, 1, events)
         c.repeats = max(1, math.ceil(args.round_ms * 1e-3 / (seconds * c.n)))
     for round_ in range(warm + runs):
-        for i in order(len(contenders), round_):
+        for i in order(draw, len(contenders)):
             seconds = batch(torch, contenders[i], contenders[i].repeats, events)
             if round_ >= warm:
                 contenders[i].samples.append(seconds)
@@ -646,13 +649,14 @@ def run_row(torch, driver, row, args, l2):
             if wrong:
                 row.note = f"PyTorch's own ({c.name}): {wrong}"
             del results
+        draw = random.Random(ORDERS)
         held = []  # so that what is made anew lies elsewhere
         for runs in shares(args.runs, args.places):
             if contenders[0].samples:
                 held += [c.graph for c in contenders]
                 ours = Kaio(torch, driver, row, inputs)
                 made.append(ours)
-            measure(torch, contenders, sets, args, 1 if held else args.warm, runs)
+            measure(torch, contenders, sets, args, draw, 1 if held else args.warm, runs)
         picked, which = sample_rows(torch, row, inputs[sets - 1])
         row.error = judge(torch, row, picked, ours.outputs[sets - 1], which)
     row.sets = sets
@@ -928,7 +932,10 @@ def self_test(given):
     ok(ctypes.sizeof(LaunchAttribute) == 72 and ctypes.sizeof(LaunchConfig) == 56, "the driver's structures")
     ok(pack("f32", 1.5) == b"\0\0\xc0\x3f" and pack("u32", 7) == b"\7\0\0\0", "scalars as bytes")
     ok(pack("bf16", 1.0) == b"\x80\x3f" and pack("i64", -1) == b"\xff" * 8, "and of odd types")
-    ok([list(order(3, r)) for r in range(2)] == [[0, 1, 2], [2, 1, 0]], "rounds go there and back")
+    drawn = [[order(draw, 4) for _ in range(240)] for draw in (random.Random(ORDERS), random.Random(ORDERS))]
+    ok(all(sorted(o) == [0, 1, 2, 3] for o in drawn[0]), "in each round each has its turn")
+    ok(drawn[0] == drawn[1] and all(abs(sum(o[i] == k for o in drawn[0]) - 60) < 25 for i in range(4) for k in range(4)),
+       "in drawn orders, the same in every run, in which none has a place of its own")
     args = read_options(["--group", "rows", "--op", "softmax", "--type", "f16"])
     rows = rows_wanted(args)
     ok([r.cols for r in rows] == COLS and rows[0].rows == 256 * MIB // 1024, "rows for 256 MiB")
