@@ -3,8 +3,8 @@
 MATH_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests
 MATH_CFLAGS = $(BASE_CFLAGS) -O2 -ffp-contract=off
 
-EXTRA_DIST += tests/math/functions.h tests/math/prelude.h tests/math/prelude_end.h tests/math/minimax.py \
-	tests/math/coefficients.py tests/math/ulp.sh
+EXTRA_DIST += tests/math/functions.h tests/math/prelude.h tests/math/prelude_end.h tests/math/wide.h tests/math/wide_end.h \
+	tests/math/minimax.py tests/math/coefficients.py tests/math/ulp.sh
 
 UNIT_TESTS += tests/math/convert
 tests_math_convert_SOURCES = tests/math/convert.c

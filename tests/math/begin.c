@@ -3,16 +3,7 @@
  */
 #include <config.h>
 
-#if defined __x86_64__ && defined __GNUC__ && !defined __clang__
-#pragma GCC target("avx2,fma")
-#elif defined __x86_64__ && defined __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#endif
-
-#include "math/prelude.h"
-/* the language has no prototypes */
-#pragma GCC diagnostic ignored "-Wmissing-prototypes"
-#pragma GCC diagnostic ignored "-Wfloat-equal"
+#include "math/wide.h"
 #include "lower/convert.k"
 #include "lower/math_f32.k"
 #include "math/prelude_end.h"
@@ -76,6 +67,4 @@ int main(void)
     return tap_done();
 }
 
-#if defined __x86_64__ && defined __clang__
-#pragma clang attribute pop
-#endif
+#include "math/wide_end.h"

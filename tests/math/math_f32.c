@@ -6,17 +6,8 @@
  */
 #include <config.h>
 
-#if defined __x86_64__ && defined __GNUC__ && !defined __clang__
-#pragma GCC target("avx2,fma")
-#elif defined __x86_64__ && defined __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#endif
-
-#include "math/prelude.h"
-/* the language has no prototypes */
-#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#include "math/wide.h"
 #pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wfloat-equal"
 #include "lower/convert.k"
 #include "lower/math_f32.k"
 #include "lower/math_half.k"
@@ -342,6 +333,4 @@ int main(int argc, char **argv)
     return tap_done();
 }
 
-#if defined __x86_64__ && defined __clang__
-#pragma clang attribute pop
-#endif
+#include "math/wide_end.h"
