@@ -716,6 +716,7 @@ enum lower_mma {
     LOWER_MMA_ANY,
     LOWER_MMA_NONE,
     LOWER_MMA_SYNC,
+    LOWER_MMA_TF32, /* by its own instructions alone */
     LOWER_MMA_TF32X3,
     LOWER_MMA_FP8,
     LOWER_MMA_WGMMA

@@ -28,7 +28,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul_term.c lib/lower/matmul_thin.c \
 	lib/lower/matmul_tile.c \
 	lib/lower/matmul_mma.h \
-	lib/lower/matmul_mma.c lib/lower/matmul_mma_parts.c lib/lower/matmul_mma_sums.c \
+	lib/lower/matmul_mma.c lib/lower/matmul_mma_parts.c lib/lower/matmul_mma_halves.c lib/lower/matmul_mma_sums.c \
 	lib/lower/matmul_copy.c \
 	lib/lower/matmul_frag.c \
 	lib/lower/matmul_wgmma.h \

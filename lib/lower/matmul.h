@@ -26,7 +26,7 @@
  *   matmul_pairs.c  and two in each register
  *   matmul_simt.c   products by fma of scalars (matmul_simt.h); matmul_bring.c: their tiles to shared memory
  *   matmul_mma.c    products by mma.sync (matmul_mma.h), _sums.c: from there to the epilogue; matmul_copy.c: their tiles to
- *                   shared memory; matmul_frag.c: from there to the instructions
+ *                   shared memory; matmul_frag.c: from there to the instructions; _halves.c: tf32 as f16
  *   matmul_wgmma.c  products by wgmma (matmul_wgmma.h), _fits.c: when; _load.c: their tiles to shared memory, by way of
  *                   _ring.c; _make.c: and what is computed; _convert.c: f32 there; _held.c: and in registers; _sum.c: the instructions; _share.c: blocks that share a tile; _out.c and
  *                   _store.c: the epilogue; _bring.c: what it reads beside the sums
@@ -204,6 +204,7 @@ struct matmul_plan {
         type;       /* in which the instructions multiply: FP8 may go as F16, F32 as TF32 (parts) */
     uint32_t parts; /* tf32x3: 2 parts of each operand, three products; else 1 */
     bool coarse;    /* mma.sync, of parts: one of the products with rests is of bf16 */
+    bool halves;    /* mma.sync, of TF32: as f16, as far as elements allow (matmul_mma_halves.c) */
     /* a block's tile, elements; thin: all rows, the block's columns, and the elements along k of a step */
     uint32_t bm, bn, bk;
     /* a warp's (mma), a thread's (simt, thin: all rows and its columns), a consuming warpgroup's (wgmma) */

@@ -36,7 +36,8 @@ bool mma_plan_copy(const struct mma *s, struct mma_tile *t)
     const uint32_t bytes = s->p->align[t->operand] * t->size, threads = s->p->threads;
     t->is_async = o->plain && dtype_bits(o->plain->sym->type) == t->size * 8 && bytes >= 4 &&
                   s->g->target->sm >= 80;
-    t->piece = t->is_async && bytes < MMA_CHUNK ? bytes : MMA_CHUNK;
+    t->source = o->plain && s->halves ? dtype_bits(o->plain->sym->type) / 8 : t->size;
+    t->piece = t->is_async && bytes < MMA_CHUNK ? bytes : MMA_CHUNK / t->source * t->size;
     t->lanes = t->piece / t->size;
     const uint32_t per_row = t->row_bytes / t->piece;
     t->across = per_row > threads ? per_row / threads : 1;
@@ -92,10 +93,31 @@ static uint32_t slot_of(const struct mma_tile *t, uint32_t i)
     return i % t->across + t->across * (i / t->across % t->repeat);
 }
 
-static struct ptx_operand target_of(const struct mma_tile *t, uint32_t i)
+int32_t mma_target_register(const struct mma_tile *t, uint32_t i)
+{
+    return t->to_now[slot_of(t, i)];
+}
+
+int64_t mma_target_offset(const struct mma_tile *t, uint32_t i)
 {
     const uint32_t row = i / t->across / t->repeat * t->repeat * t->row_step;
-    return ptx_mem(t->to_now[slot_of(t, i)], (int64_t)row * t->row_bytes);
+    return (int64_t)row * t->row_bytes;
+}
+
+struct ptx_operand mma_target(const struct mma_tile *t, uint32_t i)
+{
+    return ptx_mem(mma_target_register(t, i), mma_target_offset(t, i));
+}
+
+/* Of the row's element number c the first byte. */
+static struct cg_val byte_of(struct mma *s, const struct mma_tile *t, struct cg_val c)
+{
+    enum { SPAN = 16 };
+    struct cg *g = s->g;
+    if (!t->spaced)
+        return cg_mul(g, c, t->size);
+    const struct cg_val in = cg_binary(g, OP_AND, c, cg_u32(SPAN - 1));
+    return cg_weighted(g, cg_binary(g, OP_SUB, c, in), t->size, in, 1);
 }
 
 static void find_targets(struct mma *s, struct mma_tile *t)
@@ -103,7 +125,7 @@ static void find_targets(struct mma *s, struct mma_tile *t)
     struct cg *g = s->g;
     for (uint32_t i = 0; i < t->across * t->repeat; i++) {
         struct cg_val row = cg_add(g, t->row, cg_u32(row_of(t, i)));
-        struct cg_val byte = cg_mul(g, cg_add(g, t->col, cg_u32(col_of(s, t, i))), t->size);
+        struct cg_val byte = byte_of(s, t, cg_add(g, t->col, cg_u32(col_of(s, t, i))));
         struct cg_val to = mma_chunk(s, t, row, cg_binary(g, OP_DIV, byte, cg_u32(MMA_CHUNK)));
         if (t->piece < MMA_CHUNK)
             to = cg_add(g, to, cg_binary(g, OP_AND, byte, cg_u32(MMA_CHUNK - 1)));
@@ -156,7 +178,7 @@ static void find_source(struct mma *s, struct mma_tile *t)
 {
     struct cg *g = s->g;
     struct cg_val step = matmul_step(s->m, t->operand), k = cg_convert(g, s->m->k_from, DT_U32);
-    step = cg_binary(g, OP_MUL, step, cg_int(DT_I64, (int64_t)s->p->bk * t->size));
+    step = cg_binary(g, OP_MUL, step, cg_int(DT_I64, (int64_t)s->p->bk * t->source));
     t->next_tile = cg_op(g, step);
     t->next_row = row_step_of(s, t);
     t->from = cg_new_mutable(g, DT_I64);
@@ -209,7 +231,7 @@ void mma_copy_begin(struct mma *s)
                         t->lanes);
         find_existing(s, t);
         find_targets(s, t);
-        if (t->is_async) {
+        if (t->is_async || s->halves) {
             find_source(s, t);
             find_inside(s, t);
         } else {
@@ -227,8 +249,7 @@ void mma_copy_begin(struct mma *s)
 
 /* ---- copies --------------------------------------------------------------------------------------- */
 
-/* The predicate of whether there is a piece i of the thread; -1: always. */
-static int32_t exists(const struct mma_tile *t, uint32_t i)
+int32_t mma_exists(const struct mma_tile *t, uint32_t i)
 {
     return i / t->across + 1 == t->count / t->across ? t->exists : t->takes_part;
 }
@@ -238,15 +259,14 @@ static struct cg_val left_of(const struct mma *s)
     return cg_value(DT_I32, s->left);
 }
 
-/* What there is of this tile. */
-static void begin_tile(struct mma *s, struct mma_tile *t)
+void mma_tile_begin(struct mma *s, struct mma_tile *t)
 {
     struct cg *g = s->g;
     for (uint32_t i = 0; i < t->across * t->repeat; i++) {
         t->to_now[i] = cg_new(g, DT_U32);
         PTX(&g->b, "add.s32", ptx_r(t->to_now[i]), ptx_r(t->to[i]), ptx_r(s->write));
     }
-    if (!t->is_async)
+    if (!t->is_async && !s->halves)
         return;
     if (t->layout != MMA_ALONG_K)
         t->left = cg_binary(g, OP_SUB, left_of(s), cg_convert(g, t->row, DT_I32));
@@ -256,7 +276,7 @@ static void begin_tile(struct mma *s, struct mma_tile *t)
     }
 }
 
-static void copy_piece(struct mma *s, struct mma_tile *t, uint32_t i)
+struct ptx_operand mma_source(struct mma *s, struct mma_tile *t, uint32_t i, struct cg_val *inside)
 {
     struct cg *g = s->g;
     const uint32_t across = i % t->across;
@@ -268,23 +288,29 @@ static void copy_piece(struct mma *s, struct mma_tile *t, uint32_t i)
         PTX(&g->b, "add.s64", ptx_r(here), ptx_r(t->here), t->next_row);
         t->here = here;
     }
-    struct ptx_operand inside = t->inside[across].op;
-    const bool constant = cg_is_const(t->inside[across], &always);
+    *inside = t->inside[across];
     if (!t->all_rows) {
         const struct ptx_operand left = ptx_r(cg_reg(g, t->left)), row = ptx_imm(row_of(t, i));
         const int32_t p = cg_new(g, DT_BOOL);
-        if (constant)
+        if (cg_is_const(*inside, &always))
             PTX(&g->b, "setp.gt.s32", ptx_r(p), left, row);
         else
-            PTX(&g->b, "setp.gt.and.s32", ptx_r(p), left, row, inside);
-        inside = ptx_r(p);
+            PTX(&g->b, "setp.gt.and.s32", ptx_r(p), left, row, inside->op);
+        *inside = cg_value(DT_BOOL, p);
     }
-    const int32_t bytes = CG(g, PTX_B32, "selp.b32", ptx_imm(t->piece), ptx_imm(0), inside);
-    ptx_emit(&g->b, exists(t, i), false,
+    return ptx_mem(t->here, (int64_t)col_of(s, t, i) * t->source);
+}
+
+static void copy_piece(struct mma *s, struct mma_tile *t, uint32_t i)
+{
+    struct cg *g = s->g;
+    struct cg_val inside;
+    const struct ptx_operand from = mma_source(s, t, i, &inside);
+    const int32_t bytes = CG(g, PTX_B32, "selp.b32", ptx_imm(t->piece), ptx_imm(0), inside.op);
+    ptx_emit(&g->b, mma_exists(t, i), false,
              t->piece == MMA_CHUNK ? "cp.async.cg.shared.global.L2::128B"
                                    : "cp.async.ca.shared.global",
-             PTX_ARGS(target_of(t, i), ptx_mem(t->here, (int64_t)col_of(s, t, i) * t->size),
-                      ptx_imm(t->piece), ptx_r(bytes)));
+             PTX_ARGS(mma_target(t, i), from, ptx_imm(t->piece), ptx_r(bytes)));
 }
 
 /* A piece's elements, computed. */
@@ -305,8 +331,8 @@ static void fetch_piece(struct mma *s, struct mma_tile *t, uint32_t i)
         struct cg_val col = cg_add(g, t->col, cg_u32(col_of(s, t, i) + e));
         struct cg_val of_k = along_k ? col : row;
         struct cg_val ok = cg_binary(g, OP_GT, left_of(s), cg_convert(g, of_k, DT_I32));
-        if (exists(t, i) >= 0)
-            ok = cg_binary(g, OP_LAND, ok, cg_value(DT_BOOL, exists(t, i)));
+        if (mma_exists(t, i) >= 0)
+            ok = cg_binary(g, OP_LAND, ok, cg_value(DT_BOOL, mma_exists(t, i)));
         const struct cg_val at = cg_index(g, cg_add(g, base, along_k ? row : col));
         const struct cg_val to = cg_index(g, cg_add(g, k, of_k));
         paired = paired && matmul_fetch_pairs(s->m, t->operand, at, to, lanes, cg_reg(g, ok),
@@ -326,7 +352,7 @@ void mma_bring(struct mma *s, uint32_t part, uint32_t parts)
         struct mma_tile *t = &s->tile[n];
         const uint32_t from = t->count * part / parts, to = t->count * (part + 1) / parts;
         if (part == 0)
-            begin_tile(s, t);
+            mma_tile_begin(s, t);
         for (uint32_t i = from; i < to; i++) {
             if (t->is_async)
                 copy_piece(s, t, i);
@@ -341,28 +367,48 @@ static void put_held(struct mma *s, struct mma_tile *t)
     struct cg *g = s->g;
     const bool singles = s->f->operand[t->operand].type == DT_F32;
     for (uint32_t i = 0; i < t->count; i++)
-        ptx_emit(&g->b, exists(t, i), false, singles ? "st.shared.v4.f32" : "st.shared.v4.b32",
-                 PTX_ARGS(target_of(t, i), ptx_vec(&g->b, 4, t->held[i])));
+        ptx_emit(&g->b, mma_exists(t, i), false, singles ? "st.shared.v4.f32" : "st.shared.v4.b32",
+                 PTX_ARGS(mma_target(t, i), ptx_vec(&g->b, 4, t->held[i])));
 }
 
-void mma_bring_end(struct mma *s)
+static void advance_sources(struct mma *s)
 {
     struct cg *g = s->g;
-    bool any = false;
     for (uint32_t n = 0; n < s->ntile; n++) {
         struct mma_tile *t = &s->tile[n];
-        any |= t->is_async;
-        if (!t->is_async) {
-            put_held(s, t);
+        if (!t->is_async && !s->halves)
             continue;
-        }
         PTX(&g->b, "add.s64", ptx_r(t->from), ptx_r(t->from), t->next_tile);
         cg_assigned(g, t->from);
     }
-    if (any)
-        PTX0(&g->b, "cp.async.commit_group");
+}
+
+static void advance_k(struct mma *s)
+{
+    struct cg *g = s->g;
     PTX(&g->b, "add.s32", ptx_r(s->k), ptx_r(s->k), ptx_imm(s->p->bk));
     cg_assigned(g, s->k);
     PTX(&g->b, "sub.s32", ptx_r(s->left), ptx_r(s->left), ptx_imm(s->p->bk));
     cg_assigned(g, s->left);
+}
+
+void mma_advance(struct mma *s)
+{
+    advance_sources(s);
+    advance_k(s);
+}
+
+void mma_bring_end(struct mma *s)
+{
+    bool any = false;
+    for (uint32_t n = 0; n < s->ntile; n++) {
+        struct mma_tile *t = &s->tile[n];
+        any |= t->is_async;
+        if (!t->is_async)
+            put_held(s, t);
+    }
+    advance_sources(s);
+    if (any)
+        PTX0(&s->g->b, "cp.async.commit_group");
+    advance_k(s);
 }

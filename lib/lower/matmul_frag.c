@@ -31,7 +31,7 @@ static uint32_t words_of(const struct mma_tile *t)
 
 uint32_t mma_factor(const struct mma_tile *t)
 {
-    return t->layout == MMA_BYTES || (t->layout == MMA_SINGLES && t->tall) ? 2 : 1;
+    return t->layout == MMA_BYTES || (t->layout == MMA_SINGLES && t->tall) || t->spaced ? 2 : 1;
 }
 
 uint32_t mma_row_of(const struct mma_tile *t, uint32_t i, uint32_t half)
@@ -242,7 +242,8 @@ static int32_t takes_half(struct mma *s, const int32_t w[2], int32_t x, bool eve
  *
  * At 4096^3 on an H100 that takes 5 % of the time: 192 of 435 instructions of the loop, of 256 x 128 x 32, and 128 if NaN did not
  * matter. Rounding an element once for all warps that load it, on its way through registers, leaves 50 of 292 and was 14 %
- * slower: loads and stores by threads cost more than cp.async and the instructions do. */
+ * slower: loads and stores by threads cost more than cp.async and the instructions do. Not so where they become f16 on that way
+ * (matmul_mma_halves.c). */
 static void round_pair(struct mma *s, const int32_t w[2], bool even)
 {
     struct cg *g = s->g;
@@ -461,6 +462,17 @@ static void multiply_rows(struct mma *s, uint32_t i, uint32_t of, const struct r
                                  a->set[k] + (size_t)i * 4, b->set[k]);
             back = !back;
         }
+}
+
+void mma_multiply_rows(struct mma *s, uint32_t i, uint32_t of)
+{
+    for (uint32_t q = 0; q < s->f->nproduct; q++) {
+        const struct matmul_product *p = &s->f->product[q];
+        const struct mma_tile *a = &s->tile[s->tile_of[s->turned ? p->b : p->a]];
+        const struct mma_tile *b = &s->tile[s->tile_of[s->turned ? p->a : p->b]];
+        mma_multiply_row(s, q, (i * s->f->nproduct + q) % 2, mma_sums_of_row(s, q, i), false,
+                         a->word[of] + (size_t)i * 4, b->word[of]);
+    }
 }
 
 /* The flat operands' words are made ready for all rows, the tall ones' when their rows' turn comes: fewer wait in

@@ -10,6 +10,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Words of a thread; of parts, of which it has two. */
 enum { MOST_SUMS = 192, MOST_SUMS_OF_PARTS = 64 };
@@ -117,6 +118,8 @@ static bool measure_tile(struct mma *s, uint32_t n, struct buf *why)
     const struct matmul_operand *o = &s->f->operand[n];
     struct mma_tile *t = &s->tile[s->ntile];
     *t = (struct mma_tile){.operand = n, .side = o->side, .size = dtype_bits(o->type) / 8};
+    if (s->halves)
+        t->size = 2;
     const uint32_t side = o->side == MATMUL_A ? p->bm : p->bn;
     t->tall = (o->side == MATMUL_A) != s->turned;
     t->span = o->side == MATMUL_A ? p->wm : p->wn;
@@ -124,6 +127,7 @@ static bool measure_tile(struct mma *s, uint32_t n, struct buf *why)
                 : t->size == 1 ? MMA_BYTES
                 : t->size == 2 ? MMA_HALVES
                                : MMA_SINGLES;
+    t->spaced = s->halves && t->tall && !o->along_k;
     t->rows = o->along_k ? side : p->bk;
     t->row_bytes = (o->along_k ? p->bk : side) * t->size;
     t->offset = s->stage_bytes;
@@ -141,11 +145,19 @@ static bool measure_tile(struct mma *s, uint32_t n, struct buf *why)
     return true;
 }
 
+static uint32_t larger(uint32_t x, uint32_t y)
+{
+    return x > y ? x : y;
+}
+
 static uint32_t shared_of(const struct mma *s)
 {
-    const uint32_t stages = s->stage_bytes * s->p->stages;
-    const uint32_t patches = s->patches + mma_patch_bytes(s);
-    return stages > patches ? stages : patches;
+    struct mma h;
+    struct matmul_plan p;
+    uint32_t need = larger(s->stage_bytes * s->p->stages, s->patches + mma_patch_bytes(s));
+    if (s->p->halves && mma_measure_halves(s, &h, &p))
+        need = larger(need, mma_halves_shared(&h));
+    return need;
 }
 
 /* Words of sums of a thread. */
@@ -164,6 +176,10 @@ bool mma_measure(struct mma *s, struct buf *why)
     for (uint32_t i = 0; i < f->noperand; i++)
         if (!measure_tile(s, i, why))
             return false;
+    struct mma h;
+    struct matmul_plan of_h;
+    if (p->halves && !mma_measure_halves(s, &h, &of_h))
+        return fails(why, "no such tile is possible for f16 beside it");
     if (p->stages < 1 || p->stages > 8)
         return fails(why, "stages must be 1 to 8, not %u", p->stages);
     if (p->blocks && (p->stages < 2 || p->split > 1))
@@ -469,11 +485,13 @@ static void add_up(struct mma *s, struct cg_val n, uint32_t done)
     mma_barrier(s);
 }
 
-static void multiply(struct mma *s)
+/* From m->k_from on; fresh: in place of what the sums hold. */
+static void multiply(struct mma *s, bool fresh)
 {
     struct cg *g = s->g;
     mma_copy_begin(s);
-    clear_sums(s);
+    if (fresh)
+        clear_sums(s);
     const struct cg_val n = count_rounds(s);
     const uint32_t done = cg_label(g, "summed");
     s->read = cg_new_mutable(g, DT_U32);
@@ -512,9 +530,66 @@ static void multiply_again(struct mma *s)
     cg_jump_if(g, odd, false, finite);
     const size_t mark = cg_scope_open(g);
     s->careful = true;
-    multiply(s);
+    multiply(s, true);
     cg_scope_close(g, mark);
     cg_place(g, finite);
+    for (uint32_t i = 0; i < sums_of(s); i++)
+        cg_assigned(g, s->sum[i]);
+}
+
+void mma_find_thread(struct mma *s, struct cg_val thread, struct cg_val n)
+{
+    struct cg *g = s->g;
+    struct matmul *m = s->m;
+    s->none = cg_reg(g, cg_binary(g, OP_SHR, n, cg_u32(31)));
+    m->thread = cg_add(g, thread, cg_value(DT_U32, s->none));
+    m->warp = cg_binary(g, OP_SHR, m->thread, cg_u32(5));
+    m->lane = cg_binary(g, OP_AND, m->thread, cg_u32(31));
+}
+
+static void find_again(struct mma *s, int32_t n)
+{
+    struct cg *g = s->g;
+    mma_find_thread(s, cg_special(g, SP_TID_X), cg_value(DT_U32, n));
+    matmul_find(s->m, cg_add(g, cg_special(g, SP_CTAID_X), cg_value(DT_U32, s->none)));
+}
+
+void mma_go_on(struct mma *s, int32_t left)
+{
+    struct cg *g = s->g;
+    find_again(s, left);
+    const struct cg_val done = cg_binary(g, OP_SUB, count_rounds(s), cg_value(DT_U32, left));
+    const struct cg_val from = cg_convert(g, s->m->k_from, DT_U32);
+    s->m->k_from = cg_index(g, cg_weighted(g, from, 1, done, s->p->bk));
+}
+
+/* As f16, and where elements do not allow it as tf32 from there on. */
+static void multiply_halves(struct mma *s)
+{
+    struct cg *g = s->g;
+    struct mma h;
+    struct matmul_plan p;
+    if (!mma_measure_halves(s, &h, &p))
+        abort(); /* what the plan was measured with */
+    const uint32_t done = cg_label(g, "multiplied");
+    const struct cg_val n = count_rounds(s);
+    const int32_t left = cg_new_mutable(g, DT_U32);
+    int64_t always;
+    clear_sums(s);
+    cg_move(g, left, n);
+    if (!cg_is_const(n, &always) || !always)
+        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, n, cg_u32(0))), true, done);
+    h.sum = s->sum;
+    const size_t mark = cg_scope_open(g);
+    const int32_t bad = mma_multiply_halves(&h, left);
+    cg_jump_if(g, bad, false, done);
+    mma_go_on(s, left);
+    mma_read_begin(s);
+    multiply(s, false);
+    cg_scope_close(g, mark);
+    cg_place(g, done);
+    cg_assigned(g, left);
+    find_again(s, left);
     for (uint32_t i = 0; i < sums_of(s); i++)
         cg_assigned(g, s->sum[i]);
 }
@@ -570,18 +645,6 @@ static void stand_at(struct mma *s, const struct place *at)
         s->m->batch[b] = cg_index(g, cg_value(DT_U32, at->batch[b]));
 }
 
-/* What only begins and ends of tiles take is found again for each of them: ptxas would hold it in registers, which the loop along
- * k does not have, did it not seem to depend on the tile's number n. */
-static void find_thread(struct mma *s, struct cg_val thread, struct cg_val n)
-{
-    struct cg *g = s->g;
-    struct matmul *m = s->m;
-    s->none = cg_reg(g, cg_binary(g, OP_SHR, n, cg_u32(31)));
-    m->thread = cg_add(g, thread, cg_value(DT_U32, s->none));
-    m->warp = cg_binary(g, OP_SHR, m->thread, cg_u32(5));
-    m->lane = cg_binary(g, OP_AND, m->thread, cg_u32(31));
-}
-
 /* Tiles ctaid, ctaid + nctaid ...: the first stages of the next one are on their way while the last one's sums are
  * stored. */
 static void take_turns(struct mma *s)
@@ -609,7 +672,7 @@ static void take_turns(struct mma *s)
     cg_nest_varies(g, &nest, s->read);
     place_varies(s, &nest, &sums);
     const struct cg_val n = cg_value(DT_U32, number);
-    find_thread(s, thread, n);
+    mma_find_thread(s, thread, n);
     const int32_t more = cg_reg(g, cg_binary(g, OP_LT, n, items));
     const int32_t fresh = cg_reg(g, cg_binary(g, OP_LT, n, step));
     cg_jump_if(g, more, false, found);
@@ -652,13 +715,17 @@ void matmul_mma(struct matmul *m)
     if (m->p->blocks)
         matmul_prepare(m);
     ask_for_two(&s);
-    mma_read_begin(&s);
+    if (!m->p->halves)
+        mma_read_begin(&s);
     make_sums(&s);
     if (m->p->blocks) {
         take_turns(&s);
         return;
     }
-    multiply(&s);
+    if (m->p->halves)
+        multiply_halves(&s);
+    else
+        multiply(&s, true);
     if (m->p->parts > 1)
         multiply_again(&s);
     mma_store(&s);

@@ -1,5 +1,5 @@
-/* Products by mma.sync: what the parts share. Private to matmul_mma.c, matmul_mma_parts.c, matmul_mma_sums.c, matmul_copy.c
- * and matmul_frag.c.
+/* Products by mma.sync: what the parts share. Private to matmul_mma.c, matmul_mma_parts.c, matmul_mma_halves.c,
+ * matmul_mma_sums.c, matmul_copy.c and matmul_frag.c.
  *
  * Every operand has a tile in each stage of shared memory: rows of elements along the operand's last axis, so that a row
  * is copied as it lies. A warp takes steps of 32 bytes of k: 16 elements of f16 and bf16, 8 of tf32, 32 of 8 bits; a step
@@ -36,7 +36,11 @@ struct mma_tile {
     enum matmul_side side;
     enum mma_layout layout;
     bool tall;
-    uint32_t size;            /* bytes of an element */
+    uint32_t size;   /* bytes of an element */
+    uint32_t source; /* the same where it comes from */
+    /* halves, of a tall operand that lies across: of 16 neighbours those of even numbers come first, as the lanes have them that
+     * take two at a time */
+    bool spaced;
     uint32_t rows, row_bytes; /* of the tile */
     uint32_t offset;          /* in a stage, bytes */
     uint32_t span;            /* rows of A, columns of B that a warp takes */
@@ -59,6 +63,7 @@ struct mma_tile {
     int32_t to[MMA_SLOTS],
         to_now[MMA_SLOTS];         /* u32: shared addresses in the first stage, and now */
     struct ptx_operand (*held)[4]; /* words of pieces that pass registers */
+    int32_t (*raw)[4];             /* halves: f32 of pieces on their way, mutable */
 
     /* reading */
     uint32_t ways;             /* addresses */
@@ -83,6 +88,7 @@ struct mma {
      * first patch is `patches` bytes from its beginning */
     uint32_t patch_rows, pitch, patches;
     bool turned;         /* B is tall */
+    bool halves;         /* the loop that takes f32 as f16 */
     uint32_t high, wide; /* blocks of 16 of a warp's tall operand, of 8 of its flat one */
     int32_t *
         sum; /* of product q and blocks i, j of those: word w at ((q * high + i) * wide + j) * 4 + w */
@@ -96,6 +102,11 @@ struct mma {
     int32_t read, write, k, left;
 };
 
+/* What only begins and ends of tiles take is found again for each of them, and in another loop: ptxas would hold it in registers,
+ * which the loops along k do not have, did it not seem to depend on n, which is less than 2^31. */
+void mma_find_thread(struct mma *s, struct cg_val thread, struct cg_val n);
+/* The same, and the tile of a block that takes one, for another loop of its last `left` tiles along k. */
+void mma_go_on(struct mma *s, int32_t left);
 /* All of the block's threads meet. */
 void mma_barrier(struct mma *s);
 /* Does the instruction set have it, and what lies where? why: NULL or what is in the way. */
@@ -108,6 +119,18 @@ bool mma_plan_copy(const struct mma *s, struct mma_tile *t);
 /* Where chunk number c of row r of the tile is: bytes from its beginning. */
 struct cg_val mma_chunk(struct mma *s, const struct mma_tile *t, struct cg_val r, struct cg_val c);
 void mma_copy_begin(struct mma *s);
+/* Where the thread's piece i of the next tile is; whether there is one: an operand of selp, or a constant. Pieces come in their
+ * order, behind mma_tile_begin(). */
+struct ptx_operand mma_source(struct mma *s, struct mma_tile *t, uint32_t i, struct cg_val *inside);
+void mma_tile_begin(struct mma *s, struct mma_tile *t);
+/* And where it goes to. */
+struct ptx_operand mma_target(const struct mma_tile *t, uint32_t i);
+int32_t mma_target_register(const struct mma_tile *t, uint32_t i);
+int64_t mma_target_offset(const struct mma_tile *t, uint32_t i);
+/* The predicate of whether the thread has a piece i at all; -1: always. */
+int32_t mma_exists(const struct mma_tile *t, uint32_t i);
+/* On to the tile after the next. */
+void mma_advance(struct mma *s);
 /* Part `part` of `parts` of bringing the next tiles into the stage that is written next; after the last, mma_bring_end(). */
 void mma_bring(struct mma *s, uint32_t part, uint32_t parts);
 void mma_bring_end(struct mma *s);
@@ -125,6 +148,8 @@ void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next);
 /* The first of pair i of a lane's words, which are of one row or column; the other is the one for k + 4: the second next of a tall
  * operand's, the next of a flat one's. */
 uint32_t mma_pair_of(const struct mma_tile *t, uint32_t i);
+/* Adds the products of 16 rows i of the tall operand, of fragments `of` that are ready as they were loaded. */
+void mma_multiply_rows(struct mma *s, uint32_t i, uint32_t of);
 /* Of product q and blocks of 16 i and of 8 0. */
 int32_t *mma_sums_of_row(const struct mma *s, uint32_t q, uint32_t i);
 /* Products of 16 rows of the tall operand with all columns of the flat one, along these to and fro, so that registers are met
@@ -149,6 +174,15 @@ void mma_pair(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t fro
 void mma_multiply_parts(struct mma *s, uint32_t q, uint32_t i, uint32_t of);
 /* Adds those up that are not yet among the sums. */
 void mma_promote_rest(struct mma *s);
+
+/* ---- matmul_mma_halves.c: f32 as f16 ------------------------------------------------------------------ */
+
+/* h, and its plan p: the same as that of s for f16 in two stages; false: not with these tiles. */
+bool mma_measure_halves(const struct mma *s, struct mma *h, struct matmul_plan *p);
+uint32_t mma_halves_shared(const struct mma *h);
+/* Adds products of `left` tiles along k, one at least, to the sums, until elements are met that f16 does not have: a predicate, the
+ * same for all threads. left: mutable, those that are left then. Threads leave behind a barrier. */
+int32_t mma_multiply_halves(struct mma *h, int32_t left);
 
 /* ---- matmul_mma_sums.c --------------------------------------------------------------------------------- */
 

@@ -301,6 +301,10 @@ static bool check_mma(struct planner *l)
     const struct lower_plan *w = l->want;
     if (w->mma == LOWER_MMA_FP8 && l->f->type != MATMUL_FP8)
         return cg_error(g, w->mma_span, "'mma: fp8' is for factors that are e4m3 or e5m2");
+    if (w->mma == LOWER_MMA_TF32 && l->f->type != MATMUL_TF32)
+        return cg_error(
+            g, w->mma_span,
+            "'mma: tf32' is for factors that are calls of tf32(), tf32_rn() or tf32_rz()");
     if (w->mma == LOWER_MMA_TF32X3 && (l->f->type != MATMUL_F32 || l->f->pairs))
         return cg_error(g, w->mma_span, "'mma: tf32x3' is for factors that are f32");
     if (w->mma == LOWER_MMA_WGMMA && !ptx_target_has_wgmma(g->target))

@@ -159,17 +159,15 @@ static bool numbers(struct cg *g, const struct spec_option *o, const char *what,
 
 static bool mma_word(struct cg *g, const struct spec_option *o, enum lower_mma *mma)
 {
-    static const char *const word[] = {[LOWER_MMA_NONE] = "none",
-                                       [LOWER_MMA_SYNC] = "sync",
-                                       [LOWER_MMA_TF32X3] = "tf32x3",
-                                       [LOWER_MMA_FP8] = "fp8",
-                                       [LOWER_MMA_WGMMA] = "wgmma"};
+    static const char *const word[] = {
+        [LOWER_MMA_NONE] = "none",     [LOWER_MMA_SYNC] = "sync", [LOWER_MMA_TF32] = "tf32",
+        [LOWER_MMA_TF32X3] = "tf32x3", [LOWER_MMA_FP8] = "fp8",   [LOWER_MMA_WGMMA] = "wgmma"};
     for (size_t i = LOWER_MMA_NONE; i < sizeof word / sizeof *word; i++)
         if (strcmp(word[i], o->value) == 0) {
             *mma = (enum lower_mma)i;
             return true;
         }
-    return cg_error(g, o->value_span, "'mma' is none, sync, tf32x3, fp8 or wgmma, not '%s'",
+    return cg_error(g, o->value_span, "'mma' is none, sync, tf32, tf32x3, fp8 or wgmma, not '%s'",
                     o->value);
 }
 

@@ -402,6 +402,15 @@ END
         run -0 "$ptxas" -arch=sm_90 -v -o k.cubin k.ptx
         [[ $output == *'0 bytes spill stores'* && ! $output =~ [1-9][0-9]*' bytes spill' ]]
     done
+    for kind in tf32 tf32_rn tf32_rz; do
+        for layout in nn nt; do
+            spec $kind $layout 'group: 8'
+            kaio-emit -t sm_80 -D m=4096 -D n=4096 -D k=4096 -o k.ptx k.yaml
+            grep -q 'm16n8k16.*f16' k.ptx
+            run -0 "$ptxas" -arch=sm_90 -v -o k.cubin k.ptx
+            [[ $output == *'0 bytes spill stores'* && ! $output =~ [1-9][0-9]*' bytes spill' ]]
+        done
+    done
 }
 
 # refuses TEXT [OPTION]...
@@ -410,6 +419,100 @@ refuses() {
     shift
     run -2 --separate-stderr kaio-emit "$@" k.yaml
     [[ $stderr == *"$text"* ]]
+}
+
+# halves KIND LAYOUT [SCHEDULE]: tf32 in tiles that are large enough to go by f16
+halves() {
+    spec "$1" "$2" "tile: [256, 128, 32], warps: [4, 2]${3:+, $3}"
+}
+
+@test "tf32 goes by f16 where elements allow, in every layout, with edges, shares and what is made of the sums" {
+    for kind in tf32 tf32_rn tf32_rz; do
+        for layout in $layouts; do
+            halves $kind $layout
+            fixed 'm=257 n=132 k=100' -t sm_80 --fill=all
+            fixed 'm=12 n=128 k=4' -t sm_80
+            run -0 kaio-verify --run -d cpu --check -t sm_80 k.yaml m=40 n=40 k=0 # of code for all sizes
+        done
+    done
+    halves tf32_rn nn 'split: 3'
+    fixed 'm=260 n=128 k=292' -t sm_80 --fill=all
+    verify -t sm_80 # rows that are no vectors: not by f16
+    halves tf32_rn nt
+    sed -i 's/c\[i,j\] = .*/c[i,j] = silu(sum[l](tf32_rn(a[i,l]) * tf32_rz(b[j,l]))) + a[i,j % k]/' k.yaml
+    fixed 'm=300 n=136 k=68' -t sm_80 --fill=all
+    cat >batch.yaml <<'END'
+kernel: batch
+params:
+  a: in f32[h, m, k]
+  b: in f32[k, n]
+  c: out f32[h, m, n]
+  d: out f32[h, m, n]
+compute: |
+  c[g,i,j] = sum[l](tf32(a[g,i,l]) * tf32(b[l,j]))
+  d[g,i,j] = c[g,i,j] * 2
+schedule: {strategy: matmul, mma: sync, tile: [128, 256, 32], warps: [2, 4]}
+END
+    kaio-emit -t sm_80 -D h=3 -D m=130 -D n=260 -D k=64 batch.yaml | grep -q 'm16n8k16.*f16'
+    run -0 kaio-verify --run -d cpu --check -t sm_80 --fill=all -D h=3 -D m=130 -D n=260 -D k=64 batch.yaml
+}
+
+@test "tf32 by f16: who says so has tf32's own instructions; small tiles, and tiles by turns, have them too" {
+    halves tf32_rn nn
+    kaio-emit -t sm_80 -D m=512 -D n=512 -D k=512 k.yaml >k.ptx
+    grep -q 'mma.sync.*m16n8k16.*f16' k.ptx && grep -q 'mma.sync.*m16n8k8.*tf32' k.ptx
+    kaio-emit -t sm_80 -D m=512 -D n=512 -D k=512 --explain k.yaml | grep -q 'mma.sync of tf32, as f16 where elements allow'
+    sed 's/mma: sync/mma: tf32/' k.yaml >own.yaml
+    sed 's/tile:/blocks: 7, tile:/' k.yaml >turns.yaml
+    sed 's/256, 128, 32\], warps: \[4, 2/64, 64, 32], warps: [2, 2/' k.yaml >small.yaml
+    for f in own turns small; do
+        kaio-emit -t sm_80 -D m=512 -D n=512 -D k=512 $f.yaml >k.ptx
+        grep -q 'mma.sync.*m16n8k8.*tf32' k.ptx && run ! grep -q '[.]f16' k.ptx
+    done
+    sed -i 's/sync/tf32/; s/tf32_rn(/(/g' k.yaml
+    refuses "'mma: tf32' is for factors that are calls of tf32()" -t sm_80
+}
+
+# gen NAME ROWS COLS ROW COL VALUE: a file of zeros and small numbers but for one, and one column of zeros
+gen() {
+    cat >gen.yaml <<END
+kernel: gen
+params:
+  y: out f32[r, s]
+  row: i32
+  col: i32
+  v: u32
+compute: |
+  y[i,j] = i == row && j == col ? as_f32(v) : f32(i32((i * 37 + j * 11) % 61) - $7) / 16
+END
+    kaio-emit -D r="$2" -D s="$3" -o gen.ptx gen.yaml
+    kaio-run -q -d cpu gen.ptx y="$1" row="$4" col="$5" v="$6"
+}
+
+@test "tf32 by f16: an element that f16 has not, wherever it is, with zeros and without" {
+    local m=20 n=24 k=160
+    # 1e-30, 2^-29, 1e-40, infinity, NaN, 1e30, 8 and 3.5 (of which f16 has the last one)
+    local values='0x0da24260 0x31000000 0x000116c2 0x7f800000 0xffc00001 0x7149f2ca 0x41000000 0x40600000'
+    local places='0 33 159'
+    [ -z "${KAIO_QUICK-}" ] || values='0x31000000 0x41000000' places=33
+    for kind in tf32 tf32_rn tf32_rz; do
+        halves $kind nt
+        kaio-emit -t sm_80 -D m=$m -D n=$n -D k=$k -o k.ptx k.yaml
+        for zeros in 30 -1; do # without: from 1/16 on
+            gen a.bin $m $k 99 0 0 $zeros
+            gen b.bin $n $k 99 0 0 $zeros
+            for v in $values; do
+                for at in $places; do
+                    gen odd.bin $m $k 3 $at $v $zeros
+                    kaio-run -q -d cpu --check k.ptx a=odd.bin b=b.bin c=c.bin
+                    run -0 kaio-verify -D m=$m -D n=$n -D k=$k k.yaml a=odd.bin b=b.bin c=c.bin
+                    gen odd.bin $n $k 5 $at $v $zeros
+                    kaio-run -q -d cpu k.ptx a=a.bin b=odd.bin c=c.bin
+                    run -0 kaio-verify -D m=$m -D n=$n -D k=$k k.yaml a=a.bin b=odd.bin c=c.bin
+                done
+            done
+        done
+    done
 }
 
 @test "impossible tiles say what is in the way" {
