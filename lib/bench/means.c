@@ -28,7 +28,7 @@ void means_add(struct arena *a, struct means *m, const struct bench_row *row)
         if (k->status != RIVAL_OK || r->status != RIVAL_OK || !k->n || !r->n)
             continue;
         struct mean *x = find(a, m, row->bench->kernel.source.kernel, r->rival->name, row->mode);
-        x->logs += log(r->median / k->median);
+        x->logs += log(r->ratio);
         x->n++;
     }
 }

@@ -244,14 +244,26 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void summarise(struct arena *a, struct measured *m)
+/* Of n numbers, in order. */
+static double median_of(const double *v, unsigned n)
+{
+    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+static void summarise(struct arena *a, struct measured *m, const struct measured *first)
 {
     double *v = ARENA_ARRAY(a, m->n, double);
     memcpy(v, m->sample, m->n * sizeof *v);
     qsort(v, m->n, sizeof *v, by_value);
     m->best = v[0];
     m->worst = v[m->n - 1];
-    m->median = m->n % 2 ? v[m->n / 2] : (v[m->n / 2 - 1] + v[m->n / 2]) / 2;
+    m->median = median_of(v, m->n);
+    if (first->status != RIVAL_OK || first->n != m->n)
+        return;
+    for (unsigned i = 0; i < m->n; i++)
+        v[i] = m->sample[i] / first->sample[i];
+    qsort(v, m->n, sizeof *v, by_value);
+    m->ratio = median_of(v, m->n);
 }
 
 /* Where executions are longer than a round, as many rounds as take the time that all would. */
@@ -289,6 +301,6 @@ bool measure_rounds(struct arena *a, struct measured *m, size_t n, const struct 
     }
     for (size_t i = 0; i < n; i++)
         if (m[i].status == RIVAL_OK && m[i].n == runs)
-            summarise(a, &m[i]);
+            summarise(a, &m[i], &m[0]);
     return !*o->interrupted;
 }

@@ -93,8 +93,7 @@ static void rival_cells(const struct report *r, struct arena *a, const struct be
         const struct measured *m = row ? &row->result[1 + i] : NULL;
         bool timed = m && has_time(m), both = timed && has_time(&row->result[0]);
         figure(a, c, arena_printf(a, "%s us", name), timed, timed ? m->median * 1e6 : 0);
-        figure(a, c, arena_printf(a, "/ %s", name), both,
-               both ? m->median / row->result[0].median : 0);
+        figure(a, c, arena_printf(a, "/ %s", name), both, both ? m->ratio : 0);
         figure(a, c, arena_printf(a, "worst / %s", name), both,
                both ? m->worst / row->result[0].worst : 0);
     }
@@ -271,7 +270,7 @@ static void json_result(struct json *j, const struct bench_row *row, size_t i)
         if (i && has_time(k)) {
             json_object(j, "ratio");
             json_double(j, "worst", m->worst / k->worst);
-            json_double(j, "median", m->median / k->median);
+            json_double(j, "median", m->ratio);
             json_end(j);
         }
         json_array(j, "samples");
