@@ -226,7 +226,7 @@ void coverage_missing(const struct coverage *c, struct buf *out)
         if (!is_exempt((enum lang_builtin)k))
             need(out, "function", lang_builtin_name((enum lang_builtin)k),
                  sum(c->builtin[k], DT_COUNT + 1));
-    for (int k = 0; k < SP_COUNT; k++)
+    for (int k = 0; k < SP_MULTIPROCESSORS; k++) /* the last one, which is for grids alone */
         need(out, "special", lang_special_name((enum lang_special)k), c->special[k]);
     for (int k = 0; k < DT_COUNT; k++)
         need(out, "buffer of", dtype_name((enum dtype)k), c->buffer[k]);
