@@ -8,8 +8,11 @@
  * rounded to it; and by a second one from there on, which knows zeros from what is too small:
  *
  *   too large   the largest |f16| so far is 65504, infinite or NaN; where words are rounded by a sum, the largest |f32|
- *   too small   the smallest |f16| so far is less than 2^-14; by the second loop 2 |x| - 1, as integers, is less than that of
- *               2^-14 / scale, of which a zero makes the largest number there is
+ *   too small   the smallest |f16| so far is less than 2^-14, or, where words are rounded to even, not more: what is half a bit of
+ *               tf32 less becomes 2^-14; by the second loop 2 |x| - 1, as integers, is less than that of 2^-14 / scale, of which a
+ *               zero makes the largest number there is
+ *
+ * Scales are 2^112 at most, so that subnormal f32, which have fewer bits, are too small.
  *
  * A tile with elements that f16 does not have is not multiplied: the sums are scaled back, and the loop of tf32 (matmul_mma.c) takes
  * all from there on. So a block whose elements are soon out of reach is nearly as fast as without all this.
@@ -226,12 +229,9 @@ static int32_t largest_of_thread(struct mma *h, const struct mma_tile *t)
     return most;
 }
 
-enum {
-    SCALE_MOST = 253,
-    EXPONENT = 23
-}; /* of exponents of f32: that has an inverse; their place */
+enum { SCALE_MOST = 127 + 112, ONE = 127, EXPONENT = 23 }; /* of exponents of f32; their place */
 
-/* Where 2^e is the largest power of two in 2 |x|, as integers, 2^(14 - e), or what is nearest to that and has an inverse. */
+/* Where 2^e is the largest power of two in |x|, 2^(14 - e), or the largest scale. */
 static void choose_scale(struct mma *h, const struct reach *r, int32_t most)
 {
     enum { AIM = 127 + 127 + 14 };
@@ -246,8 +246,8 @@ static void choose_scale(struct mma *h, const struct reach *r, int32_t most)
 static int32_t inverse(struct mma *h, const struct reach *r)
 {
     struct cg *g = h->g;
-    const struct cg_val two = cg_u32((SCALE_MOST + 1u) << EXPONENT);
-    return cg_reg(g, cg_binary(g, OP_SUB, two, cg_value(DT_U32, r->scale)));
+    const struct cg_val twice = cg_u32((2u * ONE) << EXPONENT);
+    return cg_reg(g, cg_binary(g, OP_SUB, twice, cg_value(DT_U32, r->scale)));
 }
 
 /* 2 x - 1, as integers, of 2^-14 / scale. */
@@ -335,11 +335,12 @@ static struct cg_val is_large(struct cg *g, struct cg_val pair)
                      cg_u32(0));
 }
 
-/* Is one less than 2^-14? */
-static struct cg_val is_small(struct cg *g, struct cg_val pair)
+/* Is one less than 2^-14, or not more? */
+static struct cg_val is_small(struct cg *g, struct cg_val pair, bool or_equal)
 {
     enum { UP = 0x7c00, ODD = 0x8000 };
-    const struct cg_val up = cg_add(g, pair, cg_u32((uint32_t)UP << 16 | UP));
+    const uint32_t by = or_equal ? UP - 1 : UP;
+    const struct cg_val up = cg_add(g, pair, cg_u32(by << 16 | by));
     const struct cg_val odd = cg_u32((uint32_t)ODD << 16 | ODD);
     return cg_binary(g, OP_NE, cg_binary(g, OP_AND, up, odd), odd);
 }
@@ -355,8 +356,9 @@ static void meet(struct halves *x, int32_t bad)
         const struct reach *r = &x->of[n];
         const struct cg_val low = cg_value(DT_U32, r->low), high = cg_value(DT_U32, r->high);
         const struct cg_val least = cg_value(DT_U32, r->least);
+        const bool even = cut_of(h, &h->tile[n]) == MATMUL_EVEN;
         any = cg_binary(g, OP_LOR, any,
-                        x->exact ? cg_binary(g, OP_LT, low, least) : is_small(g, low));
+                        x->exact ? cg_binary(g, OP_LT, low, least) : is_small(g, low, even));
         any = cg_binary(g, OP_LOR, any,
                         by_sum(h, &h->tile[n]) ? cg_binary(g, OP_GE, high, cg_u32(MOST))
                                                : is_large(g, high));
@@ -407,6 +409,8 @@ static void multiply_tile(struct halves *x)
     mma_advance(h);
 }
 
+/* By two powers of two that are as near to each other as can be: by one operand's scale alone sums could overflow, or lose bits as
+ * subnormals, that do not by both. */
 static void scale_back(struct halves *x)
 {
     struct mma *h = x->h;
@@ -414,8 +418,11 @@ static void scale_back(struct halves *x)
     const uint32_t each = h->high * h->wide * 4;
     for (uint32_t q = 0; q < h->f->nproduct; q++) {
         const struct matmul_product *p = &h->f->product[q];
-        const int32_t a = inverse(h, &x->of[h->tile_of[p->a]]);
-        const int32_t b = inverse(h, &x->of[h->tile_of[p->b]]);
+        const struct cg_val both = cg_add(g, cg_value(DT_U32, inverse(h, &x->of[h->tile_of[p->a]])),
+                                          cg_value(DT_U32, inverse(h, &x->of[h->tile_of[p->b]])));
+        const struct cg_val half = cg_binary(g, OP_SHR, both, cg_u32(EXPONENT + 1));
+        const struct cg_val first = cg_binary(g, OP_SHL, half, cg_u32(EXPONENT));
+        const int32_t a = cg_reg(g, first), b = cg_reg(g, cg_binary(g, OP_SUB, both, first));
         for (uint32_t i = 0; i < each; i++) {
             const int32_t sum = h->sum[q * each + i];
             PTX(&g->b, "mul.rn.f32", ptx_r(sum), ptx_r(sum), ptx_r(a));

@@ -515,6 +515,41 @@ END
     done
 }
 
+# rows NAME ROWS COLS FIRST OTHERS: a file of rows of one number, the first of its own
+rows() {
+    cat >rows.yaml <<'END'
+kernel: rows
+params:
+  y: out f32[r, s]
+  first: u32
+  others: u32
+compute: |
+  y[i,j] = as_f32(i == 0 ? first : others)
+END
+    kaio-emit -D r="$2" -D s="$3" -o rows.ptx rows.yaml
+    kaio-run -q -d cpu rows.ptx y="$1" first="$4" others="$5"
+}
+
+@test "tf32 by f16: scales of which one alone is too much for the sums, subnormal elements, and what f16 rounds to 2^-14" {
+    # 2^120 times 2^-60; 2^-112 and 2^-126 times 2^110 and 2^82; subnormals; 2^-28 (1 - 2^-11) beside 1
+    for kind in tf32 tf32_rn tf32_rz; do
+        halves $kind nt
+        while read -r m n k a b c d; do
+            rows a.bin "$m" "$k" "$a" "$b"
+            rows b.bin "$n" "$k" "$c" "$d"
+            kaio-emit -t sm_80 -D m="$m" -D n="$n" -D k="$k" -o k.ptx k.yaml
+            kaio-run -q -d cpu k.ptx a=a.bin b=b.bin c=c.bin
+            run -0 kaio-verify -D m="$m" -D n="$n" -D k="$k" k.yaml a=a.bin b=b.bin c=c.bin
+        done <<'END'
+16 16 64 0x7b800000 0x7b800000 0x21800000 0x21800000
+16 16 4 0x07800000 0x00b5c000 0x76800000 0x68a5e000
+16 16 32 0x07800000 0x0000f123 0x5d800000 0x5d800000
+256 128 32 0x0e800000 0x0000f123 0x5d800000 0x5d800000
+256 128 32 0x3f800000 0x317fe000 0x3f800000 0x3f800000
+END
+    done
+}
+
 @test "impossible tiles say what is in the way" {
     spec f16 nn 'tile: [256, 128, 64], warps: [4, 2], stages: 4'
     refuses '4 stages of 49152 bytes each' -t sm_80
