@@ -40,12 +40,33 @@ static bool extents(struct run *r, struct lang_expr *const e[3], const char *wha
            extent(r, e[2], what, 2, low, limit[2], &out->z);
 }
 
+static bool has_multiprocessors(const struct lang_expr *e)
+{
+    bool has = e && e->kind == E_SPECIAL;
+    for (uint32_t i = 0; e && i < e->nargs && !has; i++)
+        has = has_multiprocessors(e->args[i]);
+    return has;
+}
+
+static bool goes_by_device(const struct contract_launch *l)
+{
+    return has_multiprocessors(l->grid[0]) || has_multiprocessors(l->grid[1]) ||
+           has_multiprocessors(l->grid[2]);
+}
+
 static bool plan_geometry(struct run *r, const struct contract_launch *src, struct device_launch *l)
 {
     static const uint32_t cluster_limit[3] = {CLUSTER_MOST, CLUSTER_MOST, CLUSTER_MOST};
     int64_t shared = 0;
-    if (!extents(r, src->grid, "grid", 0, grid_limit, &l->grid) ||
-        !extents(r, src->block, "block", 1, block_limit, &l->block))
+    const bool open = r->any_device && goes_by_device(src);
+    struct diags *const d = r->d;
+    if (open)
+        r->d = diags_new(r->arena);
+    const bool good = extents(r, src->grid, "grid", 0, grid_limit, &l->grid);
+    r->d = d;
+    if (!good && open)
+        l->grid = (struct device_dim){0};
+    if ((!good && !open) || !extents(r, src->block, "block", 1, block_limit, &l->block))
         return false;
     uint64_t threads = (uint64_t)l->block.x * l->block.y * l->block.z;
     if (threads > BLOCK_THREADS)
@@ -69,6 +90,8 @@ static bool plan_geometry(struct run *r, const struct contract_launch *src, stru
         return diag_error(r->d, src->cluster[0]->span,
                           "a cluster has %" PRIu32 " blocks; the limit is %d", c.x * c.y * c.z,
                           CLUSTER_MOST);
+    if (open)
+        return true;
     if (g.x % c.x || g.y % c.y || g.z % c.z)
         return diag_error(r->d, src->cluster[0]->span,
                           "the grid (%" PRIu32 ", %" PRIu32 ", %" PRIu32
@@ -346,7 +369,10 @@ bool plan_make(struct run *r, const struct ptx_module *m, struct plan *plan)
 bool run_check(struct run *r, const struct ptx_module *m)
 {
     struct plan plan;
-    return plan_make(r, m, &plan);
+    r->any_device = true;
+    const bool good = plan_make(r, m, &plan);
+    r->any_device = false;
+    return good;
 }
 
 /* The buffer's address; 0 when it is none. */

@@ -63,8 +63,10 @@ struct run {
     struct run_param
         *temp; /* the contract's temps, in its order: sym, and host's shape once it is known */
     size_t ntemp;
-    /* of the device whose launches are planned, which a grid may take: run_execute() and run_time() set it */
+    /* of the device whose launches are planned, which a grid may take: run_execute() and run_time() set it; in run_check() it may
+     * still be any, and such grids are looked at later */
     unsigned multiprocessors;
+    bool any_device;
     struct run_messages messages; /* of the last run_execute(), also when it failed */
 };
 

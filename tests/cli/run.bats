@@ -558,6 +558,13 @@ END
     sed 's/2 \* multiprocessors/multiprocessors - 100/' k.yaml | kaio-emit >k.ptx
     run -2 --separate-stderr cpu k.ptx n=65 x=@ones y=y.npy blocks=b.npy
     [[ "$stderr" = *"grid x is -92; it must be between 0 and 2147483647; n is 65 and multiprocessors is 8"* ]]
+    # what holds on this device alone: in clusters as large as 8, which divide no 132
+    sed 's/^grid: .*/grid: multiprocessors/; s/^block: 32/&\ncluster: 8/' k.yaml | kaio-emit -t sm_90 >k.ptx
+    run -0 cpu k.ptx n=65 x=@ones y=y.npy blocks=b.npy
+    [ "$(npy_data b.npy)" = 08000000 ]
+    sed 's/2 \* multiprocessors/multiprocessors % 3/; s/^block: 32/&\ncluster: 3/' k.yaml | kaio-emit -t sm_90 >k.ptx
+    run -2 --separate-stderr cpu k.ptx n=65 x=@ones y=y.npy blocks=b.npy
+    [[ "$stderr" = *"the grid (2, 1, 1) is not a multiple of the cluster (3, 1, 1)"* ]]
 }
 
 @test "an access outside a buffer ends the simulation, with exit 1 under --check" {
