@@ -101,7 +101,7 @@ void ref_reduce_once(struct frame *f, const struct node *n, const uint8_t *mask)
     uint8_t left[LANES] = {0}, from[LANES], seen[SEEN];
     memset(from, LANES, sizeof from);
     memset(seen, LANES, sizeof seen);
-    if (!make_room(kept, r)) {
+    if (!kept->size && !make_room(kept, r)) {
         ref_reduce(f, n, mask);
         return;
     }

@@ -435,6 +435,30 @@ static void kept_reductions(void)
     case_end(&d);
 }
 
+/* As many values as are kept, and one more. */
+static void kept_to_the_last(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[4, n]\n"
+                                "  y: out f32[4, n]\n"
+                                "compute: |\n"
+                                "  y[i, j] = x[i, j] + max[l < 4](x[l, j])\n");
+    static float x[4 * (REF_KEPT + 1)];
+    uint64_t s = 12, done[2];
+    for (size_t k = 0; k < sizeof x / sizeof *x; k++)
+        x[k] = (float)next_random(&s);
+    case_buffer(&c, "x", x);
+    c.opt.threads = 1;
+    for (unsigned more = 0; more < 2; more++) {
+        case_dim(&c, "n", REF_KEPT + more);
+        case_run(&c);
+        done[more] = ref_operations(c.ref);
+    }
+    ok(done[0] * 5 < done[1] * 3, "so many values are kept, and not one less");
+    case_end(&c);
+}
+
 static void division_by_zero(void)
 {
     struct ref_case c = case_of("kernel: k\n"
@@ -467,6 +491,7 @@ int main(void)
     stencil_recurrence();
     independence();
     kept_reductions();
+    kept_to_the_last();
     division_by_zero();
     return tap_done();
 }
