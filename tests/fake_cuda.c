@@ -216,7 +216,7 @@ API(cuCtxSetCurrent, void *context)
 
 /* ---- modules: a copy of the text ---- */
 
-enum { MAX_MODULES = 64 };
+enum { MAX_MODULES = 1024 };
 static struct module {
     char *text;
     size_t bytes;
@@ -310,13 +310,13 @@ static int load(char **module, const char *image, unsigned n, const int *option,
             snprintf(value[i], (size_t)(uintptr_t)value[i + 1], "%s",
                      info ? info : "ptxas info    : 0 bytes gmem");
     record("load %zu bytes%s", strlen(image), cached ? ", compiled before" : "");
-    *module = strdup(image);
     for (size_t i = 0; i < MAX_MODULES; i++)
         if (!modules[i].text) {
+            *module = strdup(image);
             modules[i] = (struct module){*module, strlen(image)};
-            break;
+            return *module ? 0 : 2;
         }
-    return *module ? 0 : 2;
+    return 2;
 }
 
 /* One at a time, as the driver does it. */

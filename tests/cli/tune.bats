@@ -245,6 +245,15 @@ LIST
     [[ -z $output && $stderr == "kaio-emit: error: option '--tuned' names no file; name one, or leave the '=' out"* ]]
 }
 
+@test "--tune: more candidates than a few, all of them right" {
+    export FAKE_CUDA_US=matmul_f32:100000 FAKE_CUDA_MEMORY=1000000000
+    unset FAKE_CUDA_BLOCK_US
+    run -0 --separate-stderr kaio-bench $quick --tune --suite matmul --types f32 --format=csv m,n=128 k=32
+    [ "$(column status <<<"$output")" = ok ]
+    [[ $stderr != *'left out'* ]]
+    [ "$(grep -c '^load' log)" -gt 64 ]
+}
+
 @test "--tune: what the driver's compiler refuses is said, and left out" {
     export FAKE_CUDA_JIT_REFUSES='block: [128'
     run -0 --separate-stderr kaio-bench $quick --tune --format=csv twice.yaml T=f32 n=100000
