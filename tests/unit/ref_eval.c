@@ -459,6 +459,25 @@ static void kept_to_the_last(void)
     case_end(&c);
 }
 
+/* Of an index at which the reduction is only perhaps taken first, in the last lane, and then is. */
+static void kept_perhaps(void)
+{
+    struct ref_case c = case_of("kernel: k\n"
+                                "params:\n"
+                                "  x: in f32[9]\n"
+                                "  y: out f32[8, 9]\n"
+                                "compute: |\n"
+                                "  y[i, j] = j > 0 || x[0] / 3 * 3 > x[0] ? sum[l < 3](x[i + l]) "
+                                ": 1\n");
+    static const float x[9] = {.7f, .1f, .2f, .3f, .4f, .5f, .6f, .7f, .8f};
+    case_buffer(&c, "x", x);
+    ok(!case_run(&c), "what perhaps is read is not kept for what is");
+    eq_str(case_error(&c),
+           "subscript 1 of 'x' is 9, outside 0..9, in the equation of 'y' at i = 7, j = 1",
+           "... and it is said where");
+    case_end(&c);
+}
+
 static void division_by_zero(void)
 {
     struct ref_case c = case_of("kernel: k\n"
@@ -492,6 +511,7 @@ int main(void)
     independence();
     kept_reductions();
     kept_to_the_last();
+    kept_perhaps();
     division_by_zero();
     return tap_done();
 }
