@@ -418,8 +418,9 @@ static void scale_back(struct halves *x)
     const uint32_t each = h->high * h->wide * 4;
     for (uint32_t q = 0; q < h->f->nproduct; q++) {
         const struct matmul_product *p = &h->f->product[q];
-        const struct cg_val both = cg_add(g, cg_value(DT_U32, inverse(h, &x->of[h->tile_of[p->a]])),
-                                          cg_value(DT_U32, inverse(h, &x->of[h->tile_of[p->b]])));
+        const int32_t of_a = inverse(h, &x->of[h->tile_of[p->a]]);
+        const int32_t of_b = inverse(h, &x->of[h->tile_of[p->b]]);
+        const struct cg_val both = cg_add(g, cg_value(DT_U32, of_a), cg_value(DT_U32, of_b));
         const struct cg_val half = cg_binary(g, OP_SHR, both, cg_u32(EXPONENT + 1));
         const struct cg_val first = cg_binary(g, OP_SHL, half, cg_u32(EXPONENT));
         const int32_t a = cg_reg(g, first), b = cg_reg(g, cg_binary(g, OP_SUB, both, first));
