@@ -8,7 +8,7 @@ ptx:   base
 lang:  base data
 spec:  base data lang
 lower: base data lang spec ptx
-ref:   base data lang spec lower
+ref:   base data lang spec
 run:   base data spec ptx
 sim:   base data ptx run
 cuda:  base data ptx run
@@ -16,7 +16,6 @@ bench: base data lang spec ptx lower ref run
 "
 # what a module may include of another beyond its layer, as FILE:HEADER
 headers_only="
-ref:lower/math.def
 run:spec/contract.h
 sim:run/device.h
 sim:run/tensor_map.h
@@ -24,6 +23,23 @@ cuda:run/device.h
 cuda:run/blas.h
 cuda:run/tensor_map.h
 "
+
+# The folders of lib/lower, in the same form. strategy stands for what all strategies share and lies in lib/lower itself;
+# the rest that lies there (lower, stage, schedule and so on) stands above all folders.
+lower_layers="
+pass:
+mathlib:
+cg:       pass mathlib
+strategy: cg
+map:      cg strategy
+row:      cg strategy
+reduce:   cg strategy
+matmul:   cg strategy map
+simt:     cg strategy map matmul
+mma:      cg strategy map matmul
+wgmma:    cg strategy map matmul pass
+"
+strategy_headers="strategy.h variant.h access.h schedule.h candidates.h"
 
 setup() {
     cd "$KAIO_SRCDIR"
@@ -59,6 +75,41 @@ allowed() { # MODULE HEADER
         module=$(basename "$dir")
         grep -q "^$module:" <<<"$layers" || { echo "$module"; false; }
     done
+}
+
+# Prints  FOLDER HEADER'S-FOLDER FILE  for each include of a header of lib/lower in one of its folders.
+lower_includes() {
+    grep -rHoE '^#include "lower/[^"]+"' lib/lower --include='*.[ch]' |
+        sed -nE 's|^lib/lower/([a-z_]+)/([^:]*):#include "lower/(.*)"|\1 \3 lib/lower/\1/\2|p'
+}
+
+lower_allowed() { # FOLDER HEADER
+    local other=${2%%/*}
+    [ "$other" != lower.h ] || return 0 # what the tools see is seen by all
+    [ "$other" = "${2}" ] && { [[ " $strategy_headers " == *" $2 "* ]] || return 1; other=strategy; }
+    [ "$1" = "$other" ] || grep -qE "^$1: .*\b$other\b" <<<"$lower_layers"
+}
+
+@test "a folder of lib/lower includes only from the folders before it" {
+    wrong=0
+    while read -r folder header file; do
+        lower_allowed "$folder" "$header" || { echo "$file includes $header"; wrong=1; }
+    done < <(lower_includes)
+    [ "$(lower_includes | wc -l)" -gt 60 ]
+    [ $wrong = 0 ]
+}
+
+@test "every folder of lib/lower has its place in the table, which catches a wrong include" {
+    for dir in lib/lower/*/; do
+        folder=$(basename "$dir")
+        grep -q "^$folder:" <<<"$lower_layers" || { echo "$folder"; false; }
+    done
+    ! lower_allowed cg strategy.h || false
+    ! lower_allowed pass cg/cg.h || false
+    ! lower_allowed reduce row/row.h || false
+    ! lower_allowed row stage.h || false
+    lower_allowed wgmma matmul/matmul.h
+    lower_allowed row strategy.h
 }
 
 @test "the table itself catches a wrong include" {

@@ -101,20 +101,20 @@ run_examples() {
         grep -vE '^(sqrt|rcp|copysign|fma) ' >page
     [ "$(wc -l <page)" -ge 20 ]
     while read -r name f32 f64; do
-        grep -E "^MATH\\($name, [12], $f32, $f64, " "$KAIO_SRCDIR/lib/lower/math.def" ||
+        grep -E "^MATH\\($name, [12], $f32, $f64, " "$KAIO_SRCDIR/lib/lang/math.def" ||
             { echo "$name is documented with $f32 and $f64"; false; }
     done <page
     while read -r name; do
         grep "^$name " page || ! grep -q "\"$name\"" "$KAIO_SRCDIR/lib/lang/builtin.def" ||
             { echo "$name is not documented"; false; }
-    done < <(sed -nE 's/^MATH\(([a-z0-9_]+),.*/\1/p' "$KAIO_SRCDIR/lib/lower/math.def")
+    done < <(sed -nE 's/^MATH\(([a-z0-9_]+),.*/\1/p' "$KAIO_SRCDIR/lib/lang/math.def")
     sed -nE 's/^\.It ([a-z0-9_]+) Ta ([0-9.]+)$/HALF(\1, \2)/p' "$man/kaio-spec.5" >page
-    grep '^HALF' "$KAIO_SRCDIR/lib/lower/math.def" >table
+    grep '^HALF' "$KAIO_SRCDIR/lib/lang/math.def" >table
     [ -s table ]
     diff page table
     sed -nE 's/^\.It ([a-z0-9_]+) Ta ([^T]*) Ta ([^T]*) Ta ([^T]*) Ta ([^T]*)$/FAST(\1, \2, \3, \4, \5)/p' "$man/kaio-spec.5" |
         sed 's/1\.44 2^/0x1.7p/g; s/1\.07 2^/0x1.1p/g; s/1\.5 2^/0x1.8p/g; s/2^/0x1p/g' >page
-    grep '^FAST' "$KAIO_SRCDIR/lib/lower/math.def" >table
+    grep '^FAST' "$KAIO_SRCDIR/lib/lang/math.def" >table
     [ -s table ]
     diff page table
 }

@@ -20,7 +20,7 @@ void philox_words(uint64_t seed, uint64_t counter, uint64_t stream, uint32_t out
 /* uniform(seed, counter) of word 0: its upper 24 bits, in [0, 1). */
 float philox_uniform(uint32_t word);
 /* normal(seed, counter) of words 0 and 1, before rounding: sqrt(-2 log(u)) cos(2 pi t) with u and t in f32 (normal_f32 in
- * lib/lower/math_f32.k computes it). */
+ * lib/lower/mathlib/f32.k computes it). */
 double philox_normal(uint32_t a, uint32_t b);
 
 #endif

@@ -1,4 +1,5 @@
 lib_libkaiocore_la_SOURCES += \
+	lib/lang/math.def \
 	lib/lang/lang.h lib/lang/lang_int.h lib/lang/builtin.def \
 	lib/lang/names.c lib/lang/lex.c \
 	lib/lang/parser.c lib/lang/parse_decl.c lib/lang/parse_expr.c lib/lang/parse_param.c lib/lang/parse_stmt.c \

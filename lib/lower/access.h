@@ -7,7 +7,7 @@
 #ifndef KAIO_LOWER_ACCESS_H
 #define KAIO_LOWER_ACCESS_H
 
-#include "lower/cg.h"
+#include "lower/cg/cg.h"
 
 enum { ACCESS_AXES = 24, ACCESS_RANK = 8 };
 

@@ -1,7 +1,7 @@
 /* A body: is compiled as it is written: one entry, the grid and the block from the spec. */
 #include <config.h>
 
-#include "lower/cg.h"
+#include "lower/strategy.h"
 
 static uint64_t constant(const struct lang_expr *e)
 {

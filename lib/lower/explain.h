@@ -3,7 +3,7 @@
 #ifndef KAIO_LOWER_EXPLAIN_H
 #define KAIO_LOWER_EXPLAIN_H
 
-#include "lower/cg.h"
+#include "lower/cg/cg.h"
 
 /* Each equation with its form and its operations, then the bytes that must move at least. Nothing without --explain. */
 void explain_equations(struct cg *g);

@@ -2,22 +2,12 @@
 
 #include "lower/lower.h"
 
-#include "lower/cg.h"
-#include "lower/library.h"
+#include "lower/cg/library.h"
 #include "lower/stage.h"
+#include "lower/strategy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-void lower_explain(struct cg *g, const char *fmt, ...)
-{
-    if (!g->opt->explain)
-        return;
-    va_list ap;
-    va_start(ap, fmt);
-    buf_puts(g->opt->explain, arena_vprintf(g->a, fmt, ap));
-    va_end(ap);
-}
 
 bool lower_lacks(struct buf *why, struct span s, const char *fmt, const char *name)
 {

@@ -3,7 +3,7 @@
  */
 #include <config.h>
 
-#include "lower/cg.h"
+#include "lower/strategy.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
 #ifndef KAIO_LOWER_OUTLINE_H
 #define KAIO_LOWER_OUTLINE_H
 
-#include "lower/cg.h"
+#include "lower/strategy.h"
 
 typedef VEC(const struct lang_equation *) equation_list;
 

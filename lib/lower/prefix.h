@@ -8,7 +8,7 @@
 #ifndef KAIO_LOWER_PREFIX_H
 #define KAIO_LOWER_PREFIX_H
 
-#include "lower/cg.h"
+#include "lower/strategy.h"
 
 /* All that the stage is made of; false: there are none. */
 bool prefix_widen(struct cg *g, const struct lower_stage *s);

@@ -3,7 +3,7 @@
 #define KAIO_LOWER_SCHEDULE_H
 
 #include "lower/candidates.h"
-#include "lower/cg.h"
+#include "lower/strategy.h"
 
 /* One row per way of turning equations into code, the most special first. */
 struct strategy {

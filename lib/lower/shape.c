@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "lower/cg.h"
+#include "lower/strategy.h"
 
 struct cg_val shape_total(struct cg *g, const struct lang_symbol *t, uint32_t divide,
                           const char **text)

@@ -8,7 +8,7 @@
 #ifndef KAIO_LOWER_STAGE_H
 #define KAIO_LOWER_STAGE_H
 
-#include "lower/cg.h"
+#include "lower/cg/cg.h"
 
 /* Code and launches for g->spec's equations; false after an error. */
 bool stages_lower(struct cg *g);

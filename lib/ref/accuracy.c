@@ -8,7 +8,7 @@ static const struct {
     double f32, f64;
 } documented[] = {
 #define MATH(name, nargs, f32, f64, doc) {#name, f32, f64},
-#include "lower/math.def"
+#include "lang/math.def"
     {"rcp", 0.5, 0.5},    /* one instruction */
     {"normal", 3.0, 3.0}, /* of what data/philox.h defines; measured by tests/math/random.c */
 };
@@ -18,7 +18,7 @@ static const struct {
     double ulp;
 } half[] = {
 #define HALF(name, ulp) {#name, ulp},
-#include "lower/math.def"
+#include "lang/math.def"
 };
 
 double ref_half_ulp(enum lang_builtin fn)
@@ -42,7 +42,7 @@ static const struct fast {
     struct fast_error error;
 } fast_table[] = {
 #define FAST(name, rel, abs, absx, arg) {#name, {rel, abs, absx, arg}},
-#include "lower/math.def"
+#include "lang/math.def"
 };
 
 const struct fast_error *ref_fast_error(enum lang_builtin fn)

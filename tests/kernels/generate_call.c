@@ -51,7 +51,7 @@ static const struct {
     unsigned nargs;
 } library[] = {
 #define MATH(name, nargs, ulp_f32, ulp_f64, doc) {#name, nargs},
-#include "lower/math.def"
+#include "lang/math.def"
 };
 
 struct text gen_library(struct gen *g, unsigned number, enum dtype t, unsigned depth)

@@ -35,7 +35,7 @@ bool scalar_call(enum lang_builtin fn, enum dtype t, const enum dtype *type, con
                  union scalar *r);
 /* The functions of lib/lower/math_*.k, compiled as C; t is f32 or f64. False: there is none. */
 bool library_call(const char *name, enum dtype t, const union scalar *x, union scalar *r);
-/* Those of math_half.k, which are taken where a result is rounded to 16 bits at once. */
+/* Those of half.k, which are taken where a result is rounded to 16 bits at once. */
 bool library_half(const char *name, const union scalar *x, union scalar *r);
 double library_normal(uint32_t a, uint32_t b);
 

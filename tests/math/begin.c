@@ -1,11 +1,11 @@
-/* What lib/lower/math_f32.k makes of the hardware's approximations is the exact result rounded, whichever of those that the PTX
+/* What lib/lower/mathlib/f32.k makes of the hardware's approximations is the exact result rounded, whichever of those that the PTX
  * manual allows it begins with: all of them, for every x of the two binades (of 1/x: one) that the others are multiples of.
  */
 #include <config.h>
 
 #include "math/wide.h"
-#include "lower/convert.k"
-#include "lower/math_f32.k"
+#include "lower/mathlib/convert.k"
+#include "lower/mathlib/f32.k"
 #include "math/prelude_end.h"
 
 #include "unit/tap.h"

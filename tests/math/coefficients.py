@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The constants of lib/lower/math_f32.k and math_f64.k.
+"""The constants of lib/lower/mathlib/f32.k and f64.k.
 
     coefficients.py [NAME...]      all, or those whose name begins with one of NAMES
 

@@ -1,9 +1,9 @@
-/* lib/lower/convert.k against lib/data/dtype.c, which was written from the formats' definitions. */
+/* lib/lower/mathlib/convert.k against lib/data/dtype.c, which was written from the formats' definitions. */
 #include <config.h>
 
 #include "math/prelude.h"
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
-#include "lower/convert.k"
+#include "lower/mathlib/convert.k"
 #include "math/prelude_end.h"
 
 #include "data/dtype.h"

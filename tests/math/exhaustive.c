@@ -12,9 +12,9 @@
 
 #include "math/prelude.h"
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
-#include "lower/math_f32.k"
-#include "lower/math_half.k"
-#include "lower/more_f32.k"
+#include "lower/mathlib/f32.k"
+#include "lower/mathlib/half.k"
+#include "lower/mathlib/more_f32.k"
 #include "math/prelude_end.h"
 
 #include <stdio.h>
@@ -41,12 +41,12 @@ struct fn {
 
 #define MATH(name, nargs, ulp_f32, ulp_f64, doc) BLOCKS_##nargs(name)
 #define HALF(name, ulp)                          BLOCKS(name, half)
-#include "lower/math.def"
+#include "lang/math.def"
 
 static const struct fn functions[] = {
 #define MATH(name, nargs, ulp_f32, ulp_f64, doc) ROW_##nargs(name)
 #define HALF(name, ulp)                          {#name "_half", got_##name##_half, reference_##name},
-#include "lower/math.def"
+#include "lang/math.def"
 };
 
 /* |g - w| in ulps of w; 0 where w is outside the smallest and largest numbers */

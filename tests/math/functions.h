@@ -4,12 +4,12 @@
 
 #include "math/prelude.h"
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
-#include "lower/convert.k"
-#include "lower/math_f32.k"
-#include "lower/math_f64.k"
-#include "lower/math_half.k"
-#include "lower/more_f32.k"
-#include "lower/more_f64.k"
+#include "lower/mathlib/convert.k"
+#include "lower/mathlib/f32.k"
+#include "lower/mathlib/f64.k"
+#include "lower/mathlib/half.k"
+#include "lower/mathlib/more_f32.k"
+#include "lower/mathlib/more_f64.k"
 #include "math/prelude_end.h"
 
 /* Of one argument (f1, d1) or of two; a variant for 16-bit results is NAME_half, and has f1 only. */
@@ -24,7 +24,7 @@ static const struct {
 #define ROW_2(name)                              {#name, NULL, NULL, name##_f32, name##_f64},
 #define MATH(name, nargs, ulp_f32, ulp_f64, doc) ROW_##nargs(name)
 #define HALF(name, ulp)                          {#name "_half", name##_half, NULL, NULL, NULL},
-#include "lower/math.def"
+#include "lang/math.def"
 };
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };
 

@@ -1,4 +1,4 @@
-/* lib/lower/math_f32.k and math_half.k against the C library's double functions, whose own error (below 2^-28 ulp of
+/* lib/lower/mathlib/f32.k and half.k against the C library's double functions, whose own error (below 2^-28 ulp of
  * f32) does not show.
  *
  *     math_f32                     a sample of each function; the bounds of math.def as TAP
@@ -8,10 +8,10 @@
 
 #include "math/wide.h"
 #pragma GCC diagnostic ignored "-Wconversion"
-#include "lower/convert.k"
-#include "lower/math_f32.k"
-#include "lower/math_half.k"
-#include "lower/more_f32.k"
+#include "lower/mathlib/convert.k"
+#include "lower/mathlib/f32.k"
+#include "lower/mathlib/half.k"
+#include "lower/mathlib/more_f32.k"
 #include "math/prelude_end.h"
 
 #include "unit/tap.h"
@@ -93,9 +93,9 @@ static double ref_cospi(double x)
 
 static const struct fn functions[] = {
 #define MATH(name, nargs, ulp_f32, ulp_f64, doc) ONE_##nargs(name, ulp_f32)
-#include "lower/math.def"
+#include "lang/math.def"
 #define HALF(name, ulp) {#name "_half", name##_half, ref_##name, ulp},
-#include "lower/math.def"
+#include "lang/math.def"
 };
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };
 
@@ -108,7 +108,7 @@ struct fn2 {
 
 static const struct fn2 functions2[] = {
 #define MATH(name, nargs, ulp_f32, ulp_f64, doc) TWO_##nargs(name, ulp_f32)
-#include "lower/math.def"
+#include "lang/math.def"
 };
 enum { NFUNCTIONS2 = sizeof functions2 / sizeof *functions2 };
 

@@ -1,4 +1,4 @@
-/* lib/lower/math_f64.k against the C library's long double functions (64 bits of significand on x86-64,
+/* lib/lower/mathlib/f64.k against the C library's long double functions (64 bits of significand on x86-64,
  * so their own error of an ulp or so is 2^-10 ulp of f64).
  *
  *     math_f64                     a sample of each function; the bounds of math.def as TAP
@@ -8,8 +8,8 @@
 
 #include "math/wide.h"
 #pragma GCC diagnostic ignored "-Wconversion"
-#include "lower/math_f64.k"
-#include "lower/more_f64.k"
+#include "lower/mathlib/f64.k"
+#include "lower/mathlib/more_f64.k"
 #include "math/prelude_end.h"
 
 #include <float.h>
@@ -111,7 +111,7 @@ struct fn {
 
 static const struct fn functions[] = {
 #define MATH(name, nargs, ulp_f32, ulp_f64, doc) ROW_##nargs(name, ulp_f64)
-#include "lower/math.def"
+#include "lang/math.def"
 };
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };
 

@@ -1,4 +1,4 @@
-/* Random numbers: normal_f32 of lib/lower/math_f32.k against its definition in lib/data/philox.c.
+/* Random numbers: normal_f32 of lib/lower/mathlib/f32.k against its definition in lib/data/philox.c.
  *
  *     random                 the error over a sample, and the moments, as TAP
  *     random COUNT           the same of COUNT numbers, as a table
@@ -8,8 +8,8 @@
 
 #include "math/wide.h"
 #pragma GCC diagnostic ignored "-Wconversion"
-#include "lower/convert.k"
-#include "lower/math_f32.k"
+#include "lower/mathlib/convert.k"
+#include "lower/mathlib/f32.k"
 #include "math/prelude_end.h"
 
 #include "data/philox.h"

@@ -16,7 +16,7 @@
 
 export LC_ALL=C
 src=${KAIO_SRCDIR:-$(dirname "$0")/../..}
-def=$src/lib/lower/math.def
+def=$src/lib/lang/math.def
 device=auto
 sample=
 while [ $# -gt 0 ]; do

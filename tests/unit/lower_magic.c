@@ -1,4 +1,4 @@
-/* Division by a dimension as a multiplication (lib/lower/magic.c): the code that is emitted for a kernel of two
+/* Division by a dimension as a multiplication (lib/lower/cg/magic.c): the code that is emitted for a kernel of two
  * subscripts is executed here for threads that no test could launch, and compared with C's division. */
 #include <config.h>
 

@@ -1,7 +1,7 @@
 /* The model of products by wgmma: that it ranks plans as they were measured, by others and on an H100. */
 #include <config.h>
 
-#include "lower/matmul_plan.h"
+#include "lower/matmul/plan.h"
 
 #include "tap.h"
 

@@ -1,0 +1,13 @@
+#include <config.h>
+
+#include "lower/cg/cg.h"
+
+void lower_explain(struct cg *g, const char *fmt, ...)
+{
+    if (!g->opt->explain)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_puts(g->opt->explain, arena_vprintf(g->a, fmt, ap));
+    va_end(ap);
+}

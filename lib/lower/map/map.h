@@ -1,0 +1,121 @@
+/* The map strategy's parts. Private to lib/lower.
+ *
+ * A thread computes `lanes` neighbouring elements (along the last axis) of every output. The expression is generated once
+ * for each lane; what makes that one vector's work is in how reads are answered (map/read.c):
+ *
+ *   - A subscript is analysed as base + k[lane], where the base is one register for all lanes, known to be a multiple
+ *     of `align` elements, and k is constant (map/form.c). So the lanes of x[r, c], x[r, c + half], x[r, 2*c + 1] or
+ *     x[r, c / 2] are found in a few aligned pieces of 16 bytes, and halo elements (x[r, c - 1]) at constant offsets.
+ *   - A condition becomes a selection, and reads that it guards become predicated loads (cg.h: guard). A condition that
+ *     holds for all lanes alike (c < k, where k is a multiple of the lanes) is one predicate, so that the
+ *     guarded reads are whole vectors too.
+ *
+ * Alignment that depends on a dimension is assumed and noted in `needs`: it becomes the variant's `when:`.
+ */
+#ifndef KAIO_LOWER_MAP_H
+#define KAIO_LOWER_MAP_H
+
+#include "lower/variant.h"
+
+enum { MAP_OUTPUTS = 64, MAP_LANES = 32, MAP_NEEDS = 6 };
+/* Larger powers of two than this are not told apart; reductions of more terms than MAP_TERMS are not written out. */
+enum { MAP_MOST_ALIGN = 1 << 20, MAP_TERMS = 128 };
+/* Positions are less, except in variants for larger sizes: no number of a thread comes near 2^31. */
+#define MAP_MOST_SMALL 2000000000
+
+/* An integer expression that must be a multiple of `of`. */
+struct map_need {
+    const struct lang_expr *e;
+    uint32_t of;
+};
+
+/* base + k[lane] */
+struct map_form {
+    bool known;       /* false: it differs between lanes in another way */
+    bool varies;      /* between lanes */
+    bool is_zero;     /* the base is 0: align means nothing */
+    bool is_positive; /* the base is not negative */
+    bool is_column;   /* most rests on rows of less than MAP_MOST_SMALL elements */
+    uint32_t align;   /* a power of two that divides the base */
+    uint64_t most;    /* what base + k is at most; UINT64_MAX: not known */
+    struct cg_val base;
+    int64_t k[MAP_LANES];
+    struct map_need need[MAP_NEEDS]; /* what the alignment rests on */
+    uint32_t nneed;
+    bool rests; /* k and varies rest on it too, so that any use does */
+};
+
+struct map_bound {
+    const struct lang_symbol *index;
+    struct map_form form;
+};
+
+struct map_reader {
+    uint32_t lanes, lane;
+    const struct lang_symbol *shape; /* of the outputs */
+    bool assumes;                    /* alignment of dimensions may be assumed */
+    bool large;                      /* positions may be MAP_MOST_SMALL or more */
+    bool short_rows;                 /* that rows are of less than MAP_MOST_SMALL was relied on */
+    bool probes;                     /* forms are looked at only: nothing is generated */
+    /* The subscript `near` is `after` to less than after + spread elements behind `from`, a multiple of `within`, none of them as far
+     * as `within`: so quotients are known to be the same for many positions. within is 0: nothing is known. */
+    uint32_t within, after, spread;
+    struct cg_val near, from;
+    /* The thread's position: the subscripts of its first element; prefix[i] is the flat index over the first i axes,
+     * prefix[rank] of the first element. */
+    struct cg_val sub[VARIANT_RANK], prefix[VARIANT_RANK + 1];
+    uint32_t
+        along; /* the vector begins so many elements behind that position: a multiple of lanes */
+    /* Where vectors may go over the end of a row: each lane's subscripts; else NULL. */
+    struct cg_val (*lane_sub)[VARIANT_RANK];
+    VEC(struct map_bound)
+    bound; /* indices of intermediates that are being expanded, the outputs' first */
+    VEC(struct map_need) needs;  /* that were relied on */
+    VEC(struct cg_val *) pieces; /* several elements that one load brought */
+    /* Answers reads from shared memory: f, the forms of the subscripts. False: not its. */
+    bool (*read_tile)(struct cg *g, const struct lang_expr *e, const struct map_form *f,
+                      struct cg_val *v);
+    void *tiling;
+};
+
+/* ---- map/form.c ---- */
+
+struct map_form map_form(struct cg *g, const struct lang_expr *e);
+bool map_varies(struct cg *g, const struct lang_expr *e);
+/* Relies on the form's base being a multiple of `align`: notes what that needs. */
+void map_rely(struct cg *g, const struct map_form *f, uint32_t align);
+/* The largest power of two up to `most` that divides the extent of t's last axis; notes what that needs. */
+uint32_t map_extent_align(struct cg *g, const struct lang_expr *dim, uint32_t most, bool rely);
+struct cg_val map_value(struct cg *g, const struct map_form *f, uint32_t lane);
+/* Comparisons and divisions that cost less than they would by themselves; false: neither. */
+bool map_binary(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+bool map_is_uniform(struct cg *g, const struct lang_expr *e);
+
+/* ---- map/read.c ---- */
+
+/* Makes the reader answer reads in the function that has just begun. */
+void map_begin_reading(struct cg *g, struct map_reader *m);
+/* Every output's elements of the vector at the position: v[i * lanes + lane]. */
+void map_compute(struct cg *g, struct map_reader *m, const struct lang_equation *const *eq,
+                 uint32_t n, struct cg_val *v);
+
+/* ---- map/merge.c ---- */
+
+/* The same stage with neighbouring axes as one where nothing tells them apart; tell: to --explain. */
+struct lower_stage map_merge(struct cg *g, const struct lower_stage *s, bool tell);
+/* The same of two neighbouring indices that all reductions of the stage run over: the index that stands for both, and the
+ * stage with it; NULL: something tells them apart. */
+struct lang_symbol *map_merge_sums(struct cg *g, struct lower_stage *s,
+                                   struct lang_symbol *const *pair);
+
+/* ---- map/walk.c: any map, along its outputs' last axis ---- */
+
+bool map_walk_fits(struct cg *g, const struct lower_stage *s, struct buf *why);
+bool map_walk_lower(struct cg *g, const struct lower_plan *plan, struct variant_set *all);
+
+/* ---- map/tile.c: inputs whose rows lie along another axis than the outputs' ---- */
+
+/* Nothing is generated where there are none. */
+bool map_tile_lower(struct cg *g, const struct lower_plan *plan, struct variant_set *all);
+
+#endif

@@ -1,0 +1,339 @@
+/* The cheapest of a table of tiles, their stages and the number of blocks that share them (matmul/plan.h). */
+#include <config.h>
+
+#include "lower/matmul/plan.h"
+
+enum {
+    TYPICAL = 4096,          /* an extent that is not known */
+    MOST_SIDE = 1024,        /* of a tile */
+    COARSE = 4096,           /* terms of f32 in parts from which on bf16 does for small products */
+    HEAVY_PAIR = 12,         /* instructions for each */
+    MOST_SHARED = 160 << 10, /* bytes of more than 3 stages: the rest is the first cache's */
+};
+
+/* The model tells tiles of wgmma apart by some hundredths: another than the one that the fastest kernels known have, which
+ * is considered first, must be that much cheaper. */
+static const double WORTH = 0.97;
+
+/* bk of mma: bytes; of fma: elements. Of fma the smallest is the last. */
+struct tile {
+    enum matmul_how how;
+    uint16_t bm, bn, bk, wm, wn;
+};
+static const struct tile tiles[] = {
+    {MATMUL_MMA, 256, 128, 128, 64, 64}, {MATMUL_MMA, 128, 256, 128, 64, 64},
+    {MATMUL_MMA, 256, 128, 64, 64, 64},  {MATMUL_MMA, 128, 128, 128, 64, 64},
+    {MATMUL_MMA, 128, 128, 64, 64, 64},  {MATMUL_MMA, 128, 128, 128, 64, 32},
+    {MATMUL_MMA, 128, 128, 64, 64, 32},  {MATMUL_MMA, 128, 64, 128, 64, 32},
+    {MATMUL_MMA, 64, 128, 128, 32, 64},  {MATMUL_MMA, 64, 64, 128, 32, 32},
+    {MATMUL_MMA, 64, 64, 32, 32, 32},    {MATMUL_MMA, 32, 32, 32, 16, 16},
+    {MATMUL_MMA, 64, 32, 128, 32, 16},   {MATMUL_MMA, 32, 128, 128, 32, 32},
+    {MATMUL_MMA, 32, 64, 128, 16, 32},   {MATMUL_MMA, 16, 128, 128, 16, 32},
+    {MATMUL_MMA, 16, 64, 128, 16, 16},   {MATMUL_SIMT, 128, 256, 8, 8, 16},
+    {MATMUL_SIMT, 256, 128, 8, 16, 8},   {MATMUL_SIMT, 128, 128, 8, 8, 16},
+    {MATMUL_SIMT, 64, 128, 8, 8, 16},    {MATMUL_SIMT, 128, 128, 8, 8, 8},
+    {MATMUL_SIMT, 128, 64, 16, 8, 8},    {MATMUL_SIMT, 64, 128, 16, 8, 8},
+    {MATMUL_SIMT, 128, 64, 8, 8, 4},     {MATMUL_SIMT, 64, 64, 8, 8, 8},
+    {MATMUL_SIMT, 64, 64, 16, 4, 8},     {MATMUL_SIMT, 64, 64, 8, 4, 4},
+    {MATMUL_SIMT, 32, 64, 8, 4, 8},      {MATMUL_SIMT, 32, 32, 8, 4, 4},
+};
+enum { TILES = sizeof tiles / sizeof *tiles };
+
+static void set_tile(struct matmul_plan *p, const struct tile *t)
+{
+    p->bm = t->bm;
+    p->bn = t->bn;
+    p->bk = t->bk;
+    p->wm = t->wm;
+    p->wn = t->wn;
+}
+
+/* A part of wm x wn is a warp's for mma, a thread's for fma. */
+static uint32_t threads_of(const struct matmul_plan *p)
+{
+    return p->bm / p->wm * (p->bn / p->wn) * (p->how == MATMUL_MMA ? 32 : 1);
+}
+
+struct matmul_plan matmul_least(void)
+{
+    struct matmul_plan p = {.how = MATMUL_SIMT, .stages = 2};
+    set_tile(&p, &tiles[TILES - 1]);
+    p.threads = threads_of(&p);
+    return p;
+}
+
+/* ---- extents ----------------------------------------------------------------------------------------- */
+
+static double extent(const struct lang_symbol *index, bool *known)
+{
+    int64_t n;
+    *known = !index || lang_const_int(index->dims[0], &n);
+    return !index ? 1 : *known ? (double)n : TYPICAL;
+}
+
+void planner_begin(struct planner *l)
+{
+    const struct matmul_form *f = l->f;
+    l->size.m = extent(f->i, &l->m);
+    l->size.n = extent(f->j, &l->n);
+    l->size.k = extent(f->k, &l->k);
+    l->size.batch = 1;
+    l->batch = true;
+    for (uint32_t i = 0; i < f->nbatch; i++) {
+        bool known;
+        const double n = extent(f->batch[i], &known);
+        l->batch &= known;
+        l->size.batch *= known ? n : 1;
+    }
+}
+
+bool planner_knows_all(const struct planner *l)
+{
+    return l->m && l->n && l->k && l->batch;
+}
+
+/* ---- vectors ----------------------------------------------------------------------------------------- */
+
+/* The largest power of two up to `most` that divides the extent, where that is known. */
+static uint32_t dividing(const struct lang_expr *dim, uint32_t most)
+{
+    int64_t n;
+    if (lang_const_int(dim, &n))
+        while (most > 1 && n % most)
+            most /= 2;
+    return most;
+}
+
+static uint32_t lanes_of(unsigned bits)
+{
+    const uint32_t n = bits ? 128 / bits : 1;
+    return n > MAP_LANES ? MAP_LANES : n ? n : 1;
+}
+
+static void align(const struct planner *l, struct matmul_plan *p)
+{
+    const struct matmul_form *f = l->f;
+    for (uint32_t i = 0; i < f->noperand; i++) {
+        const struct matmul_operand *o = &f->operand[i];
+        uint32_t n = l->single ? 1 : lanes_of(o->bits);
+        if (p->how != MATMUL_THIN && p->how != MATMUL_WGMMA && n > 8 && !o->plain)
+            n = 8; /* what is computed goes through registers */
+        n = dividing(o->eq->sym->dims[o->eq->sym->rank - 1], n);
+        if (o->main && o->main->rank)
+            n = dividing(o->main->dims[o->main->rank - 1], n);
+        p->align[i] = n;
+    }
+    p->store = l->single ? 1 : dividing(f->j->dims[0], lanes_of(f->out_bits));
+}
+
+/* ---- shares ------------------------------------------------------------------------------------------ */
+
+/* As many shares as have something to do. */
+uint32_t planner_shares(const struct planner *l, const struct matmul_plan *p, uint32_t split)
+{
+    enum { MOST = 1000000000 };
+    const double all = l->k ? ceil_of(l->size.k / p->bk) : l->size.k / p->bk + 1;
+    const uint32_t steps = all > MOST ? MOST : (uint32_t)all;
+    const uint32_t per = matmul_divide_up(steps, split);
+    return per ? matmul_divide_up(steps, per) : 1;
+}
+
+/* ---- the cheapest ------------------------------------------------------------------------------------ */
+
+static bool is_wanted(const struct planner *l, const struct matmul_plan *p)
+{
+    const struct lower_plan *w = l->want;
+    const bool wgmma = p->how == MATMUL_WGMMA, mma = p->how == MATMUL_MMA;
+    const bool by_wgmma = w->clusters[0] || w->pingpong; /* what it alone has */
+    const bool how = w->mma == LOWER_MMA_ANY      ? wgmma || mma || !w->blocks
+                     : w->mma == LOWER_MMA_WGMMA  ? wgmma
+                     : w->mma == LOWER_MMA_NONE   ? !mma && !wgmma
+                     : w->mma == LOWER_MMA_TF32X3 ? wgmma || (mma && !by_wgmma)
+                                                  : mma;
+    return how && (!w->stages || w->stages == p->stages) && (!w->split || w->split == p->split) &&
+           (!w->shape[0] ||
+            (w->shape[0] == p->bm && w->shape[1] == p->bn && w->shape[2] == p->bk)) &&
+           (wgmma || !w->warps[0] || w->warps[0] * w->warps[1] * 32 == p->threads);
+}
+
+/* Of wgmma. */
+static bool is_usual(const struct matmul_plan *p)
+{
+    if (p->parts > 1)
+        return p->bm == 128 && p->bn == 128;
+    return p->turned ? p->bm == 256 && p->bn == 128 : p->bm == 128 && p->bn == 256;
+}
+
+void planner_consider(struct planner *l, struct matmul_plan *p, uint32_t shared)
+{
+    if (!shared || !is_wanted(l, p) || (p->split > 1 && l->f->compares))
+        return;
+    const double cost = matmul_cost(l->g, l->f, p, &l->size, shared);
+    const bool other = p->how == MATMUL_WGMMA && l->best.how == MATMUL_WGMMA &&
+                       is_usual(&l->best) && !is_usual(p);
+    if (l->cost >= 0 && cost >= l->cost * (other ? WORTH : 1))
+        return;
+    l->cost = cost;
+    l->best = *p;
+}
+
+static void consider_splits(struct planner *l, struct matmul_plan *p)
+{
+    uint32_t shared = matmul_shared(l->g, l->f, p);
+    static const uint8_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
+    const double blocks = ceil_of(l->size.m / p->bm) * ceil_of(l->size.n / p->bn) * l->size.batch;
+    uint32_t before = 0;
+    if (!shared && p->halves) {
+        p->halves = false;
+        shared = matmul_shared(l->g, l->f, p);
+    }
+    if (!shared || (p->stages > 3 && shared > MOST_SHARED && !l->want->stages))
+        return;
+    if (p->blocks) {
+        planner_consider(l, p, shared);
+        return;
+    }
+    for (size_t i = 0; i < sizeof splits; i++) {
+        if (i && blocks > 2 * matmul_multiprocessors(l->g))
+            return; /* there is work for all, and sums to keep are many */
+        p->split = l->want->split ? l->want->split : planner_shares(l, p, splits[i]);
+        if (p->split == before)
+            continue;
+        before = p->split;
+        planner_consider(l, p, shared);
+    }
+}
+
+struct matmul_plan planner_new(const struct planner *l, enum matmul_how how)
+{
+    struct matmul_plan p = {.how = how, .type = l->f->type, .parts = 1, .split = 1};
+    p.group = l->want->group ? l->want->group : 8;
+    if (how == MATMUL_MMA || (how == MATMUL_WGMMA && l->parts > 1)) {
+        p.type = l->type;
+        p.parts = l->parts;
+    }
+    align(l, &p);
+    return p;
+}
+
+/* Bits of an element in shared memory. */
+static unsigned element_bits(const struct planner *l)
+{
+    return dtype_bits(l->f->operand[0].type);
+}
+
+/* Of the tiles of tf32 those for which f16 pay: large ones of 128 bytes of k, of f32 that are rounded and come in fours. */
+static bool takes_halves(const struct planner *l, const struct matmul_plan *p)
+{
+    enum { FOUR = 4, TERMS = 32, WARP = 64 * 64 };
+    if (p->how != MATMUL_MMA || p->type != MATMUL_TF32 || p->parts > 1 || l->want->blocks ||
+        l->want->mma == LOWER_MMA_TF32 || p->wm * p->wn < WARP || p->bk != TERMS)
+        return false;
+    for (uint32_t i = 0; i < l->f->noperand; i++)
+        if (!l->f->operand[i].cut || p->align[i] < FOUR)
+            return false;
+    return true;
+}
+
+static void consider_tile(struct planner *l, const struct tile *t)
+{
+    struct matmul_plan p = planner_new(l, t->how);
+    set_tile(&p, t);
+    const bool is_mma = t->how == MATMUL_MMA;
+    /* parts are made of fewer words ahead where a warp is the longer along an instruction's 16 */
+    const bool swaps = is_mma && l->parts > 1 && p.bm == p.bn && !l->want->warps[0];
+    if (swaps && matmul_mma_turned(l->f)) {
+        p.wm = t->wn;
+        p.wn = t->wm;
+    }
+    if (is_mma)
+        p.bk = t->bk * 8 / element_bits(l);
+    p.coarse = is_mma && p.parts > 1 && l->k && l->size.k >= COARSE && p.bk % 16 == 0;
+    p.threads = threads_of(&p);
+    const bool halves = takes_halves(l, &p);
+    p.blocks = is_mma ? l->want->blocks : 0;
+    const uint32_t sums = l->f->nproduct * p.wm * p.wn * dtype_bits(l->f->sum) / 32;
+    const uint32_t most = !l->f->pairs                      ? 128
+                          : l->f->pair_weight >= HEAVY_PAIR ? 16
+                          : l->f->computes                  ? 32
+                                                            : 64;
+    /* terms of pairs take registers, too, and code; but the smallest tile must do */
+    if (!is_mma && sums > most && (!l->f->pairs || p.wm * p.wn > 16))
+        return;
+    /* of equals the first; where strides are known at launch only, fma of f32 is best with two */
+    static const uint8_t by_mma[] = {4, 3, 5, 6, 2}, by_fma[] = {3, 2}, two[] = {2};
+    const bool is_open = !is_mma && !planner_knows_all(l) && l->f->sum != DT_F64;
+    const uint8_t *stages = is_mma ? by_mma : is_open ? two : by_fma;
+    const size_t n = is_mma ? sizeof by_mma : is_open ? sizeof two : sizeof by_fma;
+    for (size_t i = 0; i < n && !l->want->stages; i++) {
+        p.stages = stages[i];
+        p.halves = halves;
+        consider_splits(l, &p);
+    }
+    if (l->want->stages) {
+        p.stages = l->want->stages;
+        p.halves = halves;
+        consider_splits(l, &p);
+    }
+}
+
+/* A tile that the schedule names, with all warps that it may have. */
+static void consider_named(struct planner *l)
+{
+    const struct lower_plan *w = l->want;
+    struct tile t = {.bm = (uint16_t)w->shape[0], .bn = (uint16_t)w->shape[1]};
+    if (w->shape[0] > MOST_SIDE || w->shape[1] > MOST_SIDE || w->shape[2] > MOST_SIDE)
+        return;
+    for (int how = MATMUL_SIMT; how <= MATMUL_MMA; how++)
+        for (uint32_t r = w->warps[0] ? w->warps[0] : 1; r <= 32; r *= 2) {
+            for (uint32_t c = w->warps[0] ? w->warps[1] : 1; c <= 32; c *= 2) {
+                const uint32_t down = how == MATMUL_MMA ? r : 4 * r;
+                const uint32_t across = how == MATMUL_MMA ? c : 8 * c;
+                if (t.bm % down || t.bn % across || t.bm / down > 1024)
+                    continue;
+                t.how = (enum matmul_how)how;
+                t.wm = (uint16_t)(t.bm / down);
+                t.wn = (uint16_t)(t.bn / across);
+                t.bk = (uint16_t)(w->shape[2] * (how == MATMUL_MMA ? element_bits(l) / 8 : 1));
+                consider_tile(l, &t);
+                if (w->warps[0])
+                    break;
+            }
+            if (w->warps[0])
+                break;
+        }
+}
+
+/* What the model can't tell, as measured on an H100: products of 8 bits, and of several parts, like smaller tiles; fma with
+ * strides that are known at launch only a tile of rows. And little tiles are for what is not aligned, alone. */
+static bool is_sensible(const struct planner *l, const struct tile *t)
+{
+    const bool is_mma = t->how == MATMUL_MMA;
+    const bool is_little = t->bk <= 32 && t->bm * t->bn <= 64 * 64;
+    /* 8-bit floats as f16 are much code where no instruction converts them */
+    const bool is_long = l->shorter && l->f->type == MATMUL_FP8 && l->g->target->sm < 89;
+    if (is_mma && is_long)
+        return t->bm * t->bn <= (l->single ? 32 * 32 : 64 * 64) && t->bk <= 32;
+    if (l->single || (is_mma && is_little))
+        return l->single && is_little && (!is_mma || t->bm == 64);
+    if (l->shorter && (t->wm * t->wn > 32 * 64 || t->bk > 64))
+        return false;
+    if (is_mma)
+        return !(l->type == MATMUL_INT8 && (t->bm * t->bn > 128 * 128 || t->bk < 128)) &&
+               !(l->parts > 1 && t->bk > 64 && t->bm * t->bn >= 128 * 128);
+    return t->bn < 256 || planner_knows_all(l);
+}
+
+void planner_consider_tiles(struct planner *l)
+{
+    planner_consider_wgmma(l);
+    if (l->want->mma == LOWER_MMA_WGMMA)
+        return;
+    if (l->want->shape[0]) {
+        consider_named(l);
+        return;
+    }
+    for (size_t i = 0; i < TILES; i++)
+        if (is_sensible(l, &tiles[i]))
+            consider_tile(l, &tiles[i]);
+}

@@ -1,0 +1,263 @@
+/* Plans for wgmma: a block's tile, clusters, and as many stages as shared memory holds (matmul/plan.h). */
+#include <config.h>
+
+#include "lower/matmul/plan.h"
+
+enum {
+    SPAN = 128,       /* bytes of k in a step */
+    GROUP = 128,      /* threads of a warpgroup */
+    ROWS = 64,        /* of an instruction */
+    MOST_DEEP = 4,    /* of that, of computed operands */
+    MOST_STAGES = 12, /* more hide no more */
+    MOST_WIDE = 192,  /* of an instruction that four warpgroups' registers hold */
+    LEAST_STAGES = 3, /* fewer hide too little */
+    FEW = 32, /* rows, of which mma.sync was measured to read B as fast as cuBLAS or faster */
+};
+
+struct shape {
+    uint16_t rows, columns;
+};
+
+/* Tall tiles by two warpgroups of 64 x n each, or of 128 x n; the first of equals is taken. */
+static const struct shape shapes[] = {
+    {128, 256}, {128, 128}, {128, 192}, {256, 128}, {192, 128}, {128, 224}, {128, 160},
+    {128, 96},  {128, 64},  {192, 64},  {64, 256},  {64, 128},  {64, 192},  {64, 96},
+    {64, 64},   {64, 32},   {64, 112},  {128, 112}, {64, 160},  {64, 224},  {64, 16},
+};
+
+/* That warpgroups take by turns. */
+static const struct shape by_turns[] = {{128, 128}, {64, 256}, {64, 128}};
+
+/* The usual number of warpgroups for so many rows. */
+static uint32_t warpgroups(uint32_t rows)
+{
+    return rows % (2 * ROWS) == 0 ? 2 : rows % (3 * ROWS) == 0 ? 3 : 1;
+}
+
+/* turned: warpgroups share the columns, not the rows; pingpong: they take tiles by turns. */
+struct way {
+    bool turned, pingpong;
+};
+
+static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32_t columns,
+                                  struct way way)
+{
+    const struct lower_plan *w = l->want;
+    struct matmul_plan p = planner_new(l, MATMUL_WGMMA);
+    const bool turned = way.turned, pingpong = way.pingpong || w->pingpong;
+    const uint32_t usual = pingpong ? 1 : warpgroups(turned ? columns : rows);
+    const uint32_t down = w->warps[0] ? w->warps[0] : turned ? 1 : usual;
+    const uint32_t across = w->warps[0] ? w->warps[1] : turned ? usual : 1;
+    p.turned = turned;
+    p.bm = rows;
+    p.bn = columns;
+    p.bk = w->shape[0] ? w->shape[2] : SPAN * 8 / dtype_bits(l->f->operand[0].type);
+    p.wm = rows / down;
+    p.wn = columns / across;
+    p.pingpong = pingpong;
+    p.promotes = p.parts > 1 || (l->f->type == MATMUL_FP8 && !l->g->fast);
+    p.split = w->split ? w->split : 1;
+    const uint32_t wide = turned ? p.wm : p.wn; /* an instruction's columns */
+    const uint32_t consumers = down * across * (pingpong ? 2 : 1);
+    p.producers = l->f->computes && consumers <= 2 && (consumers < 2 || wide <= MOST_WIDE) ? 2 : 1;
+    p.threads = GROUP * (p.producers + consumers);
+    if (w->blocks || (p.split < 2 && !w->tiles))
+        p.blocks = w->blocks ? w->blocks : LOWER_BLOCKS_ALL;
+    return p;
+}
+
+static uint32_t stage_bytes(const struct planner *l, const struct matmul_plan *p)
+{
+    const struct matmul_form *f = l->f;
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        bytes += (f->operand[i].side == MATMUL_A ? p->bm : p->bn) * p->bk *
+                 dtype_bits(f->operand[i].type) / 8;
+    return bytes;
+}
+
+/* Has a block several tiles? Of its only one all stages can be on their way before the first sum is made. */
+static bool has_several(const struct planner *l, const struct matmul_plan *p)
+{
+    const struct matmul_size *s = &l->size;
+    return s->batch * ceil_of(s->m / p->bm) * ceil_of(s->n / p->bn) > matmul_multiprocessors(l->g);
+}
+
+/* As many stages as fit, and bytes of shared memory; 0: none do. */
+static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
+{
+    uint32_t shared = 0;
+    const uint32_t bytes = stage_bytes(l, p);
+    const uint32_t most = bytes ? l->g->target->shared_optin / bytes : 0;
+    p->stages = l->want->stages ? l->want->stages : most < MOST_STAGES ? most : MOST_STAGES;
+    for (; p->stages > 1; p->stages--) {
+        shared = matmul_shared(l->g, l->f, p);
+        if (shared || l->want->stages)
+            break;
+    }
+    if (!shared || l->want->stages || !has_several(l, p))
+        return shared;
+    /* a stage or two less, if results that take work need no patches then; plain ones were measured to be worth none */
+    struct matmul_plan less = *p;
+    while (less.stages > LEAST_STAGES && less.stages + 2 > p->stages &&
+           !matmul_wgmma_direct(l->g, l->f, &less))
+        less.stages--;
+    if (less.stages < p->stages && matmul_wgmma_works(l->g, l->f, &less)) {
+        p->stages = less.stages;
+        shared = matmul_shared(l->g, l->f, p);
+    }
+    return shared;
+}
+
+/* Without and with clusters. */
+static void consider_clusters(struct planner *l, struct matmul_plan *p)
+{
+    static const uint8_t clusters[][2] = {{1, 1}, {2, 1}, {1, 2}};
+    const struct lower_plan *w = l->want;
+    const uint32_t shared = with_stages(l, p);
+    if (!shared)
+        return;
+    p->patched = !matmul_wgmma_direct(l->g, l->f, p);
+    for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++) {
+        p->cluster[0] = w->clusters[0] ? w->clusters[0] : clusters[i][0];
+        p->cluster[1] = w->clusters[0] ? w->clusters[1] : clusters[i][1];
+        const bool idle = (l->m && l->size.m <= (p->cluster[0] - 1) * p->bm) ||
+                          (l->n && l->size.n <= (p->cluster[1] - 1) * p->bn);
+        if (w->clusters[0] || !idle)
+            planner_consider(
+                l, p, p->cluster[0] * p->cluster[1] > 1 ? matmul_shared(l->g, l->f, p) : shared);
+        if (w->clusters[0])
+            return;
+    }
+}
+
+/* And with blocks that share the tile, where there are few. */
+static void consider_splits(struct planner *l, struct matmul_plan *p)
+{
+    static const uint8_t splits[] = {2, 3, 4};
+    const struct lower_plan *w = l->want;
+    const double tiles = ceil_of(l->size.m / p->bm) * ceil_of(l->size.n / p->bn) * l->size.batch;
+    const double steps = ceil_of(l->size.k / p->bk);
+    consider_clusters(l, p);
+    if (w->split || w->blocks || p->pingpong || !planner_knows_all(l))
+        return;
+    for (size_t i = 0; i < sizeof splits; i++) {
+        const double share = ceil_of(steps / splits[i]);
+        if (tiles * splits[i] > matmul_multiprocessors(l->g) || share * (splits[i] - 1) >= steps)
+            return;
+        p->split = splits[i];
+        p->blocks = 0;
+        consider_clusters(l, p);
+    }
+}
+
+/* Would a smaller tile hold the same? */
+static bool is_mostly_empty(const struct planner *l, const struct shape *t)
+{
+    return (l->m && t->rows > ROWS && t->rows >= 2 * l->size.m) ||
+           (l->n && t->columns >= 2 * l->size.n && t->columns > 16);
+}
+
+bool planner_takes_wgmma(const struct planner *l, struct buf *why)
+{
+    const enum lower_mma mma = l->want->mma;
+    if (mma != LOWER_MMA_WGMMA && mma != LOWER_MMA_ANY && mma != LOWER_MMA_TF32X3)
+        return false;
+    if (l->single || !ptx_target_has_wgmma(l->g->target))
+        return false;
+    struct planner free = *l;
+    const struct lower_plan none = {0};
+    free.want = &none;
+    struct matmul_plan p = plan_of(&free, ROWS, ROWS, (struct way){0});
+    p.stages = 2;
+    if (!matmul_wgmma_fits(l->g, l->f, &p, why))
+        return false;
+    if (mma == LOWER_MMA_WGMMA || !l->m || l->size.m > FEW || l->f->computes)
+        return true;
+    if (why)
+        buf_printf(why, "up to %d rows leave most of it idle", FEW);
+    return false;
+}
+
+/* Does it spare rounding or turning of B in shared memory that it is an instruction's left operand? */
+static bool may_turn(const struct planner *l)
+{
+    const struct matmul_form *f = l->f;
+    bool spares = false;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        spares |= f->operand[i].side == MATMUL_B &&
+                  (f->operand[i].cut == MATMUL_AWAY || !f->operand[i].along_k);
+    return l->type == MATMUL_TF32 && spares && l->want->warps[0] < 2;
+}
+
+/* Is a tile's end worth hiding behind the other warpgroup's products? Sums of a stage that are added by threads keep one
+ * warpgroup from multiplying alone. */
+static bool may_take_turns(const struct planner *l)
+{
+    const struct lower_plan *w = l->want;
+    if (w->warps[0] || w->split || w->pingpong)
+        return false;
+    struct matmul_plan p = plan_of(l, ROWS, ROWS, (struct way){.pingpong = true});
+    p.stages = 2;
+    return !p.promotes && matmul_wgmma_fits(l->g, l->f, &p, NULL) &&
+           !matmul_wgmma_direct(l->g, l->f, &p);
+}
+
+static void consider_shape(struct planner *l, const struct shape *t, struct way way)
+{
+    if (is_mostly_empty(l, t))
+        return;
+    struct matmul_plan p = plan_of(l, t->rows, t->columns, way);
+    const struct matmul_plan one = p;
+    consider_splits(l, &p);
+    /* what is computed is waited for once for each stage: longer ones bring more at a time */
+    for (uint32_t n = 2; n <= MOST_DEEP && l->f->computes; n *= 2) {
+        p = one;
+        p.bk *= n;
+        if (p.bk < 2 * l->size.k)
+            consider_splits(l, &p);
+    }
+}
+
+void planner_consider_wgmma(struct planner *l)
+{
+    if (!planner_takes_wgmma(l, NULL))
+        return;
+    const struct lower_plan *w = l->want;
+    if (w->shape[0]) {
+        struct matmul_plan p = planner_wgmma_named(l, w), turned = p;
+        if (p.threads && !p.turned && may_turn(l)) {
+            turned = plan_of(l, p.bm, p.bn, (struct way){.turned = true});
+            if (turned.wm && turned.wn)
+                consider_splits(l, &turned);
+        }
+        if (p.threads)
+            consider_splits(l, &p);
+        return;
+    }
+    /* computed turned is the first of equals: nobody waits for others, who round or turn B */
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const struct shape *t = &shapes[i], turned = {t->columns, t->rows};
+        if (may_turn(l))
+            consider_shape(l, &turned, (struct way){.turned = true});
+        consider_shape(l, t, (struct way){0});
+    }
+    for (size_t i = 0; i < sizeof by_turns / sizeof *by_turns && may_take_turns(l); i++)
+        consider_shape(l, &by_turns[i], (struct way){.pingpong = true});
+}
+
+struct matmul_plan planner_wgmma_named(const struct planner *l, const struct lower_plan *w)
+{
+    struct planner named = *l;
+    named.want = w;
+    const uint32_t rows = w->shape[0] ? w->shape[0] : 2 * ROWS;
+    const uint32_t columns = w->shape[0] ? w->shape[1] : 2 * ROWS;
+    struct matmul_plan p =
+        plan_of(&named, rows, columns, (struct way){.turned = w->warps[0] == 1 && w->warps[1] > 1});
+    p.stages = w->stages ? w->stages : 2;
+    p.cluster[0] = w->clusters[0];
+    p.cluster[1] = w->clusters[1];
+    if (!p.wm || !p.wn || rows > 1024 || columns > 1024)
+        p.threads = 0;
+    return p;
+}

@@ -1,0 +1,200 @@
+/* How long a plan takes: enough to choose between tiles, not to foretell times.
+ *
+ *     t = start + max(multiply, caches, memory, latency) + join
+ *
+ *   start     a launch, the first tiles on their way, the last ones stored
+ *   multiply  the busiest multiprocessor's blocks, ceil(blocks / multiprocessors), one after the other or side by side. Its
+ *             rate is that of the instruction, or as many products as shared memory feeds (128 bytes each clock),
+ *             if enough warps are there to keep either busy
+ *   caches    what all blocks read, through the L2 cache: each of them (bm + bn) k elements
+ *   memory    every element once
+ *   latency   what a multiprocessor may have on its way at once, stages - 1 tiles of each block that it holds, comes once
+ *             for each latency of the memory
+ *   join      of blocks that share a tile: their sums, to the L2 cache and back, and the last block's work, which reads them
+ *             while the others are idle
+ *
+ * For few rows (simt/thin.c) the same, with products and conversions as instructions, and without shared memory.
+ *
+ * Numbers of machines: multiprocessors, clock and memory from their makers' tables, rates of L2 caches and of mma.sync
+ * as measured (on an H100 mma.sync reaches 0.62 of what the machine has). Code for sm_80 and for targets that are not here is
+ * judged as if for an H100: it is what newer machines run.
+ */
+#include <config.h>
+
+#include "lower/matmul/plan.h"
+
+/* Per clock and multiprocessor: products of f32, of f64, and of mma.sync. */
+struct machine {
+    unsigned sm;
+    double mps, ghz, memory, cache; /* bytes per nanosecond */
+    double f32, f64, half, tf32, int8;
+};
+static const struct machine machines[] = {
+    {70, 80, 1.5, 800, 2000, 64, 32, 0, 0, 0},
+    {75, 40, 1.3, 260, 1000, 64, 2, 512, 0, 1024},
+    {80, 132, 1.7, 3000, 7000, 128, 64, 1270, 635, 2540},
+    {86, 84, 1.7, 800, 2500, 128, 2, 256, 128, 1024},
+    {89, 128, 2.4, 900, 4500, 128, 2, 256, 128, 1024},
+    {90, 132, 1.7, 3000, 7000, 128, 64, 1270, 635, 2540},
+};
+
+/* Nanoseconds: a launch and its end; of memory; of a count and two barriers. */
+static const double START = 2500, LATENCY = 1000, MEET = 1000;
+/* Clocks of a tile's barrier; bytes of shared memory in a clock, with half of the products beside them; warps that keep fma
+ * busy; bytes that a block has on its way while it adds parts. */
+static const double STEP = 40, SHARED = 165, WARPS = 8, PARTS = 32768;
+
+/* What mma.sync was measured to take of that on an H100 under load (f16 of 4096^3 341 us, of 8192^3 2.7 ms; tf32 700 us, 5.5 ms), where
+ * plans for wgmma, whose model counts that, are beside it. */
+static const double BESIDE = 1.15;
+/* And more for each instruction of an element that is computed: 1.3 to 2.6 times as much (weights of 4 bits, silu). */
+static const double COMPUTED = 0.09;
+
+/* Of tf32's rate, what is reached by way of f16: at 4096^3 on an H100 554 us where tf32_rn() took 787, tf32() 643 and tf32_rz()
+ * 589 by instructions of tf32; at 8192^3 4.58 ms, 6.45, 5.26 and 4.87. */
+static const double HALVES = 1.25;
+
+static const struct machine *machine_of(const struct ptx_target *target)
+{
+    const struct machine *best = &machines[2];
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+        if (machines[i].sm == target->sm)
+            best = &machines[i];
+    return best;
+}
+
+unsigned lower_multiprocessors(const struct ptx_target *target)
+{
+    return (unsigned)machine_of(target)->mps;
+}
+
+unsigned matmul_multiprocessors(const struct cg *g)
+{
+    return lower_multiprocessors(g->target);
+}
+
+static double larger(double x, double y)
+{
+    return x > y ? x : y;
+}
+
+static double smaller(double x, double y)
+{
+    return x < y ? x : y;
+}
+
+double ceil_of(double x)
+{
+    if (x >= 0x1p53)
+        return x; /* which is whole */
+    const double whole = (double)(int64_t)x;
+    return whole < x ? whole + 1 : whole;
+}
+
+/* Bits that an element along k of a row of A, or column of B, has, in memory and where it is multiplied. */
+static double bits_of(const struct matmul_form *f, enum matmul_side side, bool stored)
+{
+    double bits = 0;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        if (f->operand[i].side == side)
+            bits += stored ? f->operand[i].bits : dtype_bits(f->operand[i].type);
+    return bits;
+}
+
+static double instruction_rate(const struct machine *x, const struct matmul_form *f,
+                               const struct matmul_plan *p)
+{
+    if (p->how != MATMUL_MMA)
+        return f->sum == DT_F64 ? x->f64 : x->f32;
+    switch (p->type) {
+    case MATMUL_INT8: return x->int8;
+    case MATMUL_FP8: return x->half * (p->type == f->type ? 2 : 1);
+    case MATMUL_TF32:
+    case MATMUL_F32:
+        if (p->halves)
+            return HALVES * x->tf32;
+        return x->tf32 / (p->parts > 1 ? 4 : 1); /* three products, and to make the parts */
+    default: return x->half;
+    }
+}
+
+/* Products in a clock of a multiprocessor that holds so many blocks. */
+static double rate_of(const struct machine *x, const struct matmul_form *f,
+                      const struct matmul_plan *p, double held)
+{
+    const double rate = instruction_rate(x, f, p), warps = held * p->threads / 32;
+    const double wm = p->wm, wn = p->wn, bm = p->bm, bn = p->bn;
+    if (p->how == MATMUL_THIN) /* conversions, too, and A's elements from the first cache */
+        return 0.5 * rate * wn / (wn + 4);
+    if (p->how == MATMUL_SIMT)
+        return rate / f->pair_weight * wm * wn / (wm * wn + 2 * (wm + wn)) *
+               smaller(1, warps / WARPS);
+    const double bytes = dtype_bits(f->operand[0].type) / 8.0;
+    const double each = bytes * ((wm + wn) / (wm * wn) + (bm + bn) / (bm * bn));
+    const double few = warps >= 8 ? 1 : warps >= 4 ? 0.9 : 0.6;
+    return few / (0.5 / rate + each / SHARED);
+}
+
+/* Blocks that a multiprocessor holds, of the machine that it is judged for. */
+static double resident(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                       uint32_t shared)
+{
+    const struct ptx_target *t = g->target->sm == 80 ? ptx_target_of(90) : g->target;
+    const double sums = (double)f->nproduct * p->bm * p->bn / p->threads * dtype_bits(f->sum) / 32;
+    const double thin = p->how == MATMUL_THIN ? p->threads / ((double)p->bn / p->wn) : 1;
+    const double registers = smaller(255, sums * thin + 48);
+    double n = (double)t->regs_per_sm / (registers * p->threads);
+    n = smaller(n, (double)t->shared_per_sm / (shared + 1024.0));
+    n = smaller(n, (double)t->threads_per_sm / p->threads);
+    n = smaller(n, t->blocks_per_sm);
+    return larger(1, (double)(int64_t)n);
+}
+
+static double weight_of(const struct matmul_form *f)
+{
+    double weight = 0;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        weight += f->operand[i].weight;
+    return weight;
+}
+
+double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                   const struct matmul_size *s, uint32_t shared)
+{
+    if (p->how == MATMUL_WGMMA)
+        return matmul_cost_wgmma(f, p, s);
+    const struct machine *x = machine_of(g->target);
+    const double tiles = ceil_of(s->m / p->bm) * ceil_of(s->n / p->bn) * s->batch;
+    const double blocks = tiles * p->split;
+    /* by turns no more multiprocessors work than there are blocks */
+    const double turns = p->blocks && p->blocks != LOWER_BLOCKS_ALL ? p->blocks : x->mps;
+    const double each = ceil_of(blocks / smaller(x->mps, turns));
+    const double k = larger(1, ceil_of(ceil_of(s->k / p->bk) / p->split)) * p->bk; /* of a block */
+    const double most = p->blocks ? ceil_of(turns / x->mps) : each;
+    const double held = smaller(resident(g, f, p, shared), smaller(most, each));
+    const double products = (double)f->nproduct * p->bm * p->bn * k;
+    const double steps = p->how == MATMUL_THIN ? 0 : each * k / p->bk * STEP;
+    const double multiply = (each * products / rate_of(x, f, p, held) + steps) / x->ghz;
+    const double a = bits_of(f, MATMUL_A, true) / 8, b = bits_of(f, MATMUL_B, true) / 8;
+    const double block = (p->bm * a + p->bn * b) * k;
+    /* rows of A are few, and in the first cache */
+    const double fetched = p->how == MATMUL_THIN ? p->bn * b * k : block;
+    const double out = s->m * s->n * f->out_bits / 8;
+    const double memory = s->batch * (s->m * s->k * a + s->k * s->n * b + out) / x->memory;
+    const double stages = p->how == MATMUL_THIN || p->stages < 2 ? p->stages : p->stages - 1;
+    const double ahead = held * stages * fetched / k * p->bk;
+    const double latency = each * fetched / ahead * LATENCY;
+    double join = 0;
+    if (p->split > 1) {
+        const double part = (double)f->nproduct * p->bm * p->bn * dtype_bits(f->sum) / 8;
+        join = MEET + p->split * MEET / 4 + 2 * blocks * part / x->cache +
+               p->split * part / PARTS * LATENCY;
+    }
+    const double caches = blocks * fetched / x->cache;
+    const double rest = larger(larger(caches, memory), latency) + 0.2 * latency;
+    /* with one stage a block copies or multiplies */
+    const bool alternates = p->how == MATMUL_MMA && p->stages < 2;
+    const bool is_beside = ptx_target_has_wgmma(g->target) && p->how == MATMUL_MMA;
+    const double slower = is_beside ? BESIDE * (1 + COMPUTED * weight_of(f)) : 1;
+    return slower * (START + (alternates ? multiply + rest : larger(multiply, rest)) + join);
+}

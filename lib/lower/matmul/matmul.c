@@ -1,0 +1,375 @@
+/* The strategy: which stages it takes, its entries and their conditions, and what --explain says of it (matmul.h). */
+#include <config.h>
+
+#include "lower/matmul/matmul.h"
+
+#include <stdlib.h>
+
+#include "lower/schedule.h"
+
+/* Below that the tiles are mostly empty, and what computes elements one by one is as good. */
+enum { LEAST_COLUMNS = 8, LEAST_TERMS = 16 };
+
+static const struct way {
+    void (*emit)(struct matmul *m);
+    uint32_t (*shared)(const struct cg *g, const struct matmul_form *f,
+                       const struct matmul_plan *p);
+} ways[] = {
+    [MATMUL_SIMT] = {matmul_simt, matmul_simt_shared},
+    [MATMUL_MMA] = {matmul_mma, matmul_mma_shared},
+    [MATMUL_THIN] = {matmul_thin, matmul_thin_shared},
+    [MATMUL_WGMMA] = {matmul_wgmma, matmul_wgmma_shared},
+};
+
+uint32_t matmul_shared(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p)
+{
+    if (f->pairs && p->how != MATMUL_SIMT)
+        return 0;
+    return ways[p->how].shared(g, f, p);
+}
+
+/* ---- does it fit? ----------------------------------------------------------------------------------- */
+
+static bool is_less(const struct lang_symbol *index, int64_t than)
+{
+    int64_t n;
+    return lang_const_int(index->dims[0], &n) && n < than;
+}
+
+static bool is_named(const struct cg *g)
+{
+    const struct spec_option *o = schedule_option(g, "strategy");
+    return o && strcmp(o->value, "matmul") == 0;
+}
+
+/* A single column is a reduction, whose rows are all that there is to read. */
+static bool pays(const struct matmul_form *f, struct buf *why)
+{
+    const struct span s = f->stage->eq[0]->span;
+    if (is_less(f->j, LEAST_COLUMNS))
+        return lower_lacks(why, s, "there are few columns '%s'", f->j->name);
+    if (is_less(f->k, LEAST_TERMS))
+        return lower_lacks(why, s, "there are few terms '%s' to a sum", f->k->name);
+    int64_t n;
+    if (f->whole && lang_const_int(f->k->dims[0], &n) && n % SIMT_LEAST_TERMS)
+        return lower_lacks(why, s, "the terms '%s' are no whole tiles, and zeros would count",
+                           f->k->name);
+    return true;
+}
+
+/* What tensor cores do not take has the smallest of fma's tiles, if no other. */
+static bool has_room(const struct cg *g, const struct matmul_form *f, struct buf *why)
+{
+    const struct matmul_plan least = matmul_least();
+    return (!f->pairs && f->type != MATMUL_F64) || matmul_simt_shared(g, f, &least) ||
+           lower_lacks(why, f->stage->eq[0]->span, "a thread has no registers for all of it%s", "");
+}
+
+bool matmul_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
+{
+    struct matmul_form f;
+    return matmul_analyse(g, s, &f, why) &&
+           (is_named(g) || (pays(&f, why) && has_room(g, &f, why)));
+}
+
+/* ---- --explain -------------------------------------------------------------------------------------- */
+
+static const char *const type_names[] = {
+    [MATMUL_F16] = "f16", [MATMUL_BF16] = "bf16", [MATMUL_TF32] = "tf32", [MATMUL_F32] = "f32",
+    [MATMUL_F64] = "f64", [MATMUL_INT8] = "int8", [MATMUL_FP8] = "fp8",   [MATMUL_I32] = "i32",
+};
+
+static const char *extent(struct cg *g, const struct lang_symbol *index)
+{
+    return lang_expr_text(g->a, index->dims[0]);
+}
+
+static void explain_operand(struct cg *g, const struct matmul_form *f, uint32_t n)
+{
+    const struct matmul_operand *o = &f->operand[n];
+    const struct lang_symbol *across = o->side == MATMUL_A ? f->i : f->j;
+    const char *along = o->along_k || !across ? f->k->name : across->name;
+    lower_explain(g, "  %s%s: %s of %s along %s", o->side == MATMUL_A ? "left" : "right",
+                  o->cut == MATMUL_CUT ? ", as it is but for bits that are left out"
+                  : o->cut             ? ", as it is but for rounding"
+                  : o->plain           ? ", as it is"
+                                       : ", computed",
+                  lang_expr_text(g->a, o->eq->rhs), dtype_name(o->type), along);
+    if (!o->plain && o->main)
+        lower_explain(g, ", from %s of %s", o->main->name, dtype_name(o->main->type));
+    lower_explain(g, "\n");
+}
+
+/* The product of the extents with c, as far as they are known, and the text of the rest. */
+static double times_extents(struct cg *g, double c, uint32_t n, struct lang_expr *const *dim,
+                            struct buf *rest)
+{
+    int64_t v;
+    for (uint32_t i = 0; i < n; i++)
+        if (lang_const_int(dim[i], &v))
+            c *= (double)v;
+        else
+            buf_printf(rest, inspect_strip(dim[i])->kind == E_NAME ? " * %s" : " * (%s)",
+                       lang_expr_text(g->a, dim[i]));
+    return c;
+}
+
+/* Bytes of what the operands are made of and of the results, each once; < 0: not known. */
+static double all_bytes(struct cg *g, const struct matmul_form *f)
+{
+    const struct lang_symbol *seen[MATMUL_OPERANDS + MATMUL_OUTS];
+    struct buf rest = buf_in(g->a);
+    uint32_t n = 0;
+    double bytes = 0;
+    for (uint32_t i = 0; i < f->noperand + f->stage->n; i++) {
+        const struct lang_symbol *t = i < f->noperand ? f->operand[i].main
+                                                      : f->stage->eq[i - f->noperand]->sym;
+        bool again = !t;
+        for (uint32_t k = 0; k < n; k++)
+            again |= seen[k] == t;
+        if (again)
+            continue;
+        seen[n++] = t;
+        bytes += times_extents(g, dtype_bits(t->type) / 8.0, t->rank, t->dims, &rest);
+    }
+    return rest.len ? -1 : bytes;
+}
+
+static void explain_work(struct cg *g, const struct matmul_form *f)
+{
+    struct buf rest = buf_in(g->a);
+    struct lang_expr *dim[MATMUL_BATCH + 3];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->nbatch; i++)
+        dim[n++] = f->batch[i]->dims[0];
+    if (f->i)
+        dim[n++] = f->i->dims[0];
+    dim[n++] = f->j->dims[0];
+    dim[n++] = f->k->dims[0];
+    const double each = f->pairs ? f->pair_weight : 2, bytes = all_bytes(g, f);
+    const double work = times_extents(g, each * f->nproduct, n, dim, &rest);
+    lower_explain(g, "  %.6g%s operations", work, buf_text(&rest));
+    if (!rest.len && bytes > 0)
+        lower_explain(g, " on %.6g bytes: %.4g for each", bytes, work / bytes);
+    lower_explain(g, "\n");
+}
+
+static void explain_form(struct cg *g, const struct matmul_form *f)
+{
+    if (f->pairs)
+        lower_explain(g, "  no product: %s\n  %u reduction%s of terms of %s:", f->no_product,
+                      f->nproduct, f->nproduct == 1 ? "" : "s", type_names[f->type]);
+    else
+        lower_explain(g, "  %u product%s of %s, summed as %s:", f->nproduct,
+                      f->nproduct == 1 ? "" : "s", type_names[f->type], dtype_name(f->sum));
+    if (f->i)
+        lower_explain(g, " rows %s < %s,", f->i->name, extent(g, f->i));
+    lower_explain(g, " columns %s < %s, terms %s < %s", f->j->name, extent(g, f->j), f->k->name,
+                  extent(g, f->k));
+    for (uint32_t i = 0; i < f->nbatch; i++)
+        lower_explain(g, "%s %s < %s", i ? "," : "; for each", f->batch[i]->name,
+                      extent(g, f->batch[i]));
+    lower_explain(g, "\n");
+    for (uint32_t i = 0; i < f->noperand; i++)
+        explain_operand(g, f, i);
+    explain_work(g, f);
+}
+
+static void explain_plan(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                         const struct variant_condition *c)
+{
+    static const char *const how[] = {[MATMUL_SIMT] = "fma",
+                                      [MATMUL_MMA] = "mma.sync",
+                                      [MATMUL_THIN] = "few rows, fma",
+                                      [MATMUL_WGMMA] = "wgmma"};
+    lower_explain(g, "  %s: %s of %s%s, tiles %u x %u x %u of %u x %u, %u threads, %u stage%s",
+                  g->func->name, f->pairs ? "pairs" : how[p->how], type_names[p->type],
+                  p->coarse      ? " in parts, with bf16"
+                  : p->parts > 1 ? " in parts"
+                  : p->halves    ? ", as f16 where elements allow"
+                                 : "",
+                  p->bm, p->bn, p->bk, p->wm, p->wn, p->threads, p->stages,
+                  p->stages == 1 ? "" : "s");
+    if (p->turned)
+        lower_explain(g, ", computed turned");
+    if (p->split > 1)
+        lower_explain(g, ", %s shares of the sum", p->splits);
+    if (p->cluster[0] * p->cluster[1] > 1)
+        lower_explain(g, ", clusters of %u x %u", p->cluster[0], p->cluster[1]);
+    if (p->blocks == LOWER_BLOCKS_ALL)
+        lower_explain(g, ", by turns of a block on each multiprocessor");
+    else if (p->blocks)
+        lower_explain(g, ", %u blocks by turns", p->blocks);
+    if (p->about > 0)
+        lower_explain(g, ", about %.4g us", p->about / 1e3);
+    lower_explain(g, "%s%s\n", c->any ? ", when " : "",
+                  c->any ? buf_text((const struct buf *)&c->text) : "");
+}
+
+/* ---- what sums lose: cg.h ----------------------------------------------------------------------------- */
+
+/* Of one entry, texts of the launch. */
+struct loss {
+    const char *when; /* NULL: always */
+    const char *depth, *truncation, *products;
+};
+struct losses {
+    struct loss v[MATMUL_VARIANTS + 1];
+    uint32_t n;
+};
+
+static struct loss loss_of(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                           const struct variant_condition *c)
+{
+    const char *k = extent(g, f->k);
+    struct loss l = {.when = c->any ? buf_text((const struct buf *)&c->text) : NULL,
+                     .depth = p->depth,
+                     .truncation = "0",
+                     .products = "0"};
+    if ((p->how != MATMUL_MMA && p->how != MATMUL_WGMMA) || f->sum != DT_F32)
+        return l;
+    if (p->parts > 1) {
+        /* three times 6 for every 4 terms, of their own sum: all these together are at most twice the largest partial sum */
+        l.truncation = arena_printf(g->a, "%u", (matmul_together(p) + 3) / 4 * 36);
+        /* 4 for the rests' product, 8 for what is cut off of each rest, and 72 for what bf16 has no bits for (ref/ref.h) */
+        l.products = p->coarse ? "88" : "24";
+    } else if (p->promotes) { /* of one stage */
+        l.truncation = arena_printf(g->a, "34816 * ceil_div(min(%s, %u), 16)", k, (unsigned)p->bk);
+    } else if (p->type == MATMUL_FP8) {
+        l.truncation = arena_printf(g->a, "34816 * ceil_div(%s, 16)", k);
+    } else {
+        l.truncation = arena_printf(g->a, "6 * ceil_div(%s, 4)", k);
+    }
+    return l;
+}
+
+/* What the entry loses that the launch takes: the first whose condition holds. */
+static const char *chosen(struct cg *g, const struct losses *l, size_t member)
+{
+    const char *text = "0";
+    for (uint32_t i = l->n; i-- > 0;) {
+        const char *when = l->v[i].when;
+        const char *v = *(const char *const *)((const char *)&l->v[i] + member);
+        if (!when)
+            text = v;
+        else if (strcmp(v, text) != 0)
+            text = arena_printf(g->a, "(%s ? %s : %s)", when, v, text);
+    }
+    return text;
+}
+
+static void tell_losses(struct cg *g, const struct losses *l)
+{
+    const char *truncation = chosen(g, l, offsetof(struct loss, truncation));
+    const char *products = chosen(g, l, offsetof(struct loss, products));
+    lower_depth(g, chosen(g, l, offsetof(struct loss, depth)));
+    if (strcmp(truncation, "0") != 0)
+        lower_truncation(g, truncation);
+    if (strcmp(products, "0") != 0)
+        lower_products(g, products);
+}
+
+/* ---- code ------------------------------------------------------------------------------------------- */
+
+/* What copies and vectors of the operands need of the dimensions. */
+static void require_align(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                          struct variant_condition *c)
+{
+    for (uint32_t i = 0; i < f->noperand; i++) {
+        const struct matmul_operand *o = &f->operand[i];
+        const struct lang_symbol *t = o->plain ? o->plain->sym : o->eq->sym;
+        if (t->rank)
+            variant_require_multiple(g, c, t->dims[t->rank - 1], p->align[i]);
+    }
+    if (p->store > 1)
+        variant_require_multiple(g, c, f->j->dims[0], p->store);
+    if (f->whole)
+        variant_require_multiple(g, c, f->k->dims[0], p->bk);
+}
+
+static void set_cluster(struct cg *g, const struct matmul_plan *p)
+{
+    const uint32_t n = (p->cluster[0] ? p->cluster[0] : 1) * (p->cluster[1] ? p->cluster[1] : 1) *
+                       (p->how == MATMUL_WGMMA ? p->split : 1);
+    struct contract_launch *l = &g->contract->launches.v[g->contract->launches.n - 1];
+    if (n > 1)
+        l->cluster[0] = contract_expr(g->a, g->contract, arena_printf(g->a, "%u", (unsigned)n));
+}
+
+/* One entry; none where its condition never holds. Adds what its sums lose. */
+static bool lower_variant(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                          struct variant_set *all, struct losses *losses)
+{
+    struct variant_condition c = variant_condition(g);
+    struct matmul m = {.g = g, .f = f, .p = p};
+    const uint32_t shared = matmul_shared(g, f, p); /* not 0: nobody chooses what does not fit */
+    if (!shared)
+        abort();
+    cg_dynamic(g); /* in front of what variant_drop() takes away */
+    variant_begin(g, all, p->entry, p->threads);
+    cg_at(g, f->stage->eq[0]->span);
+    if (p->when)
+        variant_require(&c, p->when);
+    require_align(g, f, p, &c);
+    if (p->how == MATMUL_WGMMA)
+        matmul_wgmma_require(g, f, p, &c);
+    matmul_sizes(g, f, &c);
+    m.reader.assumes = true;
+    if (!c.never) {
+        if (p->how != MATMUL_WGMMA && !p->blocks) /* which take several tiles */
+            matmul_begin(&m);
+        g->tensor = f->sum == DT_F32 && (p->how == MATMUL_MMA || p->how == MATMUL_WGMMA);
+        ways[p->how].emit(&m);
+        g->tensor = false;
+        for (size_t i = 0; i < m.reader.needs.n; i++)
+            variant_require_multiple(g, &c, m.reader.needs.v[i].e, m.reader.needs.v[i].of);
+    }
+    if (c.never) {
+        variant_drop(g, all);
+        return true;
+    }
+    g->shared_text = arena_printf(g->a, "%u", (unsigned)shared);
+    explain_plan(g, f, p, &c);
+    losses->v[losses->n++] = loss_of(g, f, p, &c);
+    variant_end(g, all, &c, matmul_grid(&m), p->threads);
+    set_cluster(g, p);
+    return !g->failed;
+}
+
+/* For sizes that no other variant is for: of all of them, an element for each thread. */
+static bool lower_rest(struct cg *g, const struct lower_stage *s, struct variant_set *all)
+{
+    const struct variant_condition always = variant_condition(g);
+    variant_begin(g, all, "large", NAIVE_BLOCK);
+    cg_at(g, s->eq[0]->span);
+    const char *grid = naive_code(g, s, NAIVE_BLOCK);
+    lower_explain(g, "  %s: one thread for each element of %s\n", g->func->name,
+                  s->eq[0]->sym->name);
+    variant_end(g, all, &always, grid, NAIVE_BLOCK);
+    return !g->failed;
+}
+
+bool matmul_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)
+{
+    struct matmul_form f;
+    struct matmul_plan p[MATMUL_VARIANTS] = {0};
+    struct buf why = buf_in(g->a);
+    uint32_t n = 0;
+    if (!matmul_analyse(g, s, &f, &why))
+        return cg_error(g, s->eq[0]->span, "%s", buf_text(&why));
+    explain_form(g, &f);
+    if (!matmul_plan(g, &f, plan, p, &n))
+        return false;
+    struct variant_set all = {.s = f.stage};
+    struct losses losses = {.n = 0};
+    for (uint32_t i = 0; i < n && !all.done; i++)
+        if (!lower_variant(g, &f, &p[i], &all, &losses))
+            return false;
+    if (!all.done) {
+        losses.v[losses.n++] = (struct loss){NULL, extent(g, f.k), "0", "0"};
+        if (!lower_rest(g, s, &all))
+            return false;
+    }
+    tell_losses(g, &losses);
+    return true;
+}

@@ -1,0 +1,406 @@
+/* Contractions: stages whose outputs are pointwise in sums of products of two operands. Private to lib/lower.
+ *
+ *     h[b, i, j] = sum[k](A(b, i, k) * B(b, k, j))      products: one or several, over the same b, i, j and k
+ *     y[b, i, j] = f(h..., b, i, j)                     outputs: the epilogue
+ *
+ * A and B are any expressions that are pointwise in their axes (the prologue). j is the last axis of every output, so that
+ * results that lie side by side have neighbouring j; i is the last of the other axes that A alone moves along, or
+ * missing (a product of a vector with a matrix: m = 1); all others are batch axes, along which either operand may stand
+ * still. Any index order of the buffers will do: an operand's `along_k` says along which of its axes its elements lie side by
+ * side.
+ *
+ * Equations are normalised first (matmul/form.c): intermediates expanded, neighbouring axes that nothing tells
+ * apart merged, and one symbol each for b.., i, j and k in all of them, so that binding those few is all that
+ * evaluating any part takes.
+ *
+ *   matmul/expand.c the equations, normalised
+ *   matmul/exact.c  in which types a value is exact
+ *   matmul/factor.c the factors of their terms
+ *   matmul/term.c   terms that are no products
+ *   matmul/form.c   what fits, and what the operands are
+ *   matmul.c        the strategy: variants, their conditions, --explain
+ *   matmul/plan.c   variants for the sizes that the launch brings, and what a schedule says
+ *   matmul/choose.c sizes of tiles, the number of stages and splits; matmul/rows.c: of few rows
+ *   matmul/cost.c   the cost model; matmul/choose_wgmma.c, matmul/cost_wgmma.c: the same of wgmma
+ *   matmul/tile.c   where a block is; an operand's elements in registers
+ *   matmul/pairs.c  and two in each register
+ *   simt/simt.c   products by fma of scalars (simt/simt.h); simt/bring.c: their tiles to shared memory
+ *   mma/mma.c    products by mma.sync (mma/mma.h), _sums.c: from there to the epilogue; mma/copy.c: their tiles to
+ *                   shared memory; mma/frag.c: from there to the instructions; _halves.c: tf32 as f16
+ *   wgmma/wgmma.c  products by wgmma (wgmma/wgmma.h), _fits.c: when; _load.c: their tiles to shared memory, by way of
+ *                   _ring.c; _make.c: and what is computed; _convert.c: f32 there; _held.c: and in registers; _sum.c: the instructions; _share.c: blocks that share a tile; _out.c and
+ *                   _store.c: the epilogue; _bring.c: what it reads beside the sums
+ *   simt/thin.c   few rows: as fast as B can be read
+ *   matmul/split.c  blocks that share a tile along k
+ *   matmul/store.c  the epilogue; _prefetch.c: what it will read
+ */
+#ifndef KAIO_LOWER_MATMUL_H
+#define KAIO_LOWER_MATMUL_H
+
+#include "lower/cg/cg.h"
+#include "lower/map/map.h"
+
+enum {
+    MATMUL_BATCH = 6,    /* axes */
+    MATMUL_OPERANDS = 8, /* different ones, both sides together */
+    MATMUL_PRODUCTS = 4,
+    MATMUL_OUTS = 8,
+};
+
+enum matmul_side { MATMUL_A, MATMUL_B };
+
+/* ---- matmul/expand.c -------------------------------------------------------------------------------- */
+
+enum { MATMUL_SUMS = 4 };
+struct matmul_normal {
+    struct lower_stage stage;
+    uint32_t naxis;
+    struct lang_symbol *axis[VARIANT_RANK]; /* of all outputs */
+    uint32_t nsum;
+    struct lang_symbol *sum[MATMUL_SUMS]; /* of all sums */
+};
+/* Outputs of one shape with sums over one range each, if that is what they are. */
+bool matmul_normalise(struct cg *g, const struct lower_stage *s, struct matmul_normal *n,
+                      struct buf *why);
+/* e, or a cast of it to t. */
+struct lang_expr *matmul_cast(struct cg *g, struct lang_expr *e, enum dtype t);
+
+/* ---- matmul/exact.c --------------------------------------------------------------------------------- */
+
+/* One bit for each type, and this one for f32 with the 10 bits of mantissa that tf32 has. */
+enum { MATMUL_EXACT_TF32 = DT_COUNT };
+#define MATMUL_BIT(t) (1u << (t))
+/* The types that have every value that e may take. */
+uint32_t matmul_exact(const struct lang_expr *e);
+/* e as a value of type t that has it exactly, without conversions there and back. */
+struct lang_expr *matmul_as(struct cg *g, struct lang_expr *e, enum dtype t);
+
+/* ---- matmul/factor.c -------------------------------------------------------------------------------- */
+
+/* Axes that something depends on: bit i for that of the outputs' axis i, this for the sum's. */
+#define MATMUL_K (1u << VARIANT_RANK)
+uint32_t matmul_mask(const struct matmul_normal *n, const struct lang_expr *e);
+
+enum { MATMUL_FACTORS = 16 };
+/* A sum is sum[k](e[MATMUL_A] * e[MATMUL_B]), negative or not, times or divided by what comes after. */
+struct matmul_terms {
+    struct lang_expr *e[2];
+    uint32_t mask[2];
+    bool negative;
+    uint32_t nafter;
+    struct lang_expr *after[MATMUL_FACTORS];
+    bool divides[MATMUL_FACTORS];
+};
+/* False after saying why the sum's terms are no such product. */
+bool matmul_split_terms(struct cg *g, const struct matmul_normal *n, const struct lang_expr *sum,
+                        struct matmul_terms *t, struct buf *why);
+struct lang_expr *matmul_binary(struct cg *g, enum lang_op op, struct lang_expr *x,
+                                struct lang_expr *y);
+
+/* ---- matmul/term.c ---------------------------------------------------------------------------------- */
+
+enum { MATMUL_PARTS = 4 };
+/* What is added up, or compared, for each pair of elements of both sides: an expression of variables, one for each part that
+ * depends on one side alone. */
+struct matmul_parts {
+    struct lang_expr *term;
+    uint32_t n;
+    struct lang_symbol *var[MATMUL_PARTS];
+    struct lang_expr *e[MATMUL_PARTS];
+    uint32_t mask[MATMUL_PARTS];
+    enum matmul_side side[MATMUL_PARTS];
+    bool vanishes; /* it is 0 where all are 0, and added up */
+};
+/* False where the reduction's terms can't be taken apart so. */
+bool matmul_find_parts(struct cg *g, const struct matmul_normal *n, const struct lang_expr *reduce,
+                       struct matmul_parts *p);
+
+/* ---- matmul/form.c: what is computed ---------------------------------------------------------------- */
+
+/* In what a product's factors are multiplied; sums are f32, of integers s32, of f64 f64. */
+enum matmul_type {
+    MATMUL_F16,
+    MATMUL_BF16,
+    MATMUL_TF32, /* f32 operands whose values tf32 has: calls of tf32(), tf32_rn() and tf32_rz(), or bf16 with f16 */
+    MATMUL_F32,
+    MATMUL_F64,
+    MATMUL_INT8, /* i8 or u8 each, by the operand's .type */
+    MATMUL_FP8,  /* e4m3 or e5m2 each: exact as f16 too */
+    MATMUL_I32,  /* where the terms are no products */
+};
+
+/* What is to become of the element, on its way or when the fragments are made. */
+enum matmul_cut {
+    MATMUL_WHOLE, /* it has tf32's bits alone */
+    MATMUL_CUT,   /* tf32_rz(), as tensor cores do by themselves */
+    MATMUL_AWAY,  /* tf32() */
+    MATMUL_EVEN,  /* tf32_rn(), as tensor maps can */
+};
+
+/* One factor of a product, as an equation of its own: operand[b.., i, k] = e for A and operand[b.., k, j] = e for B when it
+ * lies along its last axis, else with the last two swapped, so that vectors of it run along its last index. Where there is
+ * no i, A is operand[b.., k]. */
+struct matmul_operand {
+    enum matmul_side side;
+    const struct lang_equation *eq; /* of a synthetic symbol with those dimensions */
+    enum dtype type; /* what the product takes it as: f16, bf16, f32, f64, i8, u8, e4m3, e5m2 */
+    bool along_k;    /* neighbours in memory have neighbouring k; else neighbouring i (A), j (B) */
+    /* An element of a buffer as it is, each subscript i, j or k, that runs over just that dimension, or made of batch axes: it
+     * may be copied without passing registers. NULL: it is computed. */
+    const struct lang_expr *plain;
+    enum matmul_cut cut; /* of a plain one of TF32 */
+    /* The buffer whose elements along the last axis weigh most; what vectors and copies are made for. */
+    const struct lang_symbol *main;
+    unsigned bits;   /* of main's elements */
+    unsigned weight; /* of the computation: about the instructions for an element; 0: plain */
+};
+
+struct matmul_product {
+    const struct lang_expr
+        *e;        /* the E_REDUCE, in the normalised equations; equal ones are one product */
+    uint32_t a, b; /* operands: of pairs the first of each side */
+    const struct matmul_parts *pair; /* NULL: what is added up is the product of a and b */
+    uint32_t part[MATMUL_PARTS];     /* its variables' operands */
+};
+
+struct matmul_form {
+    const struct lower_stage *stage; /* normalised: every equation is over the same index symbols */
+    uint32_t nbatch;
+    struct lang_symbol *batch
+        [MATMUL_BATCH]; /* the first nbatch of the axes that are not i and j, in the outputs' order */
+    struct lang_symbol *i, *j, *k; /* i NULL: m is 1; dims[0] of each is its extent */
+    uint32_t axis_i;               /* its place among the outputs' axes; j's is the last */
+    uint32_t noperand, nproduct;
+    struct matmul_operand operand[MATMUL_OPERANDS];
+    struct matmul_product product[MATMUL_PRODUCTS];
+    bool computes; /* some operand, one that is not plain */
+    /* Some terms are no products, and fma's tiles alone compute them; what zeros behind the last term would count for, so that tiles
+     * must be whole along k; and what blocks that share a tile could not add up. */
+    bool pairs, whole, compares;
+    const char *no_product; /* why the first of them is none */
+    unsigned pair_weight;   /* about the instructions for each pair of elements */
+    enum matmul_type type;  /* of all products */
+    enum dtype sum;         /* of the accumulators: f32, i32, f64 */
+    unsigned weight;        /* of the epilogue, for an element */
+    unsigned light;         /* the same where tensor cores make the sums */
+    unsigned out_bits;      /* of the widest output's element */
+};
+
+bool matmul_same(const struct lang_expr *x, const struct lang_expr *y); /* the same tree */
+/* Does the stage have the form? why: what it lacks, when it does not. Generates nothing. */
+bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_form *f,
+                    struct buf *why);
+/* Calls read with what the results read outside of their sums of products, until it says false; was it always true? */
+typedef bool matmul_read(void *ctx, const struct lang_expr *read);
+bool matmul_each_read(const struct matmul_form *f, matmul_read *read, void *ctx);
+
+/* ---- matmul/plan.c: how ---------------------------------------------------------------------------- */
+
+enum matmul_how { MATMUL_SIMT, MATMUL_MMA, MATMUL_THIN, MATMUL_WGMMA };
+
+struct matmul_plan {
+    enum matmul_how how;
+    enum matmul_type
+        type;       /* in which the instructions multiply: FP8 may go as F16, F32 as TF32 (parts) */
+    uint32_t parts; /* tf32x3: 2 parts of each operand, three products; else 1 */
+    bool coarse;    /* mma.sync, of parts: one of the products with rests is of bf16 */
+    bool halves;    /* mma.sync, of TF32: as f16, as far as elements allow (mma/halves.c) */
+    /* a block's tile, elements; thin: all rows, the block's columns, and the elements along k of a step */
+    uint32_t bm, bn, bk;
+    /* a warp's (mma), a thread's (simt, thin: all rows and its columns), a consuming warpgroup's (wgmma) */
+    uint32_t wm, wn;
+    uint32_t threads;
+    uint32_t
+        stages; /* tiles of the operands in shared memory; thin: steps that are begun together */
+    uint32_t split;     /* blocks that share a tile along k: at most; 1: none do */
+    const char *splits; /* their number, a text of the launch: "4"; NULL: 1 */
+    const char *
+        depth; /* additions on a term's way, but those of mma.sync (lower_depth()): a text of the launch */
+    uint32_t group; /* rows of tiles that are walked together, for the L2 cache */
+    /* wgmma, mma: blocks that the launch has at most, each of which takes tiles by turns; LOWER_BLOCKS_ALL: the device's
+     * multiprocessors; 0: one for each tile */
+    uint32_t blocks;
+    /* wgmma: blocks of a cluster along the rows (they share B) and along the columns (they share A), 0: 1; and whether
+     * warpgroups take whole tiles by turns instead of parts of one. */
+    uint32_t cluster[2];
+    bool pingpong;
+    uint32_t producers; /* wgmma: warpgroups that bring operands; 0: 1 */
+    bool patched; /* wgmma: results don't go straight from registers (matmul_wgmma_direct()) */
+    /* wgmma: a tile's columns are the rows of its instructions, which compute results turned: warpgroups share columns */
+    bool turned;
+    bool
+        promotes; /* wgmma, of FP8 and of parts: sums of a stage's products alone, which are added to others as f32 is */
+    /* Of each operand, the elements along its last axis that one access may take: a power of two. What that needs of
+     * the dimensions is in the variant's condition. */
+    uint32_t align[MATMUL_OPERANDS];
+    uint32_t store; /* the same of the outputs */
+    const char
+        *when; /* what else the variant is for ("m <= 16"), a text of the launch; NULL: any size */
+    const char *entry; /* part of its name */
+    double about;      /* nanoseconds, by the model; 0: the sizes are not known */
+};
+
+/* n / by, rounded up. */
+static inline uint32_t matmul_divide_up(uint32_t n, uint32_t by)
+{
+    return (n + by - 1) / by;
+}
+
+/* The terms that tensor cores add up from zero, to be added to others as f32 is; 0: all of them. */
+static inline uint32_t matmul_together(const struct matmul_plan *p)
+{
+    enum { PARTS = 16 };
+    if (p->promotes)
+        return p->bk;
+    return p->how == MATMUL_MMA && p->parts > 1 ? p->bk < PARTS ? p->bk : PARTS : 0;
+}
+
+/* The smallest tile that fma has, and the fewest stages. */
+struct matmul_plan matmul_least(void);
+
+enum { MATMUL_VARIANTS = 6 };
+/* The variants in the order in which the launch tries them. What none is for, as extents above MAP_MOST_SMALL, is left to
+ * an entry that computes elements one by one. False after an error. */
+bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct lower_plan *want,
+                 struct matmul_plan *v, uint32_t *n);
+
+/* ---- matmul/tile.c: what every way of multiplying needs ---------------------------------------------- */
+
+/* Generating one entry. */
+struct matmul {
+    struct cg *g;
+    const struct matmul_form *f;
+    const struct matmul_plan *p;
+    struct map_reader reader; /* of prologues and the epilogue */
+    struct cg_val m, n, k;    /* extents: i64, narrow */
+    /* known multiples of bm, bn (of a cluster's) and bk */
+    bool whole_rows, whole_cols, whole_k;
+    struct cg_val batch[MATMUL_BATCH]; /* subscripts, i64 */
+    struct cg_val row, col;            /* of the tile's first element, i64 narrow */
+    struct cg_val k_from, k_to;        /* this block's share, multiples of bk but for the end */
+    struct cg_val tile,
+        split; /* u32: the tile's number among those of all batches, the block's among those that share it */
+    struct cg_val splits;             /* u32: how many do */
+    struct cg_val thread, warp, lane; /* u32, of the block */
+    /* So many come to matmul_store(), numbered by .thread: all of the block's, but where a warp stores what it has alone. */
+    uint32_t workers;
+    int32_t shared;              /* u32: address of the dynamic shared memory */
+    const struct cg_val *loaded; /* u32: words that matmul_store_begin() loaded; NULL: it did not */
+};
+
+/* Begins the block, of g, f and p: which tile, which share of k. Tiles are numbered in ctaid.x, groups of p->group rows of
+ * them column by column: (batch * tiles + tile) * splits + split. The extents must be as matmul_sizes() says; the
+ * reader's needs and short_rows belong to the variant's condition too. */
+void matmul_begin(struct matmul *m);
+/* The two parts of it, for blocks that take several: what is the same for all tiles, and tile number n (a u32, of
+ * matmul_items()). Where blocks are in clusters n counts those of the cluster's tiles, and the tile is the first of
+ * its blocks'. */
+void matmul_prepare(struct matmul *m);
+void matmul_find(struct matmul *m, struct cg_val n);
+/* How many there are: a text of the launch, and (v not NULL) its value, a u32. */
+const char *matmul_items(struct matmul *m, struct cg_val *v);
+/* No extent is above MAP_MOST_SMALL. */
+void matmul_sizes(struct cg *g, const struct matmul_form *f, struct variant_condition *c);
+/* The launch's number of blocks, as a text. */
+const char *matmul_grid(struct matmul *m);
+/* `lanes` elements of an operand along its last axis, the first at (row of A or column of B, k): computed, in the operand's
+ * type, zero where they are outside of the extents and where `inside` (a predicate; -1: none) does not hold. lanes divides what
+ * p->align gives or is 1. */
+void matmul_fetch(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
+                  uint32_t lanes, int32_t inside, struct cg_val *v);
+/* The same as words of two elements, of an operand of f16 or bf16 that instructions on pairs can make (matmul/pairs.c); false: they
+ * can't, or not so many. */
+bool matmul_fetch_pairs(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
+                        uint32_t lanes, int32_t inside, struct ptx_operand *word);
+/* Is that possible at all? */
+bool matmul_has_pairs(const struct matmul_operand *o);
+/* What both begin with: the reader stands there; does the first element exist? */
+struct cg_val matmul_stand(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
+                           uint32_t lanes, int32_t inside);
+/* The subscripts of a plain operand's element in its buffer, and its place. */
+void matmul_subscripts(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
+                       struct cg_val *sub);
+struct cg_place_of matmul_place(struct matmul *m, uint32_t operand, struct cg_val at,
+                                struct cg_val k);
+/* From there to the next along k, in elements: i64. */
+struct cg_val matmul_step(struct matmul *m, uint32_t operand);
+
+/* Sums of the block's tile in shared memory: of product q the element (r, c) of the patch is at
+ * base + ((q * rows + r) * pitch + c) * bytes of f->sum. */
+struct matmul_patch {
+    int32_t base;                   /* u32: shared address, of 16-byte alignment */
+    struct cg_val first;            /* u32: the patch's first row in the tile */
+    const struct cg_val *first_col; /* u32; NULL: 0 */
+    uint32_t rows, cols;            /* cols: bn, but of patches that begin at any first_col */
+    uint32_t pitch;                 /* elements; rows begin on 16 bytes */
+};
+
+/* ---- matmul/store.c ---------------------------------------------------------------------------------- */
+
+/* Where the tile's outputs are one patch, or a warp's several, loads what the patch's are made of beside the sums, if registers
+ * have room for it: before the sums are written, as long as threads wait for one another. */
+void matmul_store_begin(struct matmul *m, const struct matmul_patch *patch);
+/* Computes and stores the outputs of a patch. All workers come, behind a barrier after the sums were written; what the
+ * patch holds may be overwritten behind another. Where blocks share the tile it begins with matmul_share(). */
+void matmul_store(struct matmul *m, const struct matmul_patch *patch);
+
+/* ---- matmul/prefetch.c ------------------------------------------------------------------------------- */
+
+enum { MATMUL_OWN = 4 };
+/* Tensors of the results' shape of which the epilogue reads the elements at their place. */
+struct matmul_own {
+    const struct lang_symbol *t[MATMUL_OWN];
+    uint32_t n;
+};
+struct matmul_own matmul_own(const struct matmul *m);
+/* Is that such a read? */
+bool matmul_is_own(const struct matmul *m, const struct lang_expr *e);
+/* Asks for what it reads of them in this tile. */
+void matmul_prefetch(struct matmul *m);
+
+/* ---- matmul/split.c ---------------------------------------------------------------------------------- */
+
+/* Where p->split > 1: the block that comes last with this patch goes on with all blocks' sums in it, added in the order
+ * of their shares; the others jump to `skip`. All threads come, and leave behind a barrier. */
+void matmul_share(struct matmul *m, const struct matmul_patch *patch, uint32_t skip);
+
+/* ---- the ways: between matmul_begin() and the end of the entry ----------------------------------------- */
+
+/* Bytes of dynamic shared memory that the plan takes; 0: it does not fit the target, or its numbers don't go together. */
+uint32_t matmul_shared(const struct cg *g, const struct matmul_form *f,
+                       const struct matmul_plan *p);
+uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
+                            const struct matmul_plan *p);
+/* Is there an instruction, and do the numbers go together? why (or NULL): what is in the way. */
+bool matmul_mma_fits(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                     struct buf *why);
+uint32_t matmul_mma_shared(const struct cg *g, const struct matmul_form *f,
+                           const struct matmul_plan *p);
+/* Has a multiprocessor registers for one block alone, into whose stages everything is copied as it is? */
+bool matmul_mma_fills(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p);
+/* Are columns the rows of an instruction's 16? */
+bool matmul_mma_turned(const struct matmul_form *f);
+uint32_t matmul_thin_shared(const struct cg *g, const struct matmul_form *f,
+                            const struct matmul_plan *p);
+/* The same of wgmma: sm_90a alone has it, of operands that are computed or plain, in rows of whole 16 bytes. */
+bool matmul_wgmma_fits(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                       struct buf *why);
+uint32_t matmul_wgmma_shared(const struct cg *g, const struct matmul_form *f,
+                             const struct matmul_plan *p);
+/* Do the results of a plan that fits go straight from registers, not through patches of shared memory? */
+bool matmul_wgmma_direct(const struct cg *g, const struct matmul_form *f,
+                         const struct matmul_plan *p);
+/* And are they worked on there: by functions, or with a tensor that is brought beside the sums? */
+bool matmul_wgmma_works(const struct cg *g, const struct matmul_form *f,
+                        const struct matmul_plan *p);
+/* What it needs of the sizes beside that: tensor maps have no empty dimensions. */
+void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
+                          struct variant_condition *c);
+void matmul_simt(struct matmul *m);
+enum { SIMT_LEAST_TERMS = 8 }; /* of a tile */
+void matmul_mma(struct matmul *m);
+void matmul_thin(struct matmul *m);
+/* Calls matmul_prepare() and matmul_find() itself, as matmul_mma() does where p->blocks is not 0. */
+void matmul_wgmma(struct matmul *m);
+
+#endif

@@ -1,0 +1,455 @@
+/* Sizes of a contraction's tiles and variants for the sizes that the launch brings (matmul.h).
+ *
+ * Where all extents are known one plan is chosen, the cheapest of a table of tiles with their stages and splits by the
+ * model of matmul/cost.c. Else there are a few variants, of which the launch takes the first that its sizes allow:
+ *
+ *     rows   m <= 4                     B is read once, no tile is kept (simt/thin.c)
+ *     small  fewer large tiles than multiprocessors: small ones, which blocks share along k
+ *     tile   large tiles
+ *     any    what is not made of whole vectors: small tiles, single elements
+ *
+ * With wgmma small is for m <= 64, and a further variant, medium, for fewer large tiles than two thirds of the multiprocessors;
+ * any goes by mma.sync, since TMA copies rows of whole 16 bytes alone.
+ *
+ * What a schedule names is taken as it is, and the cheapest of what it leaves open.
+ */
+#include <config.h>
+
+#include "lower/matmul/plan.h"
+
+enum {
+    FEW_ROWS = 4,  /* for which, with 1 row too, products take less time than reading B does */
+    MOST_OPEN = 8, /* shares, where they are counted at launch */
+    HEAVY = 16,    /* of operands and epilogue */
+};
+
+/* ---- texts of the launch ------------------------------------------------------------------------------ */
+
+static const char *text_of(struct cg *g, const struct lang_symbol *index)
+{
+    if (!index)
+        return "1";
+    const struct lang_expr *dim = index->dims[0];
+    const char *text = lang_expr_text(g->a, dim);
+    int64_t n;
+    return inspect_strip(dim)->kind == E_NAME || lang_const_int(dim, &n)
+               ? text
+               : arena_printf(g->a, "(%s)", text);
+}
+
+/* Tiles of this size: a text of the launch. */
+static const char *tiles_text(struct planner *l, uint32_t bm, uint32_t bn)
+{
+    struct cg *g = l->g;
+    struct buf b = buf_in(g->a);
+    if (l->f->i)
+        buf_printf(&b, "ceil_div(%s, %u) * ", text_of(g, l->f->i), (unsigned)bm);
+    buf_printf(&b, "ceil_div(%s, %u)", text_of(g, l->f->j), (unsigned)bn);
+    for (uint32_t i = 0; i < l->f->nbatch; i++)
+        buf_printf(&b, " * %s", text_of(g, l->f->batch[i]));
+    return buf_text(&b);
+}
+
+/* At most p->split of them, as many as make `blocks` blocks of all tiles. */
+static const char *splits_text(struct planner *l, const struct matmul_plan *p, unsigned blocks)
+{
+    struct cg *g = l->g;
+    if (p->split == 1)
+        return NULL;
+    if (planner_knows_all(l) || l->want->split || p->how == MATMUL_WGMMA)
+        return arena_printf(g->a, "%u", (unsigned)p->split);
+    return arena_printf(g->a, "clamp(ceil_div(%u, max(1, %s)), 1, clamp(%s / %u, 1, %u))", blocks,
+                        tiles_text(l, p->bm, p->bn), text_of(g, l->f->k),
+                        (unsigned)(p->bk * (p->how == MATMUL_THIN ? p->stages : 4)),
+                        (unsigned)p->split);
+}
+
+/* Additions on a term's way into the sum, but those of tensor cores. */
+static const char *depth_text(struct planner *l, const struct matmul_plan *p)
+{
+    struct cg *g = l->g;
+    const char *share = text_of(g, l->f->k);
+    if (p->split > 1)
+        share = arena_printf(g->a, "ceil_div(ceil_div(%s, %u), %s) * %u", share, (unsigned)p->bk,
+                             p->splits, (unsigned)p->bk);
+    if (p->how == MATMUL_THIN) {
+        const uint32_t along = p->threads / (p->bn / p->wn);
+        return arena_printf(g->a, "ceil_div(%s, %u) + %u", share, (unsigned)along,
+                            (unsigned)(p->bk / along + 5 + along / 32 + p->split));
+    }
+    const uint32_t together = matmul_together(p);
+    if (together) { /* by mma.sync some of the sums begin in the midst of a tile */
+        const uint32_t more = p->how == MATMUL_MMA ? 1 : 0;
+        return arena_printf(g->a, "ceil_div(%s, %u) + %u", share, (unsigned)together,
+                            (unsigned)(p->split + more));
+    }
+    if (p->how == MATMUL_MMA || p->how == MATMUL_WGMMA)
+        return arena_printf(g->a, "%u", (unsigned)p->split);
+    return p->split > 1 ? arena_printf(g->a, "%s + %u", share, (unsigned)p->split) : share;
+}
+
+/* ---- variants ---------------------------------------------------------------------------------------- */
+
+struct variants {
+    struct matmul_plan *v;
+    uint32_t n;
+};
+
+/* Bits of what the epilogue reads along rows and columns beside a sum. */
+static unsigned own_bits(const struct planner *l)
+{
+    const struct matmul m = {.g = l->g, .f = l->f};
+    const struct matmul_own own = matmul_own(&m);
+    unsigned bits = 0;
+    for (uint32_t i = 0; i < own.n; i++)
+        bits += dtype_bits(own.t[i]->type);
+    return bits;
+}
+
+/* Are there more tiles than multiprocessors, of blocks that fill one? Then these take tiles by turns: on an H100 .6 to 1 % faster
+ * for f16 and bf16 at 4096, with a residual, too, and as fast with gelu; 8 % slower for int8. Threads that read more than MOST_OWN
+ * beside a sum would have too few registers. */
+static bool turns(const struct planner *l, struct matmul_plan p)
+{
+    enum { MOST_OWN = 32 }; /* bits */
+    const struct lower_plan *w = l->want;
+    const struct matmul_size *s = &l->size;
+    const double tiles = ceil_of(s->m / p.bm) * ceil_of(s->n / p.bn) * s->batch;
+    p.blocks = LOWER_BLOCKS_ALL; /* which takes more shared memory */
+    return p.how == MATMUL_MMA && !w->blocks && !w->tiles && p.split == 1 && p.stages > 1 &&
+           p.parts == 1 && l->f->nproduct == 1 &&
+           (l->f->type == MATMUL_F16 || l->f->type == MATMUL_BF16) && own_bits(l) <= MOST_OWN &&
+           tiles > matmul_multiprocessors(l->g) && matmul_mma_fills(l->g, l->f, &p);
+}
+
+/* Adds the best plan so far, and begins the search again. */
+static bool add(struct planner *l, struct variants *all, const char *entry, const char *when,
+                uint32_t most_split)
+{
+    struct matmul_plan *p = &all->v[all->n];
+    if (l->cost < 0)
+        return false;
+    *p = l->best;
+    p->entry = entry;
+    p->about = planner_knows_all(l) ? l->cost : 0;
+    p->when = when;
+    if (most_split && !l->f->compares && !planner_knows_all(l) && !l->want->split &&
+        p->how != MATMUL_WGMMA && !p->blocks)
+        p->split = most_split;
+    if (turns(l, *p))
+        p->blocks = LOWER_BLOCKS_ALL;
+    const unsigned mps = matmul_multiprocessors(l->g);
+    p->splits = splits_text(l, p, p->how == MATMUL_THIN ? mps * MATMUL_BUSY / p->threads : 2 * mps);
+    p->depth = depth_text(l, p);
+    all->n++;
+    l->cost = -1;
+    return true;
+}
+
+static void add_thin(struct planner *l, struct variants *all, uint32_t rows, const char *entry,
+                     const char *when)
+{
+    const struct matmul_size size = l->size;
+    if (!l->m)
+        l->size.m = rows;
+    struct matmul_plan p = planner_rows(l, rows);
+    planner_consider(l, &p, p.threads ? matmul_shared(l->g, l->f, &p) : 0);
+    add(l, all, entry, when, MATMUL_MOST_SPLIT);
+    l->size = size;
+}
+
+/* Is a variant so much code that tiles for all sizes must do, which blocks share where they are few? */
+static bool is_heavy(const struct matmul_form *f)
+{
+    unsigned weight = f->weight;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        weight += f->operand[i].weight + (f->type == MATMUL_FP8 ? HEAVY : 0);
+    return f->nproduct > 1 || weight >= HEAVY;
+}
+
+static bool same_tile(const struct matmul_plan *p, const struct matmul_plan *q)
+{
+    return p->how == MATMUL_WGMMA && q->how == MATMUL_WGMMA && p->bm == q->bm && p->bn == q->bn &&
+           p->bk == q->bk;
+}
+
+/* A variant for sizes where `when` holds, as if the open ones of rows and columns were these; not with the tile of the larger
+ * ones. */
+static void add_for(struct planner *l, struct variants *all, const struct matmul_plan *large,
+                    double m, double n, const char *entry, const char *when)
+{
+    const struct matmul_size size = l->size;
+    l->cost = -1;
+    l->size.m = l->m ? size.m : m;
+    l->size.n = l->n ? size.n : n;
+    planner_consider_tiles(l);
+    l->size = size;
+    if (!same_tile(&l->best, large))
+        add(l, all, entry, when, MOST_OPEN);
+}
+
+/* Smaller tiles than `large`, by wgmma: where blocks stay, a launch with fewer tiles than blocks leaves some of them idle. */
+static void add_smaller(struct planner *l, struct variants *all, const struct matmul_plan *large)
+{
+    enum { ROWS = 64 };
+    struct cg *g = l->g;
+    const double cost = l->cost, few = 0.3 * matmul_multiprocessors(g);
+    const struct matmul_plan best = *large;
+    const double size = few * best.bm * best.bn, half = 4.0 * best.bn;
+    if (!l->m)
+        add_for(l, all, &best, ROWS, l->size.n, "small",
+                arena_printf(g->a, "%s <= %d", text_of(g, l->f->i), ROWS));
+    if ((!l->m || l->size.m > ROWS) && !l->shorter)
+        add_for(l, all, &best, l->n && l->size.n * ROWS < size ? size / l->size.n : half,
+                l->m ? size / l->size.m : half, "medium",
+                arena_printf(g->a, "%s < %u", tiles_text(l, best.bm, best.bn),
+                             matmul_multiprocessors(g) * 2 / 3));
+    l->best = best;
+    l->cost = cost;
+}
+
+/* For sizes of which some are not known. */
+static void add_open(struct planner *l, struct variants *all)
+{
+    struct cg *g = l->g;
+    const struct lower_plan *w = l->want;
+    const bool free = !w->shape[0] && !w->warps[0] && !w->stages && !w->split;
+    const bool thin = free && !(l->m && l->size.m > MATMUL_MOST_ROWS) &&
+                      (w->mma == LOWER_MMA_ANY || w->mma == LOWER_MMA_NONE);
+    if (thin)
+        add_thin(l, all, l->m ? (l->size.m < 1 ? 1 : (uint32_t)l->size.m) : FEW_ROWS, "rows",
+                 l->m ? NULL : arena_printf(g->a, "%s <= %d", text_of(g, l->f->i), FEW_ROWS));
+    if (all->n && l->m && l->size.m <= 1)
+        return;
+    l->shorter = free && is_heavy(l->f);
+    if (w->shape[0])
+        planner_consider_rows(l);
+    planner_consider_tiles(l);
+    const struct matmul_plan large = l->best;
+    const bool wgmma = l->cost >= 0 && large.how == MATMUL_WGMMA;
+    const bool both = free && l->cost >= 0 && !l->shorter;
+    if (free && wgmma) {
+        add_smaller(l, all, &large);
+    } else if (both) {
+        const double cost = l->cost;
+        add_for(l, all, &large, 64, l->size.n, "small",
+                arena_printf(g->a, "%s < %u", tiles_text(l, large.bm, large.bn),
+                             matmul_multiprocessors(g)));
+        l->best = large;
+        l->cost = cost;
+    }
+    if (l->cost >= 0)
+        l->best.split = w->split ? w->split : 1;
+    add(l, all, "tile", NULL, free && !both ? MOST_OPEN : 0);
+}
+
+/* Do the vectors of the variants so far rest on extents that are not known? */
+static bool rests(const struct planner *l)
+{
+    for (uint32_t i = 0; i < l->f->noperand; i++) {
+        const struct matmul_operand *o = &l->f->operand[i];
+        const bool along_i = !o->along_k && o->side == MATMUL_A;
+        int64_t n;
+        if (!(along_i      ? l->m
+              : o->along_k ? l->k
+                           : l->n) ||
+            (o->main && o->main->rank && !lang_const_int(o->main->dims[o->main->rank - 1], &n)))
+            return true;
+    }
+    return !l->n;
+}
+
+/* Of what is not made of vectors. */
+static void add_any(struct planner *l, struct variants *all)
+{
+    static const struct lower_plan by_sync = {.mma = LOWER_MMA_SYNC},
+                                   in_parts = {.mma = LOWER_MMA_TF32X3};
+    const struct matmul_size size = l->size;
+    const struct lower_plan *const want = l->want;
+    if (all->n && !rests(l))
+        return;
+    if (all->n && all->v[0].how == MATMUL_WGMMA && want->mma != LOWER_MMA_ANY)
+        l->want = want->mma == LOWER_MMA_TF32X3 ? &in_parts : &by_sync; /* what TMA can't copy */
+    l->single = true;
+    if (l->m && l->size.m <= FEW_ROWS && l->want->mma <= LOWER_MMA_NONE)
+        planner_consider_rows(l);
+    l->size.m = l->m ? l->size.m : 256;
+    l->size.n = l->n ? l->size.n : 1024;
+    planner_consider_tiles(l);
+    l->size = size;
+    add(l, all, "any", NULL, MOST_OPEN);
+    l->want = want;
+}
+
+static void choose_type(struct planner *l)
+{
+    const enum lower_mma mma = l->want->mma;
+    l->type = l->f->type;
+    l->parts = 1;
+    if (l->type == MATMUL_FP8 && mma != LOWER_MMA_FP8)
+        l->type = MATMUL_F16;
+    if (l->type == MATMUL_F32 && !l->f->pairs && (mma == LOWER_MMA_TF32X3 || l->g->fast)) {
+        l->type = MATMUL_TF32;
+        l->parts = 2;
+    }
+}
+
+/* 'mma' has a word for the factors; false after an error. */
+static bool check_mma(struct planner *l)
+{
+    struct cg *g = l->g;
+    const struct lower_plan *w = l->want;
+    if (w->mma == LOWER_MMA_FP8 && l->f->type != MATMUL_FP8)
+        return cg_error(g, w->mma_span, "'mma: fp8' is for factors that are e4m3 or e5m2");
+    if (w->mma == LOWER_MMA_TF32 && l->f->type != MATMUL_TF32)
+        return cg_error(
+            g, w->mma_span,
+            "'mma: tf32' is for factors that are calls of tf32(), tf32_rn() or tf32_rz()");
+    if (w->mma == LOWER_MMA_TF32X3 && (l->f->type != MATMUL_F32 || l->f->pairs))
+        return cg_error(g, w->mma_span, "'mma: tf32x3' is for factors that are f32");
+    if (w->mma == LOWER_MMA_WGMMA && !ptx_target_has_wgmma(g->target))
+        return cg_error(g, w->mma_span,
+                        "%s has no wgmma: sm_90a alone has, other targets have 'mma: sync'",
+                        g->target->name);
+    if ((w->blocks || w->tiles) && w->mma == LOWER_MMA_NONE)
+        return cg_error(g, w->blocks_span, "'blocks' are for products by tensor cores");
+    if (w->mma > LOWER_MMA_NONE && g->target->sm < 75)
+        return cg_error(g, w->mma_span, "%s has no mma.sync for this: sm_75 has, sm_80 for more",
+                        g->target->name);
+    return true;
+}
+
+/* What the instruction says to the schedule's tile, warps and stages, or to usual ones where w is NULL; why stays empty if nothing. */
+static bool tile_fits(struct planner *l, const struct lower_plan *w, struct buf *why)
+{
+    static const struct lower_plan usual = {0};
+    struct matmul_plan p = planner_new(l, MATMUL_MMA);
+    w = w ? w : &usual;
+    /* what only wgmma has is there only where wgmma is, of tf32x3 too (read_wgmma()) */
+    if (w->mma == LOWER_MMA_WGMMA || w->clusters[0] || w->pingpong) {
+        p = planner_wgmma_named(l, w);
+        return matmul_wgmma_fits(l->g, l->f, &p, why);
+    }
+    p.bm = w->shape[0] ? w->shape[0] : 128;
+    p.bn = w->shape[0] ? w->shape[1] : 128;
+    p.bk = w->shape[0] ? w->shape[2] : 512 / dtype_bits(l->f->operand[0].type);
+    p.wm = p.bm / (w->warps[0] ? w->warps[0] : 2);
+    p.wn = p.bn / (w->warps[0] ? w->warps[1] : 2);
+    p.threads = p.wm && p.wn ? p.bm / p.wm * (p.bn / p.wn) * 32 : 0;
+    p.stages = w->stages ? w->stages : 2;
+    p.split = w->split ? w->split : 1;
+    p.blocks = w->blocks;
+    return matmul_mma_fits(l->g, l->f, &p, why);
+}
+
+static const char *reason(struct planner *l)
+{
+    const struct lower_plan *w = l->want;
+    struct buf why = buf_in(l->g->a), always = buf_in(l->g->a);
+    l->single = l->shorter = false;
+    const bool by_fma = w->mma == LOWER_MMA_NONE ||
+                        (w->mma == LOWER_MMA_ANY && !tile_fits(l, NULL, &always));
+    if (by_fma && w->blocks) /* which fma has not */
+        return buf_text(&always);
+    if (by_fma || tile_fits(l, w, &why))
+        return "no such tile, warps and stages are possible";
+    return buf_text(&why);
+}
+
+/* All variants of what is wanted, into v; how many. */
+static uint32_t plan_all(struct planner *l, struct matmul_plan *v)
+{
+    struct variants all = {.v = v};
+    l->cost = -1;
+    l->shorter = l->single = false;
+    if (planner_knows_all(l)) {
+        planner_consider_rows(l);
+        planner_consider_tiles(l);
+        add(l, &all, "tile", NULL, 0);
+    } else {
+        add_open(l, &all);
+    }
+    add_any(l, &all);
+    return all.n;
+}
+
+/* A tile, warps and stages of the built-in choice that the schedule w could name beside what else it says; *named is w
+ * with these. */
+static bool possible(struct planner *l, const struct lower_plan *w, struct lower_plan *named)
+{
+    const struct lower_plan any = {.mma = w->mma};
+    struct matmul_plan v[MATMUL_VARIANTS] = {0}, again[MATMUL_VARIANTS] = {0};
+    l->want = &any;
+    const uint32_t n = plan_all(l, v);
+    l->want = named;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct matmul_plan *p = &v[i];
+        const bool mma = p->how == MATMUL_MMA || p->how == MATMUL_WGMMA;
+        const bool thin = p->how == MATMUL_THIN;
+        *named = *w;
+        named->shape[0] = p->bm;
+        named->shape[1] = p->bn;
+        named->shape[2] = p->bk;
+        named->warps[0] = thin ? 1 : p->bm / p->wm / (mma ? 1 : 4);
+        named->warps[1] = thin ? p->threads / 32 : p->bn / p->wn / (mma ? 1 : 8);
+        named->stages = p->stages;
+        if (plan_all(l, again))
+            return true;
+    }
+    return false;
+}
+
+static bool impossible(struct planner *l)
+{
+    const struct lower_plan *w = l->want;
+    struct cg *g = l->g;
+    struct lower_plan named;
+    const struct span s = w->shape[0]      ? w->tile_span
+                          : w->warps[0]    ? w->warps_span
+                          : w->stages      ? w->stages_span
+                          : w->split       ? w->split_span
+                          : w->clusters[0] ? w->cluster_span
+                          : w->pingpong    ? w->pingpong_span
+                          : w->blocks      ? w->blocks_span
+                                           : w->mma_span;
+    const char *why = reason(l);
+    if (!possible(l, w, &named))
+        return cg_error(g, s, "%s", why);
+    return cg_error(g, s,
+                    "%s; possible is, for instance, tile: [%u, %u, %u], warps: [%u, %u], stages: "
+                    "%u",
+                    why, named.shape[0], named.shape[1], named.shape[2], named.warps[0],
+                    named.warps[1], named.stages);
+}
+
+/* What only wgmma has asks for it: clusters of tiles, and warpgroups by turns. */
+static bool read_wgmma(struct cg *g, struct lower_plan *w)
+{
+    const struct span s = w->clusters[0] ? w->cluster_span : w->pingpong_span;
+    if (!w->clusters[0] && !w->pingpong)
+        return true;
+    if (w->mma == LOWER_MMA_TF32X3 && ptx_target_has_wgmma(g->target))
+        return true;
+    if (w->mma != LOWER_MMA_ANY && w->mma != LOWER_MMA_WGMMA)
+        return cg_error(g, s, "'cluster' and 'pingpong' are for 'mma: wgmma'");
+    if (w->mma == LOWER_MMA_ANY)
+        w->mma_span = s;
+    w->mma = LOWER_MMA_WGMMA;
+    return true;
+}
+
+bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct lower_plan *want,
+                 struct matmul_plan *v, uint32_t *n)
+{
+    struct lower_plan said = *want;
+    struct planner l = {.g = g, .f = f, .want = &said, .cost = -1};
+    planner_begin(&l);
+    choose_type(&l);
+    if (!read_wgmma(g, &said) || !check_mma(&l))
+        return false;
+    struct buf why = buf_in(g->a);
+    if (!planner_takes_wgmma(&l, &why) && why.len)
+        lower_explain(g, "  not wgmma: %s\n", buf_text(&why));
+    *n = plan_all(&l, v);
+    return *n ? true : impossible(&l);
+}

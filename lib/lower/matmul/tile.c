@@ -1,0 +1,457 @@
+/* Where a block of a contraction is, and what its operands' elements are there (matmul.h). */
+#include <config.h>
+
+#include "lower/matmul/matmul.h"
+
+#include <stdlib.h>
+
+enum { SHARED_ALIGN = 128 };
+
+/* ---- numbers of the launch ------------------------------------------------------------------------ */
+
+/* A number as the launch computes it: its text, and its value in the entry. */
+struct number {
+    const char *text;
+    struct cg_val v; /* i64, narrow */
+};
+
+static struct number constant(struct cg *g, int64_t c)
+{
+    return (struct number){arena_printf(g->a, "%lld", (long long)c), cg_int(DT_I64, c)};
+}
+
+static bool is_constant(struct number n, int64_t *c)
+{
+    return cg_is_const(n.v, c);
+}
+
+/* The value of a text of the launch that is less than 2^32. */
+static struct cg_val computed(struct cg *g, const char *text)
+{
+    return cg_index(g, cg_convert(g, cg_param_computed(g, text), DT_U32));
+}
+
+static struct number extent_of(struct cg *g, const struct lang_symbol *index)
+{
+    int64_t c;
+    if (!index)
+        return constant(g, 1);
+    const struct lang_expr *dim = index->dims[0];
+    struct number n = {lang_expr_text(g->a, dim), cg_index(g, cg_expr(g, dim))};
+    if (is_constant(n, &c))
+        return constant(g, c);
+    if (n.v.narrow != CG_U32)
+        n.v = computed(g, n.text);
+    return n;
+}
+
+static struct number tiles_along(struct cg *g, const struct lang_symbol *index, uint32_t side)
+{
+    int64_t c;
+    struct number n = extent_of(g, index);
+    if (is_constant(n, &c))
+        return constant(g, c / side + (c % side != 0));
+    n.text = arena_printf(g->a, "ceil_div(%s, %u)", n.text, side);
+    n.v = computed(g, n.text);
+    return n;
+}
+
+static struct number times(struct cg *g, struct number x, struct number y)
+{
+    int64_t c = 0, d = 0;
+    const bool cx = is_constant(x, &c), cy = is_constant(y, &d);
+    if (cx && cy)
+        return constant(g, c * d);
+    if (cx && c == 1)
+        return y;
+    if (cy && d == 1)
+        return x;
+    x.text = arena_printf(g->a, "%s * %s", x.text, y.text);
+    x.v = computed(g, x.text);
+    return x;
+}
+
+static struct cg_val as_u32(struct cg *g, struct cg_val v)
+{
+    return cg_convert(g, v, DT_U32);
+}
+
+/* n / d and n % d, of what is less than 2^31. */
+static void split_off(struct cg *g, struct cg_val n, struct number d, struct cg_val *q,
+                      struct cg_val *r)
+{
+    int64_t c;
+    if (is_constant(d, &c) && c == 1) {
+        *q = n;
+        *r = cg_int(DT_I64, 0);
+        return;
+    }
+    magic_divmod(g, n, d.text, d.v, q, r);
+}
+
+/* ---- the block's tile ----------------------------------------------------------------------------- */
+
+void matmul_sizes(struct cg *g, const struct matmul_form *f, struct variant_condition *c)
+{
+    const struct lang_symbol *index[MATMUL_BATCH + 3];
+    uint32_t n = 0;
+    for (uint32_t b = 0; b < f->nbatch; b++)
+        index[n++] = f->batch[b];
+    if (f->i)
+        index[n++] = f->i;
+    index[n++] = f->j;
+    index[n++] = f->k;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t v;
+        const struct lang_expr *dim = index[i]->dims[0];
+        if (lang_const_int(dim, &v))
+            c->never |= v > MAP_MOST_SMALL;
+        else
+            variant_require(
+                c, arena_printf(g->a, "%s <= %d", lang_expr_text(g->a, dim), MAP_MOST_SMALL));
+    }
+}
+
+static bool is_multiple(struct cg_val extent, uint32_t of)
+{
+    int64_t c;
+    return cg_is_const(extent, &c) && c % of == 0;
+}
+
+/* Rows and columns of what blocks that are numbered by themselves take: of a block's tile, or of a cluster's. */
+static uint32_t rows_of(const struct matmul *m)
+{
+    return m->p->bm * (m->p->cluster[0] ? m->p->cluster[0] : 1);
+}
+
+static uint32_t cols_of(const struct matmul *m)
+{
+    return m->p->bn * (m->p->cluster[1] ? m->p->cluster[1] : 1);
+}
+
+/* Tiles of a group: where they may be 2^31 or more, which no launch has, at most that. */
+static struct number group_tiles(struct matmul *m, struct number across)
+{
+    struct cg *g = m->g;
+    int64_t c;
+    struct number n = times(g, constant(g, m->p->group), across);
+    if (is_constant(n, &c))
+        return constant(g, c < INT32_MAX ? c : INT32_MAX);
+    if ((int64_t)m->p->group * (MAP_MOST_SMALL / cols_of(m) + 1) <= INT32_MAX)
+        return n;
+    n.text = arena_printf(g->a, "min(%s, %d)", n.text, INT32_MAX);
+    n.v = computed(g, n.text);
+    return n;
+}
+
+/* Groups of `group` rows of tiles, each column by column, so that blocks that run at once meet in few rows and columns: they
+ * find them in the L2 cache. The last group may have fewer rows. */
+static void find_tile(struct matmul *m, struct cg_val t)
+{
+    struct cg *g = m->g;
+    const struct number down = tiles_along(g, m->f->i, rows_of(m));
+    const struct number across = tiles_along(g, m->f->j, cols_of(m));
+    struct cg_val row, col, group, in_group;
+    int64_t one;
+    if (m->p->group < 2 || (is_constant(down, &one) && one < 2)) {
+        split_off(g, t, across, &row, &col);
+    } else {
+        const struct cg_val most = cg_int(DT_U32, m->p->group);
+        split_off(g, t, group_tiles(m, across), &group, &in_group);
+        struct cg_val first = cg_binary(g, OP_MUL, as_u32(g, group), most), rows = most;
+        if (!is_multiple(down.v, m->p->group)) {
+            rows = cg_binary(g, OP_SUB, as_u32(g, down.v), first);
+            rows = cg_minmax(g, false, rows, most);
+        }
+        in_group = as_u32(g, in_group);
+        col = cg_binary(g, OP_DIV, in_group, rows);
+        row = cg_binary(g, OP_SUB, in_group, cg_binary(g, OP_MUL, col, rows));
+        row = cg_binary(g, OP_ADD, first, row);
+    }
+    row = cg_binary(g, OP_MUL, as_u32(g, row), cg_int(DT_U32, rows_of(m)));
+    col = cg_binary(g, OP_MUL, as_u32(g, col), cg_int(DT_U32, cols_of(m)));
+    m->row = cg_index(g, row);
+    m->col = cg_index(g, col);
+}
+
+static struct number splits_of(const struct matmul *m)
+{
+    struct cg *g = m->g;
+    char *end;
+    if (m->p->split < 2)
+        return constant(g, 1);
+    if (!m->p->splits)
+        return constant(g, m->p->split);
+    const long c = strtol(m->p->splits, &end, 10);
+    if (!*end)
+        return constant(g, c);
+    return (struct number){arena_printf(g->a, "(%s)", m->p->splits), computed(g, m->p->splits)};
+}
+
+/* Shares are of whole tiles along k, but for the last one; those at the end may be empty. */
+static void find_share(struct matmul *m, struct number splits)
+{
+    struct cg *g = m->g;
+    const struct number k = extent_of(g, m->f->k);
+    int64_t one, c;
+    m->k_from = cg_int(DT_I64, 0);
+    m->k_to = k.v;
+    if (is_constant(splits, &one) && one == 1)
+        return;
+    struct cg_val per;
+    const uint32_t bk = m->p->bk;
+    if (is_constant(k, &c) && is_constant(splits, &one)) {
+        const int64_t tiles = (c + bk - 1) / bk;
+        per = cg_int(DT_U32, (tiles + one - 1) / one * bk);
+    } else {
+        per = as_u32(g, computed(g, arena_printf(g->a, "ceil_div(ceil_div(%s, %u), %s) * %u",
+                                                 k.text, bk, splits.text, bk)));
+    }
+    struct cg_val end = as_u32(g, k.v), from = cg_binary(g, OP_MUL, m->split, per);
+    from = cg_minmax(g, false, from, end);
+    m->k_from = cg_index(g, from);
+    m->k_to = cg_index(g, cg_minmax(g, false, cg_binary(g, OP_ADD, from, per), end));
+}
+
+static struct number tiles_of(struct matmul *m)
+{
+    struct cg *g = m->g;
+    const struct number across = tiles_along(g, m->f->j, cols_of(m));
+    return times(g, tiles_along(g, m->f->i, rows_of(m)), across);
+}
+
+static void find_extents(struct matmul *m)
+{
+    m->m = extent_of(m->g, m->f->i).v;
+    m->n = extent_of(m->g, m->f->j).v;
+    m->k = extent_of(m->g, m->f->k).v;
+    m->whole_rows = is_multiple(m->m, rows_of(m));
+    m->whole_cols = is_multiple(m->n, cols_of(m));
+    m->whole_k = is_multiple(m->k, m->p->bk);
+    m->k_from = cg_int(DT_I64, 0);
+    m->k_to = m->k;
+}
+
+static void find_threads(struct matmul *m)
+{
+    struct cg *g = m->g;
+    m->thread = cg_special(g, SP_TID_X);
+    m->warp = cg_binary(g, OP_SHR, m->thread, cg_int(DT_U32, 5));
+    m->lane = cg_binary(g, OP_AND, m->thread, cg_int(DT_U32, 31));
+    m->workers = m->p->threads;
+    struct ptx_var *const area = cg_dynamic(g);
+    area->align = area->align < SHARED_ALIGN ? SHARED_ALIGN : area->align;
+    const struct ptx_operand shared = ptx_sym(area);
+    m->shared = cg_pure(g, PTX_B32, "mov.u32", 1, &shared);
+    m->reader.shape = m->f->operand[0].eq->sym; /* extents may be divisions, which it looks at */
+    m->reader.lanes = 1;
+    map_begin_reading(g, &m->reader);
+}
+
+void matmul_prepare(struct matmul *m)
+{
+    find_extents(m);
+    find_threads(m);
+}
+
+void matmul_find(struct matmul *m, struct cg_val number)
+{
+    struct cg *g = m->g;
+    const struct matmul_form *f = m->f;
+    const struct number splits = splits_of(m), tiles = tiles_of(m);
+    struct cg_val n = cg_index(g, number), share, t;
+    m->splits = as_u32(g, splits.v);
+    split_off(g, n, splits, &n, &share);
+    m->split = as_u32(g, share);
+    m->tile = as_u32(g, n);
+    t = n;
+    if (f->nbatch)
+        split_off(g, n, tiles, &n, &t);
+    for (uint32_t b = f->nbatch; b-- > 1;)
+        split_off(g, n, extent_of(g, f->batch[b]), &n, &m->batch[b]);
+    if (f->nbatch)
+        m->batch[0] = n;
+    find_tile(m, t);
+    find_share(m, splits);
+}
+
+void matmul_begin(struct matmul *m)
+{
+    splits_of(m); /* so that parameters come in this order */
+    tiles_of(m);
+    const struct cg_val block = cg_special(m->g, SP_CTAID_X);
+    find_extents(m);
+    matmul_find(m, block);
+    find_threads(m);
+}
+
+const char *matmul_items(struct matmul *m, struct cg_val *v)
+{
+    struct cg *g = m->g;
+    const struct matmul_form *f = m->f;
+    const struct number splits = splits_of(m);
+    struct number n = tiles_of(m);
+    struct buf text = buf_in(g->a);
+    int64_t one;
+    buf_puts(&text, n.text);
+    for (uint32_t b = 0; b < f->nbatch; b++)
+        buf_printf(&text, " * (%s)", extent_of(g, f->batch[b]).text);
+    if (!is_constant(splits, &one) || one != 1)
+        buf_printf(&text, " * %s", splits.text);
+    if (!v)
+        return buf_text(&text);
+    for (uint32_t b = 0; b < f->nbatch; b++) {
+        struct number of = extent_of(g, f->batch[b]);
+        of.text = arena_printf(g->a, "(%s)", of.text);
+        n = times(g, n, of);
+    }
+    *v = as_u32(g, times(g, n, splits).v);
+    return buf_text(&text);
+}
+
+/* Clusters of so many blocks that there are at most: a text of the launch. */
+static const char *most_text(struct arena *a, uint32_t most, uint32_t blocks)
+{
+    if (most != LOWER_BLOCKS_ALL)
+        return arena_printf(a, "%u", most < blocks ? 1 : (unsigned)(most / blocks));
+    return blocks > 1 ? arena_printf(a, "max(1, multiprocessors / %u)", (unsigned)blocks)
+                      : "multiprocessors";
+}
+
+const char *matmul_grid(struct matmul *m)
+{
+    const struct matmul_plan *p = m->p;
+    struct arena *a = m->g->a;
+    const char *items = matmul_items(m, NULL);
+    const uint32_t blocks = rows_of(m) / p->bm * (cols_of(m) / p->bn);
+    if (p->blocks)
+        items = arena_printf(a, "min(%s, %s)", items, most_text(a, p->blocks, blocks));
+    return blocks > 1 ? arena_printf(a, "%s%s%s * %u", p->blocks ? "" : "(", items,
+                                     p->blocks ? "" : ")", (unsigned)blocks)
+                      : items;
+}
+
+/* ---- operands ------------------------------------------------------------------------------------- */
+
+/* What an index of a normalised equation is in this block. */
+static struct cg_val subscript_of(const struct matmul *m, const struct lang_symbol *index,
+                                  struct cg_val at, struct cg_val k)
+{
+    for (uint32_t b = 0; b < m->f->nbatch; b++)
+        if (m->f->batch[b] == index)
+            return m->batch[b];
+    return index == m->f->k ? k : at;
+}
+
+/* Is (at, k) inside? A constant or a predicate. */
+static struct cg_val is_inside(struct matmul *m, const struct matmul_operand *o, struct cg_val at,
+                               struct cg_val k)
+{
+    struct cg *g = m->g;
+    const bool a = o->side == MATMUL_A;
+    struct cg_val ok = cg_bool(g, true);
+    if (a ? m->f->i && !m->whole_rows : !m->whole_cols)
+        ok = cg_binary(g, OP_LT, at, a ? m->m : m->n);
+    if (!m->whole_k)
+        ok = cg_binary(g, OP_LAND, ok, cg_binary(g, OP_LT, k, m->k));
+    return ok;
+}
+
+/* The reader stands at an element of a tensor of the shape. */
+static void stand_at(struct matmul *m, const struct lang_symbol *shape, uint32_t lanes)
+{
+    m->reader.shape = shape;
+    m->reader.lanes = lanes;
+    for (uint32_t i = 1; i <= shape->rank; i++)
+        m->reader.prefix[i] = cg_flat_index(m->g, shape, i, m->reader.sub);
+}
+
+struct cg_val matmul_stand(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
+                           uint32_t lanes, int32_t inside)
+{
+    struct cg *g = m->g;
+    const struct matmul_operand *o = &m->f->operand[operand];
+    for (uint32_t i = 0; i < o->eq->nindex; i++)
+        m->reader.sub[i] = subscript_of(m, o->eq->index[i], at, k);
+    m->reader.near = k;
+    stand_at(m, o->eq->sym, lanes);
+    struct cg_val ok = is_inside(m, o, at, k);
+    if (inside >= 0)
+        ok = cg_binary(g, OP_LAND, cg_value(DT_BOOL, inside), ok);
+    return ok;
+}
+
+void matmul_fetch(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
+                  uint32_t lanes, int32_t inside, struct cg_val *v)
+{
+    struct cg *g = m->g;
+    const struct matmul_operand *o = &m->f->operand[operand];
+    const struct cg_val ok = matmul_stand(m, operand, at, k, lanes, inside);
+    int64_t c;
+    const struct cg_guard before = cg_guard(g, ok, false);
+    map_compute(g, &m->reader, &o->eq, 1, v);
+    cg_unguard(g, before);
+    const bool always = cg_is_const(ok, &c);
+    for (uint32_t l = 0; l < lanes; l++) {
+        v[l] = cg_convert(g, v[l], o->type);
+        if (!always && !o->plain) /* what was not loaded is zero already */
+            v[l] =
+                cg_select(g, cg_reg(g, ok), v[l],
+                          dtype_is_float(o->type) ? cg_float(g, o->type, 0) : cg_int(o->type, 0));
+    }
+}
+
+/* A subscript of a plain operand: an axis, or what is the same for the whole block. */
+static struct cg_val place_subscript(struct matmul *m, const struct lang_expr *e, struct cg_val at,
+                                     struct cg_val k)
+{
+    struct cg *g = m->g;
+    const struct lang_expr *name = inspect_strip(e);
+    if (name->kind == E_NAME && name->sym->kind == SYM_INDEX)
+        return subscript_of(m, name->sym, at, k);
+    const size_t bound = g->bindings.n;
+    bool (*const binary)(struct cg *, const struct lang_expr *, struct cg_val *) = g->binary;
+    bool (*const read)(struct cg *, const struct lang_expr *, struct cg_val *) = g->read;
+    for (uint32_t b = 0; b < m->f->nbatch; b++)
+        cg_bind(g, m->f->batch[b], m->batch[b], false);
+    g->binary = NULL; /* the reader's, which knows other indices */
+    g->read = NULL;
+    struct cg_val v = cg_index(g, cg_expr(g, e));
+    g->binary = binary;
+    g->read = read;
+    g->bindings.n = bound;
+    return v;
+}
+
+void matmul_subscripts(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
+                       struct cg_val *sub)
+{
+    const struct lang_expr *e = m->f->operand[operand].plain;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        sub[i] = place_subscript(m, e->args[i], at, k);
+}
+
+struct cg_place_of matmul_place(struct matmul *m, uint32_t operand, struct cg_val at,
+                                struct cg_val k)
+{
+    struct cg *g = m->g;
+    const struct lang_expr *e = m->f->operand[operand].plain;
+    struct cg_val sub[VARIANT_RANK];
+    matmul_subscripts(m, operand, at, k, sub);
+    return cg_address(g, e->sym, cg_flat_index(g, e->sym, e->nargs, sub));
+}
+
+struct cg_val matmul_step(struct matmul *m, uint32_t operand)
+{
+    struct cg *g = m->g;
+    const struct lang_expr *e = m->f->operand[operand].plain;
+    struct cg_val step = cg_int(DT_I64, 0);
+    bool any = false;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        if (inspect_strip(e->args[i])->sym == m->f->k)
+            step = cg_int(DT_I64, any = true);
+        else if (any)
+            step = cg_binary(g, OP_MUL, step, cg_extent(g, e->sym, i));
+    }
+    return step;
+}

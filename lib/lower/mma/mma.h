@@ -1,0 +1,196 @@
+/* Products by mma.sync: what the parts share. Private to mma/mma.c, mma/parts.c, mma/halves.c,
+ * mma/sums.c, mma/copy.c and mma/frag.c.
+ *
+ * Every operand has a tile in each stage of shared memory: rows of elements along the operand's last axis, so that a row
+ * is copied as it lies. A warp takes steps of 32 bytes of k: 16 elements of f16 and bf16, 8 of tf32, 32 of 8 bits; a step
+ * takes of its tall operand 4 words of each 16 rows, of the flat one 2 words of each 8 columns, in each lane. Lane = 4 group
+ * + member. Tall is A, but where words of 32 bits of B alone lie across: as words of the tall operand two of them are next
+ * to each other, and one load takes both. The sums are then those of the transposed product.
+ *
+ * Rows are of chunks of 16 bytes. Chunk c of row r is where chunk c ^ x(r) would be, so that the 8 rows that an ldmatrix
+ * takes at once, or the words of 4 rows that an ld.shared does, are in banks of their own.
+ */
+#ifndef KAIO_LOWER_MATMUL_MMA_H
+#define KAIO_LOWER_MATMUL_MMA_H
+
+#include "lower/matmul/matmul.h"
+
+enum {
+    MMA_STEP = 32,  /* bytes of k in a step */
+    MMA_CHUNK = 16, /* bytes */
+    MMA_ACROSS = 8,
+    MMA_TOGETHER = 2, /* steps whose products instructions add up, of parts */
+    MMA_SLOTS = 32,   /* addresses of a thread's pieces */
+    MMA_HELD = 128,   /* words of a warp's part of a step, in each lane */
+};
+
+enum mma_layout {
+    MMA_ALONG_K, /* rows along i or j: ldmatrix */
+    MMA_HALVES,  /* rows along k, 16 bits: ldmatrix.trans */
+    MMA_BYTES, /* rows along k, 8 bits: ldmatrix.trans of pairs of neighbours, that are then parted */
+    MMA_SINGLES, /* rows along k, 32 bits: ld.shared */
+};
+
+struct mma_tile {
+    uint32_t operand;
+    enum matmul_side side;
+    enum mma_layout layout;
+    bool tall;
+    uint32_t size;   /* bytes of an element */
+    uint32_t source; /* the same where it comes from */
+    /* halves, of a tall operand that lies across: of 16 neighbours those of even numbers come first, as the lanes have them that
+     * take two at a time */
+    bool spaced;
+    uint32_t rows, row_bytes; /* of the tile */
+    uint32_t offset;          /* in a stage, bytes */
+    uint32_t span;            /* rows of A, columns of B that a warp takes */
+
+    /* copying: a thread takes pieces of piece bytes, `across` of a row, of rows that are row_step apart */
+    bool is_async;
+    uint32_t piece, lanes, across, row_step, count;
+    bool partial; /* the last of them is not every thread's: */
+    int32_t
+        takes_part; /* predicates: of threads that have pieces, and that have a last one; -1: all */
+    int32_t exists;
+    uint32_t repeat; /* so many rows of a thread have addresses of their own, others at an offset */
+    struct cg_val row, col; /* u32: of the thread's first piece: row, element in the row */
+    int32_t from;           /* 64 bits, mutable: where it is in the next tile */
+    int32_t here;           /* 64 bits: where its row is that is copied now */
+    struct ptx_operand next_row, next_tile; /* bytes from there to the next, 64 bits */
+    struct cg_val left;                     /* s32: rows from .row on that are inside */
+    bool all_rows;                          /* all are */
+    struct cg_val inside[MMA_ACROSS];       /* constants or predicates of the pieces of a row */
+    int32_t to[MMA_SLOTS],
+        to_now[MMA_SLOTS];         /* u32: shared addresses in the first stage, and now */
+    struct ptx_operand (*held)[4]; /* words of pieces that pass registers */
+    int32_t (*raw)[4];             /* halves: f32 of pieces on their way, mutable */
+
+    /* reading */
+    uint32_t ways;             /* addresses */
+    int32_t at[8];             /* u32: in the first stage */
+    int32_t now[8];            /* u32, mutable: in the stage that is read now */
+    int32_t word[2][MMA_HELD]; /* as they were stored: of this step and of the next */
+    int32_t rest[2][MMA_HELD]; /* of products in parts: the second parts of these */
+    /* where they are coarse: pairs of words, or of a flat tile's rests, as bf16 */
+    int32_t pair[2][MMA_HELD / 2];
+};
+
+struct mma {
+    struct matmul *m;
+    struct cg *g;
+    const struct matmul_form *f;
+    const struct matmul_plan *p;
+    uint32_t ntile;
+    struct mma_tile tile[MATMUL_OPERANDS];
+    uint32_t tile_of[MATMUL_OPERANDS]; /* by operand */
+    uint32_t stage_bytes, steps;
+    /* sums of so many rows are in shared memory at once, the tile's or, of blocks that take several tiles, each warp's; the
+     * first patch is `patches` bytes from its beginning */
+    uint32_t patch_rows, pitch, patches;
+    bool turned;         /* B is tall */
+    bool halves;         /* the loop that takes f32 as f16 */
+    uint32_t high, wide; /* blocks of 16 of a warp's tall operand, of 8 of its flat one */
+    int32_t *
+        sum; /* of product q and blocks i, j of those: word w at ((q * high + i) * wide + j) * 4 + w */
+    int32_t *part; /* of products in parts: those of MMA_TOGETHER steps, on their way to the sums */
+    int32_t zero;  /* an f32 */
+    int32_t none;  /* of tiles by turns: a 0 that ptxas does not know for one */
+    uint32_t step; /* that is multiplied */
+    bool careful;  /* products in parts: of infinities, too */
+    /* mutable: offset of the stage that is read next and of the one that is written next, u32; the first k of the tile
+     * that is copied next, u32, and how many are left from there on, s32 */
+    int32_t read, write, k, left;
+};
+
+/* What only begins and ends of tiles take is found again for each of them, and in another loop: ptxas would hold it in registers,
+ * which the loops along k do not have, did it not seem to depend on n, which is less than 2^31. */
+void mma_find_thread(struct mma *s, struct cg_val thread, struct cg_val n);
+/* The same, and the tile of a block that takes one, for another loop of its last `left` tiles along k. */
+void mma_go_on(struct mma *s, int32_t left);
+/* All of the block's threads meet. */
+void mma_barrier(struct mma *s);
+/* Does the instruction set have it, and what lies where? why: NULL or what is in the way. */
+bool mma_measure(struct mma *s, struct buf *why);
+
+/* ---- mma/copy.c --------------------------------------------------------------------------------- */
+
+/* How a thread takes pieces of the tile; false: the block's threads can't share it evenly. */
+bool mma_plan_copy(const struct mma *s, struct mma_tile *t);
+/* Where chunk number c of row r of the tile is: bytes from its beginning. */
+struct cg_val mma_chunk(struct mma *s, const struct mma_tile *t, struct cg_val r, struct cg_val c);
+void mma_copy_begin(struct mma *s);
+/* Where the thread's piece i of the next tile is; whether there is one: an operand of selp, or a constant. Pieces come in their
+ * order, behind mma_tile_begin(). */
+struct ptx_operand mma_source(struct mma *s, struct mma_tile *t, uint32_t i, struct cg_val *inside);
+void mma_tile_begin(struct mma *s, struct mma_tile *t);
+/* And where it goes to. */
+struct ptx_operand mma_target(const struct mma_tile *t, uint32_t i);
+int32_t mma_target_register(const struct mma_tile *t, uint32_t i);
+int64_t mma_target_offset(const struct mma_tile *t, uint32_t i);
+/* The predicate of whether the thread has a piece i at all; -1: always. */
+int32_t mma_exists(const struct mma_tile *t, uint32_t i);
+/* On to the tile after the next. */
+void mma_advance(struct mma *s);
+/* Part `part` of `parts` of bringing the next tiles into the stage that is written next; after the last, mma_bring_end(). */
+void mma_bring(struct mma *s, uint32_t part, uint32_t parts);
+void mma_bring_end(struct mma *s);
+
+/* ---- mma/frag.c --------------------------------------------------------------------------------- */
+
+void mma_read_begin(struct mma *s);
+/* Loads step `step` of the stage at s->read into fragments `to`. */
+void mma_load(struct mma *s, uint32_t step, uint32_t to);
+/* Rounds as much of them as the first products take, of operands that are to be rounded. */
+void mma_round(struct mma *s, uint32_t of);
+/* Adds the products of fragments `of`, of step `step`, and rounds the rest of them and, if those are others, as much of
+ * `next`, between the products: so instructions that wait for words meet some that need not. */
+void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next);
+/* The first of pair i of a lane's words, which are of one row or column; the other is the one for k + 4: the second next of a tall
+ * operand's, the next of a flat one's. */
+uint32_t mma_pair_of(const struct mma_tile *t, uint32_t i);
+/* Adds the products of 16 rows i of the tall operand, of fragments `of` that are ready as they were loaded. */
+void mma_multiply_rows(struct mma *s, uint32_t i, uint32_t of);
+/* Of product q and blocks of 16 i and of 8 0. */
+int32_t *mma_sums_of_row(const struct mma *s, uint32_t q, uint32_t i);
+/* Products of 16 rows of the tall operand with all columns of the flat one, along these to and fro, so that registers are met
+ * again at once: added to d, of 4 words for each 8 columns; fresh: in place of what it holds. */
+void mma_multiply_row(struct mma *s, uint32_t q, bool back, int32_t *d, bool fresh,
+                      const int32_t *a, const int32_t *b);
+/* The same of pairs of bf16 of two steps, added to d. */
+void mma_multiply_pairs(struct mma *s, int32_t *d, const int32_t *const a[2], const int32_t *b0,
+                        const int32_t *b1);
+/* Which row or column of a warp's words they are: lane's part = factor * group (tall) or 2 * factor * member (flat) plus
+ * this; half: of the tall operand's 16, or which of a flat one's pair. */
+uint32_t mma_factor(const struct mma_tile *t);
+uint32_t mma_row_of(const struct mma_tile *t, uint32_t i, uint32_t half);
+
+/* ---- mma/parts.c: of products in parts --------------------------------------------------------- */
+
+/* Words [from, to) of fragments `of` in two parts. */
+void mma_part(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t from, uint32_t to);
+/* Pairs [from, to) of fragments `of`, which are parted, as bf16. */
+void mma_pair(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t from, uint32_t to);
+/* Adds products of fragments `of`, of 16 rows of the tall operand. */
+void mma_multiply_parts(struct mma *s, uint32_t q, uint32_t i, uint32_t of);
+/* Adds those up that are not yet among the sums. */
+void mma_promote_rest(struct mma *s);
+
+/* ---- mma/halves.c: f32 as f16 ------------------------------------------------------------------ */
+
+/* h, and its plan p: the same as that of s for f16 in two stages; false: not with these tiles. */
+bool mma_measure_halves(const struct mma *s, struct mma *h, struct matmul_plan *p);
+uint32_t mma_halves_shared(const struct mma *h);
+/* Adds products of `left` tiles along k, one at least, to the sums, until elements are met that f16 does not have: a predicate, the
+ * same for all threads. left: mutable, those that are left then. Threads leave behind a barrier. */
+int32_t mma_multiply_halves(struct mma *h, int32_t left);
+
+/* ---- mma/sums.c --------------------------------------------------------------------------------- */
+
+/* How much of the sums the stages have room for at once; of blocks that take several tiles, the last stage. */
+void mma_measure_patch(struct mma *s);
+/* Bytes of the patches, from the first on. */
+uint32_t mma_patch_bytes(const struct mma *s);
+/* Stores the outputs made of the sums. The block's threads come, behind a barrier after the stages were read. */
+void mma_store(struct mma *s);
+
+#endif

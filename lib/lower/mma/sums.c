@@ -1,0 +1,261 @@
+/* Sums of products by mma.sync (mma/mma.h) on their way to the epilogue: from registers to patches of shared memory. */
+#include <config.h>
+
+#include "lower/mma/mma.h"
+
+/* ---- what goes where ------------------------------------------------------------------------------ */
+
+/* How a lane's sums of a product lie in the patch: the first one in row group * by_group[0] + member * by_member[0], the
+ * column likewise, of `width` neighbours. */
+struct lay {
+    const struct mma_tile *tall, *flat;
+    uint32_t by_group[2], by_member[2], width;
+};
+
+static struct lay lay_of(const struct mma *s, uint32_t q)
+{
+    const struct matmul_product *p = &s->f->product[q];
+    struct lay l = {.tall = &s->tile[s->tile_of[s->turned ? p->b : p->a]],
+                    .flat = &s->tile[s->tile_of[s->turned ? p->a : p->b]]};
+    const uint32_t ft = mma_factor(l.tall), ff = mma_factor(l.flat);
+    l.by_group[s->turned] = ft;
+    l.by_member[!s->turned] = 2 * ff;
+    l.width = s->turned ? ft : ff == 1 ? 2 : 4;
+    return l;
+}
+
+/* The pitch of so many columns' sums that meets the fewest conflicts of banks. */
+static uint32_t pitch_of(const struct mma *s, uint32_t cols)
+{
+    const struct lay l = lay_of(s, 0);
+    uint32_t best = 0, least = UINT32_MAX;
+    for (uint32_t pitch = cols; pitch < cols + 32; pitch += 4) {
+        uint32_t uses[32] = {0}, most = 0;
+        for (uint32_t lane = 0; lane < 32 / l.width; lane++) /* one pass of the hardware's */
+            for (uint32_t w = 0; w < l.width; w++) {
+                const uint32_t group = lane / 4, member = lane % 4;
+                const uint32_t row = group * l.by_group[0] + member * l.by_member[0];
+                const uint32_t col = group * l.by_group[1] + member * l.by_member[1];
+                const uint32_t bank = (row * pitch + col + w) % 32;
+                most = ++uses[bank] > most ? uses[bank] : most;
+            }
+        if (most < least) {
+            least = most;
+            best = pitch;
+        }
+    }
+    return best;
+}
+
+/* Warps with a patch each. */
+static uint32_t sharing(const struct mma *s)
+{
+    return s->p->blocks ? s->p->threads / 32 : 1;
+}
+
+uint32_t mma_patch_bytes(const struct mma *s)
+{
+    return sharing(s) * s->f->nproduct * s->patch_rows * s->pitch * 4;
+}
+
+/* As many rows of sums at once as there is room for: whole rows of warps, or parts of one. */
+void mma_measure_patch(struct mma *s)
+{
+    enum { UNIT = 16 };
+    const struct matmul_plan *p = s->p;
+    const uint32_t stages = p->blocks ? 1 : p->stages, high = p->blocks ? p->wm : p->bm;
+    s->pitch = pitch_of(s, p->blocks ? p->wn : p->bn);
+    s->patches = s->stage_bytes * (p->stages - stages);
+    uint32_t most = UNIT;
+    for (uint32_t rows = UNIT; rows <= high; rows += UNIT) {
+        const bool fits = rows <= p->wm ? p->wm % rows == 0
+                                        : rows % p->wm == 0 && p->bm % rows == 0;
+        s->patch_rows = rows;
+        if (fits && mma_patch_bytes(s) <= s->stage_bytes * stages)
+            most = rows;
+    }
+    s->patch_rows = most;
+}
+
+/* ---- from registers ------------------------------------------------------------------------------- */
+
+/* In blocks that take several tiles words of different instructions go by way of others: ptxas would have the sums lie as they
+ * are stored, and move all of them in each round of the loop. */
+static void put(struct mma *s, uint32_t n, struct ptx_operand to, const struct ptx_operand *v)
+{
+    static const char *const bits[] = {
+        [1] = "st.shared.b32", [2] = "st.shared.v2.b32", [4] = "st.shared.v4.b32"};
+    static const char *const real[] = {
+        [1] = "st.shared.f32", [2] = "st.shared.v2.f32", [4] = "st.shared.v4.f32"};
+    struct cg *g = s->g;
+    struct ptx_operand w[4];
+    const bool apart = s->p->blocks && n > (s->turned ? 1 : 2);
+    for (uint32_t i = 0; i < n; i++) {
+        w[i] = v[i];
+        if (!apart)
+            continue;
+        w[i] = ptx_r(cg_new(g, s->f->sum));
+        PTX(&g->b, "or.b32", w[i], v[i], ptx_r(s->none));
+    }
+    PTX(&g->b, s->f->sum == DT_F32 ? real[n] : bits[n], to, n == 1 ? w[0] : ptx_vec(&g->b, n, w));
+}
+
+/* The lane's sums of row `half` of the tall operand's 16 rows i of product q, at the place of its first. */
+static void put_row(struct mma *s, const struct lay *l, uint32_t q, uint32_t i, uint32_t half,
+                    int32_t at, uint32_t offset)
+{
+    const uint32_t f = mma_factor(l->flat), width = l->width;
+    const int32_t *sum = s->sum + ((size_t)q * s->high + i) * s->wide * 4 + half * 2;
+    for (uint32_t j = 0; j < s->wide; j += f)
+        for (uint32_t from = 0; from < 2 * f; from += width) { /* of so many neighbours */
+            struct ptx_operand v[4];
+            for (uint32_t e = from; e < from + width; e++)
+                v[e - from] = ptx_r(sum[(j + e % f) * 4 + e / f]);
+            put(s, width, ptx_mem(at, offset + (mma_row_of(l->flat, j, 0) + from) * 4), v);
+        }
+}
+
+/* The same, of a transposed product, of number `of` of the pair in the flat operand's 8 columns j. */
+static void put_column(struct mma *s, const struct lay *l, uint32_t q, uint32_t j, uint32_t of,
+                       int32_t at, uint32_t offset)
+{
+    for (uint32_t i = 0; i < s->high; i++) {
+        const int32_t *sum = s->sum + (((size_t)q * s->high + i) * s->wide + j) * 4 + of;
+        for (uint32_t half = 0; half < 2; half += l->width) {
+            const struct ptx_operand v[2] = {ptx_r(sum[2 * half]), ptx_r(sum[2])};
+            put(s, l->width, ptx_mem(at, offset + mma_row_of(l->tall, i, half) * 4), v);
+        }
+    }
+}
+
+/* The lane's sums of rows [from, to) of its warp's, at the place of the first. */
+static void put_rows(struct mma *s, const struct lay *l, uint32_t q, uint32_t from, uint32_t to,
+                     int32_t at)
+{
+    const uint32_t unit = s->turned ? 8 : 16;
+    const struct mma_tile *t = s->turned ? l->flat : l->tall;
+    for (uint32_t i = from / unit; i < to / unit; i++)
+        for (uint32_t half = 0; half < 2; half++) {
+            const uint32_t row = q * s->patch_rows + mma_row_of(t, i, half) - from;
+            (s->turned ? put_column : put_row)(s, l, q, i, half, at, row * s->pitch * 4);
+        }
+}
+
+/* The sums of rows [first, first + patch_rows) of the tile go to the patch: of some rows of warps, or of part of one. */
+static void put_patch(struct mma *s, uint32_t first)
+{
+    struct cg *g = s->g;
+    const struct matmul_plan *p = s->p;
+    const uint32_t across = p->bn / p->wn, rows = s->patch_rows, skip = cg_label(g, "put");
+    struct cg_val wr = cg_binary(g, OP_DIV, s->m->warp, cg_int(DT_U32, across));
+    struct cg_val wc = cg_binary(g, OP_MOD, s->m->warp, cg_int(DT_U32, across));
+    if (rows < p->bm) {
+        const uint32_t n = rows > p->wm ? rows / p->wm : 1;
+        struct cg_val mine = cg_binary(g, OP_DIV, wr, cg_int(DT_U32, n));
+        mine = cg_binary(g, OP_EQ, mine, cg_int(DT_U32, first / p->wm / n));
+        cg_jump_if(g, cg_reg(g, mine), false, skip);
+    }
+    const size_t mark = cg_scope_open(g);
+    const uint32_t from = rows < p->wm ? first % p->wm : 0;
+    const uint32_t to = rows < p->wm ? from + rows : p->wm;
+    struct cg_val group = cg_binary(g, OP_SHR, s->m->lane, cg_int(DT_U32, 2));
+    struct cg_val member = cg_binary(g, OP_AND, s->m->lane, cg_int(DT_U32, 3));
+    for (uint32_t q = 0; q < s->f->nproduct; q++) {
+        const struct lay l = lay_of(s, q);
+        /* the first row of the warp, as the patch counts them */
+        struct cg_val row = cg_binary(g, OP_MUL, wr, cg_int(DT_U32, p->wm));
+        row = cg_binary(g, OP_SUB, row, cg_int(DT_U32, first - from));
+        row = cg_add(g, row, cg_weighted(g, group, l.by_group[0], member, l.by_member[0]));
+        struct cg_val col = cg_binary(g, OP_MUL, wc, cg_int(DT_U32, p->wn));
+        col = cg_add(g, col, cg_weighted(g, group, l.by_group[1], member, l.by_member[1]));
+        struct cg_val at = cg_binary(g, OP_MUL, row, cg_int(DT_U32, s->pitch));
+        at = cg_binary(g, OP_MUL, cg_binary(g, OP_ADD, at, col), cg_int(DT_U32, 4));
+        at = cg_binary(g, OP_ADD, at, cg_value(DT_U32, s->m->shared));
+        put_rows(s, &l, q, from, to, cg_reg(g, at));
+    }
+    cg_scope_close(g, mark);
+    cg_place(g, skip);
+}
+
+/* ---- to the epilogue ------------------------------------------------------------------------------ */
+
+/* Of the block, which meets before and after. */
+static void store_together(struct mma *s)
+{
+    struct matmul *m = s->m;
+    for (uint32_t first = 0; first < m->p->bm; first += s->patch_rows) {
+        const struct matmul_patch patch = {.base = m->shared,
+                                           .first = cg_int(DT_U32, first),
+                                           .rows = s->patch_rows,
+                                           .cols = m->p->bn,
+                                           .pitch = s->pitch};
+        if (first)
+            mma_barrier(s);
+        matmul_store_begin(m, &patch);
+        put_patch(s, first);
+        mma_barrier(s);
+        matmul_store(m, &patch);
+    }
+}
+
+/* The sums of rows [from, from + patch_rows) of the warp go to its patch. */
+static void put_part(struct mma *s, uint32_t from, int32_t base)
+{
+    struct cg *g = s->g;
+    const struct cg_val group = cg_binary(g, OP_SHR, s->m->lane, cg_u32(2));
+    const struct cg_val member = cg_binary(g, OP_AND, s->m->lane, cg_u32(3));
+    for (uint32_t q = 0; q < s->f->nproduct; q++) {
+        const struct lay l = lay_of(s, q);
+        struct cg_val row = cg_weighted(g, group, l.by_group[0], member, l.by_member[0]);
+        struct cg_val col = cg_weighted(g, group, l.by_group[1], member, l.by_member[1]);
+        struct cg_val at = cg_mul(g, cg_add(g, cg_mul(g, row, s->pitch), col), 4);
+        at = cg_add(g, at, cg_value(DT_U32, base));
+        put_rows(s, &l, q, from, from + s->patch_rows, cg_reg(g, at));
+    }
+}
+
+/* Of each warp, which waits for no other; what a patch takes beside the sums is loaded while the last one is stored. */
+static void store_apart(struct mma *s)
+{
+    struct cg *g = s->g;
+    struct matmul *m = s->m;
+    const struct matmul_plan *p = s->p;
+    const uint32_t across = p->bn / p->wn;
+    const struct cg_val thread = m->thread;
+    const struct cg_val row = cg_mul(g, cg_binary(g, OP_DIV, m->warp, cg_u32(across)), p->wm);
+    const struct cg_val col = cg_mul(g, cg_binary(g, OP_MOD, m->warp, cg_u32(across)), p->wn);
+    struct cg_val base = cg_mul(g, m->warp, mma_patch_bytes(s) / sharing(s));
+    base = cg_add(g, cg_add(g, cg_value(DT_U32, m->shared), cg_u32(s->patches)), base);
+    struct matmul_patch patch = {.base = cg_reg(g, base),
+                                 .first = row,
+                                 .first_col = &col,
+                                 .rows = s->patch_rows,
+                                 .cols = p->wn,
+                                 .pitch = s->pitch};
+    m->thread = m->lane;
+    m->workers = 32;
+    matmul_store_begin(m, &patch);
+    for (uint32_t from = 0; from < p->wm; from += s->patch_rows) {
+        const struct cg_val *const loaded = m->loaded;
+        struct matmul_patch next = patch;
+        next.first = cg_add(g, row, cg_u32(from + s->patch_rows));
+        if (from)
+            PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
+        put_part(s, from, patch.base);
+        PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
+        if (from + s->patch_rows < p->wm)
+            matmul_store_begin(m, &next);
+        const struct cg_val *const ahead = m->loaded;
+        m->loaded = loaded;
+        matmul_store(m, &patch);
+        m->loaded = ahead;
+        patch = next;
+    }
+    m->thread = thread;
+    m->workers = p->threads;
+}
+
+void mma_store(struct mma *s)
+{
+    (s->p->blocks ? store_apart : store_together)(s);
+}

@@ -1,0 +1,311 @@
+/* How many threads, lanes, accesses in flight and blocks a reduction gets: reduce/reduce.h. */
+#include <config.h>
+
+#include "lower/reduce/reduce.h"
+
+#include <stdarg.h>
+
+/* BLOCKS: four of 256 threads, of up to 64 registers, for each of the 132 multiprocessors of an H100. The number must not
+ * depend on the device: the order of the additions, and so the bits of the sums, do. FLIGHT: bytes that each thread
+ * has on the way; 1024 threads with 128 cover the memory's latency twice. LINE: bytes of a row of a tile. SPREAD: threads
+ * that keep the machine busy without sharing anything. SUMS: registers of a thread's columns. MOST_BUSY: of
+ * its sums and what it has on the way. MANY: accesses of all blocks, of so much that no cache has it, from where on three
+ * blocks of a multiprocessor were .4 to .7 % faster than four. */
+enum {
+    SPREAD = 65536,
+    BLOCK = 256,
+    BLOCKS = 528,
+    FLIGHT = 128,
+    LINE = 128,
+    SLOTS = 4,
+    MOST_CODE = 3000,
+    SUMS = 40,
+    MOST_BUSY = 48,
+    MANY = 8,
+};
+
+struct amount reduce_known(struct cg *g, int64_t n)
+{
+    return (struct amount){arena_printf(g->a, "%lld", (long long)n), true, n};
+}
+
+struct amount reduce_amount(struct cg *g, const char *fmt, ...)
+{
+    struct amount a = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    a.text = arena_vprintf(g->a, fmt, ap);
+    va_end(ap);
+    if (lang_const_int(contract_expr(g->a, g->contract, a.text), &a.n))
+        return reduce_known(g, a.n);
+    return a;
+}
+
+/* The text, in brackets unless it is a name, a number or a call. */
+static const char *factor(struct cg *g, struct amount x)
+{
+    int depth = 0;
+    for (const char *c = x.text; *c; c++) {
+        depth += (*c == '(') - (*c == ')');
+        if (depth == 0 && strchr(" +-*/%", *c))
+            return arena_printf(g->a, "(%s)", x.text);
+    }
+    return x.text;
+}
+
+static struct amount product(struct cg *g, struct amount x, struct amount y)
+{
+    if (x.is_known && x.n == 1)
+        return y;
+    if (y.is_known && y.n == 1)
+        return x;
+    return reduce_amount(g, "%s * %s", factor(g, x), factor(g, y));
+}
+
+static struct amount divided(struct cg *g, struct amount x, uint32_t by)
+{
+    return by == 1 ? x : reduce_amount(g, "%s / %u", factor(g, x), (unsigned)by);
+}
+
+static struct amount ceiling(struct cg *g, struct amount x, uint32_t by)
+{
+    return by == 1 ? x : reduce_amount(g, "ceil_div(%s, %u)", x.text, (unsigned)by);
+}
+
+static uint32_t log2_of(uint32_t n)
+{
+    uint32_t l = 0;
+    while ((UINT32_C(1) << l) < n)
+        l++;
+    return l;
+}
+
+/* ---- lanes ---------------------------------------------------------------------------------------- */
+
+/* Nothing else than the lane loop moves the reads along it, so that each begins where its buffer does: aligned, and
+ * with a tail at the end only. */
+static bool is_flat(const struct reduce_form *f)
+{
+    if (!f->loop[f->lane].is_reduced || f->nloop - f->nkeptloop != 1)
+        return false;
+    for (uint32_t i = 0; i < f->nread; i++) {
+        const struct reduce_read *r = &f->read[i];
+        if (r->in_body && reduce_ends_in_lanes(f, r->sym->rank, r->axis) &&
+            r->sym->rank != f->loop[f->lane].naxis)
+            return false;
+    }
+    return true;
+}
+
+/* What the results take in one of a thread's slots. */
+static uint32_t sum_registers(const struct reduce_form *f)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->nresult; i++) {
+        const struct reduce_result *q = &f->result[i];
+        uint32_t value = dtype_bits(q->e->args[0]->type) > 32 ? 3 : 1;
+        n += q->term ? 6 : value + (reduce_is_arg(q->e) ? 2 : 0);
+    }
+    return n;
+}
+
+static uint32_t choose_lanes(const struct reduce_form *f, const struct lower_plan *want)
+{
+    uint32_t most = REDUCE_LANES, lanes;
+    if (!f->has_contiguous || !f->widest)
+        return 1;
+    lanes = want->vector ? want->vector : 128 / f->widest;
+    if (!f->loop[f->lane].is_reduced) /* as many accumulators for each result */
+        while (most > 1 && most * sum_registers(f) > SUMS)
+            most /= 2;
+    return lanes < most ? lanes : most;
+}
+
+static uint32_t choose_unroll(const struct reduce_form *f, const struct lower_plan *want,
+                              uint32_t lanes)
+{
+    unsigned bytes = f->bits * lanes / 8;
+    /* of single elements more fit, if their indices take no registers */
+    bool single = lanes == 1 && f->loop[f->lane].is_reduced && f->nloop - f->nkeptloop == 1;
+    uint32_t u = want->unroll ? want->unroll : single ? 16 : 8;
+    while (!want->unroll && u > 1 && u * bytes > FLIGHT)
+        u /= 2;
+    uint32_t slots = f->loop[f->lane].is_reduced && lanes > SLOTS ? SLOTS : lanes;
+    while (!want->unroll && u > 2 && u * bytes / 4 + slots * sum_registers(f) >= MOST_BUSY)
+        u /= 2;
+    while (u > 1 && u * lanes * f->weight > MOST_CODE)
+        u /= 2;
+    return u;
+}
+
+/* ---- one variant ---------------------------------------------------------------------------------- */
+
+/* Additions from a thread's slots to the whole block's sum. */
+static uint32_t block_depth(const struct reduce_plan *p)
+{
+    uint32_t rows = p->tx <= 32 ? p->block / 32 : p->ty;
+    return (p->tx < 32 ? log2_of(32 / p->tx) : 0) + rows - 1;
+}
+
+/* A thread's additions, then those of the parts of up to `most` blocks. Fewer blocks have no more than one batch for each
+ * thread. */
+static struct amount depth_of(struct cg *g, const struct reduce_plan *p, struct amount most)
+{
+    uint32_t each = p->lanes / p->slots, fixed = 2 * block_depth(p) + log2_of(p->slots) + 2;
+    struct amount vectors = reduce_amount(g, "max(%u, ceil_div(%s, %s))", (unsigned)p->unroll,
+                                          p->rows.text,
+                                          product(g, reduce_known(g, p->ty), most).text);
+    struct amount parts = ceiling(g, most, p->ty);
+    if (parts.is_known)
+        fixed += (uint32_t)parts.n;
+    struct amount d = product(g, vectors, reduce_known(g, each));
+    return parts.is_known ? reduce_amount(g, "%s + %u", d.text, (unsigned)fixed)
+                          : reduce_amount(g, "%s + %s + %u", d.text, parts.text, (unsigned)fixed);
+}
+
+static void choose_blocks(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
+                          struct reduce_plan *p)
+{
+    p->outer = p->rows = p->tiles = reduce_known(g, 1);
+    p->groups = divided(g, f->loop[f->lane].n, p->lanes);
+    for (uint32_t i = 0; i < f->nloop; i++) {
+        if (f->loop[i].is_reduced)
+            p->rows = product(g, p->rows, i == f->lane ? p->groups : f->loop[i].n);
+        else if (i != f->lane)
+            p->outer = product(g, p->outer, f->loop[i].n);
+    }
+    p->total = product(g, p->outer, p->groups);
+    if (p->is_spread) { /* a tile of any results, one after the other */
+        p->outer = reduce_known(g, 1);
+        p->tiles = ceiling(g, p->total, p->tx);
+    } else if (p->is_column) {
+        p->tiles = ceiling(g, p->groups, p->tx);
+    }
+    struct amount results = product(g, p->outer, p->tiles);
+    /* each block all accesses of its threads once, or more */
+    uint32_t least = p->ty * p->unroll;
+    struct amount most = reduce_known(g, p->is_spread ? 1 : want->split);
+    if (!most.n)
+        most = reduce_amount(g, "ceil_div(%u, max(1, %s))", (unsigned)BLOCKS, results.text);
+    p->split = most.is_known && most.n == 1 ? most
+               : want->split                ? most
+                             : reduce_amount(g, "clamp(ceil_div(%s, %u), 1, %s)", p->rows.text,
+                                             (unsigned)least, most.text);
+    if (!want->split && results.is_known && results.n == 1 && p->rows.is_known &&
+        p->rows.n >= (int64_t)least * BLOCKS * MANY)
+        p->split = reduce_known(g, BLOCKS * 3 / 4);
+    p->blocks = product(g, results, p->split);
+    /* where several blocks share a result there are fewer than BLOCKS of these */
+    p->sharing = p->blocks.is_known || want->split
+                     ? p->blocks
+                     : reduce_amount(g, "min(%s, %u)", p->blocks.text, 2 * (unsigned)BLOCKS);
+    p->depth = depth_of(g, p, most);
+}
+
+/* tx 0: every thread has results of its own. */
+static struct reduce_plan variant(struct cg *g, const struct reduce_form *f,
+                                  const struct lower_plan *want, uint32_t lanes, uint32_t tx)
+{
+    struct reduce_plan p = {.is_column = !f->loop[f->lane].is_reduced, .lanes = lanes};
+    p.block = want->block ? want->block : BLOCK;
+    p.is_spread = tx == 0;
+    p.tx = p.is_spread ? p.block : p.is_column ? tx : 1;
+    if (p.is_column && want->tile)
+        p.tx = want->tile;
+    while (p.block % p.tx) /* 96 threads are no rows of 64 */
+        p.tx /= 2;
+    p.ty = p.block / p.tx;
+    p.unroll = choose_unroll(f, want, lanes);
+    if (p.is_column && !want->unroll && p.unroll > 4) /* of whole vectors half as much is enough */
+        p.unroll = 4;
+    p.width = p.is_column ? lanes : 1;
+    p.slots = p.is_column ? lanes : lanes < SLOTS ? lanes : SLOTS;
+    p.has_tail = lanes > 1 && is_flat(f);
+    choose_blocks(g, f, want, &p);
+    return p;
+}
+
+/* ---- variants ------------------------------------------------------------------------------------- */
+
+/* The threads across a tile: a line of memory of the widest read, fewer where there are fewer columns. */
+static uint32_t choose_tile(const struct reduce_form *f, uint32_t lanes)
+{
+    const struct amount *n = &f->loop[f->lane].n;
+    uint32_t tx = 1;
+    unsigned bytes = lanes * (f->widest ? f->widest : 32) / 8;
+    unsigned line = lanes > 1 ? LINE : LINE / 2; /* less, where there may be few columns */
+    while (tx < 32 && tx * (bytes ? bytes : 1) < line)
+        tx *= 2;
+    while (n->is_known && tx > 1 && tx / 2 * (int64_t)lanes >= n->n)
+        tx /= 2;
+    return tx;
+}
+
+/* Adds the variant for all sizes, or for those that the text says, unless it is known not to be for them. False: what
+ * follows is for no sizes. */
+static bool add(struct cg *g, struct reduce_plan *v, uint32_t *n, struct reduce_plan p,
+                const char *when)
+{
+    struct amount holds = reduce_amount(g, "%s", when);
+    if (holds.is_known && !holds.n)
+        return true;
+    p.when = holds.is_known ? NULL : when;
+    if (!p.when && *n)
+        p.when = "true";
+    v[(*n)++] = p;
+    return !holds.is_known;
+}
+
+/* Columns: results enough for every thread to have its own; tiles of them; and the same where they are not whole
+ * vectors. */
+static void add_columns(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
+                        struct reduce_plan *v, uint32_t *n, uint32_t lanes)
+{
+    const struct amount *across = &f->loop[f->lane].n;
+    bool asked = want->tile || want->split;
+    while (across->is_known && across->n % lanes)
+        lanes /= 2;
+    for (;;) {
+        const char *whole =
+            lanes > 1 ? arena_printf(g->a, "%s %% %u == 0", factor(g, *across), (unsigned)lanes)
+                      : "true";
+        struct reduce_plan spread = variant(g, f, want, lanes, 0);
+        if (!asked && !add(g, v, n, spread,
+                           arena_printf(g->a, "%s%s%s >= %d", lanes > 1 ? whole : "",
+                                        lanes > 1 ? " && " : "", spread.total.text, SPREAD)))
+            return;
+        if (!add(g, v, n, variant(g, f, want, lanes, choose_tile(f, lanes)), whole) || lanes == 1)
+            return;
+        lanes = 1;
+    }
+}
+
+bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
+                 struct reduce_plan *v, uint32_t *n)
+{
+    const struct amount *across = &f->loop[f->lane].n;
+    uint32_t lanes = choose_lanes(f, want), block = want->block ? want->block : BLOCK;
+    bool column = !f->loop[f->lane].is_reduced;
+    *n = 0;
+    if (want->tile && !column)
+        return cg_error(g, want->tile_span,
+                        "'tile' is for results that lie side by side in memory; here the reduction "
+                        "itself runs along the memory");
+    if (want->tile > block || (want->tile && block % want->tile))
+        return cg_error(g, want->tile_span,
+                        "%u threads can't be rows of %u: 'tile' must divide 'block'",
+                        (unsigned)block, (unsigned)want->tile);
+    if (column) {
+        add_columns(g, f, want, v, n, lanes);
+        return true;
+    }
+    while (!is_flat(f) && across->is_known && across->n % lanes)
+        lanes /= 2;
+    const char *whole =
+        is_flat(f) || lanes == 1
+            ? "true"
+            : arena_printf(g->a, "%s %% %u == 0", factor(g, *across), (unsigned)lanes);
+    if (add(g, v, n, variant(g, f, want, lanes, 1), whole))
+        add(g, v, n, variant(g, f, want, 1, 1), "true");
+    return true;
+}

@@ -1,0 +1,586 @@
+/* Reductions over any indices: to one result, to many, along the memory or across it.
+ *
+ * One launch. The threads of a block go through their share of the elements, the block's sums meet in shared memory, and
+ * where several blocks share a result each leaves its part in a buffer and counts itself. The block that finds
+ * that it is the last brings the parts together, in the order of the blocks' numbers:
+ *
+ *     block 0   elements -> part[0] ; count 0 -> 1
+ *     block 2   elements -> part[2] ; count 1 -> 2
+ *     block 1   elements -> part[1] ; count 2 -> 0: the last; part[0] + part[1] + part[2] -> result
+ *
+ * So no order in which blocks happen to run shows in the bits, and neither does the device: the number of blocks
+ * depends on the sizes alone. The count is acquire and release at the scope of the GPU: it orders the parts, which one
+ * thread wrote or a barrier ordered before it, before the last block's reads. It wraps to 0, for the next launch.
+ */
+#include <config.h>
+
+#include "lower/reduce/reduce.h"
+#include "lower/schedule.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- the block's place ---------------------------------------------------------------------------- */
+
+static bool is_one(struct amount a)
+{
+    return a.is_known && a.n == 1;
+}
+
+/* A count of the launch as an i64. */
+static struct cg_val count(struct cg *g, struct amount a)
+{
+    if (a.is_known)
+        return cg_int(DT_I64, a.n);
+    return cg_index(g, cg_param_computed(g, a.text));
+}
+
+static struct cg_val small_count(struct cg *g, struct amount a)
+{
+    return cg_index(g, cg_convert(g, count(g, a), DT_U32));
+}
+
+static void take_place(struct reduce *r)
+{
+    struct cg *g = r->g;
+    const struct reduce_plan *p = r->p;
+    struct cg_val rest = cg_index(g, cg_special(g, SP_CTAID_X)), none = cg_int(DT_I64, 0);
+    struct cg_val tid = cg_special(g, SP_TID_X);
+    r->split = small_count(g, p->split);
+    r->tile = r->part = none;
+    if (!is_one(p->tiles))
+        cg_divmod(g, rest, small_count(g, p->tiles), &rest, &r->tile);
+    r->outer = rest;
+    if (is_one(p->outer)) {
+        r->part = rest;
+        r->outer = none;
+    } else if (!is_one(p->split)) {
+        cg_divmod(g, rest, r->split, &r->outer, &r->part);
+    }
+    r->tx = r->ty = tid;
+    if (p->tx == 1)
+        r->tx = cg_int(DT_U32, 0);
+    else if (p->ty == 1)
+        r->ty = cg_int(DT_U32, 0);
+    else {
+        r->tx = cg_binary(g, OP_AND, tid, cg_int(DT_U32, p->tx - 1));
+        r->ty = cg_binary(g, OP_SHR, tid, cg_int(DT_U32, __builtin_ctz(p->tx)));
+    }
+}
+
+static struct cg_val rounds(struct cg *g, const struct reduce_form *f, const struct reduce_loop *l)
+{
+    const struct reduce_axis *a = &f->axis[l->axis[0]];
+    if (l->n.is_known)
+        return cg_int(DT_I64, l->n.n);
+    if (l->is_narrow && l->naxis == 1)
+        return cg_index(g, cg_expr(g, a->high));
+    struct cg_val n = cg_param_computed(g, l->n.text);
+    n.type = DT_I64;
+    return n;
+}
+
+/* The thread's vector among those of the lane loop, or, where threads are spread over all results, of all kept loops. */
+static void take_group(struct reduce *r)
+{
+    struct cg *g = r->g;
+    const struct reduce_plan *p = r->p;
+    r->number = cg_binary(g, OP_MUL, r->tile, cg_int(DT_I64, p->tx));
+    r->number = r->group = cg_binary(g, OP_ADD, r->number, cg_index(g, r->tx));
+    if (!p->is_spread || (p->total.is_known && p->groups.is_known && p->total.n == p->groups.n))
+        return;
+    struct cg_val n = count(g, p->groups);
+    if (r->f->loop[r->f->lane].is_narrow) {
+        n = cg_minmax(g, true, cg_convert(g, n, DT_U32), cg_int(DT_U32, 1));
+        cg_divmod(g, r->number, cg_index(g, n), &r->outer, &r->group);
+        return;
+    }
+    struct cg_val x = cg_value(DT_U64, cg_reg(g, r->number));
+    n = cg_value(DT_U64, cg_reg(g, n));
+    r->outer = cg_index(g, cg_binary(g, OP_DIV, x, n));
+    r->group = cg_index(g, cg_binary(g, OP_MOD, x, n));
+}
+
+/* The indices of the kept loops; of the lane loop, where it is kept, the thread's first. */
+static void take_indices(struct reduce *r)
+{
+    struct cg *g = r->g;
+    const struct reduce_form *f = r->f;
+    int first = -1;
+    if (r->p->is_column)
+        take_group(r);
+    struct cg_val rest = r->outer;
+    for (uint32_t i = 0; i < f->nloop; i++)
+        r->n[i] = rounds(g, f, &f->loop[i]);
+    for (uint32_t i = 0; i < f->nkeptloop; i++)
+        if (i != f->lane && first < 0)
+            first = (int)i;
+    for (uint32_t i = f->nkeptloop; i-- > 0;) {
+        if (i == f->lane)
+            continue;
+        r->at[i] = rest;
+        if ((int)i != first && !is_one(f->loop[i].n)) {
+            struct cg_val n = r->n[i];
+            if (n.narrow == CG_FULL) /* a divisor of 32 bits; a block's number has no more */
+                n = cg_minmax(g, false, n, cg_int(DT_I64, UINT32_MAX));
+            if (n.narrow == CG_FULL && n.op.kind == PTX_O_REG)
+                n = cg_index(g, cg_convert(g, n, DT_U32));
+            cg_divmod(g, rest, n, &rest, &r->at[i]);
+        } else if (is_one(f->loop[i].n)) {
+            r->at[i] = cg_int(DT_I64, 0);
+        }
+        if (f->loop[i].is_narrow && r->at[i].narrow == CG_FULL)
+            r->at[i] = cg_index(g, cg_convert(g, r->at[i], DT_U32));
+    }
+    if (!r->p->is_column)
+        return;
+    struct cg_val at = cg_binary(g, OP_MUL, r->group, cg_int(DT_I64, r->p->lanes));
+    if (f->loop[f->lane].is_narrow)
+        at = cg_index(g, cg_convert(g, at, DT_U32));
+    r->at[f->lane] = at;
+}
+
+/* Jumps where the thread's column is none. */
+static void skip_outside(struct reduce *r, uint32_t label)
+{
+    struct cg *g = r->g;
+    struct amount n = r->p->is_spread ? r->p->total : r->p->groups;
+    if (!r->p->is_column || (n.is_known && n.n % r->p->tx == 0))
+        return;
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, r->number, count(g, n))), true, label);
+}
+
+/* ---- parts ---------------------------------------------------------------------------------------- */
+
+struct part_values {
+    struct reduce_value v[REDUCE_LANES];
+};
+
+struct parts {
+    struct reduce *r;
+    const struct lang_symbol *v[REDUCE_RESULTS], *where[REDUCE_RESULTS];
+    struct reduce_sweep *s;
+    struct part_values *x[REDUCE_UNROLL]; /* by step of the batch: by result */
+    struct cg_val at[REDUCE_UNROLL];
+};
+
+/* The thread's first of the results that block `block` (an i64) leaves. */
+static struct cg_place_of part_place(struct reduce *r, const struct lang_symbol *t,
+                                     struct cg_val block)
+{
+    struct cg *g = r->g;
+    uint32_t width = r->p->width;
+    struct cg_val at = cg_binary(g, OP_MUL, block, cg_int(DT_I64, (int64_t)r->p->tx * width));
+    struct cg_val mine = cg_binary(g, OP_MUL, r->tx, cg_int(DT_U32, width));
+    return cg_address(g, t, cg_binary(g, OP_ADD, at, cg_index(g, mine)));
+}
+
+static void name_parts(struct parts *q)
+{
+    struct reduce *r = q->r;
+    struct cg *g = r->g;
+    const struct reduce_plan *p = r->p;
+    struct amount n = reduce_amount(g, "(%s) * %u", p->sharing.text, p->tx * p->width);
+    const char *extent[] = {p->tx * p->width == 1 ? p->sharing.text : n.text};
+    for (uint32_t i = 0; i < r->f->nresult; i++) {
+        const struct reduce_result *of = &r->f->result[i];
+        q->v[i] = cg_temp(g, "part", reduce_type(of), 1, extent, false);
+        if (reduce_is_pair(of))
+            q->where[i] = cg_temp(g, "where", reduce_where_type(r, of), 1, extent, false);
+    }
+}
+
+static void leave_parts(struct parts *q)
+{
+    struct reduce *r = q->r;
+    struct cg *g = r->g;
+    struct cg_val block = cg_index(g, cg_special(g, SP_CTAID_X));
+    for (uint32_t i = 0; i < r->f->nresult; i++)
+        for (int where = 0; where <= reduce_is_pair(&r->f->result[i]); where++) {
+            struct cg_val v[REDUCE_LANES];
+            const struct lang_symbol *t = where ? q->where[i] : q->v[i];
+            for (uint32_t k = 0; k < r->p->width; k++) {
+                struct reduce_value x = reduce_get(r, i, k);
+                v[k] = where ? x.where : x.v;
+            }
+            cg_store_words(g, t->type, part_place(r, t, block), r->p->width, v);
+        }
+}
+
+static void at_part(void *ctx, uint32_t u, bool is_first)
+{
+    struct parts *q = ctx;
+    (void)is_first;
+    q->at[u] = q->s->at;
+}
+
+static void load_part(void *ctx, uint32_t u)
+{
+    struct parts *q = ctx;
+    struct reduce *r = q->r;
+    struct cg *g = r->g;
+    struct cg_val block = cg_index(g, cg_convert(g, q->at[u], DT_U32));
+    if (!is_one(r->p->outer)) {
+        struct cg_val before = cg_binary(g, OP_MUL, r->outer, r->split);
+        block = cg_binary(g, OP_ADD, before, block);
+    }
+    if (!is_one(r->p->tiles)) {
+        block = cg_binary(g, OP_MUL, block, small_count(g, r->p->tiles));
+        block = cg_binary(g, OP_ADD, block, r->tile);
+    }
+    for (uint32_t i = 0; i < r->f->nresult; i++)
+        for (int where = 0; where <= reduce_is_pair(&r->f->result[i]); where++) {
+            struct cg_val v[REDUCE_LANES];
+            const struct lang_symbol *t = where ? q->where[i] : q->v[i];
+            cg_load_words(g, t->type, false, part_place(r, t, block), r->p->width, v);
+            for (uint32_t k = 0; k < r->p->width; k++)
+                *(where ? &q->x[u][i].v[k].where : &q->x[u][i].v[k].v) = v[k];
+        }
+}
+
+static void take_part(void *ctx, uint32_t u)
+{
+    struct parts *q = ctx;
+    struct reduce *r = q->r;
+    for (uint32_t i = 0; i < r->f->nresult; i++)
+        for (uint32_t k = 0; k < r->p->width; k++)
+            reduce_set(r, i, k,
+                       reduce_meet(r->g, &r->f->result[i], reduce_get(r, i, k), q->x[u][i].v[k]));
+}
+
+/* Adds one to the count of the blocks that have left their parts; jumps unless this is the last of them. */
+static void count_blocks(struct reduce *r, uint32_t label)
+{
+    struct cg *g = r->g;
+    const struct reduce_plan *p = r->p;
+    const char *extent[] = {p->sharing.text};
+    const struct lang_symbol *arrived = cg_temp(g, "arrived", DT_U32, 1, extent, true);
+    struct cg_val which = r->outer;
+    if (!is_one(p->tiles)) {
+        which = cg_binary(g, OP_MUL, which, small_count(g, p->tiles));
+        which = cg_binary(g, OP_ADD, which, r->tile);
+    }
+    struct cg_place_of at = cg_address(g, arrived, which);
+    struct cg_val last = cg_binary(g, OP_SUB, cg_convert(g, r->split, DT_U32), cg_int(DT_U32, 1));
+    if (p->tx > 1) /* several threads have written */
+        PTX(&g->b, "bar.sync", ptx_imm(0));
+    int32_t is_last = cg_new_mutable(g, DT_BOOL);
+    uint32_t counted = cg_label(g, "counted");
+    cg_move(g, is_last, cg_bool(g, false));
+    size_t mark = cg_scope_open(g);
+    struct cg_val tid = cg_special(g, SP_TID_X);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, tid, cg_int(DT_U32, 0))), true, counted);
+    int32_t before = cg_new(g, DT_U32);
+    PTX(&g->b, "atom.acq_rel.gpu.global.inc.u32", ptx_r(before), cg_mem(at), cg_op(g, last));
+    cg_move(g, is_last, cg_binary(g, OP_EQ, cg_value(DT_U32, before), last));
+    cg_scope_close(g, mark);
+    cg_place(g, counted);
+    int32_t any = cg_new(g, DT_BOOL);
+    PTX(&g->b, "bar.red.or.pred", ptx_r(any), ptx_imm(0), ptx_r(is_last));
+    cg_jump_if(g, any, false, label);
+}
+
+/* From the block's results to those of all blocks that share them; the last of these goes on. */
+static void join_blocks(struct reduce *r)
+{
+    struct cg *g = r->g;
+    const struct reduce_plan *p = r->p;
+    struct parts q = {.r = r};
+    struct reduce_sweep s = {.unroll = p->width * r->f->nresult > 8 ? 2 : 4,
+                             .start = cg_index(g, r->ty),
+                             .step = cg_int(DT_I64, p->ty),
+                             .end = r->split,
+                             .advance = at_part,
+                             .load = load_part,
+                             .take = take_part,
+                             .ctx = &q};
+    q.s = &s;
+    for (uint32_t u = 0; u < s.unroll; u++)
+        q.x[u] = ARENA_ARRAY(g->a, r->f->nresult, struct part_values);
+    uint32_t left = cg_label(g, "left"), alone = cg_label(g, "alone");
+    size_t mark = cg_scope_open(g);
+    if (!p->split.is_known)
+        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, r->split, cg_int(DT_I64, 1))), true, alone);
+    name_parts(&q);
+    size_t inner = cg_scope_open(g);
+    struct cg_val tid = cg_special(g, SP_TID_X);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, tid, cg_int(DT_U32, p->tx))), true, left);
+    leave_parts(&q);
+    cg_scope_close(g, inner);
+    cg_place(g, left);
+    g->exit_used = true;
+    count_blocks(r, g->exit);
+    for (uint32_t i = 0; i < r->f->nresult; i++)
+        for (uint32_t k = 0; k < p->width; k++)
+            reduce_set(r, i, k, reduce_identity(r, &r->f->result[i]));
+    reduce_sweep(g, &s);
+    reduce_block(r);
+    cg_scope_close(g, mark);
+    cg_place(g, alone);
+}
+
+/* ---- results -------------------------------------------------------------------------------------- */
+
+/* S2 - S1 * (S1 / n), not below 0. Where the mean has overflowed the differences to it are infinite; of nothing it is 0. */
+static struct cg_val squared_differences(struct reduce *r, const struct reduce_result *q,
+                                         struct reduce_value x)
+{
+    struct cg *g = r->g;
+    struct cg_val n = cg_int(DT_I64, 1), zero = cg_float(g, DT_F64, 0);
+    for (uint32_t i = r->f->nkeptloop; i < r->f->nloop; i++)
+        n = cg_binary(g, OP_MUL, n, r->n[i]);
+    struct cg_val offset = cg_binary(g, OP_DIV, x.where, cg_convert(g, n, DT_F64));
+    struct cg_val m2 = cg_fma(g, cg_unary(g, OP_NEG, x.where), offset, x.v);
+    int32_t below = cg_reg(g, cg_binary(g, OP_LT, m2, zero));
+    struct cg_val good = cg_convert(g, cg_select(g, below, zero, m2), DT_F32);
+    struct cg_val mean = cg_expr(g, q->mean), nan = cg_binary(g, OP_MUL, m2, zero);
+    struct cg_val bad = cg_fma(g, mean, mean, cg_convert(g, nan, DT_F32));
+    struct cg_val size = cg_value(DT_F32, CG(g, PTX_F32, "abs.f32", ptx_r(cg_reg(g, mean))));
+    struct cg_val is_finite = cg_binary(g, OP_LT, size, cg_float(g, DT_F32, INFINITY));
+    struct cg_val v = cg_select(g, cg_reg(g, is_finite), good, bad);
+    struct cg_val is_none = cg_binary(g, OP_EQ, n, cg_int(DT_I64, 0));
+    return cg_select(g, cg_reg(g, is_none), cg_float(g, DT_F32, 0), v);
+}
+
+static bool reduced(struct cg *g, const struct lang_expr *e, struct cg_val *v)
+{
+    struct reduce *r = g->read_ctx;
+    for (uint32_t i = 0; i < r->f->nresult; i++) {
+        if (r->f->result[i].e != e)
+            continue;
+        struct reduce_value x = reduce_get(r, i, r->p->width > 1 ? r->lane : 0);
+        *v = r->f->result[i].term ? squared_differences(r, &r->f->result[i], x) : x.v;
+        if (e->args[0]->type == DT_BOOL)
+            *v = cg_binary(g, OP_NE, x.v, cg_int(DT_U32, 0));
+        if (reduce_is_arg(e))
+            *v = cg_convert(g, cg_index(g, x.where), e->type);
+        return true;
+    }
+    return false;
+}
+
+static void store(struct reduce *r, const struct lang_equation *eq, const struct cg_val *v)
+{
+    struct cg *g = r->g;
+    uint32_t axis[REDUCE_RANK];
+    for (uint32_t i = 0; i < eq->nindex; i++)
+        axis[i] = i;
+    cg_at(g, eq->span);
+    if (r->p->width > 1 && reduce_ends_in_lanes(r->f, eq->nindex, axis)) {
+        struct cg_place_of at = reduce_place(r, eq->sym, eq->nindex, axis, 0);
+        cg_store_vector(g, eq->sym, at.base, at.offset, r->p->width, v);
+        return;
+    }
+    for (uint32_t k = 0; k < r->p->width; k++)
+        cg_store(g, eq->sym, reduce_place(r, eq->sym, eq->nindex, axis, k), v[k]);
+}
+
+/* Everything is read before anything is written: an inout's old value may be among it. */
+static void finish(struct reduce *r)
+{
+    struct cg *g = r->g;
+    const struct lower_stage *s = r->f->stage;
+    struct lane_values {
+        struct cg_val v[REDUCE_LANES];
+    } *out = ARENA_ARRAY(g->a, s->n, struct lane_values);
+    struct cg_val tid = cg_special(g, SP_TID_X);
+    g->exit_used = true;
+    if (r->p->ty > 1)
+        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, tid, cg_int(DT_U32, r->p->tx))), true, g->exit);
+    skip_outside(r, g->exit);
+    g->reduced = reduced;
+    g->preloaded = false;
+    for (uint32_t k = 0; k < r->p->width; k++) {
+        size_t bound = g->bindings.n;
+        reduce_bind_lane(r, k);
+        for (uint32_t i = 0; i < s->n; i++) {
+            cg_at(g, s->eq[i]->span);
+            out[i].v[k] = cg_define(g, s->eq[i], r->axis);
+        }
+        g->bindings.n = bound;
+    }
+    for (uint32_t i = 0; i < s->n; i++)
+        store(r, s->eq[i], out[i].v);
+}
+
+/* ---- entries -------------------------------------------------------------------------------------- */
+
+/* ENTRY_part, or with a number behind it, unlike every entry that there is or will be by a kernel's name. */
+static const char *free_name(struct cg *g, const char *entry, const char *part, uint32_t i)
+{
+    const char *name = i > 1 ? arena_printf(g->a, "%s_%s%u", entry, part, (unsigned)i)
+                             : arena_printf(g->a, "%s_%s", entry, part);
+    for (size_t k = 0; k < g->nspecs; k++)
+        if (strcmp(g->specs[k]->name, name) == 0 || ptx_find_entry(g->module, name)) {
+            name = arena_printf(g->a, "%s_", name);
+            k = (size_t)-1; /* look again from the start */
+        }
+    return name;
+}
+
+/* What was chosen, and why so many blocks. */
+static void explain(struct cg *g, const struct reduce_form *f, const struct reduce_plan *p)
+{
+    const char *what = p->is_column ? "tile" : "result";
+    lower_explain(g, "  %s: along %s %s, %u threads", p->entry,
+                  f->loop[f->lane].is_reduced ? "the reduction," : "the results,",
+                  f->loop[f->lane].n.text, (unsigned)p->block);
+    if (p->is_spread)
+        lower_explain(g, " with results of their own");
+    else if (p->is_column)
+        lower_explain(g, " as %u rows of a tile of %u results", (unsigned)p->ty,
+                      (unsigned)(p->tx * p->width));
+    lower_explain(g, ", %u x %u elements in flight for each%s%s\n", (unsigned)p->unroll,
+                  (unsigned)p->lanes, p->when ? ", when " : "", p->when ? p->when : "");
+    if (p->is_spread)
+        return;
+    if (is_one(p->split))
+        lower_explain(g, "    a block for each %s: there is no more to do, or enough of them\n",
+                      what);
+    else
+        lower_explain(g,
+                      "    %s blocks for each %s, so that all are at work; the last of them brings "
+                      "their parts "
+                      "together\n",
+                      p->split.text, what);
+}
+
+static void lower_entry(struct cg *g, const struct reduce_form *f, const struct reduce_plan *p)
+{
+    struct reduce r = {.g = g, .f = f, .p = p};
+    explain(g, f, p);
+    cg_begin(g, p->entry);
+    g->read = reduce_read;
+    g->read_ctx = &r;
+    g->preloaded = !f->reads_else;
+    g->block[0] = p->block;
+    g->block[1] = g->block[2] = 1;
+    cg_at(g, f->stage->eq[0]->span);
+    take_place(&r);
+    take_indices(&r);
+    struct cg_val groups = count(g, p->groups);
+    uint32_t walked = cg_label(g, "walked");
+    reduce_open_slots(&r);
+    size_t mark = cg_scope_open(g);
+    skip_outside(&r, walked);
+    reduce_walk(&r, groups, count(g, p->rows));
+    cg_scope_close(g, mark);
+    cg_place(g, walked);
+    cg_at(g, f->stage->eq[0]->span);
+    reduce_settle_slots(&r);
+    reduce_block(&r);
+    if (!is_one(p->split))
+        join_blocks(&r);
+    finish(&r);
+    g->read = NULL;
+    g->reduced = NULL;
+    g->read_ctx = NULL;
+    g->preloaded = false;
+    g->func->reqntid[0] = p->block;
+    g->func->reqntid[1] = g->func->reqntid[2] = 1;
+    struct contract_launch *l =
+        cg_launch(g, p->blocks.text, arena_printf(g->a, "%u", (unsigned)p->block));
+    if (p->when)
+        l->when = contract_expr(g->a, g->contract, p->when);
+    cg_end(g, l);
+}
+
+/* ---- rows ----------------------------------------------------------------------------------------- */
+
+/* Rows that another strategy gives a block each, or less, would leave most of the machine idle where they are few and long:
+ * no more rows than multiprocessors, of this many bytes. A single row that is shorter than LONG_SINGLE is no work for more
+ * than a block either (H100, 32 KiB: 1.8 us instead of 3.5). */
+enum { FEW_ROWS = 132, LONG_ROW = 256 * 1024, LONG_SINGLE = 64 * 1024 };
+
+enum shape { SHAPE_OWN, SHAPE_MANY_ROWS, SHAPE_FEW_ROWS, SHAPE_UNKNOWN };
+
+static bool is_scheduled(struct cg *g)
+{
+    const struct spec_option *o = schedule_option(g, "strategy");
+    if (o)
+        return strcmp(o->value, "reduce") == 0;
+    for (size_t i = 0; i < nstrategies; i++)
+        if (strategies[i].fits == reduce_fits)
+            return schedule_takes(g, &strategies[i]);
+    return false;
+}
+
+/* few: when rows are few and long. */
+static enum shape shape_of(struct cg *g, const struct reduce_form *f, struct amount *few)
+{
+    struct amount rows = reduce_known(g, 1), cols = rows;
+    struct buf why = buf_in(g->a);
+    for (uint32_t i = 0; i < f->nloop; i++) {
+        struct amount *of = f->loop[i].is_reduced ? &cols : &rows;
+        *of = is_one(*of) ? f->loop[i].n
+                          : reduce_amount(g, "(%s) * (%s)", of->text, f->loop[i].n.text);
+    }
+    const int bytes = is_one(rows) ? LONG_SINGLE : LONG_ROW;
+    const int64_t elements = (int64_t)bytes * 8 / (f->bits ? f->bits : 8);
+    if (!f->loop[f->lane].is_reduced || (is_one(rows) && (!cols.is_known || cols.n >= elements)) ||
+        !row_fits(g, f->stage, &why))
+        return SHAPE_OWN;
+    if (g->spec->schedule.n) /* it names one of both, or what one of both has */
+        return is_scheduled(g) ? SHAPE_OWN : SHAPE_MANY_ROWS;
+    *few = reduce_amount(g, "%s <= %d && %s >= %d", rows.text, FEW_ROWS, cols.text, (int)elements);
+    if (few->is_known)
+        return few->n ? SHAPE_FEW_ROWS : SHAPE_MANY_ROWS;
+    bool many = (rows.is_known && rows.n > FEW_ROWS) || (cols.is_known && cols.n < elements);
+    return many ? SHAPE_MANY_ROWS : SHAPE_UNKNOWN;
+}
+
+bool reduce_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
+{
+    struct reduce_form *f = ARENA_NEW(g->a, struct reduce_form);
+    struct amount few;
+    if (!reduce_analyse(g, s, f, why))
+        return false;
+    if (shape_of(g, f, &few) != SHAPE_MANY_ROWS)
+        return true;
+    if (why)
+        buf_puts(why, "the rows are short, or enough for the machine: one need not be shared by "
+                      "several blocks");
+    return false;
+}
+
+/* The rest of the sizes by row: of launches of one step with conditions, the first that holds is taken. */
+static bool lower_rows(struct cg *g, const struct lower_stage *s)
+{
+    static const struct lower_plan none;
+    size_t first = g->contract->launches.n;
+    g->depth_told = false;
+    if (!row_lower(g, s, &none))
+        return false;
+    if (!g->depth_told)
+        lower_depth(g, NULL);
+    for (size_t i = first; i < g->contract->launches.n; i++)
+        if (!g->contract->launches.v[i].when)
+            g->contract->launches.v[i].when = contract_expr(g->a, g->contract, "true");
+    return true;
+}
+
+bool reduce_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)
+{
+    struct reduce_form *f = ARENA_NEW(g->a, struct reduce_form);
+    struct reduce_plan v[REDUCE_VARIANTS];
+    struct amount few = {0};
+    uint32_t n;
+    if (!reduce_analyse(g, s, f, NULL))
+        abort(); /* reduce_fits() said that it fits */
+    bool both = shape_of(g, f, &few) == SHAPE_UNKNOWN;
+    if (!reduce_plan(g, f, plan, v, &n))
+        return false;
+    if (both && v[0].when)
+        n = 1; /* rows that are not whole vectors are left to row, too: there is code enough */
+    for (uint32_t i = 0; i < n && !g->failed; i++) {
+        if (both)
+            v[i].when = v[i].when ? arena_printf(g->a, "%s && %s", few.text, v[i].when) : few.text;
+        const char *part = both ? "split" : "any";
+        v[i].entry = !i && !both ? s->entry : free_name(g, s->entry, part, i);
+        lower_entry(g, f, &v[i]);
+        const char *when = v[i].when && strcmp(v[i].when, "true") != 0 ? v[i].when : NULL;
+        lower_depth(g, when ? arena_printf(g->a, "(%s ? %s : 0)", when, v[i].depth.text)
+                            : v[i].depth.text);
+    }
+    return !g->failed && (!both || lower_rows(g, s));
+}

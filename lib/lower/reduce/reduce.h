@@ -1,0 +1,210 @@
+/* What the files of the reduce strategy share.
+ *
+ * A stage's equations are all f(reductions, elements) over the same indices, the kept ones; every reduction runs over the same
+ * further indices, the reduced ones. Each index is an axis. Axes that every read and every output has side by side are walked
+ * as one: they make a loop.
+ *
+ *     y[a, c] = sum[n, h, w](x[n, a, c, h, w])      axes: a c | n h w       loops: (a c) | n, (h w)
+ *
+ * One loop, the lane loop, is that along which the heaviest read's elements are neighbours: a thread takes `lanes`
+ * of them at a time, with one access of up to 16 bytes.
+ */
+#ifndef KAIO_LOWER_REDUCE_INT_H
+#define KAIO_LOWER_REDUCE_INT_H
+
+#include "lower/strategy.h"
+
+enum {
+    REDUCE_AXES = 16,
+    REDUCE_RANK = 8,
+    REDUCE_READS = 24,
+    REDUCE_RESULTS = 24,
+    REDUCE_LANES = 16,
+    REDUCE_UNROLL = 16,
+    REDUCE_WORDS = 16, /* registers of one read of one thread */
+};
+
+/* An extent or a count: a text of the launch, and the number where it is known at emission. */
+struct amount {
+    const char *text;
+    bool is_known;
+    int64_t n;
+};
+
+struct reduce_axis {
+    const struct lang_expr *low, *high; /* low NULL: 0 */
+    bool is_reduced;
+    bool is_value; /* used otherwise than as a subscript of its own dimension */
+    bool in_body;  /* what is reduced depends on it */
+    uint32_t loop;
+};
+
+struct reduce_loop {
+    uint32_t naxis, axis[REDUCE_AXES]; /* the slowest first */
+    bool is_reduced;
+    bool is_narrow; /* fewer than 2^32 rounds */
+    struct amount n;
+};
+
+/* An element named by axes alone, each within its dimension: always there, so that it may be read ahead. */
+struct reduce_read {
+    const struct lang_symbol *sym;
+    uint32_t axis[REDUCE_RANK];
+    bool in_body; /* of a reduction; else of what is made of the results */
+};
+
+/* What is reduced. A sum of squared differences to the mean of the same terms,
+ *     sum[i]((t[i] - m) * (t[i] - m)) with m = sum[i](t[i]) / n,
+ * has term and mean: it is done in the same sweep as the mean, in f64, from differences to any one term k:
+ *     S1 = sum(t - k), S2 = sum((t - k)^2), and the result is S2 - S1 * (S1 / n).
+ * k being one of the terms, n (m - k)^2 is at most n times the result: of the 53 bits no more than log2(n) cancel,
+ * and what is exact in f32 by the equations is exact here. */
+struct reduce_result {
+    const struct lang_expr *e; /* the E_REDUCE */
+    const struct lang_expr *term, *mean;
+};
+
+/* What an index stands for, for as long as the stage is generated. */
+struct reduce_index {
+    const struct lang_symbol *sym;
+    uint32_t axis;
+};
+
+/* What analysis finds (reduce/form.c). */
+struct reduce_form {
+    const struct lower_stage *stage;
+    uint32_t naxis, nkept; /* kept axes first: axis i is index i of every equation */
+    struct reduce_axis axis[REDUCE_AXES];
+    uint32_t nloop, nkeptloop; /* kept loops first; within each the slowest first */
+    struct reduce_loop loop[REDUCE_AXES];
+    uint32_t nread;
+    struct reduce_read read[REDUCE_READS];
+    uint32_t nresult;
+    struct reduce_result result[REDUCE_RESULTS];
+    VEC(struct reduce_index) index;
+    VEC(const struct lang_expr *) scalar; /* read in bodies: of rank 0 */
+    uint32_t lane;                        /* the loop of the lanes */
+    bool has_contiguous;                  /* some read moves to the next element along it */
+    unsigned widest;                      /* bits of an element of such a read */
+    unsigned bits;   /* of the elements of all reads in bodies that move with the reduction */
+    bool reads_else; /* bodies also read elements that are not in .read */
+    unsigned weight; /* of the bodies: about the instructions for one element */
+};
+
+bool reduce_analyse(struct cg *g, const struct lower_stage *s, struct reduce_form *f,
+                    struct buf *why);
+/* The position of a read's or an output's dimension that ends the loop of its axis. */
+bool reduce_ends_in_lanes(const struct reduce_form *f, uint32_t n, const uint32_t *axis);
+struct amount reduce_amount(struct cg *g, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+struct amount reduce_known(struct cg *g, int64_t n);
+
+/* How one entry does it (reduce/plan.c). A block is ty rows of tx threads. Along the lane loop, where that is kept
+ * (columns), a block's tile is tx * lanes results wide and the rows share the work; else all threads share it. */
+struct reduce_plan {
+    bool is_column;
+    bool is_spread; /* and all threads of all blocks have results of their own: ty is 1 */
+    uint32_t block, lanes, unroll, tx, ty;
+    uint32_t width;        /* results of a thread: lanes of columns, else 1 */
+    uint32_t slots;        /* accumulators for each result of a thread while it reads */
+    struct amount outer;   /* kept loops but the lane loop: blocks for each */
+    struct amount tiles;   /* along the lane loop, where it is kept; else 1 */
+    struct amount total;   /* groups, of all kept loops together */
+    struct amount groups;  /* lanes vectors along the lane loop */
+    struct amount rows;    /* vectors to reduce, for each result or tile */
+    struct amount split;   /* blocks that share them */
+    struct amount blocks;  /* in all */
+    struct amount sharing; /* blocks, or at most as many, where several share a result */
+    struct amount depth;   /* roundings between a term of a sum and the sum */
+    bool has_tail;         /* the last elements are fewer than the lanes */
+    const char *when;      /* NULL: always */
+    const char *entry;
+};
+
+enum { REDUCE_VARIANTS = 6 };
+/* The variants in the order in which they are tried. False after an error. */
+bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
+                 struct reduce_plan *v, uint32_t *n);
+
+/* A value in the making, or several threads' brought together. where: of argmax and argmin, the index, u32 or i64; of
+ * squared differences S1, v being S2. */
+struct reduce_value {
+    struct cg_val v, where;
+};
+
+struct reduce_lanes {
+    struct cg_val v[REDUCE_LANES];
+};
+
+struct reduce {
+    struct cg *g;
+    const struct reduce_form *f;
+    const struct reduce_plan *p;
+    struct cg_val n[REDUCE_AXES];    /* by loop: rounds */
+    struct cg_val at[REDUCE_AXES];   /* by loop: now; of the lane loop the first lane's */
+    struct cg_val axis[REDUCE_AXES]; /* by axis: of the lane that is generated */
+    uint32_t lane;
+    int64_t serial;               /* stands for the indices of a loop of several axes */
+    struct reduce_lanes *element; /* by read: of the vector at hand */
+    bool is_loaded[REDUCE_READS];
+    int32_t slot[REDUCE_RESULTS][REDUCE_LANES], slot_where[REDUCE_RESULTS][REDUCE_LANES];
+    int32_t one_term[REDUCE_RESULTS][REDUCE_LANES]; /* squared differences: k, an f64 */
+    struct cg_val part, split, tile;
+    struct cg_val group;  /* columns: the thread's vector of the lane loop */
+    struct cg_val number; /* and what says whether there is one: below p->groups, or p->total */
+    struct cg_val tx, ty;
+    struct cg_val outer; /* the number of the block's result, or row of tiles */
+    struct ptx_var *shared;
+};
+
+/* ---- reduce/value.c: results and how they meet ---- */
+
+enum dtype reduce_type(const struct reduce_result *q); /* of the accumulator: u32 for a bool */
+bool reduce_is_arg(const struct lang_expr *e);
+bool reduce_is_pair(const struct reduce_result *q); /* has a second value, .where */
+enum dtype reduce_where_type(const struct reduce *r, const struct reduce_result *q);
+struct reduce_value reduce_identity(struct reduce *r, const struct reduce_result *q);
+/* Brings two parts of a result together, in either order. */
+struct reduce_value reduce_meet(struct cg *g, const struct reduce_result *q, struct reduce_value x,
+                                struct reduce_value y);
+/* Takes one more element into the slot; elements come by ascending index. */
+void reduce_take(struct reduce *r, uint32_t result, uint32_t slot);
+
+/* Accumulators, at the identity; while elements are taken there are p->slots of each, a bool being a predicate, */
+void reduce_open_slots(struct reduce *r);
+/* and from here on one for each of the thread's results. */
+void reduce_settle_slots(struct reduce *r);
+struct reduce_value reduce_get(const struct reduce *r, uint32_t result, uint32_t slot);
+void reduce_set(struct reduce *r, uint32_t result, uint32_t slot, struct reduce_value x);
+
+/* Folds all threads' slots into those of the threads of row 0; the others' mean nothing then. All threads must come. */
+void reduce_block(struct reduce *r);
+
+/* ---- reduce/sweep.c: going through positions with several accesses in flight ---- */
+
+/* Positions start, start + step, ... below end, `unroll` at a time. For each batch first advance(0), advance(1), ...: .at is
+ * the position, an i64, and with `is_first` the registers of the state are of it; then load() and take() of all. */
+struct reduce_sweep {
+    uint32_t unroll;
+    struct cg_val start, step, end;
+    void (*advance)(void *ctx, uint32_t u, bool is_first);
+    void (*load)(void *ctx, uint32_t u);
+    void (*take)(void *ctx, uint32_t u);
+    void (*leave)(void *ctx); /* assigns the state of the batch that is next; NULL: there is none */
+    uint32_t nstate;
+    int32_t state[REDUCE_AXES]; /* registers that vary, besides the position */
+    void *ctx;
+    struct cg_val at;
+};
+void reduce_sweep(struct cg *g, struct reduce_sweep *s);
+
+/* ---- reduce/walk.c: a thread's share of the elements into its slots ---- */
+/* groups: the vectors of the lane loop; rows: those that are gone through. */
+void reduce_walk(struct reduce *r, struct cg_val groups, struct cg_val rows);
+/* The value of what is read at the lane that is generated: for cg's hook. */
+bool reduce_read(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+void reduce_bind_lane(struct reduce *r, uint32_t lane);
+struct cg_place_of reduce_place(struct reduce *r, const struct lang_symbol *sym, uint32_t n,
+                                const uint32_t *axis, uint32_t lane);
+
+#endif

@@ -1,0 +1,30 @@
+/* Entries of a stage of which the launch takes the first that its sizes allow. Private to lib/lower. */
+#ifndef KAIO_LOWER_VARIANT_H
+#define KAIO_LOWER_VARIANT_H
+
+#include "lower/strategy.h"
+
+enum { VARIANT_RANK = 8 }; /* dimensions of outputs, at most */
+
+struct variant_set {
+    const struct lower_stage *s;
+    uint32_t n;
+    bool done;    /* the last one is for all sizes */
+    size_t items; /* of the module, before the entry that has begun */
+};
+struct variant_condition {
+    struct buf text;
+    bool any, never;
+};
+
+struct variant_condition variant_condition(struct cg *g);
+void variant_require(struct variant_condition *c, const char *text);
+void variant_require_multiple(struct cg *g, struct variant_condition *c, const struct lang_expr *e,
+                              uint32_t of);
+/* Begins an entry of `block` threads, KERNEL or KERNEL_part; it is dropped again or ended with its launch. */
+void variant_begin(struct cg *g, struct variant_set *all, const char *part, uint32_t block);
+void variant_drop(struct cg *g, struct variant_set *all);
+void variant_end(struct cg *g, struct variant_set *all, const struct variant_condition *c,
+                 const char *grid, uint32_t block);
+
+#endif

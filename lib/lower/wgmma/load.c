@@ -1,0 +1,182 @@
+/* The producer (wgmma/wgmma.h): tiles of the operands to shared memory, by copies of boxes (TMA).
+ *
+ * What is outside of a tensor reads as zeros and is counted like the rest, so edges take no code.
+ */
+#include <config.h>
+
+#include "lower/wgmma/wgmma.h"
+
+#include <stdio.h>
+
+/* Which part of the tile this block brings. */
+static struct cg_val part_of(const struct wgmma *s, const struct wgmma_tile *t)
+{
+    return t->side == MATMUL_A ? s->at_col : s->at_row;
+}
+
+void wgmma_load_begin(struct wgmma *s)
+{
+    for (uint32_t i = 0; i < s->ntile; i++) {
+        struct wgmma_tile *t = &s->tile[i];
+        const struct lang_expr *e = s->f->operand[t->operand].plain;
+        if (t->made)
+            continue;
+        uint32_t box[CONTRACT_MAP_RANK];
+        for (uint32_t d = 0; d < e->nargs; d++) {
+            const struct lang_expr *sub = e->args[e->nargs - 1 - d];
+            const bool is_k = inspect_is_index(sub, s->f->k);
+            const struct lang_symbol *side = t->side == MATMUL_A ? s->f->i : s->f->j;
+            const bool is_side = inspect_is_index(sub, side);
+            box[d] = d == 0 ? WGMMA_SPAN / t->size : is_k || is_side ? t->box_rows : 1;
+        }
+        t->map = cg_param_map(s->g, e->sym, box, s->f->operand[t->operand].cut == MATMUL_EVEN);
+    }
+}
+
+/* The blocks that get what this one brings of the tile, one bit each. */
+static int32_t mask_of(struct wgmma *s, const struct wgmma_tile *t)
+{
+    struct cg *g = s->g;
+    uint32_t bits = 0;
+    struct cg_val first;
+    if (t->side == MATMUL_A) { /* those in its row: at_row, at_row + down ... */
+        for (uint32_t q = 0; q < s->across; q++)
+            bits |= 1u << (q * s->down);
+        first = cg_add(g, s->apart, s->at_row);
+    } else {
+        bits = (1u << s->down) - 1;
+        first = cg_add(g, s->apart, cg_mul(g, s->at_col, s->down));
+    }
+    const int32_t mask = cg_reg(g, cg_binary(g, OP_SHL, cg_u32(bits), first));
+    return CG(g, PTX_B16, "cvt.u16.u32", ptx_r(mask));
+}
+
+/* A box at (at, k), to `to` + offset. */
+static void copy_box(struct wgmma *s, const struct wgmma_tile *t, struct cg_val at, struct cg_val k,
+                     int32_t to, uint32_t offset)
+{
+    struct cg *g = s->g;
+    const struct lang_expr *e = s->f->operand[t->operand].plain;
+    struct cg_val sub[VARIANT_RANK];
+    struct ptx_operand c[CONTRACT_MAP_RANK];
+    char text[128];
+    matmul_subscripts(s->m, t->operand, cg_index(g, at), cg_index(g, k), sub);
+    for (uint32_t d = 0; d < e->nargs; d++)
+        c[d] = ptx_r(cg_reg(g, cg_convert(g, sub[e->nargs - 1 - d], DT_U32)));
+    const bool shares = t->sharers > 1;
+    snprintf(text, sizeof text,
+             "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes%s",
+             (unsigned)e->nargs, shares ? ".multicast::cluster" : "");
+    const struct ptx_operand tensor = ptx_tensor(&g->b, t->map, e->nargs, c);
+    const struct ptx_operand full = ptx_mem(s->ring.full, 0);
+    if (shares)
+        PTX(&g->b, text, ptx_mem(to, offset), tensor, full, ptx_r(mask_of(s, t)));
+    else
+        PTX(&g->b, text, ptx_mem(to, offset), tensor, full);
+}
+
+static void load_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val k, int32_t stage)
+{
+    struct cg *g = s->g;
+    const uint32_t elements = WGMMA_SPAN / t->size;
+    const uint32_t atoms = t->by_rows ? t->atoms : t->atoms / t->sharers;
+    struct cg_val at = cg_convert(g, t->side == MATMUL_A ? s->m->row : s->m->col, DT_U32);
+    if (t->sharers > 1) {
+        const struct cg_val part = part_of(s, t);
+        const uint32_t bytes = t->by_rows ? t->box_rows * WGMMA_SPAN : atoms * t->atom_bytes;
+        if (!t->by_rows)
+            at = cg_add(g, at, cg_mul(g, part, atoms * elements));
+        else if (t->along_k)
+            at = cg_add(g, at, cg_mul(g, part, t->box_rows));
+        else
+            k = cg_add(g, k, cg_mul(g, part, t->box_rows));
+        stage = cg_reg(g, cg_add(g, cg_value(DT_U32, stage), cg_mul(g, part, bytes)));
+    }
+    for (uint32_t a = 0; a < atoms; a++) {
+        struct cg_val more = cg_u32(a * elements);
+        copy_box(s, t, t->along_k ? at : cg_add(g, at, more), t->along_k ? cg_add(g, k, more) : k,
+                 stage, t->offset + a * t->atom_bytes);
+    }
+}
+
+/* By one thread. */
+static void copy_stage(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    PTX(&g->b, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_sink(), ptx_mem(s->ring.full, 0),
+        ptx_imm(s->copied));
+    const struct cg_val k = cg_value(DT_U32, s->k);
+    const int32_t stage =
+        cg_reg(g, cg_add(g, cg_value(DT_U32, s->m->shared), cg_value(DT_U32, s->ring.offset)));
+    for (uint32_t i = 0; i < s->ntile; i++)
+        if (!s->tile[i].made)
+            load_tile(s, &s->tile[i], k, stage);
+}
+
+/* The first thread of those that make the rest copies. */
+static void make_stage(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const uint32_t copied = cg_label(g, "copied");
+    wgmma_make_ahead(s);
+    wgmma_wait(s, s->ring.full, 8 * s->p->stages, s->ring.parity);
+    if (s->copied) {
+        const struct cg_val t = cg_binary(g, OP_AND, s->m->thread, cg_u32(WGMMA_GROUP - 1));
+        const size_t mark = cg_scope_open(g);
+        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, t, cg_u32(0))), false, copied);
+        copy_stage(s);
+        cg_scope_close(g, mark);
+        cg_place(g, copied);
+    }
+    wgmma_make_stage(s);
+}
+
+/* Of two producers the other one's are left out. */
+static void make_by_turns(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const uint32_t others = cg_label(g, "others");
+    const struct cg_val turn = cg_value(DT_U32, s->turn);
+    const int32_t mine = cg_reg(g, cg_binary(g, OP_EQ, turn, cg_u32(0)));
+    cg_move(g, s->turn, cg_binary(g, OP_XOR, turn, cg_u32(1)));
+    const size_t mark = cg_scope_open(g);
+    cg_jump_if(g, mine, false, others);
+    make_stage(s);
+    cg_scope_close(g, mark);
+    cg_place(g, others);
+}
+
+static void load_stage(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    if (s->producers > 1) {
+        make_by_turns(s);
+    } else if (s->made) {
+        make_stage(s);
+    } else {
+        wgmma_wait(s, s->ring.full, 8 * s->p->stages, s->ring.parity);
+        copy_stage(s);
+    }
+    cg_move(g, s->k, cg_add(g, cg_value(DT_U32, s->k), cg_u32(s->p->bk)));
+}
+
+void wgmma_load_tile(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    s->k = cg_new_mutable(g, DT_U32);
+    cg_move(g, s->k, cg_convert(g, s->m->k_from, DT_U32));
+    if (s->made)
+        wgmma_make_tile(s);
+    wgmma_for_stages(s, load_stage);
+}
+
+/* Other blocks arrive at this one's barriers, which must be there as long: until all stages are read. */
+void wgmma_load_end(struct wgmma *s)
+{
+    if (s->sharing < 2)
+        return;
+    for (uint32_t i = 0; i < s->p->stages; i++) {
+        wgmma_wait(s, s->ring.full, 8 * s->p->stages, s->ring.parity);
+        wgmma_ring_next(s);
+    }
+}

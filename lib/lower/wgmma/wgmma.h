@@ -1,0 +1,330 @@
+/* Products by wgmma: what the parts share. Private to matmul_wgmma*.c.
+ *
+ * A block has one or two warpgroups that bring tiles of the operands (producers) and one to three that multiply them
+ * (consumers), and takes tiles of the results by turns. What lies in memory as it is multiplied one thread copies (TMA);
+ * what is computed all of a producer's threads make. Two producers take stages by turns, so that each has the time of two
+ * stages to wait for memory in. Dynamic shared memory, S stages:
+ *
+ *     0                 stage 0: A | B | ...          each operand's part begins on 1024 bytes
+ *     stage_bytes       stage 1
+ *     ...
+ *     patches           of every consuming warp, sums on their way to the epilogue
+ *     barriers          full[S], empty[S], ready[S] where something is converted: mbarriers of 8 bytes
+ *
+ * An operand's part of a stage is made of atoms, as wgmma and TMA have them with the swizzle of 128 bytes: rows of 128
+ * bytes, of which the 16-byte chunk c of row r is at chunk c ^ (r % 8). So each 8 rows fill 1024 bytes, all 32 banks
+ * of them.
+ *
+ *     along k                                     across (16-bit types; f32 is held or turned, _held.c, _convert.c; what
+ *                                                         is computed is written along k, _make.c)
+ *     atom a: k from a * 128 bytes on             atom a: i or j from a * 64 elements on
+ *     row r:  i or j = r                          row r:  k = r
+ *
+ *            k: 128 bytes                                i or j: 64 elements
+ *     i 0   |0|1|2|3|4|5|6|7|                     k 0   |0|1|2|3|4|5|6|7|
+ *       1   |1|0|3|2|5|4|7|6|                       1   |1|0|3|2|5|4|7|6|
+ *       2   |2|3|0|1|6|7|4|5|                       2   |2|3|0|1|6|7|4|5|
+ *       ..                                          ..
+ *     bm    |...            |                      bk   |...            |
+ *
+ * An instruction takes 32 bytes of k: two chunks of the rows along k, or 16 rows of what lies across. Its descriptors
+ * (64 bits): the address and two strides, in units of 16 bytes, and the kind of swizzle:
+ *
+ *     bits      along k                           across
+ *      0..13    address: + 32 bytes for each      + 2048 bytes for each
+ *     16..29    unused                            from an atom to the next: bk * 128
+ *     32..45    from 8 rows to the next: 1024     from 8 rows (of k) to the next: 1024
+ *     62..63    1: 128 bytes                      1
+ *
+ * Blocks of a cluster that share an operand's tile bring a part of it each, to all of them at once.
+ */
+#ifndef KAIO_LOWER_MATMUL_WGMMA_H
+#define KAIO_LOWER_MATMUL_WGMMA_H
+
+#include "lower/matmul/matmul.h"
+#include "lower/pass/pass.h"
+
+enum {
+    WGMMA_SPAN = 128,   /* bytes of a row of an atom */
+    WGMMA_ALIGN = 1024, /* of an operand's part of a stage */
+    WGMMA_ROWS = 64,    /* of an instruction, and of its results' 4 warps 16 each */
+    WGMMA_WIDE = 256,   /* columns of an instruction at most; elements of a box along each side */
+    WGMMA_STEP = 32,    /* bytes of k of an instruction */
+    WGMMA_GROUP = 128,  /* threads of a warpgroup */
+    WGMMA_PATCH = 16,   /* rows of a warp's patch */
+    WGMMA_CONSUMERS = 3,
+    WGMMA_GROUPS = 4, /* warpgroups, all together */
+    WGMMA_STAGES = 16,
+    WGMMA_ADDRESS = (1 << 18) - 1, /* bits of an address in a descriptor */
+    WGMMA_BARRIER = 8,             /* bytes of an mbarrier */
+    WGMMA_BLOCKS = 8,              /* of a cluster */
+    WGMMA_BROUGHT = 2,             /* tensors that the epilogue reads along rows and columns */
+    WGMMA_COLUMNS = 2,             /* and of columns alone, that registers have */
+    WGMMA_TURNED = 32,             /* rows of a warp's box where an instruction's are columns */
+};
+
+struct wgmma_tile {
+    uint32_t operand;
+    enum matmul_side side;
+    bool along_k;  /* in memory, and on its way; of what is made: as it is multiplied */
+    bool made;     /* computed: producers' threads write it */
+    bool held;     /* of f32: consumers load it to registers as it is needed */
+    bool turned;   /* of f32: turned on its way, so that it is multiplied along k */
+    bool parted;   /* of f32: in two parts, the second of which lies in a tile of its own */
+    uint32_t size; /* bytes of an element */
+    uint32_t rows; /* bm or bn */
+    uint32_t atoms, atom_bytes; /* see above */
+    uint32_t offset, bytes;     /* in a stage */
+    uint32_t rest;              /* where the second part is */
+    uint32_t sharers;           /* blocks that bring a part each: */
+    bool by_rows;               /* some rows of every atom, or else some atoms */
+    uint32_t box_rows;          /* rows of an atom that one copy brings */
+    int32_t map;                /* address of its tensor map */
+};
+
+/* How a producer's threads share a made tile: each makes vectors of neighbouring chunks of 16 bytes of a row. */
+struct wgmma_make {
+    bool gathers; /* neighbours in memory are in different rows: elements are fetched one by one */
+    uint32_t chunks;     /* of a vector */
+    uint32_t lanes;      /* elements that are fetched together */
+    uint32_t step[3];    /* rows, chunks and atoms from a vector of the thread to its next */
+    uint32_t steps[3];   /* and how many there are of each */
+    struct cg_val at[3]; /* u32: the first one's row, chunk and atom */
+    int32_t to;          /* u32: its address, in the first stage */
+};
+
+/* Such a tensor, where its elements are copied to the warps' patches. */
+struct wgmma_brought {
+    const struct lang_expr *e; /* one of its reads */
+    int32_t map;               /* address of its tensor map */
+    int32_t word
+        [4]; /* what the lane has of 16 (4 bytes: 8) columns, as stmatrix and mma.sync have results */
+};
+
+/* A tensor of columns: two neighbouring ones of each 8 of the tile's. */
+struct wgmma_column {
+    const struct lang_expr *e; /* one of its reads */
+    int32_t *word;             /* mutable */
+};
+
+/* Where a thread is in the ring of stages; mutable registers. */
+struct wgmma_ring {
+    int32_t offset; /* u32: of the stage from the first, bytes */
+    int32_t full;   /* u32: address of its barrier; that of `empty` is 8 * stages on */
+    int32_t parity; /* u32: of the phase that is waited for */
+};
+
+struct wgmma {
+    struct matmul *m;
+    struct cg *g;
+    const struct matmul_form *f;
+    const struct matmul_plan *p;
+    uint32_t ntile;
+    struct wgmma_tile tile[MATMUL_OPERANDS];
+    uint32_t tile_of[MATMUL_OPERANDS]; /* by operand */
+    uint32_t stage_bytes, steps;       /* instructions along k of a stage */
+    uint32_t copied, made;      /* bytes of a stage that are copied, and those that are computed */
+    uint32_t producers;         /* warpgroups */
+    uint32_t converts;          /* warps of the producer that convert; 0: there is nothing to */
+    uint32_t consumers, takers; /* warpgroups; those that take a tile together */
+    enum matmul_side left; /* whose rows are an instruction's 64: B where its results are turned */
+    uint32_t high, wide;   /* a warpgroup's of these, and an instruction's columns */
+    uint32_t joined;       /* products of which an instruction makes so many, side by side */
+    uint32_t down, across; /* blocks of a cluster that share operands: along rows, along columns */
+    uint32_t sharing, blocks; /* these, and all of the cluster: as often as blocks share a tile */
+    uint32_t peers;           /* blocks that share an operand with this one, itself too */
+    bool direct;              /* results go straight from registers: a warp's patch is its boxes */
+    bool by_threads;          /* and threads store the boxes, not copies */
+    uint32_t patch_cols, pitch, patch_bytes; /* of a warp; elements, bytes */
+    uint32_t patches, barriers, bytes;       /* offsets; all */
+
+    /* u32: the block among those that share operands: its number, row, column; among those that share its tile; and the number
+     * in the cluster of the first of those that share operands with it */
+    struct cg_val rank, at_row, at_col, at_share, apart;
+    struct cg_val first_tile, tile_step; /* u32: numbers of the tiles that the cluster takes */
+    struct wgmma_ring ring;
+    int32_t rest; /* u32, mutable: stages left of this tile */
+    int32_t k;    /* u32, mutable: the producer's next */
+    int32_t turn; /* u32, mutable: 0: the next stage is this producer's; of two */
+    struct wgmma_make make[MATMUL_OPERANDS];
+    struct wgmma_made *making; /* what is on its way through registers */
+    int32_t next_k, made_k;  /* u32, mutable: of the producer's next stage; of what is being made */
+    uint32_t carried;        /* vectors of each thread that are loaded a stage ahead, */
+    struct pass_ahead ahead; /* by this code */
+    /* consumers: */
+    struct cg_val group; /* u32: the warpgroup's number among them */
+    struct cg_val
+        part; /* u32: which part of the tile's rows it takes; of converters: the warp's number */
+    int32_t *
+        sum; /* of product q, 64 rows i: word w at (q * high / 64 + i) * wide / 2 + w, w = 4 * (column / 8) + ... as of mma.sync */
+    int32_t first
+        [MATMUL_OPERANDS]; /* u32: of each tile, the low word of its first descriptor in the first stage */
+    int32_t word;          /* u32: the high word of all */
+    /* of held tiles: addresses (u32) in the first stage, a predicate, and the words of some steps, or of their parts */
+    int32_t from[MATMUL_OPERANDS][4], late, *held[MATMUL_OPERANDS][2];
+    int32_t square[2][2]; /* converters: see _convert.c */
+    /* u32: the barrier `full` of the stage before, in the block to which the lane says that it is read; how far that is from this
+     * block's, -1: it is this one's; and a predicate: does it say so to any? */
+    int32_t release, delta, mine;
+    /* of warpgroups that end a tile in order: a predicate, -1: they do not; and u32 */
+    int32_t ends_first, waits_at;
+    int32_t adds, always, never;  /* predicates: is this not the tile's first stage? true; false */
+    int32_t *stage_sum;           /* promoted ones: words of 64 rows of one product and stage */
+    int32_t out_map[MATMUL_OUTS]; /* addresses of tensor maps */
+    uint32_t nbrought, boxes;     /* tensors; boxes of each, of a warp */
+    struct wgmma_brought brought[WGMMA_BROUGHT];
+    uint32_t
+        kept; /* of the boxes, the first ones: registers take them from the patch, which has places for */
+    uint32_t places;           /* so many; then it gets the others */
+    int32_t *kept_word;        /* mutable: 16 of each */
+    uint32_t brought_barriers; /* offset of the warps' */
+    uint32_t ncolumn;
+    struct wgmma_column column[WGMMA_COLUMNS];
+    /* the warp's: addresses of its barrier and patch; the phase that is waited for (u32, mutable); a predicate: the lane that copies */
+    int32_t brought_barrier, brought_to, brought_parity, leads;
+};
+
+/* ---- wgmma/fits.c ---- */
+
+/* Is there the instruction, and what lies where? why: NULL or what is in the way. */
+bool wgmma_measure(struct wgmma *s, struct buf *why);
+/* Registers of a thread's sums. */
+uint32_t wgmma_sums(const struct wgmma *s);
+/* Registers of a thread that brings operands, or multiplies them: together all that there are. */
+uint32_t wgmma_registers(const struct wgmma *s, bool produces);
+/* Stages of the tile: u32. */
+struct cg_val wgmma_stages(struct wgmma *s);
+
+/* ---- wgmma/ring.c ---- */
+
+int32_t wgmma_mutable(struct cg *g, struct cg_val v); /* a mutable u32 that starts as v */
+
+/* Waits for the phase of the barrier at the address plus offset. Neither this nor arriving in another block names the scope of the
+ * cluster: nothing that threads wrote is handed over, only memory that they have read, and each would cost a fence of all
+ * memory (MEMBAR.ALL.GPU, CCTL.IVALL in SASS). */
+void wgmma_wait(struct wgmma *s, int32_t barrier, uint32_t offset, int32_t parity);
+/* The warp's threads have written their part of the stage, and it arrives at the stage's barrier `full` plus offset. Each fences
+ * what it wrote: wgmma reads by another way. */
+void wgmma_hand_over(struct wgmma *s, uint32_t offset);
+void wgmma_ring_begin(struct wgmma *s, unsigned parity);
+void wgmma_ring_next(struct wgmma *s);
+/* Bytes from a stage's barrier `full` to `ready`; of all barriers. */
+uint32_t wgmma_ready(const struct wgmma *s);
+uint32_t wgmma_barriers(const struct wgmma *s);
+/* It varies in the loop. */
+void wgmma_ring_varies(struct wgmma *s, struct cg_nest *nest);
+/* Skips the stages of a tile. */
+void wgmma_ring_skip(struct wgmma *s);
+/* Runs body once for each stage of the tile. */
+void wgmma_for_stages(struct wgmma *s, void (*body)(struct wgmma *s));
+
+/* ---- wgmma/load.c: the producer ---- */
+
+void wgmma_load_begin(struct wgmma *s); /* all threads */
+void wgmma_load_tile(struct wgmma *s);
+/* Waits until nobody needs this block's barriers. */
+void wgmma_load_end(struct wgmma *s);
+
+/* ---- wgmma/make.c: producers, of operands that are computed ---- */
+
+void wgmma_make_begin(struct wgmma *s); /* all of their threads */
+/* At the beginning of a tile: loads of the producer's first stage. */
+void wgmma_make_tile(struct wgmma *s);
+/* A single producer begins to load its next stage before it waits until the one at s->k is empty, and makes that from copies of
+ * what it has; of two, each does when it has made that. */
+void wgmma_make_ahead(struct wgmma *s);
+void wgmma_make_stage(struct wgmma *s);
+
+/* ---- wgmma/sum.c: consumers ---- */
+
+void wgmma_sum_begin(struct wgmma *s);
+void wgmma_sum_tile(struct wgmma *s);
+
+/* ---- wgmma/held.c: consumers, of a left operand that registers hold ---- */
+
+uint32_t wgmma_held_words(const struct wgmma *s); /* registers of a thread; 0: nothing is held */
+void wgmma_hold_begin(struct wgmma *s);
+/* Loads what steps `step`, an even one, and the next take of the stage that has come, to registers of their own; what the two
+ * before it took may be under way. */
+void wgmma_hold(struct wgmma *s, uint32_t step);
+/* Loads both parts of what all steps take of 64 rows i. */
+void wgmma_hold_parts(struct wgmma *s, uint32_t i);
+/* The words of 64 rows i of a step that is loaded; their second part, where that is wanted. */
+struct ptx_operand wgmma_held(struct wgmma *s, uint32_t tile, uint32_t step, uint32_t i, bool rest);
+
+/* ---- wgmma/convert.c: some of the producer's warps, of f32 that is rounded, turned or parted on its way ---- */
+
+/* Are its elements rounded to tf32, halves away from zero? */
+bool wgmma_rounds(const struct wgmma *s, const struct wgmma_tile *t);
+bool wgmma_is_converted(const struct wgmma *s, const struct wgmma_tile *t);
+void wgmma_convert_begin(struct wgmma *s);
+void wgmma_convert_tile(struct wgmma *s);
+
+/* ---- wgmma/share.c: consumers, where blocks share a tile along k ---- */
+
+/* Bytes that it takes where the stages were. */
+uint32_t wgmma_share_bytes(const struct wgmma *s);
+/* Goes on with all blocks' sums; the warpgroups whose sums another block has jump to `skip`. */
+void wgmma_share(struct wgmma *s, uint32_t skip);
+
+/* ---- wgmma/out.c ---- */
+
+/* u32, of a consuming warp: its number among them all, the shared address of its patch, and the first of its 16 of each 64 rows
+ * (turned: columns) of the tile. */
+struct cg_val wgmma_warp(struct wgmma *s);
+struct cg_val wgmma_patch(struct wgmma *s);
+struct cg_val wgmma_along(struct wgmma *s);
+/* Is the epilogue so much code that it is not to be written for each part of the tile? */
+bool wgmma_is_heavy(const struct wgmma *s);
+/* Words of a row of a patch with which a warp's fragments meet no conflicts of banks. */
+uint32_t wgmma_pitch(uint32_t cols);
+void wgmma_out_tile(struct wgmma *s);
+
+/* ---- wgmma/store.c: the same without patches, where that is possible ---- */
+
+/* Bytes of shared memory of each warp; 0: not possible. */
+uint32_t wgmma_direct(struct wgmma *s);
+/* Where the lane's pieces of 16 (8) columns of `size` bytes each are in the patch's first box: u32. */
+void wgmma_find_targets(struct wgmma *s, uint32_t size, struct cg_val patch, int32_t *at);
+/* Of direct results: do threads store them? */
+bool wgmma_by_threads(const struct wgmma *s);
+void wgmma_store_begin(struct wgmma *s); /* all threads */
+void wgmma_store_tile(struct wgmma *s);
+void wgmma_store_end(struct wgmma *s); /* consumers: shared memory is not read any more */
+
+/* ---- wgmma/epilogue.c: tensors that the epilogue reads along rows and columns ---- */
+
+/* The index that a subscript is, if it is one of the results'; and do both read the same element? */
+const struct lang_symbol *wgmma_index_of(const struct matmul_form *f, const struct lang_expr *e);
+bool wgmma_is_same_read(const struct matmul_form *f, const struct lang_expr *x,
+                        const struct lang_expr *y);
+/* Finds them; false: some of them can't be brought. */
+bool wgmma_find_brought(struct wgmma *s);
+/* Where there is too little room for all of it at once: lets registers have half. False: that's not possible. */
+bool wgmma_keep_brought(struct wgmma *s);
+uint32_t wgmma_kept_words(const struct wgmma *s); /* registers of a thread */
+/* Of each warp's patch. */
+uint32_t wgmma_brought_bytes(const struct wgmma *s);
+void wgmma_bring_begin(struct wgmma *s); /* all threads */
+void wgmma_bring_ready(struct wgmma *s); /* consumers, before the first tile */
+/* In the loop over stages: in the tile's first, copies what the warp takes of the tensors; later some of it to registers. */
+void wgmma_bring_tile(struct wgmma *s);
+void wgmma_bring_wait(struct wgmma *s);
+/* Loads the lane's words of all tensors, of a box's columns 16 (8) * piece: from the lane's address in the first box. */
+void wgmma_take_brought(struct wgmma *s, int32_t at, uint32_t box, uint32_t piece);
+/* The element that e reads, of the words: of columns 8 * pair, rows r + 8 * half, neighbour `lane`. False: it is not brought. */
+bool wgmma_brought(struct wgmma *s, const struct lang_expr *e, uint32_t pair, uint32_t half,
+                   uint32_t lane, struct cg_val *v);
+
+/* ---- wgmma/columns.c: tensors that the epilogue reads along columns alone ---- */
+
+/* Finds them; how many registers they take. */
+uint32_t wgmma_find_columns(struct wgmma *s);
+void wgmma_columns_begin(struct wgmma *s); /* consumers */
+/* In the loop over stages: in the tile's first. */
+void wgmma_columns_load(struct wgmma *s);
+/* The element that e reads of columns 8 * word, neighbour `lane`. False: it is not one of theirs. */
+bool wgmma_column(struct wgmma *s, const struct lang_expr *e, uint32_t word, uint32_t lane,
+                  struct cg_val *v);
+
+#endif
