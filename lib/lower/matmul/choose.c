@@ -183,8 +183,8 @@ static void consider_splits(struct planner *l, struct matmul_plan *p)
     static const uint8_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
     const double blocks = ceil_of(l->size.m / p->bm) * ceil_of(l->size.n / p->bn) * l->size.batch;
     uint32_t before = 0;
-    if (!shared && p->halves) {
-        p->halves = false;
+    if (!shared && p->as_f16) {
+        p->as_f16 = false;
         shared = matmul_shared(l->g, l->f, p);
     }
     if (!shared || (p->stages > 3 && shared > MOST_SHARED && !l->want->stages))
@@ -223,7 +223,7 @@ static unsigned element_bits(const struct planner *l)
 }
 
 /* Of the tiles of tf32 those for which f16 pay: large ones of 128 bytes of k, of f32 that are rounded and come in fours. */
-static bool takes_halves(const struct planner *l, const struct matmul_plan *p)
+static bool takes_as_f16(const struct planner *l, const struct matmul_plan *p)
 {
     enum { FOUR = 4, TERMS = 32, WARP = 64 * 64 };
     if (p->how != MATMUL_MMA || p->type != MATMUL_TF32 || p->parts > 1 || l->want->blocks ||
@@ -250,7 +250,7 @@ static void consider_tile(struct planner *l, const struct tile *t)
         p.bk = t->bk * 8 / element_bits(l);
     p.coarse = is_mma && p.parts > 1 && l->k && l->size.k >= COARSE && p.bk % 16 == 0;
     p.threads = threads_of(&p);
-    const bool halves = takes_halves(l, &p);
+    const bool as_f16 = takes_as_f16(l, &p);
     p.blocks = is_mma ? l->want->blocks : 0;
     const uint32_t sums = l->f->nproduct * p.wm * p.wn * dtype_bits(l->f->sum) / 32;
     const uint32_t most = !l->f->pairs                      ? 128
@@ -267,12 +267,12 @@ static void consider_tile(struct planner *l, const struct tile *t)
     const size_t n = is_mma ? sizeof by_mma : is_open ? sizeof two : sizeof by_fma;
     for (size_t i = 0; i < n && !l->want->stages; i++) {
         p.stages = stages[i];
-        p.halves = halves;
+        p.as_f16 = as_f16;
         consider_splits(l, &p);
     }
     if (l->want->stages) {
         p.stages = l->want->stages;
-        p.halves = halves;
+        p.as_f16 = as_f16;
         consider_splits(l, &p);
     }
 }

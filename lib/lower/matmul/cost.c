@@ -111,7 +111,7 @@ static double instruction_rate(const struct machine *x, const struct matmul_form
     case MATMUL_FP8: return x->half * (p->type == f->type ? 2 : 1);
     case MATMUL_TF32:
     case MATMUL_F32:
-        if (p->halves)
+        if (p->as_f16)
             return HALVES * x->tf32;
         return x->tf32 / (p->parts > 1 ? 4 : 1); /* three products, and to make the parts */
     default: return x->half;

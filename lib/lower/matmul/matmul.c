@@ -186,7 +186,7 @@ static void explain_plan(struct cg *g, const struct matmul_form *f, const struct
                   g->func->name, f->pairs ? "pairs" : how[p->how], type_names[p->type],
                   p->coarse      ? " in parts, with bf16"
                   : p->parts > 1 ? " in parts"
-                  : p->halves    ? ", as f16 where elements allow"
+                  : p->as_f16    ? ", as f16 where elements allow"
                                  : "",
                   p->bm, p->bn, p->bk, p->wm, p->wn, p->threads, p->stages,
                   p->stages == 1 ? "" : "s");

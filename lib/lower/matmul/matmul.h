@@ -26,7 +26,7 @@
  *   matmul/pairs.c  and two in each register
  *   simt/simt.c   products by fma of scalars (simt/simt.h); simt/bring.c: their tiles to shared memory
  *   mma/mma.c    products by mma.sync (mma/mma.h), _sums.c: from there to the epilogue; mma/copy.c: their tiles to
- *                   shared memory; mma/frag.c: from there to the instructions; _halves.c: tf32 as f16
+ *                   shared memory; mma/frag.c: from there to the instructions; as_f16.c: tf32 as f16
  *   wgmma/wgmma.c  products by wgmma (wgmma/wgmma.h), _fits.c: when; _load.c: their tiles to shared memory, by way of
  *                   _ring.c; _make.c: and what is computed; _convert.c: f32 there; _held.c: and in registers; _sum.c: the instructions; _share.c: blocks that share a tile; _out.c and
  *                   _store.c: the epilogue; _bring.c: what it reads beside the sums
@@ -204,7 +204,7 @@ struct matmul_plan {
         type;       /* in which the instructions multiply: FP8 may go as F16, F32 as TF32 (parts) */
     uint32_t parts; /* tf32x3: 2 parts of each operand, three products; else 1 */
     bool coarse;    /* mma.sync, of parts: one of the products with rests is of bf16 */
-    bool halves;    /* mma.sync, of TF32: as f16, as far as elements allow (mma/halves.c) */
+    bool as_f16;    /* mma.sync, of TF32: as f16, as far as elements allow (mma/as_f16.c) */
     /* a block's tile, elements; thin: all rows, the block's columns, and the elements along k of a step */
     uint32_t bm, bn, bk;
     /* a warp's (mma), a thread's (simt, thin: all rows and its columns), a consuming warpgroup's (wgmma) */
@@ -341,7 +341,7 @@ struct matmul_patch {
  * have room for it: before the sums are written, as long as threads wait for one another. */
 void matmul_store_begin(struct matmul *m, const struct matmul_patch *patch);
 /* Computes and stores the outputs of a patch. All workers come, behind a barrier after the sums were written; what the
- * patch holds may be overwritten behind another. Where blocks share the tile it begins with matmul_share(). */
+ * patch holds may be overwritten behind another. Where blocks share the tile it begins with matmul_split_join(). */
 void matmul_store(struct matmul *m, const struct matmul_patch *patch);
 
 /* ---- matmul/prefetch.c ------------------------------------------------------------------------------- */
@@ -362,7 +362,7 @@ void matmul_prefetch(struct matmul *m);
 
 /* Where p->split > 1: the block that comes last with this patch goes on with all blocks' sums in it, added in the order
  * of their shares; the others jump to `skip`. All threads come, and leave behind a barrier. */
-void matmul_share(struct matmul *m, const struct matmul_patch *patch, uint32_t skip);
+void matmul_split_join(struct matmul *m, const struct matmul_patch *patch, uint32_t skip);
 
 /* ---- the ways: between matmul_begin() and the end of the entry ----------------------------------------- */
 

@@ -246,7 +246,7 @@ static struct share share_of(struct matmul *m, const struct matmul_patch *patch)
     return s;
 }
 
-void matmul_share(struct matmul *m, const struct matmul_patch *patch, uint32_t skip)
+void matmul_split_join(struct matmul *m, const struct matmul_patch *patch, uint32_t skip)
 {
     struct cg *g = m->g;
     struct share s = share_of(m, patch);

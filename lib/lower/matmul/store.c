@@ -323,7 +323,7 @@ void matmul_store(struct matmul *m, const struct matmul_patch *patch)
     const uint32_t skip = cg_label(g, "shared");
     const size_t mark = cg_scope_open(g);
     if (m->p->split > 1 && m->p->how != MATMUL_WGMMA) /* which has done it */
-        matmul_share(m, patch, skip);
+        matmul_split_join(m, patch, skip);
     w.apart = m->loaded ? apart_of(&w) : 0; /* code without loops */
     g->reduced = reduced;
     m->reader.tiling = &w;

@@ -26,7 +26,7 @@ static uint32_t gcd(uint32_t x, uint32_t y)
 static uint32_t period(const struct mma_tile *t)
 {
     static const uint32_t of[] = {
-        [MMA_ALONG_K] = 8, [MMA_HALVES] = 8, [MMA_BYTES] = 16, [MMA_SINGLES] = 4};
+        [MMA_ALONG_K] = 8, [MMA_16BIT] = 8, [MMA_BYTES] = 16, [MMA_SINGLES] = 4};
     return of[t->layout];
 }
 
@@ -36,7 +36,7 @@ bool mma_plan_copy(const struct mma *s, struct mma_tile *t)
     const uint32_t bytes = s->p->align[t->operand] * t->size, threads = s->p->threads;
     t->is_async = o->plain && dtype_bits(o->plain->sym->type) == t->size * 8 && bytes >= 4 &&
                   s->g->target->sm >= 80;
-    t->source = o->plain && s->halves ? dtype_bits(o->plain->sym->type) / 8 : t->size;
+    t->source = o->plain && s->as_f16 ? dtype_bits(o->plain->sym->type) / 8 : t->size;
     t->piece = t->is_async && bytes < MMA_CHUNK ? bytes : MMA_CHUNK / t->source * t->size;
     t->lanes = t->piece / t->size;
     const uint32_t per_row = t->row_bytes / t->piece;
@@ -231,7 +231,7 @@ void mma_copy_begin(struct mma *s)
                         t->lanes);
         find_existing(s, t);
         find_targets(s, t);
-        if (t->is_async || s->halves) {
+        if (t->is_async || s->as_f16) {
             find_source(s, t);
             find_inside(s, t);
         } else {
@@ -266,7 +266,7 @@ void mma_tile_begin(struct mma *s, struct mma_tile *t)
         t->to_now[i] = cg_new(g, DT_U32);
         PTX(&g->b, "add.s32", ptx_r(t->to_now[i]), ptx_r(t->to[i]), ptx_r(s->write));
     }
-    if (!t->is_async && !s->halves)
+    if (!t->is_async && !s->as_f16)
         return;
     if (t->layout != MMA_ALONG_K)
         t->left = cg_binary(g, OP_SUB, left_of(s), cg_convert(g, t->row, DT_I32));
@@ -376,7 +376,7 @@ static void advance_sources(struct mma *s)
     struct cg *g = s->g;
     for (uint32_t n = 0; n < s->ntile; n++) {
         struct mma_tile *t = &s->tile[n];
-        if (!t->is_async && !s->halves)
+        if (!t->is_async && !s->as_f16)
             continue;
         PTX(&g->b, "add.s64", ptx_r(t->from), ptx_r(t->from), t->next_tile);
         cg_assigned(g, t->from);

@@ -56,7 +56,7 @@ static void find_lane(struct mma *s, const struct mma_tile *t, struct cg_val bas
         *row = cg_add(g, base, t->tall ? of16 : turned);
         *chunk = cg_add(g, t->tall ? high : low, cg_u32(2 * way));
         return;
-    case MMA_HALVES:
+    case MMA_16BIT:
         *row = t->tall ? turned : of16;
         *chunk = cg_add(g, t->tall ? low : high, cg_u32(2 * way));
         *chunk = cg_add(g, op(g, OP_DIV, base, 8), *chunk);
@@ -84,7 +84,7 @@ static uint32_t ways_of(const struct mma *s, const struct mma_tile *t)
     const uint32_t blocks = t->span / 16;
     switch (t->layout) {
     case MMA_ALONG_K: return s->steps < 4 ? s->steps : 4;
-    case MMA_HALVES: return blocks < 4 ? blocks : 4;
+    case MMA_16BIT: return blocks < 4 ? blocks : 4;
     case MMA_BYTES: return blocks < 8 ? blocks : 8;
     case MMA_SINGLES: return t->tall ? (blocks < 2 ? 1 : 2) : blocks < 2 ? 2 : 4;
     }
@@ -142,7 +142,7 @@ static void load_matrices(struct mma *s, struct mma_tile *t, uint32_t step, int3
         way = step % 4;
         offset = step / 4 * 128 + i * 16 * t->row_bytes;
         break;
-    case MMA_HALVES:
+    case MMA_16BIT:
         way = i % 4;
         offset = i / 4 * 128 + step * 16 * t->row_bytes;
         break;
@@ -243,7 +243,7 @@ static int32_t takes_half(struct mma *s, const int32_t w[2], int32_t x, bool eve
  * At 4096^3 on an H100 that takes 5 % of the time: 192 of 435 instructions of the loop, of 256 x 128 x 32, and 128 if NaN did not
  * matter. Rounding an element once for all warps that load it, on its way through registers, leaves 50 of 292 and was 14 %
  * slower: loads and stores by threads cost more than cp.async and the instructions do. Not so where they become f16 on that way
- * (mma/halves.c). */
+ * (mma/as_f16.c). */
 static void round_pair(struct mma *s, const int32_t w[2], bool even)
 {
     struct cg *g = s->g;

@@ -118,16 +118,16 @@ static bool measure_tile(struct mma *s, uint32_t n, struct buf *why)
     const struct matmul_operand *o = &s->f->operand[n];
     struct mma_tile *t = &s->tile[s->ntile];
     *t = (struct mma_tile){.operand = n, .side = o->side, .size = dtype_bits(o->type) / 8};
-    if (s->halves)
+    if (s->as_f16)
         t->size = 2;
     const uint32_t side = o->side == MATMUL_A ? p->bm : p->bn;
     t->tall = (o->side == MATMUL_A) != s->turned;
     t->span = o->side == MATMUL_A ? p->wm : p->wn;
     t->layout = o->along_k     ? MMA_ALONG_K
                 : t->size == 1 ? MMA_BYTES
-                : t->size == 2 ? MMA_HALVES
+                : t->size == 2 ? MMA_16BIT
                                : MMA_SINGLES;
-    t->spaced = s->halves && t->tall && !o->along_k;
+    t->spaced = s->as_f16 && t->tall && !o->along_k;
     t->rows = o->along_k ? side : p->bk;
     t->row_bytes = (o->along_k ? p->bk : side) * t->size;
     t->offset = s->stage_bytes;
@@ -155,8 +155,8 @@ static uint32_t shared_of(const struct mma *s)
     struct mma h;
     struct matmul_plan p;
     uint32_t need = larger(s->stage_bytes * s->p->stages, s->patches + mma_patch_bytes(s));
-    if (s->p->halves && mma_measure_halves(s, &h, &p))
-        need = larger(need, mma_halves_shared(&h));
+    if (s->p->as_f16 && mma_measure_as_f16(s, &h, &p))
+        need = larger(need, mma_as_f16_shared(&h));
     return need;
 }
 
@@ -178,7 +178,7 @@ bool mma_measure(struct mma *s, struct buf *why)
             return false;
     struct mma h;
     struct matmul_plan of_h;
-    if (p->halves && !mma_measure_halves(s, &h, &of_h))
+    if (p->as_f16 && !mma_measure_as_f16(s, &h, &of_h))
         return fails(why, "no such tile is possible for f16 beside it");
     if (p->stages < 1 || p->stages > 8)
         return fails(why, "stages must be 1 to 8, not %u", p->stages);
@@ -564,12 +564,12 @@ void mma_go_on(struct mma *s, int32_t left)
 }
 
 /* As f16, and where elements do not allow it as tf32 from there on. */
-static void multiply_halves(struct mma *s)
+static void multiply_as_f16(struct mma *s)
 {
     struct cg *g = s->g;
     struct mma h;
     struct matmul_plan p;
-    if (!mma_measure_halves(s, &h, &p))
+    if (!mma_measure_as_f16(s, &h, &p))
         abort(); /* what the plan was measured with */
     const uint32_t done = cg_label(g, "multiplied");
     const struct cg_val n = count_rounds(s);
@@ -581,7 +581,7 @@ static void multiply_halves(struct mma *s)
         cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, n, cg_u32(0))), true, done);
     h.sum = s->sum;
     const size_t mark = cg_scope_open(g);
-    const int32_t bad = mma_multiply_halves(&h, left);
+    const int32_t bad = mma_multiply_as_f16(&h, left);
     cg_jump_if(g, bad, false, done);
     mma_go_on(s, left);
     mma_read_begin(s);
@@ -715,15 +715,15 @@ void matmul_mma(struct matmul *m)
     if (m->p->blocks)
         matmul_prepare(m);
     ask_for_two(&s);
-    if (!m->p->halves)
+    if (!m->p->as_f16)
         mma_read_begin(&s);
     make_sums(&s);
     if (m->p->blocks) {
         take_turns(&s);
         return;
     }
-    if (m->p->halves)
-        multiply_halves(&s);
+    if (m->p->as_f16)
+        multiply_as_f16(&s);
     else
         multiply(&s, true);
     if (m->p->parts > 1)

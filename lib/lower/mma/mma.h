@@ -1,4 +1,4 @@
-/* Products by mma.sync: what the parts share. Private to mma/mma.c, mma/parts.c, mma/halves.c,
+/* Products by mma.sync: what the parts share. Private to mma/mma.c, mma/parts.c, mma/as_f16.c,
  * mma/sums.c, mma/copy.c and mma/frag.c.
  *
  * Every operand has a tile in each stage of shared memory: rows of elements along the operand's last axis, so that a row
@@ -26,7 +26,7 @@ enum {
 
 enum mma_layout {
     MMA_ALONG_K, /* rows along i or j: ldmatrix */
-    MMA_HALVES,  /* rows along k, 16 bits: ldmatrix.trans */
+    MMA_16BIT,   /* rows along k, 16 bits: ldmatrix.trans */
     MMA_BYTES, /* rows along k, 8 bits: ldmatrix.trans of pairs of neighbours, that are then parted */
     MMA_SINGLES, /* rows along k, 32 bits: ld.shared */
 };
@@ -38,7 +38,7 @@ struct mma_tile {
     bool tall;
     uint32_t size;   /* bytes of an element */
     uint32_t source; /* the same where it comes from */
-    /* halves, of a tall operand that lies across: of 16 neighbours those of even numbers come first, as the lanes have them that
+    /* as_f16, of a tall operand that lies across: of 16 neighbours those of even numbers come first, as the lanes have them that
      * take two at a time */
     bool spaced;
     uint32_t rows, row_bytes; /* of the tile */
@@ -63,7 +63,7 @@ struct mma_tile {
     int32_t to[MMA_SLOTS],
         to_now[MMA_SLOTS];         /* u32: shared addresses in the first stage, and now */
     struct ptx_operand (*held)[4]; /* words of pieces that pass registers */
-    int32_t (*raw)[4];             /* halves: f32 of pieces on their way, mutable */
+    int32_t (*raw)[4];             /* as_f16: f32 of pieces on their way, mutable */
 
     /* reading */
     uint32_t ways;             /* addresses */
@@ -88,7 +88,7 @@ struct mma {
      * first patch is `patches` bytes from its beginning */
     uint32_t patch_rows, pitch, patches;
     bool turned;         /* B is tall */
-    bool halves;         /* the loop that takes f32 as f16 */
+    bool as_f16;         /* the loop that takes f32 as f16 */
     uint32_t high, wide; /* blocks of 16 of a warp's tall operand, of 8 of its flat one */
     int32_t *
         sum; /* of product q and blocks i, j of those: word w at ((q * high + i) * wide + j) * 4 + w */
@@ -175,14 +175,14 @@ void mma_multiply_parts(struct mma *s, uint32_t q, uint32_t i, uint32_t of);
 /* Adds those up that are not yet among the sums. */
 void mma_promote_rest(struct mma *s);
 
-/* ---- mma/halves.c: f32 as f16 ------------------------------------------------------------------ */
+/* ---- mma/as_f16.c: f32 as f16 ------------------------------------------------------------------ */
 
 /* h, and its plan p: the same as that of s for f16 in two stages; false: not with these tiles. */
-bool mma_measure_halves(const struct mma *s, struct mma *h, struct matmul_plan *p);
-uint32_t mma_halves_shared(const struct mma *h);
+bool mma_measure_as_f16(const struct mma *s, struct mma *h, struct matmul_plan *p);
+uint32_t mma_as_f16_shared(const struct mma *h);
 /* Adds products of `left` tiles along k, one at least, to the sums, until elements are met that f16 does not have: a predicate, the
  * same for all threads. left: mutable, those that are left then. Threads leave behind a barrier. */
-int32_t mma_multiply_halves(struct mma *h, int32_t left);
+int32_t mma_multiply_as_f16(struct mma *h, int32_t left);
 
 /* ---- mma/sums.c --------------------------------------------------------------------------------- */
 

@@ -89,9 +89,9 @@ static bool note(void *ctx, const struct lang_expr *e)
     for (uint32_t n = 0; n < s->nbrought; n++)
         if (wgmma_is_same_read(s->f, s->brought[n].e, e))
             return true;
-    if (!may_bring(s, e) || s->nbrought == WGMMA_BROUGHT)
+    if (!may_bring(s, e) || s->nbrought == EPILOGUE_TENSORS)
         return false;
-    s->brought[s->nbrought++] = (struct wgmma_brought){.e = e};
+    s->brought[s->nbrought++] = (struct epilogue_tensor){.e = e};
     return true;
 }
 
@@ -106,7 +106,7 @@ bool wgmma_find_brought(struct wgmma *s)
     return s->nbrought == 0 || (stage->n == 1 && !s->p->turned && s->p->split < 2);
 }
 
-uint32_t wgmma_brought_bytes(const struct wgmma *s)
+uint32_t epilogue_bytes(const struct wgmma *s)
 {
     return s->nbrought * s->places * BOX;
 }
@@ -128,11 +128,11 @@ uint32_t wgmma_kept_words(const struct wgmma *s)
 
 /* ---- the warp's own copies ------------------------------------------------------------------------ */
 
-void wgmma_bring_begin(struct wgmma *s)
+void epilogue_begin(struct wgmma *s)
 {
     const uint32_t size = dtype_bits(s->f->stage->eq[0]->sym->type) / 8;
     for (uint32_t n = 0; n < s->nbrought; n++) {
-        struct wgmma_brought *r = &s->brought[n];
+        struct epilogue_tensor *r = &s->brought[n];
         uint32_t box[CONTRACT_MAP_RANK];
         for (uint32_t d = 0; d < r->e->nargs; d++) {
             const struct lang_symbol *x = wgmma_index_of(s->f, r->e->args[r->e->nargs - 1 - d]);
@@ -142,7 +142,7 @@ void wgmma_bring_begin(struct wgmma *s)
     }
 }
 
-void wgmma_bring_ready(struct wgmma *s)
+void epilogue_ready(struct wgmma *s)
 {
     struct cg *g = s->g;
     const struct cg_val warp = wgmma_warp(s); /* tiles' ends take it from here, too */
@@ -223,7 +223,7 @@ static void keep(struct wgmma *s)
         return;
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, cg_value(DT_U32, s->rest), at)), true, skip);
     const size_t mark = cg_scope_open(g);
-    wgmma_bring_wait(s);
+    epilogue_wait(s);
     for (uint32_t box = 0; box < s->kept; box++)
         keep_box(s, box);
     PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
@@ -233,7 +233,7 @@ static void keep(struct wgmma *s)
     cg_place(g, skip);
 }
 
-void wgmma_bring_tile(struct wgmma *s)
+void epilogue_tile(struct wgmma *s)
 {
     struct cg *g = s->g;
     const uint32_t skip = cg_label(g, "brought");
@@ -249,7 +249,7 @@ void wgmma_bring_tile(struct wgmma *s)
     keep(s);
 }
 
-void wgmma_bring_wait(struct wgmma *s)
+void epilogue_wait(struct wgmma *s)
 {
     struct cg *g = s->g;
     if (!s->nbrought)
@@ -270,7 +270,7 @@ void wgmma_take_brought(struct wgmma *s, int32_t at, uint32_t box, uint32_t piec
         return;
     }
     for (uint32_t n = 0; n < s->nbrought; n++) {
-        struct wgmma_brought *r = &s->brought[n];
+        struct epilogue_tensor *r = &s->brought[n];
         const enum dtype t = r->e->sym->type;
         const uint32_t from = (n * s->places + box % s->places) * BOX;
         struct ptx_operand word[4];
@@ -285,11 +285,11 @@ void wgmma_take_brought(struct wgmma *s, int32_t at, uint32_t box, uint32_t piec
     }
 }
 
-bool wgmma_brought(struct wgmma *s, const struct lang_expr *e, uint32_t pair, uint32_t half,
+bool epilogue_read(struct wgmma *s, const struct lang_expr *e, uint32_t pair, uint32_t half,
                    uint32_t lane, struct cg_val *v)
 {
     for (uint32_t n = 0; n < s->nbrought; n++) {
-        const struct wgmma_brought *r = &s->brought[n];
+        const struct epilogue_tensor *r = &s->brought[n];
         const enum dtype t = r->e->sym->type;
         struct cg_val of[2];
         if (!wgmma_is_same_read(s->f, r->e, e))

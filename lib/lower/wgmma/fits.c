@@ -228,7 +228,7 @@ static void measure_memory(struct wgmma *s)
     s->patches = s->stage_bytes * s->p->stages;
     place_patches(s, wgmma_direct(s));
     if (s->patch_bytes && s->bytes > room && wgmma_keep_brought(s))
-        place_patches(s, wgmma_brought_bytes(s));
+        place_patches(s, epilogue_bytes(s));
     s->direct = s->patch_bytes && s->bytes <= room;
     if (!s->direct)
         s->nbrought = s->kept = 0;

@@ -89,7 +89,7 @@ uint32_t wgmma_direct(struct wgmma *s)
     }
     if (!wgmma_find_brought(s))
         return 0;
-    return s->nbrought ? wgmma_brought_bytes(s) : BUFFERS * WGMMA_PATCH * WGMMA_SPAN;
+    return s->nbrought ? epilogue_bytes(s) : BUFFERS * WGMMA_PATCH * WGMMA_SPAN;
 }
 
 /* ---- begin ---------------------------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ void wgmma_store_begin(struct wgmma *s)
             box[d] = d == 0 ? w.cols : t->rank - 1 - d == s->f->axis_i ? w.rows : 1;
         s->out_map[o] = cg_param_map(s->g, t, box, false);
     }
-    wgmma_bring_begin(s);
+    epilogue_begin(s);
 }
 
 /* The row's address, and the chunk as the row has them. */
@@ -222,7 +222,7 @@ static bool read_brought(struct cg *g, const struct lang_expr *e, const struct m
     const struct map_reader *r = g->read_ctx;
     const struct out *w = r->tiling;
     (void)f;
-    return wgmma_brought(w->s, e, w->j % 2, w->half, r->lane, v) ||
+    return epilogue_read(w->s, e, w->j % 2, w->half, r->lane, v) ||
            wgmma_column(w->s, e, w->j, r->lane, v);
 }
 
@@ -469,7 +469,7 @@ void wgmma_store_tile(struct wgmma *s)
     bool (*const before)(struct cg *, const struct lang_expr *, struct cg_val *) = g->reduced;
     const uint32_t all = s->high / WGMMA_ROWS * (s->wide / (s->p->turned ? w.rows : w.cols));
     find_lane(&w);
-    wgmma_bring_wait(s);
+    epilogue_wait(s);
     g->reduced = reduced;
     s->m->reader.tiling = &w;
     s->m->reader.read_tile = read_brought;

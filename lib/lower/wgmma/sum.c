@@ -300,7 +300,7 @@ static void sum_stage(struct wgmma *s)
         if (!s->tile[i].held)
             stage[i] = cg_reg(g, cg_add(g, cg_value(DT_U32, s->first[i]), at));
     if (s->p->promotes) {
-        wgmma_bring_tile(s);
+        epilogue_tile(s);
         wgmma_columns_load(s);
         promote_stage(s, stage);
         return;
@@ -315,7 +315,7 @@ static void sum_stage(struct wgmma *s)
             const int32_t frees = cg_new(g, DT_BOOL);
             PTX(&g->b, "and.pred", ptx_r(frees), ptx_r(s->adds), ptx_r(s->mine));
             give_back(s, frees);
-            wgmma_bring_tile(s);
+            epilogue_tile(s);
             wgmma_columns_load(s);
         }
     }

@@ -231,7 +231,7 @@ static void consume(struct wgmma *s)
     set_registers(s, false);
     wgmma_ring_begin(s, 0);
     wgmma_sum_begin(s);
-    wgmma_bring_ready(s);
+    epilogue_ready(s);
     wgmma_columns_begin(s);
     if (s->p->pingpong)
         begin_turns(s, &first, &step);

@@ -58,7 +58,7 @@ enum {
     WGMMA_ADDRESS = (1 << 18) - 1, /* bits of an address in a descriptor */
     WGMMA_BARRIER = 8,             /* bytes of an mbarrier */
     WGMMA_BLOCKS = 8,              /* of a cluster */
-    WGMMA_BROUGHT = 2,             /* tensors that the epilogue reads along rows and columns */
+    EPILOGUE_TENSORS = 2,          /* tensors that the epilogue reads along rows and columns */
     WGMMA_COLUMNS = 2,             /* and of columns alone, that registers have */
     WGMMA_TURNED = 32,             /* rows of a warp's box where an instruction's are columns */
 };
@@ -94,7 +94,7 @@ struct wgmma_make {
 };
 
 /* Such a tensor, where its elements are copied to the warps' patches. */
-struct wgmma_brought {
+struct epilogue_tensor {
     const struct lang_expr *e; /* one of its reads */
     int32_t map;               /* address of its tensor map */
     int32_t word
@@ -172,7 +172,7 @@ struct wgmma {
     int32_t *stage_sum;           /* promoted ones: words of 64 rows of one product and stage */
     int32_t out_map[MATMUL_OUTS]; /* addresses of tensor maps */
     uint32_t nbrought, boxes;     /* tensors; boxes of each, of a warp */
-    struct wgmma_brought brought[WGMMA_BROUGHT];
+    struct epilogue_tensor brought[EPILOGUE_TENSORS];
     uint32_t
         kept; /* of the boxes, the first ones: registers take them from the patch, which has places for */
     uint32_t places;           /* so many; then it gets the others */
@@ -304,16 +304,16 @@ bool wgmma_find_brought(struct wgmma *s);
 bool wgmma_keep_brought(struct wgmma *s);
 uint32_t wgmma_kept_words(const struct wgmma *s); /* registers of a thread */
 /* Of each warp's patch. */
-uint32_t wgmma_brought_bytes(const struct wgmma *s);
-void wgmma_bring_begin(struct wgmma *s); /* all threads */
-void wgmma_bring_ready(struct wgmma *s); /* consumers, before the first tile */
+uint32_t epilogue_bytes(const struct wgmma *s);
+void epilogue_begin(struct wgmma *s); /* all threads */
+void epilogue_ready(struct wgmma *s); /* consumers, before the first tile */
 /* In the loop over stages: in the tile's first, copies what the warp takes of the tensors; later some of it to registers. */
-void wgmma_bring_tile(struct wgmma *s);
-void wgmma_bring_wait(struct wgmma *s);
+void epilogue_tile(struct wgmma *s);
+void epilogue_wait(struct wgmma *s);
 /* Loads the lane's words of all tensors, of a box's columns 16 (8) * piece: from the lane's address in the first box. */
 void wgmma_take_brought(struct wgmma *s, int32_t at, uint32_t box, uint32_t piece);
 /* The element that e reads, of the words: of columns 8 * pair, rows r + 8 * half, neighbour `lane`. False: it is not brought. */
-bool wgmma_brought(struct wgmma *s, const struct lang_expr *e, uint32_t pair, uint32_t half,
+bool epilogue_read(struct wgmma *s, const struct lang_expr *e, uint32_t pair, uint32_t half,
                    uint32_t lane, struct cg_val *v);
 
 /* ---- wgmma/columns.c: tensors that the epilogue reads along columns alone ---- */

@@ -27,13 +27,13 @@ enum {
     LANES = 32,
 };
 
-bool mma_measure_halves(const struct mma *s, struct mma *h, struct matmul_plan *p)
+bool mma_measure_as_f16(const struct mma *s, struct mma *h, struct matmul_plan *p)
 {
     *p = *s->p;
-    p->halves = false;
+    p->as_f16 = false;
     p->type = MATMUL_F16;
     p->stages = STAGES;
-    *h = (struct mma){.m = s->m, .g = s->g, .f = s->f, .p = p, .halves = true};
+    *h = (struct mma){.m = s->m, .g = s->g, .f = s->f, .p = p, .as_f16 = true};
     if (!mma_measure(h, NULL))
         return false;
     for (uint32_t n = 0; n < h->ntile; n++)
@@ -43,7 +43,7 @@ bool mma_measure_halves(const struct mma *s, struct mma *h, struct matmul_plan *
 }
 
 /* Behind the stages: of each operand a word for each warp. */
-uint32_t mma_halves_shared(const struct mma *h)
+uint32_t mma_as_f16_shared(const struct mma *h)
 {
     return h->stage_bytes * STAGES + h->ntile * LANES * 4;
 }
@@ -56,7 +56,7 @@ struct reach {
     int32_t scale, least, low, high;
 };
 
-struct halves {
+struct as_f16 {
     struct mma *h;
     bool exact; /* the second loop */
     struct reach of[MATMUL_OPERANDS];
@@ -130,7 +130,7 @@ static void look_for_small(struct mma *h, struct reach *r, const int32_t *raw)
 }
 
 /* The piece's elements 0 and second, and the others, scaled and rounded. */
-static void pack(struct halves *x, uint32_t n, const int32_t *raw, uint32_t second, int32_t word[2])
+static void pack(struct as_f16 *x, uint32_t n, const int32_t *raw, uint32_t second, int32_t word[2])
 {
     enum { HALF = 1 << 12 };
     struct mma *h = x->h;
@@ -159,7 +159,7 @@ static void pack(struct halves *x, uint32_t n, const int32_t *raw, uint32_t seco
 }
 
 /* To the stage that is written. */
-static void put_piece(struct halves *x, uint32_t n, uint32_t i)
+static void put_piece(struct as_f16 *x, uint32_t n, uint32_t i)
 {
     enum { OTHER = 16 }; /* bytes to the chunk of odd neighbours, or from there */
     struct mma *h = x->h;
@@ -261,7 +261,7 @@ static void find_least(struct mma *h, const struct reach *r)
 }
 
 /* By the largest elements of the tile that was loaded. All of the block's threads come. */
-static void choose_scales(struct halves *x)
+static void choose_scales(struct as_f16 *x)
 {
     struct mma *h = x->h;
     struct cg *g = h->g;
@@ -286,7 +286,7 @@ static void choose_scales(struct halves *x)
 
 /* ---- the loop --------------------------------------------------------------------------------------- */
 
-static void make_registers(struct halves *x)
+static void make_registers(struct as_f16 *x)
 {
     struct mma *h = x->h;
     struct cg *g = h->g;
@@ -305,9 +305,9 @@ static void make_registers(struct halves *x)
 }
 
 /* From m->k_from on. */
-static void begin(struct halves *x)
+static void begin(struct as_f16 *x)
 {
-    enum { INFINITY = 0x7c00 };
+    enum { F16_INFINITY = 0x7c00 };
     struct mma *h = x->h;
     struct cg *g = h->g;
     mma_copy_begin(h);
@@ -315,7 +315,8 @@ static void begin(struct halves *x)
     for (uint32_t n = 0; n < h->ntile; n++) {
         struct mma_tile *t = &h->tile[n];
         const struct reach *r = &x->of[n];
-        cg_move(g, r->low, cg_u32(x->exact ? UINT32_MAX : (uint32_t)INFINITY << 16 | INFINITY));
+        cg_move(g, r->low,
+                cg_u32(x->exact ? UINT32_MAX : (uint32_t)F16_INFINITY << 16 | F16_INFINITY));
         cg_move(g, r->high, cg_u32(0));
         if (x->exact)
             find_least(h, r);
@@ -346,7 +347,7 @@ static struct cg_val is_small(struct cg *g, struct cg_val pair, bool or_equal)
 }
 
 /* Everyone has read the stage that is read and written the other one. Was something out of reach there? */
-static void meet(struct halves *x, int32_t bad)
+static void meet(struct as_f16 *x, int32_t bad)
 {
     enum { MOST = 0x477fe000 }; /* an f32: 65504 */
     struct mma *h = x->h;
@@ -378,7 +379,7 @@ static void swap_stages(struct mma *h)
 }
 
 /* Piece k of the next tile goes to the stage that is written, that of the tile after it is asked for. */
-static void pass_on(struct halves *x, uint32_t k)
+static void pass_on(struct as_f16 *x, uint32_t k)
 {
     struct mma *h = x->h;
     uint32_t i = k, n = 0;
@@ -393,7 +394,7 @@ static void pass_on(struct halves *x, uint32_t k)
 /* Multiplies the stage that is read, and passes pieces on before each row of products. ptxas would do that for all of them at once
  * in the end, and wait for what is loaded last: before warps meet it has to do what comes before (at 4096^3 on an H100 1.15 times as
  * fast; met before each row, 1.08). */
-static void multiply_tile(struct halves *x)
+static void multiply_tile(struct as_f16 *x)
 {
     struct mma *h = x->h;
     const uint32_t rows = h->steps * h->high, all = count(h);
@@ -411,7 +412,7 @@ static void multiply_tile(struct halves *x)
 
 /* By two powers of two that are as near to each other as can be: by one operand's scale alone sums could overflow, or lose bits as
  * subnormals, that do not by both. */
-static void scale_back(struct halves *x)
+static void scale_back(struct as_f16 *x)
 {
     struct mma *h = x->h;
     struct cg *g = h->g;
@@ -434,7 +435,7 @@ static void scale_back(struct halves *x)
 }
 
 /* The tile that was loaded goes to the first stage, the next one is asked for. */
-static void fill(struct halves *x, int32_t bad)
+static void fill(struct as_f16 *x, int32_t bad)
 {
     struct mma *h = x->h;
     for (uint32_t n = 0; n < h->ntile; n++) {
@@ -448,7 +449,7 @@ static void fill(struct halves *x, int32_t bad)
 }
 
 /* Tiles until none is left or one is bad. */
-static void loop(struct halves *x, int32_t left, int32_t bad)
+static void loop(struct as_f16 *x, int32_t left, int32_t bad)
 {
     struct mma *h = x->h;
     struct cg *g = h->g;
@@ -478,10 +479,10 @@ static void loop(struct halves *x, int32_t left, int32_t bad)
     cg_place(g, done);
 }
 
-int32_t mma_multiply_halves(struct mma *h, int32_t left)
+int32_t mma_multiply_as_f16(struct mma *h, int32_t left)
 {
     struct cg *g = h->g;
-    struct halves x = {.h = h};
+    struct as_f16 x = {.h = h};
     const int32_t bad = cg_new_mutable(g, DT_BOOL);
     const uint32_t done = cg_label(g, "added");
     make_registers(&x);
