@@ -43,14 +43,17 @@ bool contract_word(struct contract_reader *r, const struct yaml_value *map, cons
     return true;
 }
 
+bool contract_check(struct contract_reader *r, struct lang_expr *e, enum dtype want, bool grid)
+{
+    const struct lang_options options = {.exact = true, .grid = grid};
+    return lang_check_expr(r->a, &r->c->scope, &options, e, want, r->d);
+}
+
 static struct lang_expr *read_expr(struct contract_reader *r, struct span text, enum dtype want,
                                    bool grid)
 {
-    const struct lang_options options = {.exact = true, .grid = grid};
     struct lang_expr *e = lang_parse_expr(r->a, text, NULL, r->d);
-    if (!e || !lang_check_expr(r->a, &r->c->scope, &options, e, want, r->d))
-        return NULL;
-    return e;
+    return e && contract_expand(r, &e) && contract_check(r, e, want, grid) ? e : NULL;
 }
 
 static struct lang_expr *integer(struct contract_reader *r, struct span text, bool grid)
@@ -167,7 +170,6 @@ static bool takes_zero(struct span *s)
 /* "f32[rows, 2]" or "u32[1] = 0" */
 static bool read_temp(struct contract_reader *r, const struct yaml_pair *pair)
 {
-    static const struct lang_options options = {.exact = true};
     struct lang_symbol *sym = ARENA_NEW(r->a, struct lang_symbol);
     struct lang_expr *value = NULL;
     struct span text;
@@ -183,7 +185,7 @@ static bool read_temp(struct contract_reader *r, const struct yaml_pair *pair)
     if (sym->kind != SYM_BUFFER || sym->mode != MODE_IN)
         return diag_error(r->d, pair->value->span, "a temp is written as f32[n] or u32[1] = 0");
     for (uint32_t i = 0; i < sym->rank; i++)
-        if (!lang_check_expr(r->a, &r->c->scope, &options, sym->dims[i], DT_VOID, r->d))
+        if (!contract_expand(r, &sym->dims[i]) || !contract_check(r, sym->dims[i], DT_VOID, false))
             return false;
     sym->name = name;
     sym->span = pair->key->span;
@@ -570,10 +572,10 @@ static bool read_version(struct contract_reader *r, const struct yaml_value *map
 
 static struct contract *read_contract(struct arena *a, const struct yaml_value *v, struct diags *d)
 {
-    static const char *const keys[] = {"kaio",  "kernel",   "source",   "target",     "params",
-                                       "dims",  "require",  "depth",    "truncation", "products",
-                                       "temps", "launches", "messages", NULL};
-    struct contract_reader r = {a, d, ARENA_NEW(a, struct contract)};
+    static const char *const keys[] = {"kaio",     "kernel",  "source",   "target",   "params",
+                                       "dims",     "require", "where",    "depth",    "truncation",
+                                       "products", "temps",   "launches", "messages", NULL};
+    struct contract_reader r = {.a = a, .d = d, .c = ARENA_NEW(a, struct contract)};
     if (v->kind != YAML_MAP) {
         diag_error(d, v->span, "a launch contract is a map that begins with 'kaio: %d'",
                    CONTRACT_VERSION);
@@ -583,8 +585,8 @@ static struct contract *read_contract(struct arena *a, const struct yaml_value *
     good = good && contract_word(&r, v, "kernel", true, &r.c->kernel);
     good = good && contract_word(&r, v, "source", false, &r.c->source);
     good = good && contract_word(&r, v, "target", false, &r.c->target);
-    good = good && read_parameters(&r, v) && read_conditions(&r, v) && read_sums(&r, v) &&
-           read_temps(&r, v) && read_launches(&r, v) && read_messages(&r, v);
+    good = good && read_parameters(&r, v) && read_conditions(&r, v) && contract_read_where(&r, v) &&
+           read_sums(&r, v) && read_temps(&r, v) && read_launches(&r, v) && read_messages(&r, v);
     return good ? r.c : NULL;
 }
 
@@ -632,7 +634,7 @@ struct contract *contract_of_spec(struct arena *a, const struct spec *s, const c
 struct lang_expr *contract_expr(struct arena *a, struct contract *c, const char *text)
 {
     struct diags *d = diags_new(a);
-    struct contract_reader r = {a, d, c};
+    struct contract_reader r = {.a = a, .d = d, .c = c};
     struct lang_expr *e =
         read_expr(&r, source_all(source_new(a, "<launch>", text, strlen(text))), DT_VOID, true);
     if (!e)

@@ -11,6 +11,8 @@
  *     //@ dims: {cols: 4096}          dimensions fixed at emission
  *     //@ require:
  *     //@   - n % 4 == 0
+ *     //@ where:                      optional: names for what is said more than once (contract_where.c)
+ *     //@   fits: n % 4 == 0 && n < 65536
  *     //@ depth: 18                 optional: the most roundings between a term of a sum and the sum
  *     //@ truncation: 6 * ceil_div(k, 4)  optional: what sums by tensor cores lose, struct spec_sums
  *     //@ products: 12              optional: what their products lose

@@ -209,32 +209,33 @@ static bool has_shape(const struct contract_map *m, struct arena *a)
     return same;
 }
 
-static void write_list(const char *key, struct lang_expr *const *e, uint32_t n, struct buf *out)
+static void write_list(const char *key, struct lang_expr *const *e, uint32_t n,
+                       struct contract_names *w, struct buf *out)
 {
     buf_printf(out, ", %s: [", key);
     for (uint32_t i = 0; i < n; i++) {
         buf_puts(out, i ? ", " : "");
-        contract_write_expr(e[i], false, out);
+        contract_write_expr(e[i], w, false, out);
     }
     buf_putc(out, ']');
 }
 
-void contract_write_map(const struct contract_map *m, struct buf *out)
+void contract_write_map(const struct contract_map *m, struct contract_names *w, struct buf *out)
 {
     buf_printf(out, "{map: %s", m->sym->name);
     if (m->tf32 || m->type != m->sym->type)
         buf_printf(out, ", type: %s", m->tf32 ? "tf32" : dtype_name(m->type));
     if (m->at) {
         buf_puts(out, ", at: ");
-        contract_write_expr(m->at, true, out);
+        contract_write_expr(m->at, w, true, out);
     }
     if (!has_shape(m, out->arena))
-        write_list("dims", m->dim, m->rank, out);
+        write_list("dims", m->dim, m->rank, w, out);
     if (m->rank > 1 && m->stride[1])
-        write_list("strides", m->stride + 1, m->rank - 1, out);
-    write_list("box", m->box, m->rank, out);
+        write_list("strides", m->stride + 1, m->rank - 1, w, out);
+    write_list("box", m->box, m->rank, w, out);
     if (m->step[0])
-        write_list("steps", m->step, m->rank, out);
+        write_list("steps", m->step, m->rank, w, out);
     if (m->swizzle)
         buf_printf(out, ", swizzle: %u", m->swizzle);
     if (m->interleave)

@@ -57,7 +57,7 @@ static void quoted(const char *text, struct buf *out)
 }
 
 /* A text of the language, which holds neither quotes nor backslashes. */
-static void text(const char *s, struct buf *out)
+void contract_write_text(const char *s, struct buf *out)
 {
     if (is_plain(s))
         buf_puts(out, s);
@@ -65,18 +65,19 @@ static void text(const char *s, struct buf *out)
         buf_printf(out, "'%s'", s);
 }
 
-static void expression(const struct lang_expr *e, struct buf *out)
+static void expression(const struct lang_expr *e, struct contract_names *w, struct buf *out)
 {
-    text(lang_expr_text(out->arena, e), out);
+    contract_write_text(contract_text(w, e), out);
 }
 
-void contract_write_expr(const struct lang_expr *e, bool in_map, struct buf *out)
+void contract_write_expr(const struct lang_expr *e, struct contract_names *w, bool in_map,
+                         struct buf *out)
 {
-    const char *s = lang_expr_text(out->arena, e);
+    const char *s = contract_text(w, e);
     if (in_map && strchr(s, ','))
         buf_printf(out, "'%s'", s);
     else
-        text(s, out);
+        contract_write_text(s, out);
 }
 
 /* f32[n, 2 * k] */
@@ -110,39 +111,40 @@ static void declaration(const struct spec_param *p, struct buf *out)
     declared(s->name, buf_text(&b), out);
 }
 
-static void extents(const char *key, struct lang_expr *const *e, struct buf *out)
+static void extents(const char *key, struct lang_expr *const *e, struct contract_names *w,
+                    struct buf *out)
 {
     if (!e[0])
         return;
     buf_printf(out, "    %s: [", key);
     for (int i = 0; i < 3 && e[i]; i++) {
         buf_puts(out, i ? ", " : "");
-        expression(e[i], out);
+        expression(e[i], w, out);
     }
     buf_puts(out, "]\n");
 }
 
-static void argument(const struct contract_arg *a, struct buf *out)
+static void argument(const struct contract_arg *a, struct contract_names *w, struct buf *out)
 {
     if (a->fields) {
         buf_puts(out, "{struct: [");
         for (size_t i = 0; i < a->fields->args.n; i++) {
             buf_puts(out, i ? ", " : "");
-            argument(&a->fields->args.v[i], out);
+            argument(&a->fields->args.v[i], w, out);
         }
         buf_puts(out, "]}");
     } else if (a->map)
-        contract_write_map(a->map, out);
+        contract_write_map(a->map, w, out);
     else
-        text(a->is_messages ? "$messages"
-             : a->sym       ? a->sym->name
-                            : arena_printf(out->arena, "%s %s", dtype_name(a->type),
-                                           lang_expr_text(out->arena, a->expr)),
-             out);
+        contract_write_text(a->is_messages ? "$messages"
+                            : a->sym       ? a->sym->name
+                                           : arena_printf(out->arena, "%s %s", dtype_name(a->type),
+                                                          contract_text(w, a->expr)),
+                            out);
 }
 
 /* In one line; a line each where one is a map or a struct. */
-static void arguments(const struct contract_launch *l, struct buf *out)
+static void arguments(const struct contract_launch *l, struct contract_names *w, struct buf *out)
 {
     bool lines = false;
     for (size_t i = 0; i < l->args.n; i++)
@@ -150,13 +152,13 @@ static void arguments(const struct contract_launch *l, struct buf *out)
     buf_puts(out, lines ? "    args:\n" : "    args: [");
     for (size_t i = 0; i < l->args.n; i++) {
         buf_puts(out, lines ? "      - " : i ? ", " : "");
-        argument(&l->args.v[i], out);
+        argument(&l->args.v[i], w, out);
         buf_puts(out, lines ? "\n" : "");
     }
     buf_puts(out, lines ? "" : "]\n");
 }
 
-static void arrays(const struct contract_launch *l, struct buf *out)
+static void arrays(const struct contract_launch *l, struct contract_names *w, struct buf *out)
 {
     if (l->arrays.n)
         buf_puts(out, "    arrays:\n");
@@ -164,17 +166,17 @@ static void arrays(const struct contract_launch *l, struct buf *out)
         const struct contract_array *a = &l->arrays.v[i];
         buf_printf(out, "      - name: %s\n        type: %s\n        at: ", a->name,
                    dtype_name(a->type));
-        expression(a->at, out);
+        expression(a->at, w, out);
         buf_puts(out, "\n        extents: [");
         for (size_t k = 0; k < a->extents.n; k++) {
             buf_puts(out, k ? ", " : "");
-            expression(a->extents.v[k], out);
+            expression(a->extents.v[k], w, out);
         }
         buf_puts(out, "]\n");
     }
 }
 
-static void launch(const struct contract_launch *l, struct buf *out)
+static void launch(const struct contract_launch *l, struct contract_names *w, struct buf *out)
 {
     buf_puts(out, "  - entry: ");
     if (is_plain(l->entry))
@@ -186,19 +188,19 @@ static void launch(const struct contract_launch *l, struct buf *out)
         buf_printf(out, "    step: %u\n", (unsigned)l->step);
     if (l->when) {
         buf_puts(out, "    when: ");
-        expression(l->when, out);
+        expression(l->when, w, out);
         buf_putc(out, '\n');
     }
-    extents("grid", l->grid, out);
-    extents("block", l->block, out);
-    extents("cluster", l->cluster, out);
+    extents("grid", l->grid, w, out);
+    extents("block", l->block, w, out);
+    extents("cluster", l->cluster, w, out);
     if (l->shared) {
         buf_puts(out, "    shared: ");
-        expression(l->shared, out);
+        expression(l->shared, w, out);
         buf_putc(out, '\n');
     }
-    arrays(l, out);
-    arguments(l, out);
+    arrays(l, w, out);
+    arguments(l, w, out);
 }
 
 static void fixed_dims(const struct contract *c, struct buf *out)
@@ -212,10 +214,13 @@ static void fixed_dims(const struct contract *c, struct buf *out)
         buf_puts(out, "}\n");
 }
 
-static void temp(const struct contract_temp *t, struct buf *out)
+static void temp(const struct contract_temp *t, struct contract_names *w, struct buf *out)
 {
     struct buf b = buf_in(out->arena);
-    type_text(t->sym, &b);
+    buf_printf(&b, "%s[", dtype_name(t->sym->type));
+    for (uint32_t i = 0; i < t->sym->rank; i++)
+        buf_printf(&b, "%s%s", i ? ", " : "", contract_text(w, t->sym->dims[i]));
+    buf_putc(&b, ']');
     if (t->is_zero)
         buf_puts(&b, " = 0");
     declared(t->sym->name, buf_text(&b), out);
@@ -234,17 +239,19 @@ static void message(const struct contract_message *m, struct buf *out)
     buf_printf(out, "%s, line: %u}\n", m->ntype ? "]" : "", (unsigned)m->line);
 }
 
-static void sum(const char *key, const struct lang_expr *e, struct buf *out)
+static void sum(const char *key, const struct lang_expr *e, struct contract_names *w,
+                struct buf *out)
 {
     if (!e)
         return;
     buf_printf(out, "%s: ", key);
-    expression(e, out);
+    expression(e, w, out);
     buf_putc(out, '\n');
 }
 
 void contract_write(const struct contract *c, struct buf *out)
 {
+    struct contract_names *w = contract_name(out->arena, c);
     if (out->len > 0)
         buf_puts(out, "---\n");
     buf_printf(out, "kaio: %d\nkernel: %s\n", CONTRACT_VERSION, c->kernel);
@@ -266,19 +273,20 @@ void contract_write(const struct contract *c, struct buf *out)
         buf_puts(out, "require:\n");
     for (size_t i = 0; i < c->require.n; i++) {
         buf_puts(out, "  - ");
-        expression(c->require.v[i], out);
+        expression(c->require.v[i], w, out);
         buf_putc(out, '\n');
     }
-    sum("depth", c->depth, out);
-    sum("truncation", c->truncation, out);
-    sum("products", c->products, out);
+    contract_write_where(w, out);
+    sum("depth", c->depth, w, out);
+    sum("truncation", c->truncation, w, out);
+    sum("products", c->products, w, out);
     if (c->temps.n)
         buf_puts(out, "temps:\n");
     for (size_t i = 0; i < c->temps.n; i++)
-        temp(&c->temps.v[i], out);
+        temp(&c->temps.v[i], w, out);
     buf_puts(out, c->launches.n ? "launches:\n" : "launches: []\n");
     for (size_t i = 0; i < c->launches.n; i++)
-        launch(&c->launches.v[i], out);
+        launch(&c->launches.v[i], w, out);
     if (c->messages.n)
         buf_puts(out, "messages:\n");
     for (size_t i = 0; i < c->messages.n; i++)

@@ -29,7 +29,8 @@ load equations
     kaio-emit k.yaml >k.ptx
     [ "$(grep -c '^//@   - entry:' k.ptx)" = 1 ]
     [ "$(grep -c '^.visible .entry' k.ptx)" = 1 ]
-    grep -qx '//@     grid: \[clamp(ceil_div(n / 4, 2048), 1, 528)\]' k.ptx
+    grep -qx '//@   v1: clamp(ceil_div(n / 4, 2048), 1, 528)' k.ptx
+    grep -qx '//@     grid: \[v1\]' k.ptx
     # 16 bytes at a time, eight of them on the way before the first is used
     [ "$(awk '/^\$batch/ { on = 1 } /add.rn.f32/ { on = 0 } on' k.ptx | grep -c 'ld.global.nc.v4.f32')" = 8 ]
     # nothing but the count is atomic
@@ -66,7 +67,8 @@ load equations
 @test "columns are read a line at a time, and rows shared by blocks" {
     kernel 'x: in f32[r, c]; s: out f32[c]' 's[j] = sum[i](x[i, j])' >k.yaml
     kaio-emit -D c=4096 k.yaml >k.ptx
-    grep -q 'grid: \[128 \* clamp(ceil_div(r, 128), 1, 5)\]' k.ptx
+    grep -qx '//@   v1: clamp(ceil_div(r, 128), 1, 5)' k.ptx
+    grep -q 'grid: \[128 \* v1\]' k.ptx
     grep -q 'ld.global.nc.v4.f32' k.ptx
     run ! grep -q 'ld.global.nc.f32' k.ptx
     grep -q 'st.global.v4.f32' k.ptx
@@ -107,7 +109,7 @@ END
     [ "$(strategy -D r=2 -D c=1000000)" = reduce ]
     [ "$(strategy -D r=4096 -D c=1000000)" = row ]
     [ "$(strategy -D r=2 -D c=1000)" = row ]
-    kaio-emit k.yaml | grep -q 'when: r <= 132 && c >= 65536'
+    kaio-emit k.yaml | grep -q 'fits_split: r <= 132 && c >= 65536'
     echo 'cases: {few: {r: 3, c: 65541}, whole: {r: 2, c: 65536}, many: {r: 133, c: 40}, none: {r: 1, c: 1}}' >>k.yaml
     run -0 kaio-verify --run -d cpu --check k.yaml
     [[ $output == *"passed, 0 failed, 0 skipped" ]]

@@ -115,6 +115,70 @@ static void test_round_trip(void)
     arena_free(a);
 }
 
+#define WHERE(names, rest)                                                      \
+    "kaio: 1\nkernel: f\nparams:\n  x: in f32[n]\nwhere:\n" names "launches:\n" \
+    "  - entry: f_few\n" rest
+
+/* Names under where: stand for their expressions, in those below them too; the writer finds them again. */
+static void test_where(void)
+{
+    static const char text[] = WHERE("  fits_few: n % 4 == 0 && n <= 4096\n"
+                                     "  v1: ceil_div(n, 1024) * 3\n"
+                                     "  v2: clamp(v1 + 100000, 1, n)\n",
+                                     "    when: fits_few\n"
+                                     "    grid: [v1, v2]\n"
+                                     "    block: [256]\n"
+                                     "    args: [x, u64 v2 * 4]\n"
+                                     "  - entry: f\n"
+                                     "    when: '!fits_few'\n"
+                                     "    grid: [v1]\n"
+                                     "    block: [256]\n"
+                                     "    args: [x]\n");
+    struct arena *a = arena_new();
+    struct diags *d = diags_new(a);
+    struct contract_file *f = read_text(a, text, d);
+    struct buf out = buf_in(a);
+    eq_str(errors(a, d), "", "names are read without complaint");
+    if (!f)
+        return;
+    const struct contract_launch *l = f->v.v[0]->launches.v;
+    eq_str(lang_expr_text(a, l[0].when), "n % 4 == 0 && n <= 4096", "a condition by its name");
+    eq_str(lang_expr_text(a, l[0].grid[1]), "clamp(ceil_div(n, 1024) * 3 + 100000, 1, n)",
+           "a name in what another stands for");
+    eq_str(lang_expr_text(a, l[1].when), "!(n % 4 == 0 && n <= 4096)", "it stays one operand");
+    contract_write(f->v.v[0], &out);
+    eq_str(buf_text(&out), text, "the writer names what is said twice, by the same names");
+    arena_free(a);
+}
+
+static void test_short_stays(void)
+{
+    struct arena *a = arena_new();
+    struct diags *d = diags_new(a);
+    struct contract_file *f = read_text(
+        a, WHERE("  k: n * 4\n", "    grid: [k]\n    block: [k]\n    shared: k + 1\n"), d);
+    struct buf out = buf_in(a);
+    if (f)
+        contract_write(f->v.v[0], &out);
+    ok(f && !strstr(buf_text(&out), "where"), "what is short gets no name: %s", errors(a, d));
+    arena_free(a);
+}
+
+/* 2^40 nodes, if they were made. */
+static void test_where_is_bounded(void)
+{
+    struct arena *a = arena_new();
+    struct diags *d = diags_new(a);
+    struct buf b = buf_in(a);
+    buf_puts(&b, "kaio: 1\nkernel: f\nparams:\n  x: in f32[n]\nwhere:\n  w0: n + 1\n");
+    for (int i = 1; i <= 40; i++)
+        buf_printf(&b, "  w%d: w%d + w%d\n", i, i - 1, i - 1);
+    buf_puts(&b, "launches:\n  - entry: f\n    grid: [w40]\n    block: [1]\n");
+    ok(!read_text(a, buf_text(&b), d), "names without end are refused");
+    ok(strstr(errors(a, d), "too long"), "and it says why: %s", errors(a, d));
+    arena_free(a);
+}
+
 static bool lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i)
 {
     (void)f;
@@ -415,6 +479,13 @@ static void test_bad(void)
          "no dimension is called 'n'"},
         {"kaio: 1\nkernel: f\nparams:\n  a: in f32[n]\ndims: {n: 0}\nlaunches: []\n",
          "a dimension is 1 to"},
+        {WHERE("  n: 3\n", "    grid: [1]\n    block: [1]\n"), "'n' is a parameter or a dimension"},
+        {WHERE("  if: 3\n", "    grid: [1]\n    block: [1]\n"), "which can't be a name"},
+        {WHERE("  v1: v2\n  v2: n\n", "    grid: [v1]\n    block: [1]\n"), "unknown name 'v2'"},
+        {WHERE("  v1: v1 + 1\n", "    grid: [v1]\n    block: [1]\n"), "unknown name 'v1'"},
+        {WHERE("  v1: n +\n", "    grid: [v1]\n    block: [1]\n"), "expected"},
+        {WHERE("  v1: n > 2\n", "    grid: [v1]\n    block: [1]\n"), "an integer is needed"},
+        {WHERE("  - v1\n", "    grid: [1]\n    block: [1]\n"), "'where' is a map"},
         {"kaio: 1\nkernel: f\ntemps: {sums: 'f32[2]'}\nlaunches: []\n", "begins with $"},
         {"kaio: 1\nkernel: f\ntemps: {$a: f32}\nlaunches: []\n", "a temp is written as"},
         {"kaio: 1\nkernel: f\ntemps: {$a: 'u32[1] = 2'}\nlaunches: []\n", "no default"},
@@ -437,6 +508,9 @@ static void test_bad(void)
 int main(void)
 {
     test_round_trip();
+    test_where();
+    test_short_stays();
+    test_where_is_bounded();
     test_expr();
     test_maps();
     test_structs();
