@@ -140,20 +140,23 @@ static bool any_reads(const struct cg *g, const struct lang_symbol *t)
     return false;
 }
 
+enum { MOST_RANK = 8 };
+
 /* "4 * rows * cols bytes" */
 static void bytes_text(const struct lang_symbol *t, struct buf *out)
 {
-    unsigned bits = dtype_bits(t->type);
+    const unsigned bits = dtype_bits(t->type);
     int64_t product = bits < 8 ? 1 : bits / 8, v;
-    struct buf rest = buf_in(out->arena);
-    for (uint32_t i = 0; i < t->rank; i++) {
-        if (lang_const_int(t->dims[i], &v) && !__builtin_mul_overflow(product, v, &product))
-            continue;
-        bool atom = inspect_strip(t->dims[i])->kind == E_NAME;
-        buf_printf(&rest, atom ? " * %s" : " * (%s)", lang_expr_text(out->arena, t->dims[i]));
-    }
-    buf_printf(out, "%s %lld%s%s byte%s", t->name, (long long)product, buf_text(&rest),
-               bits < 8 ? " / 2" : "", product == 1 && !rest.len ? "" : "s");
+    bool counted[MOST_RANK] = {false};
+    for (uint32_t i = 0; i < t->rank; i++)
+        counted[i] = lang_const_int(t->dims[i], &v) &&
+                     !__builtin_mul_overflow(product, v, &product);
+    const char *all = cg_launch_text(out->arena, "%lld", (long long)product);
+    const bool one = product == 1 && !memchr(counted, false, t->rank);
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (!counted[i])
+            all = cg_launch_product(out->arena, all, lang_expr_text(out->arena, t->dims[i]));
+    buf_printf(out, "%s %s%s byte%s", t->name, all, bits < 8 ? " / 2" : "", one ? "" : "s");
 }
 
 static void explain_memory(struct cg *g)

@@ -88,7 +88,7 @@ const char *naive_code(struct cg *g, const struct lower_stage *gr, uint32_t bloc
     if (cg_is_const(total, &n) && n <= UINT32_MAX)
         t = cg_index(g, cg_value(DT_U32, CG(g, PTX_B32, "cvt.u32.u64", cg_op(g, t))));
     compute_group(g, gr, t);
-    return arena_printf(g->a, "ceil_div(%s, %u)", text, block);
+    return cg_launch_text(g->a, "ceil_div(%s, %u)", text, block);
 }
 
 static void lower_group(struct cg *g, const struct lower_stage *gr, uint32_t block)

@@ -5,7 +5,7 @@
 struct cg_val shape_total(struct cg *g, const struct lang_symbol *t, uint32_t divide,
                           const char **text)
 {
-    struct buf b = buf_in(g->a);
+    const char *all = NULL;
     int64_t product = 1, one;
     struct cg_val extent = cg_int(DT_I64, 1);
     uint32_t unknown = 0;
@@ -16,9 +16,7 @@ struct cg_val shape_total(struct cg *g, const struct lang_symbol *t, uint32_t di
                 cg_error(g, t->span, "'%s' has more than 2^63 elements", t->name);
             continue;
         }
-        const char *s = lang_expr_text(g->a, t->dims[i]);
-        bool atom = inspect_strip(t->dims[i])->kind == E_NAME;
-        buf_printf(&b, atom ? "%s%s" : "%s(%s)", unknown ? " * " : "", s);
+        all = cg_launch_product(g->a, all, lang_expr_text(g->a, t->dims[i]));
         extent = x;
         unknown++;
     }
@@ -27,10 +25,10 @@ struct cg_val shape_total(struct cg *g, const struct lang_symbol *t, uint32_t di
         return cg_int(DT_I64, product / divide);
     }
     if (product != 1)
-        buf_printf(&b, " * %lld", (long long)product);
+        all = cg_launch_text(g->a, "%s * %lld", all, (long long)product);
     if (divide != 1)
-        buf_printf(&b, " / %u", (unsigned)divide);
-    *text = buf_text(&b);
+        all = cg_launch_text(g->a, "%s / %u", all, (unsigned)divide);
+    *text = all;
     if (unknown == 1 && product == 1 && divide == 1)
         return extent;
     struct cg_val v = cg_param_computed(g, *text);

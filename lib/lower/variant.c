@@ -23,7 +23,10 @@ void variant_require(struct variant_condition *c, const char *text)
 {
     if (requires(c, text))
         return;
-    buf_printf(&c->text, "%s%s", c->any ? " && " : "", text);
+    const char *all = c->any ? cg_launch_text(c->text.arena, "%s && %s", buf_text(&c->text), text)
+                             : text;
+    c->text.len = 0;
+    buf_puts(&c->text, all);
     c->any = true;
 }
 
@@ -37,9 +40,7 @@ void variant_require_multiple(struct cg *g, struct variant_condition *c, const s
         c->never |= v % of != 0;
         return;
     }
-    const bool atom = inspect_strip(e)->kind == E_NAME;
-    variant_require(c, arena_printf(g->a, atom ? "%s %% %u == 0" : "(%s) %% %u == 0",
-                                    lang_expr_text(g->a, e), of));
+    variant_require(c, cg_launch_text(g->a, "%s %% %u == 0", lang_expr_text(g->a, e), of));
 }
 
 /* KERNEL_part, or of a further stage KERNEL_stage_part, unlike every other entry. */

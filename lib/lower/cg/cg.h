@@ -18,6 +18,8 @@
 #include "lower/lower.h"
 #include "spec/contract.h"
 
+#include <stdarg.h>
+
 enum cg_narrow { CG_FULL, CG_U32, CG_S32 };
 
 struct cg_val {
@@ -309,6 +311,18 @@ void cg_begin(struct cg *g, const char *entry);
 /* Ends the entry: dead code out, prologue in front, registers declared; adds the launch's arguments. */
 void cg_end(struct cg *g, struct contract_launch *launch);
 struct contract_launch *cg_launch(struct cg *g, const char *grid, const char *block);
+
+/* ---- launch_text.c ---- */
+
+/* A text of the launch: of %s, which are such texts themselves, those in brackets that would mean something else between the
+ * operators of fmt. Of the other conversions it has %u, %d, %lld and %%. Whatever puts texts of the launch together does it by
+ * this function. */
+const char *cg_launch_text(struct arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+const char *cg_launch_vtext(struct arena *a, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
+/* x * y; x NULL: y. */
+const char *cg_launch_product(struct arena *a, const char *x, const char *y);
 
 uint32_t cg_label(struct cg *g, const char *stem);
 void cg_place(struct cg *g, uint32_t label);

@@ -117,19 +117,14 @@ static struct lang_expr *at_launch(struct cg *g, const struct lang_expr *e)
 /* The bytes of an array whose extents the launch knows, rounded up. */
 static const char *launch_bytes(struct cg *g, const struct lang_symbol *sym)
 {
-    struct buf b = buf_in(g->a);
-    unsigned size = cg_element_bytes(sym);
-    if (size < ALIGNMENT)
-        buf_puts(&b, "ceil_div(");
-    for (uint32_t i = 0; i < sym->rank; i++) {
-        const char *text = lang_expr_text(g->a, at_launch(g, sym->dims[i]));
-        buf_printf(&b, strpbrk(text, " ?") ? "%s(%s)" : "%s%s", i ? " * " : "", text);
-    }
-    if (size < ALIGNMENT)
-        buf_printf(&b, " * %u, %d) * %d", size, ALIGNMENT, ALIGNMENT);
-    else
-        buf_printf(&b, " * %u", size);
-    return buf_text(&b);
+    const char *count = NULL;
+    const unsigned size = cg_element_bytes(sym);
+    for (uint32_t i = 0; i < sym->rank; i++)
+        count = cg_launch_product(g->a, count, lang_expr_text(g->a, at_launch(g, sym->dims[i])));
+    const char *bytes = cg_launch_text(g->a, "%s * %u", count, size);
+    return size < ALIGNMENT
+               ? cg_launch_text(g->a, "ceil_div(%s, %d) * %d", bytes, ALIGNMENT, ALIGNMENT)
+               : bytes;
 }
 
 static bool is_unsized(const struct lang_symbol *sym)
@@ -144,11 +139,11 @@ static void place_dynamic(struct cg *g, struct cg_variable *v, uint64_t *at, con
     v->is_dynamic = true;
     v->offset = *text ? -1 : (int64_t)*at;
     if (*text)
-        v->text = *at ? arena_printf(g->a, "%s + %llu", *text, (unsigned long long)*at) : *text;
+        v->text = *at ? cg_launch_text(g->a, "%s + %lld", *text, (long long)*at) : *text;
     if (lang_array_count(v->sym, &count))
         *at += rounded(count * cg_element_bytes(v->sym));
     else if (!is_unsized(v->sym))
-        *text = *text ? arena_printf(g->a, "%s + %s", *text, launch_bytes(g, v->sym))
+        *text = *text ? cg_launch_text(g->a, "%s + %s", *text, launch_bytes(g, v->sym))
                       : launch_bytes(g, v->sym);
 }
 
@@ -183,18 +178,18 @@ static bool place_shared(struct cg *g)
             if (!is_static && is_unsized(v->sym) == (last != 0))
                 place_dynamic(g, v, &at, &text);
         }
-    struct buf b = buf_in(g->a);
-    if (text)
-        buf_printf(&b, "%s%s", text, at || unsized ? " + " : "");
-    if (unsized)
-        buf_printf(&b, "%s%s", lang_expr_text(g->a, g->spec->shared), at ? " + " : "");
+    if (unsized) {
+        const char *given = lang_expr_text(g->a, g->spec->shared);
+        text = text ? cg_launch_text(g->a, "%s + %s", text, given) : given;
+    }
     if (at)
-        buf_printf(&b, "%llu", (unsigned long long)at);
+        text = text ? cg_launch_text(g->a, "%s + %lld", text, (long long)at)
+                    : cg_launch_text(g->a, "%lld", (long long)at);
     int64_t more = 0;
     if (unsized && lang_const_int(g->spec->shared, &more) &&
         (more < 0 || fixed + (uint64_t)more > g->target->shared_optin))
         return over_limit(g, unsized, fixed + (uint64_t)more);
-    g->shared_text = b.len ? buf_text(&b) : NULL;
+    g->shared_text = text;
     return true;
 }
 

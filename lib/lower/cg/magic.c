@@ -13,7 +13,7 @@
 /* The multiplier's halves, computed at launch. */
 static struct cg_val multiplier(struct cg *g, const char *text)
 {
-    return cg_param_computed(g, arena_printf(g->a, "9223372036854775807 / max(%s, 1)", text));
+    return cg_param_computed(g, cg_launch_text(g->a, "9223372036854775807 / max(%s, 1)", text));
 }
 
 static int32_t low_half(struct cg *g, int32_t wide)

@@ -421,7 +421,8 @@ bool map_lower(struct cg *g, const struct lower_stage *stage, const struct lower
 
     g->func->reqntid[0] = s.block;
     g->func->reqntid[1] = g->func->reqntid[2] = 1;
-    struct contract_launch *l = cg_launch(g, arena_printf(g->a, "ceil_div(%s, %u)", text, s.chunk),
+    struct contract_launch *l = cg_launch(g,
+                                          cg_launch_text(g->a, "ceil_div(%s, %u)", text, s.chunk),
                                           arena_printf(g->a, "%u", s.block));
     cg_end(g, l);
     return !g->failed;

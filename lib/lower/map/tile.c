@@ -135,8 +135,8 @@ static struct cg_val tiles_along(struct map_tiling *t, uint32_t axis, const char
         *text = arena_printf(g->a, "%lld", (long long)n);
         return cg_int(DT_I64, n);
     }
-    *text =
-        arena_printf(g->a, "ceil_div(%s, %u)", lang_expr_text(g->a, t->shape->dims[axis]), t->side);
+    *text = cg_launch_text(g->a, "ceil_div(%s, %u)", lang_expr_text(g->a, t->shape->dims[axis]),
+                           t->side);
     struct cg_val v = cg_param_computed(g, *text);
     v.type = DT_I64;
     return v;
@@ -154,11 +154,10 @@ static const char *find_tile(struct map_tiling *t, struct map_reader *m)
     const char *down, *across, *text;
     struct cg_val n = cg_index(g, cg_special(g, SP_CTAID_X)), i;
     struct cg_val count = tiles_along(t, t->down, &down);
-    struct buf grid = buf_in(g->a);
     magic_divmod(g, n, down, count, &n, &i);
     t->down0 = cg_binary(g, OP_MUL, as_u32(g, i), cg_int(DT_U32, t->side));
     count = tiles_along(t, t->rank - 1, &across);
-    buf_printf(&grid, "%s * %s", down, across);
+    const char *grid = cg_launch_product(g->a, down, across);
     i = n;
     if (t->rank > 2)
         magic_divmod(g, n, across, count, &n, &i);
@@ -167,12 +166,12 @@ static const char *find_tile(struct map_tiling *t, struct map_reader *m)
         if (axis == t->down)
             continue;
         text = lang_expr_text(g->a, t->shape->dims[axis]);
-        buf_printf(&grid, " * %s", arena_printf(g->a, "(%s)", text));
+        grid = cg_launch_product(g->a, grid, text);
         m->sub[axis] = n;
         if (--left)
             magic_divmod(g, n, text, cg_extent(g, t->shape, axis), &n, &m->sub[axis]);
     }
-    return buf_text(&grid);
+    return grid;
 }
 
 /* Where the others of a tile's subscripts are. */
@@ -406,7 +405,7 @@ static void require_length(struct map_tiling *t, struct variant_condition *c, ui
     if (lang_const_int(dim, &n))
         c->never |= n < LEAST;
     else
-        variant_require(c, arena_printf(t->g->a, "%s >= %d", lang_expr_text(t->g->a, dim), LEAST));
+        variant_require(c, cg_launch_text(t->g->a, "%s >= %d", lang_expr_text(t->g->a, dim), LEAST));
 }
 
 /* Multiples of lanes, so that they are aligned and all inside or outside. */

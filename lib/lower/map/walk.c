@@ -167,8 +167,7 @@ static struct cg_val extent_of(struct cg *g, const struct walk *w, uint32_t axis
     *text = lang_expr_text(g->a, dim);
     if (divide == 1)
         return n;
-    *text = arena_printf(g->a, inspect_strip(dim)->kind == E_NAME ? "%s / %u" : "(%s) / %u", *text,
-                         divide);
+    *text = cg_launch_text(g->a, "%s / %u", *text, divide);
     struct cg_val v = cg_param_computed(g, *text);
     v.type = DT_I64;
     return v;
@@ -370,8 +369,7 @@ static void require_short(struct cg *g, struct variant_condition *c, const struc
     if (lang_const_int(dim, &n))
         c->never |= n > MAP_MOST_SMALL;
     else
-        variant_require(c,
-                        arena_printf(g->a, "%s <= %d", lang_expr_text(g->a, dim), MAP_MOST_SMALL));
+        variant_require(c, cg_launch_text(g->a, "%s <= %d", lang_expr_text(g->a, dim), MAP_MOST_SMALL));
 }
 
 /* What the variant needs before it is generated. */
@@ -389,7 +387,7 @@ static struct variant_condition condition_of(struct cg *g, const struct walk *w,
     if (cg_is_const(total, &n))
         c.never |= n > most;
     else
-        variant_require(&c, arena_printf(g->a, "%s <= %d", text, most));
+        variant_require(&c, cg_launch_text(g->a, "%s <= %d", text, most));
     return c;
 }
 
@@ -426,10 +424,10 @@ static bool lower_variant(struct cg *g, const struct walk *w, const struct varia
                   w->block, w->unroll, v->lanes, w->s->eq[0]->index[w->shape->rank - 1]->name,
                   c.any ? ", when " : "", c.any ? buf_text(&c.text) : "");
     const uint32_t block = w->block * w->unroll;
-    const char *grid = arena_printf(g->a, "ceil_div(%s, %u)", text, block);
+    const char *grid = cg_launch_text(g->a, "ceil_div(%s, %u)", text, block);
     if (v->wraps) { /* a thread for what is left over, too */
         shape_total(g, w->shape, 1, &text);
-        grid = arena_printf(g->a, "ceil_div(%s, %u)", text, block * v->lanes);
+        grid = cg_launch_text(g->a, "ceil_div(%s, %u)", text, block * v->lanes);
     }
     variant_end(g, all, &c, grid, w->block);
     return !g->failed;

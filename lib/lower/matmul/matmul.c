@@ -234,11 +234,12 @@ static struct loss loss_of(struct cg *g, const struct matmul_form *f, const stru
         /* 4 for the rests' product, 8 for what is cut off of each rest, and 72 for what bf16 has no bits for (ref/ref.h) */
         l.products = p->coarse ? "88" : "24";
     } else if (p->promotes) { /* of one stage */
-        l.truncation = arena_printf(g->a, "34816 * ceil_div(min(%s, %u), 16)", k, (unsigned)p->bk);
+        l.truncation =
+            cg_launch_text(g->a, "34816 * ceil_div(min(%s, %u), 16)", k, (unsigned)p->bk);
     } else if (p->type == MATMUL_FP8) {
-        l.truncation = arena_printf(g->a, "34816 * ceil_div(%s, 16)", k);
+        l.truncation = cg_launch_text(g->a, "34816 * ceil_div(%s, 16)", k);
     } else {
-        l.truncation = arena_printf(g->a, "6 * ceil_div(%s, 4)", k);
+        l.truncation = cg_launch_text(g->a, "6 * ceil_div(%s, 4)", k);
     }
     return l;
 }
@@ -253,7 +254,7 @@ static const char *chosen(struct cg *g, const struct losses *l, size_t member)
         if (!when)
             text = v;
         else if (strcmp(v, text) != 0)
-            text = arena_printf(g->a, "(%s ? %s : %s)", when, v, text);
+            text = cg_launch_text(g->a, "(%s ? %s : %s)", when, v, text);
     }
     return text;
 }

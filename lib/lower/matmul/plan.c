@@ -27,27 +27,20 @@ enum {
 
 static const char *text_of(struct cg *g, const struct lang_symbol *index)
 {
-    if (!index)
-        return "1";
-    const struct lang_expr *dim = index->dims[0];
-    const char *text = lang_expr_text(g->a, dim);
-    int64_t n;
-    return inspect_strip(dim)->kind == E_NAME || lang_const_int(dim, &n)
-               ? text
-               : arena_printf(g->a, "(%s)", text);
+    return index ? lang_expr_text(g->a, index->dims[0]) : "1";
 }
 
 /* Tiles of this size: a text of the launch. */
 static const char *tiles_text(struct planner *l, uint32_t bm, uint32_t bn)
 {
-    struct cg *g = l->g;
-    struct buf b = buf_in(g->a);
-    if (l->f->i)
-        buf_printf(&b, "ceil_div(%s, %u) * ", text_of(g, l->f->i), (unsigned)bm);
-    buf_printf(&b, "ceil_div(%s, %u)", text_of(g, l->f->j), (unsigned)bn);
+    struct arena *a = l->g->a;
+    const char *down = cg_launch_text(a, "ceil_div(%s, %u)", text_of(l->g, l->f->i), (unsigned)bm);
+    const char *across =
+        cg_launch_text(a, "ceil_div(%s, %u)", text_of(l->g, l->f->j), (unsigned)bn);
+    const char *tiles = cg_launch_product(a, l->f->i ? down : NULL, across);
     for (uint32_t i = 0; i < l->f->nbatch; i++)
-        buf_printf(&b, " * %s", text_of(g, l->f->batch[i]));
-    return buf_text(&b);
+        tiles = cg_launch_product(a, tiles, text_of(l->g, l->f->batch[i]));
+    return tiles;
 }
 
 /* At most p->split of them, as many as make `blocks` blocks of all tiles. */
@@ -58,10 +51,10 @@ static const char *splits_text(struct planner *l, const struct matmul_plan *p, u
         return NULL;
     if (planner_knows_all(l) || l->want->split || p->how == MATMUL_WGMMA)
         return arena_printf(g->a, "%u", (unsigned)p->split);
-    return arena_printf(g->a, "clamp(ceil_div(%u, max(1, %s)), 1, clamp(%s / %u, 1, %u))", blocks,
-                        tiles_text(l, p->bm, p->bn), text_of(g, l->f->k),
-                        (unsigned)(p->bk * (p->how == MATMUL_THIN ? p->stages : 4)),
-                        (unsigned)p->split);
+    return cg_launch_text(g->a, "clamp(ceil_div(%u, max(1, %s)), 1, clamp(%s / %u, 1, %u))", blocks,
+                          tiles_text(l, p->bm, p->bn), text_of(g, l->f->k),
+                          (unsigned)(p->bk * (p->how == MATMUL_THIN ? p->stages : 4)),
+                          (unsigned)p->split);
 }
 
 /* Additions on a term's way into the sum, but those of tensor cores. */
@@ -70,22 +63,22 @@ static const char *depth_text(struct planner *l, const struct matmul_plan *p)
     struct cg *g = l->g;
     const char *share = text_of(g, l->f->k);
     if (p->split > 1)
-        share = arena_printf(g->a, "ceil_div(ceil_div(%s, %u), %s) * %u", share, (unsigned)p->bk,
-                             p->splits, (unsigned)p->bk);
+        share = cg_launch_text(g->a, "ceil_div(ceil_div(%s, %u), %s) * %u", share, (unsigned)p->bk,
+                               p->splits, (unsigned)p->bk);
     if (p->how == MATMUL_THIN) {
         const uint32_t along = p->threads / (p->bn / p->wn);
-        return arena_printf(g->a, "ceil_div(%s, %u) + %u", share, (unsigned)along,
-                            (unsigned)(p->bk / along + 5 + along / 32 + p->split));
+        return cg_launch_text(g->a, "ceil_div(%s, %u) + %u", share, (unsigned)along,
+                              (unsigned)(p->bk / along + 5 + along / 32 + p->split));
     }
     const uint32_t together = matmul_together(p);
     if (together) { /* by mma.sync some of the sums begin in the midst of a tile */
         const uint32_t more = p->how == MATMUL_MMA ? 1 : 0;
-        return arena_printf(g->a, "ceil_div(%s, %u) + %u", share, (unsigned)together,
-                            (unsigned)(p->split + more));
+        return cg_launch_text(g->a, "ceil_div(%s, %u) + %u", share, (unsigned)together,
+                              (unsigned)(p->split + more));
     }
     if (p->how == MATMUL_MMA || p->how == MATMUL_WGMMA)
         return arena_printf(g->a, "%u", (unsigned)p->split);
-    return p->split > 1 ? arena_printf(g->a, "%s + %u", share, (unsigned)p->split) : share;
+    return p->split > 1 ? cg_launch_text(g->a, "%s + %u", share, (unsigned)p->split) : share;
 }
 
 /* ---- variants ---------------------------------------------------------------------------------------- */
@@ -198,12 +191,12 @@ static void add_smaller(struct planner *l, struct variants *all, const struct ma
     const double size = few * best.bm * best.bn, half = 4.0 * best.bn;
     if (!l->m)
         add_for(l, all, &best, ROWS, l->size.n, "small",
-                arena_printf(g->a, "%s <= %d", text_of(g, l->f->i), ROWS));
+                cg_launch_text(g->a, "%s <= %d", text_of(g, l->f->i), ROWS));
     if ((!l->m || l->size.m > ROWS) && !l->shorter)
         add_for(l, all, &best, l->n && l->size.n * ROWS < size ? size / l->size.n : half,
                 l->m ? size / l->size.m : half, "medium",
-                arena_printf(g->a, "%s < %u", tiles_text(l, best.bm, best.bn),
-                             matmul_multiprocessors(g) * 2 / 3));
+                cg_launch_text(g->a, "%s < %u", tiles_text(l, best.bm, best.bn),
+                               matmul_multiprocessors(g) * 2 / 3));
     l->best = best;
     l->cost = cost;
 }
@@ -218,7 +211,7 @@ static void add_open(struct planner *l, struct variants *all)
                       (w->mma == LOWER_MMA_ANY || w->mma == LOWER_MMA_NONE);
     if (thin)
         add_thin(l, all, l->m ? (l->size.m < 1 ? 1 : (uint32_t)l->size.m) : FEW_ROWS, "rows",
-                 l->m ? NULL : arena_printf(g->a, "%s <= %d", text_of(g, l->f->i), FEW_ROWS));
+                 l->m ? NULL : cg_launch_text(g->a, "%s <= %d", text_of(g, l->f->i), FEW_ROWS));
     if (all->n && l->m && l->size.m <= 1)
         return;
     l->shorter = free && is_heavy(l->f);
@@ -233,8 +226,8 @@ static void add_open(struct planner *l, struct variants *all)
     } else if (both) {
         const double cost = l->cost;
         add_for(l, all, &large, 64, l->size.n, "small",
-                arena_printf(g->a, "%s < %u", tiles_text(l, large.bm, large.bn),
-                             matmul_multiprocessors(g)));
+                cg_launch_text(g->a, "%s < %u", tiles_text(l, large.bm, large.bn),
+                               matmul_multiprocessors(g)));
         l->best = large;
         l->cost = cost;
     }

@@ -224,11 +224,13 @@ static const char *where_shared(const struct share *s, const char *n)
     struct arena *a = s->m->g->a;
     int64_t known;
     const char *shared = cg_is_const(s->splits, &known) ? NULL
-                                                        : arena_printf(a, "%s > 1", p->splits);
+                                                        : cg_launch_text(a, "%s > 1", p->splits);
     if (!p->when && !shared)
         return n;
-    return arena_printf(a, "(%s%s%s ? %s : 0)", p->when ? p->when : "",
-                        p->when && shared ? " && " : "", shared ? shared : "", n);
+    const char *when = p->when && shared ? cg_launch_text(a, "%s && %s", p->when, shared)
+                       : shared          ? shared
+                                         : p->when;
+    return cg_launch_text(a, "%s ? %s : 0", when, n);
 }
 
 static struct share share_of(struct matmul *m, const struct matmul_patch *patch)
@@ -258,7 +260,7 @@ void matmul_split_join(struct matmul *m, const struct matmul_patch *patch, uint3
     size_t mark = cg_scope_open(g);
     if (!cg_is_const(s.splits, &known))
         cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LE, s.splits, cg_int(DT_U32, 1))), true, alone);
-    const char *n = arena_printf(g->a, "%s * %u", grid, (unsigned)(patches * s.size));
+    const char *n = cg_launch_text(g->a, "%s * %u", grid, (unsigned)(patches * s.size));
     const char *extent[] = {where_shared(&s, n)};
     s.parts = cg_temp(g, "parts", m->f->sum, 1, extent, false);
     struct cg_val which = cg_index(g, m->tile), number = cg_index(g, patch->first), rest;
@@ -268,8 +270,8 @@ void matmul_split_join(struct matmul *m, const struct matmul_patch *patch, uint3
     s.first = cg_binary(g, OP_MUL, which, cg_index(g, s.splits));
     s.first = cg_binary(g, OP_MUL, s.first, cg_int(DT_I64, s.size));
     for_chunks(&s, leave_chunk);
-    count_block(&s, which, where_shared(&s, arena_printf(g->a, "%s * %u", grid, (unsigned)patches)),
-                skip);
+    count_block(&s, which,
+                where_shared(&s, cg_launch_text(g->a, "%s * %u", grid, (unsigned)patches)), skip);
     for_chunks(&s, join_chunk);
     PTX(&g->b, "bar.sync", ptx_imm(0));
     cg_scope_close(g, mark);

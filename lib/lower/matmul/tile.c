@@ -51,7 +51,7 @@ static struct number tiles_along(struct cg *g, const struct lang_symbol *index, 
     struct number n = extent_of(g, index);
     if (is_constant(n, &c))
         return constant(g, c / side + (c % side != 0));
-    n.text = arena_printf(g->a, "ceil_div(%s, %u)", n.text, side);
+    n.text = cg_launch_text(g->a, "ceil_div(%s, %u)", n.text, side);
     n.v = computed(g, n.text);
     return n;
 }
@@ -66,7 +66,7 @@ static struct number times(struct cg *g, struct number x, struct number y)
         return y;
     if (cy && d == 1)
         return x;
-    x.text = arena_printf(g->a, "%s * %s", x.text, y.text);
+    x.text = cg_launch_product(g->a, x.text, y.text);
     x.v = computed(g, x.text);
     return x;
 }
@@ -108,7 +108,7 @@ void matmul_sizes(struct cg *g, const struct matmul_form *f, struct variant_cond
             c->never |= v > MAP_MOST_SMALL;
         else
             variant_require(
-                c, arena_printf(g->a, "%s <= %d", lang_expr_text(g->a, dim), MAP_MOST_SMALL));
+                c, cg_launch_text(g->a, "%s <= %d", lang_expr_text(g->a, dim), MAP_MOST_SMALL));
     }
 }
 
@@ -139,7 +139,7 @@ static struct number group_tiles(struct matmul *m, struct number across)
         return constant(g, c < INT32_MAX ? c : INT32_MAX);
     if ((int64_t)m->p->group * (MAP_MOST_SMALL / cols_of(m) + 1) <= INT32_MAX)
         return n;
-    n.text = arena_printf(g->a, "min(%s, %d)", n.text, INT32_MAX);
+    n.text = cg_launch_text(g->a, "min(%s, %d)", n.text, INT32_MAX);
     n.v = computed(g, n.text);
     return n;
 }
@@ -185,7 +185,7 @@ static struct number splits_of(const struct matmul *m)
     const long c = strtol(m->p->splits, &end, 10);
     if (!*end)
         return constant(g, c);
-    return (struct number){arena_printf(g->a, "(%s)", m->p->splits), computed(g, m->p->splits)};
+    return (struct number){m->p->splits, computed(g, m->p->splits)};
 }
 
 /* Shares are of whole tiles along k, but for the last one; those at the end may be empty. */
@@ -204,8 +204,8 @@ static void find_share(struct matmul *m, struct number splits)
         const int64_t tiles = (c + bk - 1) / bk;
         per = cg_int(DT_U32, (tiles + one - 1) / one * bk);
     } else {
-        per = as_u32(g, computed(g, arena_printf(g->a, "ceil_div(ceil_div(%s, %u), %s) * %u",
-                                                 k.text, bk, splits.text, bk)));
+        per = as_u32(g, computed(g, cg_launch_text(g->a, "ceil_div(ceil_div(%s, %u), %s) * %u",
+                                                   k.text, bk, splits.text, bk)));
     }
     struct cg_val end = as_u32(g, k.v), from = cg_binary(g, OP_MUL, m->split, per);
     from = cg_minmax(g, false, from, end);
@@ -291,22 +291,18 @@ const char *matmul_items(struct matmul *m, struct cg_val *v)
     const struct matmul_form *f = m->f;
     const struct number splits = splits_of(m);
     struct number n = tiles_of(m);
-    struct buf text = buf_in(g->a);
+    const char *text = n.text;
     int64_t one;
-    buf_puts(&text, n.text);
     for (uint32_t b = 0; b < f->nbatch; b++)
-        buf_printf(&text, " * (%s)", extent_of(g, f->batch[b]).text);
+        text = cg_launch_product(g->a, text, extent_of(g, f->batch[b]).text);
     if (!is_constant(splits, &one) || one != 1)
-        buf_printf(&text, " * %s", splits.text);
+        text = cg_launch_product(g->a, text, splits.text);
     if (!v)
-        return buf_text(&text);
-    for (uint32_t b = 0; b < f->nbatch; b++) {
-        struct number of = extent_of(g, f->batch[b]);
-        of.text = arena_printf(g->a, "(%s)", of.text);
-        n = times(g, n, of);
-    }
+        return text;
+    for (uint32_t b = 0; b < f->nbatch; b++)
+        n = times(g, n, extent_of(g, f->batch[b]));
     *v = as_u32(g, times(g, n, splits).v);
-    return buf_text(&text);
+    return text;
 }
 
 /* Clusters of so many blocks that there are at most: a text of the launch. */
@@ -325,10 +321,8 @@ const char *matmul_grid(struct matmul *m)
     const char *items = matmul_items(m, NULL);
     const uint32_t blocks = rows_of(m) / p->bm * (cols_of(m) / p->bn);
     if (p->blocks)
-        items = arena_printf(a, "min(%s, %s)", items, most_text(a, p->blocks, blocks));
-    return blocks > 1 ? arena_printf(a, "%s%s%s * %u", p->blocks ? "" : "(", items,
-                                     p->blocks ? "" : ")", (unsigned)blocks)
-                      : items;
+        items = cg_launch_text(a, "min(%s, %s)", items, most_text(a, p->blocks, blocks));
+    return blocks > 1 ? cg_launch_text(a, "%s * %u", items, (unsigned)blocks) : items;
 }
 
 /* ---- operands ------------------------------------------------------------------------------------- */

@@ -434,7 +434,7 @@ static unsigned position(const struct reduce_read *r, uint32_t axis)
 static void add_loop(struct cg *g, struct reduce_form *f, uint32_t first)
 {
     struct reduce_loop *l = &f->loop[f->nloop];
-    struct buf b = buf_in(g->a);
+    const char *n = NULL;
     *l = (struct reduce_loop){.is_reduced = f->axis[first].is_reduced};
     for (int a = (int)first; a >= 0; a = find_follower(f, (uint32_t)a)) {
         struct reduce_axis *x = &f->axis[a];
@@ -444,16 +444,14 @@ static void add_loop(struct cg *g, struct reduce_form *f, uint32_t first)
         int64_t c;
         x->loop = f->nloop;
         l->axis[l->naxis++] = (uint32_t)a;
-        buf_puts(&b, l->naxis > 1 ? " * " : "");
         if (x->low)
-            buf_printf(&b, "max(0, (%s) - (%s))", high, lang_expr_text(g->a, x->low));
-        else if (atom || (lang_const_int(x->high, &c) && c >= 0))
-            buf_puts(&b, high);
-        else
-            buf_printf(&b, "max(0, %s)", high);
+            high = cg_launch_text(g->a, "max(0, %s - %s)", high, lang_expr_text(g->a, x->low));
+        else if (!atom && !(lang_const_int(x->high, &c) && c >= 0))
+            high = cg_launch_text(g->a, "max(0, %s)", high);
+        n = cg_launch_product(g->a, n, high);
         l->is_narrow = !x->low && atom;
     }
-    l->n = reduce_amount(g, "%s", buf_text(&b));
+    l->n = reduce_amount(g, "%s", n);
     l->is_narrow = l->n.is_known ? l->n.n <= UINT32_MAX : l->is_narrow && l->naxis == 1;
     f->nloop++;
     f->nkeptloop += !l->is_reduced;

@@ -34,23 +34,11 @@ struct amount reduce_amount(struct cg *g, const char *fmt, ...)
     struct amount a = {0};
     va_list ap;
     va_start(ap, fmt);
-    a.text = arena_vprintf(g->a, fmt, ap);
+    a.text = cg_launch_vtext(g->a, fmt, ap);
     va_end(ap);
     if (lang_const_int(contract_expr(g->a, g->contract, a.text), &a.n))
         return reduce_known(g, a.n);
     return a;
-}
-
-/* The text, in brackets unless it is a name, a number or a call. */
-static const char *factor(struct cg *g, struct amount x)
-{
-    int depth = 0;
-    for (const char *c = x.text; *c; c++) {
-        depth += (*c == '(') - (*c == ')');
-        if (depth == 0 && strchr(" +-*/%", *c))
-            return arena_printf(g->a, "(%s)", x.text);
-    }
-    return x.text;
 }
 
 static struct amount product(struct cg *g, struct amount x, struct amount y)
@@ -59,12 +47,12 @@ static struct amount product(struct cg *g, struct amount x, struct amount y)
         return y;
     if (y.is_known && y.n == 1)
         return x;
-    return reduce_amount(g, "%s * %s", factor(g, x), factor(g, y));
+    return reduce_amount(g, "%s * %s", x.text, y.text);
 }
 
 static struct amount divided(struct cg *g, struct amount x, uint32_t by)
 {
-    return by == 1 ? x : reduce_amount(g, "%s / %u", factor(g, x), (unsigned)by);
+    return by == 1 ? x : reduce_amount(g, "%s / %u", x.text, (unsigned)by);
 }
 
 static struct amount ceiling(struct cg *g, struct amount x, uint32_t by)
@@ -256,6 +244,11 @@ static bool add(struct cg *g, struct reduce_plan *v, uint32_t *n, struct reduce_
     return !holds.is_known;
 }
 
+static const char *multiple_text(struct cg *g, const struct amount *n, uint32_t of)
+{
+    return cg_launch_text(g->a, "%s %% %u == 0", n->text, (unsigned)of);
+}
+
 /* Columns: results enough for every thread to have its own; tiles of them; and the same where they are not whole
  * vectors. */
 static void add_columns(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
@@ -266,13 +259,12 @@ static void add_columns(struct cg *g, const struct reduce_form *f, const struct 
     while (across->is_known && across->n % lanes)
         lanes /= 2;
     for (;;) {
-        const char *whole =
-            lanes > 1 ? arena_printf(g->a, "%s %% %u == 0", factor(g, *across), (unsigned)lanes)
-                      : "true";
+        const char *whole = lanes > 1 ? multiple_text(g, across, lanes) : "true";
         struct reduce_plan spread = variant(g, f, want, lanes, 0);
-        if (!asked && !add(g, v, n, spread,
-                           arena_printf(g->a, "%s%s%s >= %d", lanes > 1 ? whole : "",
-                                        lanes > 1 ? " && " : "", spread.total.text, SPREAD)))
+        const char *many = cg_launch_text(g->a, "%s >= %d", spread.total.text, SPREAD);
+        if (lanes > 1)
+            many = cg_launch_text(g->a, "%s && %s", whole, many);
+        if (!asked && !add(g, v, n, spread, many))
             return;
         if (!add(g, v, n, variant(g, f, want, lanes, choose_tile(f, lanes)), whole) || lanes == 1)
             return;
@@ -301,10 +293,7 @@ bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct lower_p
     }
     while (!is_flat(f) && across->is_known && across->n % lanes)
         lanes /= 2;
-    const char *whole =
-        is_flat(f) || lanes == 1
-            ? "true"
-            : arena_printf(g->a, "%s %% %u == 0", factor(g, *across), (unsigned)lanes);
+    const char *whole = is_flat(f) || lanes == 1 ? "true" : multiple_text(g, across, lanes);
     if (add(g, v, n, variant(g, f, want, lanes, 1), whole))
         add(g, v, n, variant(g, f, want, 1, 1), "true");
     return true;

@@ -180,7 +180,7 @@ static void name_parts(struct parts *q)
     struct reduce *r = q->r;
     struct cg *g = r->g;
     const struct reduce_plan *p = r->p;
-    struct amount n = reduce_amount(g, "(%s) * %u", p->sharing.text, p->tx * p->width);
+    struct amount n = reduce_amount(g, "%s * %u", p->sharing.text, p->tx * p->width);
     const char *extent[] = {p->tx * p->width == 1 ? p->sharing.text : n.text};
     for (uint32_t i = 0; i < r->f->nresult; i++) {
         const struct reduce_result *of = &r->f->result[i];
@@ -512,8 +512,7 @@ static enum shape shape_of(struct cg *g, const struct reduce_form *f, struct amo
     struct buf why = buf_in(g->a);
     for (uint32_t i = 0; i < f->nloop; i++) {
         struct amount *of = f->loop[i].is_reduced ? &cols : &rows;
-        *of = is_one(*of) ? f->loop[i].n
-                          : reduce_amount(g, "(%s) * (%s)", of->text, f->loop[i].n.text);
+        *of = is_one(*of) ? f->loop[i].n : reduce_amount(g, "%s * %s", of->text, f->loop[i].n.text);
     }
     const int bytes = is_one(rows) ? LONG_SINGLE : LONG_ROW;
     const int64_t elements = (int64_t)bytes * 8 / (f->bits ? f->bits : 8);
@@ -574,12 +573,13 @@ bool reduce_lower(struct cg *g, const struct lower_stage *s, const struct lower_
         n = 1; /* rows that are not whole vectors are left to row, too: there is code enough */
     for (uint32_t i = 0; i < n && !g->failed; i++) {
         if (both)
-            v[i].when = v[i].when ? arena_printf(g->a, "%s && %s", few.text, v[i].when) : few.text;
+            v[i].when = v[i].when ? cg_launch_text(g->a, "%s && %s", few.text, v[i].when)
+                                  : few.text;
         const char *part = both ? "split" : "any";
         v[i].entry = !i && !both ? s->entry : free_name(g, s->entry, part, i);
         lower_entry(g, f, &v[i]);
         const char *when = v[i].when && strcmp(v[i].when, "true") != 0 ? v[i].when : NULL;
-        lower_depth(g, when ? arena_printf(g->a, "(%s ? %s : 0)", when, v[i].depth.text)
+        lower_depth(g, when ? cg_launch_text(g->a, "%s ? %s : 0", when, v[i].depth.text)
                             : v[i].depth.text);
     }
     return !g->failed && (!both || lower_rows(g, s));

@@ -39,14 +39,10 @@ static struct lang_symbol leading(struct row *row)
 /* As a launch has it. */
 static const char *product_text(struct cg *g, uint32_t n, struct lang_expr *const *dims)
 {
-    struct buf b = buf_in(g->a);
-    if (!n)
-        return "1";
-    for (uint32_t i = 0; i < n; i++) {
-        bool atom = inspect_is_leaf(inspect_strip(dims[i]));
-        buf_printf(&b, atom ? "%s%s" : "%s(%s)", i ? " * " : "", lang_expr_text(g->a, dims[i]));
-    }
-    return buf_text(&b);
+    const char *all = NULL;
+    for (uint32_t i = 0; i < n; i++)
+        all = cg_launch_product(g->a, all, lang_expr_text(g->a, dims[i]));
+    return all ? all : "1";
 }
 
 static int64_t known(uint32_t n, struct lang_expr *const *dims)
@@ -419,14 +415,14 @@ static const char *block_text(struct cg *g, const struct sizes *s, const struct 
 {
     if (p->threads)
         return arena_printf(g->a, "%u", p->threads * p->rows);
-    return arena_printf(g->a, "ceil_div(%s, %u) * 32", s->cols, 32 * p->vector * p->held);
+    return cg_launch_text(g->a, "ceil_div(%s, %u) * 32", s->cols, 32 * p->vector * p->held);
 }
 
 static const char *grid_text(struct cg *g, const struct sizes *s, const struct row_plan *p)
 {
     if (p->rows > 1)
-        return arena_printf(g->a, "ceil_div(%s, %u)", s->rows, p->rows);
-    return p->cluster > 1 ? arena_printf(g->a, "(%s) * %u", s->rows, p->cluster) : s->rows;
+        return cg_launch_text(g->a, "ceil_div(%s, %u)", s->rows, p->rows);
+    return p->cluster > 1 ? cg_launch_text(g->a, "%s * %u", s->rows, p->cluster) : s->rows;
 }
 
 static void set_block(struct cg *g, const struct row_plan *p)
@@ -452,8 +448,8 @@ static void tell_depth(struct cg *g, const struct sizes *s, const struct row_pla
         pairs++;
     if (p->looped)
         /* and two for the scaling of a sum that is relative to a maximum */
-        lower_depth(g, arena_printf(g->a, "ceil_div(%s, %u) * %u + %u", s->cols,
-                                    threads * p->vector, p->vector / ways + 2, pairs));
+        lower_depth(g, cg_launch_text(g->a, "ceil_div(%s, %u) * %u + %u", s->cols,
+                                      threads * p->vector, p->vector / ways + 2, pairs));
     else
         lower_depth(g, arena_printf(g->a, "%u", p->held * (p->vector / ways) + pairs));
 }
@@ -497,6 +493,14 @@ static void emit(struct emission *m, struct row_plan p, const char *part, const 
     cg_end(g, l);
 }
 
+/* From 1 column to so many; most 0: for any number. aligned: what else must hold; NULL: nothing. */
+static const char *when_text(struct cg *g, const char *aligned, const char *cols, uint32_t most)
+{
+    const char *when = most ? cg_launch_text(g->a, "%s > 0 && %s <= %u", cols, cols, most)
+                            : cg_launch_text(g->a, "%s >= 0", cols);
+    return aligned ? cg_launch_text(g->a, "%s && %s", aligned, when) : when;
+}
+
 /* Columns known at launch: few entries, as each is as much code as one for known columns. */
 static void emit_generic(struct emission *m, uint32_t vector, const char *aligned, const char *name)
 {
@@ -509,13 +513,11 @@ static void emit_generic(struct emission *m, uint32_t vector, const char *aligne
     struct row_plan block = {
         .vector = vector, .held = held, .rows = 1, .cluster = 1, .packed = packed};
     if (vector > narrowest(m->row))
-        emit(m, few, arena_printf(g->a, "short%s", name),
-             arena_printf(g->a, "%s%s > 0 && %s <= %u", aligned, cols, cols, 16 * vector));
+        emit(m, few, arena_printf(g->a, "short%s", name), when_text(g, aligned, cols, 16 * vector));
     emit(m, block, arena_printf(g->a, "block%s", name),
-         arena_printf(g->a, "%s%s > 0 && %s <= %u", aligned, cols, cols,
-                      LONG_BLOCK * vector * held));
+         when_text(g, aligned, cols, LONG_BLOCK * vector * held));
     emit(m, looped_plan(vector), arena_printf(g->a, "loop%s", name),
-         arena_printf(g->a, "%s%s >= 0", aligned, cols));
+         when_text(g, aligned, cols, 0));
 }
 
 bool row_lower(struct cg *g, const struct lower_stage *stage, const struct lower_plan *plan)
@@ -545,7 +547,7 @@ bool row_lower(struct cg *g, const struct lower_stage *stage, const struct lower
     }
     uint32_t wide = widest(row), narrow = narrowest(row);
     if (wide > narrow)
-        emit_generic(&m, wide, arena_printf(g->a, "(%s) %% %u == 0 && ", s.cols, wide), "");
-    emit_generic(&m, narrow, "", wide > narrow ? "_odd" : "");
+        emit_generic(&m, wide, cg_launch_text(g->a, "%s %% %u == 0", s.cols, wide), "");
+    emit_generic(&m, narrow, NULL, wide > narrow ? "_odd" : "");
     return !g->failed;
 }

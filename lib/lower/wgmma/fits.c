@@ -360,11 +360,10 @@ static void require_shares(struct cg *g, const struct matmul_form *f, const stru
         const int64_t steps = n / bk + (n % bk != 0);
         c->never |= (steps + split - 1) / split * (split - 1) >= steps;
     } else {
-        const char *steps = arena_printf(g->a, "ceil_div(%s, %u)", lang_expr_text(g->a, k), bk);
-        const char *share = arena_printf(g->a, "ceil_div(%s, %u)", steps, split);
-        variant_require(c, split == 2
-                               ? arena_printf(g->a, "%s < %s", share, steps)
-                               : arena_printf(g->a, "%s * %u < %s", share, split - 1, steps));
+        const char *steps = cg_launch_text(g->a, "ceil_div(%s, %u)", lang_expr_text(g->a, k), bk);
+        const char *share = cg_launch_text(g->a, "ceil_div(%s, %u)", steps, split);
+        variant_require(c, split == 2 ? cg_launch_text(g->a, "%s < %s", share, steps)
+                                  : cg_launch_text(g->a, "%s * %u < %s", share, split - 1, steps));
     }
 }
 
@@ -374,7 +373,7 @@ static void require_some(struct cg *g, const struct lang_expr *dim, struct varia
     if (lang_const_int(dim, &n))
         c->never |= n < 1;
     else
-        variant_require(c, arena_printf(g->a, "%s > 0", lang_expr_text(g->a, dim)));
+        variant_require(c, cg_launch_text(g->a, "%s > 0", lang_expr_text(g->a, dim)));
 }
 
 void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
