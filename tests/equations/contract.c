@@ -32,6 +32,9 @@ struct gen {
     const struct kind *kind;
     struct buf params, equations;
     int64_t size[MOST_EXTENTS]; /* b, m, n, k, g: batches, rows, columns, terms, groups of rows */
+    const char
+        *extent[MOST_EXTENTS];  /* as parameters have it: the letter, or an expression of it */
+    int64_t name[MOST_EXTENTS]; /* what the letter is in the case */
     bool batch, used[MOST_EXTENTS];
     bool copied; /* operands are mostly read as they are, in whole vectors: what TMA takes */
     unsigned names;
@@ -69,7 +72,7 @@ static const char *element(struct gen *g, const char *mode, const char *type, co
     buf_puts(&read, name);
     for (const char *c = axes; *c; c++) {
         const char *first = strchr(letters, *c);
-        buf_printf(&g->params, "%s%c", c == axes ? "" : ", ", *c);
+        buf_printf(&g->params, "%s%s", c == axes ? "" : ", ", g->extent[first - letters]);
         buf_printf(&read, "%s%c", c == axes ? "[" : ", ", indices[first - letters]);
         g->used[first - letters] = true;
     }
@@ -107,7 +110,11 @@ static const char *moved(struct gen *g, const char *e, char side)
 {
     const char *own = side == 'm' ? "[i" : "[j", *second = side == 'm' ? ", i" : ", j";
     switch (below(g, 6)) {
-    case 0: return replaced(g, replaced(g, e, ", l]", ", k - 1 - l]"), "[l,", "[k - 1 - l,");
+    case 0: {
+        const char *back = arena_printf(g->a, "%s - 1 - l", g->extent[3]);
+        return replaced(g, replaced(g, e, ", l]", arena_printf(g->a, ", %s]", back)), "[l,",
+                        arena_printf(g->a, "[%s,", back));
+    }
     case 1: {
         /* the element before, and a zero before the first */
         const char *shifted = replaced(g, replaced(g, e, ", l]", ", l - 1]"), "[l,", "[l - 1,");
@@ -191,7 +198,7 @@ static const char *sum_of(struct gen *g, const char *a, const char *b)
 {
     const char *both = arena_printf(g->a, "%s%s", a, b);
     bool bare = strstr(both, "[l,") || strstr(both, ", l]") || strstr(both, ", l,");
-    const char *l = bare && !one_in(g, 3) ? "l" : "l < k";
+    const char *l = bare && !one_in(g, 3) ? "l" : arena_printf(g->a, "l < %s", g->extent[3]);
     if (one_in(g, 6))
         return pairs_of(g, l, a, b);
     switch (below(g, is_int(g) ? 4 : 7)) {
@@ -249,8 +256,9 @@ static void output(struct gen *g, const char *right)
 
 static const char *intermediate(struct gen *g, const char *right)
 {
+    const char *batch = g->batch ? arena_printf(g->a, "h < %s, ", g->extent[0]) : "";
     const char *left =
-        arena_printf(g->a, g->batch ? "t%u[h < b, i < m, j < n]" : "t%u[i < m, j < n]", g->names);
+        arena_printf(g->a, "t%u[%si < %s, j < %s]", g->names, batch, g->extent[1], g->extent[2]);
     equation(g, left, NULL, right);
     return arena_printf(g->a, g->batch ? "t%u[h, i, j]" : "t%u[i, j]", g->names++);
 }
@@ -331,6 +339,19 @@ static const char *sizes(struct gen *g)
     return arena_printf(g->a, "%c", letters[d]);
 }
 
+/* Some are expressions; of i4 none, whose rows must be known to be whole bytes. */
+static void write_extents(struct gen *g)
+{
+    const bool some = strcmp(g->kind->type, "i4") != 0 && one_in(g, 3);
+    for (int d = 0; d < MOST_EXTENTS; d++) {
+        const char *name = arena_printf(g->a, "%c", letters[d]);
+        g->name[d] = g->size[d] ? g->size[d] : 1;
+        g->extent[d] = some && g->size[d] && one_in(g, 2)
+                           ? generate_extent(g->a, &g->r, name, g->size[d], &g->name[d])
+                           : name;
+    }
+}
+
 static bool has_wgmma(const struct gen *g)
 {
     const char *type = g->kind->type, *wide = g->kind->wide;
@@ -396,6 +417,7 @@ struct generated generate_contraction(struct arena *a, const char *name,
     g->kind = &kinds[below(g, sizeof kinds / sizeof *kinds)];
     g->copied = wgmma && !one_in(g, 4);
     struct generated made = {.zero = sizes(g)};
+    write_extents(g);
     results(g);
     struct buf b = buf_in(a);
     buf_printf(&b, "kernel: %s\nparams:\n%s  s: %s\ncompute: |\n%s", name, buf_text(&g->params),
@@ -407,10 +429,16 @@ struct generated generate_contraction(struct arena *a, const char *name,
                                                               : schedule(g, target->sm));
     }
     buf_puts(&b, "cases:\n  c: {");
+    bool filter = false;
     for (int d = 0; d < 4; d++)
-        if (g->used[d])
-            buf_printf(&b, "%c: %" PRId64 ", ", letters[d], g->size[d] ? g->size[d] : 1);
-    buf_printf(&b, "s: %s}\n", is_int(g) ? "3" : one_in(g, 2) ? "0.75" : "-1.5");
+        if (g->used[d]) {
+            buf_printf(&b, "%c: %" PRId64 ", ", letters[d], g->name[d]);
+            filter |= strstr(g->extent[d], GENERATE_FILTER " ") != NULL;
+        }
+    buf_printf(&b, "%ss: %s}\n", filter ? GENERATE_FILTER ": 3, " : "",
+               is_int(g)      ? "3"
+               : one_in(g, 2) ? "0.75"
+                              : "-1.5");
     made.text = buf_text(&b);
     return made;
 }

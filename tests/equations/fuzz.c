@@ -72,6 +72,8 @@ static struct made make(struct arena *a, const struct job *j, uint64_t number)
     static const enum fill_kind fills[] = {FILL_EXACT,   FILL_NORMAL, FILL_NORMAL,
                                            FILL_UNIFORM, FILL_EDGE,   FILL_EXTREME};
     struct random r = random_start(~j->seed, number);
+    const bool all = random_one_in(&r, 2), some = random_one_in(&r, 4);
+    const uint64_t fixed = all ? UINT64_MAX : some ? random_below(&r, 256) : 0;
     const char *name = arena_printf(a, "k%" PRIu64, number);
     struct generated g = (j->contractions ? generate_contraction : generate_equations)(
         a, name, j->target, j->seed, number);
@@ -79,14 +81,16 @@ static struct made make(struct arena *a, const struct job *j, uint64_t number)
                       .zero = g.zero,
                       .scheduled = g.scheduled,
                       .target = j->target,
-                      .fixed = random_one_in(&r, 4),
+                      .fixed = fixed,
                       .fill = fills[random_below(&r, 6)],
                       .seed = number}};
     m.repeat = arena_printf(
         a, "# kaio-verify --run -d cpu --check -t %s --seed=%" PRIu64 " --fill=%s FILE c%s%s%s\n",
         j->target->name, number, fill_names[m.trial.fill],
-        m.trial.fixed ? " with each dimension as -D" : "", g.zero ? " but with 0 for " : "",
-        g.zero ? g.zero : "");
+        all     ? " with each dimension as -D"
+        : fixed ? arena_printf(a, " with -D for those of the bits 0x%" PRIx64, fixed)
+                : "",
+        g.zero ? " but with 0 for " : "", g.zero ? g.zero : "");
     return m;
 }
 

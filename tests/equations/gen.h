@@ -8,11 +8,12 @@
 
 enum { MOST_RANK = 4, MOST_DIMS = 8, MOST_TENSORS = 24, MOST_INDICES = 16 };
 
-/* A dimension: a name or a constant, with its value in the case. */
+/* An extent: a name, a constant or an expression of names, with its value in the case. */
 struct extent {
     const char *text;
     int64_t value;
     bool named;
+    const char *binds; /* what the case says for its names; "" of a constant */
 };
 
 enum role { ROLE_IN, ROLE_INOUT, ROLE_OUT, ROLE_INTERMEDIATE };
@@ -38,7 +39,8 @@ struct gen {
     struct random r;
     struct extent dim[MOST_DIMS];
     unsigned ndim;
-    bool empty; /* one of them is 0 */
+    bool empty;   /* one of them is 0 */
+    bool written; /* most of them are expressions */
     struct tensor tensor[MOST_TENSORS];
     unsigned ntensor;
     struct index index[MOST_INDICES]; /* those in scope, outermost first */

@@ -24,12 +24,32 @@ static int64_t short_size(struct gen *g)
     return 0;
 }
 
+const char *generate_extent(struct arena *a, struct random *r, const char *name, int64_t value,
+                            int64_t *of)
+{
+    const int64_t by = 2 + random_below(r, 3), more = random_below(r, (unsigned)by);
+    switch (random_below(r, value > 1 ? 6 : 4)) {
+    case 0:
+    case 1: *of = value + 2; return arena_printf(a, "%s - " GENERATE_FILTER " + 1", name);
+    case 2: *of = value * by + more; return arena_printf(a, "%s / %" PRId64, name, by);
+    case 3: *of = value * by - more; return arena_printf(a, "ceil_div(%s, %" PRId64 ")", name, by);
+    case 4: *of = value / 2; return arena_printf(a, "2 * %s + %" PRId64, name, value % 2);
+    default: *of = value; return arena_printf(a, "max(%s, " GENERATE_FILTER " - 2)", name);
+    }
+}
+
 static unsigned add_dim(struct gen *g, int64_t value)
 {
     struct extent *e = &g->dim[g->ndim];
+    const char *name = arena_printf(g->a, "d%u", g->ndim);
+    int64_t of = value ? value : 1;
     e->value = value;
     e->named = value == 0 || !gen_one_in(g, 4);
-    e->text = e->named ? arena_printf(g->a, "d%u", g->ndim) : arena_printf(g->a, "%" PRId64, value);
+    e->text = !e->named ? arena_printf(g->a, "%" PRId64, value)
+              : value == 0 || gen_one_in(g, g->written ? 4 : 2) ? name
+              : g->written || gen_one_in(g, 6) ? generate_extent(g->a, &g->r, name, value, &of)
+                                               : name;
+    e->binds = e->named ? arena_printf(g->a, "%s: %" PRId64 ", ", name, of) : "";
     return g->ndim++;
 }
 
@@ -252,11 +272,13 @@ static void print_params(struct gen *g, struct buf *b)
 static void print_case(struct gen *g, struct buf *b)
 {
     buf_puts(b, "cases:\n  c: {");
-    for (unsigned d = 0; d < g->ndim; d++)
-        if (g->dim[d].named)
-            buf_printf(b, "%s: %" PRId64 ", ", g->dim[d].text,
-                       g->dim[d].value ? g->dim[d].value : 1);
-    buf_printf(b, "s: %s, n: %u}\n", gen_one_in(g, 2) ? "0.75" : "-1.5", gen_below(g, 9));
+    bool filter = false;
+    for (unsigned d = 0; d < g->ndim; d++) {
+        filter |= strstr(g->dim[d].text, GENERATE_FILTER) != NULL;
+        buf_puts(b, g->dim[d].binds);
+    }
+    buf_printf(b, "%ss: %s, n: %u}\n", filter ? GENERATE_FILTER ": 3, " : "",
+               gen_one_in(g, 2) ? "0.75" : "-1.5", gen_below(g, 9));
 }
 
 struct generated generate_equations(struct arena *a, const char *name,
@@ -265,6 +287,7 @@ struct generated generate_equations(struct arena *a, const char *name,
     struct gen *g = ARENA_NEW(a, struct gen);
     *g = (struct gen){.a = a, .r = random_start(seed, number)};
     struct buf params = buf_in(a), equations = buf_in(a), binds = buf_in(a);
+    g->written = gen_one_in(g, 2);
     choose_base(g);
     add_inputs(g);
     add_missing(g);

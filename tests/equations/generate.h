@@ -3,6 +3,7 @@
 #define KAIO_TESTS_EQUATIONS_GENERATE_H
 
 #include "base/arena.h"
+#include "kernels/random.h"
 #include "ptx/ptx.h"
 
 struct generated {
@@ -15,6 +16,11 @@ struct generated {
 struct generated generate_equations(struct arena *a, const char *name,
                                     const struct ptx_target *target, uint64_t seed,
                                     uint64_t number);
+
+/* An extent of this value, which is not 0, as an expression: of `name` and perhaps of FILTER, which is 3. *of: name's value. */
+#define GENERATE_FILTER "f"
+const char *generate_extent(struct arena *a, struct random *r, const char *name, int64_t value,
+                            int64_t *of);
 
 /* contract.c: the same of contractions. */
 struct generated generate_contraction(struct arena *a, const char *name,

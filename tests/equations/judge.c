@@ -75,7 +75,8 @@ static bool read_fixed(struct judging *j)
     struct spec_define *def = ARENA_ARRAY(j->a, c->bind.n + 1, struct spec_define);
     size_t n = 0;
     for (size_t i = 0; i < c->bind.n; i++)
-        if (is_dimension(j->spec, c->bind.v[i].name) && !is_zero(j->t, c->bind.v[i].name))
+        if ((j->t->fixed >> (i & 63) & 1) && is_dimension(j->spec, c->bind.v[i].name) &&
+            !is_zero(j->t, c->bind.v[i].name))
             def[n++] = (struct spec_define){c->bind.v[i].name, (uint64_t)c->bind.v[i].i, DT_VOID};
     j->spec = read_spec(j, def, n);
     return j->spec != NULL;

@@ -22,7 +22,8 @@ struct trial {
     const char *zero; /* a dimension that is 0, whatever the case says; NULL: none */
     bool scheduled;   /* which may not fit */
     const struct ptx_target *target;
-    bool fixed; /* the dimensions are known to the emitter */
+    uint64_t
+        fixed; /* a bit for each name of the case that is known to the emitter if it is a dimension */
     enum fill_kind fill;
     uint64_t seed; /* of the inputs */
 };
