@@ -2,6 +2,8 @@
 
 #include "lang/lang_int.h"
 
+#include <math.h>
+
 static const char *op_text(enum lang_op op)
 {
     static const char *const text[] = {"-", "!", "~",  "+",  "*",  "/",  "%", "+", "-", "<<", ">>",
@@ -381,13 +383,25 @@ static bool is_literal(const struct lang_expr *e)
     return (e->kind == E_INT || e->kind == E_FLOAT) && !e->suffixed;
 }
 
-/* c ? x : 0 has x's type, be it narrow. */
+/* Has the type the literal's very value? */
+static bool holds_exactly(enum dtype t, const struct lang_expr *lit)
+{
+    enum { EXACT = 53 };
+    if (lit->kind == E_INT && dtype_is_int(t))
+        return int_fits(t, lit->type, lit->ival);
+    const double v = lit->kind == E_INT ? int_to_double(lit->type, lit->ival) : lit->fval;
+    if (lit->kind == E_INT && fabs(v) >= ldexp(1, EXACT))
+        return false;
+    const double r = dtype_round(t, v);
+    return r == v || (isnan(r) && isnan(v));
+}
+
+/* c ? x : 0 has x's type, be it narrow, where nobody can tell: its value is the same in the common type, in which arithmetic
+ * would go on. Any other literal brings x to the common type, as it does in c + x. */
 static bool literal_joins(struct checker *c, struct lang_expr *lit, enum dtype t)
 {
     if (!is_literal(lit) || t == DT_BOOL || t == DT_VOID ||
-        (lit->kind == E_FLOAT && !dtype_is_float(t)))
-        return false;
-    if (lit->kind == E_INT && dtype_is_int(t) && !int_fits(t, lit->type, lit->ival))
+        type_common(lit->type, t) != type_promote(t) || !holds_exactly(t, lit))
         return false;
     check_convert(c, lit, t);
     return true;

@@ -177,6 +177,30 @@ bool check_allowed(const struct checker *c, const struct lang_expr *e, enum dtyp
     return c->opt.index_is_i64 && dtype_bits(to) == 32 && from == DT_I64 && is_index_typed(e);
 }
 
+/* Where ?: is stored either of its values is, as if each were stored by itself: one that was brought to the other's type alone,
+ * and literals that fit. */
+static bool arms_fit(const struct checker *c, const struct lang_expr *e, enum dtype to)
+{
+    if (e->kind == E_COND)
+        return arms_fit(c, e->args[1], to) && arms_fit(c, e->args[2], to);
+    if (e->kind == E_INT || e->kind == E_FLOAT)
+        return literal_fits(e, to);
+    return e->kind == E_CAST && e->is_implicit && check_allowed(c, e->args[0], to);
+}
+
+static void convert_arms(struct checker *c, struct lang_expr *e, enum dtype to)
+{
+    if (e->kind == E_COND) {
+        convert_arms(c, e->args[1], to);
+        convert_arms(c, e->args[2], to);
+        e->type = to;
+        return;
+    }
+    if (e->kind == E_CAST)
+        *e = *e->args[0];
+    check_convert(c, e, to);
+}
+
 bool check_coerce(struct checker *c, struct lang_expr *e, enum dtype to, const char *what)
 {
     enum dtype from = e->type;
@@ -191,6 +215,10 @@ bool check_coerce(struct checker *c, struct lang_expr *e, enum dtype to, const c
                           what, dtype_name(from));
     if (e->kind == E_INT || e->kind == E_FLOAT)
         return coerce_literal(c, e, to, what);
+    if (e->kind == E_COND && dtype_bits(to) < dtype_bits(e->type) && arms_fit(c, e, to)) {
+        convert_arms(c, e, to);
+        return true;
+    }
     if (!check_allowed(c, e, to))
         return diag_error(c->d, e->span, "%s is %s and the value is %s; write %s(...) to %s", what,
                           dtype_name(to), dtype_name(from), dtype_name(to),
