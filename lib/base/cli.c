@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -50,36 +51,63 @@ static void occupy(int fd, int flags)
         (void)!open("/dev/null", flags);
 }
 
-static volatile sig_atomic_t
-    *interrupted; /* set by cli_catch_signals(); a handler gets no argument */
+/* Set by cli_catch_signals(); a handler gets no argument. */
+static volatile sig_atomic_t *volatile interrupted;
 
-static void on_signal(int sig)
+/* These ask the process to end; work may be told of them, and be given time. */
+static const int asking[] = {SIGINT, SIGTERM, SIGHUP};
+/* These end it at once. SIGALRM is the end of the time that work was given. */
+static const int ending[] = {SIGQUIT, SIGPIPE, SIGXCPU, SIGXFSZ, SIGALRM};
+
+_Noreturn static void end_by(int sig)
 {
-    if (interrupted && !*interrupted) {
-        *interrupted = sig;
-        return;
-    }
+    sigset_t one;
     io_remove_unfinished();
     signal(sig, SIG_DFL);
+    sigemptyset(&one);
+    sigaddset(&one, sig);
     raise(sig);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL); /* in its own handler it waits until here */
+    _exit(128 + sig);
 }
 
-static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+static void on_request(int sig)
+{
+    if (!interrupted || *interrupted)
+        end_by(sig);
+    *interrupted = sig;
+    alarm(CLI_GRACE);
+}
+
+static void on_end(int sig)
+{
+    const bool late = sig == SIGALRM && interrupted && *interrupted;
+    end_by(late ? (int)*interrupted : sig);
+}
+
+static void install(int sig, void (*handler)(int))
+{
+    struct sigaction act = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+    sigemptyset(&act.sa_mask);
+    if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN) /* nohup stays in force */
+        sigaction(sig, &act, NULL);
+}
 
 static void install_handlers(void)
 {
-    struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, old;
-    sigemptyset(&act.sa_mask);
+    for (size_t i = 0; i < sizeof asking / sizeof *asking; i++)
+        install(asking[i], on_request);
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
-        if (sigaction(ending[i], NULL, &old) == 0 &&
-            old.sa_handler != SIG_IGN) /* nohup stays in force */
-            sigaction(ending[i], &act, NULL);
+        install(ending[i], on_end);
 }
 
 void cli_catch_signals(struct cli *cli, volatile sig_atomic_t *flag)
 {
     (void)cli;
+    const volatile sig_atomic_t *before = interrupted;
     interrupted = flag;
+    if (!flag && before && *before)
+        end_by((int)*before);
 }
 
 static bool wants_color(int fd)
@@ -108,10 +136,8 @@ int cli_finish(struct cli *cli, int status)
         error = errno;
     if (fclose(stdout) != 0 && !error && errno != EBADF)
         error = errno;
-    if (interrupted && *interrupted) {
-        signal((int)*interrupted, SIG_DFL);
-        raise((int)*interrupted);
-    }
+    if (interrupted && *interrupted)
+        end_by((int)*interrupted);
     if (!error)
         return status;
     if (error != EPIPE)

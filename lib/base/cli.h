@@ -85,7 +85,7 @@ struct cli {
 };
 
 /* Prepares the process: standard descriptors that are closed are made to fail rather than be reused
- * for files, and signals that end the process remove unfinished output files (base/io.h) first. */
+ * for files, and signals that end the process remove unfinished output files first. */
 void cli_begin(struct cli *cli, const struct cli_program *program, int argc, char **argv);
 /* The id of the next option, or CLI_END. Ends the process for --help, --version and usage errors.
  */
@@ -111,9 +111,15 @@ double cli_double(const struct cli *cli, double min, double max); /* never NaN *
  * otherwise. */
 int cli_choice(const struct cli *cli, const char *const *words);
 
-/* For work that can stop early and still say something: SIGINT, SIGTERM and SIGHUP set *flag to
- * their number instead of ending the process; a second one ends it. cli_finish() then ends it by
- * that signal. NULL goes back to ending at once. */
+/* Signals. From cli_begin() on, one that ends the process first removes unfinished outputs (base/io.h), whatever the
+ * tool is doing: nothing is to be done for loops to be interruptible.
+ *
+ * For work that can stop early and still say something: from cli_catch_signals() on, SIGINT, SIGTERM and SIGHUP set *flag
+ * to their number instead. The work then has CLI_GRACE seconds to come to its end, and cli_finish() ends the process by
+ * that signal. A second signal ends it at once, and so does the end of that time: work that does not look at the flag
+ * delays the end but cannot prevent it. NULL goes back to ending at once, also for a signal that has come already; so
+ * catch signals only around what has something to say. */
+enum { CLI_GRACE = 3 };
 void cli_catch_signals(struct cli *cli, volatile sig_atomic_t *flag);
 
 /* Flushes and closes stdout and yields the exit status: status, or CLI_BAD_INPUT (with a message)

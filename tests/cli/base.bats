@@ -151,7 +151,7 @@ x.yaml:1:1: error: wrong
 interrupt() {
     mkfifo "$BATS_TEST_TMPDIR/said"
     # the test itself may run where signals are ignored (nohup, a background job)
-    bash -c "exec env --default-signal=INT,TERM,HUP $1" >said 3>&- &
+    bash -c "exec env --default-signal=INT,TERM,HUP,QUIT,PIPE,ALRM $1" >said 3>&- &
     local pid=$!
     exec 4<said
     read -r line <&4
@@ -165,8 +165,9 @@ interrupt() {
 }
 
 @test "a signal removes the unfinished output" {
+    ulimit -c 0
     mkdir out
-    for sig in TERM HUP; do
+    for sig in INT TERM HUP QUIT PIPE XCPU XFSZ; do
         interrupt "cli_probe --wait=out/x" $sig
         [ "$status" -eq $((128 + $(kill -l $sig))) ]
         [ -z "$(ls -A out)" ]
@@ -175,6 +176,34 @@ interrupt() {
 
 @test "a tool may take a signal as a request to stop, and still dies of it" {
     interrupt "cli_probe --stop" TERM
+    [ "$rest" = "stopped by 15" ]
+    [ "$status" -eq 143 ]
+}
+
+@test "a tool that does not see the request ends by it after a while, or by the next one" {
+    local sig
+    for sig in INT TERM; do
+        SECONDS=0
+        interrupt "cli_probe --deaf" $sig
+        [ "$status" -eq $((128 + $(kill -l $sig))) ]
+        [ $SECONDS -ge 2 ]
+        [ -z "$(find . -name '.kaio-*')" ]
+    done
+    bash -c "exec env --default-signal=INT,TERM,HUP,ALRM cli_probe --deaf" >said 3>&- &
+    local pid=$!
+    until grep -q waiting said; do sleep 0.1; done
+    SECONDS=0
+    kill -TERM $pid
+    kill -INT $pid
+    status=0
+    wait $pid || status=$?
+    [ "$status" -eq 130 ] || [ "$status" -eq 143 ]
+    [ $SECONDS -lt 3 ]
+    [ -z "$(find . -name '.kaio-*')" ]
+}
+
+@test "a request that has come ends the tool where it has nothing more to say" {
+    interrupt "cli_probe --release" TERM
     [ "$rest" = "stopped by 15" ]
     [ "$status" -eq 143 ]
 }

@@ -13,6 +13,8 @@ enum {
     OPT_MODE,
     OPT_WAIT,
     OPT_STOP,
+    OPT_DEAF,
+    OPT_RELEASE,
     OPT_DIAG,
     OPT_SLOW,
     OPT_STATUS
@@ -27,6 +29,9 @@ static const struct cli_option options[] = {
     {OPT_MODE, "mode", "MODE", "fast, slow or 'odd' [x:y]", "fast slow odd", NULL},
     {OPT_WAIT, "wait", "FILE", "begin to write FILE, and wait for a signal", NULL, NULL},
     {OPT_STOP, "stop", NULL, "wait for a signal, and say so", NULL, NULL},
+    {OPT_DEAF, "deaf", NULL, "be told of a signal, and go on", NULL, NULL},
+    {OPT_RELEASE, "release", NULL, "take a signal, and then let signals end the process", NULL,
+     NULL},
     {OPT_DIAG, "diag", NULL, "report an error and a warning", NULL, NULL},
     {OPT_SLOW, "slow", NULL, "show progress for 1.5 s", NULL, NULL},
     {OPT_STATUS, "status", "N", "exit with status N", "", NULL},
@@ -76,6 +81,21 @@ static void wait_stopped(struct cli *cli)
     printf("stopped by %d\n", (int)stopped);
 }
 
+static void wait_deaf(struct cli *cli, struct arena *a)
+{
+    cli_catch_signals(cli, &stopped);
+    cli->arg = "half";
+    wait_writing(cli, a);
+}
+
+static void release(struct cli *cli)
+{
+    wait_stopped(cli);
+    fflush(stdout);
+    cli_catch_signals(cli, NULL);
+    puts("not reached");
+}
+
 static void slow(void)
 {
     struct progress p;
@@ -100,6 +120,8 @@ int main(int argc, char **argv)
         case OPT_MODE: printf("mode %d\n", cli_choice(&cli, modes)); break;
         case OPT_WAIT: wait_writing(&cli, a); break;
         case OPT_STOP: wait_stopped(&cli); break;
+        case OPT_DEAF: wait_deaf(&cli, a); break;
+        case OPT_RELEASE: release(&cli); break;
         case OPT_DIAG: status = diag(&cli, a); break;
         case OPT_SLOW: slow(); break;
         case OPT_STATUS: status = (int)cli_int(&cli, 0, 255); break;

@@ -482,6 +482,19 @@ static void show_print(void *ctx, const char *text, size_t n)
         fwrite(text, 1, n, j->talk);
 }
 
+static volatile sig_atomic_t interrupted;
+
+/* A launch that a signal stops says where its threads stand; all else is ended at once. */
+static enum device_status execute_interruptibly(struct job *j, struct run *r, struct device *dev)
+{
+    cli_catch_signals(&j->cli, &interrupted);
+    enum device_status status =
+        run_execute(r, j->module, j->device.ops, dev, &j->run_options, NULL);
+    if (status == DEVICE_OK)
+        cli_catch_signals(&j->cli, NULL);
+    return status;
+}
+
 /* On an open device: load, launch, write, print, time. */
 static int execute(struct job *j, struct run *r, struct device *dev)
 {
@@ -497,7 +510,7 @@ static int execute(struct job *j, struct run *r, struct device *dev)
         return CLI_BAD_INPUT;
     progress_begin(&j->progress, arena_printf(j->a, "simulating %s, block", r->contract->kernel), 0,
                    j->quiet);
-    status = run_execute(r, j->module, ops, dev, &j->run_options, NULL);
+    status = execute_interruptibly(j, r, dev);
     progress_clear(&j->progress);
     j->progress.enabled = false; /* not while time is taken */
     j->talk = NULL;
@@ -625,8 +638,6 @@ static int list_devices(struct job *j)
     return j->d->nerror ? CLI_DEVICE_FAILED : CLI_OK;
 }
 
-static volatile sig_atomic_t interrupted;
-
 int main(int argc, char **argv)
 {
     struct job *j;
@@ -646,7 +657,6 @@ int main(int argc, char **argv)
     j->device_options.progress_ctx = &j->progress;
     j->device_options.print = show_print;
     j->device_options.print_ctx = j;
-    cli_catch_signals(&j->cli, &interrupted);
     int status = j->list ? list_devices(j) : work(j);
     if (j->d->list.n)
         report(j);
