@@ -80,6 +80,22 @@ static void tell_no_memory(struct kaio *k)
     k->nmessage = 1;
 }
 
+/* The same with what there was no memory for. */
+static void tell_failure(struct kaio *k, const struct arena *a)
+{
+    tell_no_memory(k);
+    k->told = a ? arena_new() : NULL;
+    if (!k->told || setjmp(*arena_guard(k->told)))
+        return;
+    struct kaio_message *m = ARENA_NEW(k->told, struct kaio_message);
+    const char *text = arena_printf(k->told, "not enough memory: %s", arena_failure(a));
+    *m = k->message[0];
+    m->text = text;
+    k->messages = arena_printf(k->told, "kaio: error: %s\n", text);
+    k->message = m;
+    arena_unguard(k->told);
+}
+
 enum kaio_status call_no_memory(struct kaio *k)
 {
     tell_no_memory(k);
@@ -184,7 +200,7 @@ enum kaio_status call_do(struct call *c, call_work *f)
     c->arena = arena_new();
     if (!c->arena || setjmp(*arena_guard(c->arena))) {
         give_back(c);
-        tell_no_memory(c->k);
+        tell_failure(c->k, c->arena);
         arena_free(c->arena);
         return KAIO_BAD_INPUT;
     }

@@ -5,6 +5,10 @@ UNIT_TESTS += tests/unit/base_arena
 tests_unit_base_arena_SOURCES = tests/unit/base_arena.c
 tests_unit_base_arena_LDADD = $(TOOL_LIBS)
 
+UNIT_TESTS += tests/unit/base_memory
+tests_unit_base_memory_SOURCES = tests/unit/base_memory.c
+tests_unit_base_memory_LDADD = $(TOOL_LIBS)
+
 UNIT_TESTS += tests/unit/base_num
 tests_unit_base_num_SOURCES = tests/unit/base_num.c
 tests_unit_base_num_LDADD = $(TOOL_LIBS)

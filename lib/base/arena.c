@@ -2,10 +2,13 @@
 
 #include "base/arena.h"
 
+#include "base/memory.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ALIGN = 16, FIRST = 32 * 1024, LARGEST = 4 * 1024 * 1024 };
+/* Chunks are at most LARGEST bytes unless one piece needs more; pieces of WATCHED bytes are compared with what is left. */
+enum { ALIGN = 16, FIRST = 32 * 1024, LARGEST = 4 * 1024 * 1024, WATCHED = 64 * 1024 * 1024 };
 
 struct chunk {
     struct chunk *next;
@@ -17,7 +20,9 @@ struct arena {
     struct chunk *head;
     unsigned char *last; /* the newest allocation, which arena_grow can extend in place */
     jmp_buf guard;
-    bool guarded;
+    bool guarded, overcommit;
+    const char *purpose;
+    char failure[256];
 };
 
 struct arena *arena_new(void)
@@ -47,18 +52,52 @@ void arena_unguard(struct arena *a)
     a->guarded = false;
 }
 
-static _Noreturn void no_memory(struct arena *a)
+void arena_purpose(struct arena *a, const char *what)
 {
+    a->purpose = what;
+}
+
+void arena_overcommit(struct arena *a, bool overcommit)
+{
+    a->overcommit = overcommit;
+}
+
+const char *arena_failure(const struct arena *a)
+{
+    return *a->failure ? a->failure : "an allocation failed";
+}
+
+static _Noreturn void no_memory(struct arena *a, size_t n)
+{
+    const struct memory_left left = memory_left();
+    char wanted[MEMORY_TEXT], has[MEMORY_TEXT];
+    memory_text(n, wanted);
+    if (a->purpose)
+        snprintf(a->failure, sizeof a->failure, "%s takes %s", a->purpose, wanted);
+    else
+        snprintf(a->failure, sizeof a->failure, "%s more %s needed", wanted, n == 1 ? "is" : "are");
+    const size_t len = strlen(a->failure);
+    if (left.bytes != UINT64_MAX)
+        snprintf(a->failure + len, sizeof a->failure - len, "; %s has %s left", left.by,
+                 memory_text(left.bytes, has));
     if (!a->guarded)
         abort();
     a->guarded = false;
     longjmp(a->guard, 1);
 }
 
+/* A chunk from the system; NULL where it has none, or would end the process for touching it. */
+static struct chunk *new_chunk(const struct arena *a, size_t size)
+{
+    if (size >= WATCHED && !a->overcommit && size > memory_left().bytes)
+        return NULL;
+    return calloc(1, sizeof(struct chunk) + size); /* all of it is zero until it is used */
+}
+
 void *arena_alloc(struct arena *a, size_t n)
 {
     if (n > SIZE_MAX / 2)
-        no_memory(a);
+        no_memory(a, n);
     n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if (n == 0)
         n = ALIGN;
@@ -69,10 +108,9 @@ void *arena_alloc(struct arena *a, size_t n)
             size = LARGEST;
         if (size < n)
             size = n;
-        struct chunk *fresh =
-            calloc(1, sizeof *fresh + size); /* all of it is zero until it is used */
+        struct chunk *fresh = new_chunk(a, size);
         if (!fresh)
-            no_memory(a);
+            no_memory(a, n);
         fresh->next = c;
         fresh->used = 0;
         fresh->size = size;
@@ -87,7 +125,7 @@ void *arena_alloc(struct arena *a, size_t n)
 void *arena_calloc(struct arena *a, size_t n, size_t size)
 {
     if (size && n > SIZE_MAX / size)
-        no_memory(a);
+        no_memory(a, SIZE_MAX);
     return arena_alloc(a, n * size);
 }
 
@@ -129,7 +167,7 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
     int n = vsnprintf(few, sizeof few, fmt, again);
     va_end(again);
     if (n < 0)
-        no_memory(a);
+        no_memory(a, 0);
     if ((size_t)n < sizeof few)
         return arena_strndup(a, few, (size_t)n);
     char *p = arena_alloc(a, (size_t)n + 1);

@@ -37,6 +37,14 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 jmp_buf *arena_guard(struct arena *a);
 void arena_unguard(struct arena *a);
 
+/* What is allocated from now on, for arena_failure(): "x"; NULL: nothing in particular. The text is kept, not copied. */
+void arena_purpose(struct arena *a, const char *what);
+/* A large piece is not asked for where less memory is left (base/memory.h), for the kernel would promise it, and end the
+ * process when it is touched. With overcommit it is. */
+void arena_overcommit(struct arena *a, bool overcommit);
+/* After a jump to the guard, what there was no memory for: "x takes 40 GB; the machine has 23.5 GB left". */
+const char *arena_failure(const struct arena *a);
+
 /* One object, or n of them, of TYPE. */
 #define ARENA_NEW(a, type)      ((type *)arena_alloc((a), sizeof(type)))
 #define ARENA_ARRAY(a, n, type) ((type *)arena_calloc((a), (n), sizeof(type)))

@@ -6,7 +6,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/base/num.c lib/base/num.h \
 	lib/base/parallel.c lib/base/parallel.h \
 	lib/base/json.c lib/base/json.h \
-	lib/base/io.c lib/base/io.h lib/base/cache.c lib/base/cache.h \
+	lib/base/io.c lib/base/io.h lib/base/memory.c lib/base/memory.h lib/base/cache.c lib/base/cache.h \
 	lib/base/cli.c lib/base/cli.h \
 	lib/base/cli_print.c lib/base/cli_print.h \
 	lib/base/progress.c lib/base/progress.h

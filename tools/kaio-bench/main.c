@@ -329,7 +329,8 @@ int main(int argc, char **argv)
 {
     struct session s = {.a = arena_new()};
     if (!s.a || setjmp(*arena_guard(s.a))) {
-        fputs("kaio-bench: error: out of memory\n", stderr);
+        fprintf(stderr, "kaio-bench: error: out of memory%s%s\n", s.a ? ": " : "",
+                s.a ? arena_failure(s.a) : "");
         return CLI_BAD_INPUT;
     }
     s.d = diags_new(s.a);

@@ -394,7 +394,8 @@ int main(int argc, char **argv)
     struct job j = {.a = arena_new()};
     int status = CLI_BAD_INPUT;
     if (!j.a || setjmp(*arena_guard(j.a))) {
-        fputs("kaio-emit: error: out of memory\n", stderr);
+        fprintf(stderr, "kaio-emit: error: out of memory%s%s\n", j.a ? ": " : "",
+                j.a ? arena_failure(j.a) : "");
         return CLI_BAD_INPUT;
     }
     j.d = diags_new(j.a);

@@ -644,7 +644,8 @@ int main(int argc, char **argv)
     struct arena *a = arena_new();
     if (!a || setjmp(*arena_guard(a))) {
         io_remove_unfinished();
-        fputs("kaio-run: error: out of memory\n", stderr);
+        fprintf(stderr, "kaio-run: error: out of memory%s%s\n", a ? ": " : "",
+                a ? arena_failure(a) : "");
         return CLI_BAD_INPUT;
     }
     j = ARENA_NEW(a, struct job);
