@@ -160,7 +160,7 @@ static bool add_trial(struct suite *s, const struct spec_case *c, enum fill_kind
         if (!run_is_input(p))
             continue;
         struct fill_use use = fill_use_of(in, &s->spec->params.v[k]);
-        buffer_alloc(s->a, &p->host);
+        buffer_alloc(s->a, &p->host, NULL);
         fill_buffer(kind, 1, p->sym->name, &use, fill_terms(in), &p->host);
     }
     *in = values_of(s->a, s->spec, r);

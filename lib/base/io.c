@@ -14,47 +14,105 @@
 
 /* --- inputs --- */
 
-static const struct source *read_stream(struct arena *a, struct diags *d, FILE *f, const char *name,
-                                        size_t limit)
+struct io_in *io_open(struct arena *a, struct diags *d, const char *path)
+{
+    struct io_in *in = ARENA_NEW(a, struct io_in);
+    struct stat st;
+    const bool is_stdin = strcmp(path, "-") == 0;
+    in->name = is_stdin ? "<stdin>" : arena_strdup(a, path);
+    in->file = is_stdin ? stdin : fopen(path, "rbe");
+    in->left = IO_UNKNOWN;
+    if (!in->file) {
+        diag_error(d, SPAN_NONE, "cannot open '%s': %s", path, strerror(errno));
+        return NULL;
+    }
+    if (fstat(fileno(in->file), &st) != 0 || !S_ISREG(st.st_mode))
+        return in;
+    /* some files of /proc say that they are empty, and are not; standard input may have been read from */
+    const off_t at = ftello(in->file);
+    if (st.st_size > 0 && at >= 0 && at <= st.st_size)
+        in->left = (uint64_t)(st.st_size - at);
+    return in;
+}
+
+struct io_in *io_memory(struct arena *a, const char *name, const void *bytes, size_t n)
+{
+    struct io_in *in = ARENA_NEW(a, struct io_in);
+    *in = (struct io_in){.memory = bytes ? bytes : "", .name = name, .left = n};
+    return in;
+}
+
+bool io_get(struct io_in *in, void *to, size_t n, size_t *got, struct diags *d)
+{
+    *got = n;
+    if (in->memory) {
+        *got = n < in->left ? n : (size_t)in->left;
+        memcpy(to, in->memory, *got);
+        in->memory += *got;
+    } else if (n) {
+        errno = 0;
+        *got = fread(to, 1, n, in->file);
+        if (*got < n && ferror(in->file))
+            return diag_error(d, SPAN_NONE, "cannot read '%s': %s", in->name,
+                              strerror(errno ? errno : EIO));
+    }
+    if (in->left != IO_UNKNOWN)
+        in->left -= *got < in->left ? *got : in->left;
+    return true;
+}
+
+bool io_skip(struct io_in *in, uint64_t n, struct diags *d)
+{
+    char chunk[65536];
+    size_t got = 1;
+    if (in->file && in->left != IO_UNKNOWN && n <= in->left &&
+        fseeko(in->file, (off_t)n, SEEK_CUR) == 0) {
+        in->left -= n;
+        return true;
+    }
+    for (; n && got; n -= got)
+        if (!io_get(in, chunk, n < sizeof chunk ? (size_t)n : sizeof chunk, &got, d))
+            return false;
+    return true;
+}
+
+void io_close(struct io_in *in)
+{
+    if (in && in->file && in->file != stdin)
+        fclose(in->file);
+    if (in)
+        in->file = NULL;
+}
+
+static const struct source *read_text(struct arena *a, struct diags *d, struct io_in *in,
+                                      size_t limit)
 {
     struct buf text = buf_in(a);
-    struct stat st;
     char chunk[65536];
-    size_t n;
-    /* a tensor may fill half the memory: no copies while it grows */
-    if (fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size < limit) {
-        text.cap = (size_t)st.st_size + 1;
-        text.text = arena_alloc(a, text.cap);
-    }
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) {
+    size_t n = sizeof chunk;
+    if (in->left != IO_UNKNOWN && in->left < limit)
+        buf_reserve(&text, (size_t)in->left); /* no copies while it grows */
+    while (n == sizeof chunk) {
+        if (!io_get(in, chunk, sizeof chunk, &n, d))
+            return NULL;
         if (n > limit - text.len) {
-            diag_error(d, SPAN_NONE, "'%s' is longer than %zu bytes", name, limit);
+            diag_error(d, SPAN_NONE,
+                       "'%s' is longer than %zu bytes, the most that is read of a text", in->name,
+                       limit);
             return NULL;
         }
         buf_add(&text, chunk, n);
     }
-    if (ferror(f)) {
-        diag_error(d, SPAN_NONE, "cannot read '%s': %s", name, strerror(errno));
-        return NULL;
-    }
     struct source *s = ARENA_NEW(a, struct source);
-    s->name = arena_strdup(a, name);
-    s->text = buf_text(&text);
-    s->len = text.len;
+    *s = (struct source){.name = in->name, .text = buf_text(&text), .len = text.len};
     return s;
 }
 
 const struct source *io_read(struct arena *a, struct diags *d, const char *path, size_t limit)
 {
-    if (strcmp(path, "-") == 0)
-        return read_stream(a, d, stdin, "<stdin>", limit);
-    FILE *f = fopen(path, "rbe");
-    if (!f) {
-        diag_error(d, SPAN_NONE, "cannot open '%s': %s", path, strerror(errno));
-        return NULL;
-    }
-    const struct source *s = read_stream(a, d, f, path, limit);
-    fclose(f);
+    struct io_in *in = io_open(a, d, path);
+    const struct source *s = in ? read_text(a, d, in, limit) : NULL;
+    io_close(in);
     return s;
 }
 

@@ -16,6 +16,25 @@ const struct source *io_read(struct arena *a, struct diags *d, const char *path,
 enum { IO_LINE_LIMIT = 16 << 20 };
 struct span io_line(struct arena *a, const char *path, size_t line);
 
+/* An input that is read piece by piece, so that no more of it is read than is needed: /dev/zero and pipes need not end. */
+struct io_in {
+    FILE *file;
+    const unsigned char *memory; /* in its place; NULL: there is a file */
+    const char *name;            /* for messages */
+    uint64_t left;               /* bytes that are still to come; IO_UNKNOWN: of no regular file */
+};
+#define IO_UNKNOWN UINT64_MAX
+
+/* A file, or standard input for "-". NULL, with an error in d, when it can't be opened. */
+struct io_in *io_open(struct arena *a, struct diags *d, const char *path);
+/* n bytes of memory as an input. */
+struct io_in *io_memory(struct arena *a, const char *name, const void *bytes, size_t n);
+/* Reads n bytes, fewer only where the input ends: *got. False with an error in d. */
+bool io_get(struct io_in *in, void *to, size_t n, size_t *got, struct diags *d);
+/* Passes n bytes, if there are so many. */
+bool io_skip(struct io_in *in, uint64_t n, struct diags *d);
+void io_close(struct io_in *in); /* NULL is allowed */
+
 /* An output in the making. A regular file is written under a temporary name in its directory, and
  * takes its name (over a file already there, whose mode it keeps) only at io_commit(). Where the
  * path names something else (/dev/stdout, /dev/full, a FIFO), or is "-", the bytes go straight

@@ -28,7 +28,7 @@ static enum device_status fill_sources(struct rival *v, struct diags *d)
     uint64_t bytes = half(v) < DATA_PERIOD ? half(v) : DATA_PERIOD;
     enum device_status status = DEVICE_OK;
     buffer_shape(&block, DT_U8, 1, &bytes);
-    buffer_alloc(v->a, &block);
+    buffer_alloc(v->a, &block, "the copy");
     fill_buffer(FILL_UNIFORM, v->data_options.seed, "copy", &use, 1, &block);
     if (bytes)
         status = b->ops->write(b->dev, from(v, 0), block.data, bytes, d);

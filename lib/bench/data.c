@@ -48,7 +48,7 @@ void data_fill(struct code *c, enum fill_kind kind, uint64_t seed, unsigned halv
         struct buffer first = p->host;
         use.extent = use.extent >> halve ? use.extent >> halve : 1;
         if (!p->host.data)
-            buffer_alloc(c->a, &p->host);
+            buffer_alloc(c->a, &p->host, p->sym->name);
         /* of a packed type a period of bytes */
         uint64_t per_byte = dtype_bits(p->sym->type) == 4 ? 2 : 1;
         if (first.count > DATA_PERIOD * per_byte)

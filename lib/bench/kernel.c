@@ -212,7 +212,7 @@ static enum rival_status check(struct rival *v, unsigned set, struct diags *d)
             if (v->lender) /* one after the other needs it */
                 p->result.data = v->lender->code.run->param[i].result.data;
             else
-                buffer_alloc(v->a, &p->result);
+                buffer_alloc(v->a, &p->result, p->sym->name);
         }
         status = b->ops->read(b->dev, p->result.data, address_of(v, set, i), p->result.bytes, d);
     }

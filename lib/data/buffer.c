@@ -36,9 +36,11 @@ bool buffer_shape(struct buffer *b, enum dtype type, uint32_t rank, const uint64
     return true;
 }
 
-void buffer_alloc(struct arena *a, struct buffer *b)
+void buffer_alloc(struct arena *a, struct buffer *b, const char *name)
 {
+    arena_purpose(a, name);
     b->data = arena_alloc(a, b->bytes);
+    arena_purpose(a, NULL);
 }
 
 static void summarise_ints(const struct buffer *b, struct buffer_summary *s)

@@ -19,8 +19,8 @@ struct buffer {
 /* Sets everything but data. False when the bytes do not fit in 2^48, or a packed type's last dimension is odd (or
  * there is none). */
 bool buffer_shape(struct buffer *b, enum dtype type, uint32_t rank, const uint64_t *dim);
-/* Gives it zeroed memory of the arena, aligned to 16 bytes. */
-void buffer_alloc(struct arena *a, struct buffer *b);
+/* Gives it zeroed memory of the arena, aligned to 16 bytes. name: what it is called where there is none; or NULL. */
+void buffer_alloc(struct arena *a, struct buffer *b, const char *name);
 
 struct buffer_summary {
     uint64_t count, nan, inf;

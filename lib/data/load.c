@@ -35,27 +35,83 @@ bool load_file(struct arena *a, const char *path, struct loaded *out, struct dia
     const char *file = mark ? arena_strndup(a, path, (size_t)(mark - path)) : path;
     if (!mark && ends_with(path, strlen(path), ".safetensors"))
         return diag_error(d, SPAN_NONE, "'%s' holds many tensors; name one: '%s#NAME'", path, path);
-    const struct source *s = io_read(a, d, file, SIZE_MAX / 4);
-    if (!s)
+    struct io_in *in = io_open(a, d, file);
+    if (!in)
         return false;
-    if (mark)
-        return safetensors_parse(a, s->text, s->len, path, mark + 1, out, d);
-    if (save_is_raw(path)) {
-        *out = (struct loaded){.name = s->name,
-                               .raw = true,
-                               .type = DT_VOID,
-                               .data = (const unsigned char *)s->text,
-                               .bytes = s->len};
+    if (!mark && save_is_raw(path)) {
+        *out = (struct loaded){
+            .name = in->name, .raw = true, .type = DT_VOID, .in = in, .bytes = (size_t)in->left};
         return true;
     }
-    if (s->len == 0)
-        return diag_error(d, SPAN_NONE, "'%s' is empty; an npy file is expected", s->name);
-    if (!npy_begins(s->text, s->len))
-        return diag_error(
-            d, SPAN_NONE,
-            "'%s' is not an npy file; raw bytes are read from a file whose name ends in '.bin'",
-            s->name);
-    return npy_parse(s->text, s->len, s->name, out, d);
+    const bool good = mark ? safetensors_read(a, in, arena_strdup(a, path), mark + 1, out, d)
+                           : npy_read(a, in, out, d);
+    io_close(in);
+    return good;
+}
+
+/* What a terminal would take for a command is shown as bytes. */
+static const char *shown(struct arena *a, const char *name)
+{
+    struct buf out = buf_in(a);
+    for (; *name; name++)
+        if ((unsigned char)*name < 0x20 || *name == 0x7f)
+            buf_printf(&out, "\\x%02x", (unsigned char)*name);
+        else
+            buf_putc(&out, *name);
+    return buf_text(&out);
+}
+
+bool load_list(struct arena *a, const char *path, struct buf *out, struct diags *d)
+{
+    struct io_in *in = io_open(a, d, path);
+    struct safetensors all;
+    size_t width = 0;
+    const bool good = in && safetensors_header(a, in, &all, d);
+    io_close(in);
+    if (!good)
+        return false;
+    for (size_t i = 0; i < all.v.n; i++) {
+        all.v.v[i].name = shown(a, all.v.v[i].name);
+        const size_t len = strlen(all.v.v[i].name);
+        width = len > width ? len : width;
+    }
+    for (size_t i = 0; i < all.v.n; i++) {
+        const struct safetensor *t = &all.v.v[i];
+        buf_printf(out, "%-*s  %s", (int)width, t->name, t->dtype);
+        shape_print(t->rank, t->dim, out);
+        buf_printf(out, "  %" PRIu64 " bytes\n", t->range[1] - t->range[0]);
+    }
+    return true;
+}
+
+/* One byte more than is needed tells that there are too many. */
+static bool get_raw(struct arena *a, struct loaded *l, size_t need, struct diags *d)
+{
+    char more;
+    size_t got = 0, rest = 0;
+    arena_purpose(a, l->name);
+    unsigned char *data = arena_alloc(a, need);
+    arena_purpose(a, NULL);
+    if (!io_get(l->in, data, need, &got, d) || (got == need && !io_get(l->in, &more, 1, &rest, d)))
+        return false;
+    l->bytes = got + rest;
+    l->data = l->bytes == need ? data : NULL;
+    return true;
+}
+
+bool load_raw(struct arena *a, struct loaded *l, size_t need, struct diags *d)
+{
+    bool good = true;
+    const bool known = l->in->left != IO_UNKNOWN;
+    if (need == LOAD_ALL && !known)
+        good = diag_error(d, SPAN_NONE,
+                          "'%s' is no regular file, and nothing says how many bytes are needed",
+                          l->name);
+    else if (!known || need == LOAD_ALL || need == l->in->left)
+        good = get_raw(a, l, need == LOAD_ALL ? (size_t)l->in->left : need, d);
+    io_close(l->in);
+    l->in = NULL;
+    return good;
 }
 
 /* ml_dtypes' int4: an element to a byte. */
@@ -64,7 +120,7 @@ static bool pack_nibbles(struct arena *a, const struct loaded *l, enum dtype wan
 {
     if (!buffer_shape(out, want, l->rank, l->dim))
         return false;
-    buffer_alloc(a, out);
+    buffer_alloc(a, out, l->name);
     for (uint64_t i = 0; i < out->count; i++)
         dtype_set_int(want, out->data, i, l->data[i] & 15);
     return true;

@@ -19,7 +19,9 @@
 #include "base/diag.h"
 #include "data/buffer.h"
 
-/* A tensor as a file has it. Pointers are into the file's contents. */
+struct io_in;
+
+/* A tensor as a file has it. */
 struct loaded {
     const char *name;   /* the file, for messages */
     bool raw;           /* bytes without a type or a shape */
@@ -31,10 +33,18 @@ struct loaded {
     uint64_t dim[BUFFER_RANK];
     const unsigned char *data;
     size_t bytes;
+    struct io_in *in; /* raw bytes, still to be read; NULL: there is nothing to read */
 };
 
-/* Reads a file (or "-") and says what is in it; false with errors in d. The whole contents stay in the arena. */
+/* Reads a file (or "-") and says what is in it; false with errors in d. The data stay in the arena. Raw bytes are opened and
+ * no more, for only who knows the shape knows how many are needed. */
 bool load_file(struct arena *a, const char *path, struct loaded *out, struct diags *d);
+/* Reads raw bytes, of which this many are needed; bytes says how many there are, and where that is another number data is
+ * NULL: one more is the most that is read. LOAD_ALL: all of a regular file, and others are refused. */
+#define LOAD_ALL SIZE_MAX
+bool load_raw(struct arena *a, struct loaded *l, size_t need, struct diags *d);
+/* Appends the tensors of a safetensors file as a table: name, type and shape, bytes. */
+bool load_list(struct arena *a, const char *path, struct buf *out, struct diags *d);
 /* The tensor as type want; raw bytes have no shape, so they are refused here. False, without a message, when the types
  * do not match. */
 bool loaded_as(struct arena *a, const struct loaded *l, enum dtype want, struct buffer *out);

@@ -9,17 +9,14 @@ static const char magic[6] = "\x93NUMPY";
 
 enum { HEADER_LIMIT = 1 << 20 };
 
-bool npy_begins(const void *bytes, size_t n)
-{
-    return n >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
-}
-
 /* ---- the header: a Python dict literal ---- */
 
 struct reader {
     const char *p, *end;
     const char *name;
     struct diags *d;
+    struct arena *arena;
+    struct io_in *in;
 };
 
 static bool malformed(struct reader *r, const char *what)
@@ -64,7 +61,7 @@ static bool take_string(struct reader *r, char *out, size_t size)
     while (r->p < r->end && *r->p != quote)
         r->p++;
     size_t n = (size_t)(r->p - s);
-    if (r->p == r->end || n >= size || memchr(s, '\\', n))
+    if (r->p == r->end || n >= size || memchr(s, '\\', n) || memchr(s, 0, n))
         return false;
     r->p++;
     memcpy(out, s, n);
@@ -213,77 +210,103 @@ static bool read_header(struct reader *r, struct loaded *l, bool *fortran)
     return true;
 }
 
-/* Where the header's text is; false when the file ends before it does. */
-static bool find_header(struct reader *r, const unsigned char *b, size_t n)
+/* n more bytes of the header; false when the file ends before them. */
+static bool get(struct reader *r, void *to, size_t n)
 {
-    size_t at, len;
-    if (n < 10)
-        return malformed(r, "it ends within its header");
-    unsigned version = b[6];
-    if (version < 1 || version > 3)
-        return diag_error(r->d, SPAN_NONE,
-                          "'%s' is an npy file of version %u; versions 1 to 3 are known", r->name,
-                          version);
-    if (version == 1) {
-        at = 10;
-        len = (size_t)b[8] | (size_t)b[9] << 8;
-    } else {
-        if (n < 12)
-            return malformed(r, "it ends within its header");
-        at = 12;
-        len = (size_t)b[8] | (size_t)b[9] << 8 | (size_t)b[10] << 16 | (size_t)b[11] << 24;
-    }
-    if (len > HEADER_LIMIT)
-        return malformed(r, "its header is longer than a mebibyte");
-    if (len > n - at)
-        return malformed(r, "it ends within its header");
-    r->p = (const char *)b + at;
-    r->end = r->p + len;
-    return true;
+    size_t got;
+    return io_get(r->in, to, n, &got, r->d) &&
+           (got == n || malformed(r, "it ends within its header"));
 }
 
-/* The data that the header promises is there, and no more. */
-static bool check_size(struct reader *r, const struct loaded *l)
+/* Reads the header's text, behind the magic. */
+static bool get_header(struct reader *r)
 {
-    uint64_t count = 1, bytes;
+    unsigned char b[6] = {0}; /* version, and two or four bytes of length */
+    if (!get(r, b, 4))
+        return false;
+    if (b[0] < 1 || b[0] > 3)
+        return diag_error(r->d, SPAN_NONE,
+                          "'%s' is an npy file of version %u; versions 1 to 3 are known", r->name,
+                          b[0]);
+    if (b[0] > 1 && !get(r, b + 4, 2))
+        return false;
+    const size_t len = (size_t)b[2] | (size_t)b[3] << 8 | (size_t)b[4] << 16 | (size_t)b[5] << 24;
+    if (len > HEADER_LIMIT)
+        return malformed(r, "its header is longer than a mebibyte");
+    char *text = arena_alloc(r->arena, len + 1);
+    r->p = text;
+    r->end = text + len;
+    return get(r, text, len);
+}
+
+/* How many bytes of data the header promises. */
+static bool promised(struct reader *r, const struct loaded *l, uint64_t *bytes)
+{
+    uint64_t count = 1;
     bool empty = false, over = false;
     for (uint32_t i = 0; i < l->rank; i++)
         empty = empty || l->dim[i] == 0;
     for (uint32_t i = 0; i < l->rank && !empty; i++)
         over = over || __builtin_mul_overflow(count, l->dim[i], &count);
-    over = over || __builtin_mul_overflow(empty ? 0 : count, (uint64_t)l->size, &bytes);
-    if (over)
-        return malformed(r, "its shape is too large for any memory");
-    if (bytes > l->bytes)
-        return diag_error(r->d, SPAN_NONE,
-                          "'%s' is too short: its header promises %" PRIu64
-                          " bytes of data, it has %zu",
-                          r->name, bytes, l->bytes);
-    if (bytes < l->bytes)
-        return diag_error(r->d, SPAN_NONE,
-                          "'%s' is too long: its header promises %" PRIu64
-                          " bytes of data, it has %zu",
-                          r->name, bytes, l->bytes);
-    return true;
+    over = over || __builtin_mul_overflow(empty ? 0 : count, (uint64_t)l->size, bytes);
+    return !(over || *bytes > SIZE_MAX / 4) ||
+           malformed(r, "its shape is too large for any memory");
 }
 
-bool npy_parse(const void *bytes, size_t n, const char *name, struct loaded *out, struct diags *d)
+static bool wrong_size(struct reader *r, const char *how, uint64_t bytes, const char *has)
 {
-    struct reader r = {.name = name, .d = d};
-    struct loaded l = {.name = name, .type = DT_VOID};
-    bool fortran = false;
-    if (!npy_begins(bytes, n))
-        return diag_error(d, SPAN_NONE, "'%s' is not an npy file", name);
-    if (!find_header(&r, bytes, n) || !read_header(&r, &l, &fortran))
+    return diag_error(r->d, SPAN_NONE,
+                      "'%s' is too %s: its header promises %" PRIu64 " bytes of data, it has %s",
+                      r->name, how, bytes, has);
+}
+
+/* The data that the header promises is there, and no more. */
+static bool get_data(struct reader *r, struct loaded *l)
+{
+    uint64_t bytes = 0;
+    size_t got, more = 0;
+    char byte;
+    if (!promised(r, l, &bytes))
         return false;
-    l.data = (const unsigned char *)r.end;
-    l.bytes = n - (size_t)(l.data - (const unsigned char *)bytes);
+    if (r->in->left != IO_UNKNOWN && r->in->left != bytes)
+        return wrong_size(r, r->in->left < bytes ? "short" : "long", bytes,
+                          arena_printf(r->arena, "%" PRIu64, r->in->left));
+    arena_purpose(r->arena, r->name);
+    unsigned char *data = arena_alloc(r->arena, (size_t)bytes);
+    arena_purpose(r->arena, NULL);
+    l->data = data;
+    l->bytes = (size_t)bytes;
+    if (!io_get(r->in, data, l->bytes, &got, r->d))
+        return false;
+    if (got < bytes)
+        return wrong_size(r, "short", bytes, arena_printf(r->arena, "%zu", got));
+    return io_get(r->in, &byte, 1, &more, r->d) && (!more || wrong_size(r, "long", bytes, "more"));
+}
+
+bool npy_read(struct arena *a, struct io_in *in, struct loaded *out, struct diags *d)
+{
+    struct reader r = {.name = in->name, .d = d, .arena = a, .in = in};
+    struct loaded l = {.name = in->name, .type = DT_VOID};
+    bool fortran = false;
+    char head[sizeof magic];
+    size_t got;
+    if (!io_get(in, head, sizeof head, &got, d))
+        return false;
+    if (got == 0)
+        return diag_error(d, SPAN_NONE, "'%s' is empty; an npy file is expected", in->name);
+    if (got < sizeof magic || memcmp(head, magic, sizeof magic) != 0)
+        return diag_error(
+            d, SPAN_NONE,
+            "'%s' is not an npy file; raw bytes are read from a file whose name ends in '.bin'",
+            in->name);
+    if (!get_header(&r) || !read_header(&r, &l, &fortran))
+        return false;
     /* one dimension is in both orders */
     if (fortran && l.rank > 1)
         return diag_error(d, SPAN_NONE,
                           "'%s' is in Fortran order; save numpy.ascontiguousarray(x) instead",
-                          name);
-    if (!check_size(&r, &l))
+                          in->name);
+    if (!get_data(&r, &l))
         return false;
     *out = l;
     return true;

@@ -3,8 +3,9 @@
 #include "data/safetensors.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
-enum { HEADER_LIMIT = 100 << 20, NAME_LIMIT = 4096, NAMES_SHOWN = 4096 };
+enum { HEADER_LIMIT = 100 << 20, NAME_LIMIT = 4096, NAMES_SHOWN = 20 };
 
 static const struct {
     const char *name;
@@ -20,6 +21,7 @@ struct reader {
     const char *p, *end;
     const char *file;
     struct diags *d;
+    bool told; /* what is malformed has been said already */
 };
 
 static bool malformed(struct reader *r, const char *what)
@@ -60,6 +62,13 @@ static bool take_hex4(struct reader *r, uint32_t *v)
     return true;
 }
 
+/* Names are C strings here, where it would be their end. */
+static bool no_nul(struct reader *r)
+{
+    r->told = true;
+    return malformed(r, "a string in its header has a NUL");
+}
+
 /* What follows \u: a code point, or the first half of one in UTF-16. */
 static bool take_code_point(struct reader *r, struct buf *out)
 {
@@ -74,6 +83,8 @@ static bool take_code_point(struct reader *r, struct buf *out)
             return false;
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
     }
+    if (c == 0)
+        return no_nul(r);
     if (c < 0x80) {
         buf_putc(out, (char)c);
     } else if (c < 0x800) {
@@ -100,6 +111,8 @@ static bool take_string(struct reader *r, const char **text)
         return false;
     while (r->p < r->end && *r->p != '"') {
         char c = *r->p++;
+        if (c == 0)
+            return no_nul(r);
         if ((unsigned char)c < 0x20 || out.len > NAME_LIMIT)
             return false;
         if (c != '\\') {
@@ -152,56 +165,183 @@ static bool take_numbers(struct reader *r, uint64_t *v, uint32_t max, uint32_t *
     return take(r, ']');
 }
 
+/* ---- names ---- */
+
+typedef VEC(const char *) names;
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool are_unique(struct reader *r, const names *n, const char *what)
+{
+    const char **v = ARENA_ARRAY(r->arena, n->n, const char *);
+    for (size_t i = 0; i < n->n; i++)
+        v[i] = n->v[i];
+    qsort(v, n->n, sizeof *v, by_text);
+    for (size_t i = 1; i < n->n; i++)
+        if (strcmp(v[i - 1], v[i]) == 0) {
+            r->told = true;
+            return malformed(r, arena_printf(r->arena, "its header has %s '%s' twice", what, v[i]));
+        }
+    return true;
+}
+
+/* ---- the header ---- */
+
 /* The members of "__metadata__": strings, whose meaning is not ours. */
 static bool skip_metadata(struct reader *r)
 {
     const char *s;
+    names keys = {0};
     if (!take(r, '{'))
         return false;
     if (take(r, '}'))
         return true;
     do {
-        if (!take_string(r, &s) || !take(r, ':') || !take_string(r, &s))
+        if (!take_string(r, &s) || !take(r, ':'))
+            return false;
+        *VEC_PUSH(r->arena, &keys) = s;
+        if (!take_string(r, &s))
             return false;
     } while (take(r, ','));
-    return take(r, '}');
+    return take(r, '}') && are_unique(r, &keys, "the metadata key");
 }
 
-struct entry {
-    const char *dtype;
-    uint64_t dim[BUFFER_RANK], range[2];
-    uint32_t rank, nrange;
-};
+/* One member of a tensor's object. */
+static bool take_member(struct reader *r, const char *key, struct safetensor *e, bool *shaped)
+{
+    if (strcmp(key, "dtype") == 0)
+        return !e->dtype && take_string(r, &e->dtype);
+    if (strcmp(key, "data_offsets") == 0)
+        return !e->nrange && take_numbers(r, e->range, 2, &e->nrange);
+    if (strcmp(key, "shape") != 0 || *shaped)
+        return false;
+    *shaped = true;
+    return take_numbers(r, e->dim, BUFFER_RANK, &e->rank);
+}
 
-static bool take_entry(struct reader *r, struct entry *e)
+static bool take_tensor(struct reader *r, struct safetensor *e)
 {
     const char *key;
-    *e = (struct entry){0};
     bool shaped = false;
     if (!take(r, '{'))
         return false;
     do {
-        if (!take_string(r, &key) || !take(r, ':'))
+        if (!take_string(r, &key) || !take(r, ':') || !take_member(r, key, e, &shaped))
             return false;
-        if (strcmp(key, "dtype") == 0) {
-            if (!take_string(r, &e->dtype))
-                return false;
-        } else if (strcmp(key, "shape") == 0) {
-            if (!take_numbers(r, e->dim, BUFFER_RANK, &e->rank))
-                return false;
-            shaped = true;
-        } else if (strcmp(key, "data_offsets") == 0) {
-            if (!take_numbers(r, e->range, 2, &e->nrange))
-                return false;
-        } else {
-            return false;
-        }
     } while (take(r, ','));
     return take(r, '}') && e->dtype && shaped && e->nrange == 2;
 }
 
-static bool resolve(struct reader *r, const struct entry *e, const char *data, size_t bytes,
-                    struct loaded *l)
+/* Says what is wrong unless that has been said. */
+static bool wrong(struct reader *r, const char *what)
+{
+    return r->told ? false : malformed(r, what);
+}
+
+static bool take_tensors(struct reader *r, struct safetensors *out)
+{
+    static const char no_object[] = "its header is not a JSON object";
+    names keys = {0};
+    if (!take(r, '{'))
+        return wrong(r, no_object);
+    if (take(r, '}'))
+        return true;
+    do {
+        const char *name;
+        if (!take_string(r, &name) || !take(r, ':'))
+            return wrong(r, no_object);
+        *VEC_PUSH(r->arena, &keys) = name;
+        if (strcmp(name, "__metadata__") == 0) {
+            if (!skip_metadata(r))
+                return wrong(r, "its metadata are not strings");
+            continue;
+        }
+        struct safetensor *e = VEC_PUSH(r->arena, &out->v);
+        e->name = name;
+        if (!take_tensor(r, e))
+            return wrong(
+                r, "a tensor lacks a dtype, a shape of at most 8 numbers or two data_offsets");
+    } while (take(r, ','));
+    return (take(r, '}') || wrong(r, no_object)) && are_unique(r, &keys, "the name");
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct safetensor *x = a, *y = b;
+    for (int i = 0; i < 2; i++)
+        if (x->range[i] != y->range[i])
+            return x->range[i] < y->range[i] ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* Each tensor begins where the one before it ends. */
+static bool check_ranges(struct reader *r, struct safetensors *s)
+{
+    if (s->v.n)
+        qsort(s->v.v, s->v.n, sizeof *s->v.v, by_offset);
+    for (size_t i = 0; i < s->v.n; i++) {
+        const struct safetensor *e = &s->v.v[i];
+        if (e->range[0] > e->range[1])
+            return malformed(r,
+                             arena_printf(r->arena, "tensor '%s' ends before it begins", e->name));
+        if (e->range[0] < s->bytes)
+            return malformed(r, arena_printf(r->arena, "tensors '%s' and '%s' overlap",
+                                             s->v.v[i - 1].name, e->name));
+        if (e->range[0] > s->bytes)
+            return malformed(r, arena_printf(r->arena,
+                                             "no tensor has the bytes %" PRIu64 " to %" PRIu64
+                                             " of its data",
+                                             s->bytes, e->range[0]));
+        s->bytes = e->range[1];
+    }
+    return true;
+}
+
+/* As many bytes as the tensors have are there. */
+static bool check_end(struct reader *r, const struct io_in *in, const struct safetensors *s)
+{
+    if (in->left == IO_UNKNOWN || in->left == s->bytes)
+        return true;
+    return diag_error(r->d, SPAN_NONE,
+                      "'%s' is too %s: its header promises %" PRIu64
+                      " bytes of data, it has %" PRIu64,
+                      r->file, in->left < s->bytes ? "short" : "long", s->bytes, in->left);
+}
+
+bool safetensors_header(struct arena *a, struct io_in *in, struct safetensors *out, struct diags *d)
+{
+    struct reader r = {.arena = a, .file = in->name, .d = d};
+    uint64_t len = 0;
+    size_t got;
+    *out = (struct safetensors){0};
+    if (!io_get(in, &len, sizeof len, &got, d))
+        return false;
+    if (got < sizeof len || len > in->left)
+        return malformed(&r, "it ends within its header");
+    if (len > HEADER_LIMIT)
+        return malformed(&r, "its header is longer than 100 MiB");
+    char *text = arena_alloc(a, (size_t)len + 1);
+    if (!io_get(in, text, (size_t)len, &got, d))
+        return false;
+    if (got < len)
+        return malformed(&r, "it ends within its header");
+    r.p = text;
+    r.end = text + len;
+    if (!take_tensors(&r, out))
+        return false;
+    skip_space(&r);
+    if (r.p < r.end)
+        return malformed(&r, "there is something behind the JSON of its header");
+    return check_ranges(&r, out) && check_end(&r, in, out);
+}
+
+/* ---- one tensor ---- */
+
+/* What the header says of it, as ours. */
+static bool describe(struct reader *r, const struct safetensor *e, struct loaded *l)
 {
     struct buffer b;
     *l = (struct loaded){.name = r->file, .type = DT_VOID, .rank = e->rank};
@@ -213,76 +353,56 @@ static bool resolve(struct reader *r, const struct entry *e, const char *data, s
     if (l->type == DT_VOID)
         return diag_error(r->d, SPAN_NONE, "'%s' has elements of an unknown type '%s'", r->file,
                           e->dtype);
-    if (e->range[0] > e->range[1] || e->range[1] > bytes)
-        return diag_error(r->d, SPAN_NONE,
-                          "'%s' is too short: its header puts the tensor at bytes %" PRIu64
-                          " to %" PRIu64 " of %zu bytes of data",
-                          r->file, e->range[0], e->range[1], bytes);
     if (!buffer_shape(&b, l->type, e->rank, e->dim) || b.bytes != e->range[1] - e->range[0])
         return malformed(r, "the tensor's shape and its number of bytes disagree");
     l->size = dtype_bits(l->type) / 8;
-    l->data = (const unsigned char *)data + e->range[0];
     l->bytes = b.bytes;
     return true;
 }
 
-static bool not_found(struct reader *r, const char *tensor, const char **names, size_t n)
+static bool not_found(struct reader *r, const char *tensor, const struct safetensors *s)
 {
-    names[n] = NULL;
-    const char *near = diag_nearest(tensor, strlen(tensor), names);
-    if (near)
-        return diag_error(r->d, SPAN_NONE, "'%s': there is no such tensor; did you mean '%s'?",
-                          r->file, near);
-    diag_error(r->d, SPAN_NONE, "'%s': there is no such tensor", r->file);
+    const char **all = ARENA_ARRAY(r->arena, s->v.n + 1, const char *);
     struct buf list = buf_in(r->arena);
-    for (size_t i = 0; i < n && i < 8; i++)
-        buf_printf(&list, "%s'%s'", i ? ", " : "", names[i]);
-    if (n)
-        diag_note(r->d, SPAN_NONE, "it has %s%s", buf_text(&list), n > 8 ? ", ..." : "");
+    for (size_t i = 0; i < s->v.n; i++)
+        all[i] = s->v.v[i].name;
+    const char *near = diag_nearest(tensor, strlen(tensor), all);
+    if (near)
+        diag_error(r->d, SPAN_NONE, "'%s': there is no such tensor; did you mean '%s'?", r->file,
+                   near);
+    else
+        diag_error(r->d, SPAN_NONE, "'%s': there is no such tensor", r->file);
+    for (size_t i = 0; i < s->v.n && i < NAMES_SHOWN; i++)
+        buf_printf(&list, "%s'%s'", i ? ", " : "", all[i]);
+    if (s->v.n > NAMES_SHOWN)
+        buf_printf(&list, " and %zu more: kaio-run --list-tensors shows all", s->v.n - NAMES_SHOWN);
+    diag_note(r->d, SPAN_NONE, "it has %s", s->v.n ? buf_text(&list) : "none");
     return false;
 }
 
-bool safetensors_parse(struct arena *a, const void *bytes, size_t n, const char *file,
-                       const char *tensor, struct loaded *out, struct diags *d)
+static bool get_data(struct reader *r, struct io_in *in, const struct safetensor *e,
+                     struct loaded *l)
 {
-    struct reader r = {.arena = a, .file = file, .d = d};
-    const char **names = ARENA_ARRAY(a, NAMES_SHOWN + 1, const char *);
-    uint64_t len = 0;
-    size_t nname = 0;
-    bool found = false;
-    struct entry entry, wanted;
-    if (n >= 8)
-        memcpy(&len, bytes, 8);
-    if (n < 8 || len > n - 8 || len > HEADER_LIMIT)
-        return malformed(&r, "it ends within its header");
-    r.p = (const char *)bytes + 8;
-    r.end = r.p + len;
-    if (!take(&r, '{'))
-        return malformed(&r, "its header is not a JSON object");
-    if (!take(&r, '}')) {
-        do {
-            const char *name;
-            if (!take_string(&r, &name) || !take(&r, ':'))
-                return malformed(&r, "its header is not a JSON object");
-            if (strcmp(name, "__metadata__") == 0) {
-                if (!skip_metadata(&r))
-                    return malformed(&r, "its metadata are not strings");
-                continue;
-            }
-            if (!take_entry(&r, &entry))
-                return malformed(
-                    &r, "a tensor lacks a dtype, a shape of at most 8 numbers or two data_offsets");
-            if (nname < NAMES_SHOWN)
-                names[nname++] = name;
-            if (strcmp(name, tensor) == 0) {
-                found = true;
-                wanted = entry;
-            }
-        } while (take(&r, ','));
-        if (!take(&r, '}'))
-            return malformed(&r, "its header is not a JSON object");
-    }
-    if (!found)
-        return not_found(&r, tensor, names, nname);
-    return resolve(&r, &wanted, (const char *)bytes + 8 + len, n - 8 - (size_t)len, out);
+    size_t got;
+    if (!io_skip(in, e->range[0], r->d))
+        return false;
+    arena_purpose(r->arena, r->file);
+    unsigned char *data = arena_alloc(r->arena, l->bytes);
+    arena_purpose(r->arena, NULL);
+    l->data = data;
+    return io_get(in, data, l->bytes, &got, r->d) &&
+           (got == l->bytes || malformed(r, "it ends within the tensor"));
+}
+
+bool safetensors_read(struct arena *a, struct io_in *in, const char *path, const char *tensor,
+                      struct loaded *out, struct diags *d)
+{
+    struct reader r = {.arena = a, .file = path, .d = d};
+    struct safetensors all;
+    if (!safetensors_header(a, in, &all, d))
+        return false;
+    for (size_t i = 0; i < all.v.n; i++)
+        if (strcmp(all.v.v[i].name, tensor) == 0)
+            return describe(&r, &all.v.v[i], out) && get_data(&r, in, &all.v.v[i], out);
+    return not_found(&r, tensor, &all);
 }

@@ -1,14 +1,30 @@
-/* One tensor of a safetensors file (https://github.com/huggingface/safetensors, "Format"): eight bytes with the header's
- * length, a JSON object that maps names to {dtype, shape, data_offsets}, the data.
+/* safetensors files (https://github.com/huggingface/safetensors, "Format"): eight bytes with the header's length, a JSON
+ * object that maps names to {dtype, shape, data_offsets}, the data.
  *
- * Reading is from memory and safe on any bytes. */
+ * Reading is safe on any bytes. What the format rules out is refused: names given twice, anything but spaces behind the
+ * JSON, and tensors that overlap or leave bytes of the data to nobody. */
 #ifndef KAIO_DATA_SAFETENSORS_H
 #define KAIO_DATA_SAFETENSORS_H
 
+#include "base/io.h"
 #include "data/load.h"
 
-/* file is for messages; tensor is the name looked for. out points into bytes. */
-bool safetensors_parse(struct arena *a, const void *bytes, size_t n, const char *file,
-                       const char *tensor, struct loaded *out, struct diags *d);
+struct safetensor {
+    const char *name, *dtype; /* as the file has them */
+    uint64_t dim[BUFFER_RANK], range[2];
+    uint32_t rank, nrange;
+};
+struct safetensors {
+    VEC(struct safetensor)
+    v;              /* as they lie in the file */
+    uint64_t bytes; /* of data */
+};
+
+/* Reads the header, which is checked. */
+bool safetensors_header(struct arena *a, struct io_in *in, struct safetensors *out,
+                        struct diags *d);
+/* One tensor: of the data no more than that is read. path is for messages. */
+bool safetensors_read(struct arena *a, struct io_in *in, const char *path, const char *tensor,
+                      struct loaded *out, struct diags *d);
 
 #endif

@@ -245,28 +245,53 @@ static bool all_given(struct binder *b)
     return good;
 }
 
+static bool wrong_bytes(struct binder *b, const struct run_param *p, const struct input *in,
+                        size_t bytes)
+{
+    struct run *r = b->r;
+    struct buf type = buf_in(r->arena);
+    const bool more = in->kind == SOURCE_RAW && bytes == p->host.bytes + 1;
+    buffer_print_type(&p->host, &type);
+    return diag_error(r->d, SPAN_NONE, "%s has %s%zu bytes; %s, %s, takes %zu",
+                      in->kind == SOURCE_RAW ? in->raw.name : "the memory given",
+                      more ? "more than " : "", more ? p->host.bytes : bytes, p->sym->name,
+                      buf_text(&type), p->host.bytes);
+}
+
 /* Contents of the buffers whose shapes had to be known first. */
 static bool fill_buffer(struct binder *b, struct run_param *p, struct input *in)
 {
     struct run *r = b->r;
-    const void *data = in->kind == SOURCE_RAW ? in->raw.data : in->arg ? in->arg->data : NULL;
-    size_t bytes = in->kind == SOURCE_RAW ? in->raw.bytes : in->arg ? in->arg->bytes : 0;
     if (in->kind == SOURCE_MADE) {
-        buffer_alloc(r->arena, &p->host);
+        buffer_alloc(r->arena, &p->host, p->sym->name);
         return generator_fill(&in->made, p->sym->name, &p->host, r->d);
     }
     if (in->kind != SOURCE_RAW && in->kind != SOURCE_MEMORY)
         return true;
-    if (bytes != p->host.bytes) {
-        struct buf type = buf_in(r->arena);
-        buffer_print_type(&p->host, &type);
-        return diag_error(r->d, SPAN_NONE, "%s has %zu bytes; %s, %s, takes %zu",
-                          in->kind == SOURCE_RAW ? in->raw.name : "the memory given", bytes,
-                          p->sym->name, buf_text(&type), p->host.bytes);
-    }
+    if (in->kind == SOURCE_RAW && !load_raw(r->arena, &in->raw, p->host.bytes, r->d))
+        return false;
+    const void *data = in->kind == SOURCE_RAW ? in->raw.data : in->arg->data;
+    const size_t bytes = in->kind == SOURCE_RAW ? in->raw.bytes : in->arg->bytes;
+    if (bytes != p->host.bytes)
+        return wrong_bytes(b, p, in, bytes);
     if (run_is_input(p))
         p->host.data = (void *)(uintptr_t)data; /* only read */
     return true;
+}
+
+/* Everything but what is still open where a step fails. */
+static bool bind_all(struct binder *b, const struct run_arg *arg, size_t n)
+{
+    struct run *r = b->r;
+    bool good = true;
+    for (size_t i = 0; i < n; i++)
+        good = bind_one(b, &arg[i]) && good;
+    if (!good || !all_given(b) || !run_shapes(r))
+        return false;
+    for (size_t i = 0; i < r->nparam; i++)
+        if (run_is_buffer(&r->param[i]))
+            good = fill_buffer(b, &r->param[i], &b->input[i]) && good;
+    return good;
 }
 
 bool run_bind_args(struct run *r, const struct run_arg *arg, size_t n, bool stdin_taken)
@@ -276,14 +301,9 @@ bool run_bind_args(struct run *r, const struct run_arg *arg, size_t n, bool stdi
                        .seen_param = ARENA_ARRAY(r->arena, r->nparam, bool),
                        .seen_dim = ARENA_ARRAY(r->arena, r->ndim, bool),
                        .stdin_user = stdin_taken ? "the PTX" : NULL};
-    bool good = true;
-    for (size_t i = 0; i < n; i++)
-        good = bind_one(&b, &arg[i]) && good;
-    if (!good || !all_given(&b) || !run_shapes(r))
-        return false;
+    const bool good = bind_all(&b, arg, n);
     for (size_t i = 0; i < r->nparam; i++)
-        if (run_is_buffer(&r->param[i]))
-            good = fill_buffer(&b, &r->param[i], &b.input[i]) && good;
+        io_close(b.input[i].raw.in);
     return good;
 }
 

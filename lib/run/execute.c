@@ -120,7 +120,7 @@ static enum device_status download(struct job *j, struct job_set *s)
         if (status != DEVICE_OK || i >= j->r->nparam || !run_is_output(p))
             continue;
         p->result = p->host;
-        buffer_alloc(j->r->arena, &p->result);
+        buffer_alloc(j->r->arena, &p->result, p->sym->name);
         if (p->result.bytes)
             status = j->ops->read(j->dev, p->result.data, s->address[i], p->result.bytes, j->r->d);
     }

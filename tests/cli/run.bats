@@ -83,6 +83,12 @@ load run
     refused 2 "kaio-run: error: 'w.safetensors' holds many tensors; name one: 'w.safetensors#NAME'" \
         cpu c.ptx x=w.safetensors
     refused 2 "kaio-run: error: 'w.safetensors#z': there is no such tensor" cpu c.ptx x=w.safetensors#z
+    [ "${stderr_lines[1]}" = "kaio-run: note: it has 'x', 'yé'" ]
+    run -0 kaio-run --list-tensors=w.safetensors
+    [ "$output" = "$(printf 'x    BF16[2, 2]  8 bytes\nyé  F8_E4M3[1]  1 bytes')" ]
+    refused 2 "kaio-run: error: cannot open 'none': No such file or directory" kaio-run --list-tensors=none
+    refused 2 "kaio-run: error: 'saxpy.ptx' is not a valid safetensors file: it ends within its header" \
+        kaio-run --list-tensors=saxpy.ptx
 }
 
 @test "every type goes through a kernel and comes back" {

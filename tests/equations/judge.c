@@ -133,7 +133,7 @@ static void fill_inputs(struct judging *j, unsigned halve)
         struct fill_use use = fill_use_of(&j->in, sp);
         use.extent = use.extent >> halve ? use.extent >> halve : 1;
         if (!p->host.data)
-            buffer_alloc(j->a, &p->host);
+            buffer_alloc(j->a, &p->host, NULL);
         fill_buffer(j->t->fill, j->t->seed, p->sym->name, &use, terms, &p->host);
         ((const void **)(uintptr_t)j->in.buffers)[sp->sym->id] = p->host.data;
     }

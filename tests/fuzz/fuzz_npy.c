@@ -11,8 +11,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct arena *a = arena_new();
     struct diags *d = diags_new(a);
     struct loaded l;
-    if (npy_parse(data, size, "fuzz.npy", &l, d) ||
-        safetensors_parse(a, data, size, "fuzz.safetensors#x", "x", &l, d)) {
+    if (npy_read(a, io_memory(a, "fuzz.npy", data, size), &l, d) ||
+        safetensors_read(a, io_memory(a, "fuzz.safetensors", data, size), "fuzz.safetensors#x", "x",
+                         &l, d)) {
         struct buf text = buf_in(a);
         loaded_print(&l, &text);
         for (int t = 0; t < DT_COUNT; t++) {

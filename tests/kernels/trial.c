@@ -158,11 +158,11 @@ static void make_inputs(struct arena *a, struct trial *t)
             continue;
         }
         e->buffer = p->host;
-        buffer_alloc(a, &e->buffer);
+        buffer_alloc(a, &e->buffer, NULL);
         memset(e->buffer.data, run_default.poison, e->buffer.bytes);
         if (!run_is_input(p))
             continue;
-        buffer_alloc(a, &p->host);
+        buffer_alloc(a, &p->host, NULL);
         fill(&p->host, p->sym->name, t->seed);
         memcpy(e->buffer.data, p->host.data, p->host.bytes);
     }

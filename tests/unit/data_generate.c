@@ -63,7 +63,7 @@ static struct made make(const char *name, const char *text, enum dtype t, uint64
     struct generator g;
     m.d = diags_new(m.arena);
     buffer_shape(&m.b, t, 1, &n);
-    buffer_alloc(m.arena, &m.b);
+    buffer_alloc(m.arena, &m.b, NULL);
     m.good = generator_parse(m.arena, name, text, strlen(text), &g, &m.used, m.d) &&
              generator_fill(&g, name, &m.b, m.d);
     return m;

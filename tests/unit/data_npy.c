@@ -145,7 +145,7 @@ static struct buffer sample(struct arena *a, enum dtype t)
     struct buffer b;
     uint64_t dim[3] = {2, 1, 4};
     buffer_shape(&b, t, 3, dim);
-    buffer_alloc(a, &b);
+    buffer_alloc(a, &b, NULL);
     for (size_t i = 0; i < 8; i++)
         dtype_set(t, b.data, i, (double)i - 3);
     return b;
@@ -164,12 +164,12 @@ static void test_write(void)
         FILE *f = open_memstream(&bytes, &n);
         npy_write(f, &b);
         fclose(f);
-        ok(npy_parse(bytes, n, "x.npy", &l, d) && loaded_as(a, &l, (enum dtype)t, &back) &&
-               back.rank == 3 && memcmp(back.dim, b.dim, sizeof b.dim) == 0 &&
+        ok(npy_read(a, io_memory(a, "x.npy", bytes, n), &l, d) &&
+               loaded_as(a, &l, (enum dtype)t, &back) && back.rank == 3 &&
+               memcmp(back.dim, b.dim, sizeof b.dim) == 0 &&
                memcmp(back.data, b.data, b.bytes) == 0,
            "%s goes to a file and comes back", dtype_name((enum dtype)t));
-        ok((l.data - (unsigned char *)bytes) % 64 == 0, "%s is aligned in it",
-           dtype_name((enum dtype)t));
+        ok((n - l.bytes) % 64 == 0, "%s is aligned in it", dtype_name((enum dtype)t));
         free(bytes);
         arena_free(a);
     }
@@ -181,7 +181,7 @@ static const char *header_of(struct arena *a, uint32_t rank, const uint64_t *dim
     char *bytes;
     size_t n;
     buffer_shape(&b, DT_F32, rank, dim);
-    buffer_alloc(a, &b);
+    buffer_alloc(a, &b, NULL);
     FILE *f = open_memstream(&bytes, &n);
     npy_write(f, &b);
     fclose(f);
@@ -223,13 +223,13 @@ static void test_damage(void)
     npy_write(f, &b);
     fclose(f);
     for (size_t i = 0; i < n; i++)
-        taken += npy_parse(bytes, i, "cut", &l, diags_new(a));
+        taken += npy_read(a, io_memory(a, "cut", bytes, i), &l, diags_new(a));
     eq_int(taken, 0, "no cut file is taken");
     taken = 0;
     for (size_t i = 0; i < 72; i++) {
         char was = bytes[i];
         bytes[i] = ']';
-        taken += npy_parse(bytes, n, "damaged", &l, diags_new(a));
+        taken += npy_read(a, io_memory(a, "damaged", bytes, n), &l, diags_new(a));
         bytes[i] = was;
     }
     eq_int(taken, 1, "no damaged header is taken, but for the minor version, which says nothing");
@@ -237,8 +237,25 @@ static void test_damage(void)
     arena_free(a);
 }
 
+/* A string that a NUL would cut is not the type in front of it. */
+static void test_nul(void)
+{
+    static const char text[] = "{'descr': '<f4\0,<i8', 'fortran_order': False, 'shape': (1,), }\n";
+    struct arena *a = arena_new();
+    struct diags *d = diags_new(a);
+    struct loaded l;
+    char bytes[10 + sizeof text - 1 + 4] = "\x93NUMPY\1";
+    bytes[8] = (char)(sizeof text - 1);
+    memcpy(bytes + 10, text, sizeof text - 1);
+    ok(!npy_read(a, io_memory(a, "x.npy", bytes, sizeof bytes), &l, d) &&
+           strstr(d->list.v[0].text, "its 'descr' is not a string"),
+       "a type with a NUL is refused");
+    arena_free(a);
+}
+
 int main(void)
 {
+    test_nul();
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         test_good(&good[i]);
     test_strict();

@@ -147,7 +147,7 @@ static void test_bind(void)
     ok(!run_find_dim(s.r, "x") && !run_find_param(s.r, "n"),
        "dimensions and parameters are told apart");
     buffer_shape(&b, DT_F32, 1, dim);
-    buffer_alloc(s.a, &b);
+    buffer_alloc(s.a, &b, NULL);
     ok(run_bind_buffer(s.r, &s.r->param[0], &b) && n->known && n->value == 4,
        "a buffer binds its dimensions");
     ok(!run_bind_dim(s.r, n, 5, "the case 'odd' has n = 5"), "which then are what they are");

@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "base/progress.h"
 #include "base/suppress.h"
+#include "data/load.h"
 #include "ptx/ptx.h"
 #include "run/args.h"
 #include "run/choose.h"
@@ -33,6 +34,7 @@ enum {
     OPT_ARCH,
     OPT_HEAP,
     OPT_LIST_DEVICES,
+    OPT_LIST_TENSORS,
     OPT_MESSAGES,
     OPT_MESSAGES_ORDER,
     OPT_FORMAT,
@@ -50,6 +52,9 @@ static const struct cli_option options[] = {
     TEXT('d', "device", "DEVICE",
          "auto (default: the first GPU, else the simulator),\ncuda[:N] or cpu", "auto cuda cpu"),
     TEXT(OPT_LIST_DEVICES, "list-devices", NULL, "print the devices and exit", NULL),
+    {.heading = "Files"},
+    TEXT(OPT_LIST_TENSORS, "list-tensors", "FILE",
+         "print the tensors of a safetensors file and exit", NULL),
     {.heading = "Launch"},
     TEXT('D', "define", "DIM=N", "give a dimension its value; the same as DIM=N", ""),
     TEXT(OPT_KERNEL, "kernel", "NAME", "which kernel, when the PTX holds several", ""),
@@ -124,6 +129,7 @@ struct job {
     struct progress progress;
     FILE *talk; /* where printf() goes; NULL: nowhere */
     const char *kernel, *launch;
+    const char *tensors; /* the file whose tensors are listed; NULL: none */
     struct made_options made;
     struct run_options run_options;
     bool list, quiet, check, time, json, print_suppressions;
@@ -226,7 +232,7 @@ static void check_options(struct job *j)
         cli_usage_error(&j->cli,
                         "--suppressions, --print-suppressions and --max-findings need --check");
     j->quiet |= j->json; /* nothing but JSON on stderr */
-    if (!j->path && isatty(STDIN_FILENO) && !j->list)
+    if (!j->path && isatty(STDIN_FILENO) && !j->list && !j->tensors)
         cli_usage_error(&j->cli, "no PTX: name a file, or pipe kaio-emit's output in");
 }
 
@@ -244,6 +250,7 @@ static void read_options(struct job *j, int argc, char **argv)
         case 'D': add_define(j); break;
         case 'q': j->quiet = true; break;
         case OPT_LIST_DEVICES: j->list = true; break;
+        case OPT_LIST_TENSORS: j->tensors = j->cli.arg; break;
         case OPT_KERNEL: j->kernel = j->cli.arg; break;
         case OPT_LAUNCH: j->launch = j->cli.arg; break;
         case OPT_ENTRY: j->made.entry = j->cli.arg; break;
@@ -638,6 +645,15 @@ static int list_devices(struct job *j)
     return j->d->nerror ? CLI_DEVICE_FAILED : CLI_OK;
 }
 
+static int list_tensors(struct job *j)
+{
+    struct buf text = buf_in(j->a);
+    if (!load_list(j->a, j->tensors, &text, j->d))
+        return CLI_BAD_INPUT;
+    fputs(buf_text(&text), stdout);
+    return CLI_OK;
+}
+
 int main(int argc, char **argv)
 {
     struct job *j;
@@ -658,7 +674,7 @@ int main(int argc, char **argv)
     j->device_options.progress_ctx = &j->progress;
     j->device_options.print = show_print;
     j->device_options.print_ctx = j;
-    int status = j->list ? list_devices(j) : work(j);
+    int status = j->list ? list_devices(j) : j->tensors ? list_tensors(j) : work(j);
     if (j->d->list.n)
         report(j);
     status = cli_finish(&j->cli, status);

@@ -39,7 +39,7 @@ static bool load_output(struct files *f, struct run_param *p, const char *path)
         return diag_error(f->d, SPAN_NONE,
                           "%s is an output: give the file that holds the kernel's result, not '%s'",
                           p->sym->name, path);
-    if (!load_file(f->a, path, &l, f->d))
+    if (!load_file(f->a, path, &l, f->d) || (l.raw && !load_raw(f->a, &l, LOAD_ALL, f->d)))
         return false;
     if (l.raw) { /* bytes: the shape follows from the dimensions, once they are known */
         p->result = (struct buffer){

@@ -7,7 +7,7 @@
 
 static bool load_tensor(struct arena *a, const char *path, struct loaded *l, struct diags *d)
 {
-    if (!load_file(a, path, l, d))
+    if (!load_file(a, path, l, d) || (l->raw && !load_raw(a, l, LOAD_ALL, d)))
         return false;
     if (l->raw) {
         l->type = DT_U8;

@@ -217,7 +217,7 @@ static bool fill_inputs(struct trial *t, enum fill_kind kind, unsigned halve)
         struct fill_use use = fill_use_of(&t->in, sp);
         use.extent = use.extent >> halve ? use.extent >> halve : 1;
         if (!p->host.data)
-            buffer_alloc(t->a, &p->host);
+            buffer_alloc(t->a, &p->host, p->sym->name);
         fill_buffer(kind, t->k->s->opt->seed, p->sym->name, &use, terms, &p->host);
         ((const void **)(uintptr_t)t->in.buffers)[sp->sym->id] = p->host.data;
     }

@@ -1,0 +1,47 @@
+# kaio-run: no more is read than is needed, and no more memory is taken than there is.
+bats_require_minimum_version 1.5.0
+load run
+
+# --- inputs that do not end ---
+
+@test "endless inputs are read as far as is needed, and refused" {
+    ln -s /dev/zero zero.bin
+    ln -s /dev/zero zero.npy
+    ln -s /dev/zero zero.safetensors
+    ulimit -t 5
+    refused 2 "kaio-run: error: '/dev/zero' is not an npy file; raw bytes are read from a file whose name ends in '.bin'" \
+        cpu saxpy.ptx n=3 x=/dev/zero y=@ones
+    refused 2 "kaio-run: error: 'zero.npy' is not an npy file; raw bytes are read from a file whose name ends in '.bin'" \
+        cpu saxpy.ptx n=3 x=zero.npy y=@ones
+    refused 2 "kaio-run: error: zero.bin has more than 12 bytes; x, f32[3], takes 12" cpu saxpy.ptx n=3 x=zero.bin y=@ones
+    refused 2 "kaio-run: error: 'zero.safetensors' is not a valid safetensors file: its header is not a JSON object" \
+        cpu saxpy.ptx n=3 x=zero.safetensors#w y=@ones
+    refused 2 "kaio-run: error: '/dev/zero' is longer than 67108864 bytes, the most that is read of a text" cpu /dev/zero
+    refused 2 "kaio-run: error: '<stdin>' is longer than 67108864 bytes, the most that is read of a text" cpu < <(yes '// more')
+    refused 2 "kaio-run: error: '/dev/zero' is longer than 67108864 bytes, the most that is read of a text" \
+        cpu plain.ptx --launch /dev/zero
+    refused 2 "kaio-verify: error: '/dev/zero' is not an npy file; raw bytes are read from a file whose name ends in '.bin'" \
+        kaio-verify --golden /dev/zero /dev/zero
+    refused 2 "kaio-verify: error: 'zero.bin' is no regular file, and nothing says how many bytes are needed" \
+        kaio-verify --golden zero.bin zero.bin
+    refused 2 "kaio-emit: error: '<stdin>' is longer than 67108864 bytes, the most that is read of a text" kaio-emit < <(yes)
+}
+
+@test "pipes that go on behind what they promise" {
+    cpu saxpy.ptx n=3 x=@arange y=@ones:three.npy
+    run -0 cpu saxpy.ptx x=- y=@ones <three.npy
+    refused 2 "kaio-run: error: '<stdin>' is too long: its header promises 12 bytes of data, it has more" \
+        cpu saxpy.ptx x=- y=@ones < <(cat three.npy /dev/zero)
+    head -c 135 three.npy >"cut"
+    refused 2 "kaio-run: error: '<stdin>' is too short: its header promises 12 bytes of data, it has 7" \
+        cpu saxpy.ptx x=- y=@ones < <(cat "cut")
+    # a pipe of raw bytes, as many as are needed
+    mkfifo x.bin
+    printf '\0\0\200?\0\0\0@' >x.bin &
+    run -0 cpu saxpy.ptx n=2 x=x.bin y=@zeros:y.raw alpha=1
+    [ "$(od -An -tx1 y.raw | tr -d ' ')" = 0000803f00000040 ]
+    # of a large file nothing is read where its size is wrong
+    truncate -s 100G large.bin
+    ulimit -t 5
+    refused 2 "kaio-run: error: large.bin has 107374182400 bytes; x, f32[3], takes 12" cpu saxpy.ptx n=3 x=large.bin y=@ones
+}
