@@ -145,6 +145,7 @@ struct kaio_module;
  *     threads=N                  of the simulator; default one per core
  *     arch=sm_90                 whose tensor cores; default the PTX's target
  *     heap=BYTES                 for malloc() in kernels, default 8Mi
+ *     overcommit                 allow the simulator more memory than the machine has left, which may be the end of the process
  *
  * On a GPU all but check and heap mean nothing. KAIO_ABSENT when there is no such device. */
 enum kaio_status kaio_open(struct kaio *k, const char *name, const char *options,

@@ -78,14 +78,22 @@ static bool set_check(struct call *c, const char *value, struct device_options *
                       word);
 }
 
+static bool set_overcommit(struct call *c, const char *value, struct device_options *o)
+{
+    o->overcommit = true;
+    return !value || diag_error(c->d, SPAN_NONE, "option 'overcommit' takes no value");
+}
+
 static bool set_option(struct call *c, const char *name, const char *value,
                        struct device_options *o)
 {
-    static const char *const names[] = {
-        "check", "check-seed", "max-instructions", "threads", "arch", "heap", NULL};
+    static const char *const names[] = {"check", "check-seed", "max-instructions", "threads",
+                                        "arch",  "heap",       "overcommit",       NULL};
     uint64_t n = 0;
     if (!strcmp(name, "check"))
         return set_check(c, value ? value : "all", o);
+    if (!strcmp(name, "overcommit"))
+        return set_overcommit(c, value, o);
     for (size_t i = 0; names[i]; i++)
         if (!value && !strcmp(name, names[i]))
             return diag_error(c->d, SPAN_NONE, "option '%s' needs a value: %s=...", name, name);

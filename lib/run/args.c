@@ -286,7 +286,7 @@ static bool bind_all(struct binder *b, const struct run_arg *arg, size_t n)
     bool good = true;
     for (size_t i = 0; i < n; i++)
         good = bind_one(b, &arg[i]) && good;
-    if (!good || !all_given(b) || !run_shapes(r))
+    if (!good || !all_given(b) || !run_shapes(r) || !run_fits(r))
         return false;
     for (size_t i = 0; i < r->nparam; i++)
         if (run_is_buffer(&r->param[i]))

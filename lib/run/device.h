@@ -104,6 +104,7 @@ struct device_options {
     struct suppressions *suppressions;
     unsigned
         sm; /* simulator: whose tensor cores it has, 90 for sm_90; 0: those of the PTX's target */
+    bool overcommit; /* simulator: buffers may be larger than the memory that the machine has left */
     /* Set by a signal handler; a running simulation stops soon after it becomes non-zero. May be NULL. */
     const volatile int *interrupted;
     /* simulator: when asynchronous operations take effect. 0: as late as they may; else drawn from it */

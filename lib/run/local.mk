@@ -2,7 +2,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/run/device.h lib/run/blas.h lib/run/tensor_map.c lib/run/tensor_map.h \
 	lib/run/choose.c lib/run/choose.h \
 	lib/run/run.h \
-	lib/run/bind.c \
+	lib/run/bind.c lib/run/fits.c \
 	lib/run/plan.c lib/run/plan_map.c lib/run/plan.h \
 	lib/run/messages.c lib/run/messages.h \
 	lib/run/execute.c lib/run/time.c lib/run/job.h \

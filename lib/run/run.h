@@ -67,6 +67,11 @@ struct run {
      * still be any, and such grids are looked at later */
     unsigned multiprocessors;
     bool any_device;
+    /* Of the host's memory, set before run_bind_args(): whether the device's memory is in it, and whether more may be asked for than
+     * there is. */
+    struct {
+        bool simulated, overcommit;
+    } memory;
     struct run_messages messages; /* of the last run_execute(), also when it failed */
 };
 
@@ -111,6 +116,10 @@ bool run_bind_buffer(struct run *r, struct run_param *p, const struct buffer *b)
 /* Every dimension and scalar has a value (defaults are filled in), every buffer its shape in host, and the requirements
  * hold. */
 bool run_shapes(struct run *r);
+
+/* After run_shapes(): whether the host has the memory for the buffers that there are no contents for yet, on a simulator for
+ * the device's, and for results. */
+bool run_fits(const struct run *r);
 
 /* After run_shapes(): what the contract says of its sums, 0 where it says nothing. False when a number is negative. Of given
  * (NULL: none), what is not RUN_NOT_GIVEN goes before. */

@@ -1,13 +1,15 @@
 /* Races: a cell of shadow for every granule of memory that two threads can reach. */
 #include <config.h>
 
+#include "base/memory.h"
 #include "sim/check.h"
 
 #include <stdlib.h>
 
 enum {
     LARGEST = 4, /* log2 of the largest granule, a 16-byte vector */
-    FIELDS = 10  /* words of a cell */
+    FIELDS = 10, /* words of a cell */
+    LARGE = 1 << 26
 };
 
 /* One access of a warp, as the loops over its lanes need it. */
@@ -32,7 +34,9 @@ static bool make_cells(struct check *c, struct check_shadow *s, unsigned shift)
     const size_t n = (size_t)(s->bytes >> shift) + 1;
     const size_t stride = (n + 15) / 16 * 16 +
                           16; /* words: the fields of a cell in different cache sets */
-    uint32_t *field = calloc(FIELDS * stride, sizeof *field);
+    const size_t bytes = FIELDS * stride * sizeof(uint32_t);
+    /* the system would promise it, and end the process when it is touched */
+    uint32_t *field = bytes < LARGE || bytes <= memory_left().bytes ? calloc(1, bytes) : NULL;
     s->shift = shift;
     s->cell = (struct check_cells){0};
     if (!field) {

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "sim/check.h"
 #include "sim/heap.h"
 #include "sim/module.h"
@@ -21,6 +22,7 @@ struct device {
     struct sim_memory memory;
     struct device_module *module; /* of load(); NULL: nothing is loaded */
     struct check *check;          /* NULL: none asked for */
+    uint64_t room; /* memory that was left before there were large buffers; 0: not asked */
 };
 
 /* In its own arena. */
@@ -112,10 +114,36 @@ static enum device_status no_buffer(const struct device *dev, uint64_t bytes, st
     return DEVICE_FAILED;
 }
 
+/* Whether the machine can keep what it would promise: memory is touched after it was allocated, so buffers count as touched. */
+static bool fits(struct device *dev, uint64_t bytes, const struct device_label *label,
+                 struct diags *d)
+{
+    enum { SMALL = 1 << 26 };
+    char wanted[MEMORY_TEXT], has[MEMORY_TEXT];
+    if (dev->options.overcommit || dev->memory.bytes + bytes < SMALL)
+        return true;
+    struct memory_left left = memory_left();
+    if (!dev->room)
+        dev->room = left.bytes;
+    const uint64_t used = dev->memory.bytes < dev->room ? dev->memory.bytes : dev->room;
+    if (left.bytes > dev->room - used)
+        left.bytes = dev->room - used;
+    if (bytes <= left.bytes)
+        return true;
+    return diag_error(d, SPAN_NONE,
+                      "no memory left for the %s of %s%s%s on the simulator: %s has %s left; with "
+                      "overcommit it is tried nevertheless",
+                      memory_text(bytes, wanted), label && label->name ? "'" : "",
+                      label && label->name ? label->name : "a buffer",
+                      label && label->name ? "'" : "", left.by, memory_text(left.bytes, has));
+}
+
 static enum device_status sim_alloc(struct device *dev, uint64_t bytes,
                                     const struct device_label *label, uint64_t *address,
                                     struct diags *d)
 {
+    if (!fits(dev, bytes, label, d))
+        return DEVICE_FAILED;
     struct sim_buffer *b = sim_mem_alloc(&dev->memory, bytes, label, BUFFER);
     if (b && dev->check && !sim_check_alloc(dev->check, b)) {
         sim_mem_release(&dev->memory, b->base);

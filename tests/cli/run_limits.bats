@@ -45,3 +45,34 @@ load run
     ulimit -t 5
     refused 2 "kaio-run: error: large.bin has 107374182400 bytes; x, f32[3], takes 12" cpu saxpy.ptx n=3 x=large.bin y=@ones
 }
+
+# --- memory ---
+
+@test "more memory than the machine has is refused with the figures" {
+    ulimit -t 5
+    copy_of f64 'n, 1000' n >c.ptx
+    local left='(the machine|its control group|the limit of address space) has [0-9.]+ [GM]B left$'
+    run -2 --separate-stderr cpu c.ptx n=4G x=@zeros y=y.npy
+    [[ "${stderr_lines[0]}" =~ ^"kaio-run: error: the buffers of 'copy' take 128 TB of memory on the simulator, but "$left ]]
+    [ "${stderr_lines[1]}" = "kaio-run: note: x, f64[4000000000, 1000], takes 64 TB" ]
+    [ "${stderr_lines[2]}" = "kaio-run: note: y, f64[4000000000, 1000], takes 64 TB" ]
+    [ "${stderr_lines[3]}" = "kaio-run: note: with overcommit it is tried nevertheless" ]
+    [ ! -e y.npy ]
+    # on a GPU what the host keeps: inputs that are made, and results
+    run -2 --separate-stderr cuda c.ptx n=4G x=@zeros y=y.npy
+    [[ "${stderr_lines[0]}" =~ ^"kaio-run: error: the buffers of 'copy' take 64 TB of memory, but "$left ]]
+}
+
+@test "a limit of the address space is respected, and what there is no memory for is named" {
+    [ -z "${KAIO_QUICK-}" ] || skip "the sanitizers take more address space than that"
+    ulimit -v 600000
+    run -2 --separate-stderr cpu saxpy.ptx n=40M x=@zeros y=@zeros
+    [[ "${stderr_lines[0]}" == "kaio-run: error: the buffers of 'saxpy' take 800 MB of memory on the simulator, but the limit of address space has "*" MB left" ]]
+    run -2 --separate-stderr cpu --overcommit saxpy.ptx n=400M x=@zeros y=@zeros
+    [[ "$stderr" =~ ^"kaio-run: error: out of memory: x takes 1.6 GB; the limit of address space has "[0-9]+" MB left"$ ]]
+    run -0 cpu saxpy.ptx n=1M x=@zeros y=@zeros
+    truncate -s 700M x.bin
+    copy_of u8 n n >c.ptx
+    run -2 --separate-stderr cpu --overcommit c.ptx n=700Mi x=x.bin
+    [[ "$stderr" =~ ^"kaio-run: error: out of memory: x.bin takes 734 MB; the limit of address space has "[0-9]+" MB left"$ ]]
+}

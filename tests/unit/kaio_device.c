@@ -349,6 +349,7 @@ static void options(struct kaio *k)
         {"chekc=race", "did you mean 'check'"},  {"check=rice", "'rice' is not memory"},
         {"threads=many", "'many' is no number"}, {"threads", "needs a value"},
         {"arch=sm_1", "'sm_1' is no target"},    {"max-instructions=-1", "is no number"},
+        {"overcommit=1", "takes no value"},      {"overcomit", "did you mean 'overcommit'"},
     };
     struct kaio_device *dev;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -358,6 +359,31 @@ static void options(struct kaio *k)
     eq_int(kaio_open(k, "cpu:1", NULL, &dev), KAIO_BAD_INPUT, "no such kind of device");
     ok(device(k, "cpu", " check  check-seed=3 max-instructions=0 arch=sm_90 "), "all of them");
     /* left open, for kaio_free() to close */
+}
+
+/* Allocates 17 GB at a time until that is refused, or 64 TB are there; nothing is touched. */
+static bool promises(struct kaio_device *dev, unsigned most)
+{
+    uint64_t address;
+    for (unsigned i = 0; i < most; i++)
+        if (kaio_alloc(dev, (uint64_t)1 << 34, &address) != KAIO_OK)
+            return false;
+    return true;
+}
+
+static void overcommit(struct kaio *k)
+{
+    if (getenv("KAIO_QUICK")) { /* the sanitizer's own allocator touches what it gives */
+        ok(true, "# SKIP under sanitizers");
+        return;
+    }
+    struct kaio_device *dev = device(k, "cpu", NULL);
+    ok(!promises(dev, 3800) && strstr(kaio_messages(k), "; with overcommit it is tried"),
+       "buffers are no more than the memory that is left");
+    kaio_close(dev);
+    dev = device(k, "cpu", "overcommit");
+    ok(promises(dev, 3800) || !strstr(kaio_messages(k), "overcommit"), "unless that is asked for");
+    kaio_close(dev);
 }
 
 static void *stop_soon(void *dev)
@@ -409,6 +435,7 @@ int main(int argc, char **argv)
     findings(k);
     faults(k);
     options(k);
+    overcommit(k);
     interrupt(k);
     kaio_close(NULL);
     kaio_unload(NULL);

@@ -33,6 +33,7 @@ enum {
     OPT_CHECK_SEED,
     OPT_ARCH,
     OPT_HEAP,
+    OPT_OVERCOMMIT,
     OPT_LIST_DEVICES,
     OPT_LIST_TENSORS,
     OPT_MESSAGES,
@@ -60,6 +61,8 @@ static const struct cli_option options[] = {
     TEXT(OPT_KERNEL, "kernel", "NAME", "which kernel, when the PTX holds several", ""),
     TEXT(OPT_LAUNCH, "launch", "FILE", "read the launch contract from FILE", NULL),
     TEXT(OPT_HEAP, "heap", "BYTES", "room for malloc() in kernels (default 8Mi)", ""),
+    TEXT(OPT_OVERCOMMIT, "overcommit", NULL, "ask for memory that the machine does not have left",
+         NULL),
     {.heading = "Launch of PTX without a contract"},
     TEXT(OPT_ENTRY, "entry", "NAME", "the entry to launch", ""),
     TEXT(OPT_GRID, "grid", "X[,Y[,Z]]", "blocks; expressions of dimensions", ""),
@@ -189,6 +192,12 @@ static void set_arch(struct job *j)
     j->device_options.sm = t->sm;
 }
 
+static void set_overcommit(struct job *j)
+{
+    j->device_options.overcommit = true;
+    arena_overcommit(j->a, true);
+}
+
 static void set_order(struct job *j)
 {
     const char *s = j->cli.arg;
@@ -280,6 +289,7 @@ static void read_options(struct job *j, int argc, char **argv)
         case OPT_HEAP:
             j->device_options.heap_bytes = (uint64_t)cli_int(&j->cli, 1024, (int64_t)1 << 34);
             break;
+        case OPT_OVERCOMMIT: set_overcommit(j); break;
         case OPT_FORMAT: j->json = cli_choice(&j->cli, formats) == 1; break;
         case OPT_SUPPRESSIONS: *VEC_PUSH(j->a, &j->suppression_files) = j->cli.arg; break;
         case OPT_PRINT_SUPPRESSIONS: j->print_suppressions = true; break;
@@ -599,6 +609,8 @@ static int work(struct job *j)
     if (!c)
         return CLI_BAD_INPUT;
     struct run *r = run_new(j->a, c, j->d);
+    r->memory.simulated = j->device.ops == &sim_device;
+    r->memory.overcommit = j->device_options.overcommit;
     bool stdin_taken = !j->path || strcmp(j->path, "-") == 0;
     if (!run_bind_args(r, j->args.v, j->args.n, stdin_taken) || !run_check(r, j->module))
         return CLI_BAD_INPUT;
