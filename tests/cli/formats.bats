@@ -50,7 +50,7 @@ YAML
 }
 
 @test "TAP 14: a plan, escaped names, YAML below what failed" {
-    run -1 --separate-stderr kaio-verify --run -d cpu --fill=exact --format=tap "$dir/k.yaml"
+    run -1 --separate-stderr kaio-verify --run -d cpu --fill=exact --code=generic --format=tap "$dir/k.yaml"
     [ "${lines[0]}" = "TAP version 14" ]
     [ "${lines[1]}" = "ok 1 - good/small exact y f32[40]: 40 compared, all equal" ]
     [ "${lines[2]}" = "ok 2 - good/huge # SKIP large (5e+07 terms); --all or --sample=N runs it" ]
@@ -79,13 +79,13 @@ PY
 
 @test "JSON: a line a row, keys that stay" {
     command -v python3 >/dev/null || skip "no python3"
-    run -1 --separate-stderr kaio-verify --run -d cpu --fill=exact --format=json "$dir/k.yaml"
+    run -1 --separate-stderr kaio-verify --run -d cpu --fill=exact --code=generic --format=json "$dir/k.yaml"
     python3 - <<'PY' "$output"
 import json, sys
 rows = [json.loads(l) for l in sys.argv[1].split("\n")]
 assert [r["status"] for r in rows] == ["PASS", "SKIP", "FAIL", "FAIL"], rows
 p, f = rows[0], rows[2]
-for key in "kernel test device target fill seed seconds output type shape count compared wrong exact unbounded max_abs max_ulp max_bound relative_l2 repeat".split():
+for key in "kernel test device target code fill seed seconds output type shape count compared wrong exact unbounded max_abs max_ulp max_bound relative_l2 repeat".split():
     assert key in p, key
 assert p["shape"] == [40] and p["type"] == "f32" and p["kernel"] == "good"
 assert f["wrong"] == 32 and len(f["mismatches"]) == 10
@@ -95,7 +95,7 @@ PY
 }
 
 @test "JUnit: as the schema says" {
-    run -1 --separate-stderr kaio-verify --run -d cpu --fill=exact --format=junit "$dir/k.yaml"
+    run -1 --separate-stderr kaio-verify --run -d cpu --fill=exact --code=generic --format=junit "$dir/k.yaml"
     printf '%s\n' "$output" >report.xml
     [ "${lines[0]}" = '<?xml version="1.0" encoding="UTF-8"?>' ]
     [[ "${lines[1]}" == '<testsuites name="kaio-verify" tests="4" failures="2" errors="0" skipped="1" time="'* ]]
@@ -133,7 +133,7 @@ PY
 }
 
 @test "--fail-fast stops at the first failure, --list runs nothing" {
-    run -1 --separate-stderr kaio-verify --run -d cpu --fill=exact --fail-fast "$dir/k.yaml"
+    run -1 --separate-stderr kaio-verify --run -d cpu --fill=exact --code=generic --fail-fast "$dir/k.yaml"
     [ "${lines[-1]}" = "1 passed, 1 failed, 1 skipped" ]
     [[ "$output" != *beyond* ]]
     run -0 --separate-stderr kaio-verify --run --list "$dir/k.yaml"

@@ -140,7 +140,7 @@ YAML
     run -0 kaio-verify --run -d cpu "$saxpy"
     [ "${lines[0]}" = "PASS     saxpy/one exact  y f32[1]: 1 compared, all equal" ]
     [[ "$output" == *"SKIP     saxpy/large"* ]]
-    [ "${lines[-1]}" = "10 passed, 0 failed, 1 skipped" ]
+    [ "${lines[-1]}" = "20 passed, 0 failed, 2 skipped" ]
 }
 
 @test "run: a case may have no rows, or no columns" {
@@ -155,7 +155,7 @@ YAML
 
 @test "run: cases by name, values by hand, several specs" {
     run -0 kaio-verify --run -d cpu "$saxpy" "$specs/elementwise/relu.yaml" n33 one
-    [ "${lines[-1]}" = "8 passed, 0 failed, 0 skipped" ]
+    [ "${lines[-1]}" = "16 passed, 0 failed, 0 skipped" ]
     run -0 kaio-verify --run -d cpu "$saxpy" n=77 alpha=-1.5 --repeat
     [[ "$output" == *"saxpy/n=77 alpha=-1.5 normal"* ]]
     run -2 kaio-verify --run -d cpu "$saxpy" n33 nothing
@@ -171,7 +171,7 @@ YAML
     for cases in 's/x/x/' '/^cases:/,$d'; do
         sed "$cases" "$KAIO_SRCDIR/specs/matmul/nn.yaml" >nn.yaml
         run -0 kaio-verify -d cpu --run --types T=f32 -D m=5 -D n=6 -D k=7 nn.yaml
-        [[ $output == *"PASS     matmul_nn/m=5 k=7 n=6 T=f32 exact"* && $output == *"2 passed, 0 failed"* ]]
+        [[ $output == *"PASS     matmul_nn/m=5 k=7 n=6 T=f32 fixed exact"* && $output == *"2 passed, 0 failed"* ]]
         run -0 kaio-verify -d cpu --run --list -D m=5 -D n=6 -D k=7 nn.yaml
         [ "$output" = "matmul_nn  m=5 k=7 n=6  210 terms" ]
     done
@@ -183,7 +183,7 @@ YAML
     # a scalar that only the cases say is theirs
     printf 'kernel: s\nparams: {a: f32, x: "in f32[n]", y: "out f32[n]"}\ncompute: y[i] = a * x[i]\ncases: {c: {n: 9, a: 2}}\n' >s.yaml
     run -0 kaio-verify -d cpu --run -D n=9 s.yaml
-    [[ $output == *"PASS     s/c exact"* && $output == *"2 passed, 0 failed"* ]]
+    [[ $output == *"PASS     s/c fixed exact"* && $output == *"2 passed, 0 failed"* ]]
     sed -i '/^cases:/d' s.yaml
     run -2 kaio-verify -d cpu --run -D n=9 s.yaml
     [[ $output == *"a is not given; give a=VALUE"* ]]
@@ -203,7 +203,7 @@ YAML
     for fill in exact normal uniform edge extreme; do
         run -0 kaio-verify --run -d cpu --fill=$fill "$saxpy" "$specs/elementwise/gelu.yaml" \
             "$specs/gather/embedding.yaml" "$specs/matmul/naive.yaml" "$specs/quant/int8_dequant.yaml" n33
-        [ "${lines[-1]}" = "5 passed, 0 failed, 0 skipped" ]
+        [ "${lines[-1]}" = "10 passed, 0 failed, 0 skipped" ]
     done
 }
 
@@ -221,13 +221,13 @@ cases:
   wide: {T: f32, n: 5}
   again: {n: 6}
 END
-    run -0 kaio-verify --run -d cpu typed.yaml
+    run -0 kaio-verify --run -d cpu --code=generic typed.yaml
     [[ ${lines[0]} == "PASS     k/first normal  y f16[5]"* ]]
     [[ ${lines[1]} == "PASS     k/wide normal  y f32[5]"* ]]
     [[ ${lines[2]} == "PASS     k/again normal  y f16[6]"* ]]
-    run -0 kaio-verify --run -d cpu -D T=f16 typed.yaml
+    run -0 kaio-verify --run -d cpu --code=generic -D T=f16 typed.yaml
     [[ ${lines[1]} == "SKIP     k/wide "*"-D chooses another type than the case" ]]
-    run -0 kaio-verify --run -d cpu -D T=f32 typed.yaml
+    run -0 kaio-verify --run -d cpu --code=generic -D T=f32 typed.yaml
     [[ ${lines[0]} == "PASS     k/first normal  y f32[5]"* ]]
     [[ ${lines[3]} == "3 passed, 0 failed, 0 skipped" ]]
     run -0 kaio-verify --run -d cpu --format=json -D T=f16 typed.yaml first
@@ -321,7 +321,7 @@ YAML
 }
 
 @test "run: TAP, JSON and JUnit" {
-    run -0 kaio-verify --run -d cpu --format=tap "$saxpy" n31
+    run -0 kaio-verify --run -d cpu --code=generic --format=tap "$saxpy" n31
     [ "${lines[0]}" = "TAP version 14" ]
     [ "${lines[1]}" = "ok 1 - saxpy/n31 exact y f32[31]: 31 compared, all equal" ]
     [ "${lines[-1]}" = "1..2" ]
@@ -330,7 +330,7 @@ YAML
     if command -v python3 >/dev/null; then
         python3 -c 'import json, sys; [json.loads(l) for l in sys.stdin]' <<<"$output"
     fi
-    run -0 --separate-stderr kaio-verify --run -d cpu --format=junit "$saxpy" n31
+    run -0 --separate-stderr kaio-verify --run -d cpu --code=fixed --format=junit "$saxpy" n31
     [[ "${lines[0]}" == '<?xml version="1.0"'* ]]
     [[ "${lines[1]}" == '<testsuites name="kaio-verify" tests="2" failures="0" errors="0" skipped="0"'* ]]
 }
@@ -396,7 +396,7 @@ kernel() {
         kernel mix $type "exp(sin(x[i]) * 3 + y[i]) / (1 + abs(x[i] * y[i]))"
     done >functions.yaml
     for fill in normal edge; do
-        run -0 --separate-stderr kaio-verify --run -d cpu --fill=$fill functions.yaml
+        run -0 --separate-stderr kaio-verify --run -d cpu --code=generic --fill=$fill functions.yaml
         [ "${lines[-1]}" = "100 passed, 0 failed, 0 skipped" ]
     done
 }
@@ -418,9 +418,9 @@ kernel() {
     done >fast.yaml
     kernel pow f32 "pow(abs(x[i]), y[i])" fast >>fast.yaml
     kernel mix f32 "exp(sin(x[i]) * 3 + y[i]) / (1 + abs(x[i] * y[i]))" fast >>fast.yaml
-    run -0 --separate-stderr kaio-verify --run -d cpu --fill=normal fast.yaml
+    run -0 --separate-stderr kaio-verify --run -d cpu --code=generic --fill=normal fast.yaml
     [ "${lines[-1]}" = "17 passed, 0 failed, 0 skipped" ]
-    run -0 --separate-stderr kaio-verify --run -d cpu --fill=edge fast.yaml
+    run -0 --separate-stderr kaio-verify --run -d cpu --code=generic --fill=edge fast.yaml
 }
 
 @test "narrow floats round as they should" {
@@ -433,7 +433,7 @@ kernel() {
         done
     done >narrow.yaml
     for fill in normal uniform edge; do
-        run -0 --separate-stderr kaio-verify --run -d cpu --fill=$fill narrow.yaml
+        run -0 --separate-stderr kaio-verify --run -d cpu --code=generic --fill=$fill narrow.yaml
     done
 }
 
@@ -462,7 +462,7 @@ END
 @test "the emitter and the reference agree on every construct" {
     for fill in exact normal uniform edge; do
         run -0 --separate-stderr kaio-verify --run -d cpu --fill=$fill "$KAIO_SRCDIR/tests/data/constructs.yaml"
-        [ "${lines[-1]}" = "29 passed, 0 failed, 0 skipped" ]
+        [ "${lines[-1]}" = "58 passed, 0 failed, 0 skipped" ]
     done
 }
 
@@ -497,7 +497,7 @@ reference: |
   y[i] = x[i]
 cases: {a: {n: 32}}
 END
-    run -1 --separate-stderr kaio-verify --run -d cpu over.yaml
+    run -1 --separate-stderr kaio-verify --run -d cpu --code=generic over.yaml
     [ "${#lines[@]}" = 5 ]
     [ "$(grep -c "error: kernel 'over': load of 4 bytes at element 32 of 'x'" <<<"$stderr")" = 2 ]
     [ "$(grep -c '^over.yaml:10:5: note: this is where this instruction comes from' <<<"$stderr")" = 2 ]
@@ -585,11 +585,11 @@ YAML
     run -0 kaio-verify --run -d cpu --shapes=1 -D T=f32 typed.yaml
     [[ "$output" != *f16* ]]
     run -0 kaio-verify --run -d cpu --types=all typed.yaml small
-    [ "${lines[-1]}" = "12 passed, 0 failed, 0 skipped" ]
+    [ "${lines[-1]}" = "24 passed, 0 failed, 0 skipped" ]
     [[ "$output" == *"typed/small T=bf16 U=i32 normal"* ]]
     # a case with a type of its own is run with that one
     run -0 kaio-verify --run -d cpu --types=T=all typed.yaml typed
-    [ "${lines[-1]}" = "2 passed, 0 failed, 0 skipped" ]
+    [ "${lines[-1]}" = "4 passed, 0 failed, 0 skipped" ]
     [[ "$output" == *"typed/typed T=f32 exact"* ]]
     run -2 kaio-verify --run -d cpu --types=T=f64 typed.yaml
     [[ "$output" == *"--types: 'T' is one of f16, bf16, f32, not f64"* ]]
@@ -644,7 +644,7 @@ YAML
     run -2 kaio-verify --shapes=2 "$saxpy" x=1
     run -2 kaio-verify --run -d cpu --types=all --ptx=x.ptx "$saxpy"
     run -0 kaio-verify --run -d cpu --fill=edge,exact,exact "$saxpy" n31
-    [ "${lines[-1]}" = "2 passed, 0 failed, 0 skipped" ]
+    [ "${lines[-1]}" = "4 passed, 0 failed, 0 skipped" ]
 }
 
 @test "shapes: the library passes, and the sanitizer finds nothing" {
@@ -802,7 +802,7 @@ YAML
     [[ "$output" == *"the depth of the sums is negative: 10 / (n - 1) - 3 is -1, n is 5"* ]]
     run -2 kaio-verify --run -d cpu --shapes=5 deep.yaml n=1
     [[ "$output" == *"division by zero"* ]]
-    run -0 kaio-verify --run -d cpu --fill=normal --depth=6 deep.yaml n=5
+    run -0 kaio-verify --run -d cpu --fill=normal --code=generic --depth=6 deep.yaml n=5
     run -2 kaio-verify --golden --depth=6 deep.yaml deep.yaml
 }
 

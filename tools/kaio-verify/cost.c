@@ -49,14 +49,15 @@ struct walk {
     VEC(const struct lang_symbol *) around;
 };
 
-static bool reads(const struct lang_expr *e, const struct lang_symbol *s)
+bool cost_reads(const struct lang_expr *e, const struct lang_symbol *s)
 {
     bool found = e->kind == E_NAME && e->sym == s;
     for (uint32_t k = 0; k < e->nargs && !found; k++)
-        found = reads(e->args[k], s);
+        found = cost_reads(e->args[k], s);
     for (uint32_t k = 0; e->kind == E_REDUCE && k < e->nindex && !found; k++)
-        found = reads(e->index[k]->dims[0], s) || (e->index[k]->low && reads(e->index[k]->low, s));
-    return found || (e->kind == E_INDEX && e->pad && reads(e->pad, s));
+        found = cost_reads(e->index[k]->dims[0], s) ||
+                (e->index[k]->low && cost_reads(e->index[k]->low, s));
+    return found || (e->kind == E_INDEX && e->pad && cost_reads(e->pad, s));
 }
 
 /* How often a reduction is computed: for all indices around it, or only for those that it depends on (ref.h), of which those
@@ -68,7 +69,7 @@ static double times_of(const struct walk *w, const struct lang_expr *e)
     bool leads = true;
     for (size_t k = 0; k < w->around.n; k++) {
         const struct lang_symbol *s = w->around.v[k];
-        const bool is_key = reads(e, s), is_inner = k >= w->eq->nindex;
+        const bool is_key = cost_reads(e, s), is_inner = k >= w->eq->nindex;
         const double extent = extent_of(w->a, w->in, s->dims ? s->dims[0] : NULL);
         *(is_inner ? &all : &elements) *= extent;
         keys *= is_key ? extent : 1;

@@ -66,9 +66,10 @@ void tap_row(const struct rows *r, const struct row *row)
 {
     bool good = row->status == ROW_PASS || row->status == ROW_SKIP;
     fprintf(r->out, "%sok %zu - ", good ? "" : "not ", r->n);
-    tap_text(row->test ? row->test : "", r->out);
-    fprintf(r->out, "%s%s%s", row->test && row->fill ? " " : "", row->fill ? row->fill : "",
-            row->test ? " " : "");
+    if (row->test) {
+        tap_text(row_name(r->arena, row), r->out);
+        fputc(' ', r->out);
+    }
     if (row->status != ROW_SKIP)
         tap_text(row_description(r->arena, row), r->out);
     else {
@@ -155,6 +156,8 @@ void json_row(const struct rows *r, const struct row *row)
         json_str(&j, "device", row->device);
     if (row->target)
         json_str(&j, "target", row->target);
+    if (row->code)
+        json_str(&j, "code", row->code);
     if (row->fill)
         json_str(&j, "fill", row->fill);
     if (row->has_seed)
@@ -251,8 +254,8 @@ void junit_row(struct rows *r, const struct row *row)
     buf_puts(b, "    <testcase classname=\"");
     xml(b, name);
     buf_puts(b, "\" name=\"");
-    xml(b, row->test ? row->test : "files");
-    buf_printf(b, "%s%s ", row->fill ? " " : "", row->fill ? row->fill : "");
+    xml(b, row->test ? row_name(r->arena, row) : "files");
+    buf_putc(b, ' ');
     xml(b, row->output ? row->output : "-");
     buf_printf(b, "\" time=\"%.3f\">", row->seconds);
     if (row->status == ROW_SKIP) {

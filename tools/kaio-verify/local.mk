@@ -1,5 +1,6 @@
 bin_PROGRAMS += tools/kaio-verify/kaio-verify
 tools_kaio_verify_kaio_verify_SOURCES = \
+	tools/kaio-verify/code.c \
 	tools/kaio-verify/cost.c \
 	tools/kaio-verify/main.c \
 	tools/kaio-verify/files.c \

@@ -17,6 +17,7 @@ enum {
     OPT_FILL,
     OPT_SHAPES,
     OPT_TYPES,
+    OPT_CODE,
     OPT_LIST,
     OPT_FAIL_FAST,
     OPT_SEED,
@@ -40,6 +41,8 @@ enum {
 
 static const char *const formats[] = {"text", "tap", "json", "junit", NULL};
 
+const char *const code_names[] = {"both", "generic", "fixed", NULL};
+
 static const struct cli_option option_list[] = {
     {.heading = "What is checked (default: the outputs given as NAME=FILE)"},
     {OPT_RUN, "run", NULL, "emit, run and check the cases of each SPEC", NULL, NULL},
@@ -57,6 +60,10 @@ static const struct cli_option option_list[] = {
      "sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100", NULL},
     {OPT_SHAPES, "shapes", "N[:SEED]",
      "instead of the cases, N random shapes of each kernel,\nwith all types and fills", NULL, NULL},
+    {OPT_CODE, "code", "KIND",
+     "run code for all sizes, code with the sizes fixed in it,\nor both (default): generic, fixed, "
+     "both",
+     "both generic fixed", NULL},
     {OPT_TYPES, "types", "LIST", "run with all types of the spec, or with these: T=f16,f32", "all",
      NULL},
     {OPT_FILL, "fill", "LIST",
@@ -224,6 +231,7 @@ static void take_option(struct cli *cli, int id, struct options *o)
     case OPT_FILL: fill(cli, o); break;
     case OPT_SHAPES: shapes(cli, o); break;
     case OPT_TYPES: types(cli, o); break;
+    case OPT_CODE: o->code = (enum code)cli_choice(cli, code_names); break;
     case OPT_LIST: o->list = true; break;
     case OPT_FAIL_FAST: o->fail_fast = true; break;
     case OPT_SEED: o->seed = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
@@ -269,10 +277,10 @@ int main(int argc, char **argv)
         cli_usage_error(&cli, "--run and --golden exclude each other");
     if (!opt.run && (opt.device || opt.target || opt.fills || opt.repeat || opt.all || opt.ptx ||
                      opt.check || opt.suppressions || opt.check_seed || opt.shapes || opt.ntype ||
-                     opt.fail_fast || opt.list))
-        cli_usage_error(
-            &cli, "--device, --target, --fill, --shapes, --types, --repeat, --check, "
-                  "--suppressions, --check-seed, --all, --list, --fail-fast and --ptx need --run");
+                     opt.code || opt.fail_fast || opt.list))
+        cli_usage_error(&cli, "--device, --target, --fill, --shapes, --types, --code, --repeat, "
+                              "--check, --suppressions, --check-seed, --all, --list, --fail-fast "
+                              "and --ptx need --run");
     bool sums = opt.sums.depth != RUN_NOT_GIVEN || opt.sums.truncation != RUN_NOT_GIVEN ||
                 opt.sums.products != RUN_NOT_GIVEN;
     if (opt.suppressions && !opt.check)
@@ -282,6 +290,8 @@ int main(int argc, char **argv)
                               "don't go with --golden");
     if (opt.ptx && opt.ntype)
         cli_usage_error(&cli, "--types emits a kernel for each, and --ptx gives one");
+    if (opt.ptx && opt.code)
+        cli_usage_error(&cli, "--code says what is emitted, and --ptx gives it");
     if (opt.list && opt.format != FORMAT_TEXT && opt.format != FORMAT_JSON)
         cli_usage_error(&cli, "--list writes text or json");
     cli_catch_signals(&cli, &interrupted);

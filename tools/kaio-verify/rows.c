@@ -17,6 +17,14 @@ const char *row_word(enum row_status status)
     return words[status];
 }
 
+const char *row_name(struct arena *a, const struct row *row)
+{
+    const bool fixed = row->code && row->code == code_names[CODE_FIXED];
+    return row->test ? arena_printf(a, "%s%s%s%s", row->test, fixed ? " fixed" : "",
+                                    row->fill ? " " : "", row->fill ? row->fill : "")
+                     : NULL;
+}
+
 void rows_begin(struct rows *r)
 {
     if (r->format == FORMAT_TAP)
@@ -71,7 +79,7 @@ static void text_row(const struct rows *r, const struct row *row)
     fprintf(r->out, "%s%-8s%s ", r->color ? colors[row->status] : "", words[row->status],
             r->color ? "\033[0m" : "");
     if (row->test)
-        fprintf(r->out, "%s%s%s  ", row->test, row->fill ? " " : "", row->fill ? row->fill : "");
+        fprintf(r->out, "%s  ", row_name(r->arena, row));
     fprintf(r->out, "%s\n", row_description(r->arena, row));
     fputs(row_details(r, row), r->out);
 }

@@ -5,7 +5,6 @@
 
 #include "base/io.h"
 #include "base/num.h"
-#include "lower/lower.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -58,80 +57,6 @@ static int open_device(struct session *s)
     return CLI_OK;
 }
 
-/* ---- one kernel ---------------------------------------------------------------------------------------------- */
-
-/* PTX text, as another program would get it, and the contract read back from it. */
-static bool emit(struct kernel *k, struct diags *d)
-{
-    struct session *s = k->s;
-    if (s->opt->ptx) {
-        k->ptx = io_read(k->a, d, s->opt->ptx, IO_TEXT_LIMIT);
-    } else {
-        /* the simulator's findings name the spec's lines */
-        const struct lower_options lo = {.lines = s->ops == &sim_device};
-        struct ptx_module *made = lower_specs(k->a, &k->spec, 1, s->target, &lo, d);
-        if (!made)
-            return false;
-        struct buf text = buf_in(k->a);
-        ptx_print(made, &text);
-        k->ptx = source_new(k->a, arena_printf(k->a, "%s.ptx", k->spec->name), buf_text(&text),
-                            text.len);
-    }
-    k->module = k->ptx ? ptx_parse(k->a, k->ptx, d) : NULL;
-    if (!k->module || !ptx_validate(k->module, d))
-        return false;
-    const struct source *header = source_new(k->a,
-                                             arena_printf(k->a, "%s (contract)", k->ptx->name),
-                                             k->module->header, strlen(k->module->header));
-    struct contract_file *file = contract_read(k->a, header, d);
-    for (size_t i = 0; file && i < file->v.n; i++)
-        if (strcmp(file->v.v[i]->kernel, k->spec->name) == 0)
-            k->contract = file->v.v[i];
-    return k->contract ? true
-           : file      ? diag_error(d, SPAN_NONE, "the PTX has no kernel '%s'", k->spec->name)
-                       : false;
-}
-
-/* The kernel was refused before any case could run. */
-static void kernel_error(struct kernel *k, struct diags *d, int status)
-{
-    struct trial t = {.k = k, .d = d, .test = k->spec->name, .words = ""};
-    trial_error(&t, status, NULL);
-}
-
-static bool same_types(const struct spec *x, const struct spec *y)
-{
-    for (size_t i = 0; i < x->types.n; i++)
-        if (x->types.v[i].chosen != y->types.v[i].chosen)
-            return false;
-    return true;
-}
-
-/* Emits and loads the kernel with the types of `spec`, unless that is what the device has. */
-static bool prepare(struct kernel *k, struct spec *spec, struct diags *d)
-{
-    struct session *s = k->s;
-    if (k->loaded && same_types(spec, k->spec))
-        return true;
-    k->loaded = false;
-    k->spec = spec;
-    if (!emit(k, d)) {
-        kernel_error(k, d, CLI_BAD_INPUT);
-        return false;
-    }
-    struct diags *said = diags_new(k->a);
-    enum device_status st = s->ops ? s->ops->load(s->dev, k->ptx, said) : DEVICE_OK;
-    if (st == DEVICE_OK && said->nwarning) { /* of code that is slower than it is written */
-        progress_clear(&s->progress);
-        cli_report(s->cli, said);
-    } else {
-        diags_append(d, said);
-    }
-    if (st != DEVICE_OK)
-        kernel_error(k, d, st == DEVICE_FAILED ? CLI_DEVICE_FAILED : CLI_BAD_INPUT);
-    return k->loaded = st == DEVICE_OK;
-}
-
 /* ---- one set of values ----------------------------------------------------------------------------------------- */
 
 /* --list: its name, its values, what the reference of it costs. */
@@ -167,8 +92,32 @@ static void run_values(struct trial *t)
     arena_free(t->a);
 }
 
+/* Whether code of this kind is to be run. Where there is one code only, it is, whatever was asked for. */
+static bool runs_generic(const struct kernel *k)
+{
+    return k->one_code || k->s->opt->code != CODE_FIXED;
+}
+
+static bool runs_fixed(const struct kernel *k)
+{
+    return !k->one_code && k->s->opt->code != CODE_GENERIC && !k->s->opt->list;
+}
+
+/* One problem by code for all sizes, or by code for its own. false: the kernel has no code. */
+static bool run_problem(struct kernel *k, struct spec *spec, struct trial *t, bool fixed)
+{
+    if (fixed) {
+        kernel_run_fixed(k, spec, t);
+        return true;
+    }
+    if (!kernel_prepare(k, spec))
+        return false;
+    run_values(t);
+    return true;
+}
+
 /* A case may bind types, for which there is a kernel of its own. false: no more cases. */
-static bool run_case(struct kernel *k, struct spec *spec, const struct spec_case *c)
+static bool run_case(struct kernel *k, struct spec *spec, const struct spec_case *c, bool fixed)
 {
     struct diags *d = diags_new(k->a);
     const struct options *o = k->s->opt;
@@ -177,6 +126,7 @@ static bool run_case(struct kernel *k, struct spec *spec, const struct spec_case
     if (!fits && k->types.n)
         return true; /* it comes with its own choice */
     if (!fits && (o->ptx || spec_case_conflict(c, o->define, o->ndefine))) {
+        k->is_fixed = fixed;
         trial_begin(&t);
         trial_skip(&t, o->ptx ? "the case binds a type, and the PTX is given"
                               : "-D chooses another type than the case");
@@ -188,10 +138,7 @@ static bool run_case(struct kernel *k, struct spec *spec, const struct spec_case
         kernel_error(k, d, CLI_BAD_INPUT);
         return true;
     }
-    if (!prepare(k, as, d))
-        return false;
-    run_values(&t);
-    return true;
+    return run_problem(k, as, &t, fixed);
 }
 
 static bool has(const word_list *list, const char *word)
@@ -202,17 +149,31 @@ static bool has(const word_list *list, const char *word)
     return false;
 }
 
+/* Each shape by the code for all sizes as it is drawn, then each by code of its own. */
+static uint64_t draw_and_run(struct kernel *k, struct shapes *sh)
+{
+    struct session *s = k->s;
+    struct trial t = {.k = k, .random = true};
+    VEC(word_list) drawn = {0};
+    while (drawn.n < s->opt->shapes && !session_over(s) && shapes_next(sh, &t.values)) {
+        *VEC_PUSH(k->a, &drawn) = t.values;
+        if (runs_generic(k) || s->opt->list)
+            run_values(&t);
+    }
+    struct spec *spec = k->spec;
+    for (size_t i = 0; runs_fixed(k) && i < drawn.n && !session_over(s); i++) {
+        t.values = drawn.v[i];
+        kernel_run_fixed(k, spec, &t);
+    }
+    return drawn.n;
+}
+
 /* Of an output that only empty or hopeless shapes were found for, the check has proved nothing. */
 static void run_shapes_of(struct kernel *k)
 {
     struct session *s = k->s;
     struct shapes *sh = shapes_new(k->a, k);
-    uint64_t made = 0;
-    struct trial t = {.k = k, .random = true};
-    while (made < s->opt->shapes && !session_over(s) && shapes_next(sh, &t.values)) {
-        run_values(&t);
-        made++;
-    }
+    const uint64_t made = draw_and_run(k, sh);
     struct diags *d = diags_new(k->a);
     if (!made && !session_over(s)) {
         diag_error(d, k->spec->name_span, "no shape tried for '%s' will do: %s", k->spec->name,
@@ -277,24 +238,41 @@ static word_list fixed_values(struct kernel *k, const struct spec *spec)
     return v;
 }
 
+/* The cases that are wanted, and the values that are given, by one of the two codes. False: the kernel has none. */
+static bool run_problems(struct kernel *k, struct spec *spec, const word_list *values, bool fixed)
+{
+    struct session *s = k->s;
+    struct trial t = {.k = k, .values = *values};
+    const bool cases = s->cases.n || !values->n;
+    for (size_t c = 0; cases && c < spec->cases.n && !session_over(s); c++)
+        if (wanted(s, spec->cases.v[c].name) && !run_case(k, spec, &spec->cases.v[c], fixed))
+            return false;
+    return session_over(s) || !values->n || run_problem(k, spec, &t, fixed);
+}
+
+/* PTX that is given is what it is; and what -D fixes is not open. */
+static bool has_one_code(const struct session *s, const struct spec *spec)
+{
+    bool open = false;
+    for (size_t i = 0; i < spec->dims.n; i++)
+        open |= !spec->dims.v[i]->has_value;
+    return s->opt->ptx || !open;
+}
+
 static void run_all(struct kernel *k, struct spec *spec)
 {
     struct session *s = k->s;
-    struct diags *d = diags_new(k->a);
     const word_list values = is_known(s, spec) ? fixed_values(k, spec) : s->values;
-    const bool cases = !s->opt->shapes && (s->cases.n || !values.n);
-    bool good = true;
-    for (size_t c = 0; cases && good && c < spec->cases.n && !session_over(s); c++)
-        if (wanted(s, spec->cases.v[c].name))
-            good = run_case(k, spec, &spec->cases.v[c]);
-    if (!good || session_over(s) || (!s->opt->shapes && !values.n) || !prepare(k, spec, d))
-        return;
+    k->one_code = has_one_code(s, spec);
     if (s->opt->shapes) {
-        run_shapes_of(k);
+        if (kernel_prepare(k, spec))
+            run_shapes_of(k);
         return;
     }
-    struct trial t = {.k = k, .values = values};
-    run_values(&t);
+    if ((runs_generic(k) || s->opt->list) && !run_problems(k, spec, &values, false))
+        return;
+    if (runs_fixed(k))
+        run_problems(k, spec, &values, true);
 }
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */

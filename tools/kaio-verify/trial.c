@@ -73,6 +73,8 @@ static const char *repeat_command(const struct trial *t, const char *fill)
         buf_printf(&b, " -D %s", spec_define_text(k->s->a, &o->define[i]));
     for (size_t i = 0; i < k->types.n; i++)
         buf_printf(&b, " -D %s", k->types.v[i]);
+    if (!k->one_code)
+        buf_printf(&b, " --code=%s", code_names[k->is_fixed ? CODE_FIXED : CODE_GENERIC]);
     print_sums(&o->sums, &b);
     print_tolerance(&o->tolerance, &b);
     if (o->max_instructions)
@@ -94,6 +96,7 @@ static void add_row(struct trial *t, const struct row *base, const char *fill)
     struct row row = *base;
     row.test = t->test;
     row.kernel = t->k->spec->name;
+    row.code = s->ops ? code_names[t->k->is_fixed ? CODE_FIXED : CODE_GENERIC] : NULL;
     row.device = s->info.kind;
     row.target = s->target->name;
     row.fill = fill;
@@ -363,7 +366,7 @@ static void once(struct trial *t, word_list *list, const char *name)
     for (size_t k = 0; k < list->n; k++)
         if (strcmp(list->v[k], name) == 0)
             return;
-    *VEC_PUSH(t->k->s->a, list) = name;
+    *VEC_PUSH(t->k->s->a, list) = arena_strdup(t->k->s->a, name);
 }
 
 static void judge(struct trial *t, struct ref *ref, size_t output, enum fill_kind kind)
@@ -435,6 +438,16 @@ static bool takes(const struct trial *t, enum fill_kind kind)
     }
 }
 
+bool trial_skip_large(struct trial *t)
+{
+    const struct session *s = t->k->s;
+    const double c = trial_cost(t);
+    if (c <= LARGE || !t->named || s->opt->all)
+        return false;
+    trial_skip(t, arena_printf(s->a, "large (%.2g terms); --all or --sample=N runs it", c));
+    return true;
+}
+
 void trial_run(struct trial *t)
 {
     struct session *s = t->k->s;
@@ -444,11 +457,8 @@ void trial_run(struct trial *t)
         trial_error(t, CLI_BAD_INPUT, NULL);
         return;
     }
-    double c = trial_cost(t);
-    if (c > LARGE && t->named && !s->opt->all) {
-        trial_skip(t, arena_printf(s->a, "large (%.2g terms); --all or --sample=N runs it", c));
+    if (trial_skip_large(t))
         return;
-    }
     for (int kind = 0; kind < FILL_KINDS && !session_over(s); kind++)
         if (takes(t, (enum fill_kind)kind))
             check(t, (enum fill_kind)kind);

@@ -11,6 +11,7 @@
 #include "run/run.h"
 
 typedef VEC(const char *) word_list;
+typedef VEC(struct spec_define) define_list;
 
 struct session {
     struct cli *cli;
@@ -45,6 +46,8 @@ struct kernel {
     struct ptx_module *module;
     struct contract *contract;
     bool loaded;
+    bool is_fixed; /* its dimensions are constants in it */
+    bool one_code; /* there is no other code for it: the PTX is given, or nothing is open */
     /* of one choice among several types: "T=f16"; empty where the spec's own are taken */
     word_list types;
     word_list seen, proved; /* random shapes: outputs compared, and those of which one passed */
@@ -64,6 +67,14 @@ struct trial {
     double seconds;
 };
 
+/* code.c: emits and loads the kernel with the types of `spec`, unless that is what the device has. False after a row that says
+ * why not. */
+bool kernel_prepare(struct kernel *k, struct spec *spec);
+/* Runs the problem by code in which its dimensions are constants. */
+void kernel_run_fixed(struct kernel *k, struct spec *spec, const struct trial *problem);
+/* A row: the kernel was refused before any case could run. */
+void kernel_error(struct kernel *k, struct diags *d, int status);
+
 /* Sets .a (a new arena, for the caller to free), .d, .test and .words of a trial whose kernel, and named or values, are
  * set. */
 void trial_begin(struct trial *t);
@@ -71,6 +82,8 @@ void trial_begin(struct trial *t);
 bool trial_bind(struct trial *t);
 /* After trial_bind: the terms that the reference adds up. */
 double trial_cost(const struct trial *t);
+/* After trial_bind: a row that skips what is too large to be run without being asked for. False: it is not. */
+bool trial_skip_large(struct trial *t);
 /* Checks with every fill that is asked for; adds the rows. */
 void trial_run(struct trial *t);
 /* A row about the kernel or the case as a whole, with the first of t->d, which are reported. */

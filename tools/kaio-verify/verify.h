@@ -8,6 +8,8 @@
 #include "ref/fill.h"
 
 enum row_status { ROW_PASS, ROW_FAIL, ROW_MISTRUST, ROW_SKIP, ROW_ERROR };
+enum code { CODE_BOTH, CODE_GENERIC, CODE_FIXED };
+extern const char *const code_names[]; /* NULL at the end */
 enum format { FORMAT_TEXT, FORMAT_TAP, FORMAT_JSON, FORMAT_JUNIT };
 
 /* One output of one case that was checked, or a case that could not be. Strings may be NULL where they mean nothing. */
@@ -18,6 +20,7 @@ struct row {
     const char *output; /* the parameter */
     const char *why;    /* SKIP, ERROR, MISTRUST; FAIL without a comparison */
     const char *device, *target, *fill;
+    const char *code; /* "generic", "fixed" */
     bool has_seed;
     uint64_t seed;
     double seconds;
@@ -59,6 +62,8 @@ void junit_end(struct rows *r);
 const char *row_description(struct arena *a, const struct row *row);
 const char *row_details(const struct rows *r, const struct row *row); /* lines, "" for a pass */
 const char *row_word(enum row_status status);
+/* "saxpy/n33 fixed exact"; NULL when files are compared. Code for all sizes is not named. */
+const char *row_name(struct arena *a, const struct row *row);
 
 struct type_choice {  /* of --types */
     const char *name; /* NULL: every type */
@@ -70,7 +75,8 @@ struct options {
     const char *device, *target;
     struct tolerance tolerance;
     bool run, golden, all, list, fail_fast;
-    bool every;      /* never a sample */
+    bool every; /* never a sample */
+    enum code code;
     unsigned fills;  /* bits by enum fill_kind; 0: chosen per spec */
     uint64_t repeat; /* more runs, whose bits must be those of the first */
     uint64_t shapes, shapes_seed;
@@ -98,6 +104,8 @@ int verify_run(struct cli *cli, const struct options *opt);
 /* cost.c: elements of every equation times the ranges of the reductions in it, memory from a; a sample of the outputs (0: all)
  * needs less. */
 double cost_of(struct arena *a, const struct ref_input *in, uint64_t sample);
+/* Whether the expression's value depends on the dimension, scalar or index. */
+bool cost_reads(const struct lang_expr *e, const struct lang_symbol *s);
 /* How many elements of each output are evaluated: what --sample says; else all (0), or as many as take seconds. */
 uint64_t cost_sample(struct arena *a, const struct ref_input *in, const struct options *o);
 
