@@ -75,18 +75,6 @@ static uint64_t sample_of(const struct code *c, const struct bench_point *p, uin
     return n < 8 ? 8 : n < (double)wanted ? (uint64_t)n : wanted;
 }
 
-static double nan_share(struct ref *ref)
-{
-    uint64_t nan = 0, all = 0;
-    for (size_t k = 0; k < ref_noutput(ref); k++) {
-        const struct ref_output *o = ref_output(ref, k);
-        for (uint64_t i = 0; o->v && i < o->n; i++)
-            nan += isnan(o->v[i]) != 0;
-        all += o->n;
-    }
-    return all ? (double)nan / (double)all : 0;
-}
-
 static bool subscript_left(const struct diags *d)
 {
     for (size_t i = 0; i < d->list.n; i++)
@@ -126,7 +114,7 @@ bool data_make(struct code *c, const struct bench_point *p, const struct data_op
                           "'%s' has a body: and no reference:, so nothing says what it computes",
                           c->spec->name);
     out->ref = reference(c, p, out->fill, o, d);
-    if (out->ref && nan_share(out->ref) > 0.25) { /* logarithms and roots want positive numbers */
+    if (out->ref && fill_makes_nan(out->ref)) { /* logarithms and roots want positive numbers */
         ref_free(out->ref);
         out->fill = FILL_UNIFORM;
         out->ref = reference(c, p, out->fill, o, d);

@@ -399,3 +399,15 @@ void fill_buffer(enum fill_kind kind, uint64_t seed, const char *name, const str
     struct filling f = {kind, seed, name_hash(name), terms, use, exact_limit(b->type, terms), b};
     ref_parallel(0, b->count, CHUNK, fill_chunk, &f);
 }
+
+bool fill_makes_nan(const struct ref *r)
+{
+    uint64_t nan = 0, all = 0;
+    for (size_t k = 0; k < ref_noutput(r); k++) {
+        const struct ref_output *o = ref_output(r, k);
+        for (uint64_t i = 0; o->v && i < o->n; i++)
+            nan += isnan(o->v[i]) != 0;
+        all += o->n;
+    }
+    return nan * 4 > all;
+}

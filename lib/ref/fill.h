@@ -42,5 +42,8 @@ uint64_t fill_terms(const struct ref_input *in);
 /* Fills b (shaped, with memory). terms: fill_terms(). */
 void fill_buffer(enum fill_kind kind, uint64_t seed, const char *name, const struct fill_use *use,
                  uint64_t terms, struct buffer *b);
+/* Whether so much of the reference is NaN that inputs of another kind would show more: logarithms and roots want positive
+ * numbers. */
+bool fill_makes_nan(const struct ref *r);
 
 #endif

@@ -6,8 +6,6 @@
 #include "base/num.h"
 #include "values.h"
 
-#include <math.h>
-
 /* Terms that the reference adds up for a case before it counts as large. */
 static const double LARGE = 0x1p22;
 enum { GUARD = 4096 }; /* bytes on each side of a buffer on a GPU; the simulator knows the bounds */
@@ -251,19 +249,6 @@ static struct ref *reference(struct trial *t, enum fill_kind kind)
     }
 }
 
-/* How much of the reference is NaN. */
-static double nan_share(struct ref *ref)
-{
-    uint64_t nan = 0, all = 0;
-    for (size_t k = 0; k < ref_noutput(ref); k++) {
-        const struct ref_output *o = ref_output(ref, k);
-        for (uint64_t i = 0; o->v && i < o->n; i++)
-            nan += isnan(o->v[i]) != 0;
-        all += o->n;
-    }
-    return all ? (double)nan / (double)all : 0;
-}
-
 /* ---- the run ---------------------------------------------------------------------------------------------------- */
 
 /* What the kernel printed goes to stderr: stdout is the report. */
@@ -409,7 +394,7 @@ static void check(struct trial *t, enum fill_kind kind)
     struct session *s = t->k->s;
     t->d = t->run->d = diags_new(t->a); /* what was said of the inputs before has been shown */
     struct ref *ref = reference(t, kind);
-    if (ref && !s->opt->fills && kind == FILL_NORMAL && nan_share(ref) > 0.25) {
+    if (ref && !s->opt->fills && kind == FILL_NORMAL && fill_makes_nan(ref)) {
         ref_free(ref); /* logarithms and roots want positive numbers */
         ref = reference(t, kind = FILL_UNIFORM);
     }
