@@ -260,7 +260,8 @@ static bool plan_arrays(struct run *r, const struct contract_launch *src, struct
     for (size_t i = 0; i < src->arrays.n; i++) {
         const struct contract_array *a = &src->arrays.v[i];
         uint64_t *dim = ARENA_ARRAY(r->arena, a->extents.n, uint64_t);
-        uint64_t bytes = dtype_bytes(a->type, 1);
+        /* one without extents reaches to the end, which may be where it begins */
+        uint64_t bytes = a->extents.n ? dtype_bytes(a->type, 1) : 0;
         int64_t n;
         if (!run_eval(r, a->at, &n))
             return false;
