@@ -30,3 +30,25 @@ YAML
     run -0 --separate-stderr kaio-verify --run -d cpu --fill=exact --code=generic bytes.yaml n=40 m=0
     [ "${lines[-1]}" = "1 passed, 0 failed, 0 skipped" ]
 }
+
+@test "a case is large by its bytes, too" {
+    cat >gather.yaml <<'YAML'
+kernel: gather
+params:
+  table: in f32[rows, 128]
+  ids: in i32[n]
+  y: out f32[n]
+compute: |
+  y[i] = table[ids[i], 7]
+cases:
+  small: {rows: 100, n: 8}
+  large: {rows: 3000000, n: 8}
+  edge: {rows: 131071, n: 8}
+YAML
+    run -0 --separate-stderr kaio-verify --run -d cpu --fill=exact --code=generic gather.yaml
+    [[ ${lines[0]} == "PASS     gather/small exact "* ]]
+    [ "${lines[1]}" = "SKIP     gather/large  large (1.5e+09 bytes); --all or --sample=N runs it" ]
+    [[ ${lines[2]} == "PASS     gather/edge exact "* ]]
+    run -2 --separate-stderr kaio-verify --run -d cpu --fill=exact --code=fixed --format=json gather.yaml large
+    [[ ${lines[0]} == *'"status": "SKIP"'*'large (1.5e+09 bytes)'*'"code": "fixed"'* ]]
+}

@@ -243,9 +243,7 @@ static bool fits(struct shapes *sh, const word_list *values)
     struct trial t = {.k = sh->k, .values = *values};
     trial_begin(&t);
     bool good = trial_bind(&t);
-    double bytes = 0;
-    for (size_t k = 0; good && k < t.run->nparam; k++)
-        bytes += run_is_buffer(&t.run->param[k]) ? (double)t.run->param[k].host.bytes : 0;
+    const double bytes = good ? trial_bytes(&t) : 0;
     if (!good)
         sh->refused = arena_strdup(sh->a, trial_first_message(t.d));
     else if (bytes > BYTES || trial_cost(&t) > TERMS)

@@ -6,8 +6,8 @@
 #include "base/num.h"
 #include "values.h"
 
-/* Terms that the reference adds up for a case before it counts as large. */
-static const double LARGE = 0x1p22;
+/* Terms that the reference adds up for a case before it counts as large, and bytes of its buffers. */
+static const double LARGE = 0x1p22, LARGE_BYTES = 0x1p26;
 enum { GUARD = 4096 }; /* bytes on each side of a buffer on a GPU; the simulator knows the bounds */
 
 /* ---- rows -------------------------------------------------------------------------------------------------- */
@@ -423,13 +423,24 @@ static bool takes(const struct trial *t, enum fill_kind kind)
     }
 }
 
+double trial_bytes(const struct trial *t)
+{
+    double bytes = 0;
+    for (size_t k = 0; k < run_nbuffer(t->run); k++)
+        bytes += (double)run_buffer(t->run, k)->host.bytes;
+    return bytes;
+}
+
+/* A sample is for outputs whose elements take long; it is asked for by who knows how large the buffers are. */
 bool trial_skip_large(struct trial *t)
 {
     const struct session *s = t->k->s;
-    const double c = trial_cost(t);
-    if (c <= LARGE || !t->named || s->opt->all)
+    const double terms = trial_cost(t), bytes = trial_bytes(t);
+    const bool few_bytes = bytes <= LARGE_BYTES || s->opt->sample;
+    if ((terms <= LARGE && few_bytes) || !t->named || s->opt->all)
         return false;
-    trial_skip(t, arena_printf(s->a, "large (%.2g terms); --all or --sample=N runs it", c));
+    trial_skip(t, arena_printf(s->a, "large (%.2g %s); --all or --sample=N runs it",
+                               terms > LARGE ? terms : bytes, terms > LARGE ? "terms" : "bytes"));
     return true;
 }
 

@@ -82,6 +82,8 @@ void trial_begin(struct trial *t);
 bool trial_bind(struct trial *t);
 /* After trial_bind: the terms that the reference adds up. */
 double trial_cost(const struct trial *t);
+/* And the bytes of all buffers. */
+double trial_bytes(const struct trial *t);
 /* After trial_bind: a row that skips what is too large to be run without being asked for. False: it is not. */
 bool trial_skip_large(struct trial *t);
 /* Checks with every fill that is asked for; adds the rows. */
