@@ -447,13 +447,20 @@ static bool read_document(struct spec_reader *r, struct yaml_value *root)
     return good && read_text(r, &doc);
 }
 
+/* The kernel that a document says it is; NULL: it says none. */
+static const char *name_of(const struct yaml_value *root)
+{
+    const struct yaml_value *name = root->kind == YAML_MAP ? yaml_get(root, "kernel") : NULL;
+    return name && name->kind == YAML_SCALAR ? name->text : NULL;
+}
+
 static bool add_spec(struct spec_reader *r, struct spec_file *f, const struct source *src,
                      struct yaml_value *root)
 {
     struct spec *s = r->spec = ARENA_NEW(r->a, struct spec);
+    const char *name = name_of(root);
     s->src = src;
-    const struct yaml_value *name = root->kind == YAML_MAP ? yaml_get(root, "kernel") : NULL;
-    if (r->only && !(name && name->kind == YAML_SCALAR && strcmp(name->text, r->only) == 0))
+    if (r->only && !(name && strcmp(name, r->only) == 0))
         return true;
     if (!read_document(r, root))
         return false;
@@ -478,6 +485,12 @@ static bool check_defines(const struct spec_reader *r)
     return good;
 }
 
+static bool say_empty(const struct spec_reader *r, const struct source *src)
+{
+    return diag_error(r->d, (struct span){src, 0, 0},
+                      "the input is empty; a kernel begins with 'kernel: NAME'");
+}
+
 static struct spec_file *read_stream(struct spec_reader *r, const struct source *src)
 {
     struct spec_file *f = ARENA_NEW(r->a, struct spec_file);
@@ -490,10 +503,38 @@ static struct spec_file *read_stream(struct spec_reader *r, const struct source 
         if (stream->docs.v[i])
             good &= add_spec(r, f, src, stream->docs.v[i]);
     if (good && f->specs.n == 0)
-        good = diag_error(r->d, (struct span){src, 0, 0},
-                          "the input is empty; a kernel begins with 'kernel: "
-                          "NAME'");
+        good = say_empty(r, src);
     return good && (r->only || check_defines(r)) ? f : NULL;
+}
+
+struct spec_parts *spec_read_parts(struct arena *a, const struct source *src,
+                                   const struct spec_define *defines, size_t ndefine,
+                                   struct diags *d)
+{
+    struct spec_reader r = {.a = a, .d = d, .defines = defines, .ndefine = ndefine};
+    struct spec_parts *parts = ARENA_NEW(a, struct spec_parts);
+    struct spec_file all = {0};
+    struct yaml_stream *stream = yaml_read(a, src, d);
+    bool good = true;
+    if (!stream)
+        return NULL;
+    r.define_used = ARENA_ARRAY(a, ndefine, bool);
+    for (size_t i = 0; i < stream->docs.n; i++) {
+        if (!stream->docs.v[i])
+            continue;
+        struct spec_part *part = VEC_PUSH(a, &parts->v);
+        *part = (struct spec_part){.name = name_of(stream->docs.v[i]), .d = diags_new(a)};
+        r.d = part->d;
+        if (add_spec(&r, &all, src, stream->docs.v[i]))
+            part->spec = all.specs.v[all.specs.n - 1];
+        good &= part->spec != NULL;
+    }
+    r.d = d;
+    if (parts->v.n == 0)
+        good = say_empty(&r, src);
+    else /* a kernel that is wrong might have had the name */
+        good = !good || check_defines(&r);
+    return good ? parts : NULL;
 }
 
 struct spec_file *spec_read(struct arena *a, const struct source *src,

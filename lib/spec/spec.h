@@ -104,6 +104,20 @@ struct spec_file *spec_read(struct arena *a, const struct source *src,
                             const struct spec_define *defines, size_t ndefine, struct diags *d);
 struct spec *spec_find(struct spec_file *f, const char *name); /* NULL if absent */
 
+/* The same for who judges each kernel by itself: one that is wrong leaves the others as they are. NULL with errors in d
+ * where that can't be said of a kernel: it is no YAML, it is empty, a define belongs to no kernel. */
+struct spec_part {
+    const char *name;  /* NULL: the document has none that can be read */
+    struct spec *spec; /* NULL with errors in d */
+    struct diags *d;
+};
+struct spec_parts {
+    VEC(struct spec_part) v;
+};
+struct spec_parts *spec_read_parts(struct arena *a, const struct source *src,
+                                   const struct spec_define *defines, size_t ndefine,
+                                   struct diags *d);
+
 const struct spec_type *spec_find_type(const struct spec *s, const char *name); /* NULL if absent */
 const char *spec_type_text(struct arena *a, const struct spec_type *t);         /* "f16, f32" */
 bool spec_type_allows(const struct spec_type *t, enum dtype type);

@@ -17,6 +17,7 @@ struct files {
     struct run *run;
     struct run_arg *arg; /* dimensions, scalars and inputs */
     size_t narg;
+    struct rows rows;
 };
 
 /* "n=1024" -> name and value; false for a word that is none. */
@@ -111,24 +112,19 @@ static bool settle_outputs(struct files *f)
     return true;
 }
 
-static int compare_all(struct files *f)
+/* Adds a row for each output that is given. False with errors in f->d. */
+static bool compare_all(struct files *f)
 {
-    struct rows rows = {.format = f->opt->format,
-                        .arena = f->a,
-                        .out = stdout,
-                        .color = f->cli->color_out,
-                        .tolerance = f->opt->tolerance};
     struct ref_input in = values_of(f->a, f->spec, f->run);
     struct ref_options ro = {.threads = f->opt->threads,
                              .sample = cost_sample(f->a, &in, f->opt),
                              .seed = f->opt->seed,
                              .interrupted = f->opt->interrupted};
     if (!run_sums(f->run, &f->opt->sums, &ro.sums))
-        return CLI_BAD_INPUT;
+        return false;
     struct ref *ref = ref_evaluate(f->a, &in, &ro, f->d);
     if (!ref)
-        return CLI_BAD_INPUT;
-    rows_begin(&rows);
+        return false;
     for (size_t k = 0; k < ref_noutput(ref); k++) {
         const char *name = ref_output(ref, k)->param->sym->name;
         const struct run_param *p = run_find_param(f->run, name);
@@ -136,16 +132,12 @@ static int compare_all(struct files *f)
         if (!p->result.data)
             continue;
         compare_output(ref, k, p->result.data, &f->opt->tolerance, values_vary(f->run), &res);
-        static const enum row_status of[] = {ROW_PASS, ROW_FAIL, ROW_MISTRUST};
-        rows_add(&rows, &(struct row){.status = of[res.status],
-                                      .kernel = f->spec->name,
-                                      .test = f->spec->name,
-                                      .output = name,
-                                      .result = &res,
-                                      .why = res.why});
+        struct row row = row_of_result(name, &res);
+        row.kernel = row.test = f->spec->name;
+        rows_add(&f->rows, &row);
     }
     ref_free(ref);
-    return rows_end(&rows);
+    return true;
 }
 
 static struct spec *one_spec(struct files *f, const char *path)
@@ -170,30 +162,47 @@ static struct spec *one_spec(struct files *f, const char *path)
     return s;
 }
 
+static bool any_output(struct files *f)
+{
+    bool any = false;
+    for (size_t k = 0; k < f->run->nparam; k++)
+        any |= f->run->param[k].result.data != NULL;
+    return any || diag_error(f->d, SPAN_NONE,
+                             "no output is given, so there is nothing to check; give OUTPUT=FILE "
+                             "(inout: NAME=BEFORE:AFTER)");
+}
+
+static bool check_files(struct files *f)
+{
+    f->spec = one_spec(f, f->cli->argv[0]);
+    if (!f->spec)
+        return false;
+    f->run = run_new(f->a, contract_of_spec(f->a, f->spec, "sm_80"), f->d);
+    const bool good = take_words(f) && settle_outputs(f) && any_output(f) && compare_all(f);
+    run_discard_outputs(f->run);
+    return good;
+}
+
 int verify_files(struct cli *cli, const struct options *opt)
 {
     if (cli->argc == 0)
         cli_usage_error(cli, "no spec given");
     struct arena *a = arena_new();
     struct files f = {.cli = cli, .opt = opt, .a = a, .d = diags_new(a)};
-    int status = CLI_BAD_INPUT;
-    f.spec = one_spec(&f, cli->argv[0]);
-    if (f.spec) {
-        f.run = run_new(a, contract_of_spec(a, f.spec, "sm_80"), f.d);
-        bool any = false;
-        if (take_words(&f) && settle_outputs(&f)) {
-            for (size_t k = 0; k < f.run->nparam; k++)
-                any |= f.run->param[k].result.data != NULL;
-            if (any)
-                status = compare_all(&f);
-            else
-                diag_error(f.d, SPAN_NONE,
-                           "no output is given, so there is nothing to check; give OUTPUT=FILE "
-                           "(inout: NAME=BEFORE:AFTER)");
-        }
-        run_discard_outputs(f.run);
+    f.rows = (struct rows){.format = opt->format,
+                           .arena = a,
+                           .out = stdout,
+                           .color = cli->color_out,
+                           .tolerance = opt->tolerance};
+    rows_begin(&f.rows);
+    const bool good = check_files(&f);
+    cli_report(cli, f.d);
+    if (!good) {
+        struct row row = row_of_errors(a, NULL, f.d);
+        row.kernel = row.test = f.spec ? f.spec->name : opt->kernel ? opt->kernel : cli->argv[0];
+        rows_add(&f.rows, &row);
     }
-    int reported = cli_report(cli, f.d);
+    const int status = rows_end(&f.rows);
     arena_free(a);
-    return reported ? reported : status;
+    return good ? status : CLI_BAD_INPUT;
 }

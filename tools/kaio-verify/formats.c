@@ -166,6 +166,8 @@ void json_row(const struct rows *r, const struct row *row)
         json_double(&j, "seconds", row->seconds);
     if (row->result)
         json_result(&j, r, row);
+    else if (row->output)
+        json_str(&j, "output", row->output);
     if (row->repeat)
         json_str(&j, "repeat", row->repeat);
     if (row->said && row->said->list.n) {

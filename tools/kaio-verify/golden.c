@@ -40,6 +40,20 @@ static bool view(struct arena *a, const struct loaded *l, struct buffer *b, stru
     return true;
 }
 
+/* The tensors as buffers of one type and shape. False with errors in d. */
+static bool make_alike(struct arena *a, const struct loaded *want, const struct loaded *got,
+                       struct buffer *w, struct buffer *g, struct diags *d)
+{
+    if (same_shape(want, got))
+        return view(a, want, w, d) && view(a, got, g, d);
+    struct buf b = buf_in(a);
+    buf_printf(&b, "'%s' is ", got->name);
+    loaded_print(got, &b);
+    buf_printf(&b, ", but '%s' is ", want->name);
+    loaded_print(want, &b);
+    return diag_error(d, SPAN_NONE, "%s", buf_text(&b));
+}
+
 int verify_golden(struct cli *cli, const struct options *opt)
 {
     if (cli->argc != 2)
@@ -48,33 +62,24 @@ int verify_golden(struct cli *cli, const struct options *opt)
     struct diags *d = diags_new(a);
     struct loaded want, got;
     struct buffer w, g;
-    int status = CLI_BAD_INPUT;
-    if (load_tensor(a, cli->argv[0], &want, d) && load_tensor(a, cli->argv[1], &got, d)) {
-        if (!same_shape(&want, &got)) {
-            struct buf b = buf_in(a);
-            buf_printf(&b, "'%s' is ", got.name);
-            loaded_print(&got, &b);
-            buf_printf(&b, ", but '%s' is ", want.name);
-            loaded_print(&want, &b);
-            diag_error(d, SPAN_NONE, "%s", buf_text(&b));
-        } else if (view(a, &want, &w, d) && view(a, &got, &g, d)) {
-            struct compare_result res;
-            struct rows rows = {.format = opt->format,
-                                .arena = a,
-                                .out = stdout,
-                                .color = cli->color_out,
-                                .tolerance = opt->tolerance};
-            compare_arrays(w.type, w.rank, w.dim, w.data, g.data, &opt->tolerance, &res);
-            static const enum row_status of[] = {ROW_PASS, ROW_FAIL, ROW_MISTRUST};
-            rows_begin(&rows);
-            rows_add(&rows, &(struct row){.status = of[res.status],
-                                          .output = got.name,
-                                          .result = &res,
-                                          .why = res.why});
-            status = rows_end(&rows);
-        }
+    struct compare_result res;
+    struct row row;
+    struct rows rows = {.format = opt->format,
+                        .arena = a,
+                        .out = stdout,
+                        .color = cli->color_out,
+                        .tolerance = opt->tolerance};
+    rows_begin(&rows);
+    if (load_tensor(a, cli->argv[0], &want, d) && load_tensor(a, cli->argv[1], &got, d) &&
+        make_alike(a, &want, &got, &w, &g, d)) {
+        compare_arrays(w.type, w.rank, w.dim, w.data, g.data, &opt->tolerance, &res);
+        row = row_of_result(got.name, &res);
+    } else {
+        cli_report(cli, d);
+        row = row_of_errors(a, cli->argv[1], d);
     }
-    int reported = cli_report(cli, d);
+    rows_add(&rows, &row);
+    const int status = rows_end(&rows);
     arena_free(a);
-    return reported ? reported : status;
+    return d->nerror ? CLI_BAD_INPUT : status;
 }

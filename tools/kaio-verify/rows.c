@@ -17,6 +17,30 @@ const char *row_word(enum row_status status)
     return words[status];
 }
 
+const char *rows_first_error(const struct diags *d)
+{
+    for (size_t k = 0; k < d->list.n; k++)
+        if (d->list.v[k].level == DIAG_ERROR)
+            return d->list.v[k].text;
+    return "failed";
+}
+
+struct row row_of_result(const char *output, const struct compare_result *result)
+{
+    static const enum row_status of[] = {
+        [COMPARE_PASS] = ROW_PASS, [COMPARE_FAIL] = ROW_FAIL, [COMPARE_MISTRUST] = ROW_MISTRUST};
+    return (struct row){
+        .status = of[result->status], .output = output, .result = result, .why = result->why};
+}
+
+struct row row_of_errors(struct arena *a, const char *output, const struct diags *d)
+{
+    return (struct row){.status = ROW_ERROR,
+                        .output = output,
+                        .why = arena_strdup(a, rows_first_error(d)),
+                        .said = d};
+}
+
 const char *row_name(struct arena *a, const struct row *row)
 {
     const bool fixed = row->code && row->code == code_names[CODE_FIXED];

@@ -116,7 +116,7 @@ static bool run_problem(struct kernel *k, struct spec *spec, struct trial *t, bo
     return true;
 }
 
-/* A case may bind types, for which there is a kernel of its own. false: no more cases. */
+/* A case may bind types, for which there is a kernel of its own. false: no more cases, for theirs have no code either. */
 static bool run_case(struct kernel *k, struct spec *spec, const struct spec_case *c, bool fixed)
 {
     struct diags *d = diags_new(k->a);
@@ -138,7 +138,7 @@ static bool run_case(struct kernel *k, struct spec *spec, const struct spec_case
         kernel_error(k, d, CLI_BAD_INPUT);
         return true;
     }
-    return run_problem(k, as, &t, fixed);
+    return run_problem(k, as, &t, fixed) || !fits;
 }
 
 static bool has(const word_list *list, const char *word)
@@ -382,19 +382,51 @@ static void run_kernel(struct session *s, const char *path, struct spec *spec)
     arena_free(k.a);
 }
 
+/* A row for a file, or a kernel in it, that could not even be read. */
+static void unreadable(struct session *s, const char *name, const struct diags *d)
+{
+    progress_clear(&s->progress);
+    session_worse(s, cli_report(s->cli, d));
+    struct row row = row_of_errors(s->a, NULL, d);
+    row.kernel = row.test = name;
+    row.device = s->info.kind;
+    row.target = s->target->name;
+    rows_add(&s->rows, &row);
+    s->stop |= s->opt->fail_fast;
+}
+
+static void run_part(struct session *s, const char *path, const struct spec_part *part)
+{
+    if (!part->spec) {
+        unreadable(s, part->name ? part->name : path, part->d);
+        return;
+    }
+    if (part->d->list.n)
+        progress_clear(&s->progress);
+    cli_report(s->cli, part->d);
+    run_kernel(s, path, part->spec);
+}
+
 static void run_file(struct session *s, const char *path)
 {
     struct diags *d = diags_new(s->a);
     const struct source *src = io_read(s->a, d, path, IO_TEXT_LIMIT);
-    struct spec_file *file = src ? spec_read(s->a, src, s->opt->define, s->opt->ndefine, d) : NULL;
+    struct spec_parts *parts = src ? spec_read_parts(s->a, src, s->opt->define, s->opt->ndefine, d)
+                                   : NULL;
     bool any = false;
-    for (size_t k = 0; file && k < file->specs.n && !session_over(s); k++) {
-        if (s->opt->kernel && strcmp(file->specs.v[k]->name, s->opt->kernel) != 0)
+    if (!parts) {
+        unreadable(s, path, d);
+        return;
+    }
+    for (size_t k = 0; k < parts->v.n && !session_over(s); k++) {
+        const struct spec_part *part = &parts->v.v[k];
+        const char *only = s->opt->kernel;
+        if (only && !(part->name && strcmp(part->name, only) == 0))
             continue;
         any = true;
-        run_kernel(s, path, file->specs.v[k]);
+        run_part(s, path, part);
     }
-    if (file && !any && !session_over(s))
+    if (!any && !session_over(s))
         diag_error(d, SPAN_NONE, "'%s' has no kernel '%s'", path, s->opt->kernel);
     session_worse(s, cli_report(s->cli, d));
 }

@@ -245,7 +245,7 @@ static bool fits(struct shapes *sh, const word_list *values)
     bool good = trial_bind(&t);
     const double bytes = good ? trial_bytes(&t) : 0;
     if (!good)
-        sh->refused = arena_strdup(sh->a, trial_first_message(t.d));
+        sh->refused = arena_strdup(sh->a, rows_first_error(t.d));
     else if (bytes > BYTES || trial_cost(&t) > TERMS)
         sh->refused = arena_printf(sh->a, "%s is too large", t.words);
     good = good && bytes <= BYTES && trial_cost(&t) <= TERMS;

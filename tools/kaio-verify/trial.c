@@ -109,21 +109,13 @@ static void add_row(struct trial *t, const struct row *base, const char *fill)
     s->stop |= s->opt->fail_fast && row.status != ROW_PASS && row.status != ROW_SKIP;
 }
 
-const char *trial_first_message(const struct diags *d)
-{
-    for (size_t k = 0; k < d->list.n; k++)
-        if (d->list.v[k].level == DIAG_ERROR)
-            return d->list.v[k].text;
-    return "failed";
-}
-
 void trial_error(struct trial *t, int status, const char *fill)
 {
     struct session *s = t->k->s;
     progress_clear(&s->progress);
     cli_report(s->cli, t->d);
-    const char *why = arena_strdup(s->a, trial_first_message(t->d));
-    add_row(t, &(struct row){.status = ROW_ERROR, .why = why, .said = t->d}, fill);
+    const struct row row = row_of_errors(s->a, NULL, t->d);
+    add_row(t, &row, fill);
     session_worse(s, status);
 }
 
@@ -241,7 +233,7 @@ static struct ref *reference(struct trial *t, enum fill_kind kind)
         struct ref *ref = ref_evaluate(t->a, &t->in, &ro, d);
         if (ref)
             return ref;
-        if (halve < 32 && strstr(trial_first_message(d), "outside 0..") && !*o->interrupted)
+        if (halve < 32 && strstr(rows_first_error(d), "outside 0..") && !*o->interrupted)
             continue;
         for (size_t i = 0; i < d->list.n; i++)
             diag_error(t->d, d->list.v[i].span, "%s", d->list.v[i].text);
@@ -286,7 +278,7 @@ static bool execute(struct trial *t, const char *fill)
     cli_report(s->cli, t->d);
     add_row(t,
             &(struct row){.status = ROW_FAIL,
-                          .why = arena_strdup(s->a, trial_first_message(t->d)),
+                          .why = arena_strdup(s->a, rows_first_error(t->d)),
                           .said = t->d},
             fill);
     return false;
@@ -356,13 +348,12 @@ static void once(struct trial *t, word_list *list, const char *name)
 
 static void judge(struct trial *t, struct ref *ref, size_t output, enum fill_kind kind)
 {
-    static const enum row_status of[] = {ROW_PASS, ROW_FAIL, ROW_MISTRUST};
     struct session *s = t->k->s;
     const char *name = ref_output(ref, output)->param->sym->name;
     const struct run_param *p = run_find_param(t->run, name);
     struct compare_result res;
     compare_output(ref, output, p->result.data, &s->opt->tolerance, should_vary(t, kind), &res);
-    struct row row = {.status = of[res.status], .output = name, .result = &res, .why = res.why};
+    const struct row row = row_of_result(name, &res);
     bool proves = res.status != COMPARE_MISTRUST;
     if (res.count && t->random) {
         once(t, &t->k->seen, name);
@@ -383,8 +374,7 @@ static void no_reference(struct trial *t, const char *fill)
 {
     struct session *s = t->k->s;
     if (t->random && !*s->opt->interrupted)
-        skip(t, arena_printf(s->a, "the reference has no value: %s", trial_first_message(t->d)),
-             fill);
+        skip(t, arena_printf(s->a, "the reference has no value: %s", rows_first_error(t->d)), fill);
     else
         trial_error(t, *s->opt->interrupted ? CLI_CHECK_FAILED : CLI_BAD_INPUT, fill);
 }

@@ -92,9 +92,6 @@ void trial_run(struct trial *t);
 void trial_error(struct trial *t, int status, const char *fill);
 void trial_skip(struct trial *t, const char *why);
 
-/* The first error's text. */
-const char *trial_first_message(const struct diags *d);
-
 /* Random shapes for --shapes. */
 struct shapes *shapes_new(struct arena *a, struct kernel *k);
 /* The next one's values. False: there are no more. */

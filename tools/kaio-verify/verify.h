@@ -45,6 +45,12 @@ struct rows {
     double suite_seconds;
 };
 
+/* What was compared; what could not be, after the errors in d, of which the first is the row's. */
+struct row row_of_result(const char *output, const struct compare_result *result);
+struct row row_of_errors(struct arena *a, const char *output, const struct diags *d);
+/* The first error's text. */
+const char *rows_first_error(const struct diags *d);
+
 void rows_begin(struct rows *r);
 void rows_add(struct rows *r, const struct row *row);
 /* --list: a case's name, its values (" n=3 alpha=2"), and what its reference costs. */
