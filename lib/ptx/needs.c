@@ -3,8 +3,6 @@
 
 #include "ptx/table.h"
 
-#include <stdlib.h>
-
 unsigned ptx_access_bits(const struct ptx_inst *in)
 {
     unsigned bits = ptx_type_bits((enum ptx_mod)in->type[0]);
@@ -44,8 +42,7 @@ void ptx_inst_needs(const struct ptx_inst *in, struct ptx_needs *needs)
 unsigned ptx_group_length(const struct ptx_inst *in)
 {
     /* A thread of a warpgroup holds n/2 of the 64 x n elements: in .f16 two to a register. */
-    const char *n = strchr(ptx_mod_text((enum ptx_mod)in->mod[PTX_MC_SHAPE]), 'n');
-    unsigned columns = n ? (unsigned)strtoul(n + 1, NULL, 10) : 0;
+    const unsigned columns = ptx_shape(in).n;
     return in->type[0] == PTX_F16 ? columns / 4 : columns / 2;
 }
 

@@ -31,9 +31,16 @@ enum ptx_mod {
 
 /* Every instruction form, in the order of isa.def. */
 enum ptx_op {
-#define PTX_OP(NAME, pattern, operands, ptx, sm) PTX_OP_##NAME,
+#define PTX_OP(NAME, FAMILY, pattern, operands, ptx, sm) PTX_OP_##NAME,
 #include "ptx/isa.def"
     PTX_OP_COUNT
+};
+
+/* Instructions that are treated alike. */
+enum ptx_family {
+#define PTX_FAMILY(NAME, traits) PTX_FAMILY_##NAME,
+#include "ptx/isa.def"
+    PTX_FAMILY_COUNT
 };
 
 /* Special registers. */
@@ -49,6 +56,7 @@ enum ptx_mod_class ptx_mod_class(enum ptx_mod m);
 const char *ptx_op_name(enum ptx_op op);
 const char *ptx_op_pattern(enum ptx_op op);
 const char *ptx_op_operands(enum ptx_op op);
+enum ptx_family ptx_op_family(enum ptx_op op);
 /* The operands that it writes: bit k for operand k. */
 unsigned ptx_op_writes(enum ptx_op op);
 /* Of what writes registers: does it do something beside that, or do its results depend on when it runs? Of what writes none (cp.async,
@@ -144,6 +152,17 @@ struct ptx_inst {
     uint8_t noperand;
     struct ptx_operand *operand;
 };
+
+/* The m, n and k of a matrix instruction; zeros where it has none. */
+struct ptx_shape {
+    uint16_t m, n, k;
+};
+struct ptx_shape ptx_shape(const struct ptx_inst *in);
+
+/* The instructions of that mnemonic, one for each form that has these words, with op, mod and type alone: the first `most` of
+ * them in `in`; returns how many there are. What finishes a result (rounding, .ftz, .sat, .relu) may be left out even
+ * where PTX demands it. */
+size_t ptx_spelled(const char *spelling, size_t len, size_t most, struct ptx_inst *in);
 
 enum ptx_item_kind {
     PTX_I_INST,

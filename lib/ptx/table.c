@@ -35,8 +35,21 @@ static const struct {
 static const struct {
     const char *pattern, *operands;
     uint16_t min_ptx, min_sm;
+    uint8_t family;
 } ops[PTX_OP_COUNT] = {
-#define PTX_OP(NAME, pattern, operands, ptx, sm) [PTX_OP_##NAME] = {pattern, operands, ptx, sm},
+#define PTX_OP(NAME, FAMILY, pattern, operands, ptx, sm) \
+    [PTX_OP_##NAME] = {pattern, operands, ptx, sm, PTX_FAMILY_##FAMILY},
+#include "ptx/isa.def"
+};
+
+enum { PTX_TRAIT_ACTS = 1, PTX_TRAIT_WIDE = 2 };
+static const uint8_t traits_of[PTX_FAMILY_COUNT] = {
+#define PTX_FAMILY(NAME, traits) [PTX_FAMILY_##NAME] = (traits),
+#include "ptx/isa.def"
+};
+
+static const struct ptx_shape shapes[PTX_MOD_COUNT] = {
+#define PTX_SHAPE(m, n, k) [PTX_M##m##N##n##K##k] = {m, n, k},
 #include "ptx/isa.def"
 };
 
@@ -45,7 +58,7 @@ static const struct {
 enum {
     /* No pattern has more words than half its letters. */
     PATTERN_BYTES = 0
-#define PTX_OP(NAME, pattern, operands, ptx, sm) +(int)sizeof(pattern)
+#define PTX_OP(NAME, FAMILY, pattern, operands, ptx, sm) +(int)sizeof(pattern)
 #include "ptx/isa.def"
     ,
     MAX_ALTS = PATTERN_BYTES / 2,
@@ -77,8 +90,7 @@ static struct {
         const char *text;
         size_t len;
         uint16_t first, n; /* rows */
-        bool acts, wide;
-    } name[FEW_SIZE]; /* open addressing */
+    } name[FEW_SIZE];      /* open addressing */
     const char *names[MAX_NAMES + 1];
 
     uint16_t sreg[FEW_SIZE]; /* open addressing, number + 1 */
@@ -273,25 +285,6 @@ static void make_specs(struct ptx_row *r)
     }
 }
 
-static bool is_one_of(const char *name, const char *const *names)
-{
-    while (*names && strcmp(name, *names) != 0)
-        names++;
-    return *names;
-}
-
-/* What all rows of name h have in common. */
-static void make_traits(unsigned h)
-{
-    static const char *const acting[] = {
-        "st",         "bra",   "ret",       "exit",     "trap",  "bar",   "barrier", "atom",
-        "red",        "fence", "membar",    "shfl",     "vote",  "match", "call",    "brkpt",
-        "activemask", "redux", "nanosleep", "mbarrier", "wgmma", "elect", NULL};
-    static const char *const wide[] = {"ld", "ldu", "st", "cvt", NULL};
-    table.name[h].acts = is_one_of(table.name[h].text, acting);
-    table.name[h].wide = is_one_of(table.name[h].text, wide);
-}
-
 static unsigned name_place(const char *name, size_t len)
 {
     unsigned h = hash(name, len) % FEW_SIZE;
@@ -323,10 +316,7 @@ static void make_rows(void)
             broken(r->pattern, "the rows of one name are not together");
         }
         r->name = table.name[h].text;
-        if (table.name[h].n++ == 0)
-            make_traits(h);
-        r->acts = table.name[h].acts;
-        r->wide = table.name[h].wide && op != PTX_OP_CVT_PACK && op != PTX_OP_CVT_PACK4;
+        table.name[h].n++;
     }
 }
 
@@ -367,6 +357,11 @@ enum ptx_mod_class ptx_mod_class(enum ptx_mod m)
     return mods[m].cls;
 }
 
+struct ptx_shape ptx_shape(const struct ptx_inst *in)
+{
+    return shapes[in->mod[PTX_MC_SHAPE]];
+}
+
 const char *ptx_op_name(enum ptx_op op)
 {
     return ptx_row(op)->name;
@@ -382,6 +377,11 @@ const char *ptx_op_operands(enum ptx_op op)
     return ops[op].operands;
 }
 
+enum ptx_family ptx_op_family(enum ptx_op op)
+{
+    return ops[op].family;
+}
+
 unsigned ptx_op_writes(enum ptx_op op)
 {
     return ptx_row(op)->writes;
@@ -389,7 +389,12 @@ unsigned ptx_op_writes(enum ptx_op op)
 
 bool ptx_op_acts(enum ptx_op op)
 {
-    return ptx_row(op)->acts;
+    return traits_of[ops[op].family] & PTX_TRAIT_ACTS;
+}
+
+bool ptx_op_wide(enum ptx_op op)
+{
+    return traits_of[ops[op].family] & PTX_TRAIT_WIDE;
 }
 
 unsigned ptx_op_min_ptx(enum ptx_op op)
@@ -489,8 +494,17 @@ static const struct ptx_alt *slot_find(const struct ptx_slot *s, unsigned word)
     return NULL;
 }
 
-/* Optional slots are taken when the next word fits them; no row needs more than that. */
-static bool row_fits(const struct ptx_row *r, const uint16_t *id, size_t n, struct ptx_inst *in)
+/* Does the slot say how a result is rounded and limited? */
+static bool is_finish(const struct ptx_slot *s)
+{
+    const unsigned m = s->alt[0].mod;
+    return m == PTX_RN || m == PTX_FTZ || m == PTX_SAT || m == PTX_RELU;
+}
+
+/* Optional slots are taken when the next word fits them; no row needs more than that. bare: what finishes a result may be
+ * left out. */
+static bool row_fits(const struct ptx_row *r, const uint16_t *id, size_t n, bool bare,
+                     struct ptx_inst *in)
 {
     size_t w = 0, ntype = 0;
     memset(in->mod, 0, sizeof in->mod);
@@ -499,7 +513,7 @@ static bool row_fits(const struct ptx_row *r, const uint16_t *id, size_t n, stru
         const struct ptx_slot *s = &r->slot[i];
         const struct ptx_alt *a = w < n ? slot_find(s, id[w]) : NULL;
         if (!a) {
-            if (s->optional)
+            if (s->optional || (bare && is_finish(s)))
                 continue;
             return false;
         }
@@ -533,7 +547,39 @@ static bool row_fits_shuffled(const struct ptx_row *r, const uint16_t *id, size_
     for (unsigned i = 0; i < r->nslot; i++)
         if (filled[i])
             sorted[count++] = filled[i]->word;
-    return row_fits(r, sorted, count, in);
+    return row_fits(r, sorted, count, false, in);
+}
+
+/* The numbers of the words behind the name; false when one of them is in no row. */
+static bool number_words(const struct ptx_word *words, size_t n, uint16_t id[PTX_MAX_WORDS])
+{
+    for (size_t i = 1; i < n; i++) {
+        unsigned w = word_place(words[i].text, words[i].len);
+        if (!table.word[w].text)
+            return false;
+        id[i - 1] = (uint16_t)w;
+    }
+    return true;
+}
+
+size_t ptx_spelled(const char *spelling, size_t len, size_t most, struct ptx_inst *in)
+{
+    struct ptx_word words[PTX_MAX_WORDS];
+    uint16_t id[PTX_MAX_WORDS];
+    const size_t n = ptx_split(spelling, len, words);
+    size_t nrow = 0, found = 0;
+    const struct ptx_row *row = n ? ptx_rows_of(words[0].text, words[0].len, &nrow) : NULL;
+    if (!row || !number_words(words, n, id))
+        return 0;
+    for (size_t k = 0; k < nrow; k++) {
+        struct ptx_inst t = {0};
+        if (!row_fits(&row[k], id, n - 1, true, &t))
+            continue;
+        if (found < most)
+            in[found] = t;
+        found++;
+    }
+    return found;
 }
 
 bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct ptx_inst *in)
@@ -541,14 +587,8 @@ bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct p
     uint16_t id[PTX_MAX_WORDS];
     size_t nrow;
     const struct ptx_row *row = ptx_rows_of(words[0].text, words[0].len, &nrow);
-    if (!row)
+    if (!row || !number_words(words, n, id))
         return false;
-    for (size_t i = 1; i < n; i++) {
-        unsigned w = word_place(words[i].text, words[i].len);
-        if (!table.word[w].text)
-            return false;
-        id[i - 1] = (uint16_t)w;
-    }
     struct ptx_inst first = {0};
     bool found = false, count = false;
     for (size_t k = 0; k < 2 * nrow && !count; k++) {
@@ -557,7 +597,7 @@ bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct p
         size_t least, most;
         if (shuffled && found)
             break;
-        if (!shuffled ? !row_fits(&row[k], id, n - 1, &t)
+        if (!shuffled ? !row_fits(&row[k], id, n - 1, false, &t)
                       : !row_fits_shuffled(&row[k - nrow], id, n - 1, &t))
             continue;
         ptx_operand_range(&t, &least, &most);

@@ -41,9 +41,7 @@ struct ptx_row {
     uint16_t min_ptx, min_sm;
     uint8_t nslot, nspec;
     uint8_t writes;  /* bit k: operand k */
-    bool acts;       /* ptx_op_acts() */
     bool has_minima; /* some slot has */
-    bool wide;       /* ld, st, cvt ...: registers may be larger than the type */
     const struct ptx_slot *slot;
     struct ptx_spec spec[PTX_MAX_OPERANDS];
 };
@@ -88,6 +86,8 @@ enum ptx_sreg ptx_sreg_find(const char *name, size_t len);
 enum ptx_mod ptx_type_find(const char *text, size_t len);
 enum ptx_mod ptx_mod_find(const char *text, size_t len, enum ptx_mod_class cls);
 
+/* ld, st, cvt: registers may be larger than the type. */
+bool ptx_op_wide(enum ptx_op op);
 /* Of a load, store or atomic: the type times the vector's length. */
 unsigned ptx_access_bits(const struct ptx_inst *in);
 /* The registers of an operand g: the accumulator of a wgmma. */

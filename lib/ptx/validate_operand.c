@@ -125,7 +125,7 @@ static bool wrong_reg(struct ptx_validator *v, const struct ptx_inst *in, int32_
 static bool check_reg(struct ptx_validator *v, const struct ptx_inst *in, int32_t reg,
                       unsigned type)
 {
-    if (reg < 0 || reg_fits(v->func->regs.v[reg].type, type, ptx_row(in->op)->wide))
+    if (reg < 0 || reg_fits(v->func->regs.v[reg].type, type, ptx_op_wide(in->op)))
         return true;
     return wrong_reg(v, in, reg, type);
 }
@@ -133,7 +133,7 @@ static bool check_reg(struct ptx_validator *v, const struct ptx_inst *in, int32_
 static bool check_sreg(struct ptx_validator *v, const struct ptx_inst *in, enum ptx_sreg r,
                        unsigned type)
 {
-    if (in->op != PTX_OP_MOV && strcmp(ptx_op_name(in->op), "cvt") != 0)
+    if (in->op != PTX_OP_MOV && ptx_op_family(in->op) != PTX_FAMILY_CVT)
         return diag_error(v->diags, v->span, "'%s' can't read '%s': move it into a register first",
                           ptx_mnemonic(v, in), ptx_sreg_text(r));
     if (!reg_fits(ptx_sreg_type(r), type, false))
@@ -225,7 +225,7 @@ static bool check_address(struct ptx_validator *v, const struct ptx_inst *in, si
                           ptx_mod_text(o->var->space), ptx_mnemonic(v, in), ptx_mod_text(space));
     if (o->var && space == PTX_NONE && (o->var->space == PTX_PARAM || o->var->space == PTX_CONST))
         return no_generic(v, in, o);
-    if (o->var && o->var->is_input && strcmp(ptx_op_name(in->op), "st") == 0)
+    if (o->var && o->var->is_input && ptx_op_family(in->op) == PTX_FAMILY_ST)
         return diag_error(v->diags, v->span, "'%s' is a parameter: it can't be written",
                           o->var->name);
     if (!o->var && space != PTX_LOCAL)

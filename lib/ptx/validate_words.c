@@ -158,11 +158,6 @@ bool ptx_check_words(struct ptx_validator *v, const struct ptx_inst *in)
         if (in->type[1] != in->type[2])
             return clash(v, in, "both factors are of one type");
         return check_product(v, in);
-    case PTX_OP_WGMMA_F16:
-    case PTX_OP_WGMMA_F16_REG:
-    case PTX_OP_WGMMA_TF32:
-    case PTX_OP_WGMMA_FP8:
-    case PTX_OP_WGMMA_INT8: return check_product(v, in);
     case PTX_OP_PMEVENT: return check_range(v, in, 0, 0, 15, 1);
     case PTX_OP_TENSORMAP_BOX:
     case PTX_OP_TENSORMAP_DIM:
@@ -192,13 +187,14 @@ bool ptx_check_words(struct ptx_validator *v, const struct ptx_inst *in)
         return in->type[1] == in->type[2] || clash(v, in, "both factors are of one type");
     default: break;
     }
-    if (!ptx_op_acts(in->op)) /* as those do that follow */
-        return true;
-    const char *name = ptx_op_name(in->op);
-    if (strcmp(name, "mbarrier") == 0 &&
-        (in->mod[PTX_MC_ORDER] == PTX_NONE) != (in->mod[PTX_MC_SCOPE] == PTX_NONE))
-        return clash(v, in, "an order needs a scope, and a scope an order");
-    if (strcmp(name, "atom") == 0 || strcmp(name, "red") == 0)
-        return check_atomic(v, in);
-    return true;
+    switch (ptx_op_family(in->op)) {
+    case PTX_FAMILY_WGMMA: return check_product(v, in);
+    case PTX_FAMILY_MBAR:
+    case PTX_FAMILY_MBAR_WAIT:
+        return (in->mod[PTX_MC_ORDER] == PTX_NONE) == (in->mod[PTX_MC_SCOPE] == PTX_NONE) ||
+               clash(v, in, "an order needs a scope, and a scope an order");
+    case PTX_FAMILY_ATOM:
+    case PTX_FAMILY_RED: return check_atomic(v, in);
+    default: return true;
+    }
 }
