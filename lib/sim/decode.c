@@ -173,6 +173,21 @@ uint32_t dec_const(struct dec *dc, uint64_t bits, bool wide)
     return c->off;
 }
 
+bool dec_is_clock(enum ptx_sreg reg)
+{
+    return reg >= PTX_SR_CLOCK && reg <= PTX_SR_GLOBALTIMER_HI;
+}
+_Static_assert(PTX_SR_GLOBALTIMER_HI - PTX_SR_CLOCK == 5,
+               "the special registers in between count time too");
+
+/* Does it tell where the system's shared memory is? */
+static bool is_reserved(enum ptx_sreg reg)
+{
+    return reg >= PTX_SR_RESERVED_SMEM_BEGIN && reg <= PTX_SR_RESERVED_SMEM_1;
+}
+_Static_assert(PTX_SR_RESERVED_SMEM_1 - PTX_SR_RESERVED_SMEM_BEGIN == 4,
+               "the special registers in between are of the system's shared memory too");
+
 uint32_t dec_special(struct dec *dc, enum ptx_sreg reg, enum sim_type t)
 {
     const bool wide = dec_type_bytes(ptx_sreg_type(reg)) == 8;
@@ -189,7 +204,7 @@ uint32_t dec_special(struct dec *dc, enum ptx_sreg reg, enum sim_type t)
     for (size_t i = 0; i < dc->code->specials.n; i++)
         if (dc->code->specials.v[i].reg == reg)
             return dc->code->specials.v[i].off;
-    dc->code->reserves |= reg >= PTX_SR_RESERVED_SMEM_BEGIN && reg <= PTX_SR_RESERVED_SMEM_1;
+    dc->code->reserves |= is_reserved(reg);
     struct sim_special *s = VEC_PUSH(dc->in->arena, &dc->code->specials);
     s->off = dec_temp(dc, wide ? DEC_64 : DEC_32);
     s->reg = reg;
@@ -352,90 +367,25 @@ enum dec_class dec_operand_class(struct dec *dc, const struct ptx_operand *o, en
 
 /* ---- instructions ------------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    dec_fn fn;
-} specials[] = {
-    {"mov", dec_mov},
-    {"and", dec_logic},
-    {"or", dec_logic},
-    {"xor", dec_logic},
-    {"not", dec_logic},
-    {"setp", dec_setp},
-    {"set", dec_set},
-    {"lop3", dec_lop3},
-    {"vadd2", dec_video},
-    {"vadd4", dec_video},
-    {"vsub2", dec_video},
-    {"vsub4", dec_video},
-    {"vavrg2", dec_video},
-    {"vavrg4", dec_video},
-    {"vabsdiff2", dec_video},
-    {"vabsdiff4", dec_video},
-    {"vmin2", dec_video},
-    {"vmin4", dec_video},
-    {"vmax2", dec_video},
-    {"vmax4", dec_video},
-    {"cvt", dec_cvt},
-    {"ld", dec_ld},
-    {"ldu", dec_ld},
-    {"st", dec_st},
-    {"cvta", dec_cvta},
-    {"isspacep", dec_isspacep},
-    {"getctarank", dec_getctarank},
-    {"bra", dec_bra},
-    {"brx", dec_brx},
-    {"call", dec_call},
-    {"ret", dec_exit},
-    {"exit", dec_exit},
-    {"trap", dec_trap},
-    {"bar", dec_bar},
-    {"barrier", dec_bar},
-    {"membar", dec_fence},
-    {"fence", dec_fence},
-    {"prefetch", dec_prefetch},
-    {"prefetchu", dec_nothing},
-    {"nanosleep", dec_nanosleep},
-    {"pmevent", dec_nothing},
-    {"brkpt", dec_trap},
-    {"applypriority", dec_line},
-    {"discard", dec_nothing},
-    {"atom", dec_atom},
-    {"red", dec_atom},
-    {"shfl", dec_shfl},
-    {"vote", dec_vote},
-    {"match", dec_match},
-    {"redux", dec_redux},
-    {"activemask", dec_activemask},
-    {"elect", dec_elect},
-    {"cp", dec_cp},
-    {"tensormap", dec_tensormap},
-    {"createpolicy", dec_policy},
-    {"mbarrier", dec_mbarrier},
-    {"griddepcontrol", dec_nothing},
-    {"ldmatrix", dec_ldmatrix},
-    {"stmatrix", dec_ldmatrix},
-    {"movmatrix", dec_movmatrix},
-    {"mma", dec_mma},
-    {"wmma", dec_wmma},
-    {"wgmma", dec_wgmma},
-    {"setmaxnreg", dec_setmaxnreg},
+static const dec_fn decoders[PTX_FAMILY_COUNT] = {
+#define SIM_FAMILY(FAMILY, function) [PTX_FAMILY_##FAMILY] = function,
+#include "sim/families.def"
 };
 
 /* Can a loop with this instruction in it be waiting for another thread, or for time to pass? */
 static bool may_poll(const struct ptx_inst *in)
 {
-    const char *name = ptx_op_name(in->op);
-    if (strcmp(name, "ld") == 0)
+    switch (ptx_op_family(in->op)) {
+    case PTX_FAMILY_LD:
         return in->mod[PTX_MC_ORDER] != PTX_NONE && in->mod[PTX_MC_ORDER] != PTX_WEAK;
-    if (strcmp(name, "atom") == 0)
-        return in->operand[0].kind != PTX_O_SINK;
-    if (strcmp(name, "mov") == 0)
-        return in->operand[1].kind == PTX_O_SREG && in->operand[1].sreg >= PTX_SR_CLOCK &&
-               in->operand[1].sreg <= PTX_SR_GLOBALTIMER_HI;
-    /* (try_wait stops the thread instead) */
-    return strcmp(name, "nanosleep") == 0 || in->op == PTX_OP_MBARRIER_TEST_WAIT ||
-           in->op == PTX_OP_MBARRIER_TEST_PARITY;
+    case PTX_FAMILY_ATOM: return in->operand[0].kind != PTX_O_SINK;
+    case PTX_FAMILY_MOV:
+        return in->operand[1].kind == PTX_O_SREG && dec_is_clock(in->operand[1].sreg);
+    case PTX_FAMILY_SLEEP: return true;
+    case PTX_FAMILY_MBAR_WAIT: /* try_wait stops the thread instead */
+        return in->op == PTX_OP_MBARRIER_TEST_WAIT || in->op == PTX_OP_MBARRIER_TEST_PARITY;
+    default: return false;
+    }
 }
 
 static bool decode_inst(struct dec *dc, const struct ptx_item *item)
@@ -450,12 +400,8 @@ static bool decode_inst(struct dec *dc, const struct ptx_item *item)
         dc->guard_off = reg_slot(dc, in->guard, DEC_PRED);
         dc->guard_flags = in->guard_neg ? SIM_GUARD_NOT : 0;
     }
-    const char *name = ptx_op_name(in->op);
-    dec_fn fn = dec_generic;
-    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
-        if (strcmp(specials[i].name, name) == 0)
-            fn = specials[i].fn;
-    const bool ok = fn(dc);
+    const dec_fn fn = decoders[ptx_op_family(in->op)];
+    const bool ok = fn ? fn(dc) : dec_unsupported(dc);
     if (ok && may_poll(in))
         dc->polls.v[dc->polls.n - 1] = true;
     dc->code->ninst++;

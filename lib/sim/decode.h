@@ -1,7 +1,8 @@
 /* From PTX instructions to records. Private to lib/sim.
  *
- * Most instructions are rows of handlers.def, found by their spelling; decode_*.c has a function for each
- * mnemonic that needs more: another operand layout, several records, an address.
+ * Most instructions are rows of handlers.def, found by op, modifiers and types (forms.c). decode_*.c has a function for each
+ * family of isa.def that needs more: another operand layout, several records, an address. families.def says which. A
+ * decoder looks at the instruction's op, mod, type and shape; only messages have its text.
  */
 #ifndef KAIO_SIM_DECODE_H
 #define KAIO_SIM_DECODE_H
@@ -56,7 +57,7 @@ enum dec_class dec_reg_class(enum ptx_mod declared);
 /* Bytes of a memory or register type; 0 for those the simulator does not have. */
 uint32_t dec_type_bytes(enum ptx_mod t);
 
-/* The mnemonic as printed, modifiers included; in the arena. */
+/* The mnemonic as printed, modifiers included, for messages; in the arena. */
 const char *dec_mnemonic(struct dec *dc);
 /* Reports the instruction; returns false. */
 bool dec_error(struct dec *dc, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -89,6 +90,8 @@ enum dec_class dec_operand_class(struct dec *dc, const struct ptx_operand *o,
 /* The value of an immediate operand of type t. */
 uint64_t dec_imm(struct dec *dc, const struct ptx_operand *o, enum sim_type t);
 bool dec_is_imm(const struct ptx_operand *o);
+/* Is it a register that counts time? */
+bool dec_is_clock(enum ptx_sreg reg);
 /* The space of a memory operand, as a modifier names it. */
 bool dec_space(struct dec *dc, enum ptx_mod mod, enum sim_space *space);
 /* A memory operand: its register or constant slot, the offset, and whether the slot has 32 bits. */
@@ -105,8 +108,6 @@ bool dec_group(struct dec *dc, const struct ptx_operand *o, uint32_t n, enum sim
                bool written, uint32_t *slot);
 /* enum sim_element and bits of an element; false: it is not one. */
 bool dec_element(enum ptx_mod t, uint8_t *element, unsigned *bits);
-/* Sets m, n, k from .m16n8k16 and the like in a mnemonic. */
-bool dec_shape(const char *name, struct sim_mma *m);
 /* enum sim_round of an instruction. */
 uint8_t dec_round(const struct ptx_inst *in);
 /* How the tensor cores of an architecture add up floats. */
@@ -115,10 +116,8 @@ void dec_emit_mma(struct dec *dc, const struct sim_mma *m);
 /* The address of a variable in its own state space. */
 bool dec_address(struct dec *dc, const struct ptx_var *v, uint64_t *address);
 
-/* The handler of that spelling, or SIM_H_NONE. */
-enum sim_handler_id dec_find(const struct dec *dc, const char *spell, size_t len);
-/* Decodes by row: the spelling, operands from the second on being sources. */
-bool dec_generic(struct dec *dc);
+/* The handler of a setp without boolean operator, or SIM_H_NONE. */
+enum sim_handler_id dec_comparison(enum ptx_mod compare, enum ptx_mod type);
 /* Emits handler h on the instruction's operands as its row has them. mods: rounding, .ftz, .sat are the record's. */
 bool dec_row(struct dec *dc, enum sim_handler_id h, bool mods);
 
@@ -128,49 +127,9 @@ const struct ptx_func *dec_inline(const struct sim_decode_in *in, struct diags *
 void dec_order(struct dec *dc);
 
 typedef bool (*dec_fn)(struct dec *dc);
-bool dec_mov(struct dec *dc);
-bool dec_logic(struct dec *dc);
-bool dec_setp(struct dec *dc);
-bool dec_set(struct dec *dc);
-bool dec_lop3(struct dec *dc);
-bool dec_video(struct dec *dc);
-bool dec_cvt(struct dec *dc);
-bool dec_ld(struct dec *dc);
-bool dec_st(struct dec *dc);
-bool dec_cvta(struct dec *dc);
-bool dec_isspacep(struct dec *dc);
-bool dec_getctarank(struct dec *dc);
-bool dec_atom(struct dec *dc);
-bool dec_bra(struct dec *dc);
-bool dec_brx(struct dec *dc);
-bool dec_call(struct dec *dc);
-bool dec_exit(struct dec *dc);
-bool dec_trap(struct dec *dc);
-bool dec_bar(struct dec *dc);
-bool dec_nothing(struct dec *dc);
-bool dec_fence(struct dec *dc);
-bool dec_nanosleep(struct dec *dc);
-bool dec_elect(struct dec *dc);
-bool dec_shfl(struct dec *dc);
-bool dec_vote(struct dec *dc);
-bool dec_match(struct dec *dc);
-bool dec_redux(struct dec *dc);
-bool dec_activemask(struct dec *dc);
-bool dec_cp(struct dec *dc);
-bool dec_bulk(struct dec *dc);
-bool dec_line(struct dec *dc);
-bool dec_st_async(struct dec *dc);
-bool dec_tensor(struct dec *dc);
-bool dec_tensormap(struct dec *dc);
-bool dec_prefetch(struct dec *dc);
-bool dec_policy(struct dec *dc);
+#define SIM_FAMILY(FAMILY, function) bool function(struct dec *dc);
+#include "sim/families.def"
+/* fence.proxy.tensormap */
 bool dec_tensor_fence(struct dec *dc);
-bool dec_mbarrier(struct dec *dc);
-bool dec_ldmatrix(struct dec *dc);
-bool dec_movmatrix(struct dec *dc);
-bool dec_mma(struct dec *dc);
-bool dec_wmma(struct dec *dc);
-bool dec_wgmma(struct dec *dc);
-bool dec_setmaxnreg(struct dec *dc);
 
 #endif

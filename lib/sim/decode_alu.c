@@ -133,9 +133,8 @@ static bool clock_reg(struct dec *dc, const struct ptx_operand *d, enum ptx_sreg
 {
     const bool wide = reg == PTX_SR_CLOCK64 || reg == PTX_SR_GLOBALTIMER;
     const bool high = reg == PTX_SR_CLOCK_HI || reg == PTX_SR_GLOBALTIMER_HI;
-    struct sim_op *op = dec_emit(dc, SIM_H_CLOCK);
+    dec_emit(dc, SIM_H_CLOCK);
     const size_t at = dc->op.n - 1;
-    (void)op;
     const uint32_t off = dec_dst(dc, d, wide ? SIM_T_u64 : SIM_T_u32);
     dc->op.v[at].d = off;
     dc->op.v[at].more = wide;
@@ -162,7 +161,7 @@ bool dec_mov(struct dec *dc)
         return pack(dc, d, s, dec_type_bytes(type));
     if (d->kind == PTX_O_VEC)
         return unpack(dc, d, s, dec_type_bytes(type));
-    if (s->kind == PTX_O_SREG && s->sreg >= PTX_SR_CLOCK && s->sreg <= PTX_SR_GLOBALTIMER_HI)
+    if (s->kind == PTX_O_SREG && dec_is_clock(s->sreg))
         return clock_reg(dc, d, s->sreg);
     const uint32_t from = dec_src(dc, s, t);
     dec_emit3(dc, dec_class_of(t) == DEC_64 ? SIM_H_MOV_64 : SIM_H_MOV_32, dec_dst(dc, d, t), from,
@@ -178,16 +177,15 @@ static enum sim_handler_id pred_logic(enum ptx_mod boolop)
 bool dec_logic(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
-    const char *name = ptx_op_name(in->op);
     if (in->type[0] != PTX_PRED)
         return dec_generic(dc);
     dec_keep_guard(dc);
     const uint32_t a = dec_pred(dc, &in->operand[1]);
     const uint32_t b = in->noperand > 2 ? dec_pred(dc, &in->operand[2]) : 0;
-    const enum sim_handler_id h = strcmp(name, "not") == 0   ? SIM_H_PNOT
-                                  : strcmp(name, "and") == 0 ? SIM_H_PAND
-                                  : strcmp(name, "or") == 0  ? SIM_H_POR
-                                                             : SIM_H_PXOR;
+    const enum sim_handler_id h = in->op == PTX_OP_NOT   ? SIM_H_PNOT
+                                  : in->op == PTX_OP_AND ? SIM_H_PAND
+                                  : in->op == PTX_OP_OR  ? SIM_H_POR
+                                                         : SIM_H_PXOR;
     dec_emit3(dc, h, dec_dst(dc, &in->operand[0], SIM_T_p), a, b, 0);
     return !dc->failed;
 }
@@ -196,10 +194,7 @@ bool dec_logic(struct dec *dc)
 static enum sim_handler_id comparison(struct dec *dc, enum ptx_mod type)
 {
     const struct ptx_inst *in = dc->inst;
-    char key[64];
-    const int n = snprintf(key, sizeof key, "setp.%s.%s", ptx_mod_text(in->mod[PTX_MC_COMPARE]),
-                           ptx_mod_text(type));
-    const enum sim_handler_id h = dec_find(dc, key, (size_t)n);
+    const enum sim_handler_id h = dec_comparison(in->mod[PTX_MC_COMPARE], type);
     const bool ftz = in->mod[PTX_MC_FTZ] == PTX_FTZ;
     const struct sim_handler *f = &dc->in->build->h[h];
     if (!h || (ftz && !f->mod)) {
@@ -391,21 +386,33 @@ bool dec_lop3(struct dec *dc)
     return with_pred ? lop3_bool(dc, d) : !dc->failed;
 }
 
+static const struct {
+    uint16_t op;
+    uint8_t what; /* enum sim_video */
+    bool bytes;   /* of four bytes, else of two halves */
+} videos[] = {
+    {PTX_OP_VADD2, SIM_VADD, false},         {PTX_OP_VADD4, SIM_VADD, true},
+    {PTX_OP_VSUB2, SIM_VSUB, false},         {PTX_OP_VSUB4, SIM_VSUB, true},
+    {PTX_OP_VAVRG2, SIM_VAVRG, false},       {PTX_OP_VAVRG4, SIM_VAVRG, true},
+    {PTX_OP_VABSDIFF2, SIM_VABSDIFF, false}, {PTX_OP_VABSDIFF4, SIM_VABSDIFF, true},
+    {PTX_OP_VMIN2, SIM_VMIN, false},         {PTX_OP_VMIN4, SIM_VMIN, true},
+    {PTX_OP_VMAX2, SIM_VMAX, false},         {PTX_OP_VMAX4, SIM_VMAX, true},
+};
+
 /* vadd2.u32.s32.u32.sat d, a, b, c */
 bool dec_video(struct dec *dc)
 {
-    static const char *const names[] = {"vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax"};
     const struct ptx_inst *in = dc->inst;
-    const char *name = ptx_op_name(in->op);
-    const size_t stem = strlen(name) - 1;
-    uint8_t what = 0;
-    while (strlen(names[what]) != stem || strncmp(names[what], name, stem) != 0)
-        what++;
+    size_t i = 0;
+    while (i < sizeof videos / sizeof *videos && videos[i].op != in->op)
+        i++;
+    if (i == sizeof videos / sizeof *videos)
+        return dec_unsupported(dc);
     if (!dec_row(dc, SIM_H_VIDEO, false))
         return false;
     struct sim_op *op = &dc->op.v[dc->op.n - 1];
-    op->more = what;
-    op->imm = (name[stem] == '4' ? SIM_VIDEO_4 : 0) | (in->type[0] == PTX_S32 ? SIM_VIDEO_D : 0) |
+    op->more = videos[i].what;
+    op->imm = (videos[i].bytes ? SIM_VIDEO_4 : 0) | (in->type[0] == PTX_S32 ? SIM_VIDEO_D : 0) |
               (in->type[1] == PTX_S32 ? SIM_VIDEO_A : 0) |
               (in->type[2] == PTX_S32 ? SIM_VIDEO_B : 0) |
               (in->mod[PTX_MC_SAT] ? SIM_VIDEO_SAT : 0) | (in->mod[PTX_MC_OP] ? SIM_VIDEO_ADD : 0);

@@ -5,7 +5,7 @@
 
 #include "sim/system.h"
 
-bool dec_bra(struct dec *dc)
+static bool bra(struct dec *dc)
 {
     const struct ptx_operand *l = &dc->inst->operand[0];
     if (l->kind != PTX_O_LABEL)
@@ -17,7 +17,7 @@ bool dec_bra(struct dec *dc)
 }
 
 /* brx.idx index, list: the list's .branchtargets item follows its label. */
-bool dec_brx(struct dec *dc)
+static bool brx(struct dec *dc)
 {
     const struct ptx_func *f = dc->in->func;
     const struct ptx_operand *l = &dc->inst->operand[1];
@@ -32,6 +32,11 @@ bool dec_brx(struct dec *dc)
     op->more = 1;
     op->target = (uint32_t)dc->targets.n - 1;
     return !dc->failed;
+}
+
+bool dec_branch(struct dec *dc)
+{
+    return dc->inst->op == PTX_OP_BRX ? brx(dc) : bra(dc);
 }
 
 /* Of a function that the machine has; others have been put in the place of their calls (inline.h). */
@@ -83,7 +88,7 @@ bool dec_fence(struct dec *dc)
     return true;
 }
 
-bool dec_nanosleep(struct dec *dc)
+bool dec_sleep(struct dec *dc)
 {
     dec_src(dc, &dc->inst->operand[0], SIM_T_u32);
     dec_emit(dc, SIM_H_SLEEP);
@@ -100,24 +105,32 @@ static bool warp_sync(struct dec *dc)
     return !dc->failed;
 }
 
-/* bar and barrier: .cluster.arrive  .cluster.wait .sync a[, b]  .arrive a, b  .red d, a[, b], {!}p */
-bool dec_bar(struct dec *dc)
+/* What a barrier of a block does with its threads; false: it is no such barrier. */
+static bool bar_kind(const struct ptx_inst *in, uint8_t *how)
+{
+    switch (in->op) {
+    case PTX_OP_BAR_SYNC:
+    case PTX_OP_BARRIER_SYNC: *how = SIM_BAR_SYNC; return true;
+    case PTX_OP_BAR_ARRIVE:
+    case PTX_OP_BARRIER_ARRIVE: *how = SIM_BAR_ARRIVE; return true;
+    case PTX_OP_BAR_RED_POPC:
+    case PTX_OP_BARRIER_RED_POPC: *how = SIM_BAR_POPC; return true;
+    case PTX_OP_BAR_RED_BOOL:
+    case PTX_OP_BARRIER_RED_BOOL:
+        *how = in->mod[PTX_MC_OP] == PTX_AND ? SIM_BAR_AND : SIM_BAR_OR;
+        return true;
+    default: return false;
+    }
+}
+
+/* bar and barrier of a block: .sync a[, b]  .arrive a, b  .red d, a[, b], {!}p */
+static bool block_bar(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
-    const char *name = dec_mnemonic(dc);
-    if (strstr(name, ".warp.sync"))
-        return warp_sync(dc);
-    if (strstr(name, ".cluster.")) {
-        const bool wait = strstr(name, ".wait");
-        dec_emit_control(dc, wait ? SIM_H_CLUSTER_WAIT : SIM_H_CLUSTER_ARRIVE);
-        return true;
-    }
-    const bool red = strstr(name, ".red.");
-    const uint8_t how = strstr(name, ".arrive") ? SIM_BAR_ARRIVE
-                        : !red                  ? SIM_BAR_SYNC
-                        : strstr(name, ".popc") ? SIM_BAR_POPC
-                        : strstr(name, ".and")  ? SIM_BAR_AND
-                                                : SIM_BAR_OR;
+    uint8_t how;
+    if (!bar_kind(in, &how))
+        return dec_unsupported(dc);
+    const bool red = how == SIM_BAR_POPC || how == SIM_BAR_AND || how == SIM_BAR_OR;
     const struct ptx_operand *o = in->operand + red;
     const uint32_t n = in->noperand - (red ? 2u : 0);
     const uint32_t id = dec_src(dc, &o[0], SIM_T_u32);
@@ -135,8 +148,20 @@ bool dec_bar(struct dec *dc)
     return !dc->failed;
 }
 
+bool dec_bar(struct dec *dc)
+{
+    switch (dc->inst->op) {
+    case PTX_OP_BAR_WARP_SYNC: return warp_sync(dc);
+    case PTX_OP_BARRIER_CLUSTER_ARRIVE: dec_emit_control(dc, SIM_H_CLUSTER_ARRIVE); return true;
+    case PTX_OP_BARRIER_CLUSTER_WAIT: dec_emit_control(dc, SIM_H_CLUSTER_WAIT); return true;
+    default: return block_bar(dc);
+    }
+}
+
+/* ---- what lanes tell each other ------------------------------------------------------------------------ */
+
 /* shfl.sync.mode.b32 d[|p], a, b, c, membermask */
-bool dec_shfl(struct dec *dc)
+static bool shfl(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     static const struct {
@@ -169,16 +194,13 @@ bool dec_shfl(struct dec *dc)
 }
 
 /* vote.sync.mode d, {!}p, membermask */
-bool dec_vote(struct dec *dc)
+static bool vote(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
-    const char *name = dec_mnemonic(dc);
-    const uint8_t mode = strstr(name, ".ballot") ? 3
-                         : strstr(name, ".all")  ? 0
-                         : strstr(name, ".any")  ? 1
-                                                 : 2;
-    if (!strstr(name, ".sync") || in->noperand != 3)
-        return dec_unsupported(dc);
+    const uint8_t mode = in->op == PTX_OP_VOTE_BALLOT      ? 3
+                         : in->mod[PTX_MC_MODE] == PTX_ALL ? 0
+                         : in->mod[PTX_MC_MODE] == PTX_ANY ? 1
+                                                           : 2;
     const uint32_t p = dec_pred(dc, &in->operand[1]);
     const uint32_t mask = dec_src(dc, &in->operand[2], SIM_T_u32);
     const uint32_t d = dec_dst(dc, &in->operand[0], mode == 3 ? SIM_T_u32 : SIM_T_p);
@@ -192,7 +214,7 @@ bool dec_vote(struct dec *dc)
 }
 
 /* match.{any|all}.sync.b32|b64 d[|p], a, membermask */
-bool dec_match(struct dec *dc)
+static bool match(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     const bool all = in->mod[PTX_MC_MODE] == PTX_ALL, wide = dec_type_bytes(in->type[0]) == 8;
@@ -213,7 +235,7 @@ bool dec_match(struct dec *dc)
 }
 
 /* redux.sync.op.type d, a, membermask */
-bool dec_redux(struct dec *dc)
+static bool redux(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     static const enum ptx_mod ops[] = {PTX_ADD, PTX_MIN, PTX_MAX, PTX_AND, PTX_OR, PTX_XOR};
@@ -237,7 +259,7 @@ bool dec_redux(struct dec *dc)
 }
 
 /* elect.sync d|p, membermask */
-bool dec_elect(struct dec *dc)
+static bool elect(struct dec *dc)
 {
     const struct ptx_operand *d = &dc->inst->operand[0];
     const uint32_t mask = dec_src(dc, &dc->inst->operand[1], SIM_T_u32);
@@ -253,9 +275,25 @@ bool dec_elect(struct dec *dc)
     return !dc->failed;
 }
 
-bool dec_activemask(struct dec *dc)
+static bool activemask(struct dec *dc)
 {
     const uint32_t d = dec_dst(dc, &dc->inst->operand[0], SIM_T_u32);
     dec_emit(dc, SIM_H_ACTIVEMASK)->d = d;
     return !dc->failed;
+}
+
+bool dec_warp(struct dec *dc)
+{
+    switch (dc->inst->op) {
+    case PTX_OP_SHFL: return shfl(dc);
+    case PTX_OP_VOTE:
+    case PTX_OP_VOTE_BALLOT: return vote(dc);
+    case PTX_OP_MATCH_ANY:
+    case PTX_OP_MATCH_ALL: return match(dc);
+    case PTX_OP_REDUX_INT:
+    case PTX_OP_REDUX_BITS: return redux(dc);
+    case PTX_OP_ACTIVEMASK: return activemask(dc);
+    case PTX_OP_ELECT: return elect(dc);
+    default: return dec_unsupported(dc);
+    }
 }

@@ -358,8 +358,6 @@ bool dec_cvt(struct dec *dc)
                         (in->mod[PTX_MC_RELU] ? SIM_RELU : 0));
     if (in->guard >= 0)
         dec_keep_guard(dc);
-    if (strncmp(dec_mnemonic(dc), "cvt.pack", 8) == 0)
-        return dec_generic(dc);
     if (c.to == PTX_TF32 && c.from == PTX_F32) {
         c.slot = dec_src(dc, &in->operand[1], SIM_T_f32);
         if (!finish(dc, &c, SIM_H_TF32_F32, SIM_T_u32, false))

@@ -82,16 +82,21 @@ static bool pending_count(struct dec *dc)
     return !dc->failed;
 }
 
-bool dec_mbarrier(struct dec *dc)
+bool dec_mbar_wait(struct dec *dc)
 {
     switch (dc->inst->op) {
     case PTX_OP_MBARRIER_TEST_WAIT: return await(dc, false, false);
     case PTX_OP_MBARRIER_TEST_PARITY: return await(dc, true, false);
     case PTX_OP_MBARRIER_TRY_WAIT: return await(dc, false, true);
     case PTX_OP_MBARRIER_TRY_PARITY: return await(dc, true, true);
-    case PTX_OP_MBARRIER_PENDING_COUNT: return pending_count(dc);
-    default: break;
+    default: return dec_unsupported(dc);
     }
+}
+
+bool dec_mbarrier(struct dec *dc)
+{
+    if (dc->inst->op == PTX_OP_MBARRIER_PENDING_COUNT)
+        return pending_count(dc);
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (forms[i].op == dc->inst->op)
             return change(dc, i);
@@ -99,7 +104,7 @@ bool dec_mbarrier(struct dec *dc)
 }
 
 /* cp.async.mbarrier.arrive[.noinc] [address] */
-static bool copies_arrive(struct dec *dc)
+bool dec_copy_arrive(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     enum sim_space space;
@@ -108,7 +113,7 @@ static bool copies_arrive(struct dec *dc)
     const uint32_t a = dec_flat(dc, &in->operand[0], space);
     struct sim_op *op = dec_emit(dc, SIM_H_MBAR_COPIES);
     op->a = a;
-    op->flags = strstr(dec_mnemonic(dc), ".noinc") ? SIM_MBAR_NO_INC : 0;
+    op->flags = in->mod[PTX_MC_MODE3] == PTX_NOINC ? SIM_MBAR_NO_INC : 0;
     op->round = (uint8_t)space;
     return !dc->failed;
 }
@@ -134,7 +139,7 @@ static struct sim_op *copy(struct dec *dc, enum sim_flight_kind kind, uint32_t m
 static struct sim_op *copy_in(struct dec *dc, enum sim_flight_kind kind)
 {
     const struct ptx_inst *in = dc->inst;
-    const bool spread = strstr(dec_mnemonic(dc), ".multicast::cluster");
+    const bool spread = in->mod[PTX_MC_MODE2] == PTX_MULTICAST;
     const uint32_t mbar = dec_flat(dc, &in->operand[3], SIM_IN_SHARED);
     const uint32_t mask = spread ? dec_src(dc, &in->operand[4], SIM_T_u16) : 0;
     return copy(dc, kind, mbar, mask);
@@ -159,10 +164,12 @@ static bool prefetch(struct dec *dc)
     return !dc->failed;
 }
 
-/* applypriority{.global}.L2::evict_normal [a], 128 */
+/* applypriority{.global}.L2::evict_normal [a], 128; discard, which may leave everything as it is */
 bool dec_line(struct dec *dc)
 {
     enum sim_space space;
+    if (dc->inst->op == PTX_OP_DISCARD)
+        return dec_nothing(dc);
     if (!dec_space(dc, dc->inst->mod[PTX_MC_SPACE], &space))
         return false;
     const uint32_t b = dec_flat(dc, &dc->inst->operand[0], space);
@@ -172,32 +179,31 @@ bool dec_line(struct dec *dc)
 
 bool dec_bulk(struct dec *dc)
 {
-    struct sim_op *op;
-    switch (dc->inst->op) {
-    case PTX_OP_CP_ASYNC_MBARRIER_ARRIVE: return copies_arrive(dc);
-    case PTX_OP_CP_BULK_LOAD: copy_in(dc, SIM_FLY_LOAD); return !dc->failed;
-    case PTX_OP_CP_BULK_CLUSTER: copy_in(dc, SIM_FLY_PEER); return !dc->failed;
-    case PTX_OP_CP_BULK_STORE: copy(dc, SIM_FLY_STORE, 0, 0); return !dc->failed;
-    case PTX_OP_CP_BULK_REDUCE:
-    case PTX_OP_CP_BULK_REDUCE_ADD:
-    case PTX_OP_CP_BULK_REDUCE_HALF:
-    case PTX_OP_CP_BULK_REDUCE_MINMAX_HALF:
-    case PTX_OP_CP_BULK_REDUCE_S64:
-    case PTX_OP_CP_BULK_REDUCE_BITS:
-    case PTX_OP_CP_BULK_REDUCE_INC: return reduce(dc, false);
-    case PTX_OP_CP_BULK_REDUCE_PEER:
-    case PTX_OP_CP_BULK_REDUCE_PEER_U64:
-    case PTX_OP_CP_BULK_REDUCE_PEER_BITS:
-    case PTX_OP_CP_BULK_REDUCE_PEER_INC: return reduce(dc, true);
-    case PTX_OP_CP_BULK_PREFETCH: return prefetch(dc);
-    case PTX_OP_CP_BULK_COMMIT: dec_emit(dc, SIM_H_BULK_COMMIT); return true;
-    case PTX_OP_CP_BULK_WAIT:
-        op = dec_emit(dc, SIM_H_BULK_WAIT);
-        op->imm = dc->inst->operand[0].bits;
-        op->more = strstr(dec_mnemonic(dc), ".read") != NULL;
-        return true;
-    default: return dec_tensor(dc);
+    const enum ptx_op op = dc->inst->op;
+    switch (ptx_op_family(op)) {
+    case PTX_FAMILY_BULK_LOAD:
+        copy_in(dc, op == PTX_OP_CP_BULK_CLUSTER ? SIM_FLY_PEER : SIM_FLY_LOAD);
+        return !dc->failed;
+    case PTX_FAMILY_BULK_STORE: copy(dc, SIM_FLY_STORE, 0, 0); return !dc->failed;
+    case PTX_FAMILY_BULK_REDUCE: return reduce(dc, false);
+    case PTX_FAMILY_BULK_PEER: return reduce(dc, true);
+    case PTX_FAMILY_BULK_PREFETCH: return prefetch(dc);
+    default: return dec_unsupported(dc);
     }
+}
+
+/* cp.async.bulk.commit_group, cp.async.bulk.wait_group{.read} n */
+bool dec_bulk_group(struct dec *dc)
+{
+    const struct ptx_inst *in = dc->inst;
+    if (in->op == PTX_OP_CP_BULK_COMMIT) {
+        dec_emit(dc, SIM_H_BULK_COMMIT);
+        return true;
+    }
+    struct sim_op *op = dec_emit(dc, SIM_H_BULK_WAIT);
+    op->imm = in->operand[0].bits;
+    op->more = in->mod[PTX_MC_MODE3] == PTX_READ;
+    return true;
 }
 
 /* st.async...[.v2|.v4].type [to], value, [mbarrier]; red.async...op.type */

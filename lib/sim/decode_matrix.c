@@ -22,12 +22,11 @@ bool dec_group(struct dec *dc, const struct ptx_operand *o, uint32_t n, enum sim
 /* ---- ldmatrix, stmatrix, movmatrix ----------------------------------------------------------------------- */
 
 /* ldmatrix.sync.aligned.m8n8.xN{.trans}{.shared}.b16 r, [a]; stmatrix has them the other way round */
-bool dec_ldmatrix(struct dec *dc)
+static bool copy_matrix(struct dec *dc, bool store)
 {
     const struct ptx_inst *in = dc->inst;
-    const bool store = strcmp(ptx_op_name(in->op), "stmatrix") == 0;
-    const char *name = dec_mnemonic(dc);
-    const uint32_t n = strstr(name, ".x4") ? 4 : strstr(name, ".x2") ? 2 : 1;
+    const enum ptx_mod times = in->mod[PTX_MC_TIMES];
+    const uint32_t n = times == PTX_X4 ? 4 : times == PTX_X2 ? 2 : 1;
     enum sim_space space;
     uint32_t at, slot[4] = {0};
     uint64_t offset;
@@ -45,12 +44,12 @@ bool dec_ldmatrix(struct dec *dc)
     op->e = slot[3];
     op->size = 16;
     op->more = (uint8_t)space;
-    op->round = (uint8_t)(n | (strstr(name, ".trans") ? SIM_MATRIX_TRANS : 0));
+    op->round = (uint8_t)(n | (in->mod[PTX_MC_MODE] == PTX_TRANS ? SIM_MATRIX_TRANS : 0));
     op->flags |= (uint8_t)((narrow ? SIM_A32 : 0) | (store ? SIM_STORES : 0));
     return true;
 }
 
-bool dec_movmatrix(struct dec *dc)
+static bool turn_matrix(struct dec *dc)
 {
     const uint32_t a = dec_src(dc, &dc->inst->operand[1], SIM_T_u32);
     const uint32_t d = dec_dst(dc, &dc->inst->operand[0], SIM_T_u32);
@@ -59,6 +58,20 @@ bool dec_movmatrix(struct dec *dc)
     op->d = d;
     op->size = SIM_MEET_ALL;
     return !dc->failed;
+}
+
+bool dec_ldmatrix(struct dec *dc)
+{
+    switch (dc->inst->op) {
+    case PTX_OP_LDMATRIX_X1:
+    case PTX_OP_LDMATRIX_X2:
+    case PTX_OP_LDMATRIX_X4: return copy_matrix(dc, false);
+    case PTX_OP_STMATRIX_X1:
+    case PTX_OP_STMATRIX_X2:
+    case PTX_OP_STMATRIX_X4: return copy_matrix(dc, true);
+    case PTX_OP_MOVMATRIX: return turn_matrix(dc);
+    default: return dec_unsupported(dc);
+    }
 }
 
 /* ---- mma ------------------------------------------------------------------------------------------------ */
@@ -109,20 +122,6 @@ void dec_accumulation(struct sim_mma *m, unsigned sm, unsigned element_bits)
     }
 }
 
-/* m16n8k16 and the like */
-bool dec_shape(const char *name, struct sim_mma *m)
-{
-    unsigned rows, cols, depth;
-    for (const char *p = strstr(name, ".m"); p; p = strstr(p + 1, ".m"))
-        if (sscanf(p, ".m%un%uk%u", &rows, &cols, &depth) == 3) {
-            m->m = (uint8_t)rows;
-            m->n = (uint8_t)cols;
-            m->k = (uint16_t)depth;
-            return depth <= 256;
-        }
-    return false;
-}
-
 static enum sim_handler_id handler_of(const struct sim_mma *m)
 {
     switch ((enum sim_element)m->a_type) {
@@ -148,18 +147,21 @@ bool dec_mma(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     struct sim_mma *m = ARENA_NEW(dc->in->arena, struct sim_mma);
-    const char *name = dec_mnemonic(dc);
+    const struct ptx_shape shape = ptx_shape(in);
     unsigned bits, other;
-    if (!dec_shape(name, m) || !dec_element(in->type[1], &m->a_type, &bits) ||
+    if (!dec_element(in->type[1], &m->a_type, &bits) ||
         !dec_element(in->type[2], &m->b_type, &other) || bits != other)
         return dec_unsupported(dc);
+    m->m = (uint8_t)shape.m;
+    m->n = (uint8_t)shape.n;
+    m->k = shape.k;
     m->half = in->type[0] == PTX_F16;
-    m->saturate = strstr(name, ".satfinite");
+    m->saturate = in->mod[PTX_MC_SAT] == PTX_SATFINITE;
     m->round = dec_round(in);
-    m->and = strstr(name, ".and.");
+    m->and = in->mod[PTX_MC_OP] == PTX_AND;
     m->quads = m->k == 4 && m->a_type == SIM_E_F16;
-    m->a_col = strstr(name, "k4.col.");
-    m->b_row = strstr(name, "k4.row.row.") || strstr(name, "k4.col.row.");
+    m->a_col = in->mod[PTX_MC_LAYOUT] == PTX_COL;
+    m->b_row = in->mod[PTX_MC_LAYOUT2] == PTX_ROW2;
     dec_accumulation(m, dc->in->sm, bits);
     const unsigned wide = bits == 64 ? 64 : 32;
     m->na = (uint8_t)(m->quads ? 2 : m->m * m->k * bits / wide / SIM_LANES);
@@ -204,7 +206,7 @@ static bool copy(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     const struct ptx_operand *o = in->operand;
-    const uint32_t n = in->noperand - (strstr(dec_mnemonic(dc), ".L2::cache_hint") ? 1u : 0);
+    const uint32_t n = in->noperand - (in->mod[PTX_MC_HINT] ? 1u : 0);
     uint32_t to, from, bytes = 0, ignore = 0;
     uint64_t offset;
     bool narrow;
@@ -231,7 +233,7 @@ static bool copy(struct dec *dc)
     return !dc->failed;
 }
 
-bool dec_cp(struct dec *dc)
+bool dec_copy(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     struct sim_op *op;
@@ -243,6 +245,6 @@ bool dec_cp(struct dec *dc)
         op->imm = in->operand[0].bits;
         return true;
     case PTX_OP_CP_ASYNC_WAIT_ALL: dec_emit(dc, SIM_H_COPY_WAIT)->more = true; return true;
-    default: return dec_bulk(dc);
+    default: return dec_unsupported(dc);
     }
 }

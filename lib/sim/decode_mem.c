@@ -309,8 +309,6 @@ bool dec_st(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     struct access x;
-    if (in->op == PTX_OP_ST_ASYNC)
-        return dec_st_async(dc);
     if (!access_of(dc, &in->operand[0], &x))
         return false;
     if (x.elems * x.bytes > 16)
@@ -335,11 +333,11 @@ bool dec_st(struct dec *dc)
 }
 
 /* Generic addresses of global, constant and parameter memory are their own; the others have a window. */
-bool dec_cvta(struct dec *dc)
+static bool cvta(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     const enum ptx_mod space = ptx_space(in->mod[PTX_MC_SPACE]);
-    const bool to = strncmp(dec_mnemonic(dc), "cvta.to.", 8) == 0;
+    const bool to = in->op == PTX_OP_CVTA_TO;
     if (dec_type_bytes(in->type[0]) != 8)
         return dec_unsupported(dc);
     const uint64_t base = generic_base(space);
@@ -356,7 +354,7 @@ bool dec_cvta(struct dec *dc)
     return !dc->failed;
 }
 
-bool dec_isspacep(struct dec *dc)
+static bool isspacep(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     const enum ptx_mod space = ptx_space(in->mod[PTX_MC_SPACE]);
@@ -374,7 +372,7 @@ bool dec_isspacep(struct dec *dc)
     return !dc->failed;
 }
 
-bool dec_getctarank(struct dec *dc)
+static bool getctarank(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     const bool wide = dec_type_bytes(in->type[0]) == 8;
@@ -383,6 +381,17 @@ bool dec_getctarank(struct dec *dc)
     const uint32_t d = dec_dst(dc, &in->operand[0], SIM_T_u32);
     dec_emit3(dc, wide ? SIM_H_CTARANK_64 : SIM_H_CTARANK_32, d, from, own, 0);
     return !dc->failed;
+}
+
+bool dec_space_of(struct dec *dc)
+{
+    switch (dc->inst->op) {
+    case PTX_OP_CVTA:
+    case PTX_OP_CVTA_TO: return cvta(dc);
+    case PTX_OP_ISSPACEP: return isspacep(dc);
+    case PTX_OP_GETCTARANK: return getctarank(dc);
+    default: return dec_generic(dc); /* mapa */
+    }
 }
 
 /* ---- atomics ----------------------------------------------------------------------------------------- */
@@ -501,12 +510,9 @@ static bool atom_128(struct dec *dc, const struct access *x, enum sim_atom code)
 bool dec_atom(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
-    const bool reads = strcmp(ptx_op_name(in->op), "atom") == 0;
+    const bool reads = ptx_op_family(in->op) == PTX_FAMILY_ATOM;
     struct access x;
     enum sim_atom code;
-    if (in->op == PTX_OP_RED_ASYNC || in->op == PTX_OP_RED_ASYNC_ADD64 ||
-        in->op == PTX_OP_RED_ASYNC_BITS || in->op == PTX_OP_RED_ASYNC_INC)
-        return dec_st_async(dc);
     if (!atom_code(in, &code) || !access_of(dc, &in->operand[reads], &x))
         return dec_unsupported(dc);
     if (x.type == PTX_B128)

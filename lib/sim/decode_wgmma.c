@@ -4,31 +4,22 @@
 #include "sim/decode.h"
 #include "sim/wgmma.h"
 
-/* m64n256k16 and the like */
-static bool shape(const char *name, struct sim_wgmma *g)
-{
-    unsigned n, k;
-    const char *p = strstr(name, ".m64n");
-    if (!p || sscanf(p, ".m64n%uk%u", &n, &k) != 2)
-        return false;
-    g->n = (uint16_t)n;
-    g->m.k = (uint16_t)k;
-    g->m.m = 16;
-    g->m.n = 8;
-    return n % 8 == 0 && n <= 256 && k <= 32;
-}
-
 /* Of mma.sync what a warp's rows and eight columns of it are. */
 static bool numbers(struct dec *dc, struct sim_wgmma *g)
 {
     const struct ptx_inst *in = dc->inst;
+    const struct ptx_shape shape = ptx_shape(in);
     struct sim_mma *m = &g->m;
     unsigned bits, other;
+    g->n = shape.n;
+    m->m = 16;
+    m->n = 8;
+    m->k = shape.k;
     if (!dec_element(in->type[1], &m->a_type, &bits) ||
         !dec_element(in->type[2], &m->b_type, &other) || bits != other || m->k * bits != 256)
         return false;
     m->half = in->type[0] == PTX_F16;
-    m->saturate = strstr(dec_mnemonic(dc), ".satfinite");
+    m->saturate = in->mod[PTX_MC_SAT] == PTX_SATFINITE;
     m->step = (uint8_t)m->k;
     m->bits = bits == 8 ? 13 : 25;
     m->out_bits = bits == 8 ? 13 : 23;
@@ -43,12 +34,12 @@ static bool is_one(const struct ptx_inst *in, uint32_t i, uint64_t v)
 }
 
 /* d, {a | a-descriptor}, b-descriptor, scale-d {, imm-scale-a, imm-scale-b {, imm-trans-a} {, imm-trans-b}} */
-static bool product(struct dec *dc)
+bool dec_wgmma(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     const struct ptx_operand *o = in->operand;
     struct sim_wgmma *g = ARENA_NEW(dc->in->arena, struct sim_wgmma);
-    if (!shape(dec_mnemonic(dc), g) || !numbers(dc, g))
+    if (!numbers(dc, g))
         return dec_unsupported(dc);
     uint32_t *d = ARENA_ARRAY(dc->in->arena, g->nd, uint32_t), a = 0, trans = 6;
     g->d = d;
@@ -75,7 +66,7 @@ static bool product(struct dec *dc)
     return true;
 }
 
-bool dec_wgmma(struct dec *dc)
+bool dec_wgmma_group(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
     struct sim_op *op;
@@ -86,7 +77,7 @@ bool dec_wgmma(struct dec *dc)
         op = dec_emit_control(dc, SIM_H_WGMMA_WAIT);
         op->imm = in->operand[0].bits;
         break;
-    default: return product(dc);
+    default: return dec_unsupported(dc);
     }
     op->size = SIM_MEET_ALL;
     return true;
@@ -96,7 +87,7 @@ bool dec_setmaxnreg(struct dec *dc)
 {
     struct sim_op *op = dec_emit_control(dc, SIM_H_SETMAXNREG);
     op->imm = dc->inst->operand[0].bits;
-    op->more = strstr(dec_mnemonic(dc), ".inc.") != NULL;
+    op->more = dc->inst->mod[PTX_MC_OP] == PTX_INC;
     op->size = SIM_MEET_ALL;
     return true;
 }

@@ -159,65 +159,49 @@ static void transfer(struct dec *dc, const struct tiles *x, const struct memory 
 
 /* ---- the instructions ------------------------------------------------------------------------------------ */
 
-struct shape {
-    unsigned m, n, k;
-};
-
-/* Tiles of matrix 'a', 'b' or 'c', of elements that have so many bits; col: its layout. */
-static struct tiles tiles_of(const struct shape *s, char which, unsigned bits, bool col)
+/* Tiles of a matrix (PTX_MATRIX_A and so on) of elements that have so many bits; col: its layout. */
+static struct tiles tiles_of(struct ptx_shape s, enum ptx_mod matrix, unsigned bits, bool col)
 {
-    const bool turned = s->m == 8 && s->n == 32;
-    struct tiles x = {.sum = which == 'c', .bits = bits};
+    const bool turned = s.m == 8 && s.n == 32, is_b = matrix == PTX_MATRIX_B;
+    struct tiles x = {.sum = !is_b && matrix != PTX_MATRIX_A, .bits = bits};
     const unsigned wide = bits == 64 ? 64 : 32;
-    unsigned i = which == 'b' ? s->n : s->m; /* extent along i */
-    x.i_is_line = which == 'b' ? col : !col;
+    unsigned i = is_b ? s.n : s.m; /* extent along i */
+    x.i_is_line = is_b ? col : !col;
     if (x.sum && turned) {
-        i = s->n;
+        i = s.n;
         x.i_is_line = col;
     }
-    const bool as_b = (which == 'b') != turned;
+    const bool as_b = is_b != turned;
     x.rows = x.sum ? (i < 16 ? 8 : 16) : as_b || i < 16 ? 8 : 16;
-    x.across = x.sum && s->n == 16 ? 8 : 0;
+    x.across = x.sum && s.n == 16 ? 8 : 0;
     const unsigned tiles = i / x.rows * (x.across ? 2 : 1);
-    x.registers = x.rows * (x.sum ? 8 : s->k) * bits / wide / SIM_LANES;
+    x.registers = x.rows * (x.sum ? 8 : s.k) * bits / wide / SIM_LANES;
     x.total = x.registers * tiles;
     return x;
 }
 
-static bool shape_of(struct dec *dc, struct shape *s)
-{
-    struct sim_mma m = {0};
-    if (!dec_shape(dec_mnemonic(dc), &m))
-        return dec_unsupported(dc);
-    *s = (struct shape){m.m, m.n, m.k};
-    return true;
-}
-
 /* wmma.load.X.sync.aligned.layout.shape{.space}.type r, [p]{, stride}; wmma.store.d has [p] before r. */
-static bool move(struct dec *dc, bool store)
+static bool move(struct dec *dc, enum ptx_mod matrix)
 {
     const struct ptx_inst *in = dc->inst;
-    const char *name = dec_mnemonic(dc);
-    const char which = store ? 'c' : name[strlen("wmma.load.")];
+    const struct ptx_shape s = ptx_shape(in);
+    const bool store = matrix == PTX_MATRIX_D;
     const unsigned bits = ptx_type_bits(in->type[0]) == 32 || in->type[0] == PTX_TF32
                               ? 32
                               : ptx_type_bits(in->type[0]);
-    const bool col = strstr(name, ".col.");
+    const bool col = in->mod[PTX_MC_LAYOUT] == PTX_COL;
     const struct ptx_operand *list = &in->operand[store];
     const enum sim_type t = in->type[0] == PTX_F32 ? SIM_T_f32 : bits == 64 ? SIM_T_f64 : SIM_T_u32;
-    struct shape s;
     struct memory m;
     uint32_t slot[MOST];
-    if (!shape_of(dc, &s))
-        return false;
-    struct tiles x = tiles_of(&s, which, bits, col);
+    struct tiles x = tiles_of(s, matrix, bits, col);
     x.n = list->kind == PTX_O_VEC ? list->nelem : 1;
     if (x.n < x.total || x.n > MOST)
         return dec_unsupported(dc);
-    const unsigned least = which == 'a'   ? col ? s.m : s.k
-                           : which == 'b' ? col ? s.k : s.n
-                           : col          ? s.m
-                                          : s.n;
+    const unsigned least = matrix == PTX_MATRIX_A   ? col ? s.m : s.k
+                           : matrix == PTX_MATRIX_B ? col ? s.k : s.n
+                           : col                    ? s.m
+                                                    : s.n;
     x.stride = in->noperand > 2 ? dec_src(dc, &in->operand[2], SIM_T_u32) : number(dc, least);
     if (!memory_of(dc, &in->operand[!store], &x, &m) || !dec_group(dc, list, x.n, t, !store, slot))
         return false;
@@ -253,22 +237,21 @@ static void part(struct dec *dc, const struct sim_mma *shared, const uint32_t *a
 static bool multiply(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
-    const char *name = dec_mnemonic(dc);
+    const struct ptx_shape s = ptx_shape(in);
     const bool named = in->type[2]; /* else f16, with the types of D and C alone */
-    struct shape s;
     struct sim_mma m = {.m = 16, .n = 8, .a_type = SIM_E_F16, .b_type = SIM_E_F16};
     unsigned bits = 16;
     uint32_t slot[4][MOST];
-    if (!shape_of(dc, &s) || in->type[0] != in->type[named ? 3 : 1] ||
+    if (in->type[0] != in->type[named ? 3 : 1] ||
         (named && (!dec_element(in->type[1], &m.a_type, &bits) ||
                    !dec_element(in->type[2], &m.b_type, &bits))))
         return dec_unsupported(dc);
     const bool turned = s.m == 8 && s.n == 32;
     const unsigned wide = bits == 64 ? 64 : 32, parts = bits == 64 ? 1 : 2;
     m.m = bits == 64 ? 8 : 16;
-    m.k = (uint16_t)s.k;
+    m.k = s.k;
     m.half = in->type[0] == PTX_F16;
-    m.saturate = strstr(name, ".satfinite");
+    m.saturate = in->mod[PTX_MC_SAT] == PTX_SATFINITE;
     m.round = dec_round(in);
     m.na = (uint8_t)(m.m * m.k * bits / wide / SIM_LANES);
     m.nb = (uint8_t)(8 * m.k * bits / wide / SIM_LANES);
@@ -308,8 +291,6 @@ static bool multiply(struct dec *dc)
 
 bool dec_wmma(struct dec *dc)
 {
-    const char *name = dec_mnemonic(dc);
-    if (strncmp(name, "wmma.mma.", 9) == 0)
-        return multiply(dc);
-    return move(dc, strncmp(name, "wmma.store.", 11) == 0);
+    const enum ptx_mod matrix = dc->inst->mod[PTX_MC_MODE];
+    return matrix ? move(dc, matrix) : multiply(dc);
 }

@@ -18,7 +18,6 @@ struct device {
     struct arena *arena;
     struct device_options options;
     struct sim_build build;
-    struct sim_forms forms;
     struct sim_memory memory;
     struct device_module *module; /* of load(); NULL: nothing is loaded */
     struct check *check;          /* NULL: none asked for */
@@ -79,7 +78,6 @@ static enum device_status sim_open(struct arena *a, int ordinal, const struct de
         return DEVICE_FAILED;
     }
     choose_build(&v->build);
-    sim_forms_init(&v->forms);
     *dev = v;
     return DEVICE_OK;
 }
@@ -389,7 +387,6 @@ static enum device_status launch_in(struct device *dev, struct arena *a,
                                      .module = m->ptx,
                                      .func = f,
                                      .build = &dev->build,
-                                     .forms = &dev->forms,
                                      .symbols = &m->symbols,
                                      .params = params.block,
                                      .param_base = block->base,

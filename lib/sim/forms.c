@@ -1,5 +1,9 @@
-/* The rows of handlers.def: their spellings, and the instructions that are decoded by nothing else. */
+/* The rows of handlers.def: the instructions that they are for, and those that are decoded by nothing else. The spellings are
+ * matched against isa.def once; an instruction finds its row by op, modifiers and types. */
 #include <config.h>
+
+#include <assert.h>
+#include <pthread.h>
 
 #include "sim/decode.h"
 
@@ -12,90 +16,101 @@ const struct sim_row sim_rows[SIM_H_COUNT] = {
 #include "sim/handlers.def"
 };
 
-static uint32_t hash(const char *s, size_t len)
+/* What one handler is for: an instruction without what the record says instead. Of setp, which set asks for too, only the
+ * comparison and the type count. */
+struct form {
+    uint16_t op;
+    uint16_t mod[PTX_MC_COUNT], type[PTX_MAX_TYPES];
+};
+
+enum { MOST_FORMS = 2048, SLOTS = 2 * MOST_FORMS, MOST_ROWS = 16 };
+
+static struct {
+    struct form form[MOST_FORMS];
+    uint16_t handler[MOST_FORMS];
+    size_t n;
+    uint16_t slot[SLOTS]; /* open addressing, form + 1 */
+} table;
+static pthread_once_t table_once = PTHREAD_ONCE_INIT;
+
+static size_t place(const struct form *f)
 {
+    const unsigned char *p = (const unsigned char *)f;
     uint32_t h = 2166136261u;
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ (unsigned char)s[i]) * 16777619u;
-    return h;
+    for (size_t i = 0; i < sizeof *f; i++)
+        h = (h ^ p[i]) * 16777619u;
+    size_t at = h % SLOTS;
+    while (table.slot[at] && memcmp(&table.form[table.slot[at] - 1], f, sizeof *f) != 0)
+        at = (at + 1) % SLOTS;
+    return at;
 }
 
-/* The k-th spelling of a row. */
-static bool spelling(const char *spell, size_t k, const char **s, size_t *len)
+static struct form comparison(enum ptx_mod compare, enum ptx_mod type)
 {
-    for (;; k--) {
-        *len = strcspn(spell, " ");
-        *s = spell;
-        if (!*len || !k)
-            return *len > 0;
-        spell += *len + (spell[*len] == ' ');
-    }
+    struct form f = {.op = PTX_OP_SETP_BITS, .type[0] = (uint16_t)type};
+    f.mod[PTX_MC_COMPARE] = (uint16_t)compare;
+    return f;
 }
 
-enum { FORM_SLOTS = sizeof(struct sim_forms) / sizeof(uint16_t), FORM_BITS = 3 };
-_Static_assert(SIM_H_COUNT < (1 << (16 - FORM_BITS)),
-               "a slot holds a handler and which of its spellings");
-
-/* A slot is the handler's number and the number of the spelling. */
-void sim_forms_init(struct sim_forms *f)
+static struct form form_of(const struct ptx_inst *in)
 {
-    memset(f, 0, sizeof *f);
+    if (ptx_op_family(in->op) == PTX_FAMILY_SETP)
+        return comparison(in->mod[PTX_MC_COMPARE], in->type[0]);
+    struct form f = {.op = (uint16_t)in->op};
+    memcpy(f.mod, in->mod, sizeof f.mod);
+    memcpy(f.type, in->type, sizeof f.type);
+    return f;
+}
+
+/* The first row that names a form has it. */
+static void add_form(const struct form *f, uint32_t handler)
+{
+    const size_t at = place(f);
+    if (table.slot[at])
+        return;
+    assert(table.n < MOST_FORMS);
+    table.form[table.n] = *f;
+    table.handler[table.n] = (uint16_t)handler;
+    table.slot[at] = (uint16_t)++table.n;
+}
+
+static void make_table(void)
+{
     for (uint32_t id = 1; id < SIM_H_COUNT; id++) {
-        const char *s;
         size_t len;
-        for (uint32_t k = 0; k < (1 << FORM_BITS) && spelling(sim_rows[id].spell, k, &s, &len);
-             k++) {
-            uint32_t at = hash(s, len) % FORM_SLOTS;
-            while (f->slot[at])
-                at = (at + 1) % FORM_SLOTS;
-            f->slot[at] = (uint16_t)(id << FORM_BITS | k);
+        for (const char *s = sim_rows[id].spell; *s; s += len + (s[len] == ' ')) {
+            struct ptx_inst in[MOST_ROWS];
+            len = strcspn(s, " ");
+            const size_t n = ptx_spelled(s, len, MOST_ROWS, in);
+            assert(n > 0 && n <= MOST_ROWS);
+            for (size_t i = 0; i < n; i++) {
+                const struct form f = form_of(&in[i]);
+                add_form(&f, id);
+            }
         }
     }
 }
 
-enum sim_handler_id dec_find(const struct dec *dc, const char *spell, size_t len)
+static enum sim_handler_id find(const struct form *f)
 {
-    const struct sim_forms *f = dc->in->forms;
-    for (uint32_t at = hash(spell, len) % FORM_SLOTS; f->slot[at]; at = (at + 1) % FORM_SLOTS) {
-        const uint32_t id = f->slot[at] >> FORM_BITS;
-        const char *s;
-        size_t n;
-        if (spelling(sim_rows[id].spell, f->slot[at] & ((1 << FORM_BITS) - 1), &s, &n) &&
-            n == len && memcmp(s, spell, len) == 0)
-            return (enum sim_handler_id)id;
-    }
-    return SIM_H_NONE;
+    pthread_once(&table_once, make_table);
+    const uint16_t form = table.slot[place(f)];
+    return form ? (enum sim_handler_id)table.handler[form - 1] : SIM_H_NONE;
+}
+
+enum sim_handler_id dec_comparison(enum ptx_mod compare, enum ptx_mod type)
+{
+    const struct form f = comparison(compare, type);
+    return find(&f);
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------- */
 
-/* Copies the mnemonic without the words that the record carries instead: .rn always, the others if mods. */
-static size_t strip(const char *from, bool mods, char *to, size_t cap, struct sim_op *carry)
+/* Takes away what a record can say instead, .rn being what handlers do by themselves. */
+static void take_away(struct form *f, enum ptx_mod_class cls, enum ptx_mod word)
 {
-    static const struct {
-        const char *word;
-        uint8_t round, flag;
-    } words[] = {{"rn", SIM_RN, 0},   {"rz", SIM_RZ, 0},   {"rm", SIM_RM, 0},    {"rp", SIM_RP, 0},
-                 {"ftz", 0, SIM_FTZ}, {"sat", 0, SIM_SAT}, {"relu", 0, SIM_RELU}};
-    size_t n = 0;
-    for (const char *p = from; *p;) {
-        const size_t len = strcspn(p + 1, ".") + 1; /* the dot, but for the first word */
-        size_t k = 0;
-        const size_t count = mods ? sizeof words / sizeof *words : 1;
-        while (k < count &&
-               (strlen(words[k].word) != len - 1 || strncmp(words[k].word, p + 1, len - 1) != 0))
-            k++;
-        if (p != from && k < count) {
-            carry->round |= words[k].round;
-            carry->flags |= words[k].flag;
-        } else if (n + len < cap) {
-            memcpy(to + n, p, len);
-            n += len;
-        }
-        p += len;
-    }
-    to[n] = 0;
-    return n;
+    if (f->mod[cls] == word)
+        f->mod[cls] = PTX_NONE;
 }
 
 bool dec_row(struct dec *dc, enum sim_handler_id h, bool mods)
@@ -122,19 +137,27 @@ bool dec_row(struct dec *dc, enum sim_handler_id h, bool mods)
 
 bool dec_generic(struct dec *dc)
 {
-    char key[128];
-    struct sim_op carry = {0};
-    const char *mnemonic = dec_mnemonic(dc);
-    enum sim_handler_id h = dec_find(dc, key, strip(mnemonic, false, key, sizeof key, &carry));
+    const struct ptx_inst *in = dc->inst;
+    struct form f = form_of(in);
+    take_away(&f, PTX_MC_ROUND, PTX_RN);
+    enum sim_handler_id h = find(&f);
     if (h)
         return dec_row(dc, h, false);
-    h = dec_find(dc, key, strip(mnemonic, true, key, sizeof key, &carry));
+    take_away(&f, PTX_MC_ROUND, PTX_RZ);
+    take_away(&f, PTX_MC_ROUND, PTX_RM);
+    take_away(&f, PTX_MC_ROUND, PTX_RP);
+    take_away(&f, PTX_MC_FTZ, PTX_FTZ);
+    take_away(&f, PTX_MC_SAT, PTX_SAT);
+    take_away(&f, PTX_MC_RELU, PTX_RELU);
+    h = find(&f);
     if (!h || !dc->in->build->h[h].mod)
         return dec_unsupported(dc);
     if (!dec_row(dc, h, true))
         return false;
     struct sim_op *op = &dc->op.v[dc->op.n - 1];
-    op->round = carry.round;
-    op->flags = carry.flags;
+    op->round = dec_round(in);
+    op->flags = (uint8_t)((in->mod[PTX_MC_FTZ] == PTX_FTZ ? SIM_FTZ : 0) |
+                          (in->mod[PTX_MC_SAT] == PTX_SAT ? SIM_SAT : 0) |
+                          (in->mod[PTX_MC_RELU] == PTX_RELU ? SIM_RELU : 0));
     return true;
 }

@@ -3,7 +3,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/sim/device.c \
 	lib/sim/tensor.c lib/sim/tensor.h lib/sim/tensor_image.c lib/sim/decode_tensor.c \
 	lib/sim/module.c lib/sim/module.h lib/sim/symbols.c \
-	lib/sim/decode.c lib/sim/decode.h lib/sim/forms.c lib/sim/decode_alu.c lib/sim/decode_cvt.c \
+	lib/sim/decode.c lib/sim/decode.h lib/sim/families.def lib/sim/forms.c lib/sim/decode_alu.c lib/sim/decode_cvt.c \
 	lib/sim/decode_mem.c lib/sim/decode_ctl.c lib/sim/decode_matrix.c lib/sim/decode_wmma.c lib/sim/decode_flight.c lib/sim/matrix.h \
 	lib/sim/wgmma.h lib/sim/wgmma.c lib/sim/decode_wgmma.c lib/sim/registers.c \
 	lib/sim/inline.c lib/sim/inline.h lib/sim/routine.c lib/sim/system.c lib/sim/system.h lib/sim/order.c lib/sim/mem.c lib/sim/heap.c lib/sim/heap.h lib/sim/copy.c lib/sim/once.c lib/sim/flight.c lib/sim/bulk.c lib/sim/mbarrier.c lib/sim/warp.c lib/sim/wait.c lib/sim/block.c lib/sim/block.h lib/sim/stuck.c lib/sim/launch.c \

@@ -266,17 +266,11 @@ struct sim_targets {
     const uint32_t *op; /* records */
 };
 
-/* Spellings to handlers (decode.c). */
-struct sim_forms {
-    uint16_t slot[2048];
-};
-
 struct sim_decode_in {
     struct arena *arena;
     const struct ptx_module *module;
     const struct ptx_func *func;
     const struct sim_build *build;
-    const struct sim_forms *forms;
     const struct sim_symbols *symbols; /* module-level variables in memory */
     const unsigned char *params;       /* the argument block: loads from it become constants */
     uint64_t param_base;               /* its simulated address */
@@ -284,7 +278,6 @@ struct sim_decode_in {
     uint64_t param_bytes;
     unsigned sm; /* whose tensor cores: 90 for sm_90 */
 };
-void sim_forms_init(struct sim_forms *f);
 /* NULL with errors in d when the entry has an instruction that the simulator does not have, or one that is
  * not valid. */
 struct sim_code *sim_decode(const struct sim_decode_in *in, struct diags *d);
