@@ -102,6 +102,12 @@ static bool check_list(struct ptx_validator *v, const struct ptx_inst *in, unsig
     return diag_error(v->diags, v->span, "'%s' is not the label of a %s", l->name, what);
 }
 
+/* Does the label before it name a list, no code? */
+static bool is_list(const struct ptx_item *it)
+{
+    return it->kind == PTX_I_TARGETS || it->kind == PTX_I_PROTO;
+}
+
 static void check_inst(struct ptx_validator *v, const struct ptx_inst *in)
 {
     if (in->guard >= 0 && v->func->regs.v[in->guard].type != PTX_PRED) {
@@ -118,7 +124,7 @@ static void check_inst(struct ptx_validator *v, const struct ptx_inst *in)
         check_list(v, in, 1, PTX_I_TARGETS, ".branchtargets list");
     } else if (in->op == PTX_OP_BRA) {
         size_t next = (size_t)v->func->labels.v[in->operand[0].label].item + 1;
-        if (next < v->func->items.n && v->func->items.v[next].kind >= PTX_I_TARGETS)
+        if (next < v->func->items.n && is_list(&v->func->items.v[next]))
             diag_error(v->diags, v->span, "'%s' is not a label of code",
                        v->func->labels.v[in->operand[0].label].name);
     }

@@ -338,27 +338,17 @@ static bool is_proxy_fence(const struct ptx_inst *in)
 /* What is done beside the threads, and the mbarriers that it completes at. */
 static void describe_agent(struct check_op *o, const struct ptx_inst *in)
 {
-    const char *name = ptx_op_name(in->op);
-    switch (in->op) {
-    case PTX_OP_CP_BULK_LOAD:
-    case PTX_OP_CP_BULK_CLUSTER:
-    case PTX_OP_CP_TENSOR_LOAD:
-    case PTX_OP_ST_ASYNC: o->kind = CHECK_BRINGS; break;
-    case PTX_OP_CP_BULK_STORE:
-    case PTX_OP_CP_TENSOR_STORE: o->kind = CHECK_SENDS; break;
-    case PTX_OP_CP_BULK_REDUCE:
-    case PTX_OP_CP_BULK_REDUCE_ADD:
-    case PTX_OP_CP_BULK_REDUCE_HALF:
-    case PTX_OP_CP_TENSOR_REDUCE:
-        o->kind = CHECK_SENDS;
-        o->strong = true;
-        break;
-    case PTX_OP_CP_ASYNC_MBARRIER_ARRIVE: break;
-    default:
-        o->kind = in->op >= PTX_OP_WGMMA_F32 && in->op <= PTX_OP_WGMMA_INT8 ? CHECK_WGMMA
-                  : strcmp(name, "mbarrier") == 0                           ? CHECK_MBAR
-                                                                            : CHECK_OTHER;
-    }
+    static const uint8_t kinds[PTX_FAMILY_COUNT] = {
+        [PTX_FAMILY_BULK_LOAD] = CHECK_BRINGS,   [PTX_FAMILY_BULK_PEER] = CHECK_BRINGS,
+        [PTX_FAMILY_TENSOR_LOAD] = CHECK_BRINGS, [PTX_FAMILY_ST_ASYNC] = CHECK_BRINGS,
+        [PTX_FAMILY_BULK_STORE] = CHECK_SENDS,   [PTX_FAMILY_BULK_REDUCE] = CHECK_SENDS,
+        [PTX_FAMILY_TENSOR_STORE] = CHECK_SENDS, [PTX_FAMILY_TENSOR_REDUCE] = CHECK_SENDS,
+        [PTX_FAMILY_WGMMA] = CHECK_WGMMA,        [PTX_FAMILY_MBAR] = CHECK_MBAR,
+        [PTX_FAMILY_MBAR_WAIT] = CHECK_MBAR,
+    };
+    const enum ptx_family family = ptx_op_family(in->op);
+    o->kind = kinds[family];
+    o->strong = family == PTX_FAMILY_BULK_REDUCE || family == PTX_FAMILY_TENSOR_REDUCE;
     o->scope = (uint8_t)(in->mod[PTX_MC_SCOPE] ? scope_of(in->mod[PTX_MC_SCOPE]) : CHECK_CTA);
     o->scope = o->strong ? CHECK_GPU : o->scope;
     o->acquire = o->release = in->mod[PTX_MC_ORDER] != PTX_RELAXED;
@@ -449,7 +439,7 @@ void sim_check_instrument(struct check *c, struct sim_launch *l, const struct si
         o->fn[1] = op->fn[1];
         if (fn)
             op->fn[0] = op->fn[1] = fn;
-        c->flies |= o->kind >= CHECK_BRINGS && o->kind <= CHECK_WGMMA;
+        c->flies |= check_flies(o->kind);
     }
     if (c->bits & DEVICE_CHECK_MEMORY)
         check_symbols(c, code);

@@ -160,6 +160,12 @@ enum check_class {
 };
 enum check_scope { CHECK_CTA = 1, CHECK_GPU };
 
+/* Does a record of that class go on beside its thread? */
+static inline bool check_flies(enum check_class kind)
+{
+    return kind == CHECK_BRINGS || kind == CHECK_SENDS || kind == CHECK_WGMMA;
+}
+
 /* What the checks know of a record. */
 struct check_op {
     sim_fn fn[2];  /* the handler */

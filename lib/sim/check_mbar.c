@@ -267,7 +267,7 @@ void check_over_mbar(struct sim_warp *w, const struct sim_op *op, const struct s
 
 static bool is_wait(const struct ptx_inst *in)
 {
-    return in->op >= PTX_OP_MBARRIER_TEST_WAIT && in->op <= PTX_OP_MBARRIER_TRY_PARITY;
+    return ptx_op_family(in->op) == PTX_FAMILY_MBAR_WAIT;
 }
 
 static void mark(bool *read, const struct ptx_operand *o)

@@ -77,6 +77,9 @@ static enum use use_of(const struct sim_build *b, const struct sim_op *op, uint1
         return USE_STORES;
     return id < SIM_H_COUNT && sim_rows[id].d != SIM_T_none ? USE_PASSES : USE_NONE;
 }
+_Static_assert(SIM_H_LD_64 - SIM_H_LD_U8 == 12 && SIM_H_ST_64 - SIM_H_ST_8 == 6 &&
+                   SIM_H_LD_VEC == SIM_H_ST_64 + 1 && SIM_H_ST_VEC == SIM_H_LD_VEC + 1,
+               "the handlers in between are all loads, or stores");
 
 /* The slots that a record reads and writes, as far as this matters; 0: none. */
 struct slots {
@@ -245,6 +248,7 @@ static uint32_t lanes_of(const struct sim_warp *w, const struct check_op *o,
                          const struct sim_op *op)
 {
     const bool matrix = o->row >= SIM_H_LDMATRIX && o->row <= SIM_H_MMA_F64;
+    _Static_assert(SIM_H_MMA_F64 - SIM_H_LDMATRIX == 6, "the handlers in between are of matrices");
     const bool control = o->use == USE_BRANCH || o->use == USE_SHUFFLES || o->use == USE_VOTES ||
                          o->use == USE_MEETS || matrix;
     if (control && op->guard != SIM_NO_GUARD) {

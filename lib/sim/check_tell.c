@@ -76,7 +76,7 @@ static void tell_agent(struct sim_launch *l, const struct check_finding *f, stru
         diag_error(d, sim_span_of(l, f->at.op),
                    "kernel '%s': race on %s: nothing orders this %s%s and another thread's %s",
                    l->what->entry, place, mine,
-                   c->op[f->at.op].kind >= CHECK_BRINGS ? ", in flight from here on," : "", theirs);
+                   check_flies(c->op[f->at.op].kind) ? ", in flight from here on," : "", theirs);
     else
         diag_error(d, sim_span_of(l, f->at.op),
                    "kernel '%s': %s at %s, which %s in flight still %s: %s", l->what->entry, mine,

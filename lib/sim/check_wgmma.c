@@ -303,7 +303,7 @@ void check_wgmma_end(struct sim_block *b)
 
 static bool is_wgmma(const struct ptx_inst *in)
 {
-    return in->op >= PTX_OP_WGMMA_F32 && in->op <= PTX_OP_WGMMA_INT8;
+    return ptx_op_family(in->op) == PTX_FAMILY_WGMMA;
 }
 
 /* Calls see() for each register of an operand. */

@@ -431,8 +431,10 @@ static bool atom_code(const struct ptx_inst *in, enum sim_atom *code)
 static bool order_shows(enum sim_atom code, bool reads)
 {
     return reads || code == SIM_ATOM_EXCH || code == SIM_ATOM_CAS || code == SIM_ATOM_INC ||
-           code == SIM_ATOM_DEC || code >= SIM_ATOM_ADD_F;
+           code == SIM_ATOM_DEC || code >= SIM_ATOM_ADD_F; /* floats */
 }
+_Static_assert(SIM_ATOM_ADD_F > SIM_ATOM_CAS && SIM_ATOM_ADD_F > SIM_ATOM_DEC,
+               "those of floats are the last");
 
 uint8_t dec_fold(struct dec *dc, enum ptx_mod op, enum ptx_mod t, bool shared)
 {

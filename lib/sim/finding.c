@@ -130,12 +130,24 @@ static const char *kind_of(const struct check_finding *f)
     return "copy-in-flight";
 }
 
+/* Are they about barriers and the lanes that take part, not about memory? */
+static bool is_sync(const struct check_finding *f)
+{
+    switch (f->kind) {
+    case CHECK_F_DIVERGED:
+    case CHECK_F_EXITED:
+    case CHECK_F_MIXED:
+    case CHECK_F_AGAIN:
+    case CHECK_F_OUTSIDE:
+    case CHECK_F_SOURCE: return true;
+    default: return false;
+    }
+}
+
 static const char *check_of(const struct check_finding *f)
 {
-    return f->kind <= CHECK_F_SCOPE    ? "race"
-           : f->kind == CHECK_F_INIT   ? "init"
-           : f->kind <= CHECK_F_SOURCE ? "sync"
-                                       : "async";
+    const bool race = f->kind == CHECK_F_RACE || f->kind == CHECK_F_SCOPE;
+    return race ? "race" : f->kind == CHECK_F_INIT ? "init" : is_sync(f) ? "sync" : "async";
 }
 
 /* ---- parts ---------------------------------------------------------------------------------------------- */
@@ -201,9 +213,8 @@ static bool has_other(const struct check_finding *f)
 
 static bool has_place(const struct check_finding *f)
 {
-    return !(f->kind >= CHECK_F_DIVERGED && f->kind <= CHECK_F_SOURCE) &&
-           f->kind != CHECK_F_REGISTER && f->kind != CHECK_F_WGFENCE && f->kind != CHECK_F_LEFT &&
-           f->kind != CHECK_F_GONE;
+    return !is_sync(f) && f->kind != CHECK_F_REGISTER && f->kind != CHECK_F_WGFENCE &&
+           f->kind != CHECK_F_LEFT && f->kind != CHECK_F_GONE;
 }
 
 struct finding sim_finding_of(const struct sim_launch *l, const struct check_finding *f,

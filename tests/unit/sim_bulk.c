@@ -522,6 +522,22 @@ static const struct flight_fault faults[] = {
      "    @%p0 cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r10+4080], 32;\n",
      "load of 32 bytes at element 1020 of 'tile' (shared b32[1024])", "cp.async.bulk", 0,
      DEVICE_CHECK_MEMORY},
+#define OVERTAKEN(form)                                                                          \
+    "    @%p0 cp.reduce.async.bulk.global.shared::cta.bulk_group." form " [%rd0], [tile], 16;\n" \
+    "    @%p0 st.global.u32 [%rd0], %r0;\n    cp.async.bulk.commit_group;\n"                     \
+    "    cp.async.bulk.wait_group 0;\n"
+#define OVERTAKES(form)                                                                           \
+    {                                                                                             \
+        "a store to what " form " still folds into", OVERTAKEN(form),                             \
+            "store at element 0 of 'y' (u32[4096], 4096 elements), which a copy in flight still " \
+            "writes",                                                                             \
+            "st.global.u32", 0, DEVICE_CHECK_ASYNC                                                \
+    }
+    OVERTAKES("add.u32"),
+    OVERTAKES("min.s64"),
+    OVERTAKES("and.b32"),
+    OVERTAKES("inc.u32"),
+    OVERTAKES("min.f16"),
     {"fewer bytes than expected", WORDS INIT(1) EXPECT("272") LOAD("tile", "%rd9", "256") WAIT(0),
      "wait for the phase of parity 0 of the mbarrier at element 0 of 'bar' (shared b64[4]), which "
      "lacks 16 bytes",
