@@ -160,3 +160,23 @@ lower_allowed() { # FOLDER HEADER
     echo "$found"
     [ -z "$found" ]
 }
+
+# Prints FILE:LINE of each place where a decoder looks at text: an instruction is decoded from op, mod, type and shape, so that
+# a word renamed in isa.def is an error of the compiler.
+reads_text() { # FILE ...
+    grep -nE '\b(strstr|strchr|strcmp|strncmp|strtoul|sscanf|ptx_op_name|ptx_mod_text|ptx_print_inst)\(|= *dec_mnemonic\(' "$@" |
+        grep -vE '^[^:]*:[0-9]+: *(/\*|\*)'
+}
+
+@test "the simulator decodes instructions, not their text" {
+    # (dec_mnemonic(), for messages, is in decode.c)
+    found=$(reads_text lib/sim/decode*.c lib/sim/forms.c | grep -v 'ptx_print_inst(dc->in->func, dc->inst, &b);' || true)
+    echo "$found"
+    [ -z "$found" ]
+}
+
+@test "... and a look at their text is seen" {
+    printf '    if (strstr(name, ".relu"))\n' >"$BATS_TEST_TMPDIR/decode_x.c"
+    printf '    const char *name = dec_mnemonic(dc);\n' >"$BATS_TEST_TMPDIR/decode_y.c"
+    [ "$(reads_text "$BATS_TEST_TMPDIR"/decode_?.c | wc -l)" = 2 ]
+}
