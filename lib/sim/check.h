@@ -54,15 +54,20 @@ struct check_known {
     struct check_fact fact[];
 };
 
-/* What acquiring and fences gave one thread; NULLs for most. */
-struct check_thread {
+/* What one thread, or all of a block, learnt from others. */
+struct check_lists {
     struct check_known *acquired;
-    struct check_known *pending;    /* seen by a relaxed load: a fence makes it acquired */
-    struct check_known *fenced;     /* what a relaxed store publishes, ... */
-    struct check_known *fenced_cta; /* ... to its own block only */
+    struct check_known *fenced; /* what a relaxed store publishes */
     /* what came from another block by arrivals or waits with scope .cta: that tells what agents have done, and what was
      * read, but not what was written */
     struct check_known *heard;
+};
+
+/* What acquiring and fences gave one thread; NULLs for most. */
+struct check_thread {
+    struct check_lists lists;
+    struct check_known *pending;    /* seen by a relaxed load: a fence makes it acquired */
+    struct check_known *fenced_cta; /* what a relaxed store publishes to its own block only */
     /* what was learnt last, by id: who polls a location finds the same again and again */
     uint64_t seen_acquired[2], seen_pending[2];
 };
@@ -102,7 +107,7 @@ struct check_arrival {
     uint32_t threads;              /* that wait */
     uint32_t op;                   /* the record of the first that came, + 1; 0: none came */
     uint32_t thread, named;        /* who it was, and how many threads it named */
-    struct check_known *acquired, *fenced, *heard;
+    struct check_lists lists;      /* of all that came */
 };
 
 /* ---- shadow ------------------------------------------------------------------------------------------- */
@@ -268,7 +273,8 @@ struct check {
     bool published; /* some location in memory has published something, in whatever launch */
     uint32_t words; /* of sets of registers (check_wgmma.c) */
     bool flies;     /* the code has operations of the async proxy */
-    struct {        /* the last arrival: lanes that arrive by one instruction share a clock */
+    struct
+    { /* the last arrival; lanes that arrive by one instruction share a clock: is_together() */
         uint64_t block;
         uint32_t warp, record, clock;
         uint32_t lanes, left; /* that execute it, that have not arrived */
@@ -352,12 +358,12 @@ struct check_block {
     uint32_t base; /* the block's threads know each other's accesses up to here */
     uint32_t *
         warps; /* [v * SIM_MAX_WARPS + u]: what warp v knows of warp u; NULL: nothing beyond base */
-    struct check_known *acquired, *fenced, *heard; /* by all threads */
-    struct check_thread *thread;                   /* NULL: none needed one */
+    struct check_lists lists;    /* by all threads */
+    struct check_thread *thread; /* NULL: none needed one */
     struct check_shadow shared, local;
     struct check_arrival barrier[SIM_BARRIERS];
     struct check_arrival cluster; /* at the cluster's, ... */
-    struct check_known *met[3];   /* ... and what came to it last: acquired, fenced, heard of */
+    struct check_lists met;       /* ... and what came to it last */
     uint32_t exited;              /* threads */
     struct check_mbar *mbar;
     uint32_t nmbar, cap_mbar;

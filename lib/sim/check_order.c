@@ -1,6 +1,8 @@
 /* What threads know of each other: barriers, __syncwarp, fences, release and acquire. */
 #include <config.h>
 
+#include <assert.h>
+
 #include "sim/check.h"
 
 #include <stdlib.h>
@@ -32,16 +34,6 @@ static struct check_thread *thread_of(struct sim_warp *w, uint32_t lane)
     return &cb->thread[w->index * SIM_LANES + lane];
 }
 
-static void forget(struct check_thread *t)
-{
-    check_known_drop(t->acquired);
-    check_known_drop(t->pending);
-    check_known_drop(t->fenced);
-    check_known_drop(t->fenced_cta);
-    check_known_drop(t->heard);
-    *t = (struct check_thread){0};
-}
-
 static void learn(struct check *c, struct check_known **k, struct check_known *more)
 {
     *k = check_known_join(c, *k, more);
@@ -51,6 +43,29 @@ static void replace(struct check_known **k, struct check_known *by)
 {
     check_known_drop(*k);
     *k = by;
+}
+
+static void learn_lists(struct check *c, struct check_lists *l, const struct check_lists *more)
+{
+    learn(c, &l->acquired, more->acquired);
+    learn(c, &l->fenced, more->fenced);
+    learn(c, &l->heard, more->heard);
+}
+
+static void drop_lists(struct check_lists *l)
+{
+    check_known_drop(l->acquired);
+    check_known_drop(l->fenced);
+    check_known_drop(l->heard);
+    *l = (struct check_lists){0};
+}
+
+static void forget(struct check_thread *t)
+{
+    drop_lists(&t->lists);
+    check_known_drop(t->pending);
+    check_known_drop(t->fenced_cta);
+    *t = (struct check_thread){0};
 }
 
 /* Everything a lane knows now; whole: everything that its warp's lanes know of themselves, too. */
@@ -76,9 +91,9 @@ static struct check_known *snapshot(const struct sim_warp *w, uint32_t lane, boo
                                         (uint16_t)(v * SIM_LANES + SIM_LANES - 1)};
     struct check_known *k = check_known_new(c, fact, n);
     if (k && cb->thread)
-        learn(c, &k, cb->thread[first + lane].acquired);
+        learn(c, &k, cb->thread[first + lane].lists.acquired);
     if (k)
-        learn(c, &k, cb->acquired);
+        learn(c, &k, cb->lists.acquired);
     return k;
 }
 
@@ -102,16 +117,17 @@ bool check_ordered(const struct sim_warp *w, uint32_t lane, const struct check_s
         if (cb->warps && s->clock <= cb->warps[w->index * SIM_MAX_WARPS + t / SIM_LANES])
             return true;
     }
-    return c->lists &&
-           ((cb->thread && check_known_has(cb->thread[me].acquired, s)) ||
-            check_known_has(cb->acquired, s) || (!check_is_thread(s) && check_heard(w, lane, s)));
+    return c->lists && ((cb->thread && check_known_has(cb->thread[me].lists.acquired, s)) ||
+                        check_known_has(cb->lists.acquired, s) ||
+                        (!check_is_thread(s) && check_heard(w, lane, s)));
 }
 
 bool check_heard(const struct sim_warp *w, uint32_t lane, const struct check_slot *s)
 {
     const struct check_block *cb = w->block->check;
-    return (cb->thread && check_known_has(cb->thread[w->index * SIM_LANES + lane].heard, s)) ||
-           check_known_has(cb->heard, s);
+    return (cb->thread &&
+            check_known_has(cb->thread[w->index * SIM_LANES + lane].lists.heard, s)) ||
+           check_known_has(cb->lists.heard, s);
 }
 
 bool check_ordered_any(const struct sim_warp *w, const struct check_slot *s)
@@ -129,7 +145,7 @@ void check_learn(struct sim_warp *w, uint32_t lanes, struct check_known *k, bool
         struct check_thread *t = thread_of(w, (uint32_t)__builtin_ctz(left));
         if (!t)
             return;
-        learn(c, acquires ? &t->acquired : &t->pending, k);
+        learn(c, acquires ? &t->lists.acquired : &t->pending, k);
         c->lists = true;
     }
 }
@@ -141,7 +157,7 @@ void check_hear(struct sim_warp *w, uint32_t lanes, struct check_known *k)
         struct check_thread *t = thread_of(w, (uint32_t)__builtin_ctz(left));
         if (!t)
             return;
-        learn(c, &t->heard, k);
+        learn(c, &t->lists.heard, k);
         c->lists = true;
     }
 }
@@ -149,9 +165,9 @@ void check_hear(struct sim_warp *w, uint32_t lanes, struct check_known *k)
 struct check_known *check_hearsay(const struct sim_warp *w, uint32_t lane)
 {
     const struct check_block *cb = w->block->check;
-    struct check_known *k = check_known_ref(cb->heard);
+    struct check_known *k = check_known_ref(cb->lists.heard);
     if (cb->thread)
-        learn(of(w->block), &k, cb->thread[w->index * SIM_LANES + lane].heard);
+        learn(of(w->block), &k, cb->thread[w->index * SIM_LANES + lane].lists.heard);
     return k;
 }
 
@@ -165,36 +181,30 @@ void check_learn_fact(struct sim_warp *w, uint32_t lanes, const struct check_fac
 
 /* ---- barriers ------------------------------------------------------------------------------------------ */
 
-/* Puts what the lanes' lists hold into two. A barrier and __syncwarp count as the fence behind a relaxed load: the
+/* Adds the lanes' lists to l. A barrier and __syncwarp count as the fence behind a relaxed load: the
  * CUDA programming guide's own examples need that. */
-static void gather(struct sim_warp *w, uint32_t lanes, struct check_known **acquired,
-                   struct check_known **fenced, struct check_known **heard)
+static void gather(struct sim_warp *w, uint32_t lanes, struct check_lists *l)
 {
     struct check_block *cb = w->block->check;
     struct check *c = of(w->block);
     for (uint32_t left = lanes & cb->warp[w->index].holds; left; left &= left - 1) {
         const struct check_thread *t =
             &cb->thread[w->index * SIM_LANES + (uint32_t)__builtin_ctz(left)];
-        learn(c, acquired, t->acquired);
-        learn(c, acquired, t->pending);
-        learn(c, fenced, t->fenced);
-        learn(c, heard, t->heard);
+        learn_lists(c, l, &t->lists);
+        learn(c, &l->acquired, t->pending);
     }
 }
 
-static void hand_out(struct sim_warp *w, uint32_t lanes, struct check_known *acquired,
-                     struct check_known *fenced, struct check_known *heard)
+static void hand_out(struct sim_warp *w, uint32_t lanes, const struct check_lists *l)
 {
     struct check *c = of(w->block);
-    if (!acquired && !fenced && !heard)
+    if (!l->acquired && !l->fenced && !l->heard)
         return;
     for (uint32_t left = lanes; left; left &= left - 1) {
         struct check_thread *t = thread_of(w, (uint32_t)__builtin_ctz(left));
         if (!t)
             return;
-        learn(c, &t->acquired, acquired);
-        learn(c, &t->fenced, fenced);
-        learn(c, &t->heard, heard);
+        learn_lists(c, &t->lists, l);
     }
 }
 
@@ -218,7 +228,7 @@ void check_arrive_order(struct sim_warp *w, uint32_t lanes, struct check_arrival
         a->waits |= 1u << w->index;
         a->threads += (uint32_t)__builtin_popcount(lanes);
     }
-    gather(w, lanes, &a->acquired, &a->fenced, &a->heard);
+    gather(w, lanes, &a->lists);
 }
 
 /* All live threads have waited: one fact for the block. */
@@ -227,9 +237,7 @@ static void complete_all(struct sim_block *b, struct check_arrival *a)
     struct check_block *cb = b->check;
     struct check *c = of(b);
     cb->base = check_tick(c);
-    learn(c, &cb->acquired, a->acquired);
-    learn(c, &cb->fenced, a->fenced);
-    learn(c, &cb->heard, a->heard);
+    learn_lists(c, &cb->lists, &a->lists);
     for (uint32_t i = 0; i < b->nwarp; i++) {
         for (uint32_t left = cb->warp[i].holds; left; left &= left - 1)
             forget(&cb->thread[i * SIM_LANES + (uint32_t)__builtin_ctz(left)]);
@@ -246,16 +254,14 @@ static void complete_some(struct sim_block *b, struct check_arrival *a)
             uint32_t *to = &warps[x * SIM_MAX_WARPS + v];
             *to = max32(*to, a->clock[v]);
         }
-        hand_out(&b->warp[x], b->warp[x].live, a->acquired, a->fenced, a->heard);
+        hand_out(&b->warp[x], b->warp[x].live, &a->lists);
     }
     check_tick(of(b));
 }
 
 static void drop_arrival(struct check_arrival *a)
 {
-    check_known_drop(a->acquired);
-    check_known_drop(a->fenced);
-    check_known_drop(a->heard);
+    drop_lists(&a->lists);
     *a = (struct check_arrival){0};
 }
 
@@ -281,7 +287,7 @@ static void publish_objects(struct sim_warp *w, uint32_t lanes)
             continue;
         struct check_fact fact = {m->init.block, m->init.clock, thread, thread};
         struct check_known *k = check_known_new(c, &fact, 1);
-        learn(c, &cb->cluster.acquired, k);
+        learn(c, &cb->cluster.lists.acquired, k);
         check_known_drop(k);
     }
 }
@@ -315,29 +321,22 @@ void sim_check_cluster(struct sim_block *first)
 {
     struct check *c = of(first);
     struct check_fact fact[1 + SIM_MAX_WARPS];
-    struct check_known *acquired = NULL, *fenced = NULL, *heard = NULL;
+    struct check_lists all = {0};
     for (uint32_t i = 0; i < first->npeer; i++) {
         struct sim_block *b = first->peer[i];
         struct check_known *k = check_known_new(c, fact, arrived(b, fact));
-        learn(c, &acquired, k);
+        learn(c, &all.acquired, k);
         check_known_drop(k);
-        learn(c, &acquired, b->check->acquired);
-        learn(c, &fenced, b->check->fenced);
-        learn(c, &heard, b->check->heard);
-        learn(c, &acquired, b->check->cluster.acquired);
-        learn(c, &fenced, b->check->cluster.fenced);
-        learn(c, &heard, b->check->cluster.heard);
+        learn_lists(c, &all, &b->check->lists);
+        learn_lists(c, &all, &b->check->cluster.lists);
     }
     for (uint32_t i = 0; i < first->npeer; i++) {
         struct check_block *cb = first->peer[i]->check;
-        replace(&cb->met[0], check_known_ref(acquired));
-        replace(&cb->met[1], check_known_ref(fenced));
-        replace(&cb->met[2], check_known_ref(heard));
+        drop_lists(&cb->met);
+        learn_lists(c, &cb->met, &all);
         drop_arrival(&cb->cluster);
     }
-    check_known_drop(acquired);
-    check_known_drop(fenced);
-    check_known_drop(heard);
+    drop_lists(&all);
     check_tick(c);
     c->lists = true;
 }
@@ -345,7 +344,7 @@ void sim_check_cluster(struct sim_block *first)
 void sim_check_cluster_passed(struct sim_warp *w, uint32_t lanes)
 {
     const struct check_block *cb = w->block->check;
-    hand_out(w, lanes, cb->met[0], cb->met[1], cb->met[2]);
+    hand_out(w, lanes, &cb->met);
 }
 
 /* Lanes that are not all of the warp: a clock for each pair of them. */
@@ -373,7 +372,7 @@ static void sync_some(struct sim_warp *w, uint32_t lanes, uint32_t now)
 static void sync_lanes(struct sim_warp *w, uint32_t lanes)
 {
     struct check_block *cb = w->block->check;
-    struct check_known *acquired = NULL, *fenced = NULL, *heard = NULL;
+    struct check_lists all = {0};
     const uint32_t now = check_tick(of(w->block));
     if (lanes == w->live)
         cb->warp[w->index].base = now;
@@ -381,11 +380,9 @@ static void sync_lanes(struct sim_warp *w, uint32_t lanes)
         sync_some(w, lanes, now);
     if (!(cb->warp[w->index].holds & lanes))
         return;
-    gather(w, lanes, &acquired, &fenced, &heard);
-    hand_out(w, lanes, acquired, fenced, heard);
-    check_known_drop(acquired);
-    check_known_drop(fenced);
-    check_known_drop(heard);
+    gather(w, lanes, &all);
+    hand_out(w, lanes, &all);
+    drop_lists(&all);
 }
 
 void sim_check_warp_sync(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
@@ -411,12 +408,12 @@ static void fence_acquires(struct sim_warp *w, uint32_t lanes, unsigned scope)
     for (uint32_t left = lanes & cb->warp[w->index].holds; left; left &= left - 1) {
         struct check_thread *t = &cb->thread[w->index * SIM_LANES + (uint32_t)__builtin_ctz(left)];
         if (scope == CHECK_GPU) {
-            learn(c, &t->acquired, t->pending);
+            learn(c, &t->lists.acquired, t->pending);
             replace(&t->pending, NULL);
         } else if (t->pending) {
             struct check_known *own =
                 check_known_of_block(c, t->pending, (uint32_t)w->block->index);
-            learn(c, &t->acquired, own);
+            learn(c, &t->lists.acquired, own);
             check_known_drop(own);
         }
     }
@@ -432,13 +429,13 @@ static void fence_releases(struct sim_warp *w, uint32_t lanes, unsigned scope)
         if (!t)
             return;
         /* lanes that fence together and have learnt nothing each of its own share a list */
-        if (!k || !whole || t->acquired) {
+        if (!k || !whole || t->lists.acquired) {
             check_known_drop(k);
             k = snapshot(w, lane, whole);
         }
         replace(&t->fenced_cta, scope == CHECK_GPU ? NULL : check_known_ref(k));
         if (scope == CHECK_GPU)
-            replace(&t->fenced, check_known_ref(k));
+            replace(&t->lists.fenced, check_known_ref(k));
     }
     check_known_drop(k);
     check_tick(of(w->block));
@@ -466,11 +463,26 @@ static void publication(struct sim_warp *w, uint32_t lane, const struct check_op
     }
     const struct check_thread *t = cb->thread ? &cb->thread[w->index * SIM_LANES + lane] : NULL;
     struct check_known **fenced = o->scope == CHECK_GPU ? gpu : cta;
-    learn(c, fenced, cb->fenced);
+    learn(c, fenced, cb->lists.fenced);
     if (t) {
-        learn(c, fenced, t->fenced);
+        learn(c, fenced, t->lists.fenced);
         learn(c, cta, t->fenced_cta);
     }
+}
+
+/* Does the lane arrive by the instruction by which another lane of its warp arrived just before?
+ *
+ * These lanes arrive at one moment and share a clock, although the clock has ticked behind the first of them. To set it back by
+ * that one tick is right only while nothing bears the new clock. It cannot: the same record is still being executed for the
+ * same lanes (block, warp, record, lanes), this lane has yet to arrive by it (left; a loop that comes to the record again
+ * starts anew), nothing else has ticked since (clock), and all that an arrival marks, it marks with arrival.clock. */
+static bool is_together(const struct sim_warp *w, uint32_t lane, const struct check_op *o,
+                        uint32_t record)
+{
+    const struct check *c = of(w->block);
+    return o->kind == CHECK_MBAR && c->arrival.clock + 1 == c->clock &&
+           c->arrival.block == w->block->index && c->arrival.warp == w->index &&
+           c->arrival.record == record && c->arrival.lanes == w->em && c->arrival.left >> lane & 1;
 }
 
 struct check_known *check_released(struct sim_warp *w, uint32_t lane, const struct check_op *o,
@@ -478,14 +490,12 @@ struct check_known *check_released(struct sim_warp *w, uint32_t lane, const stru
 {
     struct check *c = of(w->block);
     struct check_known *gpu, *cta;
-    const bool together = o->kind == CHECK_MBAR && c->arrival.clock + 1 == c->clock &&
-                          c->arrival.block == w->block->index && c->arrival.warp == w->index &&
-                          c->arrival.record == record && c->arrival.lanes == w->em &&
-                          c->arrival.left >> lane & 1;
-    if (together && o->release)
-        c->clock--;
-    else
+    if (o->release && is_together(w, lane, o, record)) {
+        assert(c->clock == c->arrival.clock + 1 && c->arrival.clock > c->floor);
+        c->clock = c->arrival.clock;
+    } else {
         c->arrival.left = w->em;
+    }
     c->arrival.block = w->block->index;
     c->arrival.warp = w->index;
     c->arrival.record = record;
@@ -507,7 +517,7 @@ void check_unpublish(struct check_more *m)
 bool check_tells(const struct sim_warp *w, const struct check_op *o)
 {
     const struct check_block *cb = w->block->check;
-    return o->release || cb->fenced || cb->thread || of(w->block)->published;
+    return o->release || cb->lists.fenced || cb->thread || of(w->block)->published;
 }
 
 void check_publish(struct sim_warp *w, uint32_t lane, const struct check_op *o, bool joins,
@@ -541,7 +551,7 @@ void check_observe(struct sim_warp *w, uint32_t lane, const struct check_op *o,
     struct check_thread *t = thread_of(w, lane);
     if (!t)
         return;
-    struct check_known **to = o->acquire ? &t->acquired : &t->pending;
+    struct check_known **to = o->acquire ? &t->lists.acquired : &t->pending;
     uint64_t *seen = o->acquire ? t->seen_acquired : t->seen_pending;
     struct check_known *const list[2] = {gpu, cta};
     for (int i = 0; i < 2; i++)
@@ -576,11 +586,8 @@ void check_order_end(struct sim_block *b)
     for (uint32_t id = 0; id < SIM_BARRIERS; id++)
         drop_arrival(&cb->barrier[id]);
     drop_arrival(&cb->cluster);
-    for (int i = 0; i < 3; i++)
-        replace(&cb->met[i], NULL);
-    replace(&cb->acquired, NULL);
-    replace(&cb->fenced, NULL);
-    replace(&cb->heard, NULL);
+    drop_lists(&cb->met);
+    drop_lists(&cb->lists);
     free(cb->warps);
     cb->warps = NULL;
     free(cb->thread);

@@ -43,7 +43,8 @@ static void view(const struct sim_warp *w, uint32_t lanes, uint32_t clock, struc
     for (uint32_t i = 0; i < w->block->nwarp; i++)
         v->warps[i] = cb->warps ? cb->warps[w->index * SIM_MAX_WARPS + i] : 0;
     struct check_known *const known[2] = {
-        cb->thread ? cb->thread[w->index * SIM_LANES + lane].acquired : NULL, cb->acquired};
+        cb->thread ? cb->thread[w->index * SIM_LANES + lane].lists.acquired : NULL,
+        cb->lists.acquired};
     for (int i = 0; i < 2; i++) {
         check_known_drop(v->known[i]);
         v->known[i] = check_known_ref(known[i]);
