@@ -180,3 +180,34 @@ reads_text() { # FILE ...
     printf '    const char *name = dec_mnemonic(dc);\n' >"$BATS_TEST_TMPDIR/decode_y.c"
     [ "$(reads_text "$BATS_TEST_TMPDIR"/decode_?.c | wc -l)" = 2 ]
 }
+
+# For awk: prints  FILE:LINE  of each default among cases of element types. The sources are formatted: the cases and the end of
+# a switch stand at its own column.
+default_over_types='
+    { match($0, /^ */); at = RLENGTH }
+    /^ *switch \(/ { types[at] = line[at] = 0 }
+    /^ *case DT_/ { types[at] = 1 }
+    /^ *default:/ { line[at] = FNR }
+    /^ *}/ { if (types[at] && line[at]) print FILENAME ":" line[at]; types[at] = line[at] = 0 }'
+
+@test "a switch over element types has no default, so that the compiler names what a new type misses" {
+    cat >"$BATS_TEST_TMPDIR/wrong.c" <<'END'
+    switch (t) {
+    case DT_F64:
+        switch (n) {
+        case 1: return 2;
+        default: break;
+        }
+        return 1;
+    default: return 0;
+    }
+    switch (n) {
+    case 1: return 2;
+    default: break;
+    }
+END
+    [ "$(awk "$default_over_types" "$BATS_TEST_TMPDIR/wrong.c")" = "$BATS_TEST_TMPDIR/wrong.c:8" ]
+    found=$(find lib tools -name '*.[ch]' | sort | xargs awk "$default_over_types")
+    echo "$found"
+    [ -z "$found" ]
+}

@@ -206,7 +206,7 @@ void cu_blas_close(struct device *dev)
 /* cudaDataType_t; -1: there is none. */
 static int type_of(enum dtype t)
 {
-    switch ((int)t) {
+    switch (t) {
     case DT_F64: return R_64F;
     case DT_F32: return R_32F;
     case DT_F16: return R_16F;
@@ -215,8 +215,18 @@ static int type_of(enum dtype t)
     case DT_E5M2: return R_E5M2;
     case DT_I8: return R_8I;
     case DT_I32: return R_32I;
-    default: return -1;
+    case DT_I64:
+    case DT_I16:
+    case DT_U64:
+    case DT_U32:
+    case DT_U16:
+    case DT_U8:
+    case DT_BOOL:
+    case DT_I4:
+    case DT_U4:
+    case DT_COUNT: break;
     }
+    return -1;
 }
 
 static int compute_of(enum blas_math math)

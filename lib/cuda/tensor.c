@@ -15,7 +15,18 @@ static int tensor_type(enum dtype t, bool tf32)
     case DT_F64: return CU_TENSOR_FLOAT64;
     case DT_I32: return CU_TENSOR_INT32;
     case DT_I64: return CU_TENSOR_INT64;
-    default: break;
+    case DT_E4M3:
+    case DT_E5M2:
+    case DT_I16:
+    case DT_I8:
+    case DT_U64:
+    case DT_U32:
+    case DT_U16:
+    case DT_U8:
+    case DT_BOOL:
+    case DT_I4:
+    case DT_U4:
+    case DT_COUNT: break;
     }
     switch (dtype_bits(t)) {
     case 64: return CU_TENSOR_UINT64;

@@ -12,14 +12,24 @@ struct row {
     unsigned bits;
     enum dtype_class cls;
     const char *npy;
-    const char *alias; /* separated by spaces */
+    const char *alias;  /* separated by spaces */
+    unsigned precision; /* these three of floats */
+    double max;
+    double smallest;
 };
 
 static const struct row rows[DT_COUNT] = {
-#define X(NAME, name, bits, cls, npy, alias) [DT_##NAME] = {name, bits, DTC_##cls, npy, alias},
+#define X(NAME, name, bits, cls, npy, alias, precision, max, smallest) \
+    [DT_##NAME] = {name, bits, DTC_##cls, npy, alias, precision, max, smallest},
 #include "data/dtype.def"
 #undef X
 };
+
+#define X(NAME, name, bits, cls, ...)                                    \
+    _Static_assert((DTC_##cls == DTC_F) == (DT_##NAME <= DT_LAST_FLOAT), \
+                   "floats come first, up to DT_LAST_FLOAT");
+#include "data/dtype.def"
+#undef X
 
 /* A binary floating format narrower than double. */
 struct format {
@@ -254,7 +264,7 @@ bool dtype_parse(const char *s, size_t len, enum dtype *t)
 const char *const *dtype_names(void)
 {
     static const char *const names[] = {
-#define X(NAME, name, bits, cls, npy, alias) name,
+#define X(NAME, name, ...) name,
 #include "data/dtype.def"
 #undef X
         NULL,
@@ -269,15 +279,7 @@ size_t dtype_bytes(enum dtype t, size_t n)
 
 unsigned dtype_precision(enum dtype t)
 {
-    switch (t) {
-    case DT_F64: return 53;
-    case DT_F32: return 24;
-    case DT_F16: return 11;
-    case DT_BF16: return 8;
-    case DT_E4M3: return 4;
-    case DT_E5M2: return 3;
-    default: return 0;
-    }
+    return t < DT_COUNT ? rows[t].precision : 0;
 }
 
 double dtype_roundoff(enum dtype t)
@@ -287,15 +289,7 @@ double dtype_roundoff(enum dtype t)
 
 double dtype_max(enum dtype t)
 {
-    switch (t) {
-    case DT_F64: return 0x1.fffffffffffffp1023;
-    case DT_F32: return 0x1.fffffep127;
-    case DT_F16: return 65504;
-    case DT_BF16: return 0x1.fep127;
-    case DT_E4M3: return 448;
-    case DT_E5M2: return 57344;
-    default: return (double)dtype_imax(t);
-    }
+    return dtype_is_float(t) ? rows[t].max : (double)dtype_imax(t);
 }
 
 double dtype_min(enum dtype t)
@@ -305,15 +299,7 @@ double dtype_min(enum dtype t)
 
 double dtype_smallest(enum dtype t)
 {
-    switch (t) {
-    case DT_F64: return 0x1p-1074;
-    case DT_F32: return 0x1p-149;
-    case DT_F16: return 0x1p-24;
-    case DT_BF16: return 0x1p-133;
-    case DT_E4M3: return 0x1p-9;
-    case DT_E5M2: return 0x1p-16;
-    default: return 1;
-    }
+    return t < DT_COUNT ? rows[t].smallest : 1;
 }
 
 int64_t dtype_imin(enum dtype t)
@@ -413,8 +399,20 @@ double dtype_get(enum dtype t, const void *p, size_t i)
     case DT_BF16: memcpy(&h, b + i * 2, 2); return (double)bf16_to_float(h);
     case DT_E4M3: return (double)e4m3_to_float(b[i]);
     case DT_E5M2: return (double)e5m2_to_float(b[i]);
-    default: return int_value(t, dtype_get_int(t, p, i));
+    case DT_I64:
+    case DT_I32:
+    case DT_I16:
+    case DT_I8:
+    case DT_U64:
+    case DT_U32:
+    case DT_U16:
+    case DT_U8:
+    case DT_BOOL:
+    case DT_I4:
+    case DT_U4: return int_value(t, dtype_get_int(t, p, i));
+    case DT_COUNT: break;
     }
+    return 0;
 }
 
 void dtype_set(enum dtype t, void *p, size_t i, double v)
@@ -439,52 +437,48 @@ void dtype_set(enum dtype t, void *p, size_t i, double v)
     case DT_E4M3: b[i] = e4m3_from_double(v); break;
     case DT_E5M2: b[i] = e5m2_from_double(v); break;
     case DT_BOOL: b[i] = v != 0; break;
-    default: dtype_set_int(t, p, i, to_int(t, v)); break;
+    case DT_I64:
+    case DT_I32:
+    case DT_I16:
+    case DT_I8:
+    case DT_U64:
+    case DT_U32:
+    case DT_U16:
+    case DT_U8:
+    case DT_I4:
+    case DT_U4: dtype_set_int(t, p, i, to_int(t, v)); break;
+    case DT_COUNT: break;
     }
 }
 
 void dtype_load(enum dtype t, const void *p, size_t i, size_t n, double *out)
 {
     const unsigned char *b = p;
-    switch (t) {
-    case DT_F64:
-        if (n)
-            memcpy(out, b + i * 8, n * 8);
-        break;
-    case DT_F32:
+    if (t == DT_F64 && n)
+        memcpy(out, b + i * 8, n * 8);
+    else if (t == DT_F32)
         for (size_t k = 0; k < n; k++)
             out[k] = dtype_get(DT_F32, b, i + k);
-        break;
-    case DT_F16:
+    else if (t == DT_F16)
         for (size_t k = 0; k < n; k++)
             out[k] = dtype_get(DT_F16, b, i + k);
-        break;
-    default:
+    else
         for (size_t k = 0; k < n; k++)
             out[k] = dtype_get(t, b, i + k);
-        break;
-    }
 }
 
 void dtype_store(enum dtype t, void *p, size_t i, size_t n, const double *v)
 {
     unsigned char *b = p;
-    switch (t) {
-    case DT_F64:
-        if (n)
-            memcpy(b + i * 8, v, n * 8);
-        break;
-    case DT_F32:
+    if (t == DT_F64 && n)
+        memcpy(b + i * 8, v, n * 8);
+    else if (t == DT_F32)
         for (size_t k = 0; k < n; k++)
             dtype_set(DT_F32, b, i + k, v[k]);
-        break;
-    case DT_F16:
+    else if (t == DT_F16)
         for (size_t k = 0; k < n; k++)
             dtype_set(DT_F16, b, i + k, v[k]);
-        break;
-    default:
+    else
         for (size_t k = 0; k < n; k++)
             dtype_set(t, b, i + k, v[k]);
-        break;
-    }
 }

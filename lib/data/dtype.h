@@ -1,5 +1,8 @@
 /* Element types and their conversions, bit-exact.
  *
+ * A new type is a row of dtype.def. A switch over types has no default, so that the compiler names each one that the type
+ * has to be added to.
+ *
  * Packed 4-bit types hold two elements to a byte, the even index in the low nibble.
  * e4m3 is the finite-only "fn" variant (no infinity, NaN = 0x7f/0xff, largest 448), e5m2 is IEEE-like
  * (largest finite 57344). Storing rounds to nearest, ties to even; fp8 stores saturate to the largest
@@ -13,11 +16,12 @@
 #include <stdint.h>
 
 enum dtype {
-#define X(NAME, name, bits, cls, npy, alias) DT_##NAME,
+#define X(NAME, ...) DT_##NAME,
 #include "data/dtype.def"
 #undef X
     DT_COUNT,
     DT_VOID = DT_COUNT, /* no type: a statement-like call, an expression with an error */
+    DT_LAST_FLOAT = DT_E5M2,
 };
 
 enum dtype_class { DTC_F, DTC_I, DTC_U, DTC_B };
@@ -32,11 +36,11 @@ const char *const *dtype_names(void); /* the short names, NULL at the end: for d
 
 static inline bool dtype_is_float(enum dtype t)
 {
-    return t <= DT_E5M2;
+    return t <= DT_LAST_FLOAT;
 }
 static inline bool dtype_is_int(enum dtype t)
 {
-    return t != DT_BOOL && t > DT_E5M2 && t < DT_COUNT;
+    return t != DT_BOOL && t > DT_LAST_FLOAT && t < DT_COUNT;
 }
 /* Bytes that n elements take; n is even for packed types. */
 size_t dtype_bytes(enum dtype t, size_t n);

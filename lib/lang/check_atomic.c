@@ -33,9 +33,8 @@ static unsigned types_of(enum lang_builtin fn)
 
 static unsigned bit_of(enum dtype t, uint8_t lanes)
 {
-    bool half = t == DT_F16 || t == DT_BF16;
     if (lanes)
-        return half && lanes == 2 ? PAIR : 0;
+        return (t == DT_F16 || t == DT_BF16) && lanes == 2 ? PAIR : 0;
     switch (t) {
     case DT_U32: return I32 | U32;
     case DT_I32: return I32;
@@ -45,8 +44,18 @@ static unsigned bit_of(enum dtype t, uint8_t lanes)
     case DT_U16: return I16;
     case DT_F32: return F32;
     case DT_F64: return F64;
-    default: return half ? F16 : 0;
+    case DT_F16:
+    case DT_BF16: return F16;
+    case DT_E4M3:
+    case DT_E5M2:
+    case DT_I8:
+    case DT_U8:
+    case DT_BOOL:
+    case DT_I4:
+    case DT_U4:
+    case DT_COUNT: break;
     }
+    return 0;
 }
 
 static const char *type_list(struct checker *c, unsigned types)

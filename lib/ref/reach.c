@@ -12,8 +12,21 @@ static double smallest(const struct reduce *r, enum dtype t)
     case DT_F16: return 0x1p-14;
     case DT_BF16:
     case DT_F32: return r->sums.products ? 0x1p-115 : 0x1p-126;
-    default: return 0;
+    case DT_F64:
+    case DT_I64:
+    case DT_I32:
+    case DT_I16:
+    case DT_I8:
+    case DT_U64:
+    case DT_U32:
+    case DT_U16:
+    case DT_U8:
+    case DT_BOOL:
+    case DT_I4:
+    case DT_U4:
+    case DT_COUNT: break;
     }
+    return 0;
 }
 
 static double larger(double a, double b)

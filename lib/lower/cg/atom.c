@@ -124,8 +124,23 @@ static const char *type_word(enum lang_builtin fn, enum dtype t, uint8_t lanes)
     case DT_F16: return lanes ? "noftz.f16x2" : "noftz.f16";
     case DT_BF16: return lanes ? "noftz.bf16x2" : "noftz.bf16";
     case DT_I64: return fn == FN_ATOMIC_ADD || fn == FN_ATOMIC_SUB ? "u64" : "s64";
-    default: return cg_suffix(t);
+    case DT_F64:
+    case DT_F32:
+    case DT_E4M3:
+    case DT_E5M2:
+    case DT_I32:
+    case DT_I16:
+    case DT_I8:
+    case DT_U64:
+    case DT_U32:
+    case DT_U16:
+    case DT_U8:
+    case DT_BOOL:
+    case DT_I4:
+    case DT_U4:
+    case DT_COUNT: break;
     }
+    return cg_suffix(t);
 }
 
 /* red where the old value is not used and the order has it. */

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Conversions round once, to nearest even, whatever the target has: where the instruction is missing the library's
  * convert.k gives the same bits. float -> integer truncates, saturates, and NaN is 0. */
@@ -51,7 +52,22 @@ static struct cg_val widen(struct cg *g, struct cg_val v) /* small float -> f32,
         struct cg_val w = cg_binary(g, OP_SHL, small_bits(g, v), cg_int(DT_U32, 16));
         return cg_bitcast(g, w, DT_F32);
     }
-    default: break;
+    case DT_E4M3:
+    case DT_E5M2: break;
+    case DT_F64:
+    case DT_F32:
+    case DT_I64:
+    case DT_I32:
+    case DT_I16:
+    case DT_I8:
+    case DT_U64:
+    case DT_U32:
+    case DT_U16:
+    case DT_U8:
+    case DT_BOOL:
+    case DT_I4:
+    case DT_U4:
+    case DT_COUNT: abort(); /* not a small float */
     }
     if (!has_fp8_cvt(g)) {
         struct cg_val bits = small_bits(g, v);
@@ -74,7 +90,21 @@ static struct cg_val from_f32(struct cg *g, struct cg_val v, enum dtype to)
         if (g->target->sm >= 80)
             return one(g, to, "cvt.rn.bf16.f32", x);
         return small_from_bits(g, cg_library(g, "bf16_from_f32", 1, &v), to);
-    default: break;
+    case DT_E4M3:
+    case DT_E5M2: break;
+    case DT_F32:
+    case DT_I64:
+    case DT_I32:
+    case DT_I16:
+    case DT_I8:
+    case DT_U64:
+    case DT_U32:
+    case DT_U16:
+    case DT_U8:
+    case DT_BOOL:
+    case DT_I4:
+    case DT_U4:
+    case DT_COUNT: abort(); /* not another float */
     }
     if (!has_fp8_cvt(g))
         return small_from_bits(

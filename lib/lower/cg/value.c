@@ -55,8 +55,17 @@ enum ptx_mod cg_regtype(enum dtype t)
     case DT_I64:
     case DT_U64: return PTX_B64;
     case DT_BOOL: return PTX_PRED;
-    default: return PTX_B32;
+    case DT_I32:
+    case DT_I16:
+    case DT_I8:
+    case DT_I4:
+    case DT_U32:
+    case DT_U16:
+    case DT_U8:
+    case DT_U4:
+    case DT_COUNT: break;
     }
+    return PTX_B32;
 }
 
 static bool is_wide(enum dtype t)
@@ -115,15 +124,13 @@ struct cg_val cg_bool(struct cg *g, bool v)
 struct cg_val cg_float(struct cg *g, enum dtype t, double v)
 {
     (void)g;
-    switch (t) {
-    case DT_F64: return (struct cg_val){.type = t, .op = ptx_immf64(v)};
-    case DT_F32: return (struct cg_val){.type = t, .op = ptx_immf32((float)v)};
-    default: {
-        uint16_t bits[2] = {0};
-        dtype_set(t, bits, 0, v);
-        return (struct cg_val){.type = t, .op = ptx_imm(bits[0])};
-    }
-    }
+    uint16_t bits[2] = {0};
+    if (t == DT_F64)
+        return (struct cg_val){.type = t, .op = ptx_immf64(v)};
+    if (t == DT_F32)
+        return (struct cg_val){.type = t, .op = ptx_immf32((float)v)};
+    dtype_set(t, bits, 0, v);
+    return (struct cg_val){.type = t, .op = ptx_imm(bits[0])};
 }
 
 static bool is_imm(struct cg_val v)
