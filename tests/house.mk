@@ -1,5 +1,5 @@
 # tests of the tree as a whole: layers, manuals, installation
-BATS_TESTS += tests/layers.bats tests/man.bats tests/install.bats tests/cli/tools.bats
+BATS_TESTS += tests/layers.bats tests/house.bats tests/man.bats tests/install.bats tests/cli/tools.bats
 EXTRA_DIST += tests/examples.awk
 EXTRA_DIST += tests/gpu.sh
 

@@ -1,0 +1,23 @@
+# What the tests themselves are made with.
+bats_require_minimum_version 1.5.0
+
+@test "timed.sh says what a test took, and keeps its status" {
+    cd "$BATS_TEST_TMPDIR"
+    printf ':test-result: PASS\n' >one.trs
+    # the time of a process that the test starts counts, too
+    busy='i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done'
+    run -3 sh "$KAIO_SRCDIR/tests/timed.sh" sh -c "sh -c '$busy' && sleep 0.3; exit 3" --test-name one --trs-file one.trs -- x
+    cat one.trs
+    [ "$(wc -l <one.trs)" = 2 ]
+    awk '/^:test-result: PASS$/ { next }
+         /^:seconds: [0-9]+\.[0-9][0-9] [0-9]+\.[0-9][0-9]$/ && $2 >= 0.3 && $2 < 100 && $3 > 0.02 && $3 < $2 { next }
+         { exit 1 }' one.trs
+    [ "$(echo *)" = one.trs ]
+}
+
+@test "ops.txt is what make_ops.py writes" {
+    cd "$BATS_TEST_TMPDIR"
+    cp "$KAIO_SRCDIR"/tests/ptx-run/*.py .
+    PYTHONDONTWRITEBYTECODE=1 python3 make_ops.py
+    cmp ops.txt "$KAIO_SRCDIR/tests/ptx-run/ops.txt"
+}
