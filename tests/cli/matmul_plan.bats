@@ -34,7 +34,8 @@ scheduled() {
         [ -z "$ptxas" ] || "$ptxas" -arch=sm_80 -v -o k.cubin k.ptx 2>&1 | grep -q ' 0 bytes spill stores'
     done
     # of open sizes the launch sees to it
-    kaio-emit "$specs/nn.yaml" | grep -q '^//@     grid: \[min(ceil_div(m, 256) \* ceil_div(n, 128), multiprocessors)\]'
+    kaio-emit "$specs/nn.yaml" | awk -f "$KAIO_SRCDIR/tests/expand.awk" |
+        grep -q '^//@     grid: \[min(ceil_div(m, 256) \* ceil_div(n, 128), multiprocessors)\]'
     scheduled nn '{blocks: tiles}'
     kaio-emit -D m=4096 -D n=4096 -D k=4096 k.yaml | grep -q '^//@     grid: \[512\]'
     # where there is no room for what warps store by, one after the other, beside the stages, there are as many blocks as tiles
@@ -102,7 +103,7 @@ scheduled() {
     kaio-emit -D m=4096 -D n=4096 -D k=4096 "$specs/nt.yaml" >k.ptx
     run ! grep -q 'atom\.\|temps' k.ptx
     # with sizes that come at launch, so does the number of shares, and what is not shared takes no room
-    kaio-emit "$specs/nt.yaml" >k.ptx
+    kaio-emit "$specs/nt.yaml" | awk -f "$KAIO_SRCDIR/tests/expand.awk" >k.ptx
     grep -q '//@ *grid: \[.*clamp(ceil_div(.*k / .*\]' k.ptx
     grep -q '> 1 ? .* : 0' k.ptx
 }
@@ -217,9 +218,9 @@ END
     scheduled nn '{strategy: matmul, tile: [64, 64, 32], warps: [2, 2], group: 256}'
     run -0 kaio-verify --run -d cpu --check k.yaml m=200 n=200 k=40
     # 256 rows of tiles of 2 000 000 000 columns are more than 32 bits count
-    kaio-emit k.yaml | grep -q 'u64 min(256 \* ceil_div(n, 64), 2147483647),'
+    kaio-emit k.yaml | awk -f "$KAIO_SRCDIR/tests/expand.awk" | grep -q 'u64 min(256 \* ceil_div(n, 64), 2147483647),'
     scheduled nn '{strategy: matmul, tile: [64, 64, 32], warps: [2, 2], group: 8}'
-    kaio-emit k.yaml | grep -q 'u64 8 \* ceil_div(n, 64),'
+    kaio-emit k.yaml | awk -f "$KAIO_SRCDIR/tests/expand.awk" | grep -q 'u64 8 \* ceil_div(n, 64),'
     # sums along two dimensions, which are one of more than 2^32 elements
     printf 'kernel: k\nparams:\n  a: in f16[m, p, q]\n  b: in f16[p, q, n]\n  c: out f16[m, n]\n' >k.yaml
     printf 'compute: |\n  c[i,j] = f16(sum[r, l](a[i,r,l] * b[r,l,j]))\n' >>k.yaml
