@@ -39,7 +39,7 @@ simt:     cg strategy map matmul
 mma:      cg strategy map matmul
 wgmma:    cg strategy map matmul pass
 "
-strategy_headers="strategy.h variant.h access.h schedule.h candidates.h"
+strategy_headers="strategy.h option.h variant.h access.h schedule.h candidates.h"
 
 setup() {
     cd "$KAIO_SRCDIR"

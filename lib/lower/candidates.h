@@ -9,7 +9,17 @@
 typedef void strategy_candidates(struct arena *a, const struct spec *s,
                                  const struct ptx_target *target, struct lower_candidates *out);
 
-strategy_candidates matmul_candidates, row_candidates, reduce_candidates, map_candidates,
-    naive_candidates;
+/* A key of a schedule with the values to try; 0 leaves the key to the strategy. */
+struct candidates_axis {
+    const char *key;
+    unsigned value[8];
+    size_t n;
+};
+
+/* Every combination, the last axis fastest. */
+void candidates_multiply(struct arena *a, const char *strategy, const struct candidates_axis *axis,
+                         size_t naxis, struct lower_candidates *out);
+
+#define COUNT(x) (sizeof(x) / sizeof *(x))
 
 #endif

@@ -1,8 +1,8 @@
 lib_libkaiocore_la_SOURCES += \
-	lib/lower/access.h lib/lower/candidates.h lib/lower/explain.h lib/lower/lower.h lib/lower/outline.h \
-	lib/lower/prefix.h lib/lower/schedule.h lib/lower/stage.h lib/lower/strategy.h lib/lower/tuned.h \
+	lib/lower/access.h lib/lower/candidates.h lib/lower/explain.h lib/lower/lower.h lib/lower/option.h lib/lower/outline.h \
+	lib/lower/prefix.h lib/lower/schedule.h lib/lower/stage.h lib/lower/strategies.def lib/lower/strategy.h lib/lower/tuned.h \
 	lib/lower/variant.h lib/lower/access.c lib/lower/body.c lib/lower/candidates.c lib/lower/explain.c \
-	lib/lower/lower.c lib/lower/naive.c lib/lower/outline.c lib/lower/prefix.c lib/lower/schedule.c \
+	lib/lower/lower.c lib/lower/naive.c lib/lower/option.c lib/lower/outline.c lib/lower/prefix.c lib/lower/schedule.c \
 	lib/lower/shape.c lib/lower/stage.c lib/lower/stats.c lib/lower/tuned.c lib/lower/tuned_file.c \
 	lib/lower/variant.c \
 	lib/lower/cg/cg.h lib/lower/cg/inspect.h lib/lower/cg/library.h lib/lower/cg/sync.h lib/lower/cg/address.c \
@@ -14,17 +14,17 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/cg/value.c lib/lower/cg/warp.c \
 	lib/lower/pass/pass.h lib/lower/pass/ahead.c lib/lower/pass/dce.c lib/lower/pass/hoist.c \
 	lib/lower/map/map.h lib/lower/map/tile.h lib/lower/map/form.c lib/lower/map/map.c lib/lower/map/merge.c \
-	lib/lower/map/pack.c lib/lower/map/read.c lib/lower/map/tile.c lib/lower/map/walk.c \
+	lib/lower/map/pack.c lib/lower/map/read.c lib/lower/map/strategy.c lib/lower/map/tile.c lib/lower/map/walk.c \
 	lib/lower/row/row.h lib/lower/row/walk.h lib/lower/row/code.c lib/lower/row/fold.c lib/lower/row/held.c \
 	lib/lower/row/loop.c lib/lower/row/meet.c lib/lower/row/read.c lib/lower/row/reduce.c lib/lower/row/row.c \
-	lib/lower/row/scalar.c lib/lower/row/walk.c \
+	lib/lower/row/scalar.c lib/lower/row/strategy.c lib/lower/row/walk.c \
 	lib/lower/reduce/reduce.h lib/lower/reduce/form.c lib/lower/reduce/plan.c lib/lower/reduce/reduce.c \
-	lib/lower/reduce/sweep.c lib/lower/reduce/value.c lib/lower/reduce/walk.c \
+	lib/lower/reduce/strategy.c lib/lower/reduce/sweep.c lib/lower/reduce/value.c lib/lower/reduce/walk.c \
 	lib/lower/matmul/matmul.h lib/lower/matmul/plan.h lib/lower/matmul/choose.c lib/lower/matmul/choose_wgmma.c \
 	lib/lower/matmul/cost.c lib/lower/matmul/cost_wgmma.c lib/lower/matmul/exact.c lib/lower/matmul/expand.c \
 	lib/lower/matmul/factor.c lib/lower/matmul/form.c lib/lower/matmul/matmul.c lib/lower/matmul/pairs.c \
 	lib/lower/matmul/plan.c lib/lower/matmul/prefetch.c lib/lower/matmul/rows.c lib/lower/matmul/split.c \
-	lib/lower/matmul/store.c lib/lower/matmul/term.c lib/lower/matmul/tile.c \
+	lib/lower/matmul/store.c lib/lower/matmul/strategy.c lib/lower/matmul/term.c lib/lower/matmul/tile.c \
 	lib/lower/simt/simt.h lib/lower/simt/bring.c lib/lower/simt/simt.c lib/lower/simt/thin.c \
 	lib/lower/mma/mma.h lib/lower/mma/copy.c lib/lower/mma/frag.c lib/lower/mma/as_f16.c lib/lower/mma/mma.c \
 	lib/lower/mma/parts.c lib/lower/mma/sums.c \

@@ -5,8 +5,6 @@
 
 #include "lower/strategy.h"
 
-#include <stdlib.h>
-
 enum { MOST_RANK = 8 };
 
 /* ---- code ----------------------------------------------------------------------------------------- */
@@ -106,20 +104,52 @@ static void lower_group(struct cg *g, const struct lower_stage *gr, uint32_t blo
     cg_end(g, l);
 }
 
-bool naive_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
+static void *fit(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
-    (void)g;
     for (uint32_t i = 1; i < s->n; i++)
         if (!inspect_same_shape(s->eq[0]->sym, s->eq[i]->sym)) {
             buf_printf(why, "'%s' has another shape than '%s'", s->eq[i]->sym->name,
                        s->eq[0]->sym->name);
-            return false;
+            return NULL;
         }
-    return true;
+    struct lower_stage *form = ARENA_NEW(g->a, struct lower_stage);
+    *form = *s;
+    return form;
 }
 
-bool naive_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)
+/* What a schedule says; 0: chosen. */
+struct naive_options {
+    uint32_t block; /* threads */
+};
+
+static bool lower(struct cg *g, void *form, const void *options)
 {
-    lower_group(g, s, plan->block ? plan->block : NAIVE_BLOCK);
+    const struct naive_options *want = options;
+    lower_group(g, form, want->block ? want->block : NAIVE_BLOCK);
     return !g->failed;
 }
+
+static const struct strategy_option options[] = {
+    {"block", OPTION_MULTIPLE, 32, 1024, offsetof(struct naive_options, block),
+     "threads of a block"},
+};
+
+static void candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,
+                       struct lower_candidates *out)
+{
+    static const struct candidates_axis axes[] = {{"block", {64, 128, 256}, 3}};
+    (void)s;
+    (void)target;
+    candidates_multiply(a, "naive", axes, COUNT(axes), out);
+}
+
+const struct strategy naive_strategy = {
+    .name = "naive",
+    .takes = "anything else, one thread for each element",
+    .options = options,
+    .noption = COUNT(options),
+    .options_size = sizeof(struct naive_options),
+    .analyse = fit,
+    .lower = lower,
+    .candidates = candidates,
+};

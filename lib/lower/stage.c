@@ -232,19 +232,31 @@ static void find_costly(struct stages *p, const struct lang_expr *e, const struc
 
 /* ---- stages --------------------------------------------------------------------------------------- */
 
-static bool lower_with(struct stages *p, const struct lower_stage *s, const struct strategy *st)
+/* Equations as a stage, which outlives what strategies make of it. */
+static struct lower_stage *stage_of(struct cg *g, const struct lang_equation *const *eq, uint32_t n,
+                                    const char *entry)
+{
+    struct lower_stage *s = ARENA_NEW(g->a, struct lower_stage);
+    const struct lang_equation **own = ARENA_ARRAY(g->a, n, const struct lang_equation *);
+    memcpy(own, eq, n * sizeof *own);
+    *s = (struct lower_stage){.eq = own, .n = n, .entry = entry};
+    return s;
+}
+
+/* Nothing was stored or outlined since the form was found. */
+static bool lower_with(struct stages *p, const struct lower_stage *s, struct choice how)
 {
     struct cg *g = p->g;
-    struct lower_plan plan = {0};
+    const struct strategy *st = how.by;
+    const bool taken = schedule_takes(g, st);
     lower_explain(g, "%s: strategy %s%s\n", s->entry, st->name, p->named ? ", as scheduled" : "");
-    if (schedule_takes(g, st)) {
-        if (!schedule_read(g, st, &plan))
-            return false;
-        p->used = true;
-    }
+    const void *options = taken ? schedule_read(g, st) : schedule_nothing(g, st);
+    if (!options)
+        return false;
+    p->used |= taken;
     p->last = st;
     g->depth_told = false;
-    bool good = st->lower(g, s, &plan) && !g->failed;
+    bool good = st->lower(g, how.form, options) && !g->failed;
     for (uint32_t i = 0; good && i < s->n; i++)
         if (!g->depth_told && inspect_reduces(g, s->eq[i]->rhs))
             lower_depth(g, NULL);
@@ -264,8 +276,7 @@ static bool store(struct stages *p, const equation_list *list, size_t first)
         if (list->v[i]->sym->kind != SYM_TENSOR || (home && home->is_stored))
             continue;
         gr.eq[gr.n] = list->v[i];
-        struct lower_stage s = {.eq = gr.eq, .n = gr.n + 1, .entry = ""};
-        if (schedule_fits(g, &s))
+        if (schedule_fits(g, stage_of(g, gr.eq, gr.n + 1, "")))
             gr.n++;
     }
     for (uint32_t i = 0; i < gr.n; i++) {
@@ -315,65 +326,65 @@ static bool store_costly(struct stages *p, const struct group *gr, bool *any)
         if (other ? !lower_group(p, other, eq->sym) : !store(p, &costly, i))
             return false;
         /* rows of a product are best left to what does them all at once */
-        const struct lower_stage s = {.eq = gr->eq, .n = gr->n, .entry = ""};
-        if (p->last->lower == matmul_lower && schedule_fits(g, &s))
+        if (p->last->takes_products && schedule_fits(g, stage_of(g, gr->eq, gr->n, "")))
             return true;
     }
     return true;
 }
 
-static bool fits_matmul(struct cg *g, const struct lower_stage *s)
+static bool is_product(struct cg *g, const struct lower_stage *s)
 {
     struct buf why = buf_in(g->a);
     for (size_t i = 0; i < nstrategies; i++)
-        if (strategies[i].lower == matmul_lower)
-            return schedule_fits_one(g, &strategies[i], s, &why);
+        if (strategies[i]->takes_products && schedule_analyse(g, strategies[i], s, &why))
+            return true;
     return false;
 }
 
 /* Stores sums of products one by one, until what is left of the group fits; the last is its own. */
 static bool store_products(struct stages *p, const struct group *gr, bool *any)
 {
-    const struct lower_stage s = {.eq = gr->eq, .n = gr->n, .entry = ""};
+    const struct lower_stage *s = stage_of(p->g, gr->eq, gr->n, "");
     *any = false;
     for (uint32_t i = 0; i < gr->n; i++) {
         uint32_t from = 0;
         equation_list one = {0};
         while (outline_next(p->g, gr->eq[i], &from, &one)) {
-            const struct lower_stage sum = {.eq = one.v, .n = 1, .entry = ""};
-            if (!fits_matmul(p->g, &sum)) {
+            if (!is_product(p->g, stage_of(p->g, one.v, 1, ""))) {
                 outline_undo(p->g, &from);
                 continue;
             }
             *any = true;
             if (!store(p, &one, 0))
                 return false;
-            if (schedule_fits(p->g, &s))
+            if (schedule_fits(p->g, s))
                 return true;
         }
     }
     return true;
 }
 
-/* Adds other groups that are ready and that the same strategy computes together with this one. */
-static void extend(struct stages *p, struct group *gr, const struct strategy *st)
+/* Adds other groups that are ready and that the same strategy computes together with this one; the stage of all. */
+static const struct lower_stage *extend(struct stages *p, struct group *gr, struct choice *how,
+                                        const struct lower_stage *s)
 {
     for (uint32_t i = 0; i < p->groups.n; i++) {
         struct group *other = &p->groups.v[i];
         if (other == gr || other->done || gr->n + other->n > MOST_OUTPUTS ||
             !is_ready(p->g, &p->groups, i, gr))
             continue;
-        struct group both = *gr;
-        memcpy(both.eq + both.n, other->eq, other->n * sizeof *other->eq);
-        both.n += other->n;
-        struct lower_stage s = {.eq = both.eq, .n = both.n, .entry = ""};
+        memcpy(gr->eq + gr->n, other->eq, other->n * sizeof *other->eq);
+        const struct lower_stage *both = stage_of(p->g, gr->eq, gr->n + other->n, s->entry);
         struct buf why = buf_in(p->g->a);
-        if (!schedule_fits_one(p->g, st, &s, &why))
+        void *form = schedule_analyse(p->g, how->by, both, &why);
+        if (!form)
             continue;
-        gr->n = both.n;
-        memcpy(gr->eq, both.eq, sizeof both.eq);
+        gr->n = both->n;
+        how->form = form;
+        s = both;
         other->done = other->is_written = true;
     }
+    return s;
 }
 
 /* What it computed is in memory from now on. */
@@ -414,8 +425,7 @@ static bool split_group(struct stages *p, const struct group *gr)
             break;
         for (uint32_t i = first; i < gr->n; i++) {
             part.eq[part.n] = gr->eq[i];
-            struct lower_stage s = {.eq = part.eq, .n = part.n + 1, .entry = ""};
-            if (done[i] || !schedule_fits(p->g, &s))
+            if (done[i] || !schedule_fits(p->g, stage_of(p->g, part.eq, part.n + 1, "")))
                 continue;
             part.n++;
             done[i] = true;
@@ -431,56 +441,77 @@ static bool split_group(struct stages *p, const struct group *gr)
     return true;
 }
 
-/* By whole blocks, if ranges that begin with 0 and end somewhere are those of whole rows or columns. NULL: that is no help. */
-static const struct strategy *widened(struct stages *p, const struct lower_stage *s)
+/* By a strategy for whole rows or columns, if ranges that begin with 0 and end somewhere are made those. None: that is no help. */
+static struct choice widened(struct stages *p, const struct lower_stage *s)
 {
     struct cg *g = p->g;
+    const struct choice none = {NULL, NULL};
     const size_t mark = g->outlined.n;
     if (!prefix_widen(g, s))
-        return NULL;
+        return none;
     for (size_t i = 0; i < nstrategies; i++) {
         struct buf why = buf_in(g->a);
-        if ((strategies[i].lower == row_lower || strategies[i].lower == reduce_lower) &&
-            schedule_fits_one(g, &strategies[i], s, &why)) {
+        void *form = strategies[i]->takes_whole ? schedule_analyse(g, strategies[i], s, &why)
+                                                : NULL;
+        if (form) {
             lower_explain(g, "%s: ranges that end before their dimension are conditions\n",
                           s->entry);
-            return &strategies[i];
+            return (struct choice){strategies[i], form};
         }
     }
     prefix_undo(g, mark);
-    return NULL;
+    return none;
+}
+
+/* By a strategy that is named, or the last, which takes whatever is of one shape. No form: after an error. */
+static struct choice chosen(struct cg *g, const struct strategy *st, const struct lower_stage *s)
+{
+    struct buf why = buf_in(g->a);
+    const struct choice how = {st, schedule_analyse(g, st, s, &why)};
+    if (!how.form)
+        cg_error(g, schedule_span(g, "strategy"), "strategy '%s' does not fit: %s", st->name,
+                 buf_text(&why));
+    return how;
+}
+
+/* How the group is computed, after what is better stored has been. None, and true: by its parts. False after an error. */
+static bool choose(struct stages *p, struct group *gr, const struct lower_stage *s,
+                   struct choice *how)
+{
+    bool any = false;
+    if (!store_costly(p, gr, &any))
+        return false;
+    if (any)
+        *how = schedule_first(p->g, s);
+    if (!how->by && !store_products(p, gr, &any))
+        return false;
+    if (!how->by && any)
+        *how = schedule_first(p->g, s);
+    if (!how->by && !can_split(gr))
+        *how = chosen(p->g, schedule_last(), s);
+    return !how->by || how->form;
 }
 
 static bool lower_group(struct stages *p, struct group *gr, const struct lang_symbol *part)
 {
     enum { MOST_DEPTH = 64 };
     struct cg *g = p->g;
-    struct lower_stage s = {.eq = gr->eq, .n = gr->n};
-    bool any = false;
-    s.entry = part ? lower_entry_name(p->g, part->name) : g->spec->name;
-    *VEC_PUSH(g->a, &g->entries) = s.entry;
+    const char *entry = part ? lower_entry_name(p->g, part->name) : g->spec->name;
+    const struct lower_stage *s = stage_of(g, gr->eq, gr->n, entry);
+    *VEC_PUSH(g->a, &g->entries) = entry;
     gr->done = true;
     if (++p->depth > MOST_DEPTH)
         return cg_error(g, gr->eq[0]->span, "the equations depend on each other too deeply");
-    const struct strategy *st = schedule_first(g, &s);
-    st = st ? st : widened(p, &s);
-    if (st && part)
-        extend(p, gr, st);
-    else if (!st && !store_costly(p, gr, &any))
+    struct choice how = schedule_first(g, s);
+    how = how.by ? how : widened(p, s);
+    if (how.by && part)
+        s = extend(p, gr, &how, s);
+    else if (!how.by && !choose(p, gr, s, &how))
         return false;
-    if (!st && any)
-        st = schedule_first(g, &s);
-    if (!st && !store_products(p, gr, &any))
-        return false;
-    if (!st && any)
-        st = schedule_first(g, &s);
-    if (!st && can_split(gr))
+    if (!how.by)
         return gr->is_written = split_group(p, gr);
-    if (!st)
-        st = &strategies[nstrategies - 1];
-    s.n = gr->n;
     p->depth--;
-    if ((!st->minds_inouts && !check_in_place(g, gr)) || !lower_with(p, &s, st))
+    if ((!how.by->minds_inouts && !check_in_place(g, gr)) || !lower_with(p, s, how))
         return false;
     mark_stored(g, gr);
     return gr->is_written = true;
@@ -499,22 +530,14 @@ static bool lower_whole(struct stages *p, bool *done)
                 all.eq[all.n++] = p->groups.v[i].eq[k];
             else
                 return true; /* in several */
-    struct lower_stage s = {.eq = all.eq, .n = all.n, .entry = g->spec->name};
-    const struct strategy *st = p->named;
-    struct buf why = buf_in(g->a);
-    if (st && st != &strategies[nstrategies - 1] && !schedule_fits_one(g, st, &s, &why)) {
-        const struct spec_option *o = schedule_option(g, "strategy");
-        return cg_error(g, o->value_span, "strategy '%s' does not fit: %s", o->value,
-                        buf_text(&why));
-    }
-    if (st == &strategies[nstrategies - 1])
-        return true; /* naive takes them shape by shape */
-    if (!st)
-        st = schedule_first(g, &s);
-    if (!st)
+    if (p->named == schedule_last())
+        return true; /* shape by shape */
+    const struct lower_stage *s = stage_of(g, all.eq, all.n, g->spec->name);
+    const struct choice how = p->named ? chosen(g, p->named, s) : schedule_first(g, s);
+    if (!how.by)
         return true;
     *done = true;
-    return (st->minds_inouts || check_in_place(g, &all)) && lower_with(p, &s, st);
+    return how.form && (how.by->minds_inouts || check_in_place(g, &all)) && lower_with(p, s, how);
 }
 
 /* Shape by shape, as scheduled. */
@@ -524,10 +547,14 @@ static bool lower_naively(struct stages *p)
         struct group *gr = next_group(p);
         if (!gr)
             return false;
-        struct lower_stage s = {.eq = gr->eq, .n = gr->n};
-        s.entry = p->groups.n > 1 ? lower_entry_name(p->g, gr->eq[0]->sym->name) : p->g->spec->name;
+        const char *entry = p->groups.n > 1 ? lower_entry_name(p->g, gr->eq[0]->sym->name)
+                                            : p->g->spec->name;
+        const struct lower_stage *s = stage_of(p->g, gr->eq, gr->n, entry);
         gr->done = gr->is_written = true;
-        if (!check_in_place(p->g, gr) || !lower_with(p, &s, p->named))
+        if (!check_in_place(p->g, gr))
+            return false;
+        const struct choice how = chosen(p->g, p->named, s);
+        if (!how.form || !lower_with(p, s, how))
             return false;
     }
     return true;
@@ -557,7 +584,6 @@ bool stages_lower(struct cg *g)
         return false;
     if (!done && !(p.named ? lower_naively(&p) : lower_groups(&p)))
         return false;
-    struct lower_plan none;
     /* options that no strategy took: the last one says which it has */
-    return p.used || g->spec->schedule.n == 0 || schedule_read(g, p.last, &none);
+    return p.used || g->spec->schedule.n == 0 || schedule_read(g, p.last);
 }

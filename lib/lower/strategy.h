@@ -2,46 +2,8 @@
 #ifndef KAIO_LOWER_STRATEGY_H
 #define KAIO_LOWER_STRATEGY_H
 
-#include "lower/cg/cg.h"
-
-enum lower_mma {
-    LOWER_MMA_ANY,
-    LOWER_MMA_NONE,
-    LOWER_MMA_SYNC,
-    LOWER_MMA_TF32, /* by its own instructions alone */
-    LOWER_MMA_TF32X3,
-    LOWER_MMA_FP8,
-    LOWER_MMA_WGMMA
-};
-
-/* As many blocks as the device has multiprocessors. */
-#define LOWER_BLOCKS_ALL UINT32_MAX
-
-/* What a schedule may set; 0: chosen. */
-struct lower_plan {
-    uint32_t block;  /* threads */
-    uint32_t vector; /* map: elements of each access */
-    uint32_t unroll; /* map: accesses in flight per buffer and thread */
-    /* map: the side of a transpose's tiles, elements; reduce: threads across results that lie side by side */
-    uint32_t tile;
-    uint32_t split; /* reduce: blocks that share a result */
-    struct span tile_span;
-    struct span vector_span;
-    /* row: threads that share a row in each block, vectors of each, rows of a block, blocks that share a row */
-    uint32_t threads, vectors, rows, cluster;
-    /* matmul: what multiplies; rows, columns and k of a block's tile; its warps by rows and columns; tiles of the operands
-     * in shared memory; rows of tiles that are walked together (and split: blocks that share a tile along k) */
-    enum lower_mma mma;
-    uint32_t shape[3], warps[2], stages, group;
-    /* of tensor cores: blocks of the launch, which take tiles by turns; or are there as many as tiles? Of wgmma: blocks of a cluster
-     * by rows and columns; warpgroups that take whole tiles by turns */
-    uint32_t blocks;
-    bool tiles;
-    uint32_t clusters[2];
-    bool pingpong;
-    struct span mma_span, warps_span, stages_span, split_span; /* and tile_span */
-    struct span cluster_span, blocks_span, pingpong_span;
-};
+#include "lower/candidates.h"
+#include "lower/option.h"
 
 /* A part of a spec's equations that is computed together. */
 struct lower_stage {
@@ -51,27 +13,40 @@ struct lower_stage {
     const char *entry; /* the name of the first entry; others by lower_entry_name() */
 };
 
-/* Each: could it (why: what the stage lacks, when it does not), and the code with its launches. */
-typedef bool strategy_fits(struct cg *g, const struct lower_stage *s, struct buf *why);
-typedef bool strategy_lower(struct cg *g, const struct lower_stage *s,
-                            const struct lower_plan *plan);
-/* map.c: outputs of one shape without long reductions. */
-strategy_fits map_fits;
-strategy_lower map_lower;
-/* row.c: threads that share a row of reductions over the last axes. */
-strategy_fits row_fits;
-strategy_lower row_lower;
-/* reduce.c: results by whole blocks, several of which may share one. */
-strategy_fits reduce_fits;
-strategy_lower reduce_lower;
-/* matmul.c: contractions, by tiles. */
-strategy_fits matmul_fits;
-strategy_lower matmul_lower;
-/* naive.c: one thread per output element. */
-strategy_fits naive_fits;
-strategy_lower naive_lower;
-/* The code of an entry that has begun, of `block` threads; the launch's grid. */
+/* Finds what the stage is for the strategy: its form, which proves that it fits and which lower() takes. NULL: it does not fit,
+ * and why (or NULL: nobody asks) says what it lacks. Generates nothing. A form refers to the stage, and it is true until
+ * something is stored or outlined. */
+typedef void *strategy_analyse(struct cg *g, const struct lower_stage *s, struct buf *why);
+/* Generates the code of what analyse() found, with its launches. options: the strategy's own, as schedule_read() made them. False
+ * after an error. */
+typedef bool strategy_lower(struct cg *g, void *form, const void *options);
+
+/* A way of turning equations into code. */
+struct strategy {
+    const char *name;
+    const char *takes; /* which stages, a phrase: for the manual */
+    const struct strategy_option *options;
+    size_t noption;
+    size_t options_size; /* bytes of the struct that they are read into */
+    strategy_analyse *analyse;
+    strategy_lower *lower;
+    strategy_candidates *candidates;
+    /* analyse() sees to it that no element of an inout is read by one thread after another wrote it; else only
+     * stages that read just the elements they write are given to it */
+    bool minds_inouts;
+    /* The terms of its sums are products: such a sum is worth a stage of its own, and what is left of the equations is best done
+     * at once after it. */
+    bool takes_products;
+    /* Ranges of its reductions are whole dimensions: others are worth being made so, with a condition. */
+    bool takes_whole;
+};
+
+#define STRATEGY(name) extern const struct strategy name##_strategy;
+#include "lower/strategies.def"
+#undef STRATEGY
+
 enum { NAIVE_BLOCK = 256 };
+/* The code of an entry that has begun, of `block` threads; the launch's grid. */
 const char *naive_code(struct cg *g, const struct lower_stage *gr, uint32_t block);
 /* body.c */
 bool body_lower(struct cg *g);

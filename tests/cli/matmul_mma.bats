@@ -172,9 +172,9 @@ END
     kaio-emit -o k.ptx k.yaml
     run ! grep -q multiprocessors k.ptx
     spec f16 nn 'blocks: some'
-    refuses "'blocks' is a number, multiprocessors or tiles, not 'some'"
+    refuses "'blocks' is a number from 1 to 65535, multiprocessors or tiles, not 'some'"
     spec f16 nn 'blocks: 0'
-    refuses "'blocks' is a number from 1 to 65535, not '0'"
+    refuses "'blocks' is a number from 1 to 65535, multiprocessors or tiles, not '0'"
 }
 
 @test "blocks that take tiles by turns: the loop is as it is without, and nothing spills" {

@@ -138,9 +138,9 @@ nt|{mma: wgmma, cluster: 4}|a cluster has 2 blocks along each side at most, not 
 nt|{mma: wgmma, split: 9}|a cluster has 8 blocks at most, those that share a tile among them, not 9
 nt|{mma: wgmma, split: 2, blocks: 64}|blocks that share tiles take one each
 nt|{mma: wgmma, tile: [64, 128, 64], stages: 2, split: 4}|bytes of other blocks' sums don't fit where 2 stages were
-nt|{mma: wgmma, cluster: 0}|'cluster' is a number from 1 to 16, not '0'
-nt|{mma: wgmma, cluster: [2]}|'cluster' is [ROWS, COLUMNS] of tiles of a cluster's blocks, each a number from 1 to 16, not '[2]'
-nt|{mma: wgmma, blocks: 0}|'blocks' is a number from 1 to 65535, not '0'
+nt|{mma: wgmma, cluster: 0}|'cluster' is a number from 1 to 16 or [ROWS, COLUMNS], each from 1 to 16, not '0'
+nt|{mma: wgmma, cluster: [2]}|'cluster' is a number from 1 to 16 or [ROWS, COLUMNS], each from 1 to 16, not '[2]'
+nt|{mma: wgmma, blocks: 0}|'blocks' is a number from 1 to 65535, multiprocessors or tiles, not '0'
 nt|{mma: wgmma, pingpong: 3}|'pingpong' is yes or no, not '3'
 nt|{mma: sync, cluster: 2}|'cluster' and 'pingpong' are for 'mma: wgmma'
 nt|{mma: none, blocks: 2}|'blocks' are for products by tensor cores

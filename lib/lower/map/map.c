@@ -12,6 +12,7 @@
 #include <config.h>
 
 #include "lower/map/map.h"
+#include "lower/schedule.h"
 
 enum { MOST_BUFFERS = 64, MOST_VECTOR = 32 };
 
@@ -130,9 +131,22 @@ static bool analyse(struct cg *g, const struct lower_stage *s, struct map *m, st
     return true;
 }
 
-bool map_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
+/* A stage that fits, and whether its buffers are walked as flat arrays; if not, why. */
+struct fitting {
+    const struct lower_stage *stage;
+    struct map flat;
+    bool is_flat;
+    struct buf why;
+};
+
+void *map_fit(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
-    return map_walk_fits(g, s, why);
+    if (!map_walk_fits(g, s, why))
+        return NULL;
+    struct fitting *f = ARENA_NEW(g->a, struct fitting);
+    *f = (struct fitting){.stage = s, .why = buf_in(g->a)};
+    f->is_flat = analyse(g, s, &f->flat, &f->why);
+    return f;
 }
 
 /* ---- widths --------------------------------------------------------------------------------------- */
@@ -372,35 +386,28 @@ static uint32_t choose_block(struct cg *g, const struct map *m, const struct sha
     return is_light && is_large(m, s->vector) ? 1024 : 256;
 }
 
-static bool check_plan(struct cg *g, const struct lower_plan *plan, const struct shape *s)
+static bool check_vector(struct cg *g, const struct shape *s)
 {
     if (s->vector < s->rest)
         return cg_error(
-            g, plan->vector_span,
+            g, schedule_span(g, "vector"),
             "packed 4-bit elements are stored two at a time: 'vector' must be at least 2");
     return true;
 }
 
-bool map_lower(struct cg *g, const struct lower_stage *stage, const struct lower_plan *plan)
+/* The buffers as flat arrays. */
+static bool lower_flat(struct cg *g, const struct lower_stage *stage, struct map *m,
+                       const struct map_options *want)
 {
-    struct map m = {0};
-    struct buf why = buf_in(g->a);
-    if (!analyse(g, stage, &m, &why)) {
-        lower_explain(g, "  not as flat arrays: %s\n", buf_text(&why));
-        const struct lower_stage merged = map_merge(g, stage, true);
-        struct variant_set all = {.s = &merged};
-        return map_tile_lower(g, plan, &all) && (all.done || map_walk_lower(g, plan, &all));
-    }
-    struct shape s = {.vector = plan->vector ? plan->vector : choose_vector(&m),
-                      .rest = has_packed(&m) ? 2 : 1};
-    const bool halves = !plan->vector && !plan->unroll && !plan->block &&
-                        takes_halves(&m, s.vector);
+    struct shape s = {.vector = want->vector ? want->vector : choose_vector(m),
+                      .rest = has_packed(m) ? 2 : 1};
+    const bool halves = !want->vector && !want->unroll && !want->block && takes_halves(m, s.vector);
     if (halves)
         s.vector /= 2;
-    s.unroll = plan->unroll ? plan->unroll : choose_unroll(&m, s.vector);
-    s.block = halves ? 512 : plan->block ? plan->block : choose_block(g, &m, &s);
+    s.unroll = want->unroll ? want->unroll : choose_unroll(m, s.vector);
+    s.block = halves ? 512 : want->block ? want->block : choose_block(g, m, &s);
     s.chunk = s.block * s.vector * s.unroll;
-    if (!check_plan(g, plan, &s))
+    if (!check_vector(g, &s))
         return false;
     lower_explain(
         g, "  %u threads, %u vectors of %u elements for each thread: %u elements for a block\n",
@@ -408,16 +415,16 @@ bool map_lower(struct cg *g, const struct lower_stage *stage, const struct lower
 
     cg_begin(g, stage->entry);
     g->read = read_element;
-    g->read_ctx = &m;
+    g->read_ctx = m;
     g->preloaded = true;
     g->block[0] = s.block;
     g->block[1] = g->block[2] = 1;
     const char *text;
-    s.total = shape_total(g, m.out[0]->sym, 1, &text);
+    s.total = shape_total(g, m->out[0]->sym, 1, &text);
     if (s.unroll == 1)
-        one_vector(g, &m, &s);
+        one_vector(g, m, &s);
     else
-        several_vectors(g, &m, &s);
+        several_vectors(g, m, &s);
 
     g->func->reqntid[0] = s.block;
     g->func->reqntid[1] = g->func->reqntid[2] = 1;
@@ -426,4 +433,15 @@ bool map_lower(struct cg *g, const struct lower_stage *stage, const struct lower
                                           arena_printf(g->a, "%u", s.block));
     cg_end(g, l);
     return !g->failed;
+}
+
+bool map_lower(struct cg *g, void *form, const void *options)
+{
+    struct fitting *f = form;
+    if (f->is_flat)
+        return lower_flat(g, f->stage, &f->flat, options);
+    lower_explain(g, "  not as flat arrays: %s\n", buf_text(&f->why));
+    const struct lower_stage merged = map_merge(g, f->stage, true);
+    struct variant_set all = {.s = &merged};
+    return map_tile_lower(g, options, &all) && (all.done || map_walk_lower(g, options, &all));
 }

@@ -23,6 +23,16 @@ enum { MAP_MOST_ALIGN = 1 << 20, MAP_TERMS = 128 };
 /* Positions are less, except in variants for larger sizes: no number of a thread comes near 2^31. */
 #define MAP_MOST_SMALL 2000000000
 
+/* What a schedule says; 0: chosen. */
+struct map_options {
+    uint32_t block;  /* threads */
+    uint32_t vector; /* elements of each access */
+    uint32_t unroll; /* accesses in flight per buffer and thread */
+    uint32_t tile;   /* the side of a transpose's tiles, elements */
+};
+strategy_analyse map_fit;
+strategy_lower map_lower;
+
 /* An integer expression that must be a multiple of `of`. */
 struct map_need {
     const struct lang_expr *e;
@@ -111,11 +121,11 @@ struct lang_symbol *map_merge_sums(struct cg *g, struct lower_stage *s,
 /* ---- map/walk.c: any map, along its outputs' last axis ---- */
 
 bool map_walk_fits(struct cg *g, const struct lower_stage *s, struct buf *why);
-bool map_walk_lower(struct cg *g, const struct lower_plan *plan, struct variant_set *all);
+bool map_walk_lower(struct cg *g, const struct map_options *want, struct variant_set *all);
 
 /* ---- map/tile.c: inputs whose rows lie along another axis than the outputs' ---- */
 
 /* Nothing is generated where there are none. */
-bool map_tile_lower(struct cg *g, const struct lower_plan *plan, struct variant_set *all);
+bool map_tile_lower(struct cg *g, const struct map_options *want, struct variant_set *all);
 
 #endif

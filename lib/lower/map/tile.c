@@ -14,6 +14,7 @@
 #include <config.h>
 
 #include "lower/map/tile.h"
+#include "lower/schedule.h"
 
 #include <stdio.h>
 
@@ -465,23 +466,23 @@ static bool lower_variant(struct map_tiling *t, struct variant_set *all, const c
 }
 
 /* The numbers of a schedule that make no tile. */
-static bool check(struct map_tiling *t, const struct lower_plan *plan)
+static bool check(struct map_tiling *t, const struct map_options *want)
 {
     if (t->lanes < t->side && t->block % (t->side / t->lanes) == 0 && map_tile_rows(t) <= t->side &&
         t->side / map_tile_rows(t) <= 64 && t->lanes <= 16)
         return true;
-    return cg_error(t->g, plan->tile ? plan->tile_span : plan->vector_span,
+    return cg_error(t->g, schedule_span(t->g, want->tile ? "tile" : "vector"),
                     "%u threads can't walk a tile of %u x %u elements, %u at once: 'block' must be "
                     "a multiple of 'tile' / 'vector' and at most 'tile' times that",
                     t->block, t->side, t->side, t->lanes);
 }
 
 /* Four bytes of the smallest elements at once, 32 times that for a side, or less where that does not fit. */
-static void choose_sides(struct map_tiling *t, const struct lower_plan *plan)
+static void choose_sides(struct map_tiling *t, const struct map_options *want)
 {
     for (;;) {
-        t->lanes = plan->vector ? plan->vector : 4 / t->size;
-        t->side = plan->tile ? plan->tile : 32 * (4 / t->size);
+        t->lanes = want->vector ? want->vector : 4 / t->size;
+        t->side = want->tile ? want->tile : 32 * (4 / t->size);
         if (tile_bytes(t) <= MOST_BYTES || (t->size == 4 && t->ntile == 1))
             return;
         if (t->size < 4)
@@ -491,26 +492,26 @@ static void choose_sides(struct map_tiling *t, const struct lower_plan *plan)
     }
 }
 
-bool map_tile_lower(struct cg *g, const struct lower_plan *plan, struct variant_set *all)
+bool map_tile_lower(struct cg *g, const struct map_options *want, struct variant_set *all)
 {
     struct map_tiling t = {.g = g, .s = all->s, .shape = all->s->eq[0]->sym};
     t.rank = t.shape->rank;
-    t.block = plan->block ? plan->block : BLOCK;
+    t.block = want->block ? want->block : BLOCK;
     find_tiles(&t);
     if (!t.ntile)
         return true;
-    choose_sides(&t, plan);
+    choose_sides(&t, want);
     const uint32_t lanes = t.lanes;
-    if (!check(&t, plan))
+    if (!check(&t, want))
         return false;
     if (tile_bytes(&t) > MOST_BYTES)
-        return cg_error(g, plan->tile_span,
+        return cg_error(g, schedule_span(g, "tile"),
                         "a tile of %u x %u elements takes %u bytes of shared memory, more than %d",
                         t.side, t.side, tile_bytes(&t), MOST_BYTES);
     if (!lower_variant(&t, all, "tile"))
         return false;
     t.lanes = 1;
-    if (!plan->tile && t.side > MOST_SIDE)
+    if (!want->tile && t.side > MOST_SIDE)
         t.side = MOST_SIDE; /* fewer elements for each thread */
     for (uint32_t i = 0; i < t.s->n; i++)
         if (dtype_bits(t.s->eq[i]->sym->type) < 8)

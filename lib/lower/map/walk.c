@@ -9,6 +9,7 @@
 
 #include "lower/access.h"
 #include "lower/map/map.h"
+#include "lower/schedule.h"
 
 #include <stdio.h>
 
@@ -443,18 +444,18 @@ static bool is_whole(const struct walk *w)
     return n % w->vector == 0;
 }
 
-bool map_walk_lower(struct cg *g, const struct lower_plan *plan, struct variant_set *all)
+bool map_walk_lower(struct cg *g, const struct map_options *want, struct variant_set *all)
 {
     struct walk w;
     struct buf why = buf_in(g->a);
     if (!survey(g, all->s, &w, &why))
         return cg_error(g, all->s->eq[0]->span, "%s", buf_text(&why));
-    w.block = plan->block ? plan->block : BLOCK;
-    w.unroll = plan->unroll ? plan->unroll : w.unroll;
-    w.vector = plan->vector ? plan->vector : w.vector;
+    w.block = want->block ? want->block : BLOCK;
+    w.unroll = want->unroll ? want->unroll : w.unroll;
+    w.vector = want->vector ? want->vector : w.vector;
     if (w.vector < w.least)
         return cg_error(
-            g, plan->vector_span,
+            g, schedule_span(g, "vector"),
             "packed 4-bit elements are stored two at a time: 'vector' must be at least 2");
     const struct variant variants[] = {
         {.part = "vector", .lanes = w.vector, .assumes = true},
@@ -474,7 +475,7 @@ bool map_walk_lower(struct cg *g, const struct lower_plan *plan, struct variant_
         const bool vain = v->wraps && (w.least > 1 || w.vector == w.least || w.cost > MOST_WRAPPED);
         /* elements one at a time: as many in flight as a vector has, as far as that is little code */
         w.unroll = v->wraps ? 1
-                   : plan->unroll || v->large || v->lanes == w.vector || w.cost > MOST_UNROLLED
+                   : want->unroll || v->large || v->lanes == w.vector || w.cost > MOST_UNROLLED
                        ? unroll
                        : 4;
         if (!again && !vain && !lower_variant(g, &w, &variants[i], all, &same))

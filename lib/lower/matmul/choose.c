@@ -142,13 +142,13 @@ uint32_t planner_shares(const struct planner *l, const struct matmul_plan *p, ui
 
 static bool is_wanted(const struct planner *l, const struct matmul_plan *p)
 {
-    const struct lower_plan *w = l->want;
+    const struct matmul_options *w = l->want;
     const bool wgmma = p->how == MATMUL_WGMMA, mma = p->how == MATMUL_MMA;
     const bool by_wgmma = w->clusters[0] || w->pingpong; /* what it alone has */
-    const bool how = w->mma == LOWER_MMA_ANY      ? wgmma || mma || !w->blocks
-                     : w->mma == LOWER_MMA_WGMMA  ? wgmma
-                     : w->mma == LOWER_MMA_NONE   ? !mma && !wgmma
-                     : w->mma == LOWER_MMA_TF32X3 ? wgmma || (mma && !by_wgmma)
+    const bool how = w->mma == MATMUL_BY_ANY      ? wgmma || mma || !w->blocks
+                     : w->mma == MATMUL_BY_WGMMA  ? wgmma
+                     : w->mma == MATMUL_BY_NONE   ? !mma && !wgmma
+                     : w->mma == MATMUL_BY_TF32X3 ? wgmma || (mma && !by_wgmma)
                                                   : mma;
     return how && (!w->stages || w->stages == p->stages) && (!w->split || w->split == p->split) &&
            (!w->shape[0] ||
@@ -227,7 +227,7 @@ static bool takes_as_f16(const struct planner *l, const struct matmul_plan *p)
 {
     enum { FOUR = 4, TERMS = 32, WARP = 64 * 64 };
     if (p->how != MATMUL_MMA || p->type != MATMUL_TF32 || p->parts > 1 || l->want->blocks ||
-        l->want->mma == LOWER_MMA_TF32 || p->wm * p->wn < WARP || p->bk != TERMS)
+        l->want->mma == MATMUL_BY_TF32 || p->wm * p->wn < WARP || p->bk != TERMS)
         return false;
     for (uint32_t i = 0; i < l->f->noperand; i++)
         if (!l->f->operand[i].cut || p->align[i] < FOUR)
@@ -280,7 +280,7 @@ static void consider_tile(struct planner *l, const struct tile *t)
 /* A tile that the schedule names, with all warps that it may have. */
 static void consider_named(struct planner *l)
 {
-    const struct lower_plan *w = l->want;
+    const struct matmul_options *w = l->want;
     struct tile t = {.bm = (uint16_t)w->shape[0], .bn = (uint16_t)w->shape[1]};
     if (w->shape[0] > MOST_SIDE || w->shape[1] > MOST_SIDE || w->shape[2] > MOST_SIDE)
         return;
@@ -327,7 +327,7 @@ static bool is_sensible(const struct planner *l, const struct tile *t)
 void planner_consider_tiles(struct planner *l)
 {
     planner_consider_wgmma(l);
-    if (l->want->mma == LOWER_MMA_WGMMA)
+    if (l->want->mma == MATMUL_BY_WGMMA)
         return;
     if (l->want->shape[0]) {
         consider_named(l);

@@ -42,7 +42,7 @@ struct way {
 static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32_t columns,
                                   struct way way)
 {
-    const struct lower_plan *w = l->want;
+    const struct matmul_options *w = l->want;
     struct matmul_plan p = planner_new(l, MATMUL_WGMMA);
     const bool turned = way.turned, pingpong = way.pingpong || w->pingpong;
     const uint32_t usual = pingpong ? 1 : warpgroups(turned ? columns : rows);
@@ -62,7 +62,7 @@ static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32
     p.producers = l->f->computes && consumers <= 2 && (consumers < 2 || wide <= MOST_WIDE) ? 2 : 1;
     p.threads = GROUP * (p.producers + consumers);
     if (w->blocks || (p.split < 2 && !w->tiles))
-        p.blocks = w->blocks ? w->blocks : LOWER_BLOCKS_ALL;
+        p.blocks = w->blocks ? w->blocks : MATMUL_BLOCKS_ALL;
     return p;
 }
 
@@ -113,7 +113,7 @@ static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
 static void consider_clusters(struct planner *l, struct matmul_plan *p)
 {
     static const uint8_t clusters[][2] = {{1, 1}, {2, 1}, {1, 2}};
-    const struct lower_plan *w = l->want;
+    const struct matmul_options *w = l->want;
     const uint32_t shared = with_stages(l, p);
     if (!shared)
         return;
@@ -135,7 +135,7 @@ static void consider_clusters(struct planner *l, struct matmul_plan *p)
 static void consider_splits(struct planner *l, struct matmul_plan *p)
 {
     static const uint8_t splits[] = {2, 3, 4};
-    const struct lower_plan *w = l->want;
+    const struct matmul_options *w = l->want;
     const double tiles = ceil_of(l->size.m / p->bm) * ceil_of(l->size.n / p->bn) * l->size.batch;
     const double steps = ceil_of(l->size.k / p->bk);
     consider_clusters(l, p);
@@ -160,19 +160,19 @@ static bool is_mostly_empty(const struct planner *l, const struct shape *t)
 
 bool planner_takes_wgmma(const struct planner *l, struct buf *why)
 {
-    const enum lower_mma mma = l->want->mma;
-    if (mma != LOWER_MMA_WGMMA && mma != LOWER_MMA_ANY && mma != LOWER_MMA_TF32X3)
+    const enum matmul_by mma = l->want->mma;
+    if (mma != MATMUL_BY_WGMMA && mma != MATMUL_BY_ANY && mma != MATMUL_BY_TF32X3)
         return false;
     if (l->single || !ptx_target_has_wgmma(l->g->target))
         return false;
     struct planner free = *l;
-    const struct lower_plan none = {0};
+    const struct matmul_options none = {0};
     free.want = &none;
     struct matmul_plan p = plan_of(&free, ROWS, ROWS, (struct way){0});
     p.stages = 2;
     if (!matmul_wgmma_fits(l->g, l->f, &p, why))
         return false;
-    if (mma == LOWER_MMA_WGMMA || !l->m || l->size.m > FEW || l->f->computes)
+    if (mma == MATMUL_BY_WGMMA || !l->m || l->size.m > FEW || l->f->computes)
         return true;
     if (why)
         buf_printf(why, "up to %d rows leave most of it idle", FEW);
@@ -194,7 +194,7 @@ static bool may_turn(const struct planner *l)
  * warpgroup from multiplying alone. */
 static bool may_take_turns(const struct planner *l)
 {
-    const struct lower_plan *w = l->want;
+    const struct matmul_options *w = l->want;
     if (w->warps[0] || w->split || w->pingpong)
         return false;
     struct matmul_plan p = plan_of(l, ROWS, ROWS, (struct way){.pingpong = true});
@@ -223,7 +223,7 @@ void planner_consider_wgmma(struct planner *l)
 {
     if (!planner_takes_wgmma(l, NULL))
         return;
-    const struct lower_plan *w = l->want;
+    const struct matmul_options *w = l->want;
     if (w->shape[0]) {
         struct matmul_plan p = planner_wgmma_named(l, w), turned = p;
         if (p.threads && !p.turned && may_turn(l)) {
@@ -246,7 +246,7 @@ void planner_consider_wgmma(struct planner *l)
         consider_shape(l, &by_turns[i], (struct way){.pingpong = true});
 }
 
-struct matmul_plan planner_wgmma_named(const struct planner *l, const struct lower_plan *w)
+struct matmul_plan planner_wgmma_named(const struct planner *l, const struct matmul_options *w)
 {
     struct planner named = *l;
     named.want = w;

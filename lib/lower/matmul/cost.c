@@ -167,7 +167,7 @@ double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct
     const double tiles = ceil_of(s->m / p->bm) * ceil_of(s->n / p->bn) * s->batch;
     const double blocks = tiles * p->split;
     /* by turns no more multiprocessors work than there are blocks */
-    const double turns = p->blocks && p->blocks != LOWER_BLOCKS_ALL ? p->blocks : x->mps;
+    const double turns = p->blocks && p->blocks != MATMUL_BLOCKS_ALL ? p->blocks : x->mps;
     const double each = ceil_of(blocks / smaller(x->mps, turns));
     const double k = larger(1, ceil_of(ceil_of(s->k / p->bk) / p->split)) * p->bk; /* of a block */
     const double most = p->blocks ? ceil_of(turns / x->mps) : each;

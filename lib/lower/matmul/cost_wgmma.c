@@ -259,7 +259,7 @@ static double nanoseconds(const struct block *b, const struct matmul_size *s)
     const double tiles = ceil_of(s->m / (p->bm * b->down)) * ceil_of(s->n / (p->bn * b->across)) *
                          s->batch;
     const double all = places_for(size);
-    const double blocks = p->blocks == LOWER_BLOCKS_ALL ? places_for(1) : p->blocks;
+    const double blocks = p->blocks == MATMUL_BLOCKS_ALL ? places_for(1) : p->blocks;
     const bool stay = p->blocks && blocks <= all * size;
     const double places = stay ? smaller(all, (double)(int64_t)(blocks / size)) : all;
     const double clusters = larger(1, smaller(places, tiles));

@@ -36,12 +36,6 @@ static bool is_less(const struct lang_symbol *index, int64_t than)
     return lang_const_int(index->dims[0], &n) && n < than;
 }
 
-static bool is_named(const struct cg *g)
-{
-    const struct spec_option *o = schedule_option(g, "strategy");
-    return o && strcmp(o->value, "matmul") == 0;
-}
-
 /* A single column is a reduction, whose rows are all that there is to read. */
 static bool pays(const struct matmul_form *f, struct buf *why)
 {
@@ -65,11 +59,20 @@ static bool has_room(const struct cg *g, const struct matmul_form *f, struct buf
            lower_lacks(why, f->stage->eq[0]->span, "a thread has no registers for all of it%s", "");
 }
 
-bool matmul_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
+/* A stage that fits. */
+struct fitting {
+    const struct lower_stage *stage; /* as it was written */
+    struct matmul_form form;
+};
+
+void *matmul_fit(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
-    struct matmul_form f;
-    return matmul_analyse(g, s, &f, why) &&
-           (is_named(g) || (pays(&f, why) && has_room(g, &f, why)));
+    struct fitting *f = ARENA_NEW(g->a, struct fitting);
+    f->stage = s;
+    if (!matmul_analyse(g, s, &f->form, why))
+        return NULL;
+    const bool asked = schedule_names(g, &matmul_strategy);
+    return asked || (pays(&f->form, why) && has_room(g, &f->form, why)) ? f : NULL;
 }
 
 /* ---- --explain -------------------------------------------------------------------------------------- */
@@ -196,7 +199,7 @@ static void explain_plan(struct cg *g, const struct matmul_form *f, const struct
         lower_explain(g, ", %s shares of the sum", p->splits);
     if (p->cluster[0] * p->cluster[1] > 1)
         lower_explain(g, ", clusters of %u x %u", p->cluster[0], p->cluster[1]);
-    if (p->blocks == LOWER_BLOCKS_ALL)
+    if (p->blocks == MATMUL_BLOCKS_ALL)
         lower_explain(g, ", by turns of a block on each multiprocessor");
     else if (p->blocks)
         lower_explain(g, ", %u blocks by turns", p->blocks);
@@ -350,25 +353,23 @@ static bool lower_rest(struct cg *g, const struct lower_stage *s, struct variant
     return !g->failed;
 }
 
-bool matmul_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)
+bool matmul_lower(struct cg *g, void *form, const void *options)
 {
-    struct matmul_form f;
+    const struct fitting *fitting = form;
+    const struct matmul_form *f = &fitting->form;
     struct matmul_plan p[MATMUL_VARIANTS] = {0};
-    struct buf why = buf_in(g->a);
     uint32_t n = 0;
-    if (!matmul_analyse(g, s, &f, &why))
-        return cg_error(g, s->eq[0]->span, "%s", buf_text(&why));
-    explain_form(g, &f);
-    if (!matmul_plan(g, &f, plan, p, &n))
+    explain_form(g, f);
+    if (!matmul_plan(g, f, options, p, &n))
         return false;
-    struct variant_set all = {.s = f.stage};
+    struct variant_set all = {.s = f->stage};
     struct losses losses = {.n = 0};
     for (uint32_t i = 0; i < n && !all.done; i++)
-        if (!lower_variant(g, &f, &p[i], &all, &losses))
+        if (!lower_variant(g, f, &p[i], &all, &losses))
             return false;
     if (!all.done) {
-        losses.v[losses.n++] = (struct loss){NULL, extent(g, f.k), "0", "0"};
-        if (!lower_rest(g, s, &all))
+        losses.v[losses.n++] = (struct loss){NULL, extent(g, f->k), "0", "0"};
+        if (!lower_rest(g, fitting->stage, &all))
             return false;
     }
     tell_losses(g, &losses);

@@ -194,6 +194,39 @@ bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_for
 typedef bool matmul_read(void *ctx, const struct lang_expr *read);
 bool matmul_each_read(const struct matmul_form *f, matmul_read *read, void *ctx);
 
+/* ---- what a schedule says ---------------------------------------------------------------------------- */
+
+enum matmul_by {
+    MATMUL_BY_ANY,
+    MATMUL_BY_NONE,
+    MATMUL_BY_SYNC,
+    MATMUL_BY_TF32, /* by its own instructions alone */
+    MATMUL_BY_TF32X3,
+    MATMUL_BY_FP8,
+    MATMUL_BY_WGMMA
+};
+
+/* As many blocks as the device has multiprocessors; as there are tiles. */
+#define MATMUL_BLOCKS_ALL   UINT32_MAX
+#define MATMUL_BLOCKS_TILES (UINT32_MAX - 1)
+
+/* 0: chosen. */
+struct matmul_options {
+    uint32_t mma;         /* enum matmul_by: what multiplies */
+    uint32_t shape[3];    /* rows, columns and k of a block's tile */
+    uint32_t warps[2];    /* of a block by rows and columns */
+    uint32_t stages;      /* tiles of the operands in shared memory */
+    uint32_t split;       /* blocks that share a tile along k */
+    uint32_t group;       /* rows of tiles that are walked together */
+    uint32_t clusters[2]; /* of wgmma: blocks of a cluster by rows and columns */
+    /* of tensor cores: blocks of the launch, which take tiles by turns, or one of the numbers above */
+    uint32_t blocks;
+    uint32_t pingpong; /* of wgmma: 1 where warpgroups take whole tiles by turns */
+    bool tiles;        /* matmul_plan() takes MATMUL_BLOCKS_TILES out of blocks */
+};
+strategy_analyse matmul_fit;
+strategy_lower matmul_lower;
+
 /* ---- matmul/plan.c: how ---------------------------------------------------------------------------- */
 
 enum matmul_how { MATMUL_SIMT, MATMUL_MMA, MATMUL_THIN, MATMUL_WGMMA };
@@ -217,7 +250,7 @@ struct matmul_plan {
     const char *
         depth; /* additions on a term's way, but those of mma.sync (lower_depth()): a text of the launch */
     uint32_t group; /* rows of tiles that are walked together, for the L2 cache */
-    /* wgmma, mma: blocks that the launch has at most, each of which takes tiles by turns; LOWER_BLOCKS_ALL: the device's
+    /* wgmma, mma: blocks that the launch has at most, each of which takes tiles by turns; MATMUL_BLOCKS_ALL: the device's
      * multiprocessors; 0: one for each tile */
     uint32_t blocks;
     /* wgmma: blocks of a cluster along the rows (they share B) and along the columns (they share A), 0: 1; and whether
@@ -261,7 +294,7 @@ struct matmul_plan matmul_least(void);
 enum { MATMUL_VARIANTS = 6 };
 /* The variants in the order in which the launch tries them. What none is for, as extents above MAP_MOST_SMALL, is left to
  * an entry that computes elements one by one. False after an error. */
-bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct lower_plan *want,
+bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct matmul_options *want,
                  struct matmul_plan *v, uint32_t *n);
 
 /* ---- matmul/tile.c: what every way of multiplying needs ---------------------------------------------- */

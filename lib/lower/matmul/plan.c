@@ -16,6 +16,7 @@
 #include <config.h>
 
 #include "lower/matmul/plan.h"
+#include "lower/schedule.h"
 
 enum {
     FEW_ROWS = 4,  /* for which, with 1 row too, products take less time than reading B does */
@@ -105,10 +106,10 @@ static unsigned own_bits(const struct planner *l)
 static bool turns(const struct planner *l, struct matmul_plan p)
 {
     enum { MOST_OWN = 32 }; /* bits */
-    const struct lower_plan *w = l->want;
+    const struct matmul_options *w = l->want;
     const struct matmul_size *s = &l->size;
     const double tiles = ceil_of(s->m / p.bm) * ceil_of(s->n / p.bn) * s->batch;
-    p.blocks = LOWER_BLOCKS_ALL; /* which takes more shared memory */
+    p.blocks = MATMUL_BLOCKS_ALL; /* which takes more shared memory */
     return p.how == MATMUL_MMA && !w->blocks && !w->tiles && p.split == 1 && p.stages > 1 &&
            p.parts == 1 && l->f->nproduct == 1 &&
            (l->f->type == MATMUL_F16 || l->f->type == MATMUL_BF16) && own_bits(l) <= MOST_OWN &&
@@ -130,7 +131,7 @@ static bool add(struct planner *l, struct variants *all, const char *entry, cons
         p->how != MATMUL_WGMMA && !p->blocks)
         p->split = most_split;
     if (turns(l, *p))
-        p->blocks = LOWER_BLOCKS_ALL;
+        p->blocks = MATMUL_BLOCKS_ALL;
     const unsigned mps = matmul_multiprocessors(l->g);
     p->splits = splits_text(l, p, p->how == MATMUL_THIN ? mps * MATMUL_BUSY / p->threads : 2 * mps);
     p->depth = depth_text(l, p);
@@ -205,10 +206,10 @@ static void add_smaller(struct planner *l, struct variants *all, const struct ma
 static void add_open(struct planner *l, struct variants *all)
 {
     struct cg *g = l->g;
-    const struct lower_plan *w = l->want;
+    const struct matmul_options *w = l->want;
     const bool free = !w->shape[0] && !w->warps[0] && !w->stages && !w->split;
     const bool thin = free && !(l->m && l->size.m > MATMUL_MOST_ROWS) &&
-                      (w->mma == LOWER_MMA_ANY || w->mma == LOWER_MMA_NONE);
+                      (w->mma == MATMUL_BY_ANY || w->mma == MATMUL_BY_NONE);
     if (thin)
         add_thin(l, all, l->m ? (l->size.m < 1 ? 1 : (uint32_t)l->size.m) : FEW_ROWS, "rows",
                  l->m ? NULL : cg_launch_text(g->a, "%s <= %d", text_of(g, l->f->i), FEW_ROWS));
@@ -255,16 +256,16 @@ static bool rests(const struct planner *l)
 /* Of what is not made of vectors. */
 static void add_any(struct planner *l, struct variants *all)
 {
-    static const struct lower_plan by_sync = {.mma = LOWER_MMA_SYNC},
-                                   in_parts = {.mma = LOWER_MMA_TF32X3};
+    static const struct matmul_options by_sync = {.mma = MATMUL_BY_SYNC},
+                                       in_parts = {.mma = MATMUL_BY_TF32X3};
     const struct matmul_size size = l->size;
-    const struct lower_plan *const want = l->want;
+    const struct matmul_options *const want = l->want;
     if (all->n && !rests(l))
         return;
-    if (all->n && all->v[0].how == MATMUL_WGMMA && want->mma != LOWER_MMA_ANY)
-        l->want = want->mma == LOWER_MMA_TF32X3 ? &in_parts : &by_sync; /* what TMA can't copy */
+    if (all->n && all->v[0].how == MATMUL_WGMMA && want->mma != MATMUL_BY_ANY)
+        l->want = want->mma == MATMUL_BY_TF32X3 ? &in_parts : &by_sync; /* what TMA can't copy */
     l->single = true;
-    if (l->m && l->size.m <= FEW_ROWS && l->want->mma <= LOWER_MMA_NONE)
+    if (l->m && l->size.m <= FEW_ROWS && l->want->mma <= MATMUL_BY_NONE)
         planner_consider_rows(l);
     l->size.m = l->m ? l->size.m : 256;
     l->size.n = l->n ? l->size.n : 1024;
@@ -276,12 +277,12 @@ static void add_any(struct planner *l, struct variants *all)
 
 static void choose_type(struct planner *l)
 {
-    const enum lower_mma mma = l->want->mma;
+    const enum matmul_by mma = l->want->mma;
     l->type = l->f->type;
     l->parts = 1;
-    if (l->type == MATMUL_FP8 && mma != LOWER_MMA_FP8)
+    if (l->type == MATMUL_FP8 && mma != MATMUL_BY_FP8)
         l->type = MATMUL_F16;
-    if (l->type == MATMUL_F32 && !l->f->pairs && (mma == LOWER_MMA_TF32X3 || l->g->fast)) {
+    if (l->type == MATMUL_F32 && !l->f->pairs && (mma == MATMUL_BY_TF32X3 || l->g->fast)) {
         l->type = MATMUL_TF32;
         l->parts = 2;
     }
@@ -291,35 +292,37 @@ static void choose_type(struct planner *l)
 static bool check_mma(struct planner *l)
 {
     struct cg *g = l->g;
-    const struct lower_plan *w = l->want;
-    if (w->mma == LOWER_MMA_FP8 && l->f->type != MATMUL_FP8)
-        return cg_error(g, w->mma_span, "'mma: fp8' is for factors that are e4m3 or e5m2");
-    if (w->mma == LOWER_MMA_TF32 && l->f->type != MATMUL_TF32)
+    const struct matmul_options *w = l->want;
+    if (w->mma == MATMUL_BY_FP8 && l->f->type != MATMUL_FP8)
+        return cg_error(g, schedule_span(g, l->mma_key),
+                        "'mma: fp8' is for factors that are e4m3 or e5m2");
+    if (w->mma == MATMUL_BY_TF32 && l->f->type != MATMUL_TF32)
         return cg_error(
-            g, w->mma_span,
+            g, schedule_span(g, l->mma_key),
             "'mma: tf32' is for factors that are calls of tf32(), tf32_rn() or tf32_rz()");
-    if (w->mma == LOWER_MMA_TF32X3 && (l->f->type != MATMUL_F32 || l->f->pairs))
-        return cg_error(g, w->mma_span, "'mma: tf32x3' is for factors that are f32");
-    if (w->mma == LOWER_MMA_WGMMA && !ptx_target_has_wgmma(g->target))
-        return cg_error(g, w->mma_span,
+    if (w->mma == MATMUL_BY_TF32X3 && (l->f->type != MATMUL_F32 || l->f->pairs))
+        return cg_error(g, schedule_span(g, l->mma_key),
+                        "'mma: tf32x3' is for factors that are f32");
+    if (w->mma == MATMUL_BY_WGMMA && !ptx_target_has_wgmma(g->target))
+        return cg_error(g, schedule_span(g, l->mma_key),
                         "%s has no wgmma: sm_90a alone has, other targets have 'mma: sync'",
                         g->target->name);
-    if ((w->blocks || w->tiles) && w->mma == LOWER_MMA_NONE)
-        return cg_error(g, w->blocks_span, "'blocks' are for products by tensor cores");
-    if (w->mma > LOWER_MMA_NONE && g->target->sm < 75)
-        return cg_error(g, w->mma_span, "%s has no mma.sync for this: sm_75 has, sm_80 for more",
-                        g->target->name);
+    if ((w->blocks || w->tiles) && w->mma == MATMUL_BY_NONE)
+        return cg_error(g, schedule_span(g, "blocks"), "'blocks' are for products by tensor cores");
+    if (w->mma > MATMUL_BY_NONE && g->target->sm < 75)
+        return cg_error(g, schedule_span(g, l->mma_key),
+                        "%s has no mma.sync for this: sm_75 has, sm_80 for more", g->target->name);
     return true;
 }
 
 /* What the instruction says to the schedule's tile, warps and stages, or to usual ones where w is NULL; why stays empty if nothing. */
-static bool tile_fits(struct planner *l, const struct lower_plan *w, struct buf *why)
+static bool tile_fits(struct planner *l, const struct matmul_options *w, struct buf *why)
 {
-    static const struct lower_plan usual = {0};
+    static const struct matmul_options usual = {0};
     struct matmul_plan p = planner_new(l, MATMUL_MMA);
     w = w ? w : &usual;
     /* what only wgmma has is there only where wgmma is, of tf32x3 too (read_wgmma()) */
-    if (w->mma == LOWER_MMA_WGMMA || w->clusters[0] || w->pingpong) {
+    if (w->mma == MATMUL_BY_WGMMA || w->clusters[0] || w->pingpong) {
         p = planner_wgmma_named(l, w);
         return matmul_wgmma_fits(l->g, l->f, &p, why);
     }
@@ -337,11 +340,11 @@ static bool tile_fits(struct planner *l, const struct lower_plan *w, struct buf 
 
 static const char *reason(struct planner *l)
 {
-    const struct lower_plan *w = l->want;
+    const struct matmul_options *w = l->want;
     struct buf why = buf_in(l->g->a), always = buf_in(l->g->a);
     l->single = l->shorter = false;
-    const bool by_fma = w->mma == LOWER_MMA_NONE ||
-                        (w->mma == LOWER_MMA_ANY && !tile_fits(l, NULL, &always));
+    const bool by_fma = w->mma == MATMUL_BY_NONE ||
+                        (w->mma == MATMUL_BY_ANY && !tile_fits(l, NULL, &always));
     if (by_fma && w->blocks) /* which fma has not */
         return buf_text(&always);
     if (by_fma || tile_fits(l, w, &why))
@@ -368,9 +371,10 @@ static uint32_t plan_all(struct planner *l, struct matmul_plan *v)
 
 /* A tile, warps and stages of the built-in choice that the schedule w could name beside what else it says; *named is w
  * with these. */
-static bool possible(struct planner *l, const struct lower_plan *w, struct lower_plan *named)
+static bool possible(struct planner *l, const struct matmul_options *w,
+                     struct matmul_options *named)
 {
-    const struct lower_plan any = {.mma = w->mma};
+    const struct matmul_options any = {.mma = w->mma};
     struct matmul_plan v[MATMUL_VARIANTS] = {0}, again[MATMUL_VARIANTS] = {0};
     l->want = &any;
     const uint32_t n = plan_all(l, v);
@@ -394,17 +398,18 @@ static bool possible(struct planner *l, const struct lower_plan *w, struct lower
 
 static bool impossible(struct planner *l)
 {
-    const struct lower_plan *w = l->want;
+    const struct matmul_options *w = l->want;
     struct cg *g = l->g;
-    struct lower_plan named;
-    const struct span s = w->shape[0]      ? w->tile_span
-                          : w->warps[0]    ? w->warps_span
-                          : w->stages      ? w->stages_span
-                          : w->split       ? w->split_span
-                          : w->clusters[0] ? w->cluster_span
-                          : w->pingpong    ? w->pingpong_span
-                          : w->blocks      ? w->blocks_span
-                                           : w->mma_span;
+    struct matmul_options named;
+    const char *key = w->shape[0]      ? "tile"
+                      : w->warps[0]    ? "warps"
+                      : w->stages      ? "stages"
+                      : w->split       ? "split"
+                      : w->clusters[0] ? "cluster"
+                      : w->pingpong    ? "pingpong"
+                      : w->blocks      ? "blocks"
+                                       : l->mma_key;
+    const struct span s = schedule_span(g, key);
     const char *why = reason(l);
     if (!possible(l, w, &named))
         return cg_error(g, s, "%s", why);
@@ -416,29 +421,32 @@ static bool impossible(struct planner *l)
 }
 
 /* What only wgmma has asks for it: clusters of tiles, and warpgroups by turns. */
-static bool read_wgmma(struct cg *g, struct lower_plan *w)
+static bool read_wgmma(struct planner *l, struct matmul_options *w)
 {
-    const struct span s = w->clusters[0] ? w->cluster_span : w->pingpong_span;
+    const char *key = w->clusters[0] ? "cluster" : "pingpong";
     if (!w->clusters[0] && !w->pingpong)
         return true;
-    if (w->mma == LOWER_MMA_TF32X3 && ptx_target_has_wgmma(g->target))
+    if (w->mma == MATMUL_BY_TF32X3 && ptx_target_has_wgmma(l->g->target))
         return true;
-    if (w->mma != LOWER_MMA_ANY && w->mma != LOWER_MMA_WGMMA)
-        return cg_error(g, s, "'cluster' and 'pingpong' are for 'mma: wgmma'");
-    if (w->mma == LOWER_MMA_ANY)
-        w->mma_span = s;
-    w->mma = LOWER_MMA_WGMMA;
+    if (w->mma != MATMUL_BY_ANY && w->mma != MATMUL_BY_WGMMA)
+        return cg_error(l->g, schedule_span(l->g, key),
+                        "'cluster' and 'pingpong' are for 'mma: wgmma'");
+    if (w->mma == MATMUL_BY_ANY)
+        l->mma_key = key;
+    w->mma = MATMUL_BY_WGMMA;
     return true;
 }
 
-bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct lower_plan *want,
+bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct matmul_options *want,
                  struct matmul_plan *v, uint32_t *n)
 {
-    struct lower_plan said = *want;
-    struct planner l = {.g = g, .f = f, .want = &said, .cost = -1};
+    struct matmul_options said = *want;
+    struct planner l = {.g = g, .f = f, .want = &said, .mma_key = "mma", .cost = -1};
+    said.tiles = said.blocks == MATMUL_BLOCKS_TILES;
+    said.blocks = said.tiles ? 0 : said.blocks;
     planner_begin(&l);
     choose_type(&l);
-    if (!read_wgmma(g, &said) || !check_mma(&l))
+    if (!read_wgmma(&l, &said) || !check_mma(&l))
         return false;
     struct buf why = buf_in(g->a);
     if (!planner_takes_wgmma(&l, &why) && why.len)

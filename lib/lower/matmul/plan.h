@@ -18,7 +18,8 @@ struct matmul_size {
 struct planner {
     struct cg *g;
     const struct matmul_form *f;
-    const struct lower_plan *want;
+    const struct matmul_options *want;
+    const char *mma_key;     /* of the schedule: what says how products are made */
     bool m, n, k, batch;     /* are they known? */
     struct matmul_size size; /* what is not: typical */
     enum matmul_type type;   /* of mma.sync; of f32: tf32 */
@@ -62,7 +63,7 @@ void planner_consider_tiles(struct planner *l);
 bool planner_takes_wgmma(const struct planner *l, struct buf *why);
 void planner_consider_wgmma(struct planner *l);
 /* What a schedule says, whether it fits or not; .threads is 0 where the numbers make no sense. */
-struct matmul_plan planner_wgmma_named(const struct planner *l, const struct lower_plan *w);
+struct matmul_plan planner_wgmma_named(const struct planner *l, const struct matmul_options *w);
 
 /* ---- matmul/rows.c ---- */
 

@@ -102,7 +102,7 @@ static void thin_along_j(const struct planner *l, struct matmul_plan *p, uint32_
 /* What a schedule's tile leaves of it; false: it is not possible. */
 static bool thin_named(const struct planner *l, struct matmul_plan *p, uint32_t lanes, bool along_k)
 {
-    const struct lower_plan *w = l->want;
+    const struct matmul_options *w = l->want;
     p->bn = w->shape[1];
     p->bk = w->shape[2];
     p->threads = w->warps[0] ? w->warps[0] * w->warps[1] * 32 : p->threads;
@@ -125,7 +125,7 @@ struct matmul_plan planner_rows(const struct planner *l, uint32_t rows)
     struct matmul_plan p = planner_new(l, MATMUL_THIN);
     const uint32_t b = l->f->product[0].b, lanes = p.align[b];
     const bool along_k = l->f->operand[b].along_k;
-    const struct lower_plan *w = l->want;
+    const struct matmul_options *w = l->want;
     p.bm = p.wm = rows;
     if (along_k)
         thin_along_k(l, &p, lanes);

@@ -308,7 +308,7 @@ const char *matmul_items(struct matmul *m, struct cg_val *v)
 /* Clusters of so many blocks that there are at most: a text of the launch. */
 static const char *most_text(struct arena *a, uint32_t most, uint32_t blocks)
 {
-    if (most != LOWER_BLOCKS_ALL)
+    if (most != MATMUL_BLOCKS_ALL)
         return arena_printf(a, "%u", most < blocks ? 1 : (unsigned)(most / blocks));
     return blocks > 1 ? arena_printf(a, "max(1, multiprocessors / %u)", (unsigned)blocks)
                       : "multiprocessors";

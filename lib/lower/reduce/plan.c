@@ -2,6 +2,7 @@
 #include <config.h>
 
 #include "lower/reduce/reduce.h"
+#include "lower/schedule.h"
 
 #include <stdarg.h>
 
@@ -97,7 +98,7 @@ static uint32_t sum_registers(const struct reduce_form *f)
     return n;
 }
 
-static uint32_t choose_lanes(const struct reduce_form *f, const struct lower_plan *want)
+static uint32_t choose_lanes(const struct reduce_form *f, const struct reduce_options *want)
 {
     uint32_t most = REDUCE_LANES, lanes;
     if (!f->has_contiguous || !f->widest)
@@ -109,7 +110,7 @@ static uint32_t choose_lanes(const struct reduce_form *f, const struct lower_pla
     return lanes < most ? lanes : most;
 }
 
-static uint32_t choose_unroll(const struct reduce_form *f, const struct lower_plan *want,
+static uint32_t choose_unroll(const struct reduce_form *f, const struct reduce_options *want,
                               uint32_t lanes)
 {
     unsigned bytes = f->bits * lanes / 8;
@@ -151,8 +152,8 @@ static struct amount depth_of(struct cg *g, const struct reduce_plan *p, struct 
                           : reduce_amount(g, "%s + %s + %u", d.text, parts.text, (unsigned)fixed);
 }
 
-static void choose_blocks(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
-                          struct reduce_plan *p)
+static void choose_blocks(struct cg *g, const struct reduce_form *f,
+                          const struct reduce_options *want, struct reduce_plan *p)
 {
     p->outer = p->rows = p->tiles = reduce_known(g, 1);
     p->groups = divided(g, f->loop[f->lane].n, p->lanes);
@@ -192,7 +193,7 @@ static void choose_blocks(struct cg *g, const struct reduce_form *f, const struc
 
 /* tx 0: every thread has results of its own. */
 static struct reduce_plan variant(struct cg *g, const struct reduce_form *f,
-                                  const struct lower_plan *want, uint32_t lanes, uint32_t tx)
+                                  const struct reduce_options *want, uint32_t lanes, uint32_t tx)
 {
     struct reduce_plan p = {.is_column = !f->loop[f->lane].is_reduced, .lanes = lanes};
     p.block = want->block ? want->block : BLOCK;
@@ -251,8 +252,9 @@ static const char *multiple_text(struct cg *g, const struct amount *n, uint32_t 
 
 /* Columns: results enough for every thread to have its own; tiles of them; and the same where they are not whole
  * vectors. */
-static void add_columns(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
-                        struct reduce_plan *v, uint32_t *n, uint32_t lanes)
+static void add_columns(struct cg *g, const struct reduce_form *f,
+                        const struct reduce_options *want, struct reduce_plan *v, uint32_t *n,
+                        uint32_t lanes)
 {
     const struct amount *across = &f->loop[f->lane].n;
     bool asked = want->tile || want->split;
@@ -272,7 +274,7 @@ static void add_columns(struct cg *g, const struct reduce_form *f, const struct 
     }
 }
 
-bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
+bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct reduce_options *want,
                  struct reduce_plan *v, uint32_t *n)
 {
     const struct amount *across = &f->loop[f->lane].n;
@@ -280,11 +282,11 @@ bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct lower_p
     bool column = !f->loop[f->lane].is_reduced;
     *n = 0;
     if (want->tile && !column)
-        return cg_error(g, want->tile_span,
+        return cg_error(g, schedule_span(g, "tile"),
                         "'tile' is for results that lie side by side in memory; here the reduction "
                         "itself runs along the memory");
     if (want->tile > block || (want->tile && block % want->tile))
-        return cg_error(g, want->tile_span,
+        return cg_error(g, schedule_span(g, "tile"),
                         "%u threads can't be rows of %u: 'tile' must divide 'block'",
                         (unsigned)block, (unsigned)want->tile);
     if (column) {

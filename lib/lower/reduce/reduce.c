@@ -18,7 +18,6 @@
 #include "lower/schedule.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* ---- the block's place ---------------------------------------------------------------------------- */
 
@@ -496,18 +495,22 @@ enum shape { SHAPE_OWN, SHAPE_MANY_ROWS, SHAPE_FEW_ROWS, SHAPE_UNKNOWN };
 
 static bool is_scheduled(struct cg *g)
 {
-    const struct spec_option *o = schedule_option(g, "strategy");
-    if (o)
-        return strcmp(o->value, "reduce") == 0;
-    for (size_t i = 0; i < nstrategies; i++)
-        if (strategies[i].fits == reduce_fits)
-            return schedule_takes(g, &strategies[i]);
-    return false;
+    return schedule_option(g, "strategy") ? schedule_names(g, &reduce_strategy)
+                                          : schedule_takes(g, &reduce_strategy);
 }
 
-/* few: when rows are few and long. */
-static enum shape shape_of(struct cg *g, const struct reduce_form *f, struct amount *few)
+/* A stage that fits. */
+struct fitting {
+    struct reduce_form form;
+    enum shape shape;
+    struct amount few; /* SHAPE_UNKNOWN: when rows are few and long */
+    void *rows; /* the stage as strategy row has it; NULL: that was not asked, or it does not fit */
+};
+
+static enum shape shape_of(struct cg *g, struct fitting *a)
 {
+    const struct reduce_form *f = &a->form;
+    struct amount *few = &a->few;
     struct amount rows = reduce_known(g, 1), cols = rows;
     struct buf why = buf_in(g->a);
     for (uint32_t i = 0; i < f->nloop; i++) {
@@ -516,8 +519,10 @@ static enum shape shape_of(struct cg *g, const struct reduce_form *f, struct amo
     }
     const int bytes = is_one(rows) ? LONG_SINGLE : LONG_ROW;
     const int64_t elements = (int64_t)bytes * 8 / (f->bits ? f->bits : 8);
-    if (!f->loop[f->lane].is_reduced || (is_one(rows) && (!cols.is_known || cols.n >= elements)) ||
-        !row_fits(g, f->stage, &why))
+    if (!f->loop[f->lane].is_reduced || (is_one(rows) && (!cols.is_known || cols.n >= elements)))
+        return SHAPE_OWN;
+    a->rows = row_strategy.analyse(g, f->stage, &why);
+    if (!a->rows)
         return SHAPE_OWN;
     if (g->spec->schedule.n) /* it names one of both, or what one of both has */
         return is_scheduled(g) ? SHAPE_OWN : SHAPE_MANY_ROWS;
@@ -528,27 +533,26 @@ static enum shape shape_of(struct cg *g, const struct reduce_form *f, struct amo
     return many ? SHAPE_MANY_ROWS : SHAPE_UNKNOWN;
 }
 
-bool reduce_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
+void *reduce_fit(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
-    struct reduce_form *f = ARENA_NEW(g->a, struct reduce_form);
-    struct amount few;
-    if (!reduce_analyse(g, s, f, why))
-        return false;
-    if (shape_of(g, f, &few) != SHAPE_MANY_ROWS)
-        return true;
+    struct fitting *f = ARENA_ARRAY(g->a, 1, struct fitting);
+    if (!reduce_analyse(g, s, &f->form, why))
+        return NULL;
+    f->shape = shape_of(g, f);
+    if (f->shape != SHAPE_MANY_ROWS)
+        return f;
     if (why)
         buf_puts(why, "the rows are short, or enough for the machine: one need not be shared by "
                       "several blocks");
-    return false;
+    return NULL;
 }
 
 /* The rest of the sizes by row: of launches of one step with conditions, the first that holds is taken. */
-static bool lower_rows(struct cg *g, const struct lower_stage *s)
+static bool lower_rows(struct cg *g, void *rows)
 {
-    static const struct lower_plan none;
     size_t first = g->contract->launches.n;
     g->depth_told = false;
-    if (!row_lower(g, s, &none))
+    if (!row_strategy.lower(g, rows, schedule_nothing(g, &row_strategy)))
         return false;
     if (!g->depth_told)
         lower_depth(g, NULL);
@@ -558,29 +562,28 @@ static bool lower_rows(struct cg *g, const struct lower_stage *s)
     return true;
 }
 
-bool reduce_lower(struct cg *g, const struct lower_stage *s, const struct lower_plan *plan)
+bool reduce_lower(struct cg *g, void *form, const void *options)
 {
-    struct reduce_form *f = ARENA_NEW(g->a, struct reduce_form);
+    struct fitting *a = form;
+    const struct reduce_form *f = &a->form;
+    const char *entry = f->stage->entry;
     struct reduce_plan v[REDUCE_VARIANTS];
-    struct amount few = {0};
     uint32_t n;
-    if (!reduce_analyse(g, s, f, NULL))
-        abort(); /* reduce_fits() said that it fits */
-    bool both = shape_of(g, f, &few) == SHAPE_UNKNOWN;
-    if (!reduce_plan(g, f, plan, v, &n))
+    bool both = a->shape == SHAPE_UNKNOWN;
+    if (!reduce_plan(g, f, options, v, &n))
         return false;
     if (both && v[0].when)
         n = 1; /* rows that are not whole vectors are left to row, too: there is code enough */
     for (uint32_t i = 0; i < n && !g->failed; i++) {
         if (both)
-            v[i].when = v[i].when ? cg_launch_text(g->a, "%s && %s", few.text, v[i].when)
-                                  : few.text;
+            v[i].when = v[i].when ? cg_launch_text(g->a, "%s && %s", a->few.text, v[i].when)
+                                  : a->few.text;
         const char *part = both ? "split" : "any";
-        v[i].entry = !i && !both ? s->entry : free_name(g, s->entry, part, i);
+        v[i].entry = !i && !both ? entry : free_name(g, entry, part, i);
         lower_entry(g, f, &v[i]);
         const char *when = v[i].when && strcmp(v[i].when, "true") != 0 ? v[i].when : NULL;
         lower_depth(g, when ? cg_launch_text(g->a, "%s ? %s : 0", when, v[i].depth.text)
                             : v[i].depth.text);
     }
-    return !g->failed && (!both || lower_rows(g, s));
+    return !g->failed && (!both || lower_rows(g, a->rows));
 }

@@ -9,8 +9,8 @@
  * One loop, the lane loop, is that along which the heaviest read's elements are neighbours: a thread takes `lanes`
  * of them at a time, with one access of up to 16 bytes.
  */
-#ifndef KAIO_LOWER_REDUCE_INT_H
-#define KAIO_LOWER_REDUCE_INT_H
+#ifndef KAIO_LOWER_REDUCE_REDUCE_H
+#define KAIO_LOWER_REDUCE_REDUCE_H
 
 #include "lower/strategy.h"
 
@@ -23,6 +23,17 @@ enum {
     REDUCE_UNROLL = 16,
     REDUCE_WORDS = 16, /* registers of one read of one thread */
 };
+
+/* What a schedule says; 0: chosen. */
+struct reduce_options {
+    uint32_t block;  /* threads */
+    uint32_t vector; /* elements of each access */
+    uint32_t unroll; /* accesses in flight per buffer and thread */
+    uint32_t split;  /* blocks that share a result */
+    uint32_t tile;   /* threads across results that lie side by side */
+};
+strategy_analyse reduce_fit;
+strategy_lower reduce_lower;
 
 /* An extent or a count: a text of the launch, and the number where it is known at emission. */
 struct amount {
@@ -123,7 +134,7 @@ struct reduce_plan {
 
 enum { REDUCE_VARIANTS = 6 };
 /* The variants in the order in which they are tried. False after an error. */
-bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct lower_plan *want,
+bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct reduce_options *want,
                  struct reduce_plan *v, uint32_t *n);
 
 /* A value in the making, or several threads' brought together. where: of argmax and argmin, the index, u32 or i64; of

@@ -5,7 +5,6 @@
 #include "lower/schedule.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* As measured on an H100: two to five vectors of 16 bytes in each thread are best, and blocks of which at least two fit a
  * multiprocessor, so that one loads while the other computes. */
@@ -56,22 +55,20 @@ static int64_t known(uint32_t n, struct lang_expr *const *dims)
 
 /* Rows as they are held, and as those are that are too long for that: they are read again, and keep nothing. One is both where
  * nothing is to be kept. */
-static bool analyse(struct cg *g, const struct lower_stage *s, struct row **held,
-                    struct row **again, struct buf *why)
-{
-    *held = *again = ARENA_NEW(g->a, struct row);
-    if (!row_analyse(g, s, true, *held, why))
-        return false;
-    if (!(*held)->nkept)
-        return true;
-    *again = ARENA_NEW(g->a, struct row);
-    return row_analyse(g, s, false, *again, why);
-}
-
-bool row_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
-{
+struct fitting {
     struct row *held, *again;
-    return analyse(g, s, &held, &again, why);
+};
+
+void *row_fit(struct cg *g, const struct lower_stage *s, struct buf *why)
+{
+    struct fitting *f = ARENA_NEW(g->a, struct fitting);
+    f->held = f->again = ARENA_NEW(g->a, struct row);
+    if (!row_analyse(g, s, true, f->held, why))
+        return NULL;
+    if (!f->held->nkept)
+        return f;
+    f->again = ARENA_NEW(g->a, struct row);
+    return row_analyse(g, s, false, f->again, why) ? f : NULL;
 }
 
 /* The widest vector, 16 bytes of the widest element or less. */
@@ -298,40 +295,34 @@ static struct row_plan plan_for(struct row *row, const struct sizes *s)
 
 /* ---- as scheduled --------------------------------------------------------------------------------- */
 
-static struct span span_of(const struct cg *g, const char *key)
-{
-    const struct spec_option *o = schedule_option(g, key);
-    return o ? o->value_span : g->spec->name_span;
-}
-
 static bool check_threads(struct cg *g, const struct row_plan *p)
 {
     bool power = (p->threads & (p->threads - 1)) == 0;
     if (p->threads % 32 && !(power && p->threads < 32))
-        return cg_error(g, span_of(g, "threads"),
+        return cg_error(g, schedule_span(g, "threads"),
                         "'threads' is a power of two below 32, or a multiple of 32 up to 1024");
     if (p->threads * p->rows > MOST || p->threads * p->rows % 32)
         return cg_error(
-            g, span_of(g, "rows"),
+            g, schedule_span(g, "rows"),
             "%u rows of %u threads are no block: it has 32 to 1024 threads, whole warps", p->rows,
             p->threads);
     if (p->rows > 1 && (!power || p->cluster > 1))
         return cg_error(
-            g, span_of(g, "rows"),
+            g, schedule_span(g, "rows"),
             "several rows in a block share a power of two of threads each, and no cluster");
     return true;
 }
 
 /* What the schedule leaves open follows from the rest. */
 static bool scheduled(struct cg *g, const struct row *row, const struct sizes *s,
-                      const struct lower_plan *plan, struct row_plan *p)
+                      const struct row_options *want, struct row_plan *p)
 {
     *p = (struct row_plan){.vector = vector_for(row, s->ncols),
-                           .threads = plan->threads,
-                           .held = plan->vectors,
-                           .cluster = plan->cluster ? plan->cluster : 1};
+                           .threads = want->threads,
+                           .held = want->vectors,
+                           .cluster = want->cluster ? want->cluster : 1};
     uint64_t vectors = (uint64_t)s->ncols / p->vector;
-    if (p->cluster > 1 && !cg_needs(g, span_of(g, "cluster"), 90, "a cluster of blocks"))
+    if (p->cluster > 1 && !cg_needs(g, schedule_span(g, "cluster"), 90, "a cluster of blocks"))
         return false;
     if (!p->threads) {
         uint64_t each = p->held ? p->held : most_held(row, p->vector, MANY_VECTORS, &p->packed);
@@ -341,14 +332,14 @@ static bool scheduled(struct cg *g, const struct row *row, const struct sizes *s
     }
     uint64_t least = ceil_div(vectors, (uint64_t)p->threads * p->cluster);
     if (p->held ? p->held < least : least > ROW_HELD)
-        return cg_error(g, span_of(g, p->held ? "vectors" : "threads"),
+        return cg_error(g, schedule_span(g, p->held ? "vectors" : "threads"),
                         "the row has %llu vectors of %u elements: %u threads hold them in %llu "
                         "vectors each, of at most %d",
                         (unsigned long long)vectors, p->vector, p->threads * p->cluster,
                         (unsigned long long)least, ROW_HELD);
     p->held = p->held ? p->held : least ? (uint32_t)least : 1;
     most_held(row, p->vector, p->held, &p->packed);
-    p->rows = plan->rows                            ? plan->rows
+    p->rows = want->rows                            ? want->rows
               : p->threads <= 32 && p->cluster == 1 ? BLOCK / p->threads
                                                     : 1;
     bound_registers(row, p);
@@ -520,16 +511,17 @@ static void emit_generic(struct emission *m, uint32_t vector, const char *aligne
          when_text(g, aligned, cols, 0));
 }
 
-bool row_lower(struct cg *g, const struct lower_stage *stage, const struct lower_plan *plan)
+bool row_lower(struct cg *g, void *form, const void *options)
 {
-    struct row *row, *again;
-    if (!analyse(g, stage, &row, &again, NULL))
-        abort(); /* row_fits() said that it fits */
+    const struct fitting *f = form;
+    const struct row_options *want = options;
+    struct row *row = f->held;
     struct sizes s = {.nrows = known(row->nlead, row->lead), .ncols = known(row->ncol, row->col)};
     s.rows = product_text(g, row->nlead, row->lead);
     s.cols = product_text(g, row->ncol, row->col);
-    struct emission m = {.g = g, .row = row, .again = again, .s = &s, .entry = stage->entry};
-    bool asked = plan->threads || plan->vectors || plan->rows || plan->cluster;
+    struct emission m = {
+        .g = g, .row = row, .again = f->again, .s = &s, .entry = row->stage->entry};
+    bool asked = want->threads || want->vectors || want->rows || want->cluster;
     if (asked && s.ncols <= 0)
         return cg_error(g, g->spec->schedule.v[0].key_span,
                         "how threads share a row can be said where the columns are known: fix '%s' "
@@ -537,7 +529,7 @@ bool row_lower(struct cg *g, const struct lower_stage *stage, const struct lower
                         s.cols);
     if (asked) {
         struct row_plan p;
-        if (scheduled(g, row, &s, plan, &p))
+        if (scheduled(g, row, &s, want, &p))
             emit(&m, p, "", NULL);
         return !g->failed;
     }

@@ -28,6 +28,16 @@ enum {
     ROW_VECTOR = 32, /* elements of one */
 };
 
+/* What a schedule says; 0: chosen. */
+struct row_options {
+    uint32_t threads; /* that share a row in each block */
+    uint32_t vectors; /* of each of them */
+    uint32_t rows;    /* of a block */
+    uint32_t cluster; /* blocks that share a row */
+};
+strategy_analyse row_fit;
+strategy_lower row_lower;
+
 /* ---- row/walk.h ----------------------------------------------------------------------------------- */
 
 struct row_reduce;
