@@ -73,6 +73,34 @@ run_examples() {
 
 @test "examples of kaio-emit(1)" { run_examples kaio-emit.1; }
 @test "options of kaio-emit(1)" { compare_options kaio-emit; }
+# Prints  NAME<tab>TEXT  for each strategy, and  NAME KEY<tab>HELP; VALUES  for each of its options.
+strategies_of_tool() {
+    kaio-emit --list-strategies --format=json | python3 -c '
+import json, sys
+strategies = json.load(sys.stdin)["strategies"]
+for s in strategies:
+    print(s["name"], s["takes"], sep="\t")
+for s in strategies:
+    for o in s["options"]:
+        print(s["name"] + " " + o["key"], o["help"] + "; " + o["values"], sep="\t")'
+}
+
+# The same of the tables of the page's section STRATEGIES.
+strategies_of_page() {
+    sed -n '/^\.Sh STRATEGIES/,/^\.Sh ARITHMETIC/p' "$man/kaio-emit.1" | awk '
+        /^\.It Cm [a-z]+$/ { name = $3 }
+        /^\.It (Cm|Ql) [a-z]+ Ta / {
+            row = $2 == "Cm" ? $3 : name " " $3
+            sub(/^\.It [A-Z][a-z] [a-z]+ Ta /, "")
+            print row "\t" $0
+        }'
+}
+
+@test "the tables of strategies in kaio-emit(1) are those that the tool has" {
+    [ "$(strategies_of_tool | wc -l)" -ge 20 ]
+    diff <(strategies_of_tool) <(strategies_of_page)
+}
+
 @test "examples of kaio-run(1)" { run_examples kaio-run.1; }
 @test "options of kaio-run(1)" { compare_options kaio-run; }
 @test "examples of kaio-verify(1)" { run_examples kaio-verify.1; }

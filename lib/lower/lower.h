@@ -44,6 +44,19 @@ struct lower_candidates {
 struct lower_candidates lower_candidates(struct arena *a, const struct spec *s,
                                          const struct ptx_target *target);
 
+/* ---- what a schedule may say ---- */
+
+struct lower_option {
+    const char *key, *values, *help; /* values: "a number from 1 to 16"; help: a phrase */
+};
+struct lower_strategy {
+    const char *name, *takes; /* takes: which equations, a phrase */
+    const struct lower_option *options;
+    size_t noption;
+};
+/* In the order in which they are tried. */
+const struct lower_strategy *lower_strategies(struct arena *a, size_t *n);
+
 /* ---- counts, for --stats ---- */
 
 enum lower_kind {

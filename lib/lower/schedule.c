@@ -162,3 +162,21 @@ void *schedule_read(struct cg *g, const struct strategy *st)
     }
     return options;
 }
+
+/* ---- for the manual ------------------------------------------------------------------------------- */
+
+const struct lower_strategy *lower_strategies(struct arena *a, size_t *n)
+{
+    struct lower_strategy *list = ARENA_ARRAY(a, nstrategies, struct lower_strategy);
+    *n = nstrategies;
+    for (size_t i = 0; i < nstrategies; i++) {
+        const struct strategy *st = strategies[i];
+        struct lower_option *option = ARENA_ARRAY(a, st->noption, struct lower_option);
+        for (size_t k = 0; k < st->noption; k++) {
+            const struct strategy_option *o = &st->options[k];
+            option[k] = (struct lower_option){o->key, option_values(a, o), o->help};
+        }
+        list[i] = (struct lower_strategy){st->name, st->takes, option, st->noption};
+    }
+    return list;
+}

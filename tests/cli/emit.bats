@@ -64,6 +64,28 @@ entries() {
     [[ $output == *"sm_70"*"sm_75"*"sm_80"*"sm_90a"*"sm_120"* ]]
 }
 
+@test "--list-strategies says which options each takes, and so do errors" {
+    run -0 kaio-emit --list-strategies
+    [ "$(grep -c '^[a-z]' <<<"$output")" = 5 ]
+    [[ $output == *"naive "*"  block      threads of a block; a multiple of 32 up to 1024" ]]
+    for strategy in $(grep -o '^[a-z]*' <<<"$output"); do
+        keys=$(sed -n "/^$strategy /,/^[a-z]/s/^  \([a-z]*\) .*/\1/p" <<<"$output" | paste -sd, | sed 's/,/, /g')
+        case $strategy in
+            matmul) y='[n, n]' compute='y[i, j] = sum[l](x[i, l] * x[l, j])' ;;
+            reduce) y='[n]' compute='y[j] = sum[l](x[l, j])' ;;
+            row) y='[n, n]' compute='y[i, j] = x[i, j] / sum[l](x[i, l])' ;;
+            *) y='[n, n]' compute='y[i, j] = x[i, j]' ;;
+        esac
+        spec=$(printf '%s\n' 'kernel: k' 'params:' '  x: in f32[n, n]' "  y: out f32$y" "compute: $compute" \
+            "schedule: {strategy: $strategy, nonesuch: 1}")
+        error=$(kaio-emit <<<"$spec" 2>&1) || status=$?
+        [ "$status" = 2 ]
+        echo "$error" "$keys"
+        [[ $error == *"strategy '$strategy' has no 'nonesuch'; it takes: $keys"$'\n'* ]]
+    done
+    kaio-emit --list-strategies --format=json | python3 -m json.tool >/dev/null
+}
+
 @test "the PTX version is the lowest that will do" {
     kaio-emit -t 70 specs/elementwise/saxpy.yaml | grep -qx '.version 6.0'
     kaio-emit -t 75 specs/elementwise/saxpy.yaml | grep -qx '.version 6.3'

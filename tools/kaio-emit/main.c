@@ -3,12 +3,10 @@
 
 #include "base/cli.h"
 #include "base/io.h"
-#include "base/json.h"
 #include "lower/lower.h"
 #include "lower/tuned.h"
+#include "print.h"
 #include "run/device.h"
-
-#include <inttypes.h>
 
 enum {
     OPT_EXPLAIN = CLI_LONG,
@@ -17,6 +15,7 @@ enum {
     OPT_ANNOTATE,
     OPT_KERNEL,
     OPT_LIST_TARGETS,
+    OPT_LIST_STRATEGIES,
     OPT_TUNED,
 };
 
@@ -40,8 +39,12 @@ static const struct cli_option options[] = {
     {'o', "output", "FILE", "write to FILE instead of standard output"},
     {OPT_EXPLAIN, "explain", NULL, "instead of PTX: which strategy, and why"},
     {OPT_STATS, "stats", NULL, "instead of PTX: instructions, registers and memory"},
-    {OPT_FORMAT, "format", "FORMAT", "of --stats: text (default) or json", "text json"},
+    {OPT_FORMAT, "format", "FORMAT", "of --stats and --list-strategies: text (default) or json",
+     "text json"},
     {OPT_LIST_TARGETS, "list-targets", NULL, "print the targets and exit"},
+    {OPT_LIST_STRATEGIES, "list-strategies", NULL,
+     "print the strategies, and what a schedule may say to\n"
+     "each, and exit"},
     {0},
 };
 
@@ -80,6 +83,13 @@ static void list_targets(void)
     const struct ptx_target *t = ptx_targets(&n);
     for (size_t i = 0; i < n; i++)
         printf("%-8s PTX %u.%u\n", t[i].name, t[i].min_ptx / 10, t[i].min_ptx % 10);
+}
+
+static void list_strategies(struct job *j)
+{
+    struct buf text = buf_in(j->a);
+    print_strategies(j->a, j->json, &text);
+    fputs(buf_text(&text), stdout);
 }
 
 /* The first GPU's architecture, or the nearest one below it that we know. */
@@ -143,7 +153,7 @@ static bool read_options(struct job *j, int argc, char **argv, int *status)
 {
     static const char *const formats[] = {"text", "json", NULL};
     const char *native = NULL;
-    bool list = false;
+    bool targets = false, strategies = false;
     j->target = ptx_target_find("sm_80", 5);
     cli_begin(&j->cli, &program, argc, argv);
     for (int opt; (opt = cli_next(&j->cli)) != CLI_END;)
@@ -157,18 +167,22 @@ static bool read_options(struct job *j, int argc, char **argv, int *status)
         case OPT_STATS: j->stats = true; break;
         case OPT_FORMAT: j->json = cli_choice(&j->cli, formats) == 1; break;
         case OPT_ANNOTATE: j->lower.annotate = true; break;
-        case OPT_LIST_TARGETS: list = true; break;
+        case OPT_LIST_TARGETS: targets = true; break;
+        case OPT_LIST_STRATEGIES: strategies = true; break;
         case OPT_TUNED:
             j->tuned = true;
             j->cache_file = j->cli.arg;
             break;
         }
-    if (j->json && !j->stats)
-        cli_usage_error(&j->cli, "--format is for --stats");
+    if (j->json && !j->stats && !strategies)
+        cli_usage_error(&j->cli, "--format is for --stats and --list-strategies");
     if (j->explain && j->stats)
         cli_usage_error(&j->cli, "--explain and --stats exclude each other");
-    if (list) {
-        list_targets();
+    if (targets || strategies) {
+        if (targets)
+            list_targets();
+        if (strategies)
+            list_strategies(j);
         *status = CLI_OK;
         return false;
     }
@@ -267,106 +281,6 @@ static bool apply_tuned(struct job *j)
 
 /* ---- output --------------------------------------------------------------------------------------- */
 
-static void stats_text(const struct lower_stat *s, struct buf *out)
-{
-    buf_printf(out, "%s: %zu instructions\n  kinds: ", s->entry, s->instructions);
-    size_t n = 0;
-    for (int k = 0; k < LOWER_KINDS; k++)
-        if (s->kind[k])
-            buf_printf(out, "%s%zu %s", n++ ? ", " : "", s->kind[k],
-                       lower_kind_name((enum lower_kind)k));
-    buf_printf(out,
-               "\n  registers: %zu pred, %zu b16, %zu b32, %zu b64, %zu f32, %zu f64 (virtual)\n",
-               s->pred, s->b16, s->b32, s->b64, s->f32, s->f64);
-    buf_printf(out,
-               "  memory: %" PRIu64 " bytes shared, %" PRIu64 " bytes local, %" PRIu64
-               " bytes const\n",
-               s->shared_bytes, s->local_bytes, s->const_bytes);
-    buf_printf(out, "  control: %zu branch%s (%zu conditional), %zu loop%s, %zu barrier%s\n",
-               s->branches, s->branches == 1 ? "" : "es", s->conditional, s->loops,
-               s->loops == 1 ? "" : "s", s->barriers, s->barriers == 1 ? "" : "s");
-    buf_printf(out, "  work: %.15g flop, %.15g bytes of global memory", s->flops, s->global_bytes);
-    if (s->global_bytes > 0)
-        buf_printf(out, ", %.3g flop/byte", s->flops / s->global_bytes);
-    buf_puts(out, " (of a thread; loops run 10 times)\n");
-    for (size_t i = 0; i < s->access.n; i++) {
-        const struct lower_access *x = &s->access.v[i];
-        buf_printf(out, "  %6zu  %s.%s of %u bytes\n", x->count, x->name, x->space, x->bytes);
-    }
-    buf_puts(out, "  mix:\n");
-    for (size_t i = 0; i < s->mix.n; i++)
-        buf_printf(out, "  %6zu  %s\n", s->mix.v[i].count, s->mix.v[i].name);
-}
-
-static void entry_json(const struct lower_stat *s, struct json *w)
-{
-    json_object(w, NULL);
-    json_str(w, "entry", s->entry);
-    json_uint(w, "instructions", s->instructions);
-    json_object(w, "kinds");
-    for (int k = 0; k < LOWER_KINDS; k++)
-        json_uint(w, lower_kind_name((enum lower_kind)k), s->kind[k]);
-    json_end(w);
-    json_object(w, "registers");
-    json_uint(w, "pred", s->pred);
-    json_uint(w, "b16", s->b16);
-    json_uint(w, "b32", s->b32);
-    json_uint(w, "b64", s->b64);
-    json_uint(w, "f32", s->f32);
-    json_uint(w, "f64", s->f64);
-    json_end(w);
-    json_uint(w, "shared_bytes", s->shared_bytes);
-    json_uint(w, "local_bytes", s->local_bytes);
-    json_uint(w, "const_bytes", s->const_bytes);
-    json_uint(w, "branches", s->branches);
-    json_uint(w, "conditional_branches", s->conditional);
-    json_uint(w, "loops", s->loops);
-    json_uint(w, "barriers", s->barriers);
-    json_double(w, "flops", s->flops);
-    json_double(w, "global_bytes", s->global_bytes);
-    json_double(w, "intensity", s->flops / s->global_bytes); /* null where there are no bytes */
-    json_array(w, "accesses");
-    for (size_t k = 0; k < s->access.n; k++) {
-        json_object(w, NULL);
-        json_str(w, "op", s->access.v[k].name);
-        json_str(w, "space", s->access.v[k].space);
-        json_uint(w, "bytes", s->access.v[k].bytes);
-        json_uint(w, "count", s->access.v[k].count);
-        json_end(w);
-    }
-    json_end(w);
-    json_object(w, "mix");
-    for (size_t k = 0; k < s->mix.n; k++)
-        json_uint(w, s->mix.v[k].name, s->mix.v[k].count);
-    json_end(w);
-    json_end(w);
-}
-
-static void stats_json(const struct job *j, const struct lower_stat *s, size_t n, struct buf *out)
-{
-    struct json w = json_in(out, 2);
-    json_object(&w, NULL);
-    json_str(&w, "target", j->target->name);
-    json_array(&w, "entries");
-    for (size_t i = 0; i < n; i++)
-        entry_json(&s[i], &w);
-    json_end(&w);
-    json_end(&w);
-    buf_putc(out, '\n');
-}
-
-static void format_stats(const struct job *j, const struct ptx_module *m, struct buf *out)
-{
-    size_t n;
-    const struct lower_stat *s = lower_stats(j->a, m, &n);
-    if (j->json) {
-        stats_json(j, s, n, out);
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        stats_text(&s[i], out);
-}
-
 static bool emit(struct job *j)
 {
     struct buf text = buf_in(j->a);
@@ -379,7 +293,7 @@ static bool emit(struct job *j)
     if (!m)
         return false;
     if (j->stats)
-        format_stats(j, m, &text);
+        print_stats(j->a, m, j->target->name, j->json, &text);
     else if (!j->explain)
         ptx_print(m, &text);
     struct io_out *out = io_create(j->a, j->d, j->output ? j->output : "-");

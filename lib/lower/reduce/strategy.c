@@ -10,7 +10,7 @@ static const struct strategy_option options[] = {
     {"unroll", OPTION_POWER, 1, 8, AT(unroll), "accesses in flight for each buffer"},
     {"split", OPTION_NUMBER, 1, 65535, AT(split), "blocks that share a result or a tile"},
     {"tile", OPTION_POWER, 1, 256, AT(tile),
-     "threads across a tile of results; they must divide the block"},
+     "threads across a tile of results, which divide the block"},
 };
 
 static void candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,

@@ -6,7 +6,7 @@
 #define AT(member) offsetof(struct row_options, member)
 static const struct strategy_option options[] = {
     {"threads", OPTION_NUMBER, 1, 1024, AT(threads),
-     "threads of a block that share a row: a power of two below 32, or a multiple of 32"},
+     "threads of a block that share a row, below 32 a power of two, else whole warps"},
     {"vectors", OPTION_NUMBER, 1, 64, AT(vectors), "accesses of 16 bytes that each thread holds"},
     {"rows", OPTION_POWER, 1, 1024, AT(rows), "rows of a block"},
     {"cluster", OPTION_POWER, 1, 16, AT(cluster), "blocks that share a row"},

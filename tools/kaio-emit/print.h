@@ -1,0 +1,11 @@
+/* What kaio-emit prints instead of PTX, as text or as one JSON object. */
+#ifndef KAIO_EMIT_PRINT_H
+#define KAIO_EMIT_PRINT_H
+
+#include "lower/lower.h"
+
+void print_stats(struct arena *a, const struct ptx_module *m, const char *target, bool json,
+                 struct buf *out);
+void print_strategies(struct arena *a, bool json, struct buf *out);
+
+#endif
