@@ -142,8 +142,7 @@ static bool any_reads(const struct cg *g, const struct lang_symbol *t)
 
 enum { MOST_RANK = 8 };
 
-/* "4 * rows * cols bytes" */
-static void bytes_text(const struct lang_symbol *t, struct buf *out)
+void explain_bytes(const struct lang_symbol *t, struct buf *out)
 {
     const unsigned bits = dtype_bits(t->type);
     int64_t product = bits < 8 ? 1 : bits / 8, v;
@@ -152,11 +151,19 @@ static void bytes_text(const struct lang_symbol *t, struct buf *out)
         counted[i] = lang_const_int(t->dims[i], &v) &&
                      !__builtin_mul_overflow(product, v, &product);
     const char *all = cg_launch_text(out->arena, "%lld", (long long)product);
-    const bool one = product == 1 && !memchr(counted, false, t->rank);
     for (uint32_t i = 0; i < t->rank; i++)
         if (!counted[i])
             all = cg_launch_product(out->arena, all, lang_expr_text(out->arena, t->dims[i]));
-    buf_printf(out, "%s %s%s byte%s", t->name, all, bits < 8 ? " / 2" : "", one ? "" : "s");
+    buf_printf(out, "%s%s", all, bits < 8 ? " / 2" : "");
+}
+
+static void add_bytes(struct buf *out, const char *verb, const struct lang_symbol *t)
+{
+    struct buf bytes = buf_in(out->arena);
+    explain_bytes(t, &bytes);
+    const char *text = buf_text(&bytes);
+    const bool one = strcmp(text, "1") == 0 || strcmp(text, "1 / 2") == 0;
+    buf_printf(out, "%s%s %s byte%s", out->len ? ", " : verb, t->name, text, one ? "" : "s");
 }
 
 static void explain_memory(struct cg *g)
@@ -166,14 +173,10 @@ static void explain_memory(struct cg *g)
         const struct lang_symbol *t = g->spec->params.v[i].sym;
         if (t->kind != SYM_BUFFER)
             continue;
-        if (t->mode != MODE_OUT && any_reads(g, t)) {
-            buf_puts(&in, in.len ? ", " : "reads ");
-            bytes_text(t, &in);
-        }
-        if (t->mode != MODE_IN) {
-            buf_puts(&out, out.len ? ", " : "writes ");
-            bytes_text(t, &out);
-        }
+        if (t->mode != MODE_OUT && any_reads(g, t))
+            add_bytes(&in, "reads ", t);
+        if (t->mode != MODE_IN)
+            add_bytes(&out, "writes ", t);
     }
     lower_explain(g, "  memory, each element once: %s%s%s\n", in.len ? buf_text(&in) : "",
                   in.len && out.len ? "; " : "", out.len ? buf_text(&out) : "");
@@ -181,7 +184,7 @@ static void explain_memory(struct cg *g)
 
 void explain_equations(struct cg *g)
 {
-    if (!g->opt->explain)
+    if (!g->opt->report)
         return;
     lower_explain(g, "%s:\n", g->spec->name);
     for (size_t i = 0; i < g->spec->compute.n; i++)

@@ -3,6 +3,7 @@
 #include "lower/lower.h"
 
 #include "lower/cg/library.h"
+#include "lower/explain.h"
 #include "lower/stage.h"
 #include "lower/strategy.h"
 
@@ -84,24 +85,18 @@ void lower_products(struct cg *g, const char *text)
 static bool lower_one(struct cg *g)
 {
     const struct spec *s = g->spec;
+    report_kernel(g);
     explain_types(g);
     if (!s->has_compute) {
         if (s->schedule.n)
             return cg_error(g, s->schedule.v[0].key_span,
                             "a schedule is for compute:; a body: says itself how it runs");
         lower_explain(g, "%s: body, as written\n", s->name);
+        report_part(g, s->name, "body", false);
+        report_part_end(g);
         return body_lower(g);
     }
     return stages_lower(g);
-}
-
-static void explain_launches(struct cg *g)
-{
-    for (size_t i = 0; i < g->contract->launches.n && g->opt->explain; i++) {
-        const struct contract_launch *l = &g->contract->launches.v[i];
-        lower_explain(g, "  launch %s: grid %s, block %s\n", l->entry,
-                      lang_expr_text(g->a, l->grid[0]), lang_expr_text(g->a, l->block[0]));
-    }
 }
 
 static bool check_names(struct spec *const *specs, size_t n, struct diags *d)
@@ -221,7 +216,7 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
         good = lower_one(g) && good;
         cg_scope_close(g, 0);
         if (good) {
-            explain_launches(g);
+            report_launches(g);
             contract_write(g->contract, &header);
         }
     }

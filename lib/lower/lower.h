@@ -11,13 +11,14 @@
 #ifndef KAIO_LOWER_LOWER_H
 #define KAIO_LOWER_LOWER_H
 
+#include "lower/report.h"
 #include "ptx/ptx.h"
 #include "spec/spec.h"
 
 struct lower_options {
-    bool lines;          /* -g: .file and .loc, so that tools name YAML lines */
-    bool annotate;       /* each group of instructions carries its source line as a comment */
-    struct buf *explain; /* the strategy, why, and the launches, as text; NULL: not wanted */
+    bool lines;    /* -g: .file and .loc, so that tools name YAML lines */
+    bool annotate; /* each group of instructions carries its source line as a comment */
+    struct lower_report *report; /* the strategies, why, and the launches; NULL: not wanted */
 };
 
 /* One module for all the specs: entries in the order of the specs, the header their contracts, the version the

@@ -99,8 +99,10 @@ static void lower_group(struct cg *g, const struct lower_stage *gr, uint32_t blo
     g->func->reqntid[0] = block;
     g->func->reqntid[1] = g->func->reqntid[2] = 1;
     struct contract_launch *l = cg_launch(g, grid, arena_printf(g->a, "%u", block));
-    lower_explain(g, "  %s: one thread for each %s of %s\n", gr->entry,
-                  packing(gr) == 2 ? "two elements" : "element", gr->eq[0]->sym->name);
+    const char *how = arena_printf(g->a, "one thread for each %s of %s",
+                                   packing(gr) == 2 ? "two elements" : "element",
+                                   gr->eq[0]->sym->name);
+    lower_tell(g, &(struct lower_entry){.name = gr->entry, .how = how});
     cg_end(g, l);
 }
 

@@ -2,6 +2,8 @@
 
 #include "lower/schedule.h"
 
+#include "lower/explain.h"
+
 const struct strategy *const strategies[] = {
 #define STRATEGY(name) &name##_strategy,
 #include "lower/strategies.def"
@@ -97,12 +99,14 @@ void *schedule_analyse(struct cg *g, const struct strategy *st, const struct low
 
 struct choice schedule_first(struct cg *g, const struct lower_stage *s)
 {
+    report_attempt(g);
     for (size_t i = 0; i + 1 < nstrategies; i++) {
         struct buf why = buf_in(g->a);
         void *form = schedule_analyse(g, strategies[i], s, &why);
         if (form)
             return (struct choice){strategies[i], form};
         lower_explain(g, "%s: not %s: %s\n", s->entry, strategies[i]->name, buf_text(&why));
+        lower_missed(g, strategies[i]->name, buf_text(&why));
     }
     return (struct choice){NULL, NULL};
 }

@@ -250,6 +250,7 @@ static bool lower_with(struct stages *p, const struct lower_stage *s, struct cho
     const struct strategy *st = how.by;
     const bool taken = schedule_takes(g, st);
     lower_explain(g, "%s: strategy %s%s\n", s->entry, st->name, p->named ? ", as scheduled" : "");
+    report_part(g, s->entry, st->name, p->named != NULL);
     const void *options = taken ? schedule_read(g, st) : schedule_nothing(g, st);
     if (!options)
         return false;
@@ -260,6 +261,7 @@ static bool lower_with(struct stages *p, const struct lower_stage *s, struct cho
     for (uint32_t i = 0; good && i < s->n; i++)
         if (!g->depth_told && inspect_reduces(g, s->eq[i]->rhs))
             lower_depth(g, NULL);
+    report_part_end(g);
     g->step++;
     return good;
 }

@@ -73,6 +73,12 @@ void lower_depth(struct cg *g, const char *text);
  * mma.sync starts from 0 every so many k and its result is added to others. */
 void lower_truncation(struct cg *g, const char *text);
 void lower_products(struct cg *g, const char *text);
+/* Tells of an entry, to --explain: "  NAME: HOW MORE, when WHEN" in words, and in parts. */
+void lower_tell(struct cg *g, const struct lower_entry *e);
+/* The same in parts alone. */
+void lower_note(struct cg *g, const struct lower_entry *e);
+/* Why something better was not taken, to --explain in parts. */
+void lower_missed(struct cg *g, const char *what, const char *why);
 /* False; says in why (NULL: nobody asks) what a stage lacks for a strategy at s: fmt has a %s. */
 bool lower_lacks(struct buf *why, struct span s, const char *fmt, const char *name)
     __attribute__((format(printf, 3, 0)));

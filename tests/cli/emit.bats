@@ -64,6 +64,46 @@ entries() {
     [[ $output == *"sm_70"*"sm_75"*"sm_80"*"sm_90a"*"sm_120"* ]]
 }
 
+@test "--explain is about ten lines, and the same in JSON" {
+    run -0 kaio-emit -t sm_90a --explain specs/matmul/gated_mlp.yaml
+    [ "${#lines[@]}" -le 12 ]
+    [[ $output == "gated_mlp for sm_90a, T = f16"*"gated_mlp: matmul"*"launch gated_mlp "*"or gated_mlp_large "* ]]
+    [[ $output == *"temps: "*"tensor cores: wgmma of f16; mma.sync of f16"*"no estimate: -D could say m, k and n" ]]
+    run -0 kaio-emit -t sm_90a -D m=4096 -D n=4096 -D k=4096 --explain specs/matmul/nt.yaml
+    [[ $output == *"no temps"*"tensor cores: wgmma of f16"*"estimate: about "*" us" ]]
+    run -0 kaio-emit -D rows=4000 -D cols=64 --explain specs/norm/batch_norm.yaml
+    [[ $output == *"batch_norm_mean: reduce"*"    not matmul: line "*"batch_norm_y: map"*"temps: \$part 16128 bytes, "* ]]
+    for spec in specs/matmul/gated_mlp.yaml specs/norm/batch_norm.yaml specs/reduce/block_sum.yaml; do
+        kaio-emit -t sm_90a --explain --format=json $spec >a.json
+        kaio-emit -t sm_90a $spec >a.ptx
+        python3 - a.json a.ptx <<'END'
+import json, re, sys
+explained, ptx = json.load(open(sys.argv[1])), open(sys.argv[2]).read()
+kernel, = explained["kernels"]
+assert explained["target"] == "sm_90a" and explained["tuning"] is None
+assert [l["entry"] for l in kernel["launches"]] == re.findall(r"\.entry (\w+)", ptx)
+assert {p["step"] for p in kernel["parts"]} == {l["step"] for l in kernel["launches"]}
+assert [t["name"] for t in kernel["temps"]] == re.findall(r"^//@   (\$\w+): ", ptx, re.M)
+assert all(len(l["grid"]) == len(l["block"]) == 3 for l in kernel["launches"])
+END
+    done
+}
+
+@test "-v is for --explain alone, and --format=json makes errors lines of JSON" {
+    run -2 kaio-emit -v two.yaml
+    [[ $output == *"-v is for the text of --explain"* ]]
+    run -2 kaio-emit --explain -v --format=json two.yaml
+    run -2 --separate-stderr kaio-emit --format=json <<<'kernel: k'
+    [ -z "$output" ]
+    printf 'kernel: k\nparams:\n  x: in f32[n]\n  y: out f32[n]\ncompute: y[i] = z[i]\n' >bad.yaml
+    run -2 --separate-stderr kaio-emit --format=json bad.yaml
+    [ "$(python3 -c 'import json, sys; d, = map(json.loads, sys.stdin); print(d["kind"], d["level"], d["file"], d["line"], d["column"], d["message"])' \
+        <<<"$stderr")" = "error error bad.yaml 5 17 unknown name 'z'" ]
+    run -0 --separate-stderr kaio-emit --format=json specs/elementwise/saxpy.yaml
+    [ -z "$stderr" ]
+    [[ $output == "//@ kaio:"* ]]
+}
+
 @test "--list-strategies says which options each takes, and so do errors" {
     run -0 kaio-emit --list-strategies
     [ "$(grep -c '^[a-z]' <<<"$output")" = 5 ]
@@ -124,7 +164,7 @@ entries() {
 @test "the emitter knows what functions in equations read, or takes no chances" {
     run -0 kaio-verify --run -d cpu --check "$KAIO_SRCDIR/tests/data/functions.yaml"
     [[ ${lines[-1]} == *" passed, 0 failed, 0 skipped" ]]
-    run -0 kaio-emit --explain "$KAIO_SRCDIR/tests/data/functions.yaml"
+    run -0 kaio-emit --explain -v "$KAIO_SRCDIR/tests/data/functions.yaml"
     [[ $output == *"reads: strategy row"*"branches: strategy map"*"loops: not map: what 'three' reads is not known"*"loops: strategy naive"* ]]
 }
 
@@ -137,7 +177,7 @@ entries() {
         kaio-emit -D T=$type - <typed.yaml >got.ptx
         kaio-emit - <plain.yaml | cmp - got.ptx
     done
-    run -0 kaio-emit --explain -D T=bf16 typed.yaml
+    run -0 kaio-emit --explain -v -D T=bf16 typed.yaml
     [[ $output == "k: type T is bf16, of f16, bf16, f32"* ]]
     run -2 kaio-emit -D T=f64 typed.yaml
     [[ $output == *"'T' is one of f16, bf16, f32, not f64"* ]]
@@ -190,14 +230,14 @@ entries() {
 }
 
 @test "--explain says what was chosen and what the others lacked" {
-    run -0 kaio-emit --explain <(sed '/^schedule/d' two.yaml)
+    run -0 kaio-emit --explain -v <(sed '/^schedule/d' two.yaml)
     [[ $output == *"elementwise over [n]; "*" for each element"* ]]
     [[ $output == *"memory, each element once: reads x 4 * n bytes; writes "* ]]
     [[ $output == *"twice: strategy map"* ]]
     [[ $output == *"launch twice: grid ceil_div(n, "* ]]
     [[ $output == *"twice: not row: line 6: nothing is reduced"* ]]
     [[ $output == *"rows: strategy "* && $output != *"rows: strategy naive"* ]]
-    run -0 kaio-emit --explain two.yaml
+    run -0 kaio-emit --explain -v two.yaml
     [[ $output == *"rows: strategy naive, as scheduled"* ]]
     [[ $output != *".entry"* ]]
 }
@@ -206,7 +246,7 @@ entries() {
 variants() {
     printf 'kernel: t\nparams:\n  x: in f16[n]\n  w: in f32[n]\n  y: out %s[n]\ncompute: |\n  y[i] = %s\nmath: %s\n' \
         "$1" "$2" "${3-default}" |
-        kaio-emit --explain | sed -n 's/^  line 7: \([a-z0-9_]*\)() is the variant .*/\1/p' | tr '\n' ' '
+        kaio-emit --explain -v | sed -n 's/^  line 7: \([a-z0-9_]*\)() is the variant .*/\1/p' | tr '\n' ' '
 }
 
 @test "functions rounded to 16 bits at once are computed accordingly" {
@@ -253,7 +293,6 @@ for e in j["entries"]:
     assert e["intensity"] == e["flops"] / e["global_bytes"], e
 END
     fi
-    run -2 kaio-emit --format=json two.yaml
     run -2 kaio-emit --format=xml --stats two.yaml
 }
 

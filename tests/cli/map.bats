@@ -12,7 +12,7 @@ load equations
 }
 
 @test "they are maps, and no thread's registers spill" {
-    kaio-emit --explain data/maps.yaml >explained 2>&1
+    kaio-emit --explain -v data/maps.yaml >explained 2>&1
     [ "$(grep -c ': strategy map$' explained)" = "$(grep -c '^kernel: ' data/maps.yaml)" ]
     [ -n "$ptxas" ] || skip "no ptxas"
     for target in sm_75 sm_90; do
@@ -163,7 +163,7 @@ load equations
     count=150
     [ -z "${KAIO_QUICK-}" ] || count=40
     python3 "$KAIO_SRCDIR/tests/kernels/maps.py" "${KAIO_SEED:-1}" $count >random.yaml
-    kaio-emit --explain random.yaml 2>&1 | grep -c ': strategy map' >maps
+    kaio-emit --explain -v random.yaml 2>&1 | grep -c ': strategy map' >maps
     [ "$(cat maps)" = $count ]
     for target in sm_70 sm_90; do
         # some references are constant, which is no pass, but no failure either

@@ -18,7 +18,7 @@ spec() {
 }
 
 explain() {
-    run -0 kaio-emit --explain "$@"
+    run -0 kaio-emit --explain -v "$@"
 }
 
 @test "contractions give what the equations say, under every check" {
@@ -94,7 +94,7 @@ explain() {
     declared=$'a: in f16[m, k]\nb: in i8[k, n]\nc: in bf16[k, n]\ns: in f32[n]\nt: f32\ny: out f32[m, n]'
     while IFS='|' read -r equation left right math; do
         spec "$declared" "y[i,j] = $equation" "${math:+math: $math}"
-        run -0 --separate-stderr kaio-emit --explain k.yaml
+        run -0 --separate-stderr kaio-emit --explain -v k.yaml
         [[ $output == *"left, $left along"*"right, $right along"* ]] || {
             echo "$equation: $output"
             false
@@ -112,7 +112,7 @@ sum[l]((l < i ? a[i,l] : 0) * c[l,j])|computed: l < i ? a[i, l] : 0.0 of f32|com
 END
     while IFS='|' read -r equation math; do
         spec "$declared" "y[i,j] = $equation" "${math:+math: $math}"
-        run -0 --separate-stderr kaio-emit --explain k.yaml
+        run -0 --separate-stderr kaio-emit --explain -v k.yaml
         [[ $output == *"  no product: line 10: in this order the factors may overflow where in another they would not"*": pairs of f32"* ]] || {
             echo "$equation: $output"
             false
@@ -301,7 +301,7 @@ END
             printf '  y%s[i,j] = sum[l](a[i,l] * b[l,j] * %s) + sum[p < k - %s](a[i,p] * b[p,j])\n' "$i" $((i + 1)) $((i + 1))
         done
     } >many.yaml
-    run -0 kaio-emit --explain many.yaml
+    run -0 kaio-emit --explain -v many.yaml
     [ "$(grep -c 'strategy matmul$' <<<"$output")" -ge 40 ]
     [[ $output != *"strategy naive"* ]]
 }

@@ -461,7 +461,7 @@ END
     halves tf32_rn nn
     kaio-emit -t sm_80 -D m=512 -D n=512 -D k=512 k.yaml >k.ptx
     grep -q 'mma.sync.*m16n8k16.*f16' k.ptx && grep -q 'mma.sync.*m16n8k8.*tf32' k.ptx
-    kaio-emit -t sm_80 -D m=512 -D n=512 -D k=512 --explain k.yaml | grep -q 'mma.sync of tf32, as f16 where elements allow'
+    kaio-emit -t sm_80 -D m=512 -D n=512 -D k=512 --explain -v k.yaml | grep -q 'mma.sync of tf32, as f16 where elements allow'
     sed 's/mma: sync/mma: tf32/' k.yaml >own.yaml
     sed 's/tile:/blocks: 7, tile:/' k.yaml >turns.yaml
     sed 's/256, 128, 32\], warps: \[4, 2/64, 64, 32], warps: [2, 2/' k.yaml >small.yaml

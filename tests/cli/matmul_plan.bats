@@ -3,9 +3,9 @@ bats_require_minimum_version 1.5.0
 
 load products
 
-# plan SPEC M N K: what --explain says of the entry
+# plan SPEC M N K: what --explain -v says of the entry
 plan() {
-    kaio-emit --explain -D m="$2" -D n="$3" -D k="$4" "$specs/$1.yaml" | grep ' tiles '
+    kaio-emit --explain -v -D m="$2" -D n="$3" -D k="$4" "$specs/$1.yaml" | grep ' tiles '
 }
 
 # scheduled SPEC SCHEDULE: k.yaml
@@ -61,7 +61,7 @@ scheduled() {
     # a vector is a single row
     printf 'kernel: k\nparams:\n  x: in f16[k]\n  w: in f16[n, k]\n  y: out f16[n]\n' >k.yaml
     printf 'compute: |\n  y[j] = f16(sum[l](x[l] * w[j,l]))\n' >>k.yaml
-    kaio-emit --explain k.yaml | grep -q 'few rows, fma of f16, tiles 1 x '
+    kaio-emit --explain -v k.yaml | grep -q 'few rows, fma of f16, tiles 1 x '
 }
 
 @test "few rows give what the equations say, whatever the sizes leave over" {
@@ -88,7 +88,7 @@ scheduled() {
         '{mma: none, tile: [16, 2, 1024], warps: [1, 4], stages: 1}' \
         '{mma: none, tile: [5, 16, 64], warps: [1, 1], stages: 2, split: 5}'; do
         scheduled nt "{strategy: matmul, ${schedule#\{}"
-        kaio-emit --explain k.yaml | grep -q "few rows"
+        kaio-emit --explain -v k.yaml | grep -q "few rows"
         run -0 kaio-verify --run -d cpu --check k.yaml m=5 n=40 k=4104
     done
 }
@@ -150,13 +150,13 @@ scheduled() {
 }
 
 @test "open sizes take a few variants: few rows, small results, all, and what is not aligned" {
-    kaio-emit --explain "$specs/nt.yaml" >explained
+    kaio-emit --explain -v "$specs/nt.yaml" >explained
     [ "$(grep -c ' tiles ' explained)" = 4 ]
     grep -q 'nt: few rows.*, when m <= 4 && k % 8 == 0 && n % 4 == 0' explained
     grep -q 'nt_small: .* shares of the sum, when ceil_div(m, .*) \* ceil_div(n, .*) < ' explained
     grep -q 'nt_any: mma.sync of f16' explained
     # with n and k known nothing is left to ask but m
-    kaio-emit --explain -D n=4096 -D k=4096 "$specs/nt.yaml" >explained
+    kaio-emit --explain -v -D n=4096 -D k=4096 "$specs/nt.yaml" >explained
     [ "$(grep -c ' tiles ' explained)" = 3 ]
     run ! grep ' tiles .* %' explained
     # no element is read but in whole vectors where they are, by single ones where they are not

@@ -120,7 +120,7 @@ tiles() {
 }
 
 @test "pairs take tiles, share what they have in common, and spill no registers" {
-    kaio-emit --explain data/pairs.yaml >explained
+    kaio-emit --explain -v data/pairs.yaml >explained
     [ "$(grep -c 'strategy matmul' explained)" = 12 ] # one has two
     run ! grep 'strategy naive' explained
     grep -q 'wide: not matmul: line [0-9]*: others are no sums of products as this is' explained
@@ -145,7 +145,7 @@ tiles() {
     kaio-emit --kernel=shortest data/pairs.yaml | grep -q '^//@ *when: .*k % 8 == 0'
     kaio-emit --kernel=squares data/pairs.yaml >k.ptx
     run ! grep '^//@ *when: .*d % 8 == 0' k.ptx
-    run -0 --separate-stderr kaio-emit --explain -D m=64 -D n=64 -D k=201 --kernel=shortest data/pairs.yaml
+    run -0 --separate-stderr kaio-emit --explain -v -D m=64 -D n=64 -D k=201 --kernel=shortest data/pairs.yaml
     [[ $output == *"not matmul: line "*": the terms 'l' are no whole tiles, and zeros would count"* ]]
     sed -n '/^kernel: shortest/,/^---/p' data/pairs.yaml | sed '/^---/d' >one.yaml
     run -2 kaio-emit - <<<"$(cat one.yaml; echo "schedule: {strategy: matmul, split: 2}")"
@@ -172,7 +172,7 @@ tiles() {
         } >k.yaml
         for fixed in '' '-D m=64 -D n=64 -D k=256'; do
             # shellcheck disable=SC2086 # words
-            run -0 --separate-stderr kaio-emit --explain $fixed k.yaml
+            run -0 --separate-stderr kaio-emit --explain -v $fixed k.yaml
             [[ $output == *": not matmul: line "* ]]
             [ "$(grep -c 'strategy matmul' <<<"$output")" -ge 2 ]
             [[ $output != *"strategy naive"* ]]

@@ -84,8 +84,8 @@ assemble() {
     verify m=136 n=136 k=200
     # by the launch: the shape of the tile says it
     spec tf32_rz nn 'tile: [256, 128, 32]'
-    kaio-emit -t sm_90a --explain k.yaml | grep -q 'tiles 256 x 128 x 32 of 256 x 64,.* computed turned'
-    kaio-emit -t sm_90a --explain "$specs/tf32_rn.yaml" -D m=4096 -D n=4096 -D k=4096 | grep -q 'of 256 x 64,.* computed turned'
+    kaio-emit -t sm_90a --explain -v k.yaml | grep -q 'tiles 256 x 128 x 32 of 256 x 64,.* computed turned'
+    kaio-emit -t sm_90a --explain -v "$specs/tf32_rn.yaml" -D m=4096 -D n=4096 -D k=4096 | grep -q 'of 256 x 64,.* computed turned'
 }
 
 @test "tensor maps round to tf32 what is to be rounded to even" {
@@ -164,7 +164,7 @@ END
             # what is copied lies along k
             [[ $kind$layout != e4m3?n ]] || continue
             made $kind $layout "tile: [128, 64, $terms], stages: 3, blocks: 3, cluster: 1"
-            kaio-emit -t sm_90a --explain k.yaml | grep -q 'wgmma of .*, \(512\|384\) threads'
+            kaio-emit -t sm_90a --explain -v k.yaml | grep -q 'wgmma of .*, \(512\|384\) threads'
             verify m=136 n=192 k=208
             verify m=160 n=224 k=96
             [[ $kind == w4 || $kind == s8 ]] || verify m=131 n=67 k=35

@@ -11,9 +11,9 @@ scheduled() {
     cat "$specs/$1.yaml" - >k.yaml <<<"schedule: $2"
 }
 
-# plans ARGUMENT...: what --explain says of the entries, for sm_90a
+# plans ARGUMENT...: what --explain -v says of the entries, for sm_90a
 plans() {
-    kaio-emit -t sm_90a --explain "$@" k.yaml | grep ' tiles '
+    kaio-emit -t sm_90a --explain -v "$@" k.yaml | grep ' tiles '
 }
 
 @test "a schedule's tile, warpgroups, stages, cluster and blocks are taken" {
@@ -61,16 +61,16 @@ plans() {
 
 @test "without a schedule wgmma multiplies what it can, and --explain says what it can't" {
     for spec in nn nt tn tt batched residual bias_gelu gated_mlp qkv grouped conv2d_1x1 w8a8 w4a16 w8a16 scaled_rows; do
-        kaio-emit -t sm_90a --explain "$specs/$spec.yaml" >explained
+        kaio-emit -t sm_90a --explain -v "$specs/$spec.yaml" >explained
         grep -q ': wgmma of ' explained
         # others than rows of whole 16 bytes go elsewhere
         grep -q '_any: ' explained
         run ! grep -q 'not wgmma' explained
-        run ! grep -q wgmma < <(kaio-emit -t sm_90 --explain "$specs/$spec.yaml")
+        run ! grep -q wgmma < <(kaio-emit -t sm_90 --explain -v "$specs/$spec.yaml")
     done
     while IFS='|' read -r spec define why; do
         # shellcheck disable=SC2086
-        kaio-emit -t sm_90a --explain $define "$specs/$spec.yaml" >explained
+        kaio-emit -t sm_90a --explain -v $define "$specs/$spec.yaml" >explained
         grep -q "^  not wgmma: .*$why" explained || {
             echo "$spec: $(cat explained)"
             false
@@ -93,7 +93,7 @@ END
 
 @test "rows that are not whole 16 bytes go by mma.sync, others by tiles for their number" {
     scheduled nt '{mma: wgmma}'
-    kaio-emit -t sm_90a --explain k.yaml | grep ' tiles ' >explained
+    kaio-emit -t sm_90a --explain -v k.yaml | grep ' tiles ' >explained
     [ "$(wc -l <explained)" = 4 ]
     grep -q '^  matmul_nt: wgmma of f16, tiles 64 x .*, when m <= 64 && k % 8 == 0 && ' explained
     grep -q '^  matmul_nt_medium: wgmma of f16, .*, when ceil_div(m, 128) \* ceil_div(n, 256) < 88 && ' explained

@@ -12,7 +12,7 @@ load equations
 }
 
 @test "whole blocks compute them, and no thread's registers spill" {
-    kaio-emit --explain data/reductions.yaml >explained
+    kaio-emit --explain -v data/reductions.yaml >explained
     run ! grep 'strategy naive' explained
     [ "$(grep -c ': strategy reduce' explained)" -ge "$(grep -c '^kernel: ' data/reductions.yaml)" ]
     [ -n "$ptxas" ] || skip "no ptxas"
@@ -105,7 +105,7 @@ END
 
 @test "few long rows are shared by blocks, many have one or less" {
     kernel 'x: in f32[r, c]; s: out f32[r]' 's[i] = sum[j](x[i, j])' >k.yaml
-    strategy() { kaio-emit --explain "$@" k.yaml | sed -n 's/^k: strategy //p'; }
+    strategy() { kaio-emit --explain -v "$@" k.yaml | sed -n 's/^k: strategy //p'; }
     [ "$(strategy -D r=2 -D c=1000000)" = reduce ]
     [ "$(strategy -D r=4096 -D c=1000000)" = row ]
     [ "$(strategy -D r=2 -D c=1000)" = row ]
@@ -157,23 +157,23 @@ END
 
 @test "a few results of many terms are worth reading all of these for each, others are not" {
     kernel 'x: in f32[n]; y: in f32[m]; o: out i32[m]' 'o[b] = sum[i](x[i] < y[b] ? 1 : 0)' >k.yaml
-    strategy() { kaio-emit --explain "$@" k.yaml | sed -n 's/^k: strategy //p'; }
+    strategy() { kaio-emit --explain -v "$@" k.yaml | sed -n 's/^k: strategy //p'; }
     [ "$(strategy -D m=100)" = reduce ]
     [ "$(strategy -D m=100 -D n=1000000)" = reduce ]
     [ "$(strategy -D m=100 -D n=1000)" = naive ]
     [ "$(strategy -D m=100000)" = naive ]
     kernel 'x: in f32[r, n]; o: out i32[r, n]' 'o[i, j] = sum[k](x[i, k] < x[i, j] ? 1 : 0)' >rank.yaml
-    kaio-emit --explain -D r=4 -D n=4096 rank.yaml | grep -q 'strategy reduce'
-    kaio-emit --explain -D r=128 -D n=4096 rank.yaml | grep -q 'strategy naive'
+    kaio-emit --explain -v -D r=4 -D n=4096 rank.yaml | grep -q 'strategy reduce'
+    kaio-emit --explain -v -D r=128 -D n=4096 rank.yaml | grep -q 'strategy naive'
     [ "$(strategy)" = naive ]
 }
 
 @test "one sum for all results is computed once, however few they are" {
     kernel 'x: in f32[n]; z: in f32[m]; y: out f32[n]' 'y[i] = x[i] / sqrt(sum[j](z[j] * z[j]))' >k.yaml
-    run kaio-emit --explain -D n=100 -D m=100000 k.yaml
+    run kaio-emit --explain -v -D n=100 -D m=100000 k.yaml
     [[ $output == *"'sum' is stored, to be computed once"*"k_sum: strategy reduce"*"k: strategy map"* ]]
     kernel 'x: in f32[n]; z: in f32[m]; y: out f32[n, 3]' 'y[i, j] = x[i] / sum[k](abs(z[k] - f32(i)))' >k.yaml
-    run kaio-emit --explain -D n=100 -D m=100000 k.yaml
+    run kaio-emit --explain -v -D n=100 -D m=100000 k.yaml
     [[ $output == *"'sum' is stored, to be computed once"*"k_sum: strategy reduce"*"k: strategy map"* ]]
 }
 
@@ -183,7 +183,7 @@ END
     run -2 kaio-emit k.yaml
     [[ $output == *"strategy 'reduce' does not fit: line 7: several results need the same elements of 'a'"* ]]
     kernel 'p: in i32[n]; x: in f32[m]; y: out f32[n]' 'y[i] = sum[k < p[i]](x[k])' >k.yaml
-    run -0 kaio-emit --explain k.yaml
+    run -0 kaio-emit --explain -v k.yaml
     [[ $output == *"not reduce: line 7: the range of 'k' depends on more than dimensions and integers"* ]]
 }
 

@@ -23,8 +23,8 @@ fixed() {
     return 1
 }
 
-plan() { # SPEC OPTION...: what --explain says of the first entry
-    kaio-emit --explain "${@:2}" "$1" | grep ' elements in a vector'
+plan() { # SPEC OPTION...: what --explain -v says of the first entry
+    kaio-emit --explain -v "${@:2}" "$1" | grep ' elements in a vector'
 }
 
 @test "what is read and computed beside a row is right, under every check" {
@@ -32,7 +32,7 @@ plan() { # SPEC OPTION...: what --explain says of the first entry
         for target in sm_70 sm_80 sm_90; do
             run -0 kaio-verify --run -d cpu --check -t $target tests/data/rows/$f.yaml
         done
-        kaio-emit --explain tests/data/rows/$f.yaml | grep -q 'strategy row'
+        kaio-emit --explain -v tests/data/rows/$f.yaml | grep -q 'strategy row'
     done
 }
 
@@ -190,7 +190,7 @@ END
     for target in sm_70 sm_90; do
         run -0 kaio-verify --run -d cpu --check -t $target tests/data/rows/guards.yaml
     done
-    kaio-emit --explain tests/data/rows/guards.yaml | grep -q 'strategy row'
+    kaio-emit --explain -v tests/data/rows/guards.yaml | grep -q 'strategy row'
 }
 
 @test "what fits only while an output is kept in registers is left to others" {
@@ -213,7 +213,7 @@ END
     for e in 'x[i, j] / (1 + abs(s[i]))' 'f32(x[i, j] / (1 + abs(s[i])))'; do
         printf '%s\n' 'kernel: k' 'params:' '  x: in f32[n, 40]' '  s: out f32[n]' '  y: out f32[n, 40]' 'compute: |' \
             '  s[i] = sum[j](x[i, j])' "  y[i, j] = $e" >"$dir/k.yaml"
-        kaio-emit --explain "$dir/k.yaml" | grep -q 'strategy row'
+        kaio-emit --explain -v "$dir/k.yaml" | grep -q 'strategy row'
         run -0 kaio-verify --run -d cpu "$dir/k.yaml" n=21
         kaio-emit "$dir/k.yaml" >"$dir/k.ptx"
         [ "$(grep -c 'div.rn.f32' "$dir/k.ptx")" = "$([[ $e == f32* ]] && echo 8 || echo 0)" ]

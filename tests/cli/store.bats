@@ -34,7 +34,7 @@ refused() {
     run -0 --separate-stderr kaio-emit -t sm_80 k.yaml
     [[ $output != *local* && $output != *const* && -z ${stderr:-} ]]
     [ "$(grep -c 'fma.rn.f32' <<<"$output")" = 16 ]
-    run -0 kaio-emit -t sm_80 --explain k.yaml
+    run -0 kaio-emit -t sm_80 --explain -v k.yaml
     [[ $output != *'local memory'* ]]
 }
 
@@ -42,7 +42,7 @@ refused() {
     spec 'f32 a[4] = {1};' 'a[i % 4] = x[i];' 'y[i] = a[0];' >k.yaml
     run -0 kaio-emit -t sm_80 k.yaml
     [[ $output == *'.local .align 16 .f32 a[4];'* && $output == *st.local.f32* ]]
-    run -0 kaio-emit -t sm_80 --explain k.yaml
+    run -0 kaio-emit -t sm_80 --explain -v k.yaml
     [[ $output == *"'a' is in local memory: an index in line 11 is not constant"* ]]
 }
 

@@ -104,8 +104,8 @@ block() {
     [ "$(emit -D n=100000 --tuned="$cache" | block)" = 128 ]
     [ "$(emit -D n=60000 --tuned | block)" = 128 ]
     [ "$(emit -D n=40000 --tuned | block)" = 256 ]
-    [[ $(emit -D n=60000 --tuned --explain) == "twice: tuned on Fake GPU 0, for the nearest problem: {"*"block: 128"* ]]
-    [[ $(emit -D n=40000 --tuned --explain) == "twice: not tuned: the cache has nothing for it"* ]]
+    [[ $(emit -D n=60000 --tuned --explain -v) == "twice: tuned on Fake GPU 0, for the nearest problem: {"*"block: 128"* ]]
+    [[ $(emit -D n=40000 --tuned --explain -v) == "twice: not tuned: the cache has nothing for it"* ]]
     # all that was measured agrees: for any n
     [ "$(emit --tuned | block | sort -u)" = 128 ]
     # other types, targets, equations and emitters are other problems
@@ -124,7 +124,7 @@ block() {
 @test "kaio-emit --tuned: what depends on open dimensions is not guessed" {
     kaio-bench $quick --tune twice.yaml T=f32 n=100000
     FAKE_CUDA_BLOCK_US=128:20000,256:40000,512:10000,1024:50000 kaio-bench $quick --tune twice.yaml T=f32 n=300000
-    run -0 kaio-emit -t sm_80 -D T=f32 --tuned --explain twice.yaml
+    run -0 kaio-emit -t sm_80 -D T=f32 --tuned --explain -v twice.yaml
     [[ ${lines[0]} == "twice: not tuned: what it has depends on dimensions that are not fixed; give them with -D" ]]
     [ "$(kaio-emit -t sm_80 -D T=f32 -D n=300000 --tuned twice.yaml | block)" = 512 ]
 }
@@ -140,7 +140,7 @@ block() {
         run -0 --separate-stderr kaio-emit -D T=f32 -D n=100000 --tuned=bad.json -o out.ptx twice.yaml
         [ "$stderr" = "kaio-emit: warning: twice: not tuned: the cache's $bad does not fit here" ]
         cmp out.ptx plain.ptx
-        kaio-emit -D T=f32 -D n=100000 --tuned=bad.json --explain twice.yaml | grep -qF "twice: not tuned: the cache's $bad does not fit here"
+        kaio-emit -D T=f32 -D n=100000 --tuned=bad.json --explain -v twice.yaml | grep -qF "twice: not tuned: the cache's $bad does not fit here"
         # which is searched for again, and then in the cache
         cp bad.json again.json
         run -0 --separate-stderr kaio-bench $quick --tune --tune-cache=again.json twice.yaml T=f32 n=100000
@@ -357,7 +357,7 @@ YAML
     # which says nothing of fixed code
     [ "$(kaio-emit -t sm_80 -D T=f32 -D n=100000 --tuned twice.yaml | block)" = 256 ]
     # nor of any n
-    [[ $(kaio-emit -t sm_80 -D T=f32 --tuned --explain twice.yaml) == "twice: not tuned: what it has depends on dimensions"* ]]
+    [[ $(kaio-emit -t sm_80 -D T=f32 --tuned --explain -v twice.yaml) == "twice: not tuned: what it has depends on dimensions"* ]]
 }
 
 @test "a tuned kernel is compared with a baseline like any other" {

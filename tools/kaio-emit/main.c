@@ -2,6 +2,7 @@
 #include <config.h>
 
 #include "base/cli.h"
+#include "base/finding.h"
 #include "base/io.h"
 #include "lower/lower.h"
 #include "lower/tuned.h"
@@ -37,9 +38,12 @@ static const struct cli_option options[] = {
     {OPT_ANNOTATE, "annotate", NULL, "write the source lines as comments"},
     {.heading = "Output"},
     {'o', "output", "FILE", "write to FILE instead of standard output"},
-    {OPT_EXPLAIN, "explain", NULL, "instead of PTX: which strategy, and why"},
+    {OPT_EXPLAIN, "explain", NULL, "instead of PTX, in ten lines: which strategy, and why"},
+    {'v', "verbose", NULL, "of --explain: all that is known"},
     {OPT_STATS, "stats", NULL, "instead of PTX: instructions, registers and memory"},
-    {OPT_FORMAT, "format", "FORMAT", "of --stats and --list-strategies: text (default) or json",
+    {OPT_FORMAT, "format", "FORMAT",
+     "of what is printed but PTX, and of errors, a line each:\n"
+     "text (default) or json",
      "text json"},
     {OPT_LIST_TARGETS, "list-targets", NULL, "print the targets and exit"},
     {OPT_LIST_STRATEGIES, "list-strategies", NULL,
@@ -67,13 +71,25 @@ struct job {
     const struct ptx_target *target;
     const char *output;
     struct lower_options lower;
-    bool explain, stats, json, tuned;
+    bool explain, verbose, stats, json, tuned;
     const char *cache_file; /* NULL: where it always is */
     struct buf tuning;      /* what was taken from it, for --explain */
     VEC(struct spec_define) defines;
     VEC(const char *) kernels;
     VEC(struct spec *) specs;
 };
+
+/* On stderr, as text or as lines of JSON; the exit status. */
+static int report(const struct job *j)
+{
+    struct buf text = buf_in(j->a);
+    if (!j->json)
+        return cli_report(&j->cli, j->d);
+    diags_json(j->d, &text);
+    fflush(stdout);
+    fputs(buf_text(&text), stderr);
+    return j->d->nerror ? CLI_BAD_INPUT : CLI_OK;
+}
 
 /* ---- options -------------------------------------------------------------------------------------- */
 
@@ -100,13 +116,13 @@ static const struct ptx_target *native_target(struct job *j, int *status)
     struct device_info info = {0};
     *status = CLI_NO_DEVICE;
     if (cuda_device.count(j->d) < 1) {
-        cli_report(&j->cli, j->d);
+        report(j);
         cli_error(&j->cli, "target 'native': there is no GPU here; name one, as in -t sm_80");
         return NULL;
     }
     enum device_status s = cuda_device.open(j->a, 0, &none, &dev, j->d);
     if (s != DEVICE_OK) {
-        cli_report(&j->cli, j->d);
+        report(j);
         *status = s == DEVICE_ABSENT ? CLI_NO_DEVICE : CLI_DEVICE_FAILED;
         return NULL;
     }
@@ -164,6 +180,7 @@ static bool read_options(struct job *j, int argc, char **argv, int *status)
         case 'o': j->output = j->cli.arg; break;
         case OPT_KERNEL: *VEC_PUSH(j->a, &j->kernels) = j->cli.arg; break;
         case OPT_EXPLAIN: j->explain = true; break;
+        case 'v': j->verbose = true; break;
         case OPT_STATS: j->stats = true; break;
         case OPT_FORMAT: j->json = cli_choice(&j->cli, formats) == 1; break;
         case OPT_ANNOTATE: j->lower.annotate = true; break;
@@ -174,8 +191,8 @@ static bool read_options(struct job *j, int argc, char **argv, int *status)
             j->cache_file = j->cli.arg;
             break;
         }
-    if (j->json && !j->stats && !strategies)
-        cli_usage_error(&j->cli, "--format is for --stats and --list-strategies");
+    if (j->verbose && (!j->explain || j->json))
+        cli_usage_error(&j->cli, "-v is for the text of --explain");
     if (j->explain && j->stats)
         cli_usage_error(&j->cli, "--explain and --stats exclude each other");
     if (targets || strategies) {
@@ -284,17 +301,19 @@ static bool apply_tuned(struct job *j)
 static bool emit(struct job *j)
 {
     struct buf text = buf_in(j->a);
-    if (j->explain) {
-        buf_puts(&text, buf_text(&j->tuning));
-        j->lower.explain = &text;
-    }
+    struct lower_report report = {.text = buf_in(j->a)};
+    j->lower.report = j->explain ? &report : NULL;
     const struct ptx_module *m =
         lower_specs(j->a, j->specs.v, j->specs.n, j->target, &j->lower, j->d);
     if (!m)
         return false;
     if (j->stats)
         print_stats(j->a, m, j->target->name, j->json, &text);
-    else if (!j->explain)
+    else if (j->explain && j->json)
+        print_explain_json(&report, j->target->name, buf_text(&j->tuning), &text);
+    else if (j->explain)
+        print_explain(&report, j->target->name, buf_text(&j->tuning), j->verbose, &text);
+    else
         ptx_print(m, &text);
     struct io_out *out = io_create(j->a, j->d, j->output ? j->output : "-");
     if (!out)
@@ -315,7 +334,7 @@ int main(int argc, char **argv)
     j.d = diags_new(j.a);
     if (read_options(&j, argc, argv, &status)) {
         bool good = read_specs(&j) && check_selection(&j) && apply_tuned(&j) && emit(&j);
-        status = cli_report(&j.cli, j.d);
+        status = report(&j);
         if (!good && status == CLI_OK)
             status = CLI_BAD_INPUT;
     }

@@ -107,6 +107,218 @@ void print_stats(struct arena *a, const struct ptx_module *m, const char *target
         stats_text(&s[i], out);
 }
 
+/* ---- --explain ------------------------------------------------------------------------------------ */
+
+/* Nanoseconds of all steps, each by its first launch; 0: not known. */
+static double estimate(const struct lower_kernel *k)
+{
+    double ns = 0;
+    for (size_t i = 0; i < k->launches.n; i++) {
+        const struct lower_launch *l = &k->launches.v[i];
+        if (i && l[-1].step == l->step)
+            continue;
+        if (l->entry.ns <= 0)
+            return 0;
+        ns += l->entry.ns;
+    }
+    return ns;
+}
+
+/* The model is of what the planner of contractions chooses. */
+static bool has_model(const struct lower_kernel *k)
+{
+    for (size_t i = 0; i < k->parts.n; i++)
+        if (strcmp(k->parts.v[i].strategy, "matmul") == 0)
+            return true;
+    return false;
+}
+
+static void estimate_text(const struct lower_kernel *k, struct buf *out)
+{
+    const double ns = estimate(k);
+    if (ns > 0) {
+        buf_printf(out, "  estimate: about %.4g us\n", ns / 1e3);
+        return;
+    }
+    if (!has_model(k) || !k->open.n)
+        buf_puts(out, "  no estimate: contractions alone have a model\n");
+    for (size_t i = 0; has_model(k) && i < k->open.n; i++)
+        buf_printf(out, "%s%s%s",
+                   !i                  ? "  no estimate: -D could say "
+                   : i + 1 < k->open.n ? ", "
+                                       : " and ",
+                   k->open.v[i], i + 1 == k->open.n ? "\n" : "");
+}
+
+static void launches_text(const struct lower_kernel *k, uint32_t step, struct buf *out)
+{
+    size_t n = 0, width = 0;
+    for (size_t i = 0; i < k->launches.n; i++)
+        if (k->launches.v[i].step == step) {
+            const size_t len = strlen(k->launches.v[i].entry.name);
+            width = len > width ? len : width;
+        }
+    for (size_t i = 0; i < k->launches.n; i++) {
+        const struct lower_entry *e = &k->launches.v[i].entry;
+        if (k->launches.v[i].step != step)
+            continue;
+        buf_printf(out, "    %6s %-*s  %s\n", n++ ? "or" : "launch", (int)width, e->name,
+                   e->how ? e->how : "as written");
+    }
+}
+
+static void tensor_cores_text(const struct lower_kernel *k, struct buf *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < k->launches.n; i++) {
+        const char *by = k->launches.v[i].entry.multiplies;
+        bool again = !by;
+        for (size_t m = 0; m < i && !again; m++)
+            again = k->launches.v[m].entry.multiplies &&
+                    strcmp(k->launches.v[m].entry.multiplies, by) == 0;
+        if (!again)
+            buf_printf(out, "%s%s", n++ ? "; " : "  tensor cores: ", by);
+    }
+    buf_puts(out, n ? "\n" : "  no tensor cores\n");
+}
+
+/* Those whose sizes are short to say, and how many others. */
+static void temps_text(const struct lower_kernel *k, struct buf *out)
+{
+    enum { SHORT = 48 };
+    size_t n = 0;
+    for (size_t i = 0; i < k->temps.n; i++)
+        if (strlen(k->temps.v[i].bytes) <= SHORT)
+            buf_printf(out, "%s%s %s bytes", n++ ? ", " : "  temps: ", k->temps.v[i].name,
+                       k->temps.v[i].bytes);
+    if (n < k->temps.n)
+        buf_printf(out, "%s%zu%s, of bytes that the launch computes",
+                   n ? "; " : "  temps: ", k->temps.n - n, n ? " more" : "");
+    buf_puts(out, k->temps.n ? "\n" : "  no temps\n");
+}
+
+static void kernel_text(const struct lower_kernel *k, const char *target, struct buf *out)
+{
+    buf_printf(out, "%s for %s", k->name, target);
+    for (size_t i = 0; i < k->types.n; i++)
+        buf_printf(out, ", %s = %s", k->types.v[i].name, k->types.v[i].chosen);
+    buf_putc(out, '\n');
+    for (size_t i = 0; i < k->parts.n; i++) {
+        const struct lower_part *p = &k->parts.v[i];
+        buf_printf(out, "  %s: %s%s\n", p->entry, p->strategy,
+                   p->scheduled ? ", as scheduled" : "");
+        for (size_t m = 0; m < p->lacks.n; m++)
+            buf_printf(out, "    not %s: %s\n", p->lacks.v[m].what, p->lacks.v[m].why);
+        launches_text(k, p->step, out);
+    }
+    temps_text(k, out);
+    tensor_cores_text(k, out);
+    estimate_text(k, out);
+}
+
+void print_explain(const struct lower_report *r, const char *target, const char *tuning, bool all,
+                   struct buf *out)
+{
+    buf_puts(out, tuning);
+    if (all)
+        buf_puts(out, buf_text((struct buf *)&r->text));
+    for (size_t i = 0; i < r->kernels.n && !all; i++)
+        kernel_text(r->kernels.v[i], target, out);
+}
+
+static void us_json(struct json *w, double ns)
+{
+    if (ns > 0)
+        json_double(w, "estimate_us", ns / 1e3);
+    else
+        json_null(w, "estimate_us");
+}
+
+static void texts_json(struct json *w, const char *key, const char *const *v, size_t n)
+{
+    json_array(w, key);
+    for (size_t i = 0; i < n; i++)
+        json_str(w, NULL, v[i]);
+    json_end(w);
+}
+
+static void part_json(struct json *w, const struct lower_part *p)
+{
+    json_object(w, NULL);
+    json_str(w, "entry", p->entry);
+    json_str(w, "strategy", p->strategy);
+    json_bool(w, "scheduled", p->scheduled);
+    json_uint(w, "step", p->step);
+    json_array(w, "lacks");
+    for (size_t i = 0; i < p->lacks.n; i++) {
+        json_object(w, NULL);
+        json_str(w, "what", p->lacks.v[i].what);
+        json_str(w, "why", p->lacks.v[i].why);
+        json_end(w);
+    }
+    json_end(w);
+    json_end(w);
+}
+
+static void launch_json(struct json *w, const struct lower_launch *l)
+{
+    json_object(w, NULL);
+    json_str(w, "entry", l->entry.name);
+    json_uint(w, "step", l->step);
+    json_str(w, "how", l->entry.how);
+    json_str(w, "tensor_cores", l->entry.multiplies);
+    json_str(w, "when", l->entry.when);
+    texts_json(w, "grid", l->grid, 3);
+    texts_json(w, "block", l->block, 3);
+    json_str(w, "shared_bytes", l->shared);
+    us_json(w, l->entry.ns);
+    json_end(w);
+}
+
+static void kernel_json(struct json *w, const struct lower_kernel *k)
+{
+    json_object(w, NULL);
+    json_str(w, "kernel", k->name);
+    json_object(w, "types");
+    for (size_t i = 0; i < k->types.n; i++)
+        json_str(w, k->types.v[i].name, k->types.v[i].chosen);
+    json_end(w);
+    texts_json(w, "open_dimensions", k->open.v, k->open.n);
+    json_array(w, "parts");
+    for (size_t i = 0; i < k->parts.n; i++)
+        part_json(w, &k->parts.v[i]);
+    json_end(w);
+    json_array(w, "launches");
+    for (size_t i = 0; i < k->launches.n; i++)
+        launch_json(w, &k->launches.v[i]);
+    json_end(w);
+    json_array(w, "temps");
+    for (size_t i = 0; i < k->temps.n; i++) {
+        json_object(w, NULL);
+        json_str(w, "name", k->temps.v[i].name);
+        json_str(w, "bytes", k->temps.v[i].bytes);
+        json_end(w);
+    }
+    json_end(w);
+    us_json(w, estimate(k));
+    json_end(w);
+}
+
+void print_explain_json(const struct lower_report *r, const char *target, const char *tuning,
+                        struct buf *out)
+{
+    struct json w = json_in(out, 2);
+    json_object(&w, NULL);
+    json_str(&w, "target", target);
+    json_str(&w, "tuning", *tuning ? tuning : NULL);
+    json_array(&w, "kernels");
+    for (size_t i = 0; i < r->kernels.n; i++)
+        kernel_json(&w, r->kernels.v[i]);
+    json_end(&w);
+    json_end(&w);
+    buf_putc(out, '\n');
+}
+
 /* ---- --list-strategies ---------------------------------------------------------------------------- */
 
 static void strategies_json(const struct lower_strategy *s, size_t n, struct buf *out)

@@ -208,6 +208,7 @@ struct cg {
     struct diags *d;
     const struct ptx_target *target;
     const struct lower_options *opt;
+    struct lower_kernel *report; /* NULL: not wanted */
     const struct spec *spec;
     struct spec *const *specs; /* all of the module */
     size_t nspecs;

@@ -4,10 +4,10 @@
 
 void lower_explain(struct cg *g, const char *fmt, ...)
 {
-    if (!g->opt->explain)
+    if (!g->opt->report)
         return;
     va_list ap;
     va_start(ap, fmt);
-    buf_puts(g->opt->explain, arena_vprintf(g->a, fmt, ap));
+    buf_puts(&g->opt->report->text, arena_vprintf(g->a, fmt, ap));
     va_end(ap);
 }

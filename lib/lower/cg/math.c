@@ -300,7 +300,7 @@ static void explain_half(struct cg *g, const struct lang_expr *e)
     for (size_t i = 0; i < g->explained.n; i++)
         if (g->explained.v[i] == e)
             return;
-    if (!g->opt->explain)
+    if (!g->opt->report)
         return;
     *VEC_PUSH(g->a, &g->explained) = e;
     lower_explain(g, "  line %zu: %s() is the variant for results rounded to 16 bits at once\n",

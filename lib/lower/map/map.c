@@ -409,9 +409,10 @@ static bool lower_flat(struct cg *g, const struct lower_stage *stage, struct map
     s.chunk = s.block * s.vector * s.unroll;
     if (!check_vector(g, &s))
         return false;
-    lower_explain(
-        g, "  %u threads, %u vectors of %u elements for each thread: %u elements for a block\n",
-        s.block, s.unroll, s.vector, s.chunk);
+    const char *how = arena_printf(g->a, "%u threads, %u vectors of %u elements for each thread",
+                                   s.block, s.unroll, s.vector);
+    lower_explain(g, "  %s: %u elements for a block\n", how, s.chunk);
+    lower_note(g, &(struct lower_entry){.name = stage->entry, .how = how});
 
     cg_begin(g, stage->entry);
     g->read = read_element;

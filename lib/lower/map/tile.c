@@ -455,12 +455,16 @@ static bool lower_variant(struct map_tiling *t, struct variant_set *all, const c
     compute(t, &m);
     for (size_t i = 0; i < m.needs.n; i++)
         variant_require_multiple(g, &c, m.needs.v[i].e, m.needs.v[i].of);
-    lower_explain(g,
-                  "  %s: tiles of %u x %u elements along %s and %s through %u bytes of shared "
-                  "memory, %u threads, %u elements at once%s%s\n",
-                  g->func->name, t->side, t->side, t->s->eq[0]->index[t->down]->name,
-                  t->s->eq[0]->index[t->rank - 1]->name, bytes, t->block, t->lanes,
-                  c.any ? ", when " : "", c.any ? buf_text(&c.text) : "");
+    const char *how = arena_printf(g->a, "tiles of %u x %u elements along %s and %s", t->side,
+                                   t->side, t->s->eq[0]->index[t->down]->name,
+                                   t->s->eq[0]->index[t->rank - 1]->name);
+    const char *more =
+        arena_printf(g->a, " through %u bytes of shared memory, %u threads, %u elements at once",
+                     bytes, t->block, t->lanes);
+    lower_tell(g, &(struct lower_entry){.name = g->func->name,
+                                        .how = how,
+                                        .more = more,
+                                        .when = c.any ? buf_text(&c.text) : NULL});
     variant_end(g, all, &c, grid, t->block);
     return !g->failed;
 }

@@ -421,9 +421,11 @@ static bool lower_variant(struct cg *g, const struct walk *w, const struct varia
         return true;
     }
     *same = m.needs.n == 0 && !m.short_rows;
-    lower_explain(g, "  %s: %u threads, %u x %u elements along %s for each%s%s\n", g->func->name,
-                  w->block, w->unroll, v->lanes, w->s->eq[0]->index[w->shape->rank - 1]->name,
-                  c.any ? ", when " : "", c.any ? buf_text(&c.text) : "");
+    const char *how = arena_printf(g->a, "%u threads, %u x %u elements along %s for each", w->block,
+                                   w->unroll, v->lanes,
+                                   w->s->eq[0]->index[w->shape->rank - 1]->name);
+    lower_tell(g, &(struct lower_entry){
+                      .name = g->func->name, .how = how, .when = c.any ? buf_text(&c.text) : NULL});
     const uint32_t block = w->block * w->unroll;
     const char *grid = cg_launch_text(g->a, "ceil_div(%s, %u)", text, block);
     if (v->wraps) { /* a thread for what is left over, too */

@@ -185,28 +185,37 @@ static void explain_plan(struct cg *g, const struct matmul_form *f, const struct
                                       [MATMUL_MMA] = "mma.sync",
                                       [MATMUL_THIN] = "few rows, fma",
                                       [MATMUL_WGMMA] = "wgmma"};
-    lower_explain(g, "  %s: %s of %s%s, tiles %u x %u x %u of %u x %u, %u threads, %u stage%s",
-                  g->func->name, f->pairs ? "pairs" : how[p->how], type_names[p->type],
-                  p->coarse      ? " in parts, with bf16"
-                  : p->parts > 1 ? " in parts"
-                  : p->as_f16    ? ", as f16 where elements allow"
-                                 : "",
-                  p->bm, p->bn, p->bk, p->wm, p->wn, p->threads, p->stages,
-                  p->stages == 1 ? "" : "s");
+    if (!g->report)
+        return;
+    const bool tensor = !f->pairs && (p->how == MATMUL_MMA || p->how == MATMUL_WGMMA);
+    struct buf more = buf_in(g->a);
+    const char *of = arena_printf(g->a, "%s of %s%s", f->pairs ? "pairs" : how[p->how],
+                                  type_names[p->type],
+                                  p->coarse      ? " in parts, with bf16"
+                                  : p->parts > 1 ? " in parts"
+                                  : p->as_f16    ? ", as f16 where elements allow"
+                                                 : "");
+    buf_printf(&more, " of %u x %u, %u threads, %u stage%s", p->wm, p->wn, p->threads, p->stages,
+               p->stages == 1 ? "" : "s");
     if (p->turned)
-        lower_explain(g, ", computed turned");
+        buf_puts(&more, ", computed turned");
     if (p->split > 1)
-        lower_explain(g, ", %s shares of the sum", p->splits);
+        buf_printf(&more, ", %s shares of the sum", p->splits);
     if (p->cluster[0] * p->cluster[1] > 1)
-        lower_explain(g, ", clusters of %u x %u", p->cluster[0], p->cluster[1]);
+        buf_printf(&more, ", clusters of %u x %u", p->cluster[0], p->cluster[1]);
     if (p->blocks == MATMUL_BLOCKS_ALL)
-        lower_explain(g, ", by turns of a block on each multiprocessor");
+        buf_puts(&more, ", by turns of a block on each multiprocessor");
     else if (p->blocks)
-        lower_explain(g, ", %u blocks by turns", p->blocks);
+        buf_printf(&more, ", %u blocks by turns", p->blocks);
     if (p->about > 0)
-        lower_explain(g, ", about %.4g us", p->about / 1e3);
-    lower_explain(g, "%s%s\n", c->any ? ", when " : "",
-                  c->any ? buf_text((const struct buf *)&c->text) : "");
+        buf_printf(&more, ", about %.4g us", p->about / 1e3);
+    lower_tell(g, &(struct lower_entry){
+                      .name = g->func->name,
+                      .how = arena_printf(g->a, "%s, tiles %u x %u x %u", of, p->bm, p->bn, p->bk),
+                      .more = buf_text(&more),
+                      .when = c->any ? buf_text((const struct buf *)&c->text) : NULL,
+                      .multiplies = tensor ? of : NULL,
+                      .ns = p->about});
 }
 
 /* ---- what sums lose: cg.h ----------------------------------------------------------------------------- */
@@ -347,8 +356,8 @@ static bool lower_rest(struct cg *g, const struct lower_stage *s, struct variant
     variant_begin(g, all, "large", NAIVE_BLOCK);
     cg_at(g, s->eq[0]->span);
     const char *grid = naive_code(g, s, NAIVE_BLOCK);
-    lower_explain(g, "  %s: one thread for each element of %s\n", g->func->name,
-                  s->eq[0]->sym->name);
+    const char *how = arena_printf(g->a, "one thread for each element of %s", s->eq[0]->sym->name);
+    lower_tell(g, &(struct lower_entry){.name = g->func->name, .how = how});
     variant_end(g, all, &always, grid, NAIVE_BLOCK);
     return !g->failed;
 }

@@ -449,8 +449,10 @@ bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct matmul_
     if (!read_wgmma(&l, &said) || !check_mma(&l))
         return false;
     struct buf why = buf_in(g->a);
-    if (!planner_takes_wgmma(&l, &why) && why.len)
+    if (!planner_takes_wgmma(&l, &why) && why.len) {
         lower_explain(g, "  not wgmma: %s\n", buf_text(&why));
+        lower_missed(g, "wgmma", buf_text(&why));
+    }
     *n = plan_all(&l, v);
     return *n ? true : impossible(&l);
 }

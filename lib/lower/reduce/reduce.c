@@ -421,16 +421,21 @@ static const char *free_name(struct cg *g, const char *entry, const char *part, 
 static void explain(struct cg *g, const struct reduce_form *f, const struct reduce_plan *p)
 {
     const char *what = p->is_column ? "tile" : "result";
-    lower_explain(g, "  %s: along %s %s, %u threads", p->entry,
-                  f->loop[f->lane].is_reduced ? "the reduction," : "the results,",
-                  f->loop[f->lane].n.text, (unsigned)p->block);
+    if (!g->report)
+        return;
+    struct buf how = buf_in(g->a);
+    buf_printf(&how, "along %s %s, %u threads",
+               f->loop[f->lane].is_reduced ? "the reduction," : "the results,",
+               f->loop[f->lane].n.text, (unsigned)p->block);
     if (p->is_spread)
-        lower_explain(g, " with results of their own");
+        buf_puts(&how, " with results of their own");
     else if (p->is_column)
-        lower_explain(g, " as %u rows of a tile of %u results", (unsigned)p->ty,
-                      (unsigned)(p->tx * p->width));
-    lower_explain(g, ", %u x %u elements in flight for each%s%s\n", (unsigned)p->unroll,
-                  (unsigned)p->lanes, p->when ? ", when " : "", p->when ? p->when : "");
+        buf_printf(&how, " as %u rows of a tile of %u results", (unsigned)p->ty,
+                   (unsigned)(p->tx * p->width));
+    const char *more = arena_printf(g->a, ", %u x %u elements in flight for each",
+                                    (unsigned)p->unroll, (unsigned)p->lanes);
+    lower_tell(g, &(struct lower_entry){
+                      .name = p->entry, .how = buf_text(&how), .more = more, .when = p->when});
     if (p->is_spread)
         return;
     if (is_one(p->split))

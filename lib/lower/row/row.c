@@ -387,8 +387,9 @@ static void explain(struct cg *g, const struct row_plan *p, bool once, const cha
     else
         buf_printf(&b, "%u vectors held by each thread%s", p->held,
                    p->packed ? " as they were loaded" : "");
-    lower_explain(g, "  %s: %s, %u elements in a vector%s%s\n", entry, buf_text(&b), p->vector,
-                  when ? ", when " : "", when ? when : "");
+    const char *more = arena_printf(g->a, ", %u elements in a vector", p->vector);
+    lower_tell(
+        g, &(struct lower_entry){.name = entry, .how = buf_text(&b), .more = more, .when = when});
 }
 
 /* KERNEL_part, or of a further stage KERNEL_stage_part. */
