@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool lower_lacks(struct buf *why, struct span s, const char *fmt, const char *name)
+bool lower_lacks(struct buf *why, struct span s, const char *fmt, ...)
 {
-    if (why) {
-        buf_printf(why, "line %zu: ", span_line_col(s).line);
-        buf_printf(why, fmt, name);
-    }
+    if (!why)
+        return false;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_printf(why, "line %zu: %s", span_line_col(s).line, arena_vprintf(why->arena, fmt, ap));
+    va_end(ap);
     return false;
 }
 

@@ -79,8 +79,8 @@ void lower_tell(struct cg *g, const struct lower_entry *e);
 void lower_note(struct cg *g, const struct lower_entry *e);
 /* Why something better was not taken, to --explain in parts. */
 void lower_missed(struct cg *g, const char *what, const char *why);
-/* False; says in why (NULL: nobody asks) what a stage lacks for a strategy at s: fmt has a %s. */
-bool lower_lacks(struct buf *why, struct span s, const char *fmt, const char *name)
-    __attribute__((format(printf, 3, 0)));
+/* False; says in why (NULL: nobody asks) what a stage lacks for a strategy at s. */
+bool lower_lacks(struct buf *why, struct span s, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -43,11 +43,6 @@ struct fit {
     struct buf *why;
 };
 
-static bool no(const struct fit *f, struct span s, const char *fmt, const char *name)
-{
-    return lower_lacks(f->why, s, fmt, name);
-}
-
 static bool fits_expr(const struct fit *f, const struct lang_expr *e);
 
 static bool fits_read(const struct fit *f, const struct lang_expr *e)
@@ -56,16 +51,16 @@ static bool fits_read(const struct fit *f, const struct lang_expr *e)
     if (t->rank == 0)
         return true;
     if (e->pad)
-        return no(f, e->span, "'%s' is read through pad()", t->name);
+        return lower_lacks(f->why, e->span, "'%s' is read through pad()", t->name);
     if (!inspect_same_shape(t, f->shape))
-        return no(f, e->span, "'%s' has another shape than the outputs", t->name);
+        return lower_lacks(f->why, e->span, "'%s' has another shape than the outputs", t->name);
     if (!inspect_is_in_place(e, f->eq))
-        return no(f, e->span, "'%s' is read at other elements", t->name);
+        return lower_lacks(f->why, e->span, "'%s' is read at other elements", t->name);
     for (uint32_t i = 0; i < f->m->nin; i++)
         if (f->m->in[i] == t)
             return true;
     if (f->m->nin == MOST_BUFFERS)
-        return no(f, e->span, "'%s' is one buffer too many", t->name);
+        return lower_lacks(f->why, e->span, "'%s' is one buffer too many", t->name);
     f->m->in[f->m->nin++] = t;
     return true;
 }
@@ -76,9 +71,10 @@ static bool fits_definition(const struct fit *f, const struct lang_expr *e)
     struct fit inner = *f;
     inner.eq = e->sym->def;
     if (e->sym->rank && !inspect_same_shape(e->sym, f->shape))
-        return no(f, inner.eq->span, "'%s' has another shape than the outputs", e->sym->name);
+        return lower_lacks(f->why, inner.eq->span, "'%s' has another shape than the outputs",
+                           e->sym->name);
     if (!inspect_is_in_place(e, f->eq))
-        return no(f, e->span, "'%s' is read at other elements", e->sym->name);
+        return lower_lacks(f->why, e->span, "'%s' is read at other elements", e->sym->name);
     for (size_t i = 0; i < f->m->seen.n; i++)
         if (f->m->seen.v[i] == inner.eq)
             return true;
@@ -90,18 +86,19 @@ static bool fits_expr(const struct fit *f, const struct lang_expr *e)
 {
     e = cg_view(f->g, e);
     if (e->kind == E_REDUCE)
-        return no(f, e->span, "%s is a reduction", lang_reduce_name(e->reduce));
+        return lower_lacks(f->why, e->span, "%s is a reduction", lang_reduce_name(e->reduce));
     bool tensor = e->kind == E_INDEX ||
                   (e->kind == E_NAME && (e->sym->kind == SYM_TENSOR || e->sym->kind == SYM_BUFFER));
     if (tensor && e->pad)
-        return no(f, e->span, "'%s' is read through pad()", e->sym->name);
+        return lower_lacks(f->why, e->span, "'%s' is read through pad()", e->sym->name);
     if (tensor)
         return cg_is_defined(f->g, e->sym) ? fits_definition(f, e) : fits_read(f, e);
     if (e->kind == E_NAME && e->sym->kind == SYM_INDEX) {
         f->m->uses_index = true;
         if (f->shape->rank > 1)
-            return no(f, e->span, "the index '%s' of a multi-dimensional shape is used as a value",
-                      e->sym->name);
+            return lower_lacks(f->why, e->span,
+                               "the index '%s' of a multi-dimensional shape is used as a value",
+                               e->sym->name);
     }
     for (uint32_t i = 0; i < e->nargs; i++)
         if (!fits_expr(f, e->args[i]))
@@ -113,14 +110,15 @@ static bool analyse(struct cg *g, const struct lower_stage *s, struct map *m, st
 {
     struct fit f = {.g = g, .m = m, .why = why, .shape = s->eq[0]->sym};
     if (s->n > MOST_BUFFERS)
-        return no(&f, s->eq[0]->span, "'%s' is one of too many outputs", s->eq[0]->sym->name);
+        return lower_lacks(f.why, s->eq[0]->span, "'%s' is one of too many outputs",
+                           s->eq[0]->sym->name);
     for (uint32_t i = 0; i < s->n; i++) {
         const struct lang_symbol *t = s->eq[i]->sym;
         if (t->rank == 0 || !inspect_same_shape(t, f.shape))
-            return no(&f, s->eq[i]->span,
-                      t->rank ? "'%s' has another shape than the first output"
-                              : "'%s' is one element",
-                      t->name);
+            return lower_lacks(f.why, s->eq[i]->span,
+                               t->rank ? "'%s' has another shape than the first output"
+                                       : "'%s' is one element",
+                               t->name);
         m->out[m->nout++] = s->eq[i];
     }
     for (uint32_t i = 0; i < s->n; i++) {

@@ -35,11 +35,6 @@ struct survey {
     uint32_t most, in_bits;
 };
 
-static bool lacks(const struct survey *s, struct span at, const char *fmt, const char *name)
-{
-    return lower_lacks(s->why, at, fmt, name);
-}
-
 /* The number of terms of a reduction; false when it is not constant or too large. */
 static bool count_terms(const struct lang_expr *e, uint64_t *n)
 {
@@ -64,9 +59,10 @@ static bool survey_expr(struct survey *s, const struct lang_expr *e, double *cos
     uint64_t terms = 1;
     e = cg_view(s->g, e);
     if (++s->steps > MOST_STEPS)
-        return lacks(s, e->span, "'%s' takes too many operations", s->eq->sym->name);
+        return lower_lacks(s->why, e->span, "'%s' takes too many operations", s->eq->sym->name);
     if (e->kind == E_REDUCE && !count_terms(e, &terms))
-        return lacks(s, e->span, "%s is a reduction of many terms", lang_reduce_name(e->reduce));
+        return lower_lacks(s->why, e->span, "%s is a reduction of many terms",
+                           lang_reduce_name(e->reduce));
     for (uint32_t i = 0; i < e->nargs; i++)
         if (!survey_expr(s, e->args[i], &inner))
             return false;
@@ -78,7 +74,7 @@ static bool survey_expr(struct survey *s, const struct lang_expr *e, double *cos
         return false;
     *cost += inner * (double)terms;
     return *cost <= MOST_COST ||
-           lacks(s, e->span, "'%s' takes too many operations", s->eq->sym->name);
+           lower_lacks(s->why, e->span, "'%s' takes too many operations", s->eq->sym->name);
 }
 
 static bool note_read(void *ctx, const struct access *a, const struct access_axes *axes)
@@ -118,13 +114,14 @@ static bool survey(struct cg *g, const struct lower_stage *s, struct walk *w, st
         double cost = 0;
         v.eq = s->eq[i];
         if (t->rank == 0)
-            return lacks(&v, v.eq->span, "'%s' is one element", t->name);
+            return lower_lacks(v.why, v.eq->span, "'%s' is one element", t->name);
         if (!inspect_same_shape(t, w->shape))
-            return lacks(&v, v.eq->span, "'%s' has another shape than the first output", t->name);
+            return lower_lacks(v.why, v.eq->span, "'%s' has another shape than the first output",
+                               t->name);
         if (!survey_expr(&v, v.eq->rhs, &cost))
             return false;
         if (!access_walk(g, v.eq, note_read, &v))
-            return lacks(&v, v.eq->span, "'%s' takes too many operations", t->name);
+            return lower_lacks(v.why, v.eq->span, "'%s' takes too many operations", t->name);
         const uint32_t bits = dtype_bits(t->type);
         v.most = bits > v.most ? bits : v.most;
         w->least = bits < 8 ? 2 : w->least;

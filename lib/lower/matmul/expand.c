@@ -27,10 +27,13 @@ struct expand {
 };
 
 /* NULL after saying why not. */
-static struct lang_expr *no(const struct expand *x, struct span s, const char *fmt,
-                            const char *name)
+__attribute__((format(printf, 3, 4))) static struct lang_expr *
+no(const struct expand *x, struct span s, const char *fmt, ...)
 {
-    lower_lacks(x->why, s, fmt, name);
+    va_list ap;
+    va_start(ap, fmt);
+    lower_lacks(x->why, s, "%s", arena_vprintf(x->g->a, fmt, ap));
+    va_end(ap);
     return NULL;
 }
 
@@ -88,7 +91,7 @@ static bool bind_indices(struct expand *x, const struct lang_expr *e)
 {
     struct matmul_normal *n = x->n;
     if (e->nindex > MATMUL_SUMS)
-        return no(x, e->span, "the sum is over too many indices%s", "");
+        return no(x, e->span, "the sum is over too many indices");
     for (uint32_t i = 0; i < e->nindex; i++) {
         const struct lang_symbol *k = e->index[i];
         if (!from_zero(k) || !inspect_at_launch(k->dims[0]))
@@ -179,7 +182,7 @@ static struct lang_expr *copy_node(struct expand *x, const struct lang_expr *e)
         c->height = c->pad->height >= c->height ? c->pad->height + 1 : c->height;
     }
     if (c->height > LANG_MAX_HEIGHT)
-        return no(x, e->span, "the equations expand to too much%s", "");
+        return no(x, e->span, "the equations expand to too much");
     return c;
 }
 
@@ -195,7 +198,7 @@ static struct lang_expr *copy(struct expand *x, const struct lang_expr *from)
 {
     const struct lang_expr *e = cg_view(x->g, from);
     if (++x->nodes > MOST_NODES)
-        return no(x, e->span, "the equations expand to too much%s", "");
+        return no(x, e->span, "the equations expand to too much");
     if (e->kind == E_REDUCE)
         return copy_sum(x, e);
     const struct bound *b = e->kind == E_NAME ? find(x, e->sym) : NULL;

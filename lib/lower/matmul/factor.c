@@ -245,7 +245,7 @@ bool matmul_split_terms(struct cg *g, const struct matmul_normal *n, const struc
     struct sides s = {0};
     flatten(&a, &fs, sum->args[0]);
     if (fs.too_many)
-        return lower_lacks(why, sum->span, "the sum's terms have too many factors%s", "");
+        return lower_lacks(why, sum->span, "the sum's terms have too many factors");
     const bool is_any = is_free(&a, &fs);
     if (is_any)
         find_hoisted(&a, &fs);

@@ -60,7 +60,7 @@ static struct lang_expr *add_product(struct analysis *a, const struct lang_expr 
         if (!f->product[i].pair && f->product[i].a == x && f->product[i].b == y)
             return (struct lang_expr *)f->product[i].e;
     if (x == MATMUL_OPERANDS || y == MATMUL_OPERANDS || f->nproduct == MATMUL_PRODUCTS) {
-        lower_lacks(a->why, e->span, "this sum is one product too many%s", "");
+        lower_lacks(a->why, e->span, "this sum is one product too many");
         return NULL;
     }
     struct lang_expr *c = ARENA_NEW(a->g->a, struct lang_expr);
@@ -111,7 +111,7 @@ static bool check_type(struct analysis *a, const struct lang_expr *e)
         return lower_lacks(a->why, e->span, "the sum is of %s, not f32, f64 or i32",
                            dtype_name(e->type));
     if (a->sum != DT_VOID && a->sum != e->type)
-        return lower_lacks(a->why, e->span, "this sum is of another type than the first%s", "");
+        return lower_lacks(a->why, e->span, "this sum is of another type than the first");
     a->sum = e->type;
     return true;
 }
@@ -121,8 +121,7 @@ static bool are_short(const struct analysis *a, const struct matmul_terms *t, st
 {
     for (uint32_t i = 0; a->sum == DT_I32 && i < 2; i++)
         if (!(matmul_exact(t->e[i]) & INT8))
-            return lower_lacks(why, t->e[i]->span,
-                               "this factor is an integer of more than 8 bits%s", "");
+            return lower_lacks(why, t->e[i]->span, "this factor is an integer of more than 8 bits");
     return true;
 }
 
@@ -223,8 +222,7 @@ static bool choose_type_of_pairs(struct analysis *a)
     for (uint32_t i = 0; i < f->nproduct; i++) {
         const struct matmul_product *q = &f->product[i];
         if (!q->pair && (matmul_exact(a->e[q->a]) & matmul_exact(a->e[q->b]) & tensor))
-            return lower_lacks(a->why, a->span[i], "others are no sums of products as this is%s",
-                               "");
+            return lower_lacks(a->why, a->span[i], "others are no sums of products as this is");
     }
     f->sum = a->sum;
     f->type = a->sum == DT_I32 ? MATMUL_I32 : a->sum == DT_F64 ? MATMUL_F64 : MATMUL_F32;

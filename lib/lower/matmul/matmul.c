@@ -56,7 +56,7 @@ static bool has_room(const struct cg *g, const struct matmul_form *f, struct buf
 {
     const struct matmul_plan least = matmul_least();
     return (!f->pairs && f->type != MATMUL_F64) || matmul_simt_shared(g, f, &least) ||
-           lower_lacks(why, f->stage->eq[0]->span, "a thread has no registers for all of it%s", "");
+           lower_lacks(why, f->stage->eq[0]->span, "a thread has no registers for all of it");
 }
 
 /* A stage that fits. */

@@ -28,11 +28,6 @@ struct walk {
     unsigned steps, depth;
 };
 
-static bool no(const struct walk *w, struct span s, const char *fmt, const char *name)
-{
-    return lower_lacks(w->why, s, fmt, name);
-}
-
 static bool walk_expr(struct walk *w, const struct lang_expr *e);
 
 /* ---- indices -------------------------------------------------------------------------------------- */
@@ -98,7 +93,7 @@ static bool add_read(struct walk *w, const struct lang_expr *e, const uint32_t *
             memcmp(f->read[i].axis, axis, e->nargs * sizeof *axis) == 0)
             return true;
     if (f->nread == REDUCE_READS)
-        return no(w, e->span, "'%s' is one read too many", e->sym->name);
+        return lower_lacks(w->why, e->span, "'%s' is one read too many", e->sym->name);
     struct reduce_read *r = &f->read[f->nread++];
     r->sym = e->sym;
     r->in_body = w->in_body;
@@ -131,8 +126,8 @@ static bool walk_read(struct walk *w, const struct lang_expr *e)
         for (uint32_t i = 0; i < e->nargs; i++)
             own = own && axis[i] == i;
         if (!own)
-            return no(w, e->span, "'%s' is updated in place and read at other elements",
-                      e->sym->name);
+            return lower_lacks(w->why, e->span,
+                               "'%s' is updated in place and read at other elements", e->sym->name);
     }
     if (w->in_body)
         w->f->weight++;
@@ -164,17 +159,18 @@ static bool walk_definition(struct walk *w, const struct lang_expr *e)
     bool reduces = !w->in_body && inspect_reduces(w->g, eq->rhs);
     int axis[REDUCE_RANK];
     if (eq->nindex > REDUCE_RANK || w->depth == MOST_DEPTH)
-        return no(w, e->span, "'%s' is too deep", e->sym->name);
+        return lower_lacks(w->why, e->span, "'%s' is too deep", e->sym->name);
     for (uint32_t i = 0; i < eq->nindex; i++) {
         axis[i] = axis_of(w, e->args[i]);
         if (axis[i] < 0 && !walk_expr(w, e->args[i]))
             return false;
         if (reduces && (axis[i] < 0 || !settle(w, eq->index[i], (uint32_t)axis[i])))
-            return no(w, e->span, "'%s' is needed at other elements than the one that is computed",
-                      e->sym->name);
+            return lower_lacks(w->why, e->span,
+                               "'%s' is needed at other elements than the one that is computed",
+                               e->sym->name);
     }
     if (e->pad && (reduces || !walk_expr(w, e->pad)))
-        return reduces && no(w, e->span, "'%s' is read through pad()", e->sym->name);
+        return reduces && lower_lacks(w->why, e->span, "'%s' is read through pad()", e->sym->name);
     if (reduces && was_walked(w, eq))
         return true;
     size_t mark = w->bound.n;
@@ -195,25 +191,27 @@ static bool add_axes(struct walk *w, const struct lang_expr *e)
     struct reduce_form *f = w->f;
     bool first = f->nresult == 0;
     if (!first && e->nindex != f->naxis - f->nkept)
-        return no(w, e->span, "this %s runs over other indices than the first reduction",
-                  lang_reduce_name(e->reduce));
+        return lower_lacks(w->why, e->span,
+                           "this %s runs over other indices than the first reduction",
+                           lang_reduce_name(e->reduce));
     for (uint32_t i = 0; i < e->nindex; i++) {
         const struct lang_symbol *k = e->index[i];
         struct reduce_axis *a = &f->axis[f->nkept + i];
         if (first) {
             if (f->naxis == REDUCE_AXES)
-                return no(w, e->span, "there are too many indices%s", "");
+                return lower_lacks(w->why, e->span, "there are too many indices");
             if ((k->low && !inspect_at_launch(k->low)) || !inspect_at_launch(k->dims[0]))
-                return no(w, e->span,
-                          "the range of '%s' depends on more than dimensions and integers",
-                          k->name);
+                return lower_lacks(w->why, e->span,
+                                   "the range of '%s' depends on more than dimensions and integers",
+                                   k->name);
             *a = (struct reduce_axis){.low = k->low, .high = k->dims[0], .is_reduced = true};
             f->naxis++;
         } else if (!same_bound(a->low, k->low) || !same_bound(a->high, k->dims[0])) {
-            return no(w, k->span, "'%s' has another range than the first reduction's", k->name);
+            return lower_lacks(w->why, k->span, "'%s' has another range than the first reduction's",
+                               k->name);
         }
         if (!settle(w, k, f->nkept + i))
-            return no(w, k->span, "'%s' is used in two ways", k->name);
+            return lower_lacks(w->why, k->span, "'%s' is used in two ways", k->name);
         bind(w, k, (int)(f->nkept + i));
     }
     return true;
@@ -307,12 +305,13 @@ static bool walk_reduce(struct walk *w, const struct lang_expr *e)
     struct reduce_form *f = w->f;
     size_t mark = w->bound.n;
     if (w->in_body)
-        return no(w, e->span, "this %s is inside another reduction", lang_reduce_name(e->reduce));
+        return lower_lacks(w->why, e->span, "this %s is inside another reduction",
+                           lang_reduce_name(e->reduce));
     for (uint32_t i = 0; i < f->nresult; i++)
         if (f->result[i].e == e)
             return true;
     if (f->nresult == REDUCE_RESULTS)
-        return no(w, e->span, "this %s is one too many", lang_reduce_name(e->reduce));
+        return lower_lacks(w->why, e->span, "this %s is one too many", lang_reduce_name(e->reduce));
     if (!add_axes(w, e))
         return false;
     struct reduce_result *q = &f->result[f->nresult++];
@@ -332,7 +331,7 @@ static bool walk_expr(struct walk *w, const struct lang_expr *e)
 {
     e = cg_view(w->g, e);
     if (++w->steps > MOST_STEPS)
-        return no(w, e->span, "the equations expand to too much%s", "");
+        return lower_lacks(w->why, e->span, "the equations expand to too much");
     if (e->kind == E_REDUCE)
         return walk_reduce(w, e);
     if (e->kind == E_NAME && e->sym->kind == SYM_INDEX) {
@@ -505,20 +504,23 @@ static bool walk_output(struct walk *w, const struct lang_equation *eq)
     struct reduce_form *f = w->f;
     const struct lang_equation *first = f->stage->eq[0];
     if (eq->nindex > REDUCE_RANK)
-        return no(w, eq->span, "'%s' has too many dimensions", eq->sym->name);
+        return lower_lacks(w->why, eq->span, "'%s' has too many dimensions", eq->sym->name);
     if (dtype_bits(eq->sym->type) < 8)
-        return no(w, eq->span, "'%s' is of a packed type", eq->sym->name);
+        return lower_lacks(w->why, eq->span, "'%s' is of a packed type", eq->sym->name);
     if (eq->nindex != first->nindex)
-        return no(w, eq->span, "'%s' has another shape than the first result", eq->sym->name);
+        return lower_lacks(w->why, eq->span, "'%s' has another shape than the first result",
+                           eq->sym->name);
     w->bound.n = 0;
     for (uint32_t i = 0; i < eq->nindex; i++) {
         if (eq == first)
             f->axis[i] = (struct reduce_axis){.high = eq->index[i]->dims[0]};
         if (!inspect_same_expr(f->axis[i].high, eq->index[i]->dims[0]))
-            return no(w, eq->span, "'%s' has another shape than the first result", eq->sym->name);
+            return lower_lacks(w->why, eq->span, "'%s' has another shape than the first result",
+                               eq->sym->name);
         if (!inspect_at_launch(f->axis[i].high) || !settle(w, eq->index[i], i))
-            return no(w, eq->span, "the shape of '%s' depends on more than dimensions and integers",
-                      eq->sym->name);
+            return lower_lacks(w->why, eq->span,
+                               "the shape of '%s' depends on more than dimensions and integers",
+                               eq->sym->name);
         bind(w, eq->index[i], (int)i);
     }
     return walk_expr(w, eq->rhs);
@@ -564,11 +566,12 @@ static bool reads_once(const struct walk *w, const struct reduce_read *heavy)
         if (l->n.is_known && l->n.n <= 1)
             continue;
         if (!heavy)
-            return no(w, f->stage->eq[0]->span, "'%s' has no elements of its own to reduce",
-                      f->stage->eq[0]->sym->name);
+            return lower_lacks(w->why, f->stage->eq[0]->span,
+                               "'%s' has no elements of its own to reduce",
+                               f->stage->eq[0]->sym->name);
         if (!position(heavy, l->axis[0]))
-            return no(w, f->stage->eq[0]->span, "several results need the same elements of '%s'",
-                      heavy->sym->name);
+            return lower_lacks(w->why, f->stage->eq[0]->span,
+                               "several results need the same elements of '%s'", heavy->sym->name);
     }
     return true;
 }
@@ -580,7 +583,8 @@ bool reduce_analyse(struct cg *g, const struct lower_stage *s, struct reduce_for
     *f = (struct reduce_form){.stage = s};
     f->naxis = f->nkept = s->eq[0]->nindex;
     if (f->nkept > REDUCE_RANK)
-        return no(&w, s->eq[0]->span, "'%s' has too many dimensions", s->eq[0]->sym->name);
+        return lower_lacks(w.why, s->eq[0]->span, "'%s' has too many dimensions",
+                           s->eq[0]->sym->name);
     for (uint32_t i = 0; i < s->n; i++)
         if (!walk_output(&w, s->eq[i]))
             return false;

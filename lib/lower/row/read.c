@@ -79,7 +79,7 @@ static bool note_along(struct row_walk *w, const struct lang_expr *e, const stru
             return true;
     }
     if (row->nread == ROW_READS)
-        return row_no(w, e->span, "the read of '%s' is one too many", e->sym->name);
+        return lower_lacks(w->why, e->span, "the read of '%s' is one too many", e->sym->name);
     row->read[row->nread++] = (struct row_read){
         .e = e, .env = env, .scope = w->scope, .shared = shared, .own = own, .early = w->early};
     return true;
@@ -129,9 +129,9 @@ static bool walk_other(struct row_walk *w, const struct lang_expr *e, const stru
     bool before = w->column;
     uint32_t deep = w->deep;
     if (w->guarded && !e->pad && !is_certain(row, e, env))
-        return row_no(w, e->span,
-                      "'%s' may be read where a condition around the reduction forbids it",
-                      e->sym->name);
+        return lower_lacks(w->why, e->span,
+                           "'%s' may be read where a condition around the reduction forbids it",
+                           e->sym->name);
     w->column = false;
     w->deep = 0;
     w->guard = e->pad ? &unknown : guard;
@@ -152,7 +152,7 @@ static bool walk_other(struct row_walk *w, const struct lang_expr *e, const stru
         row->in_place = true;
         return true;
     }
-    return row_no(w, e->span, "'%s' is written and read at other elements", e->sym->name);
+    return lower_lacks(w->why, e->span, "'%s' is written and read at other elements", e->sym->name);
 }
 
 bool row_walk_memory(struct row_walk *w, const struct lang_expr *e, const struct row_env *env)
@@ -175,11 +175,13 @@ bool row_walk_memory(struct row_walk *w, const struct lang_expr *e, const struct
         row->uses_column = row->other_reads = true;
         row->guarded |= w->guard != NULL;
         return !is_written(row, e->sym) ||
-               row_no(w, e->span, "'%s' is written and read at other elements", e->sym->name);
+               lower_lacks(w->why, e->span, "'%s' is written and read at other elements",
+                           e->sym->name);
     }
     if (is_written(row, e->sym)) {
         if (lead != row->nlead || !is_own_element(row, e, env))
-            return row_no(w, e->span, "'%s' is written and read in other rows", e->sym->name);
+            return lower_lacks(w->why, e->span, "'%s' is written and read in other rows",
+                               e->sym->name);
         row->in_place = true;
     }
     return note_along(w, e, env);

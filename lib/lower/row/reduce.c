@@ -39,18 +39,20 @@ bool row_walk_reduce(struct row_walk *w, const struct lang_expr *e, const struct
 {
     struct row *row = w->row;
     if (!same_columns(row, e))
-        return row_no(w, e->span, "%s runs over another range than the columns",
-                      lang_reduce_name(e->reduce));
+        return lower_lacks(w->why, e->span, "%s runs over another range than the columns",
+                           lang_reduce_name(e->reduce));
     for (uint32_t i = 0; i < row->nreduce; i++)
         if (row->reduce[i].e == e) {
             uint32_t deep = row->reduce[i].level + 1;
             if (!same_row(row->reduce[i].env, env))
-                return row_no(w, e->span, "%s is read for other rows", lang_reduce_name(e->reduce));
+                return lower_lacks(w->why, e->span, "%s is read for other rows",
+                                   lang_reduce_name(e->reduce));
             w->deep = deep > w->deep ? deep : w->deep;
             return true;
         }
     if (row->nreduce == ROW_REDUCES)
-        return row_no(w, e->span, "%s is one reduction too many", lang_reduce_name(e->reduce));
+        return lower_lacks(w->why, e->span, "%s is one reduction too many",
+                           lang_reduce_name(e->reduce));
     uint32_t at = row->nreduce++;
     struct row_env *in = ARENA_NEW(w->g->a, struct row_env);
     in->v = ARENA_ARRAY(w->g->a, env->n + e->nindex, struct row_bound);

@@ -6,11 +6,6 @@
 /* MOST_ALONE: columns of a row that is the only one */
 enum { MOST_STEPS = 100000, MOST_ALONE = 1 << 16 };
 
-bool row_no(const struct row_walk *w, struct span s, const char *fmt, const char *name)
-{
-    return lower_lacks(w->why, s, fmt, name);
-}
-
 static const struct row_bound *lookup(const struct row_env *env, const struct lang_symbol *sym)
 {
     for (uint32_t i = env->n; i-- > 0;)
@@ -52,12 +47,12 @@ static bool walk_index(struct row_walk *w, const struct lang_expr *e, const stru
 {
     const struct row_bound *b = lookup(env, e->sym);
     if (!b)
-        return row_no(w, e->span, "the range of '%s' is one of its own", e->sym->name);
+        return lower_lacks(w->why, e->span, "the range of '%s' is one of its own", e->sym->name);
     if (b->kind == ROW_LEAD)
         return true;
     if (b->scope != w->scope)
-        return row_no(w, e->span,
-                      "the reduction differs between the elements of a row that read it%s", "");
+        return lower_lacks(w->why, e->span,
+                           "the reduction differs between the elements of a row that read it");
     if (b->kind == ROW_OTHER)
         return row_walk_expr(w, b->arg, b->in);
     w->column = w->row->uses_column = true;
@@ -153,7 +148,7 @@ static bool walk_guarded(struct row_walk *w, const struct lang_expr *e, const st
 bool row_walk_expr(struct row_walk *w, const struct lang_expr *e, const struct row_env *env)
 {
     if (++w->steps > MOST_STEPS)
-        return row_no(w, e->span, "the equations expand to too much%s", "");
+        return lower_lacks(w->why, e->span, "the equations expand to too much");
     e = cg_view(w->g, e);
     if (row_is_tensor(e))
         return cg_is_defined(w->g, e->sym) ? row_walk_defined(w, e, env)
@@ -224,18 +219,19 @@ static bool walk_output(struct row_walk *w, const struct lang_equation *eq)
     const struct lang_symbol *t = eq->sym;
     bool along = t->rank == row->nlead + row->ncol;
     if ((!along && t->rank != row->nlead) || !same_lead(row, t))
-        return row_no(w, eq->span, "'%s' has another shape than the rows", t->name);
+        return lower_lacks(w->why, eq->span, "'%s' has another shape than the rows", t->name);
     for (uint32_t i = 0; along && i < row->ncol; i++)
         if (!inspect_same_expr(t->dims[row->nlead + i], row->col[i]))
-            return row_no(w, eq->span, "the last dimensions of '%s' are not those reduced over",
-                          t->name);
+            return lower_lacks(w->why, eq->span,
+                               "the last dimensions of '%s' are not those reduced over", t->name);
     if (row->nout == ROW_OUTS)
-        return row_no(w, eq->span, "'%s' is one output too many", t->name);
+        return lower_lacks(w->why, eq->span, "'%s' is one output too many", t->name);
     if (along) {
         row_note_bits(row, t);
         row->bits_out += dtype_bits(t->type);
     } else if (dtype_bits(t->type) < 8) {
-        return row_no(w, eq->span, "'%s' has two elements in a byte, for two rows", t->name);
+        return lower_lacks(w->why, eq->span, "'%s' has two elements in a byte, for two rows",
+                           t->name);
     }
     struct row_env *env = ARENA_NEW(w->g->a, struct row_env);
     env->n = eq->nindex;
@@ -298,7 +294,8 @@ static bool try_lead(struct cg *g, const struct lower_stage *s, bool keeps, stru
         const struct lang_symbol *k = reduce->index[i];
         row->col[i] = k->dims[0];
         if (k->low || !is_launch_expr(k->dims[0]))
-            return row_no(&w, reduce->span, "the range of '%s' is not a dimension", k->name);
+            return lower_lacks(w.why, reduce->span, "the range of '%s' is not a dimension",
+                               k->name);
     }
     if (keeps)
         choose_kept(row);
@@ -312,14 +309,15 @@ static bool try_lead(struct cg *g, const struct lower_stage *s, bool keeps, stru
     for (uint32_t i = 0; i < row->nread; i++)
         own |= row->read[i].own;
     if (!own)
-        return row_no(&w, reduce->span, "%s reads no element for each row and column",
-                      lang_reduce_name(reduce->reduce));
+        return lower_lacks(w.why, reduce->span, "%s reads no element for each row and column",
+                           lang_reduce_name(reduce->reduce));
     int64_t columns = 1, n;
     for (uint32_t i = 0; i < row->ncol; i++)
         columns = lang_const_int(row->col[i], &n) && n <= MOST_ALONE ? columns * n : INT32_MAX;
     if (nlead == 0 && (row->bits_out == 0 || columns > MOST_ALONE))
-        return row_no(&w, reduce->span, "%s has one row, that may be too long for few threads",
-                      lang_reduce_name(reduce->reduce));
+        return lower_lacks(w.why, reduce->span,
+                           "%s has one row, that may be too long for few threads",
+                           lang_reduce_name(reduce->reduce));
     return true;
 }
 
@@ -332,9 +330,9 @@ bool row_analyse(struct cg *g, const struct lower_stage *s, bool keeps, struct r
     for (uint32_t i = 0; i < s->n && !reduce; i++)
         reduce = find_reduce(g, s->eq[i]->rhs, &steps);
     if (!reduce)
-        return row_no(&w, s->eq[0]->span, "nothing is reduced%s", "");
+        return lower_lacks(w.why, s->eq[0]->span, "nothing is reduced");
     if (rank > ROW_RANK || reduce->nindex > ROW_RANK)
-        return row_no(&w, s->eq[0]->span, "too many dimensions%s", "");
+        return lower_lacks(w.why, s->eq[0]->span, "too many dimensions");
     struct buf first = buf_in(g->a);
     if (rank >= reduce->nindex &&
         try_lead(g, s, keeps, row, reduce, rank - reduce->nindex, why ? &first : NULL))

@@ -22,8 +22,6 @@ struct row_walk {
 
 /* ---- row/walk.c ----------------------------------------------------------------------------------- */
 
-/* False, with what is amiss at s in w->why. */
-bool row_no(const struct row_walk *w, struct span s, const char *fmt, const char *name);
 /* What the index that e is stands for; NULL: e is none. */
 const struct row_bound *row_bound_of(const struct row_env *env, const struct lang_expr *e);
 /* The equation that e reads, with its indices standing for the subscripts. */
