@@ -112,6 +112,24 @@ lower_allowed() { # FOLDER HEADER
     lower_allowed row strategy.h
 }
 
+# What kernels that are no products of matrices use too: these files see the code generator and each other alone.
+alone="wgmma/ring"
+
+@test "what stands alone in lib/lower knows no matmul" {
+    wrong=0
+    for name in $alone; do
+        for file in lib/lower/"$name".[ch]; do
+            while read -r header; do
+                case " $alone cg/cg " in
+                *" ${header%.h} "*) ;;
+                *) echo "$file includes $header"; wrong=1 ;;
+                esac
+            done < <(sed -nE 's|^#include "lower/(.*)"|\1|p' "$file")
+        done
+    done
+    [ $wrong = 0 ]
+}
+
 @test "the table itself catches a wrong include" {
     ! allowed base data/dtype.h || false
     ! allowed ptx spec/spec.h || false

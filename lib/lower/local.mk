@@ -30,7 +30,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/mma/parts.c lib/lower/mma/sums.c \
 	lib/lower/wgmma/wgmma.h lib/lower/wgmma/columns.c lib/lower/wgmma/convert.c lib/lower/wgmma/epilogue.c \
 	lib/lower/wgmma/fits.c lib/lower/wgmma/held.c lib/lower/wgmma/load.c lib/lower/wgmma/make.c \
-	lib/lower/wgmma/out.c lib/lower/wgmma/ring.c lib/lower/wgmma/share.c lib/lower/wgmma/store.c \
+	lib/lower/wgmma/out.c lib/lower/wgmma/ring.h lib/lower/wgmma/ring.c lib/lower/wgmma/share.c lib/lower/wgmma/store.c \
 	lib/lower/wgmma/sum.c lib/lower/wgmma/wgmma.c
 
 # The math library is kernel-language source, built in: NAME.k becomes  static const char NAME_k[]  in

@@ -28,7 +28,7 @@
  *   mma/mma.c    products by mma.sync (mma/mma.h), _sums.c: from there to the epilogue; mma/copy.c: their tiles to
  *                   shared memory; mma/frag.c: from there to the instructions; as_f16.c: tf32 as f16
  *   wgmma/wgmma.c  products by wgmma (wgmma/wgmma.h), _fits.c: when; _load.c: their tiles to shared memory, by way of
- *                   _ring.c; _make.c: and what is computed; _convert.c: f32 there; _held.c: and in registers; _sum.c: the instructions; _share.c: blocks that share a tile; _out.c and
+ *                   a ring (wgmma/ring.h); _make.c: and what is computed; _convert.c: f32 there; _held.c: and in registers; _sum.c: the instructions; _share.c: blocks that share a tile; _out.c and
  *                   _store.c: the epilogue; _bring.c: what it reads beside the sums
  *   simt/thin.c   few rows: as fast as B can be read
  *   matmul/split.c  blocks that share a tile along k

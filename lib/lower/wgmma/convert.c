@@ -215,16 +215,14 @@ static void turn_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val
 
 static void convert_stage(struct wgmma *s)
 {
-    struct cg *g = s->g;
-    const struct cg_val stage =
-        cg_add(g, cg_value(DT_U32, s->m->shared), cg_value(DT_U32, s->ring.offset));
-    wgmma_wait(s, s->ring.full, 0, s->ring.parity);
+    const struct cg_val stage = ring_stage(&s->ring);
+    ring_wait(&s->ring, RING_FULL);
     for (uint32_t i = 0; i < s->ntile; i++)
         if (s->tile[i].turned)
             turn_tile(s, &s->tile[i], stage);
         else if (wgmma_is_converted(s, &s->tile[i]))
             convert_tile(s, &s->tile[i], stage);
-    wgmma_hand_over(s, wgmma_ready(s));
+    ring_hand_over(&s->ring, RING_READY);
 }
 
 void wgmma_convert_tile(struct wgmma *s)

@@ -149,8 +149,8 @@ void epilogue_ready(struct wgmma *s)
     struct cg_val at = cg_add(g, cg_value(DT_U32, s->m->shared), cg_u32(s->brought_barriers));
     if (!s->nbrought)
         return;
-    s->brought_barrier = cg_reg(g, cg_add(g, at, cg_mul(g, warp, WGMMA_BARRIER)));
-    s->brought_parity = wgmma_mutable(g, cg_u32(0));
+    s->brought_barrier = cg_reg(g, cg_add(g, at, cg_mul(g, warp, RING_BARRIER)));
+    s->brought_parity = ring_mutable(g, cg_u32(0));
     s->brought_to = cg_reg(g, wgmma_patch(s));
     s->leads = cg_reg(g, cg_binary(g, OP_EQ, s->m->lane, cg_u32(0)));
     s->kept_word = ARENA_ARRAY(g->a, wgmma_kept_words(s), int32_t);
@@ -254,7 +254,7 @@ void epilogue_wait(struct wgmma *s)
     struct cg *g = s->g;
     if (!s->nbrought)
         return;
-    wgmma_wait(s, s->brought_barrier, 0, s->brought_parity);
+    ring_wait_for(g, s->brought_barrier, 0, s->brought_parity);
     cg_move(g, s->brought_parity,
             cg_binary(g, OP_XOR, cg_value(DT_U32, s->brought_parity), cg_u32(1)));
 }

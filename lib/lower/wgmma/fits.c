@@ -210,15 +210,25 @@ static bool measure_block(struct wgmma *s, struct buf *why)
     return true;
 }
 
+uint32_t wgmma_sets(const struct wgmma *s)
+{
+    return s->converts ? RING_SETS : RING_SETS - 1;
+}
+
+static uint32_t barriers_of(const struct wgmma *s)
+{
+    return ring_barrier_bytes(s->p->stages, wgmma_sets(s));
+}
+
 /* Patches of so many bytes. */
 static void place_patches(struct wgmma *s, uint32_t bytes)
 {
     const uint32_t warps = s->consumers * WGMMA_GROUP / 32;
     s->patch_bytes = bytes;
     s->barriers = s->patches + warps * bytes;
-    s->bytes = s->barriers + wgmma_barriers(s);
+    s->bytes = s->barriers + barriers_of(s);
     s->brought_barriers = s->bytes;
-    s->bytes += s->nbrought ? warps * WGMMA_BARRIER : 0;
+    s->bytes += s->nbrought ? warps * RING_BARRIER : 0;
 }
 
 /* Boxes of results, or else patches as wide as there is room, up to 64 columns. */
@@ -240,7 +250,7 @@ static void measure_memory(struct wgmma *s)
         s->pitch = wgmma_pitch(cols);
         s->patch_bytes = s->f->nproduct * WGMMA_PATCH * s->pitch * 4;
         s->barriers = s->patches + warps * s->patch_bytes;
-        s->bytes = s->barriers + wgmma_barriers(s);
+        s->bytes = s->barriers + barriers_of(s);
         if (s->bytes <= room)
             return;
     }

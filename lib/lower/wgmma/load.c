@@ -103,11 +103,9 @@ static void load_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val
 static void copy_stage(struct wgmma *s)
 {
     struct cg *g = s->g;
-    PTX(&g->b, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_sink(), ptx_mem(s->ring.full, 0),
-        ptx_imm(s->copied));
+    ring_expect(&s->ring, s->copied);
     const struct cg_val k = cg_value(DT_U32, s->k);
-    const int32_t stage =
-        cg_reg(g, cg_add(g, cg_value(DT_U32, s->m->shared), cg_value(DT_U32, s->ring.offset)));
+    const int32_t stage = cg_reg(g, ring_stage(&s->ring));
     for (uint32_t i = 0; i < s->ntile; i++)
         if (!s->tile[i].made)
             load_tile(s, &s->tile[i], k, stage);
@@ -119,7 +117,7 @@ static void make_stage(struct wgmma *s)
     struct cg *g = s->g;
     const uint32_t copied = cg_label(g, "copied");
     wgmma_make_ahead(s);
-    wgmma_wait(s, s->ring.full, 8 * s->p->stages, s->ring.parity);
+    ring_wait(&s->ring, RING_EMPTY);
     if (s->copied) {
         const struct cg_val t = cg_binary(g, OP_AND, s->m->thread, cg_u32(WGMMA_GROUP - 1));
         const size_t mark = cg_scope_open(g);
@@ -154,7 +152,7 @@ static void load_stage(struct wgmma *s)
     } else if (s->made) {
         make_stage(s);
     } else {
-        wgmma_wait(s, s->ring.full, 8 * s->p->stages, s->ring.parity);
+        ring_wait(&s->ring, RING_EMPTY);
         copy_stage(s);
     }
     cg_move(g, s->k, cg_add(g, cg_value(DT_U32, s->k), cg_u32(s->p->bk)));
@@ -173,10 +171,6 @@ void wgmma_load_tile(struct wgmma *s)
 /* Other blocks arrive at this one's barriers, which must be there as long: until all stages are read. */
 void wgmma_load_end(struct wgmma *s)
 {
-    if (s->sharing < 2)
-        return;
-    for (uint32_t i = 0; i < s->p->stages; i++) {
-        wgmma_wait(s, s->ring.full, 8 * s->p->stages, s->ring.parity);
-        wgmma_ring_next(s);
-    }
+    if (s->sharing > 1)
+        ring_drain(&s->ring);
 }

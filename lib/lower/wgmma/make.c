@@ -124,7 +124,7 @@ void wgmma_make_begin(struct wgmma *s)
             plan_tile(s, i);
     s->making = ARENA_ARRAY(g->a, AHEAD, struct wgmma_made);
     if (s->producers > 1)
-        s->turn = wgmma_mutable(g, cg_binary(g, OP_SHR, s->m->thread, cg_u32(7)));
+        s->turn = ring_mutable(g, cg_binary(g, OP_SHR, s->m->thread, cg_u32(7)));
 }
 
 /* ---- vectors -------------------------------------------------------------------------------------- */
@@ -362,7 +362,7 @@ void wgmma_make_tile(struct wgmma *s)
 {
     struct cg *g = s->g;
     const struct cg_val from = cg_value(DT_U32, s->k);
-    s->next_k = wgmma_mutable(g, from);
+    s->next_k = ring_mutable(g, from);
     if (s->producers > 1) {
         const struct cg_val k = cg_add(g, from, cg_mul(g, cg_value(DT_U32, s->turn), s->p->bk));
         const int32_t exists = cg_reg(g, cg_binary(g, OP_LT, k, end_of_k(s)));
@@ -416,7 +416,7 @@ void wgmma_make_stage(struct wgmma *s)
         some(s, n, false);
         n = some(s, n, true);
     }
-    wgmma_hand_over(s, 0);
+    ring_hand_over(&s->ring, RING_FULL);
     if (s->carried && !has_copies(s))
         load_next(s);
 }

@@ -1,11 +1,94 @@
-/* Stages and their barriers (wgmma/wgmma.h). */
+/* A ring of stages and their barriers (wgmma/ring.h). */
 #include <config.h>
 
-#include "lower/wgmma/wgmma.h"
+#include "lower/wgmma/ring.h"
 
-void wgmma_wait(struct wgmma *s, int32_t barrier, uint32_t offset, int32_t parity)
+int32_t ring_mutable(struct cg *g, struct cg_val v)
 {
-    struct cg *g = s->g;
+    const int32_t reg = cg_new_mutable(g, DT_U32);
+    cg_move(g, reg, v);
+    return reg;
+}
+
+/* ---- where a thread stands -------------------------------------------------------------------------- */
+
+static struct cg_val first_barrier(const struct ring *r)
+{
+    return cg_add(r->g, cg_value(DT_U32, r->shared), cg_u32(r->barriers));
+}
+
+void ring_init(const struct ring *r, const uint32_t *arrivals)
+{
+    for (uint32_t i = 0; i < r->sets * r->stages; i++)
+        PTX(&r->g->b, "mbarrier.init.shared::cta.b64",
+            ptx_mem(r->shared, r->barriers + i * RING_BARRIER), ptx_imm(arrivals[i / r->stages]));
+}
+
+void ring_begin(struct ring *r, unsigned parity)
+{
+    struct cg *g = r->g;
+    r->offset = ring_mutable(g, cg_u32(0));
+    r->full = ring_mutable(g, first_barrier(r));
+    r->parity = ring_mutable(g, cg_u32(parity));
+}
+
+void ring_next(const struct ring *r)
+{
+    struct cg *g = r->g;
+    const uint32_t n = r->stages;
+    const int32_t last = cg_new(g, DT_BOOL);
+    PTX(&g->b, "add.s32", ptx_r(r->offset), ptx_r(r->offset), ptx_imm(r->stage_bytes));
+    PTX(&g->b, "add.s32", ptx_r(r->full), ptx_r(r->full), ptx_imm(RING_BARRIER));
+    PTX(&g->b, "setp.eq.s32", ptx_r(last), ptx_r(r->offset), ptx_imm(n * r->stage_bytes));
+    PTX_IF(&g->b, last, "mov.u32", ptx_r(r->offset), ptx_imm(0));
+    PTX_IF(&g->b, last, "sub.s32", ptx_r(r->full), ptx_r(r->full), ptx_imm(n * RING_BARRIER));
+    PTX_IF(&g->b, last, "xor.b32", ptx_r(r->parity), ptx_r(r->parity), ptx_imm(1));
+    cg_assigned(g, r->offset);
+    cg_assigned(g, r->full);
+    cg_assigned(g, r->parity);
+}
+
+struct cg_val ring_number(const struct ring *r)
+{
+    struct cg *g = r->g;
+    const struct cg_val at = cg_binary(g, OP_SUB, cg_value(DT_U32, r->full), first_barrier(r));
+    return cg_binary(g, OP_DIV, at, cg_u32(RING_BARRIER));
+}
+
+void ring_go_to(const struct ring *r, struct cg_val n)
+{
+    struct cg *g = r->g;
+    const struct cg_val all = cg_u32(r->stages), first = first_barrier(r);
+    struct cg_val rounds = cg_binary(g, OP_DIV, n, all);
+    const struct cg_val at = cg_binary(g, OP_SUB, n, cg_binary(g, OP_MUL, rounds, all));
+    rounds = cg_binary(g, OP_AND, rounds, cg_u32(1));
+    cg_move(g, r->parity, cg_binary(g, OP_XOR, cg_value(DT_U32, r->parity), rounds));
+    cg_move(g, r->full, cg_add(g, first, cg_mul(g, at, RING_BARRIER)));
+    cg_move(g, r->offset, cg_mul(g, at, r->stage_bytes));
+}
+
+void ring_varies(const struct ring *r, struct cg_nest *nest)
+{
+    cg_nest_varies(r->g, nest, r->offset);
+    cg_nest_varies(r->g, nest, r->full);
+    cg_nest_varies(r->g, nest, r->parity);
+}
+
+struct cg_val ring_stage(const struct ring *r)
+{
+    return cg_add(r->g, cg_value(DT_U32, r->shared), cg_value(DT_U32, r->offset));
+}
+
+/* ---- barriers --------------------------------------------------------------------------------------- */
+
+/* Bytes from a stage's barrier `full` to that of the set. */
+static uint32_t apart(const struct ring *r, enum ring_set set)
+{
+    return (uint32_t)set * r->stages * RING_BARRIER;
+}
+
+void ring_wait_for(struct cg *g, int32_t barrier, uint32_t offset, int32_t parity)
+{
     const uint32_t again = cg_label(g, "wait");
     const int32_t done = cg_new(g, DT_BOOL);
     cg_place(g, again);
@@ -14,119 +97,85 @@ void wgmma_wait(struct wgmma *s, int32_t barrier, uint32_t offset, int32_t parit
     cg_jump_if(g, done, false, again);
 }
 
-int32_t wgmma_mutable(struct cg *g, struct cg_val v)
+void ring_wait(const struct ring *r, enum ring_set set)
 {
-    const int32_t reg = cg_new_mutable(g, DT_U32);
-    cg_move(g, reg, v);
-    return reg;
+    ring_wait_for(r->g, r->full, apart(r, set), r->parity);
 }
 
-static struct cg_val shared_at(struct wgmma *s, uint32_t offset)
+void ring_expect(const struct ring *r, uint32_t bytes)
 {
-    return cg_binary(s->g, OP_ADD, cg_value(DT_U32, s->m->shared), cg_int(DT_U32, offset));
+    PTX(&r->g->b, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_sink(), ptx_mem(r->full, 0),
+        ptx_imm(bytes));
 }
 
-void wgmma_hand_over(struct wgmma *s, uint32_t offset)
+void ring_hand_over(const struct ring *r, enum ring_set set)
 {
-    struct cg *g = s->g;
+    struct cg *g = r->g;
     PTX0(&g->b, "fence.proxy.async.shared::cta");
     PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
-    const struct cg_val is_first = cg_binary(g, OP_EQ, s->m->lane, cg_u32(0));
+    const struct cg_val is_first = cg_binary(g, OP_EQ, r->lane, cg_u32(0));
     PTX_IF(&g->b, cg_reg(g, is_first), "mbarrier.arrive.shared::cta.b64", ptx_sink(),
-           ptx_mem(s->ring.full, offset));
+           ptx_mem(r->full, apart(r, set)));
 }
 
-void wgmma_ring_begin(struct wgmma *s, unsigned parity)
+void ring_drain(const struct ring *r)
 {
-    struct cg *g = s->g;
-    s->ring.offset = wgmma_mutable(g, cg_int(DT_U32, 0));
-    s->ring.full = wgmma_mutable(g, shared_at(s, s->barriers));
-    s->ring.parity = wgmma_mutable(g, cg_int(DT_U32, parity));
+    for (uint32_t i = 0; i < r->stages; i++) {
+        ring_wait(r, RING_EMPTY);
+        ring_next(r);
+    }
 }
 
-void wgmma_ring_next(struct wgmma *s)
+/* ---- stages that are given back --------------------------------------------------------------------- */
+
+struct ring_release ring_release_here(const struct ring *r)
 {
-    struct cg *g = s->g;
-    const struct wgmma_ring *r = &s->ring;
-    const uint32_t n = s->p->stages;
-    const int32_t last = cg_new(g, DT_BOOL);
-    PTX(&g->b, "add.s32", ptx_r(r->offset), ptx_r(r->offset), ptx_imm(s->stage_bytes));
-    PTX(&g->b, "add.s32", ptx_r(r->full), ptx_r(r->full), ptx_imm(WGMMA_BARRIER));
-    PTX(&g->b, "setp.eq.s32", ptx_r(last), ptx_r(r->offset), ptx_imm(n * s->stage_bytes));
-    PTX_IF(&g->b, last, "mov.u32", ptx_r(r->offset), ptx_imm(0));
-    PTX_IF(&g->b, last, "sub.s32", ptx_r(r->full), ptx_r(r->full), ptx_imm(n * WGMMA_BARRIER));
-    PTX_IF(&g->b, last, "xor.b32", ptx_r(r->parity), ptx_r(r->parity), ptx_imm(1));
-    cg_assigned(g, r->offset);
-    cg_assigned(g, r->full);
-    cg_assigned(g, r->parity);
+    struct cg *g = r->g;
+    const int32_t mine = cg_reg(g, cg_binary(g, OP_EQ, r->lane, cg_u32(0)));
+    return (struct ring_release){.mine = mine, .delta = -1, .at = cg_new_mutable(g, DT_U32)};
 }
 
-uint32_t wgmma_ready(const struct wgmma *s)
+void ring_note(const struct ring *r, const struct ring_release *e)
 {
-    return 2 * s->p->stages * WGMMA_BARRIER;
+    struct cg *g = r->g;
+    struct cg_val at = cg_value(DT_U32, r->full);
+    if (e->delta >= 0)
+        at = cg_add(g, at, cg_value(DT_U32, e->delta));
+    cg_move(g, e->at, at);
 }
 
-uint32_t wgmma_barriers(const struct wgmma *s)
+void ring_release(const struct ring *r, const struct ring_release *e, int32_t pred)
 {
-    return (s->converts ? 3 : 2) * s->p->stages * WGMMA_BARRIER;
+    PTX_IF(&r->g->b, pred,
+           e->delta >= 0 ? "mbarrier.arrive.shared::cluster.b64"
+                         : "mbarrier.arrive.shared::cta.b64",
+           ptx_sink(), ptx_mem(e->at, apart(r, RING_EMPTY)));
 }
 
-void wgmma_ring_skip(struct wgmma *s)
-{
-    struct cg *g = s->g;
-    const struct wgmma_ring *r = &s->ring;
-    const struct cg_val n = cg_int(DT_U32, s->p->stages), bar = cg_int(DT_U32, WGMMA_BARRIER);
-    struct cg_val first = shared_at(s, s->barriers), full = cg_value(DT_U32, r->full);
-    struct cg_val at = cg_binary(g, OP_DIV, cg_binary(g, OP_SUB, full, first), bar);
-    at = cg_binary(g, OP_ADD, at, wgmma_stages(s));
-    struct cg_val rounds = cg_binary(g, OP_DIV, at, n);
-    at = cg_binary(g, OP_SUB, at, cg_binary(g, OP_MUL, rounds, n));
-    rounds = cg_binary(g, OP_AND, rounds, cg_int(DT_U32, 1));
-    cg_move(g, r->parity, cg_binary(g, OP_XOR, cg_value(DT_U32, r->parity), rounds));
-    cg_move(g, r->full, cg_binary(g, OP_ADD, first, cg_binary(g, OP_MUL, at, bar)));
-    cg_move(g, r->offset, cg_binary(g, OP_MUL, at, cg_int(DT_U32, s->stage_bytes)));
-}
+/* ---- a loop over stages ----------------------------------------------------------------------------- */
 
-void wgmma_ring_varies(struct wgmma *s, struct cg_nest *nest)
+void ring_for(const struct ring *r, struct ring_loop *l, struct cg_val n)
 {
-    cg_nest_varies(s->g, nest, s->ring.offset);
-    cg_nest_varies(s->g, nest, s->ring.full);
-    cg_nest_varies(s->g, nest, s->ring.parity);
-}
-
-struct cg_val wgmma_stages(struct wgmma *s)
-{
-    struct cg *g = s->g;
-    struct cg_val from = cg_convert(g, s->m->k_from, DT_U32),
-                  to = cg_convert(g, s->m->k_to, DT_U32);
-    struct cg_val n = cg_binary(g, OP_SUB, to, from);
-    n = cg_binary(g, OP_ADD, n, cg_int(DT_U32, s->p->bk - 1));
-    return cg_binary(g, OP_DIV, n, cg_int(DT_U32, s->p->bk));
-}
-
-void wgmma_for_stages(struct wgmma *s, void (*body)(struct wgmma *s))
-{
-    struct cg *g = s->g;
-    const uint32_t head = cg_label(g, "stage");
-    const int32_t more = cg_new(g, DT_BOOL);
-    struct cg_nest nest;
-    s->rest = wgmma_mutable(g, wgmma_stages(s));
-    cg_place(g, head);
+    struct cg *g = r->g;
+    l->head = cg_label(g, "stage");
+    l->more = cg_new(g, DT_BOOL);
+    l->rest = ring_mutable(g, n);
+    cg_place(g, l->head);
     cg_loop_head(g);
-    const size_t mark = cg_scope_open(g);
-    cg_nest_open(g, &nest, NULL);
-    cg_nest_varies(g, &nest, s->rest);
-    if (s->k >= 0)
-        cg_nest_varies(g, &nest, s->k);
-    if (s->next_k >= 0)
-        cg_nest_varies(g, &nest, s->next_k);
-    wgmma_ring_varies(s, &nest);
-    body(s);
-    wgmma_ring_next(s);
-    PTX(&g->b, "sub.s32", ptx_r(s->rest), ptx_r(s->rest), ptx_imm(1));
-    PTX(&g->b, "setp.ne.s32", ptx_r(more), ptx_r(s->rest), ptx_imm(0));
-    cg_assigned(g, s->rest);
-    cg_jump_if(g, more, true, head);
-    cg_nest_close(g, &nest);
-    cg_scope_close(g, mark);
+    l->mark = cg_scope_open(g);
+    cg_nest_open(g, &l->nest, NULL);
+    cg_nest_varies(g, &l->nest, l->rest);
+    ring_varies(r, &l->nest);
+}
+
+void ring_for_end(const struct ring *r, struct ring_loop *l)
+{
+    struct cg *g = r->g;
+    ring_next(r);
+    PTX(&g->b, "sub.s32", ptx_r(l->rest), ptx_r(l->rest), ptx_imm(1));
+    PTX(&g->b, "setp.ne.s32", ptx_r(l->more), ptx_r(l->rest), ptx_imm(0));
+    cg_assigned(g, l->rest);
+    cg_jump_if(g, l->more, true, l->head);
+    cg_nest_close(g, &l->nest);
+    cg_scope_close(g, l->mark);
 }

@@ -47,9 +47,8 @@ static void find_release(struct wgmma *s)
 {
     struct cg *g = s->g;
     const struct cg_val lane = s->m->lane;
-    s->delta = -1;
     if (s->sharing < 2) {
-        s->mine = cg_reg(g, cg_binary(g, OP_EQ, lane, cg_u32(0)));
+        s->release = ring_release_here(&s->ring);
         return;
     }
     struct cg_val row = cg_binary(g, OP_MOD, lane, cg_u32(s->down));
@@ -58,12 +57,13 @@ static void find_release(struct wgmma *s)
     struct cg_val same_row = cg_binary(g, OP_EQ, row, s->at_row);
     struct cg_val peer = cg_binary(g, OP_LOR, same_row, same_col);
     struct cg_val is_block = cg_binary(g, OP_LT, lane, cg_u32(s->sharing));
-    s->mine = cg_reg(g, cg_binary(g, OP_LAND, is_block, peer));
+    s->release.mine = cg_reg(g, cg_binary(g, OP_LAND, is_block, peer));
     const struct cg_val rank = cg_add(g, s->apart, cg_binary(g, OP_MOD, lane, cg_u32(s->sharing)));
     const int32_t there =
         CG(g, PTX_B32, "mapa.shared::cluster.u32", ptx_r(s->m->shared), ptx_r(cg_reg(g, rank)));
-    s->delta =
+    s->release.delta =
         cg_reg(g, cg_binary(g, OP_SUB, cg_value(DT_U32, there), cg_value(DT_U32, s->m->shared)));
+    s->release.at = cg_new_mutable(g, DT_U32);
 }
 
 void wgmma_sum_begin(struct wgmma *s)
@@ -79,7 +79,6 @@ void wgmma_sum_begin(struct wgmma *s)
     if (wgmma_held_words(s))
         wgmma_hold_begin(s);
     find_release(s);
-    s->release = cg_new_mutable(g, DT_U32);
     s->adds = cg_new_mutable(g, DT_BOOL);
     s->always = cg_new(g, DT_BOOL);
     PTX(&g->b, "setp.ne.s32", ptx_r(s->always), ptx_r(s->word), ptx_imm(0));
@@ -195,19 +194,13 @@ static void give_back(struct wgmma *s, int32_t pred)
     struct cg *g = s->g;
     if (wgmma_held_words(s))
         PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
-    PTX_IF(&g->b, pred,
-           s->sharing > 1 ? "mbarrier.arrive.shared::cluster.b64"
-                          : "mbarrier.arrive.shared::cta.b64",
-           ptx_sink(), ptx_mem(s->release, 8 * s->p->stages));
+    ring_release(&s->ring, &s->release, pred);
 }
 
 static void note_stage(struct wgmma *s)
 {
     struct cg *g = s->g;
-    struct cg_val at = cg_value(DT_U32, s->ring.full);
-    if (s->delta >= 0)
-        at = cg_add(g, at, cg_value(DT_U32, s->delta));
-    cg_move(g, s->release, at);
+    ring_note(&s->ring, &s->release);
     cg_move(g, s->adds, cg_bool(g, true));
 }
 
@@ -237,7 +230,7 @@ static void promote_stage(struct wgmma *s, const int32_t *stage)
             PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(0));
             if (i + 1 == s->high / WGMMA_ROWS && q + 1 == s->f->nproduct) {
                 note_stage(s);
-                give_back(s, s->mine);
+                give_back(s, s->release.mine);
             }
             for (uint32_t w = 0; w < s->wide / 2; w++)
                 PTX(&g->b, "add.rn.f32", ptx_r(sum[w]), ptx_r(sum[w]), ptx_r(s->stage_sum[w]));
@@ -292,9 +285,9 @@ static void sum_stage(struct wgmma *s)
     struct cg *g = s->g;
     int32_t stage[MATMUL_OPERANDS];
     wait_for_first(s);
-    wgmma_wait(s, s->ring.full, 0, s->ring.parity);
+    ring_wait(&s->ring, RING_FULL);
     if (s->converts)
-        wgmma_wait(s, s->ring.full, wgmma_ready(s), s->ring.parity);
+        ring_wait(&s->ring, RING_READY);
     const struct cg_val at = cg_binary(g, OP_SHR, cg_value(DT_U32, s->ring.offset), cg_u32(4));
     for (uint32_t i = 0; i < s->ntile; i++)
         if (!s->tile[i].held)
@@ -313,7 +306,7 @@ static void sum_stage(struct wgmma *s)
         multiply_steps(s, stage, step, n);
         if (step == 0) {
             const int32_t frees = cg_new(g, DT_BOOL);
-            PTX(&g->b, "and.pred", ptx_r(frees), ptx_r(s->adds), ptx_r(s->mine));
+            PTX(&g->b, "and.pred", ptx_r(frees), ptx_r(s->adds), ptx_r(s->release.mine));
             give_back(s, frees);
             epilogue_tile(s);
             wgmma_columns_load(s);
@@ -333,7 +326,7 @@ void wgmma_sum_tile(struct wgmma *s)
     say_end(s);
     if (!s->p->promotes) {
         PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(0));
-        give_back(s, s->mine);
+        give_back(s, s->release.mine);
     }
     for (uint32_t i = 0; i < wgmma_sums(s); i++)
         cg_assigned(g, s->sum[i]);

@@ -50,7 +50,7 @@ static void for_tiles(struct wgmma *s, struct cg_val first, struct cg_val step,
         body(s);
         return;
     }
-    const int32_t at = wgmma_mutable(g, first);
+    const int32_t at = ring_mutable(g, first);
     struct cg_nest nest;
     matmul_items(s->m, &items);
     cg_place(g, head);
@@ -58,7 +58,7 @@ static void for_tiles(struct wgmma *s, struct cg_val first, struct cg_val step,
     const size_t mark = cg_scope_open(g);
     cg_nest_open(g, &nest, NULL);
     cg_nest_varies(g, &nest, at);
-    wgmma_ring_varies(s, &nest);
+    ring_varies(&s->ring, &nest);
     const struct cg_val n = cg_value(DT_U32, at);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, n, items)), false, done);
     find_tile(s, n);
@@ -68,6 +68,36 @@ static void for_tiles(struct wgmma *s, struct cg_val first, struct cg_val step,
     cg_nest_close(g, &nest);
     cg_scope_close(g, mark);
     cg_place(g, done);
+}
+
+struct cg_val wgmma_stages(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    struct cg_val from = cg_convert(g, s->m->k_from, DT_U32),
+                  to = cg_convert(g, s->m->k_to, DT_U32);
+    struct cg_val n = cg_binary(g, OP_SUB, to, from);
+    n = cg_binary(g, OP_ADD, n, cg_int(DT_U32, s->p->bk - 1));
+    return cg_binary(g, OP_DIV, n, cg_int(DT_U32, s->p->bk));
+}
+
+/* The next tile's, which the other warpgroup takes. */
+static void skip_stages(struct wgmma *s)
+{
+    const struct cg_val at = ring_number(&s->ring);
+    ring_go_to(&s->ring, cg_add(s->g, at, wgmma_stages(s)));
+}
+
+void wgmma_for_stages(struct wgmma *s, void (*body)(struct wgmma *s))
+{
+    struct ring_loop l;
+    ring_for(&s->ring, &l, wgmma_stages(s));
+    s->rest = l.rest;
+    if (s->k >= 0)
+        cg_nest_varies(s->g, &l.nest, s->k);
+    if (s->next_k >= 0)
+        cg_nest_varies(s->g, &l.nest, s->next_k);
+    body(s);
+    ring_for_end(&s->ring, &l);
 }
 
 /* ---- who does what -------------------------------------------------------------------------------- */
@@ -105,13 +135,10 @@ static void make_barriers(struct wgmma *s)
     for (uint32_t i = 0; i < s->nbrought; i++)
         PTX(&g->b, "prefetch.tensormap", ptx_mem(s->brought[i].map, 0));
     const uint32_t arrivals[] = {full, s->peers * s->takers * WARPS, s->converts};
-    for (uint32_t i = 0; i < wgmma_barriers(s) / WGMMA_BARRIER; i++)
-        PTX(&g->b, "mbarrier.init.shared::cta.b64",
-            ptx_mem(s->m->shared, s->barriers + i * WGMMA_BARRIER),
-            ptx_imm(arrivals[i / s->p->stages]));
+    ring_init(&s->ring, arrivals);
     for (uint32_t i = 0; i < s->consumers * WARPS && s->nbrought; i++)
         PTX(&g->b, "mbarrier.init.shared::cta.b64",
-            ptx_mem(s->m->shared, s->brought_barriers + i * WGMMA_BARRIER), ptx_imm(1));
+            ptx_mem(s->m->shared, s->brought_barriers + i * RING_BARRIER), ptx_imm(1));
     PTX0(&g->b, "fence.mbarrier_init.release.cluster");
     cg_scope_close(g, mark);
     cg_place(g, made);
@@ -153,7 +180,7 @@ static void tile_of_consumer(struct wgmma *s)
     wgmma_sum_tile(s);
     take_turn(s, false);
     if (s->p->pingpong)
-        wgmma_ring_skip(s);
+        skip_stages(s);
     const uint32_t skip = cg_label(g, "stored");
     const size_t mark = cg_scope_open(g);
     if (s->p->split > 1)
@@ -175,7 +202,7 @@ static void convert(struct wgmma *s)
         return;
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, s->m->warp, cg_u32(first))), false, others);
     const size_t mark = cg_scope_open(g);
-    wgmma_ring_begin(s, 0);
+    ring_begin(&s->ring, 0);
     wgmma_convert_begin(s);
     for_tiles(s, s->first_tile, s->tile_step, wgmma_convert_tile);
     cg_jump(g, g->exit);
@@ -203,7 +230,7 @@ static void produce(struct wgmma *s)
     else
         elect(s);
     g->exit_used = true;
-    wgmma_ring_begin(s, 1);
+    ring_begin(&s->ring, 1);
     for_tiles(s, s->first_tile, s->tile_step, wgmma_load_tile);
     wgmma_load_end(s);
     cg_jump(g, g->exit);
@@ -220,7 +247,7 @@ static void begin_turns(struct wgmma *s, struct cg_val *first, struct cg_val *st
     cg_jump_if(g, cg_reg(g, is_first), true, begun);
     const size_t mark = cg_scope_open(g);
     take_turn(s, false);
-    wgmma_ring_skip(s);
+    skip_stages(s);
     cg_scope_close(g, mark);
     cg_place(g, begun);
 }
@@ -229,7 +256,7 @@ static void consume(struct wgmma *s)
 {
     struct cg_val first = s->first_tile, step = s->tile_step;
     set_registers(s, false);
-    wgmma_ring_begin(s, 0);
+    ring_begin(&s->ring, 0);
     wgmma_sum_begin(s);
     epilogue_ready(s);
     wgmma_columns_begin(s);
@@ -252,6 +279,13 @@ void matmul_wgmma(struct matmul *m)
     if (s.blocks > 1)
         g->func->directives = arena_printf(
             g->module->arena, ".explicitcluster\n.reqnctapercluster %u, 1, 1", (unsigned)s.blocks);
+    s.ring = (struct ring){.g = g,
+                           .shared = m->shared,
+                           .stages = s.p->stages,
+                           .stage_bytes = s.stage_bytes,
+                           .barriers = s.barriers,
+                           .sets = wgmma_sets(&s),
+                           .lane = m->lane};
     find_rank(&s);
     wgmma_load_begin(&s);
     if (s.direct)

@@ -43,6 +43,7 @@
 
 #include "lower/matmul/matmul.h"
 #include "lower/pass/pass.h"
+#include "lower/wgmma/ring.h"
 
 enum {
     WGMMA_SPAN = 128,   /* bytes of a row of an atom */
@@ -56,7 +57,6 @@ enum {
     WGMMA_GROUPS = 4, /* warpgroups, all together */
     WGMMA_STAGES = 16,
     WGMMA_ADDRESS = (1 << 18) - 1, /* bits of an address in a descriptor */
-    WGMMA_BARRIER = 8,             /* bytes of an mbarrier */
     WGMMA_BLOCKS = 8,              /* of a cluster */
     EPILOGUE_TENSORS = 2,          /* tensors that the epilogue reads along rows and columns */
     WGMMA_COLUMNS = 2,             /* and of columns alone, that registers have */
@@ -107,13 +107,6 @@ struct wgmma_column {
     int32_t *word;             /* mutable */
 };
 
-/* Where a thread is in the ring of stages; mutable registers. */
-struct wgmma_ring {
-    int32_t offset; /* u32: of the stage from the first, bytes */
-    int32_t full;   /* u32: address of its barrier; that of `empty` is 8 * stages on */
-    int32_t parity; /* u32: of the phase that is waited for */
-};
-
 struct wgmma {
     struct matmul *m;
     struct cg *g;
@@ -142,7 +135,7 @@ struct wgmma {
      * in the cluster of the first of those that share operands with it */
     struct cg_val rank, at_row, at_col, at_share, apart;
     struct cg_val first_tile, tile_step; /* u32: numbers of the tiles that the cluster takes */
-    struct wgmma_ring ring;
+    struct ring ring;
     int32_t rest; /* u32, mutable: stages left of this tile */
     int32_t k;    /* u32, mutable: the producer's next */
     int32_t turn; /* u32, mutable: 0: the next stage is this producer's; of two */
@@ -162,10 +155,8 @@ struct wgmma {
     int32_t word;          /* u32: the high word of all */
     /* of held tiles: addresses (u32) in the first stage, a predicate, and the words of some steps, or of their parts */
     int32_t from[MATMUL_OPERANDS][4], late, *held[MATMUL_OPERANDS][2];
-    int32_t square[2][2]; /* converters: see _convert.c */
-    /* u32: the barrier `full` of the stage before, in the block to which the lane says that it is read; how far that is from this
-     * block's, -1: it is this one's; and a predicate: does it say so to any? */
-    int32_t release, delta, mine;
+    int32_t square[2][2];        /* converters: see _convert.c */
+    struct ring_release release; /* of the stage before */
     /* of warpgroups that end a tile in order: a predicate, -1: they do not; and u32 */
     int32_t ends_first, waits_at;
     int32_t adds, always, never;  /* predicates: is this not the tile's first stage? true; false */
@@ -188,33 +179,17 @@ struct wgmma {
 
 /* Is there the instruction, and what lies where? why: NULL or what is in the way. */
 bool wgmma_measure(struct wgmma *s, struct buf *why);
+/* Sets of barriers of the ring. */
+uint32_t wgmma_sets(const struct wgmma *s);
 /* Registers of a thread's sums. */
 uint32_t wgmma_sums(const struct wgmma *s);
 /* Registers of a thread that brings operands, or multiplies them: together all that there are. */
 uint32_t wgmma_registers(const struct wgmma *s, bool produces);
+
+/* ---- wgmma/wgmma.c ---- */
+
 /* Stages of the tile: u32. */
 struct cg_val wgmma_stages(struct wgmma *s);
-
-/* ---- wgmma/ring.c ---- */
-
-int32_t wgmma_mutable(struct cg *g, struct cg_val v); /* a mutable u32 that starts as v */
-
-/* Waits for the phase of the barrier at the address plus offset. Neither this nor arriving in another block names the scope of the
- * cluster: nothing that threads wrote is handed over, only memory that they have read, and each would cost a fence of all
- * memory (MEMBAR.ALL.GPU, CCTL.IVALL in SASS). */
-void wgmma_wait(struct wgmma *s, int32_t barrier, uint32_t offset, int32_t parity);
-/* The warp's threads have written their part of the stage, and it arrives at the stage's barrier `full` plus offset. Each fences
- * what it wrote: wgmma reads by another way. */
-void wgmma_hand_over(struct wgmma *s, uint32_t offset);
-void wgmma_ring_begin(struct wgmma *s, unsigned parity);
-void wgmma_ring_next(struct wgmma *s);
-/* Bytes from a stage's barrier `full` to `ready`; of all barriers. */
-uint32_t wgmma_ready(const struct wgmma *s);
-uint32_t wgmma_barriers(const struct wgmma *s);
-/* It varies in the loop. */
-void wgmma_ring_varies(struct wgmma *s, struct cg_nest *nest);
-/* Skips the stages of a tile. */
-void wgmma_ring_skip(struct wgmma *s);
 /* Runs body once for each stage of the tile. */
 void wgmma_for_stages(struct wgmma *s, void (*body)(struct wgmma *s));
 
