@@ -28,10 +28,12 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/simt/simt.h lib/lower/simt/bring.c lib/lower/simt/simt.c lib/lower/simt/thin.c \
 	lib/lower/mma/mma.h lib/lower/mma/copy.c lib/lower/mma/frag.c lib/lower/mma/as_f16.c lib/lower/mma/mma.c \
 	lib/lower/mma/parts.c lib/lower/mma/sums.c \
-	lib/lower/wgmma/wgmma.h lib/lower/wgmma/columns.c lib/lower/wgmma/convert.c lib/lower/wgmma/epilogue.c \
-	lib/lower/wgmma/fits.c lib/lower/wgmma/held.c lib/lower/wgmma/load.c lib/lower/wgmma/make.c \
-	lib/lower/wgmma/out.c lib/lower/wgmma/ring.h lib/lower/wgmma/ring.c lib/lower/wgmma/share.c lib/lower/wgmma/store.c \
-	lib/lower/wgmma/sum.c lib/lower/wgmma/wgmma.c
+	lib/lower/wgmma/box.c lib/lower/wgmma/box.h lib/lower/wgmma/columns.c lib/lower/wgmma/convert.c \
+	lib/lower/wgmma/epilogue.c lib/lower/wgmma/fits.c lib/lower/wgmma/held.c lib/lower/wgmma/load.c \
+	lib/lower/wgmma/make.c lib/lower/wgmma/out.c lib/lower/wgmma/products.c lib/lower/wgmma/products.h \
+	lib/lower/wgmma/ring.c lib/lower/wgmma/ring.h lib/lower/wgmma/share.c lib/lower/wgmma/store.c \
+	lib/lower/wgmma/sum.c lib/lower/wgmma/tma.c lib/lower/wgmma/tma.h lib/lower/wgmma/wgmma.c \
+	lib/lower/wgmma/wgmma.h
 
 # The math library is kernel-language source, built in: NAME.k becomes  static const char NAME_k[]  in
 # NAME.k.h ("lower/mathlib/NAME.k.h"). Numbers rather than a string literal, whose length C11 limits.

@@ -92,7 +92,7 @@ void wgmma_columns_load(struct wgmma *s)
     const uint32_t skip = cg_label(g, "columns");
     cg_jump_if(g, s->adds, true, skip);
     const size_t mark = cg_scope_open(g);
-    const struct cg_val pair = cg_mul(g, cg_binary(g, OP_AND, s->m->lane, cg_u32(3)), 2);
+    const struct cg_val pair = wgmma_lane_column(g, s->m->lane);
     const struct cg_val col = cg_add(g, cg_convert(g, s->m->col, DT_U32), pair);
     for (uint32_t n = 0; n < s->ncolumn; n++)
         load(s, &s->column[n], col);

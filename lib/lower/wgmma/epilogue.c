@@ -19,10 +19,7 @@
 
 #include "lower/wgmma/wgmma.h"
 
-#include <stdio.h>
-
 enum {
-    BOX = WGMMA_PATCH * WGMMA_SPAN,
     MOST_KEPT = 2,
     KEPT_WORDS = 16, /* of a box */
     KEEPS_AT = 8,    /* stages: memory has the time of so many to bring the rest */
@@ -108,7 +105,7 @@ bool wgmma_find_brought(struct wgmma *s)
 
 uint32_t epilogue_bytes(const struct wgmma *s)
 {
-    return s->nbrought * s->places * BOX;
+    return s->nbrought * s->places * BOX_BYTES;
 }
 
 bool wgmma_keep_brought(struct wgmma *s)
@@ -167,8 +164,7 @@ static void copy_box(struct wgmma *s, uint32_t n, uint32_t box)
     const struct cg_val in_tile = wgmma_along(s);
     const struct cg_val row = cg_add(g, cg_convert(g, s->m->row, DT_U32), in_tile);
     const struct cg_val col = cg_convert(g, s->m->col, DT_U32);
-    struct ptx_operand c[CONTRACT_MAP_RANK];
-    char text[128];
+    struct tma_box to = {.map = s->brought[n].map, .rank = e->nargs};
     for (uint32_t d = 0; d < e->nargs; d++) {
         const struct lang_symbol *x = wgmma_index_of(s->f, e->args[e->nargs - 1 - d]);
         struct cg_val at = cg_u32(0);
@@ -179,20 +175,17 @@ static void copy_box(struct wgmma *s, uint32_t n, uint32_t box)
             at = cg_add(g, col, cg_u32(box % across * cols));
         else if (x == s->f->i)
             at = cg_add(g, row, cg_u32(box / across * WGMMA_ROWS));
-        c[d] = ptx_r(cg_reg(g, at));
+        to.at[d] = ptx_r(cg_reg(g, at));
     }
-    snprintf(text, sizeof text,
-             "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes",
-             (unsigned)e->nargs);
-    PTX(&g->b, text, ptx_mem(s->brought_to, (n * s->places + box % s->places) * BOX),
-        ptx_tensor(&g->b, s->brought[n].map, e->nargs, c), ptx_mem(s->brought_barrier, 0));
+    tma_load(g, &to, s->brought_to, (n * s->places + box % s->places) * BOX_BYTES,
+             s->brought_barrier, -1);
 }
 
 static void copy_boxes(struct wgmma *s, uint32_t first, uint32_t end)
 {
     struct cg *g = s->g;
     PTX(&g->b, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_sink(),
-        ptx_mem(s->brought_barrier, 0), ptx_imm(s->nbrought * (end - first) * BOX));
+        ptx_mem(s->brought_barrier, 0), ptx_imm(s->nbrought * (end - first) * BOX_BYTES));
     for (uint32_t n = 0; n < s->nbrought; n++)
         for (uint32_t box = first; box < end; box++)
             copy_box(s, n, box);
@@ -202,14 +195,13 @@ static void copy_boxes(struct wgmma *s, uint32_t first, uint32_t end)
 static void keep_box(struct wgmma *s, uint32_t box)
 {
     struct cg *g = s->g;
-    int32_t at[4];
-    wgmma_find_targets(s, 2, cg_value(DT_U32, s->brought_to), at);
-    for (uint32_t c = 0; c < 4; c++) {
+    int32_t at[BOX_PIECES];
+    box_pieces(g, s->m->lane, 2, cg_value(DT_U32, s->brought_to), at);
+    for (uint32_t c = 0; c < BOX_PIECES; c++) {
         struct ptx_operand word[4];
         for (uint32_t w = 0; w < 4; w++)
             word[w] = ptx_r(s->kept_word[box * KEPT_WORDS + c * 4 + w]);
-        PTX(&g->b, "ldmatrix.sync.aligned.m8n8.x4.shared.b16", ptx_vec(&g->b, 4, word),
-            ptx_mem(at[c], box * BOX));
+        box_take_words(g, at[c], box * BOX_BYTES, word);
     }
 }
 
@@ -242,7 +234,7 @@ void epilogue_tile(struct wgmma *s)
     cg_jump_if(g, s->adds, true, skip);
     const size_t mark = cg_scope_open(g);
     cg_jump_if(g, s->leads, false, skip);
-    PTX(&g->b, "cp.async.bulk.wait_group.read", ptx_imm(0));
+    tma_wait_read(g, 0);
     copy_boxes(s, 0, s->kept ? s->kept : s->boxes);
     cg_scope_close(g, mark);
     cg_place(g, skip);
@@ -272,16 +264,14 @@ void wgmma_take_brought(struct wgmma *s, int32_t at, uint32_t box, uint32_t piec
     for (uint32_t n = 0; n < s->nbrought; n++) {
         struct epilogue_tensor *r = &s->brought[n];
         const enum dtype t = r->e->sym->type;
-        const uint32_t from = (n * s->places + box % s->places) * BOX;
+        const uint32_t from = (n * s->places + box % s->places) * BOX_BYTES;
         struct ptx_operand word[4];
         for (uint32_t w = 0; w < 4; w++)
             word[w] = ptx_r(r->word[w] = cg_new(g, dtype_bits(t) == 32 ? t : DT_U32));
         if (dtype_bits(t) == 16)
-            PTX(&g->b, "ldmatrix.sync.aligned.m8n8.x4.shared.b16", ptx_vec(&g->b, 4, word),
-                ptx_mem(at, from));
+            box_take_words(g, at, from, word);
         for (uint32_t half = 0; half < 2 && dtype_bits(t) == 32; half++)
-            PTX(&g->b, dtype_is_float(t) ? "ld.shared.v2.f32" : "ld.shared.v2.b32",
-                ptx_vec(&g->b, 2, word + 2 * half), ptx_mem(at, from + half * 8 * WGMMA_SPAN));
+            box_take_pair(g, t, at, from, half, word + 2 * half);
     }
 }
 

@@ -6,8 +6,6 @@
 
 #include "lower/wgmma/wgmma.h"
 
-#include <stdio.h>
-
 /* Which part of the tile this block brings. */
 static struct cg_val part_of(const struct wgmma *s, const struct wgmma_tile *t)
 {
@@ -58,21 +56,11 @@ static void copy_box(struct wgmma *s, const struct wgmma_tile *t, struct cg_val 
     struct cg *g = s->g;
     const struct lang_expr *e = s->f->operand[t->operand].plain;
     struct cg_val sub[VARIANT_RANK];
-    struct ptx_operand c[CONTRACT_MAP_RANK];
-    char text[128];
+    struct tma_box box = {.map = t->map, .rank = e->nargs};
     matmul_subscripts(s->m, t->operand, cg_index(g, at), cg_index(g, k), sub);
     for (uint32_t d = 0; d < e->nargs; d++)
-        c[d] = ptx_r(cg_reg(g, cg_convert(g, sub[e->nargs - 1 - d], DT_U32)));
-    const bool shares = t->sharers > 1;
-    snprintf(text, sizeof text,
-             "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes%s",
-             (unsigned)e->nargs, shares ? ".multicast::cluster" : "");
-    const struct ptx_operand tensor = ptx_tensor(&g->b, t->map, e->nargs, c);
-    const struct ptx_operand full = ptx_mem(s->ring.full, 0);
-    if (shares)
-        PTX(&g->b, text, ptx_mem(to, offset), tensor, full, ptx_r(mask_of(s, t)));
-    else
-        PTX(&g->b, text, ptx_mem(to, offset), tensor, full);
+        box.at[d] = ptx_r(cg_reg(g, cg_convert(g, sub[e->nargs - 1 - d], DT_U32)));
+    tma_load(g, &box, to, offset, s->ring.full, t->sharers > 1 ? mask_of(s, t) : -1);
 }
 
 static void load_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val k, int32_t stage)

@@ -1,11 +1,6 @@
 /* Sums on their way out (wgmma/wgmma.h).
  *
- * A warp has 16 of each 64 rows of its warpgroup: lane 4 r + c the words 4 j .. 4 j + 3 of each 8 columns j:
- *
- *     row r       columns 8 j + 2 c, 8 j + 2 c + 1
- *     row r + 8   the same
- *
- * It leaves some columns of these 16 rows in a patch of its own, and the epilogue takes them from there: no other warp is
+ * A warp has 16 of each 64 rows of its warpgroup (wgmma/products.h). It leaves some columns of these 16 rows in a patch of its own, and the epilogue takes them from there: no other warp is
  * waited for.
  */
 #include <config.h>
@@ -165,8 +160,8 @@ void wgmma_out_tile(struct wgmma *s)
                             s->p->wm / WGMMA_ROWS * (s->p->bn / s->patch_cols)};
     const struct cg_val thread = m->thread, lane = m->lane;
     const struct cg_val base = wgmma_patch(s);
-    struct cg_val row = cg_mul(g, cg_binary(g, OP_SHR, lane, cg_u32(2)), s->pitch);
-    struct cg_val in_row = cg_mul(g, cg_binary(g, OP_AND, lane, cg_u32(3)), 2);
+    struct cg_val row = cg_mul(g, wgmma_lane_row(g, lane), s->pitch);
+    struct cg_val in_row = wgmma_lane_column(g, lane);
     const int32_t at = cg_reg(g, cg_add(g, base, cg_mul(g, cg_add(g, row, in_row), 4)));
     const struct cg_val first = wgmma_along(s);
     m->thread = lane;

@@ -1,13 +1,8 @@
 /* Results straight from registers (wgmma/wgmma.h): where all that the epilogue reads beside the sums lies along rows or
  * columns, and results are of 2 or 4 bytes in rows of whole 16 bytes.
  *
- * A warp's 16 rows of 128 bytes each make a box, which is copied to memory while the warp goes on: with the box after
- * it, in the other buffer, and then with the next tile. Chunks of 16 bytes are swizzled as in the operands' atoms, so that
- * neither stmatrix nor the stores of 32-bit results meet conflicts of banks:
- *
- *     2 bytes: stmatrix stores 4 matrices of 8 x 8, lane l the address of row l % 16, chunk c + l / 16
- *              a row is 64 columns
- *     4 bytes: lane 4 r + c stores pairs 2 c of rows r and r + 8; a row is 32 columns
+ * A warp's 16 rows of 128 bytes each make a box (wgmma/box.h), which is copied to memory while the warp goes on: with the box
+ * after it, in the other buffer, and then with the next tile.
  *
  * Where the instructions' rows are columns of the results a warp has 16 of them, and boxes are 32 rows of 64 bytes, swizzled over
  * these:
@@ -30,9 +25,7 @@
 
 #include "lower/wgmma/wgmma.h"
 
-#include <stdio.h>
-
-enum { LANES = 2, BUFFERS = 2, BOX = WGMMA_PATCH * WGMMA_SPAN, PIECES = 4 };
+enum { LANES = 2, BUFFERS = 2, PIECES = BOX_PIECES };
 
 struct out {
     struct wgmma *s;
@@ -89,7 +82,7 @@ uint32_t wgmma_direct(struct wgmma *s)
     }
     if (!wgmma_find_brought(s))
         return 0;
-    return s->nbrought ? epilogue_bytes(s) : BUFFERS * WGMMA_PATCH * WGMMA_SPAN;
+    return s->nbrought ? epilogue_bytes(s) : BUFFERS * BOX_BYTES;
 }
 
 /* ---- begin ---------------------------------------------------------------------------------------- */
@@ -115,28 +108,6 @@ void wgmma_store_begin(struct wgmma *s)
         s->out_map[o] = cg_param_map(s->g, t, box, false);
     }
     epilogue_begin(s);
-}
-
-/* The row's address, and the chunk as the row has them. */
-void wgmma_find_targets(struct wgmma *s, uint32_t size, struct cg_val patch, int32_t *to)
-{
-    struct cg *g = s->g;
-    const struct cg_val lane = s->m->lane;
-    struct cg_val row, chunk, in_chunk = cg_u32(0);
-    if (size == 2) {
-        row = cg_binary(g, OP_AND, lane, cg_u32(15));
-        chunk = cg_binary(g, OP_SHR, lane, cg_u32(4));
-    } else {
-        row = cg_binary(g, OP_SHR, lane, cg_u32(2));
-        chunk = cg_binary(g, OP_AND, cg_binary(g, OP_SHR, lane, cg_u32(1)), cg_u32(1));
-        in_chunk = cg_mul(g, cg_binary(g, OP_AND, lane, cg_u32(1)), 8);
-    }
-    patch = cg_add(g, cg_add(g, patch, cg_mul(g, row, WGMMA_SPAN)), in_chunk);
-    chunk = cg_binary(g, OP_XOR, chunk, cg_binary(g, OP_AND, row, cg_u32(7)));
-    for (uint32_t c = 0; c < 4; c++) {
-        struct cg_val at = cg_binary(g, OP_XOR, chunk, cg_u32(2 * c));
-        to[c] = cg_reg(g, cg_add(g, patch, cg_mul(g, at, 16)));
-    }
 }
 
 /* The same where boxes are turned: of columns r and r + 8 the rows that are stored first, and the others. */
@@ -178,8 +149,7 @@ static void find_lane(struct out *w)
     struct cg *g = s->g;
     const struct matmul *m = s->m;
     const struct cg_val in_tile = wgmma_along(s);
-    const struct cg_val r = cg_binary(g, OP_SHR, m->lane, cg_u32(2));
-    const struct cg_val c = cg_mul(g, cg_binary(g, OP_AND, m->lane, cg_u32(3)), LANES);
+    const struct cg_val r = wgmma_lane_row(g, m->lane), c = wgmma_lane_column(g, m->lane);
     const struct cg_val patch = wgmma_patch(s);
     struct cg_val *along = s->p->turned ? &w->at_col : &w->at_row;
     w->at_row = cg_convert(g, m->row, DT_U32);
@@ -191,7 +161,7 @@ static void find_lane(struct out *w)
     if (s->p->turned)
         find_turned(w, patch);
     else
-        wgmma_find_targets(s, w->size, patch, w->to);
+        box_pieces(g, m->lane, w->size, patch, w->to);
     if (s->by_threads)
         find_pieces(w, patch);
 }
@@ -271,8 +241,7 @@ static void put_halves(struct out *w, uint32_t o, uint32_t c, struct cg_val *con
     for (uint32_t half = 0; half < 2; half++) {
         const struct cg_val *pair = v[half] + (size_t)o * LANES;
         const struct ptx_operand words[2] = {ptx_r(cg_reg(g, pair[0])), ptx_r(cg_reg(g, pair[1]))};
-        PTX(&g->b, dtype_is_float(t) ? "st.shared.v2.f32" : "st.shared.v2.b32",
-            ptx_mem(w->to[c], buffer + half * 8 * WGMMA_SPAN), ptx_vec(&g->b, 2, words));
+        box_put_pair(g, t, w->to[c], buffer, half, words);
     }
 }
 
@@ -300,8 +269,7 @@ static void fill(struct out *w, uint32_t o, uint32_t first, uint32_t own, uint32
         if (w->size == 4)
             put_halves(w, o, c, v, buffer);
         else if (c % 2)
-            PTX(&g->b, "stmatrix.sync.aligned.m8n8.x4.shared.b16", ptx_mem(w->to[c / 2], buffer),
-                ptx_vec(&g->b, 4, word));
+            box_put_words(g, w->to[c / 2], buffer, word);
         cg_scope_close(g, mark);
     }
 }
@@ -339,8 +307,7 @@ static void send(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
     struct wgmma *s = w->s;
     struct cg *g = s->g;
     const struct lang_symbol *t = s->f->stage->eq[o]->sym;
-    struct ptx_operand c[CONTRACT_MAP_RANK];
-    char text[96];
+    struct tma_box box = {.map = s->out_map[o], .rank = t->rank};
     const uint32_t skip = cg_label(g, "sent"), down = w->i * WGMMA_ROWS;
     PTX0(&g->b, "fence.proxy.async.shared::cta"); /* each lane's own */
     PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
@@ -352,13 +319,9 @@ static void send(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
                            : axis == s->f->axis_i
                                ? cg_add(g, w->at_row, cg_u32(s->p->turned ? first : down))
                                : cg_convert(g, s->m->batch[--b], DT_U32);
-        c[d] = ptx_r(cg_reg(g, at));
+        box.at[d] = ptx_r(cg_reg(g, at));
     }
-    snprintf(text, sizeof text, "cp.async.bulk.tensor.%ud.global.shared::cta.tile.bulk_group",
-             (unsigned)t->rank);
-    const int32_t base = cg_reg(g, wgmma_patch(s));
-    PTX(&g->b, text, ptx_tensor(&g->b, s->out_map[o], t->rank, c), ptx_mem(base, buffer));
-    PTX0(&g->b, "cp.async.bulk.commit_group");
+    tma_store(g, &box, cg_reg(g, wgmma_patch(s)), buffer);
     cg_scope_close(g, mark);
     cg_place(g, skip);
 }
@@ -430,7 +393,7 @@ static void wait_for_buffer(struct out *w, uint32_t buffers, bool all)
             PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
         return;
     }
-    PTX(&g->b, "cp.async.bulk.wait_group.read", ptx_imm(all ? 0 : buffers - 1));
+    tma_wait_read(g, all ? 0 : buffers - 1);
     PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
 }
 
@@ -448,7 +411,7 @@ static void store_number(struct out *w, uint32_t n, uint32_t all)
         find_places(w);
     for (uint32_t o = 0; o < nout; o++) {
         const uint32_t box = n * nout + o;
-        const uint32_t buffer = (s->nbrought ? own % s->places : box % BUFFERS) * BOX;
+        const uint32_t buffer = (s->nbrought ? own % s->places : box % BUFFERS) * BOX_BYTES;
         if (!s->nbrought)
             wait_for_buffer(w, BUFFERS, box == 0 && all * nout % BUFFERS);
         else if (own < s->kept)
@@ -483,5 +446,5 @@ void wgmma_store_tile(struct wgmma *s)
 void wgmma_store_end(struct wgmma *s)
 {
     if (!s->by_threads)
-        PTX(&s->g->b, "cp.async.bulk.wait_group.read", ptx_imm(0));
+        tma_wait_read(s->g, 0);
 }

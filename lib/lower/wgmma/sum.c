@@ -18,28 +18,24 @@
 
 #include "lower/wgmma/wgmma.h"
 
-#include <stdio.h>
-
 /* As it is multiplied. */
-static bool is_along_k(const struct wgmma_tile *t)
+static struct wgmma_layout layout_of(const struct wgmma_tile *t)
 {
-    return t->along_k || t->turned;
+    return (struct wgmma_layout){.along_k = t->along_k || t->turned,
+                                 .size = t->size,
+                                 .atoms = t->atoms,
+                                 .atom_bytes = t->atom_bytes};
 }
 
 /* The low word of the tile's first descriptor in stage 0, for the rows that the warpgroup takes. */
 static int32_t first_word(struct wgmma *s, const struct wgmma_tile *t)
 {
     struct cg *g = s->g;
+    const struct wgmma_layout l = layout_of(t);
     struct cg_val at = cg_add(g, cg_value(DT_U32, s->m->shared), cg_u32(t->offset));
-    if (t->side == s->left) {
-        const uint32_t part = is_along_k(t) ? s->high * WGMMA_SPAN
-                                            : s->high / (WGMMA_SPAN / t->size) * t->atom_bytes;
-        at = cg_add(g, at, cg_mul(g, s->part, part));
-    }
-    /* in a cluster an address has the block's number above the 18 bits that a descriptor takes */
-    at = cg_binary(g, OP_SHR, cg_binary(g, OP_AND, at, cg_u32(WGMMA_ADDRESS)), cg_u32(4));
-    const uint32_t apart = is_along_k(t) ? 0 : t->atom_bytes / 16;
-    return cg_reg(g, cg_add(g, at, cg_u32(apart << 16)));
+    if (t->side == s->left)
+        at = cg_add(g, at, cg_mul(g, s->part, wgmma_row_bytes(&l, s->high)));
+    return wgmma_low_word(g, &l, at);
 }
 
 /* Which lane tells which block that a stage is read: lane r of every warp block r, of those that bring parts of it. */
@@ -73,7 +69,7 @@ void wgmma_sum_begin(struct wgmma *s)
     s->group = cg_binary(g, OP_SHR, s->m->thread, cg_u32(7));
     s->group = cg_binary(g, OP_SUB, s->group, cg_u32(s->producers));
     s->part = s->p->pingpong ? cg_u32(0) : s->group;
-    s->word = cg_reg(g, cg_u32(WGMMA_ALIGN / 16 | 1u << 30));
+    s->word = wgmma_high_word(g);
     for (uint32_t i = 0; i < s->ntile; i++)
         s->first[i] = s->tile[i].held ? -1 : first_word(s, &s->tile[i]);
     if (wgmma_held_words(s))
@@ -98,29 +94,11 @@ void wgmma_sum_begin(struct wgmma *s)
 static struct ptx_operand descriptor(struct wgmma *s, const struct wgmma_tile *t, int32_t stage,
                                      uint32_t step, uint32_t i, bool rest)
 {
-    struct cg *g = s->g;
-    const uint32_t per_atom = WGMMA_SPAN / WGMMA_STEP;
-    const uint32_t offset = is_along_k(t)
-                                ? step / per_atom * t->atom_bytes + step % per_atom * WGMMA_STEP +
-                                      i * WGMMA_ROWS * WGMMA_SPAN
-                                : step * (WGMMA_STEP / t->size) * WGMMA_SPAN + i * t->atom_bytes;
+    const struct wgmma_layout l = layout_of(t);
     const uint32_t part = rest ? t->rest - t->offset : 0;
-    const struct cg_val low = cg_add(g, cg_value(DT_U32, stage), cg_u32((part + offset) / 16));
-    const struct ptx_operand words[2] = {ptx_r(cg_reg(g, low)), ptx_r(s->word)};
-    const int32_t d = cg_new(g, DT_U64);
-    PTX(&g->b, "mov.b64", ptx_r(d), ptx_vec(&g->b, 2, words));
-    return ptx_r(d);
-}
-
-static const char *type_word(const struct wgmma *s, uint32_t operand)
-{
-    switch (s->p->type) {
-    case MATMUL_BF16: return "bf16";
-    case MATMUL_TF32: return "tf32";
-    case MATMUL_INT8: return s->f->operand[operand].type == DT_U8 ? "u8" : "s8";
-    case MATMUL_FP8: return s->f->operand[operand].type == DT_E5M2 ? "e5m2" : "e4m3";
-    default: return "f16";
-    }
+    return wgmma_descriptor(s->g, stage, s->word,
+                            part + wgmma_step_bytes(&l, step) +
+                                wgmma_row_bytes(&l, i * WGMMA_ROWS));
 }
 
 static void multiply(struct wgmma *s, uint32_t left, uint32_t right, const int32_t *sum,
@@ -130,22 +108,15 @@ static void multiply(struct wgmma *s, uint32_t left, uint32_t right, const int32
     const struct wgmma_tile *ta = &s->tile[left], *tb = &s->tile[right];
     const uint32_t each = s->wide / 2, n = s->joined * each;
     const size_t apart = (size_t)s->high / WGMMA_ROWS * each; /* from a product to the next */
+    const struct wgmma_kind kind = {.left = s->f->operand[ta->operand].type,
+                                    .right = s->f->operand[tb->operand].type,
+                                    .sum = s->f->sum,
+                                    .columns = s->joined * s->wide,
+                                    .across = {!ta->along_k, !tb->along_k}};
     struct ptx_operand *d = ARENA_ARRAY(g->a, n, struct ptx_operand);
-    char text[96];
     for (uint32_t w = 0; w < n; w++)
         d[w] = ptx_r(sum[w / each * apart + w % each]);
-    snprintf(text, sizeof text, "wgmma.mma_async.sync.aligned.m64n%uk%u.%s.%s.%s",
-             (unsigned)(s->joined * s->wide), (unsigned)(WGMMA_STEP / ta->size),
-             s->f->sum == DT_F32 ? "f32" : "s32", type_word(s, ta->operand),
-             type_word(s, tb->operand));
-    const struct ptx_operand all = ptx_vec(&g->b, n, d), one = ptx_imm(1);
-    if (s->p->type == MATMUL_INT8)
-        PTX(&g->b, text, all, a, b, ptx_r(adds));
-    else if (ta->size != 2)
-        PTX(&g->b, text, all, a, b, ptx_r(adds), one, one);
-    else
-        PTX(&g->b, text, all, a, b, ptx_r(adds), one, one, ptx_imm(!ta->along_k),
-            ptx_imm(!tb->along_k));
+    wgmma_multiply(g, &kind, d, a, b, adds);
 }
 
 /* Of 64 rows i of product q. */
@@ -176,14 +147,14 @@ static void multiply_rows(struct wgmma *s, const int32_t *stage, uint32_t step, 
 static void multiply_steps(struct wgmma *s, const int32_t *stage, uint32_t first, uint32_t n)
 {
     struct cg *g = s->g;
-    PTX0(&g->b, "wgmma.fence.sync.aligned");
+    wgmma_fence(g);
     for (uint32_t step = first; step < first + n; step++)
         for (uint32_t i = 0; i < s->high / WGMMA_ROWS; i++)
             for (uint32_t q = 0; q < s->f->nproduct; q += s->joined)
                 multiply_rows(s, stage, step, q, i, (struct parts){false, false}, sums_of(s, q, i),
                               step ? s->always : s->adds);
-    PTX0(&g->b, "wgmma.commit_group.sync.aligned");
-    PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(1));
+    wgmma_commit(g);
+    wgmma_wait_groups(g, 1);
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------- */
@@ -224,10 +195,10 @@ static void promote_stage(struct wgmma *s, const int32_t *stage)
             const int32_t *sum = sums_of(s, q, i);
             if (q == 0 && s->p->parts > 1)
                 wgmma_hold_parts(s, i);
-            PTX0(&g->b, "wgmma.fence.sync.aligned");
+            wgmma_fence(g);
             multiply_stage(s, stage, q, i);
-            PTX0(&g->b, "wgmma.commit_group.sync.aligned");
-            PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(0));
+            wgmma_commit(g);
+            wgmma_wait_groups(g, 0);
             if (i + 1 == s->high / WGMMA_ROWS && q + 1 == s->f->nproduct) {
                 note_stage(s);
                 give_back(s, s->release.mine);
@@ -325,7 +296,7 @@ void wgmma_sum_tile(struct wgmma *s)
     wgmma_for_stages(s, sum_stage);
     say_end(s);
     if (!s->p->promotes) {
-        PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(0));
+        wgmma_wait_groups(g, 0);
         give_back(s, s->release.mine);
     }
     for (uint32_t i = 0; i < wgmma_sums(s); i++)

@@ -128,12 +128,12 @@ static void make_barriers(struct wgmma *s)
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, s->m->thread, cg_int(DT_U32, 0))), false, made);
     for (uint32_t i = 0; i < s->ntile; i++)
         if (!s->tile[i].made)
-            PTX(&g->b, "prefetch.tensormap", ptx_mem(s->tile[i].map, 0));
+            tma_prefetch(g, s->tile[i].map);
     const uint32_t full = (s->copied ? 1u : 0u) + (s->made ? WARPS : 0u);
     for (uint32_t o = 0; o < s->f->stage->n && s->direct && !s->by_threads; o++)
-        PTX(&g->b, "prefetch.tensormap", ptx_mem(s->out_map[o], 0));
+        tma_prefetch(g, s->out_map[o]);
     for (uint32_t i = 0; i < s->nbrought; i++)
-        PTX(&g->b, "prefetch.tensormap", ptx_mem(s->brought[i].map, 0));
+        tma_prefetch(g, s->brought[i].map);
     const uint32_t arrivals[] = {full, s->peers * s->takers * WARPS, s->converts};
     ring_init(&s->ring, arrivals);
     for (uint32_t i = 0; i < s->consumers * WARPS && s->nbrought; i++)

@@ -11,30 +11,8 @@
  *     patches           of every consuming warp, sums on their way to the epilogue
  *     barriers          full[S], empty[S], ready[S] where something is converted: mbarriers of 8 bytes
  *
- * An operand's part of a stage is made of atoms, as wgmma and TMA have them with the swizzle of 128 bytes: rows of 128
- * bytes, of which the 16-byte chunk c of row r is at chunk c ^ (r % 8). So each 8 rows fill 1024 bytes, all 32 banks
- * of them.
- *
- *     along k                                     across (16-bit types; f32 is held or turned, _held.c, _convert.c; what
- *                                                         is computed is written along k, _make.c)
- *     atom a: k from a * 128 bytes on             atom a: i or j from a * 64 elements on
- *     row r:  i or j = r                          row r:  k = r
- *
- *            k: 128 bytes                                i or j: 64 elements
- *     i 0   |0|1|2|3|4|5|6|7|                     k 0   |0|1|2|3|4|5|6|7|
- *       1   |1|0|3|2|5|4|7|6|                       1   |1|0|3|2|5|4|7|6|
- *       2   |2|3|0|1|6|7|4|5|                       2   |2|3|0|1|6|7|4|5|
- *       ..                                          ..
- *     bm    |...            |                      bk   |...            |
- *
- * An instruction takes 32 bytes of k: two chunks of the rows along k, or 16 rows of what lies across. Its descriptors
- * (64 bits): the address and two strides, in units of 16 bytes, and the kind of swizzle:
- *
- *     bits      along k                           across
- *      0..13    address: + 32 bytes for each      + 2048 bytes for each
- *     16..29    unused                            from an atom to the next: bk * 128
- *     32..45    from 8 rows to the next: 1024     from 8 rows (of k) to the next: 1024
- *     62..63    1: 128 bytes                      1
+ * An operand's part of a stage is a tile of an instruction's (wgmma/products.h). 16-bit types may lie across there; f32 is held or
+ * turned (_held.c, _convert.c); what is computed is written along k (_make.c).
  *
  * Blocks of a cluster that share an operand's tile bring a part of it each, to all of them at once.
  */
@@ -43,24 +21,20 @@
 
 #include "lower/matmul/matmul.h"
 #include "lower/pass/pass.h"
+#include "lower/wgmma/box.h"
+#include "lower/wgmma/products.h"
 #include "lower/wgmma/ring.h"
+#include "lower/wgmma/tma.h"
 
 enum {
-    WGMMA_SPAN = 128,   /* bytes of a row of an atom */
-    WGMMA_ALIGN = 1024, /* of an operand's part of a stage */
-    WGMMA_ROWS = 64,    /* of an instruction, and of its results' 4 warps 16 each */
-    WGMMA_WIDE = 256,   /* columns of an instruction at most; elements of a box along each side */
-    WGMMA_STEP = 32,    /* bytes of k of an instruction */
-    WGMMA_GROUP = 128,  /* threads of a warpgroup */
-    WGMMA_PATCH = 16,   /* rows of a warp's patch */
+    WGMMA_PATCH = BOX_ROWS, /* rows of a warp's patch */
     WGMMA_CONSUMERS = 3,
     WGMMA_GROUPS = 4, /* warpgroups, all together */
     WGMMA_STAGES = 16,
-    WGMMA_ADDRESS = (1 << 18) - 1, /* bits of an address in a descriptor */
-    WGMMA_BLOCKS = 8,              /* of a cluster */
-    EPILOGUE_TENSORS = 2,          /* tensors that the epilogue reads along rows and columns */
-    WGMMA_COLUMNS = 2,             /* and of columns alone, that registers have */
-    WGMMA_TURNED = 32,             /* rows of a warp's box where an instruction's are columns */
+    WGMMA_BLOCKS = 8,     /* of a cluster */
+    EPILOGUE_TENSORS = 2, /* tensors that the epilogue reads along rows and columns */
+    WGMMA_COLUMNS = 2,    /* and of columns alone, that registers have */
+    WGMMA_TURNED = 32,    /* rows of a warp's box where an instruction's are columns */
 };
 
 struct wgmma_tile {
@@ -259,8 +233,6 @@ void wgmma_out_tile(struct wgmma *s);
 
 /* Bytes of shared memory of each warp; 0: not possible. */
 uint32_t wgmma_direct(struct wgmma *s);
-/* Where the lane's pieces of 16 (8) columns of `size` bytes each are in the patch's first box: u32. */
-void wgmma_find_targets(struct wgmma *s, uint32_t size, struct cg_val patch, int32_t *at);
 /* Of direct results: do threads store them? */
 bool wgmma_by_threads(const struct wgmma *s);
 void wgmma_store_begin(struct wgmma *s); /* all threads */
