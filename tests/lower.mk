@@ -7,3 +7,6 @@ tests_unit_lower_magic_LDADD = $(TOOL_LIBS)
 UNIT_TESTS += tests/unit/lower_matmul_cost
 tests_unit_lower_matmul_cost_SOURCES = tests/unit/lower_matmul_cost.c
 tests_unit_lower_matmul_cost_LDADD = $(TOOL_LIBS)
+UNIT_TESTS += tests/unit/lower_chain
+tests_unit_lower_chain_SOURCES = tests/unit/lower_chain.c
+tests_unit_lower_chain_LDADD = $(TOOL_LIBS)
