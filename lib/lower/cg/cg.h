@@ -619,7 +619,7 @@ struct cg_val cg_call(struct cg *g, const struct lang_expr *e);
 struct cg_val cg_builtin(struct cg *g, const struct lang_expr *e, const struct cg_val *x);
 /* Is there a variant of the call of which the hardware's approximations are a part (math_tensor.c)? It is taken in kernels whose
  * sums are the tensor cores'; false: it is not. */
-bool cg_has_tensor_call(const struct cg *g, const struct lang_expr *e);
+bool cg_has_tensor_call(const struct ptx_target *target, const struct lang_expr *e);
 bool cg_tensor_call(struct cg *g, const struct lang_expr *e, struct cg_val x, struct cg_val *r);
 /* exp(x) = p s, for x <= 0 or NaN, and s is 2^-126 at least or, where exp(x) is less than about that, 0. large: also for x so large that it overflows. */
 void cg_falling_parts(struct cg *g, struct cg_val x, bool large, struct cg_val *p,

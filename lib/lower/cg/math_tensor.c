@@ -85,16 +85,16 @@ static struct cg_val gelu(struct cg *g, struct cg_val x)
     return cg_fma(g, mul(g, a, e), f32(g, -0x1p-64), positive);
 }
 
-bool cg_has_tensor_call(const struct cg *g, const struct lang_expr *e)
+bool cg_has_tensor_call(const struct ptx_target *target, const struct lang_expr *e)
 {
-    if (!e->rounded || g->target->sm < 80)
+    if (!e->rounded || target->sm < 80)
         return false;
     return e->fn == FN_SIGMOID || e->fn == FN_SILU || e->fn == FN_GELU_TANH || e->fn == FN_GELU;
 }
 
 bool cg_tensor_call(struct cg *g, const struct lang_expr *e, struct cg_val x, struct cg_val *r)
 {
-    if (!g->tensor || !cg_has_tensor_call(g, e))
+    if (!g->tensor || !cg_has_tensor_call(g->target, e))
         return false;
     switch ((int)e->fn) {
     case FN_SIGMOID: *r = logistic(g, x, f32(g, -0x1.715476p0)); return true;

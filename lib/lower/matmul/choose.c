@@ -179,13 +179,13 @@ void planner_consider(struct planner *l, struct matmul_plan *p, uint32_t shared)
 
 static void consider_splits(struct planner *l, struct matmul_plan *p)
 {
-    uint32_t shared = matmul_shared(l->g, l->f, p);
+    uint32_t shared = matmul_shared(l->g->target, l->f, p);
     static const uint8_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
     const double blocks = ceil_of(l->size.m / p->bm) * ceil_of(l->size.n / p->bn) * l->size.batch;
     uint32_t before = 0;
     if (!shared && p->as_f16) {
         p->as_f16 = false;
-        shared = matmul_shared(l->g, l->f, p);
+        shared = matmul_shared(l->g->target, l->f, p);
     }
     if (!shared || (p->stages > 3 && shared > MOST_SHARED && !l->want->stages))
         return;

@@ -91,7 +91,7 @@ static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
     const uint32_t most = bytes ? l->g->target->shared_optin / bytes : 0;
     p->stages = l->want->stages ? l->want->stages : most < MOST_STAGES ? most : MOST_STAGES;
     for (; p->stages > 1; p->stages--) {
-        shared = matmul_shared(l->g, l->f, p);
+        shared = matmul_shared(l->g->target, l->f, p);
         if (shared || l->want->stages)
             break;
     }
@@ -100,11 +100,11 @@ static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
     /* a stage or two less, if results that take work need no patches then; plain ones were measured to be worth none */
     struct matmul_plan less = *p;
     while (less.stages > LEAST_STAGES && less.stages + 2 > p->stages &&
-           !matmul_wgmma_direct(l->g, l->f, &less))
+           !matmul_wgmma_direct(l->g->target, l->f, &less))
         less.stages--;
-    if (less.stages < p->stages && matmul_wgmma_works(l->g, l->f, &less)) {
+    if (less.stages < p->stages && matmul_wgmma_works(l->g->target, l->f, &less)) {
         p->stages = less.stages;
-        shared = matmul_shared(l->g, l->f, p);
+        shared = matmul_shared(l->g->target, l->f, p);
     }
     return shared;
 }
@@ -117,7 +117,7 @@ static void consider_clusters(struct planner *l, struct matmul_plan *p)
     const uint32_t shared = with_stages(l, p);
     if (!shared)
         return;
-    p->patched = !matmul_wgmma_direct(l->g, l->f, p);
+    p->patched = !matmul_wgmma_direct(l->g->target, l->f, p);
     for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++) {
         p->cluster[0] = w->clusters[0] ? w->clusters[0] : clusters[i][0];
         p->cluster[1] = w->clusters[0] ? w->clusters[1] : clusters[i][1];
@@ -125,7 +125,8 @@ static void consider_clusters(struct planner *l, struct matmul_plan *p)
                           (l->n && l->size.n <= (p->cluster[1] - 1) * p->bn);
         if (w->clusters[0] || !idle)
             planner_consider(
-                l, p, p->cluster[0] * p->cluster[1] > 1 ? matmul_shared(l->g, l->f, p) : shared);
+                l, p,
+                p->cluster[0] * p->cluster[1] > 1 ? matmul_shared(l->g->target, l->f, p) : shared);
         if (w->clusters[0])
             return;
     }
@@ -170,7 +171,7 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
     free.want = &none;
     struct matmul_plan p = plan_of(&free, ROWS, ROWS, (struct way){0});
     p.stages = 2;
-    if (!matmul_wgmma_fits(l->g, l->f, &p, why))
+    if (!matmul_wgmma_fits(l->g->target, l->f, &p, why))
         return false;
     if (mma == MATMUL_BY_WGMMA || !l->m || l->size.m > FEW || l->f->computes)
         return true;
@@ -199,8 +200,8 @@ static bool may_take_turns(const struct planner *l)
         return false;
     struct matmul_plan p = plan_of(l, ROWS, ROWS, (struct way){.pingpong = true});
     p.stages = 2;
-    return !p.promotes && matmul_wgmma_fits(l->g, l->f, &p, NULL) &&
-           !matmul_wgmma_direct(l->g, l->f, &p);
+    return !p.promotes && matmul_wgmma_fits(l->g->target, l->f, &p, NULL) &&
+           !matmul_wgmma_direct(l->g->target, l->f, &p);
 }
 
 static void consider_shape(struct planner *l, const struct shape *t, struct way way)

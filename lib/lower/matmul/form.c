@@ -304,7 +304,7 @@ static void look(struct reads *r, const struct lang_expr *e)
         }
     }
     const unsigned one = e->kind == E_BINARY || e->kind == E_CAST || e->kind == E_COND;
-    const bool call = e->kind == E_CALL, light = call && cg_has_tensor_call(r->a->g, e);
+    const bool call = e->kind == E_CALL, light = call && cg_has_tensor_call(r->a->g->target, e);
     r->weight += call ? CALL : one;
     r->light += light ? TENSOR_CALL : call ? CALL : one;
     for (uint32_t i = 0; i < e->nargs; i++)
@@ -466,6 +466,37 @@ static bool find_products(struct analysis *a)
     return true;
 }
 
+/* ---- what results read ------------------------------------------------------------------------------ */
+
+struct read_list {
+    VEC(struct matmul_read) v;
+};
+
+static void find_reads(struct analysis *a, struct read_list *to, const struct lang_expr *e)
+{
+    for (uint32_t q = 0; q < a->f->nproduct; q++)
+        if (e == a->f->product[q].e)
+            return;
+    if (e->kind == E_INDEX)
+        *VEC_PUSH(a->g->a, &to->v) =
+            (struct matmul_read){.e = e, .is_memory = !cg_is_defined(a->g, e->sym)};
+    for (uint32_t i = 0; i < e->nargs; i++)
+        find_reads(a, to, e->args[i]);
+    if (e->pad)
+        find_reads(a, to, e->pad);
+}
+
+static void list_reads(struct analysis *a)
+{
+    struct read_list all = {0};
+    for (uint32_t o = 0; o < a->f->stage->n; o++)
+        find_reads(a, &all, a->f->stage->eq[o]->rhs);
+    a->f->read = all.v.v;
+    a->f->nread = (uint32_t)all.v.n;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------- */
+
 bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_form *f,
                     struct buf *why)
 {
@@ -488,29 +519,6 @@ bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_for
     for (uint32_t i = 0; i < f->noperand; i++)
         make_operand(a, i);
     weigh_outputs(a);
-    return true;
-}
-
-/* ---- what results read ------------------------------------------------------------------------------ */
-
-static bool each_read(const struct matmul_form *f, const struct lang_expr *e, matmul_read *read,
-                      void *ctx)
-{
-    for (uint32_t q = 0; q < f->nproduct; q++)
-        if (e == f->product[q].e)
-            return true;
-    if (e->kind == E_INDEX && !read(ctx, e))
-        return false;
-    for (uint32_t i = 0; i < e->nargs; i++)
-        if (!each_read(f, e->args[i], read, ctx))
-            return false;
-    return !e->pad || each_read(f, e->pad, read, ctx);
-}
-
-bool matmul_each_read(const struct matmul_form *f, matmul_read *read, void *ctx)
-{
-    for (uint32_t o = 0; o < f->stage->n; o++)
-        if (!each_read(f, f->stage->eq[o]->rhs, read, ctx))
-            return false;
+    list_reads(a);
     return true;
 }

@@ -12,7 +12,7 @@ enum { LEAST_COLUMNS = 8, LEAST_TERMS = 16 };
 
 static const struct way {
     void (*emit)(struct matmul *m);
-    uint32_t (*shared)(const struct cg *g, const struct matmul_form *f,
+    uint32_t (*shared)(const struct ptx_target *target, const struct matmul_form *f,
                        const struct matmul_plan *p);
 } ways[] = {
     [MATMUL_SIMT] = {matmul_simt, matmul_simt_shared},
@@ -21,11 +21,12 @@ static const struct way {
     [MATMUL_WGMMA] = {matmul_wgmma, matmul_wgmma_shared},
 };
 
-uint32_t matmul_shared(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p)
+uint32_t matmul_shared(const struct ptx_target *target, const struct matmul_form *f,
+                       const struct matmul_plan *p)
 {
     if (f->pairs && p->how != MATMUL_SIMT)
         return 0;
-    return ways[p->how].shared(g, f, p);
+    return ways[p->how].shared(target, f, p);
 }
 
 /* ---- does it fit? ----------------------------------------------------------------------------------- */
@@ -55,7 +56,7 @@ static bool pays(const struct matmul_form *f, struct buf *why)
 static bool has_room(const struct cg *g, const struct matmul_form *f, struct buf *why)
 {
     const struct matmul_plan least = matmul_least();
-    return (!f->pairs && f->type != MATMUL_F64) || matmul_simt_shared(g, f, &least) ||
+    return (!f->pairs && f->type != MATMUL_F64) || matmul_simt_shared(g->target, f, &least) ||
            lower_lacks(why, f->stage->eq[0]->span, "a thread has no registers for all of it");
 }
 
@@ -315,7 +316,8 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
 {
     struct variant_condition c = variant_condition(g);
     struct matmul m = {.g = g, .f = f, .p = p};
-    const uint32_t shared = matmul_shared(g, f, p); /* not 0: nobody chooses what does not fit */
+    const uint32_t shared =
+        matmul_shared(g->target, f, p); /* not 0: nobody chooses what does not fit */
     if (!shared)
         abort();
     cg_dynamic(g); /* in front of what variant_drop() takes away */

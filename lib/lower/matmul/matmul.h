@@ -163,6 +163,12 @@ struct matmul_product {
     uint32_t part[MATMUL_PARTS];     /* its variables' operands */
 };
 
+/* Something that the results read outside of their sums of products. */
+struct matmul_read {
+    const struct lang_expr *e; /* an E_INDEX */
+    bool is_memory;            /* no equation of the stage's own defines it */
+};
+
 struct matmul_form {
     const struct lower_stage *stage; /* normalised: every equation is over the same index symbols */
     uint32_t nbatch;
@@ -184,15 +190,14 @@ struct matmul_form {
     unsigned weight;        /* of the epilogue, for an element */
     unsigned light;         /* the same where tensor cores make the sums */
     unsigned out_bits;      /* of the widest output's element */
+    uint32_t nread;         /* in the order in which they are written down */
+    const struct matmul_read *read;
 };
 
 bool matmul_same(const struct lang_expr *x, const struct lang_expr *y); /* the same tree */
 /* Does the stage have the form? why: what it lacks, when it does not. Generates nothing. */
 bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_form *f,
                     struct buf *why);
-/* Calls read with what the results read outside of their sums of products, until it says false; was it always true? */
-typedef bool matmul_read(void *ctx, const struct lang_expr *read);
-bool matmul_each_read(const struct matmul_form *f, matmul_read *read, void *ctx);
 
 /* ---- what a schedule says ---------------------------------------------------------------------------- */
 
@@ -385,7 +390,7 @@ struct matmul_own {
     const struct lang_symbol *t[MATMUL_OWN];
     uint32_t n;
 };
-struct matmul_own matmul_own(const struct matmul *m);
+struct matmul_own matmul_own(const struct matmul_form *f);
 /* Is that such a read? */
 bool matmul_is_own(const struct matmul *m, const struct lang_expr *e);
 /* Asks for what it reads of them in this tile. */
@@ -400,31 +405,32 @@ void matmul_split_join(struct matmul *m, const struct matmul_patch *patch, uint3
 /* ---- the ways: between matmul_begin() and the end of the entry ----------------------------------------- */
 
 /* Bytes of dynamic shared memory that the plan takes; 0: it does not fit the target, or its numbers don't go together. */
-uint32_t matmul_shared(const struct cg *g, const struct matmul_form *f,
+uint32_t matmul_shared(const struct ptx_target *target, const struct matmul_form *f,
                        const struct matmul_plan *p);
-uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
+uint32_t matmul_simt_shared(const struct ptx_target *target, const struct matmul_form *f,
                             const struct matmul_plan *p);
 /* Is there an instruction, and do the numbers go together? why (or NULL): what is in the way. */
-bool matmul_mma_fits(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
-                     struct buf *why);
-uint32_t matmul_mma_shared(const struct cg *g, const struct matmul_form *f,
+bool matmul_mma_fits(const struct ptx_target *target, const struct matmul_form *f,
+                     const struct matmul_plan *p, struct buf *why);
+uint32_t matmul_mma_shared(const struct ptx_target *target, const struct matmul_form *f,
                            const struct matmul_plan *p);
 /* Has a multiprocessor registers for one block alone, into whose stages everything is copied as it is? */
-bool matmul_mma_fills(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p);
+bool matmul_mma_fills(const struct ptx_target *target, const struct matmul_form *f,
+                      const struct matmul_plan *p);
 /* Are columns the rows of an instruction's 16? */
 bool matmul_mma_turned(const struct matmul_form *f);
-uint32_t matmul_thin_shared(const struct cg *g, const struct matmul_form *f,
+uint32_t matmul_thin_shared(const struct ptx_target *target, const struct matmul_form *f,
                             const struct matmul_plan *p);
 /* The same of wgmma: sm_90a alone has it, of operands that are computed or plain, in rows of whole 16 bytes. */
-bool matmul_wgmma_fits(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
-                       struct buf *why);
-uint32_t matmul_wgmma_shared(const struct cg *g, const struct matmul_form *f,
+bool matmul_wgmma_fits(const struct ptx_target *target, const struct matmul_form *f,
+                       const struct matmul_plan *p, struct buf *why);
+uint32_t matmul_wgmma_shared(const struct ptx_target *target, const struct matmul_form *f,
                              const struct matmul_plan *p);
 /* Do the results of a plan that fits go straight from registers, not through patches of shared memory? */
-bool matmul_wgmma_direct(const struct cg *g, const struct matmul_form *f,
+bool matmul_wgmma_direct(const struct ptx_target *target, const struct matmul_form *f,
                          const struct matmul_plan *p);
 /* And are they worked on there: by functions, or with a tensor that is brought beside the sums? */
-bool matmul_wgmma_works(const struct cg *g, const struct matmul_form *f,
+bool matmul_wgmma_works(const struct ptx_target *target, const struct matmul_form *f,
                         const struct matmul_plan *p);
 /* What it needs of the sizes beside that: tensor maps have no empty dimensions. */
 void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,

@@ -92,8 +92,7 @@ struct variants {
 /* Bits of what the epilogue reads along rows and columns beside a sum. */
 static unsigned own_bits(const struct planner *l)
 {
-    const struct matmul m = {.g = l->g, .f = l->f};
-    const struct matmul_own own = matmul_own(&m);
+    const struct matmul_own own = matmul_own(l->f);
     unsigned bits = 0;
     for (uint32_t i = 0; i < own.n; i++)
         bits += dtype_bits(own.t[i]->type);
@@ -113,7 +112,7 @@ static bool turns(const struct planner *l, struct matmul_plan p)
     return p.how == MATMUL_MMA && !w->blocks && !w->tiles && p.split == 1 && p.stages > 1 &&
            p.parts == 1 && l->f->nproduct == 1 &&
            (l->f->type == MATMUL_F16 || l->f->type == MATMUL_BF16) && own_bits(l) <= MOST_OWN &&
-           tiles > matmul_multiprocessors(l->g) && matmul_mma_fills(l->g, l->f, &p);
+           tiles > matmul_multiprocessors(l->g) && matmul_mma_fills(l->g->target, l->f, &p);
 }
 
 /* Adds the best plan so far, and begins the search again. */
@@ -147,7 +146,7 @@ static void add_thin(struct planner *l, struct variants *all, uint32_t rows, con
     if (!l->m)
         l->size.m = rows;
     struct matmul_plan p = planner_rows(l, rows);
-    planner_consider(l, &p, p.threads ? matmul_shared(l->g, l->f, &p) : 0);
+    planner_consider(l, &p, p.threads ? matmul_shared(l->g->target, l->f, &p) : 0);
     add(l, all, entry, when, MATMUL_MOST_SPLIT);
     l->size = size;
 }
@@ -324,7 +323,7 @@ static bool tile_fits(struct planner *l, const struct matmul_options *w, struct 
     /* what only wgmma has is there only where wgmma is, of tf32x3 too (read_wgmma()) */
     if (w->mma == MATMUL_BY_WGMMA || w->clusters[0] || w->pingpong) {
         p = planner_wgmma_named(l, w);
-        return matmul_wgmma_fits(l->g, l->f, &p, why);
+        return matmul_wgmma_fits(l->g->target, l->f, &p, why);
     }
     p.bm = w->shape[0] ? w->shape[0] : 128;
     p.bn = w->shape[0] ? w->shape[1] : 128;
@@ -335,7 +334,7 @@ static bool tile_fits(struct planner *l, const struct matmul_options *w, struct 
     p.stages = w->stages ? w->stages : 2;
     p.split = w->split ? w->split : 1;
     p.blocks = w->blocks;
-    return matmul_mma_fits(l->g, l->f, &p, why);
+    return matmul_mma_fits(l->g->target, l->f, &p, why);
 }
 
 static const char *reason(struct planner *l)

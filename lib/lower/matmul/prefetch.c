@@ -6,37 +6,31 @@
 
 enum { LINE = 128, MOST_STEPS = 16 };
 
-bool matmul_is_own(const struct matmul *m, const struct lang_expr *e)
+/* Is it the element at the results' own place? */
+static bool is_in_place(const struct matmul_form *f, const struct lang_expr *e)
 {
-    const struct lang_equation *eq = m->f->stage->eq[0];
-    return e->kind == E_INDEX && !e->pad && !cg_is_defined(m->g, e->sym) &&
-           inspect_same_shape(e->sym, eq->sym) && dtype_bits(e->sym->type) >= 8 &&
+    const struct lang_equation *eq = f->stage->eq[0];
+    return !e->pad && inspect_same_shape(e->sym, eq->sym) && dtype_bits(e->sym->type) >= 8 &&
            inspect_is_in_place(e, eq);
 }
 
-struct found {
-    const struct matmul *m;
-    struct matmul_own own;
-};
-
-static bool note(void *ctx, const struct lang_expr *read)
+bool matmul_is_own(const struct matmul *m, const struct lang_expr *e)
 {
-    struct found *const f = ctx;
-    struct matmul_own *const own = &f->own;
-    bool again = own->n == MATMUL_OWN || !matmul_is_own(f->m, read);
-    for (uint32_t i = 0; i < own->n; i++)
-        again |= own->t[i] == read->sym;
-    if (!again)
-        own->t[own->n++] = read->sym;
-    return true;
+    return e->kind == E_INDEX && !cg_is_defined(m->g, e->sym) && is_in_place(m->f, e);
 }
 
-struct matmul_own matmul_own(const struct matmul *m)
+struct matmul_own matmul_own(const struct matmul_form *f)
 {
-    struct found found = {.m = m};
-    if (m->f->i)
-        matmul_each_read(m->f, note, &found);
-    return found.own;
+    struct matmul_own own = {.n = 0};
+    for (uint32_t r = 0; r < f->nread && f->i; r++) {
+        const struct lang_symbol *t = f->read[r].e->sym;
+        bool again = own.n == MATMUL_OWN || !f->read[r].is_memory || !is_in_place(f, f->read[r].e);
+        for (uint32_t i = 0; i < own.n; i++)
+            again |= own.t[i] == t;
+        if (!again)
+            own.t[own.n++] = t;
+    }
+    return own;
 }
 
 /* The line that begins at the tile's row and column. */
@@ -79,7 +73,7 @@ static void ask_for_tile(struct matmul *m, const struct lang_symbol *t)
 
 void matmul_prefetch(struct matmul *m)
 {
-    const struct matmul_own own = matmul_own(m);
+    const struct matmul_own own = matmul_own(m->f);
     for (uint32_t i = 0; i < own.n; i++)
         ask_for_tile(m, own.t[i]);
 }

@@ -158,5 +158,5 @@ void planner_consider_rows(struct planner *l)
                                            : l->size.m > MATMUL_MOST_ROWS ? MATMUL_MOST_ROWS
                                                                           : (uint32_t)l->size.m);
     if (p.threads)
-        planner_consider(l, &p, matmul_shared(l->g, l->f, &p));
+        planner_consider(l, &p, matmul_shared(l->g->target, l->f, &p));
 }

@@ -167,7 +167,7 @@ static void store(const struct walk *w, const struct at *at)
 static struct walk plan(struct matmul *m, const struct matmul_patch *patch)
 {
     struct walk w = {
-        .m = m, .patch = patch, .bytes = dtype_bits(m->f->sum) / 8, .own = matmul_own(m)};
+        .m = m, .patch = patch, .bytes = dtype_bits(m->f->sum) / 8, .own = matmul_own(m->f)};
     w.lanes = 16 / w.bytes < m->p->store ? 16 / w.bytes : m->p->store;
     w.per_row = patch->cols / w.lanes;
     w.aligned = m->workers % w.per_row == 0;

@@ -27,13 +27,13 @@ enum {
     LANES = 32,
 };
 
-bool mma_measure_as_f16(const struct mma *s, struct mma *h, struct matmul_plan *p)
+bool mma_measure_as_f16(const struct mma_shape *s, struct mma_shape *h, struct matmul_plan *p)
 {
     *p = *s->p;
     p->as_f16 = false;
     p->type = MATMUL_F16;
     p->stages = STAGES;
-    *h = (struct mma){.m = s->m, .g = s->g, .f = s->f, .p = p, .as_f16 = true};
+    *h = (struct mma_shape){.target = s->target, .f = s->f, .p = p, .as_f16 = true};
     if (!mma_measure(h, NULL))
         return false;
     for (uint32_t n = 0; n < h->ntile; n++)
@@ -43,7 +43,7 @@ bool mma_measure_as_f16(const struct mma *s, struct mma *h, struct matmul_plan *
 }
 
 /* Behind the stages: of each operand a word for each warp. */
-uint32_t mma_as_f16_shared(const struct mma *h)
+uint32_t mma_as_f16_shared(const struct mma_shape *h)
 {
     return h->stage_bytes * STAGES + h->ntile * LANES * 4;
 }
@@ -62,13 +62,13 @@ struct as_f16 {
     struct reach of[MATMUL_OPERANDS];
 };
 
-static enum matmul_cut cut_of(const struct mma *h, const struct mma_tile *t)
+static enum matmul_cut cut_of(const struct mma *h, const struct mma_slab *t)
 {
-    return h->f->operand[t->operand].cut;
+    return h->f->operand[t->of->operand].cut;
 }
 
 /* Loads piece i of the tile at t->from. */
-static void load_piece(struct mma *h, struct mma_tile *t, uint32_t i)
+static void load_piece(struct mma *h, struct mma_slab *t, uint32_t i)
 {
     struct cg *g = h->g;
     struct cg_val inside;
@@ -89,7 +89,7 @@ static void load_piece(struct mma *h, struct mma_tile *t, uint32_t i)
 }
 
 /* Is the word rounded by a sum, which only f32 can be asked whether it was too large? */
-static bool by_sum(const struct mma *h, const struct mma_tile *t)
+static bool by_sum(const struct mma *h, const struct mma_slab *t)
 {
     return cut_of(h, t) == MATMUL_AWAY;
 }
@@ -135,7 +135,7 @@ static void pack(struct as_f16 *x, uint32_t n, const int32_t *raw, uint32_t seco
     enum { HALF = 1 << 12 };
     struct mma *h = x->h;
     struct cg *g = h->g;
-    const struct mma_tile *t = &h->tile[n];
+    const struct mma_slab *t = &h->slab[n];
     struct reach *r = &x->of[n];
     const bool sum = by_sum(h, t);
     int32_t y[PIECE];
@@ -164,14 +164,14 @@ static void put_piece(struct as_f16 *x, uint32_t n, uint32_t i)
     enum { OTHER = 16 }; /* bytes to the chunk of odd neighbours, or from there */
     struct mma *h = x->h;
     struct cg *g = h->g;
-    struct mma_tile *t = &h->tile[n];
+    struct mma_slab *t = &h->slab[n];
     const int32_t *raw = t->raw[i];
     const struct ptx_operand to = mma_target(t, i);
     int32_t word[2];
     if (x->exact)
         look_for_small(h, &x->of[n], raw);
-    pack(x, n, raw, t->spaced ? 2 : 1, word);
-    if (!t->spaced) {
+    pack(x, n, raw, t->of->spaced ? 2 : 1, word);
+    if (!t->of->spaced) {
         struct ptx_operand v[2] = {ptx_r(word[0]), ptx_r(word[1])};
         ptx_emit(&g->b, mma_exists(t, i), false, "st.shared.v2.b32",
                  PTX_ARGS(to, ptx_vec(&g->b, 2, v)));
@@ -187,17 +187,17 @@ static void put_piece(struct as_f16 *x, uint32_t n, uint32_t i)
 static uint32_t count(const struct mma *h)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < h->ntile; i++)
-        n += h->tile[i].count;
+    for (uint32_t i = 0; i < h->shape->ntile; i++)
+        n += h->shape->tile[i].count;
     return n;
 }
 
 static void load_all(struct mma *h)
 {
-    for (uint32_t n = 0; n < h->ntile; n++) {
-        mma_tile_begin(h, &h->tile[n]);
-        for (uint32_t i = 0; i < h->tile[n].count; i++)
-            load_piece(h, &h->tile[n], i);
+    for (uint32_t n = 0; n < h->shape->ntile; n++) {
+        mma_tile_begin(h, &h->slab[n]);
+        for (uint32_t i = 0; i < h->shape->tile[n].count; i++)
+            load_piece(h, &h->slab[n], i);
     }
     mma_advance(h);
 }
@@ -214,12 +214,12 @@ static int32_t largest_of_warp(struct mma *h, int32_t word)
 }
 
 /* 2 |x| of the thread's elements, at most. */
-static int32_t largest_of_thread(struct mma *h, const struct mma_tile *t)
+static int32_t largest_of_thread(struct mma *h, const struct mma_slab *t)
 {
     struct cg *g = h->g;
     const int32_t most = cg_new_mutable(g, DT_U32);
     PTX(&g->b, "mov.u32", ptx_r(most), ptx_imm(0));
-    for (uint32_t i = 0; i < t->count; i++)
+    for (uint32_t i = 0; i < t->of->count; i++)
         for (uint32_t w = 0; w < PIECE; w++) {
             const int32_t twice = cg_new(g, DT_U32);
             PTX(&g->b, "add.u32", ptx_r(twice), ptx_r(t->raw[i][w]), ptx_r(t->raw[i][w]));
@@ -266,18 +266,18 @@ static void choose_scales(struct as_f16 *x)
     struct mma *h = x->h;
     struct cg *g = h->g;
     const struct matmul *m = h->m;
-    const uint32_t warps = h->p->threads / LANES, words = h->stage_bytes * STAGES;
+    const uint32_t warps = h->p->threads / LANES, words = h->shape->stage_bytes * STAGES;
     struct cg_val at = cg_value(DT_U32, m->shared);
     const int32_t mine = cg_reg(g, cg_weighted(g, at, 1, m->warp, 4));
     const int32_t first = cg_reg(g, cg_binary(g, OP_EQ, m->lane, cg_u32(0)));
-    for (uint32_t n = 0; n < h->ntile; n++) {
-        const int32_t most = largest_of_warp(h, largest_of_thread(h, &h->tile[n]));
+    for (uint32_t n = 0; n < h->shape->ntile; n++) {
+        const int32_t most = largest_of_warp(h, largest_of_thread(h, &h->slab[n]));
         PTX_IF(&g->b, first, "st.shared.u32", ptx_mem(mine, words + n * LANES * 4), ptx_r(most));
     }
     mma_barrier(h);
     at = cg_weighted(g, at, 1, cg_binary(g, OP_MOD, m->lane, cg_u32(warps)), 4);
     const int32_t others = cg_reg(g, at);
-    for (uint32_t n = 0; n < h->ntile; n++) {
+    for (uint32_t n = 0; n < h->shape->ntile; n++) {
         const int32_t most = cg_new(g, DT_U32);
         PTX(&g->b, "ld.shared.u32", ptx_r(most), ptx_mem(others, words + n * LANES * 4));
         choose_scale(h, &x->of[n], largest_of_warp(h, most));
@@ -290,14 +290,14 @@ static void make_registers(struct as_f16 *x)
 {
     struct mma *h = x->h;
     struct cg *g = h->g;
-    for (uint32_t n = 0; n < h->ntile; n++) {
-        struct mma_tile *t = &h->tile[n];
+    for (uint32_t n = 0; n < h->shape->ntile; n++) {
+        struct mma_slab *t = &h->slab[n];
         struct reach *r = &x->of[n];
         int32_t *const word[] = {&r->scale, &r->least, &r->low, &r->high};
         for (size_t i = 0; i < sizeof word / sizeof *word; i++)
             *word[i] = cg_new_mutable(g, DT_U32);
-        t->raw = arena_alloc(g->a, t->count * sizeof *t->raw);
-        for (uint32_t i = 0; i < t->count; i++)
+        t->raw = arena_alloc(g->a, t->of->count * sizeof *t->raw);
+        for (uint32_t i = 0; i < t->of->count; i++)
             for (uint32_t w = 0; w < PIECE; w++)
                 t->raw[i][w] = cg_new_mutable(g, DT_U32);
     }
@@ -312,15 +312,15 @@ static void begin(struct as_f16 *x)
     struct cg *g = h->g;
     mma_copy_begin(h);
     mma_read_begin(h);
-    for (uint32_t n = 0; n < h->ntile; n++) {
-        struct mma_tile *t = &h->tile[n];
+    for (uint32_t n = 0; n < h->shape->ntile; n++) {
+        struct mma_slab *t = &h->slab[n];
         const struct reach *r = &x->of[n];
         cg_move(g, r->low,
                 cg_u32(x->exact ? UINT32_MAX : (uint32_t)F16_INFINITY << 16 | F16_INFINITY));
         cg_move(g, r->high, cg_u32(0));
         if (x->exact)
             find_least(h, r);
-        for (uint32_t i = 0; i < t->count; i++)
+        for (uint32_t i = 0; i < t->of->count; i++)
             for (uint32_t w = 0; w < PIECE; w++)
                 cg_move(g, t->raw[i][w], cg_u32(0));
     }
@@ -353,15 +353,15 @@ static void meet(struct as_f16 *x, int32_t bad)
     struct mma *h = x->h;
     struct cg *g = h->g;
     struct cg_val any = cg_bool(g, false);
-    for (uint32_t n = 0; n < h->ntile; n++) {
+    for (uint32_t n = 0; n < h->shape->ntile; n++) {
         const struct reach *r = &x->of[n];
         const struct cg_val low = cg_value(DT_U32, r->low), high = cg_value(DT_U32, r->high);
         const struct cg_val least = cg_value(DT_U32, r->least);
-        const bool even = cut_of(h, &h->tile[n]) == MATMUL_EVEN;
+        const bool even = cut_of(h, &h->slab[n]) == MATMUL_EVEN;
         any = cg_binary(g, OP_LOR, any,
                         x->exact ? cg_binary(g, OP_LT, low, least) : is_small(g, low, even));
         any = cg_binary(g, OP_LOR, any,
-                        by_sum(h, &h->tile[n]) ? cg_binary(g, OP_GE, high, cg_u32(MOST))
+                        by_sum(h, &h->slab[n]) ? cg_binary(g, OP_GE, high, cg_u32(MOST))
                                                : is_large(g, high));
     }
     PTX(&g->b, "bar.red.or.pred", ptx_r(bad), ptx_imm(0), ptx_r(cg_reg(g, any)));
@@ -373,7 +373,7 @@ static void swap_stages(struct mma *h)
     struct cg *g = h->g;
     const int32_t stage[] = {h->read, h->write};
     for (uint32_t i = 0; i < 2; i++) {
-        PTX(&g->b, "sub.s32", ptx_r(stage[i]), ptx_imm(h->stage_bytes), ptx_r(stage[i]));
+        PTX(&g->b, "sub.s32", ptx_r(stage[i]), ptx_imm(h->shape->stage_bytes), ptx_r(stage[i]));
         cg_assigned(g, stage[i]);
     }
 }
@@ -383,12 +383,12 @@ static void pass_on(struct as_f16 *x, uint32_t k)
 {
     struct mma *h = x->h;
     uint32_t i = k, n = 0;
-    for (; i >= h->tile[n].count; n++)
-        i -= h->tile[n].count;
+    for (; i >= h->shape->tile[n].count; n++)
+        i -= h->shape->tile[n].count;
     if (i == 0)
-        mma_tile_begin(h, &h->tile[n]);
+        mma_tile_begin(h, &h->slab[n]);
     put_piece(x, n, i);
-    load_piece(h, &h->tile[n], i);
+    load_piece(h, &h->slab[n], i);
 }
 
 /* Multiplies the stage that is read, and passes pieces on before each row of products. ptxas would do that for all of them at once
@@ -397,15 +397,15 @@ static void pass_on(struct as_f16 *x, uint32_t k)
 static void multiply_tile(struct as_f16 *x)
 {
     struct mma *h = x->h;
-    const uint32_t rows = h->steps * h->high, all = count(h);
+    const uint32_t rows = h->shape->steps * h->shape->high, all = count(h);
     for (uint32_t row = 0; row < rows; row++) {
-        if (row % h->high == 0) {
-            mma_load(h, row / h->high, 0);
+        if (row % h->shape->high == 0) {
+            mma_load(h, row / h->shape->high, 0);
             PTX(&h->g->b, "bar.warp.sync", ptx_imm(-1));
         }
         for (uint32_t k = all * row / rows; k < all * (row + 1) / rows; k++)
             pass_on(x, k);
-        mma_multiply_rows(h, row % h->high, 0);
+        mma_multiply_rows(h, row % h->shape->high, 0);
     }
     mma_advance(h);
 }
@@ -416,11 +416,11 @@ static void scale_back(struct as_f16 *x)
 {
     struct mma *h = x->h;
     struct cg *g = h->g;
-    const uint32_t each = h->high * h->wide * 4;
+    const uint32_t each = h->shape->high * h->shape->wide * 4;
     for (uint32_t q = 0; q < h->f->nproduct; q++) {
         const struct matmul_product *p = &h->f->product[q];
-        const int32_t of_a = inverse(h, &x->of[h->tile_of[p->a]]);
-        const int32_t of_b = inverse(h, &x->of[h->tile_of[p->b]]);
+        const int32_t of_a = inverse(h, &x->of[h->shape->tile_of[p->a]]);
+        const int32_t of_b = inverse(h, &x->of[h->shape->tile_of[p->b]]);
         const struct cg_val both = cg_add(g, cg_value(DT_U32, of_a), cg_value(DT_U32, of_b));
         const struct cg_val half = cg_binary(g, OP_SHR, both, cg_u32(EXPONENT + 1));
         const struct cg_val first = cg_binary(g, OP_SHL, half, cg_u32(EXPONENT));
@@ -438,13 +438,13 @@ static void scale_back(struct as_f16 *x)
 static void fill(struct as_f16 *x, int32_t bad)
 {
     struct mma *h = x->h;
-    for (uint32_t n = 0; n < h->ntile; n++) {
-        mma_tile_begin(h, &h->tile[n]);
-        for (uint32_t i = 0; i < h->tile[n].count; i++)
+    for (uint32_t n = 0; n < h->shape->ntile; n++) {
+        mma_tile_begin(h, &h->slab[n]);
+        for (uint32_t i = 0; i < h->shape->tile[n].count; i++)
             put_piece(x, n, i);
     }
     load_all(h);
-    cg_move(h->g, h->write, cg_u32(h->stage_bytes));
+    cg_move(h->g, h->write, cg_u32(h->shape->stage_bytes));
     meet(x, bad);
 }
 

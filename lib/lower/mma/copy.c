@@ -30,12 +30,12 @@ static uint32_t period(const struct mma_tile *t)
     return of[t->layout];
 }
 
-bool mma_plan_copy(const struct mma *s, struct mma_tile *t)
+bool mma_plan_copy(const struct mma_shape *s, struct mma_tile *t)
 {
     const struct matmul_operand *o = &s->f->operand[t->operand];
     const uint32_t bytes = s->p->align[t->operand] * t->size, threads = s->p->threads;
     t->is_async = o->plain && dtype_bits(o->plain->sym->type) == t->size * 8 && bytes >= 4 &&
-                  s->g->target->sm >= 80;
+                  s->target->sm >= 80;
     t->source = o->plain && s->as_f16 ? dtype_bits(o->plain->sym->type) / 8 : t->size;
     t->piece = t->is_async && bytes < MMA_CHUNK ? bytes : MMA_CHUNK / t->source * t->size;
     t->lanes = t->piece / t->size;
@@ -55,14 +55,14 @@ bool mma_plan_copy(const struct mma *s, struct mma_tile *t)
 /* ---- where they go -------------------------------------------------------------------------------- */
 
 /* The number of row r that its chunks' order is made from. */
-static struct cg_val order_of(struct mma *s, const struct mma_tile *t, struct cg_val r, uint32_t d)
+static struct cg_val order_of(struct mma *s, const struct mma_slab *t, struct cg_val r, uint32_t d)
 {
     struct cg *g = s->g;
-    if (t->layout == MMA_SINGLES) {
+    if (t->of->layout == MMA_SINGLES) {
         r = cg_binary(g, OP_DIV, cg_binary(g, OP_AND, r, cg_u32(3)), cg_u32(8 / d));
         return cg_binary(g, OP_AND, cg_mul(g, r, 2), cg_u32(d - 1));
     }
-    if (t->layout ==
+    if (t->of->layout ==
         MMA_BYTES) { /* an ldmatrix takes rows 0 1 4 5 8 9 12 13, the next one those between */
         struct cg_val high = cg_binary(g, OP_AND, cg_binary(g, OP_SHR, r, cg_u32(1)), cg_u32(6));
         r = cg_add(g, high, cg_binary(g, OP_AND, r, cg_u32(1)));
@@ -70,115 +70,116 @@ static struct cg_val order_of(struct mma *s, const struct mma_tile *t, struct cg
     return cg_binary(g, OP_AND, cg_binary(g, OP_DIV, r, cg_u32(8 / d)), cg_u32(d - 1));
 }
 
-struct cg_val mma_chunk(struct mma *s, const struct mma_tile *t, struct cg_val r, struct cg_val c)
+struct cg_val mma_chunk(struct mma *s, const struct mma_slab *t, struct cg_val r, struct cg_val c)
 {
     struct cg *g = s->g;
-    const uint32_t d = gcd(t->row_bytes / MMA_CHUNK, 8);
+    const uint32_t d = gcd(t->of->row_bytes / MMA_CHUNK, 8);
     c = cg_binary(g, OP_XOR, c, order_of(s, t, r, d));
-    return cg_weighted(g, r, t->row_bytes, c, MMA_CHUNK);
+    return cg_weighted(g, r, t->of->row_bytes, c, MMA_CHUNK);
 }
 
-static uint32_t row_of(const struct mma_tile *t, uint32_t i)
+static uint32_t row_of(const struct mma_slab *t, uint32_t i)
 {
-    return i / t->across * t->row_step;
+    return i / t->of->across * t->of->row_step;
 }
 
-static uint32_t col_of(const struct mma *s, const struct mma_tile *t, uint32_t i)
+static uint32_t col_of(const struct mma *s, const struct mma_slab *t, uint32_t i)
 {
-    return i % t->across * s->p->threads * t->lanes;
+    return i % t->of->across * s->p->threads * t->of->lanes;
 }
 
-static uint32_t slot_of(const struct mma_tile *t, uint32_t i)
+static uint32_t slot_of(const struct mma_slab *t, uint32_t i)
 {
-    return i % t->across + t->across * (i / t->across % t->repeat);
+    return i % t->of->across + t->of->across * (i / t->of->across % t->of->repeat);
 }
 
-int32_t mma_target_register(const struct mma_tile *t, uint32_t i)
+int32_t mma_target_register(const struct mma_slab *t, uint32_t i)
 {
     return t->to_now[slot_of(t, i)];
 }
 
-int64_t mma_target_offset(const struct mma_tile *t, uint32_t i)
+int64_t mma_target_offset(const struct mma_slab *t, uint32_t i)
 {
-    const uint32_t row = i / t->across / t->repeat * t->repeat * t->row_step;
-    return (int64_t)row * t->row_bytes;
+    const uint32_t row = i / t->of->across / t->of->repeat * t->of->repeat * t->of->row_step;
+    return (int64_t)row * t->of->row_bytes;
 }
 
-struct ptx_operand mma_target(const struct mma_tile *t, uint32_t i)
+struct ptx_operand mma_target(const struct mma_slab *t, uint32_t i)
 {
     return ptx_mem(mma_target_register(t, i), mma_target_offset(t, i));
 }
 
 /* Of the row's element number c the first byte. */
-static struct cg_val byte_of(struct mma *s, const struct mma_tile *t, struct cg_val c)
+static struct cg_val byte_of(struct mma *s, const struct mma_slab *t, struct cg_val c)
 {
     enum { SPAN = 16 };
     struct cg *g = s->g;
-    if (!t->spaced)
-        return cg_mul(g, c, t->size);
+    if (!t->of->spaced)
+        return cg_mul(g, c, t->of->size);
     const struct cg_val in = cg_binary(g, OP_AND, c, cg_u32(SPAN - 1));
-    return cg_weighted(g, cg_binary(g, OP_SUB, c, in), t->size, in, 1);
+    return cg_weighted(g, cg_binary(g, OP_SUB, c, in), t->of->size, in, 1);
 }
 
-static void find_targets(struct mma *s, struct mma_tile *t)
+static void find_targets(struct mma *s, struct mma_slab *t)
 {
     struct cg *g = s->g;
-    for (uint32_t i = 0; i < t->across * t->repeat; i++) {
+    for (uint32_t i = 0; i < t->of->across * t->of->repeat; i++) {
         struct cg_val row = cg_add(g, t->row, cg_u32(row_of(t, i)));
         struct cg_val byte = byte_of(s, t, cg_add(g, t->col, cg_u32(col_of(s, t, i))));
         struct cg_val to = mma_chunk(s, t, row, cg_binary(g, OP_DIV, byte, cg_u32(MMA_CHUNK)));
-        if (t->piece < MMA_CHUNK)
+        if (t->of->piece < MMA_CHUNK)
             to = cg_add(g, to, cg_binary(g, OP_AND, byte, cg_u32(MMA_CHUNK - 1)));
-        to = cg_add(g, cg_add(g, to, cg_u32(t->offset)), cg_value(DT_U32, s->m->shared));
+        to = cg_add(g, cg_add(g, to, cg_u32(t->of->offset)), cg_value(DT_U32, s->m->shared));
         t->to[i] = cg_reg(g, to);
     }
 }
 
 /* ---- where they are ------------------------------------------------------------------------------- */
 
-static struct cg_val base_of(const struct mma *s, const struct mma_tile *t)
+static struct cg_val base_of(const struct mma *s, const struct mma_slab *t)
 {
-    return cg_convert(s->g, t->side == MATMUL_A ? s->m->row : s->m->col, DT_U32);
+    return cg_convert(s->g, t->of->side == MATMUL_A ? s->m->row : s->m->col, DT_U32);
 }
 
-static struct cg_val extent_of(const struct mma *s, const struct mma_tile *t)
+static struct cg_val extent_of(const struct mma *s, const struct mma_slab *t)
 {
-    return cg_convert(s->g, t->side == MATMUL_A ? s->m->m : s->m->n, DT_I32);
+    return cg_convert(s->g, t->of->side == MATMUL_A ? s->m->m : s->m->n, DT_I32);
 }
 
-static bool is_whole(const struct mma *s, const struct mma_tile *t)
+static bool is_whole(const struct mma *s, const struct mma_slab *t)
 {
-    return t->side == MATMUL_A ? s->m->whole_rows : s->m->whole_cols;
+    return t->of->side == MATMUL_A ? s->m->whole_rows : s->m->whole_cols;
 }
 
 /* The address of the element at the tile's row r and column c, as counted from (at, k). */
-static struct cg_val address_of(struct mma *s, const struct mma_tile *t, struct cg_val at,
+static struct cg_val address_of(struct mma *s, const struct mma_slab *t, struct cg_val at,
                                 struct cg_val k, struct cg_val r, struct cg_val c)
 {
     struct cg *g = s->g;
-    const bool along_k = t->layout == MMA_ALONG_K;
+    const bool along_k = t->of->layout == MMA_ALONG_K;
     at = cg_add(g, at, along_k ? r : c);
     k = cg_add(g, k, along_k ? c : r);
-    const struct cg_place_of p = matmul_place(s->m, t->operand, cg_index(g, at), cg_index(g, k));
+    const struct cg_place_of p =
+        matmul_place(s->m, t->of->operand, cg_index(g, at), cg_index(g, k));
     return cg_binary(g, OP_ADD, cg_value(DT_I64, p.base), cg_int(DT_I64, p.offset));
 }
 
 /* Steps are the same for all threads, which shows where they are computed without the thread's number. */
-static struct ptx_operand row_step_of(struct mma *s, const struct mma_tile *t)
+static struct ptx_operand row_step_of(struct mma *s, const struct mma_slab *t)
 {
     struct cg *g = s->g;
-    if (t->count == t->across)
+    if (t->of->count == t->of->across)
         return ptx_imm(0);
     struct cg_val zero = cg_u32(0), from = address_of(s, t, zero, zero, zero, zero);
-    struct cg_val to = address_of(s, t, zero, zero, cg_u32(t->row_step), zero);
+    struct cg_val to = address_of(s, t, zero, zero, cg_u32(t->of->row_step), zero);
     return cg_op(g, cg_binary(g, OP_SUB, to, from));
 }
 
-static void find_source(struct mma *s, struct mma_tile *t)
+static void find_source(struct mma *s, struct mma_slab *t)
 {
     struct cg *g = s->g;
-    struct cg_val step = matmul_step(s->m, t->operand), k = cg_convert(g, s->m->k_from, DT_U32);
-    step = cg_binary(g, OP_MUL, step, cg_int(DT_I64, (int64_t)s->p->bk * t->source));
+    struct cg_val step = matmul_step(s->m, t->of->operand), k = cg_convert(g, s->m->k_from, DT_U32);
+    step = cg_binary(g, OP_MUL, step, cg_int(DT_I64, (int64_t)s->p->bk * t->of->source));
     t->next_tile = cg_op(g, step);
     t->next_row = row_step_of(s, t);
     t->from = cg_new_mutable(g, DT_I64);
@@ -186,16 +187,16 @@ static void find_source(struct mma *s, struct mma_tile *t)
 }
 
 /* What of the tile's rows or columns is inside of the operand, as far as it is the same for all tiles. */
-static void find_inside(struct mma *s, struct mma_tile *t)
+static void find_inside(struct mma *s, struct mma_slab *t)
 {
     struct cg *g = s->g;
     struct cg_val base = base_of(s, t), extent = extent_of(s, t);
-    t->all_rows = t->layout == MMA_ALONG_K && is_whole(s, t);
-    if (t->layout == MMA_ALONG_K && !t->all_rows) {
+    t->all_rows = t->of->layout == MMA_ALONG_K && is_whole(s, t);
+    if (t->of->layout == MMA_ALONG_K && !t->all_rows) {
         struct cg_val first = cg_convert(g, cg_add(g, base, t->row), DT_I32);
         t->left = cg_binary(g, OP_SUB, extent, first);
     }
-    for (uint32_t c = 0; c < t->across && t->layout != MMA_ALONG_K; c++) {
+    for (uint32_t c = 0; c < t->of->across && t->of->layout != MMA_ALONG_K; c++) {
         struct cg_val at = cg_add(g, base, cg_add(g, t->col, cg_u32(col_of(s, t, c))));
         t->inside[c] = is_whole(s, t) ? cg_bool(g, true)
                                       : cg_binary(g, OP_LT, cg_convert(g, at, DT_I32), extent);
@@ -203,18 +204,18 @@ static void find_inside(struct mma *s, struct mma_tile *t)
 }
 
 /* Whose pieces there are: threads that are left over from whole rows have none, and the last may be fewer threads'. */
-static void find_existing(struct mma *s, struct mma_tile *t)
+static void find_existing(struct mma *s, struct mma_slab *t)
 {
     struct cg *g = s->g;
-    const uint32_t last = (t->rows - 1) / t->row_step * t->row_step;
-    const uint32_t per_row = t->row_bytes / t->piece;
+    const uint32_t last = (t->of->rows - 1) / t->of->row_step * t->of->row_step;
+    const uint32_t per_row = t->of->row_bytes / t->of->piece;
     struct cg_val ok = cg_bool(g, true);
     int64_t always;
     if (per_row < s->p->threads && s->p->threads % per_row)
-        ok = cg_binary(g, OP_LT, t->row, cg_u32(t->row_step));
+        ok = cg_binary(g, OP_LT, t->row, cg_u32(t->of->row_step));
     t->takes_part = cg_is_const(ok, &always) ? -1 : cg_reg(g, ok);
-    if (t->partial)
-        ok = cg_binary(g, OP_LT, t->row, cg_u32(t->rows - last));
+    if (t->of->partial)
+        ok = cg_binary(g, OP_LT, t->row, cg_u32(t->of->rows - last));
     t->exists = cg_is_const(ok, &always) ? -1 : cg_reg(g, ok);
 }
 
@@ -222,20 +223,20 @@ void mma_copy_begin(struct mma *s)
 {
     struct cg *g = s->g;
     const struct matmul *m = s->m;
-    for (uint32_t i = 0; i < s->ntile; i++) {
-        struct mma_tile *t = &s->tile[i];
-        const uint32_t per_row = t->row_bytes / t->piece;
+    for (uint32_t i = 0; i < s->shape->ntile; i++) {
+        struct mma_slab *t = &s->slab[i];
+        const uint32_t per_row = t->of->row_bytes / t->of->piece;
         const bool long_rows = per_row > s->p->threads;
         t->row = long_rows ? cg_u32(0) : cg_binary(g, OP_DIV, m->thread, cg_u32(per_row));
         t->col = cg_mul(g, long_rows ? m->thread : cg_binary(g, OP_MOD, m->thread, cg_u32(per_row)),
-                        t->lanes);
+                        t->of->lanes);
         find_existing(s, t);
         find_targets(s, t);
-        if (t->is_async || s->as_f16) {
+        if (t->of->is_async || s->shape->as_f16) {
             find_source(s, t);
             find_inside(s, t);
         } else {
-            t->held = arena_alloc(g->a, t->count * sizeof *t->held);
+            t->held = arena_alloc(g->a, t->of->count * sizeof *t->held);
         }
     }
     struct cg_val from = cg_convert(g, m->k_from, DT_U32), to = cg_convert(g, m->k_to, DT_U32);
@@ -249,9 +250,9 @@ void mma_copy_begin(struct mma *s)
 
 /* ---- copies --------------------------------------------------------------------------------------- */
 
-int32_t mma_exists(const struct mma_tile *t, uint32_t i)
+int32_t mma_exists(const struct mma_slab *t, uint32_t i)
 {
-    return i / t->across + 1 == t->count / t->across ? t->exists : t->takes_part;
+    return i / t->of->across + 1 == t->of->count / t->of->across ? t->exists : t->takes_part;
 }
 
 static struct cg_val left_of(const struct mma *s)
@@ -259,27 +260,27 @@ static struct cg_val left_of(const struct mma *s)
     return cg_value(DT_I32, s->left);
 }
 
-void mma_tile_begin(struct mma *s, struct mma_tile *t)
+void mma_tile_begin(struct mma *s, struct mma_slab *t)
 {
     struct cg *g = s->g;
-    for (uint32_t i = 0; i < t->across * t->repeat; i++) {
+    for (uint32_t i = 0; i < t->of->across * t->of->repeat; i++) {
         t->to_now[i] = cg_new(g, DT_U32);
         PTX(&g->b, "add.s32", ptx_r(t->to_now[i]), ptx_r(t->to[i]), ptx_r(s->write));
     }
-    if (!t->is_async && !s->as_f16)
+    if (!t->of->is_async && !s->shape->as_f16)
         return;
-    if (t->layout != MMA_ALONG_K)
+    if (t->of->layout != MMA_ALONG_K)
         t->left = cg_binary(g, OP_SUB, left_of(s), cg_convert(g, t->row, DT_I32));
-    for (uint32_t c = 0; c < t->across && t->layout == MMA_ALONG_K; c++) {
+    for (uint32_t c = 0; c < t->of->across && t->of->layout == MMA_ALONG_K; c++) {
         struct cg_val col = cg_add(g, t->col, cg_u32(col_of(s, t, c)));
         t->inside[c] = cg_binary(g, OP_GT, left_of(s), cg_convert(g, col, DT_I32));
     }
 }
 
-struct ptx_operand mma_source(struct mma *s, struct mma_tile *t, uint32_t i, struct cg_val *inside)
+struct ptx_operand mma_source(struct mma *s, struct mma_slab *t, uint32_t i, struct cg_val *inside)
 {
     struct cg *g = s->g;
-    const uint32_t across = i % t->across;
+    const uint32_t across = i % t->of->across;
     int64_t always;
     if (i == 0) {
         t->here = t->from;
@@ -298,35 +299,35 @@ struct ptx_operand mma_source(struct mma *s, struct mma_tile *t, uint32_t i, str
             PTX(&g->b, "setp.gt.and.s32", ptx_r(p), left, row, inside->op);
         *inside = cg_value(DT_BOOL, p);
     }
-    return ptx_mem(t->here, (int64_t)col_of(s, t, i) * t->source);
+    return ptx_mem(t->here, (int64_t)col_of(s, t, i) * t->of->source);
 }
 
-static void copy_piece(struct mma *s, struct mma_tile *t, uint32_t i)
+static void copy_piece(struct mma *s, struct mma_slab *t, uint32_t i)
 {
     struct cg *g = s->g;
     struct cg_val inside;
     const struct ptx_operand from = mma_source(s, t, i, &inside);
-    const int32_t bytes = CG(g, PTX_B32, "selp.b32", ptx_imm(t->piece), ptx_imm(0), inside.op);
+    const int32_t bytes = CG(g, PTX_B32, "selp.b32", ptx_imm(t->of->piece), ptx_imm(0), inside.op);
     ptx_emit(&g->b, mma_exists(t, i), false,
-             t->piece == MMA_CHUNK ? "cp.async.cg.shared.global.L2::128B"
-                                   : "cp.async.ca.shared.global",
-             PTX_ARGS(mma_target(t, i), from, ptx_imm(t->piece), ptx_r(bytes)));
+             t->of->piece == MMA_CHUNK ? "cp.async.cg.shared.global.L2::128B"
+                                       : "cp.async.ca.shared.global",
+             PTX_ARGS(mma_target(t, i), from, ptx_imm(t->of->piece), ptx_r(bytes)));
 }
 
 /* A piece's elements, computed. */
-static void fetch_piece(struct mma *s, struct mma_tile *t, uint32_t i)
+static void fetch_piece(struct mma *s, struct mma_slab *t, uint32_t i)
 {
     struct cg *g = s->g;
-    const enum dtype type = s->f->operand[t->operand].type;
-    const uint32_t align = s->p->align[t->operand], per_word = 4 / t->size;
-    const uint32_t lanes = align < t->lanes ? align : t->lanes;
+    const enum dtype type = s->f->operand[t->of->operand].type;
+    const uint32_t align = s->p->align[t->of->operand], per_word = 4 / t->of->size;
+    const uint32_t lanes = align < t->of->lanes ? align : t->of->lanes;
     struct cg_val v[MMA_CHUNK], base = base_of(s, t), k = cg_value(DT_U32, s->k);
-    const bool along_k = t->layout == MMA_ALONG_K;
-    bool paired = t->size == 2;
+    const bool along_k = t->of->layout == MMA_ALONG_K;
+    bool paired = t->of->size == 2;
     s->m->reader.within = s->m->reader.spread = s->p->bk;
     s->m->reader.after = 0;
     s->m->reader.from = cg_index(g, k);
-    for (uint32_t e = 0; e < t->lanes; e += lanes) {
+    for (uint32_t e = 0; e < t->of->lanes; e += lanes) {
         struct cg_val row = cg_add(g, t->row, cg_u32(row_of(t, i)));
         struct cg_val col = cg_add(g, t->col, cg_u32(col_of(s, t, i) + e));
         struct cg_val of_k = along_k ? col : row;
@@ -335,26 +336,26 @@ static void fetch_piece(struct mma *s, struct mma_tile *t, uint32_t i)
             ok = cg_binary(g, OP_LAND, ok, cg_value(DT_BOOL, mma_exists(t, i)));
         const struct cg_val at = cg_index(g, cg_add(g, base, along_k ? row : col));
         const struct cg_val to = cg_index(g, cg_add(g, k, of_k));
-        paired = paired && matmul_fetch_pairs(s->m, t->operand, at, to, lanes, cg_reg(g, ok),
+        paired = paired && matmul_fetch_pairs(s->m, t->of->operand, at, to, lanes, cg_reg(g, ok),
                                               t->held[i] + e / 2);
         if (!paired)
-            matmul_fetch(s->m, t->operand, at, to, lanes, cg_reg(g, ok), v + e);
+            matmul_fetch(s->m, t->of->operand, at, to, lanes, cg_reg(g, ok), v + e);
     }
     s->m->reader.within = 0;
     for (uint32_t w = 0; w < 4 && !paired; w++)
-        t->held[i][w] = t->size == 4 ? ptx_r(cg_reg(g, v[w]))
-                                     : cg_pack(g, type, per_word, v + (size_t)w * per_word);
+        t->held[i][w] = t->of->size == 4 ? ptx_r(cg_reg(g, v[w]))
+                                         : cg_pack(g, type, per_word, v + (size_t)w * per_word);
 }
 
 void mma_bring(struct mma *s, uint32_t part, uint32_t parts)
 {
-    for (uint32_t n = 0; n < s->ntile; n++) {
-        struct mma_tile *t = &s->tile[n];
-        const uint32_t from = t->count * part / parts, to = t->count * (part + 1) / parts;
+    for (uint32_t n = 0; n < s->shape->ntile; n++) {
+        struct mma_slab *t = &s->slab[n];
+        const uint32_t from = t->of->count * part / parts, to = t->of->count * (part + 1) / parts;
         if (part == 0)
             mma_tile_begin(s, t);
         for (uint32_t i = from; i < to; i++) {
-            if (t->is_async)
+            if (t->of->is_async)
                 copy_piece(s, t, i);
             else
                 fetch_piece(s, t, i);
@@ -362,11 +363,11 @@ void mma_bring(struct mma *s, uint32_t part, uint32_t parts)
     }
 }
 
-static void put_held(struct mma *s, struct mma_tile *t)
+static void put_held(struct mma *s, struct mma_slab *t)
 {
     struct cg *g = s->g;
-    const bool singles = s->f->operand[t->operand].type == DT_F32;
-    for (uint32_t i = 0; i < t->count; i++)
+    const bool singles = s->f->operand[t->of->operand].type == DT_F32;
+    for (uint32_t i = 0; i < t->of->count; i++)
         ptx_emit(&g->b, mma_exists(t, i), false, singles ? "st.shared.v4.f32" : "st.shared.v4.b32",
                  PTX_ARGS(mma_target(t, i), ptx_vec(&g->b, 4, t->held[i])));
 }
@@ -374,9 +375,9 @@ static void put_held(struct mma *s, struct mma_tile *t)
 static void advance_sources(struct mma *s)
 {
     struct cg *g = s->g;
-    for (uint32_t n = 0; n < s->ntile; n++) {
-        struct mma_tile *t = &s->tile[n];
-        if (!t->is_async && !s->as_f16)
+    for (uint32_t n = 0; n < s->shape->ntile; n++) {
+        struct mma_slab *t = &s->slab[n];
+        if (!t->of->is_async && !s->shape->as_f16)
             continue;
         PTX(&g->b, "add.s64", ptx_r(t->from), ptx_r(t->from), t->next_tile);
         cg_assigned(g, t->from);
@@ -401,10 +402,10 @@ void mma_advance(struct mma *s)
 void mma_bring_end(struct mma *s)
 {
     bool any = false;
-    for (uint32_t n = 0; n < s->ntile; n++) {
-        struct mma_tile *t = &s->tile[n];
-        any |= t->is_async;
-        if (!t->is_async)
+    for (uint32_t n = 0; n < s->shape->ntile; n++) {
+        struct mma_slab *t = &s->slab[n];
+        any |= t->of->is_async;
+        if (!t->of->is_async)
             put_held(s, t);
     }
     advance_sources(s);

@@ -43,7 +43,7 @@ uint32_t mma_row_of(const struct mma_tile *t, uint32_t i, uint32_t half)
 }
 
 /* The lane's row of the tile and chunk in it, of its way-th address; *byte: in the chunk. */
-static void find_lane(struct mma *s, const struct mma_tile *t, struct cg_val base, uint32_t way,
+static void find_lane(struct mma *s, const struct mma_slab *t, struct cg_val base, uint32_t way,
                       struct cg_val *row, struct cg_val *chunk, struct cg_val *byte)
 {
     struct cg *g = s->g;
@@ -51,14 +51,14 @@ static void find_lane(struct mma *s, const struct mma_tile *t, struct cg_val bas
     struct cg_val low = op(g, OP_AND, op(g, OP_SHR, lane, 3), 1), high = op(g, OP_SHR, lane, 4);
     struct cg_val of16 = op(g, OP_AND, lane, 15), turned = cg_add(g, in8, op(g, OP_MUL, high, 8));
     *byte = cg_u32(0);
-    switch (t->layout) {
+    switch (t->of->layout) {
     case MMA_ALONG_K:
-        *row = cg_add(g, base, t->tall ? of16 : turned);
-        *chunk = cg_add(g, t->tall ? high : low, cg_u32(2 * way));
+        *row = cg_add(g, base, t->of->tall ? of16 : turned);
+        *chunk = cg_add(g, t->of->tall ? high : low, cg_u32(2 * way));
         return;
     case MMA_16BIT:
-        *row = t->tall ? turned : of16;
-        *chunk = cg_add(g, t->tall ? low : high, cg_u32(2 * way));
+        *row = t->of->tall ? turned : of16;
+        *chunk = cg_add(g, t->of->tall ? low : high, cg_u32(2 * way));
         *chunk = cg_add(g, op(g, OP_DIV, base, 8), *chunk);
         return;
     case MMA_BYTES: {
@@ -70,7 +70,7 @@ static void find_lane(struct mma *s, const struct mma_tile *t, struct cg_val bas
     }
     case MMA_SINGLES: break;
     }
-    const uint32_t f = mma_factor(t); /* neighbours that the lane takes at once */
+    const uint32_t f = mma_factor(t->of); /* neighbours that the lane takes at once */
     struct cg_val group = op(g, OP_SHR, lane, 2),
                   of_group = op(g, OP_DIV, group, MMA_CHUNK / 4 / f);
     *row = op(g, OP_AND, lane, 3);
@@ -79,7 +79,7 @@ static void find_lane(struct mma *s, const struct mma_tile *t, struct cg_val bas
     *byte = op(g, OP_MUL, op(g, OP_MOD, group, MMA_CHUNK / 4 / f), 4 * f);
 }
 
-static uint32_t ways_of(const struct mma *s, const struct mma_tile *t)
+static uint32_t ways_of(const struct mma_shape *s, const struct mma_tile *t)
 {
     const uint32_t blocks = t->span / 16;
     switch (t->layout) {
@@ -95,25 +95,25 @@ void mma_read_begin(struct mma *s)
 {
     struct cg *g = s->g;
     const uint32_t across = s->p->bn / s->p->wn;
-    for (uint32_t n = 0; n < s->ntile; n++) {
-        struct mma_tile *t = &s->tile[n];
-        struct cg_val base = op(g, is_a(t) ? OP_DIV : OP_MOD, s->m->warp, across);
-        base = op(g, OP_MUL, base, t->span);
-        t->ways = ways_of(s, t);
+    for (uint32_t n = 0; n < s->shape->ntile; n++) {
+        struct mma_slab *t = &s->slab[n];
+        struct cg_val base = op(g, is_a(t->of) ? OP_DIV : OP_MOD, s->m->warp, across);
+        base = op(g, OP_MUL, base, t->of->span);
+        t->ways = ways_of(s->shape, t->of);
         for (uint32_t i = 0; i < t->ways; i++) {
             struct cg_val row, chunk, byte;
             find_lane(s, t, base, i, &row, &chunk, &byte);
             struct cg_val at = cg_add(g, mma_chunk(s, t, row, chunk), byte);
-            at = cg_add(g, cg_add(g, at, cg_u32(t->offset)), cg_value(DT_U32, s->m->shared));
+            at = cg_add(g, cg_add(g, at, cg_u32(t->of->offset)), cg_value(DT_U32, s->m->shared));
             t->at[i] = cg_reg(g, at);
         }
-        for (uint32_t i = 0; i < words_of(t); i++) {
+        for (uint32_t i = 0; i < words_of(t->of); i++) {
             t->word[0][i] = cg_new_mutable(g, DT_U32);
             t->word[1][i] = cg_new_mutable(g, DT_U32);
             t->rest[0][i] = s->p->parts > 1 ? cg_new_mutable(g, DT_U32) : -1;
             t->rest[1][i] = s->p->parts > 1 ? cg_new_mutable(g, DT_U32) : -1;
         }
-        for (uint32_t i = 0; i < words_of(t) && s->p->coarse; i++)
+        for (uint32_t i = 0; i < words_of(t->of) && s->p->coarse; i++)
             t->pair[i % 2][i / 2] = cg_new_mutable(g, DT_U32);
     }
 }
@@ -133,41 +133,41 @@ static void load(struct mma *s, const char *mnemonic, const int32_t *word, uint3
 }
 
 /* Words of 16 rows of A or 16 columns of B: block number i of the warp's. */
-static void load_matrices(struct mma *s, struct mma_tile *t, uint32_t step, int32_t *word,
+static void load_matrices(struct mma *s, struct mma_slab *t, uint32_t step, int32_t *word,
                           uint32_t i)
 {
     uint32_t way = i, offset = 0;
-    switch (t->layout) {
+    switch (t->of->layout) {
     case MMA_ALONG_K:
         way = step % 4;
-        offset = step / 4 * 128 + i * 16 * t->row_bytes;
+        offset = step / 4 * 128 + i * 16 * t->of->row_bytes;
         break;
     case MMA_16BIT:
         way = i % 4;
-        offset = i / 4 * 128 + step * 16 * t->row_bytes;
+        offset = i / 4 * 128 + step * 16 * t->of->row_bytes;
         break;
     case MMA_BYTES:
         way = i % 8;
-        offset = i / 8 * 128 + step * 32 * t->row_bytes;
+        offset = i / 8 * 128 + step * 32 * t->of->row_bytes;
         break;
     case MMA_SINGLES: abort();
     }
     load(s,
-         t->layout == MMA_ALONG_K ? "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
-                                  : "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
+         t->of->layout == MMA_ALONG_K ? "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+                                      : "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
          word + (size_t)i * 4, 4, ptx_mem(t->now[way], offset));
 }
 
 /* Elements k and k + 4 of the lane's of each 8 columns of a flat operand; of each 16 rows of a tall one, two of either. */
-static void load_singles(struct mma *s, struct mma_tile *t, uint32_t step, const int32_t *word)
+static void load_singles(struct mma *s, struct mma_slab *t, uint32_t step, const int32_t *word)
 {
     struct cg *g = s->g;
-    const uint32_t f = mma_factor(t), ways = 4 / f;
-    for (uint32_t i = 0; i < t->span / (8 * f); i++)
+    const uint32_t f = mma_factor(t->of), ways = 4 / f;
+    for (uint32_t i = 0; i < t->of->span / (8 * f); i++)
         for (uint32_t high = 0; high < 2; high++) {
-            const uint32_t offset = i / ways * 128 + (step * 8 + high * 4) * t->row_bytes;
+            const uint32_t offset = i / ways * 128 + (step * 8 + high * 4) * t->of->row_bytes;
             const struct ptx_operand from = ptx_mem(t->now[i % ways], offset);
-            if (t->tall) {
+            if (t->of->tall) {
                 load(s, "ld.shared.v2.b32", word + (size_t)4 * i + (size_t)2 * high, 2, from);
                 continue;
             }
@@ -179,15 +179,15 @@ static void load_singles(struct mma *s, struct mma_tile *t, uint32_t step, const
 void mma_load(struct mma *s, uint32_t step, uint32_t to)
 {
     struct cg *g = s->g;
-    for (uint32_t n = 0; n < s->ntile; n++) {
-        struct mma_tile *t = &s->tile[n];
+    for (uint32_t n = 0; n < s->shape->ntile; n++) {
+        struct mma_slab *t = &s->slab[n];
         for (uint32_t i = 0; i < t->ways; i++) {
             t->now[i] = cg_new(g, DT_U32);
             PTX(&g->b, "add.s32", ptx_r(t->now[i]), ptx_r(t->at[i]), ptx_r(s->read));
         }
-        if (t->layout == MMA_SINGLES)
+        if (t->of->layout == MMA_SINGLES)
             load_singles(s, t, step, t->word[to]);
-        for (uint32_t i = 0; i < t->span / 16 && t->layout != MMA_SINGLES; i++)
+        for (uint32_t i = 0; i < t->of->span / 16 && t->of->layout != MMA_SINGLES; i++)
             load_matrices(s, t, step, t->word[to], i);
     }
 }
@@ -203,14 +203,14 @@ struct words {
 };
 
 /* Pairs of neighbours of four k each become four k of each neighbour. */
-static void part_bytes(struct mma *s, const struct mma_tile *t, struct words n, const int32_t *word,
+static void part_bytes(struct mma *s, const struct mma_slab *t, struct words n, const int32_t *word,
                        int32_t *to)
 {
     struct cg *g = s->g;
     for (uint32_t i = n.from; i < n.to; i += 4)
         for (uint32_t w = 0; w < 4; w++) {
             /* tall: neighbours are halves of an instruction's rows; flat: of instructions side by side */
-            const uint32_t odd = t->tall ? w % 2 : w / 2, high = t->tall ? w / 2 : w % 2;
+            const uint32_t odd = t->of->tall ? w % 2 : w / 2, high = t->of->tall ? w / 2 : w % 2;
             to[i + w] = cg_new(g, DT_U32);
             PTX(&g->b, "prmt.b32", ptx_r(to[i + w]), ptx_r(word[i + 2 * high]),
                 ptx_r(word[i + 2 * high + 1]), ptx_imm(odd ? 0x7531 : 0x6420));
@@ -264,17 +264,17 @@ uint32_t mma_pair_of(const struct mma_tile *t, uint32_t i)
 }
 
 /* Pairs [from, to) of the tile's words, if they are to be rounded or parted: those of k and k + 4. */
-static void round_pairs(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t from,
+static void round_pairs(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t from,
                         uint32_t to)
 {
-    const enum matmul_cut cut = s->f->operand[t->operand].cut;
+    const enum matmul_cut cut = s->f->operand[t->of->operand].cut;
     if (s->p->parts > 1)
         mma_part(s, t, of, 2 * from, 2 * to);
     if (s->p->parts > 1 || (cut != MATMUL_AWAY && cut != MATMUL_EVEN))
         return;
     for (uint32_t i = from; i < to; i++) {
-        const int32_t *word = t->word[of] + mma_pair_of(t, i);
-        const int32_t pair[2] = {word[0], word[t->tall ? 2 : 1]};
+        const int32_t *word = t->word[of] + mma_pair_of(t->of, i);
+        const int32_t pair[2] = {word[0], word[t->of->tall ? 2 : 1]};
         round_pair(s, pair, cut == MATMUL_EVEN);
         cg_assigned(s->g, pair[0]);
         cg_assigned(s->g, pair[1]);
@@ -283,17 +283,17 @@ static void round_pairs(struct mma *s, const struct mma_tile *t, uint32_t of, ui
 
 static void round_row(struct mma *s, uint32_t of, uint32_t i)
 {
-    for (uint32_t n = 0; n < s->ntile; n++)
-        if (s->tile[n].tall)
-            round_pairs(s, &s->tile[n], of, 2 * i, 2 * i + 2);
+    for (uint32_t n = 0; n < s->shape->ntile; n++)
+        if (s->shape->tile[n].tall)
+            round_pairs(s, &s->slab[n], of, 2 * i, 2 * i + 2);
 }
 
 static void round_flat(struct mma *s, uint32_t of, uint32_t part, uint32_t parts)
 {
-    for (uint32_t n = 0; n < s->ntile; n++) {
-        const struct mma_tile *t = &s->tile[n];
-        const uint32_t pairs = words_of(t) / 2;
-        if (!t->tall)
+    for (uint32_t n = 0; n < s->shape->ntile; n++) {
+        const struct mma_slab *t = &s->slab[n];
+        const uint32_t pairs = words_of(t->of) / 2;
+        if (!t->of->tall)
             round_pairs(s, t, of, pairs * part / parts, pairs * (part + 1) / parts);
     }
 }
@@ -328,10 +328,10 @@ static void widen_pairs(struct mma *s, enum dtype type, int32_t word, int32_t to
 }
 
 /* An instruction's k are those of the lane's first two bytes and of its last two: the same for A and B. */
-static void widen(struct mma *s, const struct mma_tile *t, struct words n, struct ready *r)
+static void widen(struct mma *s, const struct mma_slab *t, struct words n, struct ready *r)
 {
-    const enum dtype type = s->f->operand[t->operand].type;
-    const uint32_t per = t->tall ? 4 : 2, rows = per / 2;
+    const enum dtype type = s->f->operand[t->of->operand].type;
+    const uint32_t per = t->of->tall ? 4 : 2, rows = per / 2;
     int32_t word[MMA_HELD];
     memcpy(word, r->set[0], sizeof word);
     for (uint32_t i = n.from; i < n.to; i++) {
@@ -343,14 +343,14 @@ static void widen(struct mma *s, const struct mma_tile *t, struct words n, struc
     }
 }
 
-static void make_ready(struct mma *s, const struct mma_tile *t, struct words n, uint32_t of,
+static void make_ready(struct mma *s, const struct mma_slab *t, struct words n, uint32_t of,
                        struct ready *r)
 {
-    if (t->layout == MMA_BYTES)
+    if (t->of->layout == MMA_BYTES)
         part_bytes(s, t, n, t->word[of], r->set[0]);
     else
         memcpy(r->set[0] + n.from, t->word[of] + n.from, (n.to - n.from) * sizeof *r->set[0]);
-    if (s->p->type == MATMUL_F16 && t->size == 1)
+    if (s->p->type == MATMUL_F16 && t->of->size == 1)
         widen(s, t, n, r);
 }
 
@@ -400,8 +400,8 @@ static void multiply_16x8(struct mma *s, const struct matmul_product *q, int32_t
                                         [MATMUL_FP8] = "m16n8k32"};
     static const char *const name[] = {
         [DT_I8] = "s8", [DT_U8] = "u8", [DT_E4M3] = "e4m3", [DT_E5M2] = "e5m2"};
-    const enum dtype ta = s->f->operand[s->turned ? q->b : q->a].type;
-    const enum dtype tb = s->f->operand[s->turned ? q->a : q->b].type;
+    const enum dtype ta = s->f->operand[s->shape->turned ? q->b : q->a].type;
+    const enum dtype tb = s->f->operand[s->shape->turned ? q->a : q->b].type;
     char m[80], types[32];
     switch (s->p->type) {
     case MATMUL_F16: snprintf(types, sizeof types, "f32.f16.f16.f32"); break;
@@ -423,8 +423,8 @@ void mma_multiply_row(struct mma *s, uint32_t q, bool back, int32_t *d, bool fre
                       const int32_t *a, const int32_t *b)
 {
     const int32_t zeros[4] = {s->zero, s->zero, s->zero, s->zero};
-    for (uint32_t n = 0; n < s->wide; n++) {
-        const uint32_t j = back ? s->wide - 1 - n : n;
+    for (uint32_t n = 0; n < s->shape->wide; n++) {
+        const uint32_t j = back ? s->shape->wide - 1 - n : n;
         int32_t *to = d + (size_t)j * 4;
         multiply_16x8(s, &s->f->product[q], to, fresh ? zeros : to, a, b + (size_t)j * 2);
     }
@@ -433,8 +433,8 @@ void mma_multiply_row(struct mma *s, uint32_t q, bool back, int32_t *d, bool fre
 void mma_multiply_pairs(struct mma *s, int32_t *d, const int32_t *const a[2], const int32_t *b0,
                         const int32_t *b1)
 {
-    for (uint32_t n = 0; n < s->wide; n++) {
-        const uint32_t j = s->wide - 1 - n;
+    for (uint32_t n = 0; n < s->shape->wide; n++) {
+        const uint32_t j = s->shape->wide - 1 - n;
         const int32_t of_a[4] = {a[0][0], a[0][1], a[1][0], a[1][1]}, of_b[2] = {b0[j], b1[j]};
         int32_t *to = d + (size_t)j * 4;
         emit(s, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 4, to, to, 4, of_a, 2, of_b);
@@ -443,18 +443,18 @@ void mma_multiply_pairs(struct mma *s, int32_t *d, const int32_t *const a[2], co
 
 int32_t *mma_sums_of_row(const struct mma *s, uint32_t q, uint32_t i)
 {
-    return s->sum + ((size_t)q * s->high + i) * s->wide * 4;
+    return s->sum + ((size_t)q * s->shape->high + i) * s->shape->wide * 4;
 }
 
 static void multiply_rows(struct mma *s, uint32_t i, uint32_t of, const struct ready *r)
 {
-    const uint32_t sets = s->p->type == MATMUL_F16 && s->tile[0].size == 1 ? 2 : 1;
+    const uint32_t sets = s->p->type == MATMUL_F16 && s->shape->tile[0].size == 1 ? 2 : 1;
     bool back = i * sets * s->f->nproduct % 2;
     for (uint32_t k = 0; k < sets; k++)
         for (uint32_t q = 0; q < s->f->nproduct; q++) {
             const struct matmul_product *p = &s->f->product[q];
-            const struct ready *a = &r[s->tile_of[s->turned ? p->b : p->a]];
-            const struct ready *b = &r[s->tile_of[s->turned ? p->a : p->b]];
+            const struct ready *a = &r[s->shape->tile_of[s->shape->turned ? p->b : p->a]];
+            const struct ready *b = &r[s->shape->tile_of[s->shape->turned ? p->a : p->b]];
             if (s->p->parts > 1)
                 mma_multiply_parts(s, q, i, of);
             else
@@ -468,8 +468,8 @@ void mma_multiply_rows(struct mma *s, uint32_t i, uint32_t of)
 {
     for (uint32_t q = 0; q < s->f->nproduct; q++) {
         const struct matmul_product *p = &s->f->product[q];
-        const struct mma_tile *a = &s->tile[s->tile_of[s->turned ? p->b : p->a]];
-        const struct mma_tile *b = &s->tile[s->tile_of[s->turned ? p->a : p->b]];
+        const struct mma_slab *a = &s->slab[s->shape->tile_of[s->shape->turned ? p->b : p->a]];
+        const struct mma_slab *b = &s->slab[s->shape->tile_of[s->shape->turned ? p->a : p->b]];
         mma_multiply_row(s, q, (i * s->f->nproduct + q) % 2, mma_sums_of_row(s, q, i), false,
                          a->word[of] + (size_t)i * 4, b->word[of]);
     }
@@ -480,24 +480,24 @@ void mma_multiply_rows(struct mma *s, uint32_t i, uint32_t of)
 void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next)
 {
     s->step = step;
-    struct ready *r = ARENA_ARRAY(s->g->a, s->ntile, struct ready);
-    const uint32_t rows = s->high;
-    for (uint32_t n = 0; n < s->ntile; n++) {
-        if (s->tile[n].tall)
+    struct ready *r = ARENA_ARRAY(s->g->a, s->shape->ntile, struct ready);
+    const uint32_t rows = s->shape->high;
+    for (uint32_t n = 0; n < s->shape->ntile; n++) {
+        if (s->shape->tile[n].tall)
             continue;
-        make_ready(s, &s->tile[n], (struct words){0, words_of(&s->tile[n])}, of, &r[n]);
+        make_ready(s, &s->slab[n], (struct words){0, words_of(&s->shape->tile[n])}, of, &r[n]);
         if (s->p->coarse)
-            mma_pair(s, &s->tile[n], of, 0, s->wide);
+            mma_pair(s, &s->slab[n], of, 0, s->shape->wide);
     }
     for (uint32_t i = 0; i < rows; i++) {
         if (i + 1 < rows)
             round_row(s, of, i + 1);
-        for (uint32_t n = 0; n < s->ntile; n++) {
-            if (!s->tile[n].tall)
+        for (uint32_t n = 0; n < s->shape->ntile; n++) {
+            if (!s->shape->tile[n].tall)
                 continue;
-            make_ready(s, &s->tile[n], (struct words){4 * i, 4 * i + 4}, of, &r[n]);
+            make_ready(s, &s->slab[n], (struct words){4 * i, 4 * i + 4}, of, &r[n]);
             if (s->p->coarse)
-                mma_pair(s, &s->tile[n], of, 2 * i, 2 * i + 2);
+                mma_pair(s, &s->slab[n], of, 2 * i, 2 * i + 2);
         }
         multiply_rows(s, i, of, r);
         if (next != of)

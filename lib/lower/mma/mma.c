@@ -32,9 +32,9 @@ static bool fails(struct buf *why, const char *fmt, ...)
     return false;
 }
 
-static bool has_instruction(const struct mma *s, struct buf *why)
+static bool has_instruction(const struct mma_shape *s, struct buf *why)
 {
-    const unsigned sm = s->g->target->sm;
+    const unsigned sm = s->target->sm;
     unsigned least = 0;
     const char *what = "";
     switch (s->p->type) {
@@ -73,7 +73,7 @@ static bool is_multiple(uint32_t x, uint32_t y)
     return x && y && x % y == 0;
 }
 
-static bool measure_block(const struct mma *s, struct buf *why)
+static bool measure_block(const struct mma_shape *s, struct buf *why)
 {
     const struct matmul_plan *p = s->p;
     if (!is_multiple(p->wm, 16) || !is_multiple(p->wn, 16) || p->wm > 128 || p->wn > 256)
@@ -104,7 +104,7 @@ bool matmul_mma_turned(const struct matmul_form *f)
     return more > 0;
 }
 
-static void measure_warp(struct mma *s)
+static void measure_warp(struct mma_shape *s)
 {
     const struct matmul_plan *p = s->p;
     s->turned = matmul_mma_turned(s->f);
@@ -112,7 +112,7 @@ static void measure_warp(struct mma *s)
     s->wide = (s->turned ? p->wm : p->wn) / 8;
 }
 
-static bool measure_tile(struct mma *s, uint32_t n, struct buf *why)
+static bool measure_tile(struct mma_shape *s, uint32_t n, struct buf *why)
 {
     const struct matmul_plan *p = s->p;
     const struct matmul_operand *o = &s->f->operand[n];
@@ -150,9 +150,9 @@ static uint32_t larger(uint32_t x, uint32_t y)
     return x > y ? x : y;
 }
 
-static uint32_t shared_of(const struct mma *s)
+static uint32_t shared_of(const struct mma_shape *s)
 {
-    struct mma h;
+    struct mma_shape h;
     struct matmul_plan p;
     uint32_t need = larger(s->stage_bytes * s->p->stages, s->patches + mma_patch_bytes(s));
     if (s->p->as_f16 && mma_measure_as_f16(s, &h, &p))
@@ -161,12 +161,12 @@ static uint32_t shared_of(const struct mma *s)
 }
 
 /* Words of sums of a thread. */
-static uint32_t sums_of(const struct mma *s)
+static uint32_t sums_of(const struct mma_shape *s)
 {
     return s->f->nproduct * (s->p->wm / 16) * (s->p->wn / 8) * 4;
 }
 
-bool mma_measure(struct mma *s, struct buf *why)
+bool mma_measure(struct mma_shape *s, struct buf *why)
 {
     const struct matmul_form *f = s->f;
     const struct matmul_plan *p = s->p;
@@ -176,7 +176,7 @@ bool mma_measure(struct mma *s, struct buf *why)
     for (uint32_t i = 0; i < f->noperand; i++)
         if (!measure_tile(s, i, why))
             return false;
-    struct mma h;
+    struct mma_shape h;
     struct matmul_plan of_h;
     if (p->as_f16 && !mma_measure_as_f16(s, &h, &of_h))
         return fails(why, "no such tile is possible for f16 beside it");
@@ -185,7 +185,7 @@ bool mma_measure(struct mma *s, struct buf *why)
     if (p->blocks && (p->stages < 2 || p->split > 1))
         return fails(why, "blocks that take tiles by turns have 2 stages or more, and share none");
     mma_measure_patch(s);
-    const uint32_t room = s->g->target->shared_optin, need = shared_of(s);
+    const uint32_t room = s->target->shared_optin, need = shared_of(s);
     if (need > room)
         return fails(why,
                      "%u stages of %u bytes each don't fit %u bytes of shared memory: %u do, or a "
@@ -198,39 +198,47 @@ bool mma_measure(struct mma *s, struct buf *why)
     return true;
 }
 
-bool matmul_mma_fits(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
-                     struct buf *why)
+bool matmul_mma_fits(const struct ptx_target *target, const struct matmul_form *f,
+                     const struct matmul_plan *p, struct buf *why)
 {
-    struct mma s = {.g = (struct cg *)g, .f = f, .p = p};
+    struct mma_shape s = {.target = target, .f = f, .p = p};
     return mma_measure(&s, why);
 }
 
-uint32_t matmul_mma_shared(const struct cg *g, const struct matmul_form *f,
+uint32_t matmul_mma_shared(const struct ptx_target *target, const struct matmul_form *f,
                            const struct matmul_plan *p)
 {
-    struct mma s = {.g = (struct cg *)g, .f = f, .p = p};
+    struct mma_shape s = {.target = target, .f = f, .p = p};
     return mma_measure(&s, NULL) ? shared_of(&s) : 0;
 }
 
 /* Has a multiprocessor registers for two blocks: for a thread's sums, the words of two steps, and some more? */
-static bool holds_two(const struct mma *s)
+static bool holds_two(const struct mma_shape *s)
 {
     enum { OTHERS = 40 };
     uint32_t need = sums_of(s) + OTHERS;
     for (uint32_t i = 0; i < s->ntile; i++)
         need += 2 * (s->tile[i].side == MATMUL_A ? s->p->wm / 4 : s->p->wn / 4);
-    return need <= s->g->target->regs_per_sm / (2 * s->p->threads);
+    return need <= s->target->regs_per_sm / (2 * s->p->threads);
 }
 
-bool matmul_mma_fills(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p)
+bool matmul_mma_fills(const struct ptx_target *target, const struct matmul_form *f,
+                      const struct matmul_plan *p)
 {
-    struct mma s = {.g = (struct cg *)g, .f = f, .p = p};
+    struct mma_shape s = {.target = target, .f = f, .p = p};
     if (!mma_measure(&s, NULL) || holds_two(&s))
         return false;
     for (uint32_t i = 0; i < s.ntile; i++)
         if (!s.tile[i].is_async)
             return false;
     return true;
+}
+
+void mma_begin(struct mma *s, struct matmul *m, const struct mma_shape *shape)
+{
+    *s = (struct mma){.m = m, .g = m->g, .f = shape->f, .p = shape->p, .shape = shape};
+    for (uint32_t i = 0; i < shape->ntile; i++)
+        s->slab[i].of = &shape->tile[i];
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------- */
@@ -242,8 +250,8 @@ void mma_barrier(struct mma *s)
 
 static bool copies(const struct mma *s)
 {
-    for (uint32_t i = 0; i < s->ntile; i++)
-        if (s->tile[i].is_async)
+    for (uint32_t i = 0; i < s->shape->ntile; i++)
+        if (s->shape->tile[i].is_async)
             return true;
     return false;
 }
@@ -263,8 +271,9 @@ static void next_stage(struct mma *s, int32_t stage)
     const int32_t last = cg_new(g, DT_BOOL);
     if (s->p->stages == 1)
         return;
-    PTX(&g->b, "add.s32", ptx_r(stage), ptx_r(stage), ptx_imm(s->stage_bytes));
-    PTX(&g->b, "setp.eq.s32", ptx_r(last), ptx_r(stage), ptx_imm(s->stage_bytes * s->p->stages));
+    PTX(&g->b, "add.s32", ptx_r(stage), ptx_r(stage), ptx_imm(s->shape->stage_bytes));
+    PTX(&g->b, "setp.eq.s32", ptx_r(last), ptx_r(stage),
+        ptx_imm(s->shape->stage_bytes * s->p->stages));
     PTX(&g->b, "selp.b32", ptx_r(stage), ptx_imm(0), ptx_r(stage), ptx_r(last));
     cg_assigned(g, stage);
 }
@@ -278,7 +287,7 @@ static void sent(struct mma *s)
 static void make_sums(struct mma *s)
 {
     struct cg *g = s->g;
-    const uint32_t n = sums_of(s);
+    const uint32_t n = sums_of(s->shape);
     s->sum = ARENA_ARRAY(g->a, n, int32_t);
     s->part = ARENA_ARRAY(g->a, n, int32_t);
     s->zero = cg_reg(g, cg_float(g, DT_F32, 0));
@@ -291,7 +300,7 @@ static void make_sums(struct mma *s)
 static void clear_sums(struct mma *s)
 {
     const bool is_float = s->f->sum == DT_F32;
-    for (uint32_t i = 0; i < sums_of(s); i++) {
+    for (uint32_t i = 0; i < sums_of(s->shape); i++) {
         PTX(&s->g->b, is_float ? "mov.f32" : "mov.b32", ptx_r(s->sum[i]),
             is_float ? ptx_immf32(0) : ptx_imm(0));
         if (s->p->parts > 1)
@@ -360,7 +369,7 @@ static void rounds_begin_late(struct mma *s, struct rounds *r, struct cg_val n)
     enum { LATE = 8 };
     struct cg *g = s->g;
     /* of blocks that share the tile one reads it, and later */
-    const bool asks = s->p->split < 2 && matmul_own(s->m).n;
+    const bool asks = s->p->split < 2 && matmul_own(s->f).n;
     const struct cg_val more = asks ? cg_binary(g, OP_GT, n, cg_u32(LATE)) : cg_bool(g, false);
     int64_t is_more;
     if (cg_is_const(more, &is_more) && !is_more) {
@@ -401,7 +410,7 @@ static void tile_alone(struct mma *s)
     mma_bring(s, 0, 1);
     sent(s);
     meet(s, 0);
-    for (uint32_t step = 0; step < s->steps; step++) {
+    for (uint32_t step = 0; step < s->shape->steps; step++) {
         step_alone(s, step);
     }
     mma_barrier(s);
@@ -412,7 +421,7 @@ static void tile_after_barrier(struct mma *s)
 {
     meet(s, s->p->stages - 2);
     mma_bring(s, 0, 1);
-    for (uint32_t step = 0; step < s->steps; step++) {
+    for (uint32_t step = 0; step < s->shape->steps; step++) {
         step_alone(s, step);
     }
     sent(s);
@@ -428,11 +437,11 @@ static bool meets_early(const struct mma *s)
 
 static void tile_ahead(struct mma *s)
 {
-    const uint32_t last = s->steps - 1;
+    const uint32_t last = s->shape->steps - 1;
     if (meets_early(s))
         meet(s, s->p->stages - 3);
-    for (uint32_t step = 0; step < s->steps; step++) {
-        mma_load(s, (step + 1) % s->steps, (step + 1) % 2);
+    for (uint32_t step = 0; step < s->shape->steps; step++) {
+        mma_load(s, (step + 1) % s->shape->steps, (step + 1) % 2);
         if (step < last)
             mma_bring(s, step, last);
         mma_multiply(s, step, step % 2, (step + 1) % 2);
@@ -459,7 +468,7 @@ static struct cg_val count_rounds(struct mma *s)
 static void add_up(struct mma *s, struct cg_val n, uint32_t done)
 {
     struct cg *g = s->g;
-    const bool ahead = s->p->stages > 1 && s->steps % 2 == 0;
+    const bool ahead = s->p->stages > 1 && s->shape->steps % 2 == 0;
     struct rounds r;
     int64_t always;
     if (!cg_is_const(n, &always) || !always)
@@ -506,7 +515,7 @@ static int32_t is_odd(struct mma *s)
 {
     enum { CHAINS = 4 }; /* that do not wait for each other */
     struct cg *g = s->g;
-    const uint32_t n = sums_of(s);
+    const uint32_t n = sums_of(s->shape);
     const int32_t odd = cg_new(g, DT_BOOL), any = cg_new(g, DT_BOOL);
     int32_t zero[CHAINS] = {s->zero, s->zero, s->zero, s->zero};
     for (uint32_t i = 0; i < n + CHAINS - 1; i++) {
@@ -533,7 +542,7 @@ static void multiply_again(struct mma *s)
     multiply(s, true);
     cg_scope_close(g, mark);
     cg_place(g, finite);
-    for (uint32_t i = 0; i < sums_of(s); i++)
+    for (uint32_t i = 0; i < sums_of(s->shape); i++)
         cg_assigned(g, s->sum[i]);
 }
 
@@ -568,9 +577,11 @@ static void multiply_as_f16(struct mma *s)
 {
     struct cg *g = s->g;
     struct mma h;
+    struct mma_shape shape;
     struct matmul_plan p;
-    if (!mma_measure_as_f16(s, &h, &p))
+    if (!mma_measure_as_f16(s->shape, &shape, &p))
         abort(); /* what the plan was measured with */
+    mma_begin(&h, s->m, &shape);
     const uint32_t done = cg_label(g, "multiplied");
     const struct cg_val n = count_rounds(s);
     const int32_t left = cg_new_mutable(g, DT_U32);
@@ -590,14 +601,14 @@ static void multiply_as_f16(struct mma *s)
     cg_place(g, done);
     cg_assigned(g, left);
     find_again(s, left);
-    for (uint32_t i = 0; i < sums_of(s); i++)
+    for (uint32_t i = 0; i < sums_of(s->shape); i++)
         cg_assigned(g, s->sum[i]);
 }
 
 /* Two blocks on a multiprocessor, of which one multiplies while the other waits, where there is room for them. */
 static void ask_for_two(const struct mma *s)
 {
-    if (holds_two(s) && 2 * shared_of(s) <= s->g->target->shared_per_sm)
+    if (holds_two(s->shape) && 2 * shared_of(s->shape) <= s->g->target->shared_per_sm)
         s->g->func->minnctapersm = 2;
     /* of parts threads have twice as much; ptxas must be told not to spill it for the sake of a third block */
     if (s->p->parts > 1)
@@ -709,9 +720,11 @@ static void take_turns(struct mma *s)
 
 void matmul_mma(struct matmul *m)
 {
-    struct mma s = {.m = m, .g = m->g, .f = m->f, .p = m->p};
-    if (!mma_measure(&s, NULL))
+    struct mma s;
+    struct mma_shape shape = {.target = m->g->target, .f = m->f, .p = m->p};
+    if (!mma_measure(&shape, NULL))
         return;
+    mma_begin(&s, m, &shape);
     if (m->p->blocks)
         matmul_prepare(m);
     ask_for_two(&s);

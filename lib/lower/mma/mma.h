@@ -31,6 +31,8 @@ enum mma_layout {
     MMA_SINGLES, /* rows along k, 32 bits: ld.shared */
 };
 
+/* How an operand's tile lies in a stage, and how the block's threads share it: they take pieces of `piece` bytes, `across` of a
+ * row, of rows that are row_step apart. */
 struct mma_tile {
     uint32_t operand;
     enum matmul_side side;
@@ -44,15 +46,37 @@ struct mma_tile {
     uint32_t rows, row_bytes; /* of the tile */
     uint32_t offset;          /* in a stage, bytes */
     uint32_t span;            /* rows of A, columns of B that a warp takes */
-
-    /* copying: a thread takes pieces of piece bytes, `across` of a row, of rows that are row_step apart */
-    bool is_async;
+    bool is_async;            /* copied by cp.async, as it lies in memory */
     uint32_t piece, lanes, across, row_step, count;
-    bool partial; /* the last of them is not every thread's: */
+    bool partial;    /* the last piece is not every thread's */
+    uint32_t repeat; /* so many rows of a thread have addresses of their own, others at an offset */
+};
+
+/* What lies where: all that a plan settles for a form and a target. mma_measure() finds it, and it stays as it is then; .target, .f,
+ * .p and .as_f16 are set before. */
+struct mma_shape {
+    const struct ptx_target *target;
+    const struct matmul_form *f;
+    const struct matmul_plan *p;
+    uint32_t ntile;
+    struct mma_tile tile[MATMUL_OPERANDS];
+    uint32_t tile_of[MATMUL_OPERANDS]; /* by operand */
+    uint32_t stage_bytes, steps;
+    /* sums of so many rows are in shared memory at once, the tile's or, of blocks that take several tiles, each warp's; the
+     * first patch is `patches` bytes from its beginning */
+    uint32_t patch_rows, pitch, patches;
+    bool turned;         /* B is tall */
+    bool as_f16;         /* the loop that takes f32 as f16 */
+    uint32_t high, wide; /* blocks of 16 of a warp's tall operand, of 8 of its flat one */
+};
+
+/* The registers of an operand's tile, in the code that is generated. */
+struct mma_slab {
+    const struct mma_tile *of;
+    /* copying */
     int32_t
         takes_part; /* predicates: of threads that have pieces, and that have a last one; -1: all */
     int32_t exists;
-    uint32_t repeat; /* so many rows of a thread have addresses of their own, others at an offset */
     struct cg_val row, col; /* u32: of the thread's first piece: row, element in the row */
     int32_t from;           /* 64 bits, mutable: where it is in the next tile */
     int32_t here;           /* 64 bits: where its row is that is copied now */
@@ -75,21 +99,14 @@ struct mma_tile {
     int32_t pair[2][MMA_HELD / 2];
 };
 
+/* The code that is generated. */
 struct mma {
     struct matmul *m;
     struct cg *g;
     const struct matmul_form *f;
     const struct matmul_plan *p;
-    uint32_t ntile;
-    struct mma_tile tile[MATMUL_OPERANDS];
-    uint32_t tile_of[MATMUL_OPERANDS]; /* by operand */
-    uint32_t stage_bytes, steps;
-    /* sums of so many rows are in shared memory at once, the tile's or, of blocks that take several tiles, each warp's; the
-     * first patch is `patches` bytes from its beginning */
-    uint32_t patch_rows, pitch, patches;
-    bool turned;         /* B is tall */
-    bool as_f16;         /* the loop that takes f32 as f16 */
-    uint32_t high, wide; /* blocks of 16 of a warp's tall operand, of 8 of its flat one */
+    const struct mma_shape *shape;
+    struct mma_slab slab[MATMUL_OPERANDS]; /* by tile */
     int32_t *
         sum; /* of product q and blocks i, j of those: word w at ((q * high + i) * wide + j) * 4 + w */
     int32_t *part; /* of products in parts: those of MMA_TOGETHER steps, on their way to the sums */
@@ -101,6 +118,8 @@ struct mma {
      * that is copied next, u32, and how many are left from there on, s32 */
     int32_t read, write, k, left;
 };
+/* Without registers yet. */
+void mma_begin(struct mma *s, struct matmul *m, const struct mma_shape *shape);
 
 /* What only begins and ends of tiles take is found again for each of them, and in another loop: ptxas would hold it in registers,
  * which the loops along k do not have, did it not seem to depend on n, which is less than 2^31. */
@@ -110,25 +129,25 @@ void mma_go_on(struct mma *s, int32_t left);
 /* All of the block's threads meet. */
 void mma_barrier(struct mma *s);
 /* Does the instruction set have it, and what lies where? why: NULL or what is in the way. */
-bool mma_measure(struct mma *s, struct buf *why);
+bool mma_measure(struct mma_shape *s, struct buf *why);
 
 /* ---- mma/copy.c --------------------------------------------------------------------------------- */
 
 /* How a thread takes pieces of the tile; false: the block's threads can't share it evenly. */
-bool mma_plan_copy(const struct mma *s, struct mma_tile *t);
+bool mma_plan_copy(const struct mma_shape *s, struct mma_tile *t);
 /* Where chunk number c of row r of the tile is: bytes from its beginning. */
-struct cg_val mma_chunk(struct mma *s, const struct mma_tile *t, struct cg_val r, struct cg_val c);
+struct cg_val mma_chunk(struct mma *s, const struct mma_slab *t, struct cg_val r, struct cg_val c);
 void mma_copy_begin(struct mma *s);
 /* Where the thread's piece i of the next tile is; whether there is one: an operand of selp, or a constant. Pieces come in their
  * order, behind mma_tile_begin(). */
-struct ptx_operand mma_source(struct mma *s, struct mma_tile *t, uint32_t i, struct cg_val *inside);
-void mma_tile_begin(struct mma *s, struct mma_tile *t);
+struct ptx_operand mma_source(struct mma *s, struct mma_slab *t, uint32_t i, struct cg_val *inside);
+void mma_tile_begin(struct mma *s, struct mma_slab *t);
 /* And where it goes to. */
-struct ptx_operand mma_target(const struct mma_tile *t, uint32_t i);
-int32_t mma_target_register(const struct mma_tile *t, uint32_t i);
-int64_t mma_target_offset(const struct mma_tile *t, uint32_t i);
+struct ptx_operand mma_target(const struct mma_slab *t, uint32_t i);
+int32_t mma_target_register(const struct mma_slab *t, uint32_t i);
+int64_t mma_target_offset(const struct mma_slab *t, uint32_t i);
 /* The predicate of whether the thread has a piece i at all; -1: always. */
-int32_t mma_exists(const struct mma_tile *t, uint32_t i);
+int32_t mma_exists(const struct mma_slab *t, uint32_t i);
 /* On to the tile after the next. */
 void mma_advance(struct mma *s);
 /* Part `part` of `parts` of bringing the next tiles into the stage that is written next; after the last, mma_bring_end(). */
@@ -167,9 +186,9 @@ uint32_t mma_row_of(const struct mma_tile *t, uint32_t i, uint32_t half);
 /* ---- mma/parts.c: of products in parts --------------------------------------------------------- */
 
 /* Words [from, to) of fragments `of` in two parts. */
-void mma_part(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t from, uint32_t to);
+void mma_part(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t from, uint32_t to);
 /* Pairs [from, to) of fragments `of`, which are parted, as bf16. */
-void mma_pair(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t from, uint32_t to);
+void mma_pair(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t from, uint32_t to);
 /* Adds products of fragments `of`, of 16 rows of the tall operand. */
 void mma_multiply_parts(struct mma *s, uint32_t q, uint32_t i, uint32_t of);
 /* Adds those up that are not yet among the sums. */
@@ -178,8 +197,8 @@ void mma_promote_rest(struct mma *s);
 /* ---- mma/as_f16.c: f32 as f16 ------------------------------------------------------------------ */
 
 /* h, and its plan p: the same as that of s for f16 in two stages; false: not with these tiles. */
-bool mma_measure_as_f16(const struct mma *s, struct mma *h, struct matmul_plan *p);
-uint32_t mma_as_f16_shared(const struct mma *h);
+bool mma_measure_as_f16(const struct mma_shape *s, struct mma_shape *h, struct matmul_plan *p);
+uint32_t mma_as_f16_shared(const struct mma_shape *h);
 /* Adds products of `left` tiles along k, one at least, to the sums, until elements are met that f16 does not have: a predicate, the
  * same for all threads. left: mutable, those that are left then. Threads leave behind a barrier. */
 int32_t mma_multiply_as_f16(struct mma *h, int32_t left);
@@ -187,9 +206,9 @@ int32_t mma_multiply_as_f16(struct mma *h, int32_t left);
 /* ---- mma/sums.c --------------------------------------------------------------------------------- */
 
 /* How much of the sums the stages have room for at once; of blocks that take several tiles, the last stage. */
-void mma_measure_patch(struct mma *s);
+void mma_measure_patch(struct mma_shape *s);
 /* Bytes of the patches, from the first on. */
-uint32_t mma_patch_bytes(const struct mma *s);
+uint32_t mma_patch_bytes(const struct mma_shape *s);
 /* Stores the outputs made of the sums. The block's threads come, behind a barrier after the stages were read. */
 void mma_store(struct mma *s);
 

@@ -60,20 +60,20 @@ static void part_word(struct mma *s, int32_t w, int32_t rest)
     cg_assigned(g, rest);
 }
 
-void mma_part(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t from, uint32_t to)
+void mma_part(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++)
         part_word(s, t->word[of][i], t->rest[of][i]);
 }
 
-void mma_pair(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t from, uint32_t to)
+void mma_pair(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t from, uint32_t to)
 {
     struct cg *g = s->g;
-    const int32_t *v = t->tall ? t->word[of] : t->rest[of];
+    const int32_t *v = t->of->tall ? t->word[of] : t->rest[of];
     /* the largest first parts would round to infinity */
-    const char *m = t->tall && s->careful ? "cvt.rz.bf16x2.f32" : "cvt.rn.bf16x2.f32";
+    const char *m = t->of->tall && s->careful ? "cvt.rz.bf16x2.f32" : "cvt.rn.bf16x2.f32";
     for (uint32_t i = from; i < to; i++) {
-        const uint32_t low = mma_pair_of(t, i), high = low + (t->tall ? 2 : 1);
+        const uint32_t low = mma_pair_of(t->of, i), high = low + (t->of->tall ? 2 : 1);
         PTX(&g->b, m, ptx_r(t->pair[of][i]), ptx_r(v[high]), ptx_r(v[low]));
         cg_assigned(g, t->pair[of][i]);
     }
@@ -85,7 +85,7 @@ void mma_pair(struct mma *s, const struct mma_tile *t, uint32_t of, uint32_t fro
  * additions always have products behind them that do not wait; not where a product is of two steps, which one tile has both. */
 static bool goes_on(const struct mma *s, uint32_t i)
 {
-    return s->steps % MMA_TOGETHER == 0 && 2 * i >= s->high && !s->p->coarse;
+    return s->shape->steps % MMA_TOGETHER == 0 && 2 * i >= s->shape->high && !s->p->coarse;
 }
 
 static int32_t *parts_of_row(const struct mma *s, uint32_t q, uint32_t i)
@@ -97,14 +97,14 @@ static void promote(struct mma *s, uint32_t q, uint32_t i)
 {
     struct cg *g = s->g;
     const int32_t *sum = mma_sums_of_row(s, q, i), *part = parts_of_row(s, q, i);
-    for (uint32_t w = 0; w < 4 * s->wide; w++)
+    for (uint32_t w = 0; w < 4 * s->shape->wide; w++)
         PTX(&g->b, "add.rn.f32", ptx_r(sum[w]), ptx_r(sum[w]), ptx_r(part[w]));
 }
 
 void mma_promote_rest(struct mma *s)
 {
     for (uint32_t q = 0; q < s->f->nproduct; q++)
-        for (uint32_t i = 0; i < s->high; i++)
+        for (uint32_t i = 0; i < s->shape->high; i++)
             if (goes_on(s, i))
                 promote(s, q, i);
 }
@@ -114,9 +114,9 @@ void mma_promote_rest(struct mma *s)
 /* Of one step in turn, a rest of the tall operand's, or of the flat one's, first: these were made a step ahead, which counts
  * where the others wait for words that come one by one. */
 static void multiply_step(struct mma *s, uint32_t q, uint32_t i, uint32_t of,
-                          const struct mma_tile *tall, const struct mma_tile *flat, bool fresh)
+                          const struct mma_slab *tall, const struct mma_slab *flat, bool fresh)
 {
-    const bool singles = tall->layout == MMA_SINGLES;
+    const bool singles = tall->of->layout == MMA_SINGLES;
     int32_t *part = parts_of_row(s, q, i);
     for (uint32_t k = 0; k < 3; k++) {
         const bool rest_of_tall = k == singles, rest_of_flat = k == !singles;
@@ -128,7 +128,7 @@ static void multiply_step(struct mma *s, uint32_t q, uint32_t i, uint32_t of,
 
 /* The same, with the flat operand's rests where both steps' are there. */
 static void multiply_coarse(struct mma *s, uint32_t q, uint32_t i, uint32_t of,
-                            const struct mma_tile *tall, const struct mma_tile *flat, bool fresh)
+                            const struct mma_slab *tall, const struct mma_slab *flat, bool fresh)
 {
     int32_t *part = parts_of_row(s, q, i);
     mma_multiply_row(s, q, false, part, fresh, tall->rest[of] + (size_t)i * 4, flat->word[of]);
@@ -142,10 +142,10 @@ static void multiply_coarse(struct mma *s, uint32_t q, uint32_t i, uint32_t of,
 void mma_multiply_parts(struct mma *s, uint32_t q, uint32_t i, uint32_t of)
 {
     const struct matmul_product *p = &s->f->product[q];
-    const struct mma_tile *tall = &s->tile[s->tile_of[s->turned ? p->b : p->a]];
-    const struct mma_tile *flat = &s->tile[s->tile_of[s->turned ? p->a : p->b]];
+    const struct mma_slab *tall = &s->slab[s->shape->tile_of[s->shape->turned ? p->b : p->a]];
+    const struct mma_slab *flat = &s->slab[s->shape->tile_of[s->shape->turned ? p->a : p->b]];
     const uint32_t step = (s->step + goes_on(s, i)) % MMA_TOGETHER;
     (s->p->coarse ? multiply_coarse : multiply_step)(s, q, i, of, tall, flat, step == 0);
-    if (step + 1 == MMA_TOGETHER || (s->step + 1 == s->steps && !goes_on(s, i)))
+    if (step + 1 == MMA_TOGETHER || (s->step + 1 == s->shape->steps && !goes_on(s, i)))
         promote(s, q, i);
 }

@@ -12,7 +12,7 @@ struct lay {
     uint32_t by_group[2], by_member[2], width;
 };
 
-static struct lay lay_of(const struct mma *s, uint32_t q)
+static struct lay lay_of(const struct mma_shape *s, uint32_t q)
 {
     const struct matmul_product *p = &s->f->product[q];
     struct lay l = {.tall = &s->tile[s->tile_of[s->turned ? p->b : p->a]],
@@ -25,7 +25,7 @@ static struct lay lay_of(const struct mma *s, uint32_t q)
 }
 
 /* The pitch of so many columns' sums that meets the fewest conflicts of banks. */
-static uint32_t pitch_of(const struct mma *s, uint32_t cols)
+static uint32_t pitch_of(const struct mma_shape *s, uint32_t cols)
 {
     const struct lay l = lay_of(s, 0);
     uint32_t best = 0, least = UINT32_MAX;
@@ -48,18 +48,18 @@ static uint32_t pitch_of(const struct mma *s, uint32_t cols)
 }
 
 /* Warps with a patch each. */
-static uint32_t sharing(const struct mma *s)
+static uint32_t sharing(const struct mma_shape *s)
 {
     return s->p->blocks ? s->p->threads / 32 : 1;
 }
 
-uint32_t mma_patch_bytes(const struct mma *s)
+uint32_t mma_patch_bytes(const struct mma_shape *s)
 {
     return sharing(s) * s->f->nproduct * s->patch_rows * s->pitch * 4;
 }
 
 /* As many rows of sums at once as there is room for: whole rows of warps, or parts of one. */
-void mma_measure_patch(struct mma *s)
+void mma_measure_patch(struct mma_shape *s)
 {
     enum { UNIT = 16 };
     const struct matmul_plan *p = s->p;
@@ -89,7 +89,7 @@ static void put(struct mma *s, uint32_t n, struct ptx_operand to, const struct p
         [1] = "st.shared.f32", [2] = "st.shared.v2.f32", [4] = "st.shared.v4.f32"};
     struct cg *g = s->g;
     struct ptx_operand w[4];
-    const bool apart = s->p->blocks && n > (s->turned ? 1 : 2);
+    const bool apart = s->p->blocks && n > (s->shape->turned ? 1 : 2);
     for (uint32_t i = 0; i < n; i++) {
         w[i] = v[i];
         if (!apart)
@@ -105,8 +105,8 @@ static void put_row(struct mma *s, const struct lay *l, uint32_t q, uint32_t i, 
                     int32_t at, uint32_t offset)
 {
     const uint32_t f = mma_factor(l->flat), width = l->width;
-    const int32_t *sum = s->sum + ((size_t)q * s->high + i) * s->wide * 4 + half * 2;
-    for (uint32_t j = 0; j < s->wide; j += f)
+    const int32_t *sum = s->sum + ((size_t)q * s->shape->high + i) * s->shape->wide * 4 + half * 2;
+    for (uint32_t j = 0; j < s->shape->wide; j += f)
         for (uint32_t from = 0; from < 2 * f; from += width) { /* of so many neighbours */
             struct ptx_operand v[4];
             for (uint32_t e = from; e < from + width; e++)
@@ -119,8 +119,9 @@ static void put_row(struct mma *s, const struct lay *l, uint32_t q, uint32_t i, 
 static void put_column(struct mma *s, const struct lay *l, uint32_t q, uint32_t j, uint32_t of,
                        int32_t at, uint32_t offset)
 {
-    for (uint32_t i = 0; i < s->high; i++) {
-        const int32_t *sum = s->sum + (((size_t)q * s->high + i) * s->wide + j) * 4 + of;
+    for (uint32_t i = 0; i < s->shape->high; i++) {
+        const int32_t *sum = s->sum + (((size_t)q * s->shape->high + i) * s->shape->wide + j) * 4 +
+                             of;
         for (uint32_t half = 0; half < 2; half += l->width) {
             const struct ptx_operand v[2] = {ptx_r(sum[2 * half]), ptx_r(sum[2])};
             put(s, l->width, ptx_mem(at, offset + mma_row_of(l->tall, i, half) * 4), v);
@@ -132,12 +133,13 @@ static void put_column(struct mma *s, const struct lay *l, uint32_t q, uint32_t 
 static void put_rows(struct mma *s, const struct lay *l, uint32_t q, uint32_t from, uint32_t to,
                      int32_t at)
 {
-    const uint32_t unit = s->turned ? 8 : 16;
-    const struct mma_tile *t = s->turned ? l->flat : l->tall;
+    const uint32_t unit = s->shape->turned ? 8 : 16;
+    const struct mma_tile *t = s->shape->turned ? l->flat : l->tall;
     for (uint32_t i = from / unit; i < to / unit; i++)
         for (uint32_t half = 0; half < 2; half++) {
-            const uint32_t row = q * s->patch_rows + mma_row_of(t, i, half) - from;
-            (s->turned ? put_column : put_row)(s, l, q, i, half, at, row * s->pitch * 4);
+            const uint32_t row = q * s->shape->patch_rows + mma_row_of(t, i, half) - from;
+            (s->shape->turned ? put_column : put_row)(s, l, q, i, half, at,
+                                                      row * s->shape->pitch * 4);
         }
 }
 
@@ -146,7 +148,7 @@ static void put_patch(struct mma *s, uint32_t first)
 {
     struct cg *g = s->g;
     const struct matmul_plan *p = s->p;
-    const uint32_t across = p->bn / p->wn, rows = s->patch_rows, skip = cg_label(g, "put");
+    const uint32_t across = p->bn / p->wn, rows = s->shape->patch_rows, skip = cg_label(g, "put");
     struct cg_val wr = cg_binary(g, OP_DIV, s->m->warp, cg_int(DT_U32, across));
     struct cg_val wc = cg_binary(g, OP_MOD, s->m->warp, cg_int(DT_U32, across));
     if (rows < p->bm) {
@@ -161,14 +163,14 @@ static void put_patch(struct mma *s, uint32_t first)
     struct cg_val group = cg_binary(g, OP_SHR, s->m->lane, cg_int(DT_U32, 2));
     struct cg_val member = cg_binary(g, OP_AND, s->m->lane, cg_int(DT_U32, 3));
     for (uint32_t q = 0; q < s->f->nproduct; q++) {
-        const struct lay l = lay_of(s, q);
+        const struct lay l = lay_of(s->shape, q);
         /* the first row of the warp, as the patch counts them */
         struct cg_val row = cg_binary(g, OP_MUL, wr, cg_int(DT_U32, p->wm));
         row = cg_binary(g, OP_SUB, row, cg_int(DT_U32, first - from));
         row = cg_add(g, row, cg_weighted(g, group, l.by_group[0], member, l.by_member[0]));
         struct cg_val col = cg_binary(g, OP_MUL, wc, cg_int(DT_U32, p->wn));
         col = cg_add(g, col, cg_weighted(g, group, l.by_group[1], member, l.by_member[1]));
-        struct cg_val at = cg_binary(g, OP_MUL, row, cg_int(DT_U32, s->pitch));
+        struct cg_val at = cg_binary(g, OP_MUL, row, cg_int(DT_U32, s->shape->pitch));
         at = cg_binary(g, OP_MUL, cg_binary(g, OP_ADD, at, col), cg_int(DT_U32, 4));
         at = cg_binary(g, OP_ADD, at, cg_value(DT_U32, s->m->shared));
         put_rows(s, &l, q, from, to, cg_reg(g, at));
@@ -183,12 +185,12 @@ static void put_patch(struct mma *s, uint32_t first)
 static void store_together(struct mma *s)
 {
     struct matmul *m = s->m;
-    for (uint32_t first = 0; first < m->p->bm; first += s->patch_rows) {
+    for (uint32_t first = 0; first < m->p->bm; first += s->shape->patch_rows) {
         const struct matmul_patch patch = {.base = m->shared,
                                            .first = cg_int(DT_U32, first),
-                                           .rows = s->patch_rows,
+                                           .rows = s->shape->patch_rows,
                                            .cols = m->p->bn,
-                                           .pitch = s->pitch};
+                                           .pitch = s->shape->pitch};
         if (first)
             mma_barrier(s);
         matmul_store_begin(m, &patch);
@@ -205,12 +207,12 @@ static void put_part(struct mma *s, uint32_t from, int32_t base)
     const struct cg_val group = cg_binary(g, OP_SHR, s->m->lane, cg_u32(2));
     const struct cg_val member = cg_binary(g, OP_AND, s->m->lane, cg_u32(3));
     for (uint32_t q = 0; q < s->f->nproduct; q++) {
-        const struct lay l = lay_of(s, q);
+        const struct lay l = lay_of(s->shape, q);
         struct cg_val row = cg_weighted(g, group, l.by_group[0], member, l.by_member[0]);
         struct cg_val col = cg_weighted(g, group, l.by_group[1], member, l.by_member[1]);
-        struct cg_val at = cg_mul(g, cg_add(g, cg_mul(g, row, s->pitch), col), 4);
+        struct cg_val at = cg_mul(g, cg_add(g, cg_mul(g, row, s->shape->pitch), col), 4);
         at = cg_add(g, at, cg_value(DT_U32, base));
-        put_rows(s, &l, q, from, from + s->patch_rows, cg_reg(g, at));
+        put_rows(s, &l, q, from, from + s->shape->patch_rows, cg_reg(g, at));
     }
 }
 
@@ -224,26 +226,26 @@ static void store_apart(struct mma *s)
     const struct cg_val thread = m->thread;
     const struct cg_val row = cg_mul(g, cg_binary(g, OP_DIV, m->warp, cg_u32(across)), p->wm);
     const struct cg_val col = cg_mul(g, cg_binary(g, OP_MOD, m->warp, cg_u32(across)), p->wn);
-    struct cg_val base = cg_mul(g, m->warp, mma_patch_bytes(s) / sharing(s));
-    base = cg_add(g, cg_add(g, cg_value(DT_U32, m->shared), cg_u32(s->patches)), base);
+    struct cg_val base = cg_mul(g, m->warp, mma_patch_bytes(s->shape) / sharing(s->shape));
+    base = cg_add(g, cg_add(g, cg_value(DT_U32, m->shared), cg_u32(s->shape->patches)), base);
     struct matmul_patch patch = {.base = cg_reg(g, base),
                                  .first = row,
                                  .first_col = &col,
-                                 .rows = s->patch_rows,
+                                 .rows = s->shape->patch_rows,
                                  .cols = p->wn,
-                                 .pitch = s->pitch};
+                                 .pitch = s->shape->pitch};
     m->thread = m->lane;
     m->workers = 32;
     matmul_store_begin(m, &patch);
-    for (uint32_t from = 0; from < p->wm; from += s->patch_rows) {
+    for (uint32_t from = 0; from < p->wm; from += s->shape->patch_rows) {
         const struct cg_val *const loaded = m->loaded;
         struct matmul_patch next = patch;
-        next.first = cg_add(g, row, cg_u32(from + s->patch_rows));
+        next.first = cg_add(g, row, cg_u32(from + s->shape->patch_rows));
         if (from)
             PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
         put_part(s, from, patch.base);
         PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
-        if (from + s->patch_rows < p->wm)
+        if (from + s->shape->patch_rows < p->wm)
             matmul_store_begin(m, &next);
         const struct cg_val *const ahead = m->loaded;
         m->loaded = loaded;

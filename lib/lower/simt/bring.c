@@ -81,9 +81,10 @@ uint32_t simt_bring_words(const struct matmul_form *f, const struct matmul_plan 
     return n;
 }
 
-bool simt_brings(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p)
+bool simt_brings(const struct ptx_target *target, const struct matmul_form *f,
+                 const struct matmul_plan *p)
 {
-    if (p->stages > 2 && g->target->sm < ASYNC_SM)
+    if (p->stages > 2 && target->sm < ASYNC_SM)
         return false;
     for (uint32_t i = 0; i < f->noperand; i++) {
         const struct matmul_operand *o = &f->operand[i];

@@ -66,7 +66,7 @@ static uint32_t words_of(const struct matmul_form *f, const struct matmul_plan *
     return n * dtype_bits(f->sum) / 32 + simt_bring_words(f, p);
 }
 
-uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
+uint32_t matmul_simt_shared(const struct ptx_target *target, const struct matmul_form *f,
                             const struct matmul_plan *p)
 {
     const uint32_t v = 128 / dtype_bits(f->sum);
@@ -75,13 +75,13 @@ uint32_t matmul_simt_shared(const struct cg *g, const struct matmul_form *f,
         p->wn % v || p->wm > SIMT_TILE || p->wn > SIMT_TILE || p->bm % (SIMT_DOWN * p->wm) ||
         p->bn % (SIMT_ACROSS * p->wn) || !is_power(p->bk) || p->bk < SIMT_LEAST_TERMS ||
         p->stages < 2 || p->threads != p->bm / p->wm * (p->bn / p->wn) || p->threads > 1024 ||
-        words_of(f, p) > MOST_WORDS || !simt_brings(g, f, p))
+        words_of(f, p) > MOST_WORDS || !simt_brings(target, f, p))
         return 0;
     int64_t k;
     if (f->whole && lang_const_int(f->k->dims[0], &k) && k % p->bk)
         return 0;
     const uint32_t all = bytes > patch ? bytes : patch;
-    return all > g->target->shared_optin ? 0 : all;
+    return all > target->shared_optin ? 0 : all;
 }
 
 /* ---- sums ----------------------------------------------------------------------------------------- */

@@ -55,7 +55,8 @@ uint32_t simt_side(const struct matmul_plan *p, const struct matmul_operand *o);
 /* Registers that a thread's part in bringing takes. */
 uint32_t simt_bring_words(const struct matmul_form *f, const struct matmul_plan *p);
 /* Are the operands such that threads can bring them, in the plan's stages? */
-bool simt_brings(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p);
+bool simt_brings(const struct ptx_target *target, const struct matmul_form *f,
+                 const struct matmul_plan *p);
 /* What the thread brings of each operand. */
 void simt_find_slabs(struct simt *s);
 /* The first tiles; the first of all can be read behind it. */

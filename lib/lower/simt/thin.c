@@ -51,14 +51,14 @@ static uint32_t warps_along_k(const struct matmul_form *f, const struct matmul_p
     return tn >= LANES ? tk : tk / (LANES / tn) ? tk / (LANES / tn) : 1;
 }
 
-uint32_t matmul_thin_shared(const struct cg *g, const struct matmul_form *f,
+uint32_t matmul_thin_shared(const struct ptx_target *target, const struct matmul_form *f,
                             const struct matmul_plan *p)
 {
     const uint32_t bytes = warps_along_k(f, p) * f->nproduct * p->bm * pitch_of(p) *
                            (dtype_bits(f->sum) / 8);
     const bool fits = f->nproduct * p->bm * p->wn <= MOST_SUMS && p->bk <= p->threads * MOST_WK &&
                       p->stages <= MOST_STEPS;
-    return fits && bytes <= g->target->shared_optin ? bytes : 0;
+    return fits && bytes <= target->shared_optin ? bytes : 0;
 }
 
 static void take_place(struct thin *t)

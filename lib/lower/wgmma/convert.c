@@ -37,12 +37,12 @@ enum {
     SIDE = 4,
 };
 
-bool wgmma_rounds(const struct wgmma *s, const struct wgmma_tile *t)
+bool wgmma_rounds(const struct wgmma_shape *s, const struct wgmma_tile *t)
 {
     return s->f->operand[t->operand].cut == MATMUL_AWAY;
 }
 
-bool wgmma_is_converted(const struct wgmma *s, const struct wgmma_tile *t)
+bool wgmma_is_converted(const struct wgmma_shape *s, const struct wgmma_tile *t)
 {
     return !t->held && !t->made && (t->turned || t->parted || wgmma_rounds(s, t));
 }
@@ -91,7 +91,7 @@ static void convert(struct wgmma *s, const struct wgmma_tile *t, const struct pt
         to->first[e] = x[e];
         if (t->parted) {
             part(g, x[e], &to->first[e], &to->rest[e]);
-        } else if (wgmma_rounds(s, t)) {
+        } else if (wgmma_rounds(s->shape, t)) {
             to->first[e] = ptx_r(cg_new(g, DT_U32));
             PTX(&g->b, "cvt.rna.tf32.f32", to->first[e], x[e]);
         }
@@ -120,7 +120,7 @@ static void store(struct wgmma *s, const struct ptx_operand *x, int32_t guard, i
 static void convert_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val stage)
 {
     struct cg *g = s->g;
-    const uint32_t apart = s->converts * PASS, passes = t->bytes / apart;
+    const uint32_t apart = s->shape->converts * PASS, passes = t->bytes / apart;
     const struct cg_val piece = cg_mul(g, s->m->lane, PIECE);
     const struct cg_val own = cg_add(g, cg_mul(g, s->part, PASS), piece);
     const int32_t at = cg_reg(g, cg_add(g, stage, own));
@@ -154,7 +154,7 @@ void wgmma_convert_begin(struct wgmma *s)
 {
     struct cg *g = s->g;
     const struct cg_val across = cg_binary(g, OP_AND, s->m->lane, cg_u32(7));
-    s->part = cg_binary(g, OP_SUB, s->m->warp, cg_u32(WGMMA_GROUP / 32 - s->converts));
+    s->part = cg_binary(g, OP_SUB, s->m->warp, cg_u32(WGMMA_GROUP / 32 - s->shape->converts));
     for (uint32_t i = 0; i < SQUARES; i++) {
         struct cg_val h = cg_add(g, cg_binary(g, OP_SHR, s->m->lane, cg_u32(3)), cg_u32(4 * i));
         struct cg_val along = cg_binary(g, OP_XOR, across, h);
@@ -199,10 +199,10 @@ static void turn_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val
 {
     struct cg *g = s->g;
     const int32_t at = cg_reg(g, cg_add(g, stage, cg_mul(g, s->part, ATOM)));
-    for (uint32_t first = 0; first < t->atoms; first += s->converts) {
+    for (uint32_t first = 0; first < t->atoms; first += s->shape->converts) {
         const uint32_t none = cg_label(g, "none");
         const size_t mark = cg_scope_open(g);
-        if (first + s->converts > t->atoms) /* the last are not every warp's */
+        if (first + s->shape->converts > t->atoms) /* the last are not every warp's */
             cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, s->part, cg_u32(t->atoms - first))), false,
                        none);
         turn_atom(s, t, at, first * ATOM);
@@ -217,11 +217,11 @@ static void convert_stage(struct wgmma *s)
 {
     const struct cg_val stage = ring_stage(&s->ring);
     ring_wait(&s->ring, RING_FULL);
-    for (uint32_t i = 0; i < s->ntile; i++)
-        if (s->tile[i].turned)
-            turn_tile(s, &s->tile[i], stage);
-        else if (wgmma_is_converted(s, &s->tile[i]))
-            convert_tile(s, &s->tile[i], stage);
+    for (uint32_t i = 0; i < s->shape->ntile; i++)
+        if (s->shape->tile[i].turned)
+            turn_tile(s, &s->shape->tile[i], stage);
+        else if (wgmma_is_converted(s->shape, &s->shape->tile[i]))
+            convert_tile(s, &s->shape->tile[i], stage);
     ring_hand_over(&s->ring, RING_READY);
 }
 

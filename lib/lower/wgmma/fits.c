@@ -31,9 +31,9 @@ static bool is_multiple(uint32_t x, uint32_t y)
     return x && y && x % y == 0;
 }
 
-static bool has_instruction(const struct wgmma *s, struct buf *why)
+static bool has_instruction(const struct wgmma_shape *s, struct buf *why)
 {
-    const struct ptx_target *t = s->g->target;
+    const struct ptx_target *t = s->target;
     if (!ptx_target_has_wgmma(t))
         return fails(why, "%s has no wgmma: sm_90a has", t->name);
     switch (s->p->type) {
@@ -52,7 +52,8 @@ static bool has_instruction(const struct wgmma *s, struct buf *why)
 }
 
 /* One subscript is k, one is the side's index, and one of these is the last. */
-static bool check_operand(const struct wgmma *s, const struct matmul_operand *o, struct buf *why)
+static bool check_operand(const struct wgmma_shape *s, const struct matmul_operand *o,
+                          struct buf *why)
 {
     const struct lang_symbol *side = o->side == MATMUL_A ? s->f->i : s->f->j;
     const struct lang_expr *e = o->plain;
@@ -76,7 +77,7 @@ static bool check_operand(const struct wgmma *s, const struct matmul_operand *o,
 }
 
 /* Do the tile's sides go together? */
-static bool check_sides(const struct wgmma *s, const struct wgmma_tile *t, struct buf *why)
+static bool check_sides(const struct wgmma_shape *s, const struct wgmma_tile *t, struct buf *why)
 {
     const struct matmul_plan *p = s->p;
     const bool a = t->side == MATMUL_A;
@@ -106,14 +107,14 @@ static bool check_sides(const struct wgmma *s, const struct wgmma_tile *t, struc
 }
 
 /* What is computed; and beside that, for producers that make have no warps left that convert, what would have to be. */
-static bool is_made(const struct wgmma *s, const struct matmul_operand *o)
+static bool is_made(const struct wgmma_shape *s, const struct matmul_operand *o)
 {
     const bool converted = s->p->type == MATMUL_TF32 && o->side != s->left &&
                            (o->cut == MATMUL_AWAY || !o->along_k);
     return s->f->computes && (!o->plain || converted);
 }
 
-static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
+static bool measure_tile(struct wgmma_shape *s, uint32_t n, struct buf *why)
 {
     const struct matmul_plan *p = s->p;
     const struct matmul_operand *o = &s->f->operand[n];
@@ -137,10 +138,11 @@ static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
     if (!check_sides(s, t, why))
         return false;
     s->steps = p->bk * t->size / WGMMA_STEP;
-    t->atoms = (t->along_k ? p->bk : t->rows) * t->size / WGMMA_SPAN;
+    const struct wgmma_layout l = wgmma_layout(t->along_k, t->size, t->rows, p->bk);
+    t->atoms = l.atoms;
+    t->atom_bytes = l.atom_bytes;
     t->by_rows = t->along_k || t->atoms % t->sharers != 0;
     const uint32_t high = t->along_k ? t->rows : p->bk;
-    t->atom_bytes = high * WGMMA_SPAN;
     t->box_rows = t->by_rows ? high / t->sharers : high;
     if (t->box_rows > WGMMA_WIDE && !t->made)
         return fails(why, "TMA copies %u rows at once at most, not %u", WGMMA_WIDE, t->box_rows);
@@ -154,7 +156,7 @@ static bool measure_tile(struct wgmma *s, uint32_t n, struct buf *why)
 }
 
 /* A warpgroup's part of the tile: some of the instructions' rows, all of their columns. */
-static bool measure_part(struct wgmma *s, struct buf *why)
+static bool measure_part(struct wgmma_shape *s, struct buf *why)
 {
     const struct matmul_plan *p = s->p;
     const char *const sides[] = {"rows", "columns"};
@@ -174,7 +176,7 @@ static bool measure_part(struct wgmma *s, struct buf *why)
     return true;
 }
 
-static bool measure_block(struct wgmma *s, struct buf *why)
+static bool measure_block(struct wgmma_shape *s, struct buf *why)
 {
     const struct matmul_plan *p = s->p;
     s->down = p->cluster[0] ? p->cluster[0] : 1;
@@ -210,18 +212,18 @@ static bool measure_block(struct wgmma *s, struct buf *why)
     return true;
 }
 
-uint32_t wgmma_sets(const struct wgmma *s)
+uint32_t wgmma_sets(const struct wgmma_shape *s)
 {
     return s->converts ? RING_SETS : RING_SETS - 1;
 }
 
-static uint32_t barriers_of(const struct wgmma *s)
+static uint32_t barriers_of(const struct wgmma_shape *s)
 {
     return ring_barrier_bytes(s->p->stages, wgmma_sets(s));
 }
 
 /* Patches of so many bytes. */
-static void place_patches(struct wgmma *s, uint32_t bytes)
+static void place_patches(struct wgmma_shape *s, uint32_t bytes)
 {
     const uint32_t warps = s->consumers * WGMMA_GROUP / 32;
     s->patch_bytes = bytes;
@@ -232,9 +234,9 @@ static void place_patches(struct wgmma *s, uint32_t bytes)
 }
 
 /* Boxes of results, or else patches as wide as there is room, up to 64 columns. */
-static void measure_memory(struct wgmma *s)
+static void measure_memory(struct wgmma_shape *s)
 {
-    const uint32_t warps = s->consumers * WGMMA_GROUP / 32, room = s->g->target->shared_optin;
+    const uint32_t warps = s->consumers * WGMMA_GROUP / 32, room = s->target->shared_optin;
     s->patches = s->stage_bytes * s->p->stages;
     place_patches(s, wgmma_direct(s));
     if (s->patch_bytes && s->bytes > room && wgmma_keep_brought(s))
@@ -256,12 +258,12 @@ static void measure_memory(struct wgmma *s)
     }
 }
 
-uint32_t wgmma_sums(const struct wgmma *s)
+uint32_t wgmma_sums(const struct wgmma_shape *s)
 {
     return s->f->nproduct * (s->high / WGMMA_ROWS) * (s->wide / 2);
 }
 
-uint32_t wgmma_registers(const struct wgmma *s, bool produces)
+uint32_t wgmma_registers(const struct wgmma_shape *s, bool produces)
 {
     /* by producers that make nothing, one or two that do; by consumers: multiples of 8, 504 of threads that are one each of
      * three warpgroups, 512 of four */
@@ -276,7 +278,7 @@ uint32_t wgmma_registers(const struct wgmma *s, bool produces)
 
 /* Can one instruction make all products? They share its left operand, which it reads once then, and their right ones lie as one
  * of as many times the columns would. */
-static bool can_join(const struct wgmma *s)
+static bool can_join(const struct wgmma_shape *s)
 {
     const struct matmul_form *f = s->f;
     if (f->nproduct * s->wide > WGMMA_WIDE || s->p->promotes || s->left != MATMUL_A)
@@ -293,7 +295,7 @@ static bool can_join(const struct wgmma *s)
     return true;
 }
 
-bool wgmma_measure(struct wgmma *s, struct buf *why)
+bool wgmma_measure(struct wgmma_shape *s, struct buf *why)
 {
     const struct matmul_plan *p = s->p;
     if (!has_instruction(s, why) || !measure_block(s, why))
@@ -306,7 +308,7 @@ bool wgmma_measure(struct wgmma *s, struct buf *why)
     if (p->turned && !s->patch_bytes)
         return fails(why, "a tile's columns are instructions' rows only of results of 4 bytes that "
                           "go straight from registers");
-    const uint32_t room = s->g->target->shared_optin;
+    const uint32_t room = s->target->shared_optin;
     if (s->bytes > room)
         return fails(why,
                      "%u stages of %u bytes each and %u for the results don't fit %u bytes of "
@@ -331,31 +333,31 @@ bool wgmma_measure(struct wgmma *s, struct buf *why)
     return true;
 }
 
-bool matmul_wgmma_fits(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
-                       struct buf *why)
+bool matmul_wgmma_fits(const struct ptx_target *target, const struct matmul_form *f,
+                       const struct matmul_plan *p, struct buf *why)
 {
-    struct wgmma s = {.g = (struct cg *)g, .f = f, .p = p};
+    struct wgmma_shape s = {.target = target, .f = f, .p = p};
     return wgmma_measure(&s, why);
 }
 
-uint32_t matmul_wgmma_shared(const struct cg *g, const struct matmul_form *f,
+uint32_t matmul_wgmma_shared(const struct ptx_target *target, const struct matmul_form *f,
                              const struct matmul_plan *p)
 {
-    struct wgmma s = {.g = (struct cg *)g, .f = f, .p = p};
+    struct wgmma_shape s = {.target = target, .f = f, .p = p};
     return wgmma_measure(&s, NULL) ? s.bytes : 0;
 }
 
-bool matmul_wgmma_direct(const struct cg *g, const struct matmul_form *f,
+bool matmul_wgmma_direct(const struct ptx_target *target, const struct matmul_form *f,
                          const struct matmul_plan *p)
 {
-    struct wgmma s = {.g = (struct cg *)g, .f = f, .p = p};
+    struct wgmma_shape s = {.target = target, .f = f, .p = p};
     return wgmma_measure(&s, NULL) && s.direct;
 }
 
-bool matmul_wgmma_works(const struct cg *g, const struct matmul_form *f,
+bool matmul_wgmma_works(const struct ptx_target *target, const struct matmul_form *f,
                         const struct matmul_plan *p)
 {
-    struct wgmma s = {.g = (struct cg *)g, .f = f, .p = p};
+    struct wgmma_shape s = {.target = target, .f = f, .p = p};
     return wgmma_measure(&s, NULL) && s.direct && (s.nbrought || s.by_threads);
 }
 

@@ -21,7 +21,7 @@
 
 enum { WORDS = 4, CHUNK = 16, SIDE = 8, AHEAD = 2 };
 
-uint32_t wgmma_held_words(const struct wgmma *s)
+uint32_t wgmma_held_words(const struct wgmma_shape *s)
 {
     uint32_t n = 0;
     const uint32_t each = s->p->parts > 1 ? s->steps : AHEAD * (s->high / WGMMA_ROWS);
@@ -39,7 +39,7 @@ static void find_along(struct wgmma *s, uint32_t tile, struct cg_val first, stru
     const struct cg_val in_side = cg_binary(g, OP_AND, row, cg_u32(SIDE - 1));
     const struct cg_val half = cg_binary(g, OP_SHR, lane, cg_u32(4));
     const struct cg_val chunk = cg_binary(g, OP_XOR, half, in_side);
-    const struct cg_val part = cg_mul(g, s->part, s->high);
+    const struct cg_val part = cg_mul(g, s->part, s->shape->high);
     row = cg_add(g, cg_add(g, row, cg_mul(g, warp, WGMMA_PATCH)), part);
     const struct cg_val in_row = cg_mul(g, chunk, CHUNK);
     const struct cg_val at = cg_add(g, cg_mul(g, row, WGMMA_SPAN), in_row);
@@ -50,12 +50,12 @@ static void find_along(struct wgmma *s, uint32_t tile, struct cg_val first, stru
 static void find_across(struct wgmma *s, uint32_t tile, struct cg_val first, struct cg_val warp)
 {
     struct cg *g = s->g;
-    const struct wgmma_tile *t = &s->tile[tile];
+    const struct wgmma_tile *t = &s->shape->tile[tile];
     const struct cg_val c = cg_binary(g, OP_AND, s->m->lane, cg_u32(3));
     const struct cg_val r = cg_binary(g, OP_SHR, s->m->lane, cg_u32(2));
     const struct cg_val late = cg_binary(g, OP_SHR, r, cg_u32(2));
     struct cg_val atom = cg_binary(g, OP_SHR, warp, cg_u32(1));
-    atom = cg_add(g, atom, cg_mul(g, s->part, s->high * t->size / WGMMA_SPAN));
+    atom = cg_add(g, atom, cg_mul(g, s->part, s->shape->high * t->size / WGMMA_SPAN));
     first = cg_add(g, first, cg_mul(g, atom, t->atom_bytes));
     first = cg_add(g, first, cg_mul(g, cg_binary(g, OP_AND, r, cg_u32(3)), t->size));
     for (uint32_t i = 0; i < WORDS; i++) {
@@ -73,15 +73,15 @@ void wgmma_hold_begin(struct wgmma *s)
     struct cg *g = s->g;
     const struct cg_val warp = cg_binary(g, OP_AND, s->m->warp, cg_u32(3));
     s->late = cg_reg(g, cg_binary(g, OP_GE, s->m->lane, cg_u32(16)));
-    for (uint32_t i = 0; i < s->ntile; i++) {
-        const struct wgmma_tile *t = &s->tile[i];
+    for (uint32_t i = 0; i < s->shape->ntile; i++) {
+        const struct wgmma_tile *t = &s->shape->tile[i];
         const struct cg_val first = cg_add(g, cg_value(DT_U32, s->m->shared), cg_u32(t->offset));
         if (t->held && t->along_k)
             find_along(s, i, first, warp);
         else if (t->held)
             find_across(s, i, first, warp);
         for (uint32_t part = 0; part < s->p->parts; part++)
-            s->held[i][part] = ARENA_ARRAY(g->a, wgmma_held_words(s), int32_t);
+            s->held[i][part] = ARENA_ARRAY(g->a, wgmma_held_words(s->shape), int32_t);
     }
 }
 
@@ -100,7 +100,7 @@ static void load_along(struct wgmma *s, uint32_t tile, uint32_t step, uint32_t i
         v[e] = ptx_r(word[e] = cg_new(g, DT_U32));
     const struct cg_val at =
         cg_binary(g, OP_XOR, in_stage(s, s->from[tile][0]), cg_u32(step % per_atom * WGMMA_STEP));
-    const uint32_t atom = step / per_atom * s->tile[tile].atom_bytes;
+    const uint32_t atom = step / per_atom * s->shape->tile[tile].atom_bytes;
     PTX(&g->b, "ldmatrix.sync.aligned.m8n8.x4.shared.b16", ptx_vec(&g->b, WORDS, v),
         ptx_mem(cg_reg(g, at), atom + i * WGMMA_ROWS * WGMMA_SPAN));
 }
@@ -108,7 +108,7 @@ static void load_along(struct wgmma *s, uint32_t tile, uint32_t step, uint32_t i
 static void load_across(struct wgmma *s, uint32_t tile, uint32_t step, uint32_t i, int32_t *word)
 {
     struct cg *g = s->g;
-    const struct wgmma_tile *t = &s->tile[tile];
+    const struct wgmma_tile *t = &s->shape->tile[tile];
     const uint32_t offset = step * SIDE * WGMMA_SPAN +
                             i * (WGMMA_ROWS * t->size / WGMMA_SPAN) * t->atom_bytes;
     int32_t w[WORDS];
@@ -127,13 +127,13 @@ static void load_across(struct wgmma *s, uint32_t tile, uint32_t step, uint32_t 
 void wgmma_hold(struct wgmma *s, uint32_t step)
 {
     struct cg *g = s->g;
-    const uint32_t high = s->high / WGMMA_ROWS;
-    for (uint32_t n = 0; n < s->ntile; n++) {
-        const struct wgmma_tile *t = &s->tile[n];
+    const uint32_t high = s->shape->high / WGMMA_ROWS;
+    for (uint32_t n = 0; n < s->shape->ntile; n++) {
+        const struct wgmma_tile *t = &s->shape->tile[n];
         for (uint32_t i = 0; i < AHEAD * high && t->held; i++) {
             int32_t *word = s->held[n][0] + (size_t)i * WORDS;
             (t->along_k ? load_along : load_across)(s, n, step + i / high, i % high, word);
-            for (uint32_t e = 0; e < WORDS && wgmma_rounds(s, t); e++) {
+            for (uint32_t e = 0; e < WORDS && wgmma_rounds(s->shape, t); e++) {
                 const int32_t r = cg_new(g, DT_U32);
                 PTX(&g->b, "cvt.rna.tf32.f32", ptx_r(r), ptx_r(word[e]));
                 word[e] = r;
@@ -158,9 +158,9 @@ static void part(struct wgmma *s, int32_t x, int32_t *first, int32_t *rest)
 
 void wgmma_hold_parts(struct wgmma *s, uint32_t i)
 {
-    for (uint32_t n = 0; n < s->ntile; n++) {
-        const struct wgmma_tile *t = &s->tile[n];
-        for (uint32_t step = 0; step < s->steps && t->held; step++) {
+    for (uint32_t n = 0; n < s->shape->ntile; n++) {
+        const struct wgmma_tile *t = &s->shape->tile[n];
+        for (uint32_t step = 0; step < s->shape->steps && t->held; step++) {
             int32_t *first = s->held[n][0] + (size_t)step * WORDS,
                     *rest = s->held[n][1] + (size_t)step * WORDS;
             (t->along_k ? load_along : load_across)(s, n, step, i, first);
@@ -172,7 +172,7 @@ void wgmma_hold_parts(struct wgmma *s, uint32_t i)
 
 struct ptx_operand wgmma_held(struct wgmma *s, uint32_t tile, uint32_t step, uint32_t i, bool rest)
 {
-    const uint32_t at = s->p->parts > 1 ? step : step % AHEAD * (s->high / WGMMA_ROWS) + i;
+    const uint32_t at = s->p->parts > 1 ? step : step % AHEAD * (s->shape->high / WGMMA_ROWS) + i;
     const int32_t *word = s->held[tile][rest] + (size_t)at * WORDS;
     struct ptx_operand v[WORDS];
     for (uint32_t e = 0; e < WORDS; e++)

@@ -14,8 +14,8 @@ static struct cg_val part_of(const struct wgmma *s, const struct wgmma_tile *t)
 
 void wgmma_load_begin(struct wgmma *s)
 {
-    for (uint32_t i = 0; i < s->ntile; i++) {
-        struct wgmma_tile *t = &s->tile[i];
+    for (uint32_t i = 0; i < s->shape->ntile; i++) {
+        const struct wgmma_tile *t = &s->shape->tile[i];
         const struct lang_expr *e = s->f->operand[t->operand].plain;
         if (t->made)
             continue;
@@ -27,7 +27,7 @@ void wgmma_load_begin(struct wgmma *s)
             const bool is_side = inspect_is_index(sub, side);
             box[d] = d == 0 ? WGMMA_SPAN / t->size : is_k || is_side ? t->box_rows : 1;
         }
-        t->map = cg_param_map(s->g, e->sym, box, s->f->operand[t->operand].cut == MATMUL_EVEN);
+        s->map[i] = cg_param_map(s->g, e->sym, box, s->f->operand[t->operand].cut == MATMUL_EVEN);
     }
 }
 
@@ -38,12 +38,12 @@ static int32_t mask_of(struct wgmma *s, const struct wgmma_tile *t)
     uint32_t bits = 0;
     struct cg_val first;
     if (t->side == MATMUL_A) { /* those in its row: at_row, at_row + down ... */
-        for (uint32_t q = 0; q < s->across; q++)
-            bits |= 1u << (q * s->down);
+        for (uint32_t q = 0; q < s->shape->across; q++)
+            bits |= 1u << (q * s->shape->down);
         first = cg_add(g, s->apart, s->at_row);
     } else {
-        bits = (1u << s->down) - 1;
-        first = cg_add(g, s->apart, cg_mul(g, s->at_col, s->down));
+        bits = (1u << s->shape->down) - 1;
+        first = cg_add(g, s->apart, cg_mul(g, s->at_col, s->shape->down));
     }
     const int32_t mask = cg_reg(g, cg_binary(g, OP_SHL, cg_u32(bits), first));
     return CG(g, PTX_B16, "cvt.u16.u32", ptx_r(mask));
@@ -56,7 +56,7 @@ static void copy_box(struct wgmma *s, const struct wgmma_tile *t, struct cg_val 
     struct cg *g = s->g;
     const struct lang_expr *e = s->f->operand[t->operand].plain;
     struct cg_val sub[VARIANT_RANK];
-    struct tma_box box = {.map = t->map, .rank = e->nargs};
+    struct tma_box box = {.map = s->map[t - s->shape->tile], .rank = e->nargs};
     matmul_subscripts(s->m, t->operand, cg_index(g, at), cg_index(g, k), sub);
     for (uint32_t d = 0; d < e->nargs; d++)
         box.at[d] = ptx_r(cg_reg(g, cg_convert(g, sub[e->nargs - 1 - d], DT_U32)));
@@ -91,12 +91,12 @@ static void load_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val
 static void copy_stage(struct wgmma *s)
 {
     struct cg *g = s->g;
-    ring_expect(&s->ring, s->copied);
+    ring_expect(&s->ring, s->shape->copied);
     const struct cg_val k = cg_value(DT_U32, s->k);
     const int32_t stage = cg_reg(g, ring_stage(&s->ring));
-    for (uint32_t i = 0; i < s->ntile; i++)
-        if (!s->tile[i].made)
-            load_tile(s, &s->tile[i], k, stage);
+    for (uint32_t i = 0; i < s->shape->ntile; i++)
+        if (!s->shape->tile[i].made)
+            load_tile(s, &s->shape->tile[i], k, stage);
 }
 
 /* The first thread of those that make the rest copies. */
@@ -106,7 +106,7 @@ static void make_stage(struct wgmma *s)
     const uint32_t copied = cg_label(g, "copied");
     wgmma_make_ahead(s);
     ring_wait(&s->ring, RING_EMPTY);
-    if (s->copied) {
+    if (s->shape->copied) {
         const struct cg_val t = cg_binary(g, OP_AND, s->m->thread, cg_u32(WGMMA_GROUP - 1));
         const size_t mark = cg_scope_open(g);
         cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, t, cg_u32(0))), false, copied);
@@ -135,9 +135,9 @@ static void make_by_turns(struct wgmma *s)
 static void load_stage(struct wgmma *s)
 {
     struct cg *g = s->g;
-    if (s->producers > 1) {
+    if (s->shape->producers > 1) {
         make_by_turns(s);
-    } else if (s->made) {
+    } else if (s->shape->made) {
         make_stage(s);
     } else {
         ring_wait(&s->ring, RING_EMPTY);
@@ -151,7 +151,7 @@ void wgmma_load_tile(struct wgmma *s)
     struct cg *g = s->g;
     s->k = cg_new_mutable(g, DT_U32);
     cg_move(g, s->k, cg_convert(g, s->m->k_from, DT_U32));
-    if (s->made)
+    if (s->shape->made)
         wgmma_make_tile(s);
     wgmma_for_stages(s, load_stage);
 }
@@ -159,6 +159,6 @@ void wgmma_load_tile(struct wgmma *s)
 /* Other blocks arrive at this one's barriers, which must be there as long: until all stages are read. */
 void wgmma_load_end(struct wgmma *s)
 {
-    if (s->sharing > 1)
+    if (s->shape->sharing > 1)
         ring_drain(&s->ring);
 }

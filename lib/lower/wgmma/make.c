@@ -97,7 +97,7 @@ static void share_columns(struct wgmma *s, const struct wgmma_tile *t, struct wg
 static void plan_tile(struct wgmma *s, uint32_t i)
 {
     struct cg *g = s->g;
-    const struct wgmma_tile *t = &s->tile[i];
+    const struct wgmma_tile *t = &s->shape->tile[i];
     struct wgmma_make *m = &s->make[i];
     const uint32_t align = s->p->align[t->operand], chunk = CHUNK / t->size;
     const struct cg_val thread = cg_binary(g, OP_AND, s->m->thread, cg_u32(WGMMA_GROUP - 1));
@@ -119,11 +119,11 @@ static void plan_tile(struct wgmma *s, uint32_t i)
 void wgmma_make_begin(struct wgmma *s)
 {
     struct cg *g = s->g;
-    for (uint32_t i = 0; i < s->ntile; i++)
-        if (s->tile[i].made)
+    for (uint32_t i = 0; i < s->shape->ntile; i++)
+        if (s->shape->tile[i].made)
             plan_tile(s, i);
     s->making = ARENA_ARRAY(g->a, AHEAD, struct wgmma_made);
-    if (s->producers > 1)
+    if (s->shape->producers > 1)
         s->turn = ring_mutable(g, cg_binary(g, OP_SHR, s->m->thread, cg_u32(7)));
 }
 
@@ -148,7 +148,7 @@ static int32_t exists(struct wgmma *s, uint32_t i, const uint32_t by[3])
 {
     struct cg *g = s->g;
     const struct wgmma_make *m = &s->make[i];
-    const uint32_t rows = rows_of(&s->tile[i]), atoms = s->tile[i].atoms;
+    const uint32_t rows = rows_of(&s->shape->tile[i]), atoms = s->shape->tile[i].atoms;
     struct cg_val ok = cg_bool(g, true);
     int64_t always;
     if (by[ROW] + m->step[ROW] > rows)
@@ -163,7 +163,7 @@ static void fetch(struct wgmma *s, uint32_t i, struct cg_val at, struct cg_val k
                   struct cg_val *v)
 {
     struct cg *g = s->g;
-    const struct wgmma_tile *t = &s->tile[i];
+    const struct wgmma_tile *t = &s->shape->tile[i];
     const struct wgmma_make *m = &s->make[i];
     const uint32_t n = m->chunks * CHUNK / t->size;
     for (uint32_t e = 0; e < n; e += m->lanes) {
@@ -178,7 +178,7 @@ static bool fetch_pairs(struct wgmma *s, uint32_t i, struct cg_val at, struct cg
                         int32_t inside, struct ptx_operand (*word)[4])
 {
     struct cg *g = s->g;
-    const struct wgmma_tile *t = &s->tile[i];
+    const struct wgmma_tile *t = &s->shape->tile[i];
     const struct wgmma_make *m = &s->make[i];
     struct ptx_operand all[MOST_CHUNKS * MOST_LANES / 2];
     const uint32_t n = m->chunks * CHUNK / t->size;
@@ -196,7 +196,7 @@ static bool fetch_pairs(struct wgmma *s, uint32_t i, struct cg_val at, struct cg
 /* Quotients of k are the same for all of the vector's elements, and for other threads and vectors, as far as its place says. */
 static void know_place(struct wgmma *s, uint32_t i, const uint32_t by[3])
 {
-    const struct wgmma_tile *t = &s->tile[i];
+    const struct wgmma_tile *t = &s->shape->tile[i];
     const struct wgmma_make *m = &s->make[i];
     struct map_reader *r = &s->m->reader;
     const uint32_t unit = t->along_k ? WGMMA_SPAN / t->size : 1, d = t->along_k ? ATOM : ROW;
@@ -209,7 +209,7 @@ static void know_place(struct wgmma *s, uint32_t i, const uint32_t by[3])
 static void make(struct wgmma *s, struct wgmma_made *to)
 {
     struct cg *g = s->g;
-    const struct wgmma_tile *t = &s->tile[to->tile];
+    const struct wgmma_tile *t = &s->shape->tile[to->tile];
     const struct wgmma_make *m = &s->make[to->tile];
     const enum dtype type = s->f->operand[t->operand].type;
     const uint32_t chunk = CHUNK / t->size, per_word = 4 / t->size;
@@ -240,7 +240,7 @@ static void make(struct wgmma *s, struct wgmma_made *to)
 static void put(struct wgmma *s, const struct wgmma_made *from)
 {
     struct cg *g = s->g;
-    const struct wgmma_tile *t = &s->tile[from->tile];
+    const struct wgmma_tile *t = &s->shape->tile[from->tile];
     const struct wgmma_make *m = &s->make[from->tile];
     uint32_t by[3];
     find_steps(m, from->n, by);
@@ -282,14 +282,14 @@ struct room {
 static struct room room_of(const struct wgmma *s, uint32_t i)
 {
     const struct wgmma_make *m = &s->make[i];
-    const struct wgmma_tile *t = &s->tile[i];
+    const struct wgmma_tile *t = &s->shape->tile[i];
     const struct matmul_operand *o = &s->f->operand[t->operand];
     const uint32_t elements = m->chunks * CHUNK / t->size;
     struct sources from = {.main = o->main, .axis = s->f->k};
     if (!o->along_k)
         from.axis = o->side == MATMUL_A ? s->f->i : s->f->j;
     look(&from, o->eq->rhs);
-    const bool many = wgmma_registers(s, true) >= MANY && matmul_has_pairs(o);
+    const bool many = wgmma_registers(s->shape, true) >= MANY && matmul_has_pairs(o);
     /* strides and limits that are not known take registers of their own */
     const bool known = s->m->whole_k && (t->side == MATMUL_A ? s->m->whole_rows : s->m->whole_cols);
     const uint32_t words = (many ? 2u : 1u) * (known ? WORDS : WORDS / 2);
@@ -305,9 +305,9 @@ static struct room room_of(const struct wgmma *s, uint32_t i)
 static uint32_t some(struct wgmma *s, uint32_t first, bool puts)
 {
     uint32_t before = 0, words = 0, n = 0;
-    for (uint32_t i = 0; i < s->ntile; i++) {
-        const uint32_t all = s->tile[i].made ? vectors_of(&s->make[i]) : 0;
-        const struct room room = s->tile[i].made ? room_of(s, i) : (struct room){0};
+    for (uint32_t i = 0; i < s->shape->ntile; i++) {
+        const uint32_t all = s->shape->tile[i].made ? vectors_of(&s->make[i]) : 0;
+        const struct room room = s->shape->tile[i].made ? room_of(s, i) : (struct room){0};
         for (; first < before + all; first++) {
             struct wgmma_made *v = &s->making[n];
             words += room.each;
@@ -335,10 +335,10 @@ static struct cg_val end_of_k(struct wgmma *s)
  * of small integers it is, and takes the copies' registers. */
 static bool has_copies(const struct wgmma *s)
 {
-    bool copies = s->producers < 2;
-    for (uint32_t i = 0; i < s->ntile; i++) {
-        const struct matmul_operand *o = &s->f->operand[s->tile[i].operand];
-        copies &= !s->tile[i].made || o->bits >= dtype_bits(o->type);
+    bool copies = s->shape->producers < 2;
+    for (uint32_t i = 0; i < s->shape->ntile; i++) {
+        const struct matmul_operand *o = &s->f->operand[s->shape->tile[i].operand];
+        copies &= !s->shape->tile[i].made || o->bits >= dtype_bits(o->type);
     }
     return copies;
 }
@@ -349,7 +349,7 @@ static void copy_words(struct wgmma *s)
     struct cg *g = s->g;
     for (uint32_t n = 0; n < s->carried; n++) {
         const uint32_t i = s->making[n].tile;
-        for (uint32_t w = 0; w < 4 * s->make[i].chunks && s->tile[i].size == 4; w++) {
+        for (uint32_t w = 0; w < 4 * s->make[i].chunks && s->shape->tile[i].size == 4; w++) {
             struct ptx_operand *o = &s->making[n].word[w / 4][w % 4];
             const int32_t copy = cg_new(g, DT_F32);
             PTX(&g->b, "mov.f32", ptx_r(copy), *o);
@@ -363,7 +363,7 @@ void wgmma_make_tile(struct wgmma *s)
     struct cg *g = s->g;
     const struct cg_val from = cg_value(DT_U32, s->k);
     s->next_k = ring_mutable(g, from);
-    if (s->producers > 1) {
+    if (s->shape->producers > 1) {
         const struct cg_val k = cg_add(g, from, cg_mul(g, cg_value(DT_U32, s->turn), s->p->bk));
         const int32_t exists = cg_reg(g, cg_binary(g, OP_LT, k, end_of_k(s)));
         cg_move(g, s->next_k, cg_select(g, exists, k, from));
@@ -386,7 +386,8 @@ static void load_next(struct wgmma *s)
 {
     struct cg *g = s->g;
     const struct cg_val k = cg_value(DT_U32, s->next_k);
-    const struct cg_val next = cg_add(g, cg_value(DT_U32, s->k), cg_u32(s->producers * s->p->bk));
+    const struct cg_val next =
+        cg_add(g, cg_value(DT_U32, s->k), cg_u32(s->shape->producers * s->p->bk));
     const int32_t exists = cg_reg(g, cg_binary(g, OP_LT, next, end_of_k(s)));
     cg_move(g, s->next_k, cg_select(g, exists, next, k));
     pass_append(&g->b, s->ahead.load, s->ahead.nload);
@@ -404,8 +405,8 @@ void wgmma_make_stage(struct wgmma *s)
 {
     struct cg *g = s->g;
     uint32_t all = 0;
-    for (uint32_t i = 0; i < s->ntile; i++)
-        all += s->tile[i].made ? vectors_of(&s->make[i]) : 0;
+    for (uint32_t i = 0; i < s->shape->ntile; i++)
+        all += s->shape->tile[i].made ? vectors_of(&s->make[i]) : 0;
     uint32_t n = s->carried;
     if (n) {
         pass_append(&g->b, s->ahead.rest, s->ahead.nrest);

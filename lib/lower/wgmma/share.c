@@ -18,12 +18,12 @@
 
 enum { WORDS = 4, LINE = WGMMA_GROUP * WORDS * 4 };
 
-static uint32_t slot_bytes(const struct wgmma *s)
+static uint32_t slot_bytes(const struct wgmma_shape *s)
 {
     return wgmma_sums(s) / WORDS * LINE;
 }
 
-uint32_t wgmma_share_bytes(const struct wgmma *s)
+uint32_t wgmma_share_bytes(const struct wgmma_shape *s)
 {
     const uint32_t split = s->p->split;
     return (s->takers + split - 1) / split * (split - 1) * slot_bytes(s);
@@ -41,7 +41,7 @@ static struct cg_val place_of(struct wgmma *s)
     struct cg *g = s->g;
     struct cg_val thread = cg_binary(g, OP_MOD, s->m->thread, cg_u32(WGMMA_GROUP));
     struct cg_val first = cg_binary(g, OP_DIV, s->part, cg_u32(s->p->split));
-    first = cg_mul(g, first, (s->p->split - 1) * slot_bytes(s));
+    first = cg_mul(g, first, (s->p->split - 1) * slot_bytes(s->shape));
     struct cg_val at = cg_add(g, cg_value(DT_U32, s->m->shared), first);
     return cg_add(g, at, cg_mul(g, thread, WORDS * 4));
 }
@@ -51,13 +51,13 @@ static void send(struct wgmma *s, struct cg_val owner)
     struct cg *g = s->g;
     struct cg_val behind = cg_binary(g, OP_LT, owner, s->at_share);
     struct cg_val number = cg_binary(g, OP_SUB, s->at_share, cg_convert(g, behind, DT_U32));
-    struct cg_val slot = cg_mul(g, number, slot_bytes(s));
+    struct cg_val slot = cg_mul(g, number, slot_bytes(s->shape));
     struct cg_val at = cg_add(g, place_of(s), slot);
-    struct cg_val rank = cg_add(g, cg_mul(g, owner, s->sharing), s->rank);
+    struct cg_val rank = cg_add(g, cg_mul(g, owner, s->shape->sharing), s->rank);
     const int32_t to =
         CG(g, PTX_B32, "mapa.shared::cluster.u32", ptx_r(cg_reg(g, at)), ptx_r(cg_reg(g, rank)));
     const bool is_float = s->f->sum == DT_F32;
-    for (uint32_t i = 0; i < wgmma_sums(s); i += WORDS) {
+    for (uint32_t i = 0; i < wgmma_sums(s->shape); i += WORDS) {
         struct ptx_operand v[WORDS];
         for (uint32_t w = 0; w < WORDS; w++)
             v[w] = ptx_r(s->sum[i + w]);
@@ -72,18 +72,18 @@ static void add(struct wgmma *s)
     const int32_t at = cg_reg(g, place_of(s));
     const bool is_float = s->f->sum == DT_F32;
     for (uint32_t from = 0; from + 1 < s->p->split; from++)
-        for (uint32_t i = 0; i < wgmma_sums(s); i += WORDS) {
+        for (uint32_t i = 0; i < wgmma_sums(s->shape); i += WORDS) {
             struct ptx_operand v[WORDS];
             for (uint32_t w = 0; w < WORDS; w++)
                 v[w] = ptx_r(cg_new(g, s->f->sum));
             PTX(&g->b, is_float ? "ld.shared.v4.f32" : "ld.shared.v4.b32", ptx_vec(&g->b, WORDS, v),
-                ptx_mem(at, from * slot_bytes(s) + i / WORDS * LINE));
+                ptx_mem(at, from * slot_bytes(s->shape) + i / WORDS * LINE));
             for (uint32_t w = 0; w < WORDS; w++) {
                 const int32_t sum = s->sum[i + w];
                 PTX(&g->b, is_float ? "add.rn.f32" : "add.s32", ptx_r(sum), ptx_r(sum), v[w]);
             }
         }
-    for (uint32_t i = 0; i < wgmma_sums(s); i++)
+    for (uint32_t i = 0; i < wgmma_sums(s->shape); i++)
         cg_assigned(g, s->sum[i]);
 }
 

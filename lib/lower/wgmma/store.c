@@ -47,9 +47,9 @@ struct out {
 
 /* ---- does it fit? ----------------------------------------------------------------------------------- */
 
-static bool has_function(const struct wgmma *s, const struct lang_expr *e)
+static bool has_function(const struct wgmma_shape *s, const struct lang_expr *e)
 {
-    if (e->kind == E_CALL && cg_has_tensor_call(s->g, e))
+    if (e->kind == E_CALL && cg_has_tensor_call(s->target, e))
         return true;
     for (uint32_t i = 0; i < e->nargs; i++)
         if (has_function(s, e->args[i]))
@@ -57,7 +57,7 @@ static bool has_function(const struct wgmma *s, const struct lang_expr *e)
     return e->pad && has_function(s, e->pad);
 }
 
-bool wgmma_by_threads(const struct wgmma *s)
+bool wgmma_by_threads(const struct wgmma_shape *s)
 {
     if (!s->direct || s->p->turned || s->nbrought)
         return false;
@@ -67,7 +67,7 @@ bool wgmma_by_threads(const struct wgmma *s)
     return false;
 }
 
-uint32_t wgmma_direct(struct wgmma *s)
+uint32_t wgmma_direct(struct wgmma_shape *s)
 {
     const struct lower_stage *stage = s->f->stage;
     const uint32_t size = dtype_bits(stage->eq[0]->sym->type) / 8;
@@ -100,7 +100,7 @@ void wgmma_store_begin(struct wgmma *s)
     const struct lower_stage *stage = s->f->stage;
     struct out w;
     find_box(&w, s);
-    for (uint32_t o = 0; o < stage->n && !s->by_threads; o++) {
+    for (uint32_t o = 0; o < stage->n && !s->shape->by_threads; o++) {
         const struct lang_symbol *t = stage->eq[o]->sym;
         uint32_t box[CONTRACT_MAP_RANK];
         for (uint32_t d = 0; d < t->rank; d++)
@@ -162,7 +162,7 @@ static void find_lane(struct out *w)
         find_turned(w, patch);
     else
         box_pieces(g, m->lane, w->size, patch, w->to);
-    if (s->by_threads)
+    if (s->shape->by_threads)
         find_pieces(w, patch);
 }
 
@@ -174,10 +174,10 @@ static bool reduced(struct cg *g, const struct lang_expr *e, struct cg_val *v)
     const struct map_reader *r = g->read_ctx;
     const struct out *w = r->tiling;
     const struct wgmma *s = w->s;
-    const uint32_t high = s->high / WGMMA_ROWS;
+    const uint32_t high = s->shape->high / WGMMA_ROWS;
     for (uint32_t q = 0; q < s->f->nproduct; q++)
         if (e == s->f->product[q].e) {
-            const int32_t *sum = s->sum + ((size_t)q * high + w->i) * (s->wide / 2);
+            const int32_t *sum = s->sum + ((size_t)q * high + w->i) * (s->shape->wide / 2);
             const int32_t reg = sum[w->j * 4 + w->half * 2 + (s->p->turned ? w->pair : r->lane)];
             *v = cg_convert(g, cg_value(s->f->sum, reg), e->type);
             return true;
@@ -387,7 +387,7 @@ static void store_box(struct out *w, uint32_t o, uint32_t first, uint32_t buffer
 static void wait_for_buffer(struct out *w, uint32_t buffers, bool all)
 {
     struct cg *g = w->s->g;
-    if (w->s->by_threads) {
+    if (w->s->shape->by_threads) {
         /* the lanes have met since the box before the last was stored */
         if (all)
             PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
@@ -403,24 +403,25 @@ static void store_number(struct out *w, uint32_t n, uint32_t all)
 {
     struct wgmma *s = w->s;
     const uint32_t nout = s->f->stage->n, step = s->p->turned ? w->rows : w->cols;
-    const uint32_t high = s->high / WGMMA_ROWS, number = (n + s->kept) % all;
+    const uint32_t high = s->shape->high / WGMMA_ROWS, number = (n + s->shape->kept) % all;
     const uint32_t first = number / high * step;
     w->i = number % high;
-    const uint32_t own = w->i * (s->wide / step) + first / step;
-    if (s->by_threads)
+    const uint32_t own = w->i * (s->shape->wide / step) + first / step;
+    if (s->shape->by_threads)
         find_places(w);
     for (uint32_t o = 0; o < nout; o++) {
         const uint32_t box = n * nout + o;
-        const uint32_t buffer = (s->nbrought ? own % s->places : box % BUFFERS) * BOX_BYTES;
-        if (!s->nbrought)
+        const uint32_t buffer = (s->shape->nbrought ? own % s->shape->places : box % BUFFERS) *
+                                BOX_BYTES;
+        if (!s->shape->nbrought)
             wait_for_buffer(w, BUFFERS, box == 0 && all * nout % BUFFERS);
-        else if (own < s->kept)
-            wait_for_buffer(w, s->places, false);
+        else if (own < s->shape->kept)
+            wait_for_buffer(w, s->shape->places, false);
         if (s->p->turned)
             fill_turned(w, o, first, buffer);
         else
             fill(w, o, first, own, buffer);
-        (s->by_threads ? store_box : send)(w, o, first, buffer);
+        (s->shape->by_threads ? store_box : send)(w, o, first, buffer);
     }
 }
 
@@ -430,7 +431,8 @@ void wgmma_store_tile(struct wgmma *s)
     struct out w = {.s = s};
     find_box(&w, s);
     bool (*const before)(struct cg *, const struct lang_expr *, struct cg_val *) = g->reduced;
-    const uint32_t all = s->high / WGMMA_ROWS * (s->wide / (s->p->turned ? w.rows : w.cols));
+    const uint32_t all = s->shape->high / WGMMA_ROWS *
+                         (s->shape->wide / (s->p->turned ? w.rows : w.cols));
     find_lane(&w);
     epilogue_wait(s);
     g->reduced = reduced;
@@ -445,6 +447,6 @@ void wgmma_store_tile(struct wgmma *s)
 
 void wgmma_store_end(struct wgmma *s)
 {
-    if (!s->by_threads)
+    if (!s->shape->by_threads)
         tma_wait_read(s->g, 0);
 }

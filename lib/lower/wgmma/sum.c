@@ -33,8 +33,8 @@ static int32_t first_word(struct wgmma *s, const struct wgmma_tile *t)
     struct cg *g = s->g;
     const struct wgmma_layout l = layout_of(t);
     struct cg_val at = cg_add(g, cg_value(DT_U32, s->m->shared), cg_u32(t->offset));
-    if (t->side == s->left)
-        at = cg_add(g, at, cg_mul(g, s->part, wgmma_row_bytes(&l, s->high)));
+    if (t->side == s->shape->left)
+        at = cg_add(g, at, cg_mul(g, s->part, wgmma_row_bytes(&l, s->shape->high)));
     return wgmma_low_word(g, &l, at);
 }
 
@@ -43,18 +43,19 @@ static void find_release(struct wgmma *s)
 {
     struct cg *g = s->g;
     const struct cg_val lane = s->m->lane;
-    if (s->sharing < 2) {
+    if (s->shape->sharing < 2) {
         s->release = ring_release_here(&s->ring);
         return;
     }
-    struct cg_val row = cg_binary(g, OP_MOD, lane, cg_u32(s->down));
-    struct cg_val col = cg_binary(g, OP_DIV, lane, cg_u32(s->down));
+    struct cg_val row = cg_binary(g, OP_MOD, lane, cg_u32(s->shape->down));
+    struct cg_val col = cg_binary(g, OP_DIV, lane, cg_u32(s->shape->down));
     struct cg_val same_col = cg_binary(g, OP_EQ, col, s->at_col);
     struct cg_val same_row = cg_binary(g, OP_EQ, row, s->at_row);
     struct cg_val peer = cg_binary(g, OP_LOR, same_row, same_col);
-    struct cg_val is_block = cg_binary(g, OP_LT, lane, cg_u32(s->sharing));
+    struct cg_val is_block = cg_binary(g, OP_LT, lane, cg_u32(s->shape->sharing));
     s->release.mine = cg_reg(g, cg_binary(g, OP_LAND, is_block, peer));
-    const struct cg_val rank = cg_add(g, s->apart, cg_binary(g, OP_MOD, lane, cg_u32(s->sharing)));
+    const struct cg_val rank =
+        cg_add(g, s->apart, cg_binary(g, OP_MOD, lane, cg_u32(s->shape->sharing)));
     const int32_t there =
         CG(g, PTX_B32, "mapa.shared::cluster.u32", ptx_r(s->m->shared), ptx_r(cg_reg(g, rank)));
     s->release.delta =
@@ -65,14 +66,14 @@ static void find_release(struct wgmma *s)
 void wgmma_sum_begin(struct wgmma *s)
 {
     struct cg *g = s->g;
-    const uint32_t n = wgmma_sums(s);
+    const uint32_t n = wgmma_sums(s->shape);
     s->group = cg_binary(g, OP_SHR, s->m->thread, cg_u32(7));
-    s->group = cg_binary(g, OP_SUB, s->group, cg_u32(s->producers));
+    s->group = cg_binary(g, OP_SUB, s->group, cg_u32(s->shape->producers));
     s->part = s->p->pingpong ? cg_u32(0) : s->group;
     s->word = wgmma_high_word(g);
-    for (uint32_t i = 0; i < s->ntile; i++)
-        s->first[i] = s->tile[i].held ? -1 : first_word(s, &s->tile[i]);
-    if (wgmma_held_words(s))
+    for (uint32_t i = 0; i < s->shape->ntile; i++)
+        s->first[i] = s->shape->tile[i].held ? -1 : first_word(s, &s->shape->tile[i]);
+    if (wgmma_held_words(s->shape))
         wgmma_hold_begin(s);
     find_release(s);
     s->adds = cg_new_mutable(g, DT_BOOL);
@@ -80,8 +81,8 @@ void wgmma_sum_begin(struct wgmma *s)
     PTX(&g->b, "setp.ne.s32", ptx_r(s->always), ptx_r(s->word), ptx_imm(0));
     s->never = cg_new(g, DT_BOOL);
     PTX(&g->b, "setp.eq.s32", ptx_r(s->never), ptx_r(s->word), ptx_imm(0));
-    s->stage_sum = ARENA_ARRAY(g->a, s->wide / 2, int32_t);
-    for (uint32_t i = 0; i < s->wide / 2 && s->p->promotes; i++)
+    s->stage_sum = ARENA_ARRAY(g->a, s->shape->wide / 2, int32_t);
+    for (uint32_t i = 0; i < s->shape->wide / 2 && s->p->promotes; i++)
         s->stage_sum[i] = cg_new_mutable(g, s->f->sum);
     s->sum = ARENA_ARRAY(g->a, n, int32_t);
     for (uint32_t i = 0; i < n; i++)
@@ -105,13 +106,14 @@ static void multiply(struct wgmma *s, uint32_t left, uint32_t right, const int32
                      struct ptx_operand a, struct ptx_operand b, int32_t adds)
 {
     struct cg *g = s->g;
-    const struct wgmma_tile *ta = &s->tile[left], *tb = &s->tile[right];
-    const uint32_t each = s->wide / 2, n = s->joined * each;
-    const size_t apart = (size_t)s->high / WGMMA_ROWS * each; /* from a product to the next */
+    const struct wgmma_tile *ta = &s->shape->tile[left], *tb = &s->shape->tile[right];
+    const uint32_t each = s->shape->wide / 2, n = s->shape->joined * each;
+    const size_t apart = (size_t)s->shape->high / WGMMA_ROWS *
+                         each; /* from a product to the next */
     const struct wgmma_kind kind = {.left = s->f->operand[ta->operand].type,
                                     .right = s->f->operand[tb->operand].type,
                                     .sum = s->f->sum,
-                                    .columns = s->joined * s->wide,
+                                    .columns = s->shape->joined * s->shape->wide,
                                     .across = {!ta->along_k, !tb->along_k}};
     struct ptx_operand *d = ARENA_ARRAY(g->a, n, struct ptx_operand);
     for (uint32_t w = 0; w < n; w++)
@@ -122,7 +124,7 @@ static void multiply(struct wgmma *s, uint32_t left, uint32_t right, const int32
 /* Of 64 rows i of product q. */
 static int32_t *sums_of(const struct wgmma *s, uint32_t q, uint32_t i)
 {
-    return s->sum + ((size_t)q * (s->high / WGMMA_ROWS) + i) * (s->wide / 2);
+    return s->sum + ((size_t)q * (s->shape->high / WGMMA_ROWS) + i) * (s->shape->wide / 2);
 }
 
 /* Which parts of the left and of the right operand: their rests or not. */
@@ -134,12 +136,14 @@ static void multiply_rows(struct wgmma *s, const int32_t *stage, uint32_t step, 
                           uint32_t i, struct parts rest, const int32_t *sum, int32_t adds)
 {
     const struct matmul_product *product = &s->f->product[q];
-    const uint32_t a = s->tile_of[product->a], b = s->tile_of[product->b];
-    const uint32_t left = s->left == MATMUL_A ? a : b, right = a + b - left;
-    const struct ptx_operand y = descriptor(s, &s->tile[right], stage[right], step, 0, rest.right);
-    const struct ptx_operand x = s->tile[left].held
-                                     ? wgmma_held(s, left, step, i, rest.left)
-                                     : descriptor(s, &s->tile[left], stage[left], step, i, false);
+    const uint32_t a = s->shape->tile_of[product->a], b = s->shape->tile_of[product->b];
+    const uint32_t left = s->shape->left == MATMUL_A ? a : b, right = a + b - left;
+    const struct ptx_operand y =
+        descriptor(s, &s->shape->tile[right], stage[right], step, 0, rest.right);
+    const struct ptx_operand x =
+        s->shape->tile[left].held
+            ? wgmma_held(s, left, step, i, rest.left)
+            : descriptor(s, &s->shape->tile[left], stage[left], step, i, false);
     multiply(s, left, right, sum, x, y, adds);
 }
 
@@ -149,8 +153,8 @@ static void multiply_steps(struct wgmma *s, const int32_t *stage, uint32_t first
     struct cg *g = s->g;
     wgmma_fence(g);
     for (uint32_t step = first; step < first + n; step++)
-        for (uint32_t i = 0; i < s->high / WGMMA_ROWS; i++)
-            for (uint32_t q = 0; q < s->f->nproduct; q += s->joined)
+        for (uint32_t i = 0; i < s->shape->high / WGMMA_ROWS; i++)
+            for (uint32_t q = 0; q < s->f->nproduct; q += s->shape->joined)
                 multiply_rows(s, stage, step, q, i, (struct parts){false, false}, sums_of(s, q, i),
                               step ? s->always : s->adds);
     wgmma_commit(g);
@@ -163,7 +167,7 @@ static void multiply_steps(struct wgmma *s, const int32_t *stage, uint32_t first
 static void give_back(struct wgmma *s, int32_t pred)
 {
     struct cg *g = s->g;
-    if (wgmma_held_words(s))
+    if (wgmma_held_words(s->shape))
         PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
     ring_release(&s->ring, &s->release, pred);
 }
@@ -181,7 +185,7 @@ static void multiply_stage(struct wgmma *s, const int32_t *stage, uint32_t q, ui
     static const struct parts all[] = {{true, false}, {false, true}, {false, false}};
     const uint32_t n = sizeof all / sizeof *all, first = s->p->parts > 1 ? 0 : n - 1;
     for (uint32_t part = first; part < n; part++)
-        for (uint32_t step = 0; step < s->steps; step++)
+        for (uint32_t step = 0; step < s->shape->steps; step++)
             multiply_rows(s, stage, step, q, i, all[part], s->stage_sum,
                           step || part > first ? s->always : s->never);
 }
@@ -190,7 +194,7 @@ static void multiply_stage(struct wgmma *s, const int32_t *stage, uint32_t q, ui
 static void promote_stage(struct wgmma *s, const int32_t *stage)
 {
     struct cg *g = s->g;
-    for (uint32_t i = 0; i < s->high / WGMMA_ROWS; i++)
+    for (uint32_t i = 0; i < s->shape->high / WGMMA_ROWS; i++)
         for (uint32_t q = 0; q < s->f->nproduct; q++) {
             const int32_t *sum = sums_of(s, q, i);
             if (q == 0 && s->p->parts > 1)
@@ -199,11 +203,11 @@ static void promote_stage(struct wgmma *s, const int32_t *stage)
             multiply_stage(s, stage, q, i);
             wgmma_commit(g);
             wgmma_wait_groups(g, 0);
-            if (i + 1 == s->high / WGMMA_ROWS && q + 1 == s->f->nproduct) {
+            if (i + 1 == s->shape->high / WGMMA_ROWS && q + 1 == s->f->nproduct) {
                 note_stage(s);
                 give_back(s, s->release.mine);
             }
-            for (uint32_t w = 0; w < s->wide / 2; w++)
+            for (uint32_t w = 0; w < s->shape->wide / 2; w++)
                 PTX(&g->b, "add.rn.f32", ptx_r(sum[w]), ptx_r(sum[w]), ptx_r(s->stage_sum[w]));
         }
 }
@@ -214,8 +218,9 @@ enum { ORDER = 1 }; /* the barrier's number */
 
 static bool ends_in_order(const struct wgmma *s)
 {
-    const bool works = s->direct ? s->nbrought || s->by_threads : s->f->weight > 0;
-    return works && s->takers == 2 && !s->p->promotes && s->p->split < 2;
+    const bool works = s->shape->direct ? s->shape->nbrought || s->shape->by_threads
+                                        : s->f->weight > 0;
+    return works && s->shape->takers == 2 && !s->p->promotes && s->p->split < 2;
 }
 
 /* Of this tile: does the warpgroup end first; and how many stages are left where it waits? 0: it doesn't. */
@@ -257,11 +262,11 @@ static void sum_stage(struct wgmma *s)
     int32_t stage[MATMUL_OPERANDS];
     wait_for_first(s);
     ring_wait(&s->ring, RING_FULL);
-    if (s->converts)
+    if (s->shape->converts)
         ring_wait(&s->ring, RING_READY);
     const struct cg_val at = cg_binary(g, OP_SHR, cg_value(DT_U32, s->ring.offset), cg_u32(4));
-    for (uint32_t i = 0; i < s->ntile; i++)
-        if (!s->tile[i].held)
+    for (uint32_t i = 0; i < s->shape->ntile; i++)
+        if (!s->shape->tile[i].held)
             stage[i] = cg_reg(g, cg_add(g, cg_value(DT_U32, s->first[i]), at));
     if (s->p->promotes) {
         epilogue_tile(s);
@@ -270,9 +275,9 @@ static void sum_stage(struct wgmma *s)
         return;
     }
     /* while two steps are under way registers take the next two's */
-    const uint32_t n = wgmma_held_words(s) ? 2 : s->steps;
-    for (uint32_t step = 0; step < s->steps; step += n) {
-        if (wgmma_held_words(s))
+    const uint32_t n = wgmma_held_words(s->shape) ? 2 : s->shape->steps;
+    for (uint32_t step = 0; step < s->shape->steps; step += n) {
+        if (wgmma_held_words(s->shape))
             wgmma_hold(s, step);
         multiply_steps(s, stage, step, n);
         if (step == 0) {
@@ -290,7 +295,7 @@ void wgmma_sum_tile(struct wgmma *s)
 {
     struct cg *g = s->g;
     cg_move(g, s->adds, cg_bool(g, false));
-    for (uint32_t i = 0; i < wgmma_sums(s) && s->p->promotes; i++)
+    for (uint32_t i = 0; i < wgmma_sums(s->shape) && s->p->promotes; i++)
         PTX(&g->b, "mov.f32", ptx_r(s->sum[i]), ptx_immf32(0));
     begin_order(s);
     wgmma_for_stages(s, sum_stage);
@@ -299,6 +304,6 @@ void wgmma_sum_tile(struct wgmma *s)
         wgmma_wait_groups(g, 0);
         give_back(s, s->release.mine);
     }
-    for (uint32_t i = 0; i < wgmma_sums(s); i++)
+    for (uint32_t i = 0; i < wgmma_sums(s->shape); i++)
         cg_assigned(g, s->sum[i]);
 }

@@ -28,11 +28,11 @@ static void find_tile(struct wgmma *s, struct cg_val n)
     struct matmul *m = s->m;
     n = cg_binary(g, OP_MUL, n, cg_int(DT_U32, s->p->split));
     matmul_find(m, cg_binary(g, OP_ADD, n, s->at_share));
-    if (s->down > 1) {
+    if (s->shape->down > 1) {
         struct cg_val more = cg_binary(g, OP_MUL, s->at_row, cg_int(DT_U32, s->p->bm));
         m->row = cg_index(g, cg_binary(g, OP_ADD, cg_convert(g, m->row, DT_U32), more));
     }
-    if (s->across > 1) {
+    if (s->shape->across > 1) {
         struct cg_val more = cg_binary(g, OP_MUL, s->at_col, cg_int(DT_U32, s->p->bn));
         m->col = cg_index(g, cg_binary(g, OP_ADD, cg_convert(g, m->col, DT_U32), more));
     }
@@ -105,15 +105,15 @@ void wgmma_for_stages(struct wgmma *s, void (*body)(struct wgmma *s))
 static void find_rank(struct wgmma *s)
 {
     struct cg *g = s->g;
-    const struct cg_val sharing = cg_int(DT_U32, s->sharing);
+    const struct cg_val sharing = cg_int(DT_U32, s->shape->sharing);
     const struct cg_val in =
-        cg_binary(g, OP_MOD, cg_special(g, SP_CTAID_X), cg_int(DT_U32, s->blocks));
+        cg_binary(g, OP_MOD, cg_special(g, SP_CTAID_X), cg_int(DT_U32, s->shape->blocks));
     s->rank = cg_binary(g, OP_MOD, in, sharing);
     s->at_share = s->p->split > 1 ? cg_binary(g, OP_DIV, in, sharing) : cg_int(DT_U32, 0);
     s->apart = cg_binary(g, OP_MUL, s->at_share, sharing);
-    s->at_row = cg_binary(g, OP_MOD, s->rank, cg_int(DT_U32, s->down));
-    s->at_col = cg_binary(g, OP_DIV, s->rank, cg_int(DT_U32, s->down));
-    const struct cg_val of = cg_int(DT_U32, s->blocks);
+    s->at_row = cg_binary(g, OP_MOD, s->rank, cg_int(DT_U32, s->shape->down));
+    s->at_col = cg_binary(g, OP_DIV, s->rank, cg_int(DT_U32, s->shape->down));
+    const struct cg_val of = cg_int(DT_U32, s->shape->blocks);
     s->first_tile = cg_binary(g, OP_DIV, cg_special(g, SP_CTAID_X), of);
     s->tile_step = cg_binary(g, OP_DIV, cg_special(g, SP_NCTAID_X), of);
 }
@@ -126,23 +126,24 @@ static void make_barriers(struct wgmma *s)
     const uint32_t made = cg_label(g, "made");
     const size_t mark = cg_scope_open(g);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, s->m->thread, cg_int(DT_U32, 0))), false, made);
-    for (uint32_t i = 0; i < s->ntile; i++)
-        if (!s->tile[i].made)
-            tma_prefetch(g, s->tile[i].map);
-    const uint32_t full = (s->copied ? 1u : 0u) + (s->made ? WARPS : 0u);
-    for (uint32_t o = 0; o < s->f->stage->n && s->direct && !s->by_threads; o++)
+    for (uint32_t i = 0; i < s->shape->ntile; i++)
+        if (!s->shape->tile[i].made)
+            tma_prefetch(g, s->map[i]);
+    const uint32_t full = (s->shape->copied ? 1u : 0u) + (s->shape->made ? WARPS : 0u);
+    for (uint32_t o = 0; o < s->f->stage->n && s->shape->direct && !s->shape->by_threads; o++)
         tma_prefetch(g, s->out_map[o]);
-    for (uint32_t i = 0; i < s->nbrought; i++)
+    for (uint32_t i = 0; i < s->shape->nbrought; i++)
         tma_prefetch(g, s->brought[i].map);
-    const uint32_t arrivals[] = {full, s->peers * s->takers * WARPS, s->converts};
+    const uint32_t arrivals[] = {full, s->shape->peers * s->shape->takers * WARPS,
+                                 s->shape->converts};
     ring_init(&s->ring, arrivals);
-    for (uint32_t i = 0; i < s->consumers * WARPS && s->nbrought; i++)
+    for (uint32_t i = 0; i < s->shape->consumers * WARPS && s->shape->nbrought; i++)
         PTX(&g->b, "mbarrier.init.shared::cta.b64",
-            ptx_mem(s->m->shared, s->brought_barriers + i * RING_BARRIER), ptx_imm(1));
+            ptx_mem(s->m->shared, s->shape->brought_barriers + i * RING_BARRIER), ptx_imm(1));
     PTX0(&g->b, "fence.mbarrier_init.release.cluster");
     cg_scope_close(g, mark);
     cg_place(g, made);
-    if (s->blocks > 1) {
+    if (s->shape->blocks > 1) {
         PTX0(&g->b, "barrier.cluster.arrive.relaxed.aligned");
         PTX0(&g->b, "barrier.cluster.wait.acquire.aligned");
     } else {
@@ -154,10 +155,10 @@ static void make_barriers(struct wgmma *s)
  * enough. One consumer and one producer need none more. */
 static void set_registers(struct wgmma *s, bool produces)
 {
-    if (s->producers + s->consumers > 2)
+    if (s->shape->producers + s->shape->consumers > 2)
         PTX(&s->g->b,
             produces ? "setmaxnreg.dec.sync.aligned.u32" : "setmaxnreg.inc.sync.aligned.u32",
-            ptx_imm(wgmma_registers(s, produces)));
+            ptx_imm(wgmma_registers(s->shape, produces)));
 }
 
 /* Warpgroups that take tiles by turns multiply by turns, too: one waits for the other's products, not for its results. The
@@ -185,7 +186,7 @@ static void tile_of_consumer(struct wgmma *s)
     const size_t mark = cg_scope_open(g);
     if (s->p->split > 1)
         wgmma_share(s, skip);
-    if (s->direct)
+    if (s->shape->direct)
         wgmma_store_tile(s);
     else
         wgmma_out_tile(s);
@@ -197,8 +198,8 @@ static void tile_of_consumer(struct wgmma *s)
 static void convert(struct wgmma *s)
 {
     struct cg *g = s->g;
-    const uint32_t others = cg_label(g, "others"), first = WGMMA_GROUP / 32 - s->converts;
-    if (!s->converts)
+    const uint32_t others = cg_label(g, "others"), first = WGMMA_GROUP / 32 - s->shape->converts;
+    if (!s->shape->converts)
         return;
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, s->m->warp, cg_u32(first))), false, others);
     const size_t mark = cg_scope_open(g);
@@ -225,7 +226,7 @@ static void produce(struct wgmma *s)
     struct cg *g = s->g;
     set_registers(s, true);
     convert(s);
-    if (s->made)
+    if (s->shape->made)
         wgmma_make_begin(s);
     else
         elect(s);
@@ -263,36 +264,39 @@ static void consume(struct wgmma *s)
     if (s->p->pingpong)
         begin_turns(s, &first, &step);
     for_tiles(s, first, step, tile_of_consumer);
-    if (s->direct)
+    if (s->shape->direct)
         wgmma_store_end(s);
 }
 
 void matmul_wgmma(struct matmul *m)
 {
-    struct wgmma s = {.m = m, .g = m->g, .f = m->f, .p = m->p, .k = -1, .turn = -1, .next_k = -1};
     struct cg *g = m->g;
-    if (!wgmma_measure(&s, NULL))
+    struct wgmma_shape shape = {.target = g->target, .f = m->f, .p = m->p};
+    struct wgmma s = {
+        .m = m, .g = g, .f = m->f, .p = m->p, .shape = &shape, .k = -1, .turn = -1, .next_k = -1};
+    if (!wgmma_measure(&shape, NULL))
         return;
     matmul_prepare(m);
     g->dynamic->align = WGMMA_ALIGN;
     g->func->minnctapersm = 1;
-    if (s.blocks > 1)
-        g->func->directives = arena_printf(
-            g->module->arena, ".explicitcluster\n.reqnctapercluster %u, 1, 1", (unsigned)s.blocks);
+    if (shape.blocks > 1)
+        g->func->directives = arena_printf(g->module->arena,
+                                           ".explicitcluster\n.reqnctapercluster %u, 1, 1",
+                                           (unsigned)shape.blocks);
     s.ring = (struct ring){.g = g,
                            .shared = m->shared,
                            .stages = s.p->stages,
-                           .stage_bytes = s.stage_bytes,
-                           .barriers = s.barriers,
-                           .sets = wgmma_sets(&s),
+                           .stage_bytes = shape.stage_bytes,
+                           .barriers = shape.barriers,
+                           .sets = wgmma_sets(&shape),
                            .lane = m->lane};
     find_rank(&s);
     wgmma_load_begin(&s);
-    if (s.direct)
+    if (shape.direct)
         wgmma_store_begin(&s);
     make_barriers(&s);
     const uint32_t consumes = cg_label(g, "consumer");
-    const struct cg_val group = cg_int(DT_U32, s.producers * WGMMA_GROUP);
+    const struct cg_val group = cg_int(DT_U32, shape.producers * WGMMA_GROUP);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, m->thread, group)), true, consumes);
     size_t mark = cg_scope_open(g);
     produce(&s);

@@ -53,7 +53,6 @@ struct wgmma_tile {
     uint32_t sharers;           /* blocks that bring a part each: */
     bool by_rows;               /* some rows of every atom, or else some atoms */
     uint32_t box_rows;          /* rows of an atom that one copy brings */
-    int32_t map;                /* address of its tensor map */
 };
 
 /* How a producer's threads share a made tile: each makes vectors of neighbouring chunks of 16 bytes of a row. */
@@ -67,23 +66,17 @@ struct wgmma_make {
     int32_t to;          /* u32: its address, in the first stage */
 };
 
-/* Such a tensor, where its elements are copied to the warps' patches. */
+/* A tensor that the epilogue reads, where its elements are copied to the warps' patches. */
 struct epilogue_tensor {
-    const struct lang_expr *e; /* one of its reads */
-    int32_t map;               /* address of its tensor map */
+    int32_t map; /* address of its tensor map */
     int32_t word
         [4]; /* what the lane has of 16 (4 bytes: 8) columns, as stmatrix and mma.sync have results */
 };
 
-/* A tensor of columns: two neighbouring ones of each 8 of the tile's. */
-struct wgmma_column {
-    const struct lang_expr *e; /* one of its reads */
-    int32_t *word;             /* mutable */
-};
-
-struct wgmma {
-    struct matmul *m;
-    struct cg *g;
+/* What lies where, and who does what: all that a plan settles for a form and a target. fits.c measures it, and it stays as it is then;
+ * .target, .f and .p are set before. */
+struct wgmma_shape {
+    const struct ptx_target *target;
     const struct matmul_form *f;
     const struct matmul_plan *p;
     uint32_t ntile;
@@ -104,6 +97,26 @@ struct wgmma {
     bool by_threads;          /* and threads store the boxes, not copies */
     uint32_t patch_cols, pitch, patch_bytes; /* of a warp; elements, bytes */
     uint32_t patches, barriers, bytes;       /* offsets; all */
+    /* tensors that the epilogue reads along rows and columns: one read of each; boxes of each, of a warp */
+    uint32_t nbrought, boxes;
+    const struct lang_expr *brought[EPILOGUE_TENSORS];
+    uint32_t
+        kept; /* of the boxes, the first ones: registers take them from the patch, which has places for */
+    uint32_t places;           /* so many; then it gets the others */
+    uint32_t brought_barriers; /* offset of the warps' */
+    /* tensors that it reads along columns alone */
+    uint32_t ncolumn;
+    const struct lang_expr *column[WGMMA_COLUMNS];
+};
+
+/* The registers of the code that is generated. */
+struct wgmma {
+    struct matmul *m;
+    struct cg *g;
+    const struct matmul_form *f;
+    const struct matmul_plan *p;
+    const struct wgmma_shape *shape;
+    int32_t map[MATMUL_OPERANDS]; /* of each tile that is copied, the address of its tensor map */
 
     /* u32: the block among those that share operands: its number, row, column; among those that share its tile; and the number
      * in the cluster of the first of those that share operands with it */
@@ -136,15 +149,10 @@ struct wgmma {
     int32_t adds, always, never;  /* predicates: is this not the tile's first stage? true; false */
     int32_t *stage_sum;           /* promoted ones: words of 64 rows of one product and stage */
     int32_t out_map[MATMUL_OUTS]; /* addresses of tensor maps */
-    uint32_t nbrought, boxes;     /* tensors; boxes of each, of a warp */
     struct epilogue_tensor brought[EPILOGUE_TENSORS];
-    uint32_t
-        kept; /* of the boxes, the first ones: registers take them from the patch, which has places for */
-    uint32_t places;           /* so many; then it gets the others */
-    int32_t *kept_word;        /* mutable: 16 of each */
-    uint32_t brought_barriers; /* offset of the warps' */
-    uint32_t ncolumn;
-    struct wgmma_column column[WGMMA_COLUMNS];
+    int32_t *kept_word; /* mutable: 16 of each box that is kept */
+    /* mutable: of each tensor of columns, two neighbouring ones of each 8 of the tile's */
+    int32_t *column[WGMMA_COLUMNS];
     /* the warp's: addresses of its barrier and patch; the phase that is waited for (u32, mutable); a predicate: the lane that copies */
     int32_t brought_barrier, brought_to, brought_parity, leads;
 };
@@ -152,13 +160,13 @@ struct wgmma {
 /* ---- wgmma/fits.c ---- */
 
 /* Is there the instruction, and what lies where? why: NULL or what is in the way. */
-bool wgmma_measure(struct wgmma *s, struct buf *why);
+bool wgmma_measure(struct wgmma_shape *s, struct buf *why);
 /* Sets of barriers of the ring. */
-uint32_t wgmma_sets(const struct wgmma *s);
+uint32_t wgmma_sets(const struct wgmma_shape *s);
 /* Registers of a thread's sums. */
-uint32_t wgmma_sums(const struct wgmma *s);
+uint32_t wgmma_sums(const struct wgmma_shape *s);
 /* Registers of a thread that brings operands, or multiplies them: together all that there are. */
-uint32_t wgmma_registers(const struct wgmma *s, bool produces);
+uint32_t wgmma_registers(const struct wgmma_shape *s, bool produces);
 
 /* ---- wgmma/wgmma.c ---- */
 
@@ -191,7 +199,8 @@ void wgmma_sum_tile(struct wgmma *s);
 
 /* ---- wgmma/held.c: consumers, of a left operand that registers hold ---- */
 
-uint32_t wgmma_held_words(const struct wgmma *s); /* registers of a thread; 0: nothing is held */
+uint32_t
+wgmma_held_words(const struct wgmma_shape *s); /* registers of a thread; 0: nothing is held */
 void wgmma_hold_begin(struct wgmma *s);
 /* Loads what steps `step`, an even one, and the next take of the stage that has come, to registers of their own; what the two
  * before it took may be under way. */
@@ -204,15 +213,15 @@ struct ptx_operand wgmma_held(struct wgmma *s, uint32_t tile, uint32_t step, uin
 /* ---- wgmma/convert.c: some of the producer's warps, of f32 that is rounded, turned or parted on its way ---- */
 
 /* Are its elements rounded to tf32, halves away from zero? */
-bool wgmma_rounds(const struct wgmma *s, const struct wgmma_tile *t);
-bool wgmma_is_converted(const struct wgmma *s, const struct wgmma_tile *t);
+bool wgmma_rounds(const struct wgmma_shape *s, const struct wgmma_tile *t);
+bool wgmma_is_converted(const struct wgmma_shape *s, const struct wgmma_tile *t);
 void wgmma_convert_begin(struct wgmma *s);
 void wgmma_convert_tile(struct wgmma *s);
 
 /* ---- wgmma/share.c: consumers, where blocks share a tile along k ---- */
 
 /* Bytes that it takes where the stages were. */
-uint32_t wgmma_share_bytes(const struct wgmma *s);
+uint32_t wgmma_share_bytes(const struct wgmma_shape *s);
 /* Goes on with all blocks' sums; the warpgroups whose sums another block has jump to `skip`. */
 void wgmma_share(struct wgmma *s, uint32_t skip);
 
@@ -224,7 +233,7 @@ struct cg_val wgmma_warp(struct wgmma *s);
 struct cg_val wgmma_patch(struct wgmma *s);
 struct cg_val wgmma_along(struct wgmma *s);
 /* Is the epilogue so much code that it is not to be written for each part of the tile? */
-bool wgmma_is_heavy(const struct wgmma *s);
+bool wgmma_is_heavy(const struct wgmma_shape *s);
 /* Words of a row of a patch with which a warp's fragments meet no conflicts of banks. */
 uint32_t wgmma_pitch(uint32_t cols);
 void wgmma_out_tile(struct wgmma *s);
@@ -232,9 +241,9 @@ void wgmma_out_tile(struct wgmma *s);
 /* ---- wgmma/store.c: the same without patches, where that is possible ---- */
 
 /* Bytes of shared memory of each warp; 0: not possible. */
-uint32_t wgmma_direct(struct wgmma *s);
+uint32_t wgmma_direct(struct wgmma_shape *s);
 /* Of direct results: do threads store them? */
-bool wgmma_by_threads(const struct wgmma *s);
+bool wgmma_by_threads(const struct wgmma_shape *s);
 void wgmma_store_begin(struct wgmma *s); /* all threads */
 void wgmma_store_tile(struct wgmma *s);
 void wgmma_store_end(struct wgmma *s); /* consumers: shared memory is not read any more */
@@ -246,12 +255,12 @@ const struct lang_symbol *wgmma_index_of(const struct matmul_form *f, const stru
 bool wgmma_is_same_read(const struct matmul_form *f, const struct lang_expr *x,
                         const struct lang_expr *y);
 /* Finds them; false: some of them can't be brought. */
-bool wgmma_find_brought(struct wgmma *s);
+bool wgmma_find_brought(struct wgmma_shape *s);
 /* Where there is too little room for all of it at once: lets registers have half. False: that's not possible. */
-bool wgmma_keep_brought(struct wgmma *s);
-uint32_t wgmma_kept_words(const struct wgmma *s); /* registers of a thread */
+bool wgmma_keep_brought(struct wgmma_shape *s);
+uint32_t wgmma_kept_words(const struct wgmma_shape *s); /* registers of a thread */
 /* Of each warp's patch. */
-uint32_t epilogue_bytes(const struct wgmma *s);
+uint32_t epilogue_bytes(const struct wgmma_shape *s);
 void epilogue_begin(struct wgmma *s); /* all threads */
 void epilogue_ready(struct wgmma *s); /* consumers, before the first tile */
 /* In the loop over stages: in the tile's first, copies what the warp takes of the tensors; later some of it to registers. */
@@ -266,7 +275,7 @@ bool epilogue_read(struct wgmma *s, const struct lang_expr *e, uint32_t pair, ui
 /* ---- wgmma/columns.c: tensors that the epilogue reads along columns alone ---- */
 
 /* Finds them; how many registers they take. */
-uint32_t wgmma_find_columns(struct wgmma *s);
+uint32_t wgmma_find_columns(struct wgmma_shape *s);
 void wgmma_columns_begin(struct wgmma *s); /* consumers */
 /* In the loop over stages: in the tile's first. */
 void wgmma_columns_load(struct wgmma *s);
