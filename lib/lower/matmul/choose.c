@@ -3,6 +3,8 @@
 
 #include "lower/matmul/plan.h"
 
+#include <assert.h>
+
 enum {
     TYPICAL = 4096,          /* an extent that is not known */
     MOST_SIDE = 1024,        /* of a tile */
@@ -15,11 +17,12 @@ enum {
  * is considered first, must be that much cheaper. */
 static const double WORTH = 0.97;
 
-/* bk of mma: bytes; of fma: elements. Of fma the smallest is the last. */
+/* bk counts bytes for mma and elements for fma. */
 struct tile {
     enum matmul_how how;
     uint16_t bm, bn, bk, wm, wn;
 };
+/* The last row is the smallest tile of fma: matmul_least() is that, and asserts it. */
 static const struct tile tiles[] = {
     {MATMUL_MMA, 256, 128, 128, 64, 64}, {MATMUL_MMA, 128, 256, 128, 64, 64},
     {MATMUL_MMA, 256, 128, 64, 64, 64},  {MATMUL_MMA, 128, 128, 128, 64, 64},
@@ -54,9 +57,20 @@ static uint32_t threads_of(const struct matmul_plan *p)
     return p->bm / p->wm * (p->bn / p->wn) * (p->how == MATMUL_MMA ? 32 : 1);
 }
 
+static bool is_least(const struct tile *least)
+{
+    for (size_t i = 0; i < TILES; i++)
+        if (tiles[i].how == MATMUL_SIMT &&
+            (tiles[i].bm < least->bm || tiles[i].bn < least->bn || tiles[i].bk < least->bk ||
+             tiles[i].wm < least->wm || tiles[i].wn < least->wn))
+            return false;
+    return least->how == MATMUL_SIMT;
+}
+
 struct matmul_plan matmul_least(void)
 {
     struct matmul_plan p = {.how = MATMUL_SIMT, .stages = 2};
+    assert(is_least(&tiles[TILES - 1]));
     set_tile(&p, &tiles[TILES - 1]);
     p.threads = threads_of(&p);
     return p;
@@ -225,12 +239,16 @@ static unsigned element_bits(const struct planner *l)
 /* Of the tiles of tf32 those for which f16 pay: large ones of 128 bytes of k, of f32 that are rounded and come in fours. */
 static bool takes_as_f16(const struct planner *l, const struct matmul_plan *p)
 {
-    enum { FOUR = 4, TERMS = 32, WARP = 64 * 64 };
+    enum {
+        LEAST_LANES = 4,      /* elements that one load of a thread brings: 16 bytes */
+        TERMS = 32,           /* of k in a stage: 128 bytes */
+        LEAST_WARP = 64 * 64, /* of a warp's tile, elements */
+    };
     if (p->how != MATMUL_MMA || p->type != MATMUL_TF32 || p->parts > 1 || l->want->blocks ||
-        l->want->mma == MATMUL_BY_TF32 || p->wm * p->wn < WARP || p->bk != TERMS)
+        l->want->mma == MATMUL_BY_TF32 || p->wm * p->wn < LEAST_WARP || p->bk != TERMS)
         return false;
     for (uint32_t i = 0; i < l->f->noperand; i++)
-        if (!l->f->operand[i].cut || p->align[i] < FOUR)
+        if (!l->f->operand[i].cut || p->align[i] < LEAST_LANES)
             return false;
     return true;
 }
@@ -304,24 +322,75 @@ static void consider_named(struct planner *l)
         }
 }
 
-/* What the model can't tell, as measured on an H100: products of 8 bits, and of several parts, like smaller tiles; fma with
- * strides that are known at launch only a tile of rows. And little tiles are for what is not aligned, alone. */
+/* ---- what the model can't tell ---------------------------------------------------------------------- */
+
+/* Limits to the code: a warp's products and loads are written out for each step of a stage. Where contractions are heavy and sizes
+ * open, there is one tile, of these; little ones are for what is not aligned, alone ("Keep the code for open sizes short").
+ * "Convert 8-bit floats in small tiles where that is software and sizes are open" added the limits to these. Neither commit
+ * gives figures. */
+enum {
+    /* A little tile has at most so many elements, and bytes of k in a stage (fma: elements). */
+    LITTLE_TILE = 64 * 64,
+    LITTLE_TERMS = 32,
+    /* The tile of a heavy contraction has at most so many elements for a warp, and bytes of k in a stage. */
+    SHORT_WARP = 32 * 64,
+    SHORT_TERMS = 64,
+    /* A tile of mma.sync that converts e4m3 or e5m2 one by one has at most so many elements. */
+    CONVERTED_SINGLE = 32 * 32,
+    /* From this sm_ on an instruction converts them to f16. */
+    HAS_CONVERSION = 89,
+};
+/* Limits to time, as measured on an H100 when the model was fitted to sweeps there ("Fit the cost model to sweeps on an H100"): products of
+ * 8 bits and of several parts do better in smaller tiles than the model says. The commit gives what was won by all of it (1024^3
+ * took 16 us and takes 8.4, 512 x 4096 x 4096 61 and 40), not the times of single tiles. */
+enum {
+    /* The tile of products of 8 bits has at most so many elements, and at least so many bytes of k in a stage. */
+    BYTES_MOST_TILE = 128 * 128,
+    BYTES_LEAST_TERMS = 128,
+    /* A tile of products in parts of so many elements has at most so many bytes of k in a stage. */
+    PARTS_LARGE_TILE = 128 * 128,
+    PARTS_MOST_TERMS = 64,
+    /* A tile of fma has at most so many columns where the strides are known at launch only: one of rows is better then. */
+    OPEN_MOST_COLUMNS = 128,
+};
+
+static uint32_t area(const struct tile *t)
+{
+    return (uint32_t)t->bm * t->bn;
+}
+
+static bool is_little(const struct tile *t)
+{
+    return t->bk <= LITTLE_TERMS && area(t) <= LITTLE_TILE;
+}
+
+/* Is much code what a tile of mma.sync would be, 8-bit floats being converted by many instructions each? */
+static bool converts_long(const struct planner *l)
+{
+    return l->shorter && l->f->type == MATMUL_FP8 && l->g->target->sm < HAS_CONVERSION;
+}
+
+static bool is_sensible_mma(const struct planner *l, const struct tile *t)
+{
+    if (converts_long(l))
+        return area(t) <= (l->single ? CONVERTED_SINGLE : LITTLE_TILE) && t->bk <= LITTLE_TERMS;
+    if (l->single || is_little(t)) /* of little tiles the larger one is for single elements */
+        return l->single && is_little(t) && t->bm == 64;
+    if (l->type == MATMUL_INT8 && (area(t) > BYTES_MOST_TILE || t->bk < BYTES_LEAST_TERMS))
+        return false;
+    return l->parts == 1 || area(t) < PARTS_LARGE_TILE || t->bk <= PARTS_MOST_TERMS;
+}
+
+/* Is the tile of the table worth a look, as far as measurements say more than the model? */
 static bool is_sensible(const struct planner *l, const struct tile *t)
 {
     const bool is_mma = t->how == MATMUL_MMA;
-    const bool is_little = t->bk <= 32 && t->bm * t->bn <= 64 * 64;
-    /* 8-bit floats as f16 are much code where no instruction converts them */
-    const bool is_long = l->shorter && l->f->type == MATMUL_FP8 && l->g->target->sm < 89;
-    if (is_mma && is_long)
-        return t->bm * t->bn <= (l->single ? 32 * 32 : 64 * 64) && t->bk <= 32;
-    if (l->single || (is_mma && is_little))
-        return l->single && is_little && (!is_mma || t->bm == 64);
-    if (l->shorter && (t->wm * t->wn > 32 * 64 || t->bk > 64))
-        return false;
+    const bool is_long = (uint32_t)t->wm * t->wn > SHORT_WARP || t->bk > SHORT_TERMS;
     if (is_mma)
-        return !(l->type == MATMUL_INT8 && (t->bm * t->bn > 128 * 128 || t->bk < 128)) &&
-               !(l->parts > 1 && t->bk > 64 && t->bm * t->bn >= 128 * 128);
-    return t->bn < 256 || planner_knows_all(l);
+        return is_sensible_mma(l, t) && (!l->shorter || l->single || converts_long(l) || !is_long);
+    if (l->single)
+        return is_little(t);
+    return (!l->shorter || !is_long) && (t->bn <= OPEN_MOST_COLUMNS || planner_knows_all(l));
 }
 
 void planner_consider_tiles(struct planner *l)

@@ -39,30 +39,100 @@
 
 #include "lower/matmul/plan.h"
 
-/* Per clock. */
-static const double PRODUCTS = 2048, SHARED = 128, COPIED = 0.3;
-/* Clocks per nanosecond of what waits, and what products take from them. */
-static const double GHZ = 1.9, COOLED = 0.53;
-static const double CACHE = 19800, MULTICAST = 1.2, HBM = 3000,
-                    EACH = 77;    /* bytes per nanosecond; each multiprocessor's */
-static const double STAYS = 40e6; /* bytes that the cache keeps beside what passes */
-static const double DRIFT =
-    1.3; /* blocks that no cluster keeps together ask for some of it twice */
-/* Clocks until what is computed has come from memory, of which a single producer hides the part that another stage's end takes;
- * words of each thread that it loads a stage ahead; clocks of each instruction of a warp, of a stage's end; instructions for an
- * element as one of a pair, and of others beside half of what it says itself. By four kernels of 4096^3 (weights of 4 bits, silu, a
- * scale of rows): 1900 to 3500 clocks of a single producer for a stage, of which 900 waited. */
-static const double FETCH = 900, SEEN = 0.6, CARRIED = 32, ISSUE = 3.6, WRITTEN = 150, PAIRED = 2.8,
-                    MADE = 2;
-/* What moving bytes takes from the clock, where that is not what is waited for. */
-static const double POWER = 0.24, HBM_POWER = 0.1;
-/* Nanoseconds: a launch, tensor maps and barriers, the first tile from HBM and the last on its way out; a further block on a
- * multiprocessor; until a copy has come, from the L2 cache, and to a cluster; a cluster's start and end. */
-static const double BEGIN = 1930, AGAIN = 1090, NEAR = 440, FAR = 890, CLUSTER = 1050;
-/* Clocks: of an addition by 128 lanes that mostly hides, of a step's waits, of a tile's end and of each sum on its way out, by 128 lanes, of one that goes through patches, and of an instruction of the epilogue; of an exchange of sums between
- * blocks, and bytes of it in a clock. */
-static const double PARTED = 600, PROMOTE = 0.5, STEP = 9, TILE = 270, PER_SUM = 4.1, PATCHED = 25,
-                    WEIGHT = 1.4, MEET = 920, JOIN = 14.8;
+/* What the model is made of. A multiprocessor's figures are those of one that a single block has to itself. */
+struct figures {
+    /* Of a multiprocessor, in a clock. */
+    double products;     /* products of f16 */
+    double shared_bytes; /* bytes that its shared memory moves */
+    double
+        copied_weight; /* what a byte counts there that a copy writes: 1 is a byte that is read */
+
+    /* Of the clock, which falls by what the products take of the machine's power. */
+    double ghz;       /* clocks in a nanosecond, where everything waits */
+    double cooled_by; /* what these lose where the products never wait */
+    double
+        guessed; /* what they lose by the first guess, from which follows how often the products wait */
+
+    /* Of memory. */
+    double cache_bytes; /* bytes in a nanosecond that the L2 cache gives to all multiprocessors */
+    double
+        multicast_weight; /* what a byte counts there that goes to several blocks: 1 is a byte for one */
+    double hbm_bytes;      /* bytes in a nanosecond from HBM */
+    double hbm_bytes_each; /* and of these what one multiprocessor can ask for */
+    double kept_bytes;     /* bytes of the operands that stay in the cache beside what passes */
+    double drift;          /* how often blocks that no cluster keeps together ask for a byte */
+
+    /* Of operands that are computed, by four kernels of 4096^3 (weights of 4 bits, silu, a scale of rows): 1900 to 3500 clocks of
+     * a single producer for a stage, of which 900 waited. */
+    double fetch_clocks; /* clocks until what is computed has come from memory */
+    double seen_share;   /* the part of them that a single producer waits for */
+    double words_ahead;  /* words that each thread loads a stage ahead */
+    double issue_clocks; /* clocks of each instruction of a warp */
+    double stage_clocks; /* clocks of a stage's end */
+    double paired_work;  /* instructions for an element that is made as one of a pair */
+    double single_work;  /* instructions for any other, beside half of what it says itself */
+
+    /* What moving bytes takes from the clock, where that is not what is waited for: a share of the time that it takes alone. */
+    double cache_power, hbm_power;
+
+    /* Nanoseconds. */
+    double
+        begin; /* of a launch, of tensor maps and barriers, of the first tile from HBM and the last one's way out */
+    double again;         /* of each further block on a multiprocessor */
+    double near, far;     /* until a copy has come from the L2 cache, to a block and to a cluster */
+    double cluster_begin; /* of a cluster's start and end */
+
+    /* Clocks. */
+    double
+        part_clocks; /* of parting and adding that a warpgroup does for each step, of parts of f32 */
+    double promote_clocks; /* of an addition of a stage's sums by 128 lanes, which mostly hides */
+    double step_clocks;    /* of a step's waits */
+    double tile_clocks;    /* of a tile's end */
+    double sum_clocks;     /* of each sum on its way out, by 128 lanes */
+    double patch_clocks;   /* beside that, of each sum that goes through patches */
+    double weight_clocks;  /* of each instruction of the epilogue, by 128 lanes */
+    double meet_clocks;    /* of an exchange of sums between blocks that share a tile */
+    double join_bytes;     /* bytes of such sums in a clock */
+};
+
+/* An H100's, by the fit and the measurements above. */
+static const struct figures h100 = {
+    .products = 2048,
+    .shared_bytes = 128,
+    .copied_weight = 0.3,
+    .ghz = 1.9,
+    .cooled_by = 0.53,
+    .guessed = 0.15,
+    .cache_bytes = 19800,
+    .multicast_weight = 1.2,
+    .hbm_bytes = 3000,
+    .hbm_bytes_each = 77,
+    .kept_bytes = 40e6,
+    .drift = 1.3,
+    .fetch_clocks = 900,
+    .seen_share = 0.6,
+    .words_ahead = 32,
+    .issue_clocks = 3.6,
+    .stage_clocks = 150,
+    .paired_work = 2.8,
+    .single_work = 2,
+    .cache_power = 0.24,
+    .hbm_power = 0.1,
+    .begin = 1930,
+    .again = 1090,
+    .near = 440,
+    .far = 890,
+    .cluster_begin = 1050,
+    .part_clocks = 600,
+    .promote_clocks = 0.5,
+    .step_clocks = 9,
+    .tile_clocks = 270,
+    .sum_clocks = 4.1,
+    .patch_clocks = 25,
+    .weight_clocks = 1.4,
+    .meet_clocks = 920,
+    .join_bytes = 14.8,
+};
 
 /* Clusters of so many blocks that the machine has places for, a block on each multiprocessor. */
 static double places_for(double blocks)
@@ -86,9 +156,9 @@ static double rate_of(const struct matmul_plan *p)
 {
     switch (p->type) {
     case MATMUL_INT8:
-    case MATMUL_FP8: return 2 * PRODUCTS;
-    case MATMUL_TF32: return PRODUCTS / 2 / (p->parts > 1 ? 3 : 1);
-    default: return PRODUCTS;
+    case MATMUL_FP8: return 2 * h100.products;
+    case MATMUL_TF32: return h100.products / 2 / (p->parts > 1 ? 3 : 1);
+    default: return h100.products;
     }
 }
 
@@ -127,7 +197,8 @@ static double made(const struct block *b, bool work)
     double n = 0;
     for (uint32_t i = 0; i < b->f->noperand; i++) {
         const struct matmul_operand *o = &b->f->operand[i];
-        const double each = matmul_has_pairs(o) ? PAIRED : MADE + o->weight / 2.0;
+        const double each = matmul_has_pairs(o) ? h100.paired_work
+                                                : h100.single_work + o->weight / 2.0;
         if (!o->plain)
             n += (double)(o->side == MATMUL_A ? b->p->bm : b->p->bn) * b->p->bk * (work ? each : 1);
     }
@@ -138,17 +209,17 @@ static double made(const struct block *b, bool work)
 static double make_clocks(const struct block *b, bool waits_too)
 {
     const double work = made(b, true), by = b->p->producers > 1 ? 2 : 1;
-    double words = 0, seen = by < 2 ? SEEN : 0;
+    double words = 0, seen = by < 2 ? h100.seen_share : 0;
     for (uint32_t i = 0; i < b->f->noperand; i++) {
         const struct matmul_operand *o = &b->f->operand[i];
         const double elements = (double)(o->side == MATMUL_A ? b->p->bm : b->p->bn) * b->p->bk;
         words += o->plain ? 0 : elements * o->bits / 32 / 128;
         seen = !o->plain && o->bits >= dtype_bits(o->type) ? 0 : seen; /* it has copies */
     }
-    const double later = words > CARRIED ? ceil_of(words / CARRIED) - 1 : 0;
+    const double later = words > h100.words_ahead ? ceil_of(words / h100.words_ahead) - 1 : 0;
     const double waits = later + seen;
-    const double busy = work > 0 ? WRITTEN + work / 128 * ISSUE : 0;
-    return waits_too && busy > 0 ? (waits * FETCH + busy) / by : busy;
+    const double busy = work > 0 ? h100.stage_clocks + work / 128 * h100.issue_clocks : 0;
+    return waits_too && busy > 0 ? (waits * h100.fetch_clocks + busy) / by : busy;
 }
 
 /* Products of one instruction, which reads the rows of A once for all of them (wgmma/fits.c). */
@@ -181,13 +252,14 @@ static double shared_clocks(const struct block *b)
                        (o->side == MATMUL_A ? p->bm : p->bn);
     }
     const double by_threads = made(b, false) * dtype_bits(b->f->operand[0].type) / 8;
-    return (read + COPIED * copied + rounded + (1 - COPIED) * by_threads) / SHARED;
+    return (read + h100.copied_weight * copied + rounded + (1 - h100.copied_weight) * by_threads) /
+           h100.shared_bytes;
 }
 
 /* Bytes that a block's step brings, from the cache. */
 static double asked(const struct block *b)
 {
-    const double each = b->down * b->across > 1 ? MULTICAST : 1;
+    const double each = b->down * b->across > 1 ? h100.multicast_weight : 1;
     return (b->left_bytes * b->p->bm / b->across + b->right_bytes * b->p->bn / b->down) * b->bytes *
            each;
 }
@@ -203,8 +275,8 @@ static double fetched(const struct block *b, const struct matmul_size *s, double
     double group = smaller(smaller(p->group * b->down, rows), at_once);
     double width = smaller(ceil_of(at_once / group), columns);
     const double turn = b->left_bytes * group * p->bm + b->right_bytes * width * p->bn;
-    const bool stays = once * turns * ceil_of(s->k / p->bk) * b->bytes < STAYS;
-    const double drift = b->down * b->across > 1 ? 1 : DRIFT;
+    const bool stays = once * turns * ceil_of(s->k / p->bk) * b->bytes < h100.kept_bytes;
+    const double drift = b->down * b->across > 1 ? 1 : h100.drift;
     return (stays ? once : drift * larger(turn, once)) * b->bytes / at_once;
 }
 
@@ -215,21 +287,22 @@ static double step_nanoseconds(const struct block *b, const struct matmul_size *
     const struct matmul_plan *p = b->p;
     const double products = (double)b->f->nproduct * p->bm * p->bn * p->bk;
     /* sums of a stage are waited for and added by one warpgroup while another multiplies */
-    const double added = p->promotes && p->parts < 2 ? products / p->bk / 128 * PROMOTE : 0;
+    const double added = p->promotes && p->parts < 2 ? products / p->bk / 128 * h100.promote_clocks
+                                                     : 0;
     double multiply = larger(products / rate_of(p), shared_clocks(b)) + added;
     if (p->parts > 1) {
         const double takers = p->pingpong ? 1 : p->threads / 128.0 - 1;
-        multiply = larger(multiply, products / rate_of(p) / takers + PARTED);
+        multiply = larger(multiply, products / rate_of(p) / takers + h100.part_clocks);
     }
-    const double clocks = larger(multiply, make_clocks(b, true)) + STEP;
-    const double cache = asked(b) * busy / CACHE;
+    const double clocks = larger(multiply, make_clocks(b, true)) + h100.step_clocks;
+    const double cache = asked(b) * busy / h100.cache_bytes;
     const double memory = fetched(b, s, larger(1, busy / p->split), turns) * busy /
-                          smaller(HBM, busy * EACH);
-    const double far = p->cluster[0] * p->cluster[1] > 1 ? FAR : NEAR;
+                          smaller(h100.hbm_bytes, busy * h100.hbm_bytes_each);
+    const double far = p->cluster[0] * p->cluster[1] > 1 ? h100.far : h100.near;
     const double fill = far + make_clocks(b, false) / b->ghz;
     const double latency = fill / (p->stages > 2 ? p->stages - 1.5 : 0.5);
     const double longest = larger(larger(clocks / b->ghz, cache), larger(memory, latency));
-    return longest + POWER * cache + (longest > memory ? HBM_POWER * memory : 0);
+    return longest + h100.cache_power * cache + (longest > memory ? h100.hbm_power * memory : 0);
 }
 
 /* Of a tile's end. */
@@ -237,9 +310,9 @@ static double out_nanoseconds(const struct block *b)
 {
     const struct matmul_plan *p = b->p;
     const double results = (double)p->bm * p->bn, sums = b->f->nproduct * results;
-    const double each = PER_SUM + (p->patched ? PATCHED : 0);
-    const double computed = WEIGHT * b->f->light + (double)b->f->out_bits / 16;
-    return (TILE + (sums * each + results * computed) / 128) / b->ghz;
+    const double each = h100.sum_clocks + (p->patched ? h100.patch_clocks : 0);
+    const double computed = h100.weight_clocks * b->f->light + (double)b->f->out_bits / 16;
+    return (h100.tile_clocks + (sums * each + results * computed) / 128) / b->ghz;
 }
 
 static double join_nanoseconds(const struct block *b)
@@ -249,7 +322,7 @@ static double join_nanoseconds(const struct block *b)
         return 0;
     /* each finishes a part of the tile, and gets the others' sums of it */
     const double part = (double)b->f->nproduct * p->bm * p->bn * 4 / p->split;
-    return (MEET + (p->split - 1) * part / JOIN) / b->ghz;
+    return (h100.meet_clocks + (p->split - 1) * part / h100.join_bytes) / b->ghz;
 }
 
 static double nanoseconds(const struct block *b, const struct matmul_size *s)
@@ -269,8 +342,9 @@ static double nanoseconds(const struct block *b, const struct matmul_size *s)
     const double out = out_nanoseconds(b) + join_nanoseconds(b);
     const double work = p->pingpong ? turns * larger(multiply, out) + out
                                     : turns * (multiply + out);
-    const double stored = s->batch * s->m * s->n * b->f->out_bits / 8 / HBM;
-    const double begin = BEGIN + (size > 1 ? CLUSTER : 0) + (stay ? 0 : (turns - 1) * AGAIN);
+    const double stored = s->batch * s->m * s->n * b->f->out_bits / 8 / h100.hbm_bytes;
+    const double begin = h100.begin + (size > 1 ? h100.cluster_begin : 0) +
+                         (stay ? 0 : (turns - 1) * h100.again);
     return begin + larger(work, stored);
 }
 
@@ -278,9 +352,9 @@ double matmul_cost_wgmma(const struct matmul_form *f, const struct matmul_plan *
                          const struct matmul_size *s)
 {
     struct block b = block_of(f, p);
-    b.ghz = GHZ - 0.15;
+    b.ghz = h100.ghz - h100.guessed;
     const double products = (double)f->nproduct * s->batch * s->m * s->n * s->k;
-    const double busy = products / (places_for(1) * rate_of(p) * GHZ * nanoseconds(&b, s));
-    b.ghz = GHZ - COOLED * smaller(1, busy);
+    const double busy = products / (places_for(1) * rate_of(p) * h100.ghz * nanoseconds(&b, s));
+    b.ghz = h100.ghz - h100.cooled_by * smaller(1, busy);
     return nanoseconds(&b, s);
 }
