@@ -24,15 +24,14 @@ static int32_t area(struct cg *g)
         g->area_sum = cg_new(g, DT_U32);
         PTX(&g->b, "mov.u32", ptx_r(g->area_turn), ptx_sym(g->area_var));
         PTX(&g->b, "shl.b32", ptx_r(g->area_sum), ptx_r(g->area_turn), ptx_imm(1));
-        PTX(&g->b, "add.s32", ptx_r(g->area_sum), ptx_r(g->area_sum), ptx_imm(AREA));
+        CG_ASSIGN(g, g->area_sum, "add.s32", ptx_r(g->area_sum), ptx_imm(AREA));
         cg_to_prologue(g, from, 3000000);
         g->again |= !g->reserved && g->variables.n > 0; /* the layout did not know of it */
         g->reserved = 2 * AREA;
     }
     int32_t now = cg_new(g, DT_U32);
     PTX(&g->b, "mov.b32", ptx_r(now), ptx_r(g->area_turn));
-    PTX(&g->b, "sub.s32", ptx_r(g->area_turn), ptx_r(g->area_sum), ptx_r(now));
-    cg_assigned(g, g->area_turn);
+    CG_ASSIGN(g, g->area_turn, "sub.s32", ptx_r(g->area_sum), ptx_r(now));
     return now;
 }
 
@@ -69,8 +68,7 @@ static struct cg_val load_if(struct cg *g, int32_t pred, struct ptx_operand at,
     int32_t r = cg_new_mutable(g, otherwise.type);
     cg_move(g, r, otherwise);
     cg_dotted(m, "ld.shared", cg_bits_suffix(otherwise.type));
-    PTX_IF(&g->b, pred, m, ptx_r(r), at);
-    cg_assigned(g, r);
+    CG_ASSIGN_IF(g, pred, r, m, at);
     return cg_value(otherwise.type, r);
 }
 

@@ -349,6 +349,14 @@ void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool 
 int32_t cg_new(struct cg *g, enum dtype t); /* a register for a value of type t */
 int32_t cg_new_mutable(struct cg *g, enum dtype t);
 void cg_assigned(struct cg *g, int32_t reg); /* reg was just written: advance its version */
+/* Writes a mutable register: the instruction whose result it is and whose other operands these are, under a predicate (-1: always).
+ * Its version advances. Instructions with several results are emitted as they are, and cg_assigned() said of each. */
+void cg_assign(struct cg *g, int32_t pred, int32_t reg, const char *mnemonic, size_t n,
+               const struct ptx_operand *op);
+#define CG_ASSIGN(g, reg, mnemonic, ...) \
+    cg_assign((g), -1, (reg), (mnemonic), PTX_ARGS(__VA_ARGS__))
+#define CG_ASSIGN_IF(g, pred, reg, mnemonic, ...) \
+    cg_assign((g), (pred), (reg), (mnemonic), PTX_ARGS(__VA_ARGS__))
 size_t cg_scope_open(struct cg *g);
 void cg_scope_close(struct cg *g, size_t mark);
 void cg_loop_head(struct cg *g); /* every mutable register may have changed here */
@@ -413,6 +421,8 @@ struct cg_val cg_int(enum dtype t, int64_t v);
 struct cg_val cg_float(struct cg *g, enum dtype t, double v);
 struct cg_val cg_bool(struct cg *g, bool v);
 bool cg_is_const(struct cg_val v, int64_t *i); /* an integer or bool immediate */
+/* Are both the same operand, extended in the same way? Of scalars of one type; equal values may be in different registers. */
+bool cg_same(struct cg_val x, struct cg_val y);
 /* The operand for an instruction on the full type; narrow values are widened. */
 struct ptx_operand cg_op(struct cg *g, struct cg_val v);
 int32_t cg_reg(struct cg *g, struct cg_val v);            /* the same, in a register */

@@ -456,8 +456,7 @@ static void accumulate(struct cg *g, int32_t acc, const char *name, struct cg_va
 {
     char m[32];
     cg_dotted(m, name, cg_suffix(v.type));
-    PTX(&g->b, m, ptx_r(acc), ptx_r(acc), cg_op(g, v));
-    cg_assigned(g, acc);
+    CG_ASSIGN(g, acc, m, ptx_r(acc), cg_op(g, v));
 }
 
 static void combine(struct cg *g, const struct lang_expr *e, struct accumulator *acc)
@@ -466,9 +465,8 @@ static void combine(struct cg *g, const struct lang_expr *e, struct accumulator 
     bool f = dtype_is_float(a->type);
     if (e->reduce == RED_SUM && f && g->contract_fma && is_product(a, e->type)) {
         struct cg_val x = cg_expr(g, a->args[0]), y = cg_expr(g, a->args[1]);
-        PTX(&g->b, e->type == DT_F32 ? "fma.rn.f32" : "fma.rn.f64", ptx_r(acc->value), x.op, y.op,
-            ptx_r(acc->value));
-        cg_assigned(g, acc->value);
+        CG_ASSIGN(g, acc->value, e->type == DT_F32 ? "fma.rn.f32" : "fma.rn.f64", x.op, y.op,
+                  ptx_r(acc->value));
         return;
     }
     struct cg_val v = cg_expr(g, a);

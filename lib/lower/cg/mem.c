@@ -214,8 +214,7 @@ struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_pl
         PTX(&g->b, m, ptx_r(reg), cg_op(g, otherwise));
     }
     load_text(g, et, cg_is_constant(g, t), at, m);
-    PTX_IF(&g->b, pred, m, ptx_r(reg), ptx_mem(at.base, at.offset));
-    cg_assigned(g, reg);
+    CG_ASSIGN_IF(g, pred, reg, m, ptx_mem(at.base, at.offset));
     struct cg_val v = finish_load(g, et, reg, at.nibble);
     return packed ? cg_select(g, pred, v, otherwise) : v;
 }

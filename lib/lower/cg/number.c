@@ -3,6 +3,8 @@
 
 #include "lower/cg/cg.h"
 
+#include <stdlib.h>
+
 int32_t cg_new(struct cg *g, enum dtype t)
 {
     return ptx_reg_new(&g->b, cg_regtype(t));
@@ -18,6 +20,18 @@ void cg_assigned(struct cg *g, int32_t reg)
     while (g->version.n <= (size_t)reg)
         VEC_PUSH(g->a, &g->version);
     g->version.v[reg] = ++g->clock;
+}
+
+void cg_assign(struct cg *g, int32_t pred, int32_t reg, const char *mnemonic, size_t n,
+               const struct ptx_operand *op)
+{
+    enum { MOST = 8 };
+    struct ptx_operand all[MOST] = {ptx_r(reg)};
+    if (n >= MOST)
+        abort(); /* no instruction has so many */
+    memcpy(all + 1, op, n * sizeof *op);
+    ptx_emit(&g->b, pred, false, mnemonic, n + 1, all);
+    cg_assigned(g, reg);
 }
 
 int32_t cg_new_mutable(struct cg *g, enum dtype t)

@@ -146,8 +146,7 @@ static void clear(struct cg *g, const struct ptx_var *var, uint64_t from, uint64
         cg_place(g, head);
         cg_loop_head(g);
         PTX(&g->b, "st.local.v4.b32", ptx_mem(at, 0), ptx_vec(&g->b, 4, zeros));
-        PTX(&g->b, "add.s32", ptx_r(at), ptx_r(at), ptx_imm(16));
-        cg_assigned(g, at);
+        CG_ASSIGN(g, at, "add.s32", ptx_r(at), ptx_imm(16));
         int32_t more = CG(g, PTX_PRED, "setp.lt.u32", ptx_r(at), ptx_r(last));
         cg_jump_if(g, more, true, head);
         from = end;

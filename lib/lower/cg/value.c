@@ -169,6 +169,13 @@ static int32_t materialise_copy(struct cg *g, struct cg_val v)
     return CG(g, cg_regtype(v.type), m, cg_op(g, v));
 }
 
+bool cg_same(struct cg_val x, struct cg_val y)
+{
+    if (x.op.kind != y.op.kind || x.narrow != y.narrow)
+        return false;
+    return x.op.kind == PTX_O_REG ? x.op.reg == y.op.reg : x.op.bits == y.op.bits;
+}
+
 struct ptx_operand cg_op(struct cg *g, struct cg_val v)
 {
     if (v.narrow == CG_FULL || is_imm(v))
@@ -197,8 +204,7 @@ void cg_move(struct cg *g, int32_t reg, struct cg_val v)
 {
     char m[CG_WORD];
     cg_dotted(m, "mov", cg_bits_suffix(v.type));
-    PTX(&g->b, m, ptx_r(reg), cg_op(g, v));
-    cg_assigned(g, reg);
+    CG_ASSIGN(g, reg, m, cg_op(g, v));
 }
 
 struct cg_since cg_now(const struct cg *g)

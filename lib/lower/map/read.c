@@ -9,12 +9,6 @@
 
 /* ---- addresses ------------------------------------------------------------------------------------ */
 
-static bool same_value(struct cg_val x, struct cg_val y)
-{
-    return x.op.kind == y.op.kind && x.op.bits == y.op.bits && x.narrow == y.narrow &&
-           (x.op.kind != PTX_O_REG || x.op.reg == y.op.reg);
-}
-
 /* The flat index of an element. Where the first subscripts are the thread's own, and so the extents, the flat index over
  * those axes is at hand. */
 static struct cg_val flat_index(struct cg *g, const struct lang_symbol *t, uint32_t n,
@@ -22,8 +16,7 @@ static struct cg_val flat_index(struct cg *g, const struct lang_symbol *t, uint3
 {
     const struct map_reader *m = g->read_ctx;
     uint32_t have = 0;
-    while (!m->lane_sub && have < n && have < m->shape->rank &&
-           same_value(sub[have], m->sub[have]) &&
+    while (!m->lane_sub && have < n && have < m->shape->rank && cg_same(sub[have], m->sub[have]) &&
            (have == 0 || inspect_same_expr(t->dims[have], m->shape->dims[have])))
         have++;
     struct cg_val flat = have ? m->prefix[have] : cg_int(DT_I64, 0);
@@ -202,7 +195,7 @@ static bool is_own(const struct map_reader *m, const struct lang_symbol *t,
     if (!m->lane_sub || !inspect_same_shape(t, m->shape))
         return false;
     for (uint32_t i = 0; i < t->rank; i++)
-        if (!same_value(f[i].base, m->lane_sub[m->lane][i]))
+        if (!cg_same(f[i].base, m->lane_sub[m->lane][i]))
             return false;
     return true;
 }

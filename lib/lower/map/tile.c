@@ -281,19 +281,13 @@ static void declare(struct map_tiling *t)
 
 /* ---- outputs -------------------------------------------------------------------------------------- */
 
-static bool same_value(struct cg_val x, struct cg_val y)
-{
-    return x.op.kind == y.op.kind && x.op.bits == y.op.bits &&
-           (x.op.kind != PTX_O_REG || x.op.reg == y.op.reg);
-}
-
 /* Is this the form of the position along an axis (of lanes elements if it is the last), or of a fixed value? */
 static bool is_form(const struct map_reader *m, const struct map_form *f, struct cg_val v,
                     uint32_t step)
 {
     int64_t c = 0;
     const bool constant = cg_is_const(v, &c);
-    if (!f->known || (constant ? !f->is_zero : !same_value(f->base, v)))
+    if (!f->known || (constant ? !f->is_zero : !cg_same(f->base, v)))
         return false;
     for (uint32_t i = 0; i < m->lanes; i++)
         if (f->k[i] != c + (int64_t)(i * step))
@@ -406,7 +400,8 @@ static void require_length(struct map_tiling *t, struct variant_condition *c, ui
     if (lang_const_int(dim, &n))
         c->never |= n < LEAST;
     else
-        variant_require(c, cg_launch_text(t->g->a, "%s >= %d", lang_expr_text(t->g->a, dim), LEAST));
+        variant_require(c,
+                        cg_launch_text(t->g->a, "%s >= %d", lang_expr_text(t->g->a, dim), LEAST));
 }
 
 /* Multiples of lanes, so that they are aligned and all inside or outside. */

@@ -97,8 +97,7 @@ static bool by_sum(const struct mma *h, const struct mma_slab *t)
 /* Of what op makes one of two words, kept in `to`, the one of to and x. */
 static void keep(struct mma *h, const char *op, int32_t to, int32_t x)
 {
-    PTX(&h->g->b, op, ptx_r(to), ptx_r(to), ptx_r(x));
-    cg_assigned(h->g, to);
+    CG_ASSIGN(h->g, to, op, ptx_r(to), ptx_r(x));
 }
 
 static int32_t both(struct mma *h, const char *op, int32_t x, int32_t y)
@@ -223,22 +222,22 @@ static int32_t largest_of_thread(struct mma *h, const struct mma_slab *t)
         for (uint32_t w = 0; w < PIECE; w++) {
             const int32_t twice = cg_new(g, DT_U32);
             PTX(&g->b, "add.u32", ptx_r(twice), ptx_r(t->raw[i][w]), ptx_r(t->raw[i][w]));
-            PTX(&g->b, "max.u32", ptx_r(most), ptx_r(most), ptx_r(twice));
+            CG_ASSIGN(g, most, "max.u32", ptx_r(most), ptx_r(twice));
         }
-    cg_assigned(g, most);
     return most;
 }
 
-enum { SCALE_MOST = 127 + 112, ONE = 127, EXPONENT = 23 }; /* of exponents of f32; their place */
+/* The exponent of f32: what 2^0 has, what the largest scale has, and the bit where it begins. */
+enum { EXPONENT_BIAS = 127, EXPONENT_OF_MOST = EXPONENT_BIAS + 112, EXPONENT = 23 };
 
 /* Where 2^e is the largest power of two in |x|, 2^(14 - e), or the largest scale. */
 static void choose_scale(struct mma *h, const struct reach *r, int32_t most)
 {
-    enum { AIM = 127 + 127 + 14 };
+    enum { AIM = 2 * EXPONENT_BIAS + 14 };
     struct cg *g = h->g;
     struct cg_val s = cg_binary(g, OP_SHR, cg_value(DT_U32, most), cg_u32(EXPONENT + 1));
     s = cg_convert(g, cg_binary(g, OP_SUB, cg_u32(AIM), s), DT_I32);
-    s = cg_convert(g, cg_minmax(g, false, s, cg_int(DT_I32, SCALE_MOST)), DT_U32);
+    s = cg_convert(g, cg_minmax(g, false, s, cg_int(DT_I32, EXPONENT_OF_MOST)), DT_U32);
     cg_move(g, r->scale, cg_binary(g, OP_SHL, s, cg_u32(EXPONENT)));
 }
 
@@ -246,7 +245,7 @@ static void choose_scale(struct mma *h, const struct reach *r, int32_t most)
 static int32_t inverse(struct mma *h, const struct reach *r)
 {
     struct cg *g = h->g;
-    const struct cg_val twice = cg_u32((2u * ONE) << EXPONENT);
+    const struct cg_val twice = cg_u32((2u * EXPONENT_BIAS) << EXPONENT);
     return cg_reg(g, cg_binary(g, OP_SUB, twice, cg_value(DT_U32, r->scale)));
 }
 
@@ -256,8 +255,7 @@ static void find_least(struct mma *h, const struct reach *r)
     struct cg *g = h->g;
     const int32_t least = cg_new(g, DT_U32);
     PTX(&g->b, "mul.rn.f32", ptx_r(least), ptx_r(inverse(h, r)), ptx_immf32(0x1p-14f));
-    PTX(&g->b, "mad.lo.u32", ptx_r(r->least), ptx_r(least), ptx_imm(2), ptx_imm(-1));
-    cg_assigned(g, r->least);
+    CG_ASSIGN(g, r->least, "mad.lo.u32", ptx_r(least), ptx_imm(2), ptx_imm(-1));
 }
 
 /* By the largest elements of the tile that was loaded. All of the block's threads come. */
@@ -327,29 +325,35 @@ static void begin(struct as_f16 *x)
     cg_move(g, h->read, cg_u32(0));
 }
 
+enum { F16_SIGN = 0x8000 };
+
+/* The same 16 bits in both halves of a word. */
+static struct cg_val of_both(uint32_t half)
+{
+    return cg_u32(half << 16 | half);
+}
+
 /* Is one of two f16, not negative, at least 65504 or NaN? */
 static struct cg_val is_large(struct cg *g, struct cg_val pair)
 {
-    enum { UP = 0x0401, ODD = 0x8000 }; /* from 65504 to a bit of its own */
-    const struct cg_val up = cg_add(g, pair, cg_u32(UP << 16 | UP));
-    return cg_binary(g, OP_NE, cg_binary(g, OP_AND, up, cg_u32((uint32_t)ODD << 16 | ODD)),
-                     cg_u32(0));
+    enum { TO_SIGN = 0x0401 }; /* from 65504, 0x7bff, and more to the sign's bit */
+    const struct cg_val up = cg_add(g, pair, of_both(TO_SIGN));
+    return cg_binary(g, OP_NE, cg_binary(g, OP_AND, up, of_both(F16_SIGN)), cg_u32(0));
 }
 
 /* Is one less than 2^-14, or not more? */
 static struct cg_val is_small(struct cg *g, struct cg_val pair, bool or_equal)
 {
-    enum { UP = 0x7c00, ODD = 0x8000 };
-    const uint32_t by = or_equal ? UP - 1 : UP;
-    const struct cg_val up = cg_add(g, pair, cg_u32(by << 16 | by));
-    const struct cg_val odd = cg_u32((uint32_t)ODD << 16 | ODD);
-    return cg_binary(g, OP_NE, cg_binary(g, OP_AND, up, odd), odd);
+    enum { TO_SIGN = 0x7c00 }; /* from 2^-14, 0x0400, and more to the sign's bit */
+    const struct cg_val up = cg_add(g, pair, of_both(or_equal ? TO_SIGN - 1 : TO_SIGN));
+    const struct cg_val signs = of_both(F16_SIGN);
+    return cg_binary(g, OP_NE, cg_binary(g, OP_AND, up, signs), signs);
 }
 
 /* Everyone has read the stage that is read and written the other one. Was something out of reach there? */
 static void meet(struct as_f16 *x, int32_t bad)
 {
-    enum { MOST = 0x477fe000 }; /* an f32: 65504 */
+    enum { F32_65504 = 0x477fe000 };
     struct mma *h = x->h;
     struct cg *g = h->g;
     struct cg_val any = cg_bool(g, false);
@@ -361,11 +365,10 @@ static void meet(struct as_f16 *x, int32_t bad)
         any = cg_binary(g, OP_LOR, any,
                         x->exact ? cg_binary(g, OP_LT, low, least) : is_small(g, low, even));
         any = cg_binary(g, OP_LOR, any,
-                        by_sum(h, &h->slab[n]) ? cg_binary(g, OP_GE, high, cg_u32(MOST))
+                        by_sum(h, &h->slab[n]) ? cg_binary(g, OP_GE, high, cg_u32(F32_65504))
                                                : is_large(g, high));
     }
-    PTX(&g->b, "bar.red.or.pred", ptx_r(bad), ptx_imm(0), ptx_r(cg_reg(g, any)));
-    cg_assigned(g, bad);
+    CG_ASSIGN(g, bad, "bar.red.or.pred", ptx_imm(0), ptx_r(cg_reg(g, any)));
 }
 
 static void swap_stages(struct mma *h)
@@ -373,8 +376,7 @@ static void swap_stages(struct mma *h)
     struct cg *g = h->g;
     const int32_t stage[] = {h->read, h->write};
     for (uint32_t i = 0; i < 2; i++) {
-        PTX(&g->b, "sub.s32", ptx_r(stage[i]), ptx_imm(h->shape->stage_bytes), ptx_r(stage[i]));
-        cg_assigned(g, stage[i]);
+        CG_ASSIGN(g, stage[i], "sub.s32", ptx_imm(h->shape->stage_bytes), ptx_r(stage[i]));
     }
 }
 
@@ -427,9 +429,8 @@ static void scale_back(struct as_f16 *x)
         const int32_t a = cg_reg(g, first), b = cg_reg(g, cg_binary(g, OP_SUB, both, first));
         for (uint32_t i = 0; i < each; i++) {
             const int32_t sum = h->sum[q * each + i];
-            PTX(&g->b, "mul.rn.f32", ptx_r(sum), ptx_r(sum), ptx_r(a));
-            PTX(&g->b, "mul.rn.f32", ptx_r(sum), ptx_r(sum), ptx_r(b));
-            cg_assigned(g, sum);
+            CG_ASSIGN(g, sum, "mul.rn.f32", ptx_r(sum), ptx_r(a));
+            CG_ASSIGN(g, sum, "mul.rn.f32", ptx_r(sum), ptx_r(b));
         }
     }
 }
@@ -465,13 +466,11 @@ static void loop(struct as_f16 *x, int32_t left, int32_t bad)
     for (size_t i = 0; i < sizeof varies / sizeof *varies; i++)
         cg_nest_varies(g, &nest, varies[i]);
     multiply_tile(x);
-    PTX(&g->b, "sub.s32", ptx_r(left), ptx_r(left), ptx_imm(1));
-    cg_assigned(g, left);
+    CG_ASSIGN(g, left, "sub.s32", ptx_r(left), ptx_imm(1));
     PTX(&g->b, "setp.ne.s32", ptx_r(some), ptx_r(left), ptx_imm(0));
     meet(x, bad);
-    PTX(&g->b, "and.pred", ptx_r(bad), ptx_r(bad), ptx_r(some));
+    CG_ASSIGN(g, bad, "and.pred", ptx_r(bad), ptx_r(some));
     PTX(&g->b, "xor.pred", ptx_r(more), ptx_r(bad), ptx_r(some));
-    cg_assigned(g, bad);
     swap_stages(h);
     cg_jump_if(g, more, true, head);
     cg_nest_close(g, &nest);

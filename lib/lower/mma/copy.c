@@ -379,18 +379,15 @@ static void advance_sources(struct mma *s)
         struct mma_slab *t = &s->slab[n];
         if (!t->of->is_async && !s->shape->as_f16)
             continue;
-        PTX(&g->b, "add.s64", ptx_r(t->from), ptx_r(t->from), t->next_tile);
-        cg_assigned(g, t->from);
+        CG_ASSIGN(g, t->from, "add.s64", ptx_r(t->from), t->next_tile);
     }
 }
 
 static void advance_k(struct mma *s)
 {
     struct cg *g = s->g;
-    PTX(&g->b, "add.s32", ptx_r(s->k), ptx_r(s->k), ptx_imm(s->p->bk));
-    cg_assigned(g, s->k);
-    PTX(&g->b, "sub.s32", ptx_r(s->left), ptx_r(s->left), ptx_imm(s->p->bk));
-    cg_assigned(g, s->left);
+    CG_ASSIGN(g, s->k, "add.s32", ptx_r(s->k), ptx_imm(s->p->bk));
+    CG_ASSIGN(g, s->left, "sub.s32", ptx_r(s->left), ptx_imm(s->p->bk));
 }
 
 void mma_advance(struct mma *s)

@@ -171,8 +171,7 @@ static void load_singles(struct mma *s, struct mma_slab *t, uint32_t step, const
                 load(s, "ld.shared.v2.b32", word + (size_t)4 * i + (size_t)2 * high, 2, from);
                 continue;
             }
-            PTX(&g->b, "ld.shared.b32", ptx_r(word[2 * i + high]), from);
-            cg_assigned(g, word[2 * i + high]);
+            CG_ASSIGN(g, word[2 * i + high], "ld.shared.b32", from);
         }
 }
 
@@ -221,7 +220,11 @@ static void part_bytes(struct mma *s, const struct mma_slab *t, struct words n, 
  * NaN, and not, of halves to even, where x is half above an even number. */
 static int32_t takes_half(struct mma *s, const int32_t w[2], int32_t x, bool even)
 {
-    enum { HALF = 1 << 12, ODD = 1 << 13, AND_XOR = 0x6a };
+    enum {
+        HALF = 1 << 12,     /* of the last bit that tf32 has */
+        LAST_BIT = 1 << 13, /* of tf32: 0 in even numbers */
+        AND_XOR = 0x6a,     /* lop3: a & b ^ c */
+    };
     struct cg *g = s->g;
     const int32_t takes = cg_new(g, DT_BOOL);
     if (!even) {
@@ -229,7 +232,7 @@ static int32_t takes_half(struct mma *s, const int32_t w[2], int32_t x, bool eve
         return takes;
     }
     const int32_t bits = cg_new(g, DT_U32), other = cg_new(g, DT_BOOL);
-    PTX(&g->b, "lop3.b32", ptx_r(bits), ptx_r(x), ptx_imm(ODD | (ODD - 1)), ptx_imm(HALF),
+    PTX(&g->b, "lop3.b32", ptx_r(bits), ptx_r(x), ptx_imm(LAST_BIT | (LAST_BIT - 1)), ptx_imm(HALF),
         ptx_imm(AND_XOR));
     PTX(&g->b, "setp.ne.u32", ptx_r(other), ptx_r(bits), ptx_imm(0));
     PTX(&g->b, "setp.num.and.f32", ptx_r(takes), ptx_r(w[0]), ptx_r(w[1]), ptx_r(other));
@@ -249,13 +252,13 @@ static void round_pair(struct mma *s, const int32_t w[2], bool even)
     struct cg *g = s->g;
     if (even && g->target->sm >= 90) {
         for (uint32_t i = 0; i < 2; i++)
-            PTX(&g->b, "cvt.rn.tf32.f32", ptx_r(w[i]), ptx_r(w[i]));
+            CG_ASSIGN(g, w[i], "cvt.rn.tf32.f32", ptx_r(w[i]));
         return;
     }
     const int32_t first = takes_half(s, w, w[0], even);
     const int32_t second = even ? takes_half(s, w, w[1], even) : first;
-    PTX_IF(&g->b, first, "add.s32", ptx_r(w[0]), ptx_r(w[0]), ptx_imm(1 << 12));
-    PTX_IF(&g->b, second, "add.s32", ptx_r(w[1]), ptx_r(w[1]), ptx_imm(1 << 12));
+    CG_ASSIGN_IF(g, first, w[0], "add.s32", ptx_r(w[0]), ptx_imm(1 << 12));
+    CG_ASSIGN_IF(g, second, w[1], "add.s32", ptx_r(w[1]), ptx_imm(1 << 12));
 }
 
 uint32_t mma_pair_of(const struct mma_tile *t, uint32_t i)
@@ -276,8 +279,6 @@ static void round_pairs(struct mma *s, const struct mma_slab *t, uint32_t of, ui
         const int32_t *word = t->word[of] + mma_pair_of(t->of, i);
         const int32_t pair[2] = {word[0], word[t->of->tall ? 2 : 1]};
         round_pair(s, pair, cut == MATMUL_EVEN);
-        cg_assigned(s->g, pair[0]);
-        cg_assigned(s->g, pair[1]);
     }
 }
 

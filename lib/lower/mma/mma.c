@@ -271,11 +271,10 @@ static void next_stage(struct mma *s, int32_t stage)
     const int32_t last = cg_new(g, DT_BOOL);
     if (s->p->stages == 1)
         return;
-    PTX(&g->b, "add.s32", ptx_r(stage), ptx_r(stage), ptx_imm(s->shape->stage_bytes));
+    CG_ASSIGN(g, stage, "add.s32", ptx_r(stage), ptx_imm(s->shape->stage_bytes));
     PTX(&g->b, "setp.eq.s32", ptx_r(last), ptx_r(stage),
         ptx_imm(s->shape->stage_bytes * s->p->stages));
-    PTX(&g->b, "selp.b32", ptx_r(stage), ptx_imm(0), ptx_r(stage), ptx_r(last));
-    cg_assigned(g, stage);
+    CG_ASSIGN(g, stage, "selp.b32", ptx_imm(0), ptx_r(stage), ptx_r(last));
 }
 
 static void sent(struct mma *s)
@@ -353,7 +352,7 @@ static void rounds_end(struct mma *s, struct rounds *r)
 {
     struct cg *g = s->g;
     const int32_t more = cg_new(g, DT_BOOL);
-    PTX(&g->b, "sub.s32", ptx_r(r->left), ptx_r(r->left), ptx_imm(1));
+    CG_ASSIGN(g, r->left, "sub.s32", ptx_r(r->left), ptx_imm(1));
     PTX(&g->b, "setp.ne.s32", ptx_r(more), ptx_r(r->left), ptx_imm(0));
     cg_jump_if(g, more, true, r->head);
     if (r->late >= 0)

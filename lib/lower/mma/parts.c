@@ -54,10 +54,8 @@ static void part_word(struct mma *s, int32_t w, int32_t rest)
     const int32_t up = cg_new(g, DT_U32), cut = cg_new(g, DT_U32);
     PTX(&g->b, "add.s32", ptx_r(up), ptx_r(s->careful ? clamp_single(s, w) : w), ptx_imm(1 << 12));
     PTX(&g->b, "and.b32", ptx_r(cut), ptx_r(up), ptx_imm(0xffffe000));
-    PTX(&g->b, "sub.rn.f32", ptx_r(rest), ptx_r(w), ptx_r(cut));
-    PTX(&g->b, "mov.b32", ptx_r(w), ptx_r(up));
-    cg_assigned(g, w);
-    cg_assigned(g, rest);
+    CG_ASSIGN(g, rest, "sub.rn.f32", ptx_r(w), ptx_r(cut));
+    CG_ASSIGN(g, w, "mov.b32", ptx_r(up));
 }
 
 void mma_part(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t from, uint32_t to)
@@ -74,8 +72,7 @@ void mma_pair(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t fro
     const char *m = t->of->tall && s->careful ? "cvt.rz.bf16x2.f32" : "cvt.rn.bf16x2.f32";
     for (uint32_t i = from; i < to; i++) {
         const uint32_t low = mma_pair_of(t->of, i), high = low + (t->of->tall ? 2 : 1);
-        PTX(&g->b, m, ptx_r(t->pair[of][i]), ptx_r(v[high]), ptx_r(v[low]));
-        cg_assigned(g, t->pair[of][i]);
+        CG_ASSIGN(g, t->pair[of][i], m, ptx_r(v[high]), ptx_r(v[low]));
     }
 }
 
@@ -98,7 +95,7 @@ static void promote(struct mma *s, uint32_t q, uint32_t i)
     struct cg *g = s->g;
     const int32_t *sum = mma_sums_of_row(s, q, i), *part = parts_of_row(s, q, i);
     for (uint32_t w = 0; w < 4 * s->shape->wide; w++)
-        PTX(&g->b, "add.rn.f32", ptx_r(sum[w]), ptx_r(sum[w]), ptx_r(part[w]));
+        CG_ASSIGN(g, sum[w], "add.rn.f32", ptx_r(sum[w]), ptx_r(part[w]));
 }
 
 void mma_promote_rest(struct mma *s)

@@ -100,8 +100,7 @@ static void accumulate(struct cg *g, int32_t acc, const char *name, struct cg_va
 {
     char m[32];
     cg_dotted(m, name, cg_suffix(v.type));
-    PTX(&g->b, m, ptx_r(acc), ptx_r(acc), cg_op(g, v));
-    cg_assigned(g, acc);
+    CG_ASSIGN(g, acc, m, ptx_r(acc), cg_op(g, v));
 }
 
 /* acc = p ? v : acc in one instruction. */
@@ -109,8 +108,7 @@ static void choose(struct cg *g, int32_t acc, struct cg_val v, int32_t p)
 {
     char m[32];
     cg_dotted(m, "selp", cg_bits_suffix(v.type));
-    PTX(&g->b, m, ptx_r(acc), cg_op(g, v), ptx_r(acc), ptx_r(p));
-    cg_assigned(g, acc);
+    CG_ASSIGN(g, acc, m, cg_op(g, v), ptx_r(acc), ptx_r(p));
 }
 
 static void take_best(struct reduce *r, const struct reduce_result *q, int32_t best, int32_t where,
@@ -136,8 +134,7 @@ static bool take_product(struct cg *g, const struct lang_expr *e, int32_t acc)
         (a->type != DT_F32 && a->type != DT_F64) || a->type != e->type)
         return false;
     struct cg_val x = cg_expr(g, a->args[0]), y = cg_expr(g, a->args[1]);
-    PTX(&g->b, e->type == DT_F32 ? "fma.rn.f32" : "fma.rn.f64", ptx_r(acc), x.op, y.op, ptx_r(acc));
-    cg_assigned(g, acc);
+    CG_ASSIGN(g, acc, e->type == DT_F32 ? "fma.rn.f32" : "fma.rn.f64", x.op, y.op, ptx_r(acc));
     return true;
 }
 
@@ -150,8 +147,7 @@ static void take_difference(struct reduce *r, uint32_t result, uint32_t slot)
     struct cg_val d = cg_binary(g, OP_SUB, x, cg_value(DT_F64, r->one_term[result][k]));
     int32_t square = r->slot[result][slot];
     accumulate(g, r->slot_where[result][slot], "add.rn", d);
-    PTX(&g->b, "fma.rn.f64", ptx_r(square), cg_op(g, d), cg_op(g, d), ptx_r(square));
-    cg_assigned(g, square);
+    CG_ASSIGN(g, square, "fma.rn.f64", cg_op(g, d), cg_op(g, d), ptx_r(square));
 }
 
 void reduce_take(struct reduce *r, uint32_t result, uint32_t slot)

@@ -82,13 +82,6 @@ struct cg_place_of reduce_place(struct reduce *r, const struct lang_symbol *sym,
 
 /* ---- reads ---------------------------------------------------------------------------------------- */
 
-static bool same_value(struct cg_val x, struct cg_val y)
-{
-    if (x.op.kind != y.op.kind || x.narrow != y.narrow)
-        return false;
-    return x.op.kind == PTX_O_REG ? x.op.reg == y.op.reg : x.op.bits == y.op.bits;
-}
-
 static bool is_read_here(struct reduce *r, const struct lang_expr *e, const struct reduce_read *q)
 {
     if (e->sym != q->sym || e->nargs != q->sym->rank)
@@ -96,7 +89,7 @@ static bool is_read_here(struct reduce *r, const struct lang_expr *e, const stru
     for (uint32_t i = 0; i < e->nargs; i++) {
         const struct lang_expr *s = inspect_strip(e->args[i]);
         const struct cg_binding *b = s->kind == E_NAME ? cg_find(r->g, s->sym) : NULL;
-        if (!b || !same_value(b->val, r->axis[q->axis[i]]))
+        if (!b || !cg_same(b->val, r->axis[q->axis[i]]))
             return false;
     }
     return true;

@@ -69,8 +69,7 @@ static void best_of_pairs(struct cg *g, int32_t pred, const struct row_reduce *d
 {
     char m[24];
     snprintf(m, sizeof m, "%s.%sx2", d->e->reduce == RED_MAX ? "max" : "min", dtype_name(t));
-    ptx_emit(&g->b, pred, false, m, PTX_ARGS(ptx_r(acc), ptx_r(acc), ptx_r(word)));
-    cg_assigned(g, acc);
+    CG_ASSIGN_IF(g, pred, acc, m, ptx_r(acc), ptx_r(word));
 }
 
 /* Two elements with one instruction, once for both. */
@@ -87,8 +86,7 @@ static void accumulate(struct cg *g, int32_t pred, const char *name, int32_t acc
 {
     char m[32];
     snprintf(m, sizeof m, "%s.%s", name, cg_suffix(v.type));
-    ptx_emit(&g->b, pred, false, m, PTX_ARGS(ptx_r(acc), ptx_r(acc), cg_op(g, v)));
-    cg_assigned(g, acc);
+    CG_ASSIGN_IF(g, pred, acc, m, ptx_r(acc), cg_op(g, v));
 }
 
 /* x y + acc in one rounding, where the term is a product: as elsewhere (lower.h). */
@@ -99,9 +97,8 @@ static bool accumulate_product(struct cg *g, const struct lang_expr *e, int32_t 
         a->kind != E_BINARY || a->op != OP_MUL || a->type != e->type)
         return false;
     struct cg_val x = cg_expr(g, a->args[0]), y = cg_expr(g, a->args[1]);
-    ptx_emit(&g->b, pred, false, e->type == DT_F32 ? "fma.rn.f32" : "fma.rn.f64",
-             PTX_ARGS(ptx_r(acc), x.op, y.op, ptx_r(acc)));
-    cg_assigned(g, acc);
+    CG_ASSIGN_IF(g, pred, acc, e->type == DT_F32 ? "fma.rn.f32" : "fma.rn.f64", x.op, y.op,
+                 ptx_r(acc));
     return true;
 }
 
@@ -147,8 +144,7 @@ static bool accumulate_falling(struct row_fold *f, const struct row_reduce *d, i
         return false;
     const struct lang_expr *a = behind(g, d->e->args[0], true);
     cg_falling_parts(g, cg_expr(g, a->args[0]), t->finite, &p, &s);
-    ptx_emit(&g->b, pred, false, "fma.rn.f32", PTX_ARGS(ptx_r(acc), p.op, s.op, ptx_r(acc)));
-    cg_assigned(g, acc);
+    CG_ASSIGN_IF(g, pred, acc, "fma.rn.f32", p.op, s.op, ptx_r(acc));
     return true;
 }
 
@@ -171,8 +167,7 @@ static void move_if(struct cg *g, int32_t pred, int32_t reg, struct cg_val v)
 {
     char m[16];
     snprintf(m, sizeof m, "mov.%s", v.type == DT_BOOL ? "pred" : cg_bits_suffix(v.type));
-    ptx_emit(&g->b, pred, false, m, PTX_ARGS(ptx_r(reg), cg_op(g, v)));
-    cg_assigned(g, reg);
+    CG_ASSIGN_IF(g, pred, reg, m, cg_op(g, v));
 }
 
 /* The first of equals stays; NaN compares false and is never taken. Held rows count lanes, which take no register. */

@@ -251,8 +251,7 @@ static struct cg_val get_one(struct cg *g, enum dtype t, int32_t base, uint32_t 
     struct cg_val from = cg_binary(g, OP_MUL, n, cg_int(DT_U32, slot_bytes(mt)));
     from = cg_binary(g, OP_ADD, cg_value(DT_U32, base), from);
     snprintf(m, sizeof m, "ld.shared.%s", cg_bits_suffix(mt));
-    ptx_emit(&g->b, pred, false, m, PTX_ARGS(ptx_r(reg), ptx_mem(cg_reg(g, from), at)));
-    cg_assigned(g, reg);
+    CG_ASSIGN_IF(g, pred, reg, m, ptx_mem(cg_reg(g, from), at));
     return from_memory(g, t, reg);
 }
 

@@ -234,8 +234,7 @@ static void move_on(struct simt *s, struct cg_val by)
             if (!b->moves[i])
                 continue;
             const struct cg_val bytes = cg_binary(g, OP_MUL, cg_index(g, by), b->step);
-            PTX(&g->b, "add.s64", ptx_r(b->from[i].base), ptx_r(b->from[i].base), cg_op(g, bytes));
-            cg_assigned(g, b->from[i].base);
+            CG_ASSIGN(g, b->from[i].base, "add.s64", ptx_r(b->from[i].base), cg_op(g, bytes));
         }
     }
 }
@@ -344,7 +343,7 @@ static void stream_tile(struct simt *s, int32_t of, struct cg_val end, struct cg
 
 static void step(struct simt *s, int32_t address, int32_t by)
 {
-    PTX(&s->g->b, "add.s32", ptx_r(address), ptx_r(address), ptx_r(by));
+    CG_ASSIGN(s->g, address, "add.s32", ptx_r(address), ptx_r(by));
 }
 
 /* To the next stage, and after the last one to the first: for what is read, and for what is stored, a stage before that. */
@@ -448,7 +447,7 @@ void simt_turn(struct simt *s)
     copy_tile(s, s->loads, cg_u32(0), cg_u32(s->m->p->bk));
     for (uint32_t i = 0; i < 2; i++)
         step(s, s->read[i], s->swap);
-    PTX(&g->b, "neg.s32", ptx_r(s->swap), ptx_r(s->swap));
+    CG_ASSIGN(g, s->swap, "neg.s32", ptx_r(s->swap));
     for (uint32_t n = 0; n < s->nslab; n++)
         step(s, s->slab[n].to, s->swap);
     simt_barrier(s);
@@ -476,7 +475,7 @@ static void stream_first(struct simt *s, struct cg_val end, struct cg_val n)
             ask(s, 0);
         stream_tile(s, i ? s->loads : -1, i ? cg_u32(0) : end, i ? cg_u32(s->m->p->bk) : n);
         for (uint32_t k = 0; k < s->nslab; k++)
-            PTX(&g->b, "add.s32", ptx_r(s->slab[k].to), ptx_r(s->slab[k].to), ptx_imm(s->stage));
+            CG_ASSIGN(g, s->slab[k].to, "add.s32", ptx_r(s->slab[k].to), ptx_imm(s->stage));
     }
     PTX(&g->b, "cp.async.wait_group", ptx_imm((int64_t)ahead - 1));
     simt_barrier(s);
@@ -504,5 +503,5 @@ void simt_bring_first(struct simt *s)
     copy_tile(s, s->loads, cg_u32(0), cg_u32(s->m->p->bk));
     simt_barrier(s);
     for (uint32_t i = 0; i < s->nslab; i++) /* what follows is stored to the other stage */
-        PTX(&g->b, "add.s32", ptx_r(s->slab[i].to), ptx_r(s->slab[i].to), ptx_imm(s->stage));
+        CG_ASSIGN(g, s->slab[i].to, "add.s32", ptx_r(s->slab[i].to), ptx_imm(s->stage));
 }

@@ -127,13 +127,13 @@ static void multiply(struct simt *s, int32_t sum, int32_t x, int32_t y)
     struct cg *g = s->g;
     const bool wide = s->m->f->sum == DT_F64;
     if (!dtype_is_float(s->m->f->sum)) {
-        PTX(&g->b, "mad.lo.s32", ptx_r(sum), ptx_r(x), ptx_r(y), ptx_r(sum));
+        CG_ASSIGN(g, sum, "mad.lo.s32", ptx_r(x), ptx_r(y), ptx_r(sum));
     } else if (apart(s)) {
         const int32_t r = cg_new(g, s->m->f->sum);
         PTX(&g->b, wide ? "mul.rn.f64" : "mul.rn.f32", ptx_r(r), ptx_r(x), ptx_r(y));
-        PTX(&g->b, wide ? "add.rn.f64" : "add.rn.f32", ptx_r(sum), ptx_r(sum), ptx_r(r));
+        CG_ASSIGN(g, sum, wide ? "add.rn.f64" : "add.rn.f32", ptx_r(sum), ptx_r(r));
     } else {
-        PTX(&g->b, wide ? "fma.rn.f64" : "fma.rn.f32", ptx_r(sum), ptx_r(x), ptx_r(y), ptx_r(sum));
+        CG_ASSIGN(g, sum, wide ? "fma.rn.f64" : "fma.rn.f32", ptx_r(x), ptx_r(y), ptx_r(sum));
     }
 }
 
@@ -152,14 +152,14 @@ static void take_pair(struct simt *s, const struct matmul_product *q, int32_t ac
     if (q->e->reduce == RED_SUM && e->kind == E_BINARY && e->op == OP_MUL && e->type == t &&
         g->contract_fma && dtype_is_float(t)) {
         const struct cg_val x = cg_expr(g, e->args[0]), y = cg_expr(g, e->args[1]);
-        PTX(&g->b, t == DT_F64 ? "fma.rn.f64" : "fma.rn.f32", ptx_r(acc), cg_op(g, x), cg_op(g, y),
-            ptx_r(acc));
+        CG_ASSIGN(g, acc, t == DT_F64 ? "fma.rn.f64" : "fma.rn.f32", cg_op(g, x), cg_op(g, y),
+                  ptx_r(acc));
         return;
     }
     const struct cg_val v = cg_convert(g, cg_expr(g, e), t);
     const bool rounds = q->e->reduce == RED_SUM && dtype_is_float(t);
-    PTX(&g->b, arena_printf(g->a, "%s%s.%s", word, rounds ? ".rn" : "", cg_suffix(t)), ptx_r(acc),
-        ptx_r(acc), cg_op(g, v));
+    CG_ASSIGN(g, acc, arena_printf(g->a, "%s%s.%s", word, rounds ? ".rn" : "", cg_suffix(t)),
+              ptx_r(acc), cg_op(g, v));
 }
 
 static void take_fragments(struct simt *s, const struct matmul_product *q,

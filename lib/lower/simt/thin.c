@@ -112,8 +112,7 @@ static void multiply(struct thin *t, struct cg_val a, struct cg_val b, int32_t s
     struct cg_val x = cg_convert(g, a, type), y = cg_convert(g, b, type);
     const struct cg_val z = cg_value(type, sum);
     if (type == DT_I32) {
-        PTX(&g->b, "mad.lo.s32", ptx_r(sum), cg_op(g, x), cg_op(g, y), ptx_r(sum));
-        cg_assigned(g, sum);
+        CG_ASSIGN(g, sum, "mad.lo.s32", cg_op(g, x), cg_op(g, y), ptx_r(sum));
         return;
     }
     /* products of two numbers of 16 bits or less, or 19, are exact: a sum is rounded once either way */
@@ -122,9 +121,8 @@ static void multiply(struct thin *t, struct cg_val a, struct cg_val b, int32_t s
         cg_move(g, sum, cg_binary(g, OP_ADD, z, cg_binary(g, OP_MUL, x, y)));
         return;
     }
-    PTX(&g->b, type == DT_F64 ? "fma.rn.f64" : "fma.rn.f32", ptx_r(sum), cg_op(g, x), cg_op(g, y),
-        ptx_r(sum));
-    cg_assigned(g, sum);
+    CG_ASSIGN(g, sum, type == DT_F64 ? "fma.rn.f64" : "fma.rn.f32", cg_op(g, x), cg_op(g, y),
+              ptx_r(sum));
 }
 
 /* A side's operands for the step that begins at the thread's k: operand o's at v + o * most. */

@@ -374,8 +374,9 @@ static void require_shares(struct cg *g, const struct matmul_form *f, const stru
     } else {
         const char *steps = cg_launch_text(g->a, "ceil_div(%s, %u)", lang_expr_text(g->a, k), bk);
         const char *share = cg_launch_text(g->a, "ceil_div(%s, %u)", steps, split);
-        variant_require(c, split == 2 ? cg_launch_text(g->a, "%s < %s", share, steps)
-                                  : cg_launch_text(g->a, "%s * %u < %s", share, split - 1, steps));
+        variant_require(c, split == 2
+                               ? cg_launch_text(g->a, "%s < %s", share, steps)
+                               : cg_launch_text(g->a, "%s * %u < %s", share, split - 1, steps));
     }
 }
 

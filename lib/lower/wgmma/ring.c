@@ -37,15 +37,12 @@ void ring_next(const struct ring *r)
     struct cg *g = r->g;
     const uint32_t n = r->stages;
     const int32_t last = cg_new(g, DT_BOOL);
-    PTX(&g->b, "add.s32", ptx_r(r->offset), ptx_r(r->offset), ptx_imm(r->stage_bytes));
-    PTX(&g->b, "add.s32", ptx_r(r->full), ptx_r(r->full), ptx_imm(RING_BARRIER));
+    CG_ASSIGN(g, r->offset, "add.s32", ptx_r(r->offset), ptx_imm(r->stage_bytes));
+    CG_ASSIGN(g, r->full, "add.s32", ptx_r(r->full), ptx_imm(RING_BARRIER));
     PTX(&g->b, "setp.eq.s32", ptx_r(last), ptx_r(r->offset), ptx_imm(n * r->stage_bytes));
-    PTX_IF(&g->b, last, "mov.u32", ptx_r(r->offset), ptx_imm(0));
-    PTX_IF(&g->b, last, "sub.s32", ptx_r(r->full), ptx_r(r->full), ptx_imm(n * RING_BARRIER));
-    PTX_IF(&g->b, last, "xor.b32", ptx_r(r->parity), ptx_r(r->parity), ptx_imm(1));
-    cg_assigned(g, r->offset);
-    cg_assigned(g, r->full);
-    cg_assigned(g, r->parity);
+    CG_ASSIGN_IF(g, last, r->offset, "mov.u32", ptx_imm(0));
+    CG_ASSIGN_IF(g, last, r->full, "sub.s32", ptx_r(r->full), ptx_imm(n * RING_BARRIER));
+    CG_ASSIGN_IF(g, last, r->parity, "xor.b32", ptx_r(r->parity), ptx_imm(1));
 }
 
 struct cg_val ring_number(const struct ring *r)
@@ -172,9 +169,8 @@ void ring_for_end(const struct ring *r, struct ring_loop *l)
 {
     struct cg *g = r->g;
     ring_next(r);
-    PTX(&g->b, "sub.s32", ptx_r(l->rest), ptx_r(l->rest), ptx_imm(1));
+    CG_ASSIGN(g, l->rest, "sub.s32", ptx_r(l->rest), ptx_imm(1));
     PTX(&g->b, "setp.ne.s32", ptx_r(l->more), ptx_r(l->rest), ptx_imm(0));
-    cg_assigned(g, l->rest);
     cg_jump_if(g, l->more, true, l->head);
     cg_nest_close(g, &l->nest);
     cg_scope_close(g, l->mark);

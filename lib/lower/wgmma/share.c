@@ -80,11 +80,9 @@ static void add(struct wgmma *s)
                 ptx_mem(at, from * slot_bytes(s->shape) + i / WORDS * LINE));
             for (uint32_t w = 0; w < WORDS; w++) {
                 const int32_t sum = s->sum[i + w];
-                PTX(&g->b, is_float ? "add.rn.f32" : "add.s32", ptx_r(sum), ptx_r(sum), v[w]);
+                CG_ASSIGN(g, sum, is_float ? "add.rn.f32" : "add.s32", ptx_r(sum), v[w]);
             }
         }
-    for (uint32_t i = 0; i < wgmma_sums(s->shape); i++)
-        cg_assigned(g, s->sum[i]);
 }
 
 void wgmma_share(struct wgmma *s, uint32_t skip)

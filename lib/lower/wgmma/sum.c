@@ -208,7 +208,7 @@ static void promote_stage(struct wgmma *s, const int32_t *stage)
                 give_back(s, s->release.mine);
             }
             for (uint32_t w = 0; w < s->shape->wide / 2; w++)
-                PTX(&g->b, "add.rn.f32", ptx_r(sum[w]), ptx_r(sum[w]), ptx_r(s->stage_sum[w]));
+                CG_ASSIGN(g, sum[w], "add.rn.f32", ptx_r(sum[w]), ptx_r(s->stage_sum[w]));
         }
 }
 
