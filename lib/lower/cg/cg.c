@@ -139,6 +139,7 @@ struct cg_binding *cg_find(struct cg *g, const struct lang_symbol *sym)
 void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool is_mutable)
 {
     struct cg_binding *b = VEC_PUSH(g->a, &g->bindings);
+    g->bound++;
     *b = (struct cg_binding){.sym = sym, .val = v, .is_mutable = is_mutable};
 }
 

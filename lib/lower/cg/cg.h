@@ -250,6 +250,9 @@ struct cg {
     uint32_t clock;        /* the last version given */
 
     VEC(struct cg_binding) bindings;
+    uint32_t
+        bound; /* how often something was bound: a node that is met again before the next time stands for the same */
+    VEC(const void *) kept; /* what is numbered beside registers: cg_remember() has the index */
     /* locals that branches or loops assign: they need a register */
     VEC(const struct lang_symbol *) assigned;
     VEC(const struct lang_func *) inspected;

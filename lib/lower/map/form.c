@@ -322,6 +322,57 @@ bool map_varies(struct cg *g, const struct lang_expr *e)
     return r;
 }
 
+static struct map_form operation_form(struct cg *g, const struct lang_expr *e)
+{
+    struct map_form f = e->type == DT_I64 ? binary(g, e) : unknown;
+    if (f.known)
+        return f;
+    if (inspect_at_launch(e))
+        return launch_form(g, e);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (map_varies(g, e->args[i]))
+            return f;
+    struct map_form r = same(g, e);
+    r.is_positive |= f.is_positive;
+    r.most = f.most < r.most ? f.most : r.most;
+    r.is_column = f.is_column;
+    return r;
+}
+
+/* What an operation's form depends on: itself, what its indices and loop counters are now, and whether code is generated for it. */
+static size_t form_key(const struct cg *g, const struct lang_expr *e, struct ptx_operand key[4])
+{
+    const struct map_reader *m = g->read_ctx;
+    key[0] = ptx_imm((int64_t)(uintptr_t)e);
+    key[1] = ptx_imm((int64_t)(uintptr_t)m);
+    key[2] = ptx_imm((int64_t)g->bound << 32 | g->clock);
+    key[3] = ptx_imm(m->probes);
+    return 4;
+}
+
+static bool has_parts(const struct lang_expr *e)
+{
+    return inspect_strip(e)->nargs > 0;
+}
+
+/* The form of an operation is asked for by whatever it is a part of, several times: each remembers it, or the time doubles with every
+ * level. */
+static struct map_form kept_form(struct cg *g, const struct lang_expr *e)
+{
+    static const char what[] = "form";
+    struct ptx_operand key[4];
+    if (!has_parts(e->args[0]) && !has_parts(e->args[1]))
+        return operation_form(g, e);
+    const int32_t known = cg_recall_read(g, what, form_key(g, e, key), key);
+    if (known >= 0)
+        return *(const struct map_form *)g->kept.v[known];
+    struct map_form *f = ARENA_NEW(g->a, struct map_form);
+    *f = operation_form(g, e);
+    *VEC_PUSH(g->a, &g->kept) = f;
+    cg_remember_read(g, what, form_key(g, e, key), key, (int32_t)g->kept.n - 1);
+    return *f;
+}
+
 struct map_form map_form(struct cg *g, const struct lang_expr *e)
 {
     struct map_reader *m = g->read_ctx;
@@ -338,21 +389,8 @@ struct map_form map_form(struct cg *g, const struct lang_expr *e)
         const struct map_bound *b = bound_of(m, e->sym);
         return b ? b->form : same(g, e);
     }
-    if (e->kind == E_BINARY && dtype_is_int(e->type)) {
-        struct map_form f = e->type == DT_I64 ? binary(g, e) : unknown;
-        if (f.known)
-            return f;
-        if (inspect_at_launch(e))
-            return launch_form(g, e);
-        for (uint32_t i = 0; i < e->nargs; i++)
-            if (map_varies(g, e->args[i]))
-                return f;
-        struct map_form r = same(g, e);
-        r.is_positive |= f.is_positive;
-        r.most = f.most < r.most ? f.most : r.most;
-        r.is_column = f.is_column;
-        return r;
-    }
+    if (e->kind == E_BINARY && dtype_is_int(e->type))
+        return kept_form(g, e);
     return map_varies(g, e) ? unknown : same(g, e);
 }
 
