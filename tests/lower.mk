@@ -10,3 +10,6 @@ tests_unit_lower_matmul_cost_LDADD = $(TOOL_LIBS)
 UNIT_TESTS += tests/unit/lower_chain
 tests_unit_lower_chain_SOURCES = tests/unit/lower_chain.c
 tests_unit_lower_chain_LDADD = $(TOOL_LIBS)
+UNIT_TESTS += tests/unit/lower_grow
+tests_unit_lower_grow_SOURCES = tests/unit/lower_grow.c
+tests_unit_lower_grow_LDADD = $(TOOL_LIBS)

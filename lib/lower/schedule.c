@@ -72,15 +72,25 @@ static const struct lang_expr *find_call(const struct lang_expr *e)
     return e->pad && !found ? find_call(e->pad) : found;
 }
 
+/* What any stage of the spec is asked about, looked for once. */
+static void find_obstacles(struct cg *g)
+{
+    if (g->obstacles_of == g->spec)
+        return;
+    g->obstacles_of = g->spec;
+    g->call = g->guarded = NULL;
+    for (size_t i = 0; i < g->spec->compute.n; i++) {
+        const struct lang_expr *e = g->spec->compute.v[i]->rhs;
+        g->call = g->call ? g->call : find_call(e);
+        g->guarded = g->guarded ? g->guarded : inspect_guarded_reduction(e, false);
+    }
+}
+
 /* What keeps all strategies but the last from the kernel's equations; false: nothing does. */
 static bool is_closed(struct cg *g, struct buf *why)
 {
-    const struct lang_expr *call = NULL, *guarded = NULL;
-    for (size_t i = 0; i < g->spec->compute.n; i++) {
-        const struct lang_expr *e = g->spec->compute.v[i]->rhs;
-        call = call ? call : find_call(e);
-        guarded = guarded ? guarded : inspect_guarded_reduction(e, false);
-    }
+    find_obstacles(g);
+    const struct lang_expr *call = g->call, *guarded = g->guarded;
     if (guarded)
         buf_printf(why, "%s may only be computed where a condition holds",
                    lang_reduce_name(guarded->reduce));

@@ -257,6 +257,9 @@ struct cg {
     VEC(const struct lang_symbol *) assigned;
     VEC(const struct lang_func *) inspected;
     VEC(const struct lang_expr *) explained; /* calls */
+    /* Of this spec, a call and a reduction that keep strategies away: schedule.c */
+    const struct spec *obstacles_of;
+    const struct lang_expr *call, *guarded;
     VEC(struct cg_variable) variables;
     struct ptx_var *dynamic; /* the module's dynamic shared memory */
     const char *shared_text; /* the bytes of it that the launch needs, NULL: none */

@@ -498,6 +498,8 @@ static void rebuild(struct share *s)
 void pass_hoist(struct arena *a, struct ptx_func *f)
 {
     struct share s = {.a = a, .f = f, .nbucket = 1024};
+    while (s.nbucket < f->items.n)
+        s.nbucket *= 2;
     s.block_of = ARENA_ARRAY(a, f->items.n, uint32_t);
     s.gone = ARENA_ARRAY(a, f->items.n, bool);
     s.def = ARENA_ARRAY(a, f->regs.n, uint32_t);
