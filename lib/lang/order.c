@@ -11,6 +11,7 @@ struct ordering {
     size_t *stack, nstack;
     size_t *order, norder;
     unsigned counter, components;
+    VEC(const struct lang_symbol *) index; /* those in scope */
 };
 
 static bool find_equation(const struct equation_text *t, const char *name, size_t *at)
@@ -35,7 +36,7 @@ static bool is_step_back(const struct lang_expr *e, const char *t, bool *same)
 static void add_reference(struct ordering *o, struct equation_syntax *s, const struct lang_expr *e)
 {
     struct reference r = {.at = e};
-    if (!e->name || !find_equation(o->t, e->name, &r.to))
+    if (!find_equation(o->t, e->name, &r.to))
         return;
     /* an inout on the right is the value before */
     const struct lang_symbol *sym = o->t->v.v[r.to].eq->sym;
@@ -50,15 +51,33 @@ static void add_reference(struct ordering *o, struct equation_syntax *s, const s
     *VEC_PUSH(o->a, &s->refs) = r;
 }
 
+/* Does an index have the name here? Then an equation's is not meant: that the two are the same is for the checker to say. */
+static bool is_index(const struct ordering *o, const char *name)
+{
+    for (size_t i = 0; i < o->index.n; i++)
+        if (strcmp(o->index.v[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+static void open_indices(struct ordering *o, uint32_t n, struct lang_symbol *const *index)
+{
+    for (uint32_t i = 0; i < n; i++)
+        *VEC_PUSH(o->a, &o->index) = index[i];
+}
+
 static void find_references(struct ordering *o, struct equation_syntax *s,
                             const struct lang_expr *e)
 {
-    if (e->kind == E_NAME || e->kind == E_INDEX)
+    const size_t outer = o->index.n;
+    if ((e->kind == E_NAME || e->kind == E_INDEX) && e->name && !is_index(o, e->name))
         add_reference(o, s, e);
+    open_indices(o, e->nindex, e->index);
     for (uint32_t i = 0; i < e->nargs; i++)
         find_references(o, s, e->args[i]);
     if (e->pad)
         find_references(o, s, e->pad);
+    o->index.n = outer;
     for (uint32_t i = 0; i < e->nindex; i++) {
         if (e->index[i]->low)
             find_references(o, s, e->index[i]->low);
@@ -229,8 +248,12 @@ bool order_equations(struct arena *a, struct equation_text *t, const struct lang
     struct ordering o = {.a = a, .d = d, .t = t, .order = order};
     bool good = true;
     o.stack = ARENA_ARRAY(a, t->v.n, size_t);
-    for (size_t i = 0; i < t->v.n; i++)
-        find_references(&o, &t->v.v[i], t->v.v[i].eq->rhs);
+    for (size_t i = 0; i < t->v.n; i++) {
+        const struct lang_equation *eq = t->v.v[i].eq;
+        o.index.n = 0;
+        open_indices(&o, eq->nindex, eq->index);
+        find_references(&o, &t->v.v[i], eq->rhs);
+    }
     for (size_t i = 0; i < t->v.n; i++)
         if (!t->v.v[i].order)
             visit(&o, i);
