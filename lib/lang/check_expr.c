@@ -161,13 +161,32 @@ static bool check_subscript(struct checker *c, const struct lang_expr *e, uint32
     return (v >= 0 && v < have) || out_of_range(c, arg, sym->name, v, have);
 }
 
+/* Are the extents numbers in the text? */
+static bool has_literal_shape(const struct lang_symbol *sym)
+{
+    for (uint32_t i = 0; i < sym->rank; i++)
+        if (!sym->dims || !sym->dims[i] || sym->dims[i]->kind != E_INT)
+            return false;
+    return true;
+}
+
+/* May a constant subscript be out of range? Where something guards the element, perhaps by the sizes that -D fixes; but no if
+ * makes an index right for a buffer whose extents are numbers in the text. */
+static bool may_be_outside(const struct checker *c, const struct lang_expr *e)
+{
+    if (e->pad || c->unreached)
+        return true;
+    return has_literal_shape(e->sym) ? c->guarded > c->ifs : c->guarded > 0;
+}
+
 bool check_subscripts(struct checker *c, struct lang_expr *e)
 {
     struct lang_symbol *sym = e->sym = lang_find(c->scope, e->name);
-    bool good = true, safe = e->pad || c->guarded;
+    bool good = true;
     if (!sym)
         return check_unknown(c, e->span, e->name, false);
     sym->used = true;
+    bool safe = may_be_outside(c, e);
     bool array = (sym->kind == SYM_LOCAL || sym->kind == SYM_SHARED) && (sym->rank || sym->lanes);
     if (array)
         safe = c->unreached > 0; /* its size is a constant: a guard cannot make the index right */

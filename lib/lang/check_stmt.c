@@ -217,12 +217,14 @@ static bool check_if(struct checker *c, struct lang_stmt *s)
 {
     bool good = check_condition(c, s->cond);
     c->guarded++; /* an index out of range is not an error where it may never be reached */
+    c->ifs++;
     for (uint32_t i = 0; i < s->nbody; i++) {
         bool excluded = s->cond->kind == E_BOOL && (s->cond->ival != 0) != (i == 0);
         c->unreached += excluded;
         good &= check_stmt(c, s->body[i]);
         c->unreached -= excluded;
     }
+    c->ifs--;
     c->guarded--;
     return good;
 }

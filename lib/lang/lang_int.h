@@ -177,6 +177,7 @@ struct checker {
     struct lang_options opt;
     enum lang_place place;
     unsigned guarded;       /* inside a conditional's arm or pad(): a read may be out of range */
+    unsigned ifs;           /* of those, branches of if */
     struct lang_func *func; /* whose body is checked; NULL in the kernel */
     uint32_t weight, depth; /* inlined calls so far, and how deep they go */
     uint32_t calls;         /* functions being checked around this one */
