@@ -159,6 +159,7 @@ struct lang_expr {
     struct lang_func *func; /* E_CALL of a function of functions: */
     enum lang_reduce reduce;
     uint32_t nindex; /* E_REDUCE: the indices reduced over */
+    bool anywhere; /* E_REDUCE: lower found that its reads are in range whatever the conditions around it say */
     struct lang_symbol **index;
     uint64_t ival;
     double fval;      /* after checking: a value of type */

@@ -164,7 +164,7 @@ static void outline_all(struct outline *o, const struct lang_expr *e)
 void outline_reductions(struct cg *g, const struct lang_equation *eq, equation_list *out)
 {
     struct outline o = {.g = g, .eq = eq, .out = out};
-    if (inspect_guarded_reduction(eq->rhs, false))
+    if (inspect_guarded_reduction(g, eq->rhs, false))
         return; /* it has no value for each index */
     outline_all(&o, eq->rhs);
 }
@@ -186,7 +186,7 @@ static const struct lang_expr *reduction(const struct cg *g, const struct lang_e
 bool outline_next(struct cg *g, const struct lang_equation *eq, uint32_t *from, equation_list *out)
 {
     struct outline o = {.g = g, .eq = eq, .out = out};
-    if (inspect_guarded_reduction(eq->rhs, false))
+    if (inspect_guarded_reduction(g, eq->rhs, false))
         return false;
     for (;;) {
         uint32_t n = *from;

@@ -78,27 +78,23 @@ static void find_obstacles(struct cg *g)
     if (g->obstacles_of == g->spec)
         return;
     g->obstacles_of = g->spec;
-    g->call = g->guarded = NULL;
-    for (size_t i = 0; i < g->spec->compute.n; i++) {
-        const struct lang_expr *e = g->spec->compute.v[i]->rhs;
-        g->call = g->call ? g->call : find_call(e);
-        g->guarded = g->guarded ? g->guarded : inspect_guarded_reduction(e, false);
-    }
+    g->call = NULL;
+    for (size_t i = 0; i < g->spec->compute.n; i++)
+        g->call = g->call ? g->call : find_call(g->spec->compute.v[i]->rhs);
 }
 
 /* What keeps all strategies but the last from the kernel's equations; false: nothing does. */
 static bool is_closed(struct cg *g, struct buf *why)
 {
     find_obstacles(g);
-    const struct lang_expr *call = g->call, *guarded = g->guarded;
-    if (guarded)
-        buf_printf(why, "%s may only be computed where a condition holds",
-                   lang_reduce_name(guarded->reduce));
-    else if (call)
+    if (g->guarded)
+        return !lower_lacks(why, g->guarded->span, "%s may only be computed where a condition holds",
+                            lang_reduce_name(g->guarded->reduce));
+    if (g->call)
         buf_printf(why,
                    "what '%s' reads is not known, since it is more than variables, if and return",
-                   call->func->name);
-    return call || guarded;
+                   g->call->func->name);
+    return g->call != NULL;
 }
 
 void *schedule_analyse(struct cg *g, const struct strategy *st, const struct lower_stage *s,

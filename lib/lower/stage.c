@@ -3,6 +3,7 @@
 #include "lower/stage.h"
 
 #include "lower/explain.h"
+#include "lower/lift.h"
 #include "lower/outline.h"
 #include "lower/prefix.h"
 #include "lower/schedule.h"
@@ -581,6 +582,7 @@ bool stages_lower(struct cg *g)
     struct stages p = {.g = g, .groups = group_outputs(g)};
     bool good, done = false;
     explain_equations(g);
+    lift_reductions(g);
     p.named = schedule_named(g, &good);
     if (!good || !lower_whole(&p, &done))
         return false;

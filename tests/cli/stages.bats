@@ -57,3 +57,33 @@ setup() {
         [[ $output == *"strategy naive"* && $output != *"are conditions"* ]]
     done
 }
+
+@test "a sum under a condition is computed for all elements, where reads are in range or can be made so" {
+    strategies() { # KERNEL TARGET [OPTION...]: what computes each stage
+        kaio-emit --explain --kernel="$1" -t "$2" "${@:3}" data/stages.yaml | grep ': strategy'
+    }
+    for target in sm_80 sm_90a; do
+        run -0 strategies grouped_heads $target
+        [[ $output == "grouped_heads_s: strategy matmul
+grouped_heads_top: strategy row
+grouped_heads: strategy matmul" ]]
+        run -0 strategies grouped_heads $target -D hq=8 -D hk=2 -D m=512 -D n=512 -D d=64
+        [[ $output != *naive* ]]
+        run -0 strategies packed_heads $target
+        [[ $output == "packed_heads: strategy matmul" ]]
+        run -0 strategies guarded_products $target
+        [[ $output != *naive* ]]
+    done
+    # what is read in any case is read as it is; of the rest it is asked whether it is there
+    run -0 kaio-emit --explain --kernel=grouped_heads data/stages.yaml
+    [[ $output == *"right, as it is: k[h / (hq / hk), j, c]"* ]]
+    run -0 kaio-emit --explain --kernel=guarded_products data/stages.yaml
+    [[ $output == *"pad(y[j / 2, l], 0"* ]]
+    run -0 kaio-emit --explain --kernel=never data/stages.yaml
+    [[ $output == *"pad(x[h * 3, c], 0"* && $output != *"as it is: x["* ]]
+    # and with sizes fixed
+    kaio-verify --run -d cpu --check -t sm_90a --kernel=grouped_heads -D hq=6 -D hk=2 -D m=9 -D n=21 -D d=16 data/stages.yaml
+    sed '/^kernel: never/,/^---/!d; /^cases:/,$d' data/stages.yaml >"$BATS_TEST_TMPDIR/never.yaml"
+    echo 'cases: {odd: {few: 4, heads: 5, m: 37, n: 12, least: 12}}' >>"$BATS_TEST_TMPDIR/never.yaml"
+    kaio-verify --run -d cpu --check -t sm_90a -D few=4 -D m=37 -D heads=5 -D n=12 "$BATS_TEST_TMPDIR/never.yaml"
+}

@@ -226,6 +226,8 @@ struct cg {
     bool depth_told; /* lower_depth() was called since this was cleared */
     VEC(struct cg_home) homes;
     VEC(struct cg_outlined) outlined;
+    const struct lang_expr
+        *guarded;              /* inspect_guarded_reduction() of the first equation that has one */
     VEC(const char *) entries; /* names that stages have */
     struct cg_reducing *reducing;
 
@@ -259,7 +261,7 @@ struct cg {
     VEC(const struct lang_expr *) explained; /* calls */
     /* Of this spec, a call and a reduction that keep strategies away: schedule.c */
     const struct spec *obstacles_of;
-    const struct lang_expr *call, *guarded;
+    const struct lang_expr *call; /* one that is not known by what it returns */
     VEC(struct cg_variable) variables;
     struct ptx_var *dynamic; /* the module's dynamic shared memory */
     const char *shared_text; /* the bytes of it that the launch needs, NULL: none */

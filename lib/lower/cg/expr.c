@@ -62,9 +62,10 @@ static struct cg_val name_value(struct cg *g, const struct lang_expr *e)
 
 const struct lang_expr *cg_view(const struct cg *g, const struct lang_expr *e)
 {
+    /* what stands for a reduction may be one for which another stands, since later */
     for (size_t i = 0; e->kind == E_REDUCE && i < g->outlined.n; i++)
         if (g->outlined.v[i].reduce == e)
-            return g->outlined.v[i].read;
+            e = g->outlined.v[i].read;
     return e;
 }
 

@@ -286,9 +286,16 @@ bool inspect_needs_register(const struct cg *g, const struct lang_symbol *sym)
     return false;
 }
 
-bool inspect_may_stray(const struct lang_expr *e)
+bool inspect_in_range(const struct lang_expr *e, uint32_t i)
 {
     int64_t at, n;
+    return cg_in_range(e->args[i], e->sym->dims[i]) ||
+           (lang_const_int(e->args[i], &at) && lang_const_int(e->sym->dims[i], &n) && at >= 0 &&
+            at < n);
+}
+
+bool inspect_may_stray(const struct lang_expr *e)
+{
     for (uint32_t i = 0; i < e->nargs; i++)
         if (inspect_may_stray(e->args[i]))
             return true;
@@ -297,20 +304,20 @@ bool inspect_may_stray(const struct lang_expr *e)
             inspect_may_stray(e->index[i]->dims[0]))
             return true;
     for (uint32_t i = 0; e->kind == E_INDEX && !e->pad && i < e->nargs; i++)
-        if (!cg_in_range(e->args[i], e->sym->dims[i]) &&
-            !(lang_const_int(e->args[i], &at) && lang_const_int(e->sym->dims[i], &n) && at >= 0 &&
-              at < n))
+        if (!inspect_in_range(e, i))
             return true;
     return e->pad && inspect_may_stray(e->pad);
 }
 
-const struct lang_expr *inspect_guarded_reduction(const struct lang_expr *e, bool guarded)
+const struct lang_expr *inspect_guarded_reduction(const struct cg *g, const struct lang_expr *e,
+                                                  bool guarded)
 {
     const struct lang_expr *found = NULL;
-    if (e->kind == E_REDUCE && guarded && inspect_may_stray(e))
+    e = cg_view(g, e);
+    if (e->kind == E_REDUCE && guarded && !e->anywhere && inspect_may_stray(e))
         return e;
     const bool guards = lang_guards(e);
     for (uint32_t i = 0; i < e->nargs && !found; i++)
-        found = inspect_guarded_reduction(e->args[i], guarded || (guards && i));
-    return e->pad && !found ? inspect_guarded_reduction(e->pad, guarded) : found;
+        found = inspect_guarded_reduction(g, e->args[i], guarded || (guards && i));
+    return e->pad && !found ? inspect_guarded_reduction(g, e->pad, guarded) : found;
 }

@@ -7,7 +7,10 @@
 struct cg;
 
 /* A reduction that stands under a condition without which it may read what does not exist; NULL: none. */
-const struct lang_expr *inspect_guarded_reduction(const struct lang_expr *e, bool guarded);
+const struct lang_expr *inspect_guarded_reduction(const struct cg *g, const struct lang_expr *e,
+                                                  bool guarded);
+/* Is subscript i of the read e known to be in range? */
+bool inspect_in_range(const struct lang_expr *e, uint32_t i);
 
 /* Does a read in it select elements that a condition around it may forbid? */
 bool inspect_may_stray(const struct lang_expr *e);

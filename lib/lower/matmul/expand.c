@@ -21,6 +21,7 @@ struct expand {
     const struct lang_expr *first; /* sum */
     bool in_sum;
     bool guarded; /* a condition decides whether it is evaluated */
+    bool outside; /* and of an intermediate for which elements, so that it may have no such */
     bool
         checks; /* whether sums under conditions read what may not be there: that has no other answer yet */
     unsigned nodes, depth;
@@ -132,7 +133,7 @@ static struct lang_expr *copy_sum(struct expand *x, const struct lang_expr *e)
     x->bound.n = mark;
     if (!c->args[0])
         return NULL;
-    if (x->guarded && x->checks && inspect_may_stray(c->args[0]))
+    if (x->guarded && x->checks && (x->outside || !e->anywhere) && inspect_may_stray(c->args[0]))
         return no(x, e->span, "this %s may only be computed where a condition holds",
                   lang_reduce_name(e->reduce));
     c->height = 1 + c->args[0]->height;
@@ -153,9 +154,13 @@ static struct lang_expr *copy_definition(struct expand *x, const struct lang_exp
             return NULL;
     for (uint32_t i = 0; i < eq->nindex; i++)
         bind(x, eq->index[i], matmul_cast(x->g, sub[i], DT_I64));
+    const bool outside = x->outside;
+    for (uint32_t i = 0; i < eq->nindex; i++)
+        x->outside |= x->guarded && !inspect_in_range(e, i);
     x->depth++;
     struct lang_expr *c = copy(x, eq->rhs);
     x->depth--;
+    x->outside = outside;
     x->bound.n = mark;
     return c;
 }

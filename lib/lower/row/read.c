@@ -200,10 +200,14 @@ bool row_walk_defined(struct row_walk *w, const struct lang_expr *e, const struc
             !row_walk_expr(w, e->args[i], env))
             return false;
     const struct row_guard *guard = w->guard;
+    const bool outside = w->outside;
     w->guard = e->pad ? &unknown : guard;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        w->outside |= (w->guard || w->guarded) && !inspect_in_range(e, i);
     bool good = (!e->pad || row_walk_expr(w, e->pad, env)) &&
                 row_walk_expr(w, e->sym->def->rhs, in);
     w->guard = guard;
+    w->outside = outside;
     w->row->other_reads |= e->pad != NULL;
     return good;
 }

@@ -64,7 +64,7 @@ bool row_walk_reduce(struct row_walk *w, const struct lang_expr *e, const struct
     row->reduce[at] = (struct row_reduce){.e = e, .env = in};
     const struct row_walk outer = *w;
     w->scope = &row->reduce[at];
-    w->guarded |= w->guard != NULL;
+    w->guarded |= w->guard && (w->outside || !e->anywhere);
     w->deep = 0;
     w->guard = NULL;
     w->column = w->divided = false;

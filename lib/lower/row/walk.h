@@ -14,6 +14,8 @@ struct row_walk {
     uint32_t deep;                 /* 1 + the level of the deepest reduction met */
     const struct row_guard *guard; /* the innermost of the conditions and pads around; NULL: none */
     bool guarded; /* the reduction is wanted under a condition only, but computed in any case */
+    bool
+        outside; /* a condition decides for which elements of an intermediate: it may have no such */
     bool column;  /* a column's index was met */
     bool divided; /* by a sum over the row, with nothing but products and quotients between */
     bool early;   /* in an output that is kept */
