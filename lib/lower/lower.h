@@ -17,6 +17,7 @@
 
 struct lower_options {
     bool lines;    /* -g: .file and .loc, so that tools name YAML lines */
+    bool advises;  /* warns of what is slow and could be written otherwise */
     bool annotate; /* each group of instructions carries its source line as a comment */
     struct lower_report *report; /* the strategies, why, and the launches; NULL: not wanted */
 };

@@ -2,6 +2,7 @@
 
 #include "lower/stage.h"
 
+#include "lower/advice.h"
 #include "lower/explain.h"
 #include "lower/lift.h"
 #include "lower/outline.h"
@@ -513,6 +514,8 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
         return false;
     if (!how.by)
         return gr->is_written = split_group(p, gr);
+    if (how.by == schedule_last())
+        advise_naive(g, s);
     p->depth--;
     if ((!how.by->minds_inouts && !check_in_place(g, gr)) || !lower_with(p, s, how))
         return false;

@@ -87,3 +87,46 @@ grouped_heads: strategy matmul" ]]
     echo 'cases: {odd: {few: 4, heads: 5, m: 37, n: 12, least: 12}}' >>"$BATS_TEST_TMPDIR/never.yaml"
     kaio-verify --run -d cpu --check -t sm_90a -D few=4 -D m=37 -D heads=5 -D n=12 "$BATS_TEST_TMPDIR/never.yaml"
 }
+
+@test "what is left to naive is warned of, with the reason and what to write instead, from 2^16 terms on" {
+    spec() { # PARAMS EQUATION [LINE]: writes k.yaml
+        printf '%s\n' 'kernel: k' 'params:' "  x: in f32[n, m]" "  y: out f32[$1]" "${3:-compute: |}" ${3:+'compute: |'} "  $2" >k.yaml
+    }
+    cd "$BATS_TEST_TMPDIR"
+    # a window is a few terms, and each of the ways that are named is taken
+    spec 'n, m - 3' 'y[r, i] = sum[k in i..i + 3](x[r, k])'
+    run -0 --separate-stderr kaio-emit k.yaml
+    [[ $stderr == *"k.yaml:6:13: warning: each thread computes whole elements of 'y' by itself, which is slow: strategy row does not fit (line 6: "* ]]
+    [[ $stderr == *"k.yaml:6:17: note: write sum[k < 3](...), and i + k where k is"*"'schedule: {strategy: naive}' says that this is meant"* ]]
+    spec 'n, m - 3' 'y[r, i] = sum[k < 3](x[r, i + k])'
+    run -0 --separate-stderr kaio-emit k.yaml
+    [[ -z $stderr ]]
+    spec 'n' 'y[i] = min[k in i + 1..m](x[i, k])'
+    run -0 --separate-stderr kaio-emit k.yaml
+    [[ $stderr == *"write its range as a condition: k >= i + 1 && k < m ? ... : inf"* ]]
+    spec 'n' 'y[i] = min[k](k >= i + 1 && k < m ? x[i, k] : inf)'
+    run -0 --separate-stderr kaio-emit k.yaml
+    [[ -z $stderr ]]
+    spec 'n' 'y[i] = i >= 4 ? sum[k](x[i - 4, k]) : 0'
+    run -0 --separate-stderr kaio-emit k.yaml
+    [[ $stderr == *"k.yaml:6:28: note: give 'i - 4' an index of its own, in an equation that this one reads"* ]]
+    spec 'n' 's[i] = sum[k](x[i, k]); y[i] = i >= 4 ? s[i - 4] : 0'
+    run -0 --separate-stderr kaio-emit k.yaml
+    [[ -z $stderr ]]
+    # nobody need be told who asked for it, or who has little to compute
+    spec 'n, m - 3' 'y[r, i] = sum[k in i..i + 3](x[r, k])' 'schedule: {strategy: naive}'
+    run -0 --separate-stderr kaio-emit k.yaml
+    [[ -z $stderr ]]
+    spec 'n' 'y[i] = max[k](x[i * k % n, k])'
+    run -0 --separate-stderr kaio-emit -D n=64 -D m=1024 k.yaml
+    [[ -z $stderr ]]
+    run -0 --separate-stderr kaio-emit -D n=65 -D m=1024 k.yaml
+    [[ $stderr == *"warning: each thread"* ]]
+    # nor does a spec of the library say so
+    cd "$KAIO_SRCDIR"
+    for target in sm_70 sm_90a; do
+        for spec in specs/*/*.yaml; do
+            kaio-emit -t $target "$spec" 2>&1 >/dev/null | { ! grep "each thread"; } || { echo "$spec"; false; }
+        done
+    done
+}

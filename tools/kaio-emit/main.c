@@ -303,6 +303,7 @@ static bool emit(struct job *j)
     struct buf text = buf_in(j->a);
     struct lower_report report = {.text = buf_in(j->a)};
     j->lower.report = j->explain ? &report : NULL;
+    j->lower.advises = true;
     const struct ptx_module *m =
         lower_specs(j->a, j->specs.v, j->specs.n, j->target, &j->lower, j->d);
     if (!m)
