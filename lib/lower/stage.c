@@ -4,6 +4,7 @@
 
 #include "lower/advice.h"
 #include "lower/explain.h"
+#include "lower/inouts.h"
 #include "lower/lift.h"
 #include "lower/outline.h"
 #include "lower/prefix.h"
@@ -52,93 +53,13 @@ static struct groups group_outputs(struct cg *g)
     return gs;
 }
 
-/* ---- reads of inouts ------------------------------------------------------------------------------ */
+/* ---- inouts --------------------------------------------------------------------------------------- */
 
-/* Which axis of the output an index stands for, while intermediates are looked through. */
-struct axis_of {
-    const struct lang_symbol *index;
-    int axis; /* -1: something else */
-};
-
-struct walk {
-    struct cg *g;
-    const struct lang_symbol *shape;  /* of the group that is computed */
-    const struct lang_symbol *buffer; /* the inout looked for */
-    VEC(struct axis_of) axes;
-    const struct lang_expr *other; /* a read at another element */
-    bool any;
-    unsigned steps;
-};
-
-static int axis_of(const struct walk *w, const struct lang_expr *e)
-{
-    e = inspect_strip(e);
-    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX)
-        for (size_t i = w->axes.n; i-- > 0;)
-            if (w->axes.v[i].index == e->sym)
-                return w->axes.v[i].axis;
-    return -1;
-}
-
-static void walk_expr(struct walk *w, const struct lang_expr *e);
-
-static void walk_definition(struct walk *w, const struct lang_expr *e)
-{
-    const struct lang_equation *eq = e->sym->def;
-    size_t bound = w->axes.n;
-    int axis[MOST_RANK];
-    for (uint32_t i = 0; i < eq->nindex; i++)
-        axis[i] = axis_of(w, e->args[i]);
-    for (uint32_t i = 0; i < eq->nindex; i++) {
-        struct axis_of *a = VEC_PUSH(w->g->a, &w->axes);
-        a->index = eq->index[i];
-        a->axis = axis[i];
-    }
-    walk_expr(w, eq->rhs);
-    w->axes.n = bound;
-}
-
-static void walk_expr(struct walk *w, const struct lang_expr *e)
-{
-    if (w->other || ++w->steps > 1000000) {
-        w->any = true;
-        return;
-    }
-    if (e->kind == E_INDEX && e->sym == w->buffer) {
-        w->any = true;
-        for (uint32_t i = 0; i < e->nargs; i++)
-            if (axis_of(w, e->args[i]) != (int)i)
-                w->other = e;
-    } else if (e->kind == E_INDEX && cg_is_defined(w->g, e->sym)) {
-        walk_definition(w, e);
-    }
-    for (uint32_t i = 0; i < e->nargs; i++)
-        walk_expr(w, e->args[i]);
-    if (e->pad)
-        walk_expr(w, e->pad);
-    for (uint32_t i = 0; i < e->nindex; i++) {
-        if (e->index[i]->low)
-            walk_expr(w, e->index[i]->low);
-        walk_expr(w, e->index[i]->dims[0]);
-    }
-}
-
-/* Whether the group reads the inout; *other is a read of an element that it does not write in the same thread. */
 static bool group_reads(struct cg *g, const struct group *r, const struct lang_symbol *buffer,
                         const struct lang_expr **other)
 {
-    struct walk w = {.g = g, .buffer = buffer, .shape = r->eq[0]->sym};
-    for (uint32_t i = 0; i < r->n && !w.other; i++) {
-        w.axes.n = 0;
-        for (uint32_t k = 0; k < r->eq[i]->nindex; k++) {
-            struct axis_of *a = VEC_PUSH(g->a, &w.axes);
-            a->index = r->eq[i]->index[k];
-            a->axis = (int)k;
-        }
-        walk_expr(&w, r->eq[i]->rhs);
-    }
-    *other = w.other;
-    return w.any;
+    const struct lower_stage s = {.eq = r->eq, .n = r->n};
+    return inouts_read(g, &s, buffer, other);
 }
 
 /* Whether group r must run before group w. */
@@ -270,6 +191,17 @@ static bool lower_with(struct stages *p, const struct lower_stage *s, struct cho
 
 static bool lower_group(struct stages *p, struct group *gr, const struct lang_symbol *part);
 
+/* The intermediate gets a place in memory, for the stage that is made now to write. */
+static void give_home(struct cg *g, const struct lang_symbol *t)
+{
+    const char *extent[MOST_RANK];
+    for (uint32_t k = 0; k < t->rank; k++)
+        extent[k] = lang_expr_text(g->a, t->dims[k]);
+    *VEC_PUSH(g->a, &g->homes) =
+        (struct cg_home){.sym = t, .temp = cg_temp(g, t->name, t->type, t->rank, extent, false)};
+    lower_explain(g, "%s: '%s' is stored, to be computed once\n", g->spec->name, t->name);
+}
+
 /* Computes eq, and of the others after it in the list what the same strategy can compute along, into temps. */
 static bool store(struct stages *p, const equation_list *list, size_t first)
 {
@@ -283,15 +215,8 @@ static bool store(struct stages *p, const equation_list *list, size_t first)
         if (schedule_fits(g, stage_of(g, gr.eq, gr.n + 1, "")))
             gr.n++;
     }
-    for (uint32_t i = 0; i < gr.n; i++) {
-        const struct lang_symbol *t = gr.eq[i]->sym;
-        const char *extent[MOST_RANK];
-        for (uint32_t k = 0; k < t->rank; k++)
-            extent[k] = lang_expr_text(g->a, t->dims[k]);
-        *VEC_PUSH(g->a, &g->homes) = (struct cg_home){
-            .sym = t, .temp = cg_temp(g, t->name, t->type, t->rank, extent, false)};
-        lower_explain(g, "%s: '%s' is stored, to be computed once\n", g->spec->name, t->name);
-    }
+    for (uint32_t i = 0; i < gr.n; i++)
+        give_home(g, gr.eq[i]->sym);
     return lower_group(p, &gr, gr.eq[0]->sym);
 }
 
@@ -388,6 +313,48 @@ static const struct lower_stage *extend(struct stages *p, struct group *gr, stru
         s = both;
         other->done = other->is_written = true;
     }
+    return s;
+}
+
+static bool is_tensor_without_home(const struct cg *g, const struct lang_equation *eq)
+{
+    return eq->sym->kind == SYM_TENSOR && !cg_home_of(g, eq->sym) && eq->nindex <= MOST_RANK;
+}
+
+/* The group's stage computes what another group needs stored, too: a row's maximum and sum for the logarithm of the
+ * sum, and then for the product. It stores that along, so that there is no second pass. */
+static const struct lower_stage *store_along(struct stages *p, struct group *gr, struct choice *how,
+                                             const struct lower_stage *s)
+{
+    struct cg *g = p->g;
+    struct buf why = buf_in(g->a);
+    equation_list mine = {0}, rest = {0};
+    const uint32_t own = gr->n;
+    for (uint32_t i = 0; i < own; i++)
+        find_costly(p, gr->eq[i]->rhs, gr->eq[i], false, &mine, &rest);
+    for (uint32_t k = 0; k < p->groups.n && mine.n; k++) {
+        const struct group *other = &p->groups.v[k];
+        equation_list seen = {0}, costly = {0};
+        if (other == gr || other->done || schedule_fits(g, stage_of(g, other->eq, other->n, "")))
+            continue;
+        for (uint32_t i = 0; i < own; i++) /* what it reads of these will be in memory */
+            *VEC_PUSH(g->a, &seen) = gr->eq[i];
+        for (uint32_t i = 0; i < other->n; i++)
+            find_costly(p, other->eq[i]->rhs, other->eq[i], false, &seen, &costly);
+        for (size_t i = 0; i < costly.n && gr->n < MOST_OUTPUTS; i++) {
+            gr->eq[gr->n] = costly.v[i];
+            const struct lower_stage *both = stage_of(g, gr->eq, gr->n + 1, s->entry);
+            if (!has_equation(&mine, costly.v[i]) || !is_tensor_without_home(g, costly.v[i]) ||
+                !schedule_analyse(g, how->by, both, &why))
+                continue;
+            give_home(g, costly.v[i]->sym);
+            gr->n++;
+        }
+    }
+    if (gr->n == own)
+        return s;
+    s = stage_of(g, gr->eq, gr->n, s->entry); /* whose form may depend on the new homes */
+    how->form = schedule_analyse(g, how->by, s, &why);
     return s;
 }
 
@@ -516,6 +483,8 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
         return gr->is_written = split_group(p, gr);
     if (how.by == schedule_last())
         advise_naive(g, s);
+    else if (part)
+        s = store_along(p, gr, &how, s);
     p->depth--;
     if ((!how.by->minds_inouts && !check_in_place(g, gr)) || !lower_with(p, s, how))
         return false;
