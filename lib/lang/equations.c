@@ -304,6 +304,39 @@ static void warn_unused(const struct context *x)
     }
 }
 
+/* The first read of sym in e; NULL: there is none. */
+static const struct lang_expr *read_of(const struct lang_expr *e, const struct lang_symbol *sym)
+{
+    const struct lang_expr *found =
+        (e->kind == E_INDEX || e->kind == E_NAME) && e->sym == sym ? e : NULL;
+    for (uint32_t i = 0; i < e->nargs && !found; i++)
+        found = read_of(e->args[i], sym);
+    for (uint32_t i = 0; i < e->nindex && !found; i++) {
+        found = e->index[i]->low ? read_of(e->index[i]->low, sym) : NULL;
+        found = found ? found : read_of(e->index[i]->dims[0], sym);
+    }
+    return found || !e->pad ? found : read_of(e->pad, sym);
+}
+
+/* An equation below the one that assigns an inout reads what was there before, which is not what programs do. */
+static void warn_old_values(const struct context *x)
+{
+    for (size_t i = 0; i < x->text.v.n; i++) {
+        const struct lang_symbol *sym = x->text.v.v[i].eq->sym;
+        const struct lang_expr *read = NULL;
+        if (sym->kind != SYM_BUFFER || sym->mode != MODE_INOUT)
+            continue;
+        for (size_t k = i + 1; k < x->text.v.n && !read; k++)
+            read = read_of(x->text.v.v[k].eq->rhs, sym);
+        if (!read)
+            continue;
+        diag_warning(x->c.d, read->span,
+                     "this reads '%s' as it was before line %zu assigns it; put that equation "
+                     "last if this is meant",
+                     sym->name, span_line_col(x->text.v.v[i].name_span).line);
+    }
+}
+
 bool lang_equations(struct arena *a, struct span text, struct lang_scope *params,
                     const struct lang_options *opt, struct lang_equations *out, struct diags *d)
 {
@@ -322,6 +355,7 @@ bool lang_equations(struct arena *a, struct span text, struct lang_scope *params
     if (!good || !order_equations(a, &x->text, opt, x->order, d) || !check_components(x))
         return false;
     warn_unused(x);
+    warn_old_values(x);
     out->v = ARENA_ARRAY(a, x->text.v.n, struct lang_equation *);
     for (size_t i = 0; i < x->text.v.n; i++) {
         struct lang_equation *eq = out->v[i] = x->text.v.v[x->order[i]].eq;

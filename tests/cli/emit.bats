@@ -626,3 +626,21 @@ END
     run -2 kaio-emit -D n=0 two.yaml
     [ "$output" = "kaio-emit: error: the dimension 'n' can't be 0 (1 to 4294967295)" ]
 }
+
+@test "an equation that reads an inout below its assignment is told that it reads what was there before" {
+    cd "$BATS_TEST_TMPDIR"
+    spec() { printf '%s\n' 'kernel: k' 'params:' '  x: inout f32[n]' '  y: out f32[n]' 'compute: |' "$@" >k.yaml; }
+    spec '  x[i] = 2 * x[i]' '  t[i] = x[i] + 1' '  y[i] = t[i] * x[i]'
+    run -0 --separate-stderr kaio-emit k.yaml
+    [[ $stderr == *"k.yaml:7:10: warning: this reads 'x' as it was before line 6 assigns it; put that equation last if this is meant"* ]]
+    [[ $(grep -c warning <<<"$stderr") == 1 ]]
+    # its own equation does, and what is above it
+    spec '  t[i] = x[i] + 1' '  y[i] = t[i] * x[i]' '  x[i] = 2 * x[i]'
+    run -0 --separate-stderr kaio-emit k.yaml
+    [[ -z $stderr ]]
+    # where a reduction's range reads it, too
+    printf '%s\n' 'kernel: k' 'params:' '  x: inout i32[n]' '  y: out i32[n]' 'compute: |' '  x[i] = 2 * x[i]' \
+        '  y[i] = sum[k in 0..x[i]](k % 3 == 0 ? 1 : 0)' >k.yaml
+    run -0 --separate-stderr kaio-emit k.yaml
+    [[ $stderr == *"k.yaml:7:22: warning: this reads 'x'"* ]]
+}
