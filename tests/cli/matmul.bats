@@ -305,3 +305,42 @@ END
     [ "$(grep -c 'strategy matmul$' <<<"$output")" -ge 40 ]
     [[ $output != *"strategy naive"* ]]
 }
+
+@test "a cast that would let tensor cores in is named, and where there is none nothing is said" {
+    cd "$BATS_TEST_TMPDIR"
+    spec() { # TYPE of x, TYPE of y, EXPRESSION [SCHEDULE]
+        printf '%s\n' 'kernel: k' 'params:' "  x: in $1[m, k]" "  y: in $2[k, n]" '  z: out f32[m, n]' "${4:-compute: |}" \
+            ${4:+'compute: |'} "  z[i, j] = sum[l]($3)" >k.yaml
+    }
+    told() { run -0 --separate-stderr kaio-emit "$@" k.yaml; }
+    for t in f16 bf16; do
+        spec f32 $t 'x[i, l] * y[l, j]'
+        told -t sm_80
+        [[ $stderr == *"k.yaml:7:20: warning: tensor cores do not multiply this, which is f32, by what is $t; they do if it is rounded: $t(x[i, l])"* ]]
+        spec f32 $t "$t(x[i, l]) * y[l, j]"
+        told -t sm_80
+        [[ -z $stderr ]]
+        kaio-emit -t sm_80 --explain k.yaml | grep -q "mma.sync of $t"
+        spec $t f32 'x[i, l] * exp(y[l, j])'
+        told -t sm_90a
+        [[ $stderr == *"they do if it is rounded: $t(exp(y[l, j]))"* ]]
+    done
+    # none of these has an operand that they would take, or wants them, or is for them
+    spec f32 f32 'x[i, l] * y[l, j]'
+    told -t sm_80
+    [[ -z $stderr ]]
+    spec f16 bf16 'x[i, l] * y[l, j]'
+    told -t sm_80
+    [[ -z $stderr ]]
+    spec f32 f16 'x[i, l] * y[l, j]' 'schedule: {strategy: matmul, mma: none}'
+    told -t sm_80
+    [[ -z $stderr ]]
+    spec f32 f16 'x[i, l] * y[l, j]'
+    told -t sm_70
+    [[ -z $stderr ]]
+    told -t sm_80 -D m=4
+    [[ -z $stderr ]]
+    spec f32 f16 'abs(x[i, l] - y[l, j])'
+    told -t sm_80
+    [[ -z $stderr ]]
+}

@@ -371,6 +371,7 @@ bool matmul_lower(struct cg *g, void *form, const void *options)
     struct matmul_plan p[MATMUL_VARIANTS] = {0};
     uint32_t n = 0;
     explain_form(g, f);
+    matmul_advise_cast(g, f, options);
     if (!matmul_plan(g, f, options, p, &n))
         return false;
     struct variant_set all = {.s = f->stage};
