@@ -35,9 +35,9 @@ static enum dtype common_type(const struct matmul_form *f)
     return DT_VOID;
 }
 
-void matmul_advise_cast(struct cg *g, const struct matmul_form *f, const struct lower_plan *plan)
+void matmul_advise_cast(struct cg *g, const struct matmul_form *f, const struct matmul_options *want)
 {
-    if (!g->opt->advises || f->type != MATMUL_F32 || f->pairs || plan->mma != LOWER_MMA_ANY ||
+    if (!g->opt->advises || f->type != MATMUL_F32 || f->pairs || want->mma != MATMUL_BY_ANY ||
         !is_large(f->i) || !is_large(f->j) || !is_large(f->k))
         return;
     const enum dtype t = common_type(f);
