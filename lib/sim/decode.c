@@ -415,11 +415,38 @@ static uint64_t round_up(uint64_t x, uint64_t align)
     return align ? (x + align - 1) / align * align : x;
 }
 
+static void mark_operand(const struct ptx_operand *o, bool *used)
+{
+    if (o->reg >= 0)
+        used[o->reg] = true;
+    if (o->reg2 >= 0)
+        used[o->reg2] = true;
+    for (uint32_t i = 0; i < o->nelem; i++)
+        mark_operand(&o->elem[i], used);
+}
+
+/* The registers that instructions name: a million may be declared, and each would be cleared for each warp. */
+static bool *used_regs(const struct ptx_func *f, struct arena *a)
+{
+    bool *used = ARENA_ARRAY(a, f->regs.n + 1, bool);
+    for (size_t i = 0; i < f->items.n; i++) {
+        const struct ptx_inst *in = &f->items.v[i].inst;
+        if (f->items.v[i].kind != PTX_I_INST)
+            continue;
+        if (in->guard >= 0)
+            used[in->guard] = true;
+        for (uint32_t k = 0; k < in->noperand; k++)
+            mark_operand(&in->operand[k], used);
+    }
+    return used;
+}
+
 static void place_regs(struct dec *dc)
 {
     const struct ptx_func *f = dc->in->func;
     const size_t n = f->regs.n;
     struct arena *a = dc->in->arena;
+    const bool *used = used_regs(f, a);
     dc->reg_off = ARENA_ARRAY(a, n, uint32_t);
     dc->reg_class = ARENA_ARRAY(a, n, uint8_t);
     dc->reg_written = ARENA_ARRAY(a, n, bool);
@@ -427,13 +454,13 @@ static void place_regs(struct dec *dc)
     dc->pred_next = 4; /* the first is the carry */
     for (size_t i = 0; i < n; i++) {
         dc->reg_class[i] = (uint8_t)dec_reg_class(f->regs.v[i].type);
-        if (dc->reg_class[i] == DEC_PRED)
+        if (used[i] && dc->reg_class[i] == DEC_PRED)
             dc->reg_off[i] = take(&dc->pred_next, 4);
     }
     dc->pred_end = (uint32_t)round_up(dc->pred_next, SIM_SLOT);
     dc->file_next = dc->pred_end;
     for (size_t i = 0; i < n; i++)
-        if (dc->reg_class[i] != DEC_PRED && dc->reg_class[i] != DEC_NONE)
+        if (used[i] && dc->reg_class[i] != DEC_PRED && dc->reg_class[i] != DEC_NONE)
             dc->reg_off[i] = dec_temp(dc, dc->reg_class[i]);
     dc->code->zero_bytes = dc->file_next;
 }

@@ -76,3 +76,15 @@ load run
     run -2 --separate-stderr cpu --overcommit c.ptx n=700Mi x=x.bin
     [[ "$stderr" =~ ^"kaio-run: error: out of memory: x.bin takes 734 MB; the limit of address space has "[0-9]+" MB left"$ ]]
 }
+
+@test "registers that are declared and not used cost nothing" {
+    local n
+    sed -i 's/%r<[0-9]*>/%r<1000000>/' saxpy.ptx
+    grep -q "r<1000000>" saxpy.ptx
+    ulimit -t 10
+    [ -n "${KAIO_QUICK-}" ] || ulimit -v 1000000
+    for n in "" --check; do
+        run -0 cpu $n saxpy.ptx n=100000 x=@arange y=@ones
+        [ "${output:0:28}" = "y  f32[100000]  1 3 5 7 9 11" ]
+    done
+}
