@@ -162,3 +162,11 @@ strategies_of_page() {
     command -v mandoc >/dev/null || skip "mandoc is missing"
     mandoc -T lint -W warning "$man"/*.[0-9]
 }
+
+@test "pages are of kaio, whatever system they are read on" {
+    command -v mandoc >/dev/null || skip "mandoc is missing"
+    local page
+    for page in "$man"/*.[1-9]; do
+        [[ "$(mandoc -T ascii "$page" | tail -n 1)" == "kaio "* ]]
+    done
+}
