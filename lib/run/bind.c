@@ -213,6 +213,111 @@ static const struct lang_symbol *plain_name(const struct lang_expr *e)
     return e->kind == E_NAME && e->sym->kind == SYM_DIM ? e->sym : NULL;
 }
 
+static bool mentions(const struct lang_expr *e, const struct lang_symbol *sym)
+{
+    bool has = e->kind == E_NAME && e->sym == sym;
+    for (uint32_t i = 0; i < e->nargs && !has; i++)
+        has = mentions(e->args[i], sym);
+    return has;
+}
+
+/* An extent as a * x + b of one dimension x. */
+struct linear {
+    const struct run_dim *x;
+    bool any; /* other dimensions need no value: only whether the extent is linear in x is asked */
+    int64_t a, b;
+};
+
+static bool linear(struct run *r, const struct lang_expr *e, struct linear *l);
+
+static bool linear_product(const struct linear *y, const struct linear *z, struct linear *l)
+{
+    int64_t ab, ba;
+    if (y->a && z->a)
+        return false;
+    return !__builtin_mul_overflow(y->a, z->b, &ab) && !__builtin_mul_overflow(y->b, z->a, &ba) &&
+           !__builtin_add_overflow(ab, ba, &l->a) && !__builtin_mul_overflow(y->b, z->b, &l->b);
+}
+
+static bool linear_binary(struct run *r, const struct lang_expr *e, struct linear *l)
+{
+    struct linear y = *l, z = *l;
+    if (!linear(r, e->args[0], &y) || !linear(r, e->args[1], &z))
+        return false;
+    switch ((int)e->op) {
+    case OP_ADD:
+        return !__builtin_add_overflow(y.a, z.a, &l->a) && !__builtin_add_overflow(y.b, z.b, &l->b);
+    case OP_SUB:
+        return !__builtin_sub_overflow(y.a, z.a, &l->a) && !__builtin_sub_overflow(y.b, z.b, &l->b);
+    case OP_MUL: return linear_product(&y, &z, l);
+    default: return false;
+    }
+}
+
+static bool linear(struct run *r, const struct lang_expr *e, struct linear *l)
+{
+    const struct run_dim *dim;
+    l->a = 0;
+    switch ((int)e->kind) {
+    case E_CAST: return linear(r, e->args[0], l);
+    case E_INT: l->b = (int64_t)e->ival; return e->ival <= INT64_MAX;
+    case E_NAME:
+        dim = e->sym->kind == SYM_DIM ? run_find_dim(r, e->sym->name) : NULL;
+        l->a = dim && dim == l->x;
+        l->b = dim && dim != l->x ? (dim->known ? dim->value : 1) : 0;
+        return dim && (dim == l->x || dim->known || l->any);
+    case E_BINARY: return linear_binary(r, e, l);
+    default: return false;
+    }
+}
+
+/* The one dimension of an extent that has no value yet; NULL: there is none, or there are more. */
+static struct run_dim *unknown_of(struct run *r, const struct lang_expr *e)
+{
+    struct run_dim *found = NULL;
+    for (size_t i = 0; i < r->ndim; i++)
+        if (!r->dim[i].known && mentions(e, r->dim[i].sym)) {
+            if (found)
+                return NULL;
+            found = &r->dim[i];
+        }
+    return found;
+}
+
+/* A dimension from an extent of a given buffer that is linear in it: rows, of rows + 1. found: one was. */
+static bool solve_extent(struct run *r, const struct run_param *p, uint32_t k, bool *found)
+{
+    const struct lang_expr *e = p->sym->dims[k];
+    const int64_t extent = (int64_t)p->host.dim[k];
+    struct run_dim *x = unknown_of(r, e);
+    struct linear l = {.x = x};
+    int64_t rest;
+    if (!x || !linear(r, e, &l) || l.a == 0 || __builtin_sub_overflow(extent, l.b, &rest) ||
+        rest == INT64_MIN)
+        return true;
+    const char *shape = shape_text(r, &p->host), *text = expr_text(r, e), *name = x->sym->name;
+    *found = true;
+    if (rest % l.a != 0 || rest / l.a < 0)
+        return diag_error(r->d, SPAN_NONE, "%s is %s, and no %s makes %s be %" PRId64, p->sym->name,
+                          shape, name, text, extent);
+    return run_bind_dim(r, x, rest / l.a,
+                        arena_printf(r->arena, "%s is %s, so %s is %" PRId64 " and %s is %" PRId64,
+                                     p->sym->name, shape, text, extent, name, rest / l.a));
+}
+
+/* All that follow from the buffers given, also where one needs another. */
+static bool solve_dims(struct run *r)
+{
+    for (bool found = true; found;) {
+        found = false;
+        for (size_t i = 0; i < r->nparam; i++)
+            for (uint32_t k = 0; r->param[i].given && k < r->param[i].host.rank; k++)
+                if (!solve_extent(r, &r->param[i], k, &found))
+                    return false;
+    }
+    return true;
+}
+
 bool run_bind_buffer(struct run *r, struct run_param *p, const struct buffer *b)
 {
     const char *name = p->sym->name, *shape = shape_text(r, b);
@@ -236,12 +341,14 @@ bool run_bind_buffer(struct run *r, struct run_param *p, const struct buffer *b)
 
 /* ---- settling ---- */
 
-/* Whether a buffer is declared with this dimension as a plain name: then a file for it tells its value. */
-static bool tells(const struct run_param *p, const struct lang_symbol *dim)
+/* Whether a file for a buffer tells the value of a dimension. */
+static bool tells(struct run *r, const struct run_param *p, const struct run_dim *dim)
 {
-    for (uint32_t k = 0; run_is_buffer(p) && k < p->sym->rank; k++)
-        if (plain_name(p->sym->dims[k]) == dim)
+    for (uint32_t k = 0; run_is_buffer(p) && k < p->sym->rank; k++) {
+        struct linear l = {.x = dim, .any = true};
+        if (linear(r, p->sym->dims[k], &l) && l.a != 0)
             return true;
+    }
     return false;
 }
 
@@ -249,7 +356,7 @@ static bool unknown_dim(struct run *r, const struct run_dim *dim)
 {
     struct buf names = buf_in(r->arena);
     for (size_t i = 0; i < r->nparam; i++)
-        if (run_is_input(&r->param[i]) && tells(&r->param[i], dim->sym))
+        if (run_is_input(&r->param[i]) && tells(r, &r->param[i], dim))
             buf_printf(&names, "%s%s", names.len ? " or " : "", r->param[i].sym->name);
     if (names.len)
         return diag_error(r->d, SPAN_NONE,
@@ -332,6 +439,8 @@ static bool settle_buffer(struct run *r, struct run_param *p)
 bool run_shapes(struct run *r)
 {
     bool good = true;
+    if (!solve_dims(r))
+        return false;
     for (size_t i = 0; i < r->ndim; i++)
         if (!r->dim[i].known)
             good = unknown_dim(r, &r->dim[i]);

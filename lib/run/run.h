@@ -113,7 +113,7 @@ bool run_bind_scalar(struct run *r, struct run_param *p, double f, int64_t i);
 /* Takes the buffer's shape, from which dimensions are bound, and its data if it has any. Its type must be the declared
  * one. */
 bool run_bind_buffer(struct run *r, struct run_param *p, const struct buffer *b);
-/* Every dimension and scalar has a value (defaults are filled in), every buffer its shape in host, and the requirements
+/* Every dimension and scalar has a value (what follows from extents of given buffers, and defaults, are filled in), every buffer its shape in host, and the requirements
  * hold. */
 bool run_shapes(struct run *r);
 
