@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "data/generate.h"
 #include "data/load.h"
+#include "run/view.h"
 
 /* Where an input's contents come from, until its shape is known. */
 enum source_kind { SOURCE_NONE, SOURCE_DONE, SOURCE_MADE, SOURCE_RAW, SOURCE_MEMORY };
@@ -148,22 +149,73 @@ static bool wrong_type(struct binder *b, const struct run_param *p, const struct
     return false;
 }
 
+/* Raw bytes of which the view says the shape. */
+static bool read_shaped(struct binder *b, const struct run_param *p, struct input *in,
+                        const struct view *v, struct buffer *out)
+{
+    struct run *r = b->r;
+    const enum dtype t = p->sym->type;
+    const size_t left = in->raw.bytes;
+    uint64_t count = 1;
+    bool open = false, over = false;
+    for (uint32_t i = 0; i < v->rank; i++) {
+        open = open || v->dim[i] < 0;
+        over = over ||
+               __builtin_mul_overflow(count, v->dim[i] < 0 ? 1 : (uint64_t)v->dim[i], &count);
+    }
+    if (open && in->raw.in->left != IO_UNKNOWN)
+        count = (uint64_t)left * 8 / dtype_bits(t);
+    if (over || (open && in->raw.in->left == IO_UNKNOWN))
+        return diag_error(r->d, SPAN_NONE, "%s: nothing says how many elements '%s' has",
+                          p->sym->name, v->text);
+    if (!view_shape(v, p->sym->name, t, count, out, r->d) ||
+        !load_raw(r->arena, &in->raw, out->bytes, r->d))
+        return false;
+    out->data = (void *)(uintptr_t)in->raw.data; /* only read */
+    if (!out->data && in->raw.bytes > out->bytes)
+        return diag_error(r->d, SPAN_NONE, "%s has more bytes than the %zu that '%s' takes",
+                          in->raw.name, out->bytes, v->text);
+    return out->data || diag_error(r->d, SPAN_NONE, "%s has %zu bytes; '%s' takes %zu",
+                                   in->raw.name, in->raw.bytes, v->text, out->bytes);
+}
+
 static bool read_source(struct binder *b, struct run_param *p, struct input *in, const char *path)
 {
     struct run *r = b->r;
     struct buffer buffer;
-    if (strcmp(path, "-") == 0 && !take_stdin(b, p->sym->name))
+    struct view v;
+    if (!view_parse(r->arena, p->sym->name, path, &v, r->d))
         return false;
-    if (!load_file(r->arena, path, &in->raw, r->d))
+    if (strcmp(v.file, "-") == 0 && !take_stdin(b, p->sym->name))
         return false;
-    if (in->raw.raw) {
+    if (!load_file(r->arena, v.file, &in->raw, r->d))
+        return false;
+    if (in->raw.raw && !v.shaped) {
         in->kind = SOURCE_RAW;
-        return true;
+        return !v.transposed || diag_error(r->d, SPAN_NONE,
+                                           "%s: raw bytes have no axes to reverse; give a shape, "
+                                           "as in '%s[2,-1]::T'",
+                                           p->sym->name, v.file);
     }
-    if (!loaded_as(r->arena, &in->raw, p->sym->type, &buffer) || buffer.rank != p->sym->rank)
+    if (in->raw.raw
+            ? !read_shaped(b, p, in, &v, &buffer)
+            : !loaded_as(r->arena, &in->raw, p->sym->type, &buffer) && !wrong_type(b, p, &in->raw))
+        return false;
+    if (!view_apply(r->arena, &v, p->sym->name, &buffer, r->d))
+        return false;
+    if (buffer.rank != p->sym->rank && !v.shaped)
         return wrong_type(b, p, &in->raw);
     in->kind = SOURCE_DONE;
     return run_bind_buffer(r, p, &buffer);
+}
+
+static bool no_view(struct binder *b, const struct run_param *p, const char *path)
+{
+    return diag_error(
+        b->r->d, SPAN_NONE,
+        "%s: '%s': a result is written in the shape that the kernel declares; another "
+        "shape is for sources",
+        p->sym->name, path);
 }
 
 static bool bind_source(struct binder *b, struct run_param *p, const char *value)
@@ -172,18 +224,25 @@ static bool bind_source(struct binder *b, struct run_param *p, const char *value
     struct input *in = &b->input[p - r->param];
     size_t len = strlen(value), used = len;
     bool inout = p->sym->mode == MODE_INOUT;
+    if (value[0] == '@' && (strchr(value, '[') || strstr(value, "::T")))
+        return diag_error(r->d, SPAN_NONE,
+                          "%s: '%s': what is made has the shape that the kernel declares; another "
+                          "shape is for files",
+                          p->sym->name, value);
     if (value[0] == '@') {
         if (!generator_parse(r->arena, p->sym->name, value, len, &in->made, &used, r->d))
             return false;
         in->kind = SOURCE_MADE;
-    } else if (inout && strrchr(value, ':')) {
-        used = (size_t)(strrchr(value, ':') - value);
+    } else if (inout) {
+        used = view_source(value);
     }
     if (used < len && !inout)
         return diag_error(r->d, SPAN_NONE, "%s is an input and takes no destination: '%s'",
                           p->sym->name, value + used);
     if (used < len && value[used + 1])
         p->destination = value + used + 1;
+    if (p->destination && view_is_behind(p->destination))
+        return no_view(b, p, p->destination);
     if (in->kind == SOURCE_MADE)
         return true;
     if (used == 0)
@@ -206,6 +265,8 @@ static bool bind_buffer(struct binder *b, struct run_param *p, const struct run_
                           "%s is an output and takes a destination; a file whose name begins with "
                           "'@' is './%s'",
                           arg->name, arg->value);
+    if (view_is_behind(arg->value))
+        return no_view(b, p, arg->value);
     if (!arg->value[0])
         return diag_error(b->r->d, SPAN_NONE, "%s needs a file to go to: %s=y.npy", arg->name,
                           arg->name);

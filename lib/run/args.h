@@ -6,7 +6,7 @@
  *   inout                 SOURCE[:DESTINATION]
  *
  * A SOURCE is a generator (data/generate.h) or a file (data/load.h): npy, raw bytes when the name ends in ".bin" or ".raw",
- * "w.safetensors#tensor", "-" for npy on standard input. A DESTINATION is a file or "-" likewise. Where a generator is
+ * "w.safetensors#tensor", "-" for npy on standard input; a shape may follow (run/view.h). A DESTINATION is a file or "-" likewise. Where a generator is
  * followed by ':', a number is its seed and anything else the destination; in a file's name the destination begins after the
  * last ':', so a source whose own name has one is written with another at its end.
  */

@@ -6,5 +6,5 @@ lib_libkaiocore_la_SOURCES += \
 	lib/run/plan.c lib/run/plan_map.c lib/run/plan.h \
 	lib/run/messages.c lib/run/messages.h \
 	lib/run/execute.c lib/run/time.c lib/run/job.h \
-	lib/run/args.c lib/run/args.h \
+	lib/run/args.c lib/run/args.h lib/run/view.c lib/run/view.h \
 	lib/run/made.c lib/run/made.h
