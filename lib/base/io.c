@@ -204,12 +204,28 @@ static FILE *open_descriptor(int fd)
     return f;
 }
 
-/* The path with its symbolic links followed, so that a link stays a link; the path itself when
- * there is nothing at its end yet (or the link dangles: then it is replaced). */
+/* Where a symbolic link leads that leads to nothing yet, one link at a time; NULL: in a circle, or no memory. */
+static char *follow(struct arena *a, const char *path)
+{
+    enum { MOST = 40 }; /* as Linux has it */
+    char *at = arena_strdup(a, path), to[PATH_MAX];
+    for (int i = 0; i < MOST; i++) {
+        const ssize_t n = readlink(at, to, sizeof to);
+        const char *slash = strrchr(at, '/');
+        const int dir = slash ? (int)(slash - at + 1) : 0;
+        if (n < 0 || n == sizeof to)
+            return at;
+        at = arena_printf(a, "%.*s%.*s", to[0] == '/' ? 0 : dir, at, (int)n, to);
+    }
+    errno = ELOOP;
+    return NULL;
+}
+
+/* The path with its symbolic links followed, so that a link stays a link, also one to a file that is still to be made. */
 static char *resolve(struct arena *a, const char *path)
 {
     char *real = realpath(path, NULL);
-    char *copy = arena_strdup(a, real ? real : path);
+    char *copy = real ? arena_strdup(a, real) : follow(a, path);
     free(real);
     return copy;
 }
@@ -264,7 +280,9 @@ struct io_out *io_create(struct arena *a, struct diags *d, const char *path)
     } else {
         bool exists = stat(path, &st) == 0;
         o->target = resolve(a, path);
-        if (!*path)
+        if (!o->target)
+            errno = ELOOP;
+        else if (!*path)
             errno = ENOENT;
         else if (exists && S_ISDIR(st.st_mode))
             errno = EISDIR;

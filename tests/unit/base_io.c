@@ -95,6 +95,23 @@ static void test_link(struct arena *a)
     ok(S_ISLNK(st.st_mode), "and stays a link");
 }
 
+/* To what is not there yet, by way of another folder and another link; and in a circle. */
+static void test_dangling(struct arena *a)
+{
+    struct stat st;
+    struct diags *d = diags_new(a);
+    if (mkdir("far", 0777) != 0 || symlink("far/second", "first") != 0 ||
+        symlink("../third", "far/second") != 0 || symlink("round", "round") != 0)
+        return;
+    ok(put(a, "first", "made"), "a link to nothing is written to");
+    eq_str(slurp(a, "third"), "made", "what it leads to is made");
+    ok(lstat("first", &st) == 0 && S_ISLNK(st.st_mode) && lstat("far/second", &st) == 0 &&
+           S_ISLNK(st.st_mode) && lstat("third", &st) == 0 && S_ISREG(st.st_mode),
+       "and links stay links");
+    ok(!io_create(a, d, "round") && lstat("round", &st) == 0 && S_ISLNK(st.st_mode),
+       "a link to itself is refused");
+}
+
 static void test_refused(struct arena *a)
 {
     struct diags *d = diags_new(a);
@@ -160,6 +177,7 @@ int main(void)
     test_atomic(a);
     test_mode(a);
     test_link(a);
+    test_dangling(a);
     test_refused(a);
     test_signal(a);
     test_cache(a);
