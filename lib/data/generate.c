@@ -15,8 +15,12 @@ static const char *const kinds[] = {
     [GEN_ZEROS] = "zeros",     [GEN_ONES] = "ones",
     [GEN_CONST] = "const",     [GEN_ARANGE] = "arange",
     [GEN_UNIFORM] = "uniform", [GEN_NORMAL] = "normal",
-    [GEN_RANDINT] = "randint", NULL,
+    [GEN_RANDINT] = "randint", [GEN_SORTED] = "sorted",
+    [GEN_OFFSETS] = "offsets", NULL,
 };
+
+/* The range of what is sorted, so that its product with the sum of all gaps has 128 bits. */
+static const int64_t SORTED_MOST = (int64_t)1 << 46;
 
 struct fields {
     const char *text;
@@ -48,11 +52,35 @@ static bool take_bound(struct fields *f, const char *name, const struct generato
     const char *s;
     size_t n;
     if (!next_field(f, &s, &n))
-        return diag_error(d, SPAN_NONE, "%s: '%s' needs bounds: '@randint:LO:HI'", name, g->text);
+        return diag_error(d, SPAN_NONE, "%s: '%s' needs %s'@%s:%s'", name, g->text,
+                          g->kind == GEN_OFFSETS ? "how many they end at: " : "bounds: ",
+                          kinds[g->kind], g->kind == GEN_OFFSETS ? "TOTAL" : "LO:HI");
     if (num_int(s, n, INT64_MIN, INT64_MAX, v) != NUM_OK)
         return diag_error(d, SPAN_NONE, "%s: '%.*s' in '%s' is not a 64-bit integer", name, (int)n,
                           s, g->text);
     f->at += n + 1;
+    return true;
+}
+
+/* Whether a generator makes whole numbers between bounds. */
+static bool is_whole(enum generator_kind kind)
+{
+    return kind == GEN_RANDINT || kind == GEN_SORTED || kind == GEN_OFFSETS;
+}
+
+static bool take_bounds(struct fields *f, const char *name, struct generator *g, struct diags *d)
+{
+    const bool offsets = g->kind == GEN_OFFSETS;
+    if ((!offsets && !take_bound(f, name, g, &g->lo, d)) || !take_bound(f, name, g, &g->hi, d))
+        return false;
+    if (offsets && (g->hi < 0 || g->hi >= SORTED_MOST))
+        return diag_error(d, SPAN_NONE, "%s: '%s' ends below 0 or beyond 2^46", name, g->text);
+    g->hi += offsets; /* the last is the total itself */
+    if (g->lo >= g->hi)
+        return diag_error(d, SPAN_NONE, "%s: '%s' has nothing to choose from; HI is exclusive",
+                          name, g->text);
+    if (g->kind == GEN_SORTED && (uint64_t)g->hi - (uint64_t)g->lo > SORTED_MOST)
+        return diag_error(d, SPAN_NONE, "%s: '%s' has bounds more than 2^46 apart", name, g->text);
     return true;
 }
 
@@ -67,14 +95,9 @@ static bool take_arguments(struct arena *a, struct fields *f, const char *name, 
         g->value = arena_strndup(a, s, n);
         f->at += n + 1;
     }
-    if (g->kind == GEN_RANDINT) {
-        if (!take_bound(f, name, g, &g->lo, d) || !take_bound(f, name, g, &g->hi, d))
-            return false;
-        if (g->lo >= g->hi)
-            return diag_error(d, SPAN_NONE, "%s: '%s' has nothing to choose from; HI is exclusive",
-                              name, g->text);
-    }
-    bool random = g->kind == GEN_UNIFORM || g->kind == GEN_NORMAL || g->kind == GEN_RANDINT;
+    if (is_whole(g->kind) && !take_bounds(f, name, g, d))
+        return false;
+    bool random = g->kind == GEN_UNIFORM || g->kind == GEN_NORMAL || is_whole(g->kind);
     g->stream = stream_of(name);
     if (random && next_field(f, &s, &n) && num_uint(s, n, UINT64_MAX, &g->seed) == NUM_OK) {
         g->stream = 0;
@@ -101,7 +124,8 @@ bool generator_parse(struct arena *a, const char *name, const char *text, size_t
         else
             diag_note(d, SPAN_NONE,
                       "there are @zeros @ones @arange @uniform[:SEED] @normal[:SEED] @const:V "
-                      "@randint:LO:HI[:SEED]; a file whose name begins with '@' is './@...'");
+                      "@randint:LO:HI[:SEED] @sorted:LO:HI[:SEED] @offsets:TOTAL[:SEED]; a file "
+                      "whose name begins with '@' is './@...'");
         return false;
     }
     g->kind = (enum generator_kind)k;
@@ -260,6 +284,31 @@ static void fill_floats(const struct filling *f, uint64_t begin, uint64_t end)
     }
 }
 
+/* How far what is sorted is from one element to the next: squares, so that rows are short and long, and one in eight is next to
+ * nothing. */
+static uint64_t gap(struct words *w, uint64_t i)
+{
+    const uint64_t v = word(w, i), high = v >> 16;
+    return v % 8 ? high * high + 1 : 1;
+}
+
+/* Sums of gaps, scaled to the range. Of offsets the first is 0 and the last the total, without gaps beside them. */
+static void fill_sorted(const struct filling *f)
+{
+    const struct generator *g = f->g;
+    const uint64_t n = f->b->count, pinned = g->kind == GEN_OFFSETS;
+    const uint64_t range = (uint64_t)g->hi - (uint64_t)g->lo - pinned;
+    unsigned __int128 all = 0, sum = 0;
+    struct words w = words_of(g);
+    for (uint64_t i = pinned; i + pinned < n + 1; i++)
+        all += gap(&w, i);
+    for (uint64_t i = 0; i < n; i++) {
+        sum += pinned && i == 0 ? 0 : gap(&w, i);
+        const uint64_t v = all ? (uint64_t)(sum * range / all) : 0;
+        dtype_set_int(f->b->type, f->b->data, i, (int64_t)((uint64_t)g->lo + v));
+    }
+}
+
 static void fill_piece(void *ctx, uint64_t begin, uint64_t end)
 {
     const struct filling *f = ctx;
@@ -314,7 +363,7 @@ static bool suits(struct filling *f, const char *name, struct diags *d)
     bool fractions = g->kind == GEN_NORMAL || g->kind == GEN_UNIFORM;
     if (g->kind == GEN_CONST)
         return parse_const(f, name, d);
-    if (g->kind == GEN_RANDINT && !holds(t, g->lo, g->hi - 1))
+    if (is_whole(g->kind) && !holds(t, g->lo, g->hi - 1))
         return diag_error(d, SPAN_NONE, "%s: %s cannot hold every value of '%s'", name,
                           dtype_name(t), g->text);
     if (fractions && !dtype_is_float(t) && !(t == DT_BOOL && g->kind == GEN_UNIFORM))
@@ -331,6 +380,8 @@ bool generator_fill(const struct generator *g, const char *name, struct buffer *
         return false;
     if (g->kind == GEN_ZEROS)
         memset(b->data, 0, b->bytes);
+    else if (g->kind == GEN_SORTED || g->kind == GEN_OFFSETS)
+        fill_sorted(&f);
     else
         parallel_for(b->count, GRAIN, fill_piece, &f);
     return true;

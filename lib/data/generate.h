@@ -6,10 +6,12 @@
  *                        rounding cannot reach 1; bool: false or true
  *   @normal[:SEED]       floats: the standard normal distribution, rounded to the type
  *   @randint:LO:HI[:SEED]  whole numbers from LO to HI - 1, of any type that can hold them exactly
+ *   @sorted:LO:HI[:SEED]   the same, none less than the one before it
+ *   @offsets:TOTAL[:SEED]  where rows begin: the first 0, the last TOTAL, none less than the one before it
  *
  * A random element is a function of (seed, stream, index) through Philox4x32-10: one 32-bit word an element (for randint
  * over more than 2^32 numbers, two), so a longer tensor begins with a shorter one's values, and the values of
- * different types are roundings of the same numbers. With a seed the stream is 0; without one the seed is 0 and the
+ * different types are roundings of the same numbers (but for what is sorted, which depends on the number of elements). With a seed the stream is 0; without one the seed is 0 and the
  * stream is made of the name, so that  x=@normal y=@normal  are independent.
  *
  * normal inverts the cumulative distribution: M. Wichura, "Algorithm AS 241: the percentage points of the normal
@@ -30,13 +32,15 @@ enum generator_kind {
     GEN_UNIFORM,
     GEN_NORMAL,
     GEN_RANDINT,
+    GEN_SORTED,
+    GEN_OFFSETS,
 };
 
 struct generator {
     enum generator_kind kind;
     const char *text;  /* as written, for messages */
     const char *value; /* GEN_CONST: the text of V */
-    int64_t lo, hi;    /* GEN_RANDINT: lo <= element < hi */
+    int64_t lo, hi;    /* whole numbers: lo <= element < hi */
     uint64_t seed, stream;
 };
 

@@ -110,7 +110,7 @@ scheduled() {
 
 @test "every number of shares gives the sum, and leaves the counts as they were" {
     for split in 2 3 32; do
-        for schedule in "{mma: sync, tile: [32, 64, 32], stages: 2, split: $split}" \
+        for schedule in "{strategy: matmul, mma: sync, tile: [32, 64, 32], stages: 2, split: $split}" \
             "{strategy: matmul, mma: none, tile: [64, 64, 8], split: $split}" \
             "{strategy: matmul, mma: none, tile: [4, 8, 64], warps: [1, 1], split: $split}"; do
             scheduled nn "$schedule"

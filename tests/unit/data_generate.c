@@ -224,6 +224,14 @@ static const struct {
     {"@const:-1", DT_U8, "x: '-1' is not a value of type u8"},
     {"@const:2", DT_BOOL, "x: '2' is not a value of type bool"},
     {"@randint", DT_I32, "x: '@randint' needs bounds: '@randint:LO:HI'"},
+    {"@sorted:1", DT_I32, "x: '@sorted:1' needs bounds: '@sorted:LO:HI'"},
+    {"@sorted:2:2", DT_I32, "x: '@sorted:2:2' has nothing to choose from; HI is exclusive"},
+    {"@sorted:0:0x7fffffffffff", DT_I64,
+     "x: '@sorted:0:0x7fffffffffff' has bounds more than 2^46 apart"},
+    {"@sorted:0:300", DT_U8, "x: u8 cannot hold every value of '@sorted:0:300'"},
+    {"@offsets", DT_I32, "x: '@offsets' needs how many they end at: '@offsets:TOTAL'"},
+    {"@offsets:-1", DT_I32, "x: '@offsets:-1' ends below 0 or beyond 2^46"},
+    {"@offsets:256", DT_U8, "x: u8 cannot hold every value of '@offsets:256'"},
     {"@randint:1", DT_I32, "x: '@randint:1' needs bounds: '@randint:LO:HI'"},
     {"@randint:1:b", DT_I32, "x: 'b' in '@randint:1:b' is not a 64-bit integer"},
     {"@randint:5:5", DT_I32, "x: '@randint:5:5' has nothing to choose from; HI is exclusive"},
@@ -234,6 +242,38 @@ static const struct {
     {"@normal", DT_U8, "x: '@normal' makes fractions; for u8 use '@randint:LO:HI'"},
     {"@normal", DT_BOOL, "x: '@normal' makes fractions; for bool use '@randint:LO:HI'"},
 };
+
+/* Ascending, from bound to bound, the same however many threads make it. */
+static void test_sorted(void)
+{
+    enum { M = 200003 };
+    static const struct {
+        const char *text;
+        size_t n;
+        int64_t first, last; /* bounds of all */
+        bool pinned;         /* they are the first and the last */
+    } v[] = {{"@sorted:-5:7", M, -5, 6, false},
+             {"@sorted:-0x10000000000:0x10000000000:3", M, -0x10000000000, 0xffffffffff, false},
+             {"@sorted:3:4", 9, 3, 3, true},
+             {"@offsets:1000", M, 0, 1000, true},
+             {"@offsets:1000000:4", 257, 0, 1000000, true},
+             {"@offsets:7", 2, 0, 7, true},
+             {"@offsets:0", 5, 0, 0, true}};
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+        struct made m = make("x", v[i].text, DT_I64, v[i].n);
+        const int64_t *x = m.b.data;
+        bool good = x[0] >= v[i].first && x[v[i].n - 1] <= v[i].last, varies = false;
+        for (size_t k = 1; k < v[i].n; k++) {
+            good &= x[k - 1] <= x[k];
+            varies |= x[k] - x[k - 1] != x[1] - x[0];
+        }
+        good &= !v[i].pinned || (x[0] == v[i].first && x[v[i].n - 1] == v[i].last);
+        ok(good && (varies || v[i].n < 10), "%s: ascending within its bounds", v[i].text);
+    }
+    struct made two = make("x", "@sorted:0:100", DT_I32, 1000);
+    struct made other = make("y", "@sorted:0:100", DT_I32, 1000);
+    ok(memcmp(two.b.data, other.b.data, two.b.bytes) != 0, "@sorted of another name is another");
+}
 
 static void test_bad(void)
 {
@@ -278,6 +318,7 @@ int main(void)
     test_threads();
     test_values();
     test_distributions();
+    test_sorted();
     test_bad();
     test_extent();
     return tap_done();
