@@ -3,7 +3,10 @@
 
 #include "spec/spec_int.h"
 
-#include <math.h>
+#include "base/num.h"
+#include "data/generate.h"
+
+#include <inttypes.h>
 
 static const struct lang_symbol *find_bindable(const struct spec *s, const char *name)
 {
@@ -27,7 +30,7 @@ static bool unknown_binding(struct spec_reader *r, const struct yaml_value *key)
     const struct lang_symbol *sym = lang_find(&r->spec->params_scope, key->text);
     if (sym)
         return diag_error(r->d, key->span,
-                          "'%s' is a buffer; a case binds dimensions, scalars and types",
+                          "'%s' is an output; a case binds dimensions, scalars, types and inputs",
                           key->text);
     if (near)
         return diag_error(r->d, key->span,
@@ -61,6 +64,61 @@ static bool read_binding_value(struct spec_reader *r, const struct lang_symbol *
     return true;
 }
 
+/* "0..9": whole numbers from the first to the last. False: it is no such text. */
+static bool read_range(const char *text, int64_t *first, int64_t *last)
+{
+    const char *dots = strstr(text, "..");
+    return dots &&
+           num_int(text, (size_t)(dots - text), INT64_MIN, INT64_MAX - 1, first) == NUM_OK &&
+           num_int(dots + 2, strlen(dots + 2), INT64_MIN, INT64_MAX - 1, last) == NUM_OK;
+}
+
+const char *spec_input_text(struct arena *a, const char *name, const char *text, struct span at,
+                            struct diags *d)
+{
+    struct diags *own = diags_new(a);
+    struct generator g;
+    int64_t first, last;
+    size_t used;
+    const bool range = read_range(text, &first, &last);
+    if (range && first > last) {
+        diag_error(d, at, "%s: there is no number in the range '%s'", name, text);
+        return NULL;
+    }
+    if (range)
+        text = arena_printf(a, "@randint:%" PRId64 ":%" PRId64, first, last + 1);
+    else if (text[0] != '@') {
+        diag_error(d, at,
+                   "%s is an input: it takes a generator, as in @zeros or @randint:0:10, or a "
+                   "range, as in 0..9; not '%s'",
+                   name, text);
+        return NULL;
+    }
+    const size_t len = strlen(text);
+    if (generator_parse(a, name, text, len, &g, &used, own) && used == len)
+        return text;
+    if (own->nerror == 0)
+        diag_error(own, at, "%s: there is more behind the generator: '%s'", name, text);
+    for (size_t i = 0; i < own->list.n; i++) {
+        const bool error = own->list.v[i].level == DIAG_ERROR;
+        (error ? (void)diag_error(d, at, "%s", own->list.v[i].text)
+               : diag_note(d, SPAN_NONE, "%s", own->list.v[i].text));
+    }
+    return NULL;
+}
+
+static bool read_input_binding(struct spec_reader *r, const struct lang_symbol *sym,
+                               const struct yaml_value *v, struct spec_case *c)
+{
+    if (v->kind != YAML_SCALAR)
+        return diag_error(r->d, v->span, "what '%s' is filled with is a word, as in '@zeros'",
+                          sym->name);
+    const char *made = spec_input_text(r->a, sym->name, v->text, v->span, r->d);
+    *VEC_PUSH(r->a, &c->bind) =
+        (struct spec_binding){.name = sym->name, .span = v->span, .made = made, .type = DT_VOID};
+    return made != NULL;
+}
+
 static bool read_type_binding(struct spec_reader *r, const struct spec_type *t,
                               const struct yaml_value *v, struct spec_case *c)
 {
@@ -79,6 +137,9 @@ static bool read_binding(struct spec_reader *r, const struct yaml_pair *pair, st
     const struct spec_type *type = spec_find_type(r->spec, pair->key->text);
     if (type)
         return read_type_binding(r, type, pair->value, c);
+    const struct lang_symbol *any = lang_find(&r->spec->params_scope, pair->key->text);
+    if (any && any->kind == SYM_BUFFER && any->mode != MODE_OUT)
+        return read_input_binding(r, any, pair->value, c);
     const struct lang_symbol *sym = find_bindable(r->spec, pair->key->text);
     if (!sym)
         return unknown_binding(r, pair->key);

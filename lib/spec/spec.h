@@ -27,11 +27,12 @@ struct spec_type {
     enum dtype chosen;
 };
 
-/* A named value bound by a case: a dimension, a scalar or a type. */
+/* A named value bound by a case: a dimension, a scalar, a type, or what an input is filled with. */
 struct spec_binding {
     const char *name;
     struct span span;
-    enum dtype type; /* DT_VOID: it is a number */
+    const char *made; /* an input's generator (data/generate.h); NULL: it is no input */
+    enum dtype type;  /* DT_VOID: it is a number, or an input */
     bool is_int;
     int64_t i;
     double f; /* also set when is_int */
@@ -117,6 +118,11 @@ struct spec_parts {
 struct spec_parts *spec_read_parts(struct arena *a, const struct source *src,
                                    const struct spec_define *defines, size_t ndefine,
                                    struct diags *d);
+
+/* What an input may be filled with, as a generator's text: "@randint:0:10" as it stands, and for "0..9", whole numbers from
+ * the first to the last, the same. NULL with an error in d, at `at`: it is neither. */
+const char *spec_input_text(struct arena *a, const char *name, const char *text, struct span at,
+                            struct diags *d);
 
 const struct spec_type *spec_find_type(const struct spec *s, const char *name); /* NULL if absent */
 const char *spec_type_text(struct arena *a, const struct spec_type *t);         /* "f16, f32" */

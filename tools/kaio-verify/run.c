@@ -431,7 +431,14 @@ static void run_file(struct session *s, const char *path)
     session_worse(s, cli_report(s->cli, d));
 }
 
-/* A file is a spec, NAME=VALUE a value, anything else the name of a case. */
+/* "ids=@randint:0:10", "ids=0..9" */
+static bool is_input(const char *word)
+{
+    const char *value = strchr(word, '=') + 1;
+    return value[0] == '@' || strstr(value, "..");
+}
+
+/* A file is a spec, NAME=VALUE a value or an input, anything else the name of a case. */
 static void sort_operands(struct session *s)
 {
     for (int k = 0; k < s->cli->argc; k++) {
@@ -443,12 +450,13 @@ static void sort_operands(struct session *s)
         if (file || (looks && !strchr(word, '=')))
             *VEC_PUSH(s->a, &s->specs) = word;
         else if (strchr(word, '=') && word[0] != '=')
-            *VEC_PUSH(s->a, &s->values) = word;
+            *VEC_PUSH(s->a, is_input(word) ? &s->inputs : &s->values) = word;
         else
             *VEC_PUSH(s->a, &s->cases) = word;
     }
     s->case_used = ARENA_ARRAY(s->a, s->cases.n, bool);
     s->type_used = ARENA_ARRAY(s->a, s->opt->ntype, bool);
+    s->input_used = ARENA_ARRAY(s->a, s->inputs.n, bool);
     if (!s->specs.n)
         cli_usage_error(s->cli, s->cases.n ? "no such file: '%s'" : "no spec given",
                         s->cases.n ? s->cases.v[0] : "");
@@ -471,6 +479,11 @@ static void finish(struct session *s)
     for (size_t k = 0; k < o->ntype && !session_over(s); k++)
         if (!s->type_used[k] && o->type[k].name) {
             cli_error(s->cli, "--types: no kernel has a type '%s'", o->type[k].name);
+            session_worse(s, CLI_BAD_INPUT);
+        }
+    for (size_t k = 0; k < s->inputs.n && !session_over(s); k++)
+        if (!s->input_used[k]) {
+            cli_error(s->cli, "no kernel has the input of '%s'", s->inputs.v[k]);
             session_worse(s, CLI_BAD_INPUT);
         }
     if (!s->status && !s->rows.count[ROW_PASS] && !o->list) {

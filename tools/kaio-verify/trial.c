@@ -4,11 +4,15 @@
 #include "trial.h"
 
 #include "base/num.h"
+#include "data/generate.h"
 #include "values.h"
 
 /* Terms that the reference adds up for a case before it counts as large, and bytes of its buffers. */
 static const double LARGE = 0x1p22, LARGE_BYTES = 0x1p26;
 enum { GUARD = 4096 }; /* bytes on each side of a buffer on a GPU; the simulator knows the bounds */
+
+/* In the place of a kind of fill where every input has a generator. */
+static const char given[] = "given";
 
 /* ---- rows -------------------------------------------------------------------------------------------------- */
 
@@ -51,7 +55,7 @@ static const char *repeat_command(const struct trial *t, const char *fill)
     struct buf b = buf_in(k->s->a);
     buf_printf(&b, "kaio-verify --run -d %s -t %s --seed=%llu", k->s->info.kind, k->s->target->name,
                (unsigned long long)o->seed);
-    if (fill)
+    if (fill && strcmp(fill, given) != 0)
         buf_printf(&b, " --fill=%s", fill);
     if (o->sample)
         buf_printf(&b, " --sample=%llu", (unsigned long long)o->sample);
@@ -85,6 +89,10 @@ static const char *repeat_command(const struct trial *t, const char *fill)
     buf_printf(&b, " --kernel=%s ", k->spec->name);
     print_word(k->path, &b);
     buf_printf(&b, "%s%s", *t->words ? " " : "", t->words);
+    for (size_t i = 0; i < k->s->inputs.n; i++) {
+        buf_putc(&b, ' ');
+        print_word(k->s->inputs.v[i], &b);
+    }
     return buf_text(&b);
 }
 
@@ -139,6 +147,10 @@ static bool bind_named(struct trial *t)
             continue; /* the kernel was read so */
         struct run_dim *dim = run_find_dim(t->run, b->name);
         struct run_param *p = run_find_param(t->run, b->name);
+        if (b->made) {
+            t->made[p - t->run->param] = b->made;
+            continue;
+        }
         const char *from =
             arena_printf(t->a, "case '%s' says %s=%lld", t->named->name, b->name, (long long)b->i);
         if (dim ? !run_bind_dim(t->run, dim, b->i, from)
@@ -171,15 +183,35 @@ static bool bind_word(struct trial *t, const char *word)
                : run_bind_scalar(t->run, p, whole && f == 0 ? (double)v : f, v);
 }
 
+/* What the command line says of the inputs goes before the case. */
+static bool bind_inputs(struct trial *t)
+{
+    struct session *s = t->k->s;
+    for (size_t i = 0; i < s->inputs.n; i++) {
+        const char *word = s->inputs.v[i], *eq = strchr(word, '=');
+        const char *name = arena_strndup(t->a, word, (size_t)(eq - word));
+        const struct run_param *p = run_find_param(t->run, name);
+        if (!p || !run_is_input(p))
+            continue;
+        s->input_used[i] = true;
+        const char *made = spec_input_text(t->a, name, eq + 1, SPAN_NONE, t->d);
+        if (!made)
+            return false;
+        t->made[p - t->run->param] = made;
+    }
+    return true;
+}
+
 bool trial_bind(struct trial *t)
 {
     t->run = run_new(t->a, t->k->contract, t->d);
+    t->made = ARENA_ARRAY(t->a, t->run->nparam, const char *);
     if (t->named && !bind_named(t))
         return false;
     for (size_t i = 0; i < t->values.n; i++)
         if (!bind_word(t, t->values.v[i]))
             return false;
-    if (!run_shapes(t->run))
+    if (!bind_inputs(t) || !run_shapes(t->run))
         return false;
     t->in = values_of(t->a, t->k->spec, t->run);
     return true;
@@ -191,6 +223,32 @@ double trial_cost(const struct trial *t)
 }
 
 /* ---- the reference --------------------------------------------------------------------------------------------- */
+
+/* Whether no input is left to the kind of fill. */
+static bool all_made(const struct trial *t)
+{
+    bool all = true, any = false;
+    for (size_t i = 0; i < t->run->nparam; i++)
+        if (run_is_input(&t->run->param[i])) {
+            all &= t->made[i] != NULL;
+            any = true;
+        }
+    return all && any;
+}
+
+/* The kind's name, for rows. */
+static const char *fill_label(const struct trial *t, enum fill_kind kind)
+{
+    return all_made(t) ? given : fill_names[kind];
+}
+
+static bool make_input(struct trial *t, const char *text, struct run_param *p)
+{
+    struct generator g;
+    size_t used;
+    return generator_parse(t->a, p->sym->name, text, strlen(text), &g, &used, t->d) &&
+           generator_fill(&g, p->sym->name, &p->host, t->d);
+}
 
 /* Fills the inputs. halve: how often the range of integers used as subscripts is halved. */
 static bool fill_inputs(struct trial *t, enum fill_kind kind, unsigned halve)
@@ -211,7 +269,10 @@ static bool fill_inputs(struct trial *t, enum fill_kind kind, unsigned halve)
         use.extent = use.extent >> halve ? use.extent >> halve : 1;
         if (!p->host.data)
             buffer_alloc(t->a, &p->host, p->sym->name);
-        fill_buffer(kind, t->k->s->opt->seed, p->sym->name, &use, terms, &p->host);
+        if (!t->made[i])
+            fill_buffer(kind, t->k->s->opt->seed, p->sym->name, &use, terms, &p->host);
+        else if (!make_input(t, t->made[i], p))
+            return false;
         ((const void **)(uintptr_t)t->in.buffers)[sp->sym->id] = p->host.data;
     }
     return true;
@@ -233,7 +294,8 @@ static struct ref *reference(struct trial *t, enum fill_kind kind)
         struct ref *ref = ref_evaluate(t->a, &t->in, &ro, d);
         if (ref)
             return ref;
-        if (halve < 32 && strstr(rows_first_error(d), "outside 0..") && !*o->interrupted)
+        if (halve < 32 && !all_made(t) && strstr(rows_first_error(d), "outside 0..") &&
+            !*o->interrupted)
             continue;
         for (size_t i = 0; i < d->list.n; i++)
             diag_error(t->d, d->list.v[i].span, "%s", d->list.v[i].text);
@@ -361,12 +423,12 @@ static void judge(struct trial *t, struct ref *ref, size_t output, enum fill_kin
             once(t, &t->k->proved, name);
     }
     if (!res.count)
-        skip(t, arena_printf(s->a, "nothing to compare: '%s' is empty", name), fill_names[kind]);
+        skip(t, arena_printf(s->a, "nothing to compare: '%s' is empty", name), fill_label(t, kind));
     else if (t->random && !proves)
         skip(t, arena_printf(s->a, "'%s' proves nothing here: %s", name, res.why),
-             fill_names[kind]);
+             fill_label(t, kind));
     else
-        add_row(t, &row, fill_names[kind]);
+        add_row(t, &row, fill_label(t, kind));
 }
 
 /* The reference failed. Of a random shape that it has no value for, nothing is to be said. */
@@ -389,10 +451,10 @@ static void check(struct trial *t, enum fill_kind kind)
         ref = reference(t, kind = FILL_UNIFORM);
     }
     if (!ref) {
-        no_reference(t, fill_names[kind]);
+        no_reference(t, fill_label(t, kind));
         return;
     }
-    if (execute(t, fill_names[kind]) && (!s->opt->repeat || bit_stable(t, fill_names[kind])))
+    if (execute(t, fill_label(t, kind)) && (!s->opt->repeat || bit_stable(t, fill_label(t, kind))))
         for (size_t k = 0; k < ref_noutput(ref) && !session_over(s); k++)
             judge(t, ref, k, kind);
     ref_free(ref);
@@ -402,6 +464,8 @@ static bool takes(const struct trial *t, enum fill_kind kind)
 {
     const struct options *o = t->k->s->opt;
     bool floats = has_float_input(t->k->spec);
+    if (all_made(t))
+        return kind == FILL_EXACT;
     if (o->fills)
         return o->fills >> kind & 1;
     switch (kind) {

@@ -19,8 +19,10 @@ struct session {
     struct arena *a;
     struct diags *d;                /* for the session as a whole */
     word_list specs, cases, values; /* the operands, sorted out */
-    bool *case_used, *type_used;    /* by case, by opt->type */
-    const struct device_ops *ops;   /* NULL: nothing is run (--list) */
+    word_list inputs;               /* "ids=@randint:0:10", of every problem */
+    /* by case, by opt->type, by input */
+    bool *case_used, *type_used, *input_used;
+    const struct device_ops *ops; /* NULL: nothing is run (--list) */
     struct device *dev;
     struct device_info info;
     const struct ptx_target *target;
@@ -62,6 +64,7 @@ struct trial {
     bool random;                   /* values by --shapes: what proves nothing is skipped */
     const char *test, *words;      /* its name; how its values are named on the command line */
     struct run *run;
+    const char **made; /* by parameter: the generator of an input; NULL: it is filled */
     struct ref_input in;
     struct spec_sums sums;
     double seconds;
