@@ -11,7 +11,7 @@ setup() {
 
 # usage FILE KERNEL FILL COLS: status and the largest part of the bound that is used
 usage() {
-    kaio-verify --run -d cpu --fill="$3" --format=json --kernel="$2" "$bound/$1" rows="${5:-40}" cols="$4" 2>/dev/null |
+    kaio-verify --run -d cpu --code=generic --fill="$3" --format=json --kernel="$2" "$bound/$1" rows="${5:-40}" cols="$4" 2>/dev/null |
         sed -E 's/.*"status": "([A-Z]+)".*"max_bound": ([^,}]+).*/\1 \2/'
 }
 
@@ -41,7 +41,7 @@ part() {
     for op in softmax log_softmax logsumexp layer_norm rms_norm l2_normalize; do
         for fill in normal uniform extreme; do
             for cols in 31 1000; do
-                run -0 --separate-stderr kaio-verify --run -d cpu -D T=f32 --fill=$fill --format=json \
+                run -0 --separate-stderr kaio-verify --run -d cpu --code=generic -D T=f32 --fill=$fill --format=json \
                     "$KAIO_SRCDIR/specs/norm/$op.yaml" rows=40 cols=$cols
                 part=$(part '[a-z]*' <<<"$output")
                 echo "$op $fill $cols: $part of the bound"
@@ -57,7 +57,7 @@ part() {
     while read -r op out fill values; do
         for seed in 1 2 3 4 5 6 7 8; do
             # shellcheck disable=SC2086 # words
-            kaio-verify --run -d cpu -D T=f32 --seed=$seed --fill="$fill" --format=json \
+            kaio-verify --run -d cpu --code=generic -D T=f32 --seed=$seed --fill="$fill" --format=json \
                 "$KAIO_SRCDIR/specs/reduce/$op.yaml" $values
         done >rows.json
         part=$(part "$out" <rows.json)
@@ -79,7 +79,7 @@ END
 
 # Which shapes are drawn is chance, and of few elements all may be exact: of each result the row that uses the most.
 @test "every f32 result of the library's rows, losses and reductions uses between a hundredth and all of the bound" {
-    kaio-verify --run -d cpu --format=json --shapes=4:77 --fill=uniform,extreme \
+    kaio-verify --run -d cpu --code=generic --format=json --shapes=4:77 --fill=uniform,extreme \
         "$KAIO_SRCDIR"/specs/{norm,loss,quant,reduce}/*.yaml >rows.json
     run ! grep -v '"status": "\(PASS\|SKIP\)"' rows.json
     # a maximum has one value alone
@@ -93,7 +93,7 @@ END
 @test "honest kernels that do not say how deep their sums are pass, too" {
     sed '/^depth:/d' "$bound/honest.yaml" >any.yaml
     for fill in normal uniform edge extreme; do
-        run -0 --separate-stderr kaio-verify --run -d cpu --fill=$fill any.yaml rows=20 cols=300
+        run -0 --separate-stderr kaio-verify --run -d cpu --code=generic --fill=$fill any.yaml rows=20 cols=300
     done
 }
 
@@ -114,7 +114,7 @@ END
         fill=$(grep -B1 "^kernel: $kernel\$" "$bound/wrong.yaml" | sed -n 's/^# fill: \([a-z]*\):.*/\1/p')
         for cols in $sizes; do
             echo "$kernel $fill $cols"
-            run -1 --separate-stderr kaio-verify --run -d cpu --fill="$fill" --kernel="$kernel" any.yaml rows=40 cols=$cols
+            run -1 --separate-stderr kaio-verify --run -d cpu --code=generic --fill="$fill" --kernel="$kernel" any.yaml rows=40 cols=$cols
         done
     done
 }
@@ -123,13 +123,13 @@ END
     sed '/^depth:/d' "$bound/wrong.yaml" >any.yaml
     sed '/^depth:/d' "$bound/honest.yaml" >honest.yaml
     for kernel in softmax softmax_online log_sum_exp; do
-        run -0 --separate-stderr kaio-verify --run -d cpu --fill=extreme --kernel=$kernel honest.yaml rows=20 cols=9001
+        run -0 --separate-stderr kaio-verify --run -d cpu --code=generic --fill=extreme --kernel=$kernel honest.yaml rows=20 cols=9001
     done
     for kernel in softmax_without_last softmax_without_first softmax_padded; do
         echo "$kernel"
         [ "$kernel" = softmax_padded ] ||
-            run -0 --separate-stderr kaio-verify --run -d cpu --fill=normal --kernel=$kernel any.yaml rows=20 cols=9001
-        run -1 --separate-stderr kaio-verify --run -d cpu --fill=extreme --kernel=$kernel any.yaml rows=20 cols=9001
+            run -0 --separate-stderr kaio-verify --run -d cpu --code=generic --fill=normal --kernel=$kernel any.yaml rows=20 cols=9001
+        run -1 --separate-stderr kaio-verify --run -d cpu --code=generic --fill=extreme --kernel=$kernel any.yaml rows=20 cols=9001
     done
 }
 
@@ -145,7 +145,7 @@ $2
     for sizes in "m=7 n=65 k=31" "m=20 n=70 k=1000"; do
         for fill in uniform extreme; do
             # shellcheck disable=SC2086 # words
-            run -0 --separate-stderr kaio-verify --run -d cpu --fill=$fill --format=json "$bound/matmul.yaml" $sizes
+            run -0 --separate-stderr kaio-verify --run -d cpu --code=generic --fill=$fill --format=json "$bound/matmul.yaml" $sizes
             for kernel in $(kernels matmul.yaml); do
                 part=$(grep "\"kernel\": \"$kernel\"" <<<"$output" | part c)
                 echo "$kernel $fill $sizes: $part of the bound"
@@ -166,7 +166,7 @@ contraction() {
         contraction "$type" "$a" "$b" >product.yaml
         for target in sm_70 sm_80; do
             for seed in 1 2 3; do
-                run -0 --separate-stderr kaio-verify --run -d cpu -t $target --seed=$seed --fill=uniform --format=json product.yaml \
+                run -0 --separate-stderr kaio-verify --run -d cpu --code=generic -t $target --seed=$seed --fill=uniform --format=json product.yaml \
                     m=33 n=40 k=150
                 part=$(part c <<<"$output")
                 echo "$type $a $b $target: $part of the bound"
@@ -184,7 +184,7 @@ END
 
 @test "sizes that the launch brings are allowed no more than sizes that are fixed" {
     contraction f16 'm, k' 'k, n' >product.yaml
-    verify=(kaio-verify --run -d cpu --fill=uniform --format=json product.yaml)
+    verify=(kaio-verify --run -d cpu --code=generic --fill=uniform --format=json product.yaml)
     for fixed in '' '-D m=33 -D n=40 -D k=160'; do
         # shellcheck disable=SC2086 # words
         run -0 --separate-stderr "${verify[@]}" $fixed m=33 n=40 k=160
@@ -202,7 +202,7 @@ END
             for fill in normal uniform; do
                 echo "$name $fill $sizes"
                 # shellcheck disable=SC2086 # words
-                run -1 --separate-stderr kaio-verify --run -d cpu --fill=$fill product.yaml $sizes
+                run -1 --separate-stderr kaio-verify --run -d cpu --code=generic --fill=$fill product.yaml $sizes
             done
         done
     done <<'END'

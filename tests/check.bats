@@ -40,7 +40,7 @@ all_pairs() {
 }
 
 @test "the library of specs gives none" {
-    run -0 kaio-verify --run -d cpu --check "$KAIO_SRCDIR"/specs/*/*.yaml "$KAIO_SRCDIR"/tests/data/bodies/*.yaml
+    run -0 kaio-verify --run -d cpu --check ${KAIO_QUICK:+--code=generic} "$KAIO_SRCDIR"/specs/*/*.yaml "$KAIO_SRCDIR"/tests/data/bodies/*.yaml
     [[ $output != *warning:* ]]
     [[ ${lines[-1]} == *" passed, 0 failed, "* ]]
 }

@@ -124,7 +124,7 @@ scheduled() {
     kaio-emit -D T=f32 k.yaml >k.ptx
     kaio-run -d cpu k.ptx m=3 n=5 k=0 a=@zeros b=@zeros c=c.bin
     [ "$(od -An -v -tx4 -w4 c.bin | sort -u | tr -d ' ')" = 00000000 ]
-    scheduled gated_mlp '{split: 3}'
+    scheduled gated_mlp '{strategy: matmul, split: 3}'
     run -0 kaio-verify --run -d cpu --check --shapes=2 k.yaml
 }
 

@@ -166,7 +166,7 @@ END
         scheduled "$spec" "{mma: wgmma, tile: $tile, cluster: $cluster, split: $split}"
         kaio-emit -t sm_90a k.yaml | grep -q 'st.shared::cluster.v4'
         # shellcheck disable=SC2086
-        run -0 kaio-verify --run -d cpu --check -t sm_90a k.yaml $sizes
+        run -0 kaio-verify --run -d cpu --check --code=generic -t sm_90a k.yaml $sizes
     done <<'END'
 nt [128,128,64] 1 2 m=200 n=136 k=1000
 nn [128,64,64] [1,2] 3 m=130 n=200 k=328

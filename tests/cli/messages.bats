@@ -214,10 +214,10 @@ END
     [[ "$stderr" == *"k.yaml:11:3: error: assertion failed: n < 50 (\"too many\") block (0,0,0) thread (0,0,0)"* ]]
     # lost ones are told although the case passes
     sed 's/if (i == 0) print("n is %u\\n", n)/print("%u\\n", i)/' k.yaml >many.yaml
-    run -0 --separate-stderr kaio-verify --run -d cpu --fill=normal --messages=64 many.yaml small
+    run -0 --separate-stderr kaio-verify --run -d cpu --fill=normal --code=generic --messages=64 many.yaml small
     [ "$stderr" = "$(seq 0 3)
 kaio-verify: warning: k/small: 36 messages were lost: give --messages=640" ]
-    run -0 --separate-stderr kaio-verify --run -d cpu --fill=normal --messages=640 many.yaml small
+    run -0 --separate-stderr kaio-verify --run -d cpu --fill=normal --code=generic --messages=640 many.yaml small
     [ "$stderr" = "$(seq 0 39)" ]
 }
 

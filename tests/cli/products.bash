@@ -8,7 +8,7 @@ setup() {
     fills=
     if [ -n "${KAIO_QUICK-}" ]; then
         layouts='nt tn' # each operand either way
-        fills=--fill=normal
+        fills='--fill=normal --code=generic'
         ptxas=          # what the build without sanitizers emits is the same
     fi
 }

@@ -41,7 +41,7 @@ values() {
         # shellcheck disable=SC2086
         set -- $more
         bash data/atomics.sh "${@:2}" >forms.yaml
-        run -0 kaio-verify --run -d cpu -t "$1" forms.yaml
+        run -0 kaio-verify --run -d cpu --code=generic -t "$1" forms.yaml
         [[ $output == *"passed, 0 failed, 0 skipped" ]]
     done
 }
