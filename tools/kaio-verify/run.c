@@ -149,31 +149,29 @@ static bool has(const word_list *list, const char *word)
     return false;
 }
 
-/* Each shape by the code for all sizes as it is drawn, then each by code of its own. */
-static uint64_t draw_and_run(struct kernel *k, struct shapes *sh)
+typedef VEC(word_list) shape_list;
+
+/* Runs a shape by the code for all sizes, and keeps it for code of its own. */
+static void run_generic(struct kernel *k, struct trial *t, shape_list *drawn)
 {
-    struct session *s = k->s;
-    struct trial t = {.k = k, .random = true};
-    VEC(word_list) drawn = {0};
-    while (drawn.n < s->opt->shapes && !session_over(s) && shapes_next(sh, &t.values)) {
-        *VEC_PUSH(k->a, &drawn) = t.values;
-        if (runs_generic(k) || s->opt->list)
-            run_values(&t);
-    }
+    *VEC_PUSH(k->a, drawn) = t->values;
+    if (runs_generic(k) || k->s->opt->list)
+        run_values(t);
+}
+
+static void run_each_fixed(struct kernel *k, struct trial *t, const shape_list *drawn)
+{
     struct spec *spec = k->spec;
-    for (size_t i = 0; runs_fixed(k) && i < drawn.n && !session_over(s); i++) {
-        t.values = drawn.v[i];
-        kernel_run_fixed(k, spec, &t);
+    for (size_t i = 0; runs_fixed(k) && i < drawn->n && !session_over(k->s); i++) {
+        t->values = drawn->v[i];
+        kernel_run_fixed(k, spec, t);
     }
-    return drawn.n;
 }
 
 /* Of an output that only empty or hopeless shapes were found for, the check has proved nothing. */
-static void run_shapes_of(struct kernel *k)
+static void judge_shapes(struct kernel *k, const struct shapes *sh, size_t made)
 {
     struct session *s = k->s;
-    struct shapes *sh = shapes_new(k->a, k);
-    const uint64_t made = draw_and_run(k, sh);
     struct diags *d = diags_new(k->a);
     if (!made && !session_over(s)) {
         diag_error(d, k->spec->name_span, "no shape tried for '%s' will do: %s", k->spec->name,
@@ -185,6 +183,55 @@ static void run_shapes_of(struct kernel *k)
             diag_error(d, k->spec->name_span, "no shape proved anything of '%s'", k->seen.v[i]);
             kernel_error(k, d, CLI_CHECK_FAILED);
         }
+}
+
+static void run_random_shapes(struct kernel *k)
+{
+    struct session *s = k->s;
+    struct shapes *sh = shapes_new(k->a, k);
+    struct trial t = {.k = k, .drawn = true, .random = true};
+    shape_list drawn = {0};
+    while (drawn.n < s->opt->shapes && !session_over(s) && shapes_next(sh, &t.values))
+        run_generic(k, &t, &drawn);
+    run_each_fixed(k, &t, &drawn);
+    judge_shapes(k, sh, drawn.n);
+}
+
+/* Without cases there is nothing that the kernel says of its sizes. */
+static void run_usual_shapes(struct kernel *k)
+{
+    struct session *s = k->s;
+    struct shapes *sh = shapes_new(k->a, k);
+    struct trial t = {.k = k, .drawn = true};
+    shape_list drawn = {0};
+    struct buf said = buf_in(k->a);
+    word_list values[SHAPES_USUAL];
+    for (size_t kind = 0; kind < SHAPES_USUAL; kind++) {
+        values[kind] = (word_list){0};
+        if (!shapes_usual(sh, kind, &t.values))
+            continue;
+        values[kind] = t.values;
+        buf_printf(&said, "%s%s sizes (%s)", said.len ? ", " : "", shapes_usual_names[kind],
+                   trial_words(k->a, &t.values));
+    }
+    progress_clear(&s->progress);
+    if (said.len)
+        cli_note(s->cli, "'%s' has no cases: it is run with %s", k->spec->name, buf_text(&said));
+    for (size_t kind = 0; kind < SHAPES_USUAL && !session_over(s); kind++) {
+        t.values = values[kind];
+        if (t.values.n)
+            run_generic(k, &t, &drawn);
+    }
+    run_each_fixed(k, &t, &drawn);
+    judge_shapes(k, sh, drawn.n);
+}
+
+static bool has_open_dims(const struct spec *spec)
+{
+    bool open = false;
+    for (size_t i = 0; i < spec->dims.n; i++)
+        open |= !spec->dims.v[i]->has_value;
+    return open;
 }
 
 /* ---- all cases of all specs ------------------------------------------------------------------------------------- */
@@ -253,10 +300,7 @@ static bool run_problems(struct kernel *k, struct spec *spec, const word_list *v
 /* PTX that is given is what it is; and what -D fixes is not open. */
 static bool has_one_code(const struct session *s, const struct spec *spec)
 {
-    bool open = false;
-    for (size_t i = 0; i < spec->dims.n; i++)
-        open |= !spec->dims.v[i]->has_value;
-    return s->opt->ptx || !open;
+    return s->opt->ptx || !has_open_dims(spec);
 }
 
 static void run_all(struct kernel *k, struct spec *spec)
@@ -264,9 +308,10 @@ static void run_all(struct kernel *k, struct spec *spec)
     struct session *s = k->s;
     const word_list values = is_known(s, spec) ? fixed_values(k, spec) : s->values;
     k->one_code = has_one_code(s, spec);
-    if (s->opt->shapes) {
+    const bool usual = !spec->cases.n && !values.n && has_open_dims(spec);
+    if (s->opt->shapes || usual) {
         if (kernel_prepare(k, spec))
-            run_shapes_of(k);
+            usual && !s->opt->shapes ? run_usual_shapes(k) : run_random_shapes(k);
         return;
     }
     if ((runs_generic(k) || s->opt->list) && !run_problems(k, spec, &values, false))
@@ -364,7 +409,8 @@ static void run_kernel(struct session *s, const char *path, struct spec *spec)
 {
     struct kernel k = {.s = s, .a = arena_new(), .path = path, .spec = spec};
     struct diags *d = diags_new(k.a);
-    bool any = s->values.n > 0 || s->opt->shapes || is_known(s, spec);
+    bool any = s->values.n > 0 || s->opt->shapes || is_known(s, spec) ||
+               (!s->cases.n && !spec->cases.n && has_open_dims(spec));
     for (size_t c = 0; c < spec->cases.n; c++)
         any |= wanted(s, spec->cases.v[c].name);
     if (!any && s->cases.n == 0) {

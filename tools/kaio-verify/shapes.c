@@ -271,6 +271,42 @@ bool shapes_next(struct shapes *sh, word_list *values)
     return false;
 }
 
+/* ---- usual shapes ------------------------------------------------------------------------------------------------- */
+
+const char *const shapes_usual_names[SHAPES_USUAL] = {"small", "odd", "aligned"};
+
+/* Dimensions take a kind's sizes one after the other, each try beginning with the next, so that dimensions which a requirement
+ * compares come to stand as it wants them; then sizes are brought to multiples that requirements ask for, and at last taken as
+ * --shapes would draw them. */
+static void draw_usual(struct shapes *sh, size_t kind, unsigned try, uint32_t *dim)
+{
+    enum { SIZES = 6 };
+    static const uint32_t sizes[SHAPES_USUAL][SIZES] = {
+        {3, 5, 2, 7, 4, 1}, {67, 33, 129, 17, 5, 35}, {64, 128, 32, 256, 16, 8}};
+    const size_t n = sh->k->contract->dims.n;
+    if (try >= PER_CAP) {
+        draw(sh, try, dim);
+        return;
+    }
+    for (size_t k = 0; k < n; k++) {
+        dim[k] = sizes[kind][(k + try) % SIZES];
+        dim[k] = try < SIZES ? dim[k] : suitable(sh, dim[k]);
+    }
+}
+
+bool shapes_usual(struct shapes *sh, size_t kind, word_list *values)
+{
+    uint32_t *dim = ARENA_ARRAY(sh->a, sh->k->contract->dims.n + 1, uint32_t);
+    sh->made = SHAPES_USUAL; /* none of the kinds that --shapes begins with */
+    for (unsigned try = 0; try < TRIES; try++) {
+        draw_usual(sh, kind, try, dim);
+        write_values(sh, dim, values);
+        if (fits(sh, values))
+            return true;
+    }
+    return false;
+}
+
 const char *shapes_refused(const struct shapes *sh)
 {
     return sh->refused ? sh->refused : "there are none";

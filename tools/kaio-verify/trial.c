@@ -16,7 +16,7 @@ static const char given[] = "given";
 
 /* ---- rows -------------------------------------------------------------------------------------------------- */
 
-static const char *join(struct arena *a, const word_list *words)
+const char *trial_words(struct arena *a, const word_list *words)
 {
     struct buf b = buf_in(a);
     for (size_t k = 0; k < words->n; k++) {
@@ -33,9 +33,9 @@ void trial_begin(struct trial *t)
     t->a = arena_new();
     t->d = diags_new(t->a);
     t->seconds = 0;
-    t->words = t->named ? t->named->name : join(a, &t->values);
+    t->words = t->named ? t->named->name : trial_words(a, &t->values);
     t->test = arena_printf(a, "%s/%s%s%s", t->k->spec->name, t->words,
-                           types->n && *t->words ? " " : "", join(a, types));
+                           types->n && *t->words ? " " : "", trial_words(a, types));
 }
 
 static void print_sums(const struct spec_sums *s, struct buf *b)
@@ -417,25 +417,25 @@ static void judge(struct trial *t, struct ref *ref, size_t output, enum fill_kin
     compare_output(ref, output, p->result.data, &s->opt->tolerance, should_vary(t, kind), &res);
     const struct row row = row_of_result(name, &res);
     bool proves = res.status != COMPARE_MISTRUST;
-    if (res.count && t->random) {
+    if (res.count && t->drawn) {
         once(t, &t->k->seen, name);
         if (proves)
             once(t, &t->k->proved, name);
     }
     if (!res.count)
         skip(t, arena_printf(s->a, "nothing to compare: '%s' is empty", name), fill_label(t, kind));
-    else if (t->random && !proves)
+    else if (t->drawn && !proves)
         skip(t, arena_printf(s->a, "'%s' proves nothing here: %s", name, res.why),
              fill_label(t, kind));
     else
         add_row(t, &row, fill_label(t, kind));
 }
 
-/* The reference failed. Of a random shape that it has no value for, nothing is to be said. */
+/* The reference failed. Of a shape that nobody chose and that it has no value for, nothing is to be said. */
 static void no_reference(struct trial *t, const char *fill)
 {
     struct session *s = t->k->s;
-    if (t->random && !*s->opt->interrupted)
+    if (t->drawn && !*s->opt->interrupted)
         skip(t, arena_printf(s->a, "the reference has no value: %s", rows_first_error(t->d)), fill);
     else
         trial_error(t, *s->opt->interrupted ? CLI_CHECK_FAILED : CLI_BAD_INPUT, fill);

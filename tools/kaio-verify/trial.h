@@ -61,7 +61,8 @@ struct trial {
     struct diags *d;
     const struct spec_case *named; /* the values; or: */
     word_list values;              /* "n=1000", ... */
-    bool random;                   /* values by --shapes: what proves nothing is skipped */
+    bool drawn;                    /* values that nobody chose: what proves nothing is skipped */
+    bool random;                   /* by --shapes */
     const char *test, *words;      /* its name; how its values are named on the command line */
     struct run *run;
     const char **made; /* by parameter: the generator of an input; NULL: it is filled */
@@ -81,6 +82,8 @@ void kernel_error(struct kernel *k, struct diags *d, int status);
 /* Sets .a (a new arena, for the caller to free), .d, .test and .words of a trial whose kernel, and named or values, are
  * set. */
 void trial_begin(struct trial *t);
+/* "n=3 m=5" */
+const char *trial_words(struct arena *a, const word_list *words);
 /* Binds the values. False with errors in t->d. */
 bool trial_bind(struct trial *t);
 /* After trial_bind: the terms that the reference adds up. */
@@ -99,6 +102,11 @@ void trial_skip(struct trial *t, const char *why);
 struct shapes *shapes_new(struct arena *a, struct kernel *k);
 /* The next one's values. False: there are no more. */
 bool shapes_next(struct shapes *sh, word_list *values);
+/* For a kernel without cases: values of a kind, of which there are SHAPES_USUAL. False: none will do. */
+enum { SHAPES_USUAL = 3 };
+bool shapes_usual(struct shapes *sh, size_t kind, word_list *values);
+/* "small", "odd", "aligned" */
+extern const char *const shapes_usual_names[SHAPES_USUAL];
 /* Why the last one that was tried is none. */
 const char *shapes_refused(const struct shapes *sh);
 
