@@ -211,7 +211,7 @@ END
         done
     done >all.yaml
     for target in sm_70 sm_80 sm_89; do
-        run -0 kaio-verify --run -d cpu -t $target --fill=edge all.yaml
+        run -0 kaio-verify --run -d cpu --code=generic -t $target --fill=edge all.yaml
         [[ $output == *"195 passed, 0 failed, 0 skipped" ]]
     done
 }
