@@ -13,6 +13,10 @@ UNIT_TESTS += tests/unit/sim_ops
 tests_unit_sim_ops_SOURCES = tests/unit/sim_ops.c
 tests_unit_sim_ops_LDADD = $(TOOL_LIBS)
 
+UNIT_TESTS += tests/unit/sim_names
+tests_unit_sim_names_SOURCES = tests/unit/sim_names.c
+tests_unit_sim_names_LDADD = $(TOOL_LIBS)
+
 UNIT_TESTS += tests/unit/sim_faults
 tests_unit_sim_faults_SOURCES = tests/unit/sim_faults.c
 tests_unit_sim_faults_LDADD = $(TOOL_LIBS)

@@ -88,6 +88,8 @@ void check_find(struct check *c, const struct check_finding *f)
     }
     struct check_finding *g = &c->finding[c->nfinding++];
     *g = *f;
+    if (g->space != SIM_IN_GLOBAL) /* it may have been a generic address */
+        g->address &= ((uint64_t)1 << SIM_WINDOW_BITS) - 1;
     g->seen = NULL;
     g->seen_bytes = 0;
     g->blocks = 0;

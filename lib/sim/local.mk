@@ -7,7 +7,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/sim/decode_mem.c lib/sim/decode_ctl.c lib/sim/decode_matrix.c lib/sim/decode_wmma.c lib/sim/decode_flight.c lib/sim/matrix.h \
 	lib/sim/wgmma.h lib/sim/wgmma.c lib/sim/decode_wgmma.c lib/sim/registers.c \
 	lib/sim/inline.c lib/sim/inline.h lib/sim/routine.c lib/sim/system.c lib/sim/system.h lib/sim/order.c lib/sim/mem.c lib/sim/heap.c lib/sim/heap.h lib/sim/copy.c lib/sim/once.c lib/sim/flight.c lib/sim/bulk.c lib/sim/mbarrier.c lib/sim/warp.c lib/sim/wait.c lib/sim/block.c lib/sim/block.h lib/sim/stuck.c lib/sim/launch.c \
-	lib/sim/report.c lib/sim/report.h lib/sim/place.c lib/sim/finding.c \
+	lib/sim/report.c lib/sim/report.h lib/sim/place.c lib/sim/demangle.c lib/sim/finding.c \
 	lib/sim/check.c lib/sim/check.h lib/sim/check_cells.h lib/sim/check_async.c lib/sim/check_flight.c lib/sim/check_find.c lib/sim/check_init.c lib/sim/check_known.c \
 	lib/sim/check_order.c lib/sim/check_shadow.c lib/sim/check_sync.c lib/sim/check_symbol.c \
 	lib/sim/check_taint.c lib/sim/check_bits.c lib/sim/check_mbar.c \

@@ -131,33 +131,13 @@ static const char *debug_string(const struct sim_launch *l, struct arena *a, con
     return b.len ? buf_text(&b) : NULL;
 }
 
-/* Of a name that C++ made, _Z9block_sumf or _ZN3cub5sweepEv, the identifiers that the source has: all that is before an
- * argument or a parameter. */
-static const char *plain_name(struct arena *a, const char *name)
-{
-    struct buf b = buf_in(a);
-    const char *p = name;
-    if (strncmp(p, "_Z", 2) != 0)
-        return name;
-    p += 2 + strspn(p + 2, "NKL");
-    for (char *end; *p >= '1' && *p <= '9'; p = end) {
-        const unsigned long n = strtoul(p, &end, 10);
-        if (n > strlen(end))
-            return name;
-        if (strncmp(end, "_INTERNAL_", 10) != 0 && strncmp(end, "_GLOBAL_", 8) != 0)
-            buf_printf(&b, "%s%.*s", b.len ? "::" : "", (int)n, end);
-        end += n;
-    }
-    return b.len ? buf_text(&b) : name;
-}
-
 /* What  .loc ..., function_name LABEL  names. */
 static const char *function_name(const struct sim_launch *l, struct arena *a, const char *label)
 {
     if (strncmp(label, "$fn_", 4) == 0) /* kaio-emit's, which has no debug sections */
         return arena_strdup(a, label + 4);
     const char *name = debug_string(l, a, label);
-    return name ? plain_name(a, name) : arena_strdup(a, label);
+    return name ? sim_plain_name(a, name) : arena_strdup(a, label);
 }
 
 enum { MOST_CALLS = 8 };
@@ -272,6 +252,7 @@ static const char *place_in_var(const struct sim_launch *l, const struct ptx_var
 {
     struct arena *a = l->arena;
     const char *where = space == SIM_IN_SHARED ? "shared" : "local";
+    const char *name = sim_plain_name(a, v->name);
     const uint64_t one = v->is_array && v->count ? ptx_var_bytes(v) / v->count
                                                  : ptx_type_bits(v->type) / 8;
     uint64_t dim[8];
@@ -281,10 +262,10 @@ static const char *place_in_var(const struct sim_launch *l, const struct ptx_var
                                      : "[]";
     /* an array of b8 is as likely one of anything else, as nvcc writes it */
     if (!one || off % (int64_t)one || v->type == PTX_B8)
-        return arena_printf(a, "byte %" PRId64 " of '%s' (%s %s%s)", off, v->name, where,
+        return arena_printf(a, "byte %" PRId64 " of '%s' (%s %s%s)", off, name, where,
                             ptx_mod_text(v->type), shape);
     return arena_printf(a, "%s of '%s' (%s %s%s)",
-                        element_text(a, off / (int64_t)one, extents(v, dim), dim), v->name, where,
+                        element_text(a, off / (int64_t)one, extents(v, dim), dim), name, where,
                         ptx_mod_text(v->type), shape);
 }
 
@@ -361,10 +342,10 @@ static const char *place_in_block(const struct sim_launch *l, unsigned space, ui
                         space == SIM_IN_SHARED ? "block's shared" : "thread's local", bytes);
 }
 
-/* The space that an address is in by itself, and where in it. */
+/* The space that an address is in by itself, and where in it; what is a little before a window belongs to it. */
 static unsigned space_of(unsigned space, uint64_t address, uint64_t *off)
 {
-    const uint64_t window = address >> SIM_WINDOW_BITS;
+    const uint64_t window = (address + INT32_MAX) >> SIM_WINDOW_BITS;
     *off = address;
     if (space != SIM_IN_GENERIC)
         return space;

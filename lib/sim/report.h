@@ -7,6 +7,9 @@
 #include "base/finding.h"
 #include "sim/sim.h"
 
+/* "s_sum in block_reduce": what the source calls _ZZ12block_reducePKfPfiE5s_sum; text itself where that is no such name. */
+const char *sim_plain_name(struct arena *a, const char *text);
+
 /* The instruction of a record, or for a label the one behind it. */
 struct span sim_span_of(const struct sim_launch *l, uint32_t op);
 /* "(3,0,1)": the i-th of n. */

@@ -27,7 +27,7 @@ print(v)' "$2"
 @test "a finding names both accesses, the lines of the source and how often it occurred" {
     run -1 --separate-stderr reduce
     [ "$output" = "" ]
-    [[ $stderr == *"reduce.ptx:65:2: error: kernel 'reduce': race on byte 64 of '_ZZ9block_sumfE4part' "* ]]
+    [[ $stderr == *"reduce.ptx:65:2: error: kernel 'reduce': race on byte 64 of 'part in block_sum' "* ]]
     [[ $stderr == *"block (0,0,0), thread (0,0,0); 248 such accesses in all, in 8 blocks"* ]]
     [[ $stderr == *"reduce.cu:10:13: note: this is where this instruction comes from"* ]]
     [[ $stderr == *"reduce.cu:16:5: note: in 'block_sum', which is called here"* ]]
@@ -209,4 +209,42 @@ END
     run -0 kaio-run -d cpu --heap 3M "$heap" --entry exhaust --grid 1 --block 1 --arg 'inout i32[1]=@zeros' --arg u64=1000000
     [[ $output == "arg1  i32[1]  2 "* ]]
     run -2 kaio-run -d cpu --heap 3 "$heap" --entry exhaust --grid 1 --block 1 --arg 'inout i32[1]=@zeros' --arg u64=1000000
+}
+
+# shared NAME OFFSET: runs a kernel that writes a word of a shared array behind it by a generic address, and with no offset
+# reads one that nothing has written
+shared() {
+    cat >generic.ptx <<END
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 y)
+{
+	.reg .b32 %r<4>; .reg .b64 %rd<6>; .reg .f32 %f<2>;
+	.shared .align 4 .b8 $1[128];
+	ld.param.u64 %rd1, [y];
+	mov.u32 %r1, %tid.x;
+	mov.u64 %rd2, $1;
+	cvta.shared.u64 %rd3, %rd2;
+	${2:+st.f32 [%rd3+$2], 0f3f800000;}
+	ld.f32 %f1, [%rd3+32];
+	mad.wide.u32 %rd4, %r1, 4, %rd1;
+	st.global.f32 [%rd4], %f1;
+	ret;
+}
+END
+    kaio-run --check --entry k --grid 1 --block 32 --arg 'out f32[32]=/dev/null' generic.ptx
+}
+
+@test "generic addresses of shared memory are offsets in the variable or in the block's memory" {
+    run -1 --separate-stderr shared _ZZ4fillILi32EEvPfE4tile
+    [[ $stderr == *"load of 4 bytes at byte 32 of 'tile in fill<32>' (shared b8[128]), where nothing was written"* ]]
+    run -1 --separate-stderr shared tile 200
+    [[ $stderr == *"store of 4 bytes at byte 200 of 'tile' (shared b8[128])"* ]]
+    run -1 --separate-stderr shared tile 4000
+    [[ $stderr == *"store of 4 bytes at byte 4000 of 'tile' (shared b8[128])"* ]]
+    run -1 --separate-stderr shared tile -200
+    [[ $stderr == *"store of 4 bytes at byte -200 of 'tile' (shared b8[128])"* ]]
+    run -3 --separate-stderr kaio-run -d cpu --entry k --grid 1 --block 32 --arg 'out f32[32]=/dev/null' generic.ptx
+    [[ $stderr == *"store of 4 bytes at byte -200 of the block's shared memory (128 bytes)"* ]]
 }
