@@ -112,7 +112,7 @@ static bool view_of(struct finder *x, const struct lang_expr *e, struct view *v)
 
 static bool is_narrow(enum dtype t)
 {
-    return t == DT_F16 || t == DT_BF16 || t == DT_E4M3 || t == DT_E5M2 || t == DT_I8;
+    return t == DT_F16 || t == DT_BF16 || dtype_is_fp8(t) || t == DT_I8;
 }
 
 static bool is_tf32(const struct lang_expr *e)
@@ -222,7 +222,7 @@ static bool is_int_type(enum dtype t)
 
 static bool is_small_float(enum dtype t)
 {
-    return t == DT_E4M3 || t == DT_E5M2;
+    return dtype_is_fp8(t);
 }
 
 /* What a library multiplies the two in; false: nothing. */

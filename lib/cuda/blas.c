@@ -258,7 +258,7 @@ static const void *constant(enum blas_math math, int which)
 
 static bool is_fp8(enum dtype t)
 {
-    return t == DT_E4M3 || t == DT_E5M2;
+    return dtype_is_fp8(t);
 }
 
 /* What fits an int, and types that there are. */

@@ -42,6 +42,11 @@ static inline bool dtype_is_int(enum dtype t)
 {
     return t != DT_BOOL && t > DT_LAST_FLOAT && t < DT_COUNT;
 }
+/* A type to store only: arithmetic is done in a wider one. */
+static inline bool dtype_is_fp8(enum dtype t)
+{
+    return t == DT_E4M3 || t == DT_E5M2;
+}
 /* Bytes that n elements take; n is even for packed types. */
 size_t dtype_bytes(enum dtype t, size_t n);
 

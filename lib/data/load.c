@@ -141,7 +141,7 @@ bool loaded_as(struct arena *a, const struct loaded *l, enum dtype want, struct 
             __builtin_mul_overflow(dim[l->rank - 1], (uint64_t)2, &dim[l->rank - 1]))
             return false;
     } else if (l->type != want) {
-        bool disguised = want == DT_BF16 || want == DT_E4M3 || want == DT_E5M2;
+        bool disguised = want == DT_BF16 || dtype_is_fp8(want);
         if (!disguised || l->size * 8 != bits || !(integer || (l->opaque && l->type == DT_VOID)))
             return false;
     }

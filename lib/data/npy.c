@@ -158,7 +158,7 @@ static bool read_descr(struct reader *r, const char *s, struct loaded *l)
     }
     for (int t = 0; t < DT_COUNT && !l->opaque; t++) {
         const char *own = dtype_npy((enum dtype)t) + 1;
-        bool plain = t != DT_BF16 && t != DT_E4M3 && t != DT_E5M2 && dtype_bits((enum dtype)t) != 4;
+        bool plain = t != DT_BF16 && !dtype_is_fp8((enum dtype)t) && dtype_bits((enum dtype)t) != 4;
         if (plain && own[0] == kind && strtoul(own + 1, NULL, 10) == size)
             l->type = (enum dtype)t;
     }

@@ -45,7 +45,7 @@ static bool check_decl(struct checker *c, struct lang_stmt *s)
             good = diag_error(c->d, s->rhs->span, "this function returns no value");
         if (sym->type == DT_VOID) { /* auto */
             enum dtype t = good ? s->rhs->type : DT_F32;
-            sym->type = t == DT_E4M3 || t == DT_E5M2 || dtype_bits(t) < 8 ? type_promote(t) : t;
+            sym->type = dtype_is_fp8(t) || dtype_bits(t) < 8 ? type_promote(t) : t;
             sym->lanes = good ? s->rhs->lanes : 0;
         }
         good = good && check_coerce_as(c, s->rhs, sym->type, sym->lanes,

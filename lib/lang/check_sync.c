@@ -16,7 +16,7 @@ static bool value(struct checker *c, struct lang_expr *e, uint32_t i)
         return false;
     if (x->type == DT_VOID)
         return diag_error(c->d, x->span, "this function returns no value");
-    if (dtype_bits(x->type) < 8 || x->type == DT_E4M3 || x->type == DT_E5M2)
+    if (dtype_bits(x->type) < 8 || dtype_is_fp8(x->type))
         check_convert(c, x, type_promote(x->type));
     return true;
 }

@@ -32,7 +32,7 @@ static bool parse_parameter(struct parser *p, struct lang_symbol *sym)
     sym->lanes = p->tok.lanes;
     if (sym->type == DT_VOID)
         return parser_error(p, "expected a parameter's type, not %s", tok_text(p->a, &p->tok));
-    if (dtype_bits(sym->type) < 8 || sym->type == DT_E4M3 || sym->type == DT_E5M2)
+    if (dtype_bits(sym->type) < 8 || dtype_is_fp8(sym->type))
         return parser_error(p, "a parameter can't be %s; use %s", dtype_name(sym->type),
                             dtype_is_float(sym->type) ? "f32" : "i32");
     parser_next(p);

@@ -366,7 +366,7 @@ uint8_t lang_vector_parse(const char *s, size_t n, const struct lang_types *type
         *t = type_named(s, x - 1);
     bool power = lanes >= 2 && lanes <= 16 && (lanes & (lanes - 1)) == 0;
     unsigned bytes = *t == DT_VOID || *t == DT_BOOL ? 0 : dtype_bits(*t) / 8 * lanes;
-    if (power && plain && bytes >= 4 && bytes <= 16 && *t != DT_E4M3 && *t != DT_E5M2)
+    if (power && plain && bytes >= 4 && bytes <= 16 && !dtype_is_fp8(*t))
         return (uint8_t)lanes;
     *t = DT_VOID;
     return 0;

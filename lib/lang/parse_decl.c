@@ -152,7 +152,7 @@ static bool declared_type(struct parser *p, struct lang_symbol *as)
         return parser_error(p, LANG_NO_VOLATILE);
     if (p->tok.kind != T_NAME || type == DT_VOID)
         return parser_error(p, "expected a type, not %s", tok_text(p->a, &p->tok));
-    if (dtype_bits(type) < 8 || type == DT_E4M3 || type == DT_E5M2)
+    if (dtype_bits(type) < 8 || dtype_is_fp8(type))
         return parser_error(p, "a variable can't be %s; load it into %s", dtype_name(type),
                             dtype_is_float(type) ? "f32" : "i32");
     parser_next(p);

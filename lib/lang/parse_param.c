@@ -70,7 +70,7 @@ static bool parse_scalar(struct parser *p, struct lang_symbol *sym, bool has_mod
                           "a buffer needs its dimensions, as in %s[n]; a scalar has no "
                           "in or out",
                           dtype_name(t));
-    if (dtype_bits(t) < 8 || t == DT_E4M3 || t == DT_E5M2)
+    if (dtype_bits(t) < 8 || dtype_is_fp8(t))
         return diag_error(p->d, p->prev, "a scalar can't be %s; use %s", dtype_name(t),
                           dtype_is_float(t) ? "f32" : "i32");
     if (!parser_accept(p, T_ASSIGN))

@@ -143,7 +143,7 @@ static bool wrong_type(struct binder *b, const struct run_param *p, const struct
         diag_note(b->r->d, SPAN_NONE,
                   "%s is read from uint8, two elements to a byte, the even one in the low nibble",
                   dtype_name(p->sym->type));
-    else if (p->sym->type == DT_BF16 || p->sym->type == DT_E4M3 || p->sym->type == DT_E5M2)
+    else if (p->sym->type == DT_BF16 || dtype_is_fp8(p->sym->type))
         diag_note(b->r->d, SPAN_NONE, "%s is read from ml_dtypes' own arrays or from %s",
                   dtype_name(p->sym->type), p->sym->type == DT_BF16 ? "uint16" : "uint8");
     return false;

@@ -11,7 +11,7 @@
 
 static bool is_small_float(enum dtype t)
 {
-    return t == DT_F16 || t == DT_BF16 || t == DT_E4M3 || t == DT_E5M2;
+    return t == DT_F16 || t == DT_BF16 || dtype_is_fp8(t);
 }
 
 static bool is_wide(enum dtype t)
@@ -160,7 +160,7 @@ static struct cg_val int_to_float(struct cg *g, struct cg_val v, enum dtype to)
         return cg_float(g, to, u ? (double)(float)(uint64_t)i : (double)(float)i);
     }
     bool wide = is_wide(v.type) && v.narrow == CG_FULL;
-    if (to == DT_BF16 || to == DT_E4M3 || to == DT_E5M2)
+    if (to == DT_BF16 || dtype_is_fp8(to))
         return from_f64(g, wide ? odd_from_int64(g, v) : int_to_float(g, v, DT_F64), to);
     const char *from = wide                           ? cg_suffix(v.type)
                        : v.narrow == CG_U32           ? "u32"

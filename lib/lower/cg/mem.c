@@ -316,7 +316,7 @@ void cg_unpack(struct cg *g, enum dtype t, int32_t word, unsigned n, struct cg_v
                               : CG(g, PTX_B32, "bfe.u32", ptx_r(word), ptx_imm((int64_t)i * bits),
                                    ptx_imm(bits));
         note_part(g, r, (struct cg_part){.bits = bits, .at = i * bits, .word = word});
-        if (t == DT_E4M3 || t == DT_E5M2)
+        if (dtype_is_fp8(t))
             r = CG(g, PTX_B16, "cvt.u16.u32", ptx_r(r));
         else if (t == DT_BOOL)
             r = CG(g, PTX_PRED, "setp.ne.u32", ptx_r(r), ptx_imm(0));
