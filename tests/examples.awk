@@ -1,4 +1,4 @@
-# Reads an mdoc page and writes its examples as tests, one record a command:
+# Reads a page of mdoc or Markdown and writes its examples as tests, one record a command:
 #     STATUS <newline> command \035 expected output, in lines <newline> \034
 #
 # An example is a command in a literal display (.Bd -literal) of any section, as it would be typed after a prompt:
@@ -16,8 +16,15 @@
 # it must exit with that, and what follows is its standard error too. All commands of a page run one after the other
 # in one folder, where specs/ is the kernel library. A display that cannot run in the test suite is preceded by
 #     .\" not run: REASON
+#
+# In Markdown (*.md) a display is a block that begins with ```console. The comments stand on a line before it:
+#     <!-- not run: REASON -->
+#     <!-- exit 1 -->
+# and the status is that of the display's last command.
 
 function plain(s) {
+    if (markdown)
+        return s
     gsub(/\\e/, "\\", s)
     gsub(/\\-/, "-", s)
     gsub(/\\&/, "", s)
@@ -44,6 +51,12 @@ function flush() {
     status = 0
 }
 
+FNR == 1 { markdown = FILENAME ~ /\.md$/ }
+markdown && /^<!-- not run: .* -->$/ { skip = 1; next }
+markdown && /^<!-- exit [0-9]+ -->$/ { last = $3; next }
+markdown && /^```/ && inside { status = last; flush(); inside = last = 0; next }
+markdown && /^```/ && !shut { inside = /^```console$/ && !skip; shut = !inside; skip = 0; next }
+markdown && /^```/ { shut = 0; next }
 /^\.\\" not run:/ { skip = 1; next }
 /^\.\\" exit [0-9]+$/ { flush(); status = $3; next }
 /^\.Bd .*-literal/ { inside = !skip; skip = 0; next }

@@ -21,3 +21,20 @@ bats_require_minimum_version 1.5.0
     PYTHONDONTWRITEBYTECODE=1 python3 make_ops.py
     cmp ops.txt "$KAIO_SRCDIR/tests/ptx-run/ops.txt"
 }
+
+@test "oracle.sh notices what changes in the code that is emitted, and nothing else" {
+    cd "$BATS_TEST_TMPDIR"
+    export KAIO_SRCDIR
+    "$KAIO_SRCDIR/tests/oracle.sh" specs/elementwise/saxpy.yaml specs/elementwise/relu.yaml >before
+    cat before
+    [ "$(wc -l <before)" = 54 ]
+    [ "$(grep -c ' ptx ' before)" = 18 ]
+    "$KAIO_SRCDIR/tests/oracle.sh" specs/elementwise/saxpy.yaml specs/elementwise/relu.yaml | cmp - before
+    # an emitter that says something else for one target
+    real=$(command -v kaio-emit)
+    printf '#!/bin/sh\n"%s" "$@"\n[ "$2" != sm_75 ] || echo "// more"\n' "$real" >kaio-emit
+    chmod +x kaio-emit
+    PATH=$PWD:$PATH "$KAIO_SRCDIR/tests/oracle.sh" specs/elementwise/saxpy.yaml specs/elementwise/relu.yaml >after
+    [ "$(diff before after | grep -c '^> .* sm_75 ')" = 6 ]
+    [ "$(diff before after | grep -c '^>')" = 6 ]
+}

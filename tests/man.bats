@@ -1,4 +1,4 @@
-# The manual pages say what the tools do: their options are those of --help, and their examples run.
+# The manual pages say what the tools do: their options are those of --help, and their examples run. So do those of README.md.
 
 setup() {
     man=$KAIO_SRCDIR/man
@@ -149,6 +149,75 @@ strategies_of_page() {
 
 @test "examples of kaio(7)" { run_examples kaio.7; }
 @test "examples of kaio-sim(7)" { run_examples kaio-sim.7; }
+
+@test "examples of README.md" { run_examples ../README.md; }
+
+@test "README.md is short, narrow, and runs each of its commands or says why not" {
+    cd "$KAIO_SRCDIR"
+    [ "$(wc -l <README.md)" -le 180 ]
+    # blocks fit a narrow window, but for what the tools print
+    awk '/^```/ { inside = !inside } inside && length > 80 && !/: error: |: note: /' README.md >"$BATS_TEST_TMPDIR/wide"
+    cat "$BATS_TEST_TMPDIR/wide"
+    [ ! -s "$BATS_TEST_TMPDIR/wide" ]
+    awk '/^```/ { inside = !inside }
+         inside && /^```/ && !/^```(console)?$/ && before !~ /^<!-- not run: / { print FILENAME ":" FNR ": " $0 }
+         { before = $0 }' README.md >"$BATS_TEST_TMPDIR/unsaid"
+    cat "$BATS_TEST_TMPDIR/unsaid"
+    [ ! -s "$BATS_TEST_TMPDIR/unsaid" ]
+}
+
+# KAIO_BLESS=1 draws it anew.
+@test "the picture of README.md shows what the tools print" {
+    cd "$BATS_TEST_TMPDIR"
+    "$man/terminal.sh" >terminal.svg
+    [ -z "${KAIO_BLESS-}" ] || cp terminal.svg "$man/terminal.svg"
+    diff "$man/terminal.svg" terminal.svg
+    grep -q '>PASS<' terminal.svg
+    ! grep -qE 'not found|No such|error: ' terminal.svg || false
+}
+
+@test "'make html' renders every page, and the links between them lead somewhere" {
+    command -v mandoc >/dev/null || skip "mandoc is missing"
+    unset MAKEFLAGS MFLAGS MAKELEVEL
+    make -s -C "$KAIO_BUILDDIR" html
+    cd "$KAIO_BUILDDIR/html"
+    for page in "$man"/*.[0-9]; do
+        grep -q '</html>' "${page##*/}.html" || { echo "$page"; false; }
+    done
+    cmp kaio.7.html index.html
+    [ "$(cat ./*.html | grep -o 'href="kaio[a-z-]*\.[157]\.html' | wc -l)" -ge 50 ]
+    while read -r target; do
+        [ -e "$target" ] || { echo "$target"; false; }
+    done < <(cat ./*.html | grep -oE '(href|src)="[^"#]+' | sed 's/^[a-z]*="//' | sort -u)
+}
+
+@test "links between the pages at the top lead somewhere" {
+    cd "$KAIO_SRCDIR"
+    count=0
+    for page in *.md tests/README.md; do
+        while read -r link; do
+            count=$((count + 1))
+            file=${link%%#*} heading=
+            [ "$link" = "$file" ] || heading=${link#*#}
+            file=$(dirname "$page")/${file:-$(basename "$page")}
+            [ -e "$file" ] || { echo "$page: $link"; false; }
+            [ -z "$heading" ] || sed -n 's/^##* //p' "$file" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9\n-' | grep -qx "$heading" ||
+                { echo "$page: $link"; false; }
+        done < <(awk '/^```/ { inside = !inside } !inside && !/^    /' "$page" | grep -oE '\]\([^)]+\)' | sed 's/^](//; s/)$//' | grep -v '^https\?:')
+    done
+    [ $count -ge 20 ]
+}
+
+@test "files that the pages at the top name are there" {
+    cd "$KAIO_SRCDIR"
+    count=0
+    while read -r file; do
+        count=$((count + 1))
+        [ -e "$file" ] || { echo "$file"; false; }
+    done < <(cat ./*.md tests/README.md | grep -oE '`(lib|tools|tests|man|specs)/[A-Za-z0-9_./-]+`' | tr -d '`' |
+        grep -vE '(NAME|FAMILY|MODULE)' | sort -u)
+    [ $count -ge 30 ]
+}
 
 @test "every page is in this file" {
     for page in "$man"/*.[0-9]; do
