@@ -227,6 +227,31 @@ strategies_of_page() {
     done
 }
 
+# For awk: prints sentences of more than so many words. They begin on a line of their own, as mdoc wants it, so one ends where
+# a line ends with a full stop. The schedules of kaio-emit(1) are tables in prose.
+long_sentences='
+    function end() { if (words > most && !tables) print FILENAME ":" first ": " words " words"; words = 0 }
+    FNR == 1 { words = display = tables = 0 }
+    /^\.Bd/ { end(); display = 1 }
+    /^\.Ed/ { display = 0; next }
+    display || /^\.\\"/ { next }
+    /^\.(Pp|Sh|Ss|It|Bl|El|D1|Dl|Rs|Re|Dd|Dt|Os)/ { end() }
+    /^\.Sh/ { tables = FILENAME ~ /kaio-emit/ && /STRATEGIES/ }
+    /^\.(Pp|Sh|Ss|It|Bl|El|D1|Dl|Rs|Re|Dd|Dt|Os)/ { next }
+    { if (!words) first = FNR
+      for (i = 1; i <= NF; i++)
+          if ($i !~ /^(\.[A-Z][a-z0-9]|Ns|No|Fl|Ar|Cm|Em|Li|Ql|Pq|[,;:.()])$/) words++
+      if (/[.!?]\)?$/ && !/\.\.\.$/) end() }'
+
+@test "no sentence of a page has more than 50 words" {
+    awk 'BEGIN { print ".Sh ONE"; for (i = 0; i < 51; i++) print "word"; print "end." }' >"$BATS_TEST_TMPDIR/long.1"
+    [ "$(awk -v most=50 "$long_sentences" "$BATS_TEST_TMPDIR/long.1" | grep -c ':2: 52 words$')" = 1 ]
+    run awk -v most=50 "$long_sentences" "$man"/*.[0-9]
+    echo "$output"
+    [ "$status" = 0 ]
+    [ -z "$output" ]
+}
+
 @test "the pages are clean mdoc" {
     command -v mandoc >/dev/null || skip "mandoc is missing"
     mandoc -T lint -W warning "$man"/*.[0-9]
