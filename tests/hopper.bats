@@ -43,8 +43,9 @@ all() {
 }
 
 @test "the correct kernels are right whenever the copies arrive" {
-    local seed
-    for seed in 1 2 3; do
+    local seed seeds='1 2 3'
+    [ -z "${KAIO_QUICK-}" ] || seeds=1
+    for seed in $seeds; do
         KAIO_ARGS="--check --check-seed=$seed" run -0 all . launch
         [ -z "$output" ]
     done

@@ -32,4 +32,5 @@ lib_sim_libsimavx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DSIM_BUILD=avx2
 lib_sim_libsimavx2_la_CFLAGS = $(SIM_EXEC_CFLAGS) -mavx2 -mfma
 lib_libkaiocore_la_LIBADD = lib/sim/libsimbaseline.la lib/sim/libsimavx2.la
 # behind the user's CFLAGS: these loops need the vectoriser whatever the rest is built with
-$(lib_sim_libsimbaseline_la_OBJECTS) $(lib_sim_libsimavx2_la_OBJECTS): CFLAGS += -O3
+SIM_OPTIMISATION = -O3
+$(lib_sim_libsimbaseline_la_OBJECTS) $(lib_sim_libsimavx2_la_OBJECTS): CFLAGS += $(SIM_OPTIMISATION)
