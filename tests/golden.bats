@@ -1,4 +1,5 @@
-# The PTX of the library: golden text, every target, ptxas. KAIO_BLESS=1 writes the golden files anew.
+# The PTX of the library: golden text, every target, ptxas. KAIO_BLESS=1 writes the golden files anew. Of what is too long to
+# be read, golden/NAME.outline has the hash and the outline (golden/outline.awk).
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -26,14 +27,40 @@ golden() {
     grep -v '^#' golden/list
 }
 
+# outline FILE: its hash, and what a reviewer reads of it
+outline() {
+    sha256sum <"$1" | sed 's/ .*//; s/^/sha256 /'
+    awk -f golden/outline.awk "$1"
+}
+
+@test "an outline has what PTX does in its order, and a hash of the rest" {
+    outline golden/matmul_mma.ptx >one
+    grep -qx '//@ kernel: matmul_nn' one
+    grep -qx '\.visible \.entry matmul_nn' one
+    grep -qE '^    [0-9]+ x mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.f16\.f16\.f32$' one
+    [ "$(grep -n 'cp.async.wait_group' one | head -n 1 | cut -d: -f1)" -lt "$(grep -n 'mma.sync' one | head -n 1 | cut -d: -f1)" ]
+    # a register changes the hash alone, an instruction that is missing the outline too
+    sed '0,/%r1\b/s//%r2/' golden/matmul_mma.ptx >other.ptx
+    outline other.ptx >two
+    [ "$(diff one two | grep -c '^>')" = 1 ]
+    sed '0,/bar.sync/{/bar.sync/d}' golden/matmul_mma.ptx >other.ptx
+    outline other.ptx >two
+    [ "$(diff one two | grep -c '^<')" -ge 3 ]
+}
+
 @test "the code is what it was" {
     changed=0
     while read -r name args; do
         # shellcheck disable=SC2086
         kaio-emit $args >got.ptx
+        got=got.ptx file=golden/$name.ptx
+        if [ -e "golden/$name.outline" ]; then
+            outline got.ptx >got.outline
+            got=got.outline file=golden/$name.outline
+        fi
         if [ -n "${KAIO_BLESS-}" ]; then
-            cp got.ptx "$KAIO_SRCDIR/tests/golden/$name.ptx"
-        elif ! diff -u "golden/$name.ptx" got.ptx; then
+            cp $got "$KAIO_SRCDIR/tests/$file"
+        elif ! diff -u "$file" $got; then
             changed=1
         fi
     done < <(golden)
@@ -42,9 +69,12 @@ golden() {
 }
 
 @test "every golden file is listed" {
-    for file in golden/*.ptx; do
+    for file in golden/*.ptx golden/*.outline; do
         name=${file#golden/}
-        golden | grep -q "^${name%.ptx} " || { echo "$file"; false; }
+        golden | grep -q "^${name%.*} " || { echo "$file"; false; }
+        [ ! -e "golden/${name%.*}.outline" ] || [ ! -e "golden/${name%.*}.ptx" ] || { echo "$file is there twice"; false; }
+        # nobody reviews more
+        [ "$(wc -l <"$file")" -le 2500 ] || { echo "$file is long: make it an outline"; false; }
     done
 }
 
