@@ -88,7 +88,8 @@ static bool is_closed(struct cg *g, struct buf *why)
 {
     find_obstacles(g);
     if (g->guarded)
-        return !lower_lacks(why, g->guarded->span, "%s may only be computed where a condition holds",
+        return !lower_lacks(why, g->guarded->span,
+                            "%s may only be computed where a condition holds",
                             lang_reduce_name(g->guarded->reduce));
     if (g->call)
         buf_printf(why,

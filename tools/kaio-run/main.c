@@ -112,14 +112,10 @@ static const struct cli_program program = {
     .options = options,
     .epilogue =
         "NAME=VALUE gives a dimension or a scalar its number, an input its file (x.npy, x.bin,\n"
-        "w.safetensors#tensor, -; as x.npy[2,3] in another shape, as x.npy::T transposed) or a
-"
-        "generator (@zeros @ones @arange @uniform[:SEED] @normal[:SEED] @const:V
-"
-        "@randint:LO:HI[:SEED] @sorted:LO:HI[:SEED] @offsets:TOTAL[:SEED]), an output its file,
-"
-        "an inout SOURCE:DESTINATION. An output without a file is summarised.
-"
+        "w.safetensors#tensor, -; as x.npy[2,3] in another shape, as x.npy::T transposed) or a\n"
+        "generator (@zeros @ones @arange @uniform[:SEED] @normal[:SEED] @const:V\n"
+        "@randint:LO:HI[:SEED] @sorted:LO:HI[:SEED] @offsets:TOTAL[:SEED]), an output its file,\n"
+        "an inout SOURCE:DESTINATION. An output without a file is summarised.\n"
         "\n"
         "Examples:\n"
         "  kaio-emit saxpy.yaml | kaio-run n=1000 x=@normal y=@ones:y.npy alpha=2\n"

@@ -49,12 +49,12 @@ static bool view(struct arena *a, const struct loaded *l, struct buffer *b, stru
 }
 
 /* Rounds it to a type, from which it may be: NaNs lose what tells them apart. */
-static void round_to(struct arena *a, struct buffer *b, enum dtype type)
+static void round_to(struct arena *a, const char *name, struct buffer *b, enum dtype type)
 {
     enum { BATCH = 256 };
     const struct buffer from = *b;
     buffer_shape(b, type, from.rank, from.dim);
-    buffer_alloc(a, b);
+    buffer_alloc(a, b, name);
     for (uint64_t at = 0; at < from.count; at += BATCH) {
         double v[BATCH];
         const size_t n = from.count - at < BATCH ? (size_t)(from.count - at) : BATCH;
@@ -75,8 +75,8 @@ static void round_both(struct arena *a, struct cli *cli, struct buffer *w, struc
         return;
     cli_note(cli, "%s and %s are compared as %s", dtype_name(w->type), dtype_name(g->type),
              dtype_name(narrow));
-    round_to(a, w, narrow);
-    round_to(a, g, narrow);
+    round_to(a, "the wanted values", w, narrow);
+    round_to(a, "the values", g, narrow);
 }
 
 /* The tensors as buffers of one shape. False with errors in d. */

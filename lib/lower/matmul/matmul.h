@@ -353,7 +353,8 @@ bool matmul_fetch_pairs(struct matmul *m, uint32_t operand, struct cg_val at, st
 /* Is that possible at all? */
 bool matmul_has_pairs(const struct matmul_operand *o);
 /* mixed.c: warns of products of f32 and a narrower type that a cast would let tensor cores do. */
-void matmul_advise_cast(struct cg *g, const struct matmul_form *f, const struct matmul_options *want);
+void matmul_advise_cast(struct cg *g, const struct matmul_form *f,
+                        const struct matmul_options *want);
 /* What both begin with: the reader stands there; does the first element exist? */
 struct cg_val matmul_stand(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
                            uint32_t lanes, int32_t inside);

@@ -35,7 +35,8 @@ static enum dtype common_type(const struct matmul_form *f)
     return DT_VOID;
 }
 
-void matmul_advise_cast(struct cg *g, const struct matmul_form *f, const struct matmul_options *want)
+void matmul_advise_cast(struct cg *g, const struct matmul_form *f,
+                        const struct matmul_options *want)
 {
     if (!g->opt->advises || f->type != MATMUL_F32 || f->pairs || want->mma != MATMUL_BY_ANY ||
         !is_large(f->i) || !is_large(f->j) || !is_large(f->k))
