@@ -99,9 +99,18 @@ static bool take_arguments(struct arena *a, struct fields *f, const char *name, 
         return false;
     bool random = g->kind == GEN_UNIFORM || g->kind == GEN_NORMAL || is_whole(g->kind);
     g->stream = stream_of(name);
-    if (random && next_field(f, &s, &n) && num_uint(s, n, UINT64_MAX, &g->seed) == NUM_OK) {
+    if (!random || !next_field(f, &s, &n))
+        return true;
+    switch (num_uint(s, n, UINT64_MAX, &g->seed)) {
+    case NUM_OK:
         g->stream = 0;
         f->at += n + 1;
+        return true;
+    case NUM_RANGE:
+        return diag_error(d, SPAN_NONE,
+                          "%s: the seed %.*s in '%s' is not between 0 and 18446744073709551615",
+                          name, (int)n, s, g->text);
+    case NUM_SYNTAX: return true; /* it may be where an inout goes */
     }
     return true;
 }

@@ -322,6 +322,8 @@ static bool check_shift(struct checker *c, struct lang_expr *e)
     if (!needs_integers(c, e, l) || !needs_integers(c, e, r))
         return false;
     e->type = type_promote(l->type);
+    if (c->place == IN_LAUNCH && e->type != DT_U64)
+        e->type = DT_I64; /* where integers are exact, so that 1 << 40 is one */
     check_convert(c, l, e->type);
     check_convert(c, r, type_promote(r->type));
     if (lang_const_int(r, &n) && (n < 0 || n >= (int64_t)dtype_bits(e->type)))

@@ -141,6 +141,16 @@ static const char *expr_text(struct run *r, const struct lang_expr *e)
     return buf_text(&out);
 }
 
+/* "h - k is -1, h is 2 and k is 3", as far as there is more to say than the number. */
+static const char *result_text(struct run *r, const struct lang_expr *e, int64_t v)
+{
+    const char *number = arena_printf(r->arena, "%" PRId64, v), *text = expr_text(r, e);
+    const char *values = run_values_text(r, e);
+    if (strcmp(text, number) == 0)
+        return number;
+    return arena_printf(r->arena, "%s is %s%s%s", text, number, *values ? ", " : "", values);
+}
+
 const char *run_type_text(struct run *r, const struct run_param *p)
 {
     struct buf out = buf_in(r->arena);
@@ -414,9 +424,8 @@ static bool settle_buffer(struct run *r, struct run_param *p)
         if (!run_eval(r, p->sym->dims[k], &v))
             return false;
         if (v < 0)
-            return diag_error(r->d, SPAN_NONE, "%s has a negative dimension: %s is %" PRId64 ", %s",
-                              name, expr_text(r, p->sym->dims[k]), v,
-                              run_values_text(r, p->sym->dims[k]));
+            return diag_error(r->d, SPAN_NONE, "%s has a negative dimension: %s", name,
+                              result_text(r, p->sym->dims[k], v));
         dim[k] = (uint64_t)v;
     }
     if (!buffer_shape(&b, p->sym->type, p->sym->rank, dim)) {
@@ -459,9 +468,10 @@ bool run_shapes(struct run *r)
         int64_t holds;
         if (!run_eval(r, e, &holds))
             return false;
+        const char *values = run_values_text(r, e);
         if (!holds)
-            good = diag_error(r->d, SPAN_NONE, "the kernel requires %s, but %s", expr_text(r, e),
-                              run_values_text(r, e));
+            good = diag_error(r->d, SPAN_NONE, "the kernel requires %s, %s%s", expr_text(r, e),
+                              *values ? "but " : "which never holds", values);
     }
     return good;
 }
@@ -477,8 +487,8 @@ static bool sum_value(struct run *r, const struct lang_expr *e, const char *what
     if (!run_eval(r, e, &v))
         return false;
     if (v < 0)
-        return diag_error(r->d, SPAN_NONE, "the %s of the sums is negative: %s is %" PRId64 ", %s",
-                          what, expr_text(r, e), v, run_values_text(r, e));
+        return diag_error(r->d, SPAN_NONE, "the %s of the sums is negative: %s", what,
+                          result_text(r, e, v));
     *value = (uint64_t)v;
     return true;
 }

@@ -336,8 +336,8 @@ static bool choose(struct run *r, size_t *i, const struct contract_launch **take
     if (*take)
         return true;
     return diag_error(r->d, c->launches.v[first].when->span,
-                      "no variant of '%s' is for these sizes; %s", c->kernel,
-                      run_values_text(r, c->launches.v[first].when));
+                      "no variant of '%s' is for these sizes%s", c->kernel,
+                      because(r, c->launches.v[first].when));
 }
 
 void plan_for(struct run *r, const struct device_ops *ops, struct device *dev)

@@ -558,16 +558,17 @@ static bool read_version(struct contract_reader *r, const struct yaml_value *map
     const char *version = NULL;
     if (!contract_word(r, map, "kaio", true, &version))
         return false;
-    char *end;
-    long v = strtol(version, &end, 10);
-    if (*end || v < 1)
+    const size_t digits = strspn(version, "0123456789");
+    int64_t v = 0; /* of more digits than fit, another than any that is read */
+    if (version[digits] || num_int(version, digits, 1, INT64_MAX, &v) == NUM_SYNTAX ||
+        strspn(version, "0") == digits)
         return diag_error(r->d, yaml_get(map, "kaio")->span,
                           "the version of the launch contract is a number");
     return v == CONTRACT_VERSION ||
            diag_error(r->d, yaml_get(map, "kaio")->span,
-                      "the launch contract has version %ld, and this program reads version %d; "
+                      "the launch contract has version %s, and this program reads version %d; "
                       "emit the kernel again",
-                      v, CONTRACT_VERSION);
+                      version, CONTRACT_VERSION);
 }
 
 static struct contract *read_contract(struct arena *a, const struct yaml_value *v, struct diags *d)

@@ -25,6 +25,31 @@ load equations
     done < <(grep "^kernel:\|^ *a:" data/extents.yaml)
 }
 
+@test "shifts in extents are exact, as everything at launch is" {
+    local e want
+    while read -r want e; do
+        kernel "z: in f32[n]; y: out f32[max(1, min(100, $e))]" 'y[i] = z[0]' >k.yaml
+        kaio-emit k.yaml >k.ptx
+        kaio-run -d cpu k.ptx n=4 z=@ones y=y.npy
+        head -c 128 y.npy | tr -d '\0' | grep -q "'shape': ($want,)"
+    done <<'END'
+100 n << 40
+100 n << 62
+1 n >> 40
+4 (1 << 40) >> 38
+3 (3u << 31) >> 31
+2 (1 << n << 36) >> 39
+1 (n - 9) >> 1
+END
+    kernel "z: in f32[n]; y: out f32[n >> 64]" 'y[i] = z[0]' >k.yaml
+    run -2 kaio-emit k.yaml
+    [[ $output == *"a shift of i64 is by 0 to 63, not 64"* ]]
+    kernel "z: in f32[n]; y: out f32[m << n]; x: in f32[m]" 'y[i] = z[0] + x[0]' >k.yaml
+    kaio-emit k.yaml >k.ptx
+    run -2 kaio-run -d cpu k.ptx n=70 z=@ones x=@ones m=2 y=y.npy
+    [[ $output == *"the shift is out of range"* ]]
+}
+
 @test "a product of two extents with -D has as many blocks as it needs" {
     kernel 'x: in f32[batch, channels, h - k + 1, w - k + 1]; y: out f32[batch, h - k + 1, w - k + 1]' \
         'y[n, r, c] = max[o](x[n, o, r, c])' >k.yaml

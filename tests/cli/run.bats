@@ -208,10 +208,20 @@ END
     refused 2 "kaio-run: error: n is fixed at 3 in this PTX, but n=4 was given" cpu scalars.ptx n=4
 }
 
+@test "a negative dimension is named with what made it so, if something did" {
+    copy_of f32 -1 0 >c.ptx
+    refused 2 "kaio-run: error: x has a negative dimension: -1" cpu c.ptx x=@ones
+    copy_of f32 'n - 3' n >c.ptx
+    refused 2 "kaio-run: error: x has a negative dimension: n - 3 is -1, n is 2" cpu c.ptx n=2 x=@ones
+}
+
 @test "wrong sources and destinations" {
     refused 2 "kaio-run: error: x: unknown generator '@normla'" cpu saxpy.ptx n=1 x=@normla y=@ones
     [ "${stderr_lines[1]}" = "kaio-run: note: did you mean '@normal'?" ]
     refused 2 "kaio-run: error: x is an input and takes no destination: ':z.npy'" cpu saxpy.ptx n=1 x=@ones:z.npy y=@ones
+    refused 2 "kaio-run: error: x: the seed 99999999999999999999 in '@normal:99999999999999999999' is not between 0 and 18446744073709551615" \
+        cpu saxpy.ptx n=1 x=@normal:99999999999999999999 y=@ones
+    refused 2 "kaio-run: error: x: the seed -1 in '@normal:-1' is not between 0 and 18446744073709551615" cpu saxpy.ptx n=1 x=@normal:-1 y=@ones
     refused 2 "kaio-run: error: x needs a file or a generator: x=x.npy, x=@normal" cpu saxpy.ptx n=1 x= y=@ones
     refused 2 "kaio-run: error: cannot open 'none.npy': No such file or directory" cpu saxpy.ptx n=1 x=none.npy y=@ones
     refused 2 "kaio-run: error: cannot write 'none/y.npy': No such file or directory" cpu saxpy.ptx n=1 x=@ones y=@ones:none/y.npy

@@ -454,6 +454,10 @@ static void test_bad(void)
     } bad[] = {
         {"", "the launch contract is empty"},
         {"kaio: 2\nkernel: f\nlaunches: []\n", "has version 2"},
+        {"kaio: 99999999999999999999\nkernel: f\nlaunches: []\n",
+         "has version 99999999999999999999,"},
+        {"kaio: 0\nkernel: f\nlaunches: []\n", "is a number"},
+        {"kaio: -1\nkernel: f\nlaunches: []\n", "is a number"},
         {"kaio: one\nkernel: f\nlaunches: []\n", "is a number"},
         {"kernel: f\nlaunches: []\n", "has no 'kaio'"},
         {"kaio: 1\nlaunches: []\n", "has no 'kernel'"},
