@@ -60,7 +60,7 @@ setup() {
 
 @test "a sum under a condition is computed for all elements, where reads are in range or can be made so" {
     strategies() { # KERNEL TARGET [OPTION...]: what computes each stage
-        kaio-emit --explain --kernel="$1" -t "$2" "${@:3}" data/stages.yaml | grep ': strategy'
+        kaio-emit --explain -v --kernel="$1" -t "$2" "${@:3}" data/stages.yaml 2>/dev/null | grep ': strategy'
     }
     for target in sm_80 sm_90a; do
         run -0 strategies grouped_heads $target
@@ -75,11 +75,11 @@ grouped_heads: strategy matmul" ]]
         [[ $output != *naive* ]]
     done
     # what is read in any case is read as it is; of the rest it is asked whether it is there
-    run -0 kaio-emit --explain --kernel=grouped_heads data/stages.yaml
+    run -0 kaio-emit --explain -v --kernel=grouped_heads data/stages.yaml
     [[ $output == *"right, as it is: k[h / (hq / hk), j, c]"* ]]
-    run -0 kaio-emit --explain --kernel=guarded_products data/stages.yaml
+    run -0 kaio-emit --explain -v --kernel=guarded_products data/stages.yaml
     [[ $output == *"pad(y[j / 2, l], 0"* ]]
-    run -0 kaio-emit --explain --kernel=never data/stages.yaml
+    run -0 kaio-emit --explain -v --kernel=never data/stages.yaml
     [[ $output == *"pad(x[h * 3, c], 0"* && $output != *"as it is: x["* ]]
     # and with sizes fixed
     kaio-verify --run -d cpu --check -t sm_90a --kernel=grouped_heads -D hq=6 -D hk=2 -D m=9 -D n=21 -D d=16 data/stages.yaml
@@ -132,7 +132,7 @@ grouped_heads: strategy matmul" ]]
 }
 
 @test "what a later stage needs is stored by an earlier one that computes it, so that rows are read once" {
-    run -0 kaio-emit --explain -t sm_90a --kernel=weighted_by_rows data/stages.yaml
+    run -0 kaio-emit --explain -v -t sm_90a --kernel=weighted_by_rows data/stages.yaml
     [[ $(grep ': strategy' <<<"$output") == "weighted_by_rows_lse: strategy row
 weighted_by_rows_o: strategy matmul" ]]
     # in either order, of scores that a stage before them stores
@@ -143,7 +143,7 @@ weighted_by_rows_o: strategy matmul" ]]
             '  lse: out f32[m]' 'compute: |' '  s[i, j] = j <= i ? sum[c](q[i, c] * k[j, c]) : -inf' '  top[i] = max[j](s[i, j])' \
             '  p[i, j] = exp(s[i, j] - top[i])' '  total[i] = sum[j](p[i, j])' "  $first" "  $last" \
             'cases: {odd: {m: 9, n: 37, d: 16, e: 8}}' >"$BATS_TEST_TMPDIR/k.yaml"
-        run -0 kaio-emit --explain -t sm_90a "$BATS_TEST_TMPDIR/k.yaml"
+        run -0 kaio-emit --explain -v -t sm_90a "$BATS_TEST_TMPDIR/k.yaml"
         [[ $(grep -c ': strategy row' <<<"$output") == 1 && $(grep -c ': strategy' <<<"$output") == 3 ]]
         kaio-verify --run -d cpu --check -t sm_90a "$BATS_TEST_TMPDIR/k.yaml"
     done
