@@ -56,7 +56,9 @@ Try '$tool --help' for more information." ]
     for input in /dev/null nowhere . noise; do
         for tool in kaio-emit kaio-verify kaio-run; do
             run -2 --separate-stderr $tool $input
-            [ -z "$output" ]
+            # a verdict on each input has its row
+            [ -z "$(grep -v '^ERROR' <<<"$output")" ]
+            [ -z "$output" ] || [ $tool = kaio-verify ]
             [ -n "$stderr" ]
         done
     done
