@@ -60,11 +60,7 @@ struct ptx_operand wgmma_descriptor(struct cg *g, int32_t low, int32_t high, uin
 
 static const char *type_word(enum dtype t)
 {
-    switch ((int)t) {
-    case DT_F32: return "tf32";
-    case DT_I8: return "s8";
-    default: return dtype_name(t);
-    }
+    return t == DT_F32 ? "tf32" : t == DT_I8 ? "s8" : dtype_name(t);
 }
 
 void wgmma_multiply(struct cg *g, const struct wgmma_kind *k, const struct ptx_operand *sum,
