@@ -182,7 +182,7 @@ void planner_consider(struct planner *l, struct matmul_plan *p, uint32_t shared)
 {
     if (!shared || !is_wanted(l, p) || (p->split > 1 && l->f->compares))
         return;
-    const double cost = matmul_cost(l->g, l->f, p, &l->size, shared);
+    const double cost = matmul_cost(l->target, l->f, p, &l->size, shared);
     const bool other = p->how == MATMUL_WGMMA && l->best.how == MATMUL_WGMMA &&
                        is_usual(&l->best) && !is_usual(p);
     if (l->cost >= 0 && cost >= l->cost * (other ? WORTH : 1))
@@ -193,13 +193,13 @@ void planner_consider(struct planner *l, struct matmul_plan *p, uint32_t shared)
 
 static void consider_splits(struct planner *l, struct matmul_plan *p)
 {
-    uint32_t shared = matmul_shared(l->g->target, l->f, p);
+    uint32_t shared = matmul_shared(l->target, l->f, p);
     static const uint8_t splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
     const double blocks = ceil_of(l->size.m / p->bm) * ceil_of(l->size.n / p->bn) * l->size.batch;
     uint32_t before = 0;
     if (!shared && p->as_f16) {
         p->as_f16 = false;
-        shared = matmul_shared(l->g->target, l->f, p);
+        shared = matmul_shared(l->target, l->f, p);
     }
     if (!shared || (p->stages > 3 && shared > MOST_SHARED && !l->want->stages))
         return;
@@ -208,7 +208,7 @@ static void consider_splits(struct planner *l, struct matmul_plan *p)
         return;
     }
     for (size_t i = 0; i < sizeof splits; i++) {
-        if (i && blocks > 2 * matmul_multiprocessors(l->g))
+        if (i && blocks > 2 * lower_multiprocessors(l->target))
             return; /* there is work for all, and sums to keep are many */
         p->split = l->want->split ? l->want->split : planner_shares(l, p, splits[i]);
         if (p->split == before)
@@ -367,7 +367,7 @@ static bool is_little(const struct tile *t)
 /* Is much code what a tile of mma.sync would be, 8-bit floats being converted by many instructions each? */
 static bool converts_long(const struct planner *l)
 {
-    return l->shorter && l->f->type == MATMUL_FP8 && l->g->target->sm < HAS_CONVERSION;
+    return l->shorter && l->f->type == MATMUL_FP8 && l->target->sm < HAS_CONVERSION;
 }
 
 static bool is_sensible_mma(const struct planner *l, const struct tile *t)

@@ -55,7 +55,7 @@ static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32
     p.wm = rows / down;
     p.wn = columns / across;
     p.pingpong = pingpong;
-    p.promotes = p.parts > 1 || (l->f->type == MATMUL_FP8 && !l->g->fast);
+    p.promotes = p.parts > 1 || (l->f->type == MATMUL_FP8 && !l->fast);
     p.split = w->split ? w->split : 1;
     const uint32_t wide = turned ? p.wm : p.wn; /* an instruction's columns */
     const uint32_t consumers = down * across * (pingpong ? 2 : 1);
@@ -80,7 +80,8 @@ static uint32_t stage_bytes(const struct planner *l, const struct matmul_plan *p
 static bool has_several(const struct planner *l, const struct matmul_plan *p)
 {
     const struct matmul_size *s = &l->size;
-    return s->batch * ceil_of(s->m / p->bm) * ceil_of(s->n / p->bn) > matmul_multiprocessors(l->g);
+    return s->batch * ceil_of(s->m / p->bm) * ceil_of(s->n / p->bn) >
+           lower_multiprocessors(l->target);
 }
 
 /* As many stages as fit, and bytes of shared memory; 0: none do. */
@@ -88,10 +89,10 @@ static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
 {
     uint32_t shared = 0;
     const uint32_t bytes = stage_bytes(l, p);
-    const uint32_t most = bytes ? l->g->target->shared_optin / bytes : 0;
+    const uint32_t most = bytes ? l->target->shared_optin / bytes : 0;
     p->stages = l->want->stages ? l->want->stages : most < MOST_STAGES ? most : MOST_STAGES;
     for (; p->stages > 1; p->stages--) {
-        shared = matmul_shared(l->g->target, l->f, p);
+        shared = matmul_shared(l->target, l->f, p);
         if (shared || l->want->stages)
             break;
     }
@@ -100,11 +101,11 @@ static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
     /* a stage or two less, if results that take work need no patches then; plain ones were measured to be worth none */
     struct matmul_plan less = *p;
     while (less.stages > LEAST_STAGES && less.stages + 2 > p->stages &&
-           !matmul_wgmma_direct(l->g->target, l->f, &less))
+           !matmul_wgmma_direct(l->target, l->f, &less))
         less.stages--;
-    if (less.stages < p->stages && matmul_wgmma_works(l->g->target, l->f, &less)) {
+    if (less.stages < p->stages && matmul_wgmma_works(l->target, l->f, &less)) {
         p->stages = less.stages;
-        shared = matmul_shared(l->g->target, l->f, p);
+        shared = matmul_shared(l->target, l->f, p);
     }
     return shared;
 }
@@ -117,16 +118,16 @@ static void consider_clusters(struct planner *l, struct matmul_plan *p)
     const uint32_t shared = with_stages(l, p);
     if (!shared)
         return;
-    p->patched = !matmul_wgmma_direct(l->g->target, l->f, p);
+    p->patched = !matmul_wgmma_direct(l->target, l->f, p);
     for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++) {
         p->cluster[0] = w->clusters[0] ? w->clusters[0] : clusters[i][0];
         p->cluster[1] = w->clusters[0] ? w->clusters[1] : clusters[i][1];
         const bool idle = (l->m && l->size.m <= (p->cluster[0] - 1) * p->bm) ||
                           (l->n && l->size.n <= (p->cluster[1] - 1) * p->bn);
         if (w->clusters[0] || !idle)
-            planner_consider(
-                l, p,
-                p->cluster[0] * p->cluster[1] > 1 ? matmul_shared(l->g->target, l->f, p) : shared);
+            planner_consider(l, p,
+                             p->cluster[0] * p->cluster[1] > 1 ? matmul_shared(l->target, l->f, p)
+                                                               : shared);
         if (w->clusters[0])
             return;
     }
@@ -144,7 +145,8 @@ static void consider_splits(struct planner *l, struct matmul_plan *p)
         return;
     for (size_t i = 0; i < sizeof splits; i++) {
         const double share = ceil_of(steps / splits[i]);
-        if (tiles * splits[i] > matmul_multiprocessors(l->g) || share * (splits[i] - 1) >= steps)
+        if (tiles * splits[i] > lower_multiprocessors(l->target) ||
+            share * (splits[i] - 1) >= steps)
             return;
         p->split = splits[i];
         p->blocks = 0;
@@ -164,14 +166,14 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
     const enum matmul_by mma = l->want->mma;
     if (mma != MATMUL_BY_WGMMA && mma != MATMUL_BY_ANY && mma != MATMUL_BY_TF32X3)
         return false;
-    if (l->single || !ptx_target_has_wgmma(l->g->target))
+    if (l->single || !ptx_target_has_wgmma(l->target))
         return false;
     struct planner free = *l;
     const struct matmul_options none = {0};
     free.want = &none;
     struct matmul_plan p = plan_of(&free, ROWS, ROWS, (struct way){0});
     p.stages = 2;
-    if (!matmul_wgmma_fits(l->g->target, l->f, &p, why))
+    if (!matmul_wgmma_fits(l->target, l->f, &p, why))
         return false;
     if (mma == MATMUL_BY_WGMMA || !l->m || l->size.m > FEW || l->f->computes)
         return true;
@@ -200,8 +202,8 @@ static bool may_take_turns(const struct planner *l)
         return false;
     struct matmul_plan p = plan_of(l, ROWS, ROWS, (struct way){.pingpong = true});
     p.stages = 2;
-    return !p.promotes && matmul_wgmma_fits(l->g->target, l->f, &p, NULL) &&
-           !matmul_wgmma_direct(l->g->target, l->f, &p);
+    return !p.promotes && matmul_wgmma_fits(l->target, l->f, &p, NULL) &&
+           !matmul_wgmma_direct(l->target, l->f, &p);
 }
 
 static void consider_shape(struct planner *l, const struct shape *t, struct way way)

@@ -68,11 +68,6 @@ unsigned lower_multiprocessors(const struct ptx_target *target)
     return (unsigned)machine_of(target)->mps;
 }
 
-unsigned matmul_multiprocessors(const struct cg *g)
-{
-    return lower_multiprocessors(g->target);
-}
-
 static double larger(double x, double y)
 {
     return x > y ? x : y;
@@ -136,10 +131,10 @@ static double rate_of(const struct machine *x, const struct matmul_form *f,
 }
 
 /* Blocks that a multiprocessor holds, of the machine that it is judged for. */
-static double resident(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
-                       uint32_t shared)
+static double resident(const struct ptx_target *target, const struct matmul_form *f,
+                       const struct matmul_plan *p, uint32_t shared)
 {
-    const struct ptx_target *t = g->target->sm == 80 ? ptx_target_of(90) : g->target;
+    const struct ptx_target *t = target->sm == 80 ? ptx_target_of(90) : target;
     const double sums = (double)f->nproduct * p->bm * p->bn / p->threads * dtype_bits(f->sum) / 32;
     const double thin = p->how == MATMUL_THIN ? p->threads / ((double)p->bn / p->wn) : 1;
     const double registers = smaller(255, sums * thin + 48);
@@ -158,12 +153,12 @@ static double weight_of(const struct matmul_form *f)
     return weight;
 }
 
-double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
-                   const struct matmul_size *s, uint32_t shared)
+double matmul_cost(const struct ptx_target *target, const struct matmul_form *f,
+                   const struct matmul_plan *p, const struct matmul_size *s, uint32_t shared)
 {
     if (p->how == MATMUL_WGMMA)
         return matmul_cost_wgmma(f, p, s);
-    const struct machine *x = machine_of(g->target);
+    const struct machine *x = machine_of(target);
     const double tiles = ceil_of(s->m / p->bm) * ceil_of(s->n / p->bn) * s->batch;
     const double blocks = tiles * p->split;
     /* by turns no more multiprocessors work than there are blocks */
@@ -171,7 +166,7 @@ double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct
     const double each = ceil_of(blocks / smaller(x->mps, turns));
     const double k = larger(1, ceil_of(ceil_of(s->k / p->bk) / p->split)) * p->bk; /* of a block */
     const double most = p->blocks ? ceil_of(turns / x->mps) : each;
-    const double held = smaller(resident(g, f, p, shared), smaller(most, each));
+    const double held = smaller(resident(target, f, p, shared), smaller(most, each));
     const double products = (double)f->nproduct * p->bm * p->bn * k;
     const double steps = p->how == MATMUL_THIN ? 0 : each * k / p->bk * STEP;
     const double multiply = (each * products / rate_of(x, f, p, held) + steps) / x->ghz;
@@ -194,7 +189,7 @@ double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct
     const double rest = larger(larger(caches, memory), latency) + 0.2 * latency;
     /* with one stage a block copies or multiplies */
     const bool alternates = p->how == MATMUL_MMA && p->stages < 2;
-    const bool is_beside = ptx_target_has_wgmma(g->target) && p->how == MATMUL_MMA;
+    const bool is_beside = ptx_target_has_wgmma(target) && p->how == MATMUL_MMA;
     const double slower = is_beside ? BESIDE * (1 + COMPUTED * weight_of(f)) : 1;
     return slower * (START + (alternates ? multiply + rest : larger(multiply, rest)) + join);
 }

@@ -364,6 +364,20 @@ static bool lower_rest(struct cg *g, const struct lower_stage *s, struct variant
     return !g->failed;
 }
 
+/* The plans of all variants; false after an error. */
+static bool make_plans(struct cg *g, const struct matmul_form *f,
+                       const struct matmul_options *options, struct matmul_plan *p, uint32_t *n)
+{
+    const struct matmul_setting setting = {.a = g->a, .target = g->target, .fast = g->fast};
+    struct matmul_report report = {0};
+    const bool good = matmul_plan(&setting, f, options, p, n, &report);
+    if (report.not_wgmma) {
+        lower_explain(g, "  not wgmma: %s\n", report.not_wgmma);
+        lower_missed(g, "wgmma", report.not_wgmma);
+    }
+    return good || cg_error(g, schedule_span(g, report.key), "%s", report.refusal);
+}
+
 bool matmul_lower(struct cg *g, void *form, const void *options)
 {
     const struct fitting *fitting = form;
@@ -372,7 +386,7 @@ bool matmul_lower(struct cg *g, void *form, const void *options)
     uint32_t n = 0;
     explain_form(g, f);
     matmul_advise_cast(g, f, options);
-    if (!matmul_plan(g, f, options, p, &n))
+    if (!make_plans(g, f, options, p, &n))
         return false;
     struct variant_set all = {.s = f->stage};
     struct losses losses = {.n = 0};

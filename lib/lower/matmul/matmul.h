@@ -296,11 +296,25 @@ static inline uint32_t matmul_together(const struct matmul_plan *p)
 /* The smallest tile that fma has, and the fewest stages. */
 struct matmul_plan matmul_least(void);
 
+/* What plans are made for, beside the form and the schedule; .a keeps their texts. */
+struct matmul_setting {
+    struct arena *a;
+    const struct ptx_target *target;
+    bool fast; /* math: fast */
+};
+/* What there is to say of them. */
+struct matmul_report {
+    const char *not_wgmma; /* why it is not taken, where the target has it; or NULL */
+    /* Where there is no plan: why, and the key of the schedule that is in the way. */
+    const char *refusal, *key;
+};
+
 enum { MATMUL_VARIANTS = 6 };
 /* The variants in the order in which the launch tries them. What none is for, as extents above MAP_MOST_SMALL, is left to
- * an entry that computes elements one by one. False after an error. */
-bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct matmul_options *want,
-                 struct matmul_plan *v, uint32_t *n);
+ * an entry that computes elements one by one. False with a refusal in the report, which is empty before. */
+bool matmul_plan(const struct matmul_setting *setting, const struct matmul_form *f,
+                 const struct matmul_options *want, struct matmul_plan *v, uint32_t *n,
+                 struct matmul_report *report);
 
 /* ---- matmul/tile.c: what every way of multiplying needs ---------------------------------------------- */
 

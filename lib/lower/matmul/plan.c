@@ -16,7 +16,8 @@
 #include <config.h>
 
 #include "lower/matmul/plan.h"
-#include "lower/schedule.h"
+
+#include <stdarg.h>
 
 enum {
     FEW_ROWS = 4,  /* for which, with 1 row too, products take less time than reading B does */
@@ -24,36 +25,51 @@ enum {
     HEAVY = 16,    /* of operands and epilogue */
 };
 
+/* ---- what is said ------------------------------------------------------------------------------------ */
+
+static bool planner_refuses(struct planner *l, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* False. */
+static bool planner_refuses(struct planner *l, const char *key, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    l->report->key = key;
+    l->report->refusal = arena_vprintf(l->a, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
 /* ---- texts of the launch ------------------------------------------------------------------------------ */
 
-static const char *text_of(struct cg *g, const struct lang_symbol *index)
+static const char *text_of(struct arena *a, const struct lang_symbol *index)
 {
-    return index ? lang_expr_text(g->a, index->dims[0]) : "1";
+    return index ? lang_expr_text(a, index->dims[0]) : "1";
 }
 
 /* Tiles of this size: a text of the launch. */
 static const char *tiles_text(struct planner *l, uint32_t bm, uint32_t bn)
 {
-    struct arena *a = l->g->a;
-    const char *down = cg_launch_text(a, "ceil_div(%s, %u)", text_of(l->g, l->f->i), (unsigned)bm);
+    struct arena *a = l->a;
+    const char *down = cg_launch_text(a, "ceil_div(%s, %u)", text_of(l->a, l->f->i), (unsigned)bm);
     const char *across =
-        cg_launch_text(a, "ceil_div(%s, %u)", text_of(l->g, l->f->j), (unsigned)bn);
+        cg_launch_text(a, "ceil_div(%s, %u)", text_of(l->a, l->f->j), (unsigned)bn);
     const char *tiles = cg_launch_product(a, l->f->i ? down : NULL, across);
     for (uint32_t i = 0; i < l->f->nbatch; i++)
-        tiles = cg_launch_product(a, tiles, text_of(l->g, l->f->batch[i]));
+        tiles = cg_launch_product(a, tiles, text_of(l->a, l->f->batch[i]));
     return tiles;
 }
 
 /* At most p->split of them, as many as make `blocks` blocks of all tiles. */
 static const char *splits_text(struct planner *l, const struct matmul_plan *p, unsigned blocks)
 {
-    struct cg *g = l->g;
     if (p->split == 1)
         return NULL;
     if (planner_knows_all(l) || l->want->split || p->how == MATMUL_WGMMA)
-        return arena_printf(g->a, "%u", (unsigned)p->split);
-    return cg_launch_text(g->a, "clamp(ceil_div(%u, max(1, %s)), 1, clamp(%s / %u, 1, %u))", blocks,
-                          tiles_text(l, p->bm, p->bn), text_of(g, l->f->k),
+        return arena_printf(l->a, "%u", (unsigned)p->split);
+    return cg_launch_text(l->a, "clamp(ceil_div(%u, max(1, %s)), 1, clamp(%s / %u, 1, %u))", blocks,
+                          tiles_text(l, p->bm, p->bn), text_of(l->a, l->f->k),
                           (unsigned)(p->bk * (p->how == MATMUL_THIN ? p->stages : 4)),
                           (unsigned)p->split);
 }
@@ -61,25 +77,24 @@ static const char *splits_text(struct planner *l, const struct matmul_plan *p, u
 /* Additions on a term's way into the sum, but those of tensor cores. */
 static const char *depth_text(struct planner *l, const struct matmul_plan *p)
 {
-    struct cg *g = l->g;
-    const char *share = text_of(g, l->f->k);
+    const char *share = text_of(l->a, l->f->k);
     if (p->split > 1)
-        share = cg_launch_text(g->a, "ceil_div(ceil_div(%s, %u), %s) * %u", share, (unsigned)p->bk,
+        share = cg_launch_text(l->a, "ceil_div(ceil_div(%s, %u), %s) * %u", share, (unsigned)p->bk,
                                p->splits, (unsigned)p->bk);
     if (p->how == MATMUL_THIN) {
         const uint32_t along = p->threads / (p->bn / p->wn);
-        return cg_launch_text(g->a, "ceil_div(%s, %u) + %u", share, (unsigned)along,
+        return cg_launch_text(l->a, "ceil_div(%s, %u) + %u", share, (unsigned)along,
                               (unsigned)(p->bk / along + 5 + along / 32 + p->split));
     }
     const uint32_t together = matmul_together(p);
     if (together) { /* by mma.sync some of the sums begin in the midst of a tile */
         const uint32_t more = p->how == MATMUL_MMA ? 1 : 0;
-        return cg_launch_text(g->a, "ceil_div(%s, %u) + %u", share, (unsigned)together,
+        return cg_launch_text(l->a, "ceil_div(%s, %u) + %u", share, (unsigned)together,
                               (unsigned)(p->split + more));
     }
     if (p->how == MATMUL_MMA || p->how == MATMUL_WGMMA)
-        return arena_printf(g->a, "%u", (unsigned)p->split);
-    return p->split > 1 ? cg_launch_text(g->a, "%s + %u", share, (unsigned)p->split) : share;
+        return arena_printf(l->a, "%u", (unsigned)p->split);
+    return p->split > 1 ? cg_launch_text(l->a, "%s + %u", share, (unsigned)p->split) : share;
 }
 
 /* ---- variants ---------------------------------------------------------------------------------------- */
@@ -112,7 +127,7 @@ static bool turns(const struct planner *l, struct matmul_plan p)
     return p.how == MATMUL_MMA && !w->blocks && !w->tiles && p.split == 1 && p.stages > 1 &&
            p.parts == 1 && l->f->nproduct == 1 &&
            (l->f->type == MATMUL_F16 || l->f->type == MATMUL_BF16) && own_bits(l) <= MOST_OWN &&
-           tiles > matmul_multiprocessors(l->g) && matmul_mma_fills(l->g->target, l->f, &p);
+           tiles > lower_multiprocessors(l->target) && matmul_mma_fills(l->target, l->f, &p);
 }
 
 /* Adds the best plan so far, and begins the search again. */
@@ -131,7 +146,7 @@ static bool add(struct planner *l, struct variants *all, const char *entry, cons
         p->split = most_split;
     if (turns(l, *p))
         p->blocks = MATMUL_BLOCKS_ALL;
-    const unsigned mps = matmul_multiprocessors(l->g);
+    const unsigned mps = lower_multiprocessors(l->target);
     p->splits = splits_text(l, p, p->how == MATMUL_THIN ? mps * MATMUL_BUSY / p->threads : 2 * mps);
     p->depth = depth_text(l, p);
     all->n++;
@@ -146,7 +161,7 @@ static void add_thin(struct planner *l, struct variants *all, uint32_t rows, con
     if (!l->m)
         l->size.m = rows;
     struct matmul_plan p = planner_rows(l, rows);
-    planner_consider(l, &p, p.threads ? matmul_shared(l->g->target, l->f, &p) : 0);
+    planner_consider(l, &p, p.threads ? matmul_shared(l->target, l->f, &p) : 0);
     add(l, all, entry, when, MATMUL_MOST_SPLIT);
     l->size = size;
 }
@@ -185,18 +200,17 @@ static void add_for(struct planner *l, struct variants *all, const struct matmul
 static void add_smaller(struct planner *l, struct variants *all, const struct matmul_plan *large)
 {
     enum { ROWS = 64 };
-    struct cg *g = l->g;
-    const double cost = l->cost, few = 0.3 * matmul_multiprocessors(g);
+    const double cost = l->cost, few = 0.3 * lower_multiprocessors(l->target);
     const struct matmul_plan best = *large;
     const double size = few * best.bm * best.bn, half = 4.0 * best.bn;
     if (!l->m)
         add_for(l, all, &best, ROWS, l->size.n, "small",
-                cg_launch_text(g->a, "%s <= %d", text_of(g, l->f->i), ROWS));
+                cg_launch_text(l->a, "%s <= %d", text_of(l->a, l->f->i), ROWS));
     if ((!l->m || l->size.m > ROWS) && !l->shorter)
         add_for(l, all, &best, l->n && l->size.n * ROWS < size ? size / l->size.n : half,
                 l->m ? size / l->size.m : half, "medium",
-                cg_launch_text(g->a, "%s < %u", tiles_text(l, best.bm, best.bn),
-                               matmul_multiprocessors(g) * 2 / 3));
+                cg_launch_text(l->a, "%s < %u", tiles_text(l, best.bm, best.bn),
+                               lower_multiprocessors(l->target) * 2 / 3));
     l->best = best;
     l->cost = cost;
 }
@@ -204,14 +218,13 @@ static void add_smaller(struct planner *l, struct variants *all, const struct ma
 /* For sizes of which some are not known. */
 static void add_open(struct planner *l, struct variants *all)
 {
-    struct cg *g = l->g;
     const struct matmul_options *w = l->want;
     const bool free = !w->shape[0] && !w->warps[0] && !w->stages && !w->split;
     const bool thin = free && !(l->m && l->size.m > MATMUL_MOST_ROWS) &&
                       (w->mma == MATMUL_BY_ANY || w->mma == MATMUL_BY_NONE);
     if (thin)
         add_thin(l, all, l->m ? (l->size.m < 1 ? 1 : (uint32_t)l->size.m) : FEW_ROWS, "rows",
-                 l->m ? NULL : cg_launch_text(g->a, "%s <= %d", text_of(g, l->f->i), FEW_ROWS));
+                 l->m ? NULL : cg_launch_text(l->a, "%s <= %d", text_of(l->a, l->f->i), FEW_ROWS));
     if (all->n && l->m && l->size.m <= 1)
         return;
     l->shorter = free && is_heavy(l->f);
@@ -226,8 +239,8 @@ static void add_open(struct planner *l, struct variants *all)
     } else if (both) {
         const double cost = l->cost;
         add_for(l, all, &large, 64, l->size.n, "small",
-                cg_launch_text(g->a, "%s < %u", tiles_text(l, large.bm, large.bn),
-                               matmul_multiprocessors(g)));
+                cg_launch_text(l->a, "%s < %u", tiles_text(l, large.bm, large.bn),
+                               lower_multiprocessors(l->target)));
         l->best = large;
         l->cost = cost;
     }
@@ -281,36 +294,34 @@ static void choose_type(struct planner *l)
     l->parts = 1;
     if (l->type == MATMUL_FP8 && mma != MATMUL_BY_FP8)
         l->type = MATMUL_F16;
-    if (l->type == MATMUL_F32 && !l->f->pairs && (mma == MATMUL_BY_TF32X3 || l->g->fast)) {
+    if (l->type == MATMUL_F32 && !l->f->pairs && (mma == MATMUL_BY_TF32X3 || l->fast)) {
         l->type = MATMUL_TF32;
         l->parts = 2;
     }
 }
 
-/* 'mma' has a word for the factors; false after an error. */
+/* 'mma' has a word for the factors; false: it is refused. */
 static bool check_mma(struct planner *l)
 {
-    struct cg *g = l->g;
     const struct matmul_options *w = l->want;
     if (w->mma == MATMUL_BY_FP8 && l->f->type != MATMUL_FP8)
-        return cg_error(g, schedule_span(g, l->mma_key),
-                        "'mma: fp8' is for factors that are e4m3 or e5m2");
+        return planner_refuses(l, l->mma_key, "'mma: fp8' is for factors that are e4m3 or e5m2");
     if (w->mma == MATMUL_BY_TF32 && l->f->type != MATMUL_TF32)
-        return cg_error(
-            g, schedule_span(g, l->mma_key),
+        return planner_refuses(
+            l, l->mma_key,
             "'mma: tf32' is for factors that are calls of tf32(), tf32_rn() or tf32_rz()");
     if (w->mma == MATMUL_BY_TF32X3 && (l->f->type != MATMUL_F32 || l->f->pairs))
-        return cg_error(g, schedule_span(g, l->mma_key),
-                        "'mma: tf32x3' is for factors that are f32");
-    if (w->mma == MATMUL_BY_WGMMA && !ptx_target_has_wgmma(g->target))
-        return cg_error(g, schedule_span(g, l->mma_key),
-                        "%s has no wgmma: sm_90a alone has, other targets have 'mma: sync'",
-                        g->target->name);
+        return planner_refuses(l, l->mma_key, "'mma: tf32x3' is for factors that are f32");
+    if (w->mma == MATMUL_BY_WGMMA && !ptx_target_has_wgmma(l->target))
+        return planner_refuses(l, l->mma_key,
+                               "%s has no wgmma: sm_90a alone has, other targets have 'mma: sync'",
+                               l->target->name);
     if ((w->blocks || w->tiles) && w->mma == MATMUL_BY_NONE)
-        return cg_error(g, schedule_span(g, "blocks"), "'blocks' are for products by tensor cores");
-    if (w->mma > MATMUL_BY_NONE && g->target->sm < 75)
-        return cg_error(g, schedule_span(g, l->mma_key),
-                        "%s has no mma.sync for this: sm_75 has, sm_80 for more", g->target->name);
+        return planner_refuses(l, "blocks", "'blocks' are for products by tensor cores");
+    if (w->mma > MATMUL_BY_NONE && l->target->sm < 75)
+        return planner_refuses(l, l->mma_key,
+                               "%s has no mma.sync for this: sm_75 has, sm_80 for more",
+                               l->target->name);
     return true;
 }
 
@@ -323,7 +334,7 @@ static bool tile_fits(struct planner *l, const struct matmul_options *w, struct 
     /* what only wgmma has is there only where wgmma is, of tf32x3 too (read_wgmma()) */
     if (w->mma == MATMUL_BY_WGMMA || w->clusters[0] || w->pingpong) {
         p = planner_wgmma_named(l, w);
-        return matmul_wgmma_fits(l->g->target, l->f, &p, why);
+        return matmul_wgmma_fits(l->target, l->f, &p, why);
     }
     p.bm = w->shape[0] ? w->shape[0] : 128;
     p.bn = w->shape[0] ? w->shape[1] : 128;
@@ -334,13 +345,13 @@ static bool tile_fits(struct planner *l, const struct matmul_options *w, struct 
     p.stages = w->stages ? w->stages : 2;
     p.split = w->split ? w->split : 1;
     p.blocks = w->blocks;
-    return matmul_mma_fits(l->g->target, l->f, &p, why);
+    return matmul_mma_fits(l->target, l->f, &p, why);
 }
 
 static const char *reason(struct planner *l)
 {
     const struct matmul_options *w = l->want;
-    struct buf why = buf_in(l->g->a), always = buf_in(l->g->a);
+    struct buf why = buf_in(l->a), always = buf_in(l->a);
     l->single = l->shorter = false;
     const bool by_fma = w->mma == MATMUL_BY_NONE ||
                         (w->mma == MATMUL_BY_ANY && !tile_fits(l, NULL, &always));
@@ -398,7 +409,6 @@ static bool possible(struct planner *l, const struct matmul_options *w,
 static bool impossible(struct planner *l)
 {
     const struct matmul_options *w = l->want;
-    struct cg *g = l->g;
     struct matmul_options named;
     const char *key = w->shape[0]      ? "tile"
                       : w->warps[0]    ? "warps"
@@ -408,15 +418,15 @@ static bool impossible(struct planner *l)
                       : w->pingpong    ? "pingpong"
                       : w->blocks      ? "blocks"
                                        : l->mma_key;
-    const struct span s = schedule_span(g, key);
     const char *why = reason(l);
     if (!possible(l, w, &named))
-        return cg_error(g, s, "%s", why);
-    return cg_error(g, s,
-                    "%s; possible is, for instance, tile: [%u, %u, %u], warps: [%u, %u], stages: "
-                    "%u",
-                    why, named.shape[0], named.shape[1], named.shape[2], named.warps[0],
-                    named.warps[1], named.stages);
+        return planner_refuses(l, key, "%s", why);
+    return planner_refuses(
+        l, key,
+        "%s; possible is, for instance, tile: [%u, %u, %u], warps: [%u, %u], stages: "
+        "%u",
+        why, named.shape[0], named.shape[1], named.shape[2], named.warps[0], named.warps[1],
+        named.stages);
 }
 
 /* What only wgmma has asks for it: clusters of tiles, and warpgroups by turns. */
@@ -425,33 +435,38 @@ static bool read_wgmma(struct planner *l, struct matmul_options *w)
     const char *key = w->clusters[0] ? "cluster" : "pingpong";
     if (!w->clusters[0] && !w->pingpong)
         return true;
-    if (w->mma == MATMUL_BY_TF32X3 && ptx_target_has_wgmma(l->g->target))
+    if (w->mma == MATMUL_BY_TF32X3 && ptx_target_has_wgmma(l->target))
         return true;
     if (w->mma != MATMUL_BY_ANY && w->mma != MATMUL_BY_WGMMA)
-        return cg_error(l->g, schedule_span(l->g, key),
-                        "'cluster' and 'pingpong' are for 'mma: wgmma'");
+        return planner_refuses(l, key, "'cluster' and 'pingpong' are for 'mma: wgmma'");
     if (w->mma == MATMUL_BY_ANY)
         l->mma_key = key;
     w->mma = MATMUL_BY_WGMMA;
     return true;
 }
 
-bool matmul_plan(struct cg *g, const struct matmul_form *f, const struct matmul_options *want,
-                 struct matmul_plan *v, uint32_t *n)
+bool matmul_plan(const struct matmul_setting *setting, const struct matmul_form *f,
+                 const struct matmul_options *want, struct matmul_plan *v, uint32_t *n,
+                 struct matmul_report *report)
 {
     struct matmul_options said = *want;
-    struct planner l = {.g = g, .f = f, .want = &said, .mma_key = "mma", .cost = -1};
+    struct planner l = {.a = setting->a,
+                        .target = setting->target,
+                        .fast = setting->fast,
+                        .f = f,
+                        .want = &said,
+                        .report = report,
+                        .mma_key = "mma",
+                        .cost = -1};
     said.tiles = said.blocks == MATMUL_BLOCKS_TILES;
     said.blocks = said.tiles ? 0 : said.blocks;
     planner_begin(&l);
     choose_type(&l);
     if (!read_wgmma(&l, &said) || !check_mma(&l))
         return false;
-    struct buf why = buf_in(g->a);
-    if (!planner_takes_wgmma(&l, &why) && why.len) {
-        lower_explain(g, "  not wgmma: %s\n", buf_text(&why));
-        lower_missed(g, "wgmma", buf_text(&why));
-    }
+    struct buf why = buf_in(l.a);
+    if (!planner_takes_wgmma(&l, &why) && why.len)
+        report->not_wgmma = buf_text(&why);
     *n = plan_all(&l, v);
     return *n ? true : impossible(&l);
 }

@@ -16,9 +16,12 @@ struct matmul_size {
 };
 
 struct planner {
-    struct cg *g;
+    struct arena *a;
+    const struct ptx_target *target;
+    bool fast; /* math: fast */
     const struct matmul_form *f;
     const struct matmul_options *want;
+    struct matmul_report *report;
     const char *mma_key;     /* of the schedule: what says how products are made */
     bool m, n, k, batch;     /* are they known? */
     struct matmul_size size; /* what is not: typical */
@@ -33,18 +36,16 @@ struct planner {
 /* ---- matmul/cost.c ---- */
 
 /* Nanoseconds. shared: bytes of shared memory that the plan takes. */
-double matmul_cost(const struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
-                   const struct matmul_size *s, uint32_t shared);
+double matmul_cost(const struct ptx_target *target, const struct matmul_form *f,
+                   const struct matmul_plan *p, const struct matmul_size *s, uint32_t shared);
 /* ---- matmul/cost_wgmma.c: the same of wgmma ---- */
 double matmul_cost_wgmma(const struct matmul_form *f, const struct matmul_plan *p,
                          const struct matmul_size *s);
-/* Of the machine that code for the target is judged by. */
-unsigned matmul_multiprocessors(const struct cg *g);
 double ceil_of(double x); /* the next integer */
 
 /* ---- matmul/choose.c ---- */
 
-/* .g, .f and .want are set; no plan is considered yet. */
+/* The members up to .report are set; no plan is considered yet. */
 void planner_begin(struct planner *l);
 bool planner_knows_all(const struct planner *l); /* the extents */
 /* A plan without sizes. */

@@ -49,14 +49,14 @@ static void shorten(const struct planner *l, struct matmul_plan *p, uint32_t *al
 /* Threads that bring B about as fast as the memory can. */
 static double enough(const struct planner *l)
 {
-    return MATMUL_BUSY * 0.4 * matmul_multiprocessors(l->g);
+    return MATMUL_BUSY * 0.4 * lower_multiprocessors(l->target);
 }
 
 /* A thread's columns and elements along k where B lies along k. */
 static void thin_along_k(const struct planner *l, struct matmul_plan *p, uint32_t lanes)
 {
     const uint32_t each = l->f->nproduct * p->bm, loads = rights(l->f);
-    const double threads = (double)MATMUL_BUSY * matmul_multiprocessors(l->g);
+    const double threads = (double)MATMUL_BUSY * lower_multiprocessors(l->target);
     p->wn = 4;
     while (p->wn > 1 && (p->wn * each > MOST_SUMS / 2 || p->wn * loads > FLIGHT ||
                          (l->n && p->wn / 2 >= l->size.n)))
@@ -140,7 +140,7 @@ struct matmul_plan planner_rows(const struct planner *l, uint32_t rows)
     while (p.bn % p.store)
         p.store /= 2;
     const double n = ceil_of(l->size.n / p.bn) * ceil_of(l->size.m / p.bm) * l->size.batch;
-    const double most = (double)MATMUL_BUSY * matmul_multiprocessors(l->g) / p.threads;
+    const double most = (double)MATMUL_BUSY * lower_multiprocessors(l->target) / p.threads;
     double split = n * p.threads < enough(l) && n > 0 ? most / n + 0.5 : 1;
     const double steps = l->size.k / ((double)p.bk * p.stages);
     split = split > steps ? steps : split;
@@ -158,5 +158,5 @@ void planner_consider_rows(struct planner *l)
                                            : l->size.m > MATMUL_MOST_ROWS ? MATMUL_MOST_ROWS
                                                                           : (uint32_t)l->size.m);
     if (p.threads)
-        planner_consider(l, &p, matmul_shared(l->g->target, l->f, &p));
+        planner_consider(l, &p, matmul_shared(l->target, l->f, &p));
 }
