@@ -113,7 +113,7 @@ lower_allowed() { # FOLDER HEADER
 }
 
 # What kernels that are no products of matrices use too: these files see the code generator and each other alone.
-alone="wgmma/box wgmma/products wgmma/ring wgmma/tma"
+alone="mma/fragment mma/products wgmma/box wgmma/products wgmma/ring wgmma/tma"
 
 @test "what stands alone in lib/lower knows no matmul" {
     wrong=0

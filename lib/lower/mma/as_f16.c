@@ -169,8 +169,8 @@ static void put_piece(struct as_f16 *x, uint32_t n, uint32_t i)
     int32_t word[2];
     if (x->exact)
         look_for_small(h, &x->of[n], raw);
-    pack(x, n, raw, t->of->spaced ? 2 : 1, word);
-    if (!t->of->spaced) {
+    pack(x, n, raw, t->of->lay.spaced ? 2 : 1, word);
+    if (!t->of->lay.spaced) {
         struct ptx_operand v[2] = {ptx_r(word[0]), ptx_r(word[1])};
         ptx_emit(&g->b, mma_exists(t, i), false, "st.shared.v2.b32",
                  PTX_ARGS(to, ptx_vec(&g->b, 2, v)));

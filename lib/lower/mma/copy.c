@@ -27,7 +27,7 @@ static uint32_t period(const struct mma_tile *t)
 {
     static const uint32_t of[] = {
         [MMA_ALONG_K] = 8, [MMA_16BIT] = 8, [MMA_BYTES] = 16, [MMA_SINGLES] = 4};
-    return of[t->layout];
+    return of[t->lay.layout];
 }
 
 bool mma_plan_copy(const struct mma_shape *s, struct mma_tile *t)
@@ -39,7 +39,7 @@ bool mma_plan_copy(const struct mma_shape *s, struct mma_tile *t)
     t->source = o->plain && s->as_f16 ? dtype_bits(o->plain->sym->type) / 8 : t->size;
     t->piece = t->is_async && bytes < MMA_CHUNK ? bytes : MMA_CHUNK / t->source * t->size;
     t->lanes = t->piece / t->size;
-    const uint32_t per_row = t->row_bytes / t->piece;
+    const uint32_t per_row = t->lay.row_bytes / t->piece;
     t->across = per_row > threads ? per_row / threads : 1;
     if (per_row > threads && per_row % threads)
         return false;
@@ -53,30 +53,6 @@ bool mma_plan_copy(const struct mma_shape *s, struct mma_tile *t)
 }
 
 /* ---- where they go -------------------------------------------------------------------------------- */
-
-/* The number of row r that its chunks' order is made from. */
-static struct cg_val order_of(struct mma *s, const struct mma_slab *t, struct cg_val r, uint32_t d)
-{
-    struct cg *g = s->g;
-    if (t->of->layout == MMA_SINGLES) {
-        r = cg_binary(g, OP_DIV, cg_binary(g, OP_AND, r, cg_u32(3)), cg_u32(8 / d));
-        return cg_binary(g, OP_AND, cg_mul(g, r, 2), cg_u32(d - 1));
-    }
-    if (t->of->layout ==
-        MMA_BYTES) { /* an ldmatrix takes rows 0 1 4 5 8 9 12 13, the next one those between */
-        struct cg_val high = cg_binary(g, OP_AND, cg_binary(g, OP_SHR, r, cg_u32(1)), cg_u32(6));
-        r = cg_add(g, high, cg_binary(g, OP_AND, r, cg_u32(1)));
-    }
-    return cg_binary(g, OP_AND, cg_binary(g, OP_DIV, r, cg_u32(8 / d)), cg_u32(d - 1));
-}
-
-struct cg_val mma_chunk(struct mma *s, const struct mma_slab *t, struct cg_val r, struct cg_val c)
-{
-    struct cg *g = s->g;
-    const uint32_t d = gcd(t->of->row_bytes / MMA_CHUNK, 8);
-    c = cg_binary(g, OP_XOR, c, order_of(s, t, r, d));
-    return cg_weighted(g, r, t->of->row_bytes, c, MMA_CHUNK);
-}
 
 static uint32_t row_of(const struct mma_slab *t, uint32_t i)
 {
@@ -101,7 +77,7 @@ int32_t mma_target_register(const struct mma_slab *t, uint32_t i)
 int64_t mma_target_offset(const struct mma_slab *t, uint32_t i)
 {
     const uint32_t row = i / t->of->across / t->of->repeat * t->of->repeat * t->of->row_step;
-    return (int64_t)row * t->of->row_bytes;
+    return (int64_t)row * t->of->lay.row_bytes;
 }
 
 struct ptx_operand mma_target(const struct mma_slab *t, uint32_t i)
@@ -114,7 +90,7 @@ static struct cg_val byte_of(struct mma *s, const struct mma_slab *t, struct cg_
 {
     enum { SPAN = 16 };
     struct cg *g = s->g;
-    if (!t->of->spaced)
+    if (!t->of->lay.spaced)
         return cg_mul(g, c, t->of->size);
     const struct cg_val in = cg_binary(g, OP_AND, c, cg_u32(SPAN - 1));
     return cg_weighted(g, cg_binary(g, OP_SUB, c, in), t->of->size, in, 1);
@@ -126,7 +102,8 @@ static void find_targets(struct mma *s, struct mma_slab *t)
     for (uint32_t i = 0; i < t->of->across * t->of->repeat; i++) {
         struct cg_val row = cg_add(g, t->row, cg_u32(row_of(t, i)));
         struct cg_val byte = byte_of(s, t, cg_add(g, t->col, cg_u32(col_of(s, t, i))));
-        struct cg_val to = mma_chunk(s, t, row, cg_binary(g, OP_DIV, byte, cg_u32(MMA_CHUNK)));
+        struct cg_val to =
+            mma_chunk(g, &t->of->lay, row, cg_binary(g, OP_DIV, byte, cg_u32(MMA_CHUNK)));
         if (t->of->piece < MMA_CHUNK)
             to = cg_add(g, to, cg_binary(g, OP_AND, byte, cg_u32(MMA_CHUNK - 1)));
         to = cg_add(g, cg_add(g, to, cg_u32(t->of->offset)), cg_value(DT_U32, s->m->shared));
@@ -156,7 +133,7 @@ static struct cg_val address_of(struct mma *s, const struct mma_slab *t, struct 
                                 struct cg_val k, struct cg_val r, struct cg_val c)
 {
     struct cg *g = s->g;
-    const bool along_k = t->of->layout == MMA_ALONG_K;
+    const bool along_k = t->of->lay.layout == MMA_ALONG_K;
     at = cg_add(g, at, along_k ? r : c);
     k = cg_add(g, k, along_k ? c : r);
     const struct cg_place_of p =
@@ -191,12 +168,12 @@ static void find_inside(struct mma *s, struct mma_slab *t)
 {
     struct cg *g = s->g;
     struct cg_val base = base_of(s, t), extent = extent_of(s, t);
-    t->all_rows = t->of->layout == MMA_ALONG_K && is_whole(s, t);
-    if (t->of->layout == MMA_ALONG_K && !t->all_rows) {
+    t->all_rows = t->of->lay.layout == MMA_ALONG_K && is_whole(s, t);
+    if (t->of->lay.layout == MMA_ALONG_K && !t->all_rows) {
         struct cg_val first = cg_convert(g, cg_add(g, base, t->row), DT_I32);
         t->left = cg_binary(g, OP_SUB, extent, first);
     }
-    for (uint32_t c = 0; c < t->of->across && t->of->layout != MMA_ALONG_K; c++) {
+    for (uint32_t c = 0; c < t->of->across && t->of->lay.layout != MMA_ALONG_K; c++) {
         struct cg_val at = cg_add(g, base, cg_add(g, t->col, cg_u32(col_of(s, t, c))));
         t->inside[c] = is_whole(s, t) ? cg_bool(g, true)
                                       : cg_binary(g, OP_LT, cg_convert(g, at, DT_I32), extent);
@@ -208,7 +185,7 @@ static void find_existing(struct mma *s, struct mma_slab *t)
 {
     struct cg *g = s->g;
     const uint32_t last = (t->of->rows - 1) / t->of->row_step * t->of->row_step;
-    const uint32_t per_row = t->of->row_bytes / t->of->piece;
+    const uint32_t per_row = t->of->lay.row_bytes / t->of->piece;
     struct cg_val ok = cg_bool(g, true);
     int64_t always;
     if (per_row < s->p->threads && s->p->threads % per_row)
@@ -225,7 +202,7 @@ void mma_copy_begin(struct mma *s)
     const struct matmul *m = s->m;
     for (uint32_t i = 0; i < s->shape->ntile; i++) {
         struct mma_slab *t = &s->slab[i];
-        const uint32_t per_row = t->of->row_bytes / t->of->piece;
+        const uint32_t per_row = t->of->lay.row_bytes / t->of->piece;
         const bool long_rows = per_row > s->p->threads;
         t->row = long_rows ? cg_u32(0) : cg_binary(g, OP_DIV, m->thread, cg_u32(per_row));
         t->col = cg_mul(g, long_rows ? m->thread : cg_binary(g, OP_MOD, m->thread, cg_u32(per_row)),
@@ -269,9 +246,9 @@ void mma_tile_begin(struct mma *s, struct mma_slab *t)
     }
     if (!t->of->is_async && !s->shape->as_f16)
         return;
-    if (t->of->layout != MMA_ALONG_K)
+    if (t->of->lay.layout != MMA_ALONG_K)
         t->left = cg_binary(g, OP_SUB, left_of(s), cg_convert(g, t->row, DT_I32));
-    for (uint32_t c = 0; c < t->of->across && t->of->layout == MMA_ALONG_K; c++) {
+    for (uint32_t c = 0; c < t->of->across && t->of->lay.layout == MMA_ALONG_K; c++) {
         struct cg_val col = cg_add(g, t->col, cg_u32(col_of(s, t, c)));
         t->inside[c] = cg_binary(g, OP_GT, left_of(s), cg_convert(g, col, DT_I32));
     }
@@ -308,10 +285,7 @@ static void copy_piece(struct mma *s, struct mma_slab *t, uint32_t i)
     struct cg_val inside;
     const struct ptx_operand from = mma_source(s, t, i, &inside);
     const int32_t bytes = CG(g, PTX_B32, "selp.b32", ptx_imm(t->of->piece), ptx_imm(0), inside.op);
-    ptx_emit(&g->b, mma_exists(t, i), false,
-             t->of->piece == MMA_CHUNK ? "cp.async.cg.shared.global.L2::128B"
-                                       : "cp.async.ca.shared.global",
-             PTX_ARGS(mma_target(t, i), from, ptx_imm(t->of->piece), ptx_r(bytes)));
+    mma_copy_async(g, mma_exists(t, i), mma_target(t, i), from, t->of->piece, bytes);
 }
 
 /* A piece's elements, computed. */
@@ -322,7 +296,7 @@ static void fetch_piece(struct mma *s, struct mma_slab *t, uint32_t i)
     const uint32_t align = s->p->align[t->of->operand], per_word = 4 / t->of->size;
     const uint32_t lanes = align < t->of->lanes ? align : t->of->lanes;
     struct cg_val v[MMA_CHUNK], base = base_of(s, t), k = cg_value(DT_U32, s->k);
-    const bool along_k = t->of->layout == MMA_ALONG_K;
+    const bool along_k = t->of->lay.layout == MMA_ALONG_K;
     bool paired = t->of->size == 2;
     s->m->reader.within = s->m->reader.spread = s->p->bk;
     s->m->reader.after = 0;
@@ -407,6 +381,6 @@ void mma_bring_end(struct mma *s)
     }
     advance_sources(s);
     if (any)
-        PTX0(&s->g->b, "cp.async.commit_group");
+        mma_commit_copies(s->g);
     advance_k(s);
 }

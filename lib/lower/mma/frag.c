@@ -1,15 +1,9 @@
 /* From shared memory to products (mma/mma.h): what each lane of a warp holds, and the instructions that multiply.
- *
- * The rows of A and the columns of B may stand in any order among a warp's, as long as the sums are put where they belong,
- * and k in any order that is the same for both. That is what makes do without transposing bytes: a lane takes pairs of
- * neighbours as they lie, which belong to different instructions. Elements of 32 bits that lie across are loaded into the
- * registers that the instruction wants them in: of a tall operand two neighbours, of a flat one one by one.
  */
 #include <config.h>
 
 #include "lower/mma/mma.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static struct cg_val op(struct cg *g, enum lang_op o, struct cg_val x, uint32_t y)
@@ -24,73 +18,6 @@ static bool is_a(const struct mma_tile *t)
     return t->side == MATMUL_A;
 }
 
-static uint32_t words_of(const struct mma_tile *t)
-{
-    return t->span / 4;
-}
-
-uint32_t mma_factor(const struct mma_tile *t)
-{
-    return t->layout == MMA_BYTES || (t->layout == MMA_SINGLES && t->tall) || t->spaced ? 2 : 1;
-}
-
-uint32_t mma_row_of(const struct mma_tile *t, uint32_t i, uint32_t half)
-{
-    const uint32_t f = mma_factor(t);
-    if (t->tall)
-        return 16 * i + (f == 1 ? 8 * half : half);
-    return i / f * 8 * f + half * f + i % f;
-}
-
-/* The lane's row of the tile and chunk in it, of its way-th address; *byte: in the chunk. */
-static void find_lane(struct mma *s, const struct mma_slab *t, struct cg_val base, uint32_t way,
-                      struct cg_val *row, struct cg_val *chunk, struct cg_val *byte)
-{
-    struct cg *g = s->g;
-    struct cg_val lane = s->m->lane, in8 = op(g, OP_AND, lane, 7);
-    struct cg_val low = op(g, OP_AND, op(g, OP_SHR, lane, 3), 1), high = op(g, OP_SHR, lane, 4);
-    struct cg_val of16 = op(g, OP_AND, lane, 15), turned = cg_add(g, in8, op(g, OP_MUL, high, 8));
-    *byte = cg_u32(0);
-    switch (t->of->layout) {
-    case MMA_ALONG_K:
-        *row = cg_add(g, base, t->of->tall ? of16 : turned);
-        *chunk = cg_add(g, t->of->tall ? high : low, cg_u32(2 * way));
-        return;
-    case MMA_16BIT:
-        *row = t->of->tall ? turned : of16;
-        *chunk = cg_add(g, t->of->tall ? low : high, cg_u32(2 * way));
-        *chunk = cg_add(g, op(g, OP_DIV, base, 8), *chunk);
-        return;
-    case MMA_BYTES: {
-        const struct cg_val of32 = cg_weighted(g, high, 16, op(g, OP_SHR, in8, 1), 4);
-        const struct cg_val odd = op(g, OP_AND, lane, 1);
-        *row = cg_add(g, of32, cg_add(g, op(g, OP_MUL, low, 2), odd));
-        *chunk = cg_add(g, op(g, OP_DIV, base, 16), cg_u32(way));
-        return;
-    }
-    case MMA_SINGLES: break;
-    }
-    const uint32_t f = mma_factor(t->of); /* neighbours that the lane takes at once */
-    struct cg_val group = op(g, OP_SHR, lane, 2),
-                  of_group = op(g, OP_DIV, group, MMA_CHUNK / 4 / f);
-    *row = op(g, OP_AND, lane, 3);
-    *chunk = cg_add(g, of_group, cg_u32(2 * f * way));
-    *chunk = cg_add(g, op(g, OP_DIV, base, 4), *chunk);
-    *byte = op(g, OP_MUL, op(g, OP_MOD, group, MMA_CHUNK / 4 / f), 4 * f);
-}
-
-static uint32_t ways_of(const struct mma_shape *s, const struct mma_tile *t)
-{
-    const uint32_t blocks = t->span / 16;
-    switch (t->layout) {
-    case MMA_ALONG_K: return s->steps < 4 ? s->steps : 4;
-    case MMA_16BIT: return blocks < 4 ? blocks : 4;
-    case MMA_BYTES: return blocks < 8 ? blocks : 8;
-    case MMA_SINGLES: return t->tall ? (blocks < 2 ? 1 : 2) : blocks < 2 ? 2 : 4;
-    }
-    abort();
-}
-
 void mma_read_begin(struct mma *s)
 {
     struct cg *g = s->g;
@@ -98,82 +25,25 @@ void mma_read_begin(struct mma *s)
     for (uint32_t n = 0; n < s->shape->ntile; n++) {
         struct mma_slab *t = &s->slab[n];
         struct cg_val base = op(g, is_a(t->of) ? OP_DIV : OP_MOD, s->m->warp, across);
-        base = op(g, OP_MUL, base, t->of->span);
-        t->ways = ways_of(s->shape, t->of);
+        base = op(g, OP_MUL, base, t->of->lay.span);
+        t->ways = mma_ways(&t->of->lay, s->shape->steps);
         for (uint32_t i = 0; i < t->ways; i++) {
-            struct cg_val row, chunk, byte;
-            find_lane(s, t, base, i, &row, &chunk, &byte);
-            struct cg_val at = cg_add(g, mma_chunk(s, t, row, chunk), byte);
-            at = cg_add(g, cg_add(g, at, cg_u32(t->of->offset)), cg_value(DT_U32, s->m->shared));
+            const struct cg_val at =
+                mma_lane_address(g, &t->of->lay, s->m->lane, base, i, s->m->shared, t->of->offset);
             t->at[i] = cg_reg(g, at);
         }
-        for (uint32_t i = 0; i < words_of(t->of); i++) {
+        for (uint32_t i = 0; i < mma_words(&t->of->lay); i++) {
             t->word[0][i] = cg_new_mutable(g, DT_U32);
             t->word[1][i] = cg_new_mutable(g, DT_U32);
             t->rest[0][i] = s->p->parts > 1 ? cg_new_mutable(g, DT_U32) : -1;
             t->rest[1][i] = s->p->parts > 1 ? cg_new_mutable(g, DT_U32) : -1;
         }
-        for (uint32_t i = 0; i < words_of(t->of) && s->p->coarse; i++)
+        for (uint32_t i = 0; i < mma_words(&t->of->lay) && s->p->coarse; i++)
             t->pair[i % 2][i / 2] = cg_new_mutable(g, DT_U32);
     }
 }
 
 /* ---- loads ---------------------------------------------------------------------------------------- */
-
-static void load(struct mma *s, const char *mnemonic, const int32_t *word, uint32_t n,
-                 struct ptx_operand from)
-{
-    struct cg *g = s->g;
-    struct ptx_operand to[4];
-    for (uint32_t i = 0; i < n; i++) {
-        to[i] = ptx_r(word[i]);
-        cg_assigned(g, word[i]);
-    }
-    PTX(&g->b, mnemonic, ptx_vec(&g->b, n, to), from);
-}
-
-/* Words of 16 rows of A or 16 columns of B: block number i of the warp's. */
-static void load_matrices(struct mma *s, struct mma_slab *t, uint32_t step, int32_t *word,
-                          uint32_t i)
-{
-    uint32_t way = i, offset = 0;
-    switch (t->of->layout) {
-    case MMA_ALONG_K:
-        way = step % 4;
-        offset = step / 4 * 128 + i * 16 * t->of->row_bytes;
-        break;
-    case MMA_16BIT:
-        way = i % 4;
-        offset = i / 4 * 128 + step * 16 * t->of->row_bytes;
-        break;
-    case MMA_BYTES:
-        way = i % 8;
-        offset = i / 8 * 128 + step * 32 * t->of->row_bytes;
-        break;
-    case MMA_SINGLES: abort();
-    }
-    load(s,
-         t->of->layout == MMA_ALONG_K ? "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
-                                      : "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
-         word + (size_t)i * 4, 4, ptx_mem(t->now[way], offset));
-}
-
-/* Elements k and k + 4 of the lane's of each 8 columns of a flat operand; of each 16 rows of a tall one, two of either. */
-static void load_singles(struct mma *s, struct mma_slab *t, uint32_t step, const int32_t *word)
-{
-    struct cg *g = s->g;
-    const uint32_t f = mma_factor(t->of), ways = 4 / f;
-    for (uint32_t i = 0; i < t->of->span / (8 * f); i++)
-        for (uint32_t high = 0; high < 2; high++) {
-            const uint32_t offset = i / ways * 128 + (step * 8 + high * 4) * t->of->row_bytes;
-            const struct ptx_operand from = ptx_mem(t->now[i % ways], offset);
-            if (t->of->tall) {
-                load(s, "ld.shared.v2.b32", word + (size_t)4 * i + (size_t)2 * high, 2, from);
-                continue;
-            }
-            CG_ASSIGN(g, word[2 * i + high], "ld.shared.b32", from);
-        }
-}
 
 void mma_load(struct mma *s, uint32_t step, uint32_t to)
 {
@@ -184,10 +54,7 @@ void mma_load(struct mma *s, uint32_t step, uint32_t to)
             t->now[i] = cg_new(g, DT_U32);
             PTX(&g->b, "add.s32", ptx_r(t->now[i]), ptx_r(t->at[i]), ptx_r(s->read));
         }
-        if (t->of->layout == MMA_SINGLES)
-            load_singles(s, t, step, t->word[to]);
-        for (uint32_t i = 0; i < t->of->span / 16 && t->of->layout != MMA_SINGLES; i++)
-            load_matrices(s, t, step, t->word[to], i);
+        mma_load_words(g, &t->of->lay, t->now, step, t->word[to]);
     }
 }
 
@@ -209,7 +76,8 @@ static void part_bytes(struct mma *s, const struct mma_slab *t, struct words n, 
     for (uint32_t i = n.from; i < n.to; i += 4)
         for (uint32_t w = 0; w < 4; w++) {
             /* tall: neighbours are halves of an instruction's rows; flat: of instructions side by side */
-            const uint32_t odd = t->of->tall ? w % 2 : w / 2, high = t->of->tall ? w / 2 : w % 2;
+            const uint32_t odd = t->of->lay.tall ? w % 2 : w / 2,
+                           high = t->of->lay.tall ? w / 2 : w % 2;
             to[i + w] = cg_new(g, DT_U32);
             PTX(&g->b, "prmt.b32", ptx_r(to[i + w]), ptx_r(word[i + 2 * high]),
                 ptx_r(word[i + 2 * high + 1]), ptx_imm(odd ? 0x7531 : 0x6420));
@@ -261,11 +129,6 @@ static void round_pair(struct mma *s, const int32_t w[2], bool even)
     CG_ASSIGN_IF(g, second, w[1], "add.s32", ptx_r(w[1]), ptx_imm(1 << 12));
 }
 
-uint32_t mma_pair_of(const struct mma_tile *t, uint32_t i)
-{
-    return t->tall ? i / 2 * 4 + i % 2 : 2 * i;
-}
-
 /* Pairs [from, to) of the tile's words, if they are to be rounded or parted: those of k and k + 4. */
 static void round_pairs(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t from,
                         uint32_t to)
@@ -276,8 +139,8 @@ static void round_pairs(struct mma *s, const struct mma_slab *t, uint32_t of, ui
     if (s->p->parts > 1 || (cut != MATMUL_AWAY && cut != MATMUL_EVEN))
         return;
     for (uint32_t i = from; i < to; i++) {
-        const int32_t *word = t->word[of] + mma_pair_of(t->of, i);
-        const int32_t pair[2] = {word[0], word[t->of->tall ? 2 : 1]};
+        const int32_t *word = t->word[of] + mma_pair_of(&t->of->lay, i);
+        const int32_t pair[2] = {word[0], word[t->of->lay.tall ? 2 : 1]};
         round_pair(s, pair, cut == MATMUL_EVEN);
     }
 }
@@ -285,7 +148,7 @@ static void round_pairs(struct mma *s, const struct mma_slab *t, uint32_t of, ui
 static void round_row(struct mma *s, uint32_t of, uint32_t i)
 {
     for (uint32_t n = 0; n < s->shape->ntile; n++)
-        if (s->shape->tile[n].tall)
+        if (s->shape->tile[n].lay.tall)
             round_pairs(s, &s->slab[n], of, 2 * i, 2 * i + 2);
 }
 
@@ -293,8 +156,8 @@ static void round_flat(struct mma *s, uint32_t of, uint32_t part, uint32_t parts
 {
     for (uint32_t n = 0; n < s->shape->ntile; n++) {
         const struct mma_slab *t = &s->slab[n];
-        const uint32_t pairs = words_of(t->of) / 2;
-        if (!t->of->tall)
+        const uint32_t pairs = mma_words(&t->of->lay) / 2;
+        if (!t->of->lay.tall)
             round_pairs(s, t, of, pairs * part / parts, pairs * (part + 1) / parts);
     }
 }
@@ -332,7 +195,7 @@ static void widen_pairs(struct mma *s, enum dtype type, int32_t word, int32_t to
 static void widen(struct mma *s, const struct mma_slab *t, struct words n, struct ready *r)
 {
     const enum dtype type = s->f->operand[t->of->operand].type;
-    const uint32_t per = t->of->tall ? 4 : 2, rows = per / 2;
+    const uint32_t per = t->of->lay.tall ? 4 : 2, rows = per / 2;
     int32_t word[MMA_HELD];
     memcpy(word, r->set[0], sizeof word);
     for (uint32_t i = n.from; i < n.to; i++) {
@@ -347,7 +210,7 @@ static void widen(struct mma *s, const struct mma_slab *t, struct words n, struc
 static void make_ready(struct mma *s, const struct mma_slab *t, struct words n, uint32_t of,
                        struct ready *r)
 {
-    if (t->of->layout == MMA_BYTES)
+    if (t->of->lay.layout == MMA_BYTES)
         part_bytes(s, t, n, t->word[of], r->set[0]);
     else
         memcpy(r->set[0] + n.from, t->word[of] + n.from, (n.to - n.from) * sizeof *r->set[0]);
@@ -357,88 +220,39 @@ static void make_ready(struct mma *s, const struct mma_slab *t, struct words n, 
 
 /* ---- products ------------------------------------------------------------------------------------- */
 
-static void emit(struct mma *s, const char *mnemonic, uint32_t nd, const int32_t *d,
-                 const int32_t *c, uint32_t na, const int32_t *a, uint32_t nb, const int32_t *b)
+static struct mma_kind kind_of(const struct mma *s, const struct matmul_product *q)
 {
-    struct cg *g = s->g;
-    struct ptx_operand vd[4], va[4], vb[2], vc[4];
-    for (uint32_t i = 0; i < nd; i++) {
-        vd[i] = ptx_r(d[i]);
-        vc[i] = ptx_r(c[i]);
-    }
-    for (uint32_t i = 0; i < na; i++)
-        va[i] = ptx_r(a[i]);
-    for (uint32_t i = 0; i < nb; i++)
-        vb[i] = ptx_r(b[i]);
-    PTX(&g->b, mnemonic, ptx_vec(&g->b, nd, vd), ptx_vec(&g->b, na, va), ptx_vec(&g->b, nb, vb),
-        ptx_vec(&g->b, nd, vc));
-}
-
-/* sm_75 has instructions of half as many k, and of 8 bits half as many rows too. */
-static void emit_small(struct mma *s, const char *types, int32_t *d, const int32_t *a,
-                       const int32_t *b)
-{
-    char m[80];
-    const bool bytes = s->p->type == MATMUL_INT8;
-    snprintf(m, sizeof m, "mma.sync.aligned.%s.row.col.%s", bytes ? "m8n8k16" : "m16n8k8", types);
-    for (uint32_t k = 0; k < 2; k++) {
-        if (!bytes)
-            emit(s, m, 4, d, d, 2, a + (size_t)k * 2, 1, b + k);
-        for (uint32_t half = 0; bytes && half < 2; half++)
-            emit(s, m, 2, d + (size_t)half * 2, d + (size_t)half * 2, 1, a + (size_t)k * 2 + half,
-                 1, b + k);
-    }
-}
-
-/* d = c + a b; c is d itself but for tf32. */
-static void multiply_16x8(struct mma *s, const struct matmul_product *q, int32_t *d,
-                          const int32_t *c, const int32_t *a, const int32_t *b)
-{
-    static const char *const shape[] = {[MATMUL_F16] = "m16n8k16",
-                                        [MATMUL_BF16] = "m16n8k16",
-                                        [MATMUL_TF32] = "m16n8k8",
-                                        [MATMUL_INT8] = "m16n8k32",
-                                        [MATMUL_FP8] = "m16n8k32"};
-    static const char *const name[] = {
-        [DT_I8] = "s8", [DT_U8] = "u8", [DT_E4M3] = "e4m3", [DT_E5M2] = "e5m2"};
-    const enum dtype ta = s->f->operand[s->shape->turned ? q->b : q->a].type;
-    const enum dtype tb = s->f->operand[s->shape->turned ? q->a : q->b].type;
-    char m[80], types[32];
     switch (s->p->type) {
-    case MATMUL_F16: snprintf(types, sizeof types, "f32.f16.f16.f32"); break;
-    case MATMUL_BF16: snprintf(types, sizeof types, "f32.bf16.bf16.f32"); break;
-    case MATMUL_TF32: snprintf(types, sizeof types, "f32.tf32.tf32.f32"); break;
-    case MATMUL_INT8: snprintf(types, sizeof types, "s32.%s.%s.s32", name[ta], name[tb]); break;
-    case MATMUL_FP8: snprintf(types, sizeof types, "f32.%s.%s.f32", name[ta], name[tb]); break;
-    default: abort();
+    case MATMUL_F16: return (struct mma_kind){DT_F16, DT_F16}; /* 8-bit floats are widened */
+    case MATMUL_BF16: return (struct mma_kind){DT_BF16, DT_BF16};
+    case MATMUL_TF32: return (struct mma_kind){DT_F32, DT_F32};
+    default: break;
     }
-    if (s->g->target->sm < 80) {
-        emit_small(s, types, d, a, b);
-        return;
-    }
-    snprintf(m, sizeof m, "mma.sync.aligned.%s.row.col.%s", shape[s->p->type], types);
-    emit(s, m, 4, d, c, 4, a, 2, b);
+    const enum dtype a = s->f->operand[q->a].type, b = s->f->operand[q->b].type;
+    return s->shape->turned ? (struct mma_kind){b, a} : (struct mma_kind){a, b};
 }
 
 void mma_multiply_row(struct mma *s, uint32_t q, bool back, int32_t *d, bool fresh,
                       const int32_t *a, const int32_t *b)
 {
     const int32_t zeros[4] = {s->zero, s->zero, s->zero, s->zero};
+    const struct mma_kind kind = kind_of(s, &s->f->product[q]);
     for (uint32_t n = 0; n < s->shape->wide; n++) {
         const uint32_t j = back ? s->shape->wide - 1 - n : n;
         int32_t *to = d + (size_t)j * 4;
-        multiply_16x8(s, &s->f->product[q], to, fresh ? zeros : to, a, b + (size_t)j * 2);
+        mma_product(s->g, &kind, to, fresh ? zeros : to, a, b + (size_t)j * 2);
     }
 }
 
 void mma_multiply_pairs(struct mma *s, int32_t *d, const int32_t *const a[2], const int32_t *b0,
                         const int32_t *b1)
 {
+    static const struct mma_kind kind = {DT_BF16, DT_BF16};
     for (uint32_t n = 0; n < s->shape->wide; n++) {
         const uint32_t j = s->shape->wide - 1 - n;
         const int32_t of_a[4] = {a[0][0], a[0][1], a[1][0], a[1][1]}, of_b[2] = {b0[j], b1[j]};
         int32_t *to = d + (size_t)j * 4;
-        emit(s, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 4, to, to, 4, of_a, 2, of_b);
+        mma_product(s->g, &kind, to, to, of_a, of_b);
     }
 }
 
@@ -484,9 +298,9 @@ void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next)
     struct ready *r = ARENA_ARRAY(s->g->a, s->shape->ntile, struct ready);
     const uint32_t rows = s->shape->high;
     for (uint32_t n = 0; n < s->shape->ntile; n++) {
-        if (s->shape->tile[n].tall)
+        if (s->shape->tile[n].lay.tall)
             continue;
-        make_ready(s, &s->slab[n], (struct words){0, words_of(&s->shape->tile[n])}, of, &r[n]);
+        make_ready(s, &s->slab[n], (struct words){0, mma_words(&s->shape->tile[n].lay)}, of, &r[n]);
         if (s->p->coarse)
             mma_pair(s, &s->slab[n], of, 0, s->shape->wide);
     }
@@ -494,7 +308,7 @@ void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next)
         if (i + 1 < rows)
             round_row(s, of, i + 1);
         for (uint32_t n = 0; n < s->shape->ntile; n++) {
-            if (!s->shape->tile[n].tall)
+            if (!s->shape->tile[n].lay.tall)
                 continue;
             make_ready(s, &s->slab[n], (struct words){4 * i, 4 * i + 4}, of, &r[n]);
             if (s->p->coarse)

@@ -121,15 +121,15 @@ static bool measure_tile(struct mma_shape *s, uint32_t n, struct buf *why)
     if (s->as_f16)
         t->size = 2;
     const uint32_t side = o->side == MATMUL_A ? p->bm : p->bn;
-    t->tall = (o->side == MATMUL_A) != s->turned;
-    t->span = o->side == MATMUL_A ? p->wm : p->wn;
-    t->layout = o->along_k     ? MMA_ALONG_K
-                : t->size == 1 ? MMA_BYTES
-                : t->size == 2 ? MMA_16BIT
-                               : MMA_SINGLES;
-    t->spaced = s->as_f16 && t->tall && !o->along_k;
+    t->lay.tall = (o->side == MATMUL_A) != s->turned;
+    t->lay.span = o->side == MATMUL_A ? p->wm : p->wn;
+    t->lay.layout = o->along_k     ? MMA_ALONG_K
+                    : t->size == 1 ? MMA_BYTES
+                    : t->size == 2 ? MMA_16BIT
+                                   : MMA_SINGLES;
+    t->lay.spaced = s->as_f16 && t->lay.tall && !o->along_k;
     t->rows = o->along_k ? side : p->bk;
-    t->row_bytes = (o->along_k ? p->bk : side) * t->size;
+    t->lay.row_bytes = (o->along_k ? p->bk : side) * t->size;
     t->offset = s->stage_bytes;
     if (!is_multiple(p->bk * t->size, MMA_STEP))
         return fails(why, "a tile's third side must be a multiple of %u, not %u",
@@ -139,8 +139,8 @@ static bool measure_tile(struct mma_shape *s, uint32_t n, struct buf *why)
     s->steps = p->bk * t->size / MMA_STEP;
     if (!mma_plan_copy(s, t))
         return fails(why, "%u threads can't share rows of %u bytes evenly", p->threads,
-                     t->row_bytes);
-    s->stage_bytes += t->rows * t->row_bytes;
+                     t->lay.row_bytes);
+    s->stage_bytes += t->rows * t->lay.row_bytes;
     s->tile_of[n] = s->ntile++;
     return true;
 }
@@ -260,7 +260,7 @@ static bool copies(const struct mma *s)
 static void meet(struct mma *s, uint32_t but)
 {
     if (copies(s))
-        PTX(&s->g->b, "cp.async.wait_group", ptx_imm(but));
+        mma_wait_copies(s->g, but);
     mma_barrier(s);
 }
 

@@ -6,29 +6,18 @@
  * takes of its tall operand 4 words of each 16 rows, of the flat one 2 words of each 8 columns, in each lane. Lane = 4 group
  * + member. Tall is A, but where words of 32 bits of B alone lie across: as words of the tall operand two of them are next
  * to each other, and one load takes both. The sums are then those of the transposed product.
- *
- * Rows are of chunks of 16 bytes. Chunk c of row r is where chunk c ^ x(r) would be, so that the 8 rows that an ldmatrix
- * takes at once, or the words of 4 rows that an ld.shared does, are in banks of their own.
  */
 #ifndef KAIO_LOWER_MATMUL_MMA_H
 #define KAIO_LOWER_MATMUL_MMA_H
 
 #include "lower/matmul/matmul.h"
+#include "lower/mma/fragment.h"
 
 enum {
-    MMA_STEP = 32,  /* bytes of k in a step */
-    MMA_CHUNK = 16, /* bytes */
     MMA_ACROSS = 8,
     MMA_TOGETHER = 2, /* steps whose products instructions add up, of parts */
     MMA_SLOTS = 32,   /* addresses of a thread's pieces */
     MMA_HELD = 128,   /* words of a warp's part of a step, in each lane */
-};
-
-enum mma_layout {
-    MMA_ALONG_K, /* rows along i or j: ldmatrix */
-    MMA_16BIT,   /* rows along k, 16 bits: ldmatrix.trans */
-    MMA_BYTES, /* rows along k, 8 bits: ldmatrix.trans of pairs of neighbours, that are then parted */
-    MMA_SINGLES, /* rows along k, 32 bits: ld.shared */
 };
 
 /* How an operand's tile lies in a stage, and how the block's threads share it: they take pieces of `piece` bytes, `across` of a
@@ -36,17 +25,12 @@ enum mma_layout {
 struct mma_tile {
     uint32_t operand;
     enum matmul_side side;
-    enum mma_layout layout;
-    bool tall;
+    struct mma_lay lay;
     uint32_t size;   /* bytes of an element */
     uint32_t source; /* the same where it comes from */
-    /* as_f16, of a tall operand that lies across: of 16 neighbours those of even numbers come first, as the lanes have them that
-     * take two at a time */
-    bool spaced;
-    uint32_t rows, row_bytes; /* of the tile */
-    uint32_t offset;          /* in a stage, bytes */
-    uint32_t span;            /* rows of A, columns of B that a warp takes */
-    bool is_async;            /* copied by cp.async, as it lies in memory */
+    uint32_t rows;   /* of the tile */
+    uint32_t offset; /* in a stage, bytes */
+    bool is_async;   /* copied by cp.async, as it lies in memory */
     uint32_t piece, lanes, across, row_step, count;
     bool partial;    /* the last piece is not every thread's */
     uint32_t repeat; /* so many rows of a thread have addresses of their own, others at an offset */
@@ -91,8 +75,8 @@ struct mma_slab {
 
     /* reading */
     uint32_t ways;             /* addresses */
-    int32_t at[8];             /* u32: in the first stage */
-    int32_t now[8];            /* u32, mutable: in the stage that is read now */
+    int32_t at[MMA_WAYS];      /* u32: in the first stage */
+    int32_t now[MMA_WAYS];     /* u32: in the stage that is read now */
     int32_t word[2][MMA_HELD]; /* as they were stored: of this step and of the next */
     int32_t rest[2][MMA_HELD]; /* of products in parts: the second parts of these */
     /* where they are coarse: pairs of words, or of a flat tile's rests, as bf16 */
@@ -135,8 +119,6 @@ bool mma_measure(struct mma_shape *s, struct buf *why);
 
 /* How a thread takes pieces of the tile; false: the block's threads can't share it evenly. */
 bool mma_plan_copy(const struct mma_shape *s, struct mma_tile *t);
-/* Where chunk number c of row r of the tile is: bytes from its beginning. */
-struct cg_val mma_chunk(struct mma *s, const struct mma_slab *t, struct cg_val r, struct cg_val c);
 void mma_copy_begin(struct mma *s);
 /* Where the thread's piece i of the next tile is; whether there is one: an operand of selp, or a constant. Pieces come in their
  * order, behind mma_tile_begin(). */
@@ -164,9 +146,6 @@ void mma_round(struct mma *s, uint32_t of);
 /* Adds the products of fragments `of`, of step `step`, and rounds the rest of them and, if those are others, as much of
  * `next`, between the products: so instructions that wait for words meet some that need not. */
 void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next);
-/* The first of pair i of a lane's words, which are of one row or column; the other is the one for k + 4: the second next of a tall
- * operand's, the next of a flat one's. */
-uint32_t mma_pair_of(const struct mma_tile *t, uint32_t i);
 /* Adds the products of 16 rows i of the tall operand, of fragments `of` that are ready as they were loaded. */
 void mma_multiply_rows(struct mma *s, uint32_t i, uint32_t of);
 /* Of product q and blocks of 16 i and of 8 0. */
@@ -178,11 +157,6 @@ void mma_multiply_row(struct mma *s, uint32_t q, bool back, int32_t *d, bool fre
 /* The same of pairs of bf16 of two steps, added to d. */
 void mma_multiply_pairs(struct mma *s, int32_t *d, const int32_t *const a[2], const int32_t *b0,
                         const int32_t *b1);
-/* Which row or column of a warp's words they are: lane's part = factor * group (tall) or 2 * factor * member (flat) plus
- * this; half: of the tall operand's 16, or which of a flat one's pair. */
-uint32_t mma_factor(const struct mma_tile *t);
-uint32_t mma_row_of(const struct mma_tile *t, uint32_t i, uint32_t half);
-
 /* ---- mma/parts.c: of products in parts --------------------------------------------------------- */
 
 /* Words [from, to) of fragments `of` in two parts. */

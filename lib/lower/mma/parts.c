@@ -67,11 +67,11 @@ void mma_part(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t fro
 void mma_pair(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t from, uint32_t to)
 {
     struct cg *g = s->g;
-    const int32_t *v = t->of->tall ? t->word[of] : t->rest[of];
+    const int32_t *v = t->of->lay.tall ? t->word[of] : t->rest[of];
     /* the largest first parts would round to infinity */
-    const char *m = t->of->tall && s->careful ? "cvt.rz.bf16x2.f32" : "cvt.rn.bf16x2.f32";
+    const char *m = t->of->lay.tall && s->careful ? "cvt.rz.bf16x2.f32" : "cvt.rn.bf16x2.f32";
     for (uint32_t i = from; i < to; i++) {
-        const uint32_t low = mma_pair_of(t->of, i), high = low + (t->of->tall ? 2 : 1);
+        const uint32_t low = mma_pair_of(&t->of->lay, i), high = low + (t->of->lay.tall ? 2 : 1);
         CG_ASSIGN(g, t->pair[of][i], m, ptx_r(v[high]), ptx_r(v[low]));
     }
 }
@@ -113,7 +113,7 @@ void mma_promote_rest(struct mma *s)
 static void multiply_step(struct mma *s, uint32_t q, uint32_t i, uint32_t of,
                           const struct mma_slab *tall, const struct mma_slab *flat, bool fresh)
 {
-    const bool singles = tall->of->layout == MMA_SINGLES;
+    const bool singles = tall->of->lay.layout == MMA_SINGLES;
     int32_t *part = parts_of_row(s, q, i);
     for (uint32_t k = 0; k < 3; k++) {
         const bool rest_of_tall = k == singles, rest_of_flat = k == !singles;

@@ -17,7 +17,7 @@ static struct lay lay_of(const struct mma_shape *s, uint32_t q)
     const struct matmul_product *p = &s->f->product[q];
     struct lay l = {.tall = &s->tile[s->tile_of[s->turned ? p->b : p->a]],
                     .flat = &s->tile[s->tile_of[s->turned ? p->a : p->b]]};
-    const uint32_t ft = mma_factor(l.tall), ff = mma_factor(l.flat);
+    const uint32_t ft = mma_factor(&l.tall->lay), ff = mma_factor(&l.flat->lay);
     l.by_group[s->turned] = ft;
     l.by_member[!s->turned] = 2 * ff;
     l.width = s->turned ? ft : ff == 1 ? 2 : 4;
@@ -104,14 +104,14 @@ static void put(struct mma *s, uint32_t n, struct ptx_operand to, const struct p
 static void put_row(struct mma *s, const struct lay *l, uint32_t q, uint32_t i, uint32_t half,
                     int32_t at, uint32_t offset)
 {
-    const uint32_t f = mma_factor(l->flat), width = l->width;
+    const uint32_t f = mma_factor(&l->flat->lay), width = l->width;
     const int32_t *sum = s->sum + ((size_t)q * s->shape->high + i) * s->shape->wide * 4 + half * 2;
     for (uint32_t j = 0; j < s->shape->wide; j += f)
         for (uint32_t from = 0; from < 2 * f; from += width) { /* of so many neighbours */
             struct ptx_operand v[4];
             for (uint32_t e = from; e < from + width; e++)
                 v[e - from] = ptx_r(sum[(j + e % f) * 4 + e / f]);
-            put(s, width, ptx_mem(at, offset + (mma_row_of(l->flat, j, 0) + from) * 4), v);
+            put(s, width, ptx_mem(at, offset + (mma_row_of(&l->flat->lay, j, 0) + from) * 4), v);
         }
 }
 
@@ -124,7 +124,7 @@ static void put_column(struct mma *s, const struct lay *l, uint32_t q, uint32_t 
                              of;
         for (uint32_t half = 0; half < 2; half += l->width) {
             const struct ptx_operand v[2] = {ptx_r(sum[2 * half]), ptx_r(sum[2])};
-            put(s, l->width, ptx_mem(at, offset + mma_row_of(l->tall, i, half) * 4), v);
+            put(s, l->width, ptx_mem(at, offset + mma_row_of(&l->tall->lay, i, half) * 4), v);
         }
     }
 }
@@ -137,7 +137,7 @@ static void put_rows(struct mma *s, const struct lay *l, uint32_t q, uint32_t fr
     const struct mma_tile *t = s->shape->turned ? l->flat : l->tall;
     for (uint32_t i = from / unit; i < to / unit; i++)
         for (uint32_t half = 0; half < 2; half++) {
-            const uint32_t row = q * s->shape->patch_rows + mma_row_of(t, i, half) - from;
+            const uint32_t row = q * s->shape->patch_rows + mma_row_of(&t->lay, i, half) - from;
             (s->shape->turned ? put_column : put_row)(s, l, q, i, half, at,
                                                       row * s->shape->pitch * 4);
         }
