@@ -26,9 +26,9 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul/plan.c lib/lower/matmul/prefetch.c lib/lower/matmul/rows.c lib/lower/matmul/split.c \
 	lib/lower/matmul/store.c lib/lower/matmul/strategy.c lib/lower/matmul/term.c lib/lower/matmul/tile.c \
 	lib/lower/simt/simt.h lib/lower/simt/bring.c lib/lower/simt/simt.c lib/lower/simt/thin.c \
-	lib/lower/mma/mma.h lib/lower/mma/copy.c lib/lower/mma/frag.c lib/lower/mma/fragment.h lib/lower/mma/fragment.c lib/lower/mma/products.h \
-	lib/lower/mma/products.c lib/lower/mma/as_f16.c lib/lower/mma/mma.c \
-	lib/lower/mma/parts.c lib/lower/mma/sums.c \
+	lib/lower/mma/as_f16.c lib/lower/mma/copy.c lib/lower/mma/frag.c lib/lower/mma/fragment.c \
+	lib/lower/mma/fragment.h lib/lower/mma/mma.c lib/lower/mma/mma.h lib/lower/mma/parts.c \
+	lib/lower/mma/products.c lib/lower/mma/products.h lib/lower/mma/sums.c \
 	lib/lower/wgmma/box.c lib/lower/wgmma/box.h lib/lower/wgmma/columns.c lib/lower/wgmma/convert.c \
 	lib/lower/wgmma/epilogue.c lib/lower/wgmma/fits.c lib/lower/wgmma/held.c lib/lower/wgmma/load.c \
 	lib/lower/wgmma/make.c lib/lower/wgmma/out.c lib/lower/wgmma/products.c lib/lower/wgmma/products.h \
