@@ -18,7 +18,9 @@
  * see kaio_open() below, and kaio-sim(7) for an example.
  *
  * A struct kaio, and what was opened with it, is used by one thread at a time; different ones are independent. The library
- * keeps no global state, never prints and never exits. The file formats are described in kaio-spec(5) and kaio-ptx(5).
+ * keeps no global state, never prints and never exits, with one exception: where it finds a mistake of its own it prints
+ * "kaio: internal error: FILE:LINE: TEXT" on stderr and aborts. No input should lead there; please report it. The file formats
+ * are described in kaio-spec(5) and kaio-ptx(5).
  */
 #ifndef KAIO_H
 #define KAIO_H

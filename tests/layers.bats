@@ -172,11 +172,33 @@ alone="mma/fragment mma/products wgmma/box wgmma/products wgmma/ring wgmma/tma"
     [ $wrong = 0 ]
 }
 
-@test "the library neither prints nor exits" {
-    found=$(grep -nE '\b(printf|puts|putchar|perror|exit|_exit)\(' -r lib --include='*.c' |
-        grep -vE '^lib/base/(cli|cli_print|progress)\.c:' | grep -vE '^[^:]*:[0-9]+: *(/\*|\*)' || true)
+# Where the library prints, exits or aborts, but for base/cli (the tools' part) and what it says of its own mistakes. stdin: lines of
+# grep.
+prints() {
+    grep -E '\b(printf|puts|putchar|perror|exit|_exit|abort)\(|\b(stdout|stderr)\b' |
+        grep -vE '^lib/base/(cli|cli_print|progress|internal)\.c:|: *fflush\(stdout\);' |
+        grep -vE '^[^:]*:[0-9]+: *(/?\*)|/\*.*\b(printf|print|stdout|stderr|abort)\b.*\*/|"[^"]*\b(stdout|stderr|printf\(\))[^"]*"' || true
+}
+
+@test "the library neither prints nor exits, but for internal_error()" {
+    found=$(grep -rnE '.' lib --include='*.c' | prints)
     echo "$found"
     [ -z "$found" ]
+    for line in 'abort();' 'fputs(text, stderr);' 'printf("%d", n);' 'exit(1);'; do
+        [ -n "$(prints <<<"lib/ptx/build.c:1:    $line")" ]
+        [ -z "$(prints <<<"lib/base/internal.c:1:    $line")" ]
+    done
+}
+
+@test "an internal error says where it is and what should have been true" {
+    : "${CC:=cc}"
+    command -v "$CC" >/dev/null || skip "no C compiler"
+    cd "$BATS_TEST_TMPDIR"
+    printf '#include "base/internal.h"\nint main(void)\n{\n    INTERNAL_ERROR("%%d is %%s", 3, "odd");\n}\n' >lib_main.c
+    : >config.h
+    $CC -std=c11 -D_GNU_SOURCE -I. -I"$KAIO_SRCDIR/lib" -o main lib_main.c "$KAIO_SRCDIR/lib/base/internal.c"
+    run bash -c './main 2>&1; echo status $?'
+    [[ $output == *"kaio: internal error: lib_main.c:4: 3 is odd"*"status 134" ]]
 }
 
 # Prints FILE:LINE of each place where a decoder looks at text: an instruction is decoded from op, mod, type and shape, so that

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 
+#include "base/internal.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -81,7 +82,7 @@ static _Noreturn void no_memory(struct arena *a, size_t n)
         snprintf(a->failure + len, sizeof a->failure - len, "; %s has %s left", left.by,
                  memory_text(left.bytes, has));
     if (!a->guarded)
-        abort();
+        INTERNAL_ERROR("nobody waits for the end of memory: %s", a->failure);
     a->guarded = false;
     longjmp(a->guard, 1);
 }

@@ -3,6 +3,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/base/buf.c lib/base/buf.h \
 	lib/base/diag.c lib/base/diag.h lib/base/finding.c lib/base/finding.h \
 	lib/base/suppress.c lib/base/suppress.h \
+	lib/base/internal.c lib/base/internal.h \
 	lib/base/num.c lib/base/num.h \
 	lib/base/parallel.c lib/base/parallel.h \
 	lib/base/json.c lib/base/json.h \

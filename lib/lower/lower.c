@@ -2,13 +2,13 @@
 
 #include "lower/lower.h"
 
+#include "base/internal.h"
 #include "lower/cg/library.h"
 #include "lower/explain.h"
 #include "lower/stage.h"
 #include "lower/strategy.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 bool lower_lacks(struct buf *why, struct span s, const char *fmt, ...)
 {
@@ -168,9 +168,8 @@ static void validate(struct arena *a, const struct ptx_module *m)
     if (ptx_validate(m, d))
         return;
     struct buf b = buf_in(a);
-    diags_format(d, "internal error", false, &b);
-    fputs(buf_text(&b), stderr);
-    abort();
+    diags_format(d, "kaio", false, &b);
+    INTERNAL_ERROR("what the emitter wrote is not valid:\n%s", buf_text(&b));
 }
 
 struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_t n,

@@ -3,14 +3,9 @@
 
 #include "ptx/table.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "base/internal.h"
 
-static _Noreturn void misuse(const char *what, const char *text)
-{
-    fprintf(stderr, "kaio: internal error: %s: %s\n", what, text);
-    abort();
-}
+#include <stdio.h>
 
 /* ---- modules and functions -------------------------------------------------------------------------------------- */
 
@@ -138,7 +133,7 @@ static unsigned family_of(enum ptx_mod type)
     case 32: return 3;
     case 64: return 4;
     case 128: return 7;
-    default: misuse("no register has that type", ptx_mod_text(type));
+    default: INTERNAL_ERROR("no register has that type: %s", ptx_mod_text(type));
     }
 }
 
@@ -193,7 +188,7 @@ void ptx_label_here(struct ptx_builder *b, uint32_t label)
 {
     struct ptx_label *l = &b->func->labels.v[label];
     if (l->item != UINT32_MAX)
-        misuse("label placed twice", l->name);
+        INTERNAL_ERROR("label placed twice: %s", l->name);
     l->item = (uint32_t)b->func->items.n;
     item_new(b, PTX_I_LABEL)->label = label;
 }
@@ -370,10 +365,10 @@ static struct ptx_inst match(const char *mnemonic, size_t n)
     struct ptx_inst in = {.noperand = (uint8_t)n};
     size_t nword = ptx_split(mnemonic, strlen(mnemonic), words), least, most;
     if (nword == 0 || !ptx_match(words, nword, n, &in))
-        misuse("no such instruction", mnemonic);
+        INTERNAL_ERROR("no such instruction: %s", mnemonic);
     ptx_operand_range(&in, &least, &most);
     if (n < least || n > most)
-        misuse("wrong number of operands", mnemonic);
+        INTERNAL_ERROR("wrong number of operands: %s", mnemonic);
     return in;
 }
 
@@ -462,7 +457,7 @@ void ptx_finish(struct ptx_builder *b)
     size_t ndecl = group_registers(b->module, f, count), old = f->items.n;
     for (size_t i = 0; i < f->labels.n; i++) {
         if (f->labels.v[i].item == UINT32_MAX)
-            misuse("label never placed", f->labels.v[i].name);
+            INTERNAL_ERROR("label never placed: %s", f->labels.v[i].name);
         f->labels.v[i].item += (uint32_t)ndecl;
     }
     for (size_t i = 0; i < ndecl; i++)

@@ -1,6 +1,7 @@
 #include <config.h>
 
 #include "ptx/table.h"
+#include "base/internal.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -111,13 +112,6 @@ static bool same(const char *a, size_t an, const char *b, size_t bn)
     return an == bn && memcmp(a, b, an) == 0;
 }
 
-/* The table is wrong: only reached by a mistake in isa.def, which the first run of any test shows. */
-static _Noreturn void broken(const char *pattern, const char *what)
-{
-    fprintf(stderr, "isa.def: %s: %s\n", pattern, what);
-    abort();
-}
-
 static unsigned word_place(const char *text, size_t len)
 {
     unsigned h = hash(text, len);
@@ -226,7 +220,7 @@ static void make_slots(struct ptx_row *r)
             for (p = make_alt(p, s); *p == '|';)
                 p = make_alt(p + 1, s);
             if (*p++ != '}')
-                broken(r->pattern, "a brace is not closed");
+                INTERNAL_ERROR("isa.def: %s: a brace is not closed", r->pattern);
         } else {
             p = make_alt(p, s);
         }
@@ -237,7 +231,7 @@ static void make_slots(struct ptx_row *r)
         if (cls == PTX_MC_COUNT)
             cls = slot_class(s, taken);
         if (cls == PTX_MC_COUNT && (s->nalt > 1 || s->optional))
-            broken(r->pattern, "a choice between words of different classes");
+            INTERNAL_ERROR("isa.def: %s: a choice between words of different classes", r->pattern);
         s->cls = (uint8_t)cls;
         r->has_minima |= s->has_minima;
         if (cls != PTX_MC_COUNT)
@@ -248,7 +242,7 @@ static void make_slots(struct ptx_row *r)
         }
     }
     if (*p)
-        broken(r->pattern, "something is left over");
+        INTERNAL_ERROR("isa.def: %s: something is left over", r->pattern);
     r->slot = first;
     r->nslot = (uint8_t)(&table.slot[table.nslot] - first);
 }
@@ -270,7 +264,7 @@ static void make_specs(struct ptx_row *r)
             s->kind = '=';
             s->type = (uint16_t)mod_in_class(word_place(p, n), PTX_MC_TYPE);
             if (s->type == PTX_NONE)
-                broken(r->operands, "unknown operand");
+                INTERNAL_ERROR("isa.def: %s: unknown operand", r->operands);
         }
         p += n;
         if (*p == '*') {
@@ -313,7 +307,7 @@ static void make_rows(void)
             table.name[h].first = (uint16_t)op;
             table.names[nname++] = table.name[h].text;
         } else if (table.name[h].first + table.name[h].n != op) {
-            broken(r->pattern, "the rows of one name are not together");
+            INTERNAL_ERROR("isa.def: %s: the rows of one name are not together", r->pattern);
         }
         r->name = table.name[h].text;
         table.name[h].n++;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/internal.h"
 #include "base/num.h"
 #include "data/message.h"
 
@@ -638,7 +639,11 @@ struct lang_expr *contract_expr(struct arena *a, struct contract *c, const char 
     struct contract_reader r = {.a = a, .d = d, .c = c};
     struct lang_expr *e =
         read_expr(&r, source_all(source_new(a, "<launch>", text, strlen(text))), DT_VOID, true);
-    if (!e)
-        abort();
+    if (!e) {
+        struct buf b = buf_in(a);
+        diags_format(d, "kaio", false, &b);
+        INTERNAL_ERROR("a strategy wrote a launch's expression that is none: %s\n%s", text,
+                       buf_text(&b));
+    }
     return e;
 }

@@ -10,8 +10,9 @@
 
 #include "lower/cg/sync.h"
 
+#include "base/internal.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
 static bool is_half(enum dtype t)
 {
@@ -110,7 +111,7 @@ static const char *operation(enum lang_builtin fn)
     case FN_ATOMIC_CAS: return "cas";
     case FN_ATOMIC_INC: return "inc";
     case FN_ATOMIC_DEC: return "dec";
-    default: abort();
+    default: INTERNAL_ERROR("builtin %d is no atomic", (int)fn);
     }
 }
 

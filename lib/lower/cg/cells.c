@@ -4,7 +4,7 @@
 
 #include "lower/cg/cg.h"
 
-#include <stdlib.h>
+#include "base/internal.h"
 
 enum { MOST_LANES = 16, MOST_ARGS = 4 };
 
@@ -509,6 +509,6 @@ struct cg_val cg_vector_expr(struct cg *g, const struct lang_expr *e)
         for (uint32_t i = 0; i < e->nargs && i < MOST_ARGS; i++)
             x[i] = cg_expr(g, e->args[i]);
         return cg_lanewise(g, lane_builtin, e, e->nargs, x);
-    default: abort();
+    default: INTERNAL_ERROR("no expression of kind %d is a vector", (int)e->kind);
     }
 }

@@ -2,9 +2,10 @@
 
 #include "lower/cg/cg.h"
 
+#include "base/internal.h"
+
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Conversions round once, to nearest even, whatever the target has: where the instruction is missing the library's
  * convert.k gives the same bits. float -> integer truncates, saturates, and NaN is 0. */
@@ -67,7 +68,7 @@ static struct cg_val widen(struct cg *g, struct cg_val v) /* small float -> f32,
     case DT_BOOL:
     case DT_I4:
     case DT_U4:
-    case DT_COUNT: abort(); /* not a small float */
+    case DT_COUNT: INTERNAL_ERROR("type %d is no small float", (int)v.type);
     }
     if (!has_fp8_cvt(g)) {
         struct cg_val bits = small_bits(g, v);
@@ -104,7 +105,7 @@ static struct cg_val from_f32(struct cg *g, struct cg_val v, enum dtype to)
     case DT_BOOL:
     case DT_I4:
     case DT_U4:
-    case DT_COUNT: abort(); /* not another float */
+    case DT_COUNT: INTERNAL_ERROR("type %d is no other float", (int)to);
     }
     if (!has_fp8_cvt(g))
         return small_from_bits(

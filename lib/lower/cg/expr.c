@@ -2,9 +2,10 @@
 
 #include "lower/cg/cg.h"
 
+#include "base/internal.h"
+
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { MOST_ITEMS = 200000, MOST_DEPTH = 200, MOST_RANK = 8 };
 
@@ -50,7 +51,7 @@ static struct cg_val name_value(struct cg *g, const struct lang_expr *e)
         if (!b && e->sym->has_value) /* a constant in front of the functions */
             return cg_int(e->type, (int64_t)e->sym->value);
         if (!b)
-            abort(); /* the checker resolves every name */
+            INTERNAL_ERROR("the checker let '%s' pass, which nothing binds", e->sym->name);
         return b->val;
     }
     case SYM_SHARED: return cg_vector_expr(g, e);
@@ -436,7 +437,7 @@ struct cg_val cg_reduce_identity(struct cg *g, enum lang_reduce how, enum dtype 
     case RED_ANY: return cg_bool(g, false);
     case RED_ALL: return cg_bool(g, true);
     }
-    abort();
+    INTERNAL_ERROR("no reduction %d has an identity", (int)how);
 }
 
 /* The first of equals stays; NaN compares false and is never taken. */
@@ -705,5 +706,5 @@ struct cg_val cg_expr(struct cg *g, const struct lang_expr *e)
     case E_ADDRESS:
     case E_STRING: break;
     }
-    abort();
+    INTERNAL_ERROR("no expression of kind %d is a scalar", (int)e->kind);
 }

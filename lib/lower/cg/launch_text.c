@@ -3,7 +3,7 @@
 
 #include "lower/cg/cg.h"
 
-#include <stdlib.h>
+#include "base/internal.h"
 
 /* The operators by how strongly they bind, as lib/lang/print.c has them; longer ones first. */
 enum { LOOSEST = 0, UNARY = 11, PRIMARY = 12 };
@@ -107,7 +107,7 @@ const char *cg_launch_vtext(struct arena *a, const char *fmt, va_list ap)
             buf_printf(&b, "%lld", va_arg(ap, long long));
             c += 2;
         } else {
-            abort(); /* no other conversion is for a launch's text */
+            INTERNAL_ERROR("a launch's text has no conversion '%%%s'", c);
         }
     return buf_text(&b);
 }

@@ -3,9 +3,10 @@
 
 #include "lower/cg/cg.h"
 
+#include "base/internal.h"
+
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { STATIC_SHARED = 48 << 10, ALIGNMENT = 16 };
 
@@ -265,7 +266,8 @@ const struct ptx_var *cg_shared_variable(struct cg *g, const struct lang_symbol 
 {
     struct cg_variable *v = cg_variable_of(g, sym);
     if (!v)
-        abort(); /* cg_layout collects every one that is used */
+        INTERNAL_ERROR("cg_layout() collects every shared variable that is used, but not '%s'",
+                       sym->name);
     if (!v->var) {
         struct ptx_var *var = v->is_dynamic ? cg_dynamic(g)
                                             : cg_declare_variable(g, PTX_SHARED, sym);

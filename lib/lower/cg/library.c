@@ -3,9 +3,9 @@
 #include "lower/cg/library.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/internal.h"
 #include "lower/mathlib/convert.k.h"
 #include "lower/mathlib/f32.k.h"
 #include "lower/mathlib/f64.k.h"
@@ -44,9 +44,8 @@ struct library *library_new(struct arena *a)
 static void broken(const struct diags *d, struct arena *a)
 {
     struct buf b = buf_in(a);
-    diags_format(d, "internal error", false, &b);
-    fputs(buf_text(&b), stderr);
-    abort();
+    diags_format(d, "kaio", false, &b);
+    INTERNAL_ERROR("the library's functions are not what they should be:\n%s", buf_text(&b));
 }
 
 static struct lang_scope *parse(struct library *l, size_t i)

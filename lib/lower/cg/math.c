@@ -1,11 +1,11 @@
 #include <config.h>
 
 #include "lower/cg/cg.h"
+#include "base/internal.h"
 #include "lower/cg/library.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Builtins: what the hardware does exactly is one instruction, the hardware's approximations are used where fast asks
  * for them, everything else is inlined from the library. */
@@ -218,7 +218,7 @@ static struct cg_val bits_call(struct cg *g, const struct lang_expr *e, const st
     case FN_DP4A:
         snprintf(m, sizeof m, "dp4a.%s.%s", cg_suffix(x[0].type), cg_suffix(x[1].type));
         return cg_value(t, CG(g, PTX_B32, m, cg_op(g, x[0]), cg_op(g, x[1]), cg_op(g, x[2])));
-    default: abort();
+    default: INTERNAL_ERROR("builtin %d is no function of bits", (int)e->fn);
     }
 }
 
@@ -282,10 +282,8 @@ static bool exact_call(struct cg *g, const struct lang_expr *e, const struct cg_
 struct cg_val cg_library(struct cg *g, const char *name, size_t n, const struct cg_val *arg)
 {
     const struct lang_func *f = library_find(g->library, name);
-    if (!f) {
-        fprintf(stderr, "internal error: the library has no '%s'\n", name);
-        abort();
-    }
+    if (!f)
+        INTERNAL_ERROR("the library has no '%s'", name);
     bool fma = g->contract_fma, fast = g->fast;
     g->contract_fma = g->fast = false; /* it writes every fma itself */
     struct cg_val r = cg_inline(g, f, n, arg, NULL);

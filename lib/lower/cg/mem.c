@@ -2,8 +2,9 @@
 
 #include "lower/cg/cg.h"
 
+#include "base/internal.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
 /* ---- addresses ------------------------------------------------------------------------------------ */
 
@@ -80,7 +81,7 @@ static const char *load_type(enum dtype t)
     case DT_U4: return "u8";
     case DT_COUNT: break;
     }
-    abort();
+    INTERNAL_ERROR("no element has type %d", (int)t);
 }
 
 /* Of what nobody writes. */

@@ -3,7 +3,7 @@
 
 #include "lower/cg/cg.h"
 
-#include <stdlib.h>
+#include "base/internal.h"
 
 int32_t cg_new(struct cg *g, enum dtype t)
 {
@@ -28,7 +28,7 @@ void cg_assign(struct cg *g, int32_t pred, int32_t reg, const char *mnemonic, si
     enum { MOST = 8 };
     struct ptx_operand all[MOST] = {ptx_r(reg)};
     if (n >= MOST)
-        abort(); /* no instruction has so many */
+        INTERNAL_ERROR("no instruction has %zu operands, as %s", n, mnemonic);
     memcpy(all + 1, op, n * sizeof *op);
     ptx_emit(&g->b, pred, false, mnemonic, n + 1, all);
     cg_assigned(g, reg);

@@ -3,6 +3,8 @@
 
 #include "lower/cg/cg.h"
 
+#include "base/internal.h"
+
 #include <stdlib.h>
 
 /* ---- parameters ----------------------------------------------------------------------------------- */
@@ -29,7 +31,7 @@ static const char *param_mnemonic(enum dtype t)
     case DT_BOOL: return "ld.param.u8";
     case DT_COUNT: break;
     }
-    abort();
+    INTERNAL_ERROR("no parameter has type %d", (int)t);
 }
 
 static enum ptx_mod param_type(enum dtype t)
@@ -54,7 +56,7 @@ static enum ptx_mod param_type(enum dtype t)
     case DT_BOOL: return PTX_U8;
     case DT_COUNT: break;
     }
-    abort();
+    INTERNAL_ERROR("no parameter has type %d", (int)t);
 }
 
 static struct cg_val load_param(struct cg *g, const struct lang_symbol *sym, const char *name,

@@ -2,6 +2,8 @@
 
 #include "lower/cg/cg.h"
 
+#include "base/internal.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +33,7 @@ const char *cg_suffix(enum dtype t)
     case DT_BOOL: return "pred";
     case DT_COUNT: break;
     }
-    abort();
+    INTERNAL_ERROR("no register has type %d", (int)t);
 }
 
 const char *cg_bits_suffix(enum dtype t)
@@ -421,7 +423,7 @@ static struct cg_val int_binary(struct cg *g, enum lang_op op, struct cg_val x, 
     case OP_AND: name = "and"; break;
     case OP_OR: name = "or"; break;
     case OP_XOR: name = "xor"; break;
-    default: abort();
+    default: INTERNAL_ERROR("operator %d is no arithmetic of integers", (int)op);
     }
     bool bitwise = op == OP_AND || op == OP_OR || op == OP_XOR;
     cg_dotted(m, name, bitwise ? cg_bits_suffix(t) : cg_suffix(t));
@@ -525,7 +527,7 @@ static struct cg_val float_binary(struct cg *g, enum lang_op op, struct cg_val x
     case OP_SUB: name = "sub.rn"; break;
     case OP_MUL: name = "mul.rn"; break;
     case OP_DIV: name = g->fast && x.type == DT_F32 ? "div.full" : "div.rn"; break;
-    default: abort();
+    default: INTERNAL_ERROR("operator %d is no arithmetic of floats", (int)op);
     }
     return cg_value(x.type, CG(g, cg_regtype(x.type), mnemonic(m, name, x.type), x.op, y.op));
 }
@@ -630,7 +632,7 @@ struct cg_val cg_unary(struct cg *g, enum lang_op op, struct cg_val x)
                  : is_wide(t)               ? "s64"
                                             : "s32");
         return cg_value(t, CG(g, cg_regtype(t), m, cg_op(g, x)));
-    default: abort();
+    default: INTERNAL_ERROR("operator %d is not unary", (int)op);
     }
 }
 

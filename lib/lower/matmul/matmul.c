@@ -3,8 +3,7 @@
 
 #include "lower/matmul/matmul.h"
 
-#include <stdlib.h>
-
+#include "base/internal.h"
 #include "lower/schedule.h"
 
 /* Below that the tiles are mostly empty, and what computes elements one by one is as good. */
@@ -319,7 +318,8 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
     const uint32_t shared =
         matmul_shared(g->target, f, p); /* not 0: nobody chooses what does not fit */
     if (!shared)
-        abort();
+        INTERNAL_ERROR("matmul_plan() chose tiles that fit, but not %u x %u x %u", p->bm, p->bn,
+                       p->bk);
     cg_dynamic(g); /* in front of what variant_drop() takes away */
     variant_begin(g, all, p->entry, p->threads);
     cg_at(g, f->stage->eq[0]->span);

@@ -4,8 +4,6 @@
 
 #include "lower/mma/mma.h"
 
-#include <stdlib.h>
-
 static struct cg_val op(struct cg *g, enum lang_op o, struct cg_val x, uint32_t y)
 {
     return cg_binary(g, o, x, cg_u32(y));

@@ -3,7 +3,7 @@
 
 #include "lower/mma/fragment.h"
 
-#include <stdlib.h>
+#include "base/internal.h"
 
 static struct cg_val op(struct cg *g, enum lang_op o, struct cg_val x, uint32_t y)
 {
@@ -98,7 +98,7 @@ uint32_t mma_ways(const struct mma_lay *l, uint32_t steps)
     case MMA_BYTES: return blocks < 8 ? blocks : 8;
     case MMA_SINGLES: return l->tall ? (blocks < 2 ? 1 : 2) : blocks < 2 ? 2 : 4;
     }
-    abort();
+    INTERNAL_ERROR("a tile's layout is one of enum mma_layout, not %d", (int)l->layout);
 }
 
 struct cg_val mma_lane_address(struct cg *g, const struct mma_lay *l, struct cg_val lane,
@@ -141,7 +141,7 @@ static void load_matrices(struct cg *g, const struct mma_lay *l, const int32_t *
         way = i % 8;
         offset = i / 8 * 128 + step * 32 * l->row_bytes;
         break;
-    case MMA_SINGLES: abort();
+    case MMA_SINGLES: INTERNAL_ERROR("single elements are not loaded by ldmatrix");
     }
     load(g,
          l->layout == MMA_ALONG_K ? "ldmatrix.sync.aligned.m8n8.x4.shared.b16"

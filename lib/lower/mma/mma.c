@@ -8,9 +8,10 @@
 
 #include "lower/mma/mma.h"
 
+#include "base/internal.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Words of a thread; of parts, of which it has two. */
 enum { MOST_SUMS = 192, MOST_SUMS_OF_PARTS = 64 };
@@ -579,7 +580,7 @@ static void multiply_as_f16(struct mma *s)
     struct mma_shape shape;
     struct matmul_plan p;
     if (!mma_measure_as_f16(s->shape, &shape, &p))
-        abort(); /* what the plan was measured with */
+        INTERNAL_ERROR("a plan that goes as f16 was measured as one that does");
     mma_begin(&h, s->m, &shape);
     const uint32_t done = cg_label(g, "multiplied");
     const struct cg_val n = count_rounds(s);

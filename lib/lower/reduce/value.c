@@ -6,10 +6,10 @@
 
 #include "lower/reduce/reduce.h"
 
+#include "base/internal.h"
 #include "lower/cg/sync.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* While elements are taken. */
 static enum dtype taking_type(const struct reduce_result *q)
@@ -71,7 +71,7 @@ static struct cg_val binary(struct cg *g, const struct lang_expr *e, struct cg_v
     case RED_MIN: return cg_minmax(g, false, x, y);
     case RED_ANY: return cg_binary(g, OP_OR, x, y);
     case RED_ALL: return cg_binary(g, OP_AND, x, y);
-    default: abort();
+    default: INTERNAL_ERROR("reduction %d is not that of two values", (int)e->reduce);
     }
 }
 

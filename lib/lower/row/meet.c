@@ -9,10 +9,10 @@
 #include <config.h>
 
 #include "lower/row/row.h"
+#include "base/internal.h"
 #include "lower/cg/sync.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* FEW: as many results as every thread reads for itself, which takes less time than shuffles do */
 enum { LANES = 32, FEW = 8 };
@@ -53,7 +53,7 @@ static struct row_part merge(struct cg *g, const struct row_reduce *d, struct ro
     case RED_ARGMAX:
     case RED_ARGMIN: return merge_best(g, d, x, y);
     }
-    abort();
+    INTERNAL_ERROR("a row knows every reduction, but not %d", (int)d->e->reduce);
 }
 
 struct row_part row_merge_all(struct cg *g, const struct row_reduce *d, struct row_part *p,
