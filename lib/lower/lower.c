@@ -113,18 +113,15 @@ static bool check_names(struct spec *const *specs, size_t n, struct diags *d)
     return true;
 }
 
-/* Numbers the sources for .loc, and names each once. */
+/* The number of a source in .loc, which is named once; files: those of the specs before it, 0 where there is no .loc. */
 static uint32_t file_number(struct arena *a, struct ptx_module *m, struct spec *const *specs,
-                            size_t i)
+                            const uint32_t *files, size_t i)
 {
     uint32_t n = 1;
     for (size_t k = 0; k < i; k++) {
-        bool again = false;
-        for (size_t j = 0; j < k; j++)
-            again |= specs[j]->src == specs[k]->src;
-        if (specs[k]->src == specs[i]->src)
-            return n;
-        n += !again;
+        if (files[k] && specs[k]->src == specs[i]->src)
+            return files[k];
+        n = n > files[k] ? n : files[k] + 1;
     }
     struct buf b = buf_in(a);
     buf_printf(&b, ".file %u \"", (unsigned)n);
@@ -186,6 +183,7 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
     if (!check_names(specs, n, d))
         return NULL;
     const char **interned = ARENA_ARRAY(a, CG_INTERNED, const char *);
+    uint32_t *files = ARENA_ARRAY(a, n, uint32_t);
     bool good = true;
     VEC_RESERVE(a, &spare.numbers, CG_NUMBERS);
     VEC_RESERVE(a, &spare.key_operands, CG_KEY_OPERANDS);
@@ -212,8 +210,10 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
         g->numbers.cap = spare.numbers.cap;
         g->key_operands.v = spare.key_operands.v;
         g->key_operands.cap = spare.key_operands.cap;
-        if (g->opt->lines)
-            g->file = file_number(a, m, specs, i);
+        g->calls = g->opt->lines == LOWER_LINES_ALL;
+        g->lines = g->calls || (g->opt->lines == LOWER_LINES_BODY && !specs[i]->has_compute);
+        if (g->lines)
+            g->file = files[i] = file_number(a, m, specs, files, i);
         good = lower_one(g) && good;
         cg_scope_close(g, 0);
         if (good) {

@@ -15,8 +15,15 @@
 #include "ptx/ptx.h"
 #include "spec/spec.h"
 
+/* Which instructions .loc gives a line of the spec, by which tools name it. */
+enum lower_lines {
+    LOWER_LINES_BODY, /* those of bodies */
+    LOWER_LINES_ALL,  /* those of equations, too, and the calls of functions */
+    LOWER_LINES_NONE,
+};
+
 struct lower_options {
-    bool lines;    /* -g: .file and .loc, so that tools name YAML lines */
+    enum lower_lines lines;
     bool advises;  /* warns of what is slow and could be written otherwise */
     bool annotate; /* each group of instructions carries its source line as a comment */
     struct lower_report *report; /* the strategies, why, and the launches; NULL: not wanted */

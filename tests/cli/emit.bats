@@ -429,6 +429,69 @@ END
     kaio-emit --annotate k.yaml | grep -q '//  27: } while (v < 100);'
 }
 
+# body.yaml: a body with a function, and a loop behind a condition, before which the address of its load is computed
+body_spec() {
+    cat >body.yaml <<'END'
+kernel: k
+params:
+  flag: in u32[n]
+  y: out u32[n]
+block: 64
+grid: ceil_div(n, 64)
+functions: |
+  u32 next(u32 i) {
+    return i + 1;
+  }
+body: |
+  u32 b = blockIdx.x;
+  u32 s = next(b);
+  if (threadIdx.x == 0) {
+    if (b > 0) {
+      while (load(&flag[b - 1], order = acquire, scope = gpu) == 0)
+        nanosleep(20);
+      s += flag[b - 1];
+    }
+    y[b] = s;
+  }
+END
+}
+
+@test "bodies have lines, and -g0 takes them out; equations have them with -g" {
+    body_spec
+    kaio-emit body.yaml >1.ptx
+    grep -q '^\.file 1 "body.yaml"$' 1.ptx
+    [ "$(awk '$1 == ".loc" { at = $3 } /nanosleep/ { print at }' 1.ptx)" = 17 ]
+    grep -q '\.loc 1 9 5$' 1.ptx # of the function; where it was called -g says
+    ! grep -q 'inlined_at' 1.ptx || false
+    kaio-emit -g1 body.yaml | cmp - 1.ptx
+    kaio-emit -g body.yaml | grep -q '\.loc 1 9 5, function_name $fn_next, inlined_at 1 13 11$'
+    kaio-emit --debug=2 body.yaml | cmp - <(kaio-emit -g body.yaml)
+    ! kaio-emit -g0 body.yaml | grep -q '\.loc \|\.file ' || false
+    ! kaio-emit two.yaml | grep -q '\.loc \|\.file ' || false
+    # a file is named when the first kernel of it needs it
+    kaio-emit two.yaml body.yaml | grep -q '^\.file 1 "body.yaml"$'
+    run -2 --separate-stderr kaio-emit -g3 body.yaml
+    [[ $stderr == *"'3'"* ]]
+}
+
+@test "lines change nothing else, in the code of the device neither" {
+    body_spec
+    plain() { sed '/^\.section \.debug_str/,/^}/d; s/^\.version 7.2/.version 7.0/' | grep -v '^\s*\(\.loc \|\.file \|// \)'; }
+    kaio-emit -g0 body.yaml >0.ptx
+    for option in -g1 -g2 --annotate; do
+        diff -B <(plain <0.ptx) <(kaio-emit $option body.yaml | plain) || { echo "$option"; false; }
+    done
+    PATH=$PATH:/usr/local/cuda/bin
+    command -v ptxas >/dev/null && command -v readelf >/dev/null || skip "no ptxas or no readelf"
+    kaio-emit body.yaml >1.ptx
+    for k in 0 1; do
+        ptxas -arch=sm_80 -o $k.cubin $k.ptx
+        readelf -x .text.k $k.cubin 2>/dev/null >$k.code
+    done
+    [ "$(grep -c 0x 0.code)" -gt 10 ]
+    cmp 0.code 1.code
+}
+
 @test "--annotate and -g name the lines of the spec" {
     run -0 kaio-emit --annotate --kernel rows two.yaml
     [[ $output == *"//  14: y[i] = sum[j](x[i,j])"* ]]

@@ -84,7 +84,7 @@ static bool read_fixed(struct judging *j)
 
 static struct contract *emit(struct judging *j)
 {
-    const struct lower_options lo = {.lines = true};
+    const struct lower_options lo = {.lines = LOWER_LINES_ALL};
     struct ptx_module *m = lower_specs(j->a, &j->spec, 1, j->t->target, &lo, j->d);
     struct buf text = buf_in(j->a);
     if (!m)

@@ -294,7 +294,7 @@ bool trials_execute(struct arena *a, struct trial **all, size_t n, const struct 
 void trial_emit(struct arena *a, struct trial *t, const struct ptx_target *target)
 {
     struct diags *d = diags_new(a);
-    struct lower_options opt = {.lines = true};
+    struct lower_options opt = {.lines = LOWER_LINES_ALL};
     struct buf text = buf_in(a);
     struct ptx_module *m = lower_specs(a, &t->spec, 1, target, &opt, d);
     if (m)

@@ -124,7 +124,7 @@ static double seconds(const struct kind *k, unsigned n, bool body)
     const char *text = text_of(a, k, n, body);
     const double before = now();
     struct spec_file *f = spec_read(a, source_new(a, "k.yaml", text, strlen(text)), NULL, 0, d);
-    const struct lower_options lo = {.lines = true};
+    const struct lower_options lo = {.lines = LOWER_LINES_ALL};
     struct ptx_module *m =
         f ? lower_specs(a, f->specs.v, f->specs.n, ptx_target_find("sm_80", 5), &lo, d) : NULL;
     if (m) {

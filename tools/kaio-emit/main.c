@@ -34,7 +34,10 @@ static const struct cli_option options[] = {
      "with the schedules that kaio-bench --tune found\n"
      "(default $XDG_CACHE_HOME/kaio/tuned.json)"},
     {OPT_KERNEL, "kernel", "NAME", "only the kernel NAME (may be repeated)", ""},
-    {'g', "debug", NULL, "write .file and .loc, so that tools name lines of the spec"},
+    {'g', "debug", "[LEVEL]",
+     "lines of the spec for tools, as .file and .loc: 0 none, 1 those\n"
+     "of bodies, 2 of equations, too, and of calls (default 1, of -g 2)",
+     "0 1 2"},
     {OPT_ANNOTATE, "annotate", NULL, "write the source lines as comments"},
     {.heading = "Output"},
     {'o', "output", "FILE", "write to FILE instead of standard output"},
@@ -167,7 +170,9 @@ static void add_define(struct job *j)
 /* False: nothing more to do, *status is the exit status. */
 static bool read_options(struct job *j, int argc, char **argv, int *status)
 {
-    static const char *const formats[] = {"text", "json", NULL};
+    static const char *const formats[] = {"text", "json", NULL}, *const levels[] = {"0", "1", "2",
+                                                                                    NULL};
+    static const enum lower_lines lines[] = {LOWER_LINES_NONE, LOWER_LINES_BODY, LOWER_LINES_ALL};
     const char *native = NULL;
     bool targets = false, strategies = false;
     j->target = ptx_target_find("sm_80", 5);
@@ -176,7 +181,7 @@ static bool read_options(struct job *j, int argc, char **argv, int *status)
         switch (opt) {
         case 't': set_target(j, &native); break;
         case 'D': add_define(j); break;
-        case 'g': j->lower.lines = true; break;
+        case 'g': j->lower.lines = lines[j->cli.arg ? cli_choice(&j->cli, levels) : 2]; break;
         case 'o': j->output = j->cli.arg; break;
         case OPT_KERNEL: *VEC_PUSH(j->a, &j->kernels) = j->cli.arg; break;
         case OPT_EXPLAIN: j->explain = true; break;

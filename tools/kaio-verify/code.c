@@ -16,7 +16,8 @@ static bool emit(struct kernel *k, struct diags *d)
         k->ptx = io_read(k->a, d, s->opt->ptx, IO_TEXT_LIMIT);
     } else {
         /* the simulator's findings name the spec's lines */
-        const struct lower_options lo = {.lines = s->ops == &sim_device};
+        const struct lower_options lo = {.lines = s->ops == &sim_device ? LOWER_LINES_ALL
+                                                                        : LOWER_LINES_BODY};
         struct ptx_module *made = lower_specs(k->a, &k->spec, 1, s->target, &lo, d);
         if (!made)
             return false;

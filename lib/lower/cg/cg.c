@@ -85,7 +85,7 @@ static void put_loc(struct cg *g, struct span s)
 void cg_enter(struct cg *g, struct cg_site *site, const struct lang_func *f, struct span call)
 {
     *site = (struct cg_site){.up = g->site};
-    if (!g->opt->lines || g->dead || call.src != g->spec->src || f->span.src != g->spec->src)
+    if (!g->calls || g->dead || call.src != g->spec->src || f->span.src != g->spec->src)
         return;
     const struct line_col at = span_line_col(call);
     put_loc(g, call); /* PTX wants the place of a call to have been a place before */
@@ -114,7 +114,7 @@ void cg_at(struct cg *g, struct span s)
     if (!s.src || s.src != g->spec->src)
         return;
     g->b.span = s;
-    if (!g->opt->lines && !g->opt->annotate)
+    if (!g->lines && !g->opt->annotate)
         return;
     struct line_col at = span_line_col(s);
     if (at.line == g->line || g->dead)
@@ -122,7 +122,7 @@ void cg_at(struct cg *g, struct span s)
     g->line = (uint32_t)at.line;
     if (g->opt->annotate)
         annotate(g, s);
-    if (g->opt->lines)
+    if (g->lines)
         put_loc(g, s);
 }
 

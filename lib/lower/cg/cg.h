@@ -212,7 +212,8 @@ struct cg {
     const struct spec *spec;
     struct spec *const *specs; /* all of the module */
     size_t nspecs;
-    uint32_t file; /* the spec's number among the .file directives */
+    uint32_t file;     /* the spec's number among the .file directives */
+    bool lines, calls; /* .loc is wanted; it also names where functions are called */
     struct contract *contract;
     struct ptx_module *module;
     struct ptx_func *func;

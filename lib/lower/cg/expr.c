@@ -657,11 +657,11 @@ static struct cg_val special(struct cg *g, const struct lang_expr *e)
 
 /* ---- all ------------------------------------------------------------------------------------------ */
 
-/* Does -g give it a line that is not the statement's first? */
+/* Has it a line that is not the statement's first? */
 static bool has_own_line(const struct cg *g, const struct lang_expr *e)
 {
     const struct span at = g->b.span, own = e->span;
-    if (!g->opt->lines || g->dead || own.src != g->spec->src || at.src != own.src ||
+    if (!g->lines || g->dead || own.src != g->spec->src || at.src != own.src ||
         (e->kind != E_INDEX && e->kind != E_CALL))
         return false;
     const size_t from = at.off < own.off ? at.off : own.off;

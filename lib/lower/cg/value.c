@@ -219,6 +219,9 @@ void cg_move_new(struct cg *g, int32_t reg, struct cg_val v, struct cg_since sin
     if (v.narrow != CG_FULL && v.op.kind == PTX_O_REG)
         v = cg_value(v.type, cg_reg(g, v));
     size_t n = g->func->items.n;
+    while (n > since.items && (g->func->items.v[n - 1].kind == PTX_I_LOC ||
+                               g->func->items.v[n - 1].kind == PTX_I_COMMENT))
+        n--; /* notes change no code */
     struct ptx_inst *in = n > since.items ? &g->func->items.v[n - 1].inst : NULL;
     int32_t from = v.op.reg;
     if (!in || g->func->items.v[n - 1].kind != PTX_I_INST || v.op.kind != PTX_O_REG ||

@@ -64,6 +64,15 @@ static bool ends_block(const struct ptx_item *it)
     }
 }
 
+/* Are there but .loc and comments from an item up to another? With them code must be what it is without. */
+static bool only_notes(const struct ptx_func *f, uint32_t begin, uint32_t end)
+{
+    while (begin < end &&
+           (f->items.v[begin].kind == PTX_I_LOC || f->items.v[begin].kind == PTX_I_COMMENT))
+        begin++;
+    return begin == end;
+}
+
 /* False where control flows in ways not known here. */
 static bool find_blocks(struct share *s)
 {
@@ -80,7 +89,7 @@ static bool find_blocks(struct share *s)
     for (uint32_t i = 0; i < f->items.n; i++) {
         const struct ptx_item *it = &f->items.v[i];
         bool is_new = i > 0 && ends_block(it - 1);
-        if (it->kind == PTX_I_LABEL && s->block[b].begin < i)
+        if (it->kind == PTX_I_LABEL && !only_notes(f, s->block[b].begin, i))
             is_new = true;
         if (is_new) {
             s->block[b].end = i;
