@@ -267,12 +267,13 @@ enum { CHECK_FINDINGS = DEVICE_FINDINGS_MOST };
 struct check {
     unsigned bits; /* enum device_check */
     uint32_t clock;
-    uint32_t floor; /* the launch began then */
-    bool starved;   /* there was no memory for it */
-    bool lists;     /* somebody acquired something in this launch */
-    bool published; /* some location in memory has published something, in whatever launch */
-    uint32_t words; /* of sets of registers (check_wgmma.c) */
-    bool flies;     /* the code has operations of the async proxy */
+    uint32_t floor;  /* the launch began then */
+    bool starved;    /* there was no memory for it */
+    bool lists;      /* somebody acquired something in this launch */
+    bool published;  /* some location in memory has published something, in whatever launch */
+    uint32_t words;  /* of sets of registers (check_wgmma.c) */
+    bool flies;      /* the code has operations of the async proxy */
+    bool told_lines; /* how to get lines of the source into PTX: said once */
     struct
     { /* the last arrival; lanes that arrive by one instruction share a clock: is_together() */
         uint64_t block;

@@ -373,6 +373,8 @@ size_t check_report(struct sim_launch *l, struct diags *d)
         s.shown++;
     }
     s.rest = c->rest;
+    if (s.shown)
+        sim_note_no_lines(l, d);
     if (s.findings || s.suppressed || s.rest)
         diags_summarize(d, &s);
     if (s.rest && !s.findings)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "sim/check.h"
 #include "sim/heap.h"
 
 struct span sim_span_of(const struct sim_launch *l, uint32_t op)
@@ -169,6 +170,20 @@ static struct way way_of(const struct sim_launch *l, struct arena *a, uint32_t o
         loc = loc_before(f, (uint32_t)(loc - f->items.v), &call);
     }
     return w;
+}
+
+void sim_note_no_lines(struct sim_launch *l, struct diags *d)
+{
+    const struct ptx_func *f = l->code->func;
+    if (!l->check || l->check->told_lines)
+        return;
+    for (size_t i = 0; i < f->items.n; i++)
+        if (f->items.v[i].kind == PTX_I_LOC)
+            return;
+    l->check->told_lines = true;
+    diag_note(d, SPAN_NONE,
+              "the PTX does not name the lines of its source: make it with 'kaio-emit -g' or 'nvcc "
+              "-lineinfo'");
 }
 
 void sim_note_source(struct sim_launch *l, uint32_t op, struct diags *d)

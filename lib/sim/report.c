@@ -397,6 +397,10 @@ static void report(struct sim_launch *l, const struct sim_fault *f, struct diags
 void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
 {
     const size_t at = d->list.n;
+    const bool stopped = f->kind == SIM_F_LIMIT || f->kind == SIM_F_TOTAL ||
+                         f->kind == SIM_F_INTERRUPTED;
     report(l, f, d);
     sim_explain_fault(l, f, d, at);
+    if (d->list.n > at && d->list.v[at].span.src && !stopped)
+        sim_note_no_lines(l, d);
 }

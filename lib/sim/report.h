@@ -18,6 +18,8 @@ const char *sim_dim_text(struct arena *a, const struct device_dim *n, uint64_t i
 const char *sim_thread_text(const struct sim_launch *l, uint64_t block, uint32_t thread);
 /* A note of where in the source the instruction comes from, if a .loc says so. */
 void sim_note_source(struct sim_launch *l, uint32_t op, struct diags *d);
+/* Once, under checks: how reports come to name lines of the source, where the PTX has none. */
+void sim_note_no_lines(struct sim_launch *l, struct diags *d);
 /* "element [2, 7] of 'tile' (shared f32[32][33])", "element 1024 of 'y' (f32[n], 1024 elements)". space: enum
  * sim_space. var: the variable that the address should be in, NULL: the one that it is in. */
 const char *sim_place_text(const struct sim_launch *l, unsigned space, uint64_t address,

@@ -248,3 +248,23 @@ END
     run -3 --separate-stderr kaio-run -d cpu --entry k --grid 1 --block 32 --arg 'out f32[32]=/dev/null' generic.ptx
     [[ $stderr == *"store of 4 bytes at byte -200 of the block's shared memory (128 bytes)"* ]]
 }
+
+@test "PTX without lines of its source is told once how to get them, under checks" {
+    say="does not name the lines of its source: make it with 'kaio-emit -g' or 'nvcc -lineinfo'"
+    grep -v '\.loc' reduce.ptx >bare.ptx
+    checked=(--entry reduce --grid 8 --block 64 --arg 'in f32[512]=@ones' --arg 'inout f32[1]=@zeros')
+    run -1 --separate-stderr kaio-run --check bare.ptx "${checked[@]}"
+    [ "$(grep -c "note: the PTX $say" <<<"$stderr")" = 1 ]
+    [ "$(grep -c ' error: ' <<<"$stderr")" -gt 1 ]
+    [[ "${stderr_lines[-2]}" == *"$say" && "${stderr_lines[-1]}" == *findings* ]]
+    # of a fault, too; not where lines are named, nothing is found or nobody checks
+    run -1 --separate-stderr shared tile 4000
+    [ "$(grep -c "note: the PTX $say" <<<"$stderr")" = 1 ]
+    run -3 --separate-stderr kaio-run -d cpu --entry k --grid 1 --block 32 --arg 'out f32[32]=/dev/null' generic.ptx
+    [[ $stderr != *"lines of its source"* ]]
+    run -1 --separate-stderr reduce
+    [[ $stderr != *"lines of its source"* ]]
+    kaio-emit "$KAIO_SRCDIR/specs/elementwise/saxpy.yaml" >saxpy.ptx
+    run -0 --separate-stderr kaio-run --check saxpy.ptx n=64 x=@ones y=@ones:/dev/null
+    [ "$stderr" = "" ]
+}
