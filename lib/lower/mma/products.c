@@ -38,11 +38,7 @@ static void emit_small(struct cg *g, bool bytes, const char *types, const int32_
 
 static const char *word_of(enum dtype t)
 {
-    switch ((int)t) {
-    case DT_F32: return "tf32";
-    case DT_I8: return "s8";
-    default: return dtype_name(t);
-    }
+    return t == DT_F32 ? "tf32" : t == DT_I8 ? "s8" : dtype_name(t);
 }
 
 void mma_product(struct cg *g, const struct mma_kind *k, const int32_t *d, const int32_t *c,
