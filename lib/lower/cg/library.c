@@ -2,7 +2,6 @@
 
 #include "lower/cg/library.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/internal.h"
