@@ -1,5 +1,5 @@
 # tests of the tree as a whole: layers, manuals, installation
-BATS_TESTS += tests/layers.bats tests/house.bats tests/man.bats tests/install.bats tests/cli/tools.bats
+BATS_TESTS += tests/layers.bats tests/house.bats tests/man.bats tests/install.bats tests/cli/tools.bats tests/cli/memory.bats
 EXTRA_DIST += tests/README.md tests/examples.awk tests/expand.awk
 EXTRA_DIST += tests/gpu.sh tests/oracle.sh
 

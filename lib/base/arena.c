@@ -26,9 +26,19 @@ struct arena {
     char failure[256];
 };
 
+static void (*last_words)(const char *failure);
+
+void arena_last_words(void (*say)(const char *failure))
+{
+    last_words = say;
+}
+
 struct arena *arena_new(void)
 {
-    return calloc(1, sizeof(struct arena));
+    struct arena *a = calloc(1, sizeof *a);
+    if (!a && last_words)
+        last_words("not even a few bytes are left");
+    return a;
 }
 
 void arena_free(struct arena *a)
@@ -81,6 +91,8 @@ static _Noreturn void no_memory(struct arena *a, size_t n)
     if (left.bytes != UINT64_MAX)
         snprintf(a->failure + len, sizeof a->failure - len, "; %s has %s left", left.by,
                  memory_text(left.bytes, has));
+    if (!a->guarded && last_words)
+        last_words(a->failure);
     if (!a->guarded)
         INTERNAL_ERROR("nobody waits for the end of memory: %s", a->failure);
     a->guarded = false;
@@ -111,7 +123,7 @@ void *arena_alloc(struct arena *a, size_t n)
             size = n;
         struct chunk *fresh = new_chunk(a, size);
         if (!fresh)
-            no_memory(a, n);
+            no_memory(a, a->purpose ? n : size);
         fresh->next = c;
         fresh->used = 0;
         fresh->size = size;

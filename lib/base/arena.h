@@ -2,7 +2,7 @@
  *
  * Nothing allocated from an arena is freed on its own. When the machine has no memory left, control
  * goes to the innermost arena_guard() of the arena (see below), so callers never test for NULL;
- * without a guard the process aborts, because a library must not go on with half an allocation.
+ * without a guard the process ends, because a library must not go on with half an allocation.
  */
 #ifndef KAIO_BASE_ARENA_H
 #define KAIO_BASE_ARENA_H
@@ -44,6 +44,10 @@ void arena_purpose(struct arena *a, const char *what);
 void arena_overcommit(struct arena *a, bool overcommit);
 /* After a jump to the guard, what there was no memory for: "x takes 40 GB; the machine has 23.5 GB left". */
 const char *arena_failure(const struct arena *a);
+
+/* Takes the failure of an arena that has no guard, or that can't be made, in any thread, and ends the process: a tool's way
+ * to say what there is no memory for. Without it arena_new() gives NULL, and the process aborts for anything else. */
+void arena_last_words(void (*say)(const char *failure));
 
 /* One object, or n of them, of TYPE. */
 #define ARENA_NEW(a, type)      ((type *)arena_alloc((a), sizeof(type)))

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -110,6 +111,25 @@ void cli_catch_signals(struct cli *cli, volatile sig_atomic_t *flag)
         end_by((int)*before);
 }
 
+static const struct cli *begun; /* by cli_begin(); an arena knows no tool */
+static const char *doing;
+
+void cli_doing(const char *what)
+{
+    doing = what;
+}
+
+/* Any thread may find that there is no memory; the first one tells it, with nothing but what is there. */
+static void end_without_memory(const char *failure)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    while (atomic_flag_test_and_set(&told))
+        pause();
+    io_remove_unfinished();
+    cli_error(begun, "out of memory%s%s: %s", doing ? " for " : "", doing ? doing : "", failure);
+    _exit(CLI_BAD_INPUT);
+}
+
 static bool wants_color(int fd)
 {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -125,6 +145,8 @@ void cli_begin(struct cli *cli, const struct cli_program *program, int argc, cha
     *cli = (struct cli){.program = program, .argc = argc, .argv = argv};
     cli->color_out = wants_color(STDOUT_FILENO);
     cli->color_err = wants_color(STDERR_FILENO);
+    begun = cli;
+    arena_last_words(end_without_memory);
     optind = 0; /* getopt starts afresh */
     opterr = 0;
 }

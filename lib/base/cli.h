@@ -85,8 +85,13 @@ struct cli {
 };
 
 /* Prepares the process: standard descriptors that are closed are made to fail rather than be reused
- * for files, and signals that end the process remove unfinished output files first. */
+ * for files, and signals that end the process remove unfinished output files first. From here on an
+ * arena that finds no memory, and that has no guard, ends the process with a message and
+ * CLI_BAD_INPUT. cli stays where it is. */
 void cli_begin(struct cli *cli, const struct cli_program *program, int argc, char **argv);
+/* What that message says the memory is for from now on: "the code of 'saxpy'"; NULL: nothing in
+ * particular. The text is kept, not copied. */
+void cli_doing(const char *what);
 /* The id of the next option, or CLI_END. Ends the process for --help, --version and usage errors.
  */
 int cli_next(struct cli *cli);

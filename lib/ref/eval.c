@@ -1,5 +1,6 @@
 #include <config.h>
 
+#include "base/memory.h"
 #include "ref/product.h"
 
 #include <pthread.h>
@@ -333,18 +334,44 @@ static bool run_job(struct ref *r, struct job *j)
 
 /* ---- everything -------------------------------------------------------------------------------------------- */
 
+/* The system would promise more than there is, and end the process for touching it. */
+static bool fits(uint64_t bytes)
+{
+    enum { SMALL = 64 * 1024 * 1024 }; /* is not asked for */
+    return bytes < SMALL || bytes <= memory_left().bytes;
+}
+
 static void *heap(struct ref *r, uint64_t n, size_t size)
 {
-    void *p = calloc(n ? (size_t)n : 1, size);
+    void *p = n <= UINT64_MAX / size && fits(n * size) ? calloc(n ? (size_t)n : 1, size) : NULL;
     if (p)
         *VEC_PUSH(r->p.arena, &r->heap) = p;
     return p;
 }
 
-static bool no_memory(struct ref *r, const struct tensor *t)
+/* Values with their errors. */
+static uint64_t bytes_of(uint64_t n)
 {
-    return diag_error(r->d, t->eq->src->span, "not enough memory for the %llu values of '%s'",
-                      (unsigned long long)t->count, t->sym->name);
+    return n * (sizeof(double) + sizeof(double));
+}
+
+/* Dense storage has every element of every intermediate and output. */
+static uint64_t dense_bytes(const struct ref *r)
+{
+    uint64_t bytes = 0;
+    for (size_t k = 0; k < r->p.equations.n; k++)
+        bytes += bytes_of(r->p.equations.v[k]->tensor->count);
+    return bytes;
+}
+
+static bool no_memory(struct ref *r, const struct tensor *t, uint64_t n)
+{
+    const struct memory_left left = memory_left();
+    char wanted[MEMORY_TEXT], has[MEMORY_TEXT];
+    return diag_error(r->d, t->eq->src->span,
+                      "the %llu values of '%s' and their errors take %s, but %s has %s left",
+                      (unsigned long long)n, t->sym->name, memory_text(bytes_of(n), wanted),
+                      left.by, memory_text(left.bytes, has));
 }
 
 static bool dense_storage(struct ref *r, struct tensor *t)
@@ -354,7 +381,7 @@ static bool dense_storage(struct ref *r, struct tensor *t)
     else
         t->i = heap(r, t->count, sizeof *t->i);
     t->e = heap(r, t->count, sizeof *t->e);
-    return (t->v || t->i) && t->e ? true : no_memory(r, t);
+    return (t->v || t->i) && t->e ? true : no_memory(r, t, t->count);
 }
 
 /* The sums of products in eq, or in all equations: made, or forgotten. */
@@ -406,8 +433,21 @@ static bool run_recurrence(struct ref *r, struct equation *first)
     return true;
 }
 
+/* All of them together, for what has been promised is not missing until it is touched. */
+static bool dense_fit(struct ref *r)
+{
+    const struct tensor *largest = NULL;
+    for (size_t k = 0; k < r->p.equations.n; k++) {
+        const struct tensor *t = r->p.equations.v[k]->tensor;
+        largest = largest && largest->count >= t->count ? largest : t;
+    }
+    return fits(dense_bytes(r)) || no_memory(r, largest, largest->count);
+}
+
 static bool evaluate_dense(struct ref *r)
 {
+    if (!dense_fit(r))
+        return false;
     for (size_t k = 0; k < r->p.equations.n; k++)
         if (!dense_storage(r, r->p.equations.v[k]->tensor))
             return false;
@@ -469,14 +509,14 @@ static bool evaluate_on_demand(struct ref *r, const struct ref_options *opt)
         o->n = o->count;
         if (opt->sample && opt->sample < o->count &&
             !(o->where = sample(r, o->count, opt->sample, opt->seed + k, &o->n)))
-            return no_memory(r, t);
+            return no_memory(r, t, opt->sample);
         if (dtype_is_float(o->type))
             o->v = heap(r, o->n, sizeof *o->v);
         else
             o->i = heap(r, o->n, sizeof *o->i);
         o->e = heap(r, o->n, sizeof *o->e);
         if ((!o->v && !o->i) || !o->e)
-            return no_memory(r, t);
+            return no_memory(r, t, o->n);
         struct job j = {.eq = r->out_eq.v[k], .where = o->where, .n = o->n, .out = o};
         if (!run_job(r, &j))
             return false;
@@ -504,16 +544,12 @@ static void list_outputs(struct ref *r)
         }
 }
 
-/* Dense storage takes 16 bytes for each element of every intermediate and output. */
 static bool too_large(const struct ref *r)
 {
-    uint64_t bytes = 0;
     bool everywhere = true;
-    for (size_t k = 0; k < r->p.equations.n; k++) {
-        bytes += r->p.equations.v[k]->tensor->count * 16;
+    for (size_t k = 0; k < r->p.equations.n; k++)
         everywhere &= !r->p.equations.v[k]->recurrence || r->p.equations.v[k]->pointwise;
-    }
-    return bytes > r->memory && everywhere;
+    return dense_bytes(r) > r->memory && everywhere;
 }
 
 struct ref *ref_evaluate(struct arena *a, const struct ref_input *in, const struct ref_options *opt,

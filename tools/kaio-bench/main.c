@@ -242,6 +242,8 @@ static void read_options(struct session *s, int argc, char **argv)
                                               .warm_seconds = 0.25,
                                               .interrupted = &interrupted};
     cli_begin(&s->cli, &program, argc, argv);
+    s->a = arena_new();
+    s->d = diags_new(s->a);
     for (int opt; (opt = cli_next(&s->cli)) != CLI_END;)
         take_option(s, opt);
     take_operands(s);
@@ -327,13 +329,7 @@ static void run(struct session *s)
 
 int main(int argc, char **argv)
 {
-    struct session s = {.a = arena_new()};
-    if (!s.a || setjmp(*arena_guard(s.a))) {
-        fprintf(stderr, "kaio-bench: error: out of memory%s%s\n", s.a ? ": " : "",
-                s.a ? arena_failure(s.a) : "");
-        return CLI_BAD_INPUT;
-    }
-    s.d = diags_new(s.a);
+    struct session s = {0};
     read_options(&s, argc, argv);
     cli_catch_signals(&s.cli, &interrupted);
     run(&s);

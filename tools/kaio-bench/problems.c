@@ -225,6 +225,7 @@ void plan_all(struct session *s)
 {
     for (size_t j = 0; j < s->jobs.n && begin_job(s, &s->jobs.v[j]); j++)
         for (size_t i = s->jobs.v[j].begin; i < s->jobs.v[j].end && !*s->interrupted; i++) {
+            cli_doing(problem_text(s, &s->points.v.v[i]));
             if (s->tune) {
                 plan_tune(s, &s->points.v.v[i]);
                 continue;

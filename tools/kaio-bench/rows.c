@@ -178,6 +178,7 @@ void time_all(struct session *s)
     for (size_t j = 0; j < s->jobs.n && begin_job(s, &s->jobs.v[j]); j++)
         for (size_t i = s->jobs.v[j].begin; i < s->jobs.v[j].end && goes_on(s); i++) {
             progress_step(&s->progress, s->at = i);
+            cli_doing(problem_text(s, &s->points.v.v[i]));
             choose_schedule(s, &s->points.v.v[i]);
             if (!goes_on(s))
                 break;

@@ -71,6 +71,8 @@ void plan_all(struct session *s);
 
 /* tune.c: reads the cache if one is wanted. False with errors in s->d. */
 bool read_cache(struct session *s);
+/* "matmul_f16 m=64": the kernel that begin_job() has made, with a problem. */
+const char *problem_text(struct session *s, const struct bench_point *p);
 /* Gives the kernel the schedule that --tune or --tuned says for a problem. */
 void choose_schedule(struct session *s, const struct bench_point *p);
 /* What --tune would try. */

@@ -22,7 +22,7 @@ static const struct source *schedule_source(struct session *s, const char *text)
     return text ? source_new(s->a, "(tuned)", text, strlen(text)) : NULL;
 }
 
-static const char *problem_text(struct session *s, const struct bench_point *p)
+const char *problem_text(struct session *s, const struct bench_point *p)
 {
     const char *values = bench_point_text(s->a, p);
     return arena_printf(s->a, "%s%s%s", s->bench.kernel.source.kernel, *values ? " " : "", values);

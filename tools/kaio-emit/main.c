@@ -177,6 +177,8 @@ static bool read_options(struct job *j, int argc, char **argv, int *status)
     bool targets = false, strategies = false;
     j->target = ptx_target_find("sm_80", 5);
     cli_begin(&j->cli, &program, argc, argv);
+    j->a = arena_new();
+    j->d = diags_new(j->a);
     for (int opt; (opt = cli_next(&j->cli)) != CLI_END;)
         switch (opt) {
         case 't': set_target(j, &native); break;
@@ -330,14 +332,8 @@ static bool emit(struct job *j)
 
 int main(int argc, char **argv)
 {
-    struct job j = {.a = arena_new()};
+    struct job j = {0};
     int status = CLI_BAD_INPUT;
-    if (!j.a || setjmp(*arena_guard(j.a))) {
-        fprintf(stderr, "kaio-emit: error: out of memory%s%s\n", j.a ? ": " : "",
-                j.a ? arena_failure(j.a) : "");
-        return CLI_BAD_INPUT;
-    }
-    j.d = diags_new(j.a);
     if (read_options(&j, argc, argv, &status)) {
         bool good = read_specs(&j) && check_selection(&j) && apply_tuned(&j) && emit(&j);
         status = report(&j);

@@ -252,6 +252,8 @@ static void read_options(struct job *j, int argc, char **argv)
     const char *env = getenv("KAIO_DEVICE");
     j->run_options = run_default;
     cli_begin(&j->cli, &program, argc, argv);
+    j->a = arena_new();
+    j->d = diags_new(j->a);
     if (env && *env)
         set_device(j, env, "KAIO_DEVICE");
     for (int opt; (opt = cli_next(&j->cli)) != CLI_END;)
@@ -669,17 +671,7 @@ static int list_tensors(struct job *j)
 
 int main(int argc, char **argv)
 {
-    struct job *j;
-    struct arena *a = arena_new();
-    if (!a || setjmp(*arena_guard(a))) {
-        io_remove_unfinished();
-        fprintf(stderr, "kaio-run: error: out of memory%s%s\n", a ? ": " : "",
-                a ? arena_failure(a) : "");
-        return CLI_BAD_INPUT;
-    }
-    j = ARENA_NEW(a, struct job);
-    j->a = a;
-    j->d = diags_new(a);
+    struct job job = {0}, *j = &job;
     read_options(j, argc, argv);
     _Static_assert(sizeof(sig_atomic_t) == sizeof(int), "a device watches an int");
     j->device_options.interrupted = &interrupted;
@@ -691,6 +683,6 @@ int main(int argc, char **argv)
     if (j->d->list.n)
         report(j);
     status = cli_finish(&j->cli, status);
-    arena_free(a);
+    arena_free(j->a);
     return status;
 }

@@ -268,9 +268,9 @@ int main(int argc, char **argv)
                           .seed = 1,
                           .message_bytes = RUN_MESSAGE_BYTES,
                           .tolerance = {.ulp = -1},
-                          .interrupted = &interrupted,
-                          .arena = arena_new()};
+                          .interrupted = &interrupted};
     cli_begin(&cli, &program, argc, argv);
+    opt.arena = arena_new();
     for (int id; (id = cli_next(&cli)) != CLI_END;)
         take_option(&cli, id, &opt);
     if (opt.run && opt.golden)

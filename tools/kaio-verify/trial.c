@@ -36,6 +36,7 @@ void trial_begin(struct trial *t)
     t->words = t->named ? t->named->name : trial_words(a, &t->values);
     t->test = arena_printf(a, "%s/%s%s%s", t->k->spec->name, t->words,
                            types->n && *t->words ? " " : "", trial_words(a, types));
+    cli_doing(t->test);
 }
 
 static void print_sums(const struct spec_sums *s, struct buf *b)
