@@ -16,12 +16,12 @@ static const char *in_tree(const char *file)
 
 void internal_error(const char *file, int line, const char *fmt, ...)
 {
+    char text[1024];
     va_list ap;
     va_start(ap, fmt);
-    fflush(stdout);
-    fprintf(stderr, "kaio: internal error: %s:%d: ", in_tree(file), line);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    fflush(stdout);
+    fprintf(stderr, "kaio: internal error: %s:%d: %s\n", in_tree(file), line, text);
     abort();
 }

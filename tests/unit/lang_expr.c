@@ -193,8 +193,8 @@ static void test_types(void)
         {"d * 0.1", DT_F64},
         {"h * 0.1", DT_F32},
         {"i < u", DT_BOOL},
-        {"b << ul", DT_I32},
-        {"u >> 1", DT_U32},
+        {"b << ul", DT_I64}, /* at launch integers are exact */
+        {"u >> 1", DT_I64},
         {"-b", DT_I32},
         {"~u", DT_U32},
         {"!i", DT_BOOL},

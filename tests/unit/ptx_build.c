@@ -157,7 +157,7 @@ static void placed_twice(struct ptx_builder *b)
     ptx_label_here(b, l);
 }
 
-/* Runs it in a child; what it says on stderr, when it ends by abort(). */
+/* Runs it in a child; what it says on stderr behind the place in the sources, when it ends by abort(). */
 static const char *aborts(void (*misuse)(struct ptx_builder *))
 {
     static char said[256];
@@ -180,19 +180,20 @@ static const char *aborts(void (*misuse)(struct ptx_builder *))
         said[0] = 0;
     close(fd[0]);
     waitpid(child, &status, 0);
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? said : "no abort";
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
+        return "no abort";
+    const char *head = "kaio: internal error: lib/ptx/build.c:";
+    const char *text = strncmp(said, head, strlen(head)) == 0 ? strchr(said + strlen(head), ' ')
+                                                              : NULL;
+    return text ? text + 1 : said;
 }
 
 static void check_misuse(void)
 {
-    eq_str(aborts(typo), "kaio: internal error: no such instruction: add.u23\n",
-           "a typo in a mnemonic");
-    eq_str(aborts(count), "kaio: internal error: wrong number of operands: add.u32\n",
-           "an operand forgotten");
-    eq_str(aborts(unplaced), "kaio: internal error: label never placed: $nowhere_0\n",
-           "a label forgotten");
-    eq_str(aborts(placed_twice), "kaio: internal error: label placed twice: $twice_0\n",
-           "a label placed twice");
+    eq_str(aborts(typo), "no such instruction: add.u23\n", "a typo in a mnemonic");
+    eq_str(aborts(count), "wrong number of operands: add.u32\n", "an operand forgotten");
+    eq_str(aborts(unplaced), "label never placed: $nowhere_0\n", "a label forgotten");
+    eq_str(aborts(placed_twice), "label placed twice: $twice_0\n", "a label placed twice");
 }
 
 /* ---- the table -------------------------------------------------------------------------------------------------- */
