@@ -1,6 +1,6 @@
 # tests of the tree as a whole: layers, manuals, installation
-BATS_TESTS += tests/layers.bats tests/house.bats tests/man.bats tests/install.bats tests/cli/tools.bats tests/cli/memory.bats
-EXTRA_DIST += tests/README.md tests/examples.awk tests/expand.awk
+BATS_TESTS += tests/layers.bats tests/house.bats tests/man.bats tests/install.bats tests/cli/tools.bats tests/cli/memory.bats tests/cli/signals.bats
+EXTRA_DIST += tests/README.md tests/cli/signals.bash tests/examples.awk tests/expand.awk
 EXTRA_DIST += tests/gpu.sh tests/oracle.sh
 
 # The kernel library on a GPU, beside the simulator. Exit status 77: there is no GPU.

@@ -1,24 +1,7 @@
 # kaio-run: a signal ends it, whatever it is doing, and leaves no file behind.
 bats_require_minimum_version 1.5.0
 load run
-
-# interrupted SIGNAL COMMAND...: the command is ended by it within two seconds, though it would run for longer
-interrupted() {
-    local sig=$1 pid status=0
-    shift
-    # a background job of a shell ignores SIGINT
-    env --default-signal=INT,TERM,QUIT "$@" >said 2>&1 3>&- &
-    pid=$!
-    sleep 0.7
-    kill -0 $pid
-    SECONDS=0
-    kill -s "$sig" $pid
-    wait $pid || status=$?
-    [ "$status" -eq $((128 + $(kill -l "$sig"))) ] || { cat said; return 1; }
-    [ $SECONDS -le 2 ]
-    rm said
-    [ -z "$(find . -name '.kaio-*')" ]
-}
+load signals
 
 @test "while inputs are made" {
     copy_of u8 n n >c.ptx

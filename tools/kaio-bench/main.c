@@ -313,6 +313,7 @@ static void run(struct session *s)
     if (s->status == CLI_OK) {
         set_target(s);
         if (read_cache(s) && make_problems(s) && open_outputs(s)) {
+            cli_catch_signals(&s->cli, &interrupted); /* from here on rows are told */
             if (s->dry_run || (s->keep && !s->tune))
                 plan_all(s);
             if (!s->dry_run)
@@ -331,7 +332,6 @@ int main(int argc, char **argv)
 {
     struct session s = {0};
     read_options(&s, argc, argv);
-    cli_catch_signals(&s.cli, &interrupted);
     run(&s);
     int status = cli_finish(&s.cli, s.status);
     arena_free(s.a);
