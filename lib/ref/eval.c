@@ -1,7 +1,7 @@
 #include <config.h>
 
-#include "base/memory.h"
 #include "ref/product.h"
+#include "ref/storage.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,7 +13,7 @@ struct ref {
     struct frame main; /* the calling thread's */
     VEC(struct ref_output) out;
     VEC(struct equation *) out_eq;
-    VEC(void *) heap; /* dense tensors and sampled results */
+    struct ref_storage storage; /* dense tensors and sampled results */
     bool on_demand;
     unsigned threads;
     uint64_t memory;
@@ -334,56 +334,6 @@ static bool run_job(struct ref *r, struct job *j)
 
 /* ---- everything -------------------------------------------------------------------------------------------- */
 
-/* The system would promise more than there is, and end the process for touching it. */
-static bool fits(uint64_t bytes)
-{
-    enum { SMALL = 64 * 1024 * 1024 }; /* is not asked for */
-    return bytes < SMALL || bytes <= memory_left().bytes;
-}
-
-static void *heap(struct ref *r, uint64_t n, size_t size)
-{
-    void *p = n <= UINT64_MAX / size && fits(n * size) ? calloc(n ? (size_t)n : 1, size) : NULL;
-    if (p)
-        *VEC_PUSH(r->p.arena, &r->heap) = p;
-    return p;
-}
-
-/* Values with their errors. */
-static uint64_t bytes_of(uint64_t n)
-{
-    return n * (sizeof(double) + sizeof(double));
-}
-
-/* Dense storage has every element of every intermediate and output. */
-static uint64_t dense_bytes(const struct ref *r)
-{
-    uint64_t bytes = 0;
-    for (size_t k = 0; k < r->p.equations.n; k++)
-        bytes += bytes_of(r->p.equations.v[k]->tensor->count);
-    return bytes;
-}
-
-static bool no_memory(struct ref *r, const struct tensor *t, uint64_t n)
-{
-    const struct memory_left left = memory_left();
-    char wanted[MEMORY_TEXT], has[MEMORY_TEXT];
-    return diag_error(r->d, t->eq->src->span,
-                      "the %llu values of '%s' and their errors take %s, but %s has %s left",
-                      (unsigned long long)n, t->sym->name, memory_text(bytes_of(n), wanted),
-                      left.by, memory_text(left.bytes, has));
-}
-
-static bool dense_storage(struct ref *r, struct tensor *t)
-{
-    if (dtype_is_float(t->type))
-        t->v = heap(r, t->count, sizeof *t->v);
-    else
-        t->i = heap(r, t->count, sizeof *t->i);
-    t->e = heap(r, t->count, sizeof *t->e);
-    return (t->v || t->i) && t->e ? true : no_memory(r, t, t->count);
-}
-
 /* The sums of products in eq, or in all equations: made, or forgotten. */
 static void make_products(struct ref *r, struct equation *eq)
 {
@@ -433,24 +383,10 @@ static bool run_recurrence(struct ref *r, struct equation *first)
     return true;
 }
 
-/* All of them together, for what has been promised is not missing until it is touched. */
-static bool dense_fit(struct ref *r)
-{
-    const struct tensor *largest = NULL;
-    for (size_t k = 0; k < r->p.equations.n; k++) {
-        const struct tensor *t = r->p.equations.v[k]->tensor;
-        largest = largest && largest->count >= t->count ? largest : t;
-    }
-    return fits(dense_bytes(r)) || no_memory(r, largest, largest->count);
-}
-
 static bool evaluate_dense(struct ref *r)
 {
-    if (!dense_fit(r))
+    if (!ref_storage_take_dense(&r->storage))
         return false;
-    for (size_t k = 0; k < r->p.equations.n; k++)
-        if (!dense_storage(r, r->p.equations.v[k]->tensor))
-            return false;
     for (size_t k = 0; k < r->p.equations.n; k++) {
         struct equation *eq = r->p.equations.v[k];
         bool done = false;
@@ -488,7 +424,7 @@ static int by_value(const void *a, const void *b)
 /* n different elements at random, ascending; the first and the last are always among them. */
 static uint64_t *sample(struct ref *r, uint64_t count, uint64_t n, uint64_t seed, uint64_t *taken)
 {
-    uint64_t *w = heap(r, n, sizeof *w), kept = 0;
+    uint64_t *w = ref_storage_take(&r->storage, n, sizeof *w), kept = 0;
     if (!w)
         return NULL;
     for (uint64_t k = 0; k < n; k++)
@@ -509,14 +445,14 @@ static bool evaluate_on_demand(struct ref *r, const struct ref_options *opt)
         o->n = o->count;
         if (opt->sample && opt->sample < o->count &&
             !(o->where = sample(r, o->count, opt->sample, opt->seed + k, &o->n)))
-            return no_memory(r, t, opt->sample);
+            return ref_storage_refuse(&r->storage, t, opt->sample);
         if (dtype_is_float(o->type))
-            o->v = heap(r, o->n, sizeof *o->v);
+            o->v = ref_storage_take(&r->storage, o->n, sizeof *o->v);
         else
-            o->i = heap(r, o->n, sizeof *o->i);
-        o->e = heap(r, o->n, sizeof *o->e);
+            o->i = ref_storage_take(&r->storage, o->n, sizeof *o->i);
+        o->e = ref_storage_take(&r->storage, o->n, sizeof *o->e);
         if ((!o->v && !o->i) || !o->e)
-            return no_memory(r, t, o->n);
+            return ref_storage_refuse(&r->storage, t, o->n);
         struct job j = {.eq = r->out_eq.v[k], .where = o->where, .n = o->n, .out = o};
         if (!run_job(r, &j))
             return false;
@@ -549,7 +485,7 @@ static bool too_large(const struct ref *r)
     bool everywhere = true;
     for (size_t k = 0; k < r->p.equations.n; k++)
         everywhere &= !r->p.equations.v[k]->recurrence || r->p.equations.v[k]->pointwise;
-    return dense_bytes(r) > r->memory && everywhere;
+    return ref_storage_dense(&r->p) > r->memory && everywhere;
 }
 
 struct ref *ref_evaluate(struct arena *a, const struct ref_input *in, const struct ref_options *opt,
@@ -560,6 +496,7 @@ struct ref *ref_evaluate(struct arena *a, const struct ref_input *in, const stru
     r->p.in = in;
     r->p.sums = opt->sums;
     r->d = d;
+    r->storage = (struct ref_storage){.p = &r->p, .d = d};
     r->interrupted = opt->interrupted;
     r->memory = opt->memory ? opt->memory : (uint64_t)4 << 30;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -590,9 +527,7 @@ void ref_free(struct ref *r)
     if (!r)
         return;
     ref_frame_close(&r->main);
-    for (size_t k = 0; k < r->heap.n; k++)
-        free(r->heap.v[k]);
-    r->heap.n = 0;
+    ref_storage_free(&r->storage);
 }
 
 size_t ref_noutput(const struct ref *r)

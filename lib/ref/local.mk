@@ -21,4 +21,5 @@ lib_libkaiocore_la_SOURCES += \
 	lib/ref/ref.h \
 	lib/ref/report.c \
 	lib/ref/report.h \
+	lib/ref/storage.c lib/ref/storage.h \
 	lib/ref/table.c
