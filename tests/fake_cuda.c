@@ -788,8 +788,11 @@ API(cuGraphLaunch, struct graph *g, struct stream *s)
     MAY_FAIL();
     if (!s || s->capture)
         return 1;
-    if (g->n && g->v[0].f)
-        entry_name(g->v[0].f, name);
+    size_t first = 0; /* that is launched; what is filled comes before it */
+    while (first + 1 < g->n && !g->v[first].f && !g->v[first].from)
+        first++;
+    if (g->n && g->v[first].f)
+        entry_name(g->v[first].f, name);
     record("replay %zu nodes of %s", g->n, name);
     for (size_t i = 0; i < g->n; i++) {
         int e = execute(&g->v[i]);
@@ -869,8 +872,9 @@ API(cuEventElapsedTime, float *ms, double *start, double *end)
 /* The n that a kernel was given as argument `at`, or that is fixed. */
 static uint32_t count_of(const char *f, void **args, size_t at)
 {
+    const bool fixed = fixed_dim(f, "n") >= 0;
     uint32_t n = (uint32_t)fixed_dim(f, "n");
-    if (param_count(f) > at)
+    if (!fixed && param_count(f) > at)
         memcpy(&n, args[at], 4);
     return n;
 }

@@ -89,14 +89,14 @@ static uint64_t address_of(const struct rival *v, unsigned set, size_t i)
     return of->base + set * of->set_bytes + of->offset[i];
 }
 
-/* The temps that begin as zeros; kernels leave them so. */
+/* The temps that begin as zeros and that kernels leave so. */
 static enum device_status zero_temps(struct rival *v, struct diags *d)
 {
     const struct run *r = v->code.run;
     enum device_status status = DEVICE_OK;
     for (size_t i = 0; i < r->ntemp; i++)
         for (unsigned k = 0; k < v->nset && status == DEVICE_OK; k++)
-            if (r->contract->temps.v[i].is_zero)
+            if (run_is_zeroed(r, r->nparam + i) && !run_is_cleared(r, r->nparam + i))
                 status = v->dev->queue->fill(v->dev->dev, address_of(v, k, r->nparam + i), 0,
                                              r->temp[i].host.bytes, d);
     return status;
@@ -167,6 +167,7 @@ static enum rival_status prepare(struct rival *v, struct diags *d)
         return rival_failed(v, d, RIVAL_REFUSED);
     v->bytes = v->code.bytes;
     v->launches = (unsigned)v->code.plan.n;
+    v->clears = plan_clears(v->code.run);
     lay_out(v);
     v->nset = v->lender ? v->lender->nset : rival_sets(v->dev, v->set_bytes);
     enum device_status status = make_ready(v, d);
@@ -182,6 +183,8 @@ static enum device_status enqueue(struct rival *v, unsigned set, struct diags *d
         v->address[i] = address_of(v, set, i);
     plan_addresses(r, &v->code.plan, v->address, v->messages.address);
     enum device_status status = plan_maps(&v->code.plan, v->dev->ops, v->dev->dev, d);
+    if (status == DEVICE_OK)
+        status = plan_clear(r, v->dev->queue, v->dev->dev, v->address, d);
     for (size_t i = 0; i < v->code.plan.n && status == DEVICE_OK; i++)
         status = v->dev->queue->launch(v->dev->dev, &v->code.plan.v[i].l, d);
     return status;

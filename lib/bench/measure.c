@@ -75,7 +75,7 @@ static enum device_status batch(struct measured *m, uint64_t n, struct condition
 static enum device_status record(struct measured *m, double seconds, struct diags *d)
 {
     const struct bench_device *b = m->rival->dev;
-    unsigned most = GRAPH_NODES / m->rival->launches, sets = m->rival->nset;
+    unsigned most = GRAPH_NODES / (m->rival->launches + m->rival->clears), sets = m->rival->nset;
     double rotations = ceil(GRAPH_TIME / (fmax(seconds, 1e-7) * sets));
     double n = fmin(fmax(rotations, 1) * sets, fmax(most, 1));
     m->next_set = 0;

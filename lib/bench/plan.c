@@ -239,6 +239,7 @@ static void json_temps(struct json *j, const struct run *r)
         json_shape(j, &r->temp[i].host);
         json_uint(j, "bytes", r->temp[i].host.bytes);
         json_bool(j, "zero", r->contract->temps.v[i].is_zero);
+        json_bool(j, "each_run", r->contract->temps.v[i].each_run);
         json_end(j);
     }
     json_end(j);

@@ -67,6 +67,7 @@ struct rival {
     uint64_t bytes;          /* that an execution moves */
     uint64_t set_bytes;      /* of device memory in a set */
     unsigned nset, launches; /* launches of an execution */
+    unsigned clears;         /* of temps, in front of an execution's launches */
     bool repeatable;         /* executions on one set give the same results each time: no inout */
     struct data_check checked;
     uint64_t base; /* of all sets */

@@ -57,11 +57,28 @@ static bool generate(struct cg *g, size_t diags)
     return false;
 }
 
+/* The contract's temps for the body's own buffers, which are found by their homes. */
+static void make_temps(struct cg *g)
+{
+    const struct spec *s = g->spec;
+    for (size_t i = 0; i < s->temps.n; i++) {
+        const struct lang_symbol *t = s->temps.v[i].sym;
+        const char **extent = ARENA_ARRAY(g->a, t->rank, const char *);
+        for (uint32_t k = 0; k < t->rank; k++)
+            extent[k] = lang_expr_text(g->a, t->dims[k]);
+        const bool is_zero = s->temps.v[i].is_zero;
+        const struct lang_symbol *temp = cg_temp(g, t->name, t->type, t->rank, extent, is_zero);
+        g->contract->temps.v[g->contract->temps.n - 1].each_run = is_zero;
+        *VEC_PUSH(g->a, &g->homes) = (struct cg_home){.sym = t, .temp = temp};
+    }
+}
+
 bool body_lower(struct cg *g)
 {
     const struct spec *s = g->spec;
     size_t diags = g->d->list.n;
     g->in_body = true;
+    make_temps(g);
     while (!generate(g, diags))
         if (!g->again)
             return false;

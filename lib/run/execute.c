@@ -14,12 +14,6 @@ void job_release(struct job *j, struct job_set *s)
             j->ops->release(j->dev, s->base[i]);
 }
 
-/* A temp that begins as zeros. */
-static bool is_zeroed(const struct run *r, size_t buffer)
-{
-    return buffer >= r->nparam && r->contract->temps.v[buffer - r->nparam].is_zero;
-}
-
 enum device_status job_allocate(struct job *j, struct job_set *s)
 {
     struct run *r = j->r;
@@ -35,7 +29,7 @@ enum device_status job_allocate(struct job *j, struct job_set *s)
                                      .type = run_type_text(r, p),
                                      .element_bits = dtype_bits(p->sym->type),
                                      .read_only = p->sym->mode == MODE_IN,
-                                     .undefined = temp ? !is_zeroed(r, i)
+                                     .undefined = temp ? !run_is_zeroed(r, i)
                                                        : p->sym->mode == MODE_OUT,
                                      .ndim = p->host.rank,
                                      .dim = p->host.dim};
@@ -80,8 +74,18 @@ enum device_status job_upload(struct job *j, struct job_set *s)
         if (p->host.data)
             status = j->ops->write(j->dev, s->address[i], p->host.data, p->host.bytes, j->r->d);
         else
-            status = fill(j, s->address[i], p->host.bytes, is_zeroed(j->r, i) ? 0 : j->opt.poison);
+            status =
+                fill(j, s->address[i], p->host.bytes, run_is_zeroed(j->r, i) ? 0 : j->opt.poison);
     }
+    return status;
+}
+
+enum device_status job_clear(struct job *j, const struct job_set *s)
+{
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < run_nbuffer(j->r) && status == DEVICE_OK; i++)
+        if (run_is_cleared(j->r, i))
+            status = fill(j, s->address[i], run_buffer(j->r, i)->host.bytes, 0);
     return status;
 }
 

@@ -25,6 +25,8 @@ enum device_status job_allocate(struct job *j, struct job_set *s);
 void job_release(struct job *j, struct job_set *s);
 /* The inputs' contents, zeros, the poison of outputs, guard bands. */
 enum device_status job_upload(struct job *j, struct job_set *s);
+/* Clears the temps that every run finds zero: before each run but the first after job_upload(). */
+enum device_status job_clear(struct job *j, const struct job_set *s);
 /* All launches of the plan in order, each waited for. */
 enum device_status job_launch(struct job *j, const struct plan *plan, struct run_stats *stats);
 

@@ -399,3 +399,21 @@ void plan_addresses(const struct run *r, struct plan *plan, const uint64_t *addr
             p->map[k].m.address = address_of(r, p->map[k].src->sym, address) + p->map[k].at;
     }
 }
+
+unsigned plan_clears(const struct run *r)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < run_nbuffer(r); i++)
+        n += run_is_cleared(r, i) && run_buffer(r, i)->host.bytes;
+    return n;
+}
+
+enum device_status plan_clear(const struct run *r, const struct device_queue *queue,
+                              struct device *dev, const uint64_t *address, struct diags *d)
+{
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < run_nbuffer(r) && status == DEVICE_OK; i++)
+        if (run_is_cleared(r, i))
+            status = queue->fill(dev, address[i], 0, run_buffer(r, i)->host.bytes, d);
+    return status;
+}

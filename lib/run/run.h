@@ -98,6 +98,16 @@ static inline struct run_param *run_buffer(const struct run *r, size_t i)
     return i < r->nparam ? &r->param[i] : &r->temp[i - r->nparam];
 }
 
+/* Is it a temp that begins as zeros, and one that is cleared before every run of the launches? */
+static inline bool run_is_zeroed(const struct run *r, size_t buffer)
+{
+    return buffer >= r->nparam && r->contract->temps.v[buffer - r->nparam].is_zero;
+}
+static inline bool run_is_cleared(const struct run *r, size_t buffer)
+{
+    return buffer >= r->nparam && r->contract->temps.v[buffer - r->nparam].each_run;
+}
+
 /* While no device is known its multiprocessors are an H100's. */
 enum { RUN_MULTIPROCESSORS = 132 };
 

@@ -113,6 +113,7 @@ static enum device_status enqueue(struct timer *t, struct timed *w, unsigned n, 
             continue;
         }
         TRY(place(t, k));
+        TRY(plan_clear(t->j.r, q, t->j.dev, t->set[k].address, d));
         for (size_t l = 0; l < t->plan.n; l++)
             TRY(q->launch(t->j.dev, &t->plan.v[l].l, d));
     }
@@ -137,7 +138,7 @@ static enum device_status batch(struct timer *t, struct timed *w, unsigned n, do
 static enum device_status record(struct timer *t, struct timed *w, double seconds)
 {
     const struct device_queue *q = t->j.ops->queue;
-    unsigned nodes = w->copies ? 1 : (unsigned)t->plan.n;
+    unsigned nodes = w->copies ? 1 : (unsigned)t->plan.n + plan_clears(t->j.r);
     double rotations = ceil(GRAPH_TIME / (fmax(seconds, 1e-7) * t->nset)),
            n = fmin(fmax(rotations, 1) * t->nset, fmax(GRAPH_NODES / nodes, 1));
     w->next_set = 0;
@@ -185,6 +186,7 @@ static enum device_status time_launches(struct timer *t, unsigned n, struct run_
 {
     TRY(place(t, 0));
     for (unsigned i = 0; i < n; i++) {
+        TRY(job_clear(&t->j, &t->set[0]));
         TRY(job_launch(&t->j, &t->plan, stats));
         t->work.seconds[i] = stats->seconds;
     }

@@ -155,20 +155,7 @@ struct lang_symbol *contract_symbol(const struct contract *c, const char *name)
     return name[0] == '$' ? find_temp(c, name) : lang_find(&c->scope, name);
 }
 
-/* Takes the "= 0" off the end of "u32[1] = 0". */
-static bool takes_zero(struct span *s)
-{
-    const char *t = s->src->text + s->off;
-    if (s->len < 2 || t[s->len - 1] != '0')
-        return false;
-    struct span rest = text_trim((struct span){s->src, s->off, s->len - 1});
-    if (rest.len < 2 || t[rest.len - 1] != '=' || t[rest.len - 2] == '=')
-        return false;
-    *s = text_trim((struct span){s->src, s->off, rest.len - 1});
-    return true;
-}
-
-/* "f32[rows, 2]" or "u32[1] = 0" */
+/* "f32[rows, 2]", "u32[1] = 0" or "u32[1] = 0 each run" */
 static bool read_temp(struct contract_reader *r, const struct yaml_pair *pair)
 {
     struct lang_symbol *sym = ARENA_NEW(r->a, struct lang_symbol);
@@ -180,7 +167,9 @@ static bool read_temp(struct contract_reader *r, const struct yaml_pair *pair)
     if (!text_span(pair->value, name, &text, r->d))
         return false;
     text = text_trim(text);
-    bool is_zero = takes_zero(&text);
+    const bool each_run = text_take_end(&text, "each run"), is_zero = text_take_zero(&text);
+    if (each_run && !is_zero)
+        return diag_error(r->d, pair->value->span, "'each run' stands behind '= 0'");
     if (!lang_parse_param(r->a, text, NULL, sym, &value, r->d))
         return false;
     if (sym->kind != SYM_BUFFER || sym->mode != MODE_IN)
@@ -192,7 +181,8 @@ static bool read_temp(struct contract_reader *r, const struct yaml_pair *pair)
     sym->span = pair->key->span;
     sym->mode = MODE_INOUT;
     struct contract_temp *t = VEC_PUSH(r->a, &r->c->temps);
-    *t = (struct contract_temp){.sym = sym, .is_zero = is_zero, .span = pair->key->span};
+    *t = (struct contract_temp){
+        .sym = sym, .is_zero = is_zero, .each_run = each_run, .span = pair->key->span};
     return true;
 }
 

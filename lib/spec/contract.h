@@ -19,6 +19,7 @@
  *     //@ temps:                      buffers that the runner makes, for the launches among themselves
  *     //@   $mean: f32[n / 4]
  *     //@   $count: u32[1] = 0          zero before the first launch; every run of the launches leaves it so
+ *     //@   $next: u32[1] = 0 each run   zero before the first launch of every run
  *     //@ launches:
  *     //@   - entry: saxpy
  *     //@     step: 1                 optional, 0: of adjacent launches with a condition and the same step
@@ -96,6 +97,7 @@ struct contract_array {
 struct contract_temp {
     struct lang_symbol *sym; /* SYM_BUFFER, inout; its name begins with $ */
     bool is_zero;            /* zeroed once; else undefined */
+    bool each_run;           /* is_zero, and zeroed again before every other run of the launches */
     struct span span;
 };
 

@@ -222,7 +222,7 @@ static void temp(const struct contract_temp *t, struct contract_names *w, struct
         buf_printf(&b, "%s%s", i ? ", " : "", contract_text(w, t->sym->dims[i]));
     buf_putc(&b, ']');
     if (t->is_zero)
-        buf_puts(&b, " = 0");
+        buf_puts(&b, t->each_run ? " = 0 each run" : " = 0");
     declared(t->sym->name, buf_text(&b), out);
 }
 

@@ -91,8 +91,7 @@ static bool check_dim(struct param_reader *p, const struct lang_symbol *sym, uin
            diag_error(p->d, e->span, "a dimension is an integer, not %s", dtype_name(e->type));
 }
 
-/* What a constant dimension must be; called again when -D has fixed some. */
-static bool check_constant_dim(struct diags *d, const struct lang_symbol *sym, uint32_t k)
+bool params_check_constant_dim(struct diags *d, const struct lang_symbol *sym, uint32_t k)
 {
     int64_t v;
     if (!lang_const_int(sym->dims[k], &v))
@@ -182,7 +181,7 @@ bool read_params(struct spec_reader *r, const struct yaml_value *v)
         return false;
     for (size_t i = 0; i < s->params.n; i++)
         for (uint32_t k = 0; k < s->params.v[i].sym->rank; k++)
-            good &= check_constant_dim(r->d, s->params.v[i].sym, k);
+            good &= params_check_constant_dim(r->d, s->params.v[i].sym, k);
     for (size_t i = 0; i < s->params.n; i++)
         if (s->params.v[i].sym->kind == SYM_BUFFER && s->params.v[i].sym->mode != MODE_IN)
             return good;

@@ -15,6 +15,7 @@ enum key {
     K_BLOCK,
     K_CLUSTER,
     K_SHARED,
+    K_TEMPS,
     K_DEPTH,
     K_REFERENCE,
     K_CASES,
@@ -23,10 +24,10 @@ enum key {
     K_COUNT,
 };
 
-static const char *const key_names[] = {"kernel",   "doc",    "types",     "params",    "require",
-                                        "compute",  "body",   "functions", "grid",      "block",
-                                        "cluster",  "shared", "depth",     "reference", "cases",
-                                        "schedule", "math",   NULL};
+static const char *const key_names[] = {"kernel",  "doc",      "types",     "params", "require",
+                                        "compute", "body",     "functions", "grid",   "block",
+                                        "cluster", "shared",   "temps",     "depth",  "reference",
+                                        "cases",   "schedule", "math",      NULL};
 
 struct document {
     struct yaml_value *root;
@@ -58,7 +59,7 @@ static bool sort_keys(struct spec_reader *r, struct document *doc)
             good = diag_error(r->d, key->span,
                               "unknown key '%.60s'; a kernel has kernel, doc, types, params, "
                               "require, compute or body, functions, grid, block, "
-                              "cluster, shared, depth, reference, cases, schedule and math",
+                              "cluster, shared, temps, depth, reference, cases, schedule and math",
                               key->text);
     }
     return good;
@@ -109,7 +110,7 @@ static bool read_math(struct spec_reader *r, const struct yaml_value *v)
 /* Which keys go together. */
 static bool check_keys(struct spec_reader *r, const struct document *doc)
 {
-    static const enum key body_only[] = {K_GRID, K_BLOCK, K_CLUSTER, K_SHARED, K_DEPTH};
+    static const enum key body_only[] = {K_GRID, K_BLOCK, K_CLUSTER, K_SHARED, K_TEMPS, K_DEPTH};
     struct diags *d = r->d;
     bool good = true;
     if (!doc->value[K_PARAMS])
@@ -127,10 +128,10 @@ static bool check_keys(struct spec_reader *r, const struct document *doc)
     for (size_t i = 0; i < sizeof body_only / sizeof *body_only; i++) {
         enum key k = body_only[i];
         if (doc->value[K_COMPUTE] && doc->key[k])
-            good = diag_error(d, doc->key[k]->span,
-                              "'%s' belongs to a body; for equations the launch is "
-                              "chosen by the schedule",
-                              key_names[k]);
+            good = diag_error(d, doc->key[k]->span, "'%s' belongs to a body; for equations %s",
+                              key_names[k],
+                              k == K_TEMPS ? "kaio-emit makes the buffers that its launches need"
+                                           : "the launch is chosen by the schedule");
         if (doc->value[K_BODY] && !doc->key[k] && k <= K_BLOCK)
             good = diag_error(d, doc->key[K_BODY]->span, "a body needs '%s'; write %s",
                               key_names[k],
@@ -375,6 +376,10 @@ static bool read_body(struct spec_reader *r, const struct document *doc, struct 
 
 static void warn_unused(struct spec_reader *r)
 {
+    for (size_t i = 0; i < r->spec->temps.n; i++)
+        if (!r->spec->temps.v[i].sym->used)
+            diag_warning(r->d, r->spec->temps.v[i].sym->span, "'%s' is never used",
+                         r->spec->temps.v[i].sym->name);
     for (size_t i = 0; i < r->spec->names.n; i++)
         if (!r->spec->names.v[i].used)
             diag_warning(r->d, r->spec->types.v[i].span, "'%s' is never used",
@@ -395,10 +400,10 @@ static bool read_text(struct spec_reader *r, const struct document *doc)
                                .fast_math = s->math == MATH_FAST,
                                .mark_rounded = s->math != MATH_STRICT,
                                .rounded_calls = s->rounded_calls};
-    struct lang_scope *scope = &s->params_scope;
+    struct lang_scope *scope = &s->temps_scope, *functions = NULL;
     bool good = true;
     if (doc->value[K_FUNCTIONS]) {
-        struct lang_scope *functions = ARENA_NEW(r->a, struct lang_scope);
+        functions = ARENA_NEW(r->a, struct lang_scope);
         functions->up = scope;
         scope = functions;
         if (!read_functions(r, doc->value[K_FUNCTIONS], functions, &opt))
@@ -414,6 +419,10 @@ static bool read_text(struct spec_reader *r, const struct document *doc)
     s->reference = s->compute;
     if (!s->has_reference)
         return good;
+    /* the reference calls the functions, but knows none of the body's own buffers */
+    scope = functions ? functions : &s->params_scope;
+    if (functions)
+        functions->up = &s->params_scope;
     opt.allow_recurrence = true;
     opt.fast_math = false;
     opt.rounded_calls = NULL;
@@ -437,6 +446,9 @@ static bool read_document(struct spec_reader *r, struct yaml_value *root)
     if (doc.value[K_TYPES] && !read_types(r, doc.value[K_TYPES]))
         return false;
     if (!doc.value[K_PARAMS] || !read_params(r, doc.value[K_PARAMS]))
+        return false;
+    r->spec->temps_scope.up = &r->spec->params_scope;
+    if (doc.value[K_TEMPS] && !read_body_temps(r, doc.value[K_TEMPS]))
         return false;
     if (doc.value[K_REQUIRE])
         good &= read_requires(r, doc.value[K_REQUIRE]);

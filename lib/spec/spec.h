@@ -19,6 +19,12 @@ struct spec_param {
     struct lang_expr *value; /* a scalar's default, checked; NULL: must be given */
 };
 
+/* A buffer that a body has for itself: whoever launches the kernel makes it, and nobody else sees it. */
+struct spec_temp {
+    struct lang_symbol *sym; /* SYM_BUFFER, inout; sym->id is the index in spec.temps */
+    bool is_zero;            /* zero before every launch; else undefined */
+};
+
 /* types: a name for one of several types; what the text says with it is as if the chosen one had been written. */
 struct spec_type {
     const char *name;
@@ -75,6 +81,8 @@ struct spec {
     bool has_compute;
     struct lang_equations compute;        /* has_compute */
     struct lang_stmt *body;               /* NULL when has_compute */
+    VEC(struct spec_temp) temps;          /* body: its own buffers */
+    struct lang_scope temps_scope;        /* they, for the body and its functions */
     struct lang_expr *grid[3], *block[3]; /* body: grid[0] and block[0] not NULL */
     struct lang_expr *shared;     /* body: bytes for its shared array without a size, or NULL */
     struct lang_expr *depth;      /* body: roundings between a term of a sum and the sum, or NULL */

@@ -26,6 +26,10 @@ bool text_list(struct arena *a, const struct yaml_value *v, const char *key, spa
 /* [a, f(b, c), {d: e}] between its brackets -> "a", "f(b, c)", "{d: e}". */
 void text_split(struct arena *a, struct span text, span_list *out);
 struct span text_trim(struct span s);
+/* Takes the word off the end of a text, and the blanks in front of it; false: it does not end so. */
+bool text_take_end(struct span *s, const char *word);
+/* Takes the "= 0" off the end of "u32[1] = 0". */
+bool text_take_zero(struct span *s);
 
 /* A name that the user may choose: a C identifier, no word of the language. what: "a parameter" and the like. */
 bool check_identifier(const struct yaml_value *key, const char *what, struct diags *d);
@@ -35,6 +39,8 @@ bool read_types(struct spec_reader *r, const struct yaml_value *v);
 bool type_refused(struct spec_reader *r, struct span at, const struct spec_type *t,
                   const char *given);
 bool read_params(struct spec_reader *r, const struct yaml_value *v);
+/* temps: after the parameters. */
+bool read_body_temps(struct spec_reader *r, const struct yaml_value *v);
 bool read_requires(struct spec_reader *r, const struct yaml_value *v);
 bool read_cases(struct spec_reader *r, const struct yaml_value *v);
 bool read_schedule(struct spec_reader *r, const struct yaml_value *v);
@@ -52,5 +58,7 @@ struct param_reader {
     VEC(struct lang_symbol *) dims;
 };
 bool params_read(struct param_reader *p, const struct yaml_value *v);
+/* What a constant dimension of a buffer must be. */
+bool params_check_constant_dim(struct diags *d, const struct lang_symbol *sym, uint32_t k);
 
 #endif

@@ -12,6 +12,26 @@ struct span text_trim(struct span s)
     return s;
 }
 
+bool text_take_end(struct span *s, const char *word)
+{
+    const size_t n = strlen(word);
+    if (s->len < n || memcmp(s->src->text + s->off + s->len - n, word, n) != 0)
+        return false;
+    *s = text_trim((struct span){s->src, s->off, s->len - n});
+    return true;
+}
+
+bool text_take_zero(struct span *s)
+{
+    struct span rest = *s;
+    const char *t = s->src->text + s->off;
+    if (!text_take_end(&rest, "0") || !text_take_end(&rest, "=") ||
+        (rest.len && t[rest.len - 1] == '='))
+        return false;
+    *s = rest;
+    return true;
+}
+
 bool text_span(const struct yaml_value *v, const char *key, struct span *out, struct diags *d)
 {
     if (v->kind != YAML_SCALAR)

@@ -34,6 +34,7 @@ static const char saxpy[] =
     "  $sums: f32[ceil_div(n, 256), 2]\n"
     "  $odd: 'f32[n > 5 ? 1 : n]'\n"
     "  $count: u32[1] = 0\n"
+    "  $next: u32[n, 2] = 0 each run\n"
     "launches:\n"
     "  - entry: saxpy_vec\n"
     "    step: 3\n"
@@ -89,9 +90,12 @@ static void test_round_trip(void)
            l->arrays.v[1].type == DT_F16,
        "arrays in dynamic shared memory");
     ok(c->launches.v[1].args.v[0].is_messages, "$messages is an argument");
-    ok(c->temps.n == 3 && !c->temps.v[0].is_zero && c->temps.v[2].is_zero &&
+    ok(c->temps.n == 4 && !c->temps.v[0].is_zero && c->temps.v[2].is_zero &&
            c->temps.v[0].sym->rank == 2,
        "temps");
+    ok(c->temps.v[3].is_zero && c->temps.v[3].each_run && !c->temps.v[2].each_run &&
+           c->temps.v[3].sym->rank == 2,
+       "a temp that is cleared before every run");
     ok(c->launches.v[1].args.v[1].sym == c->temps.v[2].sym, "a temp is an argument");
     ok(l->step == 3 && c->launches.v[1].step == 0, "steps");
     eq_int(c->messages.n, 3, "messages");
@@ -107,6 +111,8 @@ static void test_round_trip(void)
     if (g)
         contract_write(g->v.v[0], &twice);
     eq_str(buf_text(&twice), buf_text(&once), "writing, reading and writing gives the same text");
+    ok(strstr(buf_text(&once), "u32[n, 2] = 0 each run\n") != NULL,
+       "a temp that is cleared is written so");
     ok(strstr(buf_text(&once), "args: [x, y, alpha, n, u64 n * 4"),
        "arguments are written by name");
     contract_write(g->v.v[0], &twice);
@@ -493,6 +499,9 @@ static void test_bad(void)
         {"kaio: 1\nkernel: f\ntemps: {sums: 'f32[2]'}\nlaunches: []\n", "begins with $"},
         {"kaio: 1\nkernel: f\ntemps: {$a: f32}\nlaunches: []\n", "a temp is written as"},
         {"kaio: 1\nkernel: f\ntemps: {$a: 'u32[1] = 2'}\nlaunches: []\n", "no default"},
+        {"kaio: 1\nkernel: f\ntemps: {$a: 'u32[1] each run'}\nlaunches: []\n",
+         "'each run' stands behind '= 0'"},
+        {"kaio: 1\nkernel: f\ntemps: {$a: 'u32[1] = 0 each'}\nlaunches: []\n", "no default"},
         {"kaio: 1\nkernel: f\ntemps: {$a: 'f32[n]'}\nlaunches: []\n", "unknown name 'n'"},
         {"kaio: 1\nkernel: f\nlaunches:\n- entry: f\n  grid: [1]\n  block: [1]\n  args: [$a]\n",
          "'temps' has no buffer"},
