@@ -194,11 +194,7 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
 /* The intermediate gets a place in memory, for the stage that is made now to write. */
 static void give_home(struct cg *g, const struct lang_symbol *t)
 {
-    const char *extent[MOST_RANK];
-    for (uint32_t k = 0; k < t->rank; k++)
-        extent[k] = lang_expr_text(g->a, t->dims[k]);
-    *VEC_PUSH(g->a, &g->homes) =
-        (struct cg_home){.sym = t, .temp = cg_temp(g, t->name, t->type, t->rank, extent, false)};
+    *VEC_PUSH(g->a, &g->homes) = (struct cg_home){.sym = t, .temp = cg_temp_for(g, t)};
     lower_explain(g, "%s: '%s' is stored, to be computed once\n", g->spec->name, t->name);
 }
 

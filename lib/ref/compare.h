@@ -31,6 +31,8 @@ struct compare_miss {
 struct compare_result {
     enum compare_status status;
     const char *why; /* of MISTRUST */
+    /* the bounds say nothing; those of a part of the computation may say more */
+    bool is_wide;
     enum dtype type;
     uint32_t rank;
     const uint64_t *shape;

@@ -57,7 +57,7 @@ static struct node *load(struct compiler *c, const struct lang_expr *e)
     bool input = e->sym->kind == SYM_BUFFER && e->sym->mode != MODE_OUT;
     struct tensor *t = NULL;
     for (size_t k = 0; k < c->p->tensors.n; k++)
-        if (c->p->tensors.v[k]->sym == e->sym && (c->p->tensors.v[k]->eq == NULL) == input)
+        if (c->p->tensors.v[k]->sym == e->sym && c->p->tensors.v[k]->is_before == input)
             t = c->p->tensors.v[k];
     if (!t) {
         diag_error(c->d, e->span, "'%s' has no value here", e->sym->name);
@@ -584,6 +584,27 @@ static bool is_costly(const struct program *p, const struct lang_expr *e)
     return e->kind == E_INDEX && e->pad && is_costly(p, e->pad);
 }
 
+/* Equation k: to be evaluated, or with the elements that were found. */
+static bool add_equation(struct program *p, size_t k, struct diags *d)
+{
+    const struct lang_equation *src = spec_oracle(p->in->spec)->v[k];
+    struct tensor *t = tensor_new(p, src->sym, d);
+    if (!t)
+        return false;
+    if (p->in->found && p->in->found[k]) {
+        t->data = p->in->found[k];
+        return true;
+    }
+    struct equation *eq = ARENA_NEW(p->arena, struct equation);
+    eq->src = src;
+    eq->tensor = t;
+    eq->wanted = p->in->wanted ? p->in->wanted[k] : src->sym->kind == SYM_BUFFER;
+    t->eq = eq;
+    t->store_rounds = t->sym->kind == SYM_BUFFER;
+    *VEC_PUSH(p->arena, &p->equations) = eq;
+    return true;
+}
+
 bool ref_compile(struct program *p, struct diags *d)
 {
     const struct spec *s = p->in->spec;
@@ -595,23 +616,17 @@ bool ref_compile(struct program *p, struct diags *d)
         struct tensor *t = tensor_new(p, sym, d);
         if (!t)
             return false;
+        t->is_before = true;
         t->data = p->in->buffers[sym->id];
         if (!t->data && t->count)
             return diag_error(d, s->params.v[k].span, "'%s' has no contents", sym->name);
         if (!t->data)
             t->data = "";
     }
-    for (size_t k = 0; k < q->n; k++) {
-        struct tensor *t = tensor_new(p, q->v[k]->sym, d);
-        if (!t)
+    const bool *needed = ref_needed(p);
+    for (size_t k = 0; k < q->n; k++)
+        if (needed[k] && !add_equation(p, k, d))
             return false;
-        struct equation *eq = ARENA_NEW(p->arena, struct equation);
-        eq->src = q->v[k];
-        eq->tensor = t;
-        t->eq = eq;
-        t->store_rounds = t->sym->kind == SYM_BUFFER;
-        *VEC_PUSH(p->arena, &p->equations) = eq;
-    }
     for (size_t k = 0; k < p->equations.n; k++)
         if (!compile_equation(p, p->equations.v[k], d))
             return false;

@@ -460,23 +460,33 @@ static bool evaluate_on_demand(struct ref *r, const struct ref_options *opt)
     return true;
 }
 
+static void list_output(struct ref *r, const struct spec_param *param, struct equation *eq)
+{
+    struct ref_output *o = VEC_PUSH(r->p.arena, &r->out);
+    o->param = param;
+    o->equation = eq->src;
+    o->type = eq->tensor->type;
+    o->rounds = eq->rhs->type != o->type;
+    o->rank = eq->tensor->rank;
+    o->shape = eq->tensor->shape;
+    o->count = eq->tensor->count;
+    *VEC_PUSH(r->p.arena, &r->out_eq) = eq;
+}
+
+/* The intermediates that are wanted, then the outputs in the order of the parameters. */
 static void list_outputs(struct ref *r)
 {
     const struct spec *s = r->p.in->spec;
+    for (size_t q = 0; q < r->p.equations.n; q++) {
+        struct equation *eq = r->p.equations.v[q];
+        if (eq->wanted && eq->src->sym->kind == SYM_TENSOR)
+            list_output(r, NULL, eq);
+    }
     for (size_t k = 0; k < s->params.n; k++)
         for (size_t q = 0; q < r->p.equations.n; q++) {
             struct equation *eq = r->p.equations.v[q];
-            if (eq->src->sym != s->params.v[k].sym)
-                continue;
-            struct ref_output *o = VEC_PUSH(r->p.arena, &r->out);
-            o->param = &s->params.v[k];
-            o->equation = eq->src;
-            o->type = eq->tensor->type;
-            o->rounds = eq->rhs->type != o->type;
-            o->rank = eq->tensor->rank;
-            o->shape = eq->tensor->shape;
-            o->count = eq->tensor->count;
-            *VEC_PUSH(r->p.arena, &r->out_eq) = eq;
+            if (eq->wanted && eq->src->sym == s->params.v[k].sym)
+                list_output(r, &s->params.v[k], eq);
         }
 }
 

@@ -12,6 +12,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/ref/inline.c \
 	lib/ref/integer.c \
 	lib/ref/load.c \
+	lib/ref/needed.c \
 	lib/ref/once.c \
 	lib/ref/parallel.c lib/ref/parallel.h \
 	lib/ref/product.c lib/ref/product.h \

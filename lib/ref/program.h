@@ -63,7 +63,8 @@ struct tensor {
     enum dtype type;
     uint32_t rank;
     uint64_t *shape, count;
-    const void *data;    /* an input's elements; else: */
+    bool is_before;      /* a parameter's contents before the launch */
+    const void *data;    /* its elements, where they are given; else: */
     struct equation *eq; /* defines it */
     double *v, *e;       /* dense: count elements */
     int64_t *i;
@@ -78,7 +79,8 @@ struct equation {
     uint32_t *index_slot; /* one per left-hand index */
     struct node *rhs;
     uint32_t first_index, nindex; /* slots of all its index variables, reductions' too */
-    uint32_t component;           /* equations with the same number are a recurrence */
+    bool wanted;
+    uint32_t component; /* equations with the same number are a recurrence */
     /* on demand it is evaluated where it is read, and not kept: it reduces nothing, and reads no other of the kind */
     bool direct;
     bool recurrence, pointwise; /* pointwise: reads itself at its own leading indices only */
@@ -168,6 +170,9 @@ static inline bool mask_any(const uint8_t *m)
 /* compile.c: adds the equations of the oracle to p. */
 bool ref_compile(struct program *p, struct diags *d);
 struct rounding ref_rounding(enum dtype t);
+
+/* needed.c: by equation of the oracle, whether it is needed for those that are wanted. */
+const bool *ref_needed(const struct program *p);
 
 /* The first error of an evaluation; later ones are dropped. */
 void ref_fail(struct frame *f, struct span s, const char *fmt, ...)

@@ -66,6 +66,11 @@ struct ref_input {
     const uint64_t *dims;             /* by dimension id */
     const struct ref_scalar *scalars; /* by parameter id */
     const void *const *buffers;       /* by parameter id */
+    /* By equation of the oracle: elements that stand for what it says, dense and in its type, or
+     * NULL. NULL: nothing stands for any. So a value is judged by what a kernel made of the values
+     * that it read, and not by the chain before them. */
+    const void *const *found;
+    const bool *wanted; /* by equation of the oracle: the results; NULL: all outputs */
 };
 
 struct ref_options {
@@ -79,9 +84,10 @@ struct ref_options {
     const volatile int *interrupted;
 };
 
-/* The values of one output. Integers and bools are in i, floats in v; e is the bound before the store. */
+/* The values of one output, or of an intermediate that is wanted. Integers and bools are in i, floats
+ * in v; e is the bound before the store. */
 struct ref_output {
-    const struct spec_param *param;
+    const struct spec_param *param; /* NULL: an intermediate */
     const struct lang_equation *equation;
     enum dtype type;
     bool rounds; /* its store does, from a wider type that it is computed in */

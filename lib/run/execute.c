@@ -121,7 +121,8 @@ static enum device_status download(struct job *j, struct job_set *s)
             if (status == DEVICE_OK)
                 status = check_band(j, p, s->address[i] + p->host.bytes, false);
         }
-        if (status != DEVICE_OK || i >= j->r->nparam || !run_is_output(p))
+        const bool back = i < j->r->nparam || j->opt.temps;
+        if (status != DEVICE_OK || !back || !run_is_output(p))
             continue;
         p->result = p->host;
         buffer_alloc(j->r->arena, &p->result, p->sym->name);

@@ -145,6 +145,7 @@ struct run_options {
                                  * a write is found (for GPUs; the simulator knows the bounds); 0: none */
     uint64_t message_bytes; /* room for the records of print() and assert() in each launch */
     bool messages_by_time;  /* as they were issued, not sorted by thread */
+    bool temps; /* what they hold at the end is read back, too: in r->temp[k].result.data */
 };
 enum { RUN_MESSAGE_BYTES = 1 << 20, RUN_MESSAGE_BYTES_MOST = 1 << 30 };
 /* poison 0xff (NaN, -1), no guard, 1 MiB of messages sorted by thread */

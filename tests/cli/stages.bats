@@ -148,3 +148,11 @@ weighted_by_rows_o: strategy matmul" ]]
         kaio-verify --run -d cpu --check -t sm_90a "$BATS_TEST_TMPDIR/k.yaml"
     done
 }
+
+@test "the temp with an intermediate's name holds that intermediate, and no strategy's own temp has it" {
+    run -0 --separate-stderr kaio-emit --kernel=names steps/names.yaml
+    [[ $output == *$'\n//@   $part: f32[n]\n'* && $output == *$'\n//@   $arrived: f32[n, n]\n'* ]]
+    # 'part' is not stored here
+    run -0 --separate-stderr kaio-emit --kernel=passing steps/names.yaml
+    [[ $output == *$'\n//@ temps:\n//@   $part2: f32['* && $output != *$'\n//@   $part:'* ]]
+}

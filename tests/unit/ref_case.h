@@ -62,7 +62,8 @@ __attribute__((unused)) static void case_buffer(struct ref_case *c, const char *
 /* NULL when the evaluation failed: case_error() says why. */
 __attribute__((unused)) static struct ref *case_run(struct ref_case *c)
 {
-    c->in = (struct ref_input){c->spec, c->dims, c->scalars, c->buffers};
+    c->in = (struct ref_input){
+        .spec = c->spec, .dims = c->dims, .scalars = c->scalars, .buffers = c->buffers};
     ref_free(c->ref);
     c->ref = ref_evaluate(c->a, &c->in, &c->opt, c->d);
     return c->ref;

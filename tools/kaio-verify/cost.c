@@ -22,8 +22,7 @@ static bool value_of(void *ctx, const struct lang_symbol *sym, double *f, int64_
     return sym->kind == SYM_DIM || sym->kind == SYM_SCALAR;
 }
 
-/* The extent, 1 where it depends on an index or on what is in a tensor. */
-static double extent_of(struct arena *a, const struct ref_input *in, const struct lang_expr *e)
+double cost_extent(struct arena *a, const struct ref_input *in, const struct lang_expr *e)
 {
     int64_t v = 1;
     if (!e || !lang_eval_int(e, value_of, (void *)(uintptr_t)in, &v, diags_new(a)))
@@ -36,7 +35,7 @@ static double product_of(struct arena *a, const struct ref_input *in,
 {
     double p = 1;
     for (uint32_t i = 0; i < n; i++)
-        p *= extent_of(a, in, index[i]->dims ? index[i]->dims[0] : NULL);
+        p *= cost_extent(a, in, index[i]->dims ? index[i]->dims[0] : NULL);
     return p;
 }
 
@@ -70,7 +69,7 @@ static double times_of(const struct walk *w, const struct lang_expr *e)
     for (size_t k = 0; k < w->around.n; k++) {
         const struct lang_symbol *s = w->around.v[k];
         const bool is_key = cost_reads(e, s), is_inner = k >= w->eq->nindex;
-        const double extent = extent_of(w->a, w->in, s->dims ? s->dims[0] : NULL);
+        const double extent = cost_extent(w->a, w->in, s->dims ? s->dims[0] : NULL);
         *(is_inner ? &all : &elements) *= extent;
         keys *= is_key ? extent : 1;
         leads &= !is_key || (nkey == k && !is_inner);

@@ -168,6 +168,12 @@ void json_row(const struct rows *r, const struct row *row)
         json_result(&j, r, row);
     else if (row->output)
         json_str(&j, "output", row->output);
+    if (row->nfrom)
+        json_array(&j, "from");
+    for (size_t k = 0; k < row->nfrom; k++)
+        json_str(&j, NULL, row->from[k]);
+    if (row->nfrom)
+        json_end(&j);
     if (row->repeat)
         json_str(&j, "repeat", row->repeat);
     if (row->said && row->said->list.n) {

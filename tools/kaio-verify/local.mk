@@ -9,6 +9,7 @@ tools_kaio_verify_kaio_verify_SOURCES = \
 	tools/kaio-verify/rows.c \
 	tools/kaio-verify/run.c \
 	tools/kaio-verify/shapes.c \
+	tools/kaio-verify/steps.c \
 	tools/kaio-verify/trial.c \
 	tools/kaio-verify/trial.h \
 	tools/kaio-verify/verify.h \

@@ -13,6 +13,7 @@ enum {
     OPT_GOLDEN = CLI_LONG,
     OPT_RUN,
     OPT_ALL,
+    OPT_STEPS,
     OPT_REPEAT,
     OPT_FILL,
     OPT_SHAPES,
@@ -73,6 +74,10 @@ static const struct cli_option option_list[] = {
     {OPT_SEED, "seed", "N", "of the random inputs (default 1)", NULL, NULL},
     {OPT_REPEAT, "repeat", "[N]",
      "run N times more (default 1): the results must have the same bits", NULL, NULL},
+    {OPT_STEPS, "steps", NULL,
+     "judge each value that the kernel stores for later by those\nthat it was made from (default: "
+     "where the bound of the\nwhole chain says nothing)",
+     NULL, NULL},
     {OPT_CHECK, "check", "[LIST]",
      "run on the simulator; wrong accesses fail, too. LIST: of\nmemory,init,race,sync,async "
      "(default all "
@@ -237,6 +242,7 @@ static void take_option(struct cli *cli, int id, struct options *o)
     case OPT_SEED: o->seed = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
     case OPT_REPEAT: o->repeat = cli->arg ? (uint64_t)cli_int(cli, 1, 1000000) : 1; break;
     case OPT_ALL: o->all = true; break;
+    case OPT_STEPS: o->steps = true; break;
     case OPT_CHECK: check(cli, o); break;
     case OPT_SUPPRESSIONS: o->suppressions = cli->arg; break;
     case OPT_CHECK_SEED: o->check_seed = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
@@ -277,10 +283,10 @@ int main(int argc, char **argv)
         cli_usage_error(&cli, "--run and --golden exclude each other");
     if (!opt.run && (opt.device || opt.target || opt.fills || opt.repeat || opt.all || opt.ptx ||
                      opt.check || opt.suppressions || opt.check_seed || opt.shapes || opt.ntype ||
-                     opt.code || opt.fail_fast || opt.list))
+                     opt.code || opt.fail_fast || opt.list || opt.steps))
         cli_usage_error(&cli, "--device, --target, --fill, --shapes, --types, --code, --repeat, "
-                              "--check, --suppressions, --check-seed, --all, --list, --fail-fast "
-                              "and --ptx need --run");
+                              "--steps, --check, --suppressions, --check-seed, --all, --list, "
+                              "--fail-fast and --ptx need --run");
     bool sums = opt.sums.depth != RUN_NOT_GIVEN || opt.sums.truncation != RUN_NOT_GIVEN ||
                 opt.sums.products != RUN_NOT_GIVEN;
     if (opt.suppressions && !opt.check)

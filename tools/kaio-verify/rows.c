@@ -64,6 +64,8 @@ const char *row_description(struct arena *a, const struct row *row)
         report_line(row->output, row->result, &b);
     else
         buf_puts(&b, row->why ? row->why : "");
+    for (size_t k = 0; k < row->nfrom; k++)
+        buf_printf(&b, "%s%s", k ? ", " : "; from the kernel's own ", row->from[k]);
     return buf_text(&b);
 }
 
@@ -93,6 +95,8 @@ const char *row_details(const struct rows *r, const struct row *row)
         report_misses(row->result, 4, &b);
         report_map(row->result, 4, &b);
     }
+    if (row->status == ROW_MISTRUST && row->result && row->result->is_wide && !row->repeat)
+        buf_puts(&b, "    --run --steps judges what a kernel stores on its way, step by step\n");
     if (row->repeat && row->status != ROW_PASS && row->status != ROW_SKIP)
         buf_printf(&b, "    repeat: %s\n", row->repeat);
     return buf_text(&b);

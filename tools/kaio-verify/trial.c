@@ -9,6 +9,8 @@
 
 /* Terms that the reference adds up for a case before it counts as large, and bytes of its buffers. */
 static const double LARGE = 0x1p22, LARGE_BYTES = 0x1p26;
+/* Bytes of the buffers up to which a case whose bound says nothing is judged step by step. */
+static const double STEPS_BYTES = 0x1p32;
 enum { GUARD = 4096 }; /* bytes on each side of a buffer on a GPU; the simulator knows the bounds */
 
 /* In the place of a kind of fill where every input has a generator. */
@@ -64,6 +66,8 @@ static const char *repeat_command(const struct trial *t, const char *fill)
         buf_puts(&b, " --all");
     if (o->repeat)
         buf_printf(&b, " --repeat=%llu", (unsigned long long)o->repeat);
+    if (o->steps)
+        buf_puts(&b, " --steps");
     if (o->check)
         buf_printf(&b, " --check=%s", o->check_words);
     if (o->suppressions) {
@@ -279,15 +283,21 @@ static bool fill_inputs(struct trial *t, enum fill_kind kind, unsigned halve)
     return true;
 }
 
+struct ref_options trial_ref_options(struct trial *t)
+{
+    const struct options *o = t->k->s->opt;
+    return (struct ref_options){.threads = o->threads,
+                                .sample = cost_sample(t->a, &t->in, o),
+                                .seed = o->seed,
+                                .sums = t->sums,
+                                .interrupted = o->interrupted};
+}
+
 /* The reference of the inputs; a subscript out of range makes the range of subscripts smaller. */
 static struct ref *reference(struct trial *t, enum fill_kind kind)
 {
     const struct options *o = t->k->s->opt;
-    struct ref_options ro = {.threads = o->threads,
-                             .sample = cost_sample(t->a, &t->in, o),
-                             .seed = o->seed,
-                             .sums = t->sums,
-                             .interrupted = o->interrupted};
+    const struct ref_options ro = trial_ref_options(t);
     for (unsigned halve = 0;; halve++) {
         struct diags *d = diags_new(t->a);
         if (!fill_inputs(t, kind, halve))
@@ -328,6 +338,7 @@ static bool execute(struct trial *t, const char *fill)
     struct run_stats stats = {0};
     ro.message_bytes = s->opt->message_bytes;
     ro.guard = s->ops == &cuda_device ? GUARD : 0;
+    ro.temps = t->temps;
     enum device_status st = run_execute(t->run, t->k->module, s->ops, s->dev, &ro, &stats);
     t->seconds += stats.seconds;
     print_messages(t);
@@ -393,7 +404,7 @@ static bool has_float_input(const struct spec *s)
 
 /* Exact values are few, so that a reduction of many may well be the same everywhere: where another fill follows,
  * let that one say whether the reference depends on its inputs. */
-static bool should_vary(const struct trial *t, enum fill_kind kind)
+bool trial_should_vary(const struct trial *t, enum fill_kind kind)
 {
     unsigned fills = t->k->s->opt->fills;
     if (kind == FILL_EXACT && (!fills || fills >> FILL_NORMAL & 3) && has_float_input(t->k->spec))
@@ -409,55 +420,110 @@ static void once(struct trial *t, word_list *list, const char *name)
     *VEC_PUSH(t->k->s->a, list) = arena_strdup(t->k->s->a, name);
 }
 
-static void judge(struct trial *t, struct ref *ref, size_t output, enum fill_kind kind)
+void trial_judged(struct trial *t, const struct row *row, enum fill_kind kind)
 {
     struct session *s = t->k->s;
-    const char *name = ref_output(ref, output)->param->sym->name;
-    const struct run_param *p = run_find_param(t->run, name);
-    struct compare_result res;
-    compare_output(ref, output, p->result.data, &s->opt->tolerance, should_vary(t, kind), &res);
-    const struct row row = row_of_result(name, &res);
-    bool proves = res.status != COMPARE_MISTRUST;
-    if (res.count && t->drawn) {
-        once(t, &t->k->seen, name);
+    const struct compare_result *res = row->result;
+    bool proves = res->status != COMPARE_MISTRUST;
+    if (res->count && t->drawn) {
+        once(t, &t->k->seen, row->output);
         if (proves)
-            once(t, &t->k->proved, name);
+            once(t, &t->k->proved, row->output);
     }
-    if (!res.count)
-        skip(t, arena_printf(s->a, "nothing to compare: '%s' is empty", name), fill_label(t, kind));
+    if (!res->count)
+        skip(t, arena_printf(s->a, "nothing to compare: '%s' is empty", row->output),
+             fill_label(t, kind));
     else if (t->drawn && !proves)
-        skip(t, arena_printf(s->a, "'%s' proves nothing here: %s", name, res.why),
+        skip(t, arena_printf(s->a, "'%s' proves nothing here: %s", row->output, res->why),
              fill_label(t, kind));
     else
-        add_row(t, &row, fill_label(t, kind));
+        add_row(t, row, fill_label(t, kind));
 }
 
 /* The reference failed. Of a shape that nobody chose and that it has no value for, nothing is to be said. */
-static void no_reference(struct trial *t, const char *fill)
+void trial_no_reference(struct trial *t, enum fill_kind kind)
 {
     struct session *s = t->k->s;
+    const char *fill = fill_label(t, kind);
     if (t->drawn && !*s->opt->interrupted)
         skip(t, arena_printf(s->a, "the reference has no value: %s", rows_first_error(t->d)), fill);
     else
         trial_error(t, *s->opt->interrupted ? CLI_CHECK_FAILED : CLI_BAD_INPUT, fill);
 }
 
+/* Compares each output with what the chain from the inputs gives. False: the bound of one says
+ * nothing; those of the steps on the way may say more. */
+static bool compare_all(struct trial *t, struct ref *ref, enum fill_kind kind,
+                        struct compare_result *res)
+{
+    bool says = true;
+    for (size_t k = 0; k < ref_noutput(ref) && !session_over(t->k->s); k++) {
+        const struct run_param *p = run_find_param(t->run, ref_output(ref, k)->param->sym->name);
+        compare_output(ref, k, p->result.data, &t->k->s->opt->tolerance, trial_should_vary(t, kind),
+                       &res[k]);
+        says &= !res[k].is_wide;
+    }
+    return says;
+}
+
+/* Whether the temps may be read back without being asked for. */
+static bool may_step(struct trial *t)
+{
+    return trial_bytes(t) <= STEPS_BYTES && steps_any(t);
+}
+
+static void judge(struct trial *t, struct ref *ref, enum fill_kind kind)
+{
+    const size_t n = ref_noutput(ref);
+    struct compare_result *res = ARENA_ARRAY(t->a, n, struct compare_result);
+    const char *fill = fill_label(t, kind);
+    if (!t->temps && !compare_all(t, ref, kind, res) && may_step(t)) {
+        t->temps = true;
+        if (!execute(t, fill))
+            return;
+    }
+    if (t->temps) {
+        steps_judge(t, kind);
+        return;
+    }
+    for (size_t k = 0; k < n && !session_over(t->k->s); k++) {
+        const struct row row = row_of_result(ref_output(ref, k)->param->sym->name, &res[k]);
+        trial_judged(t, &row, kind);
+    }
+}
+
+/* Whether --steps asks for what the kernel stores; where it stores nothing a note says so, once. */
+static bool goes_in_steps(struct trial *t)
+{
+    struct session *s = t->k->s;
+    const bool any = s->opt->steps && steps_any(t);
+    if (s->opt->steps && !any && !t->k->noted) {
+        progress_clear(&s->progress);
+        cli_note(s->cli,
+                 "--steps: '%s' is judged as one step: it stores no intermediate of the equations "
+                 "that judge it",
+                 t->k->spec->name);
+        t->k->noted = true;
+    }
+    return any;
+}
+
 static void check(struct trial *t, enum fill_kind kind)
 {
     struct session *s = t->k->s;
     t->d = t->run->d = diags_new(t->a); /* what was said of the inputs before has been shown */
+    t->temps = goes_in_steps(t);
     struct ref *ref = reference(t, kind);
     if (ref && !s->opt->fills && kind == FILL_NORMAL && fill_makes_nan(ref)) {
         ref_free(ref); /* logarithms and roots want positive numbers */
         ref = reference(t, kind = FILL_UNIFORM);
     }
     if (!ref) {
-        no_reference(t, fill_label(t, kind));
+        trial_no_reference(t, kind);
         return;
     }
     if (execute(t, fill_label(t, kind)) && (!s->opt->repeat || bit_stable(t, fill_label(t, kind))))
-        for (size_t k = 0; k < ref_noutput(ref) && !session_over(s); k++)
-            judge(t, ref, k, kind);
+        judge(t, ref, kind);
     ref_free(ref);
 }
 

@@ -49,6 +49,7 @@ struct kernel {
     struct contract *contract;
     bool loaded;
     bool is_fixed; /* its dimensions are constants in it */
+    bool noted;    /* that there are no steps */
     bool one_code; /* there is no other code for it: the PTX is given, or nothing is open */
     /* of one choice among several types: "T=f16"; empty where the spec's own are taken */
     word_list types;
@@ -69,6 +70,7 @@ struct trial {
     struct ref_input in;
     struct spec_sums sums;
     double seconds;
+    bool temps; /* runs read the temps back */
 };
 
 /* code.c: emits and loads the kernel with the types of `spec`, unless that is what the device has. False after a row that says
@@ -97,6 +99,22 @@ void trial_run(struct trial *t);
 /* A row about the kernel or the case as a whole, with the first of t->d, which are reported. */
 void trial_error(struct trial *t, int status, const char *fill);
 void trial_skip(struct trial *t, const char *why);
+
+/* trial.c: adds the row of a comparison that was made with this fill. It is skipped where it proves
+ * nothing and nobody chose the values. Its test, kernel and device are filled in. */
+void trial_judged(struct trial *t, const struct row *row, enum fill_kind kind);
+/* The reference failed; the row that says so. */
+void trial_no_reference(struct trial *t, enum fill_kind kind);
+/* How the reference of this trial is evaluated. */
+struct ref_options trial_ref_options(struct trial *t);
+/* Whether a constant output is suspicious with this fill. */
+bool trial_should_vary(const struct trial *t, enum fill_kind kind);
+
+/* steps.c: whether the kernel stores something on its way that later steps can be judged from. */
+bool steps_any(const struct trial *t);
+/* After a run that read the temps back: adds a row for each stored intermediate and for each output,
+ * judged by the stored values that the kernel made it from. */
+void steps_judge(struct trial *t, enum fill_kind kind);
 
 /* Random shapes for --shapes. */
 struct shapes *shapes_new(struct arena *a, struct kernel *k);

@@ -27,6 +27,9 @@ struct row {
     const char *repeat; /* the command that runs this row alone */
     const struct compare_result *result;
     const struct diags *said; /* errors and findings; NULL: none */
+    /* of one step of a chain: the stored values that it was judged from */
+    const char *const *from;
+    size_t nfrom;
 };
 
 struct rows {
@@ -81,6 +84,7 @@ struct options {
     const char *device, *target;
     struct tolerance tolerance;
     bool run, golden, all, list, fail_fast;
+    bool steps; /* each value that the kernel stores is judged by those that it was made from */
     bool every; /* never a sample */
     enum code code;
     unsigned fills;  /* bits by enum fill_kind; 0: chosen per spec */
@@ -110,6 +114,8 @@ int verify_run(struct cli *cli, const struct options *opt);
 /* cost.c: elements of every equation times the ranges of the reductions in it, memory from a; a sample of the outputs (0: all)
  * needs less. */
 double cost_of(struct arena *a, const struct ref_input *in, uint64_t sample);
+/* An extent, 1 where it depends on an index or on what is in a tensor, or is 0. */
+double cost_extent(struct arena *a, const struct ref_input *in, const struct lang_expr *e);
 /* Whether the expression's value depends on the dimension, scalar or index. */
 bool cost_reads(const struct lang_expr *e, const struct lang_symbol *s);
 /* How many elements of each output are evaluated: what --sample says; else all (0), or as many as take seconds. */

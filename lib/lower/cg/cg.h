@@ -408,9 +408,14 @@ struct cg_val cg_special(struct cg *g, enum lang_special s);
 struct cg_val cg_thread_number(struct cg *g);
 
 /* A hidden buffer "$name" of the runner's, extents as texts of the launch ("ceil_div(n, 256)"). is_zero: zero at the first
- * launch; the launches must leave it so. cg_param_of() gives its address. */
+ * launch; the launches must leave it so. cg_param_of() gives its address. Where an intermediate of
+ * the spec has this name the buffer gets another, so that a temp with an intermediate's name holds
+ * that intermediate. */
 const struct lang_symbol *cg_temp(struct cg *g, const char *name, enum dtype type, uint32_t rank,
                                   const char *const *extent, bool is_zero);
+/* A temp that holds the intermediate t. It has its name if t is of the spec; t may also have been
+ * made from an expression. */
+const struct lang_symbol *cg_temp_for(struct cg *g, const struct lang_symbol *t);
 /* Where an intermediate or an output is kept for other stages; NULL: nowhere. */
 struct cg_home *cg_home_of(const struct cg *g, const struct lang_symbol *sym);
 /* At the end of an entry: forgets the parameters that nothing reads; gives the launch those that are left, in their order. */

@@ -84,10 +84,44 @@ static struct cg_val load_param(struct cg *g, const struct lang_symbol *sym, con
     return g->params.v[g->params.n - 1].val;
 }
 
+static bool is_intermediate(const struct cg *g, const char *name)
+{
+    for (size_t i = 0; i < g->spec->compute.n; i++) {
+        const struct lang_symbol *t = g->spec->compute.v[i]->sym;
+        if (t->kind == SYM_TENSOR && strcmp(t->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_temp(const struct cg *g, const char *name)
+{
+    for (size_t i = 0; i < g->contract->temps.n; i++)
+        if (strcmp(g->contract->temps.v[i].sym->name + 1, name) == 0)
+            return true;
+    return false;
+}
+
 const struct lang_symbol *cg_temp(struct cg *g, const char *name, enum dtype type, uint32_t rank,
                                   const char *const *extent, bool is_zero)
 {
-    return contract_add_temp(g->a, g->contract, name, type, rank, extent, is_zero);
+    const char *own = name;
+    for (unsigned k = 2; is_intermediate(g, own) || is_temp(g, own); k++)
+        own = arena_printf(g->a, "%s%u", name, k);
+    return contract_add_temp(g->a, g->contract, own, type, rank, extent, is_zero);
+}
+
+const struct lang_symbol *cg_temp_for(struct cg *g, const struct lang_symbol *t)
+{
+    const char **extent = ARENA_ARRAY(g->a, t->rank, const char *);
+    bool own = false;
+    for (uint32_t k = 0; k < t->rank; k++)
+        extent[k] = lang_expr_text(g->a, t->dims[k]);
+    for (size_t i = 0; i < g->spec->compute.n; i++)
+        own |= g->spec->compute.v[i]->sym == t;
+    if (own && strcmp(t->name, "messages") != 0) /* $messages is another buffer */
+        return contract_add_temp(g->a, g->contract, t->name, t->type, t->rank, extent, false);
+    return cg_temp(g, t->name, t->type, t->rank, extent, false);
 }
 
 struct cg_home *cg_home_of(const struct cg *g, const struct lang_symbol *sym)
