@@ -251,3 +251,10 @@ END
     echo "$found"
     [ -z "$found" ]
 }
+
+@test "what a launch computes is built as trees, not glued of texts" {
+    ! grep -rnE '\bcontract_expr\(' lib/lower || false
+    # and nothing is printed only to be part of another text
+    ! grep -rnE 'printf\([^;]*"[^"]*(ceil_div|clamp|max|min)\(%' lib/lower --include='*.c' || false
+    grep -rqE '\blx_ceil_div_int\(' lib/lower
+}

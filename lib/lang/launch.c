@@ -26,6 +26,13 @@ struct lang_expr *lx_multiprocessors(struct arena *a)
     return e;
 }
 
+struct lang_expr *lx_operand(struct arena *a, const struct lang_expr *e)
+{
+    struct lang_expr *copy = ARENA_NEW(a, struct lang_expr);
+    *copy = *e;
+    return copy;
+}
+
 static struct lang_expr *node(struct arena *a, struct lang_expr head, uint32_t n,
                               struct lang_expr *const *arg)
 {

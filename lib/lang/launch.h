@@ -17,6 +17,8 @@
 struct lang_expr *lx_int(struct arena *a, int64_t n);
 struct lang_expr *lx_bool(struct arena *a, bool b);
 struct lang_expr *lx_multiprocessors(struct arena *a); /* in grids alone */
+/* e, of somebody who does not let it be changed: a copy of its node. */
+struct lang_expr *lx_operand(struct arena *a, const struct lang_expr *e);
 
 struct lang_expr *lx_add(struct arena *a, struct lang_expr *x, struct lang_expr *y);
 struct lang_expr *lx_sub(struct arena *a, struct lang_expr *x, struct lang_expr *y);

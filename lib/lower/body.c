@@ -40,7 +40,7 @@ static bool generate(struct cg *g, size_t diags)
         memcpy(items, g->module->items.v, nitem * sizeof *items);
     g->variables.n = 0;
     g->dynamic = NULL;
-    g->shared_text = NULL;
+    g->shared_bytes = NULL;
     g->again = false;
     g->rounds = 0;
     cg_begin(g, s->name);
@@ -92,19 +92,17 @@ bool body_lower(struct cg *g)
         else
             g->func->maxntid[i] = i ? 1 : 1024; /* in all */
     }
-    struct contract_launch *l =
-        cg_launch(g, lang_expr_text(g->a, s->grid[0]), lang_expr_text(g->a, s->block[0]));
+    struct contract_launch *l = cg_launch(g, s->grid[0], s->block[0]);
     for (uint32_t i = 1; i < s->ngrid; i++)
-        l->grid[i] = contract_expr(g->a, g->contract, lang_expr_text(g->a, s->grid[i]));
+        l->grid[i] = s->grid[i];
     for (uint32_t i = 1; i < s->nblock; i++)
-        l->block[i] = contract_expr(g->a, g->contract, lang_expr_text(g->a, s->block[i]));
-    if (g->shared_text)
-        l->shared = contract_expr(g->a, g->contract, g->shared_text);
+        l->block[i] = s->block[i];
+    l->shared = g->shared_bytes;
     cg_tell_arrays(g, l);
     if (s->ncluster && !cg_needs(g, s->cluster[0]->span, 90, "a cluster"))
         return false;
     for (uint32_t i = 0; i < s->ncluster; i++)
-        l->cluster[i] = contract_expr(g->a, g->contract, lang_expr_text(g->a, s->cluster[i]));
+        l->cluster[i] = s->cluster[i];
     cg_end(g, l);
     return !g->failed;
 }

@@ -150,11 +150,11 @@ void explain_bytes(const struct lang_symbol *t, struct buf *out)
     for (uint32_t i = 0; i < t->rank; i++)
         counted[i] = lang_const_int(t->dims[i], &v) &&
                      !__builtin_mul_overflow(product, v, &product);
-    const char *all = cg_launch_text(out->arena, "%lld", (long long)product);
+    struct lang_expr *all = lx_int(out->arena, product);
     for (uint32_t i = 0; i < t->rank; i++)
         if (!counted[i])
-            all = cg_launch_product(out->arena, all, lang_expr_text(out->arena, t->dims[i]));
-    buf_printf(out, "%s%s", all, bits < 8 ? " / 2" : "");
+            all = lx_mul(out->arena, all, t->dims[i]);
+    buf_printf(out, "%s%s", lang_expr_text(out->arena, all), bits < 8 ? " / 2" : "");
 }
 
 static void add_bytes(struct buf *out, const char *verb, const struct lang_symbol *t)

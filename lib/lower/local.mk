@@ -7,7 +7,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/variant.c \
 	lib/lower/cg/cg.h lib/lower/cg/inspect.h lib/lower/cg/library.h lib/lower/cg/sync.h lib/lower/cg/address.c \
 	lib/lower/cg/atom.c lib/lower/cg/block.c lib/lower/cg/cells.c lib/lower/cg/cg.c lib/lower/cg/convert.c \
-	lib/lower/cg/explain.c lib/lower/cg/expr.c lib/lower/cg/inspect.c lib/lower/cg/launch_text.c lib/lower/cg/layout.c \
+	lib/lower/cg/explain.c lib/lower/cg/expr.c lib/lower/cg/inspect.c lib/lower/cg/layout.c \
 	lib/lower/cg/library.c lib/lower/cg/loop.c lib/lower/cg/magic.c lib/lower/cg/math.c \
 	lib/lower/cg/math_tensor.c lib/lower/cg/mem.c lib/lower/cg/message.c lib/lower/cg/number.c \
 	lib/lower/cg/param.c lib/lower/cg/place.c lib/lower/cg/random.c lib/lower/cg/stmt.c lib/lower/cg/sync.c \

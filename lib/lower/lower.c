@@ -50,38 +50,36 @@ static void explain_types(struct cg *g)
 }
 
 /* Of v[0] to v[n - 1]; by halves, since expressions may only be so deep. */
-static const char *largest_text(struct arena *a, const char *const *v, size_t n)
+static struct lang_expr *largest_of(struct arena *a, struct lang_expr *const *v, size_t n)
 {
-    return n == 1 ? v[0]
-                  : arena_printf(a, "max(%s, %s)", largest_text(a, v, n / 2),
-                                 largest_text(a, v + n / 2, n - n / 2));
+    return n == 1 ? v[0] : lx_max(a, largest_of(a, v, n / 2), largest_of(a, v + n / 2, n - n / 2));
 }
 
-static struct lang_expr *largest(struct cg *g, struct cg_largest *l, const char *text)
+static struct lang_expr *largest(struct cg *g, struct cg_largest *l, struct lang_expr *e)
 {
     bool known = false;
     for (size_t i = 0; i < l->v.n; i++)
-        known |= strcmp(l->v.v[i], text) == 0;
+        known |= lx_same(l->v.v[i], e);
     if (!known)
-        *VEC_PUSH(g->a, &l->v) = text;
-    return contract_expr(g->a, g->contract, largest_text(g->a, l->v.v, l->v.n));
+        *VEC_PUSH(g->a, &l->v) = e;
+    return largest_of(g->a, l->v.v, l->v.n);
 }
 
-void lower_depth(struct cg *g, const char *text)
+void lower_depth(struct cg *g, struct lang_expr *e)
 {
     g->depth_told = true;
-    g->depth_unknown |= !text;
-    g->contract->depth = g->depth_unknown ? NULL : largest(g, &g->sum_depth, text);
+    g->depth_unknown |= !e;
+    g->contract->depth = g->depth_unknown ? NULL : largest(g, &g->sum_depth, e);
 }
 
-void lower_truncation(struct cg *g, const char *text)
+void lower_truncation(struct cg *g, struct lang_expr *e)
 {
-    g->contract->truncation = largest(g, &g->sum_truncation, text);
+    g->contract->truncation = largest(g, &g->sum_truncation, e);
 }
 
-void lower_products(struct cg *g, const char *text)
+void lower_products(struct cg *g, struct lang_expr *e)
 {
-    g->contract->products = largest(g, &g->sum_products, text);
+    g->contract->products = largest(g, &g->sum_products, e);
 }
 
 static bool lower_one(struct cg *g)

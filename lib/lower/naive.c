@@ -74,19 +74,19 @@ static void compute_group(struct cg *g, const struct lower_stage *gr, struct cg_
     }
 }
 
-const char *naive_code(struct cg *g, const struct lower_stage *gr, uint32_t block)
+struct lang_expr *naive_code(struct cg *g, const struct lower_stage *gr, uint32_t block)
 {
     const struct lang_symbol *s = gr->eq[0]->sym;
-    const char *text;
+    struct lang_expr *elements;
     int64_t n;
-    struct cg_val total = shape_total(g, s, packing(gr), &text);
+    struct cg_val total = shape_total(g, s, packing(gr), &elements);
     struct cg_val t = thread_start(g, block, 1);
     g->exit_used = true;
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, t, total)), true, g->exit);
     if (cg_is_const(total, &n) && n <= UINT32_MAX)
         t = cg_index(g, cg_value(DT_U32, CG(g, PTX_B32, "cvt.u32.u64", cg_op(g, t))));
     compute_group(g, gr, t);
-    return cg_launch_text(g->a, "ceil_div(%s, %u)", text, block);
+    return lx_ceil_div_int(g->a, elements, block);
 }
 
 static void lower_group(struct cg *g, const struct lower_stage *gr, uint32_t block)
@@ -95,10 +95,10 @@ static void lower_group(struct cg *g, const struct lower_stage *gr, uint32_t blo
     g->block[0] = block;
     g->block[1] = g->block[2] = 1;
     cg_at(g, gr->eq[0]->span);
-    const char *grid = naive_code(g, gr, block);
+    struct lang_expr *grid = naive_code(g, gr, block);
     g->func->reqntid[0] = block;
     g->func->reqntid[1] = g->func->reqntid[2] = 1;
-    struct contract_launch *l = cg_launch(g, grid, arena_printf(g->a, "%u", block));
+    struct contract_launch *l = cg_launch(g, grid, lx_int(g->a, block));
     const char *how = arena_printf(g->a, "one thread for each %s of %s",
                                    packing(gr) == 2 ? "two elements" : "element",
                                    gr->eq[0]->sym->name);

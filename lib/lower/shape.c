@@ -3,9 +3,9 @@
 #include "lower/strategy.h"
 
 struct cg_val shape_total(struct cg *g, const struct lang_symbol *t, uint32_t divide,
-                          const char **text)
+                          struct lang_expr **at_launch)
 {
-    const char *all = NULL;
+    struct lang_expr *all = lx_int(g->a, 1);
     int64_t product = 1, one;
     struct cg_val extent = cg_int(DT_I64, 1);
     uint32_t unknown = 0;
@@ -16,22 +16,18 @@ struct cg_val shape_total(struct cg *g, const struct lang_symbol *t, uint32_t di
                 cg_error(g, t->span, "'%s' has more than 2^63 elements", t->name);
             continue;
         }
-        all = cg_launch_product(g->a, all, lang_expr_text(g->a, t->dims[i]));
+        all = lx_mul(g->a, all, t->dims[i]);
         extent = x;
         unknown++;
     }
     if (!unknown) {
-        *text = arena_printf(g->a, "%lld", (long long)(product / divide));
+        *at_launch = lx_int(g->a, product / divide);
         return cg_int(DT_I64, product / divide);
     }
-    if (product != 1)
-        all = cg_launch_text(g->a, "%s * %lld", all, (long long)product);
-    if (divide != 1)
-        all = cg_launch_text(g->a, "%s / %u", all, (unsigned)divide);
-    *text = all;
+    *at_launch = lx_div_int(g->a, lx_mul_int(g->a, all, product), divide);
     if (unknown == 1 && product == 1 && divide == 1)
         return extent;
-    struct cg_val v = cg_param_computed(g, *text);
+    struct cg_val v = cg_param_computed(g, *at_launch);
     v.type = DT_I64;
     return v;
 }

@@ -47,21 +47,21 @@ struct strategy {
 
 enum { NAIVE_BLOCK = 256 };
 /* The code of an entry that has begun, of `block` threads; the launch's grid. */
-const char *naive_code(struct cg *g, const struct lower_stage *gr, uint32_t block);
+struct lang_expr *naive_code(struct cg *g, const struct lower_stage *gr, uint32_t block);
 /* body.c */
 bool body_lower(struct cg *g);
 
-/* The product of a tensor's dimensions: a constant, a dimension or computed at launch; its text for a grid. */
+/* The product of a tensor's dimensions: a constant, a dimension or computed at launch; and as the launch has it, for a grid. */
 struct cg_val shape_total(struct cg *g, const struct lang_symbol *t, uint32_t divide,
-                          const char **text);
+                          struct lang_expr **at_launch);
 /* ctaid.x * elements_per_block + tid.x * elements_per_thread, an i64. */
 struct cg_val thread_start(struct cg *g, uint32_t per_block, uint32_t per_thread);
 /* "KERNEL_part", made unlike the name of every kernel and entry of the module. */
 const char *lower_entry_name(struct cg *g, const char *part);
-/* No term of the stage's sums goes through more than this many roundings on its way into the sum: a text of the launch; NULL:
+/* No term of the stage's sums goes through more than this many roundings on its way into the sum; NULL:
  * not known. The contract says the largest of all. */
-void lower_depth(struct cg *g, const char *text);
-/* What the stage's sums by tensor cores lose beside that, texts of the launch in units of 2^-24 (lib/ref/ref.h derives them). The
+void lower_depth(struct cg *g, struct lang_expr *e);
+/* What the stage's sums by tensor cores lose beside that, in units of 2^-24 (lib/ref/ref.h derives them). The
  * contract says the largest. For k products of
  *
  *   f16, bf16, tf32   6 * ceil_div(k, 4)        on every target
@@ -71,8 +71,8 @@ void lower_depth(struct cg *g, const char *text);
  *
  * and lower_depth() counts the additions outside of mma.sync alone, at least 1: the parts of a split sum, and where
  * mma.sync starts from 0 every so many k and its result is added to others. */
-void lower_truncation(struct cg *g, const char *text);
-void lower_products(struct cg *g, const char *text);
+void lower_truncation(struct cg *g, struct lang_expr *e);
+void lower_products(struct cg *g, struct lang_expr *e);
 /* Tells of an entry, to --explain: "  NAME: HOW MORE, when WHEN" in words, and in parts. */
 void lower_tell(struct cg *g, const struct lower_entry *e);
 /* The same in parts alone. */

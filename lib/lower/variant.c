@@ -4,30 +4,28 @@
 
 struct variant_condition variant_condition(struct cg *g)
 {
-    return (struct variant_condition){.text = buf_in(g->a)};
+    return (struct variant_condition){.a = g->a};
 }
 
-/* Is it one of the conditions? */
-static bool requires(struct variant_condition *c, const char *text)
+void variant_require(struct variant_condition *c, struct lang_expr *e)
 {
-    const char *all = buf_text(&c->text);
-    const size_t n = strlen(text);
-    for (const char *at = all; c->any && (at = strstr(at, text)); at++)
-        if ((at == all || (at >= all + 4 && strncmp(at - 4, " && ", 4) == 0)) &&
-            (!at[n] || strncmp(at + n, " && ", 4) == 0))
-            return true;
-    return false;
+    for (size_t i = 0; i < c->all.n; i++)
+        if (lx_same(c->all.v[i], e))
+            return;
+    *VEC_PUSH(c->a, &c->all) = e;
 }
 
-void variant_require(struct variant_condition *c, const char *text)
+struct lang_expr *variant_when(const struct variant_condition *c)
 {
-    if (requires(c, text))
-        return;
-    const char *all = c->any ? cg_launch_text(c->text.arena, "%s && %s", buf_text(&c->text), text)
-                             : text;
-    c->text.len = 0;
-    buf_puts(&c->text, all);
-    c->any = true;
+    struct lang_expr *all = NULL;
+    for (size_t i = 0; i < c->all.n; i++)
+        all = lx_and(c->a, all, c->all.v[i]);
+    return all;
+}
+
+const char *variant_when_text(const struct variant_condition *c)
+{
+    return c->all.n ? lang_expr_text(c->a, variant_when(c)) : NULL;
 }
 
 void variant_require_multiple(struct cg *g, struct variant_condition *c, const struct lang_expr *e,
@@ -40,7 +38,7 @@ void variant_require_multiple(struct cg *g, struct variant_condition *c, const s
         c->never |= v % of != 0;
         return;
     }
-    variant_require(c, cg_launch_text(g->a, "%s %% %u == 0", lang_expr_text(g->a, e), of));
+    variant_require(c, lx_is_multiple(g->a, lx_operand(g->a, e), of));
 }
 
 /* KERNEL_part, or of a further stage KERNEL_stage_part, unlike every other entry. */
@@ -56,7 +54,7 @@ void variant_begin(struct cg *g, struct variant_set *all, const char *part, uint
 {
     all->items = g->module->items.n;
     cg_begin(g, all->n ? entry_name(g, all->s, part) : all->s->entry);
-    g->shared_text = NULL;
+    g->shared_bytes = NULL;
     g->block[0] = block;
     g->block[1] = g->block[2] = 1;
 }
@@ -68,17 +66,16 @@ void variant_drop(struct cg *g, struct variant_set *all)
 }
 
 void variant_end(struct cg *g, struct variant_set *all, const struct variant_condition *c,
-                 const char *grid, uint32_t block)
+                 struct lang_expr *grid, uint32_t block)
 {
     g->func->reqntid[0] = block;
     g->func->reqntid[1] = g->func->reqntid[2] = 1;
-    struct contract_launch *l = cg_launch(g, grid, arena_printf(g->a, "%u", block));
-    if (c->any || all->n)
-        l->when =
-            contract_expr(g->a, g->contract, c->any ? buf_text((struct buf *)&c->text) : "true");
-    if (g->shared_text)
-        l->shared = contract_expr(g->a, g->contract, g->shared_text);
+    struct contract_launch *l = cg_launch(g, grid, lx_int(g->a, block));
+    l->when = variant_when(c);
+    if (!l->when && all->n)
+        l->when = lx_bool(g->a, true);
+    l->shared = g->shared_bytes;
     all->n++;
-    all->done = !c->any;
+    all->done = c->all.n == 0;
     cg_end(g, l);
 }

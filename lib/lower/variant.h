@@ -12,19 +12,24 @@ struct variant_set {
     bool done;    /* the last one is for all sizes */
     size_t items; /* of the module, before the entry that has begun */
 };
+/* What must hold for a variant: all of these; none: any sizes do. */
 struct variant_condition {
-    struct buf text;
-    bool any, never;
+    struct arena *a;
+    VEC(struct lang_expr *) all; /* different ones */
+    bool never;
 };
 
 struct variant_condition variant_condition(struct cg *g);
-void variant_require(struct variant_condition *c, const char *text);
+void variant_require(struct variant_condition *c, struct lang_expr *e);
 void variant_require_multiple(struct cg *g, struct variant_condition *c, const struct lang_expr *e,
                               uint32_t of);
+/* The condition, and as a text; NULL: it is for any sizes. */
+struct lang_expr *variant_when(const struct variant_condition *c);
+const char *variant_when_text(const struct variant_condition *c);
 /* Begins an entry of `block` threads, KERNEL or KERNEL_part; it is dropped again or ended with its launch. */
 void variant_begin(struct cg *g, struct variant_set *all, const char *part, uint32_t block);
 void variant_drop(struct cg *g, struct variant_set *all);
 void variant_end(struct cg *g, struct variant_set *all, const struct variant_condition *c,
-                 const char *grid, uint32_t block);
+                 struct lang_expr *grid, uint32_t block);
 
 #endif

@@ -201,8 +201,8 @@ static bool read_temps(struct contract_reader *r, const struct yaml_value *map)
 }
 
 struct lang_symbol *contract_add_temp(struct arena *a, struct contract *c, const char *name,
-                                      enum dtype type, uint32_t rank, const char *const *extent,
-                                      bool is_zero)
+                                      enum dtype type, uint32_t rank,
+                                      struct lang_expr *const *extent, bool is_zero)
 {
     struct lang_symbol *sym = ARENA_NEW(a, struct lang_symbol);
     struct lang_expr **dims = ARENA_ARRAY(a, rank, struct lang_expr *);
@@ -210,7 +210,7 @@ struct lang_symbol *contract_add_temp(struct arena *a, struct contract *c, const
     for (unsigned k = 2; find_temp(c, sym->name) || strcmp(sym->name, "$messages") == 0; k++)
         sym->name = arena_printf(a, "$%s%u", name, k);
     for (uint32_t i = 0; i < rank; i++)
-        dims[i] = contract_expr(a, c, extent[i]);
+        dims[i] = extent[i];
     sym->kind = SYM_BUFFER;
     sym->mode = MODE_INOUT;
     sym->type = type;

@@ -261,9 +261,9 @@ static void generate(struct cg *g)
     cg_scope_close(g, mark);
     g->func->reqntid[0] = 2 * WGMMA_GROUP;
     g->func->reqntid[1] = g->func->reqntid[2] = 1;
-    struct contract_launch *launch =
-        cg_launch(g, "ceil_div(m, 64)", arena_printf(g->a, "%d", 2 * WGMMA_GROUP));
-    launch->shared = contract_expr(g->a, g->contract, arena_printf(g->a, "%d", ALL_BYTES));
+    struct contract_launch *launch = cg_launch(
+        g, contract_expr(g->a, g->contract, "ceil_div(m, 64)"), lx_int(g->a, 2 * WGMMA_GROUP));
+    launch->shared = lx_int(g->a, ALL_BYTES);
     cg_end(g, launch);
 }
 

@@ -196,8 +196,8 @@ static void generate(struct cg *g)
     g->func->reqntid[0] = LANES;
     g->func->reqntid[1] = g->func->reqntid[2] = 1;
     struct contract_launch *launch =
-        cg_launch(g, "ceil_div(m, 16)", arena_printf(g->a, "%d", LANES));
-    launch->shared = contract_expr(g->a, g->contract, arena_printf(g->a, "%d", 3 * TILE_BYTES));
+        cg_launch(g, contract_expr(g->a, g->contract, "ceil_div(m, 16)"), lx_int(g->a, LANES));
+    launch->shared = lx_int(g->a, 3 * TILE_BYTES);
     cg_end(g, launch);
 }
 

@@ -208,13 +208,13 @@ void cg_begin(struct cg *g, const char *entry)
     g->unroll = 0;
 }
 
-struct contract_launch *cg_launch(struct cg *g, const char *grid, const char *block)
+struct contract_launch *cg_launch(struct cg *g, struct lang_expr *grid, struct lang_expr *block)
 {
     struct contract_launch *l = VEC_PUSH(g->a, &g->contract->launches);
     l->entry = g->func->name;
     l->step = g->step;
-    l->grid[0] = contract_expr(g->a, g->contract, grid);
-    l->block[0] = contract_expr(g->a, g->contract, block);
+    l->grid[0] = grid;
+    l->block[0] = block;
     l->span = g->spec->name_span;
     return l;
 }

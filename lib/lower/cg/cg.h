@@ -14,11 +14,10 @@
 #ifndef KAIO_LOWER_CG_H
 #define KAIO_LOWER_CG_H
 
+#include "lang/launch.h"
 #include "lower/cg/inspect.h"
 #include "lower/lower.h"
 #include "spec/contract.h"
-
-#include <stdarg.h>
 
 enum cg_narrow { CG_FULL, CG_U32, CG_S32 };
 
@@ -103,16 +102,17 @@ enum cg_space { CG_GLOBAL, CG_SHARED, CG_LOCAL, CG_CONST };
 struct cg_variable {
     const struct lang_symbol *sym;
     enum cg_space space;
-    struct ptx_var *var; /* NULL until needed */
-    bool is_dynamic;     /* in the dynamic part of shared memory, at: */
-    int64_t offset;      /* bytes, if not < 0 */
-    const char *text;    /* else an expression of the launch */
+    struct ptx_var *var;  /* NULL until needed */
+    bool is_dynamic;      /* in the dynamic part of shared memory, at: */
+    int64_t offset;       /* bytes, if not < 0 */
+    struct lang_expr *at; /* else as the launch computes it */
 };
 
 /* A parameter of the entry, made when first used. */
 struct cg_param {
-    const struct lang_symbol *sym; /* NULL: computed at launch */
-    const char *text; /* the contract's argument: a name, "u64 expression" or "$hidden" */
+    const struct lang_symbol *sym; /* NULL: computed at launch, or hidden */
+    struct lang_expr *expr;        /* a u64 computed at launch; or NULL */
+    const char *name;              /* of a hidden one in the contract */
     bool hidden;
     struct contract_map *map; /* it is a tensor map */
     uint32_t order;           /* as declared; computed ones last */
@@ -198,9 +198,9 @@ struct cg_reducing {
     VEC(struct cg_reduces) v;
 };
 
-/* What the largest is asked of: different texts of the launch. */
+/* What the largest is asked of: different ones, as the launch computes them. */
 struct cg_largest {
-    VEC(const char *) v;
+    VEC(struct lang_expr *) v;
 };
 
 struct cg {
@@ -264,8 +264,8 @@ struct cg {
     const struct spec *obstacles_of;
     const struct lang_expr *call; /* one that is not known by what it returns */
     VEC(struct cg_variable) variables;
-    struct ptx_var *dynamic; /* the module's dynamic shared memory */
-    const char *shared_text; /* the bytes of it that the launch needs, NULL: none */
+    struct ptx_var *dynamic;        /* the module's dynamic shared memory */
+    struct lang_expr *shared_bytes; /* the bytes of it that the launch needs, NULL: none */
     /* Local arrays whose index is not constant somewhere: found while generating, which then begins again. */
     VEC(const struct lang_symbol *) indexed;
     bool again;
@@ -320,19 +320,8 @@ struct cg {
 void cg_begin(struct cg *g, const char *entry);
 /* Ends the entry: dead code out, prologue in front, registers declared; adds the launch's arguments. */
 void cg_end(struct cg *g, struct contract_launch *launch);
-struct contract_launch *cg_launch(struct cg *g, const char *grid, const char *block);
-
-/* ---- launch_text.c ---- */
-
-/* A text of the launch: of %s, which are such texts themselves, those in brackets that would mean something else between the
- * operators of fmt. Of the other conversions it has %u, %d, %lld and %%. Whatever puts texts of the launch together does it by
- * this function. */
-const char *cg_launch_text(struct arena *a, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-const char *cg_launch_vtext(struct arena *a, const char *fmt, va_list ap)
-    __attribute__((format(printf, 2, 0)));
-/* x * y; x NULL: y. */
-const char *cg_launch_product(struct arena *a, const char *x, const char *y);
+/* grid, block: along x. */
+struct contract_launch *cg_launch(struct cg *g, struct lang_expr *grid, struct lang_expr *block);
 
 uint32_t cg_label(struct cg *g, const char *stem);
 void cg_place(struct cg *g, uint32_t label);
@@ -397,7 +386,7 @@ void cg_remember_read(struct cg *g, const char *what, size_t n, const struct ptx
 
 /* Parameters, at their first use. */
 struct cg_val cg_param_of(struct cg *g, const struct lang_symbol *sym);
-struct cg_val cg_param_computed(struct cg *g, const char *expr); /* a u64 computed at launch */
+struct cg_val cg_param_computed(struct cg *g, struct lang_expr *e); /* a u64 computed at launch */
 /* A pointer to global memory that only the contract names ("$messages"); the register. */
 int32_t cg_param_hidden(struct cg *g, const char *name);
 /* A tensor map of t as it lies in memory, in boxes of so many elements (the innermost dimension first, of 32, 64 or 128 bytes, over
@@ -407,12 +396,12 @@ struct cg_val cg_special(struct cg *g, enum lang_special s);
 /* The thread's flat number in its block, x first: a u32. */
 struct cg_val cg_thread_number(struct cg *g);
 
-/* A hidden buffer "$name" of the runner's, extents as texts of the launch ("ceil_div(n, 256)"). is_zero: zero at the first
- * launch; the launches must leave it so. cg_param_of() gives its address. Where an intermediate of
- * the spec has this name the buffer gets another, so that a temp with an intermediate's name holds
- * that intermediate. */
+/* A hidden buffer "$name" of the runner's, extents as the launch computes them. is_zero: zero at
+ * the first launch; the launches must leave it so. cg_param_of() gives its address. Where an
+ * intermediate of the spec has this name the buffer gets another, so that a temp with an
+ * intermediate's name holds that intermediate. */
 const struct lang_symbol *cg_temp(struct cg *g, const char *name, enum dtype type, uint32_t rank,
-                                  const char *const *extent, bool is_zero);
+                                  struct lang_expr *const *extent, bool is_zero);
 /* A temp that holds the intermediate t. It has its name if t is of the spec; t may also have been
  * made from an expression. */
 const struct lang_symbol *cg_temp_for(struct cg *g, const struct lang_symbol *t);
@@ -689,9 +678,9 @@ bool cg_jumps(const struct lang_stmt *s);
 
 /* ---- magic.c: division by what is known at launch ---- */
 
-/* q = n / d and r = n % d for n < 2^31 - 1; d: an expression of the launch as text, >= 0 and less than 2^32 (0: any
- * result), and as a value. */
-void magic_divmod(struct cg *g, struct cg_val n, const char *text, struct cg_val d,
+/* q = n / d and r = n % d for n < 2^31 - 1; d: >= 0 and less than 2^32 (0: any result), as a value and as the launch
+ * computes it. */
+void magic_divmod(struct cg *g, struct cg_val n, struct lang_expr *at_launch, struct cg_val d,
                   struct cg_val *q, struct cg_val *r);
 
 /* ---- explain.c ---- */

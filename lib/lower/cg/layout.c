@@ -116,16 +116,16 @@ static struct lang_expr *at_launch(struct cg *g, const struct lang_expr *e)
 }
 
 /* The bytes of an array whose extents the launch knows, rounded up. */
-static const char *launch_bytes(struct cg *g, const struct lang_symbol *sym)
+static struct lang_expr *launch_bytes(struct cg *g, const struct lang_symbol *sym)
 {
-    const char *count = NULL;
+    struct lang_expr *bytes = lx_int(g->a, 1);
     const unsigned size = cg_element_bytes(sym);
     for (uint32_t i = 0; i < sym->rank; i++)
-        count = cg_launch_product(g->a, count, lang_expr_text(g->a, at_launch(g, sym->dims[i])));
-    const char *bytes = cg_launch_text(g->a, "%s * %u", count, size);
-    return size < ALIGNMENT
-               ? cg_launch_text(g->a, "ceil_div(%s, %d) * %d", bytes, ALIGNMENT, ALIGNMENT)
-               : bytes;
+        bytes = lx_mul(g->a, bytes, at_launch(g, sym->dims[i]));
+    bytes = lx_mul_int(g->a, bytes, size);
+    if (size >= ALIGNMENT)
+        return bytes;
+    return lx_mul_int(g->a, lx_ceil_div_int(g->a, bytes, ALIGNMENT), ALIGNMENT);
 }
 
 static bool is_unsized(const struct lang_symbol *sym)
@@ -133,19 +133,25 @@ static bool is_unsized(const struct lang_symbol *sym)
     return sym->rank && !sym->dims[0];
 }
 
-/* The next place in the dynamic part, after what ends at *at bytes and *text more. */
-static void place_dynamic(struct cg *g, struct cg_variable *v, uint64_t *at, const char **text)
+/* x + y; x NULL: y. */
+static struct lang_expr *plus(struct cg *g, struct lang_expr *x, struct lang_expr *y)
+{
+    return x ? lx_add(g->a, x, y) : y;
+}
+
+/* The next place in the dynamic part, after what ends at *at bytes and *more, which the launch knows. */
+static void place_dynamic(struct cg *g, struct cg_variable *v, uint64_t *at,
+                          struct lang_expr **more)
 {
     uint64_t count;
     v->is_dynamic = true;
-    v->offset = *text ? -1 : (int64_t)*at;
-    if (*text)
-        v->text = *at ? cg_launch_text(g->a, "%s + %lld", *text, (long long)*at) : *text;
+    v->offset = *more ? -1 : (int64_t)*at;
+    if (*more)
+        v->at = lx_add_int(g->a, *more, (int64_t)*at);
     if (lang_array_count(v->sym, &count))
         *at += rounded(count * cg_element_bytes(v->sym));
     else if (!is_unsized(v->sym))
-        *text = *text ? cg_launch_text(g->a, "%s + %s", *text, launch_bytes(g, v->sym))
-                      : launch_bytes(g, v->sym);
+        *more = plus(g, *more, launch_bytes(g, v->sym));
 }
 
 static bool over_limit(struct cg *g, const struct lang_symbol *sym, uint64_t bytes)
@@ -161,7 +167,7 @@ static bool over_limit(struct cg *g, const struct lang_symbol *sym, uint64_t byt
 static bool place_shared(struct cg *g)
 {
     uint64_t fixed = g->reserved, at = 0, count;
-    const char *text = NULL;
+    struct lang_expr *bytes = NULL;
     const struct lang_symbol *unsized = NULL;
     for (size_t i = 0; i < g->variables.n; i++) {
         const struct lang_symbol *sym = g->variables.v[i].sym;
@@ -177,20 +183,17 @@ static bool place_shared(struct cg *g)
             struct cg_variable *v = &g->variables.v[i];
             bool is_static = lang_array_count(v->sym, &count) && fixed <= STATIC_SHARED;
             if (!is_static && is_unsized(v->sym) == (last != 0))
-                place_dynamic(g, v, &at, &text);
+                place_dynamic(g, v, &at, &bytes);
         }
-    if (unsized) {
-        const char *given = lang_expr_text(g->a, g->spec->shared);
-        text = text ? cg_launch_text(g->a, "%s + %s", text, given) : given;
-    }
+    if (unsized)
+        bytes = plus(g, bytes, g->spec->shared);
     if (at)
-        text = text ? cg_launch_text(g->a, "%s + %lld", text, (long long)at)
-                    : cg_launch_text(g->a, "%lld", (long long)at);
+        bytes = plus(g, bytes, lx_int(g->a, (int64_t)at));
     int64_t more = 0;
     if (unsized && lang_const_int(g->spec->shared, &more) &&
         (more < 0 || fixed + (uint64_t)more > g->target->shared_optin))
         return over_limit(g, unsized, fixed + (uint64_t)more);
-    g->shared_text = text;
+    g->shared_bytes = bytes;
     return true;
 }
 
@@ -209,14 +212,11 @@ void cg_tell_arrays(struct cg *g, struct contract_launch *l)
         struct contract_array *a = VEC_PUSH(g->a, &l->arrays);
         a->name = v->sym->name;
         a->type = v->sym->type;
-        const char *at = v->offset < 0 ? v->text : arena_printf(g->a, "%lld", (long long)v->offset);
-        a->at = contract_expr(g->a, g->contract, at);
+        a->at = v->offset < 0 ? v->at : lx_int(g->a, v->offset);
         for (uint32_t k = 0; !is_unsized(v->sym) && k < v->sym->rank; k++)
-            *VEC_PUSH(g->a, &a->extents) = contract_expr(
-                g->a, g->contract, lang_expr_text(g->a, at_launch(g, v->sym->dims[k])));
+            *VEC_PUSH(g->a, &a->extents) = at_launch(g, v->sym->dims[k]);
         if (v->sym->lanes && !is_unsized(v->sym))
-            *VEC_PUSH(g->a, &a->extents) =
-                contract_expr(g->a, g->contract, arena_printf(g->a, "%u", v->sym->lanes));
+            *VEC_PUSH(g->a, &a->extents) = lx_int(g->a, v->sym->lanes);
     }
 }
 

@@ -11,9 +11,10 @@
 #include "lower/cg/cg.h"
 
 /* The multiplier's halves, computed at launch. */
-static struct cg_val multiplier(struct cg *g, const char *text)
+static struct cg_val multiplier(struct cg *g, struct lang_expr *d)
 {
-    return cg_param_computed(g, cg_launch_text(g->a, "9223372036854775807 / max(%s, 1)", text));
+    struct lang_expr *some = lx_max(g->a, d, lx_int(g->a, 1));
+    return cg_param_computed(g, lx_div(g->a, lx_int(g->a, INT64_MAX), some));
 }
 
 static int32_t low_half(struct cg *g, int32_t wide)
@@ -36,7 +37,7 @@ static struct cg_val as_u32(struct cg *g, struct cg_val v)
     return cg_value(DT_U32, low_half(g, cg_reg(g, v)));
 }
 
-void magic_divmod(struct cg *g, struct cg_val n, const char *text, struct cg_val d,
+void magic_divmod(struct cg *g, struct cg_val n, struct lang_expr *at_launch, struct cg_val d,
                   struct cg_val *q, struct cg_val *r)
 {
     int64_t c;
@@ -45,7 +46,7 @@ void magic_divmod(struct cg *g, struct cg_val n, const char *text, struct cg_val
         cg_divmod(g, n, d, q, r);
         return;
     }
-    const int32_t m = multiplier(g, text).op.reg;
+    const int32_t m = multiplier(g, at_launch).op.reg;
     const struct ptx_operand x = as_u32(g, n).op;
     const int32_t twice = CG(g, PTX_B32, "mad.lo.u32", x, ptx_imm(2), ptx_imm(2));
     const int32_t low = CG(g, PTX_B32, "mul.hi.u32", ptx_r(twice), ptx_r(low_half(g, m)));

@@ -59,17 +59,17 @@ static enum ptx_mod param_type(enum dtype t)
     INTERNAL_ERROR("no parameter has type %d", (int)t);
 }
 
-static struct cg_val load_param(struct cg *g, const struct lang_symbol *sym, const char *name,
-                                const char *text, uint32_t order, enum dtype t, bool hidden)
+/* How an entry's parameter comes to be; its variable, type and value are load_param()'s. */
+static struct cg_val load_param(struct cg *g, const char *name, enum dtype t, struct cg_param how)
 {
+    const struct lang_symbol *sym = how.sym;
     size_t from = g->func->items.n;
     struct cg_param *p = VEC_PUSH(g->a, &g->params);
-    *p = (struct cg_param){.sym = sym, .text = text, .order = order};
+    *p = how;
     p->var = ptx_param_new(g->module, g->func, name, param_type(t));
     int32_t reg = t == DT_BOOL ? cg_new(g, DT_U32) : cg_new(g, t);
     PTX(&g->b, param_mnemonic(t), ptx_r(reg), ptx_mem_var(p->var, 0));
-    p->hidden = hidden;
-    if (hidden || (sym && sym->kind == SYM_BUFFER)) {
+    if (how.hidden || (sym && sym->kind == SYM_BUFFER)) {
         int32_t global = cg_new(g, DT_U64);
         PTX(&g->b, "cvta.to.global.u64", ptx_r(global), ptx_r(reg));
         reg = global;
@@ -80,7 +80,7 @@ static struct cg_val load_param(struct cg *g, const struct lang_symbol *sym, con
     }
     p->val = cg_value(t, reg);
     cg_set_depth(g, reg, 0);
-    cg_to_prologue(g, from, order);
+    cg_to_prologue(g, from, how.order);
     return g->params.v[g->params.n - 1].val;
 }
 
@@ -103,7 +103,7 @@ static bool is_temp(const struct cg *g, const char *name)
 }
 
 const struct lang_symbol *cg_temp(struct cg *g, const char *name, enum dtype type, uint32_t rank,
-                                  const char *const *extent, bool is_zero)
+                                  struct lang_expr *const *extent, bool is_zero)
 {
     const char *own = name;
     for (unsigned k = 2; is_intermediate(g, own) || is_temp(g, own); k++)
@@ -113,15 +113,12 @@ const struct lang_symbol *cg_temp(struct cg *g, const char *name, enum dtype typ
 
 const struct lang_symbol *cg_temp_for(struct cg *g, const struct lang_symbol *t)
 {
-    const char **extent = ARENA_ARRAY(g->a, t->rank, const char *);
     bool own = false;
-    for (uint32_t k = 0; k < t->rank; k++)
-        extent[k] = lang_expr_text(g->a, t->dims[k]);
     for (size_t i = 0; i < g->spec->compute.n; i++)
         own |= g->spec->compute.v[i]->sym == t;
     if (own && strcmp(t->name, "messages") != 0) /* $messages is another buffer */
-        return contract_add_temp(g->a, g->contract, t->name, t->type, t->rank, extent, false);
-    return cg_temp(g, t->name, t->type, t->rank, extent, false);
+        return contract_add_temp(g->a, g->contract, t->name, t->type, t->rank, t->dims, false);
+    return cg_temp(g, t->name, t->type, t->rank, t->dims, false);
 }
 
 struct cg_home *cg_home_of(const struct cg *g, const struct lang_symbol *sym)
@@ -161,29 +158,31 @@ struct cg_val cg_param_of(struct cg *g, const struct lang_symbol *sym)
     if (sym->name[0] == '$')
         order = TEMPS + sym->id;
     enum dtype t = sym->kind == SYM_BUFFER ? DT_U64 : is_dim ? DT_U32 : sym->type;
-    return load_param(g, sym, param_name(g, sym->name), sym->name, order, t, false);
+    return load_param(g, param_name(g, sym->name), t,
+                      (struct cg_param){.sym = sym, .order = order});
 }
 
-struct cg_val cg_param_computed(struct cg *g, const char *expr)
+struct cg_val cg_param_computed(struct cg *g, struct lang_expr *e)
 {
-    const char *text = arena_printf(g->a, "u64 %s", expr);
     uint32_t n = 0;
     for (size_t i = 0; i < g->params.n; i++) {
-        if (!g->params.v[i].sym && strcmp(g->params.v[i].text, text) == 0)
-            return g->params.v[i].val;
-        n += !g->params.v[i].sym && !g->params.v[i].hidden;
+        const struct cg_param *p = &g->params.v[i];
+        if (p->expr && lx_same(p->expr, e))
+            return p->val;
+        n += p->expr != NULL;
     }
     /* a name that no identifier of the spec can have */
     const char *name = arena_printf(g->a, "$%u", (unsigned)n);
-    return load_param(g, NULL, name, text, 1000000 + n, DT_U64, false);
+    return load_param(g, name, DT_U64, (struct cg_param){.expr = e, .order = 1000000 + n});
 }
 
 int32_t cg_param_hidden(struct cg *g, const char *name)
 {
     for (size_t i = 0; i < g->params.n; i++)
-        if (g->params.v[i].hidden && strcmp(g->params.v[i].text, name) == 0)
+        if (g->params.v[i].hidden && strcmp(g->params.v[i].name, name) == 0)
             return g->params.v[i].val.op.reg;
-    return load_param(g, NULL, name, name, 1500000, DT_U64, true).op.reg;
+    const struct cg_param how = {.name = name, .hidden = true, .order = 1500000};
+    return load_param(g, name, DT_U64, how).op.reg;
 }
 
 /* The contract's symbol of this name. */
@@ -208,9 +207,8 @@ static struct contract_map *map_of(struct cg *g, const struct lang_symbol *t,
     map->promote = PROMOTE;
     map->span = g->spec->name_span;
     for (uint32_t i = 0; i < t->rank; i++) {
-        const char *dim = lang_expr_text(g->a, t->dims[t->rank - 1 - i]);
-        map->dim[i] = contract_expr(g->a, g->contract, dim);
-        map->box[i] = contract_expr(g->a, g->contract, arena_printf(g->a, "%u", (unsigned)box[i]));
+        map->dim[i] = t->dims[t->rank - 1 - i];
+        map->box[i] = lx_int(g->a, box[i]);
     }
     return map;
 }
@@ -280,7 +278,7 @@ void cg_add_args(struct cg *g, struct contract_launch *l)
         else if (p->sym)
             arg->sym = argument(g, p->sym);
         else
-            arg->expr = contract_expr(g->a, g->contract, p->text + strlen("u64 "));
+            arg->expr = p->expr;
     }
 }
 

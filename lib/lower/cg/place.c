@@ -329,7 +329,7 @@ static struct cg_place_of place_in(struct cg *g, enum cg_space space, const stru
         return at;
     at.base = CG(g, PTX_B32, "mov.u32", ptx_sym(var));
     if (moved) {
-        struct cg_val start = cg_convert(g, cg_param_computed(g, where->text), DT_U32);
+        struct cg_val start = cg_convert(g, cg_param_computed(g, where->at), DT_U32);
         at.base = CG(g, PTX_B32, "add.s32", ptx_r(at.base), cg_op(g, start));
     }
     struct cg_val bytes = cg_binary(g, OP_MUL, flat.v, cg_int(DT_U32, size));

@@ -216,7 +216,7 @@ static struct cg_val quotient(struct cg *g, const struct lang_expr *by, const st
     m->short_rows |= f->is_column && !m->probes;
     if (m->probes || f->most > MAP_MOST_SMALL || !inspect_at_launch(by))
         return cg_binary(g, rest ? OP_MOD : OP_DIV, x, y);
-    magic_divmod(g, x, lang_expr_text(g->a, by), y, &q, &r);
+    magic_divmod(g, x, lx_operand(g->a, by), y, &q, &r);
     return rest ? r : q;
 }
 

@@ -418,8 +418,8 @@ static bool lower_flat(struct cg *g, const struct lower_stage *stage, struct map
     g->preloaded = true;
     g->block[0] = s.block;
     g->block[1] = g->block[2] = 1;
-    const char *text;
-    s.total = shape_total(g, m->out[0]->sym, 1, &text);
+    struct lang_expr *elements;
+    s.total = shape_total(g, m->out[0]->sym, 1, &elements);
     if (s.unroll == 1)
         one_vector(g, m, &s);
     else
@@ -427,9 +427,8 @@ static bool lower_flat(struct cg *g, const struct lower_stage *stage, struct map
 
     g->func->reqntid[0] = s.block;
     g->func->reqntid[1] = g->func->reqntid[2] = 1;
-    struct contract_launch *l = cg_launch(g,
-                                          cg_launch_text(g->a, "ceil_div(%s, %u)", text, s.chunk),
-                                          arena_printf(g->a, "%u", s.block));
+    struct contract_launch *l =
+        cg_launch(g, lx_ceil_div_int(g->a, elements, s.chunk), lx_int(g->a, s.block));
     cg_end(g, l);
     return !g->failed;
 }

@@ -126,19 +126,18 @@ static struct cg_val scaled(struct cg *g, struct cg_val x, uint32_t k, struct cg
     return cg_add(g, cg_binary(g, OP_MUL, x, cg_int(DT_U32, k)), y);
 }
 
-/* The number of tiles along an axis and its text. */
-static struct cg_val tiles_along(struct map_tiling *t, uint32_t axis, const char **text)
+/* The number of tiles along an axis, and as the launch has it. */
+static struct cg_val tiles_along(struct map_tiling *t, uint32_t axis, struct lang_expr **at_launch)
 {
     int64_t n;
     struct cg *g = t->g;
     if (cg_is_const(cg_extent(g, t->shape, axis), &n)) {
         n = n / t->side + (n % t->side != 0);
-        *text = arena_printf(g->a, "%lld", (long long)n);
+        *at_launch = lx_int(g->a, n);
         return cg_int(DT_I64, n);
     }
-    *text = cg_launch_text(g->a, "ceil_div(%s, %u)", lang_expr_text(g->a, t->shape->dims[axis]),
-                           t->side);
-    struct cg_val v = cg_param_computed(g, *text);
+    *at_launch = lx_ceil_div_int(g->a, t->shape->dims[axis], t->side);
+    struct cg_val v = cg_param_computed(g, *at_launch);
     v.type = DT_I64;
     return v;
 }
@@ -148,17 +147,17 @@ static struct cg_val as_u32(struct cg *g, struct cg_val v)
     return cg_convert(g, v, DT_U32);
 }
 
-/* The block's tile, and the subscripts of the other axes; the grid's text. */
-static const char *find_tile(struct map_tiling *t, struct map_reader *m)
+/* The block's tile, and the subscripts of the other axes; the grid. */
+static struct lang_expr *find_tile(struct map_tiling *t, struct map_reader *m)
 {
     struct cg *g = t->g;
-    const char *down, *across, *text;
+    struct lang_expr *down, *across;
     struct cg_val n = cg_index(g, cg_special(g, SP_CTAID_X)), i;
     struct cg_val count = tiles_along(t, t->down, &down);
     magic_divmod(g, n, down, count, &n, &i);
     t->down0 = cg_binary(g, OP_MUL, as_u32(g, i), cg_int(DT_U32, t->side));
     count = tiles_along(t, t->rank - 1, &across);
-    const char *grid = cg_launch_product(g->a, down, across);
+    struct lang_expr *grid = lx_mul(g->a, down, across);
     i = n;
     if (t->rank > 2)
         magic_divmod(g, n, across, count, &n, &i);
@@ -166,11 +165,11 @@ static const char *find_tile(struct map_tiling *t, struct map_reader *m)
     for (uint32_t axis = t->rank - 1, left = t->rank - 2; axis-- > 0 && left;) {
         if (axis == t->down)
             continue;
-        text = lang_expr_text(g->a, t->shape->dims[axis]);
-        grid = cg_launch_product(g->a, grid, text);
+        struct lang_expr *extent = t->shape->dims[axis];
+        grid = lx_mul(g->a, grid, extent);
         m->sub[axis] = n;
         if (--left)
-            magic_divmod(g, n, text, cg_extent(g, t->shape, axis), &n, &m->sub[axis]);
+            magic_divmod(g, n, extent, cg_extent(g, t->shape, axis), &n, &m->sub[axis]);
     }
     return grid;
 }
@@ -396,12 +395,11 @@ static void compute(struct map_tiling *t, struct map_reader *m)
 static void require_length(struct map_tiling *t, struct variant_condition *c, uint32_t axis)
 {
     int64_t n;
-    const struct lang_expr *dim = t->shape->dims[axis];
+    struct lang_expr *dim = t->shape->dims[axis];
     if (lang_const_int(dim, &n))
         c->never |= n < LEAST;
     else
-        variant_require(c,
-                        cg_launch_text(t->g->a, "%s >= %d", lang_expr_text(t->g->a, dim), LEAST));
+        variant_require(c, lx_at_least(t->g->a, dim, LEAST));
 }
 
 /* Multiples of lanes, so that they are aligned and all inside or outside. */
@@ -413,7 +411,7 @@ static struct variant_condition condition_of(struct map_tiling *t)
     variant_require_multiple(t->g, &c, t->shape->dims[t->down], t->lanes);
     variant_require_multiple(t->g, &c, t->shape->dims[t->rank - 1], t->lanes);
     for (uint32_t i = 0; i < t->ntile; i++) {
-        const struct lang_expr *dim = t->tile[i].sym->dims[t->tile[i].n - 1];
+        struct lang_expr *dim = t->tile[i].sym->dims[t->tile[i].n - 1];
         if (!inspect_same_expr(dim, t->shape->dims[t->down]))
             variant_require_multiple(t->g, &c, dim, t->lanes);
     }
@@ -438,7 +436,7 @@ static bool lower_variant(struct map_tiling *t, struct variant_set *all, const c
     declare(t);
     t->x = cg_binary(g, OP_AND, cg_special(g, SP_TID_X), cg_int(DT_U32, wide - 1));
     t->y = cg_binary(g, OP_DIV, cg_special(g, SP_TID_X), cg_int(DT_U32, wide));
-    const char *grid = find_tile(t, &m);
+    struct lang_expr *grid = find_tile(t, &m);
     for (uint32_t i = 0; i < t->ntile; i++) {
         find_others(t, &m, &t->tile[i]);
         if (t->tile[i].is_packed)
@@ -456,10 +454,9 @@ static bool lower_variant(struct map_tiling *t, struct variant_set *all, const c
     const char *more =
         arena_printf(g->a, " through %u bytes of shared memory, %u threads, %u elements at once",
                      bytes, t->block, t->lanes);
-    lower_tell(g, &(struct lower_entry){.name = g->func->name,
-                                        .how = how,
-                                        .more = more,
-                                        .when = c.any ? buf_text(&c.text) : NULL});
+    lower_tell(g,
+               &(struct lower_entry){
+                   .name = g->func->name, .how = how, .more = more, .when = variant_when_text(&c)});
     variant_end(g, all, &c, grid, t->block);
     return !g->failed;
 }

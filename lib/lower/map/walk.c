@@ -151,22 +151,20 @@ struct variant {
     bool is_whole; /* and all elements are a number of them */
 };
 
-/* The extent along an axis in vectors, and its text. */
+/* The extent along an axis in vectors, and as the launch has it. */
 static struct cg_val extent_of(struct cg *g, const struct walk *w, uint32_t axis, uint32_t divide,
-                               const char **text)
+                               struct lang_expr **at_launch)
 {
-    const struct lang_expr *dim = w->shape->dims[axis];
     struct cg_val n = cg_extent(g, w->shape, axis);
     int64_t c;
     if (cg_is_const(n, &c)) {
-        *text = arena_printf(g->a, "%lld", (long long)c / divide);
+        *at_launch = lx_int(g->a, c / divide);
         return cg_int(DT_I64, c / divide);
     }
-    *text = lang_expr_text(g->a, dim);
+    *at_launch = lx_div_int(g->a, w->shape->dims[axis], divide);
     if (divide == 1)
         return n;
-    *text = cg_launch_text(g->a, "%s / %u", *text, divide);
-    struct cg_val v = cg_param_computed(g, *text);
+    struct cg_val v = cg_param_computed(g, *at_launch);
     v.type = DT_I64;
     return v;
 }
@@ -195,12 +193,12 @@ static void find_position(struct cg *g, const struct walk *w, const struct varia
     const uint32_t rank = w->shape->rank;
     m->prefix[rank] = cg_binary(g, OP_MUL, t, cg_int(DT_I64, v->lanes));
     for (uint32_t i = rank; i-- > 1;) {
-        const char *text;
-        struct cg_val n = extent_of(g, w, i, i + 1 == rank ? v->lanes : 1, &text);
+        struct lang_expr *extent;
+        struct cg_val n = extent_of(g, w, i, i + 1 == rank ? v->lanes : 1, &extent);
         if (v->large)
             cg_divmod(g, t, n, &t, &m->sub[i]);
         else
-            magic_divmod(g, t, text, n, &t, &m->sub[i]);
+            magic_divmod(g, t, extent, n, &t, &m->sub[i]);
         m->prefix[i] = t;
     }
     m->sub[0] = !v->large || is_short(g, w, 0) ? narrowed(g, t) : t;
@@ -272,10 +270,10 @@ static struct cg_val start(struct cg *g, const struct walk *w, const struct vari
 static void last_elements(struct cg *g, const struct walk *w, struct cg_val t, struct cg_val total,
                           uint32_t lanes)
 {
-    const char *text;
+    struct lang_expr *elements;
     const struct variant one = {.lanes = 1};
     struct map_reader m = {.lanes = 1, .shape = w->shape}, *before = g->read_ctx;
-    struct cg_val end = narrowed(g, shape_total(g, w->shape, 1, &text));
+    struct cg_val end = narrowed(g, shape_total(g, w->shape, 1, &elements));
     struct cg_val *out = ARENA_ARRAY(g->a, w->s->n, struct cg_val);
     int32_t at = cg_new_mutable(g, DT_U32);
     struct cg_val k = cg_value(DT_U32, at);
@@ -363,17 +361,17 @@ static void compute(struct cg *g, const struct walk *w, const struct variant *v,
 static void require_short(struct cg *g, struct variant_condition *c, const struct walk *w)
 {
     int64_t n;
-    const struct lang_expr *dim = w->shape->dims[w->shape->rank - 1];
+    struct lang_expr *dim = w->shape->dims[w->shape->rank - 1];
     if (lang_const_int(dim, &n))
         c->never |= n > MAP_MOST_SMALL;
     else
-        variant_require(c, cg_launch_text(g->a, "%s <= %d", lang_expr_text(g->a, dim), MAP_MOST_SMALL));
+        variant_require(c, lx_at_most(g->a, dim, MAP_MOST_SMALL));
 }
 
 /* What the variant needs before it is generated. */
 static struct variant_condition condition_of(struct cg *g, const struct walk *w,
                                              const struct variant *v, struct cg_val total,
-                                             const char *text)
+                                             struct lang_expr *vectors)
 {
     struct variant_condition c = variant_condition(g);
     int64_t n;
@@ -385,7 +383,7 @@ static struct variant_condition condition_of(struct cg *g, const struct walk *w,
     if (cg_is_const(total, &n))
         c.never |= n > most;
     else
-        variant_require(&c, cg_launch_text(g->a, "%s <= %d", text, most));
+        variant_require(&c, lx_at_most(g->a, vectors, most));
     return c;
 }
 
@@ -393,14 +391,14 @@ static struct variant_condition condition_of(struct cg *g, const struct walk *w,
 static bool lower_variant(struct cg *g, const struct walk *w, const struct variant *v,
                           struct variant_set *all, bool *same)
 {
-    const char *text;
+    struct lang_expr *work;
     struct map_reader m = {
         .lanes = v->lanes, .shape = w->shape, .assumes = v->assumes, .large = v->large};
     variant_begin(g, all, v->part, w->block);
     *same = true;
     cg_at(g, w->s->eq[0]->span);
-    struct cg_val total = shape_total(g, w->shape, v->lanes, &text);
-    struct variant_condition c = condition_of(g, w, v, total, text);
+    struct cg_val total = shape_total(g, w->shape, v->lanes, &work);
+    struct variant_condition c = condition_of(g, w, v, total, work);
     if (c.never) {
         variant_drop(g, all);
         return true;
@@ -421,15 +419,14 @@ static bool lower_variant(struct cg *g, const struct walk *w, const struct varia
     const char *how = arena_printf(g->a, "%u threads, %u x %u elements along %s for each", w->block,
                                    w->unroll, v->lanes,
                                    w->s->eq[0]->index[w->shape->rank - 1]->name);
-    lower_tell(g, &(struct lower_entry){
-                      .name = g->func->name, .how = how, .when = c.any ? buf_text(&c.text) : NULL});
-    const uint32_t block = w->block * w->unroll;
-    const char *grid = cg_launch_text(g->a, "ceil_div(%s, %u)", text, block);
+    lower_tell(
+        g, &(struct lower_entry){.name = g->func->name, .how = how, .when = variant_when_text(&c)});
+    uint32_t block = w->block * w->unroll;
     if (v->wraps) { /* a thread for what is left over, too */
-        shape_total(g, w->shape, 1, &text);
-        grid = cg_launch_text(g->a, "ceil_div(%s, %u)", text, block * v->lanes);
+        shape_total(g, w->shape, 1, &work);
+        block *= v->lanes;
     }
-    variant_end(g, all, &c, grid, w->block);
+    variant_end(g, all, &c, lx_ceil_div_int(g->a, work, block), w->block);
     return !g->failed;
 }
 

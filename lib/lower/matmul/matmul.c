@@ -200,7 +200,7 @@ static void explain_plan(struct cg *g, const struct matmul_form *f, const struct
     if (p->turned)
         buf_puts(&more, ", computed turned");
     if (p->split > 1)
-        buf_printf(&more, ", %s shares of the sum", p->splits);
+        buf_printf(&more, ", %s shares of the sum", lang_expr_text(g->a, p->splits));
     if (p->cluster[0] * p->cluster[1] > 1)
         buf_printf(&more, ", clusters of %u x %u", p->cluster[0], p->cluster[1]);
     if (p->blocks == MATMUL_BLOCKS_ALL)
@@ -213,73 +213,81 @@ static void explain_plan(struct cg *g, const struct matmul_form *f, const struct
                       .name = g->func->name,
                       .how = arena_printf(g->a, "%s, tiles %u x %u x %u", of, p->bm, p->bn, p->bk),
                       .more = buf_text(&more),
-                      .when = c->any ? buf_text((const struct buf *)&c->text) : NULL,
+                      .when = variant_when_text(c),
                       .multiplies = tensor ? of : NULL,
                       .ns = p->about});
 }
 
 /* ---- what sums lose: cg.h ----------------------------------------------------------------------------- */
 
-/* Of one entry, texts of the launch. */
+/* Of one entry, as the launch computes it. */
 struct loss {
-    const char *when; /* NULL: always */
-    const char *depth, *truncation, *products;
+    struct lang_expr *when; /* NULL: always */
+    struct lang_expr *depth, *truncation, *products;
 };
 struct losses {
     struct loss v[MATMUL_VARIANTS + 1];
     uint32_t n;
 };
 
+/* So much for every `by` terms. */
+static struct lang_expr *each(struct arena *a, int64_t loss, struct lang_expr *terms, int64_t by)
+{
+    return lx_mul(a, lx_int(a, loss), lx_ceil_div_int(a, terms, by));
+}
+
 static struct loss loss_of(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                            const struct variant_condition *c)
 {
-    const char *k = extent(g, f->k);
-    struct loss l = {.when = c->any ? buf_text((const struct buf *)&c->text) : NULL,
-                     .depth = p->depth,
-                     .truncation = "0",
-                     .products = "0"};
+    struct arena *a = g->a;
+    struct lang_expr *k = f->k->dims[0], *none = lx_int(a, 0);
+    struct loss l = {variant_when(c), p->depth, none, none};
     if ((p->how != MATMUL_MMA && p->how != MATMUL_WGMMA) || f->sum != DT_F32)
         return l;
     if (p->parts > 1) {
         /* three times 6 for every 4 terms, of their own sum: all these together are at most twice the largest partial sum */
-        l.truncation = arena_printf(g->a, "%u", (matmul_together(p) + 3) / 4 * 36);
+        l.truncation = lx_int(a, (matmul_together(p) + 3) / 4 * 36);
         /* 4 for the rests' product, 8 for what is cut off of each rest, and 72 for what bf16 has no bits for (ref/ref.h) */
-        l.products = p->coarse ? "88" : "24";
+        l.products = lx_int(a, p->coarse ? 88 : 24);
     } else if (p->promotes) { /* of one stage */
-        l.truncation =
-            cg_launch_text(g->a, "34816 * ceil_div(min(%s, %u), 16)", k, (unsigned)p->bk);
+        l.truncation = each(a, 34816, lx_min(a, k, lx_int(a, p->bk)), 16);
     } else if (p->type == MATMUL_FP8) {
-        l.truncation = cg_launch_text(g->a, "34816 * ceil_div(%s, 16)", k);
+        l.truncation = each(a, 34816, k, 16);
     } else {
-        l.truncation = cg_launch_text(g->a, "6 * ceil_div(%s, 4)", k);
+        l.truncation = each(a, 6, k, 4);
     }
     return l;
 }
 
 /* What the entry loses that the launch takes: the first whose condition holds. */
-static const char *chosen(struct cg *g, const struct losses *l, size_t member)
+static struct loss chosen(struct cg *g, const struct losses *l)
 {
-    const char *text = "0";
+    struct lang_expr *none = lx_int(g->a, 0);
+    struct loss all = {NULL, none, none, none};
     for (uint32_t i = l->n; i-- > 0;) {
-        const char *when = l->v[i].when;
-        const char *v = *(const char *const *)((const char *)&l->v[i] + member);
-        if (!when)
-            text = v;
-        else if (strcmp(v, text) != 0)
-            text = cg_launch_text(g->a, "(%s ? %s : %s)", when, v, text);
+        const struct loss *v = &l->v[i];
+        struct lang_expr *when = v->when ? v->when : lx_bool(g->a, true);
+        all.depth = lx_select(g->a, when, v->depth, all.depth);
+        all.truncation = lx_select(g->a, when, v->truncation, all.truncation);
+        all.products = lx_select(g->a, when, v->products, all.products);
     }
-    return text;
+    return all;
+}
+
+static bool is_some(const struct lang_expr *loss)
+{
+    int64_t n;
+    return !lang_const_int(loss, &n) || n != 0;
 }
 
 static void tell_losses(struct cg *g, const struct losses *l)
 {
-    const char *truncation = chosen(g, l, offsetof(struct loss, truncation));
-    const char *products = chosen(g, l, offsetof(struct loss, products));
-    lower_depth(g, chosen(g, l, offsetof(struct loss, depth)));
-    if (strcmp(truncation, "0") != 0)
-        lower_truncation(g, truncation);
-    if (strcmp(products, "0") != 0)
-        lower_products(g, products);
+    const struct loss all = chosen(g, l);
+    lower_depth(g, all.depth);
+    if (is_some(all.truncation))
+        lower_truncation(g, all.truncation);
+    if (is_some(all.products))
+        lower_products(g, all.products);
 }
 
 /* ---- code ------------------------------------------------------------------------------------------- */
@@ -306,7 +314,7 @@ static void set_cluster(struct cg *g, const struct matmul_plan *p)
                        (p->how == MATMUL_WGMMA ? p->split : 1);
     struct contract_launch *l = &g->contract->launches.v[g->contract->launches.n - 1];
     if (n > 1)
-        l->cluster[0] = contract_expr(g->a, g->contract, arena_printf(g->a, "%u", (unsigned)n));
+        l->cluster[0] = lx_int(g->a, n);
 }
 
 /* One entry; none where its condition never holds. Adds what its sums lose. */
@@ -343,7 +351,7 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
         variant_drop(g, all);
         return true;
     }
-    g->shared_text = arena_printf(g->a, "%u", (unsigned)shared);
+    g->shared_bytes = lx_int(g->a, shared);
     explain_plan(g, f, p, &c);
     losses->v[losses->n++] = loss_of(g, f, p, &c);
     variant_end(g, all, &c, matmul_grid(&m), p->threads);
@@ -357,7 +365,7 @@ static bool lower_rest(struct cg *g, const struct lower_stage *s, struct variant
     const struct variant_condition always = variant_condition(g);
     variant_begin(g, all, "large", NAIVE_BLOCK);
     cg_at(g, s->eq[0]->span);
-    const char *grid = naive_code(g, s, NAIVE_BLOCK);
+    struct lang_expr *grid = naive_code(g, s, NAIVE_BLOCK);
     const char *how = arena_printf(g->a, "one thread for each element of %s", s->eq[0]->sym->name);
     lower_tell(g, &(struct lower_entry){.name = g->func->name, .how = how});
     variant_end(g, all, &always, grid, NAIVE_BLOCK);
@@ -394,7 +402,7 @@ bool matmul_lower(struct cg *g, void *form, const void *options)
         if (!lower_variant(g, f, &p[i], &all, &losses))
             return false;
     if (!all.done) {
-        losses.v[losses.n++] = (struct loss){NULL, extent(g, f->k), "0", "0"};
+        losses.v[losses.n++] = (struct loss){NULL, f->k->dims[0], lx_int(g->a, 0), lx_int(g->a, 0)};
         if (!lower_rest(g, fitting->stage, &all))
             return false;
     }

@@ -250,11 +250,10 @@ struct matmul_plan {
     uint32_t threads;
     uint32_t
         stages; /* tiles of the operands in shared memory; thin: steps that are begun together */
-    uint32_t split;     /* blocks that share a tile along k: at most; 1: none do */
-    const char *splits; /* their number, a text of the launch: "4"; NULL: 1 */
-    const char *
-        depth; /* additions on a term's way, but those of mma.sync (lower_depth()): a text of the launch */
-    uint32_t group; /* rows of tiles that are walked together, for the L2 cache */
+    uint32_t split;           /* blocks that share a tile along k: at most; 1: none do */
+    struct lang_expr *splits; /* their number; NULL: 1 */
+    struct lang_expr *depth;  /* additions on a term's way, but those of mma.sync (lower_depth()) */
+    uint32_t group;           /* rows of tiles that are walked together, for the L2 cache */
     /* wgmma, mma: blocks that the launch has at most, each of which takes tiles by turns; MATMUL_BLOCKS_ALL: the device's
      * multiprocessors; 0: one for each tile */
     uint32_t blocks;
@@ -271,11 +270,10 @@ struct matmul_plan {
     /* Of each operand, the elements along its last axis that one access may take: a power of two. What that needs of
      * the dimensions is in the variant's condition. */
     uint32_t align[MATMUL_OPERANDS];
-    uint32_t store; /* the same of the outputs */
-    const char
-        *when; /* what else the variant is for ("m <= 16"), a text of the launch; NULL: any size */
-    const char *entry; /* part of its name */
-    double about;      /* nanoseconds, by the model; 0: the sizes are not known */
+    uint32_t store;         /* the same of the outputs */
+    struct lang_expr *when; /* what else the variant is for (m <= 16); NULL: any size */
+    const char *entry;      /* part of its name */
+    double about;           /* nanoseconds, by the model; 0: the sizes are not known */
 };
 
 /* n / by, rounded up. */
@@ -292,6 +290,10 @@ static inline uint32_t matmul_together(const struct matmul_plan *p)
         return p->bk;
     return p->how == MATMUL_MMA && p->parts > 1 ? p->bk < PARTS ? p->bk : PARTS : 0;
 }
+
+/* The terms of k that each of so many blocks takes, but for the last ones: whole tiles. */
+struct lang_expr *matmul_share(struct arena *a, struct lang_expr *k, uint32_t bk,
+                               struct lang_expr *splits);
 
 /* The smallest tile that fma has, and the fewest stages. */
 struct matmul_plan matmul_least(void);
@@ -349,12 +351,12 @@ void matmul_begin(struct matmul *m);
  * its blocks'. */
 void matmul_prepare(struct matmul *m);
 void matmul_find(struct matmul *m, struct cg_val n);
-/* How many there are: a text of the launch, and (v not NULL) its value, a u32. */
-const char *matmul_items(struct matmul *m, struct cg_val *v);
+/* How many there are: as the launch computes it, and (v not NULL) its value, a u32. */
+struct lang_expr *matmul_items(struct matmul *m, struct cg_val *v);
 /* No extent is above MAP_MOST_SMALL. */
 void matmul_sizes(struct cg *g, const struct matmul_form *f, struct variant_condition *c);
 /* The launch's number of blocks, as a text. */
-const char *matmul_grid(struct matmul *m);
+struct lang_expr *matmul_grid(struct matmul *m);
 /* `lanes` elements of an operand along its last axis, the first at (row of A or column of B, k): computed, in the operand's
  * type, zero where they are outside of the extents and where `inside` (a predicate; -1: none) does not hold. lanes divides what
  * p->align gives or is 1. */

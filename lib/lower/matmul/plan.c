@@ -41,60 +41,73 @@ static bool planner_refuses(struct planner *l, const char *key, const char *fmt,
     return false;
 }
 
-/* ---- texts of the launch ------------------------------------------------------------------------------ */
+/* ---- what the launch computes -------------------------------------------------------------------------- */
 
-static const char *text_of(struct arena *a, const struct lang_symbol *index)
+static struct lang_expr *extent(struct planner *l, const struct lang_symbol *index)
 {
-    return index ? lang_expr_text(a, index->dims[0]) : "1";
+    return index ? index->dims[0] : lx_int(l->a, 1);
 }
 
-/* Tiles of this size: a text of the launch. */
-static const char *tiles_text(struct planner *l, uint32_t bm, uint32_t bn)
+/* Tiles of this size. */
+static struct lang_expr *tiles_of(struct planner *l, uint32_t bm, uint32_t bn)
 {
-    struct arena *a = l->a;
-    const char *down = cg_launch_text(a, "ceil_div(%s, %u)", text_of(l->a, l->f->i), (unsigned)bm);
-    const char *across =
-        cg_launch_text(a, "ceil_div(%s, %u)", text_of(l->a, l->f->j), (unsigned)bn);
-    const char *tiles = cg_launch_product(a, l->f->i ? down : NULL, across);
+    struct lang_expr *tiles = lx_ceil_div_int(l->a, extent(l, l->f->i), bm);
+    tiles = lx_mul(l->a, tiles, lx_ceil_div_int(l->a, extent(l, l->f->j), bn));
     for (uint32_t i = 0; i < l->f->nbatch; i++)
-        tiles = cg_launch_product(a, tiles, text_of(l->a, l->f->batch[i]));
+        tiles = lx_mul(l->a, tiles, extent(l, l->f->batch[i]));
     return tiles;
 }
 
+static struct lang_expr *fewer_tiles(struct planner *l, const struct matmul_plan *p, uint32_t than)
+{
+    return lx_compare(l->a, OP_LT, tiles_of(l, p->bm, p->bn), lx_int(l->a, than));
+}
+
+static struct lang_expr *most_rows(struct planner *l, uint32_t most)
+{
+    return lx_at_most(l->a, extent(l, l->f->i), most);
+}
+
+struct lang_expr *matmul_share(struct arena *a, struct lang_expr *k, uint32_t bk,
+                               struct lang_expr *splits)
+{
+    return lx_mul_int(a, lx_ceil_div(a, lx_ceil_div_int(a, k, bk), splits), bk);
+}
+
 /* At most p->split of them, as many as make `blocks` blocks of all tiles. */
-static const char *splits_text(struct planner *l, const struct matmul_plan *p, unsigned blocks)
+static struct lang_expr *splits_of(struct planner *l, const struct matmul_plan *p, unsigned blocks)
 {
     if (p->split == 1)
         return NULL;
     if (planner_knows_all(l) || l->want->split || p->how == MATMUL_WGMMA)
-        return arena_printf(l->a, "%u", (unsigned)p->split);
-    return cg_launch_text(l->a, "clamp(ceil_div(%u, max(1, %s)), 1, clamp(%s / %u, 1, %u))", blocks,
-                          tiles_text(l, p->bm, p->bn), text_of(l->a, l->f->k),
-                          (unsigned)(p->bk * (p->how == MATMUL_THIN ? p->stages : 4)),
-                          (unsigned)p->split);
+        return lx_int(l->a, p->split);
+    struct arena *a = l->a;
+    struct lang_expr *one = lx_int(a, 1), *tiles = lx_max(a, one, tiles_of(l, p->bm, p->bn));
+    struct lang_expr *wanted = lx_ceil_div(a, lx_int(a, blocks), tiles);
+    const uint32_t least = p->bk * (p->how == MATMUL_THIN ? p->stages : 4);
+    struct lang_expr *possible = lx_div_int(a, extent(l, l->f->k), least);
+    return lx_clamp(a, wanted, one, lx_clamp(a, possible, one, lx_int(a, p->split)));
 }
 
 /* Additions on a term's way into the sum, but those of tensor cores. */
-static const char *depth_text(struct planner *l, const struct matmul_plan *p)
+static struct lang_expr *depth_of(struct planner *l, const struct matmul_plan *p)
 {
-    const char *share = text_of(l->a, l->f->k);
+    struct lang_expr *share = extent(l, l->f->k);
     if (p->split > 1)
-        share = cg_launch_text(l->a, "ceil_div(ceil_div(%s, %u), %s) * %u", share, (unsigned)p->bk,
-                               p->splits, (unsigned)p->bk);
+        share = matmul_share(l->a, share, p->bk, p->splits);
     if (p->how == MATMUL_THIN) {
         const uint32_t along = p->threads / (p->bn / p->wn);
-        return cg_launch_text(l->a, "ceil_div(%s, %u) + %u", share, (unsigned)along,
-                              (unsigned)(p->bk / along + 5 + along / 32 + p->split));
+        return lx_add_int(l->a, lx_ceil_div_int(l->a, share, along),
+                          p->bk / along + 5 + along / 32 + p->split);
     }
     const uint32_t together = matmul_together(p);
     if (together) { /* by mma.sync some of the sums begin in the midst of a tile */
         const uint32_t more = p->how == MATMUL_MMA ? 1 : 0;
-        return cg_launch_text(l->a, "ceil_div(%s, %u) + %u", share, (unsigned)together,
-                              (unsigned)(p->split + more));
+        return lx_add_int(l->a, lx_ceil_div_int(l->a, share, together), p->split + more);
     }
     if (p->how == MATMUL_MMA || p->how == MATMUL_WGMMA)
-        return arena_printf(l->a, "%u", (unsigned)p->split);
-    return p->split > 1 ? cg_launch_text(l->a, "%s + %u", share, (unsigned)p->split) : share;
+        return lx_int(l->a, p->split);
+    return p->split > 1 ? lx_add_int(l->a, share, p->split) : share;
 }
 
 /* ---- variants ---------------------------------------------------------------------------------------- */
@@ -131,7 +144,7 @@ static bool turns(const struct planner *l, struct matmul_plan p)
 }
 
 /* Adds the best plan so far, and begins the search again. */
-static bool add(struct planner *l, struct variants *all, const char *entry, const char *when,
+static bool add(struct planner *l, struct variants *all, const char *entry, struct lang_expr *when,
                 uint32_t most_split)
 {
     struct matmul_plan *p = &all->v[all->n];
@@ -147,15 +160,15 @@ static bool add(struct planner *l, struct variants *all, const char *entry, cons
     if (turns(l, *p))
         p->blocks = MATMUL_BLOCKS_ALL;
     const unsigned mps = lower_multiprocessors(l->target);
-    p->splits = splits_text(l, p, p->how == MATMUL_THIN ? mps * MATMUL_BUSY / p->threads : 2 * mps);
-    p->depth = depth_text(l, p);
+    p->splits = splits_of(l, p, p->how == MATMUL_THIN ? mps * MATMUL_BUSY / p->threads : 2 * mps);
+    p->depth = depth_of(l, p);
     all->n++;
     l->cost = -1;
     return true;
 }
 
 static void add_thin(struct planner *l, struct variants *all, uint32_t rows, const char *entry,
-                     const char *when)
+                     struct lang_expr *when)
 {
     const struct matmul_size size = l->size;
     if (!l->m)
@@ -184,7 +197,7 @@ static bool same_tile(const struct matmul_plan *p, const struct matmul_plan *q)
 /* A variant for sizes where `when` holds, as if the open ones of rows and columns were these; not with the tile of the larger
  * ones. */
 static void add_for(struct planner *l, struct variants *all, const struct matmul_plan *large,
-                    double m, double n, const char *entry, const char *when)
+                    double m, double n, const char *entry, struct lang_expr *when)
 {
     const struct matmul_size size = l->size;
     l->cost = -1;
@@ -204,13 +217,11 @@ static void add_smaller(struct planner *l, struct variants *all, const struct ma
     const struct matmul_plan best = *large;
     const double size = few * best.bm * best.bn, half = 4.0 * best.bn;
     if (!l->m)
-        add_for(l, all, &best, ROWS, l->size.n, "small",
-                cg_launch_text(l->a, "%s <= %d", text_of(l->a, l->f->i), ROWS));
+        add_for(l, all, &best, ROWS, l->size.n, "small", most_rows(l, ROWS));
     if ((!l->m || l->size.m > ROWS) && !l->shorter)
         add_for(l, all, &best, l->n && l->size.n * ROWS < size ? size / l->size.n : half,
                 l->m ? size / l->size.m : half, "medium",
-                cg_launch_text(l->a, "%s < %u", tiles_text(l, best.bm, best.bn),
-                               lower_multiprocessors(l->target) * 2 / 3));
+                fewer_tiles(l, &best, lower_multiprocessors(l->target) * 2 / 3));
     l->best = best;
     l->cost = cost;
 }
@@ -224,7 +235,7 @@ static void add_open(struct planner *l, struct variants *all)
                       (w->mma == MATMUL_BY_ANY || w->mma == MATMUL_BY_NONE);
     if (thin)
         add_thin(l, all, l->m ? (l->size.m < 1 ? 1 : (uint32_t)l->size.m) : FEW_ROWS, "rows",
-                 l->m ? NULL : cg_launch_text(l->a, "%s <= %d", text_of(l->a, l->f->i), FEW_ROWS));
+                 l->m ? NULL : most_rows(l, FEW_ROWS));
     if (all->n && l->m && l->size.m <= 1)
         return;
     l->shorter = free && is_heavy(l->f);
@@ -239,8 +250,7 @@ static void add_open(struct planner *l, struct variants *all)
     } else if (both) {
         const double cost = l->cost;
         add_for(l, all, &large, 64, l->size.n, "small",
-                cg_launch_text(l->a, "%s < %u", tiles_text(l, large.bm, large.bn),
-                               lower_multiprocessors(l->target)));
+                fewer_tiles(l, &large, lower_multiprocessors(l->target)));
         l->best = large;
         l->cost = cost;
     }

@@ -195,11 +195,11 @@ static void join_chunk(struct share *s)
 /* ---- blocks ---------------------------------------------------------------------------------------- */
 
 /* Counts the block; jumps unless it is the last one. */
-static void count_block(struct share *s, struct cg_val which, const char *patches, uint32_t skip)
+static void count_block(struct share *s, struct cg_val which, struct lang_expr *patches,
+                        uint32_t skip)
 {
     struct cg *g = s->m->g;
-    const char *extent[] = {patches};
-    struct cg_place_of at = cg_address(g, cg_temp(g, "arrived", DT_U32, 1, extent, true), which);
+    struct cg_place_of at = cg_address(g, cg_temp(g, "arrived", DT_U32, 1, &patches, true), which);
     struct cg_val last = cg_binary(g, OP_SUB, s->splits, cg_int(DT_U32, 1));
     const int32_t is_last = cg_new_mutable(g, DT_BOOL), any = cg_new(g, DT_BOOL);
     const uint32_t counted = cg_label(g, "counted");
@@ -218,19 +218,15 @@ static void count_block(struct share *s, struct cg_val which, const char *patche
 }
 
 /* Nothing is kept for variants that the sizes do not choose, or that turn out not to share. */
-static const char *where_shared(const struct share *s, const char *n)
+static struct lang_expr *where_shared(const struct share *s, struct lang_expr *n)
 {
     const struct matmul_plan *p = s->m->p;
     struct arena *a = s->m->g->a;
     int64_t known;
-    const char *shared = cg_is_const(s->splits, &known) ? NULL
-                                                        : cg_launch_text(a, "%s > 1", p->splits);
-    if (!p->when && !shared)
-        return n;
-    const char *when = p->when && shared ? cg_launch_text(a, "%s && %s", p->when, shared)
-                       : shared          ? shared
-                                         : p->when;
-    return cg_launch_text(a, "%s ? %s : 0", when, n);
+    struct lang_expr *when = p->when;
+    if (!cg_is_const(s->splits, &known))
+        when = lx_and(a, when, lx_compare(a, OP_GT, p->splits, lx_int(a, 1)));
+    return when ? lx_select(a, when, n, lx_int(a, 0)) : n;
 }
 
 static struct share share_of(struct matmul *m, const struct matmul_patch *patch)
@@ -253,16 +249,15 @@ void matmul_split_join(struct matmul *m, const struct matmul_patch *patch, uint3
     struct cg *g = m->g;
     struct share s = share_of(m, patch);
     const uint32_t alone = cg_label(g, "alone"), patches = m->p->bm / patch->rows;
-    const char *grid = matmul_grid(m);
+    struct lang_expr *grid = matmul_grid(m);
     int64_t known;
     if (m->p->split <= 1)
         return;
     size_t mark = cg_scope_open(g);
     if (!cg_is_const(s.splits, &known))
         cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LE, s.splits, cg_int(DT_U32, 1))), true, alone);
-    const char *n = cg_launch_text(g->a, "%s * %u", grid, (unsigned)(patches * s.size));
-    const char *extent[] = {where_shared(&s, n)};
-    s.parts = cg_temp(g, "parts", m->f->sum, 1, extent, false);
+    struct lang_expr *n = where_shared(&s, lx_mul_int(g->a, grid, patches * s.size));
+    s.parts = cg_temp(g, "parts", m->f->sum, 1, &n, false);
     struct cg_val which = cg_index(g, m->tile), number = cg_index(g, patch->first), rest;
     cg_divmod(g, number, cg_int(DT_I64, patch->rows), &number, &rest);
     which = cg_binary(g, OP_MUL, which, cg_int(DT_I64, patches));
@@ -270,8 +265,7 @@ void matmul_split_join(struct matmul *m, const struct matmul_patch *patch, uint3
     s.first = cg_binary(g, OP_MUL, which, cg_index(g, s.splits));
     s.first = cg_binary(g, OP_MUL, s.first, cg_int(DT_I64, s.size));
     for_chunks(&s, leave_chunk);
-    count_block(&s, which,
-                where_shared(&s, cg_launch_text(g->a, "%s * %u", grid, (unsigned)patches)), skip);
+    count_block(&s, which, where_shared(&s, lx_mul_int(g->a, grid, patches)), skip);
     for_chunks(&s, join_chunk);
     PTX(&g->b, "bar.sync", ptx_imm(0));
     cg_scope_close(g, mark);

@@ -3,21 +3,19 @@
 
 #include "lower/matmul/matmul.h"
 
-#include <stdlib.h>
-
 enum { SHARED_ALIGN = 128 };
 
 /* ---- numbers of the launch ------------------------------------------------------------------------ */
 
-/* A number as the launch computes it: its text, and its value in the entry. */
+/* A number as the launch computes it, and its value in the entry. */
 struct number {
-    const char *text;
+    struct lang_expr *e;
     struct cg_val v; /* i64, narrow */
 };
 
 static struct number constant(struct cg *g, int64_t c)
 {
-    return (struct number){arena_printf(g->a, "%lld", (long long)c), cg_int(DT_I64, c)};
+    return (struct number){lx_int(g->a, c), cg_int(DT_I64, c)};
 }
 
 static bool is_constant(struct number n, int64_t *c)
@@ -25,10 +23,10 @@ static bool is_constant(struct number n, int64_t *c)
     return cg_is_const(n.v, c);
 }
 
-/* The value of a text of the launch that is less than 2^32. */
-static struct cg_val computed(struct cg *g, const char *text)
+/* The value of what the launch computes and is less than 2^32. */
+static struct cg_val computed(struct cg *g, struct lang_expr *e)
 {
-    return cg_index(g, cg_convert(g, cg_param_computed(g, text), DT_U32));
+    return cg_index(g, cg_convert(g, cg_param_computed(g, e), DT_U32));
 }
 
 static struct number extent_of(struct cg *g, const struct lang_symbol *index)
@@ -36,12 +34,11 @@ static struct number extent_of(struct cg *g, const struct lang_symbol *index)
     int64_t c;
     if (!index)
         return constant(g, 1);
-    const struct lang_expr *dim = index->dims[0];
-    struct number n = {lang_expr_text(g->a, dim), cg_index(g, cg_expr(g, dim))};
+    struct number n = {index->dims[0], cg_index(g, cg_expr(g, index->dims[0]))};
     if (is_constant(n, &c))
         return constant(g, c);
     if (n.v.narrow != CG_U32)
-        n.v = computed(g, n.text);
+        n.v = computed(g, n.e);
     return n;
 }
 
@@ -51,8 +48,8 @@ static struct number tiles_along(struct cg *g, const struct lang_symbol *index, 
     struct number n = extent_of(g, index);
     if (is_constant(n, &c))
         return constant(g, c / side + (c % side != 0));
-    n.text = cg_launch_text(g->a, "ceil_div(%s, %u)", n.text, side);
-    n.v = computed(g, n.text);
+    n.e = lx_ceil_div_int(g->a, n.e, side);
+    n.v = computed(g, n.e);
     return n;
 }
 
@@ -66,8 +63,8 @@ static struct number times(struct cg *g, struct number x, struct number y)
         return y;
     if (cy && d == 1)
         return x;
-    x.text = cg_launch_product(g->a, x.text, y.text);
-    x.v = computed(g, x.text);
+    x.e = lx_mul(g->a, x.e, y.e);
+    x.v = computed(g, x.e);
     return x;
 }
 
@@ -86,7 +83,7 @@ static void split_off(struct cg *g, struct cg_val n, struct number d, struct cg_
         *r = cg_int(DT_I64, 0);
         return;
     }
-    magic_divmod(g, n, d.text, d.v, q, r);
+    magic_divmod(g, n, d.e, d.v, q, r);
 }
 
 /* ---- the block's tile ----------------------------------------------------------------------------- */
@@ -103,12 +100,11 @@ void matmul_sizes(struct cg *g, const struct matmul_form *f, struct variant_cond
     index[n++] = f->k;
     for (uint32_t i = 0; i < n; i++) {
         int64_t v;
-        const struct lang_expr *dim = index[i]->dims[0];
+        struct lang_expr *dim = index[i]->dims[0];
         if (lang_const_int(dim, &v))
             c->never |= v > MAP_MOST_SMALL;
         else
-            variant_require(
-                c, cg_launch_text(g->a, "%s <= %d", lang_expr_text(g->a, dim), MAP_MOST_SMALL));
+            variant_require(c, lx_at_most(g->a, dim, MAP_MOST_SMALL));
     }
 }
 
@@ -139,8 +135,8 @@ static struct number group_tiles(struct matmul *m, struct number across)
         return constant(g, c < INT32_MAX ? c : INT32_MAX);
     if ((int64_t)m->p->group * (MAP_MOST_SMALL / cols_of(m) + 1) <= INT32_MAX)
         return n;
-    n.text = cg_launch_text(g->a, "min(%s, %d)", n.text, INT32_MAX);
-    n.v = computed(g, n.text);
+    n.e = lx_min(g->a, n.e, lx_int(g->a, INT32_MAX));
+    n.v = computed(g, n.e);
     return n;
 }
 
@@ -177,13 +173,12 @@ static void find_tile(struct matmul *m, struct cg_val t)
 static struct number splits_of(const struct matmul *m)
 {
     struct cg *g = m->g;
-    char *end;
+    int64_t c;
     if (m->p->split < 2)
         return constant(g, 1);
     if (!m->p->splits)
         return constant(g, m->p->split);
-    const long c = strtol(m->p->splits, &end, 10);
-    if (!*end)
+    if (lang_const_int(m->p->splits, &c))
         return constant(g, c);
     return (struct number){m->p->splits, computed(g, m->p->splits)};
 }
@@ -204,8 +199,7 @@ static void find_share(struct matmul *m, struct number splits)
         const int64_t tiles = (c + bk - 1) / bk;
         per = cg_int(DT_U32, (tiles + one - 1) / one * bk);
     } else {
-        per = as_u32(g, computed(g, cg_launch_text(g->a, "ceil_div(ceil_div(%s, %u), %s) * %u",
-                                                   k.text, bk, splits.text, bk)));
+        per = as_u32(g, computed(g, matmul_share(g->a, k.e, bk, splits.e)));
     }
     struct cg_val end = as_u32(g, k.v), from = cg_binary(g, OP_MUL, m->split, per);
     from = cg_minmax(g, false, from, end);
@@ -285,44 +279,44 @@ void matmul_begin(struct matmul *m)
     find_threads(m);
 }
 
-const char *matmul_items(struct matmul *m, struct cg_val *v)
+struct lang_expr *matmul_items(struct matmul *m, struct cg_val *v)
 {
     struct cg *g = m->g;
     const struct matmul_form *f = m->f;
     const struct number splits = splits_of(m);
     struct number n = tiles_of(m);
-    const char *text = n.text;
+    struct lang_expr *items = n.e;
     int64_t one;
     for (uint32_t b = 0; b < f->nbatch; b++)
-        text = cg_launch_product(g->a, text, extent_of(g, f->batch[b]).text);
+        items = lx_mul(g->a, items, extent_of(g, f->batch[b]).e);
     if (!is_constant(splits, &one) || one != 1)
-        text = cg_launch_product(g->a, text, splits.text);
+        items = lx_mul(g->a, items, splits.e);
     if (!v)
-        return text;
+        return items;
     for (uint32_t b = 0; b < f->nbatch; b++)
         n = times(g, n, extent_of(g, f->batch[b]));
     *v = as_u32(g, times(g, n, splits).v);
-    return text;
+    return items;
 }
 
-/* Clusters of so many blocks that there are at most: a text of the launch. */
-static const char *most_text(struct arena *a, uint32_t most, uint32_t blocks)
+/* Clusters of so many blocks that there are at most. */
+static struct lang_expr *most_clusters(struct arena *a, uint32_t most, uint32_t blocks)
 {
     if (most != MATMUL_BLOCKS_ALL)
-        return arena_printf(a, "%u", most < blocks ? 1 : (unsigned)(most / blocks));
-    return blocks > 1 ? arena_printf(a, "max(1, multiprocessors / %u)", (unsigned)blocks)
-                      : "multiprocessors";
+        return lx_int(a, most < blocks ? 1 : most / blocks);
+    struct lang_expr *all = lx_multiprocessors(a);
+    return blocks > 1 ? lx_max(a, lx_int(a, 1), lx_div_int(a, all, blocks)) : all;
 }
 
-const char *matmul_grid(struct matmul *m)
+struct lang_expr *matmul_grid(struct matmul *m)
 {
     const struct matmul_plan *p = m->p;
     struct arena *a = m->g->a;
-    const char *items = matmul_items(m, NULL);
+    struct lang_expr *items = matmul_items(m, NULL);
     const uint32_t blocks = rows_of(m) / p->bm * (cols_of(m) / p->bn);
     if (p->blocks)
-        items = cg_launch_text(a, "min(%s, %s)", items, most_text(a, p->blocks, blocks));
-    return blocks > 1 ? cg_launch_text(a, "%s * %u", items, (unsigned)blocks) : items;
+        items = lx_min(a, items, most_clusters(a, p->blocks, blocks));
+    return lx_mul_int(a, items, blocks);
 }
 
 /* ---- operands ------------------------------------------------------------------------------------- */

@@ -433,24 +433,24 @@ static unsigned position(const struct reduce_read *r, uint32_t axis)
 static void add_loop(struct cg *g, struct reduce_form *f, uint32_t first)
 {
     struct reduce_loop *l = &f->loop[f->nloop];
-    const char *n = NULL;
+    struct lang_expr *n = lx_int(g->a, 1), *zero = lx_int(g->a, 0);
     *l = (struct reduce_loop){.is_reduced = f->axis[first].is_reduced};
     for (int a = (int)first; a >= 0; a = find_follower(f, (uint32_t)a)) {
         struct reduce_axis *x = &f->axis[a];
-        const char *high = lang_expr_text(g->a, x->high);
+        struct lang_expr *high = x->high;
         const struct lang_expr *name = inspect_strip(x->high);
         bool atom = name->kind == E_NAME && name->sym->kind == SYM_DIM;
         int64_t c;
         x->loop = f->nloop;
         l->axis[l->naxis++] = (uint32_t)a;
         if (x->low)
-            high = cg_launch_text(g->a, "max(0, %s - %s)", high, lang_expr_text(g->a, x->low));
+            high = lx_max(g->a, zero, lx_sub(g->a, high, x->low));
         else if (!atom && !(lang_const_int(x->high, &c) && c >= 0))
-            high = cg_launch_text(g->a, "max(0, %s)", high);
-        n = cg_launch_product(g->a, n, high);
+            high = lx_max(g->a, zero, high);
+        n = lx_mul(g->a, n, high);
         l->is_narrow = !x->low && atom;
     }
-    l->n = reduce_amount(g, "%s", n);
+    l->n = reduce_amount(g, n);
     l->is_narrow = l->n.is_known ? l->n.n <= UINT32_MAX : l->is_narrow && l->naxis == 1;
     f->nloop++;
     f->nkeptloop += !l->is_reduced;

@@ -4,8 +4,6 @@
 #include "lower/reduce/reduce.h"
 #include "lower/schedule.h"
 
-#include <stdarg.h>
-
 /* BLOCKS: four of 256 threads, of up to 64 registers, for each of the 132 multiprocessors of an H100. The number must not
  * depend on the device: the order of the additions, and so the bits of the sums, do. FLIGHT: bytes that each thread
  * has on the way; 1024 threads with 128 cover the memory's latency twice. LINE: bytes of a row of a tile. SPREAD: threads
@@ -27,38 +25,28 @@ enum {
 
 struct amount reduce_known(struct cg *g, int64_t n)
 {
-    return (struct amount){arena_printf(g->a, "%lld", (long long)n), true, n};
+    return (struct amount){lx_int(g->a, n), true, n};
 }
 
-struct amount reduce_amount(struct cg *g, const char *fmt, ...)
+struct amount reduce_amount(struct cg *g, struct lang_expr *e)
 {
-    struct amount a = {0};
-    va_list ap;
-    va_start(ap, fmt);
-    a.text = cg_launch_vtext(g->a, fmt, ap);
-    va_end(ap);
-    if (lang_const_int(contract_expr(g->a, g->contract, a.text), &a.n))
-        return reduce_known(g, a.n);
-    return a;
+    int64_t n;
+    return lang_const_int(e, &n) ? reduce_known(g, n) : (struct amount){.e = e};
 }
 
 static struct amount product(struct cg *g, struct amount x, struct amount y)
 {
-    if (x.is_known && x.n == 1)
-        return y;
-    if (y.is_known && y.n == 1)
-        return x;
-    return reduce_amount(g, "%s * %s", x.text, y.text);
+    return reduce_amount(g, lx_mul(g->a, x.e, y.e));
 }
 
 static struct amount divided(struct cg *g, struct amount x, uint32_t by)
 {
-    return by == 1 ? x : reduce_amount(g, "%s / %u", x.text, (unsigned)by);
+    return reduce_amount(g, lx_div_int(g->a, x.e, by));
 }
 
 static struct amount ceiling(struct cg *g, struct amount x, uint32_t by)
 {
-    return by == 1 ? x : reduce_amount(g, "ceil_div(%s, %u)", x.text, (unsigned)by);
+    return reduce_amount(g, lx_ceil_div_int(g->a, x.e, by));
 }
 
 static uint32_t log2_of(uint32_t n)
@@ -141,15 +129,15 @@ static uint32_t block_depth(const struct reduce_plan *p)
 static struct amount depth_of(struct cg *g, const struct reduce_plan *p, struct amount most)
 {
     uint32_t each = p->lanes / p->slots, fixed = 2 * block_depth(p) + log2_of(p->slots) + 2;
-    struct amount vectors = reduce_amount(g, "max(%u, ceil_div(%s, %s))", (unsigned)p->unroll,
-                                          p->rows.text,
-                                          product(g, reduce_known(g, p->ty), most).text);
+    struct lang_expr *threads = lx_mul(g->a, lx_int(g->a, p->ty), most.e);
+    struct lang_expr *vectors = lx_ceil_div(g->a, p->rows.e, threads);
+    struct lang_expr *d = lx_mul_int(g->a, lx_max(g->a, lx_int(g->a, p->unroll), vectors), each);
     struct amount parts = ceiling(g, most, p->ty);
     if (parts.is_known)
         fixed += (uint32_t)parts.n;
-    struct amount d = product(g, vectors, reduce_known(g, each));
-    return parts.is_known ? reduce_amount(g, "%s + %u", d.text, (unsigned)fixed)
-                          : reduce_amount(g, "%s + %s + %u", d.text, parts.text, (unsigned)fixed);
+    else
+        d = lx_add(g->a, d, parts.e);
+    return reduce_amount(g, lx_add_int(g->a, d, fixed));
 }
 
 static void choose_blocks(struct cg *g, const struct reduce_form *f,
@@ -175,11 +163,12 @@ static void choose_blocks(struct cg *g, const struct reduce_form *f,
     uint32_t least = p->ty * p->unroll;
     struct amount most = reduce_known(g, p->is_spread ? 1 : want->split);
     if (!most.n)
-        most = reduce_amount(g, "ceil_div(%u, max(1, %s))", (unsigned)BLOCKS, results.text);
+        most = reduce_amount(
+            g, lx_ceil_div(g->a, lx_int(g->a, BLOCKS), lx_max(g->a, lx_int(g->a, 1), results.e)));
     p->split = most.is_known && most.n == 1 ? most
                : want->split                ? most
-                             : reduce_amount(g, "clamp(ceil_div(%s, %u), 1, %s)", p->rows.text,
-                                             (unsigned)least, most.text);
+                             : reduce_amount(g, lx_clamp(g->a, ceiling(g, p->rows, least).e,
+                                                         lx_int(g->a, 1), most.e));
     if (!want->split && results.is_known && results.n == 1 && p->rows.is_known &&
         p->rows.n >= (int64_t)least * BLOCKS * MANY)
         p->split = reduce_known(g, BLOCKS * 3 / 4);
@@ -187,7 +176,7 @@ static void choose_blocks(struct cg *g, const struct reduce_form *f,
     /* where several blocks share a result there are fewer than BLOCKS of these */
     p->sharing = p->blocks.is_known || want->split
                      ? p->blocks
-                     : reduce_amount(g, "min(%s, %u)", p->blocks.text, 2 * (unsigned)BLOCKS);
+                     : reduce_amount(g, lx_min(g->a, p->blocks.e, lx_int(g->a, 2 * BLOCKS)));
     p->depth = depth_of(g, p, most);
 }
 
@@ -230,24 +219,19 @@ static uint32_t choose_tile(const struct reduce_form *f, uint32_t lanes)
     return tx;
 }
 
-/* Adds the variant for all sizes, or for those that the text says, unless it is known not to be for them. False: what
+/* Adds the variant for all sizes, or for those that `when` says, unless it is known not to be for them. False: what
  * follows is for no sizes. */
 static bool add(struct cg *g, struct reduce_plan *v, uint32_t *n, struct reduce_plan p,
-                const char *when)
+                struct lang_expr *when)
 {
-    struct amount holds = reduce_amount(g, "%s", when);
+    struct amount holds = reduce_amount(g, when);
     if (holds.is_known && !holds.n)
         return true;
     p.when = holds.is_known ? NULL : when;
     if (!p.when && *n)
-        p.when = "true";
+        p.when = lx_bool(g->a, true);
     v[(*n)++] = p;
     return !holds.is_known;
-}
-
-static const char *multiple_text(struct cg *g, const struct amount *n, uint32_t of)
-{
-    return cg_launch_text(g->a, "%s %% %u == 0", n->text, (unsigned)of);
 }
 
 /* Columns: results enough for every thread to have its own; tiles of them; and the same where they are not whole
@@ -261,11 +245,9 @@ static void add_columns(struct cg *g, const struct reduce_form *f,
     while (across->is_known && across->n % lanes)
         lanes /= 2;
     for (;;) {
-        const char *whole = lanes > 1 ? multiple_text(g, across, lanes) : "true";
+        struct lang_expr *whole = lx_is_multiple(g->a, across->e, lanes);
         struct reduce_plan spread = variant(g, f, want, lanes, 0);
-        const char *many = cg_launch_text(g->a, "%s >= %d", spread.total.text, SPREAD);
-        if (lanes > 1)
-            many = cg_launch_text(g->a, "%s && %s", whole, many);
+        struct lang_expr *many = lx_and(g->a, whole, lx_at_least(g->a, spread.total.e, SPREAD));
         if (!asked && !add(g, v, n, spread, many))
             return;
         if (!add(g, v, n, variant(g, f, want, lanes, choose_tile(f, lanes)), whole) || lanes == 1)
@@ -295,8 +277,9 @@ bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct reduce_
     }
     while (!is_flat(f) && across->is_known && across->n % lanes)
         lanes /= 2;
-    const char *whole = is_flat(f) || lanes == 1 ? "true" : multiple_text(g, across, lanes);
+    struct lang_expr *whole = is_flat(f) ? lx_bool(g->a, true)
+                                         : lx_is_multiple(g->a, across->e, lanes);
     if (add(g, v, n, variant(g, f, want, lanes, 1), whole))
-        add(g, v, n, variant(g, f, want, 1, 1), "true");
+        add(g, v, n, variant(g, f, want, 1, 1), lx_bool(g->a, true));
     return true;
 }

@@ -31,7 +31,7 @@ static struct cg_val count(struct cg *g, struct amount a)
 {
     if (a.is_known)
         return cg_int(DT_I64, a.n);
-    return cg_index(g, cg_param_computed(g, a.text));
+    return cg_index(g, cg_param_computed(g, a.e));
 }
 
 static struct cg_val small_count(struct cg *g, struct amount a)
@@ -74,7 +74,7 @@ static struct cg_val rounds(struct cg *g, const struct reduce_form *f, const str
         return cg_int(DT_I64, l->n.n);
     if (l->is_narrow && l->naxis == 1)
         return cg_index(g, cg_expr(g, a->high));
-    struct cg_val n = cg_param_computed(g, l->n.text);
+    struct cg_val n = cg_param_computed(g, l->n.e);
     n.type = DT_I64;
     return n;
 }
@@ -179,13 +179,12 @@ static void name_parts(struct parts *q)
     struct reduce *r = q->r;
     struct cg *g = r->g;
     const struct reduce_plan *p = r->p;
-    struct amount n = reduce_amount(g, "%s * %u", p->sharing.text, p->tx * p->width);
-    const char *extent[] = {p->tx * p->width == 1 ? p->sharing.text : n.text};
+    struct lang_expr *n = lx_mul_int(g->a, p->sharing.e, p->tx * p->width);
     for (uint32_t i = 0; i < r->f->nresult; i++) {
         const struct reduce_result *of = &r->f->result[i];
-        q->v[i] = cg_temp(g, "part", reduce_type(of), 1, extent, false);
+        q->v[i] = cg_temp(g, "part", reduce_type(of), 1, &n, false);
         if (reduce_is_pair(of))
-            q->where[i] = cg_temp(g, "where", reduce_where_type(r, of), 1, extent, false);
+            q->where[i] = cg_temp(g, "where", reduce_where_type(r, of), 1, &n, false);
     }
 }
 
@@ -252,8 +251,7 @@ static void count_blocks(struct reduce *r, uint32_t label)
 {
     struct cg *g = r->g;
     const struct reduce_plan *p = r->p;
-    const char *extent[] = {p->sharing.text};
-    const struct lang_symbol *arrived = cg_temp(g, "arrived", DT_U32, 1, extent, true);
+    const struct lang_symbol *arrived = cg_temp(g, "arrived", DT_U32, 1, &p->sharing.e, true);
     struct cg_val which = r->outer;
     if (!is_one(p->tiles)) {
         which = cg_binary(g, OP_MUL, which, small_count(g, p->tiles));
@@ -426,7 +424,7 @@ static void explain(struct cg *g, const struct reduce_form *f, const struct redu
     struct buf how = buf_in(g->a);
     buf_printf(&how, "along %s %s, %u threads",
                f->loop[f->lane].is_reduced ? "the reduction," : "the results,",
-               f->loop[f->lane].n.text, (unsigned)p->block);
+               lang_expr_text(g->a, f->loop[f->lane].n.e), (unsigned)p->block);
     if (p->is_spread)
         buf_puts(&how, " with results of their own");
     else if (p->is_column)
@@ -434,8 +432,10 @@ static void explain(struct cg *g, const struct reduce_form *f, const struct redu
                    (unsigned)(p->tx * p->width));
     const char *more = arena_printf(g->a, ", %u x %u elements in flight for each",
                                     (unsigned)p->unroll, (unsigned)p->lanes);
-    lower_tell(g, &(struct lower_entry){
-                      .name = p->entry, .how = buf_text(&how), .more = more, .when = p->when});
+    lower_tell(g, &(struct lower_entry){.name = p->entry,
+                                        .how = buf_text(&how),
+                                        .more = more,
+                                        .when = p->when ? lang_expr_text(g->a, p->when) : NULL});
     if (p->is_spread)
         return;
     if (is_one(p->split))
@@ -446,7 +446,7 @@ static void explain(struct cg *g, const struct reduce_form *f, const struct redu
                       "    %s blocks for each %s, so that all are at work; the last of them brings "
                       "their parts "
                       "together\n",
-                      p->split.text, what);
+                      lang_expr_text(g->a, p->split.e), what);
 }
 
 static void lower_entry(struct cg *g, const struct reduce_form *f, const struct reduce_plan *p)
@@ -482,10 +482,8 @@ static void lower_entry(struct cg *g, const struct reduce_form *f, const struct 
     g->preloaded = false;
     g->func->reqntid[0] = p->block;
     g->func->reqntid[1] = g->func->reqntid[2] = 1;
-    struct contract_launch *l =
-        cg_launch(g, p->blocks.text, arena_printf(g->a, "%u", (unsigned)p->block));
-    if (p->when)
-        l->when = contract_expr(g->a, g->contract, p->when);
+    struct contract_launch *l = cg_launch(g, p->blocks.e, lx_int(g->a, p->block));
+    l->when = p->when;
     cg_end(g, l);
 }
 
@@ -520,7 +518,7 @@ static enum shape shape_of(struct cg *g, struct fitting *a)
     struct buf why = buf_in(g->a);
     for (uint32_t i = 0; i < f->nloop; i++) {
         struct amount *of = f->loop[i].is_reduced ? &cols : &rows;
-        *of = is_one(*of) ? f->loop[i].n : reduce_amount(g, "%s * %s", of->text, f->loop[i].n.text);
+        *of = reduce_amount(g, lx_mul(g->a, of->e, f->loop[i].n.e));
     }
     const int bytes = is_one(rows) ? LONG_SINGLE : LONG_ROW;
     const int64_t elements = (int64_t)bytes * 8 / (f->bits ? f->bits : 8);
@@ -531,7 +529,8 @@ static enum shape shape_of(struct cg *g, struct fitting *a)
         return SHAPE_OWN;
     if (g->spec->schedule.n) /* it names one of both, or what one of both has */
         return is_scheduled(g) ? SHAPE_OWN : SHAPE_MANY_ROWS;
-    *few = reduce_amount(g, "%s <= %d && %s >= %d", rows.text, FEW_ROWS, cols.text, (int)elements);
+    *few = reduce_amount(
+        g, lx_and(g->a, lx_at_most(g->a, rows.e, FEW_ROWS), lx_at_least(g->a, cols.e, elements)));
     if (few->is_known)
         return few->n ? SHAPE_FEW_ROWS : SHAPE_MANY_ROWS;
     bool many = (rows.is_known && rows.n > FEW_ROWS) || (cols.is_known && cols.n < elements);
@@ -563,7 +562,7 @@ static bool lower_rows(struct cg *g, void *rows)
         lower_depth(g, NULL);
     for (size_t i = first; i < g->contract->launches.n; i++)
         if (!g->contract->launches.v[i].when)
-            g->contract->launches.v[i].when = contract_expr(g->a, g->contract, "true");
+            g->contract->launches.v[i].when = lx_bool(g->a, true);
     return true;
 }
 
@@ -581,14 +580,12 @@ bool reduce_lower(struct cg *g, void *form, const void *options)
         n = 1; /* rows that are not whole vectors are left to row, too: there is code enough */
     for (uint32_t i = 0; i < n && !g->failed; i++) {
         if (both)
-            v[i].when = v[i].when ? cg_launch_text(g->a, "%s && %s", a->few.text, v[i].when)
-                                  : a->few.text;
+            v[i].when = lx_and(g->a, a->few.e, v[i].when);
         const char *part = both ? "split" : "any";
         v[i].entry = !i && !both ? entry : free_name(g, entry, part, i);
         lower_entry(g, f, &v[i]);
-        const char *when = v[i].when && strcmp(v[i].when, "true") != 0 ? v[i].when : NULL;
-        lower_depth(g, when ? cg_launch_text(g->a, "%s ? %s : 0", when, v[i].depth.text)
-                            : v[i].depth.text);
+        struct lang_expr *when = v[i].when ? v[i].when : lx_bool(g->a, true);
+        lower_depth(g, lx_select(g->a, when, v[i].depth.e, lx_int(g->a, 0)));
     }
     return !g->failed && (!both || lower_rows(g, a->rows));
 }

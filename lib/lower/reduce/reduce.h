@@ -35,15 +35,15 @@ struct reduce_options {
 strategy_analyse reduce_fit;
 strategy_lower reduce_lower;
 
-/* An extent or a count: a text of the launch, and the number where it is known at emission. */
+/* An extent or a count: as the launch computes it, and the number where it is known at emission. */
 struct amount {
-    const char *text;
+    struct lang_expr *e;
     bool is_known;
     int64_t n;
 };
 
 struct reduce_axis {
-    const struct lang_expr *low, *high; /* low NULL: 0 */
+    struct lang_expr *low, *high; /* low NULL: 0 */
     bool is_reduced;
     bool is_value; /* used otherwise than as a subscript of its own dimension */
     bool in_body;  /* what is reduced depends on it */
@@ -106,8 +106,7 @@ bool reduce_analyse(struct cg *g, const struct lower_stage *s, struct reduce_for
                     struct buf *why);
 /* The position of a read's or an output's dimension that ends the loop of its axis. */
 bool reduce_ends_in_lanes(const struct reduce_form *f, uint32_t n, const uint32_t *axis);
-struct amount reduce_amount(struct cg *g, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+struct amount reduce_amount(struct cg *g, struct lang_expr *e);
 struct amount reduce_known(struct cg *g, int64_t n);
 
 /* How one entry does it (reduce/plan.c). A block is ty rows of tx threads. Along the lane loop, where that is kept
@@ -116,19 +115,19 @@ struct reduce_plan {
     bool is_column;
     bool is_spread; /* and all threads of all blocks have results of their own: ty is 1 */
     uint32_t block, lanes, unroll, tx, ty;
-    uint32_t width;        /* results of a thread: lanes of columns, else 1 */
-    uint32_t slots;        /* accumulators for each result of a thread while it reads */
-    struct amount outer;   /* kept loops but the lane loop: blocks for each */
-    struct amount tiles;   /* along the lane loop, where it is kept; else 1 */
-    struct amount total;   /* groups, of all kept loops together */
-    struct amount groups;  /* lanes vectors along the lane loop */
-    struct amount rows;    /* vectors to reduce, for each result or tile */
-    struct amount split;   /* blocks that share them */
-    struct amount blocks;  /* in all */
-    struct amount sharing; /* blocks, or at most as many, where several share a result */
-    struct amount depth;   /* roundings between a term of a sum and the sum */
-    bool has_tail;         /* the last elements are fewer than the lanes */
-    const char *when;      /* NULL: always */
+    uint32_t width;         /* results of a thread: lanes of columns, else 1 */
+    uint32_t slots;         /* accumulators for each result of a thread while it reads */
+    struct amount outer;    /* kept loops but the lane loop: blocks for each */
+    struct amount tiles;    /* along the lane loop, where it is kept; else 1 */
+    struct amount total;    /* groups, of all kept loops together */
+    struct amount groups;   /* lanes vectors along the lane loop */
+    struct amount rows;     /* vectors to reduce, for each result or tile */
+    struct amount split;    /* blocks that share them */
+    struct amount blocks;   /* in all */
+    struct amount sharing;  /* blocks, or at most as many, where several share a result */
+    struct amount depth;    /* roundings between a term of a sum and the sum */
+    bool has_tail;          /* the last elements are fewer than the lanes */
+    struct lang_expr *when; /* NULL: always */
     const char *entry;
 };
 

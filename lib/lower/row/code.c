@@ -249,7 +249,7 @@ static int32_t word_for(struct row_gen *r, int32_t word)
     struct cg *g = r->g;
     if (r->conversions == 0)
         return word;
-    struct cg_val zero = cg_param_computed(g, "0");
+    struct cg_val zero = cg_param_computed(g, lx_int(g->a, 0));
     int32_t low = CG(g, PTX_B32, "cvt.u32.u64", zero.op);
     return CG(g, PTX_B32, names[(r->conversions - 1) % 4], ptx_r(word), ptx_r(low));
 }

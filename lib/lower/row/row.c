@@ -19,9 +19,9 @@ enum {
     MACHINE = 132 * 512 /* threads that keep a machine busy */
 };
 
-/* What a launch knows, as texts of the contract. */
+/* What a launch knows. */
 struct sizes {
-    const char *rows, *cols;
+    struct lang_expr *rows, *cols;
     int64_t nrows, ncols; /* -1: known at launch */
 };
 
@@ -36,12 +36,12 @@ static struct lang_symbol leading(struct row *row)
 }
 
 /* As a launch has it. */
-static const char *product_text(struct cg *g, uint32_t n, struct lang_expr *const *dims)
+static struct lang_expr *product(struct cg *g, uint32_t n, struct lang_expr *const *dims)
 {
-    const char *all = NULL;
+    struct lang_expr *all = lx_int(g->a, 1);
     for (uint32_t i = 0; i < n; i++)
-        all = cg_launch_product(g->a, all, lang_expr_text(g->a, dims[i]));
-    return all ? all : "1";
+        all = lx_mul(g->a, all, dims[i]);
+    return all;
 }
 
 static int64_t known(uint32_t n, struct lang_expr *const *dims)
@@ -403,18 +403,19 @@ static const char *entry_name(const struct emission *m, const char *part)
     return lower_entry_name(m->g, part);
 }
 
-static const char *block_text(struct cg *g, const struct sizes *s, const struct row_plan *p)
+static struct lang_expr *block_of(struct cg *g, const struct sizes *s, const struct row_plan *p)
 {
     if (p->threads)
-        return arena_printf(g->a, "%u", p->threads * p->rows);
-    return cg_launch_text(g->a, "ceil_div(%s, %u) * 32", s->cols, 32 * p->vector * p->held);
+        return lx_int(g->a, p->threads * p->rows);
+    const uint32_t warp = 32 * p->vector * p->held;
+    return lx_mul_int(g->a, lx_ceil_div_int(g->a, s->cols, warp), 32);
 }
 
-static const char *grid_text(struct cg *g, const struct sizes *s, const struct row_plan *p)
+static struct lang_expr *grid_of(struct cg *g, const struct sizes *s, const struct row_plan *p)
 {
     if (p->rows > 1)
-        return cg_launch_text(g->a, "ceil_div(%s, %u)", s->rows, p->rows);
-    return p->cluster > 1 ? cg_launch_text(g->a, "%s * %u", s->rows, p->cluster) : s->rows;
+        return lx_ceil_div_int(g->a, s->rows, p->rows);
+    return lx_mul_int(g->a, s->rows, p->cluster);
 }
 
 static void set_block(struct cg *g, const struct row_plan *p)
@@ -438,24 +439,25 @@ static void tell_depth(struct cg *g, const struct sizes *s, const struct row_pla
     uint32_t threads = (p->threads ? p->threads : MOST) * p->cluster;
     for (uint32_t n = 1; n < threads * ways; n *= 2)
         pairs++;
-    if (p->looped)
-        /* and two for the scaling of a sum that is relative to a maximum */
-        lower_depth(g, cg_launch_text(g->a, "ceil_div(%s, %u) * %u + %u", s->cols,
-                                      threads * p->vector, p->vector / ways + 2, pairs));
-    else
-        lower_depth(g, arena_printf(g->a, "%u", p->held * (p->vector / ways) + pairs));
+    struct lang_expr *own = lx_int(g->a, p->held * (p->vector / ways));
+    if (p->looped) /* and two for the scaling of a sum that is relative to a maximum */
+        own = lx_mul_int(g->a, lx_ceil_div_int(g->a, s->cols, threads * p->vector),
+                         p->vector / ways + 2);
+    lower_depth(g, lx_add_int(g->a, own, pairs));
 }
 
-static void emit(struct emission *m, struct row_plan p, const char *part, const char *when)
+static void emit(struct emission *m, struct row_plan p, const char *part, struct lang_expr *when)
 {
     struct cg *g = m->g;
     struct row *row = p.looped ? m->again : m->row;
-    const char *entry = entry_name(m, part), *text;
+    const char *entry = entry_name(m, part);
+    struct lang_expr *rows;
     if (g->failed)
         return;
     m->n++;
     tell_depth(g, m->s, &p);
-    explain(g, &p, p.looped && row_is_read_once(row), entry, when);
+    explain(g, &p, p.looped && row_is_read_once(row), entry,
+            when ? lang_expr_text(g->a, when) : NULL);
     cg_begin(g, entry);
     cg_at(g, m->row->stage->eq[0]->span);
     set_block(g, &p);
@@ -465,7 +467,7 @@ static void emit(struct emission *m, struct row_plan p, const char *part, const 
     for (uint32_t i = 0; i < row->nreduce; i++)
         row->reduce[i].is_done = false;
     struct lang_symbol lead = leading(row);
-    struct cg_val total = shape_total(g, &lead, 1, &text);
+    struct cg_val total = shape_total(g, &lead, 1, &rows);
     row_answer(r);
     row_begin(r, total);
     if (p.looped)
@@ -477,27 +479,29 @@ static void emit(struct emission *m, struct row_plan p, const char *part, const 
     g->reduced = NULL;
     g->quotient = NULL;
     g->preloaded = false;
-    struct contract_launch *l = cg_launch(g, grid_text(g, m->s, &p), block_text(g, m->s, &p));
+    struct contract_launch *l = cg_launch(g, grid_of(g, m->s, &p), block_of(g, m->s, &p));
     if (p.cluster > 1)
-        l->cluster[0] = contract_expr(g->a, g->contract, arena_printf(g->a, "%u", p.cluster));
-    if (when)
-        l->when = contract_expr(g->a, g->contract, when);
+        l->cluster[0] = lx_int(g->a, p.cluster);
+    l->when = when;
     cg_end(g, l);
 }
 
 /* From 1 column to so many; most 0: for any number. aligned: what else must hold; NULL: nothing. */
-static const char *when_text(struct cg *g, const char *aligned, const char *cols, uint32_t most)
+static struct lang_expr *when_at_most(struct cg *g, struct lang_expr *aligned,
+                                      struct lang_expr *cols, uint32_t most)
 {
-    const char *when = most ? cg_launch_text(g->a, "%s > 0 && %s <= %u", cols, cols, most)
-                            : cg_launch_text(g->a, "%s >= 0", cols);
-    return aligned ? cg_launch_text(g->a, "%s && %s", aligned, when) : when;
+    if (!most)
+        return lx_and(g->a, aligned, lx_at_least(g->a, cols, 0));
+    struct lang_expr *some = lx_compare(g->a, OP_GT, cols, lx_int(g->a, 0));
+    return lx_and(g->a, aligned, lx_and(g->a, some, lx_at_most(g->a, cols, most)));
 }
 
 /* Columns known at launch: few entries, as each is as much code as one for known columns. */
-static void emit_generic(struct emission *m, uint32_t vector, const char *aligned, const char *name)
+static void emit_generic(struct emission *m, uint32_t vector, struct lang_expr *aligned,
+                         const char *name)
 {
     struct cg *g = m->g;
-    const char *cols = m->s->cols;
+    struct lang_expr *cols = m->s->cols;
     bool packed;
     uint32_t held = most_held(m->row, vector, FEW_VECTORS, &packed);
     struct row_plan few = {
@@ -505,11 +509,12 @@ static void emit_generic(struct emission *m, uint32_t vector, const char *aligne
     struct row_plan block = {
         .vector = vector, .held = held, .rows = 1, .cluster = 1, .packed = packed};
     if (vector > narrowest(m->row))
-        emit(m, few, arena_printf(g->a, "short%s", name), when_text(g, aligned, cols, 16 * vector));
+        emit(m, few, arena_printf(g->a, "short%s", name),
+             when_at_most(g, aligned, cols, 16 * vector));
     emit(m, block, arena_printf(g->a, "block%s", name),
-         when_text(g, aligned, cols, LONG_BLOCK * vector * held));
+         when_at_most(g, aligned, cols, LONG_BLOCK * vector * held));
     emit(m, looped_plan(vector), arena_printf(g->a, "loop%s", name),
-         when_text(g, aligned, cols, 0));
+         when_at_most(g, aligned, cols, 0));
 }
 
 bool row_lower(struct cg *g, void *form, const void *options)
@@ -518,8 +523,8 @@ bool row_lower(struct cg *g, void *form, const void *options)
     const struct row_options *want = options;
     struct row *row = f->held;
     struct sizes s = {.nrows = known(row->nlead, row->lead), .ncols = known(row->ncol, row->col)};
-    s.rows = product_text(g, row->nlead, row->lead);
-    s.cols = product_text(g, row->ncol, row->col);
+    s.rows = product(g, row->nlead, row->lead);
+    s.cols = product(g, row->ncol, row->col);
     struct emission m = {
         .g = g, .row = row, .again = f->again, .s = &s, .entry = row->stage->entry};
     bool asked = want->threads || want->vectors || want->rows || want->cluster;
@@ -527,7 +532,7 @@ bool row_lower(struct cg *g, void *form, const void *options)
         return cg_error(g, g->spec->schedule.v[0].key_span,
                         "how threads share a row can be said where the columns are known: fix '%s' "
                         "with -D",
-                        s.cols);
+                        lang_expr_text(g->a, s.cols));
     if (asked) {
         struct row_plan p;
         if (scheduled(g, row, &s, want, &p))
@@ -540,7 +545,7 @@ bool row_lower(struct cg *g, void *form, const void *options)
     }
     uint32_t wide = widest(row), narrow = narrowest(row);
     if (wide > narrow)
-        emit_generic(&m, wide, cg_launch_text(g->a, "%s %% %u == 0", s.cols, wide), "");
+        emit_generic(&m, wide, lx_is_multiple(g->a, s.cols, wide), "");
     emit_generic(&m, narrow, NULL, wide > narrow ? "_odd" : "");
     return !g->failed;
 }

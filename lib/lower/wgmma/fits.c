@@ -365,28 +365,26 @@ bool matmul_wgmma_works(const struct ptx_target *target, const struct matmul_for
 static void require_shares(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                            struct variant_condition *c)
 {
-    const struct lang_expr *k = f->k->dims[0];
-    const unsigned split = p->split, bk = p->bk;
+    struct lang_expr *k = f->k->dims[0];
+    const uint32_t split = p->split, bk = p->bk;
     int64_t n;
     if (lang_const_int(k, &n)) {
         const int64_t steps = n / bk + (n % bk != 0);
         c->never |= (steps + split - 1) / split * (split - 1) >= steps;
     } else {
-        const char *steps = cg_launch_text(g->a, "ceil_div(%s, %u)", lang_expr_text(g->a, k), bk);
-        const char *share = cg_launch_text(g->a, "ceil_div(%s, %u)", steps, split);
-        variant_require(c, split == 2
-                               ? cg_launch_text(g->a, "%s < %s", share, steps)
-                               : cg_launch_text(g->a, "%s * %u < %s", share, split - 1, steps));
+        struct lang_expr *steps = lx_ceil_div_int(g->a, k, bk);
+        struct lang_expr *others = lx_mul_int(g->a, lx_ceil_div_int(g->a, steps, split), split - 1);
+        variant_require(c, lx_compare(g->a, OP_LT, others, steps));
     }
 }
 
-static void require_some(struct cg *g, const struct lang_expr *dim, struct variant_condition *c)
+static void require_some(struct cg *g, struct lang_expr *dim, struct variant_condition *c)
 {
     int64_t n;
     if (lang_const_int(dim, &n))
         c->never |= n < 1;
     else
-        variant_require(c, cg_launch_text(g->a, "%s > 0", lang_expr_text(g->a, dim)));
+        variant_require(c, lx_compare(g->a, OP_GT, dim, lx_int(g->a, 0)));
 }
 
 void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
