@@ -63,11 +63,8 @@ static void make_temps(struct cg *g)
     const struct spec *s = g->spec;
     for (size_t i = 0; i < s->temps.n; i++) {
         const struct lang_symbol *t = s->temps.v[i].sym;
-        const char **extent = ARENA_ARRAY(g->a, t->rank, const char *);
-        for (uint32_t k = 0; k < t->rank; k++)
-            extent[k] = lang_expr_text(g->a, t->dims[k]);
         const bool is_zero = s->temps.v[i].is_zero;
-        const struct lang_symbol *temp = cg_temp(g, t->name, t->type, t->rank, extent, is_zero);
+        const struct lang_symbol *temp = cg_temp(g, t->name, t->type, t->rank, t->dims, is_zero);
         g->contract->temps.v[g->contract->temps.n - 1].each_run = is_zero;
         *VEC_PUSH(g->a, &g->homes) = (struct cg_home){.sym = t, .temp = temp};
     }
