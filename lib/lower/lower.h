@@ -1,12 +1,51 @@
 /* Checked specs -> one PTX module with its launch contract.
  *
- *   spec -> stages, each by a strategy (matmul, reduce, row, map, naive) -> instructions through cg.h -> ptx_module
+ *   spec -> stages, each by a strategy (matmul, reduce, row, map, naive)
+ *        -> instructions through cg/cg.h -> passes over them (pass/pass.h) -> ptx_module
  *
- * The same input gives the same bytes: nothing depends on addresses, time or the machine. Every float
- * operation is written with its rounding, and the emitter alone decides where a product and a sum become one fma:
- * a*b + c, c + a*b, a*b - c and c - a*b of one type, the product written right there (not behind a cast or a
- * name); of two products the left one. math: strict contracts nothing and
- * takes no variant of a function for results rounded to 16 bits at once, math: fast also allows approximations.
+ * The same input gives the same bytes: nothing depends on addresses, time or the machine. Every
+ * float operation is written with its rounding, and the emitter alone decides where a product and a
+ * sum become one fma. It does so for a*b + c, c + a*b, a*b - c and c - a*b of one type, where the
+ * product is written right there (not behind a cast or a name); of two products it takes the left
+ * one. math: strict contracts nothing, and takes no variant of a function for results that are
+ * rounded to 16 bits at once. math: fast also allows approximations.
+ *
+ * The words that lib/lower uses for its own things:
+ *
+ *   stage      1. the equations that one strategy computes together (struct lower_stage);
+ *              2. in products of matrices: the part of shared memory that holds one tile of each
+ *              operand while it is multiplied. Several are filled and read in turn.
+ *   strategy   a way of turning a stage into code (strategy.h, strategies.def)
+ *   form       what analysing a stage found, before any code: it proves that the strategy fits
+ *   plan       the sizes chosen for a form: tiles, warps, stages of shared memory, splits
+ *   shape      1. a tensor's dimensions; 2. struct mma_shape, wgmma_shape: all that follows from a
+ *              form, a plan and a target, computed before any code and constant from then on
+ *   variant    one of a stage's entries; the launch takes the first whose condition its sizes meet
+ *   candidate  a schedule worth trying, which a tuner may ask for
+ *   outline    to give a reduction without a name an intermediate of its own (outline.h)
+ *   lift       to take a reduction out of the condition that guards it (lift.h)
+ *   view       the expression that stands for another since it was outlined or lifted (cg_view)
+ *   home       where later stages find an equation's result: a temporary buffer, or the output
+ *              itself (struct cg_home)
+ *   hoist      to compute once, before the ways part, what several ways compute alike (pass/hoist.c)
+ *   tile       a rectangle that a block computes, or loads to shared memory, at once
+ *   slab       the registers of one operand's tile, in the code of mma/ and simt/
+ *   patch      the rows and columns of a tile whose sums are in shared memory at once, on their way
+ *              to the epilogue; a block's or a warp's own
+ *   box        16 rows of 128 bytes of a warp's patch (wgmma/box.h); to TMA, what one copy moves
+ *   piece      what one access of one thread moves: 16 bytes at most
+ *   part       1. one of the two numbers of fewer bits that stand for an f32 (tf32x3); 2. a thread's
+ *              or block's portion of work that several do. "A warp's" tile or part: its rows and
+ *              columns of the block's tile
+ *   split      the number of blocks that divide a tile's sums along k among them
+ *   share      one such block's range of k; blocks "share" an operand when one copy serves them all
+ *   turned     transposed on its way, or computed transposed; "by turns" means one after another
+ *   ring       the stages of shared memory with their barriers (wgmma/ring.h)
+ *   producer   a warpgroup that fills the ring's stages
+ *   consumer   a warpgroup that multiplies what they hold; takers: consumers that compute one tile
+ *              together, all of them unless they take tiles by turns (pingpong: one of two)
+ *   prologue   what is computed of buffers' elements to make an operand's
+ *   epilogue   what is computed of the sums before they are stored
  */
 #ifndef KAIO_LOWER_LOWER_H
 #define KAIO_LOWER_LOWER_H

@@ -12,7 +12,39 @@
  * so that handlers are plain loops over 32 lanes which the compiler vectorises. Immediates and special
  * registers are slots of the same file, written when the file is made, so every operand is just an offset.
  *
- * The handlers (exec_*.c) are compiled twice, for baseline x86-64 and for AVX2 with FMA; sim_open chooses.
+ * The handlers (exec_*.c) are compiled twice, for baseline x86-64 and for AVX2 with FMA; sim_open
+ * chooses.
+ *
+ * The words that lib/sim uses for its own things:
+ *
+ *   record     one decoded instruction (struct sim_op); `op` is its number or a pointer to it
+ *   slot       the place of one register, immediate or special register in the register file
+ *   group      lanes of a warp that stand at the same record (struct sim_group); its rank says when
+ *              it runs, its lap how often it was set back behind the others (warp.c, order.c)
+ *   fuel       rounds of loops that a group has left before others may run
+ *   spin       to go round a loop that may wait for others while nothing changes (stuck.c)
+ *   turn       a cluster's place in the order in which clusters are begun; its blocks have it
+ *   routine    a function that entries call, of which they contain the code (inline.h)
+ *   window     64 GiB of simulated addresses, which hold one buffer
+ *   meet       what shfl, vote and their like do: lanes wait for one another, then execute together
+ *   flight     an operation that has been issued and has not taken effect in full (flight.h)
+ *   piece      neighbouring bytes on both sides of a flight
+ *   land       to take effect, of a flight's bytes or a product of wgmma
+ *   bring      to move the bytes of a load to shared memory, rounded if its tensor map says so
+ *   take       to remove a flight from the list of those that are in flight
+ *   fold       to combine with what memory holds: red, and copies that add
+ *
+ * The sanitizer (check.h) has these:
+ *
+ *   shadow     what is known about the bytes of a memory: who accessed them, which are defined
+ *   cell       the shadow of one granule, the smallest unit of memory that is told apart
+ *   clock      one counter of the device, which every event that orders accesses advances
+ *   agent      whoever accesses memory: a thread, or what copies or multiplies on its behalf
+ *   fact       "all that these agents of that block did up to that clock"; a thread knows a list
+ *   publish    to leave what one knows with a location or barrier; to observe: to learn it there
+ *   taint      lanes of a register whose value is undefined, and where that came from
+ *   finding    a defect, counted by kind and pair of records until the launch is over
+ *   aim        where the lanes of a warp access memory (struct check_aim)
  */
 #ifndef KAIO_SIM_SIM_H
 #define KAIO_SIM_SIM_H
