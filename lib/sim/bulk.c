@@ -98,16 +98,16 @@ static bool copy_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lane
 
 const struct sim_op *sim_bulk_copy(struct sim_warp *w, const struct sim_op *op)
 {
-    for (uint32_t left = w->em; left; left &= left - 1)
-        if (!copy_lane(w, op, (uint32_t)__builtin_ctz(left)))
+    FOR_LANES(lane, w->em)
+        if (!copy_lane(w, op, lane))
             return NULL;
     return op + 1;
 }
 
 const struct sim_op *sim_bulk_prefetch(struct sim_warp *w, const struct sim_op *op)
 {
-    for (uint32_t left = w->em; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), bytes = sim_word(w, op->c, lane);
+    FOR_LANES(lane, w->em) {
+        const uint32_t bytes = sim_word(w, op->c, lane);
         struct sim_flight f;
         if (bytes % 16) {
             sim_fault_about(w, op, lane, SIM_F_BULK, (struct sim_fault){.bytes = bytes});
@@ -123,8 +123,7 @@ const struct sim_op *sim_bulk_prefetch(struct sim_warp *w, const struct sim_op *
 const struct sim_op *sim_line(struct sim_warp *w, const struct sim_op *op)
 {
     enum { LINE = 128 };
-    for (uint32_t left = w->em; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(lane, w->em) {
         const uint64_t address = sim_wide(w, op->b, lane);
         const struct sim_buffer *b = sim_mem_near(w->block->launch->memory, address);
         const struct sim_fault about = {.address = address, .bytes = LINE, .space = SIM_IN_GLOBAL};
@@ -164,8 +163,8 @@ static bool store_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lan
 
 const struct sim_op *sim_st_async(struct sim_warp *w, const struct sim_op *op)
 {
-    for (uint32_t left = w->em; left; left &= left - 1)
-        if (!store_lane(w, op, (uint32_t)__builtin_ctz(left)))
+    FOR_LANES(lane, w->em)
+        if (!store_lane(w, op, lane))
             return NULL;
     return op + 1;
 }

@@ -82,8 +82,7 @@ void check_inside(const struct check_memory *m, const struct sim_op *op, uint32_
         x->one = aim->low == aim->high;
         return;
     }
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t i = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(i, lanes) {
         if (aim->at[i] - m->origin <= last && !(aim->at[i] & (op->size - 1u)))
             x->lanes |= 1u << i;
     }
@@ -160,8 +159,7 @@ bool check_strays(struct sim_warp *w, const struct check_op *o, const struct sim
 {
     if (aim->low >= o->low && aim->high < o->high && aim->high + op->size <= o->high)
         return false;
-    for (uint32_t left = w->em; left; left &= left - 1) {
-        const uint32_t i = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(i, w->em) {
         if (aim->at[i] >= o->low && aim->at[i] + op->size <= o->high)
             continue;
         struct sim_fault *f = &w->block->fault;
@@ -231,8 +229,7 @@ static const struct sim_op *on_strong(struct sim_warp *w, const struct sim_op *o
     if (o->compares)
         memcpy(compare, w->r + op->b, (op->size > 4 ? 8 : 4) * SIM_LANES);
     const struct sim_op *next = check_handle(w, o, op);
-    for (uint32_t left = next && check_tells(w, o) ? lanes : 0; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(lane, next && check_tells(w, o) ? lanes : 0) {
         struct check_more *m = location(w, o, op, aim.at[lane]);
         if (!m)
             continue;

@@ -22,8 +22,8 @@ static bool orders(const struct check *c)
 static void note_sources(struct sim_warp *w, struct check_op *o, const struct sim_op *op,
                          const struct sim_copy *copy)
 {
-    for (uint32_t left = copy->lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), n = copy->valid[lane];
+    FOR_LANES(lane, copy->lanes) {
+        const uint32_t n = copy->valid[lane];
         const uint64_t from = copy->source[lane];
         if (!n)
             continue;
@@ -98,8 +98,8 @@ void sim_check_landed(struct sim_warp *w, const struct sim_copy *copy, uint32_t 
     struct check_shadow *s = &w->block->check->shared;
     const struct sim_copies *all = w->copies;
     const unsigned bits = of(w)->bits;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), n = copy->valid[lane];
+    FOR_LANES(lane, lanes) {
+        const uint32_t n = copy->valid[lane];
         const struct check_side who = {copy->op, w->index * SIM_LANES + lane, 0};
         if (orders(of(w)))
             check_copy_ends(of(w), s, who, copy->to[lane], copy->size);
@@ -119,8 +119,7 @@ void check_abandon_copies(struct sim_warp *w)
 {
     const struct sim_copies *all = w->copies;
     for (uint32_t i = all ? all->head : 0; all && i < all->n; i++)
-        for (uint32_t left = all->v[i].lanes; left; left &= left - 1) {
-            const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        FOR_LANES(lane, all->v[i].lanes) {
             const struct check_side who = {all->v[i].op, w->index * SIM_LANES + lane, 0};
             check_copy_ends(of(w), &w->block->check->shared, who, all->v[i].to[lane],
                             all->v[i].size);

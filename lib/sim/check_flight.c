@@ -184,10 +184,9 @@ static void arrive(const struct sim_flight *f)
 {
     struct sim_warp *w = &f->issuer->warp[f->warp];
     const uint32_t clock = of(f->issuer)->clock;
-    for (uint32_t left = f->lanes; left; left &= left - 1) {
+    FOR_LANES(lane, f->lanes) {
         of(f->issuer)->clock = clock;
-        sim_check_mbar_arrives(w, &w->code[f->op], (uint32_t)__builtin_ctz(left), f->to,
-                               f->mbarrier, 1);
+        sim_check_mbar_arrives(w, &w->code[f->op], lane, f->to, f->mbarrier, 1);
     }
 }
 
@@ -243,16 +242,15 @@ void sim_check_bulk_commit(struct sim_warp *w, const struct sim_op *op, uint32_t
         return;
     }
     w->block->check->warp[w->index].bulk = bulk;
-    for (uint32_t left = lanes; left; left &= left - 1)
-        check_commit(of(w->block), &bulk[__builtin_ctz(left)].group);
+    FOR_LANES(lane, lanes)
+        check_commit(of(w->block), &bulk[lane].group);
 }
 
 void sim_check_bulk_waited(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, bool read)
 {
     struct check_bulk *bulk = w->block->check->warp[w->index].bulk;
     const uint32_t block = (uint32_t)w->block->index;
-    for (uint32_t left = bulk ? lanes : 0; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(lane, bulk ? lanes : 0) {
         const uint16_t thread = (uint16_t)(w->index * SIM_LANES + lane);
         const uint32_t clock = check_committed(&bulk[lane].group, (uint32_t)op->imm);
         if (!clock)

@@ -92,8 +92,7 @@ void check_stores(struct sim_warp *w, const struct check_op *o, const struct sim
     const uint32_t slot[4] = {op->d, op->b, op->c, op->e};
     const bool copies = o->tainted && o->kind == CHECK_STORE && x->m->space == SIM_IN_LOCAL;
     const uint64_t all = ones(o->element);
-    for (uint32_t left = copies ? x->lanes : 0; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(lane, copies ? x->lanes : 0) {
         for (uint32_t k = 0; k < op->size / o->element && k < 4; k++) {
             const uint64_t not = check_tainted(w, slot[k], lane);
             store(s, check_offset(x, lane) + k * o->element, all & ~not, all & not );
@@ -101,8 +100,8 @@ void check_stores(struct sim_warp *w, const struct check_op *o, const struct sim
     }
     if (!copies && x->row)
         check_define(s, check_offset(x, (uint32_t)__builtin_ctz(x->lanes)), row_bytes(op, x));
-    for (uint32_t left = copies || x->row ? 0 : x->lanes; left; left &= left - 1)
-        check_define(s, check_offset(x, (uint32_t)__builtin_ctz(left)), op->size);
+    FOR_LANES(lane, copies || x->row ? 0 : x->lanes)
+        check_define(s, check_offset(x, lane), op->size);
 }
 
 /* Has a lane bytes to load that are not defined? */
@@ -114,8 +113,8 @@ static bool any_undefined(const struct sim_op *op, const struct check_access *x)
         uint64_t offset = check_offset(x, (uint32_t)__builtin_ctz(x->lanes));
         return check_first_undefined(s, &offset, row_bytes(op, x));
     }
-    for (uint32_t left = x->lanes; left; left &= left - 1) {
-        const uint64_t at = check_offset(x, (uint32_t)__builtin_ctz(left));
+    FOR_LANES(lane, x->lanes) {
+        const uint64_t at = check_offset(x, lane);
         defined &= s->defined[at / WORD] >> at % WORD;
     }
     return ~defined & ones(op->size);
@@ -157,8 +156,7 @@ static void load_element(struct sim_warp *w, const struct check_op *o, const str
                             .loaded = true,
                             .space = (uint8_t)m->space,
                             .bytes = o->element};
-    for (uint32_t left = x->lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(lane, x->lanes) {
         const uint64_t from = check_offset(x, lane) + skip;
         const uint64_t missing = ~(s->defined[from / WORD] >> from % WORD) & mask;
         if (!missing)
@@ -169,8 +167,8 @@ static void load_element(struct sim_warp *w, const struct check_op *o, const str
     }
     if (o->kind == CHECK_LOAD && t.lanes)
         check_taint(w, slot[k], &t);
-    for (uint32_t left = o->kind == CHECK_LOAD ? 0 : t.lanes; left; left &= left - 1)
-        report(w, (uint32_t)__builtin_ctz(left), &t);
+    FOR_LANES(lane, o->kind == CHECK_LOAD ? 0 : t.lanes)
+        report(w, lane, &t);
 }
 
 void check_loads(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
@@ -213,8 +211,8 @@ void check_matrix_loads(struct sim_warp *w, const struct sim_op *op, const struc
     struct check_taint t[4] = {{0}};
     if (!any_undefined(op, x))
         return;
-    for (uint32_t left = x->lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), k = lane / 8, r = lane % 8;
+    FOR_LANES(lane, x->lanes) {
+        const uint32_t k = lane / 8, r = lane % 8;
         const uint64_t at = check_offset(x, lane);
         const uint64_t missing = ~(s->defined[at / WORD] >> at % WORD) & ones(16);
         for (uint32_t e = 0; missing && e < 8; e++) {

@@ -235,8 +235,8 @@ void sim_check_mbar_passed(struct sim_warp *w, const struct sim_op *op, uint32_t
     struct check_mbar *m = orders(b) && !o->ignored ? check_mbar_at(b, offset) : NULL;
     if (!m)
         return;
-    for (uint32_t left = lanes; left; left &= left - 1)
-        use(w, op, (uint32_t)__builtin_ctz(left), b, m, of(b)->clock);
+    FOR_LANES(lane, lanes)
+        use(w, op, lane, b, m, of(b)->clock);
     const bool narrow = o->scope == CHECK_CTA;
     m->narrow |= narrow && m->done[CHECK_FROM_OWN] != m->done[CHECK_FROM_ALL];
     check_learn(w, lanes, m->done[narrow ? CHECK_FROM_OWN : CHECK_FROM_ALL], o->acquire);
@@ -250,8 +250,7 @@ void check_over_mbar(struct sim_warp *w, const struct sim_op *op, const struct s
                      const struct check_access *x)
 {
     const struct check_block *cb = b->check;
-    for (uint32_t left = cb->nmbar ? x->lanes : 0; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(lane, cb->nmbar ? x->lanes : 0) {
         const uint64_t at = check_offset(x, lane);
         if (at + op->size <= cb->mbar_low || at >= cb->mbar_high + 8)
             continue;

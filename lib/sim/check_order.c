@@ -132,8 +132,8 @@ bool check_heard(const struct sim_warp *w, uint32_t lane, const struct check_slo
 
 bool check_ordered_any(const struct sim_warp *w, const struct check_slot *s)
 {
-    for (uint32_t left = w->live; left; left &= left - 1)
-        if (check_ordered(w, (uint32_t)__builtin_ctz(left), s))
+    FOR_LANES(lane, w->live)
+        if (check_ordered(w, lane, s))
             return true;
     return false;
 }
@@ -141,8 +141,8 @@ bool check_ordered_any(const struct sim_warp *w, const struct check_slot *s)
 void check_learn(struct sim_warp *w, uint32_t lanes, struct check_known *k, bool acquires)
 {
     struct check *c = of(w->block);
-    for (uint32_t left = k ? lanes : 0; left; left &= left - 1) {
-        struct check_thread *t = thread_of(w, (uint32_t)__builtin_ctz(left));
+    FOR_LANES(lane, k ? lanes : 0) {
+        struct check_thread *t = thread_of(w, lane);
         if (!t)
             return;
         learn(c, acquires ? &t->lists.acquired : &t->pending, k);
@@ -153,8 +153,8 @@ void check_learn(struct sim_warp *w, uint32_t lanes, struct check_known *k, bool
 void check_hear(struct sim_warp *w, uint32_t lanes, struct check_known *k)
 {
     struct check *c = of(w->block);
-    for (uint32_t left = k ? lanes : 0; left; left &= left - 1) {
-        struct check_thread *t = thread_of(w, (uint32_t)__builtin_ctz(left));
+    FOR_LANES(lane, k ? lanes : 0) {
+        struct check_thread *t = thread_of(w, lane);
         if (!t)
             return;
         learn(c, &t->lists.heard, k);
@@ -187,9 +187,8 @@ static void gather(struct sim_warp *w, uint32_t lanes, struct check_lists *l)
 {
     struct check_block *cb = w->block->check;
     struct check *c = of(w->block);
-    for (uint32_t left = lanes & cb->warp[w->index].holds; left; left &= left - 1) {
-        const struct check_thread *t =
-            &cb->thread[w->index * SIM_LANES + (uint32_t)__builtin_ctz(left)];
+    FOR_LANES(lane, lanes & cb->warp[w->index].holds) {
+        const struct check_thread *t = &cb->thread[w->index * SIM_LANES + lane];
         learn_lists(c, l, &t->lists);
         learn(c, &l->acquired, t->pending);
     }
@@ -200,8 +199,8 @@ static void hand_out(struct sim_warp *w, uint32_t lanes, const struct check_list
     struct check *c = of(w->block);
     if (!l->acquired && !l->fenced && !l->heard)
         return;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        struct check_thread *t = thread_of(w, (uint32_t)__builtin_ctz(left));
+    FOR_LANES(lane, lanes) {
+        struct check_thread *t = thread_of(w, lane);
         if (!t)
             return;
         learn_lists(c, &t->lists, l);
@@ -239,8 +238,8 @@ static void complete_all(struct sim_block *b, struct check_arrival *a)
     cb->base = check_tick(c);
     learn_lists(c, &cb->lists, &a->lists);
     for (uint32_t i = 0; i < b->nwarp; i++) {
-        for (uint32_t left = cb->warp[i].holds; left; left &= left - 1)
-            forget(&cb->thread[i * SIM_LANES + (uint32_t)__builtin_ctz(left)]);
+        FOR_LANES(lane, cb->warp[i].holds)
+            forget(&cb->thread[i * SIM_LANES + lane]);
         cb->warp[i].holds = 0;
     }
 }
@@ -358,15 +357,14 @@ static void sync_some(struct sim_warp *w, uint32_t lanes, uint32_t now)
         return;
     }
     uint32_t known[SIM_LANES] = {0};
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t i = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(i, lanes) {
         for (uint32_t j = 0; j < SIM_LANES; j++)
             known[j] = max32(known[j], cw->lanes[i * SIM_LANES + j]);
     }
-    for (uint32_t left = lanes; left; left &= left - 1)
-        known[__builtin_ctz(left)] = now;
-    for (uint32_t left = lanes; left; left &= left - 1)
-        memcpy(&cw->lanes[(uint32_t)__builtin_ctz(left) * SIM_LANES], known, sizeof known);
+    FOR_LANES(lane, lanes)
+        known[lane] = now;
+    FOR_LANES(lane, lanes)
+        memcpy(&cw->lanes[lane * SIM_LANES], known, sizeof known);
 }
 
 static void sync_lanes(struct sim_warp *w, uint32_t lanes)
@@ -405,8 +403,8 @@ static void fence_acquires(struct sim_warp *w, uint32_t lanes, unsigned scope)
 {
     struct check_block *cb = w->block->check;
     struct check *c = of(w->block);
-    for (uint32_t left = lanes & cb->warp[w->index].holds; left; left &= left - 1) {
-        struct check_thread *t = &cb->thread[w->index * SIM_LANES + (uint32_t)__builtin_ctz(left)];
+    FOR_LANES(lane, lanes & cb->warp[w->index].holds) {
+        struct check_thread *t = &cb->thread[w->index * SIM_LANES + lane];
         if (scope == CHECK_GPU) {
             learn(c, &t->lists.acquired, t->pending);
             replace(&t->pending, NULL);
@@ -423,8 +421,7 @@ static void fence_releases(struct sim_warp *w, uint32_t lanes, unsigned scope)
 {
     const bool whole = lanes == w->live;
     struct check_known *k = NULL;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(lane, lanes) {
         struct check_thread *t = thread_of(w, lane);
         if (!t)
             return;
@@ -575,8 +572,8 @@ void check_order_end(struct sim_block *b)
 {
     struct check_block *cb = b->check;
     for (uint32_t i = 0; i < b->nwarp; i++) {
-        for (uint32_t left = cb->warp[i].holds; left; left &= left - 1)
-            forget(&cb->thread[i * SIM_LANES + (uint32_t)__builtin_ctz(left)]);
+        FOR_LANES(lane, cb->warp[i].holds)
+            forget(&cb->thread[i * SIM_LANES + lane]);
         free(cb->warp[i].lanes);
         free(cb->warp[i].taint);
         free(cb->warp[i].bulk);

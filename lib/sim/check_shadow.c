@@ -464,10 +464,9 @@ static void access(struct sim_warp *w, const struct check_op *o, const struct si
     const struct view v = view_of(w, o, op, x->m);
     const uint64_t step = (uint64_t)1 << s->shift;
     if (o->writes && s->span)
-        for (uint32_t left = x->lanes; left; left &= left - 1)
-            check_span(s, check_offset(x, (uint32_t)__builtin_ctz(left)), op->size, 0);
-    for (uint32_t left = run(&v, x, stamp); left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        FOR_LANES(lane, x->lanes)
+            check_span(s, check_offset(x, lane), op->size, 0);
+    FOR_LANES(lane, run(&v, x, stamp)) {
         const uint64_t from = check_offset(x, lane);
         for (uint64_t at = from; at < from + op->size; at += step) {
             if (!o->writes)

@@ -84,8 +84,7 @@ void check_masks(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
     uint32_t named = 0;
     for (uint32_t i = 0; i < SIM_LANES; i++)
         named |= sim_word(w, op->e, i) & 1u << i;
-    for (uint32_t left = lanes & ~named; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(lane, lanes & ~named) {
         find_mask(w, op, lane, sim_word(w, op->e, lane));
     }
 }

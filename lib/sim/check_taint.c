@@ -158,9 +158,9 @@ static void set(struct check_warp *cw, uint32_t slot, uint32_t lanes,
     if (from->lanes) {
         struct check_taint old = *t;
         *t = *from;
-        for (uint32_t left = old.lanes & ~lanes; left; left &= left - 1) {
-            t->address[__builtin_ctz(left)] = old.address[__builtin_ctz(left)];
-            t->bits[__builtin_ctz(left)] = old.bits[__builtin_ctz(left)];
+        FOR_LANES(lane, old.lanes & ~lanes) {
+            t->address[lane] = old.address[lane];
+            t->bits[lane] = old.bits[lane];
         }
     }
     t->slot = slot;
@@ -228,8 +228,8 @@ static void shuffle(struct sim_warp *w, struct check_warp *cw, const struct sim_
     if (old)
         passed = *old;
     passed.lanes = 0;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), mask = sim_word(w, op->e, lane);
+    FOR_LANES(lane, lanes) {
+        const uint32_t mask = sim_word(w, op->e, lane);
         const uint32_t source = source_lane(w, op, lane);
         if (!(mask & w->live & 1u << source)) {
             own.lanes |= sync ? 1u << lane : 0;
@@ -266,9 +266,9 @@ static void join(struct check_taint *sum, const struct check_taint *t, uint32_t 
     sum->lanes = old.lanes | lanes;
     if (!copy)
         memset(sum->bits, 0, sizeof sum->bits);
-    for (uint32_t left = old.lanes & ~lanes; left; left &= left - 1) {
-        sum->address[__builtin_ctz(left)] = old.address[__builtin_ctz(left)];
-        sum->bits[__builtin_ctz(left)] = old.bits[__builtin_ctz(left)];
+    FOR_LANES(lane, old.lanes & ~lanes) {
+        sum->address[lane] = old.address[lane];
+        sum->bits[lane] = old.bits[lane];
     }
 }
 
@@ -276,8 +276,7 @@ static void join(struct check_taint *sum, const struct check_taint *t, uint32_t 
 static void refine(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                    struct check_taint *sum)
 {
-    for (uint32_t left = sum->lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(lane, sum->lanes) {
         uint64_t bits;
         if (!check_result_bits(w, op, o->row, lane, &bits))
             continue;
@@ -387,8 +386,8 @@ static void turn(struct check_warp *cw, const struct sim_op *op)
     const struct check_taint *t = find(cw, op->a);
     const struct check_taint old = t ? *t : (struct check_taint){0};
     uint32_t lanes = 0;
-    for (uint32_t left = old.lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), r = lane / 4, col = lane % 4 * 2;
+    FOR_LANES(lane, old.lanes) {
+        const uint32_t r = lane / 4, col = lane % 4 * 2;
         lanes |= 1u << (4 * col + r / 2) | 1u << (4 * col + 4 + r / 2);
     }
     set_from(cw, op->d, lanes, &old, old.lanes ? (uint32_t)__builtin_ctz(old.lanes) : 0);
@@ -401,8 +400,7 @@ static uint32_t undefined_rows(struct check_warp *cw, const uint32_t *slot, uint
     uint32_t rows = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct check_taint *t = find(cw, slot[i]);
-        for (uint32_t left = t ? t->lanes : 0; left; left &= left - 1) {
-            const uint32_t at = (uint32_t)__builtin_ctz(left);
+        FOR_LANES(at, t ? t->lanes : 0) {
             if (!rows) {
                 *one = *t;
                 *lane = at;

@@ -124,8 +124,7 @@ const struct sim_op *sim_copy_issue(struct sim_warp *w, const struct sim_op *op)
     c->size = op->size;
     c->serial = all->issued++;
     memcpy(c->group, all->committed, sizeof c->group);
-    for (uint32_t left = w->em; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(lane, w->em) {
         if (!issue_lane(w, op, lane, c, &buffer))
             return NULL;
         if (all->seen && c->valid[lane])
@@ -139,16 +138,16 @@ const struct sim_op *sim_copy_issue(struct sim_warp *w, const struct sim_op *op)
 
 const struct sim_op *sim_copy_commit(struct sim_warp *w, const struct sim_op *op)
 {
-    for (uint32_t left = w->copies ? w->em : 0; left; left &= left - 1)
-        w->copies->committed[__builtin_ctz(left)]++;
+    FOR_LANES(lane, w->copies ? w->em : 0)
+        w->copies->committed[lane]++;
     return op + 1;
 }
 
 static void land(struct sim_warp *w, const struct sim_copy *c, uint32_t lanes)
 {
     unsigned char *const shared = w->block->shared;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), n = c->valid[lane];
+    FOR_LANES(lane, lanes) {
+        const uint32_t n = c->valid[lane];
         unsigned char *const to = shared + c->to[lane];
         if (n == 16) {
             memcpy(to, c->from[lane], 16);
@@ -186,8 +185,7 @@ static void land_groups(struct sim_warp *w, uint32_t lanes, const uint32_t limit
     for (uint32_t i = all->head; i < all->n; i++) {
         struct sim_copy *c = &all->v[i];
         uint32_t done = 0;
-        for (uint32_t left = lanes & c->lanes; left; left &= left - 1) {
-            const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        FOR_LANES(lane, lanes & c->lanes) {
             done |= c->group[lane] < limit[lane] ? 1u << lane : 0;
         }
         complete(w, c, done);

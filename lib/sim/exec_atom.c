@@ -122,8 +122,7 @@ static inline bool alone(const struct sim_warp *w, const struct sim_op *op)
         const bool shared = in_shared(op, at[__builtin_ctz(w->em)]), is_alone = alone(w, op); \
         if (!sim_resolve(w, op, at))                                                          \
             return NULL;                                                                      \
-        for (u32 left = w->em; left; left &= left - 1) {                                      \
-            const int i = __builtin_ctz(left);                                                \
+        FOR_LANES(i, w->em) {                                                                 \
             const M old = NAME##_one((M *)(uintptr_t)at[i], op->round, SLOT(T, op->b)[i],     \
                                      SLOT(T, op->c)[i], shared, is_alone);                    \
             if (op->flags & SIM_READS)                                                        \
@@ -153,8 +152,8 @@ SIM_FN(ATOM_128)
     lane_addresses(w, op, at);
     if (!sim_resolve(w, op, at))
         return NULL;
-    for (u32 left = w->em; left; left &= left - 1) {
-        const int i = __builtin_ctz(left), j = i + SIM_LANES;
+    FOR_LANES(i, w->em) {
+        const u32 j = i + SIM_LANES;
         u64 *const p = (u64 *)(uintptr_t)at[i];
         u64 old[2] = {p[0], p[1]}; /* if they don't belong together, they will not be there */
         const slot_u64 *const b = SLOT(u64, op->b), *const c = SLOT(u64, op->c);

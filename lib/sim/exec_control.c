@@ -52,8 +52,7 @@ SIM_FN(BRX)
     u32 to[SIM_LANES];
     if (!lanes)
         return op + 1;
-    for (u32 left = lanes; left; left &= left - 1) {
-        const unsigned i = (unsigned)__builtin_ctz(left);
+    FOR_LANES(i, lanes) {
         const u32 index = SLOT(u32, op->a)[i];
         if (index >= list->n)
             return sim_fault_at(w, op, i, SIM_F_INDEX);
@@ -78,8 +77,7 @@ SIM_FN(TRAP)
 static inline u32 apart(struct sim_warp *w, const struct sim_op *op, u32 lanes, u32 id, u32 threads)
 {
     u32 others = 0;
-    for (u32 left = lanes; left; left &= left - 1) {
-        const int i = __builtin_ctz(left);
+    FOR_LANES(i, lanes) {
         if (SLOT(u32, op->a)[i] != id || (op->b && SLOT(u32, op->b)[i] != threads))
             others |= sim_bit[i];
     }

@@ -132,8 +132,7 @@ SIM_LOAD(LD_64, uint64_t, u64)
             }                                                 \
             return op + 1;                                    \
         }                                                     \
-        for (u32 left = w->em; left; left &= left - 1) {      \
-            const int i = __builtin_ctz(left);                \
+        FOR_LANES(i, w->em) {                                 \
             *(mem *)HOST(i) = (M)pd[i];                       \
         }                                                     \
         return op + 1;                                        \
@@ -152,8 +151,7 @@ static inline void load_element(struct sim_warp *w, const struct access *x, u32 
 {
     const bool is_signed = how & SIM_V_SIGNED, wide = how & SIM_V_WIDE;
     const u32 kept = how & SIM_V_HALF ? UINT16_MAX : UINT32_MAX;
-    for (u32 left = w->em; left; left &= left - 1) {
-        const int i = __builtin_ctz(left);
+    FOR_LANES(i, w->em) {
         const unsigned char *from = (const unsigned char *)(uintptr_t)x->at[i] + k * bytes;
         u64 v = 0;
         memcpy(&v, from, bytes);
@@ -275,8 +273,7 @@ SIM_FN(ST_VEC)
         return op + 1;
     const u32 slot[4] = {op->d, op->b, op->c, op->e};
     const u32 n = op->elems, bytes = op->size / n;
-    for (u32 left = w->em; left; left &= left - 1) {
-        const int i = __builtin_ctz(left);
+    FOR_LANES(i, w->em) {
         for (u32 k = 0; k < n; k++) {
             const u64 v = op->round & SIM_V_WIDE ? SLOT(u64, slot[k])[i] : SLOT(u32, slot[k])[i];
             memcpy((unsigned char *)(uintptr_t)x.at[i] + k * bytes, &v, bytes);

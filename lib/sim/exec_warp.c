@@ -12,8 +12,8 @@ static inline u32 missing(const struct sim_warp *w, u32 lanes, u32 members_slot)
     u32 named = 0;
     if (w->live == lanes)
         return 0;
-    for (u32 left = lanes; left; left &= left - 1)
-        named |= pa[__builtin_ctz(left)];
+    FOR_LANES(lane, lanes)
+        named |= pa[lane];
     return named & w->live & ~lanes;
 }
 
@@ -63,8 +63,8 @@ SIM_FN(SHFL)
         for (int i = 0; i < SIM_LANES; i++)
             pd[i] = from[source[i]];
     else
-        for (u32 left = lanes; left; left &= left - 1)
-            pd[__builtin_ctz(left)] = from[source[__builtin_ctz(left)]];
+        FOR_LANES(lane, lanes)
+            pd[lane] = from[source[lane]];
     if (op->imm) {
         u32 yes = 0;
         for (int i = 0; i < SIM_LANES; i++)
@@ -81,8 +81,7 @@ SIM_FN(VOTE)
     SIM_IN(u32, e, op->e);
     const u32 p = PRED(op->a);
     u32 yes = 0;
-    for (u32 left = lanes; left; left &= left - 1) {
-        const int lane = __builtin_ctz(left);
+    FOR_LANES(lane, lanes) {
         const u32 among = pe[lane] & lanes, set = p & among;
         if (op->more == 3) {
             SLOT(u32, op->d)[lane] = set;
@@ -107,20 +106,17 @@ SIM_FN(MATCH)
     for (int i = 0; i < SIM_LANES; i++)
         v[i] = op->more & 2 ? SLOT(u64, op->a)[i] : SLOT(u32, op->a)[i];
     u32 same[SIM_LANES], every = 0;
-    for (u32 left = lanes; left; left &= left - 1) {
-        const int lane = __builtin_ctz(left);
+    FOR_LANES(lane, lanes) {
         const u32 among = pe[lane] & lanes;
         same[lane] = 0;
-        for (u32 others = among; others; others &= others - 1) {
-            const int j = __builtin_ctz(others);
+        FOR_LANES(j, among)
             same[lane] |= v[j] == v[lane] ? sim_bit[j] : 0;
-        }
         every |= same[lane] == among ? sim_bit[lane] : 0;
         if (op->more & 1)
             same[lane] = same[lane] == among ? among : 0;
     }
-    for (u32 left = lanes; left; left &= left - 1)
-        SLOT(u32, op->d)[__builtin_ctz(left)] = same[__builtin_ctz(left)];
+    FOR_LANES(lane, lanes)
+        SLOT(u32, op->d)[lane] = same[lane];
     if (op->imm)
         PRED(op->imm) = (PRED(op->imm) & ~lanes) | every;
     return op + 1;
@@ -145,8 +141,7 @@ SIM_FN(REDUX)
     SIM_IN(u32, e, op->e);
     u32 from[SIM_LANES];
     memcpy(from, w->r + op->a, sizeof from);
-    for (u32 left = lanes; left; left &= left - 1) {
-        const int lane = __builtin_ctz(left);
+    FOR_LANES(lane, lanes) {
         u32 others = pe[lane] & lanes;
         if (!others)
             continue;
@@ -160,8 +155,8 @@ SIM_FN(REDUX)
 
 SIM_FN(ACTIVEMASK)
 {
-    for (u32 left = w->em; left; left &= left - 1)
-        SLOT(u32, op->d)[__builtin_ctz(left)] = w->em;
+    FOR_LANES(lane, w->em)
+        SLOT(u32, op->d)[lane] = w->em;
     return op + 1;
 }
 
@@ -178,11 +173,10 @@ SIM_FN(ELECT)
     COME_TOGETHER(lanes);
     SIM_IN(u32, e, op->e);
     u32 leaders = 0;
-    for (u32 left = lanes; left; left &= left - 1) {
-        const int lane = __builtin_ctz(left);
+    FOR_LANES(lane, lanes) {
         const u32 among = pe[lane] & lanes, leader = among ? (u32)__builtin_ctz(among) : 0;
         SLOT(u32, op->d)[lane] = leader;
-        leaders |= leader == (u32)lane ? sim_bit[lane] : 0;
+        leaders |= leader == lane ? sim_bit[lane] : 0;
     }
     PRED(op->imm) = (PRED(op->imm) & ~lanes) | leaders;
     return op + 1;

@@ -369,8 +369,8 @@ void sim_flights_free(struct sim_block *unit)
 
 const struct sim_op *sim_bulk_commit(struct sim_warp *w, const struct sim_op *op)
 {
-    for (uint32_t left = w->em; left; left &= left - 1)
-        w->bulk[__builtin_ctz(left)]++;
+    FOR_LANES(lane, w->em)
+        w->bulk[lane]++;
     if (w->block->check)
         sim_check_bulk_commit(w, op, w->em);
     return op + 1;

@@ -187,8 +187,7 @@ static struct sim_heap_site site(const struct sim_warp *w, const struct sim_op *
 const struct sim_op *sim_heap_malloc(struct sim_warp *w, const struct sim_op *op)
 {
     struct sim_heap *h = w->block->launch->memory->heap;
-    for (uint32_t left = w->em; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(lane, w->em) {
         struct sim_chunk *p = take(h, sim_wide(w, op->a, lane));
         const uint64_t address = p ? h->buffer->base + p->offset : 0;
         memcpy(w->r + op->d + 8 * lane, &address, 8);
@@ -212,8 +211,7 @@ static struct sim_chunk *live_at(struct sim_heap *h, uint64_t address)
 const struct sim_op *sim_heap_give(struct sim_warp *w, const struct sim_op *op)
 {
     struct sim_heap *h = w->block->launch->memory->heap;
-    for (uint32_t left = w->em; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(lane, w->em) {
         const uint64_t address = sim_wide(w, op->a, lane);
         struct sim_chunk *p = live_at(h, address);
         if (!address)

@@ -328,9 +328,8 @@ static enum sim_mbar_error act(struct sim_warp *w, const struct sim_op *op, uint
 
 const struct sim_op *sim_mbar_do(struct sim_warp *w, const struct sim_op *op)
 {
-    for (uint32_t left = w->em; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left),
-                       n = op->b ? sim_word(w, op->b, lane) : 1;
+    FOR_LANES(lane, w->em) {
+        const uint32_t n = op->b ? sim_word(w, op->b, lane) : 1;
         struct sim_place p;
         if (!sim_shared_place(w, op, lane, sim_wide(w, op->a, lane), op->round,
                               op->flags & SIM_MBAR_ANYWHERE, 8, 8, true, &p))
@@ -421,8 +420,8 @@ static bool test(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, ui
     uint32_t last_parity = 0;
     bool yes = false;
     *complete = 0;
-    for (uint32_t left = lanes; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), parity = parity_of(w, op, lane);
+    FOR_LANES(lane, lanes) {
+        const uint32_t parity = parity_of(w, op, lane);
         const uint64_t address = sim_wide(w, op->a, lane);
         if (address != last || parity != last_parity) {
             struct sim_place p;
@@ -510,8 +509,8 @@ bool sim_mbar_stand(const struct sim_warp *w, const struct sim_group *g, struct 
     if (pc + 1 >= code->nop || !waits_there(w, pc))
         return false;
     const struct sim_op *op = w->code + pc;
-    for (uint32_t left = g->mask; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), parity = parity_of(w, op, lane);
+    FOR_LANES(lane, g->mask) {
+        const uint32_t parity = parity_of(w, op, lane);
         enum sim_mbar_error why;
         struct sim_place p;
         if (!locate(w->block, sim_wide(w, op->a, lane), op->round, &p))

@@ -203,8 +203,7 @@ bool sim_resolve(struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LA
     struct sim_buffer *all = NULL;
     bool one = true;
     const uint32_t first = (uint32_t)__builtin_ctz(w->em);
-    for (uint32_t left = w->em; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(lane, w->em) {
         const uint64_t address = at[lane];
         struct sim_buffer *buffer = NULL;
         enum sim_fault_kind kind;

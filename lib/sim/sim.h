@@ -68,6 +68,12 @@ enum {
     SIM_PATIENCE = 1024, /* ticks of a loop that seems not to wait before it lets them pass */
 };
 
+/* For each lane of the mask, from the lowest on. The body may not change which lanes are left. */
+#define FOR_LANES(lane, mask)                                                \
+    for (uint32_t lane##_left = (mask), lane = 0;                            \
+         lane##_left && (lane = (uint32_t)__builtin_ctz(lane##_left), true); \
+         lane##_left &= lane##_left - 1)
+
 /* ---- memory (mem.c) ------------------------------------------------------------------------------- */
 
 /* Simulated addresses. Bits 36 and up number a window of 64 GiB; a buffer starts 16 GiB into its own window (plus

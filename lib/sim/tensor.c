@@ -327,8 +327,8 @@ static bool issue_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lan
 
 const struct sim_op *sim_tensor_issue(struct sim_warp *w, const struct sim_op *op)
 {
-    for (uint32_t left = w->em; left; left &= left - 1)
-        if (!issue_lane(w, op, (uint32_t)__builtin_ctz(left)))
+    FOR_LANES(lane, w->em)
+        if (!issue_lane(w, op, lane))
             return NULL;
     return op + 1;
 }

@@ -284,8 +284,7 @@ static struct image blank(void)
 
 const struct sim_op *sim_tensor_replace(struct sim_warp *w, const struct sim_op *op)
 {
-    for (uint32_t left = w->em; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+    FOR_LANES(lane, w->em) {
         const uint64_t address = lane_value(w, op->a, true, lane);
         unsigned char *at = reach(w, op, lane, address, op->more, true);
         struct image g;

@@ -291,8 +291,8 @@ const struct sim_op *sim_wgmma_wait(struct sim_warp *w, const struct sim_op *op)
 {
     struct sim_warp *group = w - w->index % SIM_WARPGROUP;
     const uint32_t limit = wanted(w, op), missing = sim_wgmma_missing(w, op);
-    for (uint32_t left = missing; left; left &= left - 1) {
-        const struct sim_warp *other = &w->block->warp[__builtin_ctz(left)];
+    FOR_LANES(lane, missing) {
+        const struct sim_warp *other = &w->block->warp[lane];
         if (other->started && !other->live) {
             fail(w, op,
                  (struct sim_fault){
