@@ -142,7 +142,7 @@ static void align(const struct planner *l, struct matmul_plan *p)
 
 /* ---- shares ------------------------------------------------------------------------------------------ */
 
-/* As many shares as have something to do. */
+/* The number of shares that have something to do, of `split`. */
 uint32_t planner_shares(const struct planner *l, const struct matmul_plan *p, uint32_t split)
 {
     enum { MOST = 1000000000 };
@@ -170,7 +170,7 @@ static bool is_wanted(const struct planner *l, const struct matmul_plan *p)
            (wgmma || !w->warps[0] || w->warps[0] * w->warps[1] * 32 == p->threads);
 }
 
-/* Of wgmma. */
+/* Has the plan, of wgmma, the usual tile? Others are taken where they are cheaper by WORTH. */
 static bool is_usual(const struct matmul_plan *p)
 {
     if (p->parts > 1)
@@ -236,7 +236,8 @@ static unsigned element_bits(const struct planner *l)
     return dtype_bits(l->f->operand[0].type);
 }
 
-/* Of the tiles of tf32 those for which f16 pay: large ones of 128 bytes of k, of f32 that are rounded and come in fours. */
+/* Does it pay to multiply the plan's tf32 as f16? It does for large tiles of 128 bytes of k, of f32 that
+ * are rounded and come in fours. */
 static bool takes_as_f16(const struct planner *l, const struct matmul_plan *p)
 {
     enum {

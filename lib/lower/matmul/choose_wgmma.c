@@ -84,7 +84,7 @@ static bool has_several(const struct planner *l, const struct matmul_plan *p)
            lower_multiprocessors(l->target);
 }
 
-/* As many stages as fit, and bytes of shared memory; 0: none do. */
+/* Gives the plan as many stages as fit. Returns its bytes of shared memory; 0: no stages fit. */
 static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
 {
     uint32_t shared = 0;

@@ -47,10 +47,11 @@ static const double STEP = 40, SHARED = 165, WARPS = 8, PARTS = 32768;
 /* What mma.sync was measured to take of that on an H100 under load (f16 of 4096^3 341 us, of 8192^3 2.7 ms; tf32 700 us, 5.5 ms), where
  * plans for wgmma, whose model counts that, are beside it. */
 static const double BESIDE = 1.15;
-/* And more for each instruction of an element that is computed: 1.3 to 2.6 times as much (weights of 4 bits, silu). */
+/* An instruction for a computed element adds to that: 1.3 to 2.6 times as much was measured (weights
+ * of 4 bits, silu). */
 static const double COMPUTED = 0.09;
 
-/* Of tf32's rate, what is reached by way of f16: at 4096^3 on an H100 554 us where tf32_rn() took 787, tf32() 643 and tf32_rz()
+/* The rate of tf32 by way of f16, relative to tf32's own: at 4096^3 on an H100 554 us where tf32_rn() took 787, tf32() 643 and tf32_rz()
  * 589 by instructions of tf32; at 8192^3 4.58 ms, 6.45, 5.26 and 4.87. */
 static const double HALVES = 1.25;
 

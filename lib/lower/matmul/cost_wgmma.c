@@ -39,21 +39,22 @@
 
 #include "lower/matmul/plan.h"
 
-/* What the model is made of. A multiprocessor's figures are those of one that a single block has to itself. */
+/* The constants of the model. A multiprocessor's figures are those of one that a single block has to
+ * itself. */
 struct figures {
-    /* Of a multiprocessor, in a clock. */
+    /* A multiprocessor does these in a clock. */
     double products;     /* products of f16 */
     double shared_bytes; /* bytes that its shared memory moves */
     double
         copied_weight; /* what a byte counts there that a copy writes: 1 is a byte that is read */
 
-    /* Of the clock, which falls by what the products take of the machine's power. */
+    /* The clock falls by what the products take of the machine's power. */
     double ghz;       /* clocks in a nanosecond, where everything waits */
     double cooled_by; /* what these lose where the products never wait */
     double
         guessed; /* what they lose by the first guess, from which follows how often the products wait */
 
-    /* Of memory. */
+    /* Memory gives these. */
     double cache_bytes; /* bytes in a nanosecond that the L2 cache gives to all multiprocessors */
     double
         multicast_weight; /* what a byte counts there that goes to several blocks: 1 is a byte for one */
@@ -62,7 +63,7 @@ struct figures {
     double kept_bytes;     /* bytes of the operands that stay in the cache beside what passes */
     double drift;          /* how often blocks that no cluster keeps together ask for a byte */
 
-    /* Of operands that are computed, by four kernels of 4096^3 (weights of 4 bits, silu, a scale of rows): 1900 to 3500 clocks of
+    /* Operands that are computed cost this, by four kernels of 4096^3 (weights of 4 bits, silu, a scale of rows): 1900 to 3500 clocks of
      * a single producer for a stage, of which 900 waited. */
     double fetch_clocks; /* clocks until what is computed has come from memory */
     double seen_share;   /* the part of them that a single producer waits for */
@@ -72,7 +73,8 @@ struct figures {
     double paired_work;  /* instructions for an element that is made as one of a pair */
     double single_work;  /* instructions for any other, beside half of what it says itself */
 
-    /* What moving bytes takes from the clock, where that is not what is waited for: a share of the time that it takes alone. */
+    /* Moving bytes slows the clock down, also where nothing waits for it: a share of the time that it takes
+     * alone. */
     double cache_power, hbm_power;
 
     /* Nanoseconds. */
@@ -305,7 +307,7 @@ static double step_nanoseconds(const struct block *b, const struct matmul_size *
     return longest + h100.cache_power * cache + (longest > memory ? h100.hbm_power * memory : 0);
 }
 
-/* Of a tile's end. */
+/* The nanoseconds of a tile's end. */
 static double out_nanoseconds(const struct block *b)
 {
     const struct matmul_plan *p = b->p;

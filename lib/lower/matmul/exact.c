@@ -124,7 +124,7 @@ static uint32_t exact_type(enum dtype t)
     return 0;
 }
 
-/* Of integers from low to high, both as floats and as integers. */
+/* The types that have all integers from low to high, floats and integers alike. */
 static uint32_t exact_range(struct range r)
 {
     static const enum dtype type[] = {DT_E5M2, DT_E4M3, DT_BF16, DT_F16, DT_F32, DT_F64};

@@ -180,7 +180,7 @@ static struct lang_expr *peel(const struct terms *a, struct factors *fs, struct 
     }
 }
 
-/* As it is written: the product of two operands. */
+/* Takes the product as it is written, its left factor as one operand and its right one as the other. */
 static void share_halves(const struct terms *a, struct factors *fs, struct lang_expr *e,
                          struct sides *s)
 {
@@ -222,7 +222,7 @@ static bool check_sides(const struct terms *a, const struct lang_expr *e, const 
     return !lacks || (e && lower_lacks(a->why, e->span, lacks, name));
 }
 
-/* What was taken out of the sum, in the order in which it is written. */
+/* Notes what was taken out of the sum, in the order in which it is written. */
 static void note_rest(const struct factors *fs, const struct sides *s, struct matmul_terms *t)
 {
     *t = (struct matmul_terms){.negative = fs->negative};

@@ -1,4 +1,4 @@
-/* What a contraction is made of: matmul.h. */
+/* Finds out what a contraction is made of (matmul.h). */
 #include <config.h>
 
 #include "lower/matmul/matmul.h"
@@ -211,7 +211,7 @@ static bool choose_axes(struct analysis *a)
 
 /* ---- types ------------------------------------------------------------------------------------------ */
 
-/* By fma; no products that tensor cores would do come along. */
+/* Chooses the type of terms that fma computes. No products for tensor cores may be among them. */
 static bool choose_type_of_pairs(struct analysis *a)
 {
     struct matmul_form *f = a->f;
@@ -280,7 +280,8 @@ struct reads {
     unsigned axes, weight, light;
 };
 
-/* How many elements, as far as one can say without the sizes: an index by itself runs over more than a quotient. */
+/* Ranks a read by how many elements it has, as far as one can tell without the sizes: an index by itself
+ * runs over more than a quotient. */
 static unsigned axes_of(const struct analysis *a, const struct lang_expr *read)
 {
     unsigned n = 0;
@@ -426,7 +427,8 @@ static unsigned instructions(const struct lang_expr *e)
     return n;
 }
 
-/* For a term and to take it in: a product is a part of the addition, and of equal factors one is computed. */
+/* About the instructions that compute a term and add it. A product is a part of the addition, and of
+ * equal factors one is computed. */
 static unsigned pair_weight(const struct lang_expr *term)
 {
     if (term->kind != E_BINARY || term->op != OP_MUL)

@@ -51,7 +51,7 @@ static bool pays(const struct matmul_form *f, struct buf *why)
     return true;
 }
 
-/* What tensor cores do not take has the smallest of fma's tiles, if no other. */
+/* Is there room for the smallest of fma's tiles, which do what tensor cores do not take? */
 static bool has_room(const struct cg *g, const struct matmul_form *f, struct buf *why)
 {
     const struct matmul_plan least = matmul_least();
@@ -292,7 +292,7 @@ static void tell_losses(struct cg *g, const struct losses *l)
 
 /* ---- code ------------------------------------------------------------------------------------------- */
 
-/* What copies and vectors of the operands need of the dimensions. */
+/* Requires of the dimensions what copies and vectors of the operands need. */
 static void require_align(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                           struct variant_condition *c)
 {
@@ -359,7 +359,7 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
     return !g->failed;
 }
 
-/* For sizes that no other variant is for: of all of them, an element for each thread. */
+/* Adds the variant for all sizes that no other one is for: each thread computes an element. */
 static bool lower_rest(struct cg *g, const struct lower_stage *s, struct variant_set *all)
 {
     const struct variant_condition always = variant_condition(g);

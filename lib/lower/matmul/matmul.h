@@ -100,8 +100,8 @@ struct lang_expr *matmul_binary(struct cg *g, enum lang_op op, struct lang_expr 
 /* ---- matmul/term.c ---------------------------------------------------------------------------------- */
 
 enum { MATMUL_PARTS = 4 };
-/* What is added up, or compared, for each pair of elements of both sides: an expression of variables, one for each part that
- * depends on one side alone. */
+/* The term that is added up, or compared, for each pair of elements of both sides. It is an expression
+ * of variables, one for each part that depends on one side alone. */
 struct matmul_parts {
     struct lang_expr *term;
     uint32_t n;
@@ -117,7 +117,7 @@ bool matmul_find_parts(struct cg *g, const struct matmul_normal *n, const struct
 
 /* ---- matmul/form.c: what is computed ---------------------------------------------------------------- */
 
-/* In what a product's factors are multiplied; sums are f32, of integers s32, of f64 f64. */
+/* The type that multiplies a product's factors. Sums are f32; those of integers s32, those of f64 f64. */
 enum matmul_type {
     MATMUL_F16,
     MATMUL_BF16,
@@ -129,7 +129,7 @@ enum matmul_type {
     MATMUL_I32,  /* where the terms are no products */
 };
 
-/* What is to become of the element, on its way or when the fragments are made. */
+/* How an element is rounded, on its way or when the fragments are made. */
 enum matmul_cut {
     MATMUL_WHOLE, /* it has tf32's bits alone */
     MATMUL_CUT,   /* tf32_rz(), as tensor cores do by themselves */
@@ -211,7 +211,7 @@ enum matmul_by {
     MATMUL_BY_WGMMA
 };
 
-/* As many blocks as the device has multiprocessors; as there are tiles. */
+/* These stand for as many blocks as the device has multiprocessors, and as there are tiles. */
 #define MATMUL_BLOCKS_ALL   UINT32_MAX
 #define MATMUL_BLOCKS_TILES (UINT32_MAX - 1)
 
@@ -267,8 +267,8 @@ struct matmul_plan {
     bool turned;
     bool
         promotes; /* wgmma, of FP8 and of parts: sums of a stage's products alone, which are added to others as f32 is */
-    /* Of each operand, the elements along its last axis that one access may take: a power of two. What that needs of
-     * the dimensions is in the variant's condition. */
+    /* For each operand, how many elements along its last axis one access may take: a power of two. The
+     * variant's condition has what that needs of the dimensions. */
     uint32_t align[MATMUL_OPERANDS];
     uint32_t store;         /* the same of the outputs */
     struct lang_expr *when; /* what else the variant is for (m <= 16); NULL: any size */
@@ -298,13 +298,13 @@ struct lang_expr *matmul_share(struct arena *a, struct lang_expr *k, uint32_t bk
 /* The smallest tile that fma has, and the fewest stages. */
 struct matmul_plan matmul_least(void);
 
-/* What plans are made for, beside the form and the schedule; .a keeps their texts. */
+/* The setting that plans are made for, beside the form and the schedule; .a keeps their texts. */
 struct matmul_setting {
     struct arena *a;
     const struct ptx_target *target;
     bool fast; /* math: fast */
 };
-/* What there is to say of them. */
+/* Reasons that the plans are as they are, for reports. */
 struct matmul_report {
     const char *not_wgmma; /* why it is not taken, where the target has it; or NULL */
     /* Where there is no plan: why, and the key of the schedule that is in the way. */
@@ -362,8 +362,8 @@ struct lang_expr *matmul_grid(struct matmul *m);
  * p->align gives or is 1. */
 void matmul_fetch(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
                   uint32_t lanes, int32_t inside, struct cg_val *v);
-/* The same as words of two elements, of an operand of f16 or bf16 that instructions on pairs can make (matmul/pairs.c); false: they
- * can't, or not so many. */
+/* Does matmul_fetch() with words of two elements, for an operand of f16 or bf16 that instructions on pairs
+ * can make (matmul/pairs.c); false: they can't, or not so many. */
 bool matmul_fetch_pairs(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
                         uint32_t lanes, int32_t inside, struct ptx_operand *word);
 /* Is that possible at all? */
@@ -371,7 +371,7 @@ bool matmul_has_pairs(const struct matmul_operand *o);
 /* mixed.c: warns of products of f32 and a narrower type that a cast would let tensor cores do. */
 void matmul_advise_cast(struct cg *g, const struct matmul_form *f,
                         const struct matmul_options *want);
-/* What both begin with: the reader stands there; does the first element exist? */
+/* Begins both: moves the reader there. Returns whether the first element exists. */
 struct cg_val matmul_stand(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
                            uint32_t lanes, int32_t inside);
 /* The subscripts of a plain operand's element in its buffer, and its place. */
@@ -394,8 +394,9 @@ struct matmul_patch {
 
 /* ---- matmul/store.c ---------------------------------------------------------------------------------- */
 
-/* Where the tile's outputs are one patch, or a warp's several, loads what the patch's are made of beside the sums, if registers
- * have room for it: before the sums are written, as long as threads wait for one another. */
+/* Loads what a patch's outputs are made of beside the sums, if registers have room for it. It does so
+ * where the tile's outputs are one patch, or a warp's several, and before the sums are written, while
+ * threads wait for one another. */
 void matmul_store_begin(struct matmul *m, const struct matmul_patch *patch);
 /* Computes and stores the outputs of a patch. All workers come, behind a barrier after the sums were written; what the
  * patch holds may be overwritten behind another. Where blocks share the tile it begins with matmul_split_join(). */
@@ -417,8 +418,9 @@ void matmul_prefetch(struct matmul *m);
 
 /* ---- matmul/split.c ---------------------------------------------------------------------------------- */
 
-/* Where p->split > 1: the block that comes last with this patch goes on with all blocks' sums in it, added in the order
- * of their shares; the others jump to `skip`. All threads come, and leave behind a barrier. */
+/* Joins the shares of a tile, for p->split > 1. The block that comes last with this patch goes on with all
+ * blocks' sums in it, added in the order of their shares; the others jump to `skip`. All threads call it,
+ * and leave behind a barrier. */
 void matmul_split_join(struct matmul *m, const struct matmul_patch *patch, uint32_t skip);
 
 /* ---- the ways: between matmul_begin() and the end of the entry ----------------------------------------- */
@@ -440,7 +442,7 @@ bool matmul_mma_fills(const struct ptx_target *target, const struct matmul_form 
 bool matmul_mma_turned(const struct matmul_form *f);
 uint32_t matmul_thin_shared(const struct ptx_target *target, const struct matmul_form *f,
                             const struct matmul_plan *p);
-/* The same of wgmma: sm_90a alone has it, of operands that are computed or plain, in rows of whole 16 bytes. */
+/* Does wgmma fit? sm_90a alone has it, for operands that are computed or plain, in rows of whole 16 bytes. */
 bool matmul_wgmma_fits(const struct ptx_target *target, const struct matmul_form *f,
                        const struct matmul_plan *p, struct buf *why);
 uint32_t matmul_wgmma_shared(const struct ptx_target *target, const struct matmul_form *f,
@@ -451,7 +453,7 @@ bool matmul_wgmma_direct(const struct ptx_target *target, const struct matmul_fo
 /* And are they worked on there: by functions, or with a tensor that is brought beside the sums? */
 bool matmul_wgmma_works(const struct ptx_target *target, const struct matmul_form *f,
                         const struct matmul_plan *p);
-/* What it needs of the sizes beside that: tensor maps have no empty dimensions. */
+/* Requires what wgmma needs of the sizes beside that: tensor maps have no empty dimensions. */
 void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                           struct variant_condition *c);
 void matmul_simt(struct matmul *m);

@@ -18,7 +18,7 @@ static bool is_narrow(const struct matmul_operand *o, enum dtype t)
     return o->main && o->main->type == t && (matmul_exact(o->eq->rhs) & MATMUL_BIT(t));
 }
 
-/* Of f16 or bf16: the type of some operands, which the others can be cast to. DT_VOID: there is none. */
+/* f16 or bf16: the one that some operands have and that the others can be cast to. DT_VOID: neither is. */
 static enum dtype common_type(const struct matmul_form *f)
 {
     static const enum dtype wanted[] = {DT_F16, DT_BF16};

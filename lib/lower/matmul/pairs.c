@@ -23,7 +23,7 @@ enum {
     MOST_TERM = 64,    /* constants that integers are added to or taken from */
 };
 
-/* Where pairs of one vector are made. */
+/* The state while pairs of one vector are made. */
 struct pairs {
     struct matmul *m;
     const struct matmul_operand *o;
@@ -58,7 +58,7 @@ static const struct lang_expr *rounded_pair(const struct lang_expr *e, enum dtyp
 
 /* ---- elements one by one -------------------------------------------------------------------------- */
 
-/* Of e, which is exact in the operand's type: v[lanes], of e's own type. */
+/* Computes e, which is exact in the operand's type, for each lane: v[lanes], of e's own type. */
 static void compute(struct pairs *s, const struct lang_expr *e, struct cg_val *v)
 {
     struct cg *g = s->m->g;
@@ -99,7 +99,7 @@ static bool are_neighbours(struct cg_part x, struct cg_part y)
            x.at % (2 * x.bits) == 0;
 }
 
-/* What the bits lie below, and what they count from with the sign's bit turned. */
+/* The float that integer bits lie below, and that they count from with the sign's bit turned. */
 static double base_of(const struct pairs *s)
 {
     return s->o->type == DT_F16 ? 1024 : 128;

@@ -226,7 +226,7 @@ static void add_smaller(struct planner *l, struct variants *all, const struct ma
     l->cost = cost;
 }
 
-/* For sizes of which some are not known. */
+/* Adds variants for sizes of which some are not known. */
 static void add_open(struct planner *l, struct variants *all)
 {
     const struct matmul_options *w = l->want;
@@ -275,7 +275,7 @@ static bool rests(const struct planner *l)
     return !l->n;
 }
 
-/* Of what is not made of vectors. */
+/* Adds variants that access single elements, for what no vectors fit. */
 static void add_any(struct planner *l, struct variants *all)
 {
     static const struct matmul_options by_sync = {.mma = MATMUL_BY_SYNC},
@@ -335,7 +335,8 @@ static bool check_mma(struct planner *l)
     return true;
 }
 
-/* What the instruction says to the schedule's tile, warps and stages, or to usual ones where w is NULL; why stays empty if nothing. */
+/* Does the instruction take the schedule's tile, warps and stages, or usual ones where w is NULL? why
+ * stays empty if it does. */
 static bool tile_fits(struct planner *l, const struct matmul_options *w, struct buf *why)
 {
     static const struct matmul_options usual = {0};
@@ -439,7 +440,7 @@ static bool impossible(struct planner *l)
         named.stages);
 }
 
-/* What only wgmma has asks for it: clusters of tiles, and warpgroups by turns. */
+/* Takes options that only wgmma has for a wish for wgmma: clusters of tiles, and warpgroups by turns. */
 static bool read_wgmma(struct planner *l, struct matmul_options *w)
 {
     const char *key = w->clusters[0] ? "cluster" : "pingpong";

@@ -50,9 +50,9 @@ void planner_begin(struct planner *l);
 bool planner_knows_all(const struct planner *l); /* the extents */
 /* A plan without sizes. */
 struct matmul_plan planner_new(const struct planner *l, enum matmul_how how);
-/* As many of `split` shares as have something to do. */
+/* The number of shares that have something to do, of `split`. */
 uint32_t planner_shares(const struct planner *l, const struct matmul_plan *p, uint32_t split);
-/* .best is p, if that is possible, wanted and cheaper. */
+/* Makes p the best plan, if it is possible, wanted and cheaper. */
 void planner_consider(struct planner *l, struct matmul_plan *p, uint32_t shared);
 /* All tiles of the table, or the schedule's. */
 void planner_consider_tiles(struct planner *l);
@@ -63,7 +63,7 @@ void planner_consider_tiles(struct planner *l);
  * choice. */
 bool planner_takes_wgmma(const struct planner *l, struct buf *why);
 void planner_consider_wgmma(struct planner *l);
-/* What a schedule says, whether it fits or not; .threads is 0 where the numbers make no sense. */
+/* The plan that a schedule names, whether it fits or not; .threads is 0 where the numbers make no sense. */
 struct matmul_plan planner_wgmma_named(const struct planner *l, const struct matmul_options *w);
 
 /* ---- matmul/rows.c ---- */

@@ -99,7 +99,7 @@ static void thin_along_j(const struct planner *l, struct matmul_plan *p, uint32_
     p->bk = p->threads / across * wk;
 }
 
-/* What a schedule's tile leaves of it; false: it is not possible. */
+/* Gives the plan the sizes that a schedule's tile names; false: it is not possible. */
 static bool thin_named(const struct planner *l, struct matmul_plan *p, uint32_t lanes, bool along_k)
 {
     const struct matmul_options *w = l->want;

@@ -67,7 +67,7 @@ static void load_sums(struct walk *w, struct cg_val row, struct cg_val col)
 
 /* ---- a vector ------------------------------------------------------------------------------------- */
 
-/* Where the thread's vector number `count` is in the patch. */
+/* Finds the place of the thread's vector number `count` in the patch. */
 static void find_vector(const struct walk *w, struct cg_val count, struct cg_val *row,
                         struct cg_val *col)
 {
@@ -116,7 +116,7 @@ static struct at stand(struct walk *w, struct cg_val row, struct cg_val col)
     return at;
 }
 
-/* Where its vector is in a tensor of the outputs' shape. */
+/* The place of its vector in a tensor of the outputs' shape. */
 static struct cg_place_of place(const struct walk *w, const struct lang_symbol *t,
                                 const struct at *at)
 {
@@ -192,7 +192,7 @@ static uint32_t vectors_of(const struct walk *w)
     return matmul_divide_up(w->end, w->step);
 }
 
-/* How many are computed ahead, if all passes do so many. */
+/* The number of vectors that are computed before any is stored, if all passes do so many. */
 static uint32_t ahead_of(const struct walk *w)
 {
     const bool whole = w->end % w->step == 0, mma = w->m->p->how == MATMUL_MMA;
@@ -252,7 +252,7 @@ static uint32_t loaded_at(const struct walk *w, uint32_t n, uint32_t i)
     return (n * w->own.n + i) * w->lanes / 2;
 }
 
-/* Of vectors in one column, w->step rows apart. */
+/* The distance of vectors in one column that are w->step rows apart. */
 static int64_t apart_of(const struct walk *w)
 {
     const struct lang_symbol *shape = w->m->f->stage->eq[0]->sym;

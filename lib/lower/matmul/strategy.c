@@ -37,7 +37,7 @@ static const struct strategy_option options[] = {
 
 /* ---- schedules worth trying ---- */
 
-/* What is known of a contraction's sizes without its form. */
+/* The sizes of a contraction, as far as they are known without its form. */
 struct sizes {
     unsigned bits; /* of the first input's elements */
     uint64_t rows,
@@ -88,7 +88,7 @@ __attribute__((format(printf, 3, 4))) static void add(struct arena *a, struct lo
     va_end(ap);
 }
 
-/* By tensor cores: 64 or 128 bytes of an operand's row in a step. */
+/* Offers products by mma.sync, with 64 or 128 bytes of an operand's row in a step. */
 static void mma_candidates(struct arena *a, const struct sizes *z, struct lower_candidates *out)
 {
     enum { IDLE = 512 }; /* blocks, more of which leave no multiprocessor idle */
@@ -120,8 +120,9 @@ static void mma_candidates(struct arena *a, const struct sizes *z, struct lower_
     }
 }
 
-/* By wgmma: 128 bytes of an operand's row in a step, as many stages as there is room for, with and without clusters; of the tiles for
- * large results also other orders, and blocks that make whole turns. */
+/* Offers products by wgmma, with 128 bytes of an operand's row in a step, as many stages as there is room
+ * for, with and without clusters. Tiles for large results come in other orders, too, and with blocks that
+ * make whole turns. */
 static void wgmma_candidates(struct arena *a, const struct sizes *z, struct lower_candidates *out)
 {
     enum { MANY = 128 }; /* multiprocessors with an equal part of results that are powers of two */
@@ -188,7 +189,7 @@ static void row_tiles(struct arena *a, const struct sizes *z, struct lower_candi
     }
 }
 
-/* By fma. */
+/* Offers products by fma. */
 static void fma_candidates(struct arena *a, const struct sizes *z, struct lower_candidates *out)
 {
     static const struct tiling v[] = {

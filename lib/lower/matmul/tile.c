@@ -1,4 +1,4 @@
-/* Where a block of a contraction is, and what its operands' elements are there (matmul.h). */
+/* Finds where a block of a contraction is, and its operands' elements there (matmul.h). */
 #include <config.h>
 
 #include "lower/matmul/matmul.h"
@@ -321,7 +321,7 @@ struct lang_expr *matmul_grid(struct matmul *m)
 
 /* ---- operands ------------------------------------------------------------------------------------- */
 
-/* What an index of a normalised equation is in this block. */
+/* The value of an index of a normalised equation in this block. */
 static struct cg_val subscript_of(const struct matmul *m, const struct lang_symbol *index,
                                   struct cg_val at, struct cg_val k)
 {

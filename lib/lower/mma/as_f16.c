@@ -1,21 +1,29 @@
-/* f32 that are rounded to tf32, as f16 (mma/mma.h): both have 10 bits of mantissa, so that f16 has a tf32 exactly where its
- * exponent allows, and the instructions multiply twice as many f16.
+/* Multiplies f32 that are rounded to tf32 as f16 (mma/mma.h). Both types have 10 bits of mantissa,
+ * so f16 has a tf32 exactly where its exponent allows, and an instruction multiplies twice as many
+ * f16.
  *
- * A block multiplies each operand by a power of two that brings the largest element of its first tile to between 2^14 and 2^15,
- * so that f16 has all that are 2^28 times smaller at most, and twice as large. Elements go from memory through registers, where
- * they are scaled, rounded and packed, to tiles of f16: two stages, one of which is multiplied while the other is written. On the
- * way each is looked at, by one loop until it finds an f16 that is too large or, less than the smallest normal number, may have been
- * rounded to it; and by a second one from there on, which knows zeros from what is too small:
+ * A block multiplies each operand by a power of two, its scale. The scale brings the largest
+ * element of the block's first tile to between 2^14 and 2^15. So f16 has all elements that are at
+ * most twice as large, and those down to 2^28 times smaller.
  *
- *   too large   the largest |f16| so far is 65504, infinite or NaN; where words are rounded by a sum, the largest |f32|
- *   too small   the smallest |f16| so far is less than 2^-14, or, where words are rounded to even, not more: what is half a bit of
- *               tf32 less becomes 2^-14; by the second loop 2 |x| - 1, as integers, is less than that of 2^-14 / scale, of which a
- *               zero makes the largest number there is
+ * Elements go from memory to registers, which scale, round and pack them, and from there to tiles
+ * of f16. There are two stages: one is multiplied while the other is written. Two loops do this,
+ * and both test each element on its way. The first loop ends at an f16 that is too large, or so
+ * small that it may have been rounded to a subnormal or to the smallest normal number; zeros end
+ * it, too. The second goes on from there, and tells zeros from what is too small. The tests are:
  *
- * Scales are 2^112 at most, so that subnormal f32, which have fewer bits, are too small.
+ *   too large   The largest |f16| so far is 65504, infinite or NaN. Where a sum rounds the words,
+ *               the largest |f32| is tested instead.
+ *   too small   First loop: the smallest |f16| so far is less than 2^-14. Where words are rounded
+ *               to even it may not be 2^-14 either, since what is half a bit of tf32 less becomes
+ *               2^-14. Second loop: 2 |x| - 1 of the f32, as an unsigned integer, is less than that
+ *               of 2^-14 / scale. A zero makes the largest number there is of it, and passes.
  *
- * A tile with elements that f16 does not have is not multiplied: the sums are scaled back, and the loop of tf32 (mma/mma.c) takes
- * all from there on. So a block whose elements are soon out of reach is nearly as fast as without all this.
+ * Scales are 2^112 at most. So subnormal f32, which have fewer bits, count as too small.
+ *
+ * A tile with elements that f16 does not have is not multiplied. The sums are scaled back, and the
+ * loop of tf32 (mma/mma.c) does the rest. So a block whose elements are soon out of reach is nearly
+ * as fast as without all this.
  */
 #include <config.h>
 
@@ -42,7 +50,7 @@ bool mma_measure_as_f16(const struct mma_shape *s, struct mma_shape *h, struct m
     return true;
 }
 
-/* Behind the stages: of each operand a word for each warp. */
+/* Bytes of the stages and, behind them, of one word for each operand and warp. */
 uint32_t mma_as_f16_shared(const struct mma_shape *h)
 {
     return h->stage_bytes * STAGES + h->ntile * LANES * 4;
@@ -50,8 +58,9 @@ uint32_t mma_as_f16_shared(const struct mma_shape *h)
 
 /* ---- a thread's pieces ------------------------------------------------------------------------------ */
 
-/* Of an operand: what its elements are multiplied by, a power of two; what the smallest that f16 has then makes; and the
- * smallest and the largest so far. */
+/* How far an operand's elements reach. Its elements are multiplied by scale, a power of two. least is
+ * what look_for_small() makes of the smallest element that f16 has then (find_least()). low and high
+ * are the smallest and the largest so far. */
 struct reach {
     int32_t scale, least, low, high;
 };
@@ -88,13 +97,13 @@ static void load_piece(struct mma *h, struct mma_slab *t, uint32_t i)
              PTX_ARGS(ptx_vec(&g->b, PIECE, to), from));
 }
 
-/* Is the word rounded by a sum, which only f32 can be asked whether it was too large? */
+/* Does a sum round the word? Then only the f32 tells whether the word was too large. */
 static bool by_sum(const struct mma *h, const struct mma_slab *t)
 {
     return cut_of(h, t) == MATMUL_AWAY;
 }
 
-/* Of what op makes one of two words, kept in `to`, the one of to and x. */
+/* Replaces `to` by op of `to` and x; op is a minimum or maximum. */
 static void keep(struct mma *h, const char *op, int32_t to, int32_t x)
 {
     CG_ASSIGN(h->g, to, op, ptx_r(to), ptx_r(x));
@@ -114,7 +123,7 @@ static int32_t one(struct mma *h, const char *op, int32_t x)
     return y;
 }
 
-/* The smallest of the piece's words that are not 0. */
+/* Keeps the smallest word of the piece in r->low, as 2 |x| - 1: so zeros are the largest. */
 static void look_for_small(struct mma *h, struct reach *r, const int32_t *raw)
 {
     struct cg *g = h->g;
@@ -128,7 +137,7 @@ static void look_for_small(struct mma *h, struct reach *r, const int32_t *raw)
     keep(h, "min.u32", r->low, both(h, "min.u32", small[0], small[2]));
 }
 
-/* The piece's elements 0 and second, and the others, scaled and rounded. */
+/* Scales and rounds the piece's elements: word[0] gets elements 0 and `second`, word[1] the others. */
 static void pack(struct as_f16 *x, uint32_t n, const int32_t *raw, uint32_t second, int32_t word[2])
 {
     enum { HALF = 1 << 12 };
@@ -157,7 +166,7 @@ static void pack(struct as_f16 *x, uint32_t n, const int32_t *raw, uint32_t seco
         keep(h, "min.f16x2", r->low, both(h, "min.f16x2", first, other));
 }
 
-/* To the stage that is written. */
+/* Writes piece i of the operand to the stage that is filled now. */
 static void put_piece(struct as_f16 *x, uint32_t n, uint32_t i)
 {
     enum { OTHER = 16 }; /* bytes to the chunk of odd neighbours, or from there */
@@ -203,7 +212,7 @@ static void load_all(struct mma *h)
 
 /* ---- scales ----------------------------------------------------------------------------------------- */
 
-/* The largest word of all threads, of a word from each. */
+/* The largest of the words that the threads of a warp have, one each. */
 static int32_t largest_of_warp(struct mma *h, int32_t word)
 {
     struct cg *g = h->g;
@@ -227,10 +236,11 @@ static int32_t largest_of_thread(struct mma *h, const struct mma_slab *t)
     return most;
 }
 
-/* The exponent of f32: what 2^0 has, what the largest scale has, and the bit where it begins. */
+/* The exponent field of f32: its value in 2^0, its value in the largest scale, its lowest bit. */
 enum { EXPONENT_BIAS = 127, EXPONENT_OF_MOST = EXPONENT_BIAS + 112, EXPONENT = 23 };
 
-/* Where 2^e is the largest power of two in |x|, 2^(14 - e), or the largest scale. */
+/* Sets the scale to 2^(14 - e), where 2^e is the largest power of two in |x|, or to the largest scale.
+ * most: 2 |x| of the largest element. */
 static void choose_scale(struct mma *h, const struct reach *r, int32_t most)
 {
     enum { AIM = 2 * EXPONENT_BIAS + 14 };
@@ -249,7 +259,7 @@ static int32_t inverse(struct mma *h, const struct reach *r)
     return cg_reg(g, cg_binary(g, OP_SUB, twice, cg_value(DT_U32, r->scale)));
 }
 
-/* 2 x - 1, as integers, of 2^-14 / scale. */
+/* Computes 2 x - 1, as integers, for x = 2^-14 / scale. */
 static void find_least(struct mma *h, const struct reach *r)
 {
     struct cg *g = h->g;
@@ -258,7 +268,8 @@ static void find_least(struct mma *h, const struct reach *r)
     CG_ASSIGN(g, r->least, "mad.lo.u32", ptx_r(least), ptx_imm(2), ptx_imm(-1));
 }
 
-/* By the largest elements of the tile that was loaded. All of the block's threads come. */
+/* Chooses scales by the largest elements of the tile that was loaded. All of the block's threads
+ * call it. */
 static void choose_scales(struct as_f16 *x)
 {
     struct mma *h = x->h;
@@ -302,7 +313,7 @@ static void make_registers(struct as_f16 *x)
     h->read = cg_new_mutable(g, DT_U32);
 }
 
-/* From m->k_from on. */
+/* Prepares a loop that begins at m->k_from. */
 static void begin(struct as_f16 *x)
 {
     enum { F16_INFINITY = 0x7c00 };
@@ -341,7 +352,7 @@ static struct cg_val is_large(struct cg *g, struct cg_val pair)
     return cg_binary(g, OP_NE, cg_binary(g, OP_AND, up, of_both(F16_SIGN)), cg_u32(0));
 }
 
-/* Is one less than 2^-14, or not more? */
+/* Is one of two f16, not negative, less than 2^-14, or 2^-14 where or_equal? */
 static struct cg_val is_small(struct cg *g, struct cg_val pair, bool or_equal)
 {
     enum { TO_SIGN = 0x7c00 }; /* from 2^-14, 0x0400, and more to the sign's bit */
@@ -350,7 +361,8 @@ static struct cg_val is_small(struct cg *g, struct cg_val pair, bool or_equal)
     return cg_binary(g, OP_NE, cg_binary(g, OP_AND, up, signs), signs);
 }
 
-/* Everyone has read the stage that is read and written the other one. Was something out of reach there? */
+/* Waits until all threads have read one stage and written the other one. bad: was an element that they
+ * wrote out of reach? */
 static void meet(struct as_f16 *x, int32_t bad)
 {
     enum { F32_65504 = 0x477fe000 };
@@ -380,7 +392,7 @@ static void swap_stages(struct mma *h)
     }
 }
 
-/* Piece k of the next tile goes to the stage that is written, that of the tile after it is asked for. */
+/* Writes piece k of the next tile to its stage, and begins to load piece k of the tile after it. */
 static void pass_on(struct as_f16 *x, uint32_t k)
 {
     struct mma *h = x->h;
@@ -393,9 +405,10 @@ static void pass_on(struct as_f16 *x, uint32_t k)
     load_piece(h, &h->slab[n], i);
 }
 
-/* Multiplies the stage that is read, and passes pieces on before each row of products. ptxas would do that for all of them at once
- * in the end, and wait for what is loaded last: before warps meet it has to do what comes before (at 4096^3 on an H100 1.15 times as
- * fast; met before each row, 1.08). */
+/* Multiplies the stage that is read, and passes pieces on before each row of products. ptxas would move
+ * that to the end, for all pieces at once, and wait for what is loaded last. The bar.warp.sync keeps
+ * it from doing so: it has to finish what stands before (at 4096^3 on an H100 1.15 times as fast; with
+ * one before each row, 1.08). */
 static void multiply_tile(struct as_f16 *x)
 {
     struct mma *h = x->h;
@@ -412,8 +425,8 @@ static void multiply_tile(struct as_f16 *x)
     mma_advance(h);
 }
 
-/* By two powers of two that are as near to each other as can be: by one operand's scale alone sums could overflow, or lose bits as
- * subnormals, that do not by both. */
+/* Divides the sums by both scales. It multiplies by two powers of two that are as near to each other as
+ * can be: after one operand's scale alone, sums could overflow or lose bits as subnormals. */
 static void scale_back(struct as_f16 *x)
 {
     struct mma *h = x->h;
@@ -435,7 +448,7 @@ static void scale_back(struct as_f16 *x)
     }
 }
 
-/* The tile that was loaded goes to the first stage, the next one is asked for. */
+/* Writes the tile that was loaded to the first stage, and begins to load the next one. */
 static void fill(struct as_f16 *x, int32_t bad)
 {
     struct mma *h = x->h;
@@ -449,7 +462,7 @@ static void fill(struct as_f16 *x, int32_t bad)
     meet(x, bad);
 }
 
-/* Tiles until none is left or one is bad. */
+/* Multiplies tiles until none is left or one is bad. */
 static void loop(struct as_f16 *x, int32_t left, int32_t bad)
 {
     struct mma *h = x->h;
