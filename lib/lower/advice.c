@@ -16,7 +16,7 @@ struct terms {
     unsigned steps;
 };
 
-/* Of nothing there are none, however many the other may be. */
+/* Multiplies; 0 times anything is 0, infinity too. */
 static double product(double x, double y)
 {
     return x == 0 || y == 0 ? 0 : x * y;

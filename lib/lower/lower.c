@@ -21,7 +21,7 @@ bool lower_lacks(struct buf *why, struct span s, const char *fmt, ...)
     return false;
 }
 
-/* By another kernel, or an entry of another stage, which may be one that waits for this. */
+/* Has another kernel the name, or an entry of another stage, which may be one that waits for this? */
 static bool is_taken(const struct cg *g, const char *name)
 {
     for (size_t i = 0; i < g->entries.n; i++)

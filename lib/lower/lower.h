@@ -75,7 +75,7 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
                                const struct ptx_target *target, const struct lower_options *opt,
                                struct diags *d);
 
-/* Of the machine that code for the target is judged by. */
+/* The multiprocessors of the machine that code for the target is judged by. */
 unsigned lower_multiprocessors(const struct ptx_target *target);
 
 /* ---- schedules worth trying, for tuners ---- */
@@ -139,7 +139,7 @@ struct lower_stat {
     size_t branches, conditional, loops, barriers;
     uint64_t shared_bytes, local_bytes, const_bytes; /* dynamic shared memory is not counted */
     size_t pred, b16, b32, b64, f32, f64;            /* virtual registers by class */
-    /* Of one thread, each instruction taken to be executed once, and ten times for each loop around it. */
+    /* For one thread, if each instruction is executed once, and ten times for each loop around it. */
     double flops, global_bytes;
     VEC(struct lower_access) access; /* loads, stores and atomics, as they come */
     VEC(struct lower_mix) mix;       /* most frequent first, ties by name */

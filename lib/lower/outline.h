@@ -13,11 +13,12 @@
 
 typedef VEC(const struct lang_equation *) equation_list;
 
-/* Of eq, all that depend on fewer indices than are around them, and those inside of others, but for a few terms that each
- * result of many would be read for; their equations are added to the list. */
+/* Outlines eq's reductions that depend on fewer indices than are around them, and those inside of others,
+ * and adds their equations to the list. It leaves those of few terms that each of many results would be
+ * read for. */
 void outline_reductions(struct cg *g, const struct lang_equation *eq, equation_list *out);
-/* Of eq's reductions that are inside of no other the next from number *from on, even if it depends on all indices: the list
- * is then its equation. false: there is no other. */
+/* Outlines the next of eq's reductions that are inside of no other, from number *from on, even if it
+ * depends on all indices. The list is then its equation. False: there is no other. */
 bool outline_next(struct cg *g, const struct lang_equation *eq, uint32_t *from, equation_list *out);
 /* Takes it back, and goes on to the next. */
 void outline_undo(struct cg *g, uint32_t *from);

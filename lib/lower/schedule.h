@@ -29,7 +29,7 @@ bool schedule_takes(const struct cg *g, const struct strategy *st);
 /* Does the schedule name this one? */
 bool schedule_names(const struct cg *g, const struct strategy *st);
 const struct spec_option *schedule_option(const struct cg *g, const char *key); /* or NULL */
-/* Where the schedule says this; the kernel's name where it does not. */
+/* The place where the schedule says this; the kernel's name where it does not. */
 struct span schedule_span(const struct cg *g, const char *key);
 /* The strategy's options, all 0; and as the schedule says them: NULL after an error. */
 void *schedule_nothing(struct cg *g, const struct strategy *st);

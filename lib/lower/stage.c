@@ -62,7 +62,7 @@ static bool group_reads(struct cg *g, const struct group *r, const struct lang_s
     return inouts_read(g, &s, buffer, other);
 }
 
-/* Whether group r must run before group w. */
+/* Must group r run before group w? */
 static bool must_precede(struct cg *g, const struct group *r, const struct group *w)
 {
     const struct lang_expr *other;
@@ -408,7 +408,8 @@ static bool split_group(struct stages *p, const struct group *gr)
     return true;
 }
 
-/* By a strategy for whole rows or columns, if ranges that begin with 0 and end somewhere are made those. None: that is no help. */
+/* Chooses a strategy for whole rows or columns, after ranges from 0 to some end were made whole. None:
+ * that is no help. */
 static struct choice widened(struct stages *p, const struct lower_stage *s)
 {
     struct cg *g = p->g;
@@ -430,7 +431,8 @@ static struct choice widened(struct stages *p, const struct lower_stage *s)
     return none;
 }
 
-/* By a strategy that is named, or the last, which takes whatever is of one shape. No form: after an error. */
+/* Chooses a strategy that is named, or the last, which takes whatever is of one shape. No form: after an
+ * error. */
 static struct choice chosen(struct cg *g, const struct strategy *st, const struct lower_stage *s)
 {
     struct buf why = buf_in(g->a);

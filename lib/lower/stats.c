@@ -19,7 +19,7 @@ const char *lower_kind_name(enum lower_kind k)
     return kind_names[k];
 }
 
-/* By name; what is not here is arithmetic. */
+/* The kinds of instructions by name; what is not here is arithmetic. */
 static const struct {
     const char *name;
     enum lower_kind kind;

@@ -75,7 +75,7 @@ void lower_truncation(struct cg *g, struct lang_expr *e);
 void lower_products(struct cg *g, struct lang_expr *e);
 /* Tells of an entry, to --explain: "  NAME: HOW MORE, when WHEN" in words, and in parts. */
 void lower_tell(struct cg *g, const struct lower_entry *e);
-/* The same in parts alone. */
+/* Notes it in --explain's parts alone. */
 void lower_note(struct cg *g, const struct lower_entry *e);
 /* Why something better was not taken, to --explain in parts. */
 void lower_missed(struct cg *g, const char *what, const char *why);

@@ -86,7 +86,7 @@ static const struct spec_define *dim_of(const struct tuned_entry *e, const char 
     return NULL;
 }
 
-/* The same kernel for the same target by the same emitter; types are in the hash. */
+/* Are both entries for the same kernel, target and emitter? Types are in the hash. */
 static bool is_same_spec(const struct tuned_entry *e, const struct tuned_entry *p,
                          const char *device)
 {

@@ -34,7 +34,7 @@ const char *tuned_path(struct arena *a, struct diags *d);
 /* A file that is not there is an empty cache. One that cannot be read, what is no such file, or no such entry in it, is a
  * warning with its position, and left away. */
 void tuned_read(struct arena *a, const char *path, struct tuned_cache *out, struct diags *d);
-/* The same of its text; false where the whole is left away. */
+/* Parses the text of such a file; false where the whole is left away. */
 bool tuned_parse(struct arena *a, const struct source *text, struct tuned_cache *out,
                  struct diags *d);
 /* Adds an entry, in the place of one for the same problem: the file is locked (FILE.lock), read, and replaced as a whole, so
@@ -42,7 +42,7 @@ bool tuned_parse(struct arena *a, const struct source *text, struct tuned_cache 
  * folder is made. False with an error in d. */
 bool tuned_add(struct arena *a, const char *path, const struct tuned_entry *e, struct diags *d);
 
-/* Of a spec, whatever dimensions it was read with. Memory is a's. */
+/* The hash of a spec, whatever dimensions it was read with. Memory is a's. */
 const char *tuned_hash(struct arena *a, const struct spec *s);
 /* An entry for the spec as it was read, its types and its fixed dimensions in it, without a device and figures. */
 struct tuned_entry tuned_entry_of(struct arena *a, const struct spec *s,

@@ -1,4 +1,5 @@
-/* Where an element of a buffer lies, computed in the order that leaves the least to do in the innermost loop. */
+/* Computes where an element of a buffer lies, in the order that leaves the least to do in the innermost
+ * loop. */
 #include <config.h>
 
 #include "lower/cg/cg.h"

@@ -82,13 +82,13 @@ struct cg_part {
     int32_t word;
 };
 
-/* What a symbol stands for just now: an index, a local, a function's parameter. */
+/* The value that a symbol stands for just now. The symbol is an index, a local or a function's parameter. */
 struct cg_binding {
     const struct lang_symbol *sym;
     struct cg_val val;
     bool is_mutable; /* val.op is a register that assignments write */
-    /* Of vectors and of arrays in registers: a cell for each lane of each element. An array that a function was given
-     * shares its caller's. */
+    /* Vectors and arrays in registers have a cell for each lane of each element. An array that a function was
+     * given shares its caller's. */
     struct cg_cell *cell;
     uint32_t ncell;
     const struct lang_symbol
@@ -260,7 +260,7 @@ struct cg {
     VEC(const struct lang_symbol *) assigned;
     VEC(const struct lang_func *) inspected;
     VEC(const struct lang_expr *) explained; /* calls */
-    /* Of this spec, a call and a reduction that keep strategies away: schedule.c */
+    /* A call and a reduction of this spec that keep strategies away (schedule.c). */
     const struct spec *obstacles_of;
     const struct lang_expr *call; /* one that is not known by what it returns */
     VEC(struct cg_variable) variables;
@@ -296,7 +296,7 @@ struct cg {
 
     /* A strategy that has elements in registers already answers reads of tensors here. False: not its. */
     bool (*read)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
-    /* The same of reductions, and of quotients, of which x and y are the operands. */
+    /* They answer reductions, and quotients with the operands x and y, in the same way. */
     bool (*reduced)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
     bool (*quotient)(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q);
     /* A call of exp whose argument is never positive; *rough: and a few units in the last place matter little. */
@@ -376,8 +376,8 @@ int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
 int32_t cg_recall(struct cg *g, const char *what, size_t n, const struct ptx_operand *op);
 void cg_remember(struct cg *g, const char *what, size_t n, const struct ptx_operand *op,
                  int32_t reg);
-/* The same of what is read from memory, n < CG_KEY_MAX: what was read in any case is known under every guard, what was read under
- * g->guard is good there only. */
+/* These do so for what is read from memory, n < CG_KEY_MAX. What was read in any case is known under every
+ * guard; what was read under g->guard is good there only. */
 int32_t cg_recall_read(struct cg *g, const char *what, size_t n, const struct ptx_operand *op);
 void cg_remember_read(struct cg *g, const char *what, size_t n, const struct ptx_operand *op,
                       int32_t reg);
@@ -430,14 +430,14 @@ bool cg_same(struct cg_val x, struct cg_val y);
 struct ptx_operand cg_op(struct cg *g, struct cg_val v);
 int32_t cg_reg(struct cg *g, struct cg_val v);            /* the same, in a register */
 void cg_move(struct cg *g, int32_t reg, struct cg_val v); /* assigns a mutable register */
-/* The same for a value computed since `since`: its last instruction then writes reg itself. */
+/* cg_move_new() moves a value that was computed since `since`: its last instruction then writes reg itself. */
 struct cg_since {
     size_t items, numbers;
 };
 struct cg_since cg_now(const struct cg *g);
 void cg_move_new(struct cg *g, int32_t reg, struct cg_val v, struct cg_since since);
 struct cg_val cg_binary(struct cg *g, enum lang_op op, struct cg_val x, struct cg_val y);
-/* What addresses are made of. */
+/* Unsigned arithmetic of 32 bits, for addresses. */
 static inline struct cg_val cg_u32(uint32_t v)
 {
     return cg_int(DT_U32, v);
@@ -606,7 +606,7 @@ struct cg_val cg_expr(struct cg *g, const struct lang_expr *e);
 void cg_branch(struct cg *g, const struct lang_expr *e, bool sense, uint32_t label);
 /* e, or what stands for it: walkers of the syntax tree look at this. */
 const struct lang_expr *cg_view(const struct cg *g, const struct lang_expr *e);
-/* What an expression reads from memory or takes from another equation: false where it is memory. */
+/* Does an equation define what the expression reads? False where it reads memory. */
 bool cg_is_defined(const struct cg *g, const struct lang_symbol *sym);
 /* The value of a reduction that is done before others meet it starts as this: of type t. */
 struct cg_val cg_reduce_identity(struct cg *g, enum lang_reduce how, enum dtype t);

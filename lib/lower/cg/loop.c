@@ -393,7 +393,7 @@ static bool find_stride(const struct lang_stmt *s, struct stride *t)
     return true;
 }
 
-/* As many rounds at a time as `copies` while that many are left, without asking between them. */
+/* Runs `copies` rounds at a time while that many are left, without a test between them. */
 static void rounds_at_once(struct cg *g, const struct lang_stmt *s, const struct stride *t,
                            uint32_t copies, struct cg_loop *loop)
 {

@@ -339,7 +339,7 @@ struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
     return r;
 }
 
-/* As exp_falling_short_f32 of mathlib/f32.k has it; below e^-87.7 s is 0, so that exp(-inf) is, which may be all that a sum
+/* Computes exp as exp_falling_short_f32 of mathlib/f32.k does; below e^-87.7 s is 0, so that exp(-inf) is, which may be all that a sum
  * has. */
 void cg_falling_parts(struct cg *g, struct cg_val x, bool large, struct cg_val *p, struct cg_val *s)
 {

@@ -71,7 +71,7 @@ static struct cg_val gelu_of_f16(struct cg *g, struct cg_val x)
     return cg_fma(g, op1(g, "neg.f32", a), e, positive);
 }
 
-/* As mathlib/half.k has it. */
+/* Computes gelu as mathlib/half.k does. */
 static struct cg_val gelu(struct cg *g, struct cg_val x)
 {
     static const float c[] = {-0x1.3c0ebcp5f + 64, -0x1.498394p3f,   -0x1.6a9796p-1f,

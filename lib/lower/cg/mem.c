@@ -84,7 +84,7 @@ static const char *load_type(enum dtype t)
     INTERNAL_ERROR("no element has type %d", (int)t);
 }
 
-/* Of what nobody writes. */
+/* The modifier of loads from what nobody writes. */
 static const char *free_word(const struct cg *g)
 {
     return g->keeps_loads ? "" : ".nc";

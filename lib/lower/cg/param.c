@@ -346,7 +346,8 @@ static struct cg_val warp_number(struct cg *g)
     return cg_binary(g, OP_SHR, cg_thread_number(g), cg_int(DT_U32, 5));
 }
 
-/* Where the lane follows from threadIdx.x, that is mostly at hand, and the special register slow to read. */
+/* Computes the lane from threadIdx.x where it follows from that, which is mostly at hand, while the special
+ * register is slow to read. */
 static bool lane_of_thread(struct cg *g, struct cg_val *v)
 {
     const uint64_t *b = g->block;

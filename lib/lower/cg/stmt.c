@@ -118,7 +118,7 @@ static void assign(struct cg *g, const struct lang_stmt *s)
 
 /* ---- control flow --------------------------------------------------------------------------------- */
 
-/* Where continue goes: to the innermost loop, past a switch. */
+/* The label that continue goes to: that of the innermost loop, past a switch. */
 static uint32_t next_label(struct cg *g)
 {
     struct cg_loop *l = g->loop;

@@ -255,7 +255,7 @@ struct cg_val cg_index(struct cg *g, struct cg_val x)
         .type = DT_I64, .narrow = dtype_class(x.type) == DTC_I ? CG_S32 : CG_U32, .op = x.op};
 }
 
-/* Whether v can be an operand of a 32-bit instruction that reads it as `how`. */
+/* Can v be an operand of a 32-bit instruction that reads it as `how`? */
 static bool fits(struct cg_val v, enum cg_narrow how)
 {
     int64_t i;

@@ -48,7 +48,7 @@ static void find_variation(struct map_reader *m, struct map_form *f)
         f->varies |= f->k[i] != f->k[0];
 }
 
-/* Of what is known at launch: can it not be negative? */
+/* Is it known at launch, and never negative? */
 static bool is_natural(const struct lang_expr *e)
 {
     int64_t v;
@@ -220,7 +220,7 @@ static struct cg_val quotient(struct cg *g, const struct lang_expr *by, const st
     return rest ? r : q;
 }
 
-/* By a value of the launch: c / group. */
+/* Divides by a value of the launch: c / group. */
 static struct map_form divide_by(struct cg *g, struct map_form x, const struct map_form *y,
                                  const struct lang_expr *by, bool rest)
 {
@@ -501,7 +501,7 @@ static bool compare(struct cg *g, const struct lang_expr *e, struct cg_val *v)
     return true;
 }
 
-/* By a number that is known at launch only. */
+/* Divides by a number that is known at launch only. */
 static bool divide_at_launch(struct cg *g, const struct lang_expr *e, struct cg_val *v)
 {
     const struct map_reader *m = g->read_ctx;

@@ -111,10 +111,10 @@ void map_compute(struct cg *g, struct map_reader *m, const struct lang_equation 
 
 /* ---- map/merge.c ---- */
 
-/* The same stage with neighbouring axes as one where nothing tells them apart; tell: to --explain. */
+/* Merges neighbouring axes of the stage where nothing tells them apart; tell: say so to --explain. */
 struct lower_stage map_merge(struct cg *g, const struct lower_stage *s, bool tell);
-/* The same of two neighbouring indices that all reductions of the stage run over: the index that stands for both, and the
- * stage with it; NULL: something tells them apart. */
+/* Merges two neighbouring indices that all reductions of the stage run over. Returns the index that stands
+ * for both, and the stage with it; NULL: something tells them apart. */
 struct lang_symbol *map_merge_sums(struct cg *g, struct lower_stage *s,
                                    struct lang_symbol *const *pair);
 

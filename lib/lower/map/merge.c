@@ -45,7 +45,7 @@ static bool may_merge(const struct merge *m, const struct lang_expr *e)
     return !e->pad || may_merge(m, e->pad);
 }
 
-/* As a subscript's type: a literal dimension is an i32 by itself. */
+/* Widens x to a subscript's type: a literal dimension is an i32 by itself. */
 static struct lang_expr *widened(struct cg *g, struct lang_expr *x)
 {
     if (x->type == DT_I64)
@@ -111,7 +111,7 @@ static struct lang_symbol *both(struct cg *g, struct lang_symbol *const *pair)
     return s;
 }
 
-/* Of a sum over both: over one. */
+/* Makes a sum over both indices one over the merged index. */
 static void replace_indices(struct merge *m, struct lang_expr *e, const struct lang_expr *from)
 {
     e->index = ARENA_ARRAY(m->g->a, e->nindex, struct lang_symbol *);

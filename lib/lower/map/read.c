@@ -55,7 +55,7 @@ static struct cg_place_of base_place(struct cg *g, const struct lang_symbol *t,
 
 /* ---- pads ----------------------------------------------------------------------------------------- */
 
-/* Where subscript i of a padded read is inside, in this lane. Lanes whose elements lie in one aligned piece of `piece`
+/* The condition that subscript i of a padded read is inside, in this lane. Lanes whose elements lie in one aligned piece of `piece`
  * elements, of which the extent is a multiple, share the predicate. */
 static struct cg_val inside(struct cg *g, const struct lang_expr *e, uint32_t i,
                             const struct map_form *f, uint32_t piece)

@@ -174,7 +174,7 @@ static struct lang_expr *find_tile(struct map_tiling *t, struct map_reader *m)
     return grid;
 }
 
-/* Where the others of a tile's subscripts are. */
+/* Finds the values of a tile's other subscripts. */
 static void find_others(struct map_tiling *t, const struct map_reader *m, struct map_tile *tile)
 {
     struct cg *g = t->g;

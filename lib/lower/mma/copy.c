@@ -85,7 +85,7 @@ struct ptx_operand mma_target(const struct mma_slab *t, uint32_t i)
     return ptx_mem(mma_target_register(t, i), mma_target_offset(t, i));
 }
 
-/* Of the row's element number c the first byte. */
+/* The first byte of the row's element number c. */
 static struct cg_val byte_of(struct mma *s, const struct mma_slab *t, struct cg_val c)
 {
     enum { SPAN = 16 };

@@ -1,5 +1,4 @@
-/* From shared memory to products (mma/mma.h): what each lane of a warp holds, and the instructions that multiply.
- */
+/* Loads what each lane of a warp holds from shared memory, and multiplies it (mma/mma.h). */
 #include <config.h>
 
 #include "lower/mma/mma.h"
@@ -58,7 +57,7 @@ void mma_load(struct mma *s, uint32_t step, uint32_t to)
 
 /* ---- words as the instructions take them ---------------------------------------------------------- */
 
-/* Of each operand up to two sets: f16 of 8 bits takes two halves of k. */
+/* Each operand has up to two sets of words: f16 of 8 bits takes two halves of k. */
 struct ready {
     int32_t set[2][MMA_HELD];
 };

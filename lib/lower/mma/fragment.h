@@ -36,7 +36,7 @@ struct mma_lay {
     uint32_t span; /* rows, or columns, that a warp takes: a multiple of 16 */
 };
 
-/* Where chunk number c of row r of the tile is: bytes from its beginning, u32. */
+/* The place of chunk number c of row r of the tile: bytes from its beginning, u32. */
 struct cg_val mma_chunk(struct cg *g, const struct mma_lay *l, struct cg_val r, struct cg_val c);
 /* Registers of a lane for a step. */
 static inline uint32_t mma_words(const struct mma_lay *l)

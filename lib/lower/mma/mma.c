@@ -362,8 +362,8 @@ static void rounds_end(struct mma *s, struct rounds *r)
     cg_scope_close(g, r->mark);
 }
 
-/* Of n rounds LATE come late, if there are more: enough for memory to bring what the epilogue reads, and few enough for it to
- * stay in the L2 cache. */
+/* Begins n rounds, of which LATE come late, if there are more. LATE is enough for memory to bring what the
+ * epilogue reads, and few enough for it to stay in the L2 cache. */
 static void rounds_begin_late(struct mma *s, struct rounds *r, struct cg_val n)
 {
     enum { LATE = 8 };
@@ -416,7 +416,7 @@ static void tile_alone(struct mma *s)
     mma_barrier(s);
 }
 
-/* Of several stages, without words that wait for the next tile. */
+/* Multiplies a tile where there are several stages and no words wait for the next tile. */
 static void tile_after_barrier(struct mma *s)
 {
     meet(s, s->p->stages - 2);
@@ -464,7 +464,8 @@ static struct cg_val count_rounds(struct mma *s)
     return cg_binary(g, OP_DIV, n, cg_int(DT_U32, s->p->bk));
 }
 
-/* Of the n tiles along k, the first of which are on their way to stages from the first on. done: a label. */
+/* Adds up the n tiles along k, the first of which are on their way to stages from the first on. done: a
+ * label. */
 static void add_up(struct mma *s, struct cg_val n, uint32_t done)
 {
     struct cg *g = s->g;
@@ -494,7 +495,7 @@ static void add_up(struct mma *s, struct cg_val n, uint32_t done)
     mma_barrier(s);
 }
 
-/* From m->k_from on; fresh: in place of what the sums hold. */
+/* Multiplies from m->k_from on; fresh: in place of what the sums hold. */
 static void multiply(struct mma *s, bool fresh)
 {
     struct cg *g = s->g;
@@ -572,7 +573,7 @@ void mma_go_on(struct mma *s, int32_t left)
     s->m->k_from = cg_index(g, cg_weighted(g, from, 1, done, s->p->bk));
 }
 
-/* As f16, and where elements do not allow it as tf32 from there on. */
+/* Multiplies as f16, and where elements do not allow it as tf32 from there on. */
 static void multiply_as_f16(struct mma *s)
 {
     struct cg *g = s->g;
@@ -617,7 +618,7 @@ static void ask_for_two(const struct mma *s)
 
 /* ---- tiles ---------------------------------------------------------------------------------------- */
 
-/* Where the sums belong, while m is already at the next tile: mutable u32. */
+/* The tile that the sums belong to, while m is already at the next one: mutable u32. */
 struct place {
     int32_t row, col, batch[MATMUL_BATCH];
 };

@@ -120,8 +120,8 @@ bool mma_measure(struct mma_shape *s, struct buf *why);
 /* How a thread takes pieces of the tile; false: the block's threads can't share it evenly. */
 bool mma_plan_copy(const struct mma_shape *s, struct mma_tile *t);
 void mma_copy_begin(struct mma *s);
-/* Where the thread's piece i of the next tile is; whether there is one: an operand of selp, or a constant. Pieces come in their
- * order, behind mma_tile_begin(). */
+/* The place of the thread's piece i of the next tile; inside: whether there is one, an operand of selp or a
+ * constant. Pieces come in their order, behind mma_tile_begin(). */
 struct ptx_operand mma_source(struct mma *s, struct mma_slab *t, uint32_t i, struct cg_val *inside);
 void mma_tile_begin(struct mma *s, struct mma_slab *t);
 /* And where it goes to. */
@@ -148,13 +148,13 @@ void mma_round(struct mma *s, uint32_t of);
 void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next);
 /* Adds the products of 16 rows i of the tall operand, of fragments `of` that are ready as they were loaded. */
 void mma_multiply_rows(struct mma *s, uint32_t i, uint32_t of);
-/* Of product q and blocks of 16 i and of 8 0. */
+/* The sums of product q, block of 16 number i and block of 8 number 0. */
 int32_t *mma_sums_of_row(const struct mma *s, uint32_t q, uint32_t i);
 /* Products of 16 rows of the tall operand with all columns of the flat one, along these to and fro, so that registers are met
  * again at once: added to d, of 4 words for each 8 columns; fresh: in place of what it holds. */
 void mma_multiply_row(struct mma *s, uint32_t q, bool back, int32_t *d, bool fresh,
                       const int32_t *a, const int32_t *b);
-/* The same of pairs of bf16 of two steps, added to d. */
+/* Multiplies pairs of bf16 of two steps, and adds the products to d. */
 void mma_multiply_pairs(struct mma *s, int32_t *d, const int32_t *const a[2], const int32_t *b0,
                         const int32_t *b1);
 /* ---- mma/parts.c: of products in parts --------------------------------------------------------- */

@@ -108,8 +108,8 @@ void mma_promote_rest(struct mma *s)
 
 /* ---- products ------------------------------------------------------------------------------------- */
 
-/* Of one step in turn, a rest of the tall operand's, or of the flat one's, first: these were made a step ahead, which counts
- * where the others wait for words that come one by one. */
+/* Multiplies one step. It begins with a rest of the tall operand's, or of the flat one's: these were made a
+ * step ahead, which counts where the others wait for words that come one by one. */
 static void multiply_step(struct mma *s, uint32_t q, uint32_t i, uint32_t of,
                           const struct mma_slab *tall, const struct mma_slab *flat, bool fresh)
 {

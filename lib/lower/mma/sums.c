@@ -58,7 +58,7 @@ uint32_t mma_patch_bytes(const struct mma_shape *s)
     return sharing(s) * s->f->nproduct * s->patch_rows * s->pitch * 4;
 }
 
-/* As many rows of sums at once as there is room for: whole rows of warps, or parts of one. */
+/* Takes as many rows of sums at once as there is room for: whole rows of warps, or parts of one. */
 void mma_measure_patch(struct mma_shape *s)
 {
     enum { UNIT = 16 };
@@ -181,7 +181,7 @@ static void put_patch(struct mma *s, uint32_t first)
 
 /* ---- to the epilogue ------------------------------------------------------------------------------ */
 
-/* Of the block, which meets before and after. */
+/* Stores the block's sums together; all of its threads meet before and after. */
 static void store_together(struct mma *s)
 {
     struct matmul *m = s->m;
@@ -216,7 +216,8 @@ static void put_part(struct mma *s, uint32_t from, int32_t base)
     }
 }
 
-/* Of each warp, which waits for no other; what a patch takes beside the sums is loaded while the last one is stored. */
+/* Stores the sums of each warp, which waits for no other. It loads what a patch takes beside the sums while
+ * the last one is stored. */
 static void store_apart(struct mma *s)
 {
     struct cg *g = s->g;

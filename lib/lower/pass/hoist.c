@@ -340,7 +340,7 @@ static uint32_t declared(const struct share *s, const struct ptx_var *var)
     return 0;
 }
 
-/* Whether the instruction may move, and the last block that one of its operands is assigned in. */
+/* May the instruction move? *after: the last block that one of its operands is assigned in. */
 static bool may_move(const struct share *s, const struct ptx_inst *in, uint32_t *after)
 {
     if (in->guard >= 0 || in->noperand < 2 || in->noperand > MOST_OPERANDS || !is_cheap(in))

@@ -217,7 +217,7 @@ static bool add_axes(struct walk *w, const struct lang_expr *e)
     return true;
 }
 
-/* The same value, where the indices of both are bound. */
+/* Have both the same value, where the indices of both are bound? */
 static bool same_term(const struct walk *w, const struct lang_expr *x, const struct lang_expr *y)
 {
     x = inspect_strip(x);

@@ -277,7 +277,7 @@ static void count_blocks(struct reduce *r, uint32_t label)
     cg_jump_if(g, any, false, label);
 }
 
-/* From the block's results to those of all blocks that share them; the last of these goes on. */
+/* Folds the block's results with those of all blocks that share them; the last of these goes on. */
 static void join_blocks(struct reduce *r)
 {
     struct cg *g = r->g;

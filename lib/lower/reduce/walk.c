@@ -33,7 +33,7 @@ struct thread {
 
 /* ---- lanes and their indices ---------------------------------------------------------------------- */
 
-/* Where no index could be: stands for the indices of a loop of several axes, only to be told apart. */
+/* No index could be there: it stands for the indices of a loop of several axes, only to be told apart. */
 #define STAND_IN (INT64_MIN / 2)
 
 static struct cg_val lane_index(struct reduce *r, uint32_t loop, uint32_t lane)
@@ -331,7 +331,7 @@ static void load_fixed(struct thread *t)
     }
 }
 
-/* Of sums of squared differences one term, the first: the same for all that share the result. */
+/* Loads one term of sums of squared differences, the first: it is the same for all that share the result. */
 static void load_one_term(struct reduce *r)
 {
     struct cg *g = r->g;

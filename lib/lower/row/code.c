@@ -203,7 +203,7 @@ static struct cg_val bytes_of(struct cg *g, struct cg_val elements, unsigned bit
                     : cg_binary(g, OP_MUL, elements, cg_int(DT_I64, bits / 8));
 }
 
-/* Where a vector of a row lies. */
+/* The place where a vector of a row lies. */
 static struct cg_place_of place_of(struct row_gen *r, const struct lang_symbol *t,
                                    struct cg_val base, uint32_t vec)
 {
@@ -241,8 +241,9 @@ static struct row_slot *slot_of(struct row_gen *r, const struct lang_expr *e)
     return slot_at(r, e->sym, base_of(r, e));
 }
 
-/* The same word by way of an operation with a 0 that only the launch knows, another one for each level that converts: ptxas would
- * find the conversions of the level before again, and keep their results in registers all the way. */
+/* Returns the word after an operation with a 0 that only the launch knows, another operation for each
+ * level that converts. Without it ptxas would find the conversions of the level before again, and keep
+ * their results in registers all the way. */
 static int32_t word_for(struct row_gen *r, int32_t word)
 {
     static const char *const names[] = {"xor.b32", "or.b32", "add.u32", "sub.u32"};
@@ -376,8 +377,8 @@ static bool mentions(struct cg *g, const struct lang_expr *e, struct cg_val v)
     return false;
 }
 
-/* What depends on the first column axis only, where that changes once within a vector: read for both subscripts, which
- * all lanes share, and chosen. */
+/* Reads what depends on the first column axis only, where that changes once within a vector. It reads it
+ * for both subscripts, which all lanes share, and chooses. */
 static bool read_both(struct row_gen *r, const struct lang_expr *e, struct cg_val *v)
 {
     struct cg *g = r->g;

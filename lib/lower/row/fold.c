@@ -133,7 +133,7 @@ const struct row_falling *row_falling_term(const struct row_gen *r, const struct
     return NULL;
 }
 
-/* What such a term is a product of is added. */
+/* Adds such a term as the two factors that it is a product of. */
 static bool accumulate_falling(struct row_fold *f, const struct row_reduce *d, int32_t pred,
                                int32_t acc)
 {

@@ -28,7 +28,7 @@ static void place_vectors(struct row_gen *r)
     }
 }
 
-/* What rows share is read with the rest, where there are registers for it: behind the first reduction its latency would
+/* Is what rows share read with the rest? It is where there are registers for it: behind the first reduction its latency would
  * come on top of the row's, and waiting for the blocks of a cluster empties the first cache. */
 static bool reads_early(const struct row_gen *r)
 {

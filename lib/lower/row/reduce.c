@@ -1,4 +1,4 @@
-/* What a row reduces, and the differences to a maximum in what it reduces and stores (row/walk.h). */
+/* Finds what a row reduces, and the differences to a maximum in what it reduces and stores (row/walk.h). */
 #include <config.h>
 
 #include "lower/row/walk.h"
@@ -15,7 +15,7 @@ static bool same_bound(const struct row_bound *x, const struct row_bound *y)
     return x->kind == ROW_COLUMN || (inspect_same_expr(x->arg, y->arg) && same_row(x->in, y->in));
 }
 
-/* The same reduction met again must stand for the same row. */
+/* Do two environments stand for the same row? They must where one reduction is met twice. */
 static bool same_row(const struct row_env *x, const struct row_env *y)
 {
     for (uint32_t i = 0; i < x->n; i++)
@@ -102,7 +102,7 @@ static bool same_value(const struct row_walk *w, const struct lang_expr *x,
     return true;
 }
 
-/* What e reads by way of equations, and their environment. */
+/* Finds what e reads by way of equations, and sets *env to their environment. */
 static const struct lang_expr *resolve(const struct row_walk *w, const struct lang_expr *e,
                                        const struct row_env **env)
 {

@@ -313,7 +313,7 @@ static bool check_threads(struct cg *g, const struct row_plan *p)
     return true;
 }
 
-/* What the schedule leaves open follows from the rest. */
+/* Plans as the schedule says; what it leaves open follows from the rest. */
 static bool scheduled(struct cg *g, const struct row *row, const struct sizes *s,
                       const struct row_options *want, struct row_plan *p)
 {

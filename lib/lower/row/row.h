@@ -42,7 +42,7 @@ strategy_lower row_lower;
 
 struct row_reduce;
 
-/* What an index stands for: subscript n of the row, axis n of the columns, or any other expression. */
+/* The kinds of what an index stands for: subscript n of the row, axis n of the columns, or any other expression. */
 enum row_kind { ROW_LEAD, ROW_COLUMN, ROW_OTHER };
 struct row_bound {
     const struct lang_symbol *sym;
@@ -66,7 +66,7 @@ struct row_read {
     bool own;    /* the subscripts are the row's own */
     bool early;  /* for an output that is kept */
 };
-/* What must hold, or must not, for an expression to be evaluated. */
+/* A condition that must hold, or must not, for an expression to be evaluated. */
 struct row_guard {
     const struct lang_expr *when;
     const struct row_env *env;
@@ -209,8 +209,8 @@ struct row_gen {
     int32_t has[ROW_HELD];          /* by vector, the same */
     struct row_start start[ROW_HELD];
     struct cg_val column[ROW_RANK]; /* subscripts of the lane */
-    /* Of two column axes whose split differs within a vector: the first one's subscript before and after the place where
-     * it changes, and the predicate that the lane is after it; -1: it does not change. */
+    /* For two column axes whose split differs within a vector: the first one's subscript before and after
+     * the place where it changes, and the predicate that the lane is after it; -1: it does not change. */
     struct cg_val before, after;
     int32_t carry;
     uint32_t vec, lane;   /* now */
@@ -223,9 +223,9 @@ struct row_gen {
     struct cg_nest nest;
 };
 
-/* What an index stands for, for what is generated next; the number of bindings to go back to. */
+/* Binds the indices of env for what is generated next. Returns the number of bindings to go back to. */
 size_t row_bind(struct row_gen *r, const struct row_env *env);
-/* Which row this thread works on; leaves the entry where there is no such row. total: the number of rows. */
+/* Finds the row that this thread works on; threads without one leave the entry. total: the number of rows. */
 void row_begin(struct row_gen *r, struct cg_val total);
 /* Moves to a lane of a vector. */
 void row_at(struct row_gen *r, uint32_t vec, uint32_t lane);
@@ -297,10 +297,10 @@ struct row_fold row_fold_begin(struct row_gen *r, uint32_t level, bool pairs);
 void row_fold_lane(struct row_fold *f, int32_t pred);
 /* The call exp(x - max(x)) that a sum's term is, where nothing else needs it; or NULL. */
 const struct row_falling *row_falling_term(const struct row_gen *r, const struct row_reduce *d);
-/* Of the accumulators of reduction i: their largest, for a maximum; all times x. */
+/* The largest of the accumulators of reduction i, a maximum; row_fold_scale() multiplies all of them by x. */
 struct cg_val row_fold_largest(struct row_fold *f, uint32_t i);
 void row_fold_scale(struct row_fold *f, uint32_t i, struct cg_val x);
-/* What the thread's accumulators of reduction i come to. */
+/* Folds the thread's accumulators of reduction i into one. */
 struct row_part row_own_part(struct row_fold *f, uint32_t i);
 /* row/meet.c: folds over all threads of the row and sets the reductions' values. */
 void row_fold_end(struct row_fold *f);

@@ -108,7 +108,7 @@ static bool walk_call(struct row_walk *w, const struct lang_expr *e, const struc
 
 /* ---- expressions ---------------------------------------------------------------------------------- */
 
-/* Whether what argument i of e is will be divided by a sum over the row. */
+/* Will argument i of e be divided by a sum over the row? */
 static bool is_divided(const struct row_walk *w, const struct lang_expr *e, uint32_t i,
                        const struct row_env *env)
 {

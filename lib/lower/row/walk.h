@@ -24,7 +24,7 @@ struct row_walk {
 
 /* ---- row/walk.c ----------------------------------------------------------------------------------- */
 
-/* What the index that e is stands for; NULL: e is none. */
+/* The binding of the index that e is; NULL: e is no index. */
 const struct row_bound *row_bound_of(const struct row_env *env, const struct lang_expr *e);
 /* The equation that e reads, with its indices standing for the subscripts. */
 const struct row_env *row_enter(const struct row_walk *w, const struct lang_expr *e,

@@ -40,7 +40,7 @@ static uint32_t pitch_of(const struct simt *s, const struct simt_slab *b)
     return b->side + s->pad;
 }
 
-/* Of the shared memory of a stage. */
+/* The bytes of a stage in shared memory. */
 uint32_t simt_stage_bytes(const struct matmul_form *f, const struct matmul_plan *p)
 {
     const uint32_t bytes = dtype_bits(f->sum) / 8;
@@ -253,7 +253,7 @@ static void copy_tile(struct simt *s, int32_t of, struct cg_val end, struct cg_v
     cg_move(g, s->k, cg_add(g, tile_at(s), by));
 }
 
-/* The same of the tile at k0 and operands that are computed. */
+/* Fetches the tile at k0 for operands that are computed. */
 static void fetch_tile(struct simt *s, struct cg_val k0, int32_t of, struct cg_val end)
 {
     struct cg *g = s->g;

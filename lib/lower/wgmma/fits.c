@@ -1,4 +1,4 @@
-/* What fits, and what lies where (wgmma/wgmma.h). */
+/* Finds out whether a plan fits, and what lies where (wgmma/wgmma.h). */
 #include <config.h>
 
 #include "lower/wgmma/wgmma.h"
@@ -106,7 +106,8 @@ static bool check_sides(const struct wgmma_shape *s, const struct wgmma_tile *t,
     return true;
 }
 
-/* What is computed; and beside that, for producers that make have no warps left that convert, what would have to be. */
+/* Do producers make the operand? They make what is computed. Beside that they make what would have to be
+ * converted, since no warps are left that convert. */
 static bool is_made(const struct wgmma_shape *s, const struct matmul_operand *o)
 {
     const bool converted = s->p->type == MATMUL_TF32 && o->side != s->left &&

@@ -117,7 +117,7 @@ static void make_stage(struct wgmma *s)
     wgmma_make_stage(s);
 }
 
-/* Of two producers the other one's are left out. */
+/* Makes every second stage: the others are the other producer's. */
 static void make_by_turns(struct wgmma *s)
 {
     struct cg *g = s->g;

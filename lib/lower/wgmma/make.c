@@ -173,7 +173,7 @@ static void fetch(struct wgmma *s, uint32_t i, struct cg_val at, struct cg_val k
     }
 }
 
-/* The same as words, if instructions on pairs make them. */
+/* Fetches them as words of two elements, if instructions on pairs can make them. */
 static bool fetch_pairs(struct wgmma *s, uint32_t i, struct cg_val at, struct cg_val k,
                         int32_t inside, struct ptx_operand (*word)[4])
 {
@@ -256,8 +256,8 @@ static void put(struct wgmma *s, const struct wgmma_made *from)
 
 /* ---- a stage -------------------------------------------------------------------------------------- */
 
-/* Of what a vector of an operand is made from: words of tensors beside its main one, vectors of them too; and does a condition
- * stand before what is read, so that elements are loaded one by one? */
+/* The sources that a vector of an operand is made from, beside its main tensor: the bits of their words
+ * and vectors. is_split: a condition stands before what is read, so elements are loaded one by one. */
 struct sources {
     const struct lang_symbol *main, *axis;
     unsigned bits;
@@ -343,7 +343,7 @@ static bool has_copies(const struct wgmma *s)
     return copies;
 }
 
-/* What is written as it was loaded is a copy of that. */
+/* Copies the words that are written as they were loaded. */
 static void copy_words(struct wgmma *s)
 {
     struct cg *g = s->g;

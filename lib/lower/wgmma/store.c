@@ -110,7 +110,8 @@ void wgmma_store_begin(struct wgmma *s)
     epilogue_begin(s);
 }
 
-/* The same where boxes are turned: of columns r and r + 8 the rows that are stored first, and the others. */
+/* Finds the places where boxes are turned: in columns r and r + 8 the rows that are stored first, and the
+ * others. */
 static void find_turned(struct out *w, struct cg_val base)
 {
     struct cg *g = w->s->g;
@@ -274,7 +275,7 @@ static void fill(struct out *w, uint32_t o, uint32_t first, uint32_t own, uint32
     }
 }
 
-/* The same of rows [first, first + rows) of 16 columns of each 64 i. */
+/* Fills a turned box: rows [first, first + rows) of 16 columns of each 64 i. */
 static void fill_turned(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
 {
     struct cg *g = w->s->g;
@@ -326,7 +327,7 @@ static void send(struct out *w, uint32_t o, uint32_t first, uint32_t buffer)
     cg_place(g, skip);
 }
 
-/* Where the lane's pieces of 64 rows i go. */
+/* Finds where the lane's pieces of 64 rows i go. */
 static void find_places(struct out *w)
 {
     struct wgmma *s = w->s;

@@ -190,7 +190,8 @@ static void multiply_stage(struct wgmma *s, const int32_t *stage, uint32_t q, ui
                           step || part > first ? s->always : s->never);
 }
 
-/* The same by sums of their own, 64 rows of a product after the other; the other warpgroups keep the tensor cores busy. */
+/* Multiplies a stage into sums of its own, one 64 rows of a product after the other, and adds these to the
+ * rest. The other warpgroups keep the tensor cores busy meanwhile. */
 static void promote_stage(struct wgmma *s, const int32_t *stage)
 {
     struct cg *g = s->g;
@@ -223,7 +224,8 @@ static bool ends_in_order(const struct wgmma *s)
     return works && s->shape->takers == 2 && !s->p->promotes && s->p->split < 2;
 }
 
-/* Of this tile: does the warpgroup end first; and how many stages are left where it waits? 0: it doesn't. */
+/* Finds whether the warpgroup ends this tile first, and how many stages are left where it waits; 0: it
+ * does not wait. */
 static void begin_order(struct wgmma *s)
 {
     struct cg *g = s->g;

@@ -25,7 +25,7 @@ void tma_load(struct cg *g, const struct tma_box *box, int32_t to, uint32_t offs
 /* By one thread: the box goes from the shared address `from` + offset to memory, as a group of its own. Writes by threads come before
  * it behind a fence.proxy.async of each and a barrier. */
 void tma_store(struct cg *g, const struct tma_box *box, int32_t from, uint32_t offset);
-/* Of the thread's groups all but the latest `but` have read their shared memory. */
+/* Waits until all of the thread's groups but the latest `but` have read their shared memory. */
 void tma_wait_read(struct cg *g, uint32_t but);
 
 #endif

@@ -211,7 +211,7 @@ static void convert(struct wgmma *s)
     cg_place(g, others);
 }
 
-/* Where all is copied one thread does it. */
+/* Leaves one thread of the producer, which issues all copies; the others exit. */
 static void elect(struct wgmma *s)
 {
     struct cg *g = s->g;

@@ -73,8 +73,8 @@ struct epilogue_tensor {
         [4]; /* what the lane has of 16 (4 bytes: 8) columns, as stmatrix and mma.sync have results */
 };
 
-/* What lies where, and who does what: all that a plan settles for a form and a target. fits.c measures it, and it stays as it is then;
- * .target, .f and .p are set before. */
+/* All that a plan settles for a form and a target: what lies where, and who does what. .target, .f and .p
+ * are set first; then fits.c measures the rest, which never changes again. */
 struct wgmma_shape {
     const struct ptx_target *target;
     const struct matmul_form *f;
@@ -242,7 +242,7 @@ void wgmma_out_tile(struct wgmma *s);
 
 /* Bytes of shared memory of each warp; 0: not possible. */
 uint32_t wgmma_direct(struct wgmma_shape *s);
-/* Of direct results: do threads store them? */
+/* Do threads store direct results? */
 bool wgmma_by_threads(const struct wgmma_shape *s);
 void wgmma_store_begin(struct wgmma *s); /* all threads */
 void wgmma_store_tile(struct wgmma *s);
@@ -256,10 +256,10 @@ bool wgmma_is_same_read(const struct matmul_form *f, const struct lang_expr *x,
                         const struct lang_expr *y);
 /* Finds them; false: some of them can't be brought. */
 bool wgmma_find_brought(struct wgmma_shape *s);
-/* Where there is too little room for all of it at once: lets registers have half. False: that's not possible. */
+/* Lets registers have half of it, where there is too little room for all at once. False: they can't. */
 bool wgmma_keep_brought(struct wgmma_shape *s);
 uint32_t wgmma_kept_words(const struct wgmma_shape *s); /* registers of a thread */
-/* Of each warp's patch. */
+/* The bytes of the epilogue's tensors in each warp's patch. */
 uint32_t epilogue_bytes(const struct wgmma_shape *s);
 void epilogue_begin(struct wgmma *s); /* all threads */
 void epilogue_ready(struct wgmma *s); /* consumers, before the first tile */
