@@ -129,7 +129,7 @@ static void slow2(op2 *op, const struct rounding *r, bool rounded, double a, dou
     ref_range(r, v, e);
 }
 
-/* Whether a lane needs the slow path; also true for NaN. */
+/* Does a lane need the slow path? NaN does, too. */
 #define OUT_OF_RANGE(v, e, limit) (!(fabs(v) + (e) < (limit)))
 
 static void redo(op2 *op, const struct node *n, const struct vec *a, const struct vec *b,

@@ -150,7 +150,7 @@ static bool is_basic(const struct node *n)
            n->eval == eval_fdiv || n->eval == eval_fsqrt || n->eval == eval_ffma;
 }
 
-/* Whether an equation or a reduction computes it. */
+/* Does an equation or a reduction compute it? */
 static bool is_computed(const struct lang_expr *e)
 {
     bool named = e->kind == E_NAME || e->kind == E_INDEX;
@@ -163,7 +163,7 @@ static bool is_computed(const struct lang_expr *e)
     return false;
 }
 
-/* Whether it varies with an index, reductions over it aside. */
+/* Does it vary with an index, reductions over that aside? */
 static bool varies(const struct lang_expr *e, const struct lang_symbol *index)
 {
     bool any = e->kind == E_NAME && e->sym == index;
@@ -295,7 +295,7 @@ static node_eval *int_call(enum lang_builtin fn)
     }
 }
 
-/* Whether the kernel may have computed this call by the variant for 16-bit results. reference: does not say in which
+/* May the kernel have computed this call by the variant for 16-bit results? reference: does not say in which
  * of its calls the kernel did. */
 static bool may_be_half(const struct compiler *c, const struct lang_expr *e)
 {
@@ -347,7 +347,7 @@ static struct node *lane(struct compiler *c, const struct lang_expr *e)
     return compile_args(c, n, v->args) ? n : NULL;
 }
 
-/* Whether it may be a product as a tensor core adds them up. */
+/* May it be a product as a tensor core adds them up? */
 static bool is_product(const struct lang_expr *e)
 {
     switch (e->kind) {
@@ -376,7 +376,7 @@ static void mark_term(struct node *n)
         mark_term(n->args[k]);
 }
 
-/* Whether a factor of the term is the same for all terms. */
+/* Is a factor of the term the same for all terms? */
 static bool has_scale(const struct reduce *r, const struct node *n)
 {
     if (n->eval == eval_fneg)
@@ -462,7 +462,7 @@ static void collect_indices(struct compiler *c, const struct lang_expr *e)
         collect_indices(c, e->pad);
 }
 
-/* Whether every reference below e to a tensor of the component has the equation's own leading indices. */
+/* Has every reference below e to a tensor of the component the equation's own leading indices? */
 static bool reads_own_place(const struct lang_equation *eq, const struct lang_expr *e,
                             uint32_t component)
 {
@@ -569,7 +569,7 @@ static bool check_recurrences(const struct program *p, struct diags *d)
     return true;
 }
 
-/* Whether anything below e is kept from recomputing: a reduction, or an equation that is direct itself. */
+/* Is anything below e kept from recomputing? It is a reduction, or an equation that is direct itself. */
 static bool is_costly(const struct program *p, const struct lang_expr *e)
 {
     if (e->kind == E_REDUCE || (e->kind == E_CALL && e->func))

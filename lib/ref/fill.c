@@ -116,7 +116,7 @@ struct along {
     uint32_t *of; /* by equation */
 };
 
-/* Whether a subscript runs along a reduction: it mentions an index of one, or an index of the equation along which what the
+/* Does a subscript run along a reduction? It does if it mentions an index of one, or an index of the equation along which what the
  * equation defines is reduced. */
 static bool runs_along(const struct along *g, size_t eq, const struct lang_expr *e)
 {
@@ -264,7 +264,7 @@ static double special_value(enum dtype t, uint32_t k)
 
 /* ---- extreme ---- */
 
-/* Where element i stands: in which row, at which place of how many. Without a reduction, pieces of 32 elements are rows. */
+/* The place of element i: the row, and where in how many it stands. Without a reduction, pieces of 32 elements are rows. */
 struct place {
     uint64_t row, at, length;
 };

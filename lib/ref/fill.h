@@ -33,7 +33,8 @@ struct fill_use {
         reduced; /* bit d: a reduction runs along its dimension d, perhaps through intermediates */
 };
 
-/* Whether the spec's outputs can be exact: nothing but + - *, min, max, abs, conditions, conversions, reductions. */
+/* Can the spec's outputs be exact? They can if it has nothing but + - *, min, max, abs, conditions,
+ * conversions and reductions. */
 bool fill_can_be_exact(const struct spec *s);
 /* What the spec does with parameter `param`; in->buffers is not looked at. */
 struct fill_use fill_use_of(const struct ref_input *in, const struct spec_param *param);
@@ -42,8 +43,8 @@ uint64_t fill_terms(const struct ref_input *in);
 /* Fills b (shaped, with memory). terms: fill_terms(). */
 void fill_buffer(enum fill_kind kind, uint64_t seed, const char *name, const struct fill_use *use,
                  uint64_t terms, struct buffer *b);
-/* Whether so much of the reference is NaN that inputs of another kind would show more: logarithms and roots want positive
- * numbers. */
+/* Is so much of the reference NaN that inputs of another kind would show more? Logarithms and roots want
+ * positive numbers. */
 bool fill_makes_nan(const struct ref *r);
 
 #endif

@@ -178,7 +178,7 @@ static void finish(const struct node *n, double y, double p, double *v, double *
     ref_range(&n->round, v, e);
 }
 
-/* The same for the hardware's approximation, which flushes subnormals. */
+/* Finishes the hardware's approximation, which flushes subnormals. */
 static void finish_fast(const struct node *n, const struct fast_error *fast, double x, double y,
                         double p, double *v, double *e)
 {
@@ -271,7 +271,7 @@ static double apply2(const struct node *n, double x, double y)
     }
 }
 
-/* Whether the extremes over the box of the arguments are at its corners. */
+/* Are the extremes over the box of the arguments at its corners? */
 static bool corners_bound(const struct node *n, double x, double ex, double y, double ey)
 {
     if (n->src->fn == FN_POW)

@@ -1,8 +1,11 @@
-/* Reductions that do not depend on all indices around them: their values are kept by those that they depend on.
+/* Keeps the values of reductions that do not depend on all indices around them, by those indices that
+ * they do depend on.
  *
- * In y[i, j] = exp(x[i, j] - max[l](x[i, l])) / sum[l](exp(x[i, l] - max[q](x[i, q]))) the sum is the same for all j, and the maximum in
- * it for all l as well: without this the equation would be cubic. What a lane finds is what it would compute, bit for
- * bit, since a reduction's value in a lane rests on nothing but its indices and on whether the lane is only perhaps taken.
+ *     y[i, j] = exp(x[i, j] - max[l](x[i, l])) / sum[l](exp(x[i, l] - max[q](x[i, q])))
+ *
+ * Here the sum is the same for all j, and the maximum in it for all l as well: without this the
+ * equation would be cubic. A lane finds what it would compute, bit for bit: a reduction's value in a
+ * lane rests on nothing but its indices and on whether the lane is only perhaps taken.
  */
 #include <config.h>
 

@@ -454,7 +454,7 @@ static bool sum_storage(struct product *p)
 
 /* ---- together ----------------------------------------------------------------------------------------------- */
 
-/* Whether there are fewer values of the factors than terms, by far. */
+/* Are there fewer values of the factors than terms, by far? */
 static bool pays(const struct product *p)
 {
     const struct tensor *t = p->eq->tensor;

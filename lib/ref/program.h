@@ -241,7 +241,7 @@ struct ref_sum {
 /* reach.c: what the terms of sum r are multiplied with by factors of n that no loop of r varies, as a magnitude, in a lane in which n
  * was evaluated. */
 double ref_scale(const struct frame *f, const struct reduce *r, const struct node *n, int lane);
-/* Whether a loop of r varies n. */
+/* Does a loop of r vary n? */
 bool ref_loop_varies(const struct reduce *r, const struct node *n);
 /* The magnitude of n, a factor of a sum's term, as large as the exponents with which tensor cores align it may stand for: a
  * subnormal factor has the exponent of its type's smallest normal number. *raised: that is more than its own. Evaluated in
@@ -254,7 +254,7 @@ void ref_sum_result(const struct reduce *r, const struct ref_sum *s, double *v, 
 struct acc *ref_acc_new(uint32_t n); /* by calloc; NULL: no memory */
 node_eval eval_reduce;
 node_eval ref_reduce; /* without what is kept */
-/* Whether the body at index got may be the extreme over the reduction's range; the outer indices are in lane 0. */
+/* May the body at index got be the extreme over the reduction's range? The outer indices are in lane 0. */
 bool ref_reduce_accepts(struct frame *f, const struct node *n, int64_t got);
 
 /* once.c: what n reductions have kept; NULL: no memory. */
@@ -262,13 +262,13 @@ struct keeps *ref_keeps_new(uint32_t n);
 void ref_keeps_free(struct keeps *k, uint32_t n);
 /* A reduction that keeps its values, where they are there already. */
 node_eval ref_reduce_once;
-/* Whether n, a reduction inside of so many indices, keeps its values, and by which. */
+/* Decides whether n, a reduction inside of so many indices, keeps its values, and by which indices. */
 void ref_reduce_keys(struct arena *a, const struct program *p, const struct equation *eq,
                      const struct node *n, uint32_t around);
 
 /* eval.c: evaluates eq for n <= LANES elements given by their flat indices and stores them. */
 void ref_equation_batch(struct frame *f, struct equation *eq, const uint64_t *flat, int n);
-/* The same without storing them: the values in lanes 0 .. n - 1, until eq is evaluated again. */
+/* Computes them without storing them: the values are in lanes 0 .. n - 1 until eq is evaluated again. */
 const struct vec *ref_equation_value(struct frame *f, struct equation *eq, const uint64_t *flat,
                                      int n);
 /* load.c calls this in on-demand mode: makes the elements present. */

@@ -99,7 +99,7 @@ static double parts_loss(const struct reduce *r, double v, double e, double reac
     return (double)r->sums.products * r->round.unit * (reach > size ? reach : size) + r->round.tiny;
 }
 
-/* Whether a sum of such terms, without a factor that scales them down, might overflow. */
+/* Might a sum of such terms overflow, without a factor that scales them down? */
 static bool is_huge(const struct reduce *r, double v)
 {
     return r->scaled && isfinite(v) && fabs(v) > r->round.limit * 0x1p-40;
@@ -282,7 +282,7 @@ static void sum_lanes(struct acc *restrict a, const struct vec *restrict v,
     }
 }
 
-/* Whether exactness or overflow are still to be followed term by term. */
+/* Are exactness or overflow still to be followed term by term? */
 static bool any_special(const struct reduce *r, const struct acc *a, const struct vec *v,
                         const uint8_t *mask)
 {
@@ -444,7 +444,7 @@ static double tensor_precision(const struct reduce *r, const struct ref_sum *s)
     return each > 1 ? ldexp(1, 24 - (int)ceil(log2(each))) : 0x1p24;
 }
 
-/* Whether no partial sum rounds, whatever the order. */
+/* Does no partial sum round, whatever the order? */
 static bool sum_exact(const struct reduce *r, const struct ref_sum *s)
 {
     if (s->es != 0 || s->n <= 1)

@@ -113,8 +113,8 @@ struct ref *ref_evaluate(struct arena *a, const struct ref_input *in, const stru
                          struct diags *d);
 size_t ref_noutput(const struct ref *r);
 const struct ref_output *ref_output(const struct ref *r, size_t k);
-/* Whether an output is defined as argmax or argmin over one index; then: whether index got at element flat holds a value
- * that may be the extreme one. */
+/* ref_has_index(): is an output defined as argmax or argmin over one index? The other: does index got at
+ * element flat hold a value that may be the extreme one? */
 bool ref_has_index(const struct ref *r, size_t output);
 bool ref_accepts_index(struct ref *r, size_t output, uint64_t flat, int64_t got);
 /* Elements of all evaluated intermediates and outputs, and basic operations done: for reports. */

@@ -42,7 +42,7 @@ static bool mbarrier_place(struct sim_warp *w, const struct sim_op *op, uint32_t
     return false;
 }
 
-/* Where the bytes go in shared memory, and the mbarrier there. */
+/* Finds where the bytes go in shared memory, and the mbarrier there. */
 static bool into_shared(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                         struct sim_flight *f)
 {

@@ -185,7 +185,7 @@ static const struct sim_op *on_access(struct sim_warp *w, const struct sim_op *o
     return check_handle(w, o, op);
 }
 
-/* Where nothing but that is asked for, and several threads run the launch. */
+/* Handles a record where nothing but that is checked, and several threads run the launch. */
 static const struct sim_op *on_bounded(struct sim_warp *w, const struct sim_op *op)
 {
     const struct check_op *o = op_of(w, op);
@@ -398,7 +398,7 @@ static sim_fn describe(const struct check *c, struct check_op *o, const struct s
     return on_fence;
 }
 
-/* Where each record comes from. */
+/* Finds where each record comes from. */
 static void find_lines(struct check *c, const struct sim_code *code)
 {
     const struct ptx_func *f = code->func;

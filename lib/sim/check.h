@@ -123,7 +123,7 @@ enum check_agent {
 _Static_assert(CHECK_A_MBAR + 512 < CHECK_AGENTS, "room for agents of mbarriers");
 enum { CHECK_FAR = 4 }; /* agents that read a cell, kept track of */
 
-/* Of a cell that strong stores or atomics went to, or that agents beside the threads read. */
+/* The further state of a cell that strong stores or atomics went to, or that agents read. */
 struct check_more {
     uint32_t since; /* of an earlier use unless it is the shadow's */
     uint32_t from;  /* the block that published last */
@@ -493,7 +493,7 @@ static inline uint32_t check_op_of(const struct check_slot *s)
 {
     return s->who & (CHECK_OPS - 1);
 }
-/* The agent. */
+/* The agent, a thread or another one. */
 static inline uint32_t check_thread_of(const struct check_slot *s)
 {
     return s->who >> CHECK_OP_BITS;
@@ -512,17 +512,17 @@ static inline struct check_slot check_slot_of(uint32_t block, uint32_t clock, ui
  * little. */
 struct check_known *check_known_ref(struct check_known *k);
 void check_known_drop(struct check_known *k);
-/* Of n facts in any order, which it sorts. */
+/* Makes a list of n facts in any order, which it sorts. */
 struct check_known *check_known_new(struct check *c, struct check_fact *fact, uint32_t n);
-/* All of a, whose reference it takes, and all of b. */
+/* Makes a list of all of a, whose reference it takes, and all of b. */
 struct check_known *check_known_join(struct check *c, struct check_known *a, struct check_known *b);
-/* What it says about one block. */
+/* The part of a list that is about one block. */
 struct check_known *check_known_of_block(struct check *c, const struct check_known *k,
                                          uint32_t block);
 void check_known_end(struct check *c); /* of a launch */
 bool check_known_has(const struct check_known *k, const struct check_slot *s);
 
-/* Whether the access happened before what the lane does now. */
+/* Did the access happen before what the lane does now? */
 bool check_ordered(const struct sim_warp *w, uint32_t lane, const struct check_slot *s);
 /* Has the lane heard of an access, whatever the scope of the arrivals and waits between them? */
 bool check_heard(const struct sim_warp *w, uint32_t lane, const struct check_slot *s);
@@ -532,9 +532,9 @@ bool check_ordered_any(const struct sim_warp *w, const struct check_slot *s);
 void check_learn_fact(struct sim_warp *w, uint32_t lanes, const struct check_fact *fact);
 void check_learn(struct sim_warp *w, uint32_t lanes, struct check_known *k, bool acquires);
 void check_hear(struct sim_warp *w, uint32_t lanes, struct check_known *k);
-/* What a lane has heard of; with a reference. */
+/* The list of what a lane has heard of; with a reference. */
 struct check_known *check_hearsay(const struct sim_warp *w, uint32_t lane);
-/* What an arrival of a lane publishes: everything that it knows, if it releases. */
+/* The list that an arrival of a lane publishes: everything that the lane knows, if it releases. */
 struct check_known *check_released(struct sim_warp *w, uint32_t lane, const struct check_op *o,
                                    uint32_t record);
 void check_fence(struct sim_warp *w, uint32_t lanes, unsigned scope, bool acquires, bool releases);
@@ -560,7 +560,7 @@ struct check_memory {
     unsigned space;  /* enum sim_space, not generic */
 };
 
-/* What lanes access of it. */
+/* An access of lanes to it. */
 struct check_access {
     const struct check_memory *m;
     uint32_t lanes;
@@ -617,7 +617,8 @@ bool check_narrow(const struct sim_warp *w);
 /* So many bytes of shared memory were written with that span (16, 32, 64, 128; 0: not by a tensor copy). */
 void check_span(struct check_shadow *s, uint64_t offset, uint64_t bytes, uint8_t span);
 
-/* Of committed groups; the clock up to which those are that a wait which leaves so many pending is for; 0: none. */
+/* Commits a group. check_committed(): the clock up to which those groups are that a wait which leaves so
+ * many pending is for; 0: none. */
 void check_commit(struct check *c, struct check_groups *g);
 uint32_t check_committed(const struct check_groups *g, uint32_t pending);
 void check_flights_end(const struct sim_block *b);
@@ -627,7 +628,7 @@ void check_registers(struct check *c, const struct sim_code *code);
 void check_wgmma_left(const struct sim_block *b); /* in flight when the block is over */
 void check_wgmma_end(struct sim_block *b);
 
-/* Nobody has accessed so many bytes. */
+/* Forgets all accesses to so many bytes. */
 void check_wipe(struct check_shadow *s, uint64_t offset, uint64_t bytes);
 /* Accesses that are aligned and inside the memory. */
 void check_races(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
@@ -654,7 +655,7 @@ const struct sim_op *check_on_matrix(struct sim_warp *w, const struct sim_op *op
 struct check_more *check_more_at(struct check_shadow *s, uint64_t offset);
 void check_shadow_free(struct check_shadow *s);
 
-/* Nothing of so many bytes is defined. False: no memory. */
+/* Makes so many bytes undefined. False: no memory. */
 bool check_define_none(struct check_shadow *s, uint64_t bytes);
 void check_define(struct check_shadow *s, uint64_t offset, uint64_t bytes);
 void check_undefine(struct check_shadow *s, uint64_t offset, uint64_t bytes);

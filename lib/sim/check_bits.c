@@ -43,7 +43,7 @@ static uint64_t permuted(uint64_t from, uint64_t selector)
     return r;
 }
 
-/* As bfi.b32: bits of a into b, from `at` on; those come from a where ones(length) are. */
+/* Inserts bits of a into b from `at` on, as bfi.b32 does: those where ones(length) are. */
 static uint64_t inserted(uint64_t a, uint64_t b, uint64_t at, uint64_t length)
 {
     at &= 255;

@@ -38,7 +38,8 @@ static bool in_a_row(const struct check *c, const struct check_finding *f,
             (f->other.op == g->other.op && same_instruction(c, f->at.op, g->at.op)));
 }
 
-/* Of the same kind, between the same instructions, or copies of them in an unrolled loop, whichever came first. */
+/* Are both of one kind, and between the same instructions, or copies of them in an unrolled loop,
+ * whichever came first? */
 static bool alike(const struct check *c, const struct check_finding *f,
                   const struct check_finding *g)
 {

@@ -25,7 +25,7 @@ void check_known_drop(struct check_known *k)
         free(k);
 }
 
-/* By block, then wide facts before the narrower ones inside them. */
+/* Orders facts by block, then wide ones before the narrower ones inside them. */
 static int order(const struct check_fact *a, const struct check_fact *b)
 {
     if (a->block != b->block)
@@ -56,7 +56,8 @@ static bool akin(const struct check_fact *a, const struct check_fact *b)
     return a->block == b->block && (a->first > LAST) == (b->first > LAST);
 }
 
-/* Of neighbours known up to the same clock one fact; of two that differ in the clock alone, the later. */
+/* Merges two facts into a, if they allow it: neighbours known up to the same clock become one fact; of two
+ * that differ in the clock alone, the later stays. */
 static bool merged(struct check_fact *a, const struct check_fact *b)
 {
     if (order(a, b) == 0)

@@ -134,7 +134,7 @@ static uint32_t sum(const struct walk *k, uint32_t a, uint32_t b)
     return a == NUMBER ? b : b == NUMBER ? a : ANY;
 }
 
-/* Of instructions that make numbers of numbers. */
+/* The symbol of what an instruction makes of numbers. */
 static uint32_t other(const struct walk *k, const struct ptx_inst *in)
 {
     uint32_t all = NUMBER;
@@ -240,8 +240,8 @@ static const struct sim_symbol *variable(const struct walk *k, uint32_t state)
     return s;
 }
 
-/* Of an instruction that moves bytes beside the threads: the operand that says where they are in the block's own shared
- * memory; NULL: none does. */
+/* The operand of an instruction that moves bytes beside the threads which says where they are in the
+ * block's own shared memory; NULL: none does. */
 static const struct ptx_operand *flight_of(const struct ptx_inst *in)
 {
     switch (in->op) {

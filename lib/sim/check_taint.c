@@ -139,7 +139,7 @@ static uint32_t tainted(struct check_warp *cw, uint32_t slot)
     return t ? t->lanes : 0;
 }
 
-/* Of these lanes of a slot, those in from->lanes hold such a value, as it says. */
+/* Notes that among these lanes of a slot those in from->lanes hold such a value, as it says. */
 static void set(struct check_warp *cw, uint32_t slot, uint32_t lanes,
                 const struct check_taint *from)
 {

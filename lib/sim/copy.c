@@ -178,7 +178,7 @@ static void drop_done(struct sim_copies *all)
         all->head = all->n = 0;
 }
 
-/* Of each lane, the groups before limit[lane]. */
+/* Lets the groups of each lane before limit[lane] land. */
 static void land_groups(struct sim_warp *w, uint32_t lanes, const uint32_t limit[SIM_LANES])
 {
     struct sim_copies *all = w->copies;

@@ -133,7 +133,7 @@ enum dec_class dec_reg_class(enum ptx_mod declared)
     }
 }
 
-/* Of a warp's register file, far above what any compiler makes. */
+/* The most bytes of a warp's register file, far above what any compiler makes. */
 enum { MOST_BYTES = 1 << 28 };
 
 static uint32_t take(uint32_t *next, uint32_t bytes)
@@ -552,7 +552,7 @@ static void check_written(struct dec *dc)
                          f->name);
 }
 
-/* Where a branch to a label goes: the record behind it, where those that fall through come too. */
+/* The record that a branch to a label goes to: the one behind it, where those that fall through come too. */
 static uint32_t label_place(const struct dec *dc, uint32_t label)
 {
     uint32_t at = dc->label_op[label];

@@ -67,9 +67,9 @@ bool dec_unsupported(struct dec *dc);
 struct sim_op *dec_emit(struct dec *dc, enum sim_handler_id h);
 struct sim_op *dec_emit3(struct dec *dc, enum sim_handler_id h, uint32_t d, uint32_t a, uint32_t b,
                          uint32_t c);
-/* For instructions that become several records: the guard keeps its value though one of them writes it. */
+/* Keeps the value of the guard, for instructions that become several records, one of which may write it. */
 void dec_keep_guard(struct dec *dc);
-/* For control instructions: the record itself has the guard. */
+/* Emits a record that itself has the guard, for control instructions. */
 struct sim_op *dec_emit_control(struct dec *dc, enum sim_handler_id h);
 
 /* Slots. */
@@ -97,7 +97,7 @@ bool dec_space(struct dec *dc, enum ptx_mod mod, enum sim_space *space);
 /* A memory operand: its register or constant slot, the offset, and whether the slot has 32 bits. */
 bool dec_memory(struct dec *dc, const struct ptx_operand *m, enum sim_space space, uint32_t *slot,
                 uint64_t *offset, bool *narrow);
-/* The same as one slot of 64 bits with the whole address. */
+/* One slot of 64 bits with the whole address of the operand. */
 uint32_t dec_flat(struct dec *dc, const struct ptx_operand *m, enum sim_space space);
 /* How an element of a type is folded into memory by .add and the like; enum sim_atom, SIM_NO_FOLD: not at all. */
 uint8_t dec_fold(struct dec *dc, enum ptx_mod op, enum ptx_mod t, bool shared);

@@ -231,8 +231,8 @@ static bool is_pair(enum ptx_mod type)
     return type == PTX_F16X2 || type == PTX_BF16X2;
 }
 
-/* Of pairs of halves: the lower ones into the predicate low, the others into high, each with the instruction's boolean
- * operator. */
+/* Compares pairs of halves: the lower ones into the predicate low, the others into high, each with the
+ * instruction's boolean operator. */
 static bool compare_halves(struct dec *dc, enum ptx_mod pair, uint32_t low, uint32_t high)
 {
     const struct ptx_inst *in = dc->inst;

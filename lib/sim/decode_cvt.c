@@ -138,7 +138,8 @@ static bool finish(struct dec *dc, struct cvt *c, enum sim_handler_id h, enum si
     return !dc->failed;
 }
 
-/* From double to the 16-bit format, all modifiers. Only a double's own NaN keeps its payload. */
+/* Converts from double to the 16-bit format, with all modifiers. Only a double's own NaN keeps its
+ * payload. */
 static bool finish_half(struct dec *dc, struct cvt *c)
 {
     const bool ok =

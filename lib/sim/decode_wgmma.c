@@ -4,7 +4,7 @@
 #include "sim/decode.h"
 #include "sim/wgmma.h"
 
-/* Of mma.sync what a warp's rows and eight columns of it are. */
+/* Describes a warp's rows and eight columns of it as the product of mma.sync that they are. */
 static bool numbers(struct dec *dc, struct sim_wgmma *g)
 {
     const struct ptx_inst *in = dc->inst;

@@ -112,7 +112,8 @@ static enum device_status no_buffer(const struct device *dev, uint64_t bytes, st
     return DEVICE_FAILED;
 }
 
-/* Whether the machine can keep what it would promise: memory is touched after it was allocated, so buffers count as touched. */
+/* Can the machine keep what it would promise? Memory is touched after it was allocated, so buffers count as
+ * touched. */
 static bool fits(struct device *dev, uint64_t bytes, const struct device_label *label,
                  struct diags *d)
 {

@@ -38,7 +38,7 @@ typedef uint64_t u64;
 typedef int64_t s64;
 typedef double f64;
 
-/* The same in the register file, where a slot is read with whatever type an instruction has. */
+/* These types are for the register file, where a slot is read with whatever type an instruction has. */
 typedef u32 __attribute__((may_alias)) slot_u32;
 typedef s32 __attribute__((may_alias)) slot_s32;
 typedef f32 __attribute__((may_alias)) slot_f32;
@@ -172,7 +172,7 @@ static inline const u32 *sim_lanes(struct sim_warp *w)
     SIM_BOTH(NAME, D, SIM_ARGS3(A, B, C), SIM_LANE3(A, B, C), EXPR)
 #define SIM_DO_CMP(NAME, SPELL, A, EXPR) SIM_PRED(NAME, SIM_ARGS2(A, A), SIM_LANE2(A, A), EXPR)
 
-/* For a handler written by hand that must work on some lanes: loops and blends itself. */
+/* Enters a handler written by hand in the table; for some lanes it loops and blends itself. */
 #define SIM_ENTRY(NAME)                       \
     b->h[SIM_H_##NAME] = (struct sim_handler) \
     {                                         \
@@ -198,7 +198,7 @@ static inline u32 guarded(const struct sim_warp *w, const struct sim_op *op)
     return w->mask & (op->flags & SIM_GUARD_NOT ? ~p : p);
 }
 
-/* For instructions that all 32 lanes execute together. */
+/* Begins the handler of an instruction that all 32 lanes execute together. */
 #define ALL_TOGETHER()                \
     const u32 lanes = guarded(w, op); \
     if (!lanes)                       \

@@ -4,7 +4,7 @@
 #include "sim/check_cells.h"
 #include "sim/exec.h"
 
-/* Of an access that is no row. */
+/* Finds the lowest and the highest address of an access that is no row. */
 static void extent(struct check_aim *x)
 {
     u64 low = x->at[0], high = x->at[0];

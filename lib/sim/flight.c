@@ -13,7 +13,8 @@
 
 /* ---- numbers drawn ------------------------------------------------------------------------------------- */
 
-/* Of a cluster (Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014). */
+/* Draws the next random number of a cluster (Steele, Lea, Flood, Fast splittable pseudorandom number
+ * generators, 2014). */
 static uint64_t draw(struct sim_flights *all)
 {
     uint64_t z = all->random += 0x9e3779b97f4a7c15u;
@@ -47,7 +48,8 @@ static void fill(unsigned char *shared, const struct sim_piece *p, uint64_t patt
         shared[p->shared + i] = (unsigned char)(pattern >> 8 * ((p->shared + i) & 7));
 }
 
-/* What a tensor map of tf32 makes of a word, as an H100 does it: 10 bits of mantissa, halves to even; one NaN. */
+/* Rounds a word as a tensor map of tf32 does on an H100: to 10 bits of mantissa, halves to even; all NaN are
+ * one. */
 static uint32_t to_tf32(uint32_t u)
 {
     const uint32_t size = u & 0x7fffffff, up = size + 0xfff + (size >> 13 & 1);
@@ -113,7 +115,7 @@ static void land(const struct sim_flight *f, const struct sim_piece *p)
     }
 }
 
-/* What of the piece at hand has not landed, at most so many bytes. */
+/* The rest of the piece at hand, which has not landed, at most so many bytes. */
 static struct sim_piece rest_of(const struct sim_flight *f, uint64_t most)
 {
     struct sim_piece p = f->piece;
@@ -137,7 +139,8 @@ static bool have_piece(struct sim_flight *f)
     return true;
 }
 
-/* So many bytes land, in portions of 16 of each piece, which no element lies across; true: all have. */
+/* Lets so many bytes land, in portions of 16 of each piece, which no element lies across; true: all have
+ * landed. */
 static bool advance(struct sim_flight *f, uint64_t most)
 {
     while (have_piece(f)) {
@@ -151,7 +154,7 @@ static bool advance(struct sim_flight *f, uint64_t most)
     return true;
 }
 
-/* What is to be stored is read now. False: no memory. */
+/* Reads now what is to be stored. False: no memory. */
 static bool read_source(struct sim_flight *f)
 {
     if (f->seen || !f->extent)
@@ -189,7 +192,7 @@ static void discard(struct sim_flight *f)
     free(f);
 }
 
-/* The flight that *at points to is no longer in flight. */
+/* Takes the flight that *at points to out of the list. */
 static struct sim_flight *take(struct sim_flights *all, struct sim_flight **at)
 {
     struct sim_flight *f = *at;
@@ -241,7 +244,7 @@ static struct sim_fault fault_of(const struct sim_flight *f, enum sim_fault_kind
                               .turn = f->issuer->turn};
 }
 
-/* All of it takes effect; it has been taken out of the list. */
+/* Lets all of it take effect; it has been taken out of the list. */
 static enum sim_stop complete(struct sim_flight *f, struct sim_fault *fault)
 {
     struct sim_warp *w = &f->issuer->warp[f->warp];
@@ -266,7 +269,7 @@ static enum sim_stop complete(struct sim_flight *f, struct sim_fault *fault)
     return error ? SIM_FAULT : SIM_YIELD;
 }
 
-/* As complete(), for a warp that executes op; false: it has stopped. */
+/* Calls complete() for a warp that executes op; false: the warp has stopped. */
 static bool complete_in(struct sim_warp *w, const struct sim_op *op, struct sim_flight *f)
 {
     struct sim_fault fault;

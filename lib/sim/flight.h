@@ -108,10 +108,10 @@ uint32_t sim_draw(struct sim_block *b, uint32_t n);
 /* The one piece of a linear copy. */
 bool sim_flight_linear(const struct sim_flight *f, uint64_t *cursor, struct sim_piece *p);
 
-/* Of the cluster whose first block is unit: completes one operation. SIM_BLOCKED: none is in flight; SIM_YIELD; SIM_FAULT:
+/* Completes one operation of the cluster whose first block is unit. SIM_BLOCKED: none is in flight; SIM_YIELD; SIM_FAULT:
  * unit->fault. */
 enum sim_stop sim_flight_step(struct sim_block *unit);
-/* With a seed: some of what is in flight may land now. SIM_YIELD or SIM_FAULT. */
+/* Lets some of what is in flight land now, if there is a seed. SIM_YIELD or SIM_FAULT. */
 enum sim_stop sim_flight_drift(struct sim_block *unit);
 /* Its threads have exited: stores take effect, the rest has nobody to wait for it. SIM_DONE or SIM_FAULT. */
 enum sim_stop sim_flight_end(struct sim_block *unit);

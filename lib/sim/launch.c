@@ -21,7 +21,7 @@ static uint64_t stop_after(struct sim_launch *l)
     return atomic_load_explicit(&l->stop_after, memory_order_relaxed);
 }
 
-/* Where every group of the lanes of the block's cluster stands. */
+/* Lists where every group of the lanes of the block's cluster stands. */
 static void list_stands(struct arena *a, const struct sim_block *first, struct sim_fault *f)
 {
     for (uint32_t k = 0; k < first->npeer; k++) {

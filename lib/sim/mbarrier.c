@@ -455,7 +455,7 @@ static void passed(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
     }
 }
 
-/* With a seed, now and then a time limit is over at once. */
+/* Is the time limit over at once? With a seed it is now and then. */
 static bool hurries(const struct sim_warp *w)
 {
     enum { TIMES = 4 };

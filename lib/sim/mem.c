@@ -149,7 +149,7 @@ static bool fail(struct sim_warp *w, const struct sim_op *op, uint32_t lane, uin
     return false;
 }
 
-/* Where an access lands; NULL, with *kind set, when it must not happen. */
+/* The memory where an access lands; NULL, with *kind set, when it must not happen. */
 static unsigned char *place(struct sim_warp *w, const struct sim_op *op, uint32_t lane, uint64_t at,
                             enum sim_fault_kind *kind, struct sim_buffer **buffer)
 {

@@ -150,7 +150,7 @@ struct way {
     const char *function[1 + MOST_CALLS]; /* whose call it is; of the first NULL */
 };
 
-/* Where a record comes from; n 0: nothing says so. */
+/* The way by which a record comes from the source; n 0: nothing says so. */
 static struct way way_of(const struct sim_launch *l, struct arena *a, uint32_t op)
 {
     struct way w = {0};

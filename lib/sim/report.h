@@ -25,15 +25,15 @@ void sim_note_no_lines(struct sim_launch *l, struct diags *d);
 const char *sim_place_text(const struct sim_launch *l, unsigned space, uint64_t address,
                            const struct ptx_var *var);
 
-/* Of a place: its space ("global", "shared", "local"), where in that it is, and the name of the buffer or variable; NULL:
- * none. var as above. */
+/* Describes a place: its space ("global", "shared", "local"), where in that it is, and the name of the
+ * buffer or variable; NULL: none. var as above. */
 struct sim_where {
     const char *space, *buffer;
     uint64_t address;
 };
 struct sim_where sim_place_of(const struct sim_launch *l, unsigned space, uint64_t address,
                               const struct ptx_var *var);
-/* Where in the source a record comes from (finding_side.source), in a. */
+/* Finds where in the source a record comes from (finding_side.source), in a. */
 const struct finding_place *sim_sources(const struct sim_launch *l, struct arena *a, uint32_t op,
                                         size_t *n);
 

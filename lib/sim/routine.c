@@ -435,7 +435,7 @@ static bool *used_registers(struct copy *c, const struct routine *r)
     return used;
 }
 
-/* Where a register is saved that comes behind *end bytes of others. */
+/* The place where a register is saved that comes behind *end bytes of others. */
 static uint32_t save_at(unsigned bits, uint32_t *end)
 {
     const uint32_t bytes = bits > 64 ? 2 * SLOT : SLOT, at = round_to(*end, bytes);

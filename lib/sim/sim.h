@@ -120,7 +120,7 @@ struct sim_memory {
 /* Finds room and zero-fills it. NULL when the machine has no memory or there are too many buffers. */
 struct sim_buffer *sim_mem_alloc(struct sim_memory *m, uint64_t bytes,
                                  const struct device_label *label, const char *what);
-/* The same of memory that there is. */
+/* Makes a buffer of memory that the caller has. */
 struct sim_buffer *sim_mem_bind(struct sim_memory *m, void *host, uint64_t bytes, const char *what);
 /* Copies the label. False: no memory. */
 bool sim_mem_label(struct sim_buffer *b, const struct device_label *label);
@@ -131,7 +131,7 @@ void sim_mem_free(struct sim_memory *m);
 struct sim_buffer *sim_mem_near(struct sim_memory *m, uint64_t address);
 /* Host address of [address, address + bytes), or NULL unless it lies inside one live buffer. */
 unsigned char *sim_mem_host(struct sim_memory *m, uint64_t address, uint64_t bytes);
-/* The same of a generic address of a thread; at most 255 bytes. */
+/* Host address of a thread's generic address, or NULL; at most 255 bytes. */
 struct sim_warp;
 const unsigned char *sim_mem_read(struct sim_warp *w, uint32_t lane, uint64_t address,
                                   uint32_t bytes);
@@ -247,7 +247,7 @@ void sim_exec_fill_baseline(struct sim_build *b);
 void sim_exec_fill_avx2(struct sim_build *b);
 /* The part of it that is the same in both (once.c). */
 void sim_fill_once(struct sim_build *b);
-/* For tests: the handlers that a machine without AVX2 gets. */
+/* Takes the handlers that a machine without AVX2 gets, for tests. */
 void sim_use_baseline(struct device *dev);
 
 /* A slot that is written when a register file is made (constants), when a warp starts or when a block starts. */
@@ -261,7 +261,7 @@ struct sim_special {
     enum ptx_sreg reg;
 };
 
-/* Where variables live. */
+/* The address where a variable lives. */
 struct sim_symbol {
     const struct ptx_var *var;
     uint64_t address;
@@ -481,7 +481,7 @@ struct sim_flights {
 };
 struct sim_mbarrier;
 
-/* Of blocks that all spin (stuck.c). */
+/* The watch over blocks that all spin (stuck.c). */
 struct sim_watch {
     uint64_t turns; /* since one did anything else than spin; who watches zeroes it then */
     uint64_t saved, until;
@@ -615,7 +615,8 @@ bool sim_resolve(struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LA
 
 const struct sim_op *sim_fault_at(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                                   enum sim_fault_kind kind);
-/* The same with an access or what else about says: its address, bytes, space, store, others, why and lanes. False. */
+/* sim_fault_at() with what `about` says of an access or the like: its address, bytes, space, store, others,
+ * why and lanes. False. */
 bool sim_fault_about(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                      enum sim_fault_kind kind, struct sim_fault about);
 

@@ -39,7 +39,7 @@ typedef f64 v4d __attribute__((vector_size(32), may_alias));
 #endif
 #define SHR8(a, n) ((v8)((v8u)(a) >> (v8u)(n)))
 
-/* Where column n stands among eight. */
+/* The place of column n among eight. */
 static inline unsigned column(unsigned n)
 {
     return (n >> 1) + 4 * (n & 1);

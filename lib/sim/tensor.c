@@ -75,7 +75,7 @@ bool sim_tensor_extent(const struct sim_tensor_box *x, uint64_t *first, uint64_t
 
 /* ---- pieces --------------------------------------------------------------------------------------------- */
 
-/* Where in the buffer the tensor's row is that the box's row lies on; false: outside of the tensor. */
+/* Finds where in the buffer the tensor's row is that the box's row lies on; false: outside of the tensor. */
 static bool row_at(const struct sim_tensor_box *x, uint64_t row, uint64_t *at)
 {
     *at = x->base;

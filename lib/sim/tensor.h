@@ -137,7 +137,7 @@ struct sim_tensor_box {
     uint64_t dim[DEVICE_TENSOR_RANK], stride[DEVICE_TENSOR_RANK]; /* stride[0]: of a unit */
     uint32_t count[DEVICE_TENSOR_RANK], step[DEVICE_TENSOR_RANK];
 };
-/* Of a map that device_tensor_map_check() lets through; .buffer and .base are NULL and 0. */
+/* Fills in the box of a map that device_tensor_map_check() lets through; .buffer and .base are NULL and 0. */
 void sim_tensor_box(const struct device_tensor_map *m, const int32_t *at, bool stores,
                     struct sim_tensor_box *box);
 /* Bytes from the tensor's start on between which everything lies that is copied; false: nothing is. */

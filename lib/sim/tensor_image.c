@@ -28,7 +28,7 @@ _Static_assert(sizeof(struct image) == DEVICE_TENSOR_MAP, "the size that kernels
 
 enum { MAP_ALIGN = 64 };
 
-/* Of all but the sum itself (FNV-1a). */
+/* The sum of all but the sum itself (FNV-1a). */
 static uint32_t sum_of(const struct image *g)
 {
     const unsigned char *p = (const unsigned char *)g;
@@ -226,7 +226,7 @@ static unsigned char *reach(struct sim_warp *w, const struct sim_op *op, uint32_
     return host;
 }
 
-/* As the PTX ISA numbers them for tensormap.replace. Those that should flush subnormals, .f32.ftz and .tf32.ftz, an H100 copies
+/* The types, as the PTX ISA numbers them for tensormap.replace. Those that should flush subnormals, .f32.ftz and .tf32.ftz, an H100 copies
  * as the ones that do not. */
 static const enum dtype types[] = {DT_U8,  DT_U16, DT_U32, DT_I32,  DT_U64, DT_I64, DT_F16,
                                    DT_F32, DT_F32, DT_F64, DT_BF16, DT_F32, DT_F32};

@@ -135,7 +135,7 @@ static bool same_in_all(struct sim_warp *w, const struct sim_op *op, uint32_t sl
     return true;
 }
 
-/* Whether the descriptors are good, and what they name is in shared memory. */
+/* Are the descriptors good, and is what they name in shared memory? */
 static bool inside(struct sim_warp *w, const struct sim_op *op, const struct sim_wgmma_flight *f)
 {
     const struct sim_wgmma *g = sim_wgmma_of(op);
@@ -190,7 +190,7 @@ static void land(struct sim_warp *w, uint32_t n)
     }
 }
 
-/* With a seed, all that is in flight takes effect now once in so many times. */
+/* Lets all that is in flight take effect now, once in so many times, if there is a seed. */
 static void drift(struct sim_warp *w, uint32_t times)
 {
     struct sim_wgmmas *g = w->wgmmas;

@@ -146,7 +146,7 @@ struct sim_tile {
 /* False: bits are set that must not be. */
 bool sim_tile_of(uint64_t descriptor, bool mn, struct sim_tile *t);
 
-/* Where chunk k of row n (K-major), or chunk n of row k (MN-major), is in shared memory. */
+/* The place of chunk k of row n (K-major), or of chunk n of row k (MN-major), in shared memory. */
 static inline uint32_t sim_tile_at(const struct sim_tile *t, uint32_t n, uint32_t k)
 {
     const uint32_t span = t->span, wide = span / 16;
@@ -197,7 +197,7 @@ const struct sim_op *sim_wgmma_wait(struct sim_warp *w, const struct sim_op *op)
 /* All lanes of the warp exit at op: what it has not waited for is gone. False: the others of its group have executed
  * more, and that is a fault. */
 bool sim_wgmma_exit(struct sim_warp *w, const struct sim_op *op);
-/* With a seed, when a warp stops: some of what is in flight may take effect. */
+/* Lets some of what is in flight take effect when a warp stops, if there is a seed. */
 void sim_wgmma_stopped(struct sim_warp *w);
 /* The warps of its group, bit by bit, that have not committed what a warp waits for at op. */
 uint32_t sim_wgmma_missing(const struct sim_warp *w, const struct sim_op *op);
@@ -213,7 +213,7 @@ bool sim_wgmma_agree(struct sim_warp *w, const struct sim_op *op, uint64_t a, ui
 
 /* setmaxnreg (registers.c): op->imm registers a thread from now on, op->more: .inc. */
 const struct sim_op *sim_set_registers(struct sim_warp *w, const struct sim_op *op);
-/* Of each thread when the kernel starts, 0: not known before the PTX is compiled (setmaxnreg is ignored then). */
+/* The registers of each thread when the kernel starts; 0: not known before the PTX is compiled (setmaxnreg is ignored then). */
 uint32_t sim_registers_at_entry(const struct ptx_func *f);
 
 #endif
