@@ -128,9 +128,12 @@ enum kaio_status kaio_verify(struct kaio *k, const char *name, const char *yaml,
  *     uint32_t n = 1000;
  *     struct kaio_shape shape = {.size = sizeof shape, .grid = {4}, .block = {256}};
  *     struct kaio_value args[] = {{&x, sizeof x}, {&n, sizeof n}};
- *     if (kaio_open(k, "cpu", "check=all", &dev) == KAIO_OK && kaio_load(dev, "scale.ptx", ptx, len, &m) == KAIO_OK &&
- *         kaio_alloc(dev, sizeof host, &x) == KAIO_OK && kaio_write(dev, x, host, sizeof host) == KAIO_OK &&
- *         kaio_launch(m, "scale", &shape, args, 2) == KAIO_OK && kaio_read(dev, host, x, sizeof host) == KAIO_OK)
+ *     if (kaio_open(k, "cpu", "check=all", &dev) == KAIO_OK &&
+ *         kaio_load(dev, "scale.ptx", ptx, len, &m) == KAIO_OK &&
+ *         kaio_alloc(dev, sizeof host, &x) == KAIO_OK &&
+ *         kaio_write(dev, x, host, sizeof host) == KAIO_OK &&
+ *         kaio_launch(m, "scale", &shape, args, 2) == KAIO_OK &&
+ *         kaio_read(dev, host, x, sizeof host) == KAIO_OK)
  *         ...
  *
  * No launch contract is needed. Device addresses are numbers, and never host pointers, on the simulator either. What was

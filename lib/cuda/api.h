@@ -102,7 +102,7 @@ _Static_assert(sizeof(struct cu_launch_attribute) == 72 && sizeof(struct cu_laun
 struct cu_api {
     void *library;
 #define CU(name, symbol, params)          cu_result(*name) params;
-#define CU_OPTIONAL(name, symbol, params) cu_result(*name) params; /* NULL: the driver is too old */
+#define CU_OPTIONAL(name, symbol, params) cu_result(*name) params; /* NULL: too old a driver */
 #include "cuda/api.def"
 #undef CU
 #undef CU_OPTIONAL

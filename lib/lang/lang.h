@@ -205,7 +205,7 @@ struct lang_equations {
 
 enum lang_stmt_kind {
     S_BLOCK, /* body[] */
-    S_DECL, /* sym = rhs (NULL: no initialiser); arrays: sym = list, row by row, zeros after it ends */
+    S_DECL, /* sym = rhs (NULL: no initialiser); arrays: sym = list, row by row, then zeros */
     /* lhs op= rhs: has_op and op; ++ and -- are += 1. rhs is already of the lhs's type unless has_op: then
      * lhs op rhs is computed in rhs->type and converted back to the lhs's. */
     S_ASSIGN,
@@ -217,7 +217,7 @@ enum lang_stmt_kind {
     S_BREAK,
     S_CONTINUE,
     S_RETURN, /* rhs of a function's return */
-    S_SWITCH, /* cond, body[0]: an S_BLOCK with S_CASEs among its statements; falls through as in C */
+    S_SWITCH, /* cond, body[0]: an S_BLOCK with S_CASEs in it; falls through as in C */
     S_CASE,   /* rhs: the constant, or NULL for default */
 };
 
@@ -298,7 +298,7 @@ struct lang_options {
     bool allow_recurrence; /* reference: */
     bool fast_math;        /* math: fast */
     bool
-        exact; /* what lang_eval_int() gets: a constant that overflows its type stays an operation */
+        exact; /* what lang_eval_int() gets: what overflows its type stays an operation */
     bool grid; /* grid:, which alone may be said by 'multiprocessors' */
     /* calls whose results are rounded to 16 bits at once are marked; not in math: strict */
     bool mark_rounded;

@@ -108,7 +108,7 @@ uint64_t ptx_var_bytes(const struct ptx_var *v);
 uint32_t ptx_var_align(const struct ptx_var *v);
 
 enum ptx_operand_kind {
-    PTX_O_REG, /* reg; negated when neg (!%p); reg2 >= 0 for a pair %p|%q, where reg is -1 for _|%q */
+    PTX_O_REG, /* reg; negated when neg (!%p); reg2 >= 0 for a pair %p|%q; reg -1: _|%q */
     PTX_O_IMM,   /* bits: a 64-bit two's complement integer */
     PTX_O_F32,   /* bits: 0fXXXXXXXX */
     PTX_O_F64,   /* bits: 0dXXXXXXXXXXXXXXXX */
@@ -326,7 +326,7 @@ struct ptx_operand ptx_tensor(struct ptx_builder *b, int32_t map, size_t n,
 struct ptx_operand ptx_sink(void); /* _ */
 struct ptx_operand ptx_vec(struct ptx_builder *b, size_t n, const struct ptx_operand *elem);
 
-/* Appends  mnemonic operands;  The mnemonic is matched against isa.def as the parser would, so a typo in the
+/* Appends "mnemonic operands;". The mnemonic is matched against isa.def as the parser would, so a typo in the
  * emitter is an internal error (abort with the text) in every build. guard < 0: unguarded; guard_neg: @!p. */
 void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *mnemonic, size_t n,
               const struct ptx_operand *operands);

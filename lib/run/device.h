@@ -39,7 +39,7 @@ struct device_label {
     unsigned element_bits; /* 0: unknown */
     bool read_only;        /* declared "in": the simulator reports writes to it */
     bool
-        undefined; /* declared "out": what the host writes there is no value that a kernel may use */
+        undefined; /* declared "out": no kernel may use what the host writes there */
     unsigned ndim; /* of its shape, for reports; 0: unknown */
     const uint64_t *dim;
 };

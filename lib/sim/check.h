@@ -275,7 +275,7 @@ struct check {
     bool flies;      /* the code has operations of the async proxy */
     bool told_lines; /* how to get lines of the source into PTX: said once */
     struct
-    { /* the last arrival; lanes that arrive by one instruction share a clock: is_together() */
+    { /* the last arrival; lanes of one instruction share a clock: is_together() */
         uint64_t block;
         uint32_t warp, record, clock;
         uint32_t lanes, left; /* that execute it, that have not arrived */

@@ -3,12 +3,12 @@
  * A function that is called by name and does not come to itself again stands in the place of each call (inline.c). Any
  * other is a routine (routine.c): one body behind the entry's own, that calls jump to and that jumps back.
  *
- *     a call                              the routine
- *       st.local [sp + ...], arguments      start: registers to [sp + ...], if it may come to itself
- *       next = which call this is                  fp = sp; sp += frame; back = next
- *       bra start                           its body: variables are at [fp + ...]
- *     behind it:                            end:   sp = fp, registers from [sp + ...]
- *       ld.local results, [sp + ...]               brx.idx back, { all its calls }
+ *     a call                          the routine
+ *       st.local [sp + ...], arguments  start: registers to [sp + ...], if it may come to itself
+ *       next = which call this is              fp = sp; sp += frame; back = next
+ *       bra start                       its body: variables are at [fp + ...]
+ *     behind it:                        end:   sp = fp, registers from [sp + ...]
+ *       ld.local results, [sp + ...]           brx.idx back, { all its calls }
  *
  * So lanes at any depth are at the same place when they are at the same instruction: all that tells them apart is in
  * registers and local memory. A frame has the parameters first, then the results, then variables as they are met,

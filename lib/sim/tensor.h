@@ -9,9 +9,9 @@
  * 16-byte chunks of each 128 bytes of shared memory. It is a function of the ADDRESS alone, not of the place in the
  * box: bits 7 and up are xored into bits 4 and up.
  *
- *     swizzle  32:  bit  7     -> bit  4       address ^ (address >> 3 & 0x10)     CUTLASS: Swizzle<1,4,3>
- *     swizzle  64:  bits 7-8   -> bits 4-5     address ^ (address >> 3 & 0x30)              Swizzle<2,4,3>
- *     swizzle 128:  bits 7-9   -> bits 4-6     address ^ (address >> 3 & 0x70)              Swizzle<3,4,3>
+ *     swizzle  32:  bit  7     -> bit  4       address ^ (address >> 3 & 0x10)   Swizzle<1,4,3> of CUTLASS
+ *     swizzle  64:  bits 7-8   -> bits 4-5     address ^ (address >> 3 & 0x30)   Swizzle<2,4,3>
+ *     swizzle 128:  bits 7-9   -> bits 4-6     address ^ (address >> 3 & 0x70)   Swizzle<3,4,3>
  *
  * so the pattern repeats each 256, 512, 1024 bytes, and a box that does not start at such a multiple (it must at one of
  * 128) starts in the midst of it. Which chunk of the unswizzled box is where, each line 128 bytes of shared memory:

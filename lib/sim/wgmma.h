@@ -10,21 +10,23 @@
  *
  * Registers
  *
- *     D in f32 or s32: register 4 j + 2 h + p of lane 4 g + t is row 16 w + g + 8 h, column 8 j + 2 t + p.
+ *     D in f32 or s32: register 4 j + 2 h + p of lane 4 g + t is row 16 w + g + 8 h and
+ *     column 8 j + 2 t + p.
  *
  *              columns 8 j + 0     1     2     3     4     5     6     7
- *         row 16 w + 0   lane 0       lane 1      lane 2      lane 3          registers 4 j, 4 j + 1
+ *         row 16 w + 0   lane 0       lane 1      lane 2      lane 3      registers 4 j, 4 j + 1
  *                    1   lane 4       lane 5      lane 6      lane 7
  *                   ..
  *                    7   lane 28      lane 29     lane 30     lane 31
- *                    8   lane 0       lane 1      lane 2      lane 3          registers 4 j + 2, 4 j + 3
+ *                    8   lane 0       lane 1      lane 2      lane 3      registers 4 j + 2, 4 j + 3
  *                   ..
  *                   15   lane 28      lane 29     lane 30     lane 31
  *
  *     D in f16: register 2 j + h has both columns, the lower one in its lower half.
- *     A: four registers of four bytes: E = 32 bits / element elements, from column E (4 (r / 2) + t) on, of row
- *     16 w + g + 8 (r mod 2): for f16 columns 2 t, 2 t + 1 in registers 0 and 1, 2 t + 8, 2 t + 9 in 2 and 3.
- *     (So D, rounded to f16, is the A of a product over what were its columns, in the same registers.)
+ *     A: four registers of four bytes: E = 32 bits / element elements, from column E (4 (r / 2) + t)
+ *     on, of row 16 w + g + 8 (r mod 2): for f16 columns 2 t, 2 t + 1 in registers 0 and 1, 2 t + 8,
+ *     2 t + 9 in 2 and 3. (So D, rounded to f16, is the A of a product over what were its columns,
+ *     in the same registers.)
  *
  * Matrices in shared memory are named by descriptors:
  *

@@ -1,14 +1,14 @@
 /* Every form of every instruction with defined bits, on chosen operands.
  *
- *     sim_opcodes                     the simulator against what an H100 gave (tests/opcodes/h100.golden), as TAP
+ *     sim_opcodes                     the simulator against an H100 (tests/opcodes/h100.golden), as TAP
  *                 --golden=FILE       against that file
  *     sim_opcodes --device=cuda [--write=FILE] [FORM...]
- *                                     a GPU against the simulator; FILE gets what the GPU gave, as golden
+ *                                     a GPU against the simulator; FILE gets what the GPU gave
  *                 --part=K/N          only the K-th of N parts, from 0 on
  *     sim_opcodes --device=cpu --write=FILE
  *                                     the same without a GPU: what the simulator gives
  *     sim_opcodes --list              the forms
- *     sim_opcodes --print[=TARGET]    the kernels of those that the target has, modules apart by a line of dashes
+ *     sim_opcodes --print[=TARGET]    their kernels for the target; a line of dashes parts modules
  *
  * A FORM is the beginning of a name. Exit status: 0 all the same, 1 some not, 2 usage, 77 no such device.
  */

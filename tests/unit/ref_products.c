@@ -11,7 +11,7 @@ struct kernel {
     bool exact;  /* small whole numbers are equal, whatever the order */
     double most; /* the bound may be so much larger */
     bool
-        keeps; /* sums that do not depend on all indices, and take few operations as they are, too */
+        keeps; /* also sums that depend on some indices, and take few operations as they are */
 };
 
 static const struct kernel kernels[] = {

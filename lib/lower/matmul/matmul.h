@@ -24,13 +24,16 @@
  *   matmul/cost.c   the cost model; matmul/choose_wgmma.c, matmul/cost_wgmma.c: the same of wgmma
  *   matmul/tile.c   where a block is; an operand's elements in registers
  *   matmul/pairs.c  and two in each register
- *   simt/simt.c   products by fma of scalars (simt/simt.h); simt/bring.c: their tiles to shared memory
- *   mma/mma.c    products by mma.sync (mma/mma.h), _sums.c: from there to the epilogue; mma/copy.c: their tiles to
- *                   shared memory; mma/frag.c: from there to the instructions; as_f16.c: tf32 as f16
- *   wgmma/wgmma.c  products by wgmma (wgmma/wgmma.h), _fits.c: when; _load.c: their tiles to shared memory, by way of
- *                   a ring (wgmma/ring.h); _make.c: and what is computed; _convert.c: f32 there; _held.c: and in registers; _sum.c: the instructions; _share.c: blocks that share a tile; _out.c and
- *                   _store.c: the epilogue; _bring.c: what it reads beside the sums
- *   simt/thin.c   few rows: as fast as B can be read
+ *   simt/simt.c     products by fma of scalars (simt/simt.h); bring.c: their tiles to shared memory;
+ *                   thin.c: few rows, as fast as B can be read
+ *   mma/mma.c       products by mma.sync (mma/mma.h); copy.c: their tiles to shared memory; frag.c:
+ *                   from there to the instructions; sums.c: from there to the epilogue; as_f16.c:
+ *                   tf32 as f16; parts.c: f32 in parts
+ *   wgmma/wgmma.c   products by wgmma (wgmma/wgmma.h); fits.c: when; load.c: their tiles to shared
+ *                   memory, by way of a ring (ring.h); make.c: what is computed there; convert.c:
+ *                   f32 there; held.c: and in registers; sum.c: the instructions; share.c: blocks
+ *                   that share a tile; out.c and store.c: the epilogue; epilogue.c and columns.c:
+ *                   what it reads beside the sums
  *   matmul/split.c  blocks that share a tile along k
  *   matmul/store.c  the epilogue; _prefetch.c: what it will read
  */

@@ -22,7 +22,7 @@ enum {
 enum mma_layout {
     MMA_ALONG_K, /* rows along i or j: ldmatrix */
     MMA_16BIT,   /* rows along k, 16 bits: ldmatrix.trans */
-    MMA_BYTES, /* rows along k, 8 bits: ldmatrix.trans of pairs of neighbours, that are then parted */
+    MMA_BYTES, /* rows along k, 8 bits: ldmatrix.trans of pairs of neighbours, then parted */
     MMA_SINGLES, /* rows along k, 32 bits: ld.shared */
 };
 

@@ -15,7 +15,7 @@ struct row_walk {
     const struct row_guard *guard; /* the innermost of the conditions and pads around; NULL: none */
     bool guarded; /* the reduction is wanted under a condition only, but computed in any case */
     bool
-        outside; /* a condition decides for which elements of an intermediate: it may have no such */
+        outside; /* a condition decides for which elements of an intermediate: it may lack such */
     bool column;  /* a column's index was met */
     bool divided; /* by a sum over the row, with nothing but products and quotients between */
     bool early;   /* in an output that is kept */

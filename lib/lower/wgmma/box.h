@@ -4,7 +4,8 @@
  * chunk c of 16 bytes of row r is at chunk c ^ (r % 8), so that neither the matrices of 16-bit results nor the pairs of 32-bit
  * ones meet conflicts of banks:
  *
- *     2 bytes: stmatrix stores 4 matrices of 8 x 8, lane l the address of row l % 16, chunk c + l / 16
+ *     2 bytes: stmatrix stores 4 matrices of 8 x 8; lane l has the address of row l % 16 and
+ *              chunk c + l / 16
  *     4 bytes: lane 4 r + c stores pairs 2 c of rows r and r + 8
  *
  * A piece is what one access of a lane takes: of 16 columns of 2 bytes, or of 8 columns of 4. Lanes have results as

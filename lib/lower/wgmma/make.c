@@ -5,7 +5,8 @@
  * 4 rows: chunk c of row r is at c ^ (r % 8), so their banks are different ones. Across, the next threads have the next atoms, so
  * that a thread stays in few columns: what belongs to a column is the same for all of its rows.
  *
- *     thread   chunks   4 a vector        2            1             rows of 8 elements from 8 rows, where it gathers
+ *                                                                  where it gathers: rows of
+ *     thread   chunks   4 a vector        2            1             8 elements from 8 rows
  *     0..7     row 0    0-3 4-7           0-1 .. 6-7   0 .. 7        0
  *                  1    0-3 4-7           0-1 .. 6-7                 0
  *                  ..   ..                                           ..

@@ -1,18 +1,19 @@
 /* Products by wgmma (wgmma/wgmma.h): who does what, and the tiles that a block takes.
  *
- *     producer, one thread of what is copied       consumers, each warpgroup
- *       for each tile, for each stage of k:          for each tile:
- *         wait empty[s]                                for each stage of k:
- *         arrive at full[s], expecting its bytes         wait full[s]
- *         copy A's and B's boxes, to full[s]             multiply: 4 instructions for each 128 bytes of k, commit
- *                                                        wait for all but these; arrive at the last stage's empty[]
- *                                                      wait for these too; arrive; sums to the epilogue
+ *     producer, one thread of what is copied    consumers, each warpgroup
+ *       for each tile, for each stage of k:       for each tile:
+ *         wait empty[s]                             for each stage of k:
+ *         arrive at full[s], expecting its bytes      wait full[s]
+ *         copy A's and B's boxes, to full[s]          multiply: 4 instructions for each 128 bytes
+ *                                                       of k, commit
+ *                                                     wait for all but these
+ *                                                     arrive at the last stage's empty[]
+ *                                                   wait for these too; arrive
+ *                                                   sums to the epilogue
  *
- * What is computed all of a producer's threads make, when the stage is empty, from what they have loaded before; each warp
- * arrives at full[s], too.
- * Where what has come is not yet what is multiplied, other warps of the producer convert it (_convert.c), and consumers wait
- * for ready[s], too.
- * The producer goes on with the next tile while consumers are in the epilogue. Barriers' phases go by parity: a new
+ * All of a producer's threads make what is computed, when the stage is empty, from what they have loaded before; each warp
+ * arrives at full[s], too. Where what has come is not yet what is multiplied, other warps of the producer convert it (_convert.c), and
+ * consumers wait for ready[s], too. The producer goes on with the next tile while consumers are in the epilogue. Barriers' phases go by parity: a new
  * barrier counts as one whose phase of parity 1 is over, so the producer begins with that.
  */
 #include <config.h>
