@@ -106,6 +106,10 @@ scheduled() {
     kaio-emit "$specs/nt.yaml" | awk -f "$KAIO_SRCDIR/tests/expand.awk" >k.ptx
     grep -q '//@ *grid: \[.*clamp(ceil_div(.*k / .*\]' k.ptx
     grep -q '> 1 ? .* : 0' k.ptx
+    # of a sum that is known to be too short for two shares nothing is kept, and nobody counts
+    kaio-emit -D k=64 "$specs/nt.yaml" >k.ptx
+    run ! grep -q 'atom\.\|temps' k.ptx
+    run -0 kaio-verify --run -d cpu --check -D k=64 "$specs/nt.yaml" m=5 n=40
 }
 
 @test "every number of shares gives the sum, and leaves the counts as they were" {

@@ -161,6 +161,9 @@ static bool add(struct planner *l, struct variants *all, const char *entry, stru
         p->blocks = MATMUL_BLOCKS_ALL;
     const unsigned mps = lower_multiprocessors(l->target);
     p->splits = splits_of(l, p, p->how == MATMUL_THIN ? mps * MATMUL_BUSY / p->threads : 2 * mps);
+    int64_t known;
+    if (p->splits && lang_const_int(p->splits, &known)) /* 1 where k is fixed, and short */
+        p->split = (uint32_t)known;
     p->depth = depth_of(l, p);
     all->n++;
     l->cost = -1;
