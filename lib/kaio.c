@@ -1,4 +1,5 @@
-/* The public API over the modules: each call is a compilation or a run of its own, with its own arena. */
+/* The public API over the modules: each call is a compilation or a run of its own, with its own
+ * arena. */
 #include <config.h>
 
 #include "call.h"
@@ -316,7 +317,8 @@ enum kaio_status call_status(enum device_status s)
     return KAIO_FAILED;
 }
 
-/* The arguments in run's form. Data is copied by nobody: it is read before the launch and written after it. */
+/* The arguments in run's form. Data is copied by nobody: it is read before the launch and written
+ * after it. */
 static struct run_arg *arguments(struct call *c)
 {
     struct run_arg *v = ARENA_ARRAY(c->arena, c->narg + 1, struct run_arg);
@@ -413,7 +415,7 @@ enum kaio_status kaio_run(struct kaio *k, const char *device, const char *ptx, s
     return call_do(&c, do_run);
 }
 
-/* ---- verification --------------------------------------------------------------------------------- */
+/* ---- verification ---------------------------------------------------------------------------- */
 
 /* An output's contents, which the caller gave as data (out) or result (inout). */
 static bool bind_result(struct call *c, struct run *r, const struct kaio_arg *arg)

@@ -14,13 +14,14 @@
  *         fputs(kaio_messages(k), stderr);
  *     kaio_free(k);
  *
- * PTX from elsewhere (nvcc, Triton, one's own compiler) is loaded and launched as on a GPU, on a GPU or on the simulator:
- * see kaio_open() below, and kaio-sim(7) for an example.
+ * PTX from elsewhere (nvcc, Triton, one's own compiler) is loaded and launched as on a GPU, on a
+ * GPU or on the simulator: see kaio_open() below, and kaio-sim(7) for an example.
  *
- * A struct kaio, and what was opened with it, is used by one thread at a time; different ones are independent. The library
- * keeps no global state, never prints and never exits, with one exception: where it finds a mistake of its own it prints
- * "kaio: internal error: FILE:LINE: TEXT" on stderr and aborts. No input should lead there; please report it. The file formats
- * are described in kaio-spec(5) and kaio-ptx(5).
+ * A struct kaio, and what was opened with it, is used by one thread at a time; different ones are
+ * independent. The library keeps no global state, never prints and never exits, with one exception:
+ * where it finds a mistake of its own it prints "kaio: internal error: FILE:LINE: TEXT" on stderr
+ * and aborts. No input should lead there; please report it. The file formats are described in
+ * kaio-spec(5) and kaio-ptx(5).
  */
 #ifndef KAIO_H
 #define KAIO_H
@@ -55,16 +56,16 @@ struct kaio *kaio_new(void);
 void kaio_free(struct kaio *k); /* NULL is allowed */
 
 /* The errors and warnings of the last call, one diagnostic after the other as the tools print them
- * (file:line:column: error: text, the line, a caret); "" if there were none. Valid until the next call: here and below, of
- * a function that gives an enum kaio_status. */
+ * (file:line:column: error: text, the line, a caret); "" if there were none. Valid until the next
+ * call: here and below, of a function that gives an enum kaio_status. */
 const char *kaio_messages(const struct kaio *k);
 
-/* The same one by one. A note belongs to the error or warning before it. The library makes these: members may be added at
- * the end, and there is no array of them. */
+/* The same one by one. A note belongs to the error or warning before it. The library makes these:
+ * members may be added at the end, and there is no array of them. */
 struct kaio_message {
     const char *level; /* "error", "warning", "note" */
-    const char *
-        kind; /* of what is wrong with a kernel: "race", "out-of-bounds" ..., kaio-run(1) lists them; else "" */
+    const char *kind;  /* of what is wrong with a kernel: "race", "out-of-bounds" ..., kaio-run(1)
+                          lists them; else "" */
     const char *text;
     const char *file; /* as the text was called when it was loaded; "": of no place in a text */
     unsigned line, column; /* from 1; 0: of no place */
@@ -80,47 +81,53 @@ struct kaio_message {
 /* NULL: there are not that many. Valid until the next call. */
 const struct kaio_message *kaio_message(const struct kaio *k, size_t i);
 
-/* What the kernel of the last kaio_run() or kaio_launch() said with print() or CUDA's printf(), sorted by block; "" if it said
- * nothing (printf() on a GPU goes to standard output). Valid until the next call. */
+/* What the kernel of the last kaio_run() or kaio_launch() said with print() or CUDA's printf(),
+ * sorted by block; "" if it said nothing (printf() on a GPU goes to standard output). Valid until
+ * the next call. */
 const char *kaio_printed(const struct kaio *k);
 
-/* Fixes a dimension at emission (kaio-emit -D name=value) for the kaio_emit() and kaio_verify() calls that follow. */
+/* Fixes a dimension at emission (kaio-emit -D name=value) for the kaio_emit() and kaio_verify()
+ * calls that follow. */
 enum kaio_status kaio_define(struct kaio *k, const char *name, unsigned long value);
 
 /* The same for a type of the spec (kaio-emit -D T=f32): type is its name, "f32" and the like. */
 enum kaio_status kaio_define_type(struct kaio *k, const char *name, const char *type);
 
-/* Compiles every kernel of a spec file. name: what messages call the text. target: "sm_80", "sm_90a" ...;
- * NULL: "sm_80". On KAIO_OK *ptx is a NUL-terminated module of *len bytes, which the caller frees with
- * free(). */
+/* Compiles every kernel of a spec file. name: what messages call the text. target: "sm_80",
+ * "sm_90a" ...; NULL: "sm_80". On KAIO_OK *ptx is a NUL-terminated module of *len bytes, which the
+ * caller frees with free(). */
 enum kaio_status kaio_emit(struct kaio *k, const char *name, const char *yaml, size_t yaml_len,
                            const char *target, char **ptx, size_t *len);
 
-/* An argument of a kernel, by the name of its parameter or dimension. Either value, the text that kaio-run would be
- * given after NAME= ("1024", "@normal:1", "x.npy", "in.npy:out.npy"), or data, the elements of a buffer in
- * memory: dense, row-major, in the type that the kernel declares; the shape follows from the
- * dimensions, and bytes must be exactly what it takes. kaio_run() writes the data of an out or inout when it succeeds
- * and leaves it as it was when it fails; kaio_verify() writes nothing. */
+/* An argument of a kernel, by the name of its parameter or dimension. Either value, the text that
+ * kaio-run would be given after NAME= ("1024", "@normal:1", "x.npy", "in.npy:out.npy"), or data,
+ * the elements of a buffer in memory: dense, row-major, in the type that the kernel declares; the
+ * shape follows from the dimensions, and bytes must be exactly what it takes. kaio_run() writes the
+ * data of an out or inout when it succeeds and leaves it as it was when it fails; kaio_verify()
+ * writes nothing. */
 struct kaio_arg {
     const char *name;
     const char *value;
     void *data;
     size_t bytes;
-    const void *
-        result; /* kaio_verify(): an inout's contents after the launch, where data is those before it */
+    const void *result; /* kaio_verify(): an inout's contents after the launch, where data is those
+                           before it */
 };
 
-/* Launches what the module's contract says. device: "cpu" (the simulator), "cuda", "cuda:1", or "auto" (NULL too): the first
- * GPU if there is one, else the simulator. The module must hold one kernel. */
+/* Launches what the module's contract says. device: "cpu" (the simulator), "cuda", "cuda:1", or
+ * "auto" (NULL too): the first GPU if there is one, else the simulator. The module must hold one
+ * kernel. */
 enum kaio_status kaio_run(struct kaio *k, const char *device, const char *ptx, size_t ptx_len,
                           const struct kaio_arg *args, size_t narg);
 
-/* Evaluates the mathematics of the spec's one kernel in float64 over the arguments and compares every output among
- * them. KAIO_MISMATCH with a report in kaio_messages() when one is outside its error bound. */
+/* Evaluates the mathematics of the spec's one kernel in float64 over the arguments and compares
+ * every output among them. KAIO_MISMATCH with a report in kaio_messages() when one is outside its
+ * error bound. */
 enum kaio_status kaio_verify(struct kaio *k, const char *name, const char *yaml, size_t yaml_len,
                              const struct kaio_arg *args, size_t narg);
 
-/* ---- any PTX, step by step ------------------------------------------------------------------------
+/* ---- any PTX, step by step
+ * ------------------------------------------------------------------------
  *
  *     struct kaio_device *dev;
  *     struct kaio_module *m;
@@ -136,21 +143,26 @@ enum kaio_status kaio_verify(struct kaio *k, const char *name, const char *yaml,
  *         kaio_read(dev, host, x, sizeof host) == KAIO_OK)
  *         ...
  *
- * No launch contract is needed. Device addresses are numbers, and never host pointers, on the simulator either. What was
- * opened goes when it is closed: modules and memory with their device, devices with their struct kaio.
+ * No launch contract is needed. Device addresses are numbers, and never host pointers, on the
+ * simulator either. What was opened goes when it is closed: modules and memory with their device,
+ * devices with their struct kaio.
  */
 struct kaio_device;
 struct kaio_module;
 
-/* name: as kaio_run()'s device. options, NULL for none, are those of kaio-run(1) of the same names, separated by spaces:
+/* name: as kaio_run()'s device. options, NULL for none, are those of kaio-run(1) of the same names,
+ * separated by spaces:
  *
- *     check, check=race,memory   what to look for: memory, init, race, sync, async, all. Takes the simulator.
- *     check-seed=N               draw when asynchronous operations take effect; 0: as late as they may
+ *     check, check=race,memory   what to look for: memory, init, race, sync, async, all. Takes the
+ *                                simulator.
+ *     check-seed=N               draw when asynchronous operations take effect; 0: as late as they
+ *                                may
  *     max-instructions=N         of a launch, counted per thread; 0: no limit; default 1e12
  *     threads=N                  of the simulator; default one per core
  *     arch=sm_90                 whose tensor cores; default the PTX's target
  *     heap=BYTES                 for malloc() in kernels, default 8Mi
- *     overcommit                 allow the simulator more memory than the machine has left, which may be the end of the process
+ *     overcommit                 allow the simulator more memory than the machine has left, which
+ *                                may be the end of the process
  *
  * On a GPU all but check and heap mean nothing. KAIO_ABSENT when there is no such device. */
 enum kaio_status kaio_open(struct kaio *k, const char *name, const char *options,
@@ -162,30 +174,35 @@ const char *kaio_device_name(const struct kaio_device *dev); /* "NVIDIA H100 80G
 /* What 'multiprocessors' is in the grid of a contract; the simulator says 8. */
 unsigned kaio_device_multiprocessors(const struct kaio_device *dev);
 
-/* Memory of the device, aligned to 256 bytes, with undefined contents: reading it before something has written it is
- * what check=init finds. */
+/* Memory of the device, aligned to 256 bytes, with undefined contents: reading it before something
+ * has written it is what check=init finds. */
 enum kaio_status kaio_alloc(struct kaio_device *dev, uint64_t bytes, uint64_t *address);
-/* Makes memory of the caller's the device's, too: kernels read and write it in place. It must be aligned to 16 bytes, and
- * stay until it is released; on a GPU it is locked in memory and reached over the bus. */
+/* Makes memory of the caller's the device's, too: kernels read and write it in place. It must be
+ * aligned to 16 bytes, and stay until it is released; on a GPU it is locked in memory and reached
+ * over the bus. */
 enum kaio_status kaio_bind(struct kaio_device *dev, void *host, uint64_t bytes, uint64_t *address);
-/* Of either kind, by the address that it begins at. The simulator reports a kernel's use of it from now on. */
+/* Of either kind, by the address that it begins at. The simulator reports a kernel's use of it from
+ * now on. */
 enum kaio_status kaio_release(struct kaio_device *dev, uint64_t address);
 /* Anywhere inside of memory of the device or a variable of a module. */
 enum kaio_status kaio_write(struct kaio_device *dev, uint64_t address, const void *from,
                             uint64_t bytes);
 enum kaio_status kaio_read(struct kaio_device *dev, void *to, uint64_t address, uint64_t bytes);
-/* What the simulator's reports call memory: name ("x"), and type ("f32", "f16[30, 40]") or NULL. read_only not 0: a kernel
- * that writes to it fails. Strings are copied. On a GPU nothing happens. */
+/* What the simulator's reports call memory: name ("x"), and type ("f32", "f16[30, 40]") or NULL.
+ * read_only not 0: a kernel that writes to it fails. Strings are copied. On a GPU nothing
+ * happens. */
 enum kaio_status kaio_describe(struct kaio_device *dev, uint64_t address, const char *name,
                                const char *type, int read_only);
 
-/* Checks PTX and makes it ready; name is what messages call it. Several modules may be loaded at a time. */
+/* Checks PTX and makes it ready; name is what messages call it. Several modules may be loaded at a
+ * time. */
 enum kaio_status kaio_load(struct kaio_device *dev, const char *name, const char *ptx, size_t len,
                            struct kaio_module **m);
 void kaio_unload(struct kaio_module *m); /* NULL is allowed */
 
-/* The module's entries: the name of the i-th, NULL when there are not so many; the bytes of an entry's i-th parameter, 0 when
- * there are not so many. On a GPU a module that kaio can't read has none that it can name. */
+/* The module's entries: the name of the i-th, NULL when there are not so many; the bytes of an
+ * entry's i-th parameter, 0 when there are not so many. On a GPU a module that kaio can't read has
+ * none that it can name. */
 const char *kaio_entry(const struct kaio_module *m, size_t i);
 size_t kaio_param_bytes(const struct kaio_module *m, const char *entry, size_t i);
 
@@ -193,8 +210,8 @@ size_t kaio_param_bytes(const struct kaio_module *m, const char *entry, size_t i
 enum kaio_status kaio_symbol(struct kaio_module *m, const char *name, uint64_t *address,
                              uint64_t *bytes);
 
-/* How to launch. size: sizeof (struct kaio_shape), so that members can be added. Of grid (blocks), block (threads) and
- * cluster (blocks) y and z may be 0 for 1; cluster 0: as the entry says. */
+/* How to launch. size: sizeof (struct kaio_shape), so that members can be added. Of grid (blocks),
+ * block (threads) and cluster (blocks) y and z may be 0 for 1; cluster 0: as the entry says. */
 struct kaio_shape {
     size_t size;
     uint32_t grid[3], block[3], cluster[3];
@@ -207,8 +224,9 @@ struct kaio_value {
     size_t bytes;
 };
 
-/* A tensor in device memory and the box of it that cp.async.bulk.tensor copies, as cuTensorMapEncodeTiled() takes them:
- * innermost dimension first. size: sizeof (struct kaio_tensor). */
+/* A tensor in device memory and the box of it that cp.async.bulk.tensor copies, as
+ * cuTensorMapEncodeTiled() takes them: innermost dimension first. size: sizeof (struct
+ * kaio_tensor). */
 struct kaio_tensor {
     size_t size;
     const char *type;               /* of an element: "f16", "u8" */
@@ -224,27 +242,30 @@ struct kaio_tensor {
 /* The 128 bytes of a CUtensorMap, for a parameter or a member of one; each device has its own. */
 enum kaio_status kaio_tensor_map(struct kaio_device *dev, const struct kaio_tensor *t, void *map);
 
-/* Launches an entry and waits for its end. KAIO_BAD_INPUT: it can't be launched so, nothing has happened. KAIO_FAILED: the kernel
- * was stopped by a fault, a trap, a failed assertion, a deadlock or its limit; with checks KAIO_FOUND, also for a kernel that
- * came to its end. kaio_messages() says what and where. The simulator goes on as if nothing was; a GPU that a kernel has
- * failed on is of no use until it is closed and opened again. */
+/* Launches an entry and waits for its end. KAIO_BAD_INPUT: it can't be launched so, nothing has
+ * happened. KAIO_FAILED: the kernel was stopped by a fault, a trap, a failed assertion, a deadlock
+ * or its limit; with checks KAIO_FOUND, also for a kernel that came to its end. kaio_messages()
+ * says what and where. The simulator goes on as if nothing was; a GPU that a kernel has failed on
+ * is of no use until it is closed and opened again. */
 enum kaio_status kaio_launch(struct kaio_module *m, const char *entry,
                              const struct kaio_shape *shape, const struct kaio_value *args,
                              size_t narg);
 
-/* Findings that are not to be reported and do not make a launch KAIO_FOUND: rules as in kaio-run(1), SUPPRESSIONS, added
- * to those that there are. name is what messages call the text. */
+/* Findings that are not to be reported and do not make a launch KAIO_FOUND: rules as in
+ * kaio-run(1), SUPPRESSIONS, added to those that there are. name is what messages call the text. */
 enum kaio_status kaio_suppress(struct kaio_device *dev, const char *name, const char *text,
                                size_t len);
 
-/* Stops the launch that runs on a simulator, if one does: it fails as interrupted. From any thread, or a signal handler. */
+/* Stops the launch that runs on a simulator, if one does: it fails as interrupted. From any thread,
+ * or a signal handler. */
 void kaio_interrupt(struct kaio_device *dev);
 
-/* What can only be said when all is done: with check=memory KAIO_FOUND when kernels have not freed what malloc() gave
- * them. */
+/* What can only be said when all is done: with check=memory KAIO_FOUND when kernels have not freed
+ * what malloc() gave them. */
 enum kaio_status kaio_finish(struct kaio_device *dev);
 
-/* Of the last launch: thread-instructions executed (0 on a GPU, which does not count them), and its time. */
+/* Of the last launch: thread-instructions executed (0 on a GPU, which does not count them), and its
+ * time. */
 uint64_t kaio_instructions(const struct kaio_device *dev);
 double kaio_seconds(const struct kaio_device *dev);
 

@@ -53,7 +53,7 @@ static enum kaio_status bad(struct call *c, const char *what)
     return KAIO_BAD_INPUT;
 }
 
-/* ---- options ------------------------------------------------------------------------------------------ */
+/* ---- options --------------------------------------------------------------------------------- */
 
 struct opening {
     const char *name, *options;
@@ -136,7 +136,7 @@ static bool set_options(struct call *c, const char *text, struct device_options 
     return true;
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------ */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static void listen(void *ctx, const char *text, size_t n)
 {
@@ -265,7 +265,7 @@ void kaio_interrupt(struct kaio_device *dev)
     dev->stop = 1;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* What a call about memory or a launch is about. */
 struct request {
@@ -485,7 +485,7 @@ enum kaio_status kaio_finish(struct kaio_device *dev)
     return on_device(&r, &c, finish);
 }
 
-/* ---- modules ------------------------------------------------------------------------------------------ */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 static enum kaio_status load(struct call *c)
 {
@@ -592,7 +592,7 @@ enum kaio_status kaio_symbol(struct kaio_module *m, const char *name, uint64_t *
     return s;
 }
 
-/* ---- tensor maps and suppressions ----------------------------------------------------------------------- */
+/* ---- tensor maps and suppressions ------------------------------------------------------------ */
 
 static enum kaio_status tensor_map(struct call *c)
 {
@@ -651,9 +651,10 @@ enum kaio_status kaio_suppress(struct kaio_device *dev, const char *name, const 
     return on_device(&r, &c, suppress);
 }
 
-/* ---- launches ----------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
-/* Against what we know of the entry, for a GPU's driver may read as many arguments as the entry has. */
+/* Against what we know of the entry, for a GPU's driver may read as many arguments as the entry
+ * has. */
 static bool check_values(struct call *c, const struct ptx_func *f)
 {
     const struct request *r = c->more;

@@ -1,9 +1,11 @@
-/* A libcublas.so and a libcublasLt.so in one, for machines without a GPU, on top of tests/fake_cuda.c (KAIO_CUBLAS_LIB,
- * KAIO_CUBLASLT_LIB). Products are computed, by columns as the library documents them; arguments that the real one refuses are
- * refused. A product takes time as a launch of "gemm", or of "lt0", "lt1", ... by its choice, does (FAKE_CUDA_US).
+/* A libcublas.so and a libcublasLt.so in one, for machines without a GPU, on top of
+ * tests/fake_cuda.c (KAIO_CUBLAS_LIB, KAIO_CUBLASLT_LIB). Products are computed, by columns as the
+ * library documents them; arguments that the real one refuses are refused. A product takes time as
+ * a launch of "gemm", or of "lt0", "lt1", ... by its choice, does (FAKE_CUDA_US).
  *
  *     FAKE_CUDA_LOG=FILE         a line for each plan and product
- *     FAKE_CUBLAS_CHOICES=N (3)  what the heuristic finds; the last of several is refused when it is tried
+ *     FAKE_CUBLAS_CHOICES=N (3)  what the heuristic finds; the last of several is refused when it
+ *                                is tried
  *     FAKE_CUBLAS_STATUS=N       every product fails with this status
  */
 #include <config.h>
@@ -77,7 +79,8 @@ static double element(const struct matrix *m, const void *p, int64_t batch, int 
     return dtype_get(type_of(m->type), p, (size_t)(batch * m->stride + (int64_t)col * m->ld + row));
 }
 
-/* Of tf32 it rounds factors, or (how, FAKE_CUBLAS_CUT) leaves bits out, or (2) takes them as they are. */
+/* Of tf32 it rounds factors, or (how, FAKE_CUBLAS_CUT) leaves bits out, or (2) takes them as they
+ * are. */
 static double taken(const struct product *p, long how, double v)
 {
     return p->compute != 77 || how > 1 ? v

@@ -1,38 +1,49 @@
-/* A libcuda.so for machines without a GPU: lib/cuda is tested against it (KAIO_CUDA_LIB). Device memory is the host's.
+/* A libcuda.so for machines without a GPU: lib/cuda is tested against it (KAIO_CUDA_LIB). Device
+ * memory is the host's.
  *
  * The kernels it knows, by name:
- *     saxpy(u64 x, u64 y, f32 alpha, u32 n)   y[i] += alpha * x[i] for i < n, by as many threads as are launched
+ *     saxpy(u64 x, u64 y, f32 alpha, u32 n)   y[i] += alpha * x[i] for i < n, by as many threads as
+ *                                             are launched
  *     copy(u64 x, u64 y, u32 bytes)           y = x
  *     overrun(u64 y, u32 bytes)               writes four bytes more than it should
- *     talk(u64 y, u32 limit, u64 messages)    what talk.ptx says, in blocks of 4 threads, the last thread first
+ *     talk(u64 y, u32 limit, u64 messages)    what talk.ptx says, in blocks of 4 threads, the last
+ *                                             thread first
  *     fault()                                 an illegal address
  *     idle(...)                               does nothing
  *     mapped(map x, u64 y, u32 bytes)         y = what the tensor map's tensor begins with
  *     twice(u64 x, u64 y, u32 n)              y[i] = 2 x[i]; so does thrice
- *     matmul_f32(u64 a, u64 b, u64 c)         the product of matrices whose sizes m, k, n the contract says; matmul_tf32 rounds
- *                                             factors to 10 bits, halves to even; matmul_f64 has f64
- *     matmul_nt(...)                          c = a b^T of f16 by tensor maps of a, b and, where there is a third, c: f32, else
- *                                             the first address; sizes as the contract says
- * The n of saxpy and twice may be missing: then the contract in the module's comments says it.
- * What is queued on a stream other than the default one takes time on a clock of its own, a launch 10 us or what FAKE_CUDA_US says,
- * now and then a little more; can be captured, and replayed as a graph. NVML's functions are here too (KAIO_NVML_LIB).
- * Compiled with FAKE_CUDA_OLD it is of before CUDA 11.8: without tensor maps, clusters and libraries of code.
- * The environment says how it behaves:
+ *     matmul_f32(u64 a, u64 b, u64 c)         the product of matrices whose sizes m, k, n the
+ *                                             contract says; matmul_tf32 rounds factors to 10 bits,
+ *                                             halves to even; matmul_f64 has f64
+ *     matmul_nt(...)                          c = a b^T of f16 by tensor maps of a, b and, where
+ *                                             there is a third, c: f32, else the first address;
+ *                                             sizes as the contract says
+ * The n of saxpy and twice may be missing: then the contract in the module's comments says it. What
+ * is queued on a stream other than the default one takes time on a clock of its own, a launch 10 us
+ * or what FAKE_CUDA_US says, now and then a little more; can be captured, and replayed as a graph.
+ * NVML's functions are here too (KAIO_NVML_LIB). Compiled with FAKE_CUDA_OLD it is of before CUDA
+ * 11.8: without tensor maps, clusters and libraries of code. The environment says how it behaves:
  *     FAKE_CUDA_LOG=FILE        a line for each call that does something
  *     FAKE_CUDA_FAIL=NAME:CODE  that function fails, from its first call on
- *     FAKE_CUDA_DEVICES=N (1)   FAKE_CUDA_SM=NN (80)   FAKE_CUDA_VERSION=N (13000)   FAKE_CUDA_MEMORY=BYTES (16 MiB)
+ *     FAKE_CUDA_DEVICES=N (1)   FAKE_CUDA_SM=NN (80)   FAKE_CUDA_VERSION=N (13000)
+ *                                                      FAKE_CUDA_MEMORY=BYTES (16 MiB)
  *     FAKE_CUDA_JIT_LOG=TEXT    the JIT refuses every module and says this
- *     FAKE_CUDA_JIT_INFO=TEXT   what the JIT says beside of each module; or, with FAKE_CUDA_JIT_CACHE=FILE, of those that it
- *                               has not compiled before, which are kept in FILE
+ *     FAKE_CUDA_JIT_INFO=TEXT   what the JIT says beside of each module; or, with
+ *                               FAKE_CUDA_JIT_CACHE=FILE, of those that it has not compiled before,
+ *                               which are kept in FILE
  *     FAKE_CUDA_JIT_REFUSES=TEXT  the JIT refuses modules in which that stands
- *     FAKE_CUDA_JIT_MS=N        it takes so many milliseconds for each, in several threads at a time
- *     FAKE_CUDA_SHARED=N, FAKE_CUDA_THREADS=N (1024)  every entry has so much shared memory of its own, and registers for
+ *     FAKE_CUDA_JIT_MS=N        it takes so many milliseconds for each, in several threads at a
+ *                               time
+ *     FAKE_CUDA_SHARED=N, FAKE_CUDA_THREADS=N (1024)  every entry has so much shared memory of its
+ *                                                     own, and registers for
  *                               so many threads; FAKE_CUDA_CLUSTERS=N (8)  so many clusters fit
  *     FAKE_CUDA_US=NAME:N,...   a launch of that entry takes so many microseconds
  *     FAKE_CUDA_BLOCK_US=N:M,.. a launch of blocks of N threads takes M microseconds
  *     FAKE_CUDA_SCATTER=P       launches take up to P percent more or less, drawn for every 4 ms
- *     FAKE_CUDA_SLOWS=P:MS      launches take P percent longer with each tenth of a second, until the clock says MS milliseconds
- *     FAKE_CUDA_WRONG=NAME[:N]  that entry's results are off by one in their last element, after N launches of any entry
+ *     FAKE_CUDA_SLOWS=P:MS      launches take P percent longer with each tenth of a second, until
+ *                               the clock says MS milliseconds
+ *     FAKE_CUDA_WRONG=NAME[:N]  that entry's results are off by one in their last element, after N
+ *                               launches of any entry
  *     FAKE_NVML=0               NVML does not start
  */
 #include <config.h>
@@ -65,7 +76,8 @@ static long setting(const char *name, long otherwise)
     return s && *s ? atol(s) : otherwise;
 }
 
-/* What the environment says of launches, as cuInit finds it: there are hundreds of thousands of them. */
+/* What the environment says of launches, as cuInit finds it: there are hundreds of thousands of
+ * them. */
 static struct {
     FILE *log;
     const char *us, *block_us, *wrong;
@@ -225,7 +237,8 @@ static struct module {
 static pthread_mutex_t module_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned compiling;
 
-/* Where `what` stands between from and end; NULL: nowhere. strstr() looks for the end of the module first. */
+/* Where `what` stands between from and end; NULL: nowhere. strstr() looks for the end of the module
+ * first. */
 static const char *find(const char *from, const char *end, const char *what)
 {
     return memmem(from, (size_t)(end - from), what, strlen(what));
@@ -707,7 +720,8 @@ static int queue(const struct node *n)
     return 0;
 }
 
-/* What tests/fake_cublas.c queues: call(value) at its time, as if it were a launch of f, ".entry name(". */
+/* What tests/fake_cublas.c queues: call(value) at its time, as if it were a launch of f, ".entry
+ * name(". */
 API(fakeCall, struct stream *s, const char *f, void (*call)(const uint64_t *),
     const uint64_t *value, size_t n)
 {
@@ -829,7 +843,8 @@ API(cuMemsetD8Async, uint64_t address, unsigned char value, size_t bytes, struct
     return stream ? queue(&(struct node){.to = address, .bytes = bytes, .fill = value}) : 1;
 }
 
-/* ---- events: the time of a clock, in microseconds; on the default stream each takes a millisecond ---- */
+/* ---- events: the time of a clock, in microseconds; on the default stream each takes a millisecond
+ */
 
 API(cuEventCreate, double **event, unsigned flags)
 {
@@ -1058,8 +1073,8 @@ static int overrun(void **args)
     return 0;
 }
 
-/* A record of the buffer for messages: two 64-bit counters of words (claimed, room), a third of what was lost, two 32-bit
- * words about assertions, then the records. */
+/* A record of the buffer for messages: two 64-bit counters of words (claimed, room), a third of
+ * what was lost, two 32-bit words about assertions, then the records. */
 static void say(unsigned char *buffer, uint32_t id, uint32_t thread, const uint32_t *arg,
                 uint32_t narg)
 {

@@ -1,16 +1,18 @@
-/* A wrong kernel is caught: changes one operand, index, constant or comparison of a spec's PTX at a time, runs the result
- * on the simulator and asks whether the validator, the simulator or the comparison with the reference notices.
+/* A wrong kernel is caught: changes one operand, index, constant or comparison of a spec's PTX at a
+ * time, runs the result on the simulator and asks whether the validator, the simulator or the
+ * comparison with the reference notices.
  *
  *     mutate [--limit=N] [--seed=N] [--verbose] [SPEC]...      default: every spec of the library
  *
- * Every instruction operand gets its mutants; with --limit N of them are drawn at random for each kernel (0: all, the
- * default is what 'make check' can afford). Prints TAP: one line a kernel with its kill rate, survivors as comments,
- * and one for each sort of kernel. A kernel's unchanged PTX must pass, or nothing would be shown.
+ * Every instruction operand gets its mutants; with --limit N of them are drawn at random for each
+ * kernel (0: all, the default is what 'make check' can afford). Prints TAP: one line a kernel with
+ * its kill rate, survivors as comments, and one for each sort of kernel. A kernel's unchanged PTX
+ * must pass, or nothing would be shown.
  *
- * Survivors are of two kinds. Some are equivalent, with the very bytes of the unchanged kernel on all inputs: a 64-bit
- * division where a 32-bit one would do, a clamp moved to where it still has no effect, a zero set to zero. Others give
- * other bytes, each within its documented error: the low-order terms of a function that is accurate to f32 where the
- * output is f16.
+ * Survivors are of two kinds. Some are equivalent, with the very bytes of the unchanged kernel on
+ * all inputs: a 64-bit division where a 32-bit one would do, a clamp moved to where it still has no
+ * effect, a zero set to zero. Others give other bytes, each within its documented error: the
+ * low-order terms of a function that is accurate to f32 where the output is f16.
  */
 #include <config.h>
 
@@ -57,7 +59,7 @@ static uint64_t draw(uint64_t n)
     return n ? (random_state >> 33) % n : 0;
 }
 
-/* ---- running a module ------------------------------------------------------------------------------------- */
+/* ---- running a module ------------------------------------------------------------------------ */
 
 static bool passes(struct suite *s, const struct trial *t, const struct ptx_module *m,
                    struct diags *d)
@@ -129,7 +131,7 @@ static enum fate fate(struct suite *s)
     return !alive ? KILLED : same ? NO_EFFECT : WITHIN;
 }
 
-/* ---- setting up -------------------------------------------------------------------------------------------- */
+/* ---- setting up ------------------------------------------------------------------------------ */
 
 static bool add_trial(struct suite *s, const struct spec_case *c, enum fill_kind kind)
 {
@@ -171,7 +173,8 @@ static bool add_trial(struct suite *s, const struct spec_case *c, enum fill_kind
     return t->ref != NULL;
 }
 
-/* For kernels over one dimension: a whole number of blocks, whatever a thread's share, and one element less. */
+/* For kernels over one dimension: a whole number of blocks, whatever a thread's share, and one
+ * element less. */
 static bool add_sizes(struct suite *s)
 {
     static const int64_t sizes[] = {16383, 16384};
@@ -225,7 +228,7 @@ static void finish(struct suite *s)
         sim_device.close(s->dev);
 }
 
-/* ---- mutants ------------------------------------------------------------------------------------------------ */
+/* ---- mutants --------------------------------------------------------------------------------- */
 
 enum change {
     CHANGE_REG,
@@ -382,7 +385,8 @@ static uint16_t other_compare(uint16_t c, bool edge)
     return c;
 }
 
-/* Makes the change; false when there is nothing to change to. The caller keeps copies to put back. */
+/* Makes the change; false when there is nothing to change to. The caller keeps copies to put
+ * back. */
 static bool apply(const struct mutant *m)
 {
     struct ptx_inst *in = &m->item->inst;
@@ -485,12 +489,13 @@ static void report(struct tally *t, const char *name, double least, double least
        t->count[WITHIN]);
 }
 
-/* What must be caught, of all mutants and of those that change any byte of an output: of a kernel's sample, which may be
- * an unlucky one, and of all kernels of its sort. Equations with reductions have code for every range of sizes, and what
- * in an entry is for larger ones than the trials' has no effect on them, so that the second figure means more there. A
- * body has spare guards, a reduction leaves its result with every thread, so that it is all the same which of them writes
- * it, an exchange between lanes may add them up in another order, and what the low-order terms of a function in a function
- * do is far below the bound of the whole. */
+/* What must be caught, of all mutants and of those that change any byte of an output: of a kernel's
+ * sample, which may be an unlucky one, and of all kernels of its sort. Equations with reductions
+ * have code for every range of sizes, and what in an entry is for larger ones than the trials' has
+ * no effect on them, so that the second figure means more there. A body has spare guards, a
+ * reduction leaves its result with every thread, so that it is all the same which of them writes
+ * it, an exchange between lanes may add them up in another order, and what the low-order terms of a
+ * function in a function do is far below the bound of the whole. */
 enum sort { EQUATIONS, BODIES, NSORT };
 static const struct gate {
     const char *name;

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Chunks are at most LARGEST bytes unless one piece needs more; pieces of WATCHED bytes are compared with what is left. */
+/* Chunks are at most LARGEST bytes unless one piece needs more; pieces of WATCHED bytes are
+ * compared with what is left. */
 enum { ALIGN = 16, FIRST = 32 * 1024, LARGEST = 4 * 1024 * 1024, WATCHED = 64 * 1024 * 1024 };
 
 struct chunk {

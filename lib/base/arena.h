@@ -37,16 +37,19 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 jmp_buf *arena_guard(struct arena *a);
 void arena_unguard(struct arena *a);
 
-/* What is allocated from now on, for arena_failure(): "x"; NULL: nothing in particular. The text is kept, not copied. */
+/* What is allocated from now on, for arena_failure(): "x"; NULL: nothing in particular. The text is
+ * kept, not copied. */
 void arena_purpose(struct arena *a, const char *what);
-/* A large piece is not asked for where less memory is left (base/memory.h), for the kernel would promise it, and end the
- * process when it is touched. With overcommit it is. */
+/* A large piece is not asked for where less memory is left (base/memory.h), for the kernel would
+ * promise it, and end the process when it is touched. With overcommit it is. */
 void arena_overcommit(struct arena *a, bool overcommit);
-/* After a jump to the guard, what there was no memory for: "x takes 40 GB; the machine has 23.5 GB left". */
+/* After a jump to the guard, what there was no memory for: "x takes 40 GB; the machine has 23.5 GB
+ * left". */
 const char *arena_failure(const struct arena *a);
 
-/* Takes the failure of an arena that has no guard, or that can't be made, in any thread, and ends the process: a tool's way
- * to say what there is no memory for. Without it arena_new() gives NULL, and the process aborts for anything else. */
+/* Takes the failure of an arena that has no guard, or that can't be made, in any thread, and ends
+ * the process: a tool's way to say what there is no memory for. Without it arena_new() gives NULL,
+ * and the process aborts for anything else. */
 void arena_last_words(void (*say)(const char *failure));
 
 /* One object, or n of them, of TYPE. */

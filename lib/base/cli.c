@@ -119,7 +119,8 @@ void cli_doing(const char *what)
     doing = what;
 }
 
-/* Any thread may find that there is no memory; the first one tells it, with nothing but what is there. */
+/* Any thread may find that there is no memory; the first one tells it, with nothing but what is
+ * there. */
 static void end_without_memory(const char *failure)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
@@ -336,7 +337,8 @@ static const struct cli_option *option_of(const struct cli *cli, int opt)
     return o->name ? o : NULL;
 }
 
-/* An optional count may also stand in the next word (--time 5), which getopt would take for an operand. */
+/* An optional count may also stand in the next word (--time 5), which getopt would take for an
+ * operand. */
 static void take_count(struct cli *cli, const struct cli_option *o)
 {
     if (!o->arg || strcmp(o->arg, "[N]") != 0 || optarg || optind >= cli->argc)
@@ -348,7 +350,8 @@ static void take_count(struct cli *cli, const struct cli_option *o)
     }
 }
 
-/* What a shell makes of "--output=$OUT" where OUT is not set would be found only when the file is needed: at the end. */
+/* What a shell makes of "--output=$OUT" where OUT is not set would be found only when the file is
+ * needed: at the end. */
 static void check_file(const struct cli *cli, const struct cli_option *o)
 {
     if (!o->arg || !cli->arg || *cli->arg)

@@ -57,8 +57,9 @@ enum {
 struct cli_option {
     int id;           /* the short form's letter, or CLI_LONG and up */
     const char *name; /* the long form, without dashes */
-    /* NULL: none; "WORD": needed; "[LIST]": may be given, as --name=LIST; "[N]": a count that may be given, as
-     * --name=N or --name N. "FILE", "[FILE]" and "DIR" may not be empty: a usage error says so. */
+    /* NULL: none; "WORD": needed; "[LIST]": may be given, as --name=LIST; "[N]": a count that may
+     * be given, as --name=N or --name N. "FILE", "[FILE]" and "DIR" may not be empty: a usage error
+     * says so. */
     const char *arg;
     const char *help;    /* one line or several, lower case, no full stop; NULL hides the option */
     const char *values;  /* words for completion, separated by spaces; NULL: file names */
@@ -116,14 +117,15 @@ double cli_double(const struct cli *cli, double min, double max); /* never NaN *
  * otherwise. */
 int cli_choice(const struct cli *cli, const char *const *words);
 
-/* Signals. From cli_begin() on, one that ends the process first removes unfinished outputs (base/io.h), whatever the
- * tool is doing: nothing is to be done for loops to be interruptible.
+/* Signals. From cli_begin() on, one that ends the process first removes unfinished outputs
+ * (base/io.h), whatever the tool is doing: nothing is to be done for loops to be interruptible.
  *
- * For work that can stop early and still say something: from cli_catch_signals() on, SIGINT, SIGTERM and SIGHUP set *flag
- * to their number instead. The work then has CLI_GRACE seconds to come to its end, and cli_finish() ends the process by
- * that signal. A second signal ends it at once, and so does the end of that time: work that does not look at the flag
- * delays the end but cannot prevent it. NULL goes back to ending at once, also for a signal that has come already; so
- * catch signals only around what has something to say. */
+ * For work that can stop early and still say something: from cli_catch_signals() on, SIGINT,
+ * SIGTERM and SIGHUP set *flag to their number instead. The work then has CLI_GRACE seconds to come
+ * to its end, and cli_finish() ends the process by that signal. A second signal ends it at once,
+ * and so does the end of that time: work that does not look at the flag delays the end but cannot
+ * prevent it. NULL goes back to ending at once, also for a signal that has come already; so catch
+ * signals only around what has something to say. */
 enum { CLI_GRACE = 3 };
 void cli_catch_signals(struct cli *cli, volatile sig_atomic_t *flag);
 

@@ -46,7 +46,8 @@ struct diag {
     struct span span;
     char *text;       /* lower case, no full stop */
     const char *kind; /* what a program may go by: "race"; a string that stays. NULL: of no kind */
-    /* all of it in parts (base/finding.h), of what the simulator found; NULL: there is only the text */
+    /* all of it in parts (base/finding.h), of what the simulator found; NULL: there is only the
+     * text */
     const struct finding *finding;
     const struct finding_summary *summary; /* of a note that belongs to no other diagnostic */
 };
@@ -80,8 +81,8 @@ static const struct span SPAN_NONE = {0};
  * in for the position where there is none. */
 void diags_format(const struct diags *d, const char *prog, bool color, struct buf *out);
 
-/* The candidate nearest to name, for "did you mean", or NULL: edit distance at most 2, or 1 for a name of under 4
- * characters, and less than the name's length. list ends with NULL. */
+/* The candidate nearest to name, for "did you mean", or NULL: edit distance at most 2, or 1 for a
+ * name of under 4 characters, and less than the name's length. list ends with NULL. */
 const char *diag_nearest(const char *name, size_t len, const char *const *list);
 
 #endif

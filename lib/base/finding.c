@@ -34,7 +34,7 @@ void diags_summarize(struct diags *d, const struct finding_summary *s)
         .level = DIAG_NOTE, .text = arena_strdup(d->arena, buf_text(&text)), .summary = copy};
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void write_span(struct json *j, struct span s)
 {

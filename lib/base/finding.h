@@ -1,5 +1,6 @@
-/* What a diagnostic says in parts: a wrong access, a race, a deadlock that the simulator found. The text of the diagnostic
- * says the same for people; this is for programs, and for suppressions (base/suppress.h).
+/* What a diagnostic says in parts: a wrong access, a race, a deadlock that the simulator found. The
+ * text of the diagnostic says the same for people; this is for programs, and for suppressions
+ * (base/suppress.h).
  */
 #ifndef KAIO_BASE_FINDING_H
 #define KAIO_BASE_FINDING_H
@@ -9,8 +10,8 @@
 
 #include <stdint.h>
 
-/* Where in the source (by .loc) an instruction comes from, and from there outwards what calls the function that it was
- * inlined into. */
+/* Where in the source (by .loc) an instruction comes from, and from there outwards what calls the
+ * function that it was inlined into. */
 struct finding_place {
     const char *file;
     uint32_t line, column; /* from 1; column 0: not known */
@@ -59,7 +60,8 @@ void diags_explain(struct diags *d, size_t i, const struct finding *f);
 /* A note that stands by itself, with the same in words. */
 void diags_summarize(struct diags *d, const struct finding_summary *s);
 
-/* Each diagnostic with its notes as a JSON object on a line of its own; kaio-run(1) has the keys. */
+/* Each diagnostic with its notes as a JSON object on a line of its own; kaio-run(1) has the
+ * keys. */
 void diags_json(const struct diags *d, struct buf *out);
 /* The errors and warnings as elements of an array that is open. */
 void diags_json_elements(const struct diags *d, struct json *j);

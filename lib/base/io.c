@@ -28,7 +28,8 @@ struct io_in *io_open(struct arena *a, struct diags *d, const char *path)
     }
     if (fstat(fileno(in->file), &st) != 0 || !S_ISREG(st.st_mode))
         return in;
-    /* some files of /proc say that they are empty, and are not; standard input may have been read from */
+    /* some files of /proc say that they are empty, and are not; standard input may have been read
+     * from */
     const off_t at = ftello(in->file);
     if (st.st_size > 0 && at >= 0 && at <= st.st_size)
         in->left = (uint64_t)(st.st_size - at);
@@ -119,7 +120,8 @@ const struct source *io_read(struct arena *a, struct diags *d, const char *path,
 struct span io_line(struct arena *a, const char *path, size_t line)
 {
     struct stat st;
-    /* a name out of somebody's PTX: no device, no FIFO, nothing huge, and no error when it is not there */
+    /* a name out of somebody's PTX: no device, no FIFO, nothing huge, and no error when it is not
+     * there */
     if (line == 0 || stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > IO_LINE_LIMIT)
         return SPAN_NONE;
     const struct source *src = io_read(a, diags_new(a), path, IO_LINE_LIMIT);
@@ -204,7 +206,8 @@ static FILE *open_descriptor(int fd)
     return f;
 }
 
-/* Where a symbolic link leads that leads to nothing yet, one link at a time; NULL: in a circle, or no memory. */
+/* Where a symbolic link leads that leads to nothing yet, one link at a time; NULL: in a circle, or
+ * no memory. */
 static char *follow(struct arena *a, const char *path)
 {
     enum { MOST = 40 }; /* as Linux has it */
@@ -221,7 +224,8 @@ static char *follow(struct arena *a, const char *path)
     return NULL;
 }
 
-/* The path with its symbolic links followed, so that a link stays a link, also one to a file that is still to be made. */
+/* The path with its symbolic links followed, so that a link stays a link, also one to a file that
+ * is still to be made. */
 static char *resolve(struct arena *a, const char *path)
 {
     char *real = realpath(path, NULL);
@@ -230,7 +234,8 @@ static char *resolve(struct arena *a, const char *path)
     return copy;
 }
 
-/* Which can only be asked by setting it: one thread at a time, or the mask that another has set stays. */
+/* Which can only be asked by setting it: one thread at a time, or the mask that another has set
+ * stays. */
 static mode_t current_umask(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -11,12 +11,13 @@ enum { IO_TEXT_LIMIT = 64 << 20 }; /* bytes of spec or PTX that are read; more i
  * limit. */
 const struct source *io_read(struct arena *a, struct diags *d, const char *path, size_t limit);
 
-/* Line `line` (from 1) of a text file without its indentation, for a message about it. SPAN_NONE, without an error, when
- * the path is no regular file of at most 16 MiB that has such a line. */
+/* Line `line` (from 1) of a text file without its indentation, for a message about it. SPAN_NONE,
+ * without an error, when the path is no regular file of at most 16 MiB that has such a line. */
 enum { IO_LINE_LIMIT = 16 << 20 };
 struct span io_line(struct arena *a, const char *path, size_t line);
 
-/* An input that is read piece by piece, so that no more of it is read than is needed: /dev/zero and pipes need not end. */
+/* An input that is read piece by piece, so that no more of it is read than is needed: /dev/zero and
+ * pipes need not end. */
 struct io_in {
     FILE *file;
     const unsigned char *memory; /* in its place; NULL: there is a file */
@@ -51,8 +52,8 @@ struct io_out {
 /* Memory is the arena's. NULL, with an error in d, when the file can't be created: call it before
  * long work. */
 struct io_out *io_create(struct arena *a, struct diags *d, const char *path);
-/* fwrite() that remembers why it failed, which stdio forgets: io_commit() then says "no space left" rather
- * than "input/output error". */
+/* fwrite() that remembers why it failed, which stdio forgets: io_commit() then says "no space left"
+ * rather than "input/output error". */
 void io_write(struct io_out *out, const void *p, size_t n);
 /* Everything written, closed, and in place; false, with an error in d and nothing left behind,
  * otherwise. */

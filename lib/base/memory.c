@@ -12,7 +12,8 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* The number of a file that is one number; false where there is no such file, or its text is "max". */
+/* The number of a file that is one number; false where there is no such file, or its text is
+ * "max". */
 static bool read_number(const char *path, uint64_t *v)
 {
     FILE *f = fopen(path, "re");
@@ -22,7 +23,8 @@ static bool read_number(const char *path, uint64_t *v)
     return good;
 }
 
-/* The number behind a word that begins a line: "MemAvailable:    24080340 kB", "inactive_file 4096". */
+/* The number behind a word that begins a line: "MemAvailable:    24080340 kB", "inactive_file
+ *                                                                4096". */
 static bool read_row(const char *path, const char *word, uint64_t *v)
 {
     char line[256];

@@ -182,7 +182,8 @@ enum num_status num_double(const char *s, size_t len, double *out)
     return NUM_OK;
 }
 
-/* 10, not 1e+01: precision for an exponent of at most 8 is enough to write the number without one. */
+/* 10, not 1e+01: precision for an exponent of at most 8 is enough to write the number without
+ * one. */
 static int precision_for(double v, int digits)
 {
     int before = 1;

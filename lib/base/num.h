@@ -24,10 +24,11 @@ enum num_status num_uint(const char *s, size_t len, uint64_t max, uint64_t *out)
  * double. */
 enum num_status num_double(const char *s, size_t len, double *out);
 
-/* The shortest decimal text that num_double() reads back as v, into out (32 bytes): "0.1", "10", "1e-05",
- * "inf", "nan". */
+/* The shortest decimal text that num_double() reads back as v, into out (32 bytes): "0.1", "10",
+ * "1e-05", "inf", "nan". */
 const char *num_print(double v, char out[32]);
-/* The same rounded to a number of significant digits; whole numbers below 1e9 are written in full. */
+/* The same rounded to a number of significant digits; whole numbers below 1e9 are written in
+ * full. */
 const char *num_print_digits(double v, int digits, char out[32]);
 
 #endif

@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* Calls work(ctx, begin, end) for pieces that cover 0 .. n once, each begin a multiple of grain, possibly at the same
- * time. A range of few grains is done in one call, by the caller. Threads end before it returns. */
+/* Calls work(ctx, begin, end) for pieces that cover 0 .. n once, each begin a multiple of grain,
+ * possibly at the same time. A range of few grains is done in one call, by the caller. Threads end
+ * before it returns. */
 void parallel_for(uint64_t n, uint64_t grain, void (*work)(void *ctx, uint64_t begin, uint64_t end),
                   void *ctx);
 

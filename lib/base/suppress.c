@@ -6,7 +6,7 @@
 #include <fnmatch.h>
 #include <inttypes.h>
 
-/* ---- reading -------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct reader {
     struct arena *a;
@@ -16,7 +16,8 @@ struct reader {
     struct diags *d;
 };
 
-/* The next word of the line, without quotes; NULL: there is none, or (with an error) a quote is open. */
+/* The next word of the line, without quotes; NULL: there is none, or (with an error) a quote is
+ * open. */
 static const char *next_word(struct reader *r, struct span *span)
 {
     const char *s = r->src->text;
@@ -135,7 +136,7 @@ bool suppress_read(struct arena *a, struct suppressions *s, const struct source 
     return d->nerror == errors;
 }
 
-/* ---- matching ------------------------------------------------------------------------------------------- */
+/* ---- matching -------------------------------------------------------------------------------- */
 
 static bool matches(const char *pattern, const char *s)
 {
@@ -192,7 +193,7 @@ void suppress_unused(const struct suppressions *s, const char *const *entry, str
     }
 }
 
-/* ---- writing -------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* A pattern that matches that name and no other, as a word. */
 static void write_name(struct buf *out, const char *key, const char *name)

@@ -15,8 +15,8 @@ struct baseline {
     VEC(struct baseline_row) v;
 };
 
-/* Reads the rows that have a time; of several with one id the last counts. False with errors in d: a line is not such a
- * row, or there is none. */
+/* Reads the rows that have a time; of several with one id the last counts. False with errors in d:
+ * a line is not such a row, or there is none. */
 bool baseline_read(struct arena *a, const struct source *text, struct baseline *out,
                    struct diags *d);
 /* NULL if absent. */

@@ -1,6 +1,7 @@
-/* Benchmarks of kernels: a row for each problem of a sweep. The parts: sweep.h (which problems), work.h (what they
- * amount to), code.h (their code), data.h (inputs and checks), rival.h (what is compared), measure.h (the clock),
- * report.h (rows as text), plan.h (what would be done). kaio-bench(1) says what it all means.
+/* Benchmarks of kernels: a row for each problem of a sweep. The parts: sweep.h (which problems),
+ * work.h (what they amount to), code.h (their code), data.h (inputs and checks), rival.h (what is
+ * compared), measure.h (the clock), report.h (rows as text), plan.h (what would be done).
+ * kaio-bench(1) says what it all means.
  */
 #ifndef KAIO_BENCH_BENCH_H
 #define KAIO_BENCH_BENCH_H
@@ -48,18 +49,20 @@ struct bench_row {
     const struct diags *d; /* what was said meanwhile */
 };
 
-/* What a row's rate counts: of matrix products two for each term, in whatever type; of anything else what work.h says. */
+/* What a row's rate counts: of matrix products two for each term, in whatever type; of anything
+ * else what work.h says. */
 double bench_operations(struct arena *a, const struct spec *s, const struct bench_point *p);
 
 /* A fresh execution on fresh outputs of the first set, compared with the reference. */
 enum rival_status bench_check(struct rival *v, struct diags *d);
 
-/* Measures a problem; calls done() for each row, which it must be done with when it returns. None is made when
- * interrupted. */
+/* Measures a problem; calls done() for each row, which it must be done with when it returns. None
+ * is made when interrupted. */
 void bench_problem(const struct bench *b, const struct bench_point *p,
                    void (*done)(void *ctx, const struct bench_row *row), void *ctx);
 
-/* "naive.yaml", "copy", "cublas", "schedule:{strategy: naive}": reads what a rival is made of. False with errors in d. */
+/* "naive.yaml", "copy", "cublas", "schedule:{strategy: naive}": reads what a rival is made of.
+ * False with errors in d. */
 bool bench_add_rival(struct arena *a, struct bench *b, const char *text, struct diags *d);
 
 #endif

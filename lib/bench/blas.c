@@ -20,8 +20,8 @@ struct request_memory {
 struct blas_work {
     struct blas_requests requests;
     struct request_memory *memory; /* one for each request */
-    /* unfused: a kernel for the rest of the spec, which reads the results where the library writes them: buffer
-     * first_product of it and on */
+    /* unfused: a kernel for the rest of the spec, which reads the results where the library writes
+     * them: buffer first_product of it and on */
     struct rival *rest;
     struct code_source rest_source;
     size_t first_product;
@@ -336,7 +336,8 @@ static enum device_status poison(struct rival *v, unsigned set, struct diags *d)
 static const double TRIAL = 4e-3; /* seconds of a batch */
 enum { TRIALS = 3, EXECUTIONS_MOST = 1000 };
 
-/* Seconds of an execution among n, by the sets in turn; the library may refuse what it has offered. */
+/* Seconds of an execution among n, by the sets in turn; the library may refuse what it has
+ * offered. */
 static enum device_status time_batch(struct rival *v, size_t i, unsigned n, double *seconds,
                                      struct diags *d)
 {
@@ -562,7 +563,8 @@ static bool sample_is_right(struct rival *v, size_t i, uint64_t at, double got)
     return false;
 }
 
-/* Samples over the whole result: positions by a multiplicative sequence, the last element among them. */
+/* Samples over the whole result: positions by a multiplicative sequence, the last element among
+ * them. */
 static enum rival_status check(struct rival *v, unsigned set, struct diags *d)
 {
     const struct bench_device *b = v->dev;

@@ -5,7 +5,8 @@
 #include "bench/product.h"
 #include "bench/rival.h"
 
-/* An operand as it is put into device memory: the spec's own bytes, or converted, or with k made the last subscript. */
+/* An operand as it is put into device memory: the spec's own bytes, or converted, or with k made
+ * the last subscript. */
 struct blas_operand {
     const struct lang_symbol *sym;
     enum dtype type;
@@ -28,8 +29,9 @@ struct blas_requests {
 /* ops: one of the library's rivals. The note says what the spec has besides. Memory is a's. */
 struct blas_requests blas_requests_of(struct arena *a, const struct rival_ops *ops,
                                       const struct spec *s, const struct bench_point *p);
-/* The rest of a spec, with its products as inputs product0, product1, ... of the library's result types: equations for one
- * kernel more, NAME_rest. NULL with an error: the spec has nothing else. */
+/* The rest of a spec, with its products as inputs product0, product1, ... of the library's result
+ * types: equations for one kernel more, NAME_rest. NULL with an error: the spec has nothing
+ * else. */
 const struct source *blas_rest_of(struct arena *a, const struct code_source *src,
                                   const struct bench_point *p, struct diags *d);
 /* "f32", "tf32" ... */

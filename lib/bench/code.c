@@ -43,7 +43,8 @@ static bool keep_errors(struct diags *d, const struct diags *from)
     return false;
 }
 
-/* The point's types, its dimensions unless the code is to be generic, and what is fixed in any case. */
+/* The point's types, its dimensions unless the code is to be generic, and what is fixed in any
+ * case. */
 static bool read_spec(struct code *c, const struct code_source *src, const struct bench_point *p)
 {
     struct diags *own = diags_new(c->a);

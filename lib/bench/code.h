@@ -39,8 +39,9 @@ struct spec *code_choose(struct spec_file *f, const char *path, const char *name
 /* Reads it for the point: spec and defines. False with errors in d. */
 bool code_read(struct arena *a, const struct code_source *src, const struct bench_point *p,
                struct code *out, struct diags *d);
-/* Emits the kernel for the point and binds it; only names that this kernel has are taken from the point. multiprocessors: of
- * the device that it is for, 0: of the target's. False with errors in d. Memory is a's. */
+/* Emits the kernel for the point and binds it; only names that this kernel has are taken from the
+ * point. multiprocessors: of the device that it is for, 0: of the target's. False with errors in d.
+ * Memory is a's. */
 bool code_make(struct arena *a, const struct code_source *src, const struct bench_point *p,
                unsigned multiprocessors, struct code *out, struct diags *d);
 

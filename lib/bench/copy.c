@@ -1,4 +1,5 @@
-/* The device's own copy of as many bytes as the kernel moves: half of them read, half of them written. */
+/* The device's own copy of as many bytes as the kernel moves: half of them read, half of them
+ * written. */
 #include <config.h>
 
 #include "bench/rival.h"

@@ -6,8 +6,9 @@
 #include "ref/compare.h"
 #include "ref/fill.h"
 
-/* Elements of a buffer are made up to this many, a prime, and then repeat: to make every element of gigabytes would take
- * longer than to time them. No row length that a power of two is in divides it, so rows differ. */
+/* Elements of a buffer are made up to this many, a prime, and then repeat: to make every element of
+ * gigabytes would take longer than to time them. No row length that a power of two is in divides
+ * it, so rows differ. */
 enum { DATA_PERIOD = 4194301 };
 
 struct data_options {
@@ -26,9 +27,9 @@ struct data {
     bool inputs_vary;
 };
 
-/* Fills the inputs of the code's run, normally distributed where they are floats (uniformly where that makes many
- * results NaN), integers that are subscripts within their extents; then evaluates the reference. False with errors: among them
- * that the spec does not say what it computes. */
+/* Fills the inputs of the code's run, normally distributed where they are floats (uniformly where
+ * that makes many results NaN), integers that are subscripts within their extents; then evaluates
+ * the reference. False with errors: among them that the spec does not say what it computes. */
 bool data_make(struct code *code, const struct bench_point *p, const struct data_options *o,
                struct data *out, struct diags *d);
 /* Fills the inputs only. */
@@ -42,7 +43,8 @@ struct data_check {
     uint64_t compared;
     double max_bound; /* the largest error as a part of what is allowed */
 };
-/* Compares what the outputs of a run of the same spec at the same point hold (param[i].result) with the reference. */
+/* Compares what the outputs of a run of the same spec at the same point hold (param[i].result) with
+ * the reference. */
 struct data_check data_compare(const struct data *data, struct run *run);
 
 #endif

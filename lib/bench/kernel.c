@@ -102,8 +102,8 @@ static enum device_status zero_temps(struct rival *v, struct diags *d)
     return status;
 }
 
-/* Contents of the first set from the host, those of the others from the first. What is lent is there, but for an inout that
- * the last user has changed. */
+/* Contents of the first set from the host, those of the others from the first. What is lent is
+ * there, but for an inout that the last user has changed. */
 static enum device_status upload(struct rival *v, struct diags *d)
 {
     const struct bench_device *b = v->dev;

@@ -211,8 +211,9 @@ static double seconds_of_round(const struct contest *t)
     return sum;
 }
 
-/* Rounds that do not count, until their times no longer drift: the means of two windows, one after the other, are alike.
- * Single rounds never are where power is the limit: a clock that is held at it goes up and down by two or three percent. */
+/* Rounds that do not count, until their times no longer drift: the means of two windows, one after
+ * the other, are alike. Single rounds never are where power is the limit: a clock that is held at
+ * it goes up and down by two or three percent. */
 static bool warm_up(const struct contest *t, const struct measure_options *o, struct conditions *c,
                     struct diags *d)
 {

@@ -13,7 +13,8 @@ struct bench_plan {
     const char *ptx;                  /* the file with it; NULL: none */
 };
 
-/* Appends it to out: a line of text and one for each launch, or a line of JSON with every launch and its arguments. */
+/* Appends it to out: a line of text and one for each launch, or a line of JSON with every launch
+ * and its arguments. */
 void bench_plan_text(const struct bench_plan *p, struct buf *out);
 void bench_plan_json(const struct bench_plan *p, struct buf *out);
 

@@ -21,8 +21,9 @@ struct plot {
     VEC(struct plot_line) lines;
 };
 
-/* The axis is the first name that the sweep gives several numbers, else the first that differs between the points; the
- * unit is the one that limits: bytes where there are fewer than 20 operations for each. */
+/* The axis is the first name that the sweep gives several numbers, else the first that differs
+ * between the points; the unit is the one that limits: bytes where there are fewer than 20
+ * operations for each. */
 struct plot plot_begin(struct arena *a, const struct bench *b, const struct sweep *sweep,
                        const struct sweep_points *points, const struct spec *spec);
 void plot_add(struct arena *a, struct plot *p, const struct bench_row *row);

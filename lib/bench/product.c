@@ -126,8 +126,8 @@ static bool is_product(const struct lang_expr *e)
     return e->kind == E_BINARY && (e->op == OP_MUL || e->op == OP_DIV);
 }
 
-/* All reads in a term. as: the type that a cast around it gives, the outermost one; DT_VOID: its own. outer: e is a factor of the
- * term, or several. */
+/* All reads in a term. as: the type that a cast around it gives, the outermost one; DT_VOID: its
+ * own. outer: e is a factor of the term, or several. */
 static void collect(struct finder *x, const struct lang_expr *e, enum dtype as, bool tf32,
                     bool outer)
 {
@@ -164,8 +164,8 @@ static bool in_result(const struct finder *x, const struct lang_symbol *index)
     return false;
 }
 
-/* Indices of the result that v has and w has not (shared: that both have), as one: they lie one behind the other in v.
- * without: an index that is left away; or NULL. False: they do not. */
+/* Indices of the result that v has and w has not (shared: that both have), as one: they lie one
+ * behind the other in v. without: an index that is left away; or NULL. False: they do not. */
 struct group {
     uint64_t extent, stride, other; /* other: the stride in w, of shared ones */
 };
@@ -194,7 +194,8 @@ static bool merge(struct finder *x, const struct view *v, const struct view *w, 
     return true;
 }
 
-/* v's own indices as one; or but for the slowest, which becomes the batch if there is none: w is the same for all of it. */
+/* v's own indices as one; or but for the slowest, which becomes the batch if there is none: w is
+ * the same for all of it. */
 static bool merge_own(struct finder *x, const struct view *v, const struct view *w,
                       struct group *own, struct group *batch)
 {
@@ -357,7 +358,8 @@ static bool are_factors(const struct finder *x, const struct view *v, const stru
     return true;
 }
 
-/* The first two reads along k that make a product, each with an index of its own (both) or one of them. */
+/* The first two reads along k that make a product, each with an index of its own (both) or one of
+ * them. */
 static bool find_pair(struct finder *x, const struct lang_expr *e, bool both)
 {
     const struct lang_symbol *k = e->index[0];

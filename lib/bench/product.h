@@ -1,8 +1,9 @@
-/* The matrix products in a spec's mathematics: what a library of such products would be asked for in its place.
+/* The matrix products in a spec's mathematics: what a library of such products would be asked for
+ * in its place.
  *
- * A product is sum[k](a * b), where a and b each hold a read of an input that is subscripted by plain names (and
- * constants), k among them; what else is around the reads, or around the sum, is left away. The other indices of a are
- * its rows, those of b its columns, those of both the batch.
+ * A product is sum[k](a * b), where a and b each hold a read of an input that is subscripted by
+ * plain names (and constants), k among them; what else is around the reads, or around the sum, is
+ * left away. The other indices of a are its rows, those of b its columns, those of both the batch.
  */
 #ifndef KAIO_BENCH_PRODUCT_H
 #define KAIO_BENCH_PRODUCT_H

@@ -30,7 +30,8 @@ void report_head(const struct report *r, struct buf *out);
 void report_row(const struct report *r, struct arena *a, const struct bench_row *row,
                 struct buf *out);
 
-/* What tells a row from all others of any run: "softmax T=f16 rows=32768 cols=4096 fixed sm_90 burst". */
+/* What tells a row from all others of any run: "softmax T=f16 rows=32768 cols=4096 fixed sm_90
+ * burst". */
 const char *report_id(struct arena *a, const struct bench_row *row);
 /* The member "values" of an object: what the names of a point stand for. */
 struct json;

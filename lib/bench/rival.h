@@ -1,9 +1,9 @@
-/* What is timed: the kernel itself, and what it is compared with. Each kind is a struct rival_ops; all are timed alike, by
- * queueing executions on the device (measure.h).
+/* What is timed: the kernel itself, and what it is compared with. Each kind is a struct rival_ops;
+ * all are timed alike, by queueing executions on the device (measure.h).
  *
- * A rival keeps several sets of its buffers, so many that together they exceed the L2 cache twice where that can be had;
- * execution k works on set k modulo their number and so never finds its data in the cache. All sets hold the same
- * inputs.
+ * A rival keeps several sets of its buffers, so many that together they exceed the L2 cache twice
+ * where that can be had; execution k works on set k modulo their number and so never finds its data
+ * in the cache. All sets hold the same inputs.
  */
 #ifndef KAIO_BENCH_RIVAL_H
 #define KAIO_BENCH_RIVAL_H
@@ -21,23 +21,25 @@ struct bench_device {
 
 enum rival_status {
     RIVAL_OK,
-    RIVAL_WRONG,  /* its results are not what the spec says */
-    RIVAL_ABSENT, /* there is none here: why says what is missing */
-    RIVAL_REFUSED, /* no code for this problem: a requirement, a schedule that does not fit, what the driver refuses */
-    RIVAL_FAILED, /* the device failed, which may not be usable any more */
+    RIVAL_WRONG,   /* its results are not what the spec says */
+    RIVAL_ABSENT,  /* there is none here: why says what is missing */
+    RIVAL_REFUSED, /* no code for this problem: a requirement, a schedule that does not fit, what
+                      the driver refuses */
+    RIVAL_FAILED,  /* the device failed, which may not be usable any more */
 };
 
 struct rival;
 
 struct rival_ops {
-    /* Makes the code, the buffers and their contents; then v->nset and v->bytes are set. RIVAL_OK, or v->why. */
+    /* Makes the code, the buffers and their contents; then v->nset and v->bytes are set. RIVAL_OK,
+     * or v->why. */
     enum rival_status (*prepare)(struct rival *v, struct diags *d);
     /* Queues one execution on a set. */
     enum device_status (*enqueue)(struct rival *v, unsigned set, struct diags *d);
     /* Poisons the outputs of a set, which a fresh execution then has to write. */
     enum device_status (*poison)(struct rival *v, unsigned set, struct diags *d);
-    /* Reads a set's outputs back and compares them; after prepare and any number of executions, as far as their results
-     * can be told then (v->repeatable). */
+    /* Reads a set's outputs back and compares them; after prepare and any number of executions, as
+     * far as their results can be told then (v->repeatable). */
     enum rival_status (*check)(struct rival *v, unsigned set, struct diags *d);
     void (*release)(struct rival *v);
 };
@@ -80,17 +82,17 @@ struct rival {
 };
 
 extern const struct rival_ops rival_kernel, rival_copy;
-/* The vendor's library on the products of the subject's spec (product.h), on the subject's own inputs: as it chooses by
- * itself; with inputs and sums in f32; the fastest of what it offers, each of which is timed; and the first, followed by a kernel
- * of ours for what the spec has besides. */
+/* The vendor's library on the products of the subject's spec (product.h), on the subject's own
+ * inputs: as it chooses by itself; with inputs and sums in f32; the fastest of what it offers, each
+ * of which is timed; and the first, followed by a kernel of ours for what the spec has besides. */
 extern const struct rival_ops rival_cublas, rival_cublas_sgemm, rival_cublaslt,
     rival_cublas_unfused;
 
 enum { RIVAL_SETS_MOST = 4096, RIVAL_ALIGN = 256 };
 /* Why it failed: the last error in d. Returns status. */
 enum rival_status rival_failed(struct rival *v, const struct diags *d, enum rival_status status);
-/* How many sets of `bytes` it takes to exceed twice the L2 cache, as far as a quarter of the memory and RIVAL_SETS_MOST
- * allow; at least 1. */
+/* How many sets of `bytes` it takes to exceed twice the L2 cache, as far as a quarter of the memory
+ * and RIVAL_SETS_MOST allow; at least 1. */
 unsigned rival_sets(const struct bench_device *dev, uint64_t bytes);
 
 #endif

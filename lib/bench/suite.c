@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-/* Rows times columns; 8-bit operands with k last on both sides, as tensor cores and libraries want them. */
+/* Rows times columns; 8-bit operands with k last on both sides, as tensor cores and libraries want
+ * them. */
 #define PRODUCT(name, in, b, out, term) \
     "kernel: matmul_" name "\n"         \
     "params:\n"                         \

@@ -224,7 +224,8 @@ static bool check_axes(struct arena *a, const struct sweep *sweep, const struct 
     return true;
 }
 
-/* The value of a name at one combination of the axes' values, or in the case; NULL: neither says it. */
+/* The value of a name at one combination of the axes' values, or in the case; NULL: neither says
+ * it. */
 static const struct bench_value *value_at(struct arena *a, const struct sweep *sweep,
                                           const size_t *at, const struct spec_case *c,
                                           const char *name)

@@ -1,7 +1,9 @@
-/* Which problems to time: NAME=VALUES as users write it, and the spec's cases, multiplied out into points.
+/* Which problems to time: NAME=VALUES as users write it, and the spec's cases, multiplied out into
+ * points.
  *
  *     cols=512,1000,1024          a list
- *     n=256..8192*2  n=1..9+2     a range: multiplied, or added to; the end belongs to it where it is met
+ *     n=256..8192*2  n=1..9+2     a range: multiplied, or added to; the end belongs to it where it
+ *                                 is met
  *     m,n,k=256,512               several names that move together
  *     T=f16,f32                   types
  *     alpha=0.5                   scalars
@@ -35,7 +37,8 @@ struct sweep {
         bytes; /* of all buffers together, by the first dimension that is free; 0: not asked for */
 };
 
-/* Types first, then dimensions, then scalars, each in the spec's order; every dimension has a value. */
+/* Types first, then dimensions, then scalars, each in the spec's order; every dimension has a
+ * value. */
 struct bench_point {
     const char *case_name; /* NULL: none */
     VEC(struct bench_value) values;
@@ -46,8 +49,9 @@ struct sweep_points {
 
 /* Reads one NAME=VALUES; false with an error in d. */
 bool sweep_add(struct arena *a, struct sweep *s, const char *word, struct diags *d);
-/* All the points, the last axis fastest: of each case (all of the spec's where neither cases nor axes are given), which
- * an axis overrides, or of the axes alone. s: the kernel as read without dimensions. */
+/* All the points, the last axis fastest: of each case (all of the spec's where neither cases nor
+ * axes are given), which an axis overrides, or of the axes alone. s: the kernel as read without
+ * dimensions. */
 bool sweep_multiply(struct arena *a, const struct sweep *sweep, const struct spec *s,
                     struct sweep_points *out, struct diags *d);
 

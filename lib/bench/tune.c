@@ -34,8 +34,8 @@ static const struct code *code_under(struct arena *a, const struct problem *of,
     return code_make(a, &src, of->p, of->multiprocessors, code, diags_new(a)) ? code : NULL;
 }
 
-/* It does not fit; or it is one of the general ones, which would only take long: the emitter's own choice, `own`, is
- * another. */
+/* It does not fit; or it is one of the general ones, which would only take long: the emitter's own
+ * choice, `own`, is another. */
 static bool is_strategy_refused(const struct problem *of, const char *strategy, uint64_t own,
                                 bool others)
 {
@@ -125,7 +125,8 @@ static bool device_answers(const struct search *s)
     return b->queue->wait(b->dev, NULL, diags_new(s->a)) == DEVICE_OK;
 }
 
-/* Prepares a contender, whose code is emitted and compiled already, and checks one execution of it. */
+/* Prepares a contender, whose code is emitted and compiled already, and checks one execution of
+ * it. */
 static enum rival_status enter(struct search *s, size_t i, const char *schedule,
                                const struct code *code, struct modules *modules)
 {
@@ -221,7 +222,8 @@ static bool device_failed(struct search *s, struct measured *m)
     return fail(s, m->rival, m->status);
 }
 
-/* A few executions of each: who is hopeless leaves. What disturbs the first try does not disturb the second. */
+/* A few executions of each: who is hopeless leaves. What disturbs the first try does not disturb
+ * the second. */
 static bool sift(struct search *s)
 {
     double own = 0;
@@ -280,7 +282,8 @@ static bool rounds(struct search *s, size_t n, unsigned number, double seconds)
     return good;
 }
 
-/* Rounds of all that are left; the slowest leave: `keep` and the emitter's own choice stay, if they are not far behind. */
+/* Rounds of all that are left; the slowest leave: `keep` and the emitter's own choice stay, if they
+ * are not far behind. */
 static bool heat(struct search *s, unsigned number, double seconds, size_t keep)
 {
     tell(s, "timing", 0, s->n);

@@ -1,6 +1,7 @@
 /* The CUDA driver, found at run time. Private to lib/cuda.
  *
- * Neither a toolkit nor its headers are needed to build: the declarations below are our own, of the few calls in api.def.
+ * Neither a toolkit nor its headers are needed to build: the declarations below are our own, of the
+ * few calls in api.def.
  */
 #ifndef KAIO_CUDA_API_H
 #define KAIO_CUDA_API_H
@@ -108,8 +109,9 @@ struct cu_api {
 #undef CU_OPTIONAL
 };
 
-/* Opens libcuda.so.1, or what the environment variable KAIO_CUDA_LIB names, and initialises it. False with the
- * reason in why (256 bytes): no library, a symbol missing, no device, a driver that does not start. */
+/* Opens libcuda.so.1, or what the environment variable KAIO_CUDA_LIB names, and initialises it.
+ * False with the reason in why (256 bytes): no library, a symbol missing, no device, a driver that
+ * does not start. */
 bool cu_open(struct cu_api *api, char why[256]);
 /* "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered" */
 const char *cu_error_text(const struct cu_api *api, struct arena *a, cu_result r);

@@ -1,7 +1,9 @@
-/* cuBLAS behind run/blas.h. It works in the primary context, which is the one that is current here, and on the queue's stream.
+/* cuBLAS behind run/blas.h. It works in the primary context, which is the one that is current here,
+ * and on the queue's stream.
  *
- * cuBLAS thinks by columns: what is stored as rows of n elements it calls a matrix of n rows. So it is asked for the
- * transposed product, c^T = b^T a^T, with b as its first operand, and nothing is moved.
+ * cuBLAS thinks by columns: what is stored as rows of n elements it calls a matrix of n rows. So it
+ * is asked for the transposed product, c^T = b^T a^T, with b as its first operand, and nothing is
+ * moved.
  */
 #include <config.h>
 
@@ -85,7 +87,8 @@ static const struct function lt_functions[] = {
 #include "cuda/blas.def"
 };
 
-/* The newest of a library, where the loader or a toolkit has it; or the one that the environment names. */
+/* The newest of a library, where the loader or a toolkit has it; or the one that the environment
+ * names. */
 static void *open_library(struct arena *a, const char *name, const char *variable, struct diags *d)
 {
     static const char *const where[] = {"%s.13", "%s.12", "%s.11", "/usr/local/cuda/lib64/%s"};

@@ -1,4 +1,5 @@
-/* cuBLAS, found at run time; the declarations are our own, of the few calls in blas.def. Private to lib/cuda. */
+/* cuBLAS, found at run time; the declarations are our own, of the few calls in blas.def. Private to
+ * lib/cuda. */
 #ifndef KAIO_CUDA_BLAS_H
 #define KAIO_CUDA_BLAS_H
 

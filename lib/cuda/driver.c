@@ -179,7 +179,8 @@ static enum device_status release_memory(struct device *dev, uint64_t address)
     return dev->cu.MemFree(address) == CU_SUCCESS ? DEVICE_OK : DEVICE_FAILED;
 }
 
-/* With unified addresses, which every 64-bit system has, this is what cuMemAlloc() gives in all but speed. */
+/* With unified addresses, which every 64-bit system has, this is what cuMemAlloc() gives in all but
+ * speed. */
 static enum device_status bind_memory(struct device *dev, void *host, uint64_t bytes,
                                       uint64_t *address, struct diags *d)
 {
@@ -257,11 +258,13 @@ static enum device_status copy_memory(struct device *dev, uint64_t to, uint64_t 
 
 /* ---- modules ---- */
 
-/* One compilation. log: what the compiler says, of LOG_BYTES; empty when the driver had the result already.
+/* One compilation. log: what the compiler says, of LOG_BYTES; empty when the driver had the result
+ * already.
  *
- * cuModuleLoadDataEx() holds the context while it compiles: other threads wait, also with launches. cuLibraryLoadData() holds
- * nothing, and gives the same code. (So does cuLinkComplete(), but as code for a linker: without setmaxnreg.) What it refuses
- * is given to the former, whose word on errors counts. */
+ * cuModuleLoadDataEx() holds the context while it compiles: other threads wait, also with launches.
+ * cuLibraryLoadData() holds nothing, and gives the same code. (So does cuLinkComplete(), but as
+ * code for a linker: without setmaxnreg.) What it refuses is given to the former, whose word on
+ * errors counts. */
 static cu_result compile(struct device *dev, const struct source *ptx, bool beside,
                          struct cu_loaded *out, char *error, char *log)
 {
@@ -288,8 +291,8 @@ static cu_result compile(struct device *dev, const struct source *ptx, bool besi
     return cu->ModuleLoadDataEx(&out->module, ptx->text, n, option, value);
 }
 
-/* The driver has compiled this before and says nothing of it: what was kept of that, or what it says of the same text once
- * more, with a comment behind it that it has not seen. */
+/* The driver has compiled this before and says nothing of it: what was kept of that, or what it
+ * says of the same text once more, with a comment behind it that it has not seen. */
 static const char *verdict_again(struct device *dev, const struct cu_jit *j, bool beside,
                                  char *error, char *log, struct arena *a)
 {
@@ -324,7 +327,8 @@ static void warn(struct device *dev, const struct source *ptx, bool beside, char
     cu_jit_warn(ptx, verdict, d);
 }
 
-/* Compiles PTX, or takes a cubin; DEVICE_REFUSED with the JIT's log in d. beside: while others do so, too. */
+/* Compiles PTX, or takes a cubin; DEVICE_REFUSED with the JIT's log in d. beside: while others do
+ * so, too. */
 static enum device_status load(struct device *dev, const struct source *ptx, bool beside,
                                struct cu_loaded *out, struct diags *d)
 {

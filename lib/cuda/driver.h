@@ -33,8 +33,8 @@ struct device {
 enum device_status cu_failed(struct device *dev, struct diags *d, cu_result r, const char *doing);
 /* The module that a launch names. */
 const struct cu_loaded *cu_module_of(const struct device *dev, const struct device_launch *l);
-/* The entry that a launch names, with its parameters checked, and prepared for the shared memory and the cluster that the
- * launch asks for. */
+/* The entry that a launch names, with its parameters checked, and prepared for the shared memory
+ * and the cluster that the launch asks for. */
 enum device_status cu_prepare(struct device *dev, const struct device_launch *l, cu_function *f,
                               struct diags *d);
 cu_result cu_launch(struct device *dev, cu_function f, const struct device_launch *l,

@@ -117,8 +117,8 @@ static const char *named(const struct source *ptx, const char *s, size_t n)
     return quote ? find_function(ptx, at, (size_t)(quote - at)) : NULL;
 }
 
-/* Where a message belongs: at the line that it says; else at the first instruction that it is about, in the function that
- * it names. */
+/* Where a message belongs: at the line that it says; else at the first instruction that it is
+ * about, in the function that it names. */
 static struct span place_of(const struct source *ptx, const char *s, size_t n)
 {
     static const char mark[] = "around line ";

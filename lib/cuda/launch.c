@@ -18,8 +18,9 @@ static bool too_few(const struct device_launch *l, struct diags *d)
                       l->entry, l->narg);
 }
 
-/* The arguments are as many and as large as the entry's parameters, where its text or the driver tells. Of a number the driver
- * tells by refusing the next one, which compute-sanitizer reports: of text it is not asked. */
+/* The arguments are as many and as large as the entry's parameters, where its text or the driver
+ * tells. Of a number the driver tells by refusing the next one, which compute-sanitizer reports: of
+ * text it is not asked. */
 static bool check_params(struct device *dev, cu_function f, const struct source *ptx,
                          const struct device_launch *l, struct diags *d)
 {
@@ -129,7 +130,8 @@ static enum device_status check_cluster(struct device *dev, cu_function f,
     return DEVICE_OK; /* whatever else may be wrong shows at the launch */
 }
 
-/* Dynamic shared memory beyond the default and clusters beyond the portable size must be asked for. */
+/* Dynamic shared memory beyond the default and clusters beyond the portable size must be asked
+ * for. */
 static enum device_status reserve(struct device *dev, cu_function f, const struct device_launch *l,
                                   struct diags *d)
 {

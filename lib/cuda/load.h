@@ -18,7 +18,8 @@ bool cu_is_cubin(const struct source *s);
 /* How many parameters an entry has in PTX text; false: it is not there, as in a cubin. */
 bool cu_count_params(const struct source *ptx, const char *entry, size_t *n);
 
-/* The newest PTX version that a driver of this CUDA version (12040) compiles; 0: not known, newer than this table. */
+/* The newest PTX version that a driver of this CUDA version (12040) compiles; 0: not known, newer
+ * than this table. */
 unsigned cu_ptx_of_driver(int cuda_version);
 
 /* False, with an error at the line, when the device (sm 80) or its driver cannot run the module. */
@@ -26,7 +27,8 @@ bool cu_header_fits(const struct cu_header *h, unsigned sm, int cuda_version, st
 
 /* Line `number` (from 1) of PTX text, without its indentation; SPAN_NONE when there is none. */
 struct span cu_line_span(const struct source *ptx, unsigned long number);
-/* The JIT's error log as diagnostics at the PTX lines it names ("ptxas application ptx input, line 12; error : ..."). */
+/* The JIT's error log as diagnostics at the PTX lines it names ("ptxas application ptx input, line
+ * 12; error : ..."). */
 void cu_report_log(const struct source *ptx, const char *log, struct diags *d);
 
 #endif

@@ -1,7 +1,7 @@
 /* The driver's management library, for clocks, power and temperature. Private to lib/cuda.
  *
- * Found at run time like the driver; without it everything else works. The declarations are our own, of the functions
- * below (NVML API reference).
+ * Found at run time like the driver; without it everything else works. The declarations are our
+ * own, of the functions below (NVML API reference).
  */
 #ifndef KAIO_CUDA_NVML_H
 #define KAIO_CUDA_NVML_H
@@ -38,8 +38,8 @@ struct nvml {
 #undef NVML
 };
 
-/* Opens libnvidia-ml.so.1, or what the environment variable KAIO_NVML_LIB names, and finds the GPU with this PCI bus
- * id. False with n->why set. */
+/* Opens libnvidia-ml.so.1, or what the environment variable KAIO_NVML_LIB names, and finds the GPU
+ * with this PCI bus id. False with n->why set. */
 bool nvml_open(struct nvml *n, const char *bus_id);
 void nvml_close(struct nvml *n);
 void nvml_read(struct nvml *n, struct device_sensors *s);

@@ -1,4 +1,5 @@
-/* Queued and recorded work on a GPU (run/device.h, struct device_queue): a stream, CUDA graphs, two events. */
+/* Queued and recorded work on a GPU (run/device.h, struct device_queue): a stream, CUDA graphs, two
+ * events. */
 #include <config.h>
 
 #include "cuda/driver.h"
@@ -10,8 +11,8 @@ struct device_graph {
     cu_graph_exec exec;
 };
 
-/* The stream waits for the legacy default stream, and it for the stream, so that copies to and from the host keep their
- * order with what is queued. */
+/* The stream waits for the legacy default stream, and it for the stream, so that copies to and from
+ * the host keep their order with what is queued. */
 enum device_status cu_queue_stream(struct device *dev, struct diags *d)
 {
     struct cu_api *cu = &dev->cu;

@@ -16,10 +16,11 @@ struct buffer {
     void *data; /* not owned; aligned to no more than a byte where it lies in a file's contents */
 };
 
-/* Sets everything but data. False when the bytes do not fit in 2^48, or a packed type's last dimension is odd (or
- * there is none). */
+/* Sets everything but data. False when the bytes do not fit in 2^48, or a packed type's last
+ * dimension is odd (or there is none). */
 bool buffer_shape(struct buffer *b, enum dtype type, uint32_t rank, const uint64_t *dim);
-/* Gives it zeroed memory of the arena, aligned to 16 bytes. name: what it is called where there is none; or NULL. */
+/* Gives it zeroed memory of the arena, aligned to 16 bytes. name: what it is called where there is
+ * none; or NULL. */
 void buffer_alloc(struct arena *a, struct buffer *b, const char *name);
 
 struct buffer_summary {
@@ -35,7 +36,8 @@ void shape_print(uint32_t rank, const uint64_t *dim, struct buf *out);
 void buffer_print_type(const struct buffer *b, struct buf *out);
 /* The shortest text that reads back as element i. */
 void buffer_print_element(const struct buffer *b, uint64_t i, struct buf *out);
-/* One line without its newline: "f32[4, 1000]  0.25 -1.5 3 0.125 2 7 ...  min -4.2 max 4.7 mean 0.0012 nan 0 inf 0" */
+/* One line without its newline: "f32[4, 1000]  0.25 -1.5 3 0.125 2 7 ... min -4.2 max 4.7 mean
+ *                                              0.0012 nan 0 inf 0" */
 void buffer_print_summary(const struct buffer *b, struct buf *out);
 
 #endif

@@ -1,12 +1,12 @@
 /* Element types and their conversions, bit-exact.
  *
- * A new type is a row of dtype.def. A switch over types has no default, so that the compiler names each one that the type
- * has to be added to.
+ * A new type is a row of dtype.def. A switch over types has no default, so that the compiler names
+ * each one that the type has to be added to.
  *
- * Packed 4-bit types hold two elements to a byte, the even index in the low nibble.
- * e4m3 is the finite-only "fn" variant (no infinity, NaN = 0x7f/0xff, largest 448), e5m2 is IEEE-like
- * (largest finite 57344). Storing rounds to nearest, ties to even; fp8 stores saturate to the largest
- * finite value and NaN becomes 0x7f, as cvt.rn.satfinite does (PTX ISA, cvt).
+ * Packed 4-bit types hold two elements to a byte, the even index in the low nibble. e4m3 is the
+ * finite-only "fn" variant (no infinity, NaN = 0x7f/0xff, largest 448), e5m2 is IEEE-like (largest
+ * finite 57344). Storing rounds to nearest, ties to even; fp8 stores saturate to the largest finite
+ * value and NaN becomes 0x7f, as cvt.rn.satfinite does (PTX ISA, cvt).
  */
 #ifndef KAIO_DATA_DTYPE_H
 #define KAIO_DATA_DTYPE_H
@@ -59,13 +59,14 @@ double dtype_smallest(enum dtype t); /* smallest positive value, subnormals incl
 int64_t dtype_imin(enum dtype t);    /* integers */
 uint64_t dtype_imax(enum dtype t);
 
-/* Rounding a double to the type's grid and back, to nearest even; fp8 saturates, the others overflow to
- * infinity. */
+/* Rounding a double to the type's grid and back, to nearest even; fp8 saturates, the others
+ * overflow to infinity. */
 double dtype_round(enum dtype t, double v);
 
-/* Element i of an array at p, little-endian. Floats and integers to and from double; integers wider than
- * 53 bits lose precision, so integer code uses the _int forms (two's complement in 64 bits, stored
- * modulo 2^bits). dtype_set on an integer type truncates towards zero and saturates, NaN gives 0. */
+/* Element i of an array at p, little-endian. Floats and integers to and from double; integers wider
+ * than 53 bits lose precision, so integer code uses the _int forms (two's complement in 64 bits,
+ * stored modulo 2^bits). dtype_set on an integer type truncates towards zero and saturates, NaN
+ * gives 0. */
 double dtype_get(enum dtype t, const void *p, size_t i);
 void dtype_set(enum dtype t, void *p, size_t i, double v);
 int64_t dtype_get_int(enum dtype t, const void *p, size_t i);
@@ -82,7 +83,8 @@ uint16_t half_from_float(float v);
 float bf16_to_float(uint16_t b);
 uint16_t bf16_from_float(float v);
 uint16_t bf16_from_double(double v); /* rounds once */
-/* A value of f32 that has 10 bits of mantissa, as what the tensor cores multiply; halves are rounded away from zero. */
+/* A value of f32 that has 10 bits of mantissa, as what the tensor cores multiply; halves are
+ * rounded away from zero. */
 double tf32_from_double(double v);
 double tf32_even_from_double(double v); /* the same, halves to even */
 double tf32_cut_from_double(double v);  /* the same towards zero */

@@ -146,7 +146,8 @@ bool generator_parse(struct arena *a, const char *name, const char *text, size_t
 
 /* ---- the normal distribution ---- */
 
-/* ln x for 0 < x < 1, within 2 ulp: x = m 2^e with m in [sqrt(1/2), sqrt 2), ln m = 2 artanh((m - 1) / (m + 1)). */
+/* ln x for 0 < x < 1, within 2 ulp: x = m 2^e with m in [sqrt(1/2), sqrt 2), ln m = 2 artanh((m -
+ * 1) / (m + 1)). */
 static double log_of(double x)
 {
     uint64_t u;
@@ -293,15 +294,16 @@ static void fill_floats(const struct filling *f, uint64_t begin, uint64_t end)
     }
 }
 
-/* How far what is sorted is from one element to the next: squares, so that rows are short and long, and one in eight is next to
- * nothing. */
+/* How far what is sorted is from one element to the next: squares, so that rows are short and long,
+ * and one in eight is next to nothing. */
 static uint64_t gap(struct words *w, uint64_t i)
 {
     const uint64_t v = word(w, i), high = v >> 16;
     return v % 8 ? high * high + 1 : 1;
 }
 
-/* Sums of gaps, scaled to the range. Of offsets the first is 0 and the last the total, without gaps beside them. */
+/* Sums of gaps, scaled to the range. Of offsets the first is 0 and the last the total, without gaps
+ * beside them. */
 static void fill_sorted(const struct filling *f)
 {
     const struct generator *g = f->g;

@@ -1,15 +1,17 @@
 /* The formats of print() and the records that kernels leave for the host.
  *
- * A format has C's conversions: %d %i %u %x %X %o %c of integers, %f %e %g %a (and %F %E %G %A) of floats, %% for a
- * percent sign; with the flags - + space # 0, a width and a precision. The argument's type says how large it is, so
- * the length modifiers l, ll and z are allowed and mean nothing.
+ * A format has C's conversions: %d %i %u %x %X %o %c of integers, %f %e %g %a (and %F %E %G %A) of
+ * floats, %% for a percent sign; with the flags - + space # 0, a width and a precision. The
+ * argument's type says how large it is, so the length modifiers l, ll and z are allowed and mean
+ * nothing.
  *
- * A kernel's messages lie in one buffer of little-endian 32-bit words: a header of MESSAGE_HEADER bytes, then records
- * one behind the other. A record is claimed by one atomic addition to the header's `claimed`; one that ends past `capacity`
- * is not written but counted in `lost`, and so is every later one. The host zeroes the buffer, sets the capacity and
- * reads it after the launch.
+ * A kernel's messages lie in one buffer of little-endian 32-bit words: a header of MESSAGE_HEADER
+ * bytes, then records one behind the other. A record is claimed by one atomic addition to the
+ * header's `claimed`; one that ends past `capacity` is not written but counted in `lost`, and so is
+ * every later one. The host zeroes the buffer, sets the capacity and reads it after the launch.
  *
- *     word 0   id << 10 | thread     the message, from 1; the thread's number in its block (x first)
+ *     word 0   id << 10 | thread     the message, from 1; the thread's number in its block (x
+ *                                    first)
  *     word 1   blockIdx.x
  *     word 2   blockIdx.z << 16 | blockIdx.y
  *     then     the arguments: 1 word, or 2 (the low one first) for the 64-bit types
@@ -54,8 +56,8 @@ unsigned message_words(enum dtype travels);
 /* The words of n arguments. */
 unsigned message_args_words(size_t n, const enum dtype *travels);
 
-/* Appends the text of a record: the format, which must fit the types, over the argument words. The locale plays no
- * part. */
+/* Appends the text of a record: the format, which must fit the types, over the argument words. The
+ * locale plays no part. */
 void message_print(const char *format, const enum dtype *travels, const uint32_t *words,
                    struct buf *out);
 

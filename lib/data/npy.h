@@ -1,7 +1,8 @@
 /* numpy's npy format (numpy/lib/format.py: magic, version, header length, a Python dict, data).
  *
- * Reading is safe on any bytes: no more than the header promises is read, and one byte to see that there is no more. Fortran order, big-endian numbers, Python objects, structures and more than 8 dimensions are refused, each by
- * a message that says how to save the array instead.
+ * Reading is safe on any bytes: no more than the header promises is read, and one byte to see that
+ * there is no more. Fortran order, big-endian numbers, Python objects, structures and more than 8
+ * dimensions are refused, each by a message that says how to save the array instead.
  */
 #ifndef KAIO_DATA_NPY_H
 #define KAIO_DATA_NPY_H

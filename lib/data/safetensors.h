@@ -1,8 +1,8 @@
-/* safetensors files (https://github.com/huggingface/safetensors, "Format"): eight bytes with the header's length, a JSON
- * object that maps names to {dtype, shape, data_offsets}, the data.
+/* safetensors files (https://github.com/huggingface/safetensors, "Format"): eight bytes with the
+ * header's length, a JSON object that maps names to {dtype, shape, data_offsets}, the data.
  *
- * Reading is safe on any bytes. What the format rules out is refused: names given twice, anything but spaces behind the
- * JSON, and tensors that overlap or leave bytes of the data to nobody. */
+ * Reading is safe on any bytes. What the format rules out is refused: names given twice, anything
+ * but spaces behind the JSON, and tensors that overlap or leave bytes of the data to nobody. */
 #ifndef KAIO_DATA_SAFETENSORS_H
 #define KAIO_DATA_SAFETENSORS_H
 

@@ -276,7 +276,8 @@ static bool other_call(struct checker *c, struct lang_expr *e)
     }
 }
 
-/* The order of equations, and what may be computed in place, follow from what is read in their text. */
+/* The order of equations, and what may be computed in place, follow from what is read in their
+ * text. */
 static bool equation_call(struct checker *c, struct lang_expr *e)
 {
     const struct lang_expr *read = reads_written(e->func->body);

@@ -170,8 +170,9 @@ static bool has_literal_shape(const struct lang_symbol *sym)
     return true;
 }
 
-/* May a constant subscript be out of range? Where something guards the element, perhaps by the sizes that -D fixes; but no if
- * makes an index right for a buffer whose extents are numbers in the text. */
+/* May a constant subscript be out of range? Where something guards the element, perhaps by the
+ * sizes that -D fixes; but no if makes an index right for a buffer whose extents are numbers in the
+ * text. */
 static bool may_be_outside(const struct checker *c, const struct lang_expr *e)
 {
     if (e->pad || c->unreached)
@@ -417,8 +418,9 @@ static bool holds_exactly(enum dtype t, const struct lang_expr *lit)
     return r == v || (isnan(r) && isnan(v));
 }
 
-/* c ? x : 0 has x's type, be it narrow, where nobody can tell: its value is the same in the common type, in which arithmetic
- * would go on. Any other literal brings x to the common type, as it does in c + x. */
+/* c ? x : 0 has x's type, be it narrow, where nobody can tell: its value is the same in the common
+ * type, in which arithmetic would go on. Any other literal brings x to the common type, as it does
+ * in c + x. */
 static bool literal_joins(struct checker *c, struct lang_expr *lit, enum dtype t)
 {
     if (!is_literal(lit) || t == DT_BOOL || t == DT_VOID ||

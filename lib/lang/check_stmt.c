@@ -11,7 +11,8 @@ static bool declare_local(struct checker *c, struct lang_symbol *sym)
     const struct lang_symbol *other = lang_find(c->scope, sym->name);
     if (c->nlocal >= LANG_MAX_LOCALS)
         return diag_error(c->d, sym->span, "more than %d variables", LANG_MAX_LOCALS);
-    /* a local may hide a local outside of its block, but nothing else: that would be read by mistake */
+    /* a local may hide a local outside of its block, but nothing else: that would be read by
+     * mistake */
     bool is_local = other && (other->kind == SYM_LOCAL || other->kind == SYM_SHARED);
     if (!other || (is_local && other != scope_find_here(c->scope, sym->name)))
         return true;
@@ -117,7 +118,8 @@ static bool check_target(struct checker *c, struct lang_expr *e)
     }
 }
 
-/* x op= e: computed in the common type, which must be the target's own (widened, if it is narrow). */
+/* x op= e: computed in the common type, which must be the target's own (widened, if it is
+ * narrow). */
 static bool check_compound(struct checker *c, struct lang_stmt *s)
 {
     struct lang_expr *l = s->lhs, *r = s->rhs;

@@ -1,4 +1,5 @@
-/* What a body says to other threads: barriers, fences, shuffles, votes, reductions over a warp or a block, clocks. */
+/* What a body says to other threads: barriers, fences, shuffles, votes, reductions over a warp or a
+ * block, clocks. */
 #include <config.h>
 
 #include "lang/lang_int.h"
@@ -8,7 +9,8 @@ static const char *what(struct checker *c, const struct lang_expr *e, const char
     return arena_printf(c->a, "the %s of %s()", part, e->name);
 }
 
-/* A plain value, of a type that registers hold: f32 for the 8-bit floats, i32 for the 4-bit integers. */
+/* A plain value, of a type that registers hold: f32 for the 8-bit floats, i32 for the 4-bit
+ * integers. */
 static bool value(struct checker *c, struct lang_expr *e, uint32_t i)
 {
     struct lang_expr *x = e->args[i];
@@ -251,7 +253,8 @@ bool check_sync(struct checker *c, struct lang_expr *e)
 
 /* ---- waiting for another thread -------------------------------------------------------------- */
 
-/* A plain read of what another thread may write; NULL where there is none, or something that orders memory too. */
+/* A plain read of what another thread may write; NULL where there is none, or something that orders
+ * memory too. */
 static const struct lang_expr *plain_read(const struct lang_expr *e, bool *ordered)
 {
     const struct lang_expr *found = NULL;

@@ -1,4 +1,5 @@
-/* Conversions that happen without being written: the usual ones of operands, and those of a store. */
+/* Conversions that happen without being written: the usual ones of operands, and those of a
+ * store. */
 #include <config.h>
 
 #include "lang/lang_int.h"
@@ -17,11 +18,12 @@ static void literal_to_float(struct lang_expr *e, enum dtype to)
         e->fval = dtype_round(to, e->fval);
 }
 
-/* The calls in e, which is converted to `to`, whose results are rounded to 16 bits or fewer at once: e itself, and what
- * is reached from e through products, quotients, negation, abs() and the two values of ?: only. A relative error
- * passes through these unchanged (and errors add up), so a call may be as inaccurate as the conversion lets it be.
- * A cast is a rounding point and ends the search. This is the one place that decides: the emitter takes the
- * variants and the oracle their errors where it has set the mark. */
+/* The calls in e, which is converted to `to`, whose results are rounded to 16 bits or fewer at
+ * once: e itself, and what is reached from e through products, quotients, negation, abs() and the
+ * two values of ?: only. A relative error passes through these unchanged (and errors add up), so a
+ * call may be as inaccurate as the conversion lets it be. A cast is a rounding point and ends the
+ * search. This is the one place that decides: the emitter takes the variants and the oracle their
+ * errors where it has set the mark. */
 static void mark_rounded(const struct checker *c, struct lang_expr *e, bool to_f16)
 {
     uint32_t first = 0;
@@ -177,8 +179,8 @@ bool check_allowed(const struct checker *c, const struct lang_expr *e, enum dtyp
     return c->opt.index_is_i64 && dtype_bits(to) == 32 && from == DT_I64 && is_index_typed(e);
 }
 
-/* Where ?: is stored either of its values is, as if each were stored by itself: one that was brought to the other's type alone,
- * and literals that fit. */
+/* Where ?: is stored either of its values is, as if each were stored by itself: one that was
+ * brought to the other's type alone, and literals that fit. */
 static bool arms_fit(const struct checker *c, const struct lang_expr *e, enum dtype to)
 {
     if (e->kind == E_COND)

@@ -145,7 +145,8 @@ static bool check_right(struct context *x, struct equation_syntax *s, struct lan
     return good;
 }
 
-/* The types of a recurrence's tensors: guessed as i32, then as what their right sides come to, until that is stable. */
+/* The types of a recurrence's tensors: guessed as i32, then as what their right sides come to,
+ * until that is stable. */
 static bool recurrence_types(struct context *x, const size_t *member, size_t n)
 {
     struct arena *a = x->c.a;
@@ -212,7 +213,8 @@ static bool has_ranges(const struct context *x, const struct lang_equation *eq)
     return true;
 }
 
-/* In a recurrence the extents of one tensor may follow from those of another: first what is known, then the rest. */
+/* In a recurrence the extents of one tensor may follow from those of another: first what is known,
+ * then the rest. */
 static bool component_ranges(struct context *x, const size_t *member, size_t n)
 {
     enum { ROUNDS = 8 }; /* more would be a chain that no one writes, and n * n work */
@@ -318,7 +320,8 @@ static const struct lang_expr *read_of(const struct lang_expr *e, const struct l
     return found || !e->pad ? found : read_of(e->pad, sym);
 }
 
-/* An equation below the one that assigns an inout reads what was there before, which is not what programs do. */
+/* An equation below the one that assigns an inout reads what was there before, which is not what
+ * programs do. */
 static void warn_old_values(const struct context *x)
 {
     for (size_t i = 0; i < x->text.v.n; i++) {

@@ -28,8 +28,8 @@ struct equation_text {
 bool parse_equations(struct arena *a, struct span text, const struct lang_types *types,
                      struct equation_text *out, struct diags *d);
 
-/* Finds each equation's references, numbers the strongly connected components, and lists the equations in an
- * order in which each comes after all that it reads. */
+/* Finds each equation's references, numbers the strongly connected components, and lists the
+ * equations in an order in which each comes after all that it reads. */
 bool order_equations(struct arena *a, struct equation_text *t, const struct lang_options *opt,
                      size_t *order, struct diags *d);
 

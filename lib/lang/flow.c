@@ -1,9 +1,9 @@
-/* A forward walk over a checked body: variables read before they have a value, statements that are never reached,
- * functions that end without a result, outputs read before they are written.
+/* A forward walk over a checked body: variables read before they have a value, statements that are
+ * never reached, functions that end without a result, outputs read before they are written.
  *
- * A state holds, for each variable, whether it surely has a value and whether it may have one, and whether the place
- * is reached at all. Where ways meet, "surely" is what all of them say and "may" what any of them says. What a
- * loop assigns may have a value at its head.
+ * A state holds, for each variable, whether it surely has a value and whether it may have one, and
+ * whether the place is reached at all. Where ways meet, "surely" is what all of them say and "may"
+ * what any of them says. What a loop assigns may have a value at its head.
  */
 #include <config.h>
 
@@ -106,7 +106,8 @@ static void use_local(struct flow *f, const struct state *s, const struct lang_e
     diag_note(f->d, sym->span, "give it one where it is declared");
 }
 
-/* Of an array only what is surely wrong is said: one element's assignment may be all that is read. */
+/* Of an array only what is surely wrong is said: one element's assignment may be all that is
+ * read. */
 static void use_array(struct flow *f, const struct state *s, const struct lang_expr *e)
 {
     const struct lang_symbol *sym = e->sym;
@@ -134,7 +135,8 @@ static void add_written(struct flow *f, const struct lang_symbol *sym)
 
 static void use(struct flow *f, struct state *s, const struct lang_expr *e);
 
-/* What a call does to the element whose address it is given: stores write it, loads read it, atomics do both. */
+/* What a call does to the element whose address it is given: stores write it, loads read it,
+ * atomics do both. */
 static void use_address(struct flow *f, struct state *s, const struct lang_expr *call,
                         const struct lang_expr *of)
 {

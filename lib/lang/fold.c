@@ -1,5 +1,5 @@
-/* Operations on literals, done now. Integers wrap only where C lets them (unsigned); literals without suffix are
- * computed in double and rounded once, when they meet a type. */
+/* Operations on literals, done now. Integers wrap only where C lets them (unsigned); literals
+ * without suffix are computed in double and rounded once, when they meet a type. */
 #include <config.h>
 
 #include "lang/lang_int.h"

@@ -74,7 +74,8 @@ static bool parse_parameters(struct parser *p, struct lang_func *f)
     return parser_expect(p, T_RPAREN, "after the parameters");
 }
 
-/* The text from '{' to its '}', unparsed, for a library of which little is used. False when there is no end. */
+/* The text from '{' to its '}', unparsed, for a library of which little is used. False when there
+ * is no end. */
 static bool skip_body(struct parser *p, struct span *text)
 {
     const char *t = p->tok.span.src->text;

@@ -1,9 +1,10 @@
-/* A warning for the mistake that everybody makes once: the grid is rounded up to whole blocks, and the last block's
- * threads are not asked whether there is an element for them.
+/* A warning for the mistake that everybody makes once: the grid is rounded up to whole blocks, and
+ * the last block's threads are not asked whether there is an element for them.
  *
- * Only what is certain is said. The grid is ceil_div(n, block) in x alone, nothing requires n to be a multiple of the
- * block, the buffer has n elements, the subscript is the thread's number in the grid or a variable that always is, and
- * no condition around the access, or before it with a return behind it, has anything to do with that number. */
+ * Only what is certain is said. The grid is ceil_div(n, block) in x alone, nothing requires n to be
+ * a multiple of the block, the buffer has n elements, the subscript is the thread's number in the
+ * grid or a variable that always is, and no condition around the access, or before it with a return
+ * behind it, has anything to do with that number. */
 #include <config.h>
 
 #include "lang/lang_int.h"

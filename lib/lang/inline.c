@@ -1,5 +1,5 @@
-/* Calls in equations: where a function is made of variables, if and return, what it returns is put in place of the call, so
- * that whoever reads the equation sees all that it reads. */
+/* Calls in equations: where a function is made of variables, if and return, what it returns is put
+ * in place of the call, so that whoever reads the equation sees all that it reads. */
 #include <config.h>
 
 #include "lang/lang_int.h"
@@ -63,7 +63,8 @@ static struct lang_expr *finish(struct lang_expr *e)
     return e->height <= LANG_MAX_HEIGHT ? e : NULL;
 }
 
-/* A value of a parameter or a variable, whose type is settled: literals don't adapt to what is around them. */
+/* A value of a parameter or a variable, whose type is settled: literals don't adapt to what is
+ * around them. */
 static struct lang_expr *settled(struct inliner *in, struct lang_expr *e)
 {
     if (!e || !expr_adapts(e))

@@ -1,9 +1,12 @@
-/* The one expression language: compute:, body:, reference:, functions:, grid expressions, dimensions, requirements.
+/* The one expression language: compute:, body:, reference:, functions:, grid expressions,
+ * dimensions, requirements.
  *
- *   text -> lang_parse_*() -> AST with names as text -> lang_check_*() -> the same AST with types and symbols
+ *   text -> lang_parse_*() -> AST with names as text -> lang_check_*() -> the same AST with types
+ *     and symbols
  *
- * The lexer reads the YAML file's own bytes (a span of the source), so every token's position is the file's.
- * Layers above: spec (YAML) calls this; lower (PTX) and ref (the oracle) walk the checked AST.
+ * The lexer reads the YAML file's own bytes (a span of the source), so every token's position is
+ * the file's. Layers above: spec (YAML) calls this; lower (PTX) and ref (the oracle) walk the
+ * checked AST.
  */
 #ifndef KAIO_LANG_LANG_H
 #define KAIO_LANG_LANG_H
@@ -11,7 +14,7 @@
 #include "base/diag.h"
 #include "data/dtype.h"
 
-/* ---- symbols -------------------------------------------------------------------------------------- */
+/* ---- symbols --------------------------------------------------------------------------------- */
 
 enum lang_symbol_kind {
     SYM_DIM,    /* a dimension: u32 in body:, grid: and launch expressions, i64 in compute: */
@@ -19,7 +22,8 @@ enum lang_symbol_kind {
     SYM_BUFFER, /* a buffer parameter (in, out, inout) */
     SYM_TENSOR, /* compute: an intermediate */
     SYM_INDEX,  /* compute: an index variable, i64 */
-    /* body: a local variable or a function's parameter; with rank > 0 a local array, const ones being tables */
+    /* body: a local variable or a function's parameter; with rank > 0 a local array, const ones
+     * being tables */
     SYM_LOCAL,
     SYM_SHARED, /* body: a variable (rank 0) or an array in the block's shared memory */
     SYM_FUNC,   /* functions: a device function */
@@ -35,9 +39,10 @@ struct lang_symbol {
     enum lang_mode mode; /* buffers */
     bool is_const;       /* locals declared const */
     uint32_t rank;       /* buffers, tensors and arrays */
-    /* The extents, i64: rank of them for buffers, tensors and arrays; local arrays' and most shared ones' are constant
-     * (those of a shared array may use dimensions and scalars, and are then known at launch). A SYM_INDEX runs to dims[0], exclusive, from low, or
-     * from 0 where low is NULL; a reduction's written range may mention outer indices and read tensors. */
+    /* The extents, i64: rank of them for buffers, tensors and arrays; local arrays' and most shared
+     * ones' are constant (those of a shared array may use dimensions and scalars, and are then
+     * known at launch). A SYM_INDEX runs to dims[0], exclusive, from low, or from 0 where low is
+     * NULL; a reduction's written range may mention outer indices and read tensors. */
     struct lang_expr **dims;
     struct lang_expr *low;
     bool written;              /* SYM_INDEX: its range was written, not taken from a subscript */
@@ -51,7 +56,7 @@ struct lang_symbol {
     bool used;
 };
 
-/* ---- expressions ---------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 enum lang_expr_kind {
     E_INT,     /* ival (two's complement in type) */
@@ -59,9 +64,10 @@ enum lang_expr_kind {
     E_BOOL,    /* ival 0 or 1 */
     E_NAME,    /* sym */
     E_SPECIAL, /* special: threadIdx.x ..., multiprocessors (u32) */
-    /* sym[args]; of a vector or an array of them with one subscript more: a lane, whose number is constant when loops
-     * are unrolled. With pad: pad(sym[args], pad). In a body one argument will do for any rank (flat). No argument: a
-     * buffer or tensor of rank 0, which is written as its bare name. */
+    /* sym[args]; of a vector or an array of them with one subscript more: a lane, whose number is
+     * constant when loops are unrolled. With pad: pad(sym[args], pad). In a body one argument will
+     * do for any rank (flat). No argument: a buffer or tensor of rank 0, which is written as its
+     * bare name. */
     E_INDEX,
     E_UNARY,  /* op args[0] */
     E_BINARY, /* args[0] op args[1]; operands already converted to a common type by the checker */
@@ -70,12 +76,13 @@ enum lang_expr_kind {
     E_CALL, /* call: a builtin (fn) or func */
     E_REDUCE, /* reduce over indices of args[0] */
     /* body: only */
-    /* f32x4(a, b, c, d), or of one argument for all: lanes of type (is_implicit: that was not written). Before checking
-     * also a list in braces, without lanes. */
+    /* f32x4(a, b, c, d), or of one argument for all: lanes of type (is_implicit: that was not
+     * written). Before checking also a list in braces, without lanes. */
     E_VECTOR,
-    E_MEMBER, /* args[0].x: lane ival of a vector; also an assignment's left side */
-    E_ADDRESS, /* &args[0], an E_INDEX or a shared variable's E_NAME: only as an argument of what takes one */
-    E_STRING, /* text: only the format of print() and the message of assert() */
+    E_MEMBER,  /* args[0].x: lane ival of a vector; also an assignment's left side */
+    E_ADDRESS, /* &args[0], an E_INDEX or a shared variable's E_NAME: only as an argument of what
+                  takes one */
+    E_STRING,  /* text: only the format of print() and the message of assert() */
 };
 
 /* order = ..., scope = ... of an atomic operation, an ordered load, a store or a fence. */
@@ -134,7 +141,8 @@ enum lang_special {
     SP_COUNT,
 };
 
-/* Builtin functions: rows of lang/builtin.def: BUILTIN(NAME, "name", nargs min, nargs max, kind, accuracy note). */
+/* Builtin functions: rows of lang/builtin.def: BUILTIN(NAME, "name", nargs min, nargs max, kind,
+ * accuracy note). */
 enum lang_builtin {
 #define BUILTIN(NAME, text, lo, hi, kind) FN_##NAME,
 #include "lang/builtin.def"
@@ -159,15 +167,16 @@ struct lang_expr {
     struct lang_func *func; /* E_CALL of a function of functions: */
     enum lang_reduce reduce;
     uint32_t nindex; /* E_REDUCE: the indices reduced over */
-    bool anywhere; /* E_REDUCE: lower found that its reads are in range whatever the conditions around it say */
+    bool anywhere;   /* E_REDUCE: lower found that its reads are in range whatever the conditions
+                        around it say */
     struct lang_symbol **index;
     uint64_t ival;
     double fval;      /* after checking: a value of type */
     bool suffixed;    /* a literal that fixed its own type (1u, 2.0f, 1.0h ...) */
     bool is_implicit; /* E_CAST inserted by the checker */
     bool fast;        /* E_CALL: the hardware approximation (fast_exp, or math: fast) */
-    /* E_CALL of f32: its result is rounded to 16 bits or fewer at once (check_rounded has the rule), so the variant
-     * made for that may be taken */
+    /* E_CALL of f32: its result is rounded to 16 bits or fewer at once (check_rounded has the
+     * rule), so the variant made for that may be taken */
     bool rounded;
     bool to_f16; /* and to f16, with at most negation, abs() and ?: in between */
     uint32_t nargs;
@@ -180,7 +189,7 @@ enum { LANG_MAX_HEIGHT = 1000, LANG_MAX_NESTING = 200 };
 /* ?:, && or ||: does the first argument decide whether the others are evaluated? */
 bool lang_guards(const struct lang_expr *e);
 
-/* ---- compute: ------------------------------------------------------------------------------------- */
+/* ---- compute: -------------------------------------------------------------------------------- */
 
 /* sym[index...] = rhs. Index symbols have their extents in dims[0]. */
 struct lang_equation {
@@ -189,8 +198,9 @@ struct lang_equation {
     uint32_t nindex;
     struct lang_symbol **index;
     struct lang_expr *rhs; /* of type sym->type (an implicit cast where the store converts) */
-    /* reference: only: equations that define each other by recurrence share a component and come one after the
-     * other; within a step (one value of the last index) they are evaluated in this order. */
+    /* reference: only: equations that define each other by recurrence share a component and come
+     * one after the other; within a step (one value of the last index) they are evaluated in this
+     * order. */
     uint32_t component;
     bool is_recurrence;
 };
@@ -201,13 +211,13 @@ struct lang_equations {
     size_t n;
 };
 
-/* ---- body: ---------------------------------------------------------------------------------------- */
+/* ---- body: ----------------------------------------------------------------------------------- */
 
 enum lang_stmt_kind {
     S_BLOCK, /* body[] */
-    S_DECL, /* sym = rhs (NULL: no initialiser); arrays: sym = list, row by row, then zeros */
-    /* lhs op= rhs: has_op and op; ++ and -- are += 1. rhs is already of the lhs's type unless has_op: then
-     * lhs op rhs is computed in rhs->type and converted back to the lhs's. */
+    S_DECL,  /* sym = rhs (NULL: no initialiser); arrays: sym = list, row by row, then zeros */
+    /* lhs op= rhs: has_op and op; ++ and -- are += 1. rhs is already of the lhs's type unless
+     * has_op: then lhs op rhs is computed in rhs->type and converted back to the lhs's. */
     S_ASSIGN,
     S_EXPR,  /* rhs, for its effect */
     S_IF,    /* cond, body[0], body[1] or NULL */
@@ -255,9 +265,10 @@ struct lang_func {
     struct lang_func_private *priv;
 };
 
-/* ---- parsing -------------------------------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
-/* Names that stand for types (the spec's types:): everything after the lexer sees the type itself. */
+/* Names that stand for types (the spec's types:): everything after the lexer sees the type
+ * itself. */
 struct lang_types {
     struct lang_type {
         const char *name;
@@ -267,18 +278,19 @@ struct lang_types {
     size_t n;
 };
 
-/* Each parses the bytes of `text` (a span of its source) and reports errors in d; NULL on error. An expression must end
- * where the text ends. Nesting is bounded (200 levels): deeper is an error, not a crash. types: NULL for none. */
+/* Each parses the bytes of `text` (a span of its source) and reports errors in d; NULL on error. An
+ * expression must end where the text ends. Nesting is bounded (200 levels): deeper is an error, not
+ * a crash. types: NULL for none. */
 struct lang_expr *lang_parse_expr(struct arena *a, struct span text, const struct lang_types *types,
                                   struct diags *d);
 struct lang_stmt *lang_parse_body(struct arena *a, struct span text, const struct lang_types *types,
                                   struct diags *d);
-/* "in f32[rows, cols / 2]" | "f32 = 1e-5": a parameter's declaration into sym (dims unresolved) and the
- * default (NULL: none). */
+/* "in f32[rows, cols / 2]" | "f32 = 1e-5": a parameter's declaration into sym (dims unresolved) and
+ * the default (NULL: none). */
 bool lang_parse_param(struct arena *a, struct span text, const struct lang_types *types,
                       struct lang_symbol *sym, struct lang_expr **value, struct diags *d);
 
-/* ---- checking ------------------------------------------------------------------------------------- */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 /* Where names are looked up, innermost scope first. */
 struct lang_scope {
@@ -297,26 +309,25 @@ struct lang_options {
     bool index_is_i64;
     bool allow_recurrence; /* reference: */
     bool fast_math;        /* math: fast */
-    bool
-        exact; /* what lang_eval_int() gets: what overflows its type stays an operation */
-    bool grid; /* grid:, which alone may be said by 'multiprocessors' */
+    bool exact; /* what lang_eval_int() gets: what overflows its type stays an operation */
+    bool grid;  /* grid:, which alone may be said by 'multiprocessors' */
     /* calls whose results are rounded to 16 bits at once are marked; not in math: strict */
     bool mark_rounded;
     bool *rounded_calls; /* FN_COUNT: set for the builtins of which a call was marked; or NULL */
-    /* Of a body: the block's extents, 0 where they are known only at launch. The analysis of what differs between
-     * threads (uniform.c) knows warps by them. */
+    /* Of a body: the block's extents, 0 where they are known only at launch. The analysis of what
+     * differs between threads (uniform.c) knows warps by them. */
     uint32_t block[3];
     bool whole_rows; /* block[0] is a multiple of 32, be it known or not */
-    /* lang_functions only parses; a function is checked when checked code first calls it, or by lang_check_func
-     * (for a library of which little is used). */
+    /* lang_functions only parses; a function is checked when checked code first calls it, or by
+     * lang_check_func (for a library of which little is used). */
     bool lazy_functions;
 };
 
 /* Resolves names, checks types, inserts conversions, folds constants. want = DT_VOID: any type. */
 bool lang_check_expr(struct arena *a, struct lang_scope *scope, const struct lang_options *opt,
                      struct lang_expr *e, enum dtype want, struct diags *d);
-/* A compute: or reference: text: parse and check, resolve index ranges, order by dependence; every output (mode out or
- * inout) of `params` must be defined exactly once. */
+/* A compute: or reference: text: parse and check, resolve index ranges, order by dependence; every
+ * output (mode out or inout) of `params` must be defined exactly once. */
 bool lang_equations(struct arena *a, struct span text, struct lang_scope *params,
                     const struct lang_options *opt, struct lang_equations *out, struct diags *d);
 /* A body: kernel statements over params and functions. */
@@ -338,12 +349,12 @@ bool lang_functions(struct arena *a, struct span text, struct lang_scope *scope,
 /* Checks a function now; true at once when it is checked already. */
 bool lang_check_func(struct lang_func *f, struct diags *d);
 
-/* ---- evaluating dimension expressions ------------------------------------------------------------- */
+/* ---- evaluating dimension expressions -------------------------------------------------------- */
 
-/* Integer expressions over dimensions and integer scalars, evaluated exactly (128-bit inside); an overflow, a division
- * by zero or an unbound name is an error at the expression's span (d may be NULL). Comparisons and && || ! ?: give 0 or 1.
- * lookup returns false when the symbol has no value; 'multiprocessors' is looked up as lang_multiprocessors. Floating scalars
- * compare as doubles. */
+/* Integer expressions over dimensions and integer scalars, evaluated exactly (128-bit inside); an
+ * overflow, a division by zero or an unbound name is an error at the expression's span (d may be
+ * NULL). Comparisons and && || ! ?: give 0 or 1. lookup returns false when the symbol has no value;
+ * 'multiprocessors' is looked up as lang_multiprocessors. Floating scalars compare as doubles. */
 extern const struct lang_symbol lang_multiprocessors;
 typedef bool lang_lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i);
 bool lang_eval_int(const struct lang_expr *e, lang_lookup *lookup, void *ctx, int64_t *value,
@@ -352,7 +363,8 @@ bool lang_eval_int(const struct lang_expr *e, lang_lookup *lookup, void *ctx, in
 bool lang_eval_real(const struct lang_expr *e, lang_lookup *lookup, void *ctx, double *value,
                     struct diags *d);
 
-/* The value of a checked integer expression that needs no launch: literals, and dimensions fixed by -D. */
+/* The value of a checked integer expression that needs no launch: literals, and dimensions fixed by
+ * -D. */
 bool lang_const_int(const struct lang_expr *e, int64_t *value);
 
 /* The elements of an array whose extents are all constant; false for another. */
@@ -361,8 +373,8 @@ bool lang_array_count(const struct lang_symbol *sym, uint64_t *n);
 /* Does a function get its caller's array or shared variable itself for this parameter? */
 bool lang_given_itself(const struct lang_symbol *param);
 
-/* Prints an expression as source text (for contracts and messages). Checked or not; printing, parsing and checking
- * give the same expression again. Implicit casts are not shown. */
+/* Prints an expression as source text (for contracts and messages). Checked or not; printing,
+ * parsing and checking give the same expression again. Implicit casts are not shown. */
 void lang_print_expr(const struct lang_expr *e, struct buf *out);
 /* "[n, 2 * m]": a tensor's dimensions; "[]" of none. */
 void lang_print_shape(const struct lang_symbol *t, struct buf *out);
@@ -374,8 +386,8 @@ void lang_print_stmt(const struct lang_stmt *s, unsigned indent, struct buf *out
 const char *lang_type_name(struct arena *a, enum dtype t, uint8_t lanes);
 const char *lang_builtin_name(enum lang_builtin fn);
 const char *lang_special_name(enum lang_special sp);
-/* Does a call of it do more than compute a value from its arguments: synchronise, exchange with other threads, read a
- * clock, change memory? Then it happens exactly once, where it is written. */
+/* Does a call of it do more than compute a value from its arguments: synchronise, exchange with
+ * other threads, read a clock, change memory? Then it happens exactly once, where it is written. */
 bool lang_builtin_acts(enum lang_builtin fn);
 const char *lang_order_name(enum lang_order o);
 const char *lang_memory_scope_name(enum lang_memory_scope s);

@@ -148,8 +148,8 @@ typedef VEC(struct lang_stmt *) stmt_list;
 struct lang_stmt *parse_new_stmt(struct parser *p, enum lang_stmt_kind k, struct span s);
 /* "f32 x", "const", "auto", "shared": does a declaration begin here? */
 bool parse_at_declaration(struct parser *p);
-/* "const u32 a = 1, b = 2", "shared f32 tile[32][33]", without the ';'. The list of an array's values is s->rhs until the
- * checker flattens it into s->list. */
+/* "const u32 a = 1, b = 2", "shared f32 tile[32][33]", without the ';'. The list of an array's
+ * values is s->rhs until the checker flattens it into s->list. */
 bool parse_declaration(struct parser *p, stmt_list *out);
 struct lang_expr *expr_new(struct arena *a, enum lang_expr_kind k, struct span s);
 bool expr_finish(struct parser *p, struct lang_expr *e); /* sets height and span's end */
@@ -197,8 +197,8 @@ struct lang_func_private {
 };
 
 bool check_expr(struct checker *c, struct lang_expr *e);
-/* Makes e of type `to` as an initialisation or a store does; an error says how to write the conversion. what: what it
- * is converted for ("'y'", "the argument"). */
+/* Makes e of type `to` as an initialisation or a store does; an error says how to write the
+ * conversion. what: what it is converted for ("'y'", "the argument"). */
 bool check_coerce(struct checker *c, struct lang_expr *e, enum dtype to, const char *what);
 /* The usual conversion of an operand: never an error. */
 void check_convert(struct checker *c, struct lang_expr *e, enum dtype to);
@@ -228,7 +228,8 @@ bool check_coerce_as(struct checker *c, struct lang_expr *e, enum dtype to, uint
 /* Whether e's type may become `to` without being written. */
 bool check_allowed(const struct checker *c, const struct lang_expr *e, enum dtype to);
 bool check_scalar(struct checker *c, const struct lang_expr *e, const char *what);
-/* The lanes of the vectors among e's checked arguments, 0 without one; an error when they differ. */
+/* The lanes of the vectors among e's checked arguments, 0 without one; an error when they
+ * differ. */
 bool check_lanes(struct checker *c, const struct lang_expr *e, uint8_t *lanes);
 /* A checked scalar becomes a vector of as many lanes. */
 void check_broadcast(struct checker *c, struct lang_expr *e, uint8_t lanes);
@@ -244,7 +245,8 @@ bool check_vector(struct checker *c, struct lang_expr *e);
 bool check_address(struct checker *c, struct lang_expr *e, const char *taker);
 bool check_unknown(struct checker *c, struct span s, const char *name, bool function);
 bool check_func(struct lang_func *f, uint32_t calls, struct diags *d);
-/* Puts what a function returns in place of a checked call in an equation; leaves a call of one with loops, arrays or vectors. */
+/* Puts what a function returns in place of a checked call in an equation; leaves a call of one with
+ * loops, arrays or vectors. */
 void inline_call(struct arena *a, struct lang_expr *e);
 /* Where the statements read a buffer that the kernel writes; NULL: nowhere. */
 const struct lang_expr *reads_written(const struct lang_stmt *s);

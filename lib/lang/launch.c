@@ -2,7 +2,7 @@
 
 #include "lang/launch.h"
 
-/* ---- nodes --------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 struct lang_expr *lx_int(struct arena *a, int64_t n)
 {
@@ -104,7 +104,7 @@ static struct lang_expr *associative(struct arena *a, enum lang_op op, enum dtyp
     return binary(a, op, type, x, y);
 }
 
-/* ---- integers ------------------------------------------------------------------------------------ */
+/* ---- integers -------------------------------------------------------------------------------- */
 
 struct lang_expr *lx_add(struct arena *a, struct lang_expr *x, struct lang_expr *y)
 {
@@ -149,7 +149,7 @@ struct lang_expr *lx_clamp(struct arena *a, struct lang_expr *x, struct lang_exp
     return lx_same(low, high) ? low : call(a, FN_CLAMP, 3, (struct lang_expr *[]){x, low, high});
 }
 
-/* ---- conditions ---------------------------------------------------------------------------------- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
 struct lang_expr *lx_compare(struct arena *a, enum lang_op op, struct lang_expr *x,
                              struct lang_expr *y)
@@ -185,7 +185,7 @@ struct lang_expr *lx_select(struct arena *a, struct lang_expr *condition, struct
     return node(a, head, 3, (struct lang_expr *[]){condition, x, y});
 }
 
-/* ---- with a number ------------------------------------------------------------------------------- */
+/* ---- with a number --------------------------------------------------------------------------- */
 
 struct lang_expr *lx_add_int(struct arena *a, struct lang_expr *x, int64_t n)
 {
@@ -217,7 +217,7 @@ struct lang_expr *lx_at_least(struct arena *a, struct lang_expr *x, int64_t n)
     return lx_compare(a, OP_GE, x, lx_int(a, n));
 }
 
-/* ---- equality ------------------------------------------------------------------------------------ */
+/* ---- equality -------------------------------------------------------------------------------- */
 
 bool lx_same_head(const struct lang_expr *x, const struct lang_expr *y)
 {

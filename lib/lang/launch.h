@@ -1,13 +1,15 @@
 /* Expressions of a launch, built as trees.
  *
- * Grids, conditions, extents of temps and computed arguments are exact integers over dimensions, integer scalars and the
- * device's number of multiprocessors, evaluated when the kernel is launched (lang_eval_int). Whoever makes one builds it
- * of operands, so that no text is glued to text and no bracket is forgotten; it is printed once, when the contract is
- * written. Operands are shared and never changed. Any checked expression at launch is one: a dimension's expression in the
- * spec, say.
+ * Grids, conditions, extents of temps and computed arguments are exact integers over dimensions,
+ * integer scalars and the device's number of multiprocessors, evaluated when the kernel is launched
+ * (lang_eval_int). Whoever makes one builds it of operands, so that no text is glued to text and no
+ * bracket is forgotten; it is printed once, when the contract is written. Operands are shared and
+ * never changed. Any checked expression at launch is one: a dimension's expression in the spec,
+ * say.
  *
- * What is known is folded: constants, dimensions that are fixed, x + 0, x * 1, x / 1 and the like, a choice whose condition
- * is known. Sums, products and conjunctions lean to the left, so that they print without brackets.
+ * What is known is folded: constants, dimensions that are fixed, x + 0, x * 1, x / 1 and the like,
+ * a choice whose condition is known. Sums, products and conjunctions lean to the left, so that they
+ * print without brackets.
  */
 #ifndef KAIO_LANG_LAUNCH_H
 #define KAIO_LANG_LAUNCH_H

@@ -172,8 +172,9 @@ static bool is_hex_float(const struct lexer *l)
     return peek(l, i) == '.' || (peek(l, i) | 0x20) == 'p';
 }
 
-/* Most literals have few digits and a small exponent: an integer below 2^53 and a power of ten that are both exact
- * doubles, and one operation that rounds once (Clinger, 1990). False for the others, and for hexadecimal. */
+/* Most literals have few digits and a small exponent: an integer below 2^53 and a power of ten that
+ * are both exact doubles, and one operation that rounds once (Clinger, 1990). False for the others,
+ * and for hexadecimal. */
 static bool short_decimal(const char *s, size_t n, double *out)
 {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -329,7 +330,8 @@ static bool punctuation(struct lexer *l, struct token *t)
     return bad(l, t, here(l, start), "this character has no meaning here");
 }
 
-/* Every name is asked whether it is a type's, and few are: the length and the first letters sort most out. */
+/* Every name is asked whether it is a type's, and few are: the length and the first letters sort
+ * most out. */
 static enum dtype type_named(const char *s, size_t n)
 {
     enum dtype t = DT_VOID;

@@ -1,5 +1,6 @@
-/* What reads what: references between the equations of one text, Tarjan's strongly connected components, and an order
- * of evaluation. A component with a cycle is an error, or, in reference:, a recurrence over its last index. */
+/* What reads what: references between the equations of one text, Tarjan's strongly connected
+ * components, and an order of evaluation. A component with a cycle is an error, or, in reference:,
+ * a recurrence over its last index. */
 #include <config.h>
 
 #include "lang/equations_int.h"
@@ -51,7 +52,8 @@ static void add_reference(struct ordering *o, struct equation_syntax *s, const s
     *VEC_PUSH(o->a, &s->refs) = r;
 }
 
-/* Does an index have the name here? Then an equation's is not meant: that the two are the same is for the checker to say. */
+/* Does an index have the name here? Then an equation's is not meant: that the two are the same is
+ * for the checker to say. */
 static bool is_index(const struct ordering *o, const char *name)
 {
     for (size_t i = 0; i < o->index.n; i++)
@@ -183,7 +185,8 @@ static bool waits(const struct equation_syntax *s, const bool *pending)
     return false;
 }
 
-/* Orders the members of a recurrence by what they read in the same step; false when that is a cycle. */
+/* Orders the members of a recurrence by what they read in the same step; false when that is a
+ * cycle. */
 static bool order_steps(struct ordering *o, size_t *member, size_t n)
 {
     bool *pending = ARENA_ARRAY(o->a, o->t->v.n, bool);

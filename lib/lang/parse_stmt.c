@@ -225,7 +225,8 @@ static bool parse_do(struct parser *p, struct lang_stmt *s)
     return true;
 }
 
-/* After an error in a loop's head: to behind its ')', so that its ';' are not taken for statements' ends. */
+/* After an error in a loop's head: to behind its ')', so that its ';' are not taken for statements'
+ * ends. */
 static void skip_head(struct parser *p)
 {
     unsigned depth = 1;

@@ -3,8 +3,8 @@
 
 #include "lang/lang_int.h"
 
-/* The extent of the first subscript of e that is the bare name of the index; padded reads count only when
- * nothing else does. */
+/* The extent of the first subscript of e that is the bare name of the index; padded reads count
+ * only when nothing else does. */
 static struct lang_expr *find_extent(const struct checker *c, const struct lang_expr *e,
                                      const char *name, bool padded)
 {

@@ -10,7 +10,8 @@ static int hex_value(char c)
     return c >= '0' && at ? (int)(at - digits) : -1;
 }
 
-/* The character at *i of a literal's text, an escape resolved, and *i moved past it; -1: no such escape. */
+/* The character at *i of a literal's text, an escape resolved, and *i moved past it; -1: no such
+ * escape. */
 static int next_char(const char *s, size_t n, size_t *i)
 {
     static const char letters[] = "ntr\\\"'a0", values[] = "\n\t\r\\\"'\a";

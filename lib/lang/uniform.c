@@ -58,7 +58,8 @@ struct cause cause_here(const struct place *s, struct cause around)
     return worse(around, worse(s->left, s->skipped));
 }
 
-/* Where two ways meet. Who has left by one of them is missing afterwards, so that counts even where a way ends. */
+/* Where two ways meet. Who has left by one of them is missing afterwards, so that counts even where
+ * a way ends. */
 static void meet(struct uniform *u, struct place *to, const struct place *from)
 {
     to->gone = worse(to->gone, from->gone);
@@ -78,8 +79,9 @@ uint32_t slot_of(const struct uniform *u, const struct lang_symbol *sym)
     return alias ? alias - 1 : u->first + sym->id;
 }
 
-/* Threads that have left the loop get the value that they left with (leave_loop), those that have returned need none:
- * only conditions and continue make a difference between those who come by here again. */
+/* Threads that have left the loop get the value that they left with (leave_loop), those that have
+ * returned need none: only conditions and continue make a difference between those who come by here
+ * again. */
 static void assign(struct uniform *u, struct place *s, struct cause around,
                    const struct lang_symbol *sym, struct value v, bool wholly)
 {
@@ -285,7 +287,8 @@ static bool same_value(struct value x, struct value y)
     return x.level == y.level && x.align == y.align && x.terms == y.terms && x.unit == y.unit;
 }
 
-/* Adds what comes back to the head now; a slot that still changes after many passes is taken for the worst. */
+/* Adds what comes back to the head now; a slot that still changes after many passes is taken for
+ * the worst. */
 static void remember(struct uniform *u, struct loop_memory *m, const struct place *s)
 {
     struct place *h = m->head;
@@ -306,7 +309,8 @@ static void remember(struct uniform *u, struct loop_memory *m, const struct plac
     u->steps += m->nslot / 8;
 }
 
-/* Threads that leave a loop or a switch at different places leave with different values of what it assigns. */
+/* Threads that leave a loop or a switch at different places leave with different values of what it
+ * assigns. */
 static void leave_loop(struct uniform *u, struct place *s, struct cause when, uint32_t since)
 {
     for (uint32_t i = 0; i < u->nslot; i++)

@@ -1,13 +1,15 @@
-/* What differs between threads: private to uniform.c (statements, messages) and uniform_value.c (expressions).
+/* What differs between threads: private to uniform.c (statements, messages) and uniform_value.c
+ * (expressions).
  *
- * An abstract execution of a checked body, functions inlined. Every value has a level, the largest group of threads in
- * which it is known to be the same; so has every place, by the conditions around it and by the threads that have left by
- * return, break or continue. A barrier of the block must stand at a place of level BLOCK or better. Loops are
- * executed abstractly until nothing changes any more; then once more to report.
+ * An abstract execution of a checked body, functions inlined. Every value has a level, the largest
+ * group of threads in which it is known to be the same; so has every place, by the conditions
+ * around it and by the threads that have left by return, break or continue. A barrier of the block
+ * must stand at a place of level BLOCK or better. Loops are executed abstractly until nothing
+ * changes any more; then once more to report.
  *
- * Plain loads at one address give all threads one value: anything else would be a race, which is another finding. What
- * is uniform by arithmetic on thread numbers (threadIdx.x / 32, threadIdx.x < 64) is known where warps are known:
- * see struct value.
+ * Plain loads at one address give all threads one value: anything else would be a race, which is
+ * another finding. What is uniform by arithmetic on thread numbers (threadIdx.x / 32, threadIdx.x <
+ * 64) is known where warps are known: see struct value.
  */
 #ifndef KAIO_LANG_UNIFORM_H
 #define KAIO_LANG_UNIFORM_H

@@ -76,7 +76,8 @@ static bool is_lane(const struct uniform *u, struct value v)
     return v.terms == TERM_LANE || (v.terms && v.terms == flat);
 }
 
-/* The same, and the rest is a multiple of 32: dividing by 32 leaves what is the same in the warp. */
+/* The same, and the rest is a multiple of 32: dividing by 32 leaves what is the same in the
+ * warp. */
 static bool is_aligned_lane(const struct uniform *u, struct value v)
 {
     return is_lane(u, v) && v.align == WARP_SHIFT;
@@ -309,8 +310,8 @@ static bool has_full_warps(const struct uniform *u)
     return has_whole_rows(u) || is_multiple_of_warp(block[0] * block[1] * block[2]);
 }
 
-/* A warp's call names its lanes: all of them must come, or those of a mask that is computed or partial, which is
- * the writer's business, as long as there are others that do not come. */
+/* A warp's call names its lanes: all of them must come, or those of a mask that is computed or
+ * partial, which is the writer's business, as long as there are others that do not come. */
 static void demand_lanes(struct uniform *u, struct place *s, struct cause around,
                          const struct lang_expr *e)
 {

@@ -29,7 +29,7 @@ uint32_t access_mask(const struct access_form *f)
     return m;
 }
 
-/* ---- forms ---------------------------------------------------------------------------------------- */
+/* ---- forms ----------------------------------------------------------------------------------- */
 
 static struct access_form form_of(struct walk *w, const struct lang_expr *e);
 
@@ -122,7 +122,7 @@ static struct access_form form_of(struct walk *w, const struct lang_expr *e)
     return f;
 }
 
-/* ---- the walk ------------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static bool walk_expr(struct walk *w, const struct lang_expr *e);
 
@@ -240,7 +240,7 @@ bool access_walk(struct cg *g, const struct lang_equation *eq, access_visit *vis
     return walk_expr(&w, eq->rhs);
 }
 
-/* ---- questions ------------------------------------------------------------------------------------ */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 bool access_is_axis(const struct access *a, uint32_t i, uint32_t axis)
 {

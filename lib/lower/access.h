@@ -1,8 +1,9 @@
 /* What an equation reads, and how each read moves when an index does. Private to lib/lower.
  *
- * Subscripts are seen as affine forms over axes: the equation's own indices first (axis i is index[i]), then the
- * indices of reductions in the order in which they are met. Intermediates whose equations are expanded where they are read
- * are looked through; what an earlier stage stored is a read like a buffer's.
+ * Subscripts are seen as affine forms over axes: the equation's own indices first (axis i is
+ * index[i]), then the indices of reductions in the order in which they are met. Intermediates whose
+ * equations are expanded where they are read are looked through; what an earlier stage stored is a
+ * read like a buffer's.
  */
 #ifndef KAIO_LOWER_ACCESS_H
 #define KAIO_LOWER_ACCESS_H
@@ -32,7 +33,8 @@ struct access_axes {
     const struct lang_symbol *sym[ACCESS_AXES];
 };
 
-/* Calls visit for every read; false as soon as it returns false, or when there are too many axes or reads. */
+/* Calls visit for every read; false as soon as it returns false, or when there are too many axes or
+ * reads. */
 typedef bool access_visit(void *ctx, const struct access *a, const struct access_axes *axes);
 bool access_walk(struct cg *g, const struct lang_equation *eq, access_visit *visit, void *ctx);
 

@@ -6,7 +6,7 @@
 
 #include <float.h>
 
-/* ---- how much is left to naive ---------------------------------------------------------------------- */
+/* ---- how much is left to naive --------------------------------------------------------------- */
 
 enum { MANY_TERMS = 1 << 16, MOST_STEPS = 10000 };
 
@@ -51,9 +51,10 @@ static double terms_of(struct terms *t, const struct lang_expr *e)
     return e->kind == E_REDUCE ? product(all, 1 + n) : n;
 }
 
-/* ---- which strategy comes closest, and what it would take ------------------------------------------- */
+/* ---- which strategy comes closest, and what it would take ------------------------------------ */
 
-/* A sum of products of two things that both go along the sum, for results by two indices or more. */
+/* A sum of products of two things that both go along the sum, for results by two indices or
+ * more. */
 static bool is_contraction(const struct lang_expr *r, const struct lang_equation *eq)
 {
     const struct lang_expr *body = inspect_strip(r->args[0]);
@@ -79,7 +80,8 @@ static const struct strategy *closest(const struct lang_expr *r, const struct la
     return is_contraction(r, eq) ? &matmul_strategy : rows ? &row_strategy : &reduce_strategy;
 }
 
-/* The first subscript in a term of r that is made of the equation's indices, but is none; NULL: there is none. */
+/* The first subscript in a term of r that is made of the equation's indices, but is none; NULL:
+ * there is none. */
 static const struct lang_expr *other_place(const struct lang_expr *e, const struct lang_expr *r,
                                            const struct lang_equation *eq)
 {
@@ -94,7 +96,8 @@ static const struct lang_expr *other_place(const struct lang_expr *e, const stru
     return found;
 }
 
-/* The first index of the reduction that does not run from 0 to a number known at launch; NULL: there is none. */
+/* The first index of the reduction that does not run from 0 to a number known at launch; NULL:
+ * there is none. */
 static const struct lang_symbol *ranged(const struct lang_expr *r)
 {
     int64_t low;

@@ -30,7 +30,8 @@ static bool check_block(struct cg *g)
     return true;
 }
 
-/* Generates the body. False with nothing said when it must begin again: a local array turned out to need memory. */
+/* Generates the body. False with nothing said when it must begin again: a local array turned out to
+ * need memory. */
 static bool generate(struct cg *g, size_t diags)
 {
     const struct spec *s = g->spec;

@@ -4,8 +4,8 @@
 
 #include "lower/lower.h"
 
-/* Adds what a strategy has to offer to out, each "{strategy: NAME, ...}"; those that do not fit are found out later. s:
- * read with the dimensions that are known. */
+/* Adds what a strategy has to offer to out, each "{strategy: NAME, ...}"; those that do not fit are
+ * found out later. s: read with the dimensions that are known. */
 typedef void strategy_candidates(struct arena *a, const struct spec *s,
                                  const struct ptx_target *target, struct lower_candidates *out);
 

@@ -2,7 +2,7 @@
 
 #include "lower/explain.h"
 
-/* ---- one equation --------------------------------------------------------------------------------- */
+/* ---- one equation ---------------------------------------------------------------------------- */
 
 struct cost {
     unsigned operations; /* of one element, or of one term of the innermost reduction */
@@ -117,7 +117,7 @@ static void explain_one(struct cg *g, const struct lang_equation *eq)
     lower_explain(g, "\n");
 }
 
-/* ---- memory --------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static bool reads(const struct lang_expr *e, const struct lang_symbol *t)
 {

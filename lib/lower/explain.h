@@ -1,5 +1,5 @@
-/* What --explain says of a spec's equations before a strategy is chosen: what each is, and what it costs. Private to
- * lib/lower. */
+/* What --explain says of a spec's equations before a strategy is chosen: what each is, and what it
+ * costs. Private to lib/lower. */
 #ifndef KAIO_LOWER_EXPLAIN_H
 #define KAIO_LOWER_EXPLAIN_H
 
@@ -7,7 +7,8 @@
 
 /* All elements' bytes: "4 * rows * cols". */
 void explain_bytes(const struct lang_symbol *t, struct buf *out);
-/* Each equation with its form and its operations, then the bytes that must move at least. Nothing without --explain. */
+/* Each equation with its form and its operations, then the bytes that must move at least. Nothing
+ * without --explain. */
 void explain_equations(struct cg *g);
 
 /* ---- report.c: the same in parts (report.h) ---- */

@@ -4,7 +4,8 @@
 
 #include "lower/strategy.h"
 
-/* Does the stage read the inout? *other is a read of an element that it does not write in the same thread; NULL: there is none. */
+/* Does the stage read the inout? *other is a read of an element that it does not write in the same
+ * thread; NULL: there is none. */
 bool inouts_read(struct cg *g, const struct lower_stage *s, const struct lang_symbol *buffer,
                  const struct lang_expr **other);
 

@@ -15,9 +15,10 @@ struct lift {
     bool crowded; /* there are more of either than there is room for */
 };
 
-/* ---- conditions at a corner ------------------------------------------------------------------------ */
+/* ---- conditions at a corner ------------------------------------------------------------------ */
 
-/* The indices of which the conditions are made. Each is 0 or, where its bit of `high` is set, the last of its range. */
+/* The indices of which the conditions are made. Each is 0 or, where its bit of `high` is set, the
+ * last of its range. */
 struct corner {
     const struct lift *l;
     struct lang_symbol *index[MOST_CORNER];
@@ -125,7 +126,8 @@ static bool is_least(const struct corner *k, const struct lang_expr *e, int64_t 
     return d.c >= least;
 }
 
-/* Is the comparison known to be `sense` at the corner? x < y is -(x - y) >= 1, and its opposite is x - y >= 0. */
+/* Is the comparison known to be `sense` at the corner? x < y is -(x - y) >= 1, and its opposite is
+ * x - y >= 0. */
 static bool compares(const struct corner *k, const struct lang_expr *e, bool sense)
 {
     const bool less = e->op == OP_LT || e->op == OP_LE, strict = e->op == OP_LT || e->op == OP_GT;
@@ -193,7 +195,7 @@ static bool hold_somewhere(struct corner *k)
     return false;
 }
 
-/* ---- what the conditions do not decide about ------------------------------------------------------- */
+/* ---- what the conditions do not decide about ------------------------------------------------- */
 
 static bool is_simple(const struct lang_symbol *index)
 {
@@ -205,7 +207,8 @@ static bool mentions_corner(const struct corner *k, const struct lang_expr *e)
     return inspect_mentions(e, k->n, k->index);
 }
 
-/* Does the kernel make the reads of e, a part of a reduction, for the same subscripts at the corner? */
+/* Does the kernel make the reads of e, a part of a reduction, for the same subscripts at the
+ * corner? */
 static bool is_met(const struct corner *k, const struct lang_expr *e)
 {
     const bool subscripts = e->kind == E_INDEX && !e->pad;
@@ -221,7 +224,8 @@ static bool is_met(const struct corner *k, const struct lang_expr *e)
     return !e->pad || is_met(k, e->pad);
 }
 
-/* Is every index around one of the reduction's, one of the conditions', or never without a value? */
+/* Is every index around one of the reduction's, one of the conditions', or never without a
+ * value? */
 static bool is_complete(const struct corner *k, const struct lang_expr *reduce)
 {
     const struct lift *l = k->l;
@@ -247,7 +251,7 @@ static bool may_be_anywhere(const struct lift *l, const struct lang_expr *reduce
            is_complete(&k, reduce) && is_met(&k, reduce) && hold_somewhere(&k);
 }
 
-/* ---- copies ---------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static struct lang_expr *zero(struct cg *g, const struct lang_expr *e)
 {
@@ -293,7 +297,7 @@ static void lift(struct lift *l, const struct lang_expr *reduce)
     *VEC_PUSH(g->a, &g->outlined) = (struct cg_outlined){.reduce = reduce, .read = c};
 }
 
-/* ---- all reductions -------------------------------------------------------------------------------- */
+/* ---- all reductions -------------------------------------------------------------------------- */
 
 static void enter_index(struct lift *l, struct lang_symbol *index)
 {

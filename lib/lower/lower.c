@@ -21,7 +21,8 @@ bool lower_lacks(struct buf *why, struct span s, const char *fmt, ...)
     return false;
 }
 
-/* Has another kernel the name, or an entry of another stage, which may be one that waits for this? */
+/* Has another kernel the name, or an entry of another stage, which may be one that waits for
+ * this? */
 static bool is_taken(const struct cg *g, const char *name)
 {
     for (size_t i = 0; i < g->entries.n; i++)
@@ -111,7 +112,8 @@ static bool check_names(struct spec *const *specs, size_t n, struct diags *d)
     return true;
 }
 
-/* The number of a source in .loc, which is named once; files: those of the specs before it, 0 where there is no .loc. */
+/* The number of a source in .loc, which is named once; files: those of the specs before it, 0 where
+ * there is no .loc. */
 static uint32_t file_number(struct arena *a, struct ptx_module *m, struct spec *const *specs,
                             const uint32_t *files, size_t i)
 {
@@ -156,7 +158,8 @@ static void name_inlined(struct ptx_module *m, const struct cg_inlined *inlined)
     m->version = m->version < WITH_INLINED ? WITH_INLINED : m->version;
 }
 
-/* What the emitter wrote must be valid: anything else is a bug in it, told where it would be seen. */
+/* What the emitter wrote must be valid: anything else is a bug in it, told where it would be
+ * seen. */
 static void validate(struct arena *a, const struct ptx_module *m)
 {
     struct diags *d = diags_new(a);

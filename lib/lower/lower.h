@@ -27,16 +27,17 @@
  *   view       the expression that stands for another since it was outlined or lifted (cg_view)
  *   home       where later stages find an equation's result: a temporary buffer, or the output
  *              itself (struct cg_home)
- *   hoist      to compute once, before the ways part, what several ways compute alike (pass/hoist.c)
+ *   hoist      to compute once, before the ways part, what several ways compute alike
+ *              (pass/hoist.c)
  *   tile       a rectangle that a block computes, or loads to shared memory, at once
  *   slab       the registers of one operand's tile, in the code of mma/ and simt/
  *   patch      the rows and columns of a tile whose sums are in shared memory at once, on their way
  *              to the epilogue; a block's or a warp's own
  *   box        16 rows of 128 bytes of a warp's patch (wgmma/box.h); to TMA, what one copy moves
  *   piece      what one access of one thread moves: 16 bytes at most
- *   part       1. one of the two numbers of fewer bits that stand for an f32 (tf32x3); 2. a thread's
- *              or block's portion of work that several do. "A warp's" tile or part: its rows and
- *              columns of the block's tile
+ *   part       1. one of the two numbers of fewer bits that stand for an f32 (tf32x3); 2. a
+ *              thread's or block's portion of work that several do. "A warp's" tile or part: its
+ *              rows and columns of the block's tile
  *   split      the number of blocks that divide a tile's sums along k among them
  *   share      one such block's range of k; blocks "share" an operand when one copy serves them all
  *   turned     transposed on its way, or computed transposed; "by turns" means one after another
@@ -68,9 +69,10 @@ struct lower_options {
     struct lower_report *report; /* the strategies, why, and the launches; NULL: not wanted */
 };
 
-/* One module for all the specs: entries in the order of the specs, the header their contracts, the version the
- * lowest that has what is used, validated. NULL with errors in d: an impossible schedule, something
- * that the target lacks. The module's strings may point into the specs' sources. */
+/* One module for all the specs: entries in the order of the specs, the header their contracts, the
+ * version the lowest that has what is used, validated. NULL with errors in d: an impossible
+ * schedule, something that the target lacks. The module's strings may point into the specs'
+ * sources. */
 struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_t n,
                                const struct ptx_target *target, const struct lower_options *opt,
                                struct diags *d);
@@ -86,9 +88,9 @@ struct lower_candidate {
 struct lower_candidates {
     VEC(struct lower_candidate) v;
 };
-/* What the strategies have to offer for a spec, read with the dimensions that are known: those that fit it and the target, and
- * others, which lower_specs() refuses; several may give the same code. None of a body. The choice that is made without
- * a schedule is not among them. */
+/* What the strategies have to offer for a spec, read with the dimensions that are known: those that
+ * fit it and the target, and others, which lower_specs() refuses; several may give the same code.
+ * None of a body. The choice that is made without a schedule is not among them. */
 struct lower_candidates lower_candidates(struct arena *a, const struct spec *s,
                                          const struct ptx_target *target);
 
@@ -139,7 +141,8 @@ struct lower_stat {
     size_t branches, conditional, loops, barriers;
     uint64_t shared_bytes, local_bytes, const_bytes; /* dynamic shared memory is not counted */
     size_t pred, b16, b32, b64, f32, f64;            /* virtual registers by class */
-    /* For one thread, if each instruction is executed once, and ten times for each loop around it. */
+    /* For one thread, if each instruction is executed once, and ten times for each loop around
+     * it. */
     double flops, global_bytes;
     VEC(struct lower_access) access; /* loads, stores and atomics, as they come */
     VEC(struct lower_mix) mix;       /* most frequent first, ties by name */

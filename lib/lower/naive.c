@@ -1,5 +1,6 @@
-/* One thread per output element (per byte of a packed output), all outputs of one shape: always correct, never clever.
- * Intermediates are computed again wherever they are read; reductions are loops in ascending order.
+/* One thread per output element (per byte of a packed output), all outputs of one shape: always
+ * correct, never clever. Intermediates are computed again wherever they are read; reductions are
+ * loops in ascending order.
  */
 #include <config.h>
 
@@ -7,7 +8,7 @@
 
 enum { MOST_RANK = 8 };
 
-/* ---- code ----------------------------------------------------------------------------------------- */
+/* ---- code ------------------------------------------------------------------------------------ */
 
 static uint32_t packing(const struct lower_stage *gr)
 {

@@ -7,7 +7,7 @@
 
 enum { MOST_COUNT = 4, MOST_FORMS = 16 };
 
-/* ---- what a value may be -------------------------------------------------------------------------- */
+/* ---- what a value may be --------------------------------------------------------------------- */
 
 static const char *number_text(struct arena *a, const struct strategy_option *o)
 {
@@ -34,7 +34,7 @@ const char *option_values(struct arena *a, const struct strategy_option *o)
     return buf_text(&b);
 }
 
-/* ---- reading -------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool read_number(const struct strategy_option *o, const char *text, uint32_t *v)
 {

@@ -1,5 +1,5 @@
-/* What a schedule may say to a strategy: rows of a table, by which values are read, told in messages and listed for the manual.
- * Private to lib/lower. */
+/* What a schedule may say to a strategy: rows of a table, by which values are read, told in
+ * messages and listed for the manual. Private to lib/lower. */
 #ifndef KAIO_LOWER_OPTION_H
 #define KAIO_LOWER_OPTION_H
 
@@ -18,8 +18,9 @@ enum {
     OPTION_WORD = 1 << 4,
 };
 
-/* One option. Its value is one uint32_t, or `count` of them, at `offset` in the strategy's own struct of options, which is all 0
- * where the schedule says nothing. A single number where there may be several is the first of them, and the others are 1. */
+/* One option. Its value is one uint32_t, or `count` of them, at `offset` in the strategy's own
+ * struct of options, which is all 0 where the schedule says nothing. A single number where there
+ * may be several is the first of them, and the others are 1. */
 struct strategy_option {
     const char *key;
     unsigned is;          /* OPTION_...: the forms that a value may have */

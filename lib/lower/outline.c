@@ -58,7 +58,8 @@ static bool find_mentioned(struct mentioned *m, const struct lang_expr *e)
     return true;
 }
 
-/* Those of m that an equation may have, in the order in which they are around; false: others are among them. */
+/* Those of m that an equation may have, in the order in which they are around; false: others are
+ * among them. */
 static bool sort_indices(const struct outline *o, struct mentioned *m, uint32_t *all)
 {
     struct lang_symbol *sorted[MOST_RANK];
@@ -88,8 +89,8 @@ static struct lang_expr *index_name(struct cg *g, struct lang_symbol *index, str
     return name;
 }
 
-/* An equation whose indices are those that the reduction depends on; false: there is none, or no fewer indices than around
- * it and `always` does not hold. */
+/* An equation whose indices are those that the reduction depends on; false: there is none, or no
+ * fewer indices than around it and `always` does not hold. */
 static bool outline(const struct outline *o, const struct lang_expr *reduce, bool always)
 {
     struct cg *g = o->g;

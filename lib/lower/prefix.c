@@ -12,10 +12,10 @@ struct widen {
     unsigned steps;
 };
 
-/* ---- one reduction ---------------------------------------------------------------------------------- */
+/* ---- one reduction --------------------------------------------------------------------------- */
 
-/* The dimension that the index by itself subscripts in e, where no condition decides whether it is read (guarded), so that no range
- * goes over its end. *good: it is the same one everywhere. */
+/* The dimension that the index by itself subscripts in e, where no condition decides whether it is
+ * read (guarded), so that no range goes over its end. *good: it is the same one everywhere. */
 static void find_dimension(const struct lang_expr *e, const struct lang_symbol *index, bool guarded,
                            struct lang_expr **dim, bool *good)
 {
@@ -125,7 +125,7 @@ static void widen(struct widen *w, const struct lang_expr *e)
     *VEC_PUSH(g->a, &g->outlined) = (struct cg_outlined){.reduce = e, .read = all};
 }
 
-/* ---- all -------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void walk(struct widen *w, const struct lang_expr *e)
 {

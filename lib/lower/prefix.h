@@ -1,5 +1,5 @@
-/* Reductions over the beginning of a dimension, as rows of a triangle or of a length have them, by all of it and a condition.
- * Private to lib/lower.
+/* Reductions over the beginning of a dimension, as rows of a triangle or of a length have them, by
+ * all of it and a condition. Private to lib/lower.
  *
  *     max[j in 0..i + 1](x[i, j])        max[j < cols](j < i + 1 ? x[i, j] : -inf)
  *

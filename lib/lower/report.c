@@ -24,7 +24,7 @@ void lower_missed(struct cg *g, const char *what, const char *why)
     *VEC_PUSH(g->a, &k->lacks) = (struct lower_lack){what, arena_strdup(g->a, why)};
 }
 
-/* ---- a kernel ------------------------------------------------------------------------------------- */
+/* ---- a kernel -------------------------------------------------------------------------------- */
 
 void report_kernel(struct cg *g)
 {
@@ -70,7 +70,7 @@ void report_part_end(struct cg *g)
     k->lacks.n = 0;
 }
 
-/* ---- its launches --------------------------------------------------------------------------------- */
+/* ---- its launches ---------------------------------------------------------------------------- */
 
 static void report_launch(struct cg *g, const struct contract_launch *l)
 {

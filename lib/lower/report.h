@@ -1,4 +1,5 @@
-/* What kaio-emit --explain says of a module: in words, and in parts for a summary and for programs. */
+/* What kaio-emit --explain says of a module: in words, and in parts for a summary and for
+ * programs. */
 #ifndef KAIO_LOWER_REPORT_H
 #define KAIO_LOWER_REPORT_H
 

@@ -127,7 +127,7 @@ bool schedule_fits(struct cg *g, const struct lower_stage *s)
     return false;
 }
 
-/* ---- options -------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static const struct strategy_option *find_option(const struct strategy *st, const char *key)
 {
@@ -174,7 +174,7 @@ void *schedule_read(struct cg *g, const struct strategy *st)
     return options;
 }
 
-/* ---- for the manual ------------------------------------------------------------------------------- */
+/* ---- for the manual -------------------------------------------------------------------------- */
 
 const struct lower_strategy *lower_strategies(struct arena *a, size_t *n)
 {

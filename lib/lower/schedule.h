@@ -17,7 +17,8 @@ struct choice {
 const struct strategy *schedule_named(struct cg *g, bool *good);
 /* The one that takes what no other does. */
 const struct strategy *schedule_last(void);
-/* The stage's form, if the strategy fits it. NULL: it does not, and why says what the stage lacks. */
+/* The stage's form, if the strategy fits it. NULL: it does not, and why says what the stage
+ * lacks. */
 void *schedule_analyse(struct cg *g, const struct strategy *st, const struct lower_stage *s,
                        struct buf *why);
 /* The first but the last that fits the stage. Says to --explain what the others lack. */

@@ -53,7 +53,7 @@ static struct groups group_outputs(struct cg *g)
     return gs;
 }
 
-/* ---- inouts --------------------------------------------------------------------------------------- */
+/* ---- inouts ---------------------------------------------------------------------------------- */
 
 static bool group_reads(struct cg *g, const struct group *r, const struct lang_symbol *buffer,
                         const struct lang_expr **other)
@@ -112,7 +112,7 @@ static struct group *next_group(struct stages *p)
     return NULL;
 }
 
-/* ---- what is worth storing ------------------------------------------------------------------------ */
+/* ---- what is worth storing ------------------------------------------------------------------- */
 
 static bool has_equation(const equation_list *l, const struct lang_equation *eq)
 {
@@ -128,8 +128,8 @@ static bool read_in_place(const struct lang_expr *e, const struct lang_equation 
     return e->nargs == by->nindex && inspect_is_in_place(e, by);
 }
 
-/* The costly equations that e reads and that nothing has stored yet, deepest first. within: of a reduction, or of what is
- * made for each of its terms. */
+/* The costly equations that e reads and that nothing has stored yet, deepest first. within: of a
+ * reduction, or of what is made for each of its terms. */
 static void find_costly(struct stages *p, const struct lang_expr *e, const struct lang_equation *by,
                         bool within, equation_list *seen, equation_list *out)
 {
@@ -153,7 +153,7 @@ static void find_costly(struct stages *p, const struct lang_expr *e, const struc
         *VEC_PUSH(p->g->a, out) = eq;
 }
 
-/* ---- stages --------------------------------------------------------------------------------------- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 /* Equations as a stage, which outlives what strategies make of it. */
 static struct lower_stage *stage_of(struct cg *g, const struct lang_equation *const *eq, uint32_t n,
@@ -198,7 +198,8 @@ static void give_home(struct cg *g, const struct lang_symbol *t)
     lower_explain(g, "%s: '%s' is stored, to be computed once\n", g->spec->name, t->name);
 }
 
-/* Computes eq, and of the others after it in the list what the same strategy can compute along, into temps. */
+/* Computes eq, and of the others after it in the list what the same strategy can compute along,
+ * into temps. */
 static bool store(struct stages *p, const equation_list *list, size_t first)
 {
     struct cg *g = p->g;
@@ -289,7 +290,8 @@ static bool store_products(struct stages *p, const struct group *gr, bool *any)
     return true;
 }
 
-/* Adds other groups that are ready and that the same strategy computes together with this one; the stage of all. */
+/* Adds other groups that are ready and that the same strategy computes together with this one; the
+ * stage of all. */
 static const struct lower_stage *extend(struct stages *p, struct group *gr, struct choice *how,
                                         const struct lower_stage *s)
 {
@@ -317,8 +319,9 @@ static bool is_tensor_without_home(const struct cg *g, const struct lang_equatio
     return eq->sym->kind == SYM_TENSOR && !cg_home_of(g, eq->sym) && eq->nindex <= MOST_RANK;
 }
 
-/* The group's stage computes what another group needs stored, too: a row's maximum and sum for the logarithm of the
- * sum, and then for the product. It stores that along, so that there is no second pass. */
+/* The group's stage computes what another group needs stored, too: a row's maximum and sum for the
+ * logarithm of the sum, and then for the product. It stores that along, so that there is no second
+ * pass. */
 static const struct lower_stage *store_along(struct stages *p, struct group *gr, struct choice *how,
                                              const struct lower_stage *s)
 {
@@ -408,8 +411,8 @@ static bool split_group(struct stages *p, const struct group *gr)
     return true;
 }
 
-/* Chooses a strategy for whole rows or columns, after ranges from 0 to some end were made whole. None:
- * that is no help. */
+/* Chooses a strategy for whole rows or columns, after ranges from 0 to some end were made whole.
+ * None: that is no help. */
 static struct choice widened(struct stages *p, const struct lower_stage *s)
 {
     struct cg *g = p->g;
@@ -431,8 +434,8 @@ static struct choice widened(struct stages *p, const struct lower_stage *s)
     return none;
 }
 
-/* Chooses a strategy that is named, or the last, which takes whatever is of one shape. No form: after an
- * error. */
+/* Chooses a strategy that is named, or the last, which takes whatever is of one shape. No form:
+ * after an error. */
 static struct choice chosen(struct cg *g, const struct strategy *st, const struct lower_stage *s)
 {
     struct buf why = buf_in(g->a);
@@ -443,7 +446,8 @@ static struct choice chosen(struct cg *g, const struct strategy *st, const struc
     return how;
 }
 
-/* How the group is computed, after what is better stored has been. None, and true: by its parts. False after an error. */
+/* How the group is computed, after what is better stored has been. None, and true: by its parts.
+ * False after an error. */
 static bool choose(struct stages *p, struct group *gr, const struct lower_stage *s,
                    struct choice *how)
 {

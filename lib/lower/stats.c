@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- kinds ------------------------------------------------------------------------------------------ */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 static const char *const kind_names[LOWER_KINDS] = {
     [LOWER_FLOAT] = "float",     [LOWER_INTEGER] = "integer", [LOWER_LOGIC] = "logic",
@@ -53,9 +53,10 @@ static enum lower_kind kind_of(const struct ptx_inst *in)
     return ptx_type_is_float((enum ptx_mod)in->type[0]) ? LOWER_FLOAT : LOWER_INTEGER;
 }
 
-/* ---- one instruction ------------------------------------------------------------------------------- */
+/* ---- one instruction ------------------------------------------------------------------------- */
 
-/* Floating-point operations of a thread: an fma is two, a packed operation two of them, an mma its share. */
+/* Floating-point operations of a thread: an fma is two, a packed operation two of them, an mma its
+ * share. */
 static double flops_of(const struct ptx_inst *in)
 {
     static const char *const ones[] = {"add",   "sub", "mul", "div", "rcp", "sqrt",
@@ -138,10 +139,10 @@ static int most_first(const void *x, const void *y)
     return strcmp(p->name, q->name);
 }
 
-/* ---- a function ------------------------------------------------------------------------------------ */
+/* ---- a function ------------------------------------------------------------------------------ */
 
-/* How often each item is taken to be executed: ten times for each loop around it, a loop being what a backward branch
- * spans. */
+/* How often each item is taken to be executed: ten times for each loop around it, a loop being what
+ * a backward branch spans. */
 static double *weights(struct arena *a, const struct ptx_func *f, size_t *nloop)
 {
     double *w = ARENA_ARRAY(a, f->items.n, double);

@@ -13,12 +13,12 @@ struct lower_stage {
     const char *entry; /* the name of the first entry; others by lower_entry_name() */
 };
 
-/* Finds what the stage is for the strategy: its form, which proves that it fits and which lower() takes. NULL: it does not fit,
- * and why (or NULL: nobody asks) says what it lacks. Generates nothing. A form refers to the stage, and it is true until
- * something is stored or outlined. */
+/* Finds what the stage is for the strategy: its form, which proves that it fits and which lower()
+ * takes. NULL: it does not fit, and why (or NULL: nobody asks) says what it lacks. Generates
+ * nothing. A form refers to the stage, and it is true until something is stored or outlined. */
 typedef void *strategy_analyse(struct cg *g, const struct lower_stage *s, struct buf *why);
-/* Generates the code of what analyse() found, with its launches. options: the strategy's own, as schedule_read() made them. False
- * after an error. */
+/* Generates the code of what analyse() found, with its launches. options: the strategy's own, as
+ * schedule_read() made them. False after an error. */
 typedef bool strategy_lower(struct cg *g, void *form, const void *options);
 
 /* A way of turning equations into code. */
@@ -31,13 +31,14 @@ struct strategy {
     strategy_analyse *analyse;
     strategy_lower *lower;
     strategy_candidates *candidates;
-    /* analyse() sees to it that no element of an inout is read by one thread after another wrote it; else only
-     * stages that read just the elements they write are given to it */
+    /* analyse() sees to it that no element of an inout is read by one thread after another wrote
+     * it; else only stages that read just the elements they write are given to it */
     bool minds_inouts;
-    /* The terms of its sums are products: such a sum is worth a stage of its own, and what is left of the equations is best done
-     * at once after it. */
+    /* The terms of its sums are products: such a sum is worth a stage of its own, and what is left
+     * of the equations is best done at once after it. */
     bool takes_products;
-    /* Ranges of its reductions are whole dimensions: others are worth being made so, with a condition. */
+    /* Ranges of its reductions are whole dimensions: others are worth being made so, with a
+     * condition. */
     bool takes_whole;
 };
 
@@ -51,26 +52,28 @@ struct lang_expr *naive_code(struct cg *g, const struct lower_stage *gr, uint32_
 /* body.c */
 bool body_lower(struct cg *g);
 
-/* The product of a tensor's dimensions: a constant, a dimension or computed at launch; and as the launch has it, for a grid. */
+/* The product of a tensor's dimensions: a constant, a dimension or computed at launch; and as the
+ * launch has it, for a grid. */
 struct cg_val shape_total(struct cg *g, const struct lang_symbol *t, uint32_t divide,
                           struct lang_expr **at_launch);
 /* ctaid.x * elements_per_block + tid.x * elements_per_thread, an i64. */
 struct cg_val thread_start(struct cg *g, uint32_t per_block, uint32_t per_thread);
 /* "KERNEL_part", made unlike the name of every kernel and entry of the module. */
 const char *lower_entry_name(struct cg *g, const char *part);
-/* No term of the stage's sums goes through more than this many roundings on its way into the sum; NULL:
- * not known. The contract says the largest of all. */
+/* No term of the stage's sums goes through more than this many roundings on its way into the sum;
+ * NULL: not known. The contract says the largest of all. */
 void lower_depth(struct cg *g, struct lang_expr *e);
-/* What the stage's sums by tensor cores lose beside that, in units of 2^-24 (lib/ref/ref.h derives them). The
- * contract says the largest. For k products of
+/* What the stage's sums by tensor cores lose beside that, in units of 2^-24 (lib/ref/ref.h derives
+ * them). The contract says the largest. For k products of
  *
  *   f16, bf16, tf32   6 * ceil_div(k, 4)        on every target
- *   tf32x3            36 * ceil_div(n, 4)       three products of n terms, from 0 each time; lower_products(): 24, 72 with bf16
+ *   tf32x3            36 * ceil_div(n, 4)       three products of n terms, from 0 each time;
+ *                                               lower_products(): 24, 72 with bf16
  *   e4m3, e5m2        34816 * ceil_div(k, 16)   by their own instruction; as f16: as f16
  *   i8, u8            nothing: they are exact
  *
- * and lower_depth() counts the additions outside of mma.sync alone, at least 1: the parts of a split sum, and where
- * mma.sync starts from 0 every so many k and its result is added to others. */
+ * and lower_depth() counts the additions outside of mma.sync alone, at least 1: the parts of a
+ * split sum, and where mma.sync starts from 0 every so many k and its result is added to others. */
 void lower_truncation(struct cg *g, struct lang_expr *e);
 void lower_products(struct cg *g, struct lang_expr *e);
 /* Tells of an entry, to --explain: "  NAME: HOW MORE, when WHEN" in words, and in parts. */

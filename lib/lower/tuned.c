@@ -94,7 +94,8 @@ static bool is_same_spec(const struct tuned_entry *e, const struct tuned_entry *
            strcmp(e->emitter, p->emitter) == 0 && (!device || strcmp(e->device, device) == 0);
 }
 
-/* The largest of the dimensions' ratios, as a power of two, over those that p has; INFINITY: e lacks one. */
+/* The largest of the dimensions' ratios, as a power of two, over those that p has; INFINITY: e
+ * lacks one. */
 static double distance(const struct tuned_entry *e, const struct tuned_entry *p)
 {
     double most = 0;

@@ -1,4 +1,5 @@
-/* Entries of a stage of which the launch takes the first that its sizes allow. Private to lib/lower. */
+/* Entries of a stage of which the launch takes the first that its sizes allow. Private to
+ * lib/lower. */
 #ifndef KAIO_LOWER_VARIANT_H
 #define KAIO_LOWER_VARIANT_H
 
@@ -26,7 +27,8 @@ void variant_require_multiple(struct cg *g, struct variant_condition *c, const s
 /* The condition, and as a text; NULL: it is for any sizes. */
 struct lang_expr *variant_when(const struct variant_condition *c);
 const char *variant_when_text(const struct variant_condition *c);
-/* Begins an entry of `block` threads, KERNEL or KERNEL_part; it is dropped again or ended with its launch. */
+/* Begins an entry of `block` threads, KERNEL or KERNEL_part; it is dropped again or ended with its
+ * launch. */
 void variant_begin(struct cg *g, struct variant_set *all, const char *part, uint32_t block);
 void variant_drop(struct cg *g, struct variant_set *all);
 void variant_end(struct cg *g, struct variant_set *all, const struct variant_condition *c,

@@ -1,4 +1,5 @@
-/* Making modules. Misuse is a mistake in the program that calls, not in its input: it aborts with the text. */
+/* Making modules. Misuse is a mistake in the program that calls, not in its input: it aborts with
+ * the text. */
 #include <config.h>
 
 #include "ptx/table.h"
@@ -7,7 +8,7 @@
 
 #include <stdio.h>
 
-/* ---- modules and functions -------------------------------------------------------------------------------------- */
+/* ---- modules and functions ------------------------------------------------------------------- */
 
 struct ptx_module *ptx_module_new(struct arena *a, const struct ptx_target *t)
 {
@@ -106,7 +107,7 @@ void ptx_settle_version(struct ptx_module *m)
     m->version = version;
 }
 
-/* ---- bodies ----------------------------------------------------------------------------------------------------- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 /* The families of registers, in the order that their declarations are written. */
 static const struct family {
@@ -232,7 +233,7 @@ struct ptx_var *ptx_array_new(struct ptx_builder *b, enum ptx_mod space, const c
     return v;
 }
 
-/* ---- operands --------------------------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 static struct ptx_operand operand(enum ptx_operand_kind kind)
 {
@@ -351,7 +352,8 @@ struct ptx_operand ptx_tensor(struct ptx_builder *b, int32_t map, size_t n,
     return o;
 }
 
-/* What a mnemonic with so many operands was matched to. Code has a few dozen different ones, thousands of times. */
+/* What a mnemonic with so many operands was matched to. Code has a few dozen different ones,
+ * thousands of times. */
 struct ptx_form {
     const char *mnemonic; /* NULL: none yet */
     size_t n;
@@ -392,13 +394,14 @@ void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *
     in.guard = guard;
     in.guard_neg = guard_neg;
     in.operand = copy(b->module->arena, n, operands);
-    /* A { } group that the caller uses twice becomes two: ptx_finish() renumbers each in its place. */
+    /* A { } group that the caller uses twice becomes two: ptx_finish() renumbers each in its
+     * place. */
     for (size_t i = 0; i < n; i++)
         in.operand[i].elem = copy(b->module->arena, operands[i].nelem, operands[i].elem);
     item_new(b, PTX_I_INST)->inst = in;
 }
 
-/* ---- declarations ----------------------------------------------------------------------------------------------- */
+/* ---- declarations ---------------------------------------------------------------------------- */
 
 /* Of a register that ptx_reg_new() made. */
 static unsigned family_of_reg(const struct ptx_reg *r)
@@ -416,7 +419,8 @@ static void renumber(struct ptx_operand *o, const int32_t *to)
         renumber(&o->elem[i], to);
 }
 
-/* The registers of one family next to each other, as the ranges that declare them want; operands follow. */
+/* The registers of one family next to each other, as the ranges that declare them want; operands
+ * follow. */
 static size_t group_registers(struct ptx_module *m, struct ptx_func *f, uint32_t count[NFAMILY])
 {
     struct ptx_reg *sorted = ARENA_ARRAY(m->arena, f->regs.n, struct ptx_reg);

@@ -44,15 +44,17 @@ struct ptx_lexer {
     VEC(struct ptx_comment) comments; /* since the caller last took them */
 };
 
-/* Puts the first token from that offset on under the cursor. NUL bytes at the end of the text don't count. */
+/* Puts the first token from that offset on under the cursor. NUL bytes at the end of the text don't
+ * count. */
 void ptx_lex_start(struct ptx_lexer *l, const struct source *src, size_t offset, struct arena *a,
                    struct diags *d);
 /* Moves the cursor on by one token. */
 void ptx_lex_next(struct ptx_lexer *l);
 /* Is the token under the cursor followed by a colon? (Then it is a label.) */
 bool ptx_lex_colon_follows(const struct ptx_lexer *l);
-/* The rest of the line from the token under the cursor on, without comment and trailing space; the cursor goes to
- * the first token of the next line. Empty when the cursor is on another line than what was read before. */
+/* The rest of the line from the token under the cursor on, without comment and trailing space; the
+ * cursor goes to the first token of the next line. Empty when the cursor is on another line than
+ * what was read before. */
 const char *ptx_lex_line(struct ptx_lexer *l);
 
 struct span ptx_span(const struct ptx_lexer *l, const char *from, const char *to);

@@ -10,7 +10,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Insertions, deletions, changes and swaps of neighbours that make a into b; up to MAX_DISTANCE_TEXT letters each. */
+/* Insertions, deletions, changes and swaps of neighbours that make a into b; up to
+ * MAX_DISTANCE_TEXT letters each. */
 static size_t distance(const char *a, size_t an, const char *b, size_t bn)
 {
     size_t rows[3][MAX_DISTANCE_TEXT + 1], *before = rows[0], *last = rows[1], *row = rows[2];

@@ -3,7 +3,7 @@
 
 #include "ptx/parse.h"
 
-/* ---- the cursor ------------------------------------------------------------------------------------------------- */
+/* ---- the cursor ------------------------------------------------------------------------------ */
 
 struct span ptx_tok_span(const struct ptx_parser *p)
 {
@@ -111,7 +111,7 @@ const char *ptx_text_until(struct ptx_parser *p, const char *ends)
     return buf_text(&text);
 }
 
-/* ---- items ------------------------------------------------------------------------------------------------------ */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static struct ptx_item *push_item(struct ptx_parser *p)
 {
@@ -166,7 +166,7 @@ struct ptx_item *ptx_item_new(struct ptx_parser *p, enum ptx_item_kind kind, str
     return it;
 }
 
-/* ---- the module's directives ------------------------------------------------------------------------------------ */
+/* ---- the module's directives ----------------------------------------------------------------- */
 
 /* 8.0: read as text, since as a number 8.10 would be 8.1. */
 static bool parse_version(struct ptx_parser *p)
@@ -259,7 +259,7 @@ static bool parse_module_text(struct ptx_parser *p)
     return true;
 }
 
-/* ---- functions -------------------------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 /* .maxntid 128, 1, 1 into three numbers; those left out are 1. */
 static bool parse_triple(struct ptx_parser *p, uint32_t v[3])
@@ -392,7 +392,8 @@ static bool parse_signature(struct ptx_parser *p, struct ptx_func *f, struct ptx
     return parse_directives(p, f);
 }
 
-/* The parameters again, around the body: those in registers are the first registers, in the same order. */
+/* The parameters again, around the body: those in registers are the first registers, in the same
+ * order. */
 static void declare_params(struct ptx_parser *p, struct ptx_func *f)
 {
     uint32_t reg = 0;
@@ -440,7 +441,7 @@ static bool parse_func(struct ptx_parser *p, const char *linkage, struct span fr
     return true;
 }
 
-/* ---- the module ------------------------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 static bool parse_top(struct ptx_parser *p)
 {

@@ -6,8 +6,8 @@
 #include "ptx/scope.h"
 #include "ptx/table.h"
 
-/* A branch to a label that may still come: resolved when the block that holds it ends, or passed on to the block
- * around it. */
+/* A branch to a label that may still come: resolved when the block that holds it ends, or passed on
+ * to the block around it. */
 struct ptx_pending {
     uint32_t *label; /* where the index goes */
     const char *name;
@@ -51,8 +51,8 @@ bool ptx_stop(const struct ptx_parser *p);
 
 /* A non-negative integer (a constant expression) into *v, at most max. */
 bool ptx_parse_uint(struct ptx_parser *p, uint64_t max, uint64_t *v);
-/* An integer constant expression, C's operators; *is_float when it is a single float literal, whose bits are then in
- * *bits and whose kind (PTX_T_F32 ...) is *float_kind. */
+/* An integer constant expression, C's operators; *is_float when it is a single float literal, whose
+ * bits are then in *bits and whose kind (PTX_T_F32 ...) is *float_kind. */
 struct ptx_constant {
     enum ptx_token_kind kind; /* PTX_T_INT, PTX_T_F32, PTX_T_F64, PTX_T_DECIMAL */
     uint64_t bits;
@@ -60,7 +60,8 @@ struct ptx_constant {
 };
 bool ptx_parse_constant(struct ptx_parser *p, struct ptx_constant *c);
 
-/* parse_decl.c: .reg and variables. The cursor is on .reg; on the space, behind the linkage; on the linkage. */
+/* parse_decl.c: .reg and variables. The cursor is on .reg; on the space, behind the linkage; on the
+ * linkage. */
 void ptx_parse_regs(struct ptx_parser *p, struct ptx_func *f);
 void ptx_parse_vars(struct ptx_parser *p, const char *linkage, struct span from);
 const char *ptx_parse_linkage(struct ptx_parser *p); /* "" when there is none */
@@ -71,7 +72,8 @@ struct ptx_var *ptx_parse_param(struct ptx_parser *p, struct ptx_func *f);
 struct ptx_symbol *ptx_declare(struct ptx_parser *p, struct ptx_token name,
                                enum ptx_symbol_kind kind);
 
-/* parse_operand.c: after the mnemonic (words, which ptx_match took for in), up to the semicolon (not read). */
+/* parse_operand.c: after the mnemonic (words, which ptx_match took for in), up to the semicolon
+ * (not read). */
 bool ptx_parse_operands(struct ptx_parser *p, const struct ptx_word *words, size_t nword,
                         struct ptx_inst *in);
 void ptx_pend_label(struct ptx_parser *p, uint32_t *label, struct ptx_token name);
@@ -82,8 +84,8 @@ void ptx_parse_body(struct ptx_parser *p, struct ptx_func *f);
 /* A new item at the end of the function's or the module's list, comments before it first. */
 struct ptx_item *ptx_item_new(struct ptx_parser *p, enum ptx_item_kind kind, struct span span);
 void ptx_take_comments(struct ptx_parser *p);
-/* The text from here up to the semicolon (or another end, not within brackets), one space between tokens, comments
- * left out; the cursor is then on the end. */
+/* The text from here up to the semicolon (or another end, not within brackets), one space between
+ * tokens, comments left out; the cursor is then on the end. */
 const char *ptx_text_until(struct ptx_parser *p, const char *ends);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "ptx/parse.h"
 
-/* ---- labels ----------------------------------------------------------------------------------------------------- */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 static void parse_label_here(struct ptx_parser *p, struct ptx_func *f)
 {
@@ -44,7 +44,7 @@ static void leave(struct ptx_parser *p)
     ptx_scope_leave(&p->scopes);
 }
 
-/* ---- instructions ----------------------------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 static bool parse_guard(struct ptx_parser *p, struct ptx_inst *in)
 {
@@ -119,7 +119,7 @@ static bool parse_inst(struct ptx_parser *p)
     return true;
 }
 
-/* ---- directives ------------------------------------------------------------------------------------------------- */
+/* ---- directives ------------------------------------------------------------------------------ */
 
 static bool parse_loc(struct ptx_parser *p)
 {
@@ -201,7 +201,7 @@ static bool parse_directive(struct ptx_parser *p)
                       p->lex.tok.text);
 }
 
-/* ---- the body --------------------------------------------------------------------------------------------------- */
+/* ---- the body -------------------------------------------------------------------------------- */
 
 static void parse_statement(struct ptx_parser *p)
 {

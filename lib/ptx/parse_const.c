@@ -1,5 +1,5 @@
-/* Constant expressions: C's operators on 64-bit integers, .s64 and .u64, as the manual's chapter on constants has
- * them. A float literal stands alone, at most with a sign. */
+/* Constant expressions: C's operators on 64-bit integers, .s64 and .u64, as the manual's chapter on
+ * constants has them. A float literal stands alone, at most with a sign. */
 #include <config.h>
 
 #include "ptx/parse.h"

@@ -33,7 +33,7 @@ static enum ptx_mod parse_type(struct ptx_parser *p)
     return type;
 }
 
-/* ---- registers -------------------------------------------------------------------------------------------------- */
+/* ---- registers ------------------------------------------------------------------------------- */
 
 /* %r<n>: n names in one block of memory. */
 static void add_range(struct ptx_parser *p, struct ptx_func *f, const char *base, size_t len,
@@ -117,7 +117,7 @@ void ptx_parse_regs(struct ptx_parser *p, struct ptx_func *f)
         ptx_recover(p);
 }
 
-/* ---- variables -------------------------------------------------------------------------------------------------- */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 static enum ptx_mod space_of(const struct ptx_token *t)
 {

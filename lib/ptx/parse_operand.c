@@ -1,5 +1,5 @@
-/* Operands, by their own syntax; the row of the instruction only says where a label stands and what type a float
- * literal takes. */
+/* Operands, by their own syntax; the row of the instruction only says where a label stands and what
+ * type a float literal takes. */
 #include <config.h>
 
 #include "ptx/parse.h"
@@ -276,7 +276,8 @@ static bool parse_call(struct ptx_parser *p, struct ptx_operand *o, uint8_t *n)
     return parse_label(p, &o[3]);
 }
 
-/* A float literal takes the type of its instruction, however it was written: 1.5 in an .f32 one is an .f32. */
+/* A float literal takes the type of its instruction, however it was written: 1.5 in an .f32 one is
+ * an .f32. */
 static void settle_float(struct ptx_operand *o, enum ptx_mod type)
 {
     double d;

@@ -1,4 +1,5 @@
-/* The module as text. What is printed here, ptx_parse() reads back as the same module, and that prints the same. */
+/* The module as text. What is printed here, ptx_parse() reads back as the same module, and that
+ * prints the same. */
 #include <config.h>
 
 #include "ptx/table.h"
@@ -35,7 +36,7 @@ static void put_hex(struct buf *out, const char *prefix, uint64_t bits, unsigned
         buf_putc(out, "0123456789ABCDEF"[bits >> (digits * 4) & 15]);
 }
 
-/* ---- operands --------------------------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 static void put_operand(const struct ptx_func *f, const struct ptx_operand *o, struct buf *out);
 
@@ -110,7 +111,7 @@ static void put_operand(const struct ptx_func *f, const struct ptx_operand *o, s
     }
 }
 
-/* ---- instructions ----------------------------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 /* (results), function, (arguments), prototype: empty lists only where something has to stand. */
 static void put_call(const struct ptx_func *f, const struct ptx_inst *in, struct buf *out)
@@ -167,7 +168,7 @@ void ptx_print_inst(const struct ptx_func *f, const struct ptx_inst *in, struct 
     put_inst(f, in, 0, out);
 }
 
-/* ---- declarations ----------------------------------------------------------------------------------------------- */
+/* ---- declarations ---------------------------------------------------------------------------- */
 
 static void put_word(struct buf *out, const char *dotted)
 {
@@ -226,7 +227,7 @@ static void put_regs(const struct ptx_func *f, const struct ptx_item *it, struct
     }
 }
 
-/* ---- items ------------------------------------------------------------------------------------------------------ */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static void put_comment(const struct ptx_item *it, unsigned depth, struct buf *out)
 {

@@ -1,20 +1,22 @@
-/* One in-memory PTX module: what the emitter builds, the printer writes, the parser reads, the validator
- * checks and the simulator decodes. print and parse are inverses.
+/* One in-memory PTX module: what the emitter builds, the printer writes, the parser reads, the
+ * validator checks and the simulator decodes. print and parse are inverses.
  *
- * Everything about an instruction comes from isa.def: one row per instruction form. The builder, the parser, the
- * printer, the validator and the simulator's dispatch all read that table. Source: PTX ISA manual.
+ * Everything about an instruction comes from isa.def: one row per instruction form. The builder,
+ * the parser, the printer, the validator and the simulator's dispatch all read that table. Source:
+ * PTX ISA manual.
  *
- * Order is kept: a function's body and the module's top level are lists of items, so that declarations, labels,
- * nested scopes, comments and .loc lines print where they were parsed.
+ * Order is kept: a function's body and the module's top level are lists of items, so that
+ * declarations, labels, nested scopes, comments and .loc lines print where they were parsed.
  */
 #ifndef KAIO_PTX_PTX_H
 #define KAIO_PTX_PTX_H
 
 #include "base/diag.h"
 
-/* ---- the table ------------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------- */
 
-/* Classes of modifiers. An instruction has at most one modifier of a class, except TYPE (up to four). */
+/* Classes of modifiers. An instruction has at most one modifier of a class, except TYPE (up to
+ * four). */
 enum ptx_mod_class {
 #define PTX_CLASS(NAME) PTX_MC_##NAME,
 #include "ptx/isa.def"
@@ -59,8 +61,8 @@ const char *ptx_op_operands(enum ptx_op op);
 enum ptx_family ptx_op_family(enum ptx_op op);
 /* The operands that it writes: bit k for operand k. */
 unsigned ptx_op_writes(enum ptx_op op);
-/* Of what writes registers: does it do something beside that, or do its results depend on when it runs? Of what writes none (cp.async,
- * prefetch, setmaxnreg ...) false says nothing. */
+/* Of what writes registers: does it do something beside that, or do its results depend on when it
+ * runs? Of what writes none (cp.async, prefetch, setmaxnreg ...) false says nothing. */
 bool ptx_op_acts(enum ptx_op op);
 unsigned ptx_op_min_ptx(enum ptx_op op); /* 60 = PTX ISA 6.0 */
 unsigned ptx_op_min_sm(enum ptx_op op);  /* 90 = sm_90; also for what sm_90a alone has */
@@ -73,17 +75,18 @@ unsigned ptx_sreg_min_sm(enum ptx_sreg r);
 unsigned ptx_type_bits(enum ptx_mod type); /* pred counts as 1 */
 bool ptx_type_is_float(enum ptx_mod type);
 bool ptx_type_is_signed(enum ptx_mod type);
-/* A modifier of class SPACE without its sub-qualifier: PTX_SHARED for .shared::cta, PTX_PARAM for .param::entry. */
+/* A modifier of class SPACE without its sub-qualifier: PTX_SHARED for .shared::cta, PTX_PARAM for
+ * .param::entry. */
 enum ptx_mod ptx_space(enum ptx_mod space);
 
-/* ---- the module ----------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 /* A register variable of a function. */
 struct ptx_reg {
     const char *name;  /* with its %: "%r12" */
     enum ptx_mod type; /* as declared: PTX_B32, PTX_F32, PTX_PRED, ... */
-    /* The item that declares it, index into the function's items; UINT32_MAX: it is a parameter or result of the
-     * function, kept in a register. */
+    /* The item that declares it, index into the function's items; UINT32_MAX: it is a parameter or
+     * result of the function, kept in a register. */
     uint32_t decl;
 };
 
@@ -108,7 +111,7 @@ uint64_t ptx_var_bytes(const struct ptx_var *v);
 uint32_t ptx_var_align(const struct ptx_var *v);
 
 enum ptx_operand_kind {
-    PTX_O_REG, /* reg; negated when neg (!%p); reg2 >= 0 for a pair %p|%q; reg -1: _|%q */
+    PTX_O_REG,   /* reg; negated when neg (!%p); reg2 >= 0 for a pair %p|%q; reg -1: _|%q */
     PTX_O_IMM,   /* bits: a 64-bit two's complement integer */
     PTX_O_F32,   /* bits: 0fXXXXXXXX */
     PTX_O_F64,   /* bits: 0dXXXXXXXXXXXXXXXX */
@@ -116,10 +119,10 @@ enum ptx_operand_kind {
     PTX_O_SYM,   /* var: the address of a variable, plus bits as an offset */
     PTX_O_LABEL, /* label: index into the function's labels */
     PTX_O_FUNC,  /* name: a function called, or whose address is taken */
-    PTX_O_MEM, /* [reg + bits], [var + bits] or [bits]: reg >= 0, or var, or neither; and elem, a tensor's
-                  * coordinates: [reg, {x, y}] */
-    PTX_O_VEC,  /* {elem[0], ...}: nelem operands; a call's results and arguments, ( ) */
-    PTX_O_SINK, /* _ */
+    PTX_O_MEM,   /* [reg + bits], [var + bits] or [bits]: reg >= 0, or var, or neither; and elem, a
+                  * tensor's   coordinates: [reg, {x, y}] */
+    PTX_O_VEC,   /* {elem[0], ...}: nelem operands; a call's results and arguments, ( ) */
+    PTX_O_SINK,  /* _ */
 };
 
 struct ptx_operand {
@@ -139,9 +142,10 @@ struct ptx_operand {
 
 enum { PTX_MAX_OPERANDS = 8, PTX_MAX_TYPES = 4 };
 
-/* The operands of a call are always: [0] the results (PTX_O_VEC, perhaps empty), [1] the function (PTX_O_FUNC, or
- * PTX_O_REG when indirect), [2] the arguments (PTX_O_VEC), and of an indirect call [3] the label of its prototype.
- * A float literal in an .f32 or .f64 instruction has the kind of that type, however it was written. */
+/* The operands of a call are always: [0] the results (PTX_O_VEC, perhaps empty), [1] the function
+ * (PTX_O_FUNC, or PTX_O_REG when indirect), [2] the arguments (PTX_O_VEC), and of an indirect call
+ * [3] the label of its prototype. A float literal in an .f32 or .f64 instruction has the kind of
+ * that type, however it was written. */
 
 struct ptx_inst {
     enum ptx_op op;
@@ -159,9 +163,9 @@ struct ptx_shape {
 };
 struct ptx_shape ptx_shape(const struct ptx_inst *in);
 
-/* The instructions of that mnemonic, one for each form that has these words, with op, mod and type alone: the first `most` of
- * them in `in`; returns how many there are. What finishes a result (rounding, .ftz, .sat, .relu) may be left out even
- * where PTX demands it. */
+/* The instructions of that mnemonic, one for each form that has these words, with op, mod and type
+ * alone: the first `most` of them in `in`; returns how many there are. What finishes a result
+ * (rounding, .ftz, .sat, .relu) may be left out even where PTX demands it. */
 size_t ptx_spelled(const char *spelling, size_t len, size_t most, struct ptx_inst *in);
 
 enum ptx_item_kind {
@@ -175,8 +179,9 @@ enum ptx_item_kind {
     PTX_I_LOC,     /* .loc file line column [, more]: file, line, column, text */
     PTX_I_TEXT,    /* any other directive, kept as text: .pragma, .file, .section ... */
     PTX_I_FUNC,    /* module level only: func */
-    PTX_I_TARGETS, /* .branchtargets of brx.idx: target[0 .. ntarget); its own label is the item before */
-    PTX_I_PROTO, /* text: a .callprototype or .calltargets; its label is the item before */
+    PTX_I_TARGETS, /* .branchtargets of brx.idx: target[0 .. ntarget); its own label is the item
+                      before */
+    PTX_I_PROTO,   /* text: a .callprototype or .calltargets; its label is the item before */
 };
 
 struct ptx_item {
@@ -228,7 +233,8 @@ struct ptx_func {
 
 struct ptx_module {
     struct arena *arena;
-    /* The launch contract: the text of the leading lines behind "//@ ", each with its newline; "" if none. */
+    /* The launch contract: the text of the leading lines behind "//@ ", each with its newline; ""
+     * if none. */
     const char *header;
     unsigned version;        /* 80 = PTX ISA 8.0 */
     unsigned sm;             /* 90 */
@@ -240,25 +246,27 @@ struct ptx_module {
     struct ptx_form *form;                 /* build.c: what mnemonics were matched to */
 };
 
-/* NULL if absent. Of a function that is declared and defined, the definition; ptx_find_func() finds entries too. */
+/* NULL if absent. Of a function that is declared and defined, the definition; ptx_find_func() finds
+ * entries too. */
 struct ptx_func *ptx_find_entry(const struct ptx_module *m, const char *name);
 struct ptx_func *ptx_find_func(const struct ptx_module *m, const char *name);
 
-/* ---- text ----------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
-/* Reads a whole module. Returns NULL with errors in d when it does not parse, an unknown instruction included (the
- * message names the nearest form). src must outlive the module. */
+/* Reads a whole module. Returns NULL with errors in d when it does not parse, an unknown
+ * instruction included (the message names the nearest form). src must outlive the module. */
 struct ptx_module *ptx_parse(struct arena *a, const struct source *src, struct diags *d);
 void ptx_print(const struct ptx_module *m, struct buf *out);
-/* One instruction as printed, guard included, without indentation, semicolon or newline: for reports. */
+/* One instruction as printed, guard included, without indentation, semicolon or newline: for
+ * reports. */
 void ptx_print_inst(const struct ptx_func *f, const struct ptx_inst *in, struct buf *out);
 
-/* What ptxas would refuse: operand kinds and types against the table, words that exclude each other, instructions and
- * special registers newer than the module's version or target, calls, duplicate names, limits. Returns false with
- * errors in d; warnings alone leave it true. */
+/* What ptxas would refuse: operand kinds and types against the table, words that exclude each
+ * other, instructions and special registers newer than the module's version or target, calls,
+ * duplicate names, limits. Returns false with errors in d; warnings alone leave it true. */
 bool ptx_validate(const struct ptx_module *m, struct diags *d);
 
-/* ---- targets -------------------------------------------------------------------------------------- */
+/* ---- targets --------------------------------------------------------------------------------- */
 
 struct ptx_target {
     const char *name;      /* "sm_90a" */
@@ -270,15 +278,15 @@ struct ptx_target {
 };
 /* "sm_80", "80", "sm_90a". NULL when unknown. */
 const struct ptx_target *ptx_target_find(const char *name, size_t len);
-/* The one to compile for a GPU of that compute capability: its own, with what that architecture alone has (sm_90a), or else the
- * newest before it. NULL: it is older than all. */
+/* The one to compile for a GPU of that compute capability: its own, with what that architecture
+ * alone has (sm_90a), or else the newest before it. NULL: it is older than all. */
 const struct ptx_target *ptx_target_of(unsigned sm);
 /* wgmma is of Hopper alone: later architectures have other instructions in its place. */
 bool ptx_target_has_wgmma(const struct ptx_target *t);
 /* All n of them, from sm_70 on, in order. */
 const struct ptx_target *ptx_targets(size_t *n);
 
-/* ---- building ------------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 struct ptx_module *ptx_module_new(struct arena *a, const struct ptx_target *t);
 /* Lowest version that has everything the module uses; sets m->version. */
@@ -297,8 +305,8 @@ struct ptx_builder {
     uint32_t counter[16]; /* register numbers by prefix */
 };
 struct ptx_builder ptx_builder_new(struct ptx_module *m, struct ptx_func *f);
-/* A fresh register: %p for pred, %rs b16, %r b32, %rd b64, %h f16/bf16 bits (b16), %f f32, %fd f64. The declarations
- * are written by ptx_finish() at the top of the body, one range per type. */
+/* A fresh register: %p for pred, %rs b16, %r b32, %rd b64, %h f16/bf16 bits (b16), %f f32, %fd f64.
+ * The declarations are written by ptx_finish() at the top of the body, one range per type. */
 int32_t ptx_reg_new(struct ptx_builder *b, enum ptx_mod type);
 /* A label of the name $stem_7, unique in the function, to be placed once with ptx_label_here(). */
 uint32_t ptx_label_new(struct ptx_builder *b, const char *stem);
@@ -326,8 +334,9 @@ struct ptx_operand ptx_tensor(struct ptx_builder *b, int32_t map, size_t n,
 struct ptx_operand ptx_sink(void); /* _ */
 struct ptx_operand ptx_vec(struct ptx_builder *b, size_t n, const struct ptx_operand *elem);
 
-/* Appends "mnemonic operands;". The mnemonic is matched against isa.def as the parser would, so a typo in the
- * emitter is an internal error (abort with the text) in every build. guard < 0: unguarded; guard_neg: @!p. */
+/* Appends "mnemonic operands;". The mnemonic is matched against isa.def as the parser would, so a
+ * typo in the emitter is an internal error (abort with the text) in every build. guard < 0:
+ * unguarded; guard_neg: @!p. */
 void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *mnemonic, size_t n,
               const struct ptx_operand *operands);
 #define PTX_ARGS(...)                                                         \
@@ -343,8 +352,8 @@ void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *
     ptx_emit((b), (pred), false, (mnemonic), PTX_ARGS(__VA_ARGS__))
 #define PTX_UNLESS(b, pred, mnemonic, ...) \
     ptx_emit((b), (pred), true, (mnemonic), PTX_ARGS(__VA_ARGS__))
-/* Declares the registers at the top of the body and removes nothing else. Call once per function: it renumbers the
- * registers, so those handed out before mean nothing afterwards. */
+/* Declares the registers at the top of the body and removes nothing else. Call once per function:
+ * it renumbers the registers, so those handed out before mean nothing afterwards. */
 void ptx_finish(struct ptx_builder *b);
 
 #endif

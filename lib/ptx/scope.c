@@ -76,8 +76,8 @@ struct ptx_symbol *ptx_scope_add(struct ptx_scopes *s, const char *name, size_t 
     return sym;
 }
 
-/* %r12 of %r<20>. The base may end in digits of its own (%r1<5> has %r12 too), so every split is tried; no range is
- * longer than seven digits. */
+/* %r12 of %r<20>. The base may end in digits of its own (%r1<5> has %r12 too), so every split is
+ * tried; no range is longer than seven digits. */
 static struct ptx_symbol *find_in_range(const struct ptx_scopes *s, const char *name, size_t len,
                                         uint32_t *index)
 {

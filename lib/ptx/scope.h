@@ -1,5 +1,5 @@
-/* The names of a module while it is parsed: variables and functions of the module, parameters and registers of a
- * function, names of a { } block, the inner hiding the outer. Private to lib/ptx. */
+/* The names of a module while it is parsed: variables and functions of the module, parameters and
+ * registers of a function, names of a { } block, the inner hiding the outer. Private to lib/ptx. */
 #ifndef KAIO_PTX_SCOPE_H
 #define KAIO_PTX_SCOPE_H
 
@@ -37,7 +37,8 @@ struct ptx_scopes {
 void ptx_scopes_init(struct ptx_scopes *s, struct arena *a);
 void ptx_scope_enter(struct ptx_scopes *s);
 void ptx_scope_leave(struct ptx_scopes *s);
-/* A new name in the innermost scope. Returns NULL when the scope already has it (see ptx_scope_own). */
+/* A new name in the innermost scope. Returns NULL when the scope already has it (see
+ * ptx_scope_own). */
 struct ptx_symbol *ptx_scope_add(struct ptx_scopes *s, const char *name, size_t len,
                                  enum ptx_symbol_kind kind);
 /* The innermost scope's own symbol of exactly that name, or NULL. */

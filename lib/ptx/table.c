@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* ---- the constant part ------------------------------------------------------------------------------------------ */
+/* ---- the constant part ----------------------------------------------------------------------- */
 
 static const struct {
     const char *text;
@@ -53,7 +53,7 @@ static const struct ptx_shape shapes[PTX_MOD_COUNT] = {
 #include "ptx/isa.def"
 };
 
-/* ---- the table made from it -------------------------------------------------------------------------------------- */
+/* ---- the table made from it ------------------------------------------------------------------ */
 
 enum {
     /* No pattern has more words than half its letters. */
@@ -332,7 +332,7 @@ static void need_table(void)
         pthread_once(&table_once, make_table);
 }
 
-/* ---- looking up ------------------------------------------------------------------------------------------------- */
+/* ---- looking up ------------------------------------------------------------------------------ */
 
 const struct ptx_row *ptx_row(enum ptx_op op)
 {
@@ -461,7 +461,7 @@ const char *ptx_word_text(unsigned word)
     return table.word[word].text;
 }
 
-/* ---- matching --------------------------------------------------------------------------------------------------- */
+/* ---- matching -------------------------------------------------------------------------------- */
 
 size_t ptx_split(const char *mnemonic, size_t len, struct ptx_word words[PTX_MAX_WORDS])
 {
@@ -494,8 +494,8 @@ static bool is_finish(const struct ptx_slot *s)
     return m == PTX_RN || m == PTX_FTZ || m == PTX_SAT || m == PTX_RELU;
 }
 
-/* Optional slots are taken when the next word fits them; no row needs more than that. bare: what finishes a result may be
- * left out. */
+/* Optional slots are taken when the next word fits them; no row needs more than that. bare: what
+ * finishes a result may be left out. */
 static bool row_fits(const struct ptx_row *r, const uint16_t *id, size_t n, bool bare,
                      struct ptx_inst *in)
 {
@@ -523,7 +523,8 @@ static bool row_fits(const struct ptx_row *r, const uint16_t *id, size_t n, bool
     return w == n;
 }
 
-/* The same words in another order, which ptxas takes too (Triton writes atom.global.gpu.acq_rel.add). */
+/* The same words in another order, which ptxas takes too (Triton writes
+ * atom.global.gpu.acq_rel.add). */
 static bool row_fits_shuffled(const struct ptx_row *r, const uint16_t *id, size_t n,
                               struct ptx_inst *in)
 {

@@ -1,8 +1,8 @@
-/* The rows of isa.def, taken apart: what the builder, the parser, the printer and the validator match against.
- * Private to lib/ptx.
+/* The rows of isa.def, taken apart: what the builder, the parser, the printer and the validator
+ * match against. Private to lib/ptx.
  *
- * The table is made from the constant text of isa.def on first use (once, whichever thread comes first) and never
- * changes afterwards.
+ * The table is made from the constant text of isa.def on first use (once, whichever thread comes
+ * first) and never changes afterwards.
  */
 #ifndef KAIO_PTX_TABLE_H
 #define KAIO_PTX_TABLE_H
@@ -55,26 +55,28 @@ struct ptx_word {
 };
 enum { PTX_MAX_WORDS = 24 };
 
-/* Sets op, mod and type of in from the first row that fits the words (in the row's order; else in any order), and
- * noperand if any row takes that many
- * (PTX_ANY_COUNT: don't ask). Returns false when no row fits. */
+/* Sets op, mod and type of in from the first row that fits the words (in the row's order; else in
+ * any order), and noperand if any row takes that many (PTX_ANY_COUNT: don't ask). Returns false
+ * when no row fits. */
 enum { PTX_ANY_COUNT = 99 };
 bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct ptx_inst *in);
 /* Splits "add.rn.f32"; 0 when it has too many words. */
 size_t ptx_split(const char *mnemonic, size_t len, struct ptx_word words[PTX_MAX_WORDS]);
-/* The n rows of that name, or NULL; all names, NULL at the end; the text of a word by its number. */
+/* The n rows of that name, or NULL; all names, NULL at the end; the text of a word by its
+ * number. */
 const struct ptx_row *ptx_rows_of(const char *name, size_t len, size_t *n);
 const char *const *ptx_names(void);
 const char *ptx_word_text(unsigned word);
 /* The valid mnemonic nearest to the words, or NULL when nothing is near. */
 const char *ptx_nearest(struct arena *a, const struct ptx_word *words, size_t n);
 
-/* Is that operand of the row there, given the modifiers written (h, k and y)? Optional ones count as there. */
+/* Is that operand of the row there, given the modifiers written (h, k and y)? Optional ones count
+ * as there. */
 bool ptx_spec_applies(const struct ptx_inst *in, const struct ptx_spec *spec);
 /* The fewest and the most operands that in, by its row and modifiers, takes. */
 void ptx_operand_range(const struct ptx_inst *in, size_t *least, size_t *most);
-/* The specification of each of the in->noperand operands (optional ones are filled from the left). Returns false
- * when the number does not fit. */
+/* The specification of each of the in->noperand operands (optional ones are filled from the left).
+ * Returns false when the number does not fit. */
 bool ptx_operand_specs(const struct ptx_inst *in, const struct ptx_spec *specs[PTX_MAX_OPERANDS]);
 
 /* The words of in's mnemonic in order, name not included; returns their number. */
@@ -99,7 +101,8 @@ struct ptx_needs {
 };
 void ptx_inst_needs(const struct ptx_inst *in, struct ptx_needs *needs);
 
-/* Minima as isa.def writes them: does the target have it? what to call it in a message ("sm_80", "sm_90a"). */
+/* Minima as isa.def writes them: does the target have it? what to call it in a message ("sm_80",
+ * "sm_90a"). */
 bool ptx_sm_allows(unsigned min_sm, unsigned sm, char suffix);
 const char *ptx_sm_text(struct arena *a, unsigned min_sm);
 

@@ -2,8 +2,9 @@
 
 #include "ptx/table.h"
 
-/* Versions: the PTX manual's release notes, and what ptxas 13.0 accepts. Limits: the CUDA programming guide's table of
- * compute capabilities. Targets before sm_70 are only read, for modules that name one; nothing is emitted for them. */
+/* Versions: the PTX manual's release notes, and what ptxas 13.0 accepts. Limits: the CUDA
+ * programming guide's table of compute capabilities. Targets before sm_70 are only read, for
+ * modules that name one; nothing is emitted for them. */
 #define KB(n) ((n)*1024u)
 static const struct ptx_target targets[] = {
     {"sm_30", 30, 0, 30, KB(48), KB(48), 65536, 2048, 16},

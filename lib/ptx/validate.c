@@ -9,7 +9,7 @@ enum {
     MAX_PARAM_BYTES_81 = 32764, /* from PTX 8.1 and sm_70 on */
 };
 
-/* ---- instructions ----------------------------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 static bool check_needs(struct ptx_validator *v, const struct ptx_inst *in)
 {
@@ -27,7 +27,7 @@ static bool check_needs(struct ptx_validator *v, const struct ptx_inst *in)
     return true;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------ */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static bool check_count(struct ptx_validator *v, const char *name, const char *what, size_t got,
                         size_t want)
@@ -36,8 +36,8 @@ static bool check_count(struct ptx_validator *v, const char *name, const char *w
                                      want, what, want == 1 ? "" : "s", got);
 }
 
-/* One result or argument: a .param variable as large as the formal one, or a register or constant for one in a
- * register. */
+/* One result or argument: a .param variable as large as the formal one, or a register or constant
+ * for one in a register. */
 static bool check_argument(struct ptx_validator *v, const char *name, const struct ptx_operand *o,
                            const struct ptx_var *formal)
 {
@@ -130,7 +130,7 @@ static void check_inst(struct ptx_validator *v, const struct ptx_inst *in)
     }
 }
 
-/* ---- variables -------------------------------------------------------------------------------------------------- */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 static void check_var(struct ptx_validator *v, const struct ptx_var *var)
 {
@@ -174,7 +174,7 @@ static void declare_func(struct ptx_validator *v, struct ptx_func *f)
         s->func = f;
 }
 
-/* ---- functions -------------------------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static void check_params(struct ptx_validator *v)
 {
@@ -211,8 +211,8 @@ static bool leaves(const struct ptx_inst *in)
     }
 }
 
-/* ptxas lets control run off the end; it is a mistake all the same. Labels may stand behind the last instruction (nvcc
- * puts them there for debugging data). */
+/* ptxas lets control run off the end; it is a mistake all the same. Labels may stand behind the
+ * last instruction (nvcc puts them there for debugging data). */
 static void check_end(struct ptx_validator *v)
 {
     const struct ptx_func *f = v->func;
@@ -260,7 +260,7 @@ static void check_func(struct ptx_validator *v)
         check_end(v);
 }
 
-/* ---- the module ------------------------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 static void check_version(struct ptx_validator *v)
 {

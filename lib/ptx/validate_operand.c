@@ -1,5 +1,5 @@
-/* Operands against their row. The rules are the manual's ("Operand Size Exceeding Instruction-Type Size" among them)
- * as ptxas 13.0 applies them; tests/unit/ptx_judge.c compares the two. */
+/* Operands against their row. The rules are the manual's ("Operand Size Exceeding Instruction-Type
+ * Size" among them) as ptxas 13.0 applies them; tests/unit/ptx_judge.c compares the two. */
 #include <config.h>
 
 #include "ptx/validate.h"
@@ -14,7 +14,8 @@ static bool is_int(unsigned t)
     return (t >= PTX_U8 && t <= PTX_S64) || is_bits(t);
 }
 
-/* A type whose values live in untyped registers: packed ones, and the formats without registers of their own. */
+/* A type whose values live in untyped registers: packed ones, and the formats without registers of
+ * their own. */
 static bool is_packed(unsigned t)
 {
     switch ((int)t) {
@@ -30,7 +31,8 @@ static bool is_packed(unsigned t)
     }
 }
 
-/* May a register of type r hold a value of type t? wide: ld, st and cvt take a register that is too large. */
+/* May a register of type r hold a value of type t? wide: ld, st and cvt take a register that is too
+ * large. */
 static bool reg_fits(unsigned r, unsigned t, bool wide)
 {
     if (r == PTX_PRED || t == PTX_PRED)
@@ -91,7 +93,7 @@ static unsigned spec_type(const struct ptx_inst *in, const struct ptx_spec *s)
     }
 }
 
-/* ---- messages --------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 const char *ptx_mnemonic(const struct ptx_validator *v, const struct ptx_inst *in)
 {
@@ -120,7 +122,7 @@ static bool wrong_reg(struct ptx_validator *v, const struct ptx_inst *in, int32_
                       ptx_mod_text((enum ptx_mod)type));
 }
 
-/* ---- plain values ----------------------------------------------------------------------------------------------- */
+/* ---- plain values ---------------------------------------------------------------------------- */
 
 static bool check_reg(struct ptx_validator *v, const struct ptx_inst *in, int32_t reg,
                       unsigned type)
@@ -178,7 +180,7 @@ static bool check_value(struct ptx_validator *v, const struct ptx_inst *in, size
     }
 }
 
-/* ---- the other kinds -------------------------------------------------------------------------------------------- */
+/* ---- the other kinds ------------------------------------------------------------------------- */
 
 /* d, or d|p. */
 static bool check_pair(struct ptx_validator *v, const struct ptx_inst *in, const struct ptx_spec *s,
@@ -249,7 +251,8 @@ static unsigned vector_length(const struct ptx_inst *in)
     }
 }
 
-/* {a, b}: n values of the type; sinks among them where a load writes, constants where a store reads. */
+/* {a, b}: n values of the type; sinks among them where a load writes, constants where a store
+ * reads. */
 static bool check_group(struct ptx_validator *v, const struct ptx_inst *in, size_t index,
                         const struct ptx_operand *o, size_t n, unsigned type, bool dest)
 {

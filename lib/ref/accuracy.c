@@ -2,7 +2,8 @@
 
 #include "ref/program.h"
 
-/* The documented errors of the language's functions in ulp of the exact result: what the emitter's library promises. */
+/* The documented errors of the language's functions in ulp of the exact result: what the emitter's
+ * library promises. */
 static const struct {
     const char *name;
     double f32, f64;

@@ -59,7 +59,7 @@ void ref_hull(double *v, double *e, double w, double f)
     }
 }
 
-/* ---- the slow path: anything not finite, or near the end of the range ------------------------------ */
+/* ---- the slow path: anything not finite, or near the end of the range ------------------------ */
 
 typedef double op2(double a, double b);
 
@@ -80,8 +80,8 @@ static double op_div(double a, double b)
     return a / b;
 }
 
-/* Value and error from the corners of the operands' intervals; right for operations that are monotone in each operand
- * over them. */
+/* Value and error from the corners of the operands' intervals; right for operations that are
+ * monotone in each operand over them. */
 static void corners(op2 *op, double a, double ea, double b, double eb, double *v, double *e)
 {
     double r = op(a, b), spread = 0;
@@ -145,10 +145,10 @@ static void redo(op2 *op, const struct node *n, const struct vec *a, const struc
     }
 }
 
-/* ---- the fast paths ------------------------------------------------------------------------------- */
+/* ---- the fast paths -------------------------------------------------------------------------- */
 
-/* p: the operands' propagated error (0: both exact); exact: the result needs no rounding. Written without branches,
- * so that the loops below vectorise. */
+/* p: the operands' propagated error (0: both exact); exact: the result needs no rounding. Written
+ * without branches, so that the loops below vectorise. */
 static inline double settle(const struct rounding *r, bool f32, bool rounded, double *v, double p,
                             bool exact)
 {
@@ -223,7 +223,8 @@ static inline int mul_lanes(const struct node *n, bool f32, bool rounded,
     for (int l = 0; l < LANES; l++) {
         double x = a->v[l], y = b->v[l], ex = a->e[l], ey = b->e[l], v = x * y;
         double p = fabs(x) * ey + fabs(y) * ex + ex * ey;
-        /* operands of 24 bits have a product that is exact in double (f64 operands are looked at) */
+        /* operands of 24 bits have a product that is exact in double (f64 operands are looked
+         * at) */
         bool exact = f32 || ((double)(float)x == x && (double)(float)y == y);
         double e = settle(&r, f32, rounded, &v, p, exact);
         o->v[l] = v;
@@ -245,8 +246,9 @@ void eval_fmul(struct frame *f, const struct node *n, const uint8_t *mask)
         redo(op_mul, n, a, b, o);
 }
 
-/* What x * (1/y) loses beside the product's own rounding: half an ulp of 1/y. A kernel may scale y first, so that 1/y
- * neither overflows nor is subnormal; where y is 0 or no number it must divide. A power of two loses nothing. */
+/* What x * (1/y) loses beside the product's own rounding: half an ulp of 1/y. A kernel may scale y
+ * first, so that 1/y neither overflows nor is subnormal; where y is 0 or no number it must divide.
+ * A power of two loses nothing. */
 static double reciprocal_loss(const struct rounding *r, double x, double y, double ey)
 {
     double a = fabs(y);
@@ -325,7 +327,8 @@ static void fma_lane(const struct node *n, const struct vec *a, const struct vec
     const struct rounding *r = &n->round;
     double x = a->v[l], y = b->v[l], z = c->v[l];
     if (a->e[l] == 0 && b->e[l] == 0 && c->e[l] == 0) {
-        /* through float the result is rounded to f32 once, which a double fma then rounded would not be */
+        /* through float the result is rounded to f32 once, which a double fma then rounded would
+         * not be */
         *v = r->f32 ? (double)fmaf((float)x, (float)y, (float)z) : fma(x, y, z);
         *e = 0;
         if (isfinite(*v) && !n->rounded) {
@@ -336,7 +339,8 @@ static void fma_lane(const struct node *n, const struct vec *a, const struct vec
         }
         return;
     }
-    /* the double product of two f32 is exact; in general its error is within the unit that f64 counts twice */
+    /* the double product of two f32 is exact; in general its error is within the unit that f64
+     * counts twice */
     struct rounding none = *r;
     double p, ep;
     none.unit = r->f32 ? 0 : r->unit;

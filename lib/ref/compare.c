@@ -46,7 +46,7 @@ void compare_position(const struct compare_result *res, uint64_t flat, char *out
     }
 }
 
-/* ---- the picture ------------------------------------------------------------------------------------------ */
+/* ---- the picture ----------------------------------------------------------------------------- */
 
 static uint64_t cell(uint64_t n, uint64_t cells)
 {
@@ -82,7 +82,7 @@ static void map_mark(struct compare_result *res, uint64_t flat)
         res->map[row][col]++;
 }
 
-/* ---- the stretches ---------------------------------------------------------------------------------------------- */
+/* ---- the stretches --------------------------------------------------------------------------- */
 
 static uint64_t divisor(uint64_t a, uint64_t b)
 {
@@ -117,7 +117,7 @@ static void stretch_mark(struct compare_result *res, uint64_t flat, bool is_firs
     }
 }
 
-/* ---- one element ------------------------------------------------------------------------------------------- */
+/* ---- one element ----------------------------------------------------------------------------- */
 
 /* An output with its reference. */
 struct comparison {
@@ -287,7 +287,7 @@ static void int_element(struct tally *t, uint64_t flat, int64_t got, uint64_t bi
                            .flat = flat, .is_int = true, .igot = got, .iwant = want, .bits = bits});
 }
 
-/* ---- the verdict --------------------------------------------------------------------------------------------- */
+/* ---- the verdict ----------------------------------------------------------------------------- */
 
 static void start(struct compare_result *res, enum dtype t, uint32_t rank, const uint64_t *shape,
                   uint64_t count)
@@ -301,7 +301,8 @@ static void start(struct compare_result *res, enum dtype t, uint32_t rank, const
 }
 
 /* Do the bounds say nothing, since they are wider than the values are apart? An intermediate may be
- * much the same everywhere, as the sum of a softmax is: there they are wider than its magnitude, too. */
+ * much the same everywhere, as the sum of a softmax is: there they are wider than its magnitude,
+ * too. */
 static bool is_wide(const struct tally *t, bool is_output)
 {
     const struct compare_result *res = t->res;

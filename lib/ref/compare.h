@@ -1,4 +1,5 @@
-/* A kernel's output against the reference, or against a file: what differs, by how much, and where. */
+/* A kernel's output against the reference, or against a file: what differs, by how much, and
+ * where. */
 #ifndef KAIO_REF_COMPARE_H
 #define KAIO_REF_COMPARE_H
 
@@ -15,7 +16,8 @@ struct tolerance {
 
 enum { COMPARE_MISSES = 10, COMPARE_MAP_ROWS = 16, COMPARE_MAP_COLS = 64, COMPARE_RANK = 8 };
 
-/* The wrong indices along one dimension: all are first + k step, up to last. step 0: there is one. */
+/* The wrong indices along one dimension: all are first + k step, up to last. step 0: there is
+ * one. */
 struct compare_stretch {
     uint64_t first, last, step;
 };
@@ -41,27 +43,28 @@ struct compare_result {
     uint64_t unbounded;       /* whose reference allows any value */
     uint64_t exact;           /* where one value only was allowed */
     double max_abs, max_ulp;  /* largest error, against the unrounded reference */
-    /* the largest part of the bound that it takes to explain a result, what a store to a narrower type rounds aside; infinity: off where
-     * equality was demanded */
+    /* the largest part of the bound that it takes to explain a result, what a store to a narrower
+     * type rounds aside; infinity: off where equality was demanded */
     double max_bound;
-    uint64_t worst; /* flat index of the largest fraction */
-    double rms_error,
-        rms_want; /* root mean squares over finite elements: their quotient is the relative L2 error */
+    uint64_t worst;             /* flat index of the largest fraction */
+    double rms_error, rms_want; /* root mean squares over finite elements: their quotient is the
+                                   relative L2 error */
     size_t nmiss;
     struct compare_miss miss[COMPARE_MISSES]; /* the first */
-    /* Where the wrong ones are, as a picture of the output seen as a matrix (leading dimensions as rows): each cell
-     * covers cell_rows x cell_cols elements, powers of two. */
+    /* Where the wrong ones are, as a picture of the output seen as a matrix (leading dimensions as
+     * rows): each cell covers cell_rows x cell_cols elements, powers of two. */
     uint32_t map_rows, map_cols;
     uint64_t cell_rows, cell_cols;
     uint64_t map[COMPARE_MAP_ROWS][COMPARE_MAP_COLS];
     struct compare_stretch stretch[COMPARE_RANK]; /* by dimension, when any is wrong */
 };
 
-/* got: all o->count elements in o's type. inputs_vary: some input buffer has two different elements, so that a constant
- * reference is suspicious. r and output only serve ties of argmax. */
+/* got: all o->count elements in o's type. inputs_vary: some input buffer has two different
+ * elements, so that a constant reference is suspicious. r and output only serve ties of argmax. */
 void compare_output(struct ref *r, size_t output, const void *got, const struct tolerance *tol,
                     bool inputs_vary, struct compare_result *res);
-/* Two arrays of the same type and shape: every byte equal unless a tolerance is given. NaN equals NaN. */
+/* Two arrays of the same type and shape: every byte equal unless a tolerance is given. NaN equals
+ * NaN. */
 void compare_arrays(enum dtype t, uint32_t rank, const uint64_t *shape, const void *want,
                     const void *got, const struct tolerance *tol, struct compare_result *res);
 

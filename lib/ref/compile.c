@@ -41,7 +41,7 @@ static struct node *constant(struct compiler *c, const struct lang_expr *e, doub
     return n;
 }
 
-/* ---- names ------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static uint32_t index_slot(struct compiler *c, const struct lang_symbol *sym)
 {
@@ -53,7 +53,8 @@ static uint32_t index_slot(struct compiler *c, const struct lang_symbol *sym)
 
 static struct node *load(struct compiler *c, const struct lang_expr *e)
 {
-    /* An inout buffer on the right is its contents before the launch; an output is what its equation says. */
+    /* An inout buffer on the right is its contents before the launch; an output is what its
+     * equation says. */
     bool input = e->sym->kind == SYM_BUFFER && e->sym->mode != MODE_OUT;
     struct tensor *t = NULL;
     for (size_t k = 0; k < c->p->tensors.n; k++)
@@ -109,7 +110,7 @@ static struct node *name(struct compiler *c, const struct lang_expr *e)
     return NULL;
 }
 
-/* ---- operators ----------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 static struct node *unary(struct compiler *c, const struct lang_expr *e)
 {
@@ -142,8 +143,8 @@ static node_eval *binary_eval(const struct lang_expr *e)
     }
 }
 
-/* +, -, *, /, sqrt and fma round correctly in every kernel; under math: strict each is a rounding point as it
- * stands. */
+/* +, -, *, /, sqrt and fma round correctly in every kernel; under math: strict each is a rounding
+ * point as it stands. */
 static bool is_basic(const struct node *n)
 {
     return n->eval == eval_fadd || n->eval == eval_fsub || n->eval == eval_fmul ||
@@ -180,8 +181,8 @@ static bool reduces(const struct lang_expr *e)
     return any;
 }
 
-/* A quotient that a kernel may compute as x * (1 / y): y is computed by equations or a reduction, or it is the same
- * all along a row of a kernel that reduces. */
+/* A quotient that a kernel may compute as x * (1 / y): y is computed by equations or a reduction,
+ * or it is the same all along a row of a kernel that reduces. */
 static bool by_reciprocal(const struct compiler *c, const struct lang_expr *e)
 {
     const struct lang_equations *q = spec_oracle(c->p->in->spec);
@@ -246,7 +247,7 @@ static struct node *cast(struct compiler *c, const struct lang_expr *e)
     return n;
 }
 
-/* ---- functions ----------------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static node_eval *float_call(enum lang_builtin fn)
 {
@@ -295,8 +296,8 @@ static node_eval *int_call(enum lang_builtin fn)
     }
 }
 
-/* May the kernel have computed this call by the variant for 16-bit results? reference: does not say in which
- * of its calls the kernel did. */
+/* May the kernel have computed this call by the variant for 16-bit results? reference: does not say
+ * in which of its calls the kernel did. */
 static bool may_be_half(const struct compiler *c, const struct lang_expr *e)
 {
     const struct spec *s = c->p->in->spec;
@@ -365,8 +366,8 @@ static bool is_product(const struct lang_expr *e)
     }
 }
 
-/* A term of a sum may become part of an fma, and what it is multiplied with or divided by may be taken out of the sum or into
- * a factor: its products' overflow may not happen. */
+/* A term of a sum may become part of an fma, and what it is multiplied with or divided by may be
+ * taken out of the sum or into a factor: its products' overflow may not happen. */
 static void mark_term(struct node *n)
 {
     n->contracts = true;
@@ -448,7 +449,7 @@ struct node *ref_compile_expr(struct compiler *c, const struct lang_expr *e)
     return NULL;
 }
 
-/* ---- equations ------------------------------------------------------------------------------------------- */
+/* ---- equations ------------------------------------------------------------------------------- */
 
 /* All index variables below e, each once. */
 static void collect_indices(struct compiler *c, const struct lang_expr *e)
@@ -569,7 +570,8 @@ static bool check_recurrences(const struct program *p, struct diags *d)
     return true;
 }
 
-/* Is anything below e kept from recomputing? It is a reduction, or an equation that is direct itself. */
+/* Is anything below e kept from recomputing? It is a reduction, or an equation that is direct
+ * itself. */
 static bool is_costly(const struct program *p, const struct lang_expr *e)
 {
     if (e->kind == E_REDUCE || (e->kind == E_CALL && e->func))

@@ -10,8 +10,8 @@ struct local_value {
     struct node *node;
 };
 
-/* The expression tree of one equation becomes nodes. Index variables get their slots first, in a row, so that a reduction
- * can save and restore them together. */
+/* The expression tree of one equation becomes nodes. Index variables get their slots first, in a
+ * row, so that a reduction can save and restore them together. */
 struct compiler {
     struct program *p;
     struct diags *d;

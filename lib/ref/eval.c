@@ -34,7 +34,7 @@ void ref_fail(struct frame *f, struct span s, const char *fmt, ...)
     va_end(ap);
 }
 
-/* ---- frames ---------------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static void fill(struct vec *s, double v, int64_t i, enum dtype t)
 {
@@ -92,7 +92,7 @@ static bool frame_open(struct frame *f, struct ref *r)
     return good;
 }
 
-/* ---- one batch ------------------------------------------------------------------------------------------- */
+/* ---- one batch ------------------------------------------------------------------------------- */
 
 static void set_indices(struct frame *f, const struct equation *eq, const uint64_t *flat, int n)
 {
@@ -128,9 +128,10 @@ void ref_equation_batch(struct frame *f, struct equation *eq, const uint64_t *fl
         ref_tensor_store(eq->tensor, f, flat[l], v, l);
 }
 
-/* ---- on demand --------------------------------------------------------------------------------------------- */
+/* ---- on demand ------------------------------------------------------------------------------- */
 
-/* A recurrence that reads itself at its own place: everything up to the latest step asked for, step by step. */
+/* A recurrence that reads itself at its own place: everything up to the latest step asked for, step
+ * by step. */
 static void demand_steps(struct frame *f, struct tensor *t, const uint64_t *flat, int n)
 {
     uint64_t steps = t->shape[t->rank - 1], last = 0;
@@ -169,7 +170,7 @@ void ref_demand(struct frame *f, struct tensor *t, const uint64_t *flat, int n)
         ref_equation_batch(f, t->eq, need, count);
 }
 
-/* ---- in parallel: chunks of an equation's elements -------------------------------------------------------- */
+/* ---- in parallel: chunks of an equation's elements ------------------------------------------- */
 
 enum { CHUNK = 4 * LANES };
 
@@ -332,7 +333,7 @@ static bool run_job(struct ref *r, struct job *j)
     return true;
 }
 
-/* ---- everything -------------------------------------------------------------------------------------------- */
+/* ---- everything ------------------------------------------------------------------------------ */
 
 /* The sums of products in eq, or in all equations: made, or forgotten. */
 static void make_products(struct ref *r, struct equation *eq)

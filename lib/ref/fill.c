@@ -11,7 +11,7 @@
 
 const char *const fill_names[] = {"exact", "normal", "uniform", "edge", "extreme", NULL};
 
-/* ---- what the spec does with its inputs ----------------------------------------------------------------- */
+/* ---- what the spec does with its inputs ------------------------------------------------------ */
 
 static bool exact_call(enum lang_builtin fn)
 {
@@ -108,7 +108,7 @@ static void walk(struct walk *w, const struct lang_expr *e)
         walk(w, e->pad);
 }
 
-/* ---- what is reduced together ---------------------------------------------------------------------------- */
+/* ---- what is reduced together ---------------------------------------------------------------- */
 
 /* Which dimensions of each equation's tensor are reduced along, in some other equation. */
 struct along {
@@ -116,8 +116,8 @@ struct along {
     uint32_t *of; /* by equation */
 };
 
-/* Does a subscript run along a reduction? It does if it mentions an index of one, or an index of the equation along which what the
- * equation defines is reduced. */
+/* Does a subscript run along a reduction? It does if it mentions an index of one, or an index of
+ * the equation along which what the equation defines is reduced. */
 static bool runs_along(const struct along *g, size_t eq, const struct lang_expr *e)
 {
     const struct lang_equation *q = g->q->v[eq];
@@ -199,7 +199,7 @@ uint64_t fill_terms(const struct ref_input *in)
     return most;
 }
 
-/* ---- filling ----------------------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 static uint64_t name_hash(const char *s)
 {
@@ -223,7 +223,8 @@ static struct words random_words(uint64_t seed, uint64_t stream, uint64_t i)
     return r;
 }
 
-/* The largest L for which `terms` products of whole numbers up to L stay exact in 24 bits, and L itself in t. */
+/* The largest L for which `terms` products of whole numbers up to L stay exact in 24 bits, and L
+ * itself in t. */
 static int64_t exact_limit(enum dtype t, uint64_t terms)
 {
     int64_t most = dtype_is_float(t) && dtype_precision(t) < 6 ? (int64_t)1 << dtype_precision(t)
@@ -264,7 +265,8 @@ static double special_value(enum dtype t, uint32_t k)
 
 /* ---- extreme ---- */
 
-/* The place of element i: the row, and where in how many it stands. Without a reduction, pieces of 32 elements are rows. */
+/* The place of element i: the row, and where in how many it stands. Without a reduction, pieces of
+ * 32 elements are rows. */
 struct place {
     uint64_t row, at, length;
 };

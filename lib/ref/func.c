@@ -80,14 +80,16 @@ static double slope_cosh(double lo, double hi)
 {
     return sinh(fmax(fabs(lo), fabs(hi)));
 }
-/* |silu'(x)| <= s(x) (1 + |x|) and never above 1.1; the same shape bounds both gelus with s(1.7 x). */
+/* |silu'(x)| <= s(x) (1 + |x|) and never above 1.1; the same shape bounds both gelus with s(1.7
+ * x). */
 static double slope_silu(double lo, double hi)
 {
     return fmin(1.1, fn_sigmoid(hi) * (1 + fmax(fabs(lo), fabs(hi))));
 }
 static double slope_gelu(double lo, double hi)
 {
-    /* Phi(x) + |x| phi(x) <= (1 + |x|) exp(-x^2/2) for x < 0; the tanh form's tail is a little heavier */
+    /* Phi(x) + |x| phi(x) <= (1 + |x|) exp(-x^2/2) for x < 0; the tanh form's tail is a little
+     * heavier */
     double x = fmin(hi, 0);
     return fmin(1.13, (2 + fabs(lo) + fabs(lo * lo)) * exp(-0.45 * x * x));
 }
@@ -164,7 +166,8 @@ static double ulp(const struct node *n, double v)
     return u > 2 * n->round.tiny ? u : 2 * n->round.tiny;
 }
 
-/* The result y with the argument's part p of its error: adds the function's own, and the reference's. */
+/* The result y with the argument's part p of its error: adds the function's own, and the
+ * reference's. */
 static void finish(const struct node *n, double y, double p, double *v, double *e)
 {
     *v = y;
@@ -195,8 +198,9 @@ static void finish_fast(const struct node *n, const struct fast_error *fast, dou
     ref_range(&n->round, v, e);
 }
 
-/* Of 0 and of the infinities every accurate function gives its exact value where that is representable: e^0 = 1, e^-inf = 0. So
- * the sum of a row of such values is exact, and nothing may be missing from it. */
+/* Of 0 and of the infinities every accurate function gives its exact value where that is
+ * representable: e^0 = 1, e^-inf = 0. So the sum of a row of such values is exact, and nothing may
+ * be missing from it. */
 static bool is_special(const struct node *n, double x, double y)
 {
     return !n->half && (x == 0 || isinf(x)) && (n->round.f32 ? (double)(float)y == y : isfinite(y));
@@ -228,7 +232,7 @@ void eval_func1(struct frame *f, const struct node *n, const uint8_t *mask)
     }
 }
 
-/* ---- random numbers ------------------------------------------------------------------------------ */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
 void eval_random(struct frame *f, const struct node *n, const uint8_t *mask)
 {
@@ -257,7 +261,7 @@ void eval_random(struct frame *f, const struct node *n, const uint8_t *mask)
     }
 }
 
-/* ---- two arguments ------------------------------------------------------------------------------- */
+/* ---- two arguments --------------------------------------------------------------------------- */
 
 static double apply2(const struct node *n, double x, double y)
 {

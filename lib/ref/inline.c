@@ -1,5 +1,7 @@
-/* Calls of functions of functions: that are too long to be put in place of the call (lang/inline.c). Their text is followed statement by statement: a declaration or an assignment gives a
- * variable a value for what comes after it, an if makes a value of what either way returns. Loops can't be followed. */
+/* Calls of functions of functions: that are too long to be put in place of the call
+ * (lang/inline.c). Their text is followed statement by statement: a declaration or an assignment
+ * gives a variable a value for what comes after it, an if makes a value of what either way returns.
+ * Loops can't be followed. */
 #include <config.h>
 
 #include "ref/compile.h"

@@ -35,7 +35,7 @@ void ref_hull_int(int64_t *v, double *e, int64_t w, double f)
         *e = far;
 }
 
-/* ---- arithmetic: op2 of exact operands --------------------------------------------------------------- */
+/* ---- arithmetic: op2 of exact operands ------------------------------------------------------- */
 
 static int64_t shift_left(int64_t a, int64_t n, unsigned bits)
 {
@@ -75,7 +75,8 @@ static int64_t ibinary(const struct node *n, int64_t a, int64_t b)
     }
 }
 
-/* The error of a op b when the operands are not exact: an interval where that is simple, unknown elsewhere. */
+/* The error of a op b when the operands are not exact: an interval where that is simple, unknown
+ * elsewhere. */
 static double ibinary_error(const struct node *n, int64_t a, double ea, int64_t b, double eb,
                             int64_t r)
 {
@@ -93,7 +94,8 @@ static double ibinary_error(const struct node *n, int64_t a, double ea, int64_t 
         e = ldexp(ea, (int)b);
     else if ((n->op == OP_AND || n->op == OP_OR || n->op == OP_XOR) && n->type == DT_BOOL)
         e = 1;
-    /* the interval must not leave the type, where it would wrap; 0 times what is unknown is NaN here */
+    /* the interval must not leave the type, where it would wrap; 0 times what is unknown is NaN
+     * here */
     double v = int_double(n->type, r);
     if (n->type != DT_BOOL &&
         !(v - e >= dtype_min(n->type) && v + e <= dtype_max(n->type) && fabs(v) + e <= EXACT_INT))
@@ -224,7 +226,7 @@ void eval_not(struct frame *f, const struct node *n, const uint8_t *mask)
     }
 }
 
-/* ---- functions ---------------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static int64_t bit_field(const struct node *n, int64_t x, int64_t start, int64_t len)
 {
@@ -338,7 +340,7 @@ void eval_ifunc(struct frame *f, const struct node *n, const uint8_t *mask)
     }
 }
 
-/* ---- conversions ----------------------------------------------------------------------------------------- */
+/* ---- conversions ----------------------------------------------------------------------------- */
 
 void eval_bitcast(struct frame *f, const struct node *n, const uint8_t *mask)
 {
@@ -358,7 +360,8 @@ void eval_bitcast(struct frame *f, const struct node *n, const uint8_t *mask)
     }
 }
 
-/* The hardware rounds once; an implicit conversion may also be meant exactly, as the mathematics says. */
+/* The hardware rounds once; an implicit conversion may also be meant exactly, as the mathematics
+ * says. */
 void eval_int_to_float(struct frame *f, const struct node *n, const uint8_t *mask)
 {
     const struct vec *a = node_arg(f, n, 0, mask);

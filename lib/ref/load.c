@@ -2,7 +2,7 @@
 
 #include "ref/program.h"
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void input_value(const struct tensor *t, uint64_t flat, struct vec *o, int l)
 {
@@ -14,8 +14,8 @@ static void input_value(const struct tensor *t, uint64_t flat, struct vec *o, in
     o->e[l] = 0;
 }
 
-/* Another equation may see an output as it was before the store or as stored: all that it may be, and what the ends of that are
- * rounded to. */
+/* Another equation may see an output as it was before the store or as stored: all that it may be,
+ * and what the ends of that are rounded to. */
 static void stored_or_not(const struct tensor *t, struct vec *o, int l)
 {
     if (!t->store_rounds || !dtype_is_float(t->type) || t->type == DT_F64)
@@ -69,7 +69,7 @@ void ref_tensor_store(struct tensor *t, struct frame *f, uint64_t flat, const st
     t->e[flat] = v->e[l];
 }
 
-/* ---- subscripts ------------------------------------------------------------------------------------------ */
+/* ---- subscripts ------------------------------------------------------------------------------ */
 
 static void hull_lane(enum dtype t, struct vec *o, int l, const struct vec *w, int k)
 {
@@ -81,8 +81,8 @@ static void hull_lane(enum dtype t, struct vec *o, int l, const struct vec *w, i
 
 enum { CANDIDATES = LANES };
 
-/* A lane whose subscripts are not exact: covers all that they may select. More than CANDIDATES, or none inside the
- * tensor: unknown. */
+/* A lane whose subscripts are not exact: covers all that they may select. More than CANDIDATES, or
+ * none inside the tensor: unknown. */
 static void uncertain_lane(struct frame *f, const struct node *n, const struct vec **sub, int l)
 {
     struct tensor *t = n->tensor;
@@ -147,7 +147,7 @@ static void out_of_range(struct frame *f, const struct node *n, const struct vec
     }
 }
 
-/* ---- the node ---------------------------------------------------------------------------------------------- */
+/* ---- the node -------------------------------------------------------------------------------- */
 
 /* Loops without a switch inside for the common input types. */
 #define GATHER(dt, ctype, member)                                               \

@@ -1,4 +1,5 @@
-/* Which equations are evaluated: those that are wanted, and what they read as far as nothing stands for it. */
+/* Which equations are evaluated: those that are wanted, and what they read as far as nothing stands
+ * for it. */
 #include <config.h>
 
 #include "ref/program.h"

@@ -1,11 +1,11 @@
-/* Keeps the values of reductions that do not depend on all indices around them, by those indices that
- * they do depend on.
+/* Keeps the values of reductions that do not depend on all indices around them, by those indices
+ * that they do depend on.
  *
  *     y[i, j] = exp(x[i, j] - max[l](x[i, l])) / sum[l](exp(x[i, l] - max[q](x[i, q])))
  *
  * Here the sum is the same for all j, and the maximum in it for all l as well: without this the
- * equation would be cubic. A lane finds what it would compute, bit for bit: a reduction's value in a
- * lane rests on nothing but its indices and on whether the lane is only perhaps taken.
+ * equation would be cubic. A lane finds what it would compute, bit for bit: a reduction's value in
+ * a lane rests on nothing but its indices and on whether the lane is only perhaps taken.
  */
 #include <config.h>
 
@@ -59,7 +59,8 @@ static struct kept *find(const struct keeps *t, const struct reduce *r, const in
     }
 }
 
-/* Makes room for one more: in a larger table, or where there is none in place of all. False: no memory for any. */
+/* Makes room for one more: in a larger table, or where there is none in place of all. False: no
+ * memory for any. */
 static bool make_room(struct keeps *t, const struct reduce *r)
 {
     if (2 * (t->n + 1) <= t->size)
@@ -145,9 +146,10 @@ void ref_reduce_once(struct frame *f, const struct node *n, const uint8_t *mask)
     }
 }
 
-/* ---- which they are ------------------------------------------------------------------------------------ */
+/* ---- which they are -------------------------------------------------------------------------- */
 
-/* Slots below a reduction: which were met, and which of the equation's indices are read, or are loops of its own. */
+/* Slots below a reduction: which were met, and which of the equation's indices are read, or are
+ * loops of its own. */
 struct reads {
     const struct equation *eq;
     bool *met, *bound;

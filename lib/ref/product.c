@@ -9,9 +9,9 @@
 
 /* One row of a factor: what its products' exactness and range follow from. */
 struct row {
-    uint64_t n; /* elements that are not zero */
-    double most,
-        low; /* the largest magnitude; the largest power of two that divides all, infinity: all are 0 */
+    uint64_t n;       /* elements that are not zero */
+    double most, low; /* the largest magnitude; the largest power of two that divides all, infinity:
+                         all are 0 */
     double reach, raised; /* the largest ref_reach(); of elements that are raised by it */
     int bits;             /* of the longest significand */
     bool exact, is_known; /* no errors; no infinities nor NaN */
@@ -41,9 +41,10 @@ struct product {
 
 enum { MOST_VALUES = 1 << 25 }; /* of a factor */
 
-/* ---- recognition ----------------------------------------------------------------------------------------- */
+/* ---- recognition ----------------------------------------------------------------------------- */
 
-/* Notes which of the equation's indices n depends on; false if it depends on others but `slot`, or reduces. */
+/* Notes which of the equation's indices n depends on; false if it depends on others but `slot`, or
+ * reduces. */
 static bool note_uses(const struct node *n, const struct equation *eq, uint32_t slot, bool *uses)
 {
     if (n->reduce)
@@ -120,7 +121,7 @@ static void number(struct product *p)
     }
 }
 
-/* ---- the factors ----------------------------------------------------------------------------------------- */
+/* ---- the factors ----------------------------------------------------------------------------- */
 
 static bool factor_storage(struct product *p, struct factor *f)
 {
@@ -265,7 +266,7 @@ static bool fill_factor(struct product *p, struct factor *a, struct program *pro
     return !p->failed;
 }
 
-/* ---- the sums --------------------------------------------------------------------------------------------- */
+/* ---- the sums -------------------------------------------------------------------------------- */
 
 enum { TALL = 16, WIDE = 32, LONG = 256 }; /* rows, columns and terms that are kept near */
 
@@ -327,7 +328,8 @@ struct tile {
     double s[TALL][WIDE], m[TALL][WIDE], far[TALL][WIDE];
 };
 
-/* The sums of rows times columns of the factors' elements x and y, from a0 and b0 on; m: of their magnitudes. */
+/* The sums of rows times columns of the factors' elements x and y, from a0 and b0 on; m: of their
+ * magnitudes. */
 static void multiply(const struct product *p, const double *x, const double *y, uint64_t rows,
                      uint64_t columns, double (*s)[WIDE], double (*m)[WIDE])
 {
@@ -350,7 +352,8 @@ static void multiply(const struct product *p, const double *x, const double *y, 
     }
 }
 
-/* One sum's value and bound, from s, the sum of the products, m, of their magnitudes, and far, of the largest that they may have. */
+/* One sum's value and bound, from s, the sum of the products, m, of their magnitudes, and far, of
+ * the largest that they may have. */
 static void finish(const struct product *p, const struct row *a, const struct row *b, double s,
                    double m, double far, double *v, double *e)
 {
@@ -415,7 +418,8 @@ static void word_tile(struct product *p, uint64_t a0, uint64_t rows, uint64_t b0
         }
 }
 
-/* Rows begin .. end of the first factor, TALL of them at most and of one batch, times all of the second's. */
+/* Rows begin .. end of the first factor, TALL of them at most and of one batch, times all of the
+ * second's. */
 static void sum_rows(void *ctx, uint64_t chunk, uint64_t begin, uint64_t end)
 {
     struct product *p = ctx;
@@ -452,7 +456,7 @@ static bool sum_storage(struct product *p)
     return p->e && (p->v || p->i);
 }
 
-/* ---- together ----------------------------------------------------------------------------------------------- */
+/* ---- together -------------------------------------------------------------------------------- */
 
 /* Are there fewer values of the factors than terms, by far? */
 static bool pays(const struct product *p)

@@ -1,8 +1,10 @@
-/* Private to lib/ref: equations compiled to a tree of nodes that are evaluated for LANES elements at a time.
+/* Private to lib/ref: equations compiled to a tree of nodes that are evaluated for LANES elements
+ * at a time.
  *
- * Every node has a slot of its own in the frame, so a node's result stays valid until the node is evaluated again.
- * Index variables are slots too, written by the loops. A mask says which lanes count: LANE_OFF lanes hold
- * garbage, and an error in a LANE_MAYBE lane (the side of an undecided condition) only makes its value unknown.
+ * Every node has a slot of its own in the frame, so a node's result stays valid until the node is
+ * evaluated again. Index variables are slots too, written by the loops. A mask says which lanes
+ * count: LANE_OFF lanes hold garbage, and an error in a LANE_MAYBE lane (the side of an undecided
+ * condition) only makes its value unknown.
  */
 #ifndef KAIO_REF_PROGRAM_H
 #define KAIO_REF_PROGRAM_H
@@ -81,7 +83,8 @@ struct equation {
     uint32_t first_index, nindex; /* slots of all its index variables, reductions' too */
     bool wanted;
     uint32_t component; /* equations with the same number are a recurrence */
-    /* on demand it is evaluated where it is read, and not kept: it reduces nothing, and reads no other of the kind */
+    /* on demand it is evaluated where it is read, and not kept: it reduces nothing, and reads no
+     * other of the kind */
     bool direct;
     bool recurrence, pointwise; /* pointwise: reads itself at its own leading indices only */
 };
@@ -101,8 +104,8 @@ struct reduce {
     struct rounding round;
     struct spec_sums sums;
     uint32_t acc; /* index of its accumulator in the frame */
-    bool
-        scaled; /* its terms have factors that may be taken out of the sum: those that its loops do not vary */
+    bool scaled; /* its terms have factors that may be taken out of the sum: those that its loops do
+                    not vary */
     struct product *product; /* its values, while those of its equation are computed; or NULL */
     uint32_t first_index,
         nindex; /* slots of the equation it is in: copied when lanes run along the last loop */
@@ -189,7 +192,8 @@ struct sides {
     const struct vec *cond, *yes, *no;
 };
 struct sides eval_sides(struct frame *f, const struct node *n, const uint8_t *mask);
-/* Brings v, e into the range of the type: infinite when certainly too large, unknown when perhaps. */
+/* Brings v, e into the range of the type: infinite when certainly too large, unknown when
+ * perhaps. */
 void ref_range(const struct rounding *r, double *v, double *e);
 /* (v, e) widened to cover (w, f). */
 void ref_hull(double *v, double *e, double w, double f);
@@ -199,10 +203,11 @@ void ref_hull_int(int64_t *v, double *e, int64_t w, double f);
 const struct func *ref_func_find(enum lang_builtin fn);
 /* accuracy.c: the error of fn in ulp of the exact result, for type t. */
 double ref_func_ulp(enum lang_builtin fn, enum dtype t);
-/* The error in ulp of f32 of fn's variant for results that are rounded to 16 bits at once; 0: there is none. */
+/* The error in ulp of f32 of fn's variant for results that are rounded to 16 bits at once; 0: there
+ * is none. */
 double ref_half_ulp(enum lang_builtin fn);
-/* The error of the hardware's approximation, rel |y| + abs + absx |x|, after the argument's own of arg |x|; NULL when
- * there is none, and the accurate function is taken. */
+/* The error of the hardware's approximation, rel |y| + abs + absx |x|, after the argument's own of
+ * arg |x|; NULL when there is none, and the accurate function is taken. */
 struct fast_error {
     double rel, abs, absx, arg;
 };
@@ -233,19 +238,19 @@ struct ref_sum {
     double own;     /* the error of s + c itself, where it is not small beside the bound */
     double quantum; /* all are multiples of it; 0: not known to be exact */
     uint64_t n;     /* those that are not zero */
-    double
-        far; /* what the exponents of terms with a subnormal factor may stand for; 0: there is none */
+    double far; /* what the exponents of terms with a subnormal factor may stand for; 0: there is
+                   none */
     uint64_t terms; /* all */
 };
 
-/* reach.c: what the terms of sum r are multiplied with by factors of n that no loop of r varies, as a magnitude, in a lane in which n
- * was evaluated. */
+/* reach.c: what the terms of sum r are multiplied with by factors of n that no loop of r varies, as
+ * a magnitude, in a lane in which n was evaluated. */
 double ref_scale(const struct frame *f, const struct reduce *r, const struct node *n, int lane);
 /* Does a loop of r vary n? */
 bool ref_loop_varies(const struct reduce *r, const struct node *n);
-/* The magnitude of n, a factor of a sum's term, as large as the exponents with which tensor cores align it may stand for: a
- * subnormal factor has the exponent of its type's smallest normal number. *raised: that is more than its own. Evaluated in
- * this lane before. */
+/* The magnitude of n, a factor of a sum's term, as large as the exponents with which tensor cores
+ * align it may stand for: a subnormal factor has the exponent of its type's smallest normal number.
+ * *raised: that is more than its own. Evaluated in this lane before. */
 double ref_reach(const struct frame *f, const struct reduce *r, const struct node *n, int lane,
                  bool *raised);
 
@@ -254,7 +259,8 @@ void ref_sum_result(const struct reduce *r, const struct ref_sum *s, double *v, 
 struct acc *ref_acc_new(uint32_t n); /* by calloc; NULL: no memory */
 node_eval eval_reduce;
 node_eval ref_reduce; /* without what is kept */
-/* May the body at index got be the extreme over the reduction's range? The outer indices are in lane 0. */
+/* May the body at index got be the extreme over the reduction's range? The outer indices are in
+ * lane 0. */
 bool ref_reduce_accepts(struct frame *f, const struct node *n, int64_t got);
 
 /* once.c: what n reductions have kept; NULL: no memory. */
@@ -262,13 +268,15 @@ struct keeps *ref_keeps_new(uint32_t n);
 void ref_keeps_free(struct keeps *k, uint32_t n);
 /* A reduction that keeps its values, where they are there already. */
 node_eval ref_reduce_once;
-/* Decides whether n, a reduction inside of so many indices, keeps its values, and by which indices. */
+/* Decides whether n, a reduction inside of so many indices, keeps its values, and by which
+ * indices. */
 void ref_reduce_keys(struct arena *a, const struct program *p, const struct equation *eq,
                      const struct node *n, uint32_t around);
 
 /* eval.c: evaluates eq for n <= LANES elements given by their flat indices and stores them. */
 void ref_equation_batch(struct frame *f, struct equation *eq, const uint64_t *flat, int n);
-/* Computes them without storing them: the values are in lanes 0 .. n - 1 until eq is evaluated again. */
+/* Computes them without storing them: the values are in lanes 0 .. n - 1 until eq is evaluated
+ * again. */
 const struct vec *ref_equation_value(struct frame *f, struct equation *eq, const uint64_t *flat,
                                      int n);
 /* load.c calls this in on-demand mode: makes the elements present. */

@@ -2,8 +2,8 @@
 
 #include "ref/program.h"
 
-/* The smallest normal number of a factor of this type. e4m3 is multiplied as f16 or as itself; what f32 is taken apart into has no
- * second part of 11 bits below 2^-115. */
+/* The smallest normal number of a factor of this type. e4m3 is multiplied as f16 or as itself; what
+ * f32 is taken apart into has no second part of 11 bits below 2^-115. */
 static double smallest(const struct reduce *r, enum dtype t)
 {
     switch (t) {

@@ -6,15 +6,15 @@
 
 /* Per lane: what a reduction has gathered. */
 struct acc {
-    double s[LANES], c[LANES]; /* sum and its compensation; the product; the best value */
-    double m[LANES];           /* sum of magnitudes, errors included; product of magnitudes */
-    double up[LANES];          /* sum of the positive terms */
-    double es[LANES];          /* sum of the terms' errors; the error of the best */
-    double quantum[LANES];     /* every term is a multiple of it; 0: not known to be exact */
-    double sure[LANES],
-        top[LANES]; /* extremes: the greatest lower and upper bound seen; of a product's partial ones */
-    bool any[LANES];                           /* argmax: a number was seen */
-    int64_t i[LANES];                          /* integers */
+    double s[LANES], c[LANES];      /* sum and its compensation; the product; the best value */
+    double m[LANES];                /* sum of magnitudes, errors included; product of magnitudes */
+    double up[LANES];               /* sum of the positive terms */
+    double es[LANES];               /* sum of the terms' errors; the error of the best */
+    double quantum[LANES];          /* every term is a multiple of it; 0: not known to be exact */
+    double sure[LANES], top[LANES]; /* extremes: the greatest lower and upper bound seen; of a
+                                       product's partial ones */
+    bool any[LANES];                /* argmax: a number was seen */
+    int64_t i[LANES];               /* integers */
     int64_t best[LANES], lo[LANES], hi[LANES]; /* argmax: the index, and the candidates' range */
     uint8_t met[LANES];                        /* products: MET_ */
     uint64_t n[LANES], terms[LANES];
@@ -66,7 +66,7 @@ static void acc_start(const struct reduce *r, struct acc *a)
     }
 }
 
-/* ---- one more term ------------------------------------------------------------------------------------ */
+/* ---- one more term --------------------------------------------------------------------------- */
 
 /* The largest power of two that divides v (v finite, not zero). */
 static double lowest_bit(double v)
@@ -81,9 +81,10 @@ static double lowest_bit(double v)
 /* More than parts of tf32 lose. */
 enum { BY_BF16 = 48 };
 
-/* What a product loses in parts of tf32, up to products times u of itself (of reach, where a factor is subnormal): nothing where it
- * has 22 bits, because then one factor has at most 11 and the other at most 22; or where one of the parts' products is of bf16, 19,
- * because then a factor that has a second part has at most 19, of which that has 8, and the other has at most 8. An infinity times
+/* What a product loses in parts of tf32, up to products times u of itself (of reach, where a factor
+ * is subnormal): nothing where it has 22 bits, because then one factor has at most 11 and the other
+ * at most 22; or where one of the parts' products is of bf16, 19, because then a factor that has a
+ * second part has at most 19, of which that has 8, and the other has at most 8. An infinity times
  * parts of both signs is NaN. */
 static double parts_loss(const struct reduce *r, double v, double e, double reach)
 {
@@ -105,8 +106,8 @@ static bool is_huge(const struct reduce *r, double v)
     return r->scaled && isfinite(v) && fabs(v) > r->round.limit * 0x1p-40;
 }
 
-/* A term of a sum by tensor cores, in the lane that its body was evaluated in: what it loses itself; notes how far its exponent
- * reaches. */
+/* A term of a sum by tensor cores, in the lane that its body was evaluated in: what it loses
+ * itself; notes how far its exponent reaches. */
 static double tensor_term(const struct frame *f, const struct reduce *r, struct acc *a, int l,
                           const struct vec *v, int from)
 {
@@ -172,8 +173,9 @@ static void extreme_term(struct acc *a, int l, bool is_max, double v, double e)
     a->es[l] = fmax(a->es[l], e);
 }
 
-/* The first of equals wins; a NaN never does, nor what is no better than nothing (-inf for argmax). Candidates are those whose interval reaches the greatest lower bound;
- * lo and hi are the first and the last of them. */
+/* The first of equals wins; a NaN never does, nor what is no better than nothing (-inf for argmax).
+ * Candidates are those whose interval reaches the greatest lower bound; lo and hi are the first and
+ * the last of them. */
 static void arg_term(struct acc *a, int l, bool is_max, double v, double e, int64_t index)
 {
     if (a->n[l]++ == 0)
@@ -304,7 +306,7 @@ static void acc_lanes(const struct frame *f, const struct reduce *r, struct acc 
             acc_lane(f, r, a, l, v, l, index);
 }
 
-/* ---- the loops ------------------------------------------------------------------------------------------- */
+/* ---- the loops ------------------------------------------------------------------------------- */
 
 static const struct vec *body_value(struct frame *f, const struct reduce *r, const uint8_t *mask)
 {
@@ -313,7 +315,8 @@ static const struct vec *body_value(struct frame *f, const struct reduce *r, con
     return node_out(f, r->body);
 }
 
-/* Few lanes and a long loop: the lanes run along the loop instead, one outer lane after the other. */
+/* Few lanes and a long loop: the lanes run along the loop instead, one outer lane after the
+ * other. */
 static void along(struct frame *f, const struct reduce *r, struct acc *a, const struct loop *loop,
                   int l, uint8_t state, int64_t lo, int64_t hi, struct vec *saved)
 {
@@ -406,10 +409,10 @@ static void run_loop(struct frame *f, const struct reduce *r, struct acc *a, uin
     }
 }
 
-/* ---- the result -------------------------------------------------------------------------------------------- */
+/* ---- the result ------------------------------------------------------------------------------ */
 
-/* No partial sum is larger, whatever the order: the terms of one sign together. *other: of the sign that the sum has
- * not. */
+/* No partial sum is larger, whatever the order: the terms of one sign together. *other: of the sign
+ * that the sum has not. */
 static double largest_partial(const struct ref_sum *s, double sum, double *other)
 {
     double up = s->up, down = fmax(up - sum, 0);
@@ -418,8 +421,9 @@ static double largest_partial(const struct ref_sum *s, double sum, double *other
     return side < s->m ? side : s->m;
 }
 
-/* What adding the terms up may lose. In any order there are n - 1 roundings, each of a partial sum; where a term goes
- * through at most depth of them, it is that part of its own magnitude (Higham, section 4.2). */
+/* What adding the terms up may lose. In any order there are n - 1 roundings, each of a partial sum;
+ * where a term goes through at most depth of them, it is that part of its own magnitude (Higham,
+ * section 4.2). */
 static double sum_loss(const struct reduce *r, const struct ref_sum *s, double side)
 {
     double u = r->round.unit, add = (double)s->n - 1;
@@ -429,7 +433,8 @@ static double sum_loss(const struct reduce *r, const struct ref_sum *s, double s
     return fmin(any, tree);
 }
 
-/* What tensor cores lose beside: a part of the largest partial sum for each step, or of what the exponents stand for. */
+/* What tensor cores lose beside: a part of the largest partial sum for each step, or of what the
+ * exponents stand for. */
 static double truncation_loss(const struct reduce *r, const struct ref_sum *s, double side)
 {
     side = side > s->far ? side : s->far;
@@ -437,7 +442,8 @@ static double truncation_loss(const struct reduce *r, const struct ref_sum *s, d
     return n * u < 0.5 ? n * u / (1 - n * u) * side + 2 * n * r->round.tiny : INFINITY;
 }
 
-/* Multiples of 1 below this lose nothing to tensor cores: what a term may lose, in units of 2^-24, says how many bits they keep. */
+/* Multiples of 1 below this lose nothing to tensor cores: what a term may lose, in units of 2^-24,
+ * says how many bits they keep. */
 static double tensor_precision(const struct reduce *r, const struct ref_sum *s)
 {
     double each = (double)r->sums.truncation / (double)(s->terms ? s->terms : 1);
@@ -459,7 +465,8 @@ void ref_sum_result(const struct reduce *r, const struct ref_sum *s, double *v, 
     double plain = s->s;
     *v = isfinite(plain) ? plain + s->c : plain;
     *e = 0;
-    /* a NaN, or infinities of both signs: certain unless a term is unknown, or a partial sum may have overflowed to one */
+    /* a NaN, or infinities of both signs: certain unless a term is unknown, or a partial sum may
+     * have overflowed to one */
     if (isnan(plain)) {
         *e = s->es == INFINITY || s->m > r->round.limit ? INFINITY : 0;
         return;

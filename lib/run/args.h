@@ -5,10 +5,11 @@
  *   out                   DESTINATION
  *   inout                 SOURCE[:DESTINATION]
  *
- * A SOURCE is a generator (data/generate.h) or a file (data/load.h): npy, raw bytes when the name ends in ".bin" or ".raw",
- * "w.safetensors#tensor", "-" for npy on standard input; a shape may follow (run/view.h). A DESTINATION is a file or "-" likewise. Where a generator is
- * followed by ':', a number is its seed and anything else the destination; in a file's name the destination begins after the
- * last ':', so a source whose own name has one is written with another at its end.
+ * A SOURCE is a generator (data/generate.h) or a file (data/load.h): npy, raw bytes when the name
+ * ends in ".bin" or ".raw", "w.safetensors#tensor", "-" for npy on standard input; a shape may
+ * follow (run/view.h). A DESTINATION is a file or "-" likewise. Where a generator is followed by
+ * ':', a number is its seed and anything else the destination; in a file's name the destination
+ * begins after the last ':', so a source whose own name has one is written with another at its end.
  */
 #ifndef KAIO_RUN_ARGS_H
 #define KAIO_RUN_ARGS_H
@@ -24,12 +25,12 @@ struct run_arg {
     bool dim_only; /* from -D: no parameter may have this name */
 };
 
-/* Binds everything, loads files, makes what is generated; every shape is known afterwards and every requirement holds.
- * stdin_taken: standard input has been read for something else (the PTX). */
+/* Binds everything, loads files, makes what is generated; every shape is known afterwards and every
+ * requirement holds. stdin_taken: standard input has been read for something else (the PTX). */
 bool run_bind_args(struct run *r, const struct run_arg *arg, size_t n, bool stdin_taken);
 
-/* Creates the destinations' files, under temporary names: before the launch, so that a folder that cannot be written is
- * found at once. */
+/* Creates the destinations' files, under temporary names: before the launch, so that a folder that
+ * cannot be written is found at once. */
 bool run_open_outputs(struct run *r);
 /* Writes them all; only when every one has been written do they get their names. */
 bool run_write_outputs(struct run *r);

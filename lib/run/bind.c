@@ -294,7 +294,8 @@ static struct run_dim *unknown_of(struct run *r, const struct lang_expr *e)
     return found;
 }
 
-/* A dimension from an extent of a given buffer that is linear in it: rows, of rows + 1. found: one was. */
+/* A dimension from an extent of a given buffer that is linear in it: rows, of rows + 1. found: one
+ * was. */
 static bool solve_extent(struct run *r, const struct run_param *p, uint32_t k, bool *found)
 {
     const struct lang_expr *e = p->sym->dims[k];

@@ -1,5 +1,5 @@
-/* Matrix products by the vendor's library (cuBLAS), queued like everything of struct device_queue: what kernels are
- * compared with. Found at run time; a machine need not have it. */
+/* Matrix products by the vendor's library (cuBLAS), queued like everything of struct device_queue:
+ * what kernels are compared with. Found at run time; a machine need not have it. */
 #ifndef KAIO_RUN_BLAS_H
 #define KAIO_RUN_BLAS_H
 
@@ -22,7 +22,8 @@ enum blas_math {
     BLAS_I32,
 };
 
-/* c[x][i][j] = sum over l of a[x][i][l] * b[x][l][j], for batch values of x, m of i, n of j, k of l. */
+/* c[x][i][j] = sum over l of a[x][i][l] * b[x][l][j], for batch values of x, m of i, n of j, k of
+ * l. */
 struct blas_product {
     uint64_t batch, m, n, k;
     enum blas_math math;
@@ -34,9 +35,9 @@ enum { BLAS_CHOICES_MOST = 32, BLAS_WORKSPACE = 32 << 20 };
 struct blas_plan; /* a product made ready */
 
 struct device_blas {
-    /* DEVICE_ABSENT: no library; DEVICE_REFUSED: it does not take such a product. choices: 1 for what the library takes
-     * by itself (cublasGemmEx; of fp8, which that has not, the first choice of cublasLt); more for that many of
-     * cublasLt's choices, the one it thinks best first. */
+    /* DEVICE_ABSENT: no library; DEVICE_REFUSED: it does not take such a product. choices: 1 for
+     * what the library takes by itself (cublasGemmEx; of fp8, which that has not, the first choice
+     * of cublasLt); more for that many of cublasLt's choices, the one it thinks best first. */
     enum device_status (*plan)(struct device *dev, const struct blas_product *p, unsigned choices,
                                struct blas_plan **plan, struct diags *d);
     /* How many there are; 1 at least. */

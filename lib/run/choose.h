@@ -11,11 +11,12 @@ struct device_choice {
 
 /* False when the text names no device. */
 bool device_parse(const char *text, struct device_choice *out);
-/* Settles auto: the first GPU if there is one, else the simulator. *why, when the simulator was taken for want of a GPU, says
- * what is missing (in the arena); else NULL. */
+/* Settles auto: the first GPU if there is one, else the simulator. *why, when the simulator was
+ * taken for want of a GPU, says what is missing (in the arena); else NULL. */
 void device_settle(struct arena *a, struct device_choice *c, const char **why);
 
-/* "memory,race", or "all", as bits of enum device_check. False when a word is none of them: it is at *bad, *len long. */
+/* "memory,race", or "all", as bits of enum device_check. False when a word is none of them: it is
+ * at *bad, *len long. */
 bool device_parse_check(const char *text, unsigned *bits, const char **bad, size_t *len);
 
 #endif

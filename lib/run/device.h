@@ -1,7 +1,9 @@
-/* What a device does for the runner: memory, modules, launches, time. lib/cuda (an NVIDIA GPU through its driver) and
- * lib/sim (the CPU, through the PTX simulator) each implement struct device_ops; nothing else knows which is which.
+/* What a device does for the runner: memory, modules, launches, time. lib/cuda (an NVIDIA GPU
+ * through its driver) and lib/sim (the CPU, through the PTX simulator) each implement struct
+ * device_ops; nothing else knows which is which.
  *
- * Addresses are 64-bit device addresses, never host pointers. Every function that can fail adds an error to d.
+ * Addresses are 64-bit device addresses, never host pointers. Every function that can fail adds an
+ * error to d.
  */
 #ifndef KAIO_RUN_DEVICE_H
 #define KAIO_RUN_DEVICE_H
@@ -11,10 +13,11 @@
 
 enum device_status {
     DEVICE_OK,
-    DEVICE_REFUSED, /* the module or the launch is not valid here: bad PTX, a grid over the limit (exit 2) */
-    DEVICE_FAULT,  /* the kernel did something wrong: out of bounds, trap, endless loop (exit 3) */
-    DEVICE_FAILED, /* the device or its driver failed, or has no memory left (exit 3) */
-    DEVICE_ABSENT, /* no such device on this machine (exit 77) */
+    DEVICE_REFUSED, /* the module or the launch is not valid here: bad PTX, a grid over the limit
+                       (exit 2) */
+    DEVICE_FAULT,   /* the kernel did something wrong: out of bounds, trap, endless loop (exit 3) */
+    DEVICE_FAILED,  /* the device or its driver failed, or has no memory left (exit 3) */
+    DEVICE_ABSENT,  /* no such device on this machine (exit 77) */
 };
 
 struct device_dim {
@@ -38,15 +41,14 @@ struct device_label {
     const char *type;      /* "f32[n]", or "" */
     unsigned element_bits; /* 0: unknown */
     bool read_only;        /* declared "in": the simulator reports writes to it */
-    bool
-        undefined; /* declared "out": no kernel may use what the host writes there */
-    unsigned ndim; /* of its shape, for reports; 0: unknown */
+    bool undefined;        /* declared "out": no kernel may use what the host writes there */
+    unsigned ndim;         /* of its shape, for reports; 0: unknown */
     const uint64_t *dim;
 };
 
-/* What the simulator looks for, in device_options.check. An access outside every buffer, a misaligned one and a write to
- * a read-only buffer are always faults, which end the launch. What is found else is an error in the launch's diags, at
- * its end, and the launch returns DEVICE_FAULT. */
+/* What the simulator looks for, in device_options.check. An access outside every buffer, a
+ * misaligned one and a write to a read-only buffer are always faults, which end the launch. What is
+ * found else is an error in the launch's diags, at its end, and the launch returns DEVICE_FAULT. */
 enum device_check {
     DEVICE_CHECK_MEMORY =
         1, /* also accesses that leave the shared or local variable they began with: a fault */
@@ -88,53 +90,59 @@ struct device_stats {
 #define DEVICE_INSTRUCTIONS UINT64_C(1000000000000)
 enum { DEVICE_FINDINGS = 20, DEVICE_FINDINGS_MOST = 256 };
 
-/* The kinds that a simulated launch gives diagnostics (diag.kind): of faults, which end it, and of what the checks find
- * else. NULL after the last. */
+/* The kinds that a simulated launch gives diagnostics (diag.kind): of faults, which end it, and of
+ * what the checks find else. NULL after the last. */
 extern const char *const device_fault_kind[], *const device_finding_kind[];
 struct suppressions;
 
 struct device_options {
     unsigned threads; /* simulator: worker threads, 0 = one per core */
-    /* simulator: thread-instructions per launch before it is stopped, 0 = DEVICE_INSTRUCTIONS, UINT64_MAX = no limit */
+    /* simulator: thread-instructions per launch before it is stopped, 0 = DEVICE_INSTRUCTIONS,
+     * UINT64_MAX = no limit */
     uint64_t max_instructions;
     unsigned check; /* simulator: enum device_check, bits */
-    /* simulator: how many findings of a launch are errors in its diags; 0: DEVICE_FINDINGS; DEVICE_FINDINGS_MOST at most */
+    /* simulator: how many findings of a launch are errors in its diags; 0: DEVICE_FINDINGS;
+     * DEVICE_FINDINGS_MOST at most */
     unsigned max_findings;
-    /* simulator: findings that are none (base/suppress.h), faults excepted; uses are counted. NULL: there are none */
+    /* simulator: findings that are none (base/suppress.h), faults excepted; uses are counted. NULL:
+     * there are none */
     struct suppressions *suppressions;
     unsigned
         sm; /* simulator: whose tensor cores it has, 90 for sm_90; 0: those of the PTX's target */
-    bool overcommit; /* simulator: buffers may be larger than the memory that the machine has left */
-    /* Set by a signal handler; a running simulation stops soon after it becomes non-zero. May be NULL. */
-    const volatile int *interrupted;
-    /* simulator: when asynchronous operations take effect. 0: as late as they may; else drawn from it */
-    uint64_t seed;
-    uint64_t
-        heap_bytes; /* of malloc() in kernels, 0 = the device's default: CUDA's and the simulator's is 8 MiB */
-    /* simulator: called now and then by the thread that launches, with how many of the launch's blocks are done. May be
+    bool
+        overcommit; /* simulator: buffers may be larger than the memory that the machine has left */
+    /* Set by a signal handler; a running simulation stops soon after it becomes non-zero. May be
      * NULL. */
+    const volatile int *interrupted;
+    /* simulator: when asynchronous operations take effect. 0: as late as they may; else drawn from
+     * it */
+    uint64_t seed;
+    uint64_t heap_bytes; /* of malloc() in kernels, 0 = the device's default: CUDA's and the
+                            simulator's is 8 MiB */
+    /* simulator: called now and then by the thread that launches, with how many of the launch's
+     * blocks are done. May be NULL. */
     void (*progress)(void *ctx, uint64_t done, uint64_t blocks);
     void *progress_ctx;
-    /* simulator: called after each launch with what CUDA's printf() said in it (on a GPU the driver prints that). May be
-     * NULL. */
+    /* simulator: called after each launch with what CUDA's printf() said in it (on a GPU the driver
+     * prints that). May be NULL. */
     void (*print)(void *ctx, const char *text, size_t n);
     void *print_ctx;
 };
 
 struct device; /* each implementation's own */
 
-/* How a tensor lies in global memory, and which box of it cp.async.bulk.tensor copies: what cuTensorMapEncodeTiled()
- * takes (CUDA driver API, "Tensor Map Object Management"). Innermost dimension first. */
+/* How a tensor lies in global memory, and which box of it cp.async.bulk.tensor copies: what
+ * cuTensorMapEncodeTiled() takes (CUDA driver API, "Tensor Map Object Management"). Innermost
+ * dimension first. */
 enum { DEVICE_TENSOR_RANK = 5, DEVICE_TENSOR_MAP = 128 };
 struct device_tensor_map {
     uint64_t address; /* a multiple of 16 */
     enum dtype type;  /* of an element: 8 to 64 bits; packed types count bytes */
     bool tf32;        /* f32 arrive rounded to 10 bits of mantissa, halves to even */
     unsigned rank;    /* 1 .. DEVICE_TENSOR_RANK */
-    uint64_t dim[DEVICE_TENSOR_RANK]; /* elements: 1 .. 2^32 */
-    uint64_t stride
-        [DEVICE_TENSOR_RANK]; /* bytes from an element to the next; [0]: of an element; others multiples of 16,
-                                            below 2^40 */
+    uint64_t dim[DEVICE_TENSOR_RANK];    /* elements: 1 .. 2^32 */
+    uint64_t stride[DEVICE_TENSOR_RANK]; /* bytes from an element to the next; [0]: of an element;
+                                            others multiples of 16, below 2^40 */
     uint32_t
         box[DEVICE_TENSOR_RANK]; /* elements: 1 .. 256; of the innermost bytes a multiple of 16 */
     uint32_t step[DEVICE_TENSOR_RANK]; /* of every so many elements one is taken: 1 .. 8 */
@@ -156,8 +164,8 @@ struct device_ops {
                                 const struct device_label *label, uint64_t *address,
                                 struct diags *d);
     enum device_status (*release)(struct device *dev, uint64_t address);
-    /* Host memory, aligned to 16 bytes, that kernels read and write in place; what it holds is defined. unbind() takes both
-     * again. */
+    /* Host memory, aligned to 16 bytes, that kernels read and write in place; what it holds is
+     * defined. unbind() takes both again. */
     enum device_status (*bind)(struct device *dev, void *host, uint64_t bytes, uint64_t *address,
                                struct diags *d);
     enum device_status (*unbind)(struct device *dev, void *host, uint64_t address);
@@ -171,11 +179,13 @@ struct device_ops {
     /* Device-to-device copy; the stats tell how long it took. */
     enum device_status (*copy)(struct device *dev, uint64_t to, uint64_t from, uint64_t bytes,
                                struct device_stats *stats, struct diags *d);
-    /* Loads PTX text (src spans are used for reports; on a GPU the driver's JIT compiles it, and its log is shown when
-     * it refuses). One module at a time; a second load replaces the first. The text must outlive the module. */
+    /* Loads PTX text (src spans are used for reports; on a GPU the driver's JIT compiles it, and
+     * its log is shown when it refuses). One module at a time; a second load replaces the first.
+     * The text must outlive the module. */
     enum device_status (*load)(struct device *dev, const struct source *ptx, struct diags *d);
-    /* Modules that are loaded side by side and named in device_launch.module. The text must outlive its module. On a GPU
-     * several threads may load at a time, each with diags of its own, after enter(). */
+    /* Modules that are loaded side by side and named in device_launch.module. The text must outlive
+     * its module. On a GPU several threads may load at a time, each with diags of its own, after
+     * enter(). */
     enum device_status (*load_module)(struct device *dev, const struct source *ptx,
                                       struct device_module **m, struct diags *d);
     void (*unload_module)(struct device *dev, struct device_module *m);
@@ -183,16 +193,18 @@ struct device_ops {
     enum device_status (*symbol)(struct device *dev, const struct device_module *m,
                                  const char *name, uint64_t *address, uint64_t *bytes,
                                  struct diags *d);
-    /* Launches and waits. n > 1 launches n times in a row and reports the time of each in stats[0..n). */
+    /* Launches and waits. n > 1 launches n times in a row and reports the time of each in
+     * stats[0..n). */
     enum device_status (*launch)(struct device *dev, const struct device_launch *l, size_t n,
                                  struct device_stats *stats, struct diags *d);
-    /* Encodes a tensor map that device_tensor_map_check() has let through, for a 128-byte parameter. */
+    /* Encodes a tensor map that device_tensor_map_check() has let through, for a 128-byte
+     * parameter. */
     enum device_status (*tensor_map)(struct device *dev, const struct device_tensor_map *m,
                                      unsigned char to[DEVICE_TENSOR_MAP], struct diags *d);
     /* Makes the calling thread one that uses this device, where a thread uses one at a time. */
     enum device_status (*enter)(struct device *dev, struct diags *d);
-    /* What can only be said when the last launch is over: memory that kernels have allocated and not freed, under
-     * DEVICE_CHECK_MEMORY. DEVICE_FAULT when there is any. */
+    /* What can only be said when the last launch is over: memory that kernels have allocated and
+     * not freed, under DEVICE_CHECK_MEMORY. DEVICE_FAULT when there is any. */
     enum device_status (*finish)(struct device *dev, struct diags *d);
     void (*close)(struct device *dev);
     const struct device_queue *queue; /* NULL: nothing can be queued; the simulator */
@@ -216,11 +228,12 @@ enum device_throttle {
     DEVICE_THROTTLE_BRAKE = 0x80,
 };
 
-/* Work that is queued and runs in that order while the caller goes on: what benchmarks are made of. What is queued between record() and recorded() does not run but becomes a graph, which
- * replay() queues as a whole. Queued work that went wrong shows at wait() at the latest. */
+/* Work that is queued and runs in that order while the caller goes on: what benchmarks are made of.
+ * What is queued between record() and recorded() does not run but becomes a graph, which replay()
+ * queues as a whole. Queued work that went wrong shows at wait() at the latest. */
 struct device_queue {
-    /* Checks a launch of a module against the device, and makes the device ready for it: once, and before it is recorded.
-     * Its arguments are not looked at. */
+    /* Checks a launch of a module against the device, and makes the device ready for it: once, and
+     * before it is recorded. Its arguments are not looked at. */
     enum device_status (*prepare)(struct device *dev, const struct device_launch *l,
                                   struct diags *d);
     /* The arguments are copied. */
@@ -237,7 +250,8 @@ struct device_queue {
     void (*discard)(struct device *dev, struct device_graph *g);
     /* Marks the begin or the end of what is timed. */
     enum device_status (*mark)(struct device *dev, bool end, struct diags *d);
-    /* Waits until everything queued is done. seconds, where not NULL: between the last two marks. */
+    /* Waits until everything queued is done. seconds, where not NULL: between the last two
+     * marks. */
     enum device_status (*wait)(struct device *dev, double *seconds, struct diags *d);
     /* Readable while work runs. NULL, or what is missing: no sensors. */
     const char *(*sensors)(struct device *dev, struct device_sensors *s);

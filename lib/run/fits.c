@@ -4,7 +4,8 @@
 #include "base/memory.h"
 #include "run/run.h"
 
-/* What a buffer takes of the host: what is made or read for it, its memory on a simulator, its result. */
+/* What a buffer takes of the host: what is made or read for it, its memory on a simulator, its
+ * result. */
 static uint64_t of_buffer(const struct run *r, const struct run_param *p, bool temp)
 {
     uint64_t times = 0;

@@ -218,7 +218,8 @@ static const char *likely(const struct ptx_var *v)
     return "in f32[N]"; /* 64 bits: mostly a pointer */
 }
 
-/* What the entry loads of a struct, as declarations of its members in the order in which they lie. */
+/* What the entry loads of a struct, as declarations of its members in the order in which they
+ * lie. */
 static const char *likely_members(struct arena *a, const struct ptx_func *f,
                                   const struct ptx_var *v)
 {

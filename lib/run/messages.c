@@ -62,7 +62,8 @@ static struct device_dim thread_of(uint32_t flat, const struct device_dim *n)
     return (struct device_dim){flat % n->x, flat / n->x % n->y, flat / n->x / n->y};
 }
 
-/* The record at words[*at], and *at moved behind it; false when there is none that a kernel could have written. */
+/* The record at words[*at], and *at moved behind it; false when there is none that a kernel could
+ * have written. */
 static bool read_record(const struct run *r, const struct device_launch *l, const uint32_t *words,
                         size_t n, size_t *at, struct run_message *m)
 {

@@ -4,7 +4,8 @@
 
 #include <inttypes.h>
 
-/* What every device since sm_70 has: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". */
+/* What every device since sm_70 has: CUDA C++ Programming Guide, "Technical Specifications per
+ * Compute Capability". */
 enum { BLOCK_THREADS = 1024, SHARED_MOST = 227 * 1024, CLUSTER_MOST = 16 };
 static const uint32_t grid_limit[3] = {INT32_MAX, 65535, 65535};
 static const uint32_t block_limit[3] = {1024, 1024, 64};
@@ -213,7 +214,8 @@ static bool plan_field(struct run *r, const struct contract_arg *arg, unsigned c
     return true;
 }
 
-/* Against the entry's own parameters, so that a kernel never reads an argument that is not there. */
+/* Against the entry's own parameters, so that a kernel never reads an argument that is not
+ * there. */
 static bool check_entry(struct run *r, const struct ptx_module *m, const struct plan_launch *p)
 {
     const struct ptx_func *f = ptx_find_entry(m, p->l.entry);
@@ -317,8 +319,8 @@ static bool plan_launch(struct run *r, const struct ptx_module *m,
     return !m || check_entry(r, m, p);
 }
 
-/* Of consecutive launches of a step with conditions the first that holds is taken: i moves past the group, *take is the one
- * chosen. */
+/* Of consecutive launches of a step with conditions the first that holds is taken: i moves past the
+ * group, *take is the one chosen. */
 static bool choose(struct run *r, size_t *i, const struct contract_launch **take)
 {
     const struct contract *c = r->contract;

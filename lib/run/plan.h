@@ -39,7 +39,8 @@ void plan_addresses(const struct run *r, struct plan *plan, const uint64_t *addr
 /* Encodes the tensor maps for a device, after plan_addresses(). */
 enum device_status plan_maps(struct plan *plan, const struct device_ops *ops, struct device *dev,
                              struct diags *d);
-/* How many temps every run of the launches finds zero, and queues their clearing. address: by run_buffer(). */
+/* How many temps every run of the launches finds zero, and queues their clearing. address: by
+ * run_buffer(). */
 unsigned plan_clears(const struct run *r);
 enum device_status plan_clear(const struct run *r, const struct device_queue *queue,
                               struct device *dev, const uint64_t *address, struct diags *d);

@@ -70,7 +70,8 @@ static const struct run_param *buffer_of(const struct run *r, const struct plan_
     return run_buffer(r, (size_t)plan_buffer(r, p->src->sym));
 }
 
-/* What no device has a map for: one of the same rank, of an element behind the buffer, where a copy through it is found. */
+/* What no device has a map for: one of the same rank, of an element behind the buffer, where a copy
+ * through it is found. */
 static bool make_up_empty(struct run *r, struct plan_map *p)
 {
     enum { ALIGNED = 32 };

@@ -1,14 +1,19 @@
 /* Binds values to a launch contract and executes it on a device.
  *
  *     struct run *r = run_new(a, contract, d);
- *     run_bind_dim(r, dim, 1024, "n=1024 was given");     and scalars, and buffers whose shapes are known
- *     run_shapes(r);                                      every shape is known now, every requirement holds
- *     r->param[k].host.data = ...;                        contents of the inputs, where they were not bound with it
- *     run_execute(r, module, ops, dev, NULL, &stats);     the outputs are in r->param[k].result.data
+ *     run_bind_dim(r, dim, 1024, "n=1024 was given");     and scalars, and buffers whose shapes are
+ *                                                         known
+ *     run_shapes(r);                                      every shape is known now, every
+ *                                                         requirement holds
+ *     r->param[k].host.data = ...;                        contents of the inputs, where they were
+ *                                                         not bound with it
+ *     run_execute(r, module, ops, dev, NULL, &stats);     the outputs are in
+ *                                                         r->param[k].result.data
  *
- * Each step returns false (or a device status) with errors in the run's diags. Nothing is allocated on the device
- * before everything that can be checked has been. All memory is the arena's; the caller loads the PTX into the device.
- * Values that users write as text (NAME=VALUE) are bound by args.h.
+ * Each step returns false (or a device status) with errors in the run's diags. Nothing is allocated
+ * on the device before everything that can be checked has been. All memory is the arena's; the
+ * caller loads the PTX into the device. Values that users write as text (NAME=VALUE) are bound by
+ * args.h.
  */
 #ifndef KAIO_RUN_RUN_H
 #define KAIO_RUN_RUN_H
@@ -63,12 +68,12 @@ struct run {
     struct run_param
         *temp; /* the contract's temps, in its order: sym, and host's shape once it is known */
     size_t ntemp;
-    /* of the device whose launches are planned, which a grid may take: run_execute() and run_time() set it; in run_check() it may
-     * still be any, and such grids are looked at later */
+    /* of the device whose launches are planned, which a grid may take: run_execute() and run_time()
+     * set it; in run_check() it may still be any, and such grids are looked at later */
     unsigned multiprocessors;
     bool any_device;
-    /* Of the host's memory, set before run_bind_args(): whether the device's memory is in it, and whether more may be asked for than
-     * there is. */
+    /* Of the host's memory, set before run_bind_args(): whether the device's memory is in it, and
+     * whether more may be asked for than there is. */
     struct {
         bool simulated, overcommit;
     } memory;
@@ -111,7 +116,8 @@ static inline bool run_is_cleared(const struct run *r, size_t buffer)
 /* While no device is known its multiprocessors are an H100's. */
 enum { RUN_MULTIPROCESSORS = 132 };
 
-/* d is kept and used by every later call. Dimensions that were fixed at emission are known from the start. */
+/* d is kept and used by every later call. Dimensions that were fixed at emission are known from the
+ * start. */
 struct run *run_new(struct arena *a, const struct contract *c, struct diags *d);
 struct run_param *run_find_param(struct run *r, const char *name); /* NULL if absent */
 struct run_dim *run_find_dim(struct run *r, const char *name);
@@ -120,19 +126,19 @@ struct run_dim *run_find_dim(struct run *r, const char *name);
 bool run_bind_dim(struct run *r, struct run_dim *dim, int64_t value, const char *from);
 /* Rounds f to a float type. The value must be in the type's range and no NaN. */
 bool run_bind_scalar(struct run *r, struct run_param *p, double f, int64_t i);
-/* Takes the buffer's shape, from which dimensions are bound, and its data if it has any. Its type must be the declared
- * one. */
+/* Takes the buffer's shape, from which dimensions are bound, and its data if it has any. Its type
+ * must be the declared one. */
 bool run_bind_buffer(struct run *r, struct run_param *p, const struct buffer *b);
-/* Every dimension and scalar has a value (what follows from extents of given buffers, and defaults, are filled in), every buffer its shape in host, and the requirements
- * hold. */
+/* Every dimension and scalar has a value (what follows from extents of given buffers, and defaults,
+ * are filled in), every buffer its shape in host, and the requirements hold. */
 bool run_shapes(struct run *r);
 
-/* After run_shapes(): whether the host has the memory for the buffers that there are no contents for yet, on a simulator for
- * the device's, and for results. */
+/* After run_shapes(): whether the host has the memory for the buffers that there are no contents
+ * for yet, on a simulator for the device's, and for results. */
 bool run_fits(const struct run *r);
 
-/* After run_shapes(): what the contract says of its sums, 0 where it says nothing. False when a number is negative. Of given
- * (NULL: none), what is not RUN_NOT_GIVEN goes before. */
+/* After run_shapes(): what the contract says of its sums, 0 where it says nothing. False when a
+ * number is negative. Of given (NULL: none), what is not RUN_NOT_GIVEN goes before. */
 #define RUN_NOT_GIVEN UINT64_MAX
 bool run_sums(struct run *r, const struct spec_sums *given, struct spec_sums *sums);
 
@@ -142,7 +148,7 @@ const char *run_type_text(struct run *r, const struct run_param *p);
 struct run_options {
     uint8_t poison; /* every byte of an output before the launch: one never written shows */
     uint32_t guard; /* bytes of a band on each side of every buffer, a multiple of 256, in which
-                                 * a write is found (for GPUs; the simulator knows the bounds); 0: none */
+                     * a write is found (for GPUs; the simulator knows the bounds); 0: none */
     uint64_t message_bytes; /* room for the records of print() and assert() in each launch */
     bool messages_by_time;  /* as they were issued, not sorted by thread */
     bool temps; /* what they hold at the end is read back, too: in r->temp[k].result.data */
@@ -157,12 +163,14 @@ struct run_stats {
     unsigned launches; /* done: one with an empty grid is skipped */
 };
 
-/* Checks that the launches of the contract are possible, and fit the module's entries if there is a module (NULL: it could
- * not be parsed here, the device will tell). run_execute() does it too; call it to find errors early. */
+/* Checks that the launches of the contract are possible, and fit the module's entries if there is a
+ * module (NULL: it could not be parsed here, the device will tell). run_execute() does it too; call
+ * it to find errors early. */
 bool run_check(struct run *r, const struct ptx_module *m);
 
-/* Uploads, launches, reads back; gives the device memory back. opt NULL: run_default. stats may be NULL. DEVICE_FAULT
- * also when a guard band was written or an assertion of the kernel did not hold. */
+/* Uploads, launches, reads back; gives the device memory back. opt NULL: run_default. stats may be
+ * NULL. DEVICE_FAULT also when a guard band was written or an assertion of the kernel did not
+ * hold. */
 enum device_status run_execute(struct run *r, const struct ptx_module *m,
                                const struct device_ops *ops, struct device *dev,
                                const struct run_options *opt, struct run_stats *stats);
@@ -182,9 +190,9 @@ struct run_timing {
     uint64_t thread_instructions; /* per execution; 0 where they are not counted */
 };
 
-/* n rounds after warm-up, each an execution and, on a GPU, a copy that reads bytes / 2 and writes as many; of what is short
- * a graph of so many that neither launches nor events show. Executions go round through as many copies of the buffers
- * as are twice the L2 cache together, 16 at most. */
+/* n rounds after warm-up, each an execution and, on a GPU, a copy that reads bytes / 2 and writes
+ * as many; of what is short a graph of so many that neither launches nor events show. Executions go
+ * round through as many copies of the buffers as are twice the L2 cache together, 16 at most. */
 enum device_status run_time(struct run *r, const struct device_ops *ops, struct device *dev,
                             unsigned n, struct run_timing *t);
 

@@ -49,7 +49,7 @@ uint64_t device_tensor_footprint(const struct device_tensor_map *m)
     return rows(m) * device_tensor_pitch(m);
 }
 
-/* ---- rules ---------------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 struct rules {
     const struct device_tensor_map *m;

@@ -1,5 +1,5 @@
-/* The time of launches. On a GPU what is short is recorded as a graph and replayed, so that neither the launches nor the
- * events around them show. */
+/* The time of launches. On a GPU what is short is recorded as a graph and replayed, so that neither
+ * the launches nor the events around them show. */
 #include <config.h>
 
 #include "run/job.h"
@@ -39,7 +39,8 @@ struct timer {
     struct timed work, copying;
 };
 
-/* Enough copies of the buffers that all of them together are twice the L2 cache, within a quarter of the memory. */
+/* Enough copies of the buffers that all of them together are twice the L2 cache, within a quarter
+ * of the memory. */
 static unsigned sets_wanted(const struct device_info *info, uint64_t footprint)
 {
     unsigned n = 1;
@@ -49,7 +50,8 @@ static unsigned sets_wanted(const struct device_info *info, uint64_t footprint)
     return n;
 }
 
-/* Bytes of each copy buffer: what moves as many as an execution does, or as many as there is room for. */
+/* Bytes of each copy buffer: what moves as many as an execution does, or as many as there is room
+ * for. */
 static uint64_t copy_wanted(const struct device_info *info, uint64_t footprint, uint64_t bytes)
 {
     uint64_t room = info->memory > footprint ? (info->memory - footprint) / 4 : 0;

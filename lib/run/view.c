@@ -18,7 +18,8 @@ static bool ends_with(const char *s, size_t n, const char *tail)
     return n >= t && memcmp(s + n - t, tail, t) == 0;
 }
 
-/* Where the brackets at the end of a name of n bytes begin, if they hold what a shape may; n: there are none. */
+/* Where the brackets at the end of a name of n bytes begin, if they hold what a shape may; n: there
+ * are none. */
 static size_t brackets(const char *s, size_t n)
 {
     size_t at = n;

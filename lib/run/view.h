@@ -1,6 +1,7 @@
 /* A file's tensor in another shape: "a.npy[2,3,-1]", "a.npy::T", "w.safetensors#q[8,64]::T".
  *
- *   [EXTENT,...]   the same elements in this shape; one extent may be -1 and follows from the others
+ *   [EXTENT,...]   the same elements in this shape; one extent may be -1 and follows from the
+ *                  others
  *   ::T            the axes in reverse order, after that
  */
 #ifndef KAIO_RUN_VIEW_H
@@ -27,7 +28,8 @@ bool view_parse(struct arena *a, const char *name, const char *text, struct view
 /* The shape of count elements, for a buffer without one. */
 bool view_shape(const struct view *v, const char *name, enum dtype type, uint64_t count,
                 struct buffer *b, struct diags *d);
-/* The buffer as it is asked for: the same contents, or a copy in the arena where axes are reversed. */
+/* The buffer as it is asked for: the same contents, or a copy in the arena where axes are
+ * reversed. */
 bool view_apply(struct arena *a, const struct view *v, const char *name, struct buffer *b,
                 struct diags *d);
 

@@ -9,7 +9,7 @@
 #include "sim/mbarrier.h"
 #include "sim/wgmma.h"
 
-/* ---- register files ----------------------------------------------------------------------------------- */
+/* ---- register files -------------------------------------------------------------------------- */
 
 static void fill32(unsigned char *slot, uint32_t v)
 {
@@ -61,7 +61,7 @@ static void file_put(struct sim_worker *k, unsigned char *file)
     k->spare_file[k->nspare++] = file;
 }
 
-/* ---- special registers -------------------------------------------------------------------------------- */
+/* ---- special registers ----------------------------------------------------------------------- */
 
 static void thread_ids(const struct sim_launch *l, const struct sim_warp *w, unsigned axis,
                        unsigned char *slot)
@@ -188,7 +188,7 @@ bool sim_special_known(enum ptx_sreg reg)
 _Static_assert(PTX_SR_WARPID - PTX_SR_TID_X == 13 && PTX_SR_LANEMASK_GT - PTX_SR_CLUSTERID_X == 18,
                "the special registers in between are all known");
 
-/* ---- blocks -------------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 void sim_block_free(struct sim_block *b)
 {
@@ -393,7 +393,8 @@ static void run_warp(struct sim_block *b, struct sim_warp *w)
     }
 }
 
-/* Each warp of the block that can run has a slice, the first one first: SIM_YIELD, or SIM_BLOCKED when none could. */
+/* Each warp of the block that can run has a slice, the first one first: SIM_YIELD, or SIM_BLOCKED
+ * when none could. */
 static enum sim_stop run_round(struct sim_block *b, uint32_t first)
 {
     struct sim_block *const unit = b->peer[0];
@@ -419,8 +420,8 @@ static enum sim_stop run_round(struct sim_block *b, uint32_t first)
     return stop;
 }
 
-/* Every thread of the unit waits or spins: what is in flight goes on, or the time of waits is over. SIM_BLOCKED: only
- * another unit can help. */
+/* Every thread of the unit waits or spins: what is in flight goes on, or the time of waits is over.
+ * SIM_BLOCKED: only another unit can help. */
 static enum sim_stop move_on(struct sim_block *b, bool blocked)
 {
     const enum sim_stop stop = sim_flight_step(b);
@@ -434,8 +435,8 @@ static enum sim_stop move_on(struct sim_block *b, bool blocked)
     return SIM_YIELD;
 }
 
-/* A round of all blocks: as run_round(). With a seed it is drawn who comes first, unless threads only spin: these are found
- * to be stuck when they do the same for ever. */
+/* A round of all blocks: as run_round(). With a seed it is drawn who comes first, unless threads
+ * only spin: these are found to be stuck when they do the same for ever. */
 static enum sim_stop run_peers(struct sim_block *b, bool draws, bool *spins, uint32_t *live)
 {
     enum sim_stop all = SIM_BLOCKED;

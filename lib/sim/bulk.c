@@ -1,5 +1,5 @@
-/* Bulk copies between linear stretches of memory, st.async, and what is said of lines of the cache: what is checked when
- * they are issued. */
+/* Bulk copies between linear stretches of memory, st.async, and what is said of lines of the cache:
+ * what is checked when they are issued. */
 #include <config.h>
 
 #include "sim/check.h"
@@ -136,7 +136,7 @@ const struct sim_op *sim_line(struct sim_warp *w, const struct sim_op *op)
     return op + 1;
 }
 
-/* ---- st.async ------------------------------------------------------------------------------------------ */
+/* ---- st.async -------------------------------------------------------------------------------- */
 
 static bool store_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lane)
 {

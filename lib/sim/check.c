@@ -16,7 +16,7 @@ const struct sim_op *check_handle(struct sim_warp *w, const struct check_op *o,
     return o->fn[w->em != UINT32_MAX](w, op);
 }
 
-/* ---- where accesses go ---------------------------------------------------------------------------------- */
+/* ---- where accesses go ----------------------------------------------------------------------- */
 
 static void aim_at(struct sim_warp *w, const struct sim_op *op, struct check_aim *aim)
 {
@@ -94,8 +94,8 @@ static void look(struct sim_warp *w, const struct check_op *o, const struct sim_
     const struct check_memory *m = x->m;
     const struct sim_launch *l = w->block->launch;
     const unsigned bits = l->check->bits;
-    /* what libraries do in the system's memory is not the program's: cooperative groups sets bits of words that nobody has
-     * written, and lets shuffles order accesses */
+    /* what libraries do in the system's memory is not the program's: cooperative groups sets bits
+     * of words that nobody has written, and lets shuffles order accesses */
     if (l->code->reserves && m->space == SIM_IN_SHARED &&
         check_offset(x, (uint32_t)__builtin_ctz(x->lanes)) >= m->bytes - SIM_RESERVED)
         return;
@@ -151,7 +151,7 @@ void check_watch(struct sim_warp *w, struct check_op *o, const struct sim_op *op
     }
 }
 
-/* ---- the watched records -------------------------------------------------------------------------------- */
+/* ---- the watched records --------------------------------------------------------------------- */
 
 /* Does an access leave the variable that its address was made from? */
 bool check_strays(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
@@ -274,7 +274,7 @@ static const struct sim_op *on_meeting(struct sim_warp *w, const struct sim_op *
     return o->fn[w->part](w, op);
 }
 
-/* ---- instrumenting -------------------------------------------------------------------------------------- */
+/* ---- instrumenting --------------------------------------------------------------------------- */
 
 static const struct {
     uint16_t handler;
@@ -447,7 +447,7 @@ void sim_check_instrument(struct check *c, struct sim_launch *l, const struct si
         check_registers(c, code);
 }
 
-/* ---- devices, buffers, launches, blocks ------------------------------------------------------------------ */
+/* ---- devices, buffers, launches, blocks ------------------------------------------------------ */
 
 struct check *sim_check_new(unsigned bits)
 {

@@ -1,35 +1,41 @@
-/* The sanitizer: what loads, stores, atomics, barriers and fences mean under the PTX memory model, whatever order the
- * simulator happens to run them in. Private to lib/sim.
+/* The sanitizer: what loads, stores, atomics, barriers and fences mean under the PTX memory model,
+ * whatever order the simulator happens to run them in. Private to lib/sim.
  *
- * A launch under checks has its records instrumented: the handlers of memory and ordering instructions are replaced
- * by functions of check.c, which look at shadow state and then call the handler. A launch without checks has no part
- * in it, and pays nothing.
+ * A launch under checks has its records instrumented: the handlers of memory and ordering
+ * instructions are replaced by functions of check.c, which look at shadow state and then call the
+ * handler. A launch without checks has no part in it, and pays nothing.
  *
- * - Order (check_order.c). One clock for the device ticks at every event that orders accesses. An access is stamped
- *   with the block, the thread and the clock. Of another access a thread has to know whether it happened before: for
- *   the threads of its own block that is "all up to clock base" after a barrier of the block, kept finer for warps and
- *   lanes; for what it learnt by acquiring it is a list of such facts (struct check_known).
- * - Shadow (check_shadow.c). Memory that can race has a cell for every granule of it: the last write, two reads that
- *   are as far apart as any two, atomics. Granules are as large as the smallest access so far.
- *   A warp's accesses are looked at together (check_cells.h), those where something is not plainly in order one by one.
- * - Init (check_init.c). A bit for each byte that may be undefined. What is loaded from such bytes, or shuffled from
- *   lanes that take no part, is followed through registers to where it is used (check_taint.c).
- * - Symbols (check_symbol.c). Which array an address was made from, found in the code before it runs.
+ * - Order (check_order.c). One clock for the device ticks at every event that orders accesses. An
+ *   access is stamped with the block, the thread and the clock. Of another access a thread has to
+ *   know whether it happened before: for the threads of its own block that is "all up to clock
+ *   base" after a barrier of the block, kept finer for warps and lanes; for what it learnt by
+ *   acquiring it is a list of such facts (struct check_known).
+ * - Shadow (check_shadow.c). Memory that can race has a cell for every granule of it: the last
+ *   write, two reads that are as far apart as any two, atomics. Granules are as large as the
+ *   smallest access so far. A warp's accesses are looked at together (check_cells.h), those where
+ *   something is not plainly in order one by one.
+ * - Init (check_init.c). A bit for each byte that may be undefined. What is loaded from such bytes,
+ *   or shuffled from lanes that take no part, is followed through registers to where it is used
+ *   (check_taint.c).
+ * - Symbols (check_symbol.c). Which array an address was made from, found in the code before it
+ *   runs.
  * - Sync (check_sync.c). Who comes to a barrier, and where; member masks.
- * - Async (check_async.c). A copy by cp.async is a write that begins when it is issued and ends when its thread waits for
- *   it: until then the cell's write has the clock CHECK_PENDING, which is not before anything, the thread itself
- *   included; then the clock of the wait.
- * - Agents (check_flight.c, check_mbar.c, check_wgmma.c). What a bulk copy, a tensor copy or wgmma does to memory is done
- *   not by the thread that issues it but by an agent beside the threads, and the access is stamped with that agent and
- *   the clock of the issue. A thread knows of it by what completes it alone: agents of an mbarrier by a wait for its
- *   phase, those of a thread's bulk stores by cp.async.bulk.wait_group, that of a warpgroup by wgmma.wait_group. When
- *   the bytes really move does not matter.
- * - Proxies (check_proxy.c). A write by the generic proxy reaches the async proxy once its thread has executed
- *   fence.proxy.async behind it, and who issues the operation knows of that fence.
- * - Findings (check_find.c) are counted by kind and pair of instructions, and reported when the launch is over.
+ * - Async (check_async.c). A copy by cp.async is a write that begins when it is issued and ends
+ *   when its thread waits for it: until then the cell's write has the clock CHECK_PENDING, which is
+ *   not before anything, the thread itself included; then the clock of the wait.
+ * - Agents (check_flight.c, check_mbar.c, check_wgmma.c). What a bulk copy, a tensor copy or wgmma
+ *   does to memory is done not by the thread that issues it but by an agent beside the threads, and
+ *   the access is stamped with that agent and the clock of the issue. A thread knows of it by what
+ *   completes it alone: agents of an mbarrier by a wait for its phase, those of a thread's bulk
+ *   stores by cp.async.bulk.wait_group, that of a warpgroup by wgmma.wait_group. When the bytes
+ *   really move does not matter.
+ * - Proxies (check_proxy.c). A write by the generic proxy reaches the async proxy once its thread
+ *   has executed fence.proxy.async behind it, and who issues the operation knows of that fence.
+ * - Findings (check_find.c) are counted by kind and pair of instructions, and reported when the
+ *   launch is over.
  *
- * Checked launches run on one worker thread, so that the findings are the same in every run. Source: PTX ISA, memory
- * consistency model; FastTrack (Flanagan, Freund 2009) for the cells.
+ * Checked launches run on one worker thread, so that the findings are the same in every run.
+ * Source: PTX ISA, memory consistency model; FastTrack (Flanagan, Freund 2009) for the cells.
  */
 #ifndef KAIO_SIM_CHECK_H
 #define KAIO_SIM_CHECK_H
@@ -38,7 +44,7 @@
 #include "sim/sim.h"
 #include "sim/wgmma.h"
 
-/* ---- who knows what (check_order.c) ------------------------------------------------------------------- */
+/* ---- who knows what (check_order.c) ---------------------------------------------------------- */
 
 /* All accesses of threads (or other agents) first .. last of a block up to a clock. */
 struct check_fact {
@@ -58,8 +64,8 @@ struct check_known {
 struct check_lists {
     struct check_known *acquired;
     struct check_known *fenced; /* what a relaxed store publishes */
-    /* what came from another block by arrivals or waits with scope .cta: that tells what agents have done, and what was
-     * read, but not what was written */
+    /* what came from another block by arrivals or waits with scope .cta: that tells what agents
+     * have done, and what was read, but not what was written */
     struct check_known *heard;
 };
 
@@ -110,7 +116,7 @@ struct check_arrival {
     struct check_lists lists;      /* of all that came */
 };
 
-/* ---- shadow ------------------------------------------------------------------------------------------- */
+/* ---- shadow ---------------------------------------------------------------------------------- */
 
 /* Agents of a block: its threads, and those beside them. */
 enum check_agent {
@@ -140,14 +146,14 @@ struct check_shadow {
     struct check_cells cell;
     struct check_more *more;
     uint32_t nmore, cap_more;
-    uint8_t *
-        span; /* of 16 bytes each: how a tensor copy swizzled them (sim_flight.span); NULL: no tensor copy has come */
+    uint8_t *span; /* of 16 bytes each: how a tensor copy swizzled them (sim_flight.span); NULL: no
+                      tensor copy has come */
     uint64_t *defined;  /* a bit a byte; NULL: all of it is, or init is not checked */
     uint64_t undefined; /* bytes */
     uint64_t words;     /* that defined has room for */
 };
 
-/* ---- the launch --------------------------------------------------------------------------------------- */
+/* ---- the launch ------------------------------------------------------------------------------ */
 
 enum check_class {
     CHECK_OTHER,
@@ -222,8 +228,8 @@ enum check_finding_kind {
     CHECK_F_LEFT,     /* a block is over while a bulk store or wgmma reads its shared memory */
     CHECK_F_GONE,     /* shared memory of a block that may have exited */
     CHECK_F_REGISTER, /* a register of a wgmma in flight; mask: its group is still open */
-    CHECK_F_MAP, /* no fence.proxy.tensormap between a change of a map and a copy by it; mask: there was
-                  * a release */
+    CHECK_F_MAP, /* no fence.proxy.tensormap between a change of a map and a copy by it; mask: there
+                  * was a release */
     CHECK_F_WGFENCE, /* no wgmma.fence between access to a register and its wgmma; mask: to any */
 };
 
@@ -274,14 +280,14 @@ struct check {
     uint32_t words;  /* of sets of registers (check_wgmma.c) */
     bool flies;      /* the code has operations of the async proxy */
     bool told_lines; /* how to get lines of the source into PTX: said once */
-    struct
-    { /* the last arrival; lanes of one instruction share a clock: is_together() */
+    struct {         /* the last arrival; lanes of one instruction share a clock: is_together() */
         uint64_t block;
         uint32_t warp, record, clock;
         uint32_t lanes, left; /* that execute it, that have not arrived */
     } arrival;
     uint64_t nknown; /* struct check_known made */
-    /* the last two that were joined, by id, and what came of it: lanes of a warp often ask for the same */
+    /* the last two that were joined, by id, and what came of it: lanes of a warp often ask for the
+     * same */
     uint64_t joined[2];
     struct check_known *join;
     unsigned shared_shift;
@@ -293,7 +299,7 @@ struct check {
     uint64_t rest; /* findings beyond those */
 };
 
-/* ---- agents --------------------------------------------------------------------------------------------- */
+/* ---- agents ---------------------------------------------------------------------------------- */
 
 enum { CHECK_GROUPS = 64 }; /* committed groups that are kept track of */
 
@@ -310,7 +316,8 @@ struct check_bulk {
     uint32_t read;       /* what they read up to this clock has been read */
 };
 
-/* Proxy fences of a warp: the last of them, and for each of the two spaces what its first lane knew at the last. */
+/* Proxy fences of a warp: the last of them, and for each of the two spaces what its first lane knew
+ * at the last. */
 struct check_fences {
     uint32_t n;
     struct {
@@ -396,9 +403,9 @@ static inline bool sim_check_alone(const struct check *c)
 {
     return c->bits & ~(unsigned)DEVICE_CHECK_MEMORY;
 }
-/* Of an instrumented record (check.c): its handler; where an access goes, bytes 0: nowhere; those of the lanes whose access
- * is aligned and inside; all that is checked of the access of w->em; does it leave its variable, and is that a fault
- * now. */
+/* Of an instrumented record (check.c): its handler; where an access goes, bytes 0: nowhere; those
+ * of the lanes whose access is aligned and inside; all that is checked of the access of w->em; does
+ * it leave its variable, and is that a fault now. */
 struct check_memory;
 struct check_access;
 const struct sim_op *check_handle(struct sim_warp *w, const struct check_op *o,
@@ -418,12 +425,13 @@ bool sim_check_block_start(struct sim_block *b);  /* makes b->check; false: no m
 void sim_check_unit_end(struct sim_block *first); /* of a cluster: its threads have exited; then */
 void sim_check_block_end(struct sim_block *b);    /* ... for each block */
 void sim_check_block_free(struct sim_block *b);   /* which may have none */
-/* Lanes come to barrier id, named with so many threads (0: all); waits: and stay until it is complete. */
+/* Lanes come to barrier id, named with so many threads (0: all); waits: and stay until it is
+ * complete. */
 void sim_check_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, uint32_t id,
                       uint32_t threads, bool waits);
 void sim_check_complete(struct sim_block *b, uint32_t id);
-/* Lanes come to the barrier of their cluster; it is complete, and b is the cluster's first block; lanes go on that have
- * waited for it. */
+/* Lanes come to the barrier of their cluster; it is complete, and b is the cluster's first block;
+ * lanes go on that have waited for it. */
 void sim_check_cluster_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 void sim_check_cluster(struct sim_block *b);
 void sim_check_cluster_passed(struct sim_warp *w, uint32_t lanes);
@@ -435,14 +443,15 @@ void sim_check_landed(struct sim_warp *w, const struct sim_copy *copy, uint32_t 
 
 /* Hooks of operations beside the threads, called where the block that executes them has its check.
  *
- * An operation is in flight to f->to (nothing has moved yet); so much of it reads its source or writes its destination
- * now; all of it has, before the mbarrier is told; the cluster has ended, and nobody has waited for it. */
+ * An operation is in flight to f->to (nothing has moved yet); so much of it reads its source or
+ * writes its destination now; all of it has, before the mbarrier is told; the cluster has ended,
+ * and nobody has waited for it. */
 struct sim_flight;
 struct sim_piece;
 void sim_check_flight_issued(struct sim_warp *w, const struct sim_op *op,
                              const struct sim_flight *f);
-/* Before that, where the launch is checked at all: does it leave the shared variable that its address was made from? Then
- * the warp has stopped with the fault. */
+/* Before that, where the launch is checked at all: does it leave the shared variable that its
+ * address was made from? Then the warp has stopped with the fault. */
 bool sim_check_flight_strays(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                              const struct sim_flight *f);
 void sim_check_flight_part(const struct sim_flight *f, const struct sim_piece *p, bool reads,
@@ -453,8 +462,8 @@ void sim_check_flight_dropped(const struct sim_flight *f);
 void sim_check_bulk_commit(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 void sim_check_bulk_waited(struct sim_warp *w, const struct sim_op *op, uint32_t lanes, bool read);
 
-/* An mbarrier of a block is made, is no longer one; an arrival, before it counts; a phase is complete; lanes have learnt
- * by test_wait or try_wait that it is. */
+/* An mbarrier of a block is made, is no longer one; an arrival, before it counts; a phase is
+ * complete; lanes have learnt by test_wait or try_wait that it is. */
 void sim_check_mbar_made(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                          struct sim_block *b, uint32_t offset);
 void sim_check_mbar_gone(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
@@ -465,8 +474,9 @@ void sim_check_mbar_phase(struct sim_block *b, uint32_t offset);
 void sim_check_mbar_passed(struct sim_warp *w, const struct sim_op *op, uint32_t lanes,
                            struct sim_block *b, uint32_t offset);
 
-/* Tensor maps that a kernel changes (check_map.c). A lane reads or writes the 128 bytes of one by itself; a lane's copy uses
- * the map at an address of global memory; a warp executes fence.proxy.tensormap, .acquire for that address or .release (0).
+/* Tensor maps that a kernel changes (check_map.c). A lane reads or writes the 128 bytes of one by
+ * itself; a lane's copy uses the map at an address of global memory; a warp executes
+ * fence.proxy.tensormap, .acquire for that address or .release (0).
  */
 void sim_check_map_access(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                           unsigned space, uint64_t address, bool writes);
@@ -474,19 +484,20 @@ void sim_check_map_used(struct sim_warp *w, const struct sim_op *op, uint32_t la
                         uint64_t address);
 void sim_check_map_fence(struct sim_warp *w, uint64_t address);
 
-/* A warp issues wgmma.mma_async, which reads these n stretches of shared memory for it; wgmma.fence, commit_group,
- * wait_group that returns and leaves so many groups pending. */
+/* A warp issues wgmma.mma_async, which reads these n stretches of shared memory for it;
+ * wgmma.fence, commit_group, wait_group that returns and leaves so many groups pending. */
 void sim_check_wgmma(struct sim_warp *w, const struct sim_op *op, const struct sim_wgmma_reads *r,
                      uint32_t n);
 void sim_check_wgmma_fence(struct sim_warp *w);
 void sim_check_wgmma_commit(struct sim_warp *w);
 void sim_check_wgmma_wait(struct sim_warp *w, uint32_t pending);
 
-/* ---- between the files of the sanitizer ----------------------------------------------------------------- */
+/* ---- between the files of the sanitizer ------------------------------------------------------ */
 
 static inline uint32_t check_tick(struct check *c)
 {
-    /* at its end the clock stands still: everything counts as ordered, nothing is reported wrongly */
+    /* at its end the clock stands still: everything counts as ordered, nothing is reported
+     * wrongly */
     return c->clock < CHECK_PENDING - 1 ? c->clock++ : c->clock;
 }
 static inline uint32_t check_op_of(const struct check_slot *s)
@@ -508,8 +519,8 @@ static inline struct check_slot check_slot_of(uint32_t block, uint32_t clock, ui
     return (struct check_slot){block, clock, agent << CHECK_OP_BITS | op};
 }
 
-/* Lists (check_known.c); NULL is the empty one. When there is no memory c is starved, and they know too much or too
- * little. */
+/* Lists (check_known.c); NULL is the empty one. When there is no memory c is starved, and they know
+ * too much or too little. */
 struct check_known *check_known_ref(struct check_known *k);
 void check_known_drop(struct check_known *k);
 /* Makes a list of n facts in any order, which it sorts. */
@@ -538,8 +549,8 @@ struct check_known *check_hearsay(const struct sim_warp *w, uint32_t lane);
 struct check_known *check_released(struct sim_warp *w, uint32_t lane, const struct check_op *o,
                                    uint32_t record);
 void check_fence(struct sim_warp *w, uint32_t lanes, unsigned scope, bool acquires, bool releases);
-/* Can a strong access publish something, or find something published? Then: it has been done, by a lane, to the location
- * of a cell. */
+/* Can a strong access publish something, or find something published? Then: it has been done, by a
+ * lane, to the location of a cell. */
 bool check_tells(const struct sim_warp *w, const struct check_op *o);
 void check_publish(struct sim_warp *w, uint32_t lane, const struct check_op *o, bool joins,
                    struct check_more *m);
@@ -589,16 +600,17 @@ void check_far(struct check_far *f, const struct check_memory *m, uint64_t offse
 /* The thread that an agent's access goes back to. */
 struct check_side check_side_of(const struct sim_block *near, const struct check_slot *s);
 
-/* Proxies (check_proxy.c): lanes have fenced; has the write of a thread that a lane knows of reached the async proxy for
- * it? */
+/* Proxies (check_proxy.c): lanes have fenced; has the write of a thread that a lane knows of
+ * reached the async proxy for it? */
 void check_proxy_fence(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 bool check_proxy_reached(const struct sim_warp *w, uint32_t lane, const struct check_slot *s,
                          unsigned space);
 void check_fences_free(struct check_fences *f);
 void check_maps_end(struct check *c); /* of a launch */
 
-/* mbarriers (check_mbar.c). A copy that a lane issues, by the async proxy, names one; NULL: there is none. The agent of what completes there.
- * A block of the cluster makes an access to the shared memory of another. */
+/* mbarriers (check_mbar.c). A copy that a lane issues, by the async proxy, names one; NULL: there
+ * is none. The agent of what completes there. A block of the cluster makes an access to the shared
+ * memory of another. */
 struct check_mbar *check_mbar_named(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                                     struct sim_block *b, uint32_t offset, bool async);
 struct check_mbar *check_mbar_at(const struct sim_block *b, uint32_t offset);
@@ -614,11 +626,12 @@ void check_ignored(struct check *c, const struct sim_code *code);
 
 /* Did somebody in another block arrive with scope .cta only, where w's block has mbarriers? */
 bool check_narrow(const struct sim_warp *w);
-/* So many bytes of shared memory were written with that span (16, 32, 64, 128; 0: not by a tensor copy). */
+/* So many bytes of shared memory were written with that span (16, 32, 64, 128; 0: not by a tensor
+ * copy). */
 void check_span(struct check_shadow *s, uint64_t offset, uint64_t bytes, uint8_t span);
 
-/* Commits a group. check_committed(): the clock up to which those groups are that a wait which leaves so
- * many pending is for; 0: none. */
+/* Commits a group. check_committed(): the clock up to which those groups are that a wait which
+ * leaves so many pending is for; 0: none. */
 void check_commit(struct check *c, struct check_groups *g);
 uint32_t check_committed(const struct check_groups *g, uint32_t pending);
 void check_flights_end(const struct sim_block *b);
@@ -633,7 +646,8 @@ void check_wipe(struct check_shadow *s, uint64_t offset, uint64_t bytes);
 /* Accesses that are aligned and inside the memory. */
 void check_races(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                  const struct check_access *x);
-/* Lanes issue a copy: they write what is there from now on; a lane reads so many bytes of another memory. */
+/* Lanes issue a copy: they write what is there from now on; a lane reads so many bytes of another
+ * memory. */
 void check_copy_begins(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                        const struct check_access *x);
 void check_copy_reads(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
@@ -667,8 +681,8 @@ void check_matrix_loads(struct sim_warp *w, const struct sim_op *op, const struc
 /* What is stored becomes defined; of values that are not, in local memory, it becomes undefined. */
 void check_stores(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                   const struct check_access *x);
-/* The bits of a lane's value in a register slot that are undefined; and the bytes none of whose bits is defined, bit by bit:
- * memory is followed by bytes. */
+/* The bits of a lane's value in a register slot that are undefined; and the bytes none of whose
+ * bits is defined, bit by bit: memory is followed by bytes. */
 uint64_t check_undefined_bits(struct sim_warp *w, uint32_t slot, uint32_t lane);
 uint8_t check_tainted(struct sim_warp *w, uint32_t slot, uint32_t lane);
 /* Those of the result that a lane is about to compute (check_bits.c); false: not known, so all. */
@@ -682,8 +696,8 @@ void check_copy_defined(struct check_shadow *s, uint64_t offset, const struct ch
 void check_find(struct check *c, const struct check_finding *f);
 /* Forgets all that were found. */
 void check_forget(struct check *c);
-/* Adds an error for each finding that is not suppressed and a summary; gives how many those are. For one that agents have
- * part in. */
+/* Adds an error for each finding that is not suppressed and a summary; gives how many those are.
+ * For one that agents have part in. */
 size_t check_report(struct sim_launch *l, struct diags *d);
 void check_tell(struct sim_launch *l, const struct check_finding *f, struct diags *d);
 /* "; 7 such accesses in all, in 2 blocks"; "" of one that occurred once. */
@@ -691,14 +705,15 @@ const char *check_count_text(const struct sim_launch *l, const struct check_find
                              const char *what);
 /* Lanes are about to execute shfl.sync or the like with the masks in op->e. */
 void check_masks(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
-/* Which records see values that a shuffle may have left undefined (before they are instrumented); and the instrumenting,
- * after the rest. */
+/* Which records see values that a shuffle may have left undefined (before they are instrumented);
+ * and the instrumenting, after the rest. */
 void check_taints(struct check *c, const struct sim_code *code, const struct sim_build *build);
 void check_instrument_taints(struct check *c, const struct sim_code *code);
 /* Some lanes of a slot become undefined, as t says. */
 void check_taint(struct sim_warp *w, uint32_t slot, const struct check_taint *t);
 
-/* Which variable's address each shared or local access starts from, where that can be known (check_symbol.c). */
+/* Which variable's address each shared or local access starts from, where that can be known
+ * (check_symbol.c). */
 void check_symbols(struct check *c, const struct sim_code *code);
 
 #endif

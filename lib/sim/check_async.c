@@ -1,4 +1,5 @@
-/* Asynchronous copies, from when they are issued to when their thread waits for them, and loads and stores of matrices.
+/* Asynchronous copies, from when they are issued to when their thread waits for them, and loads and
+ * stores of matrices.
  */
 #include <config.h>
 
@@ -16,7 +17,7 @@ static bool orders(const struct check *c)
     return c->bits & (DEVICE_CHECK_RACE | DEVICE_CHECK_ASYNC);
 }
 
-/* ---- issue ------------------------------------------------------------------------------------------------ */
+/* ---- issue ----------------------------------------------------------------------------------- */
 
 /* What the lanes read in global memory: that much is known once they have been issued. */
 static void note_sources(struct sim_warp *w, struct check_op *o, const struct sim_op *op,
@@ -52,7 +53,7 @@ const struct sim_op *check_on_copy(struct sim_warp *w, const struct sim_op *op)
     return next;
 }
 
-/* ---- in flight -------------------------------------------------------------------------------------------- */
+/* ---- in flight ------------------------------------------------------------------------------- */
 
 enum check_flight check_flight_of(const struct sim_warp *w, uint32_t lane,
                                   const struct check_slot *copy)
@@ -126,7 +127,7 @@ void check_abandon_copies(struct sim_warp *w)
         }
 }
 
-/* ---- matrices --------------------------------------------------------------------------------------------- */
+/* ---- matrices -------------------------------------------------------------------------------- */
 
 const struct sim_op *check_on_matrix(struct sim_warp *w, const struct sim_op *op)
 {

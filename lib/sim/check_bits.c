@@ -1,5 +1,5 @@
-/* Which bits of a result are undefined: compilers put fields beside each other into words that nothing has written yet, by
- * masks, shifts and bytes, and take them out again. */
+/* Which bits of a result are undefined: compilers put fields beside each other into words that
+ * nothing has written yet, by masks, shifts and bytes, and take them out again. */
 #include <config.h>
 
 #include "sim/check.h"

@@ -1,8 +1,10 @@
-/* The cells of shadow, and what the checks do with a warp's lanes at once. Private to the sanitizer (check.h).
+/* The cells of shadow, and what the checks do with a warp's lanes at once. Private to the sanitizer
+ * (check.h).
  *
- * A cell is kept by field, a run of cells is a run of words for each field, so that the accesses of a warp to
- * consecutive memory are looked at by loops that the compiler vectorises (exec_check.c, built twice as the handlers
- * are). What they cannot decide check_shadow.c goes through lane by lane, by the same rules.
+ * A cell is kept by field, a run of cells is a run of words for each field, so that the accesses of
+ * a warp to consecutive memory are looked at by loops that the compiler vectorises (exec_check.c,
+ * built twice as the handlers are). What they cannot decide check_shadow.c goes through lane by
+ * lane, by the same rules.
  */
 #ifndef KAIO_SIM_CHECK_CELLS_H
 #define KAIO_SIM_CHECK_CELLS_H
@@ -51,7 +53,8 @@ struct check_when {
 #define CHECK_THREADS_END \
     ((uint32_t)SIM_MAX_THREADS << CHECK_OP_BITS) /* beyond: agents beside the threads */
 
-/* Is an access before what thread mine >> CHECK_OP_BITS does, by the block's barriers or for it is the thread's own? */
+/* Is an access before what thread mine >> CHECK_OP_BITS does, by the block's barriers or for it is
+ * the thread's own? */
 static inline bool check_settled(const struct check_when *n, const struct check_slot *s,
                                  uint32_t mine)
 {
@@ -60,7 +63,8 @@ static inline bool check_settled(const struct check_when *n, const struct check_
            ((s->block == n->block) & (s->who < CHECK_THREADS_END) & ((s->clock <= n->base) | own));
 }
 
-/* ..., or by its warp's meetings? Where the order is coarse, an access that is neither is not ordered. */
+/* ..., or by its warp's meetings? Where the order is coarse, an access that is neither is not
+ * ordered. */
 static inline bool check_before(const struct check_when *n, const struct check_slot *s,
                                 uint32_t mine)
 {
@@ -77,9 +81,10 @@ static inline unsigned check_apart(const struct check_slot *a, const struct chec
     return a->block != b->block ? 3 : near;
 }
 
-/* Which of two slots a read takes the place of, 2: neither. Kept are the ones as far apart as any of those that are not
- * ordered before later ones: for threads ordered in nested groups (block, warp, thread) two stand for all, for
- * whoever is unordered with any of them is unordered with one of these. before: check_before() or more. */
+/* Which of two slots a read takes the place of, 2: neither. Kept are the ones as far apart as any
+ * of those that are not ordered before later ones: for threads ordered in nested groups (block,
+ * warp, thread) two stand for all, for whoever is unordered with any of them is unordered with one
+ * of these. before: check_before() or more. */
 static inline unsigned check_place(const struct check_slot slot[2], const struct check_slot *now,
                                    const bool settled[2], const bool before[2])
 {
@@ -102,7 +107,8 @@ struct check_run {
     uint32_t stamp; /* clock of a write: now, or CHECK_PENDING */
 };
 
-/* The addresses of an access, in its space. Those of lanes that take no part repeat one that does. */
+/* The addresses of an access, in its space. Those of lanes that take no part repeat one that
+ * does. */
 struct check_aim {
     uint64_t at[SIM_LANES];
     uint64_t low, high; /* the least, the largest */

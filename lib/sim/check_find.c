@@ -28,8 +28,9 @@ static bool same_instruction(const struct check *c, uint32_t a, uint32_t b)
            item[code->op[a].item].inst.op == item[code->op[b].item].inst.op;
 }
 
-/* An operation beside the threads is most often one of several in a row, of the tiles of one buffer: where one side is the
- * same record, and the other the same instruction, they are one finding. */
+/* An operation beside the threads is most often one of several in a row, of the tiles of one
+ * buffer: where one side is the same record, and the other the same instruction, they are one
+ * finding. */
 static bool in_a_row(const struct check *c, const struct check_finding *f,
                      const struct check_finding *g)
 {
@@ -281,8 +282,8 @@ static void report_mask(struct sim_launch *l, const struct check_finding *f, str
     }
 }
 
-/* A load and a copy without a barrier show as a race where the load came first, too; and where a wait is missing, some
- * loads find what has landed already. One report is enough. */
+/* A load and a copy without a barrier show as a race where the load came first, too; and where a
+ * wait is missing, some loads find what has landed already. One report is enough. */
 static bool told_as_async(const struct check *c, const struct check_finding *f)
 {
     for (uint32_t i = 0; i < c->nfinding; i++) {
@@ -296,7 +297,8 @@ static bool told_as_async(const struct check *c, const struct check_finding *f)
     return false;
 }
 
-/* A load that races with a store may come before it in this run and not in another: the race is what is wrong. */
+/* A load that races with a store may come before it in this run and not in another: the race is
+ * what is wrong. */
 static bool explained(const struct check *c, const struct check_finding *f)
 {
     if (told_as_async(c, f))

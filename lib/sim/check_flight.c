@@ -1,5 +1,5 @@
-/* Operations in flight: what they read and write is judged when they are issued, by what their thread knows then; who
- * comes later has to know of what completes them.
+/* Operations in flight: what they read and write is judged when they are issued, by what their
+ * thread knows then; who comes later has to know of what completes them.
  */
 #include <config.h>
 
@@ -19,7 +19,7 @@ static bool orders(const struct sim_block *b)
     return of(b)->bits & (DEVICE_CHECK_RACE | DEVICE_CHECK_ASYNC);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Shared memory of a block of the cluster, as another sees it. */
 static struct check_memory shared_of(const struct sim_block *from, const struct sim_block *b)
@@ -41,7 +41,7 @@ static struct check_memory global_of(const struct sim_buffer *b)
                                  .space = SIM_IN_GLOBAL};
 }
 
-/* ---- what is moved is defined ------------------------------------------------------------------------------ */
+/* ---- what is moved is defined ---------------------------------------------------------------- */
 
 /* Folding uses what it finds at once. */
 static void find_undefined(const struct sim_flight *f, const struct check_memory *m, uint64_t at,
@@ -99,7 +99,7 @@ void sim_check_flight_part(const struct sim_flight *f, const struct sim_piece *p
         define_part(f, p);
 }
 
-/* ---- what is read and written ------------------------------------------------------------------------------ */
+/* ---- what is read and written ---------------------------------------------------------------- */
 
 static struct check_far far_of(struct sim_warp *w, const struct sim_op *op,
                                const struct sim_flight *f, uint32_t block, uint32_t agent)
@@ -220,7 +220,7 @@ void sim_check_flight_dropped(const struct sim_flight *f)
                                                       .bytes = 1});
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------ */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 void check_commit(struct check *c, struct check_groups *g)
 {

@@ -133,7 +133,8 @@ static void report(struct sim_warp *w, uint32_t lane, const struct check_taint *
                                                                 .bytes = t->bytes});
 }
 
-/* The bits of an element's undefined bytes; one of less than 8 bytes may be extended by its sign. */
+/* The bits of an element's undefined bytes; one of less than 8 bytes may be extended by its
+ * sign. */
 static uint64_t bits_of(uint64_t bytes, uint32_t element)
 {
     uint64_t bits = 0;
@@ -200,8 +201,9 @@ void check_copy_defined(struct check_shadow *s, uint64_t offset, const struct ch
     }
 }
 
-/* Of these 8 x 8 matrices, lanes 8 k to 8 k + 7 have the addresses of the rows of the k-th. Element 2 t and the next of row
- * r go to lane 4 r + t, or with .trans element e of it to lane 4 e + r / 2. */
+/* Of these 8 x 8 matrices, lanes 8 k to 8 k + 7 have the addresses of the rows of the k-th. Element
+ * 2 t and the next of row r go to lane 4 r + t, or with .trans element e of it to lane 4 e + r /
+ * 2. */
 void check_matrix_loads(struct sim_warp *w, const struct sim_op *op, const struct check_access *x)
 {
     const struct check_memory *m = x->m;

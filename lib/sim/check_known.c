@@ -56,8 +56,8 @@ static bool akin(const struct check_fact *a, const struct check_fact *b)
     return a->block == b->block && (a->first > LAST) == (b->first > LAST);
 }
 
-/* Merges two facts into a, if they allow it: neighbours known up to the same clock become one fact; of two
- * that differ in the clock alone, the later stays. */
+/* Merges two facts into a, if they allow it: neighbours known up to the same clock become one fact;
+ * of two that differ in the clock alone, the later stays. */
 static bool merged(struct check_fact *a, const struct check_fact *b)
 {
     if (order(a, b) == 0)
@@ -75,8 +75,8 @@ static uint32_t limit(struct check_fact *f, uint32_t start, uint32_t n)
     return n - start > MOST_OF_BLOCK && f[start].first <= LAST ? collapse(f, start, n) : n;
 }
 
-/* Drops from sorted facts what others say as well. Both limits only ever make more known than is, so that nothing is
- * reported wrongly. */
+/* Drops from sorted facts what others say as well. Both limits only ever make more known than is,
+ * so that nothing is reported wrongly. */
 static void settle(struct check_known *k)
 {
     struct check_fact *f = k->fact;

@@ -1,10 +1,11 @@
-/* Tensor maps that a kernel changes. Copies read a map through the tensormap proxy: what a thread has written of one is seen
- * there once the thread has executed fence.proxy.tensormap::generic.release behind it (tensormap.cp_fenceproxy is both),
- * and the warp that copies knows of that and has executed fence.proxy.tensormap::generic.acquire for the map's address
- * (PTX ISA, membar/fence). Maps that the host made need neither.
+/* Tensor maps that a kernel changes. Copies read a map through the tensormap proxy: what a thread
+ * has written of one is seen there once the thread has executed
+ * fence.proxy.tensormap::generic.release behind it (tensormap.cp_fenceproxy is both), and the warp
+ * that copies knows of that and has executed fence.proxy.tensormap::generic.acquire for the map's
+ * address (PTX ISA, membar/fence). Maps that the host made need neither.
  *
- * A launch keeps the last of these fences. What is older than the oldest of them, if some have been forgotten, counts as
- * fenced.
+ * A launch keeps the last of these fences. What is older than the oldest of them, if some have been
+ * forgotten, counts as fenced.
  */
 #include <config.h>
 
@@ -76,8 +77,8 @@ static bool fenced(const struct check_maps *m, uint32_t block, uint32_t warp, ui
     return n > kept && since < m->fence[n % KEPT].clock;
 }
 
-/* What of the fences between a write that the lane knows of and its copy is there: kind of finding, CHECK_F_RACE if it
- * does not know of it. */
+/* What of the fences between a write that the lane knows of and its copy is there: kind of finding,
+ * CHECK_F_RACE if it does not know of it. */
 static bool reached(const struct sim_warp *w, uint32_t lane, uint64_t address,
                     const struct check_slot *s, struct check_finding *f)
 {

@@ -1,5 +1,5 @@
-/* mbarriers: who arrives publishes what it knows, who finds the phase complete learns it, and with it what the copies
- * brought which completed there.
+/* mbarriers: who arrives publishes what it knows, who finds the phase complete learns it, and with
+ * it what the copies brought which completed there.
  */
 #include <config.h>
 
@@ -37,7 +37,7 @@ static struct check_finding about(const struct sim_warp *w, const struct sim_op 
         .bytes = 8};
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 struct check_mbar *check_mbar_at(const struct sim_block *b, uint32_t offset)
 {
@@ -85,7 +85,7 @@ bool check_narrow(const struct sim_warp *w)
     return false;
 }
 
-/* ---- init, inval ----------------------------------------------------------------------------------------- */
+/* ---- init, inval ----------------------------------------------------------------------------- */
 
 void sim_check_mbar_made(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                          struct sim_block *b, uint32_t offset)
@@ -102,8 +102,8 @@ void sim_check_mbar_made(struct sim_warp *w, const struct sim_op *op, uint32_t l
     memset(m->use, 0, sizeof m->use);
 }
 
-/* Is a use over? The instruction has been executed once another lane of its warp goes on behind a shuffle or the like:
- * then it is enough that that lane is known of. */
+/* Is a use over? The instruction has been executed once another lane of its warp goes on behind a
+ * shuffle or the like: then it is enough that that lane is known of. */
 static bool over(const struct sim_warp *w, uint32_t lane, const struct check_slot *use)
 {
     const uint32_t warp = check_thread_of(use) / SIM_LANES;
@@ -151,7 +151,7 @@ static void use(struct sim_warp *w, const struct sim_op *op, uint32_t lane, stru
     }
 }
 
-/* ---- arrivals, phases, waits ----------------------------------------------------------------------------- */
+/* ---- arrivals, phases, waits ----------------------------------------------------------------- */
 
 struct check_mbar *check_mbar_named(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                                     struct sim_block *b, uint32_t offset, bool async)
@@ -244,7 +244,7 @@ void sim_check_mbar_passed(struct sim_warp *w, const struct sim_op *op, uint32_t
         check_hear(w, lanes, m->done[CHECK_FROM_ANY]);
 }
 
-/* ---- what is no use of it -------------------------------------------------------------------------------- */
+/* ---- what is no use of it -------------------------------------------------------------------- */
 
 void check_over_mbar(struct sim_warp *w, const struct sim_op *op, const struct sim_block *b,
                      const struct check_access *x)
@@ -301,7 +301,7 @@ void check_ignored(struct check *c, const struct sim_code *code)
     }
 }
 
-/* ---- other blocks of the cluster --------------------------------------------------------------------------- */
+/* ---- other blocks of the cluster ------------------------------------------------------------- */
 
 static void gone(struct sim_launch *l, const struct sim_block *b, const struct check_slot *s)
 {

@@ -17,7 +17,7 @@ static uint32_t max32(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* ---- a thread's lists --------------------------------------------------------------------------------- */
+/* ---- a thread's lists ------------------------------------------------------------------------ */
 
 /* The thread's lists, to be written. NULL: no memory. */
 static struct check_thread *thread_of(struct sim_warp *w, uint32_t lane)
@@ -179,10 +179,10 @@ void check_learn_fact(struct sim_warp *w, uint32_t lanes, const struct check_fac
     check_known_drop(k);
 }
 
-/* ---- barriers ------------------------------------------------------------------------------------------ */
+/* ---- barriers -------------------------------------------------------------------------------- */
 
-/* Adds the lanes' lists to l. A barrier and __syncwarp count as the fence behind a relaxed load: the
- * CUDA programming guide's own examples need that. */
+/* Adds the lanes' lists to l. A barrier and __syncwarp count as the fence behind a relaxed load:
+ * the CUDA programming guide's own examples need that. */
 static void gather(struct sim_warp *w, uint32_t lanes, struct check_lists *l)
 {
     struct check_block *cb = w->block->check;
@@ -273,7 +273,8 @@ void check_complete_order(struct sim_block *b, struct check_arrival *a)
     drop_arrival(a);
 }
 
-/* A relaxed arrival: of objects whose init the lanes have fenced is known, with what came before that. */
+/* A relaxed arrival: of objects whose init the lanes have fenced is known, with what came before
+ * that. */
 static void publish_objects(struct sim_warp *w, uint32_t lanes)
 {
     struct check_block *cb = w->block->check;
@@ -397,7 +398,7 @@ void sim_check_warp_sync(struct sim_warp *w, const struct sim_op *op, uint32_t l
     }
 }
 
-/* ---- fences, release, acquire --------------------------------------------------------------------------- */
+/* ---- fences, release, acquire ---------------------------------------------------------------- */
 
 static void fence_acquires(struct sim_warp *w, uint32_t lanes, unsigned scope)
 {
@@ -469,10 +470,12 @@ static void publication(struct sim_warp *w, uint32_t lane, const struct check_op
 
 /* Does the lane arrive by the instruction by which another lane of its warp arrived just before?
  *
- * These lanes arrive at one moment and share a clock, although the clock has ticked behind the first of them. To set it back by
- * that one tick is right only while nothing bears the new clock. It cannot: the same record is still being executed for the
- * same lanes (block, warp, record, lanes), this lane has yet to arrive by it (left; a loop that comes to the record again
- * starts anew), nothing else has ticked since (clock), and all that an arrival marks, it marks with arrival.clock. */
+ * These lanes arrive at one moment and share a clock, although the clock has ticked behind the
+ * first of them. To set it back by that one tick is right only while nothing bears the new clock.
+ * It cannot: the same record is still being executed for the same lanes (block, warp, record,
+ * lanes), this lane has yet to arrive by it (left; a loop that comes to the record again starts
+ * anew), nothing else has ticked since (clock), and all that an arrival marks, it marks with
+ * arrival.clock. */
 static bool is_together(const struct sim_warp *w, uint32_t lane, const struct check_op *o,
                         uint32_t record)
 {
@@ -559,7 +562,7 @@ void check_observe(struct sim_warp *w, uint32_t lane, const struct check_op *o,
     c->lists = true;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 void check_order_start(struct sim_block *b)
 {

@@ -1,10 +1,11 @@
-/* Proxies. Loads and stores go through the generic proxy, bulk copies, tensor copies and wgmma through the async proxy: what
- * a thread has written is seen there once the thread has executed fence.proxy.async, and whoever issues the operation
- * knows of that; or once who issues it has executed one, knowing of the write (PTX ISA, "proxies" and membar/fence:
- * proxy fences compose with other synchronisation).
+/* Proxies. Loads and stores go through the generic proxy, bulk copies, tensor copies and wgmma
+ * through the async proxy: what a thread has written is seen there once the thread has executed
+ * fence.proxy.async, and whoever issues the operation knows of that; or once who issues it has
+ * executed one, knowing of the write (PTX ISA, "proxies" and membar/fence: proxy fences compose
+ * with other synchronisation).
  *
- * A warp keeps the clocks of its last fences. What is older than the oldest of them, if some have been forgotten, counts
- * as fenced.
+ * A warp keeps the clocks of its last fences. What is older than the oldest of them, if some have
+ * been forgotten, counts as fenced.
  */
 #include <config.h>
 

@@ -27,7 +27,7 @@ struct view {
     uint64_t origin; /* of the offsets, for reports */
 };
 
-/* ---- cells -------------------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 static bool make_cells(struct check *c, struct check_shadow *s, unsigned shift)
 {
@@ -164,7 +164,7 @@ void check_shadow_free(struct check_shadow *s)
     *s = (struct check_shadow){0};
 }
 
-/* ---- one lane and one cell ------------------------------------------------------------------------------ */
+/* ---- one lane and one cell ------------------------------------------------------------------- */
 
 static inline struct check_slot me(const struct view *v, uint32_t lane)
 {
@@ -293,8 +293,8 @@ static unsigned char stored(const struct view *v, uint32_t lane, uint32_t k)
     return from[lane * (v->o->wide ? 8 : 4) + k % each];
 }
 
-/* Would nobody see which of two unordered writes came last? Either memory holds the value already, or the other is of
- * another lane of this very instruction. */
+/* Would nobody see which of two unordered writes came last? Either memory holds the value already,
+ * or the other is of another lane of this very instruction. */
 __attribute__((cold, noinline)) static bool same_value(const struct view *v, uint32_t lane,
                                                        uint64_t at, const struct check_slot *s)
 {
@@ -411,7 +411,7 @@ static inline void strong_cell(const struct view *v, uint32_t lane, uint64_t at)
     remember_strong(v, lane, m, &now);
 }
 
-/* ---- a warp -------------------------------------------------------------------------------------------- */
+/* ---- a warp ---------------------------------------------------------------------------------- */
 
 static struct view view_of(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                            const struct check_memory *m)
@@ -485,7 +485,7 @@ void check_races(struct sim_warp *w, const struct check_op *o, const struct sim_
     access(w, o, op, x, w->block->launch->check->clock);
 }
 
-/* ---- asynchronous copies --------------------------------------------------------------------------------- */
+/* ---- asynchronous copies --------------------------------------------------------------------- */
 
 void check_copy_begins(struct sim_warp *w, const struct check_op *o, const struct sim_op *op,
                        const struct check_access *x)
@@ -524,7 +524,7 @@ bool check_last_write(const struct check_shadow *s, uint64_t offset, struct chec
     return last->clock > s->since;
 }
 
-/* ---- agents ----------------------------------------------------------------------------------------------- */
+/* ---- agents ---------------------------------------------------------------------------------- */
 
 struct check_side check_side_of(const struct sim_block *near, const struct check_slot *s)
 {
@@ -545,7 +545,8 @@ struct check_side check_side_of(const struct sim_block *near, const struct check
     return side;
 }
 
-/* Does the agent's operation come after an access? Of what a warp issues together it is enough that one lane knows. */
+/* Does the agent's operation come after an access? Of what a warp issues together it is enough that
+ * one lane knows. */
 static bool known(const struct view *v, struct check_far *f, const struct check_slot *s)
 {
     const struct check_slot now = me(v, f->lane);

@@ -1,11 +1,12 @@
 /* Which variable an address comes from.
  *
- * A register holds addresses of one variable when every instruction that writes it copies one, or adds something
- * that is no address to one. That is found by going over the code until nothing changes; where two variables meet, or
- * an address goes through anything else, nothing is known, so a check never fails by mistake.
+ * A register holds addresses of one variable when every instruction that writes it copies one, or
+ * adds something that is no address to one. That is found by going over the code until nothing
+ * changes; where two variables meet, or an address goes through anything else, nothing is known, so
+ * a check never fails by mistake.
  *
- * Arrays in dynamic shared memory start at the one variable for all of it: the first there, the others where hidden
- * parameters ($0) say, which the launch's values tell apart.
+ * Arrays in dynamic shared memory start at the one variable for all of it: the first there, the
+ * others where hidden parameters ($0) say, which the launch's values tell apart.
  */
 #include <config.h>
 
@@ -18,17 +19,16 @@ enum { UNSEEN, NUMBER, ANY, FIRST_VAR };
 struct walk {
     const struct sim_code *code;
     const struct device_launch *what;
-    uint32_t *
-        state; /* by register; FIRST_VAR + i: address in variable i of code->vars; + nvar more: where it starts
-                      * in dynamic shared memory */
+    uint32_t *state; /* by register; FIRST_VAR + i: address in variable i of code->vars; + nvar
+                      * more: where it starts in dynamic shared memory */
     uint32_t nvar;
-    uint32_t
-        dynamic; /* the state of dynamic shared memory's address; 0: there is none, or arrays can't be told apart */
-    uint64_t base; /* where it starts */
+    uint32_t dynamic; /* the state of dynamic shared memory's address; 0: there is none, or arrays
+                         can't be told apart */
+    uint64_t base;    /* where it starts */
     bool changed;
 };
 
-/* ---- dynamic shared memory ---------------------------------------------------------------------------------- */
+/* ---- dynamic shared memory ------------------------------------------------------------------- */
 
 /* The value of a hidden parameter of 64 bits. */
 static bool hidden_value(const struct walk *k, const struct ptx_var *v, uint64_t *value)
@@ -93,7 +93,7 @@ static bool is_offset(const struct walk *k, uint32_t state)
     return state >= FIRST_VAR + k->nvar;
 }
 
-/* ---- registers ---------------------------------------------------------------------------------------------- */
+/* ---- registers ------------------------------------------------------------------------------- */
 
 static uint32_t of_var(const struct walk *k, const struct ptx_var *v)
 {
@@ -240,8 +240,8 @@ static const struct sim_symbol *variable(const struct walk *k, uint32_t state)
     return s;
 }
 
-/* The operand of an instruction that moves bytes beside the threads which says where they are in the
- * block's own shared memory; NULL: none does. */
+/* The operand of an instruction that moves bytes beside the threads which says where they are in
+ * the block's own shared memory; NULL: none does. */
 static const struct ptx_operand *flight_of(const struct ptx_inst *in)
 {
     switch (in->op) {

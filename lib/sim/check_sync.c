@@ -20,7 +20,8 @@ void sim_check_arrive(struct sim_warp *w, const struct sim_op *op, uint32_t lane
     struct check_arrival *a = &b->check->barrier[id];
     const uint32_t record = (uint32_t)(op - w->code);
     const uint32_t thread = w->index * SIM_LANES + (uint32_t)__builtin_ctz(lanes);
-    /* barriers for some of the block's threads, and producers' and consumers', may be met anywhere */
+    /* barriers for some of the block's threads, and producers' and consumers', may be met
+     * anywhere */
     if (!a->op) {
         a->op = record + 1;
         a->thread = thread;
@@ -65,7 +66,7 @@ void sim_check_complete(struct sim_block *b, uint32_t id)
     check_complete_order(b, a);
 }
 
-/* ---- masks ------------------------------------------------------------------------------------------- */
+/* ---- masks ----------------------------------------------------------------------------------- */
 
 static void find_mask(struct sim_warp *w, const struct sim_op *op, uint32_t lane, uint32_t mask)
 {

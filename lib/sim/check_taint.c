@@ -1,9 +1,10 @@
-/* Undefined values: those of bytes that nothing has written, and those that a shuffle took from a lane which takes no
- * part in it.
+/* Undefined values: those of bytes that nothing has written, and those that a shuffle took from a
+ * lane which takes no part in it.
  *
- * They do no harm until they are used: a merge reads one key past its last, a reduction over fewer lanes than a warp has
- * takes values from the others, and both throw them away. So the warp remembers which lanes of which registers hold one, arithmetic and selections hand it on,
- * and what can't be undone (a store, an address, a branch, a vote) makes it a finding. Only records that
+ * They do no harm until they are used: a merge reads one key past its last, a reduction over fewer
+ * lanes than a warp has takes values from the others, and both throw them away. So the warp
+ * remembers which lanes of which registers hold one, arithmetic and selections hand it on, and what
+ * can't be undone (a store, an address, a branch, a vote) makes it a finding. Only records that
  * read or write registers to which such a value can come have this function before them.
  */
 #include <config.h>
@@ -123,7 +124,7 @@ static struct slots slots_of(const struct sim_op *op, const struct check_op *o)
     return (struct slots){0};
 }
 
-/* ---- while it runs -------------------------------------------------------------------------------------- */
+/* ---- while it runs --------------------------------------------------------------------------- */
 
 static struct check_taint *find(struct check_warp *cw, uint32_t slot)
 {
@@ -258,7 +259,8 @@ static uint32_t lanes_of(const struct sim_warp *w, const struct check_op *o,
     return control || o->use == USE_GUARD ? w->mask : w->em;
 }
 
-/* Adds lanes of t to what is known of a result: all of it is undefined, or of a copy the same bytes. */
+/* Adds lanes of t to what is known of a result: all of it is undefined, or of a copy the same
+ * bytes. */
 static void join(struct check_taint *sum, const struct check_taint *t, uint32_t lanes, bool copy)
 {
     const struct check_taint old = *sum;
@@ -363,9 +365,10 @@ static void pass(struct sim_warp *w, struct check_warp *cw, const struct check_o
         set(cw, s.out[i], lanes, &sum);
 }
 
-/* ---- matrices ---------------------------------------------------------------------------------------------- */
+/* ---- matrices -------------------------------------------------------------------------------- */
 
-/* Some lanes of a slot get values that are undefined as t says, by what its lane `from` held; the others' are defined. */
+/* Some lanes of a slot get values that are undefined as t says, by what its lane `from` held; the
+ * others' are defined. */
 static void set_from(struct check_warp *cw, uint32_t slot, uint32_t lanes,
                      const struct check_taint *t, uint32_t from)
 {
@@ -411,7 +414,8 @@ static uint32_t undefined_rows(struct check_warp *cw, const uint32_t *slot, uint
     return rows;
 }
 
-/* An undefined row of A makes that row of D undefined, an undefined column of B that column, an element of C itself. */
+/* An undefined row of A makes that row of D undefined, an undefined column of B that column, an
+ * element of C itself. */
 static void multiply(struct check_warp *cw, const struct sim_mma *m)
 {
     struct check_taint one = {0};
@@ -459,7 +463,7 @@ static const struct sim_op *on_value(struct sim_warp *w, const struct sim_op *op
     return o->next[w->part || w->em != UINT32_MAX](w, op);
 }
 
-/* ---- which records ---------------------------------------------------------------------------------------- */
+/* ---- which records --------------------------------------------------------------------------- */
 
 static bool reads_any(const struct slots *s, const bool *may)
 {
@@ -497,7 +501,8 @@ static bool mma_writes_any(const struct sim_mma *m, const bool *may)
     return any;
 }
 
-/* The registers that a record which reads an undefined value may pass it to; true: one of them is news. */
+/* The registers that a record which reads an undefined value may pass it to; true: one of them is
+ * news. */
 static bool spread(const struct sim_op *op, const struct check_op *o, bool *may)
 {
     bool news = false;

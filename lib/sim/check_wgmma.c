@@ -1,7 +1,9 @@
-/* wgmma: the shared memory that it reads until its warps have waited, and the registers that nobody may touch meanwhile.
+/* wgmma: the shared memory that it reads until its warps have waited, and the registers that nobody
+ * may touch meanwhile.
  *
- * Of the registers of a kernel only those are followed that some wgmma has its sums or its A in; they are numbered, and
- * sets of them are bits. An instruction which has one of them for an operand has a function before it.
+ * Of the registers of a kernel only those are followed that some wgmma has its sums or its A in;
+ * they are numbered, and sets of them are bits. An instruction which has one of them for an operand
+ * has a function before it.
  */
 #include <config.h>
 
@@ -22,7 +24,7 @@ static struct check *of(const struct sim_warp *w)
     return w->block->launch->check;
 }
 
-/* ---- shared memory --------------------------------------------------------------------------------------- */
+/* ---- shared memory --------------------------------------------------------------------------- */
 
 void check_span(struct check_shadow *s, uint64_t offset, uint64_t bytes, uint8_t span)
 {
@@ -99,7 +101,7 @@ static void read_shared(struct sim_warp *w, const struct sim_op *op,
     }
 }
 
-/* ---- registers ------------------------------------------------------------------------------------------- */
+/* ---- registers ------------------------------------------------------------------------------- */
 
 static struct check_wgmma *state_of(struct sim_warp *w, uint32_t words)
 {
@@ -212,7 +214,7 @@ static void take_registers(struct sim_warp *w, const struct sim_op *op, const st
     unite(g->busy, t->all, t->words);
 }
 
-/* ---- hooks ----------------------------------------------------------------------------------------------- */
+/* ---- hooks ----------------------------------------------------------------------------------- */
 
 void sim_check_wgmma(struct sim_warp *w, const struct sim_op *op, const struct sim_wgmma_reads *r,
                      uint32_t n)
@@ -238,7 +240,8 @@ void sim_check_wgmma_commit(struct sim_warp *w)
         check_commit(of(w), &g->group);
 }
 
-/* What its warpgroup has read in the groups that a warp has waited for; each warp has committed the same. */
+/* What its warpgroup has read in the groups that a warp has waited for; each warp has committed the
+ * same. */
 static uint32_t read_up_to(const struct sim_warp *w, uint32_t groups)
 {
     const uint32_t first = w->index / SIM_WARPGROUP * SIM_WARPGROUP;
@@ -299,7 +302,7 @@ void check_wgmma_end(struct sim_block *b)
     }
 }
 
-/* ---- which records --------------------------------------------------------------------------------------- */
+/* ---- which records --------------------------------------------------------------------------- */
 
 static bool is_wgmma(const struct ptx_inst *in)
 {

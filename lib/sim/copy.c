@@ -1,11 +1,12 @@
-/* cp.async: copies from global to shared memory that are in flight until the thread waits for them. */
+/* cp.async: copies from global to shared memory that are in flight until the thread waits for
+ * them. */
 #include <config.h>
 
 #include <stdlib.h>
 
 #include "sim/check.h"
 
-/* ---- the list ------------------------------------------------------------------------------------------ */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 void sim_copies_reset(struct sim_copies *c)
 {
@@ -59,7 +60,7 @@ static struct sim_copy *add(struct sim_warp *w)
     return &c->v[c->n];
 }
 
-/* ---- issue --------------------------------------------------------------------------------------------- */
+/* ---- issue ----------------------------------------------------------------------------------- */
 
 /* How many bytes a lane reads. */
 static uint32_t bytes_read(const struct sim_warp *w, const struct sim_op *op, uint32_t lane)
@@ -134,7 +135,7 @@ const struct sim_op *sim_copy_issue(struct sim_warp *w, const struct sim_op *op)
     return op + 1;
 }
 
-/* ---- groups -------------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 const struct sim_op *sim_copy_commit(struct sim_warp *w, const struct sim_op *op)
 {

@@ -1,4 +1,5 @@
-/* What decode_cvt.c tells exec_cvt.c in a record's flags, besides the modifiers. Private to lib/sim. */
+/* What decode_cvt.c tells exec_cvt.c in a record's flags, besides the modifiers. Private to
+ * lib/sim. */
 #ifndef KAIO_SIM_CVT_H
 #define KAIO_SIM_CVT_H
 

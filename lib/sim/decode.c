@@ -7,7 +7,7 @@
 #include "sim/decode.h"
 #include "sim/wgmma.h"
 
-/* ---- reports ------------------------------------------------------------------------------------------ */
+/* ---- reports --------------------------------------------------------------------------------- */
 
 const char *dec_mnemonic(struct dec *dc)
 {
@@ -36,7 +36,7 @@ bool dec_unsupported(struct dec *dc)
     return dec_error(dc, "the simulator does not have '%s'", dec_mnemonic(dc));
 }
 
-/* ---- records ------------------------------------------------------------------------------------------ */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static struct sim_op *add_op(struct dec *dc, enum sim_handler_id h)
 {
@@ -92,7 +92,7 @@ void dec_keep_guard(struct dec *dc)
     dc->guard_off = op->d;
 }
 
-/* ---- slots -------------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 enum dec_class dec_class_of(enum sim_type t)
 {
@@ -279,8 +279,8 @@ static uint32_t reg_slot(struct dec *dc, int32_t reg, enum dec_class want)
     return dc->reg_off[reg];
 }
 
-/* A store to memory of the thread's own, as of an argument, is no use: an empty structure is passed, or copied as a byte,
- * without a value. */
+/* A store to memory of the thread's own, as of an argument, is no use: an empty structure is
+ * passed, or copied as a byte, without a value. */
 static bool is_copy(const struct ptx_inst *in)
 {
     const enum ptx_mod space = in->mod[PTX_MC_SPACE];
@@ -365,7 +365,7 @@ enum dec_class dec_operand_class(struct dec *dc, const struct ptx_operand *o, en
     return o->kind == PTX_O_REG ? (enum dec_class)dc->reg_class[o->reg] : wanted;
 }
 
-/* ---- instructions ------------------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 static const dec_fn decoders[PTX_FAMILY_COUNT] = {
 #define SIM_FAMILY(FAMILY, function) [PTX_FAMILY_##FAMILY] = function,
@@ -408,7 +408,7 @@ static bool decode_inst(struct dec *dc, const struct ptx_item *item)
     return ok && !dc->failed;
 }
 
-/* ---- the entry ---------------------------------------------------------------------------------------- */
+/* ---- the entry ------------------------------------------------------------------------------- */
 
 static uint64_t round_up(uint64_t x, uint64_t align)
 {
@@ -425,7 +425,8 @@ static void mark_operand(const struct ptx_operand *o, bool *used)
         mark_operand(&o->elem[i], used);
 }
 
-/* The registers that instructions name: a million may be declared, and each would be cleared for each warp. */
+/* The registers that instructions name: a million may be declared, and each would be cleared for
+ * each warp. */
 static bool *used_regs(const struct ptx_func *f, struct arena *a)
 {
     bool *used = ARENA_ARRAY(a, f->regs.n + 1, bool);
@@ -472,7 +473,8 @@ static void add_var(struct dec *dc, const struct ptx_var *v, uint64_t address)
     s->address = address;
 }
 
-/* Gives each .shared and .local variable that an operand names its place; dynamic shared memory comes behind. */
+/* Gives each .shared and .local variable that an operand names its place; dynamic shared memory
+ * comes behind. */
 static void place_var(struct dec *dc, const struct ptx_var *v, bool dynamic)
 {
     const enum ptx_mod space = ptx_space(v->space);
@@ -540,8 +542,8 @@ static void find_labels(struct dec *dc)
     }
 }
 
-/* A register that is read but that nothing writes: compilers without optimisation leave such (of a structure's padding, say),
- * and it is 0 here. */
+/* A register that is read but that nothing writes: compilers without optimisation leave such (of a
+ * structure's padding, say), and it is 0 here. */
 static void check_written(struct dec *dc)
 {
     const struct ptx_func *f = dc->in->func;
@@ -552,7 +554,8 @@ static void check_written(struct dec *dc)
                          f->name);
 }
 
-/* The record that a branch to a label goes to: the one behind it, where those that fall through come too. */
+/* The record that a branch to a label goes to: the one behind it, where those that fall through
+ * come too. */
 static uint32_t label_place(const struct dec *dc, uint32_t label)
 {
     uint32_t at = dc->label_op[label];

@@ -1,8 +1,9 @@
 /* From PTX instructions to records. Private to lib/sim.
  *
- * Most instructions are rows of handlers.def, found by op, modifiers and types (forms.c). decode_*.c has a function for each
- * family of isa.def that needs more: another operand layout, several records, an address. families.def says which. A
- * decoder looks at the instruction's op, mod, type and shape; only messages have its text.
+ * Most instructions are rows of handlers.def, found by op, modifiers and types (forms.c).
+ * decode_*.c has a function for each family of isa.def that needs more: another operand layout,
+ * several records, an address. families.def says which. A decoder looks at the instruction's op,
+ * mod, type and shape; only messages have its text.
  */
 #ifndef KAIO_SIM_DECODE_H
 #define KAIO_SIM_DECODE_H
@@ -67,7 +68,8 @@ bool dec_unsupported(struct dec *dc);
 struct sim_op *dec_emit(struct dec *dc, enum sim_handler_id h);
 struct sim_op *dec_emit3(struct dec *dc, enum sim_handler_id h, uint32_t d, uint32_t a, uint32_t b,
                          uint32_t c);
-/* Keeps the value of the guard, for instructions that become several records, one of which may write it. */
+/* Keeps the value of the guard, for instructions that become several records, one of which may
+ * write it. */
 void dec_keep_guard(struct dec *dc);
 /* Emits a record that itself has the guard, for control instructions. */
 struct sim_op *dec_emit_control(struct dec *dc, enum sim_handler_id h);
@@ -77,7 +79,8 @@ uint32_t dec_const(struct dec *dc, uint64_t bits, bool wide);
 uint32_t dec_temp(struct dec *dc, enum dec_class c);
 /* The halves of a 128-bit register, which is read or written. */
 bool dec_halves(struct dec *dc, const struct ptx_operand *o, bool writes, uint32_t half[2]);
-/* The slot of a source or destination operand read as type t. Reports what does not fit and returns 0. */
+/* The slot of a source or destination operand read as type t. Reports what does not fit and returns
+ * 0. */
 uint32_t dec_src(struct dec *dc, const struct ptx_operand *o, enum sim_type t);
 uint32_t dec_dst(struct dec *dc, const struct ptx_operand *o, enum sim_type t);
 /* The slot of a special register read as type t. */
@@ -99,10 +102,11 @@ bool dec_memory(struct dec *dc, const struct ptx_operand *m, enum sim_space spac
                 uint64_t *offset, bool *narrow);
 /* One slot of 64 bits with the whole address of the operand. */
 uint32_t dec_flat(struct dec *dc, const struct ptx_operand *m, enum sim_space space);
-/* How an element of a type is folded into memory by .add and the like; enum sim_atom, SIM_NO_FOLD: not at all. */
+/* How an element of a type is folded into memory by .add and the like; enum sim_atom, SIM_NO_FOLD:
+ * not at all. */
 uint8_t dec_fold(struct dec *dc, enum ptx_mod op, enum ptx_mod t, bool shared);
-/* Matrix instructions (decode_matrix.c, decode_wmma.c; sim_mma: matrix.h). Slots of the n registers of an operand, written
- * { } or, when there is one, without. */
+/* Matrix instructions (decode_matrix.c, decode_wmma.c; sim_mma: matrix.h). Slots of the n registers
+ * of an operand, written { } or, when there is one, without. */
 struct sim_mma;
 bool dec_group(struct dec *dc, const struct ptx_operand *o, uint32_t n, enum sim_type t,
                bool written, uint32_t *slot);
@@ -118,10 +122,12 @@ bool dec_address(struct dec *dc, const struct ptx_var *v, uint64_t *address);
 
 /* The handler of a setp without boolean operator, or SIM_H_NONE. */
 enum sim_handler_id dec_comparison(enum ptx_mod compare, enum ptx_mod type);
-/* Emits handler h on the instruction's operands as its row has them. mods: rounding, .ftz, .sat are the record's. */
+/* Emits handler h on the instruction's operands as its row has them. mods: rounding, .ftz, .sat are
+ * the record's. */
 bool dec_row(struct dec *dc, enum sim_handler_id h, bool mods);
 
-/* The entry with the functions that it calls in their places; NULL with an error in d when that can't be. */
+/* The entry with the functions that it calls in their places; NULL with an error in d when that
+ * can't be. */
 const struct ptx_func *dec_inline(const struct sim_decode_in *in, struct diags *d);
 /* Orders the records (order.c): code->rank, code->late, and what going back in a loop costs. */
 void dec_order(struct dec *dc);

@@ -102,8 +102,9 @@ static bool unpack(struct dec *dc, const struct ptx_operand *v, const struct ptx
     return !dc->failed;
 }
 
-/* The two halves to or from registers of 64 bits, or four of 32; all are read before any is written only where that can
- * matter: between registers of 128 bits nothing overlaps but a register with itself. */
+/* The two halves to or from registers of 64 bits, or four of 32; all are read before any is written
+ * only where that can matter: between registers of 128 bits nothing overlaps but a register with
+ * itself. */
 static bool move_128(struct dec *dc)
 {
     const struct ptx_operand *d = &dc->inst->operand[0], *s = &dc->inst->operand[1];
@@ -231,8 +232,8 @@ static bool is_pair(enum ptx_mod type)
     return type == PTX_F16X2 || type == PTX_BF16X2;
 }
 
-/* Compares pairs of halves: the lower ones into the predicate low, the others into high, each with the
- * instruction's boolean operator. */
+/* Compares pairs of halves: the lower ones into the predicate low, the others into high, each with
+ * the instruction's boolean operator. */
 static bool compare_halves(struct dec *dc, enum ptx_mod pair, uint32_t low, uint32_t high)
 {
     const struct ptx_inst *in = dc->inst;

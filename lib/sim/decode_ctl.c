@@ -39,8 +39,8 @@ bool dec_branch(struct dec *dc)
     return dc->inst->op == PTX_OP_BRX ? brx(dc) : bra(dc);
 }
 
-/* Decodes a call of a function that the machine has; others have been put in the place of their calls
- * (inline.h). */
+/* Decodes a call of a function that the machine has; others have been put in the place of their
+ * calls (inline.h). */
 bool dec_call(struct dec *dc)
 {
     const struct ptx_operand *o = dc->inst->operand;
@@ -159,7 +159,7 @@ bool dec_bar(struct dec *dc)
     }
 }
 
-/* ---- what lanes tell each other ------------------------------------------------------------------------ */
+/* ---- what lanes tell each other -------------------------------------------------------------- */
 
 /* shfl.sync.mode.b32 d[|p], a, b, c, membermask */
 static bool shfl(struct dec *dc)

@@ -1,5 +1,5 @@
-/* cvt, put together from the steps of cvt.def: bring the source to a form that a step starts from, convert, and fit
- * the result into the destination register. */
+/* cvt, put together from the steps of cvt.def: bring the source to a form that a step starts from,
+ * convert, and fit the result into the destination register. */
 #include <config.h>
 
 #include "sim/cvt.h"
@@ -67,7 +67,8 @@ static enum dec_class source(struct dec *dc, struct cvt *c)
     return have;
 }
 
-/* Moves the integer at hand, held in 64 bits when wide, into the destination: op->more bits of it. */
+/* Moves the integer at hand, held in 64 bits when wide, into the destination: op->more bits of
+ * it. */
 static bool put_int(struct dec *dc, struct cvt *c, bool wide, uint32_t size)
 {
     const struct ptx_operand *d = &dc->inst->operand[0];
@@ -261,7 +262,7 @@ static bool float_to_float(struct dec *dc, struct cvt *c, bool rint)
     return finish(dc, c, c->from == PTX_F64 ? SIM_H_F32_F64 : SIM_H_F32_F32, SIM_T_f32, mods);
 }
 
-/* ---- pairs ------------------------------------------------------------------------------------------- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 /* cvt.rn.f16x2.f32 d, a, b: a goes to the upper half. */
 static bool pair_of_halves(struct dec *dc, struct cvt *c)

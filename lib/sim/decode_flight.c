@@ -5,7 +5,7 @@
 #include "sim/flight.h"
 #include "sim/mbarrier.h"
 
-/* ---- mbarriers ----------------------------------------------------------------------------------------- */
+/* ---- mbarriers ------------------------------------------------------------------------------- */
 
 static const struct {
     uint16_t op;   /* row of isa.def */
@@ -118,7 +118,7 @@ bool dec_copy_arrive(struct dec *dc)
     return !dc->failed;
 }
 
-/* ---- bulk copies --------------------------------------------------------------------------------------- */
+/* ---- bulk copies ----------------------------------------------------------------------------- */
 
 /* The destination and, after it, the source: [to], [from], bytes. */
 static struct sim_op *copy(struct dec *dc, enum sim_flight_kind kind, uint32_t mbar, uint32_t mask)

@@ -4,7 +4,7 @@
 #include "sim/decode.h"
 #include "sim/matrix.h"
 
-/* ---- operands ------------------------------------------------------------------------------------------ */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 bool dec_group(struct dec *dc, const struct ptx_operand *o, uint32_t n, enum sim_type t,
                bool written, uint32_t *slot)
@@ -19,9 +19,10 @@ bool dec_group(struct dec *dc, const struct ptx_operand *o, uint32_t n, enum sim
     return !dc->failed;
 }
 
-/* ---- ldmatrix, stmatrix, movmatrix ----------------------------------------------------------------------- */
+/* ---- ldmatrix, stmatrix, movmatrix ----------------------------------------------------------- */
 
-/* ldmatrix.sync.aligned.m8n8.xN{.trans}{.shared}.b16 r, [a]; stmatrix has them the other way round */
+/* ldmatrix.sync.aligned.m8n8.xN{.trans}{.shared}.b16 r, [a]; stmatrix has them the other way
+ * round */
 static bool copy_matrix(struct dec *dc, bool store)
 {
     const struct ptx_inst *in = dc->inst;
@@ -74,7 +75,7 @@ bool dec_ldmatrix(struct dec *dc)
     }
 }
 
-/* ---- mma ------------------------------------------------------------------------------------------------ */
+/* ---- mma ------------------------------------------------------------------------------------- */
 
 bool dec_element(enum ptx_mod t, uint8_t *element, unsigned *bits)
 {
@@ -104,7 +105,8 @@ uint8_t dec_round(const struct ptx_inst *in)
     }
 }
 
-/* How the tensor cores of an architecture add up floats; measured on sm_90, else as published for MMA-Sim. */
+/* How the tensor cores of an architecture add up floats; measured on sm_90, else as published for
+ * MMA-Sim. */
 void dec_accumulation(struct sim_mma *m, unsigned sm, unsigned element_bits)
 {
     const bool fp8 = m->a_type == SIM_E_E4M3 || m->a_type == SIM_E_E5M2;
@@ -178,7 +180,7 @@ bool dec_mma(struct dec *dc)
     return true;
 }
 
-/* ---- cp.async ------------------------------------------------------------------------------------------- */
+/* ---- cp.async -------------------------------------------------------------------------------- */
 
 /* The address of the source as one 64-bit slot. */
 static bool source_of(struct dec *dc, const struct ptx_operand *m, uint32_t *slot)

@@ -24,7 +24,8 @@ static uint64_t generic_base(enum ptx_mod space)
     return space == PTX_SHARED ? SIM_SHARED_BASE : space == PTX_LOCAL ? SIM_LOCAL_BASE : 0;
 }
 
-/* An address of a parameter from its lower 32 bits, in a slot of 32: that is all that Triton keeps of it. */
+/* An address of a parameter from its lower 32 bits, in a slot of 32: that is all that Triton keeps
+ * of it. */
 static uint32_t param_address(struct dec *dc, uint32_t low)
 {
     const uint32_t wide = dec_temp(dc, DEC_64), all = dec_temp(dc, DEC_64);
@@ -332,7 +333,8 @@ bool dec_st(struct dec *dc)
     return !dc->failed;
 }
 
-/* Generic addresses of global, constant and parameter memory are their own; the others have a window. */
+/* Generic addresses of global, constant and parameter memory are their own; the others have a
+ * window. */
 static bool cvta(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;
@@ -394,7 +396,7 @@ bool dec_space_of(struct dec *dc)
     }
 }
 
-/* ---- atomics ----------------------------------------------------------------------------------------- */
+/* ---- atomics --------------------------------------------------------------------------------- */
 
 static enum sim_atom half_code(enum ptx_mod op, bool bf)
 {
@@ -459,7 +461,8 @@ static enum sim_type atom_type(enum ptx_mod t, uint32_t bytes)
                           : SIM_T_u16;
 }
 
-/* One element, k of the operands' vectors; a vector is atomic element by element (PTX ISA, atom). */
+/* One element, k of the operands' vectors; a vector is atomic element by element (PTX ISA,
+ * atom). */
 static bool atom_element(struct dec *dc, const struct access *x, enum sim_atom code, bool reads,
                          uint32_t k)
 {

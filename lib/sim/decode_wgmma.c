@@ -33,7 +33,8 @@ static bool is_one(const struct ptx_inst *in, uint32_t i, uint64_t v)
     return i < in->noperand && in->operand[i].bits == v;
 }
 
-/* d, {a | a-descriptor}, b-descriptor, scale-d {, imm-scale-a, imm-scale-b {, imm-trans-a} {, imm-trans-b}} */
+/* d, {a | a-descriptor}, b-descriptor, scale-d {, imm-scale-a, imm-scale-b {, imm-trans-a} {,
+ * imm-trans-b}} */
 bool dec_wgmma(struct dec *dc)
 {
     const struct ptx_inst *in = dc->inst;

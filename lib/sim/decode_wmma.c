@@ -1,9 +1,11 @@
-/* wmma: matrices of a warp in fragments whose order is the implementation's. Here they are the fragments of mma
- * (matrix.h), several of them side by side, and the instructions become plain loads, stores and mma.
+/* wmma: matrices of a warp in fragments whose order is the implementation's. Here they are the
+ * fragments of mma (matrix.h), several of them side by side, and the instructions become plain
+ * loads, stores and mma.
  *
- * m16n16k: one tile of A, two of B, one for every eight columns; C has two tiles of 16 x 8. m32n8k: two tiles of A, one of
- * B. m8n32k: the product is computed transposed, so that A has the place of B there, B that of A, and C its columns as rows.
- * Where f16 has more registers than that takes, they repeat.
+ * m16n16k: one tile of A, two of B, one for every eight columns; C has two tiles of 16 x 8. m32n8k:
+ * two tiles of A, one of B. m8n32k: the product is computed transposed, so that A has the place of
+ * B there, B that of A, and C its columns as rows. Where f16 has more registers than that takes,
+ * they repeat.
  */
 #include <config.h>
 
@@ -12,7 +14,8 @@
 
 enum { MOST = 8 }; /* registers of a fragment */
 
-/* A matrix of the instruction as tiles of mma: element (i, j) of a tile is in lane 4 (i mod 8) + t. */
+/* A matrix of the instruction as tiles of mma: element (i, j) of a tile is in lane 4 (i mod 8) +
+ * t. */
 struct tiles {
     bool sum;      /* of C and D, else of A or B, with j along K */
     unsigned rows; /* of a tile: 16, or 8 where it has the place of B */
@@ -26,7 +29,8 @@ struct tiles {
     uint32_t stride;    /* slot: elements from line to line */
 };
 
-/* Where register r begins: i and j of its first element in lane 0; lane 4 g + t is g further along i, and t * step along j. */
+/* Where register r begins: i and j of its first element in lane 0; lane 4 g + t is g further along
+ * i, and t * step along j. */
 struct place {
     unsigned i, j, step, elements;
 };
@@ -49,7 +53,7 @@ static struct place place_of(const struct tiles *x, unsigned r)
     return p;
 }
 
-/* ---- addresses ------------------------------------------------------------------------------------------ */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 struct memory {
     enum sim_space space;
@@ -157,9 +161,10 @@ static void transfer(struct dec *dc, const struct tiles *x, const struct memory 
         dec_emit3(dc, SIM_H_MOV_32, slot, whole, 0, 0);
 }
 
-/* ---- the instructions ------------------------------------------------------------------------------------ */
+/* ---- the instructions ------------------------------------------------------------------------ */
 
-/* Tiles of a matrix (PTX_MATRIX_A and so on) of elements that have so many bits; col: its layout. */
+/* Tiles of a matrix (PTX_MATRIX_A and so on) of elements that have so many bits; col: its
+ * layout. */
 static struct tiles tiles_of(struct ptx_shape s, enum ptx_mod matrix, unsigned bits, bool col)
 {
     const bool turned = s.m == 8 && s.n == 32, is_b = matrix == PTX_MATRIX_B;
@@ -180,7 +185,8 @@ static struct tiles tiles_of(struct ptx_shape s, enum ptx_mod matrix, unsigned b
     return x;
 }
 
-/* wmma.load.X.sync.aligned.layout.shape{.space}.type r, [p]{, stride}; wmma.store.d has [p] before r. */
+/* wmma.load.X.sync.aligned.layout.shape{.space}.type r, [p]{, stride}; wmma.store.d has [p] before
+ * r. */
 static bool move(struct dec *dc, enum ptx_mod matrix)
 {
     const struct ptx_inst *in = dc->inst;

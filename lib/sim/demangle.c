@@ -1,10 +1,11 @@
-/* The names that C++ makes of functions and of their variables, as the source has them (Itanium C++ ABI, 5.1):
+/* The names that C++ makes of functions and of their variables, as the source has them (Itanium C++
+ * ABI, 5.1):
  *
  *     _ZZ12block_reducePKfPfiE5s_sum        s_sum in block_reduce
  *     _ZZN3net4tileILi32EEvPfE4part_0       part#2 in net::tile<32>
  *
- * Types of parameters are skipped, and so are template arguments that are no plain types or numbers: <...>. What is not
- * understood to its last letter stays as it is. */
+ * Types of parameters are skipped, and so are template arguments that are no plain types or
+ * numbers: <...>. What is not understood to its last letter stays as it is. */
 #include <config.h>
 
 #include "sim/report.h"
@@ -78,7 +79,7 @@ static bool identifier(struct dem *d)
     return true;
 }
 
-/* ---- types ---------------------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static const char *builtin(char c)
 {
@@ -273,7 +274,7 @@ static bool type(struct dem *d)
     return skip(d, name);
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* UlifE0_: a lambda, behind the Ul. */
 static bool lambda(struct dem *d)

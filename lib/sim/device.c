@@ -82,8 +82,8 @@ static enum device_status sim_open(struct arena *a, int ordinal, const struct de
     return DEVICE_OK;
 }
 
-/* What grids are told: few, so that blocks which take work by turns do so in small problems, and the same for any number of
- * threads. */
+/* What grids are told: few, so that blocks which take work by turns do so in small problems, and
+ * the same for any number of threads. */
 enum { MULTIPROCESSORS = 8 };
 
 static void sim_info(struct device *dev, struct device_info *info)
@@ -97,7 +97,7 @@ static void sim_info(struct device *dev, struct device_info *info)
         info->memory = (uint64_t)pages * (uint64_t)page;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* What is not a variable or the like, which are not the host's to release. */
 static const char BUFFER[] = "buffer";
@@ -112,8 +112,8 @@ static enum device_status no_buffer(const struct device *dev, uint64_t bytes, st
     return DEVICE_FAILED;
 }
 
-/* Can the machine keep what it would promise? Memory is touched after it was allocated, so buffers count as
- * touched. */
+/* Can the machine keep what it would promise? Memory is touched after it was allocated, so buffers
+ * count as touched. */
 static bool fits(struct device *dev, uint64_t bytes, const struct device_label *label,
                  struct diags *d)
 {
@@ -262,7 +262,7 @@ static enum device_status sim_tensor_map(struct device *dev, const struct device
     return DEVICE_OK;
 }
 
-/* ---- modules and launches ----------------------------------------------------------------------------- */
+/* ---- modules and launches -------------------------------------------------------------------- */
 
 static void unload_module(struct device *dev, struct device_module *m)
 {

@@ -1,5 +1,6 @@
-/* What the handler files (exec_*.c) share: lane types, loops, and the macros that turn the rows of handlers.def
- * into functions. Each of these files is compiled twice, with SIM_BUILD baseline or avx2.
+/* What the handler files (exec_*.c) share: lane types, loops, and the macros that turn the rows of
+ * handlers.def into functions. Each of these files is compiled twice, with SIM_BUILD baseline or
+ * avx2.
  */
 #ifndef KAIO_SIM_EXEC_H
 #define KAIO_SIM_EXEC_H
@@ -38,7 +39,8 @@ typedef uint64_t u64;
 typedef int64_t s64;
 typedef double f64;
 
-/* These types are for the register file, where a slot is read with whatever type an instruction has. */
+/* These types are for the register file, where a slot is read with whatever type an instruction
+ * has. */
 typedef u32 __attribute__((may_alias)) slot_u32;
 typedef s32 __attribute__((may_alias)) slot_s32;
 typedef f32 __attribute__((may_alias)) slot_f32;
@@ -94,7 +96,8 @@ static inline const u32 *sim_lanes(struct sim_warp *w)
 #define SIM_IN(T, x, off) const slot_##T *const p##x = SLOT(T, off)
 #define SIM_LANE(T, x)    const T x = (T)p##x[i]
 
-/* The loops of one row: ARGS declares the operands' slots, LANE reads lane i of each. PART writes only lanes of em. */
+/* The loops of one row: ARGS declares the operands' slots, LANE reads lane i of each. PART writes
+ * only lanes of em. */
 #define SIM_FULL(NAME, D, ARGS, LANE, EXPR)  \
     SIM_FN(NAME##_full)                      \
     {                                        \
@@ -226,7 +229,7 @@ static inline void lane_addresses(struct sim_warp *w, const struct sim_op *op, u
     }
 }
 
-/* ---- floats ------------------------------------------------------------------------------------------ */
+/* ---- floats ---------------------------------------------------------------------------------- */
 
 static inline u32 bits32(f32 x)
 {
@@ -257,8 +260,8 @@ static inline f32 nan32(f32 x)
 {
     return x != x ? from32(0x7fffffff) : x;
 }
-/* Double precision results that are NaN: the first operand that is one, made quiet, else the default with its
- * sign set, as an H100 has it. */
+/* Double precision results that are NaN: the first operand that is one, made quiet, else the
+ * default with its sign set, as an H100 has it. */
 static inline f64 pick64(f64 a, f64 b, f64 c, f64 r)
 {
     const u64 quiet = (u64)1 << 51;
@@ -274,8 +277,8 @@ static inline f32 flush32(f32 x)
     const u32 u = bits32(x);
     return from32((u & 0x7f800000) ? u : u & 0x80000000);
 }
-/* The smallest normal number may be what is left of a result as a subnormal: an H100 flushes it all the same if it would
- * be too small with all its bits. scaled is 2^32 times the result. */
+/* The smallest normal number may be what is left of a result as a subnormal: an H100 flushes it all
+ * the same if it would be too small with all its bits. scaled is 2^32 times the result. */
 static inline f32 settle(f32 r, f32 scaled, u32 keep)
 {
     const bool small = (bits32(r) & 0x7fffffff) == 0x00800000 && fabsf(scaled) < 0x1p-94f;
@@ -291,8 +294,8 @@ static inline f64 sat64(f64 x)
     return x > 0 ? (x < 1 ? x : 1.0) : 0.0;
 }
 
-/* Directed rounding: the operations between these take their operands from memory and leave their results
- * there, so no compiler moves them across the calls. */
+/* Directed rounding: the operations between these take their operands from memory and leave their
+ * results there, so no compiler moves them across the calls. */
 static inline void round_set(unsigned round)
 {
     static const int mode[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};

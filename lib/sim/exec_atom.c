@@ -1,4 +1,5 @@
-/* Atomic operations on memory, lane by lane in lane order, each one indivisible for other worker threads too. */
+/* Atomic operations on memory, lane by lane in lane order, each one indivisible for other worker
+ * threads too. */
 #include <config.h>
 
 #include "sim/atom.h"
@@ -60,8 +61,8 @@ static inline u32 apply32(unsigned code, u32 old, u32 b, u32 c, bool shared)
     }
 }
 
-/* On global memory a NaN stays as it is, the operand's before the memory's; on shared memory it is made quiet, the memory's
- * before the operand's: what an H100 does. */
+/* On global memory a NaN stays as it is, the operand's before the memory's; on shared memory it is
+ * made quiet, the memory's before the operand's: what an H100 does. */
 static inline u64 add_f64(u64 old, u64 b, bool shared)
 {
     const f64 x = from64(old), y = from64(b);
@@ -100,8 +101,8 @@ static inline bool alone(const struct sim_warp *w, const struct sim_op *op)
     return op->more == SIM_IN_SHARED || !w->block->launch->many;
 }
 
-/* op->round is the enum sim_atom, op->b and op->c the operands, op->d where the old value goes: memory type M, slots
- * of type T. */
+/* op->round is the enum sim_atom, op->b and op->c the operands, op->d where the old value goes:
+ * memory type M, slots of type T. */
 #define SIM_ATOMIC(NAME, M, T, APPLY)                                                         \
     static inline M NAME##_one(M *p, unsigned code, T b, T c, bool shared, bool is_alone)     \
     {                                                                                         \

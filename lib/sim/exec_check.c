@@ -49,7 +49,7 @@ static void aim(struct sim_warp *w, const struct sim_op *op, struct check_aim *x
         extent(x);
 }
 
-/* ---- runs of cells ------------------------------------------------------------------------------------ */
+/* ---- runs of cells --------------------------------------------------------------------------- */
 
 #define AT(s, k)   ((struct check_slot){(s).block[k], (s).clock[k], (s).who[k]})
 #define CELLS_LOOP SIM_INDEPENDENT for (u32 k = 0; k < n; k++)
@@ -95,7 +95,8 @@ static void place_all(const struct run *r, const struct check_when when)
     }
 }
 
-/* Takes note of the reads if all come after the last write and it is plain which reads come before them. */
+/* Takes note of the reads if all come after the last write and it is plain which reads come before
+ * them. */
 static bool read_run(const struct run *r, const struct check_when when)
 {
     const struct check_slots w = r->write, a = r->read[0], b = r->read[1];
@@ -146,7 +147,7 @@ static bool write_run(const struct run *r, const struct check_when when, u32 sta
     return true;
 }
 
-/* ---- a warp's accesses -------------------------------------------------------------------------------- */
+/* ---- a warp's accesses ----------------------------------------------------------------------- */
 
 static inline bool do_run(const struct check_run *c, const struct run *r, bool writes)
 {

@@ -4,7 +4,8 @@
 
 #include "sim/exec.h"
 
-/* Helpers that stand for no instruction: they see one lane group at a time like any other record. */
+/* Helpers that stand for no instruction: they see one lane group at a time like any other
+ * record. */
 
 /* A place that branches go to: groups of lanes meet here. */
 SIM_FN(LABEL)
@@ -89,7 +90,8 @@ static inline u32 apart(struct sim_warp *w, const struct sim_op *op, u32 lanes, 
     return lanes & ~others;
 }
 
-/* bar.*: op->round: the lanes may name different ones; op->a the barrier, op->b the threads, op->c the predicate; op->more is enum sim_bar. */
+/* bar.*: op->round: the lanes may name different ones; op->a the barrier, op->b the threads, op->c
+ * the predicate; op->more is enum sim_bar. */
 SIM_FN(BAR)
 {
     u32 lanes = guarded(w, op);

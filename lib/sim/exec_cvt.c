@@ -4,7 +4,7 @@
 #include "sim/cvt.h"
 #include "sim/half.h"
 
-/* ---- integers ---------------------------------------------------------------------------------------- */
+/* ---- integers -------------------------------------------------------------------------------- */
 
 static inline u32 field32(u32 x, unsigned bits, bool is_signed)
 {
@@ -45,8 +45,8 @@ static inline u64 saturate(u64 x, const struct sim_op *op)
     return x > most ? most : x;
 }
 
-/* clang converts with a subtraction of equal constants, which is -0 when rounding down. The zero is tested behind the
- * optimiser's back, since it takes the conversion's word for it. */
+/* clang converts with a subtraction of equal constants, which is -0 when rounding down. The zero is
+ * tested behind the optimiser's back, since it takes the conversion's word for it. */
 static inline f64 f64_u64(u64 x)
 {
     u64 same = x;
@@ -65,7 +65,7 @@ static inline f64 odd_s64(s64 x)
     return x < 0 ? -odd_u64(0 - (u64)x) : odd_u64((u64)x);
 }
 
-/* ---- floats to integers ------------------------------------------------------------------------------ */
+/* ---- floats to integers ---------------------------------------------------------------------- */
 
 static inline s32 to_s32(f32 x)
 {
@@ -100,7 +100,7 @@ static inline u64 to_int(f64 x, const struct sim_op *op, u64 nan)
     return r <= 0 ? 0 : (u64)r;
 }
 
-/* ---- floats ------------------------------------------------------------------------------------------ */
+/* ---- floats ---------------------------------------------------------------------------------- */
 
 /* The host's functions may hand a signalling NaN back as it is. */
 static inline f64 quiet64(f64 a, f64 r)
@@ -163,7 +163,7 @@ static inline u32 two_fp8(u32 x, const struct sim_op *op, float (*up)(uint8_t))
     return one_fp8(x & 0xff, op, up) | one_fp8(x >> 8, op, up) << 16;
 }
 
-/* ---- handlers ---------------------------------------------------------------------------------------- */
+/* ---- handlers -------------------------------------------------------------------------------- */
 
 /* A conversion to float with rounding, .ftz of source and result, .sat. */
 #define SOURCE_s32(x, keep)     (x)

@@ -2,7 +2,7 @@
 
 #include "sim/exec.h"
 
-/* ---- what the expressions of float.def call ---------------------------------------------------------- */
+/* ---- what the expressions of float.def call -------------------------------------------------- */
 
 #define EXP64 ((u64)0x7ff << 52)
 
@@ -22,8 +22,8 @@ static inline f32 abs32(f32 x)
 {
     return from32(bits32(x) & 0x7fffffff);
 }
-/* The operand that is a number wins; of two zeros, min is -0 and max is +0. Comparing the sign bits of equal
- * operands settles that: equal numbers differ in nothing else. */
+/* The operand that is a number wins; of two zeros, min is -0 and max is +0. Comparing the sign bits
+ * of equal operands settles that: equal numbers differ in nothing else. */
 static inline f32 min_f32(f32 a, f32 b)
 {
     const f32 equal = from32(bits32(a) | bits32(b));
@@ -44,8 +44,8 @@ static inline f32 xorsign(f32 a, f32 b, f32 r)
 {
     return from32((bits32(r) & 0x7fffffff) | ((bits32(a) ^ bits32(b)) & 0x80000000));
 }
-/* div.approx gives zero for divisors above 2^126, where the hardware's reciprocal is flushed, and NaN for an
- * infinite dividend (PTX ISA, div). */
+/* div.approx gives zero for divisors above 2^126, where the hardware's reciprocal is flushed, and
+ * NaN for an infinite dividend (PTX ISA, div). */
 static inline f32 div_approx(f32 a, f32 b)
 {
     const u32 mag = bits32(b) & 0x7fffffff;
@@ -84,10 +84,10 @@ static inline f64 rsqrt_approx64(f64 a)
     return r != r ? from64(0x7fffffff00000000) : r;
 }
 
-/* ---- handlers ---------------------------------------------------------------------------------------- */
+/* ---- handlers -------------------------------------------------------------------------------- */
 
-/* A result as its type wants it, and the modifiers .ftz and .sat, which double precision has not. keep is what
- * of a subnormal is kept. */
+/* A result as its type wants it, and the modifiers .ftz and .sat, which double precision has not.
+ * keep is what of a subnormal is kept. */
 #define END_f32(x)           nan32(x)
 #define END_f64(x)           (x)
 #define FLUSH_f32(x, keep)   from32((bits32(x) & 0x7f800000) ? bits32(x) : bits32(x) & (keep))

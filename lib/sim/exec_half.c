@@ -33,8 +33,9 @@ static inline u32 limit(u32 x, unsigned flags, u32 one, u32 inf)
 }
 #define IN_f16(x)  up_f16(flush((x), flags, 0x7c00))
 #define IN_bf16(x) up_bf16(x)
-/* A result is flushed that would be too small if it were rounded to its 11 bits alone, which is when an H100 looks; not
- * what is left of it as a subnormal, which may be the smallest normal number. */
+/* A result is flushed that would be too small if it were rounded to its 11 bits alone, which is
+ * when an H100 looks; not what is left of it as a subnormal, which may be the smallest normal
+ * number. */
 static inline f64 flush_f16(f64 r, unsigned flags)
 {
     return (flags & SIM_FTZ) && r > -0x1.ffep-15 && r < 0x1.ffep-15 ? copysign(0.0, r) : r;
@@ -44,8 +45,9 @@ static inline f64 flush_f16(f64 r, unsigned flags)
 #define OUT_f16(x)    limit(flush((x), flags, 0x7c00), flags, 0x3c00, 0x7c00)
 #define OUT_bf16(x)   limit((x), flags, 0x3f80, 0x7f80)
 
-/* a * b + c as a double rounded to odd, so that rounding it to fewer bits is right: the product of two values of at
- * most 11 bits is exact in double, and the error of the sum says which way an even last bit must go. */
+/* a * b + c as a double rounded to odd, so that rounding it to fewer bits is right: the product of
+ * two values of at most 11 bits is exact in double, and the error of the sum says which way an even
+ * last bit must go. */
 static inline f64 fma_odd(f64 a, f64 b, f64 c)
 {
     const f64 p = a * b, s = p + c;
@@ -120,7 +122,8 @@ static inline u32 abs_bf16(u32 x, unsigned flags)
     (void)flags;
     return is_nan(x, 0x7f80) ? 0x7fff : x & 0x7fff;
 }
-/* The smaller or larger magnitude with the sign that the product would have, whatever NaNs there are. */
+/* The smaller or larger magnitude with the sign that the product would have, whatever NaNs there
+ * are. */
 #define XORSIGN(NAME, T, OF)                                        \
     static inline u32 NAME##_##T(u32 x, u32 y, unsigned flags)      \
     {                                                               \

@@ -3,7 +3,7 @@
 #include "sim/exec.h"
 #include "sim/video.h"
 
-/* ---- what the expressions of int.def call ------------------------------------------------------------ */
+/* ---- what the expressions of int.def call ---------------------------------------------------- */
 
 static inline u32 clamp_to(s32 x, s32 lo, s32 hi)
 {
@@ -43,8 +43,8 @@ static inline s64 mul24(s32 a, s32 b)
     return (s64)sext24(a) * sext24(b);
 }
 
-/* A quotient of 32-bit integers is exact in double: its distance from the next integer is at least 2^-32 of
- * it, far above half an ulp. Doubles vectorise, integer division does not. */
+/* A quotient of 32-bit integers is exact in double: its distance from the next integer is at least
+ * 2^-32 of it, far above half an ulp. Doubles vectorise, integer division does not. */
 static inline u32 div_u32(u32 a, u32 b)
 {
     const f64 q = (f64)a / (f64)(b ? b : 1);
@@ -88,8 +88,9 @@ static inline u32 funnel(u32 lo, u32 hi, u32 n)
     return (u32)((((u64)hi << 32) | lo) >> n);
 }
 
-/* Bit fields (PTX ISA, bfe): the sign is the field's top bit that is inside the word. Position and length are taken
- * modulo 256 for 32-bit words and as they are for 64-bit words, as an H100 does. */
+/* Bit fields (PTX ISA, bfe): the sign is the field's top bit that is inside the word. Position and
+ * length are taken modulo 256 for 32-bit words and as they are for 64-bit words, as an H100
+ * does. */
 static inline u32 bfe_u32(u32 a, u32 b, u32 c)
 {
     const u32 pos = b & 0xff, len = c & 0xff;
@@ -192,7 +193,8 @@ static inline u32 fns(u32 mask, u32 base, s32 offset)
     return UINT32_MAX;
 }
 
-/* Four bytes picked from b:a by the nibbles of sel; bit 3 of a nibble replicates the byte's sign. */
+/* Four bytes picked from b:a by the nibbles of sel; bit 3 of a nibble replicates the byte's
+ * sign. */
 static inline u32 prmt(u32 a, u32 b, u32 sel)
 {
     const u64 from = ((u64)b << 32) | a;
@@ -278,7 +280,7 @@ static inline u32 video(u32 a, u32 b, u32 c, unsigned what, unsigned flags)
     return flags & SIM_VIDEO_ADD ? sum : r;
 }
 
-/* ---- handlers ---------------------------------------------------------------------------------------- */
+/* ---- handlers -------------------------------------------------------------------------------- */
 
 #define SIM_U   SIM_DO_U
 #define SIM_B   SIM_DO_B
@@ -307,8 +309,8 @@ SIM_BOTH(SELP_16, u16, SIM_ARGSP(u16), SIM_LANEP(u16), (c & sim_bit[i]) ? a : b)
 SIM_BOTH(SELP_32, u32, SIM_ARGSP(u32), SIM_LANEP(u32), (c & sim_bit[i]) ? a : b)
 SIM_BOTH(SELP_64, u64, SIM_ARGSP(u64), SIM_LANEP(u64), (c & sim_bit[i]) ? a : b)
 
-/* Carries. CC is the predicate at the start of the file; SET says whether it is written. T is the lane type,
- * TT one twice as wide; WIDE is the exact sum, whose bit BITS is the carry. */
+/* Carries. CC is the predicate at the start of the file; SET says whether it is written. T is the
+ * lane type, TT one twice as wide; WIDE is the exact sum, whose bit BITS is the carry. */
 #define SIM_CARRY(NAME, T, TT, BITS, SET, WIDE)      \
     SIM_FN(NAME)                                     \
     {                                                \
@@ -331,8 +333,8 @@ SIM_BOTH(SELP_64, u64, SIM_ARGSP(u64), SIM_LANEP(u64), (c & sim_bit[i]) ? a : b)
     }
 #define W32(x) ((u64)(x))
 #define W64(x) ((unsigned __int128)(x))
-/* a - b = a + ~b + 1: CC holds the carry of that, the opposite of a borrow, as on hardware; nvcc's division of 128 bits
- * ends a subtraction with addc to learn it */
+/* a - b = a + ~b + 1: CC holds the carry of that, the opposite of a borrow, as on hardware; nvcc's
+ * division of 128 bits ends a subtraction with addc to learn it */
 SIM_CARRY(ADD_CC, u32, u64, 32, 1, W32(a) + b)
 SIM_CARRY(ADDC, u32, u64, 32, 0, W32(a) + b + carry)
 SIM_CARRY(ADDC_CC, u32, u64, 32, 1, W32(a) + b + carry)

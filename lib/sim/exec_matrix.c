@@ -46,7 +46,8 @@ static inline bool rows_at(struct sim_warp *w, const struct sim_op *op, u32 n, u
     return true;
 }
 
-/* Element j of row i and element i of row j change places; lane 4 r + t has elements 2 t and 2 t + 1 of row r. */
+/* Element j of row i and element i of row j change places; lane 4 r + t has elements 2 t and 2 t +
+ * 1 of row r. */
 static inline void transpose(u32 v[SIM_LANES])
 {
     u16 e[8][8], f[8][8];

@@ -2,16 +2,16 @@
 
 #include "sim/exec.h"
 
-/* Host addresses of the lanes' accesses: at[i] for each lane. For lanes outside w->em it is another lane's, so that
- * loads can read all 32 and blend. */
+/* Host addresses of the lanes' accesses: at[i] for each lane. For lanes outside w->em it is another
+ * lane's, so that loads can read all 32 and blend. */
 struct access {
     u64 at[SIM_LANES];
     bool unit;    /* lane i + 1 follows lane i in memory, all lanes active */
     bool uniform; /* all lanes read one place */
 };
 
-/* What the whole warp may use without a look-up per lane: for global memory the buffer this instruction used
- * last time, for shared memory the block's, for local memory the warp's. */
+/* What the whole warp may use without a look-up per lane: for global memory the buffer this
+ * instruction used last time, for shared memory the block's, for local memory the warp's. */
 static inline struct sim_cached region(const struct sim_warp *w, const struct sim_op *op)
 {
     if (op->more == SIM_IN_GLOBAL || op->more == SIM_IN_GENERIC)
@@ -115,7 +115,8 @@ SIM_LOAD(LD_U32_W, uint32_t, u64)
 SIM_LOAD(LD_S32_W, int32_t, s64)
 SIM_LOAD(LD_64, uint64_t, u64)
 
-/* A store of the low bits of slots of type S. Where lanes write one place, the highest lane's value stays. */
+/* A store of the low bits of slots of type S. Where lanes write one place, the highest lane's value
+ * stays. */
 #define SIM_STORE(NAME, M, S)                                 \
     SIM_FN(NAME)                                              \
     {                                                         \
@@ -164,7 +165,8 @@ static inline void load_element(struct sim_warp *w, const struct access *x, u32 
     }
 }
 
-/* All lanes, N elements of type M in slots of that size: between a lane's memory (from, to) and p0 to p3. */
+/* All lanes, N elements of type M in slots of that size: between a lane's memory (from, to) and p0
+ * to p3. */
 #define SIM_VECTOR(M, N)                                                                         \
     typedef M __attribute__((may_alias, aligned(1))) mem;                                        \
     slot_##M *const p0 = SLOT(M, op->d), *const p1 = SLOT(M, op->b);                             \

@@ -3,10 +3,10 @@
 
 #include "sim/sums.h"
 
-/* ---- A and B --------------------------------------------------------------------------------------------- */
+/* ---- A and B --------------------------------------------------------------------------------- */
 
-/* Where element k of a row of A goes: fp8 that is converted to f16 is multiplied in two parts, of the lower and of the
- * upper two of every four. */
+/* Where element k of a row of A goes: fp8 that is converted to f16 is multiplied in two parts, of
+ * the lower and of the upper two of every four. */
 static inline unsigned place(const struct sim_mma *m, unsigned k)
 {
     return m->as_f16 ? (k & 2 ? m->k / 2u : 0) + k / 4 * 2 + (k & 1) : k;
@@ -37,7 +37,7 @@ static inline void multiply(const struct sim_mma *m, struct raw *raw, const v8 c
     sum_all(m, raw, &f, seen, c, d);
 }
 
-/* ---- what sm_90 has no instruction of its own for ------------------------------------------------------------ */
+/* ---- what sm_90 has no instruction of its own for -------------------------------------------- */
 
 static inline f32 up(const struct sim_mma *m, u32 x)
 {
@@ -89,7 +89,8 @@ static inline void multiply_quad(const struct sim_mma *m, const struct raw *raw,
         }
 }
 
-/* ---- m8n8k4 of f16: lanes 4 q to 4 q + 3 and 16 + 4 q to 16 + 4 q + 3 have a problem of their own ------------------- */
+/* ---- m8n8k4 of f16: lanes 4 q to 4 q + 3 and 16 + 4 q to 16 + 4 q + 3 have a problem of their own
+ */
 
 static inline unsigned quad_lane(unsigned q, unsigned i)
 {
@@ -170,7 +171,7 @@ SIM_FN(MMA_FLOAT)
     return op + 1;
 }
 
-/* ---- integers -------------------------------------------------------------------------------------------- */
+/* ---- integers -------------------------------------------------------------------------------- */
 
 SIM_FN(MMA_INT)
 {
@@ -215,7 +216,7 @@ SIM_FN(MMA_BIT)
     return op + 1;
 }
 
-/* ---- f64: a chain of fused multiply-adds in the order of K ------------------------------------------------------- */
+/* ---- f64: a chain of fused multiply-adds in the order of K ----------------------------------- */
 
 SIM_FN(MMA_F64)
 {

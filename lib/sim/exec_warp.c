@@ -1,5 +1,6 @@
-/* What the lanes of a warp tell each other. Each instruction names the lanes that take part (op->e) and waits until
- * those that have not exited are all here, or at another such instruction (sim_meet). */
+/* What the lanes of a warp tell each other. Each instruction names the lanes that take part (op->e)
+ * and waits until those that have not exited are all here, or at another such instruction
+ * (sim_meet). */
 #include <config.h>
 
 #include "sim/check.h"
@@ -24,8 +25,9 @@ static inline u32 missing(const struct sim_warp *w, u32 lanes, u32 members_slot)
     if (missing(w, lanes, op->e))     \
     return sim_meet(w, op, lanes)
 
-/* Modes up, down, bfly, idx (PTX ISA, shfl.sync): a source lane out of range leaves the lane its own value. A lane
- * that does not take part gives what it holds. source[] is the lane that each reads, inside[] whether it was in range. */
+/* Modes up, down, bfly, idx (PTX ISA, shfl.sync): a source lane out of range leaves the lane its
+ * own value. A lane that does not take part gives what it holds. source[] is the lane that each
+ * reads, inside[] whether it was in range. */
 static inline void shfl_sources(const struct sim_warp *w, const struct sim_op *op, unsigned mode,
                                 s32 source[SIM_LANES], u32 inside[SIM_LANES])
 {

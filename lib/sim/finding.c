@@ -4,7 +4,7 @@
 #include "sim/check.h"
 #include "sim/report.h"
 
-/* ---- kinds ---------------------------------------------------------------------------------------------- */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 const char *const device_fault_kind[] = {"out-of-bounds",  "use-after-free", "bad-free",
                                          "stack-overflow", "read-only",      "misaligned",
@@ -150,7 +150,7 @@ static const char *check_of(const struct check_finding *f)
     return race ? "race" : f->kind == CHECK_F_INIT ? "init" : is_sync(f) ? "sync" : "async";
 }
 
-/* ---- parts ---------------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static void coordinates(const struct device_dim *n, uint64_t i, uint64_t to[3])
 {

@@ -11,10 +11,10 @@
 
 #define ALL ((uint64_t)1 << 32) /* bytes: more than one operation moves */
 
-/* ---- numbers drawn ------------------------------------------------------------------------------------- */
+/* ---- numbers drawn --------------------------------------------------------------------------- */
 
-/* Draws the next random number of a cluster (Steele, Lea, Flood, Fast splittable pseudorandom number
- * generators, 2014). */
+/* Draws the next random number of a cluster (Steele, Lea, Flood, Fast splittable pseudorandom
+ * number generators, 2014). */
 static uint64_t draw(struct sim_flights *all)
 {
     uint64_t z = all->random += 0x9e3779b97f4a7c15u;
@@ -39,17 +39,18 @@ void sim_flights_begin(struct sim_block *unit)
     }
 }
 
-/* ---- moving bytes -------------------------------------------------------------------------------------- */
+/* ---- moving bytes ---------------------------------------------------------------------------- */
 
-/* Shared memory starts at a multiple of 8 for every operation, so the offset tells where in the pattern a byte is. */
+/* Shared memory starts at a multiple of 8 for every operation, so the offset tells where in the
+ * pattern a byte is. */
 static void fill(unsigned char *shared, const struct sim_piece *p, uint64_t pattern)
 {
     for (uint32_t i = 0; i < p->bytes; i++)
         shared[p->shared + i] = (unsigned char)(pattern >> 8 * ((p->shared + i) & 7));
 }
 
-/* Rounds a word as a tensor map of tf32 does on an H100: to 10 bits of mantissa, halves to even; all NaN are
- * one. */
+/* Rounds a word as a tensor map of tf32 does on an H100: to 10 bits of mantissa, halves to even;
+ * all NaN are one. */
 static uint32_t to_tf32(uint32_t u)
 {
     const uint32_t size = u & 0x7fffffff, up = size + 0xfff + (size >> 13 & 1);
@@ -139,8 +140,8 @@ static bool have_piece(struct sim_flight *f)
     return true;
 }
 
-/* Lets so many bytes land, in portions of 16 of each piece, which no element lies across; true: all have
- * landed. */
+/* Lets so many bytes land, in portions of 16 of each piece, which no element lies across; true: all
+ * have landed. */
 static bool advance(struct sim_flight *f, uint64_t most)
 {
     while (have_piece(f)) {
@@ -184,7 +185,7 @@ bool sim_flight_linear(const struct sim_flight *f, uint64_t *cursor, struct sim_
     return true;
 }
 
-/* ---- the list ------------------------------------------------------------------------------------------ */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static void discard(struct sim_flight *f)
 {
@@ -232,7 +233,7 @@ static struct sim_flight *add(struct sim_warp *w, const struct sim_op *op, uint3
     return f;
 }
 
-/* ---- completion ---------------------------------------------------------------------------------------- */
+/* ---- completion ------------------------------------------------------------------------------ */
 
 static struct sim_fault fault_of(const struct sim_flight *f, enum sim_fault_kind kind)
 {
@@ -368,7 +369,7 @@ void sim_flights_free(struct sim_block *unit)
         discard(take(all, &all->first));
 }
 
-/* ---- groups of stores ---------------------------------------------------------------------------------- */
+/* ---- groups of stores ------------------------------------------------------------------------ */
 
 const struct sim_op *sim_bulk_commit(struct sim_warp *w, const struct sim_op *op)
 {

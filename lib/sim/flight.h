@@ -1,22 +1,25 @@
-/* Operations beside the threads of a cluster: bulk copies, tensor copies, stores to other blocks that complete a
- * transaction (PTX ISA, "asynchronous operations"). Private to lib/sim.
+/* Operations beside the threads of a cluster: bulk copies, tensor copies, stores to other blocks
+ * that complete a transaction (PTX ISA, "asynchronous operations"). Private to lib/sim.
  *
- * A thread issues an operation; nothing of it has happened then. It takes effect when something forces it to, or at any
- * moment before, in any order with others:
+ * A thread issues an operation; nothing of it has happened then. It takes effect when something
+ * forces it to, or at any moment before, in any order with others:
  *
- *     what writes shared memory      before the mbarrier that it names sees its bytes (complete_tx): when no thread of
- *                                    the cluster can go on, sim_flight_step() completes one operation
- *     what writes global memory      before cp.async.bulk.wait_group returns, in the thread that issued it; what it reads
- *                                    of shared memory, before wait_group.read does
+ *     what writes shared memory      before the mbarrier that it names sees its bytes
+ *                                    (complete_tx): when no thread of the cluster can go on,
+ *                                    sim_flight_step() completes one operation
+ *     what writes global memory      before cp.async.bulk.wait_group returns, in the thread that
+ *                                    issued it; what it reads of shared memory, before
+ *                                    wait_group.read does
  *     the rest                       at the cluster's end
  *
- * So, without a seed, everything happens as late as it may: who reads too soon gets what was there before, and who
- * refills a buffer too soon spoils what is still to be read. With one (device_options.seed) each operation draws whether
- * it is early, late or torn (its bytes come a few at a time, while threads run), and which one is completed next; so is which
- * warp comes first, and when a try_wait does not wait.
+ * So, without a seed, everything happens as late as it may: who reads too soon gets what was there
+ * before, and who refills a buffer too soon spoils what is still to be read. With one
+ * (device_options.seed) each operation draws whether it is early, late or torn (its bytes come a
+ * few at a time, while threads run), and which one is completed next; so is which warp comes first,
+ * and when a try_wait does not wait.
  *
- * All operations in flight are in one list of the cluster, in the order in which they were issued. What one of them moves
- * it tells piece by piece, to who carries it out and to the sanitizer alike.
+ * All operations in flight are in one list of the cluster, in the order in which they were issued.
+ * What one of them moves it tells piece by piece, to who carries it out and to the sanitizer alike.
  */
 #ifndef KAIO_SIM_FLIGHT_H
 #define KAIO_SIM_FLIGHT_H
@@ -42,10 +45,10 @@ struct sim_piece {
     uint32_t
         shared; /* offset in shared memory: of .to for what comes in, of the issuer for stores */
     uint32_t bytes;
-    struct sim_buffer *
-        buffer; /* global memory; NULL: nothing is there, the bytes are filled (loads) or dropped (stores) */
-    uint64_t at;   /* offset in the buffer */
-    uint32_t from; /* SIM_FLY_PEER: offset in the issuer's shared memory */
+    struct sim_buffer *buffer; /* global memory; NULL: nothing is there, the bytes are filled
+                                  (loads) or dropped (stores) */
+    uint64_t at;               /* offset in the buffer */
+    uint32_t from;             /* SIM_FLY_PEER: offset in the issuer's shared memory */
 };
 
 struct sim_flight;
@@ -62,8 +65,8 @@ struct sim_flight {
     /* from who issues it */
     enum sim_flight_kind kind;
     sim_pieces pieces;
-    uint32_t
-        blocks; /* LOAD, PEER, VALUE: ranks of the blocks that get the bytes, a bit each (.multicast::cluster) */
+    uint32_t blocks; /* LOAD, PEER, VALUE: ranks of the blocks that get the bytes, a bit each
+                        (.multicast::cluster) */
     uint32_t shared; /* offset of the first byte in shared memory, the same in every block */
     uint32_t bytes;  /* in each of the blocks: what its mbarrier is told */
     uint32_t
@@ -73,9 +76,9 @@ struct sim_flight {
     uint8_t
         span; /* tensor copies: bytes that rows are swizzled in, 16 where they are not; else 0 */
     uint8_t fold, type; /* REDUCE, PEER, VALUE: enum sim_atom or SIM_NO_FOLD; bytes of an element */
-    uint64_t
-        fill; /* what filled bytes repeat, from the first byte of the box on: 0 or NaNs of the type */
-    bool tf32;                 /* LOAD: words of 32 bits are rounded to tf32 */
+    uint64_t fill; /* what filled bytes repeat, from the first byte of the box on: 0 or NaNs of the
+                      type */
+    bool tf32;     /* LOAD: words of 32 bits are rounded to tf32 */
     struct sim_buffer *buffer; /* linear copies */
     uint64_t at;
     uint32_t from;           /* PEER */
@@ -99,8 +102,9 @@ struct sim_flight {
 #define SIM_NO_MBARRIER UINT32_MAX
 #define SIM_NO_FOLD     UINT8_MAX
 
-/* Puts *f in flight, once for each of the blocks that get the bytes, each with a copy of the tensor's so many bytes.
- * Everything has been checked but the mbarriers. False: the warp has stopped with a fault. */
+/* Puts *f in flight, once for each of the blocks that get the bytes, each with a copy of the
+ * tensor's so many bytes. Everything has been checked but the mbarriers. False: the warp has
+ * stopped with a fault. */
 bool sim_flight_issue(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                       const struct sim_flight *f, const void *tensor, size_t bytes);
 /* A number below n drawn from the launch's seed, for the cluster of b; 0 without a seed. */
@@ -108,27 +112,29 @@ uint32_t sim_draw(struct sim_block *b, uint32_t n);
 /* The one piece of a linear copy. */
 bool sim_flight_linear(const struct sim_flight *f, uint64_t *cursor, struct sim_piece *p);
 
-/* Completes one operation of the cluster whose first block is unit. SIM_BLOCKED: none is in flight; SIM_YIELD; SIM_FAULT:
- * unit->fault. */
+/* Completes one operation of the cluster whose first block is unit. SIM_BLOCKED: none is in flight;
+ * SIM_YIELD; SIM_FAULT: unit->fault. */
 enum sim_stop sim_flight_step(struct sim_block *unit);
 /* Lets some of what is in flight land now, if there is a seed. SIM_YIELD or SIM_FAULT. */
 enum sim_stop sim_flight_drift(struct sim_block *unit);
-/* Its threads have exited: stores take effect, the rest has nobody to wait for it. SIM_DONE or SIM_FAULT. */
+/* Its threads have exited: stores take effect, the rest has nobody to wait for it. SIM_DONE or
+ * SIM_FAULT. */
 enum sim_stop sim_flight_end(struct sim_block *unit);
 /* None are in flight, and with a seed numbers can be drawn. */
 void sim_flights_begin(struct sim_block *unit);
 /* Forgets them. */
 void sim_flights_free(struct sim_block *unit);
-/* Bulk copies between linear stretches: op->more is the kind, a and b the 64-bit addresses of the destination and the
- * source, c the bytes (32 bits); into shared memory: d the 64-bit address of the mbarrier and e the mask of blocks, 0:
- * there is none; round, size: fold, type. */
+/* Bulk copies between linear stretches: op->more is the kind, a and b the 64-bit addresses of the
+ * destination and the source, c the bytes (32 bits); into shared memory: d the 64-bit address of
+ * the mbarrier and e the mask of blocks, 0: there is none; round, size: fold, type. */
 const struct sim_op *sim_bulk_copy(struct sim_warp *w, const struct sim_op *op);
 /* cp.async.bulk.prefetch: of c bytes at b. */
 const struct sim_op *sim_bulk_prefetch(struct sim_warp *w, const struct sim_op *op);
 /* applypriority: of the line of the cache at b, which changes nothing that shows. */
 const struct sim_op *sim_line(struct sim_warp *w, const struct sim_op *op);
-/* st.async: size bytes from the slots of op->elems elements, d, b, c, e, round of enum sim_vector, to the 64-bit address
- * a; imm: the slot of the mbarrier's 64-bit address; flags: the space of both; more: how it is folded, SIM_NO_FOLD. */
+/* st.async: size bytes from the slots of op->elems elements, d, b, c, e, round of enum sim_vector,
+ * to the 64-bit address a; imm: the slot of the mbarrier's 64-bit address; flags: the space of
+ * both; more: how it is folded, SIM_NO_FOLD. */
 const struct sim_op *sim_st_async(struct sim_warp *w, const struct sim_op *op);
 /* cp.async.bulk.commit_group; wait_group op->imm, op->more: .read */
 const struct sim_op *sim_bulk_commit(struct sim_warp *w, const struct sim_op *op);

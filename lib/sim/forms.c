@@ -1,5 +1,6 @@
-/* The rows of handlers.def: the instructions that they are for, and those that are decoded by nothing else. The spellings are
- * matched against isa.def once; an instruction finds its row by op, modifiers and types. */
+/* The rows of handlers.def: the instructions that they are for, and those that are decoded by
+ * nothing else. The spellings are matched against isa.def once; an instruction finds its row by op,
+ * modifiers and types. */
 #include <config.h>
 
 #include <assert.h>
@@ -7,7 +8,7 @@
 
 #include "sim/decode.h"
 
-/* ---- the table of forms ------------------------------------------------------------------------------- */
+/* ---- the table of forms ---------------------------------------------------------------------- */
 
 const struct sim_row sim_rows[SIM_H_COUNT] = {
     [SIM_H_NONE] = {"", 0, 0, 0, 0},
@@ -16,8 +17,8 @@ const struct sim_row sim_rows[SIM_H_COUNT] = {
 #include "sim/handlers.def"
 };
 
-/* What one handler is for: an instruction without what the record says instead. Of setp, which set asks for too, only the
- * comparison and the type count. */
+/* What one handler is for: an instruction without what the record says instead. Of setp, which set
+ * asks for too, only the comparison and the type count. */
 struct form {
     uint16_t op;
     uint16_t mod[PTX_MC_COUNT], type[PTX_MAX_TYPES];
@@ -104,7 +105,7 @@ enum sim_handler_id dec_comparison(enum ptx_mod compare, enum ptx_mod type)
     return find(&f);
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Takes away what a record can say instead, .rn being what handlers do by themselves. */
 static void take_away(struct form *f, enum ptx_mod_class cls, enum ptx_mod word)

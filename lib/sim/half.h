@@ -1,5 +1,5 @@
-/* 16-bit float conversions as plain loops over lanes want them: no branches, no calls. Private to lib/sim; included
- * by files that are compiled once per build. */
+/* 16-bit float conversions as plain loops over lanes want them: no branches, no calls. Private to
+ * lib/sim; included by files that are compiled once per build. */
 #ifndef KAIO_SIM_HALF_H
 #define KAIO_SIM_HALF_H
 
@@ -35,8 +35,8 @@ static inline u32 down_bf16(f32 x)
     return (u & 0x7fffffff) > 0x7f800000 ? 0x7fff : (u + 0x7fff + ((u >> 16) & 1)) >> 16;
 }
 
-/* Any double to a format of so many stored mantissa bits and exponent bias, in any mode; a NaN keeps the top of its
- * payload. */
+/* Any double to a format of so many stored mantissa bits and exponent bias, in any mode; a NaN
+ * keeps the top of its payload. */
 static inline u32 narrow(f64 x, unsigned mbits, int bias, unsigned mode)
 {
     const u64 u = bits64(x);

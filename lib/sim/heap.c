@@ -24,7 +24,7 @@ static uint64_t room_for(uint64_t bytes)
     return (bytes + GRAIN - 1) / GRAIN * GRAIN + GAP;
 }
 
-/* ---- the heap ------------------------------------------------------------------------------------------- */
+/* ---- the heap -------------------------------------------------------------------------------- */
 
 /* Room for one more element; false: no memory. */
 static bool grow(void **v, size_t n, size_t *room, size_t size)
@@ -94,7 +94,7 @@ const struct sim_chunk *sim_heap_near(const struct sim_heap *h, uint64_t offset)
     return NULL;
 }
 
-/* ---- taking and giving back ------------------------------------------------------------------------------- */
+/* ---- taking and giving back ------------------------------------------------------------------ */
 
 static bool take_extent(struct sim_heap *h, uint64_t bytes, uint64_t *offset)
 {
@@ -227,7 +227,7 @@ const struct sim_op *sim_heap_give(struct sim_warp *w, const struct sim_op *op)
     return op + 1;
 }
 
-/* ---- reports ---------------------------------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
 static void forget(struct sim_heap_site *s, const struct source *src)
 {

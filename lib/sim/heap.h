@@ -1,12 +1,14 @@
-/* The heap of kernels: malloc() and free() in CUDA C++ (Programming Guide, "Dynamic Global Memory Allocation and
- * Operations"). Private to lib/sim.
+/* The heap of kernels: malloc() and free() in CUDA C++ (Programming Guide, "Dynamic Global Memory
+ * Allocation and Operations"). Private to lib/sim.
  *
- * One buffer of global memory, made when the first kernel that calls malloc() is launched; it lives as long as the device,
- * so that one launch may free what an earlier one took. Pieces are multiples of 16 bytes with a gap behind each; an access
- * that is not inside one that is live is outside of every buffer (sim_mem_host()). What was freed is used again only when
- * all else is taken, so that a use after it is known for what it is.
+ * One buffer of global memory, made when the first kernel that calls malloc() is launched; it lives
+ * as long as the device, so that one launch may free what an earlier one took. Pieces are multiples
+ * of 16 bytes with a gap behind each; an access that is not inside one that is live is outside of
+ * every buffer (sim_mem_host()). What was freed is used again only when all else is taken, so that
+ * a use after it is known for what it is.
  *
- * Where pieces lie depends on who comes first, so kernels that allocate run on one thread, and alike in every run.
+ * Where pieces lie depends on who comes first, so kernels that allocate run on one thread, and
+ * alike in every run.
  */
 #ifndef KAIO_SIM_HEAP_H
 #define KAIO_SIM_HEAP_H
@@ -52,7 +54,8 @@ bool sim_heap_holds(const struct sim_heap *h, uint64_t offset, uint64_t bytes);
 const struct sim_chunk *sim_heap_near(const struct sim_heap *h, uint64_t offset);
 /* A source goes, and the spans in it with it. */
 void sim_heap_forget(struct sim_heap *h, const struct source *src);
-/* An error for each call whose pieces were never freed, and that known (NULL: none) does not name; false when there is any. */
+/* An error for each call whose pieces were never freed, and that known (NULL: none) does not name;
+ * false when there is any. */
 bool sim_heap_leaks(const struct sim_heap *h, struct suppressions *known, struct diags *d);
 
 /* "byte 40 of 40 bytes of malloc()" */

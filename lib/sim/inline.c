@@ -1,7 +1,8 @@
-/* Calls: an entry that has any is decoded from a copy in which the functions' bodies stand in their place.
+/* Calls: an entry that has any is decoded from a copy in which the functions' bodies stand in their
+ * place.
  *
- * A parameter in .param space becomes a local variable; the callee's name for it and the caller's are the same one, so
- * nothing is copied. A parameter in a register is moved.
+ * A parameter in .param space becomes a local variable; the callee's name for it and the caller's
+ * are the same one, so nothing is copied. A parameter in a register is moved.
  */
 #include <config.h>
 
@@ -17,7 +18,7 @@ static bool is_call(const struct ptx_item *item)
     return item->kind == PTX_I_INST && item->inst.op == PTX_OP_CALL;
 }
 
-/* ---- names ------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 struct ptx_var *inline_local(struct copy *c, const struct ptx_var *like)
 {
@@ -114,7 +115,7 @@ void inline_room(struct copy *c, struct body *b)
         *VEC_PUSH(c->arena, &c->func->regs) = f->regs.v[i];
 }
 
-/* ---- items ------------------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static struct ptx_item *add_item(struct copy *c, const struct ptx_item *like)
 {
@@ -144,7 +145,7 @@ static void add_inst(struct copy *c, enum ptx_op op, enum ptx_mod space, enum pt
     add_item(c, &item);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 int32_t inline_param_reg(const struct ptx_func *f, const struct ptx_var *v)
 {
@@ -154,7 +155,8 @@ int32_t inline_param_reg(const struct ptx_func *f, const struct ptx_var *v)
     return -1;
 }
 
-/* An argument (or with result, where a result goes) meets its parameter: in front of the body, and behind it. */
+/* An argument (or with result, where a result goes) meets its parameter: in front of the body, and
+ * behind it. */
 static void pass(struct copy *c, struct body *callee, const struct ptx_var *param,
                  const struct ptx_operand *arg, bool result, bool behind)
 {
@@ -210,7 +212,8 @@ static bool too_deep(const struct body *b)
     return depth > DEEPEST;
 }
 
-/* Variables passed by name are the caller's own .param ones, a result's not an argument's too: they become one. */
+/* Variables passed by name are the caller's own .param ones, a result's not an argument's too: they
+ * become one. */
 static bool check_names(struct copy *c, const struct ptx_item *item, const struct ptx_inst *call)
 {
     for (int list = 0; list < 3; list += 2)
@@ -306,7 +309,7 @@ static bool copy_call(struct copy *c, struct body *b, const struct ptx_item *ite
     return true;
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------------ */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 static bool copy_inst(struct copy *c, struct body *b, const struct ptx_item *from)
 {

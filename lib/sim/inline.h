@@ -1,7 +1,9 @@
-/* Calls: how the functions that an entry calls become part of it. Private to inline.c and routine.c.
+/* Calls: how the functions that an entry calls become part of it. Private to inline.c and
+ * routine.c.
  *
- * A function that is called by name and does not come to itself again stands in the place of each call (inline.c). Any
- * other is a routine (routine.c): one body behind the entry's own, that calls jump to and that jumps back.
+ * A function that is called by name and does not come to itself again stands in the place of each
+ * call (inline.c). Any other is a routine (routine.c): one body behind the entry's own, that calls
+ * jump to and that jumps back.
  *
  *     a call                          the routine
  *       st.local [sp + ...], arguments  start: registers to [sp + ...], if it may come to itself
@@ -10,12 +12,12 @@
  *     behind it:                        end:   sp = fp, registers from [sp + ...]
  *       ld.local results, [sp + ...]           brx.idx back, { all its calls }
  *
- * So lanes at any depth are at the same place when they are at the same instruction: all that tells them apart is in
- * registers and local memory. A frame has the parameters first, then the results, then variables as they are met,
- * then the registers.
+ * So lanes at any depth are at the same place when they are at the same instruction: all that tells
+ * them apart is in registers and local memory. A frame has the parameters first, then the results,
+ * then variables as they are met, then the registers.
  *
- * The address of a function is that of a window of its own (SIM_CODE_BASE), 16 for each item of the module: a call through a
- * register is a brx.idx over them.
+ * The address of a function is that of a window of its own (SIM_CODE_BASE), 16 for each item of the
+ * module: a call through a register is a brx.idx over them.
  */
 #ifndef KAIO_SIM_INLINE_H
 #define KAIO_SIM_INLINE_H

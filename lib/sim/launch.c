@@ -1,9 +1,10 @@
 /* A grid of blocks over worker threads.
  *
- * Workers take blocks (or clusters of them) in order, so when one fails all earlier ones have been taken: they are run
- * to their end, and the failure of the first is the launch's, whatever the number of workers. A block that has had a
- * long turn steps back behind the others that have begun. New ones are begun when there is nothing else to do, or when
- * all that have begun may be waiting for another block: as many as an H100 would run at a time.
+ * Workers take blocks (or clusters of them) in order, so when one fails all earlier ones have been
+ * taken: they are run to their end, and the failure of the first is the launch's, whatever the
+ * number of workers. A block that has had a long turn steps back behind the others that have begun.
+ * New ones are begun when there is nothing else to do, or when all that have begun may be waiting
+ * for another block: as many as an H100 would run at a time.
  */
 #include <config.h>
 

@@ -10,9 +10,10 @@
 #include "sim/flight.h"
 #include "sim/report.h"
 
-/* ---- places -------------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
-/* The block and the offset that an address names, in bounds or not; false: not in shared memory of the cluster. */
+/* The block and the offset that an address names, in bounds or not; false: not in shared memory of
+ * the cluster. */
 static bool locate(const struct sim_block *b, uint64_t address, unsigned space, struct sim_place *p)
 {
     uint64_t off = address;
@@ -55,7 +56,7 @@ bool sim_shared_place(struct sim_warp *w, const struct sim_op *op, uint32_t lane
     return false;
 }
 
-/* ---- objects ------------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 enum { EXPECTED = 20, BYTES = 40, PARITY = 62 };
 #define VALID ((uint64_t)1 << 63)
@@ -220,7 +221,7 @@ void sim_mbar_expire(struct sim_block *unit)
     }
 }
 
-/* ---- faults -------------------------------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 void sim_mbar_blame(struct sim_fault *f, const struct sim_block *b, uint32_t offset,
                     enum sim_mbar_error error)
@@ -243,7 +244,7 @@ static const struct sim_op *fail(struct sim_warp *w, const struct sim_op *op, ui
     return NULL;
 }
 
-/* ---- what a lane does ---------------------------------------------------------------------------------- */
+/* ---- what a lane does ------------------------------------------------------------------------ */
 
 static enum sim_mbar_error init(struct sim_warp *w, const struct sim_op *op,
                                 const struct sim_place *p, uint32_t count)
@@ -347,7 +348,7 @@ const struct sim_op *sim_mbar_do(struct sim_warp *w, const struct sim_op *op)
     return op + 1;
 }
 
-/* ---- cp.async.mbarrier.arrive -------------------------------------------------------------------------- */
+/* ---- cp.async.mbarrier.arrive ---------------------------------------------------------------- */
 
 /* Without .noinc the arrival is one more than the phase waits for. */
 static enum sim_mbar_error add_pending(const struct sim_place *p, uint32_t count)
@@ -396,7 +397,7 @@ const struct sim_op *sim_mbar_copies(struct sim_warp *w, const struct sim_op *op
     return op + 1;
 }
 
-/* ---- waits --------------------------------------------------------------------------------------------- */
+/* ---- waits ----------------------------------------------------------------------------------- */
 
 /* The parity that a lane waits for: 0 or 1, or what is no parity. */
 static uint32_t parity_of(const struct sim_warp *w, const struct sim_op *op, uint32_t lane)
@@ -484,7 +485,7 @@ const struct sim_op *sim_mbar_wait(struct sim_warp *w, const struct sim_op *op)
     return op + 1;
 }
 
-/* ---- reports ------------------------------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
 static bool waits_there(const struct sim_warp *w, uint32_t pc)
 {

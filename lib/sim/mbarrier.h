@@ -1,4 +1,5 @@
-/* mbarrier objects: 64 bits of shared memory that count arrivals and bytes (PTX ISA, "mbarrier"). Private to lib/sim.
+/* mbarrier objects: 64 bits of shared memory that count arrivals and bytes (PTX ISA, "mbarrier").
+ * Private to lib/sim.
  *
  *     bits  0..19   arrivals that the phase still waits for
  *     bits 20..39   arrivals of a phase
@@ -6,9 +7,10 @@
  *     bit  62       the phase's parity
  *     bit  63       set: this is an mbarrier
  *
- * A phase is complete when both counts are 0; the next begins at once. (The hardware's layout is not published; that
- * of a state that arrive returns is the same here.) A block keeps a list of the objects it has, with their values, so
- * that an object that was never made, or that something else has written to, is known.
+ * A phase is complete when both counts are 0; the next begins at once. (The hardware's layout is
+ * not published; that of a state that arrive returns is the same here.) A block keeps a list of the
+ * objects it has, with their values, so that an object that was never made, or that something else
+ * has written to, is known.
  */
 #ifndef KAIO_SIM_MBARRIER_H
 #define KAIO_SIM_MBARRIER_H
@@ -62,8 +64,8 @@ struct sim_place {
     struct sim_block *block;
     uint32_t offset;
 };
-/* Where an address of a space (shared or generic) is; bytes, a multiple of align, must be there. remote: it may be in
- * another block. False: the warp has stopped with the fault. */
+/* Where an address of a space (shared or generic) is; bytes, a multiple of align, must be there.
+ * remote: it may be in another block. False: the warp has stopped with the fault. */
 bool sim_shared_place(struct sim_warp *w, const struct sim_op *op, uint32_t lane, uint64_t address,
                       unsigned space, bool remote, uint64_t bytes, uint32_t align, bool store,
                       struct sim_place *p);
@@ -93,9 +95,9 @@ void sim_mbars_free(struct sim_block *b);
 void sim_mbar_blame(struct sim_fault *f, const struct sim_block *b, uint32_t offset,
                     enum sim_mbar_error error);
 
-/* mbarrier.init and the like: of the lanes' objects at the 64-bit addresses op->a, which are in the space op->round.
- * op->imm: enum sim_mbar_op; b, 32 bits: a count or bytes, 0: there is none; d: 64 bits that get the state before, 0:
- * nothing does; flags: enum sim_mbar_flag. */
+/* mbarrier.init and the like: of the lanes' objects at the 64-bit addresses op->a, which are in the
+ * space op->round. op->imm: enum sim_mbar_op; b, 32 bits: a count or bytes, 0: there is none; d: 64
+ * bits that get the state before, 0: nothing does; flags: enum sim_mbar_flag. */
 enum sim_mbar_op {
     SIM_MBAR_INIT,
     SIM_MBAR_INVAL,
@@ -113,15 +115,16 @@ enum sim_mbar_flag {
 const struct sim_op *sim_mbar_do(struct sim_warp *w, const struct sim_op *op);
 /* cp.async.mbarrier.arrive: a, round and flags as there. */
 const struct sim_op *sim_mbar_copies(struct sim_warp *w, const struct sim_op *op);
-/* test_wait, try_wait: predicate d; a and round as above; b: a state, 64 bits, or a parity, 32 bits. A control record. */
+/* test_wait, try_wait: predicate d; a and round as above; b: a state, 64 bits, or a parity, 32
+ * bits. A control record. */
 enum sim_mbar_wait {
     SIM_MBAR_PARITY = 1,
     SIM_MBAR_SUSPENDS = 2,
 };
 const struct sim_op *sim_mbar_wait(struct sim_warp *w, const struct sim_op *op); /* more: that */
 
-/* What a group of lanes that waits at an mbarrier, or that goes round a loop which tests one, waits for; false: it does
- * not. */
+/* What a group of lanes that waits at an mbarrier, or that goes round a loop which tests one, waits
+ * for; false: it does not. */
 bool sim_mbar_stand(const struct sim_warp *w, const struct sim_group *g, struct sim_stand *s);
 
 #endif

@@ -19,7 +19,8 @@ static void drop(struct sim_memory *m, struct sim_buffer *b)
     m->bytes -= b->bytes;
 }
 
-/* The next window that holds no live buffer, so that released ones are forgotten as late as can be. */
+/* The next window that holds no live buffer, so that released ones are forgotten as late as can
+ * be. */
 static unsigned find_window(struct sim_memory *m)
 {
     enum { USABLE = SIM_WINDOWS - SIM_WINDOW_FIRST };
@@ -135,7 +136,7 @@ void sim_mem_free(struct sim_memory *m)
     m->heap = NULL;
 }
 
-/* ---- access ------------------------------------------------------------------------------------------- */
+/* ---- access ---------------------------------------------------------------------------------- */
 
 static bool fail(struct sim_warp *w, const struct sim_op *op, uint32_t lane, uint64_t address,
                  enum sim_fault_kind kind)

@@ -4,7 +4,7 @@
 
 #include "sim/module.h"
 
-/* ---- launches ----------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static const struct ptx_func *find_entry(const struct ptx_module *m, const char *name,
                                          struct diags *d)
@@ -185,7 +185,7 @@ struct sim_params sim_pack_params(struct arena *a, const struct ptx_func *f,
     return p;
 }
 
-/* ---- functions ----------------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static bool has_number(const struct ptx_item *item)
 {

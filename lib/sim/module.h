@@ -19,7 +19,8 @@ uint32_t sim_resident(const struct sim_launch *l);
 bool sim_check_shared(const struct ptx_module *m, const struct sim_code *code,
                       const struct device_launch *what, uint64_t *bytes, struct diags *d);
 
-/* Functions that are no entries have numbers, and addresses made of them: what a call through a register goes by. */
+/* Functions that are no entries have numbers, and addresses made of them: what a call through a
+ * register goes by. */
 uint32_t sim_functions(const struct ptx_module *m); /* how many there are */
 uint32_t sim_function_number(const struct ptx_module *m, const struct ptx_func *f);
 /* 0: there is none of that name. */

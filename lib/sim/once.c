@@ -1,4 +1,5 @@
-/* The handlers that are compiled once, whatever the machine has: they go through memory and tables, not through lanes. */
+/* The handlers that are compiled once, whatever the machine has: they go through memory and tables,
+ * not through lanes. */
 #include <config.h>
 
 #include "sim/flight.h"

@@ -1,13 +1,13 @@
 /* The order in which groups of lanes run (warp.c): a rank for each record.
  *
- * The code's blocks are ordered so that every edge leads forward but those that close a loop, and so that a loop's
- * blocks stand together: a weak topological order (Bourdoncle, Efficient chaotic iteration strategies with widenings,
- * 1993). All that lies between a branch and its post-dominator then comes before the post-dominator, and the whole of
- * a loop before what follows it, wherever the compiler has put them. Of two orders that will do, the one nearer to
- * the text is taken.
+ * The code's blocks are ordered so that every edge leads forward but those that close a loop, and
+ * so that a loop's blocks stand together: a weak topological order (Bourdoncle, Efficient chaotic
+ * iteration strategies with widenings, 1993). All that lies between a branch and its post-dominator
+ * then comes before the post-dominator, and the whole of a loop before what follows it, wherever
+ * the compiler has put them. Of two orders that will do, the one nearer to the text is taken.
  *
- * The strongly connected components of a set of blocks are ordered by a depth-first search; then those of each
- * component without its head, and so on inwards.
+ * The strongly connected components of a set of blocks are ordered by a depth-first search; then
+ * those of each component without its head, and so on inwards.
  */
 #include <config.h>
 
@@ -59,7 +59,7 @@ static bool ends_block(const struct dec *dc, uint32_t op)
     return is(dc, op, SIM_H_BRA) || is(dc, op, SIM_H_BRX) || is(dc, op, SIM_H_EXIT);
 }
 
-/* ---- blocks and edges -------------------------------------------------------------------------------- */
+/* ---- blocks and edges ------------------------------------------------------------------------ */
 
 static void find_blocks(struct order *o)
 {
@@ -110,7 +110,8 @@ static void find_edges(struct order *o)
             add_edge(o, last + 1);
     }
     o->edge[o->n] = (uint32_t)o->succ.n;
-    /* the last in the text is visited first, so that the first comes first when the search's order is reversed */
+    /* the last in the text is visited first, so that the first comes first when the search's order
+     * is reversed */
     for (uint32_t b = 0; b < o->n; b++)
         for (uint32_t i = o->edge[b]; i < o->edge[b + 1]; i++)
             for (uint32_t k = i; k > o->edge[b] && o->succ.v[k] > o->succ.v[k - 1]; k--) {
@@ -120,7 +121,7 @@ static void find_edges(struct order *o)
             }
 }
 
-/* ---- components -------------------------------------------------------------------------------------- */
+/* ---- components ------------------------------------------------------------------------------ */
 
 static void enter(struct order *o, uint32_t b, uint32_t *depth)
 {
@@ -129,7 +130,8 @@ static void enter(struct order *o, uint32_t b, uint32_t *depth)
     o->frame[(*depth)++] = (struct frame){b, o->edge[b]};
 }
 
-/* The component whose first block is b is complete: it goes in front of what is out already, that block first. */
+/* The component whose first block is b is complete: it goes in front of what is out already, that
+ * block first. */
 static void leave(struct order *o, uint32_t b, const struct range *r)
 {
     const uint32_t end = o->nout;
@@ -206,7 +208,7 @@ static void order_blocks(struct order *o)
         order_range(o, o->ranges.v[set - 1], set);
 }
 
-/* ---- records ----------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 /* A branch back, to a loop that may wait for other threads, costs more fuel. */
 static void mark_branch(const struct order *o, struct sim_op *op, uint32_t at, uint32_t to,

@@ -34,7 +34,7 @@ const char *sim_thread_text(const struct sim_launch *l, uint64_t block, uint32_t
                         sim_dim_text(a, &l->what->block, thread));
 }
 
-/* ---- source lines --------------------------------------------------------------------------------------- */
+/* ---- source lines ---------------------------------------------------------------------------- */
 
 /* The name of  .file NUMBER "name"; NULL when the module has none. */
 static const char *file_name(const struct sim_launch *l, uint32_t number)
@@ -52,7 +52,8 @@ static const char *file_name(const struct sim_launch *l, uint32_t number)
     return NULL;
 }
 
-/* The file that a .loc names, read once; NULL when it is not to be had. What it holds outlives the launch, as d does. */
+/* The file that a .loc names, read once; NULL when it is not to be had. What it holds outlives the
+ * launch, as d does. */
 static const struct source *source_file(struct sim_launch *l, uint32_t number, const char *name,
                                         struct diags *d)
 {
@@ -213,7 +214,7 @@ const struct finding_place *sim_sources(const struct sim_launch *l, struct arena
     return p;
 }
 
-/* ---- places --------------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 /* "element 7" or "element [3, 1]" of an array with those extents. */
 static const char *element_text(struct arena *a, int64_t i, unsigned ndim, const uint64_t *dim)
@@ -357,7 +358,8 @@ static const char *place_in_block(const struct sim_launch *l, unsigned space, ui
                         space == SIM_IN_SHARED ? "block's shared" : "thread's local", bytes);
 }
 
-/* The space that an address is in by itself, and where in it; what is a little before a window belongs to it. */
+/* The space that an address is in by itself, and where in it; what is a little before a window
+ * belongs to it. */
 static unsigned space_of(unsigned space, uint64_t address, uint64_t *off)
 {
     const uint64_t window = (address + INT32_MAX) >> SIM_WINDOW_BITS;

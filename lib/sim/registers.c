@@ -1,13 +1,13 @@
-/* setmaxnreg: warps hand registers to each other. The simulator needs none, but who waits for some that nobody releases
- * waits for ever. */
+/* setmaxnreg: warps hand registers to each other. The simulator needs none, but who waits for some
+ * that nobody releases waits for ever. */
 #include <config.h>
 
 #include "sim/wgmma.h"
 
 enum { REGISTERS = 65536, MOST = 256, UNIT = 8 }; /* of a multiprocessor, a thread */
 
-/* Entries with .maxnreg have that many; the compiler gives those that say how many blocks of how many threads are to fit
- * on a multiprocessor what each thread can have (ptxas 13.0). */
+/* Entries with .maxnreg have that many; the compiler gives those that say how many blocks of how
+ * many threads are to fit on a multiprocessor what each thread can have (ptxas 13.0). */
 uint32_t sim_registers_at_entry(const struct ptx_func *f)
 {
     const uint32_t *n = f->reqntid[0] ? f->reqntid : f->maxntid;

@@ -151,8 +151,8 @@ static bool alike(const struct sim_stand *s, const struct sim_stand *t)
            s->offset == t->offset && s->parity == t->parity;
 }
 
-/* Tells where the first few of the block's warps stood. Warps of which a group stands alike are told of
- * once. */
+/* Tells where the first few of the block's warps stood. Warps of which a group stands alike are
+ * told of once. */
 static void note_stands(struct sim_launch *l, const struct sim_fault *f, struct diags *d)
 {
     enum { SHOWN = 8 };

@@ -1,5 +1,5 @@
-/* How reports name things: instructions, source lines, threads, places in memory. Private to lib/sim. Texts are in the
- * launch's arena.
+/* How reports name things: instructions, source lines, threads, places in memory. Private to
+ * lib/sim. Texts are in the launch's arena.
  */
 #ifndef KAIO_SIM_REPORT_H
 #define KAIO_SIM_REPORT_H
@@ -7,7 +7,8 @@
 #include "base/finding.h"
 #include "sim/sim.h"
 
-/* "s_sum in block_reduce": what the source calls _ZZ12block_reducePKfPfiE5s_sum; text itself where that is no such name. */
+/* "s_sum in block_reduce": what the source calls _ZZ12block_reducePKfPfiE5s_sum; text itself where
+ * that is no such name. */
 const char *sim_plain_name(struct arena *a, const char *text);
 
 /* The instruction of a record, or for a label the one behind it. */
@@ -20,13 +21,14 @@ const char *sim_thread_text(const struct sim_launch *l, uint64_t block, uint32_t
 void sim_note_source(struct sim_launch *l, uint32_t op, struct diags *d);
 /* Once, under checks: how reports come to name lines of the source, where the PTX has none. */
 void sim_note_no_lines(struct sim_launch *l, struct diags *d);
-/* "element [2, 7] of 'tile' (shared f32[32][33])", "element 1024 of 'y' (f32[n], 1024 elements)". space: enum
- * sim_space. var: the variable that the address should be in, NULL: the one that it is in. */
+/* "element [2, 7] of 'tile' (shared f32[32][33])", "element 1024 of 'y' (f32[n], 1024 elements)".
+ * space: enum sim_space. var: the variable that the address should be in, NULL: the one that it is
+ * in. */
 const char *sim_place_text(const struct sim_launch *l, unsigned space, uint64_t address,
                            const struct ptx_var *var);
 
-/* Describes a place: its space ("global", "shared", "local"), where in that it is, and the name of the
- * buffer or variable; NULL: none. var as above. */
+/* Describes a place: its space ("global", "shared", "local"), where in that it is, and the name of
+ * the buffer or variable; NULL: none. var as above. */
 struct sim_where {
     const char *space, *buffer;
     uint64_t address;
@@ -44,7 +46,8 @@ void sim_explain_fault(const struct sim_launch *l, const struct sim_fault *f, st
 struct check_finding;
 struct finding sim_finding_of(const struct sim_launch *l, const struct check_finding *f,
                               struct arena *a);
-/* The stack of a kernel with routines, which is its last local variable, when the access is behind it; or NULL. */
+/* The stack of a kernel with routines, which is its last local variable, when the access is behind
+ * it; or NULL. */
 const struct sim_symbol *sim_over_stack(const struct sim_launch *l, const struct sim_fault *f);
 
 /* Is it an access to memory that was released or freed? */

@@ -1,4 +1,5 @@
-/* Functions that are called as routines: those that may come to themselves, and those that are called through a register. */
+/* Functions that are called as routines: those that may come to themselves, and those that are
+ * called through a register. */
 #include <config.h>
 
 #include "sim/inline.h"
@@ -12,7 +13,7 @@ static uint32_t round_to(uint32_t at, uint32_t align)
     return (at + align - 1) / align * align;
 }
 
-/* ---- who calls whom ------------------------------------------------------------------------------------ */
+/* ---- who calls whom -------------------------------------------------------------------------- */
 
 static bool names(const char *text, const char *name)
 {
@@ -134,7 +135,8 @@ static uint32_t node_of(struct copy *c, const struct ptx_func *f)
     return (uint32_t)c->graph.n - 1;
 }
 
-/* Does a function come to itself again? seen, list: room for the whole graph; seen holds no number of this one yet. */
+/* Does a function come to itself again? seen, list: room for the whole graph; seen holds no number
+ * of this one yet. */
 static bool comes_back(const struct copy *c, uint32_t from, uint32_t *seen, uint32_t *list)
 {
     uint32_t n = 0;
@@ -151,7 +153,8 @@ static bool comes_back(const struct copy *c, uint32_t from, uint32_t *seen, uint
     return seen[from] == from + 1;
 }
 
-/* Who calls whom, from the entry on. Is any of it more than calls by name of what does not come back? */
+/* Who calls whom, from the entry on. Is any of it more than calls by name of what does not come
+ * back? */
 static bool make_graph(struct copy *c, const struct ptx_func *entry)
 {
     bool needed = false;
@@ -186,7 +189,7 @@ bool routine_recurses(const struct copy *c, const struct ptx_func *f)
     return false;
 }
 
-/* ---- frames -------------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static uint32_t add_slot(struct copy *c, struct routine *r, const struct ptx_var *v, uint64_t bytes,
                          uint32_t align)
@@ -236,7 +239,7 @@ static struct routine *routine_of(struct copy *c, const struct ptx_func *f)
     return r;
 }
 
-/* ---- calls --------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* A register from 1, 2, 4, 8 or 16 bytes of local memory, or there. */
 static void load(struct copy *c, unsigned bytes, int32_t reg, struct ptx_operand at)
@@ -329,7 +332,8 @@ static void branch_by(struct copy *c, int32_t index, const char *what, uint32_t 
     PTX(&c->b, "brx.idx", ptx_r(index), ptx_label(list));
 }
 
-/* The address in a register says where. Functions that it can't be, and what is no address, are faults. */
+/* The address in a register says where. Functions that it can't be, and what is no address, are
+ * faults. */
 static void dispatch(struct copy *c, struct ptx_operand address, const func_list *callees,
                      uint32_t behind)
 {
@@ -381,7 +385,7 @@ bool routine_call(struct copy *c, struct body *b, const struct ptx_item *item,
     return true;
 }
 
-/* ---- bodies -------------------------------------------------------------------------------------------- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 bool routine_begin(struct copy *c, const struct body *entry)
 {
@@ -443,7 +447,8 @@ static uint32_t save_at(unsigned bits, uint32_t *end)
     return at;
 }
 
-/* Saves the registers of a routine that may come to itself at [sp + ...], or takes them from there. */
+/* Saves the registers of a routine that may come to itself at [sp + ...], or takes them from
+ * there. */
 static void keep(struct copy *c, const struct routine *r, const bool *used, bool back)
 {
     const int32_t word = ptx_reg_new(&c->b, PTX_B32);

@@ -1,16 +1,18 @@
-/* The CPU device: a PTX simulator. This header is private to lib/sim; the rest of the program sees sim_device
- * (run/device.h).
+/* The CPU device: a PTX simulator. This header is private to lib/sim; the rest of the program sees
+ * sim_device (run/device.h).
  *
- * A module is parsed once (lib/ptx); an entry is decoded once per launch into an array of struct sim_op, one record
- * per instruction: the function that executes it, and byte offsets of its operands in a warp's register file. A
- * warp is 32 lanes executed together. A register is one slot of the file, lane-contiguous:
+ * A module is parsed once (lib/ptx); an entry is decoded once per launch into an array of struct
+ * sim_op, one record per instruction: the function that executes it, and byte offsets of its
+ * operands in a warp's register file. A warp is 32 lanes executed together. A register is one slot
+ * of the file, lane-contiguous:
  *
  *     predicate            uint32_t, one bit a lane
  *     8 to 32 bits         uint32_t[32], 16-bit registers zero-extended
  *     64 bits              uint64_t[32]
  *
- * so that handlers are plain loops over 32 lanes which the compiler vectorises. Immediates and special
- * registers are slots of the same file, written when the file is made, so every operand is just an offset.
+ * so that handlers are plain loops over 32 lanes which the compiler vectorises. Immediates and
+ * special registers are slots of the same file, written when the file is made, so every operand is
+ * just an offset.
  *
  * The handlers (exec_*.c) are compiled twice, for baseline x86-64 and for AVX2 with FMA; sim_open
  * chooses.
@@ -74,11 +76,12 @@ enum {
          lane##_left && (lane = (uint32_t)__builtin_ctz(lane##_left), true); \
          lane##_left &= lane##_left - 1)
 
-/* ---- memory (mem.c) ------------------------------------------------------------------------------- */
+/* ---- memory (mem.c) -------------------------------------------------------------------------- */
 
-/* Simulated addresses. Bits 36 and up number a window of 64 GiB; a buffer starts 16 GiB into its own window (plus
- * a multiple of 256 that makes addresses look different), so an access that misses it by less than that still
- * names it. Local and shared memory have windows of their own in the generic space. */
+/* Simulated addresses. Bits 36 and up number a window of 64 GiB; a buffer starts 16 GiB into its
+ * own window (plus a multiple of 256 that makes addresses look different), so an access that misses
+ * it by less than that still names it. Local and shared memory have windows of their own in the
+ * generic space. */
 enum {
     SIM_WINDOW_BITS = 36,
     SIM_WINDOW_LOCAL = 1,
@@ -87,14 +90,16 @@ enum {
     SIM_WINDOW_FIRST = 16, /* the first that buffers get */
     SIM_WINDOWS = 4096,    /* 48-bit addresses */
 };
-/* An address in shared::cluster has in bits 24 to 31 the rank of the block, plus one; 0: the thread's own block. */
+/* An address in shared::cluster has in bits 24 to 31 the rank of the block, plus one; 0: the
+ * thread's own block. */
 enum { SIM_RANK_SHIFT = 24, SIM_MAX_CLUSTER = 16 };
 /* Bytes of a block's shared memory that are the system's, where a kernel asks for them. */
 enum { SIM_RESERVED = 1024 };
 #define SIM_LOCAL_BASE  ((uint64_t)SIM_WINDOW_LOCAL << SIM_WINDOW_BITS)
 #define SIM_SHARED_BASE ((uint64_t)SIM_WINDOW_SHARED << SIM_WINDOW_BITS)
 #define SIM_CODE_BASE   ((uint64_t)SIM_WINDOW_CODE << SIM_WINDOW_BITS) /* of functions: module.h */
-/* inline.h: the local variable that frames of routines are in; labels of calls' lists of functions begin so */
+/* inline.h: the local variable that frames of routines are in; labels of calls' lists of functions
+ * begin so */
 #define SIM_STACK     "$stack"
 #define SIM_FUNCTIONS "$functions"
 
@@ -117,14 +122,16 @@ struct sim_memory {
     struct sim_heap *heap; /* of malloc() in kernels; NULL: no kernel has called it yet */
 };
 
-/* Finds room and zero-fills it. NULL when the machine has no memory or there are too many buffers. */
+/* Finds room and zero-fills it. NULL when the machine has no memory or there are too many
+ * buffers. */
 struct sim_buffer *sim_mem_alloc(struct sim_memory *m, uint64_t bytes,
                                  const struct device_label *label, const char *what);
 /* Makes a buffer of memory that the caller has. */
 struct sim_buffer *sim_mem_bind(struct sim_memory *m, void *host, uint64_t bytes, const char *what);
 /* Copies the label. False: no memory. */
 bool sim_mem_label(struct sim_buffer *b, const struct device_label *label);
-/* The buffer stays known as released, so that a use after it can be reported, until its window is needed again. */
+/* The buffer stays known as released, so that a use after it can be reported, until its window is
+ * needed again. */
 bool sim_mem_release(struct sim_memory *m, uint64_t address);
 void sim_mem_free(struct sim_memory *m);
 /* The buffer in whose window an address lies, inside its bounds or not; NULL when there is none. */
@@ -136,12 +143,12 @@ struct sim_warp;
 const unsigned char *sim_mem_read(struct sim_warp *w, uint32_t lane, uint64_t address,
                                   uint32_t bytes);
 
-/* ---- decoded code (decode*.c) --------------------------------------------------------------------- */
+/* ---- decoded code (decode*.c) ---------------------------------------------------------------- */
 
 struct sim_warp;
 struct sim_op;
-/* Executes one instruction for the lanes of w and returns the record to go on with; NULL: the warp stops here
- * (w->stop says why). */
+/* Executes one instruction for the lanes of w and returns the record to go on with; NULL: the warp
+ * stops here (w->stop says why). */
 typedef const struct sim_op *(*sim_fn)(struct sim_warp *w, const struct sim_op *op);
 
 struct sim_op {
@@ -160,14 +167,15 @@ struct sim_op {
     uint32_t item;   /* index into the function's items: where it came from */
     uint8_t round;   /* enum sim_round; vector memory instructions: enum sim_vector */
     uint8_t flags;   /* enum sim_flag */
-    uint8_t
-        size; /* memory: bytes of the whole access; conversions: see cvt; between lanes: enum sim_meeting */
+    uint8_t size;    /* memory: bytes of the whole access; conversions: see cvt; between lanes: enum
+                        sim_meeting */
     uint8_t
         more; /* meaning depends on the handler; branches: rounds of fuel that going back costs */
 };
 _Static_assert(sizeof(struct sim_op) == 64, "one record a cache line");
 #define SIM_NO_GUARD UINT32_MAX
-/* Room in a register file for one instruction's operands: five slots of up to 64 bits, a few predicates. */
+/* Room in a register file for one instruction's operands: five slots of up to 64 bits, a few
+ * predicates. */
 enum { SIM_SCRATCH = 5 * 8 * SIM_LANES + SIM_SLOT };
 
 enum sim_round { SIM_RN, SIM_RZ, SIM_RM, SIM_RP };
@@ -183,8 +191,8 @@ enum sim_flag {
     SIM_SATFINITE = 128,
 };
 
-/* Instructions that lanes of a warp execute together, wherever in the code each of them stands: what their operands
- * are (wait.c). */
+/* Instructions that lanes of a warp execute together, wherever in the code each of them stands:
+ * what their operands are (wait.c). */
 enum sim_meeting {
     SIM_MEET_SHFL = 1, /* d = a, b, c and the predicate imm, all 32-bit */
     SIM_MEET_VOTE,     /* predicate d = predicate a */
@@ -200,7 +208,8 @@ enum sim_meeting {
 /* bar.*, in sim_op.more */
 enum sim_bar { SIM_BAR_SYNC, SIM_BAR_ARRIVE, SIM_BAR_POPC, SIM_BAR_AND, SIM_BAR_OR };
 
-/* One handler's two functions; mod is for float forms with rounding, ftz or sat, NULL where there are none. */
+/* One handler's two functions; mod is for float forms with rounding, ftz or sat, NULL where there
+ * are none. */
 struct sim_handler {
     sim_fn full, part, mod;
 };
@@ -233,12 +242,12 @@ struct check_run;
 struct sim_build {
     const char *name; /* "avx2", "baseline" */
     struct sim_handler h[SIM_H_COUNT];
-    /* Folds elements of 2, 4 or 8 bytes into memory, n bytes in all; code: enum sim_atom. shared: as in shared memory;
-     * alone: no other worker comes between. */
+    /* Folds elements of 2, 4 or 8 bytes into memory, n bytes in all; code: enum sim_atom. shared:
+     * as in shared memory; alone: no other worker comes between. */
     void (*fold)(unsigned char *to, const unsigned char *from, uint32_t n, unsigned element,
                  unsigned code, bool shared, bool alone);
-    /* for the checks (check_cells.h): where the lanes of w->em access memory; weak accesses. These give the lanes whose
-     * accesses are still to be looked at, one by one. */
+    /* for the checks (check_cells.h): where the lanes of w->em access memory; weak accesses. These
+     * give the lanes whose accesses are still to be looked at, one by one. */
     void (*check_aim)(struct sim_warp *w, const struct sim_op *op, struct check_aim *x);
     uint32_t (*check_read)(const struct check_run *r);
     uint32_t (*check_write)(const struct check_run *r);
@@ -250,7 +259,8 @@ void sim_fill_once(struct sim_build *b);
 /* Takes the handlers that a machine without AVX2 gets, for tests. */
 void sim_use_baseline(struct device *dev);
 
-/* A slot that is written when a register file is made (constants), when a warp starts or when a block starts. */
+/* A slot that is written when a register file is made (constants), when a warp starts or when a
+ * block starts. */
 struct sim_const {
     uint32_t off;
     uint64_t bits;
@@ -316,11 +326,11 @@ struct sim_decode_in {
     uint64_t param_bytes;
     unsigned sm; /* whose tensor cores: 90 for sm_90 */
 };
-/* NULL with errors in d when the entry has an instruction that the simulator does not have, or one that is
- * not valid. */
+/* NULL with errors in d when the entry has an instruction that the simulator does not have, or one
+ * that is not valid. */
 struct sim_code *sim_decode(const struct sim_decode_in *in, struct diags *d);
 
-/* ---- execution (warp.c, block.c, launch.c) -------------------------------------------------------- */
+/* ---- execution (warp.c, block.c, launch.c) --------------------------------------------------- */
 
 enum sim_stop {
     SIM_RUNNING,
@@ -342,12 +352,14 @@ enum sim_wait {
     SIM_WAIT_WARP = SIM_WAIT_BAR + SIM_BARRIERS, /* + n: ..., for its warp's other lanes to come */
     SIM_WAIT_LANES = SIM_WAIT_WARP + SIM_BARRIERS, /* for lanes that its mask names */
     SIM_WAIT_CLUSTER,                              /* behind barrier.cluster.wait */
-    SIM_WAIT_MBAR, /* at mbarrier.try_wait, for its phase to complete or its time to be over */
-    SIM_WAIT_WARPGROUP, /* at wgmma.wait_group, for the other warps of the warpgroup to have committed the group */
+    SIM_WAIT_MBAR,      /* at mbarrier.try_wait, for its phase to complete or its time to be over */
+    SIM_WAIT_WARPGROUP, /* at wgmma.wait_group, for the other warps of the warpgroup to have
+                           committed the group */
     SIM_WAIT_REGISTERS, /* at setmaxnreg.inc, for others to release enough */
 };
 
-/* The buffer that a memory instruction last used, in a worker. Valid for that instruction's size and kind only. */
+/* The buffer that a memory instruction last used, in a worker. Valid for that instruction's size
+ * and kind only. */
 struct sim_cached {
     uint64_t base, limit; /* the access may start at base .. base + limit */
     unsigned char *host;  /* NULL: nothing cached */
@@ -428,7 +440,8 @@ struct sim_stand {
     uint32_t named, missing; /* SIM_WAIT_LANES, SIM_WAIT_WARP: lanes; SIM_WAIT_WARPGROUP: warps */
     uint32_t barrier, came,
         wanted; /* SIM_WAIT_BAR: its number, threads; SIM_WAIT_REGISTERS: registers */
-    /* SIM_WAIT_MBAR, and those that poll an mbarrier: where it is, the phase's parity, arrivals that it still waits for and that a phase has (came, wanted), bytes that it still waits for */
+    /* SIM_WAIT_MBAR, and those that poll an mbarrier: where it is, the phase's parity, arrivals
+     * that it still waits for and that a phase has (came, wanted), bytes that it still waits for */
     bool mbar;
     uint32_t offset, parity;
     int32_t bytes;
@@ -465,7 +478,8 @@ struct sim_fault {
     VEC(struct sim_stand) stands;
 };
 
-/* A warp has come when all its lanes that have not exited are there; it counts as 32 threads then (PTX ISA, barrier).
+/* A warp has come when all its lanes that have not exited are there; it counts as 32 threads then
+ * (PTX ISA, barrier).
  */
 struct sim_barrier {
     uint32_t arrived, expected; /* threads; expected 0: all warps that live */
@@ -593,9 +607,11 @@ const struct sim_op *sim_scatter(struct sim_warp *w, const struct sim_op *at,
 /* nanosleep: it lets all others pass. */
 const struct sim_op *sim_sleep(struct sim_warp *w, const struct sim_op *op);
 const struct sim_op *sim_exit(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
-/* Some lanes that the masks of these name are not here: those whose fellows have all come go on, the others wait. */
+/* Some lanes that the masks of these name are not here: those whose fellows have all come go on,
+ * the others wait. */
 const struct sim_op *sim_meet(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
-/* Part of a warp has come to what all 32 lanes must execute together: it waits for the others, or that is a fault.
+/* Part of a warp has come to what all 32 lanes must execute together: it waits for the others, or
+ * that is a fault.
  */
 const struct sim_op *sim_together(struct sim_warp *w, const struct sim_op *op, uint32_t lanes);
 /* bar.*: op->more is enum sim_bar, yes the lanes whose predicate holds. */
@@ -609,21 +625,22 @@ const struct sim_op *sim_cluster_wait(struct sim_warp *w, const struct sim_op *o
 /* Spaces of a memory instruction, in sim_op.more. */
 enum sim_space { SIM_IN_GLOBAL, SIM_IN_SHARED, SIM_IN_LOCAL, SIM_IN_GENERIC };
 
-/* Checks the access of each lane of w->em at at[lane] (an address in the instruction's space) and turns at into
- * host addresses. False: a lane must not do that, and the warp has stopped with the fault. */
+/* Checks the access of each lane of w->em at at[lane] (an address in the instruction's space) and
+ * turns at into host addresses. False: a lane must not do that, and the warp has stopped with the
+ * fault. */
 bool sim_resolve(struct sim_warp *w, const struct sim_op *op, uint64_t at[SIM_LANES]);
 
 const struct sim_op *sim_fault_at(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                                   enum sim_fault_kind kind);
-/* sim_fault_at() with what `about` says of an access or the like: its address, bytes, space, store, others,
- * why and lanes. False. */
+/* sim_fault_at() with what `about` says of an access or the like: its address, bytes, space, store,
+ * others, why and lanes. False. */
 bool sim_fault_about(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                      enum sim_fault_kind kind, struct sim_fault about);
 
-/* ---- asynchronous copies (copy.c) ----------------------------------------------------------------- */
+/* ---- asynchronous copies (copy.c) ------------------------------------------------------------ */
 
-/* cp.async of one instruction. Bytes move when the thread waits for the copy's group, as late as they may: who reads
- * them sooner gets what was there before. */
+/* cp.async of one instruction. Bytes move when the thread waits for the copy's group, as late as
+ * they may: who reads them sooner gets what was there before. */
 struct sim_copy {
     uint32_t op;                          /* the record */
     uint32_t lanes;                       /* whose copies are in flight */
@@ -645,9 +662,9 @@ struct sim_copies {
     unsigned char (*seen)[SIM_LANES][16];
 };
 
-/* cp.async: bytes op->size, to op->a + op->imm in shared memory, from the address op->b; op->c: bytes to read (0: all),
- * op->e: a predicate of the lanes that read none (0: all read). commit_group; wait_group op->imm, with op->more
- * wait_all. */
+/* cp.async: bytes op->size, to op->a + op->imm in shared memory, from the address op->b; op->c:
+ * bytes to read (0: all), op->e: a predicate of the lanes that read none (0: all read).
+ * commit_group; wait_group op->imm, with op->more wait_all. */
 const struct sim_op *sim_copy_issue(struct sim_warp *w, const struct sim_op *op);
 const struct sim_op *sim_copy_commit(struct sim_warp *w, const struct sim_op *op);
 const struct sim_op *sim_copy_wait(struct sim_warp *w, const struct sim_op *op);
@@ -683,8 +700,8 @@ static inline void sim_set_mask(struct sim_warp *w, uint32_t mask)
     w->part = mask != UINT32_MAX;
 }
 
-/* Groups of lanes (warp.c), for wait.c: a group that stops at a record; the next that can run, NULL when the warp
- * stops; what a waiting group waits for. */
+/* Groups of lanes (warp.c), for wait.c: a group that stops at a record; the next that can run, NULL
+ * when the warp stops; what a waiting group waits for. */
 void sim_push(struct sim_warp *w, uint32_t pc, uint32_t mask, uint8_t waits);
 void sim_take_out(struct sim_warp *w, uint32_t group);
 const struct sim_op *sim_next_group(struct sim_warp *w);
@@ -699,14 +716,15 @@ bool sim_warp_start(struct sim_block *b, uint32_t index);
 /* Runs the warp until it stops; w->stop says why. */
 void sim_warp_run(struct sim_warp *w);
 bool sim_warp_ready(const struct sim_warp *w);
-/* Fills a special register's slot. w NULL: only those that are the same in every warp; returns false for others. */
+/* Fills a special register's slot. w NULL: only those that are the same in every warp; returns
+ * false for others. */
 bool sim_special(const struct sim_launch *l, const struct sim_warp *w, enum ptx_sreg reg,
                  unsigned char *slot);
 
 /* Runs the whole grid on so many threads. False when a block failed: l->fault. */
 bool sim_run_grid(struct sim_launch *l, unsigned threads);
 
-/* ---- reports (report.c) --------------------------------------------------------------------------- */
+/* ---- reports (report.c) ---------------------------------------------------------------------- */
 
 /* Adds the error for a fault, with its notes, to d. */
 void sim_report(struct sim_launch *l, const struct sim_fault *f, struct diags *d);

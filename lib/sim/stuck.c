@@ -1,12 +1,12 @@
 /* Has a launch stopped making headway, though its threads run?
  *
- * When all threads that can run go round in loops that may wait for others, the state of everything is looked at now
- * and then: memory, and where each lane stands with which registers. The simulator is deterministic, so when a state
- * comes back the launch would go on like that for ever. (Where several workers run blocks, none of these can learn
- * from the others by any loop that counts as one that may wait; so its own blocks are all that a worker looks at.)
- * States are compared by a 64-bit number made of them, with a
- * state saved in every round whose number is a power of two (Brent, An improved Monte Carlo factorization algorithm,
- * 1980, has that way to find a cycle).
+ * When all threads that can run go round in loops that may wait for others, the state of everything
+ * is looked at now and then: memory, and where each lane stands with which registers. The simulator
+ * is deterministic, so when a state comes back the launch would go on like that for ever. (Where
+ * several workers run blocks, none of these can learn from the others by any loop that counts as
+ * one that may wait; so its own blocks are all that a worker looks at.) States are compared by a
+ * 64-bit number made of them, with a state saved in every round whose number is a power of two
+ * (Brent, An improved Monte Carlo factorization algorithm, 1980, has that way to find a cycle).
  */
 #include <config.h>
 
@@ -15,9 +15,9 @@
 #include "sim/flight.h"
 
 enum {
-    FIRST = 64, /* rounds before anything is looked at */
-    ROUNDS =
-        64, /* that a state is compared with those after it: more than lanes or warps take turns in */
+    FIRST = 64,    /* rounds before anything is looked at */
+    ROUNDS = 64,   /* that a state is compared with those after it: more than lanes or warps take
+                      turns in */
     MOST = 1 << 30 /* bytes to look at for one saved state */
 };
 

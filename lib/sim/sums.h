@@ -1,8 +1,9 @@
-/* How tensor cores add up (matrix.h), for the files that execute mma and wgmma. Private to lib/sim; included by files that
- * are compiled once per build.
+/* How tensor cores add up (matrix.h), for the files that execute mma and wgmma. Private to lib/sim;
+ * included by files that are compiled once per build.
  *
- * Operands are unpacked into tiles of 16 rows and 8 columns, where eight numbers are one row of C or B: first the even
- * columns, then the odd ones, as two registers of a group of four lanes hold them.
+ * Operands are unpacked into tiles of 16 rows and 8 columns, where eight numbers are one row of C
+ * or B: first the even columns, then the odd ones, as two registers of a group of four lanes hold
+ * them.
  */
 #ifndef KAIO_SIM_SUMS_H
 #define KAIO_SIM_SUMS_H
@@ -45,7 +46,7 @@ static inline unsigned column(unsigned n)
     return (n >> 1) + 4 * (n & 1);
 }
 
-/* ---- C and D --------------------------------------------------------------------------------------------- */
+/* ---- C and D --------------------------------------------------------------------------------- */
 
 /* The registers of m->m rows and eight columns. */
 static inline void load_c(const struct sim_warp *w, const struct sim_mma *m, const u32 *slot,
@@ -84,7 +85,7 @@ static inline void store_d(struct sim_warp *w, const struct sim_mma *m, const u3
     }
 }
 
-/* ---- A and B --------------------------------------------------------------------------------------------- */
+/* ---- A and B --------------------------------------------------------------------------------- */
 
 /* The elements' bits, signed integers extended. */
 struct raw {
@@ -121,7 +122,7 @@ static inline unsigned spread(const unsigned char *p, unsigned type, u32 x[32])
     }
 }
 
-/* ---- floats ---------------------------------------------------------------------------------------------- */
+/* ---- floats ---------------------------------------------------------------------------------- */
 
 /* Numbers sig 2^(exp - 10), |sig| < 2048, and val = sig 2^exp. A zero's exp is below all others. */
 struct floats {
@@ -138,7 +139,8 @@ enum seen {
     SEEN_FAR = 2,     /* too large or too small for products of val */
 };
 
-/* 8 n numbers of so many bits of mantissa and exponent, behind low bits that are dropped; those that are masked out are 0.
+/* 8 n numbers of so many bits of mantissa and exponent, behind low bits that are dropped; those
+ * that are masked out are 0.
  */
 static inline u32 decode(const v8u *x, v8 *sig, v8 *exp, v8f *val, unsigned n, const v8 *mask,
                          unsigned low, unsigned mbits, unsigned ebits)
@@ -197,8 +199,8 @@ static inline u32 decode_any(const v8u *x, v8 *sig, v8 *exp, v8f *val, unsigned 
     return ANY(nan) ? SEEN_SPECIAL : 0;
 }
 
-/* Eight columns of a row: the terms cut off (matrix.h), sum 2^(exp - bits) of which is exact in 64 bits, but not always in
- * 32. */
+/* Eight columns of a row: the terms cut off (matrix.h), sum 2^(exp - bits) of which is exact in 64
+ * bits, but not always in 32. */
 struct sums {
     v8 part[3];
     v8 exp;
@@ -220,8 +222,8 @@ static inline void start_c(const struct sim_mma *m, const v8 *old, v8 *sig, v8 *
     *exp = (zero & ZERO_EXP) | (~zero & (e - tiny - bias));
 }
 
-/* Products of vals are exact in f32, and so is what is left of them when they are scaled and cut off; those of which
- * nothing is left may become anything below 1. */
+/* Products of vals are exact in f32, and so is what is left of them when they are scaled and cut
+ * off; those of which nothing is left may become anything below 1. */
 static inline void sum_near(const struct floats *f, unsigned r, unsigned k0, unsigned k1,
                             unsigned bits, struct sums *s)
 {
@@ -276,7 +278,8 @@ static inline void sum_row(const struct sim_mma *m, const struct floats *f, u32 
         sum_near(f, r, k0, k1, bits, s);
 }
 
-/* Toward zero, with so many bits of mantissa; what is too large becomes Inf, what is too small +0. */
+/* Toward zero, with so many bits of mantissa; what is too large becomes Inf, what is too small
+ * +0. */
 static inline u32 round_f32(f64 x, unsigned mbits)
 {
     const u64 u = bits64(x);
@@ -307,8 +310,8 @@ static inline void four_sums(const struct sums *s, unsigned i, unsigned bits, v4
     *to = sum * (v4d)scale;
 }
 
-/* Rounds the sums to elements of D. f32 that are normal come out of a conversion of what is left when low bits are cut
- * off. */
+/* Rounds the sums to elements of D. f32 that are normal come out of a conversion of what is left
+ * when low bits are cut off. */
 static inline void finish(const struct sim_mma *m, const struct sums *s, v8 *d)
 {
     const u64 low = ((u64)1 << (52 - m->out_bits)) - 1;
@@ -331,7 +334,7 @@ static inline void finish(const struct sim_mma *m, const struct sums *s, v8 *d)
     }
 }
 
-/* ---- Inf and NaN ------------------------------------------------------------------------------------------ */
+/* ---- Inf and NaN ----------------------------------------------------------------------------- */
 
 static inline f64 value(u32 x, unsigned type)
 {
@@ -344,7 +347,8 @@ static inline f64 value(u32 x, unsigned type)
     }
 }
 
-/* Replaces what an Inf or a NaN of A, B or C goes into, in one row and for one step of K: such sums need no rounding. */
+/* Replaces what an Inf or a NaN of A, B or C goes into, in one row and for one step of K: such sums
+ * need no rounding. */
 static void set_specials(const struct sim_mma *m, const struct raw *raw, unsigned r, unsigned k0,
                          unsigned k1, const v8 *c, v8 *d)
 {
@@ -407,7 +411,7 @@ static inline void sum_all(const struct sim_mma *m, const struct raw *raw, const
     }
 }
 
-/* ---- integers -------------------------------------------------------------------------------------------- */
+/* ---- integers -------------------------------------------------------------------------------- */
 
 static inline void add_c(const struct sim_mma *m, const v8 *products, const v8 *old, v8 *to)
 {

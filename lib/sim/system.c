@@ -57,7 +57,7 @@ static bool fetch_string(struct sim_warp *w, const struct sim_op *op, uint32_t l
     return true;
 }
 
-/* ---- formats ------------------------------------------------------------------------------------------- */
+/* ---- formats --------------------------------------------------------------------------------- */
 
 /* Arguments lie one behind the other, each aligned to its size. */
 struct printing {
@@ -268,7 +268,7 @@ void system_print(struct sim_launch *l, void (*print)(void *ctx, const char *tex
     l->printed = l->unprinted = 0;
 }
 
-/* ---- assertions ---------------------------------------------------------------------------------------- */
+/* ---- assertions ------------------------------------------------------------------------------ */
 
 const struct sim_op *system_assertfail(struct sim_warp *w, const struct sim_op *op)
 {

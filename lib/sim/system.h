@@ -1,7 +1,9 @@
-/* Functions that the machine has and no module: vprintf and __assertfail, what printf() and assert() become in CUDA C++
- * (CUDA C++ Programming Guide, "Formatted Output", "Assertion"), and those of heap.h. Private to lib/sim.
+/* Functions that the machine has and no module: vprintf and __assertfail, what printf() and
+ * assert() become in CUDA C++ (CUDA C++ Programming Guide, "Formatted Output", "Assertion"), and
+ * those of heap.h. Private to lib/sim.
  *
- * A call keeps its place in the copy of an entry (inline.h), with its arguments and results in registers.
+ * A call keeps its place in the copy of an entry (inline.h), with its arguments and results in
+ * registers.
  */
 #ifndef KAIO_SIM_SYSTEM_H
 #define KAIO_SIM_SYSTEM_H
@@ -18,7 +20,8 @@ struct system_function {
 /* NULL: there is none of that name. */
 const struct system_function *system_function(const char *name);
 
-/* Text of threads, in the order of the blocks; one list for a launch. Bytes beyond SIM_PRINT_MOST are counted alone. */
+/* Text of threads, in the order of the blocks; one list for a launch. Bytes beyond SIM_PRINT_MOST
+ * are counted alone. */
 enum { SIM_PRINT_MOST = 16 << 20 };
 /* To device_options.print, and empties the list. */
 void system_print(struct sim_launch *l, void (*print)(void *ctx, const char *text, size_t n),

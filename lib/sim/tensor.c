@@ -6,7 +6,7 @@
 #include "sim/mbarrier.h"
 #include "sim/tensor.h"
 
-/* ---- boxes ---------------------------------------------------------------------------------------------- */
+/* ---- boxes ----------------------------------------------------------------------------------- */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -34,7 +34,8 @@ void sim_tensor_box(const struct device_tensor_map *m, const int32_t *at, bool s
     x->to = start < end ? least(start + x->row, wide) : start;
 }
 
-/* Along dimension i: the first and the last unit of the box that are inside of the tensor, as indices of the tensor. */
+/* Along dimension i: the first and the last unit of the box that are inside of the tensor, as
+ * indices of the tensor. */
 static bool inside(const struct sim_tensor_box *x, unsigned i, uint64_t *first, uint64_t *last)
 {
     const int64_t step = x->step[i], low = x->at[i] < 0 ? (-x->at[i] + step - 1) / step : 0;
@@ -73,9 +74,10 @@ bool sim_tensor_extent(const struct sim_tensor_box *x, uint64_t *first, uint64_t
     return true;
 }
 
-/* ---- pieces --------------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
-/* Finds where in the buffer the tensor's row is that the box's row lies on; false: outside of the tensor. */
+/* Finds where in the buffer the tensor's row is that the box's row lies on; false: outside of the
+ * tensor. */
 static bool row_at(const struct sim_tensor_box *x, uint64_t row, uint64_t *at)
 {
     *at = x->base;
@@ -152,7 +154,7 @@ bool sim_tensor_pieces(const struct sim_flight *f, uint64_t *cursor, struct sim_
     return true;
 }
 
-/* ---- issue ---------------------------------------------------------------------------------------------- */
+/* ---- issue ----------------------------------------------------------------------------------- */
 
 static bool access_fault(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                          enum sim_fault_kind kind, uint64_t address, uint64_t bytes, bool store)
@@ -209,7 +211,8 @@ static bool find_buffer(struct sim_warp *w, const struct sim_op *op, uint32_t la
     return true;
 }
 
-/* How a reduction of elements of the type is told to flight.c; false: it is not in the PTX ISA's table. */
+/* How a reduction of elements of the type is told to flight.c; false: it is not in the PTX ISA's
+ * table. */
 static bool fold_of(enum ptx_mod how, enum dtype t, uint8_t *fold)
 {
     const bool whole = dtype_is_int(t) && dtype_bits(t) >= 32;

@@ -99,7 +99,7 @@ enum sim_tensor_error sim_tensor_decode(const unsigned char from[DEVICE_TENSOR_M
     return SIM_TENSOR_FINE;
 }
 
-/* ---- faults --------------------------------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 void sim_tensor_fault(struct sim_warp *w, const struct sim_op *op, uint32_t lane, uint64_t address,
                       enum sim_tensor_error error, const unsigned char *map)
@@ -183,7 +183,7 @@ void sim_tensor_report(struct sim_launch *l, const struct sim_fault *f, struct d
     sim_note_source(l, f->op, d);
 }
 
-/* ---- tensormap.replace ---------------------------------------------------------------------------------- */
+/* ---- tensormap.replace ----------------------------------------------------------------------- */
 
 static bool access_fault(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                          enum sim_fault_kind kind, uint64_t address, unsigned space, bool store)
@@ -197,7 +197,8 @@ static bool access_fault(struct sim_warp *w, const struct sim_op *op, uint32_t l
     return false;
 }
 
-/* Host address of the 128 bytes at an address of a space; NULL: the warp has stopped with a fault. */
+/* Host address of the 128 bytes at an address of a space; NULL: the warp has stopped with a
+ * fault. */
 static unsigned char *reach(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                             uint64_t address, unsigned space, bool store)
 {
@@ -226,8 +227,8 @@ static unsigned char *reach(struct sim_warp *w, const struct sim_op *op, uint32_
     return host;
 }
 
-/* The types, as the PTX ISA numbers them for tensormap.replace. Those that should flush subnormals, .f32.ftz and .tf32.ftz, an H100 copies
- * as the ones that do not. */
+/* The types, as the PTX ISA numbers them for tensormap.replace. Those that should flush subnormals,
+ * .f32.ftz and .tf32.ftz, an H100 copies as the ones that do not. */
 static const enum dtype types[] = {DT_U8,  DT_U16, DT_U32, DT_I32,  DT_U64, DT_I64, DT_F16,
                                    DT_F32, DT_F32, DT_F64, DT_BF16, DT_F32, DT_F32};
 enum { TYPE_TF32 = 11, TYPE_TF32_FTZ };
@@ -306,7 +307,7 @@ const struct sim_op *sim_tensor_replace(struct sim_warp *w, const struct sim_op 
     return op + 1;
 }
 
-/* ---- tensormap.cp_fenceproxy ---------------------------------------------------------------------------- */
+/* ---- tensormap.cp_fenceproxy ----------------------------------------------------------------- */
 
 const struct sim_op *sim_tensor_publish(struct sim_warp *w, const struct sim_op *op)
 {
@@ -326,7 +327,7 @@ const struct sim_op *sim_tensor_publish(struct sim_warp *w, const struct sim_op 
     return op + 1;
 }
 
-/* ---- fence.proxy.tensormap ------------------------------------------------------------------------------ */
+/* ---- fence.proxy.tensormap ------------------------------------------------------------------- */
 
 const struct sim_op *sim_tensor_fence(struct sim_warp *w, const struct sim_op *op)
 {

@@ -5,7 +5,7 @@
 #include "sim/mbarrier.h"
 #include "sim/wgmma.h"
 
-/* ---- barriers ---------------------------------------------------------------------------------------- */
+/* ---- barriers -------------------------------------------------------------------------------- */
 
 static uint32_t wanted_at(const struct sim_block *b, const struct sim_barrier *bar)
 {
@@ -94,7 +94,7 @@ const struct sim_op *sim_barrier(struct sim_warp *w, const struct sim_op *op, ui
     return sim_next_group(w);
 }
 
-/* ---- the cluster's barrier --------------------------------------------------------------------------- */
+/* ---- the cluster's barrier ------------------------------------------------------------------- */
 
 static void check_cluster(struct sim_block *b)
 {
@@ -147,7 +147,7 @@ const struct sim_op *sim_cluster_wait(struct sim_warp *w, const struct sim_op *o
     return sim_next_group(w);
 }
 
-/* ---- lanes that meet --------------------------------------------------------------------------------- */
+/* ---- lanes that meet ------------------------------------------------------------------------- */
 
 /* The lanes that the first of these names. */
 static uint32_t named_by(const struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
@@ -226,8 +226,8 @@ static const uint16_t handler_of[] = {
     [SIM_MEET_SYNC] = SIM_H_WARPSYNC, [SIM_MEET_ELECT] = SIM_H_ELECT,
 };
 
-/* Executes op for lanes which stand there and for their fellows, who may stand at another such instruction with other
- * registers: on a copy whose operands are in the file's scratch room. */
+/* Executes op for lanes which stand there and for their fellows, who may stand at another such
+ * instruction with other registers: on a copy whose operands are in the file's scratch room. */
 static void execute_for_all(struct sim_warp *w, const struct sim_op *op, uint32_t lanes,
                             uint32_t named)
 {
@@ -317,7 +317,7 @@ const struct sim_op *sim_together(struct sim_warp *w, const struct sim_op *op, u
     return op;
 }
 
-/* ---- exits ------------------------------------------------------------------------------------------- */
+/* ---- exits ----------------------------------------------------------------------------------- */
 
 const struct sim_op *sim_exit(struct sim_warp *w, const struct sim_op *op, uint32_t lanes)
 {
@@ -350,7 +350,7 @@ const struct sim_op *sim_exit(struct sim_warp *w, const struct sim_op *op, uint3
     return w->ngroup ? sim_arrive(w, op + 1, w->rank[sim_pc(w, op + 1)]) : op + 1;
 }
 
-/* ---- for reports ------------------------------------------------------------------------------------- */
+/* ---- for reports ----------------------------------------------------------------------------- */
 
 struct sim_stand sim_stand_of(const struct sim_warp *w, const struct sim_group *g)
 {

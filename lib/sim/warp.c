@@ -1,13 +1,14 @@
 /* How the lanes of a warp part and meet.
  *
- * Every lane has a program counter; lanes that share one form a group. One group runs at a time: the one that stands
- * first in an order of the code (order.c) in which a place that all ways out of a branch lead to comes behind those
- * ways, and what follows a loop behind the loop. So lanes which took the longer way are waited for where the ways
- * join, the branch's post-dominator at the latest; groups that stand at the same record merge.
+ * Every lane has a program counter; lanes that share one form a group. One group runs at a time:
+ * the one that stands first in an order of the code (order.c) in which a place that all ways out of
+ * a branch lead to comes behind those ways, and what follows a loop behind the loop. So lanes which
+ * took the longer way are waited for where the ways join, the branch's post-dominator at the
+ * latest; groups that stand at the same record merge.
  *
- * Lanes may also wait for each other, as on hardware since sm_70. A group that goes round in a loop which may do that
- * (order.c knows them) is set back behind all others after a number of rounds (its lap grows); in any other loop that
- * takes much longer.
+ * Lanes may also wait for each other, as on hardware since sm_70. A group that goes round in a loop
+ * which may do that (order.c knows them) is set back behind all others after a number of rounds
+ * (its lap grows); in any other loop that takes much longer.
  */
 #include <config.h>
 
@@ -87,8 +88,8 @@ const struct sim_op *sim_arrive(struct sim_warp *w, const struct sim_op *op, uin
     return sim_next_group(w);
 }
 
-/* The rank of a group that went from one record to another: the head of a loop that it came back to is behind the
- * rest of the loop, so that those still on their way round are waited for. */
+/* The rank of a group that went from one record to another: the head of a loop that it came back to
+ * is behind the rest of the loop, so that those still on their way round are waited for. */
 static uint32_t rank_after(const struct sim_warp *w, const struct sim_op *from,
                            const struct sim_op *to)
 {
@@ -211,7 +212,7 @@ const struct sim_op *sim_scatter(struct sim_warp *w, const struct sim_op *at,
     return next <= at && (w->fuel -= at->more) <= 0 ? sim_tick(w, at, next) : next;
 }
 
-/* ---- starting, running, stopping --------------------------------------------------------------------- */
+/* ---- starting, running, stopping ------------------------------------------------------------- */
 
 const struct sim_op *sim_fault_at(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
                                   enum sim_fault_kind kind)

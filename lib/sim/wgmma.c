@@ -9,7 +9,7 @@
 
 enum { CHUNK = 16 };
 
-/* ---- descriptors ---------------------------------------------------------------------------------------- */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 bool sim_tile_of(uint64_t descriptor, bool mn, struct sim_tile *t)
 {
@@ -25,7 +25,8 @@ bool sim_tile_of(uint64_t descriptor, bool mn, struct sim_tile *t)
     return !(descriptor & ~known);
 }
 
-/* The operands of a warp's part that are in shared memory: their chunks from *first to *end. Returns how many, B first. */
+/* The operands of a warp's part that are in shared memory: their chunks from *first to *end.
+ * Returns how many, B first. */
 struct part {
     struct sim_tile tile;
     uint32_t first, end;
@@ -61,7 +62,7 @@ uint32_t sim_wgmma_reads(const struct sim_warp *w, const struct sim_wgmma_flight
     return n;
 }
 
-/* ---- faults --------------------------------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 static bool fail(struct sim_warp *w, const struct sim_op *op, struct sim_fault about)
 {
@@ -80,7 +81,8 @@ static struct sim_wgmmas *of(struct sim_warp *w)
     return w->wgmmas;
 }
 
-/* Does it agree with what another warp of the group, at this place of its own sequence, has executed? */
+/* Does it agree with what another warp of the group, at this place of its own sequence, has
+ * executed? */
 static bool agrees(struct sim_warp *w, const struct sim_op *op, struct sim_warp *other,
                    const struct sim_wgmma_flight *f)
 {
@@ -119,7 +121,7 @@ bool sim_wgmma_agree(struct sim_warp *w, const struct sim_op *op, uint64_t a, ui
     return true;
 }
 
-/* ---- issue ---------------------------------------------------------------------------------------------- */
+/* ---- issue ----------------------------------------------------------------------------------- */
 
 /* The value that all lanes have. */
 static bool same_in_all(struct sim_warp *w, const struct sim_op *op, uint32_t slot, uint64_t *v)
@@ -242,7 +244,7 @@ const struct sim_op *sim_wgmma_fence(struct sim_warp *w, const struct sim_op *op
     return op + 1;
 }
 
-/* ---- groups --------------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 /* Those of its group that wait look again. */
 static void wake(struct sim_warp *w)
@@ -338,7 +340,7 @@ bool sim_wgmma_exit(struct sim_warp *w, const struct sim_op *op)
     return true;
 }
 
-/* ---- without a warp ------------------------------------------------------------------------------------- */
+/* ---- without a warp -------------------------------------------------------------------------- */
 
 void sim_wgmmas_reset(struct sim_wgmmas *g)
 {

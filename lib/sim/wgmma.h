@@ -1,12 +1,14 @@
-/* wgmma: products of 64 x K by K x N that four warps have made while they go on. Private to lib/sim.
+/* wgmma: products of 64 x K by K x N that four warps have made while they go on. Private to
+ * lib/sim.
  *
- * Four warps of a block, the first of them a multiple of four, are a warpgroup. D += A B; warp w of the group holds rows
- * 16 w to 16 w + 15 of D, and of A if that is in registers. K is 32 bytes: 16 elements of f16 and bf16, 8 of tf32, 32 of
- * 8 bits.
+ * Four warps of a block, the first of them a multiple of four, are a warpgroup. D += A B; warp w of
+ * the group holds rows 16 w to 16 w + 15 of D, and of A if that is in registers. K is 32 bytes: 16
+ * elements of f16 and bf16, 8 of tf32, 32 of 8 bits.
  *
- * Nothing happens when a product is issued. It takes effect when a warp waits for its group (wgmma.wait_group), which
- * needs all four to have committed it; then for the four of them, in the order of issue: shared memory is read then,
- * registers with A are, and D changes. With a seed some take effect at any moment between (device_options.seed).
+ * Nothing happens when a product is issued. It takes effect when a warp waits for its group
+ * (wgmma.wait_group), which needs all four to have committed it; then for the four of them, in the
+ * order of issue: shared memory is read then, registers with A are, and D changes. With a seed some
+ * take effect at any moment between (device_options.seed).
  *
  * Registers
  *
@@ -18,13 +20,14 @@
  *                    1   lane 4       lane 5      lane 6      lane 7
  *                   ..
  *                    7   lane 28      lane 29     lane 30     lane 31
- *                    8   lane 0       lane 1      lane 2      lane 3      registers 4 j + 2, 4 j + 3
+ *                    8   lane 0       lane 1      lane 2 lane 3 registers 4 j + 2, 4 j + 3
  *                   ..
  *                   15   lane 28      lane 29     lane 30     lane 31
  *
  *     D in f16: register 2 j + h has both columns, the lower one in its lower half.
- *     A: four registers of four bytes: E = 32 bits / element elements, from column E (4 (r / 2) + t)
- *     on, of row 16 w + g + 8 (r mod 2): for f16 columns 2 t, 2 t + 1 in registers 0 and 1, 2 t + 8,
+ *     A: four registers of four bytes: E = 32 bits / element elements, from column E (4 (r / 2) +
+ *     t) on, of row 16 w + g + 8 (r mod 2): for f16 columns 2 t, 2 t + 1 in registers 0 and 1, 2 t
+ *     + 8,
  *     2 t + 9 in 2 and 3. (So D, rounded to f16, is the A of a product over what were its columns,
  *     in the same registers.)
  *
@@ -33,14 +36,16 @@
  *     bits  0..13   start, in units of 16 bytes, as the next two
  *     bits 16..29   leading dimension offset, LBO
  *     bits 32..45   stride dimension offset, SBO
- *     bits 49..51   base offset: bits 7..9 of the address at which the swizzle's pattern begins, if that is not a multiple
- *                   of its length (1024 bytes for a span of 128, 512 for 64, 256 for 32)
+ *     bits 49..51   base offset: bits 7..9 of the address at which the swizzle's pattern begins, if
+ *                   that is not a multiple of its length (1024 bytes for a span of 128, 512 for 64,
+ *                   256 for 32)
  *     bits 62..63   swizzle: 0 none, 1 span of 128 bytes, 2 of 64, 3 of 32
  *     others        0
  *
- * Memory is thought of in chunks of 16 bytes, and eight of them make a core matrix: 8 rows of a chunk each. A chunk is T
- * elements (8 of f16) along K if the matrix is K-major, and along M or N (here: N) if it is MN-major, which only f16 and
- * bf16 may be. Offsets of chunks from the start, in bytes:
+ * Memory is thought of in chunks of 16 bytes, and eight of them make a core matrix: 8 rows of a
+ * chunk each. A chunk is T elements (8 of f16) along K if the matrix is K-major, and along M or N
+ * (here: N) if it is MN-major, which only f16 and bf16 may be. Offsets of chunks from the start, in
+ * bytes:
  *
  *     K-major, no swizzle: core matrices are 128 bytes in one piece
  *
@@ -51,8 +56,8 @@
  *              7        112               LBO + 112
  *              8        SBO               LBO + SBO
  *
- *     K-major, span of W bytes: rows are W apart, and core matrices stand side by side; LBO means nothing. The next 32
- *     bytes of K are reached by a start that is 32 more, within W.
+ *     K-major, span of W bytes: rows are W apart, and core matrices stand side by side; LBO means
+ *     nothing. The next 32 bytes of K are reached by a start that is 32 more, within W.
  *
  *                   K:  chunk 0           chunk 1
  *         n =  0        0                 16
@@ -76,9 +81,10 @@
  *             ..
  *            W/2        LBO    LBO + W            LBO + SBO
  *
- * With a swizzle the address of a chunk is then changed: its bits 4 to 6 are xored with bits 7 to 9 less the base offset,
- * of a span of 64 bytes two of these bits (4 and 5 with 7 and 8), of 32 bytes one (4 with 7). Chunks of a pattern that
- * begins at a multiple of 1024, by what they were at before:
+ * With a swizzle the address of a chunk is then changed: its bits 4 to 6 are xored with bits 7 to 9
+ * less the base offset, of a span of 64 bytes two of these bits (4 and 5 with 7 and 8), of 32 bytes
+ * one (4 with 7). Chunks of a pattern that begins at a multiple of 1024, by what they were at
+ * before:
  *
  *         span of 128                 span of 64                      span of 32
  *            0   0 1 2 3 4 5 6 7         0   0 1 2 3   4 5 6 7           0   0 1  2 3  4 5  6 7
@@ -92,11 +98,12 @@
  *
  * It is what cp.async.bulk.tensor does with a tensor map of that swizzle.
  *
- * Sums are those of mma.sync (matrix.h) with all of K in one go, but for fp8: terms are cut off 13 bits behind the point
- * of the largest one, and a sum in f32 has 13 bits of fraction, too (MMA-Sim, arXiv 2511.10909).
+ * Sums are those of mma.sync (matrix.h) with all of K in one go, but for fp8: terms are cut off 13
+ * bits behind the point of the largest one, and a sum in f32 has 13 bits of fraction, too (MMA-Sim,
+ * arXiv 2511.10909).
  *
- * Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions". tests/unit/sim_wgmma.c reads every place of every
- * layout back.
+ * Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions". tests/unit/sim_wgmma.c reads
+ * every place of every layout back.
  */
 #ifndef KAIO_SIM_WGMMA_H
 #define KAIO_SIM_WGMMA_H
@@ -105,7 +112,8 @@
 
 enum { SIM_WARPGROUP = 4 }; /* warps */
 
-/* In sim_op.imm of the records, as a pointer; their a and b are the slots of the descriptors, c of the predicate scale-d. */
+/* In sim_op.imm of the records, as a pointer; their a and b are the slots of the descriptors, c of
+ * the predicate scale-d. */
 struct sim_wgmma {
     struct sim_mma
         m; /* of 16 rows and 8 columns; a: slots of A, with na 0 when it is in shared memory */
@@ -162,13 +170,15 @@ static inline uint32_t sim_tile_at(const struct sim_tile *t, uint32_t n, uint32_
     return at ^ (((at >> 7) - t->base) & (wide - 1)) << 4;
 }
 
-/* Its i-th chunk: two to a row of K-major matrices, K-major or not 2 N of B and 32 of a warp's A. */
+/* Its i-th chunk: two to a row of K-major matrices, K-major or not 2 N of B and 32 of a warp's
+ * A. */
 static inline uint32_t sim_tile_chunk(const struct sim_tile *t, uint32_t i)
 {
     return t->mn ? sim_tile_at(t, i / 16, i % 16) : sim_tile_at(t, i / 2, i % 2);
 }
 
-/* The stretches of shared memory that a warp's part of a product reads: its rows of A, all of B. How many. */
+/* The stretches of shared memory that a warp's part of a product reads: its rows of A, all of B.
+ * How many. */
 enum { SIM_WGMMA_READS = 32 + 512 };
 struct sim_wgmma_reads {
     uint32_t offset, bytes;
@@ -196,8 +206,8 @@ const struct sim_op *sim_wgmma_issue(struct sim_warp *w, const struct sim_op *op
 const struct sim_op *sim_wgmma_fence(struct sim_warp *w, const struct sim_op *op);
 const struct sim_op *sim_wgmma_commit(struct sim_warp *w, const struct sim_op *op);
 const struct sim_op *sim_wgmma_wait(struct sim_warp *w, const struct sim_op *op);
-/* All lanes of the warp exit at op: what it has not waited for is gone. False: the others of its group have executed
- * more, and that is a fault. */
+/* All lanes of the warp exit at op: what it has not waited for is gone. False: the others of its
+ * group have executed more, and that is a fault. */
 bool sim_wgmma_exit(struct sim_warp *w, const struct sim_op *op);
 /* Lets some of what is in flight take effect when a warp stops, if there is a seed. */
 void sim_wgmma_stopped(struct sim_warp *w);
@@ -208,14 +218,15 @@ uint32_t sim_wgmma_missing(const struct sim_warp *w, const struct sim_op *op);
 void sim_wgmmas_reset(struct sim_wgmmas *g);
 void sim_wgmmas_free(struct sim_wgmmas *g);
 
-/* Notes that the warp executes op, for its warpgroup. False: that can't be one, or another of its warps has executed
- * something else, and that is a fault. */
+/* Notes that the warp executes op, for its warpgroup. False: that can't be one, or another of its
+ * warps has executed something else, and that is a fault. */
 bool sim_wgmma_agree(struct sim_warp *w, const struct sim_op *op, uint64_t a, uint64_t b,
                      bool adds);
 
 /* setmaxnreg (registers.c): op->imm registers a thread from now on, op->more: .inc. */
 const struct sim_op *sim_set_registers(struct sim_warp *w, const struct sim_op *op);
-/* The registers of each thread when the kernel starts; 0: not known before the PTX is compiled (setmaxnreg is ignored then). */
+/* The registers of each thread when the kernel starts; 0: not known before the PTX is compiled
+ * (setmaxnreg is ignored then). */
 uint32_t sim_registers_at_entry(const struct ptx_func *f);
 
 #endif

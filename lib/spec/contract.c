@@ -311,7 +311,8 @@ static const struct yaml_value *map_at(const struct yaml_value *list, struct spa
     return NULL;
 }
 
-/* [x, {map: a, box: [64]}, max(n, 4)]: expressions are taken as text, since their commas mean something else to YAML. */
+/* [x, {map: a, box: [64]}, max(n, 4)]: expressions are taken as text, since their commas mean
+ * something else to YAML. */
 static bool read_flow_args(struct contract_reader *r, const struct yaml_value *v,
                            struct contract_struct *out)
 {

@@ -1,4 +1,5 @@
-/* The launch contract: what kaio-emit writes in front of the PTX and kaio-run reads, a YAML document behind "//@ ".
+/* The launch contract: what kaio-emit writes in front of the PTX and kaio-run reads, a YAML
+ * document behind "//@ ".
  *
  *     //@ kaio: 1
  *     //@ kernel: saxpy
@@ -11,18 +12,24 @@
  *     //@ dims: {cols: 4096}          dimensions fixed at emission
  *     //@ require:
  *     //@   - n % 4 == 0
- *     //@ where:                      optional: names for what is said more than once (contract_where.c)
+ *     //@ where:                      optional: names for what is said more than once
+ *                                     (contract_where.c)
  *     //@   fits: n % 4 == 0 && n < 65536
- *     //@ depth: 18                 optional: the most roundings between a term of a sum and the sum
- *     //@ truncation: 6 * ceil_div(k, 4)  optional: what sums by tensor cores lose, struct spec_sums
+ *     //@ depth: 18                 optional: the most roundings between a term of a sum and the
+ *                                   sum
+ *     //@ truncation: 6 * ceil_div(k, 4)  optional: what sums by tensor cores lose, struct
+ *                                         spec_sums
  *     //@ products: 12              optional: what their products lose
- *     //@ temps:                      buffers that the runner makes, for the launches among themselves
+ *     //@ temps:                      buffers that the runner makes, for the launches among
+ *                                     themselves
  *     //@   $mean: f32[n / 4]
- *     //@   $count: u32[1] = 0          zero before the first launch; every run of the launches leaves it so
+ *     //@   $count: u32[1] = 0          zero before the first launch; every run of the launches
+ *                                       leaves it so
  *     //@   $next: u32[1] = 0 each run   zero before the first launch of every run
  *     //@ launches:
  *     //@   - entry: saxpy
- *     //@     step: 1                 optional, 0: of adjacent launches with a condition and the same step
+ *     //@     step: 1                 optional, 0: of adjacent launches with a condition and the
+ *                                     same step
  *     //@     when: n % 4 == 0        the first that holds is taken; optional
  *     //@     grid: [ceil_div(n, 1024)]
  *     //@     block: [256]
@@ -32,10 +39,11 @@
  *     //@   - {print: "x is %g\n", types: [f32], line: 12}
  *     //@   - {assert: "i < n", message: "too many", line: 13}
  *
- * An argument is a parameter's or dimension's name, "TYPE expression", a temp's name, a tensor map (struct contract_map), or
- * $messages, a buffer that the runner makes. Several kernels are several documents
- * (//@ ---). The grid, block, shared, when and argument expressions are lang expressions over dimensions and integer scalars,
- * evaluated exactly at launch; that of a grid may take the device's number of multiprocessors. Also made from options when PTX has no contract.
+ * An argument is a parameter's or dimension's name, "TYPE expression", a temp's name, a tensor map
+ * (struct contract_map), or $messages, a buffer that the runner makes. Several kernels are several
+ * documents (//@ ---). The grid, block, shared, when and argument expressions are lang expressions
+ * over dimensions and integer scalars, evaluated exactly at launch; that of a grid may take the
+ * device's number of multiprocessors. Also made from options when PTX has no contract.
  */
 #ifndef KAIO_SPEC_CONTRACT_H
 #define KAIO_SPEC_CONTRACT_H
@@ -46,12 +54,14 @@ enum { CONTRACT_VERSION = 1 };
 
 /* A tensor map, which is a 128-byte parameter:
  *
- *     {map: a, type: f16, at: 0, dims: [k, m], strides: [2 * k], box: [64, 128], steps: [1, 1], swizzle: 128,
+ *     {map: a, type: f16, at: 0, dims: [k, m], strides: [2 * k], box: [64, 128], steps: [1, 1],
+ *       swizzle: 128,
  *      interleave: 0, promote: 256, fill: zero}
  *
- * Innermost dimension first; struct device_tensor_map (run/device.h) says what may be. All but map and box have
- * defaults: the buffer's type and shape, dense strides (in bytes, of all dimensions but the innermost), steps of 1, 0
- * and zero. An empty tensor (a dimension of 0) has a map, too, which nothing may be copied through. */
+ * Innermost dimension first; struct device_tensor_map (run/device.h) says what may be. All but map
+ * and box have defaults: the buffer's type and shape, dense strides (in bytes, of all dimensions
+ * but the innermost), steps of 1, 0 and zero. An empty tensor (a dimension of 0) has a map, too,
+ * which nothing may be copied through. */
 enum { CONTRACT_MAP_RANK = 5 };
 struct contract_map {
     struct lang_symbol *sym; /* a buffer or a temp */
@@ -112,7 +122,8 @@ struct contract_launch {
     struct span span;
 };
 
-/* What a print() or an assert() of the kernel says; kernels know it by its number in the list, from 1. */
+/* What a print() or an assert() of the kernel says; kernels know it by its number in the list, from
+ * 1. */
 struct contract_message {
     bool is_assert;
     const char *format; /* print()'s; the condition of an assert() as text */
@@ -128,8 +139,9 @@ struct contract {
     VEC(struct spec_param) params;
     VEC(struct lang_symbol *) dims; /* has_value for those fixed at emission */
     VEC(struct lang_expr *) require;
-    /* No term of a sum goes through more roundings on its way into it (f32: of 2^-24 each): what the bound of lib/ref
-     * may count on. NULL: the sums are added up in some order, term after term. */
+    /* No term of a sum goes through more roundings on its way into it (f32: of 2^-24 each): what
+     * the bound of lib/ref may count on. NULL: the sums are added up in some order, term after
+     * term. */
     struct lang_expr *depth;
     struct lang_expr *truncation, *products; /* struct spec_sums; NULL: 0 */
     VEC(struct contract_temp) temps;
@@ -142,11 +154,11 @@ struct contract_file {
     VEC(struct contract *) v;
 };
 
-/* text: the header without the "//@ " (ptx_module.header) as a source of its own whose name says where it came
- * from. NULL with errors in d. */
+/* text: the header without the "//@ " (ptx_module.header) as a source of its own whose name says
+ * where it came from. NULL with errors in d. */
 struct contract_file *contract_read(struct arena *a, const struct source *text, struct diags *d);
-/* Appends one document, without "//@ "; a "---" before it when out holds one already. What is read back is the same
- * contract. */
+/* Appends one document, without "//@ "; a "---" before it when out holds one already. What is read
+ * back is the same contract. */
 void contract_write(const struct contract *c, struct buf *out);
 /* A contract with the spec's parameters, dimensions and requirements and no launches. */
 struct contract *contract_of_spec(struct arena *a, const struct spec *s, const char *target);

@@ -28,7 +28,8 @@ bool contract_only_keys(struct contract_reader *r, const struct yaml_value *map,
 bool contract_word(struct contract_reader *r, const struct yaml_value *map, const char *key,
                    bool must, const char **out);
 struct lang_expr *contract_integer(struct contract_reader *r, struct span text);
-/* Checks a parsed expression; want: its type, DT_VOID for any; grid: it may say 'multiprocessors'. */
+/* Checks a parsed expression; want: its type, DT_VOID for any; grid: it may say
+ * 'multiprocessors'. */
 bool contract_check(struct contract_reader *r, struct lang_expr *e, enum dtype want, bool grid);
 /* A temp by its name with the $, anything else of the scope; NULL without an error. */
 struct lang_symbol *contract_symbol(const struct contract *c, const char *name);

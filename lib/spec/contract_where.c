@@ -5,17 +5,18 @@
  *     //@   v1: clamp(ceil_div(528, max(1, ceil_div(m, 4))), 1, 32)
  *     //@ depth: 'fits_small ? v1 + 49 : 8'
  *
- * A name stands for its expression wherever one may be, in those below it too. The reader puts the expression in its place,
- * so that nothing behind it knows of names; a contract of few names could become an expression without end, so what they
- * become together is bounded. The writer finds by itself what occurs more than once: it numbers all subexpressions so that equal
- * ones have one number, counts where each is an operand, and names those of two places and of some length. */
+ * A name stands for its expression wherever one may be, in those below it too. The reader puts the
+ * expression in its place, so that nothing behind it knows of names; a contract of few names could
+ * become an expression without end, so what they become together is bounded. The writer finds by
+ * itself what occurs more than once: it numbers all subexpressions so that equal ones have one
+ * number, counts where each is an operand, and names those of two places and of some length. */
 #include <config.h>
 
 #include "spec/contract_int.h"
 
 #include "lang/launch.h"
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 enum { MOST_NAMES = 256, MOST_NODES = 1 << 16 };
 
@@ -98,7 +99,7 @@ bool contract_read_where(struct contract_reader *r, const struct yaml_value *map
     return good;
 }
 
-/* ---- writing: equal subexpressions have one number --------------------------------------------- */
+/* ---- writing: equal subexpressions have one number ------------------------------------------- */
 
 struct node {
     const struct lang_expr *e; /* the first of them, without implicit casts */
@@ -203,7 +204,7 @@ static void use_launch(struct contract_names *w, const struct contract_launch *l
     use_args(w, l->args.v, l->args.n);
 }
 
-/* ---- writing: names ---------------------------------------------------------------------------- */
+/* ---- writing: names -------------------------------------------------------------------------- */
 
 static bool is_taken(const struct contract_names *w, const char *name)
 {
@@ -254,7 +255,8 @@ static const char *condition_name(const struct contract_names *w, const char *en
     return is_word ? arena_printf(w->a, "fits%s", part) : "fits";
 }
 
-/* What is said twice, and takes some room; operands, which have lower numbers, are short by then. */
+/* What is said twice, and takes some room; operands, which have lower numbers, are short by
+ * then. */
 static void give_names(struct contract_names *w)
 {
     enum { LENGTH = 16 };

@@ -2,7 +2,8 @@
 
 #include "spec/contract_int.h"
 
-/* May the text stand in YAML as it is, also inside [ ]? A comma may: the reader splits outside of brackets only. */
+/* May the text stand in YAML as it is, also inside [ ]? A comma may: the reader splits outside of
+ * brackets only. */
 static bool is_plain(const char *s)
 {
     static const char *const words[] = {"", "~", "null", "true", "false", "yes", "no", NULL};

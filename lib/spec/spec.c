@@ -326,7 +326,8 @@ static bool is_multiple_of_32(const struct lang_expr *e)
     return lang_const_int(e, &v) && v > 0 && v % 32 == 0;
 }
 
-/* A multiple of 32 as it stands, by a constant factor, or because a requirement says so: e % 32 == 0. */
+/* A multiple of 32 as it stands, by a constant factor, or because a requirement says so: e % 32 ==
+ * 0. */
 static bool is_whole_warps(struct spec_reader *r, const struct lang_expr *e)
 {
     const char *text = lang_expr_text(r->a, e);

@@ -1,9 +1,9 @@
 /* A spec file: YAML -> struct spec, checked as far as it can be without a target.
  *
- * The YAML reader keeps every node's span in the file; the strings in it (declarations, equations, bodies, grid
- * expressions) are parsed by lang from those very bytes, so diagnostics always point into the file. Unknown and duplicate
- * keys, wrong node kinds, aliases that contain themselves, nesting deeper than 100 and input over 16 MiB are
- * errors; alias expansion is bounded.
+ * The YAML reader keeps every node's span in the file; the strings in it (declarations, equations,
+ * bodies, grid expressions) are parsed by lang from those very bytes, so diagnostics always point
+ * into the file. Unknown and duplicate keys, wrong node kinds, aliases that contain themselves,
+ * nesting deeper than 100 and input over 16 MiB are errors; alias expansion is bounded.
  */
 #ifndef KAIO_SPEC_SPEC_H
 #define KAIO_SPEC_SPEC_H
@@ -19,13 +19,15 @@ struct spec_param {
     struct lang_expr *value; /* a scalar's default, checked; NULL: must be given */
 };
 
-/* A buffer that a body has for itself: whoever launches the kernel makes it, and nobody else sees it. */
+/* A buffer that a body has for itself: whoever launches the kernel makes it, and nobody else sees
+ * it. */
 struct spec_temp {
     struct lang_symbol *sym; /* SYM_BUFFER, inout; sym->id is the index in spec.temps */
     bool is_zero;            /* zero before every launch; else undefined */
 };
 
-/* types: a name for one of several types; what the text says with it is as if the chosen one had been written. */
+/* types: a name for one of several types; what the text says with it is as if the chosen one had
+ * been written. */
 struct spec_type {
     const char *name;
     struct span span;
@@ -58,9 +60,11 @@ struct spec_option {
 /* What a kernel's sums may lose; lib/ref/ref.h has the rules that need it. */
 struct spec_sums {
     uint64_t depth; /* no term goes through more roundings on its way into its sum; 0: any order */
-    /* sums of products by tensor cores lose up to this times 2^-24 of their largest partial sum beside it */
+    /* sums of products by tensor cores lose up to this times 2^-24 of their largest partial sum
+     * beside it */
     uint64_t truncation;
-    /* and their products up to this times 2^-24 each, unless they are short: lib/ref/ref.h (f32 in parts of tf32) */
+    /* and their products up to this times 2^-24 each, unless they are short: lib/ref/ref.h (f32 in
+     * parts of tf32) */
     uint64_t products;
 };
 
@@ -104,8 +108,8 @@ struct spec_define { /* -D name=value */
 const char *spec_parse_define(struct arena *a, const char *text, struct spec_define *out);
 const char *spec_define_text(struct arena *a, const struct spec_define *def);
 
-/* All the kernels of a stream. `defines` fix dimensions and choose types at emission; one that no kernel of the file has
- * is an error. Returns NULL with errors in d. Empty input is an error. */
+/* All the kernels of a stream. `defines` fix dimensions and choose types at emission; one that no
+ * kernel of the file has is an error. Returns NULL with errors in d. Empty input is an error. */
 struct spec_file {
     VEC(struct spec *) specs;
 };
@@ -113,8 +117,9 @@ struct spec_file *spec_read(struct arena *a, const struct source *src,
                             const struct spec_define *defines, size_t ndefine, struct diags *d);
 struct spec *spec_find(struct spec_file *f, const char *name); /* NULL if absent */
 
-/* The same for who judges each kernel by itself: one that is wrong leaves the others as they are. NULL with errors in d
- * where that can't be said of a kernel: it is no YAML, it is empty, a define belongs to no kernel. */
+/* The same for who judges each kernel by itself: one that is wrong leaves the others as they are.
+ * NULL with errors in d where that can't be said of a kernel: it is no YAML, it is empty, a define
+ * belongs to no kernel. */
 struct spec_part {
     const char *name;  /* NULL: the document has none that can be read */
     struct spec *spec; /* NULL with errors in d */
@@ -127,8 +132,9 @@ struct spec_parts *spec_read_parts(struct arena *a, const struct source *src,
                                    const struct spec_define *defines, size_t ndefine,
                                    struct diags *d);
 
-/* What an input may be filled with, as a generator's text: "@randint:0:10" as it stands, and for "0..9", whole numbers from
- * the first to the last, the same. NULL with an error in d, at `at`: it is neither. */
+/* What an input may be filled with, as a generator's text: "@randint:0:10" as it stands, and for
+ * "0..9", whole numbers from the first to the last, the same. NULL with an error in d, at `at`: it
+ * is neither. */
 const char *spec_input_text(struct arena *a, const char *name, const char *text, struct span at,
                             struct diags *d);
 
@@ -140,17 +146,18 @@ const struct spec_binding *spec_case_conflict(const struct spec_case *c,
                                               const struct spec_define *defines, size_t ndefine);
 /* Does the case bind no type otherwise than it was chosen when s was read? */
 bool spec_case_fits(const struct spec *s, const struct spec_case *c);
-/* The kernel that s was read as, read again with the types that the case binds; `defines` as for spec_read. NULL with
- * errors in d: among them that a define and the case choose different types. What was warned of before is not repeated. */
+/* The kernel that s was read as, read again with the types that the case binds; `defines` as for
+ * spec_read. NULL with errors in d: among them that a define and the case choose different types.
+ * What was warned of before is not repeated. */
 struct spec *spec_read_case(struct arena *a, const struct spec *s, const struct spec_case *c,
                             const struct spec_define *defines, size_t ndefine, struct diags *d);
 
-/* Puts another schedule in the place of the spec's: text is what would follow "schedule:", "{strategy: naive}". False with
- * errors in d: it is no such map, or the spec has a body. */
+/* Puts another schedule in the place of the spec's: text is what would follow "schedule:",
+ * "{strategy: naive}". False with errors in d: it is no such map, or the spec has a body. */
 bool spec_set_schedule(struct arena *a, struct spec *s, const struct source *text, struct diags *d);
 
-/* The equations that say what the kernel computes: reference: if there is one, else compute:; NULL for a body: without a
- * reference:. */
+/* The equations that say what the kernel computes: reference: if there is one, else compute:; NULL
+ * for a body: without a reference:. */
 const struct lang_equations *spec_oracle(const struct spec *s);
 
 #endif

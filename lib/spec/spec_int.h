@@ -17,8 +17,8 @@ struct spec_reader {
 
 typedef VEC(struct span) span_list;
 
-/* The bytes of a scalar that holds text of the language; false with an error when it can't be read in place. key:
- * for the message. */
+/* The bytes of a scalar that holds text of the language; false with an error when it can't be read
+ * in place. key: for the message. */
 bool text_span(const struct yaml_value *v, const char *key, struct span *out, struct diags *d);
 /* One text or a list of texts, each an expression of its own. */
 bool text_list(struct arena *a, const struct yaml_value *v, const char *key, span_list *out,
@@ -26,12 +26,14 @@ bool text_list(struct arena *a, const struct yaml_value *v, const char *key, spa
 /* [a, f(b, c), {d: e}] between its brackets -> "a", "f(b, c)", "{d: e}". */
 void text_split(struct arena *a, struct span text, span_list *out);
 struct span text_trim(struct span s);
-/* Takes the word off the end of a text, and the blanks in front of it; false: it does not end so. */
+/* Takes the word off the end of a text, and the blanks in front of it; false: it does not end
+ * so. */
 bool text_take_end(struct span *s, const char *word);
 /* Takes the "= 0" off the end of "u32[1] = 0". */
 bool text_take_zero(struct span *s);
 
-/* A name that the user may choose: a C identifier, no word of the language. what: "a parameter" and the like. */
+/* A name that the user may choose: a C identifier, no word of the language. what: "a parameter" and
+ * the like. */
 bool check_identifier(const struct yaml_value *key, const char *what, struct diags *d);
 
 bool read_types(struct spec_reader *r, const struct yaml_value *v);
@@ -48,7 +50,8 @@ bool read_schedule(struct spec_reader *r, const struct yaml_value *v);
 bool read_extents(struct spec_reader *r, const struct yaml_value *v, const char *key,
                   struct lang_expr **out, uint32_t *n);
 
-/* Declares the parameters in a scope: declarations, dimensions, defaults. For specs and contracts. */
+/* Declares the parameters in a scope: declarations, dimensions, defaults. For specs and
+ * contracts. */
 struct param_reader {
     struct arena *a;
     struct diags *d;

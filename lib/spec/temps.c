@@ -3,7 +3,8 @@
 
 #include "spec/spec_int.h"
 
-/* Its dimensions are over those of the parameters and integer scalars, which are known before it is made. */
+/* Its dimensions are over those of the parameters and integer scalars, which are known before it is
+ * made. */
 static bool check_dims(struct spec_reader *r, const struct lang_symbol *sym)
 {
     static const struct lang_options options = {.index_is_i64 = true};

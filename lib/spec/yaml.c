@@ -266,7 +266,8 @@ static uint32_t hash_of(const char *s)
     return h ^ h >> 15;
 }
 
-/* Duplicate keys, found with a hash table because a map may have as many keys as the input can hold. */
+/* Duplicate keys, found with a hash table because a map may have as many keys as the input can
+ * hold. */
 static bool check_keys(struct reader *r, const struct yaml_value *map)
 {
     size_t size = 16;
@@ -439,8 +440,8 @@ struct yaml_stream *yaml_read(struct arena *a, const struct source *src, struct 
         diag_error(d, SPAN_NONE, "out of memory");
         return NULL;
     }
-    /* libyaml would take a byte order mark for the first column when it is told the encoding, and not count it when
-     * it is not: it never sees it */
+    /* libyaml would take a byte order mark for the first column when it is told the encoding, and
+     * not count it when it is not: it never sees it */
     r.byte = src->len >= 3 && memcmp(src->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)src->text + r.byte,

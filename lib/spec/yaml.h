@@ -1,8 +1,8 @@
 /* YAML 1.1 text -> a tree of nodes that know their bytes in the source. The only user of libyaml.
  *
- * Input is untrusted: UTF-8 and control characters are checked first (libyaml reports them at 1:1), nesting, size and
- * the number of nodes, aliases expanded, are bounded, duplicate keys and aliases that contain themselves are
- * errors.
+ * Input is untrusted: UTF-8 and control characters are checked first (libyaml reports them at 1:1),
+ * nesting, size and the number of nodes, aliases expanded, are bounded, duplicate keys and aliases
+ * that contain themselves are errors.
  */
 #ifndef KAIO_SPEC_YAML_H
 #define KAIO_SPEC_YAML_H
@@ -35,8 +35,8 @@ struct yaml_value {
     enum yaml_quoting style;
     const char *text; /* scalars: the value, NUL-terminated, without NULs inside */
     size_t len;
-    /* Scalars: where the value's own bytes are, quotes and block header left out. False when they are not there as
-     * such, because of escapes. */
+    /* Scalars: where the value's own bytes are, quotes and block header left out. False when they
+     * are not there as such, because of escapes. */
     struct span raw;
     bool is_raw;
     struct yaml_value **item; /* lists */

@@ -1,4 +1,5 @@
-/* Random contractions: sums of products, and of other terms, in every layout and type, with what a spec writes around them. */
+/* Random contractions: sums of products, and of other terms, in every layout and type, with what a
+ * spec writes around them. */
 #include <config.h>
 
 #include "equations/generate.h"
@@ -61,7 +62,7 @@ static const char *pick(struct gen *g, const char *const *of)
     return of[below(g, n)];
 }
 
-/* ---- tensors --------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 /* A parameter over the axes, letters of b, m, n and k, and its element there: "x3[i, l]". */
 static const char *element(struct gen *g, const char *mode, const char *type, const char *axes)
@@ -103,7 +104,7 @@ static bool is_byte(const char *type)
     return *type == 'i' || *type == 'u' || *type == 'e';
 }
 
-/* ---- operands -------------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 /* Where the element comes from, if not simply from its own place. side: m or n. */
 static const char *moved(struct gen *g, const char *e, char side)
@@ -209,7 +210,7 @@ static const char *sum_of(struct gen *g, const char *a, const char *b)
     }
 }
 
-/* ---- results --------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static const char *epilogue(struct gen *g, const char *e)
 {
@@ -301,7 +302,7 @@ static void results(struct gen *g)
     }
 }
 
-/* ---- sizes ----------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 static int64_t size(struct gen *g)
 {

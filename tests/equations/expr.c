@@ -32,7 +32,7 @@ static const char *pick_text(struct gen *g, const char *const *list, unsigned n)
     pick_text((g), (const char *const[]){__VA_ARGS__}, \
               sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* ---- subscripts ------------------------------------------------------------------------------------ */
+/* ---- subscripts ------------------------------------------------------------------------------ */
 
 /* Something that selects an element: its text, and the least and greatest value that it has. */
 struct subscript {
@@ -95,7 +95,8 @@ static struct subscript form_of(struct gen *g, unsigned dim)
     }
 }
 
-/* A table's subscript for a dimension: it is filled so that it fits. NULL: not all of the table's indices are in scope. */
+/* A table's subscript for a dimension: it is filled so that it fits. NULL: not all of the table's
+ * indices are in scope. */
 static const char *gather(struct gen *g, unsigned dim)
 {
     const struct tensor *ids = find_ids(g);
@@ -118,7 +119,8 @@ static const char *gather(struct gen *g, unsigned dim)
     }
 }
 
-/* Which dimension of an otherwise plain read a table names, rows more often than columns; MOST_RANK: none. */
+/* Which dimension of an otherwise plain read a table names, rows more often than columns;
+ * MOST_RANK: none. */
 static unsigned gathered_axis(struct gen *g, const struct tensor *t)
 {
     if (t == g->own || t->rank == 0 || !find_ids(g) || gen_one_in(g, 2))
@@ -183,7 +185,7 @@ void gen_read(struct gen *g, const struct tensor *t, struct buf *b)
     print_read(g, t, buf_text(&read), buf_text(&guard), b);
 }
 
-/* ---- reductions -------------------------------------------------------------------------------------- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 enum { WORK_MOST = 20000 };
 
@@ -314,7 +316,7 @@ bool gen_reduction(struct gen *g, enum sort s, struct buf *b)
     return true;
 }
 
-/* ---- expressions ------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static void two(struct gen *g, enum sort s, const char *before, const char *between, struct buf *b)
 {

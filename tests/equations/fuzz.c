@@ -1,13 +1,15 @@
-/* Random equations, lowered by the strategy that fits them, run on the simulator with all its checks, and compared with
- * the reference.
+/* Random equations, lowered by the strategy that fits them, run on the simulator with all its
+ * checks, and compared with the reference.
  *
- *     fuzz                                     some hundred specs for several targets, as a TAP test
+ *     fuzz                                     some hundred specs for several targets, as a TAP
+ *                                              test
  *     fuzz --seed=7 --count=10000 --keep=DIR   more; what fails is kept in DIR
  *     fuzz --seed=7 --contractions             sums of products instead of any equations
  *     fuzz --seed=7 --show=123                 the text of spec 123
  *
- * Every spec is tried in a process of its own, so that a crash is one more way to fail. A file in DIR begins with the
- * command that repeats the failure. Exit status: 0 all are right, 1 some not, 2 usage.
+ * Every spec is tried in a process of its own, so that a crash is one more way to fail. A file in
+ * DIR begins with the command that repeats the failure. Exit status: 0 all are right, 1 some not, 2
+ * usage.
  */
 #include <config.h>
 
@@ -175,7 +177,8 @@ static void run_all(struct job *j)
     }
 }
 
-/* As a line of TAP. Most must have been compared: a generator whose specs all come to nothing tests nothing. */
+/* As a line of TAP. Most must have been compared: a generator whose specs all come to nothing tests
+ * nothing. */
 static bool report(struct job *j)
 {
     uint64_t bad = 0, right = j->verdict[RIGHT];

@@ -60,7 +60,8 @@ unsigned gen_index_push(struct gen *g, unsigned dim); /* its number */
 
 /* An expression of this sort, appended. */
 void gen_expr(struct gen *g, enum sort s, struct buf *b);
-/* A reduction of this sort, if there is something to reduce: else false, and nothing was appended. */
+/* A reduction of this sort, if there is something to reduce: else false, and nothing was
+ * appended. */
 bool gen_reduction(struct gen *g, enum sort s, struct buf *b);
 /* A read of t with the indices in scope where they fit. */
 void gen_read(struct gen *g, const struct tensor *t, struct buf *b);

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* ---- dimensions ------------------------------------------------------------------------------------ */
+/* ---- dimensions ------------------------------------------------------------------------------ */
 
 static int64_t long_size(struct gen *g)
 {
@@ -79,7 +79,7 @@ static void choose_base(struct gen *g)
     add_dim(g, short_size(g)); /* and another one, for what does not fit the rest */
 }
 
-/* ---- tensors --------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 static enum sort sort_of(enum dtype t)
 {
@@ -173,7 +173,7 @@ static void add_missing(struct gen *g)
         g->ntensor--;
 }
 
-/* ---- equations ------------------------------------------------------------------------------------- */
+/* ---- equations ------------------------------------------------------------------------------- */
 
 static void print_left(struct gen *g, const struct tensor *t, struct buf *b)
 {
@@ -252,7 +252,7 @@ static const char *schedule(struct gen *g, unsigned sm)
     }
 }
 
-/* ---- the spec -------------------------------------------------------------------------------------- */
+/* ---- the spec -------------------------------------------------------------------------------- */
 
 static void print_params(struct gen *g, struct buf *b)
 {

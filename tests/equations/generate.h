@@ -1,4 +1,5 @@
-/* Random equations: specs with a compute: that is valid and stays inside of its buffers for the sizes of its one case. */
+/* Random equations: specs with a compute: that is valid and stays inside of its buffers for the
+ * sizes of its one case. */
 #ifndef KAIO_TESTS_EQUATIONS_GENERATE_H
 #define KAIO_TESTS_EQUATIONS_GENERATE_H
 
@@ -17,7 +18,8 @@ struct generated generate_equations(struct arena *a, const char *name,
                                     const struct ptx_target *target, uint64_t seed,
                                     uint64_t number);
 
-/* An extent of this value, which is not 0, as an expression: of `name` and perhaps of FILTER, which is 3. *of: name's value. */
+/* An extent of this value, which is not 0, as an expression: of `name` and perhaps of FILTER, which
+ * is 3. *of: name's value. */
 #define GENERATE_FILTER "f"
 const char *generate_extent(struct arena *a, struct random *r, const char *name, int64_t value,
                             int64_t *of);

@@ -44,7 +44,7 @@ static const char *errors(struct judging *j)
     return buf_text(&b);
 }
 
-/* ---- the kernel ------------------------------------------------------------------------------------ */
+/* ---- the kernel ------------------------------------------------------------------------------ */
 
 static struct spec *read_spec(struct judging *j, const struct spec_define *def, size_t n)
 {
@@ -117,7 +117,7 @@ static bool bind(struct judging *j)
     return true;
 }
 
-/* ---- the reference --------------------------------------------------------------------------------- */
+/* ---- the reference --------------------------------------------------------------------------- */
 
 static void fill_inputs(struct judging *j, unsigned halve)
 {
@@ -139,7 +139,8 @@ static void fill_inputs(struct judging *j, unsigned halve)
     }
 }
 
-/* NULL with the reason in j->d: as kaio-verify does, with smaller subscripts where they are too large. */
+/* NULL with the reason in j->d: as kaio-verify does, with smaller subscripts where they are too
+ * large. */
 static struct ref *reference(struct judging *j)
 {
     const struct ref_options opt = {.threads = 1, .sums = j->sums};
@@ -195,8 +196,8 @@ static enum device_status execute(struct judging *j)
     return st;
 }
 
-/* What the generator does not look out for: inouts that no order of launches updates, and constants too large for an
- * output. */
+/* What the generator does not look out for: inouts that no order of launches updates, and constants
+ * too large for an output. */
 static bool is_legitimate(const char *why)
 {
     return strstr(why, "is updated in place") || strstr(why, "no order of launches allows") ||

@@ -1,4 +1,5 @@
-/* A spec's one case on the simulator, checked for races and the like, and compared with the reference. */
+/* A spec's one case on the simulator, checked for races and the like, and compared with the
+ * reference. */
 #ifndef KAIO_TESTS_EQUATIONS_JUDGE_H
 #define KAIO_TESTS_EQUATIONS_JUDGE_H
 
@@ -22,8 +23,8 @@ struct trial {
     const char *zero; /* a dimension that is 0, whatever the case says; NULL: none */
     bool scheduled;   /* which may not fit */
     const struct ptx_target *target;
-    uint64_t
-        fixed; /* a bit for each name of the case that is known to the emitter if it is a dimension */
+    uint64_t fixed; /* a bit for each name of the case that is known to the emitter if it is a
+                       dimension */
     enum fill_kind fill;
     uint64_t seed; /* of the inputs */
 };

@@ -1,5 +1,5 @@
-/* Any bytes as words of a sweep, one a line, multiplied out over a spec; and, behind a line "==", as a baseline and as a cache of
- * schedules, which the spec is given where they are for it. */
+/* Any bytes as words of a sweep, one a line, multiplied out over a spec; and, behind a line "==",
+ * as a baseline and as a cache of schedules, which the spec is given where they are for it. */
 #include <config.h>
 
 #include "bench/baseline.h"

@@ -1,5 +1,5 @@
-/* Any bytes as a text of the language; the first one says which kind. What is parsed prints so that it parses and
- * prints the same again, and what is checked is evaluated. */
+/* Any bytes as a text of the language; the first one says which kind. What is parsed prints so that
+ * it parses and prints the same again, and what is checked is evaluated. */
 #include <config.h>
 
 #include "lang/lang.h"

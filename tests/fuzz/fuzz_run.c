@@ -1,5 +1,5 @@
-/* Any bytes as a launch contract and, behind a line "==", arguments NAME=VALUE, one a line. Buffers are empty and in
- * memory: no file is opened, and nothing large is made. */
+/* Any bytes as a launch contract and, behind a line "==", arguments NAME=VALUE, one a line. Buffers
+ * are empty and in memory: no file is opened, and nothing large is made. */
 #include <config.h>
 
 #include "run/args.h"

@@ -1,6 +1,6 @@
-/* Any bytes as a spec file, and as a launch contract: nothing crashes, nothing takes long, an error is reported when
- * and only when nothing is returned, every diagnostic can be printed, and a contract that was read is written so that
- * it reads as itself again. */
+/* Any bytes as a spec file, and as a launch contract: nothing crashes, nothing takes long, an error
+ * is reported when and only when nothing is returned, every diagnostic can be printed, and a
+ * contract that was read is written so that it reads as itself again. */
 #include <config.h>
 
 #include "spec/contract.h"

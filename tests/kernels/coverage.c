@@ -94,7 +94,7 @@ void coverage_add(struct coverage *c, const struct spec *s)
     arena_free(w.a);
 }
 
-/* ---- what it comes to ----------------------------------------------------------------------------- */
+/* ---- what it comes to ------------------------------------------------------------------------ */
 
 static const char *const expr_names[COVER_EXPRS] = {
     [E_INT] = "integer literal", [E_FLOAT] = "float literal", [E_BOOL] = "bool literal",
@@ -202,7 +202,8 @@ static void need_operators(const struct coverage *c, struct buf *out)
     }
 }
 
-/* What no kernel of these can hold: approximations and clocks differ from run to run or from device to device. */
+/* What no kernel of these can hold: approximations and clocks differ from run to run or from device
+ * to device. */
 static bool is_exempt(enum lang_builtin fn)
 {
     static const char *const names[] = {

@@ -1,4 +1,5 @@
-/* Which words of the language a set of kernels uses: so that nothing is silently never generated. */
+/* Which words of the language a set of kernels uses: so that nothing is silently never
+ * generated. */
 #ifndef KAIO_TESTS_KERNELS_COVERAGE_H
 #define KAIO_TESTS_KERNELS_COVERAGE_H
 

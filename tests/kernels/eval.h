@@ -1,8 +1,9 @@
-/* Executes a checked body: thread by thread, in plain C, straight from the syntax tree: what the emitted PTX should have
- * done. Slow and simple. Nothing of lib/lower or lib/sim is used.
+/* Executes a checked body: thread by thread, in plain C, straight from the syntax tree: what the
+ * emitted PTX should have done. Slow and simple. Nothing of lib/lower or lib/sim is used.
  *
- * Threads of a block are coroutines that stop where they meet (a barrier, a shuffle), so a kernel whose result does
- * not depend on the order of its threads gives the same bytes here as on a device.
+ * Threads of a block are coroutines that stop where they meet (a barrier, a shuffle), so a kernel
+ * whose result does not depend on the order of its threads gives the same bytes here as on a
+ * device.
  */
 #ifndef KAIO_TESTS_KERNELS_EVAL_H
 #define KAIO_TESTS_KERNELS_EVAL_H
@@ -22,7 +23,8 @@ struct eval_input {
     const int64_t *dim;
 };
 
-/* Runs the whole grid. NULL, or what the kernel did that it must not (or what this evaluator does not know), as text. */
+/* Runs the whole grid. NULL, or what the kernel did that it must not (or what this evaluator does
+ * not know), as text. */
 const char *eval_kernel(struct arena *a, const struct eval_input *in);
 
 #endif

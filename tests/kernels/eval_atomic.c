@@ -1,4 +1,5 @@
-/* Atomic operations, ordered loads and stores: one thread runs at a time, so each is what it would be alone. */
+/* Atomic operations, ordered loads and stores: one thread runs at a time, so each is what it would
+ * be alone. */
 #include <config.h>
 
 #include "kernels/eval_int.h"

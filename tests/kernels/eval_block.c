@@ -1,11 +1,12 @@
-/* A grid, block by block; a block's threads, which are coroutines where they wait for each other. */
+/* A grid, block by block; a block's threads, which are coroutines where they wait for each
+ * other. */
 #include <config.h>
 
 #include "kernels/eval_int.h"
 
 #include <sys/mman.h>
 
-/* ---- one thread ----------------------------------------------------------------------------------- */
+/* ---- one thread ------------------------------------------------------------------------------ */
 
 static void run_thread(struct thread *t)
 {
@@ -32,7 +33,7 @@ void eval_meet(struct thread *t, const struct lang_expr *e)
         eval_fault(t, e->span, "threads meet, and nobody expected them to");
 }
 
-/* ---- a block -------------------------------------------------------------------------------------- */
+/* ---- a block --------------------------------------------------------------------------------- */
 
 enum { HOST_STACK = 128 << 10 };
 
@@ -79,7 +80,7 @@ static void run_block(struct block *b)
         run_thread(&b->thread[i]);
 }
 
-/* ---- shared memory -------------------------------------------------------------------------------- */
+/* ---- shared memory --------------------------------------------------------------------------- */
 
 struct storage *eval_variable(struct block *b, const struct lang_symbol *sym)
 {
@@ -165,7 +166,7 @@ static void start_block(struct block *b)
     }
 }
 
-/* ---- the grid ------------------------------------------------------------------------------------- */
+/* ---- the grid -------------------------------------------------------------------------------- */
 
 static bool look_up(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i)
 {

@@ -24,7 +24,7 @@ unsigned eval_lanes(const struct lang_expr *e)
     return e->lanes ? e->lanes : 1;
 }
 
-/* ---- variables ------------------------------------------------------------------------------------ */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 struct storage *eval_storage(struct thread *t, const struct lang_symbol *sym)
 {
@@ -137,7 +137,7 @@ static void name(struct thread *t, const struct lang_expr *e, union scalar *out)
     }
 }
 
-/* ---- specials ------------------------------------------------------------------------------------- */
+/* ---- specials -------------------------------------------------------------------------------- */
 
 static uint32_t special(const struct thread *t, enum lang_special sp)
 {
@@ -167,7 +167,7 @@ static uint32_t special(const struct thread *t, enum lang_special sp)
     }
 }
 
-/* ---- operators ------------------------------------------------------------------------------------ */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 union scalar eval_scalar(struct thread *t, const struct lang_expr *e)
 {
@@ -194,7 +194,8 @@ static bool is_product(const struct lang_expr *e, enum dtype t)
     return e->kind == E_BINARY && e->op == OP_MUL && e->type == t;
 }
 
-/* a*b + c, c + a*b, a*b - c and c - a*b with the product written right there; of two products the left one. */
+/* a*b + c, c + a*b, a*b - c and c - a*b with the product written right there; of two products the
+ * left one. */
 static bool contracted(struct thread *t, const struct lang_expr *e, union scalar *out)
 {
     bool sub = e->op == OP_SUB;

@@ -66,8 +66,8 @@ enum flow { FLOW_ON, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN };
 void eval_expr(struct thread *t, const struct lang_expr *e, union scalar *out);
 union scalar eval_scalar(struct thread *t, const struct lang_expr *e);
 bool eval_condition(struct thread *t, const struct lang_expr *e);
-/* The element that an E_INDEX names, and of a vector maybe one lane (-1: all); UINT64_MAX after a fault. *s points to
- * room for a storage at first. */
+/* The element that an E_INDEX names, and of a vector maybe one lane (-1: all); UINT64_MAX after a
+ * fault. *s points to room for a storage at first. */
 uint64_t eval_place(struct thread *t, const struct lang_expr *e, struct storage **s, int *lane);
 void eval_read(struct thread *t, const struct storage *s, uint64_t at, union scalar *out);
 void eval_write(struct thread *t, struct storage *s, uint64_t at, const union scalar *v);

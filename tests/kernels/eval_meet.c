@@ -1,12 +1,12 @@
-/* What threads do together: barriers, votes, shuffles, reductions. A thread says what it asks for (eval_meet) and stops;
- * when no thread can go on, each group that is complete gets its answer. */
+/* What threads do together: barriers, votes, shuffles, reductions. A thread says what it asks for
+ * (eval_meet) and stops; when no thread can go on, each group that is complete gets its answer. */
 #include <config.h>
 
 #include "kernels/eval_int.h"
 
 enum { WARP = 32 };
 
-/* ---- which calls ---------------------------------------------------------------------------------- */
+/* ---- which calls ----------------------------------------------------------------------------- */
 
 bool meet_in_block(enum lang_builtin fn)
 {
@@ -27,7 +27,7 @@ bool meet_in_warp(enum lang_builtin fn)
            (fn >= FN_MATCH_ANY && fn <= FN_REDUCE_XOR) || whole_warp(fn);
 }
 
-/* ---- folds ---------------------------------------------------------------------------------------- */
+/* ---- folds ----------------------------------------------------------------------------------- */
 
 static bool is_max(enum lang_builtin fn)
 {
@@ -65,7 +65,7 @@ static void fold_all(struct thread **v, uint32_t n, const struct lang_expr *e, u
         v[i]->outcome[0] = sum;
 }
 
-/* ---- in a warp ------------------------------------------------------------------------------------ */
+/* ---- in a warp ------------------------------------------------------------------------------- */
 
 static struct thread *find_lane(struct thread **v, uint32_t n, uint32_t lane)
 {
@@ -134,7 +134,7 @@ static void match(struct thread **v, uint32_t n, const struct lang_expr *e)
     }
 }
 
-/* ---- answers -------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void answer(struct thread **v, uint32_t n, const struct lang_expr *e)
 {
@@ -193,7 +193,8 @@ static bool try_block(struct block *b, struct thread *t)
     return true;
 }
 
-/* A barrier of a number: who waits there, wherever it stands in the text, and who has just come by. */
+/* A barrier of a number: who waits there, wherever it stands in the text, and who has just come
+ * by. */
 static bool try_barrier(struct block *b, const struct thread *t)
 {
     uint64_t id = t->operand[0][0].u % 16, want = t->meets->nargs > 1 ? t->operand[1][0].u : 0;

@@ -14,7 +14,7 @@ union scalar *eval_cells(struct thread *t, size_t n)
     return p;
 }
 
-/* ---- declarations --------------------------------------------------------------------------------- */
+/* ---- declarations ---------------------------------------------------------------------------- */
 
 static struct storage *declare(struct thread *t, const struct lang_symbol *sym)
 {
@@ -58,7 +58,7 @@ static void declaration(struct thread *t, const struct lang_stmt *st)
     }
 }
 
-/* ---- assignments ---------------------------------------------------------------------------------- */
+/* ---- assignments ----------------------------------------------------------------------------- */
 
 /* What one is assigned to: an element, and of a vector perhaps one lane of it. */
 struct target {
@@ -138,7 +138,7 @@ static void assignment(struct thread *t, const struct lang_stmt *s)
     eval_write(t, g.s, g.at, v);
 }
 
-/* ---- control -------------------------------------------------------------------------------------- */
+/* ---- control --------------------------------------------------------------------------------- */
 
 static enum flow loop(struct thread *t, const struct lang_stmt *s)
 {
@@ -225,7 +225,7 @@ enum flow eval_stmt(struct thread *t, const struct lang_stmt *s)
     }
 }
 
-/* ---- functions ------------------------------------------------------------------------------------ */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 /* Arguments by value; a local array is the caller's own. */
 void eval_function(struct thread *t, const struct lang_expr *e, union scalar *out)

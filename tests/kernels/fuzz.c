@@ -1,13 +1,16 @@
-/* Random kernels, executed on a device and by the evaluator of this directory, which must agree byte for byte.
+/* Random kernels, executed on a device and by the evaluator of this directory, which must agree
+ * byte for byte.
  *
- *     fuzz                                      some hundred kernels on the simulator, and those of found/, as a TAP test
+ *     fuzz                                      some hundred kernels on the simulator, and those of
+ *                                               found/, as a TAP test
  *     fuzz --seed=7 --count=100000 --keep=DIR   more; what fails is reduced and kept in DIR
- *     fuzz --device=cuda --count=10000          on a GPU: each job opens it once and loads modules of many kernels
+ *     fuzz --device=cuda --count=10000          on a GPU: each job opens it once and loads modules
+ *                                               of many kernels
  *     fuzz --seed=7 --show=123                  the text of kernel 123
  *     fuzz --device=cuda --spec=FILE            one spec from a file
  *
- * Kernels are made and run in worker processes, so that a crash is one more way to fail. Exit status: 0 all the same,
- * 1 some not, 2 usage, 77 no such device.
+ * Kernels are made and run in worker processes, so that a crash is one more way to fail. Exit
+ * status: 0 all the same, 1 some not, 2 usage, 77 no such device.
  */
 #include <config.h>
 
@@ -96,7 +99,7 @@ struct job {
     struct shared *shared;
 };
 
-/* ---- a device ------------------------------------------------------------------------------------- */
+/* ---- a device -------------------------------------------------------------------------------- */
 
 static bool open_device(struct arena *a, const struct job *j, struct trial_device *on)
 {
@@ -112,7 +115,7 @@ static bool open_device(struct arena *a, const struct job *j, struct trial_devic
     return false;
 }
 
-/* ---- workers -------------------------------------------------------------------------------------- */
+/* ---- workers --------------------------------------------------------------------------------- */
 
 static void record(struct job *j, uint64_t number, enum verdict v)
 {
@@ -302,7 +305,7 @@ static void run_all(struct job *j)
     }
 }
 
-/* ---- one kernel, in a process of its own ---------------------------------------------------------- */
+/* ---- one kernel, in a process of its own ----------------------------------------------------- */
 
 enum { EXIT_VERDICT = 100 };
 
@@ -421,7 +424,7 @@ static int try_file(struct job *j, struct cli *cli, const char *path)
     return cli_finish(cli, status);
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* What the kernels came to, as a line of TAP. */
 static bool report(struct job *j)
@@ -465,7 +468,8 @@ static bool report_coverage(struct job *j)
     return good;
 }
 
-/* Without options: kernels for some targets, which together use every word, and those that once failed. */
+/* Without options: kernels for some targets, which together use every word, and those that once
+ * failed. */
 static bool run_test(struct job *j)
 {
     static const char *const targets[] = {"sm_70", "sm_80", "sm_90"};

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* ---- small things --------------------------------------------------------------------------------- */
+/* ---- small things ---------------------------------------------------------------------------- */
 
 bool gen_one_in(struct gen *g, unsigned n)
 {
@@ -77,7 +77,7 @@ const char *gen_outer_name(struct gen *g)
     return found;
 }
 
-/* ---- buffers -------------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 static void shape(struct gen *g, struct gen_buffer *b)
 {
@@ -160,7 +160,7 @@ static void print_buffer(struct gen *g, const struct gen_buffer *b, struct buf *
     buf_puts(out, "]\n");
 }
 
-/* ---- scalars and the launch ----------------------------------------------------------------------- */
+/* ---- scalars and the launch ------------------------------------------------------------------ */
 
 static void add_scalars(struct gen *g)
 {
@@ -219,7 +219,7 @@ static void number_threads(struct gen *g)
     gen_add_var(g, "tid", DT_U32, true);
 }
 
-/* ---- functions ------------------------------------------------------------------------------------ */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 /* A function that stores one of its parameters; the element is the thread's own. */
 static void storing_function(struct gen *g, struct gen_func *f)
@@ -279,7 +279,7 @@ static void function(struct gen *g)
     *VEC_PUSH(g->a, &g->funcs) = f;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static struct gen_buffer *dump_buffer(struct gen *g, enum dtype t)
 {

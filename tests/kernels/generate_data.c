@@ -32,7 +32,7 @@ const char *gen_type_name(struct gen *g, enum dtype t, unsigned lanes)
     return lanes ? arena_printf(g->a, "%sx%u", dtype_name(t), lanes) : dtype_name(t);
 }
 
-/* ---- parts of variables --------------------------------------------------------------------------- */
+/* ---- parts of variables ---------------------------------------------------------------------- */
 
 /* "a[1][i & 3]", "a[2, 0]", "a[5]": an element of an array. */
 static const char *element_of(struct gen *g, const struct var *v)
@@ -74,7 +74,7 @@ const struct var *gen_find_part(struct gen *g, enum dtype t, bool to_change)
     return found;
 }
 
-/* ---- vector expressions --------------------------------------------------------------------------- */
+/* ---- vector expressions ---------------------------------------------------------------------- */
 
 static const char *find_vector(struct gen *g, enum dtype t, unsigned lanes)
 {
@@ -227,7 +227,7 @@ struct text gen_vector(struct gen *g, enum dtype t, unsigned lanes, unsigned dep
     return k < 92 ? load(g, t, lanes) : construct(g, t, lanes, depth);
 }
 
-/* ---- statements ----------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static void vector_declaration(struct gen *g, unsigned depth)
 {

@@ -66,7 +66,7 @@ const char *gen_wrap(struct gen *g, struct text t, int lowest)
     return t.level < lowest || gen_one_in(g, 12) ? arena_printf(g->a, "(%s)", t.s) : t.s;
 }
 
-/* ---- literals ------------------------------------------------------------------------------------- */
+/* ---- literals -------------------------------------------------------------------------------- */
 
 static uint64_t interesting(struct gen *g, enum dtype t)
 {
@@ -152,7 +152,7 @@ struct text gen_literal(struct gen *g, enum dtype t)
     return dtype_is_float(t) ? float_literal(g, t) : int_literal(g, t);
 }
 
-/* ---- leaves --------------------------------------------------------------------------------------- */
+/* ---- leaves ---------------------------------------------------------------------------------- */
 
 static const struct var *find_var(struct gen *g, enum dtype t)
 {
@@ -283,7 +283,7 @@ struct text gen_leaf(struct gen *g, enum dtype t)
     return k < 6 ? gen_variable(g, t) : gen_literal(g, t);
 }
 
-/* ---- operators ------------------------------------------------------------------------------------ */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 /* Of two literals the checker would make a third, or an error. */
 static struct text not_both(struct gen *g, struct text x, struct text y, enum dtype t)
@@ -443,7 +443,7 @@ static struct text cast(struct gen *g, enum dtype t, unsigned depth)
                          x.constant};
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static struct text truth(struct gen *g, unsigned depth)
 {

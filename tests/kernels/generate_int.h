@@ -1,5 +1,5 @@
-/* Private to the generator. Expressions and statements are made as text; what the generator knows of a piece of text is
- * its type, how strongly it binds and whether the checker would fold it. */
+/* Private to the generator. Expressions and statements are made as text; what the generator knows
+ * of a piece of text is its type, how strongly it binds and whether the checker would fold it. */
 #ifndef KAIO_TESTS_KERNELS_GENERATE_INT_H
 #define KAIO_TESTS_KERNELS_GENERATE_INT_H
 

@@ -1,5 +1,5 @@
-/* What threads do together. It stands only where all threads of the block come by, and gives the same whatever their
- * order: sums of floats are of small whole numbers. */
+/* What threads do together. It stands only where all threads of the block come by, and gives the
+ * same whatever their order: sums of floats are of small whole numbers. */
 #include <config.h>
 
 #include "kernels/generate_int.h"

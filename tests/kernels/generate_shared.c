@@ -1,5 +1,6 @@
-/* Shared memory between barriers, and atomic operations: on elements of the thread's own, where the value before is known,
- * and on elements of all, where the order of the updates makes no difference and nobody looks. */
+/* Shared memory between barriers, and atomic operations: on elements of the thread's own, where the
+ * value before is known, and on elements of all, where the order of the updates makes no difference
+ * and nobody looks. */
 #include <config.h>
 
 #include "kernels/generate_int.h"
@@ -17,7 +18,7 @@ static void add_result(struct gen *g, enum dtype t, unsigned lanes, const char *
     gen_add_var(g, name, t, false)->lanes = (uint8_t)lanes;
 }
 
-/* ---- through shared memory ------------------------------------------------------------------------ */
+/* ---- through shared memory ------------------------------------------------------------------- */
 
 /* Every thread leaves a value and takes another's. */
 static void exchange(struct gen *g)
@@ -89,7 +90,7 @@ static void produce(struct gen *g)
     gen_add_var(g, v, t, false);
 }
 
-/* ---- atomic operations ---------------------------------------------------------------------------- */
+/* ---- atomic operations ----------------------------------------------------------------------- */
 
 static const char *how(struct gen *g, enum memory_act act)
 {
@@ -160,7 +161,8 @@ static void update_shared(struct gen *g)
     gen_line(g, "__syncthreads();");
 }
 
-/* What an atomic addition of floats adds: never tiny, as a GPU's f32 additions to global memory lose what is subnormal. */
+/* What an atomic addition of floats adds: never tiny, as a GPU's f32 additions to global memory
+ * lose what is subnormal. */
 static const char *addend(struct gen *g, enum dtype t)
 {
     return dtype_is_float(t) ? arena_printf(g->a, "%s(%s | 1)", dtype_name(t),
@@ -223,7 +225,7 @@ static void load_or_store(struct gen *g)
         add_result(g, t, 0, arena_printf(g->a, "load(&%s%s)", place, how(g, ACT_LOAD)));
 }
 
-/* ---- statements ----------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 void gen_atomic(struct gen *g)
 {

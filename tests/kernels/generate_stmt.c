@@ -24,7 +24,7 @@ static void block(struct gen *g, const char *head, unsigned n, unsigned depth)
     g->agreed = agreed;
 }
 
-/* ---- declarations --------------------------------------------------------------------------------- */
+/* ---- declarations ---------------------------------------------------------------------------- */
 
 /* A new name, or sometimes one that hides a variable of an outer block. */
 static const char *declared_name(struct gen *g)
@@ -60,7 +60,7 @@ static void declaration(struct gen *g, unsigned depth)
     gen_add_var(g, name, t, fixed);
 }
 
-/* ---- assignments ---------------------------------------------------------------------------------- */
+/* ---- assignments ----------------------------------------------------------------------------- */
 
 static void compound(struct gen *g, const char *place, enum dtype t, unsigned depth)
 {
@@ -141,7 +141,7 @@ static void store(struct gen *g, unsigned depth)
                  plain ? gen_expr(g, t, depth).s : gen_assignable(g, t, depth).s);
 }
 
-/* ---- control -------------------------------------------------------------------------------------- */
+/* ---- control --------------------------------------------------------------------------------- */
 
 static void if_stmt(struct gen *g, unsigned depth)
 {
@@ -259,7 +259,8 @@ static void odd_for(struct gen *g, const char *i, enum dtype t, unsigned trips, 
     gen_forget(g, vars);
 }
 
-/* "for (i32 c = -2; c <= i32(n & 7); c += 3)": to an end that is known at launch or later, in strides. */
+/* "for (i32 c = -2; c <= i32(n & 7); c += 3)": to an end that is known at launch or later, in
+ * strides. */
 static const char *strided_head(struct gen *g, const char *i, enum dtype t)
 {
     static const char *const ends[] = {"n", "blockDim.x", "gridDim.x", "tid", "laneid"};

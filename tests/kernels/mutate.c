@@ -16,7 +16,8 @@ struct words {
     VEC(struct word) list;
 };
 
-/* Names and numbers whole, everything else by the character, so that operators can be broken, too. */
+/* Names and numbers whole, everything else by the character, so that operators can be broken,
+ * too. */
 static void split(struct words *w, const char *s)
 {
     while (*s) {

@@ -9,7 +9,8 @@ struct random {
     uint64_t state;
 };
 
-/* splitmix64: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014 */
+/* splitmix64: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA
+ * 2014 */
 static inline uint64_t random_bits(struct random *r)
 {
     uint64_t z = r->state += 0x9e3779b97f4a7c15u;

@@ -17,7 +17,7 @@ struct reduction {
     bool progress;
 };
 
-/* ---- the body as text, and back ------------------------------------------------------------------- */
+/* ---- the body as text, and back -------------------------------------------------------------- */
 
 static const char *spec_text(struct reduction *r)
 {
@@ -49,7 +49,7 @@ static bool keeps(struct reduction *r)
     return true;
 }
 
-/* ---- expressions ---------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static struct lang_expr *literal(struct reduction *r, enum lang_expr_kind kind, unsigned v)
 {
@@ -84,7 +84,7 @@ static void shrink_expr(struct reduction *r, struct lang_expr **at)
         shrink_expr(r, &e->args[i]);
 }
 
-/* ---- statements ----------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static void shrink_stmt(struct reduction *r, struct lang_stmt **at);
 
@@ -150,7 +150,7 @@ static void shrink_stmt(struct reduction *r, struct lang_stmt **at)
             shrink_stmt(r, &s->body[i]);
 }
 
-/* ---- the rest of the spec ------------------------------------------------------------------------- */
+/* ---- the rest of the spec -------------------------------------------------------------------- */
 
 /* Takes out lines of the head: parameters and functions that are no longer needed. */
 static void shrink_head(struct reduction *r)

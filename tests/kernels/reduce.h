@@ -1,5 +1,5 @@
-/* Makes a failing kernel smaller: takes statements away and replaces expressions by their parts for as long as it fails in
- * the same way. */
+/* Makes a failing kernel smaller: takes statements away and replaces expressions by their parts for
+ * as long as it fails in the same way. */
 #ifndef KAIO_TESTS_KERNELS_REDUCE_H
 #define KAIO_TESTS_KERNELS_REDUCE_H
 

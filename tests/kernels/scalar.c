@@ -14,7 +14,7 @@ static unsigned width(enum dtype t)
     return dtype_bits(t);
 }
 
-/* ---- making values ------------------------------------------------------------------------------- */
+/* ---- making values --------------------------------------------------------------------------- */
 
 union scalar scalar_int(enum dtype t, uint64_t v)
 {
@@ -53,15 +53,15 @@ void scalar_store(enum dtype t, void *p, size_t index, union scalar v)
         dtype_set_int(t, p, index, v.i);
 }
 
-/* ---- conversions --------------------------------------------------------------------------------- */
+/* ---- conversions ----------------------------------------------------------------------------- */
 
 bool scalar_is_true(enum dtype t, union scalar v)
 {
     return dtype_is_float(t) ? v.f != 0 : v.u != 0; /* NaN is not 0 */
 }
 
-/* Rounds once: what does not fit a double's 53 bits is cut, and the last bit tells that something was there ("round to
- * odd"), which the second rounding, to far fewer bits, then respects. */
+/* Rounds once: what does not fit a double's 53 bits is cut, and the last bit tells that something
+ * was there ("round to odd"), which the second rounding, to far fewer bits, then respects. */
 static union scalar float_of_int(enum dtype from, enum dtype to, union scalar v)
 {
     bool negative = is_signed(from) && v.i < 0;
@@ -101,7 +101,7 @@ union scalar scalar_convert(enum dtype from, enum dtype to, union scalar v)
     return tf ? float_of_int(from, to, v) : scalar_int(to, v.u);
 }
 
-/* ---- operators ----------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 static union scalar truth(bool v)
 {
@@ -202,7 +202,7 @@ union scalar scalar_fma(enum dtype t, union scalar x, union scalar y, union scal
     return (union scalar){.f = (double)fmaf((float)x.f, (float)y.f, (float)z.f)};
 }
 
-/* ---- builtins ------------------------------------------------------------------------------------ */
+/* ---- builtins -------------------------------------------------------------------------------- */
 
 static union scalar extreme(enum dtype t, bool most, union scalar x, union scalar y)
 {
@@ -262,7 +262,8 @@ static union scalar reverse(enum dtype t, uint64_t v)
     return scalar_int(t, r);
 }
 
-/* Bits outside of x are copies of its sign if it is signed, else 0; start and length count modulo 256. */
+/* Bits outside of x are copies of its sign if it is signed, else 0; start and length count modulo
+ * 256. */
 static union scalar extract(enum dtype t, union scalar x, uint64_t start, uint64_t length)
 {
     unsigned bits = width(t), from = start & 255, n = length & 255;
@@ -382,7 +383,7 @@ bool scalar_call(enum lang_builtin fn, enum dtype t, const enum dtype *type, con
     }
 }
 
-/* ---- random numbers ------------------------------------------------------------------------------- */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
 void scalar_philox(uint64_t seed, uint64_t counter, uint64_t stream, uint32_t out[4])
 {

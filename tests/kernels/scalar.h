@@ -1,12 +1,13 @@
-/* One value of the kernel language and the operations on it, in plain C: what kaio-spec(5) says, written once more. The
- * evaluator's arithmetic shares nothing with the emitter and the simulator. */
+/* One value of the kernel language and the operations on it, in plain C: what kaio-spec(5) says,
+ * written once more. The evaluator's arithmetic shares nothing with the emitter and the
+ * simulator. */
 #ifndef KAIO_TESTS_KERNELS_SCALAR_H
 #define KAIO_TESTS_KERNELS_SCALAR_H
 
 #include "lang/lang.h"
 
-/* Integers and bool in two's complement, extended to 64 bits as their type says; floats of every width as the double
- * that equals them. NaN has no payload. */
+/* Integers and bool in two's complement, extended to 64 bits as their type says; floats of every
+ * width as the double that equals them. NaN has no payload. */
 union scalar {
     uint64_t u;
     int64_t i;
@@ -30,7 +31,8 @@ union scalar scalar_fma(enum dtype t, union scalar x, union scalar y, union scal
 union scalar scalar_min(enum dtype t, union scalar x, union scalar y);
 union scalar scalar_max(enum dtype t, union scalar x, union scalar y);
 
-/* A builtin of scalars. type[i] is the type of x[i], t that of the result. False: not known here. */
+/* A builtin of scalars. type[i] is the type of x[i], t that of the result. False: not known
+ * here. */
 bool scalar_call(enum lang_builtin fn, enum dtype t, const enum dtype *type, const union scalar *x,
                  union scalar *r);
 /* The functions of lib/lower/math_*.k, compiled as C; t is f32 or f64. False: there is none. */
@@ -39,7 +41,8 @@ bool library_call(const char *name, enum dtype t, const union scalar *x, union s
 bool library_half(const char *name, const union scalar *x, union scalar *r);
 double library_normal(uint32_t a, uint32_t b);
 
-/* Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). */
+/* Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC
+ * 2011). */
 void scalar_philox(uint64_t seed, uint64_t counter, uint64_t stream, uint32_t out[4]);
 
 #endif

@@ -55,7 +55,8 @@ static bool is_dimension(const struct spec *s, const char *name)
     return false;
 }
 
-/* Some of the dimensions, or none: by their names, so that a smaller kernel with the same seed fixes the same. */
+/* Some of the dimensions, or none: by their names, so that a smaller kernel with the same seed
+ * fixes the same. */
 static void choose_fixed(struct arena *a, struct trial *t)
 {
     const struct spec_case *c = &t->spec->cases.v[0];
@@ -84,7 +85,7 @@ struct trial *trial_new(struct arena *a, const char *name, const char *text, uin
     return t;
 }
 
-/* ---- inputs --------------------------------------------------------------------------------------- */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 static double random_float(struct random *r, enum dtype t)
 {
@@ -168,7 +169,7 @@ static void make_inputs(struct arena *a, struct trial *t)
     }
 }
 
-/* ---- execution ------------------------------------------------------------------------------------ */
+/* ---- execution ------------------------------------------------------------------------------- */
 
 void trial_evaluate(struct arena *a, struct trial *t)
 {
@@ -303,7 +304,7 @@ void trial_emit(struct arena *a, struct trial *t, const struct ptx_target *targe
         fail(a, t, REFUSED, d);
 }
 
-/* ---- files ---------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static bool write_text(const char *dir, const char *name, const char *text)
 {
@@ -327,7 +328,8 @@ static bool write_npy(const char *dir, const char *name, const char *what, const
     return fclose(f) == 0;
 }
 
-/* "kaio-emit -D d0=3 kernel.yaml > kernel.ptx; kaio-run kernel.ptx n=64 s=3 x=x.npy y=x.npy:y.npy" */
+/* "kaio-emit -D d0=3 kernel.yaml > kernel.ptx; kaio-run kernel.ptx n=64 s=3 x=x.npy
+ * y=x.npy:y.npy" */
 static void command(const struct trial *t, struct buf *out)
 {
     const struct spec_case *c = &t->spec->cases.v[0];

@@ -1,8 +1,8 @@
-/* Trials: a kernel's text, executed on a device and by the evaluator on the same inputs, and the results compared byte by
- * byte (one NaN being as good as another).
+/* Trials: a kernel's text, executed on a device and by the evaluator on the same inputs, and the
+ * results compared byte by byte (one NaN being as good as another).
  *
- * The spec says everything: its first case binds the dimensions and scalars, and the inputs are made from the names of the
- * buffers and the trial's seed.
+ * The spec says everything: its first case binds the dimensions and scalars, and the inputs are
+ * made from the names of the buffers and the trial's seed.
  */
 #ifndef KAIO_TESTS_KERNELS_TRIAL_H
 #define KAIO_TESTS_KERNELS_TRIAL_H
@@ -40,18 +40,19 @@ struct trial_device {
     uint32_t guard; /* run_options.guard */
 };
 
-/* A new trial with its spec read: verdict REFUSED, or SAME so far. The seed also says which dimensions are fixed. */
+/* A new trial with its spec read: verdict REFUSED, or SAME so far. The seed also says which
+ * dimensions are fixed. */
 struct trial *trial_new(struct arena *a, const char *name, const char *text, uint64_t seed);
 /* Evaluates it: UNKNOWN, or SAME so far. */
 void trial_evaluate(struct arena *a, struct trial *t);
 /* Emits it alone, for whether that works: REFUSED, or SAME so far. */
 void trial_emit(struct arena *a, struct trial *t, const struct ptx_target *target);
-/* Emits all that are SAME so far as one module and runs each. After a FAULT of a GPU the device is no more
- * good and false is returned: the trials after that one have not been run. */
+/* Emits all that are SAME so far as one module and runs each. After a FAULT of a GPU the device is
+ * no more good and false is returned: the trials after that one have not been run. */
 bool trials_execute(struct arena *a, struct trial **t, size_t n, const struct trial_device *on);
 
-/* Everything about the trial into a directory: the spec, the PTX, the inputs and results as npy files, and the command
- * that runs it. */
+/* Everything about the trial into a directory: the spec, the PTX, the inputs and results as npy
+ * files, and the command that runs it. */
 bool trial_write(const struct trial *t, const char *dir);
 
 #endif

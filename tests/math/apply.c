@@ -5,7 +5,8 @@
  *     apply inputs TYPE SEED            numbers to try, raw on standard output
  *     apply NAME TYPE X [Y]             NAME of the numbers in the files, raw on standard output
  *     apply f16 f32 X                   the numbers in the file rounded to f16, and so with bf16
- *     apply same TYPE A B               exits 1 unless the files hold the same bits, NaN being like NaN
+ *     apply same TYPE A B               exits 1 unless the files hold the same bits, NaN being like
+ *                                       NaN
  */
 #include <config.h>
 

@@ -1,5 +1,6 @@
-/* What lib/lower/mathlib/f32.k makes of the hardware's approximations is the exact result rounded, whichever of those that the PTX
- * manual allows it begins with: all of them, for every x of the two binades (of 1/x: one) that the others are multiples of.
+/* What lib/lower/mathlib/f32.k makes of the hardware's approximations is the exact result rounded,
+ * whichever of those that the PTX manual allows it begins with: all of them, for every x of the two
+ * binades (of 1/x: one) that the others are multiples of.
  */
 #include <config.h>
 

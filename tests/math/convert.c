@@ -1,4 +1,5 @@
-/* lib/lower/mathlib/convert.k against lib/data/dtype.c, which was written from the formats' definitions. */
+/* lib/lower/mathlib/convert.k against lib/data/dtype.c, which was written from the formats'
+ * definitions. */
 #include <config.h>
 
 #include "math/prelude.h"
@@ -95,7 +96,8 @@ static bool wrong_f64(const struct narrow *t, f64 x)
     return wrong(t, isnan(x), t->from_f64(x), t->want_f64(x));
 }
 
-/* Around each value of the type, and around each middle between two: the places where rounding turns. */
+/* Around each value of the type, and around each middle between two: the places where rounding
+ * turns. */
 static void around(const struct narrow *t, unsigned *bad32, unsigned *bad64)
 {
     for (u32 b = 0; b < (u32)1 << t->bits; b++) {

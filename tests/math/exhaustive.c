@@ -2,9 +2,9 @@
  *
  *     exhaustive [NAME...]
  *
- * Arguments whose exact result is 0, infinite or NaN are left to math_f32, and so are those so far out
- * that a function has become 0, infinite, constant or x. Not a test: a minute or so a function; math.def's figures come from it. Build it with
- * 'make tests/math/exhaustive'.
+ * Arguments whose exact result is 0, infinite or NaN are left to math_f32, and so are those so far
+ * out that a function has become 0, infinite, constant or x. Not a test: a minute or so a function;
+ * math.def's figures come from it. Build it with 'make tests/math/exhaustive'.
  */
 #include <config.h>
 
@@ -61,7 +61,8 @@ static inline double error_ulp(f32 g, double w)
     return a >= 0x1p-149 && a < 0x1.ffffffp127 ? r : 0;
 }
 
-/* Where there is something to look at, given a block's first argument; blocks do not straddle a power of 2. */
+/* Where there is something to look at, given a block's first argument; blocks do not straddle a
+ * power of 2. */
 static bool interesting(const char *name, f32 x)
 {
     static const char *const within_1[] = {"asin", "acos"};

@@ -12,7 +12,8 @@
 #include "lower/mathlib/more_f64.k"
 #include "math/prelude_end.h"
 
-/* Of one argument (f1, d1) or of two; a variant for 16-bit results is NAME_half, and has f1 only. */
+/* Of one argument (f1, d1) or of two; a variant for 16-bit results is NAME_half, and has f1
+ * only. */
 static const struct {
     const char *name;
     f32 (*f1)(f32);

@@ -1,5 +1,5 @@
-/* lib/lower/mathlib/f32.k and half.k against the C library's double functions, whose own error (below 2^-28 ulp of
- * f32) does not show.
+/* lib/lower/mathlib/f32.k and half.k against the C library's double functions, whose own error
+ * (below 2^-28 ulp of f32) does not show.
  *
  *     math_f32                     a sample of each function; the bounds of math.def as TAP
  *     math_f32 STEP [NAME...]      every STEP-th input (1: all 2^32), the table of errors
@@ -147,8 +147,8 @@ static double sweep(const struct fn *fn, uint32_t first, uint32_t step, uint32_t
     return worst;
 }
 
-/* Pairs: all bits random; both of moderate size; the first near 1 and the second large, where pow is
- * hardest; both from a short list of special values. */
+/* Pairs: all bits random; both of moderate size; the first near 1 and the second large, where pow
+ * is hardest; both from a short list of special values. */
 static const f32 specials[] = {
     0.0f,           1.0f,           2.0f,      3.0f,      0.5f,
     1.5f,           INFINITY,       0x1p-149f, 0x1p-126f, 0x1.fffffep127f,
@@ -243,8 +243,8 @@ static void check_specials(const struct fn *fn)
     eq_int(bad, 0, "%s of special values", fn->name);
 }
 
-/* Over all arguments of f16 or bf16: the largest error of the result rounded to that type, in its ulp. 2^lowest is the
- * type's smallest normal number, and it has `bits` bits after the point. */
+/* Over all arguments of f16 or bf16: the largest error of the result rounded to that type, in its
+ * ulp. 2^lowest is the type's smallest normal number, and it has `bits` bits after the point. */
 static double narrow(const struct fn *fn, bool bf16, int lowest, int bits, uint32_t *where)
 {
     double worst = 0, limit = ldexp(2 - ldexp(1, -bits), bf16 ? 127 : 15);

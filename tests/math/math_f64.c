@@ -1,5 +1,5 @@
-/* lib/lower/mathlib/f64.k against the C library's long double functions (64 bits of significand on x86-64,
- * so their own error of an ulp or so is 2^-10 ulp of f64).
+/* lib/lower/mathlib/f64.k against the C library's long double functions (64 bits of significand on
+ * x86-64, so their own error of an ulp or so is 2^-10 ulp of f64).
  *
  *     math_f64                     a sample of each function; the bounds of math.def as TAP
  *     math_f64 COUNT [NAME...]     COUNT arguments of each, the table of errors
@@ -18,7 +18,8 @@
 
 #if LDBL_MANT_DIG >= 64 && defined __SIZEOF_FLOAT128__
 
-/* ---- references. Arguments that are products go in two parts where their rounding would be magnified. */
+/* ---- references. Arguments that are products go in two parts where their rounding would be
+ * magnified. */
 
 __extension__ typedef __float128 quad;
 
@@ -174,8 +175,8 @@ static f64 uniform(uint64_t *state)
     return (f64)(int64_t)next_random(state) * 0x1p-63;
 }
 
-/* Where the functions are hard or change their method: everywhere, within their domains, near 1, near 0,
- * near multiples of pi/2. */
+/* Where the functions are hard or change their method: everywhere, within their domains, near 1,
+ * near 0, near multiples of pi/2. */
 static f64 argument(uint64_t *state)
 {
     uint64_t r = next_random(state);

@@ -1,6 +1,6 @@
-/* The words of the kernel language that the .k files of lib/lower use, as C: including those files after this one
- * makes C functions with the same bits as the emitted code. min, max and the float-to-integer casts are
- * PTX's where C leaves them open.
+/* The words of the kernel language that the .k files of lib/lower use, as C: including those files
+ * after this one makes C functions with the same bits as the emitted code. min, max and the
+ * float-to-integer casts are PTX's where C leaves them open.
  */
 #ifndef KAIO_TESTS_MATH_PRELUDE_H
 #define KAIO_TESTS_MATH_PRELUDE_H

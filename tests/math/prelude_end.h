@@ -1,4 +1,5 @@
-/* After the last .k file: gives C its own names back. No include guard: it may follow each prelude. */
+/* After the last .k file: gives C its own names back. No include guard: it may follow each
+ * prelude. */
 #undef fma
 #undef abs
 #undef rint

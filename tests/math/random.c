@@ -1,8 +1,10 @@
-/* Random numbers: normal_f32 of lib/lower/mathlib/f32.k against its definition in lib/data/philox.c.
+/* Random numbers: normal_f32 of lib/lower/mathlib/f32.k against its definition in
+ * lib/data/philox.c.
  *
  *     random                 the error over a sample, and the moments, as TAP
  *     random COUNT           the same of COUNT numbers, as a table
- *     random --write COUNT   normal(42, i) for i < COUNT as raw f32, for a comparison with the emitted function
+ *     random --write COUNT   normal(42, i) for i < COUNT as raw f32, for a comparison with the
+ *                            emitted function
  */
 #include <config.h>
 

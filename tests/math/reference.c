@@ -1,5 +1,5 @@
-/* The references of exhaustive.c, a block at a time, compiled so that the C library's vector functions
- * are used: within 4 ulp of f64, 2^-27 ulp of f32. */
+/* The references of exhaustive.c, a block at a time, compiled so that the C library's vector
+ * functions are used: within 4 ulp of f64, 2^-27 ulp of f32. */
 #include <config.h>
 
 #include <math.h>

@@ -1,5 +1,6 @@
-/* What a program begins with that takes a .k file of lib/lower through millions of numbers: AVX2 and FMA, which the compiler makes
- * of its loops, the prelude, and warnings that the language cannot heed. It ends with wide_end.h.
+/* What a program begins with that takes a .k file of lib/lower through millions of numbers: AVX2
+ * and FMA, which the compiler makes of its loops, the prelude, and warnings that the language
+ * cannot heed. It ends with wide_end.h.
  */
 #if defined __x86_64__ && defined __GNUC__ && !defined __clang__
 #pragma GCC target("avx2,fma")

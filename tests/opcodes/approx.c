@@ -1,4 +1,5 @@
-/* Approximations against 80-bit arithmetic of the C library. Bounds: PTX ISA 9.0, "Floating Point Instructions". */
+/* Approximations against 80-bit arithmetic of the C library. Bounds: PTX ISA 9.0, "Floating Point
+ * Instructions". */
 #include <config.h>
 
 #include "approx.h"
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- promises --------------------------------------------------------------------------------------------- */
+/* ---- promises -------------------------------------------------------------------------------- */
 
 static const struct {
     enum ptx_op op;
@@ -38,7 +39,7 @@ const struct opc_promise *opc_promise(const struct opc_form *f)
     return NULL;
 }
 
-/* ---- numbers ---------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static enum ptx_mod type_of(const struct opc_form *f)
 {
@@ -117,7 +118,7 @@ double opc_apart(const struct opc_form *f, uint64_t a, uint64_t b, unsigned h)
     return (double)(fabsl(u - v) / step_at(&l, big));
 }
 
-/* ---- what is right ------------------------------------------------------------------------------------------ */
+/* ---- what is right --------------------------------------------------------------------------- */
 
 static long double exact(const struct opc_form *f, long double a, long double b)
 {

@@ -4,8 +4,8 @@
 
 #include "opcodes.h"
 
-/* What the manual promises of a form where its operands are ordinary; 0: nothing of that kind. An error within any of them
- * is within the promise. */
+/* What the manual promises of a form where its operands are ordinary; 0: nothing of that kind. An
+ * error within any of them is within the promise. */
 struct opc_promise {
     double relative, absolute, ulp;
 };

@@ -9,10 +9,11 @@
 
 #include "ptx/table.h"
 
-/* ---- what others test ----------------------------------------------------------------------------------- */
+/* ---- what others test ------------------------------------------------------------------------ */
 
-/* Instructions whose effect is no value that a thread gets from its operands, and the unit test that has them; NULL: they
- * are hints, without any effect that can be seen; "": the simulator does not have them. */
+/* Instructions whose effect is no value that a thread gets from its operands, and the unit test
+ * that has them; NULL: they are hints, without any effect that can be seen; "": the simulator does
+ * not have them. */
 static const struct opc_elsewhere elsewhere[] = {
     {"mma", "sim_mma"},
     {"wmma", "sim_wmma"},
@@ -64,7 +65,7 @@ static bool tested_elsewhere(enum ptx_op op)
     return false;
 }
 
-/* ---- rows multiplied out --------------------------------------------------------------------------------- */
+/* ---- rows multiplied out --------------------------------------------------------------------- */
 
 struct expansion {
     struct opc_forms *forms;
@@ -95,8 +96,8 @@ static const struct ptx_alt *base_of(const struct ptx_slot *s)
     return s->optional ? NULL : s->alt;
 }
 
-/* Words that change nothing in a value, and other names of a state space, come up once each; vectors of each type in global
- * memory only. */
+/* Words that change nothing in a value, and other names of a state space, come up once each;
+ * vectors of each type in global memory only. */
 static bool is_redundant(const struct expansion *x)
 {
     unsigned odd = 0, other = 0, where = 0;
@@ -225,7 +226,7 @@ void opc_list_forms(struct arena *a, struct opc_forms *forms)
     }
 }
 
-/* ---- modules ---------------------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 unsigned char opc_table_byte(unsigned i)
 {

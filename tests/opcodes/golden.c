@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- writing ----------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static uint32_t digest(const struct opc_form *f, const uint64_t *got, unsigned block)
 {
@@ -74,7 +74,7 @@ void opc_golden_write(FILE *to, const struct opc_forms *forms, size_t i, const c
     fprintf(to, "%s%s%s\n", f->name + strlen(name), *text == '\n' ? "" : " ", text);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct entry {
     const char *name;

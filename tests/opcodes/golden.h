@@ -1,7 +1,8 @@
-/* The golden file: what an H100 gave, packed. A line of an instruction's name stands before its forms. A form's line is the
- * rest of its name, 18 bits of a hash for each kind of tuples in three letters, and where the form is the first of its row
- * in isa.def also some results in full, which another hash is no help to explain. Of approximations every fourth result is
- * there instead, on lines that begin with blanks. */
+/* The golden file: what an H100 gave, packed. A line of an instruction's name stands before its
+ * forms. A form's line is the rest of its name, 18 bits of a hash for each kind of tuples in three
+ * letters, and where the form is the first of its row in isa.def also some results in full, which
+ * another hash is no help to explain. Of approximations every fourth result is there instead, on
+ * lines that begin with blanks. */
 #ifndef KAIO_TESTS_OPCODES_GOLDEN_H
 #define KAIO_TESTS_OPCODES_GOLDEN_H
 

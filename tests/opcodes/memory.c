@@ -1,5 +1,5 @@
-/* The kernels of loads, stores, atomics and of matrices in shared memory. Each thread has 16 bytes to itself: of the input,
- * of the result, of shared or of local memory. */
+/* The kernels of loads, stores, atomics and of matrices in shared memory. Each thread has 16 bytes
+ * to itself: of the input, of the result, of shared or of local memory. */
 #include <config.h>
 
 #include "opcodes.h"
@@ -18,8 +18,9 @@ bool opc_is_memory(enum ptx_op op)
            strcmp(name, "stmatrix") == 0 || strcmp(name, "isspacep") == 0;
 }
 
-/* The manual has .v8 of loads and stores from sm_100 on. ptxas 13.0 takes bytes and halves before, but its stores write the
- * first element alone, and the driver's compiler crashes: there are no forms of it. */
+/* The manual has .v8 of loads and stores from sm_100 on. ptxas 13.0 takes bytes and halves before,
+ * but its stores write the first element alone, and the driver's compiler crashes: there are no
+ * forms of it. */
 static unsigned elements(const struct ptx_inst *in)
 {
     switch (in->mod[PTX_MC_VECTOR]) {
@@ -92,7 +93,8 @@ static const char *hint(const struct opc_writer *w)
     return w->form->inst.mod[PTX_MC_HINT] ? ", %h" : "";
 }
 
-/* Registers of the type's own width; variant 1 and 2: twice and four times that. 0: no such variant. */
+/* Registers of the type's own width; variant 1 and 2: twice and four times that. 0: no such
+ * variant. */
 static unsigned widened(struct opc_writer *w, const char *mnemonic, unsigned variant)
 {
     const enum ptx_mod t = (enum ptx_mod)w->form->inst.type[0];
@@ -106,7 +108,7 @@ static unsigned widened(struct opc_writer *w, const char *mnemonic, unsigned var
     return own << variant;
 }
 
-/* ---- loads ------------------------------------------------------------------------------------------------ */
+/* ---- loads ----------------------------------------------------------------------------------- */
 
 /* One load of each 16 bytes of the parameter; else one. */
 static void one_load(struct opc_writer *w, const char *mnemonic, unsigned bits, const char *at)
@@ -156,9 +158,10 @@ static bool load(struct opc_writer *w, const char *mnemonic, unsigned variant)
     return true;
 }
 
-/* ---- stores ----------------------------------------------------------------------------------------------- */
+/* ---- stores ---------------------------------------------------------------------------------- */
 
-/* The thread's part of the memory written: the result itself, or what is copied there afterwards. */
+/* The thread's part of the memory written: the result itself, or what is copied there
+ * afterwards. */
 static const char *destination(struct opc_writer *w)
 {
     const enum ptx_mod space = ptx_space((enum ptx_mod)w->form->inst.mod[PTX_MC_SPACE]);
@@ -212,7 +215,7 @@ static bool store(struct opc_writer *w, const char *mnemonic, unsigned variant)
     return true;
 }
 
-/* ---- atomics ---------------------------------------------------------------------------------------------- */
+/* ---- atomics --------------------------------------------------------------------------------- */
 
 /* A 128-bit register with the next two words of the tuple. */
 static const char *wide_source(struct opc_writer *w, enum opc_role role, const char *name)
@@ -277,7 +280,7 @@ static bool atomic(struct opc_writer *w, const char *mnemonic, unsigned variant)
     return true;
 }
 
-/* ---- matrices in shared memory ------------------------------------------------------------------------------ */
+/* ---- matrices in shared memory --------------------------------------------------------------- */
 
 static bool matrix(struct opc_writer *w, const char *mnemonic, unsigned variant)
 {
@@ -312,7 +315,7 @@ static bool matrix(struct opc_writer *w, const char *mnemonic, unsigned variant)
     return true;
 }
 
-/* ---- state spaces ------------------------------------------------------------------------------------------- */
+/* ---- state spaces ---------------------------------------------------------------------------- */
 
 /* Of generic addresses of the input, of shared and of local memory. */
 static bool space_test(struct opc_writer *w, const char *mnemonic, unsigned variant)
@@ -336,7 +339,7 @@ static bool space_test(struct opc_writer *w, const char *mnemonic, unsigned vari
     return true;
 }
 
-/* ---- all -------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 bool opc_write_memory(struct opc_writer *w, const char *mnemonic, unsigned variant)
 {

@@ -1,6 +1,8 @@
-/* Instruction forms, one kernel for each, and operands for them: what sim_opcodes runs on a GPU and on the simulator.
+/* Instruction forms, one kernel for each, and operands for them: what sim_opcodes runs on a GPU and
+ * on the simulator.
  *
- * Thread i of a form's kernel reads tuple i, nsrc words of 8 bytes, executes the instruction, and writes nres words.
+ * Thread i of a form's kernel reads tuple i, nsrc words of 8 bytes, executes the instruction, and
+ * writes nres words.
  */
 #ifndef KAIO_TESTS_OPCODES_H
 #define KAIO_TESTS_OPCODES_H
@@ -56,7 +58,8 @@ static inline unsigned opc_stride(unsigned n)
     return (n + 1) & ~1u;
 }
 
-/* Forms of isa.def that a simulator for sm_75 .. sm_90a has to execute and whose results can be compared. */
+/* Forms of isa.def that a simulator for sm_75 .. sm_90a has to execute and whose results can be
+ * compared. */
 struct opc_forms {
     struct arena *arena;
     VEC(struct opc_form) list;
@@ -70,8 +73,8 @@ struct opc_elsewhere {
 };
 const struct opc_elsewhere *opc_elsewhere(size_t i); /* NULL behind the last */
 
-/* A module with the kernels of n forms, f0, f1, ...; target NULL: the least that has them all; partial: with a last
- * parameter, 0 or 1, threads whose number has that lowest bit do nothing. */
+/* A module with the kernels of n forms, f0, f1, ...; target NULL: the least that has them all;
+ * partial: with a last parameter, 0 or 1, threads whose number has that lowest bit do nothing. */
 const char *opc_module(struct arena *a, const struct opc_form *const *f, size_t n,
                        const char *target, bool partial);
 
@@ -96,7 +99,8 @@ bool opc_takes_members(enum ptx_op op);
 unsigned opc_reg_bits(enum ptx_mod type); /* of a register for it; 0: a predicate */
 /* Writes the body of a form; variant counts from 0. False: there are no more. */
 bool opc_write(struct opc_writer *w, const char *mnemonic, unsigned variant);
-/* Declares what every kernel has and finds the thread's words of the input, %i, and of the result, %o. */
+/* Declares what every kernel has and finds the thread's words of the input, %i, and of the result,
+ * %o. */
 void opc_prologue(struct opc_writer *w);
 bool opc_write_memory(struct opc_writer *w, const char *mnemonic, unsigned variant);
 bool opc_is_memory(enum ptx_op op);

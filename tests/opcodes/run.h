@@ -27,8 +27,8 @@ void opc_close(struct opc_machine *m);
 
 enum { OPC_MODULE = 64 }; /* forms to a module */
 
-/* Runs n forms, at most OPC_MODULE: got[i] has OPC_TUPLES times opc_stride(nres) words, or is NULL where the device can't,
- * after a note why. */
+/* Runs n forms, at most OPC_MODULE: got[i] has OPC_TUPLES times opc_stride(nres) words, or is NULL
+ * where the device can't, after a note why. */
 void opc_run(struct opc_machine *m, struct arena *a, const struct opc_form *const *f, size_t n,
              uint64_t **got);
 size_t opc_result_bytes(const struct opc_form *f);

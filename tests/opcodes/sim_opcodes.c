@@ -1,6 +1,7 @@
 /* Every form of every instruction with defined bits, on chosen operands.
  *
- *     sim_opcodes                     the simulator against an H100 (tests/opcodes/h100.golden), as TAP
+ *     sim_opcodes                     the simulator against an H100 (tests/opcodes/h100.golden), as
+ *                                     TAP
  *                 --golden=FILE       against that file
  *     sim_opcodes --device=cuda [--write=FILE] [FORM...]
  *                                     a GPU against the simulator; FILE gets what the GPU gave
@@ -10,7 +11,8 @@
  *     sim_opcodes --list              the forms
  *     sim_opcodes --print[=TARGET]    their kernels for the target; a line of dashes parts modules
  *
- * A FORM is the beginning of a name. Exit status: 0 all the same, 1 some not, 2 usage, 77 no such device.
+ * A FORM is the beginning of a name. Exit status: 0 all the same, 1 some not, 2 usage, 77 no such
+ * device.
  */
 #include <config.h>
 
@@ -22,7 +24,7 @@
 
 static struct opc_forms forms;
 
-/* ---- which forms --------------------------------------------------------------------------------------------- */
+/* ---- which forms ----------------------------------------------------------------------------- */
 
 struct choice {
     size_t at, end;
@@ -54,7 +56,7 @@ static size_t number_of(const struct opc_form *f)
     return (size_t)(f - forms.list.v);
 }
 
-/* ---- a device against the simulator ------------------------------------------------------------------------------ */
+/* ---- a device against the simulator ---------------------------------------------------------- */
 
 static const char *const kind_text[OPC_KINDS] = {"special", "ordinary", "raw", "edge"};
 
@@ -124,7 +126,7 @@ static int compare(const struct device_ops *ops, FILE *to, struct choice c)
     return differ || absent;
 }
 
-/* ---- the simulator against the golden file -------------------------------------------------------------------------- */
+/* ---- the simulator against the golden file --------------------------------------------------- */
 
 struct tally {
     unsigned forms, differ, absent, without;
@@ -168,13 +170,15 @@ static void replay_some(struct opc_machine *m, const struct opc_golden *g,
     arena_free(a);
 }
 
-/* With KAIO_QUICK each form is replayed on one kind of simulator, in turn: what code a form runs shows in a third of the time. */
+/* With KAIO_QUICK each form is replayed on one kind of simulator, in turn: what code a form runs
+ * shows in a third of the time. */
 static bool is_replayed(const struct opc_machine *m, size_t form)
 {
     return !getenv("KAIO_QUICK") || form % OPC_HOWS == (size_t)m->how;
 }
 
-/* All forms of one instruction, from number at on; those in a module that come together. Returns the next number. */
+/* All forms of one instruction, from number at on; those in a module that come together. Returns
+ * the next number. */
 static size_t replay_name(struct opc_machine *m, const struct opc_golden *g, size_t at)
 {
     const struct opc_form *f[OPC_MODULE];
@@ -199,7 +203,7 @@ static size_t replay_name(struct opc_machine *m, const struct opc_golden *g, siz
     return at;
 }
 
-/* ---- approximations ------------------------------------------------------------------------------------------------ */
+/* ---- approximations -------------------------------------------------------------------------- */
 
 struct worst {
     double promised, ulp, apart, hardware;
@@ -265,7 +269,7 @@ static void check_approx(struct opc_machine *m, const struct opc_form *f, const 
     arena_free(a);
 }
 
-/* ---- all ----------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* The tests that have the rest do have it. */
 static void check_elsewhere(struct arena *a, const char *dir)

@@ -142,7 +142,7 @@ static void statement(struct opc_writer *w, const char *mnemonic, bool pair, uns
     buf_puts(&w->body, ";\n");
 }
 
-/* ---- special shapes --------------------------------------------------------------------------------------- */
+/* ---- special shapes -------------------------------------------------------------------------- */
 
 /* All 256 tables, sixteen to a kernel. */
 static bool lop3(struct opc_writer *w, const char *mnemonic, unsigned variant)
@@ -228,7 +228,7 @@ static bool move(struct opc_writer *w, const char *mnemonic, unsigned variant)
     return true;
 }
 
-/* ---- all the others ---------------------------------------------------------------------------------------- */
+/* ---- all the others -------------------------------------------------------------------------- */
 
 static bool rounds_near_zero(const struct ptx_inst *in)
 {

@@ -1,12 +1,13 @@
-/* Operands. Nothing here depends on the machine or the compiler: integers only, and a generator of our own, started from a form's
- * name, of which no expression draws twice in an order that C leaves open. */
+/* Operands. Nothing here depends on the machine or the compiler: integers only, and a generator of
+ * our own, started from a form's name, of which no expression draws twice in an order that C leaves
+ * open. */
 #include <config.h>
 
 #include "opcodes.h"
 
 #include <string.h>
 
-/* ---- random numbers --------------------------------------------------------------------------------------- */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
 struct chance {
     uint64_t state;
@@ -35,7 +36,7 @@ static uint64_t ones(unsigned bits)
     return bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
 }
 
-/* ---- formats ---------------------------------------------------------------------------------------------- */
+/* ---- formats --------------------------------------------------------------------------------- */
 
 struct format {
     unsigned bits, mantissa; /* mantissa 0: an integer */
@@ -93,7 +94,7 @@ static uint64_t make_either(struct chance *c, const struct format *f, int e, uin
     return make(f, below(c, 2), e, m);
 }
 
-/* ---- special values --------------------------------------------------------------------------------------- */
+/* ---- special values -------------------------------------------------------------------------- */
 
 static uint64_t special_float(const struct format *f, unsigned i)
 {
@@ -201,7 +202,7 @@ static unsigned digit(unsigned i, unsigned n, unsigned k, struct chance *c)
     return v % base;
 }
 
-/* ---- values that go together -------------------------------------------------------------------------------- */
+/* ---- values that go together ----------------------------------------------------------------- */
 
 /* A neighbour, a few steps away. */
 static uint64_t near(struct chance *c, const struct format *f, uint64_t v)
@@ -209,7 +210,8 @@ static uint64_t near(struct chance *c, const struct format *f, uint64_t v)
     return (v + (uint64_t)(int64_t)between(c, -3, 3)) & ones(f->bits);
 }
 
-/* Around what does not fit: integers of every size and their halves, midpoints of narrower formats, the ends of the range. */
+/* Around what does not fit: integers of every size and their halves, midpoints of narrower formats,
+ * the ends of the range. */
 static uint64_t lone_float(struct chance *c, const struct format *f)
 {
     const int m = (int)f->mantissa, bias = bias_of(f);
@@ -249,7 +251,8 @@ static uint64_t lone_float(struct chance *c, const struct format *f)
     }
 }
 
-/* b for an a: to cancel, to be lost in rounding, to overflow or vanish in a product or a quotient. */
+/* b for an a: to cancel, to be lost in rounding, to overflow or vanish in a product or a
+ * quotient. */
 static uint64_t partner(struct chance *c, const struct format *f, uint64_t a)
 {
     const int e = exponent_of(f, a), bias = bias_of(f), m = (int)f->mantissa;
@@ -313,8 +316,8 @@ static uint64_t edge(struct chance *c, const struct format *f, unsigned k, const
     return k == 1 ? partner(c, f, before[0]) : addend(c, f, before[0], before[1]);
 }
 
-/* Operands whose product or quotient, a little below the smallest normal number, rounds to it; of a conversion from f64 to
- * f32 the same. Is that flushed to zero? */
+/* Operands whose product or quotient, a little below the smallest normal number, rounds to it; of a
+ * conversion from f64 to f32 the same. Is that flushed to zero? */
 static uint64_t tiny(struct chance *c, const struct format *f, unsigned k, const uint64_t *before,
                      enum ptx_op op)
 {
@@ -331,7 +334,7 @@ static uint64_t tiny(struct chance *c, const struct format *f, unsigned k, const
     return make(f, s, op == PTX_OP_DIV_F32 ? a + bias : -bias - a, near_one ? 0 : r & 3);
 }
 
-/* ---- words --------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 /* The NaN of 16 bits that fma.oob takes for what is not there, or one like it. */
 static uint64_t out_of_bounds(struct chance *c)

@@ -1,4 +1,5 @@
-/* What memory is left: by the machine, by control groups of both versions; and what an arena says when there is none. */
+/* What memory is left: by the machine, by control groups of both versions; and what an arena says
+ * when there is none. */
 #include <config.h>
 
 #include "base/arena.h"

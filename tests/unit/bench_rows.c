@@ -1,5 +1,6 @@
-/* lib/bench over the library's own kernels, on a device that the simulator plays: whatever a contract has (several launches,
- * temps, messages, inouts, subscripts) is laid out, launched and checked as kaio-run and kaio-verify would. */
+/* lib/bench over the library's own kernels, on a device that the simulator plays: whatever a
+ * contract has (several launches, temps, messages, inouts, subscripts) is laid out, launched and
+ * checked as kaio-run and kaio-verify would. */
 #include <config.h>
 
 #include "base/io.h"
@@ -72,7 +73,8 @@ static enum device_status copy_now(struct device *dev, const struct step *s, str
     return sim_device.copy(dev, s->to, s->from, s->bytes, NULL, d);
 }
 
-/* ---- a library of matrix products; of three choices the second is the fastest, and the third is refused when tried ---- */
+/* ---- a library of matrix products; of three choices the second is the fastest, and the third is
+ * refused when tried  */
 
 struct blas_plan {
     struct blas_product p;
@@ -672,7 +674,8 @@ static void test_tune(void)
     }
 }
 
-/* An inout that the last contender changed is made anew for the next one; temps are each one's own. */
+/* An inout that the last contender changed is made anew for the next one; temps are each one's
+ * own. */
 static void test_tune_buffers(void)
 {
     static const struct {

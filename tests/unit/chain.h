@@ -1,8 +1,10 @@
-/* Two products one after the other, as kernels that are no matmul: what the tests of the parts that these share have in common.
+/* Two products one after the other, as kernels that are no matmul: what the tests of the parts that
+ * these share have in common.
  *
  *     s[i, j] = sum[c](q[i, c] * k[j, c])     o[i, c] = sum[j](f16(s[i, j]) * v[j, c])
  *
- * Numbers are small and whole, so that every sum is exact. The kernels run on the simulator with all of its checks.
+ * Numbers are small and whole, so that every sum is exact. The kernels run on the simulator with
+ * all of its checks.
  */
 #ifndef KAIO_TESTS_CHAIN_H
 #define KAIO_TESTS_CHAIN_H
@@ -58,7 +60,7 @@ static const char *text_of(struct cg *g, void (*generate)(struct cg *g))
     return buf_text(&text);
 }
 
-/* ---- what it computes ------------------------------------------------------------------------------- */
+/* ---- what it computes ------------------------------------------------------------------------ */
 
 static uint16_t f16_of(int v) /* |v| < 2048 */
 {

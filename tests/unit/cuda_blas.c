@@ -1,5 +1,5 @@
-/* cuBLAS behind run/blas.h, against tests/fake_cublas.c on tests/fake_cuda.c: whatever the layout, the product is the one that
- * was asked for, and the arguments are such as the library takes. */
+/* cuBLAS behind run/blas.h, against tests/fake_cublas.c on tests/fake_cuda.c: whatever the layout,
+ * the product is the one that was asked for, and the arguments are such as the library takes. */
 #include <config.h>
 
 #include "run/blas.h"
@@ -94,7 +94,8 @@ static bool result_is_right(struct setup *s, const struct blas_product *p, uint6
     return true;
 }
 
-/* Plans and executes it, at once and from a graph, with each choice that the library does not refuse. */
+/* Plans and executes it, at once and from a graph, with each choice that the library does not
+ * refuse. */
 static bool try_product(struct setup *s, const struct blas_product *p, unsigned choices)
 {
     const struct device_blas *lib = cuda_device.blas;

@@ -86,8 +86,9 @@ static bool same(const char *name1, const char *text1, const char *name2, const 
     return r;
 }
 
-/* Outputs are compared with files made elsewhere, so these bytes must never change. All but @normal:1 as f64 (the last
- * bit is ours) were also made independently: tests/data/generate_sums.py. */
+/* Outputs are compared with files made elsewhere, so these bytes must never change. All but
+ * @normal:1 as f64 (the last bit is ours) were also made independently:
+ * tests/data/generate_sums.py. */
 static void test_bytes(void)
 {
     static const struct {
@@ -119,7 +120,8 @@ static void test_bytes(void)
     ok(!same("x", "@normal:3", "x", "@normal:4"), "seeds differ");
 }
 
-/* A large tensor is filled by several threads: every element is still the function of the seed and its index. */
+/* A large tensor is filled by several threads: every element is still the function of the seed and
+ * its index. */
 static void test_threads(void)
 {
     enum { N = 1500002 };

@@ -209,8 +209,8 @@ static void test_header(void)
     arena_free(a);
 }
 
-/* Every cut of a good file is refused, as is every file with one byte of its header changed to a bracket, unless it
- * still says the same. Nothing crashes. */
+/* Every cut of a good file is refused, as is every file with one byte of its header changed to a
+ * bracket, unless it still says the same. Nothing crashes. */
 static void test_damage(void)
 {
     struct arena *a = arena_new();

@@ -166,15 +166,16 @@ void *calloc(size_t n, size_t size)
     return n * size >= refuse && n * size - refuse < AROUND ? NULL : __libc_calloc(n, size);
 }
 
-/* Bytes that this thread has allocated and not freed. (What the process has mapped tells little: a thread that allocates for
- * the first time may map 64 MiB for itself.) */
+/* Bytes that this thread has allocated and not freed. (What the process has mapped tells little: a
+ * thread that allocates for the first time may map 64 MiB for itself.) */
 static size_t in_use(void)
 {
     const struct mallinfo2 m = mallinfo2();
     return m.uordblks + m.hblkhd;
 }
 
-/* Memory that runs out when the results are fetched: after the outputs were opened, with the device in use. */
+/* Memory that runs out when the results are fetched: after the outputs were opened, with the device
+ * in use. */
 static void no_memory(struct kaio *k)
 {
     static const char fill[] = "kernel: fill\nparams:\n  y: out f32[n]\ncompute: y[i] = 1\n";

@@ -1,4 +1,5 @@
-/* libkaio as a compiler's test suite uses it: any PTX, on the simulator and on a GPU that is played. */
+/* libkaio as a compiler's test suite uses it: any PTX, on the simulator and on a GPU that is
+ * played. */
 #include <config.h>
 
 #include "kaio.h"
@@ -28,7 +29,8 @@ static const char twice[] =
     "done:\n  ret;\n}\n"
     ".visible .entry idle()\n{ ret; }\n";
 
-/* A table of constants, a variable, a struct by value: out[k] = table[k] + first of the struct + the variable. */
+/* A table of constants, a variable, a struct by value: out[k] = table[k] + first of the struct +
+ * the variable. */
 static const char tables[] =
     ".version 7.0\n.target sm_80\n.address_size 64\n"
     ".visible .const .align 4 .u32 table[4] = {1, 2, 3, 4};\n"

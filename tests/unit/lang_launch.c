@@ -1,4 +1,5 @@
-/* Expressions of a launch that are built as trees: what is folded, how they print, and that they come to what they say. */
+/* Expressions of a launch that are built as trees: what is folded, how they print, and that they
+ * come to what they say. */
 #include <config.h>
 
 #include "lang/launch.h"

@@ -1,4 +1,5 @@
-/* Whole texts: equations with their order, ranges and types; bodies and functions; printing them again. */
+/* Whole texts: equations with their order, ranges and types; bodies and functions; printing them
+ * again. */
 #include <config.h>
 
 #include "spec/spec.h"

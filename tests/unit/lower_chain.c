@@ -1,7 +1,9 @@
-/* A kernel that is no matmul, by the parts that products of matrices share (wgmma/ring.h, products.h, tma.h, box.h): two products
- * one after the other, the first one's sums being the left factor of the second (chain.h).
+/* A kernel that is no matmul, by the parts that products of matrices share (wgmma/ring.h,
+ * products.h, tma.h, box.h): two products one after the other, the first one's sums being the left
+ * factor of the second (chain.h).
  *
- * One thread copies 64 rows of q once, and tiles of k and v to a ring; a warpgroup keeps the sums of both products in registers.
+ * One thread copies 64 rows of q once, and tiles of k and v to a ring; a warpgroup keeps the sums
+ * of both products in registers.
  *
  *     lower_chain --print     the PTX with its contract
  */
@@ -116,7 +118,7 @@ static void produce(struct chain *x)
     cg_jump(g, g->exit);
 }
 
-/* ---- products --------------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 static int32_t predicate(struct cg *g, bool v)
 {
@@ -240,7 +242,7 @@ static void consume(struct chain *x)
     store(x, o);
 }
 
-/* ---- the kernel ------------------------------------------------------------------------------------- */
+/* ---- the kernel ------------------------------------------------------------------------------ */
 
 static void generate(struct cg *g)
 {

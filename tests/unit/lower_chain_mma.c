@@ -1,8 +1,9 @@
-/* A kernel that is no matmul, by the parts that products of matrices by mma.sync share (mma/fragment.h, products.h): two products
- * one after the other, the first one's sums being the left factor of the second (chain.h).
+/* A kernel that is no matmul, by the parts that products of matrices by mma.sync share
+ * (mma/fragment.h, products.h): two products one after the other, the first one's sums being the
+ * left factor of the second (chain.h).
  *
- * A block is one warp with 16 rows of q. It copies 16 rows of k and v at a time by cp.async: k lies along c, which the first product
- * adds up, v across j, which the second does.
+ * A block is one warp with 16 rows of q. It copies 16 rows of k and v at a time by cp.async: k lies
+ * along c, which the first product adds up, v across j, which the second does.
  *
  *     lower_chain_mma --print     the PTX with its contract
  */

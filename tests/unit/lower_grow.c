@@ -1,6 +1,7 @@
-/* The time that emission takes, as the input grows: about linear, so that nobody waits for a long text. Each kind of text is
- * emitted at two sizes, one four times the other; the exponent between the two is what is judged. The processor's time is taken,
- * the least of a few, and what takes less than LITTLE seconds is not compared with anything. A pass that doubles its work with every level
+/* The time that emission takes, as the input grows: about linear, so that nobody waits for a long
+ * text. Each kind of text is emitted at two sizes, one four times the other; the exponent between
+ * the two is what is judged. The processor's time is taken, the least of a few, and what takes less
+ * than LITTLE seconds is not compared with anything. A pass that doubles its work with every level
  * would take years at these sizes: the alarm ends the test.
  */
 #include <config.h>
@@ -16,7 +17,8 @@
 #define STEEPEST 2.3
 enum { SECONDS = 120, TRIES = 3, FACTOR = 4 };
 
-/* first, n times piece, middle, n times close, tail. In them # is a piece's number, @ the number before and $ the last. */
+/* first, n times piece, middle, n times close, tail. In them # is a piece's number, @ the number
+ * before and $ the last. */
 struct kind {
     const char *name;
     unsigned n;

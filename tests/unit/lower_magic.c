@@ -1,5 +1,6 @@
-/* Division by a dimension as a multiplication (lib/lower/cg/magic.c): the code that is emitted for a kernel of two
- * subscripts is executed here for threads that no test could launch, and compared with C's division. */
+/* Division by a dimension as a multiplication (lib/lower/cg/magic.c): the code that is emitted for
+ * a kernel of two subscripts is executed here for threads that no test could launch, and compared
+ * with C's division. */
 #include <config.h>
 
 #include "lower/lower.h"

@@ -1,4 +1,5 @@
-/* The model of products by wgmma: that it ranks plans as they were measured, by others and on an H100. */
+/* The model of products by wgmma: that it ranks plans as they were measured, by others and on an
+ * H100. */
 #include <config.h>
 
 #include "lower/matmul/plan.h"

@@ -1,5 +1,6 @@
-/* Numbers made for the ways in which sums of tensor cores can differ: cancellation, terms of very different size, ties,
- * subnormals, overflow, zeros of either sign beside large factors, Inf and NaN. */
+/* Numbers made for the ways in which sums of tensor cores can differ: cancellation, terms of very
+ * different size, ties, subnormals, overflow, zeros of either sign beside large factors, Inf and
+ * NaN. */
 #ifndef KAIO_TESTS_NUMBERS_H
 #define KAIO_TESTS_NUMBERS_H
 

@@ -1,5 +1,5 @@
-/* What is wrong with a module, and what is said about it: the first report, with its place. Where ptxas is at hand, it
- * must refuse the same texts. */
+/* What is wrong with a module, and what is said about it: the first report, with its place. Where
+ * ptxas is at hand, it must refuse the same texts. */
 #include <config.h>
 
 #include "ptx/ptx.h"

@@ -107,7 +107,7 @@ static void check_build(void)
     ok(again && same_module(m, again), "and is read as the same module");
 }
 
-/* ---- versions --------------------------------------------------------------------------------------------------- */
+/* ---- versions -------------------------------------------------------------------------------- */
 
 static unsigned settled(const char *target, const char *mnemonic, size_t n,
                         const struct ptx_operand *o)
@@ -132,7 +132,7 @@ static void check_versions(void)
     eq_int(settled("sm_70", "mov.u32", 2, special), 78, "a special register's minimum");
 }
 
-/* ---- misuse ----------------------------------------------------------------------------------------------------- */
+/* ---- misuse ---------------------------------------------------------------------------------- */
 
 static void typo(struct ptx_builder *b)
 {
@@ -157,7 +157,8 @@ static void placed_twice(struct ptx_builder *b)
     ptx_label_here(b, l);
 }
 
-/* Runs it in a child; what it says on stderr behind the place in the sources, when it ends by abort(). */
+/* Runs it in a child; what it says on stderr behind the place in the sources, when it ends by
+ * abort(). */
 static const char *aborts(void (*misuse)(struct ptx_builder *))
 {
     static char said[256];
@@ -196,7 +197,7 @@ static void check_misuse(void)
     eq_str(aborts(placed_twice), "label placed twice: $twice_0\n", "a label placed twice");
 }
 
-/* ---- the table -------------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void check_table(void)
 {

@@ -1,5 +1,6 @@
-/* Are two PTX modules the same? Numbers of registers and labels may differ (a builder hands them out in another order
- * than the parser finds them); names, types, order and operands may not. The first difference is noted. */
+/* Are two PTX modules the same? Numbers of registers and labels may differ (a builder hands them
+ * out in another order than the parser finds them); names, types, order and operands may not. The
+ * first difference is noted. */
 #ifndef KAIO_TESTS_PTX_EQUAL_H
 #define KAIO_TESTS_PTX_EQUAL_H
 

@@ -1,5 +1,6 @@
-/* The instruction table before an outside judge: one instruction per row and per word that the row can have is
- * written as text, must pass our own parser, validator and printer, and then goes to ptxas, which must
+/* The instruction table before an outside judge: one instruction per row and per word that the row
+ * can have is written as text, must pass our own parser, validator and printer, and then goes to
+ * ptxas, which must
  *   - take it at the lowest PTX version and target that the table gives it;
  *   - refuse it below those, and name the same version and target;
  *   - refuse what our validator refuses.
@@ -28,7 +29,7 @@ static struct arena *arena;
 static struct form forms[MAX_FORMS];
 static size_t nform;
 
-/* ---- writing an instruction ------------------------------------------------------------------------------------- */
+/* ---- writing an instruction ------------------------------------------------------------------ */
 
 static const char *reg_prefix(enum ptx_mod type)
 {
@@ -174,7 +175,7 @@ static const char *write_form(const struct ptx_inst *in)
     return buf_text(&b);
 }
 
-/* ---- modules ---------------------------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 static const char prologue[] =
     ".address_size 64\n"
@@ -222,7 +223,7 @@ static unsigned version_for(const struct form *f)
     return f->ptx > least ? f->ptx : least;
 }
 
-/* ---- our own opinion -------------------------------------------------------------------------------------------- */
+/* ---- our own opinion ------------------------------------------------------------------------- */
 
 static void complain(const struct form *f, const char *what)
 {
@@ -239,8 +240,8 @@ static const struct ptx_inst *first_inst(const struct ptx_module *m)
     return NULL;
 }
 
-/* Parses a module with that one instruction; the validator's opinion goes to f->valid, and what is printed must be
- * what is read. */
+/* Parses a module with that one instruction; the validator's opinion goes to f->valid, and what is
+ * printed must be what is read. */
 static void opinion(struct form *f, enum ptx_op op)
 {
     struct buf text = buf_in(arena), once = buf_in(arena), twice_printed = buf_in(arena),
@@ -270,7 +271,7 @@ static void opinion(struct form *f, enum ptx_op op)
         complain(f, "does not print as it was read");
 }
 
-/* ---- making the forms ------------------------------------------------------------------------------------------- */
+/* ---- making the forms ------------------------------------------------------------------------ */
 
 /* The chosen alternative of each slot, from 1; 0: left out. */
 struct choice {
@@ -320,8 +321,8 @@ static bool next_choice(const struct ptx_row *r, struct choice *c)
     return false;
 }
 
-/* The word of slot i, with types and lengths as they come until the validator takes one; keeps that one, or the last.
- * Returns whether it was taken. */
+/* The word of slot i, with types and lengths as they come until the validator takes one; keeps that
+ * one, or the last. Returns whether it was taken. */
 static bool try_word(enum ptx_op op, struct choice c)
 {
     const struct ptx_row *r = ptx_row(op);
@@ -333,8 +334,8 @@ static bool try_word(enum ptx_op op, struct choice c)
     return true;
 }
 
-/* Every combination of types and vector lengths; then every other word once, alone or, where it can't be, with one
- * further optional word (an order with its scope). */
+/* Every combination of types and vector lengths; then every other word once, alone or, where it
+ * can't be, with one further optional word (an order with its scope). */
 static void make_forms(enum ptx_op op)
 {
     const struct ptx_row *r = ptx_row(op);
@@ -382,7 +383,7 @@ static void make_special(enum ptx_sreg r)
         complain(f, f->why);
 }
 
-/* ---- ptxas ------------------------------------------------------------------------------------------------------ */
+/* ---- ptxas ----------------------------------------------------------------------------------- */
 
 static unsigned number_after(const char *text, const char *key, bool version)
 {
@@ -438,7 +439,8 @@ static void run(struct form **at, size_t n, unsigned ptx, const struct ptx_targe
         abort();
 }
 
-/* What the table allows, ptxas takes at just those minima. Forms of one version and target go together. */
+/* What the table allows, ptxas takes at just those minima. Forms of one version and target go
+ * together. */
 static size_t judge_valid(void)
 {
     static bool done[MAX_FORMS];
@@ -469,9 +471,9 @@ static size_t judge_valid(void)
     return count;
 }
 
-/* Where the manual dates an instruction later than ptxas does, the table follows the manual: fp8 conversions (sm_89 as
- * of PTX 8.1; ptxas also has sm_90 with 7.8), nanosleep, one-sided fences and those of tensor maps, directed
- * rounding to bf16. */
+/* Where the manual dates an instruction later than ptxas does, the table follows the manual: fp8
+ * conversions (sm_89 as of PTX 8.1; ptxas also has sm_90 with 7.8), nanosleep, one-sided fences and
+ * those of tensor maps, directed rounding to bf16. */
 static bool stricter_than_ptxas(const struct form *f)
 {
     static const char *const starts[] = {
@@ -544,8 +546,8 @@ static size_t judge_invalid(void)
     return count;
 }
 
-/* Each target's own version, and the one before it. ptxas 13.0 makes no code before sm_75, has forgotten sm_101 (now
- * sm_110), and takes sm_88 a version earlier than the manual has it. */
+/* Each target's own version, and the one before it. ptxas 13.0 makes no code before sm_75, has
+ * forgotten sm_101 (now sm_110), and takes sm_88 a version earlier than the manual has it. */
 static size_t judge_targets(void)
 {
     static const unsigned versions[] = {60, 61, 62, 63, 64, 65, 70, 71, 72, 73, 74, 75, 76,

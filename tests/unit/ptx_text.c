@@ -1,4 +1,5 @@
-/* Reading and printing: every file of tests/ptx/good and tests/ptx/nvcc, and small texts for what a file can't show. */
+/* Reading and printing: every file of tests/ptx/good and tests/ptx/nvcc, and small texts for what a
+ * file can't show. */
 #include <config.h>
 
 #include "ptx/ptx.h"
@@ -34,7 +35,7 @@ static struct ptx_module *parse(const char *name, const char *text, size_t len)
     return m;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void check_file(const char *name, const char *path)
 {
@@ -86,7 +87,8 @@ static void check_folder(const char *folder)
         free(list);
 }
 
-/* A module cut off after any byte is an error or a module, never a crash, and reports lie inside the text. */
+/* A module cut off after any byte is an error or a module, never a crash, and reports lie inside
+ * the text. */
 static void check_truncation(const char *path)
 {
     const char *src = getenv("KAIO_SRCDIR");
@@ -113,7 +115,7 @@ static void check_truncation(const char *path)
     ok(modules < whole.len / 2, "%s cut off within a function is refused", path);
 }
 
-/* ---- details ---------------------------------------------------------------------------------------------------- */
+/* ---- details --------------------------------------------------------------------------------- */
 
 #define HEAD         ".version 8.0\n.target sm_90\n.address_size 64\n"
 #define KERNEL(body) HEAD ".entry k()\n{\n" body "ret;\n}\n"
@@ -221,7 +223,8 @@ static void check_values(void)
     }
 }
 
-/* The order of a mnemonic's words: ptxas does not mind, and neither do we; printed is the manual's order. */
+/* The order of a mnemonic's words: ptxas does not mind, and neither do we; printed is the manual's
+ * order. */
 static void check_order(void)
 {
     static const char text[] = KERNEL(
@@ -249,7 +252,8 @@ static void check_vars(void)
     eq_int(m ? m->items.n : 0, 5, "five variables");
 }
 
-/* Twice the text takes about twice the time: 100,000 instructions are read in well under a second, not in minutes. */
+/* Twice the text takes about twice the time: 100,000 instructions are read in well under a second,
+ * not in minutes. */
 static void check_large(void)
 {
     struct buf text = buf_in(arena);

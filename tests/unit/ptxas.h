@@ -17,8 +17,9 @@ static const char *ptxas_path(void)
     return NULL;
 }
 
-/* Runs ptxas over the text; what it prints is to be read from the stream, which is then closed with pclose(). The
- * file is removed by ptxas_clean(). ptxas 13 makes no code before sm_75 but reads modules for older targets. */
+/* Runs ptxas over the text; what it prints is to be read from the stream, which is then closed with
+ * pclose(). The file is removed by ptxas_clean(). ptxas 13 makes no code before sm_75 but reads
+ * modules for older targets. */
 static char ptxas_file[64];
 static FILE *ptxas_run(const char *text, size_t len, unsigned sm, char suffix)
 {

@@ -1,4 +1,5 @@
-/* The bounds: right results pass whatever the order of evaluation, wrong ones do not, and nothing passes silently. */
+/* The bounds: right results pass whatever the order of evaluation, wrong ones do not, and nothing
+ * passes silently. */
 #include <config.h>
 
 #include "ref_case.h"
@@ -130,7 +131,8 @@ static void depths(void)
     case_end(&c);
 }
 
-/* A sum that overflows does so to its own sign, unless what is of the other sign may overflow before. */
+/* A sum that overflows does so to its own sign, unless what is of the other sign may overflow
+ * before. */
 static void overflows(void)
 {
     struct ref_case c = case_of("kernel: k\n"
@@ -175,8 +177,8 @@ static void unknown_integers(void)
     case_end(&c);
 }
 
-/* Just below the middle of two values of the stored type, by less than the error: it may be stored as either, and another
- * equation may see the one that is farther away. */
+/* Just below the middle of two values of the stored type, by less than the error: it may be stored
+ * as either, and another equation may see the one that is farther away. */
 static void neighbours(void)
 {
     struct ref_case c = case_of("kernel: k\n"
@@ -213,8 +215,8 @@ static void neighbours(void)
     case_end(&c);
 }
 
-/* What another equation sees of an output may be the stored value or the one before: for a type that saturates these
- * are infinitely far apart. */
+/* What another equation sees of an output may be the stored value or the one before: for a type
+ * that saturates these are infinitely far apart. */
 static void saturations(void)
 {
     struct ref_case c = case_of("kernel: k\n"

@@ -1,4 +1,5 @@
-/* The reference's values, against numbers from elsewhere (numpy 1.24 in float64, C's own arithmetic). */
+/* The reference's values, against numbers from elsewhere (numpy 1.24 in float64, C's own
+ * arithmetic). */
 #include <config.h>
 
 #include "ref_case.h"
@@ -385,7 +386,8 @@ static void independence(void)
     case_end(&c);
 }
 
-/* Of two outputs that are the same, where the second's reductions depend on all indices around them, too. */
+/* Of two outputs that are the same, where the second's reductions depend on all indices around
+ * them, too. */
 static void kept_reductions(void)
 {
     enum { M = 3, N = 200 };

@@ -1,9 +1,11 @@
-/* The types of literals, by a second reading of kaio-spec(5): the front end decides on them for the emitter and for the reference
- * alike, so that neither would tell its mistakes. Here nothing is taken from lib/lang or lib/data: a literal is the number that it
- * says, and one rule for all operators gives it a type.
+/* The types of literals, by a second reading of kaio-spec(5): the front end decides on them for the
+ * emitter and for the reference alike, so that neither would tell its mistakes. Here nothing is
+ * taken from lib/lang or lib/data: a literal is the number that it says, and one rule for all
+ * operators gives it a type.
  *
- *   An integer is of the first type of i32, i64 and u64 that holds it; a float is f64 beside an f64 and else f32. Operands of less
- *   than 32 bits are widened; the stronger one's type of f64, f32, u64, i64, u32, i32 is that of the operation and its result.
+ *   An integer is of the first type of i32, i64 and u64 that holds it; a float is f64 beside an f64
+ *   and else f32. Operands of less than 32 bits are widened; the stronger one's type of f64, f32,
+ *   u64, i64, u32, i32 is that of the operation and its result.
  */
 #include <config.h>
 
@@ -76,7 +78,7 @@ static const struct {
     {DT_F64, F64, {1e300, -0.5, 3, 0}},
 };
 
-/* ---- the rule -------------------------------------------------------------------------------------- */
+/* ---- the rule -------------------------------------------------------------------------------- */
 
 static enum rank literal_rank(const struct literal *l, enum rank beside)
 {
@@ -148,7 +150,7 @@ static struct number expected(enum op op, size_t input, size_t literal, size_t a
     return in_type(*rank, (struct number){r.i * 3, 0}, false);
 }
 
-/* ---- the reference --------------------------------------------------------------------------------- */
+/* ---- the reference --------------------------------------------------------------------------- */
 
 static const char *spec_text(struct arena *a, enum op op, size_t input)
 {
@@ -174,7 +176,8 @@ static const char *spec_text(struct arena *a, enum op op, size_t input)
     return buf_text(&b);
 }
 
-/* Is it what the reference says? Of floats its bound must be about a rounding or two, not just anything. */
+/* Is it what the reference says? Of floats its bound must be about a rounding or two, not just
+ * anything. */
 static bool agrees(const struct ref_output *o, size_t at, enum rank t, struct number want)
 {
     if (t < F32)

@@ -1,5 +1,6 @@
-/* Sums of products evaluated as products of matrices, against the same sums evaluated term by term (what little memory makes of
- * them): the same values, and bounds that are no smaller and hardly larger. */
+/* Sums of products evaluated as products of matrices, against the same sums evaluated term by term
+ * (what little memory makes of them): the same values, and bounds that are no smaller and hardly
+ * larger. */
 #include <config.h>
 
 #include "ref_case.h"
@@ -10,8 +11,7 @@ struct kernel {
     const char *text, *what;
     bool exact;  /* small whole numbers are equal, whatever the order */
     double most; /* the bound may be so much larger */
-    bool
-        keeps; /* also sums that depend on some indices, and take few operations as they are */
+    bool keeps;  /* also sums that depend on some indices, and take few operations as they are */
 };
 
 static const struct kernel kernels[] = {

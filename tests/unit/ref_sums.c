@@ -87,8 +87,9 @@ static float narrow(double v)
 static const char *const of_f16 = "f16(a[i, l]) * f16(b[i, l])", *const of_f32 =
                                                                      "a[i, l] * b[i, l]";
 
-/* kind 0: both signs; 1: positive; 2: one, then products just too small to be added to it; 3: one subnormal factor whose exponent is far
- * above its own, and products that are small beside that; 4: factors of which many are subnormal. */
+/* kind 0: both signs; 1: positive; 2: one, then products just too small to be added to it; 3: one
+ * subnormal factor whose exponent is far above its own, and products that are small beside that; 4:
+ * factors of which many are subnormal. */
 static void fill(int kind, int n)
 {
     uint64_t seed = 3;
@@ -147,7 +148,8 @@ static void not_told(void)
     case_end(&c);
 }
 
-/* Small whole numbers lose nothing, so that equality is demanded; a sum that needs the 25th bit may. */
+/* Small whole numbers lose nothing, so that equality is demanded; a sum that needs the 25th bit
+ * may. */
 static void exact(void)
 {
     struct ref_case c = dots(of_f16);

@@ -1,4 +1,5 @@
-/* The runner as kaio-verify and the library use it: values and buffers in memory, a device that is tests/fake_cuda.c. */
+/* The runner as kaio-verify and the library use it: values and buffers in memory, a device that is
+ * tests/fake_cuda.c. */
 #include <config.h>
 
 #include "run/run.h"

@@ -1,5 +1,5 @@
-/* Asynchronous copies: when their bytes arrive, and what --check=async says of kernels that use them too early. Each wrong
- * kernel has a correct twin, with which nothing is found. */
+/* Asynchronous copies: when their bytes arrive, and what --check=async says of kernels that use
+ * them too early. Each wrong kernel has a correct twin, with which nothing is found. */
 #include "sim.h"
 
 #define HEAD                                                                     \
@@ -13,8 +13,8 @@
     "    mad.lo.u32 %r4, %r4, 16, %r2;\n    mad.wide.u32 %rd3, %r1, 16, %rd1;\n" \
     "    mad.wide.u32 %rd4, %r1, 16, %rd2;\n    setp.lt.u32 %p1, %r1, 32;\n"     \
     "    mov.u32 %r9, 7;\n"
-/* %r3: the thread's 16 bytes of tile; %r4: those of thread 63 - i; %rd3, %rd4: its 16 bytes of x and y; %p1: of the first
- * warp. Each line of a kernel below is one of these. */
+/* %r3: the thread's 16 bytes of tile; %r4: those of thread 63 - i; %rd3, %rd4: its 16 bytes of x
+ * and y; %p1: of the first warp. Each line of a kernel below is one of these. */
 #define COPY       "    cp.async.cg.shared.global [%r3], [%rd3], 16;\n"
 #define NEXT       "    cp.async.cg.shared.global [%r3+1024], [%rd3+1024], 16;\n"
 #define COMMIT     "    cp.async.commit_group;\n"
@@ -154,7 +154,7 @@ static void twins(void)
     }
 }
 
-/* ---- values, without checks ------------------------------------------------------------------------------ */
+/* ---- values, without checks ------------------------------------------------------------------ */
 
 static uint32_t y[256];
 
@@ -221,7 +221,7 @@ static void values(void)
     ok(fine && !bad, "groups are each thread's own");
 }
 
-/* ---- which checks say what ------------------------------------------------------------------------------- */
+/* ---- which checks say what ------------------------------------------------------------------- */
 
 static void expect(const char *body, unsigned check, uint32_t grid, const char *find,
                    const char *what)

@@ -1,7 +1,9 @@
-/* Every form of atom and red: operation, type, order, scope, state space. Also ordered loads and stores.
+/* Every form of atom and red: operation, type, order, scope, state space. Also ordered loads and
+ * stores.
  *
- * One thread does one operation again and again, in every form, on a cell in global and a cell in shared memory; the
- * cells and the sum of the old values are compared with what the same operation gives here.
+ * One thread does one operation again and again, in every form, on a cell in global and a cell in
+ * shared memory; the cells and the sum of the old values are compared with what the same operation
+ * gives here.
  */
 #include "sim.h"
 
@@ -57,8 +59,8 @@ static uint64_t small(const struct type *t, uint64_t v)
     return t->lanes == 2 ? bits | bits << 16 : bits;
 }
 
-/* What a cell that began as start holds after n operations with b (c for cas), and the sum of what they returned.
- * Floats: all values are small whole numbers. */
+/* What a cell that began as start holds after n operations with b (c for cas), and the sum of what
+ * they returned. Floats: all values are small whole numbers. */
 static uint64_t model(const char *op, const struct type *t, uint64_t cell, uint64_t b, uint64_t c,
                       unsigned n, uint64_t *sum)
 {
@@ -118,7 +120,8 @@ static const char *forms(struct arena *a, const char *op, const struct type *t, 
     return buf_text(&b);
 }
 
-/* out[0]: the global cell, out[1]: what the shared cell holds in the end, out[2]: the sum of the old values */
+/* out[0]: the global cell, out[1]: what the shared cell holds in the end, out[2]: the sum of the
+ * old values */
 static const char *kernel(struct arena *a, const char *body)
 {
     return arena_printf(

@@ -1,8 +1,9 @@
-/* Bulk copies, st.async and cp.async with mbarriers: what they bring where, when it may show, and what is said of their
- * misuse. */
+/* Bulk copies, st.async and cp.async with mbarriers: what they bring where, when it may show, and
+ * what is said of their misuse. */
 #include "sim_flight.h"
 
-/* %rd10, %rd11: this thread's word of x and of y; %r2: its word of tile; %p2: not of the cluster's first block. */
+/* %rd10, %rd11: this thread's word of x and of y; %r2: its word of tile; %p2: not of the cluster's
+ * first block. */
 #define WORDS                                                                                      \
     "    mul.wide.u32 %rd3, %r0, 4;\n    add.u64 %rd10, %rd9, %rd3;\n"                             \
     "    add.u64 %rd11, %rd0, %rd3;\n    mov.u32 %r10, tile;\n    mad.lo.u32 %r2, %r0, 4, %r10;\n" \
@@ -548,7 +549,8 @@ static const struct flight_fault faults[] = {
 
 enum { RUNS = sizeof runs / sizeof *runs, FAULTS = sizeof faults / sizeof *faults };
 
-/* The same seed gives the same run, another one another, and none changes what a right kernel gives. */
+/* The same seed gives the same run, another one another, and none changes what a right kernel
+ * gives. */
 static void seeds(const char *module)
 {
     for (uint64_t seed = 1; seed <= 6; seed++) {
@@ -559,7 +561,8 @@ static void seeds(const char *module)
     }
 }
 
-/* What a kernel gives that does not wait for its load: a word of each sixteen bytes says whether they had come. */
+/* What a kernel gives that does not wait for its load: a word of each sixteen bytes says whether
+ * they had come. */
 static uint64_t early(const char *module, uint64_t seed, unsigned threads)
 {
     static uint32_t out[FLIGHT_WORDS];

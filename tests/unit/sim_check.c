@@ -1,5 +1,5 @@
-/* What the sanitizer makes of PTX that the emitter does not write, and of several launches. The corpus of kernels is in
- * tests/broken and tests/clean. */
+/* What the sanitizer makes of PTX that the emitter does not write, and of several launches. The
+ * corpus of kernels is in tests/broken and tests/clean. */
 #include <config.h>
 
 #include "sim.h"
@@ -23,7 +23,8 @@ static struct sim begin(const char *ptx, unsigned check, unsigned threads)
     return s;
 }
 
-/* A launch with buffers x and y: the status, and every text that the report must contain; none: it must be empty. */
+/* A launch with buffers x and y: the status, and every text that the report must contain; none: it
+ * must be empty. */
 static void expect(struct sim *s, const char *entry, uint32_t grid, uint32_t block, uint64_t x,
                    uint64_t y, const char *what, ...)
 {
@@ -67,7 +68,8 @@ static void barriers(void)
 }
 
 static const char spaces_ptx[] = HEAD("sm_80") ".global .u32 counter;\n"
-    /* shared memory by generic addresses; a module's variable; a shared address taken for a global one */
+    /* shared memory by generic addresses; a module's variable; a shared address taken for a global
+     * one */
     ENTRY("generic", "    .shared .b32 cell[64];\n    mov.u32 %r5, cell;\n"
                      "    mad.lo.u32 %r6, %r1, 4, %r5;\n    cvt.u64.u32 %rd5, %r6;\n"
                      "    cvta.shared.u64 %rd6, %rd5;\n    st.u32 [%rd6], %r1;\n"
@@ -125,7 +127,8 @@ static void undefined(void)
 }
 
 static const char unused_ptx[] = HEAD("sm_80")
-    /* x[i] is undefined: selected away, decided by the other half of a condition, a branch on it, an address of it */
+    /* x[i] is undefined: selected away, decided by the other half of a condition, a branch on it,
+     * an address of it */
     ENTRY("selects", "    ld.global.u32 %r5, [%rd3];\n    add.u32 %r6, %r5, 1;\n"
                      "    setp.gt.u32 %p2, %r1, 100;\n    selp.b32 %r7, %r6, %r1, %p2;\n"
                      "    st.global.u32 [%rd4], %r7;\n")

@@ -1,5 +1,5 @@
-/* Kernels from a compiler whose threads wait for each other (tests/ptx-run/threads.cu), unchecked and under all checks,
- * which must find nothing. */
+/* Kernels from a compiler whose threads wait for each other (tests/ptx-run/threads.cu), unchecked
+ * and under all checks, which must find nothing. */
 #include "sim.h"
 
 enum { WORDS = 4096 };

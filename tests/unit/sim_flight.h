@@ -1,11 +1,12 @@
-/* Kernels with mbarriers and bulk copies, each an entry of one module: what they must give, or be told. */
+/* Kernels with mbarriers and bulk copies, each an entry of one module: what they must give, or be
+ * told. */
 #ifndef KAIO_TESTS_SIM_FLIGHT_H
 #define KAIO_TESTS_SIM_FLIGHT_H
 
 #include "sim_judged.h"
 
-/* %r1 is the result of each thread; %r0 its number in the block, %r9 that of its block in the cluster; %rd0: y, %rd9: x,
- * which holds 1, 2, 3 ...; %p0: thread 0; %r8: the offset of bar. */
+/* %r1 is the result of each thread; %r0 its number in the block, %r9 that of its block in the
+ * cluster; %rd0: y, %rd9: x, which holds 1, 2, 3 ...; %p0: thread 0; %r8: the offset of bar. */
 #define HEAD                                                                                       \
     "    .reg .pred %p<8>;\n    .reg .b32 %r<24>;\n    .reg .b64 %rd<16>;\n    .reg .b16 %h<2>;\n" \
     "    .reg .f32 %f<4>;\n    .reg .f64 %fd<2>;\n"                                                \
@@ -163,7 +164,8 @@ static void flight_wrong(const char *module, const struct flight_fault *fault, s
     flight_end(&s);
 }
 
-/* --device=cuda: the kernels that must be right, on a GPU (77: there is none). True: the program ends with *status. */
+/* --device=cuda: the kernels that must be right, on a GPU (77: there is none). True: the program
+ * ends with *status. */
 static bool flight_elsewhere(int argc, char **argv, const char *module,
                              const struct flight_run *run, size_t n, int *status)
 {
@@ -179,8 +181,8 @@ static bool flight_elsewhere(int argc, char **argv, const char *module,
     return argc > 1;
 }
 
-/* How each test of such kernels begins; its module. With --device=cuda, or what is no option, there is no more to do than to
- * give *status: NULL. */
+/* How each test of such kernels begins; its module. With --device=cuda, or what is no option, there
+ * is no more to do than to give *status: NULL. */
 static const char *flight_start(int argc, char **argv, struct arena *a,
                                 const struct flight_run *run, size_t nrun,
                                 const struct flight_fault *fault, size_t nfault, int *status)

@@ -1,6 +1,7 @@
-/* Threads that go their own ways through random code: what each computes, and how many instructions all of them
- * execute, must be what each would alone. The graphs have loops into which several ways lead, and every block may be
- * anywhere in the text. Several times over, all threads meet at a barrier and take what another one has, too. */
+/* Threads that go their own ways through random code: what each computes, and how many instructions
+ * all of them execute, must be what each would alone. The graphs have loops into which several ways
+ * lead, and every block may be anywhere in the text. Several times over, all threads meet at a
+ * barrier and take what another one has, too. */
 #include "sim.h"
 
 enum { MOST = 24, TABLE = 4, THREADS = 70, STEPS = 60, PHASES = 3 };

@@ -1,4 +1,5 @@
-/* Ordinary kernels from a compiler (tests/ptx-run/kernels.cu) against the same computations in C. */
+/* Ordinary kernels from a compiler (tests/ptx-run/kernels.cu) against the same computations in
+ * C. */
 #include <config.h>
 
 #include "sim.h"

@@ -1,6 +1,7 @@
-/* Matrix instructions: ldmatrix and its like by the definitions of the PTX ISA, what they ask of a warp, undefined values
- * that pass through them; and kernels from a compiler (tests/ptx-run/matrix.cu), whose sums are of small integers and
- * so exact in any order, unchecked and under all checks, which must find nothing. */
+/* Matrix instructions: ldmatrix and its like by the definitions of the PTX ISA, what they ask of a
+ * warp, undefined values that pass through them; and kernels from a compiler
+ * (tests/ptx-run/matrix.cu), whose sums are of small integers and so exact in any order, unchecked
+ * and under all checks, which must find nothing. */
 #include "sim.h"
 
 enum { M = 128, N = 192, K = 96 };
@@ -109,7 +110,7 @@ static void s8(const char *how)
     ok(fine && !bad, "s8: two stages, %s", how);
 }
 
-/* ---- matrices of 8 x 8 ------------------------------------------------------------------------------------ */
+/* ---- matrices of 8 x 8 ----------------------------------------------------------------------- */
 
 #define HEAD                                                                         \
     ".version 8.0\n.target sm_90\n.address_size 64\n"                                \
@@ -124,7 +125,8 @@ static void s8(const char *how)
     "    ld.global.v4.b32 {%r10, %r11, %r12, %r13}, [%rd3];\n"                       \
     "    mov.b32 %r14, 0;\n    mov.b32 %r15, 0;\n    mov.b32 %r16, 0;\n"             \
     "    mov.b32 %r17, 0;\n    setp.lt.u32 %p1, %r1, 16;\n    setp.lt.u32 %p2, %r1, 99;\n"
-/* %r3, %r4: row i of tile, and row i ^ 5; %r10 to %r13: row i of x; %r14 to %r17 go to row i of y */
+/* %r3, %r4: row i of tile, and row i ^ 5; %r10 to %r13: row i of x; %r14 to %r17 go to row i of
+ * y */
 #define FILL "    st.shared.v4.b32 [%r3], {%r10, %r11, %r12, %r13};\n    bar.warp.sync -1;\n"
 #define SAVE "    st.global.v4.b32 [%rd4], {%r14, %r15, %r16, %r17};\n"
 #define LAST "    ret;\n}\n"
@@ -149,7 +151,8 @@ static bool move(const char *body, unsigned check, uint32_t threads)
     return fine;
 }
 
-/* Element e, of a lane's two, of matrix k; row i of it is row i ^ 5 of x, those of the first matrix first. */
+/* Element e, of a lane's two, of matrix k; row i of it is row i ^ 5 of x, those of the first matrix
+ * first. */
 static uint16_t loaded(unsigned k, unsigned lane, unsigned e, bool trans)
 {
     const unsigned row = lane / 4, col = lane % 4 * 2 + e;
@@ -213,7 +216,7 @@ static void stores(void)
     sim_end(&s);
 }
 
-/* ---- whole warps, undefined values ------------------------------------------------------------------------- */
+/* ---- whole warps, undefined values ----------------------------------------------------------- */
 
 #define MMA                                                                                 \
     "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r14, %r15}, " \

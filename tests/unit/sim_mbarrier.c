@@ -1,5 +1,5 @@
-/* mbarriers: every form of every instruction, in a block and across a cluster; what is said of their misuse, and of
- * threads that wait at one for ever. */
+/* mbarriers: every form of every instruction, in a block and across a cluster; what is said of
+ * their misuse, and of threads that wait at one for ever. */
 #include "sim_flight.h"
 
 static uint32_t one(uint32_t i)

@@ -1,15 +1,17 @@
 /* Every form of mma.sync on chosen inputs.
  *
- *     sim_mma                                   the simulator against what an H100 gave (tests/ptx-run/mma.golden), as TAP
+ *     sim_mma                                   the simulator against what an H100 gave
+ *                                               (tests/ptx-run/mma.golden), as TAP
  *     sim_mma --device=cuda [--rounds=N] [--keep=FILE] [FORM...]
- *                                               a GPU against the simulator, N times all kinds of inputs; FILE gets what
- *                                               the GPU gave, for mma.golden if N is 1
+ *                                               a GPU against the simulator, N times all kinds of
+ *                                               inputs; FILE gets what the GPU gave, for mma.golden
+ *                                               if N is 1
  *     sim_mma --replay=FILE --rounds=N          the simulator against such a file
  *     sim_mma --print                           the PTX
  *
- * The inputs are made for the ways in which sums of tensor cores can differ: cancellation, terms of very different size,
- * ties, subnormals, overflow, zeros of either sign beside large factors, Inf and NaN. Exit status: 0 all the same,
- * 1 some not, 2 usage, 77 no such device.
+ * The inputs are made for the ways in which sums of tensor cores can differ: cancellation, terms of
+ * very different size, ties, subnormals, overflow, zeros of either sign beside large factors, Inf
+ * and NaN. Exit status: 0 all the same, 1 some not, 2 usage, 77 no such device.
  */
 #include "sim.h"
 
@@ -20,7 +22,7 @@
 
 enum { M_MOST = 16, N = 8, K_MOST = 256, LANES = 32 };
 
-/* ---- forms ---------------------------------------------------------------------------------------------- */
+/* ---- forms ----------------------------------------------------------------------------------- */
 
 struct form {
     char name[80]; /* behind mma.sync.aligned. */
@@ -140,7 +142,7 @@ static const char *module_text(struct arena *arena, const struct form *f, const 
     return buf_text(&b);
 }
 
-/* ---- inputs --------------------------------------------------------------------------------------------- */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 struct matrices {
     uint64_t a[M_MOST][K_MOST], b[K_MOST][N], c[M_MOST][N];
@@ -182,7 +184,7 @@ static void fill(const struct form *f, enum kind kind, struct matrices *x)
     }
 }
 
-/* ---- fragments ------------------------------------------------------------------------------------------- */
+/* ---- fragments ------------------------------------------------------------------------------- */
 
 static void put(unsigned char *words, unsigned word, size_t at, unsigned width, unsigned place,
                 uint64_t v)
@@ -241,7 +243,7 @@ static void make_case(const struct form *f, uint32_t n, unsigned char *a, unsign
     }
 }
 
-/* ---- runs ------------------------------------------------------------------------------------------------ */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 struct inputs {
     unsigned char *a, *b, *c;
@@ -332,7 +334,7 @@ static struct device *open_device(struct arena *arena, const struct device_ops *
     return ops->count(d) > 0 && ops->open(arena, 0, &options, &dev, d) == DEVICE_OK ? dev : NULL;
 }
 
-/* ---- a GPU against the simulator -------------------------------------------------------------------------- */
+/* ---- a GPU against the simulator ------------------------------------------------------------- */
 
 static bool wanted(const struct form *f, int n, char **names)
 {
@@ -391,7 +393,7 @@ static int compare(const struct device_ops *ops, const char *target, uint32_t ro
     return wrong || missing;
 }
 
-/* ---- the simulator against what a GPU gave ------------------------------------------------------------------ */
+/* ---- the simulator against what a GPU gave --------------------------------------------------- */
 
 static void replay(const char *path, uint32_t rounds, bool baseline)
 {

@@ -1,8 +1,10 @@
-/* Every instruction form against values computed elsewhere: tests/ptx-run/ops.txt, written by make_ops.py.
+/* Every instruction form against values computed elsewhere: tests/ptx-run/ops.txt, written by
+ * make_ops.py.
  *
  *     sim_ops              the simulator, as 'make check' runs it
  *     sim_ops --print      the PTX
- *     sim_ops --cuda       the same on the first GPU; differences are shown, and how far approximations are off
+ *     sim_ops --cuda       the same on the first GPU; differences are shown, and how far
+ *                          approximations are off
  */
 #include <config.h>
 

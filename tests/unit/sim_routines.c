@@ -1,5 +1,5 @@
-/* Functions that call themselves or are called through pointers, as a compiler writes them (tests/ptx-run/routines.cu), with and
- * without its optimisation. */
+/* Functions that call themselves or are called through pointers, as a compiler writes them
+ * (tests/ptx-run/routines.cu), with and without its optimisation. */
 #include "sim.h"
 
 enum { THREADS = 96 };

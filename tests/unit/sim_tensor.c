@@ -1,6 +1,6 @@
-/* Copies of tensors in the simulator: where each element goes, for every rank, element size, swizzle and interleave; what
- * is filled or left alone outside of the tensor. Every box is compared with plain loops over its elements, written from
- * the PTX ISA's words and not from lib/sim. */
+/* Copies of tensors in the simulator: where each element goes, for every rank, element size,
+ * swizzle and interleave; what is filled or left alone outside of the tensor. Every box is compared
+ * with plain loops over its elements, written from the PTX ISA's words and not from lib/sim. */
 #include "tensor.h"
 
 static const char module[] = HEAD LOAD(1, "%c0") LOAD(2, "%c0, %c1") LOAD(3, "%c0, %c1, %c2")
@@ -8,9 +8,10 @@ static const char module[] = HEAD LOAD(1, "%c0") LOAD(2, "%c0, %c1") LOAD(3, "%c
         STORE(2, "%c0, %c1") STORE(3, "%c0, %c1, %c2") STORE(4, "%c0, %c1, %c2, %c3")
             STORE(5, "%c0, %c1, %c2, %c3, %c4");
 
-/* ---- plain loops ---------------------------------------------------------------------------------------- */
+/* ---- plain loops ----------------------------------------------------------------------------- */
 
-/* The swizzle tables of the PTX ISA, a line for each 128 bytes of addresses: which 16 bytes are there. */
+/* The swizzle tables of the PTX ISA, a line for each 128 bytes of addresses: which 16 bytes are
+ * there. */
 static const unsigned char table32[2][8] = {{0, 1, 2, 3, 4, 5, 6, 7}, {1, 0, 3, 2, 5, 4, 7, 6}};
 static const unsigned char table64[4][8] = {{0, 1, 2, 3, 4, 5, 6, 7},
                                             {1, 0, 3, 2, 5, 4, 7, 6},
@@ -148,7 +149,7 @@ static void describe(const struct device_tensor_map *m, const int32_t c[RANK], u
                  m->stride[k], m->box[k], m->step[k], c[k]);
 }
 
-/* ---- layouts -------------------------------------------------------------------------------------------- */
+/* ---- layouts --------------------------------------------------------------------------------- */
 
 static void formulas(void)
 {
@@ -194,7 +195,7 @@ static void own_coordinates(struct bench *b)
     eq_int(wrong, 0, "a tile of coordinates, for each swizzle, element size and start");
 }
 
-/* ---- random boxes --------------------------------------------------------------------------------------- */
+/* ---- random boxes ---------------------------------------------------------------------------- */
 
 static uint32_t between(uint32_t low, uint32_t high)
 {
@@ -268,7 +269,7 @@ static void random_boxes(struct bench *b, bool interleaved, unsigned cases)
            interleaved ? "interleaved " : "");
 }
 
-/* ---- the edge, in numbers --------------------------------------------------------------------------------- */
+/* ---- the edge, in numbers -------------------------------------------------------------------- */
 
 static void edges(struct bench *b)
 {

@@ -1,10 +1,10 @@
-/* What tensor copies are beside their boxes: reductions, copies to other blocks, where a tensor map may lie and how it is
- * changed, and what is said when something of it is wrong. */
+/* What tensor copies are beside their boxes: reductions, copies to other blocks, where a tensor map
+ * may lie and how it is changed, and what is said when something of it is wrong. */
 #include "tensor.h"
 
 #include "run/tensor_map.h"
 
-/* ---- kernels -------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 #define EXPECT "    @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], %r2;\n"
 #define COPY2                                                                                   \
@@ -12,7 +12,8 @@
     " [%r4], [%rd3, {%c0, %c1}], [%r6];\n"
 #define MEET "    barrier.cluster.arrive;\n    barrier.cluster.wait;\n"
 
-/* Block 0 copies to the blocks of the mask %c4; each of them waits at its own mbarrier. All dump. */
+/* Block 0 copies to the blocks of the mask %c4; each of them waits at its own mbarrier. All
+ * dump. */
 #define SPREAD                                                                                  \
     ".visible .entry spread" PARAMS FILL                                                        \
     "    mov.u32 %r13, %cluster_ctarank;\n    mul.wide.u32 %rd6, %r13, 65536;\n"                \
@@ -80,7 +81,7 @@ static void load_matrix(struct bench *b, const struct device_tensor_map *m, cons
         }
 }
 
-/* ---- reductions ------------------------------------------------------------------------------------------- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 static uint64_t reduced(const char *op, enum dtype t, uint64_t old, uint64_t v)
 {
@@ -107,7 +108,8 @@ static uint64_t reduced(const char *op, enum dtype t, uint64_t old, uint64_t v)
     }
 }
 
-/* Numbers of a type without NaNs and such, so that what the operations do with them is not in question. */
+/* Numbers of a type without NaNs and such, so that what the operations do with them is not in
+ * question. */
 static void numbers(enum dtype t, unsigned char *p, size_t bytes)
 {
     const uint32_t size = dtype_bits(t) / 8;
@@ -184,7 +186,7 @@ static void reductions(struct bench *b)
     no_reduction(b, "and", DT_U16);
 }
 
-/* ---- other blocks ------------------------------------------------------------------------------------------- */
+/* ---- other blocks ---------------------------------------------------------------------------- */
 
 static void multicast(struct bench *b, uint32_t blocks, uint32_t mask)
 {
@@ -228,7 +230,7 @@ static void peers(struct bench *b)
     b->cluster = 1;
 }
 
-/* ---- maps --------------------------------------------------------------------------------------------------- */
+/* ---- maps ------------------------------------------------------------------------------------ */
 
 static void own(struct bench *b)
 {
@@ -272,7 +274,8 @@ static void variables(const char *space)
     finish(&b);
 }
 
-/* A map copied to shared memory, changed into another field by field, and put into global memory. */
+/* A map copied to shared memory, changed into another field by field, and put into global
+ * memory. */
 #define FIELD(SPACE, AT, NAME, TYPE, VALUE) \
     "    @%p1 tensormap.replace.tile." NAME SPACE ".b1024." TYPE " [" AT "], " VALUE ";\n"
 #define HERE(NAME, VALUE) FIELD(".shared::cta", "%r3", NAME, "b32", VALUE)
@@ -338,7 +341,7 @@ static void replace(void)
     finish(&direct);
 }
 
-/* ---- maps under checks ---------------------------------------------------------------------------------------- */
+/* ---- maps under checks ----------------------------------------------------------------------- */
 
 #define RELEASE "    fence.proxy.tensormap::generic.release.gpu;\n"
 #define ACQUIRE "    fence.proxy.tensormap::generic.acquire.gpu [%rd2], 128;\n"
@@ -418,7 +421,7 @@ static void published_maps(void)
     arena_free(a);
 }
 
-/* ---- what is wrong ------------------------------------------------------------------------------------------ */
+/* ---- what is wrong --------------------------------------------------------------------------- */
 
 enum wrong { FINE, ZEROS, SPOILT, NOWHERE, TALL, READ_ONLY, IN_TILE };
 

@@ -1,8 +1,10 @@
-/* How threads part, meet and wait: divergence, barriers, what lanes tell each other, clusters, deadlocks. */
+/* How threads part, meet and wait: divergence, barriers, what lanes tell each other, clusters,
+ * deadlocks. */
 #include "sim.h"
 
 #define HEAD(target) ".version 8.6\n.target " target "\n.address_size 64\n"
-/* An entry that leaves its result in %r1; %r0 is the thread's number in the block, %rd0 points to out. */
+/* An entry that leaves its result in %r1; %r0 is the thread's number in the block, %rd0 points to
+ * out. */
 #define ENTRY(name, body)                                                                 \
     ".visible .entry " name "(.param .u64 out)\n{\n"                                      \
     "    .reg .pred %p<8>;\n    .reg .b32 %r<20>;\n    .reg .b64 %rd<10>;\n"              \
@@ -65,7 +67,7 @@ static void stuck(const char *entry, uint32_t block, const char *report, const c
     eq_str(sim_errors(&s), report, "%s: the report", what);
 }
 
-/* ---- parting and meeting ----------------------------------------------------------------------------- */
+/* ---- parting and meeting --------------------------------------------------------------------- */
 
 static const char divergence_ptx[] = HEAD("sm_80")
     /* the rare side stands behind the return, as compilers like to put it; then all meet again */
@@ -152,7 +154,7 @@ static void divergence(void)
     sim_end(&s);
 }
 
-/* ---- waiting for each other -------------------------------------------------------------------------- */
+/* ---- waiting for each other ------------------------------------------------------------------ */
 
 static const char progress_ptx[] = HEAD("sm_80")
     /* a lock that the lanes of a warp fight for */
@@ -237,10 +239,11 @@ static void progress(void)
     }
 }
 
-/* ---- barriers ---------------------------------------------------------------------------------------- */
+/* ---- barriers -------------------------------------------------------------------------------- */
 
 static const char barriers_ptx[] = HEAD("sm_80")
-    /* warp 0 and 1 at barrier 1, warp 2 and 3 at barrier 2, in turn; each writes what its partner reads */
+    /* warp 0 and 1 at barrier 1, warp 2 and 3 at barrier 2, in turn; each writes what its partner
+     * reads */
     ENTRY("named", "    .shared .b32 cell[128];\n    mov.u32 %r2, cell;\n"
                    "    mad.lo.u32 %r3, %r0, 4, %r2;\n    st.shared.u32 [%r3], %r0;\n"
                    "    shr.u32 %r4, %r0, 6;\n    add.u32 %r4, %r4, 1;\n    barrier.sync %r4, 64;\n"
@@ -325,7 +328,7 @@ static void barriers(void)
     sim_end(&s);
 }
 
-/* ---- what lanes tell each other ---------------------------------------------------------------------- */
+/* ---- what lanes tell each other -------------------------------------------------------------- */
 
 static const char lanes_ptx[] = HEAD("sm_90")
     /* the two sides of a branch meet in two shuffles, then in two votes of one mask */
@@ -401,10 +404,11 @@ static void lanes(void)
     sim_end(&s);
 }
 
-/* ---- clusters ---------------------------------------------------------------------------------------- */
+/* ---- clusters -------------------------------------------------------------------------------- */
 
 static const char cluster_ptx[] = HEAD("sm_90")
-    /* each thread reads its neighbour block's shared memory, through shared::cluster and a generic address */
+    /* each thread reads its neighbour block's shared memory, through shared::cluster and a generic
+     * address */
     ENTRY("ring",
           "    .shared .b32 cell[32];\n    mov.u32 %r2, cell;\n    mad.lo.u32 %r3, %r0, 4, %r2;\n"
           "    mov.u32 %r4, %cluster_ctarank;\n    mov.u32 %r5, %cluster_nctarank;\n"
@@ -482,7 +486,7 @@ static void clusters(void)
     sim_end(&s);
 }
 
-/* ---- deadlocks --------------------------------------------------------------------------------------- */
+/* ---- deadlocks ------------------------------------------------------------------------------- */
 
 static const char deadlock_ptx[] = HEAD("sm_80") ".file 1 \"dead.yaml\"\n" ENTRY(
     "some", "    setp.lt.u32 %p1, %r0, 40;\n    .loc 1 12 3\n    @%p1 bar.sync 0;\n"

@@ -1,10 +1,12 @@
 /* Every form of wgmma.mma_async on chosen inputs.
  *
- *     sim_wgmma                                   the simulator against the model of tensor cores that was published for
- *                                                 MMA-Sim (arXiv 2511.10909), written here element by element, as TAP
+ *     sim_wgmma                                   the simulator against the model of tensor cores
+ *                                                 that was published for MMA-Sim (arXiv
+ *                                                 2511.10909), written here element by element, as
+ *                                                 TAP
  *     sim_wgmma --device=cuda [--rounds=N] [TEXT...]
- *                                                 a GPU against the simulator, N times all kinds of inputs, of the forms
- *                                                 whose names hold a TEXT
+ *                                                 a GPU against the simulator, N times all kinds of
+ *                                                 inputs, of the forms whose names hold a TEXT
  *     sim_wgmma --print [TEXT...]                 the PTX
  *
  * Exit status: 0 all the same, 1 some not, 2 usage, 77 no such device.
@@ -15,7 +17,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* ---- forms ------------------------------------------------------------------------------------------------ */
+/* ---- forms ----------------------------------------------------------------------------------- */
 
 static struct wg_form forms[2048];
 static size_t nform;
@@ -67,7 +69,7 @@ static void list_forms(void)
     }
 }
 
-/* ---- inputs ------------------------------------------------------------------------------------------------- */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 struct matrices {
     uint64_t a[WG_ROWS][WG_K_MOST], b[WG_K_MOST][WG_N_MOST], c[WG_ROWS][WG_N_MOST];
@@ -155,7 +157,7 @@ static struct wg_cases inputs(struct arena *arena, const struct wg_form *f, uint
     return to;
 }
 
-/* ---- the model ---------------------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 /* An element as a number; of tf32 its upper 19 bits count. */
 static double value(const struct number *t, uint64_t v)
@@ -259,7 +261,7 @@ static uint32_t model_int(const struct wg_form *f, const struct matrices *x, uns
     return (uint32_t)sum;
 }
 
-/* ---- runs --------------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 static bool wanted(const struct wg_form *f, int n, char **names)
 {

@@ -1,13 +1,15 @@
-/* When products by wgmma take effect, who has to execute them, and setmaxnreg: small kernels and what they must give or be
- * told.
+/* When products by wgmma take effect, who has to execute them, and setmaxnreg: small kernels and
+ * what they must give or be told.
  *
  *     sim_wgmma_async                    on the simulator, as TAP
- *     sim_wgmma_async --device=cuda      on a GPU, those that are right whenever products take effect
+ *     sim_wgmma_async --device=cuda      on a GPU, those that are right whenever products take
+ *                                        effect
  */
 #include "sim_judged.h"
 
-/* 64 x 16 ones of f16 at tile, 8 x 16 ones at tile + 2048; %rd1, %rd2: their descriptors. %f0 to %f3, the sums, are 5, %f4 to
- * %f7 are 7; %r0: the thread; %r2: its warp; %p0: true; %p1: the thread is in warp 0. The result is %f0. */
+/* 64 x 16 ones of f16 at tile, 8 x 16 ones at tile + 2048; %rd1, %rd2: their descriptors. %f0 to
+ * %f3, the sums, are 5, %f4 to %f7 are 7; %r0: the thread; %r2: its warp; %p0: true; %p1: the
+ * thread is in warp 0. The result is %f0. */
 #define HEAD                                                                                       \
     "    .reg .pred %p<8>;\n    .reg .b32 %r<24>, %a<4>;\n    .reg .b64 %rd<16>;\n"                \
     "    .reg .f32 %f<16>;\n    .shared .align 1024 .b8 tile[4096];\n"                             \

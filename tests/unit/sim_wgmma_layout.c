@@ -1,5 +1,6 @@
-/* Which place in shared memory is which element of a matrix, for every layout that a descriptor of wgmma can name: tiles are
- * filled with their own coordinates, and a product with rows of the identity shows what was read where.
+/* Which place in shared memory is which element of a matrix, for every layout that a descriptor of
+ * wgmma can name: tiles are filled with their own coordinates, and a product with rows of the
+ * identity shows what was read where.
  *
  *     sim_wgmma_layout                    the simulator, as TAP
  *     sim_wgmma_layout --device=cuda      a GPU, likewise
@@ -37,8 +38,8 @@ static struct wg_form form_of(unsigned bytes, unsigned n)
                       : wg_form("f32", bytes == 2 ? "f16" : "tf32", bytes == 2 ? "f16" : "tf32", n);
 }
 
-/* One matrix lies as p says and holds row numbers (pass 0) or depths (pass 1); the other has a 1 in each row, at depth
- * row mod K. */
+/* One matrix lies as p says and holds row numbers (pass 0) or depths (pass 1); the other has a 1 in
+ * each row, at depth row mod K. */
 static void fill(const struct wg_form *f, enum what what, const struct wg_place *p,
                  const struct wg_place *unit, unsigned pass, unsigned char *image)
 {
@@ -98,8 +99,8 @@ static bool reads_right(const struct device_at *at, struct wg_form f, enum what 
     return fine;
 }
 
-/* All places of a kind: compact; with gaps; a start inside of the swizzle's span; a pattern that begins at an address
- * that is not a multiple of its length. */
+/* All places of a kind: compact; with gaps; a start inside of the swizzle's span; a pattern that
+ * begins at an address that is not a multiple of its length. */
 static void check(const struct device_at *at, unsigned bytes, enum what what, unsigned span,
                   bool mn)
 {

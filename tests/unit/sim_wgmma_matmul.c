@@ -1,6 +1,6 @@
-/* Kernels that use wgmma, with small whole numbers, whose sums are exact in any order: as CUDA's compiler has them
- * (tests/ptx-run/wgmma.cu), in all four layouts, and with the sums of one product as the factor of the next; and written
- * by hand, with every swizzle.
+/* Kernels that use wgmma, with small whole numbers, whose sums are exact in any order: as CUDA's
+ * compiler has them (tests/ptx-run/wgmma.cu), in all four layouts, and with the sums of one product
+ * as the factor of the next; and written by hand, with every swizzle.
  *
  *     sim_wgmma_matmul [--device=cuda]
  *     sim_wgmma_matmul --print            the PTX by hand
@@ -54,7 +54,8 @@ static uint64_t buffer(const struct on *on, const void *data, size_t bytes)
     return at;
 }
 
-/* Launches with n pointers and the three sizes, unless they are NULL, and reads the first buffer. */
+/* Launches with n pointers and the three sizes, unless they are NULL, and reads the first
+ * buffer. */
 static bool go(const struct on *on, const char *entry, struct device_dim grid, uint32_t threads,
                uint32_t shared, const uint64_t *at, size_t n, const int *size, void *to,
                size_t bytes, double *seconds)
@@ -155,11 +156,12 @@ static bool chain(const struct on *on)
     return fine;
 }
 
-/* ---- by hand ------------------------------------------------------------------------------------------------- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 enum { HAND = 64, HAND_K = 192 }; /* HAND x HAND, one warpgroup */
 
-/* Brings lines of a factor into shared memory at tile + place: along K of 64 rows, or along the rows of the steps of K. */
+/* Brings lines of a factor into shared memory at tile + place: along K of 64 rows, or along the
+ * rows of the steps of K. */
 static void hand_fetch(struct buf *b, const char *x, bool mn, unsigned span, unsigned place)
 {
     const unsigned each = span / 16, deep = span / 2, wide = mn ? 8 : each;
@@ -302,7 +304,7 @@ static void check_hand(const struct on *on, const char *how)
     arena_free(arena);
 }
 
-/* ---- runs ---------------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 static bool open_on(struct arena *arena, struct on *on, struct device_options options)
 {

@@ -1,5 +1,5 @@
-/* The warp matrix functions of CUDA (tests/ptx-run/wmma.cu): every shape and type in every layout, under all checks. The
- * numbers are small integers, so that sums are exact in any order. */
+/* The warp matrix functions of CUDA (tests/ptx-run/wmma.cu): every shape and type in every layout,
+ * under all checks. The numbers are small integers, so that sums are exact in any order. */
 #include "sim.h"
 
 enum { PAD = 8 };

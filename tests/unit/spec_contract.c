@@ -1,4 +1,5 @@
-/* The launch contract: what is written is read back as the same contract, and what is wrong is refused. */
+/* The launch contract: what is written is read back as the same contract, and what is wrong is
+ * refused. */
 #include <config.h>
 
 #include "spec/contract.h"
@@ -125,7 +126,8 @@ static void test_round_trip(void)
     "kaio: 1\nkernel: f\nparams:\n  x: in f32[n]\nwhere:\n" names "launches:\n" \
     "  - entry: f_few\n" rest
 
-/* Names under where: stand for their expressions, in those below them too; the writer finds them again. */
+/* Names under where: stand for their expressions, in those below them too; the writer finds them
+ * again. */
 static void test_where(void)
 {
     static const char text[] = WHERE("  fits_few: n % 4 == 0 && n <= 4096\n"

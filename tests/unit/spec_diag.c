@@ -1,6 +1,6 @@
-/* Golden diagnostics: every tests/diag/NAME.yaml is read as kaio-emit reads it, and what is said about it must be
- * tests/diag/NAME.err to the byte (no such file: nothing may be said). KAIO_BLESS=1 writes the files anew.
- * With arguments: prints what is said about those files. */
+/* Golden diagnostics: every tests/diag/NAME.yaml is read as kaio-emit reads it, and what is said
+ * about it must be tests/diag/NAME.err to the byte (no such file: nothing may be said).
+ * KAIO_BLESS=1 writes the files anew. With arguments: prints what is said about those files. */
 #include <config.h>
 
 #include "spec/spec.h"

@@ -1,4 +1,5 @@
-/* A simulator with a tensor in global memory and a tile in shared memory, and kernels that copy between them. */
+/* A simulator with a tensor in global memory and a tile in shared memory, and kernels that copy
+ * between them. */
 #ifndef KAIO_TESTS_TENSOR_H
 #define KAIO_TESTS_TENSOR_H
 
@@ -8,7 +9,7 @@
 
 enum { SHARED = 64 * 1024, GLOBAL = 256 * 1024, RANK = DEVICE_TENSOR_RANK };
 
-/* ---- kernels -------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 #define PARAMS                                                                                   \
     "(.param .align 64 .b8 map[128], .param .u64 x, .param .u64 y, .param .u32 at,\n"            \
@@ -57,7 +58,7 @@ enum { SHARED = 64 * 1024, GLOBAL = 256 * 1024, RANK = DEVICE_TENSOR_RANK };
     ".version 8.6\n.target sm_90a\n.address_size 64\n" \
     ".extern .shared .align 1024 .b8 tile[];\n"
 
-/* ---- a bench -------------------------------------------------------------------------------------------- */
+/* ---- a bench --------------------------------------------------------------------------------- */
 
 struct bench {
     struct sim s;

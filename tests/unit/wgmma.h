@@ -1,5 +1,6 @@
-/* One product by wgmma a block: PTX for a form of it, and where a matrix's elements go in shared memory and registers. What
- * is written here about layouts is taken from PTX ISA's figures, not from lib/sim. */
+/* One product by wgmma a block: PTX for a form of it, and where a matrix's elements go in shared
+ * memory and registers. What is written here about layouts is taken from PTX ISA's figures, not
+ * from lib/sim. */
 #ifndef KAIO_TESTS_WGMMA_H
 #define KAIO_TESTS_WGMMA_H
 
@@ -32,7 +33,7 @@ static void wg_name(struct wg_form *f)
              f->b_trans ? " B^T" : "", f->a_minus ? " -A" : "", f->b_minus ? " -B" : "");
 }
 
-/* ---- PTX -------------------------------------------------------------------------------------------------- */
+/* ---- PTX ------------------------------------------------------------------------------------- */
 
 static void wg_registers(struct buf *b, const char *prefix, unsigned n)
 {
@@ -64,8 +65,8 @@ static void wg_instruction(struct buf *b, const struct wg_form *f)
     buf_puts(b, ";\n");
 }
 
-/* Block i puts its image into shared memory and multiplies what its two descriptors name there (relative to it); the
- * third word: scale-d. */
+/* Block i puts its image into shared memory and multiplies what its two descriptors name there
+ * (relative to it); the third word: scale-d. */
 static const char *wg_text(struct arena *arena, const struct wg_form *f)
 {
     struct buf b = buf_in(arena);
@@ -114,7 +115,7 @@ static const char *wg_text(struct arena *arena, const struct wg_form *f)
     return buf_text(&b);
 }
 
-/* ---- shared memory ---------------------------------------------------------------------------------------- */
+/* ---- shared memory --------------------------------------------------------------------------- */
 
 /* How a matrix lies in shared memory. pattern: where its swizzle's pattern begins. */
 struct wg_place {
@@ -184,7 +185,7 @@ static struct wg_place wg_place(unsigned span, bool mn, uint32_t start, unsigned
     return p;
 }
 
-/* ---- registers -------------------------------------------------------------------------------------------- */
+/* ---- registers ------------------------------------------------------------------------------- */
 
 /* Word w of thread t's, and the place in it, for row i of A, depth k. */
 static void wg_put_a(const struct wg_form *f, unsigned char *to, unsigned i, unsigned k, uint64_t v)
@@ -206,7 +207,7 @@ static size_t wg_at_d(const struct wg_form *f, unsigned i, unsigned j)
     return (t * f->nd + j / 8 * 4 + half * 2 + j % 2) * 4;
 }
 
-/* ---- cases ------------------------------------------------------------------------------------------------ */
+/* ---- cases ----------------------------------------------------------------------------------- */
 
 /* n blocks' worth of inputs. */
 struct wg_cases {

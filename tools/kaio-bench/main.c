@@ -189,7 +189,8 @@ static void take_option(struct session *s, int opt)
     }
 }
 
-/* The first word that is or looks like a file is the spec, NAME=VALUES an axis, anything else a case. */
+/* The first word that is or looks like a file is the spec, NAME=VALUES an axis, anything else a
+ * case. */
 static void take_operands(struct session *s)
 {
     for (int k = 0; k < s->cli.argc; k++) {

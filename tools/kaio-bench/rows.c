@@ -106,7 +106,8 @@ static bool is_new(struct session *s, const char *text)
     return true;
 }
 
-/* What holds for many rows, once: that a library is not here, that it is asked for something less. */
+/* What holds for many rows, once: that a library is not here, that it is asked for something
+ * less. */
 static void say_of_rivals(struct session *s, const struct bench_row *row)
 {
     for (size_t i = 1; i < row->nresult; i++) {

@@ -96,7 +96,8 @@ static void keep(struct session *s, const struct tuned_entry *e)
     *VEC_PUSH(s->a, &s->cache.v) = *e;
 }
 
-/* The winner for a problem: the cache's, where it is of this very problem and GPU, or a new search's. */
+/* The winner for a problem: the cache's, where it is of this very problem and GPU, or a new
+ * search's. */
 static void find_winner(struct session *s, const struct bench_point *p)
 {
     struct diags *d = diags_new(s->a);

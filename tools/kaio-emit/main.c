@@ -94,7 +94,7 @@ static int report(const struct job *j)
     return j->d->nerror ? CLI_BAD_INPUT : CLI_OK;
 }
 
-/* ---- options -------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static void list_targets(void)
 {
@@ -213,7 +213,7 @@ static bool read_options(struct job *j, int argc, char **argv, int *status)
     return !native || (j->target = native_target(j, status)) != NULL;
 }
 
-/* ---- input ---------------------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 static bool wanted(const struct job *j, const char *kernel)
 {
@@ -269,7 +269,7 @@ static bool check_selection(struct job *j)
     return true;
 }
 
-/* ---- schedules that were measured ------------------------------------------------------------------- */
+/* ---- schedules that were measured ------------------------------------------------------------ */
 
 static void apply_one(struct job *j, const struct tuned_cache *cache, struct spec *s)
 {
@@ -303,7 +303,7 @@ static bool apply_tuned(struct job *j)
     return true;
 }
 
-/* ---- output --------------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static bool emit(struct job *j)
 {

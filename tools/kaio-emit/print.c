@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* ---- --stats -------------------------------------------------------------------------------------- */
+/* ---- --stats --------------------------------------------------------------------------------- */
 
 static void stats_text(const struct lower_stat *s, struct buf *out)
 {
@@ -107,7 +107,7 @@ void print_stats(struct arena *a, const struct ptx_module *m, const char *target
         stats_text(&s[i], out);
 }
 
-/* ---- --explain ------------------------------------------------------------------------------------ */
+/* ---- --explain ------------------------------------------------------------------------------- */
 
 /* Nanoseconds of all steps, each by its first launch; 0: not known. */
 static double estimate(const struct lower_kernel *k)
@@ -319,7 +319,7 @@ void print_explain_json(const struct lower_report *r, const char *target, const 
     buf_putc(out, '\n');
 }
 
-/* ---- --list-strategies ---------------------------------------------------------------------------- */
+/* ---- --list-strategies ----------------------------------------------------------------------- */
 
 static void strategies_json(const struct lower_strategy *s, size_t n, struct buf *out)
 {

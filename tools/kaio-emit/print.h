@@ -6,7 +6,8 @@
 
 void print_stats(struct arena *a, const struct ptx_module *m, const char *target, bool json,
                  struct buf *out);
-/* tuning: lines on what a cache of tuned schedules had. In words everything that was found, or a summary. */
+/* tuning: lines on what a cache of tuned schedules had. In words everything that was found, or a
+ * summary. */
 void print_explain(const struct lower_report *r, const char *target, const char *tuning, bool all,
                    struct buf *out);
 void print_explain_json(const struct lower_report *r, const char *target, const char *tuning,

@@ -6,7 +6,7 @@
 #include "base/io.h"
 #include "lower/lower.h"
 
-/* ---- code for all sizes -------------------------------------------------------------------------------------- */
+/* ---- code for all sizes ---------------------------------------------------------------------- */
 
 /* PTX text, as another program would get it, and the contract read back from it. */
 static bool emit(struct kernel *k, struct diags *d)
@@ -99,10 +99,10 @@ bool kernel_prepare(struct kernel *k, struct spec *spec)
     return true;
 }
 
-/* ---- code for one size --------------------------------------------------------------------------------------- */
+/* ---- code for one size ----------------------------------------------------------------------- */
 
-/* Whether an extent that has the dimension in it is 0. A constant extent is not, so that such a dimension is left for the
- * launch to say, as kaio-bench leaves one of 0. */
+/* Whether an extent that has the dimension in it is 0. A constant extent is not, so that such a
+ * dimension is left for the launch to say, as kaio-bench leaves one of 0. */
 static bool has_empty_extent(struct run *r, const struct lang_symbol *dim)
 {
     for (size_t i = 0; i < run_nbuffer(r); i++) {
@@ -114,7 +114,8 @@ static bool has_empty_extent(struct run *r, const struct lang_symbol *dim)
     return false;
 }
 
-/* What the spec was read with, and the dimensions that are still open at the trial's values. False: there is none to fix. */
+/* What the spec was read with, and the dimensions that are still open at the trial's values. False:
+ * there is none to fix. */
 static bool fix_dims(const struct trial *t, define_list *out)
 {
     const struct kernel *k = t->k;

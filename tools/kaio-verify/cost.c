@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-/* Terms that the reference adds up in seconds, as products of matrices; and where a sample is taken, term by term. */
+/* Terms that the reference adds up in seconds, as products of matrices; and where a sample is
+ * taken, term by term. */
 static const double MOST = 0x1p32, MOST_OF_SAMPLE = 0x1p26;
 
 enum { LARGEST_SAMPLE = 4096, SMALLEST_SAMPLE = 64 };
@@ -59,8 +60,8 @@ bool cost_reads(const struct lang_expr *e, const struct lang_symbol *s)
     return found || (e->kind == E_INDEX && e->pad && cost_reads(e->pad, s));
 }
 
-/* How often a reduction is computed: for all indices around it, or only for those that it depends on (ref.h), of which those
- * that lead the left side change last. */
+/* How often a reduction is computed: for all indices around it, or only for those that it depends
+ * on (ref.h), of which those that lead the left side change last. */
 static double times_of(const struct walk *w, const struct lang_expr *e)
 {
     double all = 1, keys = 1, elements = 1;

@@ -64,7 +64,8 @@ static bool load_output(struct files *f, struct run_param *p, const char *path)
     return true;
 }
 
-/* "before:after" of an inout: what is behind the last colon, unless that is a generator's seed. NULL: nothing. */
+/* "before:after" of an inout: what is behind the last colon, unless that is a generator's seed.
+ * NULL: nothing. */
 static const char *after_part(const char *value)
 {
     const char *colon = strrchr(value, ':');

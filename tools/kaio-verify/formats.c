@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* ---- TAP 14 (testanything.org) ------------------------------------------------------------------------------ */
+/* ---- TAP 14 (testanything.org) --------------------------------------------------------------- */
 
 /* A description ends at a newline or at an unescaped '#'. */
 static void tap_text(const char *s, FILE *out)
@@ -81,7 +81,7 @@ void tap_row(const struct rows *r, const struct row *row)
         tap_diagnostics(r, row);
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void json_misses(struct json *j, const struct rows *r, const struct compare_result *c)
 {
@@ -185,7 +185,7 @@ void json_row(const struct rows *r, const struct row *row)
     fprintf(r->out, "%s\n", buf_text(&b));
 }
 
-/* ---- JUnit: testsuites, one testsuite a kernel, one testcase a row -------------------------------------------- */
+/* ---- JUnit: testsuites, one testsuite a kernel, one testcase a row --------------------------- */
 
 /* The length of the UTF-8 sequence at s that XML 1.0 takes; 0: none. */
 static size_t xml_char(const unsigned char *s)

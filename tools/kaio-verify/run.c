@@ -14,7 +14,7 @@ void session_worse(struct session *s, int status)
     s->status = status > s->status ? status : s->status;
 }
 
-/* ---- the device -------------------------------------------------------------------------------------------- */
+/* ---- the device ------------------------------------------------------------------------------ */
 
 static bool read_suppressions(struct session *s)
 {
@@ -57,7 +57,7 @@ static int open_device(struct session *s)
     return CLI_OK;
 }
 
-/* ---- one set of values ----------------------------------------------------------------------------------------- */
+/* ---- one set of values ----------------------------------------------------------------------- */
 
 /* --list: its name, its values, what the reference of it costs. */
 static void list_trial(struct trial *t)
@@ -92,7 +92,8 @@ static void run_values(struct trial *t)
     arena_free(t->a);
 }
 
-/* Whether code of this kind is to be run. Where there is one code only, it is, whatever was asked for. */
+/* Whether code of this kind is to be run. Where there is one code only, it is, whatever was asked
+ * for. */
 static bool runs_generic(const struct kernel *k)
 {
     return k->one_code || k->s->opt->code != CODE_FIXED;
@@ -116,7 +117,8 @@ static bool run_problem(struct kernel *k, struct spec *spec, struct trial *t, bo
     return true;
 }
 
-/* A case may bind types, for which there is a kernel of its own. false: no more cases, for theirs have no code either. */
+/* A case may bind types, for which there is a kernel of its own. false: no more cases, for theirs
+ * have no code either. */
 static bool run_case(struct kernel *k, struct spec *spec, const struct spec_case *c, bool fixed)
 {
     struct diags *d = diags_new(k->a);
@@ -234,7 +236,7 @@ static bool has_open_dims(const struct spec *spec)
     return open;
 }
 
-/* ---- all cases of all specs ------------------------------------------------------------------------------------- */
+/* ---- all cases of all specs ------------------------------------------------------------------ */
 
 static bool wanted(struct session *s, const char *name)
 {
@@ -263,7 +265,8 @@ static bool cases_say_more(const struct spec *spec)
     return more && spec->cases.n > 0;
 }
 
-/* -D fixes all dimensions, and nothing else says what to run: there is one problem, and it is known. */
+/* -D fixes all dimensions, and nothing else says what to run: there is one problem, and it is
+ * known. */
 static bool is_known(const struct session *s, const struct spec *spec)
 {
     const struct options *o = s->opt;
@@ -285,7 +288,8 @@ static word_list fixed_values(struct kernel *k, const struct spec *spec)
     return v;
 }
 
-/* The cases that are wanted, and the values that are given, by one of the two codes. False: the kernel has none. */
+/* The cases that are wanted, and the values that are given, by one of the two codes. False: the
+ * kernel has none. */
 static bool run_problems(struct kernel *k, struct spec *spec, const word_list *values, bool fixed)
 {
     struct session *s = k->s;
@@ -320,7 +324,7 @@ static void run_all(struct kernel *k, struct spec *spec)
         run_problems(k, spec, &values, true);
 }
 
-/* ---- types ------------------------------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 typedef VEC(enum dtype) type_list;
 

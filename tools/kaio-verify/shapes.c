@@ -1,5 +1,6 @@
-/* --shapes: random values for a kernel's dimensions, of the kind that breaks kernels: 0, 1, primes, and the neighbours of
- * powers of two and of every constant in the launches' geometry, which are what tiles begin and end at. */
+/* --shapes: random values for a kernel's dimensions, of the kind that breaks kernels: 0, 1, primes,
+ * and the neighbours of powers of two and of every constant in the launches' geometry, which are
+ * what tiles begin and end at. */
 #include <config.h>
 
 #include "trial.h"
@@ -28,7 +29,7 @@ static uint64_t next(struct shapes *sh, uint64_t below)
     return (z ^ (z >> 31)) % below;
 }
 
-/* ---- constants of the kernel -------------------------------------------------------------------------------- */
+/* ---- constants of the kernel ----------------------------------------------------------------- */
 
 static void add_edge(struct shapes *sh, uint64_t v)
 {
@@ -109,7 +110,7 @@ struct shapes *shapes_new(struct arena *a, struct kernel *k)
     return sh;
 }
 
-/* ---- one value ------------------------------------------------------------------------------------------------ */
+/* ---- one value ------------------------------------------------------------------------------- */
 
 static uint32_t small_value(struct shapes *sh)
 {
@@ -171,7 +172,7 @@ static const char *scalar_value(struct shapes *sh, const struct spec_param *p)
     return dtype_is_float(p->sym->type) ? floats[k] : whole[k];
 }
 
-/* ---- a whole shape ---------------------------------------------------------------------------------------------- */
+/* ---- a whole shape --------------------------------------------------------------------------- */
 
 static bool given(const struct session *s, const char *name)
 {
@@ -196,8 +197,8 @@ static int64_t case_value(const struct spec_case *c, const char *name)
     return -1;
 }
 
-/* try: later ones are smaller, and keep to what a case has, but for one dimension: for requirements that tie dimensions
- * together. */
+/* try: later ones are smaller, and keep to what a case has, but for one dimension: for requirements
+ * that tie dimensions together. */
 static void draw(struct shapes *sh, unsigned try, uint32_t *dim)
 {
     const struct contract *c = sh->k->contract;
@@ -271,13 +272,13 @@ bool shapes_next(struct shapes *sh, word_list *values)
     return false;
 }
 
-/* ---- usual shapes ------------------------------------------------------------------------------------------------- */
+/* ---- usual shapes ---------------------------------------------------------------------------- */
 
 const char *const shapes_usual_names[SHAPES_USUAL] = {"small", "odd", "aligned"};
 
-/* Dimensions take a kind's sizes one after the other, each try beginning with the next, so that dimensions which a requirement
- * compares come to stand as it wants them; then sizes are brought to multiples that requirements ask for, and at last taken as
- * --shapes would draw them. */
+/* Dimensions take a kind's sizes one after the other, each try beginning with the next, so that
+ * dimensions which a requirement compares come to stand as it wants them; then sizes are brought to
+ * multiples that requirements ask for, and at last taken as --shapes would draw them. */
 static void draw_usual(struct shapes *sh, size_t kind, unsigned try, uint32_t *dim)
 {
     enum { SIZES = 6 };

@@ -1,15 +1,15 @@
 /* --steps: what a kernel stores on its way, judged one by one.
  *
  * The bound of a long chain grows until it says nothing. But a kernel of several stages leaves its
- * intermediates in temps and in outputs, where they can be read back. Each of them is judged by what
- * its stage made it from: the reference gets the kernel's own values of those that the stage read,
- * and evaluates the equations between them alone. If every step is right so are the outputs, and a
- * step that is wrong has a name.
+ * intermediates in temps and in outputs, where they can be read back. Each of them is judged by
+ * what its stage made it from: the reference gets the kernel's own values of those that the stage
+ * read, and evaluates the equations between them alone. If every step is right so are the outputs,
+ * and a step that is wrong has a name.
  *
  * A stage is the launches of one step of the contract. The first stage that has a temp or an out
- * parameter among its arguments writes it; of an inout it is the last. From then on every stage that
- * needs the value reads it there. A stage before that computes it for itself, and a value that is not
- * among a stage's arguments was not read from memory.
+ * parameter among its arguments writes it; of an inout it is the last. From then on every stage
+ * that needs the value reads it there. A stage before that computes it for itself, and a value that
+ * is not among a stage's arguments was not read from memory.
  */
 #include <config.h>
 
@@ -33,7 +33,7 @@ struct steps {
     struct place *place; /* by equation */
 };
 
-/* ---- stages ----------------------------------------------------------------------------------- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 static bool arg_is(const struct contract_arg *arg, const struct lang_symbol *sym)
 {
@@ -76,7 +76,7 @@ static void number_stages(struct steps *s)
     s->nstage++;
 }
 
-/* ---- places ----------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static bool has_shape(const struct steps *s, const struct buffer *b, const struct lang_symbol *sym)
 {
@@ -86,7 +86,8 @@ static bool has_shape(const struct steps *s, const struct buffer *b, const struc
     return same;
 }
 
-/* The temp that has the intermediate's name, and so holds it: lib/lower gives that name to no other. */
+/* The temp that has the intermediate's name, and so holds it: lib/lower gives that name to no
+ * other. */
 static struct run_param *find_temp(const struct steps *s, const struct lang_symbol *sym)
 {
     struct run *r = s->t->run;
@@ -124,7 +125,7 @@ static bool steps_find(struct steps *s, const struct trial *t)
     return true;
 }
 
-/* ---- what a stage reads ------------------------------------------------------------------------- */
+/* ---- what a stage reads ---------------------------------------------------------------------- */
 
 /* Is the temp none of an intermediate's? */
 static bool is_passage(const struct steps *s, const struct lang_symbol *temp)
@@ -135,8 +136,8 @@ static bool is_passage(const struct steps *s, const struct lang_symbol *temp)
     return true;
 }
 
-/* Marks the stage, and those before it whose results reach it through temps of no intermediate: they
- * compute parts of its values. */
+/* Marks the stage, and those before it whose results reach it through temps of no intermediate:
+ * they compute parts of its values. */
 static void find_parts(const struct steps *s, uint32_t stage, bool *part)
 {
     part[stage] = true;
@@ -148,8 +149,8 @@ static void find_parts(const struct steps *s, uint32_t stage, bool *part)
     }
 }
 
-/* Does every part that needs the equation's value read it from memory? So it is if it was stored before
- * any of them ran, and one has it among its arguments. */
+/* Does every part that needs the equation's value read it from memory? So it is if it was stored
+ * before any of them ran, and one has it among its arguments. */
 static bool is_read(const struct steps *s, const struct place *at, const bool *part)
 {
     bool read = false;
@@ -191,10 +192,10 @@ bool steps_any(const struct trial *t)
     return from.n > 0;
 }
 
-/* ---- the verdicts ------------------------------------------------------------------------------- */
+/* ---- the verdicts ---------------------------------------------------------------------------- */
 
-/* Marks what the stage wrote; of NO_STAGE these are the outputs that no launch takes. False: it wrote
- * nothing. */
+/* Marks what the stage wrote; of NO_STAGE these are the outputs that no launch takes. False: it
+ * wrote nothing. */
 static bool find_wanted(const struct steps *s, uint32_t stage, bool *wanted)
 {
     bool any = false;

@@ -1,4 +1,5 @@
-/* One trial: a kernel with one set of values, run on filled inputs and compared with the reference. */
+/* One trial: a kernel with one set of values, run on filled inputs and compared with the
+ * reference. */
 #include <config.h>
 
 #include "trial.h"
@@ -7,7 +8,8 @@
 #include "data/generate.h"
 #include "values.h"
 
-/* Terms that the reference adds up for a case before it counts as large, and bytes of its buffers. */
+/* Terms that the reference adds up for a case before it counts as large, and bytes of its
+ * buffers. */
 static const double LARGE = 0x1p22, LARGE_BYTES = 0x1p26;
 /* Bytes of the buffers up to which a case whose bound says nothing is judged step by step. */
 static const double STEPS_BYTES = 0x1p32;
@@ -16,7 +18,7 @@ enum { GUARD = 4096 }; /* bytes on each side of a buffer on a GPU; the simulator
 /* In the place of a kind of fill where every input has a generator. */
 static const char given[] = "given";
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 const char *trial_words(struct arena *a, const word_list *words)
 {
@@ -142,7 +144,7 @@ void trial_skip(struct trial *t, const char *why)
     skip(t, why, NULL);
 }
 
-/* ---- values -------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static bool bind_named(struct trial *t)
 {
@@ -227,7 +229,7 @@ double trial_cost(const struct trial *t)
     return cost_of(t->a, &t->in, t->k->s->opt->sample);
 }
 
-/* ---- the reference --------------------------------------------------------------------------------------------- */
+/* ---- the reference --------------------------------------------------------------------------- */
 
 /* Whether no input is left to the kind of fill. */
 static bool all_made(const struct trial *t)
@@ -314,7 +316,7 @@ static struct ref *reference(struct trial *t, enum fill_kind kind)
     }
 }
 
-/* ---- the run ---------------------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 /* What the kernel printed goes to stderr: stdout is the report. */
 static void print_messages(struct trial *t)
@@ -390,7 +392,7 @@ static bool bit_stable(struct trial *t, const char *fill)
     return true;
 }
 
-/* ---- the verdict ------------------------------------------------------------------------------------------------- */
+/* ---- the verdict ----------------------------------------------------------------------------- */
 
 static bool has_float_input(const struct spec *s)
 {
@@ -402,8 +404,8 @@ static bool has_float_input(const struct spec *s)
     return false;
 }
 
-/* Exact values are few, so that a reduction of many may well be the same everywhere: where another fill follows,
- * let that one say whether the reference depends on its inputs. */
+/* Exact values are few, so that a reduction of many may well be the same everywhere: where another
+ * fill follows, let that one say whether the reference depends on its inputs. */
 bool trial_should_vary(const struct trial *t, enum fill_kind kind)
 {
     unsigned fills = t->k->s->opt->fills;
@@ -440,7 +442,8 @@ void trial_judged(struct trial *t, const struct row *row, enum fill_kind kind)
         add_row(t, row, fill_label(t, kind));
 }
 
-/* The reference failed. Of a shape that nobody chose and that it has no value for, nothing is to be said. */
+/* The reference failed. Of a shape that nobody chose and that it has no value for, nothing is to be
+ * said. */
 void trial_no_reference(struct trial *t, enum fill_kind kind)
 {
     struct session *s = t->k->s;
@@ -552,7 +555,8 @@ double trial_bytes(const struct trial *t)
     return bytes;
 }
 
-/* A sample is for outputs whose elements take long; it is asked for by who knows how large the buffers are. */
+/* A sample is for outputs whose elements take long; it is asked for by who knows how large the
+ * buffers are. */
 bool trial_skip_large(struct trial *t)
 {
     const struct session *s = t->k->s;

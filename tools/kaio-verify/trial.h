@@ -1,4 +1,5 @@
-/* --run: a session over specs, a kernel of one of them, and a trial of it: one set of values, filled, run and checked. */
+/* --run: a session over specs, a kernel of one of them, and a trial of it: one set of values,
+ * filled, run and checked. */
 #ifndef KAIO_VERIFY_TRIAL_H
 #define KAIO_VERIFY_TRIAL_H
 
@@ -73,16 +74,16 @@ struct trial {
     bool temps; /* runs read the temps back */
 };
 
-/* code.c: emits and loads the kernel with the types of `spec`, unless that is what the device has. False after a row that says
- * why not. */
+/* code.c: emits and loads the kernel with the types of `spec`, unless that is what the device has.
+ * False after a row that says why not. */
 bool kernel_prepare(struct kernel *k, struct spec *spec);
 /* Runs the problem by code in which its dimensions are constants. */
 void kernel_run_fixed(struct kernel *k, struct spec *spec, const struct trial *problem);
 /* A row: the kernel was refused before any case could run. */
 void kernel_error(struct kernel *k, struct diags *d, int status);
 
-/* Sets .a (a new arena, for the caller to free), .d, .test and .words of a trial whose kernel, and named or values, are
- * set. */
+/* Sets .a (a new arena, for the caller to free), .d, .test and .words of a trial whose kernel, and
+ * named or values, are set. */
 void trial_begin(struct trial *t);
 /* "n=3 m=5" */
 const char *trial_words(struct arena *a, const word_list *words);
@@ -92,7 +93,8 @@ bool trial_bind(struct trial *t);
 double trial_cost(const struct trial *t);
 /* And the bytes of all buffers. */
 double trial_bytes(const struct trial *t);
-/* After trial_bind: a row that skips what is too large to be run without being asked for. False: it is not. */
+/* After trial_bind: a row that skips what is too large to be run without being asked for. False: it
+ * is not. */
 bool trial_skip_large(struct trial *t);
 /* Checks with every fill that is asked for; adds the rows. */
 void trial_run(struct trial *t);
@@ -112,15 +114,16 @@ bool trial_should_vary(const struct trial *t, enum fill_kind kind);
 
 /* steps.c: whether the kernel stores something on its way that later steps can be judged from. */
 bool steps_any(const struct trial *t);
-/* After a run that read the temps back: adds a row for each stored intermediate and for each output,
- * judged by the stored values that the kernel made it from. */
+/* After a run that read the temps back: adds a row for each stored intermediate and for each
+ * output, judged by the stored values that the kernel made it from. */
 void steps_judge(struct trial *t, enum fill_kind kind);
 
 /* Random shapes for --shapes. */
 struct shapes *shapes_new(struct arena *a, struct kernel *k);
 /* The next one's values. False: there are no more. */
 bool shapes_next(struct shapes *sh, word_list *values);
-/* For a kernel without cases: values of a kind, of which there are SHAPES_USUAL. False: none will do. */
+/* For a kernel without cases: values of a kind, of which there are SHAPES_USUAL. False: none will
+ * do. */
 enum { SHAPES_USUAL = 3 };
 bool shapes_usual(struct shapes *sh, size_t kind, word_list *values);
 /* "small", "odd", "aligned" */

@@ -12,7 +12,8 @@ enum code { CODE_BOTH, CODE_GENERIC, CODE_FIXED };
 extern const char *const code_names[]; /* NULL at the end */
 enum format { FORMAT_TEXT, FORMAT_TAP, FORMAT_JSON, FORMAT_JUNIT };
 
-/* One output of one case that was checked, or a case that could not be. Strings may be NULL where they mean nothing. */
+/* One output of one case that was checked, or a case that could not be. Strings may be NULL where
+ * they mean nothing. */
 struct row {
     enum row_status status;
     const char *kernel;
@@ -111,14 +112,15 @@ int verify_golden(struct cli *cli, const struct options *opt);
 int verify_files(struct cli *cli, const struct options *opt);
 int verify_run(struct cli *cli, const struct options *opt);
 
-/* cost.c: elements of every equation times the ranges of the reductions in it, memory from a; a sample of the outputs (0: all)
- * needs less. */
+/* cost.c: elements of every equation times the ranges of the reductions in it, memory from a; a
+ * sample of the outputs (0: all) needs less. */
 double cost_of(struct arena *a, const struct ref_input *in, uint64_t sample);
 /* An extent, 1 where it depends on an index or on what is in a tensor, or is 0. */
 double cost_extent(struct arena *a, const struct ref_input *in, const struct lang_expr *e);
 /* Whether the expression's value depends on the dimension, scalar or index. */
 bool cost_reads(const struct lang_expr *e, const struct lang_symbol *s);
-/* How many elements of each output are evaluated: what --sample says; else all (0), or as many as take seconds. */
+/* How many elements of each output are evaluated: what --sample says; else all (0), or as many as
+ * take seconds. */
 uint64_t cost_sample(struct arena *a, const struct ref_input *in, const struct options *o);
 
 /* A word for the shell, quoted when it must be. */

@@ -1,12 +1,12 @@
-/* Computes where an element of a buffer lies, in the order that leaves the least to do in the innermost
- * loop. */
+/* Computes where an element of a buffer lies, in the order that leaves the least to do in the
+ * innermost loop. */
 #include <config.h>
 
 #include "lower/cg/cg.h"
 
 #include <stdlib.h>
 
-/* ---- what varies in which loop -------------------------------------------------------------------- */
+/* ---- what varies in which loop --------------------------------------------------------------- */
 
 static void add_reg(struct cg *g, struct cg_nest *nest, int32_t reg)
 {
@@ -60,7 +60,8 @@ static bool varies_in(const struct cg *g, const struct cg_nest *nest, int32_t re
             return true;
     if (reg < nest->first)
         return false;
-    /* made since the loop began: by a pure instruction, whose operands tell, or else by something that may vary */
+    /* made since the loop began: by a pure instruction, whose operands tell, or else by something
+     * that may vary */
     return (size_t)reg >= g->depth_of.n || !g->depth_of.v[reg] || g->depth_of.v[reg] > nest->depth;
 }
 
@@ -81,7 +82,7 @@ void cg_set_depth(struct cg *g, int32_t reg, unsigned depth)
     g->depth_of.v[reg] = depth + 1; /* 0: not known */
 }
 
-/* ---- elements ------------------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 static int32_t offset_by(struct cg *g, int32_t base, struct cg_val index, unsigned size)
 {
@@ -100,7 +101,8 @@ struct cg_place_of cg_element(struct cg *g, const struct lang_symbol *t, uint32_
     unsigned row_depth = cg_depth(g, row.op), last_depth = cg_depth(g, last.op);
     if (row_depth == last_depth || cg_is_const(row, &i) || cg_is_const(last, &i))
         return cg_address(g, t, cg_flat_index(g, t, n, subscript));
-    /* what does not vary in the innermost loop is added to the base first, so that it is outside of it */
+    /* what does not vary in the innermost loop is added to the base first, so that it is outside of
+     * it */
     struct cg_place_of at = {.base = cg_param_of(g, t).op.reg, .nibble = cg_int(DT_U32, 0)};
     row = cg_binary(g, OP_MUL, row, cg_extent(g, t, n - 1));
     at.base = offset_by(g, at.base, row_depth < last_depth ? row : last, bits / 8);

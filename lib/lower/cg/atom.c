@@ -1,10 +1,13 @@
-/* Atomic operations, ordered loads and stores. The PTX memory model (from sm_70 on) implements C++'s orders so (Lustig,
- * Sahasrabuddhe, Giroux: A Formal Analysis of the NVIDIA PTX Memory Consistency Model, ASPLOS 2019):
+/* Atomic operations, ordered loads and stores. The PTX memory model (from sm_70 on) implements
+ * C++'s orders so (Lustig, Sahasrabuddhe, Giroux: A Formal Analysis of the NVIDIA PTX Memory
+ * Consistency Model, ASPLOS 2019):
  *
  *     relaxed, acquire, release, acq_rel    the word of that name on ld, st, atom, red
- *     seq_cst                               fence.sc in front, then ld.acquire, st.relaxed, atom.acquire
+ *     seq_cst                               fence.sc in front, then ld.acquire, st.relaxed,
+ *                                           atom.acquire
  *
- * The fence makes a release pattern of what follows it, so nothing is lost by that being weaker than release.
+ * The fence makes a release pattern of what follows it, so nothing is lost by that being weaker
+ * than release.
  */
 #include <config.h>
 
@@ -19,7 +22,7 @@ static bool is_half(enum dtype t)
     return t == DT_F16 || t == DT_BF16;
 }
 
-/* ---- order and scope ------------------------------------------------------------------------------ */
+/* ---- order and scope ------------------------------------------------------------------------- */
 
 static bool supported(struct cg *g, const struct lang_expr *e)
 {
@@ -46,7 +49,7 @@ static const char *order_words(struct cg *g, const struct lang_expr *e)
     return arena_printf(g->a, ".%s.%s", word, cg_scope_word(e->scope));
 }
 
-/* ---- operands ------------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 /* A register as the instruction wants it: 16-bit integers are otherwise kept in 32 bits. */
 static struct ptx_operand word_of(struct cg *g, struct cg_val v)
@@ -95,7 +98,7 @@ static struct cg_val negated(struct cg *g, struct cg_val v)
     return cg_value(v.type, CG(g, PTX_F16, "xor.b16", ptx_r(v.op.reg), ptx_imm(0x8000)));
 }
 
-/* ---- instructions --------------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 static const char *operation(enum lang_builtin fn)
 {
@@ -177,7 +180,8 @@ static struct cg_val update(struct cg *g, const struct lang_expr *e, struct cg_p
     return value_of_word(g, t, e->lanes, old);
 }
 
-/* min and max of floats, which PTX lacks: what is there is replaced until nothing has come between. */
+/* min and max of floats, which PTX lacks: what is there is replaced until nothing has come
+ * between. */
 static struct cg_val float_minmax(struct cg *g, const struct lang_expr *e, struct cg_place_of at)
 {
     enum dtype t = e->args[0]->type, bits = t == DT_F64 ? DT_U64 : DT_U32;

@@ -1,8 +1,10 @@
-/* Reductions over a block of any size: each warp folds its own values, then the warps' results are folded.
+/* Reductions over a block of any size: each warp folds its own values, then the warps' results are
+ * folded.
  *
- * The results meet in shared memory of 32 slots. There are two such areas and calls take them in turn, so that a call may
- * write while slow threads still read what the call before left: before the area comes round again everyone has
- * passed the barrier of the call between. That costs one barrier a call where all warps are full, else two.
+ * The results meet in shared memory of 32 slots. There are two such areas and calls take them in
+ * turn, so that a call may write while slow threads still read what the call before left: before
+ * the area comes round again everyone has passed the barrier of the call between. That costs one
+ * barrier a call where all warps are full, else two.
  */
 #include <config.h>
 
@@ -144,7 +146,8 @@ static struct cg_val fold_everywhere(struct cg *g, enum fold_kind f, enum dtype 
     return v;
 }
 
-/* The last warp may lack lanes: the first one folds, and leaves the result in slot 0, which only its lane 0 read. */
+/* The last warp may lack lanes: the first one folds, and leaves the result in slot 0, which only
+ * its lane 0 read. */
 static struct cg_val fold_first(struct cg *g, enum fold_kind f, enum dtype t, int32_t area)
 {
     struct cg_val n = block_threads(g), lane = cg_special(g, SP_LANEID);

@@ -1,5 +1,5 @@
-/* Vectors, and arrays in registers: each lane of each element is a cell, which stands for its latest value while the code
- * is straight and has a register where ways meet. */
+/* Vectors, and arrays in registers: each lane of each element is a cell, which stands for its
+ * latest value while the code is straight and has a register where ways meet. */
 #include <config.h>
 
 #include "lower/cg/cg.h"
@@ -8,7 +8,7 @@
 
 enum { MOST_LANES = 16, MOST_ARGS = 4 };
 
-/* ---- vectors -------------------------------------------------------------------------------------- */
+/* ---- vectors --------------------------------------------------------------------------------- */
 
 struct cg_val cg_vector(struct cg *g, enum dtype t, unsigned n, const struct cg_val *lane)
 {
@@ -61,7 +61,7 @@ static struct cg_val nothing(struct cg *g, enum dtype t, uint8_t lanes)
     return cells_value(g, none, t, lanes);
 }
 
-/* ---- elements ------------------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 static bool outside(struct cg *g, const struct lang_expr *at, const char *name, int64_t i,
                     int64_t n)
@@ -121,7 +121,8 @@ static bool has_lane(const struct lang_expr *e)
     return e->kind == E_INDEX && e->sym->lanes && e->nargs > e->sym->rank;
 }
 
-/* What e names: cells, or a place in memory. A table of constants is not a target but can be read. */
+/* What e names: cells, or a place in memory. A table of constants is not a target but can be
+ * read. */
 struct cg_target cg_target(struct cg *g, const struct lang_expr *e)
 {
     struct cg_target t = {.type = e->type, .lanes = e->lanes};
@@ -200,7 +201,7 @@ struct cg_target cg_temporary(struct cg *g, enum dtype t, uint8_t lanes)
     return r;
 }
 
-/* ---- promotion ------------------------------------------------------------------------------------ */
+/* ---- promotion ------------------------------------------------------------------------------- */
 
 static void to_register(struct cg *g, struct cg_val *val, enum dtype t)
 {
@@ -262,7 +263,7 @@ void cg_promote(struct cg *g, const struct lang_stmt *s)
         cg_promote(g, s->body[i]);
 }
 
-/* ---- expressions ---------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static struct cg_val lane_unary(struct cg *g, const void *how, const struct cg_val *x)
 {
@@ -412,7 +413,8 @@ static struct cg_val member(struct cg *g, const struct lang_expr *e)
     return v.lanes ? v.lane[e->ival] : nothing(g, e->type, 0);
 }
 
-/* An element of an array in registers, or of a table, whose subscripts are constants: there is nothing to read. */
+/* An element of an array in registers, or of a table, whose subscripts are constants: there is
+ * nothing to read. */
 static bool is_at_hand(struct cg *g, const struct lang_expr *e)
 {
     struct cg_val v;

@@ -3,7 +3,7 @@
 #include "lower/cg/cg.h"
 #include "lower/pass/pass.h"
 
-/* ---- errors --------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 bool cg_error(struct cg *g, struct span s, const char *fmt, ...)
 {
@@ -15,7 +15,7 @@ bool cg_error(struct cg *g, struct span s, const char *fmt, ...)
     return diag_error(g->d, s, "%s", text);
 }
 
-/* ---- control flow --------------------------------------------------------------------------------- */
+/* ---- control flow ---------------------------------------------------------------------------- */
 
 uint32_t cg_label(struct cg *g, const char *stem)
 {
@@ -41,7 +41,7 @@ void cg_jump_if(struct cg *g, int32_t pred, bool sense, uint32_t label)
         ptx_emit(&g->b, pred, !sense, "bra", PTX_ARGS(ptx_label(label)));
 }
 
-/* ---- positions ------------------------------------------------------------------------------------ */
+/* ---- positions ------------------------------------------------------------------------------- */
 
 static void annotate(struct cg *g, struct span s)
 {
@@ -126,7 +126,7 @@ void cg_at(struct cg *g, struct span s)
         put_loc(g, s);
 }
 
-/* ---- bindings ------------------------------------------------------------------------------------- */
+/* ---- bindings -------------------------------------------------------------------------------- */
 
 struct cg_binding *cg_find(struct cg *g, const struct lang_symbol *sym)
 {
@@ -143,9 +143,10 @@ void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool 
     *b = (struct cg_binding){.sym = sym, .val = v, .is_mutable = is_mutable};
 }
 
-/* ---- an entry ------------------------------------------------------------------------------------- */
+/* ---- an entry -------------------------------------------------------------------------------- */
 
-/* What the entry before leaves: a copy of its items is as large as they are. Its registers were copied when they were numbered. */
+/* What the entry before leaves: a copy of its items is as large as they are. Its registers were
+ * copied when they were numbered. */
 static void give_back(struct cg *g)
 {
     struct cg_spare *const spare = g->spare;

@@ -1,15 +1,18 @@
 /* The code generator's working state, shared by the strategies. Private to lib/lower.
  *
- * A value is an operand (a register or an immediate) with the language's type. How a type sits in registers:
+ * A value is an operand (a register or an immediate) with the language's type. How a type sits in
+ * registers:
  *   f64 %fd, f32 %f; f16 bf16 %h (their bits), e4m3 e5m2 %rs (their bits)
  *   i64 u64 %rd; every narrower integer in %r, sign- or zero-extended to 32 bits
  *   bool: a predicate; in memory a byte 0 or 1
- * An i64 index is mostly known to fit 32 bits: it then stays in a %r with `narrow` saying how it extends, and
- * only what needs 64 bits (addresses) widens it, so that arithmetic stays exact and cheap.
+ * An i64 index is mostly known to fit 32 bits: it then stays in a %r with `narrow` saying how it
+ * extends, and only what needs 64 bits (addresses) widens it, so that arithmetic stays exact and
+ * cheap.
  *
- * Pure instructions are value-numbered: the same operation on the same operands gives the same register, within the
- * region that the first one dominates (cg_scope_open/close). Registers that are assigned more than once (locals,
- * loop counters, accumulators) carry a version that every assignment advances.
+ * Pure instructions are value-numbered: the same operation on the same operands gives the same
+ * register, within the region that the first one dominates (cg_scope_open/close). Registers that
+ * are assigned more than once (locals, loop counters, accumulators) carry a version that every
+ * assignment advances.
  */
 #ifndef KAIO_LOWER_CG_H
 #define KAIO_LOWER_CG_H
@@ -47,8 +50,8 @@ struct cg_number {
     int32_t next; /* index + 1 of the next in the bucket */
     int32_t reg;
 };
-/* Memory that entries are generated in, one after the other: what grows side by side would be moved, and leave twice its size
- * behind. Most have less: memory that is not used costs nothing. */
+/* Memory that entries are generated in, one after the other: what grows side by side would be
+ * moved, and leave twice its size behind. Most have less: memory that is not used costs nothing. */
 struct cg_spare {
     struct ptx_func *func; /* whose items are there now, NULL: nobody's */
     VEC(struct ptx_item) items;
@@ -82,13 +85,14 @@ struct cg_part {
     int32_t word;
 };
 
-/* The value that a symbol stands for just now. The symbol is an index, a local or a function's parameter. */
+/* The value that a symbol stands for just now. The symbol is an index, a local or a function's
+ * parameter. */
 struct cg_binding {
     const struct lang_symbol *sym;
     struct cg_val val;
     bool is_mutable; /* val.op is a register that assignments write */
-    /* Vectors and arrays in registers have a cell for each lane of each element. An array that a function was
-     * given shares its caller's. */
+    /* Vectors and arrays in registers have a cell for each lane of each element. An array that a
+     * function was given shares its caller's. */
     struct cg_cell *cell;
     uint32_t ncell;
     const struct lang_symbol
@@ -184,12 +188,14 @@ struct cg_home {
     bool is_stored;                 /* an earlier stage has */
 };
 
-/* A reduction that has been made an intermediate of its own, and the read of that which stands for it. */
+/* A reduction that has been made an intermediate of its own, and the read of that which stands for
+ * it. */
 struct cg_outlined {
     const struct lang_expr *reduce, *read;
 };
 
-/* Which equations reduce, looking through intermediates: as long as no other is stored or outlined. */
+/* Which equations reduce, looking through intermediates: as long as no other is stored or
+ * outlined. */
 struct cg_reduces {
     const struct lang_equation *eq;
     bool reduces;
@@ -237,8 +243,8 @@ struct cg {
     VEC(struct ptx_item) prologue;
     VEC(uint32_t) prologue_order;
     int32_t sreg[SP_COUNT]; /* register of each special, -1 = not read yet */
-    /* block.c: shared memory for reductions over the block (NULL until needed), the area whose turn it is, and the sum
-     * of the addresses of both */
+    /* block.c: shared memory for reductions over the block (NULL until needed), the area whose turn
+     * it is, and the sum of the addresses of both */
     struct ptx_var *area_var;
     int32_t area_turn, area_sum;
     uint32_t reserved; /* the static shared memory that they take, once that is known */
@@ -253,8 +259,8 @@ struct cg {
     uint32_t clock;        /* the last version given */
 
     VEC(struct cg_binding) bindings;
-    uint32_t
-        bound; /* how often something was bound: a node that is met again before the next time stands for the same */
+    uint32_t bound; /* how often something was bound: a node that is met again before the next time
+                       stands for the same */
     VEC(const void *) kept; /* what is numbered beside registers: cg_remember() has the index */
     /* locals that branches or loops assign: they need a register */
     VEC(const struct lang_symbol *) assigned;
@@ -266,14 +272,16 @@ struct cg {
     VEC(struct cg_variable) variables;
     struct ptx_var *dynamic;        /* the module's dynamic shared memory */
     struct lang_expr *shared_bytes; /* the bytes of it that the launch needs, NULL: none */
-    /* Local arrays whose index is not constant somewhere: found while generating, which then begins again. */
+    /* Local arrays whose index is not constant somewhere: found while generating, which then begins
+     * again. */
     VEC(const struct lang_symbol *) indexed;
     bool again;
     uint32_t rounds; /* of unrolled loops, so far */
     struct library *library;
     uint64_t block[3];    /* threads, 0 where not constant */
     struct cg_nest *nest; /* the innermost loop */
-    /* Loads stay before barriers that they are written before: ptxas takes ld.global.nc to where its result is used. */
+    /* Loads stay before barriers that they are written before: ptxas takes ld.global.nc to where
+     * its result is used. */
     bool keeps_loads;
     VEC(unsigned)
     depth_of; /* by register: 1 + the depth of the innermost loop that it varies in; 0: not known */
@@ -286,26 +294,29 @@ struct cg {
     bool in_body;                   /* body: buffers may change between reads */
     bool contract_fma;
     bool fast; /* math: fast */
-    /* sums are the tensor cores', so that no bits are promised: of what is rounded to 16 bits at once the hardware's
-     * approximations may be a part */
+    /* sums are the tensor cores', so that no bits are promised: of what is rounded to 16 bits at
+     * once the hardware's approximations may be a part */
     bool tensor;
     unsigned depth;             /* of inlining */
     uint32_t line;              /* of the last .loc or annotation */
     struct cg_site *site;       /* the calls that are being inlined, innermost first */
     struct cg_inlined *inlined; /* the functions that .loc names, of the whole module */
 
-    /* A strategy that has elements in registers already answers reads of tensors here. False: not its. */
+    /* A strategy that has elements in registers already answers reads of tensors here. False: not
+     * its. */
     bool (*read)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
     /* They answer reductions, and quotients with the operands x and y, in the same way. */
     bool (*reduced)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
     bool (*quotient)(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q);
-    /* A call of exp whose argument is never positive; *rough: and a few units in the last place matter little. */
+    /* A call of exp whose argument is never positive; *rough: and a few units in the last place
+     * matter little. */
     bool (*falling)(struct cg *g, const struct lang_expr *e, bool *rough);
     void *read_ctx;
     /* every read is already in registers: nothing is gained by branching around it */
     bool preloaded;
-    /* Conditions become selections: both arms are computed, and what they read is loaded under a predicate. guard: the
-     * one under which memory may be read or written now, -1: always; guard_varies: it differs between lanes of a vector. */
+    /* Conditions become selections: both arms are computed, and what they read is loaded under a
+     * predicate. guard: the one under which memory may be read or written now, -1: always;
+     * guard_varies: it differs between lanes of a vector. */
     bool converts;
     int32_t guard;
     bool guard_varies;
@@ -318,7 +329,8 @@ struct cg {
 /* ---- cg.c: entries, control flow, positions ---- */
 
 void cg_begin(struct cg *g, const char *entry);
-/* Ends the entry: dead code out, prologue in front, registers declared; adds the launch's arguments. */
+/* Ends the entry: dead code out, prologue in front, registers declared; adds the launch's
+ * arguments. */
 void cg_end(struct cg *g, struct contract_launch *launch);
 /* grid, block: along x. */
 struct contract_launch *cg_launch(struct cg *g, struct lang_expr *grid, struct lang_expr *block);
@@ -336,7 +348,8 @@ void cg_leave(struct cg *g, struct cg_site *site, struct span call);
 bool cg_error(struct cg *g, struct span s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Moves the items made since `from` (of func->items) in front of everything; lower orders come first. */
+/* Moves the items made since `from` (of func->items) in front of everything; lower orders come
+ * first. */
 void cg_to_prologue(struct cg *g, size_t from, uint32_t order);
 
 struct cg_binding *cg_find(struct cg *g, const struct lang_symbol *sym);
@@ -347,8 +360,9 @@ void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool 
 int32_t cg_new(struct cg *g, enum dtype t); /* a register for a value of type t */
 int32_t cg_new_mutable(struct cg *g, enum dtype t);
 void cg_assigned(struct cg *g, int32_t reg); /* reg was just written: advance its version */
-/* Writes a mutable register: the instruction whose result it is and whose other operands these are, under a predicate (-1: always).
- * Its version advances. Instructions with several results are emitted as they are, and cg_assigned() said of each. */
+/* Writes a mutable register: the instruction whose result it is and whose other operands these are,
+ * under a predicate (-1: always). Its version advances. Instructions with several results are
+ * emitted as they are, and cg_assigned() said of each. */
 void cg_assign(struct cg *g, int32_t pred, int32_t reg, const char *mnemonic, size_t n,
                const struct ptx_operand *op);
 #define CG_ASSIGN(g, reg, mnemonic, ...) \
@@ -376,8 +390,8 @@ int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
 int32_t cg_recall(struct cg *g, const char *what, size_t n, const struct ptx_operand *op);
 void cg_remember(struct cg *g, const char *what, size_t n, const struct ptx_operand *op,
                  int32_t reg);
-/* These do so for what is read from memory, n < CG_KEY_MAX. What was read in any case is known under every
- * guard; what was read under g->guard is good there only. */
+/* These do so for what is read from memory, n < CG_KEY_MAX. What was read in any case is known
+ * under every guard; what was read under g->guard is good there only. */
 int32_t cg_recall_read(struct cg *g, const char *what, size_t n, const struct ptx_operand *op);
 void cg_remember_read(struct cg *g, const char *what, size_t n, const struct ptx_operand *op,
                       int32_t reg);
@@ -389,8 +403,9 @@ struct cg_val cg_param_of(struct cg *g, const struct lang_symbol *sym);
 struct cg_val cg_param_computed(struct cg *g, struct lang_expr *e); /* a u64 computed at launch */
 /* A pointer to global memory that only the contract names ("$messages"); the register. */
 int32_t cg_param_hidden(struct cg *g, const char *name);
-/* A tensor map of t as it lies in memory, in boxes of so many elements (the innermost dimension first, of 32, 64 or 128 bytes, over
- * which they are swizzled); the register of its address, of 64 bits. tf32: its f32 are rounded on their way, as by tf32_rn(). */
+/* A tensor map of t as it lies in memory, in boxes of so many elements (the innermost dimension
+ * first, of 32, 64 or 128 bytes, over which they are swizzled); the register of its address, of 64
+ * bits. tf32: its f32 are rounded on their way, as by tf32_rn(). */
 int32_t cg_param_map(struct cg *g, const struct lang_symbol *t, const uint32_t *box, bool tf32);
 struct cg_val cg_special(struct cg *g, enum lang_special s);
 /* The thread's flat number in its block, x first: a u32. */
@@ -407,7 +422,8 @@ const struct lang_symbol *cg_temp(struct cg *g, const char *name, enum dtype typ
 const struct lang_symbol *cg_temp_for(struct cg *g, const struct lang_symbol *t);
 /* Where an intermediate or an output is kept for other stages; NULL: nowhere. */
 struct cg_home *cg_home_of(const struct cg *g, const struct lang_symbol *sym);
-/* At the end of an entry: forgets the parameters that nothing reads; gives the launch those that are left, in their order. */
+/* At the end of an entry: forgets the parameters that nothing reads; gives the launch those that
+ * are left, in their order. */
 void cg_drop_unread(struct cg *g);
 void cg_add_args(struct cg *g, struct contract_launch *l);
 
@@ -424,13 +440,15 @@ struct cg_val cg_int(enum dtype t, int64_t v);
 struct cg_val cg_float(struct cg *g, enum dtype t, double v);
 struct cg_val cg_bool(struct cg *g, bool v);
 bool cg_is_const(struct cg_val v, int64_t *i); /* an integer or bool immediate */
-/* Are both the same operand, extended in the same way? Of scalars of one type; equal values may be in different registers. */
+/* Are both the same operand, extended in the same way? Of scalars of one type; equal values may be
+ * in different registers. */
 bool cg_same(struct cg_val x, struct cg_val y);
 /* The operand for an instruction on the full type; narrow values are widened. */
 struct ptx_operand cg_op(struct cg *g, struct cg_val v);
 int32_t cg_reg(struct cg *g, struct cg_val v);            /* the same, in a register */
 void cg_move(struct cg *g, int32_t reg, struct cg_val v); /* assigns a mutable register */
-/* cg_move_new() moves a value that was computed since `since`: its last instruction then writes reg itself. */
+/* cg_move_new() moves a value that was computed since `since`: its last instruction then writes reg
+ * itself. */
 struct cg_since {
     size_t items, numbers;
 };
@@ -465,16 +483,17 @@ struct cg_val cg_minmax(struct cg *g, bool is_max, struct cg_val x, struct cg_va
 struct cg_val cg_freeze(struct cg *g, struct cg_val x);
 /* x as an i64 (a narrow one where it can be). */
 struct cg_val cg_index(struct cg *g, struct cg_val x);
-/* q = x / y, r = x % y for unsigned x and a divisor that fits 32 bits; 32-bit division where x allows. */
+/* q = x / y, r = x % y for unsigned x and a divisor that fits 32 bits; 32-bit division where x
+ * allows. */
 void cg_divmod(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q, struct cg_val *r);
 
 /* ---- convert.c ---- */
 
 struct cg_val cg_convert(struct cg *g, struct cg_val v, enum dtype to);
 struct cg_val cg_bitcast(struct cg *g, struct cg_val v, enum dtype to);
-/* Part i of a 32-bit register, 4, 8 or 16 bits each, sign-extended. Neither this nor the conversions use bfe.s32: of
- * bfe.s32 of a whole byte or half followed by cvt.rn.f32.u32, ptxas (12.x, 13.0) makes I2F.S8 or I2F.S16, which takes
- * the value as signed. */
+/* Part i of a 32-bit register, 4, 8 or 16 bits each, sign-extended. Neither this nor the
+ * conversions use bfe.s32: of bfe.s32 of a whole byte or half followed by cvt.rn.f32.u32, ptxas
+ * (12.x, 13.0) makes I2F.S8 or I2F.S16, which takes the value as signed. */
 int32_t cg_signed_part(struct cg *g, int32_t word, unsigned i, unsigned bits);
 
 /* ---- mem.c ---- */
@@ -494,14 +513,15 @@ struct cg_place_of cg_address(struct cg *g, const struct lang_symbol *t, struct 
 /* Does nothing write to it while the entry runs? */
 bool cg_is_constant(const struct cg *g, const struct lang_symbol *t);
 struct cg_val cg_load(struct cg *g, const struct lang_symbol *t, struct cg_place_of at);
-/* In compute, and of what nothing has written yet: ptxas moves a load of constant memory (.nc) to where its value is
- * needed, behind barriers too, but leaves this one. */
+/* In compute, and of what nothing has written yet: ptxas moves a load of constant memory (.nc) to
+ * where its value is needed, behind barriers too, but leaves this one. */
 struct cg_val cg_load_here(struct cg *g, const struct lang_symbol *t, struct cg_place_of at);
 /* Loads into reg (of the element's type) where pred holds. */
 struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_place_of at,
                          int32_t pred, struct cg_val otherwise);
 void cg_store(struct cg *g, const struct lang_symbol *t, struct cg_place_of at, struct cg_val v);
-/* n consecutive elements (n a power of two) at base + offset bytes, aligned to all of them or to 16 bytes. */
+/* n consecutive elements (n a power of two) at base + offset bytes, aligned to all of them or to 16
+ * bytes. */
 void cg_load_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int64_t offset,
                     unsigned n, struct cg_val *v); /* zeros where g->guard does not hold */
 void cg_store_vector(struct cg *g, const struct lang_symbol *t, int32_t base, int64_t offset,
@@ -513,23 +533,24 @@ void cg_unpack(struct cg *g, enum dtype t, int32_t word, unsigned n, struct cg_v
 struct cg_part cg_part_of(const struct cg *g, struct cg_val v);
 void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place_of at, unsigned n,
                    struct cg_val *v);
-/* at.cache of words of t that a kernel reads once and that writes next to nothing: what is known not to stay in the L2 cache is
- * first to leave. On an H100 such kernels take 0.95 to 1 of the time; those that write as much as they read, up to 1.04. NULL:
- * no word for it. */
+/* at.cache of words of t that a kernel reads once and that writes next to nothing: what is known
+ * not to stay in the L2 cache is first to leave. On an H100 such kernels take 0.95 to 1 of the
+ * time; those that write as much as they read, up to 1.04. NULL: no word for it. */
 const char *cg_read_once(const struct cg *g, const struct lang_symbol *t);
-/* at, of words of t that a kernel reads and that writes as much: what is read is last to leave the L2 cache, so that what is
- * written leaves first. On an H100 such kernels take 0.2 to 1.8 % less time, also where three inputs of 256 MiB take turns. */
+/* at, of words of t that a kernel reads and that writes as much: what is read is last to leave the
+ * L2 cache, so that what is written leaves first. On an H100 such kernels take 0.2 to 1.8 % less
+ * time, also where three inputs of 256 MiB take turns. */
 void cg_read_again(struct cg *g, const struct lang_symbol *t, struct cg_place_of *at);
-/* at, of what cg_read_again() was said of, has been read, and with it all of the cache's line: where one begins it is an ordinary
- * one from now on. */
+/* at, of what cg_read_again() was said of, has been read, and with it all of the cache's line:
+ * where one begins it is an ordinary one from now on. */
 void cg_read_enough(struct cg *g, const struct lang_symbol *t, struct cg_place_of at);
 void cg_store_words(struct cg *g, enum dtype t, struct cg_place_of at, unsigned n,
                     const struct cg_val *v);
 
 /* ---- address.c ---- */
 
-/* Around the code of a loop: s is the statement (NULL: none), whose assigned variables vary in it, as does what
- * cg_nest_varies() names. */
+/* Around the code of a loop: s is the statement (NULL: none), whose assigned variables vary in it,
+ * as does what cg_nest_varies() names. */
 void cg_nest_open(struct cg *g, struct cg_nest *nest, const struct lang_stmt *s);
 void cg_nest_close(struct cg *g, struct cg_nest *nest);
 void cg_nest_varies(struct cg *g, struct cg_nest *nest, int32_t reg);
@@ -566,8 +587,8 @@ const struct ptx_var *cg_shared_variable(struct cg *g, const struct lang_symbol 
 
 /* ---- place.c: local arrays, tables, places in memory ---- */
 
-/* The place of an element of anything in memory, or of a shared variable: e is an E_INDEX (of an array of vectors
- * without the lane's subscript) or an E_NAME, as E_ADDRESS has them. */
+/* The place of an element of anything in memory, or of a shared variable: e is an E_INDEX (of an
+ * array of vectors without the lane's subscript) or an E_NAME, as E_ADDRESS has them. */
 struct cg_place_of cg_place_expr(struct cg *g, const struct lang_expr *e);
 /* Element i of a table of constants; false for any other array. */
 bool cg_table_value(struct cg *g, const struct cg_binding *b, uint64_t i, struct cg_val *v);
@@ -579,7 +600,8 @@ struct cg_binding *cg_array(struct cg *g, const struct lang_symbol *sym);
 /* ---- cells.c: vectors and arrays in registers ---- */
 
 struct cg_val cg_vector(struct cg *g, enum dtype t, unsigned n, const struct cg_val *lane);
-/* f(lanes) for each lane of a vector, or once for a scalar; every x[i] has the lanes of the first. */
+/* f(lanes) for each lane of a vector, or once for a scalar; every x[i] has the lanes of the
+ * first. */
 typedef struct cg_val cg_lane_op(struct cg *g, const void *how, const struct cg_val *x);
 struct cg_val cg_lanewise(struct cg *g, cg_lane_op *f, const void *how, size_t n,
                           const struct cg_val *x);
@@ -590,8 +612,8 @@ struct cg_cell *cg_cells(struct cg *g, uint32_t n);
 struct cg_target cg_target(struct cg *g, const struct lang_expr *e);
 struct cg_val cg_get(struct cg *g, const struct cg_target *t);
 void cg_set(struct cg *g, const struct cg_target *t, struct cg_val v, struct cg_since since);
-/* Before code that may or may not run, or runs again: gives every local a register that the code assigns and that is
- * declared outside of it. */
+/* Before code that may or may not run, or runs again: gives every local a register that the code
+ * assigns and that is declared outside of it. */
 void cg_promote(struct cg *g, const struct lang_stmt *s);
 void cg_promote_expr(struct cg *g, const struct lang_expr *e);
 /* inspect_reads(), but for elements that are in registers. */
@@ -613,7 +635,8 @@ struct cg_val cg_reduce_identity(struct cg *g, enum lang_reduce how, enum dtype 
 /* The value that the equation gives its tensor at these subscripts. */
 struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
                         const struct cg_val *subscript);
-/* With g->converts: memory is read only where p holds too, until cg_unguard(); varies: p differs between lanes. */
+/* With g->converts: memory is read only where p holds too, until cg_unguard(); varies: p differs
+ * between lanes. */
 struct cg_guard {
     int32_t pred;
     bool varies;
@@ -630,11 +653,12 @@ bool cg_in_range(const struct lang_expr *sub, const struct lang_expr *dim);
 struct cg_val cg_call(struct cg *g, const struct lang_expr *e);
 /* A builtin of values, of scalars. */
 struct cg_val cg_builtin(struct cg *g, const struct lang_expr *e, const struct cg_val *x);
-/* Is there a variant of the call of which the hardware's approximations are a part (math_tensor.c)? It is taken in kernels whose
- * sums are the tensor cores'; false: it is not. */
+/* Is there a variant of the call of which the hardware's approximations are a part (math_tensor.c)?
+ * It is taken in kernels whose sums are the tensor cores'; false: it is not. */
 bool cg_has_tensor_call(const struct ptx_target *target, const struct lang_expr *e);
 bool cg_tensor_call(struct cg *g, const struct lang_expr *e, struct cg_val x, struct cg_val *r);
-/* exp(x) = p s, for x <= 0 or NaN, and s is 2^-126 at least or, where exp(x) is less than about that, 0. large: also for x so large that it overflows. */
+/* exp(x) = p s, for x <= 0 or NaN, and s is 2^-126 at least or, where exp(x) is less than about
+ * that, 0. large: also for x so large that it overflows. */
 void cg_falling_parts(struct cg *g, struct cg_val x, bool large, struct cg_val *p,
                       struct cg_val *s);
 /* A function of the math library by name, inlined. */
@@ -678,8 +702,8 @@ bool cg_jumps(const struct lang_stmt *s);
 
 /* ---- magic.c: division by what is known at launch ---- */
 
-/* q = n / d and r = n % d for n < 2^31 - 1; d: >= 0 and less than 2^32 (0: any result), as a value and as the launch
- * computes it. */
+/* q = n / d and r = n % d for n < 2^31 - 1; d: >= 0 and less than 2^32 (0: any result), as a value
+ * and as the launch computes it. */
 void magic_divmod(struct cg *g, struct cg_val n, struct lang_expr *at_launch, struct cg_val d,
                   struct cg_val *q, struct cg_val *r);
 

@@ -7,8 +7,9 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Conversions round once, to nearest even, whatever the target has: where the instruction is missing the library's
- * convert.k gives the same bits. float -> integer truncates, saturates, and NaN is 0. */
+/* Conversions round once, to nearest even, whatever the target has: where the instruction is
+ * missing the library's convert.k gives the same bits. float -> integer truncates, saturates, and
+ * NaN is 0. */
 
 static bool is_small_float(enum dtype t)
 {
@@ -43,7 +44,7 @@ static bool has_fp8_cvt(const struct cg *g)
     return g->target->sm >= 89;
 }
 
-/* ---- between floats ------------------------------------------------------------------------------- */
+/* ---- between floats -------------------------------------------------------------------------- */
 
 static struct cg_val widen(struct cg *g, struct cg_val v) /* small float -> f32, exact */
 {
@@ -134,10 +135,10 @@ static struct cg_val float_to_float(struct cg *g, struct cg_val v, enum dtype to
     return v.type == DT_F32 ? from_f32(g, v, to) : from_f64(g, v, to);
 }
 
-/* ---- integer -> float ----------------------------------------------------------------------------- */
+/* ---- integer -> float ------------------------------------------------------------------------ */
 
-/* A 64-bit integer as the f64 that rounds to the same narrow float as the integer itself: truncated, and made odd
- * where that lost something. */
+/* A 64-bit integer as the f64 that rounds to the same narrow float as the integer itself:
+ * truncated, and made odd where that lost something. */
 static struct cg_val odd_from_int64(struct cg *g, struct cg_val v)
 {
     bool is_signed = v.type == DT_I64;
@@ -176,7 +177,7 @@ static struct cg_val int_to_float(struct cg *g, struct cg_val v, enum dtype to)
     return one(g, to, m, x);
 }
 
-/* ---- float -> integer ----------------------------------------------------------------------------- */
+/* ---- float -> integer ------------------------------------------------------------------------ */
 
 static struct cg_val float_to_int(struct cg *g, struct cg_val v, enum dtype to)
 {
@@ -203,7 +204,7 @@ static struct cg_val float_to_int(struct cg *g, struct cg_val v, enum dtype to)
     return r;
 }
 
-/* ---- between integers ----------------------------------------------------------------------------- */
+/* ---- between integers ------------------------------------------------------------------------ */
 
 static bool contains(enum dtype to, enum dtype from)
 {
@@ -255,7 +256,7 @@ int32_t cg_signed_part(struct cg *g, int32_t word, unsigned i, unsigned bits)
               ptx_imm(pick | sign << 8 | sign << 12));
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static struct cg_val from_bool(struct cg *g, struct cg_val v, enum dtype to)
 {
@@ -293,8 +294,8 @@ struct cg_val cg_convert(struct cg *g, struct cg_val v, enum dtype to)
     return dtype_is_float(to) ? int_to_float(g, v, to) : int_to_int(g, v, to);
 }
 
-/* ptxas 13.0 sees through cvt and mov that bits are a bool's 0 or 1, and converts those to float as if they were the
- * number: it does not look through prmt. */
+/* ptxas 13.0 sees through cvt and mov that bits are a bool's 0 or 1, and converts those to float as
+ * if they were the number: it does not look through prmt. */
 static struct cg_val half_of_bits(struct cg *g, struct cg_val bits)
 {
     int32_t low = CG(g, PTX_B32, "prmt.b32", ptx_r(cg_reg(g, bits)), ptx_imm(0), ptx_imm(0x4410));

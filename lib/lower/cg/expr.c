@@ -29,7 +29,7 @@ static struct cg_val nothing(enum dtype t)
     return cg_int(t < DT_COUNT ? t : DT_U32, 0);
 }
 
-/* ---- names ---------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static struct cg_val dim_value(struct cg *g, const struct lang_expr *e)
 {
@@ -59,7 +59,7 @@ static struct cg_val name_value(struct cg *g, const struct lang_expr *e)
     }
 }
 
-/* ---- tensors -------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 const struct lang_expr *cg_view(const struct cg *g, const struct lang_expr *e)
 {
@@ -196,7 +196,7 @@ static struct cg_val read_tensor(struct cg *g, const struct lang_expr *e)
     return cg_load_if(g, t, at, cg_reg(g, ok), pad);
 }
 
-/* ---- conditions ----------------------------------------------------------------------------------- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
 /* && and || whose right side must not be evaluated when the left one decides. */
 static bool is_guarding(struct cg *g, const struct lang_expr *e)
@@ -344,7 +344,7 @@ static struct cg_val conditional(struct cg *g, const struct lang_expr *e)
     return cg_value(e->type, r);
 }
 
-/* ---- arithmetic ----------------------------------------------------------------------------------- */
+/* ---- arithmetic ------------------------------------------------------------------------------ */
 
 static bool is_product(const struct lang_expr *e, enum dtype t)
 {
@@ -417,7 +417,7 @@ static struct cg_val cast(struct cg *g, const struct lang_expr *e)
     return cg_binary(g, OP_DIV, x, cg_expr(g, a->args[1]));
 }
 
-/* ---- reductions ----------------------------------------------------------------------------------- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 struct accumulator {
     int32_t value;
@@ -526,8 +526,9 @@ static void reduce_loops(struct cg *g, const struct lang_expr *e, uint32_t axis,
     cg_place(g, end);
 }
 
-/* Intermediates with reductions of their own that do not depend on the loop are computed before it: the loop then finds
- * them numbered. What only one arm of a condition evaluates stays where it is. */
+/* Intermediates with reductions of their own that do not depend on the loop are computed before it:
+ * the loop then finds them numbered. What only one arm of a condition evaluates stays where it
+ * is. */
 static void hoist(struct cg *g, const struct lang_expr *e, const struct lang_expr *reduce)
 {
     bool tensor = e->kind == E_INDEX || (e->kind == E_NAME && e->sym->kind == SYM_TENSOR);
@@ -542,7 +543,7 @@ static void hoist(struct cg *g, const struct lang_expr *e, const struct lang_exp
         hoist(g, e->args[i], reduce);
 }
 
-/* ---- short reductions, written out ---------------------------------------------------------------- */
+/* ---- short reductions, written out ----------------------------------------------------------- */
 
 struct terms {
     const struct lang_expr *e;
@@ -655,7 +656,7 @@ static struct cg_val special(struct cg *g, const struct lang_expr *e)
     return cg_special(g, e->special);
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* Has it a line that is not the statement's first? */
 static bool has_own_line(const struct cg *g, const struct lang_expr *e)

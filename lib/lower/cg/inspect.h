@@ -6,7 +6,8 @@
 
 struct cg;
 
-/* A reduction that stands under a condition without which it may read what does not exist; NULL: none. */
+/* A reduction that stands under a condition without which it may read what does not exist; NULL:
+ * none. */
 const struct lang_expr *inspect_guarded_reduction(const struct cg *g, const struct lang_expr *e,
                                                   bool guarded);
 /* Is subscript i of the read e known to be in range? */
@@ -27,11 +28,12 @@ bool inspect_reduces(const struct cg *g, const struct lang_expr *e);
 const struct lang_expr *inspect_reduction(const struct cg *g, const struct lang_expr *e);
 bool inspect_mentions(const struct lang_expr *e, uint32_t n, struct lang_symbol *const *index);
 bool inspect_same_expr(const struct lang_expr *x, const struct lang_expr *y);
-/* Has x the value of y in an equation, if their arguments and pads have? An index has that of the same symbol. */
+/* Has x the value of y in an equation, if their arguments and pads have? An index has that of the
+ * same symbol. */
 bool inspect_same_node(const struct lang_expr *x, const struct lang_expr *y);
 bool inspect_same_shape(const struct lang_symbol *x, const struct lang_symbol *y);
-/* Finds the locals that are assigned where control flow joins again: inside an if or a loop that does not contain their
- * declaration too. Any other local just stands for its latest value. */
+/* Finds the locals that are assigned where control flow joins again: inside an if or a loop that
+ * does not contain their declaration too. Any other local just stands for its latest value. */
 void inspect_body(struct cg *g, const struct lang_stmt *s);
 void inspect_function(struct cg *g, const struct lang_func *f); /* once for each function */
 /* The local, shared variable or buffer that an assignment to e changes. */

@@ -10,7 +10,7 @@
 
 enum { STATIC_SHARED = 48 << 10, ALIGNMENT = 16 };
 
-/* ---- variables ------------------------------------------------------------------------------------ */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 unsigned cg_element_bytes(const struct lang_symbol *sym)
 {
@@ -43,7 +43,8 @@ const char *cg_variable_name(struct cg *g, const struct lang_symbol *sym)
     return same ? arena_printf(g->a, "%s$%u", sym->name, same) : sym->name;
 }
 
-/* "[16][17]", which PTX can say as C does, so that who reads it can tell rows from columns; NULL for one dimension. */
+/* "[16][17]", which PTX can say as C does, so that who reads it can tell rows from columns; NULL
+ * for one dimension. */
 static const char *shape_text(struct cg *g, const struct lang_symbol *sym)
 {
     struct buf b = buf_in(g->a);
@@ -76,7 +77,7 @@ struct ptx_var *cg_declare_variable(struct cg *g, enum ptx_mod space, const stru
     return v;
 }
 
-/* ---- shared memory -------------------------------------------------------------------------------- */
+/* ---- shared memory --------------------------------------------------------------------------- */
 
 static void collect_shared(struct cg *g, const struct lang_stmt *s)
 {
@@ -91,7 +92,8 @@ static uint64_t rounded(uint64_t n)
     return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* An extent as the launch writes it: the block's size for blockDim, constants' values for their names. */
+/* An extent as the launch writes it: the block's size for blockDim, constants' values for their
+ * names. */
 static struct lang_expr *at_launch(struct cg *g, const struct lang_expr *e)
 {
     struct lang_expr *copy = ARENA_NEW(g->a, struct lang_expr);
@@ -139,7 +141,8 @@ static struct lang_expr *plus(struct cg *g, struct lang_expr *x, struct lang_exp
     return x ? lx_add(g->a, x, y) : y;
 }
 
-/* The next place in the dynamic part, after what ends at *at bytes and *more, which the launch knows. */
+/* The next place in the dynamic part, after what ends at *at bytes and *more, which the launch
+ * knows. */
 static void place_dynamic(struct cg *g, struct cg_variable *v, uint64_t *at,
                           struct lang_expr **more)
 {
@@ -162,8 +165,8 @@ static bool over_limit(struct cg *g, const struct lang_symbol *sym, uint64_t byt
                     (unsigned long long)bytes, g->target->name, g->target->shared_optin);
 }
 
-/* The arrays of constant size are static while all of them fit in what a kernel has without asking; the others, and all
- * if they don't, are dynamic. */
+/* The arrays of constant size are static while all of them fit in what a kernel has without asking;
+ * the others, and all if they don't, are dynamic. */
 static bool place_shared(struct cg *g)
 {
     uint64_t fixed = g->reserved, at = 0, count;

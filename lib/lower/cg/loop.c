@@ -5,8 +5,9 @@
 
 #include <stdlib.h>
 
-/* Without being told: what indexes local arrays by its variable is unrolled up to MOST_OWN_..., other loops only if
- * they are short, to spare their counting and make constants of what is computed from it. */
+/* Without being told: what indexes local arrays by its variable is unrolled up to MOST_OWN_...,
+ * other loops only if they are short, to spare their counting and make constants of what is
+ * computed from it. */
 enum {
     MOST_ROUNDS = 1024,
     MOST_ROUNDS_IN_ALL = 100000,
@@ -17,7 +18,7 @@ enum {
     CALL_NODES = 32, /* that a call of a function of numbers is worth */
 };
 
-/* ---- constants of the copy that is generated ------------------------------------------------------ */
+/* ---- constants of the copy that is generated ------------------------------------------------- */
 
 static bool constant_name(struct cg *g, const struct lang_expr *e, struct cg_val *v)
 {
@@ -103,7 +104,7 @@ bool cg_constant(struct cg *g, const struct lang_expr *e, struct cg_val *v)
     }
 }
 
-/* ---- questions about loops ------------------------------------------------------------------------ */
+/* ---- questions about loops ------------------------------------------------------------------- */
 
 static bool is_loop(const struct lang_stmt *s)
 {
@@ -187,7 +188,7 @@ bool cg_wants_unrolling(const struct lang_stmt *s)
     return s->init && s->init->kind == S_DECL && body_indexes(s->body[0], s->init->sym);
 }
 
-/* ---- how many rounds ------------------------------------------------------------------------------ */
+/* ---- how many rounds ------------------------------------------------------------------------- */
 
 /* The one statement that changes the loop's variable. */
 struct counter {
@@ -269,7 +270,8 @@ static bool first_value(struct cg *g, const struct lang_stmt *s, const struct co
     return true;
 }
 
-/* Runs the loop's head without its body. False when it can't be told, or takes more than `most` rounds. */
+/* Runs the loop's head without its body. False when it can't be told, or takes more than `most`
+ * rounds. */
 static bool count_rounds(struct cg *g, const struct lang_stmt *s, uint32_t most, uint32_t *rounds)
 {
     struct counter c;
@@ -292,7 +294,7 @@ static bool count_rounds(struct cg *g, const struct lang_stmt *s, uint32_t most,
     return good;
 }
 
-/* ---- generating ----------------------------------------------------------------------------------- */
+/* ---- generating ------------------------------------------------------------------------------ */
 
 /* One copy of the body, to where continue goes. */
 static void round_of(struct cg *g, const struct lang_stmt *s, struct cg_loop *loop)
@@ -424,7 +426,8 @@ static void rounds_at_once(struct cg *g, const struct lang_stmt *s, const struct
     cg_place(g, rest);
 }
 
-/* copies: of the body in one round of the loop; between them the condition is asked unless it is known to hold. */
+/* copies: of the body in one round of the loop; between them the condition is asked unless it is
+ * known to hold. */
 static void rolled(struct cg *g, const struct lang_stmt *s, uint32_t copies, bool known)
 {
     struct cg_loop loop = {.up = g->loop};

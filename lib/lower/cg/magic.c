@@ -1,10 +1,11 @@
 /* Unsigned division by a number that is known at launch only, as a multiplication.
  *
- * With m = floor((2^63 - 1) / d) and 2n + 2 for n: floor(n / d) = floor((2n + 2) m / 2^64), for all n < 2^31 - 1 and
- * 0 < d < 2^32. For (n + 1) m / 2^63 = (n + 1) / d - (n + 1) (1 + r) / (d 2^63), where r = (2^63 - 1) mod d < d, so
- * that what is taken away is less than 1 / d and not nothing: with n + 1 = q d + s, 0 < s <= d, the result lies in
- * [q, q + 1). That is Robison's form of the method (N-Bit Unsigned Division Via N-Bit Multiply-Add, 2005). It needs no shift
- * that depends on d, and d = 1 is no special case. The 64-bit product's high word takes two multiplications.
+ * With m = floor((2^63 - 1) / d) and 2n + 2 for n: floor(n / d) = floor((2n + 2) m / 2^64), for all
+ * n < 2^31 - 1 and 0 < d < 2^32. For (n + 1) m / 2^63 = (n + 1) / d - (n + 1) (1 + r) / (d 2^63),
+ * where r = (2^63 - 1) mod d < d, so that what is taken away is less than 1 / d and not nothing:
+ * with n + 1 = q d + s, 0 < s <= d, the result lies in [q, q + 1). That is Robison's form of the
+ * method (N-Bit Unsigned Division Via N-Bit Multiply-Add, 2005). It needs no shift that depends on
+ * d, and d = 1 is no special case. The 64-bit product's high word takes two multiplications.
  */
 #include <config.h>
 

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Builtins: what the hardware does exactly is one instruction, the hardware's approximations are used where fast asks
- * for them, everything else is inlined from the library. */
+/* Builtins: what the hardware does exactly is one instruction, the hardware's approximations are
+ * used where fast asks for them, everything else is inlined from the library. */
 
 static struct cg_val op1(struct cg *g, const char *name, struct cg_val x)
 {
@@ -38,7 +38,7 @@ static struct cg_val f32(struct cg *g, double v)
 static const double LOG2_E = 1.4426950408889634, LN_2 = 0.6931471805599453,
                     LOG10_2 = 0.30102999566398120;
 
-/* ---- the hardware's approximations (f32) ---------------------------------------------------------- */
+/* ---- the hardware's approximations (f32) ----------------------------------------------------- */
 
 static struct cg_val fast_exp(struct cg *g, struct cg_val x, double scale)
 {
@@ -86,11 +86,12 @@ static bool fast_call(struct cg *g, enum lang_builtin fn, const struct cg_val *x
     case FN_SILU: *r = mul(g, x[0], fast_sigmoid(g, x[0], 1)); return true;
     case FN_GELU_TANH: *r = fast_gelu_tanh(g, x[0]); return true;
     default:
-        return false; /* no hardware help, or none of use near the poles of tan and for pow's negative bases */
+        return false; /* no hardware help, or none of use near the poles of tan and for pow's
+                         negative bases */
     }
 }
 
-/* ---- exact operations ----------------------------------------------------------------------------- */
+/* ---- exact operations ------------------------------------------------------------------------ */
 
 static struct cg_val absolute(struct cg *g, struct cg_val x)
 {
@@ -277,7 +278,7 @@ static bool exact_call(struct cg *g, const struct lang_expr *e, const struct cg_
     }
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 struct cg_val cg_library(struct cg *g, const char *name, size_t n, const struct cg_val *arg)
 {
@@ -339,8 +340,8 @@ struct cg_val cg_call(struct cg *g, const struct lang_expr *e)
     return r;
 }
 
-/* Computes exp as exp_falling_short_f32 of mathlib/f32.k does; below e^-87.7 s is 0, so that exp(-inf) is, which may be all that a sum
- * has. */
+/* Computes exp as exp_falling_short_f32 of mathlib/f32.k does; below e^-87.7 s is 0, so that
+ * exp(-inf) is, which may be all that a sum has. */
 void cg_falling_parts(struct cg *g, struct cg_val x, bool large, struct cg_val *p, struct cg_val *s)
 {
     struct cg_val least = f32(g, -88), log2_e = f32(g, 0x1.715476p0), magic = f32(g, 0x1.8p23);

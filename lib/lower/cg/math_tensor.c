@@ -1,9 +1,11 @@
-/* The elementary functions that mathlib/half.k has for results rounded to 16 bits at once, by the hardware's approximations:
- * 2^x and 1/x to about 2^-22, an instruction each. For kernels whose sums are the tensor cores' (cg.h): bits of others are the
- * same on every machine, and these need not be. The errors in math.def hold here too.
+/* The elementary functions that mathlib/half.k has for results rounded to 16 bits at once, by the
+ * hardware's approximations: 2^x and 1/x to about 2^-22, an instruction each. For kernels whose
+ * sums are the tensor cores' (cg.h): bits of others are the same on every machine, and these need
+ * not be. The errors in math.def hold here too.
  *
- * What 2^x would lose below 2^-126 is kept by a factor 2^-64 or 2^64, which the last multiplication takes away: that is what
- * rounds results in the subnormal range. min and max keep NaN, so that it comes out again.
+ * What 2^x would lose below 2^-126 is kept by a factor 2^-64 or 2^64, which the last multiplication
+ * takes away: that is what rounds results in the subnormal range. min and max keep NaN, so that it
+ * comes out again.
  */
 #include <config.h>
 
@@ -59,8 +61,8 @@ static struct cg_val gelu_tanh(struct cg *g, struct cg_val x)
     return mul(g, y, logistic(g, y, c));
 }
 
-/* max(x, 0) - |x| 2^P, P the logarithm of Phi(-|x|) as exactly as f16 takes it: to 0.006 of its smallest number where that is
- * all there is, and of what is left below -5.75 it has nothing. */
+/* max(x, 0) - |x| 2^P, P the logarithm of Phi(-|x|) as exactly as f16 takes it: to 0.006 of its
+ * smallest number where that is all there is, and of what is left below -5.75 it has nothing. */
 static struct cg_val gelu_of_f16(struct cg *g, struct cg_val x)
 {
     static const float c[] = {-0x1.00008p0f,  -0x1.26aa5p0f,    -0x1.d63104p-2f, -0x1.b297f2p-5f,

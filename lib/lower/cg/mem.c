@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* ---- addresses ------------------------------------------------------------------------------------ */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 struct cg_val cg_extent(struct cg *g, const struct lang_symbol *t, uint32_t axis)
 {
@@ -49,10 +49,10 @@ struct cg_place_of cg_address(struct cg *g, const struct lang_symbol *t, struct 
     return at;
 }
 
-/* ---- one element ---------------------------------------------------------------------------------- */
+/* ---- one element ----------------------------------------------------------------------------- */
 
-/* Nothing writes to an `in` parameter while the kernel runs, and the contract allows no overlap; nor to what an earlier
- * stage stored. */
+/* Nothing writes to an `in` parameter while the kernel runs, and the contract allows no overlap;
+ * nor to what an earlier stage stored. */
 bool cg_is_constant(const struct cg *g, const struct lang_symbol *t)
 {
     const struct cg_home *home = cg_home_of(g, t);
@@ -161,7 +161,8 @@ static int32_t load(struct cg *g, enum dtype t, bool is_free, struct cg_place_of
     return reg;
 }
 
-/* What does not change while it may be asked for is known by its address, whichever instruction loaded it. */
+/* What does not change while it may be asked for is known by its address, whichever instruction
+ * loaded it. */
 static struct cg_val load_once(struct cg *g, enum dtype t, bool is_free, struct cg_place_of at)
 {
     const struct ptx_operand from = cg_mem(at);
@@ -237,10 +238,10 @@ void cg_store(struct cg *g, const struct lang_symbol *t, struct cg_place_of at, 
     cg_store_at(g, t->type, at, v);
 }
 
-/* ---- vectors -------------------------------------------------------------------------------------- */
+/* ---- vectors --------------------------------------------------------------------------------- */
 
-/* The words that n elements are moved in: f32 and f64 registers as they are, the rest packed into 32 bits (or 64 for
- * i64), smaller pieces zero-extended. */
+/* The words that n elements are moved in: f32 and f64 registers as they are, the rest packed into
+ * 32 bits (or 64 for i64), smaller pieces zero-extended. */
 struct words {
     const char *type; /* of the access */
     enum ptx_mod rt;

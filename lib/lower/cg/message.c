@@ -14,8 +14,8 @@ static int64_t field(size_t offset)
     return (int64_t)offset;
 }
 
-/* The message's number in the contract. One that is generated several times (an inlined function, an unrolled loop) is
- * one message. */
+/* The message's number in the contract. One that is generated several times (an inlined function,
+ * an unrolled loop) is one message. */
 static uint32_t number_of(struct cg *g, const struct lang_expr *e)
 {
     struct contract *c = g->contract;
@@ -116,7 +116,8 @@ void cg_print(struct cg *g, const struct lang_expr *e)
         record(g, number_of(g, e), e->nargs - 1, arg);
 }
 
-/* The thread ends where it does not hold; nothing traps, so that the device stays usable and the records readable. */
+/* The thread ends where it does not hold; nothing traps, so that the device stays usable and the
+ * records readable. */
 void cg_assert(struct cg *g, const struct lang_expr *e)
 {
     uint32_t good = cg_label(g, "holds");

@@ -1,4 +1,5 @@
-/* Registers, and the numbers that values are known by: what a pure instruction made is found again. */
+/* Registers, and the numbers that values are known by: what a pure instruction made is found
+ * again. */
 #include <config.h>
 
 #include "lower/cg/cg.h"

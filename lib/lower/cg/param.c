@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* ---- parameters ----------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 static const char *param_mnemonic(enum dtype t)
 {
@@ -131,8 +131,9 @@ struct cg_home *cg_home_of(const struct cg *g, const struct lang_symbol *sym)
 
 enum { TEMPS = 1600000 }; /* the order of temps among an entry's parameters: behind all others' */
 
-/* ptxas 13.0 crashes where a parameter has the name of an entry, and an entry's is its kernel's, with something behind it
- * at most; and PTX's one constant can't be a name. Such a parameter gets a name that no identifier of the spec can have. */
+/* ptxas 13.0 crashes where a parameter has the name of an entry, and an entry's is its kernel's,
+ * with something behind it at most; and PTX's one constant can't be a name. Such a parameter gets a
+ * name that no identifier of the spec can have. */
 static const char *param_name(struct cg *g, const char *name)
 {
     if (strcmp(name, "WARP_SZ") == 0)
@@ -252,7 +253,7 @@ int32_t cg_param_map(struct cg *g, const struct lang_symbol *t, const uint32_t *
     return generic;
 }
 
-/* ---- the launch's arguments ----------------------------------------------------------------------- */
+/* ---- the launch's arguments ------------------------------------------------------------------ */
 
 static int by_order(const void *x, const void *y)
 {
@@ -298,7 +299,7 @@ void cg_drop_unread(struct cg *g)
     g->params.n = n;
 }
 
-/* ---- special registers ---------------------------------------------------------------------------- */
+/* ---- special registers ----------------------------------------------------------------------- */
 
 static enum ptx_sreg special_register(enum lang_special s)
 {
@@ -335,7 +336,8 @@ struct cg_val cg_thread_number(struct cg *g)
     return cg_binary(g, OP_ADD, t, cg_special(g, SP_TID_X));
 }
 
-/* The number of the warp in its block, from the thread's flat number: %warpid itself may change under way. */
+/* The number of the warp in its block, from the thread's flat number: %warpid itself may change
+ * under way. */
 static struct cg_val warp_number(struct cg *g)
 {
     if (g->block[0] == 32) { /* a row of threads is a warp */
@@ -346,8 +348,8 @@ static struct cg_val warp_number(struct cg *g)
     return cg_binary(g, OP_SHR, cg_thread_number(g), cg_int(DT_U32, 5));
 }
 
-/* Computes the lane from threadIdx.x where it follows from that, which is mostly at hand, while the special
- * register is slow to read. */
+/* Computes the lane from threadIdx.x where it follows from that, which is mostly at hand, while the
+ * special register is slow to read. */
 static bool lane_of_thread(struct cg *g, struct cg_val *v)
 {
     const uint64_t *b = g->block;

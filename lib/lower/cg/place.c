@@ -9,7 +9,7 @@
 
 enum { ALIGNMENT = 16, MOST_SUBSCRIPTS = 9 };
 
-/* ---- tables --------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static struct cg_val table_value(struct cg *g, const struct cg_binding *b, uint64_t i)
 {
@@ -76,7 +76,7 @@ static bool is_table(const struct lang_stmt *s)
     return true;
 }
 
-/* ---- local arrays --------------------------------------------------------------------------------- */
+/* ---- local arrays ---------------------------------------------------------------------------- */
 
 static struct ptx_var *local_variable(struct cg *g, const struct lang_symbol *sym)
 {
@@ -218,9 +218,10 @@ struct cg_binding *cg_array(struct cg *g, const struct lang_symbol *sym)
     return b;
 }
 
-/* ---- elements ------------------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
-/* A u32 index as a value and a constant, which an address takes for nothing. The sum is meant modulo 2^32. */
+/* A u32 index as a value and a constant, which an address takes for nothing. The sum is meant
+ * modulo 2^32. */
 struct split {
     struct cg_val v; /* u32 */
     uint32_t add;

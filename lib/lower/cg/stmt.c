@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* ---- declarations and assignments ----------------------------------------------------------------- */
+/* ---- declarations and assignments ------------------------------------------------------------ */
 
 static struct cg_val zero(struct cg *g, enum dtype t)
 {
@@ -116,7 +116,7 @@ static void assign(struct cg *g, const struct lang_stmt *s)
         b->val = cg_freeze(g, v);
 }
 
-/* ---- control flow --------------------------------------------------------------------------------- */
+/* ---- control flow ---------------------------------------------------------------------------- */
 
 /* The label that continue goes to: that of the innermost loop, past a switch. */
 static uint32_t next_label(struct cg *g)
@@ -181,8 +181,8 @@ static void if_stmt(struct cg *g, const struct lang_stmt *s)
     cg_place(g, end);
 }
 
-/* The label that each case has, and a jump to the one that the value chooses; where that is known now, the others keep
- * UINT32_MAX. */
+/* The label that each case has, and a jump to the one that the value chooses; where that is known
+ * now, the others keep UINT32_MAX. */
 static void choose_case(struct cg *g, const struct lang_stmt *s, struct cg_loop *out,
                         uint32_t *label)
 {
@@ -313,7 +313,7 @@ void cg_stmt(struct cg *g, const struct lang_stmt *s)
     }
 }
 
-/* ---- functions ------------------------------------------------------------------------------------ */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static const struct lang_stmt *last_stmt(const struct lang_stmt *s)
 {

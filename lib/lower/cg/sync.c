@@ -1,5 +1,5 @@
-/* Barriers, fences, votes, clocks: the calls that act (lang_builtin_acts). None is ever value-numbered, so each is
- * executed where it is written and nowhere else. */
+/* Barriers, fences, votes, clocks: the calls that act (lang_builtin_acts). None is ever
+ * value-numbered, so each is executed where it is written and nowhere else. */
 #include <config.h>
 
 #include "lower/cg/sync.h"
@@ -39,7 +39,7 @@ static struct cg_val read_clock(struct cg *g, enum dtype t, enum ptx_sreg r)
     return cg_value(t, reg);
 }
 
-/* ---- barriers and fences -------------------------------------------------------------------------- */
+/* ---- barriers and fences --------------------------------------------------------------------- */
 
 static struct cg_val barrier_of_values(struct cg *g, const struct lang_expr *e)
 {
@@ -118,7 +118,7 @@ static struct cg_val barrier_call(struct cg *g, const struct lang_expr *e)
     return nothing;
 }
 
-/* ---- votes ---------------------------------------------------------------------------------------- */
+/* ---- votes ----------------------------------------------------------------------------------- */
 
 static struct cg_val vote(struct cg *g, const struct lang_expr *e)
 {
@@ -145,7 +145,7 @@ static struct cg_val match(struct cg *g, const struct lang_expr *e)
     return cg_value(DT_U32, r);
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 struct cg_val cg_act(struct cg *g, const struct lang_expr *e)
 {

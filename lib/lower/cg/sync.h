@@ -17,12 +17,13 @@ enum fold_kind { FOLD_SUM, FOLD_MAX, FOLD_MIN, FOLD_AND, FOLD_OR, FOLD_XOR };
 enum shuffle { SHUFFLE_IDX, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR };
 
 struct cg_val fold_pair(struct cg *g, enum fold_kind f, struct cg_val x, struct cg_val y);
-/* v of another lane. clamp: as PTX defines the operand c of shfl. in_range, if not NULL, gets the predicate that
- * there is such a lane. */
+/* v of another lane. clamp: as PTX defines the operand c of shfl. in_range, if not NULL, gets the
+ * predicate that there is such a lane. */
 struct cg_val shuffle(struct cg *g, enum shuffle how, struct cg_val v, struct ptx_operand lane,
                       struct ptx_operand clamp, struct ptx_operand mask, int32_t *in_range);
 
-/* The lanes of the thread's warp that exist: all 32, unless the block's threads are not a multiple of 32. */
+/* The lanes of the thread's warp that exist: all 32, unless the block's threads are not a multiple
+ * of 32. */
 struct lanes {
     bool all;
     struct cg_val count;     /* u32 */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- types ---------------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 const char *cg_suffix(enum dtype t)
 {
@@ -93,7 +93,7 @@ static const char *mnemonic(char out[CG_WORD], const char *name, enum dtype t)
     return cg_dotted(out, name, cg_suffix(t));
 }
 
-/* ---- making values -------------------------------------------------------------------------------- */
+/* ---- making values --------------------------------------------------------------------------- */
 
 struct cg_val cg_value(enum dtype t, int32_t reg)
 {
@@ -238,7 +238,7 @@ void cg_move_new(struct cg *g, int32_t reg, struct cg_val v, struct cg_since sin
     cg_assigned(g, reg);
 }
 
-/* ---- narrow 64-bit values ------------------------------------------------------------------------- */
+/* ---- narrow 64-bit values -------------------------------------------------------------------- */
 
 struct cg_val cg_index(struct cg *g, struct cg_val x)
 {
@@ -274,7 +274,7 @@ static struct ptx_operand low_operand(struct cg_val v)
     return v.op.kind == PTX_O_IMM ? ptx_imm((int64_t)v.op.bits) : v.op;
 }
 
-/* ---- integers ------------------------------------------------------------------------------------- */
+/* ---- integers -------------------------------------------------------------------------------- */
 
 static bool fold(enum lang_op op, enum dtype t, int64_t x, int64_t y, int64_t *r)
 {
@@ -447,7 +447,7 @@ static struct cg_val int_binary(struct cg *g, enum lang_op op, struct cg_val x, 
     return cg_value(t, CG(g, cg_regtype(t), m, cg_op(g, x), cg_op(g, y)));
 }
 
-/* ---- floats, comparisons, predicates -------------------------------------------------------------- */
+/* ---- floats, comparisons, predicates --------------------------------------------------------- */
 
 static bool float_const(struct cg_val v, double *d)
 {
@@ -462,8 +462,8 @@ static bool float_const(struct cg_val v, double *d)
     return v.op.kind == PTX_O_F64 || v.op.kind == PTX_O_F32;
 }
 
-/* Constants as the hardware would compute with them; an f32 operation in f64, rounded again, is the same. NaN is left to
- * the hardware, which has a NaN of its own. */
+/* Constants as the hardware would compute with them; an f32 operation in f64, rounded again, is the
+ * same. NaN is left to the hardware, which has a NaN of its own. */
 static bool fold_float(struct cg *g, enum lang_op op, struct cg_val x, struct cg_val y,
                        struct cg_val *r)
 {
@@ -495,9 +495,9 @@ static bool is_whole(struct cg_val v, double *d)
     return float_const(v, d) && *d >= 1 && *d <= 0x1p22 && *d == trunc(*d);
 }
 
-/* x / d as div.rn has it, but for subnormal quotients halfway between two, which may go to the odd one: without that instruction's
- * test and branch the quotient by way of the reciprocal, and what that is too much put right once. Too much of an infinity is NaN,
- * for which max takes a number. */
+/* x / d as div.rn has it, but for subnormal quotients halfway between two, which may go to the odd
+ * one: without that instruction's test and branch the quotient by way of the reciprocal, and what
+ * that is too much put right once. Too much of an infinity is NaN, for which max takes a number. */
 static struct cg_val divide_by_whole(struct cg *g, struct cg_val x, double d)
 {
     const float rcp = (float)(1 / d);
@@ -696,7 +696,7 @@ struct cg_val cg_minmax(struct cg *g, bool is_max, struct cg_val x, struct cg_va
                                cg_op(g, x), cg_op(g, y)));
 }
 
-/* ---- unsigned division of indices ----------------------------------------------------------------- */
+/* ---- unsigned division of indices ------------------------------------------------------------ */
 
 void cg_divmod(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q, struct cg_val *r)
 {

@@ -1,5 +1,5 @@
-/* Shuffles and reductions over a warp. Every fold has a fixed order, so that each run and each device gives the same
- * bits, and every lane the same result. */
+/* Shuffles and reductions over a warp. Every fold has a fixed order, so that each run and each
+ * device gives the same bits, and every lane the same result. */
 #include <config.h>
 
 #include "lower/cg/sync.h"
@@ -8,7 +8,7 @@
 
 enum { LANES = 32 };
 
-/* ---- shuffles ------------------------------------------------------------------------------------- */
+/* ---- shuffles -------------------------------------------------------------------------------- */
 
 static int32_t shuffle_word(struct cg *g, enum shuffle how, enum ptx_mod rt, int32_t word,
                             struct ptx_operand lane, struct ptx_operand clamp,
@@ -62,7 +62,8 @@ struct cg_val shuffle(struct cg *g, enum shuffle how, struct cg_val v, struct pt
     return result;
 }
 
-/* The operand c of shfl: where a segment of `width` lanes ends, and which bits number the segment. */
+/* The operand c of shfl: where a segment of `width` lanes ends, and which bits number the
+ * segment. */
 static struct ptx_operand clamp_of(struct cg *g, enum shuffle how, const struct lang_expr *width)
 {
     int64_t end = how == SHUFFLE_UP ? 0 : LANES - 1;
@@ -99,7 +100,7 @@ struct cg_val warp_shuffle(struct cg *g, const struct lang_expr *e)
     return cg_vector(g, v.type, v.lanes, part);
 }
 
-/* ---- folds ---------------------------------------------------------------------------------------- */
+/* ---- folds ----------------------------------------------------------------------------------- */
 
 struct cg_val fold_pair(struct cg *g, enum fold_kind f, struct cg_val x, struct cg_val y)
 {
@@ -155,7 +156,8 @@ struct lanes warp_lanes(struct cg *g)
     return of;
 }
 
-/* Pairs of lanes that differ in one bit, from the highest on: both get the same, as every fold commutes. */
+/* Pairs of lanes that differ in one bit, from the highest on: both get the same, as every fold
+ * commutes. */
 static struct cg_val butterfly(struct cg *g, enum fold_kind f, struct cg_val v, unsigned from,
                                struct ptx_operand mask)
 {
@@ -206,7 +208,7 @@ struct cg_val warp_reduction(struct cg *g, const struct lang_expr *e)
     }
 }
 
-/* ---- __reduce_add_sync() and its like ------------------------------------------------------------- */
+/* ---- __reduce_add_sync() and its like -------------------------------------------------------- */
 
 static struct cg_val identity(enum fold_kind f, enum dtype t)
 {
@@ -218,7 +220,8 @@ static struct cg_val identity(enum fold_kind f, enum dtype t)
     }
 }
 
-/* Over the lanes of any mask, from the lowest to the highest: a loop that its lanes go through together. */
+/* Over the lanes of any mask, from the lowest to the highest: a loop that its lanes go through
+ * together. */
 static struct cg_val fold_lanes(struct cg *g, enum fold_kind f, struct cg_val v, struct cg_val mask)
 {
     int32_t sum = cg_new_mutable(g, v.type), left = cg_new_mutable(g, DT_U32);

@@ -1,11 +1,12 @@
-/* What is known at emission of an integer expression in every lane of a vector: base + k[lane] (map.h). */
+/* What is known at emission of an integer expression in every lane of a vector: base + k[lane]
+ * (map.h). */
 #include <config.h>
 
 #include "lower/map/map.h"
 
 enum { MOST_ALIGN = MAP_MOST_ALIGN };
 
-/* ---- making forms --------------------------------------------------------------------------------- */
+/* ---- making forms ---------------------------------------------------------------------------- */
 
 static struct map_form constant(int64_t v)
 {
@@ -17,7 +18,8 @@ static struct map_form constant(int64_t v)
     return f;
 }
 
-/* Something that is the same in all lanes. While nothing is to be generated another number stands for it. */
+/* Something that is the same in all lanes. While nothing is to be generated another number stands
+ * for it. */
 static struct map_form same(struct cg *g, const struct lang_expr *e)
 {
     const struct map_reader *m = g->read_ctx;
@@ -68,7 +70,8 @@ static uint32_t power_in(int64_t v)
     return !u || u > MOST_ALIGN ? MOST_ALIGN : (uint32_t)u;
 }
 
-/* The alignment that an expression of the launch has or is assumed to have; what it rests on goes to *need. */
+/* The alignment that an expression of the launch has or is assumed to have; what it rests on goes
+ * to *need. */
 static uint32_t launch_align(struct map_reader *m, const struct lang_expr *e, struct map_need *need)
 {
     need->e = NULL;
@@ -104,7 +107,7 @@ static bool add_needs(struct map_form *f, const struct map_form *y)
     return true;
 }
 
-/* ---- arithmetic ----------------------------------------------------------------------------------- */
+/* ---- arithmetic ------------------------------------------------------------------------------ */
 
 static struct map_form sum(struct cg *g, struct map_form x, const struct map_form *y, bool minus)
 {
@@ -172,8 +175,8 @@ static struct cg_val multiple_before(struct cg *g, const struct map_reader *m, s
     return x;
 }
 
-/* (base + k) / c and % c, of what is not negative, by a constant: where the base's multiples and the constant's meet, the
- * quotient or the rest of the base is all that is left to compute. */
+/* (base + k) / c and % c, of what is not negative, by a constant: where the base's multiples and
+ * the constant's meet, the quotient or the rest of the base is all that is left to compute. */
 static struct map_form divide(struct cg *g, struct map_form x, int64_t c, bool rest)
 {
     struct map_reader *m = g->read_ctx;
@@ -207,7 +210,8 @@ static struct map_form divide(struct cg *g, struct map_form x, int64_t c, bool r
     return x;
 }
 
-/* x / y or x % y, neither negative, by something that is known at launch and is not 0 where it is used. */
+/* x / y or x % y, neither negative, by something that is known at launch and is not 0 where it is
+ * used. */
 static struct cg_val quotient(struct cg *g, const struct lang_expr *by, const struct map_form *f,
                               struct cg_val x, struct cg_val y, bool rest)
 {
@@ -277,7 +281,7 @@ static struct map_form binary(struct cg *g, const struct lang_expr *e)
     return r;
 }
 
-/* ---- expressions ---------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static const struct map_bound *bound_of(const struct map_reader *m, const struct lang_symbol *index)
 {
@@ -339,7 +343,8 @@ static struct map_form operation_form(struct cg *g, const struct lang_expr *e)
     return r;
 }
 
-/* What an operation's form depends on: itself, what its indices and loop counters are now, and whether code is generated for it. */
+/* What an operation's form depends on: itself, what its indices and loop counters are now, and
+ * whether code is generated for it. */
 static size_t form_key(const struct cg *g, const struct lang_expr *e, struct ptx_operand key[4])
 {
     const struct map_reader *m = g->read_ctx;
@@ -355,8 +360,8 @@ static bool has_parts(const struct lang_expr *e)
     return inspect_strip(e)->nargs > 0;
 }
 
-/* The form of an operation is asked for by whatever it is a part of, several times: each remembers it, or the time doubles with every
- * level. */
+/* The form of an operation is asked for by whatever it is a part of, several times: each remembers
+ * it, or the time doubles with every level. */
 static struct map_form kept_form(struct cg *g, const struct lang_expr *e)
 {
     static const char what[] = "form";
@@ -441,9 +446,10 @@ uint32_t map_extent_align(struct cg *g, const struct lang_expr *dim, uint32_t mo
     return align;
 }
 
-/* ---- comparisons ---------------------------------------------------------------------------------- */
+/* ---- comparisons ----------------------------------------------------------------------------- */
 
-/* x op y, of bases that are multiples of M, is a comparison of the bases: bx - by < d is bx - by < M * ceil(d / M). */
+/* x op y, of bases that are multiples of M, is a comparison of the bases: bx - by < d is bx - by <
+ * M * ceil(d / M). */
 struct relation {
     struct map_form x, y;
     enum lang_op op;

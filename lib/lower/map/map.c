@@ -1,13 +1,14 @@
-/* Elementwise kernels: every output has the same shape, and element i of each depends on element i of the inputs only.
+/* Elementwise kernels: every output has the same shape, and element i of each depends on element i
+ * of the inputs only.
  *
  * All buffers are walked as flat arrays. A block owns `chunk` consecutive elements:
  *
  *     |<------------------------- chunk = unroll * block * vector ------------------------>|
  *     | thread 0: vector | thread 1 | ... | thread 0: vector | thread 1 | ...
  *
- * so that each access of a warp is contiguous and a thread has `unroll` of them in flight for every input. The last
- * block, when its chunk is not full, walks the vectors that are there, and one element (of packed types
- * one byte) for each thread of the rest.
+ * so that each access of a warp is contiguous and a thread has `unroll` of them in flight for every
+ * input. The last block, when its chunk is not full, walks the vectors that are there, and one
+ * element (of packed types one byte) for each thread of the rest.
  */
 #include <config.h>
 
@@ -33,7 +34,7 @@ struct map {
     VEC(const struct lang_equation *) seen;
 };
 
-/* ---- does it fit? --------------------------------------------------------------------------------- */
+/* ---- does it fit? ---------------------------------------------------------------------------- */
 
 struct fit {
     struct cg *g;
@@ -147,15 +148,16 @@ void *map_fit(struct cg *g, const struct lower_stage *s, struct buf *why)
     return f;
 }
 
-/* ---- widths --------------------------------------------------------------------------------------- */
+/* ---- widths ---------------------------------------------------------------------------------- */
 
 static const struct lang_symbol *buffer(const struct map *m, uint32_t i)
 {
     return i < m->nin ? m->in[i] : m->out[i - m->nin]->sym;
 }
 
-/* 16 bytes of the widest type: narrower ones are moved in smaller pieces, but each access of a warp stays contiguous
- * (two 16-byte pieces for each thread cost 3 to 20 % of the bandwidth on an H100). Whole bytes of packed types. */
+/* 16 bytes of the widest type: narrower ones are moved in smaller pieces, but each access of a warp
+ * stays contiguous (two 16-byte pieces for each thread cost 3 to 20 % of the bandwidth on an H100).
+ * Whole bytes of packed types. */
 static uint32_t choose_vector(const struct map *m)
 {
     unsigned most = 4;
@@ -183,7 +185,7 @@ static bool has_packed(const struct map *m)
     return false;
 }
 
-/* ---- code ----------------------------------------------------------------------------------------- */
+/* ---- code ------------------------------------------------------------------------------------ */
 
 static bool read_element(struct cg *g, const struct lang_expr *e, struct cg_val *v)
 {
@@ -363,8 +365,8 @@ static bool is_large(const struct map *m, uint32_t vector)
     return total >= (1 << 20) * (double)vector;
 }
 
-/* Many blocks of several inputs of one width: 8 bytes of each for a thread, in blocks of 512, were .4 to 1.1 % faster on an
- * H100 than 16 bytes; of one input they were 7 % slower. */
+/* Many blocks of several inputs of one width: 8 bytes of each for a thread, in blocks of 512, were
+ * .4 to 1.1 % faster on an H100 than 16 bytes; of one input they were 7 % slower. */
 static bool takes_halves(const struct map *m, uint32_t vector)
 {
     for (uint32_t i = 0; i < m->nin + m->nout; i++)
@@ -373,8 +375,8 @@ static bool takes_halves(const struct map *m, uint32_t vector)
     return m->nin > 1 && m->nout == 1 && vector > 1 && is_large(m, vector);
 }
 
-/* Blocks of 1024 threads were 0.4 to 0.7 % faster than those of 256 on an H100, given many of them and so little to
- * compute that 32 registers will do. */
+/* Blocks of 1024 threads were 0.4 to 0.7 % faster than those of 256 on an H100, given many of them
+ * and so little to compute that 32 registers will do. */
 static uint32_t choose_block(struct cg *g, const struct map *m, const struct shape *s)
 {
     unsigned weight = 0;

@@ -1,16 +1,19 @@
 /* The map strategy's parts. Private to lib/lower.
  *
- * A thread computes `lanes` neighbouring elements (along the last axis) of every output. The expression is generated once
- * for each lane; what makes that one vector's work is in how reads are answered (map/read.c):
+ * A thread computes `lanes` neighbouring elements (along the last axis) of every output. The
+ * expression is generated once for each lane; what makes that one vector's work is in how reads are
+ * answered (map/read.c):
  *
- *   - A subscript is analysed as base + k[lane], where the base is one register for all lanes, known to be a multiple
- *     of `align` elements, and k is constant (map/form.c). So the lanes of x[r, c], x[r, c + half], x[r, 2*c + 1] or
- *     x[r, c / 2] are found in a few aligned pieces of 16 bytes, and halo elements (x[r, c - 1]) at constant offsets.
- *   - A condition becomes a selection, and reads that it guards become predicated loads (cg.h: guard). A condition that
- *     holds for all lanes alike (c < k, where k is a multiple of the lanes) is one predicate, so that the
- *     guarded reads are whole vectors too.
+ *   - A subscript is analysed as base + k[lane], where the base is one register for all lanes,
+ *     known to be a multiple of `align` elements, and k is constant (map/form.c). So the lanes of
+ *     x[r, c], x[r, c + half], x[r, 2*c + 1] or x[r, c / 2] are found in a few aligned pieces of 16
+ *     bytes, and halo elements (x[r, c - 1]) at constant offsets.
+ *   - A condition becomes a selection, and reads that it guards become predicated loads (cg.h:
+ *     guard). A condition that holds for all lanes alike (c < k, where k is a multiple of the
+ *     lanes) is one predicate, so that the guarded reads are whole vectors too.
  *
- * Alignment that depends on a dimension is assumed and noted in `needs`: it becomes the variant's `when:`.
+ * Alignment that depends on a dimension is assumed and noted in `needs`: it becomes the variant's
+ * `when:`.
  */
 #ifndef KAIO_LOWER_MAP_H
 #define KAIO_LOWER_MAP_H
@@ -18,9 +21,11 @@
 #include "lower/variant.h"
 
 enum { MAP_OUTPUTS = 64, MAP_LANES = 32, MAP_NEEDS = 6 };
-/* Larger powers of two than this are not told apart; reductions of more terms than MAP_TERMS are not written out. */
+/* Larger powers of two than this are not told apart; reductions of more terms than MAP_TERMS are
+ * not written out. */
 enum { MAP_MOST_ALIGN = 1 << 20, MAP_TERMS = 128 };
-/* Positions are less, except in variants for larger sizes: no number of a thread comes near 2^31. */
+/* Positions are less, except in variants for larger sizes: no number of a thread comes near
+ * 2^31. */
 #define MAP_MOST_SMALL 2000000000
 
 /* What a schedule says; 0: chosen. */
@@ -67,12 +72,13 @@ struct map_reader {
     bool large;                      /* positions may be MAP_MOST_SMALL or more */
     bool short_rows;                 /* that rows are of less than MAP_MOST_SMALL was relied on */
     bool probes;                     /* forms are looked at only: nothing is generated */
-    /* The subscript `near` is `after` to less than after + spread elements behind `from`, a multiple of `within`, none of them as far
-     * as `within`: so quotients are known to be the same for many positions. within is 0: nothing is known. */
+    /* The subscript `near` is `after` to less than after + spread elements behind `from`, a
+     * multiple of `within`, none of them as far as `within`: so quotients are known to be the same
+     * for many positions. within is 0: nothing is known. */
     uint32_t within, after, spread;
     struct cg_val near, from;
-    /* The thread's position: the subscripts of its first element; prefix[i] is the flat index over the first i axes,
-     * prefix[rank] of the first element. */
+    /* The thread's position: the subscripts of its first element; prefix[i] is the flat index over
+     * the first i axes, prefix[rank] of the first element. */
     struct cg_val sub[VARIANT_RANK], prefix[VARIANT_RANK + 1];
     uint32_t
         along; /* the vector begins so many elements behind that position: a multiple of lanes */
@@ -94,7 +100,8 @@ struct map_form map_form(struct cg *g, const struct lang_expr *e);
 bool map_varies(struct cg *g, const struct lang_expr *e);
 /* Relies on the form's base being a multiple of `align`: notes what that needs. */
 void map_rely(struct cg *g, const struct map_form *f, uint32_t align);
-/* The largest power of two up to `most` that divides the extent of t's last axis; notes what that needs. */
+/* The largest power of two up to `most` that divides the extent of t's last axis; notes what that
+ * needs. */
 uint32_t map_extent_align(struct cg *g, const struct lang_expr *dim, uint32_t most, bool rely);
 struct cg_val map_value(struct cg *g, const struct map_form *f, uint32_t lane);
 /* Comparisons and divisions that cost less than they would by themselves; false: neither. */
@@ -111,10 +118,11 @@ void map_compute(struct cg *g, struct map_reader *m, const struct lang_equation 
 
 /* ---- map/merge.c ---- */
 
-/* Merges neighbouring axes of the stage where nothing tells them apart; tell: say so to --explain. */
+/* Merges neighbouring axes of the stage where nothing tells them apart; tell: say so to
+ * --explain. */
 struct lower_stage map_merge(struct cg *g, const struct lower_stage *s, bool tell);
-/* Merges two neighbouring indices that all reductions of the stage run over. Returns the index that stands
- * for both, and the stage with it; NULL: something tells them apart. */
+/* Merges two neighbouring indices that all reductions of the stage run over. Returns the index that
+ * stands for both, and the stage with it; NULL: something tells them apart. */
 struct lang_symbol *map_merge_sums(struct cg *g, struct lower_stage *s,
                                    struct lang_symbol *const *pair);
 

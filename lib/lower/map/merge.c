@@ -1,7 +1,9 @@
-/* Neighbouring axes that nothing tells apart become one: of y[n, c, h, w] = x[n, h, w, c], h and w, since every
- * buffer that has them has them side by side. Fewer axes are fewer divisions, longer rows, and whole tiles.
+/* Neighbouring axes that nothing tells apart become one: of y[n, c, h, w] = x[n, h, w, c], h and w,
+ * since every buffer that has them has them side by side. Fewer axes are fewer divisions, longer
+ * rows, and whole tiles.
  *
- * The buffers get symbols with fewer dimensions that stand for the same memory (a cg_home), the equations are copied.
+ * The buffers get symbols with fewer dimensions that stand for the same memory (a cg_home), the
+ * equations are copied.
  */
 #include <config.h>
 

@@ -1,10 +1,11 @@
-/* Transposes of elements of one or two bytes: a thread loads a word (of `lanes` elements) of each of `lanes` rows, transposes
- * them in registers, and stores words of elements that lie in one column. Shared memory then holds the tile as the
- * outputs want it, in words:
+/* Transposes of elements of one or two bytes: a thread loads a word (of `lanes` elements) of each
+ * of `lanes` rows, transposes them in registers, and stores words of elements that lie in one
+ * column. Shared memory then holds the tile as the outputs want it, in words:
  *
  *     row `down` of the tile: 32 words, word w at w ^ (down / lanes) % 32
  *
- * A warp stores words of 32 different down / lanes and reads the 32 words of one row: either way they lie in 32 banks.
+ * A warp stores words of 32 different down / lanes and reads the 32 words of one row: either way
+ * they lie in 32 banks.
  */
 #include <config.h>
 
@@ -49,7 +50,8 @@ static void transpose(struct cg *g, int32_t *w, uint32_t n)
     w[3] = permute(g, r, s, HIGH);
 }
 
-/* A word's address: base, whose low seven bits are a word's place in its row, with the bits of flip turned. */
+/* A word's address: base, whose low seven bits are a word's place in its row, with the bits of flip
+ * turned. */
 static struct cg_place_of word_at(struct cg *g, struct cg_val base, uint32_t flip, uint32_t row)
 {
     struct cg_val at = cg_binary(g, OP_XOR, base, cg_int(DT_U32, flip));

@@ -1,5 +1,5 @@
-/* How a vector's reads are answered (map.h): in whole aligned pieces, or element by element at constant offsets from one
- * address.
+/* How a vector's reads are answered (map.h): in whole aligned pieces, or element by element at
+ * constant offsets from one address.
  */
 #include <config.h>
 
@@ -7,10 +7,10 @@
 
 #include <stdio.h>
 
-/* ---- addresses ------------------------------------------------------------------------------------ */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
-/* The flat index of an element. Where the first subscripts are the thread's own, and so the extents, the flat index over
- * those axes is at hand. */
+/* The flat index of an element. Where the first subscripts are the thread's own, and so the
+ * extents, the flat index over those axes is at hand. */
 static struct cg_val flat_index(struct cg *g, const struct lang_symbol *t, uint32_t n,
                                 const struct cg_val *sub)
 {
@@ -29,7 +29,8 @@ static struct cg_val flat_index(struct cg *g, const struct lang_symbol *t, uint3
     return flat;
 }
 
-/* The place of the element at the forms' bases, moved by the constants of all subscripts but the last. */
+/* The place of the element at the forms' bases, moved by the constants of all subscripts but the
+ * last. */
 static struct cg_place_of base_place(struct cg *g, const struct lang_symbol *t,
                                      const struct map_form *f, uint32_t n)
 {
@@ -53,10 +54,11 @@ static struct cg_place_of base_place(struct cg *g, const struct lang_symbol *t,
     return at;
 }
 
-/* ---- pads ----------------------------------------------------------------------------------------- */
+/* ---- pads ------------------------------------------------------------------------------------ */
 
-/* The condition that subscript i of a padded read is inside, in this lane. Lanes whose elements lie in one aligned piece of `piece`
- * elements, of which the extent is a multiple, share the predicate. */
+/* The condition that subscript i of a padded read is inside, in this lane. Lanes whose elements lie
+ * in one aligned piece of `piece` elements, of which the extent is a multiple, share the
+ * predicate. */
 static struct cg_val inside(struct cg *g, const struct lang_expr *e, uint32_t i,
                             const struct map_form *f, uint32_t piece)
 {
@@ -80,7 +82,7 @@ static bool is_zero_bits(struct cg_val v)
     }
 }
 
-/* ---- reads of memory ------------------------------------------------------------------------------ */
+/* ---- reads of memory ------------------------------------------------------------------------- */
 
 /* The lanes' elements as they lie in pieces of `piece` elements. */
 struct span_of {
@@ -152,8 +154,8 @@ static struct cg_val load_lane(struct cg *g, const struct lang_symbol *t, const 
     struct cg_place_of at = base_place(g, t, f, n);
     const int64_t k = last->k[m->lane];
     if (s.piece > 1 && last->varies) {
-        /* few of a piece's elements are loaded alone, unless another read has brought it; a guard that differs between
-         * lanes is no reason to load all for each of them */
+        /* few of a piece's elements are loaded alone, unless another read has brought it; a guard
+         * that differs between lanes is no reason to load all for each of them */
         const bool load = (s.wanted * 2 >= s.piece && !g->guard_varies) || is_half_byte(t);
         const struct cg_val *v = piece(g, t, offset_by(t, at, s.first), s.piece, load);
         if (v) {
@@ -188,7 +190,8 @@ static bool is_regular(struct cg *g, const struct lang_symbol *t, const struct m
            (f[n - 1].varies && !g->guard_varies && find_span(g, t, &f[n - 1]).piece > 1);
 }
 
-/* The thread's own element of a tensor of the outputs' shape, where each lane has a position of its own. */
+/* The thread's own element of a tensor of the outputs' shape, where each lane has a position of its
+ * own. */
 static bool is_own(const struct map_reader *m, const struct lang_symbol *t,
                    const struct map_form *f)
 {
@@ -211,7 +214,7 @@ static struct cg_val load(struct cg *g, const struct lang_symbol *t, const struc
     return is_regular(g, t, f, n) ? load_lane(g, t, f, n) : load_element(g, t, f, n);
 }
 
-/* ---- all reads ------------------------------------------------------------------------------------ */
+/* ---- all reads ------------------------------------------------------------------------------- */
 
 /* The forms of the subscripts; what is not known is computed for this lane. */
 static void find_forms(struct cg *g, const struct lang_expr *e, struct map_form *f)
@@ -291,7 +294,7 @@ static bool read(struct cg *g, const struct lang_expr *e, struct cg_val *v)
     return true;
 }
 
-/* ---- a vector ------------------------------------------------------------------------------------- */
+/* ---- a vector -------------------------------------------------------------------------------- */
 
 void map_begin_reading(struct cg *g, struct map_reader *m)
 {

@@ -1,4 +1,5 @@
-/* What the strategy is called, what a schedule may say to it, and which schedules are worth trying. */
+/* What the strategy is called, what a schedule may say to it, and which schedules are worth
+ * trying. */
 #include <config.h>
 
 #include "lower/map/map.h"

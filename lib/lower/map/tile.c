@@ -1,15 +1,17 @@
 /* Transposes: inputs whose rows lie along another axis of the outputs than the outputs' rows do.
  *
- * A block computes a tile of the outputs, `side` elements along their last axis (across) by as many along the inputs'
- * (down). It first brings the tiles of the inputs to shared memory, a warp reading along the inputs' rows, then computes
- * with a warp writing along the outputs' rows. Threads move `lanes` elements at once, of four bytes or more:
+ * A block computes a tile of the outputs, `side` elements along their last axis (across) by as many
+ * along the inputs' (down). It first brings the tiles of the inputs to shared memory, a warp
+ * reading along the inputs' rows, then computes with a warp writing along the outputs' rows.
+ * Threads move `lanes` elements at once, of four bytes or more:
  *
  *      input, shared memory: down ->             outputs: across ->
  *     across   | thread 0: lanes | thread 1 |    down   | thread 0: lanes | thread 1 |
  *       v      | thread 32 ...   |                 v    | thread 32 ...   |
  *
- * Rows in shared memory are a word longer than they need be, or an element, so that what a warp reads down a column lies
- * in different banks; map/pack.c has another way for elements of one or two bytes. All other axes are the blocks'.
+ * Rows in shared memory are a word longer than they need be, or an element, so that what a warp
+ * reads down a column lies in different banks; map/pack.c has another way for elements of one or
+ * two bytes. All other axes are the blocks'.
  */
 #include <config.h>
 
@@ -21,7 +23,7 @@
 /* Rows shorter than LEAST are left to map/walk.c. */
 enum { MOST_BYTES = 48 * 1024, BLOCK = 256, LEAST = 16, MOST_SIDE = 64 };
 
-/* ---- what is transposed --------------------------------------------------------------------------- */
+/* ---- what is transposed ---------------------------------------------------------------------- */
 
 /* An affine form of the blocks' axes alone. */
 static bool is_fixed(const struct map_tiling *t, const struct access_form *f)
@@ -41,7 +43,8 @@ static bool same_tile(const struct map_tile *t, const struct access *a)
     return same;
 }
 
-/* Can no element of the outputs' shape be outside of it? What a condition guards may then be read all the same. */
+/* Can no element of the outputs' shape be outside of it? What a condition guards may then be read
+ * all the same. */
 static bool is_inside(const struct map_tiling *t, const struct access *a)
 {
     for (uint32_t i = 0; i < a->n; i++) {
@@ -118,7 +121,7 @@ static uint32_t tile_bytes(struct map_tiling *t)
     return sum;
 }
 
-/* ---- positions ------------------------------------------------------------------------------------ */
+/* ---- positions ------------------------------------------------------------------------------- */
 
 /* x * k + y, of u32. */
 static struct cg_val scaled(struct cg *g, struct cg_val x, uint32_t k, struct cg_val y)
@@ -200,7 +203,7 @@ static struct cg_val stride(struct cg *g, const struct lang_symbol *t, uint32_t 
     return v;
 }
 
-/* ---- inputs to shared memory ---------------------------------------------------------------------- */
+/* ---- inputs to shared memory ----------------------------------------------------------------- */
 
 uint32_t map_tile_rows(const struct map_tiling *t)
 {
@@ -278,9 +281,10 @@ static void declare(struct map_tiling *t)
     }
 }
 
-/* ---- outputs -------------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
-/* Is this the form of the position along an axis (of lanes elements if it is the last), or of a fixed value? */
+/* Is this the form of the position along an axis (of lanes elements if it is the last), or of a
+ * fixed value? */
 static bool is_form(const struct map_reader *m, const struct map_form *f, struct cg_val v,
                     uint32_t step)
 {
@@ -390,7 +394,7 @@ static void compute(struct map_tiling *t, struct map_reader *m)
     }
 }
 
-/* ---- variants ------------------------------------------------------------------------------------- */
+/* ---- variants -------------------------------------------------------------------------------- */
 
 static void require_length(struct map_tiling *t, struct variant_condition *c, uint32_t axis)
 {
@@ -473,7 +477,8 @@ static bool check(struct map_tiling *t, const struct map_options *want)
                     t->block, t->side, t->side, t->lanes);
 }
 
-/* Four bytes of the smallest elements at once, 32 times that for a side, or less where that does not fit. */
+/* Four bytes of the smallest elements at once, 32 times that for a side, or less where that does
+ * not fit. */
 static void choose_sides(struct map_tiling *t, const struct map_options *want)
 {
     for (;;) {

@@ -1,4 +1,5 @@
-/* Tiles of transposed inputs in shared memory, shared by map/tile.c and map/pack.c. Private to them. */
+/* Tiles of transposed inputs in shared memory, shared by map/tile.c and map/pack.c. Private to
+ * them. */
 #ifndef KAIO_LOWER_MAP_TILE_H
 #define KAIO_LOWER_MAP_TILE_H
 

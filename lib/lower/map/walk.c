@@ -1,9 +1,11 @@
 /* Any map: every thread computes a vector of neighbouring elements along the outputs' last axis.
  *
- * The vectors are numbered in the outputs' order; a thread finds its position from its number by divisions that cost a
- * few multiplications (magic.c). There are up to five variants, of which the launch takes the first that its sizes
- * allow: vectors with the alignment that the reads would like; vectors, as far as the outputs' rows allow them; vectors
- * that go over the ends of rows, which each lane has subscripts of its own for; single elements; and single elements of more than 2^31, with 64-bit arithmetic.
+ * The vectors are numbered in the outputs' order; a thread finds its position from its number by
+ * divisions that cost a few multiplications (magic.c). There are up to five variants, of which the
+ * launch takes the first that its sizes allow: vectors with the alignment that the reads would
+ * like; vectors, as far as the outputs' rows allow them; vectors that go over the ends of rows,
+ * which each lane has subscripts of its own for; single elements; and single elements of more than
+ * 2^31, with 64-bit arithmetic.
  */
 #include <config.h>
 
@@ -24,7 +26,7 @@ enum {
     MOST_VECTOR = 8000,  /* times the lanes: in any */
 };
 
-/* ---- does it fit? --------------------------------------------------------------------------------- */
+/* ---- does it fit? ---------------------------------------------------------------------------- */
 
 struct survey {
     struct cg *g;
@@ -52,7 +54,8 @@ static bool count_terms(const struct lang_expr *e, uint64_t *n)
     return true;
 }
 
-/* Adds to *cost the operations that an element takes, intermediates and short reductions written out. */
+/* Adds to *cost the operations that an element takes, intermediates and short reductions written
+ * out. */
 static bool survey_expr(struct survey *s, const struct lang_expr *e, double *cost)
 {
     double inner = 1;
@@ -141,7 +144,7 @@ bool map_walk_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
     return survey(g, s, &w, why);
 }
 
-/* ---- positions ------------------------------------------------------------------------------------ */
+/* ---- positions ------------------------------------------------------------------------------- */
 
 struct variant {
     const char *part; /* of its name, unless it is the first */
@@ -238,7 +241,7 @@ static void find_lanes(struct cg *g, const struct walk *w, struct map_reader *m,
     }
 }
 
-/* ---- code ----------------------------------------------------------------------------------------- */
+/* ---- code ------------------------------------------------------------------------------------ */
 
 static void store(struct cg *g, const struct walk *w, const struct map_reader *m,
                   const struct cg_val *v)
@@ -265,8 +268,8 @@ static struct cg_val start(struct cg *g, const struct walk *w, const struct vari
     return cg_index(g, cg_binary(g, OP_ADD, block, cg_special(g, SP_TID_X)));
 }
 
-/* Vectors that go over the ends of rows, of which `total` are whole: the thread after the last computes what is left,
- * element by element. */
+/* Vectors that go over the ends of rows, of which `total` are whole: the thread after the last
+ * computes what is left, element by element. */
 static void last_elements(struct cg *g, const struct walk *w, struct cg_val t, struct cg_val total,
                           uint32_t lanes)
 {
@@ -355,7 +358,7 @@ static void compute(struct cg *g, const struct walk *w, const struct variant *v,
     }
 }
 
-/* ---- variants ------------------------------------------------------------------------------------- */
+/* ---- variants -------------------------------------------------------------------------------- */
 
 /* No row has MAP_MOST_SMALL elements. */
 static void require_short(struct cg *g, struct variant_condition *c, const struct walk *w)
@@ -469,7 +472,8 @@ bool map_walk_lower(struct cg *g, const struct map_options *want, struct variant
         if (i == 1 && w.cost * w.vector > MOST_SPECIAL)
             continue; /* elements one by one will do */
         const bool vain = v->wraps && (w.least > 1 || w.vector == w.least || w.cost > MOST_WRAPPED);
-        /* elements one at a time: as many in flight as a vector has, as far as that is little code */
+        /* elements one at a time: as many in flight as a vector has, as far as that is little
+         * code */
         w.unroll = v->wraps ? 1
                    : want->unroll || v->large || v->lanes == w.vector || w.cost > MOST_UNROLLED
                        ? unroll

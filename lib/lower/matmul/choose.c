@@ -1,4 +1,5 @@
-/* The cheapest of a table of tiles, their stages and the number of blocks that share them (matmul/plan.h). */
+/* The cheapest of a table of tiles, their stages and the number of blocks that share them
+ * (matmul/plan.h). */
 #include <config.h>
 
 #include "lower/matmul/plan.h"
@@ -13,8 +14,8 @@ enum {
     MOST_SHARED = 160 << 10, /* bytes of more than 3 stages: the rest is the first cache's */
 };
 
-/* The model tells tiles of wgmma apart by some hundredths: another than the one that the fastest kernels known have, which
- * is considered first, must be that much cheaper. */
+/* The model tells tiles of wgmma apart by some hundredths: another than the one that the fastest
+ * kernels known have, which is considered first, must be that much cheaper. */
 static const double WORTH = 0.97;
 
 /* bk counts bytes for mma and elements for fma. */
@@ -76,7 +77,7 @@ struct matmul_plan matmul_least(void)
     return p;
 }
 
-/* ---- extents ----------------------------------------------------------------------------------------- */
+/* ---- extents --------------------------------------------------------------------------------- */
 
 static double extent(const struct lang_symbol *index, bool *known)
 {
@@ -106,7 +107,7 @@ bool planner_knows_all(const struct planner *l)
     return l->m && l->n && l->k && l->batch;
 }
 
-/* ---- vectors ----------------------------------------------------------------------------------------- */
+/* ---- vectors --------------------------------------------------------------------------------- */
 
 /* The largest power of two up to `most` that divides the extent, where that is known. */
 static uint32_t dividing(const struct lang_expr *dim, uint32_t most)
@@ -140,7 +141,7 @@ static void align(const struct planner *l, struct matmul_plan *p)
     p->store = l->single ? 1 : dividing(f->j->dims[0], lanes_of(f->out_bits));
 }
 
-/* ---- shares ------------------------------------------------------------------------------------------ */
+/* ---- shares ---------------------------------------------------------------------------------- */
 
 /* The number of shares that have something to do, of `split`. */
 uint32_t planner_shares(const struct planner *l, const struct matmul_plan *p, uint32_t split)
@@ -152,7 +153,7 @@ uint32_t planner_shares(const struct planner *l, const struct matmul_plan *p, ui
     return per ? matmul_divide_up(steps, per) : 1;
 }
 
-/* ---- the cheapest ------------------------------------------------------------------------------------ */
+/* ---- the cheapest ---------------------------------------------------------------------------- */
 
 static bool is_wanted(const struct planner *l, const struct matmul_plan *p)
 {
@@ -236,8 +237,8 @@ static unsigned element_bits(const struct planner *l)
     return dtype_bits(l->f->operand[0].type);
 }
 
-/* Does it pay to multiply the plan's tf32 as f16? It does for large tiles of 128 bytes of k, of f32 that
- * are rounded and come in fours. */
+/* Does it pay to multiply the plan's tf32 as f16? It does for large tiles of 128 bytes of k, of f32
+ * that are rounded and come in fours. */
 static bool takes_as_f16(const struct planner *l, const struct matmul_plan *p)
 {
     enum {
@@ -323,17 +324,19 @@ static void consider_named(struct planner *l)
         }
 }
 
-/* ---- what the model can't tell ---------------------------------------------------------------------- */
+/* ---- what the model can't tell --------------------------------------------------------------- */
 
-/* Limits to the code: a warp's products and loads are written out for each step of a stage. Where contractions are heavy and sizes
- * open, there is one tile, of these; little ones are for what is not aligned, alone ("Keep the code for open sizes short").
- * "Convert 8-bit floats in small tiles where that is software and sizes are open" added the limits to these. Neither commit
- * gives figures. */
+/* Limits to the code: a warp's products and loads are written out for each step of a stage. Where
+ * contractions are heavy and sizes open, there is one tile, of these; little ones are for what is
+ * not aligned, alone ("Keep the code for open sizes short"). "Convert 8-bit floats in small tiles
+ * where that is software and sizes are open" added the limits to these. Neither commit gives
+ * figures. */
 enum {
     /* A little tile has at most so many elements, and bytes of k in a stage (fma: elements). */
     LITTLE_TILE = 64 * 64,
     LITTLE_TERMS = 32,
-    /* The tile of a heavy contraction has at most so many elements for a warp, and bytes of k in a stage. */
+    /* The tile of a heavy contraction has at most so many elements for a warp, and bytes of k in a
+     * stage. */
     SHORT_WARP = 32 * 64,
     SHORT_TERMS = 64,
     /* A tile of mma.sync that converts e4m3 or e5m2 one by one has at most so many elements. */
@@ -341,17 +344,20 @@ enum {
     /* From this sm_ on an instruction converts them to f16. */
     HAS_CONVERSION = 89,
 };
-/* Limits to time, as measured on an H100 when the model was fitted to sweeps there ("Fit the cost model to sweeps on an H100"): products of
- * 8 bits and of several parts do better in smaller tiles than the model says. The commit gives what was won by all of it (1024^3
- * took 16 us and takes 8.4, 512 x 4096 x 4096 61 and 40), not the times of single tiles. */
+/* Limits to time, as measured on an H100 when the model was fitted to sweeps there ("Fit the cost
+ * model to sweeps on an H100"): products of 8 bits and of several parts do better in smaller tiles
+ * than the model says. The commit gives what was won by all of it (1024^3 took 16 us and takes 8.4,
+ * 512 x 4096 x 4096 61 and 40), not the times of single tiles. */
 enum {
-    /* The tile of products of 8 bits has at most so many elements, and at least so many bytes of k in a stage. */
+    /* The tile of products of 8 bits has at most so many elements, and at least so many bytes of k
+     * in a stage. */
     BYTES_MOST_TILE = 128 * 128,
     BYTES_LEAST_TERMS = 128,
     /* A tile of products in parts of so many elements has at most so many bytes of k in a stage. */
     PARTS_LARGE_TILE = 128 * 128,
     PARTS_MOST_TERMS = 64,
-    /* A tile of fma has at most so many columns where the strides are known at launch only: one of rows is better then. */
+    /* A tile of fma has at most so many columns where the strides are known at launch only: one of
+     * rows is better then. */
     OPEN_MOST_COLUMNS = 128,
 };
 
@@ -365,7 +371,8 @@ static bool is_little(const struct tile *t)
     return t->bk <= LITTLE_TERMS && area(t) <= LITTLE_TILE;
 }
 
-/* Is much code what a tile of mma.sync would be, 8-bit floats being converted by many instructions each? */
+/* Is much code what a tile of mma.sync would be, 8-bit floats being converted by many instructions
+ * each? */
 static bool converts_long(const struct planner *l)
 {
     return l->shorter && l->f->type == MATMUL_FP8 && l->target->sm < HAS_CONVERSION;

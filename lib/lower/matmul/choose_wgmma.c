@@ -1,4 +1,5 @@
-/* Plans for wgmma: a block's tile, clusters, and as many stages as shared memory holds (matmul/plan.h). */
+/* Plans for wgmma: a block's tile, clusters, and as many stages as shared memory holds
+ * (matmul/plan.h). */
 #include <config.h>
 
 #include "lower/matmul/plan.h"
@@ -76,7 +77,8 @@ static uint32_t stage_bytes(const struct planner *l, const struct matmul_plan *p
     return bytes;
 }
 
-/* Has a block several tiles? Of its only one all stages can be on their way before the first sum is made. */
+/* Has a block several tiles? Of its only one all stages can be on their way before the first sum is
+ * made. */
 static bool has_several(const struct planner *l, const struct matmul_plan *p)
 {
     const struct matmul_size *s = &l->size;
@@ -98,7 +100,8 @@ static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
     }
     if (!shared || l->want->stages || !has_several(l, p))
         return shared;
-    /* a stage or two less, if results that take work need no patches then; plain ones were measured to be worth none */
+    /* a stage or two less, if results that take work need no patches then; plain ones were measured
+     * to be worth none */
     struct matmul_plan less = *p;
     while (less.stages > LEAST_STAGES && less.stages + 2 > p->stages &&
            !matmul_wgmma_direct(l->target, l->f, &less))
@@ -182,7 +185,8 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
     return false;
 }
 
-/* Does it spare rounding or turning of B in shared memory that it is an instruction's left operand? */
+/* Does it spare rounding or turning of B in shared memory that it is an instruction's left
+ * operand? */
 static bool may_turn(const struct planner *l)
 {
     const struct matmul_form *f = l->f;
@@ -193,8 +197,8 @@ static bool may_turn(const struct planner *l)
     return l->type == MATMUL_TF32 && spares && l->want->warps[0] < 2;
 }
 
-/* Is a tile's end worth hiding behind the other warpgroup's products? Sums of a stage that are added by threads keep one
- * warpgroup from multiplying alone. */
+/* Is a tile's end worth hiding behind the other warpgroup's products? Sums of a stage that are
+ * added by threads keep one warpgroup from multiplying alone. */
 static bool may_take_turns(const struct planner *l)
 {
     const struct matmul_options *w = l->want;

@@ -3,21 +3,24 @@
  *     t = start + max(multiply, caches, memory, latency) + join
  *
  *   start     a launch, the first tiles on their way, the last ones stored
- *   multiply  the busiest multiprocessor's blocks, ceil(blocks / multiprocessors), one after the other or side by side. Its
- *             rate is that of the instruction, or as many products as shared memory feeds (128 bytes each clock),
- *             if enough warps are there to keep either busy
+ *   multiply  the busiest multiprocessor's blocks, ceil(blocks / multiprocessors), one after the
+ *             other or side by side. Its rate is that of the instruction, or as many products as
+ *             shared memory feeds (128 bytes each clock), if enough warps are there to keep either
+ *             busy
  *   caches    what all blocks read, through the L2 cache: each of them (bm + bn) k elements
  *   memory    every element once
- *   latency   what a multiprocessor may have on its way at once, stages - 1 tiles of each block that it holds, comes once
- *             for each latency of the memory
- *   join      of blocks that share a tile: their sums, to the L2 cache and back, and the last block's work, which reads them
- *             while the others are idle
+ *   latency   what a multiprocessor may have on its way at once, stages - 1 tiles of each block
+ *             that it holds, comes once for each latency of the memory
+ *   join      of blocks that share a tile: their sums, to the L2 cache and back, and the last
+ *             block's work, which reads them while the others are idle
  *
- * For few rows (simt/thin.c) the same, with products and conversions as instructions, and without shared memory.
+ * For few rows (simt/thin.c) the same, with products and conversions as instructions, and without
+ * shared memory.
  *
- * Numbers of machines: multiprocessors, clock and memory from their makers' tables, rates of L2 caches and of mma.sync
- * as measured (on an H100 mma.sync reaches 0.62 of what the machine has). Code for sm_80 and for targets that are not here is
- * judged as if for an H100: it is what newer machines run.
+ * Numbers of machines: multiprocessors, clock and memory from their makers' tables, rates of L2
+ * caches and of mma.sync as measured (on an H100 mma.sync reaches 0.62 of what the machine has).
+ * Code for sm_80 and for targets that are not here is judged as if for an H100: it is what newer
+ * machines run.
  */
 #include <config.h>
 
@@ -40,19 +43,20 @@ static const struct machine machines[] = {
 
 /* Nanoseconds: a launch and its end; of memory; of a count and two barriers. */
 static const double START = 2500, LATENCY = 1000, MEET = 1000;
-/* Clocks of a tile's barrier; bytes of shared memory in a clock, with half of the products beside them; warps that keep fma
- * busy; bytes that a block has on its way while it adds parts. */
+/* Clocks of a tile's barrier; bytes of shared memory in a clock, with half of the products beside
+ * them; warps that keep fma busy; bytes that a block has on its way while it adds parts. */
 static const double STEP = 40, SHARED = 165, WARPS = 8, PARTS = 32768;
 
-/* What mma.sync was measured to take of that on an H100 under load (f16 of 4096^3 341 us, of 8192^3 2.7 ms; tf32 700 us, 5.5 ms), where
- * plans for wgmma, whose model counts that, are beside it. */
+/* What mma.sync was measured to take of that on an H100 under load (f16 of 4096^3 341 us, of 8192^3
+ * 2.7 ms; tf32 700 us, 5.5 ms), where plans for wgmma, whose model counts that, are beside it. */
 static const double BESIDE = 1.15;
-/* An instruction for a computed element adds to that: 1.3 to 2.6 times as much was measured (weights
- * of 4 bits, silu). */
+/* An instruction for a computed element adds to that: 1.3 to 2.6 times as much was measured
+ * (weights of 4 bits, silu). */
 static const double COMPUTED = 0.09;
 
-/* The rate of tf32 by way of f16, relative to tf32's own: at 4096^3 on an H100 554 us where tf32_rn() took 787, tf32() 643 and tf32_rz()
- * 589 by instructions of tf32; at 8192^3 4.58 ms, 6.45, 5.26 and 4.87. */
+/* The rate of tf32 by way of f16, relative to tf32's own: at 4096^3 on an H100 554 us where
+ * tf32_rn() took 787, tf32() 643 and tf32_rz() 589 by instructions of tf32; at 8192^3 4.58 ms,
+ * 6.45, 5.26 and 4.87. */
 static const double HALVES = 1.25;
 
 static const struct machine *machine_of(const struct ptx_target *target)
@@ -87,7 +91,8 @@ double ceil_of(double x)
     return whole < x ? whole + 1 : whole;
 }
 
-/* Bits that an element along k of a row of A, or column of B, has, in memory and where it is multiplied. */
+/* Bits that an element along k of a row of A, or column of B, has, in memory and where it is
+ * multiplied. */
 static double bits_of(const struct matmul_form *f, enum matmul_side side, bool stored)
 {
     double bits = 0;

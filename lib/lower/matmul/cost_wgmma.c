@@ -4,43 +4,55 @@
  *
  *     t = begin + turns * (steps * step + out) + join
  *
- *   turns   ceil(tiles * shares / blocks): tiles are those of a cluster, so that a row of tiles too many for the last cluster is
- *           counted as well as the last, partly empty turn. 4096^3 by 128 x 256 is 512 tiles on 132 blocks: 3.88 of 4 turns
+ *   turns   ceil(tiles * shares / blocks): tiles are those of a cluster, so that a row of tiles too
+ *           many for the last cluster is counted as well as the last, partly empty turn. 4096^3 by
+ *           128 x 256 is 512 tiles on 132 blocks: 3.88 of 4 turns
  *   steps   of k, 128 bytes of each row
  *   step    the longest of
  *             multiply  bm bn bk products at the rate of the instruction
- *             shared    a 64 x n x 32-byte instruction reads 2 KB of A and 32 n bytes of B again for every 64 rows, 128 bytes in a
- *                       clock; the copies write every byte once, which counts 0.75: kernels of 128 x 256 that read 640 clocks
- *                       and write 384 reach 0.99 of the instructions' 1024. 128 x 128 takes 576 clocks for 512 of
- *                       products, 256 x 128 1056 for 1024, 64 x 128 336 for 256, 128 x 192 752 for 768
- *             cache     what the block asks the L2 cache for. A cluster's blocks in a row share what they have in common
- *                       (multicast): 128 x 256 asks for 48 bytes in a clock, or 32 in a cluster of 2, of the 46 to 56 that the
- *                       cache has for each of 132
- *             memory    the same of its part of what comes from HBM: each turn's rows and columns of tiles, once
- *             make      what is computed, by one or two warpgroups, each of which has to wait for memory for every stage that it
- *                       makes; its bytes are written to shared memory by threads, which counts in full
- *             latency   of so many stages: one is multiplied, and one is given back when the next has begun
- *             parts     of f32: a warpgroup waits, parts its left factors, multiplies and adds up, while others multiply: its own
- *                       products, and 600 clocks (4096^3: 64 x 128 by turns 1.57 ms, 64 x 64 each of two 1.48, 64 x 128
- *                       each of two 1.12, where products are what is waited for)
- *   out     sums to shared memory and from there to the outputs; of cooperating warpgroups nothing is multiplied meanwhile, but
- *           the next tile's stages fill. Warpgroups that take tiles by turns (ping-pong) hide it, or the products hide behind it
+ *             shared    a 64 x n x 32-byte instruction reads 2 KB of A and 32 n bytes of B again
+ *                       for every 64 rows, 128 bytes in a clock; the copies write every byte once,
+ *                       which counts 0.75: kernels of 128 x 256 that read 640 clocks and write 384
+ *                       reach 0.99 of the instructions' 1024. 128 x 128 takes 576 clocks for 512 of
+ *                       products, 256 x 128 1056 for 1024, 64 x 128 336 for 256, 128 x 192 752 for
+ *                       768
+ *             cache     what the block asks the L2 cache for. A cluster's blocks in a row share
+ *                       what they have in common (multicast): 128 x 256 asks for 48 bytes in a
+ *                       clock, or 32 in a cluster of 2, of the 46 to 56 that the cache has for each
+ *                       of 132
+ *             memory    the same of its part of what comes from HBM: each turn's rows and columns
+ *                       of tiles, once
+ *             make      what is computed, by one or two warpgroups, each of which has to wait for
+ *                       memory for every stage that it makes; its bytes are written to shared
+ *                       memory by threads, which counts in full
+ *             latency   of so many stages: one is multiplied, and one is given back when the next
+ *                       has begun
+ *             parts     of f32: a warpgroup waits, parts its left factors, multiplies and adds up,
+ *                       while others multiply: its own products, and 600 clocks (4096^3: 64 x 128
+ *                       by turns 1.57 ms, 64 x 64 each of two 1.48, 64 x 128 each of two 1.12,
+ *                       where products are what is waited for)
+ *   out     sums to shared memory and from there to the outputs; of cooperating warpgroups nothing
+ *           is multiplied meanwhile, but the next tile's stages fill. Warpgroups that take tiles by
+ *           turns (ping-pong) hide it, or the products hide behind it
  *   join    of blocks that share a tile along k
  *
- * An H100's numbers, fitted to 226 kernels of f16 that ran there beside cuBLAS (squares of 1024 to 8192, 512 and 64 x 4096 x 4096;
- * tiles from 64 x 64 to 256 x 128, 2 to 12 stages, clusters, shares, ping-pong): the root of the mean square of log(time) is off by 0.105,
- * and what is chosen of them took at most 1.035 of the best's time. Products: 2048 of f16 each clock and multiprocessor, at a
- * clock that falls by what the products take of the machine's power: 1.9 GHz of what waits, 1.4 of 4096^3. The L2 cache gives each
- * byte to several multiprocessors that ask for it at once, so that multicast saves less than it brings: a byte counts 1.5 by the
- * fit, and 1.2 here: of e4m3, which is not in it, 256 x 128 in pairs was 0.03 to 0.12 faster at 4096^3 and 8192 x 1024 x 8192.
- * A cluster needs places beside each other: of 4 blocks 30 run at a time, of 6 17 (cuOccupancyMaxActiveClusters).
+ * An H100's numbers, fitted to 226 kernels of f16 that ran there beside cuBLAS (squares of 1024 to
+ * 8192, 512 and 64 x 4096 x 4096; tiles from 64 x 64 to 256 x 128, 2 to 12 stages, clusters,
+ * shares, ping-pong): the root of the mean square of log(time) is off by 0.105, and what is chosen
+ * of them took at most 1.035 of the best's time. Products: 2048 of f16 each clock and
+ * multiprocessor, at a clock that falls by what the products take of the machine's power: 1.9 GHz
+ * of what waits, 1.4 of 4096^3. The L2 cache gives each byte to several multiprocessors that ask
+ * for it at once, so that multicast saves less than it brings: a byte counts 1.5 by the fit, and
+ * 1.2 here: of e4m3, which is not in it, 256 x 128 in pairs was 0.03 to 0.12 faster at 4096^3 and
+ * 8192 x 1024 x 8192. A cluster needs places beside each other: of 4 blocks 30 run at a time, of 6
+ * 17 (cuOccupancyMaxActiveClusters).
  */
 #include <config.h>
 
 #include "lower/matmul/plan.h"
 
-/* The constants of the model. A multiprocessor's figures are those of one that a single block has to
- * itself. */
+/* The constants of the model. A multiprocessor's figures are those of one that a single block has
+ * to itself. */
 struct figures {
     /* A multiprocessor does these in a clock. */
     double products;     /* products of f16 */
@@ -51,20 +63,20 @@ struct figures {
     /* The clock falls by what the products take of the machine's power. */
     double ghz;       /* clocks in a nanosecond, where everything waits */
     double cooled_by; /* what these lose where the products never wait */
-    double
-        guessed; /* what they lose by the first guess, from which follows how often the products wait */
+    double guessed; /* what they lose by the first guess, from which follows how often the products
+                       wait */
 
     /* Memory gives these. */
     double cache_bytes; /* bytes in a nanosecond that the L2 cache gives to all multiprocessors */
-    double
-        multicast_weight; /* what a byte counts there that goes to several blocks: 1 is a byte for one */
-    double hbm_bytes;      /* bytes in a nanosecond from HBM */
-    double hbm_bytes_each; /* and of these what one multiprocessor can ask for */
-    double kept_bytes;     /* bytes of the operands that stay in the cache beside what passes */
-    double drift;          /* how often blocks that no cluster keeps together ask for a byte */
+    double multicast_weight; /* what a byte counts there that goes to several blocks: 1 is a byte
+                                for one */
+    double hbm_bytes;        /* bytes in a nanosecond from HBM */
+    double hbm_bytes_each;   /* and of these what one multiprocessor can ask for */
+    double kept_bytes;       /* bytes of the operands that stay in the cache beside what passes */
+    double drift;            /* how often blocks that no cluster keeps together ask for a byte */
 
-    /* Operands that are computed cost this, by four kernels of 4096^3 (weights of 4 bits, silu, a scale of rows): 1900 to 3500 clocks of
-     * a single producer for a stage, of which 900 waited. */
+    /* Operands that are computed cost this, by four kernels of 4096^3 (weights of 4 bits, silu, a
+     * scale of rows): 1900 to 3500 clocks of a single producer for a stage, of which 900 waited. */
     double fetch_clocks; /* clocks until what is computed has come from memory */
     double seen_share;   /* the part of them that a single producer waits for */
     double words_ahead;  /* words that each thread loads a stage ahead */
@@ -73,20 +85,20 @@ struct figures {
     double paired_work;  /* instructions for an element that is made as one of a pair */
     double single_work;  /* instructions for any other, beside half of what it says itself */
 
-    /* Moving bytes slows the clock down, also where nothing waits for it: a share of the time that it takes
-     * alone. */
+    /* Moving bytes slows the clock down, also where nothing waits for it: a share of the time that
+     * it takes alone. */
     double cache_power, hbm_power;
 
     /* Nanoseconds. */
-    double
-        begin; /* of a launch, of tensor maps and barriers, of the first tile from HBM and the last one's way out */
-    double again;         /* of each further block on a multiprocessor */
+    double begin; /* of a launch, of tensor maps and barriers, of the first tile from HBM and the
+                     last one's way out */
+    double again; /* of each further block on a multiprocessor */
     double near, far;     /* until a copy has come from the L2 cache, to a block and to a cluster */
     double cluster_begin; /* of a cluster's start and end */
 
     /* Clocks. */
-    double
-        part_clocks; /* of parting and adding that a warpgroup does for each step, of parts of f32 */
+    double part_clocks;    /* of parting and adding that a warpgroup does for each step, of parts of
+                              f32 */
     double promote_clocks; /* of an addition of a stage's sums by 128 lanes, which mostly hides */
     double step_clocks;    /* of a step's waits */
     double tile_clocks;    /* of a tile's end */
@@ -245,7 +257,8 @@ static double shared_clocks(const struct block *b)
     const double copied = (b->lefts * p->bm + b->rights * p->bn) * b->bytes;
     double rounded = 0;
     for (uint32_t i = 0; i < b->f->noperand; i++) {
-        /* what is rounded, turned or parted where it lies, but for the operand that goes through registers */
+        /* what is rounded, turned or parted where it lies, but for the operand that goes through
+         * registers */
         const struct matmul_operand *o = &b->f->operand[i];
         const bool left = o->side == (p->turned ? MATMUL_B : MATMUL_A);
         const bool turned = !o->along_k, converts = o->cut == MATMUL_AWAY || p->parts > 1;
@@ -266,8 +279,8 @@ static double asked(const struct block *b)
            each;
 }
 
-/* Bytes of each step that come from HBM for each block: every element once, where all of them stay in the cache; else the rows and
- * columns of a turn's tiles, which are walked in groups of rows. */
+/* Bytes of each step that come from HBM for each block: every element once, where all of them stay
+ * in the cache; else the rows and columns of a turn's tiles, which are walked in groups of rows. */
 static double fetched(const struct block *b, const struct matmul_size *s, double at_once,
                       double turns)
 {

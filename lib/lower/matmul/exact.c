@@ -1,10 +1,11 @@
-/* In which types a value is exact. A product of two f16 is the same whether they are multiplied as f16 or, as the
- * language has it, widened to f32 first; so what an expression's values can be decides what may multiply them. */
+/* In which types a value is exact. A product of two f16 is the same whether they are multiplied as
+ * f16 or, as the language has it, widened to f32 first; so what an expression's values can be
+ * decides what may multiply them. */
 #include <config.h>
 
 #include "lower/matmul/matmul.h"
 
-/* ---- integers --------------------------------------------------------------------------------------- */
+/* ---- integers -------------------------------------------------------------------------------- */
 
 struct range {
     int64_t low, high; /* low > high: not known */
@@ -99,7 +100,7 @@ static struct range range_of(const struct lang_expr *e)
     return e->type == DT_U32 || e->type == DT_U64 ? (r.low < 0 ? unknown : r) : r;
 }
 
-/* ---- types ------------------------------------------------------------------------------------------ */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 enum { NFLOATS = 6 };
 static const struct {
@@ -188,7 +189,7 @@ uint32_t matmul_exact(const struct lang_expr *e)
     }
 }
 
-/* ---- expressions ------------------------------------------------------------------------------------ */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 struct lang_expr *matmul_as(struct cg *g, struct lang_expr *e, enum dtype t)
 {

@@ -1,5 +1,6 @@
-/* Equations as contractions are looked for in them: intermediates in the place of what reads them, the same index
- * symbols in all equations and all sums, neighbouring axes as one. Copies are trees of their own, of bounded size.
+/* Equations as contractions are looked for in them: intermediates in the place of what reads them,
+ * the same index symbols in all equations and all sums, neighbouring axes as one. Copies are trees
+ * of their own, of bounded size.
  */
 #include <config.h>
 
@@ -22,8 +23,8 @@ struct expand {
     bool in_sum;
     bool guarded; /* a condition decides whether it is evaluated */
     bool outside; /* and of an intermediate for which elements, so that it may have no such */
-    bool
-        checks; /* whether sums under conditions read what may not be there: that has no other answer yet */
+    bool checks;  /* whether sums under conditions read what may not be there: that has no other
+                     answer yet */
     unsigned nodes, depth;
 };
 
@@ -79,7 +80,7 @@ struct lang_expr *matmul_cast(struct cg *g, struct lang_expr *e, enum dtype t)
 
 static struct lang_expr *copy(struct expand *x, const struct lang_expr *from);
 
-/* ---- sums ----------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static bool from_zero(const struct lang_symbol *k)
 {
@@ -140,7 +141,7 @@ static struct lang_expr *copy_sum(struct expand *x, const struct lang_expr *e)
     return c;
 }
 
-/* ---- everything ----------------------------------------------------------------------------------- */
+/* ---- everything ------------------------------------------------------------------------------ */
 
 static struct lang_expr *copy_definition(struct expand *x, const struct lang_expr *e)
 {

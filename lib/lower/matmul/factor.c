@@ -40,7 +40,7 @@ uint32_t matmul_mask(const struct matmul_normal *n, const struct lang_expr *e)
     return e->pad ? mask | matmul_mask(n, e->pad) : mask;
 }
 
-/* ---- factors ---------------------------------------------------------------------------------------- */
+/* ---- factors --------------------------------------------------------------------------------- */
 
 static void add_factor(const struct terms *a, struct factors *fs, struct lang_expr *e, bool divides)
 {
@@ -94,8 +94,9 @@ static void flatten(const struct terms *a, struct factors *fs, struct lang_expr 
     }
 }
 
-/* May the factors be multiplied in any order, and those without k behind the sum? Integers wrap. Of floats in f32 only where
- * nothing can overflow or vanish that would not as it is written: values that f16 has, and numbers. */
+/* May the factors be multiplied in any order, and those without k behind the sum? Integers wrap. Of
+ * floats in f32 only where nothing can overflow or vanish that would not as it is written: values
+ * that f16 has, and numbers. */
 static bool is_free(const struct terms *a, const struct factors *fs)
 {
     if (dtype_is_int(a->sum))
@@ -116,7 +117,7 @@ static void find_hoisted(const struct terms *a, struct factors *fs)
         fs->v[i].hoisted = !(fs->v[i].mask & MATMUL_K) && (any || is_scale(&fs->v[i]));
 }
 
-/* ---- operands --------------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 struct sides {
     struct lang_expr *e[2];
@@ -143,7 +144,8 @@ static void join(struct cg *g, struct sides *s, enum matmul_side side, const str
     s->n[side]++;
 }
 
-/* Factors of the last axis are B's, of others A's; those of neither go where work is done already. */
+/* Factors of the last axis are B's, of others A's; those of neither go where work is done
+ * already. */
 static void share_factors(const struct terms *a, const struct factors *fs, struct sides *s)
 {
     const uint32_t j = 1u << (a->n->naxis - 1), out = (1u << a->n->naxis) - 1;
@@ -156,8 +158,8 @@ static void share_factors(const struct terms *a, const struct factors *fs, struc
                  &fs->v[i]);
 }
 
-/* Takes off e what may be taken out of the sum whatever the other factors are: signs, and constants that only make it
- * larger. */
+/* Takes off e what may be taken out of the sum whatever the other factors are: signs, and constants
+ * that only make it larger. */
 static struct lang_expr *peel(const struct terms *a, struct factors *fs, struct lang_expr *e)
 {
     for (;;) {
@@ -180,7 +182,8 @@ static struct lang_expr *peel(const struct terms *a, struct factors *fs, struct 
     }
 }
 
-/* Takes the product as it is written, its left factor as one operand and its right one as the other. */
+/* Takes the product as it is written, its left factor as one operand and its right one as the
+ * other. */
 static void share_halves(const struct terms *a, struct factors *fs, struct lang_expr *e,
                          struct sides *s)
 {

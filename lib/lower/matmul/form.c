@@ -19,7 +19,7 @@ struct analysis {
     const struct lang_expr *pair[MATMUL_PRODUCTS]; /* the reduction whose terms are no products */
 };
 
-/* ---- expressions ------------------------------------------------------------------------------------ */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 bool matmul_same(const struct lang_expr *x, const struct lang_expr *y)
 {
@@ -72,7 +72,8 @@ static struct lang_expr *add_product(struct analysis *a, const struct lang_expr 
     return c;
 }
 
-/* The reduction of terms that are no products: of equal ones the one that was there first. NULL: one too many. */
+/* The reduction of terms that are no products: of equal ones the one that was there first. NULL:
+ * one too many. */
 static struct lang_expr *add_pair(struct analysis *a, struct lang_expr *e,
                                   const struct matmul_parts *parts)
 {
@@ -103,7 +104,7 @@ static struct lang_expr *add_pair(struct analysis *a, struct lang_expr *e,
     return e;
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static bool check_type(struct analysis *a, const struct lang_expr *e)
 {
@@ -178,7 +179,7 @@ static bool find_sums(struct analysis *a, struct lang_expr **e)
     return !(*e)->pad || find_sums(a, &(*e)->pad);
 }
 
-/* ---- axes ------------------------------------------------------------------------------------------- */
+/* ---- axes ------------------------------------------------------------------------------------ */
 
 static bool choose_axes(struct analysis *a)
 {
@@ -209,7 +210,7 @@ static bool choose_axes(struct analysis *a)
     return true;
 }
 
-/* ---- types ------------------------------------------------------------------------------------------ */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 /* Chooses the type of terms that fma computes. No products for tensor cores may be among them. */
 static bool choose_type_of_pairs(struct analysis *a)
@@ -272,7 +273,7 @@ static enum dtype operand_type(const struct matmul_form *f, const struct lang_ex
     return DT_F32;
 }
 
-/* ---- what operands read ----------------------------------------------------------------------------- */
+/* ---- what operands read ---------------------------------------------------------------------- */
 
 struct reads {
     const struct analysis *a;
@@ -280,8 +281,8 @@ struct reads {
     unsigned axes, weight, light;
 };
 
-/* Ranks a read by how many elements it has, as far as one can tell without the sizes: an index by itself
- * runs over more than a quotient. */
+/* Ranks a read by how many elements it has, as far as one can tell without the sizes: an index by
+ * itself runs over more than a quotient. */
 static unsigned axes_of(const struct analysis *a, const struct lang_expr *read)
 {
     unsigned n = 0;
@@ -328,8 +329,8 @@ static bool lies_along_k(const struct analysis *a, enum matmul_side side,
     return side == MATMUL_A;
 }
 
-/* Each subscript another axis of the operand's, that runs over just its dimension, or without i, j and k; the last is none of
- * those, so that neighbours lie side by side. */
+/* Each subscript another axis of the operand's, that runs over just its dimension, or without i, j
+ * and k; the last is none of those, so that neighbours lie side by side. */
 static bool is_plain(const struct analysis *a, const struct lang_expr *e)
 {
     const uint32_t tile = MATMUL_K | 1u << (a->n.naxis - 1) | (a->f->i ? 1u << a->f->axis_i : 0);
@@ -364,7 +365,7 @@ static void find_plain(const struct analysis *a, struct matmul_operand *o,
     o->cut = cut;
 }
 
-/* ---- operands as equations -------------------------------------------------------------------------- */
+/* ---- operands as equations ------------------------------------------------------------------- */
 
 static void make_equation(struct analysis *a, uint32_t n)
 {
@@ -413,7 +414,7 @@ static void make_operand(struct analysis *a, uint32_t n)
     make_equation(a, n);
 }
 
-/* ---- all -------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static unsigned instructions(const struct lang_expr *e)
 {
@@ -427,8 +428,8 @@ static unsigned instructions(const struct lang_expr *e)
     return n;
 }
 
-/* About the instructions that compute a term and add it. A product is a part of the addition, and of
- * equal factors one is computed. */
+/* About the instructions that compute a term and add it. A product is a part of the addition, and
+ * of equal factors one is computed. */
 static unsigned pair_weight(const struct lang_expr *term)
 {
     if (term->kind != E_BINARY || term->op != OP_MUL)
@@ -468,7 +469,7 @@ static bool find_products(struct analysis *a)
     return true;
 }
 
-/* ---- what results read ------------------------------------------------------------------------------ */
+/* ---- what results read ----------------------------------------------------------------------- */
 
 struct read_list {
     VEC(struct matmul_read) v;
@@ -497,7 +498,7 @@ static void list_reads(struct analysis *a)
     a->f->nread = (uint32_t)all.v.n;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_form *f,
                     struct buf *why)

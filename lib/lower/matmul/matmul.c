@@ -1,4 +1,5 @@
-/* The strategy: which stages it takes, its entries and their conditions, and what --explain says of it (matmul.h). */
+/* The strategy: which stages it takes, its entries and their conditions, and what --explain says of
+ * it (matmul.h). */
 #include <config.h>
 
 #include "lower/matmul/matmul.h"
@@ -28,7 +29,7 @@ uint32_t matmul_shared(const struct ptx_target *target, const struct matmul_form
     return ways[p->how].shared(target, f, p);
 }
 
-/* ---- does it fit? ----------------------------------------------------------------------------------- */
+/* ---- does it fit? ---------------------------------------------------------------------------- */
 
 static bool is_less(const struct lang_symbol *index, int64_t than)
 {
@@ -75,7 +76,7 @@ void *matmul_fit(struct cg *g, const struct lower_stage *s, struct buf *why)
     return asked || (pays(&f->form, why) && has_room(g, &f->form, why)) ? f : NULL;
 }
 
-/* ---- --explain -------------------------------------------------------------------------------------- */
+/* ---- --explain ------------------------------------------------------------------------------- */
 
 static const char *const type_names[] = {
     [MATMUL_F16] = "f16", [MATMUL_BF16] = "bf16", [MATMUL_TF32] = "tf32", [MATMUL_F32] = "f32",
@@ -218,7 +219,7 @@ static void explain_plan(struct cg *g, const struct matmul_form *f, const struct
                       .ns = p->about});
 }
 
-/* ---- what sums lose: cg.h ----------------------------------------------------------------------------- */
+/* ---- what sums lose: cg.h -------------------------------------------------------------------- */
 
 /* Of one entry, as the launch computes it. */
 struct loss {
@@ -245,9 +246,11 @@ static struct loss loss_of(struct cg *g, const struct matmul_form *f, const stru
     if ((p->how != MATMUL_MMA && p->how != MATMUL_WGMMA) || f->sum != DT_F32)
         return l;
     if (p->parts > 1) {
-        /* three times 6 for every 4 terms, of their own sum: all these together are at most twice the largest partial sum */
+        /* three times 6 for every 4 terms, of their own sum: all these together are at most twice
+         * the largest partial sum */
         l.truncation = lx_int(a, (matmul_together(p) + 3) / 4 * 36);
-        /* 4 for the rests' product, 8 for what is cut off of each rest, and 72 for what bf16 has no bits for (ref/ref.h) */
+        /* 4 for the rests' product, 8 for what is cut off of each rest, and 72 for what bf16 has no
+         * bits for (ref/ref.h) */
         l.products = lx_int(a, p->coarse ? 88 : 24);
     } else if (p->promotes) { /* of one stage */
         l.truncation = each(a, 34816, lx_min(a, k, lx_int(a, p->bk)), 16);
@@ -290,7 +293,7 @@ static void tell_losses(struct cg *g, const struct losses *l)
         lower_products(g, all.products);
 }
 
-/* ---- code ------------------------------------------------------------------------------------------- */
+/* ---- code ------------------------------------------------------------------------------------ */
 
 /* Requires of the dimensions what copies and vectors of the operands need. */
 static void require_align(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,

@@ -1,17 +1,19 @@
-/* Contractions: stages whose outputs are pointwise in sums of products of two operands. Private to lib/lower.
+/* Contractions: stages whose outputs are pointwise in sums of products of two operands. Private to
+ * lib/lower.
  *
- *     h[b, i, j] = sum[k](A(b, i, k) * B(b, k, j))      products: one or several, over the same b, i, j and k
+ *     h[b, i, j] = sum[k](A(b, i, k) * B(b, k, j))      products: one or several, over the same b,
+ *                                                       i, j and k
  *     y[b, i, j] = f(h..., b, i, j)                     outputs: the epilogue
  *
- * A and B are any expressions that are pointwise in their axes (the prologue). j is the last axis of every output, so that
- * results that lie side by side have neighbouring j; i is the last of the other axes that A alone moves along, or
- * missing (a product of a vector with a matrix: m = 1); all others are batch axes, along which either operand may stand
- * still. Any index order of the buffers will do: an operand's `along_k` says along which of its axes its elements lie side by
- * side.
+ * A and B are any expressions that are pointwise in their axes (the prologue). j is the last axis
+ * of every output, so that results that lie side by side have neighbouring j; i is the last of the
+ * other axes that A alone moves along, or missing (a product of a vector with a matrix: m = 1); all
+ * others are batch axes, along which either operand may stand still. Any index order of the buffers
+ * will do: an operand's `along_k` says along which of its axes its elements lie side by side.
  *
- * Equations are normalised first (matmul/form.c): intermediates expanded, neighbouring axes that nothing tells
- * apart merged, and one symbol each for b.., i, j and k in all of them, so that binding those few is all that
- * evaluating any part takes.
+ * Equations are normalised first (matmul/form.c): intermediates expanded, neighbouring axes that
+ * nothing tells apart merged, and one symbol each for b.., i, j and k in all of them, so that
+ * binding those few is all that evaluating any part takes.
  *
  *   matmul/expand.c the equations, normalised
  *   matmul/exact.c  in which types a value is exact
@@ -24,8 +26,8 @@
  *   matmul/cost.c   the cost model; matmul/choose_wgmma.c, matmul/cost_wgmma.c: the same of wgmma
  *   matmul/tile.c   where a block is; an operand's elements in registers
  *   matmul/pairs.c  and two in each register
- *   simt/simt.c     products by fma of scalars (simt/simt.h); bring.c: their tiles to shared memory;
- *                   thin.c: few rows, as fast as B can be read
+ *   simt/simt.c     products by fma of scalars (simt/simt.h); bring.c: their tiles to shared
+ *                   memory; thin.c: few rows, as fast as B can be read
  *   mma/mma.c       products by mma.sync (mma/mma.h); copy.c: their tiles to shared memory; frag.c:
  *                   from there to the instructions; sums.c: from there to the epilogue; as_f16.c:
  *                   tf32 as f16; parts.c: f32 in parts
@@ -52,7 +54,7 @@ enum {
 
 enum matmul_side { MATMUL_A, MATMUL_B };
 
-/* ---- matmul/expand.c -------------------------------------------------------------------------------- */
+/* ---- matmul/expand.c ------------------------------------------------------------------------- */
 
 enum { MATMUL_SUMS = 4 };
 struct matmul_normal {
@@ -68,7 +70,7 @@ bool matmul_normalise(struct cg *g, const struct lower_stage *s, struct matmul_n
 /* e, or a cast of it to t. */
 struct lang_expr *matmul_cast(struct cg *g, struct lang_expr *e, enum dtype t);
 
-/* ---- matmul/exact.c --------------------------------------------------------------------------------- */
+/* ---- matmul/exact.c -------------------------------------------------------------------------- */
 
 /* One bit for each type, and this one for f32 with the 10 bits of mantissa that tf32 has. */
 enum { MATMUL_EXACT_TF32 = DT_COUNT };
@@ -78,14 +80,15 @@ uint32_t matmul_exact(const struct lang_expr *e);
 /* e as a value of type t that has it exactly, without conversions there and back. */
 struct lang_expr *matmul_as(struct cg *g, struct lang_expr *e, enum dtype t);
 
-/* ---- matmul/factor.c -------------------------------------------------------------------------------- */
+/* ---- matmul/factor.c ------------------------------------------------------------------------- */
 
 /* Axes that something depends on: bit i for that of the outputs' axis i, this for the sum's. */
 #define MATMUL_K (1u << VARIANT_RANK)
 uint32_t matmul_mask(const struct matmul_normal *n, const struct lang_expr *e);
 
 enum { MATMUL_FACTORS = 16 };
-/* A sum is sum[k](e[MATMUL_A] * e[MATMUL_B]), negative or not, times or divided by what comes after. */
+/* A sum is sum[k](e[MATMUL_A] * e[MATMUL_B]), negative or not, times or divided by what comes
+ * after. */
 struct matmul_terms {
     struct lang_expr *e[2];
     uint32_t mask[2];
@@ -100,11 +103,11 @@ bool matmul_split_terms(struct cg *g, const struct matmul_normal *n, const struc
 struct lang_expr *matmul_binary(struct cg *g, enum lang_op op, struct lang_expr *x,
                                 struct lang_expr *y);
 
-/* ---- matmul/term.c ---------------------------------------------------------------------------------- */
+/* ---- matmul/term.c --------------------------------------------------------------------------- */
 
 enum { MATMUL_PARTS = 4 };
-/* The term that is added up, or compared, for each pair of elements of both sides. It is an expression
- * of variables, one for each part that depends on one side alone. */
+/* The term that is added up, or compared, for each pair of elements of both sides. It is an
+ * expression of variables, one for each part that depends on one side alone. */
 struct matmul_parts {
     struct lang_expr *term;
     uint32_t n;
@@ -118,13 +121,15 @@ struct matmul_parts {
 bool matmul_find_parts(struct cg *g, const struct matmul_normal *n, const struct lang_expr *reduce,
                        struct matmul_parts *p);
 
-/* ---- matmul/form.c: what is computed ---------------------------------------------------------------- */
+/* ---- matmul/form.c: what is computed --------------------------------------------------------- */
 
-/* The type that multiplies a product's factors. Sums are f32; those of integers s32, those of f64 f64. */
+/* The type that multiplies a product's factors. Sums are f32; those of integers s32, those of f64
+ * f64. */
 enum matmul_type {
     MATMUL_F16,
     MATMUL_BF16,
-    MATMUL_TF32, /* f32 operands whose values tf32 has: calls of tf32(), tf32_rn() and tf32_rz(), or bf16 with f16 */
+    MATMUL_TF32, /* f32 operands whose values tf32 has: calls of tf32(), tf32_rn() and tf32_rz(), or
+                    bf16 with f16 */
     MATMUL_F32,
     MATMUL_F64,
     MATMUL_INT8, /* i8 or u8 each, by the operand's .type */
@@ -140,19 +145,21 @@ enum matmul_cut {
     MATMUL_EVEN,  /* tf32_rn(), as tensor maps can */
 };
 
-/* One factor of a product, as an equation of its own: operand[b.., i, k] = e for A and operand[b.., k, j] = e for B when it
- * lies along its last axis, else with the last two swapped, so that vectors of it run along its last index. Where there is
- * no i, A is operand[b.., k]. */
+/* One factor of a product, as an equation of its own: operand[b.., i, k] = e for A and operand[b..,
+ * k, j] = e for B when it lies along its last axis, else with the last two swapped, so that vectors
+ * of it run along its last index. Where there is no i, A is operand[b.., k]. */
 struct matmul_operand {
     enum matmul_side side;
     const struct lang_equation *eq; /* of a synthetic symbol with those dimensions */
     enum dtype type; /* what the product takes it as: f16, bf16, f32, f64, i8, u8, e4m3, e5m2 */
     bool along_k;    /* neighbours in memory have neighbouring k; else neighbouring i (A), j (B) */
-    /* An element of a buffer as it is, each subscript i, j or k, that runs over just that dimension, or made of batch axes: it
-     * may be copied without passing registers. NULL: it is computed. */
+    /* An element of a buffer as it is, each subscript i, j or k, that runs over just that
+     * dimension, or made of batch axes: it may be copied without passing registers. NULL: it is
+     * computed. */
     const struct lang_expr *plain;
     enum matmul_cut cut; /* of a plain one of TF32 */
-    /* The buffer whose elements along the last axis weigh most; what vectors and copies are made for. */
+    /* The buffer whose elements along the last axis weigh most; what vectors and copies are made
+     * for. */
     const struct lang_symbol *main;
     unsigned bits;   /* of main's elements */
     unsigned weight; /* of the computation: about the instructions for an element; 0: plain */
@@ -175,16 +182,17 @@ struct matmul_read {
 struct matmul_form {
     const struct lower_stage *stage; /* normalised: every equation is over the same index symbols */
     uint32_t nbatch;
-    struct lang_symbol *batch
-        [MATMUL_BATCH]; /* the first nbatch of the axes that are not i and j, in the outputs' order */
-    struct lang_symbol *i, *j, *k; /* i NULL: m is 1; dims[0] of each is its extent */
-    uint32_t axis_i;               /* its place among the outputs' axes; j's is the last */
+    struct lang_symbol *batch[MATMUL_BATCH]; /* the first nbatch of the axes that are not i and j,
+                                                in the outputs' order */
+    struct lang_symbol *i, *j, *k;           /* i NULL: m is 1; dims[0] of each is its extent */
+    uint32_t axis_i; /* its place among the outputs' axes; j's is the last */
     uint32_t noperand, nproduct;
     struct matmul_operand operand[MATMUL_OPERANDS];
     struct matmul_product product[MATMUL_PRODUCTS];
     bool computes; /* some operand, one that is not plain */
-    /* Some terms are no products, and fma's tiles alone compute them; what zeros behind the last term would count for, so that tiles
-     * must be whole along k; and what blocks that share a tile could not add up. */
+    /* Some terms are no products, and fma's tiles alone compute them; what zeros behind the last
+     * term would count for, so that tiles must be whole along k; and what blocks that share a tile
+     * could not add up. */
     bool pairs, whole, compares;
     const char *no_product; /* why the first of them is none */
     unsigned pair_weight;   /* about the instructions for each pair of elements */
@@ -202,7 +210,7 @@ bool matmul_same(const struct lang_expr *x, const struct lang_expr *y); /* the s
 bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_form *f,
                     struct buf *why);
 
-/* ---- what a schedule says ---------------------------------------------------------------------------- */
+/* ---- what a schedule says -------------------------------------------------------------------- */
 
 enum matmul_by {
     MATMUL_BY_ANY,
@@ -227,7 +235,8 @@ struct matmul_options {
     uint32_t split;       /* blocks that share a tile along k */
     uint32_t group;       /* rows of tiles that are walked together */
     uint32_t clusters[2]; /* of wgmma: blocks of a cluster by rows and columns */
-    /* of tensor cores: blocks of the launch, which take tiles by turns, or one of the numbers above */
+    /* of tensor cores: blocks of the launch, which take tiles by turns, or one of the numbers
+     * above */
     uint32_t blocks;
     uint32_t pingpong; /* of wgmma: 1 where warpgroups take whole tiles by turns */
     bool tiles;        /* matmul_plan() takes MATMUL_BLOCKS_TILES out of blocks */
@@ -235,7 +244,7 @@ struct matmul_options {
 strategy_analyse matmul_fit;
 strategy_lower matmul_lower;
 
-/* ---- matmul/plan.c: how ---------------------------------------------------------------------------- */
+/* ---- matmul/plan.c: how ---------------------------------------------------------------------- */
 
 enum matmul_how { MATMUL_SIMT, MATMUL_MMA, MATMUL_THIN, MATMUL_WGMMA };
 
@@ -246,9 +255,11 @@ struct matmul_plan {
     uint32_t parts; /* tf32x3: 2 parts of each operand, three products; else 1 */
     bool coarse;    /* mma.sync, of parts: one of the products with rests is of bf16 */
     bool as_f16;    /* mma.sync, of TF32: as f16, as far as elements allow (mma/as_f16.c) */
-    /* a block's tile, elements; thin: all rows, the block's columns, and the elements along k of a step */
+    /* a block's tile, elements; thin: all rows, the block's columns, and the elements along k of a
+     * step */
     uint32_t bm, bn, bk;
-    /* a warp's (mma), a thread's (simt, thin: all rows and its columns), a consuming warpgroup's (wgmma) */
+    /* a warp's (mma), a thread's (simt, thin: all rows and its columns), a consuming warpgroup's
+     * (wgmma) */
     uint32_t wm, wn;
     uint32_t threads;
     uint32_t
@@ -257,21 +268,22 @@ struct matmul_plan {
     struct lang_expr *splits; /* their number; NULL: 1 */
     struct lang_expr *depth;  /* additions on a term's way, but those of mma.sync (lower_depth()) */
     uint32_t group;           /* rows of tiles that are walked together, for the L2 cache */
-    /* wgmma, mma: blocks that the launch has at most, each of which takes tiles by turns; MATMUL_BLOCKS_ALL: the device's
-     * multiprocessors; 0: one for each tile */
+    /* wgmma, mma: blocks that the launch has at most, each of which takes tiles by turns;
+     * MATMUL_BLOCKS_ALL: the device's multiprocessors; 0: one for each tile */
     uint32_t blocks;
-    /* wgmma: blocks of a cluster along the rows (they share B) and along the columns (they share A), 0: 1; and whether
-     * warpgroups take whole tiles by turns instead of parts of one. */
+    /* wgmma: blocks of a cluster along the rows (they share B) and along the columns (they share
+     * A), 0: 1; and whether warpgroups take whole tiles by turns instead of parts of one. */
     uint32_t cluster[2];
     bool pingpong;
     uint32_t producers; /* wgmma: warpgroups that bring operands; 0: 1 */
     bool patched; /* wgmma: results don't go straight from registers (matmul_wgmma_direct()) */
-    /* wgmma: a tile's columns are the rows of its instructions, which compute results turned: warpgroups share columns */
+    /* wgmma: a tile's columns are the rows of its instructions, which compute results turned:
+     * warpgroups share columns */
     bool turned;
-    bool
-        promotes; /* wgmma, of FP8 and of parts: sums of a stage's products alone, which are added to others as f32 is */
-    /* For each operand, how many elements along its last axis one access may take: a power of two. The
-     * variant's condition has what that needs of the dimensions. */
+    bool promotes; /* wgmma, of FP8 and of parts: sums of a stage's products alone, which are added
+                      to others as f32 is */
+    /* For each operand, how many elements along its last axis one access may take: a power of two.
+     * The variant's condition has what that needs of the dimensions. */
     uint32_t align[MATMUL_OPERANDS];
     uint32_t store;         /* the same of the outputs */
     struct lang_expr *when; /* what else the variant is for (m <= 16); NULL: any size */
@@ -315,13 +327,14 @@ struct matmul_report {
 };
 
 enum { MATMUL_VARIANTS = 6 };
-/* The variants in the order in which the launch tries them. What none is for, as extents above MAP_MOST_SMALL, is left to
- * an entry that computes elements one by one. False with a refusal in the report, which is empty before. */
+/* The variants in the order in which the launch tries them. What none is for, as extents above
+ * MAP_MOST_SMALL, is left to an entry that computes elements one by one. False with a refusal in
+ * the report, which is empty before. */
 bool matmul_plan(const struct matmul_setting *setting, const struct matmul_form *f,
                  const struct matmul_options *want, struct matmul_plan *v, uint32_t *n,
                  struct matmul_report *report);
 
-/* ---- matmul/tile.c: what every way of multiplying needs ---------------------------------------------- */
+/* ---- matmul/tile.c: what every way of multiplying needs -------------------------------------- */
 
 /* Generating one entry. */
 struct matmul {
@@ -335,23 +348,25 @@ struct matmul {
     struct cg_val batch[MATMUL_BATCH]; /* subscripts, i64 */
     struct cg_val row, col;            /* of the tile's first element, i64 narrow */
     struct cg_val k_from, k_to;        /* this block's share, multiples of bk but for the end */
-    struct cg_val tile,
-        split; /* u32: the tile's number among those of all batches, the block's among those that share it */
-    struct cg_val splits;             /* u32: how many do */
+    struct cg_val tile, split; /* u32: the tile's number among those of all batches, the block's
+                                  among those that share it */
+    struct cg_val splits;      /* u32: how many do */
     struct cg_val thread, warp, lane; /* u32, of the block */
-    /* So many come to matmul_store(), numbered by .thread: all of the block's, but where a warp stores what it has alone. */
+    /* So many come to matmul_store(), numbered by .thread: all of the block's, but where a warp
+     * stores what it has alone. */
     uint32_t workers;
     int32_t shared;              /* u32: address of the dynamic shared memory */
     const struct cg_val *loaded; /* u32: words that matmul_store_begin() loaded; NULL: it did not */
 };
 
-/* Begins the block, of g, f and p: which tile, which share of k. Tiles are numbered in ctaid.x, groups of p->group rows of
- * them column by column: (batch * tiles + tile) * splits + split. The extents must be as matmul_sizes() says; the
- * reader's needs and short_rows belong to the variant's condition too. */
+/* Begins the block, of g, f and p: which tile, which share of k. Tiles are numbered in ctaid.x,
+ * groups of p->group rows of them column by column: (batch * tiles + tile) * splits + split. The
+ * extents must be as matmul_sizes() says; the reader's needs and short_rows belong to the variant's
+ * condition too. */
 void matmul_begin(struct matmul *m);
-/* The two parts of it, for blocks that take several: what is the same for all tiles, and tile number n (a u32, of
- * matmul_items()). Where blocks are in clusters n counts those of the cluster's tiles, and the tile is the first of
- * its blocks'. */
+/* The two parts of it, for blocks that take several: what is the same for all tiles, and tile
+ * number n (a u32, of matmul_items()). Where blocks are in clusters n counts those of the cluster's
+ * tiles, and the tile is the first of its blocks'. */
 void matmul_prepare(struct matmul *m);
 void matmul_find(struct matmul *m, struct cg_val n);
 /* How many there are: as the launch computes it, and (v not NULL) its value, a u32. */
@@ -360,13 +375,13 @@ struct lang_expr *matmul_items(struct matmul *m, struct cg_val *v);
 void matmul_sizes(struct cg *g, const struct matmul_form *f, struct variant_condition *c);
 /* The launch's number of blocks, as a text. */
 struct lang_expr *matmul_grid(struct matmul *m);
-/* `lanes` elements of an operand along its last axis, the first at (row of A or column of B, k): computed, in the operand's
- * type, zero where they are outside of the extents and where `inside` (a predicate; -1: none) does not hold. lanes divides what
- * p->align gives or is 1. */
+/* `lanes` elements of an operand along its last axis, the first at (row of A or column of B, k):
+ * computed, in the operand's type, zero where they are outside of the extents and where `inside` (a
+ * predicate; -1: none) does not hold. lanes divides what p->align gives or is 1. */
 void matmul_fetch(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
                   uint32_t lanes, int32_t inside, struct cg_val *v);
-/* Does matmul_fetch() with words of two elements, for an operand of f16 or bf16 that instructions on pairs
- * can make (matmul/pairs.c); false: they can't, or not so many. */
+/* Does matmul_fetch() with words of two elements, for an operand of f16 or bf16 that instructions
+ * on pairs can make (matmul/pairs.c); false: they can't, or not so many. */
 bool matmul_fetch_pairs(struct matmul *m, uint32_t operand, struct cg_val at, struct cg_val k,
                         uint32_t lanes, int32_t inside, struct ptx_operand *word);
 /* Is that possible at all? */
@@ -395,17 +410,18 @@ struct matmul_patch {
     uint32_t pitch;                 /* elements; rows begin on 16 bytes */
 };
 
-/* ---- matmul/store.c ---------------------------------------------------------------------------------- */
+/* ---- matmul/store.c -------------------------------------------------------------------------- */
 
-/* Loads what a patch's outputs are made of beside the sums, if registers have room for it. It does so
- * where the tile's outputs are one patch, or a warp's several, and before the sums are written, while
- * threads wait for one another. */
+/* Loads what a patch's outputs are made of beside the sums, if registers have room for it. It does
+ * so where the tile's outputs are one patch, or a warp's several, and before the sums are written,
+ * while threads wait for one another. */
 void matmul_store_begin(struct matmul *m, const struct matmul_patch *patch);
-/* Computes and stores the outputs of a patch. All workers come, behind a barrier after the sums were written; what the
- * patch holds may be overwritten behind another. Where blocks share the tile it begins with matmul_split_join(). */
+/* Computes and stores the outputs of a patch. All workers come, behind a barrier after the sums
+ * were written; what the patch holds may be overwritten behind another. Where blocks share the tile
+ * it begins with matmul_split_join(). */
 void matmul_store(struct matmul *m, const struct matmul_patch *patch);
 
-/* ---- matmul/prefetch.c ------------------------------------------------------------------------------- */
+/* ---- matmul/prefetch.c ----------------------------------------------------------------------- */
 
 enum { MATMUL_OWN = 4 };
 /* Tensors of the results' shape of which the epilogue reads the elements at their place. */
@@ -419,16 +435,17 @@ bool matmul_is_own(const struct matmul *m, const struct lang_expr *e);
 /* Asks for what it reads of them in this tile. */
 void matmul_prefetch(struct matmul *m);
 
-/* ---- matmul/split.c ---------------------------------------------------------------------------------- */
+/* ---- matmul/split.c -------------------------------------------------------------------------- */
 
-/* Joins the shares of a tile, for p->split > 1. The block that comes last with this patch goes on with all
- * blocks' sums in it, added in the order of their shares; the others jump to `skip`. All threads call it,
- * and leave behind a barrier. */
+/* Joins the shares of a tile, for p->split > 1. The block that comes last with this patch goes on
+ * with all blocks' sums in it, added in the order of their shares; the others jump to `skip`. All
+ * threads call it, and leave behind a barrier. */
 void matmul_split_join(struct matmul *m, const struct matmul_patch *patch, uint32_t skip);
 
-/* ---- the ways: between matmul_begin() and the end of the entry ----------------------------------------- */
+/* ---- the ways: between matmul_begin() and the end of the entry ------------------------------- */
 
-/* Bytes of dynamic shared memory that the plan takes; 0: it does not fit the target, or its numbers don't go together. */
+/* Bytes of dynamic shared memory that the plan takes; 0: it does not fit the target, or its numbers
+ * don't go together. */
 uint32_t matmul_shared(const struct ptx_target *target, const struct matmul_form *f,
                        const struct matmul_plan *p);
 uint32_t matmul_simt_shared(const struct ptx_target *target, const struct matmul_form *f,
@@ -438,19 +455,22 @@ bool matmul_mma_fits(const struct ptx_target *target, const struct matmul_form *
                      const struct matmul_plan *p, struct buf *why);
 uint32_t matmul_mma_shared(const struct ptx_target *target, const struct matmul_form *f,
                            const struct matmul_plan *p);
-/* Has a multiprocessor registers for one block alone, into whose stages everything is copied as it is? */
+/* Has a multiprocessor registers for one block alone, into whose stages everything is copied as it
+ * is? */
 bool matmul_mma_fills(const struct ptx_target *target, const struct matmul_form *f,
                       const struct matmul_plan *p);
 /* Are columns the rows of an instruction's 16? */
 bool matmul_mma_turned(const struct matmul_form *f);
 uint32_t matmul_thin_shared(const struct ptx_target *target, const struct matmul_form *f,
                             const struct matmul_plan *p);
-/* Does wgmma fit? sm_90a alone has it, for operands that are computed or plain, in rows of whole 16 bytes. */
+/* Does wgmma fit? sm_90a alone has it, for operands that are computed or plain, in rows of whole 16
+ * bytes. */
 bool matmul_wgmma_fits(const struct ptx_target *target, const struct matmul_form *f,
                        const struct matmul_plan *p, struct buf *why);
 uint32_t matmul_wgmma_shared(const struct ptx_target *target, const struct matmul_form *f,
                              const struct matmul_plan *p);
-/* Do the results of a plan that fits go straight from registers, not through patches of shared memory? */
+/* Do the results of a plan that fits go straight from registers, not through patches of shared
+ * memory? */
 bool matmul_wgmma_direct(const struct ptx_target *target, const struct matmul_form *f,
                          const struct matmul_plan *p);
 /* And are they worked on there: by functions, or with a tensor that is brought beside the sums? */
@@ -463,7 +483,8 @@ void matmul_simt(struct matmul *m);
 enum { SIMT_LEAST_TERMS = 8 }; /* of a tile */
 void matmul_mma(struct matmul *m);
 void matmul_thin(struct matmul *m);
-/* Calls matmul_prepare() and matmul_find() itself, as matmul_mma() does where p->blocks is not 0. */
+/* Calls matmul_prepare() and matmul_find() itself, as matmul_mma() does where p->blocks is not
+ * 0. */
 void matmul_wgmma(struct matmul *m);
 
 #endif

@@ -1,5 +1,6 @@
-/* Products of which tensor cores would take one side, were it not for the type of the other: attention's f32 weights times
- * values of f16. A cast rounds the other side, so it is only advised. */
+/* Products of which tensor cores would take one side, were it not for the type of the other:
+ * attention's f32 weights times values of f16. A cast rounds the other side, so it is only
+ * advised. */
 #include <config.h>
 
 #include "lower/matmul/matmul.h"
@@ -18,7 +19,8 @@ static bool is_narrow(const struct matmul_operand *o, enum dtype t)
     return o->main && o->main->type == t && (matmul_exact(o->eq->rhs) & MATMUL_BIT(t));
 }
 
-/* f16 or bf16: the one that some operands have and that the others can be cast to. DT_VOID: neither is. */
+/* f16 or bf16: the one that some operands have and that the others can be cast to. DT_VOID: neither
+ * is. */
 static enum dtype common_type(const struct matmul_form *f)
 {
     static const enum dtype wanted[] = {DT_F16, DT_BF16};

@@ -1,13 +1,14 @@
-/* An operand's elements, two in each register (matmul.h): a factor times another that are both exact in f16 (or bf16), and that
- * is rounded once, as
+/* An operand's elements, two in each register (matmul.h): a factor times another that are both
+ * exact in f16 (or bf16), and that is rounded once, as
  *
  *     f16((i32(w[l, j]) - 8) * scale[l / 128, j])
  *
- * is what a multiplication of pairs gives. f32 has every product of two f16, and 24 bits are enough for sums of two to be
- * rounded twice without a trace.
+ * is what a multiplication of pairs gives. f32 has every product of two f16, and 24 bits are enough
+ * for sums of two to be rounded twice without a trace.
  *
- * Integers of 4 and 8 bits become f16 without conversions: a word's bits are put below the exponent of 1024 (of bf16: 128),
- * where they count ones, and what is too much is subtracted, together with what the spec subtracts:
+ * Integers of 4 and 8 bits become f16 without conversions: a word's bits are put below the exponent
+ * of 1024 (of bf16: 128), where they count ones, and what is too much is subtracted, together with
+ * what the spec subtracts:
  *
  *     shr    h, w, 4              of u4, once for a word: low halves of its bytes
  *     prmt   p, w, h, 0x5511      elements 2 and 3 in the low bytes of p's halves
@@ -30,7 +31,7 @@ struct pairs {
     uint32_t lanes;
 };
 
-/* ---- expressions ---------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static bool is_exact(const struct lang_expr *e, enum dtype t)
 {
@@ -56,7 +57,7 @@ static const struct lang_expr *rounded_pair(const struct lang_expr *e, enum dtyp
     return is_exact(value_of(e->args[0]), t) && is_exact(value_of(e->args[1]), t) ? e : NULL;
 }
 
-/* ---- elements one by one -------------------------------------------------------------------------- */
+/* ---- elements one by one --------------------------------------------------------------------- */
 
 /* Computes e, which is exact in the operand's type, for each lane: v[lanes], of e's own type. */
 static void compute(struct pairs *s, const struct lang_expr *e, struct cg_val *v)
@@ -84,7 +85,7 @@ static void pack(struct pairs *s, const struct cg_val *v, struct ptx_operand *wo
     }
 }
 
-/* ---- integers ------------------------------------------------------------------------------------- */
+/* ---- integers -------------------------------------------------------------------------------- */
 
 /* A number in both halves. */
 static struct ptx_operand both(struct pairs *s, double v)
@@ -168,7 +169,7 @@ static void integers(struct pairs *s, const struct lang_expr *e, struct ptx_oper
                            raise(s, cg_part_of(g, v[2 * (size_t)i]), is_signed), less));
 }
 
-/* ---- pairs ---------------------------------------------------------------------------------------- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 static void make(struct pairs *s, const struct lang_expr *e, struct ptx_operand *word)
 {

@@ -1,15 +1,17 @@
 /* Sizes of a contraction's tiles and variants for the sizes that the launch brings (matmul.h).
  *
- * Where all extents are known one plan is chosen, the cheapest of a table of tiles with their stages and splits by the
- * model of matmul/cost.c. Else there are a few variants, of which the launch takes the first that its sizes allow:
+ * Where all extents are known one plan is chosen, the cheapest of a table of tiles with their
+ * stages and splits by the model of matmul/cost.c. Else there are a few variants, of which the
+ * launch takes the first that its sizes allow:
  *
  *     rows   m <= 4                     B is read once, no tile is kept (simt/thin.c)
  *     small  fewer large tiles than multiprocessors: small ones, which blocks share along k
  *     tile   large tiles
  *     any    what is not made of whole vectors: small tiles, single elements
  *
- * With wgmma small is for m <= 64, and a further variant, medium, for fewer large tiles than two thirds of the multiprocessors;
- * any goes by mma.sync, since TMA copies rows of whole 16 bytes alone.
+ * With wgmma small is for m <= 64, and a further variant, medium, for fewer large tiles than two
+ * thirds of the multiprocessors; any goes by mma.sync, since TMA copies rows of whole 16 bytes
+ * alone.
  *
  * What a schedule names is taken as it is, and the cheapest of what it leaves open.
  */
@@ -25,7 +27,7 @@ enum {
     HEAVY = 16,    /* of operands and epilogue */
 };
 
-/* ---- what is said ------------------------------------------------------------------------------------ */
+/* ---- what is said ---------------------------------------------------------------------------- */
 
 static bool planner_refuses(struct planner *l, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -41,7 +43,7 @@ static bool planner_refuses(struct planner *l, const char *key, const char *fmt,
     return false;
 }
 
-/* ---- what the launch computes -------------------------------------------------------------------------- */
+/* ---- what the launch computes ---------------------------------------------------------------- */
 
 static struct lang_expr *extent(struct planner *l, const struct lang_symbol *index)
 {
@@ -110,7 +112,7 @@ static struct lang_expr *depth_of(struct planner *l, const struct matmul_plan *p
     return p->split > 1 ? lx_add_int(l->a, share, p->split) : share;
 }
 
-/* ---- variants ---------------------------------------------------------------------------------------- */
+/* ---- variants -------------------------------------------------------------------------------- */
 
 struct variants {
     struct matmul_plan *v;
@@ -127,9 +129,10 @@ static unsigned own_bits(const struct planner *l)
     return bits;
 }
 
-/* Are there more tiles than multiprocessors, of blocks that fill one? Then these take tiles by turns: on an H100 .6 to 1 % faster
- * for f16 and bf16 at 4096, with a residual, too, and as fast with gelu; 8 % slower for int8. Threads that read more than MOST_OWN
- * beside a sum would have too few registers. */
+/* Are there more tiles than multiprocessors, of blocks that fill one? Then these take tiles by
+ * turns: on an H100 .6 to 1 % faster for f16 and bf16 at 4096, with a residual, too, and as fast
+ * with gelu; 8 % slower for int8. Threads that read more than MOST_OWN beside a sum would have too
+ * few registers. */
 static bool turns(const struct planner *l, struct matmul_plan p)
 {
     enum { MOST_OWN = 32 }; /* bits */
@@ -182,7 +185,8 @@ static void add_thin(struct planner *l, struct variants *all, uint32_t rows, con
     l->size = size;
 }
 
-/* Is a variant so much code that tiles for all sizes must do, which blocks share where they are few? */
+/* Is a variant so much code that tiles for all sizes must do, which blocks share where they are
+ * few? */
 static bool is_heavy(const struct matmul_form *f)
 {
     unsigned weight = f->weight;
@@ -197,8 +201,8 @@ static bool same_tile(const struct matmul_plan *p, const struct matmul_plan *q)
            p->bk == q->bk;
 }
 
-/* A variant for sizes where `when` holds, as if the open ones of rows and columns were these; not with the tile of the larger
- * ones. */
+/* A variant for sizes where `when` holds, as if the open ones of rows and columns were these; not
+ * with the tile of the larger ones. */
 static void add_for(struct planner *l, struct variants *all, const struct matmul_plan *large,
                     double m, double n, const char *entry, struct lang_expr *when)
 {
@@ -212,7 +216,8 @@ static void add_for(struct planner *l, struct variants *all, const struct matmul
         add(l, all, entry, when, MOST_OPEN);
 }
 
-/* Smaller tiles than `large`, by wgmma: where blocks stay, a launch with fewer tiles than blocks leaves some of them idle. */
+/* Smaller tiles than `large`, by wgmma: where blocks stay, a launch with fewer tiles than blocks
+ * leaves some of them idle. */
 static void add_smaller(struct planner *l, struct variants *all, const struct matmul_plan *large)
 {
     enum { ROWS = 64 };
@@ -338,8 +343,8 @@ static bool check_mma(struct planner *l)
     return true;
 }
 
-/* Does the instruction take the schedule's tile, warps and stages, or usual ones where w is NULL? why
- * stays empty if it does. */
+/* Does the instruction take the schedule's tile, warps and stages, or usual ones where w is NULL?
+ * why stays empty if it does. */
 static bool tile_fits(struct planner *l, const struct matmul_options *w, struct buf *why)
 {
     static const struct matmul_options usual = {0};
@@ -393,8 +398,8 @@ static uint32_t plan_all(struct planner *l, struct matmul_plan *v)
     return all.n;
 }
 
-/* A tile, warps and stages of the built-in choice that the schedule w could name beside what else it says; *named is w
- * with these. */
+/* A tile, warps and stages of the built-in choice that the schedule w could name beside what else
+ * it says; *named is w with these. */
 static bool possible(struct planner *l, const struct matmul_options *w,
                      struct matmul_options *named)
 {
@@ -443,7 +448,8 @@ static bool impossible(struct planner *l)
         named.stages);
 }
 
-/* Takes options that only wgmma has for a wish for wgmma: clusters of tiles, and warpgroups by turns. */
+/* Takes options that only wgmma has for a wish for wgmma: clusters of tiles, and warpgroups by
+ * turns. */
 static bool read_wgmma(struct planner *l, struct matmul_options *w)
 {
     const char *key = w->clusters[0] ? "cluster" : "pingpong";

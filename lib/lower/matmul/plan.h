@@ -1,5 +1,5 @@
-/* How plans of a contraction are made and weighed. Private to matmul/plan.c, matmul_choose*.c, matmul/rows.c and
- * matmul_cost*.c. */
+/* How plans of a contraction are made and weighed. Private to matmul/plan.c, matmul_choose*.c,
+ * matmul/rows.c and matmul_cost*.c. */
 #ifndef KAIO_LOWER_MATMUL_PLAN_H
 #define KAIO_LOWER_MATMUL_PLAN_H
 
@@ -59,11 +59,12 @@ void planner_consider_tiles(struct planner *l);
 
 /* ---- matmul/choose_wgmma.c ---- */
 
-/* Are plans for wgmma to be considered? why: or NULL; what is in the way, where the target has it and the schedule leaves the
- * choice. */
+/* Are plans for wgmma to be considered? why: or NULL; what is in the way, where the target has it
+ * and the schedule leaves the choice. */
 bool planner_takes_wgmma(const struct planner *l, struct buf *why);
 void planner_consider_wgmma(struct planner *l);
-/* The plan that a schedule names, whether it fits or not; .threads is 0 where the numbers make no sense. */
+/* The plan that a schedule names, whether it fits or not; .threads is 0 where the numbers make no
+ * sense. */
 struct matmul_plan planner_wgmma_named(const struct planner *l, const struct matmul_options *w);
 
 /* ---- matmul/rows.c ---- */

@@ -1,5 +1,6 @@
-/* What the epilogue will read along rows and columns, a residual for one, is asked for some time before the tile ends: it is in
- * the L2 cache when the sums are made (matmul.h), and operands that pass through have not yet driven it out again. */
+/* What the epilogue will read along rows and columns, a residual for one, is asked for some time
+ * before the tile ends: it is in the L2 cache when the sums are made (matmul.h), and operands that
+ * pass through have not yet driven it out again. */
 #include <config.h>
 
 #include "lower/matmul/matmul.h"

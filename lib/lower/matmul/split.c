@@ -1,22 +1,24 @@
 /* Blocks that share a tile along k.
  *
- * Each leaves its sums of a patch in a buffer and counts itself. The one that finds that it is the last adds all of them, in
- * the order of their shares, and goes on with the sums in its patch:
+ * Each leaves its sums of a patch in a buffer and counts itself. The one that finds that it is the
+ * last adds all of them, in the order of their shares, and goes on with the sums in its patch:
  *
  *     share 0   sums -> parts[0]; count 0 -> 1
  *     share 2   sums -> parts[2]; count 1 -> 2
- *     share 1   sums -> parts[1]; count 2 -> 0: the last; ((0 + parts[0]) + parts[1]) + parts[2] -> patch
+ *     share 1   sums -> parts[1]; count 2 -> 0: the last; ((0 + parts[0]) + parts[1]) + parts[2] ->
+ *               patch
  *
- * So the bits depend neither on the order in which blocks run nor on the device. A share of no elements leaves zeros.
- * Patches are counted one by one: the last block of one need not be that of the next. The count is acquire and
- * release at the scope of the GPU, the barriers around it extend that to all threads; it wraps to 0, for the next launch.
+ * So the bits depend neither on the order in which blocks run nor on the device. A share of no
+ * elements leaves zeros. Patches are counted one by one: the last block of one need not be that of
+ * the next. The count is acquire and release at the scope of the GPU, the barriers around it extend
+ * that to all threads; it wraps to 0, for the next launch.
  */
 #include <config.h>
 
 #include "lower/matmul/matmul.h"
 
-/* Accesses of a thread that are on their way together: 256 threads with 8 of 16 bytes cover the latency of the L2 cache,
- * out of which the parts come. */
+/* Accesses of a thread that are on their way together: 256 threads with 8 of 16 bytes cover the
+ * latency of the L2 cache, out of which the parts come. */
 enum { FLIGHT = 8 };
 
 struct share {
@@ -73,7 +75,7 @@ static struct cg_place_of in_part(struct share *s, struct cg_val share, struct c
     return cg_address(g, s->parts, at);
 }
 
-/* ---- a loop over the thread's accesses, a chunk at a time ------------------------------------------ */
+/* ---- a loop over the thread's accesses, a chunk at a time ------------------------------------ */
 
 static void for_chunks(struct share *s, void (*body)(struct share *s))
 {
@@ -192,7 +194,7 @@ static void join_chunk(struct share *s)
     }
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* Counts the block; jumps unless it is the last one. */
 static void count_block(struct share *s, struct cg_val which, struct lang_expr *patches,

@@ -1,7 +1,7 @@
 /* The epilogue of a contraction: outputs computed from sums in shared memory (matmul.h).
  *
- * The block's threads walk a patch by vectors along j, so that a warp writes whole lines, and reads its sums, and whatever
- * else lies along j, in whole vectors too.
+ * The block's threads walk a patch by vectors along j, so that a warp writes whole lines, and reads
+ * its sums, and whatever else lies along j, in whole vectors too.
  */
 #include <config.h>
 
@@ -22,7 +22,8 @@ struct walk {
     bool aligned; /* all vectors of a thread are in one column: it counts rows, else vectors */
     uint32_t end, step; /* of that count: the patch's, a pass's */
     struct matmul_own own;
-    /* elements from a vector of the thread to its next, where that is a constant, 0: it is not; and the first one's flat index */
+    /* elements from a vector of the thread to its next, where that is a constant, 0: it is not; and
+     * the first one's flat index */
     int64_t apart;
     struct cg_val flat;
     uint32_t number;                                 /* of the thread's vector that is computed, */
@@ -37,7 +38,7 @@ struct at {
     struct cg_val *v; /* of every output */
 };
 
-/* ---- sums ----------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 /* A sum of products in the epilogue: the lane's. */
 static bool reduced(struct cg *g, const struct lang_expr *e, struct cg_val *v)
@@ -65,7 +66,7 @@ static void load_sums(struct walk *w, struct cg_val row, struct cg_val col)
     }
 }
 
-/* ---- a vector ------------------------------------------------------------------------------------- */
+/* ---- a vector -------------------------------------------------------------------------------- */
 
 /* Finds the place of the thread's vector number `count` in the patch. */
 static void find_vector(const struct walk *w, struct cg_val count, struct cg_val *row,
@@ -160,10 +161,10 @@ static void store(const struct walk *w, const struct at *at)
     cg_unguard(g, before);
 }
 
-/* ---- a patch -------------------------------------------------------------------------------------- */
+/* ---- a patch --------------------------------------------------------------------------------- */
 
-/* The sums of a vector are what one access brings, where the outputs allow so much: then a warp reads them without
- * conflicts of banks. */
+/* The sums of a vector are what one access brings, where the outputs allow so much: then a warp
+ * reads them without conflicts of banks. */
 static struct walk plan(struct matmul *m, const struct matmul_patch *patch)
 {
     struct walk w = {
@@ -244,7 +245,7 @@ static void walk_patch(struct walk *w)
     cg_place(g, done);
 }
 
-/* ---- loaded before -------------------------------------------------------------------------------- */
+/* ---- loaded before --------------------------------------------------------------------------- */
 
 /* Words of a vector of the tensor number i of the thread's vector n are from here on. */
 static uint32_t loaded_at(const struct walk *w, uint32_t n, uint32_t i)
@@ -313,7 +314,7 @@ static bool read_loaded(struct cg *g, const struct lang_expr *e, const struct ma
     return false;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 void matmul_store(struct matmul *m, const struct matmul_patch *patch)
 {

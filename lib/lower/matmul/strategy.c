@@ -1,4 +1,5 @@
-/* What the strategy is called, what a schedule may say to it, and which schedules are worth trying. */
+/* What the strategy is called, what a schedule may say to it, and which schedules are worth
+ * trying. */
 #include <config.h>
 
 #include "lower/matmul/matmul.h"
@@ -120,9 +121,9 @@ static void mma_candidates(struct arena *a, const struct sizes *z, struct lower_
     }
 }
 
-/* Offers products by wgmma, with 128 bytes of an operand's row in a step, as many stages as there is room
- * for, with and without clusters. Tiles for large results come in other orders, too, and with blocks that
- * make whole turns. */
+/* Offers products by wgmma, with 128 bytes of an operand's row in a step, as many stages as there
+ * is room for, with and without clusters. Tiles for large results come in other orders, too, and
+ * with blocks that make whole turns. */
 static void wgmma_candidates(struct arena *a, const struct sizes *z, struct lower_candidates *out)
 {
     enum { MANY = 128 }; /* multiprocessors with an equal part of results that are powers of two */
@@ -159,7 +160,8 @@ static void wgmma_candidates(struct arena *a, const struct sizes *z, struct lowe
     }
 }
 
-/* Few rows, without tiles: threads along B's rows, or along its columns; which of them fit is the layout's. */
+/* Few rows, without tiles: threads along B's rows, or along its columns; which of them fit is the
+ * layout's. */
 static void row_tiles(struct arena *a, const struct sizes *z, struct lower_candidates *out)
 {
     enum { MOST_ROWS = 16 };
@@ -202,8 +204,8 @@ static void fma_candidates(struct arena *a, const struct sizes *z, struct lower_
                 v[i].columns, k);
 }
 
-/* Tiles of mma.sync by turns and each of a block's own, where there are several for each multiprocessor: one of them is the
- * default. */
+/* Tiles of mma.sync by turns and each of a block's own, where there are several for each
+ * multiprocessor: one of them is the default. */
 static void turns_candidates(struct arena *a, const struct sizes *z, struct lower_candidates *out)
 {
     enum { TILE = 128 * 256, FEW = 64 }; /* multiprocessors */

@@ -1,6 +1,6 @@
-/* Sums of terms that are no products, and maxima and minima: of whatever is made of elements of the left operand and of the
- * right one (matmul.h). What depends on one side alone is that side's, as large as it can be; what is left is computed for
- * each pair of elements:
+/* Sums of terms that are no products, and maxima and minima: of whatever is made of elements of the
+ * left operand and of the right one (matmul.h). What depends on one side alone is that side's, as
+ * large as it can be; what is left is computed for each pair of elements:
  *
  *     sum[k]((x[i, k] - y[j, k]) * (x[i, k] - y[j, k]))      x[i, k], y[j, k]; (a - b) * (a - b)
  *     min[k](d[i, k] + 2 * e[k, j])                          d[i, k], 2 * e[k, j]; a + b
@@ -32,7 +32,7 @@ static void find_reads(const struct finder *t, const struct lang_expr *e, uint32
         find_reads(t, e->args[i], with, without);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------ */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 /* A variable for e, which is of the reduction's type; equal ones share it. NULL: one too many. */
 static struct lang_expr *variable(struct finder *t, struct lang_expr *e, uint32_t mask)
@@ -106,7 +106,7 @@ static struct lang_expr *pairwise(struct finder *t, struct lang_expr *e)
     return c;
 }
 
-/* ---- zeros ------------------------------------------------------------------------------------------ */
+/* ---- zeros ----------------------------------------------------------------------------------- */
 
 static double number_of(const struct lang_expr *e)
 {
@@ -151,7 +151,7 @@ static double at_zero(const struct lang_expr *e)
     }
 }
 
-/* ---- all -------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 bool matmul_find_parts(struct cg *g, const struct matmul_normal *n, const struct lang_expr *e,
                        struct matmul_parts *p)

@@ -5,7 +5,7 @@
 
 enum { SHARED_ALIGN = 128 };
 
-/* ---- numbers of the launch ------------------------------------------------------------------------ */
+/* ---- numbers of the launch ------------------------------------------------------------------- */
 
 /* A number as the launch computes it, and its value in the entry. */
 struct number {
@@ -86,7 +86,7 @@ static void split_off(struct cg *g, struct cg_val n, struct number d, struct cg_
     magic_divmod(g, n, d.e, d.v, q, r);
 }
 
-/* ---- the block's tile ----------------------------------------------------------------------------- */
+/* ---- the block's tile ------------------------------------------------------------------------ */
 
 void matmul_sizes(struct cg *g, const struct matmul_form *f, struct variant_condition *c)
 {
@@ -114,7 +114,8 @@ static bool is_multiple(struct cg_val extent, uint32_t of)
     return cg_is_const(extent, &c) && c % of == 0;
 }
 
-/* Rows and columns of what blocks that are numbered by themselves take: of a block's tile, or of a cluster's. */
+/* Rows and columns of what blocks that are numbered by themselves take: of a block's tile, or of a
+ * cluster's. */
 static uint32_t rows_of(const struct matmul *m)
 {
     return m->p->bm * (m->p->cluster[0] ? m->p->cluster[0] : 1);
@@ -140,8 +141,8 @@ static struct number group_tiles(struct matmul *m, struct number across)
     return n;
 }
 
-/* Groups of `group` rows of tiles, each column by column, so that blocks that run at once meet in few rows and columns: they
- * find them in the L2 cache. The last group may have fewer rows. */
+/* Groups of `group` rows of tiles, each column by column, so that blocks that run at once meet in
+ * few rows and columns: they find them in the L2 cache. The last group may have fewer rows. */
 static void find_tile(struct matmul *m, struct cg_val t)
 {
     struct cg *g = m->g;
@@ -319,7 +320,7 @@ struct lang_expr *matmul_grid(struct matmul *m)
     return lx_mul_int(a, items, blocks);
 }
 
-/* ---- operands ------------------------------------------------------------------------------------- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 /* The value of an index of a normalised equation in this block. */
 static struct cg_val subscript_of(const struct matmul *m, const struct lang_symbol *index,

@@ -56,11 +56,11 @@ uint32_t mma_as_f16_shared(const struct mma_shape *h)
     return h->stage_bytes * STAGES + h->ntile * LANES * 4;
 }
 
-/* ---- a thread's pieces ------------------------------------------------------------------------------ */
+/* ---- a thread's pieces ----------------------------------------------------------------------- */
 
-/* How far an operand's elements reach. Its elements are multiplied by scale, a power of two. least is
- * what look_for_small() makes of the smallest element that f16 has then (find_least()). low and high
- * are the smallest and the largest so far. */
+/* How far an operand's elements reach. Its elements are multiplied by scale, a power of two. least
+ * is what look_for_small() makes of the smallest element that f16 has then (find_least()). low and
+ * high are the smallest and the largest so far. */
 struct reach {
     int32_t scale, least, low, high;
 };
@@ -137,7 +137,8 @@ static void look_for_small(struct mma *h, struct reach *r, const int32_t *raw)
     keep(h, "min.u32", r->low, both(h, "min.u32", small[0], small[2]));
 }
 
-/* Scales and rounds the piece's elements: word[0] gets elements 0 and `second`, word[1] the others. */
+/* Scales and rounds the piece's elements: word[0] gets elements 0 and `second`, word[1] the
+ * others. */
 static void pack(struct as_f16 *x, uint32_t n, const int32_t *raw, uint32_t second, int32_t word[2])
 {
     enum { HALF = 1 << 12 };
@@ -210,7 +211,7 @@ static void load_all(struct mma *h)
     mma_advance(h);
 }
 
-/* ---- scales ----------------------------------------------------------------------------------------- */
+/* ---- scales ---------------------------------------------------------------------------------- */
 
 /* The largest of the words that the threads of a warp have, one each. */
 static int32_t largest_of_warp(struct mma *h, int32_t word)
@@ -239,8 +240,8 @@ static int32_t largest_of_thread(struct mma *h, const struct mma_slab *t)
 /* The exponent field of f32: its value in 2^0, its value in the largest scale, its lowest bit. */
 enum { EXPONENT_BIAS = 127, EXPONENT_OF_MOST = EXPONENT_BIAS + 112, EXPONENT = 23 };
 
-/* Sets the scale to 2^(14 - e), where 2^e is the largest power of two in |x|, or to the largest scale.
- * most: 2 |x| of the largest element. */
+/* Sets the scale to 2^(14 - e), where 2^e is the largest power of two in |x|, or to the largest
+ * scale. most: 2 |x| of the largest element. */
 static void choose_scale(struct mma *h, const struct reach *r, int32_t most)
 {
     enum { AIM = 2 * EXPONENT_BIAS + 14 };
@@ -293,7 +294,7 @@ static void choose_scales(struct as_f16 *x)
     }
 }
 
-/* ---- the loop --------------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static void make_registers(struct as_f16 *x)
 {
@@ -361,8 +362,8 @@ static struct cg_val is_small(struct cg *g, struct cg_val pair, bool or_equal)
     return cg_binary(g, OP_NE, cg_binary(g, OP_AND, up, signs), signs);
 }
 
-/* Waits until all threads have read one stage and written the other one. bad: was an element that they
- * wrote out of reach? */
+/* Waits until all threads have read one stage and written the other one. bad: was an element that
+ * they wrote out of reach? */
 static void meet(struct as_f16 *x, int32_t bad)
 {
     enum { F32_65504 = 0x477fe000 };
@@ -405,10 +406,10 @@ static void pass_on(struct as_f16 *x, uint32_t k)
     load_piece(h, &h->slab[n], i);
 }
 
-/* Multiplies the stage that is read, and passes pieces on before each row of products. ptxas would move
- * that to the end, for all pieces at once, and wait for what is loaded last. The bar.warp.sync keeps
- * it from doing so: it has to finish what stands before (at 4096^3 on an H100 1.15 times as fast; with
- * one before each row, 1.08). */
+/* Multiplies the stage that is read, and passes pieces on before each row of products. ptxas would
+ * move that to the end, for all pieces at once, and wait for what is loaded last. The bar.warp.sync
+ * keeps it from doing so: it has to finish what stands before (at 4096^3 on an H100 1.15 times as
+ * fast; with one before each row, 1.08). */
 static void multiply_tile(struct as_f16 *x)
 {
     struct mma *h = x->h;
@@ -425,8 +426,9 @@ static void multiply_tile(struct as_f16 *x)
     mma_advance(h);
 }
 
-/* Divides the sums by both scales. It multiplies by two powers of two that are as near to each other as
- * can be: after one operand's scale alone, sums could overflow or lose bits as subnormals. */
+/* Divides the sums by both scales. It multiplies by two powers of two that are as near to each
+ * other as can be: after one operand's scale alone, sums could overflow or lose bits as
+ * subnormals. */
 static void scale_back(struct as_f16 *x)
 {
     struct mma *h = x->h;

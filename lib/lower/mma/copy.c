@@ -1,8 +1,8 @@
-/* The operands' tiles on their way to shared memory (mma/mma.h): elements as they lie in memory by cp.async, which fills
- * with zeros what is outside, all others through registers.
+/* The operands' tiles on their way to shared memory (mma/mma.h): elements as they lie in memory by
+ * cp.async, which fills with zeros what is outside, all others through registers.
  *
- * What is copied lies S - 1 tiles ahead of what is multiplied. The last tiles ahead are outside altogether: they cost
- * no reads, and no branch around them is needed.
+ * What is copied lies S - 1 tiles ahead of what is multiplied. The last tiles ahead are outside
+ * altogether: they cost no reads, and no branch around them is needed.
  */
 #include <config.h>
 
@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* ---- which pieces a thread takes ------------------------------------------------------------------ */
+/* ---- which pieces a thread takes ------------------------------------------------------------- */
 
 static uint32_t gcd(uint32_t x, uint32_t y)
 {
@@ -52,7 +52,7 @@ bool mma_plan_copy(const struct mma_shape *s, struct mma_tile *t)
     return t->across <= MMA_ACROSS && t->across * t->repeat <= MMA_SLOTS;
 }
 
-/* ---- where they go -------------------------------------------------------------------------------- */
+/* ---- where they go --------------------------------------------------------------------------- */
 
 static uint32_t row_of(const struct mma_slab *t, uint32_t i)
 {
@@ -111,7 +111,7 @@ static void find_targets(struct mma *s, struct mma_slab *t)
     }
 }
 
-/* ---- where they are ------------------------------------------------------------------------------- */
+/* ---- where they are -------------------------------------------------------------------------- */
 
 static struct cg_val base_of(const struct mma *s, const struct mma_slab *t)
 {
@@ -141,7 +141,8 @@ static struct cg_val address_of(struct mma *s, const struct mma_slab *t, struct 
     return cg_binary(g, OP_ADD, cg_value(DT_I64, p.base), cg_int(DT_I64, p.offset));
 }
 
-/* Steps are the same for all threads, which shows where they are computed without the thread's number. */
+/* Steps are the same for all threads, which shows where they are computed without the thread's
+ * number. */
 static struct ptx_operand row_step_of(struct mma *s, const struct mma_slab *t)
 {
     struct cg *g = s->g;
@@ -163,7 +164,8 @@ static void find_source(struct mma *s, struct mma_slab *t)
     cg_move(g, t->from, address_of(s, t, base_of(s, t), k, t->row, t->col));
 }
 
-/* What of the tile's rows or columns is inside of the operand, as far as it is the same for all tiles. */
+/* What of the tile's rows or columns is inside of the operand, as far as it is the same for all
+ * tiles. */
 static void find_inside(struct mma *s, struct mma_slab *t)
 {
     struct cg *g = s->g;
@@ -180,7 +182,8 @@ static void find_inside(struct mma *s, struct mma_slab *t)
     }
 }
 
-/* Whose pieces there are: threads that are left over from whole rows have none, and the last may be fewer threads'. */
+/* Whose pieces there are: threads that are left over from whole rows have none, and the last may be
+ * fewer threads'. */
 static void find_existing(struct mma *s, struct mma_slab *t)
 {
     struct cg *g = s->g;
@@ -225,7 +228,7 @@ void mma_copy_begin(struct mma *s)
     cg_move(g, s->write, cg_u32(0));
 }
 
-/* ---- copies --------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 int32_t mma_exists(const struct mma_slab *t, uint32_t i)
 {

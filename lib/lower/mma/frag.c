@@ -8,7 +8,7 @@ static struct cg_val op(struct cg *g, enum lang_op o, struct cg_val x, uint32_t 
     return cg_binary(g, o, x, cg_u32(y));
 }
 
-/* ---- places --------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static bool is_a(const struct mma_tile *t)
 {
@@ -40,7 +40,7 @@ void mma_read_begin(struct mma *s)
     }
 }
 
-/* ---- loads ---------------------------------------------------------------------------------------- */
+/* ---- loads ----------------------------------------------------------------------------------- */
 
 void mma_load(struct mma *s, uint32_t step, uint32_t to)
 {
@@ -55,7 +55,7 @@ void mma_load(struct mma *s, uint32_t step, uint32_t to)
     }
 }
 
-/* ---- words as the instructions take them ---------------------------------------------------------- */
+/* ---- words as the instructions take them ----------------------------------------------------- */
 
 /* Each operand has up to two sets of words: f16 of 8 bits takes two halves of k. */
 struct ready {
@@ -72,7 +72,8 @@ static void part_bytes(struct mma *s, const struct mma_slab *t, struct words n, 
     struct cg *g = s->g;
     for (uint32_t i = n.from; i < n.to; i += 4)
         for (uint32_t w = 0; w < 4; w++) {
-            /* tall: neighbours are halves of an instruction's rows; flat: of instructions side by side */
+            /* tall: neighbours are halves of an instruction's rows; flat: of instructions side by
+             * side */
             const uint32_t odd = t->of->lay.tall ? w % 2 : w / 2,
                            high = t->of->lay.tall ? w / 2 : w % 2;
             to[i + w] = cg_new(g, DT_U32);
@@ -81,8 +82,9 @@ static void part_bytes(struct mma *s, const struct mma_slab *t, struct words n, 
         }
 }
 
-/* A predicate of whether half of what is cut off belongs to be added to x, one of a pair of words: not where one of them is
- * NaN, and not, of halves to even, where x is half above an even number. */
+/* A predicate of whether half of what is cut off belongs to be added to x, one of a pair of words:
+ * not where one of them is NaN, and not, of halves to even, where x is half above an even
+ * number. */
 static int32_t takes_half(struct mma *s, const int32_t w[2], int32_t x, bool even)
 {
     enum {
@@ -104,13 +106,14 @@ static int32_t takes_half(struct mma *s, const int32_t w[2], int32_t x, bool eve
     return takes;
 }
 
-/* In their places, so that what instructions take of them is rounded: they cut the last bits off. The words are of one row
- * or column: if either is NaN, which a sum might make something else of, so is all that comes of both, and one question
- * does for two words.
+/* In their places, so that what instructions take of them is rounded: they cut the last bits off.
+ * The words are of one row or column: if either is NaN, which a sum might make something else of,
+ * so is all that comes of both, and one question does for two words.
  *
- * At 4096^3 on an H100 that takes 5 % of the time: 192 of 435 instructions of the loop, of 256 x 128 x 32, and 128 if NaN did not
- * matter. Rounding an element once for all warps that load it, on its way through registers, leaves 50 of 292 and was 14 %
- * slower: loads and stores by threads cost more than cp.async and the instructions do. Not so where they become f16 on that way
+ * At 4096^3 on an H100 that takes 5 % of the time: 192 of 435 instructions of the loop, of 256 x
+ * 128 x 32, and 128 if NaN did not matter. Rounding an element once for all warps that load it, on
+ * its way through registers, leaves 50 of 292 and was 14 % slower: loads and stores by threads cost
+ * more than cp.async and the instructions do. Not so where they become f16 on that way
  * (mma/as_f16.c). */
 static void round_pair(struct mma *s, const int32_t w[2], bool even)
 {
@@ -126,7 +129,8 @@ static void round_pair(struct mma *s, const int32_t w[2], bool even)
     CG_ASSIGN_IF(g, second, w[1], "add.s32", ptx_r(w[1]), ptx_imm(1 << 12));
 }
 
-/* Pairs [from, to) of the tile's words, if they are to be rounded or parted: those of k and k + 4. */
+/* Pairs [from, to) of the tile's words, if they are to be rounded or parted: those of k and k +
+ * 4. */
 static void round_pairs(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t from,
                         uint32_t to)
 {
@@ -188,7 +192,8 @@ static void widen_pairs(struct mma *s, enum dtype type, int32_t word, int32_t to
     to[1] = cg_pack(g, DT_F16, 2, v + 2).reg;
 }
 
-/* An instruction's k are those of the lane's first two bytes and of its last two: the same for A and B. */
+/* An instruction's k are those of the lane's first two bytes and of its last two: the same for A
+ * and B. */
 static void widen(struct mma *s, const struct mma_slab *t, struct words n, struct ready *r)
 {
     const enum dtype type = s->f->operand[t->of->operand].type;
@@ -215,7 +220,7 @@ static void make_ready(struct mma *s, const struct mma_slab *t, struct words n, 
         widen(s, t, n, r);
 }
 
-/* ---- products ------------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 static struct mma_kind kind_of(const struct mma *s, const struct matmul_product *q)
 {
@@ -287,8 +292,8 @@ void mma_multiply_rows(struct mma *s, uint32_t i, uint32_t of)
     }
 }
 
-/* The flat operands' words are made ready for all rows, the tall ones' when their rows' turn comes: fewer wait in
- * registers. */
+/* The flat operands' words are made ready for all rows, the tall ones' when their rows' turn comes:
+ * fewer wait in registers. */
 void mma_multiply(struct mma *s, uint32_t step, uint32_t of, uint32_t next)
 {
     s->step = step;

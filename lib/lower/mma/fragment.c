@@ -10,7 +10,7 @@ static struct cg_val op(struct cg *g, enum lang_op o, struct cg_val x, uint32_t 
     return cg_binary(g, o, x, cg_u32(y));
 }
 
-/* ---- places ----------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 uint32_t mma_factor(const struct mma_lay *l)
 {
@@ -110,7 +110,7 @@ struct cg_val mma_lane_address(struct cg *g, const struct mma_lay *l, struct cg_
     return cg_add(g, cg_add(g, at, cg_u32(offset)), cg_value(DT_U32, shared));
 }
 
-/* ---- loads ------------------------------------------------------------------------------------------ */
+/* ---- loads ----------------------------------------------------------------------------------- */
 
 static void load(struct cg *g, const char *mnemonic, const int32_t *word, uint32_t n,
                  struct ptx_operand from)
@@ -149,7 +149,8 @@ static void load_matrices(struct cg *g, const struct mma_lay *l, const int32_t *
          word + (size_t)i * 4, 4, ptx_mem(at[way], offset));
 }
 
-/* Elements k and k + 4 of the lane's of each 8 columns of a flat operand; of each 16 rows of a tall one, two of either. */
+/* Elements k and k + 4 of the lane's of each 8 columns of a flat operand; of each 16 rows of a tall
+ * one, two of either. */
 static void load_singles(struct cg *g, const struct mma_lay *l, const int32_t *at, uint32_t step,
                          const int32_t *word)
 {
@@ -175,7 +176,7 @@ void mma_load_words(struct cg *g, const struct mma_lay *l, const int32_t *at, ui
         load_matrices(g, l, at, step, word, i);
 }
 
-/* ---- copies ----------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 void mma_copy_async(struct cg *g, int32_t exists, struct ptx_operand to, struct ptx_operand from,
                     uint32_t piece, int32_t bytes)

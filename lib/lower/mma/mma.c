@@ -1,8 +1,9 @@
 /* Products by mma.sync (mma/mma.h): what goes where, and the loop along k.
  *
- * With S stages, tiles t .. t + S - 2 are there or under way while tile t is multiplied and tile t + S - 1 is sent for, into
- * the stage of tile t - 1, which everyone has read: one barrier a tile does for both. A warp loads its words a step ahead
- * of the products, also across the barrier, where a tile has an even number of steps.
+ * With S stages, tiles t .. t + S - 2 are there or under way while tile t is multiplied and tile t
+ * + S - 1 is sent for, into the stage of tile t - 1, which everyone has read: one barrier a tile
+ * does for both. A warp loads its words a step ahead of the products, also across the barrier,
+ * where a tile has an even number of steps.
  */
 #include <config.h>
 
@@ -16,7 +17,7 @@
 /* Words of a thread; of parts, of which it has two. */
 enum { MOST_SUMS = 192, MOST_SUMS_OF_PARTS = 64 };
 
-/* ---- what goes where ------------------------------------------------------------------------------ */
+/* ---- what goes where ------------------------------------------------------------------------- */
 
 static bool fails(struct buf *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -213,7 +214,8 @@ uint32_t matmul_mma_shared(const struct ptx_target *target, const struct matmul_
     return mma_measure(&s, NULL) ? shared_of(&s) : 0;
 }
 
-/* Has a multiprocessor registers for two blocks: for a thread's sums, the words of two steps, and some more? */
+/* Has a multiprocessor registers for two blocks: for a thread's sums, the words of two steps, and
+ * some more? */
 static bool holds_two(const struct mma_shape *s)
 {
     enum { OTHERS = 40 };
@@ -242,7 +244,7 @@ void mma_begin(struct mma *s, struct matmul *m, const struct mma_shape *shape)
         s->slab[i].of = &shape->tile[i];
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 void mma_barrier(struct mma *s)
 {
@@ -257,7 +259,8 @@ static bool copies(const struct mma *s)
     return false;
 }
 
-/* All but the latest `but` tiles that were sent for are there, for everyone; nobody reads the tile before. */
+/* All but the latest `but` tiles that were sent for are there, for everyone; nobody reads the tile
+ * before. */
 static void meet(struct mma *s, uint32_t but)
 {
     if (copies(s))
@@ -308,7 +311,8 @@ static void clear_sums(struct mma *s)
     }
 }
 
-/* A loop whose count of rounds, > 0, is in a register; -1, or how many of them come after the epilogue's reads are asked for. */
+/* A loop whose count of rounds, > 0, is in a register; -1, or how many of them come after the
+ * epilogue's reads are asked for. */
 struct rounds {
     int32_t left, late;
     uint32_t head;
@@ -362,8 +366,8 @@ static void rounds_end(struct mma *s, struct rounds *r)
     cg_scope_close(g, r->mark);
 }
 
-/* Begins n rounds, of which LATE come late, if there are more. LATE is enough for memory to bring what the
- * epilogue reads, and few enough for it to stay in the L2 cache. */
+/* Begins n rounds, of which LATE come late, if there are more. LATE is enough for memory to bring
+ * what the epilogue reads, and few enough for it to stay in the L2 cache. */
 static void rounds_begin_late(struct mma *s, struct rounds *r, struct cg_val n)
 {
     enum { LATE = 8 };
@@ -428,8 +432,8 @@ static void tile_after_barrier(struct mma *s)
     next_stage(s, s->read);
 }
 
-/* Do all meet at a tile's begin, when the next one is there? Then nothing comes between the words of its first step, which are
- * parted, and the products that hide that. */
+/* Do all meet at a tile's begin, when the next one is there? Then nothing comes between the words
+ * of its first step, which are parted, and the products that hide that. */
 static bool meets_early(const struct mma *s)
 {
     return s->p->parts > 1 && s->p->stages > 2;
@@ -464,8 +468,8 @@ static struct cg_val count_rounds(struct mma *s)
     return cg_binary(g, OP_DIV, n, cg_int(DT_U32, s->p->bk));
 }
 
-/* Adds up the n tiles along k, the first of which are on their way to stages from the first on. done: a
- * label. */
+/* Adds up the n tiles along k, the first of which are on their way to stages from the first on.
+ * done: a label. */
 static void add_up(struct mma *s, struct cg_val n, uint32_t done)
 {
     struct cg *g = s->g;
@@ -531,7 +535,8 @@ static int32_t is_odd(struct mma *s)
     return any;
 }
 
-/* Parts of infinite factors make NaN: taking care takes a third more instructions, so blocks that have met none do without. */
+/* Parts of infinite factors make NaN: taking care takes a third more instructions, so blocks that
+ * have met none do without. */
 static void multiply_again(struct mma *s)
 {
     struct cg *g = s->g;
@@ -606,17 +611,19 @@ static void multiply_as_f16(struct mma *s)
         cg_assigned(g, s->sum[i]);
 }
 
-/* Two blocks on a multiprocessor, of which one multiplies while the other waits, where there is room for them. */
+/* Two blocks on a multiprocessor, of which one multiplies while the other waits, where there is
+ * room for them. */
 static void ask_for_two(const struct mma *s)
 {
     if (holds_two(s->shape) && 2 * shared_of(s->shape) <= s->g->target->shared_per_sm)
         s->g->func->minnctapersm = 2;
-    /* of parts threads have twice as much; ptxas must be told not to spill it for the sake of a third block */
+    /* of parts threads have twice as much; ptxas must be told not to spill it for the sake of a
+     * third block */
     if (s->p->parts > 1)
         s->g->func->minnctapersm = 1;
 }
 
-/* ---- tiles ---------------------------------------------------------------------------------------- */
+/* ---- tiles ----------------------------------------------------------------------------------- */
 
 /* The tile that the sums belong to, while m is already at the next one: mutable u32. */
 struct place {
@@ -657,8 +664,8 @@ static void stand_at(struct mma *s, const struct place *at)
         s->m->batch[b] = cg_index(g, cg_value(DT_U32, at->batch[b]));
 }
 
-/* Tiles ctaid, ctaid + nctaid ...: the first stages of the next one are on their way while the last one's sums are
- * stored. */
+/* Tiles ctaid, ctaid + nctaid ...: the first stages of the next one are on their way while the last
+ * one's sums are stored. */
 static void take_turns(struct mma *s)
 {
     struct cg *g = s->g;

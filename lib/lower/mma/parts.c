@@ -2,16 +2,18 @@
  *
  *     a = a0 + a1, b = b0 + b1:  a b = a1 b0 + a0 b1 + a0 b0, without a1 b1, less than 2^-22 of it
  *
- * a0 is a rounded to 11 bits, so that the rest a1 is of either sign: what is lost of rests does not add up. Instructions cut
- * off what does not fit their sums, always toward zero: they add up the terms of MMA_TOGETHER steps from zero, the small
- * products of a step first, and these sums are added as f32 is.
+ * a0 is a rounded to 11 bits, so that the rest a1 is of either sign: what is lost of rests does not
+ * add up. Instructions cut off what does not fit their sums, always toward zero: they add up the
+ * terms of MMA_TOGETHER steps from zero, the small products of a step first, and these sums are
+ * added as f32 is.
  *
- * Where plans are coarse, a0 b1 of two steps is one product of bf16, which takes half as long as one of tf32 for each of the
- * steps. Of a0 and b1 it has 8 bits, that is, of a b all but 2^-19, and of either sign: as terms grow in number this vanishes
- * in what any sum of f32 loses.
+ * Where plans are coarse, a0 b1 of two steps is one product of bf16, which takes half as long as
+ * one of tf32 for each of the steps. Of a0 and b1 it has 8 bits, that is, of a b all but 2^-19, and
+ * of either sign: as terms grow in number this vanishes in what any sum of f32 loses.
  *
- * Errors in units of 2^-24 of sum |a b|, of 1024 x 1024 x 4096 in two shares, as the instructions' sums are modelled (and as
- * they were measured on an H100 when words of the tall operand were cut off): root mean square, and mean for numbers in [0, 1):
+ * Errors in units of 2^-24 of sum |a b|, of 1024 x 1024 x 4096 in two shares, as the instructions'
+ * sums are modelled (and as they were measured on an H100 when words of the tall operand were cut
+ * off): root mean square, and mean for numbers in [0, 1):
  *
  *                                   normal     [0, 1)
  *     a0 cut off                    0.13       4.0 (-3.6)
@@ -19,19 +21,21 @@
  *     a0 rounded, coarse            0.21       2.4 (-1.6)
  *     cuBLAS sgemm                  0.24       3.7 (0)
  *
- * Products alone take 1.60 ms of 4096^3 on an H100. With 5 instructions for each word and promotion every 8 terms it was
- * 2.5 ms, every 16 terms 2.11; with 2 for each word 1.77; with 3, which rounding takes, 1.81; coarse 1.72 (foretold by the
- * tensor cores' time: 1.50). A scheduler's two warps hide little behind each other there: of 80 products and 291 other
- * instructions for 16 terms, one takes 4.9 clocks of a warp and the other 1.4. Two rows at a time, or two blocks of four
- * warps, made no difference; tiles of 32 terms took a fifth more.
+ * Products alone take 1.60 ms of 4096^3 on an H100. With 5 instructions for each word and promotion
+ * every 8 terms it was 2.5 ms, every 16 terms 2.11; with 2 for each word 1.77; with 3, which
+ * rounding takes, 1.81; coarse 1.72 (foretold by the tensor cores' time: 1.50). A scheduler's two
+ * warps hide little behind each other there: of 80 products and 291 other instructions for 16
+ * terms, one takes 4.9 clocks of a warp and the other 1.4. Two rows at a time, or two blocks of
+ * four warps, made no difference; tiles of 32 terms took a fifth more.
  */
 #include <config.h>
 
 #include "lower/mma/mma.h"
 
-/* ---- parts ---------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
-/* x, or of its sign the largest number that does not round to infinity as tf32, if x is larger or NaN. */
+/* x, or of its sign the largest number that does not round to infinity as tf32, if x is larger or
+ * NaN. */
 static int32_t clamp_single(struct mma *s, int32_t x)
 {
     struct cg *g = s->g;
@@ -46,8 +50,9 @@ static int32_t clamp_single(struct mma *s, int32_t x)
     return z;
 }
 
-/* In the word's place what instructions are to take, of which they cut the last bits off, and the rest of it. What is infinite
- * becomes NaN, but where care is taken: then the first part is finite. */
+/* In the word's place what instructions are to take, of which they cut the last bits off, and the
+ * rest of it. What is infinite becomes NaN, but where care is taken: then the first part is
+ * finite. */
 static void part_word(struct mma *s, int32_t w, int32_t rest)
 {
     struct cg *g = s->g;
@@ -76,10 +81,11 @@ void mma_pair(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t fro
     }
 }
 
-/* ---- sums ----------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
-/* Do sums of MMA_TOGETHER steps end before the last step of a tile, and go on in the next? Those of half of the rows do, so that
- * additions always have products behind them that do not wait; not where a product is of two steps, which one tile has both. */
+/* Do sums of MMA_TOGETHER steps end before the last step of a tile, and go on in the next? Those of
+ * half of the rows do, so that additions always have products behind them that do not wait; not
+ * where a product is of two steps, which one tile has both. */
 static bool goes_on(const struct mma *s, uint32_t i)
 {
     return s->shape->steps % MMA_TOGETHER == 0 && 2 * i >= s->shape->high && !s->p->coarse;
@@ -106,10 +112,10 @@ void mma_promote_rest(struct mma *s)
                 promote(s, q, i);
 }
 
-/* ---- products ------------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
-/* Multiplies one step. It begins with a rest of the tall operand's, or of the flat one's: these were made a
- * step ahead, which counts where the others wait for words that come one by one. */
+/* Multiplies one step. It begins with a rest of the tall operand's, or of the flat one's: these
+ * were made a step ahead, which counts where the others wait for words that come one by one. */
 static void multiply_step(struct mma *s, uint32_t q, uint32_t i, uint32_t of,
                           const struct mma_slab *tall, const struct mma_slab *flat, bool fresh)
 {

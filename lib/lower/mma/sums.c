@@ -1,12 +1,13 @@
-/* Sums of products by mma.sync (mma/mma.h) on their way to the epilogue: from registers to patches of shared memory. */
+/* Sums of products by mma.sync (mma/mma.h) on their way to the epilogue: from registers to patches
+ * of shared memory. */
 #include <config.h>
 
 #include "lower/mma/mma.h"
 
-/* ---- what goes where ------------------------------------------------------------------------------ */
+/* ---- what goes where ------------------------------------------------------------------------- */
 
-/* How a lane's sums of a product lie in the patch: the first one in row group * by_group[0] + member * by_member[0], the
- * column likewise, of `width` neighbours. */
+/* How a lane's sums of a product lie in the patch: the first one in row group * by_group[0] +
+ * member * by_member[0], the column likewise, of `width` neighbours. */
 struct lay {
     const struct mma_tile *tall, *flat;
     uint32_t by_group[2], by_member[2], width;
@@ -77,10 +78,10 @@ void mma_measure_patch(struct mma_shape *s)
     s->patch_rows = most;
 }
 
-/* ---- from registers ------------------------------------------------------------------------------- */
+/* ---- from registers -------------------------------------------------------------------------- */
 
-/* In blocks that take several tiles words of different instructions go by way of others: ptxas would have the sums lie as they
- * are stored, and move all of them in each round of the loop. */
+/* In blocks that take several tiles words of different instructions go by way of others: ptxas
+ * would have the sums lie as they are stored, and move all of them in each round of the loop. */
 static void put(struct mma *s, uint32_t n, struct ptx_operand to, const struct ptx_operand *v)
 {
     static const char *const bits[] = {
@@ -100,7 +101,8 @@ static void put(struct mma *s, uint32_t n, struct ptx_operand to, const struct p
     PTX(&g->b, s->f->sum == DT_F32 ? real[n] : bits[n], to, n == 1 ? w[0] : ptx_vec(&g->b, n, w));
 }
 
-/* The lane's sums of row `half` of the tall operand's 16 rows i of product q, at the place of its first. */
+/* The lane's sums of row `half` of the tall operand's 16 rows i of product q, at the place of its
+ * first. */
 static void put_row(struct mma *s, const struct lay *l, uint32_t q, uint32_t i, uint32_t half,
                     int32_t at, uint32_t offset)
 {
@@ -115,7 +117,8 @@ static void put_row(struct mma *s, const struct lay *l, uint32_t q, uint32_t i, 
         }
 }
 
-/* The same, of a transposed product, of number `of` of the pair in the flat operand's 8 columns j. */
+/* The same, of a transposed product, of number `of` of the pair in the flat operand's 8 columns
+ * j. */
 static void put_column(struct mma *s, const struct lay *l, uint32_t q, uint32_t j, uint32_t of,
                        int32_t at, uint32_t offset)
 {
@@ -143,7 +146,8 @@ static void put_rows(struct mma *s, const struct lay *l, uint32_t q, uint32_t fr
         }
 }
 
-/* The sums of rows [first, first + patch_rows) of the tile go to the patch: of some rows of warps, or of part of one. */
+/* The sums of rows [first, first + patch_rows) of the tile go to the patch: of some rows of warps,
+ * or of part of one. */
 static void put_patch(struct mma *s, uint32_t first)
 {
     struct cg *g = s->g;
@@ -179,7 +183,7 @@ static void put_patch(struct mma *s, uint32_t first)
     cg_place(g, skip);
 }
 
-/* ---- to the epilogue ------------------------------------------------------------------------------ */
+/* ---- to the epilogue ------------------------------------------------------------------------- */
 
 /* Stores the block's sums together; all of its threads meet before and after. */
 static void store_together(struct mma *s)
@@ -216,8 +220,8 @@ static void put_part(struct mma *s, uint32_t from, int32_t base)
     }
 }
 
-/* Stores the sums of each warp, which waits for no other. It loads what a patch takes beside the sums while
- * the last one is stored. */
+/* Stores the sums of each warp, which waits for no other. It loads what a patch takes beside the
+ * sums while the last one is stored. */
 static void store_apart(struct mma *s)
 {
     struct cg *g = s->g;

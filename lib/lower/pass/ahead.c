@@ -1,5 +1,6 @@
-/* Straight code in two parts (pass.h): from its end backwards, a load belongs to the first part, and so does all that writes a
- * register which the first part reads, or writes only where a predicate holds.
+/* Straight code in two parts (pass.h): from its end backwards, a load belongs to the first part,
+ * and so does all that writes a register which the first part reads, or writes only where a
+ * predicate holds.
  */
 #include <config.h>
 

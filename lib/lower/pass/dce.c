@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Everything that the emitter writes with a destination and that does nothing else may go when the result is unread. */
+/* Everything that the emitter writes with a destination and that does nothing else may go when the
+ * result is unread. */
 bool dce_acts(const struct ptx_inst *in)
 {
     return ptx_op_acts(in->op);
@@ -63,8 +64,9 @@ static bool is_dead(const struct ptx_inst *in, const uint32_t *reads)
     return any;
 }
 
-/* A branch to what comes next anyway: an if whose arm came to nothing. next: the next instruction that stays. Such
- * branches are worse than useless: ptxas 13.0 crashes on two of them under the same condition. */
+/* A branch to what comes next anyway: an if whose arm came to nothing. next: the next instruction
+ * that stays. Such branches are worse than useless: ptxas 13.0 crashes on two of them under the
+ * same condition. */
 static bool leads_on(const struct ptx_func *f, const struct ptx_inst *in, size_t i, size_t next)
 {
     if (in->op != PTX_OP_BRA || in->operand[0].kind != PTX_O_LABEL)

@@ -1,13 +1,16 @@
 /* The same address computed on several ways through the code is computed once, before they part.
  *
- * Value numbering (cg.c) finds an instruction again only where the first one dominates. What two arms of conditions or two
- * loops compute alike is left, and ptxas does not bring it together either: each access to a tile after a condition
- * of its own would compute its address from the thread's number again.
+ * Value numbering (cg.c) finds an instruction again only where the first one dominates. What two
+ * arms of conditions or two loops compute alike is left, and ptxas does not bring it together
+ * either: each access to a tile after a condition of its own would compute its address from the
+ * thread's number again.
  *
- * The blocks between labels and branches, their dominators and the loops are found first. Then every cheap integer
- * instruction whose operands are assigned once is looked up by operation and operands. The first one of equals
- * moves to the end of the nearest block that dominates them all, and out of loops that its operands don't vary in (ptxas
- * does not take things out of loops that run under a condition there); the registers of the others become its register. As operands come before what uses them, one pass does it.
+ * The blocks between labels and branches, their dominators and the loops are found first. Then
+ * every cheap integer instruction whose operands are assigned once is looked up by operation and
+ * operands. The first one of equals moves to the end of the nearest block that dominates them all,
+ * and out of loops that its operands don't vary in (ptxas does not take things out of loops that
+ * run under a condition there); the registers of the others become its register. As operands come
+ * before what uses them, one pass does it.
  */
 #include <config.h>
 
@@ -49,7 +52,7 @@ struct share {
     uint32_t nbucket;
 };
 
-/* ---- blocks and dominators ------------------------------------------------------------------------ */
+/* ---- blocks and dominators ------------------------------------------------------------------- */
 
 static bool ends_block(const struct ptx_item *it)
 {
@@ -64,7 +67,8 @@ static bool ends_block(const struct ptx_item *it)
     }
 }
 
-/* Are there but .loc and comments from an item up to another? With them code must be what it is without. */
+/* Are there but .loc and comments from an item up to another? With them code must be what it is
+ * without. */
 static bool only_notes(const struct ptx_func *f, uint32_t begin, uint32_t end)
 {
     while (begin < end &&
@@ -182,7 +186,8 @@ static void find_dominators(struct share *s)
     }
 }
 
-/* Counts, for every block, the loops that it is in: those with a jump back to a block that dominates it. */
+/* Counts, for every block, the loops that it is in: those with a jump back to a block that
+ * dominates it. */
 static void find_loops(struct share *s)
 {
     uint32_t *stack = ARENA_ARRAY(s->a, s->nblock, uint32_t);
@@ -214,7 +219,7 @@ static void find_loops(struct share *s)
     }
 }
 
-/* ---- registers ------------------------------------------------------------------------------------ */
+/* ---- registers ------------------------------------------------------------------------------- */
 
 static void note_write(struct share *s, const struct ptx_operand *o, uint32_t item, uint32_t *count,
                        uint32_t *at)
@@ -231,7 +236,8 @@ static void note_write(struct share *s, const struct ptx_operand *o, uint32_t it
         }
 }
 
-/* A register that is read where its assignment does not come before on every way is none of ours. */
+/* A register that is read where its assignment does not come before on every way is none of
+ * ours. */
 static void note_read(struct share *s, const struct ptx_operand *o, uint32_t item,
                       const uint32_t *at)
 {
@@ -294,7 +300,7 @@ static void rename_operand(const struct share *s, struct ptx_operand *o)
         o->reg = s->same[o->reg];
 }
 
-/* ---- what is worth it ----------------------------------------------------------------------------- */
+/* ---- what is worth it ------------------------------------------------------------------------ */
 
 static bool is_cheap(const struct ptx_inst *in)
 {
@@ -396,9 +402,10 @@ static uint32_t hash(const struct ptx_inst *in)
     return (uint32_t)(h >> 16);
 }
 
-/* ---- sharing -------------------------------------------------------------------------------------- */
+/* ---- sharing --------------------------------------------------------------------------------- */
 
-/* The block to compute in: dominates x and y, comes after the operands, and is in as few loops as can be. */
+/* The block to compute in: dominates x and y, comes after the operands, and is in as few loops as
+ * can be. */
 static uint32_t place_for(const struct share *s, uint32_t x, uint32_t y, uint32_t after)
 {
     uint32_t best = common(s, x, y);
@@ -455,7 +462,8 @@ static void visit(struct share *s, uint32_t i)
         move(s, e, to);
 }
 
-/* Puts item from[i] at each i, where every item is in `from` once: around one cycle of places after the other. */
+/* Puts item from[i] at each i, where every item is in `from` once: around one cycle of places after
+ * the other. */
 static void permute(struct ptx_item *v, uint32_t *from, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {

@@ -7,7 +7,8 @@ enum {
     MOST_STEPS = 100000,
     MOST_DEPTH = 100,
     CALL = 16,
-    /* Results that read the same again at most; threads of their own for all of which the machine has; and terms. */
+    /* Results that read the same again at most; threads of their own for all of which the machine
+     * has; and terms. */
     FEW_RESULTS = 4096,
     MANY_RESULTS = 65536,
     MANY_TERMS = 4096,
@@ -30,7 +31,7 @@ struct walk {
 
 static bool walk_expr(struct walk *w, const struct lang_expr *e);
 
-/* ---- indices -------------------------------------------------------------------------------------- */
+/* ---- indices --------------------------------------------------------------------------------- */
 
 static int axis_of(const struct walk *w, const struct lang_expr *e)
 {
@@ -64,7 +65,7 @@ static bool same_bound(const struct lang_expr *x, const struct lang_expr *y)
     return x && y ? inspect_same_expr(x, y) : x == y;
 }
 
-/* ---- reads ---------------------------------------------------------------------------------------- */
+/* ---- reads ----------------------------------------------------------------------------------- */
 
 /* Each subscript an axis of its own that runs over just that dimension. */
 static bool is_plain(const struct walk *w, const struct lang_expr *e, uint32_t *axis)
@@ -142,7 +143,7 @@ static bool walk_read(struct walk *w, const struct lang_expr *e)
     return walk_args(w, e);
 }
 
-/* ---- definitions ---------------------------------------------------------------------------------- */
+/* ---- definitions ----------------------------------------------------------------------------- */
 
 static bool was_walked(struct walk *w, const struct lang_equation *eq)
 {
@@ -183,7 +184,7 @@ static bool walk_definition(struct walk *w, const struct lang_expr *e)
     return good;
 }
 
-/* ---- reductions ----------------------------------------------------------------------------------- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 /* The axes of a reduction's indices: new ones for the first, the same for the others. */
 static bool add_axes(struct walk *w, const struct lang_expr *e)
@@ -234,7 +235,8 @@ static bool same_term(const struct walk *w, const struct lang_expr *x, const str
     return true;
 }
 
-/* Takes the factors of e away from the extents of the reduced axes; false when one is none of them. */
+/* Takes the factors of e away from the extents of the reduced axes; false when one is none of
+ * them. */
 static bool take_factors(const struct walk *w, const struct lang_expr *e, uint32_t *left)
 {
     const struct reduce_form *f = w->f;
@@ -249,7 +251,8 @@ static bool take_factors(const struct walk *w, const struct lang_expr *e, uint32
     return false;
 }
 
-/* Is it the sum of these terms over as many as there are? Of an intermediate or an output at the results' own place. */
+/* Is it the sum of these terms over as many as there are? Of an intermediate or an output at the
+ * results' own place. */
 static bool is_mean_of(struct walk *w, const struct lang_expr *mean, const struct lang_expr *term)
 {
     const struct reduce_form *f = w->f;
@@ -284,8 +287,8 @@ static bool is_mean_of(struct walk *w, const struct lang_expr *mean, const struc
     return same && take_factors(w, q->args[1], &left) && !left;
 }
 
-/* Recognises a sum of squared differences to the mean: struct reduce_result. Not under math: strict, which rounds as it is
- * written. */
+/* Recognises a sum of squared differences to the mean: struct reduce_result. Not under math:
+ * strict, which rounds as it is written. */
 static void find_differences(struct walk *w, struct reduce_result *q)
 {
     const struct lang_expr *b = inspect_strip(q->e->args[0]);
@@ -351,7 +354,7 @@ static bool walk_expr(struct walk *w, const struct lang_expr *e)
     return walk_args(w, e);
 }
 
-/* ---- loops ---------------------------------------------------------------------------------------- */
+/* ---- loops ----------------------------------------------------------------------------------- */
 
 static bool follows_in(const uint32_t *axis, uint32_t n, uint32_t p, uint32_t q)
 {
@@ -373,8 +376,8 @@ static bool is_read(const struct reduce_form *f, uint32_t axis)
     return false;
 }
 
-/* Does q come right behind p wherever one of them is read? Outputs have the kept axes in order, and so do those that nothing
- * is read along. */
+/* Does q come right behind p wherever one of them is read? Outputs have the kept axes in order, and
+ * so do those that nothing is read along. */
 static bool follows(const struct reduce_form *f, uint32_t p, uint32_t q)
 {
     const struct reduce_axis *x = &f->axis[p], *y = &f->axis[q];
@@ -497,7 +500,7 @@ static void find_lanes(struct reduce_form *f, const struct reduce_read *heavy)
     }
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static bool walk_output(struct walk *w, const struct lang_equation *eq)
 {
@@ -535,8 +538,9 @@ static bool is_idle(const struct reduce_form *f, const struct reduce_loop *l)
     return !l->n.is_known || l->n.n > 1;
 }
 
-/* Few results that need the same elements, of so many terms that a thread for each would leave the machine idle: that they are
- * read again, from the cache, costs less. But what is one sum for several of them is computed once. */
+/* Few results that need the same elements, of so many terms that a thread for each would leave the
+ * machine idle: that they are read again, from the cache, costs less. But what is one sum for
+ * several of them is computed once. */
 static bool are_few(const struct reduce_form *f, const struct reduce_read *heavy)
 {
     int64_t results = 1, terms = 1, all = 1;
@@ -554,8 +558,8 @@ static bool are_few(const struct reduce_form *f, const struct reduce_read *heavy
     return terms >= MANY_TERMS;
 }
 
-/* Whole blocks for each result are worth it where a result has elements of its own. Those that several results need
- * would be read again by each. */
+/* Whole blocks for each result are worth it where a result has elements of its own. Those that
+ * several results need would be read again by each. */
 static bool reads_once(const struct walk *w, const struct reduce_read *heavy)
 {
     const struct reduce_form *f = w->f;

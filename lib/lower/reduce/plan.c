@@ -4,12 +4,13 @@
 #include "lower/reduce/reduce.h"
 #include "lower/schedule.h"
 
-/* BLOCKS: four of 256 threads, of up to 64 registers, for each of the 132 multiprocessors of an H100. The number must not
- * depend on the device: the order of the additions, and so the bits of the sums, do. FLIGHT: bytes that each thread
- * has on the way; 1024 threads with 128 cover the memory's latency twice. LINE: bytes of a row of a tile. SPREAD: threads
- * that keep the machine busy without sharing anything. SUMS: registers of a thread's columns. MOST_BUSY: of
- * its sums and what it has on the way. MANY: accesses of all blocks, of so much that no cache has it, from where on three
- * blocks of a multiprocessor were .4 to .7 % faster than four. */
+/* BLOCKS: four of 256 threads, of up to 64 registers, for each of the 132 multiprocessors of an
+ * H100. The number must not depend on the device: the order of the additions, and so the bits of
+ * the sums, do. FLIGHT: bytes that each thread has on the way; 1024 threads with 128 cover the
+ * memory's latency twice. LINE: bytes of a row of a tile. SPREAD: threads that keep the machine
+ * busy without sharing anything. SUMS: registers of a thread's columns. MOST_BUSY: of its sums and
+ * what it has on the way. MANY: accesses of all blocks, of so much that no cache has it, from where
+ * on three blocks of a multiprocessor were .4 to .7 % faster than four. */
 enum {
     SPREAD = 65536,
     BLOCK = 256,
@@ -57,10 +58,10 @@ static uint32_t log2_of(uint32_t n)
     return l;
 }
 
-/* ---- lanes ---------------------------------------------------------------------------------------- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
-/* Nothing else than the lane loop moves the reads along it, so that each begins where its buffer does: aligned, and
- * with a tail at the end only. */
+/* Nothing else than the lane loop moves the reads along it, so that each begins where its buffer
+ * does: aligned, and with a tail at the end only. */
 static bool is_flat(const struct reduce_form *f)
 {
     if (!f->loop[f->lane].is_reduced || f->nloop - f->nkeptloop != 1)
@@ -115,7 +116,7 @@ static uint32_t choose_unroll(const struct reduce_form *f, const struct reduce_o
     return u;
 }
 
-/* ---- one variant ---------------------------------------------------------------------------------- */
+/* ---- one variant ----------------------------------------------------------------------------- */
 
 /* Additions from a thread's slots to the whole block's sum. */
 static uint32_t block_depth(const struct reduce_plan *p)
@@ -124,8 +125,8 @@ static uint32_t block_depth(const struct reduce_plan *p)
     return (p->tx < 32 ? log2_of(32 / p->tx) : 0) + rows - 1;
 }
 
-/* A thread's additions, then those of the parts of up to `most` blocks. Fewer blocks have no more than one batch for each
- * thread. */
+/* A thread's additions, then those of the parts of up to `most` blocks. Fewer blocks have no more
+ * than one batch for each thread. */
 static struct amount depth_of(struct cg *g, const struct reduce_plan *p, struct amount most)
 {
     uint32_t each = p->lanes / p->slots, fixed = 2 * block_depth(p) + log2_of(p->slots) + 2;
@@ -203,9 +204,10 @@ static struct reduce_plan variant(struct cg *g, const struct reduce_form *f,
     return p;
 }
 
-/* ---- variants ------------------------------------------------------------------------------------- */
+/* ---- variants -------------------------------------------------------------------------------- */
 
-/* The threads across a tile: a line of memory of the widest read, fewer where there are fewer columns. */
+/* The threads across a tile: a line of memory of the widest read, fewer where there are fewer
+ * columns. */
 static uint32_t choose_tile(const struct reduce_form *f, uint32_t lanes)
 {
     const struct amount *n = &f->loop[f->lane].n;
@@ -219,8 +221,8 @@ static uint32_t choose_tile(const struct reduce_form *f, uint32_t lanes)
     return tx;
 }
 
-/* Adds the variant for all sizes, or for those that `when` says, unless it is known not to be for them. False: what
- * follows is for no sizes. */
+/* Adds the variant for all sizes, or for those that `when` says, unless it is known not to be for
+ * them. False: what follows is for no sizes. */
 static bool add(struct cg *g, struct reduce_plan *v, uint32_t *n, struct reduce_plan p,
                 struct lang_expr *when)
 {
@@ -234,8 +236,8 @@ static bool add(struct cg *g, struct reduce_plan *v, uint32_t *n, struct reduce_
     return !holds.is_known;
 }
 
-/* Columns: results enough for every thread to have its own; tiles of them; and the same where they are not whole
- * vectors. */
+/* Columns: results enough for every thread to have its own; tiles of them; and the same where they
+ * are not whole vectors. */
 static void add_columns(struct cg *g, const struct reduce_form *f,
                         const struct reduce_options *want, struct reduce_plan *v, uint32_t *n,
                         uint32_t lanes)

@@ -1,16 +1,18 @@
 /* Reductions over any indices: to one result, to many, along the memory or across it.
  *
- * One launch. The threads of a block go through their share of the elements, the block's sums meet in shared memory, and
- * where several blocks share a result each leaves its part in a buffer and counts itself. The block that finds
- * that it is the last brings the parts together, in the order of the blocks' numbers:
+ * One launch. The threads of a block go through their share of the elements, the block's sums meet
+ * in shared memory, and where several blocks share a result each leaves its part in a buffer and
+ * counts itself. The block that finds that it is the last brings the parts together, in the order
+ * of the blocks' numbers:
  *
  *     block 0   elements -> part[0] ; count 0 -> 1
  *     block 2   elements -> part[2] ; count 1 -> 2
  *     block 1   elements -> part[1] ; count 2 -> 0: the last; part[0] + part[1] + part[2] -> result
  *
- * So no order in which blocks happen to run shows in the bits, and neither does the device: the number of blocks
- * depends on the sizes alone. The count is acquire and release at the scope of the GPU: it orders the parts, which one
- * thread wrote or a barrier ordered before it, before the last block's reads. It wraps to 0, for the next launch.
+ * So no order in which blocks happen to run shows in the bits, and neither does the device: the
+ * number of blocks depends on the sizes alone. The count is acquire and release at the scope of the
+ * GPU: it orders the parts, which one thread wrote or a barrier ordered before it, before the last
+ * block's reads. It wraps to 0, for the next launch.
  */
 #include <config.h>
 
@@ -19,7 +21,7 @@
 
 #include <math.h>
 
-/* ---- the block's place ---------------------------------------------------------------------------- */
+/* ---- the block's place ----------------------------------------------------------------------- */
 
 static bool is_one(struct amount a)
 {
@@ -79,7 +81,8 @@ static struct cg_val rounds(struct cg *g, const struct reduce_form *f, const str
     return n;
 }
 
-/* The thread's vector among those of the lane loop, or, where threads are spread over all results, of all kept loops. */
+/* The thread's vector among those of the lane loop, or, where threads are spread over all results,
+ * of all kept loops. */
 static void take_group(struct reduce *r)
 {
     struct cg *g = r->g;
@@ -149,7 +152,7 @@ static void skip_outside(struct reduce *r, uint32_t label)
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, r->number, count(g, n))), true, label);
 }
 
-/* ---- parts ---------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 struct part_values {
     struct reduce_value v[REDUCE_LANES];
@@ -246,7 +249,8 @@ static void take_part(void *ctx, uint32_t u)
                        reduce_meet(r->g, &r->f->result[i], reduce_get(r, i, k), q->x[u][i].v[k]));
 }
 
-/* Adds one to the count of the blocks that have left their parts; jumps unless this is the last of them. */
+/* Adds one to the count of the blocks that have left their parts; jumps unless this is the last of
+ * them. */
 static void count_blocks(struct reduce *r, uint32_t label)
 {
     struct cg *g = r->g;
@@ -316,9 +320,10 @@ static void join_blocks(struct reduce *r)
     cg_place(g, alone);
 }
 
-/* ---- results -------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
-/* S2 - S1 * (S1 / n), not below 0. Where the mean has overflowed the differences to it are infinite; of nothing it is 0. */
+/* S2 - S1 * (S1 / n), not below 0. Where the mean has overflowed the differences to it are
+ * infinite; of nothing it is 0. */
 static struct cg_val squared_differences(struct reduce *r, const struct reduce_result *q,
                                          struct reduce_value x)
 {
@@ -400,9 +405,10 @@ static void finish(struct reduce *r)
         store(r, s->eq[i], out[i].v);
 }
 
-/* ---- entries -------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
-/* ENTRY_part, or with a number behind it, unlike every entry that there is or will be by a kernel's name. */
+/* ENTRY_part, or with a number behind it, unlike every entry that there is or will be by a kernel's
+ * name. */
 static const char *free_name(struct cg *g, const char *entry, const char *part, uint32_t i)
 {
     const char *name = i > 1 ? arena_printf(g->a, "%s_%s%u", entry, part, (unsigned)i)
@@ -487,11 +493,12 @@ static void lower_entry(struct cg *g, const struct reduce_form *f, const struct 
     cg_end(g, l);
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Rows that another strategy gives a block each, or less, would leave most of the machine idle where they are few and long:
- * no more rows than multiprocessors, of this many bytes. A single row that is shorter than LONG_SINGLE is no work for more
- * than a block either (H100, 32 KiB: 1.8 us instead of 3.5). */
+/* Rows that another strategy gives a block each, or less, would leave most of the machine idle
+ * where they are few and long: no more rows than multiprocessors, of this many bytes. A single row
+ * that is shorter than LONG_SINGLE is no work for more than a block either (H100, 32 KiB: 1.8 us
+ * instead of 3.5). */
 enum { FEW_ROWS = 132, LONG_ROW = 256 * 1024, LONG_SINGLE = 64 * 1024 };
 
 enum shape { SHAPE_OWN, SHAPE_MANY_ROWS, SHAPE_FEW_ROWS, SHAPE_UNKNOWN };
@@ -551,7 +558,8 @@ void *reduce_fit(struct cg *g, const struct lower_stage *s, struct buf *why)
     return NULL;
 }
 
-/* The rest of the sizes by row: of launches of one step with conditions, the first that holds is taken. */
+/* The rest of the sizes by row: of launches of one step with conditions, the first that holds is
+ * taken. */
 static bool lower_rows(struct cg *g, void *rows)
 {
     size_t first = g->contract->launches.n;

@@ -1,13 +1,13 @@
 /* What the files of the reduce strategy share.
  *
- * A stage's equations are all f(reductions, elements) over the same indices, the kept ones; every reduction runs over the same
- * further indices, the reduced ones. Each index is an axis. Axes that every read and every output has side by side are walked
- * as one: they make a loop.
+ * A stage's equations are all f(reductions, elements) over the same indices, the kept ones; every
+ * reduction runs over the same further indices, the reduced ones. Each index is an axis. Axes that
+ * every read and every output has side by side are walked as one: they make a loop.
  *
  *     y[a, c] = sum[n, h, w](x[n, a, c, h, w])      axes: a c | n h w       loops: (a c) | n, (h w)
  *
- * One loop, the lane loop, is that along which the heaviest read's elements are neighbours: a thread takes `lanes`
- * of them at a time, with one access of up to 16 bytes.
+ * One loop, the lane loop, is that along which the heaviest read's elements are neighbours: a
+ * thread takes `lanes` of them at a time, with one access of up to 16 bytes.
  */
 #ifndef KAIO_LOWER_REDUCE_REDUCE_H
 #define KAIO_LOWER_REDUCE_REDUCE_H
@@ -57,7 +57,8 @@ struct reduce_loop {
     struct amount n;
 };
 
-/* An element named by axes alone, each within its dimension: always there, so that it may be read ahead. */
+/* An element named by axes alone, each within its dimension: always there, so that it may be read
+ * ahead. */
 struct reduce_read {
     const struct lang_symbol *sym;
     uint32_t axis[REDUCE_RANK];
@@ -66,10 +67,11 @@ struct reduce_read {
 
 /* What is reduced. A sum of squared differences to the mean of the same terms,
  *     sum[i]((t[i] - m) * (t[i] - m)) with m = sum[i](t[i]) / n,
- * has term and mean: it is done in the same sweep as the mean, in f64, from differences to any one term k:
+ * has term and mean: it is done in the same sweep as the mean, in f64, from differences to any one
+ * term k:
  *     S1 = sum(t - k), S2 = sum((t - k)^2), and the result is S2 - S1 * (S1 / n).
- * k being one of the terms, n (m - k)^2 is at most n times the result: of the 53 bits no more than log2(n) cancel,
- * and what is exact in f32 by the equations is exact here. */
+ * k being one of the terms, n (m - k)^2 is at most n times the result: of the 53 bits no more than
+ * log2(n) cancel, and what is exact in f32 by the equations is exact here. */
 struct reduce_result {
     const struct lang_expr *e; /* the E_REDUCE */
     const struct lang_expr *term, *mean;
@@ -109,8 +111,9 @@ bool reduce_ends_in_lanes(const struct reduce_form *f, uint32_t n, const uint32_
 struct amount reduce_amount(struct cg *g, struct lang_expr *e);
 struct amount reduce_known(struct cg *g, int64_t n);
 
-/* How one entry does it (reduce/plan.c). A block is ty rows of tx threads. Along the lane loop, where that is kept
- * (columns), a block's tile is tx * lanes results wide and the rows share the work; else all threads share it. */
+/* How one entry does it (reduce/plan.c). A block is ty rows of tx threads. Along the lane loop,
+ * where that is kept (columns), a block's tile is tx * lanes results wide and the rows share the
+ * work; else all threads share it. */
 struct reduce_plan {
     bool is_column;
     bool is_spread; /* and all threads of all blocks have results of their own: ty is 1 */
@@ -136,8 +139,8 @@ enum { REDUCE_VARIANTS = 6 };
 bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct reduce_options *want,
                  struct reduce_plan *v, uint32_t *n);
 
-/* A value in the making, or several threads' brought together. where: of argmax and argmin, the index, u32 or i64; of
- * squared differences S1, v being S2. */
+/* A value in the making, or several threads' brought together. where: of argmax and argmin, the
+ * index, u32 or i64; of squared differences S1, v being S2. */
 struct reduce_value {
     struct cg_val v, where;
 };
@@ -180,20 +183,23 @@ struct reduce_value reduce_meet(struct cg *g, const struct reduce_result *q, str
 /* Takes one more element into the slot; elements come by ascending index. */
 void reduce_take(struct reduce *r, uint32_t result, uint32_t slot);
 
-/* Accumulators, at the identity; while elements are taken there are p->slots of each, a bool being a predicate, */
+/* Accumulators, at the identity; while elements are taken there are p->slots of each, a bool being
+ * a predicate, */
 void reduce_open_slots(struct reduce *r);
 /* and from here on one for each of the thread's results. */
 void reduce_settle_slots(struct reduce *r);
 struct reduce_value reduce_get(const struct reduce *r, uint32_t result, uint32_t slot);
 void reduce_set(struct reduce *r, uint32_t result, uint32_t slot, struct reduce_value x);
 
-/* Folds all threads' slots into those of the threads of row 0; the others' mean nothing then. All threads must come. */
+/* Folds all threads' slots into those of the threads of row 0; the others' mean nothing then. All
+ * threads must come. */
 void reduce_block(struct reduce *r);
 
 /* ---- reduce/sweep.c: going through positions with several accesses in flight ---- */
 
-/* Positions start, start + step, ... below end, `unroll` at a time. For each batch first advance(0), advance(1), ...: .at is
- * the position, an i64, and with `is_first` the registers of the state are of it; then load() and take() of all. */
+/* Positions start, start + step, ... below end, `unroll` at a time. For each batch first
+ * advance(0), advance(1), ...: .at is the position, an i64, and with `is_first` the registers of
+ * the state are of it; then load() and take() of all. */
 struct reduce_sweep {
     uint32_t unroll;
     struct cg_val start, step, end;

@@ -1,8 +1,8 @@
 /* Going through positions with several accesses in flight.
  *
  *     while at + (unroll - 1) * step < end: load them all, take them all
- *     then the rest likewise: loads while there is a position, each in a block of its own but none waiting for another;
- *     the elements are taken, in order, behind the last load
+ *     then the rest likewise: loads while there is a position, each in a block of its own but none
+ *     waiting for another; the elements are taken, in order, behind the last load
  */
 #include <config.h>
 

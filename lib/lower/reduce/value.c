@@ -1,7 +1,8 @@
-/* Results in the making: what they start from, how an element is taken in, how the parts of a result that threads of a block
- * have meet. The order is fixed, and commutes where a shuffle exchanges both ways, so that all threads have the same
- * bits. argmax and argmin keep the index beside the value: of equals the lower index, so that any order gives the
- * first; NaN compares false and is never taken. */
+/* Results in the making: what they start from, how an element is taken in, how the parts of a
+ * result that threads of a block have meet. The order is fixed, and commutes where a shuffle
+ * exchanges both ways, so that all threads have the same bits. argmax and argmin keep the index
+ * beside the value: of equals the lower index, so that any order gives the first; NaN compares
+ * false and is never taken. */
 #include <config.h>
 
 #include "lower/reduce/reduce.h"
@@ -59,7 +60,7 @@ struct reduce_value reduce_identity(struct reduce *r, const struct reduce_result
     return x;
 }
 
-/* ---- two parts ------------------------------------------------------------------------------------ */
+/* ---- two parts ------------------------------------------------------------------------------- */
 
 static struct cg_val binary(struct cg *g, const struct lang_expr *e, struct cg_val x,
                             struct cg_val y)
@@ -93,7 +94,7 @@ struct reduce_value reduce_meet(struct cg *g, const struct reduce_result *q, str
                                  .where = cg_select(g, p, y.where, x.where)};
 }
 
-/* ---- one element ---------------------------------------------------------------------------------- */
+/* ---- one element ----------------------------------------------------------------------------- */
 
 /* acc = acc OP v in one instruction. */
 static void accumulate(struct cg *g, int32_t acc, const char *name, struct cg_val v)
@@ -176,7 +177,7 @@ void reduce_take(struct reduce *r, uint32_t result, uint32_t slot)
     }
 }
 
-/* ---- slots ---------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 void reduce_open_slots(struct reduce *r)
 {
@@ -242,13 +243,14 @@ void reduce_settle_slots(struct reduce *r)
     }
 }
 
-/* ---- the block ------------------------------------------------------------------------------------ */
+/* ---- the block ------------------------------------------------------------------------------- */
 
 struct result_values {
     struct reduce_value v[REDUCE_LANES];
 };
 
-/* What threads exchange: the values of result i and the indices, arrays of their own in shared memory. */
+/* What threads exchange: the values of result i and the indices, arrays of their own in shared
+ * memory. */
 struct part {
     uint32_t result;
     bool is_where;
@@ -334,7 +336,8 @@ static void store_row(struct reduce *r, const struct part *part, uint32_t n,
     cg_place(g, skip);
 }
 
-/* Loads one row of a part, or, where a thread has one result, several rows that lie side by side: n values. */
+/* Loads one row of a part, or, where a thread has one result, several rows that lie side by side: n
+ * values. */
 static void load_rows(struct reduce *r, const struct part *p, int32_t base, uint32_t row,
                       uint32_t n, struct result_values *x)
 {

@@ -1,8 +1,9 @@
-/* A thread's share of what is reduced: its vectors, one after the other, into its slots. reduce/reduce.h.
+/* A thread's share of what is reduced: its vectors, one after the other, into its slots.
+ * reduce/reduce.h.
  *
- * The vectors of a result (or of a tile of columns) are numbered through all reduced loops. With one loop the
- * number is the index; with several the indices are kept beside it and advance by the digits of the step, carrying from
- * the fastest loop on, so that the loop divides nothing.
+ * The vectors of a result (or of a tile of columns) are numbered through all reduced loops. With
+ * one loop the number is the index; with several the indices are kept beside it and advance by the
+ * digits of the step, carrying from the fastest loop on, so that the loop divides nothing.
  */
 #include <config.h>
 
@@ -31,9 +32,10 @@ struct thread {
     bool moves[REDUCE_READS];
 };
 
-/* ---- lanes and their indices ---------------------------------------------------------------------- */
+/* ---- lanes and their indices ----------------------------------------------------------------- */
 
-/* No index could be there: it stands for the indices of a loop of several axes, only to be told apart. */
+/* No index could be there: it stands for the indices of a loop of several axes, only to be told
+ * apart. */
 #define STAND_IN (INT64_MIN / 2)
 
 static struct cg_val lane_index(struct reduce *r, uint32_t loop, uint32_t lane)
@@ -80,7 +82,7 @@ struct cg_place_of reduce_place(struct reduce *r, const struct lang_symbol *sym,
     return cg_address(g, sym, flat);
 }
 
-/* ---- reads ---------------------------------------------------------------------------------------- */
+/* ---- reads ----------------------------------------------------------------------------------- */
 
 static bool is_read_here(struct reduce *r, const struct lang_expr *e, const struct reduce_read *q)
 {
@@ -168,7 +170,7 @@ static void unpack_one(struct thread *t, uint32_t read, const struct loaded *l)
     }
 }
 
-/* ---- one position --------------------------------------------------------------------------------- */
+/* ---- one position ---------------------------------------------------------------------------- */
 
 static struct cg_val narrowed(struct cg *g, const struct reduce_loop *l, struct cg_val at)
 {
@@ -222,7 +224,7 @@ static void take(void *ctx, uint32_t u)
     }
 }
 
-/* ---- from one position to the next ---------------------------------------------------------------- */
+/* ---- from one position to the next ----------------------------------------------------------- */
 
 static enum dtype digit_type(const struct thread *t, uint32_t loop)
 {
@@ -281,7 +283,8 @@ static void split_digits(struct thread *t, struct cg_val at, struct cg_val *digi
         enum dtype type = digit_type(t, i);
         digit[i] = at;
         if (i > t->r->f->nkeptloop) {
-            /* of nothing there is no position: then any divisor will do; positions at first are below 2^32 - 1 */
+            /* of nothing there is no position: then any divisor will do; positions at first are
+             * below 2^32 - 1 */
             struct cg_val n = cg_minmax(g, true, t->n[i], cg_int(type, 1));
             n = cg_minmax(g, false, n, cg_int(type, UINT32_MAX));
             cg_divmod(g, at, cg_index(g, cg_convert(g, n, DT_U32)), &at, &digit[i]);
@@ -313,7 +316,7 @@ static void open_digits(struct thread *t)
     s->leave = leave;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* What does not move with the reduction is read before it. */
 static void load_fixed(struct thread *t)
@@ -331,7 +334,8 @@ static void load_fixed(struct thread *t)
     }
 }
 
-/* Loads one term of sums of squared differences, the first: it is the same for all that share the result. */
+/* Loads one term of sums of squared differences, the first: it is the same for all that share the
+ * result. */
 static void load_one_term(struct reduce *r)
 {
     struct cg *g = r->g;

@@ -5,7 +5,7 @@
 enum { LANES = 32, LINE_BITS = 8 * 128 };
 static const int64_t NO_SUBSCRIPT = INT64_MIN / 2;
 
-/* ---- the thread's place --------------------------------------------------------------------------- */
+/* ---- the thread's place ---------------------------------------------------------------------- */
 
 static struct cg_val column_number(struct row_gen *r, struct cg_val v)
 {
@@ -24,8 +24,8 @@ static void measure(struct row_gen *r)
     r->vectors = cg_binary(g, OP_DIV, r->cols, cg_int(r->ct, r->plan.vector));
 }
 
-/* Several rows to a block. Warps without a row leave where no warp waits for another; other threads without one do as
- * those of the last row, and store nothing. */
+/* Several rows to a block. Warps without a row leave where no warp waits for another; other threads
+ * without one do as those of the last row, and store nothing. */
 static void number_among(struct row_gen *r, struct cg_val cta, struct cg_val tid,
                          struct cg_val total)
 {
@@ -96,8 +96,8 @@ struct cg_val row_first(struct row_gen *r, uint32_t vec)
     return cg_binary(r->g, OP_ADD, r->start[vec].from, cg_int(r->ct, r->start[vec].add));
 }
 
-/* The columns' subscripts of a lane; of two axes, the last of which is longer than a vector, with one division for all
- * lanes. */
+/* The columns' subscripts of a lane; of two axes, the last of which is longer than a vector, with
+ * one division for all lanes. */
 static void split(struct row_gen *r, uint32_t lane)
 {
     struct cg *g = r->g;
@@ -126,8 +126,8 @@ static void split(struct row_gen *r, uint32_t lane)
     r->column[1] = cg_select(g, r->carry, wrapped, r->column[1]);
 }
 
-/* Subscripts that nothing uses but to tell elements apart are numbers instead, each given once, and none that a subscript may
- * have: a constant one is an element of its own. */
+/* Subscripts that nothing uses but to tell elements apart are numbers instead, each given once, and
+ * none that a subscript may have: a constant one is an element of its own. */
 void row_at(struct row_gen *r, uint32_t vec, uint32_t lane)
 {
     r->vec = vec;
@@ -161,7 +161,7 @@ size_t row_bind(struct row_gen *r, const struct row_env *env)
     return before;
 }
 
-/* ---- elements in registers ------------------------------------------------------------------------ */
+/* ---- elements in registers ------------------------------------------------------------------- */
 
 bool row_same_value(struct cg_val x, struct cg_val y)
 {
@@ -241,9 +241,9 @@ static struct row_slot *slot_of(struct row_gen *r, const struct lang_expr *e)
     return slot_at(r, e->sym, base_of(r, e));
 }
 
-/* Returns the word after an operation with a 0 that only the launch knows, another operation for each
- * level that converts. Without it ptxas would find the conversions of the level before again, and keep
- * their results in registers all the way. */
+/* Returns the word after an operation with a 0 that only the launch knows, another operation for
+ * each level that converts. Without it ptxas would find the conversions of the level before again,
+ * and keep their results in registers all the way. */
 static int32_t word_for(struct row_gen *r, int32_t word)
 {
     static const char *const names[] = {"xor.b32", "or.b32", "add.u32", "sub.u32"};
@@ -270,7 +270,8 @@ void row_unpack(struct row_gen *r, uint32_t vec)
             unpack(r, &r->slot[i], vec);
 }
 
-/* early: before it is needed. ptxas would move a load of constant memory (.nc) behind the reductions all the same. */
+/* early: before it is needed. ptxas would move a load of constant memory (.nc) behind the
+ * reductions all the same. */
 static void load(struct row_gen *r, struct row_slot *s, uint32_t vec, bool early)
 {
     if (s->is_loaded[vec])
@@ -365,7 +366,7 @@ void row_forget_early(struct row_gen *r)
     r->nslot = n;
 }
 
-/* ---- answers to cg_expr() ------------------------------------------------------------------------- */
+/* ---- answers to cg_expr() -------------------------------------------------------------------- */
 
 static bool mentions(struct cg *g, const struct lang_expr *e, struct cg_val v)
 {
@@ -377,8 +378,8 @@ static bool mentions(struct cg *g, const struct lang_expr *e, struct cg_val v)
     return false;
 }
 
-/* Reads what depends on the first column axis only, where that changes once within a vector. It reads it
- * for both subscripts, which all lanes share, and chooses. */
+/* Reads what depends on the first column axis only, where that changes once within a vector. It
+ * reads it for both subscripts, which all lanes share, and chooses. */
 static bool read_both(struct row_gen *r, const struct lang_expr *e, struct cg_val *v)
 {
     struct cg *g = r->g;
@@ -452,8 +453,8 @@ static bool answer_reduction(struct cg *g, const struct lang_expr *e, struct cg_
     return false;
 }
 
-/* 1 / y rounded, where both are normal; size: |y|, but for a power of two. The bits are those of rcp.rn, whose branch and
- * what waits behind it are left out. */
+/* 1 / y rounded, where both are normal; size: |y|, but for a power of two. The bits are those of
+ * rcp.rn, whose branch and what waits behind it are left out. */
 static struct cg_val reciprocal(struct cg *g, struct cg_val y, struct cg_val size)
 {
     struct cg_val near = cg_value(DT_F32, CG(g, PTX_F32, "rcp.approx.ftz.f32", y.op));
@@ -465,9 +466,9 @@ static struct cg_val reciprocal(struct cg *g, struct cg_val y, struct cg_val siz
     return cg_select(g, is_number, rounded, near);
 }
 
-/* x / y where y is the same all along the row: times its reciprocal, which is computed once. Both are scaled by a power of
- * two where the reciprocal would overflow or be subnormal. Two roundings instead of one: 1.5 units in the last
- * place, or one of the subnormal range. */
+/* x / y where y is the same all along the row: times its reciprocal, which is computed once. Both
+ * are scaled by a power of two where the reciprocal would overflow or be subnormal. Two roundings
+ * instead of one: 1.5 units in the last place, or one of the subnormal range. */
 static bool answer_quotient(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q)
 {
     if (x.type != DT_F32 || y.op.kind != PTX_O_REG || !cg_depth(g, x.op) || cg_depth(g, y.op))
@@ -509,7 +510,7 @@ void row_answer(struct row_gen *r)
     g->converts = r->row->other_reads; /* rather than branch for each lane */
 }
 
-/* ---- outputs -------------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 static struct cg_val output(struct row_gen *r, const struct row_out *o)
 {

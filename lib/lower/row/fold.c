@@ -8,12 +8,14 @@
 
 #include <stdio.h>
 
-/* ---- a thread's own ------------------------------------------------------------------------------- */
+/* ---- a thread's own -------------------------------------------------------------------------- */
 
-/* argmax: no column yet; the identity's is 0 in the end, which is what comes of a row without a number in it. */
+/* argmax: no column yet; the identity's is 0 in the end, which is what comes of a row without a
+ * number in it. */
 enum { NOWHERE = -1 };
 
-/* The read of 16-bit floats along the row, in words of two, whose largest or smallest is wanted; or NULL. */
+/* The read of 16-bit floats along the row, in words of two, whose largest or smallest is wanted; or
+ * NULL. */
 static const struct lang_expr *pair_of(const struct row_gen *r, const struct row_reduce *d)
 {
     const struct lang_expr *e = inspect_strip(d->e->args[0]);
@@ -170,7 +172,8 @@ static void move_if(struct cg *g, int32_t pred, int32_t reg, struct cg_val v)
     CG_ASSIGN_IF(g, pred, reg, m, cg_op(g, v));
 }
 
-/* The first of equals stays; NaN compares false and is never taken. Held rows count lanes, which take no register. */
+/* The first of equals stays; NaN compares false and is never taken. Held rows count lanes, which
+ * take no register. */
 static void take_best(struct row_fold *f, uint32_t i, uint32_t way, int32_t pred, struct cg_val v)
 {
     struct row_gen *r = f->r;

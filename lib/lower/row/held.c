@@ -3,8 +3,8 @@
 
 #include "lower/row/row.h"
 
-/* Vectors after the last are the last again, so that every read is of an element that there is; they count for nothing and
- * are not stored. */
+/* Vectors after the last are the last again, so that every read is of an element that there is;
+ * they count for nothing and are not stored. */
 static void place_vectors(struct row_gen *r)
 {
     struct cg *g = r->g;
@@ -28,8 +28,9 @@ static void place_vectors(struct row_gen *r)
     }
 }
 
-/* Is what rows share read with the rest? It is where there are registers for it: behind the first reduction its latency would
- * come on top of the row's, and waiting for the blocks of a cluster empties the first cache. */
+/* Is what rows share read with the rest? It is where there are registers for it: behind the first
+ * reduction its latency would come on top of the row's, and waiting for the blocks of a cluster
+ * empties the first cache. */
 static bool reads_early(const struct row_gen *r)
 {
     enum { REGISTERS = 16 };
@@ -66,7 +67,8 @@ static void level(struct row_gen *r, uint32_t n)
         cg_scope_close(r->g, mark);
 }
 
-/* Kept outputs are computed and stored a few vectors at a time, and the next few are under way meanwhile. */
+/* Kept outputs are computed and stored a few vectors at a time, and the next few are under way
+ * meanwhile. */
 static void store_kept(struct row_gen *r)
 {
     enum { REGISTERS = 16 };

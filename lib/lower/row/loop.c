@@ -1,5 +1,6 @@
-/* Rows of any length, one vector for each thread after the other: every level reads the row again, from the second on
- * mostly in the cache. A maximum and the sums of exponentials that are relative to it take one reading. */
+/* Rows of any length, one vector for each thread after the other: every level reads the row again,
+ * from the second on mostly in the cache. A maximum and the sums of exponentials that are relative
+ * to it take one reading. */
 #include <config.h>
 
 #include "lower/row/row.h"
@@ -7,14 +8,14 @@
 #include <float.h>
 #include <math.h>
 
-/* Sums of exp(x - max(x)) need not wait for the maximum: they are kept relative to the largest x so far, and scaled
- * when that grows. */
+/* Sums of exp(x - max(x)) need not wait for the maximum: they are kept relative to the largest x so
+ * far, and scaled when that grows. */
 struct online {
     struct row_fold *sums;     /* of the next level; NULL: none */
     uint32_t top[ROW_REDUCES]; /* of each sum: which of this level's it is relative to */
     int32_t now[ROW_REDUCES];  /* of each sum: the largest so far, -FLT_MAX at least */
-    bool finite
-        [ROW_REDUCES]; /* of each sum: in the end it is relative to 0 if the maximum is infinite */
+    bool finite[ROW_REDUCES];  /* of each sum: in the end it is relative to 0 if the maximum is
+                                  infinite */
 };
 
 /* Are all of the next level's reductions such sums? */
@@ -96,8 +97,9 @@ static void online_round(struct row_gen *r, struct online *o, struct row_fold *f
         f->reduce[i]->is_done = false;
 }
 
-/* The maxima are known: what each thread has becomes relative to them. A thread that saw no number has a sum of 0 or
- * NaN; if none saw any, the difference is NaN, as it should be, unless there are no columns: a sum of nothing is 0. */
+/* The maxima are known: what each thread has becomes relative to them. A thread that saw no number
+ * has a sum of 0 or NaN; if none saw any, the difference is NaN, as it should be, unless there are
+ * no columns: a sum of nothing is 0. */
 static void online_end(struct row_gen *r, struct online *o, struct row_fold *f)
 {
     int64_t known;

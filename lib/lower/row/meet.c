@@ -1,10 +1,12 @@
-/* Reductions over a row: by warp, between the warps of a block, and between the blocks of a cluster.
+/* Reductions over a row: by warp, between the warps of a block, and between the blocks of a
+ * cluster.
  *
- * What a thread's share comes to (row/fold.c) is folded over the lanes of a warp by pairs that differ in one bit; then
- * each warp leaves its result in shared memory, and after one barrier every warp folds all of them for itself. In a
- * cluster the first warp does, leaves the block's result in the memory of every block, and after a barrier of the
- * cluster every warp folds those. The reductions of a level share the barriers, and each level has shared memory of its
- * own, so that no more are needed. The order is fixed.
+ * What a thread's share comes to (row/fold.c) is folded over the lanes of a warp by pairs that
+ * differ in one bit; then each warp leaves its result in shared memory, and after one barrier every
+ * warp folds all of them for itself. In a cluster the first warp does, leaves the block's result in
+ * the memory of every block, and after a barrier of the cluster every warp folds those. The
+ * reductions of a level share the barriers, and each level has shared memory of its own, so that no
+ * more are needed. The order is fixed.
  */
 #include <config.h>
 
@@ -27,7 +29,7 @@ enum dtype row_term_type(const struct row_reduce *d)
     return d->e->args[0]->type;
 }
 
-/* ---- pairs ---------------------------------------------------------------------------------------- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 static struct row_part merge_best(struct cg *g, const struct row_reduce *d, struct row_part x,
                                   struct row_part y)
@@ -68,7 +70,7 @@ struct row_part row_merge_all(struct cg *g, const struct row_reduce *d, struct r
     return p[0];
 }
 
-/* ---- a warp --------------------------------------------------------------------------------------- */
+/* ---- a warp ---------------------------------------------------------------------------------- */
 
 static struct cg_val other_lane(struct cg *g, struct cg_val v, uint32_t distance)
 {
@@ -121,7 +123,7 @@ static struct row_part fold_warp(struct row_gen *r, const struct row_reduce *d, 
     return butterfly(g, d, p, lanes);
 }
 
-/* ---- between warps -------------------------------------------------------------------------------- */
+/* ---- between warps --------------------------------------------------------------------------- */
 
 /* Where a reduction's results lie, one for each warp: the values, then the columns of argmax. */
 struct area {
@@ -315,8 +317,9 @@ static void fold_slots(struct exchange *x, struct cg_val first, uint32_t n, stru
                       : get_lanes(x, i, base, first, count, n ? n : LANES);
 }
 
-/* Between the blocks of a cluster: the first warp leaves what the block's warps have left in the memory of every block.
- * Its arrival releases that; what the others did, they did before the barrier that it was behind. */
+/* Between the blocks of a cluster: the first warp leaves what the block's warps have left in the
+ * memory of every block. Its arrival releases that; what the others did, they did before the
+ * barrier that it was behind. */
 static void exchange_blocks(struct row_fold *f, struct exchange *x, struct row_part *part)
 {
     struct row_gen *r = f->r;

@@ -1,4 +1,5 @@
-/* What a row reads, element by element along it, once for the whole row, or in a way of its own (row/walk.h). */
+/* What a row reads, element by element along it, once for the whole row, or in a way of its own
+ * (row/walk.h). */
 #include <config.h>
 
 #include "lower/row/walk.h"

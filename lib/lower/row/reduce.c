@@ -1,4 +1,5 @@
-/* Finds what a row reduces, and the differences to a maximum in what it reduces and stores (row/walk.h). */
+/* Finds what a row reduces, and the differences to a maximum in what it reduces and stores
+ * (row/walk.h). */
 #include <config.h>
 
 #include "lower/row/walk.h"
@@ -81,7 +82,7 @@ bool row_walk_reduce(struct row_walk *w, const struct lang_expr *e, const struct
     return good;
 }
 
-/* ---- x - max(x) ----------------------------------------------------------------------------------- */
+/* ---- x - max(x) ------------------------------------------------------------------------------ */
 
 /* Do both stand for the same value, the columns taken as the same? */
 static bool same_value(const struct row_walk *w, const struct lang_expr *x,
@@ -147,8 +148,8 @@ static struct row_reduce *finite_reduction(const struct row_walk *w, const struc
     return m && row_reduction_of(w, c->args[0], env) == m ? m : NULL;
 }
 
-/* The maximum that the argument is a difference to, of the same. A product would be rounded once with the difference, and
- * not before as in the maximum. */
+/* The maximum that the argument is a difference to, of the same. A product would be rounded once
+ * with the difference, and not before as in the maximum. */
 static struct row_reduce *top_of(const struct row_walk *w, const struct lang_expr *arg,
                                  const struct row_env *env, bool *finite)
 {

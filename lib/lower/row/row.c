@@ -1,4 +1,5 @@
-/* Sizes of rows: how many threads share one, what each holds, and which of several entries a launch takes. */
+/* Sizes of rows: how many threads share one, what each holds, and which of several entries a launch
+ * takes. */
 #include <config.h>
 
 #include "lower/row/row.h"
@@ -6,8 +7,8 @@
 
 #include <stdio.h>
 
-/* As measured on an H100: two to five vectors of 16 bytes in each thread are best, and blocks of which at least two fit a
- * multiprocessor, so that one loads while the other computes. */
+/* As measured on an H100: two to five vectors of 16 bytes in each thread are best, and blocks of
+ * which at least two fit a multiprocessor, so that one loads while the other computes. */
 enum {
     BLOCK = 128,        /* threads, where several rows make a block */
     MOST = 1024,        /* threads */
@@ -25,7 +26,7 @@ struct sizes {
     int64_t nrows, ncols; /* -1: known at launch */
 };
 
-/* ---- shapes --------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 /* Something of the shape that the rows have. */
 static struct lang_symbol leading(struct row *row)
@@ -53,8 +54,8 @@ static int64_t known(uint32_t n, struct lang_expr *const *dims)
     return product;
 }
 
-/* Rows as they are held, and as those are that are too long for that: they are read again, and keep nothing. One is both where
- * nothing is to be kept. */
+/* Rows as they are held, and as those are that are too long for that: they are read again, and keep
+ * nothing. One is both where nothing is to be kept. */
 struct fitting {
     struct row *held, *again;
 };
@@ -91,7 +92,7 @@ static uint32_t power_up(uint64_t n)
     return p;
 }
 
-/* ---- plans ---------------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 /* One vector of 16 bytes is enough in flight for each of many threads. */
 static struct row_plan looped_plan(uint32_t vector)
@@ -104,8 +105,9 @@ static struct row_plan looped_plan(uint32_t vector)
                              .looped = true};
 }
 
-/* Long rows that need be read once, so that nothing is gained by holding them. Blocks half as large were 1 to 2 % faster for
- * 16-bit elements, of which there is more to compute while the next are under way, and .3 % slower for wide ones (H100). */
+/* Long rows that need be read once, so that nothing is gained by holding them. Blocks half as large
+ * were 1 to 2 % faster for 16-bit elements, of which there is more to compute while the next are
+ * under way, and .3 % slower for wide ones (H100). */
 static struct row_plan streamed_plan(const struct row *row, uint32_t vector)
 {
     struct row_plan p = looped_plan(vector);
@@ -115,9 +117,9 @@ static struct row_plan streamed_plan(const struct row *row, uint32_t vector)
     return p;
 }
 
-/* How many vectors a thread may hold, up to `most`: a register for each element that is read, two for wide ones.
- * packed: they are better kept as they are in memory, which is so where they are narrow, and their values many and quickly
- * computed again. */
+/* How many vectors a thread may hold, up to `most`: a register for each element that is read, two
+ * for wide ones. packed: they are better kept as they are in memory, which is so where they are
+ * narrow, and their values many and quickly computed again. */
 static uint32_t most_held(const struct row *row, uint32_t vector, uint32_t most, bool *packed)
 {
     uint32_t bits = 32 * (row->nbuffer ? row->nbuffer : 1);
@@ -155,10 +157,11 @@ static bool weighs(const struct row *row)
     return any;
 }
 
-/* More threads for each of few rows, and more multiprocessors, so that the machine is not left idle: a thread is worth its
- * start and its part of the exchange where it has a vector, in a block of three warps two. More than 256 are where they
- * have weights to hold, too, and then hold them early; a cluster is where its threads have four vectors, or where the
- * rows are a handful and written: 256 threads that only reduce rather have eight. */
+/* More threads for each of few rows, and more multiprocessors, so that the machine is not left
+ * idle: a thread is worth its start and its part of the exchange where it has a vector, in a block
+ * of three warps two. More than 256 are where they have weights to hold, too, and then hold them
+ * early; a cluster is where its threads have four vectors, or where the rows are a handful and
+ * written: 256 threads that only reduce rather have eight. */
 static void spread(const struct row *row, struct row_plan *p, uint64_t rows, uint64_t vectors,
                    bool clusters)
 {
@@ -207,9 +210,10 @@ static void bound_registers(const struct row *row, struct row_plan *p)
         p->blocks = (is_wide(row, p) ? MOST * 3 / 4 : MOST) / threads;
 }
 
-/* May the lines that a block has read leave the L2 cache as others do? Of 256 MiB on an H100 rows of up to 20 KiB took .1 to .4 % less
- * time then. Longer ones took as much, and in clusters, whose blocks wait for each other, .5 to .7 % more; large blocks that
- * hold weights, too, up to 5 %: the address takes registers, and there is one block less. */
+/* May the lines that a block has read leave the L2 cache as others do? Of 256 MiB on an H100 rows
+ * of up to 20 KiB took .1 to .4 % less time then. Longer ones took as much, and in clusters, whose
+ * blocks wait for each other, .5 to .7 % more; large blocks that hold weights, too, up to 5 %: the
+ * address takes registers, and there is one block less. */
 static bool lets_go(const struct row *row, const struct row_plan *p)
 {
     enum { BITS = 8 * 20 << 10, LARGE = 320 };
@@ -217,8 +221,8 @@ static bool lets_go(const struct row *row, const struct row_plan *p)
            (p->threads <= LARGE || !weighs(row));
 }
 
-/* Threads of a block, beyond which a row takes several. One block as long as it can, be it the only one of its
- * multiprocessor, but where blocks wait for each other once only, or store meanwhile. */
+/* Threads of a block, beyond which a row takes several. One block as long as it can, be it the only
+ * one of its multiprocessor, but where blocks wait for each other once only, or store meanwhile. */
 static uint64_t longest_block(const struct row *row, const struct row_plan *p, uint64_t threads,
                               bool is_long)
 {
@@ -229,9 +233,10 @@ static uint64_t longest_block(const struct row *row, const struct row_plan *p, u
     return threads > MOST ? LONG_BLOCK : MOST;
 }
 
-/* Many rows that are written, too: on an H100 two vectors for each of up to 640 threads that wait for each other once were up
- * to 0.6 % faster than four, and so for up to 512 that wait twice, of 32-bit elements; of more, or of narrower ones, they
- * were up to 22 % slower. And one was 0.5 to 1.6 % faster where short rows of 32-bit elements share weights. */
+/* Many rows that are written, too: on an H100 two vectors for each of up to 640 threads that wait
+ * for each other once were up to 0.6 % faster than four, and so for up to 512 that wait twice, of
+ * 32-bit elements; of more, or of narrower ones, they were up to 22 % slower. And one was 0.5 to
+ * 1.6 % faster where short rows of 32-bit elements share weights. */
 static uint64_t widen(const struct row *row, uint64_t threads, uint64_t vectors)
 {
     if (!row->bits_out || row->nkept || vectors <= 64)
@@ -258,8 +263,8 @@ static struct row_plan plan_for(struct row *row, const struct sizes *s)
     /* a kept output's threads have more to load than they hold */
     bool is_long = ceil_div(vectors, held) > (row->nkept ? MOST : LONG_BLOCK);
     const bool many = s->nrows < 0 || s->nrows >= MACHINE / LONG_BLOCK * 3;
-    /* of many, where nothing is written along them, more than two blocks to a multiprocessor: 1.6 % on an H100; few that
-     * leave it idle as it is are 15 % faster by more threads */
+    /* of many, where nothing is written along them, more than two blocks to a multiprocessor: 1.6 %
+     * on an H100; few that leave it idle as it is are 15 % faster by more threads */
     if (is_long ||
         (many && row->nheavy && !row->bits_out && ceil_div(vectors, held) > LONG_BLOCK * 3 / 4))
         held = most_held(row, p.vector, MANY_VECTORS * times, &p.packed);
@@ -293,7 +298,7 @@ static struct row_plan plan_for(struct row *row, const struct sizes *s)
     return p;
 }
 
-/* ---- as scheduled --------------------------------------------------------------------------------- */
+/* ---- as scheduled ---------------------------------------------------------------------------- */
 
 static bool check_threads(struct cg *g, const struct row_plan *p)
 {
@@ -347,7 +352,7 @@ static bool scheduled(struct cg *g, const struct row *row, const struct sizes *s
     return check_threads(g, p);
 }
 
-/* ---- entries -------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 struct emission {
     struct cg *g;
@@ -432,7 +437,8 @@ static void set_block(struct cg *g, const struct row_plan *p)
             g->module->arena, ".explicitcluster\n.reqnctapercluster %u, 1, 1", p->cluster);
 }
 
-/* How many additions a term goes through: a thread's own, then those of lanes and of warps, by twos. */
+/* How many additions a term goes through: a thread's own, then those of lanes and of warps, by
+ * twos. */
 static void tell_depth(struct cg *g, const struct sizes *s, const struct row_plan *p)
 {
     uint32_t ways = p->vector < ROW_WAYS ? p->vector : ROW_WAYS, pairs = 0;

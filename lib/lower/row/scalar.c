@@ -1,5 +1,5 @@
-/* Single elements that a row needs beside its columns: loaded once, under the conditions that they are read under, before
- * the threads of the row wait for each other. */
+/* Single elements that a row needs beside its columns: loaded once, under the conditions that they
+ * are read under, before the threads of the row wait for each other. */
 #include <config.h>
 
 #include "lower/row/row.h"

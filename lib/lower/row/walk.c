@@ -1,4 +1,5 @@
-/* What a stage reads and reduces, seen from a row: does it fit, and which elements are worth holding. */
+/* What a stage reads and reduces, seen from a row: does it fit, and which elements are worth
+ * holding. */
 #include <config.h>
 
 #include "lower/row/walk.h"
@@ -59,7 +60,7 @@ static bool walk_index(struct row_walk *w, const struct lang_expr *e, const stru
     return true;
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static bool takes_many_instructions(const struct lang_expr *e)
 {
@@ -106,7 +107,7 @@ static bool walk_call(struct row_walk *w, const struct lang_expr *e, const struc
     return true;
 }
 
-/* ---- expressions ---------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 /* Will argument i of e be divided by a sum over the row? */
 static bool is_divided(const struct row_walk *w, const struct lang_expr *e, uint32_t i,
@@ -173,7 +174,7 @@ bool row_walk_expr(struct row_walk *w, const struct lang_expr *e, const struct r
     return true;
 }
 
-/* ---- the stage ------------------------------------------------------------------------------------ */
+/* ---- the stage ------------------------------------------------------------------------------- */
 
 /* The first reduction that an expression needs. */
 static const struct lang_expr *find_reduce(struct cg *g, const struct lang_expr *e, uint32_t *steps)
@@ -264,7 +265,8 @@ static bool depends_on(struct cg *g, const struct lang_expr *e, const struct lan
            depends_on(g, e->sym->def->rhs, t, steps);
 }
 
-/* Outputs that need no reduction and that others read are stored first, and held instead of what they are made of. */
+/* Outputs that need no reduction and that others read are stored first, and held instead of what
+ * they are made of. */
 static void choose_kept(struct row *row)
 {
     struct cg *g = row->g;
@@ -302,7 +304,8 @@ static bool try_lead(struct cg *g, const struct lower_stage *s, bool keeps, stru
     for (uint32_t i = 0; i < s->n; i++)
         if (!walk_output(&w, s->eq[i]))
             return false;
-    /* an element for each row and column is what makes rows worth it: a product of matrices has none */
+    /* an element for each row and column is what makes rows worth it: a product of matrices has
+     * none */
     bool own = nlead == 1 && !row->other_reads && row->bits_in;
     for (uint32_t i = 0; i < row->nout; i++)
         own |= row->out[i].along;

@@ -1,13 +1,14 @@
 /* Tiles of a contraction by fma on their way to shared memory (simt/simt.h).
  *
- * In two stages: through registers, where elements may be computed. What is loaded when a tile's work begins (or just before
- * that, where nothing is to be computed) is stored when it ends. In more: by cp.async, of operands that lie in memory as
- * they are multiplied, in pieces of up to 16 bytes or, where they are turned, of one element; it takes neither registers nor
- * instructions to store, and more is on its way.
+ * In two stages: through registers, where elements may be computed. What is loaded when a tile's
+ * work begins (or just before that, where nothing is to be computed) is stored when it ends. In
+ * more: by cp.async, of operands that lie in memory as they are multiplied, in pieces of up to 16
+ * bytes or, where they are turned, of one element; it takes neither registers nor instructions to
+ * store, and more is on its way.
  *
- * Rows and columns outside are brought from the last inside: nothing that comes of them is stored. Along k the first tile has
- * what the others, which are whole, leave: 1 to bk of k, and zeros behind them. So the loop needs to ask for nothing but
- * whether there is another tile.
+ * Rows and columns outside are brought from the last inside: nothing that comes of them is stored.
+ * Along k the first tile has what the others, which are whole, leave: 1 to bk of k, and zeros
+ * behind them. So the loop needs to ask for nothing but whether there is another tile.
  */
 #include <config.h>
 
@@ -33,7 +34,7 @@ uint32_t simt_side(const struct matmul_plan *p, const struct matmul_operand *o)
     return o->side == MATMUL_A ? p->bm : p->bn;
 }
 
-/* ---- sizes ---------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 static uint32_t pitch_of(const struct simt *s, const struct simt_slab *b)
 {
@@ -96,10 +97,10 @@ bool simt_brings(const struct ptx_target *target, const struct matmul_form *f,
     return true;
 }
 
-/* ---- global memory to registers ------------------------------------------------------------------- */
+/* ---- global memory to registers -------------------------------------------------------------- */
 
-/* Which elements of the tile the thread brings: vectors are numbered along k and then the side where the operand lies along k,
- * CHUNK of k at a time; else along the side and then k. */
+/* Which elements of the tile the thread brings: vectors are numbered along k and then the side
+ * where the operand lies along k, CHUNK of k at a time; else along the side and then k. */
 static void find_elements(struct simt *s, struct simt_slab *b)
 {
     struct cg *g = s->g;
@@ -131,8 +132,8 @@ static void find_elements(struct simt *s, struct simt_slab *b)
     }
 }
 
-/* Element numbers of A's row or B's column, no further than the last that there is: what is brought from there is stored
- * nowhere. */
+/* Element numbers of A's row or B's column, no further than the last that there is: what is brought
+ * from there is stored nowhere. */
 static struct cg_val clamped(struct simt *s, const struct simt_slab *b, struct cg_val at)
 {
     struct cg *g = s->g;
@@ -203,8 +204,8 @@ void simt_zero(struct simt *s, int32_t reg)
     cg_move(g, reg, dtype_is_float(t) ? cg_float(g, t, 0) : cg_int(t, 0));
 }
 
-/* Does the element of the tile at k0 exist that the thread brings in pass i? of: a predicate for the whole tile, or -1;
- * end: that of a tile that is not whole, in a register. */
+/* Does the element of the tile at k0 exist that the thread brings in pass i? of: a predicate for
+ * the whole tile, or -1; end: that of a tile that is not whole, in a register. */
 static int32_t exists(struct simt *s, const struct simt_slab *b, uint32_t i, struct cg_val k0,
                       int32_t of, struct cg_val end)
 {
@@ -239,8 +240,8 @@ static void move_on(struct simt *s, struct cg_val by)
     }
 }
 
-/* Brings the tile at s->k to registers, of operands that are copied, where `of` holds (-1: always), and moves on by `by`.
- * end: where a tile that is not whole ends; a constant: it is. */
+/* Brings the tile at s->k to registers, of operands that are copied, where `of` holds (-1: always),
+ * and moves on by `by`. end: where a tile that is not whole ends; a constant: it is. */
 static void copy_tile(struct simt *s, int32_t of, struct cg_val end, struct cg_val by)
 {
     struct cg *g = s->g;
@@ -271,7 +272,7 @@ static void fetch_tile(struct simt *s, struct cg_val k0, int32_t of, struct cg_v
     }
 }
 
-/* ---- registers to shared memory ------------------------------------------------------------------- */
+/* ---- registers to shared memory -------------------------------------------------------------- */
 
 static void put(struct simt *s, const struct simt_slab *b, int64_t offset, uint32_t n,
                 const struct cg_val *v)
@@ -309,7 +310,7 @@ static void store_tile(struct simt *s)
     }
 }
 
-/* ---- global memory to shared memory ----------------------------------------------------------------- */
+/* ---- global memory to shared memory ---------------------------------------------------------- */
 
 /* The tile at s->k to the stage where the thread stores; all as copy_tile() has it. */
 static void stream_tile(struct simt *s, int32_t of, struct cg_val end, struct cg_val by)
@@ -346,7 +347,8 @@ static void step(struct simt *s, int32_t address, int32_t by)
     CG_ASSIGN(s->g, address, "add.s32", ptx_r(address), ptx_r(by));
 }
 
-/* To the next stage, and after the last one to the first: for what is read, and for what is stored, a stage before that. */
+/* To the next stage, and after the last one to the first: for what is read, and for what is stored,
+ * a stage before that. */
 static void turn_stages(struct simt *s)
 {
     struct cg *g = s->g;
@@ -364,7 +366,7 @@ static void turn_stages(struct simt *s)
     cg_move(g, s->turn, cg_select(g, from_last, cg_u32(0), cg_add(g, turn, cg_u32(1))));
 }
 
-/* ---- all operands ------------------------------------------------------------------------------------ */
+/* ---- all operands ---------------------------------------------------------------------------- */
 
 int32_t simt_address(struct simt *s, struct cg_val element)
 {
@@ -406,7 +408,7 @@ void simt_find_slabs(struct simt *s)
     }
 }
 
-/* ---- in turn -------------------------------------------------------------------------------------- */
+/* ---- in turn --------------------------------------------------------------------------------- */
 
 void simt_barrier(struct simt *s)
 {
@@ -433,7 +435,8 @@ void simt_bring_next(struct simt *s)
         fetch_tile(s, cg_binary(g, OP_SUB, tile_at(s), cg_u32(bk)), s->again, cg_u32(0));
 }
 
-/* What is copied is loaded in front of the barrier: behind it ptxas would move the loads to where it is late for them. */
+/* What is copied is loaded in front of the barrier: behind it ptxas would move the loads to where
+ * it is late for them. */
 void simt_turn(struct simt *s)
 {
     struct cg *g = s->g;

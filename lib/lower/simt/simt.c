@@ -1,15 +1,18 @@
-/* Contractions by fma of scalars: f32 and f64, and every other type as one of those or as integers of 32 bits.
+/* Contractions by fma of scalars: f32 and f64, and every other type as one of those or as integers
+ * of 32 bits.
  *
- * A block brings tiles of the operands to shared memory, bk of k at a time, in two stages or more (simt/bring.c): while
- * the sums take in one, the others are on their way. So one barrier for each tile is enough.
+ * A block brings tiles of the operands to shared memory, bk of k at a time, in two stages or more
+ * (simt/bring.c): while the sums take in one, the others are on their way. So one barrier for each
+ * tile is enough.
  *
- * In shared memory every operand lies as rows of k, with what its threads multiply side by side: one that lies along k
- * in global memory is turned while it is stored. Rows are 16 bytes longer than the tile: then the eight rows that a
- * warp turns at once lie in different banks.
+ * In shared memory every operand lies as rows of k, with what its threads multiply side by side:
+ * one that lies along k in global memory is turned while it is stored. Rows are 16 bytes longer
+ * than the tile: then the eight rows that a warp turns at once lie in different banks.
  *
- * A thread's sums are fragments of 16 bytes squared, V by V: the 4 x 8 threads of a warp cover 4 V x 8 V sums side by
- * side, as often as a thread has fragments. Lanes are numbered such that a half of the warp meets in two rows' and
- * eight columns' fragments, which one access to shared memory brings:
+ * A thread's sums are fragments of 16 bytes squared, V by V: the 4 x 8 threads of a warp cover 4 V
+ * x 8 V sums side by side, as often as a thread has fragments. Lanes are numbered such that a half
+ * of the warp meets in two rows' and eight columns' fragments, which one access to shared memory
+ * brings:
  *
  *     lane  0  2  4 ... 14      columns: tx = lane / 2 % 8
  *           1  3  5 ... 15      rows:    ty = lane / 16 * 2 + lane % 2
@@ -30,10 +33,10 @@ enum {
     QUARTER = 512,    /* of a lane of a multiprocessor's quarter */
 };
 
-/* ---- sizes ---------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* Rows of warps whose sums lie in shared memory together: as many as there is room for, which blocks that share a tile make,
- * to meet less often. */
+/* Rows of warps whose sums lie in shared memory together: as many as there is room for, which
+ * blocks that share a tile make, to meet less often. */
 static uint32_t patch_warps(const struct matmul_form *f, const struct matmul_plan *p)
 {
     const uint32_t bytes = dtype_bits(f->sum) / 8, all = p->bm / (SIMT_DOWN * p->wm);
@@ -84,9 +87,10 @@ uint32_t matmul_simt_shared(const struct ptx_target *target, const struct matmul
     return all > target->shared_optin ? 0 : all;
 }
 
-/* ---- sums ----------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
-/* Blocks that find room on a multiprocessor, each quarter of which has registers of its own for its warps. */
+/* Blocks that find room on a multiprocessor, each quarter of which has registers of its own for its
+ * warps. */
 static uint32_t blocks(const struct simt *s)
 {
     const struct matmul_plan *p = s->m->p;
@@ -94,7 +98,8 @@ static uint32_t blocks(const struct simt *s)
     return 4 * (QUARTER / ((words + 7) / 8 * 8)) / ((p->threads + 31) / 32);
 }
 
-/* The fragments of row k of the stage that is read, into one of the two sets, where pred holds (-1: always). */
+/* The fragments of row k of the stage that is read, into one of the two sets, where pred holds (-1:
+ * always). */
 static void load_fragments(struct simt *s, uint32_t k, uint32_t set, int32_t pred)
 {
     struct cg *g = s->g;
@@ -230,7 +235,7 @@ static void loop(struct simt *s)
     cg_scope_close(g, mark);
 }
 
-/* ---- to the epilogue ------------------------------------------------------------------------------ */
+/* ---- to the epilogue ------------------------------------------------------------------------- */
 
 static void put_sums(struct simt *s, const struct matmul_patch *patch)
 {
@@ -293,7 +298,7 @@ static void store_sums(struct simt *s)
     cg_scope_close(g, mark);
 }
 
-/* ---- the entry ------------------------------------------------------------------------------------ */
+/* ---- the entry ------------------------------------------------------------------------------- */
 
 static void find_threads(struct simt *s)
 {

@@ -61,8 +61,8 @@ bool simt_brings(const struct ptx_target *target, const struct matmul_form *f,
 void simt_find_slabs(struct simt *s);
 /* The first tiles; the first of all can be read behind it. */
 void simt_bring_first(struct simt *s);
-/* Around the work on a tile, in the loop over tiles: before all of it, and when only a row of k is left, whose fragments are
- * loaded already. What is read behind is the next tile. Sets s->again. */
+/* Around the work on a tile, in the loop over tiles: before all of it, and when only a row of k is
+ * left, whose fragments are loaded already. What is read behind is the next tile. Sets s->again. */
 void simt_bring_next(struct simt *s);
 void simt_turn(struct simt *s);
 /* A u32 register that steps between the stages: where an element of the first one is. */

@@ -1,16 +1,17 @@
 /* Few rows: as fast as B can be read.
  *
- * Every element of B is read once, by one thread, and multiplied with all rows of A there and then; no tile of it is
- * kept. A thread takes wn columns and of each step, bk elements along k, as many as one access of B brings or, where B
- * lies along its columns, a few rows of B:
+ * Every element of B is read once, by one thread, and multiplied with all rows of A there and then;
+ * no tile of it is kept. A thread takes wn columns and of each step, bk elements along k, as many
+ * as one access of B brings or, where B lies along its columns, a few rows of B:
  *
  *     B along k:   neighbouring threads at neighbouring k     each: wn columns x one access
  *     B along j:   neighbouring threads at neighbouring j     each: one access x wk rows
  *
- * p->stages steps are begun together, so that enough of B is on its way. A comes out of the L1 cache: all threads of the
- * multiprocessor read the same few rows. In the end the threads that share columns fold their sums: those of a warp
- * by shuffles, each lane keeping half of the sums it has as long as their number is even, then warps through shared
- * memory, in their order, which leaves the sums as a patch.
+ * p->stages steps are begun together, so that enough of B is on its way. A comes out of the L1
+ * cache: all threads of the multiprocessor read the same few rows. In the end the threads that
+ * share columns fold their sums: those of a warp by shuffles, each lane keeping half of the sums it
+ * has as long as their number is even, then warps through shared memory, in their order, which
+ * leaves the sums as a patch.
  */
 #include <config.h>
 
@@ -30,7 +31,7 @@ struct thin {
     int32_t sum[MOST_SUMS];
 };
 
-/* ---- the plan's numbers ------------------------------------------------------------------------------ */
+/* ---- the plan's numbers ---------------------------------------------------------------------- */
 
 static bool lies_along_k(const struct matmul_form *f)
 {
@@ -81,9 +82,10 @@ static void take_place(struct thin *t)
     t->in = t->along_k ? q : r;
 }
 
-/* ---- a step ------------------------------------------------------------------------------------------ */
+/* ---- a step ---------------------------------------------------------------------------------- */
 
-/* The operand's elements at `n` rows or columns from `at` on, for wk elements from k on, as what is multiplied. */
+/* The operand's elements at `n` rows or columns from `at` on, for wk elements from k on, as what is
+ * multiplied. */
 static void fetch(struct thin *t, uint32_t operand, struct cg_val at, uint32_t n, struct cg_val k,
                   struct cg_val *v)
 {
@@ -115,7 +117,8 @@ static void multiply(struct thin *t, struct cg_val a, struct cg_val b, int32_t s
         CG_ASSIGN(g, sum, "mad.lo.s32", cg_op(g, x), cg_op(g, y), ptx_r(sum));
         return;
     }
-    /* products of two numbers of 16 bits or less, or 19, are exact: a sum is rounded once either way */
+    /* products of two numbers of 16 bits or less, or 19, are exact: a sum is rounded once either
+     * way */
     const bool exact = t->m->f->type != MATMUL_F32 && t->m->f->type != MATMUL_F64;
     if (!exact && !g->contract_fma) {
         cg_move(g, sum, cg_binary(g, OP_ADD, z, cg_binary(g, OP_MUL, x, y)));
@@ -230,10 +233,10 @@ static void walk(struct thin *t)
         batches(t, at, 1);
 }
 
-/* ---- bringing the sums together ----------------------------------------------------------------------- */
+/* ---- bringing the sums together -------------------------------------------------------------- */
 
-/* Folds over the lanes that differ in the bits first, 2 first .. below end. What the lane has then are the sums from *base
- * (u32) on; *only: in lanes with none of these bits, -1: in all. */
+/* Folds over the lanes that differ in the bits first, 2 first .. below end. What the lane has then
+ * are the sums from *base (u32) on; *only: in lanes with none of these bits, -1: in all. */
 static uint32_t fold_lanes(struct thin *t, uint32_t first, uint32_t end, struct cg_val *v,
                            struct cg_val *base, uint32_t *same)
 {

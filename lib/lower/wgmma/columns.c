@@ -1,7 +1,9 @@
-/* What the epilogue reads along columns alone, a bias for one, is loaded to registers while the tile's first stage is multiplied
- * (wgmma/wgmma.h): behind the last products all threads would wait for memory.
+/* What the epilogue reads along columns alone, a bias for one, is loaded to registers while the
+ * tile's first stage is multiplied (wgmma/wgmma.h): behind the last products all threads would wait
+ * for memory.
  *
- * A lane has two neighbouring columns of each 8, as mma.sync has results: a word of 16-bit elements.
+ * A lane has two neighbouring columns of each 8, as mma.sync has results: a word of 16-bit
+ * elements.
  */
 #include <config.h>
 

@@ -1,7 +1,8 @@
-/* Operands of f32 on their way to the products (wgmma/wgmma.h), but for those that registers hold: wgmma leaves out the bits that
- * tf32 has not, and takes f32 along k alone. So some warps of the producer's warpgroup round each stage where it lies, part it in
- * two, and turn what lies across; consumers wait for them, and the tensor cores for nobody as long as this takes less
- * time than the products.
+/* Operands of f32 on their way to the products (wgmma/wgmma.h), but for those that registers hold:
+ * wgmma leaves out the bits that tf32 has not, and takes f32 along k alone. So some warps of the
+ * producer's warpgroup round each stage where it lies, part it in two, and turn what lies across;
+ * consumers wait for them, and the tensor cores for nobody as long as this takes less time than the
+ * products.
  *
  *     producer       copies to stage s     full[s]
  *     converters     wait full[s]          A | B  ->  A | B' | rest of B       arrive at ready[s]
@@ -9,19 +10,22 @@
  *
  * Of what lies along k the warps take pieces by turns; the elements' order does not matter.
  *
- * What lies across has come in atoms of 32 k by 32 i (or j), 4096 bytes, that as 32 i by 32 k belong at the same place. A
- * warp reads all of one, and writes it turned. A lane has 2 of its 8 x 8 squares of 4 x 4: square (K, I), of which it reads
- * chunk I of rows 4 K .. and writes chunk K of rows 4 I ... With K = I ^ h, h the same for 8 lanes that an access takes
- * at once, neither meets a conflict of banks: chunk I of row 4 K + e is at I ^ (4 (K & 1) + e), of which no two are
- * equal, nor are the K ^ (4 (I & 1) + e).
+ * What lies across has come in atoms of 32 k by 32 i (or j), 4096 bytes, that as 32 i by 32 k
+ * belong at the same place. A warp reads all of one, and writes it turned. A lane has 2 of its 8 x
+ * 8 squares of 4 x 4: square (K, I), of which it reads chunk I of rows 4 K .. and writes chunk K of
+ * rows 4 I ... With K = I ^ h, h the same for 8 lanes that an access takes at once, neither meets a
+ * conflict of banks: chunk I of row 4 K + e is at I ^ (4 (K & 1) + e), of which no two are equal,
+ * nor are the K ^ (4 (I & 1) + e).
  *
- * In two parts (tf32x3) x is what instructions take of it as it lies, and the rest, which is rounded and lies in a tile of its own.
- * Where x is infinite or NaN its first part is finite, so that it makes no NaN with a rest of 0, and the rest is what x is.
+ * In two parts (tf32x3) x is what instructions take of it as it lies, and the rest, which is
+ * rounded and lies in a tile of its own. Where x is infinite or NaN its first part is finite, so
+ * that it makes no NaN with a rest of 0, and the rest is what x is.
  *
- * On an H100, 4096^3: tf32(), which consumers rounded themselves, all of them together before each stage, 491 us of NN and 461 of
- * NT; by converters 446 and 433 (cuBLAS, which rounds halves to even on their way by TMA, 368). What is left is shared
- * memory: a stage of 256 x 128 x 32 takes 1024 clocks of products and about 1100 of its bandwidth. In two parts 1.12 ms, three
- * times cuBLAS's tf32; cuBLAS sgemm takes 2.65.
+ * On an H100, 4096^3: tf32(), which consumers rounded themselves, all of them together before each
+ * stage, 491 us of NN and 461 of NT; by converters 446 and 433 (cuBLAS, which rounds halves to even
+ * on their way by TMA, 368). What is left is shared memory: a stage of 256 x 128 x 32 takes 1024
+ * clocks of products and about 1100 of its bandwidth. In two parts 1.12 ms, three times cuBLAS's
+ * tf32; cuBLAS sgemm takes 2.65.
  */
 #include <config.h>
 
@@ -47,12 +51,12 @@ bool wgmma_is_converted(const struct wgmma_shape *s, const struct wgmma_tile *t)
     return !t->held && !t->made && (t->turned || t->parted || wgmma_rounds(s, t));
 }
 
-/* ---- four elements -------------------------------------------------------------------------------- */
+/* ---- four elements --------------------------------------------------------------------------- */
 
 struct converted {
     struct ptx_operand first[WORDS], rest[WORDS];
-    int32_t
-        changed; /* a predicate: is .first not what instructions take of the elements as they are? -1: it is not */
+    int32_t changed; /* a predicate: is .first not what instructions take of the elements as they
+                        are? -1: it is not */
 };
 
 /* Is one of them infinite or NaN? */
@@ -115,7 +119,7 @@ static void store(struct wgmma *s, const struct ptx_operand *x, int32_t guard, i
              PTX_ARGS(ptx_mem(at, offset), ptx_vec(b, WORDS, x)));
 }
 
-/* ---- along k -------------------------------------------------------------------------------------- */
+/* ---- along k --------------------------------------------------------------------------------- */
 
 static void convert_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val stage)
 {
@@ -139,9 +143,10 @@ static void convert_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_
     }
 }
 
-/* ---- across --------------------------------------------------------------------------------------- */
+/* ---- across ---------------------------------------------------------------------------------- */
 
-/* Chunk c of row 4 r: bytes from the atom's first. Of row 4 r + e it is at this ^ e * PIECE, and e rows on. */
+/* Chunk c of row 4 r: bytes from the atom's first. Of row 4 r + e it is at this ^ e * PIECE, and e
+ * rows on. */
 static int32_t chunk_at(struct cg *g, struct cg_val r, struct cg_val c)
 {
     const struct cg_val odd = cg_binary(g, OP_AND, r, cg_u32(1));
@@ -211,7 +216,7 @@ static void turn_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val
     }
 }
 
-/* ---- stages --------------------------------------------------------------------------------------- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 static void convert_stage(struct wgmma *s)
 {

@@ -1,19 +1,24 @@
 /* Tensors that the epilogue reads along rows and columns, a residual for one (wgmma/wgmma.h).
  *
- * A warp's boxes of them are copied to its patch while its first stage is multiplied, and wait there for the sums. They lie as
- * those of the results do, which take the place of the first tensor's:
+ * A warp's boxes of them are copied to its patch while its first stage is multiplied, and wait
+ * there for the sums. They lie as those of the results do, which take the place of the first
+ * tensor's:
  *
- *     lead lane   first stage: the results of the tile before have left the patch; expect the bytes; copy
- *     all lanes   last stage is multiplied; wait for the bytes; box by box: load, compute, store; copy to memory
+ *     lead lane   first stage: the results of the tile before have left the patch; expect the
+ *                 bytes; copy
+ *     all lanes   last stage is multiplied; wait for the bytes; box by box: load, compute, store;
+ *                 copy to memory
  *
- * Where boxes would take the place of a stage, they have half of it: the first ones come, are loaded to registers some stages
- * before the end, and leave their places to the last. These are stored first, then what registers have in their places:
+ * Where boxes would take the place of a stage, they have half of it: the first ones come, are
+ * loaded to registers some stages before the end, and leave their places to the last. These are
+ * stored first, then what registers have in their places:
  *
  *     all lanes   KEEPS_AT stages before the end: wait for the bytes; load
  *     lead lane   expect the others' bytes; copy
  *
- * 4096^3 of f16 with a residual, on an H100: 10 % more than without where threads read it, and patches held the sums; 4 % where
- * boxes take the place of a stage, nearly all of it for that; 0.6 % with all stages, as was thought.
+ * 4096^3 of f16 with a residual, on an H100: 10 % more than without where threads read it, and
+ * patches held the sums; 4 % where boxes take the place of a stage, nearly all of it for that; 0.6
+ * % with all stages, as was thought.
  */
 #include <config.h>
 
@@ -25,7 +30,7 @@ enum {
     KEEPS_AT = 8,    /* stages: memory has the time of so many to bring the rest */
 };
 
-/* ---- does it fit? ----------------------------------------------------------------------------------- */
+/* ---- does it fit? ---------------------------------------------------------------------------- */
 
 static uint32_t boxes_of(const struct wgmma_shape *s, uint32_t size)
 {
@@ -53,8 +58,8 @@ bool wgmma_is_same_read(const struct matmul_form *f, const struct lang_expr *x,
     return true;
 }
 
-/* A matrix of rows i, of elements as long as the results', that lies in rows of the results' length. Of what is written too only
- * the element itself, which no other warp writes. */
+/* A matrix of rows i, of elements as long as the results', that lies in rows of the results'
+ * length. Of what is written too only the element itself, which no other warp writes. */
 static bool may_bring(const struct wgmma_shape *s, const struct matmul_read *read)
 {
     const struct lang_expr *e = read->e;
@@ -124,7 +129,7 @@ uint32_t wgmma_kept_words(const struct wgmma_shape *s)
     return s->kept * KEPT_WORDS;
 }
 
-/* ---- the warp's own copies ------------------------------------------------------------------------ */
+/* ---- the warp's own copies ------------------------------------------------------------------- */
 
 void epilogue_begin(struct wgmma *s)
 {
@@ -253,7 +258,7 @@ void epilogue_wait(struct wgmma *s)
             cg_binary(g, OP_XOR, cg_value(DT_U32, s->brought_parity), cg_u32(1)));
 }
 
-/* ---- its elements --------------------------------------------------------------------------------- */
+/* ---- its elements ---------------------------------------------------------------------------- */
 
 void wgmma_take_brought(struct wgmma *s, int32_t at, uint32_t box, uint32_t piece)
 {

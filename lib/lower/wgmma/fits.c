@@ -6,7 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Registers of a thread; of three warpgroups; columns of an instruction of one of four warpgroups. */
+/* Registers of a thread; of three warpgroups; columns of an instruction of one of four
+ * warpgroups. */
 enum { NOT_SUMS = 48, NOT_SUMS_OF_3 = 32, MOST_WIDE_OF_4 = 192 };
 enum { CONVERTS = 2 }; /* warps */
 enum { SPARE = 16 };   /* registers, of those that are not sums */
@@ -106,8 +107,8 @@ static bool check_sides(const struct wgmma_shape *s, const struct wgmma_tile *t,
     return true;
 }
 
-/* Do producers make the operand? They make what is computed. Beside that they make what would have to be
- * converted, since no warps are left that convert. */
+/* Do producers make the operand? They make what is computed. Beside that they make what would have
+ * to be converted, since no warps are left that convert. */
 static bool is_made(const struct wgmma_shape *s, const struct matmul_operand *o)
 {
     const bool converted = s->p->type == MATMUL_TF32 && o->side != s->left &&
@@ -266,8 +267,8 @@ uint32_t wgmma_sums(const struct wgmma_shape *s)
 
 uint32_t wgmma_registers(const struct wgmma_shape *s, bool produces)
 {
-    /* by producers that make nothing, one or two that do; by consumers: multiples of 8, 504 of threads that are one each of
-     * three warpgroups, 512 of four */
+    /* by producers that make nothing, one or two that do; by consumers: multiples of 8, 504 of
+     * threads that are one each of three warpgroups, 512 of four */
     static const uint8_t of[3][WGMMA_CONSUMERS][2] = {{{24, 240}, {24, 240}, {32, 160}},
                                                       {{232, 240}, {120, 192}, {80, 144}},
                                                       {{128, 248}, {80, 176}, {0, 0}}};
@@ -277,8 +278,8 @@ uint32_t wgmma_registers(const struct wgmma_shape *s, bool produces)
     return of[s->made ? s->producers : 0][s->consumers - 1][!produces];
 }
 
-/* Can one instruction make all products? They share its left operand, which it reads once then, and their right ones lie as one
- * of as many times the columns would. */
+/* Can one instruction make all products? They share its left operand, which it reads once then, and
+ * their right ones lie as one of as many times the columns would. */
 static bool can_join(const struct wgmma_shape *s)
 {
     const struct matmul_form *f = s->f;

@@ -1,15 +1,17 @@
-/* The left operand's fragments in registers (wgmma/wgmma.h), of tf32: what lies across is not turned then, and what is to be
- * rounded is rounded there.
+/* The left operand's fragments in registers (wgmma/wgmma.h), of tf32: what lies across is not
+ * turned then, and what is to be rounded is rounded there.
  *
  * Of an instruction's 64 rows and 8 terms, warp w has rows 16 w on; lane 4 r + c of it has
  *
  *     word 0: row r, k = c   1: row r + 8, k = c   2: row r, k = c + 4   3: row r + 8, k = c + 4
  *
- * Along k that is what ldmatrix makes of four chunks of 8 rows each, if it takes two bytes for an element.
+ * Along k that is what ldmatrix makes of four chunks of 8 rows each, if it takes two bytes for an
+ * element.
  *
- * Across, 8 rows r are two chunks of row k of an atom, n and n + 1 (n even), which lie at n ^ k and (n + 1) ^ k: those of
- * k = c, 0 to 3, share the banks of four chunks, as those of k = c + 4 share the other four. So while lanes of r < 4 load k = c
- * those of r >= 4 load k = c + 4, and then the other; a selection brings the words in order:
+ * Across, 8 rows r are two chunks of row k of an atom, n and n + 1 (n even), which lie at n ^ k and
+ * (n + 1) ^ k: those of k = c, 0 to 3, share the banks of four chunks, as those of k = c + 4 share
+ * the other four. So while lanes of r < 4 load k = c those of r >= 4 load k = c + 4, and then the
+ * other; a selection brings the words in order:
  *
  *                   chunks of an atom's row  0 1 2 3 4 5 6 7
  *     n = 0, r < 4:  k = 0, 1, 2, 3 at       0 1 2 3
@@ -142,7 +144,8 @@ void wgmma_hold(struct wgmma *s, uint32_t step)
     }
 }
 
-/* x rounded to tf32, finite, and the rest, which is infinite or NaN where x is; instructions cut the rest's last bits off. */
+/* x rounded to tf32, finite, and the rest, which is infinite or NaN where x is; instructions cut
+ * the rest's last bits off. */
 static void part(struct wgmma *s, int32_t x, int32_t *first, int32_t *rest)
 {
     struct cg *g = s->g;

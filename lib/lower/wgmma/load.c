@@ -156,7 +156,8 @@ void wgmma_load_tile(struct wgmma *s)
     wgmma_for_stages(s, load_stage);
 }
 
-/* Other blocks arrive at this one's barriers, which must be there as long: until all stages are read. */
+/* Other blocks arrive at this one's barriers, which must be there as long: until all stages are
+ * read. */
 void wgmma_load_end(struct wgmma *s)
 {
     if (s->shape->sharing > 1)

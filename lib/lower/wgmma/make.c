@@ -1,9 +1,11 @@
-/* Operands that are computed (wgmma/wgmma.h): the producers' threads write them where copies would have put them.
+/* Operands that are computed (wgmma/wgmma.h): the producers' threads write them where copies would
+ * have put them.
  *
- * A thread makes vectors of 1 to 4 neighbouring chunks of a row, as many as one access to the operand's main buffer brings
- * elements for. 8 threads, whose 16 bytes are written at once, have all 8 chunks of a row, or halves or quarters of 2 or
- * 4 rows: chunk c of row r is at c ^ (r % 8), so their banks are different ones. Across, the next threads have the next atoms, so
- * that a thread stays in few columns: what belongs to a column is the same for all of its rows.
+ * A thread makes vectors of 1 to 4 neighbouring chunks of a row, as many as one access to the
+ * operand's main buffer brings elements for. 8 threads, whose 16 bytes are written at once, have
+ * all 8 chunks of a row, or halves or quarters of 2 or 4 rows: chunk c of row r is at c ^ (r % 8),
+ * so their banks are different ones. Across, the next threads have the next atoms, so that a thread
+ * stays in few columns: what belongs to a column is the same for all of its rows.
  *
  *                                                                  where it gathers: rows of
  *     thread   chunks   4 a vector        2            1             8 elements from 8 rows
@@ -11,13 +13,15 @@
  *                  1    0-3 4-7           0-1 .. 6-7                 0
  *                  ..   ..                                           ..
  *
- * What lies across but is multiplied along k (elements of 8 and of 32 bits) is gathered: a thread fetches the elements of a chunk
- * one by one, and threads beside each other have rows beside each other.
+ * What lies across but is multiplied along k (elements of 8 and of 32 bits) is gathered: a thread
+ * fetches the elements of a chunk one by one, and threads beside each other have rows beside each
+ * other.
  *
- * Loads of as much as registers hold are begun when the producer's stage before is done (or begins, where there is one alone
- * and room for copies), the rest when the stage is empty, by the same code in two parts (ahead.c); behind the last stage
- * they bring it again. Threads' writes are ordered before the instructions' reads, which go another way, by a fence of
- * each thread's before its warp arrives at the stage's barrier.
+ * Loads of as much as registers hold are begun when the producer's stage before is done (or begins,
+ * where there is one alone and room for copies), the rest when the stage is empty, by the same code
+ * in two parts (ahead.c); behind the last stage they bring it again. Threads' writes are ordered
+ * before the instructions' reads, which go another way, by a fence of each thread's before its warp
+ * arrives at the stage's barrier.
  */
 #include <config.h>
 
@@ -43,7 +47,7 @@ struct wgmma_made {
     struct ptx_operand word[MOST_CHUNKS][4];
 };
 
-/* ---- who makes what ------------------------------------------------------------------------------- */
+/* ---- who makes what -------------------------------------------------------------------------- */
 
 static uint32_t rows_of(const struct wgmma_tile *t)
 {
@@ -128,7 +132,7 @@ void wgmma_make_begin(struct wgmma *s)
         s->turn = ring_mutable(g, cg_binary(g, OP_SHR, s->m->thread, cg_u32(7)));
 }
 
-/* ---- vectors -------------------------------------------------------------------------------------- */
+/* ---- vectors --------------------------------------------------------------------------------- */
 
 static uint32_t vectors_of(const struct wgmma_make *m)
 {
@@ -159,7 +163,8 @@ static int32_t exists(struct wgmma *s, uint32_t i, const uint32_t by[3])
     return cg_is_const(ok, &always) ? -1 : cg_reg(g, ok);
 }
 
-/* The vector's elements, the first at (at, k) and the others along the operand's last axis or along k. */
+/* The vector's elements, the first at (at, k) and the others along the operand's last axis or along
+ * k. */
 static void fetch(struct wgmma *s, uint32_t i, struct cg_val at, struct cg_val k, int32_t inside,
                   struct cg_val *v)
 {
@@ -194,7 +199,8 @@ static bool fetch_pairs(struct wgmma *s, uint32_t i, struct cg_val at, struct cg
     return true;
 }
 
-/* Quotients of k are the same for all of the vector's elements, and for other threads and vectors, as far as its place says. */
+/* Quotients of k are the same for all of the vector's elements, and for other threads and vectors,
+ * as far as its place says. */
 static void know_place(struct wgmma *s, uint32_t i, const uint32_t by[3])
 {
     const struct wgmma_tile *t = &s->shape->tile[i];
@@ -255,10 +261,11 @@ static void put(struct wgmma *s, const struct wgmma_made *from)
     }
 }
 
-/* ---- a stage -------------------------------------------------------------------------------------- */
+/* ---- a stage --------------------------------------------------------------------------------- */
 
-/* The sources that a vector of an operand is made from, beside its main tensor: the bits of their words
- * and vectors. is_split: a condition stands before what is read, so elements are loaded one by one. */
+/* The sources that a vector of an operand is made from, beside its main tensor: the bits of their
+ * words and vectors. is_split: a condition stands before what is read, so elements are loaded one
+ * by one. */
 struct sources {
     const struct lang_symbol *main, *axis;
     unsigned bits;
@@ -275,7 +282,8 @@ static void look(struct sources *s, const struct lang_expr *e)
         look(s, e->args[i]);
 }
 
-/* Words of all vectors that are on their way together: what one takes, and what there is room for. */
+/* Words of all vectors that are on their way together: what one takes, and what there is room
+ * for. */
 struct room {
     uint32_t each, all;
 };
@@ -302,7 +310,8 @@ static struct room room_of(const struct wgmma *s, uint32_t i)
     return r;
 }
 
-/* Vectors from number `first` on of all tiles, as many as registers hold: made, or put there; the next one's number. */
+/* Vectors from number `first` on of all tiles, as many as registers hold: made, or put there; the
+ * next one's number. */
 static uint32_t some(struct wgmma *s, uint32_t first, bool puts)
 {
     uint32_t before = 0, words = 0, n = 0;
@@ -332,8 +341,8 @@ static struct cg_val end_of_k(struct wgmma *s)
     return cg_convert(s->g, s->m->k_to, DT_U32);
 }
 
-/* A single producer makes a stage from copies while it loads the next one, where what it makes is no more than what it is made from:
- * of small integers it is, and takes the copies' registers. */
+/* A single producer makes a stage from copies while it loads the next one, where what it makes is
+ * no more than what it is made from: of small integers it is, and takes the copies' registers. */
 static bool has_copies(const struct wgmma *s)
 {
     bool copies = s->shape->producers < 2;

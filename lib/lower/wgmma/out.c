@@ -1,6 +1,7 @@
 /* Sums on their way out (wgmma/wgmma.h).
  *
- * A warp has 16 of each 64 rows of its warpgroup (wgmma/products.h). It leaves some columns of these 16 rows in a patch of its own, and the epilogue takes them from there: no other warp is
+ * A warp has 16 of each 64 rows of its warpgroup (wgmma/products.h). It leaves some columns of
+ * these 16 rows in a patch of its own, and the epilogue takes them from there: no other warp is
  * waited for.
  */
 #include <config.h>

@@ -10,7 +10,7 @@ enum {
     UNIT = 16
 }; /* bits of an address, and bytes, that a descriptor counts */
 
-/* ---- tiles ------------------------------------------------------------------------------------------ */
+/* ---- tiles ----------------------------------------------------------------------------------- */
 
 struct wgmma_layout wgmma_layout(bool along_k, uint32_t size, uint32_t rows, uint32_t terms)
 {
@@ -32,7 +32,7 @@ uint32_t wgmma_step_bytes(const struct wgmma_layout *l, uint32_t step)
                       : step * (WGMMA_STEP / l->size) * WGMMA_SPAN;
 }
 
-/* ---- descriptors ------------------------------------------------------------------------------------ */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 int32_t wgmma_low_word(struct cg *g, const struct wgmma_layout *l, struct cg_val at)
 {
@@ -56,7 +56,7 @@ struct ptx_operand wgmma_descriptor(struct cg *g, int32_t low, int32_t high, uin
     return ptx_r(d);
 }
 
-/* ---- instructions ----------------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 static const char *type_word(enum dtype t)
 {
@@ -99,7 +99,7 @@ void wgmma_wait_groups(struct cg *g, uint32_t but)
     PTX(&g->b, "wgmma.wait_group.sync.aligned", ptx_imm(but));
 }
 
-/* ---- a lane's place --------------------------------------------------------------------------------- */
+/* ---- a lane's place -------------------------------------------------------------------------- */
 
 struct cg_val wgmma_lane_row(struct cg *g, struct cg_val lane)
 {

@@ -10,7 +10,7 @@ int32_t ring_mutable(struct cg *g, struct cg_val v)
     return reg;
 }
 
-/* ---- where a thread stands -------------------------------------------------------------------------- */
+/* ---- where a thread stands ------------------------------------------------------------------- */
 
 static struct cg_val first_barrier(const struct ring *r)
 {
@@ -76,7 +76,7 @@ struct cg_val ring_stage(const struct ring *r)
     return cg_add(r->g, cg_value(DT_U32, r->shared), cg_value(DT_U32, r->offset));
 }
 
-/* ---- barriers --------------------------------------------------------------------------------------- */
+/* ---- barriers -------------------------------------------------------------------------------- */
 
 /* Bytes from a stage's barrier `full` to that of the set. */
 static uint32_t apart(const struct ring *r, enum ring_set set)
@@ -123,7 +123,7 @@ void ring_drain(const struct ring *r)
     }
 }
 
-/* ---- stages that are given back --------------------------------------------------------------------- */
+/* ---- stages that are given back -------------------------------------------------------------- */
 
 struct ring_release ring_release_here(const struct ring *r)
 {
@@ -149,7 +149,7 @@ void ring_release(const struct ring *r, const struct ring_release *e, int32_t pr
            ptx_sink(), ptx_mem(e->at, apart(r, RING_EMPTY)));
 }
 
-/* ---- a loop over stages ----------------------------------------------------------------------------- */
+/* ---- a loop over stages ---------------------------------------------------------------------- */
 
 void ring_for(const struct ring *r, struct ring_loop *l, struct cg_val n)
 {

@@ -1,19 +1,22 @@
-/* A ring of stages in shared memory, with barriers between the threads that fill them and those that read them.
+/* A ring of stages in shared memory, with barriers between the threads that fill them and those
+ * that read them.
  *
- * Nothing here knows what the stages hold. `shared` is the register with the address that everything is counted from, a u32
- * of the shared window; the stages begin there, stage_bytes each. The barriers, mbarriers of 8 bytes, begin `barriers` bytes
- * from there:
+ * Nothing here knows what the stages hold. `shared` is the register with the address that
+ * everything is counted from, a u32 of the shared window; the stages begin there, stage_bytes each.
+ * The barriers, mbarriers of 8 bytes, begin `barriers` bytes from there:
  *
  *     full[stages]    producers (or their copies) have filled the stage
  *     empty[stages]   consumers have read it
  *     ready[stages]   somebody has worked on what came (where sets is 3)
  *
- * A thread walks around the ring with three registers of its own: the offset of the stage that it is at, the address of the
- * stage's barrier `full`, and the parity of the phase that it waits for. A new barrier counts as one whose phase of parity 1 is
- * over: who fills stages begins with parity 1, who reads them with parity 0.
+ * A thread walks around the ring with three registers of its own: the offset of the stage that it
+ * is at, the address of the stage's barrier `full`, and the parity of the phase that it waits for.
+ * A new barrier counts as one whose phase of parity 1 is over: who fills stages begins with parity
+ * 1, who reads them with parity 0.
  *
- * The order of calls: the members up to `lane` are set by hand; one thread calls ring_init(), and all of the block's threads
- * meet; each role calls ring_begin(), and at every stage waits, works, hands over or releases, and calls ring_next().
+ * The order of calls: the members up to `lane` are set by hand; one thread calls ring_init(), and
+ * all of the block's threads meet; each role calls ring_begin(), and at every stage waits, works,
+ * hands over or releases, and calls ring_next().
  */
 #ifndef KAIO_LOWER_WGMMA_RING_H
 #define KAIO_LOWER_WGMMA_RING_H
@@ -41,14 +44,16 @@ static inline uint32_t ring_barrier_bytes(uint32_t stages, uint32_t sets)
 /* A mutable u32 that starts as v. */
 int32_t ring_mutable(struct cg *g, struct cg_val v);
 
-/* One thread makes the barriers: those of each set wait for arrivals[set] arrivals, sets of them. */
+/* One thread makes the barriers: those of each set wait for arrivals[set] arrivals, sets of
+ * them. */
 void ring_init(const struct ring *r, const uint32_t *arrivals);
 /* The thread stands at the first stage and waits for the phase `parity`. */
 void ring_begin(struct ring *r, unsigned parity);
 /* On to the next stage. */
 void ring_next(const struct ring *r);
-/* The number of the stage where the thread stands, and the way to stage n of the same round, or of a later one where n is not
- * less than `stages`: both u32. So threads pass over stages that others take. */
+/* The number of the stage where the thread stands, and the way to stage n of the same round, or of
+ * a later one where n is not less than `stages`: both u32. So threads pass over stages that others
+ * take. */
 struct cg_val ring_number(const struct ring *r);
 void ring_go_to(const struct ring *r, struct cg_val n);
 /* The thread's place varies in the loop. */
@@ -56,27 +61,30 @@ void ring_varies(const struct ring *r, struct cg_nest *nest);
 /* The address of the stage: u32. */
 struct cg_val ring_stage(const struct ring *r);
 
-/* Waits for the phase `parity` of the barrier at the address plus offset. Neither this nor arriving in another block names the
- * scope of the cluster: nothing that threads wrote is handed over, only memory that they have read, and each would cost a fence
- * of all memory (MEMBAR.ALL.GPU, CCTL.IVALL in SASS). */
+/* Waits for the phase `parity` of the barrier at the address plus offset. Neither this nor arriving
+ * in another block names the scope of the cluster: nothing that threads wrote is handed over, only
+ * memory that they have read, and each would cost a fence of all memory (MEMBAR.ALL.GPU, CCTL.IVALL
+ * in SASS). */
 void ring_wait_for(struct cg *g, int32_t barrier, uint32_t offset, int32_t parity);
 /* Waits for the phase of the stage's barrier of this set. */
 void ring_wait(const struct ring *r, enum ring_set set);
-/* One thread arrives at the stage's `full` and says that copies of so many bytes arrive there, too. */
+/* One thread arrives at the stage's `full` and says that copies of so many bytes arrive there,
+ * too. */
 void ring_expect(const struct ring *r, uint32_t bytes);
-/* The warp's threads have written their part of the stage, and one of them arrives at the stage's barrier of this set. Each fences
- * what it wrote: wgmma reads by another way. All lanes of the warp come. */
+/* The warp's threads have written their part of the stage, and one of them arrives at the stage's
+ * barrier of this set. Each fences what it wrote: wgmma reads by another way. All lanes of the warp
+ * come. */
 void ring_hand_over(const struct ring *r, enum ring_set set);
 /* Waits until all stages are read: of a block whose barriers others arrive at, before it ends. */
 void ring_drain(const struct ring *r);
 
-/* How a warp that reads stages gives them back. It is done with a stage some time after it has gone on to the next, so the place
- * is noted. */
+/* How a warp that reads stages gives them back. It is done with a stage some time after it has gone
+ * on to the next, so the place is noted. */
 struct ring_release {
-    int32_t mine; /* a predicate: does the lane arrive? */
-    int32_t
-        delta; /* u32: bytes from this block's shared memory to that of the block that is told; -1: it is this one */
-    int32_t at; /* u32, mutable: `full` of the stage that was noted, in that block */
+    int32_t mine;  /* a predicate: does the lane arrive? */
+    int32_t delta; /* u32: bytes from this block's shared memory to that of the block that is told;
+                      -1: it is this one */
+    int32_t at;    /* u32, mutable: `full` of the stage that was noted, in that block */
 };
 /* Lane 0 arrives, in this block. */
 struct ring_release ring_release_here(const struct ring *r);
@@ -85,8 +93,9 @@ void ring_note(const struct ring *r, const struct ring_release *e);
 /* Arrives at `empty` of the stage that was noted, where pred holds. */
 void ring_release(const struct ring *r, const struct ring_release *e, int32_t pred);
 
-/* A loop over n stages, n > 0, a u32: what stands between begin and end is generated once. The ring's registers vary in it, and
- * those that the caller names to cg_nest_varies(). ring_for_end() goes on to the next stage. */
+/* A loop over n stages, n > 0, a u32: what stands between begin and end is generated once. The
+ * ring's registers vary in it, and those that the caller names to cg_nest_varies(). ring_for_end()
+ * goes on to the next stage. */
 struct ring_loop {
     int32_t rest; /* u32, mutable: the stages that are left, with this one */
     int32_t more; /* a predicate */

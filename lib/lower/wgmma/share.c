@@ -1,16 +1,19 @@
 /* Blocks of a cluster that share a tile along k (wgmma/wgmma.h).
  *
- * Each multiplies its share of k; then the sums of a part of the tile's rows, those of one warpgroup, come together in one of
- * the blocks. Warpgroup w of all blocks belongs to block w % split:
+ * Each multiplies its share of k; then the sums of a part of the tile's rows, those of one
+ * warpgroup, come together in one of the blocks. Warpgroup w of all blocks belongs to block w %
+ * split:
  *
  *     block 0   warpgroup 0  sums + sums of block 1     warpgroup 1  sends its sums to block 1
  *     block 1   warpgroup 0  sends its sums to block 0  warpgroup 1  sums + sums of block 0
  *
- * They are sent to where the stages were: a first barrier of the cluster says that nobody reads these any more, a second one that
- * all sums are there. They are added in the order of the blocks, so that the bits do not depend on who is first. A thread
- * gets what the same thread of the other blocks had, 16 bytes at a time:
+ * They are sent to where the stages were: a first barrier of the cluster says that nobody reads
+ * these any more, a second one that all sums are there. They are added in the order of the blocks,
+ * so that the bits do not depend on who is first. A thread gets what the same thread of the other
+ * blocks had, 16 bytes at a time:
  *
- *     slot of (warpgroup w / split, the block's number among the senders): 128 threads' words 0..3, words 4..7, ...
+ *     slot of (warpgroup w / split, the block's number among the senders): 128 threads' words 0..3,
+ *       words 4..7, ...
  */
 #include <config.h>
 

@@ -1,25 +1,28 @@
-/* Results straight from registers (wgmma/wgmma.h): where all that the epilogue reads beside the sums lies along rows or
- * columns, and results are of 2 or 4 bytes in rows of whole 16 bytes.
+/* Results straight from registers (wgmma/wgmma.h): where all that the epilogue reads beside the
+ * sums lies along rows or columns, and results are of 2 or 4 bytes in rows of whole 16 bytes.
  *
- * A warp's 16 rows of 128 bytes each make a box (wgmma/box.h), which is copied to memory while the warp goes on: with the box
- * after it, in the other buffer, and then with the next tile.
+ * A warp's 16 rows of 128 bytes each make a box (wgmma/box.h), which is copied to memory while the
+ * warp goes on: with the box after it, in the other buffer, and then with the next tile.
  *
- * Where the instructions' rows are columns of the results a warp has 16 of them, and boxes are 32 rows of 64 bytes, swizzled over
- * these:
+ * Where the instructions' rows are columns of the results a warp has 16 of them, and boxes are 32
+ * rows of 64 bytes, swizzled over these:
  *
- *     4 bytes: lane 4 r + c stores columns r and r + 8 of rows 2 c and 2 c + 1 of each 8; where r > 3 the second row first,
+ *     4 bytes: lane 4 r + c stores columns r and r + 8 of rows 2 c and 2 c + 1 of each 8; where r >
+ *       3 the second row first,
  *              because 8 neighbours of a row take half of the banks, and so do those of the next
  *
  * What is outside of the results the copy leaves out.
  *
- * Where results are functions of the sums the lanes themselves store a box, 16 bytes of every 4th row each. A copy by one
- * lane is a branch, over which ptxas moves no load: so the whole tile's end is one piece of code, in which loads, functions and
- * stores of different boxes mix (bias and gelu() at 4096^3 on an H100: 1 % of all). Results as they are gain nothing by it.
+ * Where results are functions of the sums the lanes themselves store a box, 16 bytes of every 4th
+ * row each. A copy by one lane is a branch, over which ptxas moves no load: so the whole tile's end
+ * is one piece of code, in which loads, functions and stores of different boxes mix (bias and
+ * gelu() at 4096^3 on an H100: 1 % of all). Results as they are gain nothing by it.
  *
- * What else was tried there: bias and gelu() by patches take 18 % more than nothing, tiles by turns 8 %; straight from registers 9 %
- * was predicted and 4 % measured, for gelu() is 10 instructions now, not 24. Tiles by turns are slower than this by 6 % (128 x 128)
- * and more (64 x 256): the L2 cache has to bring a third more. Half of the columns stored while the other half of the next tile's
- * first stages are multiplied: no faster, since instructions of 128 columns read A twice.
+ * What else was tried there: bias and gelu() by patches take 18 % more than nothing, tiles by turns
+ * 8 %; straight from registers 9 % was predicted and 4 % measured, for gelu() is 10 instructions
+ * now, not 24. Tiles by turns are slower than this by 6 % (128 x 128) and more (64 x 256): the L2
+ * cache has to bring a third more. Half of the columns stored while the other half of the next
+ * tile's first stages are multiplied: no faster, since instructions of 128 columns read A twice.
  */
 #include <config.h>
 
@@ -40,12 +43,13 @@ struct out {
     int32_t leads;                /* predicate: the lane that copies */
     struct cg_val row, col;       /* u32: the first place of the lane's in the results */
     struct cg_val at_row, at_col; /* u32: of the warp's */
-    /* where threads store: a lane takes 16 bytes of each 4th row of a box. In shared memory, of even and odd ones; in each output's
-     * memory, of the first box of these rows; predicates, -1: is the row there? */
+    /* where threads store: a lane takes 16 bytes of each 4th row of a box. In shared memory, of
+     * even and odd ones; in each output's memory, of the first box of these rows; predicates, -1:
+     * is the row there? */
     int32_t piece[2], place[MATMUL_OUTS][PIECES], row_ok[PIECES];
 };
 
-/* ---- does it fit? ----------------------------------------------------------------------------------- */
+/* ---- does it fit? ---------------------------------------------------------------------------- */
 
 static bool has_function(const struct wgmma_shape *s, const struct lang_expr *e)
 {
@@ -85,7 +89,7 @@ uint32_t wgmma_direct(struct wgmma_shape *s)
     return s->nbrought ? epilogue_bytes(s) : BUFFERS * BOX_BYTES;
 }
 
-/* ---- begin ---------------------------------------------------------------------------------------- */
+/* ---- begin ----------------------------------------------------------------------------------- */
 
 static void find_box(struct out *w, const struct wgmma *s)
 {
@@ -110,8 +114,8 @@ void wgmma_store_begin(struct wgmma *s)
     epilogue_begin(s);
 }
 
-/* Finds the places where boxes are turned: in columns r and r + 8 the rows that are stored first, and the
- * others. */
+/* Finds the places where boxes are turned: in columns r and r + 8 the rows that are stored first,
+ * and the others. */
 static void find_turned(struct out *w, struct cg_val base)
 {
     struct cg *g = w->s->g;
@@ -167,7 +171,7 @@ static void find_lane(struct out *w)
         find_pieces(w, patch);
 }
 
-/* ---- values --------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* A sum in the epilogue. */
 static bool reduced(struct cg *g, const struct lang_expr *e, struct cg_val *v)
@@ -231,9 +235,10 @@ static void compute(struct out *w, struct cg_val *v)
     r->along = 0;
 }
 
-/* ---- boxes ---------------------------------------------------------------------------------------- */
+/* ---- boxes ----------------------------------------------------------------------------------- */
 
-/* Columns 8 j of a box, of output o: the words of rows r and r + 8; of 2 bytes a word is a pair of columns. */
+/* Columns 8 j of a box, of output o: the words of rows r and r + 8; of 2 bytes a word is a pair of
+ * columns. */
 static void put_halves(struct out *w, uint32_t o, uint32_t c, struct cg_val *const v[2],
                        uint32_t buffer)
 {
@@ -246,7 +251,8 @@ static void put_halves(struct out *w, uint32_t o, uint32_t c, struct cg_val *con
     }
 }
 
-/* Fills the buffer with columns [first, first + cols) of 64 rows i, of output o; what was brought for them is box number `own`. */
+/* Fills the buffer with columns [first, first + cols) of 64 rows i, of output o; what was brought
+ * for them is box number `own`. */
 static void fill(struct out *w, uint32_t o, uint32_t first, uint32_t own, uint32_t buffer)
 {
     struct cg *g = w->s->g;
@@ -384,7 +390,8 @@ static void store_box(struct out *w, uint32_t o, uint32_t first, uint32_t buffer
     }
 }
 
-/* That the box before the last has left, of so many buffers, or the last one too where that was in this buffer. */
+/* That the box before the last has left, of so many buffers, or the last one too where that was in
+ * this buffer. */
 static void wait_for_buffer(struct out *w, uint32_t buffers, bool all)
 {
     struct cg *g = w->s->g;
@@ -398,8 +405,8 @@ static void wait_for_buffer(struct out *w, uint32_t buffers, bool all)
     PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
 }
 
-/* Box number n of `all`, of every output. What lies along columns is needed for all rows of a box's at once; what registers have
- * comes last, in places that others have left. */
+/* Box number n of `all`, of every output. What lies along columns is needed for all rows of a box's
+ * at once; what registers have comes last, in places that others have left. */
 static void store_number(struct out *w, uint32_t n, uint32_t all)
 {
     struct wgmma *s = w->s;

@@ -1,18 +1,21 @@
 /* The consumers' instructions (wgmma/wgmma.h).
  *
- * While a stage's instructions are under way the next stage is waited for and sent to multiply; then those before
- * are over, and their stage is given back. So the tensor cores always have work that waits for them.
+ * While a stage's instructions are under way the next stage is waited for and sent to multiply;
+ * then those before are over, and their stage is given back. So the tensor cores always have work
+ * that waits for them.
  *
- * Where results take work, warpgroups that take a tile together end it one after the other: the second waits, all but one
- * of the ring's stages before its end, until the first has sent its last. So the tensor cores are the first's alone, and then
- * the second's while the first is in the epilogue; and the first's again, with the next tile's stages that have come, while the
- * second is in it. The ring must be shorter than the tile: it keeps the first from ending two tiles meanwhile.
+ * Where results take work, warpgroups that take a tile together end it one after the other: the
+ * second waits, all but one of the ring's stages before its end, until the first has sent its last.
+ * So the tensor cores are the first's alone, and then the second's while the first is in the
+ * epilogue; and the first's again, with the next tile's stages that have come, while the second is
+ * in it. The ring must be shorter than the tile: it keeps the first from ending two tiles
+ * meanwhile.
  *
  *     first     ... n-3 n-2 n-1 | epilogue      | 0   1   2   3 ...
  *     second    ... (waits)       n-3 n-2 n-1   | epilogue      | 0 ...
  *
- * Bias and gelu() at 4096^3, on an H100: 277.5 thousand clocks, 275.8 in order; a plain product takes 266.1. It was thought to
- * hide three times as much.
+ * Bias and gelu() at 4096^3, on an H100: 277.5 thousand clocks, 275.8 in order; a plain product
+ * takes 266.1. It was thought to hide three times as much.
  */
 #include <config.h>
 
@@ -38,7 +41,8 @@ static int32_t first_word(struct wgmma *s, const struct wgmma_tile *t)
     return wgmma_low_word(g, &l, at);
 }
 
-/* Which lane tells which block that a stage is read: lane r of every warp block r, of those that bring parts of it. */
+/* Which lane tells which block that a stage is read: lane r of every warp block r, of those that
+ * bring parts of it. */
 static void find_release(struct wgmma *s)
 {
     struct cg *g = s->g;
@@ -89,7 +93,7 @@ void wgmma_sum_begin(struct wgmma *s)
         s->sum[i] = cg_new_mutable(g, s->f->sum);
 }
 
-/* ---- instructions --------------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 /* The descriptor of step `step` of the tile, of its 64 rows i, or of their second part. */
 static struct ptx_operand descriptor(struct wgmma *s, const struct wgmma_tile *t, int32_t stage,
@@ -161,9 +165,10 @@ static void multiply_steps(struct wgmma *s, const int32_t *stage, uint32_t first
     wgmma_wait_groups(g, 1);
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
-/* The warp says that it has read the stage before, to all that bring it; where lanes load words themselves, all have. */
+/* The warp says that it has read the stage before, to all that bring it; where lanes load words
+ * themselves, all have. */
 static void give_back(struct wgmma *s, int32_t pred)
 {
     struct cg *g = s->g;
@@ -179,7 +184,8 @@ static void note_stage(struct wgmma *s)
     cg_move(g, s->adds, cg_bool(g, true));
 }
 
-/* The stage's products of 64 rows, added up from zero: of parts the smallest first, so that these lose nothing to larger sums. */
+/* The stage's products of 64 rows, added up from zero: of parts the smallest first, so that these
+ * lose nothing to larger sums. */
 static void multiply_stage(struct wgmma *s, const int32_t *stage, uint32_t q, uint32_t i)
 {
     static const struct parts all[] = {{true, false}, {false, true}, {false, false}};
@@ -190,8 +196,8 @@ static void multiply_stage(struct wgmma *s, const int32_t *stage, uint32_t q, ui
                           step || part > first ? s->always : s->never);
 }
 
-/* Multiplies a stage into sums of its own, one 64 rows of a product after the other, and adds these to the
- * rest. The other warpgroups keep the tensor cores busy meanwhile. */
+/* Multiplies a stage into sums of its own, one 64 rows of a product after the other, and adds these
+ * to the rest. The other warpgroups keep the tensor cores busy meanwhile. */
 static void promote_stage(struct wgmma *s, const int32_t *stage)
 {
     struct cg *g = s->g;
@@ -213,7 +219,7 @@ static void promote_stage(struct wgmma *s, const int32_t *stage)
         }
 }
 
-/* ---- which warpgroup ends first -------------------------------------------------------------------- */
+/* ---- which warpgroup ends first -------------------------------------------------------------- */
 
 enum { ORDER = 1 }; /* the barrier's number */
 
@@ -224,8 +230,8 @@ static bool ends_in_order(const struct wgmma *s)
     return works && s->shape->takers == 2 && !s->p->promotes && s->p->split < 2;
 }
 
-/* Finds whether the warpgroup ends this tile first, and how many stages are left where it waits; 0: it
- * does not wait. */
+/* Finds whether the warpgroup ends this tile first, and how many stages are left where it waits; 0:
+ * it does not wait. */
 static void begin_order(struct wgmma *s)
 {
     struct cg *g = s->g;

@@ -11,16 +11,18 @@
  *                                                   wait for these too; arrive
  *                                                   sums to the epilogue
  *
- * All of a producer's threads make what is computed, when the stage is empty, from what they have loaded before; each warp
- * arrives at full[s], too. Where what has come is not yet what is multiplied, other warps of the producer convert it (_convert.c), and
- * consumers wait for ready[s], too. The producer goes on with the next tile while consumers are in the epilogue. Barriers' phases go by parity: a new
- * barrier counts as one whose phase of parity 1 is over, so the producer begins with that.
+ * All of a producer's threads make what is computed, when the stage is empty, from what they have
+ * loaded before; each warp arrives at full[s], too. Where what has come is not yet what is
+ * multiplied, other warps of the producer convert it (_convert.c), and consumers wait for ready[s],
+ * too. The producer goes on with the next tile while consumers are in the epilogue. Barriers'
+ * phases go by parity: a new barrier counts as one whose phase of parity 1 is over, so the producer
+ * begins with that.
  */
 #include <config.h>
 
 #include "lower/wgmma/wgmma.h"
 
-/* ---- tiles ---------------------------------------------------------------------------------------- */
+/* ---- tiles ----------------------------------------------------------------------------------- */
 
 /* The block's tile of the cluster's number n. */
 static void find_tile(struct wgmma *s, struct cg_val n)
@@ -101,7 +103,7 @@ void wgmma_for_stages(struct wgmma *s, void (*body)(struct wgmma *s))
     ring_for_end(&s->ring, &l);
 }
 
-/* ---- who does what -------------------------------------------------------------------------------- */
+/* ---- who does what --------------------------------------------------------------------------- */
 
 static void find_rank(struct wgmma *s)
 {
@@ -152,8 +154,8 @@ static void make_barriers(struct wgmma *s)
     }
 }
 
-/* Registers that producers give up and consumers take: so many that all of the block's, which it begins with, are
- * enough. One consumer and one producer need none more. */
+/* Registers that producers give up and consumers take: so many that all of the block's, which it
+ * begins with, are enough. One consumer and one producer need none more. */
 static void set_registers(struct wgmma *s, bool produces)
 {
     if (s->shape->producers + s->shape->consumers > 2)
@@ -162,8 +164,8 @@ static void set_registers(struct wgmma *s, bool produces)
             ptx_imm(wgmma_registers(s->shape, produces)));
 }
 
-/* Warpgroups that take tiles by turns multiply by turns, too: one waits for the other's products, not for its results. The
- * barrier of warpgroup w is number 1 + w. */
+/* Warpgroups that take tiles by turns multiply by turns, too: one waits for the other's products,
+ * not for its results. The barrier of warpgroup w is number 1 + w. */
 static void take_turn(struct wgmma *s, bool begins)
 {
     struct cg *g = s->g;
@@ -238,7 +240,8 @@ static void produce(struct wgmma *s)
     cg_jump(g, g->exit);
 }
 
-/* By turns: the second warpgroup begins with the second tile, and says that it is the first one's turn. */
+/* By turns: the second warpgroup begins with the second tile, and says that it is the first one's
+ * turn. */
 static void begin_turns(struct wgmma *s, struct cg_val *first, struct cg_val *step)
 {
     struct cg *g = s->g;

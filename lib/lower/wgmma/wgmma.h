@@ -1,18 +1,21 @@
 /* Products by wgmma: what the parts share. Private to matmul_wgmma*.c.
  *
- * A block has one or two warpgroups that bring tiles of the operands (producers) and one to three that multiply them
- * (consumers), and takes tiles of the results by turns. What lies in memory as it is multiplied one thread copies (TMA);
- * what is computed all of a producer's threads make. Two producers take stages by turns, so that each has the time of two
- * stages to wait for memory in. Dynamic shared memory, S stages:
+ * A block has one or two warpgroups that bring tiles of the operands (producers) and one to three
+ * that multiply them (consumers), and takes tiles of the results by turns. What lies in memory as
+ * it is multiplied one thread copies (TMA); what is computed all of a producer's threads make. Two
+ * producers take stages by turns, so that each has the time of two stages to wait for memory in.
+ * Dynamic shared memory, S stages:
  *
  *     0                 stage 0: A | B | ...          each operand's part begins on 1024 bytes
  *     stage_bytes       stage 1
  *     ...
  *     patches           of every consuming warp, sums on their way to the epilogue
- *     barriers          full[S], empty[S], ready[S] where something is converted: mbarriers of 8 bytes
+ *     barriers          full[S], empty[S], ready[S] where something is converted: mbarriers of 8
+ *                       bytes
  *
- * An operand's part of a stage is a tile of an instruction's (wgmma/products.h). 16-bit types may lie across there; f32 is held or
- * turned (_held.c, _convert.c); what is computed is written along k (_make.c).
+ * An operand's part of a stage is a tile of an instruction's (wgmma/products.h). 16-bit types may
+ * lie across there; f32 is held or turned (_held.c, _convert.c); what is computed is written along
+ * k (_make.c).
  *
  * Blocks of a cluster that share an operand's tile bring a part of it each, to all of them at once.
  */
@@ -55,7 +58,8 @@ struct wgmma_tile {
     uint32_t box_rows;          /* rows of an atom that one copy brings */
 };
 
-/* How a producer's threads share a made tile: each makes vectors of neighbouring chunks of 16 bytes of a row. */
+/* How a producer's threads share a made tile: each makes vectors of neighbouring chunks of 16 bytes
+ * of a row. */
 struct wgmma_make {
     bool gathers; /* neighbours in memory are in different rows: elements are fetched one by one */
     uint32_t chunks;     /* of a vector */
@@ -68,13 +72,13 @@ struct wgmma_make {
 
 /* A tensor that the epilogue reads, where its elements are copied to the warps' patches. */
 struct epilogue_tensor {
-    int32_t map; /* address of its tensor map */
-    int32_t word
-        [4]; /* what the lane has of 16 (4 bytes: 8) columns, as stmatrix and mma.sync have results */
+    int32_t map;     /* address of its tensor map */
+    int32_t word[4]; /* what the lane has of 16 (4 bytes: 8) columns, as stmatrix and mma.sync have
+                        results */
 };
 
-/* All that a plan settles for a form and a target: what lies where, and who does what. .target, .f and .p
- * are set first; then fits.c measures the rest, which never changes again. */
+/* All that a plan settles for a form and a target: what lies where, and who does what. .target, .f
+ * and .p are set first; then fits.c measures the rest, which never changes again. */
 struct wgmma_shape {
     const struct ptx_target *target;
     const struct matmul_form *f;
@@ -97,12 +101,13 @@ struct wgmma_shape {
     bool by_threads;          /* and threads store the boxes, not copies */
     uint32_t patch_cols, pitch, patch_bytes; /* of a warp; elements, bytes */
     uint32_t patches, barriers, bytes;       /* offsets; all */
-    /* tensors that the epilogue reads along rows and columns: one read of each; boxes of each, of a warp */
+    /* tensors that the epilogue reads along rows and columns: one read of each; boxes of each, of a
+     * warp */
     uint32_t nbrought, boxes;
     const struct lang_expr *brought[EPILOGUE_TENSORS];
-    uint32_t
-        kept; /* of the boxes, the first ones: registers take them from the patch, which has places for */
-    uint32_t places;           /* so many; then it gets the others */
+    uint32_t kept;   /* of the boxes, the first ones: registers take them from the patch, which has
+                        places for */
+    uint32_t places; /* so many; then it gets the others */
     uint32_t brought_barriers; /* offset of the warps' */
     /* tensors that it reads along columns alone */
     uint32_t ncolumn;
@@ -118,8 +123,9 @@ struct wgmma {
     const struct wgmma_shape *shape;
     int32_t map[MATMUL_OPERANDS]; /* of each tile that is copied, the address of its tensor map */
 
-    /* u32: the block among those that share operands: its number, row, column; among those that share its tile; and the number
-     * in the cluster of the first of those that share operands with it */
+    /* u32: the block among those that share operands: its number, row, column; among those that
+     * share its tile; and the number in the cluster of the first of those that share operands with
+     * it */
     struct cg_val rank, at_row, at_col, at_share, apart;
     struct cg_val first_tile, tile_step; /* u32: numbers of the tiles that the cluster takes */
     struct ring ring;
@@ -135,12 +141,13 @@ struct wgmma {
     struct cg_val group; /* u32: the warpgroup's number among them */
     struct cg_val
         part; /* u32: which part of the tile's rows it takes; of converters: the warp's number */
-    int32_t *
-        sum; /* of product q, 64 rows i: word w at (q * high / 64 + i) * wide / 2 + w, w = 4 * (column / 8) + ... as of mma.sync */
-    int32_t first
-        [MATMUL_OPERANDS]; /* u32: of each tile, the low word of its first descriptor in the first stage */
-    int32_t word;          /* u32: the high word of all */
-    /* of held tiles: addresses (u32) in the first stage, a predicate, and the words of some steps, or of their parts */
+    int32_t *sum; /* of product q, 64 rows i: word w at (q * high / 64 + i) * wide / 2 + w, w = 4 *
+                     (column / 8) + ... as of mma.sync */
+    int32_t first[MATMUL_OPERANDS]; /* u32: of each tile, the low word of its first descriptor in
+                                       the first stage */
+    int32_t word;                   /* u32: the high word of all */
+    /* of held tiles: addresses (u32) in the first stage, a predicate, and the words of some steps,
+     * or of their parts */
     int32_t from[MATMUL_OPERANDS][4], late, *held[MATMUL_OPERANDS][2];
     int32_t square[2][2];        /* converters: see _convert.c */
     struct ring_release release; /* of the stage before */
@@ -153,7 +160,8 @@ struct wgmma {
     int32_t *kept_word; /* mutable: 16 of each box that is kept */
     /* mutable: of each tensor of columns, two neighbouring ones of each 8 of the tile's */
     int32_t *column[WGMMA_COLUMNS];
-    /* the warp's: addresses of its barrier and patch; the phase that is waited for (u32, mutable); a predicate: the lane that copies */
+    /* the warp's: addresses of its barrier and patch; the phase that is waited for (u32, mutable);
+     * a predicate: the lane that copies */
     int32_t brought_barrier, brought_to, brought_parity, leads;
 };
 
@@ -187,8 +195,8 @@ void wgmma_load_end(struct wgmma *s);
 void wgmma_make_begin(struct wgmma *s); /* all of their threads */
 /* At the beginning of a tile: loads of the producer's first stage. */
 void wgmma_make_tile(struct wgmma *s);
-/* A single producer begins to load its next stage before it waits until the one at s->k is empty, and makes that from copies of
- * what it has; of two, each does when it has made that. */
+/* A single producer begins to load its next stage before it waits until the one at s->k is empty,
+ * and makes that from copies of what it has; of two, each does when it has made that. */
 void wgmma_make_ahead(struct wgmma *s);
 void wgmma_make_stage(struct wgmma *s);
 
@@ -202,15 +210,16 @@ void wgmma_sum_tile(struct wgmma *s);
 uint32_t
 wgmma_held_words(const struct wgmma_shape *s); /* registers of a thread; 0: nothing is held */
 void wgmma_hold_begin(struct wgmma *s);
-/* Loads what steps `step`, an even one, and the next take of the stage that has come, to registers of their own; what the two
- * before it took may be under way. */
+/* Loads what steps `step`, an even one, and the next take of the stage that has come, to registers
+ * of their own; what the two before it took may be under way. */
 void wgmma_hold(struct wgmma *s, uint32_t step);
 /* Loads both parts of what all steps take of 64 rows i. */
 void wgmma_hold_parts(struct wgmma *s, uint32_t i);
 /* The words of 64 rows i of a step that is loaded; their second part, where that is wanted. */
 struct ptx_operand wgmma_held(struct wgmma *s, uint32_t tile, uint32_t step, uint32_t i, bool rest);
 
-/* ---- wgmma/convert.c: some of the producer's warps, of f32 that is rounded, turned or parted on its way ---- */
+/* ---- wgmma/convert.c: some of the producer's warps, of f32 that is rounded, turned or parted on
+ * its way  */
 
 /* Are its elements rounded to tf32, halves away from zero? */
 bool wgmma_rounds(const struct wgmma_shape *s, const struct wgmma_tile *t);
@@ -227,8 +236,8 @@ void wgmma_share(struct wgmma *s, uint32_t skip);
 
 /* ---- wgmma/out.c ---- */
 
-/* u32, of a consuming warp: its number among them all, the shared address of its patch, and the first of its 16 of each 64 rows
- * (turned: columns) of the tile. */
+/* u32, of a consuming warp: its number among them all, the shared address of its patch, and the
+ * first of its 16 of each 64 rows (turned: columns) of the tile. */
 struct cg_val wgmma_warp(struct wgmma *s);
 struct cg_val wgmma_patch(struct wgmma *s);
 struct cg_val wgmma_along(struct wgmma *s);
@@ -250,25 +259,30 @@ void wgmma_store_end(struct wgmma *s); /* consumers: shared memory is not read a
 
 /* ---- wgmma/epilogue.c: tensors that the epilogue reads along rows and columns ---- */
 
-/* The index that a subscript is, if it is one of the results'; and do both read the same element? */
+/* The index that a subscript is, if it is one of the results'; and do both read the same
+ * element? */
 const struct lang_symbol *wgmma_index_of(const struct matmul_form *f, const struct lang_expr *e);
 bool wgmma_is_same_read(const struct matmul_form *f, const struct lang_expr *x,
                         const struct lang_expr *y);
 /* Finds them; false: some of them can't be brought. */
 bool wgmma_find_brought(struct wgmma_shape *s);
-/* Lets registers have half of it, where there is too little room for all at once. False: they can't. */
+/* Lets registers have half of it, where there is too little room for all at once. False: they
+ * can't. */
 bool wgmma_keep_brought(struct wgmma_shape *s);
 uint32_t wgmma_kept_words(const struct wgmma_shape *s); /* registers of a thread */
 /* The bytes of the epilogue's tensors in each warp's patch. */
 uint32_t epilogue_bytes(const struct wgmma_shape *s);
 void epilogue_begin(struct wgmma *s); /* all threads */
 void epilogue_ready(struct wgmma *s); /* consumers, before the first tile */
-/* In the loop over stages: in the tile's first, copies what the warp takes of the tensors; later some of it to registers. */
+/* In the loop over stages: in the tile's first, copies what the warp takes of the tensors; later
+ * some of it to registers. */
 void epilogue_tile(struct wgmma *s);
 void epilogue_wait(struct wgmma *s);
-/* Loads the lane's words of all tensors, of a box's columns 16 (8) * piece: from the lane's address in the first box. */
+/* Loads the lane's words of all tensors, of a box's columns 16 (8) * piece: from the lane's address
+ * in the first box. */
 void wgmma_take_brought(struct wgmma *s, int32_t at, uint32_t box, uint32_t piece);
-/* The element that e reads, of the words: of columns 8 * pair, rows r + 8 * half, neighbour `lane`. False: it is not brought. */
+/* The element that e reads, of the words: of columns 8 * pair, rows r + 8 * half, neighbour `lane`.
+ * False: it is not brought. */
 bool epilogue_read(struct wgmma *s, const struct lang_expr *e, uint32_t pair, uint32_t half,
                    uint32_t lane, struct cg_val *v);
 
@@ -279,7 +293,8 @@ uint32_t wgmma_find_columns(struct wgmma_shape *s);
 void wgmma_columns_begin(struct wgmma *s); /* consumers */
 /* In the loop over stages: in the tile's first. */
 void wgmma_columns_load(struct wgmma *s);
-/* The element that e reads of columns 8 * word, neighbour `lane`. False: it is not one of theirs. */
+/* The element that e reads of columns 8 * word, neighbour `lane`. False: it is not one of
+ * theirs. */
 bool wgmma_column(struct wgmma *s, const struct lang_expr *e, uint32_t word, uint32_t lane,
                   struct cg_val *v);
 
