@@ -119,7 +119,9 @@ int verify_golden(struct cli *cli, const struct options *opt)
         row = row_of_errors(a, cli->argv[1], d);
     }
     rows_add(&rows, &row);
-    const int status = rows_end(&rows);
+    int status = rows_end(&rows);
+    if (d->nerror)
+        status = CLI_BAD_INPUT;
     arena_free(a);
-    return d->nerror ? CLI_BAD_INPUT : status;
+    return status;
 }
