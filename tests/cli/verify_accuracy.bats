@@ -169,3 +169,27 @@ YAML
     run -2 kaio-verify --run -d cpu --kernel=calls loop.yaml
     [[ "$output" == *"the reference can't follow 'twice': it knows variables, if and return alone"* ]]
 }
+
+@test "tensor cores' products of subnormal factors are within the bound that their code says" {
+    python3 - <<'PY'
+import numpy
+r = numpy.random.default_rng(1)
+for e in 125, 130, 134:
+    numpy.save(f"a{e}.npy", numpy.ldexp(r.standard_normal((64, 4)), -e).astype("f4"))
+    numpy.save(f"b{e}.npy", numpy.ldexp(r.standard_normal((4, 64)), e - 100).astype("f4"))
+PY
+    for round in tf32 tf32_rn tf32_rz; do
+        printf 'kernel: k\nparams: {a: "in f32[m, k]", b: "in f32[k, n]", c: "out f32[m, n]"}\n' >k.yaml
+        printf 'schedule: {strategy: matmul, mma: tf32}\ncompute: "c[i,j] = sum[l](%s(a[i,l]) * %s(b[l,j]))"\n' $round $round >>k.yaml
+        kaio-emit -t sm_80 k.yaml >k.ptx
+        grep -q 'mma.sync.*tf32' k.ptx
+        for e in 125 130 134; do
+            kaio-run -q -d cpu k.ptx a=a$e.npy b=b$e.npy c=c.npy
+            # 6 for each 4 terms, as the contract has it
+            run -0 kaio-verify --truncation=6 k.yaml a=a$e.npy b=b$e.npy c=c.npy
+            # and no more than that: a sum that is a thousandth off is wrong
+            python3 -c 'import numpy; numpy.save("d.npy", numpy.load("c.npy") * numpy.float32(1.001))'
+            run -1 kaio-verify --truncation=6 k.yaml a=a$e.npy b=b$e.npy c=d.npy
+        done
+    done
+}
