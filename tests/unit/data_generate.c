@@ -271,10 +271,13 @@ static void test_sorted(void)
         }
         good &= !v[i].pinned || (x[0] == v[i].first && x[v[i].n - 1] == v[i].last);
         ok(good && (varies || v[i].n < 10), "%s: ascending within its bounds", v[i].text);
+        arena_free(m.arena);
     }
     struct made two = make("x", "@sorted:0:100", DT_I32, 1000);
     struct made other = make("y", "@sorted:0:100", DT_I32, 1000);
     ok(memcmp(two.b.data, other.b.data, two.b.bytes) != 0, "@sorted of another name is another");
+    arena_free(two.arena);
+    arena_free(other.arena);
 }
 
 static void test_bad(void)
