@@ -110,7 +110,7 @@ struct node {
     const char *name;          /* NULL: none */
     struct lang_expr *shown;   /* with names in the place of what has one */
 };
-enum { BUCKETS = 256, NO_NODE = UINT32_MAX };
+enum { BUCKETS = 256 };
 struct contract_names {
     struct arena *a;
     const struct contract *c;
