@@ -134,12 +134,14 @@ static int chain_main(int argc, char **argv, const char *sm, void (*generate)(st
     const char *ptx = text_of(g, generate);
     if (argc > 1 && strcmp(argv[1], "--print") == 0) {
         fputs(ptx, stdout);
+        arena_free(a);
         return 0;
     }
     ok(ptx_validate(g->module, d), "what is generated is valid PTX");
     run_sizes(g, ptx, 64, 64);
     run_sizes(g, ptx, 128, 320); /* more stages than a ring has */
     run_sizes(g, ptx, 100, 200); /* whole tiles neither way */
+    arena_free(a);
     return tap_done();
 }
 
