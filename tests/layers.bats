@@ -38,8 +38,9 @@ matmul:   cg strategy map
 simt:     cg strategy map matmul
 mma:      cg strategy map matmul
 wgmma:    cg strategy map matmul pass
+chain:    cg strategy map matmul mma wgmma
 "
-strategy_headers="strategy.h option.h variant.h access.h schedule.h candidates.h"
+strategy_headers="strategy.h option.h extent.h variant.h access.h schedule.h candidates.h"
 
 setup() {
     cd "$KAIO_SRCDIR"

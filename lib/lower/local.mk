@@ -1,7 +1,7 @@
 lib_libkaiocore_la_SOURCES += \
-	lib/lower/access.h lib/lower/advice.h lib/lower/candidates.h lib/lower/explain.h lib/lower/inouts.h lib/lower/lift.h lib/lower/lower.h lib/lower/option.h lib/lower/outline.h \
+	lib/lower/access.h lib/lower/advice.h lib/lower/candidates.h lib/lower/explain.h lib/lower/extent.h lib/lower/inouts.h lib/lower/lift.h lib/lower/lower.h lib/lower/option.h lib/lower/outline.h \
 	lib/lower/prefix.h lib/lower/report.h lib/lower/schedule.h lib/lower/stage.h lib/lower/strategies.def lib/lower/strategy.h lib/lower/tuned.h \
-	lib/lower/variant.h lib/lower/access.c lib/lower/advice.c lib/lower/body.c lib/lower/candidates.c lib/lower/explain.c \
+	lib/lower/variant.h lib/lower/access.c lib/lower/advice.c lib/lower/body.c lib/lower/candidates.c lib/lower/explain.c lib/lower/extent.c \
 	lib/lower/inouts.c lib/lower/lift.c lib/lower/lower.c lib/lower/naive.c lib/lower/option.c lib/lower/outline.c lib/lower/prefix.c lib/lower/report.c lib/lower/schedule.c \
 	lib/lower/shape.c lib/lower/stage.c lib/lower/stats.c lib/lower/tuned.c lib/lower/tuned_file.c \
 	lib/lower/variant.c \
@@ -20,6 +20,8 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/row/scalar.c lib/lower/row/strategy.c lib/lower/row/walk.c \
 	lib/lower/reduce/reduce.h lib/lower/reduce/form.c lib/lower/reduce/plan.c lib/lower/reduce/reduce.c \
 	lib/lower/reduce/strategy.c lib/lower/reduce/sweep.c lib/lower/reduce/value.c lib/lower/reduce/walk.c \
+	lib/lower/chain/chain.h lib/lower/chain/any.c lib/lower/chain/bring.c lib/lower/chain/form.c lib/lower/chain/products.c lib/lower/chain/range.c lib/lower/chain/running.c \
+	lib/lower/chain/mma.c lib/lower/chain/store.c lib/lower/chain/strategy.c lib/lower/chain/tile.c \
 	lib/lower/matmul/matmul.h lib/lower/matmul/plan.h lib/lower/matmul/choose.c lib/lower/matmul/choose_wgmma.c \
 	lib/lower/matmul/cost.c lib/lower/matmul/cost_wgmma.c lib/lower/matmul/exact.c lib/lower/matmul/expand.c \
 	lib/lower/matmul/factor.c lib/lower/matmul/form.c lib/lower/matmul/matmul.c lib/lower/matmul/mixed.c lib/lower/matmul/pairs.c \

@@ -282,8 +282,8 @@ static void share_axes(struct cg *g, struct matmul_normal *n)
     n->stage.eq = list;
 }
 
-bool matmul_normalise(struct cg *g, const struct lower_stage *s, struct matmul_normal *n,
-                      struct buf *why)
+bool matmul_normalise(struct cg *g, const struct lower_stage *s, bool merges,
+                      struct matmul_normal *n, struct buf *why)
 {
     struct expand x = {.g = g, .n = n, .why = why, .checks = true};
     const struct lang_equation *first = s->eq[0];
@@ -308,8 +308,12 @@ bool matmul_normalise(struct cg *g, const struct lower_stage *s, struct matmul_n
         return false;
     }
     n->stage.eq = list;
-    merge_sums(g, n);
-    n->stage = map_merge(g, &n->stage, false);
-    share_axes(g, n);
+    n->naxis = first->nindex;
+    memcpy(n->axis, axis, n->naxis * sizeof *n->axis);
+    if (merges) {
+        merge_sums(g, n);
+        n->stage = map_merge(g, &n->stage, false);
+        share_axes(g, n);
+    }
     return true;
 }

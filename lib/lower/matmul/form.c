@@ -500,7 +500,7 @@ static void list_reads(struct analysis *a)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_form *f,
+bool matmul_analyse(struct cg *g, const struct lower_stage *s, bool merges, struct matmul_form *f,
                     struct buf *why)
 {
     struct analysis *a = ARENA_NEW(g->a, struct analysis);
@@ -509,7 +509,7 @@ bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_for
     if (s->n > MATMUL_OUTS)
         return lower_lacks(why, s->eq[MATMUL_OUTS]->span, "'%s' is one result too many",
                            s->eq[MATMUL_OUTS]->sym->name);
-    if (!matmul_normalise(g, s, &a->n, why))
+    if (!matmul_normalise(g, s, merges, &a->n, why))
         return false;
     if (a->n.nsum != 1)
         return lower_lacks(

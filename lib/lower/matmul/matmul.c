@@ -70,7 +70,7 @@ void *matmul_fit(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
     struct fitting *f = ARENA_NEW(g->a, struct fitting);
     f->stage = s;
-    if (!matmul_analyse(g, s, &f->form, why))
+    if (!matmul_analyse(g, s, true, &f->form, why))
         return NULL;
     const bool asked = schedule_names(g, &matmul_strategy);
     return asked || (pays(&f->form, why) && has_room(g, &f->form, why)) ? f : NULL;

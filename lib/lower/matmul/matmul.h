@@ -64,9 +64,10 @@ struct matmul_normal {
     uint32_t nsum;
     struct lang_symbol *sum[MATMUL_SUMS]; /* of all sums */
 };
-/* Outputs of one shape with sums over one range each, if that is what they are. */
-bool matmul_normalise(struct cg *g, const struct lower_stage *s, struct matmul_normal *n,
-                      struct buf *why);
+/* Outputs of one shape with sums over one range each, if that is what they are. merges:
+ * neighbouring axes that nothing tells apart become one. */
+bool matmul_normalise(struct cg *g, const struct lower_stage *s, bool merges,
+                      struct matmul_normal *n, struct buf *why);
 /* e, or a cast of it to t. */
 struct lang_expr *matmul_cast(struct cg *g, struct lang_expr *e, enum dtype t);
 
@@ -206,8 +207,9 @@ struct matmul_form {
 };
 
 bool matmul_same(const struct lang_expr *x, const struct lang_expr *y); /* the same tree */
-/* Does the stage have the form? why: what it lacks, when it does not. Generates nothing. */
-bool matmul_analyse(struct cg *g, const struct lower_stage *s, struct matmul_form *f,
+/* Does the stage have the form? merges: neighbouring axes may become one. why: what it lacks, when
+ * it does not. Generates nothing. */
+bool matmul_analyse(struct cg *g, const struct lower_stage *s, bool merges, struct matmul_form *f,
                     struct buf *why);
 
 /* ---- what a schedule says -------------------------------------------------------------------- */

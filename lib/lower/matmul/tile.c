@@ -1,90 +1,10 @@
 /* Finds where a block of a contraction is, and its operands' elements there (matmul.h). */
 #include <config.h>
 
+#include "lower/extent.h"
 #include "lower/matmul/matmul.h"
 
 enum { SHARED_ALIGN = 128 };
-
-/* ---- numbers of the launch ------------------------------------------------------------------- */
-
-/* A number as the launch computes it, and its value in the entry. */
-struct number {
-    struct lang_expr *e;
-    struct cg_val v; /* i64, narrow */
-};
-
-static struct number constant(struct cg *g, int64_t c)
-{
-    return (struct number){lx_int(g->a, c), cg_int(DT_I64, c)};
-}
-
-static bool is_constant(struct number n, int64_t *c)
-{
-    return cg_is_const(n.v, c);
-}
-
-/* The value of what the launch computes and is less than 2^32. */
-static struct cg_val computed(struct cg *g, struct lang_expr *e)
-{
-    return cg_index(g, cg_convert(g, cg_param_computed(g, e), DT_U32));
-}
-
-static struct number extent_of(struct cg *g, const struct lang_symbol *index)
-{
-    int64_t c;
-    if (!index)
-        return constant(g, 1);
-    struct number n = {index->dims[0], cg_index(g, cg_expr(g, index->dims[0]))};
-    if (is_constant(n, &c))
-        return constant(g, c);
-    if (n.v.narrow != CG_U32)
-        n.v = computed(g, n.e);
-    return n;
-}
-
-static struct number tiles_along(struct cg *g, const struct lang_symbol *index, uint32_t side)
-{
-    int64_t c;
-    struct number n = extent_of(g, index);
-    if (is_constant(n, &c))
-        return constant(g, c / side + (c % side != 0));
-    n.e = lx_ceil_div_int(g->a, n.e, side);
-    n.v = computed(g, n.e);
-    return n;
-}
-
-static struct number times(struct cg *g, struct number x, struct number y)
-{
-    int64_t c = 0, d = 0;
-    const bool cx = is_constant(x, &c), cy = is_constant(y, &d);
-    if (cx && cy)
-        return constant(g, c * d);
-    if (cx && c == 1)
-        return y;
-    if (cy && d == 1)
-        return x;
-    x.e = lx_mul(g->a, x.e, y.e);
-    x.v = computed(g, x.e);
-    return x;
-}
-
-static struct cg_val as_u32(struct cg *g, struct cg_val v)
-{
-    return cg_convert(g, v, DT_U32);
-}
-
-/* n / d and n % d, of what is less than 2^31. */
-static void split_off(struct cg *g, struct cg_val n, struct number d, struct cg_val *q,
-                      struct cg_val *r)
-{
-    int64_t c;
-    if (is_constant(d, &c) && c == 1) {
-        *q = n;
-        *r = cg_int(DT_I64, 0);
-        return;
-    }
-    magic_divmod(g, n, d.e, d.v, q, r);
-}
 
 /* ---- the block's tile ------------------------------------------------------------------------ */
 
@@ -127,17 +47,17 @@ static uint32_t cols_of(const struct matmul *m)
 }
 
 /* Tiles of a group: where they may be 2^31 or more, which no launch has, at most that. */
-static struct number group_tiles(struct matmul *m, struct number across)
+static struct extent group_tiles(struct matmul *m, struct extent across)
 {
     struct cg *g = m->g;
     int64_t c;
-    struct number n = times(g, constant(g, m->p->group), across);
-    if (is_constant(n, &c))
-        return constant(g, c < INT32_MAX ? c : INT32_MAX);
+    struct extent n = extent_times(g, extent_constant(g, m->p->group), across);
+    if (extent_is_constant(n, &c))
+        return extent_constant(g, c < INT32_MAX ? c : INT32_MAX);
     if ((int64_t)m->p->group * (MAP_MOST_SMALL / cols_of(m) + 1) <= INT32_MAX)
         return n;
     n.e = lx_min(g->a, n.e, lx_int(g->a, INT32_MAX));
-    n.v = computed(g, n.e);
+    n.v = extent_computed(g, n.e);
     return n;
 }
 
@@ -146,73 +66,73 @@ static struct number group_tiles(struct matmul *m, struct number across)
 static void find_tile(struct matmul *m, struct cg_val t)
 {
     struct cg *g = m->g;
-    const struct number down = tiles_along(g, m->f->i, rows_of(m));
-    const struct number across = tiles_along(g, m->f->j, cols_of(m));
+    const struct extent down = extent_divided(g, m->f->i, rows_of(m));
+    const struct extent across = extent_divided(g, m->f->j, cols_of(m));
     struct cg_val row, col, group, in_group;
     int64_t one;
-    if (m->p->group < 2 || (is_constant(down, &one) && one < 2)) {
-        split_off(g, t, across, &row, &col);
+    if (m->p->group < 2 || (extent_is_constant(down, &one) && one < 2)) {
+        extent_split(g, t, across, &row, &col);
     } else {
         const struct cg_val most = cg_int(DT_U32, m->p->group);
-        split_off(g, t, group_tiles(m, across), &group, &in_group);
-        struct cg_val first = cg_binary(g, OP_MUL, as_u32(g, group), most), rows = most;
+        extent_split(g, t, group_tiles(m, across), &group, &in_group);
+        struct cg_val first = cg_binary(g, OP_MUL, extent_u32(g, group), most), rows = most;
         if (!is_multiple(down.v, m->p->group)) {
-            rows = cg_binary(g, OP_SUB, as_u32(g, down.v), first);
+            rows = cg_binary(g, OP_SUB, extent_u32(g, down.v), first);
             rows = cg_minmax(g, false, rows, most);
         }
-        in_group = as_u32(g, in_group);
+        in_group = extent_u32(g, in_group);
         col = cg_binary(g, OP_DIV, in_group, rows);
         row = cg_binary(g, OP_SUB, in_group, cg_binary(g, OP_MUL, col, rows));
         row = cg_binary(g, OP_ADD, first, row);
     }
-    row = cg_binary(g, OP_MUL, as_u32(g, row), cg_int(DT_U32, rows_of(m)));
-    col = cg_binary(g, OP_MUL, as_u32(g, col), cg_int(DT_U32, cols_of(m)));
+    row = cg_binary(g, OP_MUL, extent_u32(g, row), cg_int(DT_U32, rows_of(m)));
+    col = cg_binary(g, OP_MUL, extent_u32(g, col), cg_int(DT_U32, cols_of(m)));
     m->row = cg_index(g, row);
     m->col = cg_index(g, col);
 }
 
-static struct number splits_of(const struct matmul *m)
+static struct extent splits_of(const struct matmul *m)
 {
     struct cg *g = m->g;
     int64_t c;
     if (m->p->split < 2)
-        return constant(g, 1);
+        return extent_constant(g, 1);
     if (!m->p->splits)
-        return constant(g, m->p->split);
+        return extent_constant(g, m->p->split);
     if (lang_const_int(m->p->splits, &c))
-        return constant(g, c);
-    return (struct number){m->p->splits, computed(g, m->p->splits)};
+        return extent_constant(g, c);
+    return (struct extent){m->p->splits, extent_computed(g, m->p->splits)};
 }
 
 /* Shares are of whole tiles along k, but for the last one; those at the end may be empty. */
-static void find_share(struct matmul *m, struct number splits)
+static void find_share(struct matmul *m, struct extent splits)
 {
     struct cg *g = m->g;
-    const struct number k = extent_of(g, m->f->k);
+    const struct extent k = extent_of(g, m->f->k);
     int64_t one, c;
     m->k_from = cg_int(DT_I64, 0);
     m->k_to = k.v;
-    if (is_constant(splits, &one) && one == 1)
+    if (extent_is_constant(splits, &one) && one == 1)
         return;
     struct cg_val per;
     const uint32_t bk = m->p->bk;
-    if (is_constant(k, &c) && is_constant(splits, &one)) {
+    if (extent_is_constant(k, &c) && extent_is_constant(splits, &one)) {
         const int64_t tiles = (c + bk - 1) / bk;
         per = cg_int(DT_U32, (tiles + one - 1) / one * bk);
     } else {
-        per = as_u32(g, computed(g, matmul_share(g->a, k.e, bk, splits.e)));
+        per = extent_u32(g, extent_computed(g, matmul_share(g->a, k.e, bk, splits.e)));
     }
-    struct cg_val end = as_u32(g, k.v), from = cg_binary(g, OP_MUL, m->split, per);
+    struct cg_val end = extent_u32(g, k.v), from = cg_binary(g, OP_MUL, m->split, per);
     from = cg_minmax(g, false, from, end);
     m->k_from = cg_index(g, from);
     m->k_to = cg_index(g, cg_minmax(g, false, cg_binary(g, OP_ADD, from, per), end));
 }
 
-static struct number tiles_of(struct matmul *m)
+static struct extent tiles_of(struct matmul *m)
 {
     struct cg *g = m->g;
-    const struct number across = tiles_along(g, m->f->j, cols_of(m));
-    return times(g, tiles_along(g, m->f->i, rows_of(m)), across);
+    const struct extent across = extent_divided(g, m->f->j, cols_of(m));
+    return extent_times(g, extent_divided(g, m->f->i, rows_of(m)), across);
 }
 
 static void find_extents(struct matmul *m)
@@ -253,17 +173,17 @@ void matmul_find(struct matmul *m, struct cg_val number)
 {
     struct cg *g = m->g;
     const struct matmul_form *f = m->f;
-    const struct number splits = splits_of(m), tiles = tiles_of(m);
+    const struct extent splits = splits_of(m), tiles = tiles_of(m);
     struct cg_val n = cg_index(g, number), share, t;
-    m->splits = as_u32(g, splits.v);
-    split_off(g, n, splits, &n, &share);
-    m->split = as_u32(g, share);
-    m->tile = as_u32(g, n);
+    m->splits = extent_u32(g, splits.v);
+    extent_split(g, n, splits, &n, &share);
+    m->split = extent_u32(g, share);
+    m->tile = extent_u32(g, n);
     t = n;
     if (f->nbatch)
-        split_off(g, n, tiles, &n, &t);
+        extent_split(g, n, tiles, &n, &t);
     for (uint32_t b = f->nbatch; b-- > 1;)
-        split_off(g, n, extent_of(g, f->batch[b]), &n, &m->batch[b]);
+        extent_split(g, n, extent_of(g, f->batch[b]), &n, &m->batch[b]);
     if (f->nbatch)
         m->batch[0] = n;
     find_tile(m, t);
@@ -284,19 +204,19 @@ struct lang_expr *matmul_items(struct matmul *m, struct cg_val *v)
 {
     struct cg *g = m->g;
     const struct matmul_form *f = m->f;
-    const struct number splits = splits_of(m);
-    struct number n = tiles_of(m);
+    const struct extent splits = splits_of(m);
+    struct extent n = tiles_of(m);
     struct lang_expr *items = n.e;
     int64_t one;
     for (uint32_t b = 0; b < f->nbatch; b++)
         items = lx_mul(g->a, items, extent_of(g, f->batch[b]).e);
-    if (!is_constant(splits, &one) || one != 1)
+    if (!extent_is_constant(splits, &one) || one != 1)
         items = lx_mul(g->a, items, splits.e);
     if (!v)
         return items;
     for (uint32_t b = 0; b < f->nbatch; b++)
-        n = times(g, n, extent_of(g, f->batch[b]));
-    *v = as_u32(g, times(g, n, splits).v);
+        n = extent_times(g, n, extent_of(g, f->batch[b]));
+    *v = extent_u32(g, extent_times(g, n, splits).v);
     return items;
 }
 

@@ -1,0 +1,183 @@
+/* Brings operands' tiles to shared memory (chain.h). What lies in memory as it is multiplied is
+ * copied by cp.async, a thread's pieces being rows apart; anything else is computed, and passes
+ * registers.
+ */
+#include <config.h>
+
+#include "lower/chain/chain.h"
+
+#include "lower/extent.h"
+
+enum { SIZE = 2, PIECE = MMA_CHUNK / SIZE }; /* bytes of an element; elements of a piece */
+
+static const struct matmul_operand *operand(const struct chain_slab *t)
+{
+    return &t->m.f->operand[t->operand];
+}
+
+static uint32_t pieces_of_row(const struct chain_slab *t)
+{
+    return t->lay.row_bytes / MMA_CHUNK;
+}
+
+uint32_t chain_slab_bytes(const struct chain_slab *t)
+{
+    return t->rows * t->lay.row_bytes;
+}
+
+static bool lies_along_k(const struct chain_slab *t)
+{
+    return t->lay.layout == MMA_ALONG_K;
+}
+
+/* The row (column) and the term of the operand at a tile's row r and element e of it. */
+static struct cg_val at_of(const struct chain_slab *t, struct cg_val at, struct cg_val r,
+                           struct cg_val e)
+{
+    return cg_add(t->m.g, at, lies_along_k(t) ? r : e);
+}
+
+static struct cg_val k_of(const struct chain_slab *t, struct cg_val k, struct cg_val r,
+                          struct cg_val e)
+{
+    return cg_add(t->m.g, k, lies_along_k(t) ? e : r);
+}
+
+static struct cg_val address(struct chain_slab *t, struct cg_val at, struct cg_val k,
+                             struct cg_val r, struct cg_val e)
+{
+    struct cg *g = t->m.g;
+    const struct cg_place_of p = matmul_place(&t->m, t->operand, cg_index(g, at_of(t, at, r, e)),
+                                              cg_index(g, k_of(t, k, r, e)));
+    return cg_binary(g, OP_ADD, cg_value(DT_I64, p.base), cg_int(DT_I64, p.offset));
+}
+
+void chain_slab_begin(struct chain_slab *t, struct cg_val thread)
+{
+    struct cg *g = t->m.g;
+    const uint32_t across = pieces_of_row(t);
+    const struct cg_val zero = cg_u32(0);
+    struct cg_val takes = cg_bool(g, true);
+    int64_t always;
+    t->is_async = t->aligned && operand(t)->plain && g->target->sm >= 80 &&
+                  dtype_bits(operand(t)->plain->sym->type) == SIZE * 8;
+    t->row_step = t->threads / across;
+    t->count = (t->rows + t->row_step - 1) / t->row_step;
+    t->row = cg_binary(g, OP_DIV, thread, cg_u32(across));
+    t->piece = cg_binary(g, OP_MOD, thread, cg_u32(across));
+    if (t->threads % across || t->row_step > t->rows)
+        takes = cg_binary(g, OP_LT, t->row, cg_u32(t->row_step < t->rows ? t->row_step : t->rows));
+    t->takes_part = cg_is_const(takes, &always) ? -1 : cg_reg(g, takes);
+    if (!t->is_async || t->count == 1)
+        return;
+    const struct cg_val from = address(t, zero, zero, zero, zero);
+    const struct cg_val to = address(t, zero, zero, cg_u32(t->row_step), zero);
+    t->next_row = cg_op(g, cg_binary(g, OP_SUB, to, from));
+}
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+static struct cg_val row_of(const struct chain_slab *t, uint32_t n)
+{
+    return cg_add(t->m.g, t->row, cg_u32(n * t->row_step));
+}
+
+static struct cg_val first_element(const struct chain_slab *t)
+{
+    return cg_mul(t->m.g, t->piece, PIECE);
+}
+
+static struct ptx_operand target(const struct chain_slab *t, uint32_t n)
+{
+    struct cg *g = t->m.g;
+    struct cg_val to = mma_chunk(g, &t->lay, row_of(t, n), t->piece);
+    to = cg_add(g, cg_add(g, to, cg_u32(t->offset)), cg_value(DT_U32, t->m.shared));
+    return ptx_mem(cg_reg(g, to), 0);
+}
+
+/* Has the thread a piece number n? A predicate, -1: always. */
+static int32_t exists(const struct chain_slab *t, uint32_t n)
+{
+    struct cg *g = t->m.g;
+    if ((n + 1) * t->row_step <= t->rows)
+        return t->takes_part;
+    struct cg_val ok = cg_binary(g, OP_LT, row_of(t, n), cg_u32(t->rows));
+    if (t->takes_part >= 0)
+        ok = cg_binary(g, OP_LAND, ok, cg_value(DT_BOOL, t->takes_part));
+    return cg_reg(g, ok);
+}
+
+/* Is the operand's element at (at, k) there? */
+static struct cg_val is_inside(const struct chain_slab *t, struct cg_val at, struct cg_val k)
+{
+    struct cg *g = t->m.g;
+    const struct cg_val rows = operand(t)->side == MATMUL_A ? t->m.m : t->m.n;
+    const struct cg_val p = cg_binary(g, OP_LT, at, cg_convert(g, rows, DT_U32));
+    return cg_binary(g, OP_LAND, p, cg_binary(g, OP_LT, k, cg_convert(g, t->m.k, DT_U32)));
+}
+
+static void copy_pieces(struct chain_slab *t, struct cg_val at, struct cg_val k)
+{
+    struct cg *g = t->m.g;
+    const struct cg_val e = first_element(t);
+    int32_t from = cg_reg(g, address(t, at, k, t->row, e));
+    for (uint32_t n = 0; n < t->count; n++) {
+        const struct cg_val r = row_of(t, n);
+        const struct cg_val inside = is_inside(t, at_of(t, at, r, e), k_of(t, k, r, e));
+        const struct cg_val bytes = cg_select(g, cg_reg(g, inside), cg_u32(MMA_CHUNK), cg_u32(0));
+        if (n) {
+            const int32_t next = cg_new(g, DT_I64);
+            PTX(&g->b, "add.s64", ptx_r(next), ptx_r(from), t->next_row);
+            from = next;
+        }
+        mma_copy_async(g, exists(t, n), target(t, n), ptx_mem(from, 0), MMA_CHUNK,
+                       cg_reg(g, bytes));
+    }
+}
+
+/* ---- computed elements ----------------------------------------------------------------------- */
+
+static void stop_reading(struct cg *g)
+{
+    g->read = NULL;
+    g->read_ctx = NULL;
+    g->converts = false;
+    g->is_uniform = NULL;
+    g->binary = NULL;
+    g->unroll = 0;
+}
+
+static void compute_piece(struct chain_slab *t, uint32_t n, struct cg_val at, struct cg_val k)
+{
+    struct cg *g = t->m.g;
+    const uint32_t lanes = t->aligned ? PIECE : 1;
+    const struct cg_val r = row_of(t, n);
+    const int32_t there = exists(t, n);
+    struct cg_val v[PIECE];
+    struct ptx_operand word[MMA_CHUNK / 4];
+    for (uint32_t i = 0; i < PIECE; i += lanes) {
+        const struct cg_val e = cg_add(g, first_element(t), cg_u32(i));
+        const struct cg_val a = at_of(t, at, r, e), b = k_of(t, k, r, e);
+        struct cg_val inside = is_inside(t, a, b);
+        if (there >= 0)
+            inside = cg_binary(g, OP_LAND, inside, cg_value(DT_BOOL, there));
+        matmul_fetch(&t->m, t->operand, cg_index(g, a), cg_index(g, b), lanes, cg_reg(g, inside),
+                     v + i);
+    }
+    for (uint32_t w = 0; w < MMA_CHUNK / 4; w++)
+        word[w] = cg_pack(g, operand(t)->type, 2, v + (size_t)2 * w);
+    ptx_emit(&g->b, there, false, "st.shared.v4.b32",
+             PTX_ARGS(target(t, n), ptx_vec(&g->b, 4, word)));
+}
+
+void chain_bring(struct chain_slab *t, struct cg_val at, struct cg_val k)
+{
+    if (t->is_async) {
+        copy_pieces(t, at, k);
+        return;
+    }
+    map_begin_reading(t->m.g, &t->m.reader);
+    for (uint32_t n = 0; n < t->count; n++)
+        compute_piece(t, n, at, k);
+    stop_reading(t->m.g);
+}

@@ -1,0 +1,244 @@
+/* Chains of contractions: stages that stream over an index j, with sums of products inside of what
+ * is reduced. Attention is the foremost of them. Private to lib/lower.
+ *
+ *     s[b.., i, j]  = sum[c](q * k)                scores: sums that depend on j
+ *     m[b.., i]     = max[j](f(s, ...))            streams: reductions over j, of a row (b.., i)
+ *     o[b.., i, e]  = sum[j](p(s, m, ...) * v)     and with a column e, where p does not depend on
+ * e y[b.., i, e]  = g(o, m, ...)                 outputs
+ *
+ * All streams are computed in one pass over j, and no score is ever stored. What a stream needs of
+ * another one is not known before the pass ends, but for a maximum m that stands in its terms as
+ * exp(x - m): there the terms so far are those of the maximum so far, and when it grows by d the
+ * sum is multiplied by exp(-d). A factor that is the same for the whole row is taken out of the
+ * sum.
+ *
+ * Equations are normalised first (chain/form.c): intermediates are expanded, every score and every
+ * stream is a local variable that stands for it, and one symbol each for the row's axes, the
+ * column and j is used in all of them. Binding these is all that evaluating a part takes.
+ *
+ *   chain/form.c     what fits, and what is computed
+ *   chain/range.c    conditions on j that are ranges of it
+ *   chain/running.c  which terms may be rescaled, and by what
+ *   chain/products.c the products in it, as tensor cores multiply them
+ *   chain/any.c      any form, without tensor cores: a warp for each row
+ *   chain/tile.c     streams of the rows that a warp has, for all kernels by tensor cores
+ *   chain/store.c    outputs of those
+ *   chain/bring.c    operands' tiles, from memory to shared memory, by all threads
+ *   chain/mma.c      the kernel by mma.sync
+ *   chain/strategy.c the strategy
+ */
+#ifndef KAIO_LOWER_CHAIN_H
+#define KAIO_LOWER_CHAIN_H
+
+#include "lower/matmul/matmul.h"
+#include "lower/mma/fragment.h"
+
+enum {
+    CHAIN_SCORES = 4,
+    CHAIN_STREAMS = 16,
+    CHAIN_OUTS = 16,
+    CHAIN_PARTS = 8,
+    CHAIN_AXES = VARIANT_RANK,
+    CHAIN_COLUMNS = 4, /* streams with a column, by tensor cores */
+};
+
+/* A sum of products for each row and j. */
+struct chain_score {
+    const struct lang_symbol *sym; /* the local that stands for it */
+    struct lang_expr *e;           /* the reduction over c */
+};
+
+/* Something that depends on j, and not on the column. */
+struct chain_part {
+    const struct lang_symbol *sym;
+    struct lang_expr *e;
+};
+
+/* A reduction over j. */
+struct chain_stream {
+    const struct lang_symbol *sym; /* the local that stands for it: of the row, or of its column */
+    struct span span;
+    enum lang_reduce reduce;
+    enum dtype type;
+    /* The terms are those of low <= j < high: expressions of the row's axes. low NULL: 0. */
+    struct lang_expr *low, *high;
+    struct lang_expr *term;
+    /* The same as they were written, before chain_narrow(). */
+    struct lang_expr *whole_low, *whole_high, *whole_term;
+    bool has_column; /* terms depend on the column */
+    /* Where they do: term is an expression of these, of the column and of j. */
+    uint32_t npart;
+    struct chain_part part[CHAIN_PARTS];
+    /* The number of the maximum m in the terms, -1: there is none. When m grows from x to y, the
+     * sum is multiplied by exp(weight * (y - x)); weight NULL: -1. base2: by exp2(). */
+    int running;
+    struct lang_expr *weight;
+    bool base2;
+};
+
+struct chain_out {
+    const struct lang_equation *eq; /* normalised */
+    bool has_column;
+};
+
+struct chain_form {
+    const struct lower_stage *stage; /* as it was written */
+    uint32_t nrow;                   /* axes of a row, in the order of the first output's */
+    struct lang_symbol *row[CHAIN_AXES];
+    struct lang_symbol *column; /* NULL: no output has one */
+    struct lang_symbol *j;      /* dims[0]: where it ends in the tensors, */
+    bool ends;                  /* if that is known */
+    uint32_t nscore, nstream, nout;
+    struct chain_score score[CHAIN_SCORES];
+    struct chain_stream stream[CHAIN_STREAMS]; /* each after those that it needs */
+    struct chain_out out[CHAIN_OUTS];
+};
+
+/* ---- chain/form.c ---------------------------------------------------------------------------- */
+
+/* Does the stage have the form? why: what it lacks, when it does not. Generates nothing. */
+bool chain_analyse(struct cg *g, const struct lower_stage *s, struct chain_form *f,
+                   struct buf *why);
+/* Does e mention any of the symbols? */
+bool chain_mentions(const struct lang_expr *e, const struct lang_symbol *sym);
+bool chain_mentions_score(const struct chain_form *f, const struct lang_expr *e);
+/* The first stream that e mentions; -1: none. */
+int chain_mentioned_stream(const struct chain_form *f, const struct lang_expr *e);
+
+/* ---- chain/range.c --------------------------------------------------------------------------- */
+
+/* Narrows the range [*low, *high) of j to where a condition around the whole term holds, and takes
+ * the condition off the term: elsewhere the term is what the reduction begins with. What is no
+ * range of j stays. */
+void chain_narrow(struct cg *g, const struct lang_symbol *j, enum lang_reduce reduce,
+                  struct lang_expr **term, struct lang_expr **low, struct lang_expr **high);
+
+/* ---- chain/running.c ------------------------------------------------------------------------- */
+
+/* Are the stream's terms such that one pass computes it? Finds out what they are rescaled by, and
+ * takes factors of the whole row out of them: *value, what the stream's local stands for, is
+ * multiplied and divided by these. */
+bool chain_make_running(struct cg *g, struct chain_form *f, struct chain_stream *s,
+                        struct lang_expr **value, struct buf *why);
+
+/* ---- chain/products.c ------------------------------------------------------------------------ */
+
+/* A product of matrices whose rows are those of a tile: of a score q k with columns j and terms c,
+ * of a stream p v with the column and terms j. */
+struct chain_product {
+    struct matmul_form form;       /* of one product; batch: the row's axes but i, in their order */
+    const struct lang_symbol *raw; /* the local that stands for the product's sums */
+    struct lang_expr *value;       /* what the score or the stream is of them */
+    uint32_t stream;               /* its number, of a stream */
+};
+struct chain_tensor {
+    const struct chain_form *f;
+    uint32_t i; /* which of the row's axes a tile's rows run along; f->nrow: a tile has one row */
+    enum dtype type; /* of all operands: f16 or bf16 */
+    struct chain_product score[CHAIN_SCORES];
+    uint32_t ncolumn;
+    struct chain_product column[CHAIN_COLUMNS]; /* operand 0: the stream's first part; 1: v */
+};
+/* Are all scores, and all streams with a column, products that tensor cores take? why: what is in
+ * the way. */
+bool chain_find_products(struct cg *g, const struct chain_form *f, struct chain_tensor *t,
+                         struct buf *why);
+
+/* ---- chain/any.c ----------------------------------------------------------------------------- */
+
+enum { CHAIN_ANY_BLOCK = 128 };
+/* Code for any form in the entry that has begun, of so many threads: its launch's grid. */
+struct lang_expr *chain_any(struct cg *g, const struct chain_form *f);
+/* Computes and stores all outputs of a row, of which a warp's lanes know the axes (i64). */
+void chain_any_row(struct cg *g, const struct chain_form *f, const struct cg_val *row,
+                   struct cg_val lane);
+
+/* ---- chain/tile.c ---------------------------------------------------------------------------- */
+
+/* The rows that a warp has, 16 by 16, as instructions of mma.sync and wgmma have their sums: lane 4
+ * r + c has of each 8 columns the words of rows r and r + 8, columns 2 c and 2 c + 1.
+ *
+ * The streams of a row are the same in its four lanes, or a part of each in every lane. */
+enum { CHAIN_HIGH = 2, CHAIN_ROWS = 2 * CHAIN_HIGH, CHAIN_WIDE = 256 };
+struct chain_tile {
+    struct cg *g;
+    const struct chain_tensor *t;
+    uint32_t high, wide;           /* blocks of 16 rows of a warp; j of a tile, a multiple of 16 */
+    uint32_t block_rows;           /* rows of the block */
+    uint32_t columns;              /* of the sums, a multiple of 16: all that there are */
+    struct cg_val row[CHAIN_AXES]; /* i64; that of .t->i is not used */
+    struct cg_val first, block_first; /* u32: the first row of the warp, and of the block */
+    struct cg_val lane;               /* u32 */
+    /* found by chain_tile_begin(): */
+    struct cg_val end;                /* u32: of j */
+    struct cg_val at[CHAIN_ROWS];     /* i64: the lane's rows, the last one for those outside */
+    struct cg_val exists[CHAIN_ROWS]; /* predicates or constants */
+    struct cg_val low[CHAIN_STREAMS][CHAIN_ROWS], high_of[CHAIN_STREAMS][CHAIN_ROWS]; /* i32 */
+    /* u32: terms of the block's rows are those of from <= j < to, and of whole_from <= j < whole_to
+     * for all of its rows and streams; the latter may be empty, and is never reached where
+     * is_whole does not hold */
+    struct cg_val from, to, whole_from, whole_to;
+    int32_t state[CHAIN_STREAMS][CHAIN_ROWS]; /* mutable; of streams without a column */
+    int32_t scale[CHAIN_COLUMNS][CHAIN_ROWS]; /* mutable; f32, of streams with one */
+    int32_t *sum[CHAIN_COLUMNS]; /* mutable: word w of 16 rows i and 8 columns b: ((i * columns / 8)
+                                    + b) * 4 + w */
+    int32_t *word[CHAIN_COLUMNS]; /* mutable: the left operand of the second product, of 16 rows i
+                                     and 16 j n: ((i * wide / 16) + n) * 4 + w */
+};
+/* .g to .lane are set. */
+void chain_tile_begin(struct chain_tile *x);
+/* Takes the scores of a tile whose first j is `first`, a u32: word w of 16 rows i and 8 j b is
+ * score[n][((i * wide / 8) + b) * 4 + w]. Makes .word of them, and multiplies .sum by what it is
+ * to be rescaled by. */
+void chain_tile_step(struct chain_tile *x, struct cg_val first, int32_t *const *score);
+/* After the last tile: stores the outputs of the warp's rows; those of rows that have infinities or
+ * NaN are computed anew. */
+void chain_tile_end(struct chain_tile *x);
+
+/* ---- chain/store.c --------------------------------------------------------------------------- */
+
+/* Stores the outputs, of states that are complete. */
+void chain_store(struct chain_tile *x);
+/* Binds what stands for the row's axes, the lane's row n. */
+void chain_bind_row(struct chain_tile *x, uint32_t n);
+
+/* ---- chain/bring.c --------------------------------------------------------------------------- */
+
+/* An operand's tile in shared memory: rows of whole pieces of 16 bytes, one of which is a thread's
+ * at a time. */
+struct chain_slab {
+    struct matmul m; /* finds the elements of a product's operand */
+    uint32_t operand;
+    struct mma_lay lay;
+    uint32_t rows, offset; /* of the tile; bytes of shared memory in front of it */
+    bool aligned;          /* what lies in memory as it is, is copied by whole pieces */
+    uint32_t threads;      /* of the block */
+    /* found by chain_slab_begin(): */
+    bool is_async;
+    uint32_t row_step, count;    /* rows from a thread's piece to its next; pieces of a thread */
+    struct cg_val row, piece;    /* u32: of the thread's first */
+    int32_t to, takes_part;      /* u32: shared address of that; predicate, -1: always */
+    struct ptx_operand next_row; /* 64 bits: bytes in memory from a piece to the next */
+};
+/* Bytes of the tile. */
+uint32_t chain_slab_bytes(const struct chain_slab *t);
+/* .m to .threads are set; thread: u32. */
+void chain_slab_begin(struct chain_slab *t, struct cg_val thread);
+/* Brings the tile whose first row (column) of the operand is `at`, and whose first term is k, both
+ * u32: by cp.async where it may, which the caller commits. What is outside of the operand is 0. */
+void chain_bring(struct chain_slab *t, struct cg_val at, struct cg_val k);
+
+/* ---- chain/mma.c ----------------------------------------------------------------------------- */
+
+struct chain_plan {
+    uint32_t warps, high, wide; /* of a block; see struct chain_tile */
+    uint32_t terms, columns;    /* of scores and of sums at most, multiples of 16 */
+    bool aligned;               /* rows of q, k and v in memory are whole pieces of 16 bytes */
+};
+/* Bytes of dynamic shared memory. */
+uint32_t chain_mma_shared(const struct chain_tensor *t, const struct chain_plan *p);
+/* Code for the entry that has begun: its launch's grid. c: what the operands need is required. */
+struct lang_expr *chain_mma(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p,
+                            struct variant_condition *c);
+
+#endif

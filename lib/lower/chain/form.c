@@ -1,0 +1,611 @@
+/* Finds out what a chain is made of (chain.h). */
+#include <config.h>
+
+#include "lower/chain/chain.h"
+
+enum { MOST_NODES = 20000, MOST_DEPTH = 64 };
+
+struct bound {
+    const struct lang_symbol *sym;
+    struct lang_expr *to;
+};
+
+struct build {
+    struct cg *g;
+    struct chain_form *f;
+    struct buf *why;
+    VEC(struct bound) bound;
+    uint32_t naxis; /* of the first output: rows and the column */
+    struct lang_symbol *axis[CHAIN_AXES];
+    struct lang_symbol *c[CHAIN_SCORES]; /* indices of scores, by extent */
+    uint32_t nc;
+    bool in_stream, in_score;
+    bool guarded; /* a condition decides whether it is evaluated */
+    bool outside; /* and of an intermediate for which elements, so that it may have no such */
+    bool stray;   /* what was copied reads elements that may not be there */
+    unsigned nodes, depth;
+};
+
+/* NULL after saying why not. */
+__attribute__((format(printf, 3, 4))) static struct lang_expr *
+no(const struct build *x, struct span s, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    lower_lacks(x->why, s, "%s", arena_vprintf(x->g->a, fmt, ap));
+    va_end(ap);
+    return NULL;
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
+bool chain_mentions(const struct lang_expr *e, const struct lang_symbol *sym)
+{
+    if (e->kind == E_NAME && e->sym == sym)
+        return true;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (chain_mentions(e->args[i], sym))
+            return true;
+    for (uint32_t i = 0; i < e->nindex; i++)
+        if ((e->index[i]->low && chain_mentions(e->index[i]->low, sym)) ||
+            chain_mentions(e->index[i]->dims[0], sym))
+            return true;
+    return e->pad && chain_mentions(e->pad, sym);
+}
+
+bool chain_mentions_score(const struct chain_form *f, const struct lang_expr *e)
+{
+    for (uint32_t i = 0; i < f->nscore; i++)
+        if (chain_mentions(e, f->score[i].sym))
+            return true;
+    return false;
+}
+
+int chain_mentioned_stream(const struct chain_form *f, const struct lang_expr *e)
+{
+    for (uint32_t i = 0; i < f->nstream; i++)
+        if (chain_mentions(e, f->stream[i].sym))
+            return (int)i;
+    return -1;
+}
+
+static const struct bound *find(const struct build *x, const struct lang_symbol *sym)
+{
+    for (size_t i = x->bound.n; i-- > 0;)
+        if (x->bound.v[i].sym == sym)
+            return &x->bound.v[i];
+    return NULL;
+}
+
+/* Does what is written depend on j, which the indices around it may stand for? */
+static bool depends_on_j(const struct build *x, const struct lang_expr *e)
+{
+    e = cg_view(x->g, e);
+    if (e->kind == E_NAME) {
+        const struct bound *b = find(x, e->sym);
+        return b && chain_mentions(b->to, x->f->j);
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (depends_on_j(x, e->args[i]))
+            return true;
+    for (uint32_t i = 0; i < e->nindex; i++)
+        if ((e->index[i]->low && depends_on_j(x, e->index[i]->low)) ||
+            depends_on_j(x, e->index[i]->dims[0]))
+            return true;
+    return e->pad && depends_on_j(x, e->pad);
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+static void bind(struct build *x, const struct lang_symbol *sym, struct lang_expr *to)
+{
+    *VEC_PUSH(x->g->a, &x->bound) = (struct bound){sym, to};
+}
+
+static struct lang_expr *name_of(struct cg *g, struct lang_symbol *sym, struct span s)
+{
+    struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
+    *e = (struct lang_expr){.kind = E_NAME,
+                            .type = sym->kind == SYM_INDEX ? DT_I64 : sym->type,
+                            .span = s,
+                            .name = sym->name,
+                            .sym = sym,
+                            .height = 1};
+    return e;
+}
+
+static struct lang_symbol *local(struct cg *g, const char *name, enum dtype t, struct span s)
+{
+    struct lang_symbol *sym = ARENA_NEW(g->a, struct lang_symbol);
+    *sym = (struct lang_symbol){.kind = SYM_LOCAL, .name = name, .span = s, .type = t};
+    return sym;
+}
+
+static struct lang_expr *copy(struct build *x, const struct lang_expr *from);
+
+static bool set_height(struct lang_expr *c)
+{
+    c->height = 1;
+    for (uint32_t i = 0; i < c->nargs; i++)
+        c->height = c->args[i]->height >= c->height ? c->args[i]->height + 1 : c->height;
+    if (c->pad && c->pad->height >= c->height)
+        c->height = c->pad->height + 1;
+    return c->height <= LANG_MAX_HEIGHT;
+}
+
+/* ---- scores ---------------------------------------------------------------------------------- */
+
+/* The index of scores over this extent: equal ones have the same. NULL: one too many. */
+static struct lang_symbol *index_of_score(struct build *x, const struct lang_symbol *c)
+{
+    for (uint32_t i = 0; i < x->nc; i++)
+        if (inspect_same_expr(x->c[i]->dims[0], c->dims[0]))
+            return x->c[i];
+    if (x->nc == CHAIN_SCORES)
+        return NULL;
+    struct lang_symbol *own = ARENA_NEW(x->g->a, struct lang_symbol);
+    *own = *c;
+    own->low = NULL;
+    return x->c[x->nc++] = own;
+}
+
+static bool from_zero(const struct lang_symbol *k)
+{
+    int64_t v;
+    return !k->low || (lang_const_int(k->low, &v) && v == 0);
+}
+
+static struct lang_expr *add_score(struct build *x, struct lang_expr *e)
+{
+    struct chain_form *f = x->f;
+    for (uint32_t i = 0; i < f->nscore; i++)
+        if (f->score[i].e->index[0] == e->index[0] &&
+            matmul_same(f->score[i].e->args[0], e->args[0]))
+            return name_of(x->g, (struct lang_symbol *)f->score[i].sym, e->span);
+    if (f->nscore == CHAIN_SCORES)
+        return no(x, e->span, "this sum is one too many");
+    struct lang_symbol *sym = local(x->g, "score", e->type, e->span);
+    f->score[f->nscore++] = (struct chain_score){sym, e};
+    return name_of(x->g, sym, e->span);
+}
+
+static struct lang_expr *copy_score(struct build *x, const struct lang_expr *e)
+{
+    if (e->reduce != RED_SUM || e->nindex != 1)
+        return no(x, e->span, "this %s over %u ind%s is inside a reduction over '%s'",
+                  lang_reduce_name(e->reduce), e->nindex, e->nindex == 1 ? "ex" : "ices",
+                  x->f->j->name);
+    if (!from_zero(e->index[0]) || !inspect_at_launch(e->index[0]->dims[0]))
+        return no(x, e->span, "the range of '%s' is more than 0 to a number known at launch",
+                  e->index[0]->name);
+    struct lang_symbol *own = index_of_score(x, e->index[0]);
+    if (!own)
+        return no(x, e->span, "this sum is over one index too many");
+    const size_t mark = x->bound.n;
+    bind(x, e->index[0], name_of(x->g, own, e->span));
+    struct lang_expr *c = ARENA_NEW(x->g->a, struct lang_expr);
+    *c = *e;
+    c->index = ARENA_ARRAY(x->g->a, 1, struct lang_symbol *);
+    c->index[0] = own;
+    c->args = ARENA_ARRAY(x->g->a, 1, struct lang_expr *);
+    const bool stray = x->stray;
+    x->in_score = true;
+    x->stray = false;
+    c->args[0] = copy(x, e->args[0]);
+    x->in_score = false;
+    x->bound.n = mark;
+    if (!c->args[0])
+        return NULL;
+    if (x->guarded && (x->outside || !e->anywhere) && x->stray)
+        return no(x, e->span, "this sum may only be computed where a condition holds");
+    x->stray |= stray;
+    c->height = 1 + c->args[0]->height;
+    return add_score(x, c);
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+static bool same_or_null(const struct lang_expr *x, const struct lang_expr *y)
+{
+    return x && y ? matmul_same(x, y) : x == y;
+}
+
+static bool is_same_stream(const struct chain_stream *s, const struct chain_stream *t)
+{
+    return s->reduce == t->reduce && s->type == t->type && matmul_same(s->term, t->term) &&
+           same_or_null(s->low, t->low) && matmul_same(s->high, t->high);
+}
+
+/* The tensor's dimension that j runs along in what the terms read, where a range is written. */
+static struct lang_expr *extent_of_j(const struct chain_form *f, const struct lang_expr *e)
+{
+    for (uint32_t i = 0; e->kind == E_INDEX && !e->pad && i < e->nargs; i++)
+        if (inspect_is_index(e->args[i], f->j))
+            return e->sym->dims[i];
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        struct lang_expr *n = extent_of_j(f, e->args[i]);
+        if (n)
+            return n;
+    }
+    return NULL;
+}
+
+/* Makes sure that j ends where the stream does, or where what it reads does. */
+static bool set_extent(struct build *x, const struct lang_expr *e, const struct chain_stream *s)
+{
+    struct chain_form *f = x->f;
+    struct lang_expr *n = NULL;
+    if (!s->low && inspect_at_launch(s->high))
+        n = s->high;
+    for (uint32_t i = 0; i < f->nscore && !n; i++)
+        n = extent_of_j(f, f->score[i].e->args[0]);
+    n = n ? n : extent_of_j(f, s->term);
+    if (!n || f->j->dims[0] == n)
+        return true;
+    if (!f->ends) {
+        f->j->dims[0] = n;
+        return f->ends = true;
+    }
+    if (inspect_same_expr(f->j->dims[0], n) || s->low || !inspect_at_launch(s->high))
+        return true;
+    no(x, e->span, "'%s' has another range than in the first reduction", e->index[0]->name);
+    return false;
+}
+
+/* What stands for the reduction e, whose range and terms s has. NULL after saying why not. */
+static struct lang_expr *add_stream(struct build *x, const struct lang_expr *e,
+                                    struct chain_stream *s)
+{
+    struct chain_form *f = x->f;
+    struct lang_symbol *sym = local(x->g, lang_reduce_name(e->reduce), e->type, e->span);
+    struct lang_expr *value = name_of(x->g, sym, e->span);
+    s->sym = sym;
+    if (!set_extent(x, e, s) || !chain_make_running(x->g, f, s, &value, x->why))
+        return NULL;
+    for (uint32_t i = 0; i < f->nstream; i++)
+        if (is_same_stream(&f->stream[i], s)) {
+            sym->id = UINT32_MAX; /* the other one stands for it */
+            bind(x, sym, name_of(x->g, (struct lang_symbol *)f->stream[i].sym, e->span));
+            return copy(x, value);
+        }
+    if (f->nstream == CHAIN_STREAMS)
+        return no(x, e->span, "this %s is one too many", lang_reduce_name(e->reduce));
+    f->stream[f->nstream++] = *s;
+    return value;
+}
+
+/* A reduction of the row: its index becomes j. */
+static struct lang_expr *copy_stream(struct build *x, const struct lang_expr *e)
+{
+    struct chain_stream s = {.span = e->span, .reduce = e->reduce, .type = e->type, .running = -1};
+    const size_t mark = x->bound.n;
+    const bool before = x->in_stream, guarded = x->guarded, stray = x->stray;
+    if (e->nindex != 1)
+        return no(x, e->span, "this %s is over several indices", lang_reduce_name(e->reduce));
+    if (e->reduce != RED_SUM && e->reduce != RED_MAX && e->reduce != RED_MIN)
+        return no(x, e->span, "%s is no sum, max or min", lang_reduce_name(e->reduce));
+    const struct lang_symbol *k = e->index[0];
+    if (!x->f->j->name)
+        x->f->j->name = k->name;
+    if (!from_zero(k) && !(s.low = copy(x, k->low)))
+        return NULL;
+    if (!(s.high = copy(x, k->dims[0])))
+        return NULL;
+    if (chain_mentioned_stream(x->f, s.high) >= 0 ||
+        (s.low && chain_mentioned_stream(x->f, s.low) >= 0))
+        return no(x, e->span, "the range of '%s' is reduced itself", k->name);
+    bind(x, k, name_of(x->g, x->f->j, e->span));
+    x->in_stream = true;
+    x->guarded = x->stray = false;
+    s.term = copy(x, e->args[0]);
+    x->in_stream = before;
+    x->guarded = guarded;
+    x->bound.n = mark;
+    if (!s.term)
+        return NULL;
+    if (x->guarded && (x->outside || !e->anywhere) && x->stray)
+        return no(x, e->span, "this %s may only be computed where a condition holds",
+                  lang_reduce_name(e->reduce));
+    x->stray |= stray;
+    s.whole_low = s.low;
+    s.whole_high = s.high;
+    s.whole_term = s.term;
+    chain_narrow(x->g, x->f->j, s.reduce, &s.term, &s.low, &s.high);
+    return add_stream(x, e, &s);
+}
+
+static struct lang_expr *copy_reduce(struct build *x, const struct lang_expr *e)
+{
+    if (x->in_score)
+        return no(x, e->span, "this %s is inside a sum of a reduction's terms",
+                  lang_reduce_name(e->reduce));
+    return x->in_stream && depends_on_j(x, e) ? copy_score(x, e) : copy_stream(x, e);
+}
+
+/* ---- everything ------------------------------------------------------------------------------ */
+
+static struct lang_expr *copy_definition(struct build *x, const struct lang_expr *e)
+{
+    const struct lang_equation *eq = e->sym->def;
+    const size_t mark = x->bound.n;
+    const bool outside = x->outside;
+    struct lang_expr *sub[CHAIN_AXES];
+    if (x->depth == MOST_DEPTH || eq->nindex > CHAIN_AXES)
+        return no(x, e->span, "'%s' is too deep", e->sym->name);
+    for (uint32_t i = 0; i < eq->nindex; i++)
+        if (!(sub[i] = copy(x, e->args[i])))
+            return NULL;
+    for (uint32_t i = 0; i < eq->nindex; i++) {
+        bind(x, eq->index[i], matmul_cast(x->g, sub[i], DT_I64));
+        x->outside |= x->guarded && !inspect_in_range(e, i);
+    }
+    x->depth++;
+    struct lang_expr *c = copy(x, eq->rhs);
+    x->depth--;
+    x->outside = outside;
+    x->bound.n = mark;
+    return c ? matmul_cast(x->g, c, e->type) : NULL;
+}
+
+static struct lang_expr *copy_node(struct build *x, const struct lang_expr *e)
+{
+    struct lang_expr *c = ARENA_NEW(x->g->a, struct lang_expr);
+    const bool guards = lang_guards(e);
+    const bool before = x->guarded;
+    *c = *e;
+    for (uint32_t i = 0; e->kind == E_INDEX && !e->pad && i < e->nargs; i++)
+        x->stray |= !inspect_in_range(e, i);
+    c->args = ARENA_ARRAY(x->g->a, e->nargs, struct lang_expr *);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        x->guarded = before || (guards && i);
+        c->args[i] = copy(x, e->args[i]);
+        x->guarded = before;
+        if (!c->args[i])
+            return NULL;
+    }
+    if (e->pad && !(c->pad = copy(x, e->pad)))
+        return NULL;
+    return set_height(c) ? c : no(x, e->span, "the equations expand to too much");
+}
+
+static struct lang_expr *copy(struct build *x, const struct lang_expr *from)
+{
+    const struct lang_expr *e = cg_view(x->g, from);
+    if (++x->nodes > MOST_NODES)
+        return no(x, e->span, "the equations expand to too much");
+    if (e->kind == E_REDUCE)
+        return copy_reduce(x, e);
+    const struct bound *b = e->kind == E_NAME ? find(x, e->sym) : NULL;
+    if (b)
+        return b->to;
+    const bool tensor = e->kind == E_INDEX || (e->kind == E_NAME && (e->sym->kind == SYM_TENSOR ||
+                                                                     e->sym->kind == SYM_BUFFER));
+    if (tensor && cg_is_defined(x->g, e->sym)) {
+        if (!e->pad)
+            return copy_definition(x, e);
+        if (inspect_reduces(x->g, e))
+            return no(x, e->span, "'%s' is read through pad()", e->sym->name);
+    }
+    return copy_node(x, e);
+}
+
+/* ---- axes ------------------------------------------------------------------------------------ */
+
+/* The axis of the first output that an index of another one stands for: the first that is free and
+ * has its extent. */
+static struct lang_symbol *axis_for(const struct build *x, const struct lang_symbol *index,
+                                    uint32_t *taken)
+{
+    for (uint32_t i = 0; i < x->naxis; i++)
+        if (!(*taken & 1u << i) && inspect_same_expr(x->axis[i]->dims[0], index->dims[0])) {
+            *taken |= 1u << i;
+            return x->axis[i];
+        }
+    return NULL;
+}
+
+static bool copy_output(struct build *x, const struct lang_equation *eq, struct chain_out *out)
+{
+    struct lang_equation *own = ARENA_NEW(x->g->a, struct lang_equation);
+    uint32_t taken = 0;
+    *own = *eq;
+    own->index = ARENA_ARRAY(x->g->a, eq->nindex, struct lang_symbol *);
+    x->bound.n = 0;
+    for (uint32_t i = 0; i < eq->nindex; i++) {
+        own->index[i] = axis_for(x, eq->index[i], &taken);
+        if (!own->index[i])
+            return no(x, eq->span, "'%s' of '%s' is no index of '%s'", eq->index[i]->name,
+                      eq->sym->name, x->f->stage->eq[0]->sym->name) != NULL;
+        bind(x, eq->index[i], name_of(x->g, own->index[i], eq->span));
+    }
+    own->rhs = copy(x, eq->rhs);
+    *out = (struct chain_out){.eq = own};
+    return own->rhs != NULL;
+}
+
+static const struct lang_equation *widest(const struct lower_stage *s)
+{
+    const struct lang_equation *eq = s->eq[0];
+    for (uint32_t i = 1; i < s->n; i++)
+        eq = s->eq[i]->nindex > eq->nindex ? s->eq[i] : eq;
+    return eq;
+}
+
+static bool copy_outputs(struct build *x, const struct lower_stage *s)
+{
+    const struct lang_equation *first = widest(s);
+    if (first->nindex == 0 || first->nindex > CHAIN_AXES || s->n > CHAIN_OUTS)
+        return lower_lacks(x->why, first->span, "'%s' has %u dimensions", first->sym->name,
+                           first->nindex);
+    x->naxis = first->nindex;
+    for (uint32_t i = 0; i < x->naxis; i++) {
+        x->axis[i] = ARENA_NEW(x->g->a, struct lang_symbol);
+        *x->axis[i] = *first->index[i];
+    }
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (dtype_bits(s->eq[i]->sym->type) < 8)
+            return lower_lacks(x->why, s->eq[i]->span, "'%s' is of a packed type",
+                               s->eq[i]->sym->name);
+        if (!copy_output(x, s->eq[i], &x->f->out[x->f->nout++]))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the column ------------------------------------------------------------------------------ */
+
+/* Is it an axis that no score, no range and no stream depends on that others are rescaled by? */
+static bool is_column(const struct build *x, const struct lang_symbol *axis)
+{
+    const struct chain_form *f = x->f;
+    bool any = false;
+    for (uint32_t i = 0; i < f->nscore; i++)
+        if (chain_mentions(f->score[i].e, axis))
+            return false;
+    for (uint32_t i = 0; i < f->nstream; i++) {
+        const struct chain_stream *s = &f->stream[i];
+        if (chain_mentions(s->high, axis) || (s->low && chain_mentions(s->low, axis)))
+            return false;
+        any |= chain_mentions(s->term, axis);
+    }
+    return any;
+}
+
+static bool choose_column(struct build *x)
+{
+    struct chain_form *f = x->f;
+    for (uint32_t i = 0; i < x->naxis; i++) {
+        if (!is_column(x, x->axis[i])) {
+            f->row[f->nrow++] = x->axis[i];
+            continue;
+        }
+        if (f->column)
+            return lower_lacks(x->why, f->stage->eq[0]->span,
+                               "both '%s' and '%s' are columns of what is reduced", f->column->name,
+                               x->axis[i]->name);
+        f->column = x->axis[i];
+    }
+    for (uint32_t i = 0; i < f->nstream; i++) {
+        struct chain_stream *s = &f->stream[i];
+        s->has_column = f->column && chain_mentions(s->term, f->column);
+    }
+    for (uint32_t i = 0; i < f->nstream; i++)
+        for (uint32_t k = 0; k < f->nstream; k++)
+            if (f->stream[k].has_column && chain_mentions(f->stream[i].term, f->stream[k].sym))
+                return lower_lacks(x->why, f->stream[i].span, "the terms depend on columns' %s",
+                                   lang_reduce_name(f->stream[k].reduce));
+    return true;
+}
+
+static bool reads_columns(const struct chain_form *f, const struct lang_expr *e)
+{
+    for (uint32_t i = 0; i < f->nstream; i++)
+        if (f->stream[i].has_column && chain_mentions(e, f->stream[i].sym))
+            return true;
+    return false;
+}
+
+/* Outputs have a value for each row, and the column where they have its index. */
+static bool check_outputs(struct build *x)
+{
+    struct chain_form *f = x->f;
+    for (uint32_t i = 0; i < f->nout; i++) {
+        struct chain_out *o = &f->out[i];
+        uint32_t rows = 0;
+        for (uint32_t k = 0; k < o->eq->nindex; k++) {
+            o->has_column |= o->eq->index[k] == f->column;
+            rows += o->eq->index[k] != f->column;
+        }
+        if (rows != f->nrow)
+            return lower_lacks(x->why, o->eq->span, "'%s' does not have all of the rows' indices",
+                               o->eq->sym->name);
+        if (!o->has_column && reads_columns(f, o->eq->rhs))
+            return lower_lacks(x->why, o->eq->span, "'%s' lacks the column's index",
+                               o->eq->sym->name);
+    }
+    return true;
+}
+
+/* ---- terms with a column --------------------------------------------------------------------- */
+
+static struct lang_expr *part_of(struct build *x, struct chain_stream *s, struct lang_expr *e)
+{
+    for (uint32_t i = 0; i < s->npart; i++)
+        if (matmul_same(s->part[i].e, e))
+            return name_of(x->g, (struct lang_symbol *)s->part[i].sym, e->span);
+    if (s->npart == CHAIN_PARTS)
+        return no(x, e->span, "the terms have too many parts");
+    struct lang_symbol *sym = local(x->g, "part", e->type, e->span);
+    s->part[s->npart++] = (struct chain_part){sym, e};
+    return name_of(x->g, sym, e->span);
+}
+
+static bool is_computed(const struct build *x, const struct lang_expr *e)
+{
+    return chain_mentions_score(x->f, e) || chain_mentioned_stream(x->f, e) >= 0;
+}
+
+/* Is it made of scores or streams, or work for each j that is not to be repeated for columns? */
+static bool is_worked(const struct build *x, const struct lang_expr *e)
+{
+    return is_computed(x, e) ||
+           (e->kind != E_NAME && e->kind != E_CAST && chain_mentions(e, x->f->j));
+}
+
+/* A part is of the type that it was rounded to. */
+static bool is_widening(const struct lang_expr *e)
+{
+    return e->kind == E_CAST && dtype_is_float(e->type) && dtype_is_float(e->args[0]->type) &&
+           dtype_bits(e->type) > dtype_bits(e->args[0]->type);
+}
+
+/* The term with locals for the largest parts of it that don't depend on the column and have work in
+ * them. */
+static struct lang_expr *take_parts(struct build *x, struct chain_stream *s, struct lang_expr *e)
+{
+    const bool whole = !chain_mentions(e, x->f->column);
+    if (whole && !is_worked(x, e))
+        return e;
+    if (whole && !is_widening(e))
+        return part_of(x, s, e);
+    struct lang_expr *c = ARENA_NEW(x->g->a, struct lang_expr);
+    *c = *e;
+    c->args = ARENA_ARRAY(x->g->a, e->nargs, struct lang_expr *);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        /* a subscript that needs nothing computed is left as it is */
+        const bool stays = e->kind == E_INDEX && !is_computed(x, e->args[i]);
+        c->args[i] = stays ? e->args[i] : take_parts(x, s, e->args[i]);
+        if (!c->args[i])
+            return NULL;
+    }
+    if (e->pad && !(c->pad = take_parts(x, s, e->pad)))
+        return NULL;
+    return c;
+}
+
+static bool part_terms(struct build *x)
+{
+    struct chain_form *f = x->f;
+    for (uint32_t i = 0; i < f->nstream; i++) {
+        struct chain_stream *s = &f->stream[i];
+        if (s->has_column && !(s->term = take_parts(x, s, s->term)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+bool chain_analyse(struct cg *g, const struct lower_stage *s, struct chain_form *f, struct buf *why)
+{
+    struct build x = {.g = g, .f = f, .why = why};
+    *f = (struct chain_form){.stage = s, .j = ARENA_NEW(g->a, struct lang_symbol)};
+    *f->j = (struct lang_symbol){.kind = SYM_INDEX, .span = s->eq[0]->span, .type = DT_I64};
+    f->j->dims = ARENA_ARRAY(g->a, 1, struct lang_expr *);
+    f->j->dims[0] = lx_int(g->a, -1); /* until it is known */
+    if (!copy_outputs(&x, s))
+        return false;
+    if (f->nscore == 0)
+        return lower_lacks(why, s->eq[0]->span, "no sum is inside of a reduction");
+    return choose_column(&x) && check_outputs(&x) && part_terms(&x);
+}

@@ -1,0 +1,235 @@
+/* What the strategy is called, which stages it takes, and its entries. */
+#include <config.h>
+
+#include "lower/chain/chain.h"
+
+#include "lower/schedule.h"
+
+/* What a schedule says; 0: chosen. */
+enum chain_by { CHAIN_BY_ANY, CHAIN_BY_NONE, CHAIN_BY_SYNC };
+struct chain_options {
+    uint32_t mma; /* enum chain_by */
+};
+
+/* What analysing found. */
+struct fitting {
+    struct chain_form form;
+    struct chain_tensor tensor;
+    bool has_tensor;
+    const char *no_tensor; /* why not */
+};
+
+enum { MOST_TERMS = 256, MOST_COLUMNS = 256 };
+
+/* ---- does it fit? ---------------------------------------------------------------------------- */
+
+static bool is_at_most(const struct lang_symbol *index, int64_t most)
+{
+    int64_t n;
+    return !lang_const_int(index->dims[0], &n) || n <= most;
+}
+
+/* Are the products such that a block holds whole rows of them? */
+static bool is_short(const struct chain_tensor *t, struct buf *why)
+{
+    const struct span s = t->f->stage->eq[0]->span;
+    for (uint32_t i = 0; i < t->f->nscore; i++)
+        if (!is_at_most(t->score[i].form.k, MOST_TERMS))
+            return lower_lacks(why, s, "the scores' sums are of more than %d terms", MOST_TERMS);
+    if (t->f->column && !is_at_most(t->f->column, MOST_COLUMNS))
+        return lower_lacks(why, s, "there are more than %d columns '%s'", MOST_COLUMNS,
+                           t->f->column->name);
+    return true;
+}
+
+static bool is_open(const struct lang_symbol *index)
+{
+    int64_t n;
+    return !lang_const_int(index->dims[0], &n);
+}
+
+/* Where the sizes are not known: are they likely to be short? Attention's are, which normalises its
+ * rows, or has an operand for each head; two layers of a network are not. */
+static bool is_likely_short(const struct chain_tensor *t)
+{
+    bool open = t->f->column && is_open(t->f->column);
+    for (uint32_t i = 0; i < t->f->nscore; i++)
+        open |= is_open(t->score[i].form.k);
+    for (uint32_t i = 0; i < t->f->nstream; i++)
+        if (t->f->stream[i].running >= 0)
+            return true;
+    return !open || t->f->nrow > 1;
+}
+
+static void *fit(struct cg *g, const struct lower_stage *s, struct buf *why)
+{
+    struct fitting *f = ARENA_NEW(g->a, struct fitting);
+    struct buf no = buf_in(g->a);
+    if (!chain_analyse(g, s, &f->form, why))
+        return NULL;
+    f->has_tensor = g->target->sm >= 80 && chain_find_products(g, &f->form, &f->tensor, &no) &&
+                    is_short(&f->tensor, &no);
+    f->no_tensor = g->target->sm < 80 ? "the target has no mma.sync of 16 terms" : buf_text(&no);
+    if (schedule_names(g, &chain_strategy) || (f->has_tensor && is_likely_short(&f->tensor)))
+        return f;
+    if (why)
+        buf_puts(why, f->no_tensor);
+    return NULL;
+}
+
+/* ---- what sums lose -------------------------------------------------------------------------- */
+
+enum { RESCALING = 6 }; /* roundings of a maximum's growth: a difference, exp, a product */
+
+/* The roundings on a term's way into a sum of which a thread adds every `by`th term, when each
+ * `step` terms may rescale it. */
+static struct lang_expr *depth_of(struct cg *g, const struct chain_form *f, int64_t by,
+                                  int64_t step)
+{
+    struct lang_expr *n = f->j->dims[0];
+    int64_t known;
+    if (!f->ends || (lang_const_int(n, &known) && known < 0))
+        return NULL;
+    struct lang_expr *adds = lx_ceil_div_int(g->a, n, by);
+    struct lang_expr *scales = lx_mul_int(g->a, lx_ceil_div_int(g->a, n, step), RESCALING);
+    struct lang_expr *all = lx_add_int(g->a, lx_add(g->a, adds, scales), 8);
+    for (uint32_t i = 0; i < f->nscore; i++)
+        all = lx_max(g->a, all, f->score[i].e->index[0]->dims[0]);
+    return all;
+}
+
+static struct lang_expr *truncation_of(struct cg *g, const struct chain_tensor *t)
+{
+    struct lang_expr *most = t->f->j->dims[0];
+    for (uint32_t i = 0; i < t->f->nscore; i++)
+        most = lx_max(g->a, most, t->score[i].form.k->dims[0]);
+    return lx_mul_int(g->a, lx_ceil_div_int(g->a, most, 4), 6);
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+static bool lower_any(struct cg *g, const struct chain_form *f, struct variant_set *all)
+{
+    const struct variant_condition always = variant_condition(g);
+    variant_begin(g, all, "any", CHAIN_ANY_BLOCK);
+    cg_at(g, f->stage->eq[0]->span);
+    struct lang_expr *grid = chain_any(g, f);
+    lower_tell(g,
+               &(struct lower_entry){.name = g->func->name, .how = "a warp for each row, by fma"});
+    variant_end(g, all, &always, grid, CHAIN_ANY_BLOCK);
+    lower_depth(g, depth_of(g, f, 1, 32));
+    return !g->failed;
+}
+
+/* Requires that an extent that is not known is at most so many. */
+static bool require_most(struct cg *g, struct variant_condition *c, const struct lang_symbol *index,
+                         uint32_t most)
+{
+    if (!is_open(index))
+        return false;
+    variant_require(c, lx_at_most(g->a, index->dims[0], most));
+    return true;
+}
+
+static bool lower_mma(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p,
+                      struct variant_set *all)
+{
+    struct variant_condition c = variant_condition(g);
+    const uint32_t shared = chain_mma_shared(t, p), threads = p->warps * 32;
+    if (shared > g->target->shared_optin)
+        return true;
+    cg_dynamic(g); /* in front of what variant_drop() takes away */
+    variant_begin(g, all, arena_printf(g->a, "%u%s", p->columns, p->aligned ? "" : "_any"),
+                  threads);
+    cg_at(g, t->f->stage->eq[0]->span);
+    for (uint32_t i = 0; i < t->f->nscore; i++)
+        require_most(g, &c, t->score[i].form.k, p->terms);
+    if (t->f->column)
+        require_most(g, &c, t->f->column, p->columns);
+    struct lang_expr *grid = chain_mma(g, t, p, &c);
+    if (c.never) {
+        variant_drop(g, all);
+        return true;
+    }
+    g->shared_bytes = lx_int(g->a, shared);
+    const char *how = arena_printf(g->a, "mma.sync of %s, tiles %u x %u, %u columns",
+                                   dtype_name(t->type), p->warps * p->high * 16, p->wide,
+                                   p->columns);
+    lower_tell(g, &(struct lower_entry){.name = g->func->name,
+                                        .how = how,
+                                        .when = variant_when_text(&c),
+                                        .multiplies = "mma.sync"});
+    variant_end(g, all, &c, grid, threads);
+    lower_depth(g, depth_of(g, t->f, 4, p->wide));
+    lower_truncation(g, truncation_of(g, t));
+    return !g->failed;
+}
+
+static uint32_t pad(const struct lang_symbol *index, uint32_t open)
+{
+    int64_t n;
+    if (!index || !lang_const_int(index->dims[0], &n))
+        return index ? open : 16;
+    return n < 1 ? 16 : (uint32_t)((n + 15) / 16 * 16);
+}
+
+static bool lower_tensor(struct cg *g, const struct chain_tensor *t, struct variant_set *all)
+{
+    static const uint32_t caps[] = {64, 128, 256};
+    bool open = t->f->column && is_open(t->f->column);
+    for (uint32_t i = 0; i < t->f->nscore; i++)
+        open |= is_open(t->score[i].form.k);
+    for (uint32_t n = open ? 0 : COUNT(caps) - 1; n < COUNT(caps) && !all->done; n++)
+        for (uint32_t aligned = 2; aligned-- > 0 && !all->done;) {
+            const uint32_t columns = pad(t->f->column, caps[n]);
+            const uint32_t high = columns > 64 || t->ncolumn > 1 ? 1 : 2;
+            const struct chain_plan p = {.warps = 4,
+                                         .high = high,
+                                         .wide = 64,
+                                         .terms = caps[n],
+                                         .columns = columns,
+                                         .aligned = aligned != 0};
+            if (!lower_mma(g, t, &p, all))
+                return false;
+        }
+    return true;
+}
+
+static bool lower(struct cg *g, void *form, const void *options)
+{
+    const struct fitting *f = form;
+    const struct chain_options *want = options;
+    struct variant_set all = {.s = f->form.stage};
+    if (want->mma == CHAIN_BY_SYNC && !f->has_tensor)
+        return cg_error(g, schedule_span(g, "mma"), "tensor cores do not fit: %s", f->no_tensor);
+    if (f->has_tensor && want->mma != CHAIN_BY_NONE && !lower_tensor(g, &f->tensor, &all))
+        return false;
+    return all.done || lower_any(g, &f->form, &all);
+}
+
+static const struct option_word by[] = {
+    {"none", CHAIN_BY_NONE}, {"sync", CHAIN_BY_SYNC}, {NULL, 0}};
+static const struct strategy_option options[] = {
+    {"mma", OPTION_WORD, 0, 0, offsetof(struct chain_options, mma), "what multiplies", .words = by},
+};
+
+static void candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,
+                       struct lower_candidates *out)
+{
+    (void)a;
+    (void)s;
+    (void)target;
+    (void)out;
+}
+
+const struct strategy chain_strategy = {
+    .name = "chain",
+    .takes = "reductions of terms that have sums of products in them, streamed: attention",
+    .options = options,
+    .noption = COUNT(options),
+    .options_size = sizeof(struct chain_options),
+    .analyse = fit,
+    .lower = lower,
+    .candidates = candidates,
+    .takes_products = true,
+};

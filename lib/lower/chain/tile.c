@@ -1,0 +1,554 @@
+/* The streams of a warp's rows, of scores that tensor cores have summed (chain.h).
+ *
+ * A step takes a tile of scores: maxima first, which the four lanes of a row share, then sums, of
+ * which each lane has a part until the end, and the left operands of products. Where all j of the
+ * tile are terms of all rows there is nothing to mask; that is one of two copies of the code.
+ *
+ * Products here are of finite numbers: where a row's maximum stays -inf, or its sums are infinite
+ * or NaN, chain_any_row() computes it anew, which does what the equations say of such. That matters
+ * since 0 times what lies behind a mask is NaN where that is infinite, and a term that the sum does
+ * not have is not.
+ */
+#include <config.h>
+
+#include "lower/chain/chain.h"
+
+#include "lower/cg/sync.h"
+#include "lower/extent.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { LANES = 32 };
+
+static const struct chain_stream *stream(const struct chain_tile *x, uint32_t n)
+{
+    return &x->t->f->stream[n];
+}
+
+static struct cg_val state_of(const struct chain_tile *x, uint32_t n, uint32_t row)
+{
+    return cg_value(stream(x, n)->type, x->state[n][row]);
+}
+
+static bool is_maximum(const struct chain_tile *x, uint32_t n)
+{
+    for (uint32_t i = 0; i < x->t->f->nstream; i++)
+        if (stream(x, i)->running == (int)n)
+            return true;
+    return false;
+}
+
+static uint32_t rows_of(const struct chain_tile *x)
+{
+    return 2 * x->high;
+}
+
+/* ---- rows and ranges ------------------------------------------------------------------------- */
+
+void chain_bind_row(struct chain_tile *x, uint32_t n)
+{
+    const struct chain_tensor *t = x->t;
+    for (uint32_t i = 0; i < t->f->nrow; i++)
+        cg_bind(x->g, t->f->row[i], i == t->i ? x->at[n] : x->row[i], false);
+}
+
+/* The last row for those behind it. */
+static struct cg_val clamped(struct chain_tile *x, struct cg_val row, struct cg_val *exists)
+{
+    struct cg *g = x->g;
+    const struct cg_val m = cg_convert(g, extent_of(g, x->t->f->row[x->t->i]).v, DT_U32);
+    *exists = cg_binary(g, OP_LT, row, m);
+    return cg_index(g, cg_minmax(g, false, row, cg_binary(g, OP_SUB, m, cg_u32(1))));
+}
+
+static void find_rows(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    const struct cg_val group = cg_binary(g, OP_SHR, x->lane, cg_u32(2));
+    for (uint32_t n = 0; n < rows_of(x); n++) {
+        const struct cg_val in_warp = cg_add(g, group, cg_u32(n * 8));
+        if (x->t->i < x->t->f->nrow) {
+            x->at[n] = clamped(x, cg_add(g, x->first, in_warp), &x->exists[n]);
+        } else {
+            x->exists[n] = cg_binary(g, OP_EQ, cg_add(g, x->first, in_warp), cg_u32(0));
+            x->at[n] = cg_int(DT_I64, 0);
+        }
+    }
+}
+
+static struct cg_val constant(struct cg *g, double v)
+{
+    return cg_float(g, DT_F32, v);
+}
+
+/* Where the stream's range begins or ends for the row that is bound, as a number of 32 bits inside
+ * of j's extent. */
+static struct cg_val bound_of(struct chain_tile *x, const struct lang_expr *e)
+{
+    struct cg *g = x->g;
+    int64_t c;
+    if (!e || (lang_const_int(e, &c) && c <= 0))
+        return cg_int(DT_I32, 0);
+    struct cg_val v = cg_index(g, cg_expr(g, e)), end = cg_convert(g, x->end, DT_I64);
+    if (inspect_same_expr(e, x->t->f->j->dims[0]))
+        return cg_convert(g, x->end, DT_I32);
+    v = cg_minmax(g, true, cg_convert(g, v, DT_I64), cg_int(DT_I64, 0));
+    return cg_convert(g, cg_minmax(g, false, v, end), DT_I32);
+}
+
+static bool depends_on_row(const struct chain_tile *x, const struct lang_expr *e)
+{
+    return e && x->t->i < x->t->f->nrow && chain_mentions(e, x->t->f->row[x->t->i]);
+}
+
+/* The least and the largest of a bound over the block's rows. */
+static void over_rows(struct chain_tile *x, const struct lang_expr *e, struct cg_val *least,
+                      struct cg_val *most)
+{
+    struct cg *g = x->g;
+    const struct lanes all = warp_lanes(g);
+    const uint32_t parts = depends_on_row(x, e) ? (x->block_rows + LANES - 1) / LANES : 1;
+    for (uint32_t p = 0; p < parts; p++) {
+        const size_t bound = g->bindings.n;
+        chain_bind_row(x, 0);
+        if (parts > 1 || depends_on_row(x, e)) {
+            const struct cg_val in_block = cg_add(g, x->lane, cg_u32(p * LANES));
+            const struct cg_val last = cg_minmax(g, false, in_block, cg_u32(x->block_rows - 1));
+            struct cg_val exists;
+            cg_bind(g, x->t->f->row[x->t->i], clamped(x, cg_add(g, x->block_first, last), &exists),
+                    false);
+        }
+        const struct cg_val v = bound_of(x, e);
+        *least = p ? cg_minmax(g, false, *least, v) : v;
+        *most = p ? cg_minmax(g, true, *most, v) : v;
+        g->bindings.n = bound;
+    }
+    if (!depends_on_row(x, e))
+        return;
+    *least = warp_fold(g, FOLD_MIN, *least, &all);
+    *most = warp_fold(g, FOLD_MAX, *most, &all);
+}
+
+static void find_ranges(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    struct cg_val from = cg_int(DT_I32, 0), to = from, whole_from = from, whole_to = from;
+    x->end = cg_convert(g, extent_of(g, x->t->f->j).v, DT_U32);
+    for (uint32_t i = 0; i < x->t->f->nstream; i++) {
+        const struct chain_stream *s = stream(x, i);
+        struct cg_val low, low_most, high, high_most;
+        over_rows(x, s->low, &low, &low_most);
+        over_rows(x, s->high, &high, &high_most);
+        from = i ? cg_minmax(g, false, from, low) : low;
+        to = i ? cg_minmax(g, true, to, high_most) : high_most;
+        whole_from = i ? cg_minmax(g, true, whole_from, low_most) : low_most;
+        whole_to = i ? cg_minmax(g, false, whole_to, high) : high;
+        for (uint32_t n = 0; n < rows_of(x); n++) {
+            const size_t bound = g->bindings.n;
+            chain_bind_row(x, n);
+            x->low[i][n] = bound_of(x, s->low);
+            x->high_of[i][n] = bound_of(x, s->high);
+            g->bindings.n = bound;
+        }
+    }
+    x->from = cg_freeze(g, cg_convert(g, from, DT_U32));
+    x->to = cg_freeze(g, cg_convert(g, to, DT_U32));
+    x->whole_from = cg_freeze(g, cg_convert(g, whole_from, DT_U32));
+    x->whole_to = cg_freeze(g, cg_convert(g, whole_to, DT_U32));
+}
+
+/* ---- registers ------------------------------------------------------------------------------- */
+
+static void make_columns(struct chain_tile *x, uint32_t n)
+{
+    struct cg *g = x->g;
+    const uint32_t sums = x->high * x->columns / 2, words = x->high * x->wide / 4;
+    x->sum[n] = ARENA_ARRAY(g->a, sums, int32_t);
+    x->word[n] = ARENA_ARRAY(g->a, words, int32_t);
+    for (uint32_t i = 0; i < sums; i++) {
+        x->sum[n][i] = cg_new_mutable(g, DT_F32);
+        cg_move(g, x->sum[n][i], constant(g, 0));
+    }
+    for (uint32_t i = 0; i < words; i++)
+        x->word[n][i] = cg_new_mutable(g, DT_U32);
+    for (uint32_t i = 0; i < rows_of(x); i++)
+        x->scale[n][i] = cg_new_mutable(g, DT_F32);
+}
+
+void chain_tile_begin(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    find_rows(x);
+    find_ranges(x);
+    for (uint32_t i = 0; i < x->t->f->nstream; i++) {
+        const struct chain_stream *s = stream(x, i);
+        for (uint32_t n = 0; n < rows_of(x) && !s->has_column; n++) {
+            x->state[i][n] = cg_new_mutable(g, s->type);
+            cg_move(g, x->state[i][n], cg_reduce_identity(g, s->reduce, s->type));
+        }
+    }
+    for (uint32_t i = 0; i < x->t->ncolumn; i++)
+        make_columns(x, i);
+}
+
+/* ---- a step ---------------------------------------------------------------------------------- */
+
+struct step {
+    struct chain_tile *x;
+    struct cg_val first; /* u32: of the tile's j */
+    int32_t *const *score;
+    bool masked;
+    struct cg_val before[CHAIN_STREAMS][CHAIN_ROWS]; /* maxima before this step */
+};
+
+/* An element of the lane's: one of 8 columns number b, of its pair of those. */
+struct element {
+    uint32_t row, b, pair;
+};
+
+static struct cg_val j_of(const struct step *s, const struct element *e)
+{
+    struct cg *g = s->x->g;
+    const struct cg_val member = cg_binary(g, OP_AND, s->x->lane, cg_u32(3));
+    const struct cg_val j = cg_add(g, s->first, cg_mul(g, member, 2));
+    return cg_add(g, j, cg_u32(e->b * 8 + e->pair));
+}
+
+/* Is the element's j one of the stream's terms? */
+static struct cg_val is_inside(const struct step *s, uint32_t n, const struct element *e)
+{
+    struct chain_tile *x = s->x;
+    struct cg *g = x->g;
+    const struct cg_val j = cg_convert(g, j_of(s, e), DT_I32);
+    int64_t zero;
+    if (!s->masked)
+        return cg_bool(g, true);
+    struct cg_val p = cg_binary(g, OP_LT, j, x->high_of[n][e->row]);
+    if (!cg_is_const(x->low[n][e->row], &zero) || zero)
+        p = cg_binary(g, OP_LAND, cg_binary(g, OP_GE, j, x->low[n][e->row]), p);
+    return p;
+}
+
+/* Binds what stands for the element's j and scores. */
+static void bind_element(const struct step *s, const struct element *e)
+{
+    struct chain_tile *x = s->x;
+    const uint32_t i = e->row / 2, word = e->row % 2 * 2 + e->pair;
+    cg_bind(x->g, x->t->f->j, cg_index(x->g, j_of(s, e)), false);
+    for (uint32_t n = 0; n < x->t->f->nscore; n++) {
+        const int32_t reg = s->score[n][((i * x->wide / 8) + e->b) * 4 + word];
+        cg_bind(x->g, x->t->score[n].raw, cg_value(DT_F32, reg), false);
+        cg_bind(x->g, x->t->f->score[n].sym, cg_expr(x->g, x->t->score[n].value), false);
+    }
+}
+
+/* The stream's expression e for the element: `none` outside of its range. */
+static struct cg_val value_of(const struct step *s, uint32_t n, const struct element *e,
+                              const struct lang_expr *term, enum dtype t, struct cg_val none)
+{
+    struct cg *g = s->x->g;
+    const struct cg_val inside = is_inside(s, n, e);
+    const struct cg_guard before = cg_guard(g, inside, true);
+    const size_t bound = g->bindings.n;
+    int64_t always;
+    bind_element(s, e);
+    struct cg_val v = cg_convert(g, cg_expr(g, term), t);
+    g->bindings.n = bound;
+    cg_unguard(g, before);
+    return cg_is_const(inside, &always) && always ? v : cg_select(g, cg_reg(g, inside), v, none);
+}
+
+/* Folds all of the row's elements of the step. */
+static struct cg_val fold_row(const struct step *s, uint32_t n, uint32_t row)
+{
+    struct chain_tile *x = s->x;
+    struct cg *g = x->g;
+    const struct chain_stream *of = stream(x, n);
+    const struct cg_val none = cg_reduce_identity(g, of->reduce, of->type);
+    struct cg_val all = none;
+    for (uint32_t b = 0; b < x->wide / 8; b++)
+        for (uint32_t pair = 0; pair < 2; pair++) {
+            const struct element e = {row, b, pair};
+            const struct cg_val v = value_of(s, n, &e, of->term, of->type, none);
+            all = b || pair ? fold_pair(g,
+                                        of->reduce == RED_MAX   ? FOLD_MAX
+                                        : of->reduce == RED_MIN ? FOLD_MIN
+                                                                : FOLD_SUM,
+                                        all, v)
+                            : v;
+        }
+    return all;
+}
+
+static struct cg_val over_quad(struct cg *g, enum fold_kind how, struct cg_val v)
+{
+    const struct ptx_operand all = ptx_imm(UINT32_MAX), clamp = ptx_imm(LANES - 1);
+    for (int64_t lane = 1; lane < 4; lane *= 2)
+        v = fold_pair(g, how, v, shuffle(g, SHUFFLE_XOR, v, ptx_imm(lane), clamp, all, NULL));
+    return v;
+}
+
+/* The maximum so far, for terms: never -inf. */
+static struct cg_val for_terms(struct cg *g, struct cg_val m)
+{
+    return cg_minmax(g, true, m, cg_float(g, m.type, m.type == DT_F64 ? -DBL_MAX : -FLT_MAX));
+}
+
+/* By what the stream's sum is multiplied since its maximum has grown. */
+static struct cg_val rescaling(const struct step *s, uint32_t n, uint32_t row)
+{
+    struct chain_tile *x = s->x;
+    struct cg *g = x->g;
+    const struct chain_stream *of = stream(x, n);
+    const uint32_t top = (uint32_t)of->running;
+    const struct cg_val now = cg_convert(g, for_terms(g, state_of(x, top, row)), DT_F32);
+    const struct cg_val was = cg_convert(g, for_terms(g, s->before[top][row]), DT_F32);
+    struct cg_val by = cg_binary(g, OP_SUB, was, now);
+    if (!of->weight)
+        return cg_library(g, of->base2 ? "exp2_f32" : "exp_falling_f32", 1, &by);
+    const size_t bound = g->bindings.n;
+    chain_bind_row(x, row);
+    by = cg_binary(g, OP_MUL, cg_unary(g, OP_NEG, by),
+                   cg_convert(g, cg_expr(g, of->weight), DT_F32));
+    g->bindings.n = bound;
+    return cg_library(g, of->base2 ? "exp2_f32" : "exp_f32", 1, &by);
+}
+
+static void grow_maximum(struct step *s, uint32_t n, uint32_t row, struct cg_val v)
+{
+    struct chain_tile *x = s->x;
+    struct cg *g = x->g;
+    s->before[n][row] = cg_freeze(g, state_of(x, n, row));
+    v = over_quad(g, FOLD_MAX, v);
+    cg_move(g, x->state[n][row], cg_minmax(g, true, state_of(x, n, row), v));
+}
+
+static void fold_into(const struct step *s, uint32_t n, uint32_t row, struct cg_val v)
+{
+    struct chain_tile *x = s->x;
+    struct cg *g = x->g;
+    const struct chain_stream *of = stream(x, n);
+    if (of->running >= 0) {
+        const struct cg_val by = cg_convert(g, rescaling(s, n, row), of->type);
+        v = cg_fma(g, state_of(x, n, row), by, v);
+    } else {
+        v = fold_pair(g,
+                      of->reduce == RED_MAX   ? FOLD_MAX
+                      : of->reduce == RED_MIN ? FOLD_MIN
+                                              : FOLD_SUM,
+                      state_of(x, n, row), v);
+    }
+    cg_move(g, x->state[n][row], v);
+}
+
+/* Words of the left operand: pairs of the row's elements. */
+static void make_words(const struct step *s, uint32_t c, uint32_t row)
+{
+    struct chain_tile *x = s->x;
+    struct cg *g = x->g;
+    const uint32_t n = x->t->column[c].stream;
+    const struct chain_part *part = &stream(x, n)->part[0];
+    const enum dtype t = x->t->type;
+    for (uint32_t b = 0; b < x->wide / 8; b++) {
+        struct cg_val v[2];
+        for (uint32_t pair = 0; pair < 2; pair++) {
+            const struct element e = {row, b, pair};
+            v[pair] = value_of(s, n, &e, part->e, t, cg_float(g, t, 0));
+        }
+        const uint32_t word = ((row / 2 * x->wide / 16) + b / 2) * 4 + b % 2 * 2 + row % 2;
+        CG_ASSIGN(g, x->word[c][word], "mov.b32", cg_pack(g, t, 2, v));
+    }
+    if (stream(x, n)->running >= 0)
+        cg_move(g, x->scale[c][row], rescaling(s, n, row));
+}
+
+/* Streams of one row. */
+static void step_row(struct step *s, uint32_t row)
+{
+    struct chain_tile *x = s->x;
+    struct cg *g = x->g;
+    const size_t bound = g->bindings.n;
+    chain_bind_row(x, row);
+    for (uint32_t n = 0; n < x->t->f->nstream; n++) {
+        if (stream(x, n)->has_column)
+            continue;
+        const struct cg_val v = fold_row(s, n, row);
+        if (is_maximum(x, n)) {
+            grow_maximum(s, n, row, v);
+            cg_bind(g, stream(x, n)->sym, cg_freeze(g, for_terms(g, state_of(x, n, row))), false);
+        } else {
+            fold_into(s, n, row, v);
+        }
+    }
+    for (uint32_t c = 0; c < x->t->ncolumn; c++)
+        make_words(s, c, row);
+    g->bindings.n = bound;
+}
+
+/* exp(x - m), m being the maximum of x. */
+static bool is_falling(struct cg *g, const struct lang_expr *e, bool *rough)
+{
+    const struct chain_tile *x = g->read_ctx;
+    *rough = false;
+    for (uint32_t i = 0; i < x->t->f->nstream; i++)
+        if (is_maximum(x, i) && chain_mentions(e->args[0], stream(x, i)->sym))
+            for (uint32_t k = 0; k < x->t->f->nstream; k++)
+                if (stream(x, k)->running == (int)i && !stream(x, k)->weight &&
+                    !stream(x, k)->base2)
+                    return true;
+    return false;
+}
+
+static void step(struct chain_tile *x, struct cg_val first, int32_t *const *score, bool masked)
+{
+    struct cg *g = x->g;
+    struct step *s = ARENA_NEW(g->a, struct step);
+    *s = (struct step){.x = x, .first = first, .score = score, .masked = masked};
+    g->converts = true;
+    g->falling = is_falling;
+    g->read_ctx = x;
+    for (uint32_t row = 0; row < rows_of(x); row++)
+        step_row(s, row);
+    g->falling = NULL;
+    g->read_ctx = NULL;
+    g->converts = false;
+}
+
+static void rescale_sums(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    for (uint32_t c = 0; c < x->t->ncolumn; c++) {
+        if (stream(x, x->t->column[c].stream)->running < 0)
+            continue;
+        for (uint32_t w = 0; w < x->high * x->columns / 2; w++) {
+            const uint32_t row = w / (x->columns / 2) * 2 + w % 4 / 2;
+            CG_ASSIGN(g, x->sum[c][w], "mul.rn.f32", ptx_r(x->sum[c][w]), ptx_r(x->scale[c][row]));
+        }
+    }
+}
+
+/* Are all j of every tile terms of all rows, as far as is known when code is made? */
+static bool is_always_whole(const struct chain_tile *x)
+{
+    int64_t from, end, to;
+    return cg_is_const(x->whole_from, &from) && from == 0 && cg_is_const(x->end, &end) &&
+           cg_is_const(x->whole_to, &to) && to == end && end % x->wide == 0;
+}
+
+void chain_tile_step(struct chain_tile *x, struct cg_val first, int32_t *const *score)
+{
+    struct cg *g = x->g;
+    if (is_always_whole(x)) {
+        step(x, first, score, false);
+        rescale_sums(x);
+        return;
+    }
+    const uint32_t whole = cg_label(g, "whole"), done = cg_label(g, "done");
+    struct cg_val p = cg_binary(g, OP_GE, first, x->whole_from);
+    const struct cg_val last = cg_add(g, first, cg_u32(x->wide));
+    p = cg_binary(g, OP_LAND, p, cg_binary(g, OP_LE, last, x->whole_to));
+    cg_jump_if(g, cg_reg(g, p), true, whole);
+    size_t mark = cg_scope_open(g);
+    step(x, first, score, true);
+    cg_scope_close(g, mark);
+    cg_jump(g, done);
+    cg_place(g, whole);
+    mark = cg_scope_open(g);
+    step(x, first, score, false);
+    cg_scope_close(g, mark);
+    cg_place(g, done);
+    cg_loop_head(g); /* either way has assigned registers */
+    rescale_sums(x);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+/* What was folded in each lane becomes the row's. */
+static void complete(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    for (uint32_t n = 0; n < x->t->f->nstream; n++) {
+        const enum lang_reduce how = stream(x, n)->reduce;
+        for (uint32_t row = 0; row < rows_of(x) && !stream(x, n)->has_column; row++)
+            if (!is_maximum(x, n))
+                cg_move(g, x->state[n][row],
+                        over_quad(g,
+                                  how == RED_MAX   ? FOLD_MAX
+                                  : how == RED_MIN ? FOLD_MIN
+                                                   : FOLD_SUM,
+                                  state_of(x, n, row)));
+    }
+}
+
+/* A predicate: one of the lane's rows has a maximum of -inf although it has terms, or sums that are
+ * not finite. */
+static struct cg_val is_special(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    struct cg_val sum = constant(g, 0), special = cg_bool(g, false);
+    for (uint32_t c = 0; c < x->t->ncolumn; c++)
+        for (uint32_t w = 0; w < x->high * x->columns / 2; w++)
+            sum = cg_fma(g, cg_value(DT_F32, x->sum[c][w]), constant(g, 0), sum);
+    for (uint32_t n = 0; n < x->t->f->nstream; n++) {
+        const struct chain_stream *s = stream(x, n);
+        for (uint32_t row = 0; row < rows_of(x) && s->running >= 0; row++) {
+            const struct cg_val m = state_of(x, (uint32_t)s->running, row);
+            const struct cg_val none = cg_binary(g, OP_EQ, m, cg_float(g, m.type, -INFINITY));
+            const struct cg_val some = cg_binary(g, OP_LT, x->low[n][row], x->high_of[n][row]);
+            special = cg_binary(g, OP_LOR, special, cg_binary(g, OP_LAND, none, some));
+        }
+    }
+    return cg_binary(g, OP_LOR, special, cg_binary(g, OP_NE, sum, constant(g, 0)));
+}
+
+/* Computes the warp's rows one by one. */
+static void compute_anew(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    const struct chain_tensor *t = x->t;
+    const uint32_t head = cg_label(g, "anew"), end = cg_label(g, "rows");
+    const int32_t n = cg_new_mutable(g, DT_U32);
+    struct cg_val row[CHAIN_AXES];
+    struct cg_nest nest;
+    memcpy(row, x->row, sizeof row);
+    cg_move(g, n, cg_u32(0));
+    cg_place(g, head);
+    cg_loop_head(g);
+    const size_t mark = cg_scope_open(g);
+    cg_nest_open(g, &nest, NULL);
+    cg_nest_varies(g, &nest, n);
+    const struct cg_val i = cg_freeze(g, cg_add(g, x->first, cg_value(DT_U32, n)));
+    struct cg_val extent = cg_u32(1);
+    if (t->i < t->f->nrow) {
+        row[t->i] = cg_index(g, i);
+        extent = cg_convert(g, extent_of(g, t->f->row[t->i]).v, DT_U32);
+    }
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, i, extent)), true, end);
+    chain_any_row(g, t->f, row, x->lane);
+    CG_ASSIGN(g, n, "add.s32", ptx_r(n), ptx_imm(1));
+    const struct cg_val rows = cg_u32(x->high * 16);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, cg_value(DT_U32, n), rows)), true, head);
+    cg_nest_close(g, &nest);
+    cg_scope_close(g, mark);
+    cg_place(g, end);
+}
+
+void chain_tile_end(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    const uint32_t usual = cg_label(g, "usual"), end = cg_label(g, "stored");
+    complete(x);
+    const int32_t special = cg_reg(g, is_special(x)), any = cg_new(g, DT_BOOL);
+    PTX(&g->b, "vote.sync.any.pred", ptx_r(any), ptx_r(special), ptx_imm(UINT32_MAX));
+    cg_jump_if(g, any, false, usual);
+    size_t mark = cg_scope_open(g);
+    compute_anew(x);
+    cg_scope_close(g, mark);
+    cg_jump(g, end);
+    cg_place(g, usual);
+    mark = cg_scope_open(g);
+    chain_store(x);
+    cg_scope_close(g, mark);
+    cg_place(g, end);
+}
