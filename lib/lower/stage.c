@@ -10,7 +10,7 @@
 #include "lower/prefix.h"
 #include "lower/schedule.h"
 
-enum { MOST_OUTPUTS = 64, MOST_RANK = 8 };
+enum { MOST_OUTPUTS = 64, MOST_RANK = 8, MOST_COSTLY = 64 };
 
 /* Outputs, of one shape at first. */
 struct group {
@@ -229,6 +229,97 @@ static struct group *group_of(struct stages *p, const struct lang_equation *eq)
     return NULL;
 }
 
+/* Does e depend on the equation, through what nothing has stored? seen: equations that don't. */
+static bool depends(struct stages *p, const struct lang_expr *e, const struct lang_equation *on,
+                    equation_list *seen)
+{
+    e = cg_view(p->g, e);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (depends(p, e->args[i], on, seen))
+            return true;
+    if (e->pad && depends(p, e->pad, on, seen))
+        return true;
+    const bool tensor = e->kind == E_INDEX || (e->kind == E_NAME && e->sym->kind == SYM_TENSOR);
+    if (!tensor || !cg_is_defined(p->g, e->sym) || has_equation(seen, e->sym->def))
+        return false;
+    if (e->sym->def == on || depends(p, e->sym->def->rhs, on, seen))
+        return true;
+    *VEC_PUSH(p->g->a, seen) = e->sym->def;
+    return false;
+}
+
+/* How often costly equations are between one of them and what is in memory, 1 at least. */
+static void find_levels(struct stages *p, const equation_list *costly, uint32_t *level)
+{
+    for (size_t i = 0; i < costly->n; i++) {
+        level[i] = 1;
+        for (size_t k = 0; k < i; k++) { /* they come after those that they depend on */
+            equation_list seen = {0};
+            if (level[k] >= level[i] && depends(p, costly->v[i]->rhs, costly->v[k], &seen))
+                level[i] = level[k] + 1;
+        }
+    }
+}
+
+/* Does a strategy stream through the stage's intermediates, if costly ones up to this level are
+ * stored? */
+static bool streams(struct stages *p, const struct lower_stage *s, const equation_list *costly,
+                    const uint32_t *level, uint32_t stored)
+{
+    struct cg *g = p->g;
+    const size_t homes = g->homes.n;
+    struct buf why = buf_in(g->a);
+    bool fits = false;
+    for (size_t i = 0; i < costly->n; i++)
+        if (level[i] <= stored && !cg_home_of(g, costly->v[i]->sym))
+            *VEC_PUSH(g->a, &g->homes) = (struct cg_home){
+                .sym = costly->v[i]->sym, .temp = costly->v[i]->sym, .is_stored = true};
+    g->reducing->v.n = 0;
+    for (size_t i = 0; i < nstrategies && !fits; i++)
+        fits = strategies[i]->streams && schedule_analyse(g, strategies[i], s, &why);
+    g->homes.n = homes;
+    g->reducing->v.n = 0;
+    return fits;
+}
+
+/* Leaves to a strategy that streams what it computes of the stage as it goes: it need not be
+ * stored. */
+static void leave_streamed(struct stages *p, const struct lower_stage *s,
+                           const equation_list *costly, const uint32_t *level, bool *streamed)
+{
+    enum { MOST_LEVELS = 8 };
+    bool needs[MOST_COSTLY];
+    uint32_t deepest = 0, stored = 0;
+    for (size_t i = 0; i < costly->n; i++) {
+        needs[i] = false;
+        for (uint32_t k = 0; k < s->n; k++) {
+            equation_list seen = {0};
+            needs[i] |= depends(p, s->eq[k]->rhs, costly->v[i], &seen);
+        }
+        deepest = needs[i] && level[i] > deepest ? level[i] : deepest;
+    }
+    while (stored < deepest && stored < MOST_LEVELS && !streams(p, s, costly, level, stored))
+        stored++;
+    for (size_t i = 0; i < costly->n && stored < deepest && stored < MOST_LEVELS; i++)
+        streamed[i] |= needs[i] && level[i] > stored;
+}
+
+/* Which costly equations are better left to what a strategy streams, of the group or of later
+ * ones? */
+static void find_streamed(struct stages *p, const struct group *gr, const equation_list *costly,
+                          bool *streamed)
+{
+    uint32_t level[MOST_COSTLY];
+    memset(streamed, 0, costly->n * sizeof *streamed);
+    if (costly->n > MOST_COSTLY)
+        return;
+    find_levels(p, costly, level);
+    leave_streamed(p, stage_of(p->g, gr->eq, gr->n, ""), costly, level, streamed);
+    for (size_t i = costly->n; i-- > 0;)
+        if (!streamed[i])
+            leave_streamed(p, stage_of(p->g, &costly->v[i], 1, ""), costly, level, streamed);
+}
+
 /* Stores what the group reads again and again. False after an error; *any: something was stored. */
 static bool store_costly(struct stages *p, const struct group *gr, bool *any)
 {
@@ -240,10 +331,12 @@ static bool store_costly(struct stages *p, const struct group *gr, bool *any)
         find_costly(p, gr->eq[i]->rhs, gr->eq[i], false, &seen, &costly);
         outline_reductions(g, gr->eq[i], &costly);
     }
+    bool *streamed = ARENA_ARRAY(g->a, costly.n, bool);
+    find_streamed(p, gr, &costly, streamed);
     for (size_t i = 0; i < costly.n; i++) {
         const struct lang_equation *eq = costly.v[i];
         const struct cg_home *home = cg_home_of(g, eq->sym);
-        if ((home && home->is_stored) || eq->nindex > MOST_RANK)
+        if ((home && home->is_stored) || eq->nindex > MOST_RANK || streamed[i])
             continue;
         struct group *other = eq->sym->kind == SYM_TENSOR ? NULL : group_of(p, eq);
         if (eq->sym->kind != SYM_TENSOR && !other)

@@ -130,7 +130,12 @@ struct chain_product {
     const struct lang_symbol *raw; /* the local that stands for the product's sums */
     struct lang_expr *value;       /* what the score or the stream is of them */
     uint32_t stream;               /* its number, of a stream */
+    /* Numbers of the type that stand for an element of the left operand together: it is f32 if
+     * there are several, at most 1, and multiplied by CHAIN_SCALE where the type is f16, so that
+     * none of what counts is subnormal. */
+    uint32_t parts;
 };
+enum { CHAIN_PARTS_MOST = 3, CHAIN_SCALE = 4096 };
 struct chain_tensor {
     const struct chain_form *f;
     uint32_t i; /* which of the row's axes a tile's rows run along; f->nrow: a tile has one row */
@@ -182,8 +187,9 @@ struct chain_tile {
     int32_t scale[CHAIN_COLUMNS][CHAIN_ROWS]; /* mutable; f32, of streams with one */
     int32_t *sum[CHAIN_COLUMNS]; /* mutable: word w of 16 rows i and 8 columns b: ((i * columns / 8)
                                     + b) * 4 + w */
-    int32_t *word[CHAIN_COLUMNS]; /* mutable: the left operand of the second product, of 16 rows i
-                                     and 16 j n: ((i * wide / 16) + n) * 4 + w */
+    int32_t *word[CHAIN_COLUMNS]; /* mutable: the left operand of the second product, of its part
+                                     q, 16 rows i and 16 j n: (((q * high + i) * wide / 16) + n) *
+                                     4 + w */
 };
 /* .g to .lane are set. */
 void chain_tile_begin(struct chain_tile *x);

@@ -260,10 +260,12 @@ static void multiply_columns(struct kernel *k, uint32_t n)
     int32_t *const v = words(g, mma_words(&k->v[n].lay));
     for (uint32_t s = 0; s < steps; s++) {
         mma_load_words(g, &k->v[n].lay, k->v_at[n], s, v);
-        for (uint32_t b = 0; b < columns / 8; b++)
-            for (uint32_t i = 0; i < k->p->high; i++)
-                multiply(k, k->x.sum[n] + (size_t)(i * columns / 8 + b) * 4,
-                         k->x.word[n] + (size_t)(i * steps + s) * 4, v + (size_t)2 * b);
+        for (uint32_t q = 0; q < k->t->column[n].parts; q++)
+            for (uint32_t b = 0; b < columns / 8; b++)
+                for (uint32_t i = 0; i < k->p->high; i++)
+                    multiply(k, k->x.sum[n] + (size_t)(i * columns / 8 + b) * 4,
+                             k->x.word[n] + (size_t)((q * k->p->high + i) * steps + s) * 4,
+                             v + (size_t)2 * b);
     }
 }
 

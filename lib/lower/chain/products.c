@@ -97,6 +97,8 @@ static bool analyse(struct finder *x, struct lang_symbol *last, struct lang_expr
         return lower_lacks(x->why, s, "this is no sum of products");
     if (type_of(f) == DT_VOID)
         return lower_lacks(x->why, s, "its factors are not both f16, or bf16");
+    if (!f->i != (x->t->i == x->f->nrow))
+        return lower_lacks(x->why, s, "its rows run along another axis");
     if (x->t->type != DT_VOID && x->t->type != type_of(f))
         return lower_lacks(x->why, s, "its factors are of another type than the first ones");
     if (f->i && f->axis_i + 1 != x->naxis)
@@ -129,11 +131,12 @@ static bool find_score(struct finder *x, uint32_t n)
     return true;
 }
 
-/* p[row.., j], which stands for the stream's part. */
-static struct lang_expr *read_of(const struct finder *x, const struct chain_part *part)
+/* p[row.., j] of type t, which stands for the stream's part. */
+static struct lang_expr *read_of(const struct finder *x, const struct chain_part *part,
+                                 enum dtype t)
 {
     struct lang_expr *e = ARENA_NEW(x->g->a, struct lang_expr);
-    struct lang_symbol *sym = tensor(x, "part", part->e->type, x->f->j);
+    struct lang_symbol *sym = tensor(x, "part", t, x->f->j);
     *e = (struct lang_expr){.kind = E_INDEX,
                             .type = sym->type,
                             .span = part->e->span,
@@ -144,7 +147,63 @@ static struct lang_expr *read_of(const struct finder *x, const struct chain_part
                             .height = 2};
     for (uint32_t i = 0; i < sym->rank; i++)
         e->args[i] = name_of(x->g, i < x->naxis ? x->axis[i] : x->f->j, e->span);
-    return e;
+    return matmul_cast(x->g, e, part->e->type);
+}
+
+/* The sum's terms with a part of type t. */
+static struct lang_expr *terms_with(const struct finder *x, const struct chain_stream *s,
+                                    enum dtype t)
+{
+    struct lang_expr *sum = ARENA_NEW(x->g->a, struct lang_expr);
+    *sum = (struct lang_expr){.kind = E_REDUCE,
+                              .type = s->type,
+                              .span = s->span,
+                              .reduce = RED_SUM,
+                              .nindex = 1,
+                              .index = ARENA_ARRAY(x->g->a, 1, struct lang_symbol *),
+                              .nargs = 1,
+                              .args = ARENA_ARRAY(x->g->a, 1, struct lang_expr *)};
+    sum->index[0] = x->f->j;
+    sum->args[0] = replaced(x, s->term, NULL, s->part[0].sym, read_of(x, &s->part[0], t));
+    sum->height = s->term->height + 4;
+    return sum;
+}
+
+/* The stream is of its sums of the part's scaled numbers. */
+static void unscale(const struct finder *x, struct chain_product *p)
+{
+    struct lang_expr *c = ARENA_NEW(x->g->a, struct lang_expr);
+    struct lang_expr *raw = name_of(x->g, (struct lang_symbol *)p->raw, p->value->span);
+    *c = (struct lang_expr){.kind = E_FLOAT,
+                            .type = DT_F32,
+                            .span = p->value->span,
+                            .fval = 1.0 / CHAIN_SCALE,
+                            .height = 1};
+    p->value = replaced(x, p->value, NULL, p->raw, matmul_binary(x->g, OP_MUL, raw, c));
+}
+
+/* Of an f32 that is at most 1, what the right operand is of decides into which parts it goes. */
+static bool analyse_parts(struct finder *x, uint32_t n, struct chain_product *p)
+{
+    static const enum dtype types[] = {DT_F16, DT_BF16};
+    const struct chain_stream *s = &x->f->stream[n];
+    for (uint32_t i = 0; i < COUNT(types); i++) {
+        struct buf *const why = x->why;
+        struct buf nobody = buf_in(x->g->a);
+        if (x->t->type != DT_VOID && x->t->type != types[i])
+            continue;
+        x->why = &nobody;
+        const bool fits = analyse(x, x->f->column, terms_with(x, s, types[i]), p) &&
+                          x->t->type == types[i];
+        x->why = why;
+        if (!fits)
+            continue;
+        p->parts = types[i] == DT_F16 ? 2 : CHAIN_PARTS_MOST;
+        if (types[i] == DT_F16)
+            unscale(x, p);
+        return true;
+    }
+    return lower_lacks(x->why, s->span, "its factors are not both f16, or bf16");
 }
 
 static bool find_column(struct finder *x, uint32_t n)
@@ -156,20 +215,11 @@ static bool find_column(struct finder *x, uint32_t n)
     if (x->t->ncolumn == CHAIN_COLUMNS)
         return lower_lacks(x->why, s->span, "this sum is one too many");
     x->t->ncolumn++;
-    struct lang_expr *sum = ARENA_NEW(x->g->a, struct lang_expr);
-    *sum = (struct lang_expr){.kind = E_REDUCE,
-                              .type = s->type,
-                              .span = s->span,
-                              .reduce = RED_SUM,
-                              .nindex = 1,
-                              .index = ARENA_ARRAY(x->g->a, 1, struct lang_symbol *),
-                              .nargs = 1,
-                              .args = ARENA_ARRAY(x->g->a, 1, struct lang_expr *)};
-    sum->index[0] = x->f->j;
-    sum->args[0] = replaced(x, s->term, NULL, s->part[0].sym, read_of(x, &s->part[0]));
-    sum->height = s->term->height + 3;
     p->stream = n;
-    if (!analyse(x, x->f->column, sum, p))
+    p->parts = 1;
+    const bool is_split = s->part[0].e->type == DT_F32 && s->running >= 0;
+    if (is_split ? !analyse_parts(x, n, p)
+                 : !analyse(x, x->f->column, terms_with(x, s, s->part[0].e->type), p))
         return false;
     const struct lang_expr *left = p->form.operand[0].plain;
     if (!left || strcmp(left->sym->name, "part") != 0)

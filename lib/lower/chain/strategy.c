@@ -81,6 +81,9 @@ static void *fit(struct cg *g, const struct lower_stage *s, struct buf *why)
 
 enum { RESCALING = 6 }; /* roundings of a maximum's growth: a difference, exp, a product */
 
+/* What the parts of an f32 lack of it, in units of 2^-24: 22 bits at least. */
+enum { OF_PARTS = 4 };
+
 /* The roundings on a term's way into a sum of which a thread adds every `by`th term, when each
  * `step` terms may rescale it. */
 static struct lang_expr *depth_of(struct cg *g, const struct chain_form *f, int64_t by,
@@ -162,6 +165,9 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, const struct c
     variant_end(g, all, &c, grid, threads);
     lower_depth(g, depth_of(g, t->f, 4, p->wide));
     lower_truncation(g, truncation_of(g, t));
+    for (uint32_t i = 0; i < t->ncolumn; i++)
+        if (t->column[i].parts > 1)
+            lower_products(g, lx_int(g->a, OF_PARTS));
     return !g->failed;
 }
 
@@ -231,5 +237,5 @@ const struct strategy chain_strategy = {
     .analyse = fit,
     .lower = lower,
     .candidates = candidates,
-    .takes_products = true,
+    .streams = true,
 };

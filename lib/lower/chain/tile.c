@@ -163,7 +163,8 @@ static void find_ranges(struct chain_tile *x)
 static void make_columns(struct chain_tile *x, uint32_t n)
 {
     struct cg *g = x->g;
-    const uint32_t sums = x->high * x->columns / 2, words = x->high * x->wide / 4;
+    const uint32_t sums = x->high * x->columns / 2;
+    const uint32_t words = x->t->column[n].parts * x->high * x->wide / 4;
     x->sum[n] = ARENA_ARRAY(g->a, sums, int32_t);
     x->word[n] = ARENA_ARRAY(g->a, words, int32_t);
     for (uint32_t i = 0; i < sums; i++) {
@@ -342,6 +343,25 @@ static void fold_into(const struct step *s, uint32_t n, uint32_t row, struct cg_
     cg_move(g, x->state[n][row], v);
 }
 
+/* Words of the left operand's parts, of a pair of elements: what each part leaves is the next
+ * one's. */
+static void assign_words(const struct step *s, uint32_t c, uint32_t word, struct cg_val *v)
+{
+    struct chain_tile *x = s->x;
+    struct cg *g = x->g;
+    const uint32_t parts = x->t->column[c].parts, each = x->high * x->wide / 4;
+    const enum dtype t = x->t->type;
+    for (uint32_t q = 0; q < parts; q++) {
+        struct cg_val part[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            part[i] = cg_convert(g, v[i], t);
+            if (q + 1 < parts)
+                v[i] = cg_binary(g, OP_SUB, v[i], cg_convert(g, part[i], DT_F32));
+        }
+        CG_ASSIGN(g, x->word[c][q * each + word], "mov.b32", cg_pack(g, t, 2, part));
+    }
+}
+
 /* Words of the left operand: pairs of the row's elements. */
 static void make_words(const struct step *s, uint32_t c, uint32_t row)
 {
@@ -349,15 +369,17 @@ static void make_words(const struct step *s, uint32_t c, uint32_t row)
     struct cg *g = x->g;
     const uint32_t n = x->t->column[c].stream;
     const struct chain_part *part = &stream(x, n)->part[0];
-    const enum dtype t = x->t->type;
+    const bool is_split = x->t->column[c].parts > 1, scaled = is_split && x->t->type == DT_F16;
+    const enum dtype t = is_split ? DT_F32 : x->t->type;
     for (uint32_t b = 0; b < x->wide / 8; b++) {
         struct cg_val v[2];
         for (uint32_t pair = 0; pair < 2; pair++) {
             const struct element e = {row, b, pair};
             v[pair] = value_of(s, n, &e, part->e, t, cg_float(g, t, 0));
+            if (scaled)
+                v[pair] = cg_binary(g, OP_MUL, v[pair], constant(g, CHAIN_SCALE));
         }
-        const uint32_t word = ((row / 2 * x->wide / 16) + b / 2) * 4 + b % 2 * 2 + row % 2;
-        CG_ASSIGN(g, x->word[c][word], "mov.b32", cg_pack(g, t, 2, v));
+        assign_words(s, c, ((row / 2 * x->wide / 16) + b / 2) * 4 + b % 2 * 2 + row % 2, v);
     }
     if (stream(x, n)->running >= 0)
         cg_move(g, x->scale[c][row], rescaling(s, n, row));
