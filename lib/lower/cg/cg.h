@@ -670,6 +670,12 @@ struct cg_val cg_library(struct cg *g, const char *name, size_t n, const struct 
 struct cg_val cg_act(struct cg *g, const struct lang_expr *e);
 /* An error unless the target is sm or later; what: "the scope cluster". */
 bool cg_needs(struct cg *g, struct span s, unsigned sm, const char *what);
+/* Counts the block at a counter that is 0 before the first and after the last of so many; jumps
+ * unless it is the last one, which sees what the others have written. All of the block's threads
+ * come, by their numbers (u32), when they have written. */
+void cg_arrive(struct cg *g, struct cg_place_of counter, struct cg_val blocks, struct cg_val thread,
+               uint32_t skip);
+
 /* ---- random.c ---- */
 
 /* The words of a call of philox(), uniform() or normal(). */

@@ -198,3 +198,22 @@ struct cg_val cg_act(struct cg *g, const struct lang_expr *e)
     default: return barrier_call(g, e);
     }
 }
+
+void cg_arrive(struct cg *g, struct cg_place_of counter, struct cg_val blocks, struct cg_val thread,
+               uint32_t skip)
+{
+    const struct cg_val last = cg_binary(g, OP_SUB, blocks, cg_u32(1));
+    const int32_t is_last = cg_new_mutable(g, DT_BOOL), any = cg_new(g, DT_BOOL);
+    const uint32_t counted = cg_label(g, "counted");
+    PTX(&g->b, "bar.sync", ptx_imm(0)); /* all threads have written */
+    cg_move(g, is_last, cg_bool(g, false));
+    const size_t mark = cg_scope_open(g);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, thread, cg_u32(0))), true, counted);
+    const int32_t before = cg_new(g, DT_U32);
+    PTX(&g->b, "atom.acq_rel.gpu.global.inc.u32", ptx_r(before), cg_mem(counter), cg_op(g, last));
+    cg_move(g, is_last, cg_binary(g, OP_EQ, cg_value(DT_U32, before), last));
+    cg_scope_close(g, mark);
+    cg_place(g, counted);
+    PTX(&g->b, "bar.red.or.pred", ptx_r(any), ptx_imm(0), ptx_r(is_last));
+    cg_jump_if(g, any, false, skip);
+}

@@ -22,6 +22,7 @@
  *   chain/products.c the products in it, as tensor cores multiply them
  *   chain/any.c      any form, without tensor cores: a warp for each row
  *   chain/tile.c     streams of the rows that a warp has, for all kernels by tensor cores
+ *   chain/split.c    blocks that share a row's j
  *   chain/store.c    outputs of those
  *   chain/bring.c    operands' tiles, from memory to shared memory, by all threads
  *   chain/mma.c      the kernel by mma.sync
@@ -201,6 +202,34 @@ void chain_tile_step(struct chain_tile *x, struct cg_val first, int32_t *const *
  * NaN are computed anew. */
 void chain_tile_end(struct chain_tile *x);
 
+/* Are other streams rescaled by it? */
+bool chain_is_maximum(const struct chain_tile *x, uint32_t n);
+/* By what stream n's sum of the lane's row is multiplied when its maximum `was` becomes what it is
+ * now. */
+struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was);
+
+/* ---- chain/split.c --------------------------------------------------------------------------- */
+
+/* Blocks that share the j of their rows, each of which takes so many tiles that lie side by side;
+ * the last one to be done goes on with what all have found. */
+struct chain_split {
+    struct lang_expr *splits;    /* blocks that share, as the launch computes it; NULL: 1 */
+    struct lang_expr *groups;    /* of so many blocks */
+    struct cg_val number, group; /* u32: the block's in its group; the group's */
+    struct cg_val count;         /* u32: of them */
+    struct cg_val thread;        /* u32 */
+    uint32_t threads;            /* of a block */
+    /* The sizes for which the launch takes this entry: those that meet .when and not .unless; NULL:
+     * all, none. */
+    struct lang_expr *when, *unless;
+};
+/* Can what the streams have be kept in memory? */
+bool chain_can_split(const struct chain_tensor *t);
+/* The block's part of [x->from, x->to), whose first is a multiple of x->wide: so becomes that. */
+void chain_split_range(struct chain_tile *x, const struct chain_split *s);
+/* After its tiles: jumps to `skip` unless the block goes on. */
+void chain_split_join(struct chain_tile *x, const struct chain_split *s, uint32_t skip);
+
 /* ---- chain/store.c --------------------------------------------------------------------------- */
 
 /* Stores the outputs, of states that are complete. */
@@ -240,6 +269,9 @@ struct chain_plan {
     uint32_t warps, high, wide; /* of a block; see struct chain_tile */
     uint32_t terms, columns;    /* of scores and of sums at most, multiples of 16 */
     bool aligned;               /* rows of q, k and v in memory are whole pieces of 16 bytes */
+    /* blocks that share rows: at most, or 0: as many as the device has room for */
+    uint32_t split;
+    struct lang_expr *when, *unless; /* see struct chain_split */
 };
 /* Bytes of dynamic shared memory. */
 uint32_t chain_mma_shared(const struct chain_tensor *t, const struct chain_plan *p);

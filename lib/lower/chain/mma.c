@@ -25,6 +25,7 @@ struct kernel {
     const struct chain_plan *p;
     struct chain_tile x;
     struct cg_val thread, warp; /* u32 */
+    struct chain_split split;
     int32_t shared;
     struct chain_slab q[CHAIN_SCORES], k[CHAIN_SCORES], v[CHAIN_COLUMNS];
     /* addresses of the lane in each; q's words, where they are held */
@@ -105,6 +106,58 @@ uint32_t chain_mma_shared(const struct chain_tensor *t, const struct chain_plan 
 
 /* ---- the beginning --------------------------------------------------------------------------- */
 
+/* How many blocks share rows: enough for all multiprocessors, if a block has some tiles left. */
+static struct lang_expr *splits_of(struct kernel *k, struct lang_expr *blocks)
+{
+    enum { BLOCKS = 2, TILES = 4 }; /* of a multiprocessor; of a block */
+    struct arena *a = k->g->a;
+    const uint32_t room = BLOCKS * lower_multiprocessors(k->g->target);
+    if (k->p->split == 1 || !chain_can_split(k->t))
+        return NULL;
+    struct lang_expr *n = lx_div(a, lx_int(a, room), lx_max(a, blocks, lx_int(a, 1)));
+    if (k->p->split)
+        n = lx_int(a, k->p->split);
+    struct lang_expr *most =
+        lx_ceil_div_int(a, k->t->f->j->dims[0], k->p->split ? k->p->wide : k->p->wide * TILES);
+    n = lx_max(a, lx_int(a, 1), lx_min(a, n, most));
+    int64_t one;
+    return lang_const_int(n, &one) && one == 1 ? NULL : n;
+}
+
+/* The block's number among those that share its rows, and that of the group; the grid. */
+static struct lang_expr *find_share(struct kernel *k, struct lang_expr *groups, struct cg_val *n)
+{
+    struct cg *g = k->g;
+    struct chain_split *s = &k->split;
+    *s = (struct chain_split){.groups = groups,
+                              .splits = splits_of(k, groups),
+                              .thread = k->thread,
+                              .threads = k->p->warps * LANES,
+                              .when = k->p->when,
+                              .unless = k->p->unless};
+    if (!s->splits)
+        return groups;
+    struct cg_val number;
+    const struct extent count = {s->splits, extent_computed(g, s->splits)};
+    extent_split(g, *n, count, n, &number);
+    s->number = extent_u32(g, number);
+    s->group = cg_freeze(g, extent_u32(g, *n));
+    s->count = extent_u32(g, count.v);
+    return lx_mul(g->a, groups, s->splits);
+}
+
+/* The groups of blocks that share rows. */
+static struct lang_expr *groups_of(struct kernel *k)
+{
+    const struct chain_form *f = k->t->f;
+    const struct lang_symbol *i = k->t->i < f->nrow ? f->row[k->t->i] : NULL;
+    struct lang_expr *n = extent_divided(k->g, i, block_rows(k->p)).e;
+    for (uint32_t a = f->nrow; a-- > 0;)
+        if (a != k->t->i)
+            n = lx_mul(k->g->a, n, extent_of(k->g, f->row[a]).e);
+    return n;
+}
+
 /* The block's rows, those of most terms first where ranges differ; the grid. */
 static struct lang_expr *find_block(struct kernel *k)
 {
@@ -114,7 +167,7 @@ static struct lang_expr *find_block(struct kernel *k)
     const struct lang_symbol *i = k->t->i < f->nrow ? f->row[k->t->i] : NULL;
     const struct extent tiles = extent_divided(g, i, rows);
     struct cg_val n = cg_index(g, cg_special(g, SP_CTAID_X)), tile;
-    struct lang_expr *grid = tiles.e;
+    struct lang_expr *grid = find_share(k, groups_of(k), &n);
     extent_split(g, n, tiles, &n, &tile);
     uint32_t left = 0;
     for (uint32_t a = 0; a < f->nrow; a++)
@@ -123,7 +176,6 @@ static struct lang_expr *find_block(struct kernel *k)
         if (a == k->t->i)
             continue;
         const struct extent e = extent_of(g, f->row[a]);
-        grid = lx_mul(g->a, grid, e.e);
         if (--left)
             extent_split(g, n, e, &n, &k->x.row[a]);
         else
@@ -298,7 +350,7 @@ static void for_tiles(struct kernel *k)
     const uint32_t head = cg_label(g, "tile"), end = cg_label(g, "tiles");
     const int32_t j = cg_new_mutable(g, DT_U32);
     struct cg_nest nest;
-    cg_move(g, j, cg_mul(g, cg_binary(g, OP_DIV, k->x.from, cg_u32(k->p->wide)), k->p->wide));
+    cg_move(g, j, k->x.from);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, cg_value(DT_U32, j), k->x.to)), true, end);
     size_t mark = cg_scope_open(g);
     for (uint32_t i = 0; i < k->t->f->nscore; i++)
@@ -353,9 +405,12 @@ struct lang_expr *chain_mma(struct cg *g, const struct chain_tensor *t, const st
     find_threads(k);
     struct lang_expr *grid = find_block(k);
     chain_tile_begin(&k->x);
+    chain_split_range(&k->x, &k->split);
     begin_tiles(k);
     for_tiles(k);
     mma_wait_copies(g, 0);
+    g->exit_used |= k->split.splits != NULL;
+    chain_split_join(&k->x, &k->split, g->exit);
     chain_tile_end(&k->x);
     for (uint32_t i = 0; i < t->f->nscore; i++) {
         require_alignment(k, &k->q[i], c);

@@ -8,7 +8,10 @@
 /* What a schedule says; 0: chosen. */
 enum chain_by { CHAIN_BY_ANY, CHAIN_BY_NONE, CHAIN_BY_SYNC };
 struct chain_options {
-    uint32_t mma; /* enum chain_by */
+    uint32_t mma;     /* enum chain_by */
+    uint32_t tile[2]; /* rows of a block, j of a step */
+    uint32_t warps;   /* of a block */
+    uint32_t split;   /* blocks that share rows */
 };
 
 /* What analysing found. */
@@ -79,7 +82,8 @@ static void *fit(struct cg *g, const struct lower_stage *s, struct buf *why)
 
 /* ---- what sums lose -------------------------------------------------------------------------- */
 
-enum { RESCALING = 6 }; /* roundings of a maximum's growth: a difference, exp, a product */
+/* Roundings of a maximum's growth: a difference, exp, a product; and of blocks that share rows. */
+enum { RESCALING = 8 };
 
 /* What the parts of an f32 lack of it, in units of 2^-24: 22 bits at least. */
 enum { OF_PARTS = 4 };
@@ -134,7 +138,7 @@ static bool require_most(struct cg *g, struct variant_condition *c, const struct
     return true;
 }
 
-static bool lower_mma(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p,
+static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_plan *p,
                       struct variant_set *all)
 {
     struct variant_condition c = variant_condition(g);
@@ -149,6 +153,7 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, const struct c
         require_most(g, &c, t->score[i].form.k, p->terms);
     if (t->f->column)
         require_most(g, &c, t->f->column, p->columns);
+    p->when = variant_when(&c);
     struct lang_expr *grid = chain_mma(g, t, p, &c);
     if (c.never) {
         variant_drop(g, all);
@@ -179,25 +184,53 @@ static uint32_t pad(const struct lang_symbol *index, uint32_t open)
     return n < 1 ? 16 : (uint32_t)((n + 15) / 16 * 16);
 }
 
-static bool lower_tensor(struct cg *g, const struct chain_tensor *t, struct variant_set *all)
+/* The plan for so many terms and columns at most; false after an error. */
+static bool make_plan(struct cg *g, const struct chain_tensor *t, const struct chain_options *want,
+                      uint32_t most, bool aligned, struct chain_plan *p)
+{
+    const uint32_t columns = pad(t->f->column, most);
+    *p = (struct chain_plan){.warps = want->warps ? want->warps : 4,
+                             .wide = want->tile[1] ? want->tile[1] : 64,
+                             .terms = most,
+                             .columns = columns,
+                             .aligned = aligned,
+                             .split = want->split};
+    p->high = columns > 64 || t->ncolumn > 1 ? 1 : 2;
+    if (want->tile[0])
+        p->high = want->tile[0] / (p->warps * 16);
+    if (p->high < 1 || p->high > CHAIN_HIGH || (want->tile[0] && want->tile[0] % (p->warps * 16)))
+        return cg_error(g, schedule_span(g, "tile"),
+                        "%u warps take %u or %u rows, 16 or 32 each, not %u", p->warps,
+                        p->warps * 16, p->warps * 32, want->tile[0]);
+    if (p->wide % 16 || p->wide > CHAIN_WIDE)
+        return cg_error(g, schedule_span(g, "tile"),
+                        "a step takes a multiple of 16 of '%s', at most %d, not %u", t->f->j->name,
+                        CHAIN_WIDE, p->wide);
+    return true;
+}
+
+static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
+                         const struct chain_options *want, struct variant_set *all)
 {
     static const uint32_t caps[] = {64, 128, 256};
     bool open = t->f->column && is_open(t->f->column);
     for (uint32_t i = 0; i < t->f->nscore; i++)
         open |= is_open(t->score[i].form.k);
-    for (uint32_t n = open ? 0 : COUNT(caps) - 1; n < COUNT(caps) && !all->done; n++)
+    struct lang_expr *before = NULL;
+    for (uint32_t n = open ? 0 : COUNT(caps) - 1; n < COUNT(caps) && !all->done; n++) {
+        struct lang_expr *when = NULL;
         for (uint32_t aligned = 2; aligned-- > 0 && !all->done;) {
-            const uint32_t columns = pad(t->f->column, caps[n]);
-            const uint32_t high = columns > 64 || t->ncolumn > 1 ? 1 : 2;
-            const struct chain_plan p = {.warps = 4,
-                                         .high = high,
-                                         .wide = 64,
-                                         .terms = caps[n],
-                                         .columns = columns,
-                                         .aligned = aligned != 0};
+            struct chain_plan p;
+            if (!make_plan(g, t, want, caps[n], aligned != 0, &p))
+                return false;
+            p.split = aligned ? p.split : 1;
+            p.unless = before;
             if (!lower_mma(g, t, &p, all))
                 return false;
+            when = p.when;
         }
+        before = when;
+    }
     return true;
 }
 
@@ -208,7 +241,7 @@ static bool lower(struct cg *g, void *form, const void *options)
     struct variant_set all = {.s = f->form.stage};
     if (want->mma == CHAIN_BY_SYNC && !f->has_tensor)
         return cg_error(g, schedule_span(g, "mma"), "tensor cores do not fit: %s", f->no_tensor);
-    if (f->has_tensor && want->mma != CHAIN_BY_NONE && !lower_tensor(g, &f->tensor, &all))
+    if (f->has_tensor && want->mma != CHAIN_BY_NONE && !lower_tensor(g, &f->tensor, want, &all))
         return false;
     return all.done || lower_any(g, &f->form, &all);
 }

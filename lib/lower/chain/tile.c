@@ -31,7 +31,7 @@ static struct cg_val state_of(const struct chain_tile *x, uint32_t n, uint32_t r
     return cg_value(stream(x, n)->type, x->state[n][row]);
 }
 
-static bool is_maximum(const struct chain_tile *x, uint32_t n)
+bool chain_is_maximum(const struct chain_tile *x, uint32_t n)
 {
     for (uint32_t i = 0; i < x->t->f->nstream; i++)
         if (stream(x, i)->running == (int)n)
@@ -296,15 +296,13 @@ static struct cg_val for_terms(struct cg *g, struct cg_val m)
     return cg_minmax(g, true, m, cg_float(g, m.type, m.type == DT_F64 ? -DBL_MAX : -FLT_MAX));
 }
 
-/* By what the stream's sum is multiplied since its maximum has grown. */
-static struct cg_val rescaling(const struct step *s, uint32_t n, uint32_t row)
+struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was)
 {
-    struct chain_tile *x = s->x;
     struct cg *g = x->g;
     const struct chain_stream *of = stream(x, n);
     const uint32_t top = (uint32_t)of->running;
     const struct cg_val now = cg_convert(g, for_terms(g, state_of(x, top, row)), DT_F32);
-    const struct cg_val was = cg_convert(g, for_terms(g, s->before[top][row]), DT_F32);
+    was = cg_convert(g, for_terms(g, was), DT_F32);
     struct cg_val by = cg_binary(g, OP_SUB, was, now);
     if (!of->weight)
         return cg_library(g, of->base2 ? "exp2_f32" : "exp_falling_f32", 1, &by);
@@ -314,6 +312,12 @@ static struct cg_val rescaling(const struct step *s, uint32_t n, uint32_t row)
                    cg_convert(g, cg_expr(g, of->weight), DT_F32));
     g->bindings.n = bound;
     return cg_library(g, of->base2 ? "exp2_f32" : "exp_f32", 1, &by);
+}
+
+/* By what the stream's sum is multiplied since its maximum has grown. */
+static struct cg_val rescaling(const struct step *s, uint32_t n, uint32_t row)
+{
+    return chain_rescaling(s->x, n, row, s->before[stream(s->x, n)->running][row]);
 }
 
 static void grow_maximum(struct step *s, uint32_t n, uint32_t row, struct cg_val v)
@@ -396,7 +400,7 @@ static void step_row(struct step *s, uint32_t row)
         if (stream(x, n)->has_column)
             continue;
         const struct cg_val v = fold_row(s, n, row);
-        if (is_maximum(x, n)) {
+        if (chain_is_maximum(x, n)) {
             grow_maximum(s, n, row, v);
             cg_bind(g, stream(x, n)->sym, cg_freeze(g, for_terms(g, state_of(x, n, row))), false);
         } else {
@@ -414,7 +418,7 @@ static bool is_falling(struct cg *g, const struct lang_expr *e, bool *rough)
     const struct chain_tile *x = g->read_ctx;
     *rough = false;
     for (uint32_t i = 0; i < x->t->f->nstream; i++)
-        if (is_maximum(x, i) && chain_mentions(e->args[0], stream(x, i)->sym))
+        if (chain_is_maximum(x, i) && chain_mentions(e->args[0], stream(x, i)->sym))
             for (uint32_t k = 0; k < x->t->f->nstream; k++)
                 if (stream(x, k)->running == (int)i && !stream(x, k)->weight &&
                     !stream(x, k)->base2)
@@ -493,7 +497,7 @@ static void complete(struct chain_tile *x)
     for (uint32_t n = 0; n < x->t->f->nstream; n++) {
         const enum lang_reduce how = stream(x, n)->reduce;
         for (uint32_t row = 0; row < rows_of(x) && !stream(x, n)->has_column; row++)
-            if (!is_maximum(x, n))
+            if (!chain_is_maximum(x, n))
                 cg_move(g, x->state[n][row],
                         over_quad(g,
                                   how == RED_MAX   ? FOLD_MAX

@@ -201,22 +201,8 @@ static void count_block(struct share *s, struct cg_val which, struct lang_expr *
                         uint32_t skip)
 {
     struct cg *g = s->m->g;
-    struct cg_place_of at = cg_address(g, cg_temp(g, "arrived", DT_U32, 1, &patches, true), which);
-    struct cg_val last = cg_binary(g, OP_SUB, s->splits, cg_int(DT_U32, 1));
-    const int32_t is_last = cg_new_mutable(g, DT_BOOL), any = cg_new(g, DT_BOOL);
-    const uint32_t counted = cg_label(g, "counted");
-    PTX(&g->b, "bar.sync", ptx_imm(0)); /* all threads have written */
-    cg_move(g, is_last, cg_bool(g, false));
-    size_t mark = cg_scope_open(g);
-    struct cg_val other = cg_binary(g, OP_NE, s->m->thread, cg_int(DT_U32, 0));
-    cg_jump_if(g, cg_reg(g, other), true, counted);
-    const int32_t before = cg_new(g, DT_U32);
-    PTX(&g->b, "atom.acq_rel.gpu.global.inc.u32", ptx_r(before), cg_mem(at), cg_op(g, last));
-    cg_move(g, is_last, cg_binary(g, OP_EQ, cg_value(DT_U32, before), last));
-    cg_scope_close(g, mark);
-    cg_place(g, counted);
-    PTX(&g->b, "bar.red.or.pred", ptx_r(any), ptx_imm(0), ptx_r(is_last));
-    cg_jump_if(g, any, false, skip);
+    const struct lang_symbol *arrived = cg_temp(g, "arrived", DT_U32, 1, &patches, true);
+    cg_arrive(g, cg_address(g, arrived, which), s->splits, s->m->thread, skip);
 }
 
 /* Nothing is kept for variants that the sizes do not choose, or that turn out not to share. */
