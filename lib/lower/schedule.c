@@ -112,6 +112,8 @@ struct choice schedule_first(struct cg *g, const struct lower_stage *s)
         void *form = schedule_analyse(g, strategies[i], s, &why);
         if (form)
             return (struct choice){strategies[i], form};
+        if (why.len == 0)
+            continue; /* it has nothing to do with such stages */
         lower_explain(g, "%s: not %s: %s\n", s->entry, strategies[i]->name, buf_text(&why));
         lower_missed(g, strategies[i]->name, buf_text(&why));
     }

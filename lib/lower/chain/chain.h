@@ -271,6 +271,7 @@ struct chain_plan {
     bool aligned;               /* rows of q, k and v in memory are whole pieces of 16 bytes */
     /* blocks that share rows: at most, or 0: as many as the device has room for */
     uint32_t split;
+    struct lang_expr *few;           /* what must hold of the rows; NULL: nothing */
     struct lang_expr *when, *unless; /* see struct chain_split */
 };
 /* Bytes of dynamic shared memory. */

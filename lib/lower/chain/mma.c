@@ -109,9 +109,9 @@ uint32_t chain_mma_shared(const struct chain_tensor *t, const struct chain_plan 
 /* How many blocks share rows: enough for all multiprocessors, if a block has some tiles left. */
 static struct lang_expr *splits_of(struct kernel *k, struct lang_expr *blocks)
 {
-    enum { BLOCKS = 2, TILES = 4 }; /* of a multiprocessor; of a block */
+    enum { WARPS = 8, TILES = 4 }; /* of a multiprocessor; of a block */
     struct arena *a = k->g->a;
-    const uint32_t room = BLOCKS * lower_multiprocessors(k->g->target);
+    const uint32_t room = WARPS / k->p->warps * lower_multiprocessors(k->g->target);
     if (k->p->split == 1 || !chain_can_split(k->t))
         return NULL;
     struct lang_expr *n = lx_div(a, lx_int(a, room), lx_max(a, blocks, lx_int(a, 1)));

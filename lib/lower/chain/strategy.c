@@ -64,16 +64,29 @@ static bool is_likely_short(const struct chain_tensor *t)
     return !open || t->f->nrow > 1;
 }
 
+/* Is a reduction inside of another one, looking through intermediates? */
+static bool has_nested(const struct cg *g, const struct lower_stage *s)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct lang_expr *r = inspect_reduction(g, s->eq[i]->rhs);
+        if (r && inspect_reduces(g, r->args[0]))
+            return true;
+    }
+    return false;
+}
+
 static void *fit(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
     struct fitting *f = ARENA_NEW(g->a, struct fitting);
     struct buf no = buf_in(g->a);
-    if (!chain_analyse(g, s, &f->form, why))
+    const bool named = schedule_names(g, &chain_strategy);
+    /* of a stage without scores there is nothing to say, unless somebody wants to know */
+    if (!chain_analyse(g, s, &f->form, named || has_nested(g, s) ? why : NULL))
         return NULL;
     f->has_tensor = g->target->sm >= 80 && chain_find_products(g, &f->form, &f->tensor, &no) &&
                     is_short(&f->tensor, &no);
     f->no_tensor = g->target->sm < 80 ? "the target has no mma.sync of 16 terms" : buf_text(&no);
-    if (schedule_names(g, &chain_strategy) || (f->has_tensor && is_likely_short(&f->tensor)))
+    if (named || (f->has_tensor && is_likely_short(&f->tensor)))
         return f;
     if (why)
         buf_puts(why, f->no_tensor);
@@ -146,13 +159,19 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_p
     if (shared > g->target->shared_optin)
         return true;
     cg_dynamic(g); /* in front of what variant_drop() takes away */
-    variant_begin(g, all, arena_printf(g->a, "%u%s", p->columns, p->aligned ? "" : "_any"),
+    variant_begin(g, all,
+                  arena_printf(g->a, "%u%s", p->columns,
+                               !p->aligned     ? "_odd"
+                               : p->warps == 1 ? "_few"
+                                               : ""),
                   threads);
     cg_at(g, t->f->stage->eq[0]->span);
     for (uint32_t i = 0; i < t->f->nscore; i++)
         require_most(g, &c, t->score[i].form.k, p->terms);
     if (t->f->column)
         require_most(g, &c, t->f->column, p->columns);
+    if (p->few)
+        variant_require(&c, p->few);
     p->when = variant_when(&c);
     struct lang_expr *grid = chain_mma(g, t, p, &c);
     if (c.never) {
@@ -163,10 +182,11 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_p
     const char *how = arena_printf(g->a, "mma.sync of %s, tiles %u x %u, %u columns",
                                    dtype_name(t->type), p->warps * p->high * 16, p->wide,
                                    p->columns);
-    lower_tell(g, &(struct lower_entry){.name = g->func->name,
-                                        .how = how,
-                                        .when = variant_when_text(&c),
-                                        .multiplies = "mma.sync"});
+    lower_tell(g, &(struct lower_entry){
+                      .name = g->func->name,
+                      .how = how,
+                      .when = variant_when_text(&c),
+                      .multiplies = arena_printf(g->a, "mma.sync of %s", dtype_name(t->type))});
     variant_end(g, all, &c, grid, threads);
     lower_depth(g, depth_of(g, t->f, 4, p->wide));
     lower_truncation(g, truncation_of(g, t));
@@ -184,24 +204,20 @@ static uint32_t pad(const struct lang_symbol *index, uint32_t open)
     return n < 1 ? 16 : (uint32_t)((n + 15) / 16 * 16);
 }
 
-/* The plan for so many terms and columns at most; false after an error. */
-static bool make_plan(struct cg *g, const struct chain_tensor *t, const struct chain_options *want,
-                      uint32_t most, bool aligned, struct chain_plan *p)
+/* Blocks of few rows are a warp each, of which a multiprocessor has several; the operands of odd
+ * ones are no whole pieces of 16 bytes. */
+enum kind { FEW, MANY, ODD, KINDS };
+enum { FEW_ROWS = 16 };
+
+/* False after an error. */
+static bool check_tile(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p,
+                       uint32_t rows)
 {
-    const uint32_t columns = pad(t->f->column, most);
-    *p = (struct chain_plan){.warps = want->warps ? want->warps : 4,
-                             .wide = want->tile[1] ? want->tile[1] : 64,
-                             .terms = most,
-                             .columns = columns,
-                             .aligned = aligned,
-                             .split = want->split};
-    p->high = columns > 64 || t->ncolumn > 1 ? 1 : 2;
-    if (want->tile[0])
-        p->high = want->tile[0] / (p->warps * 16);
-    if (p->high < 1 || p->high > CHAIN_HIGH || (want->tile[0] && want->tile[0] % (p->warps * 16)))
+    if (p->high < 1 || p->high > CHAIN_HIGH || (rows && rows != p->warps * p->high * 16))
         return cg_error(g, schedule_span(g, "tile"),
-                        "%u warps take %u or %u rows, 16 or 32 each, not %u", p->warps,
-                        p->warps * 16, p->warps * 32, want->tile[0]);
+                        "%u warp%s take%s %u or %u rows, 16 or 32 each, not %u", p->warps,
+                        p->warps == 1 ? "" : "s", p->warps == 1 ? "s" : "", p->warps * 16,
+                        p->warps * 32, rows);
     if (p->wide % 16 || p->wide > CHAIN_WIDE)
         return cg_error(g, schedule_span(g, "tile"),
                         "a step takes a multiple of 16 of '%s', at most %d, not %u", t->f->j->name,
@@ -209,28 +225,62 @@ static bool make_plan(struct cg *g, const struct chain_tensor *t, const struct c
     return true;
 }
 
+/* The plan for so many terms and columns at most. */
+static struct chain_plan plan_of(const struct chain_tensor *t, const struct chain_options *want,
+                                 uint32_t most, enum kind kind)
+{
+    const uint32_t columns = pad(t->f->column, most);
+    struct chain_plan p = {.warps = want->warps   ? want->warps
+                                    : kind == FEW ? 1
+                                                  : 4,
+                           .wide = want->tile[1] ? want->tile[1] : 64,
+                           .terms = most,
+                           .columns = columns,
+                           .aligned = kind != ODD,
+                           .split = kind == ODD ? 1 : want->split};
+    p.high = kind == FEW || columns > 64 || t->ncolumn > 1 ? 1 : 2;
+    if (want->tile[0])
+        p.high = want->tile[0] / (p.warps * 16);
+    return p;
+}
+
+/* Are there sizes of which the entry would be the best? few: the rows, 0: not known. last: no
+ * larger one comes after it. */
+static bool is_wanted(const struct chain_options *want, enum kind kind, int64_t rows, bool last)
+{
+    if (kind == ODD)
+        return last;
+    if (want->tile[0] || want->warps)
+        return kind == MANY;
+    return kind == FEW ? rows <= FEW_ROWS : rows == 0 || rows > FEW_ROWS;
+}
+
 static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
                          const struct chain_options *want, struct variant_set *all)
 {
     static const uint32_t caps[] = {64, 128, 256};
+    const struct lang_symbol *i = t->i < t->f->nrow ? t->f->row[t->i] : NULL;
     bool open = t->f->column && is_open(t->f->column);
-    for (uint32_t i = 0; i < t->f->nscore; i++)
-        open |= is_open(t->score[i].form.k);
+    int64_t rows = 1;
+    for (uint32_t n = 0; n < t->f->nscore; n++)
+        open |= is_open(t->score[n].form.k);
+    if (i && !lang_const_int(i->dims[0], &rows))
+        rows = 0;
     struct lang_expr *before = NULL;
-    for (uint32_t n = open ? 0 : COUNT(caps) - 1; n < COUNT(caps) && !all->done; n++) {
-        struct lang_expr *when = NULL;
-        for (uint32_t aligned = 2; aligned-- > 0 && !all->done;) {
-            struct chain_plan p;
-            if (!make_plan(g, t, want, caps[n], aligned != 0, &p))
+    for (uint32_t n = open ? 0 : COUNT(caps) - 1; n < COUNT(caps); n++)
+        for (enum kind kind = FEW; kind < KINDS && !all->done; kind++) {
+            struct chain_plan p = plan_of(t, want, caps[n], kind);
+            if (!is_wanted(want, kind, rows, n + 1 == COUNT(caps)))
+                continue;
+            if (!check_tile(g, t, &p, want->tile[0]))
                 return false;
-            p.split = aligned ? p.split : 1;
+            p.few = kind == FEW && i && rows == 0 ? lx_at_most(g->a, i->dims[0], FEW_ROWS) : NULL;
             p.unless = before;
             if (!lower_mma(g, t, &p, all))
                 return false;
-            when = p.when;
+            if (p.when)
+                before = before ? lx_select(g->a, before, lx_bool(g->a, true), p.when) : p.when;
         }
-        before = when;
-    }
     return true;
 }
 
@@ -250,6 +300,11 @@ static const struct option_word by[] = {
     {"none", CHAIN_BY_NONE}, {"sync", CHAIN_BY_SYNC}, {NULL, 0}};
 static const struct strategy_option options[] = {
     {"mma", OPTION_WORD, 0, 0, offsetof(struct chain_options, mma), "what multiplies", .words = by},
+    {"tile", OPTION_LIST, 1, 4096, offsetof(struct chain_options, tile),
+     "rows of a block, and terms of a step", 2, "[ROWS, TERMS]"},
+    {"warps", OPTION_NUMBER, 1, 16, offsetof(struct chain_options, warps), "warps of a block"},
+    {"split", OPTION_NUMBER, 1, 256, offsetof(struct chain_options, split),
+     "blocks that share rows at most"},
 };
 
 static void candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,
