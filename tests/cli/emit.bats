@@ -111,6 +111,7 @@ END
     for strategy in $(grep -o '^[a-z]*' <<<"$output"); do
         keys=$(sed -n "/^$strategy /,/^[a-z]/s/^  \([a-z]*\) .*/\1/p" <<<"$output" | paste -sd, | sed 's/,/, /g')
         case $strategy in
+            chain) y='[n]' compute='y[i] = sum[j](abs(sum[l](x[i, l] * x[j, l])))' ;;
             matmul) y='[n, n]' compute='y[i, j] = sum[l](x[i, l] * x[l, j])' ;;
             reduce) y='[n]' compute='y[j] = sum[l](x[l, j])' ;;
             row) y='[n, n]' compute='y[i, j] = x[i, j] / sum[l](x[i, l])' ;;

@@ -139,7 +139,7 @@ weighted_by_rows_o: strategy matmul" ]]
     for last in 'lse[i] = top[i] + log(total[i])' 'o[i, c] = sum[j](p[i, j] * v[j, c]) / total[i]'; do
         first='o[i, c] = sum[j](p[i, j] * v[j, c]) / total[i]'
         [[ $last == o* ]] && first='lse[i] = top[i] + log(total[i])'
-        printf '%s\n' 'kernel: k' 'params:' '  q: in f16[m, d]' '  k: in f16[n, d]' '  v: in f16[n, e]' '  o: out f32[m, e]' \
+        printf '%s\n' 'kernel: k' 'params:' '  q: in f32[m, d]' '  k: in f32[n, d]' '  v: in f32[n, e]' '  o: out f32[m, e]' \
             '  lse: out f32[m]' 'compute: |' '  s[i, j] = j <= i ? sum[c](q[i, c] * k[j, c]) : -inf' '  top[i] = max[j](s[i, j])' \
             '  p[i, j] = exp(s[i, j] - top[i])' '  total[i] = sum[j](p[i, j])' "  $first" "  $last" \
             'cases: {odd: {m: 9, n: 37, d: 16, e: 8}}' >"$BATS_TEST_TMPDIR/k.yaml"

@@ -160,7 +160,7 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_p
         return true;
     cg_dynamic(g); /* in front of what variant_drop() takes away */
     variant_begin(g, all,
-                  arena_printf(g->a, "%u%s", p->columns,
+                  arena_printf(g->a, "%u%s", t->f->column ? p->columns : p->terms,
                                !p->aligned     ? "_odd"
                                : p->warps == 1 ? "_few"
                                                : ""),

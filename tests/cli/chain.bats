@@ -1,0 +1,120 @@
+# Strategy chain: reductions of terms that have sums of products in them, in one kernel.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$KAIO_SRCDIR/tests"
+}
+
+# spec TERM-RANGE EXPONENT  -> $BATS_TEST_TMPDIR/k.yaml: attention over 'j in RANGE' of terms exp(EXPONENT)
+spec() {
+    printf '%s\n' 'kernel: k' 'params:' '  q: in f16[m, d]' '  k: in f16[n, d]' '  v: in f16[n, e]' '  o: out f32[m, e]' \
+        '  lse: out f32[m]' 'compute: |' "  s[i, j] = $2" "  top[i] = max[j$1](s[i, j])" '  p[i, j] = exp(s[i, j] - top[i])' \
+        "  total[i] = sum[j$1](p[i, j])" "  o[i, c] = sum[j$1](p[i, j] * v[j, c]) / total[i]" \
+        '  lse[i] = top[i] + log(total[i])' >"$BATS_TEST_TMPDIR/k.yaml"
+}
+
+@test "chains give what the equations say, under every check" {
+    for target in sm_80 sm_90a; do
+        run -0 kaio-verify --run -d cpu --check -t $target data/chain.yaml
+    done
+}
+
+@test "by fma too, where the schedule asks for it or the target has nothing else" {
+    # of a layer only a part is a chain
+    sed '/^kernel: layer/,$d; s/^compute:/schedule: {strategy: chain, mma: none}\ncompute:/' data/chain.yaml |
+        sed '$d' | sed '$d' >"$BATS_TEST_TMPDIR/fma.yaml"
+    run -0 kaio-verify --run -d cpu --check --code=generic -t sm_80 "$BATS_TEST_TMPDIR/fma.yaml"
+    sed 's/^compute:/schedule: {strategy: chain}\ncompute:/' data/chain.yaml >"$BATS_TEST_TMPDIR/old.yaml"
+    run -0 kaio-emit --explain -t sm_70 --kernel=causal "$BATS_TEST_TMPDIR/old.yaml"
+    [[ $output == *"launch causal  a warp for each row, by fma"* ]]
+}
+
+@test "each is one kernel, and stores no scores" {
+    for kernel in causal window documents decode backward odd; do
+        run -0 --separate-stderr kaio-emit --explain -v -t sm_80 --kernel=$kernel data/chain.yaml
+        [[ $(grep ': strategy' <<<"$output") == "$kernel: strategy chain" && $output != *"is stored"* ]]
+    done
+    # what a layer's attention streams from is stored, what it streams is not
+    run -0 --separate-stderr kaio-emit --explain -v -t sm_80 --kernel=layer data/chain.yaml
+    [[ $(grep ': strategy' <<<"$output") == "layer_q: strategy matmul
+layer: strategy chain" ]]
+}
+
+@test "tiles, warps and shares are as the schedule says" {
+    for schedule in 'tile: [16, 16], warps: 1' 'tile: [64, 128], warps: 2, split: 3' 'split: 7' 'tile: [32, 48], warps: 2'; do
+        sed "s/^compute:/schedule: {strategy: chain, $schedule}\ncompute:/" data/chain.yaml >"$BATS_TEST_TMPDIR/k.yaml"
+        run -0 kaio-verify --run -d cpu --check --code=fixed -t sm_80 --kernel=decode "$BATS_TEST_TMPDIR/k.yaml"
+        run -0 kaio-verify --run -d cpu --check --code=fixed -t sm_80 --kernel=causal "$BATS_TEST_TMPDIR/k.yaml"
+    done
+    for schedule in 'tile: [40, 16], warps: 1' 'tile: [16, 40], warps: 1' 'tile: [128, 16], warps: 2'; do
+        sed "s/^compute:/schedule: {strategy: chain, $schedule}\ncompute:/" data/chain.yaml >"$BATS_TEST_TMPDIR/k.yaml"
+        run -2 kaio-emit -t sm_80 --kernel=decode "$BATS_TEST_TMPDIR/k.yaml"
+        [[ $output == *"error: "*" not "[14]* ]]
+    done
+}
+
+# A row's sum does not have what is behind its range; and 0 times what is there is NaN where the term is in the sum.
+@test "infinities and NaN do what the equations say" {
+    cd "$BATS_TEST_TMPDIR"
+    python3 - <<'END'
+import numpy as np
+r = np.random.default_rng(1)
+q, k, v = (r.standard_normal((n, 32)).astype(np.float16) for n in (70, 70, 70))
+np.save("q.npy", q); np.save("k.npy", k); np.save("v.npy", v)
+v[9, 3] = np.nan; v[40, 5] = np.inf; np.save("bad_v.npy", v)
+k[60] *= 300; np.save("bad_k.npy", k) # scores of thousands
+END
+    size='m=70 n=70 d=32 e=32'
+    for range in ' in 0..i + 1' ' in max(0, i - 7)..i + 1' ' in 0..i' ''; do
+        for exponent in 'sum[c](q[i, c] * k[j, c])' 'j <= i ? sum[c](q[i, c] * k[j, c]) : -inf' \
+            'j < i && i != 3 ? sum[c](q[i, c] * k[j, c]) : -inf'; do
+            spec "$range" "$exponent"
+            kaio-emit -t sm_80 -D m=70 -D n=70 -D d=32 -D e=32 k.yaml >k.ptx
+            grep -q 'mma.sync' k.ptx
+            losses=$(sed -nE 's,^//@ (depth|truncation|products): ,--\1=,p' k.ptx)
+            for files in 'k=k.npy v=v.npy' 'k=k.npy v=bad_v.npy' 'k=bad_k.npy v=v.npy'; do
+                # shellcheck disable=SC2086
+                kaio-run -q -d cpu k.ptx q=q.npy $files o=o.npy lse=lse.npy
+                # shellcheck disable=SC2086
+                run -0 kaio-verify $losses k.yaml $size q=q.npy $files o=o.npy lse=lse.npy
+            done
+        done
+    done
+}
+
+@test "nothing to stream, no rows, and rows without terms" {
+    cd "$BATS_TEST_TMPDIR"
+    spec ' in 0..min(n, i)' 'sum[c](q[i, c] * k[j, c])'
+    kaio-emit -t sm_80 k.yaml >k.ptx
+    for size in 'm=3 n=0 d=16 e=8' 'm=0 n=8 d=16 e=8' 'm=20 n=9 d=0 e=8' 'm=20 n=9 d=16 e=0'; do
+        # shellcheck disable=SC2086
+        kaio-run -q -d cpu --check k.ptx $size q=@normal k=@normal v=@normal o=o.npy lse=lse.npy
+        # shellcheck disable=SC2086
+        run kaio-verify --depth=100 --truncation=100 --products=4 k.yaml $size q=@normal k=@normal v=@normal o=o.npy lse=lse.npy
+        [[ $output != *FAIL* && $output != *wrong* && $output != *ERROR* ]]
+    done
+}
+
+@test "what does not fit is told, and goes another way" {
+    cd "$BATS_TEST_TMPDIR"
+    # each pass is one
+    printf '%s\n' 'kernel: k' 'params: {q: "in f16[b, m, d]", k: "in f16[b, n, d]", o: "out f32[b, m]"}' 'compute: |' \
+        '  s[z, i, j] = sum[c](q[z, i, c] * k[z, j, c])' '  mean[z, i] = sum[j](s[z, i, j])' \
+        '  o[z, i] = sum[j]((s[z, i, j] - mean[z, i]) * (s[z, i, j] - mean[z, i]))' 'cases: {a: {b: 2, m: 9, n: 33, d: 16}}' >k.yaml
+    run -0 --separate-stderr kaio-emit --explain k.yaml
+    [[ $output == *"k_mean: chain"*"k: chain"* ]]
+    run -0 kaio-verify --run -d cpu k.yaml
+    sed 's/^compute/schedule: {strategy: chain}\ncompute/' k.yaml >named.yaml
+    run -2 kaio-emit named.yaml
+    [[ $output == *"strategy 'chain' does not fit: line 7: the terms need another reduction over 'j' "*"second pass"* ]]
+    # two layers of a network are no attention: their sizes are not small
+    printf '%s\n' 'kernel: k' 'params: {x: "in f16[m, d]", a: "in f16[n, d]", b: "in f16[n, e]", y: "out f16[m, e]"}' \
+        'compute: "y[i, c] = f16(sum[j](f16(relu(sum[k](x[i, k] * a[j, k]))) * b[j, c]))"' >k.yaml
+    run -0 --separate-stderr kaio-emit --explain k.yaml
+    [[ $output == *"k: matmul"* && $output != *": chain"* ]]
+    # f32 has no tensor cores here
+    printf '%s\n' 'kernel: k' 'params: {q: "in f32[m, d]", k: "in f32[n, d]", o: "out f32[m]"}' \
+        'schedule: {strategy: chain, mma: sync}' 'compute: "o[i] = max[j](sum[c](q[i, c] * k[j, c]))"' >k.yaml
+    run -2 kaio-emit k.yaml
+    [[ $output == *"tensor cores do not fit: line 4: its factors are not both f16, or bf16"* ]]
+}
