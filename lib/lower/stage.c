@@ -282,9 +282,39 @@ static bool streams(struct stages *p, const struct lower_stage *s, const equatio
     return fits;
 }
 
+/* Does e read the equation, with no other costly one in between? */
+static bool reads_directly(struct stages *p, const struct lang_expr *e, const equation_list *costly,
+                           const struct lang_equation *eq)
+{
+    equation_list others = {0};
+    for (size_t i = 0; i < costly->n; i++)
+        if (costly->v[i] != eq)
+            *VEC_PUSH(p->g->a, &others) = costly->v[i];
+    return depends(p, e, eq, &others);
+}
+
+/* Does somebody else than the stage and what it streams want the equation, too? */
+static bool is_wanted(struct stages *p, const struct group *gr, const struct lower_stage *s,
+                      const equation_list *costly, const bool *inside,
+                      const struct lang_equation *eq)
+{
+    bool own = false;
+    for (uint32_t i = 0; i < gr->n; i++) {
+        for (uint32_t k = 0; k < s->n; k++)
+            own |= s->eq[k] == gr->eq[i];
+        if (!own && reads_directly(p, gr->eq[i]->rhs, costly, eq))
+            return true;
+    }
+    for (size_t i = 0; i < costly->n; i++)
+        if (!inside[i] && costly->v[i] != s->eq[0] &&
+            reads_directly(p, costly->v[i]->rhs, costly, eq))
+            return true;
+    return false;
+}
+
 /* Leaves to a strategy that streams what it computes of the stage as it goes: it need not be
  * stored. */
-static void leave_streamed(struct stages *p, const struct lower_stage *s,
+static void leave_streamed(struct stages *p, const struct group *gr, const struct lower_stage *s,
                            const equation_list *costly, const uint32_t *level, bool *streamed)
 {
     enum { MOST_LEVELS = 8 };
@@ -300,8 +330,15 @@ static void leave_streamed(struct stages *p, const struct lower_stage *s,
     }
     while (stored < deepest && stored < MOST_LEVELS && !streams(p, s, costly, level, stored))
         stored++;
-    for (size_t i = 0; i < costly->n && stored < deepest && stored < MOST_LEVELS; i++)
-        streamed[i] |= needs[i] && level[i] > stored;
+    if (stored >= deepest || stored >= MOST_LEVELS)
+        return;
+    for (size_t i = 0; i < costly->n; i++)
+        needs[i] &= level[i] > stored;
+    for (size_t i = 0; i < costly->n; i++)
+        if (needs[i] && is_wanted(p, gr, s, costly, needs, costly->v[i]))
+            return;
+    for (size_t i = 0; i < costly->n; i++)
+        streamed[i] |= needs[i];
 }
 
 /* Which costly equations are better left to what a strategy streams, of the group or of later
@@ -314,10 +351,10 @@ static void find_streamed(struct stages *p, const struct group *gr, const equati
     if (costly->n > MOST_COSTLY)
         return;
     find_levels(p, costly, level);
-    leave_streamed(p, stage_of(p->g, gr->eq, gr->n, ""), costly, level, streamed);
+    leave_streamed(p, gr, stage_of(p->g, gr->eq, gr->n, ""), costly, level, streamed);
     for (size_t i = costly->n; i-- > 0;)
         if (!streamed[i])
-            leave_streamed(p, stage_of(p->g, &costly->v[i], 1, ""), costly, level, streamed);
+            leave_streamed(p, gr, stage_of(p->g, &costly->v[i], 1, ""), costly, level, streamed);
 }
 
 /* Stores what the group reads again and again. False after an error; *any: something was stored. */

@@ -145,6 +145,7 @@ struct chain_tensor {
     uint32_t ncolumn;
     struct chain_product column[CHAIN_COLUMNS]; /* operand 0: the stream's first part; 1: v */
 };
+#define CHAIN_PART "part" /* the name of the left operand of a stream's product */
 /* Are all scores, and all streams with a column, products that tensor cores take? why: what is in
  * the way. */
 bool chain_find_products(struct cg *g, const struct chain_form *f, struct chain_tensor *t,

@@ -136,7 +136,7 @@ static struct lang_expr *read_of(const struct finder *x, const struct chain_part
                                  enum dtype t)
 {
     struct lang_expr *e = ARENA_NEW(x->g->a, struct lang_expr);
-    struct lang_symbol *sym = tensor(x, "part", t, x->f->j);
+    struct lang_symbol *sym = tensor(x, CHAIN_PART, t, x->f->j);
     *e = (struct lang_expr){.kind = E_INDEX,
                             .type = sym->type,
                             .span = part->e->span,
@@ -222,7 +222,7 @@ static bool find_column(struct finder *x, uint32_t n)
                  : !analyse(x, x->f->column, terms_with(x, s, s->part[0].e->type), p))
         return false;
     const struct lang_expr *left = p->form.operand[0].plain;
-    if (!left || strcmp(left->sym->name, "part") != 0)
+    if (!left || strcmp(left->sym->name, CHAIN_PART) != 0)
         return lower_lacks(x->why, s->span, "what is multiplied is more than a part of the row");
     restore_indices(x, p, x->f->column);
     return true;

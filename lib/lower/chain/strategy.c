@@ -126,6 +126,43 @@ static struct lang_expr *truncation_of(struct cg *g, const struct chain_tensor *
     return lx_mul_int(g->a, lx_ceil_div_int(g->a, most, 4), 6);
 }
 
+/* ---- --explain ------------------------------------------------------------------------------- */
+
+static void explain_product(struct cg *g, const struct matmul_form *f)
+{
+    for (uint32_t i = 0; i < f->noperand; i++) {
+        const struct matmul_operand *o = &f->operand[i];
+        if (o->plain && strcmp(o->plain->sym->name, CHAIN_PART) == 0)
+            continue;
+        lower_explain(g, "  %s%s: %s of %s\n", o->side == MATMUL_A ? "left" : "right",
+                      o->plain ? ", as it is" : ", computed", lang_expr_text(g->a, o->eq->rhs),
+                      dtype_name(o->type));
+    }
+}
+
+static void explain_form(struct cg *g, const struct fitting *f)
+{
+    const struct chain_form *form = &f->form;
+    lower_explain(g, "  %u score%s, %u stream%s over %s < %s", form->nscore,
+                  form->nscore == 1 ? "" : "s", form->nstream, form->nstream == 1 ? "" : "s",
+                  form->j->name, form->ends ? lang_expr_text(g->a, form->j->dims[0]) : "?");
+    for (uint32_t i = 0; i < form->nrow; i++)
+        lower_explain(g, "%s %s < %s", i ? "," : "; rows", form->row[i]->name,
+                      lang_expr_text(g->a, form->row[i]->dims[0]));
+    if (form->column)
+        lower_explain(g, "; columns %s < %s", form->column->name,
+                      lang_expr_text(g->a, form->column->dims[0]));
+    lower_explain(g, "\n");
+    if (!f->has_tensor) {
+        lower_explain(g, "  no tensor cores: %s\n", f->no_tensor);
+        lower_missed(g, "mma.sync", f->no_tensor);
+    }
+    for (uint32_t i = 0; i < form->nscore && f->has_tensor; i++)
+        explain_product(g, &f->tensor.score[i].form);
+    for (uint32_t i = 0; f->has_tensor && i < f->tensor.ncolumn; i++)
+        explain_product(g, &f->tensor.column[i].form);
+}
+
 /* ---- entries --------------------------------------------------------------------------------- */
 
 static bool lower_any(struct cg *g, const struct chain_form *f, struct variant_set *all)
@@ -289,6 +326,7 @@ static bool lower(struct cg *g, void *form, const void *options)
     const struct fitting *f = form;
     const struct chain_options *want = options;
     struct variant_set all = {.s = f->form.stage};
+    explain_form(g, f);
     if (want->mma == CHAIN_BY_SYNC && !f->has_tensor)
         return cg_error(g, schedule_span(g, "mma"), "tensor cores do not fit: %s", f->no_tensor);
     if (f->has_tensor && want->mma != CHAIN_BY_NONE && !lower_tensor(g, &f->tensor, want, &all))
